@@ -1,0 +1,112 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_JSON_H_INCLUDED_
+#define _DSA_JSON_H_INCLUDED_
+
+
+#include "arena.h"
+#include "error.h"
+
+
+/*
+ * A JSON text as a tree in an arena, read by yajl chunk by chunk, so that the
+ * body of a request never has to lie in one piece.  Numbers keep the text
+ * they were written with: an integer of any size survives.  Of a key that
+ * stands twice in an object the last value counts, at the first one's place,
+ * as in Python's json.
+ */
+
+typedef enum {
+    DSA_JSON_NULL = 0,
+    DSA_JSON_FALSE,
+    DSA_JSON_TRUE,
+    DSA_JSON_INTEGER,           /* no fraction and no exponent */
+    DSA_JSON_FLOAT,
+    DSA_JSON_STRING,
+    DSA_JSON_ARRAY,
+    DSA_JSON_OBJECT
+} dsa_json_type_e;
+
+
+typedef struct dsa_json_s  dsa_json_t;
+
+struct dsa_json_s {
+    dsa_json_type_e    type;
+    uint32_t           n;       /* elements or members */
+    dsa_str_t          key;     /* in an object: the member's name, UTF-8 */
+    dsa_str_t          text;    /* string: unescaped UTF-8; number: as read */
+    dsa_json_t        *first;   /* array, object: children, in order */
+    dsa_json_t        *next;    /* the next sibling */
+};
+
+
+typedef struct dsa_json_parser_s  dsa_json_parser_t;
+
+
+/*
+ * arena: takes the tree and outlives the parser.  depth: most levels of
+ * nesting.  NULL when out of memory.  The parser itself is freed by
+ * dsa_json_parser_destroy().
+ */
+dsa_json_parser_t *dsa_json_parser_create(dsa_arena_t *arena, uint32_t depth);
+void dsa_json_parser_destroy(dsa_json_parser_t *p);    /* NULL is allowed */
+
+/*
+ * DSA_OK, or DSA_ERROR with the reason and the byte's offset in err: invalid
+ * JSON, invalid UTF-8, nesting too deep, text after the value, out of memory
+ * (dsa_arena_exceeded() tells the bound apart).
+ */
+int dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
+    dsa_err_t *err);
+
+/* The end of the text: the root, or NULL with err. */
+dsa_json_t *dsa_json_finish(dsa_json_parser_t *p, dsa_err_t *err);
+
+/* The three above for a text in one piece. */
+dsa_json_t *dsa_json_parse(dsa_arena_t *arena, const void *data, size_t len,
+    uint32_t depth, dsa_err_t *err);
+
+/* A member of an object, NULL when absent or when obj is no object. */
+dsa_json_t *dsa_json_get(const dsa_json_t *obj, const char *key);
+
+/* A number's value; DSA_ERROR when it is none or out of range. */
+int dsa_json_int(const dsa_json_t *v, int64_t *out);
+int dsa_json_double(const dsa_json_t *v, double *out);
+
+
+/*
+ * Text under construction.  Bytes are the owner's; free with
+ * dsa_buf_free().  A failed allocation sets failed and drops what follows, so
+ * that callers check once, at the end.
+ */
+
+typedef struct {
+    char     *data;
+    size_t    len;
+    size_t    size;
+    int       failed;
+} dsa_buf_t;
+
+
+void dsa_buf_add(dsa_buf_t *b, const void *data, size_t len);
+void dsa_buf_addz(dsa_buf_t *b, const char *text);
+void dsa_buf_printf(dsa_buf_t *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void dsa_buf_free(dsa_buf_t *b);
+
+/*
+ * JSON as Python's json.dumps(x, ensure_ascii=False) writes it
+ * (reference of the prompt format): ", " and ": ", non-ASCII raw, floats as
+ * repr().  DSA_ERROR for a float that no double can hold.
+ */
+int dsa_json_dump(dsa_buf_t *b, const dsa_json_t *v);
+
+/* A string's escaped inside, without the quotes; any split of s will do. */
+void dsa_json_escape(dsa_buf_t *b, dsa_str_t s);
+
+
+#endif /* _DSA_JSON_H_INCLUDED_ */

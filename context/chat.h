@@ -1,0 +1,136 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CHAT_H_INCLUDED_
+#define _DSA_CHAT_H_INCLUDED_
+
+
+#include "base/json.h"
+
+
+/*
+ * A chat request as data.  Everything lives in the arena of the JSON tree it
+ * was read from.
+ */
+
+typedef enum {
+    DSA_ROLE_SYSTEM = 0,
+    DSA_ROLE_USER,
+    DSA_ROLE_DEVELOPER,
+    DSA_ROLE_ASSISTANT,
+    DSA_ROLE_TOOL
+} dsa_role_e;
+
+
+typedef struct {
+    dsa_str_t           id;
+    dsa_str_t           name;
+    dsa_json_t         *arguments;      /* an object; "" reads as {} */
+} dsa_tool_call_t;
+
+
+typedef struct {
+    dsa_role_e          role;
+    dsa_str_t           content;        /* text parts joined; null is empty */
+    dsa_str_t           reasoning;      /* assistant */
+    dsa_str_t           tool_call_id;   /* tool */
+    dsa_tool_call_t    *calls;          /* assistant */
+    uint32_t            n_calls;
+    dsa_json_t         *tools;          /* system, developer: an array */
+    dsa_json_t         *response_format;
+    unsigned            has_reasoning:1;
+    unsigned            prefix:1;       /* assistant, last: to be continued */
+} dsa_message_t;
+
+
+typedef enum {
+    DSA_TOOL_CHOICE_NONE = 0,
+    DSA_TOOL_CHOICE_AUTO
+} dsa_tool_choice_e;
+
+
+typedef struct {
+    dsa_str_t           model;
+    dsa_str_t           conversation;   /* empty: none */
+    dsa_message_t      *messages;
+    uint32_t            n_messages;
+
+    /* numbers as the client gave them, or their defaults */
+    double              temperature;
+    double              top_p;
+    double              frequency_penalty;
+    double              presence_penalty;
+    uint64_t            seed;
+    uint32_t            max_tokens;     /* 0: not given */
+    uint32_t            top_logprobs;
+    dsa_str_t          *stop;
+    uint32_t            n_stop;
+
+    dsa_tool_choice_e   tool_choice;
+    unsigned            thinking:1;     /* as asked, or thinking_default */
+    unsigned            thinking_given:1;
+    unsigned            has_seed:1;
+    unsigned            stream:1;
+    unsigned            include_usage:1;
+    unsigned            logprobs:1;
+    unsigned            json_object:1;
+    unsigned            ignore_eos:1;   /* an extension, for load tests */
+} dsa_chat_t;
+
+
+/* A refusal in the API's own terms: an HTTP status, text and field. */
+
+typedef struct {
+    uint32_t            status;         /* 400, 413, 422 */
+    char                message[400];   /* names the field and what would do */
+    char                param[96];      /* JSON path, "messages[2].content" */
+} dsa_refusal_t;
+
+
+typedef struct {
+    uint32_t            max_messages;
+    uint32_t            max_tools;      /* 128 */
+    uint32_t            hosted;         /* 1: as the HTTP API: no developer
+                                           role, tools at the top, messages
+                                           of a pending conversation may end
+                                           the list in any role checked by
+                                           dsa_chat_check() */
+} dsa_chat_limits_t;
+
+
+/*
+ * Reads a request body's tree.  hosted 0 (dsa encode) also takes tools and
+ * response_format on messages, the developer role and a missing model.
+ * Unknown fields and nulls of optional fields are ignored.  DSA_ERROR with
+ * refusal filled in.
+ */
+int dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena,
+    const dsa_json_t *root, const dsa_chat_limits_t *limits,
+    dsa_refusal_t *refusal);
+
+/*
+ * Reads messages alone (an array): a stored conversation, put in front of
+ * chat's own messages.
+ */
+int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
+    const dsa_json_t *messages, const dsa_chat_limits_t *limits,
+    dsa_refusal_t *refusal);
+
+/*
+ * The whole list, after prepending: someone has spoken last to whom the model
+ * can answer, every tool call is answered exactly once (tool messages are
+ * brought into the order of their calls), every tool message has its call.
+ */
+int dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal);
+
+/*
+ * One message as the JSON the API shows: role, content, reasoning_content,
+ * tool_calls, tool_call_id; what a conversation stores and GET returns.
+ */
+int dsa_message_dump(dsa_buf_t *b, const dsa_message_t *m);
+
+
+#endif /* _DSA_CHAT_H_INCLUDED_ */

@@ -1,0 +1,47 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_ENCODE_H_INCLUDED_
+#define _DSA_ENCODE_H_INCLUDED_
+
+
+#include "context/chat.h"
+
+
+/*
+ * The prompt of DeepSeek-V3.2 as runs of text and of special tokens by name.
+ * Text that came from outside lies in text runs only, so that it can never
+ * become a special token, whatever it spells.
+ */
+
+typedef enum {
+    DSA_RUN_TEXT = 1,           /* equal to dsa_link_kind_e */
+    DSA_RUN_SPECIAL
+} dsa_run_kind_e;
+
+
+typedef struct {
+    dsa_run_kind_e      kind;
+    dsa_str_t           text;
+} dsa_run_t;
+
+
+typedef struct {
+    dsa_run_t          *runs;           /* neighbouring text runs are joined */
+    uint32_t            n;
+    size_t              bytes;          /* of all texts */
+} dsa_prompt_t;
+
+
+/*
+ * Encodes a checked chat.  The prompt and its texts lie in arena.  DSA_ERROR
+ * with err: what the reference encoder refuses, or no memory.
+ */
+int dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
+    const dsa_chat_t *chat, dsa_err_t *err);
+
+
+#endif /* _DSA_ENCODE_H_INCLUDED_ */

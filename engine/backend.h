@@ -1,0 +1,78 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_BACKEND_H_INCLUDED_
+#define _DSA_BACKEND_H_INCLUDED_
+
+
+#include "base/error.h"
+#include "engine/sampler.h"
+#include "engine/shape.h"
+
+
+/*
+ * What computes: the scheduler decides which rows of which sequences are
+ * computed in a step and where their cache pages lie; the backend computes
+ * them and samples.  It owns the page memory, the scheduler owns the page
+ * numbers.
+ */
+
+#define DSA_PAGE_TOKENS     64
+
+
+typedef enum {
+    DSA_EXACT = 0,              /* float32 throughout: the oracle */
+    DSA_SERVED                  /* FP8 activations and cache, as published */
+} dsa_precision_e;
+
+
+/* One sequence's part of a step. */
+
+typedef struct {
+    const uint32_t         *tokens;     /* the whole sequence so far */
+    uint32_t                start;      /* rows before it are in the cache */
+    uint32_t                n;          /* rows start .. start+n-1 now */
+    uint32_t                prompt;     /* tokens of the prompt; penalties
+                                           count what follows it */
+    const uint32_t         *pages;      /* [ceil((start+n)/64)] page numbers */
+    const dsa_sampling_t   *sampling;   /* NULL: cache only, sample nothing */
+    dsa_sample_t           *sample;     /* out: the token after the last row */
+} dsa_batch_seq_t;
+
+
+typedef struct {
+    const char         *model;          /* directory */
+    dsa_precision_e     precision;
+    uint64_t            kv_memory;      /* bytes for pages; 0: backend's own */
+    uint32_t            max_tokens;     /* most rows in a step */
+    uint32_t            max_seqs;       /* most sequences in a step */
+    uint32_t            allowed;        /* ids from here on are never sampled */
+    double              rate;           /* null: tokens/s of a sequence */
+} dsa_backend_conf_t;
+
+
+typedef struct dsa_backend_s  dsa_backend_t;
+
+struct dsa_backend_s {
+    dsa_shape_t         shape;
+    uint32_t            pages;          /* 0 .. pages-1 may be used */
+    char                fingerprint[36];/* model and cache layout */
+    void               *data;           /* the backend's own */
+
+    /* Computes a step.  DSA_ERROR is fatal for the replica. */
+    int               (*step)(dsa_backend_t *b, dsa_batch_seq_t *seq,
+                              uint32_t n_seqs, dsa_err_t *err);
+    void              (*close)(dsa_backend_t *b);
+};
+
+
+dsa_backend_t *dsa_backend_cpu_open(const dsa_backend_conf_t *conf,
+    dsa_err_t *err);
+dsa_backend_t *dsa_backend_null_open(const dsa_backend_conf_t *conf,
+    dsa_err_t *err);
+
+
+#endif /* _DSA_BACKEND_H_INCLUDED_ */

@@ -1,0 +1,668 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The link between an nginx worker and a replica of the engine.
+ *
+ * The worker connects to the replica's unix SEQPACKET socket.  The replica
+ * answers with one message: a hello record and three descriptors, a sealed
+ * memfd and two eventfds (one wakes the replica, one wakes the worker).  The
+ * socket then carries nothing more: its end is the sign of death for either
+ * side, and no state outlives it.
+ *
+ * The memfd holds a control block, a cancel word for each slot and two rings
+ * of records, each with one producer and one consumer:
+ *
+ *     submit   worker -> replica     DSA_LINK_SUBMIT
+ *     event    replica -> worker     ACCEPT, TOKENS, DONE, ERROR
+ *
+ * Each side keeps its own index in private memory and treats everything it
+ * reads from the segment as hostile: a header is copied out before it is
+ * checked, a length never leads outside the ring, and a payload has to be
+ * copied before it is checked, since the peer could change it meanwhile.
+ *
+ * Nothing here knows of nginx, and the segment holds no pointers.
+ */
+
+
+#ifndef _DSA_LINK_H_INCLUDED_
+#define _DSA_LINK_H_INCLUDED_
+
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+
+#define DSA_LINK_MAGIC          0x6b6e696c2d617364ULL    /* "dsa-link" */
+#define DSA_LINK_VERSION        1
+
+#define DSA_LINK_CACHE_LINE     64
+#define DSA_LINK_ALIGN          4096
+#define DSA_LINK_MAX_RING       (1ULL << 32)
+#define DSA_LINK_MAX_SLOTS      (1U << 20)
+
+#define DSA_LINK_MAX_STOP       16
+#define DSA_LINK_MAX_TOP        20        /* alternatives beside a logprob */
+
+
+/* What the replica says of itself when a worker connects. */
+
+typedef struct {
+    uint64_t    magic;
+    uint32_t    version;
+    uint32_t    slots;              /* requests a session may have at once */
+    uint64_t    segment_size;       /* bytes of the memfd */
+    uint64_t    submit_size;        /* bytes of a ring, power of two */
+    uint64_t    event_size;
+    uint32_t    context_length;     /* tokens, prompt and answer together */
+    uint32_t    page_tokens;        /* prefixes are reused in this unit */
+    uint32_t    pid;
+    uint32_t    replica;            /* number within its supervisor */
+    char        model[64];          /* NUL-terminated */
+    char        fingerprint[36];    /* hex, NUL-terminated */
+} dsa_link_hello_t;
+
+
+/* One ring's shared indices: free-running, in bytes. */
+
+typedef struct {
+    _Alignas(DSA_LINK_CACHE_LINE) _Atomic uint64_t  head;     /* producer's */
+    _Alignas(DSA_LINK_CACHE_LINE) _Atomic uint64_t  tail;     /* consumer's */
+    _Alignas(DSA_LINK_CACHE_LINE) _Atomic uint32_t  sleeping; /* consumer's */
+} dsa_link_indices_t;
+
+
+/* The head of the segment. */
+
+typedef struct {
+    dsa_link_indices_t  submit;
+    dsa_link_indices_t  event;
+
+    /* written by the replica, at least every 100 ms and at each step */
+
+    _Alignas(DSA_LINK_CACHE_LINE)
+    _Atomic uint64_t    heartbeat;          /* ms, CLOCK_MONOTONIC */
+    _Atomic uint64_t    steps;
+    _Atomic uint64_t    prompt_tokens;      /* since the replica started */
+    _Atomic uint64_t    cached_tokens;
+    _Atomic uint64_t    completion_tokens;
+    _Atomic uint64_t    preemptions;
+    _Atomic uint32_t    running;            /* sequences */
+    _Atomic uint32_t    waiting;
+    _Atomic uint32_t    pages;
+    _Atomic uint32_t    pages_used;
+    _Atomic uint32_t    draining;           /* 1: takes no new requests */
+} dsa_link_control_t;
+
+
+/* Every record starts so, on an 8-byte boundary. */
+
+typedef struct {
+    uint32_t    length;             /* of the payload, without padding */
+    uint32_t    type;
+    uint64_t    id;                 /* generation << 32 | slot */
+} dsa_link_record_t;
+
+
+typedef enum {
+    DSA_LINK_PAD = 1,               /* skip to the ring's end */
+    DSA_LINK_SUBMIT,
+    DSA_LINK_ACCEPT,
+    DSA_LINK_TOKENS,
+    DSA_LINK_DONE,
+    DSA_LINK_ERROR
+} dsa_link_type_e;
+
+
+/*
+ * SUBMIT: this, then n_runs times { dsa_link_run_t, bytes, padding to 8 }, then
+ * n_stop times the same with kind DSA_LINK_TEXT.  Nothing follows.
+ */
+
+#define DSA_LINK_HAS_SEED       0x1U
+#define DSA_LINK_LOGPROBS       0x2U
+#define DSA_LINK_IGNORE_EOS     0x4U
+
+typedef struct {
+    uint32_t    n_runs;
+    uint32_t    n_stop;             /* at most DSA_LINK_MAX_STOP */
+    uint32_t    flags;
+    uint32_t    max_tokens;         /* of the answer; 0: to the context's end */
+    uint32_t    top_logprobs;       /* at most DSA_LINK_MAX_TOP */
+    uint32_t    weight;             /* of the tenant, in fair sharing; 1.. */
+    float       temperature;        /* 0: the most probable token */
+    float       top_p;
+    float       frequency_penalty;
+    float       presence_penalty;
+    uint64_t    seed;
+    uint64_t    deadline;           /* ms, CLOCK_MONOTONIC; 0: none */
+    uint8_t     tenant[32];         /* SHA-256; salts the prefix cache */
+} dsa_link_submit_t;
+
+
+typedef enum {
+    DSA_LINK_TEXT = 1,              /* bytes; never a special token */
+    DSA_LINK_SPECIAL                /* the name of one added token */
+} dsa_link_kind_e;
+
+
+typedef struct {
+    uint32_t    length;             /* bytes that follow */
+    uint32_t    kind;
+} dsa_link_run_t;
+
+
+/* ACCEPT: the prompt is tokenized, fits, and waits for its turn. */
+
+typedef struct {
+    uint32_t    prompt_tokens;
+    uint32_t    reserved;
+} dsa_link_accept_t;
+
+
+/*
+ * TOKENS: this; n_tokens times uint32_t, the end of each token within the
+ * text (bytes held back to complete a character count to a later token);
+ * with logprobs n_tokens times dsa_link_logprob_t and n_top alternatives
+ * for each; then text_len bytes of text, whole UTF-8 characters, special
+ * tokens by their names.  Padding to 4 stands behind nothing: the parts
+ * before the text are all multiples of 4.
+ */
+
+typedef struct {
+    uint32_t    n_tokens;
+    uint32_t    text_len;
+    uint32_t    logprobs;           /* 1: logprob entries are present */
+    uint32_t    n_top;              /* alternatives for each token */
+} dsa_link_tokens_t;
+
+
+typedef struct {
+    uint32_t    token;
+    float       logprob;            /* natural */
+    uint32_t    len;                /* bytes of the token's own text */
+    char        bytes[52];          /* cut off there */
+} dsa_link_logprob_t;
+
+
+typedef enum {
+    DSA_LINK_FINISH_STOP = 1,       /* end token, or a stop string */
+    DSA_LINK_FINISH_LENGTH,         /* max_tokens, or the context's end */
+    DSA_LINK_FINISH_CANCELLED,
+    DSA_LINK_FINISH_DEADLINE
+} dsa_link_finish_e;
+
+
+/* DONE: the last record of an id. */
+
+typedef struct {
+    uint32_t    finish;
+    uint32_t    prompt_tokens;
+    uint32_t    cached_tokens;      /* of the prompt, not computed again */
+    uint32_t    completion_tokens;  /* the end token counts */
+    uint32_t    queue_ms;           /* submit to the first step */
+    uint32_t    prefill_ms;         /* first step to the first token */
+    uint32_t    decode_ms;          /* first token to the last */
+    uint32_t    reserved;
+} dsa_link_done_t;
+
+
+typedef enum {
+    DSA_LINK_E_INVALID = 1,         /* a malformed submit, an unknown token */
+    DSA_LINK_E_CONTEXT,             /* prompt + max_tokens over the context */
+    DSA_LINK_E_OVERLOADED,          /* try again later */
+    DSA_LINK_E_DRAINING,            /* try another replica */
+    DSA_LINK_E_INTERNAL
+} dsa_link_error_e;
+
+
+/* ERROR: this and a text for a person; the last record of an id. */
+
+typedef struct {
+    uint32_t    code;
+    uint32_t    prompt_tokens;      /* with DSA_LINK_E_CONTEXT */
+    uint32_t    text_len;
+    uint32_t    reserved;
+} dsa_link_failure_t;
+
+
+/* One end of one ring, in private memory. */
+
+typedef struct {
+    dsa_link_indices_t  *shared;
+    uint8_t             *data;
+    uint64_t             size;
+    uint64_t             own;       /* our index; never read back */
+    uint64_t             pending;   /* producer: after the next commit;
+                                       consumer: after the next release */
+} dsa_link_ring_t;
+
+
+/* A mapped session.  The worker sends on submit, the replica on event. */
+
+typedef struct {
+    dsa_link_control_t  *control;
+    _Atomic uint32_t    *cancel;    /* [slots]: the generation to cancel */
+    uint32_t             slots;
+    dsa_link_ring_t      submit;
+    dsa_link_ring_t      event;
+} dsa_link_t;
+
+
+static inline uint64_t
+dsa_link_id(uint32_t generation, uint32_t slot)
+{
+    return (uint64_t) generation << 32 | slot;
+}
+
+
+static inline uint32_t
+dsa_link_slot(uint64_t id)
+{
+    return (uint32_t) id;
+}
+
+
+static inline uint32_t
+dsa_link_generation(uint64_t id)
+{
+    return (uint32_t) (id >> 32);
+}
+
+
+static inline uint64_t
+dsa_link_pad(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) & ~(to - 1);
+}
+
+
+/* Bytes of the segment for these sizes; the replica makes the memfd so. */
+
+static inline uint64_t
+dsa_link_segment_size(uint32_t slots, uint64_t submit, uint64_t event)
+{
+    return dsa_link_pad(sizeof(dsa_link_control_t), DSA_LINK_ALIGN)
+           + dsa_link_pad((uint64_t) slots * 4, DSA_LINK_ALIGN)
+           + submit + event;
+}
+
+
+static inline int
+dsa_link_ring_size_valid(uint64_t size)
+{
+    return size >= DSA_LINK_ALIGN && size <= DSA_LINK_MAX_RING
+           && (size & (size - 1)) == 0;
+}
+
+
+/*
+ * Lays a session over the mapped segment.  0, or -1 when the hello is not one
+ * of ours or does not fit the mapping of mapped bytes.  The segment must be
+ * sealed against resizing by then.  Indices start at zero on both sides.
+ */
+
+static inline int
+dsa_link_attach(dsa_link_t *link, void *base, uint64_t mapped,
+    const dsa_link_hello_t *hello)
+{
+    uint8_t  *p = base;
+
+    if (hello->magic != DSA_LINK_MAGIC || hello->version != DSA_LINK_VERSION
+        || hello->slots == 0 || hello->slots > DSA_LINK_MAX_SLOTS
+        || !dsa_link_ring_size_valid(hello->submit_size)
+        || !dsa_link_ring_size_valid(hello->event_size)
+        || hello->segment_size != mapped
+        || dsa_link_segment_size(hello->slots, hello->submit_size,
+                                 hello->event_size)
+           != mapped)
+    {
+        return -1;
+    }
+
+    memset(link, 0, sizeof(dsa_link_t));
+
+    link->control = base;
+    link->slots = hello->slots;
+
+    p += dsa_link_pad(sizeof(dsa_link_control_t), DSA_LINK_ALIGN);
+    link->cancel = (_Atomic uint32_t *) p;
+
+    p += dsa_link_pad((uint64_t) hello->slots * 4, DSA_LINK_ALIGN);
+    link->submit.shared = &link->control->submit;
+    link->submit.data = p;
+    link->submit.size = hello->submit_size;
+
+    p += hello->submit_size;
+    link->event.shared = &link->control->event;
+    link->event.data = p;
+    link->event.size = hello->event_size;
+
+    return 0;
+}
+
+
+/* The longest payload that always fits an empty ring. */
+
+static inline uint64_t
+dsa_link_max_payload(const dsa_link_ring_t *ring)
+{
+    return ring->size / 2 - sizeof(dsa_link_record_t);
+}
+
+
+/*
+ * Producer: room for one record, contiguous, to be filled and committed.
+ * NULL when the ring has no room now (or, with errno set to EPROTO, when the
+ * consumer's index makes no sense: close the session).  Several records may
+ * be reserved one after another before a commit publishes them together.
+ */
+
+static inline void *
+dsa_link_reserve(dsa_link_ring_t *ring, uint32_t type, uint64_t id,
+    uint64_t length)
+{
+    uint64_t            tail, used, total, offset, skip;
+    dsa_link_record_t  *record;
+
+    errno = 0;
+
+    if (length > dsa_link_max_payload(ring)) {
+        errno = EMSGSIZE;
+        return NULL;
+    }
+
+    tail = atomic_load_explicit(&ring->shared->tail, memory_order_acquire);
+    used = ring->pending - tail;
+
+    if (used > ring->size || (tail & 7) != 0) {
+        errno = EPROTO;
+        return NULL;
+    }
+
+    total = dsa_link_pad(sizeof(dsa_link_record_t) + length, 8);
+    offset = ring->pending & (ring->size - 1);
+    skip = 0;
+
+    if (total > ring->size - offset) {
+        skip = ring->size - offset;
+    }
+
+    if (skip + total > ring->size - used) {
+        return NULL;
+    }
+
+    if (skip != 0) {
+
+        /* offsets are multiples of 8: a lone length word always fits */
+
+        *(uint32_t *) (void *) (ring->data + offset) = 0;
+        *(uint32_t *) (void *) (ring->data + offset + 4) = DSA_LINK_PAD;
+
+        ring->pending += skip;
+        offset = 0;
+    }
+
+    record = (dsa_link_record_t *) (void *) (ring->data + offset);
+    record->length = (uint32_t) length;
+    record->type = type;
+    record->id = id;
+
+    ring->pending += total;
+
+    return record + 1;
+}
+
+
+/* Producer: publishes everything reserved.  1 when the consumer sleeps and
+ * its eventfd must be rung. */
+
+static inline int
+dsa_link_commit(dsa_link_ring_t *ring)
+{
+    if (ring->pending == ring->own) {
+        return 0;
+    }
+
+    ring->own = ring->pending;
+    atomic_store_explicit(&ring->shared->head, ring->own,
+                          memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+
+    return atomic_load_explicit(&ring->shared->sleeping,
+                                memory_order_relaxed) != 0
+           && atomic_exchange(&ring->shared->sleeping, 0) != 0;
+}
+
+
+/*
+ * Consumer: the next record.  1: *record is a private copy of its header and
+ * *payload points to record->length bytes in the segment, valid until
+ * released; 0: empty; -1: the ring is corrupt, close the session.
+ */
+
+static inline int
+dsa_link_peek(dsa_link_ring_t *ring, dsa_link_record_t *record,
+    const void **payload)
+{
+    uint64_t         head, left, offset, total;
+    const uint32_t  *word;
+
+    for ( ;; ) {
+        head = atomic_load_explicit(&ring->shared->head,
+                                    memory_order_acquire);
+        left = head - ring->own;
+
+        if (left == 0) {
+            return 0;
+        }
+
+        if (left > ring->size || (left & 7) != 0) {
+            return -1;
+        }
+
+        offset = ring->own & (ring->size - 1);
+        word = (const uint32_t *) (const void *) (ring->data + offset);
+
+        if (*(const volatile uint32_t *) (word + 1) != DSA_LINK_PAD) {
+            break;
+        }
+
+        total = ring->size - offset;
+
+        if (total > left) {
+            return -1;
+        }
+
+        ring->own += total;
+        atomic_store_explicit(&ring->shared->tail, ring->own,
+                              memory_order_release);
+    }
+
+    if (left < sizeof(dsa_link_record_t)
+        || ring->size - offset < sizeof(dsa_link_record_t))
+    {
+        return -1;
+    }
+
+    memcpy(record, ring->data + offset, sizeof(dsa_link_record_t));
+
+    total = dsa_link_pad(sizeof(dsa_link_record_t)
+                         + (uint64_t) record->length, 8);
+
+    if (total > left || total > ring->size - offset
+        || record->type <= DSA_LINK_PAD || record->type > DSA_LINK_ERROR)
+    {
+        return -1;
+    }
+
+    *payload = ring->data + offset + sizeof(dsa_link_record_t);
+    ring->pending = ring->own + total;
+
+    return 1;
+}
+
+
+/* Consumer: gives back the record that was peeked. */
+
+static inline void
+dsa_link_release(dsa_link_ring_t *ring)
+{
+    ring->own = ring->pending;
+    atomic_store_explicit(&ring->shared->tail, ring->own,
+                          memory_order_release);
+}
+
+
+/* Consumer: says that it will wait for its eventfd.  1: sleep; 0: something
+ * came meanwhile, go on reading. */
+
+static inline int
+dsa_link_sleep(dsa_link_ring_t *ring)
+{
+    atomic_store_explicit(&ring->shared->sleeping, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+
+    if (atomic_load_explicit(&ring->shared->head, memory_order_acquire)
+        == ring->own)
+    {
+        return 1;
+    }
+
+    atomic_store_explicit(&ring->shared->sleeping, 0, memory_order_relaxed);
+
+    return 0;
+}
+
+
+/* The worker gives up a request; the replica reads it at each step. */
+
+static inline void
+dsa_link_cancel(dsa_link_t *link, uint64_t id)
+{
+    atomic_store_explicit(&link->cancel[dsa_link_slot(id)],
+                          dsa_link_generation(id), memory_order_release);
+}
+
+
+static inline int
+dsa_link_cancelled(dsa_link_t *link, uint64_t id)
+{
+    return dsa_link_slot(id) < link->slots
+           && atomic_load_explicit(&link->cancel[dsa_link_slot(id)],
+                                   memory_order_acquire)
+              == dsa_link_generation(id);
+}
+
+
+#define DSA_LINK_FDS    3       /* memfd, replica's eventfd, worker's eventfd */
+
+
+/* The replica's answer to a connection.  0, or -1 with errno. */
+
+static inline int
+dsa_link_send_hello(int fd, const dsa_link_hello_t *hello,
+    const int fds[DSA_LINK_FDS])
+{
+    ssize_t          n;
+    struct iovec     iov;
+    struct msghdr    msg;
+    struct cmsghdr  *cmsg;
+
+    union {
+        char             space[CMSG_SPACE(sizeof(int) * DSA_LINK_FDS)];
+        struct cmsghdr   align;
+    } control;
+
+    memset(&msg, 0, sizeof(msg));
+    memset(&control, 0, sizeof(control));
+
+    iov.iov_base = (void *) hello;
+    iov.iov_len = sizeof(dsa_link_hello_t);
+
+    msg.msg_iov = &iov;
+    msg.msg_iovlen = 1;
+    msg.msg_control = control.space;
+    msg.msg_controllen = sizeof(control.space);
+
+    cmsg = CMSG_FIRSTHDR(&msg);
+    cmsg->cmsg_level = SOL_SOCKET;
+    cmsg->cmsg_type = SCM_RIGHTS;
+    cmsg->cmsg_len = CMSG_LEN(sizeof(int) * DSA_LINK_FDS);
+    memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * DSA_LINK_FDS);
+
+    n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+
+    return n == (ssize_t) sizeof(dsa_link_hello_t) ? 0 : -1;
+}
+
+
+/*
+ * The worker's side.  1: hello and descriptors are there, close-on-exec and
+ * the caller's to close; 0: nothing yet; -1: errno, EPROTO for a message that
+ * is not a hello.
+ */
+
+static inline int
+dsa_link_recv_hello(int fd, dsa_link_hello_t *hello, int fds[DSA_LINK_FDS])
+{
+    ssize_t          n;
+    struct iovec     iov;
+    struct msghdr    msg;
+    struct cmsghdr  *cmsg;
+
+    union {
+        char             space[CMSG_SPACE(sizeof(int) * DSA_LINK_FDS)];
+        struct cmsghdr   align;
+    } control;
+
+    memset(&msg, 0, sizeof(msg));
+
+    iov.iov_base = hello;
+    iov.iov_len = sizeof(dsa_link_hello_t);
+
+    msg.msg_iov = &iov;
+    msg.msg_iovlen = 1;
+    msg.msg_control = control.space;
+    msg.msg_controllen = sizeof(control.space);
+
+    n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC|MSG_DONTWAIT);
+
+    if (n == -1) {
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    }
+
+    if (n == 0) {
+        errno = ECONNRESET;
+        return -1;
+    }
+
+    cmsg = CMSG_FIRSTHDR(&msg);
+
+    if (cmsg == NULL || cmsg->cmsg_level != SOL_SOCKET
+        || cmsg->cmsg_type != SCM_RIGHTS
+        || cmsg->cmsg_len != CMSG_LEN(sizeof(int) * DSA_LINK_FDS))
+    {
+        errno = EPROTO;
+        return -1;
+    }
+
+    memcpy(fds, CMSG_DATA(cmsg), sizeof(int) * DSA_LINK_FDS);
+
+    hello->model[sizeof(hello->model) - 1] = '\0';
+    hello->fingerprint[sizeof(hello->fingerprint) - 1] = '\0';
+
+    if (n != (ssize_t) sizeof(dsa_link_hello_t)) {
+        hello->magic = 0;       /* attach() refuses it; fds are the caller's */
+    }
+
+    return 1;
+}
+
+
+#endif /* _DSA_LINK_H_INCLUDED_ */

@@ -1,0 +1,74 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_SHAPE_H_INCLUDED_
+#define _DSA_SHAPE_H_INCLUDED_
+
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+
+/*
+ * A model's shape, from config.json and checked: what is read here may be
+ * used without looking again.  Names as in config.json of
+ * deepseek_v32 checkpoints.
+ */
+
+typedef struct {
+    uint32_t    vocab_size;
+    uint32_t    hidden_size;
+    uint32_t    num_hidden_layers;
+    uint32_t    num_nextn_predict_layers;
+    uint32_t    first_k_dense_replace;
+    uint32_t    moe_layer_freq;
+    uint32_t    intermediate_size;
+    uint32_t    moe_intermediate_size;
+    uint32_t    num_attention_heads;
+    uint32_t    q_lora_rank;
+    uint32_t    kv_lora_rank;
+    uint32_t    qk_nope_head_dim;
+    uint32_t    qk_rope_head_dim;
+    uint32_t    v_head_dim;
+    uint32_t    n_routed_experts;
+    uint32_t    n_shared_experts;
+    uint32_t    num_experts_per_tok;
+    uint32_t    n_group;
+    uint32_t    topk_group;
+    uint32_t    norm_topk_prob;
+    float       routed_scaling_factor;
+    uint32_t    index_n_heads;
+    uint32_t    index_head_dim;
+    uint32_t    index_topk;
+    float       rms_norm_eps;
+    double      rope_theta;
+    uint32_t    max_position_embeddings;
+    uint32_t    bos_token_id;
+    uint32_t    eos_token_id;
+
+    /* rope_scaling; factor 1 where there is none */
+    double      yarn_factor;
+    double      yarn_beta_fast;
+    double      yarn_beta_slow;
+    double      yarn_mscale;
+    double      yarn_mscale_all_dim;
+    uint32_t    yarn_original_max_position;
+
+    /* quantization_config: FP8 e4m3 in 128x128 blocks, or none */
+    uint32_t    fp8;
+    uint32_t    ue8m0;          /* activation scales are powers of two */
+} dsa_shape_t;
+
+
+/*
+ * Reads dir/config.json.  DSA_ERROR names the field, its value and what
+ * would be accepted.
+ */
+int dsa_shape_read(dsa_shape_t *shape, const char *dir, dsa_err_t *err);
+
+
+#endif /* _DSA_SHAPE_H_INCLUDED_ */

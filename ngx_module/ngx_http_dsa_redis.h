@@ -1,0 +1,63 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_REDIS_H_INCLUDED_
+#define _NGX_HTTP_DSA_REDIS_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include <hiredis/hiredis.h>
+
+
+/*
+ * Redis on nginx's event loop: one pipelined connection a worker, hiredis as
+ * codec only.
+ */
+
+typedef struct ngx_http_dsa_redis_s       ngx_http_dsa_redis_t;
+typedef struct ngx_http_dsa_redis_call_s  ngx_http_dsa_redis_call_t;
+
+
+/*
+ * The answer to a command.  reply is NULL when there was none, why then says
+ * the reason for a log line and for the client; an error of Redis itself is
+ * a reply of type REDIS_REPLY_ERROR.  Not called after a detach.  May be
+ * called before ngx_http_dsa_redis_command() returns NULL, never otherwise
+ * from within it.
+ */
+typedef void (*ngx_http_dsa_redis_pt)(void *data, redisReply *reply,
+    const char *why);
+
+
+/* The directive: dsa_redis ADDRESS [user=] [password_file=] [db=] [timeout=]
+ * [connect_timeout=] [queue=]. */
+char *ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);        /* conf: ngx_http_dsa_redis_t **, at cmd->offset */
+
+/* In a worker: may start connecting; and its end. */
+ngx_int_t ngx_http_dsa_redis_init_worker(ngx_http_dsa_redis_t *redis,
+    ngx_cycle_t *cycle);
+void ngx_http_dsa_redis_exit_worker(ngx_http_dsa_redis_t *redis);
+
+/*
+ * Sends a command; arguments are copied.  NULL when it cannot be sent now
+ * (down, or too many in flight); handler was called then.
+ */
+ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_command(
+    ngx_http_dsa_redis_t *redis, ngx_uint_t argc, const ngx_str_t *argv,
+    ngx_http_dsa_redis_pt handler, void *data);
+
+/* The caller is gone: the handler will not be called. */
+void ngx_http_dsa_redis_detach(ngx_http_dsa_redis_call_t *call);
+
+/* 1: connected and authenticated. */
+ngx_uint_t ngx_http_dsa_redis_up(ngx_http_dsa_redis_t *redis);
+
+
+#endif /* _NGX_HTTP_DSA_REDIS_H_INCLUDED_ */
