@@ -1,0 +1,858 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+#include <yajl/yajl_parse.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "json.h"
+
+
+/* An open array or object: where its next child goes. */
+
+typedef struct {
+    dsa_json_t          *node;
+    dsa_json_t         **tail;
+    uint64_t             id;         /* of an object; never used again */
+} dsa_json_level_t;
+
+
+struct dsa_json_parser_s {
+    yajl_handle          yajl;
+    dsa_arena_t         *arena;
+    dsa_json_t          *root;
+    dsa_str_t            key;
+    size_t               fed;        /* bytes of the chunks before this one */
+    const char          *why;        /* a refusal of our own */
+    uint32_t             depth;
+    uint32_t             max_depth;
+    uint64_t             seed;
+    uint64_t             ids;
+    dsa_json_level_t    *level;
+
+    /*
+     * The members of every object, by (its id, key), to find keys that
+     * stand twice: open addressing, power of two, at most half full.
+     */
+    dsa_json_t         **member;
+    uint64_t            *parent;
+    size_t               n_members;
+    size_t               size;
+};
+
+
+static int dsa_json_on_null(void *ctx);
+static int dsa_json_on_boolean(void *ctx, int value);
+static int dsa_json_on_number(void *ctx, const char *text, size_t len);
+static int dsa_json_on_string(void *ctx, const unsigned char *text,
+    size_t len);
+static int dsa_json_on_start_map(void *ctx);
+static int dsa_json_on_map_key(void *ctx, const unsigned char *text,
+    size_t len);
+static int dsa_json_on_start_array(void *ctx);
+static int dsa_json_on_end(void *ctx);
+static dsa_json_t *dsa_json_add(dsa_json_parser_t *p, dsa_json_type_e type);
+static dsa_json_t *dsa_json_member(dsa_json_parser_t *p, uint64_t object,
+    dsa_str_t key, dsa_json_t *add);
+static int dsa_json_text(dsa_json_parser_t *p, dsa_str_t *out,
+    const void *text, size_t len);
+static int dsa_utf8_valid(const unsigned char *p, size_t len);
+static int dsa_json_fault(dsa_json_parser_t *p, size_t at,
+    dsa_err_t *err);
+static void dsa_json_dump_float(dsa_buf_t *b, double value);
+
+
+static const yajl_callbacks  dsa_json_callbacks = {
+    dsa_json_on_null,
+    dsa_json_on_boolean,
+    NULL,                       /* integer and double: by on_number */
+    NULL,
+    dsa_json_on_number,
+    dsa_json_on_string,
+    dsa_json_on_start_map,
+    dsa_json_on_map_key,
+    dsa_json_on_end,
+    dsa_json_on_start_array,
+    dsa_json_on_end
+};
+
+
+dsa_json_parser_t *
+dsa_json_parser_create(dsa_arena_t *arena, uint32_t depth)
+{
+    dsa_json_parser_t  *p;
+
+    p = calloc(1, sizeof(dsa_json_parser_t));
+    if (p == NULL) {
+        return NULL;
+    }
+
+    p->arena = arena;
+    p->max_depth = depth;
+
+    /* keys from outside must not be able to aim at one bucket */
+
+    if (getauxval(AT_RANDOM) != 0) {
+        memcpy(&p->seed, (const void *) getauxval(AT_RANDOM),
+               sizeof(p->seed));
+    }
+
+    p->level = calloc((size_t) depth + 1, sizeof(dsa_json_level_t));
+    p->yajl = yajl_alloc(&dsa_json_callbacks, NULL, p);
+
+    if (p->level == NULL || p->yajl == NULL) {
+        dsa_json_parser_destroy(p);
+        return NULL;
+    }
+
+    p->level[0].tail = &p->root;
+
+    return p;
+}
+
+
+void
+dsa_json_parser_destroy(dsa_json_parser_t *p)
+{
+    if (p == NULL) {
+        return;
+    }
+
+    if (p->yajl != NULL) {
+        yajl_free(p->yajl);
+    }
+
+    free(p->level);
+    free(p->member);
+    free(p->parent);
+    free(p);
+}
+
+
+int
+dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
+    dsa_err_t *err)
+{
+    if (len == 0) {
+        return DSA_OK;
+    }
+
+    if (yajl_parse(p->yajl, data, len) != yajl_status_ok) {
+        return dsa_json_fault(p, p->fed + yajl_get_bytes_consumed(p->yajl),
+                              err);
+    }
+
+    p->fed += len;
+
+    return DSA_OK;
+}
+
+
+dsa_json_t *
+dsa_json_finish(dsa_json_parser_t *p, dsa_err_t *err)
+{
+    if (yajl_complete_parse(p->yajl) != yajl_status_ok) {
+        (void) dsa_json_fault(p, p->fed, err);
+        return NULL;
+    }
+
+    if (p->root == NULL) {
+        (void) dsa_error(err, "the text is empty, a JSON value is expected");
+    }
+
+    return p->root;
+}
+
+
+dsa_json_t *
+dsa_json_parse(dsa_arena_t *arena, const void *data, size_t len,
+    uint32_t depth, dsa_err_t *err)
+{
+    dsa_json_t         *root;
+    dsa_json_parser_t  *p;
+
+    p = dsa_json_parser_create(arena, depth);
+    if (p == NULL) {
+        (void) dsa_error(err, "no memory for a JSON parser");
+        return NULL;
+    }
+
+    root = NULL;
+
+    if (dsa_json_feed(p, data, len, err) == DSA_OK) {
+        root = dsa_json_finish(p, err);
+    }
+
+    dsa_json_parser_destroy(p);
+
+    return root;
+}
+
+
+static int
+dsa_json_fault(dsa_json_parser_t *p, size_t at, dsa_err_t *err)
+{
+    char           *text;
+    size_t          n;
+    unsigned char  *why;
+
+    if (p->why != NULL) {
+        return dsa_error(err, "%s at byte %zu", p->why, at);
+    }
+
+    why = yajl_get_error(p->yajl, 0, NULL, 0);
+    text = (char *) why;
+    n = text != NULL ? strlen(text) : 0;
+
+    while (n != 0 && text[n - 1] == '\n') {
+        n--;
+    }
+
+    (void) dsa_error(err, "%.*s at byte %zu",
+                     n != 0 ? (int) n : 12, n != 0 ? text : "invalid JSON",
+                     at);
+
+    if (why != NULL) {
+        yajl_free_error(p->yajl, why);
+    }
+
+    return DSA_ERROR;
+}
+
+
+static int
+dsa_json_on_null(void *ctx)
+{
+    return dsa_json_add(ctx, DSA_JSON_NULL) != NULL;
+}
+
+
+static int
+dsa_json_on_boolean(void *ctx, int value)
+{
+    return dsa_json_add(ctx, value ? DSA_JSON_TRUE : DSA_JSON_FALSE) != NULL;
+}
+
+
+static int
+dsa_json_on_number(void *ctx, const char *text, size_t len)
+{
+    size_t              i;
+    dsa_json_t         *v;
+    dsa_json_type_e     type;
+    dsa_json_parser_t  *p = ctx;
+
+    type = DSA_JSON_INTEGER;
+
+    for (i = 0; i < len; i++) {
+        if (text[i] == '.' || text[i] == 'e' || text[i] == 'E') {
+            type = DSA_JSON_FLOAT;
+        }
+    }
+
+    v = dsa_json_add(p, type);
+
+    return v != NULL && dsa_json_text(p, &v->text, text, len) == DSA_OK;
+}
+
+
+static int
+dsa_json_on_string(void *ctx, const unsigned char *text, size_t len)
+{
+    dsa_json_t         *v;
+    dsa_json_parser_t  *p = ctx;
+
+    if (!dsa_utf8_valid(text, len)) {
+        p->why = "invalid UTF-8 in a string that ends";
+        return 0;
+    }
+
+    v = dsa_json_add(p, DSA_JSON_STRING);
+
+    return v != NULL && dsa_json_text(p, &v->text, text, len) == DSA_OK;
+}
+
+
+static int
+dsa_json_on_map_key(void *ctx, const unsigned char *text, size_t len)
+{
+    dsa_json_parser_t  *p = ctx;
+
+    if (!dsa_utf8_valid(text, len)) {
+        p->why = "invalid UTF-8 in a name that ends";
+        return 0;
+    }
+
+    return dsa_json_text(p, &p->key, text, len) == DSA_OK;
+}
+
+
+static int
+dsa_json_on_start_map(void *ctx)
+{
+    return dsa_json_add(ctx, DSA_JSON_OBJECT) != NULL;
+}
+
+
+static int
+dsa_json_on_start_array(void *ctx)
+{
+    return dsa_json_add(ctx, DSA_JSON_ARRAY) != NULL;
+}
+
+
+static int
+dsa_json_on_end(void *ctx)
+{
+    dsa_json_parser_t  *p = ctx;
+
+    p->depth--;
+
+    return 1;
+}
+
+
+/* A new value at the place where the text stands. */
+
+static dsa_json_t *
+dsa_json_add(dsa_json_parser_t *p, dsa_json_type_e type)
+{
+    dsa_str_t          key;
+    dsa_json_t        *v, *old, *next;
+    dsa_json_level_t  *level;
+
+    level = &p->level[p->depth];
+    key = level->id != 0 ? p->key : dsa_str(NULL, 0);
+    v = NULL;
+
+    if (level->id != 0) {
+        old = dsa_json_member(p, level->id, key, NULL);
+
+        if (old != NULL) {
+
+            /* the last value counts, at the first one's place */
+
+            next = old->next;
+            memset(old, 0, sizeof(dsa_json_t));
+            old->next = next;
+            v = old;
+        }
+    }
+
+    if (v == NULL) {
+        v = dsa_arena_calloc(p->arena, sizeof(dsa_json_t));
+        if (v == NULL) {
+            p->why = "the JSON text needs too much memory: it is cut off";
+            return NULL;
+        }
+
+        v->key = key;
+
+        if (level->id != 0
+            && dsa_json_member(p, level->id, key, v) == NULL)
+        {
+            p->why = "no memory for the members of an object";
+            return NULL;
+        }
+
+        *level->tail = v;
+        level->tail = &v->next;
+
+        if (level->node != NULL) {
+            level->node->n++;
+        }
+    }
+
+    v->key = key;
+    v->type = type;
+
+    if (type == DSA_JSON_ARRAY || type == DSA_JSON_OBJECT) {
+        if (p->depth == p->max_depth) {
+            p->why = "the JSON text is nested too deep";
+            return NULL;
+        }
+
+        p->depth++;
+        p->level[p->depth].node = v;
+        p->level[p->depth].tail = &v->first;
+        p->level[p->depth].id = type == DSA_JSON_OBJECT ? ++p->ids : 0;
+    }
+
+    return v;
+}
+
+
+/*
+ * The member of an object with that key; with add, which must be new, it is
+ * put in.  NULL: there is none, or no memory for add.
+ */
+
+static dsa_json_t *
+dsa_json_member(dsa_json_parser_t *p, uint64_t object, dsa_str_t key,
+    dsa_json_t *add)
+{
+    size_t         i, k, size;
+    uint64_t      *parent;
+    dsa_json_t   **member;
+
+    if (add != NULL && p->n_members >= p->size / 2) {
+        size = p->size != 0 ? p->size * 2 : 64;
+        member = calloc(size, sizeof(dsa_json_t *));
+        parent = calloc(size, sizeof(uint64_t));
+
+        if (member == NULL || parent == NULL) {
+            free(member);
+            free(parent);
+            return NULL;
+        }
+
+        for (i = 0; i < p->size; i++) {
+            if (p->member[i] == NULL) {
+                continue;
+            }
+
+            k = XXH3_64bits_withSeed(p->member[i]->key.data,
+                                     p->member[i]->key.len,
+                                     p->seed + p->parent[i]);
+
+            for (k &= size - 1; member[k] != NULL; k = (k + 1) & (size - 1)) {
+                /* void */
+            }
+
+            member[k] = p->member[i];
+            parent[k] = p->parent[i];
+        }
+
+        free(p->member);
+        free(p->parent);
+        p->member = member;
+        p->parent = parent;
+        p->size = size;
+    }
+
+    if (p->size == 0) {
+        return NULL;
+    }
+
+    k = XXH3_64bits_withSeed(key.data, key.len, p->seed + object);
+
+    for (k &= p->size - 1; p->member[k] != NULL; k = (k + 1) & (p->size - 1)) {
+        if (p->parent[k] == object && dsa_str_eq(p->member[k]->key, key)) {
+            return p->member[k];
+        }
+    }
+
+    if (add != NULL) {
+        p->member[k] = add;
+        p->parent[k] = object;
+        p->n_members++;
+    }
+
+    return add;
+}
+
+
+static int
+dsa_json_text(dsa_json_parser_t *p, dsa_str_t *out, const void *text,
+    size_t len)
+{
+    out->data = dsa_arena_dup(p->arena, dsa_str(text, len));
+    out->len = len;
+
+    if (out->data == NULL) {
+        p->why = "the JSON text needs too much memory: it is cut off";
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * yajl checks the pattern of bytes only: overlong forms, surrogates and what
+ * lies above U+10FFFF pass it.
+ */
+
+static int
+dsa_utf8_valid(const unsigned char *p, size_t len)
+{
+    size_t    i, n;
+    uint32_t  c;
+
+    for (i = 0; i < len; i += n) {
+        c = p[i];
+
+        if (c < 0x80) {
+            n = 1;
+            continue;
+        }
+
+        n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+        if (c < 0xc2 || c > 0xf4 || n > len - i
+            || (p[i + 1] & 0xc0) != 0x80
+            || (n > 2 && (p[i + 2] & 0xc0) != 0x80)
+            || (n > 3 && (p[i + 3] & 0xc0) != 0x80)
+            || (c == 0xe0 && p[i + 1] < 0xa0)
+            || (c == 0xed && p[i + 1] > 0x9f)
+            || (c == 0xf0 && p[i + 1] < 0x90)
+            || (c == 0xf4 && p[i + 1] > 0x8f))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+dsa_json_t *
+dsa_json_get(const dsa_json_t *obj, const char *key)
+{
+    dsa_json_t  *v;
+
+    if (obj == NULL || obj->type != DSA_JSON_OBJECT) {
+        return NULL;
+    }
+
+    for (v = obj->first; v != NULL; v = v->next) {
+        if (dsa_str_eqz(v->key, key)) {
+            return v;
+        }
+    }
+
+    return NULL;
+}
+
+
+int
+dsa_json_int(const dsa_json_t *v, int64_t *out)
+{
+    long long  n;
+
+    if (v == NULL || v->type != DSA_JSON_INTEGER) {
+        return DSA_ERROR;
+    }
+
+    errno = 0;
+    n = strtoll(v->text.data, NULL, 10);
+
+    if (errno != 0) {
+        return DSA_ERROR;
+    }
+
+    *out = n;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_json_double(const dsa_json_t *v, double *out)
+{
+    double  d;
+
+    if (v == NULL
+        || (v->type != DSA_JSON_INTEGER && v->type != DSA_JSON_FLOAT))
+    {
+        return DSA_ERROR;
+    }
+
+    d = strtod(v->text.data, NULL);
+
+    if (!isfinite(d)) {
+        return DSA_ERROR;
+    }
+
+    *out = d;
+
+    return DSA_OK;
+}
+
+
+void
+dsa_buf_add(dsa_buf_t *b, const void *data, size_t len)
+{
+    char    *p;
+    size_t   size;
+
+    if (b->failed || len == 0) {
+        return;
+    }
+
+    if (len > b->size - b->len) {
+        size = b->size != 0 ? b->size : 256;
+
+        while (len > size - b->len) {
+            size *= 2;
+        }
+
+        p = realloc(b->data, size);
+        if (p == NULL) {
+            b->failed = 1;
+            return;
+        }
+
+        b->data = p;
+        b->size = size;
+    }
+
+    memcpy(b->data + b->len, data, len);
+    b->len += len;
+}
+
+
+void
+dsa_buf_addz(dsa_buf_t *b, const char *text)
+{
+    dsa_buf_add(b, text, strlen(text));
+}
+
+
+void
+dsa_buf_printf(dsa_buf_t *b, const char *fmt, ...)
+{
+    int       n;
+    char      small[256], *text;
+    va_list   args;
+
+    va_start(args, fmt);
+    n = vsnprintf(small, sizeof(small), fmt, args);
+    va_end(args);
+
+    if (n < 0) {
+        b->failed = 1;
+        return;
+    }
+
+    if ((size_t) n < sizeof(small)) {
+        dsa_buf_add(b, small, n);
+        return;
+    }
+
+    text = malloc((size_t) n + 1);
+    if (text == NULL) {
+        b->failed = 1;
+        return;
+    }
+
+    va_start(args, fmt);
+    n = vsnprintf(text, (size_t) n + 1, fmt, args);
+    va_end(args);
+
+    dsa_buf_add(b, text, n);
+    free(text);
+}
+
+
+void
+dsa_buf_free(dsa_buf_t *b)
+{
+    free(b->data);
+    memset(b, 0, sizeof(dsa_buf_t));
+}
+
+
+/* Recursion is as deep as the parser allowed the text to be. */
+
+int
+dsa_json_dump(dsa_buf_t *b, const dsa_json_t *v)
+{
+    double             d;
+    const dsa_json_t  *child;
+
+    switch (v->type) {
+
+    case DSA_JSON_NULL:
+        dsa_buf_addz(b, "null");
+        break;
+
+    case DSA_JSON_FALSE:
+        dsa_buf_addz(b, "false");
+        break;
+
+    case DSA_JSON_TRUE:
+        dsa_buf_addz(b, "true");
+        break;
+
+    case DSA_JSON_INTEGER:
+        if (dsa_str_eqz(v->text, "-0")) {
+            dsa_buf_addz(b, "0");
+            break;
+        }
+
+        dsa_buf_add(b, v->text.data, v->text.len);
+        break;
+
+    case DSA_JSON_FLOAT:
+        if (dsa_json_double(v, &d) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        dsa_json_dump_float(b, d);
+        break;
+
+    case DSA_JSON_STRING:
+        dsa_buf_addz(b, "\"");
+        dsa_json_escape(b, v->text);
+        dsa_buf_addz(b, "\"");
+        break;
+
+    case DSA_JSON_ARRAY:
+    case DSA_JSON_OBJECT:
+        dsa_buf_addz(b, v->type == DSA_JSON_ARRAY ? "[" : "{");
+
+        for (child = v->first; child != NULL; child = child->next) {
+            if (v->type == DSA_JSON_OBJECT) {
+                dsa_buf_addz(b, "\"");
+                dsa_json_escape(b, child->key);
+                dsa_buf_addz(b, "\": ");
+            }
+
+            if (dsa_json_dump(b, child) != DSA_OK) {
+                return DSA_ERROR;
+            }
+
+            if (child->next != NULL) {
+                dsa_buf_addz(b, ", ");
+            }
+        }
+
+        dsa_buf_addz(b, v->type == DSA_JSON_ARRAY ? "]" : "}");
+        break;
+    }
+
+    return DSA_OK;
+}
+
+
+/* Python's repr(): the fewest digits that read back as the same double. */
+
+static void
+dsa_json_dump_float(dsa_buf_t *b, double value)
+{
+    int    n, exponent, digits, i;
+    char   text[40], number[24], *e;
+
+    for (digits = 0; digits < 17; digits++) {
+        (void) snprintf(text, sizeof(text), "%.*e", digits, value);
+
+        if (strtod(text, NULL) == value) {
+            break;
+        }
+    }
+
+    e = strchr(text, 'e');
+    exponent = atoi(e + 1);
+    *e = '\0';
+
+    if (text[0] == '-') {
+        dsa_buf_addz(b, "-");
+    }
+
+    for (n = 0, e = text; *e != '\0'; e++) {
+        if (*e >= '0' && *e <= '9') {
+            number[n++] = *e;
+        }
+    }
+
+    if (exponent < -4 || exponent >= 16) {
+        dsa_buf_add(b, number, 1);
+
+        if (n > 1) {
+            dsa_buf_addz(b, ".");
+            dsa_buf_add(b, number + 1, n - 1);
+        }
+
+        dsa_buf_printf(b, "e%c%02d", exponent < 0 ? '-' : '+',
+                       abs(exponent));
+        return;
+    }
+
+    if (exponent < 0) {
+        dsa_buf_addz(b, "0.");
+
+        for (i = -1; i > exponent; i--) {
+            dsa_buf_addz(b, "0");
+        }
+
+        dsa_buf_add(b, number, n);
+        return;
+    }
+
+    for (i = 0; i <= exponent; i++) {
+        dsa_buf_add(b, i < n ? &number[i] : "0", 1);
+    }
+
+    dsa_buf_addz(b, ".");
+
+    if (n > exponent + 1) {
+        dsa_buf_add(b, number + exponent + 1, n - exponent - 1);
+
+    } else {
+        dsa_buf_addz(b, "0");
+    }
+}
+
+
+void
+dsa_json_escape(dsa_buf_t *b, dsa_str_t s)
+{
+    char                  u[7];
+    size_t                i, from;
+    const char           *esc;
+    const unsigned char  *p = (const unsigned char *) s.data;
+
+    from = 0;
+
+    for (i = 0; i < s.len; i++) {
+        if (p[i] >= 0x20 && p[i] != '"' && p[i] != '\\') {
+            continue;
+        }
+
+        switch (p[i]) {
+        case '"':
+            esc = "\\\"";
+            break;
+        case '\\':
+            esc = "\\\\";
+            break;
+        case '\n':
+            esc = "\\n";
+            break;
+        case '\r':
+            esc = "\\r";
+            break;
+        case '\t':
+            esc = "\\t";
+            break;
+        case '\b':
+            esc = "\\b";
+            break;
+        case '\f':
+            esc = "\\f";
+            break;
+        default:
+            (void) snprintf(u, sizeof(u), "\\u%04x", p[i]);
+            esc = u;
+            break;
+        }
+
+        dsa_buf_add(b, s.data + from, i - from);
+        dsa_buf_addz(b, esc);
+        from = i + 1;
+    }
+
+    dsa_buf_add(b, s.data + from, s.len - from);
+}
