@@ -450,10 +450,11 @@ static inline int
 dsa_link_peek(dsa_link_ring_t *ring, dsa_link_record_t *record,
     const void **payload)
 {
+    uint32_t         pads;
     uint64_t         head, left, offset, total;
     const uint32_t  *word;
 
-    for ( ;; ) {
+    for (pads = 0; /* void */ ; pads++) {
         head = atomic_load_explicit(&ring->shared->head,
                                     memory_order_acquire);
         left = head - ring->own;
@@ -475,7 +476,9 @@ dsa_link_peek(dsa_link_ring_t *ring, dsa_link_record_t *record,
 
         total = ring->size - offset;
 
-        if (total > left) {
+        /* two in a row are nobody's honest work: they could go on forever */
+
+        if (total > left || pads != 0) {
             return -1;
         }
 
