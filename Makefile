@@ -1,11 +1,16 @@
-# make            everything in build/ (engine, dsa, module, tests)
+# make            everything in build/: ngx_http_dsa_module.so, dsa-engine, dsa
 # make demo       installs what is missing, builds, starts all of it on
 #                 loopback and streams a chat (ONCE=1, PORT=, MODEL=)
 # make test       installs what is missing, builds, runs what this machine can
+# make asan       the same tests with everything under ASan and UBSan
+# make fuzz       each fuzz target for FUZZ_TIME seconds
+# make bench      the load clients, against nginx's proxy_pass (bench/README.md)
+# make install    module, programs, units and examples (DESTDIR=, PREFIX=)
 
 BUILD    ?= build
 CC       ?= cc
 OPT      ?= -O2 -g
+SAN      ?=
 WARN      = -Wall -Wextra -Werror -Wpointer-arith -Wno-unused-parameter
 CFLAGS    = -std=gnu11 $(OPT) $(WARN) -I. -D_GNU_SOURCE $(SAN)
 LDFLAGS   = $(SAN)
@@ -15,23 +20,63 @@ LIBS      = -lyajl -lpcre2-8 -lopenblas -lcrypto -lxxhash -lhiredis -lm \
 # the ops run on any x86-64 or arm64; -O3 and no trapping lets them vectorise
 KERNEL_OPT = -O3 -fno-math-errno -fno-trapping-math
 
-BASE     := $(wildcard base/*.c)
-CONTEXT  := $(wildcard context/*.c)
-KERNELS  := $(wildcard kernels/*.c)
-SCHEMA   := $(wildcard redis_schema/*.c)
-ENGINE   := $(filter-out engine/main.c,$(wildcard engine/*.c))
-TOOLS    := $(wildcard tools/*.c)
-LIB_SRC  := $(BASE) $(CONTEXT) $(KERNELS) $(SCHEMA) $(ENGINE)
+NGINX_SRC  ?= /usr/share/nginx/src
+PREFIX     ?= /usr
+FUZZ_TIME  ?= 600
+DEPS        = t/lib/install-deps
+
+LIB_SRC  := $(filter-out engine/main.c,$(wildcard \
+            base/*.c context/*.c kernels/*.c redis_schema/*.c engine/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
+TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c))
 TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c))
+FAKES    := $(patsubst t/lib/%.c,$(BUILD)/t/%,$(wildcard t/lib/*.c))
+BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source
+MODULE_H := $(wildcard ngx_module/*.h base/*.h context/*.h redis_schema/*.h \
+            engine/link.h)
+MODULE_C := $(wildcard ngx_module/*.c base/*.c context/*.c redis_schema/*.c)
+MODULE    = $(BUILD)/ngx_http_dsa_module.so
+MODEL_DIR = $(BUILD)/model
 
-.PHONY: all
-all: engine tools tests
 
-.PHONY: engine tools tests
-engine: $(if $(wildcard engine/main.c),$(BUILD)/dsa-engine)
-tools: $(if $(TOOLS),$(BUILD)/dsa)
-tests: $(TESTS)
+.PHONY: all module engine tools tests model
+all: module engine tools tests $(BENCHES)
+
+module: $(MODULE)
+engine: $(BUILD)/dsa-engine
+tools: $(BUILD)/dsa
+tests: $(TESTS) $(FAKES)
+model: $(MODEL_DIR)/config.json
+
+
+# the module: nginx's own configure with the flags of Debian's nginx, which
+# nginx-dev has; a new file or a header that changes starts it from nothing
+
+$(BUILD)/nginx/Makefile: config $(MODULE_H) $(NGINX_SRC)/src/core/nginx.h \
+                         base context redis_schema ngx_module
+	@rm -rf $(@D)
+	@mkdir -p $(@D)
+	( cd $(NGINX_SRC) && bash -c '. ./conf_flags && exec ./configure \
+	    --with-cc="$(CC)" \
+	    --with-cc-opt="$(OPT) $(SAN) $(NGINX_CC_OPT) -Wall -Wextra -fPIC" \
+	    --with-ld-opt="$(SAN) -Wl,-z,relro -Wl,-z,now -fPIC" \
+	    "$${NGINX_CONF_FLAGS[@]}" --builddir=$(abspath $(@D)) \
+	    --add-dynamic-module=$(CURDIR)' ) > $(BUILD)/configure.log \
+	    || { tail -n 20 $(BUILD)/configure.log; rm -f $@; exit 1; }
+
+NGINX_CC_OPT ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
+
+$(MODULE): $(BUILD)/nginx/Makefile $(MODULE_C)
+	$(MAKE) -f $(abspath $<) -C $(NGINX_SRC) modules
+	cp $(BUILD)/nginx/$(@F) $@
+
+$(NGINX_SRC)/src/core/nginx.h:
+	@echo "$@: no such file: install nginx-dev, or run \"make deps\"" >&2
+	@exit 1
+
+
+# objects stay for the next build
+.SECONDARY:
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -46,11 +91,78 @@ $(BUILD)/libdsa.a: $(LIB_OBJ)
 $(BUILD)/dsa-engine: $(BUILD)/obj/engine/main.o $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/dsa: $(TOOLS:%.c=$(BUILD)/obj/%.o) $(BUILD)/libdsa.a
+$(BUILD)/dsa: $(TOOL_OBJ) $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/t/%: $(BUILD)/obj/t/unit/%.o $(BUILD)/libdsa.a
+$(BUILD)/t/test_%: $(BUILD)/obj/t/unit/test_%.o $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
+$(BUILD)/t/%: $(BUILD)/obj/t/lib/%.o $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/bench/load: $(BUILD)/obj/bench/observe.o
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lpthread
+
+$(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/t/fuzz/fuzz_%.o $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
+$(MODEL_DIR)/config.json: demo/make-model
+	perl demo/make-model $(MODEL_DIR)
+
+
+.PHONY: deps demo test asan fuzz fuzzers bench install clean
+
+deps:
+	$(DEPS) build
+
+demo:
+	$(DEPS) build demo
+	$(MAKE) module engine
+	BUILD=$(BUILD) MAKE="$(MAKE)" demo/run
+
+test:
+	$(DEPS) build test
+	$(MAKE) all model
+	DSA_BUILD=$(BUILD) prove -It/lib -r t/
+
+asan:
+	$(DEPS) build test asan
+	t/lib/nginx-asan $(BUILD)/nginx-asan
+	$(MAKE) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
+	    SAN="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
+	    NGINX_SRC=$(abspath $(BUILD)/nginx-asan/source) \
+	    NGINX_CC_OPT="-DNGX_DEBUG_PALLOC=1" all model
+	DSA_BUILD=$(BUILD)/asan DSA_NGINX=$(abspath $(BUILD)/nginx-asan/nginx) \
+	    DSA_SLOW=5 DSA_SANITIZED=1 prove -It/lib -r t/
+
+fuzz:
+	$(DEPS) build fuzz
+	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang-14 OPT="-O1 -g" fuzzers SAN=\
+	"-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
+	t/fuzz/run $(BUILD)/fuzz $(FUZZ_TIME)
+
+fuzzers: $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
+
+bench:
+	$(DEPS) build demo
+	$(MAKE) module engine model $(BENCHES)
+	DSA_BUILD=$(BUILD) bench/run
+
+install: all
+	install -D -t $(DESTDIR)$(PREFIX)/lib/nginx/modules $(MODULE)
+	install -D -t $(DESTDIR)$(PREFIX)/sbin $(BUILD)/dsa-engine
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(BUILD)/dsa
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system \
+	    conf/systemd/*.service
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/nginx-dsa/examples \
+	    conf/nginx.conf conf/engine.conf conf/redis.conf
+
+clean:
+	rm -rf $(BUILD)
 
 -include $(shell test -d $(BUILD)/obj && find $(BUILD)/obj -name '*.d')

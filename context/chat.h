@@ -57,8 +57,17 @@ typedef struct {
     dsa_str_t           conversation;   /* empty: none */
     dsa_message_t      *messages;
     uint32_t            n_messages;
+    uint32_t            n_stored;       /* of them, in front: prepended */
 
-    /* numbers as the client gave them, or their defaults */
+    /* of the request; they replace those of a leading system message */
+    dsa_json_t         *tools;          /* an array, not empty */
+    dsa_json_t         *response_format;
+
+    /*
+     * Numbers as the client gave them, or their defaults.  In thinking mode
+     * temperature, top_p and the penalties are the defaults whatever the
+     * client gave: the published API ignores them there.
+     */
     double              temperature;
     double              top_p;
     double              frequency_penalty;
@@ -70,7 +79,9 @@ typedef struct {
     uint32_t            n_stop;
 
     dsa_tool_choice_e   tool_choice;
-    unsigned            thinking:1;     /* as asked, or thinking_default */
+    unsigned            hosted:1;       /* of dsa_chat_limits_t */
+    unsigned            thinking:1;     /* as asked, or the model's default:
+                                           on for deepseek-reasoner */
     unsigned            thinking_given:1;
     unsigned            has_seed:1;
     unsigned            stream:1;
@@ -84,28 +95,32 @@ typedef struct {
 /* A refusal in the API's own terms: an HTTP status, text and field. */
 
 typedef struct {
-    uint32_t            status;         /* 400, 413, 422 */
+    uint32_t            status;         /* 400; 413: over the arena's
+                                           bound; 503: no memory */
     char                message[400];   /* names the field and what would do */
     char                param[96];      /* JSON path, "messages[2].content" */
 } dsa_refusal_t;
 
 
 typedef struct {
-    uint32_t            max_messages;
+    uint32_t            max_messages;   /* stored ones included */
     uint32_t            max_tools;      /* 128 */
-    uint32_t            hosted;         /* 1: as the HTTP API: no developer
-                                           role, tools at the top, messages
-                                           of a pending conversation may end
-                                           the list in any role checked by
-                                           dsa_chat_check() */
+    uint32_t            hosted;         /* 1: as the HTTP API; 0: as the
+                                           published encoder, see below */
 } dsa_chat_limits_t;
+
+
+#define DSA_CHAT_STOP       16          /* stop strings in a request */
+#define DSA_CHAT_STOP_LEN   1024        /* bytes of one */
+#define DSA_CHAT_CALLS      1024        /* tool calls in one message */
+#define DSA_CHAT_DEPTH      64          /* nesting of a call's arguments */
 
 
 /*
  * Reads a request body's tree.  hosted 0 (dsa encode) also takes tools and
- * response_format on messages, the developer role and a missing model.
- * Unknown fields and nulls of optional fields are ignored.  DSA_ERROR with
- * refusal filled in.
+ * response_format on messages, the developer role, calls and results without
+ * ids, any response_format and a missing model.  Unknown fields and nulls of
+ * optional fields are ignored.  DSA_ERROR with refusal filled in.
  */
 int dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena,
     const dsa_json_t *root, const dsa_chat_limits_t *limits,
@@ -113,7 +128,7 @@ int dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena,
 
 /*
  * Reads messages alone (an array): a stored conversation, put in front of
- * chat's own messages.
+ * chat's own messages.  Refusals name them "conversation[i]".
  */
 int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
     const dsa_json_t *messages, const dsa_chat_limits_t *limits,
@@ -122,13 +137,16 @@ int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
 /*
  * The whole list, after prepending: someone has spoken last to whom the model
  * can answer, every tool call is answered exactly once (tool messages are
- * brought into the order of their calls), every tool message has its call.
+ * brought into the order of their calls), every tool message has its call,
+ * JSON mode is asked for in words too.  hosted 0: the last word may be
+ * anyone's, and messages without ids are paired by their places.
  */
 int dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal);
 
 /*
  * One message as the JSON the API shows: role, content, reasoning_content,
  * tool_calls, tool_call_id; what a conversation stores and GET returns.
+ * DSA_ERROR: no memory (b->failed).
  */
 int dsa_message_dump(dsa_buf_t *b, const dsa_message_t *m);
 

@@ -37,8 +37,12 @@ typedef struct {
 
 
 /*
- * Encodes a checked chat.  The prompt and its texts lie in arena.  DSA_ERROR
- * with err: what the reference encoder refuses, or no memory.
+ * Encodes a chat that dsa_chat_check() accepted.  The prompt and its texts
+ * lie in arena.  DSA_ERROR with err: tool messages that do not match the
+ * calls before them, a number that no double can hold, no memory.
+ *
+ * Of a last assistant message with prefix set the end is left open for the
+ * model to go on.
  */
 int dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
     const dsa_chat_t *chat, dsa_err_t *err);

@@ -17,8 +17,18 @@
  * anywhere; the deltas joined are the same for every way of cutting.  What
  * might be the beginning of a marker is held back until it is known.
  *
- * The parser needs no memory but itself and calls back at once; texts in
- * callbacks live until the callback returns.
+ * Lenient, since models are: calls may begin with two, one or no newline in
+ * front, while still thinking, or without the line of function_calls; names
+ * of special tokens that stray into reasoning or content are taken out.
+ * Calls come as the model wrote them: a value of string="true" as a JSON
+ * string, an object or array as it is, any other value as it is when it is
+ * JSON and as a JSON string when not.  Nothing is repaired.  A call without
+ * a name, or a parameter with a name over DSA_PARSE_NAME, is left out; what
+ * follows the block of calls is ignored.
+ *
+ * A parser takes under 6 KB; it calls back at once, and texts in callbacks
+ * live until the callback returns.  A text is never empty, and holds whole
+ * UTF-8 characters when the pieces that are fed do.
  */
 
 typedef enum {
@@ -30,7 +40,8 @@ typedef enum {
 } dsa_delta_e;
 
 
-/* DSA_OK to go on; anything else ends the feed and is returned from it. */
+/* DSA_OK to go on; anything else ends the parser and is returned from every
+ * feed from then on. */
 
 typedef int (*dsa_delta_pt)(void *ctx, dsa_delta_e what, uint32_t call,
     dsa_str_t text);
@@ -51,11 +62,13 @@ dsa_parse_t *dsa_parse_create(int thinking, int tools, dsa_delta_pt delta,
     void *ctx);
 void dsa_parse_destroy(dsa_parse_t *p);             /* NULL is allowed */
 
+/* DSA_OK, DSA_ERROR when out of memory, or what the callback returned. */
 int dsa_parse_feed(dsa_parse_t *p, dsa_str_t text);
 
 /*
- * The end of the completion.  complete 0: it was cut off (length, cancel), so
- * open arguments stay open; 1: they are closed as well as they can be.
+ * The end of the completion; nothing may be fed after it.  complete 0: it was
+ * cut off (length, cancel), so open arguments stay open; 1: they are closed
+ * as well as they can be.
  */
 int dsa_parse_end(dsa_parse_t *p, int complete);
 

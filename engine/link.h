@@ -36,6 +36,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 
 #define DSA_LINK_MAGIC          0x6b6e696c2d617364ULL    /* "dsa-link" */
@@ -47,7 +48,9 @@
 #define DSA_LINK_MAX_SLOTS      (1U << 20)
 
 #define DSA_LINK_MAX_STOP       16
+#define DSA_LINK_MAX_STOP_LEN   1024      /* bytes of one, at least 1 */
 #define DSA_LINK_MAX_TOP        20        /* alternatives beside a logprob */
+#define DSA_LINK_MAX_WEIGHT     10000
 
 
 /* What the replica says of itself when a worker connects. */
@@ -105,7 +108,8 @@ typedef struct {
 typedef struct {
     uint32_t    length;             /* of the payload, without padding */
     uint32_t    type;
-    uint64_t    id;                 /* generation << 32 | slot */
+    uint64_t    id;                 /* generation << 32 | slot; generations
+                                       start at 1, cancel words at 0 */
 } dsa_link_record_t;
 
 
@@ -121,7 +125,8 @@ typedef enum {
 
 /*
  * SUBMIT: this, then n_runs times { dsa_link_run_t, bytes, padding to 8 }, then
- * n_stop times the same with kind DSA_LINK_TEXT.  Nothing follows.
+ * n_stop times the same with kind DSA_LINK_TEXT, in UTF-8.  Nothing follows.
+ * A slot is free for the next submit after the DONE or ERROR of the last one.
  */
 
 #define DSA_LINK_HAS_SEED       0x1U
@@ -134,7 +139,8 @@ typedef struct {
     uint32_t    flags;
     uint32_t    max_tokens;         /* of the answer; 0: to the context's end */
     uint32_t    top_logprobs;       /* at most DSA_LINK_MAX_TOP */
-    uint32_t    weight;             /* of the tenant, in fair sharing; 1.. */
+    uint32_t    weight;             /* of the tenant, in fair sharing:
+                                       1 .. DSA_LINK_MAX_WEIGHT */
     float       temperature;        /* 0: the most probable token */
     float       top_p;
     float       frequency_penalty;
@@ -167,11 +173,13 @@ typedef struct {
 
 /*
  * TOKENS: this; n_tokens times uint32_t, the end of each token within the
- * text (bytes held back to complete a character count to a later token);
- * with logprobs n_tokens times dsa_link_logprob_t and n_top alternatives
- * for each; then text_len bytes of text, whole UTF-8 characters, special
- * tokens by their names.  Padding to 4 stands behind nothing: the parts
- * before the text are all multiples of 4.
+ * text (bytes held back, to complete a character or because a stop string may
+ * begin there, count to a later token); with logprobs, for each token in
+ * turn, one dsa_link_logprob_t and n_top more, its alternatives; then
+ * text_len bytes of text, whole UTF-8 characters, special tokens by their
+ * names.  Padding to 4 stands behind nothing: the parts before the text are
+ * all multiples of 4.  The end token is no token of the text, and n_tokens
+ * is 0 where text that was held back comes out at the end of an answer.
  */
 
 typedef struct {
@@ -614,6 +622,7 @@ dsa_link_send_hello(int fd, const dsa_link_hello_t *hello,
 static inline int
 dsa_link_recv_hello(int fd, dsa_link_hello_t *hello, int fds[DSA_LINK_FDS])
 {
+    int              extra;
     ssize_t          n;
     struct iovec     iov;
     struct msghdr    msg;
@@ -649,8 +658,21 @@ dsa_link_recv_hello(int fd, dsa_link_hello_t *hello, int fds[DSA_LINK_FDS])
 
     if (cmsg == NULL || cmsg->cmsg_level != SOL_SOCKET
         || cmsg->cmsg_type != SCM_RIGHTS
-        || cmsg->cmsg_len != CMSG_LEN(sizeof(int) * DSA_LINK_FDS))
+        || cmsg->cmsg_len < CMSG_LEN(sizeof(int)))
     {
+        errno = EPROTO;
+        return -1;
+    }
+
+    /* padding leaves room for one more than was asked for */
+
+    if (cmsg->cmsg_len != CMSG_LEN(sizeof(int) * DSA_LINK_FDS)) {
+        for (n = 0; CMSG_LEN(sizeof(int) * (size_t) n) < cmsg->cmsg_len; n++) {
+            memcpy(&extra, CMSG_DATA(cmsg) + sizeof(int) * (size_t) n,
+                   sizeof(int));
+            (void) close(extra);
+        }
+
         errno = EPROTO;
         return -1;
     }
@@ -660,7 +682,9 @@ dsa_link_recv_hello(int fd, dsa_link_hello_t *hello, int fds[DSA_LINK_FDS])
     hello->model[sizeof(hello->model) - 1] = '\0';
     hello->fingerprint[sizeof(hello->fingerprint) - 1] = '\0';
 
-    if (n != (ssize_t) sizeof(dsa_link_hello_t)) {
+    if (n != (ssize_t) sizeof(dsa_link_hello_t)
+        || (msg.msg_flags & MSG_TRUNC) != 0)
+    {
         hello->magic = 0;       /* attach() refuses it; fds are the caller's */
     }
 

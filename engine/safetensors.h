@@ -36,6 +36,14 @@ typedef struct {
 typedef struct dsa_st_s  dsa_st_t;
 
 
+/*
+ * Maps a file.  NULL with err when it is truncated, or anything in its header
+ * is not as the format has it: overlaps and gaps between tensors, names that
+ * stand twice, sizes that do not follow from dtype and shape, data that is not
+ * aligned to its element.  Tensors and their data live until dsa_st_close().
+ * A file that is truncated while it is mapped raises SIGBUS, as any mapped
+ * file does.
+ */
 dsa_st_t *dsa_st_open(const char *path, dsa_err_t *err);
 void dsa_st_close(dsa_st_t *st);                    /* NULL is allowed */
 
@@ -55,8 +63,10 @@ dsa_str_t dsa_st_header(const dsa_st_t *st);
 
 
 /*
- * Writes a file: tensor data are written from t[i].data.  DSA_OK, or
- * DSA_ERROR with err.
+ * Writes a file: tensor data are written from t[i].data, in an order that
+ * keeps each aligned to its element; size has to follow from dtype and shape.
+ * DSA_OK, or DSA_ERROR with err; what a failed write leaves behind is refused
+ * by dsa_st_open(), since the header comes first.
  */
 int dsa_st_write(const char *path, const dsa_st_tensor_t *t, uint32_t n,
     dsa_err_t *err);

@@ -8,6 +8,7 @@
 #define _DSA_SHAPE_H_INCLUDED_
 
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -50,7 +51,7 @@ typedef struct {
     uint32_t    bos_token_id;
     uint32_t    eos_token_id;
 
-    /* rope_scaling; factor 1 where there is none */
+    /* rope_scaling or rope_parameters; factor 1 where there is none */
     double      yarn_factor;
     double      yarn_beta_fast;
     double      yarn_beta_slow;
@@ -69,6 +70,10 @@ typedef struct {
  * would be accepted.
  */
 int dsa_shape_read(dsa_shape_t *shape, const char *dir, dsa_err_t *err);
+
+/* The same for a config.json in memory; name stands in errors. */
+int dsa_shape_parse(dsa_shape_t *shape, const char *name, const void *json,
+    size_t len, dsa_err_t *err);
 
 
 #endif /* _DSA_SHAPE_H_INCLUDED_ */

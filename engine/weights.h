@@ -72,8 +72,9 @@ typedef struct {
     dsa_tensor_t    norm;                       /* [hidden] */
     dsa_tensor_t    head;                       /* [vocab, hidden] */
     dsa_layer_t    *layer;                      /* [num_hidden_layers] */
-    char            fingerprint[36];            /* hex: config.json and every
-                                                   header and file size */
+    char            fingerprint[36];            /* hex: config.json, every
+                                                   header and file size, and
+                                                   a sample of the data */
 } dsa_weights_t;
 
 
@@ -83,6 +84,9 @@ typedef struct {
  * misshapen, truncated or unknown: the line names the first such tensor and
  * the number of others.  Tensors of MTP layers (num_hidden_layers and on,
  * as many as num_nextn_predict_layers says) are accepted and left alone.
+ * Norms and biases may be F32 or BF16, as may embed, head, router and
+ * index_weights_proj; the other matrices also F8_E4M3 with weight_scale_inv,
+ * where config.json has a quantization_config.  Scales are finite and above 0.
  */
 dsa_weights_t *dsa_weights_open(const char *dir, dsa_err_t *err);
 void dsa_weights_close(dsa_weights_t *w);           /* NULL is allowed */

@@ -35,12 +35,18 @@ typedef void (*ngx_http_dsa_redis_pt)(void *data, redisReply *reply,
     const char *why);
 
 
-/* The directive: dsa_redis ADDRESS [user=] [password_file=] [db=] [timeout=]
- * [connect_timeout=] [queue=]. */
+/*
+ * The directive: dsa_redis ADDRESS [user=] [password_file=] [db=] [timeout=]
+ * [connect_timeout=] [queue=] [ttl=].  NGX_CONF_1MORE; conf has an
+ * ngx_http_dsa_redis_t * at cmd->offset, NULL until then.
+ */
 char *ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);        /* conf: ngx_http_dsa_redis_t **, at cmd->offset */
+    void *conf);
 
-/* In a worker: may start connecting; and its end. */
+/*
+ * In a worker: starts connecting; and its end, to be called from
+ * exit_process, which closes the connection and tells what was not written.
+ */
 ngx_int_t ngx_http_dsa_redis_init_worker(ngx_http_dsa_redis_t *redis,
     ngx_cycle_t *cycle);
 void ngx_http_dsa_redis_exit_worker(ngx_http_dsa_redis_t *redis);
@@ -53,11 +59,39 @@ ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_command(
     ngx_http_dsa_redis_t *redis, ngx_uint_t argc, const ngx_str_t *argv,
     ngx_http_dsa_redis_pt handler, void *data);
 
-/* The caller is gone: the handler will not be called. */
+/*
+ * The caller is gone: the handler will not be called.  Allowed until the
+ * handler has been called.
+ */
 void ngx_http_dsa_redis_detach(ngx_http_dsa_redis_call_t *call);
 
 /* 1: connected and authenticated. */
 ngx_uint_t ngx_http_dsa_redis_up(ngx_http_dsa_redis_t *redis);
+
+
+/* Time is short: the next attempt to connect comes soon. */
+void ngx_http_dsa_redis_hurry(ngx_http_dsa_redis_t *redis);
+
+
+/*
+ * What the store keeps with a Redis: one pointer of its own, and what it
+ * wants to be told.  up: commands can be sent again; done: the worker ends.
+ */
+
+typedef struct {
+    void         *data;                 /* NULL: no store yet */
+    void        (*up)(void *data);
+    void        (*done)(void *data);
+} ngx_http_dsa_redis_hooks_t;
+
+ngx_http_dsa_redis_hooks_t *ngx_http_dsa_redis_hooks(
+    ngx_http_dsa_redis_t *redis);
+
+/* queue=: most records that may wait in a worker. */
+ngx_uint_t ngx_http_dsa_redis_queue(ngx_http_dsa_redis_t *redis);
+
+/* ttl=: seconds that a conversation is kept after its last turn. */
+time_t ngx_http_dsa_redis_ttl(ngx_http_dsa_redis_t *redis);
 
 
 #endif /* _NGX_HTTP_DSA_REDIS_H_INCLUDED_ */

@@ -1,0 +1,322 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * What must hold between the messages of a chat.
+ */
+
+
+#include "context/read.h"
+
+
+static const dsa_at_t *dsa_check_at(const dsa_chat_t *chat, dsa_at_t at[3],
+    uint32_t i, const char *field);
+static int dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal,
+    uint32_t i, uint32_t *next);
+static int dsa_check_surplus(const dsa_chat_t *chat, dsa_refusal_t *refusal,
+    uint32_t i);
+static int dsa_check_reasoning(const dsa_chat_t *chat,
+    dsa_refusal_t *refusal);
+static int dsa_check_last(const dsa_chat_t *chat, dsa_refusal_t *refusal);
+static int dsa_check_json(const dsa_chat_t *chat, dsa_refusal_t *refusal);
+static int dsa_check_says_json(dsa_str_t text);
+
+
+int
+dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal)
+{
+    dsa_at_t        at[3];
+    uint32_t        i;
+    dsa_message_t  *m;
+
+    for (i = 0; i < chat->n_messages; /* void */) {
+        m = &chat->messages[i];
+
+        if (m->prefix && i + 1 != chat->n_messages) {
+            return dsa_refuse_at(refusal,
+                                 dsa_check_at(chat, at, i, "prefix"),
+                                 "only the last message can be a prefix");
+        }
+
+        if (m->prefix && m->n_calls != 0) {
+            return dsa_refuse_at(refusal,
+                                 dsa_check_at(chat, at, i, "prefix"),
+                                 "a message with tool_calls cannot be a "
+                                 "prefix, expected content only");
+        }
+
+        if (m->role == DSA_ROLE_TOOL) {
+            return dsa_refuse(refusal, dsa_check_at(chat, at, i, "role"),
+                              "Messages with role 'tool' must be a response "
+                              "to a preceding message with 'tool_calls'");
+        }
+
+        if (m->role == DSA_ROLE_DEVELOPER && m->content.len == 0) {
+            return dsa_refuse_at(refusal,
+                                 dsa_check_at(chat, at, i, "content"),
+                                 "a developer message must not be empty");
+        }
+
+        if (m->n_calls == 0) {
+            i++;
+            continue;
+        }
+
+        if (dsa_check_results(chat, refusal, i, &i) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    if (chat->hosted && dsa_check_last(chat, refusal) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (dsa_check_reasoning(chat, refusal) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_check_json(chat, refusal);
+}
+
+
+/* The path of a field of message i, built in at. */
+
+static const dsa_at_t *
+dsa_check_at(const dsa_chat_t *chat, dsa_at_t at[3], uint32_t i,
+    const char *field)
+{
+    int  stored;
+
+    stored = i < chat->n_stored;
+
+    at[0].up = NULL;
+    at[0].name = stored ? "conversation" : "messages";
+    at[1].up = &at[0];
+    at[1].name = NULL;
+    at[1].index = stored ? i : i - chat->n_stored;
+    at[2].up = &at[1];
+    at[2].name = field;
+
+    return &at[2];
+}
+
+
+/* Message i has calls; *next is the first one behind their results. */
+
+static int
+dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
+    uint32_t *next)
+{
+    dsa_at_t        at[3];
+    uint32_t        n, k, j;
+    dsa_message_t   m, *call, *results;
+
+    call = &chat->messages[i];
+    results = call + 1;
+
+    for (n = 0; i + 1 + n < chat->n_messages; n++) {
+        if (results[n].role != DSA_ROLE_TOOL) {
+            break;
+        }
+    }
+
+    *next = i + 1 + n;
+
+    if (n == 0 && !chat->hosted && *next == chat->n_messages) {
+        return DSA_OK;
+    }
+
+    if (n > call->n_calls) {
+        return dsa_check_surplus(chat, refusal, i);
+    }
+
+    for (k = 0; k < call->n_calls; k++) {
+        for (j = k; j < n; j++) {
+            if (dsa_str_eq(results[j].tool_call_id, call->calls[k].id)) {
+                break;
+            }
+        }
+
+        if (j == n) {
+            return dsa_refuse(refusal,
+                              dsa_check_at(chat, at, i, "tool_calls"),
+                              "An assistant message with 'tool_calls' must "
+                              "be followed by tool messages responding to "
+                              "each 'tool_call_id'. (insufficient tool "
+                              "messages following tool_calls message)");
+        }
+
+        m = results[k];
+        results[k] = results[j];
+        results[j] = m;
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * More results than calls: one of the first n_calls + 1 answers no call, or
+ * one that is answered already.
+ */
+
+static int
+dsa_check_surplus(const dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i)
+{
+    dsa_at_t              at[3];
+    uint32_t              j, k;
+    const dsa_message_t  *call, *results;
+
+    call = &chat->messages[i];
+    results = call + 1;
+
+    for (j = 0; j < call->n_calls; j++) {
+        for (k = 0; k < call->n_calls; k++) {
+            if (dsa_str_eq(results[j].tool_call_id, call->calls[k].id)) {
+                break;
+            }
+        }
+
+        if (k == call->n_calls) {
+            break;
+        }
+
+        for (k = 0; k < j; k++) {
+            if (results[j].tool_call_id.len != 0
+                && dsa_str_eq(results[j].tool_call_id,
+                              results[k].tool_call_id))
+            {
+                break;
+            }
+        }
+
+        if (k < j) {
+            break;
+        }
+    }
+
+    return dsa_refuse(refusal,
+                      dsa_check_at(chat, at, i + 1 + j, "tool_call_id"),
+                      "Messages with role 'tool' must be a response to a "
+                      "preceding message with 'tool_calls': this id is not "
+                      "among its calls, or is answered already");
+}
+
+
+/*
+ * After the last question of a user an answer of the model stands with its
+ * reasoning; without, the model would never have seen such a prompt.  Beside
+ * tool calls it may be missing: not every client keeps it.
+ */
+
+static int
+dsa_check_reasoning(const dsa_chat_t *chat, dsa_refusal_t *refusal)
+{
+    dsa_at_t              at[3];
+    uint32_t              i;
+    const dsa_message_t  *m;
+
+    if (!chat->thinking) {
+        return DSA_OK;
+    }
+
+    for (i = chat->n_messages; i-- > 0; /* void */) {
+        m = &chat->messages[i];
+
+        if (m->role == DSA_ROLE_USER || m->role == DSA_ROLE_DEVELOPER) {
+            break;
+        }
+
+        if (m->role == DSA_ROLE_ASSISTANT && m->reasoning.len == 0
+            && m->n_calls == 0 && !m->prefix)
+        {
+            return dsa_refuse(refusal,
+                              dsa_check_at(chat, at, i, "reasoning_content"),
+                              "Missing `reasoning_content` field in the "
+                              "assistant message at message index %u", i);
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_check_last(const dsa_chat_t *chat, dsa_refusal_t *refusal)
+{
+    dsa_at_t              at[3];
+    uint32_t              i;
+    const dsa_message_t  *m;
+
+    if (chat->n_messages == 0) {
+        return DSA_OK;
+    }
+
+    i = chat->n_messages - 1;
+    m = &chat->messages[i];
+
+    if (m->role == DSA_ROLE_ASSISTANT && m->prefix) {
+        if (i == 0 || (m[-1].role != DSA_ROLE_USER
+                       && m[-1].role != DSA_ROLE_TOOL))
+        {
+            return dsa_refuse_at(refusal,
+                                 dsa_check_at(chat, at, i, "prefix"),
+                                 "a prefix must follow a user or tool "
+                                 "message");
+        }
+
+        return DSA_OK;
+    }
+
+    if (m->role == DSA_ROLE_USER || m->role == DSA_ROLE_TOOL) {
+        return DSA_OK;
+    }
+
+    return dsa_refuse_at(refusal, dsa_check_at(chat, at, i, "role"),
+                         "The last message must be a user or tool message, "
+                         "or an assistant message with prefix mode on");
+}
+
+
+/* Without a word of it in the prompt the model may write blanks for ever. */
+
+static int
+dsa_check_json(const dsa_chat_t *chat, dsa_refusal_t *refusal)
+{
+    uint32_t  i;
+    dsa_at_t  at = { NULL, "response_format", 0 };
+
+    if (!chat->hosted || !chat->json_object) {
+        return DSA_OK;
+    }
+
+    for (i = 0; i < chat->n_messages; i++) {
+        if (dsa_check_says_json(chat->messages[i].content)) {
+            return DSA_OK;
+        }
+    }
+
+    return dsa_refuse(refusal, &at, "Prompt must contain the word 'json' in "
+                      "some form to use 'response_format' of type "
+                      "'json_object'.");
+}
+
+
+static int
+dsa_check_says_json(dsa_str_t text)
+{
+    size_t       i;
+    const char  *p;
+
+    for (i = 0; i + 4 <= text.len; i++) {
+        p = text.data + i;
+
+        if ((p[0] | 0x20) == 'j' && (p[1] | 0x20) == 's'
+            && (p[2] | 0x20) == 'o' && (p[3] | 0x20) == 'n')
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}

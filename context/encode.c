@@ -1,0 +1,529 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The prompt format that is published with DeepSeek-V3.2 (encoding/ of the
+ * model's repository).
+ */
+
+
+#include <stdlib.h>
+
+#include "context/encode.h"
+#include "context/marks.h"
+
+
+#define DSML                 DSA_MARK_DSML
+
+
+/* A run under construction: it ends where the next one begins. */
+
+typedef struct {
+    dsa_run_kind_e       kind;
+    size_t               start;
+} dsa_encode_run_t;
+
+
+typedef struct {
+    const dsa_chat_t    *chat;
+    dsa_buf_t            text;       /* of all runs */
+    dsa_buf_t            runs;       /* dsa_encode_run_t */
+    size_t               n;
+    uint32_t             last;       /* the last user's message, and whether */
+    int                  has_last;   /* there is one */
+    uint32_t             n_calls;    /* of the last assistant's message */
+    uint32_t             n_results;  /* of them written */
+    int                  failed;     /* a number that cannot be written */
+} dsa_encoder_t;
+
+
+static void dsa_encode_last(dsa_encoder_t *e);
+static void dsa_encode_system(dsa_encoder_t *e, dsa_str_t content,
+    const dsa_json_t *tools, const dsa_json_t *format);
+static void dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m,
+    uint32_t i);
+static void dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m,
+    uint32_t i);
+static void dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call);
+static void dsa_encode_result(dsa_encoder_t *e, const dsa_message_t *m,
+    uint32_t i);
+static void dsa_encode_tools(dsa_encoder_t *e, const dsa_json_t *tools);
+static void dsa_encode_format(dsa_encoder_t *e, const dsa_json_t *format);
+static int dsa_encode_after_last(const dsa_encoder_t *e, uint32_t i);
+static void dsa_encode_template(dsa_encoder_t *e, const char *text);
+static void dsa_encode_text(dsa_encoder_t *e, dsa_str_t text);
+static void dsa_encode_json(dsa_encoder_t *e, const dsa_json_t *v);
+static void dsa_encode_run(dsa_encoder_t *e, dsa_run_kind_e kind);
+static int dsa_encode_finish(dsa_encoder_t *e, dsa_prompt_t *prompt,
+    dsa_arena_t *arena, dsa_err_t *err);
+
+
+static const char  dsa_encode_tools_head[] =
+    "## Tools\n"
+    "\n"
+    "You have access to a set of tools you can use to answer the user's "
+    "question.\n"
+    "You can invoke functions by writing a \"<" DSML "function_calls>\" "
+    "block like the following as part of your reply to the user:\n"
+    "<" DSML "function_calls>\n"
+    "<" DSML "invoke name=\"$FUNCTION_NAME\">\n"
+    "<" DSML "parameter name=\"$PARAMETER_NAME\" string=\"true|false\">"
+    "$PARAMETER_VALUE</" DSML "parameter>\n"
+    "...\n"
+    "</" DSML "invoke>\n"
+    "<" DSML "invoke name=\"$FUNCTION_NAME2\">\n"
+    "...\n"
+    "</" DSML "invoke>\n"
+    "</" DSML "function_calls>\n"
+    "\n"
+    "String and scalar parameters should be specified as is without any "
+    "escaping or quotes, while lists and objects should use JSON format. "
+    "The \"string\" attribute should be set to \"true\" for string type "
+    "parameters and \"false\" for other types (numbers, booleans, arrays, "
+    "objects).\n"
+    "\n"
+    "If the thinking_mode is enabled, then after function results you "
+    "should strongly consider outputting a thinking block. Here is an "
+    "example:\n"
+    "\n"
+    "<" DSML "function_calls>\n"
+    "...\n"
+    "</" DSML "function_calls>\n"
+    "\n"
+    "<function_results>\n"
+    "...\n"
+    "</function_results>\n"
+    "\n"
+    "<think>...thinking about results</think>\n"
+    "\n"
+    "Here are the functions available in JSONSchema format:\n"
+    "<functions>\n";
+
+
+static const char *const  dsa_encode_marks[] = {
+    DSA_MARK_BOS,
+    DSA_MARK_EOS,
+    DSA_MARK_USER,
+    DSA_MARK_ASSISTANT,
+    DSA_MARK_THINK,
+    DSA_MARK_THINK_END,
+    DSA_MARK_DSML
+};
+
+
+int
+dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena, const dsa_chat_t *chat,
+    dsa_err_t *err)
+{
+    int                   rc;
+    uint32_t              i;
+    dsa_encoder_t         e;
+    const dsa_message_t  *m;
+
+    memset(&e, 0, sizeof(dsa_encoder_t));
+
+    e.chat = chat;
+
+    dsa_encode_last(&e);
+    dsa_encode_template(&e, DSA_MARK_BOS);
+
+    /* what the request has at its top is said by a first system message */
+
+    i = 0;
+
+    if (chat->tools != NULL || chat->response_format != NULL) {
+        m = chat->messages;
+
+        if (chat->n_messages != 0 && m->role == DSA_ROLE_SYSTEM) {
+            dsa_encode_system(&e, m->content,
+                              chat->tools != NULL ? chat->tools : m->tools,
+                              chat->response_format != NULL
+                              ? chat->response_format : m->response_format);
+            i = 1;
+
+        } else {
+            dsa_encode_system(&e, dsa_str(NULL, 0), chat->tools,
+                              chat->response_format);
+        }
+    }
+
+    rc = DSA_OK;
+
+    for ( /* void */ ; i < chat->n_messages; i++) {
+        m = &chat->messages[i];
+
+        if (m->role != DSA_ROLE_TOOL && e.n_results != 0
+            && e.n_results != e.n_calls)
+        {
+            break;
+        }
+
+        switch (m->role) {
+
+        case DSA_ROLE_SYSTEM:
+            dsa_encode_system(&e, m->content, m->tools, m->response_format);
+            break;
+
+        case DSA_ROLE_USER:
+        case DSA_ROLE_DEVELOPER:
+            dsa_encode_user(&e, m, i);
+            break;
+
+        case DSA_ROLE_ASSISTANT:
+            dsa_encode_assistant(&e, m, i);
+            break;
+
+        case DSA_ROLE_TOOL:
+            if (e.n_results == e.n_calls) {
+                rc = dsa_error(err, "messages[%u]: a tool message needs a "
+                               "call before it that it answers", i);
+                goto done;
+            }
+
+            dsa_encode_result(&e, m, i);
+            break;
+        }
+    }
+
+    if (e.n_results != 0 && e.n_results != e.n_calls) {
+        rc = dsa_error(err, "messages[%u]: %u tool messages follow %u tool "
+                       "calls, every call needs one", i - 1, e.n_results,
+                       e.n_calls);
+        goto done;
+    }
+
+    rc = dsa_encode_finish(&e, prompt, arena, err);
+
+done:
+
+    dsa_buf_free(&e.text);
+    dsa_buf_free(&e.runs);
+
+    return rc;
+}
+
+
+static void
+dsa_encode_last(dsa_encoder_t *e)
+{
+    uint32_t    i;
+    dsa_role_e  role;
+
+    for (i = e->chat->n_messages; i-- > 0; /* void */) {
+        role = e->chat->messages[i].role;
+
+        if (role == DSA_ROLE_USER || role == DSA_ROLE_DEVELOPER) {
+            e->last = i;
+            e->has_last = 1;
+            return;
+        }
+    }
+}
+
+
+static void
+dsa_encode_system(dsa_encoder_t *e, dsa_str_t content,
+    const dsa_json_t *tools, const dsa_json_t *format)
+{
+    dsa_encode_text(e, content);
+
+    if (tools != NULL) {
+        dsa_encode_template(e, "\n\n");
+        dsa_encode_tools(e, tools);
+    }
+
+    if (format != NULL) {
+        dsa_encode_template(e, "\n\n");
+        dsa_encode_format(e, format);
+    }
+}
+
+
+/*
+ * The cue for the answer belongs to the question.  A developer's message that
+ * is not the last question is dropped in thinking mode, as published.
+ */
+
+static void
+dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
+{
+    if (m->role == DSA_ROLE_DEVELOPER && e->chat->thinking && i != e->last) {
+        return;
+    }
+
+    dsa_encode_template(e, DSA_MARK_USER);
+
+    if (m->role == DSA_ROLE_DEVELOPER) {
+        dsa_encode_system(e, dsa_str(NULL, 0), m->tools, m->response_format);
+        dsa_encode_template(e, "\n\n# The user's message is: ");
+    }
+
+    dsa_encode_text(e, m->content);
+    dsa_encode_template(e, DSA_MARK_ASSISTANT);
+    dsa_encode_template(e, e->chat->thinking && i == e->last
+                           ? DSA_MARK_THINK : DSA_MARK_THINK_END);
+}
+
+
+/*
+ * Reasoning stays only after the last question.  A prefix is left open: the
+ * model goes on with its content or, when it has none, with its reasoning.
+ */
+
+static void
+dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
+{
+    uint32_t  k;
+
+    if (e->chat->thinking && dsa_encode_after_last(e, i)) {
+        dsa_encode_text(e, m->reasoning);
+
+        if (!m->prefix || m->content.len != 0) {
+            dsa_encode_template(e, DSA_MARK_THINK_END);
+        }
+    }
+
+    dsa_encode_text(e, m->content);
+
+    e->n_calls = m->n_calls;
+    e->n_results = 0;
+
+    if (m->n_calls != 0) {
+        dsa_encode_template(e, "\n\n<" DSML "function_calls>\n");
+
+        for (k = 0; k < m->n_calls; k++) {
+            dsa_encode_call(e, &m->calls[k]);
+        }
+
+        dsa_encode_template(e, "</" DSML "function_calls>");
+    }
+
+    if (!m->prefix) {
+        dsa_encode_template(e, DSA_MARK_EOS);
+    }
+}
+
+
+/* Strings stand as they are, without any escaping; the rest is JSON. */
+
+static void
+dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call)
+{
+    const dsa_json_t  *v;
+
+    dsa_encode_template(e, "<" DSML "invoke name=\"");
+    dsa_encode_text(e, call->name);
+    dsa_encode_template(e, "\">\n");
+
+    for (v = call->arguments->first; v != NULL; v = v->next) {
+        dsa_encode_template(e, "<" DSML "parameter name=\"");
+        dsa_encode_text(e, v->key);
+
+        if (v->type == DSA_JSON_STRING) {
+            dsa_encode_template(e, "\" string=\"true\">");
+            dsa_encode_text(e, v->text);
+
+        } else {
+            dsa_encode_template(e, "\" string=\"false\">");
+            dsa_encode_json(e, v);
+        }
+
+        dsa_encode_template(e, "</" DSML "parameter>\n");
+    }
+
+    if (call->arguments->first == NULL) {
+        dsa_encode_template(e, "\n");
+    }
+
+    dsa_encode_template(e, "</" DSML "invoke>\n");
+}
+
+
+static void
+dsa_encode_result(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
+{
+    if (e->n_results++ == 0) {
+        dsa_encode_template(e, "\n\n<function_results>");
+    }
+
+    dsa_encode_template(e, "\n<result>");
+    dsa_encode_text(e, m->content);
+    dsa_encode_template(e, "</result>");
+
+    if (e->n_results == e->n_calls) {
+        dsa_encode_template(e, "\n</function_results>\n\n");
+        dsa_encode_template(e, e->chat->thinking
+                               && dsa_encode_after_last(e, i)
+                               ? DSA_MARK_THINK : DSA_MARK_THINK_END);
+    }
+}
+
+
+static void
+dsa_encode_tools(dsa_encoder_t *e, const dsa_json_t *tools)
+{
+    const dsa_json_t  *v;
+
+    dsa_encode_template(e, dsa_encode_tools_head);
+
+    for (v = tools->first; v != NULL; v = v->next) {
+        dsa_encode_json(e, dsa_json_get(v, "function"));
+        dsa_encode_template(e, "\n");
+    }
+
+    dsa_encode_template(e, "</functions>\n");
+}
+
+
+static void
+dsa_encode_format(dsa_encoder_t *e, const dsa_json_t *format)
+{
+    dsa_encode_template(e, "## Response Format:\n\nYou MUST strictly adhere "
+                        "to the following schema to reply:\n");
+    dsa_encode_json(e, format);
+}
+
+
+static int
+dsa_encode_after_last(const dsa_encoder_t *e, uint32_t i)
+{
+    return !e->has_last || i > e->last;
+}
+
+
+/* Words of the format itself: the marks in them are special tokens. */
+
+static void
+dsa_encode_template(dsa_encoder_t *e, const char *text)
+{
+    size_t       i, len;
+    const char  *p, *mark;
+
+    for (p = text; *p != '\0'; /* void */) {
+        mark = NULL;
+        len = 0;
+
+        /* marks begin with < or a byte above ASCII */
+
+        if (*p == '<' || (*p & 0x80) != 0) {
+            for (i = 0; i < sizeof(dsa_encode_marks) / sizeof(char *); i++) {
+                mark = dsa_encode_marks[i];
+                len = strlen(mark);
+
+                if (strncmp(p, mark, len) == 0) {
+                    break;
+                }
+
+                mark = NULL;
+            }
+        }
+
+        if (mark != NULL) {
+            dsa_encode_run(e, DSA_RUN_SPECIAL);
+            dsa_buf_add(&e->text, mark, len);
+            p += len;
+            continue;
+        }
+
+        len = 1;
+
+        while (p[len] != '\0' && p[len] != '<' && (p[len] & 0x80) == 0) {
+            len++;
+        }
+
+        dsa_encode_text(e, dsa_str(p, len));
+        p += len;
+    }
+}
+
+
+/* From outside: text, whatever it spells. */
+
+static void
+dsa_encode_text(dsa_encoder_t *e, dsa_str_t text)
+{
+    if (text.len != 0) {
+        dsa_encode_run(e, DSA_RUN_TEXT);
+        dsa_buf_add(&e->text, text.data, text.len);
+    }
+}
+
+
+static void
+dsa_encode_json(dsa_encoder_t *e, const dsa_json_t *v)
+{
+    dsa_encode_run(e, DSA_RUN_TEXT);
+
+    if (dsa_json_dump(&e->text, v) != DSA_OK) {
+        e->failed = 1;
+    }
+}
+
+
+/* What is added to the text next is of that kind. */
+
+static void
+dsa_encode_run(dsa_encoder_t *e, dsa_run_kind_e kind)
+{
+    dsa_encode_run_t   run;
+    dsa_encode_run_t  *runs;
+
+    runs = (dsa_encode_run_t *) (void *) e->runs.data;
+
+    if (kind == DSA_RUN_TEXT && e->n != 0
+        && runs[e->n - 1].kind == DSA_RUN_TEXT)
+    {
+        return;
+    }
+
+    run.kind = kind;
+    run.start = e->text.len;
+
+    dsa_buf_add(&e->runs, &run, sizeof(dsa_encode_run_t));
+
+    if (!e->runs.failed) {
+        e->n++;
+    }
+}
+
+
+static int
+dsa_encode_finish(dsa_encoder_t *e, dsa_prompt_t *prompt, dsa_arena_t *arena,
+    dsa_err_t *err)
+{
+    char                    *text;
+    size_t                   i, end;
+    const dsa_encode_run_t  *runs;
+
+    if (e->failed) {
+        return dsa_error(err, "a number in tools or arguments is out of "
+                         "range, expected one that a double can hold");
+    }
+
+    if (e->text.failed || e->runs.failed || e->n > UINT32_MAX) {
+        return dsa_error(err, "no memory for the prompt");
+    }
+
+    text = dsa_arena_dup(arena, dsa_str(e->text.data, e->text.len));
+    prompt->runs = dsa_arena_alloc(arena, e->n * sizeof(dsa_run_t));
+
+    if (text == NULL || prompt->runs == NULL) {
+        return dsa_error(err, "the prompt needs more memory than one may "
+                         "use");
+    }
+
+    runs = (const dsa_encode_run_t *) (const void *) e->runs.data;
+
+    for (i = 0; i < e->n; i++) {
+        end = i + 1 < e->n ? runs[i + 1].start : e->text.len;
+
+        prompt->runs[i].kind = runs[i].kind;
+        prompt->runs[i].text = dsa_str(text + runs[i].start,
+                                       end - runs[i].start);
+    }
+
+    prompt->n = e->n;
+    prompt->bytes = e->text.len;
+
+    return DSA_OK;
+}

@@ -1,0 +1,71 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CONF_H_INCLUDED_
+#define _DSA_CONF_H_INCLUDED_
+
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "engine/backend.h"
+
+
+/*
+ * engine.conf: "name value...;", comments from # to the end of the line,
+ * quotes as in nginx.conf.  engine/README.md lists the directives.
+ */
+
+#define DSA_CONF_SIZE       65536       /* most bytes of a file */
+#define DSA_CONF_REPLICAS   256
+
+
+typedef enum {
+    DSA_BACKEND_CPU = 0,
+    DSA_BACKEND_NULL
+} dsa_backend_e;
+
+
+typedef struct {
+    char               *model;          /* directory */
+    char               *name;           /* what the model is called */
+    char               *listen;         /* path, with %n when replicas > 1 */
+    dsa_backend_e       backend;
+    dsa_precision_e     precision;
+    double              rate;           /* null: tokens/s of a sequence */
+    uint64_t            kv_memory;      /* bytes; 0: the backend's own */
+    uint64_t            submit_ring;    /* bytes, powers of two */
+    uint64_t            event_ring;
+    uint64_t            drain_timeout;  /* ms */
+    uint32_t            replicas;
+    uint32_t            max_running;    /* sequences in a step */
+    uint32_t            token_budget;   /* rows in a step */
+    uint32_t            max_waiting;    /* requests in the queue */
+    uint32_t            context_length; /* 0: the model's */
+    uint32_t            slots;          /* requests of one worker */
+    gid_t               socket_group;   /* (gid_t) -1: left as it is */
+} dsa_conf_t;
+
+
+/*
+ * Reads and checks a file; every value has its default then.  Relative paths
+ * are left as they are.  On DSA_ERROR err is "FILE:LINE: reason"; conf is to
+ * be freed in any case.
+ */
+int dsa_conf_read(dsa_conf_t *conf, const char *path, dsa_err_t *err);
+
+/* The same for a text; path is what errors call it. */
+int dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
+    size_t len, dsa_err_t *err);
+
+void dsa_conf_free(dsa_conf_t *conf);
+
+/* The socket of a replica: listen with %n replaced.  -1 when out is short. */
+int dsa_conf_socket(const dsa_conf_t *conf, uint32_t replica, char *out,
+    size_t size);
+
+
+#endif /* _DSA_CONF_H_INCLUDED_ */

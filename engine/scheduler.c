@@ -1,0 +1,791 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/clock.h"
+#include "engine/scheduler_parts.h"
+
+
+static void dsa_sched_decodes(dsa_sched_t *s, uint32_t *rows);
+static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq);
+static void dsa_sched_compact(dsa_sched_t *s);
+static void dsa_sched_prefills(dsa_sched_t *s, uint32_t rows);
+static void dsa_sched_rows(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
+static int dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
+static int dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq,
+    const dsa_sample_t *sample, uint64_t now);
+static void dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq);
+static void dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq,
+    dsa_link_finish_e finish, uint64_t now);
+
+
+dsa_sched_t *
+dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
+    const dsa_sched_handler_t *handler, dsa_err_t *err)
+{
+    uint64_t      held;
+    dsa_sched_t  *s;
+
+    if (backend->pages == 0 || backend->pages > DSA_PAGES_MAX) {
+        (void) dsa_error(err, "the backend has %u pages, 1 to %u can be "
+                         "used", backend->pages, DSA_PAGES_MAX);
+        return NULL;
+    }
+
+    if (conf->max_running == 0 || conf->token_budget < conf->max_running
+        || conf->context < 2)
+    {
+        (void) dsa_error(err, "a step of %u rows and %u sequences, a context "
+                         "of %u tokens: too small", conf->token_budget,
+                         conf->max_running, conf->context);
+        return NULL;
+    }
+
+    s = calloc(1, sizeof(dsa_sched_t));
+
+    if (s == NULL) {
+        (void) dsa_error(err, "out of memory");
+        return NULL;
+    }
+
+    s->backend = backend;
+    s->conf = *conf;
+    s->handler = *handler;
+
+    /* the last token of an answer is never computed itself */
+
+    held = (uint64_t) backend->pages * DSA_PAGE_TOKENS + 1;
+
+    if (s->conf.context > held) {
+        s->conf.context = (uint32_t) held;
+    }
+
+    s->pages = dsa_pages_create(backend->pages);
+    s->running = calloc(conf->max_running, sizeof(dsa_seq_t *));
+    s->member = calloc(conf->max_running, sizeof(dsa_seq_t *));
+    s->batch = calloc(conf->max_running, sizeof(dsa_batch_seq_t));
+    s->sample = calloc(conf->max_running, sizeof(dsa_sample_t));
+
+    if (s->pages == NULL || s->running == NULL || s->member == NULL
+        || s->batch == NULL || s->sample == NULL)
+    {
+        (void) dsa_error(err, "out of memory for %u pages and %u sequences",
+                         backend->pages, conf->max_running);
+        dsa_sched_destroy(s);
+        return NULL;
+    }
+
+    s->stats.pages = backend->pages;
+
+    return s;
+}
+
+
+void
+dsa_sched_destroy(dsa_sched_t *s)
+{
+    dsa_seq_t     *seq;
+    dsa_tenant_t  *t;
+
+    if (s == NULL) {
+        return;
+    }
+
+    while (s->turn != NULL) {
+        t = s->turn;
+
+        seq = t->waiting.first != NULL ? t->waiting.first
+                                       : dsa_sched_newest(s, t);
+        dsa_sched_stop(s, seq);
+        dsa_sched_leave(s, t);
+        dsa_seq_free(seq);
+    }
+
+    dsa_pages_destroy(s->pages);
+    free(s->running);
+    free(s->member);
+    free(s->batch);
+    free(s->sample);
+    free(s);
+}
+
+
+uint32_t
+dsa_sched_context(const dsa_sched_t *s)
+{
+    return s->conf.context;
+}
+
+
+dsa_seq_t *
+dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
+{
+    uint32_t    open;
+    dsa_seq_t  *seq;
+
+    if (request->n_tokens == 0 || request->max_tokens == 0
+        || request->weight == 0
+        || (uint64_t) request->n_tokens + request->max_tokens
+           > s->conf.context)
+    {
+        errno = EINVAL;
+        return NULL;
+    }
+
+    /* those that the next step takes do not fill the queue */
+
+    open = s->conf.max_running - s->n_live;
+
+    if (s->n_waiting >= (uint64_t) s->conf.max_waiting + open) {
+        errno = EAGAIN;
+        return NULL;
+    }
+
+    seq = calloc(1, sizeof(dsa_seq_t));
+
+    if (seq == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+
+    seq->tokens = request->tokens;
+    seq->n_tokens = request->n_tokens;
+    seq->size = request->n_tokens;
+    seq->prompt = request->n_tokens;
+    seq->max_tokens = request->max_tokens;
+    seq->ignore_eos = request->ignore_eos;
+    seq->sampling = request->sampling;
+    seq->owner = request->owner;
+    seq->entry = DSA_NO_ENTRY;
+    seq->submit_time = dsa_clock_ms();
+
+    seq->tenant = dsa_sched_tenant(s, request->tenant, request->weight);
+
+    if (seq->tenant == NULL) {
+        seq->tokens = NULL;
+        dsa_seq_free(seq);
+        errno = ENOMEM;
+        return NULL;
+    }
+
+    seq->tenant->seqs++;
+    seq->tenant->weight = request->weight;
+
+    if (dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens)) != DSA_OK
+        || dsa_seq_digests(s, seq, seq->n_tokens / DSA_PAGE_TOKENS) != DSA_OK)
+    {
+        dsa_sched_leave(s, seq->tenant);
+        seq->tokens = NULL;
+        dsa_seq_free(seq);
+        errno = ENOMEM;
+        return NULL;
+    }
+
+    dsa_seq_push(&seq->tenant->waiting, seq);
+    s->n_waiting++;
+
+    return seq;
+}
+
+
+void
+dsa_sched_cancel(dsa_sched_t *s, dsa_seq_t *seq, dsa_link_finish_e finish)
+{
+    dsa_sched_finish(s, seq, finish, dsa_clock_ms());
+}
+
+
+int
+dsa_sched_busy(const dsa_sched_t *s)
+{
+    return s->n_live != 0 || s->n_waiting != 0;
+}
+
+
+int
+dsa_sched_step(dsa_sched_t *s, dsa_err_t *err)
+{
+    uint32_t    i, rows;
+    uint64_t    now;
+    dsa_seq_t  *seq;
+
+    s->n_batch = 0;
+    rows = s->conf.token_budget;
+
+    dsa_sched_decodes(s, &rows);
+    dsa_sched_prefills(s, rows);
+
+    if (s->n_batch == 0) {
+        return DSA_OK;
+    }
+
+    for (i = 0; i < s->n_batch; i++) {
+        seq = s->member[i];
+
+        s->batch[i].tokens = seq->tokens;
+        s->batch[i].start = seq->computed;
+        s->batch[i].prompt = seq->prompt;
+        s->batch[i].pages = seq->pages;
+        s->batch[i].sample = &s->sample[i];
+        s->batch[i].sampling = seq->computed + s->batch[i].n == seq->n_tokens
+                               ? &seq->sampling : NULL;
+    }
+
+    if (s->backend->step(s->backend, s->batch, s->n_batch, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    s->stats.steps++;
+    now = dsa_clock_ms();
+
+    for (i = 0; i < s->n_batch; i++) {
+        seq = s->member[i];
+        seq->entry = DSA_NO_ENTRY;
+
+        if (dsa_sched_computed(s, seq, s->batch[i].n) != DSA_OK) {
+            return dsa_error(err, "out of memory");
+        }
+
+        if (s->batch[i].sampling != NULL
+            && dsa_sched_sampled(s, seq, &s->sample[i], now) != DSA_OK)
+        {
+            return dsa_error(err, "out of memory");
+        }
+    }
+
+    dsa_sched_compact(s);
+
+    return DSA_OK;
+}
+
+
+void
+dsa_sched_stats(const dsa_sched_t *s, dsa_sched_stats_t *stats)
+{
+    *stats = s->stats;
+
+    stats->running = s->n_live;
+    stats->waiting = s->n_waiting;
+    stats->pages_used = dsa_pages_total(s->pages) - dsa_pages_free(s->pages);
+}
+
+
+int
+dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
+{
+    int                  rc;
+    uint32_t             i, j, n, waiting, running, seqs, pages, *users;
+    const dsa_seq_t     *seq;
+    const dsa_tenant_t  *t;
+
+    n = dsa_pages_total(s->pages);
+    users = calloc(n, sizeof(uint32_t));
+
+    if (users == NULL) {
+        return dsa_error(err, "out of memory");
+    }
+
+    rc = DSA_OK;
+    running = 0;
+
+    for (i = 0; i < s->n_running; i++) {
+        seq = s->running[i];
+
+        if (seq == NULL) {
+            continue;
+        }
+
+        running++;
+
+        if (seq->index != i || seq->state == DSA_SEQ_WAITING
+            || seq->n_pages < dsa_pages_of(seq->computed)
+            || seq->computed >= seq->n_tokens)
+        {
+            rc = dsa_error(err, "running sequence %u is in disorder", i);
+            goto done;
+        }
+
+        for (j = 0; j < seq->n_pages; j++) {
+            users[seq->pages[j]]++;
+        }
+    }
+
+    waiting = 0;
+    t = s->turn;
+
+    while (t != NULL) {
+        seqs = 0;
+        pages = 0;
+
+        for (seq = t->waiting.first; seq != NULL; seq = seq->next) {
+            if (seq->state != DSA_SEQ_WAITING || seq->n_pages != 0
+                || seq->computed != 0)
+            {
+                rc = dsa_error(err, "a waiting sequence is in disorder");
+                goto done;
+            }
+
+            waiting++;
+            seqs++;
+        }
+
+        for (i = 0; i < s->n_running; i++) {
+            if (s->running[i] != NULL && s->running[i]->tenant == t) {
+                pages += s->running[i]->n_pages;
+                seqs++;
+            }
+        }
+
+        if (t->seqs != seqs || seqs == 0 || t->pages != pages) {
+            rc = dsa_error(err, "a tenant counts %u sequences with %u pages, "
+                           "%u with %u are there", t->seqs, t->pages, seqs,
+                           pages);
+            goto done;
+        }
+
+        t = t->next != s->turn ? t->next : NULL;
+    }
+
+    if (running != s->n_live || waiting != s->n_waiting) {
+        rc = dsa_error(err, "%u running and %u waiting are counted, %u and "
+                       "%u are there", s->n_live, s->n_waiting, running,
+                       waiting);
+        goto done;
+    }
+
+    rc = dsa_pages_audit(s->pages, users, err);
+
+done:
+
+    free(users);
+
+    return rc;
+}
+
+
+/* One row for each sequence that lacks only its last token. */
+
+static void
+dsa_sched_decodes(dsa_sched_t *s, uint32_t *rows)
+{
+    uint32_t    i;
+    dsa_seq_t  *seq;
+
+    for (i = 0; i < s->n_running; i++) {
+        seq = s->running[i];
+
+        if (seq != NULL && seq->state == DSA_SEQ_DECODE) {
+            (void) dsa_sched_grow(s, seq);
+        }
+    }
+
+    dsa_sched_compact(s);
+
+    for (i = 0; i < s->n_running; i++) {
+        seq = s->running[i];
+
+        if (seq->state == DSA_SEQ_DECODE) {
+            dsa_sched_rows(s, seq, 1);
+            seq->tenant->credit -= 1;
+            (*rows)--;
+        }
+    }
+}
+
+
+/*
+ * The page of the sequence's last token.  Where there is none the heaviest
+ * tenant gives up sequences until there is; DSA_AGAIN when this one was among
+ * them.
+ */
+
+static int
+dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    uint32_t  page;
+
+    if (seq->n_pages == dsa_pages_of(seq->n_tokens)) {
+        return DSA_OK;
+    }
+
+    for ( ;; ) {
+        page = dsa_pages_alloc(s->pages);
+
+        if (page != DSA_NO_PAGE) {
+            seq->pages[seq->n_pages++] = page;
+            seq->tenant->pages++;
+            return DSA_OK;
+        }
+
+        dsa_sched_preempt(s, dsa_sched_newest(s, dsa_sched_heaviest(s)));
+
+        if (seq->state == DSA_SEQ_WAITING) {
+            return DSA_AGAIN;
+        }
+    }
+}
+
+
+static void
+dsa_sched_compact(dsa_sched_t *s)
+{
+    uint32_t  i, n;
+
+    if (s->n_live == s->n_running) {
+        return;
+    }
+
+    n = 0;
+
+    for (i = 0; i < s->n_running; i++) {
+        if (s->running[i] != NULL) {
+            s->running[n] = s->running[i];
+            s->running[n]->index = n;
+            n++;
+        }
+    }
+
+    s->n_running = n;
+}
+
+
+/* The rows that decoding left over, to prompts. */
+
+static void
+dsa_sched_prefills(dsa_sched_t *s, uint32_t rows)
+{
+    uint32_t       n, admitted;
+    dsa_seq_t     *seq;
+    dsa_tenant_t  *t;
+
+    if (s->turn == NULL) {
+        return;
+    }
+
+    t = s->turn;
+
+    do {
+        t->checked = 0;
+        t = t->next;
+    } while (t != s->turn);
+
+    admitted = s->n_live;
+
+    if (s->n_waiting != 0) {
+        dsa_sched_reclaim(s);
+    }
+
+    while (rows != 0) {
+        t = dsa_sched_turn(s);
+
+        if (t == NULL) {
+            break;
+        }
+
+        if (t->prefill.first == NULL && dsa_sched_admit(s, t) != DSA_OK) {
+            t->ready = 0;
+            continue;
+        }
+
+        seq = t->prefill.first;
+        n = seq->n_tokens - seq->computed;
+
+        if (seq->entry != DSA_NO_ENTRY) {
+            n -= s->batch[seq->entry].n;
+        }
+
+        if (n > rows) {
+            n = rows;
+        }
+
+        if (n > t->credit) {
+            n = (uint32_t) t->credit;
+        }
+
+        dsa_sched_rows(s, seq, n);
+
+        t->credit -= n;
+        rows -= n;
+
+        if (seq->computed + s->batch[seq->entry].n == seq->n_tokens) {
+            dsa_seq_remove(&t->prefill, seq);
+            seq->state = DSA_SEQ_DECODE;
+            t->checked = 0;
+        }
+    }
+
+    dsa_sched_settle(s, s->n_live > admitted);
+}
+
+
+int
+dsa_sched_fits(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    int       in_use;
+    uint32_t  i, n, need;
+
+    if (s->n_live == s->conf.max_running) {
+        return 0;
+    }
+
+    need = dsa_pages_of(seq->n_tokens);
+
+    if (need + s->n_live <= dsa_pages_free(s->pages)) {
+        return 1;
+    }
+
+    n = (seq->n_tokens - 1) / DSA_PAGE_TOKENS;
+
+    for (i = 0; i < n; i++) {
+        if (dsa_pages_peek(s->pages, &seq->digest[i], &in_use)
+            == DSA_NO_PAGE)
+        {
+            break;
+        }
+
+        need -= (uint32_t) in_use;
+    }
+
+    return need + s->n_live <= dsa_pages_free(s->pages);
+}
+
+
+int
+dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
+{
+    uint32_t    i, n, page;
+    dsa_seq_t  *seq;
+
+    seq = t->waiting.first;
+
+    if (seq == NULL || !dsa_sched_fits(s, seq)) {
+        return DSA_AGAIN;
+    }
+
+    n = (seq->n_tokens - 1) / DSA_PAGE_TOKENS;
+
+    for (i = 0; i < n; i++) {
+        page = dsa_pages_find(s->pages, &seq->digest[i]);
+
+        if (page == DSA_NO_PAGE) {
+            break;
+        }
+
+        seq->pages[i] = page;
+    }
+
+    seq->computed = i * DSA_PAGE_TOKENS;
+    seq->published = i;
+
+    for (n = dsa_pages_of(seq->n_tokens); i < n; i++) {
+        seq->pages[i] = dsa_pages_alloc(s->pages);
+    }
+
+    seq->n_pages = n;
+    t->pages += n;
+
+    dsa_seq_remove(&t->waiting, seq);
+    s->n_waiting--;
+
+    dsa_seq_push(&t->prefill, seq);
+    seq->state = DSA_SEQ_PREFILL;
+    t->running++;
+    t->passed_by = 0;
+
+    dsa_sched_compact(s);
+    seq->index = s->n_running;
+    s->running[s->n_running++] = seq;
+    s->n_live++;
+
+    if (s->claim == t) {
+        s->claim = NULL;
+    }
+
+    if (!seq->started) {
+        seq->started = 1;
+        seq->start_time = dsa_clock_ms();
+        seq->cached = seq->computed;
+        s->stats.prompt_tokens += seq->prompt;
+        s->stats.cached_tokens += seq->cached;
+    }
+
+    return DSA_OK;
+}
+
+
+static void
+dsa_sched_rows(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
+{
+    if (seq->entry == DSA_NO_ENTRY) {
+        seq->entry = s->n_batch++;
+        s->member[seq->entry] = seq;
+        s->batch[seq->entry].n = 0;
+    }
+
+    s->batch[seq->entry].n += n;
+}
+
+
+/* n more rows are in the cache: pages that became full can be found now. */
+
+static int
+dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
+{
+    uint32_t  full;
+
+    seq->computed += n;
+    full = seq->computed / DSA_PAGE_TOKENS;
+
+    if (full > seq->n_digests && dsa_seq_digests(s, seq, full) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    while (seq->published < full) {
+        dsa_pages_publish(s->pages, seq->pages[seq->published],
+                          &seq->digest[seq->published]);
+        seq->published++;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_sample_t *sample,
+    uint64_t now)
+{
+    int        finish;
+    uint32_t   size, *tokens;
+
+    if (seq->completion++ == 0) {
+        seq->first_time = now;
+    }
+
+    seq->last_time = now;
+    s->stats.completion_tokens++;
+
+    if (sample->token == s->backend->shape.eos_token_id && !seq->ignore_eos) {
+        dsa_sched_finish(s, seq, DSA_LINK_FINISH_STOP, now);
+        return DSA_OK;
+    }
+
+    finish = s->handler.token(seq->owner, sample);
+
+    if (finish == 0 && seq->completion == seq->max_tokens) {
+        finish = DSA_LINK_FINISH_LENGTH;
+    }
+
+    if (finish != 0) {
+        dsa_sched_finish(s, seq, (dsa_link_finish_e) finish, now);
+        return DSA_OK;
+    }
+
+    if (seq->n_tokens == seq->size) {
+        size = seq->size + seq->size / 2 + DSA_PAGE_TOKENS;
+        tokens = realloc(seq->tokens, size * sizeof(uint32_t));
+
+        if (tokens == NULL) {
+            return DSA_ERROR;
+        }
+
+        seq->tokens = tokens;
+        seq->size = size;
+    }
+
+    seq->tokens[seq->n_tokens++] = sample->token;
+
+    return dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens));
+}
+
+
+void
+dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    dsa_sched_stop(s, seq);
+
+    seq->state = DSA_SEQ_WAITING;
+    seq->computed = 0;
+    seq->published = 0;
+
+    dsa_seq_push_front(&seq->tenant->waiting, seq);
+    s->n_waiting++;
+    s->stats.preemptions++;
+}
+
+
+/* Out of every list, and its pages free. */
+
+static void
+dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    uint32_t  last;
+
+    if (seq->state == DSA_SEQ_WAITING) {
+        dsa_seq_remove(&seq->tenant->waiting, seq);
+        s->n_waiting--;
+        return;
+    }
+
+    if (seq->state == DSA_SEQ_PREFILL) {
+        dsa_seq_remove(&seq->tenant->prefill, seq);
+    }
+
+    if (seq->entry != DSA_NO_ENTRY) {
+
+        /* it loses its rows of this step, the last entry takes their place */
+
+        last = --s->n_batch;
+        s->member[seq->entry] = s->member[last];
+        s->member[seq->entry]->entry = seq->entry;
+        s->batch[seq->entry] = s->batch[last];
+        seq->entry = DSA_NO_ENTRY;
+    }
+
+    s->running[seq->index] = NULL;
+    s->n_live--;
+    seq->tenant->running--;
+    seq->tenant->pages -= seq->n_pages;
+
+    /* the end of a sequence is of less use to others than its beginning */
+
+    while (seq->n_pages != 0) {
+        dsa_pages_release(s->pages, seq->pages[--seq->n_pages]);
+    }
+}
+
+
+static void
+dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_link_finish_e finish,
+    uint64_t now)
+{
+    dsa_link_done_t  done;
+
+    memset(&done, 0, sizeof(done));
+
+    done.finish = finish;
+    done.prompt_tokens = seq->prompt;
+    done.cached_tokens = seq->cached;
+    done.completion_tokens = seq->completion;
+    done.queue_ms = (uint32_t) ((seq->started ? seq->start_time : now)
+                                - seq->submit_time);
+
+    if (seq->started) {
+        done.prefill_ms = (uint32_t) ((seq->completion != 0 ? seq->first_time
+                                                            : now)
+                                      - seq->start_time);
+    }
+
+    done.decode_ms = (uint32_t) (seq->last_time - seq->first_time);
+
+    dsa_sched_stop(s, seq);
+    s->handler.done(seq->owner, &done);
+
+    dsa_sched_leave(s, seq->tenant);
+    dsa_seq_free(seq);
+}

@@ -1,0 +1,126 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_SCHEDULER_H_INCLUDED_
+#define _DSA_SCHEDULER_H_INCLUDED_
+
+
+#include "engine/backend.h"
+#include "engine/pages.h"
+
+
+/*
+ * Sequences and steps.  A sequence has tokens, and a number of them computed;
+ * a step hands out rows until each has caught up: one to every sequence that
+ * lacks only its last token (decode), then what is left of the budget to
+ * prompts in chunks.  Prefill, chunked prefill, decode, prefix hits and
+ * resumption after preemption are this one loop.
+ *
+ * Tenants share by weight.  Rows are handed out by deficit round robin
+ * (Shreedhar and Varghese, 1995), decode rows being charged too, so the order
+ * of admission follows all tokens that a tenant had computed.  Sequences and
+ * pages are shared by dominant share (Ghodsi et al., NSDI 2011): who holds
+ * most of either, by weight, gives up its newest sequence where pages run
+ * out, or where a tenant waits that would still hold less with its request
+ * admitted.  A sequence that gave up its pages keeps its tokens and is
+ * computed again later, as far as its pages are not found again by prefix;
+ * its answer is the same, since noise depends on seed and position only.
+ */
+
+#define DSA_SCHED_QUANTUM   256     /* rows of a round, greatest weight */
+#define DSA_SCHED_PATIENCE  64      /* steps that a request may be passed by */
+
+
+typedef struct dsa_sched_s  dsa_sched_t;
+typedef struct dsa_seq_s    dsa_seq_t;
+
+
+typedef struct {
+    uint32_t            max_running;    /* sequences in a step */
+    uint32_t            token_budget;   /* rows in a step, >= max_running */
+    uint32_t            max_waiting;    /* beyond those that can run */
+    uint32_t            context;        /* tokens, prompt and answer */
+} dsa_sched_conf_t;
+
+
+typedef struct {
+    uint32_t           *tokens;         /* [n_tokens], malloc()ed, taken over
+                                           when the request is */
+    uint32_t            n_tokens;       /* >= 1 */
+    uint32_t            max_tokens;     /* >= 1; n_tokens + max_tokens at
+                                           most context */
+    uint32_t            weight;         /* >= 1; the tenant's from now on */
+    uint32_t            ignore_eos;
+    dsa_sampling_t      sampling;
+    uint8_t             tenant[32];
+    void               *owner;          /* given to the handler */
+} dsa_sched_request_t;
+
+
+/* Called within a step, or from dsa_sched_cancel(); never calls back. */
+
+typedef struct {
+
+    /*
+     * A token of the answer, the end token excepted.  0 to go on, or a
+     * dsa_link_finish_e that ends the answer with this token.
+     */
+    int               (*token)(void *owner, const dsa_sample_t *sample);
+
+    /* The end: the sequence is gone when this returns. */
+    void              (*done)(void *owner, const dsa_link_done_t *done);
+} dsa_sched_handler_t;
+
+
+typedef struct {
+    uint64_t            steps;
+    uint64_t            prompt_tokens;      /* of sequences that began */
+    uint64_t            cached_tokens;
+    uint64_t            completion_tokens;
+    uint64_t            preemptions;
+    uint32_t            running;
+    uint32_t            waiting;
+    uint32_t            pages;
+    uint32_t            pages_used;
+} dsa_sched_stats_t;
+
+
+/*
+ * The backend stays the caller's.  context is cut to what the backend's pages
+ * hold.  NULL with err.
+ */
+dsa_sched_t *dsa_sched_create(dsa_backend_t *backend,
+    const dsa_sched_conf_t *conf, const dsa_sched_handler_t *handler,
+    dsa_err_t *err);
+
+/* Drops all sequences without a call of done(); NULL is allowed. */
+void dsa_sched_destroy(dsa_sched_t *s);
+
+uint32_t dsa_sched_context(const dsa_sched_t *s);
+
+/*
+ * A sequence that waits for its turn.  NULL with errno: EAGAIN, the queue is
+ * full; EINVAL, the request breaks a bound of its fields; ENOMEM.
+ */
+dsa_seq_t *dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request);
+
+/* Ends a sequence in whatever state, at once; not from within a step. */
+void dsa_sched_cancel(dsa_sched_t *s, dsa_seq_t *seq,
+    dsa_link_finish_e finish);
+
+/* 1 when there is anything to compute. */
+int dsa_sched_busy(const dsa_sched_t *s);
+
+/* Computes a step.  DSA_ERROR: the backend failed, nothing can go on. */
+int dsa_sched_step(dsa_sched_t *s, dsa_err_t *err);
+
+void dsa_sched_stats(const dsa_sched_t *s, dsa_sched_stats_t *stats);
+
+/* Checks the pages against all block tables, and the lists; O(everything). */
+int dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err);
+
+
+#endif /* _DSA_SCHEDULER_H_INCLUDED_ */

@@ -1,0 +1,79 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CACHE_H_INCLUDED_
+#define _DSA_CACHE_H_INCLUDED_
+
+
+#include <stddef.h>
+#include <stdint.h>
+
+
+/*
+ * The cache in pages of 64 tokens.  A page is one record over all layers; a
+ * layer's part holds the latents of the tokens, then their index keys, never
+ * one without the other:
+ *
+ *              latent, a token                  index key, a page
+ *     served   latent e4m3 values,              64 tokens' e4m3 values, then
+ *              a float32 scale for each 128,    64 float32 scales
+ *              rope BF16 values
+ *     exact    latent, rope float32 values      64 tokens' float32 values
+ *
+ * In the published dimensions served takes 656 and 132 bytes a token.
+ * Scales are powers of two whatever the weights have: readers multiply in
+ * BF16 with them, which only then is exact.  The rope part is not
+ * quantised, being the part that suffers.
+ *
+ * positions -> pages: a token at position p lies in page pages[p / 64] at
+ * p % 64.
+ */
+
+#define DSA_CACHE_TOKENS  64
+
+
+typedef struct {
+    uint32_t    served;
+    uint32_t    latent;         /* elements; of the rope part, of an index
+                                   key */
+    uint32_t    rope;
+    uint32_t    index;
+    uint64_t    token;          /* bytes of a latent record */
+    uint64_t    keys;           /* where a layer's index keys begin */
+    uint64_t    layer;          /* bytes of a layer's part */
+    uint64_t    page;           /* bytes of a page */
+} dsa_cache_t;
+
+
+void dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
+    uint32_t latent, uint32_t rope, uint32_t index);
+
+/*
+ * Stores n tokens from position start: c with rows ld_c apart, its rope part
+ * behind its latent, and key [n, index], all float32.  base: of page 0.
+ */
+void dsa_cache_write(const dsa_cache_t *cache, void *base, uint32_t layer,
+    const uint32_t *pages, uint32_t start, size_t n, const float *c,
+    size_t ld_c, const float *key);
+
+/*
+ * The latents c [n, latent] and k_rope [n, rope], float32, of the tokens at
+ * position[0 .. n-1], or at first .. first+n-1 with position NULL.
+ */
+void dsa_cache_latents(float *c, float *k_rope, const dsa_cache_t *cache,
+    const void *base, uint32_t layer, const uint32_t *pages,
+    const int32_t *position, uint32_t first, size_t n);
+
+/*
+ * The index keys of positions first .. first+n-1: key [n, index] float32,
+ * and scale [n], which key is not multiplied with (1 in exact).
+ */
+void dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
+    const void *base, uint32_t layer, const uint32_t *pages, uint32_t first,
+    size_t n);
+
+
+#endif /* _DSA_CACHE_H_INCLUDED_ */

@@ -1,0 +1,136 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_FP8_H_INCLUDED_
+#define _DSA_FP8_H_INCLUDED_
+
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/bf16.h"
+
+
+/*
+ * FP8 e4m3 (the "fn" kind: no infinities, 448 the largest, S.1111.111 NaN)
+ * and the block quantisation of the published FP8 checkpoints.
+ *
+ *     value = (-1)^S * 2^(E - 7) * (1 + M / 8)     E > 0
+ *             (-1)^S * 2^-6 * (M / 8)              E = 0
+ */
+
+#define DSA_E4M3_MAX      448.0f
+#define DSA_FP8_GROUP     128       /* columns, and rows of a weight's block */
+
+
+/* The value of each code. */
+extern const float  dsa_e4m3_value[256];
+
+
+/*
+ * The e4m3 value nearest to v, ties to even, as float32; beyond the largest
+ * one the largest one.  Adding 1.5 * 2^(e + 20) leaves v's bits from
+ * 2^(e - 3) up, which are e4m3's, rounded by the addition itself; below 2^-6
+ * the step stays 2^-9.
+ */
+
+static inline float
+dsa_e4m3_round(float v)
+{
+    float     c;
+    uint32_t  e;
+
+    v = v > DSA_E4M3_MAX ? DSA_E4M3_MAX : v;
+    v = v < -DSA_E4M3_MAX ? -DSA_E4M3_MAX : v;
+
+    e = dsa_float_bits(v) & 0x7f800000;
+    e = e < (121U << 23) ? 121U << 23 : e;
+    c = dsa_bits_float(e + (20U << 23)) * 1.5f;
+
+    return (v + c) - c;
+}
+
+
+/* The code of a value that dsa_e4m3_round() returned. */
+
+static inline uint8_t
+dsa_e4m3_code(float v)
+{
+    uint32_t  u, a, code;
+
+    u = dsa_float_bits(v);
+    a = u & 0x7fffffff;
+
+    if (a > 0x7f800000) {
+        code = 0x7f;
+
+    } else if (a < (121U << 23)) {
+        code = (uint32_t) (dsa_bits_float(a) * 512.0f);
+
+    } else {
+        code = (a >> 20) - (120U << 3);
+    }
+
+    return (uint8_t) (u >> 24 & 0x80) | (uint8_t) code;
+}
+
+
+/*
+ * The least power of two that is not below s > 0: the exponent, one more
+ * where a bit of the fraction is set, kept within 2^-126 .. 2^127.
+ */
+
+static inline float
+dsa_ue8m0(float s)
+{
+    uint32_t  u, e;
+
+    u = dsa_float_bits(s);
+    e = (u >> 23 & 0xff) + ((u & 0x7fffff) != 0);
+    e = e < 1 ? 1 : e;
+    e = e > 254 ? 254 : e;
+
+    return dsa_bits_float(e << 23);
+}
+
+
+/*
+ * The scale of a group of n values: max(|x|, 1e-4) / 448, with ue8m0 rounded
+ * up to a power of two.  Values are divided by the rounded scale (published
+ * inference code, act_quant).
+ */
+float dsa_fp8_scale(const float *x, size_t n, int ue8m0);
+
+/*
+ * x [rows, cols] float32, a group being 128 columns of a row:
+ * y = s * e4m3(x / s), what an FP8 GEMM sees of its left operand.  May be
+ * in place.
+ */
+void dsa_fp8_simulate(float *y, const float *x, size_t rows, size_t cols,
+    int ue8m0);
+
+/*
+ * x [n, dim] float32, in place, a group being a row: to the e4m3 values of
+ * x / scale; scale [n], ue8m0.
+ */
+void dsa_fp8_round(float *x, float *scale, size_t n, size_t dim);
+
+/*
+ * One vector x [n] float32 to codes q [n] with one scale for each group
+ * of the given length; scale [ceil(n / group)].  Scales are ue8m0.
+ */
+void dsa_fp8_encode(uint8_t *q, float *scale, const float *x, size_t n,
+    size_t group);
+
+/*
+ * Rows first .. first+n-1 of a weight [rows, cols] e4m3 with scale
+ * [ceil(rows/128), ceil(cols/128)] float32, a multiplier: w [n, cols].
+ */
+void dsa_fp8_decode_weight(float *w, const void *q, const float *scale,
+    size_t first, size_t n, size_t cols);
+
+
+#endif /* _DSA_FP8_H_INCLUDED_ */

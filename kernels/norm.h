@@ -1,0 +1,41 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_NORM_H_INCLUDED_
+#define _DSA_NORM_H_INCLUDED_
+
+
+#include <stddef.h>
+
+
+/*
+ * Normalisations, in float32 up to the one rounding of the result.
+ */
+
+
+/*
+ * y = w * x / sqrt(mean(x^2) + eps), row by row.  x [rows, cols] with rows
+ * ld_x apart, y likewise ld_y; w [cols].  May be in place.
+ */
+void dsa_rmsnorm(float *y, size_t ld_y, const float *x, size_t ld_x,
+    const float *w, size_t rows, size_t cols, float eps, int bf16);
+
+/*
+ * The residual rule: sum = x + residual; y = rmsnorm(sum), of the sum not yet
+ * rounded; residual = sum, rounded.  All [rows, cols] float32; y may be x.
+ */
+void dsa_add_rmsnorm(float *y, const float *x, float *residual,
+    const float *w, size_t rows, size_t cols, float eps, int bf16);
+
+/*
+ * y = w * (x - mean(x)) / sqrt(var(x) + eps) + b in place, x [rows, cols];
+ * var is the mean of squares about the mean.
+ */
+void dsa_layernorm(float *x, const float *w, const float *b, size_t rows,
+    size_t cols, float eps, int bf16);
+
+
+#endif /* _DSA_NORM_H_INCLUDED_ */

@@ -1,0 +1,69 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_ROPE_H_INCLUDED_
+#define _DSA_ROPE_H_INCLUDED_
+
+
+#include <stddef.h>
+#include <stdint.h>
+
+
+/*
+ * Rotary position embedding in two layouts over one frequency table.
+ *
+ * YaRN (arXiv 2309.00071, as DeepSeek-V2 and on apply it), i = 0 .. dim/2-1:
+ *
+ *     f[i]  = theta^(-2i / dim)
+ *     d(r)  = dim * ln(original / (2 pi r)) / (2 ln theta)
+ *     low   = floor(d(beta_fast)), high = ceil(d(beta_slow)), in 0 .. dim-1
+ *     ramp  = clamp((i - low) / (high - low), 0, 1)
+ *     f'[i] = f[i] * (1 - ramp) + f[i] / factor * ramp
+ *     m(a)  = 0.1 * a * ln(factor) + 1
+ *
+ * cos and sin carry m(mscale) / m(mscale_all_dim), attention scores
+ * m(mscale_all_dim)^2.  With factor <= 1 all this is plain RoPE.
+ */
+
+typedef struct {
+    double      theta;
+    double      factor;
+    double      beta_fast;
+    double      beta_slow;
+    double      mscale;
+    double      mscale_all_dim;
+    uint32_t    original;       /* positions of the pre-training */
+} dsa_rope_conf_t;
+
+
+/* freq [dim / 2], radians a position; computed in double, rounded once. */
+void dsa_rope_frequencies(float *freq, size_t dim,
+    const dsa_rope_conf_t *conf);
+
+/* m(mscale) / m(mscale_all_dim), and m(mscale_all_dim)^2. */
+double dsa_rope_magnitude(const dsa_rope_conf_t *conf);
+double dsa_rope_softmax(const dsa_rope_conf_t *conf);
+
+/*
+ * cos, sin [dim / 2] at a position, times magnitude.  The angle is a float32
+ * product, as in the published code: near position 163839 its rounding is
+ * worth up to 0.004 radians, and the weights were trained with it.
+ */
+void dsa_rope_angles(float *cos, float *sin, const float *freq, size_t dim,
+    uint32_t position, double magnitude);
+
+/*
+ * Rotates in place n vectors of dim, ld elements apart, by the same angles.
+ * interleaved pairs elements 2i and 2i+1 (the attention), half i and
+ * i + dim/2 (the indexer): different functions of the same vector.
+ */
+void dsa_rope_interleaved(float *x, size_t n, size_t ld, const float *cos,
+    const float *sin, size_t dim, int bf16);
+void dsa_rope_half(float *x, size_t n, size_t ld, const float *cos,
+    const float *sin, size_t dim, int bf16);
+
+
+#endif /* _DSA_ROPE_H_INCLUDED_ */

@@ -1,0 +1,884 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "ngx_http_dsa_module.h"
+
+
+/*
+ * The way back: what the engine says, the client's answer, the ledger, the
+ * timer, and the one place where every request ends.
+ */
+
+
+static void ngx_http_dsa_on_accept(ngx_http_dsa_ctx_t *ctx);
+static void ngx_http_dsa_on_tokens(ngx_http_dsa_account_t *account,
+    const u_char *p);
+static ngx_uint_t ngx_http_dsa_on_text(ngx_http_dsa_ctx_t *ctx,
+    const dsa_link_tokens_t *tokens, const u_char *p);
+static void ngx_http_dsa_on_done(ngx_http_dsa_account_t *account,
+    const dsa_link_done_t *done);
+static void ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
+    const dsa_link_failure_t *failure);
+static void ngx_http_dsa_on_lost(ngx_http_dsa_ctx_t *ctx);
+
+static void ngx_http_dsa_drop_prompt(ngx_http_dsa_ctx_t *ctx);
+static ngx_int_t ngx_http_dsa_record(ngx_http_dsa_account_t *account,
+    ngx_http_dsa_ctx_t *ctx);
+static void ngx_http_dsa_recorded(ngx_http_request_t *r, ngx_int_t rc,
+    const char *why);
+static void ngx_http_dsa_finish(ngx_http_dsa_ctx_t *ctx);
+static void ngx_http_dsa_output(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last);
+static void ngx_http_dsa_finalize(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc);
+
+
+/* From the engine: while the ring is read nothing is sent or finalized. */
+
+void
+ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data)
+{
+    ngx_uint_t               level;
+    ngx_connection_t        *c;
+    dsa_link_accept_t        accept;
+    dsa_link_done_t          done;
+    dsa_link_failure_t       failure;
+    ngx_http_dsa_ctx_t      *ctx;
+    ngx_http_dsa_account_t  *account;
+
+    account = (ngx_http_dsa_account_t *) call;
+    ctx = call->data;
+
+    switch (event) {
+
+    case NGX_HTTP_DSA_EV_ACCEPT:
+        ngx_memcpy(&accept, data, sizeof(dsa_link_accept_t));
+
+        account->usage.prompt = accept.prompt_tokens;
+
+        if (ctx != NULL) {
+            ngx_http_dsa_on_accept(ctx);
+        }
+
+        return;
+
+    case NGX_HTTP_DSA_EV_TOKENS:
+        ngx_http_dsa_on_tokens(account, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_DONE:
+        ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
+        ngx_http_dsa_on_done(account, &done);
+        break;
+
+    case NGX_HTTP_DSA_EV_ERROR:
+        ngx_memcpy(&failure, data, sizeof(dsa_link_failure_t));
+
+        if (ctx != NULL) {
+            level = (failure.code == DSA_LINK_E_INVALID
+                     || failure.code == DSA_LINK_E_INTERNAL)
+                    ? NGX_LOG_ERR : NGX_LOG_INFO;
+
+            ngx_log_error(level, ctx->request->connection->log, 0,
+                          "engine refused with %uD: %*s", failure.code,
+                          (size_t) ngx_min(failure.text_len, 512),
+                          (u_char *) data + sizeof(dsa_link_failure_t));
+
+            ngx_http_dsa_on_error(ctx, &failure);
+        }
+
+        break;
+
+    case NGX_HTTP_DSA_EV_LOST:
+        ngx_http_dsa_metrics_add(lost, 1);
+
+        if (ctx != NULL) {
+            ngx_http_dsa_on_lost(ctx);
+        }
+
+        break;
+
+    case NGX_HTTP_DSA_EV_FLUSH:
+        c = ctx->request->connection;
+
+        ngx_http_set_log_request(c->log, ctx->request);
+        ngx_http_dsa_flush(ctx);
+        ngx_http_run_posted_requests(c);
+        return;
+    }
+
+    if (ctx == NULL) {
+
+        /* the client left before; what it used up is written down now */
+
+        (void) ngx_http_dsa_record(account, NULL);
+        ngx_free(account);
+    }
+}
+
+
+static void
+ngx_http_dsa_on_accept(ngx_http_dsa_ctx_t *ctx)
+{
+    if (ctx->accepted) {
+        return;
+    }
+
+    ctx->accepted = 1;
+    ctx->usage.prompt = ctx->account->usage.prompt;
+
+    ctx->openai.id = ctx->id;
+    ctx->openai.model = ctx->model;
+    ctx->openai.created = ngx_time();
+    ctx->openai.out = &ctx->stream.pending;
+
+    ngx_http_dsa_drop_prompt(ctx);
+
+    if (ngx_http_dsa_openai_start(&ctx->openai, ctx->request->pool) != NGX_OK)
+    {
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
+                                 "Out of memory.");
+    }
+}
+
+
+static void
+ngx_http_dsa_on_tokens(ngx_http_dsa_account_t *account, const u_char *p)
+{
+    ngx_msec_t           now;
+    dsa_link_tokens_t    tokens;
+    ngx_http_dsa_ctx_t  *ctx;
+
+    ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
+    p += sizeof(dsa_link_tokens_t);
+
+    account->usage.completion += tokens.n_tokens;
+
+    ctx = account->call.data;
+
+    if (ctx == NULL || !ctx->accepted || ctx->status != 0 || ctx->done) {
+        return;
+    }
+
+    if (tokens.n_tokens != 0) {
+        now = ngx_current_msec;
+
+        if (!ctx->begun) {
+            ctx->begun = 1;
+            ctx->first_token = now;
+            ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_TTFT, now - ctx->start,
+                                         1);
+
+            if (tokens.n_tokens > 1) {
+                ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_INTER_TOKEN, 0,
+                                             tokens.n_tokens - 1);
+            }
+
+        } else {
+            ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_INTER_TOKEN,
+                                         (now - ctx->last_token)
+                                         / tokens.n_tokens,
+                                         tokens.n_tokens);
+        }
+
+        ctx->last_token = now;
+    }
+
+    ngx_http_dsa_stream_prepare(&ctx->stream);
+
+    if (ngx_http_dsa_on_text(ctx, &tokens, p) != NGX_OK) {
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
+                                 "Out of memory.");
+    }
+}
+
+
+/* Feeds the text, token by token where it matters to which part they go. */
+
+static ngx_uint_t
+ngx_http_dsa_on_text(ngx_http_dsa_ctx_t *ctx, const dsa_link_tokens_t *tokens,
+    const u_char *p)
+{
+    uint32_t                   i, start, end;
+    const u_char              *text;
+    ngx_uint_t                 n, reasoning;
+    dsa_link_logprob_t         entry, top[DSA_LINK_MAX_TOP];
+
+    text = p + (size_t) tokens->n_tokens * sizeof(uint32_t);
+
+    if (tokens->logprobs) {
+        text += (size_t) tokens->n_tokens * (1 + tokens->n_top)
+                * sizeof(dsa_link_logprob_t);
+    }
+
+    start = 0;
+
+    for (i = 0; i < tokens->n_tokens; i++) {
+        reasoning = dsa_parse_in_reasoning(ctx->parser);
+
+        if (!reasoning && ctx->openai.logprobs == NULL) {
+
+            /* reasoning does not begin again: the rest in one piece */
+
+            break;
+        }
+
+        if (reasoning) {
+            ctx->account->usage.reasoning++;
+        }
+
+        if (ctx->openai.logprobs != NULL && tokens->logprobs) {
+            n = (size_t) i * (1 + tokens->n_top);
+
+            ngx_memcpy(&entry, p + (size_t) tokens->n_tokens * sizeof(uint32_t)
+                               + n * sizeof(dsa_link_logprob_t),
+                       sizeof(dsa_link_logprob_t));
+
+            ngx_memcpy(top, p + (size_t) tokens->n_tokens * sizeof(uint32_t)
+                            + (n + 1) * sizeof(dsa_link_logprob_t),
+                       tokens->n_top * sizeof(dsa_link_logprob_t));
+
+            ngx_http_dsa_openai_logprob(&ctx->openai, &entry, top,
+                                        tokens->n_top, reasoning);
+        }
+
+        ngx_memcpy(&end, p + (size_t) i * sizeof(uint32_t), sizeof(uint32_t));
+
+        if (end != start
+            && dsa_parse_feed(ctx->parser, dsa_str(text + start, end - start))
+               != DSA_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        start = end;
+    }
+
+    if (tokens->text_len != start
+        && dsa_parse_feed(ctx->parser,
+                          dsa_str(text + start, tokens->text_len - start))
+           != DSA_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_on_done(ngx_http_dsa_account_t *account,
+    const dsa_link_done_t *done)
+{
+    ngx_http_dsa_ctx_t    *ctx;
+    ngx_http_dsa_usage_t  *usage;
+
+    usage = &account->usage;
+
+    usage->prompt = done->prompt_tokens;
+    usage->cached = ngx_min(done->cached_tokens, done->prompt_tokens);
+    usage->completion = done->completion_tokens;
+    usage->reasoning = ngx_min(usage->reasoning, usage->completion);
+
+    ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_QUEUE, done->queue_ms, 1);
+
+    ctx = account->call.data;
+
+    if (ctx == NULL || ctx->status != 0) {
+        return;
+    }
+
+    if (!ctx->accepted) {
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
+                                 "The engine ended the request before it "
+                                 "accepted it.");
+        return;
+    }
+
+    switch (done->finish) {
+
+    case DSA_LINK_FINISH_STOP:
+    case DSA_LINK_FINISH_LENGTH:
+        break;
+
+    case DSA_LINK_FINISH_DEADLINE:
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_GATEWAY_TIME_OUT, NULL,
+                                 "The answer was not complete in time.");
+        return;
+
+    default:
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
+                                 "The engine gave up the request.");
+        return;
+    }
+
+    ngx_http_dsa_stream_prepare(&ctx->stream);
+
+    if (dsa_parse_end(ctx->parser, done->finish == DSA_LINK_FINISH_STOP)
+        != DSA_OK)
+    {
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
+                                 "Out of memory.");
+        return;
+    }
+
+    ctx->done = 1;
+
+    if (done->finish == DSA_LINK_FINISH_LENGTH) {
+        ctx->finish = "length";
+
+    } else if (dsa_parse_calls(ctx->parser) != 0) {
+        ctx->finish = "tool_calls";
+
+    } else {
+        ctx->finish = "stop";
+    }
+}
+
+
+static void
+ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
+    const dsa_link_failure_t *failure)
+{
+    uint32_t                 context;
+    ngx_http_dsa_session_t  *s;
+
+    switch (failure->code) {
+
+    case DSA_LINK_E_CONTEXT:
+
+        /* of one model all replicas have the same context */
+
+        s = ngx_http_dsa_pool_any(ctx->pool);
+        context = s != NULL ? s->hello.context_length : 0;
+
+        if (ctx->chat != NULL && ctx->chat->max_tokens == 0 && !ctx->fitted
+            && failure->prompt_tokens < context)
+        {
+            /* the default was too much: the rest of the context instead */
+
+            ctx->fitted = 1;
+            ctx->retry = 1;
+            ctx->tried = 0;
+            return;
+        }
+
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_BAD_REQUEST, "messages",
+                                 "This model's maximum context length is %u "
+                                 "tokens. However, you requested %llu tokens "
+                                 "(%u in the messages, %u in the completion). "
+                                 "Please reduce the length of the messages or "
+                                 "completion.", context,
+                                 (unsigned long long) failure->prompt_tokens
+                                 + ctx->max_tokens,
+                                 failure->prompt_tokens, ctx->max_tokens);
+        return;
+
+    case DSA_LINK_E_OVERLOADED:
+    case DSA_LINK_E_DRAINING:
+
+        if (!ctx->accepted) {
+            ctx->refused = 1;
+            ctx->retry = 1;
+            return;
+        }
+
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                 "The engine is overloaded or shuts down, try "
+                                 "again later.");
+        return;
+
+    default:
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
+                                 "The engine failed.");
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_on_lost(ngx_http_dsa_ctx_t *ctx)
+{
+    if (!ctx->accepted) {
+
+        /* nothing was promised: another engine may take it */
+
+        ctx->retry = 1;
+        return;
+    }
+
+    ngx_http_dsa_set_failure(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                             "The engine went away before the answer was "
+                             "complete.");
+}
+
+
+/* The first failure counts; nothing is sent here. */
+
+void
+ngx_http_dsa_set_failure(ngx_http_dsa_ctx_t *ctx, ngx_uint_t status,
+    const char *param, const char *fmt, ...)
+{
+    va_list  args;
+
+    if (ctx->status != 0) {
+        return;
+    }
+
+    ctx->status = status;
+    ctx->param = param;
+
+    va_start(args, fmt);
+    (void) vsnprintf(ctx->failure, sizeof(ctx->failure), fmt, args);
+    va_end(args);
+}
+
+
+static void
+ngx_http_dsa_drop_prompt(ngx_http_dsa_ctx_t *ctx)
+{
+    dsa_arena_destroy(ctx->work);
+    dsa_arena_destroy(ctx->arena);
+
+    ctx->work = NULL;
+    ctx->arena = NULL;
+    ctx->chat = NULL;
+
+    ngx_memzero(&ctx->prompt, sizeof(dsa_prompt_t));
+}
+
+
+void
+ngx_http_dsa_flush(ngx_http_dsa_ctx_t *ctx)
+{
+    if (ctx->saving) {
+        return;
+    }
+
+    if (ctx->status != 0) {
+        ngx_http_dsa_fail(ctx);
+        return;
+    }
+
+    if (ctx->retry) {
+        ctx->retry = 0;
+        ngx_http_dsa_submit(ctx);
+        return;
+    }
+
+    if (ctx->done) {
+        ngx_http_dsa_finish(ctx);
+        return;
+    }
+
+    if (!ctx->accepted) {
+        return;
+    }
+
+    ngx_http_dsa_openai_close(&ctx->openai);
+
+    if (ctx->openai.stream) {
+        ngx_http_dsa_output(ctx, 0);
+    }
+}
+
+
+/* The end of a good answer: the ledger, then the last words. */
+
+static void
+ngx_http_dsa_finish(ngx_http_dsa_ctx_t *ctx)
+{
+    if (!ctx->recorded) {
+        ngx_http_dsa_openai_close(&ctx->openai);
+
+        if (ngx_http_dsa_record(ctx->account, ctx) == NGX_OK
+            && ctx->conversation.len != 0)
+        {
+            /* the client must find this turn when it comes with the next */
+
+            ctx->saving = 1;
+
+            if (ctx->openai.stream) {
+                ngx_http_dsa_output(ctx, 0);
+            }
+
+            return;
+        }
+    }
+
+    if (!ctx->ended) {
+        ctx->ended = 1;
+
+        ngx_http_dsa_stream_prepare(&ctx->stream);
+        ngx_http_dsa_openai_finish(&ctx->openai, ctx->finish,
+                                   &ctx->account->usage);
+    }
+
+    ngx_http_dsa_output(ctx, 1);
+}
+
+
+static void
+ngx_http_dsa_recorded(ngx_http_request_t *r, ngx_int_t rc, const char *why)
+{
+    ngx_uint_t           level;
+    ngx_http_dsa_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (rc != NGX_OK) {
+        level = (rc == NGX_DECLINED) ? NGX_LOG_INFO : NGX_LOG_ERR;
+
+        ngx_log_error(level, r->connection->log, 0,
+                      "this turn of conversation \"%V\" is not written: %s",
+                      &ctx->conversation, why != NULL ? why : "no answer yet");
+    }
+
+    ctx->saving = 0;
+
+    ngx_http_dsa_finish(ctx);
+}
+
+
+/*
+ * Counts and writes down what a request has used.  ctx is NULL when the
+ * client has left.  NGX_OK: ngx_http_dsa_recorded() will be called.
+ */
+
+static ngx_int_t
+ngx_http_dsa_record(ngx_http_dsa_account_t *account, ngx_http_dsa_ctx_t *ctx)
+{
+    ngx_int_t              rc;
+    ngx_http_dsa_usage_t  *usage;
+    ngx_http_dsa_record_t  record;
+
+    usage = &account->usage;
+
+    if (ctx != NULL) {
+        ctx->recorded = 1;
+    }
+
+    if (usage->prompt == 0 && usage->completion == 0) {
+        return NGX_DECLINED;
+    }
+
+    ngx_http_dsa_metrics_add(prompt, usage->prompt);
+    ngx_http_dsa_metrics_add(cached, usage->cached);
+    ngx_http_dsa_metrics_add(completion, usage->completion);
+    ngx_http_dsa_metrics_add(reasoning, usage->reasoning);
+
+    if (account->redis == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ngx_memzero(&record, sizeof(ngx_http_dsa_record_t));
+
+    record.request_id.data = account->id;
+    record.request_id.len = NGX_HTTP_DSA_ID_LEN;
+    record.tenant.data = account->tenant;
+    record.tenant.len = NGX_HTTP_DSA_TENANT_LEN;
+    record.model.data = account->model;
+    record.model.len = account->model_len;
+    record.time = ngx_time();
+    record.prompt_tokens = usage->prompt;
+    record.cached_tokens = usage->cached;
+    record.completion_tokens = usage->completion;
+    record.reasoning_tokens = usage->reasoning;
+
+    if (ctx != NULL && ctx->done && ctx->conversation.len != 0) {
+        dsa_buf_addz(&ctx->messages, ",");
+        ngx_http_dsa_openai_message(&ctx->openai, &ctx->messages);
+        dsa_buf_addz(&ctx->messages, "]");
+
+        if (!ctx->messages.failed) {
+            record.conversation = ctx->conversation;
+            record.version = ctx->version;
+            record.messages.data = (u_char *) ctx->messages.data;
+            record.messages.len = ctx->messages.len;
+            record.request = ctx->request;
+            record.handler = ngx_http_dsa_recorded;
+        }
+    }
+
+    rc = ngx_http_dsa_store_record(account->redis, &record);
+
+    return record.handler != NULL ? rc : NGX_DECLINED;
+}
+
+
+/* The end of a request that cannot go on: as HTTP, or in the stream. */
+
+void
+ngx_http_dsa_fail(ngx_http_dsa_ctx_t *ctx)
+{
+    ngx_uint_t           level;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    ctx->finish = "error";
+
+    if (ctx->account->call.session == NULL) {
+
+        if (!ctx->recorded) {
+            (void) ngx_http_dsa_record(ctx->account, ctx);
+        }
+
+    } else if (ctx->reason == NGX_HTTP_DSA_CANCEL_CLIENT) {
+        ctx->reason = NGX_HTTP_DSA_CANCEL_ERROR;
+    }
+
+    if (!ctx->stream.headers) {
+        ctx->ended = 1;
+        ngx_http_dsa_finalize(ctx, ngx_http_dsa_send_error(r, ctx->status,
+                                                           ctx->param,
+                                                           ctx->failure));
+        return;
+    }
+
+    if (!ctx->ended) {
+        ctx->ended = 1;
+
+        level = (ctx->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
+                ? NGX_LOG_ERR : NGX_LOG_INFO;
+
+        ngx_log_error(level, r->connection->log, 0,
+                      "stream ends with error %ui: %s", ctx->status,
+                      ctx->failure);
+
+        ngx_http_dsa_stream_prepare(&ctx->stream);
+
+        if (ctx->openai.stream) {
+            if (ctx->accepted) {
+                ngx_http_dsa_openai_close(&ctx->openai);
+            }
+
+            dsa_buf_addz(&ctx->stream.pending, "data: ");
+        }
+
+        ngx_http_dsa_openai_error(&ctx->stream.pending, ctx->status,
+                                  ctx->param, ctx->failure);
+
+        if (ctx->openai.stream) {
+            dsa_buf_addz(&ctx->stream.pending, "\n\n");
+        }
+    }
+
+    /* a client must not take this for an end like any other */
+
+    r->keepalive = 0;
+
+    ngx_http_dsa_output(ctx, 1);
+}
+
+
+/* Sends what is pending, after the headers; the request may be gone then. */
+
+static void
+ngx_http_dsa_output(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last)
+{
+    ngx_int_t            rc;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    if (!ctx->stream.headers) {
+
+        if (last && !ctx->openai.stream) {
+            ngx_http_dsa_finalize(ctx, ngx_http_dsa_send_json(r, NGX_HTTP_OK,
+                                                       &ctx->stream.pending));
+            return;
+        }
+
+        if (ngx_http_dsa_stream_start(ctx) != NGX_OK) {
+            ngx_http_dsa_finalize(ctx, NGX_ERROR);
+            return;
+        }
+    }
+
+    rc = ngx_http_dsa_stream_send(ctx, last);
+
+    switch (rc) {
+
+    case NGX_DONE:
+        ngx_http_dsa_finalize(ctx, NGX_OK);
+        return;
+
+    case NGX_DECLINED:
+        ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                      "client is too slow, %uz bytes wait for it",
+                      ctx->stream.pending.len);
+        ctx->reason = NGX_HTTP_DSA_CANCEL_SLOW;
+
+        /* fall through */
+
+    case NGX_ERROR:
+        ngx_http_dsa_finalize(ctx, NGX_ERROR);
+        return;
+
+    default: /* NGX_OK, NGX_AGAIN */
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_finalize(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc)
+{
+    /* nginx sends what is left with a timer of its own */
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    ngx_http_finalize_request(ctx->request, rc);
+}
+
+
+void
+ngx_http_dsa_timer_handler(ngx_event_t *ev)
+{
+    ngx_msec_t                now;
+    ngx_connection_t         *c;
+    ngx_http_request_t       *r;
+    ngx_http_dsa_ctx_t       *ctx;
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    ctx = ev->data;
+    r = ctx->request;
+    c = r->connection;
+    now = ngx_current_msec;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if ((ngx_msec_int_t) (ctx->deadline - now) <= 0) {
+        ctx->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
+
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_GATEWAY_TIME_OUT, NULL,
+                                 "The answer was not complete in time.");
+        ngx_http_dsa_fail(ctx);
+        ngx_http_run_posted_requests(c);
+        return;
+    }
+
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+
+    ngx_http_dsa_set_timer(ctx);
+
+    if (dlcf->keepalive != 0 && now - ctx->last_write >= dlcf->keepalive
+        && !ctx->stream.busy && !ctx->ended)
+    {
+        /* between events: a comment, or a blank line in front of the JSON */
+
+        ngx_http_dsa_stream_prepare(&ctx->stream);
+
+        dsa_buf_addz(&ctx->stream.pending,
+                     ctx->openai.stream ? ": keep-alive\n\n" : "\n");
+
+        ngx_http_dsa_output(ctx, 0);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* To the deadline, or to when a keep-alive may be due. */
+
+void
+ngx_http_dsa_set_timer(ngx_http_dsa_ctx_t *ctx)
+{
+    ngx_msec_t                now;
+    ngx_msec_int_t            left, quiet;
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_dsa_module);
+
+    now = ngx_current_msec;
+    left = ctx->deadline - now;
+
+    if (dlcf->keepalive != 0) {
+        quiet = ctx->last_write + dlcf->keepalive - now;
+
+        if (quiet <= 0) {
+            quiet = dlcf->keepalive;
+        }
+
+        left = ngx_min(left, quiet);
+    }
+
+    ngx_add_timer(&ctx->timer, (ngx_msec_t) ngx_max(left, 1));
+}
+
+
+/* However a request ends, it ends here. */
+
+void
+ngx_http_dsa_cleanup(void *data)
+{
+    ngx_http_dsa_ctx_t *ctx = data;
+
+    ngx_connection_t        *c;
+    ngx_http_dsa_account_t  *account;
+
+    account = ctx->account;
+    ctx->account = NULL;
+
+    ctx->usage = account->usage;
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    if (ctx->queued) {
+        ngx_queue_remove(&ctx->waiting);
+        ctx->queued = 0;
+    }
+
+    if (account->call.touched) {
+        ngx_queue_remove(&account->call.queue);
+        account->call.touched = 0;
+    }
+
+    account->call.data = NULL;
+
+    if (account->call.session != NULL) {
+        c = ctx->request->connection;
+
+        if (ctx->reason == NGX_HTTP_DSA_CANCEL_CLIENT && c->close && c->error)
+        {
+            ctx->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
+        }
+
+        if (ctx->finish == NULL) {
+            ctx->finish = "cancelled";
+        }
+
+        ngx_http_dsa_metrics_add(cancelled[ctx->reason], 1);
+
+        ngx_http_dsa_session_cancel(&account->call);
+
+    } else {
+        if (!ctx->recorded) {
+            (void) ngx_http_dsa_record(account, ctx);
+        }
+
+        ngx_free(account);
+    }
+
+    dsa_parse_destroy(ctx->parser);
+    ctx->parser = NULL;
+
+    ngx_http_dsa_drop_prompt(ctx);
+    ngx_http_dsa_openai_free(&ctx->openai);
+    ngx_http_dsa_stream_free(&ctx->stream);
+    dsa_buf_free(&ctx->messages);
+
+    ngx_http_dsa_metrics_add(in_flight, -1);
+}

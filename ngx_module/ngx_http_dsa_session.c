@@ -1,0 +1,1086 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include <sys/mman.h>
+
+#include "ngx_http_dsa_module.h"
+
+
+/* records of one wake; what is left waits until others had their turn */
+#define NGX_HTTP_DSA_BATCH        1024
+
+#define NGX_HTTP_DSA_HELLO_TIME   5000
+#define NGX_HTTP_DSA_RETRY_MIN    50
+#define NGX_HTTP_DSA_RETRY_MAX    400
+
+#define NGX_HTTP_DSA_NO_SLOT      0xffffffff
+
+
+static void ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_session_socket_handler(ngx_event_t *rev);
+static ngx_int_t ngx_http_dsa_session_open(ngx_http_dsa_session_t *s,
+    int fds[DSA_LINK_FDS]);
+static ngx_int_t ngx_http_dsa_session_map(ngx_http_dsa_session_t *s,
+    ngx_fd_t fd);
+static ngx_connection_t *ngx_http_dsa_session_channel(ngx_fd_t fd,
+    ngx_event_handler_pt handler, void *data);
+static void ngx_http_dsa_session_bell_handler(ngx_event_t *rev);
+static ngx_int_t ngx_http_dsa_session_drain(ngx_http_dsa_session_t *s);
+static ngx_int_t ngx_http_dsa_session_record(ngx_http_dsa_session_t *s,
+    const dsa_link_record_t *record, const void *payload);
+static ngx_int_t ngx_http_dsa_session_check(const dsa_link_record_t *record,
+    const u_char *p);
+static void ngx_http_dsa_session_tell(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_event_e event, const void *data);
+static void ngx_http_dsa_session_flush(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_session_release(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_call_t *call);
+static void ngx_http_dsa_session_ring(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_session_broken(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_session_failure_handler(ngx_event_t *ev);
+static void ngx_http_dsa_session_timer_handler(ngx_event_t *ev);
+static void ngx_http_dsa_session_close(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_pool_wake(ngx_http_dsa_pool_t *pool);
+static ngx_uint_t ngx_http_dsa_session_usable(ngx_http_dsa_session_t *s);
+
+
+ngx_int_t
+ngx_http_dsa_pool_start(ngx_http_dsa_pool_t *pool, ngx_cycle_t *cycle)
+{
+    ngx_uint_t               i;
+    ngx_http_dsa_session_t  *s;
+
+    s = pool->sessions.elts;
+
+    for (i = 0; i < pool->sessions.nelts; i++) {
+        s[i].timer.handler = ngx_http_dsa_session_timer_handler;
+        s[i].timer.data = &s[i];
+        s[i].timer.log = cycle->log;
+        s[i].timer.cancelable = 1;
+
+        s[i].failure.handler = ngx_http_dsa_session_failure_handler;
+        s[i].failure.data = &s[i];
+        s[i].failure.log = cycle->log;
+
+        s[i].ring = NGX_INVALID_FILE;
+        ngx_queue_init(&s[i].touched);
+
+        ngx_http_dsa_session_connect(&s[i]);
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_pool_stop(ngx_http_dsa_pool_t *pool)
+{
+    ngx_uint_t               i;
+    ngx_http_dsa_session_t  *s;
+
+    s = pool->sessions.elts;
+
+    for (i = 0; i < pool->sessions.nelts; i++) {
+        if (s[i].timer.timer_set) {
+            ngx_del_timer(&s[i].timer);
+        }
+
+        ngx_http_dsa_session_close(&s[i]);
+    }
+}
+
+
+static void
+ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s)
+{
+    size_t              len;
+    ngx_fd_t            fd;
+    ngx_err_t           err;
+    ngx_uint_t          level;
+    struct sockaddr_un  sun;
+
+    ngx_memzero(&sun, sizeof(struct sockaddr_un));
+
+    sun.sun_family = AF_UNIX;
+
+    len = s->name.len - (sizeof("unix:") - 1);
+    ngx_memcpy(sun.sun_path, s->name.data + sizeof("unix:") - 1, len);
+
+    fd = ngx_socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC|SOCK_NONBLOCK, 0);
+
+    if (fd == (ngx_fd_t) -1) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_socket_errno,
+                      ngx_socket_n " for engine \"%V\" failed", &s->name);
+        goto failed;
+    }
+
+    /* a unix socket is connected at once, or its backlog is full */
+
+    if (connect(fd, (struct sockaddr *) &sun,
+                offsetof(struct sockaddr_un, sun_path) + len + 1)
+        == -1)
+    {
+        err = ngx_socket_errno;
+
+        level = s->attempts == 0 ? NGX_LOG_ERR : NGX_LOG_INFO;
+
+        ngx_log_error(level, ngx_cycle->log, err,
+                      "connect() to engine \"%V\" failed", &s->name);
+
+        (void) ngx_close_socket(fd);
+        goto failed;
+    }
+
+    s->socket = ngx_http_dsa_session_channel(fd,
+                                          ngx_http_dsa_session_socket_handler,
+                                          s);
+    if (s->socket == NULL) {
+        goto failed;
+    }
+
+    s->state = NGX_HTTP_DSA_CONNECTING;
+
+    ngx_add_timer(&s->timer, NGX_HTTP_DSA_HELLO_TIME);
+
+    return;
+
+failed:
+
+    ngx_http_dsa_session_fail(s);
+}
+
+
+/*
+ * A descriptor on the event loop, level triggered.  As a channel it keeps
+ * neither a worker that shuts down nor its shutdown timer busy.  NULL: the
+ * descriptor was closed.
+ */
+
+static ngx_connection_t *
+ngx_http_dsa_session_channel(ngx_fd_t fd, ngx_event_handler_pt handler,
+    void *data)
+{
+    ngx_connection_t  *c;
+
+    c = ngx_get_connection(fd, ngx_cycle->log);
+
+    if (c == NULL) {
+        if (close(fd) == -1) {
+            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
+                          "close() failed");
+        }
+
+        return NULL;
+    }
+
+    c->data = data;
+
+    c->read->channel = 1;
+    c->write->channel = 1;
+
+    c->read->log = ngx_cycle->log;
+    c->write->log = ngx_cycle->log;
+
+    c->read->handler = handler;
+
+    if (ngx_add_event(c->read, NGX_READ_EVENT, NGX_LEVEL_EVENT) != NGX_OK) {
+        ngx_close_connection(c);
+        return NULL;
+    }
+
+    return c;
+}
+
+
+/* The hello, and later the end: nothing else comes by the socket. */
+
+static void
+ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
+{
+    int                      fds[DSA_LINK_FDS], rc;
+    ngx_connection_t        *c;
+    ngx_http_dsa_session_t  *s;
+
+    c = rev->data;
+    s = c->data;
+
+    if (s->state == NGX_HTTP_DSA_READY) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "engine \"%V\" is gone, %ui requests were with it",
+                      &s->name, s->active);
+
+        ngx_http_dsa_session_fail(s);
+        return;
+    }
+
+    rc = dsa_link_recv_hello(c->fd, &s->hello, fds);
+
+    if (rc == 0) {
+        return;
+    }
+
+    if (rc == -1) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "engine \"%V\" did not say hello", &s->name);
+
+        ngx_http_dsa_session_fail(s);
+        return;
+    }
+
+    if (ngx_http_dsa_session_open(s, fds) != NGX_OK) {
+        ngx_http_dsa_session_fail(s);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "engine \"%V\" serves \"%s\", context of %uD tokens",
+                  &s->name, s->hello.model, s->hello.context_length);
+
+    ngx_http_dsa_pool_wake(s->pool);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_session_open(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
+{
+    uint32_t   i;
+    ngx_int_t  rc;
+
+    s->ring = fds[1];
+
+    rc = ngx_http_dsa_session_map(s, fds[0]);
+
+    if (close(fds[0]) == -1) {
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
+                      "close() of memfd failed");
+    }
+
+    if (rc != NGX_OK) {
+        goto failed;
+    }
+
+    s->slots = ngx_alloc(s->hello.slots * sizeof(ngx_http_dsa_slot_t),
+                         ngx_cycle->log);
+    if (s->slots == NULL) {
+        goto failed;
+    }
+
+    for (i = 0; i < s->hello.slots; i++) {
+        s->slots[i].call = NULL;
+        s->slots[i].generation = 0;
+        s->slots[i].next = i + 1;
+    }
+
+    s->slots[s->hello.slots - 1].next = NGX_HTTP_DSA_NO_SLOT;
+    s->free = 0;
+
+    if (ngx_nonblocking(fds[1]) == -1 || ngx_nonblocking(fds[2]) == -1) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      ngx_nonblocking_n " of eventfd of engine \"%V\" failed",
+                      &s->name);
+        goto failed;
+    }
+
+    s->bell = ngx_http_dsa_session_channel(fds[2],
+                                           ngx_http_dsa_session_bell_handler,
+                                           s);
+    if (s->bell == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (s->timer.timer_set) {
+        ngx_del_timer(&s->timer);
+    }
+
+    s->state = NGX_HTTP_DSA_READY;
+    s->attempts = 0;
+
+    ngx_http_dsa_metrics_session(1);
+
+    if (dsa_link_sleep(&s->link.event) == 0) {
+        ngx_post_event(s->bell->read, &ngx_posted_next_events);
+    }
+
+    return NGX_OK;
+
+failed:
+
+    (void) close(fds[2]);
+
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_session_map(ngx_http_dsa_session_t *s, ngx_fd_t fd)
+{
+    int                   seals;
+    ngx_file_info_t       fi;
+
+    /* unsealed, a file that shrinks would kill the worker with SIGBUS */
+
+    seals = fcntl(fd, F_GET_SEALS);
+
+    if (seals == -1 || (seals & F_SEAL_SHRINK) == 0
+        || (seals & F_SEAL_GROW) == 0)
+    {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "engine \"%V\" sent a segment without seals", &s->name);
+        return NGX_ERROR;
+    }
+
+    if (ngx_fd_info(fd, &fi) == NGX_FILE_ERROR
+        || s->hello.segment_size == 0
+        || (uint64_t) ngx_file_size(&fi) != s->hello.segment_size)
+    {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "engine \"%V\" sent a segment of another size than "
+                      "its hello says", &s->name);
+        return NGX_ERROR;
+    }
+
+    s->segment = mmap(NULL, s->hello.segment_size, PROT_READ|PROT_WRITE,
+                      MAP_SHARED, fd, 0);
+
+    if (s->segment == MAP_FAILED) {
+        s->segment = NULL;
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "mmap(%uL) of the segment of engine \"%V\" failed",
+                      s->hello.segment_size, &s->name);
+        return NGX_ERROR;
+    }
+
+    if (dsa_link_attach(&s->link, s->segment, s->hello.segment_size, &s->hello)
+        != 0)
+    {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "engine \"%V\" speaks version %uD of the link, "
+                      "not %d, or its hello is malformed",
+                      &s->name, s->hello.version, DSA_LINK_VERSION);
+
+        if (munmap(s->segment, s->hello.segment_size) == -1) {
+            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
+                          "munmap() failed");
+        }
+
+        s->segment = NULL;
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_session_bell_handler(ngx_event_t *rev)
+{
+    ssize_t                  n;
+    uint64_t                 count;
+    ngx_int_t                rc;
+    ngx_connection_t        *c;
+    ngx_http_dsa_session_t  *s;
+
+    c = rev->data;
+    s = c->data;
+
+    n = read(c->fd, &count, sizeof(uint64_t));
+
+    if (n == (ssize_t) sizeof(uint64_t)) {
+        ngx_http_dsa_metrics_add(doorbells, 1);
+
+    } else if (n == -1 && ngx_errno != NGX_EAGAIN && ngx_errno != NGX_EINTR) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "read() of eventfd of engine \"%V\" failed", &s->name);
+        ngx_http_dsa_session_fail(s);
+        return;
+    }
+
+    rc = ngx_http_dsa_session_drain(s);
+
+    if (rc == NGX_ERROR) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "engine \"%V\" sent a corrupt record, session closed",
+                      &s->name);
+        ngx_http_dsa_session_fail(s);
+        return;
+    }
+
+    if (rc == NGX_AGAIN) {
+        ngx_post_event(rev, &ngx_posted_next_events);
+    }
+
+    ngx_http_dsa_session_flush(s);
+}
+
+
+/* NGX_OK: empty and asleep; NGX_AGAIN: there is more; NGX_ERROR: corrupt. */
+
+static ngx_int_t
+ngx_http_dsa_session_drain(ngx_http_dsa_session_t *s)
+{
+    int                 rc;
+    ngx_uint_t          n;
+    const void         *payload;
+    dsa_link_record_t   record;
+
+    n = 0;
+
+    for ( ;; ) {
+        rc = dsa_link_peek(&s->link.event, &record, &payload);
+
+        if (rc == 0) {
+            if (dsa_link_sleep(&s->link.event)) {
+                return NGX_OK;
+            }
+
+            continue;
+        }
+
+        if (rc == -1) {
+            return NGX_ERROR;
+        }
+
+        if (n++ == NGX_HTTP_DSA_BATCH) {
+            return NGX_AGAIN;
+        }
+
+        if (ngx_http_dsa_session_record(s, &record, payload) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        dsa_link_release(&s->link.event);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_dsa_session_record(ngx_http_dsa_session_t *s,
+    const dsa_link_record_t *record, const void *payload)
+{
+    u_char               *p;
+    uint32_t              slot;
+    ngx_http_dsa_call_t  *call;
+
+    slot = dsa_link_slot(record->id);
+
+    if (slot >= s->hello.slots) {
+        return NGX_ERROR;
+    }
+
+    call = s->slots[slot].call;
+
+    if (call == NULL || call->id != record->id) {
+
+        /* of a request that has ended: must not happen, does no harm */
+
+        return NGX_OK;
+    }
+
+    if (record->length > s->scratch_size) {
+        p = ngx_alloc(ngx_align(record->length, 4096), ngx_cycle->log);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        ngx_free(s->scratch);
+
+        s->scratch = p;
+        s->scratch_size = ngx_align(record->length, 4096);
+    }
+
+    /* a copy, since the replica could change it after the check */
+
+    if (record->length != 0) {
+        ngx_memcpy(s->scratch, payload, record->length);
+    }
+
+    if (ngx_http_dsa_session_check(record, s->scratch) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    switch (record->type) {
+
+    case DSA_LINK_ACCEPT:
+
+        if (!call->accepted) {
+            call->accepted = 1;
+            s->unaccepted--;
+        }
+
+        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_ACCEPT,
+                                  s->scratch);
+        break;
+
+    case DSA_LINK_TOKENS:
+        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_TOKENS,
+                                  s->scratch);
+        break;
+
+    case DSA_LINK_DONE:
+        ngx_http_dsa_session_release(s, call);
+        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_DONE, s->scratch);
+        break;
+
+    default: /* DSA_LINK_ERROR */
+        ngx_http_dsa_session_release(s, call);
+        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_ERROR, s->scratch);
+        break;
+    }
+
+    return NGX_OK;
+}
+
+
+/* Whether a payload has the size and the inner order of its type. */
+
+static ngx_int_t
+ngx_http_dsa_session_check(const dsa_link_record_t *record, const u_char *p)
+{
+    uint32_t             i, end, last;
+    uint64_t             size;
+    dsa_link_tokens_t    tokens;
+    dsa_link_failure_t   failure;
+
+    switch (record->type) {
+
+    case DSA_LINK_ACCEPT:
+        return record->length == sizeof(dsa_link_accept_t) ? NGX_OK : NGX_ERROR;
+
+    case DSA_LINK_DONE:
+        return record->length == sizeof(dsa_link_done_t) ? NGX_OK : NGX_ERROR;
+
+    case DSA_LINK_ERROR:
+
+        if (record->length < sizeof(dsa_link_failure_t)) {
+            return NGX_ERROR;
+        }
+
+        ngx_memcpy(&failure, p, sizeof(dsa_link_failure_t));
+
+        return record->length - sizeof(dsa_link_failure_t) == failure.text_len
+               ? NGX_OK : NGX_ERROR;
+
+    case DSA_LINK_TOKENS:
+        break;
+
+    default: /* DSA_LINK_SUBMIT comes from here only */
+        return NGX_ERROR;
+    }
+
+    if (record->length < sizeof(dsa_link_tokens_t)) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
+
+    if (tokens.logprobs > 1 || tokens.n_top > DSA_LINK_MAX_TOP) {
+        return NGX_ERROR;
+    }
+
+    size = sizeof(dsa_link_tokens_t)
+           + (uint64_t) tokens.n_tokens * sizeof(uint32_t)
+           + tokens.text_len;
+
+    if (tokens.logprobs) {
+        size += (uint64_t) tokens.n_tokens * (1 + tokens.n_top)
+                * sizeof(dsa_link_logprob_t);
+    }
+
+    if (size != record->length) {
+        return NGX_ERROR;
+    }
+
+    p += sizeof(dsa_link_tokens_t);
+    last = 0;
+
+    for (i = 0; i < tokens.n_tokens; i++) {
+        ngx_memcpy(&end, p, sizeof(uint32_t));
+        p += sizeof(uint32_t);
+
+        if (end < last || end > tokens.text_len) {
+            return NGX_ERROR;
+        }
+
+        last = end;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_session_tell(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_event_e event, const void *data)
+{
+    if (call->data != NULL && !call->touched) {
+        call->touched = 1;
+        ngx_queue_insert_tail(&s->touched, &call->queue);
+    }
+
+    /* a call that nobody owns may be freed in here */
+
+    call->handler(call, event, data);
+}
+
+
+static void
+ngx_http_dsa_session_flush(ngx_http_dsa_session_t *s)
+{
+    ngx_queue_t          *q;
+    ngx_http_dsa_call_t  *call;
+
+    /* any request may end in the course of another one's flush */
+
+    while (!ngx_queue_empty(&s->touched)) {
+        q = ngx_queue_head(&s->touched);
+        ngx_queue_remove(q);
+
+        call = ngx_queue_data(q, ngx_http_dsa_call_t, queue);
+        call->touched = 0;
+
+        call->handler(call, NGX_HTTP_DSA_EV_FLUSH, NULL);
+    }
+}
+
+
+static void
+ngx_http_dsa_session_release(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_call_t *call)
+{
+    uint32_t  slot;
+
+    slot = dsa_link_slot(call->id);
+
+    s->slots[slot].call = NULL;
+    s->slots[slot].next = s->free;
+    s->free = slot;
+    s->active--;
+
+    if (!call->accepted) {
+        s->unaccepted--;
+    }
+
+    call->session = NULL;
+}
+
+
+ngx_int_t
+ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_call_t *call, const dsa_link_submit_t *head,
+    const dsa_prompt_t *prompt, const dsa_str_t *stop)
+{
+    u_char          *p;
+    uint32_t         i, slot;
+    uint64_t         length, id;
+    dsa_link_run_t   run;
+
+    slot = s->free;
+
+    if (slot == NGX_HTTP_DSA_NO_SLOT) {
+        ngx_http_dsa_metrics_add(ring_full, 1);
+        return NGX_BUSY;
+    }
+
+    length = sizeof(dsa_link_submit_t);
+
+    for (i = 0; i < prompt->n; i++) {
+        length += sizeof(dsa_link_run_t)
+                  + dsa_link_pad(prompt->runs[i].text.len, 8);
+    }
+
+    for (i = 0; i < head->n_stop; i++) {
+        length += sizeof(dsa_link_run_t) + dsa_link_pad(stop[i].len, 8);
+    }
+
+    if (++s->slots[slot].generation == 0) {
+        s->slots[slot].generation = 1;
+    }
+
+    id = dsa_link_id(s->slots[slot].generation, slot);
+
+    p = dsa_link_reserve(&s->link.submit, DSA_LINK_SUBMIT, id, length);
+
+    if (p == NULL) {
+        if (errno == EMSGSIZE) {
+            return NGX_DECLINED;
+        }
+
+        if (errno == EPROTO) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                          "engine \"%V\" has a corrupt submit ring, "
+                          "session closed", &s->name);
+            ngx_http_dsa_session_broken(s);
+            return NGX_ERROR;
+        }
+
+        ngx_http_dsa_metrics_add(ring_full, 1);
+        return NGX_BUSY;
+    }
+
+    p = ngx_cpymem(p, head, sizeof(dsa_link_submit_t));
+
+    for (i = 0; i < prompt->n + head->n_stop; i++) {
+
+        if (i < prompt->n) {
+            run.kind = prompt->runs[i].kind;
+            run.length = prompt->runs[i].text.len;
+            p = ngx_cpymem(p, &run, sizeof(dsa_link_run_t));
+            ngx_memcpy(p, prompt->runs[i].text.data, run.length);
+
+        } else {
+            run.kind = DSA_LINK_TEXT;
+            run.length = stop[i - prompt->n].len;
+            p = ngx_cpymem(p, &run, sizeof(dsa_link_run_t));
+            ngx_memcpy(p, stop[i - prompt->n].data, run.length);
+        }
+
+        ngx_memzero(p + run.length, dsa_link_pad(run.length, 8) - run.length);
+
+        p += dsa_link_pad(run.length, 8);
+    }
+
+    s->free = s->slots[slot].next;
+    s->slots[slot].call = call;
+    s->active++;
+    s->unaccepted++;
+
+    call->session = s;
+    call->id = id;
+    call->accepted = 0;
+
+    if (dsa_link_commit(&s->link.submit)) {
+        ngx_http_dsa_session_ring(s);
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call)
+{
+    ngx_http_dsa_session_t  *s = call->session;
+
+    dsa_link_cancel(&s->link, call->id);
+    ngx_http_dsa_session_ring(s);
+}
+
+
+static void
+ngx_http_dsa_session_ring(ngx_http_dsa_session_t *s)
+{
+    uint64_t  one;
+
+    one = 1;
+
+    /* EAGAIN: the counter is full, so that the replica wakes anyway */
+
+    if (write(s->ring, &one, sizeof(uint64_t)) == -1
+        && ngx_errno != NGX_EAGAIN)
+    {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                      "write() to eventfd of engine \"%V\" failed", &s->name);
+        ngx_http_dsa_session_broken(s);
+    }
+}
+
+
+/* The caller is in the middle of a request, so the session ends later. */
+
+static void
+ngx_http_dsa_session_broken(ngx_http_dsa_session_t *s)
+{
+    ngx_post_event(&s->failure, &ngx_posted_events);
+}
+
+
+static void
+ngx_http_dsa_session_failure_handler(ngx_event_t *ev)
+{
+    ngx_http_dsa_session_fail(ev->data);
+}
+
+
+static void
+ngx_http_dsa_session_timer_handler(ngx_event_t *ev)
+{
+    ngx_http_dsa_session_t  *s = ev->data;
+
+    if (s->state == NGX_HTTP_DSA_CONNECTING) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "engine \"%V\" did not say hello within %d ms",
+                      &s->name, NGX_HTTP_DSA_HELLO_TIME);
+
+        ngx_http_dsa_session_fail(s);
+        return;
+    }
+
+    ngx_http_dsa_session_connect(s);
+}
+
+
+/* Gives back all that a session has, without a word to its requests. */
+
+static void
+ngx_http_dsa_session_close(ngx_http_dsa_session_t *s)
+{
+    if (s->state == NGX_HTTP_DSA_READY) {
+        ngx_http_dsa_metrics_session(-1);
+    }
+
+    s->state = NGX_HTTP_DSA_DOWN;
+
+    if (s->failure.posted) {
+        ngx_delete_posted_event(&s->failure);
+    }
+
+    if (s->socket != NULL) {
+        ngx_close_connection(s->socket);
+        s->socket = NULL;
+    }
+
+    if (s->bell != NULL) {
+        ngx_close_connection(s->bell);
+        s->bell = NULL;
+    }
+
+    if (s->ring != NGX_INVALID_FILE) {
+        if (close(s->ring) == -1) {
+            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
+                          "close() of eventfd failed");
+        }
+
+        s->ring = NGX_INVALID_FILE;
+    }
+
+    if (s->segment != NULL) {
+        if (munmap(s->segment, s->hello.segment_size) == -1) {
+            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
+                          "munmap() failed");
+        }
+
+        s->segment = NULL;
+    }
+
+    ngx_free(s->scratch);
+    s->scratch = NULL;
+    s->scratch_size = 0;
+}
+
+
+/* The replica is lost: its requests are told, and it is called again. */
+
+static void
+ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s)
+{
+    uint32_t              i;
+    ngx_msec_t            delay;
+    ngx_http_dsa_call_t  *call;
+    ngx_http_dsa_slot_t  *slots;
+
+    ngx_http_dsa_session_close(s);
+
+    slots = s->slots;
+    s->slots = NULL;
+
+    if (slots != NULL) {
+        for (i = 0; i < s->hello.slots; i++) {
+            call = slots[i].call;
+
+            if (call != NULL) {
+                call->session = NULL;
+                ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_LOST, NULL);
+            }
+        }
+
+        ngx_free(slots);
+    }
+
+    s->active = 0;
+    s->unaccepted = 0;
+
+    /* jitter keeps the workers from calling all at the same moment */
+
+    delay = NGX_HTTP_DSA_RETRY_MIN << ngx_min(s->attempts, 3);
+    delay = ngx_min(delay, NGX_HTTP_DSA_RETRY_MAX);
+    delay += ngx_random() % (delay / 4 + 1);
+
+    s->attempts++;
+
+    ngx_add_timer(&s->timer, delay);
+
+    ngx_http_dsa_session_flush(s);
+
+    ngx_http_dsa_pool_wake(s->pool);
+}
+
+
+/* Requests that came before the first hello decide anew. */
+
+static void
+ngx_http_dsa_pool_wake(ngx_http_dsa_pool_t *pool)
+{
+    ngx_queue_t          waiting, *q;
+    ngx_http_dsa_ctx_t  *ctx;
+
+    if (ngx_queue_empty(&pool->waiting)) {
+        return;
+    }
+
+    /* who goes on waiting is put into the pool's own queue again */
+
+    ngx_queue_init(&waiting);
+    ngx_queue_add(&waiting, &pool->waiting);
+    ngx_queue_init(&pool->waiting);
+
+    while (!ngx_queue_empty(&waiting)) {
+        q = ngx_queue_head(&waiting);
+        ngx_queue_remove(q);
+
+        ctx = ngx_queue_data(q, ngx_http_dsa_ctx_t, waiting);
+        ctx->queued = 0;
+
+        ngx_http_dsa_resume(ctx);
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_dsa_session_usable(ngx_http_dsa_session_t *s)
+{
+    return s->state == NGX_HTTP_DSA_READY
+           && atomic_load_explicit(&s->link.control->draining,
+                                   memory_order_relaxed) == 0
+           && ngx_http_dsa_session_age(s) < NGX_HTTP_DSA_STALL;
+}
+
+
+ngx_http_dsa_session_t *
+ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
+    ngx_str_t *model)
+{
+    uint64_t                 load, least;
+    ngx_uint_t               i, n;
+    dsa_link_control_t      *control;
+    ngx_http_dsa_session_t  *s, *best;
+
+    s = pool->sessions.elts;
+    n = pool->sessions.nelts;
+
+    best = NULL;
+    least = 0;
+
+    pool->next++;
+
+    for (i = pool->next; i < pool->next + n; i++) {
+        ngx_http_dsa_session_t  *try = &s[i % n];
+
+        if ((tried & (1ULL << try->index)) != 0
+            || !ngx_http_dsa_session_usable(try))
+        {
+            continue;
+        }
+
+        if (model != NULL
+            && (ngx_strlen(try->hello.model) != model->len
+                || ngx_memcmp(try->hello.model, model->data, model->len) != 0))
+        {
+            continue;
+        }
+
+        control = try->link.control;
+
+        /* of all workers, and what this one has on its way */
+
+        load = (uint64_t) atomic_load_explicit(&control->running,
+                                               memory_order_relaxed)
+               + atomic_load_explicit(&control->waiting, memory_order_relaxed)
+               + try->unaccepted;
+
+        if (best == NULL || load < least) {
+            best = try;
+            least = load;
+        }
+    }
+
+    return best;
+}
+
+
+ngx_http_dsa_session_t *
+ngx_http_dsa_pool_any(ngx_http_dsa_pool_t *pool)
+{
+    ngx_uint_t               i;
+    ngx_http_dsa_session_t  *s, *known;
+
+    s = pool->sessions.elts;
+    known = NULL;
+
+    for (i = 0; i < pool->sessions.nelts; i++) {
+        if (s[i].state == NGX_HTTP_DSA_READY) {
+            return &s[i];
+        }
+
+        if (s[i].hello.magic == DSA_LINK_MAGIC && known == NULL) {
+            known = &s[i];
+        }
+    }
+
+    return known;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_pool_opening(ngx_http_dsa_pool_t *pool)
+{
+    ngx_uint_t               i, opening;
+    ngx_http_dsa_session_t  *s;
+
+    s = pool->sessions.elts;
+    opening = 0;
+
+    for (i = 0; i < pool->sessions.nelts; i++) {
+        if (s[i].state == NGX_HTTP_DSA_READY) {
+            return 0;
+        }
+
+        if (s[i].state == NGX_HTTP_DSA_CONNECTING) {
+            opening = 1;
+        }
+    }
+
+    return opening;
+}
+
+
+uint64_t
+ngx_http_dsa_monotonic(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+
+ngx_msec_t
+ngx_http_dsa_session_age(ngx_http_dsa_session_t *s)
+{
+    uint64_t  now, beat;
+
+    now = ngx_http_dsa_monotonic();
+    beat = atomic_load_explicit(&s->link.control->heartbeat,
+                                memory_order_relaxed);
+
+    return beat < now ? (ngx_msec_t) (now - beat) : 0;
+}

@@ -1,0 +1,184 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdlib.h>
+
+#include "resp.h"
+
+
+/* what the reader may keep allocated between replies */
+
+#define DSA_RESP_IDLE_BUFFER  (64 * 1024)
+
+
+struct dsa_resp_s {
+    redisReader                 *reader;
+    redisReplyObjectFunctions    fn;
+    void                      *(*create_array)(const redisReadTask *, int);
+    size_t                       bytes;
+    size_t                       max_bytes;
+    size_t                       elements;
+    size_t                       max_elements;
+    int                          exceeded;
+};
+
+
+typedef struct {
+    const char                  *code;
+    const char                  *why;
+} dsa_resp_refusal_t;
+
+
+static void *dsa_resp_create_array(const redisReadTask *task, int elements);
+
+
+static const dsa_resp_refusal_t  dsa_resp_refusals[] = {
+    { "NOAUTH", "Redis wants a password" },
+    { "WRONGPASS", "Redis refuses the password" },
+    { "LOADING", "Redis is loading its data" },
+    { "MASTERDOWN", "Redis is a replica without its master" },
+    { "READONLY", "Redis is a read-only replica" },
+    { "MOVED", "Redis is a node of a cluster" },
+    { "ASK", "Redis is a node of a cluster" },
+    { "CLUSTERDOWN", "Redis is a node of a cluster that is down" },
+    { NULL, NULL }
+};
+
+
+dsa_resp_t *
+dsa_resp_create(size_t bytes, size_t elements)
+{
+    dsa_resp_t  *resp;
+
+    resp = calloc(1, sizeof(dsa_resp_t));
+    if (resp == NULL) {
+        return NULL;
+    }
+
+    resp->reader = redisReaderCreate();
+    if (resp->reader == NULL) {
+        free(resp);
+        return NULL;
+    }
+
+    resp->fn = *resp->reader->fn;
+    resp->create_array = resp->fn.createArray;
+    resp->fn.createArray = dsa_resp_create_array;
+
+    resp->reader->fn = &resp->fn;
+    resp->reader->privdata = resp;
+    resp->reader->maxbuf = DSA_RESP_IDLE_BUFFER;
+
+    resp->max_bytes = bytes;
+    resp->max_elements = elements;
+
+    return resp;
+}
+
+
+void
+dsa_resp_destroy(dsa_resp_t *resp)
+{
+    if (resp != NULL) {
+        redisReaderFree(resp->reader);
+        free(resp);
+    }
+}
+
+
+int
+dsa_resp_feed(dsa_resp_t *resp, const void *data, size_t len, dsa_err_t *err)
+{
+    if (len > resp->max_bytes - resp->bytes) {
+        return dsa_error(err, "a reply is longer than %zu bytes",
+                         resp->max_bytes);
+    }
+
+    resp->bytes += len;
+
+    if (redisReaderFeed(resp->reader, data, len) != REDIS_OK) {
+        return dsa_error(err, "%s", resp->reader->errstr);
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_resp_next(dsa_resp_t *resp, redisReply **reply, dsa_err_t *err)
+{
+    void  *p;
+
+    p = NULL;
+
+    if (redisReaderGetReply(resp->reader, &p) != REDIS_OK) {
+
+        if (resp->exceeded) {
+            return dsa_error(err, "a reply has more than %zu elements",
+                             resp->max_elements);
+        }
+
+        return dsa_error(err, "%s", resp->reader->errstr);
+    }
+
+    if (p == NULL) {
+        return DSA_AGAIN;
+    }
+
+    resp->bytes = resp->reader->len - resp->reader->pos;
+    resp->elements = 0;
+
+    *reply = p;
+
+    return DSA_OK;
+}
+
+
+static void *
+dsa_resp_create_array(const redisReadTask *task, int elements)
+{
+    dsa_resp_t  *resp = task->privdata;
+
+    if (elements < 0
+        || (size_t) elements > resp->max_elements - resp->elements)
+    {
+        resp->exceeded = 1;
+        return NULL;
+    }
+
+    resp->elements += elements;
+
+    return resp->create_array(task, elements);
+}
+
+
+const char *
+dsa_resp_refusal(const redisReply *reply)
+{
+    const dsa_resp_refusal_t  *refusal;
+
+    for (refusal = dsa_resp_refusals; refusal->code != NULL; refusal++) {
+        if (dsa_resp_is_error(reply, refusal->code)) {
+            return refusal->why;
+        }
+    }
+
+    return NULL;
+}
+
+
+int
+dsa_resp_is_error(const redisReply *reply, const char *code)
+{
+    size_t  n;
+
+    n = strlen(code);
+
+    return reply->type == REDIS_REPLY_ERROR
+           && reply->len >= n
+           && memcmp(reply->str, code, n) == 0
+           && (reply->len == n || reply->str[n] == ' ');
+}

@@ -1,0 +1,552 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <inttypes.h>
+#include <openssl/sha.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "resp.h"
+#include "schema.h"
+#include "scripts.h"
+
+
+#define DSA_SCHEMA_NAME_MAX    128
+
+/* 18 digits: sums of two stay within a signed 64-bit integer of Redis */
+
+#define DSA_SCHEMA_COUNT_MAX   999999999999999999ULL
+
+
+typedef struct {
+    int64_t      index;
+    dsa_str_t    text;
+} dsa_schema_item_t;
+
+
+static int dsa_schema_words(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    uint32_t max);
+static void dsa_schema_word(dsa_schema_command_t *cmd, dsa_str_t word);
+static int dsa_schema_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int dsa_schema_count(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    uint64_t n);
+static int dsa_schema_conversation_key(dsa_schema_command_t *cmd,
+    dsa_arena_t *arena, dsa_str_t tenant, dsa_str_t id);
+static int dsa_schema_day(char day[16], int64_t seconds);
+static int dsa_schema_number(const redisReply *reply, int64_t *n);
+static int dsa_schema_compare(const void *one, const void *two);
+static int dsa_schema_unexpected(const redisReply *reply, dsa_err_t *err);
+
+
+int
+dsa_schema_name_ok(dsa_str_t name)
+{
+    char    c;
+    size_t  i;
+
+    if (name.len == 0 || name.len > DSA_SCHEMA_NAME_MAX) {
+        return 0;
+    }
+
+    for (i = 0; i < name.len; i++) {
+        c = name.data[i];
+
+        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+            && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.')
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+int
+dsa_schema_id_ok(dsa_str_t id)
+{
+    char    c;
+    size_t  i, n;
+
+    n = sizeof(DSA_SCHEMA_ID_PREFIX) - 1;
+
+    if (id.len != DSA_SCHEMA_ID_LEN
+        || memcmp(id.data, DSA_SCHEMA_ID_PREFIX, n) != 0)
+    {
+        return 0;
+    }
+
+    for (i = n; i < id.len; i++) {
+        c = id.data[i];
+
+        if ((c < 'a' || c > 'f') && (c < '0' || c > '9')) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+void
+dsa_schema_make_id(char *id, const uint8_t random[DSA_SCHEMA_ID_RANDOM])
+{
+    size_t             i;
+
+    static const char  hex[] = "0123456789abcdef";
+
+    memcpy(id, DSA_SCHEMA_ID_PREFIX, sizeof(DSA_SCHEMA_ID_PREFIX) - 1);
+    id += sizeof(DSA_SCHEMA_ID_PREFIX) - 1;
+
+    for (i = 0; i < DSA_SCHEMA_ID_RANDOM; i++) {
+        *id++ = hex[random[i] >> 4];
+        *id++ = hex[random[i] & 0xf];
+    }
+}
+
+
+int
+dsa_schema_create(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id, int64_t created, int64_t ttl,
+    const dsa_str_t *messages, uint32_t n_messages)
+{
+    uint32_t  i;
+
+    if (dsa_schema_words(cmd, arena, 6 + n_messages) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    /* rare and short: the text itself spares the way over NOSCRIPT */
+
+    dsa_schema_word(cmd, dsa_strz("EVAL"));
+    dsa_schema_word(cmd, dsa_strz(dsa_schema_create_script));
+    dsa_schema_word(cmd, dsa_strz("1"));
+
+    if (dsa_schema_conversation_key(cmd, arena, tenant, id) != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "%" PRId64, created) != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "%" PRId64, ttl) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    for (i = 0; i < n_messages; i++) {
+        dsa_schema_word(cmd, messages[i]);
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_schema_delete(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id)
+{
+    if (dsa_schema_words(cmd, arena, 2) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_schema_word(cmd, dsa_strz("UNLINK"));
+
+    return dsa_schema_conversation_key(cmd, arena, tenant, id);
+}
+
+
+int
+dsa_schema_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id)
+{
+    if (dsa_schema_words(cmd, arena, 2) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_schema_word(cmd, dsa_strz("HGETALL"));
+
+    return dsa_schema_conversation_key(cmd, arena, tenant, id);
+}
+
+
+int
+dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const dsa_schema_record_t *record, int text)
+{
+    char      day[16], *hash;
+    int       named;
+    uint8_t   sha1[SHA_DIGEST_LENGTH];
+    uint32_t  i;
+
+    named = record->conversation.len != 0;
+
+    if (dsa_schema_day(day, record->time) != DSA_OK
+        || dsa_schema_words(cmd, arena, 16 + record->n_messages) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (text) {
+        dsa_schema_word(cmd, dsa_strz("EVAL"));
+        dsa_schema_word(cmd, dsa_strz(dsa_schema_record_script));
+
+    } else {
+        hash = dsa_arena_alloc(arena, 2 * SHA_DIGEST_LENGTH + 1);
+        if (hash == NULL) {
+            return DSA_ERROR;
+        }
+
+        SHA1((const uint8_t *) dsa_schema_record_script,
+             sizeof(dsa_schema_record_script) - 1, sha1);
+
+        for (i = 0; i < SHA_DIGEST_LENGTH; i++) {
+            snprintf(&hash[2 * i], 3, "%02x", sha1[i]);
+        }
+
+        dsa_schema_word(cmd, dsa_strz("EVALSHA"));
+        dsa_schema_word(cmd, dsa_strz(hash));
+    }
+
+    dsa_schema_word(cmd, dsa_strz(named ? "3" : "2"));
+
+    if (dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:done:%.*s",
+                         (int) record->tenant.len, record->tenant.data,
+                         (int) record->request.len, record->request.data)
+        != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%s",
+                            (int) record->tenant.len, record->tenant.data,
+                            day)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (named
+        && dsa_schema_conversation_key(cmd, arena, record->tenant,
+                                       record->conversation)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (dsa_schema_wordf(cmd, arena, "%d", DSA_SCHEMA_DONE_TTL) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_schema_word(cmd, record->model);
+
+    if (dsa_schema_count(cmd, arena, record->prompt_tokens) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->cached_tokens) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->completion_tokens) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->reasoning_tokens) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (!named) {
+        return DSA_OK;
+    }
+
+    if (dsa_schema_wordf(cmd, arena, "%" PRId64, record->version) != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "%" PRId64, record->ttl) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->max_messages) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->max_bytes) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    for (i = 0; i < record->n_messages; i++) {
+        dsa_schema_word(cmd, record->messages[i]);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_schema_words(dsa_schema_command_t *cmd, dsa_arena_t *arena, uint32_t max)
+{
+    cmd->argc = 0;
+    cmd->argv = dsa_arena_alloc(arena, max * sizeof(dsa_str_t));
+
+    return cmd->argv != NULL ? DSA_OK : DSA_ERROR;
+}
+
+
+static void
+dsa_schema_word(dsa_schema_command_t *cmd, dsa_str_t word)
+{
+    cmd->argv[cmd->argc++] = word;
+}
+
+
+static int
+dsa_schema_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const char *fmt, ...)
+{
+    int      n;
+    char     buf[2 * DSA_SCHEMA_NAME_MAX + 64], *word;
+    va_list  args;
+
+    va_start(args, fmt);
+    n = vsnprintf(buf, sizeof(buf), fmt, args);
+    va_end(args);
+
+    if (n < 0 || (size_t) n >= sizeof(buf)) {
+        return DSA_ERROR;
+    }
+
+    word = dsa_arena_dup(arena, dsa_str(buf, n));
+    if (word == NULL) {
+        return DSA_ERROR;
+    }
+
+    dsa_schema_word(cmd, dsa_str(word, n));
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_schema_count(dsa_schema_command_t *cmd, dsa_arena_t *arena, uint64_t n)
+{
+    if (n > DSA_SCHEMA_COUNT_MAX) {
+        return DSA_ERROR;
+    }
+
+    return dsa_schema_wordf(cmd, arena, "%" PRIu64, n);
+}
+
+
+static int
+dsa_schema_conversation_key(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id)
+{
+    return dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:c:%.*s",
+                            (int) tenant.len, tenant.data,
+                            (int) id.len, id.data);
+}
+
+
+static int
+dsa_schema_day(char day[16], int64_t seconds)
+{
+    time_t     t;
+    struct tm  tm;
+
+    t = seconds;
+
+    if (gmtime_r(&t, &tm) == NULL || strftime(day, 16, "%Y-%m-%d", &tm) == 0) {
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_schema_integer(const redisReply *reply, int64_t *n, dsa_err_t *err)
+{
+    if (reply->type != REDIS_REPLY_INTEGER) {
+        return dsa_schema_unexpected(reply, err);
+    }
+
+    *n = reply->integer;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
+    const redisReply *reply, dsa_err_t *err)
+{
+    size_t              i;
+    int64_t             n, count;
+    uint32_t            k;
+    dsa_str_t           name;
+    redisReply         *field, *value;
+    dsa_schema_item_t  *items;
+
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements % 2 != 0) {
+        return dsa_schema_unexpected(reply, err);
+    }
+
+    if (reply->elements == 0) {
+        return DSA_AGAIN;
+    }
+
+    items = dsa_arena_alloc(arena, reply->elements / 2 * sizeof(*items));
+    if (items == NULL) {
+        return dsa_error(err, "no memory for a conversation");
+    }
+
+    memset(c, 0, sizeof(dsa_schema_conversation_t));
+    count = -1;
+
+    for (i = 0; i < reply->elements; i += 2) {
+        field = reply->element[i];
+        value = reply->element[i + 1];
+
+        if (field->type != REDIS_REPLY_STRING
+            || value->type != REDIS_REPLY_STRING)
+        {
+            return dsa_error(err, "a conversation's field is no string");
+        }
+
+        if (dsa_schema_number(field, &n) == DSA_OK) {
+            items[c->n_messages].index = n;
+            items[c->n_messages].text = dsa_str(value->str, value->len);
+            c->n_messages++;
+            continue;
+        }
+
+        if (dsa_schema_number(value, &n) != DSA_OK) {
+            continue;
+        }
+
+        name = dsa_str(field->str, field->len);
+
+        if (dsa_str_eqz(name, "version")) {
+            c->version = n;
+
+        } else if (dsa_str_eqz(name, "created")) {
+            c->created = n;
+
+        } else if (dsa_str_eqz(name, "count")) {
+            count = n;
+        }
+    }
+
+    if (c->version == 0 || count != (int64_t) c->n_messages) {
+        return dsa_error(err, "a conversation is damaged: version %" PRId64
+                         ", %" PRIu32 " of %" PRId64 " messages",
+                         c->version, c->n_messages, count);
+    }
+
+    qsort(items, c->n_messages, sizeof(*items), dsa_schema_compare);
+
+    c->messages = dsa_arena_alloc(arena, (c->n_messages + 1)
+                                         * sizeof(dsa_str_t));
+    if (c->messages == NULL) {
+        return dsa_error(err, "no memory for a conversation");
+    }
+
+    for (k = 0; k < c->n_messages; k++) {
+        c->messages[k] = items[k].text;
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_schema_recorded(const redisReply *reply, dsa_schema_result_e *result,
+    int *again, dsa_err_t *err)
+{
+    redisReply  *code, *done;
+
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
+        (void) dsa_schema_unexpected(reply, err);
+        return dsa_resp_is_error(reply, "DSADATA") ? DSA_ERROR : DSA_AGAIN;
+    }
+
+    code = reply->element[0];
+    done = reply->element[1];
+
+    if (code->type != REDIS_REPLY_INTEGER
+        || done->type != REDIS_REPLY_INTEGER
+        || code->integer < DSA_SCHEMA_LEDGER
+        || code->integer > DSA_SCHEMA_DAMAGED)
+    {
+        (void) dsa_error(err, "the record script's reply makes no sense");
+        return DSA_AGAIN;
+    }
+
+    *result = (dsa_schema_result_e) code->integer;
+    *again = done->integer != 0;
+
+    return DSA_OK;
+}
+
+
+const char *
+dsa_schema_result(dsa_schema_result_e result)
+{
+    switch (result) {
+
+    case DSA_SCHEMA_LEDGER:
+        return "there were no messages to append";
+
+    case DSA_SCHEMA_APPENDED:
+        return "the messages were appended";
+
+    case DSA_SCHEMA_MOVED:
+        return "another turn of the conversation came between";
+
+    case DSA_SCHEMA_GONE:
+        return "the conversation was deleted";
+
+    case DSA_SCHEMA_TOO_LARGE:
+        return "the turn is larger than a conversation may be";
+
+    case DSA_SCHEMA_DAMAGED:
+        return "the stored conversation is damaged";
+    }
+
+    return "";
+}
+
+
+/* Non-negative decimal digits. */
+
+static int
+dsa_schema_number(const redisReply *reply, int64_t *n)
+{
+    size_t   i;
+    int64_t  v;
+
+    if (reply->len == 0 || reply->len > 18) {
+        return DSA_ERROR;
+    }
+
+    v = 0;
+
+    for (i = 0; i < reply->len; i++) {
+        if (reply->str[i] < '0' || reply->str[i] > '9') {
+            return DSA_ERROR;
+        }
+
+        v = v * 10 + (reply->str[i] - '0');
+    }
+
+    *n = v;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_schema_compare(const void *one, const void *two)
+{
+    const dsa_schema_item_t  *a = one;
+    const dsa_schema_item_t  *b = two;
+
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+
+static int
+dsa_schema_unexpected(const redisReply *reply, dsa_err_t *err)
+{
+    if (reply->type == REDIS_REPLY_ERROR) {
+        return dsa_error(err, "Redis answered \"%.*s\"",
+                         reply->len < 200 ? (int) reply->len : 200,
+                         reply->str);
+    }
+
+    return dsa_error(err, "Redis answered with a reply of type %d",
+                     reply->type);
+}

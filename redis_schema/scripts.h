@@ -1,0 +1,142 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_SCRIPTS_H_INCLUDED_
+#define _DSA_SCRIPTS_H_INCLUDED_
+
+
+/*
+ * The scripts.  Each reads and decides first and writes after, so that no
+ * error can leave half of it behind: a script of Redis is not undone.  The
+ * first write is one that Redis refuses when its memory is full.
+ */
+
+
+/*
+ * A message's role is read off its beginning; a conversation's system
+ * messages at its beginning are counted, for they are never trimmed.
+ *
+ *     KEYS[1]  conversation
+ *     ARGV     created, ttl, then the messages
+ */
+
+static const char  dsa_schema_create_script[] =
+"if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
+"local n, bytes, first = #ARGV - 2, 0, 0\n"
+"for i = 3, #ARGV do bytes = bytes + #ARGV[i] end\n"
+"while first < n"
+" and ARGV[3 + first]:find('^{%s*\"role\"%s*:%s*\"system\"') do\n"
+"  first = first + 1\n"
+"end\n"
+"redis.call('HSET', KEYS[1], 'version', 1, 'created', ARGV[1],"
+" 'count', n, 'bytes', bytes, 'first', first, 'next', n)\n"
+"for i = 1, n do\n"
+"  redis.call('HSET', KEYS[1], i - 1, ARGV[2 + i])\n"
+"end\n"
+"redis.call('EXPIRE', KEYS[1], ARGV[2])\n"
+"return 1\n";
+
+
+/*
+ *     KEYS     done, ledger and, if there is one, conversation
+ *     ARGV     done's ttl, model, prompt, cached, completion and reasoning
+ *              tokens; with a conversation: version, ttl, most messages,
+ *              most bytes, then the messages
+ *
+ * Returns { dsa_schema_result_e, 1 if it had been done before }.
+ */
+
+static const char  dsa_schema_record_script[] =
+"local done, ledger, conv = KEYS[1], KEYS[2], KEYS[3]\n"
+"local function is(key, want)\n"
+"  local t = redis.call('TYPE', key).ok\n"
+"  return t == want or t == 'none'\n"
+"end\n"
+"if not is(done, 'string') or not is(ledger, 'hash') then\n"
+"  return redis.error_reply("
+"'DSADATA a key of the ledger has another type')\n"
+"end\n"
+"\n"
+"local code = redis.call('GET', done)\n"
+"if code then return { tonumber(code), 1 } end\n"
+"\n"
+"local add = { '1', ARGV[3], ARGV[4], ARGV[5], ARGV[6] }\n"
+"local fields = { 'requests', 'prompt_tokens', 'cached_tokens',"
+" 'completion_tokens', 'reasoning_tokens' }\n"
+"for i, f in ipairs(fields) do\n"
+"  fields[i] = ARGV[2] .. '|' .. f\n"
+"  local old = redis.call('HGET', ledger, fields[i])\n"
+"  if old and (not old:find('^%d+$') or #old > 18) then\n"
+"    return redis.error_reply("
+"'DSADATA a field of the ledger is no count')\n"
+"  end\n"
+"end\n"
+"\n"
+"local function role(m, want)\n"
+"  return m and m:find('^{%s*\"role\"%s*:%s*\"' .. want .. '\"')\n"
+"end\n"
+"\n"
+"code = 0\n"
+"local count, bytes, first, next, drop\n"
+"if conv and not is(conv, 'hash') then\n"
+"  code = 5\n"
+"elseif conv then\n"
+"  local c = redis.call('HMGET', conv, 'version', 'count', 'bytes',"
+" 'first', 'next')\n"
+"  count, bytes = tonumber(c[2]), tonumber(c[3])\n"
+"  first, next = tonumber(c[4]), tonumber(c[5])\n"
+"  if redis.call('EXISTS', conv) == 0 then\n"
+"    code = 3\n"
+"  elseif not (c[1] and count and bytes and first and next) then\n"
+"    code = 5\n"
+"  elseif c[1] ~= ARGV[7] then\n"
+"    code = 2\n"
+"  else\n"
+"    code = 1\n"
+"    local max, maxbytes = tonumber(ARGV[9]), tonumber(ARGV[10])\n"
+"    if next == 0 then\n"
+"      while role(ARGV[11 + first], 'system') do first = first + 1 end\n"
+"    end\n"
+"    for i = 11, #ARGV do\n"
+"      count, bytes = count + 1, bytes + #ARGV[i]\n"
+"    end\n"
+"\n"
+"    -- the oldest turns go, whole: what is left begins with a question\n"
+"\n"
+"    drop = {}\n"
+"    while count > max or bytes > maxbytes do\n"
+"      repeat\n"
+"        local m = first < next and redis.call('HGET', conv, first)\n"
+"        if not m then code = first < next and 5 or 4 break end\n"
+"        drop[#drop + 1] = first\n"
+"        count, bytes, first = count - 1, bytes - #m, first + 1\n"
+"        m = first < next and redis.call('HGET', conv, first)"
+" or ARGV[11]\n"
+"      until role(m, 'user')\n"
+"      if code ~= 1 then break end\n"
+"    end\n"
+"  end\n"
+"end\n"
+"\n"
+"for i, f in ipairs(fields) do\n"
+"  redis.call('HINCRBY', ledger, f, add[i])\n"
+"end\n"
+"if code == 1 then\n"
+"  for _, i in ipairs(drop) do redis.call('HDEL', conv, i) end\n"
+"  for i = 11, #ARGV do\n"
+"    redis.call('HSET', conv, next, ARGV[i])\n"
+"    next = next + 1\n"
+"  end\n"
+"  redis.call('HSET', conv, 'count', count, 'bytes', bytes,"
+" 'first', first, 'next', next)\n"
+"  redis.call('HINCRBY', conv, 'version', 1)\n"
+"  redis.call('EXPIRE', conv, ARGV[8])\n"
+"end\n"
+"redis.call('SET', done, code, 'EX', ARGV[1])\n"
+"return { code, 0 }\n";
+
+
+#endif /* _DSA_SCRIPTS_H_INCLUDED_ */

@@ -1,0 +1,248 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * A request's body in chunks, as the module reads it: JSON, chat, check,
+ * prompt.  The first byte says how it is cut and who asks.
+ *
+ * The prompt's special runs have to be names of special tokens, and messages
+ * that are written out have to read back.
+ */
+
+
+#include <stdlib.h>
+
+#include "context/encode.h"
+#include "context/marks.h"
+
+
+#define FUZZ_MEMORY   (8 * 1024 * 1024)
+#define FUZZ_DEPTH    32
+
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static dsa_json_t *fuzz_read(dsa_arena_t *arena, const uint8_t *data,
+    size_t size, uint8_t how);
+static void fuzz_refusal(const dsa_refusal_t *refusal);
+static void fuzz_prompt(const dsa_prompt_t *prompt);
+static void fuzz_messages(dsa_arena_t *arena, const dsa_chat_t *chat,
+    const dsa_chat_limits_t *limits);
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    dsa_err_t          err;
+    dsa_chat_t         chat;
+    dsa_json_t        *root;
+    dsa_arena_t       *arena;
+    dsa_prompt_t       prompt;
+    dsa_refusal_t      refusal;
+    dsa_chat_limits_t  limits;
+
+    if (size == 0) {
+        return 0;
+    }
+
+    limits.max_messages = 64;
+    limits.max_tools = 8;
+    limits.hosted = (data[0] & 0x80) == 0;
+
+    memset(&refusal, 0, sizeof(dsa_refusal_t));
+
+    arena = dsa_arena_create(FUZZ_MEMORY);
+
+    if (arena == NULL) {
+        return 0;
+    }
+
+    root = fuzz_read(arena, data + 1, size - 1, data[0] & 0x7f);
+
+    if (root == NULL) {
+        goto done;
+    }
+
+    if (dsa_chat_read(&chat, arena, root, &limits, &refusal) != DSA_OK
+        || dsa_chat_check(&chat, &refusal) != DSA_OK)
+    {
+        fuzz_refusal(&refusal);
+        goto done;
+    }
+
+    if (dsa_encode(&prompt, arena, &chat, &err) != DSA_OK) {
+        if (!dsa_arena_exceeded(arena)) {
+            abort();
+        }
+
+        goto done;
+    }
+
+    fuzz_prompt(&prompt);
+    fuzz_messages(arena, &chat, &limits);
+
+done:
+
+    dsa_arena_destroy(arena);
+
+    return 0;
+}
+
+
+static dsa_json_t *
+fuzz_read(dsa_arena_t *arena, const uint8_t *data, size_t size, uint8_t how)
+{
+    int                 rc;
+    size_t              n;
+    uint32_t            seed;
+    dsa_err_t           err;
+    dsa_json_t         *root;
+    dsa_json_parser_t  *p;
+
+    p = dsa_json_parser_create(arena, FUZZ_DEPTH);
+
+    if (p == NULL) {
+        return NULL;
+    }
+
+    root = NULL;
+    seed = how + 1;
+
+    for (rc = DSA_OK; size != 0 && rc == DSA_OK; /* void */) {
+        seed = seed * 1664525 + 1013904223;
+        n = 1 + (seed >> 16) % (how + 1);
+
+        if (n > size) {
+            n = size;
+        }
+
+        rc = dsa_json_feed(p, data, n, &err);
+
+        data += n;
+        size -= n;
+    }
+
+    if (rc == DSA_OK) {
+        root = dsa_json_finish(p, &err);
+    }
+
+    dsa_json_parser_destroy(p);
+
+    return root;
+}
+
+
+static void
+fuzz_refusal(const dsa_refusal_t *refusal)
+{
+    if ((refusal->status != 400 && refusal->status != 413)
+        || refusal->message[0] == '\0'
+        || memchr(refusal->message, '\0', sizeof(refusal->message)) == NULL
+        || memchr(refusal->param, '\0', sizeof(refusal->param)) == NULL)
+    {
+        abort();
+    }
+}
+
+
+static void
+fuzz_prompt(const dsa_prompt_t *prompt)
+{
+    size_t    bytes;
+    uint32_t  i, k;
+
+    static const char *const  marks[] = {
+        DSA_MARK_BOS, DSA_MARK_EOS, DSA_MARK_USER, DSA_MARK_ASSISTANT,
+        DSA_MARK_THINK, DSA_MARK_THINK_END, DSA_MARK_DSML
+    };
+
+    bytes = 0;
+
+    for (i = 0; i < prompt->n; i++) {
+        bytes += prompt->runs[i].text.len;
+
+        if (prompt->runs[i].kind == DSA_RUN_TEXT) {
+            continue;
+        }
+
+        for (k = 0; k < sizeof(marks) / sizeof(marks[0]); k++) {
+            if (dsa_str_eqz(prompt->runs[i].text, marks[k])) {
+                break;
+            }
+        }
+
+        if (k == sizeof(marks) / sizeof(marks[0])) {
+            abort();
+        }
+    }
+
+    if (bytes != prompt->bytes || prompt->n == 0) {
+        abort();
+    }
+}
+
+
+/* What is stored of the messages has to read back, and to the same text. */
+
+static void
+fuzz_messages(dsa_arena_t *arena, const dsa_chat_t *chat,
+    const dsa_chat_limits_t *limits)
+{
+    uint32_t       i;
+    dsa_err_t      err;
+    dsa_buf_t      first, second;
+    dsa_chat_t     stored;
+    dsa_json_t    *v;
+    dsa_refusal_t  refusal;
+
+    memset(&first, 0, sizeof(dsa_buf_t));
+    memset(&second, 0, sizeof(dsa_buf_t));
+    memset(&stored, 0, sizeof(dsa_chat_t));
+
+    dsa_buf_addz(&first, "[");
+
+    for (i = 0; i < chat->n_messages; i++) {
+        dsa_buf_addz(&first, i == 0 ? "" : ",");
+
+        if (dsa_message_dump(&first, &chat->messages[i]) != DSA_OK) {
+            abort();
+        }
+    }
+
+    dsa_buf_addz(&first, "]");
+
+    v = dsa_json_parse(arena, first.data, first.len, FUZZ_DEPTH, &err);
+
+    if (v == NULL
+        || dsa_chat_prepend(&stored, arena, v, limits, &refusal) != DSA_OK)
+    {
+        if (!dsa_arena_exceeded(arena)) {
+            abort();
+        }
+
+        goto done;
+    }
+
+    dsa_buf_addz(&second, "[");
+
+    for (i = 0; i < stored.n_messages; i++) {
+        dsa_buf_addz(&second, i == 0 ? "" : ",");
+
+        if (dsa_message_dump(&second, &stored.messages[i]) != DSA_OK) {
+            abort();
+        }
+    }
+
+    dsa_buf_addz(&second, "]");
+
+    if (first.len != second.len
+        || memcmp(first.data, second.data, first.len) != 0)
+    {
+        abort();
+    }
+
+done:
+
+    dsa_buf_free(&first);
+    dsa_buf_free(&second);
+}

@@ -1,0 +1,209 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * A Redis that sends any bytes, cut anywhere: replies within the bounds or an
+ * error, the same ones however the bytes are cut, and every reading that the
+ * schema has of a reply.  The first byte says how to cut.
+ */
+
+
+#include <stdlib.h>
+
+#include "redis_schema/resp.h"
+#include "redis_schema/schema.h"
+
+
+#define MAX_BYTES     4096
+#define MAX_ELEMENTS  64
+
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+
+static uint64_t
+mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * 0x100000001b3ULL;
+}
+
+
+static uint64_t
+walk(const redisReply *reply, uint64_t hash, size_t *elements)
+{
+    size_t  i;
+
+    hash = mix(hash, reply->type);
+
+    switch (reply->type) {
+
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS:
+    case REDIS_REPLY_ERROR:
+        if (reply->str == NULL || reply->str[reply->len] != '\0') {
+            abort();
+        }
+
+        for (i = 0; i < reply->len; i++) {
+            hash = mix(hash, (uint8_t) reply->str[i]);
+        }
+
+        return mix(hash, reply->len);
+
+    case REDIS_REPLY_INTEGER:
+        return mix(hash, reply->integer);
+
+    case REDIS_REPLY_NIL:
+        return hash;
+
+    case REDIS_REPLY_ARRAY:
+        *elements += reply->elements;
+
+        for (i = 0; i < reply->elements; i++) {
+            hash = walk(reply->element[i], hash, elements);
+        }
+
+        return mix(hash, reply->elements);
+    }
+
+    abort();
+}
+
+
+static uint64_t
+interpret(const redisReply *reply, uint64_t hash)
+{
+    int                         again, rc;
+    int64_t                     n;
+    uint32_t                    i;
+    dsa_err_t                   err;
+    dsa_arena_t                *arena;
+    const char                 *why;
+    dsa_schema_result_e         result;
+    dsa_schema_conversation_t   c;
+
+    why = dsa_resp_refusal(reply);
+
+    if (why != NULL && reply->type != REDIS_REPLY_ERROR) {
+        abort();
+    }
+
+    if (dsa_schema_integer(reply, &n, &err) == DSA_OK) {
+        hash = mix(hash, n);
+    }
+
+    rc = dsa_schema_recorded(reply, &result, &again, &err);
+
+    if (rc == DSA_OK) {
+        hash = mix(hash, dsa_schema_result(result)[0] + again);
+    }
+
+    arena = dsa_arena_create(1 << 20);
+    if (arena == NULL) {
+        abort();
+    }
+
+    rc = dsa_schema_conversation(&c, arena, reply, &err);
+
+    if (rc == DSA_OK) {
+        if (c.version <= 0 || c.n_messages > MAX_ELEMENTS / 2) {
+            abort();
+        }
+
+        for (i = 0; i < c.n_messages; i++) {
+            hash = mix(hash, c.messages[i].len);
+            hash = mix(hash, c.messages[i].len != 0 ? c.messages[i].data[0]
+                                                    : 0);
+        }
+    }
+
+    dsa_arena_destroy(arena);
+
+    return mix(hash, rc);
+}
+
+
+/* What the replies of the stream come to, when it is cut so. */
+
+static uint64_t
+replies(const uint8_t *data, size_t size, uint32_t cut, size_t *n)
+{
+    int          rc;
+    size_t       piece, elements;
+    uint64_t     hash;
+    dsa_err_t    err;
+    dsa_resp_t  *resp;
+    redisReply  *reply;
+
+    resp = dsa_resp_create(MAX_BYTES, MAX_ELEMENTS);
+    if (resp == NULL) {
+        abort();
+    }
+
+    hash = 0xcbf29ce484222325ULL;
+    rc = DSA_AGAIN;
+    *n = 0;
+
+    while (size != 0 && rc != DSA_ERROR) {
+
+        cut = cut * 1664525 + 1013904223;
+        piece = 1 + (cut >> 24) % 61;
+
+        if (piece > size) {
+            piece = size;
+        }
+
+        rc = dsa_resp_feed(resp, data, piece, &err);
+
+        data += piece;
+        size -= piece;
+
+        while (rc != DSA_ERROR) {
+            reply = NULL;
+            rc = dsa_resp_next(resp, &reply, &err);
+
+            if (rc != DSA_OK) {
+                break;
+            }
+
+            elements = 0;
+            hash = walk(reply, hash, &elements);
+
+            if (elements > MAX_ELEMENTS) {
+                abort();
+            }
+
+            hash = interpret(reply, hash);
+            freeReplyObject(reply);
+            (*n)++;
+        }
+    }
+
+    dsa_resp_destroy(resp);
+
+    return hash;
+}
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    size_t    n, m;
+    uint64_t  one, two;
+
+    if (size == 0 || size > MAX_BYTES) {
+
+        /* beyond the bound the cut decides where the error comes */
+
+        return 0;
+    }
+
+    one = replies(data + 1, size - 1, data[0], &n);
+    two = replies(data + 1, size - 1, data[0] + 1, &m);
+
+    if (one != two || n != m) {
+        abort();
+    }
+
+    return 0;
+}

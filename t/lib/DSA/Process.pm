@@ -1,0 +1,229 @@
+package DSA::Process;
+
+# Copyright (C) The nginx-dsa authors
+#
+# A child process whose output goes to a file: started, watched and ended by
+# its id.
+
+use strict;
+use warnings;
+
+use POSIX qw/ _exit WNOHANG /;
+use Time::HiRes qw/ time /;
+
+use DSA::Wait qw/ wait_until pause slow /;
+
+
+# name, dir (for NAME.out), and argv (a command) or code and args (a sub).
+
+sub start {
+    my ($class, %opt) = @_;
+
+    my $self = bless { %opt, out => "$opt{dir}/$opt{name}.out" }, $class;
+
+    $self->run();
+
+    return $self;
+}
+
+
+sub run {
+    my ($self) = @_;
+
+    my $pid = fork;
+
+    die "fork: $!\n" if !defined $pid;
+
+    if ($pid == 0) {
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>>', $self->{out};
+        open STDERR, '>&', \*STDOUT;
+        $SIG{$_} = 'DEFAULT' for qw/ INT TERM HUP PIPE CHLD /;
+
+        $ENV{$_} = $self->{env}{$_} for keys %{ $self->{env} || {} };
+
+        if ($self->{code}) {
+            $| = 1;
+            $SIG{PIPE} = 'IGNORE';
+            eval { $self->{code}->(@{ $self->{args} || [] }) };
+            print STDERR $@ if $@;
+            _exit($@ ? 1 : 0);
+        }
+
+        { no warnings; exec { $self->{argv}[0] } @{ $self->{argv} }; }
+
+        print STDERR "cannot run $self->{argv}[0]: $!\n";
+        _exit(127);
+    }
+
+    $self->{pid} = $pid;
+    delete $self->{status};
+
+    return;
+}
+
+
+sub pid { $_[0]{pid} }
+sub sock { $_[0]{sock} }
+sub port { $_[0]{port} }
+
+
+sub output {
+    my ($self) = @_;
+
+    open my $fh, '<:raw', $self->{out} or return '';
+    local $/;
+    my $text = <$fh>;
+
+    return defined $text ? $text : '';
+}
+
+
+sub alive {
+    my ($self) = @_;
+
+    return 0 if defined $self->{status};
+
+    my $rc = waitpid $self->{pid}, WNOHANG;
+
+    return 1 if $rc == 0;
+
+    $self->{status} = $rc == $self->{pid} ? $? : -1;
+
+    return 0;
+}
+
+
+# Ready as the starter defined it; dies if the process ends before.
+
+sub wait_ready {
+    my ($self, $seconds) = @_;
+
+    wait_until(sub {
+        die "$self->{name} ended: " . $self->output . "\n" if !$self->alive;
+        $self->{ready}->();
+    }, $seconds, "$self->{name} to be ready");
+
+    return;
+}
+
+
+sub signal { kill $_[1], $_[0]{pid} if $_[0]->alive }
+
+
+# The wait status ($?) once it has ended, undef if it has not in time.
+
+sub wait_end {
+    my ($self, $seconds) = @_;
+
+    my $end = time + slow($seconds);
+
+    while ($self->alive) {
+        return undef if time > $end;
+        pause(0.01);
+    }
+
+    return $self->{status};
+}
+
+
+# True if it ended by itself after the signal; killed otherwise.
+
+sub stop {
+    my ($self, $signal, $seconds) = @_;
+
+    $self->signal($signal || 'TERM');
+
+    return 1 if defined $self->wait_end($seconds || 10);
+
+    kill 'KILL', children($self->{pid}), $self->{pid};
+    $self->wait_end(10);
+
+    return 0;
+}
+
+
+# kill -9, of it alone.
+
+sub kill9 {
+    my ($self) = @_;
+
+    $self->signal('KILL');
+    $self->wait_end(10);
+
+    return;
+}
+
+
+# Started again as it was; returns when it is ready.
+
+sub restart {
+    my ($self, $seconds) = @_;
+
+    $self->stop() if $self->alive;
+    $self->run();
+    $self->wait_ready($seconds || 60) if $self->{ready};
+
+    return;
+}
+
+
+# Process ids of the children of a process.
+
+sub children {
+    my ($pid) = @_;
+
+    my @found;
+
+    for my $file (glob '/proc/[0-9]*/stat') {
+        open my $fh, '<', $file or next;
+        my $line = <$fh>;
+
+        next if !defined $line || $line !~ /^(\d+) \(.*\) (\S) (\d+) /;
+        push @found, $1 if $3 == $pid && $2 ne 'Z';
+    }
+
+    return @found;
+}
+
+
+# For a process that is not our child (a daemon).
+
+sub wait_gone {
+    my ($pid, $seconds) = @_;
+
+    my $end = time + slow($seconds);
+
+    while (time < $end) {
+        waitpid $pid, WNOHANG;
+
+        open my $fh, '<', "/proc/$pid/stat" or return 1;
+        my $line = <$fh>;
+
+        return 1 if !defined $line || $line =~ /^\d+ \(.*\) Z /;
+        pause(0.01);
+    }
+
+    return 0;
+}
+
+
+# Microseconds of CPU (user and system) that processes have used.
+
+sub cpu_us {
+    my $us = 0;
+    my $tick = POSIX::sysconf(POSIX::_SC_CLK_TCK());
+
+    for my $pid (@_) {
+        open my $fh, '<', "/proc/$pid/stat" or next;
+        my $line = <$fh>;
+        $line =~ s/^.*\) //;
+        my @f = split ' ', $line;
+        $us += ($f[11] + $f[12]) * 1_000_000 / $tick;
+    }
+
+    return $us;
+}
+
+
+1;

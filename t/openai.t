@@ -1,0 +1,175 @@
+# Copyright (C) The nginx-dsa authors
+#
+# OpenAI's own client (the npm package), streaming and not, and plain curl:
+# all get the same answer, and errors as the client's own exceptions.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use File::Copy qw/ copy /;
+use Fcntl qw/ :flock /;
+use Test::More;
+
+my $t = DSA::Test->new('openai');
+
+my $here = "$DSA::Test::root/t/openai";
+my $dir = $t->build . '/openai';
+
+if (my $why = install()) {
+    BAIL_OUT("openai.t: $why") if $ENV{DSA_NO_SKIP};
+    plan skip_all => $why;
+}
+
+$t->start_engine();
+$t->start_nginx();
+
+my $base = 'http://127.0.0.1:' . $t->port . '/v1';
+
+my $list = client('models')->{list};
+
+ok($list && @$list > 0, 'models are listed');
+
+my $model = $list->[0];
+my @messages = ({ role => 'system', content => 'You answer in rhymes.' },
+                { role => 'user', content => 'Once upon a time, caf' .
+                                             chr(0xe9) });
+
+for my $case (
+    [ 'greedy', { temperature => 0, max_tokens => 40 } ],
+    [ 'seeded', { temperature => 0.9, seed => 7, max_tokens => 40 } ],
+    [ 'one token', { temperature => 0, max_tokens => 1 } ],
+    [ 'thinking', { temperature => 0, max_tokens => 24,
+                    thinking => { type => 'enabled' } } ])
+{
+    my ($name, $args) = @$case;
+
+    my $request = { model => $model, messages => \@messages, %$args };
+
+    my $whole = client('chat', $request);
+    my $stream = client('stream', $request);
+    my $curl = curl($request);
+    my $events = curl({ %$request, stream => JSON::PP::true });
+
+    is($whole->{error}, undef, "$name: answered")
+        or diag($whole->{message});
+    is($whole->{object}, 'chat.completion', "$name: object");
+    is($stream->{object}, 'chat.completion.chunk', "$name: chunk's object");
+    is($whole->{role}, 'assistant', "$name: role");
+    is($stream->{role}, 'assistant', "$name: role in the stream");
+    is($whole->{finish}, 'length', "$name: finish_reason");
+    is($whole->{usage}{completion_tokens}, $args->{max_tokens},
+       "$name: as many tokens as asked for");
+    ok(length(($whole->{content} || '') . ($whole->{reasoning} || '')) > 0,
+       "$name: there is text");
+
+    my $message = json_decode($curl)->{choices}[0]{message};
+    my $sum = sum($events);
+
+    for my $key (qw/ content reasoning /) {
+        my $field = $key eq 'content' ? $key : "${key}_content";
+        my $want = defined $whole->{$key} ? $whole->{$key} : '';
+
+        for ([ 'the stream', $stream->{$key} ],
+             [ 'curl', $message->{$field} ],
+             [ 'curl, streaming', $sum->{$field} ])
+        {
+            is(defined $_->[1] ? $_->[1] : '', $want,
+               "$name: $key is the same by $_->[0]");
+        }
+    }
+
+    is($stream->{finish}, $whole->{finish}, "$name: finish_reason, streamed");
+    is($stream->{usage}{total_tokens}, $whole->{usage}{total_tokens},
+       "$name: usage, streamed");
+    is($sum->{done}, 1, "$name: one [DONE]");
+}
+
+my $e = client('chat', { model => "no-$model", messages => \@messages });
+
+is($e->{error}, 'NotFoundError', 'unknown model: exception')
+    or diag(json_encode($e));
+is($e->{status}, 404, 'unknown model: status');
+
+for my $command (qw/ chat stream /) {
+    $e = client($command, { model => $model, messages => \@messages,
+                            temperature => 'hot' });
+
+    is($e->{error}, 'BadRequestError', "$command, bad field: exception");
+    is($e->{param}, 'temperature', "$command, bad field: its name");
+}
+
+$t->done;
+
+
+sub client {
+    my ($command, $args) = @_;
+
+    open my $fh, '-|', 'node', "$dir/client.mjs", $base, $command,
+         json_encode($args || {}) or die "node: $!\n";
+    local $/;
+    my $out = <$fh>;
+    close $fh;
+
+    return json_decode($out);
+}
+
+
+sub curl {
+    my ($args) = @_;
+
+    open my $fh, '-|', 'curl', '-sSN', '-m', '120', '-H',
+         'Content-Type: application/json', '-d', json_encode($args),
+         "$base/chat/completions" or die "curl: $!\n";
+    local $/;
+    my $out = <$fh>;
+    close $fh;
+
+    return $out;
+}
+
+
+# The events of a stream that curl has saved.
+
+sub sum {
+    my ($text) = @_;
+
+    return DSA::HTTP->gather(map {
+        my $data = $_ =~ s/^data: //r;
+        { data => $data, json => $data =~ /^\{/ ? json_decode($data) : undef }
+    } grep { /^data: / } split /\n\n/, $text);
+}
+
+
+# The package into the build directory, once; why not, if it cannot.
+
+sub install {
+    for my $program (qw/ node npm curl /) {
+        return "no $program"
+            if system("command -v $program > /dev/null 2>&1") != 0;
+    }
+
+    mkdir $dir;
+    open my $lock, '>', "$dir/.lock" or die "$dir: $!\n";
+    flock $lock, LOCK_EX;
+
+    my $same = (read_file("$dir/package-lock.json") || '')
+               eq read_file("$here/package-lock.json");
+
+    for (qw/ package.json package-lock.json client.mjs /) {
+        copy("$here/$_", "$dir/$_") or die "copy $_: $!\n";
+    }
+
+    return if $same && -e "$dir/node_modules/openai/package.json";
+
+    my $out = `cd '$dir' && npm ci --no-audit --no-fund --omit=peer 2>&1`;
+
+    if ($? != 0) {
+        unlink "$dir/package-lock.json";
+        $out =~ s/\s+/ /g;
+        return 'npm cannot fetch the package: ' . substr $out, 0, 300;
+    }
+
+    return;
+}

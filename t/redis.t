@@ -1,0 +1,640 @@
+# Copyright (C) The nginx-dsa authors
+#
+# The way to Redis: addresses, passwords, databases, timeouts, reconnecting,
+# and every byte that a Redis can send.  No engine is needed: conversations
+# can be made and read without one.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use IO::Select;
+use IO::Socket::INET;
+use Socket qw/ IPPROTO_TCP TCP_NODELAY /;
+use Test::More;
+use Time::HiRes qw/ time /;
+
+my $id = 'conv_00112233445566778899aabbccddeeff';
+my $t = DSA::Test->new('redis');
+
+
+sub conf {
+    my ($directives, $main) = @_;
+
+    $main = '' if !defined $main;
+
+    return <<"EOC";
+%%GLOBALS%%
+$main
+events {
+    worker_connections  512;
+}
+
+http {
+    %%HTTP%%
+    $directives
+    dsa_pool none { engine unix:%%DIR%%/none.sock; }
+
+    server {
+        listen  127.0.0.1:%%PORT%%;
+        location /v1/ { dsa_pass none; }
+        location /up { return 200; }
+    }
+}
+EOC
+}
+
+
+sub conversation { $t->get("/v1/conversations/$id", @_) }
+
+
+sub message {
+    my ($r) = @_;
+
+    return $r->{json} && $r->{json}{error} ? $r->{json}{error}{message} : '';
+}
+
+
+# How many lines say that Redis is away for this reason; what is told to
+# clients is another line.
+
+sub told {
+    my ($why) = @_;
+
+    return scalar grep { /\[error\]/ && !/refused with/ && /\Q$why\E/ }
+                  split /\n/, $t->error_log;
+}
+
+
+sub served {
+    my ($status, $seconds) = @_;
+
+    return wait_until(sub { conversation()->{status} == $status },
+                      $seconds || 20, "status $status");
+}
+
+
+# The directive.
+
+my $secret = write_file($t->path('secret'), "s3cret\n");
+chmod 0600, $secret;
+my $open = write_file($t->path('open'), 's3cret');
+chmod 0644, $open;
+write_file($t->path('empty'), "\n");
+write_file($t->path('long'), 'x' x 5000);
+
+for my $case (
+    [ 'dsa_redis 127.0.0.1:1; dsa_redis 127.0.0.1:2;', qr/is duplicate/ ],
+    [ 'dsa_redis 127.0.0.1:99999;', qr/invalid port/ ],
+    [ 'dsa_redis unix:;', qr/no path/ ],
+    [ 'dsa_redis no.such.host.invalid;', qr/host not found/ ],
+    [ 'dsa_redis 127.0.0.1:1 colour=red;', qr/invalid parameter "colour=red"/ ],
+    [ 'dsa_redis 127.0.0.1:1 db;', qr/invalid parameter "db", known are/ ],
+    [ 'dsa_redis 127.0.0.1:1 db=-1;', qr/invalid value in "db=-1"/ ],
+    [ 'dsa_redis 127.0.0.1:1 timeout=0;', qr/invalid value/ ],
+    [ 'dsa_redis 127.0.0.1:1 timeout=soon;', qr/invalid value/ ],
+    [ 'dsa_redis 127.0.0.1:1 connect_timeout=;', qr/invalid value/ ],
+    [ 'dsa_redis 127.0.0.1:1 ttl=0;', qr/invalid value/ ],
+    [ 'dsa_redis 127.0.0.1:1 queue=many;', qr/invalid value/ ],
+    [ 'dsa_redis 127.0.0.1:1 user=dsa;', qr/without "password_file"/ ],
+    [ 'dsa_redis 127.0.0.1:1 password_file=%%DIR%%/none;',
+      qr/No such file/ ],
+    [ 'dsa_redis 127.0.0.1:1 password_file=%%DIR%%/empty;',
+      qr/must hold a password/ ],
+    [ 'dsa_redis 127.0.0.1:1 password_file=%%DIR%%/long;',
+      qr/must hold a password/ ],
+    [ 'dsa_redis;', qr/invalid number of arguments/ ])
+{
+    my ($directive, $want) = @$case;
+    my ($rc, $out) = $t->nginx_test(conf => conf($directive));
+
+    ok($rc != 0 && $out =~ $want, $directive) or diag($out);
+}
+
+my ($rc, $out) = $t->nginx_test(
+    conf => conf('dsa_redis [::1]:1 password_file=%%DIR%%/open db=3 ttl=7d '
+                 . 'timeout=1s connect_timeout=300ms queue=5 user=x;'));
+is($rc, 0, 'all parameters') or diag($out);
+like($out, qr/\[warn\].*open to every user/, 'a password for all to read');
+unlike($out, qr/s3cret/, 'a password is not shown');
+
+($rc, $out) = $t->nginx_test(
+    conf => conf('dsa_redis unix:/nowhere password_file=%%DIR%%/secret;'));
+is($rc, 0, 'a unix socket');
+unlike($out, qr/warn/, 'a password file of mode 0600');
+
+
+# A real one: password, database, user.
+
+my $redis = $t->start_redis(
+    password => 's3cret',
+    conf => { databases => 4, unixsocket => $t->path('redis.sock') });
+my $client = $t->redis($redis);
+
+$t->start_nginx(conf => conf('dsa_redis %%REDIS%% db=3 timeout=300ms '
+                             . 'password_file=%%DIR%%/secret;'));
+
+served(404);
+
+my $made = $t->post('/v1/conversations', '{}');
+is($made->{status}, 200, 'made');
+is($client->cmd('DBSIZE'), 0, 'not in database 0');
+$client->cmd('SELECT', 3);
+is_deeply([ map { s/.*:c://r } $client->keys ], [ $made->{json}{id} ],
+          'in database 3');
+
+$t->reload(conf => conf('dsa_redis unix:%%DIR%%/redis.sock '
+                        . 'password_file=%%DIR%%/secret;'));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+served(404);
+is($t->post('/v1/conversations', '{}')->{status}, 200, 'by unix socket');
+
+$client->cmd(qw/ ACL SETUSER dsa on >other ~dsa1:* +@all -acl /);
+write_file($t->path('other'), 'other');
+$t->reload(conf => conf('dsa_redis %%REDIS%% user=dsa '
+                        . 'password_file=%%DIR%%/other;'));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+served(404);
+ok((grep { /user=dsa/ } split /\n/, $client->cmd('CLIENT', 'LIST')),
+   'as a user');
+
+# a database that is not there is told, and nothing lands in another
+
+$t->reload(conf => conf('dsa_redis %%REDIS%% db=9 '
+                        . 'password_file=%%DIR%%/secret;'));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+wait_until(sub { told('DB index is out of range') }, 10, 'a refusal');
+is($t->post('/v1/conversations', '{}')->{status}, 503, 'no such database');
+
+# wrong and missing passwords
+
+$t->reload(conf => conf('dsa_redis %%REDIS%% '
+                        . 'password_file=%%DIR%%/other;'));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+wait_until(sub { told('WRONGPASS') }, 10, 'a refusal');
+
+for (1 .. 5) {
+    my $r = conversation();
+
+    is($r->{status}, 503, 'wrong password');
+    like(message($r), qr/Redis refuses the password/, 'says so');
+}
+
+is(told('WRONGPASS'), 1, 'logged once');
+unlike($t->error_log, qr/s3cret/, 'no password in the log');
+
+# it is tried again without a reload
+
+$client->cmd(qw/ CONFIG SET requirepass other /);
+served(404);
+ok($t->logged(qr/\[notice\].*Redis is back/), 'told that it is back');
+
+$t->reload(conf => conf('dsa_redis %%REDIS%%;'));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+wait_until(sub { told('NOAUTH') }, 10, 'a refusal');
+like(message(conversation()), qr/wants a password/, 'no password given');
+
+$client->cmd('CONFIG', 'SET', 'requirepass', '');
+$redis->{password} = undef;
+
+
+# A Redis that hangs, goes and comes.
+
+$t->reload(conf => conf('dsa_redis %%REDIS%% timeout=300ms;'));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+served(404);
+
+$redis->signal('STOP');
+
+my $start = time;
+my $r = conversation();
+is($r->{status}, 503, 'stopped');
+like(message($r), qr/does not answer in time/, 'says so');
+cmp_ok(time - $start, '<', slow(3), 'in time');
+is($r->{headers}{'retry-after'}, 1, 'come again');
+
+conversation() for 1 .. 5;
+is(told('does not answer in time'), 1, 'logged once');
+
+$redis->signal('CONT');
+served(404);
+
+$redis->kill9;
+served(503);
+conversation() for 1 .. 5;
+is(told('Redis cannot be reached'), 1, 'a dead Redis is logged once');
+
+$redis->restart;
+served(404);
+
+# Redis closes what it finds idle
+
+my $other = $t->redis($redis);
+my $lost = told('closed the connection');
+$other->cmd(qw/ CLIENT KILL TYPE normal SKIPME yes /);
+wait_until(sub { told('closed the connection') > $lost }, 10, 'the end');
+served(404);
+
+# a worker that has nothing to write leaves at once
+
+$t->reload();
+wait_until(sub { $t->workers == 1 }, 5, 'the old worker to leave');
+served(404);
+
+
+# A Redis of our own making.  Each command is a line in "commands"; what it
+# sends is what the test has put in "script": { connect => pieces, NAME =>
+# pieces }, a piece being bytes, a number of seconds to wait before the next,
+# or "close".  hold => N: answers to HGETALL wait until N of them have come.
+
+sub fake {
+    my ($port) = @_;
+
+    my $listen = IO::Socket::INET->new(
+        LocalAddr => '127.0.0.1', LocalPort => $port, Proto => 'tcp',
+        Listen => 16, ReuseAddr => 1) or die "listen: $!\n";
+    my $select = IO::Select->new($listen);
+    my %in;
+    my @held;
+
+    local $SIG{PIPE} = 'IGNORE';
+
+    for ( ;; ) {
+        for my $s ($select->can_read) {
+
+            if ($s == $listen) {
+                my $c = $listen->accept or next;
+                setsockopt $c, IPPROTO_TCP, TCP_NODELAY, 1;
+                $select->add($c);
+                $in{$c} = '';
+                note_command('connect');
+                answer($c, $select, script()->{connect});
+                next;
+            }
+
+            if (!sysread $s, $in{$s}, 65536, length $in{$s}) {
+                $select->remove($s);
+                close $s;
+                next;
+            }
+
+            while (my @words = command(\$in{$s})) {
+                my $script = script();
+
+                note_command(join ' ', map { substr $_, 0, 100 } @words);
+
+                if ($script->{hold} && $words[0] eq 'HGETALL') {
+                    push @held, [ $s, $words[1] ];
+                    next if @held < $script->{hold};
+
+                    for (splice @held) {
+                        my ($to, $key) = @$_;
+                        answer($to, $select, [ stored(length $key, $key) ]);
+                    }
+
+                    next;
+                }
+
+                answer($s, $select, $script->{$words[0]} || ["+OK\r\n"]);
+            }
+        }
+    }
+}
+
+
+sub script { json_decode(read_file($t->path('script'))) }
+
+
+sub note_command {
+    open my $fh, '>>', $t->path('commands') or die;
+    syswrite $fh, "$_[0]\n";
+}
+
+
+sub commands { split /\n/, read_file($t->path('commands')) || '' }
+
+
+sub command {
+    my ($in) = @_;
+
+    $$in =~ /\A\*(\d+)\r\n/ or return;
+    my ($n, $at, @words) = ($1, $+[0]);
+
+    for (1 .. $n) {
+        pos($$in) = $at;
+        $$in =~ /\G\$(\d+)\r\n/gc or return;
+        $at = pos $$in;
+        return if length $$in < $at + $1 + 2;
+        push @words, substr $$in, $at, $1;
+        $at += $1 + 2;
+    }
+
+    substr($$in, 0, $at) = '';
+
+    return @words;
+}
+
+
+sub answer {
+    my ($to, $select, $pieces) = @_;
+
+    for my $piece (@{ $pieces || [] }) {
+        if ($piece eq 'close') {
+            $select->remove($to);
+            close $to;
+            return;
+        }
+
+        if ($piece =~ /\A[\d.]+\z/) {
+            select undef, undef, undef, $piece;
+            next;
+        }
+
+        # JSON carries bytes as characters
+
+        my $sent = 0;
+        utf8::downgrade($piece);
+
+        while ($sent < length $piece) {
+            my $n = syswrite $to, $piece, length($piece) - $sent, $sent;
+            return if !defined $n;
+            $sent += $n;
+        }
+    }
+}
+
+
+# A conversation as HGETALL tells it.
+
+sub stored {
+    my ($version, @messages) = @_;
+
+    my %fields = (version => $version, created => 1770163199,
+                  count => scalar @messages, next => scalar @messages,
+                  first => 0, bytes => 0,
+                  map { $_ => qq({"role": "user", "content": ")
+                              . $messages[$_] . '"}' } 0 .. $#messages);
+
+    return '*' . 2 * keys(%fields) . "\r\n"
+           . join '', map { '$' . length($_) . "\r\n$_\r\n" }
+                      map { $_ => $fields{$_} } reverse sort keys %fields;
+}
+
+
+sub play {
+    my (%script) = @_;
+
+    write_file($t->path('script.new'),
+               json_encode({ PING => ["+PONG\r\n"], %script }));
+    rename $t->path('script.new'), $t->path('script') or die;
+}
+
+
+my $port = $t->free_port;
+play();
+my $fake = $t->daemon('fake', \&fake, $port);
+wait_until(sub {
+    IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port)
+}, 10, 'the fake Redis');
+
+my $fast = "dsa_redis 127.0.0.1:$port timeout=1s;";
+my $good = [ stored(7, 'one', 'two') ];
+
+play(HGETALL => $good);
+$t->reload(conf => conf($fast));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+served(200);
+
+my $want = conversation()->{body};
+is_deeply(json_decode($want), {
+    id => $id, object => 'conversation', created_at => 1770163199,
+    version => 7, messages => [ { role => 'user', content => 'one' },
+                                { role => 'user', content => 'two' } ] },
+    'a conversation');
+
+
+# The reply cut at every byte, and in single bytes.
+
+my $bytes = $good->[0];
+my @bad;
+
+for my $cut (1 .. length($bytes) - 1) {
+    play(HGETALL => [ substr($bytes, 0, $cut), '0.002',
+                      substr($bytes, $cut) ]);
+
+    push @bad, $cut if conversation()->{body} ne $want;
+}
+
+is("@bad", '', 'cut in two at every byte');
+
+play(HGETALL => [ map { ($_, '0.0005') } split //, $bytes ]);
+is(conversation()->{body}, $want, 'byte by byte');
+
+my $opened = grep { $_ eq 'connect' } commands();
+
+
+# Errors that are the command's own leave the connection alone.
+
+play(HGETALL => ["-ERR boom\r\n"]);
+is(conversation()->{status}, 503, 'an error');
+
+for my $reply (":1\r\n", "+OK\r\n", "\$3\r\nabc\r\n", "\$-1\r\n", "*-1\r\n",
+               "*1\r\n:1\r\n", "*2\r\n:1\r\n:2\r\n",
+               "*2\r\n\$7\r\nversion\r\n\$1\r\nx\r\n",
+               "*2\r\n*2\r\n:1\r\n:1\r\n*0\r\n",
+               stored(7, 'one') =~ s/count\r\n\$1\r\n1/count\r\n\$1\r\n2/r)
+{
+    play(HGETALL => [$reply]);
+    is(conversation()->{status}, 503, 'not a conversation')
+        or diag($reply);
+}
+
+play(HGETALL => ["*0\r\n"]);
+is(conversation()->{status}, 404, 'unknown');
+play(HGETALL => $good);
+is(conversation()->{body}, $want, 'and all is well again');
+is(scalar(grep { $_ eq 'connect' } commands()), $opened,
+   'on the same connection');
+
+
+# Errors that say that this Redis is not for us.
+
+for my $case ([ 'MOVED 3999 127.0.0.1:6381', qr/node of a cluster/ ],
+              [ 'ASK 3999 127.0.0.1:6381', qr/node of a cluster/ ],
+              [ 'CLUSTERDOWN The cluster is down', qr/cluster that is down/ ],
+              [ 'LOADING Redis is loading the dataset', qr/is loading/ ],
+              [ 'MASTERDOWN Link with MASTER is down', qr/without its master/ ],
+              [ 'NOAUTH Authentication required.', qr/wants a password/ ],
+              [ "READONLY You can't write", qr/read-only replica/ ])
+{
+    my ($error, $want_message) = @$case;
+
+    # with other slots and texts each time it is one failure all the same
+
+    for my $n (1 .. 3) {
+        play(HGETALL => [ "-$error $n\r\n" ]);
+
+        my $r;
+        wait_until(sub {
+            $r = conversation();
+            $r->{status} != 503 || message($r) =~ $want_message;
+        }, 10, $error);
+
+        is($r->{status}, 503, "$error: refused");
+        like(message($r), $want_message, "$error: says so");
+        unlike(message($r), qr/127\.0\.0\.1/, 'no address for a client');
+    }
+
+    is(told(substr $error, 0, 8), 1, "$error: logged once");
+
+    play(HGETALL => $good);
+    served(200);
+}
+
+play(PING => ["-LOADING Redis is loading\r\n"], HGETALL => $good);
+$t->reload();
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+like(message(wait_until(sub { my $r = conversation();
+                              message($r) =~ /is loading/ ? $r : undef },
+                        10, 'a refusal')),
+     qr/is loading/, 'loading when greeted');
+play(HGETALL => $good);
+served(200);
+
+
+# What is no reply, or one too large.
+
+for my $case (
+    [ 'no RESP', "hello\r\n" ],
+    [ 'HTTP', "HTTP/1.1 400 Bad Request\r\n\r\n" ],
+    [ 'two replies to one command', ":1\r\n:2\r\n" ],
+    [ 'an array beyond bounds', "*2000000000\r\n" ],
+    [ 'arrays beyond bounds', "*4000\r\n" x 5 ],
+    [ 'a deep array', "*1\r\n" x 20 . ":1\r\n" ],
+    [ 'a string that never ends', "\$2000000000\r\n", 'x' x 8_000_000 ],
+    [ 'a line that never ends', '+', 'x' x 8_000_000 ],
+    [ 'the end within a reply', substr($bytes, 0, 50), 'close' ],
+    [ 'the end', 'close' ])
+{
+    my ($name, @pieces) = @$case;
+
+    play(HGETALL => \@pieces);
+    my $r = conversation();
+    is($r->{status}, 503, $name) unless $name =~ /two replies/;
+
+    play(HGETALL => $good);
+    served(200);
+    is(conversation()->{body}, $want, "$name: over");
+}
+
+my ($worker) = $t->workers;
+my ($peak) = read_file("/proc/$worker/status") =~ /VmHWM:\s+(\d+) kB/;
+cmp_ok($peak, '<', $ENV{DSA_SANITIZED} ? 1_000_000 : 64_000,
+       'bounded memory, kB');
+
+# unasked words, before any command
+
+for my $case ([ 'too many clients',
+                [ "-ERR max number of clients reached\r\n", 'close' ] ],
+              [ 'closed when connected', [ 'close' ] ],
+              [ 'a reply to nothing', [ "+hello\r\n" ] ])
+{
+    my ($name, $pieces) = @$case;
+
+    play(connect => $pieces, HGETALL => ['close']);
+    served(503);
+    play(HGETALL => $good);
+    served(200);
+    pass($name);
+}
+
+ok(told('max number of clients'), 'what Redis says is in the log');
+
+
+# As large as can be.
+
+my @large = ('x' x 2000) x 2000;
+play(HGETALL => [ stored(7, @large) ]);
+$r = conversation();
+is($r->{status}, 200, 'a large conversation');
+is(scalar @{ $r->{json}{messages} }, 2000, 'has all messages');
+is(scalar(grep { $_->{content} ne $large[0] } @{ $r->{json}{messages} }), 0,
+   'as they are');
+
+
+# Fifty at once, answered together: to each its own.  A client that leaves
+# takes nobody's answer with it.
+
+play(hold => 51);
+my $n = grep { /^HGETALL/ } commands();
+
+my @ids = map { sprintf 'conv_%032x', $_ } 1 .. 50;
+my $left = $t->connect;
+$left->send_request(GET => "/v1/conversations/$id");
+wait_until(sub { $n + 1 == grep { /^HGETALL/ } commands() }, 10, 'a command');
+$left->close;
+wait_until(sub { $t->access_log =~ / 499 / }, 10, '499');
+
+my @clients = map {
+    my $c = $t->connect;
+    $c->send_request(GET => "/v1/conversations/$_");
+    $c;
+} @ids;
+
+my @mixed = grep {
+    my $r = $clients[$_]->response;
+    $r->{status} != 200 || $r->{json}{id} ne $ids[$_]
+    || $r->{json}{messages}[0]{content} !~ /:c:$ids[$_]$/
+} 0 .. $#ids;
+
+is("@mixed", '', 'fifty answers, to each its own');
+
+# and when none comes, all of them are told
+
+play(HGETALL => []);
+@clients = map {
+    my $c = $t->connect;
+    $c->send_request(GET => "/v1/conversations/$_");
+    $c;
+} @ids;
+is(scalar(grep { $_->response->{status} != 503 } @clients), 0,
+   'fifty refusals');
+play(HGETALL => $good);
+served(200);
+
+$fake->stop;
+
+
+# An address where connecting hangs: a listener that accepts nobody.
+
+my $deaf = IO::Socket::INET->new(
+    LocalAddr => '127.0.0.1', LocalPort => 0, Proto => 'tcp', Listen => 1)
+    or die "listen: $!\n";
+my @fill = map {
+    IO::Socket::INET->new(PeerAddr => '127.0.0.1', Proto => 'tcp',
+                          PeerPort => $deaf->sockport, Blocking => 0)
+} 1 .. 4;
+
+$t->reload(conf => conf('dsa_redis 127.0.0.1:' . $deaf->sockport
+                        . ' connect_timeout=200ms timeout=200ms;'));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+$start = time;
+$r = conversation();
+is($r->{status}, 503, 'nobody accepts');
+cmp_ok(time - $start, '<', slow(3), 'in time');
+
+# and where nobody is
+
+$t->reload(conf => conf('dsa_redis unix:%%DIR%%/nobody.sock;'));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+like(message(conversation()), qr/cannot be reached/, 'nobody is there');
+is($t->get('/up')->{status}, 200, 'what needs no Redis goes on');
+
+# none at all
+
+$t->reload(conf => conf(''));
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+is(conversation()->{status}, 501, 'not configured');
+
+$t->done;

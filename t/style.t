@@ -1,0 +1,123 @@
+# Copyright (C) The nginx-dsa authors
+#
+# What a machine can see of the style: nginx's for C and CUDA, and a few
+# rules for every text.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+chdir $DSA::Test::root or die "chdir: $!\n";
+
+my @files = grep { -f && !m{^t/data/|/corpus/|package-lock\.json$} }
+            split /\0/,
+            `git ls-files -z --cached --others --exclude-standard`;
+
+plan skip_all => 'not a git checkout' if !@files;
+
+my @c = grep { /\.(?:c|h|cu|cuh)$/ } @files;
+my @text = grep { -T } @files;
+my $limit = 1500;
+
+
+# The check returns "LINE: why" for everything that it finds in a text.
+
+sub lint {
+    my ($name, $check, @list) = @_;
+
+    my @found = map {
+        my $file = $_;
+        map { "$file:$_" } $check->(read_file($file));
+    } @list;
+
+    ok(!@found, $name) or diag(join "\n", @found);
+}
+
+
+sub lines {
+    my ($re, $text) = @_;
+
+    my $n = 0;
+
+    return map { $n++; /$re/ ? "$n: $_" : () } split /\n/, $text;
+}
+
+
+sub matches {
+    my ($re, $text) = @_;
+
+    my @found;
+
+    while ($text =~ /$re/g) {
+        my $n = 1 + (substr($text, 0, $-[0]) =~ tr/\n//);
+        push @found, "$n: " . (split /\n/, $&)[0];
+    }
+
+    return @found;
+}
+
+
+# Comments and strings blanked out, lines and columns kept.
+
+sub code {
+    my ($text) = @_;
+
+    $text =~ s{(/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')}
+              { (my $s = $1) =~ s/[^\n]/ /g; $s }gse;
+
+    return $text;
+}
+
+
+# A character of UTF-8 is one column.
+
+sub columns {
+    my $n = 0;
+
+    return map { $n++; (() = /[^\x80-\xbf]/g) > 80 ? "$n: $_" : () }
+           split /\n/, $_[0];
+}
+
+
+ok(@c > 0, 'there is C to look at');
+
+lint('80 columns', \&columns, @c, grep { /\.(?:pm|t|pl)$/ } @files);
+lint('no tabs', sub { lines(qr/\t/, $_[0]) },
+     grep { !/(?:^|\/)(?:Makefile|\.gitmodules)$/ } @text);
+lint('no blanks at the end of a line',
+     sub { lines(qr/[ \t\r]$/, $_[0]) }, @text);
+lint('a newline at the end of a file',
+     sub { $_[0] eq '' || $_[0] =~ /[^\n]\n\z/ ? () : 'end' }, @text);
+lint('nothing left to do',
+     sub { lines(qr/\b(?:TO\x44O|FIX\x4dE|X\x58X|HA\x43K)\b/, $_[0]) },
+     @text);
+lint('no path of the machine it was written on',
+     sub { lines(qr{(?<![\w.])/(?:home|work|Users)/}, $_[0]) },
+     grep { $_ ne 't/style.t' } @text);
+
+lint('C: begins with a blank line and the copyright', sub {
+    $_[0] =~ m{\A\n/\*\n \* Copyright \(C\) The nginx-dsa authors\n}
+        ? () : '1: does not';
+}, @c);
+lint("C: a file is under $limit lines", sub {
+    my $n = $_[0] =~ tr/\n//;
+    return $n >= $limit ? "$n lines" : ();
+}, @c);
+lint('C: comments are /* */',
+     sub { lines(qr{//}, code($_[0])) }, @c);
+lint('C: the type of a function has its own line', sub {
+    matches(qr/^\w[^\n(;={}\#]*[ *]\w+\([^;{}]*\)\n\{/m, code($_[0]));
+}, @c);
+lint('C: for ever is for ( ;; )', sub {
+    matches(qr/\bwhile\s*\((?:1|true)\)|\bfor\s*\(;;\)/, code($_[0]));
+}, @c);
+lint('C: braces always', sub {
+    matches(qr/^[ ]+(?:\}\ )?(?:else|(?:else\ )?if\ \([^{};]*\)
+               |while\ \([^{};]*\)|for\ \([^{}\n]*\))\n[^{}\n]+;$/mx,
+            code($_[0]) =~ s/^\#.*?(?<!\\)$//gmsr);
+}, @c);
+
+done_testing();

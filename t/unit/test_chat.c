@@ -1,0 +1,995 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * context/chat.c, message.c, check.c: what a request may say, and how it is
+ * refused.
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "context/chat.h"
+
+
+#define DEPTH       64
+#define MEMORY      (4 * 1024 * 1024)
+
+#define MSG         "\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]"
+#define R(x)        "{\"model\":\"deepseek-chat\"," MSG "," x "}"
+#define MS(x)       "{\"model\":\"m\",\"messages\":[" x "]}"
+#define U           "{\"role\":\"user\",\"content\":\"q\"}"
+#define CALL(id)    "{\"id\":\"" id "\",\"type\":\"function\","              \
+                    "\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}"
+#define AC(x)       "{\"role\":\"assistant\",\"tool_calls\":[" x "]}"
+#define ARGS(x)     AC("{\"id\":\"1\",\"function\":{\"name\":\"f\","         \
+                       "\"arguments\":" x "}}")
+#define T(id)       "{\"role\":\"tool\",\"tool_call_id\":\"" id "\","        \
+                    "\"content\":\"r\"}"
+#define TOOL(x)     R("\"tools\":[{\"type\":\"function\",\"function\":" x    \
+                      "}]")
+#define TYPE        "Failed to deserialize the JSON body into the target "   \
+                    "type: "
+
+
+static const dsa_chat_limits_t  as_api = { 8, 4, 1 };
+static const dsa_chat_limits_t  as_published = { 8, 4, 0 };
+
+
+static int
+read_chat(dsa_chat_t *chat, dsa_arena_t *arena, const char *text, size_t len,
+    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal)
+{
+    dsa_err_t    err;
+    dsa_json_t  *root;
+
+    memset(refusal, 0, sizeof(dsa_refusal_t));
+
+    root = dsa_json_parse(arena, text, len, DEPTH, &err);
+
+    if (root == NULL) {
+        fail_msg("%s: %s", text, err.text);
+    }
+
+    if (dsa_chat_read(chat, arena, root, limits, refusal) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_chat_check(chat, refusal);
+}
+
+
+static void
+expect_str(dsa_str_t s, const char *text)
+{
+    assert_int_equal(s.len, strlen(text));
+    assert_memory_equal(s.data, text, s.len);
+}
+
+
+static const struct {
+    const char  *in;
+    const char  *param;
+    const char  *message;       /* a part of it */
+} refused[] = {
+
+    /* the root, and fields that are required */
+
+    { "[]", "", TYPE "invalid type: sequence, expected a chat request" },
+    { "\"x\"", "", "invalid type: string \"x\"" },
+    { "null", "", "invalid type: null" },
+    { "{" MSG "}", "model", "model: missing field" },
+    { "{\"model\":null," MSG "}", "model", "invalid type: null" },
+    { "{\"model\":\"\"," MSG "}", "model", "the name of a model" },
+    { "{\"model\":7," MSG "}", "model", "integer `7`, expected a string" },
+    { "{\"model\":\"m\"}", "messages", "messages: missing field" },
+    { "{\"model\":\"m\",\"messages\":null}", "messages",
+      "invalid type: null, expected an array of messages" },
+    { "{\"model\":\"m\",\"messages\":\"hi\"}", "messages",
+      "string \"hi\", expected an array" },
+    { "{\"model\":\"m\",\"messages\":{}}", "messages",
+      "invalid type: map, expected an array" },
+    { MS(""), "messages", "at least one message" },
+    { MS(U "," U "," U "," U "," U "," U "," U "," U "," U), "messages",
+      "9 messages, at most 8" },
+
+    /* messages */
+
+    { MS("7"), "messages[0]", "expected a message object" },
+    { MS(U ",[]"), "messages[1]", "invalid type: sequence" },
+    { MS("{\"content\":\"q\"}"), "messages[0].role", "missing field" },
+    { MS("{\"role\":1}"), "messages[0].role", "expected a string" },
+    { MS("{\"role\":\"root\"}"), "messages[0].role",
+      "messages[0].role: unknown variant `root`, expected one of `system`, "
+      "`user`, `assistant`, `tool`" },
+    { MS("{\"role\":\"developer\",\"content\":\"q\"}"), "messages[0].role",
+      "unknown variant `developer`" },
+    { MS("{\"role\":\"USER\",\"content\":\"q\"}"), "messages[0].role",
+      "unknown variant `USER`" },
+    { MS("{\"role\":\"user\",\"content\":5}"), "messages[0].content",
+      "integer `5`, expected a string, null or an array of text parts" },
+    { MS("{\"role\":\"user\",\"content\":true}"), "messages[0].content",
+      "boolean `true`" },
+    { MS("{\"role\":\"user\",\"content\":{}}"), "messages[0].content",
+      "map" },
+    { MS("{\"role\":\"user\",\"content\":[\"q\"]}"),
+      "messages[0].content[0]", "expected {\"type\": \"text\"" },
+    { MS("{\"role\":\"user\",\"content\":[{\"text\":\"q\"}]}"),
+      "messages[0].content[0].type", "missing field, expected `text`" },
+    { MS("{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"q\"}"
+         ",{\"type\":\"image_url\",\"image_url\":{}}]}"),
+      "messages[0].content[1].type",
+      "unknown variant `image_url`, expected `text`" },
+    { MS("{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}"),
+      "messages[0].content[0].text", "missing field, expected a string" },
+    { MS("{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":1}]}"),
+      "messages[0].content[0].text", "expected a string" },
+    { MS(U ",{\"role\":\"assistant\",\"reasoning_content\":[]}," U),
+      "messages[1].reasoning_content", "expected a string" },
+    { MS(U ",{\"role\":\"assistant\",\"reasoning\":1}," U),
+      "messages[1].reasoning", "expected a string" },
+    { MS(U ",{\"role\":\"assistant\",\"prefix\":1}"),
+      "messages[1].prefix", "expected a boolean" },
+
+    /* tool calls and results */
+
+    { MS(U ",{\"role\":\"assistant\",\"tool_calls\":{}}"),
+      "messages[1].tool_calls", "expected null or an array of tool calls" },
+    { MS(U "," AC("7")), "messages[1].tool_calls[0]", "a tool call object" },
+    { MS(U "," AC("{\"function\":{\"name\":\"f\"}}")),
+      "messages[1].tool_calls[0].id", "required" },
+    { MS(U "," AC("{\"id\":7,\"function\":{\"name\":\"f\"}}")),
+      "messages[1].tool_calls[0].id", "expected a string" },
+    { MS(U "," AC("{\"id\":\"1\"}")),
+      "messages[1].tool_calls[0].function", "missing field" },
+    { MS(U "," AC("{\"id\":\"1\",\"type\":\"x\",\"function\":{}}")),
+      "messages[1].tool_calls[0].type", "expected `function`" },
+    { MS(U "," AC("{\"id\":\"1\",\"type\":1,\"function\":{}}")),
+      "messages[1].tool_calls[0].type", "expected `function`" },
+    { MS(U "," AC("{\"id\":\"1\",\"function\":{}}")),
+      "messages[1].tool_calls[0].function.name", "is required" },
+    { MS(U "," AC("{\"id\":\"1\",\"function\":{\"name\":[]}}")),
+      "messages[1].tool_calls[0].function.name", "expected a string" },
+    { MS(U "," AC(CALL("1") "," CALL("1"))),
+      "messages[1].tool_calls[1].id", "unique" },
+    { MS(U "," ARGS("7")),
+      "messages[1].tool_calls[0].function.arguments", "a JSON object" },
+    { MS(U "," ARGS("[]")),
+      "messages[1].tool_calls[0].function.arguments", "a JSON object" },
+    { MS(U "," ARGS("\"[1]\"")),
+      "messages[1].tool_calls[0].function.arguments", "a JSON object" },
+    { MS(U "," ARGS("\"{\"")),
+      "messages[1].tool_calls[0].function.arguments", "invalid JSON" },
+    { MS(U "," ARGS("\"{} {}\"")),
+      "messages[1].tool_calls[0].function.arguments", "invalid JSON" },
+    { MS(U "," ARGS("{\"a\":[1e999]}")),
+      "messages[1].tool_calls[0].function.arguments",
+      "the number `1e999` is out of range" },
+    { MS(U "," AC(CALL("1")) ",{\"role\":\"tool\",\"content\":\"r\"}"),
+      "messages[2].tool_call_id", "required" },
+    { MS(U "," AC(CALL("1")) ",{\"role\":\"tool\",\"tool_call_id\":1}"),
+      "messages[2].tool_call_id", "expected a string" },
+    { MS(T("1")), "messages[0].role",
+      "must be a response to a preceding message with 'tool_calls'" },
+    { MS(U "," T("1")), "messages[1].role", "must be a response" },
+    { MS(U "," AC(CALL("1"))), "messages[1].tool_calls",
+      "An assistant message with 'tool_calls' must be followed by tool "
+      "messages responding to each 'tool_call_id'. (insufficient tool "
+      "messages following tool_calls message)" },
+    { MS(U "," AC(CALL("1") "," CALL("2")) "," T("2")),
+      "messages[1].tool_calls", "insufficient tool messages" },
+    { MS(U "," AC(CALL("1")) "," U "," T("1")), "messages[1].tool_calls",
+      "insufficient tool messages" },
+    { MS(U "," AC(CALL("1")) "," T("2")), "messages[1].tool_calls",
+      "insufficient tool messages" },
+    { MS(U "," AC(CALL("1") "," CALL("2")) "," T("1") "," T("1")),
+      "messages[1].tool_calls", "insufficient tool messages" },
+    { MS(U "," AC(CALL("1")) "," T("1") "," T("1")),
+      "messages[3].tool_call_id", "answered already" },
+    { MS(U "," AC(CALL("1") "," CALL("2")) "," T("1") "," T("3") "," T("2")),
+      "messages[3].tool_call_id", "not among its calls" },
+
+    /* who has spoken last */
+
+    { MS("{\"role\":\"system\",\"content\":\"s\"}"), "messages[0].role",
+      "The last message must be a user or tool message" },
+    { MS(U ",{\"role\":\"assistant\",\"content\":\"a\"}"),
+      "messages[1].role", "The last message must be" },
+    { MS("{\"role\":\"assistant\",\"content\":\"a\",\"prefix\":true}"),
+      "messages[0].prefix", "must follow a user" },
+    { MS(U ",{\"role\":\"assistant\",\"content\":\"a\",\"prefix\":true}," U),
+      "messages[1].prefix", "only the last message" },
+    { MS(U ",{\"role\":\"assistant\",\"prefix\":true,\"tool_calls\":["
+         CALL("1") "]}"),
+      "messages[1].prefix", "cannot be a prefix" },
+    { "{\"model\":\"deepseek-reasoner\",\"messages\":[" U ",{\"role\":"
+      "\"assistant\",\"content\":\"a\"}," AC(CALL("1")) "," T("1") "]}",
+      "messages[1].reasoning_content",
+      "Missing `reasoning_content` field in the assistant message at message "
+      "index 1" },
+
+    /* sampling */
+
+    { R("\"temperature\":\"1\""), "temperature",
+      "string \"1\", expected a number" },
+    { R("\"temperature\":-0.1"), "temperature",
+      "Invalid temperature value, the valid range of temperature is [0, 2]" },
+    { R("\"temperature\":2.0001"), "temperature", "[0, 2]" },
+    { R("\"temperature\":1e999"), "temperature", "[0, 2]" },
+    { R("\"temperature\":-1e999"), "temperature", "[0, 2]" },
+    { R("\"temperature\":[]"), "temperature", "expected a number" },
+    { R("\"temperature\":true"), "temperature", "expected a number" },
+    { R("\"top_p\":0"), "top_p",
+      "Invalid top_p value, the valid range of top_p is (0, 1.0]" },
+    { R("\"top_p\":1.1"), "top_p", "(0, 1.0]" },
+    { R("\"top_p\":{}"), "top_p", "expected a number" },
+    { R("\"frequency_penalty\":2.1"), "frequency_penalty", "[-2, 2]" },
+    { R("\"frequency_penalty\":\"x\""), "frequency_penalty", "a number" },
+    { R("\"presence_penalty\":-2.1"), "presence_penalty", "[-2, 2]" },
+    { R("\"presence_penalty\":false"), "presence_penalty", "a number" },
+    { R("\"max_tokens\":0"), "max_tokens",
+      "Invalid max_tokens value, the valid range of max_tokens is [1, " },
+    { R("\"max_tokens\":-1"), "max_tokens", "valid range" },
+    { R("\"max_tokens\":1.5"), "max_tokens",
+      "floating point `1.5`, expected an integer" },
+    { R("\"max_tokens\":2147483648"), "max_tokens", "valid range" },
+    { R("\"max_tokens\":1e300"), "max_tokens", "valid range" },
+    { R("\"max_tokens\":1e999"), "max_tokens", "valid range" },
+    { R("\"max_tokens\":99999999999999999999999"), "max_tokens",
+      "valid range" },
+    { R("\"max_tokens\":\"9\""), "max_tokens", "expected an integer" },
+    { R("\"max_completion_tokens\":0"), "max_completion_tokens",
+      "valid range" },
+    { R("\"max_completion_tokens\":{}"), "max_completion_tokens",
+      "expected an integer" },
+    { R("\"seed\":18446744073709551616"), "seed", "Invalid seed value" },
+    { R("\"seed\":-9223372036854775809"), "seed", "Invalid seed value" },
+    { R("\"seed\":0.5"), "seed", "expected an integer" },
+    { R("\"seed\":\"1\""), "seed", "expected an integer" },
+    { R("\"n\":2"), "n", "only n = 1" },
+    { R("\"n\":0"), "n", "only n = 1" },
+    { R("\"n\":\"1\""), "n", "expected an integer" },
+    { R("\"stop\":7"), "stop",
+      "integer `7`, expected a string or an array of strings" },
+    { R("\"stop\":{}"), "stop", "a string or an array of strings" },
+    { R("\"stop\":[\"a\",7]"), "stop[1]", "expected a string" },
+    { R("\"stop\":[\"a\",null]"), "stop[1]", "invalid type: null" },
+    { R("\"stop\":[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\","
+        "\"\",\"\",\"\",\"\",\"\",\"\"]"),
+      "stop", "17 stop strings, at most 16" },
+    { R("\"logprobs\":1"), "logprobs", "expected a boolean" },
+    { R("\"logprobs\":true,\"top_logprobs\":21"), "top_logprobs",
+      "[0, 20]" },
+    { R("\"logprobs\":true,\"top_logprobs\":-1"), "top_logprobs",
+      "[0, 20]" },
+    { R("\"top_logprobs\":3"), "top_logprobs", "logprobs = true" },
+    { R("\"ignore_eos\":\"yes\""), "ignore_eos", "expected a boolean" },
+
+    /* the rest */
+
+    { R("\"stream\":1"), "stream", "expected a boolean" },
+    { R("\"stream\":\"true\""), "stream", "expected a boolean" },
+    { R("\"stream_options\":{}"), "stream_options",
+      "stream_options should be set along with stream = true" },
+    { R("\"stream\":true,\"stream_options\":[]"), "stream_options",
+      "{\"include_usage\": true or false}" },
+    { R("\"stream\":true,\"stream_options\":{\"include_usage\":1}"),
+      "stream_options.include_usage", "expected a boolean" },
+    { R("\"thinking\":true"), "thinking", "{\"type\": \"enabled\"}" },
+    { R("\"thinking\":{}"), "thinking.type", "`enabled` or `disabled`" },
+    { R("\"thinking\":{\"type\":1}"), "thinking.type", "integer `1`" },
+    { R("\"thinking\":{\"type\":\"on\"}"), "thinking.type",
+      "unknown variant `on`, expected `enabled` or `disabled`" },
+    { R("\"reasoning_effort\":\"huge\""), "reasoning_effort",
+      "unknown variant `huge`, expected one of `none`" },
+    { R("\"reasoning_effort\":3"), "reasoning_effort", "a string" },
+    { R("\"response_format\":\"json_object\""), "response_format",
+      "{\"type\": \"json_object\"}" },
+    { R("\"response_format\":{}"), "response_format.type",
+      "`text` or `json_object`" },
+    { R("\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}"),
+      "response_format.type",
+      "This response_format type is unavailable now" },
+    { R("\"response_format\":{\"type\":\"xml\"}"), "response_format.type",
+      "unknown variant `xml`" },
+    { R("\"response_format\":{\"type\":\"json_object\"}"), "response_format",
+      "Prompt must contain the word 'json' in some form to use "
+      "'response_format' of type 'json_object'." },
+    { R("\"conversation\":7"), "conversation", "expected a string" },
+    { R("\"conversation\":\"\""), "conversation", "1 to 128 letters" },
+    { R("\"conversation\":\"a{b}\""), "conversation", "1 to 128 letters" },
+    { R("\"conversation\":\"a\\u0000\""), "conversation", "1 to 128" },
+
+    /* tools */
+
+    { R("\"tools\":{}"), "tools", "expected an array of tools" },
+    { R("\"tools\":[7]"), "tools[0]", "expected a tool object" },
+    { R("\"tools\":[{}]"), "tools[0].function", "missing field" },
+    { R("\"tools\":[{\"type\":\"web\",\"function\":{\"name\":\"f\"}}]"),
+      "tools[0].type", "unknown variant `web`, expected `function`" },
+    { R("\"tools\":[{\"type\":1,\"function\":{\"name\":\"f\"}}]"),
+      "tools[0].type", "expected `function`" },
+    { TOOL("7"), "tools[0].function", "expected an object" },
+    { TOOL("{}"), "tools[0].function.name", "missing field" },
+    { TOOL("{\"name\":7}"), "tools[0].function.name", "expected a string" },
+    { TOOL("{\"name\":\"\"}"), "tools[0].function.name", "pattern" },
+    { TOOL("{\"name\":\"a b\"}"), "tools[0].function.name", "pattern" },
+    { TOOL("{\"name\":\"caf\xc3\xa9\"}"), "tools[0].function.name",
+      "'^[a-zA-Z0-9_-]{1,128}$'" },
+    { TOOL("{\"name\":\"f\",\"parameters\":[]}"),
+      "tools[0].function.parameters", "a JSON Schema object" },
+    { TOOL("{\"name\":\"f\",\"parameters\":{\"x\":-1e999}}"),
+      "tools[0].function", "out of range" },
+    { TOOL("{\"name\":\"f\",\"description\":7}"),
+      "tools[0].function.description", "expected a string" },
+    { TOOL("{\"name\":\"f\",\"strict\":\"no\"}"),
+      "tools[0].function.strict", "expected a boolean" },
+    { R("\"tools\":[{\"function\":{\"name\":\"f\"}},{\"function\":{"
+        "\"name\":\"f\"}}]"),
+      "tools[1]", "Tool names must be unique" },
+    { R("\"tools\":[{},{},{},{},{}]"), "tools", "5 tools, at most 4" },
+    { R("\"tool_choice\":\"required\""), "tool_choice",
+      "not supported yet, expected `none` or `auto`" },
+    { R("\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
+        "\"f\"}}"),
+      "tool_choice", "not supported yet, expected `none` or `auto`" },
+    { R("\"tool_choice\":\"any\""), "tool_choice", "unknown variant `any`" },
+    { R("\"tool_choice\":7"), "tool_choice", "`none` or `auto`" }
+};
+
+
+static void
+test_refused(void **state)
+{
+    size_t          i;
+    dsa_chat_t      chat;
+    dsa_arena_t    *arena;
+    dsa_refusal_t   refusal;
+
+    for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        arena = dsa_arena_create(MEMORY);
+
+        if (read_chat(&chat, arena, refused[i].in, strlen(refused[i].in),
+                      &as_api, &refusal)
+            != DSA_ERROR)
+        {
+            fail_msg("accepted: %s", refused[i].in);
+        }
+
+        if (refusal.status != 400
+            || strcmp(refusal.param, refused[i].param) != 0
+            || strstr(refusal.message, refused[i].message) == NULL)
+        {
+            fail_msg("%s: %u %s: %s", refused[i].in, refusal.status,
+                     refusal.param, refusal.message);
+        }
+
+        dsa_arena_destroy(arena);
+    }
+}
+
+
+static const char *const  accepted[] = {
+    R("\"x\":0"),
+    R("\"n\":1,\"user\":\"u\",\"store\":false,\"metadata\":{},"
+      "\"logit_bias\":null,\"service_tier\":\"auto\","
+      "\"parallel_tool_calls\":true,\"functions\":[],\"top_k\":5"),
+    R("\"temperature\":null,\"top_p\":null,\"frequency_penalty\":null,"
+      "\"presence_penalty\":null,\"max_tokens\":null,\"seed\":null,"
+      "\"max_completion_tokens\":null,\"stop\":null,\"stream\":null,"
+      "\"stream_options\":null,\"thinking\":null,\"reasoning_effort\":null,"
+      "\"response_format\":null,\"tools\":null,\"tool_choice\":null,"
+      "\"logprobs\":null,\"top_logprobs\":null,\"conversation\":null,"
+      "\"n\":null,\"user\":null,\"ignore_eos\":null"),
+    MS("{\"role\":\"user\",\"content\":null,\"name\":\"bob\"}"),
+    MS("{\"role\":\"user\",\"content\":[]}"),
+    MS("{\"role\":\"system\"},{\"role\":\"user\"}"),
+    MS(U "," AC(CALL("1") "," CALL("2")) "," T("2") "," T("1")),
+    MS(U ",{\"role\":\"assistant\",\"content\":null,\"tool_calls\":null,"
+       "\"reasoning_content\":null,\"prefix\":null}," U),
+    MS(U ",{\"role\":\"assistant\",\"tool_calls\":[]}," U),
+    MS(U ",{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":"
+       "\"a\"}]}," U),
+    MS(U "," AC(CALL("1")) ",{\"role\":\"tool\",\"tool_call_id\":\"1\","
+       "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}"),
+    MS(U "," ARGS("\"\"") "," T("1")),
+    MS(U "," ARGS("null") "," T("1")),
+    MS(U "," AC("{\"id\":\"1\",\"function\":{\"name\":\"f\"}}") "," T("1")),
+    MS(U ",{\"role\":\"assistant\",\"content\":\"a\",\"prefix\":true}"),
+    R("\"response_format\":{\"type\":\"text\"}"),
+    "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"as "
+    "Json\"}],\"response_format\":{\"type\":\"json_object\"}}",
+    R("\"tools\":[],\"tool_choice\":\"auto\""),
+    TOOL("{\"name\":\"a-Z_09\",\"parameters\":null,\"strict\":true}"),
+    R("\"max_tokens\":2147483647,\"temperature\":2,\"top_p\":1e-300,"
+      "\"frequency_penalty\":-2,\"presence_penalty\":2.0"),
+    "{\"model\":\"deepseek-reasoner\",\"messages\":[" U ","
+    AC(CALL("1")) "," T("1") "]}"
+};
+
+
+static void
+test_accepted(void **state)
+{
+    size_t          i;
+    dsa_chat_t      chat;
+    dsa_arena_t    *arena;
+    dsa_refusal_t   refusal;
+
+    for (i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++) {
+        arena = dsa_arena_create(MEMORY);
+
+        if (read_chat(&chat, arena, accepted[i], strlen(accepted[i]),
+                      &as_api, &refusal)
+            != DSA_OK)
+        {
+            fail_msg("%s: %s: %s", accepted[i], refusal.param,
+                     refusal.message);
+        }
+
+        dsa_arena_destroy(arena);
+    }
+}
+
+
+static void
+must_read(dsa_chat_t *chat, dsa_arena_t *arena, const char *text)
+{
+    dsa_refusal_t  refusal;
+
+    if (read_chat(chat, arena, text, strlen(text), &as_api, &refusal)
+        != DSA_OK)
+    {
+        fail_msg("%s: %s", text, refusal.message);
+    }
+}
+
+
+static void
+test_fields(void **state)
+{
+    dsa_chat_t    chat;
+    dsa_arena_t  *arena;
+
+    arena = dsa_arena_create(MEMORY);
+
+    must_read(&chat, arena, R("\"x\":1"));
+    expect_str(chat.model, "deepseek-chat");
+    assert_int_equal(chat.conversation.len, 0);
+    assert_int_equal(chat.n_messages, 1);
+    assert_int_equal(chat.n_stored, 0);
+    assert_int_equal(chat.messages[0].role, DSA_ROLE_USER);
+    expect_str(chat.messages[0].content, "q");
+    assert_true(chat.temperature == 1 && chat.top_p == 1);
+    assert_true(chat.frequency_penalty == 0 && chat.presence_penalty == 0);
+    assert_int_equal(chat.max_tokens, 0);
+    assert_int_equal(chat.n_stop, 0);
+    assert_int_equal(chat.tool_choice, DSA_TOOL_CHOICE_NONE);
+    assert_false(chat.thinking || chat.thinking_given || chat.has_seed
+                 || chat.stream || chat.include_usage || chat.logprobs
+                 || chat.json_object || chat.ignore_eos);
+    assert_null(chat.tools);
+
+    must_read(&chat, arena,
+              R("\"temperature\":0.5,\"top_p\":0.25,\"frequency_penalty\":"
+                "-1.5,\"presence_penalty\":1,\"max_tokens\":7.0,\"seed\":42,"
+                "\"stop\":[\"a\",\"\",\"b\"],\"stream\":true,"
+                "\"stream_options\":{\"include_usage\":true},\"logprobs\":"
+                "true,\"top_logprobs\":20,\"ignore_eos\":true,"
+                "\"conversation\":\"c_1-X\",\"tools\":[{\"function\":"
+                "{\"name\":\"f\"}}]"));
+    assert_true(chat.temperature == 0.5 && chat.top_p == 0.25);
+    assert_true(chat.frequency_penalty == -1.5);
+    assert_true(chat.presence_penalty == 1);
+    assert_int_equal(chat.max_tokens, 7);
+    assert_true(chat.has_seed && chat.seed == 42);
+    assert_int_equal(chat.n_stop, 2);
+    expect_str(chat.stop[0], "a");
+    expect_str(chat.stop[1], "b");
+    assert_true(chat.stream && chat.include_usage && chat.logprobs);
+    assert_true(chat.ignore_eos);
+    assert_int_equal(chat.top_logprobs, 20);
+    expect_str(chat.conversation, "c_1-X");
+    assert_int_equal(chat.tool_choice, DSA_TOOL_CHOICE_AUTO);
+    assert_int_equal(chat.tools->n, 1);
+
+    must_read(&chat, arena, R("\"stop\":\"x\",\"max_completion_tokens\":9,"
+                              "\"seed\":18446744073709551615"));
+    assert_int_equal(chat.n_stop, 1);
+    assert_int_equal(chat.max_tokens, 9);
+    assert_true(chat.seed == UINT64_MAX);
+
+    must_read(&chat, arena, R("\"max_completion_tokens\":9,\"max_tokens\":8,"
+                              "\"seed\":-1,\"stop\":\"\""));
+    assert_int_equal(chat.max_tokens, 8);
+    assert_true(chat.seed == UINT64_MAX && chat.has_seed);
+    assert_int_equal(chat.n_stop, 0);
+
+    must_read(&chat, arena, R("\"tools\":[{\"function\":{\"name\":\"f\"}}],"
+                              "\"tool_choice\":\"none\""));
+    assert_int_equal(chat.tool_choice, DSA_TOOL_CHOICE_NONE);
+    assert_non_null(chat.tools);
+
+    must_read(&chat, arena, MS("{\"role\":\"user\",\"content\":\"JSON\"}],"
+                               "\"response_format\":{\"type\":"
+                               "\"json_object\"},\"x\":[1"));
+    assert_true(chat.json_object);
+
+    dsa_arena_destroy(arena);
+}
+
+
+#define MODEL(m, x)  "{\"model\":\"" m "\"," MSG x "}"
+
+static void
+test_thinking(void **state)
+{
+    size_t        i;
+    dsa_chat_t    chat;
+    dsa_arena_t  *arena;
+
+    static const struct {
+        const char  *in;
+        int          thinking;
+        int          given;
+    } modes[] = {
+        { MODEL("deepseek-chat", ""), 0, 0 },
+        { MODEL("deepseek-reasoner", ""), 1, 0 },
+        { MODEL("other", ""), 0, 0 },
+        { MODEL("other", ",\"thinking\":{\"type\":\"enabled\"}"), 1, 1 },
+        { MODEL("deepseek-reasoner",
+                ",\"thinking\":{\"type\":\"disabled\"}"), 0, 1 },
+        { MODEL("deepseek-chat", ",\"reasoning_effort\":\"high\""), 1, 1 },
+        { MODEL("deepseek-reasoner", ",\"reasoning_effort\":\"none\""),
+          0, 1 },
+        { MODEL("m", ",\"thinking\":{\"type\":\"disabled\"},"
+                "\"reasoning_effort\":\"low\""), 0, 1 }
+    };
+
+    arena = dsa_arena_create(MEMORY);
+
+    for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        must_read(&chat, arena, modes[i].in);
+        assert_int_equal(chat.thinking, modes[i].thinking);
+        assert_int_equal(chat.thinking_given, modes[i].given);
+    }
+
+    /* these are ignored when thinking, and checked all the same */
+
+    must_read(&chat, arena, MODEL("deepseek-reasoner", ",\"temperature\":0,"
+                                  "\"top_p\":0.1,\"frequency_penalty\":2,"
+                                  "\"presence_penalty\":2,\"seed\":1"));
+    assert_true(chat.temperature == 1 && chat.top_p == 1);
+    assert_true(chat.frequency_penalty == 0 && chat.presence_penalty == 0);
+    assert_true(chat.has_seed);
+
+    dsa_arena_destroy(arena);
+}
+
+
+static void
+test_results_in_order(void **state)
+{
+    dsa_chat_t    chat;
+    dsa_arena_t  *arena;
+
+    arena = dsa_arena_create(MEMORY);
+
+    must_read(&chat, arena, MS(U "," AC(CALL("a") "," CALL("b") ","
+                               CALL("c")) "," T("c") "," T("a") "," T("b")));
+    expect_str(chat.messages[2].tool_call_id, "a");
+    expect_str(chat.messages[3].tool_call_id, "b");
+    expect_str(chat.messages[4].tool_call_id, "c");
+
+    dsa_arena_destroy(arena);
+}
+
+
+/* What only the published encoder takes. */
+
+static void
+test_published_shape(void **state)
+{
+    dsa_chat_t     chat;
+    dsa_arena_t   *arena;
+    dsa_refusal_t  refusal;
+
+    static const char  in[] =
+        "{\"messages\":[{\"role\":\"system\",\"content\":\"s\",\"tools\":["
+        "{\"function\":{\"name\":\"f\"}}],\"response_format\":{\"type\":"
+        "\"object\"}},{\"role\":\"developer\",\"content\":\"d\"},"
+        "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":null,\"function\":"
+        "{\"name\":\"f\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\","
+        "\"content\":\"r\"},{\"role\":\"assistant\",\"content\":\"a\"}],"
+        "\"response_format\":{\"type\":\"object\"}}";
+
+    arena = dsa_arena_create(MEMORY);
+
+    assert_int_equal(read_chat(&chat, arena, in, sizeof(in) - 1,
+                               &as_published, &refusal),
+                     DSA_OK);
+    assert_int_equal(chat.messages[0].tools->n, 1);
+    assert_non_null(chat.messages[0].response_format);
+    assert_non_null(chat.response_format);
+    assert_int_equal(chat.messages[1].role, DSA_ROLE_DEVELOPER);
+
+    assert_int_equal(read_chat(&chat, arena, in, sizeof(in) - 1, &as_api,
+                               &refusal),
+                     DSA_ERROR);
+
+    dsa_arena_destroy(arena);
+}
+
+
+static dsa_json_t *
+parse(dsa_arena_t *arena, const char *text)
+{
+    dsa_err_t    err;
+    dsa_json_t  *v;
+
+    v = dsa_json_parse(arena, text, strlen(text), DEPTH, &err);
+    assert_non_null(v);
+
+    return v;
+}
+
+
+static void
+test_prepend(void **state)
+{
+    dsa_chat_t     chat;
+    dsa_arena_t   *arena;
+    dsa_refusal_t  refusal;
+
+    arena = dsa_arena_create(MEMORY);
+
+    /* the result of a call that the conversation ends with */
+
+    assert_int_equal(dsa_chat_read(&chat, arena,
+                                   parse(arena, MS(T("1") "," U)), &as_api,
+                                   &refusal),
+                     DSA_OK);
+    assert_int_equal(dsa_chat_prepend(&chat, arena,
+                                      parse(arena, "[" U "," AC(CALL("1"))
+                                                   "]"),
+                                      &as_api, &refusal),
+                     DSA_OK);
+    assert_int_equal(chat.n_messages, 4);
+    assert_int_equal(chat.n_stored, 2);
+    assert_int_equal(chat.messages[1].n_calls, 1);
+    assert_int_equal(chat.messages[2].role, DSA_ROLE_TOOL);
+    assert_int_equal(dsa_chat_check(&chat, &refusal), DSA_OK);
+
+    assert_int_equal(dsa_chat_prepend(&chat, arena, parse(arena, "[]"),
+                                      &as_api, &refusal),
+                     DSA_OK);
+    assert_int_equal(chat.n_messages, 4);
+
+    /* faults are named by the list they stand in */
+
+    assert_int_equal(dsa_chat_prepend(&chat, arena,
+                                      parse(arena, "[" AC(CALL("1")) "," U
+                                                   "]"),
+                                      &as_api, &refusal),
+                     DSA_OK);
+    assert_int_equal(dsa_chat_check(&chat, &refusal), DSA_ERROR);
+    assert_string_equal(refusal.param, "conversation[0].tool_calls");
+
+    assert_int_equal(dsa_chat_prepend(&chat, arena,
+                                      parse(arena, "[" U ",7]"), &as_api,
+                                      &refusal),
+                     DSA_ERROR);
+    assert_string_equal(refusal.param, "conversation[1]");
+
+    assert_int_equal(dsa_chat_prepend(&chat, arena, parse(arena, "{}"),
+                                      &as_api, &refusal),
+                     DSA_ERROR);
+    assert_string_equal(refusal.param, "conversation");
+
+    assert_int_equal(dsa_chat_prepend(&chat, arena,
+                                      parse(arena, "[" U "," U "," U "]"),
+                                      &as_api, &refusal),
+                     DSA_ERROR);
+    assert_non_null(strstr(refusal.message, "9 messages"));
+
+    assert_int_equal(dsa_chat_read(&chat, arena,
+                                   parse(arena, MS(T("9") "," U)), &as_api,
+                                   &refusal),
+                     DSA_OK);
+    assert_int_equal(dsa_chat_prepend(&chat, arena,
+                                      parse(arena, "[" U "]"), &as_api,
+                                      &refusal),
+                     DSA_OK);
+    assert_int_equal(dsa_chat_check(&chat, &refusal), DSA_ERROR);
+    assert_string_equal(refusal.param, "messages[0].role");
+
+    dsa_arena_destroy(arena);
+}
+
+
+/* What is stored reads back as the same message. */
+
+static void
+test_dump(void **state)
+{
+    size_t         i;
+    dsa_buf_t      b;
+    dsa_chat_t     chat;
+    dsa_arena_t   *arena;
+    dsa_refusal_t  refusal;
+
+    static const char *const  messages[] = {
+        "{\"role\":\"system\",\"content\":\"\"}",
+        "{\"role\":\"user\",\"content\":\"a\\n\\\"\xe4\xb8\xad\\u0001\"}",
+        "{\"role\":\"assistant\",\"content\":\"a\",\"reasoning_content\":"
+        "\"r\"}",
+        "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":"
+        "\"1\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+        "\"arguments\":\"{\\\"k\\\": \\\"v\\\\n\\\", \\\"n\\\": 1.5}\"}},"
+        "{\"id\":\"2\",\"type\":\"function\",\"function\":{\"name\":\"g\","
+        "\"arguments\":\"{}\"}}]}",
+        "{\"role\":\"tool\",\"content\":\"r\",\"tool_call_id\":\"1\"}"
+    };
+
+    arena = dsa_arena_create(MEMORY);
+
+    for (i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+        memset(&b, 0, sizeof(b));
+        dsa_buf_printf(&b, "[%s]", messages[i]);
+        dsa_buf_add(&b, "", 1);
+
+        memset(&chat, 0, sizeof(chat));
+        assert_int_equal(dsa_chat_prepend(&chat, arena,
+                                          parse(arena, b.data), &as_api,
+                                          &refusal),
+                         DSA_OK);
+
+        b.len = 0;
+        assert_int_equal(dsa_message_dump(&b, &chat.messages[0]), DSA_OK);
+        dsa_buf_add(&b, "", 1);
+        assert_string_equal(b.data, messages[i]);
+
+        dsa_buf_free(&b);
+    }
+
+    dsa_arena_destroy(arena);
+}
+
+
+static const char  full[] =
+    "{\"model\":\"deepseek-reasoner\",\"messages\":[{\"role\":\"system\","
+    "\"content\":\"json \xe4\xb8\xad \\ud83d\\ude00\"}," U ","
+    AC(CALL("1")) ",{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":"
+    "[{\"type\":\"text\",\"text\":\"x\"}]}],\"tools\":[{\"type\":"
+    "\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"a\":[1,"
+    "-2.5e3,true,null]}}}],\"stream\":true,\"stop\":[\"a\"],\"seed\":1}";
+
+
+/*
+ * A body that ends too early is not JSON; one with a wrong byte is refused or
+ * is another request, and nothing else happens.
+ */
+
+static void
+test_broken_anywhere(void **state)
+{
+    int             rc;
+    char            text[sizeof(full)];
+    size_t          i, k;
+    dsa_err_t       err;
+    dsa_chat_t      chat;
+    dsa_json_t     *root;
+    dsa_arena_t    *arena;
+    dsa_refusal_t   refusal;
+
+    static const char  wrong[] = "{}[]\",:\\x0\x01\x80\xff\n";
+
+    for (i = 0; i < sizeof(full) - 1; i++) {
+        arena = dsa_arena_create(MEMORY);
+        err.text[0] = '\0';
+        assert_null(dsa_json_parse(arena, full, i, DEPTH, &err));
+        assert_string_not_equal(err.text, "");
+        dsa_arena_destroy(arena);
+
+        for (k = 0; k < sizeof(wrong); k++) {
+            arena = dsa_arena_create(MEMORY);
+            memcpy(text, full, sizeof(full));
+            text[i] = wrong[k];
+            err.text[0] = '\0';
+
+            root = dsa_json_parse(arena, text, sizeof(text) - 1, DEPTH,
+                                  &err);
+
+            if (root == NULL) {
+                assert_string_not_equal(err.text, "");
+
+            } else {
+                memset(&refusal, 0, sizeof(refusal));
+                rc = dsa_chat_read(&chat, arena, root, &as_api, &refusal);
+
+                if (rc == DSA_OK) {
+                    rc = dsa_chat_check(&chat, &refusal);
+                }
+
+                assert_true(rc == DSA_OK
+                            || (refusal.status == 400
+                                && refusal.message[0] != '\0'));
+            }
+
+            dsa_arena_destroy(arena);
+        }
+    }
+}
+
+
+static void
+test_depth(void **state)
+{
+    size_t          i, k;
+    dsa_err_t       err;
+    dsa_buf_t       b;
+    dsa_chat_t      chat;
+    dsa_arena_t    *arena;
+    dsa_refusal_t   refusal;
+
+    static const char *const  before[] = {
+        "", "{\"model\":\"m\",\"messages\":",
+        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":"
+    };
+
+    for (i = 0; i < sizeof(before) / sizeof(before[0]) * 2; i++) {
+        memset(&b, 0, sizeof(b));
+        dsa_buf_addz(&b, before[i / 2]);
+
+        for (k = 0; k < 100000; k++) {
+            dsa_buf_addz(&b, i & 1 ? "[" : "{\"a\":");
+        }
+
+        arena = dsa_arena_create(MEMORY);
+        assert_null(dsa_json_parse(arena, b.data, b.len, DEPTH, &err));
+        assert_non_null(strstr(err.text, "deep"));
+        dsa_arena_destroy(arena);
+        dsa_buf_free(&b);
+    }
+
+    /* and within the arguments, which are JSON of their own */
+
+    memset(&b, 0, sizeof(b));
+    dsa_buf_addz(&b, "{\"model\":\"m\",\"messages\":[" U ",{\"role\":"
+                 "\"assistant\",\"tool_calls\":[{\"id\":\"1\",\"function\":"
+                 "{\"name\":\"f\",\"arguments\":\"");
+
+    for (k = 0; k < 100000; k++) {
+        dsa_buf_addz(&b, "[");
+    }
+
+    dsa_buf_addz(&b, "\"}}]}]}");
+
+    arena = dsa_arena_create(MEMORY);
+    assert_int_equal(read_chat(&chat, arena, b.data, b.len, &as_api,
+                               &refusal),
+                     DSA_ERROR);
+    assert_non_null(strstr(refusal.message, "deep"));
+    assert_string_equal(refusal.param,
+                        "messages[1].tool_calls[0].function.arguments");
+    dsa_arena_destroy(arena);
+    dsa_buf_free(&b);
+}
+
+
+/* A refusal shows a piece of a wrong value, of whole characters. */
+
+static void
+test_long_values(void **state)
+{
+    size_t          i, k, n;
+    dsa_buf_t       b;
+    dsa_chat_t      chat;
+    const char     *p;
+    dsa_arena_t    *arena;
+    dsa_refusal_t   refusal;
+
+    static const char *const  units[] = {
+        "x", "\xc3\xa9", "\xe4\xb8\xad", "\xf0\x9f\x98\x80"
+    };
+
+    static const char *const  fields[] = {
+        "\"temperature\":\"", "\"tool_choice\":\"", "\"conversation\":\"",
+        "\"stop\":\"", "\"reasoning_effort\":\""
+    };
+
+    for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        for (k = 0; k < 16; k++) {
+            memset(&b, 0, sizeof(b));
+            dsa_buf_printf(&b, "{\"model\":\"m\"," MSG ",%s%.*s", fields[i],
+                           (int) (k / 4), "aaa");
+
+            for (n = 0; n < 2000; n++) {
+                dsa_buf_addz(&b, units[k % 4]);
+            }
+
+            dsa_buf_addz(&b, "\"}");
+
+            arena = dsa_arena_create(MEMORY);
+            assert_int_equal(read_chat(&chat, arena, b.data, b.len, &as_api,
+                                       &refusal),
+                             DSA_ERROR);
+            assert_true(strlen(refusal.message) < 300);
+
+            for (p = refusal.message; *p != '\0'; p += n) {
+                n = (*p & 0x80) == 0 ? 1 : strlen(units[k % 4]);
+                assert_memory_equal(p, n == 1 ? p : units[k % 4], n);
+            }
+
+            dsa_arena_destroy(arena);
+            dsa_buf_free(&b);
+        }
+    }
+}
+
+
+/* An arena's bound is a 413, wherever it is met. */
+
+static void
+test_memory(void **state)
+{
+    int             rc;
+    size_t          limit;
+    uint32_t        refusals, done;
+    dsa_chat_t      chat;
+    dsa_json_t     *root;
+    dsa_arena_t    *arena, *small;
+    dsa_refusal_t   refusal;
+
+    arena = dsa_arena_create(MEMORY);
+    root = parse(arena, full);
+    refusals = 0;
+    done = 0;
+
+    for (limit = 0; limit < 16384; limit += 16) {
+        small = dsa_arena_create(limit);
+        rc = dsa_chat_read(&chat, small, root, &as_api, &refusal);
+
+        if (rc == DSA_OK) {
+            done++;
+
+        } else {
+            assert_int_equal(refusal.status, 413);
+            refusals++;
+        }
+
+        dsa_arena_destroy(small);
+    }
+
+    assert_true(refusals > 0 && done > 0);
+    dsa_arena_destroy(arena);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_results_in_order),
+        cmocka_unit_test(test_published_shape),
+        cmocka_unit_test(test_prepend),
+        cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_broken_anywhere),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_long_values),
+        cmocka_unit_test(test_memory)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

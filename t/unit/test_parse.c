@@ -1,0 +1,700 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * context/parse.c.  What is expected of each completion stands in the table;
+ * it has to come out for every cut of the text in two, byte by byte, and in
+ * pieces of any length.  t/data/encoding has the published outputs.
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "context/chat.h"
+#include "context/marks.h"
+#include "context/parse.h"
+
+
+#define D        DSA_MARK_DSML
+#define EOS      DSA_MARK_EOS
+
+#define CALLS    "<" D "function_calls>\n"
+#define END      "</" D "function_calls>"
+#define F        "<" D "invoke name=\"f\">\n"
+#define G        "<" D "invoke name=\"g\">\n"
+#define FEND     "</" D "invoke>\n"
+#define STR(k)   "<" D "parameter name=\"" k "\" string=\"true\">"
+#define VAL(k)   "<" D "parameter name=\"" k "\" string=\"false\">"
+#define PEND     "</" D "parameter>\n"
+
+#define TEN(x)   x x x x x x x x x x
+
+
+enum {
+    THINK = 1,
+    NOTOOLS = 2,
+    CUT = 4             /* the completion was cut off */
+};
+
+
+/*
+ * out: R, C, N and A for reasoning, content, a call's name and its arguments,
+ * in the order they came, neighbours of one kind joined.
+ */
+
+static const struct {
+    int          flags;
+    const char  *in;
+    const char  *out;
+} cases[] = {
+
+    /* no calls */
+
+    { 0, "", "" },
+    { 0, "Hello", "C(Hello)" },
+    { THINK, "why</think>answer", "R(why)C(answer)" },
+    { THINK, "</think>answer", "C(answer)" },
+    { THINK, "never ends", "R(never ends)" },
+    { THINK | CUT, "cut </thi", "R(cut </thi)" },
+    { THINK, "a</think>\n\nb", "R(a)C(\n\nb)" },
+    { THINK, "a < b </ c </think", "R(a < b </ c </think)" },
+    { THINK, "a</think>b</think>c", "R(a)C(bc)" },
+    { THINK, "<think>a</think>b", "R(a)C(b)" },
+    { 0, "a\n\nb\n\n<c>\n\n", "C(a\n\nb\n\n<c>\n\n)" },
+    { 0, "\n\n\n", "C(\n\n\n)" },
+    { 0, "if (a < b && c <<= 2) { </div> }\n\n<\xef\xbd",
+      "C(if (a < b && c <<= 2) { </div> }\n\n<\xef\xbd)" },
+    { 0, "\xef\xbc\x8c\xef\xbd\x9c\xf0\x9f\x98\x80\n",
+      "C(\xef\xbc\x8c\xef\xbd\x9c\xf0\x9f\x98\x80\n)" },
+
+    /* names of special tokens that stray */
+
+    { 0, "a" EOS "b", "C(ab)" },
+    { 0, "Hi" EOS, "C(Hi)" },
+    { THINK, DSA_MARK_BOS "a" DSA_MARK_USER "b" DSA_MARK_ASSISTANT "<think>"
+      "c" EOS "</think>d" DSA_MARK_USER "e<think>f",
+      "R(abc)C(def)" },
+    { 0, "<\xef\xbd\x9c" "User<\xef\xbd\x9cUser\xef\xbd\x9c>x",
+      "C(<\xef\xbd\x9cUserx)" },
+    { 0, "<<think>>", "C(<>)" },
+    { 0, "a " D " b</" D "x>", "C(a  b</x>)" },
+
+    /* calls */
+
+    { 0, "\n\n" CALLS F STR("city") "Paris" PEND FEND END EOS,
+      "N(f)A({\"city\": \"Paris\"})" },
+    { 0, "Let me see.\n\n" CALLS F STR("city") "Paris" PEND FEND END,
+      "C(Let me see.)N(f)A({\"city\": \"Paris\"})" },
+    { THINK, "hm</think>\n\n" CALLS F FEND G FEND END EOS,
+      "R(hm)N(f)A({})N(g)A({})" },
+    { 0, CALLS F "\n" FEND END, "N(f)A({})" },
+    { 0, "x\n" CALLS F FEND END, "C(x)N(f)A({})" },
+    { 0, "x" CALLS F FEND END, "C(x)N(f)A({})" },
+    { 0, "x\n\n\n" CALLS F FEND END, "C(x\n)N(f)A({})" },
+    { THINK, "still\n\n" CALLS F FEND END "</think>",
+      "R(still)N(f)A({})" },
+    { 0, "\n\n" CALLS F STR("a") "1" PEND VAL("b") "2" PEND FEND END,
+      "N(f)A({\"a\": \"1\", \"b\": 2})" },
+    { 0, "\n\n" CALLS F VAL("o") "{\"a\": [1, \"</x>\\n\"]}" PEND
+      VAL("l") " [1,\n2]" PEND FEND END,
+      "N(f)A({\"o\": {\"a\": [1, \"</x>\\n\"]}, \"l\": [1,\n2]})" },
+    { 0, "\n\n" CALLS F VAL("a") "true" PEND VAL("b") "null" PEND VAL("c")
+      "-1.5e3" PEND VAL("d") "\"q\\n\"" PEND VAL("e") " 7 " PEND FEND END,
+      "N(f)A({\"a\": true, \"b\": null, \"c\": -1.5e3, \"d\": \"q\\n\", "
+      "\"e\":  7 })" },
+
+    /* values that are not what string="false" says */
+
+    { 0, CALLS F VAL("a") "True" PEND VAL("b") "" PEND VAL("c") "1 2" PEND
+      VAL("d") "\"x" PEND VAL("e") "01" PEND VAL("g") "NaN" PEND FEND END,
+      "N(f)A({\"a\": \"True\", \"b\": \"\", \"c\": \"1 2\", "
+      "\"d\": \"\\\"x\", \"e\": \"01\", \"g\": \"NaN\"})" },
+    { 0, CALLS F VAL("a") "Paris\n\"x\"" PEND FEND END,
+      "N(f)A({\"a\": \"Paris\\n\\\"x\\\"\"})" },
+    { 0, CALLS F VAL("a") "{\"x\": 1}}" PEND FEND END,
+      "N(f)A({\"a\": {\"x\": 1}}})" },
+
+    /* values hold anything but the whole closing tag */
+
+    { 0, CALLS F STR("a") "<b>\"\\\n\t\b\f\r\x01</" D "paramete</b></" PEND
+      FEND END,
+      "N(f)A({\"a\": \"<b>\\\"\\\\\\n\\t\\b\\f\\r\\u0001</" D
+      "paramete</b></\"})" },
+    { 0, CALLS F STR("a") END FEND "\n\n" CALLS "</think>" EOS PEND FEND END,
+      "N(f)A({\"a\": \"" END "</" D "invoke>\\n\\n\\n<" D
+      "function_calls>\\n</think>" EOS "\"})" },
+    { 0, CALLS F STR("a") "</" D "parameter </" D "parameter>\n" FEND END,
+      "N(f)A({\"a\": \"</" D "parameter \"})" },
+    { 0, CALLS F STR("a") PEND FEND END, "N(f)A({\"a\": \"\"})" },
+
+    /* names */
+
+    { 0, CALLS F STR("a\"b>\xc3\xa9\\") "x" PEND FEND END,
+      "N(f)A({\"a\\\"b>\xc3\xa9\\\\\": \"x\"})" },
+    { 0, CALLS F STR("") "x" PEND FEND END, "N(f)A({\"\": \"x\"})" },
+    { 0, CALLS F "<" D "parameter name=\"a\">x" PEND
+      "<" D "parameter name=\"b\">1" PEND FEND END,
+      "N(f)A({\"a\": \"x\", \"b\": 1})" },
+    { 0, CALLS "<" D "invoke name=\"f\" >" FEND END, "N(f)A({})" },
+    { 0, CALLS "<" D "invoke>" STR("a") "x" PEND FEND G FEND END,
+      "N(g)A({})" },
+    { 0, CALLS "<" D "invoke name=\"\">" FEND G FEND END, "N(g)A({})" },
+    { 0, CALLS "<" D "invoke name=\"" TEN(TEN("abc")) "\">" STR("a") "x"
+      PEND FEND G FEND END, "N(g)A({})" },
+    { 0, CALLS F "<" D "parameter name=\"" TEN(TEN("abcd"))
+      "\" string=\"true\">x" PEND STR("b") "y" PEND FEND END,
+      "N(f)A({\"b\": \"y\"})" },
+    { 0, CALLS "<" D "invoke name=\"f" FEND G FEND END, "N(g)A({})" },
+
+    /* wrong shapes */
+
+    { 0, "\n\n" F STR("a") "x" PEND FEND "rest", "N(f)A({\"a\": \"x\"})" },
+    { 0, CALLS F STR("a") "x" PEND G FEND END,
+      "N(f)A({\"a\": \"x\"})N(g)A({})" },
+    { 0, CALLS F STR("a") "x" PEND END "after",
+      "N(f)A({\"a\": \"x\"})" },
+    { 0, CALLS F "{\"a\": {\"b\": 1}}\n" FEND END,
+      "N(f)A({\"a\": {\"b\": 1}}\n)" },
+    { 0, CALLS F "{\"a\": 1}" STR("b") "x" PEND "{}" FEND END,
+      "N(f)A({\"a\": 1})" },
+    { 0, CALLS F "noise" STR("b") "x" PEND "{}" FEND "noise" G FEND END,
+      "N(f)A({\"b\": \"x\"})N(g)A({})" },
+    { 0, CALLS END "text", "" },
+    { 0, "\n\n" CALLS F FEND END "\n\n" CALLS G FEND END "more" EOS,
+      "N(f)A({})" },
+    { 0, CALLS CALLS F FEND END, "N(f)A({})" },
+
+    /* cut off, and ended without being closed */
+
+    { CUT, "a\n\n<" D "function_ca", "C(a)" },
+    { CUT, "a\n\n<", "C(a\n\n<)" },
+    { 0, "a\n\n<" D "in", "C(a)" },
+    { CUT, CALLS "<" D "invoke na", "" },
+    { CUT, CALLS F, "N(f)" },
+    { 0, CALLS F, "N(f)A({})" },
+    { CUT, CALLS F STR("a") "Par", "N(f)A({\"a\": \"Par)" },
+    { 0, CALLS F STR("a") "Par", "N(f)A({\"a\": \"Par\"})" },
+    { CUT, CALLS F STR("a") "Par</" D "param", "N(f)A({\"a\": \"Par)" },
+    { CUT, CALLS F STR("a") "Par</", "N(f)A({\"a\": \"Par)" },
+    { 0, CALLS F STR("a") "Par</" D "parameter", "N(f)A({\"a\": \"Par\"})" },
+    { 0, CALLS F STR("a") "Par</", "N(f)A({\"a\": \"Par</\"})" },
+    { CUT, CALLS F VAL("a") "12", "N(f)A({\"a\": )" },
+    { 0, CALLS F VAL("a") "12", "N(f)A({\"a\": 12})" },
+    { CUT, CALLS F VAL("a") "{\"x\": [1", "N(f)A({\"a\": {\"x\": [1)" },
+    { CUT, CALLS F STR("a") "x" PEND, "N(f)A({\"a\": \"x\")" },
+    { CUT, CALLS F STR("a") "x" PEND FEND, "N(f)A({\"a\": \"x\"})" },
+    { CUT, CALLS F STR("a") "x" PEND "<" D "parameter name=\"b",
+      "N(f)A({\"a\": \"x\")" },
+
+    /* calls are text when they were not offered */
+
+    { NOTOOLS, "a\n\n" CALLS F FEND END EOS, "C(a\n\n" CALLS F FEND END ")" },
+    { NOTOOLS | THINK, "a" CALLS "</think>" D, "R(a" CALLS ")C(" D ")" },
+    { NOTOOLS | CUT, "\n\n<" D, "C(\n\n<" D ")" }
+};
+
+
+typedef struct {
+    dsa_buf_t    out;
+    dsa_delta_e  last;
+    uint32_t     calls;
+    int          whole;         /* every delta holds whole characters */
+    uint32_t     n;
+} result_t;
+
+
+static void
+result_close(result_t *r)
+{
+    if (r->last != 0) {
+        dsa_buf_addz(&r->out, ")");
+    }
+
+    r->last = 0;
+}
+
+
+static int
+on_delta(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
+{
+    result_t  *r = ctx;
+
+    r->n++;
+
+    assert_true(text.len != 0);
+
+    if ((text.data[0] & 0xc0) == 0x80) {
+        r->whole = 0;
+    }
+
+    if (what == DSA_DELTA_CALL) {
+        assert_int_equal(call, r->calls);
+        r->calls++;
+    }
+
+    if (what == DSA_DELTA_ARGUMENTS) {
+        assert_int_equal(call, r->calls - 1);
+    }
+
+    if (what != r->last || what == DSA_DELTA_CALL) {
+        result_close(r);
+        dsa_buf_addz(&r->out, what == DSA_DELTA_REASONING ? "R("
+                              : what == DSA_DELTA_CONTENT ? "C("
+                              : what == DSA_DELTA_CALL ? "N(" : "A(");
+        r->last = what;
+    }
+
+    dsa_buf_add(&r->out, text.data, text.len);
+
+    return DSA_OK;
+}
+
+
+/* Cut at first, and from there on every step bytes. */
+
+static void
+parse(result_t *r, int flags, const char *in, size_t len, size_t first,
+    size_t step)
+{
+    size_t        n;
+    dsa_parse_t  *p;
+
+    memset(r, 0, sizeof(result_t));
+    r->whole = 1;
+
+    p = dsa_parse_create(flags & THINK, !(flags & NOTOOLS), on_delta, r);
+    assert_non_null(p);
+
+    for (n = first; len != 0; n = step) {
+        if (n > len) {
+            n = len;
+        }
+
+        assert_int_equal(dsa_parse_feed(p, dsa_str(in, n)), DSA_OK);
+
+        in += n;
+        len -= n;
+    }
+
+    assert_int_equal(dsa_parse_end(p, !(flags & CUT)), DSA_OK);
+    assert_int_equal(dsa_parse_calls(p), r->calls);
+    dsa_parse_destroy(p);
+
+    result_close(r);
+    dsa_buf_add(&r->out, "", 1);
+    assert_false(r->out.failed);
+}
+
+
+static void
+test_cases(void **state)
+{
+    size_t    i, k, len;
+    result_t  r;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        len = strlen(cases[i].in);
+
+        for (k = 0; k <= len; k++) {
+            parse(&r, cases[i].flags, cases[i].in, len, k, len + 1);
+            assert_string_equal(r.out.data, cases[i].out);
+            dsa_buf_free(&r.out);
+        }
+
+        for (k = 1; k <= 9; k++) {
+            parse(&r, cases[i].flags, cases[i].in, len, k, k);
+            assert_string_equal(r.out.data, cases[i].out);
+            dsa_buf_free(&r.out);
+        }
+    }
+}
+
+
+/* Text goes on as soon as it can be no marker, and whole pieces stay whole. */
+
+static void
+test_streams(void **state)
+{
+    result_t      r;
+    dsa_parse_t  *p;
+
+    memset(&r, 0, sizeof(r));
+    p = dsa_parse_create(1, 1, on_delta, &r);
+
+    assert_true(dsa_parse_in_reasoning(p));
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("a\n\nb <c")), DSA_OK);
+    assert_int_equal(r.n, 1);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("\n\n")), DSA_OK);
+    assert_int_equal(r.n, 1);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("d")), DSA_OK);
+    assert_int_equal(r.n, 2);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("</think>x")), DSA_OK);
+    assert_int_equal(r.n, 3);
+    assert_false(dsa_parse_in_reasoning(p));
+    assert_int_equal(dsa_parse_calls(p), 0);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("\n\n" CALLS F)), DSA_OK);
+    assert_int_equal(r.n, 4);
+    assert_int_equal(dsa_parse_calls(p), 1);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz(STR("k") "v1\nv2")), DSA_OK);
+    assert_int_equal(r.n, 5);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("v3")), DSA_OK);
+    assert_int_equal(r.n, 6);
+    assert_int_equal(dsa_parse_end(p, 0), DSA_OK);
+    assert_int_equal(r.n, 6);
+
+    dsa_parse_destroy(p);
+    result_close(&r);
+    dsa_buf_add(&r.out, "", 1);
+    assert_string_equal(r.out.data, "R(a\n\nb <c\n\nd)C(x)N(f)A({\"k\": "
+                        "\"v1\\nv2v3)");
+    dsa_buf_free(&r.out);
+}
+
+
+/* Long texts: in full, and cut into deltas between characters only. */
+
+static void
+test_long(void **state)
+{
+    size_t       i, k;
+    result_t     r;
+    dsa_buf_t    in, out;
+    const char  *before, *after, *open, *close;
+
+    static const char  *const  units[] = {
+        "x", "\xc3\xa9", "\xe4\xb8\xad", "\xf0\x9f\x98\x80", "\n", "<"
+    };
+
+    for (i = 0; i < sizeof(units) / sizeof(units[0]) * 2; i++) {
+        memset(&in, 0, sizeof(in));
+        memset(&out, 0, sizeof(out));
+
+        before = i & 1 ? CALLS F STR("k") : "a";
+        after = i & 1 ? PEND FEND END : "b";
+        open = i & 1 ? "N(f)A({\"k\": \"" : "C(a";
+        close = i & 1 ? "\"})" : "b)";
+
+        dsa_buf_addz(&in, before);
+        dsa_buf_addz(&out, open);
+
+        for (k = 0; k < 20000; k++) {
+            dsa_buf_addz(&in, units[i / 2]);
+            dsa_buf_addz(&out, (i & 1) && units[i / 2][0] == '\n'
+                               ? "\\n" : units[i / 2]);
+        }
+
+        dsa_buf_addz(&in, after);
+        dsa_buf_addz(&out, close);
+        dsa_buf_add(&out, "", 1);
+        assert_false(in.failed || out.failed);
+
+        parse(&r, 0, in.data, in.len, in.len, in.len);
+        assert_string_equal(r.out.data, out.data);
+        assert_true(r.whole);
+        dsa_buf_free(&r.out);
+
+        parse(&r, 0, in.data, in.len, 1, 7);
+        assert_string_equal(r.out.data, out.data);
+        dsa_buf_free(&r.out);
+
+        dsa_buf_free(&in);
+        dsa_buf_free(&out);
+    }
+}
+
+
+/* A scalar that does not fit the parser becomes a string. */
+
+static void
+test_long_scalar(void **state)
+{
+    size_t     n, k;
+    result_t   r;
+    dsa_buf_t  in, out;
+
+    for (n = DSA_PARSE_SCALAR - 1; n <= DSA_PARSE_SCALAR + 1; n++) {
+        memset(&in, 0, sizeof(in));
+        memset(&out, 0, sizeof(out));
+
+        dsa_buf_addz(&in, CALLS F VAL("k"));
+        dsa_buf_addz(&out, n > DSA_PARSE_SCALAR ? "N(f)A({\"k\": \""
+                                                : "N(f)A({\"k\": ");
+
+        for (k = 0; k < n; k++) {
+            dsa_buf_addz(&in, "7");
+            dsa_buf_addz(&out, "7");
+        }
+
+        dsa_buf_addz(&in, PEND FEND END);
+        dsa_buf_addz(&out, n > DSA_PARSE_SCALAR ? "\"})" : "})");
+        dsa_buf_add(&out, "", 1);
+
+        for (k = 1; k <= in.len; k += 501) {
+            parse(&r, 0, in.data, in.len, k, k);
+            assert_string_equal(r.out.data, out.data);
+            dsa_buf_free(&r.out);
+        }
+
+        dsa_buf_free(&in);
+        dsa_buf_free(&out);
+    }
+}
+
+
+static int
+on_delta_fails(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
+{
+    int  *left = ctx;
+
+    return --*left == 0 ? 7 : DSA_OK;
+}
+
+
+static void
+test_callback_fails(void **state)
+{
+    int           left;
+    dsa_parse_t  *p;
+
+    left = 2;
+    p = dsa_parse_create(0, 1, on_delta_fails, &left);
+
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("a")), DSA_OK);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("b" CALLS F FEND)), 7);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("c")), 7);
+    assert_int_equal(dsa_parse_end(p, 1), 7);
+    assert_int_equal(left, 0);
+
+    dsa_parse_destroy(p);
+}
+
+
+/* Random bytes out of the pieces that matter, cut at random. */
+
+static void
+test_random_cuts(void **state)
+{
+    size_t    len, n;
+    result_t  whole, r;
+    uint32_t  seed, i, k, flags;
+    char      in[2048];
+
+    static const char *const  words[] = {
+        "\n", "\n\n", "<", "</", ">", "\"", D, "<" D, "</" D, "</think>",
+        "<think>", EOS, DSA_MARK_USER, CALLS, END, F, G, FEND, STR("a"),
+        VAL("b"), PEND, "invoke", "parameter", "function_calls", " name=\"x",
+        " string=\"true\">", "{", "}", "[1]", "12", "true", "text", "\xe4",
+        "\xb8\xad", "\\", "\x01", "\xef\xbd\x9c"
+    };
+
+    seed = 1;
+
+    for (i = 0; i < 20000; i++) {
+        len = 0;
+        flags = (i & 7);
+
+        for (k = 0; k < 24; k++) {
+            seed = seed * 1664525 + 1013904223;
+            n = (seed >> 8) % (sizeof(words) / sizeof(words[0]));
+            memcpy(in + len, words[n], strlen(words[n]));
+            len += strlen(words[n]);
+        }
+
+        parse(&whole, flags, in, len, len, len);
+
+        for (k = 0; k < 6; k++) {
+            seed = seed * 1664525 + 1013904223;
+            parse(&r, flags, in, len, (seed >> 8) % len, 1 + k * 5);
+            assert_string_equal(r.out.data, whole.out.data);
+            dsa_buf_free(&r.out);
+        }
+
+        dsa_buf_free(&whole.out);
+    }
+}
+
+
+static char *
+read_text(const char *name, size_t *len)
+{
+    char    path[256], *text;
+    long    n;
+    FILE   *f;
+
+    (void) snprintf(path, sizeof(path), "t/data/encoding/%s", name);
+
+    f = fopen(path, "rb");
+    assert_non_null(f);
+
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    n = ftell(f);
+    rewind(f);
+
+    text = malloc(n + 1);
+    assert_non_null(text);
+    assert_int_equal(fread(text, 1, n, f), n);
+    text[n] = '\0';
+
+    (void) fclose(f);
+
+    *len = n;
+
+    return text;
+}
+
+
+/* What a message of the published input must parse to. */
+
+static void
+expect_message(dsa_buf_t *out, const dsa_message_t *m, int thinking)
+{
+    uint32_t  i;
+
+    if (thinking && m->reasoning.len != 0) {
+        dsa_buf_addz(out, "R(");
+        dsa_buf_add(out, m->reasoning.data, m->reasoning.len);
+        dsa_buf_addz(out, ")");
+    }
+
+    if (m->content.len != 0) {
+        dsa_buf_addz(out, "C(");
+        dsa_buf_add(out, m->content.data, m->content.len);
+        dsa_buf_addz(out, ")");
+    }
+
+    for (i = 0; i < m->n_calls; i++) {
+        dsa_buf_addz(out, "N(");
+        dsa_buf_add(out, m->calls[i].name.data, m->calls[i].name.len);
+        dsa_buf_addz(out, ")A(");
+        assert_int_equal(dsa_json_dump(out, m->calls[i].arguments), DSA_OK);
+        dsa_buf_addz(out, ")");
+    }
+
+    dsa_buf_add(out, "", 1);
+}
+
+
+/*
+ * The assistant's turns of a published prompt are its texts up to the end
+ * mark; they give back the messages that the prompt was made from.
+ */
+
+static void
+check_published(const char *input, const char *output)
+{
+    int                 thinking;
+    char               *json, *text, *p, *end, *cue;
+    size_t              len, cut, turns;
+    result_t            r;
+    uint32_t            i;
+    dsa_err_t           err;
+    dsa_buf_t           expected;
+    dsa_chat_t          chat;
+    dsa_json_t         *root;
+    dsa_arena_t        *arena;
+    dsa_refusal_t       refusal;
+    dsa_message_t      *m;
+    dsa_chat_limits_t   limits = { 1000, 128, 0 };
+
+    arena = dsa_arena_create(16 * 1024 * 1024);
+    json = read_text(input, &len);
+    root = dsa_json_parse(arena, json, len, 64, &err);
+    assert_non_null(root);
+    assert_int_equal(dsa_chat_read(&chat, arena, root, &limits, &refusal),
+                     DSA_OK);
+
+    /* the tools block has an example with marks in it */
+
+    text = read_text(output, &len);
+    p = strstr(text, "\n</functions>\n");
+    assert_non_null(p);
+    turns = 0;
+
+    for (i = 0; i < chat.n_messages; i++) {
+        m = &chat.messages[i];
+
+        if (m->role != DSA_ROLE_ASSISTANT) {
+            continue;
+        }
+
+        /* a turn begins behind the cue that the message before it left */
+
+        end = strstr(p, EOS);
+        assert_non_null(end);
+
+        cue = strstr(p, DSA_MARK_ASSISTANT);
+
+        if (cue != NULL && cue < end) {
+            p = cue + strlen(DSA_MARK_ASSISTANT);
+
+        } else {
+            cue = strstr(p, "</function_results>\n\n");
+            assert_true(cue != NULL && cue < end);
+            p = cue + strlen("</function_results>\n\n");
+        }
+
+        thinking = strncmp(p, "<think>", 7) == 0;
+
+        if (!thinking) {
+            assert_memory_equal(p, "</think>", 8);
+        }
+
+        p += thinking ? 7 : 8;
+
+        memset(&expected, 0, sizeof(expected));
+        expect_message(&expected, m, thinking);
+
+        for (cut = 1; cut <= (size_t) (end - p); cut = cut * 3 + 1) {
+            parse(&r, thinking ? THINK : 0, p, end - p + strlen(EOS), cut,
+                  cut);
+            assert_string_equal(r.out.data, expected.data);
+            dsa_buf_free(&r.out);
+        }
+
+        dsa_buf_free(&expected);
+
+        p = end + strlen(EOS);
+        turns++;
+    }
+
+    assert_true(turns > 3);
+    assert_null(strstr(p, EOS));
+
+    free(json);
+    free(text);
+    dsa_arena_destroy(arena);
+}
+
+
+static void
+test_published(void **state)
+{
+    check_published("test_input.json", "test_output.txt");
+    check_published("test_input_search_wo_date.json",
+                    "test_output_search_wo_date.txt");
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_long_scalar),
+        cmocka_unit_test(test_callback_fails),
+        cmocka_unit_test(test_random_cuts),
+        cmocka_unit_test(test_published)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

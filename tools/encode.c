@@ -1,0 +1,249 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * dsa encode: a chat request to the prompt's exact text.
+ *
+ * Thinking is as the request says, by "thinking", "reasoning_effort" or its
+ * model's name; one that says nothing thinks if its messages bring reasoning.
+ */
+
+
+#include <getopt.h>
+#include <stdio.h>
+
+#include "context/encode.h"
+#include "tools/dsa.h"
+
+
+#define DSA_ENCODE_MEMORY   (1024 * 1024 * 1024)
+#define DSA_ENCODE_DEPTH    128
+
+
+static int dsa_encode_stdin(dsa_arena_t *arena, int runs);
+static dsa_json_t *dsa_encode_read(dsa_arena_t *arena);
+static int dsa_encode_thinks(const dsa_chat_t *chat);
+static int dsa_encode_print(const dsa_prompt_t *prompt);
+static int dsa_encode_print_runs(const dsa_prompt_t *prompt);
+
+
+static const char  dsa_encode_usage[] =
+    "usage: dsa encode [--runs]\n"
+    "  a chat request (JSON, stdin; tools and response_format at its top or\n"
+    "  on a message) to the prompt's text; --runs shows it as a JSON array\n"
+    "  of {\"special\": NAME} and {\"text\": TEXT}\n";
+
+
+int
+dsa_cmd_encode(int argc, char **argv)
+{
+    int           c, rc, runs;
+    dsa_arena_t  *arena;
+
+    static const struct option  options[] = {
+        { "runs", no_argument, NULL, 'r' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    runs = 0;
+
+    for ( ;; ) {
+        c = getopt_long(argc, argv, "", options, NULL);
+
+        if (c == -1) {
+            break;
+        }
+
+        if (c == 'h') {
+            (void) printf("%s", dsa_encode_usage);
+            return 0;
+        }
+
+        if (c != 'r') {
+            (void) fprintf(stderr, "%s", dsa_encode_usage);
+            return 2;
+        }
+
+        runs = 1;
+    }
+
+    if (optind != argc) {
+        (void) fprintf(stderr, "%s", dsa_encode_usage);
+        return 2;
+    }
+
+    arena = dsa_arena_create(DSA_ENCODE_MEMORY);
+
+    if (arena == NULL) {
+        (void) fprintf(stderr, "dsa encode: no memory\n");
+        return 1;
+    }
+
+    rc = dsa_encode_stdin(arena, runs);
+
+    dsa_arena_destroy(arena);
+
+    return rc;
+}
+
+
+static int
+dsa_encode_stdin(dsa_arena_t *arena, int runs)
+{
+    int                rc;
+    dsa_err_t          err;
+    dsa_chat_t         chat;
+    dsa_json_t        *root;
+    dsa_prompt_t       prompt;
+    dsa_refusal_t      refusal;
+    dsa_chat_limits_t  limits;
+
+    limits.max_messages = UINT32_MAX;
+    limits.max_tools = UINT32_MAX;
+    limits.hosted = 0;
+
+    root = dsa_encode_read(arena);
+
+    if (root == NULL) {
+        return 1;
+    }
+
+    rc = dsa_chat_read(&chat, arena, root, &limits, &refusal);
+
+    if (rc == DSA_OK) {
+        if (chat.model.len == 0 && !chat.thinking_given) {
+            chat.thinking = dsa_encode_thinks(&chat);
+        }
+
+        rc = dsa_chat_check(&chat, &refusal);
+    }
+
+    if (rc != DSA_OK) {
+        (void) fprintf(stderr, "dsa encode: %s\n", refusal.message);
+        return 1;
+    }
+
+    if (dsa_encode(&prompt, arena, &chat, &err) != DSA_OK) {
+        (void) fprintf(stderr, "dsa encode: %s\n", err.text);
+        return 1;
+    }
+
+    rc = runs ? dsa_encode_print_runs(&prompt) : dsa_encode_print(&prompt);
+
+    if (rc != DSA_OK || fflush(stdout) != 0) {
+        perror("dsa encode: stdout");
+        return 1;
+    }
+
+    return 0;
+}
+
+
+static dsa_json_t *
+dsa_encode_read(dsa_arena_t *arena)
+{
+    int                 rc;
+    char                buf[65536];
+    size_t              n;
+    dsa_err_t           err;
+    dsa_json_t         *root;
+    dsa_json_parser_t  *p;
+
+    p = dsa_json_parser_create(arena, DSA_ENCODE_DEPTH);
+
+    if (p == NULL) {
+        (void) fprintf(stderr, "dsa encode: no memory\n");
+        return NULL;
+    }
+
+    rc = DSA_OK;
+
+    do {
+        n = fread(buf, 1, sizeof(buf), stdin);
+        rc = dsa_json_feed(p, buf, n, &err);
+    } while (n != 0 && rc == DSA_OK);
+
+    root = NULL;
+
+    if (ferror(stdin)) {
+        perror("dsa encode: stdin");
+
+    } else {
+        if (rc == DSA_OK) {
+            root = dsa_json_finish(p, &err);
+        }
+
+        if (root == NULL) {
+            (void) fprintf(stderr, "dsa encode: stdin: %s\n", err.text);
+        }
+    }
+
+    dsa_json_parser_destroy(p);
+
+    return root;
+}
+
+
+static int
+dsa_encode_thinks(const dsa_chat_t *chat)
+{
+    uint32_t  i;
+
+    for (i = 0; i < chat->n_messages; i++) {
+        if (chat->messages[i].reasoning.len != 0) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+dsa_encode_print(const dsa_prompt_t *prompt)
+{
+    uint32_t          i;
+    const dsa_str_t  *s;
+
+    for (i = 0; i < prompt->n; i++) {
+        s = &prompt->runs[i].text;
+
+        if (fwrite(s->data, 1, s->len, stdout) != s->len) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_encode_print_runs(const dsa_prompt_t *prompt)
+{
+    int        rc;
+    uint32_t   i;
+    dsa_buf_t  b;
+
+    memset(&b, 0, sizeof(dsa_buf_t));
+
+    for (i = 0; i < prompt->n; i++) {
+        dsa_buf_addz(&b, i == 0 ? "[" : ",\n ");
+        dsa_buf_addz(&b, prompt->runs[i].kind == DSA_RUN_SPECIAL
+                         ? "{\"special\": \"" : "{\"text\": \"");
+        dsa_json_escape(&b, prompt->runs[i].text);
+        dsa_buf_addz(&b, "\"}");
+    }
+
+    dsa_buf_addz(&b, "]\n");
+
+    rc = DSA_OK;
+
+    if (b.failed || fwrite(b.data, 1, b.len, stdout) != b.len) {
+        rc = DSA_ERROR;
+    }
+
+    dsa_buf_free(&b);
+
+    return rc;
+}

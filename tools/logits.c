@@ -1,0 +1,621 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/model.h"
+#include "engine/safetensors.h"
+#include "tools/dsa.h"
+
+
+/*
+ * dsa logits: what the model makes of a file of tokens, to a file of tensors,
+ * to be compared with what others make of them.
+ */
+
+#define DSA_LOGITS_ROWS     2048        /* of a step, without --chunk */
+#define DSA_LOGITS_NAME     32
+
+
+typedef struct {
+    const char         *model;
+    const char         *tokens;
+    const char         *out;
+    const char         *select;
+    dsa_precision_e     precision;
+    uint32_t            chunk;
+    uint32_t            decode_from;
+    int                 trace;
+} dsa_logits_conf_t;
+
+
+typedef struct {
+    char                name[DSA_LOGITS_NAME];
+    uint32_t            cols;
+    uint8_t            *data;           /* [tokens, cols], 4 bytes each */
+} dsa_logits_trace_t;
+
+
+typedef struct {
+    dsa_weights_t      *weights;
+    dsa_model_t        *model;
+    uint32_t           *tokens;
+    uint32_t           *pages;
+    float              *logits;
+    dsa_st_t           *select;
+    uint32_t            n;              /* tokens */
+    uint32_t            done;           /* computed in earlier steps */
+
+    dsa_logits_trace_t *trace;
+    uint32_t            n_trace;
+    uint32_t            max_trace;
+    int                 failed;         /* no memory for a trace */
+} dsa_logits_t;
+
+
+static int dsa_logits_options(dsa_logits_conf_t *conf, int argc,
+    char **argv);
+static int dsa_logits_number(uint32_t *out, const char *option,
+    const char *text);
+static int dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf,
+    dsa_err_t *err);
+static int dsa_logits_read(dsa_logits_t *l, const char *path, dsa_err_t *err);
+static int dsa_logits_selections(dsa_logits_t *l, const char *path,
+    dsa_err_t *err);
+static const dsa_st_tensor_t *dsa_logits_topk(const dsa_logits_t *l,
+    uint32_t layer);
+static int32_t dsa_logits_position(const dsa_st_tensor_t *t, uint32_t row,
+    uint32_t i);
+static void dsa_logits_select(void *ctx, uint32_t layer, uint32_t rows,
+    uint32_t cols, int32_t *pick, uint32_t *n_pick);
+static void dsa_logits_note(void *ctx, const char *name, uint32_t layer,
+    uint32_t rows, uint32_t cols, const void *data);
+static int dsa_logits_write(const dsa_logits_t *l, const char *path,
+    dsa_err_t *err);
+
+
+static const char  dsa_logits_usage[] =
+    "usage: dsa logits --model DIR --tokens FILE --out FILE [--exact]\n"
+    "                  [--backend cpu|cuda] [--trace] [--chunk N]\n"
+    "                  [--decode-from N] [--select FILE]\n"
+    "\n"
+    "FILE of --tokens is safetensors with \"tokens\", 32-bit integers; --out\n"
+    "gets \"logits\" [tokens, vocabulary] float32.\n"
+    "\n"
+    "  --exact          float32 throughout, instead of the FP8 of serving\n"
+    "  --trace          also hidden.L, attn_out.L, topk.L, gap.L, expert.L\n"
+    "                   and expert_weight.L of every layer L\n"
+    "  --chunk N        at most N tokens a step (2048)\n"
+    "  --decode-from N  one token a step from position N on\n"
+    "  --select FILE    attend to the positions in FILE's topk.L, ascending\n"
+    "                   and then -1, instead of the model's own choice\n";
+
+
+int
+dsa_cmd_logits(int argc, char **argv)
+{
+    int                 rc;
+    uint32_t            i;
+    dsa_err_t           err;
+    dsa_logits_t        l;
+    dsa_logits_conf_t   conf;
+
+    if (dsa_logits_options(&conf, argc, argv) != DSA_OK) {
+        return 2;
+    }
+
+    memset(&l, 0, sizeof(dsa_logits_t));
+
+    rc = dsa_logits_run(&l, &conf, &err);
+
+    if (rc != DSA_OK) {
+        (void) fprintf(stderr, "dsa logits: %s\n", err.text);
+    }
+
+    for (i = 0; i < l.n_trace; i++) {
+        free(l.trace[i].data);
+    }
+
+    free(l.trace);
+    free(l.logits);
+    free(l.pages);
+    free(l.tokens);
+
+    dsa_st_close(l.select);
+    dsa_model_close(l.model);
+    dsa_weights_close(l.weights);
+
+    return rc == DSA_OK ? 0 : 1;
+}
+
+
+static int
+dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
+{
+    int          c, rc;
+    const char  *backend;
+
+    static const struct option  options[] = {
+        { "model", required_argument, NULL, 'm' },
+        { "tokens", required_argument, NULL, 't' },
+        { "out", required_argument, NULL, 'o' },
+        { "exact", no_argument, NULL, 'e' },
+        { "backend", required_argument, NULL, 'b' },
+        { "trace", no_argument, NULL, 'T' },
+        { "chunk", required_argument, NULL, 'c' },
+        { "decode-from", required_argument, NULL, 'd' },
+        { "select", required_argument, NULL, 's' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    memset(conf, 0, sizeof(dsa_logits_conf_t));
+
+    conf->precision = DSA_SERVED;
+    conf->chunk = DSA_LOGITS_ROWS;
+    conf->decode_from = UINT32_MAX;
+
+    backend = "cpu";
+    rc = DSA_OK;
+    optind = 1;
+
+    while (rc == DSA_OK
+           && (c = getopt_long(argc, argv, "", options, NULL)) != -1)
+    {
+        switch (c) {
+
+        case 'm':
+            conf->model = optarg;
+            break;
+
+        case 't':
+            conf->tokens = optarg;
+            break;
+
+        case 'o':
+            conf->out = optarg;
+            break;
+
+        case 's':
+            conf->select = optarg;
+            break;
+
+        case 'e':
+            conf->precision = DSA_EXACT;
+            break;
+
+        case 'b':
+            backend = optarg;
+            break;
+
+        case 'T':
+            conf->trace = 1;
+            break;
+
+        case 'c':
+            rc = dsa_logits_number(&conf->chunk, "--chunk", optarg);
+            break;
+
+        case 'd':
+            rc = dsa_logits_number(&conf->decode_from, "--decode-from",
+                                   optarg);
+            break;
+
+        default:
+            (void) fputs(dsa_logits_usage, stderr);
+            return DSA_ERROR;
+        }
+    }
+
+    if (rc != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (strcmp(backend, "cuda") == 0) {
+        (void) fprintf(stderr, "dsa logits: this build has no CUDA, "
+                       "--backend cpu is accepted\n");
+        return DSA_ERROR;
+    }
+
+    if (strcmp(backend, "cpu") != 0 || conf->model == NULL
+        || conf->tokens == NULL || conf->out == NULL || optind != argc)
+    {
+        (void) fputs(dsa_logits_usage, stderr);
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_logits_number(uint32_t *out, const char *option, const char *text)
+{
+    char           *end;
+    unsigned long   n;
+
+    errno = 0;
+    n = strtoul(text, &end, 10);
+
+    if (errno != 0 || end == text || *end != '\0' || text[0] == '-'
+        || n == 0 || n > UINT32_MAX)
+    {
+        (void) fprintf(stderr, "dsa logits: %s %s, a number from 1 on is "
+                       "accepted\n", option, text);
+        return DSA_ERROR;
+    }
+
+    *out = (uint32_t) n;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
+{
+    uint32_t    i, n_pages;
+    uint64_t    vocab;
+    dsa_rows_t  rows;
+
+    l->weights = dsa_weights_open(conf->model, err);
+    if (l->weights == NULL) {
+        return DSA_ERROR;
+    }
+
+    if (dsa_logits_read(l, conf->tokens, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    vocab = l->weights->shape.vocab_size;
+    n_pages = (uint32_t) (((uint64_t) l->n + DSA_PAGE_TOKENS - 1)
+                          / DSA_PAGE_TOKENS);
+
+    l->model = dsa_model_open(l->weights, conf->precision,
+                              dsa_model_kv_memory(&l->weights->shape,
+                                                  conf->precision, l->n),
+                              conf->chunk < l->n ? conf->chunk : l->n, err);
+    if (l->model == NULL) {
+        return DSA_ERROR;
+    }
+
+    l->pages = calloc(n_pages, sizeof(uint32_t));
+    l->logits = calloc(l->n, vocab * sizeof(float));
+
+    if (l->pages == NULL || l->logits == NULL) {
+        return dsa_error(err, "no memory for the logits of %u tokens", l->n);
+    }
+
+    for (i = 0; i < n_pages; i++) {
+        l->pages[i] = i;
+    }
+
+    if (conf->select != NULL) {
+        if (dsa_logits_selections(l, conf->select, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        dsa_model_select(l->model, dsa_logits_select, l);
+    }
+
+    if (conf->trace) {
+        dsa_model_trace(l->model, dsa_logits_note, l);
+    }
+
+    for (l->done = 0; l->done < l->n; l->done += rows.n) {
+        rows.n = conf->chunk < l->n - l->done ? conf->chunk
+                                              : l->n - l->done;
+
+        if (l->done >= conf->decode_from) {
+            rows.n = 1;
+
+        } else if (rows.n > conf->decode_from - l->done) {
+            rows.n = conf->decode_from - l->done;
+        }
+
+        rows.tokens = l->tokens + l->done;
+        rows.start = l->done;
+        rows.pages = l->pages;
+        rows.n_logits = rows.n;
+
+        if (dsa_model_forward(l->model, &rows, 1, l->logits + l->done * vocab,
+                              err)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+
+        if (l->failed) {
+            return dsa_error(err, "no memory for the trace of %u tokens",
+                             l->n);
+        }
+    }
+
+    return dsa_logits_write(l, conf->out, err);
+}
+
+
+static int
+dsa_logits_read(dsa_logits_t *l, const char *path, dsa_err_t *err)
+{
+    int                     rc;
+    int32_t                 id;
+    uint32_t                i;
+    uint64_t                n;
+    dsa_st_t               *st;
+    const dsa_st_tensor_t  *t;
+
+    st = dsa_st_open(path, err);
+    if (st == NULL) {
+        return DSA_ERROR;
+    }
+
+    rc = DSA_ERROR;
+    t = dsa_st_find(st, dsa_strz("tokens"));
+
+    if (t == NULL || !dsa_str_eqz(t->dtype, "I32") || t->n_dims != 1
+        || t->shape[0] == 0)
+    {
+        (void) dsa_error(err, "%s: a tensor \"tokens\" of dtype I32, with one "
+                         "dimension and not empty, is accepted", path);
+        goto done;
+    }
+
+    n = t->shape[0];
+
+    if (n > l->weights->shape.max_position_embeddings) {
+        (void) dsa_error(err, "%s: %llu tokens, at most "
+                         "max_position_embeddings, %u, are accepted", path,
+                         (unsigned long long) n,
+                         l->weights->shape.max_position_embeddings);
+        goto done;
+    }
+
+    l->n = (uint32_t) n;
+    l->tokens = calloc(l->n, sizeof(uint32_t));
+
+    if (l->tokens == NULL) {
+        (void) dsa_error(err, "no memory for %u tokens", l->n);
+        goto done;
+    }
+
+    for (i = 0; i < l->n; i++) {
+        memcpy(&id, (const char *) t->data + i * sizeof(int32_t), sizeof(id));
+
+        if (id < 0) {
+            (void) dsa_error(err, "%s: token %d at position %u, ids from 0 on "
+                             "are accepted", path, id, i);
+            goto done;
+        }
+
+        l->tokens[i] = (uint32_t) id;
+    }
+
+    rc = DSA_OK;
+
+done:
+
+    dsa_st_close(st);
+
+    return rc;
+}
+
+
+/* Opens and checks all that dsa_logits_select() will read. */
+
+static int
+dsa_logits_selections(dsa_logits_t *l, const char *path, dsa_err_t *err)
+{
+    int32_t                 p, last;
+    uint32_t                layer, row, i, cols;
+    const dsa_shape_t      *s;
+    const dsa_st_tensor_t  *t;
+
+    s = &l->weights->shape;
+    cols = s->index_topk < s->max_position_embeddings
+           ? s->index_topk : s->max_position_embeddings;
+
+    l->select = dsa_st_open(path, err);
+    if (l->select == NULL) {
+        return DSA_ERROR;
+    }
+
+    for (layer = 0; layer < s->num_hidden_layers; layer++) {
+        t = dsa_logits_topk(l, layer);
+
+        if (t == NULL || !dsa_str_eqz(t->dtype, "I32") || t->n_dims != 2
+            || t->shape[0] != l->n || t->shape[1] == 0 || t->shape[1] > cols)
+        {
+            return dsa_error(err, "%s: a tensor \"topk.%u\" of dtype I32, %u "
+                             "rows and 1 to %u columns is accepted", path,
+                             layer, l->n, cols);
+        }
+
+        for (row = 0; row < l->n; row++) {
+            last = -1;
+
+            for (i = 0; i < t->shape[1]; i++) {
+                p = dsa_logits_position(t, row, i);
+
+                if (p == -1 && i != 0) {
+                    last = (int32_t) row;       /* only -1 may follow */
+                    continue;
+                }
+
+                if (p <= last || p > (int32_t) row) {
+                    return dsa_error(err, "%s: topk.%u has %d in column %u of "
+                                     "row %u, rising positions up to the "
+                                     "row's own, then -1, are accepted", path,
+                                     layer, p, i, row);
+                }
+
+                last = p;
+            }
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+static const dsa_st_tensor_t *
+dsa_logits_topk(const dsa_logits_t *l, uint32_t layer)
+{
+    char  name[DSA_LOGITS_NAME];
+
+    (void) snprintf(name, sizeof(name), "topk.%u", layer);
+
+    return dsa_st_find(l->select, dsa_strz(name));
+}
+
+
+static int32_t
+dsa_logits_position(const dsa_st_tensor_t *t, uint32_t row, uint32_t i)
+{
+    int32_t  p;
+
+    memcpy(&p, (const char *) t->data + (row * t->shape[1] + i) * sizeof(p),
+           sizeof(p));
+
+    return p;
+}
+
+
+static void
+dsa_logits_select(void *ctx, uint32_t layer, uint32_t rows, uint32_t cols,
+    int32_t *pick, uint32_t *n_pick)
+{
+    int32_t                 p;
+    uint32_t                i, row;
+    dsa_logits_t           *l = ctx;
+    const dsa_st_tensor_t  *t;
+
+    t = dsa_logits_topk(l, layer);
+
+    for (row = 0; row < rows; row++) {
+        for (i = 0; i < t->shape[1]; i++) {
+            p = dsa_logits_position(t, l->done + row, i);
+
+            if (p == -1) {
+                break;
+            }
+
+            pick[(uint64_t) row * cols + i] = p;
+        }
+
+        n_pick[row] = i;
+    }
+}
+
+
+/* A trace of a step's rows, to its place among all tokens. */
+
+static void
+dsa_logits_note(void *ctx, const char *name, uint32_t layer, uint32_t rows,
+    uint32_t cols, const void *data)
+{
+    char                 full[DSA_LOGITS_NAME];
+    uint32_t             i, width;
+    dsa_logits_t        *l = ctx;
+    const uint8_t       *p;
+    dsa_logits_trace_t  *t;
+
+    (void) snprintf(full, sizeof(full), "%s.%u", name, layer);
+
+    for (i = 0; i < l->n_trace; i++) {
+        if (strcmp(l->trace[i].name, full) == 0) {
+            break;
+        }
+    }
+
+    if (i == l->max_trace) {
+        t = realloc(l->trace, (i + 64) * sizeof(dsa_logits_trace_t));
+        if (t == NULL) {
+            l->failed = 1;
+            return;
+        }
+
+        l->trace = t;
+        l->max_trace = i + 64;
+    }
+
+    t = &l->trace[i];
+
+    if (i == l->n_trace) {
+
+        /* selections have index_topk columns even in a shorter context */
+
+        width = strcmp(name, "topk") == 0 ? l->weights->shape.index_topk
+                                          : cols;
+
+        t->data = malloc((uint64_t) l->n * width * 4);
+        if (t->data == NULL) {
+            l->failed = 1;
+            return;
+        }
+
+        memset(t->data, 0xff, (uint64_t) l->n * width * 4);
+        memcpy(t->name, full, sizeof(full));
+        t->cols = width;
+        l->n_trace++;
+    }
+
+    p = data;
+
+    for (i = 0; i < rows; i++) {
+        memcpy(t->data + ((uint64_t) l->done + i) * t->cols * 4,
+               p + (uint64_t) i * cols * 4, (uint64_t) cols * 4);
+    }
+}
+
+
+static int
+dsa_logits_write(const dsa_logits_t *l, const char *path, dsa_err_t *err)
+{
+    int                   rc;
+    uint32_t              i;
+    dsa_str_t             name;
+    dsa_st_tensor_t      *t;
+
+    t = calloc((uint64_t) l->n_trace + 1, sizeof(dsa_st_tensor_t));
+    if (t == NULL) {
+        return dsa_error(err, "no memory to write %s", path);
+    }
+
+    for (i = 0; i <= l->n_trace; i++) {
+        t[i].n_dims = 2;
+        t[i].shape[0] = l->n;
+
+        if (i == l->n_trace) {
+            t[i].name = dsa_strz("logits");
+            t[i].dtype = dsa_strz("F32");
+            t[i].shape[1] = l->weights->shape.vocab_size;
+            t[i].data = l->logits;
+
+        } else {
+            name = dsa_strz(l->trace[i].name);
+
+            t[i].name = name;
+            t[i].dtype = dsa_strz(strncmp(name.data, "topk.", 5) == 0
+                                  || strncmp(name.data, "expert.", 7) == 0
+                                  ? "I32" : "F32");
+            t[i].shape[1] = l->trace[i].cols;
+            t[i].data = l->trace[i].data;
+        }
+
+        t[i].size = t[i].shape[0] * t[i].shape[1] * 4;
+    }
+
+    rc = dsa_st_write(path, t, l->n_trace + 1, err);
+
+    free(t);
+
+    return rc;
+}

@@ -1,0 +1,96 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/dsa.h"
+
+
+typedef struct {
+    const char     *name;
+    int           (*run)(int argc, char **argv);
+    const char     *usage;
+} dsa_command_t;
+
+
+static const dsa_command_t  dsa_commands[] = {
+
+    { "tokenize", dsa_cmd_tokenize,
+      "  dsa tokenize --tokenizer FILE [--special] [--jsonl]\n"
+      "      text (stdin) to a JSON array of ids\n" },
+
+    { "detokenize", dsa_cmd_detokenize,
+      "  dsa detokenize --tokenizer FILE [--jsonl]\n"
+      "      a JSON array of ids (stdin) to text\n" },
+
+    { "encode", dsa_cmd_encode,
+      "  dsa encode [--runs]\n"
+      "      a chat request (JSON, stdin) to the prompt's text\n" },
+
+    { "parse", dsa_cmd_parse,
+      "  dsa parse [--thinking] [--stream N]\n"
+      "      a completion's text (stdin) to the message as JSON\n" },
+
+    { "logits", dsa_cmd_logits,
+      "  dsa logits --model DIR --tokens FILE --out FILE [--exact]\n"
+      "             [--backend cpu] [--trace]\n"
+      "      the logits of every position of \"tokens\" (safetensors)\n" },
+
+    { "generate", dsa_cmd_generate,
+      "  dsa generate --model DIR [--prompt TEXT | --ids \"0 5 7\"] -n N\n"
+      "               [--greedy]\n"
+      "      tokens that follow a prompt\n" }
+};
+
+
+#define DSA_N_COMMANDS  (sizeof(dsa_commands) / sizeof(dsa_commands[0]))
+
+
+static void dsa_usage(FILE *out);
+
+
+int
+main(int argc, char **argv)
+{
+    size_t  i;
+
+    if (argc < 2) {
+        dsa_usage(stderr);
+        return 2;
+    }
+
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0
+        || strcmp(argv[1], "-h") == 0)
+    {
+        dsa_usage(stdout);
+        return fflush(stdout) == 0 ? 0 : 1;
+    }
+
+    for (i = 0; i < DSA_N_COMMANDS; i++) {
+        if (strcmp(argv[1], dsa_commands[i].name) == 0) {
+            return dsa_commands[i].run(argc - 1, argv + 1);
+        }
+    }
+
+    (void) fprintf(stderr, "dsa: unknown command \"%s\"\n", argv[1]);
+    dsa_usage(stderr);
+
+    return 2;
+}
+
+
+static void
+dsa_usage(FILE *out)
+{
+    size_t  i;
+
+    (void) fprintf(out, "usage: dsa COMMAND ...\n");
+
+    for (i = 0; i < DSA_N_COMMANDS; i++) {
+        (void) fprintf(out, "\n%s", dsa_commands[i].usage);
+    }
+}
