@@ -52,22 +52,24 @@ model: $(MODEL_DIR)/config.json
 # the module: nginx's own configure with the flags of Debian's nginx, which
 # nginx-dev has; a new file or a header that changes starts it from nothing
 
-$(BUILD)/nginx/Makefile: config $(MODULE_H) $(NGINX_SRC)/src/core/nginx.h \
+$(BUILD)/nginx/Makefile: config Makefile $(MODULE_H) \
+                         $(NGINX_SRC)/src/core/nginx.h \
                          base context redis_schema ngx_module
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
-	( cd $(NGINX_SRC) && bash -c '. ./conf_flags && exec ./configure \
+	( cd $(NGINX_SRC) && bash -uc '. ./conf_flags && exec ./configure \
 	    --with-cc="$(CC)" \
 	    --with-cc-opt="$(OPT) $(SAN) $(NGINX_CC_OPT) -Wall -Wextra -fPIC" \
-	    --with-ld-opt="$(SAN) -Wl,-z,relro -Wl,-z,now -fPIC" \
-	    "$${NGINX_CONF_FLAGS[@]}" --builddir=$(abspath $(@D)) \
+	    --with-ld-opt="$(SAN) $(NGINX_LD_OPT) -fPIC" \
+	    "$${NGX_CONF_FLAGS[@]}" --builddir=$(abspath $(@D)) \
 	    --add-dynamic-module=$(CURDIR)' ) > $(BUILD)/configure.log \
 	    || { tail -n 20 $(BUILD)/configure.log; rm -f $@; exit 1; }
 
 NGINX_CC_OPT ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
+NGINX_LD_OPT ?= -Wl,-z,relro -Wl,-z,now
 
 $(MODULE): $(BUILD)/nginx/Makefile $(MODULE_C)
-	$(MAKE) -f $(abspath $<) -C $(NGINX_SRC) modules
+	$(MAKE) -s -f $(abspath $<) -C $(NGINX_SRC) modules
 	cp $(BUILD)/nginx/$(@F) $@
 
 $(NGINX_SRC)/src/core/nginx.h:
@@ -136,7 +138,8 @@ asan:
 	$(MAKE) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
 	    SAN="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
 	    NGINX_SRC=$(abspath $(BUILD)/nginx-asan/source) \
-	    NGINX_CC_OPT="-DNGX_DEBUG_PALLOC=1" all model
+	    NGINX_CC_OPT="-DNGX_DEBUG_PALLOC=1" \
+	    NGINX_LD_OPT="-Wl,-z,nodelete" all model
 	DSA_BUILD=$(BUILD)/asan DSA_NGINX=$(abspath $(BUILD)/nginx-asan/nginx) \
 	    DSA_SLOW=5 DSA_SANITIZED=1 prove -It/lib -r t/
 

@@ -684,6 +684,10 @@ dsa_message_dump_string(dsa_buf_t *b, const char *before, dsa_str_t s)
 {
     dsa_buf_addz(b, before);
     dsa_buf_addz(b, "\"");
-    dsa_json_escape(b, s);
+
+    if (s.len != 0) {
+        dsa_json_escape(b, s);
+    }
+
     dsa_buf_addz(b, "\"");
 }

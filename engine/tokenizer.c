@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "engine/file.h"
 #include "engine/tokenizer_parts.h"
 
 
@@ -18,6 +19,7 @@
  */
 
 
+#define DSA_TOKENIZER_FILE_MAX   (256 * 1024 * 1024)
 #define DSA_TOKENIZER_STACK_MIN  (32 * 1024)
 #define DSA_TOKENIZER_STACK_MAX  (64 * 1024 * 1024)
 #define DSA_TOKENIZER_TEXT_MAX   (1024 * 1024 * 1024)
@@ -29,6 +31,26 @@ static int dsa_tokenizer_run(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     int special);
 static size_t dsa_utf8_valid(const uint8_t *p, size_t n);
 static size_t dsa_utf8_invalid(const uint8_t *p, size_t n);
+
+
+dsa_tokenizer_t *
+dsa_tokenizer_open(const char *path, dsa_err_t *err)
+{
+    dsa_buf_t         file;
+    dsa_tokenizer_t  *t;
+
+    memset(&file, 0, sizeof(dsa_buf_t));
+
+    t = NULL;
+
+    if (dsa_file_read(path, DSA_TOKENIZER_FILE_MAX, &file, err) == DSA_OK) {
+        t = dsa_tokenizer_read(path, file.data, file.len, err);
+    }
+
+    dsa_buf_free(&file);
+
+    return t;
+}
 
 
 dsa_tokenizer_t *

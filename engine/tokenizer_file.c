@@ -4,10 +4,8 @@
  */
 
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/json.h"
 #include "engine/tokenizer_parts.h"
@@ -20,9 +18,8 @@
  */
 
 
-#define DSA_TOKENIZER_FILE_MAX  (256 * 1024 * 1024)
-#define DSA_TOKENIZER_DEPTH     32
-#define DSA_BYTE_CHARS          324     /* 256, and 68 that are not printable */
+#define DSA_TOKENIZER_DEPTH  32
+#define DSA_BYTE_CHARS       324        /* 256, and 68 that are not printable */
 
 
 typedef struct {
@@ -51,6 +48,7 @@ static int dsa_load_flag(dsa_loader_t *l, const dsa_json_t *parent,
     const char *prefix, const char *key, int value, uint32_t *out);
 static int dsa_load_keys(dsa_loader_t *l, const dsa_json_t *parent,
     const char *where, const char **keys);
+static int dsa_load_decoder(dsa_loader_t *l);
 static int dsa_load_model(dsa_loader_t *l);
 static int dsa_load_sizes(dsa_loader_t *l);
 static int dsa_load_id(dsa_loader_t *l, const char *where,
@@ -72,67 +70,18 @@ static void dsa_load_byte_chars(dsa_loader_t *l);
 static size_t dsa_load_utf8(uint32_t c, char *out);
 
 
-dsa_tokenizer_t *
-dsa_tokenizer_open(const char *path, dsa_err_t *err)
-{
-    FILE             *f;
-    char             *data;
-    size_t            len;
-    struct stat       st;
-    dsa_tokenizer_t  *t;
-
-    t = NULL;
-    data = NULL;
-
-    f = fopen(path, "rb");
-    if (f == NULL) {
-        (void) dsa_error(err, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
-
-    if (fstat(fileno(f), &st) != 0) {
-        (void) dsa_error(err, "%s: %s", path, strerror(errno));
-        goto done;
-    }
-
-    if (!S_ISREG(st.st_mode) || st.st_size > DSA_TOKENIZER_FILE_MAX) {
-        (void) dsa_error(err, "%s: not a file of at most %d bytes", path,
-                         DSA_TOKENIZER_FILE_MAX);
-        goto done;
-    }
-
-    len = (size_t) st.st_size;
-
-    data = malloc(len + 1);
-    if (data == NULL) {
-        (void) dsa_error(err, "%s: out of memory", path);
-        goto done;
-    }
-
-    if (fread(data, 1, len, f) != len) {
-        (void) dsa_error(err, "%s: could not be read to its end", path);
-        goto done;
-    }
-
-    t = dsa_tokenizer_read(path, data, len, err);
-
-done:
-
-    free(data);
-    (void) fclose(f);
-
-    return t;
-}
-
-
 int
 dsa_tokenizer_load(dsa_tokenizer_t *t, const char *name, dsa_str_t json,
     dsa_err_t *err)
 {
-    int           rc;
-    dsa_err_t     reason;
-    dsa_arena_t  *arena;
-    dsa_loader_t  l;
+    int                 rc;
+    dsa_err_t           reason;
+    dsa_arena_t        *arena;
+    dsa_loader_t        l;
+    static const char  *keys[] = { "version", "truncation", "padding",
+                                   "added_tokens", "normalizer",
+                                   "pre_tokenizer", "post_processor",
+                                   "decoder", "model", NULL };
 
     memset(&l, 0, sizeof(dsa_loader_t));
 
@@ -159,7 +108,11 @@ dsa_tokenizer_load(dsa_tokenizer_t *t, const char *name, dsa_str_t json,
     } else {
         dsa_load_byte_chars(&l);
 
-        rc = dsa_load_null(&l, l.root, "", "truncation");
+        rc = dsa_load_keys(&l, l.root, "the file", keys);
+
+        if (rc == DSA_OK) {
+            rc = dsa_load_null(&l, l.root, "", "truncation");
+        }
 
         if (rc == DSA_OK) {
             rc = dsa_load_null(&l, l.root, "", "padding");
@@ -167,6 +120,10 @@ dsa_tokenizer_load(dsa_tokenizer_t *t, const char *name, dsa_str_t json,
 
         if (rc == DSA_OK) {
             rc = dsa_load_null(&l, l.root, "", "normalizer");
+        }
+
+        if (rc == DSA_OK) {
+            rc = dsa_load_decoder(&l);
         }
 
         if (rc == DSA_OK) {
@@ -303,6 +260,26 @@ dsa_load_keys(dsa_loader_t *l, const dsa_json_t *parent, const char *where,
     }
 
     return DSA_OK;
+}
+
+
+static int
+dsa_load_decoder(dsa_loader_t *l)
+{
+    dsa_json_t  *v, *type;
+
+    v = dsa_json_get(l->root, "decoder");
+    type = dsa_json_get(v, "type");
+
+    if (v == NULL || v->type == DSA_JSON_NULL
+        || (type != NULL && type->type == DSA_JSON_STRING
+            && dsa_str_eqz(type->text, "ByteLevel")))
+    {
+        return DSA_OK;
+    }
+
+    return dsa_load_refuse(l, "decoder", (type != NULL) ? type : v,
+                           "\"ByteLevel\" or null");
 }
 
 

@@ -34,14 +34,16 @@ extern const float  dsa_e4m3_value[256];
  * The e4m3 value nearest to v, ties to even, as float32; beyond the largest
  * one the largest one.  Adding 1.5 * 2^(e + 20) leaves v's bits from
  * 2^(e - 3) up, which are e4m3's, rounded by the addition itself; below 2^-6
- * the step stays 2^-9.
+ * the step stays 2^-9.  The sign is put back for what becomes -0.
  */
 
 static inline float
 dsa_e4m3_round(float v)
 {
     float     c;
-    uint32_t  e;
+    uint32_t  e, sign;
+
+    sign = dsa_float_bits(v) & 0x80000000;
 
     v = v > DSA_E4M3_MAX ? DSA_E4M3_MAX : v;
     v = v < -DSA_E4M3_MAX ? -DSA_E4M3_MAX : v;
@@ -50,7 +52,7 @@ dsa_e4m3_round(float v)
     e = e < (121U << 23) ? 121U << 23 : e;
     c = dsa_bits_float(e + (20U << 23)) * 1.5f;
 
-    return (v + c) - c;
+    return dsa_bits_float(dsa_float_bits((v + c) - c) | sign);
 }
 
 

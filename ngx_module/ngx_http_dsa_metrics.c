@@ -215,7 +215,9 @@ ngx_http_dsa_metrics_start(ngx_cycle_t *cycle)
     /* what a process that was killed has left behind */
 
     ngx_http_dsa_block->redis_lost += ngx_http_dsa_block->redis_now_lost;
+    ngx_http_dsa_block->redis_refused += ngx_http_dsa_block->redis_now_refused;
     ngx_http_dsa_block->redis_now_lost = 0;
+    ngx_http_dsa_block->redis_now_refused = 0;
     ngx_http_dsa_block->redis_pending = 0;
     ngx_http_dsa_block->redis_up = 0;
     ngx_http_dsa_block->in_flight = 0;
@@ -266,6 +268,8 @@ ngx_http_dsa_metrics_refresh(void)
     ngx_http_dsa_block->redis_pending =
                                     ngx_http_dsa_store_pending(mcf->redis);
     ngx_http_dsa_block->redis_now_lost = ngx_http_dsa_store_lost(mcf->redis);
+    ngx_http_dsa_block->redis_now_refused =
+                                    ngx_http_dsa_store_refused(mcf->redis);
 }
 
 
@@ -389,6 +393,12 @@ ngx_http_dsa_metrics_handler(ngx_http_request_t *r)
         ngx_http_dsa_metrics_one(&b, "dsa_redis_lost_records_total", "counter",
                                  "Ledger records that found the queue full.",
                                  total.redis_lost + total.redis_now_lost);
+
+        ngx_http_dsa_metrics_one(&b, "dsa_redis_refused_turns_total",
+                                 "counter", "Turns that came too late to be "
+                                 "appended to their conversation.",
+                                 total.redis_refused
+                                 + total.redis_now_refused);
     }
 
     ngx_http_dsa_metrics_engines(&b, mcf);

@@ -62,6 +62,7 @@ typedef struct {
     uint64_t                  ring_full;
     uint64_t                  lost;         /* requests an engine died with */
     uint64_t                  redis_lost;   /* by processes that are gone */
+    uint64_t                  redis_refused;
     ngx_http_dsa_hist_t       histogram[NGX_HTTP_DSA_HISTOGRAMS];
 
     /* gauges */
@@ -71,6 +72,7 @@ typedef struct {
     uint64_t                  redis_up;
     uint64_t                  redis_pending;
     uint64_t                  redis_now_lost;
+    uint64_t                  redis_now_refused;
 } ngx_http_dsa_block_t;
 
 

@@ -324,7 +324,10 @@ ngx_http_dsa_openai_token(dsa_buf_t *b, const dsa_link_logprob_t *entry)
     while (p < last) {
         start = p;
 
-        if (ngx_utf8_decode(&p, last - p) > 0x10ffff) {
+        if (*p < 0x80) {
+            p++;
+
+        } else if (ngx_utf8_decode(&p, last - p) > 0x10ffff) {
             p = start + 1;
             ngx_http_dsa_add(b, "\xef\xbf\xbd");
             continue;
@@ -337,7 +340,8 @@ ngx_http_dsa_openai_token(dsa_buf_t *b, const dsa_link_logprob_t *entry)
 
     if (isfinite(entry->logprob) && entry->logprob > -9999.0f) {
         dsa_buf_printf(b, "\",\"logprob\":%.8g,\"bytes\":[",
-                       (double) entry->logprob);
+                       (double) entry->logprob + 0.0);
+
     } else {
         ngx_http_dsa_add(b, "\",\"logprob\":-9999.0,\"bytes\":[");
     }

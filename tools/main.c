@@ -88,7 +88,8 @@ dsa_usage(FILE *out)
 {
     size_t  i;
 
-    (void) fprintf(out, "usage: dsa COMMAND ...\n");
+    (void) fprintf(out, "usage: dsa COMMAND ...\n"
+                   "       dsa COMMAND --help\n");
 
     for (i = 0; i < DSA_N_COMMANDS; i++) {
         (void) fprintf(out, "\n%s", dsa_commands[i].usage);

@@ -268,13 +268,15 @@ static void
 corrupt(session_t *s, const char *kind)
 {
     void                *p;
-    uint32_t             word;
+    uint32_t             i, word;
+    uint64_t             id;
     dsa_link_ring_t     *ev = &s->link.event;
     dsa_link_done_t      done;
     dsa_link_tokens_t    tokens;
 
     memset(&done, 0, sizeof(done));
     memset(&tokens, 0, sizeof(tokens));
+    id = 0;
 
     if (strcmp(kind, "head") == 0) {            /* further than the ring */
         atomic_store(&ev->shared->head, ev->own + ev->size * 2 + 8);
@@ -301,9 +303,6 @@ corrupt(session_t *s, const char *kind)
         atomic_store(&s->link.submit.shared->tail, 12345);
 
     } else {                                    /* of the first request */
-        uint64_t  id = 0;
-        uint32_t  i;
-
         for (i = 0; i < hello.slots; i++) {
             if (s->requests[i].script != NULL) {
                 id = s->requests[i].id;
@@ -555,7 +554,7 @@ line(session_t *s, request_t *r)
 {
     char        *p, *arg, *text, *piece, *end;
     size_t       len, n;
-    uint32_t     count, ends[MAX_TOKENS];
+    uint32_t     i, count, ends[MAX_TOKENS];
     const char  *op;
 
     if (!r->accepted && !r->manual && strncmp(r->pc, "noaccept", 8) != 0) {
@@ -565,7 +564,8 @@ line(session_t *s, request_t *r)
     }
 
     if (*r->pc == '\0') {
-        return !send_done(s, r, DSA_LINK_FINISH_STOP) ? 0 : 0;
+        (void) send_done(s, r, DSA_LINK_FINISH_STOP);
+        return 0;
     }
 
     op = r->pc;
@@ -626,8 +626,6 @@ line(session_t *s, request_t *r)
             }
 
         } else {
-            uint32_t  i;
-
             for (p = text, i = 0; i < count; i++) {
                 p += unescape(p, arg, len);
                 ends[i] = (uint32_t) (p - text);
@@ -1190,7 +1188,6 @@ main(int argc, char **argv)
     int             i, n, listener, control, live, wait;
     char            path[128], text[4096];
     ssize_t         got;
-    uint64_t        count;
     struct pollfd   pfd[2 + MAX_CONTROLS + 2 * MAX_SESSIONS];
 
     if (argc < 2) {
@@ -1290,7 +1287,5 @@ main(int argc, char **argv)
                 live += step_session(&sessions[i]);
             }
         }
-
-        (void) count;
     }
 }

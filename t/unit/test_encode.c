@@ -332,6 +332,7 @@ static const struct {
     { 1, 1, M U("a") "," AR("r", "b") "," U("c") "]}",
       BOS USER "a" ASSIST "</think>b" EOS USER "c" ASSIST "<think>" },
     { 1, 0, M S("s") "," AR("r", "b") "]}", BOS "sr</think>b" EOS },
+    { 1, 0, M AR("r", "b") "]}", BOS "r</think>b" EOS },
     { 1, 1, M U("a") ",{\"role\":\"assistant\",\"reasoning\":\"r\","
       "\"tool_calls\":[" C("1", "{}") "]}," T("1", "x") "]}",
       BOS USER "a" ASSIST "<think>r</think>" CALLS INV "\n" INV_END CALLS_END

@@ -552,29 +552,31 @@ test_gemm(void **state)
 
 /*
  * The router in words: experts by falling b within the groups whose rank by
- * (score, lower index) is below groups_kept.
+ * (score, lower index) is below groups_kept.  Scores are float32, as a choice
+ * between two of them depends on it.
  */
 
 static void
 route(int32_t *expert, double *weight, const float *logits,
     const float *bias, const dsa_router_t *r)
 {
-    double    s[32], b[32], group[8], first, second, sum;
+    float     b[32], group[8], first, second;
+    double    s[32], sum;
     uint32_t  i, j, g, size, rank, n;
 
     size = r->experts / r->groups;
 
     for (i = 0; i < r->experts; i++) {
         s[i] = 1 / (1 + exp(-(double) logits[i]));
-        b[i] = s[i] + bias[i];
+        b[i] = 1 / (1 + expf(-logits[i])) + bias[i];
     }
 
     for (g = 0; g < r->groups; g++) {
-        first = second = -1e300;
+        first = second = -1e30f;
 
         for (i = g * size; i < (g + 1) * size; i++) {
-            second = fmax(second, fmin(first, b[i]));
-            first = fmax(first, b[i]);
+            second = fmaxf(second, fminf(first, b[i]));
+            first = fmaxf(first, b[i]);
         }
 
         group[g] = first + second;
@@ -587,7 +589,7 @@ route(int32_t *expert, double *weight, const float *logits,
         }
 
         if (rank >= r->groups_kept) {
-            b[i] = -1e300;
+            b[i] = -1e30f;
         }
     }
 

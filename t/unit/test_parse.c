@@ -149,6 +149,8 @@ static const struct {
     { 0, CALLS "<" D "invoke name=\"\">" FEND G FEND END, "N(g)A({})" },
     { 0, CALLS "<" D "invoke name=\"" TEN(TEN("abc")) "\">" STR("a") "x"
       PEND FEND G FEND END, "N(g)A({})" },
+    { 0, CALLS "<" D "invoke" TEN(TEN("   ")) " name=\"f12345678901234567890"
+      "\">" FEND G FEND END, "N(g)A({})" },
     { 0, CALLS F "<" D "parameter name=\"" TEN(TEN("abcd"))
       "\" string=\"true\">x" PEND STR("b") "y" PEND FEND END,
       "N(f)A({\"b\": \"y\"})" },

@@ -1,0 +1,100 @@
+# Copyright (C) The nginx-dsa authors
+#
+# The configurations that the project ships are accepted by what reads them,
+# with nothing changed but where files lie.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+my $t = DSA::Test->new('conf');
+
+my $dir = $t->dir;
+my $module = $t->build . '/ngx_http_dsa_module.so';
+my $root = $DSA::Test::root;
+
+my $text = read_file("$root/conf/nginx.conf");
+
+ok($text =~ s{modules/ngx_http_dsa_module\.so}{$module}, 'loads the module');
+$text =~ s{/var/log/nginx/|/run/(?=nginx\.pid)}{$dir/}g;
+
+# only root can change the user, or write where Debian's nginx does
+
+$text =~ s{^user .*}{}m if $> != 0;
+my $temp = join '', map { "    ${_}_temp_path  $dir/tmp.$_;\n" }
+           qw/ client_body proxy fastcgi uwsgi scgi /;
+
+$text =~ s/^http \{\n/http {\n$temp/m;
+
+my ($status, $out) = $t->nginx_test(conf => $text);
+
+is($status, 0, 'nginx.conf is accepted') or diag($out);
+unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
+
+# what is said about the same thing in two places agrees
+
+my ($sock) = $text =~ /engine\s+(unix:\S+);/;
+my $engine = read_file("$root/conf/engine.conf");
+
+like($engine, qr/^listen\s+\Q$sock\E;/m, 'nginx and engine name one socket');
+
+my ($redis) = $text =~ /dsa_redis\s+127\.0\.0\.1:(\d+);/;
+
+like(read_file("$root/conf/redis.conf"), qr/^port $redis$/m,
+     'nginx and redis name one port');
+
+my ($max) = $text =~ /client_max_body_size\s+(\S+);/;
+
+like($text, qr/client_body_buffer_size\s+$max;/, 'no body goes to a file');
+
+# the engine reads its own: with a model it starts, and answers nginx
+
+my $socket = $t->path('v32.sock');
+my $model = $t->model;
+
+$engine =~ s{^model\s.*}{model $model;}m;
+$engine =~ s{^listen\s.*}{listen unix:$socket;}m;
+$engine =~ s{^socket_group\s.*}{}m if $> != 0;
+$engine =~ s{^kv_memory\s.*}{kv_memory 16m;}m;
+
+write_file($t->path('engine.conf'), $engine);
+
+my $proc = $t->spawn('engine', $t->build . '/dsa-engine', '-c',
+                     $t->path('engine.conf'));
+
+ok(eval {
+    wait_until(sub {
+        die $proc->output if !$proc->alive;
+        DSA::Test::unix_listening($socket);
+    }, 60, 'the engine');
+}, 'engine.conf is accepted') or diag($@);
+
+# and redis-server
+
+my $port = $t->free_port();
+my $conf = read_file("$root/conf/redis.conf");
+
+$conf =~ s{^port .*}{port $port}m;
+$conf =~ s{^dir .*}{dir $dir}m;
+$conf =~ s{^bind .*}{bind 127.0.0.1}m;
+
+write_file($t->path('redis.conf'), $conf);
+
+my $server = $t->spawn('redis', 'redis-server', $t->path('redis.conf'));
+
+$server->{port} = $port;
+
+ok(eval {
+    wait_until(sub {
+        die $server->output if !$server->alive;
+        eval { $t->redis($server)->cmd('PING') };
+    }, 20, 'redis-server');
+}, 'redis.conf is accepted') or diag($@);
+
+is($t->redis($server)->cmd('CONFIG', 'GET', 'maxmemory-policy')->[1],
+   'noeviction', 'redis forgets nothing by itself');
+
+$t->done;

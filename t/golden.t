@@ -1,0 +1,372 @@
+# Copyright (C) The nginx-dsa authors
+#
+# dsa logits against what two implementations that are not ours compute
+# (t/data/golden/README.md): "exact" against transformers in float32, "served"
+# against the published inference code with the roundings of its FP8.
+
+use strict;
+use warnings;
+
+use JSON::PP qw(decode_json);
+use List::Util qw(max min);
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+my $t = DSA::Test->new('golden');
+my $dsa = $t->build . '/dsa';
+my $data = "$DSA::Test::root/t/data/golden";
+
+my %bytes = (F32 => 'f<', I32 => 'l<');
+
+
+# A safetensors file: name to a list of rows.
+
+sub tensors {
+    my ($file) = @_;
+
+    my $text = read_file($file);
+    my $n = unpack 'Q<', $text;
+    my $head = decode_json(substr $text, 8, $n);
+    my %out;
+
+    for my $name (grep { $_ ne '__metadata__' } keys %$head) {
+        my ($dtype, $shape, $at) =
+            @{$head->{$name}}{qw(dtype shape data_offsets)};
+        my $width = $shape->[1] // 1;
+
+        $out{$name} = [ map { [ unpack "$bytes{$dtype}*",
+            substr $text, 8 + $n + $at->[0] + $_ * $width * 4, $width * 4 ] }
+            0 .. $shape->[0] - 1 ];
+    }
+
+    return \%out;
+}
+
+
+sub write_tensors {
+    my ($file, %tensor) = @_;
+
+    my (%head, $body);
+    $body = '';
+
+    for my $name (sort keys %tensor) {
+        my ($dtype, $shape, @values) = @{$tensor{$name}};
+        my $start = length $body;
+
+        $body .= pack "$bytes{$dtype}*", @values;
+        $head{$name} = { dtype => $dtype, shape => $shape,
+                         data_offsets => [ $start, length $body ] };
+    }
+
+    my $head = JSON::PP->new->canonical->encode(\%head);
+    $head .= ' ' x (-length($head) % 8);
+
+    write_file($file, pack('Q<', length $head) . $head . $body);
+}
+
+
+sub run_dsa {
+    my ($model, $tokens, @args) = @_;
+
+    my $out = $t->path('out.safetensors');
+    my $log = $t->path('log');
+
+    unlink $out;
+
+    my $rc = system 'sh', '-c', 'exec "$@" 2> "$0"', $log, $dsa, 'logits',
+                    '--model', $model, '--tokens', $tokens, '--out', $out,
+                    @args;
+
+    return $rc == 0 ? tensors($out) : undef, read_file($log), $rc >> 8;
+}
+
+
+sub logits {
+    my ($out, $log, $rc) = run_dsa(@_);
+
+    die "dsa logits @_: $rc: $log\n" if !$out;
+
+    return $out;
+}
+
+
+# Norm of the difference over the norm, row by row.
+
+sub distances {
+    my ($got, $want) = @_;
+
+    die 'rows: ' . @$got . ' and ' . @$want . "\n" if @$got != @$want;
+
+    return map {
+        my ($a, $b) = ($got->[$_], $want->[$_]);
+        my ($d, $n) = (0, 0);
+
+        for my $i (0 .. $#$b) {
+            $d += ($a->[$i] - $b->[$i]) ** 2;
+            $n += $b->[$i] ** 2;
+        }
+
+        sqrt($d / $n);
+    } 0 .. $#$want;
+}
+
+
+sub quantile {
+    my ($q, @values) = @_;
+
+    @values = sort { $a <=> $b } @values;
+
+    return $values[min($#values, int($q * @values))];
+}
+
+
+sub at_most {
+    my ($value, $bound, $name) = @_;
+
+    ok($value <= $bound, $name) or diag("$value is not at most $bound");
+}
+
+
+# The rows that do not hold the same numbers; -1 is none.
+
+sub differing {
+    my ($got, $want) = @_;
+
+    return grep {
+        my $have = join ' ', sort { $a <=> $b } grep { $_ >= 0 } @{$got->[$_]};
+        my $need = join ' ', sort { $a <=> $b } grep { $_ >= 0 } @{$want->[$_]};
+        $have ne $need;
+    } 0 .. $#$want;
+}
+
+
+sub exact {
+    my ($name, $model, $file) = @_;
+
+    my $want = tensors($file);
+    my @layers = map { /^topk\.(\d+)$/ ? $1 : () } sort keys %$want;
+
+    ok(@layers > 0, "$name: has selections");
+
+    # On a plateau of equal scores (the ReLU makes many zeros) transformers
+    # keeps what torch.topk happens to, dsa the lowest positions.  So the
+    # model is asked what it would choose, and goes on with their choice.
+
+    my $got = logits($model, $file, '--exact', '--trace', '--select', $file);
+
+    for my $l (@layers) {
+        my @differ = differing($got->{"topk.$l"}, $want->{"topk.$l"});
+        my $all = @{$want->{"topk.$l"}[0]};     # rows below select all
+        my @wrong = grep { $got->{"gap.$l"}[$_][0] != 0 || $_ < $all }
+                         @differ;
+
+        is("@wrong", '', "$name: topk.$l, but for equal scores");
+        note("$name: topk.$l: " . @differ . ' rows of '
+             . @{$want->{"topk.$l"}} . ' differ among equal scores');
+    }
+
+    for my $key (sort grep { /^(?:logits|hidden\.|attn_out\.)/ } keys %$want) {
+        my @d = distances($got->{$key}, $want->{$key});
+        at_most(max(@d), 1e-4, "$name: $key at every position");
+        note(sprintf '%s: %s: at most %.2g', $name, $key, max(@d));
+    }
+
+    for my $l (map { /^expert\.(\d+)$/ ? $1 : () } sort keys %$want) {
+        my @wrong = differing($got->{"expert.$l"}, $want->{"expert.$l"});
+        is("@wrong", '', "$name: expert.$l");
+
+        my $off = 0;
+
+        for my $row (0 .. $#{$want->{"expert.$l"}}) {
+            my (%w, %g);
+            @w{@{$want->{"expert.$l"}[$row]}}
+                = @{$want->{"expert_weight.$l"}[$row]};
+            @g{@{$got->{"expert.$l"}[$row]}}
+                = @{$got->{"expert_weight.$l"}[$row]};
+            $off = max($off, map { abs($w{$_} - ($g{$_} // 1e9)) } keys %w);
+        }
+
+        at_most($off, 1e-5, "$name: expert_weight.$l");
+    }
+
+    return if !$want->{logits};
+
+    # left to itself it is the same up to the first such plateau
+
+    my $own = logits($model, $file, '--exact', '--trace');
+    my $first = min(scalar @{$want->{logits}},
+                    map { differing($own->{"topk.$_"}, $want->{"topk.$_"}) }
+                        @layers);
+    my @d = distances($own->{logits}, $want->{logits});
+
+    at_most(max(@d[0 .. $first - 1]), 1e-4,
+            "$name: by its own choice, $first positions");
+
+    # and the same in chunks
+
+    my $cut = logits($model, $file, '--exact', '--chunk', 50,
+                     '--decode-from', @{$want->{logits}} - 20);
+    at_most(max(distances($cut->{logits}, $own->{logits})), 1e-5,
+            "$name: in chunks, then token by token");
+}
+
+
+exact($_, "$data/$_", "$data/$_/golden.safetensors") for 'a-fp8', 'b-bf16';
+
+
+# The same weights under other values of config.json: nothing is hard-wired.
+
+SKIP: {
+    my $file = "$data/variants.json";
+
+    skip 'no t/data/golden/variants.json (t/golden/make_variants.py makes it)',
+         1 if !-e $file;
+
+    my $variants = decode_json(read_file($file));
+    my $want = tensors("$data/variants.safetensors");
+    my $source = "$data/$variants->{model}";
+    my $config = read_file("$source/config.json");
+
+    ok(@{$variants->{variants}} > 0, 'there are variants');
+
+    for my $variant (@{$variants->{variants}}) {
+        my $name = $variant->{name};
+        my $dir = $t->path($name);
+        my $changed = decode_json($config);
+
+        for my $field (keys %{$variant->{config}}) {
+            my $value = $variant->{config}{$field};
+
+            delete $changed->{$field};
+            $changed->{$field} = $value if defined $value;
+        }
+
+        mkdir $dir or die "$dir: $!\n";
+        write_file("$dir/config.json",
+                   JSON::PP->new->canonical->encode($changed));
+
+        for my $part (glob "$source/model*") {
+            symlink $part, $dir . '/' . ($part =~ s{.*/}{}r)
+                or die "$part: $!\n";
+        }
+
+        my $got = logits($dir, "$source/golden.safetensors", '--exact');
+        my @rows = @{$got->{logits}}[@{$variants->{positions}}];
+
+        at_most(max(distances(\@rows, $want->{"logits.$name"})), 1e-4,
+                "variant $name, median change $variant->{change}");
+    }
+}
+
+
+# served
+
+{
+    my $model = "$data/a-fp8";
+    my $tokens = "$model/golden.safetensors";
+    my $exact = tensors($tokens)->{logits};
+    my $want = tensors("$model/served.safetensors");
+    my $start = $want->{served_decode_start}[0][0];
+
+    my $got = logits($model, $tokens, '--trace');
+    my $decoded = logits($model, $tokens, '--decode-from', $start);
+
+    at_most(quantile(0.5, distances($got->{'hidden.0'},
+                                    $want->{'served_hidden.0'})),
+            0.005, 'served: the residual stream after layer 0');
+
+    # a step of e4m3 in one of the sums moves a score by a few thousandths
+
+    for my $row (differing($got->{'topk.0'}, $want->{'served_topk.0'})) {
+        at_most($want->{'served_gap.0'}[$row][0], 0.005,
+                "served: topk.0, position $row: a choice within rounding");
+    }
+
+    my @d = distances($got->{logits}, $want->{served_logits});
+    at_most(quantile(0.5, @d), 0.04, 'served: logits of the prefill');
+    note(sprintf 'served: prefill: median %.4f', quantile(0.5, @d));
+
+    # prefill up to $start, then decode: each against the same of the oracle
+
+    my $decode = $want->{served_decode_logits};
+    my @oracle = (@{$want->{served_logits}}[0 .. $start - 1], @$decode);
+
+    @d = distances($decoded->{logits}, \@oracle);
+    at_most(quantile(0.5, @d), 0.04, 'served: logits of prefill and decode');
+    note(sprintf 'served: prefill and decode: median %.4f, decode alone %.4f',
+         quantile(0.5, @d), quantile(0.5, @d[$start .. $#d]));
+
+    # as far from exact as the oracle is, up to the noise of flipped choices
+
+    for my $q (0.1, 0.5, 0.9) {
+        my $name = sprintf 'served: %d %% from exact', $q * 100;
+
+        at_most(quantile($q, distances($got->{logits}, $exact)),
+                1.1 * quantile($q, distances($want->{served_logits}, $exact)),
+                "$name, prefill");
+
+        at_most(quantile($q, distances(
+                    [ @{$decoded->{logits}}[$start .. $#$exact] ],
+                    [ @{$exact}[$start .. $#$exact] ])),
+                1.1 * quantile($q, distances($decode,
+                    [ @{$exact}[$start .. $#$exact] ])),
+                "$name, decode");
+    }
+}
+
+
+# refusals
+
+{
+    my $model = "$data/b-bf16";
+    my $good = "$model/golden.safetensors";
+    my $file = $t->path('tokens');
+
+    my @cases = (
+        [ 2, qr/no CUDA, --backend cpu is accepted/, $good,
+          '--backend', 'cuda' ],
+        [ 2, qr/usage: dsa logits/, $good, '--backend', 'abacus' ],
+        [ 2, qr/usage: dsa logits/, $good, '--frobnicate' ],
+        [ 2, qr/usage: dsa logits/, $good, 'more' ],
+        [ 2, qr/--chunk 0, a number from 1 on/, $good, '--chunk', '0' ],
+        [ 2, qr/--chunk 7x, a number from 1 on/, $good, '--chunk', '7x' ],
+        [ 1, qr/nowhere/, $t->path('nowhere') ],
+        [ 1, qr/a tensor "tokens" of dtype I32/,
+          { token => [ 'I32', [ 2 ], 1, 2 ] } ],
+        [ 1, qr/a tensor "tokens" of dtype I32/,
+          { tokens => [ 'F32', [ 2 ], 1, 2 ] } ],
+        [ 1, qr/a tensor "tokens" of dtype I32/,
+          { tokens => [ 'I32', [ 1, 2 ], 1, 2 ] } ],
+        [ 1, qr/token -1 at position 1/,
+          { tokens => [ 'I32', [ 2 ], 1, -1 ] } ],
+        [ 1, qr/token 512 at position 1 .* ids below 512/,
+          { tokens => [ 'I32', [ 2 ], 1, 512 ] } ],
+        [ 1, qr/"topk\.0" of dtype I32, 2 rows/,
+          { tokens => [ 'I32', [ 2 ], 1, 2 ] }, '--select', $good ],
+        map { [ 1, qr/topk\.0 has $_->[0] in column $_->[1] of row 1/,
+          { tokens => [ 'I32', [ 2 ], 1, 2 ],
+            'topk.0' => [ 'I32', [ 2, 2 ], 0, -1, @{$_->[2]} ],
+            'topk.1' => [ 'I32', [ 2, 2 ], 0, -1, 0, 1 ] },
+          '--select', $file ] } [ 0, 1, [ 1, 0 ] ], [ 2, 1, [ 0, 2 ] ],
+                                [ -1, 0, [ -1, -1 ] ], [ -7, 1, [ 0, -7 ] ]
+    );
+
+    for my $case (@cases) {
+        my ($status, $re, $tokens, @args) = @$case;
+
+        if (ref $tokens) {
+            write_tensors($file, %$tokens);
+            $tokens = $file;
+        }
+
+        my ($out, $log, $rc) = run_dsa($model, $tokens, @args);
+
+        is($rc, $status, "refused: $re");
+        like($log, $re, 'with the reason');
+        ok(!$out && !-e $t->path('out.safetensors'), 'and no file');
+    }
+}
+
+$t->done;

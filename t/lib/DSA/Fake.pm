@@ -1,0 +1,65 @@
+package DSA::Fake;
+
+# Copyright (C) The nginx-dsa authors
+#
+# Requests for t/lib/fake_engine.c and commands to it.
+
+use strict;
+use warnings;
+
+use Exporter qw/ import /;
+use IO::Socket::UNIX;
+
+use DSA::Wait qw/ slow /;
+
+our @EXPORT = qw/ ask script ctl submitted cancelled finished /;
+
+
+# A chat request whose user says TEXT.
+
+sub ask {
+    my ($text, %more) = @_;
+
+    return { model => 'deepseek-chat',
+             messages => [{ role => 'user', content => $text }], %more };
+}
+
+
+# The same, answered as the lines say.
+
+sub script {
+    my ($lines, %more) = @_;
+
+    return ask("!fake\n$lines", %more);
+}
+
+
+# One command, its answer.
+
+sub ctl {
+    my ($engine, $command) = @_;
+
+    my $s = IO::Socket::UNIX->new(Peer => $engine->sock . '.ctl')
+        or die "cannot connect to the fake engine: $!\n";
+
+    local $SIG{ALRM} = sub { die "the fake engine does not answer\n" };
+    alarm int slow(20);
+
+    $s->syswrite("$command\n");
+    my $answer = <$s>;
+
+    alarm 0;
+    chomp $answer;
+
+    return $answer;
+}
+
+
+# The lines that it has said of such an event.
+
+sub submitted { grep { /^submit / } split /\n/, $_[0]->output }
+sub cancelled { grep { /^cancelled / } split /\n/, $_[0]->output }
+sub finished { grep { /^(?:done|error) / } split /\n/, $_[0]->output }
+
+
+1;

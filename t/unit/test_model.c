@@ -1,0 +1,682 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "engine/backend.h"
+#include "engine/model_parts.h"
+#include "engine/safetensors.h"
+#include "t/unit/numbers.h"
+
+
+/*
+ * The forward pass however it is cut: in chunks, token by token, beside other
+ * sequences, from pages anywhere and from another sequence's prefix, logits
+ * are those of the whole at once.  What they ought to be is golden.t's
+ * matter; only the greedy continuation is compared here.
+ */
+
+#define GOLDEN  "t/data/golden/"
+#define BOUND   1e-5
+
+
+typedef struct {
+    dsa_weights_t  *weights;
+    dsa_model_t    *model;
+    uint32_t        vocab;
+    uint32_t       *tokens;
+    uint32_t        n;
+    uint32_t        greedy_start;
+    int32_t         greedy[16];
+    float          *whole;          /* [n, vocab] */
+    float          *logits;         /* [n, vocab] */
+    uint32_t        pages[16];
+} fixture_t;
+
+
+static void
+must(int rc, const dsa_err_t *err)
+{
+    if (rc != DSA_OK) {
+        fail_msg("%s", err->text);
+    }
+}
+
+
+static const dsa_st_tensor_t *
+find(dsa_st_t *st, const char *name, uint64_t size)
+{
+    const dsa_st_tensor_t  *t;
+
+    t = dsa_st_find(st, dsa_strz(name));
+    assert_non_null(t);
+    assert_true(size == 0 || t->size == size);
+
+    return t;
+}
+
+
+static void
+fixture_open(fixture_t *f, const char *name, dsa_precision_e precision)
+{
+    char                    path[256];
+    uint32_t                i;
+    dsa_st_t               *st;
+    dsa_err_t               err;
+    const dsa_st_tensor_t  *t;
+
+    memset(f, 0, sizeof(fixture_t));
+
+    snprintf(path, sizeof(path), GOLDEN "%s", name);
+    f->weights = dsa_weights_open(path, &err);
+    must(f->weights != NULL ? DSA_OK : DSA_ERROR, &err);
+
+    snprintf(path, sizeof(path), GOLDEN "%s/golden.safetensors", name);
+    st = dsa_st_open(path, &err);
+    must(st != NULL ? DSA_OK : DSA_ERROR, &err);
+
+    t = find(st, "tokens", 0);
+    f->n = (uint32_t) t->shape[0];
+    f->tokens = malloc(t->size);
+    assert_non_null(f->tokens);
+    memcpy(f->tokens, t->data, t->size);
+
+    memcpy(f->greedy, find(st, "greedy", 64)->data, 64);
+    memcpy(&f->greedy_start, find(st, "greedy_prompt_len", 4)->data, 4);
+    dsa_st_close(st);
+
+    f->vocab = f->weights->shape.vocab_size;
+    f->whole = calloc(f->n, f->vocab * sizeof(float));
+    f->logits = calloc(f->n, f->vocab * sizeof(float));
+    assert_true(f->whole != NULL && f->logits != NULL);
+
+    f->model = dsa_model_open(f->weights, precision,
+                              dsa_model_kv_memory(&f->weights->shape,
+                                                  precision, 64 * 64),
+                              512, &err);
+    must(f->model != NULL ? DSA_OK : DSA_ERROR, &err);
+    assert_int_equal(dsa_model_pages(f->model), 64);
+
+    for (i = 0; i < 16; i++) {
+        f->pages[i] = i;
+    }
+}
+
+
+static void
+fixture_close(fixture_t *f)
+{
+    dsa_model_close(f->model);
+    dsa_weights_close(f->weights);
+    free(f->tokens);
+    free(f->whole);
+    free(f->logits);
+}
+
+
+static void
+run(fixture_t *f, const uint32_t *tokens, uint32_t start, uint32_t n,
+    const uint32_t *pages, float *logits)
+{
+    dsa_err_t   err;
+    dsa_rows_t  rows;
+
+    rows.tokens = tokens + start;
+    rows.start = start;
+    rows.n = n;
+    rows.pages = pages;
+    rows.n_logits = logits != NULL ? n : 0;
+
+    must(dsa_model_forward(f->model, &rows, 1,
+                           logits != NULL
+                           ? logits + (uint64_t) start * f->vocab : NULL,
+                           &err),
+         &err);
+}
+
+
+static double
+error(const float *a, const float *b, uint32_t n)
+{
+    double    d, sum, norm;
+    uint32_t  i;
+
+    sum = 0;
+    norm = 0;
+
+    for (i = 0; i < n; i++) {
+        d = (double) a[i] - b[i];
+        sum += d * d;
+        norm += (double) b[i] * b[i];
+    }
+
+    return sqrt(sum / norm);
+}
+
+
+/* Rows first .. last-1 of f->logits are those of f->whole. */
+
+static void
+same(const fixture_t *f, const char *what, uint32_t first, uint32_t last)
+{
+    double    e;
+    uint32_t  row;
+
+    for (row = first; row < last; row++) {
+        e = error(f->logits + (uint64_t) row * f->vocab,
+                  f->whole + (uint64_t) row * f->vocab, f->vocab);
+
+        if (!(e <= BOUND)) {
+            fail_msg("%s: row %u is off by %g", what, row, e);
+        }
+    }
+}
+
+
+static void
+check_cuts(const char *name)
+{
+    char        what[64];
+    uint32_t    i, at, n, swap, from, reused[16];
+    fixture_t   f;
+
+    static const uint32_t  chunks[] = { 1, 7, 64, 100 };
+
+    fixture_open(&f, name, DSA_EXACT);
+    run(&f, f.tokens, 0, f.n, f.pages, f.whole);
+
+    for (i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+        memset(f.logits, 0, (uint64_t) f.n * f.vocab * sizeof(float));
+
+        for (at = 0; at < f.n; at += n) {
+            n = chunks[i] < f.n - at ? chunks[i] : f.n - at;
+            run(&f, f.tokens, at, n, f.pages, f.logits);
+        }
+
+        snprintf(what, sizeof(what), "%s, chunks of %u", name, chunks[i]);
+        same(&f, what, 0, f.n);
+    }
+
+    /* pages anywhere, over what others left there; the prefill then decode */
+
+    for (i = 0; i < 16; i++) {
+        f.pages[i] = 3 * i + 15;
+    }
+
+    for (i = 15; i > 0; i--) {
+        n = dsa_t_random(i + 1);
+        swap = f.pages[i];
+        f.pages[i] = f.pages[n];
+        f.pages[n] = swap;
+    }
+
+    run(&f, f.tokens, 0, f.n / 2, f.pages, f.logits);
+
+    for (at = f.n / 2; at < f.n; at++) {
+        run(&f, f.tokens, at, 1, f.pages, f.logits);
+    }
+
+    snprintf(what, sizeof(what), "%s, shuffled pages", name);
+    same(&f, what, 0, f.n);
+
+    /* the first pages of that sequence, the rest on pages of its own */
+
+    from = f.n / 2 / 64 * 64;
+    assert_true(from >= 64);
+
+    for (i = 0; i < 16; i++) {
+        reused[i] = i < from / 64 ? f.pages[i] : 3 * i + 1;
+    }
+
+    memset(f.logits, 0, (uint64_t) f.n * f.vocab * sizeof(float));
+    run(&f, f.tokens, from, f.n - from, reused, f.logits);
+
+    snprintf(what, sizeof(what), "%s, reused prefix", name);
+    same(&f, what, from, f.n);
+
+    fixture_close(&f);
+}
+
+
+static void
+test_cuts_fp8(void **state)
+{
+    check_cuts("a-fp8");
+}
+
+
+static void
+test_cuts_bf16(void **state)
+{
+    check_cuts("b-bf16");
+}
+
+
+/*
+ * Three sequences, of which the first is the golden one, advance by uneven
+ * steps side by side, decodes among prefills; each must be what it is alone.
+ */
+
+static void
+test_batched(void **state)
+{
+    float        *step, *alone[3], *batched[3];
+    uint32_t      i, k, n[3], row, turn, left, *tokens[3], pages[3][16];
+    fixture_t     f;
+    dsa_err_t     err;
+    dsa_rows_t    rows[3];
+
+    fixture_open(&f, "a-fp8", DSA_EXACT);
+
+    step = calloc(512, f.vocab * sizeof(float));
+    assert_non_null(step);
+
+    for (i = 0; i < 3; i++) {
+        tokens[i] = calloc(f.n, sizeof(uint32_t));
+        alone[i] = calloc(f.n, f.vocab * sizeof(float));
+        batched[i] = calloc(f.n, f.vocab * sizeof(float));
+        assert_true(tokens[i] && alone[i] && batched[i]);
+
+        for (k = 0; k < f.n; k++) {
+            tokens[i][k] = i == 0 ? f.tokens[k] : dsa_t_random(f.vocab);
+        }
+
+        for (k = 0; k < 16; k++) {
+            pages[i][k] = k * 3 + i;
+        }
+
+        run(&f, tokens[i], 0, f.n, f.pages, alone[i]);
+        n[i] = 0;
+    }
+
+    for (turn = 0, left = 3; left != 0; turn++) {
+        for (i = 0, left = 0; i < 3; i++) {
+            if (n[i] == f.n) {
+                continue;
+            }
+
+            k = turn % 3 == i ? 1 + dsa_t_random(100) : 1;
+            k = k < f.n - n[i] ? k : f.n - n[i];
+
+            rows[left].tokens = tokens[i] + n[i];
+            rows[left].start = n[i];
+            rows[left].n = k;
+            rows[left].pages = pages[i];
+            rows[left].n_logits = 1 + dsa_t_random(k);
+            left++;
+        }
+
+        if (left == 0) {
+            break;
+        }
+
+        must(dsa_model_forward(f.model, rows, left, step, &err), &err);
+
+        for (k = 0, row = 0; k < left; k++) {
+            i = rows[k].pages == pages[0] ? 0
+                                          : (rows[k].pages == pages[1] ? 1 : 2);
+            n[i] += rows[k].n;
+
+            for ( /* void */ ; rows[k].n_logits != 0; rows[k].n_logits--) {
+                memcpy(batched[i]
+                       + (uint64_t) (n[i] - rows[k].n_logits) * f.vocab,
+                       step + (uint64_t) row++ * f.vocab,
+                       f.vocab * sizeof(float));
+            }
+        }
+    }
+
+    for (i = 0; i < 3; i++) {
+        for (row = 0, k = 0; row < f.n; row++) {
+            if (batched[i][(uint64_t) row * f.vocab] != 0) {
+                k++;
+                assert_true(error(batched[i] + (uint64_t) row * f.vocab,
+                                  alone[i] + (uint64_t) row * f.vocab,
+                                  f.vocab)
+                            <= BOUND);
+            }
+        }
+
+        assert_true(k > f.n / 3);
+
+        free(tokens[i]);
+        free(alone[i]);
+        free(batched[i]);
+    }
+
+    free(step);
+    fixture_close(&f);
+}
+
+
+static void
+check_greedy(const char *name)
+{
+    uint32_t    i, j, best, tokens[512];
+    fixture_t   f;
+
+    fixture_open(&f, name, DSA_EXACT);
+    assert_true(f.greedy_start <= f.n && f.greedy_start + 16 <= 512);
+
+    memcpy(tokens, f.tokens, f.greedy_start * sizeof(uint32_t));
+    run(&f, tokens, 0, f.greedy_start, f.pages, f.logits);
+
+    for (i = f.greedy_start - 1; /* void */ ; i++) {
+        best = 0;
+
+        for (j = 1; j < f.vocab; j++) {
+            if (f.logits[(uint64_t) i * f.vocab + j]
+                > f.logits[(uint64_t) i * f.vocab + best])
+            {
+                best = j;
+            }
+        }
+
+        assert_int_equal(best, f.greedy[i + 1 - f.greedy_start]);
+
+        if (i + 1 == f.greedy_start + 15) {
+            break;
+        }
+
+        tokens[i + 1] = best;
+        f.logits = realloc(f.logits, (uint64_t) (i + 2) * f.vocab
+                                     * sizeof(float));
+        assert_non_null(f.logits);
+        run(&f, tokens, i + 1, 1, f.pages, f.logits);
+    }
+
+    fixture_close(&f);
+}
+
+
+static void
+test_greedy(void **state)
+{
+    check_greedy("a-fp8");
+    check_greedy("b-bf16");
+}
+
+
+/* The same bits from run to run, and where weights are not kept as float32. */
+
+static void
+check_bits(const char *name, dsa_precision_e precision)
+{
+    uint32_t            l, e;
+    uint64_t            size;
+    fixture_t           f;
+    dsa_model_layer_t  *layer;
+
+    fixture_open(&f, name, precision);
+    size = (uint64_t) f.n * f.vocab * sizeof(float);
+
+    run(&f, f.tokens, 0, 150, f.pages, f.whole);
+    run(&f, f.tokens, 150, 1, f.pages, f.whole);
+    run(&f, f.tokens, 0, 150, f.pages + 4, f.logits);
+    run(&f, f.tokens, 150, 1, f.pages + 4, f.logits);
+    assert_memory_equal(f.whole, f.logits, size);
+
+    for (l = 0; l < f.weights->shape.num_hidden_layers; l++) {
+        layer = &f.model->layer[l];
+
+        layer->q_a_proj.f32 = NULL;
+        layer->q_b_proj.f32 = NULL;
+        layer->kv_a_proj.f32 = NULL;
+        layer->kv_b_proj.f32 = NULL;
+        layer->o_proj.f32 = NULL;
+        layer->index_wq_b.f32 = NULL;
+        layer->index_wk.f32 = NULL;
+        layer->index_weights_proj.f32 = NULL;
+
+        if (!layer->moe) {
+            layer->mlp.gate.f32 = NULL;
+            layer->mlp.down.f32 = NULL;
+            continue;
+        }
+
+        layer->router.f32 = NULL;
+        layer->shared.up.f32 = NULL;
+
+        for (e = 0; e < f.weights->shape.n_routed_experts; e++) {
+            layer->expert[e].gate.f32 = NULL;
+            layer->expert[e].down.f32 = NULL;
+        }
+    }
+
+    f.model->head.f32 = NULL;
+
+    memset(f.logits, 0, size);
+    run(&f, f.tokens, 0, 150, f.pages, f.logits);
+    run(&f, f.tokens, 150, 1, f.pages, f.logits);
+    assert_memory_equal(f.whole, f.logits, size);
+
+    fixture_close(&f);
+}
+
+
+static void
+test_bits(void **state)
+{
+    check_bits("a-fp8", DSA_EXACT);
+    check_bits("a-fp8", DSA_SERVED);
+    check_bits("b-bf16", DSA_EXACT);
+    check_bits("b-bf16", DSA_SERVED);
+}
+
+
+/*
+ * A checkpoint in BF16 can be served, too: no FP8 activations, but the FP8
+ * cache; near exact, and not exact.
+ */
+
+static void
+test_served_bf16(void **state)
+{
+    double      e, mean;
+    uint32_t    row;
+    fixture_t   f, g;
+
+    fixture_open(&f, "b-bf16", DSA_EXACT);
+    fixture_open(&g, "b-bf16", DSA_SERVED);
+
+    run(&f, f.tokens, 0, 32, f.pages, f.whole);
+    run(&g, f.tokens, 0, 32, f.pages, g.whole);
+
+    for (row = 0, mean = 0; row < 32; row++) {
+        e = error(g.whole + (uint64_t) row * f.vocab,
+                  f.whole + (uint64_t) row * f.vocab, f.vocab);
+        assert_true(e > 1e-4);
+        mean += e / 32;
+    }
+
+    assert_true(mean < 0.03);
+
+    fixture_close(&f);
+    fixture_close(&g);
+}
+
+
+static void
+refused(fixture_t *f, const dsa_rows_t *rows, uint32_t n, const char *why)
+{
+    dsa_err_t  err;
+
+    assert_int_equal(dsa_model_forward(f->model, rows, n, f->logits, &err),
+                     DSA_ERROR);
+
+    if (strstr(err.text, why) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", err.text, why);
+    }
+}
+
+
+static void
+test_refusals(void **state)
+{
+    uint32_t    tokens[600], pages[16];
+    fixture_t   f;
+    dsa_err_t   err;
+    dsa_rows_t  good, rows;
+
+    fixture_open(&f, "b-bf16", DSA_EXACT);
+    memset(tokens, 0, sizeof(tokens));
+    memcpy(pages, f.pages, sizeof(pages));
+
+    good.tokens = tokens;
+    good.start = 0;
+    good.n = 10;
+    good.pages = pages;
+    good.n_logits = 10;
+
+    refused(&f, &good, 0, "0 rows");
+
+    rows = good;
+    rows.n = 0;
+    refused(&f, &rows, 1, "0 rows");
+
+    rows = good;
+    rows.n = 513;
+    rows.n_logits = 1;
+    refused(&f, &rows, 1, "513 rows");
+
+    rows = good;
+    rows.n_logits = 11;
+    refused(&f, &rows, 1, "11 logits");
+
+    rows = good;
+    rows.start = f.weights->shape.max_position_embeddings - 9;
+    refused(&f, &rows, 1, "position 163840");
+
+    rows = good;
+    rows.start = UINT32_MAX;
+    refused(&f, &rows, 1, "position");
+
+    tokens[9] = f.vocab;
+    refused(&f, &good, 1, "token 512 at position 9");
+    tokens[9] = 0;
+
+    pages[0] = 64;
+    refused(&f, &good, 1, "pages below 64");
+    pages[0] = 0;
+
+    must(dsa_model_forward(f.model, &good, 1, f.logits, &err), &err);
+
+    assert_null(dsa_model_open(f.weights, DSA_EXACT, 1000, 1, &err));
+    assert_non_null(strstr(err.text, "1000 bytes"));
+    assert_null(dsa_model_open(f.weights, DSA_EXACT, 1 << 20, 0, &err));
+
+    fixture_close(&f);
+}
+
+
+/* The engine's view of the same: steps, samples, pages, fingerprints. */
+
+static void
+test_backend(void **state)
+{
+    char                  fingerprint[36];
+    uint32_t              tokens[8] = { 0, 5, 7, 9, 11 }, pages[1] = { 3 }, i;
+    dsa_err_t             err;
+    dsa_sample_t          sample, again;
+    dsa_backend_t        *b;
+    dsa_sampling_t        sampling;
+    dsa_batch_seq_t       seq;
+    dsa_backend_conf_t    conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = GOLDEN "a-fp8";
+    conf.precision = DSA_SERVED;
+    conf.kv_memory = 64ULL * 3 * (656 + 132) * 8;
+    conf.max_tokens = 16;
+    conf.max_seqs = 2;
+    conf.allowed = 1024;
+
+    b = dsa_backend_cpu_open(&conf, &err);
+    must(b != NULL ? DSA_OK : DSA_ERROR, &err);
+
+    assert_int_equal(b->pages, 8);
+    assert_int_equal(b->shape.vocab_size, 1024);
+    assert_int_equal(strlen(b->fingerprint), 32);
+    memcpy(fingerprint, b->fingerprint, sizeof(fingerprint));
+
+    memset(&sampling, 0, sizeof(sampling));
+    sampling.top_p = 1;
+    sampling.logprobs = 1;
+    sampling.top_logprobs = 5;
+
+    memset(&seq, 0, sizeof(seq));
+    seq.tokens = tokens;
+    seq.n = 5;
+    seq.prompt = 5;
+    seq.pages = pages;
+    seq.sampling = &sampling;
+    seq.sample = &sample;
+
+    must(b->step(b, &seq, 1, &err), &err);
+    assert_true(sample.token < 1024);
+    assert_int_equal(sample.n_top, 5);
+    assert_true(sample.top[0] == sample.token);
+    assert_true(sample.logprob < 0);
+
+    for (i = 1; i < 5; i++) {
+        assert_true(sample.top_logprob[i] <= sample.top_logprob[i - 1]);
+    }
+
+    /* cache only, then the last row alone */
+
+    seq.n = 4;
+    seq.sampling = NULL;
+    seq.sample = NULL;
+    must(b->step(b, &seq, 1, &err), &err);
+
+    seq.start = 4;
+    seq.n = 1;
+    seq.sampling = &sampling;
+    seq.sample = &again;
+    must(b->step(b, &seq, 1, &err), &err);
+    assert_float_equal(again.logprob, sample.logprob, 0.3);
+
+    seq.n = 17;
+    seq.start = 0;
+    assert_int_equal(b->step(b, &seq, 3, &err), DSA_ERROR);
+
+    b->close(b);
+
+    conf.precision = DSA_EXACT;
+    b = dsa_backend_cpu_open(&conf, &err);
+    must(b != NULL ? DSA_OK : DSA_ERROR, &err);
+    assert_string_not_equal(b->fingerprint, fingerprint);
+    b->close(b);
+
+    conf.model = GOLDEN "nowhere";
+    assert_null(dsa_backend_cpu_open(&conf, &err));
+    assert_non_null(strstr(err.text, "nowhere"));
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_cuts_fp8),
+        cmocka_unit_test(test_cuts_bf16),
+        cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_served_bf16),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_backend)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
