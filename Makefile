@@ -23,7 +23,9 @@ KERNEL_OPT = -O3 -fno-math-errno -fno-trapping-math
 NGINX_SRC  ?= /usr/share/nginx/src
 PREFIX     ?= /usr
 FUZZ_TIME  ?= 600
+JOBS       ?= $(shell nproc)
 DEPS        = t/lib/install-deps
+PROVE       = prove --timer -It/lib -r t/
 
 LIB_SRC  := $(filter-out engine/main.c,$(wildcard \
             base/*.c context/*.c kernels/*.c redis_schema/*.c engine/*.c))
@@ -124,28 +126,31 @@ deps:
 
 demo:
 	$(DEPS) build demo
-	$(MAKE) module engine
+	$(MAKE) -j$(JOBS) module engine
 	BUILD=$(BUILD) MAKE="$(MAKE)" demo/run
 
 test:
+	@echo "== packages"
 	$(DEPS) build test
-	$(MAKE) all model
-	DSA_BUILD=$(BUILD) prove -It/lib -r t/
+	@echo "== build"
+	$(MAKE) -j$(JOBS) all model
+	@echo "== tests"
+	DSA_BUILD=$(BUILD) $(PROVE)
 
 asan:
 	$(DEPS) build test asan
 	t/lib/nginx-asan $(BUILD)/nginx-asan
-	$(MAKE) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
+	$(MAKE) -j$(JOBS) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
 	    SAN="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
 	    NGINX_SRC=$(abspath $(BUILD)/nginx-asan/source) \
 	    NGINX_CC_OPT="-DNGX_DEBUG_PALLOC=1" \
 	    NGINX_LD_OPT="-Wl,-z,nodelete" all model
 	DSA_BUILD=$(BUILD)/asan DSA_NGINX=$(abspath $(BUILD)/nginx-asan/nginx) \
-	    DSA_SLOW=5 DSA_SANITIZED=1 prove -It/lib -r t/
+	    DSA_SLOW=5 DSA_SANITIZED=1 $(PROVE)
 
 fuzz:
 	$(DEPS) build fuzz
-	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang-14 OPT="-O1 -g" fuzzers SAN=\
+	$(MAKE) -j$(JOBS) BUILD=$(BUILD)/fuzz CC=clang-14 OPT="-O1 -g" fuzzers SAN=\
 	"-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 	t/fuzz/run $(BUILD)/fuzz $(FUZZ_TIME)
 
@@ -153,8 +158,8 @@ fuzzers: $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
 bench:
 	$(DEPS) build demo
-	$(MAKE) module engine model $(BENCHES)
-	DSA_BUILD=$(BUILD) bench/run
+	$(MAKE) -j$(JOBS) module engine model $(BENCHES)
+	DSA_BUILD=$(BUILD) bench/run -w
 
 install: all
 	install -D -t $(DESTDIR)$(PREFIX)/lib/nginx/modules $(MODULE)

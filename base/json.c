@@ -854,5 +854,7 @@ dsa_json_escape(dsa_buf_t *b, dsa_str_t s)
         from = i + 1;
     }
 
-    dsa_buf_add(b, s.data + from, s.len - from);
+    if (from < s.len) {
+        dsa_buf_add(b, s.data + from, s.len - from);
+    }
 }

@@ -19,6 +19,7 @@
 
 #define DSA_CONF_ARGS       4
 #define DSA_CONF_VALUE      1024
+#define DSA_CONF_RING       65536       /* smallest ring */
 
 #define DSA_CONF_MAX_PATH   (sizeof(((struct sockaddr_un *) 0)->sun_path) - 1)
 
@@ -123,10 +124,10 @@ static const dsa_directive_t  dsa_directives[] = {
       1, DSA_LINK_MAX_SLOTS },
 
     { "submit_ring", dsa_conf_ring, 1, 1, DSA_CONF_OFFSET(submit_ring),
-      DSA_LINK_ALIGN, 1ULL << 30 },
+      DSA_CONF_RING, 1ULL << 30 },
 
     { "event_ring", dsa_conf_ring, 1, 1, DSA_CONF_OFFSET(event_ring),
-      DSA_LINK_ALIGN, 1ULL << 30 },
+      DSA_CONF_RING, 1ULL << 30 },
 
     { "socket_group", dsa_conf_group, 1, 1, DSA_CONF_OFFSET(socket_group),
       0, 0 },

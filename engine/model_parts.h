@@ -19,7 +19,7 @@
 /* What model.c, model_weights.c, model_attention.c and model_ffn.c share. */
 
 #define DSA_TILE            256     /* keys scored at a time */
-#define DSA_SCORE_ROWS      16      /* rows scored at a time */
+#define DSA_SCORE_ROWS      64      /* rows scored at a time */
 #define DSA_HEADS_TOKENS    16384   /* longest context in multi-head form */
 #define DSA_HEAD_ROWS       64      /* rows of a head at a time */
 #define DSA_ABSORB_ROWS     32      /* rows absorbed at a time */

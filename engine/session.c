@@ -520,16 +520,11 @@ dsa_session_poll(dsa_session_t *s, uint64_t now)
             }
         }
 
-        if (cancelled && r->error == 0
-            && r->done.finish != DSA_LINK_FINISH_CANCELLED)
-        {
-            r->done.finish = DSA_LINK_FINISH_CANCELLED;
-        }
-
         if (cancelled) {
 
             /* nobody waits for the text any more */
 
+            r->done.finish = DSA_LINK_FINISH_CANCELLED;
             r->n_tokens = 0;
             dsa_answer_free(&r->answer);
         }
@@ -813,10 +808,15 @@ dsa_request_tokens(dsa_request_t *r)
         }
     }
 
-    len = r->n_tokens != 0 ? r->end[0] : r->answer.ready;
+    if (r->n_tokens != 0) {
+        len = r->end[0];
 
-    if (r->n_tokens != 0 && len <= most - row) {
-        return DSA_AGAIN;
+        if (len <= most - row) {
+            return DSA_AGAIN;
+        }
+
+    } else {
+        len = r->answer.ready;
     }
 
     if (len > most) {
@@ -828,12 +828,6 @@ dsa_request_tokens(dsa_request_t *r)
                 break;
             }
         }
-
-    } else if (r->n_tokens != 0) {
-
-        /* the text alone fits, with its token it does not */
-
-        return dsa_request_record(r, 0, len);
     }
 
     return dsa_request_record(r, 0, len);

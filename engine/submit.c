@@ -14,6 +14,7 @@
 #define DSA_SUBMIT_FLAGS  (DSA_LINK_HAS_SEED|DSA_LINK_LOGPROBS                \
                            |DSA_LINK_IGNORE_EOS)
 
+#define DSA_SUBMIT_NAME   100           /* bytes of a name in a message */
 #define DSA_MAX_PENALTY   2
 
 
@@ -186,6 +187,8 @@ dsa_submit_run(dsa_str_t *rest, dsa_str_t *bytes, uint32_t *kind,
     size_t          size;
     dsa_link_run_t  run;
 
+    *kind = 0;
+
     if (rest->len < sizeof(run)) {
         return dsa_error(err, "a submit ends before its last part");
     }
@@ -218,8 +221,12 @@ dsa_submit_special(const dsa_tokenizer_t *t, dsa_str_t name, uint32_t max,
     id = dsa_tokenizer_special(t, name);
 
     if (id < 0) {
+        if (name.len > DSA_SUBMIT_NAME || !dsa_utf8_valid(name)) {
+            name = dsa_strz("?");
+        }
+
         return dsa_error(err, "the tokenizer has no special token \"%.*s\"",
-                         name.len < 100 ? (int) name.len : 100, name.data);
+                         (int) name.len, name.data);
     }
 
     if (out->n >= max) {

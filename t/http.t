@@ -205,8 +205,8 @@ is("$m->{content}|$m->{done}", 'echo: old|1', 'to its end');
 $http = $t->connect();
 
 for my $n (1 .. 3) {
-    is(content($http->request('POST', $chat, body => json_encode(ask($n)))),
-       "echo: $n", "request $n of a connection");
+    is(content($http->request('POST', $chat, body => json_encode(ask("n$n")))),
+       "echo: n$n", "request $n of a connection");
 }
 
 $http->send_request('POST', $chat, body => json_encode(ask('s', stream =>

@@ -262,6 +262,57 @@ test_cuts_bf16(void **state)
 }
 
 
+/* Pages beyond 4 GiB, and the last position of the longest context. */
+
+static void
+test_far(void **state)
+{
+    uint32_t       i, last, *pages;
+    dsa_err_t      err;
+    fixture_t      f;
+    dsa_rows_t     rows;
+    dsa_model_t   *model;
+
+    fixture_open(&f, "b-bf16", DSA_EXACT);
+    run(&f, f.tokens, 0, 100, f.pages, f.whole);
+
+    last = f.weights->shape.max_position_embeddings - 1;
+    pages = calloc(last / 64 + 1, sizeof(uint32_t));
+    assert_non_null(pages);
+
+    model = f.model;
+    f.model = dsa_model_open(f.weights, DSA_EXACT, 5ULL << 30, 128, &err);
+    must(f.model != NULL ? DSA_OK : DSA_ERROR, &err);
+
+    for (i = 0; i < 16; i++) {
+        f.pages[i] = dsa_model_pages(f.model) - 1 - i;
+    }
+
+    run(&f, f.tokens, 0, 100, f.pages, f.logits);
+    same(&f, "far pages", 0, 100);
+
+    /* of a context that nobody wrote, all on page 0 */
+
+    f.logits = realloc(f.logits, f.vocab * sizeof(float));
+    assert_non_null(f.logits);
+
+    rows.tokens = f.tokens;
+    rows.start = last;
+    rows.n = 1;
+    rows.pages = pages;
+    rows.n_logits = 1;
+    must(dsa_model_forward(f.model, &rows, 1, f.logits, &err), &err);
+
+    for (i = 0; i < f.vocab; i++) {
+        assert_true(isfinite(f.logits[i]));
+    }
+
+    free(pages);
+    dsa_model_close(model);
+    fixture_close(&f);
+}
+
+
 /*
  * Three sequences, of which the first is the golden one, advance by uneven
  * steps side by side, decodes among prefills; each must be what it is alone.
@@ -670,6 +721,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_cuts_fp8),
         cmocka_unit_test(test_cuts_bf16),
+        cmocka_unit_test(test_far),
         cmocka_unit_test(test_batched),
         cmocka_unit_test(test_greedy),
         cmocka_unit_test(test_bits),

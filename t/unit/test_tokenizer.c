@@ -838,7 +838,7 @@ test_refused(void **state)
           "\"vocab\":{@},\"merges\":[]}}", NULL },
         { "", "premature EOF" },
         { "[]", "test: the file is an array" },
-        { "{\"pre_tokenizer\":", "JSON" },
+        { "{\"pre_tokenizer\":", "premature EOF" },
         { "{\"pre_tokenizer\":" GPT2 "}", "model is missing" },
         { "{\"model\":{\"type\":\"Unigram\"}}",
           "model.type is \"Unigram\"; \"BPE\" is accepted" },

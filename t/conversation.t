@@ -1,0 +1,397 @@
+# Copyright (C) The nginx-dsa authors
+#
+# Conversations: made, read and deleted over HTTP, continued by chats, kept
+# apart by tenant, and never half written.
+
+use strict;
+use warnings;
+use utf8;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Test;
+use Test::More;
+
+binmode Test::More->builder->$_, ':utf8'
+    for qw/ output failure_output todo_output /;
+
+my $t = DSA::Test->new('conversation');
+my $server = $t->start_redis(appendonly => 1);
+my $redis = $t->redis;
+my $fake = $t->start_fake();
+
+$t->start_nginx(redis => 'ttl=1h timeout=2s', workers => 2,
+                http => 'client_max_body_size 8m;');
+
+my $chat = '/v1/chat/completions';
+my $uri = '/v1/conversations';
+my @alice = (headers => [ Authorization => 'Bearer alice' ]);
+my @bob = (headers => [ Authorization => 'Bearer bob' ]);
+
+wait_until(sub { $t->get("$uri/" . id('0'))->{status} == 404 }, 10, 'Redis')
+    for 1 .. 8;
+
+
+sub id { 'conv_' . $_[0] x 32 }
+
+
+sub create {
+    my ($value, @as) = @_;
+
+    my $r = $t->post($uri, $value, @as);
+
+    return $r->{status} == 200 ? $r->{json}{id} : die "not made: $r->{body}\n";
+}
+
+
+sub messages { $t->get("$uri/$_[0]", @_[1 .. $#_])->{json}{messages} }
+sub version { $t->get("$uri/$_[0]", @_[1 .. $#_])->{json}{version} }
+
+
+# "user: Hello | assistant: Hi" of a conversation's messages.
+
+sub story {
+    return join ' | ', map { my $m = $_;
+        join ' ', "$m->{role}:", map { defined $m->{$_} ? $m->{$_} : () }
+                                 qw/ reasoning_content content /
+    } @{ messages(@_) };
+}
+
+
+# The prompt of the last request that the engine got.
+
+sub prompt {
+    my ($prompt) = (submitted($fake))[-1] =~ / prompt=(.*?)(?: stop=.*)?$/;
+    utf8::decode($prompt);
+
+    return $prompt;
+}
+
+
+# Made, read, deleted.
+
+my $r = $t->post($uri, {});
+is($r->{status}, 200, 'made');
+is($r->{headers}{'content-type'}, 'application/json', 'its type');
+like($r->{json}{id}, qr/^conv_[0-9a-f]{32}$/, 'its id');
+is($r->{json}{object}, 'conversation', 'its object');
+cmp_ok(abs($r->{json}{created_at} - time), '<', 60, 'its time');
+is_deeply([ sort keys %{ $r->{json} } ], [qw/ created_at id object /],
+          'nothing more');
+
+my $first = $r->{json};
+my $got = $t->get("$uri/$first->{id}");
+is($got->{status}, 200, 'read');
+is_deeply($got->{json}, { %$first, version => 1, messages => [] }, 'empty');
+
+isnt(create({}), $first->{id}, 'another has another id');
+
+for my $body ('', ' ', '{}', '{"messages":null}', '{"messages":[]}',
+              '{"metadata":{"a":"b"}}')
+{
+    is($t->post($uri, $body)->{status}, 200, "body '$body'");
+}
+
+my @start = (
+    { role => 'system', content => 'Answer in "rhymes" – kurz.' },
+    { role => 'user', content => "Schöne Grüße \x{1F600}\n\ttab \\ \x01" },
+    { role => 'assistant', content => 'Hallo', reasoning_content => 'hm' },
+    { role => 'user', content => 'Wetter?' },
+    { role => 'assistant', content => '', tool_calls => [
+        { id => 'call_1', type => 'function',
+          function => { name => 'weather',
+                        arguments => '{"place": "Ü", "n": 1e400}' } } ] },
+    { role => 'tool', tool_call_id => 'call_1', content => '22 °C' });
+
+my $id = create({ messages => \@start });
+my $kept = messages($id);
+
+is(scalar @$kept, 6, 'initial messages');
+is($kept->[$_]{content} || '', $start[$_]{content}, "message $_")
+    for 0 .. $#start;
+is($kept->[2]{reasoning_content}, 'hm', 'reasoning');
+is($kept->[4]{tool_calls}[0]{id}, 'call_1', 'the call of a tool');
+is($kept->[4]{tool_calls}[0]{function}{arguments},
+   '{"place": "Ü", "n": 1e400}', 'its arguments, to the byte');
+is($kept->[5]{tool_call_id}, 'call_1', 'whose result it is');
+
+# in pieces, and through a file
+
+my $body = json_encode({ messages => \@start });
+my $pieces = $t->request('POST', $uri, type => 'application/json',
+                         chunked => [ map { substr $body, $_ * 7, 7 }
+                                      0 .. length($body) / 7 ]);
+is_deeply(messages($pieces->{json}{id}), $kept, 'a chunked body');
+
+my $long = create({ messages => [ { role => 'user',
+                                    content => 'x' x 2_000_000 } ] });
+is(length messages($long)->[0]{content}, 2_000_000, 'a large body');
+
+$r = $t->request('HEAD', "$uri/$id");
+is($r->{status}, 200, 'HEAD');
+is($r->{body}, '', 'without a body');
+
+$r = $t->request('DELETE', "$uri/$id");
+is($r->{status}, 200, 'deleted');
+is_deeply($r->{json}, { id => $id, object => 'conversation.deleted',
+                        deleted => JSON::PP::true }, 'what is said of it');
+is($t->get("$uri/$id")->{status}, 404, 'it is gone');
+is($t->request('DELETE', "$uri/$id")->{status}, 404, 'and stays gone');
+
+
+# What is refused.
+
+for my $case (
+    [ '[1]', undef ], [ '"x"', undef ], [ '{"a":1', undef ], [ '{]', undef ],
+    [ '{}{}', undef ], [ "{\"a\":\"\xff\"}", undef ],
+    [ '[' x 100, undef ],
+    [ '{"items":[]}', 'items' ],
+    [ '{"messages":{}}', 'messages' ], [ '{"messages":"x"}', 'messages' ],
+    [ '{"messages":[1]}', 'messages[0]' ],
+    [ '{"messages":[{"role":"king","content":"x"}]}', 'messages[0].role' ],
+    [ '{"messages":[{"role":"user","content":"x"},{"role":"user",'
+      . '"content":5}]}', 'messages[1].content' ])
+{
+    my ($bad, $param) = @$case;
+    my $r = $t->post($uri, $bad);
+    my $name = substr $bad, 0, 40;
+
+    is($r->{status}, 400, "refused: $name") or diag($r->{body});
+    is($r->{json}{error}{param}, $param, "names it: $name");
+    isnt($r->{json}{error}{message}, '', 'says something');
+}
+
+for my $n (1 .. 40) {
+    my $cut = substr $body, 0, $n * 5;
+
+    $t->post($uri, $cut)->{status} == 400 or fail("cut at $n * 5");
+}
+
+$r = $t->post($uri, { messages => [ map { { role => 'user', content => 'x' } }
+                                    1 .. 2001 ] });
+is($r->{status}, 400, 'too many messages');
+
+$r = $t->post($uri, { messages => [ { role => 'user',
+                                      content => 'x' x 4_300_000 } ] });
+is($r->{status}, 413, 'too large a conversation');
+is($t->post($uri, 'x' x 9_000_000)->{status}, 413, 'too large a body');
+
+for my $bad ('x', 'conv_', id('g'), id('A'), id('0') . '0', 'conv_/../',
+             'conv_%00', 'a}b')
+{
+    my $status = $t->get("$uri/$bad")->{status};
+
+    ok($status == 400 || $status == 404, "id '$bad'");
+}
+
+is($t->get("$uri/" . id('g'))->{status}, 400, 'an id that cannot be');
+
+for my $case ([ GET => $uri, 'POST' ], [ DELETE => $uri, 'POST' ],
+              [ POST => "$uri/" . id('0'), 'GET, HEAD, DELETE' ],
+              [ PUT => "$uri/" . id('0'), 'GET, HEAD, DELETE' ])
+{
+    my ($method, $at, $allow) = @$case;
+    my $r = $t->request($method, $at, body => '{}');
+
+    is($r->{status}, 405, "$method $at");
+    is($r->{headers}{allow}, $allow, 'what is allowed');
+    is(ref $r->{json}{error}, 'HASH', 'an error of the API');
+}
+
+
+# To each tenant its own.
+
+my $hers = create({ messages => [ { role => 'user', content => 'secret' } ] },
+                  @alice);
+
+for my $other (\@bob, []) {
+    is($t->get("$uri/$hers", @$other)->{status}, 404, 'not to be read');
+    is($t->request('DELETE', "$uri/$hers", @$other)->{status}, 404,
+       'not to be deleted');
+
+    my $n = submitted($fake);
+    my $r = $t->post($chat, ask('what was it?', conversation => $hers),
+                     @$other);
+    is($r->{status}, 404, 'not to be continued');
+    is($r->{json}{error}{param}, 'conversation', 'which names it');
+    is(scalar submitted($fake), $n, 'and no engine heard of it');
+}
+
+my $unknown = $t->get("$uri/" . id('0'))->{body};
+is($t->get("$uri/$hers", @bob)->{body}, $unknown, 'as if there were none');
+is(story($hers, @alice), 'user: secret', 'it is still hers');
+
+
+# Continued by chats.
+
+$id = create({ messages => [ { role => 'system', content => 'Be brief.' } ] });
+
+my $s = $t->stream(ask('one', conversation => $id));
+my $m = DSA::HTTP->gather($s->events);
+is($m->{content}, 'echo: one', 'a streamed turn');
+is($m->{done}, 1, 'to its end');
+is(story($id), 'system: Be brief. | user: one | assistant: echo: one',
+   'is kept');
+is(version($id), 2, 'as a new version');
+
+$r = $t->post($chat, ask('two', conversation => $id));
+is($r->{json}{choices}[0]{message}{content}, 'echo: two', 'a whole turn');
+is(prompt(), '[<｜begin▁of▁sentence｜>]Be brief.[<｜User｜>]one'
+             . '[<｜Assistant｜>][</think>]echo: one[<｜end▁of▁sentence｜>]'
+             . '[<｜User｜>]two[<｜Assistant｜>][</think>]',
+   'with all that was before');
+is(scalar @{ messages($id) }, 5, 'is kept');
+
+# reasoning and the call of a tool, answered in the next request
+
+my $tool = { type => 'function', function => {
+             name => 'weather', parameters => { type => 'object' } } };
+my $call = '\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather">\n'
+           . '<｜DSML｜parameter name="place" string="true">Köln'
+           . '</｜DSML｜parameter>\n</｜DSML｜invoke>\n'
+           . '</｜DSML｜function_calls>';
+
+$id = create({});
+my $script = "!fake\nt Let me \nt look.\nt </think>\nt I look.\nt $call";
+$s = $t->stream({ model => 'deepseek-reasoner', conversation => $id,
+                  tools => [$tool],
+                  messages => [ { role => 'user', content => $script } ] });
+$m = DSA::HTTP->gather($s->events);
+is($m->{finish_reason}, 'tool_calls', 'a tool is called');
+
+$kept = messages($id);
+is($kept->[1]{reasoning_content}, 'Let me look.', 'reasoning is kept');
+is($kept->[1]{content}, 'I look.', 'content is kept');
+is_deeply($kept->[1]{tool_calls},
+          [ { id => $m->{tool_calls}[0]{id}, type => 'function',
+              function => { name => 'weather',
+                            arguments => '{"place": "Köln"}' } } ],
+          'the call is kept');
+
+$r = $t->post($chat, { model => 'deepseek-reasoner', conversation => $id,
+                       tools => [$tool], messages => [
+                       { role => 'tool', content => '22 °C',
+                         tool_call_id => $m->{tool_calls}[0]{id} } ] });
+is($r->{status}, 200, 'its result') or diag($r->{body});
+like(prompt(), qr/Let me look\.\[<\/think>\]I look\./, 'the reasoning is back');
+like(prompt(), qr/<result>22 °C<\/result>/, 'and the result');
+is(scalar @{ messages($id) }, 4, 'all of it is kept');
+
+
+# Two turns at once: one is kept, both are answered and charged.
+
+$id = create({});
+my $lines = "t a\nwait\nt b";
+my @two = map { $t->stream(script($lines, conversation => $id)) } 1, 2;
+$_->next_event for @two;
+ctl($fake, 'go 2');
+is(DSA::HTTP->gather($_->events)->{done}, 1, 'answered') for @two;
+is(scalar @{ messages($id) }, 2, 'one turn is kept');
+is(version($id), 2, 'one version more');
+is($t->logged(qr/another turn of the conversation came between/) > 0, 1,
+   'the other is told');
+
+
+# Deleted meanwhile, left by its client: nothing of the turn is kept.
+
+$id = create({});
+$s = $t->stream(script($lines, conversation => $id));
+$s->next_event;
+is($t->request('DELETE', "$uri/$id")->{status}, 200, 'deleted meanwhile');
+ctl($fake, 'go 1');
+is(DSA::HTTP->gather($s->events)->{done}, 1, 'the answer ends well');
+is($t->get("$uri/$id")->{status}, 404, 'and does not bring it back');
+
+$id = create({});
+$s = $t->stream(script("t a\nhold", conversation => $id));
+$s->next_event;
+my $n = cancelled($fake);
+$s->close;
+wait_until(sub { cancelled($fake) > $n }, 10, 'the cancel');
+is(story($id), '', 'a turn that nobody heard is not kept');
+is($t->post($chat, ask('again', conversation => $id))->{status}, 200,
+   'and can be asked again');
+
+# so is an answer that failed
+
+$id = create({});
+$r = $t->post($chat, script('error internal broken', conversation => $id));
+is($r->{status}, 500, 'an error');
+is(version($id), 1, 'is not kept');
+
+
+# Each turn finds the one before, on whatever worker it lands.
+
+$id = create({});
+
+for my $n (1 .. 40) {
+    my $how = $n % 2 ? { stream => JSON::PP::true } : {};
+    my $r = $t->post($chat, ask("q$n", conversation => $id, %$how));
+    my $before = $n - 1;
+
+    next if $r->{status} == 200
+            && ($n == 1 || prompt() =~ /\]q$before\[/);
+
+    fail("turn $n does not find $before");
+    last;
+}
+
+is(version($id), 41, 'forty turns');
+is(join(' ', map { $_->{content} } @{ messages($id) }),
+   join(' ', map { ("q$_", "echo: q$_") } 1 .. 40), 'in order');
+
+
+# What Redis holds, and for how long.
+
+is_deeply([ grep { !/^dsa1:\{[0-9a-f]{32}\}:(?:c:conv_[0-9a-f]{32}
+                     |done:chatcmpl-[0-9a-f]{32}
+                     |ledger:\d{4}-\d\d-\d\d)$/x } $redis->keys ], [],
+          'no other keys');
+
+my @forever = grep { $redis->cmd('TTL', $_) < 0 } $redis->keys;
+is_deeply([ grep { !/:ledger:/ } @forever ], [], 'all but money goes');
+is_deeply([ grep { /:ledger:/ } $redis->keys ], \@forever, 'money stays');
+
+my ($key) = $redis->keys("*:c:$id");
+my $ttl = $redis->cmd('TTL', $key);
+cmp_ok($ttl, '<=', 3600, "ttl=1h");
+cmp_ok($ttl, '>', 3500, 'since the last turn');
+
+
+# What is not a conversation is refused, not guessed at.
+
+$redis->cmd('HDEL', $key, 0);
+is($t->get("$uri/$id")->{status}, 503, 'a damaged one');
+is($t->post($chat, ask('x', conversation => $id))->{status}, 503,
+   'is not continued');
+
+
+# Without Redis: what needs it says so, what does not goes on.
+
+$id = create({});
+$s = $t->stream(script($lines, conversation => $id));
+$s->next_event;
+$server->stop;
+ctl($fake, 'go 1');
+is(DSA::HTTP->gather($s->events)->{done}, 1, 'a turn under way ends well');
+
+wait_until(sub { $t->get("$uri/$id")->{status} == 503 }, 10, '503')
+    for 1 .. 4;
+
+$r = $t->post($chat, ask('x', conversation => $id));
+is($r->{status}, 503, 'a turn needs Redis');
+like($r->{json}{error}{message}, qr/Redis|not written/, 'says so');
+is($t->post($uri, {})->{status}, 503, 'so does a new one');
+is($t->post($chat, ask('x'))->{status}, 200, 'a chat does not');
+is(DSA::HTTP->gather($t->stream(ask('x'))->events)->{done}, 1,
+   'nor when streamed');
+
+# and the turn is there when Redis is
+
+$server->restart;
+wait_until(sub { my $r = $t->get("$uri/$id");
+                 $r->{status} == 200 && @{ $r->{json}{messages} } == 2 },
+           20, 'the turn');
+pass('the turn that waited is written');
+
+$t->done;

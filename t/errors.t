@@ -1,0 +1,246 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# Bad input: each case gets the right status and an error that names the
+# field; none of it crashes a worker or is logged as anybody's fault but the
+# client's.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Test;
+
+my $chat = '/v1/chat/completions';
+
+my $t = DSA::Test->new('errors');
+my $fake = $t->start_fake('context=4096');
+
+$t->start_nginx();
+
+my ($worker) = $t->workers;
+
+my $user = '{"role":"user","content":"hi"}';
+my $base = "\"model\":\"deepseek-chat\",\"messages\":[$user]";
+
+
+# [name, body, status, param, message]; what is undef is not looked at
+
+my @table = (
+
+    # JSON
+
+    ['an empty body', '', 400, undef, qr/^Failed to deserialize/],
+    ['blanks', " \n", 400, undef, qr/^Failed to deserialize/],
+    ['no JSON', 'hello', 400, undef, qr/^Failed to deserialize/],
+    ['two values', "{$base}{}", 400, undef, qr/^Failed to deserialize/],
+    ['a comma too many', "{$base,}", 400, undef, qr/^Failed to deser/],
+    ['a single quote', "{'model':1}", 400, undef, qr/^Failed to deser/],
+    ['invalid UTF-8', "{\"model\":\"\xff\"}", 400, undef,
+     qr/^Failed to deserialize/],
+    ['a surrogate in UTF-8', "{\"model\":\"\xed\xa0\x80\"}", 400, undef,
+     qr/^Failed to deserialize/],
+    ['an overlong character', "{\"model\":\"\xc0\xaf\"}", 400, undef,
+     qr/^Failed to deserialize/],
+    ['a raw newline in a string', "{\"model\":\"a\nb\"}", 400, undef,
+     qr/^Failed to deserialize/],
+    ['a NUL byte', "{\"model\":\"a\0b\"}", 400, undef, qr/^Failed to deser/],
+    ['NaN', "{$base,\"temperature\":NaN}", 400, undef, qr/^Failed to deser/],
+    ['a depth bomb', '[' x 100000, 400, undef, qr/deep|nest/],
+    ['a deep object', '{"a":' x 5000, 400, undef, qr/deep|nest/],
+    ['a bomb of values', '[' . '[],' x 300000 . '1]', 413, undef,
+     qr/too many JSON values/],
+    ['an array', "[$user]", 400, undef, qr/object/],
+    ['a string', '"x"', 400, undef, qr/object/],
+    ['null', 'null', 400, undef, qr/object/],
+
+    # messages
+
+    ['no messages', '{"model":"deepseek-chat"}', 400, 'messages'],
+    ['messages null', '{"model":"deepseek-chat","messages":null}', 400,
+     'messages'],
+    ['messages an object', '{"model":"deepseek-chat","messages":{}}', 400,
+     'messages'],
+    ['messages empty', '{"model":"deepseek-chat","messages":[]}', 400,
+     'messages'],
+    ['a message a string', '{"model":"deepseek-chat","messages":["x"]}', 400,
+     'messages[0]'],
+    ['a message empty', '{"model":"deepseek-chat","messages":[{}]}', 400,
+     qr/^messages\[0\]/],
+    ['an unknown role', '{"model":"deepseek-chat","messages":[{"role":"elf",'
+     . '"content":"x"}]}', 400, 'messages[0].role'],
+    ['a role a number', '{"model":"deepseek-chat","messages":[{"role":1,'
+     . '"content":"x"}]}', 400, 'messages[0].role'],
+    ['the developer role', '{"model":"deepseek-chat","messages":[{"role":'
+     . '"developer","content":"x"}]}', 400, 'messages[0].role'],
+    ['content a number', '{"model":"deepseek-chat","messages":[{"role":'
+     . '"user","content":1}]}', 400, qr/^messages\[0\]\.content/],
+    ['an image', '{"model":"deepseek-chat","messages":[{"role":"user",'
+     . '"content":[{"type":"image_url"}]}]}', 400,
+     qr/^messages\[0\]\.content/],
+    ['an answer last', "{\"model\":\"deepseek-chat\",\"messages\":[$user,"
+     . '{"role":"assistant","content":"x"}]}', 400, qr/^messages/],
+    ['a result without a call', "{\"model\":\"deepseek-chat\",\"messages\":["
+     . "$user,{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"x\"}]}",
+     400, qr/^messages/],
+    ['a call without a result', "{\"model\":\"deepseek-chat\",\"messages\":["
+     . "$user,{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\",\"type\":"
+     . '"function","function":{"name":"f","arguments":"{}"}}]},' . "$user]}",
+     400, qr/^messages/, qr/tool_call/],
+    ['arguments that are no object', '{"model":"deepseek-chat","messages":['
+     . "$user,{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\",\"type\":"
+     . '"function","function":{"name":"f","arguments":"[1]"}}]},'
+     . '{"role":"tool","tool_call_id":"a","content":"x"}]}', 400,
+     qr/^messages\[1\]\.tool_calls/],
+
+    # the model
+
+    ['no model', "{\"messages\":[$user]}", 400, 'model'],
+    ['a model a number', "{\"model\":1,\"messages\":[$user]}", 400, 'model'],
+    ['an unknown model', "{\"model\":\"gpt-9\",\"messages\":[$user]}", 400,
+     'model', qr/^Model Not Exist$/],
+
+    # numbers
+
+    (map { ["$_->[0] $_->[1]", "{$base,\"$_->[0]\":$_->[1]}", 400, $_->[0]] }
+     ['temperature', -0.1], ['temperature', 2.1], ['temperature', '"1"'],
+     ['temperature', '1e999'], ['temperature', 'true'],
+     ['top_p', 0], ['top_p', 1.1], ['top_p', '[]'],
+     ['frequency_penalty', 2.5], ['presence_penalty', -2.5],
+     ['max_tokens', 0], ['max_tokens', -1], ['max_tokens', 1.5],
+     ['max_tokens', '"5"'], ['max_tokens', '99999999999999999999'],
+     ['max_tokens', 4097], ['max_tokens', '{}'],
+     ['top_logprobs', 21], ['top_logprobs', -1], ['top_logprobs', 5],
+     ['seed', '"x"'], ['stream', '"yes"'], ['stream', 1],
+     ['logprobs', '"x"'], ['stream_options', '[]'], ['stop', 5],
+     ['stop', '{}'], ['thinking', '"on"'], ['tools', '{}'],
+     ['tool_choice', '5'], ['tool_choice', '"always"'],
+     ['response_format', '"json"'], ['conversation', '5']),
+
+    # lists
+
+    ['17 stop strings', "{$base,\"stop\":[" . join(',', ('"x"') x 17) . ']}',
+     400, 'stop'],
+    ['a stop string a number', "{$base,\"stop\":[1]}", 400, qr/^stop/],
+    ['129 tools', "{$base,\"tools\":[" . join(',', map {
+         "{\"type\":\"function\",\"function\":{\"name\":\"f$_\"}}" } 1 .. 129)
+     . ']}', 400, 'tools'],
+    ['a tool without a function', "{$base,\"tools\":[{}]}", 400,
+     qr/^tools\[0\]/],
+    ['a tool without a name', "{$base,\"tools\":[{\"type\":\"function\","
+     . '"function":{}}]}', 400, qr/^tools\[0\]\.function/],
+    ['an unknown response format', "{$base,\"response_format\":{\"type\":"
+     . '"xml"}}', 400, qr/^response_format/],
+    ['JSON mode without the word', "{$base,\"response_format\":{\"type\":"
+     . '"json_object"}}', 400, qr/^response_format|^messages/, qr/'json'/],
+
+    # what this configuration has not
+
+    ['a conversation without Redis', "{$base,\"conversation\":\"abc\"}", 400,
+     'conversation', qr/dsa_redis/],
+
+    # the context
+
+    ['a prompt over the context', '{"model":"deepseek-chat","messages":[{'
+     . '"role":"user","content":"' . 'z' x 5000 . '"}]}', 400, 'messages',
+     qr/^This model's maximum context length is 4096 tokens\./],
+);
+
+for (@table) {
+    my ($name, $body, $status, $param, $message) = @$_;
+
+    my $r = $t->post($chat, $body);
+    my $e = $r->{json}{error};
+
+    is($r->{status}, $status, "$name: status");
+
+    my $shape = $e && join ' ', sort keys %$e;
+    is($shape, 'code message param type', "$name: shape")
+        or diag($r->{body});
+
+    my $got = $e->{param} // 'null';
+    ref $param ? like($got, $param, "$name: param")
+               : is($got, $param // 'null', "$name: param")
+        or diag($r->{body});
+
+    like($e->{message}, $message, "$name: message") if $message;
+}
+
+
+# broken at every byte: an error or, where a prefix is whole, an answer
+
+my $body = '{"model":"deepseek-chat","messages":[{"role":"user","content":"h'
+           . '\u00e9\ud83d\ude00"},{"role":"assistant","content":null,'
+           . '"tool_calls":[{"id":"a","type":"function","function":{"name":'
+           . '"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a",'
+           . '"content":[{"type":"text","text":"r"}]}],"temperature":1.5e0,'
+           . '"stop":["x"],"stream":false}';
+
+is($t->post($chat, $body)->{status}, 200, 'a request with a bit of all');
+
+my @bad;
+my $http = $t->connect();
+
+for my $n (0 .. length($body) - 1) {
+    my $r = $http->request('POST', $chat, body => substr $body, 0, $n);
+    push @bad, "cut $n: $r->{status}" if $r->{status} != 400;
+}
+
+is("@bad", '', 'cut at every byte');
+
+srand 4711;
+
+for my $n (0 .. length($body) - 1) {
+    my $copy = $body;
+    substr($copy, $n, 1) = chr int rand 256;
+
+    my $r = $http->request('POST', $chat, body => $copy);
+    push @bad, "byte $n: $r->{status}" if $r->{status} !~ /^(?:200|400)$/;
+    $http = $t->connect() if ($r->{headers}{connection} || '') eq 'close';
+}
+
+is("@bad", '', 'a wrong byte at every place');
+
+
+# streams are refused the same way, as HTTP
+
+my $r = $t->post($chat, "{$base,\"stream\":true,\"temperature\":9}");
+is($r->{status}, 400, 'a stream that is refused');
+is($r->{headers}{'content-type'}, 'application/json', 'in JSON');
+
+
+# nulls and unknown fields are no fault
+
+$r = $t->post($chat, "{$base," . join(',', map { "\"$_\":null" }
+    qw/ temperature top_p max_tokens stop stream stream_options tools
+        tool_choice response_format logprobs top_logprobs seed thinking
+        conversation frequency_penalty presence_penalty logit_bias user /)
+    . ',"n":1,"store":false,"metadata":{"a":[1]}}');
+is($r->{status}, 200, 'nulls and unknown fields');
+
+
+# headers
+
+$http = $t->connect();
+$http->send("POST $chat HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+            . "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+is($http->response()->{status}, 400, 'two lengths');
+
+$http = $t->connect();
+$http->send("POST $chat HTTP/1.1\r\nHost: x\r\n\r\n");
+is($http->response()->{status}, 400, 'no length: no body');
+
+
+# nobody was hurt
+
+is(join(' ', $t->workers), $worker, 'the same worker all the time');
+
+my @lines = grep { /\[(?:warn|error|crit|alert|emerg)\]/ }
+            split /\n/, $t->error_log;
+is("@lines", '', 'nothing of it is logged above info');
+
+$t->done;
