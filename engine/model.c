@@ -241,7 +241,6 @@ dsa_model_lay(dsa_model_t *m, uintptr_t base)
     dsa_take(w->q8, rows * widest);
     dsa_take(w->weight, dsa_max(DSA_WEIGHT_ROWS, kv) * widest);
 
-    dsa_take(w->position, rows);
     dsa_take(w->owner, rows);
     dsa_take(w->cos, rows * (rope / 2));
     dsa_take(w->sin, rows * (rope / 2));
@@ -452,8 +451,8 @@ static void
 dsa_model_embed(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     uint32_t rows)
 {
-    uint32_t            i, j, row, hidden, half;
-    dsa_workspace_t    *w;
+    uint32_t          i, j, row, hidden, half;
+    dsa_workspace_t  *w;
 
     w = &m->work;
     hidden = m->shape->hidden_size;
@@ -461,14 +460,13 @@ dsa_model_embed(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
 
     for (i = 0, row = 0; i < n_seqs; i++) {
         for (j = 0; j < seq[i].n; j++, row++) {
-            w->position[row] = seq[i].start + j;
             w->owner[row] = i;
 
             dsa_model_decode_rows(w->x + (uint64_t) row * hidden,
                                   &m->weights->embed, seq[i].tokens[j], 1);
             dsa_rope_angles(w->cos + (uint64_t) row * half,
                             w->sin + (uint64_t) row * half, m->frequency,
-                            2 * half, w->position[row], m->magnitude);
+                            2 * half, seq[i].start + j, m->magnitude);
         }
     }
 
@@ -505,9 +503,9 @@ static void
 dsa_model_head(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     float *logits)
 {
-    uint32_t            i, n, row, hidden;
-    uint64_t            from;
-    dsa_workspace_t    *w;
+    uint32_t          i, n, row, hidden;
+    uint64_t          from;
+    dsa_workspace_t  *w;
 
     w = &m->work;
     hidden = m->shape->hidden_size;

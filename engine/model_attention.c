@@ -134,8 +134,8 @@ dsa_model_project(dsa_model_t *m, const dsa_model_layer_t *l, uint32_t rows)
 static void
 dsa_model_index_key(dsa_model_t *m, const dsa_model_layer_t *l, uint32_t rows)
 {
-    uint32_t            i, dim, rope;
-    dsa_workspace_t    *w;
+    uint32_t          i, dim, rope;
+    dsa_workspace_t  *w;
 
     w = &m->work;
     dim = m->shape->index_head_dim;
@@ -163,10 +163,10 @@ static void
 dsa_model_index_query(dsa_model_t *m, const dsa_model_layer_t *l,
     uint32_t rows)
 {
-    float               c;
-    uint32_t            i, dim, rope, heads;
-    uint64_t            j, n;
-    dsa_workspace_t    *w;
+    float             c;
+    uint32_t          i, dim, rope, heads;
+    uint64_t          j, n;
+    dsa_workspace_t  *w;
 
     w = &m->work;
     dim = m->shape->index_head_dim;
@@ -210,10 +210,10 @@ static void
 dsa_model_selection(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     uint32_t n_seqs, uint32_t rows)
 {
-    int                 asked;
-    int32_t            *pick;
-    uint32_t            i, j, p, row, first;
-    dsa_workspace_t    *w;
+    int               asked;
+    int32_t          *pick;
+    uint32_t          i, j, p, row, first;
+    dsa_workspace_t  *w;
 
     w = &m->work;
     asked = 0;
@@ -283,10 +283,10 @@ static void
 dsa_model_select_rows(dsa_model_t *m, uint32_t layer, const dsa_rows_t *s,
     uint32_t row, uint32_t first)
 {
-    uint32_t            i, n, at, keys, last, seen, heads, dim;
-    uint64_t            r;
-    dsa_topk_t          topk[DSA_SCORE_ROWS];
-    dsa_workspace_t    *w;
+    uint32_t          i, n, at, keys, last, seen, heads, dim;
+    uint64_t          r;
+    dsa_topk_t        topk[DSA_SCORE_ROWS];
+    dsa_workspace_t  *w;
 
     w = &m->work;
     heads = m->shape->index_n_heads;
@@ -375,12 +375,12 @@ static void
 dsa_model_heads(dsa_model_t *m, uint32_t layer, const dsa_rows_t *s,
     uint32_t row)
 {
-    float                   *o;
-    size_t                   h, n, r, end, seen, slice, ld_q, ld_o;
-    const float             *q, *kv_b;
-    dsa_workspace_t         *w;
-    const dsa_matrix_t      *matrix;
-    const dsa_attention_t   *a;
+    float                  *o;
+    size_t                  h, n, r, end, seen, slice, ld_q, ld_o;
+    const float            *q, *kv_b;
+    dsa_workspace_t        *w;
+    const dsa_matrix_t     *matrix;
+    const dsa_attention_t  *a;
 
     w = &m->work;
     a = &m->attention;
@@ -434,12 +434,12 @@ static void
 dsa_model_absorbed(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     uint32_t row, uint32_t rows)
 {
-    float                   *q, *o;
-    size_t                   h, i, n, r, end, slice, ld_q, ld_o, ld_u;
-    const float             *kv_b;
-    dsa_workspace_t         *w;
-    const dsa_matrix_t      *matrix;
-    const dsa_attention_t   *a;
+    float                  *q, *o;
+    size_t                  h, i, n, r, end, slice, ld_q, ld_o, ld_u;
+    const float            *kv_b;
+    dsa_workspace_t        *w;
+    const dsa_matrix_t     *matrix;
+    const dsa_attention_t  *a;
 
     w = &m->work;
     a = &m->attention;

@@ -76,7 +76,6 @@ typedef struct {
     float       *q8;            /* an operand as FP8 has it */
     float       *weight;        /* [DSA_WEIGHT_ROWS, .] a dequantised weight */
 
-    uint32_t    *position;      /* [R] */
     uint32_t    *owner;         /* [R] the row's sequence */
     float       *cos;           /* [R, rope / 2] */
     float       *sin;

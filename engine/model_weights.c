@@ -169,10 +169,10 @@ dsa_decode_model(dsa_decoder_t *d)
 int
 dsa_model_weights(dsa_model_t *m, dsa_err_t *err)
 {
-    long            pages, size;
-    uint32_t        l;
-    uint64_t        experts;
-    dsa_decoder_t   d;
+    long           pages, size;
+    uint32_t       l;
+    uint64_t       experts;
+    dsa_decoder_t  d;
 
     experts = m->shape->n_routed_experts;
 

@@ -264,7 +264,7 @@ dsa_sched_turn(dsa_sched_t *s)
 
         do {
             quantum = DSA_SCHED_QUANTUM * (double) t->weight / weight;
-            most = t->ready ? INFINITY : quantum;
+            most = t->ready || t->waiting.first != NULL ? 64 * quantum : quantum;
 
             if (t->credit < most) {
                 t->credit = fmin(t->credit + rounds * quantum, most);

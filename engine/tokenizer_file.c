@@ -954,8 +954,9 @@ dsa_load_byte_level(dsa_loader_t *l, const char *where, dsa_json_t *v)
 
     /* the pattern of GPT-2, which use_regex stands for */
 
-    static const char   pattern[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+"
-                                    "| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+    static const char   pattern[] =
+        "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
+        "|\\s+(?!\\S)|\\s+";
 
     if (dsa_load_keys(l, v, where, keys) != DSA_OK) {
         return DSA_ERROR;

@@ -56,8 +56,8 @@ dsa_cache_write_latent(const dsa_cache_t *cache, uint8_t *p, const float *c)
 {
     float     scale;
     size_t    i, n;
-    uint16_t  v;
     uint8_t  *s;
+    uint16_t  v;
 
     if (!cache->served) {
         memcpy(p, c, cache->token);

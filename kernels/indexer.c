@@ -16,8 +16,8 @@ dsa_index_score(float *score, const float *q, const float *w, const float *k,
     const float *kscale, size_t rows, size_t heads, size_t dim, size_t keys,
     float *scratch)
 {
-    float    c;
-    size_t   t, h, s;
+    float   c;
+    size_t  t, h, s;
 
     dsa_gemm_nt(scratch, keys, q, dim, k, dim, rows * heads, keys, dim, 0);
 

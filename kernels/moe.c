@@ -177,8 +177,8 @@ void
 dsa_moe_scatter(float *sum, const float *y, const float *weight,
     const uint32_t *pair, size_t n, uint32_t k, size_t cols)
 {
-    float    w, *to;
-    size_t   i, j;
+    float   w, *to;
+    size_t  i, j;
 
     for (i = 0; i < n; i++) {
         w = weight[pair[i]];

@@ -52,6 +52,7 @@ static int ngx_http_dsa_conversations_feed(ngx_http_request_t *r,
 static ngx_int_t ngx_http_dsa_conversations_messages(
     ngx_http_dsa_conversations_t *ctx, dsa_json_t *list,
     dsa_str_t **messages, uint32_t *n);
+static void ngx_http_dsa_conversations_rename(char *text, size_t size);
 static void ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     const char *why);
 static ngx_int_t ngx_http_dsa_conversations_answer(
@@ -417,6 +418,10 @@ ngx_http_dsa_conversations_messages(ngx_http_dsa_conversations_t *ctx,
 
     if (dsa_chat_prepend(&chat, ctx->arena, list, &limits, &refusal) != DSA_OK)
     {
+        ngx_http_dsa_conversations_rename(refusal.param,
+                                          sizeof(refusal.param));
+        ngx_http_dsa_conversations_rename(refusal.message,
+                                          sizeof(refusal.message));
         return ngx_http_dsa_send_error(r, refusal.status,
                    refusal.param[0] != '\0' ? refusal.param : NULL,
                    refusal.message);
@@ -462,6 +467,31 @@ ngx_http_dsa_conversations_messages(ngx_http_dsa_conversations_t *ctx,
     *n = chat.n_messages;
 
     return NGX_AGAIN;
+}
+
+
+/*
+ * A stored list is named after the request's field "conversation" in
+ * refusals; here it stands in "messages".
+ */
+
+static void
+ngx_http_dsa_conversations_rename(char *text, size_t size)
+{
+    size_t  len;
+
+    static const char  from[] = "conversation";
+    static const char  to[] = "messages";
+
+    len = ngx_strlen(text);
+
+    if (len >= sizeof(from) - 1 && len < size
+        && ngx_memcmp(text, from, sizeof(from) - 1) == 0)
+    {
+        ngx_memcpy(text, to, sizeof(to) - 1);
+        ngx_memmove(text + sizeof(to) - 1, text + sizeof(from) - 1,
+                    len + 1 - (sizeof(from) - 1));
+    }
 }
 
 

@@ -24,8 +24,9 @@
 #define NGX_HTTP_DSA_MAX_MESSAGES   8192
 #define NGX_HTTP_DSA_MAX_TOOLS      128
 
-/* memory for a body: nodes of its tree are larger than their text */
-#define NGX_HTTP_DSA_ARENA(n)       (256 * 1024 + 32 * (size_t) (n))
+/* memory for a body: nodes of its tree are larger than their text, those of
+ * a short message or of a JSON schema about 11 times */
+#define NGX_HTTP_DSA_ARENA(n)       (1024 * 1024 + 12 * (size_t) (n))
 
 #define NGX_HTTP_DSA_CHAT_TOKENS    4096
 #define NGX_HTTP_DSA_THINK_TOKENS   32768

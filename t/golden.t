@@ -255,8 +255,11 @@ SKIP: {
         my $got = logits($dir, "$source/golden.safetensors", '--exact');
         my @rows = @{$got->{logits}}[@{$variants->{positions}}];
 
-        at_most(max(distances(\@rows, $want->{"logits.$name"})), 1e-4,
-                "variant $name, median change $variant->{change}");
+        my $off = max(distances(\@rows, $want->{"logits.$name"}));
+
+        at_most($off, 1e-4, "variant $name");
+        note(sprintf 'variant %s: at most %.2g; the change itself is %.2g',
+             $name, $off, $variant->{change});
     }
 }
 

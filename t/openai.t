@@ -40,7 +40,7 @@ for my $case (
     [ 'greedy', { temperature => 0, max_tokens => 40 } ],
     [ 'seeded', { temperature => 0.9, seed => 7, max_tokens => 40 } ],
     [ 'one token', { temperature => 0, max_tokens => 1 } ],
-    [ 'thinking', { temperature => 0, max_tokens => 24,
+    [ 'thinking', { seed => 7, max_tokens => 24,
                     thinking => { type => 'enabled' } } ])
 {
     my ($name, $args) = @$case;
@@ -88,9 +88,9 @@ for my $case (
 
 my $e = client('chat', { model => "no-$model", messages => \@messages });
 
-is($e->{error}, 'NotFoundError', 'unknown model: exception')
+is($e->{error}, 'BadRequestError', 'unknown model: exception')
     or diag(json_encode($e));
-is($e->{status}, 404, 'unknown model: status');
+is($e->{param}, 'model', 'unknown model: the field');
 
 for my $command (qw/ chat stream /) {
     $e = client($command, { model => $model, messages => \@messages,

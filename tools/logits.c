@@ -44,19 +44,19 @@ typedef struct {
 
 
 typedef struct {
-    dsa_weights_t      *weights;
-    dsa_model_t        *model;
-    uint32_t           *tokens;
-    uint32_t           *pages;
-    float              *logits;
-    dsa_st_t           *select;
-    uint32_t            n;              /* tokens */
-    uint32_t            done;           /* computed in earlier steps */
+    dsa_weights_t       *weights;
+    dsa_model_t         *model;
+    uint32_t            *tokens;
+    uint32_t            *pages;
+    float               *logits;
+    dsa_st_t            *select;
+    uint32_t             n;             /* tokens */
+    uint32_t             done;          /* computed in earlier steps */
 
-    dsa_logits_trace_t *trace;
-    uint32_t            n_trace;
-    uint32_t            max_trace;
-    int                 failed;         /* no memory for a trace */
+    dsa_logits_trace_t  *trace;
+    uint32_t             n_trace;
+    uint32_t             max_trace;
+    int                  failed;        /* no memory for a trace */
 } dsa_logits_t;
 
 
@@ -101,11 +101,11 @@ static const char  dsa_logits_usage[] =
 int
 dsa_cmd_logits(int argc, char **argv)
 {
-    int                 rc;
-    uint32_t            i;
-    dsa_err_t           err;
-    dsa_logits_t        l;
-    dsa_logits_conf_t   conf;
+    int                rc;
+    uint32_t           i;
+    dsa_err_t          err;
+    dsa_logits_t       l;
+    dsa_logits_conf_t  conf;
 
     if (dsa_logits_options(&conf, argc, argv) != DSA_OK) {
         return 2;
@@ -238,8 +238,8 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
 static int
 dsa_logits_number(uint32_t *out, const char *option, const char *text)
 {
-    char           *end;
-    unsigned long   n;
+    char          *end;
+    unsigned long  n;
 
     errno = 0;
     n = strtoul(text, &end, 10);
@@ -579,10 +579,10 @@ dsa_logits_note(void *ctx, const char *name, uint32_t layer, uint32_t rows,
 static int
 dsa_logits_write(const dsa_logits_t *l, const char *path, dsa_err_t *err)
 {
-    int                   rc;
-    uint32_t              i;
-    dsa_str_t             name;
-    dsa_st_tensor_t      *t;
+    int               rc;
+    uint32_t          i;
+    dsa_str_t         name;
+    dsa_st_tensor_t  *t;
 
     t = calloc((uint64_t) l->n_trace + 1, sizeof(dsa_st_tensor_t));
     if (t == NULL) {

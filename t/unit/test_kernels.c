@@ -203,11 +203,10 @@ static void
 test_fp8_groups(void **state)
 {
     int      ue8m0;
-    float    x[2 * 300], y[2 * 300];
+    float    x[2 * 300], y[2 * 300], scale[3];
     size_t   r, i, j, end;
     double   amax, s;
     uint8_t  q[300];
-    float    scale[3];
 
     dsa_t_fill(x, 600, 3);
     x[0] = 40;                                  /* an outlier in one group */
@@ -616,11 +615,11 @@ route(int32_t *expert, double *weight, const float *logits,
 static void
 test_router(void **state)
 {
-    float           logits[32], bias[32], weight[6], scratch[72];
-    double          w[6];
-    int32_t         expert[6], e[6];
-    uint32_t        i, n;
-    dsa_router_t    r = { 32, 8, 3, 6, 1, 2.5f };
+    float         logits[32], bias[32], weight[6], scratch[72];
+    double        w[6];
+    int32_t       expert[6], e[6];
+    uint32_t      i, n;
+    dsa_router_t  r = { 32, 8, 3, 6, 1, 2.5f };
 
     for (n = 0; n < 2000; n++) {
 

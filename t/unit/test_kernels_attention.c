@@ -115,12 +115,12 @@ by_position(const void *a, const void *b)
 static void
 check_topk(const float *score, uint32_t n, uint32_t k)
 {
-    float        gap;
-    int32_t     *position;
-    uint32_t     i, piece, count;
-    uint64_t    *candidate;
-    ranked_t    *ranked;
-    dsa_topk_t   t;
+    float       gap;
+    int32_t    *position;
+    uint32_t    i, piece, count;
+    uint64_t   *candidate;
+    ranked_t   *ranked;
+    dsa_topk_t  t;
 
     ranked = calloc(n, sizeof(ranked_t));
     position = calloc(k, sizeof(int32_t));
@@ -251,17 +251,17 @@ test_topk_nonsense(void **state)
 static void
 test_attention(void **state)
 {
-    float               q[ROWS * HEADS * (NOPE + ROPE)], c[KEYS * LATENT],
-                        k_rope[KEYS * ROPE], w[HEADS * (NOPE + V) * LATENT],
-                        kv[KEYS * (NOPE + V)], out[ROWS * HEADS * V],
-                        q_latent[HEADS * LATENT], u[HEADS * LATENT],
-                        scratch[ROWS * HEADS * KEYS], sc[KEYS * LATENT],
-                        sr[KEYS * ROPE];
-    size_t              t, h, s, i, j;
-    double              p[KEYS], k, sum, max, v, expected[V], absorbed[V];
-    int32_t             pick[ROWS * KEYS];
-    uint32_t            n_pick[ROWS];
-    dsa_attention_t     a = { HEADS, NOPE, ROPE, V, LATENT, 0.37f };
+    float            q[ROWS * HEADS * (NOPE + ROPE)], c[KEYS * LATENT],
+                     k_rope[KEYS * ROPE], w[HEADS * (NOPE + V) * LATENT],
+                     kv[KEYS * (NOPE + V)], out[ROWS * HEADS * V],
+                     q_latent[HEADS * LATENT], u[HEADS * LATENT],
+                     scratch[ROWS * HEADS * KEYS], sc[KEYS * LATENT],
+                     sr[KEYS * ROPE];
+    size_t           t, h, s, i, j;
+    double           p[KEYS], k, sum, max, v, expected[V], absorbed[V];
+    int32_t          pick[ROWS * KEYS];
+    uint32_t         n_pick[ROWS];
+    dsa_attention_t  a = { HEADS, NOPE, ROPE, V, LATENT, 0.37f };
 
     dsa_t_fill(q, ROWS * HEADS * (NOPE + ROPE), 1);
     dsa_t_fill(c, KEYS * LATENT, 1);
@@ -379,12 +379,12 @@ test_attention(void **state)
 static void
 test_attention_range(void **state)
 {
-    float               q[2] = { 1, 1 }, out, scratch[3];
-    float               kv[3 * 2] = { 3000, 1, -3000, 2, 3000, 5 };
-    float               k_rope[3] = { 0, 0, 0 };
-    int32_t             pick[3] = { 0, 1, 2 };
-    uint32_t            n_pick = 3;
-    dsa_attention_t     a = { 1, 1, 1, 1, 1, 1.0f };
+    float            q[2] = { 1, 1 }, out, scratch[3];
+    float            kv[3 * 2] = { 3000, 1, -3000, 2, 3000, 5 };
+    float            k_rope[3] = { 0, 0, 0 };
+    int32_t          pick[3] = { 0, 1, 2 };
+    uint32_t         n_pick = 3;
+    dsa_attention_t  a = { 1, 1, 1, 1, 1, 1.0f };
 
     dsa_attention_head(&out, 1, q, 2, kv, k_rope, 1, 3, pick, 3, &n_pick, &a,
                        0, scratch);
@@ -395,12 +395,12 @@ test_attention_range(void **state)
 static void
 check_cache(int served, uint32_t latent, uint32_t rope, uint32_t index)
 {
-    float        *c, *key, *c2, *r2, *key2, scale[200], s;
-    void         *base;
-    size_t        n, i, j, ld;
-    int32_t       position[50];
-    uint32_t      layer;
-    dsa_cache_t   cache;
+    void        *base;
+    float       *c, *key, *c2, *r2, *key2, scale[200], s;
+    size_t       n, i, j, ld;
+    int32_t      position[50];
+    uint32_t     layer;
+    dsa_cache_t  cache;
 
     const uint32_t  pages[4] = { 5, 0, 3, 1 };
 
@@ -500,11 +500,11 @@ test_cache(void **state)
 static void
 test_cache_layout(void **state)
 {
-    float         c[576], key[128], scale;
-    size_t        i;
-    uint8_t      *base, *p;
-    uint16_t      v;
-    dsa_cache_t   cache;
+    float        c[576], key[128], scale;
+    size_t       i;
+    uint8_t     *base, *p;
+    uint16_t     v;
+    dsa_cache_t  cache;
 
     const uint32_t  pages[1] = { 1 };
 

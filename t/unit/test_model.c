@@ -186,9 +186,9 @@ same(const fixture_t *f, const char *what, uint32_t first, uint32_t last)
 static void
 check_cuts(const char *name)
 {
-    char        what[64];
-    uint32_t    i, at, n, swap, from, reused[16];
-    fixture_t   f;
+    char       what[64];
+    uint32_t   i, at, n, swap, from, reused[16];
+    fixture_t  f;
 
     static const uint32_t  chunks[] = { 1, 7, 64, 100 };
 
@@ -267,11 +267,11 @@ test_cuts_bf16(void **state)
 static void
 test_far(void **state)
 {
-    uint32_t       i, last, *pages;
-    dsa_err_t      err;
-    fixture_t      f;
-    dsa_rows_t     rows;
-    dsa_model_t   *model;
+    uint32_t      i, last, *pages;
+    dsa_err_t     err;
+    fixture_t     f;
+    dsa_rows_t    rows;
+    dsa_model_t  *model;
 
     fixture_open(&f, "b-bf16", DSA_EXACT);
     run(&f, f.tokens, 0, 100, f.pages, f.whole);
@@ -321,11 +321,11 @@ test_far(void **state)
 static void
 test_batched(void **state)
 {
-    float        *step, *alone[3], *batched[3];
-    uint32_t      i, k, n[3], row, turn, left, *tokens[3], pages[3][16];
-    fixture_t     f;
-    dsa_err_t     err;
-    dsa_rows_t    rows[3];
+    float      *step, *alone[3], *batched[3];
+    uint32_t    i, k, n[3], row, turn, left, *tokens[3], pages[3][16];
+    fixture_t   f;
+    dsa_err_t   err;
+    dsa_rows_t  rows[3];
 
     fixture_open(&f, "a-fp8", DSA_EXACT);
 
@@ -413,8 +413,8 @@ test_batched(void **state)
 static void
 check_greedy(const char *name)
 {
-    uint32_t    i, j, best, tokens[512];
-    fixture_t   f;
+    uint32_t   i, j, best, tokens[512];
+    fixture_t  f;
 
     fixture_open(&f, name, DSA_EXACT);
     assert_true(f.greedy_start <= f.n && f.greedy_start + 16 <= 512);
@@ -533,9 +533,9 @@ test_bits(void **state)
 static void
 test_served_bf16(void **state)
 {
-    double      e, mean;
-    uint32_t    row;
-    fixture_t   f, g;
+    double     e, mean;
+    uint32_t   row;
+    fixture_t  f, g;
 
     fixture_open(&f, "b-bf16", DSA_EXACT);
     fixture_open(&g, "b-bf16", DSA_SERVED);
@@ -635,14 +635,14 @@ test_refusals(void **state)
 static void
 test_backend(void **state)
 {
-    char                  fingerprint[36];
-    uint32_t              tokens[8] = { 0, 5, 7, 9, 11 }, pages[1] = { 3 }, i;
-    dsa_err_t             err;
-    dsa_sample_t          sample, again;
-    dsa_backend_t        *b;
-    dsa_sampling_t        sampling;
-    dsa_batch_seq_t       seq;
-    dsa_backend_conf_t    conf;
+    char                fingerprint[36];
+    uint32_t            tokens[8] = { 0, 5, 7, 9, 11 }, pages[1] = { 3 }, i;
+    dsa_err_t           err;
+    dsa_sample_t        sample, again;
+    dsa_backend_t      *b;
+    dsa_sampling_t      sampling;
+    dsa_batch_seq_t     seq;
+    dsa_backend_conf_t  conf;
 
     memset(&conf, 0, sizeof(conf));
     conf.model = GOLDEN "a-fp8";

@@ -316,8 +316,8 @@ sub unix_listening {
 
     open my $fh, '<', '/proc/net/unix' or return -S $path;
 
-    while (<$fh>) {
-        my @f = split;
+    while (my $line = <$fh>) {
+        my @f = split ' ', $line;
         return 1 if @f >= 8 && $f[7] eq $path && $f[3] eq '00010000';
     }
 

@@ -1,0 +1,179 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# /metrics is what Prometheus reads, and its numbers move as they should;
+# /healthz; and what nginx -t says of mistakes in the configuration.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Test;
+
+my $chat = '/v1/chat/completions';
+my $t = DSA::Test->new('metrics');
+my $fake = $t->start_fake();
+
+$t->start_nginx(workers => 2);
+
+
+# the text format: HELP, TYPE, samples of that name, each family once
+
+sub check {
+    my ($text) = @_;
+
+    my (%type, %seen, %sample, $family, @bad);
+
+    push @bad, 'no newline at the end' if $text !~ /\n\z/;
+
+    for (split /\n/, $text) {
+        if (/^# HELP ([a-z_]+) \S/) {
+            push @bad, "twice: $1" if $seen{$1}++;
+            $family = $1;
+
+        } elsif (/^# TYPE ([a-z_]+) (counter|gauge|histogram)$/) {
+            push @bad, "TYPE of another: $_" if $1 ne $family;
+            push @bad, "a counter's name: $_"
+                if ($2 eq 'counter') != ($1 =~ /_total$/);
+            $type{$1} = $2;
+
+        } elsif (/^([a-z_]+)((?:\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)+\})?) (\S+)$/)
+        {
+            my ($name, $labels, $value) = ($1, $2, $3);
+
+            push @bad, "twice: $_" if $sample{"$name$labels"}++;
+            $name =~ s/_(?:bucket|sum|count)$//
+                if ($type{$family} || '') eq 'histogram';
+            push @bad, "a stray sample: $_" if $name ne $family;
+            push @bad, "not a number: $_" if $value !~ /^\d+(?:\.\d+)?$/;
+
+        } else {
+            push @bad, "not understood: $_";
+        }
+    }
+
+    return join "\n", @bad;
+}
+
+my $r = $t->get('/metrics');
+is($r->{status}, 200, '/metrics');
+is($r->{headers}{'content-type'}, 'text/plain; version=0.0.4; charset=utf-8',
+   'its type');
+is(check($r->{body}), '', 'well-formed');
+
+
+# numbers
+
+$t->post($chat, script("T r|r|</think>|c\ncached 3\nprompt 100\n",
+                       model => 'deepseek-reasoner')) for 1 .. 10;
+$t->post($chat, '{') for 1 .. 3;
+$t->get('/v1/none');
+
+my $m = $t->metrics;
+is($m->{'dsa_requests_total{code="200"}'}, 10, 'answered, by all workers');
+is($m->{'dsa_requests_total{code="400"}'}, 3, 'bad requests');
+is($m->{'dsa_requests_total{code="404"}'}, 1, 'not found');
+is($m->{'dsa_tokens_total{type="prompt"}'}, 1000, 'prompt tokens');
+is($m->{'dsa_tokens_total{type="cached"}'}, 30, 'cached tokens');
+is($m->{'dsa_tokens_total{type="completion"}'}, 50, 'completion tokens');
+is($m->{'dsa_tokens_total{type="reasoning"}'}, 30, 'reasoning tokens');
+is($m->{dsa_time_to_first_token_seconds_count}, 10, 'first tokens');
+is($m->{dsa_inter_token_seconds_count}, 30, 'times between tokens');
+is($m->{dsa_queue_seconds_count}, 10, 'queue times');
+is($m->{'dsa_queue_seconds_bucket{le="0.001"}'}, 10, 'in their bucket');
+is($m->{'dsa_request_duration_seconds_bucket{le="+Inf"}'},
+   $m->{dsa_request_duration_seconds_count}, 'the last bucket has all');
+is($m->{dsa_sessions}, 2, 'a session a worker');
+cmp_ok($m->{dsa_doorbells_total}, '>', 0, 'doorbells');
+
+my @buckets = map { $m->{$_} } sort {
+    ($a =~ /"([\d.]+)"/)[0] <=> ($b =~ /"([\d.]+)"/)[0]
+} grep { /^dsa_request_duration_seconds_bucket\{le="\d/ } keys %$m;
+is(join(' ', @buckets), join(' ', sort { $a <=> $b } @buckets),
+   'buckets add up');
+
+my $engine = '{pool="v32",engine="unix:' . $fake->sock . '"}';
+is($m->{"dsa_engine_up$engine"}, 1, 'the engine is up');
+is($m->{"dsa_engine_pages$engine"}, 100, 'pages');
+is($m->{"dsa_engine_pages_used$engine"}, 25, 'pages in use');
+
+my @s = map { $t->stream(script("t a\nhold\n")) } 1 .. 5;
+is($t->metrics->{dsa_requests_in_flight}, 5, 'in flight');
+$_->close() for @s;
+wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 0 }, 10, 'the end');
+
+is($t->request('POST', '/metrics', body => '')->{status}, 405,
+   'nothing to POST');
+is($t->request('HEAD', '/metrics')->{body}, '', 'HEAD');
+
+
+# health
+
+$r = $t->get('/healthz');
+is($r->{status}, 200, '/healthz');
+is($r->{json}{status}, 'ok', 'ok');
+is($r->{json}{pool}, 'v32', 'the pool');
+is($r->{json}{engines}[0]{engine}, 'unix:' . $fake->sock, 'the engine');
+is($r->{json}{engines}[0]{model}, 'fake-model', 'its model');
+is($t->request('DELETE', '/healthz')->{status}, 405, 'no DELETE');
+
+$fake->kill9();
+wait_until(sub { $t->get('/healthz')->{status} == 503 }, 10, '503');
+is(check($t->get('/metrics')->{body}), '', 'well-formed without an engine');
+is($t->metrics->{"dsa_engine_up$engine"}, 0, 'the engine is down');
+is($t->metrics->{dsa_sessions}, 0, 'no session');
+
+
+# mistakes in the configuration
+
+my @mistakes = (
+    [{ http => 'dsa_pool { engine unix:/a; }' }, 'number of arguments'],
+    [{ http => 'dsa_pool p { }' }, 'no engines are in dsa_pool "p"'],
+    [{ http => 'dsa_pool p { engine unix:/a; } dsa_pool p { engine unix:/b; }'
+       }, 'duplicate dsa_pool "p"'],
+    [{ http => 'dsa_pool p { engine 127.0.0.1:80; }' },
+       'invalid engine address "127.0.0.1:80", expected "unix:"'],
+    [{ http => 'dsa_pool p { engine unix:relative; }' },
+       'invalid engine address "unix:relative"'],
+    [{ http => 'dsa_pool p { engine unix:/' . 'x' x 108 . '; }' },
+       'is longer than 107 bytes'],
+    [{ http => 'dsa_pool p { engine unix:/a; engine unix:/a; }' },
+       'duplicate engine "unix:/a"'],
+    [{ http => 'dsa_pool p { engine; }' },
+       'invalid number of arguments in "engine"'],
+    [{ http => 'dsa_pool p { motor unix:/a; }' },
+       'unknown directive "motor", expected "engine"'],
+    [{ http => 'dsa_pool p { ' . join(' ', map { "engine unix:/$_;" } 0 .. 64)
+       . '}' }, 'more than 64 engines in dsa_pool "p"'],
+    [{ location => 'dsa_pass other;' }, '"dsa_pass" directive is duplicate'],
+    [{ server => 'location /x/ { dsa_pass nowhere; }' },
+       'dsa_pool "nowhere" is not defined in'],
+    [{ server => 'location /x/ { dsa_health nowhere; }' },
+       'dsa_pool "nowhere" is not defined in'],
+    [{ server => 'dsa_pass v32;' }, '"dsa_pass" directive is not allowed'],
+    [{ server => 'dsa_timeout 0;' }, 'must be more than 0'],
+    [{ server => 'dsa_timeout soon;' }, 'invalid value'],
+    [{ server => 'dsa_keepalive;' }, 'number of arguments'],
+    [{ server => 'dsa_output_limit lots;' }, 'invalid value'],
+    [{ server => 'dsa_keepalive 1s; dsa_keepalive 2s;' }, 'is duplicate'],
+    [{ server => 'location /x/ { dsa_metrics on; }' }, 'number of arguments'],
+);
+
+for (@mistakes) {
+    my ($conf, $message) = @$_;
+    my ($status, $out) = $t->nginx_test(%$conf);
+
+    ok($status != 0 && index($out, $message) >= 0,
+       (%$conf)[1] =~ s/(.{60}).*/$1.../r) or diag($out);
+}
+
+my ($status, $out) = $t->nginx_test(
+    http => 'dsa_keepalive 1m; dsa_timeout 10m; dsa_output_limit 1m;',
+    server => 'location /x/ { dsa_pass v32; dsa_keepalive 0; }');
+is($status, 0, 'and a good one') or diag($out);
+
+$t->done;

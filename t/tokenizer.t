@@ -1,0 +1,192 @@
+# Copyright (C) The nginx-dsa authors
+#
+# dsa tokenize and dsa detokenize with the vocabulary of DeepSeek-V3.2, against
+# ids that others have published or made (t/data/tokenizer/README.md).
+
+use strict;
+use warnings;
+use utf8;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+my $t = DSA::Test->new('tokenizer');
+my $data = "$DSA::Test::root/t/data";
+my $file = $t->path('tokenizer.json');
+
+system('sh', '-c', 'exec gzip -dc "$1" > "$2"', '-',
+       "$data/tokenizer/deepseek-v3.2-tokenizer.json.gz", $file) == 0
+    or die "gzip failed\n";
+
+my @cases = (
+    @{ json_decode(read_file("$data/tokenizer/cases.json")) },
+    map { { text => $_->{prompt}, ids => $_->{token_ids} } } @{
+        json_decode(read_file("$data/encoding/worked_examples.json"))
+        ->{examples}
+    },
+);
+
+
+# Runs dsa; returns its exit status and what it wrote.
+
+sub dsa {
+    my ($input, @args) = @_;
+
+    my ($in, $out, $err) = map { $t->path($_) } qw/ in out err /;
+    my $env = $t->sanitizer_env('dsa');
+
+    local @ENV{keys %$env} = values %$env;
+
+    write_file($in, $input);
+
+    my $rc = system 'sh', '-c',
+                    'in=$1 out=$2 err=$3; shift 3;'
+                    . ' exec "$@" < "$in" > "$out" 2> "$err"', '-',
+                    $in, $out, $err, $t->build . '/dsa', @args;
+
+    return ($rc >> 8, read_file($out), read_file($err));
+}
+
+
+sub jsonl { return join '', map { json_encode($_) . "\n" } @_ }
+sub lines { return map { json_decode($_) } split /\n/, $_[0] }
+
+
+# How many of these differ; the first of them is told.
+
+sub differ {
+    my ($got, $expected, $name) = @_;
+
+    my @bad = grep {
+        json_encode($got->[$_]) ne json_encode($expected->[$_])
+    } 0 .. $#$expected;
+
+    is(@$got, @$expected, "$name: as many answers");
+    is(@bad, 0, "$name: none differs");
+
+    for my $i (splice @bad, 0, 3) {
+        diag(json_encode($cases[$i]{text}), "\n",
+             ' got      ', json_encode($got->[$i]), "\n",
+             ' expected ', json_encode($expected->[$i]));
+    }
+}
+
+
+my @texts = map { $_->{text} } @cases;
+my @ids = map { $_->{ids} } @cases;
+
+cmp_ok(scalar @cases, '>', 80, 'there are cases');
+
+my ($rc, $out, $err) = dsa(jsonl(@texts), 'tokenize', '--tokenizer', $file,
+                           '--special', '--jsonl');
+
+is($rc, 0, 'tokenize --special --jsonl');
+is($err, '', 'without a word');
+differ([lines($out)], \@ids, 'ids');
+
+($rc, $out) = dsa(jsonl(@ids), 'detokenize', '--tokenizer', $file, '--jsonl');
+
+is($rc, 0, 'detokenize --jsonl');
+differ([lines($out)], \@texts, 'texts');
+
+# without --special all of it is text: no id of an added token, and the same
+# text again
+
+($rc, $out) = dsa(jsonl(@texts), 'tokenize', '--tokenizer', $file, '--jsonl');
+
+is($rc, 0, 'tokenize --jsonl');
+
+my @plain = lines($out);
+my @added = grep { $_ < 3 || $_ >= 128000 } map { @$_ } @plain;
+
+is(@added, 0, 'no added token');
+
+my @marked = grep { "@{ $plain[$_] }" ne "@{ $ids[$_] }" } 0 .. $#ids;
+
+cmp_ok(scalar @marked, '>', 10, 'where there is one with --special');
+
+($rc, $out) = dsa(jsonl(@plain), 'detokenize', '--tokenizer', $file,
+                  '--jsonl');
+differ([lines($out)], \@texts, 'texts of plain ids');
+
+# one text, one array
+
+($rc, $out) = dsa('Hello', 'tokenize', '--tokenizer', $file);
+is($out, "[19923]\n", 'a text');
+
+($rc, $out) = dsa('', 'tokenize', '--tokenizer', $file);
+is($out, "[]\n", 'no text');
+
+my $mark = "<\x{ff5c}User\x{ff5c}>";
+utf8::encode($mark);
+
+($rc, $out) = dsa($mark, 'tokenize', '--tokenizer', $file, '--special');
+is($out, "[128803]\n", 'an added token');
+
+# any bytes come back
+
+my $bytes = join '', map { chr } 0 .. 255, reverse 0 .. 255;
+
+$bytes .= "\xe4\xb8 \xf0\x9f\x98\x80 \xed\xa0\x80";
+
+($rc, $out) = dsa($bytes, 'tokenize', '--tokenizer', $file);
+is($rc, 0, 'bytes that are no text');
+
+($rc, $out) = dsa($out, 'detokenize', '--tokenizer', $file);
+is($rc, 0, 'and back');
+ok($out eq $bytes, 'the same bytes');
+
+# as JSON, what is no text is U+FFFD: a character of three tokens, and its
+# first two alone
+
+($rc, $out) = dsa("\xe9\xbe\x98", 'tokenize', '--tokenizer', $file);
+my $parts = json_decode($out);
+cmp_ok(scalar @$parts, '>', 1, 'a character of several tokens');
+
+($rc, $out) = dsa(jsonl($parts, [@$parts[0 .. $#$parts - 1], 19923]),
+                  'detokenize', '--tokenizer', $file, '--jsonl');
+is_deeply([lines($out)], ["\x{9f98}", "\x{fffd}Hello"], 'a character cut off');
+
+# a megabyte that no pattern cuts takes a moment, not minutes
+
+for my $c ('a', ' ', "\n", "\xcc\x81") {
+    my $long = $c x (1024 * 1024 / length $c);
+
+    ($rc, $out) = dsa($long, 'tokenize', '--tokenizer', $file);
+    is($rc, 0, sprintf 'a megabyte of %vx', $c);
+
+    ($rc, $out) = dsa($out, 'detokenize', '--tokenizer', $file);
+    ok($out eq $long, 'and back');
+}
+
+# what is refused, and how it is told
+
+for (
+    [2, '', qr/usage: dsa tokenize/, 'tokenize'],
+    [2, '', qr/usage: dsa tokenize/, 'tokenize', '--tokenizer', $file, 'x'],
+    [2, '', qr/usage: dsa detokenize/, 'detokenize', '--tokenizer', $file,
+     '--special'],
+    [1, '', qr{/nowhere}, 'tokenize', '--tokenizer', '/nowhere'],
+    [1, '', qr/model/, 'tokenize', '--tokenizer',
+     write_file($t->path('empty.json'), '{}')],
+    [1, "\"a\"\n7\n", qr/line 2: not a JSON string/, 'tokenize', '--jsonl',
+     '--tokenizer', $file],
+    [1, "\"a\n", qr/line 1: /, 'tokenize', '--jsonl', '--tokenizer', $file],
+    [1, '{}', qr/not a JSON array/, 'detokenize', '--tokenizer', $file],
+    [1, '[67, 4294967296]', qr/element 1, "4294967296"/, 'detokenize',
+     '--tokenizer', $file],
+    [1, '[67, -1]', qr/element 1, "-1"/, 'detokenize', '--tokenizer', $file],
+    [1, '[67, "a"]', qr/element 1, "a"/, 'detokenize', '--tokenizer', $file],
+    [1, '[129279]', qr/element 0, "129279"/, 'detokenize', '--tokenizer',
+     $file],
+) {
+    my ($status, $input, $line, @args) = @$_;
+
+    ($rc, $out, $err) = dsa($input, @args);
+
+    is($rc, $status, "exit status of @args[0, $#args]");
+    like($err, $line, 'with a line that says why');
+}
+
+$t->done;

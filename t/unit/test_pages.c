@@ -1,0 +1,299 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/pages.h"
+
+
+#define N_PAGES     8
+
+
+static const uint8_t  tenant_a[32] = { 1 };
+static const uint8_t  tenant_b[32] = { 2 };
+
+
+static void
+audit(const dsa_pages_t *p, const uint32_t *users)
+{
+    dsa_err_t  err;
+
+    if (dsa_pages_audit(p, users, &err) != DSA_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+
+static void
+digest_of(dsa_pages_t *p, const uint8_t *tenant, uint32_t first,
+    dsa_digest_t *out)
+{
+    uint32_t      i, tokens[DSA_PAGE_TOKENS];
+    dsa_digest_t  root;
+
+    for (i = 0; i < DSA_PAGE_TOKENS; i++) {
+        tokens[i] = first + i;
+    }
+
+    assert_int_equal(dsa_pages_root(p, "model", tenant, &root), DSA_OK);
+    assert_int_equal(dsa_pages_chain(p, &root, tokens, out), DSA_OK);
+}
+
+
+static void
+test_all_once(void **state)
+{
+    uint32_t      i, page, users[N_PAGES];
+    dsa_pages_t  *p;
+
+    memset(users, 0, sizeof(users));
+    p = dsa_pages_create(N_PAGES);
+    assert_non_null(p);
+
+    for (i = 0; i < N_PAGES; i++) {
+        page = dsa_pages_alloc(p);
+        assert_true(page < N_PAGES);
+        assert_int_equal(users[page], 0);
+        users[page] = 1;
+        audit(p, users);
+    }
+
+    assert_int_equal(dsa_pages_alloc(p), DSA_NO_PAGE);
+    assert_int_equal(dsa_pages_free(p), 0);
+
+    for (i = 0; i < N_PAGES; i++) {
+        dsa_pages_release(p, i);
+        users[i] = 0;
+        audit(p, users);
+    }
+
+    assert_int_equal(dsa_pages_free(p), N_PAGES);
+    assert_int_equal(dsa_pages_total(p), N_PAGES);
+
+    dsa_pages_destroy(p);
+}
+
+
+/* A digest differs by tenant, model, tokens and what stands before. */
+
+static void
+test_digests(void **state)
+{
+    uint32_t       i, j, tokens[DSA_PAGE_TOKENS];
+    dsa_pages_t   *p;
+    dsa_digest_t   root, d[6];
+
+    p = dsa_pages_create(N_PAGES);
+    assert_non_null(p);
+
+    for (i = 0; i < DSA_PAGE_TOKENS; i++) {
+        tokens[i] = i;
+    }
+
+    assert_int_equal(dsa_pages_root(p, "model", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[0]), DSA_OK);
+    assert_int_equal(dsa_pages_chain(p, &d[0], tokens, &d[1]), DSA_OK);
+
+    assert_int_equal(dsa_pages_root(p, "model", tenant_b, &root), DSA_OK);
+    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[2]), DSA_OK);
+
+    assert_int_equal(dsa_pages_root(p, "model2", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[3]), DSA_OK);
+
+    tokens[DSA_PAGE_TOKENS - 1]++;
+
+    assert_int_equal(dsa_pages_root(p, "model", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[4]), DSA_OK);
+    d[5] = root;
+
+    for (i = 0; i < 6; i++) {
+        for (j = 0; j < i; j++) {
+            assert_memory_not_equal(&d[i], &d[j], sizeof(dsa_digest_t));
+        }
+    }
+
+    tokens[DSA_PAGE_TOKENS - 1]--;
+    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[5]), DSA_OK);
+    assert_memory_equal(&d[5], &d[0], sizeof(dsa_digest_t));
+
+    dsa_pages_destroy(p);
+}
+
+
+static void
+test_reuse(void **state)
+{
+    int            in_use;
+    uint32_t       page, users[N_PAGES];
+    dsa_pages_t   *p;
+    dsa_digest_t   a, b;
+
+    memset(users, 0, sizeof(users));
+    p = dsa_pages_create(N_PAGES);
+    assert_non_null(p);
+
+    digest_of(p, tenant_a, 0, &a);
+    digest_of(p, tenant_b, 0, &b);
+
+    assert_int_equal(dsa_pages_find(p, &a), DSA_NO_PAGE);
+
+    page = dsa_pages_alloc(p);
+    dsa_pages_publish(p, page, &a);
+    users[page] = 1;
+    audit(p, users);
+
+    assert_int_equal(dsa_pages_find(p, &a), page);
+    users[page] = 2;
+    audit(p, users);
+
+    assert_int_equal(dsa_pages_find(p, &b), DSA_NO_PAGE);
+
+    dsa_pages_release(p, page);
+    dsa_pages_release(p, page);
+    users[page] = 0;
+    audit(p, users);
+
+    /* free, and still known */
+
+    assert_int_equal(dsa_pages_peek(p, &a, &in_use), page);
+    assert_int_equal(in_use, 0);
+    assert_int_equal(dsa_pages_free(p), N_PAGES);
+
+    assert_int_equal(dsa_pages_find(p, &a), page);
+    users[page] = 1;
+    assert_int_equal(dsa_pages_free(p), N_PAGES - 1);
+    audit(p, users);
+
+    dsa_pages_destroy(p);
+}
+
+
+/* What holds nothing goes first, then what was left longest ago. */
+
+static void
+test_order(void **state)
+{
+    int            in_use;
+    uint32_t       i, page, users[N_PAGES];
+    dsa_pages_t   *p;
+    dsa_digest_t   d[N_PAGES];
+
+    memset(users, 0, sizeof(users));
+    p = dsa_pages_create(N_PAGES);
+    assert_non_null(p);
+
+    for (i = 0; i < N_PAGES; i++) {
+        page = dsa_pages_alloc(p);
+        assert_int_equal(page, i);
+        digest_of(p, tenant_a, i * 100, &d[i]);
+
+        if (i != 5) {
+            dsa_pages_publish(p, page, &d[i]);
+        }
+    }
+
+    for (i = N_PAGES; i-- != 0; /* void */) {
+        dsa_pages_release(p, i);
+    }
+
+    /* 5 is of no use; 7, 6 and 4 were released before the others */
+
+    assert_int_equal(dsa_pages_alloc(p), 5);
+    assert_int_equal(dsa_pages_alloc(p), 7);
+
+    /* a hit takes page 6 out of the order */
+
+    assert_int_equal(dsa_pages_find(p, &d[6]), 6);
+    assert_int_equal(dsa_pages_alloc(p), 4);
+
+    assert_int_equal(dsa_pages_peek(p, &d[4], &in_use), DSA_NO_PAGE);
+    assert_int_equal(dsa_pages_peek(p, &d[7], &in_use), DSA_NO_PAGE);
+    assert_int_equal(dsa_pages_peek(p, &d[3], &in_use), 3);
+
+    users[4] = users[5] = users[6] = users[7] = 1;
+    audit(p, users);
+
+    dsa_pages_destroy(p);
+}
+
+
+/* Two sequences computed the same at once: the first stays the known one. */
+
+static void
+test_twice(void **state)
+{
+    int            in_use;
+    uint32_t       first, second, users[N_PAGES];
+    dsa_pages_t   *p;
+    dsa_digest_t   a;
+
+    memset(users, 0, sizeof(users));
+    p = dsa_pages_create(N_PAGES);
+    assert_non_null(p);
+
+    digest_of(p, tenant_a, 0, &a);
+
+    first = dsa_pages_alloc(p);
+    second = dsa_pages_alloc(p);
+    dsa_pages_publish(p, first, &a);
+    dsa_pages_publish(p, second, &a);
+    dsa_pages_publish(p, first, &a);
+
+    users[first] = users[second] = 1;
+    audit(p, users);
+
+    dsa_pages_release(p, second);
+    users[second] = 0;
+    audit(p, users);
+
+    assert_int_equal(dsa_pages_peek(p, &a, &in_use), first);
+    assert_int_equal(in_use, 1);
+
+    dsa_pages_destroy(p);
+}
+
+
+/* The audit sees what is wrong. */
+
+static void
+test_audit(void **state)
+{
+    uint32_t      users[N_PAGES];
+    dsa_err_t     err;
+    dsa_pages_t  *p;
+
+    memset(users, 0, sizeof(users));
+    p = dsa_pages_create(N_PAGES);
+    assert_non_null(p);
+
+    users[dsa_pages_alloc(p)] = 2;
+    assert_int_equal(dsa_pages_audit(p, users, &err), DSA_ERROR);
+
+    dsa_pages_destroy(p);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_all_once),
+        cmocka_unit_test(test_digests),
+        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_twice),
+        cmocka_unit_test(test_audit)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

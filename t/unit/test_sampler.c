@@ -1,0 +1,505 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/sampler.h"
+
+
+#define VOCAB   1000
+
+
+typedef struct {
+    double      p;
+    uint32_t    id;
+} rank_t;
+
+
+static float  scratch[VOCAB];
+
+
+static dsa_sampling_t
+sampling(float temperature, float top_p)
+{
+    dsa_sampling_t  s;
+
+    memset(&s, 0, sizeof(s));
+    s.temperature = temperature;
+    s.top_p = top_p;
+
+    return s;
+}
+
+
+static uint32_t
+sample(const dsa_sampling_t *s, const float *logits, uint32_t n,
+    uint64_t position)
+{
+    dsa_sample_t  out;
+
+    dsa_sample(&out, s, logits, n, n, NULL, 0, position, scratch);
+
+    return out.token;
+}
+
+
+/* kat_vectors of Random123 1.14, philox4x32-10 */
+
+static void
+test_philox(void **state)
+{
+    size_t    i;
+    uint32_t  out[4];
+
+    static const struct {
+        uint32_t  counter[4];
+        uint32_t  key[2];
+        uint32_t  out[4];
+    } known[] = {
+        { { 0, 0, 0, 0 }, { 0, 0 },
+          { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
+        { { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
+          { 0xffffffff, 0xffffffff },
+          { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
+        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
+          { 0xa4093822, 0x299f31d0 },
+          { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } }
+    };
+
+    for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        dsa_philox(known[i].counter, known[i].key, out);
+        assert_memory_equal(out, known[i].out, sizeof(out));
+    }
+}
+
+
+/*
+ * Uniform: in (0, 1), every one of 64 equal parts hit as often as chance has
+ * it (chi-square, 63 degrees of freedom: above 103.4 once in a thousand), and
+ * another one for each seed, position and lane.
+ */
+
+static void
+test_uniform(void **state)
+{
+    double    u, chi;
+    uint32_t  i, hits[64];
+
+    memset(hits, 0, sizeof(hits));
+
+    for (i = 0; i < 64000; i++) {
+        u = dsa_uniform(7, i, 0);
+        assert_true(u > 0 && u < 1);
+        hits[(uint32_t) (u * 64)]++;
+    }
+
+    for (i = 0, chi = 0; i < 64; i++) {
+        chi += (hits[i] - 1000.0) * (hits[i] - 1000.0) / 1000.0;
+    }
+
+    assert_true(chi < 103.4);
+
+    assert_true(dsa_uniform(1, 2, 3) == dsa_uniform(1, 2, 3));
+    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(2, 2, 3));
+    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(1ULL << 32, 2, 3));
+    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(1, 3, 3));
+    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(1, 2ULL << 32, 3));
+    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(1, 2, 4));
+}
+
+
+static void
+test_greedy(void **state)
+{
+    float           logits[] = { 1, 3, -2, 3, 0 };
+    dsa_sample_t    out;
+    dsa_sampling_t  s;
+
+    s = sampling(0, 1);
+
+    assert_int_equal(sample(&s, logits, 5, 0), 1);
+
+    /* ids that are not allowed */
+
+    logits[4] = 100;
+    dsa_sample(&out, &s, logits, 5, 4, NULL, 0, 0, scratch);
+    assert_int_equal(out.token, 1);
+
+    s = sampling(1, 1);
+    dsa_sample(&out, &s, logits, 5, 4, NULL, 0, 0, scratch);
+    assert_true(out.token < 4);
+
+    /* a temperature near 0 is the same as 0, however near */
+
+    logits[3] = 2.9f;
+    s = sampling(1e-45f, 1);
+    assert_int_equal(sample(&s, logits, 4, 0), 1);
+}
+
+
+/* Counts of samples against their probabilities, with fixed seeds. */
+
+static void
+check_counts(const dsa_sampling_t *given, const float *logits, uint32_t n,
+    const double *p, double limit)
+{
+    double          chi, want;
+    uint32_t        i, draws, hits[VOCAB];
+    dsa_sampling_t  s;
+
+    memset(hits, 0, sizeof(hits));
+    draws = 100000;
+    s = *given;
+
+    for (i = 0; i < draws; i++) {
+        s.seed = i % 100;
+        hits[sample(&s, logits, n, i / 100)]++;
+    }
+
+    for (i = 0, chi = 0; i < n; i++) {
+        want = p[i] * draws;
+
+        if (p[i] == 0) {
+            assert_int_equal(hits[i], 0);
+
+        } else {
+            chi += (hits[i] - want) * (hits[i] - want) / want;
+        }
+    }
+
+    if (chi > limit) {
+        fail_msg("chi-square %g above %g", chi, limit);
+    }
+}
+
+
+static void
+test_distribution(void **state)
+{
+    float           logits[10];
+    double          p[10], sum;
+    uint32_t        i;
+    dsa_sampling_t  s;
+
+    for (i = 0, sum = 0; i < 10; i++) {
+        logits[i] = (float) ((i * 7) % 10) / 3;
+        p[i] = exp(logits[i] / 0.7);
+        sum += p[i];
+    }
+
+    for (i = 0; i < 10; i++) {
+        p[i] /= sum;
+    }
+
+    /* 9 degrees of freedom: above 27.9 once in a thousand */
+
+    s = sampling(0.7f, 1);
+    check_counts(&s, logits, 10, p, 27.9);
+}
+
+
+static int
+rank_order(const void *a, const void *b)
+{
+    const rank_t  *x = a, *y = b;
+
+    if (x->p != y->p) {
+        return x->p < y->p ? 1 : -1;
+    }
+
+    return x->id < y->id ? -1 : 1;
+}
+
+
+/* top_p keeps what sorting keeps: every kept id comes, and no other one. */
+
+static void
+test_nucleus(void **state)
+{
+    float           logits[VOCAB], top_p;
+    double          sum, mass;
+    rank_t          rank[VOCAB];
+    uint8_t         kept[VOCAB], seen[VOCAB];
+    uint32_t        i, n, t, id, n_kept, n_seen;
+    dsa_sampling_t  s;
+
+    for (t = 0; t < 12; t++) {
+        n = t < 6 ? 17 : 90;
+        top_p = 0.15f * (float) (t % 6) + 0.1f;
+
+        for (i = 0, sum = 0; i < n; i++) {
+
+            /* few different values, so there are many ties */
+
+            logits[i] = (float) (dsa_uniform(t, i, 0) * 6);
+
+            if (t % 2 == 0) {
+                logits[i] = floorf(logits[i]) / 2;
+            }
+
+            rank[i].p = exp((double) logits[i]);
+            rank[i].id = i;
+            sum += rank[i].p;
+        }
+
+        qsort(rank, n, sizeof(rank_t), rank_order);
+        memset(kept, 0, sizeof(kept));
+        memset(seen, 0, sizeof(seen));
+
+        for (i = 0, mass = 0; i < n && mass < (double) top_p * sum; i++) {
+            mass += rank[i].p;
+            kept[rank[i].id] = 1;
+        }
+
+        n_kept = i;
+        n_seen = 0;
+        s = sampling(1, top_p);
+
+        for (i = 0; i < 40000; i++) {
+            s.seed = i;
+            id = sample(&s, logits, n, 5);
+            assert_true(id < n);
+
+            if (!kept[id]) {
+                fail_msg("id %u is not in the nucleus of %g", id,
+                         (double) top_p);
+            }
+
+            n_seen += !seen[id];
+            seen[id] = 1;
+        }
+
+        assert_int_equal(n_seen, n_kept);
+    }
+}
+
+
+/* The smallest possible nucleus is one id; the lowest of equal ones. */
+
+static void
+test_nucleus_one(void **state)
+{
+    float           logits[4] = { 1, 2, 2, 0 };
+    uint32_t        i;
+    dsa_sampling_t  s;
+
+    s = sampling(1, 1e-6f);
+
+    for (i = 0; i < 100; i++) {
+        s.seed = i;
+        assert_int_equal(sample(&s, logits, 4, i), 1);
+    }
+}
+
+
+static void
+test_nucleus_distribution(void **state)
+{
+    float           logits[5];
+    double          p[5] = { 0.4, 0.3, 0.15, 0, 0 };
+    uint32_t        i;
+    dsa_sampling_t  s;
+
+    static const double  all[5] = { 0.4, 0.3, 0.15, 0.1, 0.05 };
+
+    for (i = 0; i < 5; i++) {
+        logits[i] = (float) log(all[i]);
+        p[i] /= 0.85;
+    }
+
+    /* 2 degrees of freedom: above 13.8 once in a thousand */
+
+    s = sampling(1, 0.75f);
+    check_counts(&s, logits, 5, p, 13.8);
+}
+
+
+static void
+test_penalties(void **state)
+{
+    float           logits[3] = { 5, 4, 3 };
+    uint32_t        history[] = { 0, 0, 1, 70 };
+    dsa_sample_t    out;
+    dsa_sampling_t  s;
+
+    /* 5 - 2 * 0.6 = 3.8, 4 - 0.6 = 3.4 */
+
+    s = sampling(0, 1);
+    s.frequency_penalty = 0.6f;
+    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    assert_int_equal(out.token, 0);
+
+    /* 5 - 2 * 1.1 = 2.8, 4 - 1.1 = 2.9, 3 */
+
+    s.frequency_penalty = 1.1f;
+    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    assert_int_equal(out.token, 2);
+
+    /* once for each id, however often it came: 5 - 1.5, 4 - 1.5, 3 */
+
+    s.frequency_penalty = 0;
+    s.presence_penalty = 1.5f;
+    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    assert_int_equal(out.token, 0);
+
+    s.presence_penalty = 2;
+    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    assert_int_equal(out.token, 0);
+
+    /* both: 5 - 1.5 - 0.8 = 2.7, 4 - 1.5 - 0.4, 3 */
+
+    s.presence_penalty = 1.5f;
+    s.frequency_penalty = 0.4f;
+    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    assert_int_equal(out.token, 2);
+
+    /* a negative one favours what was there */
+
+    s.presence_penalty = -1.5f;
+    s.frequency_penalty = 0;
+    dsa_sample(&out, &s, logits, 3, 3, history + 2, 1, 0, scratch);
+    assert_int_equal(out.token, 1);
+}
+
+
+static void
+test_logprobs(void **state)
+{
+    float           logits[6] = { 0, 2, 1, 2, -INFINITY, 50 };
+    double          norm;
+    dsa_sample_t    out;
+    dsa_sampling_t  s;
+
+    /* of the allowed five, whatever temperature and penalties do */
+
+    norm = log(1 + 2 * exp(2) + exp(1));
+
+    s = sampling(0, 0.5f);
+    s.logprobs = 1;
+    s.top_logprobs = 3;
+    s.presence_penalty = 0.5f;
+
+    dsa_sample(&out, &s, logits, 6, 5, NULL, 0, 0, scratch);
+
+    assert_int_equal(out.token, 1);
+    assert_true(fabs((double) out.logprob - (2 - norm)) < 1e-6);
+
+    assert_int_equal(out.n_top, 3);
+    assert_int_equal(out.top[0], 1);
+    assert_int_equal(out.top[1], 3);
+    assert_int_equal(out.top[2], 2);
+    assert_true(fabs((double) out.top_logprob[1] - (2 - norm)) < 1e-6);
+    assert_true(fabs((double) out.top_logprob[2] - (1 - norm)) < 1e-6);
+
+    /* more than there are */
+
+    s.top_logprobs = DSA_LINK_MAX_TOP;
+    dsa_sample(&out, &s, logits, 6, 5, NULL, 0, 0, scratch);
+    assert_int_equal(out.n_top, 5);
+    assert_int_equal(out.top[3], 0);
+    assert_int_equal(out.top[4], 4);
+
+    s.logprobs = 0;
+    dsa_sample(&out, &s, logits, 6, 5, NULL, 0, 0, scratch);
+    assert_int_equal(out.n_top, 0);
+}
+
+
+/* The same (seed, position) is the same token, whatever else happens. */
+
+static void
+test_repeat(void **state)
+{
+    float           logits[VOCAB];
+    uint32_t        i, differ;
+    dsa_sampling_t  s;
+
+    for (i = 0; i < VOCAB; i++) {
+        logits[i] = (float) dsa_uniform(3, i, 1);
+    }
+
+    s = sampling(1, 0.9f);
+    differ = 0;
+
+    for (i = 0; i < 50; i++) {
+        s.seed = 1;
+        assert_int_equal(sample(&s, logits, VOCAB, i),
+                         sample(&s, logits, VOCAB, i));
+
+        differ += sample(&s, logits, VOCAB, i)
+                  != sample(&s, logits, VOCAB, i + 1);
+    }
+
+    assert_true(differ > 40);
+}
+
+
+static void
+test_odd_logits(void **state)
+{
+    float           logits[4];
+    uint32_t        i;
+    dsa_sample_t    out;
+    dsa_sampling_t  s;
+
+    for (i = 0; i < 4; i++) {
+        logits[i] = NAN;
+    }
+
+    s = sampling(1, 0.5f);
+    s.logprobs = 1;
+    s.top_logprobs = 2;
+    dsa_sample(&out, &s, logits, 4, 4, NULL, 0, 0, scratch);
+    assert_true(out.token < 4);
+
+    logits[2] = 1;
+    dsa_sample(&out, &s, logits, 4, 4, NULL, 0, 0, scratch);
+    assert_int_equal(out.token, 2);
+    assert_true(out.logprob == 0);
+
+    logits[1] = INFINITY;
+    dsa_sample(&out, &s, logits, 4, 4, NULL, 0, 0, scratch);
+    assert_int_equal(out.token, 1);
+
+    logits[0] = logits[1] = logits[2] = logits[3] = -INFINITY;
+    dsa_sample(&out, &s, logits, 4, 4, NULL, 0, 0, scratch);
+    assert_true(out.token < 4);
+
+    logits[0] = -3e38f;
+    logits[1] = 3e38f;
+    s = sampling(2, 0.99f);
+    dsa_sample(&out, &s, logits, 2, 2, NULL, 0, 0, scratch);
+    assert_int_equal(out.token, 1);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_philox),
+        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_nucleus),
+        cmocka_unit_test(test_nucleus_one),
+        cmocka_unit_test(test_nucleus_distribution),
+        cmocka_unit_test(test_penalties),
+        cmocka_unit_test(test_logprobs),
+        cmocka_unit_test(test_repeat),
+        cmocka_unit_test(test_odd_logits)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

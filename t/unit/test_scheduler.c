@@ -1,0 +1,1149 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The scheduler on a scripted backend.  Its cache is the ids of the rows that
+ * it was given, page by page, and the next token is a hash of the whole
+ * sequence as it stands in that cache: a wrong block table, a row that was
+ * left out or a prefix of somebody else changes the answer, and what the
+ * answer has to be is computed here from the prompt alone.
+ */
+
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/scheduler.h"
+
+
+#define VOCAB       50000
+#define EOS         1
+#define MAX_PAGES   4096
+#define MAX_ANSWER  2000
+#define TENANTS     8
+
+
+typedef struct {
+    dsa_backend_t       base;
+    uint32_t            rows[MAX_PAGES][DSA_PAGE_TOKENS];
+    uint32_t            max_seqs;
+    uint32_t            max_rows;
+    uint32_t            eos_at;         /* this answer token is EOS; 0: none */
+    uint32_t            fails;
+
+    /* of the last step, and of all */
+
+    uint32_t            n_seqs;
+    uint32_t            n_rows;
+    uint64_t            tenant_rows[TENANTS];
+    uint32_t            tenant_seqs[TENANTS];
+} fake_t;
+
+
+typedef struct {
+    dsa_seq_t          *seq;
+    uint32_t           *prompt;
+    uint32_t            n_prompt;
+    uint32_t            n;
+    uint32_t            answer[MAX_ANSWER];
+    uint32_t            stop_at;        /* the handler ends it there */
+    uint64_t            seed;
+    uint32_t            finish;         /* 0: not yet */
+    dsa_link_done_t     done;
+} client_t;
+
+
+static uint32_t
+next_token(const uint32_t *tokens, uint32_t n, uint64_t seed)
+{
+    uint32_t  i;
+    uint64_t  h;
+
+    h = seed * 0x9e3779b97f4a7c15ULL + n;
+
+    for (i = 0; i < n; i++) {
+        h = (h ^ tokens[i]) * 0x100000001b3ULL;
+        h ^= h >> 29;
+    }
+
+    return 100 + (uint32_t) (h % (VOCAB - 100));
+}
+
+
+static int
+fake_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
+    dsa_err_t *err)
+{
+    fake_t    *f;
+    uint32_t   i, j, t, n, row, *all;
+
+    f = (fake_t *) b;
+
+    if (f->fails) {
+        return dsa_error(err, "it fails");
+    }
+
+    assert_true(n_seqs > 0 && n_seqs <= f->max_seqs);
+
+    f->n_seqs = n_seqs;
+    f->n_rows = 0;
+    memset(f->tenant_seqs, 0, sizeof(f->tenant_seqs));
+
+    for (i = 0; i < n_seqs; i++) {
+        n = seq[i].start + seq[i].n;
+        assert_true(seq[i].n > 0);
+        f->n_rows += seq[i].n;
+
+        /* a prompt begins with its tenant */
+
+        t = seq[i].tokens[0];
+        assert_true(t < TENANTS);
+        f->tenant_rows[t] += seq[i].n;
+        f->tenant_seqs[t]++;
+
+        for (row = seq[i].start; row < n; row++) {
+            j = seq[i].pages[row / DSA_PAGE_TOKENS];
+            assert_true(j < b->pages);
+            f->rows[j][row % DSA_PAGE_TOKENS] = seq[i].tokens[row];
+        }
+    }
+
+    assert_true(f->n_rows <= f->max_rows);
+
+    /* after all are written: whoever writes to another one's page shows */
+
+    for (i = 0; i < n_seqs; i++) {
+        if (seq[i].sampling == NULL) {
+            continue;
+        }
+
+        n = seq[i].start + seq[i].n;
+        all = malloc(n * sizeof(uint32_t));
+        assert_non_null(all);
+
+        for (row = 0; row < n; row++) {
+            j = seq[i].pages[row / DSA_PAGE_TOKENS];
+            all[row] = f->rows[j][row % DSA_PAGE_TOKENS];
+        }
+
+        memset(seq[i].sample, 0, sizeof(dsa_sample_t));
+        seq[i].sample->token = next_token(all, n, seq[i].sampling->seed);
+
+        if (f->eos_at != 0 && n - seq[i].prompt + 1 == f->eos_at) {
+            seq[i].sample->token = EOS;
+        }
+
+        free(all);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+on_token(void *owner, const dsa_sample_t *sample)
+{
+    client_t  *c;
+
+    c = owner;
+
+    assert_true(c->n < MAX_ANSWER);
+    c->answer[c->n++] = sample->token;
+
+    return c->stop_at == c->n ? DSA_LINK_FINISH_STOP : 0;
+}
+
+
+static void
+on_done(void *owner, const dsa_link_done_t *done)
+{
+    client_t  *c;
+
+    c = owner;
+
+    assert_int_equal(c->finish, 0);
+    c->finish = done->finish;
+    c->done = *done;
+    c->seq = NULL;
+}
+
+
+static const dsa_sched_handler_t  handler = { on_token, on_done };
+
+
+static dsa_sched_t *
+start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
+{
+    fake_t            *f;
+    dsa_err_t          err;
+    dsa_sched_t       *s;
+    dsa_sched_conf_t   conf;
+
+    f = calloc(1, sizeof(fake_t));
+    assert_non_null(f);
+    assert_true(pages <= MAX_PAGES);
+
+    f->base.pages = pages;
+    f->base.step = fake_step;
+    f->base.shape.eos_token_id = EOS;
+    f->max_seqs = max_running;
+    f->max_rows = budget;
+    strcpy(f->base.fingerprint, "fake");
+
+    conf.max_running = max_running;
+    conf.token_budget = budget;
+    conf.max_waiting = 100000;
+    conf.context = 100000;
+
+    s = dsa_sched_create(&f->base, &conf, &handler, &err);
+    assert_non_null(s);
+
+    *fake = f;
+
+    return s;
+}
+
+
+static void
+finish(dsa_sched_t *s, fake_t *f)
+{
+    dsa_sched_destroy(s);
+    free(f);
+}
+
+
+static void
+audit(dsa_sched_t *s)
+{
+    dsa_err_t  err;
+
+    if (dsa_sched_audit(s, &err) != DSA_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+
+static void
+step(dsa_sched_t *s)
+{
+    dsa_err_t  err;
+
+    if (dsa_sched_step(s, &err) != DSA_OK) {
+        fail_msg("%s", err.text);
+    }
+
+    audit(s);
+}
+
+
+static void
+run(dsa_sched_t *s)
+{
+    uint32_t  n;
+
+    for (n = 0; dsa_sched_busy(s); n++) {
+        assert_true(n < 1000000);
+        step(s);
+    }
+}
+
+
+/* All pages are free again. */
+
+static void
+check_free(dsa_sched_t *s)
+{
+    dsa_sched_stats_t  stats;
+
+    audit(s);
+    dsa_sched_stats(s, &stats);
+
+    assert_int_equal(stats.pages_used, 0);
+    assert_int_equal(stats.running, 0);
+    assert_int_equal(stats.waiting, 0);
+}
+
+
+/* prompt: n ids, the first of them the tenant's number; taken over. */
+
+static void
+submit_ids(dsa_sched_t *s, client_t *c, uint32_t *ids, uint32_t n,
+    uint32_t max_tokens, uint32_t weight)
+{
+    dsa_sched_request_t  request;
+
+    memset(&request, 0, sizeof(request));
+    memset(c->answer, 0, sizeof(c->answer));
+
+    c->prompt = malloc(n * sizeof(uint32_t));
+    assert_non_null(c->prompt);
+    memcpy(c->prompt, ids, n * sizeof(uint32_t));
+    c->n_prompt = n;
+    c->n = 0;
+    c->finish = 0;
+
+    request.tokens = ids;
+    request.n_tokens = n;
+    request.max_tokens = max_tokens;
+    request.weight = weight;
+    request.sampling.seed = c->seed;
+    request.owner = c;
+    request.tenant[0] = (uint8_t) ids[0];
+
+    c->seq = dsa_sched_add(s, &request);
+
+    if (c->seq == NULL) {
+        free(ids);
+    }
+}
+
+
+/* text: prompts of the same one begin alike. */
+
+static void
+submit(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
+    uint32_t n, uint32_t max_tokens, uint32_t weight)
+{
+    uint32_t  i, *ids;
+
+    ids = malloc(n * sizeof(uint32_t));
+    assert_non_null(ids);
+
+    ids[0] = tenant;
+
+    for (i = 1; i < n; i++) {
+        ids[i] = 100 + (text * 7919 + i * 31) % (VOCAB - 100);
+    }
+
+    submit_ids(s, c, ids, n, max_tokens, weight);
+    assert_non_null(c->seq);
+}
+
+
+/* What came is what had to come. */
+
+static void
+check_answer(const client_t *c)
+{
+    uint32_t  i, n, *all;
+
+    all = malloc((c->n_prompt + c->n) * sizeof(uint32_t));
+    assert_non_null(all);
+    memcpy(all, c->prompt, c->n_prompt * sizeof(uint32_t));
+    n = c->n_prompt;
+
+    for (i = 0; i < c->n; i++) {
+        assert_int_equal(c->answer[i], next_token(all, n, c->seed));
+        all[n++] = c->answer[i];
+    }
+
+    free(all);
+}
+
+
+static void
+check(client_t *c, uint32_t n, uint32_t reason)
+{
+    assert_int_equal(c->finish, reason);
+    assert_int_equal(c->n, n);
+    check_answer(c);
+
+    free(c->prompt);
+    c->prompt = NULL;
+}
+
+
+/* A prompt in pieces of the budget; the first token with the last piece. */
+
+static void
+test_chunks(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    memset(&c, 0, sizeof(c));
+    s = start(&f, 100, 4, 64);
+
+    submit(s, &c, 0, 1, 1000, 5, 1);
+
+    for (i = 0; i < 15; i++) {
+        step(s);
+        assert_int_equal(f->n_rows, 64);
+        assert_int_equal(c.n, 0);
+    }
+
+    step(s);
+    assert_int_equal(f->n_rows, 1000 - 15 * 64);
+    assert_int_equal(c.n, 1);
+
+    step(s);
+    assert_int_equal(f->n_rows, 1);
+    run(s);
+
+    check(&c, 5, DSA_LINK_FINISH_LENGTH);
+    assert_int_equal(c.done.prompt_tokens, 1000);
+    assert_int_equal(c.done.completion_tokens, 5);
+    assert_int_equal(c.done.cached_tokens, 0);
+
+    check_free(s);
+    finish(s, f);
+}
+
+
+/* Who comes later joins the running step, decodes go on beside prompts. */
+
+static void
+test_batch(void **state)
+{
+    fake_t       *f;
+    uint32_t      i;
+    client_t     *c;
+    dsa_sched_t  *s;
+
+    c = calloc(50, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 1000, 8, 40);
+
+    submit(s, &c[0], 0, 0, 30, 100, 1);
+    step(s);
+    assert_int_equal(c[0].n, 1);
+
+    submit(s, &c[1], 0, 1, 300, 10, 1);
+
+    for (i = 0; i < 7; i++) {
+        step(s);
+        assert_int_equal(f->n_rows, 40);
+        assert_int_equal(c[0].n, 2 + i);
+        assert_int_equal(c[1].n, 0);
+    }
+
+    step(s);
+    assert_int_equal(c[1].n, 1);
+
+    for (i = 2; i < 50; i++) {
+        c[i].seed = i;
+        submit(s, &c[i], i % 3, i, 1 + i * 5, 1 + i, 1);
+    }
+
+    run(s);
+
+    check(&c[0], 100, DSA_LINK_FINISH_LENGTH);
+    check(&c[1], 10, DSA_LINK_FINISH_LENGTH);
+
+    for (i = 2; i < 50; i++) {
+        check(&c[i], 1 + i, DSA_LINK_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+static void
+test_ends(void **state)
+{
+    fake_t       *f;
+    client_t      c[3];
+    dsa_sched_t  *s;
+
+    memset(c, 0, sizeof(c));
+    s = start(&f, 100, 4, 100);
+
+    /* the end token counts, and is no part of the answer */
+
+    f->eos_at = 4;
+    submit(s, &c[0], 0, 1, 10, 100, 1);
+    run(s);
+    assert_int_equal(c[0].done.completion_tokens, 4);
+    check(&c[0], 3, DSA_LINK_FINISH_STOP);
+
+    /* as the last token that is allowed, too */
+
+    submit(s, &c[0], 0, 1, 10, 4, 1);
+    run(s);
+    check(&c[0], 3, DSA_LINK_FINISH_STOP);
+
+    f->eos_at = 0;
+    c[1].stop_at = 7;
+    submit(s, &c[1], 0, 1, 10, 100, 1);
+    run(s);
+    assert_int_equal(c[1].done.completion_tokens, 7);
+    check(&c[1], 7, DSA_LINK_FINISH_STOP);
+
+    submit(s, &c[2], 0, 1, 10, 1, 1);
+    run(s);
+    check(&c[2], 1, DSA_LINK_FINISH_LENGTH);
+
+    check_free(s);
+    finish(s, f);
+}
+
+
+/* Pages for three where twelve run: all answers as if each had been alone. */
+
+static void
+test_preemption(void **state)
+{
+    fake_t             *f;
+    client_t           *c;
+    uint32_t            i;
+    dsa_sched_t        *s;
+    dsa_sched_stats_t   stats;
+
+    c = calloc(12, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 24, 12, 256);
+
+    for (i = 0; i < 12; i++) {
+        c[i].seed = i;
+        submit(s, &c[i], i % 2, i, 40 + i, 400, 1);
+    }
+
+    run(s);
+
+    for (i = 0; i < 12; i++) {
+        check(&c[i], 400, DSA_LINK_FINISH_LENGTH);
+        assert_int_equal(c[i].done.completion_tokens, 400);
+    }
+
+    dsa_sched_stats(s, &stats);
+    assert_true(stats.preemptions > 0);
+    assert_int_equal(stats.completion_tokens, 12 * 400);
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+/* One that takes all pages there are runs to its end. */
+
+static void
+test_whole_memory(void **state)
+{
+    fake_t       *f;
+    uint32_t      i;
+    client_t     *c;
+    dsa_sched_t  *s;
+
+    c = calloc(3, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 8, 4, 64);
+
+    assert_int_equal(dsa_sched_context(s), 8 * 64 + 1);
+
+    for (i = 0; i < 3; i++) {
+        c[i].seed = i;
+        submit(s, &c[i], i, i, 100, 413, 1);
+    }
+
+    run(s);
+
+    for (i = 0; i < 3; i++) {
+        check(&c[i], 413, DSA_LINK_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+static void
+test_refused(void **state)
+{
+    fake_t               *f;
+    uint32_t              ids[8] = { 0 };
+    client_t              c;
+    dsa_sched_t          *s;
+    dsa_sched_request_t   request;
+
+    s = start(&f, 8, 4, 64);
+    memset(&request, 0, sizeof(request));
+
+    request.tokens = ids;
+    request.n_tokens = 8;
+    request.max_tokens = 8 * 64 + 1 - 8;
+    request.weight = 1;
+    request.owner = &c;
+
+    request.max_tokens++;
+    assert_null(dsa_sched_add(s, &request));
+    assert_int_equal(errno, EINVAL);
+
+    request.max_tokens = UINT32_MAX;
+    assert_null(dsa_sched_add(s, &request));
+
+    request.max_tokens = 0;
+    assert_null(dsa_sched_add(s, &request));
+
+    request.max_tokens = 1;
+    request.weight = 0;
+    assert_null(dsa_sched_add(s, &request));
+
+    request.weight = 1;
+    request.n_tokens = 0;
+    assert_null(dsa_sched_add(s, &request));
+
+    check_free(s);
+    finish(s, f);
+}
+
+
+/* The queue is what is beyond those that can run. */
+
+static void
+test_queue(void **state)
+{
+    fake_t               *f;
+    uint32_t              i, *ids;
+    client_t             *c;
+    dsa_err_t             err;
+    dsa_sched_t          *s;
+    dsa_sched_conf_t      conf;
+    dsa_sched_request_t   request;
+
+    c = calloc(9, sizeof(client_t));
+    assert_non_null(c);
+
+    s = start(&f, 100, 4, 64);
+    dsa_sched_destroy(s);
+
+    conf.max_running = 4;
+    conf.token_budget = 64;
+    conf.max_waiting = 3;
+    conf.context = 1000;
+    s = dsa_sched_create(&f->base, &conf, &handler, &err);
+    assert_non_null(s);
+
+    for (i = 0; i < 7; i++) {
+        submit(s, &c[i], 0, i, 10, 20, 1);
+    }
+
+    ids = calloc(10, sizeof(uint32_t));
+    assert_non_null(ids);
+    memset(&request, 0, sizeof(request));
+    request.tokens = ids;
+    request.n_tokens = 10;
+    request.max_tokens = 5;
+    request.weight = 1;
+
+    assert_null(dsa_sched_add(s, &request));
+    assert_int_equal(errno, EAGAIN);
+
+    step(s);
+    assert_null(dsa_sched_add(s, &request));
+    assert_int_equal(errno, EAGAIN);
+
+    free(ids);
+    run(s);
+
+    for (i = 0; i < 7; i++) {
+        check(&c[i], 20, DSA_LINK_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+/* A prefix is found again by the same tenant, by pages, and by nobody else. */
+
+static void
+test_prefix(void **state)
+{
+    fake_t     *f;
+    client_t   *c;
+    uint32_t    i, n, *ids;
+    dsa_sched_t        *s;
+    dsa_sched_stats_t   stats;
+
+    c = calloc(8, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 1000, 8, 512);
+
+    submit(s, &c[0], 0, 5, 1000, 3, 1);
+    run(s);
+    assert_int_equal(c[0].done.cached_tokens, 0);
+
+    submit(s, &c[1], 0, 5, 1000, 3, 1);
+    run(s);
+    assert_int_equal(c[1].done.cached_tokens, 15 * 64);
+
+    /* the last token is computed even where all pages are known */
+
+    submit(s, &c[2], 0, 5, 960, 3, 1);
+    run(s);
+    assert_int_equal(c[2].done.cached_tokens, 14 * 64);
+
+    /* another tenant, with all but the first token alike */
+
+    submit(s, &c[3], 1, 5, 1000, 3, 1);
+    run(s);
+    assert_int_equal(c[3].done.cached_tokens, 0);
+
+    /* ... and with that one alike, too */
+
+    ids = malloc(1000 * sizeof(uint32_t));
+    assert_non_null(ids);
+    memcpy(ids, c[0].prompt, 1000 * sizeof(uint32_t));
+
+    {
+        dsa_sched_request_t  request;
+
+        memset(&request, 0, sizeof(request));
+        c[4].prompt = malloc(1000 * sizeof(uint32_t));
+        assert_non_null(c[4].prompt);
+        memcpy(c[4].prompt, ids, 1000 * sizeof(uint32_t));
+        c[4].n_prompt = 1000;
+
+        request.tokens = ids;
+        request.n_tokens = 1000;
+        request.max_tokens = 3;
+        request.weight = 1;
+        request.owner = &c[4];
+        request.tenant[0] = 77;
+        c[4].seq = dsa_sched_add(s, &request);
+        assert_non_null(c[4].seq);
+    }
+
+    run(s);
+    assert_int_equal(c[4].done.cached_tokens, 0);
+
+    /* the next turn of a conversation finds the answer of the last one */
+
+    submit(s, &c[5], 0, 9, 100, 300, 1);
+    run(s);
+    assert_int_equal(c[5].n, 300);
+
+    n = 100 + 300 + 20;
+    ids = malloc(n * sizeof(uint32_t));
+    assert_non_null(ids);
+    memcpy(ids, c[5].prompt, 100 * sizeof(uint32_t));
+    memcpy(ids + 100, c[5].answer, 300 * sizeof(uint32_t));
+
+    for (i = 400; i < n; i++) {
+        ids[i] = 100 + i;
+    }
+
+    submit_ids(s, &c[6], ids, n, 10, 1);
+    run(s);
+
+    /* 399 rows were computed */
+
+    assert_int_equal(c[6].done.cached_tokens, 399 / 64 * 64);
+
+    dsa_sched_stats(s, &stats);
+    assert_int_equal(stats.cached_tokens, (15 + 14 + 6) * 64);
+
+    check(&c[0], 3, DSA_LINK_FINISH_LENGTH);
+    check(&c[1], 3, DSA_LINK_FINISH_LENGTH);
+    check(&c[2], 3, DSA_LINK_FINISH_LENGTH);
+    check(&c[3], 3, DSA_LINK_FINISH_LENGTH);
+    check(&c[4], 3, DSA_LINK_FINISH_LENGTH);
+    check(&c[5], 300, DSA_LINK_FINISH_LENGTH);
+    check(&c[6], 10, DSA_LINK_FINISH_LENGTH);
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+/* Sequences that run at once share the pages of a prefix. */
+
+static void
+test_shared(void **state)
+{
+    fake_t             *f;
+    client_t           *c;
+    uint32_t            i;
+    dsa_sched_t        *s;
+    dsa_sched_stats_t   stats;
+
+    c = calloc(4, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 100, 8, 700);
+
+    submit(s, &c[0], 0, 1, 640, 50, 1);
+    step(s);
+
+    for (i = 1; i < 4; i++) {
+        c[i].seed = i;
+        submit(s, &c[i], 0, 1, 640, 50, 1);
+    }
+
+    step(s);
+    dsa_sched_stats(s, &stats);
+
+    /* 9 pages for all four, and the 10th and the 11th for themselves */
+
+    assert_true(stats.pages_used <= 9 + 4 * 2);
+    assert_int_equal(stats.running, 4);
+
+    run(s);
+
+    for (i = 0; i < 4; i++) {
+        check(&c[i], 50, DSA_LINK_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+/* A cancel in any state frees everything at once. */
+
+static void
+test_cancel(void **state)
+{
+    fake_t       *f;
+    client_t     *c;
+    uint32_t      i, when;
+    dsa_sched_t  *s;
+
+    c = calloc(6, sizeof(client_t));
+    assert_non_null(c);
+
+    for (when = 0; when < 12; when++) {
+        s = start(&f, 12, 3, 64);
+
+        for (i = 0; i < 6; i++) {
+            c[i].seed = i;
+            submit(s, &c[i], i % 2, i, 150, 200, 1);
+        }
+
+        for (i = 0; i < when; i++) {
+            step(s);
+        }
+
+        for (i = 0; i < 6; i++) {
+            if (c[i].seq != NULL) {
+                dsa_sched_cancel(s, c[i].seq, i % 2
+                                 ? DSA_LINK_FINISH_CANCELLED
+                                 : DSA_LINK_FINISH_DEADLINE);
+                assert_int_equal(c[i].finish,
+                                 i % 2 ? DSA_LINK_FINISH_CANCELLED
+                                       : DSA_LINK_FINISH_DEADLINE);
+            }
+
+            audit(s);
+            check_answer(&c[i]);
+            free(c[i].prompt);
+
+            if (i == 3) {
+                step(s);
+            }
+        }
+
+        assert_int_equal(dsa_sched_busy(s), 0);
+        check_free(s);
+        finish(s, f);
+    }
+
+    free(c);
+}
+
+
+/*
+ * Two tenants who always have more to do share all rows by weight.  What each
+ * had, divided by its weight, differs by a round's quantum, and by what its
+ * running sequences have left to do after they were admitted.
+ */
+
+static void
+check_fairness(uint32_t weight_a, uint32_t weight_b, uint32_t len_a,
+    uint32_t len_b)
+{
+    double        share[2], tolerance, most;
+    fake_t       *f;
+    uint32_t      i, n, t, steps;
+    client_t     *c;
+    dsa_sched_t  *s;
+
+    const uint32_t  weight[2] = { weight_a, weight_b };
+    const uint32_t  len[2] = { len_a, len_b };
+    const uint32_t  running = 8, answer = 20;
+
+    n = 64;
+    c = calloc(n, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 4000, running, 64);
+
+    for (steps = 0; steps < 6000; steps++) {
+        for (i = 0; i < n; i++) {
+            if (c[i].seq == NULL) {
+                free(c[i].prompt);
+                t = i % 2;
+                c[i].seed = i;
+                submit(s, &c[i], t, steps * n + i, len[t], answer,
+                       weight[t]);
+            }
+        }
+
+        if (steps == 100) {
+            memset(f->tenant_rows, 0, sizeof(f->tenant_rows));
+        }
+
+        step(s);
+    }
+
+    share[0] = (double) f->tenant_rows[0] / weight_a;
+    share[1] = (double) f->tenant_rows[1] / weight_b;
+
+    most = weight_a > weight_b ? weight_a : weight_b;
+    tolerance = 2 * (DSA_SCHED_QUANTUM / most
+                     + (double) running * (answer + len_a + len_b));
+
+    if (share[0] - share[1] > tolerance || share[1] - share[0] > tolerance) {
+        fail_msg("weights %u and %u had %llu and %llu rows", weight_a,
+                 weight_b, (unsigned long long) f->tenant_rows[0],
+                 (unsigned long long) f->tenant_rows[1]);
+    }
+
+    for (i = 0; i < n; i++) {
+        free(c[i].prompt);
+    }
+
+    finish(s, f);
+    free(c);
+}
+
+
+static void
+test_fairness(void **state)
+{
+    check_fairness(1, 1, 100, 100);
+    check_fairness(1, 3, 100, 100);
+    check_fairness(5, 1, 60, 60);
+    check_fairness(1, 1, 300, 30);
+}
+
+
+/*
+ * One tenant has taken every place with long answers.  The other one that
+ * comes gets half of them at once, and gives none back.
+ */
+
+static void
+test_latecomer(void **state)
+{
+    fake_t             *f;
+    client_t           *c;
+    uint32_t            i;
+    dsa_sched_t        *s;
+    dsa_sched_stats_t   stats;
+
+    c = calloc(24, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 1000, 8, 256);
+
+    for (i = 0; i < 12; i++) {
+        submit(s, &c[i], 0, i, 20, 1000, 1);
+    }
+
+    for (i = 0; i < 50; i++) {
+        step(s);
+    }
+
+    assert_int_equal(f->tenant_seqs[0], 8);
+
+    for (i = 12; i < 24; i++) {
+        submit(s, &c[i], 1, i, 20, 1000, 1);
+    }
+
+    for (i = 0; i < 10; i++) {
+        step(s);
+    }
+
+    dsa_sched_stats(s, &stats);
+    assert_int_equal(stats.preemptions, 4);
+
+    for (i = 0; i < 500; i++) {
+        step(s);
+        assert_int_equal(f->tenant_seqs[0], 4);
+        assert_int_equal(f->tenant_seqs[1], 4);
+    }
+
+    dsa_sched_stats(s, &stats);
+    assert_int_equal(stats.preemptions, 4);
+
+    run(s);
+
+    for (i = 0; i < 24; i++) {
+        check(&c[i], 1000, DSA_LINK_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+/* A request that needs most of the pages is not passed by for ever. */
+
+static void
+test_patience(void **state)
+{
+    fake_t       *f;
+    client_t     *c;
+    uint32_t      i, steps;
+    dsa_sched_t  *s;
+
+    c = calloc(13, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 40, 16, 512);
+
+    for (steps = 0; steps < 2000; steps++) {
+        for (i = 1; i < 13; i++) {
+            if (c[i].seq == NULL) {
+                free(c[i].prompt);
+                c[i].seed = i;
+                submit(s, &c[i], i % 4 + 1, steps * 13 + i, 150, 40 + i, 1);
+            }
+        }
+
+        if (steps == 10) {
+            submit(s, &c[0], 0, 999, 30 * 64, 100, 1);
+        }
+
+        step(s);
+
+        if (c[0].finish != 0) {
+            break;
+        }
+    }
+
+    check(&c[0], 100, DSA_LINK_FINISH_LENGTH);
+
+    for (i = 1; i < 13; i++) {
+        free(c[i].prompt);
+    }
+
+    finish(s, f);
+    free(c);
+}
+
+
+/* Everything at once, by chance: sizes, tenants, prefixes, cancels. */
+
+static void
+test_soak(void **state)
+{
+    fake_t             *f;
+    client_t           *c;
+    uint32_t            i, n, r, text, want[40];
+    uint64_t            round;
+    dsa_sched_t        *s;
+    dsa_sched_stats_t   stats;
+
+    n = 40;
+    c = calloc(n, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 60, 10, 100);
+
+    for (round = 0; round < 6000; round++) {
+        for (i = 0; i < n; i++) {
+            r = (uint32_t) (dsa_uniform(11, round, i) * 1e9);
+
+            if (c[i].seq == NULL) {
+                if (c[i].prompt != NULL) {
+                    check(&c[i], c[i].finish == DSA_LINK_FINISH_LENGTH
+                                 ? want[i] : c[i].n, c[i].finish);
+                }
+
+                if (r % 4 == 0 && round < 5000) {
+                    c[i].seed = r;
+                    text = r / 4 % 5;
+                    want[i] = 1 + r / 32 % 150;
+                    submit(s, &c[i], r / 16 % TENANTS, text,
+                           1 + r / 1024 % 700, want[i], 1 + r / 64 % 3);
+                }
+
+            } else if (r % 200 == 0) {
+                dsa_sched_cancel(s, c[i].seq, DSA_LINK_FINISH_CANCELLED);
+                audit(s);
+            }
+        }
+
+        step(s);
+    }
+
+    run(s);
+
+    for (i = 0; i < n; i++) {
+        if (c[i].prompt != NULL) {
+            check(&c[i], c[i].n, c[i].finish);
+        }
+    }
+
+    dsa_sched_stats(s, &stats);
+    assert_true(stats.preemptions > 10);
+    assert_true(stats.cached_tokens > 1000);
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+static void
+test_backend_fails(void **state)
+{
+    fake_t       *f;
+    client_t      c[2];
+    dsa_err_t     err;
+    dsa_sched_t  *s;
+
+    memset(c, 0, sizeof(c));
+    s = start(&f, 100, 4, 64);
+
+    submit(s, &c[0], 0, 1, 100, 5, 1);
+    submit(s, &c[1], 1, 1, 10, 5, 1);
+    step(s);
+
+    f->fails = 1;
+    assert_int_equal(dsa_sched_step(s, &err), DSA_ERROR);
+    assert_string_equal(err.text, "it fails");
+
+    finish(s, f);
+    free(c[0].prompt);
+    free(c[1].prompt);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_preemption),
+        cmocka_unit_test(test_whole_memory),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_fairness),
+        cmocka_unit_test(test_latecomer),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_soak),
+        cmocka_unit_test(test_backend_fails)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
