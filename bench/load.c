@@ -10,8 +10,11 @@
  *
  * When an event was published is seen by an observer (observe.c): a stream
  * of its own, straight from the engine's ring or from the bare source, whose
- * tokens come in the same steps.  The i-th event of a stream belongs to the
+ * tokens come in the same steps.  The i-th token of a stream belongs to the
  * i-th step after its first.
+ *
+ * Every token is one letter x: so the engine answers a prompt of one x when
+ * it computes nothing, and an event of several tokens can be told.
  *
  * Writes "open N" when all N streams have had an event, and at the end one
  * line of JSON.
@@ -51,13 +54,25 @@ typedef enum {
 } load_state_e;
 
 
+/* where in a body the reader is */
+
+typedef enum {
+    LOAD_MARK = 0,                  /* before "\ndata: " */
+    LOAD_KIND,                      /* in the first bytes behind it */
+    LOAD_CONTENT,                   /* before "content":", or the line's end */
+    LOAD_TEXT                       /* in the content, before its quote */
+} load_part_e;
+
+
 typedef struct {
     int            fd;
     load_state_e   state;
-    uint32_t       matched;         /* bytes of load_mark, or its length plus
-                                       the bytes of word */
+    load_part_e    part;
+    uint32_t       matched;         /* bytes of what is looked for */
+    uint32_t       tokens;
     uint32_t       events;          /* with a token */
     uint32_t       chunks;          /* all with JSON */
+    uint32_t       in_event;        /* tokens of this one */
     char           word[LOAD_WORD + 1];
     char           head[16];
     uint32_t       head_len;
@@ -77,6 +92,7 @@ typedef struct {
 
 
 static const char     load_mark[] = "\ndata: ";
+static const char     load_content[] = "\"content\":\"";
 static load_conf_t    load_conf;
 static load_stream_t *load_streams;
 static char           load_request[2048];
@@ -140,13 +156,19 @@ load_start(load_stream_t *s)
 }
 
 
-/* An event of the stream: its first bytes are in s->word. */
+/* A line of the stream begins: its first bytes are in s->word. */
 
 static void
-load_event(load_stream_t *s, uint64_t now)
+load_event(load_stream_t *s)
 {
     if (memcmp(s->word, "[DONE]", 6) == 0) {
-        load_end(s, LOAD_DONE, NULL);
+        if (s->tokens == load_conf.tokens) {
+            load_end(s, LOAD_DONE, NULL);
+
+        } else {
+            load_end(s, LOAD_FAILED, "not as many tokens as asked for");
+        }
+
         return;
     }
 
@@ -154,6 +176,9 @@ load_event(load_stream_t *s, uint64_t now)
         load_end(s, LOAD_FAILED, "an error in the stream");
         return;
     }
+
+    s->part = LOAD_CONTENT;
+    s->in_event = 0;
 
     if (s->chunks++ == 0) {
 
@@ -166,56 +191,99 @@ load_event(load_stream_t *s, uint64_t now)
             printf("open %u\n", load_open);
             fflush(stdout);
         }
+    }
+}
 
+
+/* A byte of a token's text. */
+
+static void
+load_text(load_stream_t *s, char c, uint64_t now)
+{
+    if (c == '"') {
+        s->part = LOAD_MARK;
+        s->matched = 0;
         return;
     }
 
-    if (s->events < load_conf.tokens) {
-        s->times[s->events] = now;
+    if (c != 'x' || s->tokens == load_conf.tokens) {
+        load_end(s, LOAD_FAILED, "a token that was not asked for");
+        return;
     }
 
-    s->events++;
+    if (s->in_event++ == 0) {
+        s->events++;
+    }
+
+    s->times[s->tokens++] = now;
+}
+
+
+/* One more byte towards a string; 1 when it is whole. */
+
+static int
+load_match(load_stream_t *s, char c, const char *what)
+{
+    if (c != what[s->matched]) {
+        s->matched = c == what[0];
+        return 0;
+    }
+
+    return what[++s->matched] == '\0';
 }
 
 
 static void
 load_body(load_stream_t *s, const char *p, const char *last, uint64_t now)
 {
-    uint32_t  n;
+    for ( /* void */ ; p < last && s->state == LOAD_BODY; p++) {
 
-    while (p < last && s->state == LOAD_BODY) {
+        switch (s->part) {
 
-        if (s->matched >= sizeof(load_mark) - 1) {
-            n = s->matched - (uint32_t) (sizeof(load_mark) - 1);
-            s->word[n++] = *p++;
-            s->matched++;
+        case LOAD_MARK:
 
-            if (n == LOAD_WORD) {
+            if (s->matched == 0) {
+                p = memchr(p, '\n', (size_t) (last - p));
+
+                if (p == NULL) {
+                    return;
+                }
+            }
+
+            if (load_match(s, *p, load_mark)) {
+                s->part = LOAD_KIND;
                 s->matched = 0;
-                load_event(s, now);
             }
 
-            continue;
-        }
+            break;
 
-        if (s->matched == 0) {
-            p = memchr(p, '\n', (size_t) (last - p));
+        case LOAD_KIND:
 
-            if (p == NULL) {
-                return;
+            s->word[s->matched++] = *p;
+
+            if (s->matched == LOAD_WORD) {
+                s->matched = 0;
+                load_event(s);
             }
-        }
 
-        if (*p == load_mark[s->matched]) {
-            s->matched++;
-            p++;
+            break;
 
-        } else if (*p == '\n') {
-            s->matched = 1;
-            p++;
+        case LOAD_CONTENT:
 
-        } else {
-            s->matched = 0;
+            if (*p == '\n') {
+                s->part = LOAD_MARK;
+                s->matched = 1;
+
+            } else if (load_match(s, *p, load_content)) {
+                s->part = LOAD_TEXT;
+            }
+
+            break;
+
+        case LOAD_TEXT:
+
+            load_text(s, *p, now);
+            break;
         }
     }
 }
@@ -399,37 +467,37 @@ load_step(const uint64_t *ticks, size_t n, uint64_t time)
 
 
 /*
- * Delays of a stream's events, in ns.  Its first step is the earliest that
- * no event contradicts; the observer may itself be a little late to see a
- * step, so an event may come up to a quarter of a step before.
+ * Delays of a stream's tokens, in ns.  When the first one was published is
+ * what nearly all of the others say: the earliest step that more than one in
+ * twenty leads to.  The observer may itself see a step a little late, so a
+ * token may come up to a quarter of a step before.
  */
 
 static size_t
 load_delays(load_stream_t *s, const uint64_t *ticks, size_t n_ticks,
     int64_t *delay)
 {
-    size_t    n;
-    int64_t   i, step, first;
+    int64_t   i, first;
     uint64_t  slack;
 
-    n = 0;
-    first = INT64_MAX;
     slack = (ticks[n_ticks - 1] - ticks[0]) / n_ticks / 4;
 
-    for (i = 0; i < (int64_t) s->events; i++) {
-        step = load_step(ticks, n_ticks, s->times[i] + slack) - i;
-        first = step < first ? step : first;
+    for (i = 0; i < (int64_t) s->tokens; i++) {
+        delay[i] = load_step(ticks, n_ticks, s->times[i] + slack) - i;
     }
 
-    if (first < 0) {
+    qsort(delay, s->tokens, sizeof(int64_t), load_compare);
+    first = delay[s->tokens / 20];
+
+    if (first < 0 || first + s->tokens > (int64_t) n_ticks) {
         return 0;
     }
 
-    for (i = 0; i < (int64_t) s->events; i++) {
-        delay[n++] = (int64_t) (s->times[i] - ticks[first + i]);
+    for (i = 0; i < (int64_t) s->tokens; i++) {
+        delay[i] = (int64_t) (s->times[i] - ticks[first + i]);
     }
 
-    return n;
+    return s->tokens;
 }
 
 
@@ -439,7 +507,7 @@ load_report(uint64_t started)
     size_t           n_delays, n_ticks;
     int64_t         *delay;
     uint32_t         i, ok;
-    uint64_t         events, expected;
+    uint64_t         events;
     const uint64_t  *ticks;
 
     ticks = observe_ticks(&n_ticks);
@@ -460,27 +528,18 @@ load_report(uint64_t started)
         }
 
         ok++;
-
-        /* the last one says why it ended, and carries no token */
-
-        if (load_streams[i].events > 0) {
-            load_streams[i].events--;
-        }
-
         events += load_streams[i].events;
 
-        if (load_streams[i].events <= load_conf.tokens && n_ticks > 0) {
+        if (n_ticks > 1) {
             n_delays += load_delays(&load_streams[i], ticks, n_ticks,
                                     delay + n_delays);
         }
     }
 
-    expected = (uint64_t) load_conf.streams * load_conf.tokens;
-
     printf("{\"streams\":%u,\"ok\":%u,\"failed\":%u,\"events\":%llu,"
            "\"tokens\":%llu,\"seconds\":%.3f",
            load_conf.streams, ok, load_failed, (unsigned long long) events,
-           (unsigned long long) expected,
+           (unsigned long long) ok * load_conf.tokens,
            (double) (observe_now() - started) / 1e9);
 
     if (n_delays > 0) {
@@ -557,7 +616,7 @@ load_init(void)
 
     n = snprintf(body, sizeof(body),
                  "{\"model\":\"%s\",\"stream\":true,\"max_tokens\":%u,"
-                 "\"messages\":[{\"role\":\"user\",\"content\":\"Count.\"}]}",
+                 "\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
                  load_conf.model, load_conf.tokens);
 
     if (n >= (int) sizeof(body)) {

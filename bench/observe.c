@@ -280,9 +280,10 @@ observe_connect_source(int port)
 int
 observe_start(const char *where)
 {
-    int         rc;
-    uint64_t    end;
-    pthread_t   thread;
+    int                 rc;
+    uint64_t            end;
+    pthread_t           thread;
+    struct sched_param  param;
 
     if (strncmp(where, "unix:", 5) == 0) {
         rc = observe_connect_engine(where + 5);
@@ -304,6 +305,11 @@ observe_start(const char *where)
         errno = rc;
         return -1;
     }
+
+    /* it must not wait for those it watches; only root may ask for that */
+
+    param.sched_priority = 1;
+    (void) pthread_setschedparam(thread, SCHED_RR, &param);
 
     end = observe_now() + OBSERVE_WAIT * 1000000ULL;
 

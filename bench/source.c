@@ -96,7 +96,7 @@ source_texts(void)
     source_chunk(&source_head, "\"role\":\"assistant\",\"content\":\"\"",
                  "null");
 
-    source_chunk(&source_token, "\"content\":\" token\"", "null");
+    source_chunk(&source_token, "\"content\":\"x\"", "null");
 
     source_chunk(&source_last, "\"content\":\"\"", "\"length\"");
     source_last.len += (size_t) snprintf(source_last.text + source_last.len,

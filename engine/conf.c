@@ -502,8 +502,9 @@ dsa_conf_backend(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     errno = 0;
     rate = strtod(r->arg[2] + 5, &end);
 
-    if (r->arg[2][5] < '0' || r->arg[2][5] > '9' || *end != '\0'
-        || errno != 0 || !(rate == 0 || (rate >= 1 && rate <= 1e6)))
+    if (strspn(r->arg[2] + 5, "0123456789.") != strlen(r->arg[2] + 5)
+        || end == r->arg[2] + 5 || *end != '\0' || errno != 0
+        || !(rate == 0 || (rate >= 1 && rate <= 1e6)))
     {
         return dsa_conf_fail(r, "\"rate\" takes 1 to 1000000 tokens a second "
                              "or 0 for as fast as it can, not \"%s\"",

@@ -108,6 +108,7 @@ dsa_sched_destroy(dsa_sched_t *s)
     }
 
     dsa_pages_destroy(s->pages);
+    free(s->line);
     free(s->running);
     free(s->member);
     free(s->batch);
@@ -185,6 +186,15 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
         dsa_seq_free(seq);
         errno = ENOMEM;
         return NULL;
+    }
+
+    /* who comes to the line starts where it is: idleness saves up nothing */
+
+    if (seq->tenant->waiting.first == NULL
+        && seq->tenant->prefill.first == NULL
+        && seq->tenant->served < s->clock)
+    {
+        seq->tenant->served = s->clock;
     }
 
     dsa_seq_push(&seq->tenant->waiting, seq);
@@ -392,7 +402,7 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *rows)
 
         if (seq->state == DSA_SEQ_DECODE) {
             dsa_sched_rows(s, seq, 1);
-            seq->tenant->credit -= 1;
+            seq->tenant->served += 1.0 / seq->tenant->weight;
             (*rows)--;
         }
     }
@@ -468,29 +478,19 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t rows)
         return;
     }
 
-    t = s->turn;
-
-    do {
-        t->checked = 0;
-        t = t->next;
-    } while (t != s->turn);
-
     admitted = s->n_live;
 
     if (s->n_waiting != 0) {
         dsa_sched_reclaim(s);
     }
 
+    dsa_sched_line_up(s);
+
     while (rows != 0) {
         t = dsa_sched_turn(s);
 
         if (t == NULL) {
             break;
-        }
-
-        if (t->prefill.first == NULL && dsa_sched_admit(s, t) != DSA_OK) {
-            t->ready = 0;
-            continue;
         }
 
         seq = t->prefill.first;
@@ -504,20 +504,19 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t rows)
             n = rows;
         }
 
-        if (n > t->credit) {
-            n = (uint32_t) t->credit;
+        if (n > DSA_SCHED_QUANTUM) {
+            n = DSA_SCHED_QUANTUM;
         }
 
         dsa_sched_rows(s, seq, n);
-
-        t->credit -= n;
         rows -= n;
 
         if (seq->computed + s->batch[seq->entry].n == seq->n_tokens) {
             dsa_seq_remove(&t->prefill, seq);
             seq->state = DSA_SEQ_DECODE;
-            t->checked = 0;
         }
+
+        dsa_sched_charge(s, t, n);
     }
 
     dsa_sched_settle(s, s->n_live > admitted);
@@ -564,7 +563,9 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
 
     seq = t->waiting.first;
 
-    if (seq == NULL || !dsa_sched_fits(s, seq)) {
+    if (seq == NULL || (s->claim != NULL && s->claim != t)
+        || !dsa_sched_fits(s, seq))
+    {
         return DSA_AGAIN;
     }
 

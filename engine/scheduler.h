@@ -19,18 +19,23 @@
  * prompts in chunks.  Prefill, chunked prefill, decode, prefix hits and
  * resumption after preemption are this one loop.
  *
- * Tenants share by weight.  Rows are handed out by deficit round robin
- * (Shreedhar and Varghese, 1995), decode rows being charged too, so the order
- * of admission follows all tokens that a tenant had computed.  Sequences and
- * pages are shared by dominant share (Ghodsi et al., NSDI 2011): who holds
- * most of either, by weight, gives up its newest sequence where pages run
- * out, or where a tenant waits that would still hold less with its request
- * admitted.  A sequence that gave up its pages keeps its tokens and is
- * computed again later, as far as its pages are not found again by prefix;
- * its answer is the same, since noise depends on seed and position only.
+ * Tenants share by weight.  Who has had the fewest rows computed, divided by
+ * its weight, gets the next ones, prompt or admission, at most a quantum at a
+ * time; decode rows are charged, too.  So the order follows all tokens that a
+ * tenant had while others waited (start-time fair queueing, Goyal et al.,
+ * SIGCOMM 1996; of tokens, Sheng et al., OSDI 2024).  Deficit round robin would
+ * do the same where rows are scarce, but not where places are.
+ *
+ * Places in the step and pages are shared by dominant share (Ghodsi et al.,
+ * NSDI 2011): who holds most of either, by weight, gives up its newest
+ * sequence where pages run out, or where a tenant waits that would still hold
+ * less with its request admitted.  A sequence that gave up its pages keeps its
+ * tokens and is computed again later, as far as its pages are not found again
+ * by prefix; its answer is the same, since noise depends on seed and position
+ * only.
  */
 
-#define DSA_SCHED_QUANTUM   256     /* rows of a round, greatest weight */
+#define DSA_SCHED_QUANTUM   256     /* most rows of a turn */
 #define DSA_SCHED_PATIENCE  64      /* steps that a request may be passed by */
 
 

@@ -80,14 +80,13 @@ struct dsa_tenant_s {
     dsa_tenant_t       *chain;          /* bucket */
     dsa_seq_list_t      waiting;
     dsa_seq_list_t      prefill;
-    double              credit;         /* rows */
+    double              served;         /* rows, by weight */
     uint32_t            weight;
     uint32_t            seqs;
     uint32_t            running;
     uint32_t            pages;          /* in its block tables */
     uint32_t            passed_by;      /* steps */
-    uint32_t            ready;          /* in this step: 1, 0 */
-    uint32_t            checked;        /* ready is known */
+    uint32_t            blocked;        /* in this step: no room for it */
     uint8_t             id[32];
 };
 
@@ -106,6 +105,11 @@ struct dsa_sched_s {
 
     dsa_tenant_t       *turn;           /* in the ring; NULL: it is empty */
     dsa_tenant_t       *claim;          /* nobody else is admitted before */
+    dsa_tenant_t      **line;           /* [n_line] with work, as a heap */
+    uint32_t            n_line;
+    uint32_t            line_size;
+    uint32_t            n_tenants;
+    double              clock;          /* served, of who had the last turn */
     dsa_tenant_t       *bucket[DSA_TENANT_BUCKETS];
 
     dsa_batch_seq_t    *batch;          /* [max_running] */
@@ -156,13 +160,19 @@ void dsa_sched_leave(dsa_sched_t *s, dsa_tenant_t *t);
  */
 void dsa_sched_reclaim(dsa_sched_t *s);
 
+/* Those who have work for this step, by what they were served. */
+void dsa_sched_line_up(dsa_sched_t *s);
+
 /*
- * Whose turn it is: the next tenant of the ring that has both work and
- * credit.  NULL when no work can go on in this step.
+ * Who of them was served least by weight and can go on: with a prompt that is
+ * begun, or admitted here.  NULL when no work can go on in this step.
  */
 dsa_tenant_t *dsa_sched_turn(dsa_sched_t *s);
 
-/* What a step that left no work, or passed somebody by, means for credits. */
+/* Who had the turn was given rows. */
+void dsa_sched_charge(dsa_sched_t *s, dsa_tenant_t *t, uint32_t rows);
+
+/* After the prompts of a step: who was passed by, who owes what. */
 void dsa_sched_settle(dsa_sched_t *s, int admitted);
 
 /* Of the tenants with anything running; NULL when nothing runs. */

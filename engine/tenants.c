@@ -11,7 +11,7 @@
 #include "engine/scheduler_parts.h"
 
 
-static int dsa_sched_ready(dsa_sched_t *s, dsa_tenant_t *t);
+static void dsa_line_down(dsa_sched_t *s, uint32_t i);
 static double dsa_sched_share(const dsa_sched_t *s, const dsa_tenant_t *t,
     double running, double pages);
 
@@ -19,8 +19,8 @@ static double dsa_sched_share(const dsa_sched_t *s, const dsa_tenant_t *t,
 dsa_tenant_t *
 dsa_sched_tenant(dsa_sched_t *s, const uint8_t id[32], uint32_t weight)
 {
-    uint32_t        hash;
-    dsa_tenant_t   *t, **bucket;
+    uint32_t        hash, size;
+    dsa_tenant_t   *t, **bucket, **line;
 
     memcpy(&hash, id, sizeof(hash));
     bucket = &s->bucket[hash & (DSA_TENANT_BUCKETS - 1)];
@@ -31,12 +31,25 @@ dsa_sched_tenant(dsa_sched_t *s, const uint8_t id[32], uint32_t weight)
         }
     }
 
+    if (s->n_tenants == s->line_size) {
+        size = s->line_size * 2 + 16;
+        line = realloc(s->line, size * sizeof(dsa_tenant_t *));
+
+        if (line == NULL) {
+            return NULL;
+        }
+
+        s->line = line;
+        s->line_size = size;
+    }
+
     t = calloc(1, sizeof(dsa_tenant_t));
 
     if (t == NULL) {
         return NULL;
     }
 
+    s->n_tenants++;
     memcpy(t->id, id, sizeof(t->id));
     t->weight = weight;
 
@@ -92,6 +105,7 @@ dsa_sched_leave(dsa_sched_t *s, dsa_tenant_t *t)
         s->claim = NULL;
     }
 
+    s->n_tenants--;
     free(t);
 }
 
@@ -157,7 +171,7 @@ dsa_sched_reclaim(dsa_sched_t *s)
 
             /* its row of this step is not computed then */
 
-            giver->credit += s->batch[seq->entry].n;
+            giver->served -= (double) s->batch[seq->entry].n / giver->weight;
         }
 
         dsa_sched_preempt(s, seq);
@@ -177,21 +191,19 @@ dsa_sched_reclaim(dsa_sched_t *s)
 void
 dsa_sched_settle(dsa_sched_t *s, int admitted)
 {
-    int            backlog;
+    uint32_t       backlog;
     dsa_tenant_t  *t;
 
-    backlog = s->n_waiting != 0;
+    backlog = 0;
     t = s->turn;
 
     do {
-        if (t->prefill.first != NULL) {
-            backlog = 1;
-        }
+        backlog += t->waiting.first != NULL || t->prefill.first != NULL;
 
         if (t->waiting.first == NULL) {
             t->passed_by = 0;
 
-        } else if (admitted && t->checked && !t->ready
+        } else if (admitted && t->blocked
                    && s->n_live < s->conf.max_running
                    && ++t->passed_by >= DSA_SCHED_PATIENCE
                    && s->claim == NULL)
@@ -202,94 +214,116 @@ dsa_sched_settle(dsa_sched_t *s, int admitted)
         t = t->next;
     } while (t != s->turn);
 
-    if (backlog) {
+    if (backlog > 1) {
         return;
     }
 
-    /* where nobody had to wait nobody owes anything */
+    /* where nobody waits for another nobody owes anything */
 
     do {
-        t->credit = 0;
+        t->served = 0;
         t = t->next;
     } while (t != s->turn);
+
+    s->clock = 0;
 }
 
 
-/*
- * When nobody has credit a number of rounds passes at once, as few as give
- * one tenant with work a row.  Credit does not pile up with who cannot use it.
- */
+void
+dsa_sched_line_up(dsa_sched_t *s)
+{
+    uint32_t       i;
+    dsa_tenant_t  *t;
+
+    s->n_line = 0;
+    t = s->turn;
+
+    do {
+        t->blocked = 0;
+
+        if (t->waiting.first != NULL || t->prefill.first != NULL) {
+            s->line[s->n_line++] = t;
+        }
+
+        t = t->next;
+    } while (t != s->turn);
+
+    for (i = s->n_line / 2; i-- != 0; /* void */) {
+        dsa_line_down(s, i);
+    }
+}
+
 
 dsa_tenant_t *
 dsa_sched_turn(dsa_sched_t *s)
 {
-    double         rounds, most, quantum;
-    uint32_t       weight;
     dsa_tenant_t  *t;
 
-    for ( ;; ) {
-        rounds = 0;
-        weight = 1;
-        t = s->turn;
+    while (s->n_line != 0) {
+        t = s->line[0];
 
-        do {
-            if (dsa_sched_ready(s, t) && t->credit >= 1) {
-                s->turn = t;
-                return t;
+        if (t->prefill.first != NULL || dsa_sched_admit(s, t) == DSA_OK) {
+            if (t->served > s->clock) {
+                s->clock = t->served;
             }
 
-            if (t->weight > weight) {
-                weight = t->weight;
-            }
-
-            t = t->next;
-        } while (t != s->turn);
-
-        do {
-            if (t->ready) {
-                quantum = DSA_SCHED_QUANTUM * (double) t->weight / weight;
-                most = ceil((1 - t->credit) / quantum);
-
-                if (rounds == 0 || most < rounds) {
-                    rounds = most;
-                }
-            }
-
-            t = t->next;
-        } while (t != s->turn);
-
-        if (rounds == 0) {
-            return NULL;
+            return t;
         }
 
-        do {
-            quantum = DSA_SCHED_QUANTUM * (double) t->weight / weight;
-            most = t->ready || t->waiting.first != NULL ? 64 * quantum : quantum;
+        t->blocked = t->waiting.first != NULL;
 
-            if (t->credit < most) {
-                t->credit = fmin(t->credit + rounds * quantum, most);
-            }
-
-            t = t->next;
-        } while (t != s->turn);
+        s->line[0] = s->line[--s->n_line];
+        dsa_line_down(s, 0);
     }
+
+    return NULL;
 }
 
 
-/* Work that could get a row now; found out once a step. */
-
-static int
-dsa_sched_ready(dsa_sched_t *s, dsa_tenant_t *t)
+void
+dsa_sched_charge(dsa_sched_t *s, dsa_tenant_t *t, uint32_t rows)
 {
-    if (!t->checked) {
-        t->checked = 1;
-        t->ready = t->prefill.first != NULL
-                   || (t->waiting.first != NULL
-                       && (s->claim == NULL || s->claim == t)
-                       && dsa_sched_fits(s, t->waiting.first));
+    t->served += (double) rows / t->weight;
+    dsa_line_down(s, 0);
+}
+
+
+/* The line is a heap: who was served least is its first. */
+
+static void
+dsa_line_down(dsa_sched_t *s, uint32_t i)
+{
+    uint32_t       child;
+    dsa_tenant_t  *t;
+
+    if (i >= s->n_line) {
+        return;
     }
 
-    return (int) t->ready;
+    t = s->line[i];
+
+    for ( ;; ) {
+        child = 2 * i + 1;
+
+        if (child >= s->n_line) {
+            break;
+        }
+
+        if (child + 1 < s->n_line
+            && s->line[child + 1]->served < s->line[child]->served)
+        {
+            child++;
+        }
+
+        if (s->line[child]->served >= t->served) {
+            break;
+        }
+
+        s->line[i] = s->line[child];
+        i = child;
+    }
+
+    s->line[i] = t;
 }
 
 

@@ -45,6 +45,7 @@ void dsa_tokenizer_work_destroy(dsa_tokenizer_work_t *w);
  * here, whatever it spells.  Any bytes are accepted: what is not UTF-8 passes
  * as bytes.  At most max ids are allowed in out (DSA_AGAIN when there are
  * more: stop early on a prompt that cannot fit).  Time is linear in len.
+ * Unless DSA_OK comes back, out may end with the ids of a part of text.
  */
 int dsa_tokenize(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     dsa_str_t text, uint32_t max, dsa_tokens_t *out, dsa_err_t *err);

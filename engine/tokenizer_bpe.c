@@ -16,12 +16,13 @@
  * Byte-pair encoding: of all adjacent pairs the one of the lowest rank is
  * merged, the leftmost of equals, until no pair has a rank.  The symbols are a
  * linked list in an array, the pairs a heap of (rank, position), so a
- * pre-token of n bytes costs O(n log n), whatever stands in it.
+ * pre-token of n bytes costs O(n log n), whatever stands in it, and 32 bytes
+ * of memory each.
  */
 
 
-#define DSA_BPE_KEEP      65536     /* symbols that stay allocated */
-#define DSA_HEAP_ARITY    4
+#define DSA_BPE_KEEP    65536       /* symbols that stay allocated */
+#define DSA_HEAP_ARITY  4
 
 
 static int dsa_bpe_merge(dsa_tokenizer_run_t *run, const char *data,
@@ -312,7 +313,7 @@ dsa_bpe_reserve(dsa_tokenizer_run_t *run, size_t len)
         return DSA_OK;
     }
 
-    n = (len < 256) ? 256 : len + len / 2;
+    n = (len > DSA_BPE_KEEP) ? len : (len < 256) ? 256 : len * 2;
 
     free(w->symbol);
     free(w->heap);
@@ -338,7 +339,7 @@ dsa_bpe_reserve(dsa_tokenizer_run_t *run, size_t len)
 void
 dsa_bpe_trim(dsa_tokenizer_work_t *w)
 {
-    if (w->n_symbols > DSA_BPE_KEEP) {
+    if (w->n_symbols > 2 * DSA_BPE_KEEP) {
         free(w->symbol);
         free(w->heap);
 

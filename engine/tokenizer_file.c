@@ -40,6 +40,7 @@ typedef struct {
 } dsa_loader_t;
 
 
+static int dsa_load_root(dsa_loader_t *l);
 static int dsa_load_refuse(dsa_loader_t *l, const char *where,
     const dsa_json_t *v, const char *accepted);
 static int dsa_load_null(dsa_loader_t *l, const dsa_json_t *parent,
@@ -48,7 +49,6 @@ static int dsa_load_flag(dsa_loader_t *l, const dsa_json_t *parent,
     const char *prefix, const char *key, int value, uint32_t *out);
 static int dsa_load_keys(dsa_loader_t *l, const dsa_json_t *parent,
     const char *where, const char **keys);
-static int dsa_load_decoder(dsa_loader_t *l);
 static int dsa_load_model(dsa_loader_t *l);
 static int dsa_load_sizes(dsa_loader_t *l);
 static int dsa_load_id(dsa_loader_t *l, const char *where,
@@ -74,14 +74,16 @@ int
 dsa_tokenizer_load(dsa_tokenizer_t *t, const char *name, dsa_str_t json,
     dsa_err_t *err)
 {
-    int                 rc;
-    dsa_err_t           reason;
-    dsa_arena_t        *arena;
-    dsa_loader_t        l;
-    static const char  *keys[] = { "version", "truncation", "padding",
-                                   "added_tokens", "normalizer",
-                                   "pre_tokenizer", "post_processor",
-                                   "decoder", "model", NULL };
+    int             rc;
+    size_t          i;
+    dsa_err_t       reason;
+    dsa_arena_t    *arena;
+    dsa_loader_t    l;
+
+    static int    (*const step[])(dsa_loader_t *l) = {
+        dsa_load_root, dsa_load_model, dsa_load_sizes, dsa_load_vocab,
+        dsa_load_alphabet, dsa_load_merges, dsa_load_added, dsa_load_stages
+    };
 
     memset(&l, 0, sizeof(dsa_loader_t));
 
@@ -102,57 +104,13 @@ dsa_tokenizer_load(dsa_tokenizer_t *t, const char *name, dsa_str_t json,
     if (l.root == NULL) {
         rc = dsa_error(err, "%s: %s", name, reason.text);
 
-    } else if (l.root->type != DSA_JSON_OBJECT) {
-        rc = dsa_load_refuse(&l, "the file", l.root, "an object");
-
     } else {
         dsa_load_byte_chars(&l);
+        rc = DSA_OK;
+    }
 
-        rc = dsa_load_keys(&l, l.root, "the file", keys);
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_null(&l, l.root, "", "truncation");
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_null(&l, l.root, "", "padding");
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_null(&l, l.root, "", "normalizer");
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_decoder(&l);
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_model(&l);
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_sizes(&l);
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_vocab(&l);
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_alphabet(&l);
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_merges(&l);
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_added(&l);
-        }
-
-        if (rc == DSA_OK) {
-            rc = dsa_load_stages(&l);
-        }
+    for (i = 0; rc == DSA_OK && i < sizeof(step) / sizeof(step[0]); i++) {
+        rc = step[i](&l);
     }
 
     dsa_vocab_free(&l.names);
@@ -160,6 +118,42 @@ dsa_tokenizer_load(dsa_tokenizer_t *t, const char *name, dsa_str_t json,
     dsa_arena_destroy(arena);
 
     return rc;
+}
+
+
+static int
+dsa_load_root(dsa_loader_t *l)
+{
+    dsa_json_t         *decoder, *type;
+    static const char  *keys[] = { "version", "truncation", "padding",
+                                   "added_tokens", "normalizer",
+                                   "pre_tokenizer", "post_processor",
+                                   "decoder", "model", NULL };
+
+    if (l->root->type != DSA_JSON_OBJECT) {
+        return dsa_load_refuse(l, "the file", l->root, "an object");
+    }
+
+    if (dsa_load_keys(l, l->root, "the file", keys) != DSA_OK
+        || dsa_load_null(l, l->root, "", "truncation") != DSA_OK
+        || dsa_load_null(l, l->root, "", "padding") != DSA_OK
+        || dsa_load_null(l, l->root, "", "normalizer") != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    decoder = dsa_json_get(l->root, "decoder");
+    type = dsa_json_get(decoder, "type");
+
+    if (decoder != NULL && decoder->type != DSA_JSON_NULL
+        && (type == NULL || type->type != DSA_JSON_STRING
+            || !dsa_str_eqz(type->text, "ByteLevel")))
+    {
+        return dsa_load_refuse(l, "decoder", (type != NULL) ? type : decoder,
+                               "\"ByteLevel\" or null");
+    }
+
+    return DSA_OK;
 }
 
 
@@ -260,26 +254,6 @@ dsa_load_keys(dsa_loader_t *l, const dsa_json_t *parent, const char *where,
     }
 
     return DSA_OK;
-}
-
-
-static int
-dsa_load_decoder(dsa_loader_t *l)
-{
-    dsa_json_t  *v, *type;
-
-    v = dsa_json_get(l->root, "decoder");
-    type = dsa_json_get(v, "type");
-
-    if (v == NULL || v->type == DSA_JSON_NULL
-        || (type != NULL && type->type == DSA_JSON_STRING
-            && dsa_str_eqz(type->text, "ByteLevel")))
-    {
-        return DSA_OK;
-    }
-
-    return dsa_load_refuse(l, "decoder", (type != NULL) ? type : v,
-                           "\"ByteLevel\" or null");
 }
 
 
@@ -531,7 +505,10 @@ dsa_load_bytes(dsa_loader_t *l, dsa_str_t name, char *out, int *whole)
 
         /* the alphabet ends below U+0144, in two bytes of UTF-8 */
 
-        if (c >= 0xc2 && c < 0xe0 && i + 1 < name.len) {
+        if (c >= 0xe0) {
+            c = DSA_BYTE_CHARS;
+
+        } else if (c >= 0x80 && i + 1 < name.len) {
             c = (c & 0x1f) << 6 | ((uint8_t) name.data[++i] & 0x3f);
         }
 

@@ -18,6 +18,11 @@
  */
 
 
+/* an engine answers a cancel within one step */
+#define NGX_HTTP_DSA_LINGER         5000
+
+
+static void ngx_http_dsa_linger_handler(ngx_event_t *ev);
 static void ngx_http_dsa_on_accept(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_on_tokens(ngx_http_dsa_account_t *account,
     const u_char *p);
@@ -118,9 +123,24 @@ ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
 
         /* the client left before; what it used up is written down now */
 
+        if (account->linger.timer_set) {
+            ngx_del_timer(&account->linger);
+        }
+
         (void) ngx_http_dsa_record(account, NULL);
         ngx_free(account);
     }
+}
+
+
+/* The engine has not told in time: a worker need not stay for that. */
+
+static void
+ngx_http_dsa_linger_handler(ngx_event_t *ev)
+{
+    ngx_log_error(NGX_LOG_ERR, ev->log, 0,
+                  "engine has not ended a cancelled request within %d ms",
+                  NGX_HTTP_DSA_LINGER);
 }
 
 
@@ -482,11 +502,17 @@ ngx_http_dsa_flush(ngx_http_dsa_ctx_t *ctx)
         return;
     }
 
-    ngx_http_dsa_openai_close(&ctx->openai);
-
-    if (ctx->openai.stream) {
-        ngx_http_dsa_output(ctx, 0);
+    if (!ctx->openai.stream) {
+        return;
     }
+
+    /* while the client is slow its next chunk stays open and grows */
+
+    if (!ctx->stream.busy) {
+        ngx_http_dsa_openai_close(&ctx->openai);
+    }
+
+    ngx_http_dsa_output(ctx, 0);
 }
 
 
@@ -863,6 +889,13 @@ ngx_http_dsa_cleanup(void *data)
         ngx_http_dsa_metrics_add(cancelled[ctx->reason], 1);
 
         ngx_http_dsa_session_cancel(&account->call);
+
+        /* a worker that shuts down waits for what the engine has to tell */
+
+        account->linger.handler = ngx_http_dsa_linger_handler;
+        account->linger.log = ngx_cycle->log;
+
+        ngx_add_timer(&account->linger, NGX_HTTP_DSA_LINGER);
 
     } else {
         if (!ctx->recorded) {

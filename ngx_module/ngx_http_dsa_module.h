@@ -50,6 +50,7 @@ typedef struct {
 
 typedef struct {
     ngx_http_dsa_call_t       call;         /* data: the ctx, or NULL */
+    ngx_event_t               linger;       /* without a ctx */
     ngx_http_dsa_redis_t     *redis;
     ngx_http_dsa_usage_t      usage;
     size_t                    model_len;

@@ -13,6 +13,7 @@
 #include "redis_schema/resp.h"
 #include "redis_schema/schema.h"
 #include "ngx_http_dsa_redis.h"
+#include "ngx_http_dsa_redis_conf.h"
 
 
 /*
@@ -21,8 +22,6 @@
  * 16 KB an event, so only its codec is used.
  */
 
-
-#define NGX_HTTP_DSA_REDIS_PORT         6379
 
 /* commands in a worker that wait for a reply, and their unsent bytes */
 
@@ -39,8 +38,6 @@
 
 #define NGX_HTTP_DSA_REDIS_READS        16
 #define NGX_HTTP_DSA_REDIS_PIECES       64
-
-#define NGX_HTTP_DSA_REDIS_PASSWORD     4096
 
 
 typedef enum {
@@ -65,14 +62,7 @@ struct ngx_http_dsa_redis_call_s {
 
 
 struct ngx_http_dsa_redis_s {
-    ngx_url_t                     url;
-    ngx_str_t                     user;
-    ngx_str_t                     password;
-    ngx_int_t                     db;
-    ngx_msec_t                    timeout;
-    ngx_msec_t                    connect_timeout;
-    ngx_int_t                     queue;
-    time_t                        ttl;
+    ngx_http_dsa_redis_conf_t     conf;
 
     /* a worker's */
 
@@ -99,10 +89,6 @@ struct ngx_http_dsa_redis_s {
 };
 
 
-static char *ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
-    ngx_http_dsa_redis_t *redis, ngx_str_t *arg);
-static char *ngx_http_dsa_redis_password(ngx_conf_t *cf,
-    ngx_http_dsa_redis_t *redis, ngx_str_t *name);
 static u_char *ngx_http_dsa_redis_log_error(ngx_log_t *log, u_char *buf,
     size_t len);
 static void ngx_http_dsa_redis_reconnect(ngx_event_t *ev);
@@ -151,220 +137,19 @@ static const char  ngx_http_dsa_redis_nomem[] =
     "no memory for a command to Redis";
 
 
-char *
-ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_http_dsa_redis_t *
+ngx_http_dsa_redis_create(ngx_conf_t *cf,
+    const ngx_http_dsa_redis_conf_t *conf)
 {
-    char                   *p = conf;
-
-    char                   *rv;
-    ngx_str_t              *value;
-    ngx_uint_t              i;
-    ngx_http_dsa_redis_t   *redis, **field;
-
-    field = (ngx_http_dsa_redis_t **) (p + cmd->offset);
-
-    if (*field != NULL && *field != NGX_CONF_UNSET_PTR) {
-        return "is duplicate";
-    }
+    ngx_http_dsa_redis_t  *redis;
 
     redis = ngx_pcalloc(cf->pool, sizeof(ngx_http_dsa_redis_t));
-    if (redis == NULL) {
-        return NGX_CONF_ERROR;
+
+    if (redis != NULL) {
+        redis->conf = *conf;
     }
 
-    value = cf->args->elts;
-
-    redis->timeout = 1000;
-    redis->connect_timeout = 1000;
-    redis->queue = 10000;
-    redis->ttl = DSA_SCHEMA_CONVERSATION_TTL;
-
-    redis->url.url = value[1];
-    redis->url.default_port = NGX_HTTP_DSA_REDIS_PORT;
-
-    if (ngx_parse_url(cf->pool, &redis->url) != NGX_OK) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in \"%V\" of \"%V\"",
-                           redis->url.err != NULL ? redis->url.err
-                                                  : "invalid address",
-                           &value[1], &cmd->name);
-        return NGX_CONF_ERROR;
-    }
-
-    for (i = 2; i < cf->args->nelts; i++) {
-        rv = ngx_http_dsa_redis_parameter(cf, redis, &value[i]);
-        if (rv != NGX_CONF_OK) {
-            return rv;
-        }
-    }
-
-    if (redis->user.len != 0 && redis->password.len == 0) {
-        return "has \"user\" without \"password_file\"";
-    }
-
-    *field = redis;
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_dsa_redis_parameter(ngx_conf_t *cf, ngx_http_dsa_redis_t *redis,
-    ngx_str_t *arg)
-{
-    u_char     *eq;
-    ngx_int_t   n;
-    ngx_str_t   name, value;
-
-    eq = ngx_strlchr(arg->data, arg->data + arg->len, '=');
-
-    if (eq == NULL) {
-        goto invalid;
-    }
-
-    name.data = arg->data;
-    name.len = eq - arg->data;
-    value.data = eq + 1;
-    value.len = arg->data + arg->len - value.data;
-
-#define is(literal)                                                           \
-    (name.len == sizeof(literal) - 1                                          \
-     && ngx_strncmp(name.data, literal, sizeof(literal) - 1) == 0)
-
-    if (is("password_file")) {
-        return ngx_http_dsa_redis_password(cf, redis, &value);
-    }
-
-    if (is("user")) {
-        redis->user = value;
-        n = value.len != 0 ? NGX_OK : NGX_ERROR;
-
-    } else if (is("db")) {
-        n = ngx_atoi(value.data, value.len);
-        redis->db = n;
-
-    } else if (is("queue")) {
-        n = ngx_atoi(value.data, value.len);
-        redis->queue = n;
-
-    } else if (is("ttl")) {
-        n = ngx_parse_time(&value, 1);
-        redis->ttl = n;
-        n = n != 0 ? n : NGX_ERROR;
-
-    } else if (is("timeout")) {
-        n = ngx_parse_time(&value, 0);
-        redis->timeout = n;
-        n = n != 0 ? n : NGX_ERROR;
-
-    } else if (is("connect_timeout")) {
-        n = ngx_parse_time(&value, 0);
-        redis->connect_timeout = n;
-        n = n != 0 ? n : NGX_ERROR;
-
-    } else {
-        goto invalid;
-    }
-
-#undef is
-
-    if (n >= 0) {
-        return NGX_CONF_OK;
-    }
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid value in \"%V\"", arg);
-
-    return NGX_CONF_ERROR;
-
-invalid:
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\", "
-                       "known are user, password_file, db, timeout, "
-                       "connect_timeout, queue, ttl", arg);
-
-    return NGX_CONF_ERROR;
-}
-
-
-static char *
-ngx_http_dsa_redis_password(ngx_conf_t *cf, ngx_http_dsa_redis_t *redis,
-    ngx_str_t *name)
-{
-    u_char           buf[NGX_HTTP_DSA_REDIS_PASSWORD], *p;
-    ssize_t          n;
-    ngx_str_t        path;
-    ngx_file_t       file;
-    ngx_file_info_t  fi;
-
-    path = *name;
-
-    if (path.len == 0 || ngx_conf_full_name(cf->cycle, &path, 1) != NGX_OK) {
-        return "has an invalid \"password_file\"";
-    }
-
-    ngx_memzero(&file, sizeof(ngx_file_t));
-    file.name = path;
-    file.log = cf->log;
-
-    file.fd = ngx_open_file(path.data, NGX_FILE_RDONLY, NGX_FILE_OPEN, 0);
-
-    if (file.fd == NGX_INVALID_FILE) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
-                           ngx_open_file_n " \"%V\" failed", &path);
-        return NGX_CONF_ERROR;
-    }
-
-    n = NGX_ERROR;
-
-    if (ngx_fd_info(file.fd, &fi) == NGX_FILE_ERROR) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
-                           ngx_fd_info_n " \"%V\" failed", &path);
-        goto done;
-    }
-
-    if (ngx_file_access(&fi) & (S_IROTH | S_IWOTH)) {
-        ngx_conf_log_error(NGX_LOG_WARN, cf, 0, "\"%V\" holds a password and "
-                           "is open to every user, it should be mode 0600",
-                           &path);
-    }
-
-    n = ngx_read_file(&file, buf, sizeof(buf), 0);
-
-    if (n == NGX_ERROR) {
-        goto done;
-    }
-
-    while (n > 0 && (buf[n - 1] == LF || buf[n - 1] == CR)) {
-        n--;
-    }
-
-    if (n == 0 || n == sizeof(buf)) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" must hold a "
-                           "password of 1 to %uz bytes", &path,
-                           sizeof(buf) - 1);
-        n = NGX_ERROR;
-        goto done;
-    }
-
-    p = ngx_pnalloc(cf->pool, n);
-    if (p == NULL) {
-        n = NGX_ERROR;
-        goto done;
-    }
-
-    ngx_memcpy(p, buf, n);
-    redis->password.data = p;
-    redis->password.len = n;
-
-done:
-
-    ngx_explicit_memzero(buf, sizeof(buf));
-
-    if (ngx_close_file(file.fd) == NGX_FILE_ERROR) {
-        ngx_conf_log_error(NGX_LOG_ALERT, cf, ngx_errno,
-                           ngx_close_file_n " \"%V\" failed", &path);
-    }
-
-    return n == NGX_ERROR ? NGX_CONF_ERROR : NGX_CONF_OK;
+    return redis;
 }
 
 
@@ -407,7 +192,7 @@ ngx_http_dsa_redis_init_worker(ngx_http_dsa_redis_t *redis,
 
     /* the workers of a host do not all begin with the same address */
 
-    redis->addr = ngx_worker % redis->url.naddrs;
+    redis->addr = ngx_worker % redis->conf.url.naddrs;
 
     ngx_http_dsa_redis_connect(redis);
 
@@ -487,14 +272,14 @@ ngx_http_dsa_redis_hooks(ngx_http_dsa_redis_t *redis)
 ngx_uint_t
 ngx_http_dsa_redis_queue(ngx_http_dsa_redis_t *redis)
 {
-    return redis->queue;
+    return redis->conf.queue;
 }
 
 
 time_t
 ngx_http_dsa_redis_ttl(ngx_http_dsa_redis_t *redis)
 {
-    return redis->ttl;
+    return redis->conf.ttl;
 }
 
 
@@ -527,7 +312,7 @@ ngx_http_dsa_redis_command(ngx_http_dsa_redis_t *redis, ngx_uint_t argc,
 
     call->handler = handler;
     call->data = data;
-    call->deadline = ngx_current_msec + redis->timeout;
+    call->deadline = ngx_current_msec + redis->conf.timeout;
 
     ngx_queue_insert_tail(&redis->unsent, &call->queue);
     redis->calls++;
@@ -631,7 +416,7 @@ ngx_http_dsa_redis_log_error(ngx_log_t *log, u_char *buf, size_t len)
 {
     ngx_http_dsa_redis_t  *redis = log->data;
 
-    return ngx_snprintf(buf, len, ", redis: %V", &redis->url.url);
+    return ngx_snprintf(buf, len, ", redis: %V", &redis->conf.url.url);
 }
 
 
@@ -661,8 +446,8 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_t *redis)
         return;
     }
 
-    addr = &redis->url.addrs[redis->addr];
-    redis->addr = (redis->addr + 1) % redis->url.naddrs;
+    addr = &redis->conf.url.addrs[redis->addr];
+    redis->addr = (redis->addr + 1) % redis->conf.url.naddrs;
 
     peer = &redis->peer;
     ngx_memzero(peer, sizeof(ngx_peer_connection_t));
@@ -712,7 +497,7 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_t *redis)
     c->write->cancelable = 1;
 
     if (rc == NGX_AGAIN) {
-        ngx_add_timer(c->write, redis->connect_timeout);
+        ngx_add_timer(c->write, redis->conf.connect_timeout);
         return;
     }
 
@@ -752,26 +537,26 @@ ngx_http_dsa_redis_greet(ngx_http_dsa_redis_t *redis)
         goto nomem;
     }
 
-    if (redis->db != 0) {
+    if (redis->conf.db != 0) {
         ngx_str_set(&argv[0], "SELECT");
         argv[1].data = text;
-        argv[1].len = ngx_sprintf(text, "%i", redis->db) - text;
+        argv[1].len = ngx_sprintf(text, "%i", redis->conf.db) - text;
 
         if (ngx_http_dsa_redis_greeting_call(redis, 2, argv, 0) != NGX_OK) {
             goto nomem;
         }
     }
 
-    if (redis->password.len != 0) {
+    if (redis->conf.password.len != 0) {
         n = 0;
         ngx_str_set(&argv[n], "AUTH");
         n++;
 
-        if (redis->user.len != 0) {
-            argv[n++] = redis->user;
+        if (redis->conf.user.len != 0) {
+            argv[n++] = redis->conf.user;
         }
 
-        argv[n++] = redis->password;
+        argv[n++] = redis->conf.password;
 
         if (ngx_http_dsa_redis_greeting_call(redis, n, argv, 0) != NGX_OK) {
             goto nomem;
@@ -810,7 +595,7 @@ ngx_http_dsa_redis_greeting_call(ngx_http_dsa_redis_t *redis,
 
     call->greeting = 1;
     call->last = last;
-    call->deadline = ngx_current_msec + redis->timeout;
+    call->deadline = ngx_current_msec + redis->conf.timeout;
 
     ngx_queue_insert_head(&redis->unsent, &call->queue);
     redis->calls++;
@@ -844,7 +629,7 @@ ngx_http_dsa_redis_ping(ngx_event_t *ev)
         return;
     }
 
-    call->deadline = ngx_current_msec + redis->timeout;
+    call->deadline = ngx_current_msec + redis->conf.timeout;
 
     ngx_queue_insert_tail(&redis->unsent, &call->queue);
     redis->calls++;
@@ -1206,7 +991,7 @@ ngx_http_dsa_redis_watch(ngx_http_dsa_redis_t *redis)
     rev = redis->peer.connection->read;
 
     if (!rev->timer_set) {
-        ngx_add_timer(rev, redis->timeout);
+        ngx_add_timer(rev, redis->conf.timeout);
     }
 }
 

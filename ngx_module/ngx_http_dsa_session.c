@@ -48,6 +48,7 @@ static void ngx_http_dsa_session_broken(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_session_failure_handler(ngx_event_t *ev);
 static void ngx_http_dsa_session_timer_handler(ngx_event_t *ev);
 static void ngx_http_dsa_session_close(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_session_forget(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_pool_wake(ngx_http_dsa_pool_t *pool);
 static ngx_uint_t ngx_http_dsa_session_usable(ngx_http_dsa_session_t *s);
@@ -95,6 +96,7 @@ ngx_http_dsa_pool_stop(ngx_http_dsa_pool_t *pool)
         }
 
         ngx_http_dsa_session_close(&s[i]);
+        ngx_http_dsa_session_forget(&s[i]);
     }
 }
 
@@ -877,36 +879,48 @@ ngx_http_dsa_session_close(ngx_http_dsa_session_t *s)
 }
 
 
+/* Tells all calls that they are lost. */
+
+static void
+ngx_http_dsa_session_forget(ngx_http_dsa_session_t *s)
+{
+    uint32_t              i;
+    ngx_http_dsa_call_t  *call;
+    ngx_http_dsa_slot_t  *slots;
+
+    slots = s->slots;
+    s->slots = NULL;
+
+    s->active = 0;
+    s->unaccepted = 0;
+
+    if (slots == NULL) {
+        return;
+    }
+
+    for (i = 0; i < s->hello.slots; i++) {
+        call = slots[i].call;
+
+        if (call != NULL) {
+            call->session = NULL;
+            ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_LOST, NULL);
+        }
+    }
+
+    ngx_free(slots);
+}
+
+
 /* The replica is lost: its requests are told, and it is called again. */
 
 static void
 ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s)
 {
-    uint32_t              i;
-    ngx_msec_t            delay;
-    ngx_http_dsa_call_t  *call;
-    ngx_http_dsa_slot_t  *slots;
+    ngx_msec_t  delay;
 
     ngx_http_dsa_session_close(s);
 
-    slots = s->slots;
-    s->slots = NULL;
-
-    if (slots != NULL) {
-        for (i = 0; i < s->hello.slots; i++) {
-            call = slots[i].call;
-
-            if (call != NULL) {
-                call->session = NULL;
-                ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_LOST, NULL);
-            }
-        }
-
-        ngx_free(slots);
-    }
-
-    s->active = 0;
-    s->unaccepted = 0;
+    ngx_http_dsa_session_forget(s);
 
     /* jitter keeps the workers from calling all at the same moment */
 

@@ -60,7 +60,8 @@ struct ngx_http_dsa_store_entry_s {
     ngx_http_dsa_store_waiter_t   *waiter;
     dsa_schema_record_t            record;
     size_t                         bytes;       /* of messages */
-    unsigned                       sent:1;
+    unsigned                       sent:1;      /* a reply is awaited */
+    unsigned                       tried:1;     /* may have been written */
     unsigned                       text:1;      /* as EVAL */
     unsigned                       stripped:1;  /* its turn was dropped */
 };
@@ -427,7 +428,9 @@ ngx_http_dsa_store_copy(u_char **p, dsa_str_t s)
 
     copy = dsa_str(*p, s.len);
 
-    *p = ngx_cpymem(*p, s.data, s.len);
+    if (s.len != 0) {
+        *p = ngx_cpymem(*p, s.data, s.len);
+    }
 
     return copy;
 }
@@ -490,6 +493,7 @@ ngx_http_dsa_store_send(ngx_http_dsa_store_entry_t *e)
     /* set before: the handler may be called at once */
 
     e->sent = 1;
+    e->tried = 1;
     e->text = store->text;
     store->sent++;
 
@@ -732,7 +736,7 @@ ngx_http_dsa_store_lose(ngx_http_dsa_store_t *store,
 static void
 ngx_http_dsa_store_drop(ngx_http_dsa_store_t *store, const char *why)
 {
-    ngx_uint_t                   sent, unsent;
+    ngx_uint_t                   tried;
     ngx_queue_t                 *q;
     ngx_http_dsa_store_entry_t  *e;
 
@@ -740,12 +744,20 @@ ngx_http_dsa_store_drop(ngx_http_dsa_store_t *store, const char *why)
         return;
     }
 
-    sent = store->sent;
-    unsent = store->pending - sent;
+    tried = 0;
+
+    for (q = ngx_queue_head(&store->entries);
+         q != ngx_queue_sentinel(&store->entries);
+         q = ngx_queue_next(q))
+    {
+        e = ngx_queue_data(q, ngx_http_dsa_store_entry_t, queue);
+        tried += e->tried;
+    }
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "dsa: the worker ends with %ui records not written and %ui "
-                  "not known to be written: %s", unsent, sent, why);
+                  "not known to be written: %s",
+                  store->pending - tried, tried, why);
 
     while (!ngx_queue_empty(&store->entries)) {
         q = ngx_queue_head(&store->entries);
@@ -757,7 +769,9 @@ ngx_http_dsa_store_drop(ngx_http_dsa_store_t *store, const char *why)
 
         (void) ngx_http_dsa_store_part(e);
 
-        ngx_http_dsa_store_lose(store, &e->record, why);
+        ngx_http_dsa_store_lose(store, &e->record,
+                                e->tried ? "it was sent, no answer came"
+                                         : why);
         ngx_http_dsa_store_remove(e);
     }
 

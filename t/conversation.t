@@ -92,6 +92,7 @@ for my $body ('', '{}', '{"messages":null}', '{"messages":[]}',
     is($t->post($uri, $body)->{status}, 200, "body '$body'");
 }
 
+my $arguments = '{"place": "Ü", "n": 12345678901234567890123}';
 my @start = (
     { role => 'system', content => 'Answer in "rhymes" – kurz.' },
     { role => 'user', content => "Schöne Grüße \x{1F600}\n\ttab \\ \x01" },
@@ -99,8 +100,7 @@ my @start = (
     { role => 'user', content => 'Wetter?' },
     { role => 'assistant', content => '', tool_calls => [
         { id => 'call_1', type => 'function',
-          function => { name => 'weather',
-                        arguments => '{"place": "Ü", "n": 123456789012345678901234567890}' } } ] },
+          function => { name => 'weather', arguments => $arguments } } ] },
     { role => 'tool', tool_call_id => 'call_1', content => '22 °C' });
 
 my $id = create({ messages => \@start });
@@ -112,7 +112,7 @@ is($kept->[$_]{content} || '', $start[$_]{content}, "message $_")
 is($kept->[2]{reasoning_content}, 'hm', 'reasoning');
 is($kept->[4]{tool_calls}[0]{id}, 'call_1', 'the call of a tool');
 is($kept->[4]{tool_calls}[0]{function}{arguments},
-   '{"place": "Ü", "n": 123456789012345678901234567890}', 'its arguments, to the byte');
+   $arguments, 'its arguments, to the byte');
 is($kept->[5]{tool_call_id}, 'call_1', 'whose result it is');
 
 # in pieces, and through a file
@@ -340,6 +340,44 @@ for my $n (1 .. 40) {
 is(version($id), 41, 'forty turns');
 is(join(' ', map { $_->{content} } @{ messages($id) }),
    join(' ', map { ("q$_", "echo: q$_") } 1 .. 40), 'in order');
+
+
+# The end of an answer waits until its turn is written, so that no client can
+# be faster than it.
+
+$id = create({});
+$s = $t->stream(script($lines, conversation => $id));
+$s->next_event;
+$server->signal('STOP');
+ctl($fake, 'go 1');
+
+my @events;
+eval { while (my $e = $s->next_event(0.3)) { push @events, $e } };
+like($@, qr/nothing to read/, 'no end while Redis hangs');
+is(scalar(grep { ($_->{data} || '') eq '[DONE]' } @events), 0,
+   'but what was said is there');
+
+$server->signal('CONT');
+is(DSA::HTTP->gather($s->events)->{done}, 1, 'then it ends');
+is(version($id), 2, 'and is written');
+
+
+# While a turn waits to be written the next one cannot begin.
+
+$id = create({});
+my $one = $t->connect;
+my @ask = (type => 'application/json',
+           body => json_encode(ask('once', conversation => $id)));
+
+$redis->cmd(qw/ CONFIG SET maxmemory 1 /);
+is($one->request(POST => $chat, @ask)->{status}, 200, 'Redis is full');
+$r = $one->request(POST => $chat, @ask);
+is($r->{status}, 503, 'the turn before waits');
+like($r->{json}{error}{message}, qr/not written yet/, 'says so');
+$redis->cmd(qw/ CONFIG SET maxmemory 0 /);
+wait_until(sub { version($id) == 2 }, 20, 'the turn');
+is($one->request(POST => $chat, @ask)->{status}, 200, 'now it can');
+is(scalar @{ messages($id) }, 4, 'with the one before');
 
 
 # What Redis holds, and for how long.

@@ -205,7 +205,10 @@ settled('Redis was full');
 $server->stop;
 chats(10, 5);
 my @old = $t->workers;
+my $ending = $t->logged(qr/gracefully shutting down/);
 $t->reload;
+wait_until(sub { $t->logged(qr/gracefully shutting down/) == $ending + 2 },
+           20, 'the old workers to be told');
 chats(3, 3);
 is(scalar(grep { my $pid = $_; grep { $_ == $pid } @old } $t->workers),
    scalar @old, 'old workers stay');

@@ -89,8 +89,8 @@ settle();
 
 $end = begin();
 $t->reload(workers => 2, server => 'location /other/ { dsa_pass v32; }');
-is($t->post('/other/chat/completions', ask('x'))->{status}, 200,
-   'a new location');
+ok(wait_until(sub { $t->post('/other/chat/completions', ask('x'))->{status}
+                    == 200 }, 10, 'the new location'), 'a new location');
 is($end->(), $want, 'no event of a stream is lost');
 
 my $count = $t->metrics->{'dsa_requests_total{code="200"}'};

@@ -33,7 +33,7 @@ my $word = 'w' x 500;
 # a reader that stops and goes on gets every word, of more than what the
 # kernel's buffers take
 
-my $s = $t->stream(script("r 20000 $word\n"),
+my $s = $t->stream(script("r 20000 $word\n", max_tokens => 100000),
                    uri => '/big/chat/completions', rcvbuf => 4096);
 $s->next_event();
 wait_until(sub { ctl($fake, 'live') eq '0' }, 30, 'the engine to be done');
@@ -47,7 +47,8 @@ cmp_ok($m->{chunks}, '<', 15000, 'coalesced');
 
 # one that does not read is cancelled, the others go on
 
-my @slow = map { $t->stream(script("r 100000 $word\n"), rcvbuf => 4096,
+my @slow = map { $t->stream(script("r 100000 $word\n",
+                            max_tokens => 150000), rcvbuf => 4096,
                             uri => '/small/chat/completions') } 1 .. 3;
 my $other = $t->stream(script("wait\n" . "r 200 ok\n"));
 
@@ -67,7 +68,8 @@ for my $s (@slow) {
 
 # send_timeout, when little waits
 
-$s = $t->stream(script("r 20000 $word\nhold\n"), rcvbuf => 4096,
+$s = $t->stream(script("r 20000 $word\nhold\n",
+                       max_tokens => 100000), rcvbuf => 4096,
                 uri => '/timeout/chat/completions');
 wait_until(sub { (() = cancelled($fake)) == 4 }, 30, 'it to be cancelled');
 is($t->metrics->{'dsa_cancelled_total{reason="slow"}'}, 4, 'by send_timeout');

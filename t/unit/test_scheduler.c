@@ -859,15 +859,15 @@ test_cancel(void **state)
 
 /*
  * Two tenants who always have more to do share all rows by weight.  What each
- * had, divided by its weight, differs by a round's quantum, and by what its
- * running sequences have left to do after they were admitted.
+ * had, divided by its weight, differs by a quantum, and by what running
+ * sequences still had to do after they were admitted.
  */
 
 static void
-check_fairness(uint32_t weight_a, uint32_t weight_b, uint32_t len_a,
-    uint32_t len_b)
+check_fairness(uint32_t running, uint32_t weight_a, uint32_t weight_b,
+    uint32_t len_a, uint32_t len_b)
 {
-    double        share[2], tolerance, most;
+    double        share[2], tolerance;
     fake_t       *f;
     uint32_t      i, n, t, steps;
     client_t     *c;
@@ -875,7 +875,7 @@ check_fairness(uint32_t weight_a, uint32_t weight_b, uint32_t len_a,
 
     const uint32_t  weight[2] = { weight_a, weight_b };
     const uint32_t  len[2] = { len_a, len_b };
-    const uint32_t  running = 8, answer = 20;
+    const uint32_t  answer = 20;
 
     n = 64;
     c = calloc(n, sizeof(client_t));
@@ -903,9 +903,10 @@ check_fairness(uint32_t weight_a, uint32_t weight_b, uint32_t len_a,
     share[0] = (double) f->tenant_rows[0] / weight_a;
     share[1] = (double) f->tenant_rows[1] / weight_b;
 
-    most = weight_a > weight_b ? weight_a : weight_b;
-    tolerance = 2 * (DSA_SCHED_QUANTUM / most
-                     + (double) running * (answer + len_a + len_b));
+    tolerance = (double) (DSA_SCHED_QUANTUM + running * (answer + len_a))
+                / weight_a
+                + (double) (DSA_SCHED_QUANTUM + running * (answer + len_b))
+                  / weight_b;
 
     if (share[0] - share[1] > tolerance || share[1] - share[0] > tolerance) {
         fail_msg("weights %u and %u had %llu and %llu rows", weight_a,
@@ -925,10 +926,16 @@ check_fairness(uint32_t weight_a, uint32_t weight_b, uint32_t len_a,
 static void
 test_fairness(void **state)
 {
-    check_fairness(1, 1, 100, 100);
-    check_fairness(1, 3, 100, 100);
-    check_fairness(5, 1, 60, 60);
-    check_fairness(1, 1, 300, 30);
+    /* places are scarce, and rows */
+
+    check_fairness(8, 1, 1, 100, 100);
+    check_fairness(8, 1, 3, 100, 100);
+    check_fairness(8, 5, 1, 60, 60);
+
+    /* only rows */
+
+    check_fairness(32, 1, 1, 300, 30);
+    check_fairness(32, 2, 1, 300, 30);
 }
 
 

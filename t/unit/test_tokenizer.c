@@ -790,6 +790,45 @@ test_bytes(void **state)
 }
 
 
+/* A name that is not of the byte-level alphabet stands for itself. */
+
+static void
+test_names(void **state)
+{
+    uint32_t   id;
+    fixture_t  f;
+    dsa_buf_t  b;
+
+    memset(&b, 0, sizeof(dsa_buf_t));
+    dsa_buf_printf(&b, "{\"pre_tokenizer\":%s,\"model\":{\"type\":\"BPE\","
+                   "\"merges\":[],\"vocab\":{", GPT2);
+
+    for (id = 0; id < 256; id++) {
+        dsa_buf_addz(&b, "\"");
+        add_byte(&b, (uint8_t) id);
+        dsa_buf_printf(&b, "\":%u,", id);
+    }
+
+    dsa_buf_addz(&b, "\"\\u0120a\":256,\"\\u0120\\u00ff\":257,"
+                     "\"\\u0120\\uffae\":258,\"\\u0143\":259,"
+                     "\"\\u0144\":260,\"\\ud83d\\ude00\":261,\" a\":262}}}");
+
+    load(&f, &b);
+
+    assert_true(dsa_str_eqz(dsa_token_bytes(f.t, 256), " a"));
+    assert_true(dsa_str_eqz(dsa_token_bytes(f.t, 257), " \xff"));
+    assert_true(dsa_str_eqz(dsa_token_bytes(f.t, 258),
+                            "\xc4\xa0\xef\xbe\xae"));
+    assert_true(dsa_str_eqz(dsa_token_bytes(f.t, 259), "\xad"));
+    assert_true(dsa_str_eqz(dsa_token_bytes(f.t, 260), "\xc5\x84"));
+    assert_true(dsa_str_eqz(dsa_token_bytes(f.t, 261), "\xf0\x9f\x98\x80"));
+    assert_true(dsa_str_eqz(dsa_token_bytes(f.t, 262), " a"));
+
+    dsa_buf_free(&b);
+    unload(&f);
+}
+
+
 static void
 test_max(void **state)
 {
@@ -1102,6 +1141,7 @@ main(void)
         cmocka_unit_test(test_merges),
         cmocka_unit_test(test_linear),
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_max),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_backtracking),

@@ -1,0 +1,238 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "redis_schema/schema.h"
+#include "ngx_http_dsa_redis.h"
+#include "ngx_http_dsa_redis_conf.h"
+
+
+#define NGX_HTTP_DSA_REDIS_PORT      6379
+#define NGX_HTTP_DSA_REDIS_PASSWORD  4096
+
+
+static char *ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
+    ngx_http_dsa_redis_conf_t *redis, ngx_str_t *arg);
+static char *ngx_http_dsa_redis_password(ngx_conf_t *cf,
+    ngx_http_dsa_redis_conf_t *redis, ngx_str_t *name);
+
+
+char *
+ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    char                       *p = conf;
+
+    char                       *rv;
+    ngx_str_t                  *value;
+    ngx_uint_t                  i;
+    ngx_http_dsa_redis_t      **field;
+    ngx_http_dsa_redis_conf_t   redis;
+
+    field = (ngx_http_dsa_redis_t **) (p + cmd->offset);
+
+    if (*field != NULL && *field != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    ngx_memzero(&redis, sizeof(ngx_http_dsa_redis_conf_t));
+
+    value = cf->args->elts;
+
+    redis.timeout = 1000;
+    redis.connect_timeout = 1000;
+    redis.queue = 10000;
+    redis.ttl = DSA_SCHEMA_CONVERSATION_TTL;
+
+    redis.url.url = value[1];
+    redis.url.default_port = NGX_HTTP_DSA_REDIS_PORT;
+
+    if (ngx_parse_url(cf->pool, &redis.url) != NGX_OK) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in \"%V\" of \"%V\"",
+                           redis.url.err != NULL ? redis.url.err
+                                                 : "invalid address",
+                           &value[1], &cmd->name);
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        rv = ngx_http_dsa_redis_parameter(cf, &redis, &value[i]);
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    if (redis.user.len != 0 && redis.password.len == 0) {
+        return "has \"user\" without \"password_file\"";
+    }
+
+    *field = ngx_http_dsa_redis_create(cf, &redis);
+
+    return *field != NULL ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
+    ngx_http_dsa_redis_conf_t *redis, ngx_str_t *arg)
+{
+    u_char     *eq;
+    ngx_int_t   n;
+    ngx_str_t   name, value;
+
+    eq = ngx_strlchr(arg->data, arg->data + arg->len, '=');
+
+    if (eq == NULL) {
+        goto invalid;
+    }
+
+    name.data = arg->data;
+    name.len = eq - arg->data;
+    value.data = eq + 1;
+    value.len = arg->data + arg->len - value.data;
+
+#define is(literal)                                                           \
+    (name.len == sizeof(literal) - 1                                          \
+     && ngx_strncmp(name.data, literal, sizeof(literal) - 1) == 0)
+
+    if (is("password_file")) {
+        return ngx_http_dsa_redis_password(cf, redis, &value);
+    }
+
+    if (is("user")) {
+        redis->user = value;
+        n = value.len != 0 ? NGX_OK : NGX_ERROR;
+
+    } else if (is("db")) {
+        n = ngx_atoi(value.data, value.len);
+        redis->db = n;
+
+    } else if (is("queue")) {
+        n = ngx_atoi(value.data, value.len);
+        redis->queue = n;
+
+    } else if (is("ttl")) {
+        n = ngx_parse_time(&value, 1);
+        redis->ttl = n;
+        n = n != 0 ? n : NGX_ERROR;
+
+    } else if (is("timeout")) {
+        n = ngx_parse_time(&value, 0);
+        redis->timeout = n;
+        n = n != 0 ? n : NGX_ERROR;
+
+    } else if (is("connect_timeout")) {
+        n = ngx_parse_time(&value, 0);
+        redis->connect_timeout = n;
+        n = n != 0 ? n : NGX_ERROR;
+
+    } else {
+        goto invalid;
+    }
+
+#undef is
+
+    if (n >= 0) {
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid value in \"%V\"", arg);
+
+    return NGX_CONF_ERROR;
+
+invalid:
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\", "
+                       "known are user, password_file, db, timeout, "
+                       "connect_timeout, queue, ttl", arg);
+
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_dsa_redis_password(ngx_conf_t *cf,
+    ngx_http_dsa_redis_conf_t *redis, ngx_str_t *name)
+{
+    u_char           buf[NGX_HTTP_DSA_REDIS_PASSWORD], *p;
+    ssize_t          n;
+    ngx_str_t        path;
+    ngx_file_t       file;
+    ngx_file_info_t  fi;
+
+    path = *name;
+
+    if (path.len == 0 || ngx_conf_full_name(cf->cycle, &path, 1) != NGX_OK) {
+        return "has an invalid \"password_file\"";
+    }
+
+    ngx_memzero(&file, sizeof(ngx_file_t));
+    file.name = path;
+    file.log = cf->log;
+
+    file.fd = ngx_open_file(path.data, NGX_FILE_RDONLY, NGX_FILE_OPEN, 0);
+
+    if (file.fd == NGX_INVALID_FILE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
+                           ngx_open_file_n " \"%V\" failed", &path);
+        return NGX_CONF_ERROR;
+    }
+
+    n = NGX_ERROR;
+
+    if (ngx_fd_info(file.fd, &fi) == NGX_FILE_ERROR) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
+                           ngx_fd_info_n " \"%V\" failed", &path);
+        goto done;
+    }
+
+    if (ngx_file_access(&fi) & (S_IROTH | S_IWOTH)) {
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0, "\"%V\" holds a password and "
+                           "is open to every user, it should be mode 0600",
+                           &path);
+    }
+
+    n = ngx_read_file(&file, buf, sizeof(buf), 0);
+
+    if (n == NGX_ERROR) {
+        goto done;
+    }
+
+    while (n > 0 && (buf[n - 1] == LF || buf[n - 1] == CR)) {
+        n--;
+    }
+
+    if (n == 0 || n == sizeof(buf)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" must hold a "
+                           "password of 1 to %uz bytes", &path,
+                           sizeof(buf) - 1);
+        n = NGX_ERROR;
+        goto done;
+    }
+
+    p = ngx_pnalloc(cf->pool, n);
+    if (p == NULL) {
+        n = NGX_ERROR;
+        goto done;
+    }
+
+    ngx_memcpy(p, buf, n);
+    redis->password.data = p;
+    redis->password.len = n;
+
+done:
+
+    ngx_explicit_memzero(buf, sizeof(buf));
+
+    if (ngx_close_file(file.fd) == NGX_FILE_ERROR) {
+        ngx_conf_log_error(NGX_LOG_ALERT, cf, ngx_errno,
+                           ngx_close_file_n " \"%V\" failed", &path);
+    }
+
+    return n == NGX_ERROR ? NGX_CONF_ERROR : NGX_CONF_OK;
+}

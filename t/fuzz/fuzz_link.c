@@ -1,0 +1,221 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * What the other side of the link can write: a ring with any content and any
+ * indices, read as both ends read it, and the payload of a submit.
+ *
+ * The first byte of an input chooses; a ring then takes 8 bytes as its head,
+ * 8 as the consumer's index, and the rest as its content.
+ */
+
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/submit.h"
+#include "t/lib/small_model.h"
+
+
+#define RING    4096
+
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fuzz_ring(const uint8_t *data, size_t size);
+static void fuzz_submit(const uint8_t *data, size_t size);
+
+
+static dsa_tokenizer_t       *tokenizer;
+static dsa_tokenizer_work_t  *work;
+
+
+int
+LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    char       *json;
+    FILE       *f;
+    size_t      len;
+    dsa_err_t   err;
+
+    f = open_memstream(&json, &len);
+
+    if (f == NULL) {
+        abort();
+    }
+
+    small_model_tokenizer(f);
+    (void) fclose(f);
+
+    tokenizer = dsa_tokenizer_read("tokenizer.json", json, len, &err);
+    free(json);
+
+    if (tokenizer == NULL) {
+        (void) fprintf(stderr, "%s\n", err.text);
+        abort();
+    }
+
+    work = dsa_tokenizer_work_create(tokenizer);
+
+    if (work == NULL) {
+        abort();
+    }
+
+    return 0;
+}
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0) {
+        return 0;
+    }
+
+    if (data[0] % 2 == 0) {
+        fuzz_ring(data + 1, size - 1);
+
+    } else {
+        fuzz_submit(data + 1, size - 1);
+    }
+
+    return 0;
+}
+
+
+static void
+fuzz_ring(const uint8_t *data, size_t size)
+{
+    int                  rc;
+    size_t               i, n, sum;
+    uint8_t             *bytes;
+    uint64_t             head, start;
+    const void          *payload;
+    dsa_link_ring_t      ring;
+    dsa_link_record_t    record;
+    dsa_link_indices_t  *indices;
+
+    if (size < 16) {
+        return;
+    }
+
+    memcpy(&head, data, 8);
+    memcpy(&start, data + 8, 8);
+    data += 16;
+    size -= 16;
+
+    /* one's own index is never but a multiple of 8 */
+
+    start &= ~7ULL;
+
+    bytes = malloc(RING);
+    indices = aligned_alloc(64, sizeof(dsa_link_indices_t));
+
+    if (bytes == NULL || indices == NULL) {
+        abort();
+    }
+
+    memset(bytes, 0, RING);
+    memcpy(bytes, data, size < RING ? size : RING);
+
+    memset(indices, 0, sizeof(dsa_link_indices_t));
+    atomic_store(&indices->head, head);
+    atomic_store(&indices->tail, start);
+
+    memset(&ring, 0, sizeof(ring));
+    ring.shared = indices;
+    ring.data = bytes;
+    ring.size = RING;
+    ring.own = start;
+    ring.pending = start;
+
+    /* a ring of RING bytes holds no more records than this */
+
+    sum = 0;
+
+    for (n = 0; n <= RING / sizeof(dsa_link_record_t) + 1; n++) {
+        rc = dsa_link_peek(&ring, &record, &payload);
+
+        if (rc != 1) {
+            break;
+        }
+
+        for (i = 0; i < record.length; i++) {
+            sum += ((const uint8_t *) payload)[i];
+        }
+
+        if (record.type <= DSA_LINK_PAD || record.type > DSA_LINK_ERROR) {
+            abort();
+        }
+
+        dsa_link_release(&ring);
+    }
+
+    if (n > RING / sizeof(dsa_link_record_t) || sum == SIZE_MAX) {
+        abort();
+    }
+
+    /* the producer, with a consumer who says anything of itself */
+
+    atomic_store(&indices->tail, head);
+
+    for (i = 0; i < size && i < 64; i++) {
+        n = data[i] * 16U;
+        payload = dsa_link_reserve(&ring, DSA_LINK_DONE, i, n);
+
+        if (payload != NULL) {
+            memset((void *) (uintptr_t) payload, 0xff, n);
+        }
+
+        (void) dsa_link_commit(&ring);
+    }
+
+    free(bytes);
+    free(indices);
+}
+
+
+static void
+fuzz_submit(const uint8_t *data, size_t size)
+{
+    void          *copy;
+    size_t         i, j, sum;
+    dsa_err_t      err;
+    dsa_submit_t   submit;
+    dsa_tokens_t   tokens;
+
+    copy = malloc(size != 0 ? size : 1);
+
+    if (copy == NULL) {
+        abort();
+    }
+
+    memcpy(copy, data, size);
+    memset(&tokens, 0, sizeof(tokens));
+    sum = 0;
+
+    if (dsa_submit_decode(&submit, copy, size, &err) == DSA_OK) {
+
+        for (i = 0; i < submit.head.n_stop; i++) {
+            for (j = 0; j < submit.stop[i].len; j++) {
+                sum += (uint8_t) submit.stop[i].data[j];
+            }
+        }
+
+        if (dsa_submit_tokenize(&submit, tokenizer, work, 500, &tokens, &err)
+            == DSA_OK
+            && (tokens.n == 0 || tokens.n > 500))
+        {
+            abort();
+        }
+    }
+
+    if (sum == SIZE_MAX) {
+        abort();
+    }
+
+    free(tokens.ids);
+    free(copy);
+}

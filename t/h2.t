@@ -1,0 +1,157 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# Chats over HTTP/2: streams beside each other, resets, windows.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::HTTP2;
+use DSA::Test;
+
+my $chat = '/v1/chat/completions';
+my $true = JSON::PP::true;
+
+my $t = DSA::Test->new('h2');
+my $fake = $t->start_fake();
+
+$t->start_nginx(
+    server => 'location /small/ { dsa_pass v32; dsa_output_limit 64k; }');
+
+sub body { json_encode($_[0]) }
+sub streaming { json_encode({ %{ $_[0] }, stream => $true }) }
+
+sub text {
+    return join '', map { $_->{choices}[0]{delta}{content} // '' }
+                    map { json_decode($_) } $_[0] =~ /^data: (\{.*\})$/mg;
+}
+
+
+my $h = DSA::HTTP2->new(port => $t->port(1));
+
+my $id = $h->request('POST', $chat, body(ask('hello')));
+$h->until(sub { $h->ended($id) });
+is($h->status($id), 200, 'not streamed');
+is(json_decode($h->data($id))->{choices}[0]{message}{content}, 'echo: hello',
+   'the answer');
+
+$id = $h->request('POST', $chat, streaming(ask('hello')));
+$h->until(sub { $h->ended($id) });
+is($h->status($id), 200, 'a stream');
+is(text($h->data($id)), 'echo: hello', 'its text');
+like($h->data($id), qr/data: \[DONE\]\n\n$/, 'to the end');
+
+$id = $h->request('GET', '/v1/models');
+$h->until(sub { $h->ended($id) });
+is($h->status($id), 200, 'models');
+
+$id = $h->request('POST', $chat, '{');
+$h->until(sub { $h->ended($id) });
+is($h->status($id), 400, 'an error');
+is(json_decode($h->data($id))->{error}{type}, 'invalid_request_error',
+   'its shape');
+
+$id = $h->request('POST', $chat, body(ask('x' x 100000)));
+$h->until(sub { $h->ended($id) });
+is(length json_decode($h->data($id))->{choices}[0]{message}{content}, 100006,
+   'a body of many frames');
+
+
+# many streams of one connection, each its own
+
+my %want = map { my $n = $_;
+                 $h->request('POST', $chat, streaming(ask("number $n")))
+                 => "echo: number $n" } 1 .. 100;
+$h->until(sub { !grep { !$h->ended($_) } keys %want });
+is(scalar(grep { text($h->data($_)) ne $want{$_} } keys %want), 0,
+   '100 streams at once');
+
+
+# a reset cancels one and leaves the others alone
+
+my $a = $h->request('POST', $chat, streaming(script("t a\nhold\n")));
+my $b = $h->request('POST', $chat, streaming(script("t b\nwait\nt end\n")));
+$h->until(sub { text($h->data($a)) eq 'a' && text($h->data($b)) eq 'b' });
+$h->reset($a);
+wait_until(sub { ctl($fake, 'live') eq '1' }, 10, 'it to be cancelled');
+is(scalar(@{[cancelled($fake)]}), 1, 'a reset cancels');
+ctl($fake, 'go');
+$h->until(sub { $h->ended($b) });
+is(text($h->data($b)), 'bend', 'the other stream goes on');
+
+$a = $h->request('POST', $chat, body(script("noaccept\nhold\n")));
+wait_until(sub { ctl($fake, 'live') eq '1' }, 10, 'the submit');
+$h->reset($a);
+wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'it to be cancelled');
+pass('before it was accepted');
+
+
+# the connection goes, and all of its streams
+
+my @ids = map { $h->request('POST', $chat, streaming(script("t a\nhold\n"))) }
+          1 .. 10;
+$h->until(sub { 10 == grep { $h->status($_) } @ids });
+$h->close();
+wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'all to be cancelled');
+is(scalar(@{[cancelled($fake)]}), 12, 'a lost connection cancels all');
+
+
+# a window of nothing holds one stream back, not the other
+
+$h = DSA::HTTP2->new(port => $t->port(1), window => 0, grant => 0);
+
+my $word = 'w' x 100;
+$a = $h->request('POST', $chat, streaming(script("r 100 $word\n")));
+$b = $h->request('POST', $chat, streaming(script("t free\n")));
+$h->until(sub { $h->status($a) && $h->status($b) });
+wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'both to be done');
+is($h->data($a) . $h->data($b), '', 'a window of nothing');
+$h->window($b, 100000);
+$h->until(sub { $h->ended($b) });
+is(text($h->data($b)), 'free', 'one is let go');
+is($h->data($a), '', 'the other one waits');
+
+# small steps
+
+my $step = 1;
+
+while (!$h->ended($a)) {
+    my $had = length $h->data($a);
+    $h->window($a, $step);
+    $h->until(sub { $h->ended($a) || length $h->data($a) >= $had + $step });
+    $step = $step * 2 + 1;
+}
+
+is(text($h->data($a)), $word x 100, 'and comes through whatever window');
+
+
+# one that never opens its window is cancelled
+
+$a = $h->request('POST', '/small/chat/completions',
+                 streaming(script("r 100000 $word\n", max_tokens => 150000)));
+wait_until(sub { $t->metrics->{'dsa_cancelled_total{reason="slow"}'} == 1 },
+           20, 'it to be cancelled');
+pass('too much waits for it');
+wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'the engine to hear of it');
+
+
+# a reload: the stream ends, then the connection
+
+$h = DSA::HTTP2->new(port => $t->port(1));
+$a = $h->request('POST', $chat, streaming(script("t a\nwait\nr 20 b\n")));
+$h->until(sub { text($h->data($a)) eq 'a' });
+$t->reload();
+ctl($fake, 'go');
+$h->until(sub { $h->ended($a) });
+is(text($h->data($a)), 'a' . 'b' x 20, 'no event is lost by a reload');
+
+$h->close();
+wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
+is($t->metrics->{dsa_requests_in_flight}, 0, 'nothing is left');
+
+$t->done;

@@ -1,0 +1,339 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The worker's end of the link for tests in C: connect, submit, read events.
+ * Whatever goes wrong ends the program with a line on stderr.
+ */
+
+
+#ifndef _LINK_CLIENT_H_INCLUDED_
+#define _LINK_CLIENT_H_INCLUDED_
+
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/link.h"
+
+
+typedef struct {
+    int                 fd;
+    int                 fds[DSA_LINK_FDS];
+    void               *base;
+    dsa_link_hello_t    hello;
+    dsa_link_t          link;
+} link_client_t;
+
+
+/* A submit under construction: zero it, or start with link_submit_init(). */
+
+typedef struct {
+    dsa_link_submit_t   head;
+    uint8_t            *parts;
+    size_t              len;
+    size_t              size;
+} link_submit_t;
+
+
+static inline void
+link_client_die(const char *what)
+{
+    (void) fprintf(stderr, "link client: %s: %s\n", what, strerror(errno));
+    abort();
+}
+
+
+static inline uint64_t
+link_client_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000;
+}
+
+
+/* Takes the hello from a connected socket, within ms. */
+
+static inline int
+link_client_attach(link_client_t *c, int fd, int ms)
+{
+    int            rc;
+    struct pollfd  pfd;
+
+    memset(c, 0, sizeof(link_client_t));
+    c->fd = fd;
+
+    pfd.fd = fd;
+    pfd.events = POLLIN;
+
+    if (poll(&pfd, 1, ms) != 1) {
+        (void) close(fd);
+        return -1;
+    }
+
+    rc = dsa_link_recv_hello(fd, &c->hello, c->fds);
+
+    if (rc != 1) {
+        (void) close(fd);
+        return -1;
+    }
+
+    c->base = mmap(NULL, c->hello.segment_size, PROT_READ|PROT_WRITE,
+                   MAP_SHARED, c->fds[0], 0);
+
+    if (c->base == MAP_FAILED) {
+        link_client_die("mmap()");
+    }
+
+    if (dsa_link_attach(&c->link, c->base, c->hello.segment_size, &c->hello)
+        != 0)
+    {
+        link_client_die("attach");
+    }
+
+    return 0;
+}
+
+
+/* 0, or -1 when nobody listens there. */
+
+static inline int
+link_client_connect(link_client_t *c, const char *path, int ms)
+{
+    int                 fd;
+    struct sockaddr_un  addr;
+
+    memset(&addr, 0, sizeof(addr));
+    addr.sun_family = AF_UNIX;
+    (void) snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+
+    fd = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0);
+
+    if (fd == -1) {
+        link_client_die("socket()");
+    }
+
+    if (connect(fd, (struct sockaddr *) &addr, sizeof(addr)) == -1) {
+        (void) close(fd);
+        return -1;
+    }
+
+    return link_client_attach(c, fd, ms);
+}
+
+
+static inline void
+link_client_close(link_client_t *c)
+{
+    int  i;
+
+    (void) munmap(c->base, c->hello.segment_size);
+    (void) close(c->fd);
+
+    for (i = 0; i < DSA_LINK_FDS; i++) {
+        (void) close(c->fds[i]);
+    }
+}
+
+
+static inline void
+link_submit_init(link_submit_t *s, uint32_t max_tokens)
+{
+    memset(s, 0, sizeof(link_submit_t));
+
+    s->head.max_tokens = max_tokens;
+    s->head.weight = 1;
+    s->head.temperature = 1;
+    s->head.top_p = 1;
+}
+
+
+static inline void
+link_submit_part(link_submit_t *s, uint32_t kind, const void *data,
+    size_t len)
+{
+    size_t          size;
+    dsa_link_run_t  run;
+
+    size = sizeof(run) + dsa_link_pad(len, 8);
+
+    if (s->len + size > s->size) {
+        s->size = (s->len + size) * 2;
+        s->parts = realloc(s->parts, s->size);
+
+        if (s->parts == NULL) {
+            link_client_die("realloc()");
+        }
+    }
+
+    run.length = (uint32_t) len;
+    run.kind = kind;
+
+    memset(s->parts + s->len, 0, size);
+    memcpy(s->parts + s->len, &run, sizeof(run));
+
+    if (len != 0) {
+        memcpy(s->parts + s->len + sizeof(run), data, len);
+    }
+
+    s->len += size;
+}
+
+
+static inline void
+link_submit_text(link_submit_t *s, const char *text)
+{
+    link_submit_part(s, DSA_LINK_TEXT, text, strlen(text));
+    s->head.n_runs++;
+}
+
+
+static inline void
+link_submit_special(link_submit_t *s, const char *name)
+{
+    link_submit_part(s, DSA_LINK_SPECIAL, name, strlen(name));
+    s->head.n_runs++;
+}
+
+
+/* After all runs. */
+
+static inline void
+link_submit_stop(link_submit_t *s, const char *text)
+{
+    link_submit_part(s, DSA_LINK_TEXT, text, strlen(text));
+    s->head.n_stop++;
+}
+
+
+static inline void
+link_client_wake(link_client_t *c)
+{
+    uint64_t  one;
+
+    one = 1;
+
+    if (write(c->fds[1], &one, sizeof(one)) == -1 && errno != EAGAIN) {
+        link_client_die("write()");
+    }
+}
+
+
+/* Sends and frees it.  -1 when the ring has no room. */
+
+static inline int
+link_client_submit(link_client_t *c, uint64_t id, link_submit_t *s)
+{
+    uint8_t  *p;
+
+    p = dsa_link_reserve(&c->link.submit, DSA_LINK_SUBMIT, id,
+                         sizeof(s->head) + s->len);
+
+    if (p == NULL) {
+        return -1;
+    }
+
+    memcpy(p, &s->head, sizeof(s->head));
+
+    if (s->len != 0) {
+        memcpy(p + sizeof(s->head), s->parts, s->len);
+    }
+
+    free(s->parts);
+    s->parts = NULL;
+
+    if (dsa_link_commit(&c->link.submit)) {
+        link_client_wake(c);
+    }
+
+    return 0;
+}
+
+
+/*
+ * The next event within ms, its payload copied to *payload, which the caller
+ * frees.  1; 0: time is up; -1: the replica is gone, and all that it had
+ * written is read.
+ */
+
+static inline int
+link_client_next(link_client_t *c, dsa_link_record_t *record, void **payload,
+    int ms)
+{
+    int             rc;
+    uint64_t        n, end, now;
+    const void     *data;
+    struct pollfd   pfd[2];
+
+    end = link_client_now() + (uint64_t) ms;
+
+    for ( ;; ) {
+        rc = dsa_link_peek(&c->link.event, record, &data);
+
+        if (rc < 0) {
+            errno = EPROTO;
+            link_client_die("event ring");
+        }
+
+        if (rc == 1) {
+            *payload = malloc(record->length + 1);
+
+            if (*payload == NULL) {
+                link_client_die("malloc()");
+            }
+
+            memcpy(*payload, data, record->length);
+            ((char *) *payload)[record->length] = '\0';
+            dsa_link_release(&c->link.event);
+
+            return 1;
+        }
+
+        if (ms == 0) {
+            return 0;
+        }
+
+        if (!dsa_link_sleep(&c->link.event)) {
+            continue;
+        }
+
+        now = link_client_now();
+
+        if (now >= end) {
+            return 0;
+        }
+
+        pfd[0].fd = c->fds[2];
+        pfd[0].events = POLLIN;
+        pfd[1].fd = c->fd;
+        pfd[1].events = POLLIN;
+
+        if (poll(pfd, 2, (int) (end - now)) == -1 && errno != EINTR) {
+            link_client_die("poll()");
+        }
+
+        if (pfd[0].revents != 0
+            && read(c->fds[2], &n, sizeof(n)) == -1 && errno != EAGAIN)
+        {
+            link_client_die("read()");
+        }
+
+        if (pfd[1].revents != 0 && dsa_link_sleep(&c->link.event)) {
+            return -1;
+        }
+    }
+}
+
+
+#endif /* _LINK_CLIENT_H_INCLUDED_ */

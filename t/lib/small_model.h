@@ -1,0 +1,141 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * A model directory without weights, for the null backend: the config.json of
+ * t/data, and a tokenizer with a token for each byte and a few added ones.
+ */
+
+
+#ifndef _SMALL_MODEL_H_INCLUDED_
+#define _SMALL_MODEL_H_INCLUDED_
+
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+
+#define SMALL_MODEL_BOS     0
+#define SMALL_MODEL_EOS     1
+#define SMALL_MODEL_USER    2
+#define SMALL_MODEL_BYTES   3           /* id of byte 0; 256 of them */
+
+
+/* Byte-level BPE writes byte b as this code point. */
+
+static inline uint32_t
+small_model_char(uint32_t b)
+{
+    uint32_t  i, n;
+
+    if ((b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174) {
+        return b;
+    }
+
+    for (i = 0, n = 256; i < b; i++) {
+        if (!((i >= 33 && i <= 126) || (i >= 161 && i <= 172) || i >= 174)) {
+            n++;
+        }
+    }
+
+    return n;
+}
+
+
+static inline void
+small_model_tokenizer(FILE *f)
+{
+    uint32_t  i;
+
+    static const char  *added[] = { "<bos>", "<eos>", "<user>" };
+
+    fprintf(f, "{\"version\": \"1.0\", \"added_tokens\": [");
+
+    for (i = 0; i < 3; i++) {
+        fprintf(f, "%s{\"id\": %u, \"content\": \"%s\", \"single_word\": "
+                "false, \"lstrip\": false, \"rstrip\": false, "
+                "\"normalized\": false, \"special\": true}",
+                i != 0 ? ", " : "", i, added[i]);
+    }
+
+    fprintf(f, "], \"normalizer\": null, \"pre_tokenizer\": {\"type\": "
+            "\"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": "
+            "true, \"use_regex\": false}, \"post_processor\": null, "
+            "\"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": "
+            "true, \"trim_offsets\": true, \"use_regex\": true}, "
+            "\"model\": {\"type\": \"BPE\", \"dropout\": null, "
+            "\"unk_token\": null, \"continuing_subword_prefix\": null, "
+            "\"end_of_word_suffix\": null, \"fuse_unk\": false, "
+            "\"byte_fallback\": false, \"vocab\": {");
+
+    for (i = 0; i < 256; i++) {
+        fprintf(f, "%s\"\\u%04x\": %u", i != 0 ? ", " : "",
+                small_model_char(i), SMALL_MODEL_BYTES + i);
+    }
+
+    fprintf(f, "}, \"merges\": []}}\n");
+}
+
+
+/* dir: a mkdtemp() template.  0, or -1 with a line on stderr. */
+
+static inline int
+small_model_make(char *dir)
+{
+    int      c;
+    char     path[512];
+    FILE    *in, *out;
+
+    if (mkdtemp(dir) == NULL) {
+        perror(dir);
+        return -1;
+    }
+
+    (void) snprintf(path, sizeof(path), "%s/config.json", dir);
+    in = fopen("t/data/golden/b-bf16/config.json", "r");
+    out = fopen(path, "w");
+
+    if (in == NULL || out == NULL) {
+        perror("t/data/golden/b-bf16/config.json");
+        return -1;
+    }
+
+    while ((c = getc(in)) != EOF) {
+        (void) putc(c, out);
+    }
+
+    (void) fclose(in);
+    (void) fclose(out);
+
+    (void) snprintf(path, sizeof(path), "%s/tokenizer.json", dir);
+    out = fopen(path, "w");
+
+    if (out == NULL) {
+        perror(path);
+        return -1;
+    }
+
+    small_model_tokenizer(out);
+
+    return fclose(out);
+}
+
+
+static inline void
+small_model_remove(const char *dir)
+{
+    char  path[512];
+
+    (void) snprintf(path, sizeof(path), "%s/config.json", dir);
+    (void) unlink(path);
+    (void) snprintf(path, sizeof(path), "%s/tokenizer.json", dir);
+    (void) unlink(path);
+    (void) rmdir(dir);
+}
+
+
+#endif /* _SMALL_MODEL_H_INCLUDED_ */

@@ -1,0 +1,277 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/conf.h"
+
+
+#define BASE    "model /srv/v32; listen unix:/run/dsa.sock; "
+
+
+static int
+parse(dsa_conf_t *conf, const char *text, dsa_err_t *err)
+{
+    err->text[0] = '\0';
+
+    return dsa_conf_parse(conf, "engine.conf", text, strlen(text), err);
+}
+
+
+static void
+good(dsa_conf_t *conf, const char *text)
+{
+    dsa_err_t  err;
+
+    if (parse(conf, text, &err) != DSA_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+
+static void
+bad(const char *text, const char *want)
+{
+    dsa_err_t   err;
+    dsa_conf_t  conf;
+
+    if (parse(&conf, text, &err) != DSA_ERROR) {
+        fail_msg("accepted: %s", text);
+    }
+
+    if (strstr(err.text, want) == NULL) {
+        fail_msg("\"%s\" does not tell \"%s\"", err.text, want);
+    }
+
+    assert_null(strchr(err.text, '\n'));
+    dsa_conf_free(&conf);
+}
+
+
+static void
+test_defaults(void **state)
+{
+    dsa_conf_t  conf;
+
+    good(&conf, BASE);
+
+    assert_string_equal(conf.model, "/srv/v32");
+    assert_string_equal(conf.name, "v32");
+    assert_string_equal(conf.listen, "/run/dsa.sock");
+    assert_int_equal(conf.backend, DSA_BACKEND_CPU);
+    assert_int_equal(conf.precision, DSA_SERVED);
+    assert_int_equal(conf.replicas, 1);
+    assert_true(conf.rate == 50);
+    assert_int_equal(conf.drain_timeout, 30000);
+    assert_true(conf.socket_group == (gid_t) -1);
+    assert_true(conf.max_running <= conf.token_budget);
+    dsa_conf_free(&conf);
+
+    good(&conf, "model ./models/small//; listen unix:x;");
+    assert_string_equal(conf.name, "small");
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "token_budget 5;");
+    assert_int_equal(conf.max_running, 5);
+    dsa_conf_free(&conf);
+}
+
+
+static void
+test_all(void **state)
+{
+    char        path[108];
+    dsa_conf_t  conf;
+
+    good(&conf,
+         "# an engine\n"
+         "model \"/srv/a b;c\";   # quoted\n"
+         "name 'deep seek';\n"
+         "listen unix:/run/dsa/v32.%n.sock;\n"
+         "backend null\n"
+         "    rate=12.5;\n"
+         "precision exact; replicas 12;\n"
+         "kv_memory 3G; max_running 7; token_budget 700; max_waiting 0;\n"
+         "context_length 4096; drain_timeout 1500ms; slots 10;\n"
+         "submit_ring 1m; event_ring 64k;\n"
+         "socket_group 0;");
+
+    assert_string_equal(conf.model, "/srv/a b;c");
+    assert_string_equal(conf.name, "deep seek");
+    assert_int_equal(conf.backend, DSA_BACKEND_NULL);
+    assert_true(conf.rate == 12.5);
+    assert_int_equal(conf.precision, DSA_EXACT);
+    assert_int_equal(conf.replicas, 12);
+    assert_int_equal(conf.kv_memory, 3ULL << 30);
+    assert_int_equal(conf.max_running, 7);
+    assert_int_equal(conf.token_budget, 700);
+    assert_int_equal(conf.max_waiting, 0);
+    assert_int_equal(conf.context_length, 4096);
+    assert_int_equal(conf.drain_timeout, 1500);
+    assert_int_equal(conf.slots, 10);
+    assert_int_equal(conf.submit_ring, 1 << 20);
+    assert_int_equal(conf.event_ring, 1 << 16);
+    assert_int_equal(conf.socket_group, 0);
+
+    assert_int_equal(dsa_conf_socket(&conf, 11, path, sizeof(path)), DSA_OK);
+    assert_string_equal(path, "/run/dsa/v32.11.sock");
+    assert_int_equal(dsa_conf_socket(&conf, 11, path, 5), DSA_ERROR);
+
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "drain_timeout 2m;");
+    assert_int_equal(conf.drain_timeout, 120000);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "drain_timeout 0;");
+    assert_int_equal(conf.drain_timeout, 0);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "backend null rate=0;");
+    assert_true(conf.rate == 0);
+    dsa_conf_free(&conf);
+}
+
+
+static void
+test_faults(void **state)
+{
+    char  *text;
+
+    bad("", "no \"model\"");
+    bad("model x;", "no \"listen\"");
+    bad("listen unix:x;", "no \"model\"");
+    bad("model x; listen unix:y;\n\nfoo 1;", "engine.conf:3: unknown "
+        "directive \"foo\"");
+    bad(BASE "\nname a;\nname b;", "engine.conf:3: \"name\" is a duplicate, "
+        "the first is in line 2");
+    bad("model x", "engine.conf:1: no \";\" behind \"model\"");
+    bad("model x;;", "unexpected \";\"");
+    bad("model;", "\"model\" takes 1 value, not 0");
+    bad("model a b;", "\"model\" takes 1 value, not 2");
+    bad("model a b c d e;", "too many values");
+    bad("model \"a;", "quote");
+    bad("model a{};", "unexpected \"{\"");
+    bad("model \"\";", "\"model\"");
+    bad("model /; listen unix:x;", "add \"name\"");
+    bad("model a/..; listen unix:x;", "add \"name\"");
+    bad("listen /x;", "unix:PATH");
+    bad("listen unix:;", "unix:PATH");
+    bad("listen unix:/%d;", "%n");
+    bad("listen unix:/%n%n;", "%n");
+    bad(BASE "replicas 2;", "needs a %n");
+    bad(BASE "replicas 0;", "1 to 256");
+    bad(BASE "replicas 257;", "1 to 256");
+    bad(BASE "replicas 1k;", "replicas");
+    bad(BASE "replicas -1;", "replicas");
+    bad(BASE "replicas 99999999999999999999999;", "replicas");
+    bad(BASE "backend cuda;", "cpu or null");
+    bad(BASE "backend cpu rate=5;", "rate=5");
+    bad(BASE "backend null speed=5;", "speed=5");
+    bad(BASE "backend null rate=;", "rate");
+    bad(BASE "backend null rate=-1;", "rate");
+    bad(BASE "backend null rate=nan;", "rate");
+    bad(BASE "backend null rate=0x10;", "rate");
+    bad(BASE "backend null rate=0.5;", "rate");
+    bad(BASE "backend null rate=5s;", "rate");
+    bad(BASE "precision half;", "served or exact");
+    bad(BASE "kv_memory 0;", "kv_memory");
+    bad(BASE "kv_memory 5x;", "units k, m, g");
+    bad(BASE "kv_memory 5kk;", "kv_memory");
+    bad(BASE "kv_memory 99999999999g;", "kv_memory");
+    bad(BASE "drain_timeout 5h;", "units ms, s, m");
+    bad(BASE "drain_timeout 25000m;", "drain_timeout");
+    bad(BASE "drain_timeout s;", "drain_timeout");
+    bad(BASE "event_ring 100k;", "power of two");
+    bad(BASE "event_ring 4k;", "event_ring");
+    bad(BASE "submit_ring 2g;", "submit_ring");
+    bad(BASE "slots 0;", "slots");
+    bad(BASE "max_running 64; token_budget 10;", "token_budget");
+    bad(BASE "context_length 1;", "context_length");
+    bad(BASE "socket_group no-such-group-here;", "no-such-group-here");
+    bad(BASE "redis 127.0.0.1;", "this build does not have it");
+    bad(BASE "host_memory 5g;", "this build does not have it");
+    bad(BASE "parallel tp 8;", "this build does not have it");
+    bad("model \"a\nb\";", "control character");
+
+    /* longer than anything may be */
+
+    text = malloc(5000);
+    assert_non_null(text);
+    memset(text, 'x', 4999);
+    text[4999] = '\0';
+    memcpy(text, "model ", 6);
+    bad(text, "longer than");
+    memcpy(text, "listen unix:", 12);
+    text[200] = ';';
+    bad(text, "listen");
+    free(text);
+}
+
+
+/* A name of the longest path of a socket fits with its replica's number. */
+
+static void
+test_longest_path(void **state)
+{
+    char        text[300], path[108];
+    size_t      n;
+    dsa_conf_t  conf;
+
+    (void) snprintf(text, sizeof(text), "model m; replicas 200; listen "
+                    "unix:");
+    n = strlen(text);
+    memset(text + n, 'x', 104);
+    strcpy(text + n + 104, "%n;");
+    good(&conf, text);
+    assert_int_equal(dsa_conf_socket(&conf, 199, path, sizeof(path)), DSA_OK);
+    dsa_conf_free(&conf);
+
+    strcpy(text + n + 104, "x%n;");
+    bad(text, "longer than 107");
+}
+
+
+/* No text at all, cut anywhere, is anything but read or refused. */
+
+static void
+test_cut(void **state)
+{
+    size_t      i;
+    dsa_err_t   err;
+    dsa_conf_t  conf;
+
+    static const char  text[] = "model 'a b'; listen unix:x.%n; backend null "
+                                "rate=5; # end\nslots 5;";
+
+    for (i = 0; i < sizeof(text); i++) {
+        (void) dsa_conf_parse(&conf, "engine.conf", text, i, &err);
+        dsa_conf_free(&conf);
+    }
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_all),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_longest_path),
+        cmocka_unit_test(test_cut)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

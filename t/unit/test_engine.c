@@ -1,0 +1,655 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * dsa-engine as a whole, with the null backend, from its socket: it lies
+ * beside the directory of this program.
+ */
+
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "t/lib/link_client.h"
+#include "t/lib/small_model.h"
+
+
+#define DEADLINE    (20 * 1000)     /* ms; nothing takes nearly as long */
+
+
+typedef struct {
+    pid_t       pid;
+    char        sock[128];
+    char        conf[128];
+    char        log[128];
+} engine_t;
+
+
+typedef struct {
+    char        text[256];
+    size_t      len;
+    uint32_t    finish;
+    uint32_t    error;
+} reply_t;
+
+
+static char  model_dir[] = "/tmp/dsa-test-XXXXXX";
+static char  program[512];
+
+
+static void
+nap(void)
+{
+    struct timespec  ts = { 0, 5000000 };
+
+    (void) nanosleep(&ts, NULL);
+}
+
+
+static void
+engine_start(engine_t *e, const char *sock, const char *more)
+{
+    int    fd;
+    FILE  *f;
+
+    (void) snprintf(e->sock, sizeof(e->sock), "%s/%s", model_dir, sock);
+    (void) snprintf(e->conf, sizeof(e->conf), "%s/engine.conf", model_dir);
+    (void) snprintf(e->log, sizeof(e->log), "%s/engine.log", model_dir);
+
+    f = fopen(e->conf, "w");
+    assert_non_null(f);
+    fprintf(f, "model %s;\nname test;\nlisten unix:%s;\nbackend null %s\n",
+            model_dir, e->sock, more);
+    assert_int_equal(fclose(f), 0);
+
+    e->pid = fork();
+    assert_true(e->pid >= 0);
+
+    if (e->pid == 0) {
+        fd = open(e->log, O_WRONLY|O_CREAT|O_TRUNC, 0600);
+
+        if (fd == -1 || dup2(fd, 2) == -1) {
+            _exit(99);
+        }
+
+        (void) execl(program, program, "-c", e->conf, (char *) NULL);
+        _exit(98);
+    }
+}
+
+
+static int
+engine_wait(engine_t *e)
+{
+    int       status;
+    uint64_t  end;
+
+    end = link_client_now() + DEADLINE;
+
+    while (waitpid(e->pid, &status, WNOHANG) == 0) {
+        if (link_client_now() > end) {
+            (void) kill(e->pid, SIGKILL);
+            fail_msg("the engine does not end");
+        }
+
+        nap();
+    }
+
+    (void) unlink(e->conf);
+
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+
+static void
+engine_stop(engine_t *e)
+{
+    assert_int_equal(kill(e->pid, SIGTERM), 0);
+    assert_int_equal(engine_wait(e), 0);
+    assert_int_equal(access(e->sock, F_OK), -1);
+}
+
+
+static void
+engine_log(engine_t *e, char *out, size_t size)
+{
+    int      fd;
+    ssize_t  n;
+
+    fd = open(e->log, O_RDONLY);
+    assert_true(fd != -1);
+    n = read(fd, out, size - 1);
+    assert_true(n >= 0);
+    out[n] = '\0';
+    (void) close(fd);
+}
+
+
+static void
+connect_to(link_client_t *c, const char *sock)
+{
+    uint64_t  end;
+
+    end = link_client_now() + DEADLINE;
+
+    while (link_client_connect(c, sock, DEADLINE) != 0) {
+        if (link_client_now() > end) {
+            fail_msg("nobody listens at %s", sock);
+        }
+
+        nap();
+    }
+}
+
+
+static void
+send_text(link_client_t *c, uint64_t id, const char *text, uint32_t n)
+{
+    link_submit_t  s;
+
+    link_submit_init(&s, n);
+    link_submit_text(&s, text);
+    assert_int_equal(link_client_submit(c, id, &s), 0);
+}
+
+
+/* Events until `over` requests are; -1 when the replica is gone. */
+
+static int
+collect(link_client_t *c, reply_t *replies, uint32_t over)
+{
+    int                        rc;
+    void                      *payload;
+    reply_t                   *r;
+    uint32_t                   n;
+    const char                *text;
+    dsa_link_record_t          record;
+    const dsa_link_tokens_t   *t;
+
+    for (n = 0; n < over; /* void */) {
+        rc = link_client_next(c, &record, &payload, DEADLINE);
+
+        if (rc != 1) {
+            assert_int_equal(rc, -1);
+            return -1;
+        }
+
+        r = &replies[dsa_link_slot(record.id)];
+
+        if (record.type == DSA_LINK_TOKENS) {
+            t = payload;
+            text = (const char *) (t + 1) + t->n_tokens * 4;
+            assert_true(r->len + t->text_len < sizeof(r->text));
+            memcpy(r->text + r->len, text, t->text_len);
+            r->len += t->text_len;
+
+        } else if (record.type == DSA_LINK_DONE) {
+            r->finish = ((dsa_link_done_t *) payload)->finish;
+            n++;
+
+        } else if (record.type == DSA_LINK_ERROR) {
+            r->error = ((dsa_link_failure_t *) payload)->code;
+            n++;
+        }
+
+        free(payload);
+    }
+
+    return 0;
+}
+
+
+static void
+test_many(void **state)
+{
+    char            text[64];
+    reply_t        *replies;
+    uint32_t        i, j;
+    engine_t        e;
+    struct stat     file;
+    link_client_t   c[2];
+
+    engine_start(&e, "a.sock", "rate=200;");
+    connect_to(&c[0], e.sock);
+    connect_to(&c[1], e.sock);
+
+    assert_int_equal(stat(e.sock, &file), 0);
+    assert_int_equal(file.st_mode & 07777, 0660);
+    assert_string_equal(c[0].hello.model, "test");
+    assert_int_equal(c[0].hello.replica, 0);
+
+    /* 200 at once from two workers: each has its own text */
+
+    replies = calloc(200, sizeof(reply_t));
+    assert_non_null(replies);
+
+    for (i = 0; i < 200; i++) {
+        (void) snprintf(text, sizeof(text), "<request %u>", i);
+        send_text(&c[i % 2], dsa_link_id(1, i), text, 60);
+    }
+
+    assert_int_equal(collect(&c[0], replies, 100), 0);
+    assert_int_equal(collect(&c[1], replies, 100), 0);
+
+    for (i = 0; i < 200; i++) {
+        (void) snprintf(text, sizeof(text), "<request %u>", i);
+        assert_int_equal(replies[i].finish, DSA_LINK_FINISH_LENGTH);
+        assert_int_equal(replies[i].len, 60);
+
+        for (j = 0; j < 60; j++) {
+            assert_int_equal(replies[i].text[j], text[j % strlen(text)]);
+        }
+    }
+
+    assert_int_equal(atomic_load(&c[0].link.control->completion_tokens),
+                     200 * 60);
+
+    free(replies);
+    link_client_close(&c[0]);
+    link_client_close(&c[1]);
+    engine_stop(&e);
+}
+
+
+/* The heartbeat goes on with nothing to do, and the pace is kept. */
+
+static void
+test_heart_and_pace(void **state)
+{
+    reply_t         reply;
+    engine_t        e;
+    uint64_t        beat, start, took, i;
+    link_client_t   c;
+
+    engine_start(&e, "a.sock", "rate=100;");
+    connect_to(&c, e.sock);
+    start = link_client_now();
+    beat = 0;
+
+    for (i = 0; i < 5; /* void */) {
+        if (atomic_load(&c.link.control->heartbeat) != beat) {
+            beat = atomic_load(&c.link.control->heartbeat);
+            i++;
+        }
+
+        assert_true(link_client_now() - start < DEADLINE);
+        nap();
+    }
+
+    memset(&reply, 0, sizeof(reply));
+    start = link_client_now();
+    send_text(&c, dsa_link_id(1, 0), "abc", 51);
+    assert_int_equal(collect(&c, &reply, 1), 0);
+    took = link_client_now() - start;
+
+    /* 50 steps of 10 ms at least behind the first token */
+
+    assert_int_equal(reply.len, 51);
+    assert_true(took >= 490);
+
+    link_client_close(&c);
+    engine_stop(&e);
+}
+
+
+/* A replica that is killed comes back; what it had is told to be lost. */
+
+static void
+test_kill_replica(void **state)
+{
+    reply_t         reply;
+    uint32_t        i;
+    engine_t        e;
+    link_client_t   c;
+
+    engine_start(&e, "a.sock", "rate=50;");
+    connect_to(&c, e.sock);
+
+    for (i = 0; i < 3; i++) {
+        memset(&reply, 0, sizeof(reply));
+        send_text(&c, dsa_link_id(1, 0), "abc", 200);
+        assert_int_equal(kill((pid_t) c.hello.pid, SIGKILL), 0);
+        assert_int_equal(collect(&c, &reply, 1), -1);
+        link_client_close(&c);
+
+        connect_to(&c, e.sock);
+        memset(&reply, 0, sizeof(reply));
+        send_text(&c, dsa_link_id(1, 0), "abc", 5);
+        assert_int_equal(collect(&c, &reply, 1), 0);
+        assert_string_equal(reply.text, "abcab");
+    }
+
+    link_client_close(&c);
+    engine_stop(&e);
+}
+
+
+/* A supervisor that is killed leaves no replica behind. */
+
+static void
+test_kill_supervisor(void **state)
+{
+    engine_t        e;
+    uint64_t        end;
+    link_client_t   c;
+
+    engine_start(&e, "a.sock", "rate=50;");
+    connect_to(&c, e.sock);
+
+    assert_int_equal(kill(e.pid, SIGKILL), 0);
+    assert_int_equal(engine_wait(&e), -SIGKILL);
+
+    end = link_client_now() + DEADLINE;
+
+    while (kill((pid_t) c.hello.pid, 0) == 0 && link_client_now() < end) {
+        nap();
+    }
+
+    assert_int_equal(kill((pid_t) c.hello.pid, 0), -1);
+    link_client_close(&c);
+
+    /* its socket is still there, and no hindrance */
+
+    assert_int_equal(access(e.sock, F_OK), 0);
+    engine_start(&e, "a.sock", "rate=50;");
+    connect_to(&c, e.sock);
+    link_client_close(&c);
+    engine_stop(&e);
+}
+
+
+static void
+test_drain(void **state)
+{
+    reply_t         replies[2];
+    uint64_t        end;
+    engine_t        e;
+    link_client_t   c, d;
+
+    engine_start(&e, "a.sock", "rate=100; drain_timeout 15s;");
+    connect_to(&c, e.sock);
+    memset(replies, 0, sizeof(replies));
+
+    send_text(&c, dsa_link_id(1, 0), "abcde", 100);
+
+    end = link_client_now() + DEADLINE;
+
+    while (atomic_load(&c.link.control->running) == 0) {
+        assert_true(link_client_now() < end);
+        nap();
+    }
+
+    assert_int_equal(kill(e.pid, SIGTERM), 0);
+
+    while (atomic_load(&c.link.control->draining) == 0) {
+        assert_true(link_client_now() < end);
+        nap();
+    }
+
+    assert_int_equal(link_client_connect(&d, e.sock, 100), -1);
+
+    send_text(&c, dsa_link_id(1, 1), "new", 10);
+    assert_int_equal(collect(&c, replies, 2), 0);
+
+    assert_int_equal(replies[1].error, DSA_LINK_E_DRAINING);
+    assert_int_equal(replies[0].finish, DSA_LINK_FINISH_LENGTH);
+    assert_int_equal(replies[0].len, 100);
+
+    assert_int_equal(engine_wait(&e), 0);
+    link_client_close(&c);
+}
+
+
+/* What cannot end in time is told so; a second signal is the end of time. */
+
+static void
+check_cut(const char *conf, int again)
+{
+    reply_t         replies[1];
+    uint64_t        start;
+    engine_t        e;
+    link_client_t   c;
+
+    engine_start(&e, "a.sock", conf);
+    connect_to(&c, e.sock);
+    memset(replies, 0, sizeof(replies));
+
+    send_text(&c, dsa_link_id(1, 0), "", 1);
+    assert_int_equal(collect(&c, replies, 1), 0);
+    assert_int_equal(replies[0].error, DSA_LINK_E_INVALID);
+
+    memset(replies, 0, sizeof(replies));
+    send_text(&c, dsa_link_id(2, 0), "abcde", 100000);
+    start = link_client_now();
+    assert_int_equal(kill(e.pid, SIGTERM), 0);
+
+    while (again && atomic_load(&c.link.control->draining) == 0) {
+        assert_true(link_client_now() - start < DEADLINE);
+        nap();
+    }
+
+    if (again) {
+        assert_int_equal(kill(e.pid, SIGINT), 0);
+    }
+
+    assert_int_equal(collect(&c, replies, 1), 0);
+    assert_int_equal(replies[0].error, DSA_LINK_E_DRAINING);
+    assert_int_equal(engine_wait(&e), 0);
+    assert_true(link_client_now() - start < DEADLINE);
+    link_client_close(&c);
+}
+
+
+static void
+test_drain_timeout(void **state)
+{
+    check_cut("rate=100; drain_timeout 100ms;", 0);
+    check_cut("rate=100; drain_timeout 10m;", 1);
+}
+
+
+static void
+test_replicas(void **state)
+{
+    char            path[160];
+    reply_t         reply;
+    uint32_t        i;
+    engine_t        e;
+    link_client_t   c[3];
+
+    engine_start(&e, "r%n.sock", "rate=0; replicas 3;");
+
+    for (i = 0; i < 3; i++) {
+        (void) snprintf(path, sizeof(path), "%s/r%u.sock", model_dir, i);
+        connect_to(&c[i], path);
+        assert_int_equal(c[i].hello.replica, i);
+
+        memset(&reply, 0, sizeof(reply));
+        send_text(&c[i], dsa_link_id(1, 0), "abc", 7);
+        assert_int_equal(collect(&c[i], &reply, 1), 0);
+        assert_string_equal(reply.text, "abcabca");
+    }
+
+    assert_true(c[0].hello.pid != c[1].hello.pid);
+
+    for (i = 0; i < 3; i++) {
+        link_client_close(&c[i]);
+    }
+
+    engine_stop(&e);
+}
+
+
+static void
+check_refused(const char *conf, const char *word)
+{
+    char      text[4096];
+    engine_t  e;
+
+    engine_start(&e, "a.sock", conf);
+    assert_int_equal(engine_wait(&e), 1);
+    engine_log(&e, text, sizeof(text));
+
+    if (strstr(text, word) == NULL || strncmp(text, "dsa-engine: ", 12) != 0
+        || strchr(text, '\n') != text + strlen(text) - 1)
+    {
+        fail_msg("not one line with \"%s\": %s", word, text);
+    }
+}
+
+
+static void
+test_startup_errors(void **state)
+{
+    int             fd;
+    char            path[160];
+    engine_t        e;
+    link_client_t   c;
+
+    check_refused("rate=50; kv_memory 5;", "kv_memory");
+    check_refused("rate=50; slots none;", "slots");
+    check_refused("rate=50;\nreplicas 5;", "%n");
+
+    /* somebody listens there already */
+
+    engine_start(&e, "a.sock", "rate=50;");
+    connect_to(&c, e.sock);
+
+    {
+        engine_t  second;
+
+        engine_start(&second, "a.sock", "rate=50;");
+        assert_int_equal(engine_wait(&second), 1);
+        engine_log(&second, path, sizeof(path));
+        assert_non_null(strstr(path, "another process listens"));
+    }
+
+    link_client_close(&c);
+    engine_stop(&e);
+
+    /* a file that is no socket stays what it is */
+
+    (void) snprintf(path, sizeof(path), "%s/a.sock", model_dir);
+    fd = open(path, O_WRONLY|O_CREAT, 0600);
+    assert_true(fd != -1);
+    (void) close(fd);
+    check_refused("rate=50;", "no socket");
+    assert_int_equal(unlink(path), 0);
+
+    /* the model */
+
+    (void) snprintf(path, sizeof(path), "%s/tokenizer.json", model_dir);
+
+    {
+        char  away[170];
+
+        (void) snprintf(away, sizeof(away), "%s.away", path);
+        assert_int_equal(rename(path, away), 0);
+        check_refused("rate=50;", "tokenizer.json");
+        assert_int_equal(rename(away, path), 0);
+    }
+}
+
+
+/* The worker that sends garbage on the socket or in the ring is let go. */
+
+static void
+test_bad_workers(void **state)
+{
+    reply_t         reply;
+    engine_t        e;
+    link_client_t   c, d;
+
+    engine_start(&e, "a.sock", "rate=50;");
+    connect_to(&c, e.sock);
+    connect_to(&d, e.sock);
+
+    memset(&reply, 0, sizeof(reply));
+    send_text(&d, dsa_link_id(1, 0), "abc", 200);
+    assert_int_equal(send(d.fd, "x", 1, 0), 1);
+    assert_int_equal(collect(&d, &reply, 1), -1);
+    link_client_close(&d);
+
+    connect_to(&d, e.sock);
+    atomic_store(&d.link.control->submit.head, 12345);
+    link_client_wake(&d);
+    assert_int_equal(collect(&d, &reply, 1), -1);
+    link_client_close(&d);
+
+    memset(&reply, 0, sizeof(reply));
+    send_text(&c, dsa_link_id(1, 0), "abc", 5);
+    assert_int_equal(collect(&c, &reply, 1), 0);
+    assert_string_equal(reply.text, "abcab");
+
+    link_client_close(&c);
+    engine_stop(&e);
+}
+
+
+static int
+setup(void **state)
+{
+    char     *slash;
+    ssize_t   n;
+
+    n = readlink("/proc/self/exe", program, sizeof(program) - 20);
+
+    if (n == -1) {
+        return -1;
+    }
+
+    program[n] = '\0';
+    slash = strrchr(program, '/');
+    *slash = '\0';
+    slash = strrchr(program, '/');
+    strcpy(slash, "/dsa-engine");
+
+    if (access(program, X_OK) == -1) {
+        perror(program);
+        return -1;
+    }
+
+    return small_model_make(model_dir);
+}
+
+
+static int
+teardown(void **state)
+{
+    char  path[160];
+
+    (void) snprintf(path, sizeof(path), "%s/engine.log", model_dir);
+    (void) unlink(path);
+    small_model_remove(model_dir);
+
+    return 0;
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_heart_and_pace),
+        cmocka_unit_test(test_kill_replica),
+        cmocka_unit_test(test_kill_supervisor),
+        cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_drain_timeout),
+        cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_startup_errors),
+        cmocka_unit_test(test_bad_workers)
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

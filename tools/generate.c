@@ -1,0 +1,546 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "engine/answer.h"
+#include "engine/scheduler.h"
+#include "tools/dsa.h"
+
+
+/*
+ * dsa generate: a prompt through the engine's scheduler and its cpu backend,
+ * without a server.
+ */
+
+#define DSA_GENERATE_ROWS   512
+
+
+typedef struct {
+    const char             *model;
+    const char             *prompt;
+    const char             *ids;
+    uint32_t                n;
+    dsa_precision_e         precision;
+    dsa_sampling_t          sampling;
+    int                     seeded;
+    int                     special;
+} dsa_generate_conf_t;
+
+
+typedef struct {
+    dsa_tokenizer_t        *tokenizer;  /* NULL with --ids */
+    dsa_backend_t          *backend;
+    dsa_sched_t            *sched;
+    dsa_tokens_t            tokens;
+    dsa_answer_t            answer;
+    int                     comma;
+    int                     failed;
+} dsa_generate_t;
+
+
+static int dsa_generate_options(dsa_generate_conf_t *conf, int argc,
+    char **argv);
+static int dsa_generate_number(const char *name, const char *text,
+    double most, double *out);
+static int dsa_generate_open(dsa_generate_t *g,
+    const dsa_generate_conf_t *conf, dsa_err_t *err);
+static int dsa_generate_ids(dsa_generate_t *g, const char *text,
+    uint32_t vocab, dsa_err_t *err);
+static int dsa_generate_text(dsa_generate_t *g,
+    const dsa_generate_conf_t *conf, const dsa_shape_t *shape,
+    dsa_err_t *err);
+static int dsa_generate_append(dsa_tokens_t *tokens, uint32_t id);
+static int dsa_generate_run(dsa_generate_t *g,
+    const dsa_generate_conf_t *conf, dsa_err_t *err);
+static int dsa_generate_token(void *owner, const dsa_sample_t *sample);
+static void dsa_generate_done(void *owner, const dsa_link_done_t *done);
+static void dsa_generate_print(dsa_generate_t *g);
+
+
+static const char  dsa_generate_usage[] =
+    "usage: dsa generate --model DIR [--prompt TEXT | --ids \"0 5 7\"] -n N\n"
+    "                    [--greedy] [--temperature T] [--top-p P] [--seed S]\n"
+    "                    [--special] [--exact]\n"
+    "\n"
+    "  --prompt TEXT   continues the text, after the model's first token;\n"
+    "                  prints text\n"
+    "  --ids \"0 5 7\"   continues these ids as they are; prints ids\n"
+    "  -n N            at most so many tokens\n"
+    "  --greedy        always the most probable token, as --temperature 0\n"
+    "  --special       added tokens that stand in TEXT are recognised, and\n"
+    "                  the first token is not put before it\n"
+    "  --exact         float32 throughout instead of the served roundings\n";
+
+
+int
+dsa_cmd_generate(int argc, char **argv)
+{
+    int                   rc;
+    dsa_err_t             err;
+    dsa_generate_t        g;
+    dsa_generate_conf_t   conf;
+
+    memset(&g, 0, sizeof(g));
+
+    if (dsa_generate_options(&conf, argc, argv) != DSA_OK) {
+        return 2;
+    }
+
+    rc = dsa_generate_open(&g, &conf, &err);
+
+    if (rc == DSA_OK) {
+        rc = dsa_generate_run(&g, &conf, &err);
+    }
+
+    if (rc != DSA_OK) {
+        (void) fprintf(stderr, "dsa generate: %s\n", err.text);
+    }
+
+    dsa_sched_destroy(g.sched);
+
+    if (g.backend != NULL) {
+        g.backend->close(g.backend);
+    }
+
+    dsa_tokenizer_close(g.tokenizer);
+    dsa_answer_free(&g.answer);
+    free(g.tokens.ids);
+
+    return rc == DSA_OK ? 0 : 1;
+}
+
+
+static int
+dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
+{
+    int      c, rc;
+    char    *end;
+    double   value;
+
+    static const struct option  options[] = {
+        { "model", required_argument, NULL, 'm' },
+        { "prompt", required_argument, NULL, 'p' },
+        { "ids", required_argument, NULL, 'i' },
+        { "greedy", no_argument, NULL, 'g' },
+        { "temperature", required_argument, NULL, 't' },
+        { "top-p", required_argument, NULL, 'P' },
+        { "seed", required_argument, NULL, 's' },
+        { "special", no_argument, NULL, 'S' },
+        { "exact", no_argument, NULL, 'e' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    memset(conf, 0, sizeof(dsa_generate_conf_t));
+
+    conf->precision = DSA_SERVED;
+    conf->sampling.temperature = 1;
+    conf->sampling.top_p = 1;
+
+    rc = DSA_OK;
+    optind = 1;
+
+    while (rc == DSA_OK
+           && (c = getopt_long(argc, argv, "n:", options, NULL)) != -1)
+    {
+        value = 0;
+
+        switch (c) {
+
+        case 'm':
+            conf->model = optarg;
+            break;
+
+        case 'p':
+            conf->prompt = optarg;
+            break;
+
+        case 'i':
+            conf->ids = optarg;
+            break;
+
+        case 'n':
+            rc = dsa_generate_number("-n", optarg, 1e9, &value);
+            conf->n = (uint32_t) value;
+            break;
+
+        case 'g':
+            conf->sampling.temperature = 0;
+            break;
+
+        case 't':
+            rc = dsa_generate_number("--temperature", optarg, 100, &value);
+            conf->sampling.temperature = (float) value;
+            break;
+
+        case 'P':
+            rc = dsa_generate_number("--top-p", optarg, 1, &value);
+            conf->sampling.top_p = (float) value;
+            break;
+
+        case 's':
+            errno = 0;
+            conf->sampling.seed = strtoull(optarg, &end, 10);
+            conf->seeded = 1;
+
+            if (*optarg < '0' || *optarg > '9' || *end != '\0'
+                || errno != 0)
+            {
+                (void) fprintf(stderr, "dsa generate: --seed takes a number "
+                               "of 64 bits, not \"%s\"\n", optarg);
+                rc = DSA_ERROR;
+            }
+
+            break;
+
+        case 'S':
+            conf->special = 1;
+            break;
+
+        case 'e':
+            conf->precision = DSA_EXACT;
+            break;
+
+        default:
+            rc = DSA_ERROR;
+        }
+    }
+
+    if (rc == DSA_OK
+        && (optind != argc || conf->model == NULL || conf->n == 0
+            || !(conf->sampling.top_p > 0)
+            || (conf->prompt == NULL) == (conf->ids == NULL)))
+    {
+        rc = DSA_ERROR;
+    }
+
+    if (rc != DSA_OK) {
+        (void) fputs(dsa_generate_usage, stderr);
+    }
+
+    return rc;
+}
+
+
+static int
+dsa_generate_number(const char *name, const char *text, double most,
+    double *out)
+{
+    char  *end;
+
+    *out = strtod(text, &end);
+
+    if (strspn(text, "0123456789.") != strlen(text) || end == text
+        || *end != '\0' || *out > most)
+    {
+        (void) fprintf(stderr, "dsa generate: %s takes a number up to %g, not "
+                       "\"%s\"\n", name, most, text);
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
+    dsa_err_t *err)
+{
+    int                   n;
+    char                  path[4096];
+    uint64_t              total;
+    dsa_shape_t           shape;
+    dsa_sched_conf_t      sched;
+    dsa_backend_conf_t    backend;
+
+    static const dsa_sched_handler_t  handler = {
+        dsa_generate_token,
+        dsa_generate_done
+    };
+
+    if (dsa_shape_read(&shape, conf->model, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    memset(&backend, 0, sizeof(backend));
+
+    backend.model = conf->model;
+    backend.precision = conf->precision;
+    backend.max_tokens = DSA_GENERATE_ROWS;
+    backend.max_seqs = 1;
+    backend.allowed = shape.vocab_size;
+
+    if (conf->ids == NULL) {
+        n = snprintf(path, sizeof(path), "%s/tokenizer.json", conf->model);
+
+        if (n < 0 || (size_t) n >= sizeof(path)) {
+            return dsa_error(err, "%s: the path is too long", conf->model);
+        }
+
+        g->tokenizer = dsa_tokenizer_open(path, err);
+
+        if (g->tokenizer == NULL) {
+            return DSA_ERROR;
+        }
+
+        if (dsa_tokenizer_size(g->tokenizer) > shape.vocab_size) {
+            return dsa_error(err, "%s has ids up to %u, vocab_size in "
+                             "config.json is %u", path,
+                             dsa_tokenizer_size(g->tokenizer) - 1,
+                             shape.vocab_size);
+        }
+
+        backend.allowed = dsa_tokenizer_size(g->tokenizer);
+    }
+
+    n = conf->ids != NULL
+        ? dsa_generate_ids(g, conf->ids, shape.vocab_size, err)
+        : dsa_generate_text(g, conf, &shape, err);
+
+    if (n != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    total = (uint64_t) g->tokens.n + conf->n;
+
+    if (total > shape.max_position_embeddings) {
+        return dsa_error(err, "%u tokens and %u more are over the model's "
+                         "context of %u", g->tokens.n, conf->n,
+                         shape.max_position_embeddings);
+    }
+
+    g->backend = dsa_backend_cpu_open(&backend, err);
+
+    if (g->backend == NULL) {
+        return DSA_ERROR;
+    }
+
+    sched.max_running = 1;
+    sched.token_budget = DSA_GENERATE_ROWS;
+    sched.max_waiting = 0;
+    sched.context = (uint32_t) total;
+
+    g->sched = dsa_sched_create(g->backend, &sched, &handler, err);
+
+    if (g->sched == NULL) {
+        return DSA_ERROR;
+    }
+
+    if (dsa_sched_context(g->sched) < total) {
+        return dsa_error(err, "%u tokens and %u more do not fit the cache of "
+                         "%u", g->tokens.n, conf->n,
+                         dsa_sched_context(g->sched));
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_generate_ids(dsa_generate_t *g, const char *text, uint32_t vocab,
+    dsa_err_t *err)
+{
+    char                *end;
+    unsigned long long   id;
+
+    for ( ;; ) {
+        text += strspn(text, " ,\t\n[]");
+
+        if (*text == '\0') {
+            break;
+        }
+
+        errno = 0;
+        id = strtoull(text, &end, 10);
+
+        if (*text < '0' || *text > '9' || errno != 0 || id >= vocab) {
+            return dsa_error(err, "--ids takes ids from 0 to %u, not \"%.20s\"",
+                             vocab - 1, text);
+        }
+
+        if (dsa_generate_append(&g->tokens, (uint32_t) id) != DSA_OK) {
+            return dsa_error(err, "out of memory");
+        }
+
+        text = end;
+    }
+
+    if (g->tokens.n == 0) {
+        return dsa_error(err, "--ids takes one id at least");
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_generate_text(dsa_generate_t *g, const dsa_generate_conf_t *conf,
+    const dsa_shape_t *shape, dsa_err_t *err)
+{
+    int                     rc;
+    dsa_tokenizer_work_t   *work;
+
+    work = dsa_tokenizer_work_create(g->tokenizer);
+
+    if (work == NULL
+        || (!conf->special
+            && dsa_generate_append(&g->tokens, shape->bos_token_id) != DSA_OK))
+    {
+        dsa_tokenizer_work_destroy(work);
+        return dsa_error(err, "out of memory");
+    }
+
+    rc = conf->special
+         ? dsa_tokenize_special(g->tokenizer, work, dsa_strz(conf->prompt),
+                                shape->max_position_embeddings, &g->tokens,
+                                err)
+         : dsa_tokenize(g->tokenizer, work, dsa_strz(conf->prompt),
+                        shape->max_position_embeddings, &g->tokens, err);
+
+    dsa_tokenizer_work_destroy(work);
+
+    if (rc == DSA_AGAIN) {
+        return dsa_error(err, "the prompt has more than %u tokens",
+                         shape->max_position_embeddings);
+    }
+
+    if (rc == DSA_OK && g->tokens.n == 0) {
+        return dsa_error(err, "the prompt is empty");
+    }
+
+    return rc;
+}
+
+
+static int
+dsa_generate_append(dsa_tokens_t *tokens, uint32_t id)
+{
+    uint32_t   size, *ids;
+
+    if (tokens->n == tokens->size) {
+        size = tokens->size * 2 + 64;
+        ids = realloc(tokens->ids, size * sizeof(uint32_t));
+
+        if (ids == NULL) {
+            return DSA_ERROR;
+        }
+
+        tokens->ids = ids;
+        tokens->size = size;
+    }
+
+    tokens->ids[tokens->n++] = id;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_generate_run(dsa_generate_t *g, const dsa_generate_conf_t *conf,
+    dsa_err_t *err)
+{
+    dsa_sched_request_t  request;
+
+    memset(&request, 0, sizeof(request));
+
+    request.tokens = g->tokens.ids;
+    request.n_tokens = g->tokens.n;
+    request.max_tokens = conf->n;
+    request.weight = 1;
+    request.sampling = conf->sampling;
+    request.owner = g;
+
+    if (!conf->seeded
+        && getrandom(&request.sampling.seed, sizeof(request.sampling.seed), 0)
+           != sizeof(request.sampling.seed))
+    {
+        return dsa_error(err, "getrandom(): %s", strerror(errno));
+    }
+
+    if (dsa_answer_init(&g->answer, NULL, 0) != DSA_OK
+        || dsa_sched_add(g->sched, &request) == NULL)
+    {
+        return dsa_error(err, "out of memory");
+    }
+
+    /* they are the scheduler's now */
+
+    memset(&g->tokens, 0, sizeof(g->tokens));
+
+    while (dsa_sched_busy(g->sched)) {
+        if (dsa_sched_step(g->sched, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    (void) putchar('\n');
+
+    if (g->failed || ferror(stdout) || fflush(stdout) != 0) {
+        return dsa_error(err, "cannot write the answer");
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_generate_token(void *owner, const dsa_sample_t *sample)
+{
+    dsa_generate_t  *g;
+
+    g = owner;
+
+    if (g->tokenizer == NULL) {
+        (void) printf("%s%u", g->comma ? " " : "", sample->token);
+        g->comma = 1;
+
+    } else if (dsa_answer_add(&g->answer,
+                              dsa_token_bytes(g->tokenizer, sample->token))
+               != DSA_OK)
+    {
+        g->failed = 1;
+
+    } else {
+        dsa_generate_print(g);
+    }
+
+    /* a reader that is gone wants no more of it */
+
+    if (fflush(stdout) != 0) {
+        g->failed = 1;
+    }
+
+    return g->failed ? DSA_LINK_FINISH_CANCELLED : 0;
+}
+
+
+static void
+dsa_generate_done(void *owner, const dsa_link_done_t *done)
+{
+    dsa_generate_t  *g;
+
+    g = owner;
+
+    if (dsa_answer_end(&g->answer) != DSA_OK) {
+        g->failed = 1;
+        return;
+    }
+
+    dsa_generate_print(g);
+}
+
+
+static void
+dsa_generate_print(dsa_generate_t *g)
+{
+    (void) fwrite(g->answer.text, 1, g->answer.ready, stdout);
+    dsa_answer_sent(&g->answer, g->answer.ready);
+}
