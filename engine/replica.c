@@ -64,6 +64,7 @@ struct dsa_replica_s {
 };
 
 
+static int dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err);
 static int dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf,
     dsa_err_t *err);
 static int dsa_replica_events(dsa_replica_t *r, dsa_err_t *err);
@@ -98,7 +99,11 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready)
     replica.epoll = -1;
     replica.signals = -1;
 
-    rc = dsa_replica_open(&replica, conf, &err);
+    rc = dsa_replica_signals(&replica, &err);
+
+    if (rc == DSA_OK) {
+        rc = dsa_replica_open(&replica, conf, &err);
+    }
 
     if (rc == DSA_OK
         && dsa_conf_socket(conf, number, path, sizeof(path)) != DSA_OK)
@@ -135,6 +140,35 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready)
     dsa_log(DSA_LOG_NOTICE, "replica %u: ends", number);
 
     return rc == DSA_OK ? 0 : 1;
+}
+
+
+/*
+ * Before the model is opened: the threads of a library that computes inherit
+ * the mask, and one without it would be ended by a signal, and all with it.
+ */
+
+static int
+dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err)
+{
+    sigset_t  set;
+
+    (void) sigemptyset(&set);
+    (void) sigaddset(&set, SIGTERM);
+    (void) sigaddset(&set, SIGUSR1);
+
+    /* a terminal sends these to all, and it is the supervisor who decides */
+
+    (void) signal(SIGINT, SIG_IGN);
+    (void) signal(SIGQUIT, SIG_IGN);
+
+    r->signals = signalfd(-1, &set, SFD_CLOEXEC|SFD_NONBLOCK);
+
+    if (r->signals == -1 || sigprocmask(SIG_BLOCK, &set, NULL) == -1) {
+        return dsa_error(err, "cannot wait for signals: %s", strerror(errno));
+    }
+
+    return DSA_OK;
 }
 
 
@@ -214,8 +248,7 @@ dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
 static int
 dsa_replica_events(dsa_replica_t *r, dsa_err_t *err)
 {
-    sigset_t        set;
-    struct rlimit   limit;
+    struct rlimit  limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 
@@ -225,23 +258,12 @@ dsa_replica_events(dsa_replica_t *r, dsa_err_t *err)
         (void) setrlimit(RLIMIT_NOFILE, &limit);
     }
 
-    (void) sigemptyset(&set);
-    (void) sigaddset(&set, SIGTERM);
-    (void) sigaddset(&set, SIGUSR1);
-
-    /* a terminal sends these to all, and it is the supervisor who decides */
-
-    (void) signal(SIGINT, SIG_IGN);
-    (void) signal(SIGQUIT, SIG_IGN);
-
     r->accept.handler = dsa_replica_accept;
     r->signal.handler = dsa_replica_signal;
 
-    r->signals = signalfd(-1, &set, SFD_CLOEXEC|SFD_NONBLOCK);
     r->epoll = epoll_create1(EPOLL_CLOEXEC);
 
-    if (r->signals == -1 || r->epoll == -1
-        || sigprocmask(SIG_BLOCK, &set, NULL) == -1
+    if (r->epoll == -1
         || dsa_replica_watch(r, r->signals, EPOLLIN, &r->signal) != DSA_OK
         || dsa_replica_watch(r, r->listen.fd, EPOLLIN, &r->accept) != DSA_OK)
     {

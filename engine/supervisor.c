@@ -28,6 +28,7 @@
 typedef struct {
     pid_t       pid;                    /* 0: does not run */
     int         ready;                  /* pipe, -1 when it has spoken */
+    uint32_t    killed;                 /* by the supervisor */
     uint32_t    failures;               /* in a row */
     uint64_t    started;                /* ms */
     uint64_t    restart;                /* ms, when pid is 0 */
@@ -380,6 +381,14 @@ dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status)
     }
 
     if (s->stopping) {
+        if (!s->failed && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            && !child->killed)
+        {
+            dsa_log(DSA_LOG_ERR, "replica %u ended with status 0x%x while "
+                    "it drained", i, status);
+            s->failed = 1;
+        }
+
         return;
     }
 
@@ -426,7 +435,17 @@ dsa_supervisor_stop(dsa_supervisor_t *s, int sig)
     }
 
     for (i = 0; i < s->conf->replicas; i++) {
-        if (s->child[i].pid != 0) {
+        if (s->child[i].pid == 0) {
+            continue;
+        }
+
+        /* one that still starts has nothing to finish */
+
+        if (sig == SIGKILL || s->child[i].ready != -1) {
+            s->child[i].killed = 1;
+            (void) kill(s->child[i].pid, SIGKILL);
+
+        } else {
             (void) kill(s->child[i].pid, sig);
         }
     }

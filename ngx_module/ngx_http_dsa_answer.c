@@ -102,8 +102,6 @@ ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
         break;
 
     case NGX_HTTP_DSA_EV_LOST:
-        ngx_http_dsa_metrics_add(lost, 1);
-
         if (ctx != NULL) {
             ngx_http_dsa_on_lost(ctx);
         }

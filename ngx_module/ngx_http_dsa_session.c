@@ -918,8 +918,9 @@ ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s)
 {
     ngx_msec_t  delay;
 
-    ngx_http_dsa_session_close(s);
+    ngx_http_dsa_metrics_add(lost, s->active);
 
+    ngx_http_dsa_session_close(s);
     ngx_http_dsa_session_forget(s);
 
     /* jitter keeps the workers from calling all at the same moment */

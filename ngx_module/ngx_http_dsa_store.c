@@ -536,13 +536,13 @@ ngx_http_dsa_store_command(ngx_http_dsa_redis_t *redis,
 static void
 ngx_http_dsa_store_reply(void *data, redisReply *reply, const char *why)
 {
-    int                          again, rc;
-    dsa_err_t                    err;
-    ngx_uint_t                   stripped;
-    dsa_schema_result_e          result;
-    ngx_http_dsa_store_t        *store;
-    ngx_http_dsa_store_entry_t  *e = data;
-    ngx_http_dsa_store_waiter_t *waiter;
+    int                           again, rc;
+    dsa_err_t                     err;
+    ngx_uint_t                    stripped;
+    dsa_schema_result_e           result;
+    ngx_http_dsa_store_t         *store;
+    ngx_http_dsa_store_entry_t   *e = data;
+    ngx_http_dsa_store_waiter_t  *waiter;
 
     store = e->store;
 

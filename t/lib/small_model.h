@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A model directory without weights, for the null backend: the config.json of
- * t/data, and a tokenizer with a token for each byte and a few added ones.
+ * A model directory: config.json and weights of t/data/golden/b-bf16, and a
+ * tokenizer with a token for each byte and a few added ones.
  */
 
 
@@ -19,10 +19,20 @@
 #include <unistd.h>
 
 
+#define SMALL_MODEL_FROM    "t/data/golden/b-bf16"
+
 #define SMALL_MODEL_BOS     0
 #define SMALL_MODEL_EOS     1
 #define SMALL_MODEL_USER    2
 #define SMALL_MODEL_BYTES   3           /* id of byte 0; 256 of them */
+
+
+static const char  *small_model_files[] = {
+    "config.json",
+    "model.safetensors.index.json",
+    "model-00001-of-00002.safetensors",
+    "model-00002-of-00002.safetensors"
+};
 
 
 /* Byte-level BPE writes byte b as this code point. */
@@ -86,30 +96,28 @@ small_model_tokenizer(FILE *f)
 static inline int
 small_model_make(char *dir)
 {
-    int      c;
-    char     path[512];
-    FILE    *in, *out;
+    int      i;
+    char     path[512], from[4096];
+    FILE    *out;
 
-    if (mkdtemp(dir) == NULL) {
-        perror(dir);
+    if (mkdtemp(dir) == NULL || realpath(SMALL_MODEL_FROM, from) == NULL) {
+        perror(SMALL_MODEL_FROM);
         return -1;
     }
 
-    (void) snprintf(path, sizeof(path), "%s/config.json", dir);
-    in = fopen("t/data/golden/b-bf16/config.json", "r");
-    out = fopen(path, "w");
+    for (i = 0; i < 4; i++) {
+        (void) snprintf(path, sizeof(path), "%s/%s", dir,
+                        small_model_files[i]);
+        (void) snprintf(from + strlen(from), sizeof(from) - strlen(from),
+                        "/%s", small_model_files[i]);
 
-    if (in == NULL || out == NULL) {
-        perror("t/data/golden/b-bf16/config.json");
-        return -1;
+        if (symlink(from, path) == -1) {
+            perror(path);
+            return -1;
+        }
+
+        *strrchr(from, '/') = '\0';
     }
-
-    while ((c = getc(in)) != EOF) {
-        (void) putc(c, out);
-    }
-
-    (void) fclose(in);
-    (void) fclose(out);
 
     (void) snprintf(path, sizeof(path), "%s/tokenizer.json", dir);
     out = fopen(path, "w");
@@ -128,10 +136,15 @@ small_model_make(char *dir)
 static inline void
 small_model_remove(const char *dir)
 {
+    int   i;
     char  path[512];
 
-    (void) snprintf(path, sizeof(path), "%s/config.json", dir);
-    (void) unlink(path);
+    for (i = 0; i < 4; i++) {
+        (void) snprintf(path, sizeof(path), "%s/%s", dir,
+                        small_model_files[i]);
+        (void) unlink(path);
+    }
+
     (void) snprintf(path, sizeof(path), "%s/tokenizer.json", dir);
     (void) unlink(path);
     (void) rmdir(dir);

@@ -68,8 +68,9 @@ engine_start(engine_t *e, const char *sock, const char *more)
 
     f = fopen(e->conf, "w");
     assert_non_null(f);
-    fprintf(f, "model %s;\nname test;\nlisten unix:%s;\nbackend null %s\n",
-            model_dir, e->sock, more);
+    fprintf(f, "model %s;\nname test;\nlisten unix:%s;\n%s%s\n", model_dir,
+            e->sock, strstr(more, "backend") == NULL ? "backend null " : "",
+            more);
     assert_int_equal(fclose(f), 0);
 
     e->pid = fork();
@@ -78,7 +79,11 @@ engine_start(engine_t *e, const char *sock, const char *more)
     if (e->pid == 0) {
         fd = open(e->log, O_WRONLY|O_CREAT|O_TRUNC, 0600);
 
-        if (fd == -1 || dup2(fd, 2) == -1) {
+        /* threads of the library that computes are there in any case */
+
+        if (fd == -1 || dup2(fd, 2) == -1
+            || setenv("OPENBLAS_NUM_THREADS", "2", 1) == -1)
+        {
             _exit(99);
         }
 
@@ -458,6 +463,67 @@ test_drain_timeout(void **state)
 }
 
 
+/*
+ * A model that computes: the same seed gives the same bytes, alone and beside
+ * others, and it drains as the null backend does.
+ */
+
+static void
+test_cpu(void **state)
+{
+    reply_t         replies[4], first;
+    uint32_t        i, turn;
+    engine_t        e;
+    link_submit_t   s;
+    link_client_t   c;
+
+    engine_start(&e, "a.sock", "backend cpu; kv_memory 16m; "
+                 "max_running 4; token_budget 16; precision exact;");
+    connect_to(&c, e.sock);
+
+    for (turn = 1; turn <= 2; turn++) {
+        memset(replies, 0, sizeof(replies));
+
+        for (i = 0; i < (turn == 1 ? 1 : 4); i++) {
+            link_submit_init(&s, 40);
+            s.head.flags = DSA_LINK_HAS_SEED|DSA_LINK_IGNORE_EOS;
+            s.head.seed = 5;
+            s.head.tenant[0] = (uint8_t) (turn * 8 + i);
+            link_submit_special(&s, "<bos>");
+            link_submit_text(&s, "a prompt that is longer than a step");
+            assert_int_equal(link_client_submit(&c, dsa_link_id(turn, i),
+                                                &s), 0);
+        }
+
+        if (turn == 2) {
+            while (atomic_load(&c.link.control->running) == 0) {
+                nap();
+            }
+
+            assert_int_equal(kill(e.pid, SIGTERM), 0);
+        }
+
+        assert_int_equal(collect(&c, replies, i), 0);
+
+        while (i-- != 0) {
+            assert_int_equal(replies[i].finish, DSA_LINK_FINISH_LENGTH);
+            assert_true(replies[i].len > 0);
+
+            if (turn == 2) {
+                assert_int_equal(replies[i].len, first.len);
+                assert_memory_equal(replies[i].text, first.text, first.len);
+            }
+        }
+
+        first = replies[0];
+    }
+
+    assert_int_equal(engine_wait(&e), 0);
+    assert_int_equal(access(e.sock, F_OK), -1);
+    link_client_close(&c);
+}
+
+
 static void
 test_replicas(void **state)
 {
@@ -646,6 +712,7 @@ main(void)
         cmocka_unit_test(test_kill_supervisor),
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_drain_timeout),
+        cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_replicas),
         cmocka_unit_test(test_startup_errors),
         cmocka_unit_test(test_bad_workers)

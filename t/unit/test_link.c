@@ -829,7 +829,7 @@ test_hostile(void **state)
     for (i = 0; i < 4; i++) {
         bad = i == 0 ? 9 : i == 1 ? 0xffffffff : i == 2 ? 0xfffffff8 : 100;
         HOSTILE(memcpy(&run, s.parts, sizeof(run)); run.length = bad;
-                memcpy(s.parts, &run, sizeof(run)), "part");
+                memcpy(s.parts, &run, sizeof(run)), "a part of");
     }
 
 #undef HOSTILE

@@ -2,11 +2,12 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The scheduler on a scripted backend.  Its cache is the ids of the rows that
- * it was given, page by page, and the next token is a hash of the whole
- * sequence as it stands in that cache: a wrong block table, a row that was
- * left out or a prefix of somebody else changes the answer, and what the
- * answer has to be is computed here from the prompt alone.
+ * The scheduler on a scripted backend.  Its cache has, for each row that it
+ * was given, a hash of the row's id and of the cached row before it, and the
+ * next token is a hash of all rows of the sequence as they stand in that cache:
+ * a wrong block table, a row that was left out or a page that was computed
+ * behind another prefix changes the answer, and what the answer has to be is
+ * computed here from the prompt alone.
  */
 
 
@@ -60,8 +61,21 @@ typedef struct {
 } client_t;
 
 
+/* What the cache has of a row; before is that of the row before it. */
+
 static uint32_t
-next_token(const uint32_t *tokens, uint32_t n, uint64_t seed)
+row_of(uint32_t before, uint32_t token)
+{
+    uint64_t  h;
+
+    h = ((uint64_t) before << 32 | token) * 0x9e3779b97f4a7c15ULL;
+
+    return (uint32_t) (h >> 31);
+}
+
+
+static uint32_t
+token_of(const uint32_t *rows, uint32_t n, uint64_t seed)
 {
     uint32_t  i;
     uint64_t  h;
@@ -69,7 +83,7 @@ next_token(const uint32_t *tokens, uint32_t n, uint64_t seed)
     h = seed * 0x9e3779b97f4a7c15ULL + n;
 
     for (i = 0; i < n; i++) {
-        h = (h ^ tokens[i]) * 0x100000001b3ULL;
+        h = (h ^ rows[i]) * 0x100000001b3ULL;
         h ^= h >> 29;
     }
 
@@ -82,7 +96,7 @@ fake_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
     fake_t    *f;
-    uint32_t   i, j, t, n, row, *all;
+    uint32_t   i, j, t, n, row, before, *all;
 
     f = (fake_t *) b;
 
@@ -111,7 +125,11 @@ fake_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         for (row = seq[i].start; row < n; row++) {
             j = seq[i].pages[row / DSA_PAGE_TOKENS];
             assert_true(j < b->pages);
-            f->rows[j][row % DSA_PAGE_TOKENS] = seq[i].tokens[row];
+            before = row == 0 ? 0
+                     : f->rows[seq[i].pages[(row - 1) / DSA_PAGE_TOKENS]]
+                              [(row - 1) % DSA_PAGE_TOKENS];
+            f->rows[j][row % DSA_PAGE_TOKENS] = row_of(before,
+                                                       seq[i].tokens[row]);
         }
     }
 
@@ -134,7 +152,7 @@ fake_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         }
 
         memset(seq[i].sample, 0, sizeof(dsa_sample_t));
-        seq[i].sample->token = next_token(all, n, seq[i].sampling->seed);
+        seq[i].sample->token = token_of(all, n, seq[i].sampling->seed);
 
         if (f->eos_at != 0 && n - seq[i].prompt + 1 == f->eos_at) {
             seq[i].sample->token = EOS;
@@ -332,19 +350,22 @@ submit(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
 static void
 check_answer(const client_t *c)
 {
-    uint32_t  i, n, *all;
+    uint32_t  i, n, *rows;
 
-    all = malloc((c->n_prompt + c->n) * sizeof(uint32_t));
-    assert_non_null(all);
-    memcpy(all, c->prompt, c->n_prompt * sizeof(uint32_t));
     n = c->n_prompt;
+    rows = malloc((n + c->n) * sizeof(uint32_t));
+    assert_non_null(rows);
 
-    for (i = 0; i < c->n; i++) {
-        assert_int_equal(c->answer[i], next_token(all, n, c->seed));
-        all[n++] = c->answer[i];
+    for (i = 0; i < n; i++) {
+        rows[i] = row_of(i == 0 ? 0 : rows[i - 1], c->prompt[i]);
     }
 
-    free(all);
+    for (i = 0; i < c->n; i++, n++) {
+        assert_int_equal(c->answer[i], token_of(rows, n, c->seed));
+        rows[n] = row_of(rows[n - 1], c->answer[i]);
+    }
+
+    free(rows);
 }
 
 
@@ -663,11 +684,12 @@ test_queue(void **state)
 static void
 test_prefix(void **state)
 {
-    fake_t     *f;
-    client_t   *c;
-    uint32_t    i, n, *ids;
-    dsa_sched_t        *s;
-    dsa_sched_stats_t   stats;
+    fake_t               *f;
+    client_t             *c;
+    uint32_t              i, n, *ids;
+    dsa_sched_t          *s;
+    dsa_sched_stats_t     stats;
+    dsa_sched_request_t   request;
 
     c = calloc(8, sizeof(client_t));
     assert_non_null(c);
@@ -699,24 +721,20 @@ test_prefix(void **state)
     assert_non_null(ids);
     memcpy(ids, c[0].prompt, 1000 * sizeof(uint32_t));
 
-    {
-        dsa_sched_request_t  request;
+    c[4].prompt = malloc(1000 * sizeof(uint32_t));
+    assert_non_null(c[4].prompt);
+    memcpy(c[4].prompt, ids, 1000 * sizeof(uint32_t));
+    c[4].n_prompt = 1000;
 
-        memset(&request, 0, sizeof(request));
-        c[4].prompt = malloc(1000 * sizeof(uint32_t));
-        assert_non_null(c[4].prompt);
-        memcpy(c[4].prompt, ids, 1000 * sizeof(uint32_t));
-        c[4].n_prompt = 1000;
-
-        request.tokens = ids;
-        request.n_tokens = 1000;
-        request.max_tokens = 3;
-        request.weight = 1;
-        request.owner = &c[4];
-        request.tenant[0] = 77;
-        c[4].seq = dsa_sched_add(s, &request);
-        assert_non_null(c[4].seq);
-    }
+    memset(&request, 0, sizeof(request));
+    request.tokens = ids;
+    request.n_tokens = 1000;
+    request.max_tokens = 3;
+    request.weight = 1;
+    request.owner = &c[4];
+    request.tenant[0] = 77;
+    c[4].seq = dsa_sched_add(s, &request);
+    assert_non_null(c[4].seq);
 
     run(s);
     assert_int_equal(c[4].done.cached_tokens, 0);
@@ -758,6 +776,54 @@ test_prefix(void **state)
     check_free(s);
     finish(s, f);
     free(c);
+}
+
+
+/*
+ * A page is that prefix only behind the same pages, all of them: the second
+ * prompt has another page in the middle, and the third one is the second.
+ */
+
+static void
+test_prefix_middle(void **state)
+{
+    fake_t       *f;
+    uint32_t      i, *ids;
+    client_t      c[3];
+    dsa_sched_t  *s;
+
+    memset(c, 0, sizeof(c));
+    s = start(&f, 100, 4, 512);
+
+    ids = malloc(400 * sizeof(uint32_t));
+    assert_non_null(ids);
+
+    for (i = 0; i < 400; i++) {
+        ids[i] = i;
+    }
+
+    submit_ids(s, &c[0], ids, 400, 3, 1);
+    run(s);
+
+    for (i = 1; i < 3; i++) {
+        ids = malloc(400 * sizeof(uint32_t));
+        assert_non_null(ids);
+        memcpy(ids, c[0].prompt, 400 * sizeof(uint32_t));
+        ids[100] = 5000;
+
+        submit_ids(s, &c[i], ids, 400, 3, 1);
+        run(s);
+    }
+
+    assert_int_equal(c[1].done.cached_tokens, 64);
+    assert_int_equal(c[2].done.cached_tokens, 384);
+
+    for (i = 0; i < 3; i++) {
+        check(&c[i], 3, DSA_LINK_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
 }
 
 
@@ -1143,6 +1209,7 @@ main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_queue),
         cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_prefix_middle),
         cmocka_unit_test(test_shared),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_fairness),

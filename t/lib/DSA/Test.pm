@@ -71,7 +71,7 @@ sub new {
     my $self = bless {
         name    => $name || 'test',
         owner   => $$,
-        dir     => tempdir('dsa-XXXXXX', TMPDIR => 1),
+        dir     => tempdir('nginx-dsa-test-XXXXXX', TMPDIR => 1),
         build   => $build,
         conf    => 'nginx',
         log     => 'error.log',
