@@ -126,7 +126,7 @@ deps:
 
 demo:
 	$(DEPS) build demo
-	$(MAKE) -j$(JOBS) module engine
+	$(MAKE) -s -j$(JOBS) module engine
 	BUILD=$(BUILD) MAKE="$(MAKE)" demo/run
 
 test:

@@ -56,6 +56,8 @@ for my $text (@texts) {
                       ->{json}{choices}[0]{message}{content};
 }
 
+is(scalar(keys %{{ reverse %alone }}), 20, '20 different texts');
+
 my @streams = map { [$texts[$_ % 20], $t->stream(
     ask($texts[$_ % 20], max_tokens => 30, seed => 1,
         ignore_eos => JSON::PP::true), head => 0)] } 0 .. 199;

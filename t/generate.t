@@ -21,15 +21,17 @@ chdir $DSA::Test::root or die "chdir: $!\n";
 sub ints {
     my ($file, $name) = @_;
 
+    my ($head, $json, $data);
+
     open my $fh, '<:raw', $file or die "$file: $!\n";
-    read $fh, my $head, 8;
+    read $fh, $head, 8;
     my $n = unpack 'Q<', $head;
-    read $fh, my $json, $n;
+    read $fh, $json, $n;
 
     my ($from, $to) = @{ json_decode($json)->{$name}{data_offsets} };
 
     seek $fh, 8 + $n + $from, 0;
-    read $fh, my $data, $to - $from;
+    read $fh, $data, $to - $from;
 
     return unpack 'l<*', $data;
 }
