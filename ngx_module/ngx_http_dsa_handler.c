@@ -397,6 +397,7 @@ ngx_http_dsa_create_ctx(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
 static void
 ngx_http_dsa_body_handler(ngx_http_request_t *r)
 {
+    ngx_uint_t                 events;
     ngx_connection_t          *c;
     ngx_http_dsa_ctx_t        *ctx;
     ngx_http_dsa_main_conf_t  *mcf;
@@ -411,17 +412,26 @@ ngx_http_dsa_body_handler(ngx_http_request_t *r)
      * gone: a new event on the same descriptor brings it again.
      */
 
+    events = ngx_event_flags & NGX_USE_CLEAR_EVENT;
+
 #if (NGX_HTTP_V2)
-    if (r->stream == NULL)
+    if (r->stream != NULL) {
+        events = 0;
+    }
 #endif
+
+#if (NGX_HTTP_V3)
+    if (c->quic != NULL) {
+        events = 0;
+    }
+#endif
+
+    if (events && !c->write->active
+        && ngx_add_event(c->write, NGX_WRITE_EVENT, NGX_CLEAR_EVENT)
+           != NGX_OK)
     {
-        if ((ngx_event_flags & NGX_USE_CLEAR_EVENT) && !c->write->active
-            && ngx_add_event(c->write, NGX_WRITE_EVENT, NGX_CLEAR_EVENT)
-               != NGX_OK)
-        {
-            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-            return;
-        }
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
     }
 
     if (ngx_http_dsa_read_body(ctx) != NGX_OK) {
@@ -723,8 +733,8 @@ static void
 ngx_http_dsa_encode(ngx_http_dsa_ctx_t *ctx)
 {
     dsa_err_t                 err;
-    dsa_refusal_t             refusal;
     ngx_pool_t               *pool;
+    dsa_refusal_t             refusal;
     ngx_http_dsa_message_t   *message;
     ngx_http_dsa_logprobs_t  *logprobs;
 

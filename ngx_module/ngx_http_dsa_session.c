@@ -986,7 +986,7 @@ ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
     uint64_t                 load, least;
     ngx_uint_t               i, n;
     dsa_link_control_t      *control;
-    ngx_http_dsa_session_t  *s, *best;
+    ngx_http_dsa_session_t  *s, *next, *best;
 
     s = pool->sessions.elts;
     n = pool->sessions.nelts;
@@ -997,32 +997,32 @@ ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
     pool->next++;
 
     for (i = pool->next; i < pool->next + n; i++) {
-        ngx_http_dsa_session_t  *try = &s[i % n];
+        next = &s[i % n];
 
-        if ((tried & (1ULL << try->index)) != 0
-            || !ngx_http_dsa_session_usable(try))
+        if ((tried & (1ULL << next->index)) != 0
+            || !ngx_http_dsa_session_usable(next))
         {
             continue;
         }
 
         if (model != NULL
-            && (ngx_strlen(try->hello.model) != model->len
-                || ngx_memcmp(try->hello.model, model->data, model->len) != 0))
+            && (ngx_strlen(next->hello.model) != model->len
+                || ngx_memcmp(next->hello.model, model->data, model->len) != 0))
         {
             continue;
         }
 
-        control = try->link.control;
+        control = next->link.control;
 
         /* of all workers, and what this one has on its way */
 
         load = (uint64_t) atomic_load_explicit(&control->running,
                                                memory_order_relaxed)
                + atomic_load_explicit(&control->waiting, memory_order_relaxed)
-               + try->unaccepted;
+               + next->unaccepted;
 
         if (best == NULL || load < least) {
-            best = try;
+            best = next;
             least = load;
         }
     }

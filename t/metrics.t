@@ -36,10 +36,12 @@ sub check {
             $family = $1;
 
         } elsif (/^# TYPE ([a-z_]+) (counter|gauge|histogram)$/) {
-            push @bad, "TYPE of another: $_" if $1 ne $family;
+            my ($name, $type) = ($1, $2);
+
+            push @bad, "TYPE of another: $_" if $name ne $family;
             push @bad, "a counter's name: $_"
-                if ($2 eq 'counter') != ($1 =~ /_total$/);
-            $type{$1} = $2;
+                if ($type eq 'counter') != ($name =~ /_total$/);
+            $type{$name} = $type;
 
         } elsif (/^([a-z_]+)((?:\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)+\})?) (\S+)$/)
         {
