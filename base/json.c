@@ -17,6 +17,7 @@
 #include <xxhash.h>
 
 #include "json.h"
+#include "utf8.h"
 
 
 /* An open array or object: where its next child goes. */
@@ -67,7 +68,6 @@ static dsa_json_t *dsa_json_member(dsa_json_parser_t *p, uint64_t object,
     dsa_str_t key, dsa_json_t *add);
 static int dsa_json_text(dsa_json_parser_t *p, dsa_str_t *out,
     const void *text, size_t len);
-static int dsa_utf8_valid(const unsigned char *p, size_t len);
 static int dsa_json_fault(dsa_json_parser_t *p, size_t at,
     dsa_err_t *err);
 static void dsa_json_dump_float(dsa_buf_t *b, double value);
@@ -273,7 +273,12 @@ dsa_json_on_string(void *ctx, const unsigned char *text, size_t len)
     dsa_json_t         *v;
     dsa_json_parser_t  *p = ctx;
 
-    if (!dsa_utf8_valid(text, len)) {
+    /*
+     * yajl checks the pattern of bytes only: overlong forms, surrogates and
+     * what lies above U+10FFFF pass it
+     */
+
+    if (dsa_utf8_prefix(text, len) != len) {
         p->why = "invalid UTF-8 in a string that ends";
         return 0;
     }
@@ -289,7 +294,7 @@ dsa_json_on_map_key(void *ctx, const unsigned char *text, size_t len)
 {
     dsa_json_parser_t  *p = ctx;
 
-    if (!dsa_utf8_valid(text, len)) {
+    if (dsa_utf8_prefix(text, len) != len) {
         p->why = "invalid UTF-8 in a name that ends";
         return 0;
     }
@@ -476,44 +481,6 @@ dsa_json_text(dsa_json_parser_t *p, dsa_str_t *out, const void *text,
     }
 
     return DSA_OK;
-}
-
-
-/*
- * yajl checks the pattern of bytes only: overlong forms, surrogates and what
- * lies above U+10FFFF pass it.
- */
-
-static int
-dsa_utf8_valid(const unsigned char *p, size_t len)
-{
-    size_t    i, n;
-    uint32_t  c;
-
-    for (i = 0; i < len; i += n) {
-        c = p[i];
-
-        if (c < 0x80) {
-            n = 1;
-            continue;
-        }
-
-        n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-
-        if (c < 0xc2 || c > 0xf4 || n > len - i
-            || (p[i + 1] & 0xc0) != 0x80
-            || (n > 2 && (p[i + 2] & 0xc0) != 0x80)
-            || (n > 3 && (p[i + 3] & 0xc0) != 0x80)
-            || (c == 0xe0 && p[i + 1] < 0xa0)
-            || (c == 0xed && p[i + 1] > 0x9f)
-            || (c == 0xf0 && p[i + 1] < 0x90)
-            || (c == 0xf4 && p[i + 1] > 0x8f))
-        {
-            return 0;
-        }
-    }
-
-    return 1;
 }
 
 

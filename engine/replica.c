@@ -252,7 +252,7 @@ dsa_replica_events(dsa_replica_t *r, dsa_err_t *err)
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 
-        /* four descriptors a session are more than the usual soft limit */
+        /* three descriptors a session come near the usual soft limit */
 
         limit.rlim_cur = limit.rlim_max;
         (void) setrlimit(RLIMIT_NOFILE, &limit);
@@ -482,7 +482,10 @@ dsa_replica_over(dsa_replica_t *r)
             dsa_session_abort(peer->session);
         }
 
+        /* from now on, since the step before may have been a long one */
+
         r->aborted = 1;
+        r->drain_end = now;
 
         return 0;
     }
@@ -507,6 +510,13 @@ dsa_replica_accept(dsa_replica_t *r, dsa_peer_t *unused)
     int          fd;
     dsa_err_t    err;
     dsa_peer_t  *peer;
+
+    if (r->listen.fd == -1) {
+
+        /* a signal of the same turn closed it */
+
+        return;
+    }
 
     fd = dsa_listen_accept(&r->listen);
 
@@ -574,7 +584,7 @@ dsa_replica_signal(dsa_replica_t *r, dsa_peer_t *unused)
         return;
     }
 
-    if (info.ssi_signo == SIGUSR1) {
+    if (info.ssi_signo == SIGUSR1 && !r->aborted) {
         r->drain_end = 0;
     }
 

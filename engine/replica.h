@@ -14,8 +14,8 @@
 /*
  * The process of one replica: opens the model, listens, and serves until a
  * SIGTERM, which it answers by taking no new requests, finishing what it has
- * within drain_timeout and leaving; or a SIGUSR1, at which it leaves at once,
- * with an error for each of its requests.
+ * within drain_timeout and leaving; or a SIGUSR1, at which it ends each of its
+ * requests with an error and leaves when its workers have read that.
  */
 
 #define DSA_REPLICA_READY   "ready"

@@ -176,7 +176,7 @@ static uint32_t
 dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
     double u)
 {
-    float     least;
+    float     least, greatest;
     double    total, above, point;
     uint32_t  i, last, max, ties;
 
@@ -189,11 +189,11 @@ dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
         return max;
     }
 
-    least = x[max];
+    greatest = x[max];
     total = 0;
 
     for (i = 0; i < n; i++) {
-        x[i] = (float) exp(((double) x[i] - (double) least) / temperature);
+        x[i] = (float) exp(((double) x[i] - (double) greatest) / temperature);
         total += (double) x[i];
     }
 

@@ -86,7 +86,7 @@ struct dsa_tenant_s {
     uint32_t            running;
     uint32_t            pages;          /* in its block tables */
     uint32_t            passed_by;      /* steps */
-    uint32_t            blocked;        /* in this step: no room for it */
+    uint32_t            blocked;        /* in this step, for want of pages */
     uint8_t             id[32];
 };
 

@@ -415,15 +415,15 @@ dsa_request_start(dsa_request_t *r, const void *copy, size_t len)
         goto done;
     }
 
-    r->prompt_tokens = tokens.n;
+    r->prompt_tokens = rc == DSA_AGAIN ? context : tokens.n;
 
-    if (rc == DSA_AGAIN || tokens.n >= context
+    if (r->prompt_tokens >= context
         || submit.head.max_tokens > context - tokens.n)
     {
         (void) dsa_error(&err, "the prompt has %s%u tokens, max_tokens is %u, "
                          "together %u are possible",
-                         rc == DSA_AGAIN ? "more than " : "", tokens.n,
-                         submit.head.max_tokens, context);
+                         rc == DSA_AGAIN ? "more than " : "",
+                         r->prompt_tokens, submit.head.max_tokens, context);
         dsa_request_refuse(r, DSA_LINK_E_CONTEXT, err.text);
         goto done;
     }
@@ -495,6 +495,8 @@ static void
 dsa_request_refuse(dsa_request_t *r, dsa_link_error_e code,
     const char *reason)
 {
+    free(r->reason);
+
     r->error = code;
     r->reason = strdup(reason);     /* NULL: an error without a text */
 }

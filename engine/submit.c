@@ -5,9 +5,9 @@
 
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "engine/submit.h"
 
 
@@ -23,7 +23,7 @@ static int dsa_submit_run(dsa_str_t *rest, dsa_str_t *bytes, uint32_t *kind,
     dsa_err_t *err);
 static int dsa_submit_special(const dsa_tokenizer_t *t, dsa_str_t name,
     uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
-static int dsa_utf8_valid(dsa_str_t s);
+static int dsa_submit_utf8(dsa_str_t s);
 
 
 int
@@ -72,7 +72,7 @@ dsa_submit_decode(dsa_submit_t *out, const void *copy, size_t len,
         }
 
         if (bytes.len == 0 || bytes.len > DSA_LINK_MAX_STOP_LEN
-            || !dsa_utf8_valid(bytes))
+            || !dsa_submit_utf8(bytes))
         {
             return dsa_error(err, "stop string %u is not 1 to %d bytes of "
                              "UTF-8", i, DSA_LINK_MAX_STOP_LEN);
@@ -215,13 +215,12 @@ static int
 dsa_submit_special(const dsa_tokenizer_t *t, dsa_str_t name, uint32_t max,
     dsa_tokens_t *out, dsa_err_t *err)
 {
-    int64_t    id;
-    uint32_t   size, *ids;
+    int64_t  id;
 
     id = dsa_tokenizer_special(t, name);
 
     if (id < 0) {
-        if (name.len > DSA_SUBMIT_NAME || !dsa_utf8_valid(name)) {
+        if (name.len > DSA_SUBMIT_NAME || !dsa_submit_utf8(name)) {
             name = dsa_strz("?");
         }
 
@@ -233,71 +232,13 @@ dsa_submit_special(const dsa_tokenizer_t *t, dsa_str_t name, uint32_t max,
         return DSA_AGAIN;
     }
 
-    if (out->n == out->size) {
-        size = out->size + out->size / 2 + 64;
-        ids = realloc(out->ids, size * sizeof(uint32_t));
-
-        if (ids == NULL) {
-            return dsa_error(err, "out of memory");
-        }
-
-        out->ids = ids;
-        out->size = size;
-    }
-
-    out->ids[out->n++] = (uint32_t) id;
-
-    return DSA_OK;
+    return dsa_tokens_push(out, (uint32_t) id) == DSA_OK
+           ? DSA_OK : dsa_error(err, "out of memory");
 }
 
 
-/* RFC 3629: no surrogates, nothing overlong, nothing above U+10FFFF. */
-
 static int
-dsa_utf8_valid(dsa_str_t s)
+dsa_submit_utf8(dsa_str_t s)
 {
-    size_t          i;
-    unsigned        n, low, high;
-    unsigned char   c;
-
-    for (i = 0; i < s.len; /* void */) {
-        c = (unsigned char) s.data[i++];
-        low = 0x80;
-        high = 0xbf;
-
-        if (c < 0x80) {
-            continue;
-        }
-
-        if (c >= 0xc2 && c <= 0xdf) {
-            n = 1;
-
-        } else if (c >= 0xe0 && c <= 0xef) {
-            n = 2;
-            low = c == 0xe0 ? 0xa0 : low;
-            high = c == 0xed ? 0x9f : high;
-
-        } else if (c >= 0xf0 && c <= 0xf4) {
-            n = 3;
-            low = c == 0xf0 ? 0x90 : low;
-            high = c == 0xf4 ? 0x8f : high;
-
-        } else {
-            return 0;
-        }
-
-        while (n-- != 0) {
-            if (i == s.len || (unsigned char) s.data[i] < low
-                || (unsigned char) s.data[i] > high)
-            {
-                return 0;
-            }
-
-            i++;
-            low = 0x80;
-            high = 0xbf;
-        }
-    }
-
-    return 1;
+    return dsa_utf8_prefix((const uint8_t *) s.data, s.len) == s.len;
 }

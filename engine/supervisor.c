@@ -427,11 +427,16 @@ static void
 dsa_supervisor_stop(dsa_supervisor_t *s, int sig)
 {
     uint32_t  i;
+    uint64_t  now;
+
+    now = dsa_clock_ms();
 
     if (!s->stopping) {
         s->stopping = 1;
-        s->kill = dsa_clock_ms() + s->conf->drain_timeout
-                  + DSA_SUPERVISOR_GRACE;
+        s->kill = now + s->conf->drain_timeout + DSA_SUPERVISOR_GRACE;
+
+    } else if (sig == SIGUSR1 && s->kill > now + DSA_SUPERVISOR_GRACE) {
+        s->kill = now + DSA_SUPERVISOR_GRACE;
     }
 
     for (i = 0; i < s->conf->replicas; i++) {

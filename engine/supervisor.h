@@ -25,7 +25,8 @@
 #define DSA_SUPERVISOR_DELAY    5000    /* ms */
 #define DSA_SUPERVISOR_STABLE   10000   /* ms, after which a death is the first
                                            again */
-#define DSA_SUPERVISOR_GRACE    5000    /* ms beyond drain_timeout */
+#define DSA_SUPERVISOR_GRACE    5000    /* ms beyond drain_timeout, or after the
+                                           second signal, to the kill */
 
 
 int dsa_supervisor_run(const dsa_conf_t *conf);

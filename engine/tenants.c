@@ -204,7 +204,6 @@ dsa_sched_settle(dsa_sched_t *s, int admitted)
             t->passed_by = 0;
 
         } else if (admitted && t->blocked
-                   && s->n_live < s->conf.max_running
                    && ++t->passed_by >= DSA_SCHED_PATIENCE
                    && s->claim == NULL)
         {
@@ -270,7 +269,8 @@ dsa_sched_turn(dsa_sched_t *s)
             return t;
         }
 
-        t->blocked = t->waiting.first != NULL;
+        t->blocked = t->waiting.first != NULL
+                     && s->n_live < s->conf.max_running;
 
         s->line[0] = s->line[--s->n_line];
         dsa_line_down(s, 0);

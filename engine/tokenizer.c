@@ -29,7 +29,6 @@
 static int dsa_tokenizer_run(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     dsa_str_t text, uint32_t max, dsa_tokens_t *out, dsa_err_t *err,
     int special);
-static size_t dsa_utf8_valid(const uint8_t *p, size_t n);
 static size_t dsa_utf8_invalid(const uint8_t *p, size_t n);
 
 
@@ -209,7 +208,7 @@ dsa_split_text(dsa_tokenizer_run_t *run, dsa_str_t text)
 
     while (text.len != 0) {
 
-        n = dsa_utf8_valid((const uint8_t *) text.data, text.len);
+        n = dsa_utf8_prefix((const uint8_t *) text.data, text.len);
 
         rc = dsa_split_run(run, 0, text.data, n);
         if (rc != DSA_OK) {
@@ -238,40 +237,6 @@ dsa_split_text(dsa_tokenizer_run_t *run, dsa_str_t text)
 }
 
 
-/* Bytes from p on that are whole characters. */
-
-static size_t
-dsa_utf8_valid(const uint8_t *p, size_t n)
-{
-    int       rc;
-    size_t    i;
-    uint64_t  word;
-
-    i = 0;
-
-    while (i < n) {
-
-        if (n - i >= sizeof(word)) {
-            memcpy(&word, p + i, sizeof(word));
-
-            if ((word & 0x8080808080808080) == 0) {
-                i += sizeof(word);
-                continue;
-            }
-        }
-
-        rc = dsa_utf8_char(p + i, n - i);
-        if (rc <= 0) {
-            break;
-        }
-
-        i += (size_t) rc;
-    }
-
-    return i;
-}
-
-
 /* Bytes from p on that are no characters. */
 
 static size_t
@@ -294,6 +259,31 @@ dsa_utf8_invalid(const uint8_t *p, size_t n)
     }
 
     return i;
+}
+
+
+int
+dsa_tokens_push(dsa_tokens_t *tokens, uint32_t id)
+{
+    uint32_t  size, *ids;
+
+    if (tokens->n == tokens->size) {
+        size = (tokens->size < 256) ? 256
+               : (tokens->size > UINT32_MAX / 2) ? UINT32_MAX
+                                                 : tokens->size * 2;
+
+        ids = realloc(tokens->ids, size * sizeof(uint32_t));
+        if (ids == NULL) {
+            return DSA_ERROR;
+        }
+
+        tokens->ids = ids;
+        tokens->size = size;
+    }
+
+    tokens->ids[tokens->n++] = id;
+
+    return DSA_OK;
 }
 
 

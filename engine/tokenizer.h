@@ -44,8 +44,10 @@ void dsa_tokenizer_work_destroy(dsa_tokenizer_work_t *w);
  * Appends the ids of text to out.  Text is never recognised as an added token
  * here, whatever it spells.  Any bytes are accepted: what is not UTF-8 passes
  * as bytes.  At most max ids are allowed in out (DSA_AGAIN when there are
- * more: stop early on a prompt that cannot fit).  Time is linear in len.
- * Unless DSA_OK comes back, out may end with the ids of a part of text.
+ * more: it ends early on a prompt that cannot fit, and takes memory only for
+ * what can).  Time is linear in len, but for a logarithm where no pattern
+ * divides the text.  Unless DSA_OK comes back, out may end with the ids of a
+ * part of text.
  */
 int dsa_tokenize(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     dsa_str_t text, uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
@@ -53,6 +55,9 @@ int dsa_tokenize(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
 /* The same, but added tokens that stand in the text are recognised. */
 int dsa_tokenize_special(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     dsa_str_t text, uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
+
+/* One id at the end; DSA_ERROR when out of memory. */
+int dsa_tokens_push(dsa_tokens_t *tokens, uint32_t id);
 
 /* The id of an added token by its exact content, -1 when there is none. */
 int64_t dsa_tokenizer_special(const dsa_tokenizer_t *t, dsa_str_t content);

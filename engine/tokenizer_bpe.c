@@ -27,6 +27,8 @@
 
 static int dsa_bpe_merge(dsa_tokenizer_run_t *run, const char *data,
     size_t len);
+static int dsa_bpe_fits(const dsa_bpe_t *bpe, const char *data, size_t len,
+    size_t room);
 static int dsa_bpe_reserve(dsa_tokenizer_run_t *run, size_t len);
 static void dsa_heap_up(uint64_t *heap, uint32_t i);
 static void dsa_heap_down(uint64_t *heap, uint32_t n, uint32_t i);
@@ -116,29 +118,14 @@ dsa_bpe_add(dsa_bpe_t *bpe, uint32_t left, uint32_t right, uint32_t rank,
 int
 dsa_tokens_add(dsa_tokenizer_run_t *run, uint32_t id)
 {
-    uint32_t       size, *ids;
-    dsa_tokens_t  *out;
-
-    out = run->out;
-
-    if (out->n >= run->max) {
+    if (run->out->n >= run->max) {
         return DSA_AGAIN;
     }
 
-    if (out->n == out->size) {
-        size = (out->size < 256) ? 256
-               : (out->size > UINT32_MAX / 2) ? UINT32_MAX : out->size * 2;
-
-        ids = realloc(out->ids, size * sizeof(uint32_t));
-        if (ids == NULL) {
-            return dsa_error(run->err, "out of memory for %u tokens", size);
-        }
-
-        out->ids = ids;
-        out->size = size;
+    if (dsa_tokens_push(run->out, id) != DSA_OK) {
+        return dsa_error(run->err, "out of memory for more than %u tokens",
+                         run->out->n);
     }
-
-    out->ids[out->n++] = id;
 
     return DSA_OK;
 }
@@ -179,7 +166,7 @@ dsa_bpe_piece(dsa_tokenizer_run_t *run, const char *data, size_t len)
     n = run->out->n;
     id = DSA_TOKENIZER_NONE;
 
-    if (bpe->whole.slot != NULL && len <= bpe->longest) {
+    if (bpe->whole.slot != NULL && len <= bpe->longest[(uint8_t) data[0]]) {
         id = dsa_vocab_find(&bpe->whole, dsa_str(data, len));
     }
 
@@ -210,6 +197,10 @@ dsa_bpe_merge(dsa_tokenizer_run_t *run, const char *data, size_t len)
     const dsa_bpe_t  *bpe;
 
     bpe = &run->t->bpe;
+
+    if (!dsa_bpe_fits(bpe, data, len, run->max - run->out->n)) {
+        return DSA_AGAIN;
+    }
 
     rc = dsa_bpe_reserve(run, len);
     if (rc != DSA_OK) {
@@ -298,6 +289,42 @@ dsa_bpe_merge(dsa_tokenizer_run_t *run, const char *data, size_t len)
     }
 
     return DSA_OK;
+}
+
+
+/*
+ * 0 when the bytes are more than room tokens however they are merged, so that
+ * no memory is spent on them: each token reaches as far as the longest entry
+ * that begins where it may begin.
+ */
+
+static int
+dsa_bpe_fits(const dsa_bpe_t *bpe, const char *data, size_t len, size_t room)
+{
+    size_t  i, n, end, reach;
+
+    if (len <= room) {
+        return 1;
+    }
+
+    n = 0;
+    end = 0;                            /* n tokens reach this far at most */
+    reach = 0;
+
+    for (i = 0; end < len; i++) {
+        reach = i + bpe->longest[(uint8_t) data[i]] > reach
+                ? i + bpe->longest[(uint8_t) data[i]] : reach;
+
+        if (i == end) {
+            if (n++ == room) {
+                return 0;
+            }
+
+            end = reach;
+        }
+    }
+
+    return 1;
 }
 
 

@@ -441,7 +441,7 @@ dsa_load_vocab(dsa_loader_t *l)
     int               whole;
     size_t            len;
     int64_t           value;
-    uint32_t          id;
+    uint32_t          id, *longest;
     dsa_json_t       *v;
     dsa_tokenizer_t  *t;
 
@@ -471,13 +471,18 @@ dsa_load_vocab(dsa_loader_t *l)
                              v->key.data);
         }
 
-        if (whole && t->bpe.whole.slot != NULL) {
+        if (!whole || len == 0) {
+            continue;
+        }
 
+        longest = &t->bpe.longest[(uint8_t) t->token[id].data[0]];
+
+        if (len > *longest) {
+            *longest = (uint32_t) len;
+        }
+
+        if (t->bpe.whole.slot != NULL) {
             (void) dsa_vocab_add(&t->bpe.whole, t->token[id], id);
-
-            if (len > t->bpe.longest) {
-                t->bpe.longest = (uint32_t) len;
-            }
         }
     }
 

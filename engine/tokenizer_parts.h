@@ -12,6 +12,7 @@
 
 #include <pcre2.h>
 
+#include "base/utf8.h"
 #include "engine/tokenizer.h"
 
 
@@ -58,7 +59,8 @@ typedef struct {
     dsa_vocab_t                whole;           /* ignore_merges: pre-tokens
                                                    that are taken as they are;
                                                    else without slots */
-    uint32_t                   longest;         /* bytes, of those in whole */
+    uint32_t                   longest[256];    /* bytes, of the entries that
+                                                   begin with this one */
 } dsa_bpe_t;
 
 
@@ -181,60 +183,6 @@ typedef struct {
     uint32_t                   max;
     dsa_err_t                 *err;
 } dsa_tokenizer_run_t;
-
-
-/*
- * Bytes of the character that p[0 .. n-1], n > 0, begins with.  0: the bytes
- * are the beginning of one.  Negative: ill-formed, and minus the length of the
- * maximal subpart, which one U+FFFD stands for (Unicode 3.9, table 3-7).
- */
-
-static inline int
-dsa_utf8_char(const uint8_t *p, size_t n)
-{
-    int      i, need;
-    uint8_t  lo, hi;
-
-    lo = 0x80;
-    hi = 0xbf;
-
-    if (p[0] < 0x80) {
-        return 1;
-    }
-
-    if (p[0] >= 0xc2 && p[0] < 0xe0) {
-        need = 2;
-
-    } else if (p[0] >= 0xe0 && p[0] < 0xf0) {
-        need = 3;
-        lo = (p[0] == 0xe0) ? 0xa0 : 0x80;
-        hi = (p[0] == 0xed) ? 0x9f : 0xbf;
-
-    } else if (p[0] >= 0xf0 && p[0] < 0xf5) {
-        need = 4;
-        lo = (p[0] == 0xf0) ? 0x90 : 0x80;
-        hi = (p[0] == 0xf4) ? 0x8f : 0xbf;
-
-    } else {
-        return -1;
-    }
-
-    for (i = 1; i < need; i++) {
-
-        if ((size_t) i == n) {
-            return 0;
-        }
-
-        if (p[i] < lo || p[i] > hi) {
-            return -i;
-        }
-
-        lo = 0x80;
-        hi = 0xbf;
-    }
-
-    return need;
-}
 
 
 /* tokenizer_vocab.c.  Room for n keys; DSA_ERROR when out of memory. */

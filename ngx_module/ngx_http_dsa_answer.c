@@ -42,6 +42,7 @@ static void ngx_http_dsa_recorded(ngx_http_request_t *r, ngx_int_t rc,
 static void ngx_http_dsa_finish(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_output(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last);
 static void ngx_http_dsa_finalize(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc);
+static void ngx_http_dsa_release(ngx_http_dsa_ctx_t *ctx);
 
 
 /* From the engine: while the ring is read nothing is sent or finalized. */
@@ -365,20 +366,12 @@ static void
 ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
     const dsa_link_failure_t *failure)
 {
-    uint32_t                 context;
-    ngx_http_dsa_session_t  *s;
-
     switch (failure->code) {
 
     case DSA_LINK_E_CONTEXT:
 
-        /* of one model all replicas have the same context */
-
-        s = ngx_http_dsa_pool_any(ctx->pool);
-        context = s != NULL ? s->hello.context_length : 0;
-
         if (ctx->chat != NULL && ctx->chat->max_tokens == 0 && !ctx->fitted
-            && failure->prompt_tokens < context)
+            && failure->prompt_tokens < ctx->context)
         {
             /* the default was too much: the rest of the context instead */
 
@@ -393,7 +386,7 @@ ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
                                  "tokens. However, you requested %llu tokens "
                                  "(%u in the messages, %u in the completion). "
                                  "Please reduce the length of the messages or "
-                                 "completion.", context,
+                                 "completion.", ctx->context,
                                  (unsigned long long) failure->prompt_tokens
                                  + ctx->max_tokens,
                                  failure->prompt_tokens, ctx->max_tokens);
@@ -556,6 +549,13 @@ ngx_http_dsa_recorded(ngx_http_request_t *r, ngx_int_t rc, const char *why)
     ngx_http_dsa_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (ctx == NULL || ctx->account == NULL) {
+
+        /* it was too late, its client is still being told so */
+
+        return;
+    }
 
     if (rc != NGX_OK) {
         level = (rc == NGX_DECLINED) ? NGX_LOG_INFO : NGX_LOG_ERR;
@@ -762,6 +762,10 @@ ngx_http_dsa_finalize(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc)
         ngx_del_timer(&ctx->timer);
     }
 
+    /* while the client takes its time to read, nothing more may come */
+
+    ngx_http_dsa_release(ctx);
+
     ngx_http_finalize_request(ctx->request, rc);
 }
 
@@ -848,16 +852,45 @@ ngx_http_dsa_cleanup(void *data)
 {
     ngx_http_dsa_ctx_t *ctx = data;
 
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    ngx_http_dsa_release(ctx);
+
+    dsa_parse_destroy(ctx->parser);
+    ctx->parser = NULL;
+
+    ngx_http_dsa_drop_prompt(ctx);
+    ngx_http_dsa_openai_free(&ctx->openai);
+    dsa_buf_free(&ctx->messages);
+
+    ngx_http_dsa_metrics_add(in_flight, -1);
+}
+
+
+/*
+ * Parts a request from its account, and cancels what the engine still does
+ * for it.  Nothing comes for it from the engine any more.
+ */
+
+static void
+ngx_http_dsa_release(ngx_http_dsa_ctx_t *ctx)
+{
     ngx_connection_t        *c;
     ngx_http_dsa_account_t  *account;
 
     account = ctx->account;
-    ctx->account = NULL;
 
+    if (account == NULL) {
+        return;
+    }
+
+    ctx->account = NULL;
     ctx->usage = account->usage;
 
-    if (ctx->timer.timer_set) {
-        ngx_del_timer(&ctx->timer);
+    if (ctx->finish == NULL) {
+        ctx->finish = "cancelled";
     }
 
     if (ctx->queued) {
@@ -872,44 +905,30 @@ ngx_http_dsa_cleanup(void *data)
 
     account->call.data = NULL;
 
-    if (account->call.session != NULL) {
-        c = ctx->request->connection;
+    if (account->call.session == NULL) {
 
-        if (ctx->reason == NGX_HTTP_DSA_CANCEL_CLIENT && c->close && c->error)
-        {
-            ctx->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
-        }
-
-        if (ctx->finish == NULL) {
-            ctx->finish = "cancelled";
-        }
-
-        ngx_http_dsa_metrics_add(cancelled[ctx->reason], 1);
-
-        ngx_http_dsa_session_cancel(&account->call);
-
-        /* a worker that shuts down waits for what the engine has to tell */
-
-        account->linger.handler = ngx_http_dsa_linger_handler;
-        account->linger.log = ngx_cycle->log;
-
-        ngx_add_timer(&account->linger, NGX_HTTP_DSA_LINGER);
-
-    } else {
         if (!ctx->recorded) {
             (void) ngx_http_dsa_record(account, ctx);
         }
 
         ngx_free(account);
+        return;
     }
 
-    dsa_parse_destroy(ctx->parser);
-    ctx->parser = NULL;
+    c = ctx->request->connection;
 
-    ngx_http_dsa_drop_prompt(ctx);
-    ngx_http_dsa_openai_free(&ctx->openai);
-    ngx_http_dsa_stream_free(&ctx->stream);
-    dsa_buf_free(&ctx->messages);
+    if (ctx->reason == NGX_HTTP_DSA_CANCEL_CLIENT && c->close && c->error) {
+        ctx->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
+    }
 
-    ngx_http_dsa_metrics_add(in_flight, -1);
+    ngx_http_dsa_metrics_add(cancelled[ctx->reason], 1);
+
+    ngx_http_dsa_session_cancel(&account->call);
+
+    /* a worker that shuts down waits for what the engine has to tell */
+
+    account->linger.handler = ngx_http_dsa_linger_handler;
+    account->linger.log = ngx_cycle->log;
+
+    ngx_add_timer(&account->linger, NGX_HTTP_DSA_LINGER);
 }

@@ -44,6 +44,7 @@ static ngx_int_t ngx_http_dsa_identify(ngx_http_request_t *r,
     ngx_str_t *tenant, u_char digest[32]);
 static void ngx_http_dsa_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_read_body(ngx_http_dsa_ctx_t *ctx);
+static ngx_uint_t ngx_http_dsa_is_name(const dsa_str_t *name);
 static ngx_int_t ngx_http_dsa_copy(ngx_pool_t *pool, ngx_str_t *to,
     const dsa_str_t *from);
 static void ngx_http_dsa_refusal(ngx_http_dsa_ctx_t *ctx,
@@ -321,6 +322,7 @@ ngx_http_dsa_create_ctx(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
 {
     u_char                     noise[16];
     ngx_http_cleanup_t        *cln;
+    ngx_pool_cleanup_t        *pcln;
     ngx_http_dsa_ctx_t        *ctx;
     ngx_http_dsa_main_conf_t  *mcf;
 
@@ -333,6 +335,14 @@ ngx_http_dsa_create_ctx(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
     if (ctx->id.data == NULL) {
         return NGX_ERROR;
     }
+
+    pcln = ngx_pool_cleanup_add(r->pool, 0);
+    if (pcln == NULL) {
+        return NGX_ERROR;
+    }
+
+    pcln->handler = ngx_http_dsa_stream_cleanup;
+    pcln->data = &ctx->stream;
 
     cln = ngx_http_cleanup_add(r, 0);
     if (cln == NULL) {
@@ -562,14 +572,25 @@ invalid:
         return NGX_ERROR;
     }
 
-    /* the body was as large as what is kept of it: it goes first */
+    /*
+     * The body was as large as what is kept of it: it goes first, unless
+     * someone else needs it, as "mirror" does.
+     */
 
-    if (rb->buf != NULL) {
-        (void) ngx_pfree(r->pool, rb->buf->start);
+    if (!r->preserve_body) {
+        if (rb->buf != NULL) {
+            (void) ngx_pfree(r->pool, rb->buf->start);
+        }
+
+        rb->buf = NULL;
+        rb->bufs = NULL;
     }
 
-    rb->buf = NULL;
-    rb->bufs = NULL;
+    if (!ngx_http_dsa_is_name(&ctx->chat->model)) {
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_BAD_REQUEST, "model",
+                                 "Model Not Exist");
+        return NGX_ERROR;
+    }
 
     if (ngx_http_dsa_copy(r->pool, &ctx->model, &ctx->chat->model) != NGX_OK
         || ngx_http_dsa_copy(r->pool, &ctx->conversation,
@@ -579,8 +600,7 @@ invalid:
         goto memory;
     }
 
-    ctx->account->model_len = ngx_min(ctx->model.len,
-                                      sizeof(ctx->account->model));
+    ctx->account->model_len = ctx->model.len;
     ngx_memcpy(ctx->account->model, ctx->model.data, ctx->account->model_len);
 
     ctx->openai.stream = ctx->chat->stream;
@@ -594,6 +614,26 @@ memory:
     ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
                              "Out of memory.");
     return NGX_ERROR;
+}
+
+
+/*
+ * What an engine can be called.  $dsa_model may be put into a header, where a
+ * line feed would begin another one.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_is_name(const dsa_str_t *name)
+{
+    size_t  i;
+
+    for (i = 0; i < name->len; i++) {
+        if ((u_char) name->data[i] < 0x20 || name->data[i] == 0x7f) {
+            return 0;
+        }
+    }
+
+    return name->len < sizeof(((dsa_link_hello_t *) 0)->model);
 }
 
 
@@ -677,6 +717,13 @@ ngx_http_dsa_loaded(ngx_http_request_t *r, ngx_uint_t status,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
 
+    if (ctx == NULL || ctx->account == NULL) {
+
+        /* it was too late, its client is still being told so */
+
+        return;
+    }
+
     if (status != NGX_HTTP_OK) {
         ngx_http_dsa_set_failure(ctx, status, "conversation", "%s",
                                  why != NULL ? why
@@ -698,6 +745,8 @@ ngx_http_dsa_loaded(ngx_http_request_t *r, ngx_uint_t status,
 
     root = dsa_json_parse(ctx->work, messages->data, messages->len,
                           NGX_HTTP_DSA_JSON_DEPTH, &err);
+
+    (void) ngx_pfree(r->pool, messages->data);
 
     if (root == NULL) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
@@ -939,6 +988,8 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
     chat = ctx->chat;
 
     ngx_memzero(&head, sizeof(dsa_link_submit_t));
+
+    ctx->context = s->hello.context_length;
 
     if (chat->max_tokens != 0) {
         ctx->max_tokens = chat->max_tokens;

@@ -63,7 +63,7 @@ typedef struct {
 struct ngx_http_dsa_ctx_s {
     ngx_http_request_t       *request;
     ngx_http_dsa_pool_t      *pool;
-    ngx_http_dsa_account_t   *account;      /* until the cleanup */
+    ngx_http_dsa_account_t   *account;      /* NULL: it is finalized */
     ngx_http_dsa_usage_t      usage;        /* from then on */
     ngx_queue_t               waiting;      /* in pool->waiting */
     ngx_event_t               timer;        /* keep-alive and deadline */
@@ -76,6 +76,7 @@ struct ngx_http_dsa_ctx_s {
     dsa_prompt_t              prompt;
     uint64_t                  tried;        /* a bit an engine of the pool */
     uint32_t                  max_tokens;
+    uint32_t                  context;      /* of the engine asked last */
     int64_t                   version;      /* of the conversation */
     dsa_buf_t                 messages;     /* its new messages, as JSON */
 
@@ -153,7 +154,7 @@ void ngx_http_dsa_fail(ngx_http_dsa_ctx_t *ctx);
 void ngx_http_dsa_set_timer(ngx_http_dsa_ctx_t *ctx);
 void ngx_http_dsa_timer_handler(ngx_event_t *ev);
 
-/* Of the request, and the only place that cancels. */
+/* Of the request. */
 void ngx_http_dsa_cleanup(void *data);
 
 

@@ -311,6 +311,7 @@ ngx_http_dsa_openai_token(dsa_buf_t *b, const dsa_link_logprob_t *entry)
 {
     u_char      *p, *last, *start;
     size_t       len;
+    uint32_t     c;
     ngx_uint_t   i;
 
     p = (u_char *) entry->bytes;
@@ -323,11 +324,9 @@ ngx_http_dsa_openai_token(dsa_buf_t *b, const dsa_link_logprob_t *entry)
 
     while (p < last) {
         start = p;
+        c = *p < 0x80 ? *p++ : ngx_utf8_decode(&p, last - p);
 
-        if (*p < 0x80) {
-            p++;
-
-        } else if (ngx_utf8_decode(&p, last - p) > 0x10ffff) {
+        if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) {
             p = start + 1;
             ngx_http_dsa_add(b, "\xef\xbf\xbd");
             continue;

@@ -100,8 +100,11 @@ static ngx_int_t ngx_http_dsa_redis_greeting_call(
     ngx_uint_t last);
 static ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_call(ngx_uint_t argc,
     const ngx_str_t *argv);
+static void ngx_http_dsa_redis_count_call(ngx_http_dsa_redis_t *redis,
+    ngx_http_dsa_redis_call_t *call);
 static void ngx_http_dsa_redis_free_call(ngx_http_dsa_redis_t *redis,
     ngx_http_dsa_redis_call_t *call);
+static void ngx_http_dsa_redis_hold(ngx_http_dsa_redis_t *redis);
 static void ngx_http_dsa_redis_write_handler(ngx_event_t *wev);
 static void ngx_http_dsa_redis_send(ngx_http_dsa_redis_t *redis);
 static void ngx_http_dsa_redis_sent(ngx_http_dsa_redis_t *redis, off_t n);
@@ -315,8 +318,7 @@ ngx_http_dsa_redis_command(ngx_http_dsa_redis_t *redis, ngx_uint_t argc,
     call->deadline = ngx_current_msec + redis->conf.timeout;
 
     ngx_queue_insert_tail(&redis->unsent, &call->queue);
-    redis->calls++;
-    redis->out += call->len;
+    ngx_http_dsa_redis_count_call(redis, call);
 
     if (redis->state == ngx_http_dsa_redis_ready) {
 
@@ -395,6 +397,17 @@ ngx_http_dsa_redis_call(ngx_uint_t argc, const ngx_str_t *argv)
 
 
 static void
+ngx_http_dsa_redis_count_call(ngx_http_dsa_redis_t *redis,
+    ngx_http_dsa_redis_call_t *call)
+{
+    redis->calls++;
+    redis->out += call->len;
+
+    ngx_http_dsa_redis_hold(redis);
+}
+
+
+static void
 ngx_http_dsa_redis_free_call(ngx_http_dsa_redis_t *redis,
     ngx_http_dsa_redis_call_t *call)
 {
@@ -403,11 +416,29 @@ ngx_http_dsa_redis_free_call(ngx_http_dsa_redis_t *redis,
     redis->calls--;
     redis->out -= call->len - call->pos;
 
+    ngx_http_dsa_redis_hold(redis);
+
     if (call->command != NULL) {
         redisFreeCommand(call->command);
     }
 
     ngx_free(call);
+}
+
+
+/* The connection's timers keep a worker that shuts down while calls wait. */
+
+static void
+ngx_http_dsa_redis_hold(ngx_http_dsa_redis_t *redis)
+{
+    ngx_connection_t  *c;
+
+    c = redis->peer.connection;
+
+    if (c != NULL) {
+        c->read->cancelable = (redis->calls == 0);
+        c->write->cancelable = (redis->calls == 0);
+    }
 }
 
 
@@ -488,13 +519,13 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_t *redis)
 
     /*
      * The worker's own connection: not one that a graceful shutdown closes
-     * while requests still need it, nor one whose timers keep the worker.
+     * while requests still need it.
      */
 
     c->read->channel = 1;
     c->write->channel = 1;
-    c->read->cancelable = 1;
-    c->write->cancelable = 1;
+
+    ngx_http_dsa_redis_hold(redis);
 
     if (rc == NGX_AGAIN) {
         ngx_add_timer(c->write, redis->conf.connect_timeout);
@@ -598,8 +629,7 @@ ngx_http_dsa_redis_greeting_call(ngx_http_dsa_redis_t *redis,
     call->deadline = ngx_current_msec + redis->conf.timeout;
 
     ngx_queue_insert_head(&redis->unsent, &call->queue);
-    redis->calls++;
-    redis->out += call->len;
+    ngx_http_dsa_redis_count_call(redis, call);
 
     return NGX_OK;
 }
@@ -632,8 +662,7 @@ ngx_http_dsa_redis_ping(ngx_event_t *ev)
     call->deadline = ngx_current_msec + redis->conf.timeout;
 
     ngx_queue_insert_tail(&redis->unsent, &call->queue);
-    redis->calls++;
-    redis->out += call->len;
+    ngx_http_dsa_redis_count_call(redis, call);
 
     c = redis->peer.connection;
 

@@ -115,6 +115,7 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
     } else if (is("queue")) {
         n = ngx_atoi(value.data, value.len);
         redis->queue = n;
+        n = n != 0 ? n : NGX_ERROR;
 
     } else if (is("ttl")) {
         n = ngx_parse_time(&value, 1);

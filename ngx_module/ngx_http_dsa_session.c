@@ -209,6 +209,7 @@ static void
 ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
 {
     int                      fds[DSA_LINK_FDS], rc;
+    uint64_t                 end;
     ngx_connection_t        *c;
     ngx_http_dsa_session_t  *s;
 
@@ -216,6 +217,17 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
     s = c->data;
 
     if (s->state == NGX_HTTP_DSA_READY) {
+
+        /* what it said before it left counts; that is a ring at most */
+
+        end = s->link.event.own + s->link.event.size;
+
+        while (s->link.event.own < end
+               && ngx_http_dsa_session_drain(s) == NGX_AGAIN)
+        {
+            /* void */
+        }
+
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "engine \"%V\" is gone, %ui requests were with it",
                       &s->name, s->active);
@@ -233,14 +245,11 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
     if (rc == -1) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
                       "engine \"%V\" did not say hello", &s->name);
-
-        ngx_http_dsa_session_fail(s);
-        return;
+        goto failed;
     }
 
     if (ngx_http_dsa_session_open(s, fds) != NGX_OK) {
-        ngx_http_dsa_session_fail(s);
-        return;
+        goto failed;
     }
 
     ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
@@ -248,6 +257,16 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
                   &s->name, s->hello.model, s->hello.context_length);
 
     ngx_http_dsa_pool_wake(s->pool);
+
+    return;
+
+failed:
+
+    /* what it says of itself is not believed */
+
+    s->hello.magic = 0;
+
+    ngx_http_dsa_session_fail(s);
 }
 
 
@@ -468,6 +487,7 @@ static ngx_int_t
 ngx_http_dsa_session_record(ngx_http_dsa_session_t *s,
     const dsa_link_record_t *record, const void *payload)
 {
+    size_t                size;
     u_char               *p;
     uint32_t              slot;
     ngx_http_dsa_call_t  *call;
@@ -487,8 +507,14 @@ ngx_http_dsa_session_record(ngx_http_dsa_session_t *s,
         return NGX_OK;
     }
 
+    if (record->length > dsa_link_max_payload(&s->link.event)) {
+        return NGX_ERROR;
+    }
+
     if (record->length > s->scratch_size) {
-        p = ngx_alloc(ngx_align(record->length, 4096), ngx_cycle->log);
+        size = ngx_align((size_t) record->length, 4096);
+
+        p = ngx_alloc(size, ngx_cycle->log);
         if (p == NULL) {
             return NGX_ERROR;
         }
@@ -496,7 +522,7 @@ ngx_http_dsa_session_record(ngx_http_dsa_session_t *s,
         ngx_free(s->scratch);
 
         s->scratch = p;
-        s->scratch_size = ngx_align(record->length, 4096);
+        s->scratch_size = size;
     }
 
     /* a copy, since the replica could change it after the check */

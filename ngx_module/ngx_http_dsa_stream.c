@@ -290,8 +290,10 @@ ngx_http_dsa_stream_prepare(ngx_http_dsa_stream_t *s)
 
 
 void
-ngx_http_dsa_stream_free(ngx_http_dsa_stream_t *s)
+ngx_http_dsa_stream_cleanup(void *data)
 {
+    ngx_http_dsa_stream_t *s = data;
+
     ngx_http_dsa_stream_recycle(&s->pending);
     ngx_http_dsa_stream_recycle(&s->sending);
 }
@@ -372,15 +374,22 @@ ngx_int_t
 ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
     const char *param, const char *message)
 {
+    u_char      line[512];
     dsa_buf_t   body;
     ngx_int_t   rc;
-    ngx_uint_t  level;
+    ngx_uint_t  i, level;
 
     level = status >= NGX_HTTP_INTERNAL_SERVER_ERROR ? NGX_LOG_ERR
                                                      : NGX_LOG_INFO;
 
-    ngx_log_error(level, r->connection->log, 0, "refused with %ui: %s",
-                  status, message);
+    /* it may quote the client, who must not write lines of its own */
+
+    for (i = 0; i < sizeof(line) && message[i] != '\0'; i++) {
+        line[i] = (u_char) message[i] < 0x20 ? ' ' : (u_char) message[i];
+    }
+
+    ngx_log_error(level, r->connection->log, 0, "refused with %ui: %*s",
+                  status, (size_t) i, line);
 
     rc = ngx_http_discard_request_body(r);
 

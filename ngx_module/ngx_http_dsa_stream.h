@@ -52,8 +52,11 @@ ngx_int_t ngx_http_dsa_stream_send(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last);
 /* Gives an empty pending its buffer, before text is added. */
 void ngx_http_dsa_stream_prepare(ngx_http_dsa_stream_t *s);
 
-/* Frees buffers, in the request's cleanup. */
-void ngx_http_dsa_stream_free(ngx_http_dsa_stream_t *s);
+/*
+ * Frees buffers; a cleanup of the request's pool, since a frame of HTTP/2 that
+ * is half sent needs its bytes longer than the request's own cleanup.
+ */
+void ngx_http_dsa_stream_cleanup(void *data);
 
 
 /*
@@ -65,7 +68,7 @@ ngx_int_t ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
 
 /*
  * An error in the API's shape.  param: the field at fault, or NULL.  message
- * is NUL-terminated and never holds what a user said.  Reads a body that was
+ * is NUL-terminated UTF-8; it is logged in one line.  Reads a body that was
  * not read yet.  503 and 429 get Retry-After, 405 an Allow of param.
  */
 ngx_int_t ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,

@@ -208,6 +208,45 @@ wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 10, 'service');
 pass('a session closed by the engine comes back');
 
 
+# a record as long as the largest ring
+
+{
+    my $huge = $t->start_fake('event=4294967296', 'slots=4');
+    my $other = DSA::Test->new('huge ring');
+
+    $other->{build} = $t->{build};
+    $other->{engines} = [$huge];
+    $other->start_nginx();
+
+    $s = $other->stream(script("hold\n"));
+    ctl($huge, 'corrupt huge');
+    $m = DSA::HTTP->gather($s->events);
+    is(scalar(@{ $m->{errors} }), 1, 'a record of 4 GB: an error');
+    is($s->truncated, 0, 'and no more than that');
+    wait_until(sub { $other->post($chat, ask('x'))->{status} == 200 }, 10,
+               'service');
+
+    $other->done;
+    $huge->stop('KILL');
+    pop @{ $t->{engines} };
+}
+
+
+# what an engine said before it left counts, though it rang no bell for it
+
+$s = $t->stream(script("t part\nwait\nt end\n"));
+$s->next_event() for 1 .. 2;
+my $ends = @{[finished($fake)]};
+ctl($fake, 'mute 1');
+ctl($fake, 'go');
+wait_until(sub { @{[finished($fake)]} > $ends }, 10, 'the end');
+ctl($fake, 'close');
+ctl($fake, 'mute 0');
+$m = DSA::HTTP->gather($s->events);
+is("$m->{content}|$m->{done}", 'end|1', 'the last words of an engine');
+wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 10, 'service');
+
+
 # faulty hellos: none is a session, the right one is found when it comes
 
 for my $fault (qw/ magic version size unsealed plain silent /) {
@@ -235,6 +274,8 @@ for my $fault (qw/ magic version size unsealed plain silent /) {
         wait_until(sub { $other->post($chat, ask('x'))->{status} == 503 }, 10,
                    'a refusal');
         pass("$fault: refused");
+        is($other->get('/v1/models')->{status}, 503,
+           "$fault: its model is not listed");
     }
 
     $other->done;

@@ -24,6 +24,10 @@ $t->start_nginx();
 
 my ($worker) = $t->workers;
 
+$t->post($chat, ask('x', stream => "a\nb c"));
+is($t->logged(qr/invalid type: string "a b c"/), 1,
+   'what a client sends begins no line of the log');
+
 my $user = '{"role":"user","content":"hi"}';
 my $base = "\"model\":\"deepseek-chat\",\"messages\":[$user]";
 
@@ -169,6 +173,88 @@ for (@table) {
 
     like($e->{message}, $message, "$name: message") if $message;
 }
+
+
+# every field with a value of each type that it has not: refused by name
+
+my %good = (
+    model => 's', messages => 'a', conversation => 's', thinking => 'o',
+    reasoning_effort => 's', temperature => 'n', top_p => 'n',
+    frequency_penalty => 'n', presence_penalty => 'n', max_tokens => 'n',
+    max_completion_tokens => 'n', n => 'n', seed => 'n', stop => 'sa',
+    stream => 'b', ignore_eos => 'b', stream_options => 'o', logprobs => 'b',
+    top_logprobs => 'n', response_format => 'o', tools => 'a',
+    tool_choice => 'so',
+    'messages[0].role' => 's', 'messages[0].content' => 'sa',
+    'messages[0].reasoning_content' => 's',
+    'messages[0].tool_calls' => 'a', 'messages[0].tool_call_id' => 's',
+    'messages[0].prefix' => 'b',
+    'messages[0].content[0]' => 'o', 'messages[0].content[0].type' => 's',
+    'messages[0].content[0].text' => 's',
+    'messages[1].tool_calls[0]' => 'o', 'messages[1].tool_calls[0].id' => 's',
+    'messages[1].tool_calls[0].type' => 's',
+    'messages[1].tool_calls[0].function' => 'o',
+    'messages[1].tool_calls[0].function.name' => 's',
+    'messages[1].tool_calls[0].function.arguments' => 'so',
+    'stop[0]' => 's', 'stream_options.include_usage' => 'b',
+    'thinking.type' => 's', 'response_format.type' => 's',
+    'tools[0]' => 'o', 'tools[0].type' => 's', 'tools[0].function' => 'o',
+    'tools[0].function.name' => 's', 'tools[0].function.description' => 's',
+    'tools[0].function.parameters' => 'o', 'tools[0].function.strict' => 'b',
+);
+
+my %sample = (s => '"x"', n => '7', b => 'true', a => '[1]',
+              o => '{"x":1}', x => '1e999', l => '9' x 400);
+
+# The JSON of a whole request in which VALUE stands at PATH.
+
+sub with {
+    my ($path, $value) = @_;
+
+    my %request = (
+        model => 'deepseek-chat', stream => JSON::PP::true,
+        messages => [
+            { role => $path =~ /reasoning|calls|prefix/ ? 'assistant'
+                    : $path =~ /call_id/ ? 'tool' : 'user',
+              content => [ { type => 'text', text => 'q' } ] },
+            { role => 'assistant', tool_calls => [
+                { id => 'a', type => 'function',
+                  function => { name => 'f', arguments => '{}' } } ] },
+            { role => 'tool', tool_call_id => 'a', content => 'r' } ],
+        stop => ['x'], stream_options => { include_usage => JSON::PP::true },
+        thinking => { type => 'disabled' }, response_format =>
+            { type => 'text' },
+        tools => [ { type => 'function', function => { name => 'f' } } ]);
+
+    my $at = \\%request;
+    my @steps = $path =~ /(\w+)/g;
+
+    $at = /^\d+$/ ? \$$at->[$_] : \$$at->{$_} for @steps;
+    $$at = 'VALUE';
+
+    return json_encode(\%request) =~ s/"VALUE"/$value/r;
+}
+
+is($t->post($chat, with('model', '"deepseek-chat"'))->{status}, 200,
+   'a request with every field');
+
+my ($tried, @unnamed) = 0;
+
+for my $path (sort keys %good) {
+    for my $type (sort keys %sample) {
+        next if index($good{$path}, $type) >= 0;
+
+        my $r = $t->post($chat, with($path, $sample{$type}));
+        my $param = $r->{json}{error}{param} // 'null';
+
+        $tried++;
+        push @unnamed, "$path $sample{$type}: $r->{status} $param"
+            if $r->{status} != 400
+               || $param !~ /^\Q$path\E(?:\[0\]|\.\w+)*$/;
+    }
+}
+
+is(join("\n", @unnamed), '', "$tried wrong types, each refused by name");
 
 
 # broken at every byte: an error or, where a prefix is whole, an answer

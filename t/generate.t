@@ -79,6 +79,7 @@ isnt((generate(@model, '--prompt', 'Once upon', '-n', 30, '--seed', 12))[1],
 
 
 for (
+    [ 0, qr/^usage/, '--help' ],
     [ 2, qr/usage/ ],
     [ 2, qr/usage/, @model, '-n', 5 ],
     [ 2, qr/usage/, @model, '--prompt', 'a' ],

@@ -21,7 +21,8 @@ my $t = DSA::Test->new('h2');
 my $fake = $t->start_fake();
 
 $t->start_nginx(
-    server => 'location /small/ { dsa_pass v32; dsa_output_limit 64k; }');
+    server => 'location /small/ { dsa_pass v32; dsa_output_limit 64k; }
+               location /short/ { dsa_pass v32; dsa_timeout 300ms; }');
 
 sub body { json_encode($_[0]) }
 sub streaming { json_encode({ %{ $_[0] }, stream => $true }) }
@@ -130,6 +131,20 @@ while (!$h->ended($a)) {
 is(text($h->data($a)), $word x 100, 'and comes through whatever window');
 
 
+# its time is up: the engine is told at once, its client when it reads
+
+$a = $h->request('POST', '/short/chat/completions',
+                 body(script("t a\nwait\nt b\nhold\n")));
+wait_until(sub { ctl($fake, 'live') eq '1' }, 10, 'the submit');
+$h->until(sub { $h->status($a) });
+is($h->status($a), 504, 'not in time');
+wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'it to be cancelled');
+is($h->data($a), '', 'the client does not read yet');
+$h->window($a, 10000);
+$h->until(sub { $h->ended($a) });
+is(json_decode($h->data($a))->{error}{code}, 'timeout', 'the whole error');
+
+
 # one that never opens its window is cancelled
 
 $a = $h->request('POST', '/small/chat/completions',
@@ -138,6 +153,25 @@ wait_until(sub { $t->metrics->{'dsa_cancelled_total{reason="slow"}'} == 1 },
            20, 'it to be cancelled');
 pass('too much waits for it');
 wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'the engine to hear of it');
+
+
+# One is cancelled while a frame of it is half sent: what is still to come is
+# its own text, whatever its memory is used for by then.
+
+$h = DSA::HTTP2->new(port => $t->port(1), window => 0x7fffffff, grant => 0,
+                     rcvbuf => 4096);
+$a = $h->request('POST', '/small/chat/completions',
+                 streaming(script("r 100000 " . 'w' x 500 . "\n",
+                                  max_tokens => 150000)));
+wait_until(sub { $t->metrics->{'dsa_cancelled_total{reason="slow"}'} == 2 },
+           20, 'it to be cancelled');
+$t->post($chat, ask('Z' x 100000)) for 1 .. 20;
+$h->until(sub { $h->ended($a) }, 60);
+is($h->ended($a), 'reset', 'cut off');
+(my $rest = $h->data($a)) =~ s/w+//g;
+like($rest, qr/^(?:data: \{[\x20-\x7e]*\n\n)*(?:data: [\x20-\x7e]*)?$/,
+     'with its own bytes');
+unlike($rest, qr/ZZZZ/, 'and nobody else\'s');
 
 
 # a reload: the stream ends, then the connection

@@ -28,6 +28,11 @@ $t->start_nginx(
             . 'access_log %%DIR%%/dsa.log dsa;',
     server => 'location /api/ { dsa_pass v32; client_max_body_size 1k; }
                location /closed/ { dsa_pass v32; deny all; }
+               location /named/ { dsa_pass v32;
+                   add_header X-Model $dsa_model always; }
+               location /mirror/ { dsa_pass v32; mirror /copy; }
+               location = /copy { internal;
+                   proxy_pass http://127.0.0.1:%%PORT%%/v1/chat/completions; }
                location /if/ { dsa_pass v32; if ($arg_x) { set $y 1; } }
                location /except/ { dsa_pass v32;
                    limit_except POST { allow all; } }');
@@ -189,6 +194,28 @@ is($r->{json}{error}{code}, 'invalid_request_error', 'its error');
 $r = $t->post('/closed/chat/completions', ask('x'));
 is($r->{status}, 403, 'an error of another module');
 is($r->{json}{error}{code}, 'forbidden', 'in the API\'s shape');
+
+
+# a mirror has the body too
+
+$r = $t->post('/mirror/chat/completions', ask('mirror' x 2000));
+is($r->{status}, 200, 'mirrored');
+wait_until(sub { 2 == grep { /(?:mirror){2000}/ } submitted($fake) }, 10,
+           'the copy');
+pass('the copy is whole');
+
+
+# a model's name in a header
+
+my $named = '/named/chat/completions';
+is($t->post($named, ask('x'))->{headers}{'x-model'}, 'deepseek-chat',
+   'the model in a header');
+$r = $t->post($named, ask('x', model => "a\r\nX-Evil: 1"));
+is($r->{status}, 400, 'a line feed in its name');
+is($r->{json}{error}{message}, 'Model Not Exist', 'is no model');
+is($r->{headers}{'x-evil'}, undef, 'begins no header');
+is($t->post($named, ask('x', model => 'm' x 64))->{status}, 400,
+   'longer than a name can be');
 
 
 # versions, connections

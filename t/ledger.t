@@ -210,8 +210,11 @@ $t->reload;
 wait_until(sub { $t->logged(qr/gracefully shutting down/) == $ending + 2 },
            20, 'the old workers to be told');
 chats(3, 3);
-is(scalar(grep { my $pid = $_; grep { $_ == $pid } @old } $t->workers),
-   scalar @old, 'old workers stay');
+
+# the kernel may have given all chats to one of the two
+
+cmp_ok(scalar(grep { my $pid = $_; grep { $_ == $pid } @old } $t->workers),
+       '>=', 1, 'old workers with records stay');
 $server->restart;
 settled('written by workers that were to end');
 wait_until(sub { my @now = $t->workers;

@@ -89,7 +89,7 @@ for my $case (
     [ 'dsa_redis 127.0.0.1:99999;', qr/invalid port/ ],
     [ 'dsa_redis unix:;', qr/no path/ ],
     [ 'dsa_redis no.such.host.invalid;', qr/host not found/ ],
-    [ 'dsa_redis 127.0.0.1:1 colour=red;', qr/invalid parameter "colour=red"/ ],
+    [ 'dsa_redis 127.0.0.1:1 color=red;', qr/invalid parameter "color=red"/ ],
     [ 'dsa_redis 127.0.0.1:1 db;', qr/invalid parameter "db", known are/ ],
     [ 'dsa_redis 127.0.0.1:1 db=-1;', qr/invalid value in "db=-1"/ ],
     [ 'dsa_redis 127.0.0.1:1 timeout=0;', qr/invalid value/ ],
@@ -97,6 +97,7 @@ for my $case (
     [ 'dsa_redis 127.0.0.1:1 connect_timeout=;', qr/invalid value/ ],
     [ 'dsa_redis 127.0.0.1:1 ttl=0;', qr/invalid value/ ],
     [ 'dsa_redis 127.0.0.1:1 queue=many;', qr/invalid value/ ],
+    [ 'dsa_redis 127.0.0.1:1 queue=0;', qr/invalid value/ ],
     [ 'dsa_redis 127.0.0.1:1 user=dsa;', qr/without "password_file"/ ],
     [ 'dsa_redis 127.0.0.1:1 password_file=%%DIR%%/none;',
       qr/No such file/ ],
@@ -608,11 +609,27 @@ is(join(' ', map { $_->{content} } @{ $r->{json}{messages} }),
    join(' ', large()), 'as they are, in their order');
 
 
+# A worker that shuts down stays for an answer that is to come.
+
+play(hold => 2);
+my $n = grep { /^HGETALL/ } commands();
+my $early = $t->connect;
+$early->send_request(GET => "/v1/conversations/$id");
+wait_until(sub { $n + 1 == grep { /^HGETALL/ } commands() }, 10, 'a command');
+my $quits = $t->logged(qr/gracefully shutting down/);
+$t->reload();
+wait_until(sub { $t->logged(qr/gracefully shutting down/) > $quits }, 10,
+           'the old worker to hear of it');
+is(conversation()->{status}, 200, 'the new worker has its answer');
+is($early->response->{status}, 200, 'and the old one its own');
+wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
+
+
 # Fifty at once, answered together: to each its own.  A client that leaves
 # takes nobody's answer with it.
 
 play(hold => 51);
-my $n = grep { /^HGETALL/ } commands();
+$n = grep { /^HGETALL/ } commands();
 
 my @ids = map { sprintf 'conv_%032x', $_ } 1 .. 50;
 my $left = $t->connect;

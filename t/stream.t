@@ -246,6 +246,9 @@ sub logprobs {
     return \@p;
 }
 
+like($t->post($chat, script("t \\xed\\xa0\\x80\n", logprobs => $true))->{body},
+     qr/"token":"(?:\xef\xbf\xbd){3}"/, 'a surrogate is no character');
+
 my $request = script("t a\nt \\xe6\\x97\\xa5\nt c\n", logprobs => $true,
                      top_logprobs => 2);
 my $whole = $t->post($chat, $request)->{json}{choices}[0]{logprobs};

@@ -160,6 +160,43 @@ for my $c ('a', ' ', "\n", "\xcc\x81") {
     ok($out eq $long, 'and back');
 }
 
+# how fast it is, in seconds of the CPU beyond those that reading the file takes
+
+SKIP: {
+    skip 'sanitizers take their time', 1 if $ENV{DSA_SANITIZED};
+
+    my $cpu = sub {
+        my ($text) = @_;
+        my $before = (times)[2];
+
+        ($rc) = dsa($text, 'tokenize', '--tokenizer', $file);
+        die "dsa tokenize: $rc\n" if $rc != 0;
+
+        return (times)[2] - $before;
+    };
+
+    my $mb = 4;
+    my $size = $mb * 1024 * 1024;
+    my ($none) = sort { $a <=> $b } map { $cpu->('') } 1 .. 3;
+
+    my @words = map { split /(?<=\s)(?=\S)/, read_file($_) }
+                glob "$DSA::Test::root/README.md $DSA::Test::root/*/README.md";
+    my $english = '';
+
+    srand 1;
+    $english .= $words[rand @words] while length $english < $size;
+
+    for (['English', $english, 5], (map { [(sprintf '%vx', $_),
+             $_ x ($size / length $_), 1] } 'a', ' ', "\n", "\xcc\x81"))
+    {
+        my ($name, $text, $least) = @$_;
+        my $speed = $mb / (($cpu->($text) - $none) || 0.01);
+
+        cmp_ok($speed, '>=', $least, "MB/s of $name");
+        note(sprintf '%s: %.1f MB/s', $name, $speed);
+    }
+}
+
 # what is refused, and how it is told
 
 for (

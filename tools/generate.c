@@ -58,7 +58,6 @@ static int dsa_generate_ids(dsa_generate_t *g, const char *text,
 static int dsa_generate_text(dsa_generate_t *g,
     const dsa_generate_conf_t *conf, const dsa_shape_t *shape,
     dsa_err_t *err);
-static int dsa_generate_append(dsa_tokens_t *tokens, uint32_t id);
 static int dsa_generate_run(dsa_generate_t *g,
     const dsa_generate_conf_t *conf, dsa_err_t *err);
 static int dsa_generate_token(void *owner, const dsa_sample_t *sample);
@@ -91,8 +90,10 @@ dsa_cmd_generate(int argc, char **argv)
 
     memset(&g, 0, sizeof(g));
 
-    if (dsa_generate_options(&conf, argc, argv) != DSA_OK) {
-        return 2;
+    rc = dsa_generate_options(&conf, argc, argv);
+
+    if (rc != DSA_OK) {
+        return rc == DSA_AGAIN ? 0 : 2;
     }
 
     rc = dsa_generate_open(&g, &conf, &err);
@@ -119,6 +120,8 @@ dsa_cmd_generate(int argc, char **argv)
 }
 
 
+/* DSA_AGAIN: only help was asked for. */
+
 static int
 dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
 {
@@ -136,6 +139,7 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
         { "seed", required_argument, NULL, 's' },
         { "special", no_argument, NULL, 'S' },
         { "exact", no_argument, NULL, 'e' },
+        { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 }
     };
 
@@ -208,6 +212,10 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
         case 'e':
             conf->precision = DSA_EXACT;
             break;
+
+        case 'h':
+            (void) printf("%s", dsa_generate_usage);
+            return DSA_AGAIN;
 
         default:
             rc = DSA_ERROR;
@@ -366,7 +374,7 @@ dsa_generate_ids(dsa_generate_t *g, const char *text, uint32_t vocab,
                              vocab - 1, text);
         }
 
-        if (dsa_generate_append(&g->tokens, (uint32_t) id) != DSA_OK) {
+        if (dsa_tokens_push(&g->tokens, (uint32_t) id) != DSA_OK) {
             return dsa_error(err, "out of memory");
         }
 
@@ -392,7 +400,7 @@ dsa_generate_text(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
     if (work == NULL
         || (!conf->special
-            && dsa_generate_append(&g->tokens, shape->bos_token_id) != DSA_OK))
+            && dsa_tokens_push(&g->tokens, shape->bos_token_id) != DSA_OK))
     {
         dsa_tokenizer_work_destroy(work);
         return dsa_error(err, "out of memory");
@@ -417,29 +425,6 @@ dsa_generate_text(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     }
 
     return rc;
-}
-
-
-static int
-dsa_generate_append(dsa_tokens_t *tokens, uint32_t id)
-{
-    uint32_t   size, *ids;
-
-    if (tokens->n == tokens->size) {
-        size = tokens->size * 2 + 64;
-        ids = realloc(tokens->ids, size * sizeof(uint32_t));
-
-        if (ids == NULL) {
-            return DSA_ERROR;
-        }
-
-        tokens->ids = ids;
-        tokens->size = size;
-    }
-
-    tokens->ids[tokens->n++] = id;
-
-    return DSA_OK;
 }
 
 

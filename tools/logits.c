@@ -107,8 +107,10 @@ dsa_cmd_logits(int argc, char **argv)
     dsa_logits_t       l;
     dsa_logits_conf_t  conf;
 
-    if (dsa_logits_options(&conf, argc, argv) != DSA_OK) {
-        return 2;
+    rc = dsa_logits_options(&conf, argc, argv);
+
+    if (rc != DSA_OK) {
+        return rc == DSA_AGAIN ? 0 : 2;
     }
 
     memset(&l, 0, sizeof(dsa_logits_t));
@@ -135,6 +137,8 @@ dsa_cmd_logits(int argc, char **argv)
     return rc == DSA_OK ? 0 : 1;
 }
 
+
+/* DSA_AGAIN: only help was asked for. */
 
 static int
 dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
@@ -207,6 +211,10 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
             rc = dsa_logits_number(&conf->decode_from, "--decode-from",
                                    optarg);
             break;
+
+        case 'h':
+            (void) printf("%s", dsa_logits_usage);
+            return DSA_AGAIN;
 
         default:
             (void) fputs(dsa_logits_usage, stderr);

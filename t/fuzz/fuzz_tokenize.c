@@ -3,7 +3,7 @@
  * Copyright (C) The nginx-dsa authors
  *
  * A text of any bytes under the published patterns: the tokens have its bytes,
- * all of them and in order, recognised tokens or not, and a bound holds.  The
+ * all of them and in order, recognized tokens or not, and a bound holds.  The
  * same bytes through the detokenizer: a byte at a time as in one piece.
  */
 

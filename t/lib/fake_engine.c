@@ -31,7 +31,7 @@
  *
  * Commands come by the stream socket SOCKET.ctl, a line each, answered by a
  * line: go [N], drain 0|1, heartbeat 0|1, load RUNNING WAITING, corrupt KIND,
- * close (all sessions), live (requests), sessions.
+ * mute 0|1 (no bell is rung), close (all sessions), live (requests), sessions.
  *
  * What happens is told on stdout, a line each.
  */
@@ -94,7 +94,7 @@ static const char       *fault = "";
 static char             *default_script;
 static uint64_t          default_rate;
 static unsigned          permits;
-static int               draining, heartbeat = 1, blocked;
+static int               draining, heartbeat = 1, mute, blocked;
 static uint32_t          load_running, load_waiting;
 
 
@@ -136,7 +136,7 @@ ring(session_t *s)
 {
     uint64_t  one = 1;
 
-    if (write(s->ring, &one, sizeof(one)) == -1 && errno != EAGAIN) {
+    if (!mute && write(s->ring, &one, sizeof(one)) == -1 && errno != EAGAIN) {
         die("write to eventfd");
     }
 }
@@ -310,7 +310,13 @@ corrupt(session_t *s, const char *kind)
             }
         }
 
-        if (strcmp(kind, "short") == 0) {       /* a payload cut off */
+        if (strcmp(kind, "huge") == 0) {        /* all that is left of it */
+            p = dsa_link_reserve(ev, DSA_LINK_TOKENS, id, sizeof(tokens));
+            ((dsa_link_record_t *) p - 1)->length =
+                (uint32_t) (ev->size - ev->own - sizeof(dsa_link_record_t));
+            ev->pending = ev->size;
+
+        } else if (strcmp(kind, "short") == 0) {    /* a payload cut off */
             (void) dsa_link_reserve(ev, DSA_LINK_DONE, id, 4);
 
         } else if (strcmp(kind, "count") == 0) {    /* more than there is */
@@ -1029,6 +1035,9 @@ command(int fd, char *text)
                 corrupt(&sessions[i], text + 8);
             }
         }
+
+    } else if (strncmp(text, "mute ", 5) == 0) {
+        mute = text[5] == '1';
 
     } else if (strcmp(text, "close") == 0) {
         for (i = 0; i < MAX_SESSIONS; i++) {

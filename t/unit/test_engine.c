@@ -463,6 +463,77 @@ test_drain_timeout(void **state)
 }
 
 
+/* More errors than the ring holds: the replica waits until they are read. */
+
+static void
+test_cut_many(void **state)
+{
+    reply_t         *replies;
+    uint32_t         i;
+    uint64_t         end;
+    engine_t         e;
+    link_client_t    c;
+
+    const uint32_t  n = 2000;
+
+    engine_start(&e, "a.sock", "rate=1; drain_timeout 10m; event_ring 64k;");
+    connect_to(&c, e.sock);
+
+    replies = calloc(n, sizeof(reply_t));
+    assert_non_null(replies);
+
+    for (i = 0; i < n; i++) {
+        send_text(&c, dsa_link_id(1, i), "abcde", 1000);
+    }
+
+    end = link_client_now() + DEADLINE;
+
+    while (atomic_load(&c.link.control->running) != n) {
+        assert_true(link_client_now() < end);
+        nap();
+    }
+
+    assert_int_equal(kill(e.pid, SIGTERM), 0);
+
+    while (atomic_load(&c.link.control->draining) == 0) {
+        assert_true(link_client_now() < end);
+        nap();
+    }
+
+    assert_int_equal(kill(e.pid, SIGINT), 0);
+    assert_int_equal(collect(&c, replies, n), 0);
+
+    for (i = 0; i < n; i++) {
+        assert_int_equal(replies[i].error, DSA_LINK_E_DRAINING);
+    }
+
+    assert_int_equal(engine_wait(&e), 0);
+    link_client_close(&c);
+    free(replies);
+}
+
+
+/* A replica that does nothing any more does not outlive a second signal. */
+
+static void
+test_hung(void **state)
+{
+    engine_t        e;
+    link_client_t   c;
+
+    engine_start(&e, "a.sock", "rate=100; drain_timeout 10m;");
+    connect_to(&c, e.sock);
+
+    assert_int_equal(kill((pid_t) c.hello.pid, SIGSTOP), 0);
+    assert_int_equal(kill(e.pid, SIGTERM), 0);
+    assert_int_equal(kill(e.pid, SIGINT), 0);
+
+    assert_int_equal(engine_wait(&e), 0);
+    assert_int_equal(kill((pid_t) c.hello.pid, 0), -1);
+    link_client_close(&c);
+}
+
+
 /*
  * A model that computes: the same seed gives the same bytes, alone and beside
  * others, and it drains as the null backend does.
@@ -474,6 +545,7 @@ test_cpu(void **state)
     reply_t         replies[4], first;
     uint32_t        i, turn;
     engine_t        e;
+    uint64_t        end;
     link_submit_t   s;
     link_client_t   c;
 
@@ -496,7 +568,10 @@ test_cpu(void **state)
         }
 
         if (turn == 2) {
+            end = link_client_now() + DEADLINE;
+
             while (atomic_load(&c.link.control->running) == 0) {
+                assert_true(link_client_now() < end);
                 nap();
             }
 
@@ -712,6 +787,8 @@ main(void)
         cmocka_unit_test(test_kill_supervisor),
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_drain_timeout),
+        cmocka_unit_test(test_cut_many),
+        cmocka_unit_test(test_hung),
         cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_replicas),
         cmocka_unit_test(test_startup_errors),

@@ -247,7 +247,7 @@ test_fp8_groups(void **state)
         assert_true(y[i] == scale[i / 128] * dsa_e4m3_value[q[i]]);
     }
 
-    /* quantising twice changes nothing */
+    /* quantizing twice changes nothing */
 
     dsa_fp8_simulate(x, y, 1, 300, 1);
     assert_memory_equal(x, y, 300 * sizeof(float));

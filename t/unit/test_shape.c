@@ -219,7 +219,7 @@ test_accepted(void **state)
     free(more);
     free(text);
 
-    /* no quantization, no MTP layer, weights not normalised */
+    /* no quantization, no MTP layer, weights not normalized */
 
     text = edit(published, "\"quantization_config\": {", "\"was\": {");
     more = edit(text, "\"num_nextn_predict_layers\": 1,", "");

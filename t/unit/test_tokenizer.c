@@ -17,7 +17,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -581,6 +583,19 @@ test_merges(void **state)
                              DSA_OK);
             assert_int_equal(f.out.n, expected);
             assert_memory_equal(f.out.ids, ids, expected * sizeof(uint32_t));
+
+            /* just enough room for them, and one too few */
+
+            f.out.n = 0;
+
+            assert_int_equal(dsa_tokenize(f.t, f.w, dsa_str(text, len),
+                                          expected, &f.out, &f.err), DSA_OK);
+
+            f.out.n = 0;
+
+            assert_int_equal(dsa_tokenize(f.t, f.w, dsa_str(text, len),
+                                          expected - 1, &f.out, &f.err),
+                             DSA_AGAIN);
         }
 
         unload(&f);
@@ -853,6 +868,69 @@ test_max(void **state)
     assert_int_equal(f.out.ids[0], '1');
     assert_int_equal(f.out.ids[5], '4');
 
+    unload(&f);
+}
+
+
+/*
+ * What no pattern divides needs memory by its bytes: none where it cannot fit,
+ * and all of it where it just does.
+ */
+
+static void
+test_max_memory(void **state)
+{
+    char           *text;
+    FILE           *statm;
+    size_t          i, n;
+    fixture_t       f;
+    struct rlimit   before, limit;
+    unsigned long   pages;
+
+    static const char  c[] = { 'a', '\xff' };
+
+    load_deepseek(&f);
+
+    n = 8 * 1024 * 1024;
+    text = malloc(n);
+    assert_non_null(text);
+
+    statm = fopen("/proc/self/statm", "r");
+    assert_non_null(statm);
+    assert_int_equal(fscanf(statm, "%lu", &pages), 1);
+    (void) fclose(statm);
+
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+
+    for (i = 0; i < sizeof(c); i++) {
+        memset(text, c[i], n);
+
+        limit = before;
+        limit.rlim_cur = (rlim_t) pages * (rlim_t) sysconf(_SC_PAGESIZE)
+                         + 64 * 1024 * 1024;
+        assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+
+        f.out.n = 0;
+        assert_int_equal(dsa_tokenize(f.t, f.w, dsa_str(text, n), 160000,
+                                      &f.out, &f.err), DSA_AGAIN);
+
+        assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    }
+
+    /* the longest run of letters has 32 */
+
+    memset(text, 'a', 32 * 1000);
+
+    f.out.n = 0;
+    assert_int_equal(dsa_tokenize(f.t, f.w, dsa_str(text, 32 * 1000), 1000,
+                                  &f.out, &f.err), DSA_OK);
+    assert_int_equal(f.out.n, 1000);
+
+    f.out.n = 0;
+    assert_int_equal(dsa_tokenize(f.t, f.w, dsa_str(text, 32 * 1000), 999,
+                                  &f.out, &f.err), DSA_AGAIN);
+
+    free(text);
     unload(&f);
 }
 
@@ -1143,6 +1221,7 @@ main(void)
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_max),
+        cmocka_unit_test(test_max_memory),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_backtracking),
         cmocka_unit_test(test_replacement),

@@ -12,6 +12,7 @@ use warnings;
 
 use IO::Select;
 use IO::Socket::INET;
+use Socket qw/ SOL_SOCKET SO_RCVBUF inet_aton pack_sockaddr_in /;
 use Time::HiRes qw/ time /;
 
 use DSA::Wait qw/ slow /;
@@ -21,13 +22,19 @@ my %status = (8 => 200, 9 => 204, 10 => 206, 11 => 304, 12 => 400, 13 => 404,
               14 => 500);
 
 
-# port, window: of each stream (65535), grant: 0 leaves windows alone.
+# port, window: of each stream (65535), grant: 0 leaves windows alone, rcvbuf:
+# bytes of the socket's buffer.
 
 sub new {
     my ($class, %opt) = @_;
 
-    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
-                                  PeerPort => $opt{port}, Proto => 'tcp')
+    my $s = IO::Socket::INET->new(Proto => 'tcp') or die "socket: $!\n";
+
+    # a small window has to be asked for before the connection is made
+
+    setsockopt $s, SOL_SOCKET, SO_RCVBUF, $opt{rcvbuf} if $opt{rcvbuf};
+
+    connect $s, pack_sockaddr_in($opt{port}, inet_aton('127.0.0.1'))
         or die "cannot connect: $!\n";
     binmode $s;
 

@@ -702,7 +702,7 @@ sub alerts {
 
     return grep {
         my $line = $_;
-        $line =~ /\[(?:alert|emerg)\]/
+        $line =~ m{^(?:\S+ \S+|nginx:) \[(?:alert|emerg)\]}
         && !grep { $line =~ $_ } @{ $self->{allow} }
     } split /\n/, $self->error_log;
 }

@@ -1,0 +1,137 @@
+# Copyright (C) The nginx-dsa authors
+#
+# What `make demo` runs once all is built: it streams a chat, stays up, ends
+# in order, and says what is wrong.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use File::Spec;
+use IO::Socket::INET;
+use Test::More;
+
+if ($ENV{DSA_SANITIZED}) {
+    plan skip_all => 'the demo is for the stock nginx, which cannot load a '
+                     . 'module with sanitizers';
+}
+
+my $t = DSA::Test->new('demo');
+my $root = $DSA::Test::root;
+my $chat = $t->path('demo/chat.sse');
+
+$t->model;
+
+# a build directory of its own, so that a demo that runs is left alone
+
+symlink $t->build . "/$_", $t->path($_) or die "symlink $_: $!\n"
+    for qw/ dsa-engine ngx_http_dsa_module.so model /;
+
+my $build = File::Spec->abs2rel($t->dir, $root);
+my $n = 0;
+
+
+# The demo as a process, whose output is one text.
+
+sub demo {
+    my (%env) = @_;
+
+    my $proc = DSA::Process->start(
+        name => 'demo' . $n++, argv => [ "$root/demo/run" ], dir => $t->dir,
+        env => { BUILD => $build, TMPDIR => $t->dir, ONCE => '', PORT => '',
+                 MODEL => '', %env });
+
+    push @{ $t->{procs} }, $proc;
+
+    return $proc;
+}
+
+
+sub listens {
+    return IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                 PeerPort => $_[0]);
+}
+
+
+# Its exit status, when it has ended.
+
+sub status {
+    my ($proc) = @_;
+
+    my $status = $proc->wait_end(60);
+
+    return defined $status ? $status >> 8 : 'it runs on';
+}
+
+
+# Nothing runs that it started, and its sockets are gone.
+
+sub clean {
+    my ($port, $name) = @_;
+
+    ok(!listens($port), "$name: nobody listens");
+    is_deeply([ glob $t->path('dsa-demo.*') ], [], "$name: no sockets");
+
+    # nginx and the engine start side by side: only that may be told
+
+    is_deeply([ grep { /\[(?:alert|emerg|crit|error)\]/
+                       && !/connect\(\) to engine .* failed/ }
+                split /\n/, read_file($t->path('demo/error.log')) ], [],
+              "$name: no error in nginx's log");
+}
+
+
+my $port = $t->port;
+my $once = demo(ONCE => 1, PORT => $port);
+
+is(status($once), 0, 'ONCE=1: exit status') or diag($once->output);
+like($once->output, qr/^> Once upon a time$/m, 'the question');
+my ($made) = $once->output =~ /^\(\d+ prompt tokens, (\d+) generated\)$/m;
+cmp_ok($made || 0, '>', 0, 'an answer of tokens');
+like(read_file($chat), qr/^data: \{.*\n\ndata: \[DONE\]\n\n\z/s,
+     'to its end');
+clean($port, 'ONCE=1');
+
+
+# it stays up, and answers as it says
+
+my $up = demo(PORT => $port);
+
+wait_until(sub {
+    die $up->output if !$up->alive;
+    $up->output =~ /It listens on/;
+}, 60, 'the demo');
+
+like($up->output, qr{^It listens on http://127\.0\.0\.1:$port until}m,
+     'says where');
+
+my ($command) = $up->output =~ /^(  curl -N .*?)\n\n/ms;
+my $answer = `$command 2>/dev/null`;
+
+is($?, 0, 'the curl that it shows');
+like($answer, qr/^data: \[DONE\]$/m, 'streams a chat');
+
+for my $path ('/v1/models', '/healthz', '/metrics') {
+    is($t->get($path)->{status}, 200, $path);
+}
+
+my $made_by = $t->post('/v1/conversations', '{}');
+is($made_by->{status}, 200, 'conversations, with Redis');
+
+# another one finds the port taken
+
+my $second = demo(ONCE => 1, PORT => $port);
+is(status($second), 1, 'a port in use');
+is($second->output, "port $port is in use\n", 'is told');
+
+$up->signal('TERM');
+is(status($up), 143, 'ended by a signal') or diag($up->output);
+clean($port, 'ended');
+
+
+my $none = demo(MODEL => '/nowhere');
+is(status($none), 1, 'no such model');
+is($none->output, "no model: /nowhere\n", 'is told');
+
+$t->done;

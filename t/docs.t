@@ -1,0 +1,212 @@
+# Copyright (C) The nginx-dsa authors
+#
+# What the READMEs say of names and defaults is what is there: directives,
+# variables, metrics, commands; the configurations of README.md are taken.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+my $t = DSA::Test->new('docs');
+my $root = $DSA::Test::root;
+my $readme = read_file("$root/README.md");
+my $source = join '', map { read_file($_) } glob "$root/ngx_module/*.c";
+
+
+sub set { my %h = map { $_ => 1 } @_; return [ sort keys %h ] }
+
+
+# (exit status, stdout and stderr) of a program.
+
+sub output {
+    my (@argv) = @_;
+
+    open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', '-', @argv
+        or die "sh: $!\n";
+    my $out = do { local $/; <$fh> };
+    close $fh;
+
+    return ($? >> 8, defined $out ? $out : '');
+}
+
+
+# nginx's directives and variables
+
+my ($commands) = $source =~ /ngx_http_dsa_commands\[\] = \{(.*?)^\};/ms;
+my @directives = $commands =~ /ngx_string\("(dsa_\w+)"\)/g;
+
+cmp_ok(scalar @directives, '>', 5, 'there are directives');
+
+for my $file ('README.md', 'ngx_module/README.md') {
+    my $text = read_file("$root/$file");
+
+    is_deeply(set($text =~ /^\| `(dsa_\w+)[^|\n]*\|/mg), set(@directives),
+              "$file: directives");
+
+    for (qw/ 15s 30m 256k /) {
+        like($text, qr/^\| `dsa_[^\n]*\| `?$_`? \|/m, "$file: a default, $_");
+    }
+}
+
+like($source, qr/\Q$_);\E/, "that default: $_")
+    for 'conf->keepalive, prev->keepalive, 15000',
+        'conf->timeout, prev->timeout, 1800000';
+like($source, qr/prev->output_limit,\s+256 \* 1024\);/,
+     'that default: 256k');
+
+my ($variables) = $source =~ /ngx_http_dsa_vars\[\] = \{(.*?)^\};/ms;
+my @variables = $variables =~ /ngx_string\("(dsa_\w+)"\)/g;
+
+for my $file ('README.md', 'ngx_module/README.md') {
+    is_deeply(set(read_file("$root/$file") =~ /`\$(dsa_\w+)`/g),
+              set(@variables), "$file: variables");
+}
+
+my @known = $source =~ /known are ((?:[^;])*?)"\s*, arg/s;
+$known[0] =~ s/["\s]+/ /g;
+is_deeply(set($readme =~ /`([a-z_]+)=(?:FILE|NAME|N|TIME)`/g),
+          set(split /, */, $known[0] =~ s/^ | $//gr),
+          'parameters of dsa_redis');
+
+
+# the engine's directives
+
+my ($table) = read_file("$root/engine/conf.c")
+              =~ /dsa_directives\[\] = \{(.*?)^\};/ms;
+my @engine = $table =~ /\{ "(\w+)", dsa_conf_(?!absent)/g;
+my ($listed) = read_file("$root/engine/README.md")
+               =~ /^## Directives\n(.*)/ms;
+
+cmp_ok(scalar @engine, '>', 10, 'there are directives of the engine');
+is_deeply(set($listed =~ /^\| `(\w+)/mg), set(@engine),
+          'engine/README.md: directives');
+
+
+# dsa: the same commands everywhere, with the options of their usage
+
+my ($rc, $help) = output($t->build . '/dsa', '--help');
+
+is($rc, 0, 'dsa --help');
+
+my @names = do { my %n; grep { !$n{$_}++ } $help =~ /^  dsa (\w+)/mg };
+
+for my $file ('README.md', 'tools/README.md') {
+    my ($rows) = join '', grep { /^\| `dsa / }
+                          split /^/, read_file("$root/$file");
+    is_deeply(set($rows =~ /`dsa (\w+)/g), set(@names), "$file: commands");
+}
+
+for my $name (@names) {
+    my ($rc, $usage) = output($t->build . '/dsa', $name, '--help');
+    my ($short) = $help =~ /^  dsa $name (.*?)\n {6}\w/ms;
+
+    is($rc, 0, "dsa $name --help");
+    like($usage, qr/^usage: dsa $name /m, 'tells its usage');
+
+    for my $option (($short || '') =~ /(--[a-z-]+)/g) {
+        like($usage, qr/\Q$option\E\b/, "dsa $name: $option");
+    }
+}
+
+
+# metrics: every name of README.md is there, every family is named or under
+# a prefix that is
+
+$t->start_redis();
+$t->start_fake();
+$t->start_nginx();
+
+my $metrics = $t->get('/metrics')->{body};
+my %family = map { $_ => 1 } $metrics =~ /^# TYPE (\w+) /mg;
+my ($section) = $readme =~ m{^`/metrics`(.*?)\n\n}ms;
+my @named = $section =~ /`(dsa_\w+)/g;
+
+cmp_ok(scalar @named, '>', 10, 'metrics are named');
+
+for my $name (@named) {
+    ok((grep { $_ eq $name || $name =~ /_$/ && /^\Q$name\E/ } keys %family),
+       "README.md: $name is there");
+}
+
+is_deeply([ grep { my $f = $_;
+                   !grep { $_ eq $f || /_$/ && $f =~ /^\Q$_\E/ } @named }
+            sort keys %family ], [], 'README.md: no family is left out');
+
+
+# the configurations of README.md
+
+my ($conf) = $readme =~ /^```nginx\n(.*?)^```/ms;
+my $secret = write_file($t->path('redis.pw'), "secret\n");
+my $sock = $t->{engines}[0]->sock;
+
+chmod 0600, $secret;
+
+$conf =~ s{^load_module .*\n}{%%GLOBALS%%\n};
+$conf =~ s/^http \{\n/http {\n    %%HTTP%%\n/m;
+$conf =~ s{/etc/dsa/redis\.pw}{$secret};
+
+my ($status, $out) = $t->nginx_test(conf => $conf);
+
+is($status, 0, 'nginx takes it') or diag($out);
+unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
+
+$conf =~ s{unix:/run/dsa/v32\.sock}{unix:$sock};
+$conf =~ s{dsa_redis [^;]*}{dsa_redis %%REDIS%%};
+$conf =~ s{listen \d+}{listen 127.0.0.1:%%PORT%%};
+
+my $old = join ' ', $t->workers;
+
+$t->reload(conf => $conf);
+wait_until(sub { my @w = $t->workers; @w == 1 && "@w" ne $old }, 20,
+           'the new configuration');
+wait_until(sub { $t->get('/healthz')->{status} == 200 }, 10, 'service');
+
+my $chat = '/v1/chat/completions';
+my $body = { model => 'deepseek-chat',
+             messages => [ { role => 'user', content => 'Hello' } ] };
+
+for ([ undef, 401 ], [ 'Bearer sk-bob', 401 ], [ 'Bearer sk-alice', 200 ]) {
+    my ($key, $want) = @$_;
+    my $r = $t->post($chat, $body,
+                     headers => [ $key ? (Authorization => $key) : () ]);
+
+    is($r->{status}, $want, ($key || 'no key') . ": $want");
+    ok($r->{json}{error}{message} || $r->{json}{choices}, 'in JSON');
+}
+
+is($t->request('OPTIONS', $chat, headers => [ Authorization =>
+               'Bearer sk-alice' ])->{status}, 405, 'no OPTIONS');
+
+my ($engine) = $readme =~ /^```\n(model .*?)^```/ms;
+my $model = $t->model;
+
+$engine =~ s{^model\s.*}{model $model;}m;
+$engine =~ s{^socket_group .*\n}{}m if $> != 0;
+
+($rc, $out) = output($t->build . '/dsa-engine', '-t', '-c',
+                     write_file($t->path('engine.conf'), $engine));
+is($rc, 0, 'the engine takes its own') or diag($out);
+
+# a README in each folder, and no link to nowhere
+
+chdir $root or die "chdir: $!\n";
+
+my @files = grep { !m{^(?:build|node_modules)|/node_modules/} }
+            glob 'README.md */README.md t/data/*/README.md';
+
+for my $dir (grep { !/^build/ } map { s{/$}{}r } glob '*/') {
+    ok(-e "$dir/README.md", "$dir has a README.md");
+}
+
+for my $file (@files) {
+    my ($at) = $file =~ m{^(.*/)?};
+    my @dead = grep { !/^https?:|^#/ && !-e(($at || '') . $_) }
+               read_file($file) =~ /\]\(([^)\s]+)\)/g;
+
+    is("@dead", '', "$file: links");
+}
+
+$t->done;
