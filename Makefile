@@ -17,7 +17,7 @@ LDFLAGS   = $(SAN)
 LIBS      = -lyajl -lpcre2-8 -lopenblas -lcrypto -lxxhash -lhiredis -lm \
             -lpthread
 
-# the ops run on any x86-64 or arm64; -O3 and no trapping lets them vectorise
+# the ops run on any x86-64 or arm64; -O3 and no trapping lets them vectorize
 KERNEL_OPT = -O3 -fno-math-errno -fno-trapping-math
 
 NGINX_SRC  ?= /usr/share/nginx/src

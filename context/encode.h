@@ -30,7 +30,7 @@ typedef struct {
 
 
 typedef struct {
-    dsa_run_t          *runs;           /* neighbouring text runs are joined */
+    dsa_run_t          *runs;           /* neighboring text runs are joined */
     uint32_t            n;
     size_t              bytes;          /* of all texts */
 } dsa_prompt_t;

@@ -30,7 +30,7 @@
 
 typedef struct {
     dsa_tensor_t        tensor;
-    const float        *f32;        /* [rows, cols] dequantised, or NULL */
+    const float        *f32;        /* [rows, cols] dequantized, or NULL */
 } dsa_matrix_t;
 
 
@@ -74,7 +74,7 @@ typedef struct {
     float       *residual;      /* [R, hidden] */
     float       *y;             /* [R, hidden] */
     float       *q8;            /* an operand as FP8 has it */
-    float       *weight;        /* [DSA_WEIGHT_ROWS, .] a dequantised weight */
+    float       *weight;        /* [DSA_WEIGHT_ROWS, .] a dequantized weight */
 
     uint32_t    *owner;         /* [R] the row's sequence */
     float       *cos;           /* [R, rope / 2] */
@@ -130,7 +130,7 @@ struct dsa_model_s {
     dsa_model_mlp_t        *expert;     /* of all layers */
     dsa_matrix_t            head;
     const float            *norm;
-    void                   *decoded;    /* dequantised weights */
+    void                   *decoded;    /* dequantized weights */
     uint64_t                decoded_size;
 
     float                  *frequency;  /* [rope / 2] */
@@ -155,8 +155,8 @@ struct dsa_model_s {
 
 
 /*
- * Lays out m->layer, head and norm, dequantising matrices to float32 while
- * they fit a quarter of the machine's memory; the others are dequantised
+ * Lays out m->layer, head and norm, dequantizing matrices to float32 while
+ * they fit a quarter of the machine's memory; the others are dequantized
  * piece by piece whenever they are used.  Results do not depend on it: products
  * are taken over the same pieces either way.
  */

@@ -17,7 +17,7 @@
 
 /*
  * Matrices and vectors are visited twice: once to count what is
- * dequantised, once, with the memory there, to do it.
+ * dequantized, once, with the memory there, to do it.
  */
 
 typedef struct {

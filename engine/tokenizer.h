@@ -41,7 +41,7 @@ dsa_tokenizer_work_t *dsa_tokenizer_work_create(const dsa_tokenizer_t *t);
 void dsa_tokenizer_work_destroy(dsa_tokenizer_work_t *w);
 
 /*
- * Appends the ids of text to out.  Text is never recognised as an added token
+ * Appends the ids of text to out.  Text is never recognized as an added token
  * here, whatever it spells.  Any bytes are accepted: what is not UTF-8 passes
  * as bytes.  At most max ids are allowed in out (DSA_AGAIN when there are
  * more: it ends early on a prompt that cannot fit, and takes memory only for
@@ -52,7 +52,7 @@ void dsa_tokenizer_work_destroy(dsa_tokenizer_work_t *w);
 int dsa_tokenize(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     dsa_str_t text, uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
 
-/* The same, but added tokens that stand in the text are recognised. */
+/* The same, but added tokens that stand in the text are recognized. */
 int dsa_tokenize_special(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     dsa_str_t text, uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
 

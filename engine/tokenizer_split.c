@@ -135,10 +135,10 @@ dsa_split_run(dsa_tokenizer_run_t *run, uint32_t stage, const char *data,
 
 
 /*
- * The behaviours over the sequence of matches and the texts between them:
+ * The behaviors over the sequence of matches and the texts between them:
  * merged with previous is a match that ends the text before it, merged with
  * next one that begins the text after it; of adjacent matches each but that
- * one stands alone.  Contiguous joins neighbours of a kind.
+ * one stands alone.  Contiguous joins neighbors of a kind.
  */
 
 static int

@@ -28,7 +28,7 @@
  * the latent c itself, u = sum of p c, and o = W_UV u follows outside; 1088
  * multiply-adds, but only for selected pairs.
  *
- * Scores and softmax are float32; with bf16 the normalised p are rounded
+ * Scores and softmax are float32; with bf16 the normalized p are rounded
  * before they weigh the values, as in the published code.  Out is not rounded
  * here.
  */

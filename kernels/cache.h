@@ -26,7 +26,7 @@
  * In the published dimensions served takes 656 and 132 bytes a token.
  * Scales are powers of two whatever the weights have: readers multiply in
  * BF16 with them, which only then is exact.  The rope part is not
- * quantised, being the part that suffers.
+ * quantized, being the part that suffers.
  *
  * positions -> pages: a token at position p lies in page pages[p / 64] at
  * p % 64.

@@ -16,7 +16,7 @@
 
 /*
  * FP8 e4m3 (the "fn" kind: no infinities, 448 the largest, S.1111.111 NaN)
- * and the block quantisation of the published FP8 checkpoints.
+ * and the block quantization of the published FP8 checkpoints.
  *
  *     value = (-1)^S * 2^(E - 7) * (1 + M / 8)     E > 0
  *             (-1)^S * 2^-6 * (M / 8)              E = 0

@@ -13,7 +13,7 @@
 
 /*
  * Matrix products in float32, on OpenBLAS; one row takes its sgemv.  FP8
- * products are these over dequantised operands: the product of two e4m3
+ * products are these over dequantized operands: the product of two e4m3
  * values is exact in float32, and their power-of-two scales factor out, so
  * only the order of the additions differs from a GEMM on FP8 hardware.
  */

@@ -75,7 +75,7 @@ static const char  dsa_generate_usage[] =
     "  --ids \"0 5 7\"   continues these ids as they are; prints ids\n"
     "  -n N            at most so many tokens\n"
     "  --greedy        always the most probable token, as --temperature 0\n"
-    "  --special       added tokens that stand in TEXT are recognised, and\n"
+    "  --special       added tokens that stand in TEXT are recognized, and\n"
     "                  the first token is not put before it\n"
     "  --exact         float32 throughout instead of the served roundings\n";
 

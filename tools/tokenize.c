@@ -52,7 +52,7 @@ static int dsa_tokenize_print(dsa_tokenize_t *c, const char *last);
 
 static const char  dsa_tokenize_usage[] =
     "usage: dsa tokenize --tokenizer FILE [--special] [--jsonl]\n"
-    "  text (stdin) to a JSON array of ids; --special recognises added tokens\n"
+    "  text (stdin) to a JSON array of ids; --special recognizes added tokens\n"
     "  in the text; --jsonl: each line a JSON string, each answer a line\n";
 
 static const char  dsa_detokenize_usage[] =

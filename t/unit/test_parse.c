@@ -47,7 +47,7 @@ enum {
 
 /*
  * out: R, C, N and A for reasoning, content, a call's name and its arguments,
- * in the order they came, neighbours of one kind joined.
+ * in the order they came, neighbors of one kind joined.
  */
 
 static const struct {

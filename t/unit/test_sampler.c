@@ -364,7 +364,7 @@ test_penalties(void **state)
     dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
     assert_int_equal(out.token, 2);
 
-    /* a negative one favours what was there */
+    /* a negative one favors what was there */
 
     s.presence_penalty = -1.5f;
     s.frequency_penalty = 0;

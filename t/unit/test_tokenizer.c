@@ -246,7 +246,7 @@ test_split(void **state)
         const char  *parts;
     } cases[] = {
 
-        /* the published cases of the five behaviours, inverted as there */
+        /* the published cases of the five behaviors, inverted as there */
 
         { SPLIT(REGEX("\\\\w+|[^\\\\w\\\\s]+"), "Removed", "true"),
           "How are you doing?", "How|are|you|doing|?" },
@@ -265,7 +265,7 @@ test_split(void **state)
         { SPLIT("{\"String\":\"Hello\"}", "Removed", "true"),
           "Hello Hello Hello", "Hello|Hello|Hello" },
 
-        /* and of its behaviours' own test, "the-final--countdown" */
+        /* and of its behaviors' own test, "the-final--countdown" */
 
         { SPLIT("{\"String\":\"-\"}", "Removed", "false"),
           "The-final--countdown", "The|final|countdown" },
