@@ -26,6 +26,8 @@ static int dsa_message_calls(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v, dsa_message_t *m);
 static int dsa_message_call(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v, dsa_tool_call_t *call);
+static int dsa_message_function(dsa_reader_t *r, const dsa_at_t *at,
+    const dsa_json_t *v, const char *expected, dsa_json_t **function);
 static int dsa_message_arguments(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, dsa_json_t **out);
 static int dsa_message_id(dsa_reader_t *r, const dsa_at_t *up,
@@ -367,10 +369,9 @@ static int
 dsa_message_call(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v,
     dsa_tool_call_t *call)
 {
-    dsa_at_t     type_at = { at, "type", 0 };
     dsa_at_t     function_at = { at, "function", 0 };
     dsa_at_t     name_at = { &function_at, "name", 0 };
-    dsa_json_t  *type, *function;
+    dsa_json_t  *function;
 
     if (v->type != DSA_JSON_OBJECT) {
         return dsa_refuse_type(r->refusal, at, v, "a tool call object");
@@ -380,22 +381,11 @@ dsa_message_call(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v,
         return DSA_ERROR;
     }
 
-    if (dsa_read_any(v, "type", &type)) {
-        if (type->type != DSA_JSON_STRING) {
-            return dsa_refuse_type(r->refusal, &type_at, type, "`function`");
-        }
-
-        if (!dsa_str_eqz(type->text, "function")) {
-            return dsa_refuse_variant(r->refusal, &type_at, type,
-                                      "`function`");
-        }
-    }
-
-    function = dsa_json_get(v, "function");
-
-    if (function == NULL || function->type != DSA_JSON_OBJECT) {
-        return dsa_refuse_type(r->refusal, &function_at, function,
-                               "an object with name and arguments");
+    if (dsa_message_function(r, at, v, "an object with name and arguments",
+                             &function)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
     }
 
     if (dsa_read_string(r, &function_at, function, "name", &call->name)
@@ -411,6 +401,37 @@ dsa_message_call(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v,
 
     return dsa_message_arguments(r, &function_at, function,
                                  &call->arguments);
+}
+
+
+/* What a tool and a call of one have around them: type and function. */
+
+static int
+dsa_message_function(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v,
+    const char *expected, dsa_json_t **function)
+{
+    dsa_at_t     type_at = { at, "type", 0 };
+    dsa_at_t     function_at = { at, "function", 0 };
+    dsa_json_t  *type;
+
+    if (dsa_read_any(v, "type", &type)) {
+        if (type->type != DSA_JSON_STRING) {
+            return dsa_refuse_type(r->refusal, &type_at, type, "`function`");
+        }
+
+        if (!dsa_str_eqz(type->text, "function")) {
+            return dsa_refuse_variant(r->refusal, &type_at, type,
+                                      "`function`");
+        }
+    }
+
+    *function = dsa_json_get(v, "function");
+
+    if (*function == NULL || (*function)->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(r->refusal, &function_at, *function, expected);
+    }
+
+    return DSA_OK;
 }
 
 
@@ -540,33 +561,21 @@ static int
 dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
 {
     int          strict;
-    dsa_at_t     type_at = { at, "type", 0 };
     dsa_at_t     function_at = { at, "function", 0 };
     dsa_at_t     name_at = { &function_at, "name", 0 };
     dsa_at_t     parameters_at = { &function_at, "parameters", 0 };
     dsa_str_t    description;
-    dsa_json_t  *type, *function, *name, *parameters;
+    dsa_json_t  *function, *name, *parameters;
 
     if (v->type != DSA_JSON_OBJECT) {
         return dsa_refuse_type(r->refusal, at, v, "a tool object");
     }
 
-    if (dsa_read_any(v, "type", &type)) {
-        if (type->type != DSA_JSON_STRING) {
-            return dsa_refuse_type(r->refusal, &type_at, type, "`function`");
-        }
-
-        if (!dsa_str_eqz(type->text, "function")) {
-            return dsa_refuse_variant(r->refusal, &type_at, type,
-                                      "`function`");
-        }
-    }
-
-    function = dsa_json_get(v, "function");
-
-    if (function == NULL || function->type != DSA_JSON_OBJECT) {
-        return dsa_refuse_type(r->refusal, &function_at, function,
-                               "an object with name and parameters");
+    if (dsa_message_function(r, at, v, "an object with name and parameters",
+                             &function)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
     }
 
     name = dsa_json_get(function, "name");

@@ -19,6 +19,7 @@
 
 #include "context/encode.h"
 #include "context/marks.h"
+#include "t/unit/encoding.h"
 
 
 #define BOS      DSA_MARK_BOS
@@ -99,35 +100,6 @@ parse(dsa_arena_t *arena, const char *text, size_t len)
     }
 
     return root;
-}
-
-
-static char *
-read_text(const char *name, size_t *len)
-{
-    char    path[256], *text;
-    long    n;
-    FILE   *f;
-
-    (void) snprintf(path, sizeof(path), "t/data/encoding/%s", name);
-
-    f = fopen(path, "rb");
-    assert_non_null(f);
-
-    assert_int_equal(fseek(f, 0, SEEK_END), 0);
-    n = ftell(f);
-    rewind(f);
-
-    text = malloc(n + 1);
-    assert_non_null(text);
-    assert_int_equal(fread(text, 1, n, f), n);
-    text[n] = '\0';
-
-    (void) fclose(f);
-
-    *len = n;
-
-    return text;
 }
 
 

@@ -21,6 +21,7 @@
 #include "context/chat.h"
 #include "context/marks.h"
 #include "context/parse.h"
+#include "t/unit/encoding.h"
 
 
 #define D        DSA_MARK_DSML
@@ -521,35 +522,6 @@ test_random_cuts(void **state)
 
         dsa_buf_free(&whole.out);
     }
-}
-
-
-static char *
-read_text(const char *name, size_t *len)
-{
-    char    path[256], *text;
-    long    n;
-    FILE   *f;
-
-    (void) snprintf(path, sizeof(path), "t/data/encoding/%s", name);
-
-    f = fopen(path, "rb");
-    assert_non_null(f);
-
-    assert_int_equal(fseek(f, 0, SEEK_END), 0);
-    n = ftell(f);
-    rewind(f);
-
-    text = malloc(n + 1);
-    assert_non_null(text);
-    assert_int_equal(fread(text, 1, n, f), n);
-    text[n] = '\0';
-
-    (void) fclose(f);
-
-    *len = n;
-
-    return text;
 }
 
 
