@@ -24,8 +24,22 @@
 #define NGX_HTTP_DSA_NO_SLOT      0xffffffff
 
 
+/* Why an engine is no session; 0: nothing is the matter. */
+
+typedef enum {
+    NGX_HTTP_DSA_FAULT_CONNECT = 1,
+    NGX_HTTP_DSA_FAULT_SILENT,
+    NGX_HTTP_DSA_FAULT_HELLO,
+    NGX_HTTP_DSA_FAULT_SEALS,
+    NGX_HTTP_DSA_FAULT_SIZE,
+    NGX_HTTP_DSA_FAULT_LINK
+} ngx_http_dsa_fault_e;
+
+
 static void ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_session_socket_handler(ngx_event_t *rev);
+static ngx_uint_t ngx_http_dsa_session_level(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_fault_e fault);
 static ngx_int_t ngx_http_dsa_session_open(ngx_http_dsa_session_t *s,
     int fds[DSA_LINK_FDS]);
 static ngx_int_t ngx_http_dsa_session_map(ngx_http_dsa_session_t *s,
@@ -132,8 +146,7 @@ ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s)
         == -1)
     {
         err = ngx_socket_errno;
-
-        level = s->attempts == 0 ? NGX_LOG_ERR : NGX_LOG_INFO;
+        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_CONNECT);
 
         ngx_log_error(level, ngx_cycle->log, err,
                       "connect() to engine \"%V\" failed", &s->name);
@@ -210,6 +223,8 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
 {
     int                      fds[DSA_LINK_FDS], rc;
     uint64_t                 end;
+    ngx_err_t                err;
+    ngx_uint_t               level;
     ngx_connection_t        *c;
     ngx_http_dsa_session_t  *s;
 
@@ -243,7 +258,10 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
     }
 
     if (rc == -1) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+        err = ngx_errno;
+        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_HELLO);
+
+        ngx_log_error(level, ngx_cycle->log, err,
                       "engine \"%V\" did not say hello", &s->name);
         goto failed;
     }
@@ -267,6 +285,25 @@ failed:
     s->hello.magic = 0;
 
     ngx_http_dsa_session_fail(s);
+}
+
+
+/*
+ * An engine is tried some times a second: a fault that lasts is told once, at
+ * error level, until the engine is up or another fault takes its place.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_session_level(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_fault_e fault)
+{
+    if (s->told == fault) {
+        return NGX_LOG_INFO;
+    }
+
+    s->told = fault;
+
+    return NGX_LOG_ERR;
 }
 
 
@@ -324,6 +361,7 @@ ngx_http_dsa_session_open(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
 
     s->state = NGX_HTTP_DSA_READY;
     s->attempts = 0;
+    s->told = 0;
 
     ngx_http_dsa_metrics_session(1);
 
@@ -345,6 +383,7 @@ static ngx_int_t
 ngx_http_dsa_session_map(ngx_http_dsa_session_t *s, ngx_fd_t fd)
 {
     int                   seals;
+    ngx_uint_t            level;
     ngx_file_info_t       fi;
 
     /* unsealed, a file that shrinks would kill the worker with SIGBUS */
@@ -354,7 +393,9 @@ ngx_http_dsa_session_map(ngx_http_dsa_session_t *s, ngx_fd_t fd)
     if (seals == -1 || (seals & F_SEAL_SHRINK) == 0
         || (seals & F_SEAL_GROW) == 0)
     {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_SEALS);
+
+        ngx_log_error(level, ngx_cycle->log, 0,
                       "engine \"%V\" sent a segment without seals", &s->name);
         return NGX_ERROR;
     }
@@ -363,7 +404,9 @@ ngx_http_dsa_session_map(ngx_http_dsa_session_t *s, ngx_fd_t fd)
         || s->hello.segment_size == 0
         || (uint64_t) ngx_file_size(&fi) != s->hello.segment_size)
     {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_SIZE);
+
+        ngx_log_error(level, ngx_cycle->log, 0,
                       "engine \"%V\" sent a segment of another size than "
                       "its hello says", &s->name);
         return NGX_ERROR;
@@ -383,7 +426,9 @@ ngx_http_dsa_session_map(ngx_http_dsa_session_t *s, ngx_fd_t fd)
     if (dsa_link_attach(&s->link, s->segment, s->hello.segment_size, &s->hello)
         != 0)
     {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_LINK);
+
+        ngx_log_error(level, ngx_cycle->log, 0,
                       "engine \"%V\" speaks version %uD of the link, "
                       "not %d, or its hello is malformed",
                       &s->name, s->hello.version, DSA_LINK_VERSION);
@@ -841,10 +886,13 @@ ngx_http_dsa_session_failure_handler(ngx_event_t *ev)
 static void
 ngx_http_dsa_session_timer_handler(ngx_event_t *ev)
 {
+    ngx_uint_t               level;
     ngx_http_dsa_session_t  *s = ev->data;
 
     if (s->state == NGX_HTTP_DSA_CONNECTING) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_SILENT);
+
+        ngx_log_error(level, ngx_cycle->log, 0,
                       "engine \"%V\" did not say hello within %d ms",
                       &s->name, NGX_HTTP_DSA_HELLO_TIME);
 

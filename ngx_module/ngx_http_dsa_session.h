@@ -114,6 +114,7 @@ struct ngx_http_dsa_session_s {
     ngx_event_t               timer;        /* reconnect, or hello's */
     ngx_event_t               failure;      /* posted: close at leisure */
     ngx_uint_t                attempts;     /* since it was last up */
+    ngx_uint_t                told;         /* the fault told last */
 };
 
 

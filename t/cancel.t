@@ -276,6 +276,13 @@ for my $fault (qw/ magic version size unsealed plain silent /) {
         pass("$fault: refused");
         is($other->get('/v1/models')->{status}, 503,
            "$fault: its model is not listed");
+
+        # tried again and again, told once by each of the two workers
+
+        wait_until(sub { (() = $bad->output =~ /session/g) >= 9 }, 10,
+                   'more tries');
+        cmp_ok($other->logged(qr/\[error\][^\n]*engine "unix:/), '<=', 2,
+               "$fault: told once");
     }
 
     $other->done;
