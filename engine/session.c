@@ -266,13 +266,6 @@ dsa_session_destroy(dsa_session_t *s)
 
 
 int
-dsa_session_socket(const dsa_session_t *s)
-{
-    return s->fd;
-}
-
-
-int
 dsa_session_event(const dsa_session_t *s)
 {
     return s->own_event;

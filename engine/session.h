@@ -50,8 +50,7 @@ dsa_session_t *dsa_session_create(dsa_service_t *service, int fd,
 /* Cancels all requests of the session and frees it. */
 void dsa_session_destroy(dsa_session_t *s);
 
-/* Descriptors to wait for: the socket's end, and the worker's wake-up. */
-int dsa_session_socket(const dsa_session_t *s);
+/* A descriptor to wait for: the worker's wake-up. */
 int dsa_session_event(const dsa_session_t *s);
 
 /*

@@ -21,6 +21,8 @@ static ngx_int_t ngx_http_dsa_stream_sent(ngx_http_dsa_ctx_t *ctx,
     ngx_int_t rc);
 static void ngx_http_dsa_stream_write_handler(ngx_http_request_t *r);
 static void ngx_http_dsa_stream_recycle(dsa_buf_t *b);
+static ngx_int_t ngx_http_dsa_add_header(ngx_http_request_t *r,
+    const char *name, const char *value);
 
 
 static dsa_buf_t   ngx_http_dsa_spare[NGX_HTTP_DSA_SPARE];
@@ -299,7 +301,9 @@ ngx_http_dsa_stream_cleanup(void *data)
 }
 
 
-ngx_int_t
+/* A response header; name and value must outlive the request. */
+
+static ngx_int_t
 ngx_http_dsa_add_header(ngx_http_request_t *r, const char *name,
     const char *value)
 {

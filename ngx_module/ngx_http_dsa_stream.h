@@ -74,9 +74,5 @@ ngx_int_t ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
     const char *param, const char *message);
 
-/* A response header; name and value must outlive the request. */
-ngx_int_t ngx_http_dsa_add_header(ngx_http_request_t *r, const char *name,
-    const char *value);
-
 
 #endif /* _NGX_HTTP_DSA_STREAM_H_INCLUDED_ */
