@@ -27,6 +27,20 @@ JOBS       ?= $(shell nproc)
 DEPS        = t/lib/install-deps
 PROVE       = prove --timer -It/lib -r t/
 
+# where nvcc is found, the ops' CUDA versions and "backend cuda" are built in
+
+NVCC     ?= $(firstword $(wildcard $(shell command -v nvcc) \
+            /usr/local/cuda/bin/nvcc))
+ifneq ($(NVCC),)
+CUDA      = $(abspath $(dir $(NVCC))..)
+NVFLAGS   = -gencode=arch=compute_90a,code=sm_90a -O3 -std=c++17 -I. \
+            -lineinfo -Xcompiler -Wall
+LIBS     += -L$(CUDA)/lib64 -lcublasLt -lcudart_static -ldl -lrt
+CFLAGS   += -DDSA_CUDA -isystem $(CUDA)/include
+CU_OBJ   := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu))
+GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
+endif
+
 LIB_SRC  := $(filter-out engine/main.c,$(wildcard \
             base/*.c context/*.c kernels/*.c redis_schema/*.c engine/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
@@ -88,7 +102,11 @@ $(BUILD)/obj/%.o: %.c
 
 $(BUILD)/obj/kernels/%.o: CFLAGS += $(KERNEL_OPT)
 
-$(BUILD)/libdsa.a: $(LIB_OBJ)
+$(BUILD)/obj/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+
+$(BUILD)/libdsa.a: $(LIB_OBJ) $(CU_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
@@ -99,6 +117,11 @@ $(BUILD)/dsa: $(TOOL_OBJ) $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/t/test_%: $(BUILD)/obj/t/unit/test_%.o $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
+$(BUILD)/t/test_%: $(BUILD)/obj/t/gpu/test_%.o $(BUILD)/obj/t/gpu/gpu.o \
+                   $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 

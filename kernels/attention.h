@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/cuda.h"
+
 
 /*
  * Multi-head latent attention over selected tokens, in two forms of one
@@ -63,6 +65,57 @@ void dsa_attention_head(float *out, size_t ld_out, const float *q,
 void dsa_attention_absorbed(float *out, const float *q_latent,
     const float *q_rope, size_t ld_q, const float *c, const float *k_rope,
     size_t keys, const dsa_attention_t *a, int bf16, float *scratch);
+
+
+/*
+ * CUDA.  The absorbed form over the paged FP8 cache: one row each, for decode
+ * and small chunks.  q [rows, heads, 576] bf16, W_UK^T q_nope then q_rope; slot
+ * [rows, ld_slot] int32 (cuda.h), of which n_slot [rows] count; -1 among them
+ * is passed over.  out [rows, heads, 512] bf16; a row without a key gets
+ * zeros.  heads: any number from 1 to 128; 8, 16, 32, 64 and 128 lose nothing
+ * to padding.  max_slots bounds n_slot.  work: dsa_cuda_attention_work() bytes.
+ * scale multiplies the dot products.
+ */
+int dsa_cuda_attention_decode(dsa_bf16_t *out, const dsa_bf16_t *q,
+    const dsa_cuda_cache_t *cache, const int32_t *slot, size_t ld_slot,
+    const int32_t *n_slot, uint32_t rows, uint32_t heads, uint32_t max_slots,
+    float scale, void *work, dsa_stream_t stream);
+size_t dsa_cuda_attention_work(uint32_t rows, uint32_t heads,
+    uint32_t max_slots);
+
+/*
+ * CUDA.  The absorbed form for many rows of one sequence, over its latents in
+ * bf16: kv [keys, 576] as dsa_cuda_cache_latents() gives them, pick
+ * [rows, ld_pick] positions, of which n_pick [rows] count; what is below 0 or
+ * not below keys is passed over.  Otherwise as dsa_cuda_attention_decode().
+ */
+int dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
+    const dsa_bf16_t *kv, uint32_t keys, const int32_t *pick, size_t ld_pick,
+    const int32_t *n_pick, uint32_t rows, uint32_t heads, float scale,
+    dsa_stream_t stream);
+
+/*
+ * CUDA.  The multi-head form for many rows of one sequence at positions
+ * start .. start+rows-1, causal, over keys 0 .. start+rows-1:
+ * q [rows, heads, 192] bf16, kv [keys, heads, 256] bf16, nope then value;
+ * k_rope: the last 64 of latents [keys, 576] bf16; mask [rows, ld_mask] bits of
+ * the selected positions (bit p % 32 of word p / 32), or NULL: every position
+ * up to a row's own.  out [rows, heads, 128] bf16.  Two passes over the keys:
+ * the probabilities that weigh the values are normalized before they are
+ * rounded to bf16.
+ */
+int dsa_cuda_attention_heads(dsa_bf16_t *out, const dsa_bf16_t *q,
+    const dsa_bf16_t *kv, const dsa_bf16_t *latents, const uint32_t *mask,
+    size_t ld_mask, uint32_t start, uint32_t rows, uint32_t heads,
+    float scale, dsa_stream_t stream);
+
+/*
+ * CUDA.  mask [rows, ld_mask] from pick [rows, ld_pick], of which n_pick
+ * count; all ld_mask words of a row are written.
+ */
+int dsa_cuda_attention_mask(uint32_t *mask, size_t ld_mask,
+    const int32_t *pick, size_t ld_pick, const int32_t *n_pick,
+    uint32_t rows, dsa_stream_t stream);
 
 
 #endif /* _DSA_ATTENTION_H_INCLUDED_ */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/cuda.h"
+
 
 /*
  * The cache in pages of 64 tokens.  A page is one record over all layers; a
@@ -74,6 +76,28 @@ void dsa_cache_latents(float *c, float *k_rope, const dsa_cache_t *cache,
 void dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
     const void *base, uint32_t layer, const uint32_t *pages, uint32_t first,
     size_t n);
+
+
+/*
+ * CUDA.  Writes the cache entries of rows tokens at slot [rows]; -1: none.
+ * kv [rows, 576] bf16, ld_kv apart: its first 512 are RMS-normed with kv_norm
+ * [512] float32, the other 64 rotated, interleaved; k [rows, 128] bf16, ld_k
+ * apart: LayerNorm with k_norm, k_bias [128], its first 64 rotated half-split,
+ * Hadamard.  eps of both 1e-6; each step rounded to bf16.  table, position: as
+ * for dsa_cuda_rope_query().
+ */
+int dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
+    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm,
+    const dsa_bf16_t *k, size_t ld_k, const float *k_norm,
+    const float *k_bias, const float *table, const int32_t *position,
+    uint32_t rows, dsa_stream_t stream);
+
+/*
+ * CUDA.  out [n, 576] bf16, latent and rope, of positions 0 .. n-1 of a
+ * sequence with pages [ceil(n / 64)]: exact, scales being powers of two.
+ */
+int dsa_cuda_cache_latents(dsa_bf16_t *out, const dsa_cuda_cache_t *cache,
+    const int32_t *pages, uint32_t n, dsa_stream_t stream);
 
 
 #endif /* _DSA_CACHE_H_INCLUDED_ */

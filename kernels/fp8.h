@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "kernels/bf16.h"
+#include "kernels/cuda.h"
 
 
 /*
@@ -133,6 +134,23 @@ void dsa_fp8_encode(uint8_t *q, float *scale, const float *x, size_t n,
  */
 void dsa_fp8_decode_weight(float *w, const void *q, const float *scale,
     size_t first, size_t n, size_t cols);
+
+
+/*
+ * CUDA.  x [rows, cols] bf16, ld_x apart, to e4m3 with a ue8m0 scale a group
+ * of 128 columns, divided by the rounded scale; cols a multiple of 128.  With
+ * ue8m0 0 scales are amax / 448 as they are.
+ */
+int dsa_cuda_fp8_quantize(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
+    size_t ld_x, uint32_t rows, uint32_t cols, int ue8m0,
+    dsa_stream_t stream);
+
+/*
+ * CUDA.  out [rows, cols] bf16 from a weight, rounded to nearest: exact where
+ * scales are powers of two.
+ */
+int dsa_cuda_fp8_decode_weight(dsa_bf16_t *out, const dsa_fp8_weight_t *w,
+    dsa_stream_t stream);
 
 
 #endif /* _DSA_FP8_H_INCLUDED_ */

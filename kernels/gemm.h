@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+#include "kernels/cuda.h"
+
 
 /*
  * Matrix products in float32, on OpenBLAS; one row takes its sgemv.  FP8
@@ -31,6 +33,46 @@ void dsa_gemm_nt(float *y, size_t ld_y, const float *x, size_t ld_x,
 void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
     const float *w, size_t ld_w, size_t rows, size_t out, size_t in,
     int add);
+
+
+/*
+ * CUDA.  Dense products through cuBLASLt.  A handle holds the library's
+ * context, its workspace (device memory, dsa_cuda_gemm_work() bytes, the
+ * caller's) and the algorithm chosen for each shape; one stream at a time.
+ */
+
+typedef struct dsa_cuda_gemm_s  dsa_cuda_gemm_t;
+
+int dsa_cuda_gemm_create(dsa_cuda_gemm_t **g, void *work);
+void dsa_cuda_gemm_destroy(dsa_cuda_gemm_t *g);     /* NULL is allowed */
+size_t dsa_cuda_gemm_work(void);
+
+/*
+ * y [rows, w.rows] bf16, ld_y apart, = x . w^T with both operands' block
+ * scales, accumulated in float32.  Any rows > 0; w.rows a multiple of 8.
+ */
+int dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
+    const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w, uint32_t rows,
+    dsa_stream_t stream);
+
+/*
+ * y [rows, out] = x [rows, in] bf16 . w [out, in] bf16 ^T, accumulated in
+ * float32; y bf16, or float32 with f32 1.  ld_: elements.  in, out, ld_x
+ * multiples of 8.
+ */
+int dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *g, void *y, size_t ld_y, int f32,
+    const dsa_bf16_t *x, size_t ld_x, const dsa_bf16_t *w, size_t ld_w,
+    uint32_t rows, uint32_t out, uint32_t in, dsa_stream_t stream);
+
+/*
+ * The same for each of n heads, y, x and w being step_ elements apart from
+ * head to head.  transposed 1: w is [in, out], y = x . w.
+ */
+int dsa_cuda_gemm_heads(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
+    size_t step_y, const dsa_bf16_t *x, size_t ld_x, size_t step_x,
+    const dsa_bf16_t *w, size_t ld_w, size_t step_w, int transposed,
+    uint32_t heads, uint32_t rows, uint32_t out, uint32_t in,
+    dsa_stream_t stream);
 
 
 #endif /* _DSA_GEMM_H_INCLUDED_ */

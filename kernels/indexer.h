@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/cuda.h"
+
 
 /*
  * The lightning indexer: which cached tokens a query attends to.
@@ -67,6 +69,58 @@ uint32_t dsa_topk_end(dsa_topk_t *t, int32_t *position);
  * that was left out; 0 with nothing left out.
  */
 float dsa_topk_gap(const dsa_topk_t *t);
+
+
+/*
+ * CUDA.  What the indexer multiplies: q [rows, heads, 128] bf16 is rotated
+ * half-split in its first 64 elements, transformed by Hadamard, quantized to
+ * out [rows, heads, 128] e4m3 with a ue8m0 scale a head, and that scale folded
+ * into w_out [rows, heads] = w [rows, heads] * constant * scale, float32.
+ * Rounded to bf16 after each of the first two.  table, position: as for
+ * dsa_cuda_rope_query().
+ */
+int dsa_cuda_index_query(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,
+    const float *w, float constant, const float *table,
+    const int32_t *position, uint32_t rows, uint32_t heads,
+    dsa_stream_t stream);
+
+/*
+ * CUDA.  Index scores of rows of one sequence at positions start ..
+ * start+rows-1: score [rows, ld] float32, ld a multiple of 4 and at least
+ * start + rows rounded up to 64.  q [rows, heads, 128] e4m3, w [rows, heads]
+ * float32; heads a multiple of 8, at most 64.  pages
+ * [ceil((start+rows)/64)] page numbers.  Scores of keys behind a row's
+ * own position are left unwritten or hold anything.
+ */
+int dsa_cuda_index_score(float *score, size_t ld, const dsa_e4m3_t *q,
+    const float *w, const dsa_cuda_cache_t *cache, const int32_t *pages,
+    uint32_t start, uint32_t rows, uint32_t heads, dsa_stream_t stream);
+
+/*
+ * CUDA.  The same for one row each of n sequences: keys [n] int32 how many
+ * each sees, its own included (0: none; at most max_keys), pages [n, ld_pages].
+ * max_keys only bounds: time follows keys.
+ */
+int dsa_cuda_index_score_decode(float *score, size_t ld, const dsa_e4m3_t *q,
+    const float *w, const dsa_cuda_cache_t *cache, const int32_t *pages,
+    size_t ld_pages, const int32_t *keys, uint32_t n, uint32_t max_keys,
+    uint32_t heads, dsa_stream_t stream);
+
+/*
+ * CUDA.  The k greatest of score [rows, ld] among the first keys[row] of a
+ * row, exact, ties to the lowest position, as dsa_topk_*.  pick [rows, k]
+ * rising positions, -1 behind the last; slot [rows, k] their slots (cuda.h),
+ * or NULL; n_pick [rows].  A row with keys <= k picks all, and score may be
+ * anything.  pages [., ld_pages], row r's at pages + owner[r] * ld_pages, or
+ * r * ld_pages with owner NULL.  k is a multiple of 8, at most 2048.
+ * max_keys bounds keys.  work: dsa_cuda_topk_work() bytes.
+ */
+int dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
+    const float *score, size_t ld, const int32_t *keys,
+    const int32_t *pages, size_t ld_pages, const int32_t *owner,
+    uint32_t rows, uint32_t k, uint32_t max_keys, void *work,
+    dsa_stream_t stream);
+size_t dsa_cuda_topk_work(uint32_t rows, uint32_t max_keys);
 
 
 #endif /* _DSA_INDEXER_H_INCLUDED_ */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/cuda.h"
+
 
 /*
  * Mixture of experts: who computes a row (the router), rows brought together
@@ -61,6 +63,76 @@ void dsa_moe_scatter(float *sum, const float *y, const float *weight,
 /* y [n] = silu(gate) * up, silu(g) = g / (1 + exp(-g)).  May be in place. */
 void dsa_swiglu(float *y, const float *gate, const float *up, size_t n,
     int bf16);
+
+
+/*
+ * CUDA.  Rows by expert: the (row, choice) pairs in the order of experts, rows
+ * rising within one, each expert's beginning at a multiple of align.
+ */
+
+typedef struct {
+    int32_t            *offset;         /* [experts + 1] first place of each */
+    int32_t            *count;          /* [experts] pairs of each */
+    int32_t            *place;          /* [rows, k] of a pair */
+    int32_t            *row;            /* [places] of a place; -1: padding */
+    uint32_t            places;         /* >= rows * k + experts * align,
+                                           a multiple of align */
+    uint32_t            align;          /* 8, 16, 32, 64 or 128 */
+} dsa_moe_plan_t;
+
+/* CUDA.  As dsa_route(). */
+int dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
+    const float *bias, uint32_t rows, const dsa_router_t *r,
+    dsa_stream_t stream);
+
+/*
+ * CUDA.  Fills a plan from expert [rows, k]; ids below 0 have no place, and -1
+ * stands in place.  All of row[] is written.
+ */
+int dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
+    uint32_t rows, uint32_t k, uint32_t experts, dsa_stream_t stream);
+
+/*
+ * CUDA.  y [places, cols] = x at the row of each place; padding between the
+ * experts is left alone.
+ */
+int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
+    const dsa_moe_plan_t *plan, uint32_t experts, uint32_t cols,
+    dsa_stream_t stream);
+
+/*
+ * CUDA.  y [places, w.rows] bf16 = x [places, w.cols] . w[e]^T for the places
+ * of each expert e; rows of padding get anything or nothing.  w: experts
+ * weights one behind the other, w.rows a multiple of 128, and their scales
+ * likewise.  rows: pairs in all, as far as the host knows, at most; it chooses
+ * between the tiles for prefill (many rows an expert) and for decode (few,
+ * bound by reading weights).  Sums over cols have one order whatever the
+ * counts.
+ */
+int dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
+    const dsa_fp8_weight_t *w, const dsa_moe_plan_t *plan, uint32_t experts,
+    uint32_t rows, dsa_stream_t stream);
+
+/* The align that dsa_cuda_moe_gemm() wants for so many pairs. */
+uint32_t dsa_cuda_moe_align(uint32_t rows, uint32_t experts);
+
+/*
+ * CUDA.  y [rows, cols] quantized, = swiglu of x [rows, 2 * cols] bf16, gate
+ * then up, rounded to bf16.  cols a multiple of 128.  plan, or NULL: only
+ * places that are taken are computed, and rows is ignored.
+ */
+int dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x,
+    uint32_t rows, uint32_t cols, const dsa_moe_plan_t *plan,
+    uint32_t experts, dsa_stream_t stream);
+
+/*
+ * CUDA.  y [rows, cols] bf16 = sum over a row's k pairs, experts rising, of
+ * weight * x at the pair's place, plus shared [rows, cols] bf16; rounded once.
+ */
+int dsa_cuda_moe_combine(dsa_bf16_t *y, const dsa_bf16_t *x,
+    const dsa_bf16_t *shared, const float *weight, const int32_t *expert,
+    const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t cols,
+    dsa_stream_t stream);
 
 
 #endif /* _DSA_MOE_H_INCLUDED_ */

@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+#include "kernels/cuda.h"
+
 
 /*
  * Normalisations, in float32 up to the one rounding of the result.
@@ -36,6 +38,26 @@ void dsa_add_rmsnorm(float *y, const float *x, float *residual,
  */
 void dsa_layernorm(float *x, const float *w, const float *b, size_t rows,
     size_t cols, float eps, int bf16);
+
+
+/*
+ * CUDA.  x [rows, cols] bf16, ld_x apart; w float32; y [rows, cols] bf16, ld_y
+ * apart, or NULL; q, or NULL: the rounded y quantized as by
+ * dsa_cuda_fp8_quantize().  cols is a multiple of 8, at most 16384, and of 128
+ * with q.
+ */
+int dsa_cuda_rmsnorm(dsa_bf16_t *y, size_t ld_y, const dsa_fp8_rows_t *q,
+    const dsa_bf16_t *x, size_t ld_x, const float *w, uint32_t rows,
+    uint32_t cols, float eps, dsa_stream_t stream);
+
+/*
+ * CUDA.  x, residual [rows, cols] bf16; x may be y.  residual_in NULL: zeros,
+ * and the sum is x itself.
+ */
+int dsa_cuda_add_rmsnorm(dsa_bf16_t *y, const dsa_fp8_rows_t *q,
+    const dsa_bf16_t *x, const dsa_bf16_t *residual_in,
+    dsa_bf16_t *residual_out, const float *w, uint32_t rows, uint32_t cols,
+    float eps, dsa_stream_t stream);
 
 
 #endif /* _DSA_NORM_H_INCLUDED_ */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/cuda.h"
+
 
 /*
  * Rotary position embedding in two layouts over one frequency table.
@@ -64,6 +66,17 @@ void dsa_rope_interleaved(float *x, size_t n, size_t ld, const float *cos,
     const float *sin, size_t dim, int bf16);
 void dsa_rope_half(float *x, size_t n, size_t ld, const float *cos,
     const float *sin, size_t dim, int bf16);
+
+
+/*
+ * CUDA.  Rotates the last 64 of 192 elements of every head, interleaved:
+ * q [rows, heads, 192] bf16; out [rows, heads, ld] gets them at column at of
+ * a head (q itself: ld 192, at 128).  table [positions, 64] float32: cos of 32
+ * frequencies, then sin, as dsa_rope_angles() gives them.  position [rows].
+ */
+int dsa_cuda_rope_query(dsa_bf16_t *out, uint32_t ld, uint32_t at,
+    const dsa_bf16_t *q, const float *table, const int32_t *position,
+    uint32_t rows, uint32_t heads, dsa_stream_t stream);
 
 
 #endif /* _DSA_ROPE_H_INCLUDED_ */

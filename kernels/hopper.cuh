@@ -1,0 +1,330 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_HOPPER_CUH_INCLUDED_
+#define _DSA_HOPPER_CUH_INCLUDED_
+
+
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+
+/*
+ * The instructions of Hopper that the kernels share, by their names in the
+ * PTX ISA (sections "mbarrier", "cp.async.bulk", "wgmma").  A kernel's own
+ * wgmma shapes stand in its file.
+ */
+
+
+/* Number formats. */
+
+static __device__ __forceinline__ float
+dsa_bf16_float(uint16_t v)
+{
+    return __uint_as_float((uint32_t) v << 16);
+}
+
+
+static __device__ __forceinline__ uint16_t
+dsa_float_bf16(float v)
+{
+    return __bfloat16_as_ushort(__float2bfloat16_rn(v));
+}
+
+
+/* To the nearest e4m3, ties to even, the largest one beyond it. */
+
+static __device__ __forceinline__ uint8_t
+dsa_float_e4m3(float v)
+{
+    return (uint8_t) __nv_cvt_float_to_fp8(v, __NV_SATFINITE, __NV_E4M3);
+}
+
+
+/* The least power of two not below s > 0; see dsa_ue8m0(). */
+
+static __device__ __forceinline__ float
+dsa_float_ue8m0(float s)
+{
+    uint32_t  u, e;
+
+    u = __float_as_uint(s);
+    e = (u >> 23 & 0xff) + ((u & 0x7fffff) != 0);
+    e = e < 1 ? 1 : e;
+    e = e > 254 ? 254 : e;
+
+    return __uint_as_float(e << 23);
+}
+
+
+/* Warps. */
+
+static __device__ __forceinline__ float
+dsa_warp_sum(float v)
+{
+    int  i;
+
+#pragma unroll
+    for (i = 16; i > 0; i >>= 1) {
+        v += __shfl_xor_sync(0xffffffff, v, i);
+    }
+
+    return v;
+}
+
+
+static __device__ __forceinline__ float
+dsa_warp_max(float v)
+{
+    int  i;
+
+#pragma unroll
+    for (i = 16; i > 0; i >>= 1) {
+        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, i));
+    }
+
+    return v;
+}
+
+
+/* Addresses in the shared window. */
+
+static __device__ __forceinline__ uint32_t
+dsa_smem(const void *p)
+{
+    return (uint32_t) __cvta_generic_to_shared(p);
+}
+
+
+/* mbarrier */
+
+static __device__ __forceinline__ void
+dsa_mbar_init(uint64_t *bar, uint32_t count)
+{
+    asm volatile ("mbarrier.init.shared::cta.b64 [%0], %1;"
+                  :: "r"(dsa_smem(bar)), "r"(count) : "memory");
+}
+
+
+/* After the inits, before any other thread or the copy engine uses them. */
+
+static __device__ __forceinline__ void
+dsa_mbar_fence_init(void)
+{
+    asm volatile ("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_mbar_arrive(uint64_t *bar)
+{
+    asm volatile ("mbarrier.arrive.shared::cta.b64 _, [%0];"
+                  :: "r"(dsa_smem(bar)) : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_mbar_arrive_expect(uint64_t *bar, uint32_t bytes)
+{
+    asm volatile ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                  :: "r"(dsa_smem(bar)), "r"(bytes) : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_mbar_wait(uint64_t *bar, uint32_t parity)
+{
+    asm volatile ("{\n"
+                  ".reg .pred  p;\n"
+                  "dsa_wait:\n"
+                  "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+                  "@p bra dsa_done;\n"
+                  "bra dsa_wait;\n"
+                  "dsa_done:\n"
+                  "}"
+                  :: "r"(dsa_smem(bar)), "r"(parity) : "memory");
+}
+
+
+/* Ordinary stores to shared memory, before wgmma or the copy engine read. */
+
+static __device__ __forceinline__ void
+dsa_fence_async(void)
+{
+    asm volatile ("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+
+/* Barrier id 1 .. 15 of some of a block's warps. */
+
+static __device__ __forceinline__ void
+dsa_bar_sync(uint32_t id, uint32_t threads)
+{
+    asm volatile ("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_bar_arrive(uint32_t id, uint32_t threads)
+{
+    asm volatile ("bar.arrive %0, %1;" :: "r"(id), "r"(threads) : "memory");
+}
+
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_regs_more(void)
+{
+    asm volatile ("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N));
+}
+
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_regs_less(void)
+{
+    asm volatile ("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N));
+}
+
+
+/* cp.async: 16 bytes, zeros instead of what lies beyond n bytes. */
+
+static __device__ __forceinline__ void
+dsa_cp_async16(uint32_t smem, const void *p, uint32_t n)
+{
+    asm volatile ("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
+                  :: "r"(smem), "l"(p), "r"(n) : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_cp_async_commit(void)
+{
+    asm volatile ("cp.async.commit_group;" ::: "memory");
+}
+
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_cp_async_wait(void)
+{
+    asm volatile ("cp.async.wait_group %0;" :: "n"(N) : "memory");
+}
+
+
+/* The barrier gets this thread's arrival when its copies have landed. */
+
+static __device__ __forceinline__ void
+dsa_cp_async_arrive(uint64_t *bar)
+{
+    asm volatile ("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"
+                  :: "r"(dsa_smem(bar)) : "memory");
+}
+
+
+/* cp.async.bulk: n bytes, a multiple of 16, all aligned to 16. */
+
+static __device__ __forceinline__ void
+dsa_bulk_load(void *smem, const void *p, uint32_t n, uint64_t *bar)
+{
+    asm volatile ("cp.async.bulk.shared::cluster.global"
+                  ".mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                  :: "r"(dsa_smem(smem)), "l"(p), "r"(n), "r"(dsa_smem(bar))
+                  : "memory");
+}
+
+
+/* cp.async.bulk.tensor: the box at x (innermost), y, z. */
+
+static __device__ __forceinline__ void
+dsa_tma_prefetch(const CUtensorMap *map)
+{
+    asm volatile ("prefetch.tensormap [%0];" :: "l"(map) : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_tma_load_2d(void *smem, const CUtensorMap *map, uint64_t *bar, int32_t x,
+    int32_t y)
+{
+    asm volatile ("cp.async.bulk.tensor.2d.shared::cluster.global.tile"
+                  ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+                  :: "r"(dsa_smem(smem)), "l"(map), "r"(dsa_smem(bar)),
+                     "r"(x), "r"(y)
+                  : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_tma_load_3d(void *smem, const CUtensorMap *map, uint64_t *bar, int32_t x,
+    int32_t y, int32_t z)
+{
+    asm volatile ("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
+                  ".mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}],"
+                  " [%2];"
+                  :: "r"(dsa_smem(smem)), "l"(map), "r"(dsa_smem(bar)),
+                     "r"(x), "r"(y), "r"(z)
+                  : "memory");
+}
+
+
+/* wgmma */
+
+static __device__ __forceinline__ void
+dsa_wgmma_fence(void)
+{
+    asm volatile ("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_wgmma_commit(void)
+{
+    asm volatile ("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_wgmma_wait(void)
+{
+    asm volatile ("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
+}
+
+
+/*
+ * A matrix in shared memory for wgmma.  swizzle: 0 none, 1 128, 2 64, 3 32
+ * bytes; lead and stride in bytes, as the PTX ISA defines them for the
+ * operand's major order.
+ */
+
+static __device__ __forceinline__ uint64_t
+dsa_wgmma_desc(uint32_t smem, uint32_t swizzle, uint32_t lead,
+    uint32_t stride)
+{
+    return (uint64_t) ((smem & 0x3ffff) >> 4)
+           | (uint64_t) ((lead & 0x3ffff) >> 4) << 16
+           | (uint64_t) ((stride & 0x3ffff) >> 4) << 32
+           | (uint64_t) swizzle << 62;
+}
+
+
+/* Host: tensor maps.  See cuda.cu. */
+
+/*
+ * A row-major tensor of rank 2 or 3 with elements of type, dim[0] innermost
+ * and contiguous, stride [rank - 1] bytes of the outer ones, loaded in boxes;
+ * what lies outside reads as zeros.  Returns a cudaError_t.
+ */
+int dsa_cuda_tensor_map(CUtensorMap *map, CUtensorMapDataType type,
+    uint32_t rank, const void *base, const uint64_t *dim,
+    const uint64_t *stride, const uint32_t *box, CUtensorMapSwizzle swizzle);
+
+
+#endif /* _DSA_HOPPER_CUH_INCLUDED_ */

@@ -1,0 +1,119 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+extern "C" {
+#include "kernels/random.h"
+}
+
+#include "kernels/hopper.cuh"
+
+
+#define DSA_RANDOM_BLOCKS   1056
+#define DSA_RANDOM_THREADS  256
+
+
+/* SplitMix64 (Steele et al., OOPSLA 2014) of a counter. */
+
+static __device__ __forceinline__ uint32_t
+dsa_random_word(uint64_t seed, uint64_t i)
+{
+    uint64_t  z;
+
+    z = seed + (i + 1) * 0x9e3779b97f4a7c15ULL;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+
+    return (uint32_t) ((z ^ (z >> 31)) >> 32);
+}
+
+
+static __device__ __forceinline__ float
+dsa_random_float(uint64_t seed, uint64_t i, float mean, float scale)
+{
+    float  u;
+
+    u = (float) (dsa_random_word(seed, i) >> 8) * 0x1p-23f - 1.0f;
+
+    return mean + u * scale;
+}
+
+
+static __global__ void
+dsa_random_f32_kernel(float *x, size_t n, float mean, float scale,
+    uint64_t seed)
+{
+    size_t  i;
+
+    for (i = (size_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += (size_t) gridDim.x * blockDim.x)
+    {
+        x[i] = dsa_random_float(seed, i, mean, scale);
+    }
+}
+
+
+static __global__ void
+dsa_random_bf16_kernel(dsa_bf16_t *x, size_t n, float mean, float scale,
+    uint64_t seed)
+{
+    size_t  i;
+
+    for (i = (size_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += (size_t) gridDim.x * blockDim.x)
+    {
+        x[i] = dsa_float_bf16(dsa_random_float(seed, i, mean, scale));
+    }
+}
+
+
+/* 127 codes of either sign: 0x7f is the NaN. */
+
+static __global__ void
+dsa_random_e4m3_kernel(dsa_e4m3_t *x, size_t n, uint64_t seed)
+{
+    size_t    i;
+    uint32_t  u;
+
+    for (i = (size_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += (size_t) gridDim.x * blockDim.x)
+    {
+        u = dsa_random_word(seed, i);
+        x[i] = (dsa_e4m3_t) ((u >> 16) % 127 | (u & 1) << 7);
+    }
+}
+
+
+extern "C" int
+dsa_cuda_random_f32(float *x, size_t n, float mean, float scale, uint64_t seed,
+    dsa_stream_t stream)
+{
+    dsa_random_f32_kernel<<<DSA_RANDOM_BLOCKS, DSA_RANDOM_THREADS, 0,
+                            stream>>>(x, n, mean, scale, seed);
+
+    return cudaGetLastError();
+}
+
+
+extern "C" int
+dsa_cuda_random_bf16(dsa_bf16_t *x, size_t n, float mean, float scale,
+    uint64_t seed, dsa_stream_t stream)
+{
+    dsa_random_bf16_kernel<<<DSA_RANDOM_BLOCKS, DSA_RANDOM_THREADS, 0,
+                             stream>>>(x, n, mean, scale, seed);
+
+    return cudaGetLastError();
+}
+
+
+extern "C" int
+dsa_cuda_random_e4m3(dsa_e4m3_t *x, size_t n, uint64_t seed,
+    dsa_stream_t stream)
+{
+    dsa_random_e4m3_kernel<<<DSA_RANDOM_BLOCKS, DSA_RANDOM_THREADS, 0,
+                             stream>>>(x, n, seed);
+
+    return cudaGetLastError();
+}
