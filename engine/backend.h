@@ -29,22 +29,33 @@ typedef enum {
 } dsa_precision_e;
 
 
+#define DSA_FOLLOWS_NONE    UINT32_MAX
+
+
 /* One sequence's part of a step. */
 
 typedef struct {
     const uint32_t         *tokens;     /* the whole sequence so far */
     uint32_t                start;      /* rows before it are in the cache */
     uint32_t                n;          /* rows start .. start+n-1 now */
+    uint32_t                follows;    /* the entry of the step started
+                                           before this one whose sample is
+                                           the last row's token, which tokens
+                                           does not have yet; or
+                                           DSA_FOLLOWS_NONE */
     uint32_t                prompt;     /* tokens of the prompt; penalties
                                            count what follows it */
     const uint32_t         *pages;      /* [ceil((start+n)/64)] page numbers */
     const dsa_sampling_t   *sampling;   /* NULL: cache only, sample nothing */
-    dsa_sample_t           *sample;     /* out: the token after the last row */
+    dsa_sample_t           *sample;     /* out: the token after the last row,
+                                           when the step is waited for */
 } dsa_batch_seq_t;
 
 
 typedef struct {
     const char         *model;          /* directory */
+    uint32_t            random;         /* 1: of it only config.json is read,
+                                           weights are random (cuda) */
     dsa_precision_e     precision;
     uint64_t            kv_memory;      /* bytes for pages; 0: backend's own */
     uint32_t            max_tokens;     /* most rows in a step */
@@ -59,12 +70,20 @@ typedef struct dsa_backend_s  dsa_backend_t;
 struct dsa_backend_s {
     dsa_shape_t         shape;
     uint32_t            pages;          /* 0 .. pages-1 may be used */
+    uint32_t            depth;          /* steps that may be started and not
+                                           yet waited for */
     char                fingerprint[36];/* model and cache layout */
     void               *data;           /* the backend's own */
 
-    /* Computes a step.  DSA_ERROR is fatal for the replica. */
-    int               (*step)(dsa_backend_t *b, dsa_batch_seq_t *seq,
-                              uint32_t n_seqs, dsa_err_t *err);
+    /*
+     * Starts a step, behind those started before.  Of seq only the samples
+     * are used after the return.  DSA_ERROR is fatal for the replica.
+     */
+    int               (*start)(dsa_backend_t *b, dsa_batch_seq_t *seq,
+                               uint32_t n_seqs, dsa_err_t *err);
+
+    /* The oldest step not yet waited for ends; its samples are there. */
+    int               (*wait)(dsa_backend_t *b, dsa_err_t *err);
     void              (*close)(dsa_backend_t *b);
 };
 
@@ -73,6 +92,17 @@ dsa_backend_t *dsa_backend_cpu_open(const dsa_backend_conf_t *conf,
     dsa_err_t *err);
 dsa_backend_t *dsa_backend_null_open(const dsa_backend_conf_t *conf,
     dsa_err_t *err);
+#if (DSA_CUDA)
+dsa_backend_t *dsa_backend_cuda_open(const dsa_backend_conf_t *conf,
+    dsa_err_t *err);
+#endif
+
+/*
+ * Sets b->fingerprint: pages may be shared where the model, the precision and
+ * the layout of a page are the same.  model is its own fingerprint.
+ */
+void dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
+    dsa_precision_e precision);
 
 
 #endif /* _DSA_BACKEND_H_INCLUDED_ */

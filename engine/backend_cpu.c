@@ -4,10 +4,7 @@
  */
 
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <xxhash.h>
 
 #include "engine/backend.h"
 #include "engine/model.h"
@@ -15,9 +12,6 @@
 
 /* Page memory where the configuration leaves it to the backend. */
 #define DSA_CPU_KV_MEMORY   (1ULL << 30)
-
-/* Named in the fingerprint: who changes what a page holds changes it. */
-#define DSA_CPU_LAYOUT      "layout 1"
 
 
 typedef struct {
@@ -31,13 +25,12 @@ typedef struct {
 } dsa_backend_cpu_t;
 
 
-static int dsa_backend_cpu_step(dsa_backend_t *b, dsa_batch_seq_t *seq,
+static int dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
+static int dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err);
 static void dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu,
     const dsa_batch_seq_t *s, const float *logits);
 static void dsa_backend_cpu_close(dsa_backend_t *b);
-static void dsa_backend_cpu_fingerprint(dsa_backend_t *b,
-    const dsa_weights_t *weights, dsa_precision_e precision);
 
 
 dsa_backend_t *
@@ -58,7 +51,9 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     }
 
     b->data = cpu;
-    b->step = dsa_backend_cpu_step;
+    b->depth = 1;
+    b->start = dsa_backend_cpu_start;
+    b->wait = dsa_backend_cpu_wait;
     b->close = dsa_backend_cpu_close;
 
     cpu->weights = dsa_weights_open(conf->model, err);
@@ -91,7 +86,7 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
-    dsa_backend_cpu_fingerprint(b, cpu->weights, conf->precision);
+    dsa_backend_fingerprint(b, cpu->weights->fingerprint, conf->precision);
 
     return b;
 
@@ -119,30 +114,8 @@ dsa_backend_cpu_close(dsa_backend_t *b)
 }
 
 
-/* Pages may be shared where model, precision and layout are the same. */
-
-static void
-dsa_backend_cpu_fingerprint(dsa_backend_t *b, const dsa_weights_t *weights,
-    dsa_precision_e precision)
-{
-    int             n;
-    char            text[128];
-    XXH128_hash_t   h;
-
-    n = snprintf(text, sizeof(text), "%s %s %s", weights->fingerprint,
-                 precision == DSA_SERVED ? "served" : "exact",
-                 DSA_CPU_LAYOUT);
-
-    h = XXH3_128bits(text, (size_t) n);
-
-    (void) snprintf(b->fingerprint, sizeof(b->fingerprint), "%016llx%016llx",
-                    (unsigned long long) h.high64,
-                    (unsigned long long) h.low64);
-}
-
-
 static int
-dsa_backend_cpu_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
+dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
     uint32_t            i;
@@ -177,6 +150,15 @@ dsa_backend_cpu_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         }
     }
 
+    return DSA_OK;
+}
+
+
+/* A step is computed when it is started. */
+
+static int
+dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err)
+{
     return DSA_OK;
 }
 

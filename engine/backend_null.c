@@ -39,6 +39,7 @@ typedef struct {
     uint32_t            n_special;
     uint32_t           *before;         /* [pages] plain tokens before it */
     long                period;         /* ns; 0: no pace */
+    int                 paced;          /* the step that was started */
     struct timespec     tick;
 } dsa_null_t;
 
@@ -47,12 +48,13 @@ static int dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
     dsa_err_t *err);
 static int dsa_null_fingerprint(const char *dir, char out[36],
     dsa_err_t *err);
-static int dsa_null_step(dsa_backend_t *b, dsa_batch_seq_t *seq,
+static int dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
 static void dsa_null_rows(const dsa_null_t *null, const dsa_batch_seq_t *seq);
 static uint32_t dsa_null_echo(const dsa_null_t *null,
     const dsa_batch_seq_t *seq, uint32_t eos);
-static void dsa_null_wait(dsa_null_t *null);
+static int dsa_null_wait(dsa_backend_t *b, dsa_err_t *err);
+static void dsa_null_pace(dsa_null_t *null);
 static void dsa_null_close(dsa_backend_t *b);
 
 
@@ -82,7 +84,9 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     }
 
     b->data = null;
-    b->step = dsa_null_step;
+    b->depth = 1;
+    b->start = dsa_null_start;
+    b->wait = dsa_null_wait;
     b->close = dsa_null_close;
 
     if (dsa_shape_read(&b->shape, conf->model, err) != DSA_OK
@@ -228,7 +232,7 @@ done:
 
 
 static int
-dsa_null_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
+dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
     int          sampled;
@@ -261,8 +265,19 @@ dsa_null_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         }
     }
 
-    if (sampled && null->period != 0) {
-        dsa_null_wait(null);
+    null->paced = sampled && null->period != 0;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_null_wait(dsa_backend_t *b, dsa_err_t *err)
+{
+    dsa_null_t  *null = b->data;
+
+    if (null->paced) {
+        dsa_null_pace(null);
     }
 
     return DSA_OK;
@@ -356,7 +371,7 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq, uint32_t eos)
 /* Until the next tick; one that was missed is not made up for. */
 
 static void
-dsa_null_wait(dsa_null_t *null)
+dsa_null_pace(dsa_null_t *null)
 {
     long             late;
     struct timespec  now;

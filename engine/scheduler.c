@@ -12,6 +12,11 @@
 #include "engine/scheduler_parts.h"
 
 
+static int dsa_sched_ahead(const dsa_sched_t *s);
+static int dsa_sched_start(dsa_sched_t *s, dsa_err_t *err);
+static uint32_t dsa_sched_entry(const dsa_sched_step_t *step,
+    const dsa_seq_t *seq);
+static int dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err);
 static void dsa_sched_decodes(dsa_sched_t *s, uint32_t *rows);
 static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq);
 static void dsa_sched_compact(dsa_sched_t *s);
@@ -29,8 +34,11 @@ dsa_sched_t *
 dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
     const dsa_sched_handler_t *handler, dsa_err_t *err)
 {
-    uint64_t      held;
-    dsa_sched_t  *s;
+    int                ok;
+    uint32_t           i;
+    uint64_t           held;
+    dsa_sched_t       *s;
+    dsa_sched_step_t  *step;
 
     if (backend->pages == 0 || backend->pages > DSA_PAGES_MAX) {
         (void) dsa_error(err, "the backend has %u pages, 1 to %u can be "
@@ -68,13 +76,22 @@ dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
 
     s->pages = dsa_pages_create(backend->pages);
     s->running = calloc(conf->max_running, sizeof(dsa_seq_t *));
-    s->member = calloc(conf->max_running, sizeof(dsa_seq_t *));
-    s->batch = calloc(conf->max_running, sizeof(dsa_batch_seq_t));
-    s->sample = calloc(conf->max_running, sizeof(dsa_sample_t));
+    ok = s->pages != NULL && s->running != NULL;
 
-    if (s->pages == NULL || s->running == NULL || s->member == NULL
-        || s->batch == NULL || s->sample == NULL)
-    {
+    for (i = 0; i < DSA_SCHED_DEPTH; i++) {
+        step = &s->ring[i];
+
+        step->member = calloc(conf->max_running, sizeof(dsa_seq_t *));
+        step->batch = calloc(conf->max_running, sizeof(dsa_batch_seq_t));
+        step->sample = calloc(conf->max_running, sizeof(dsa_sample_t));
+
+        ok = ok && step->member != NULL && step->batch != NULL
+             && step->sample != NULL;
+    }
+
+    s->now = &s->ring[0];
+
+    if (!ok) {
         (void) dsa_error(err, "out of memory for %u pages and %u sequences",
                          backend->pages, conf->max_running);
         dsa_sched_destroy(s);
@@ -90,6 +107,7 @@ dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
 void
 dsa_sched_destroy(dsa_sched_t *s)
 {
+    uint32_t       i;
     dsa_seq_t     *seq;
     dsa_tenant_t  *t;
 
@@ -107,12 +125,15 @@ dsa_sched_destroy(dsa_sched_t *s)
         dsa_seq_free(seq);
     }
 
+    for (i = 0; i < DSA_SCHED_DEPTH; i++) {
+        free(s->ring[i].member);
+        free(s->ring[i].batch);
+        free(s->ring[i].sample);
+    }
+
     dsa_pages_destroy(s->pages);
     free(s->line);
     free(s->running);
-    free(s->member);
-    free(s->batch);
-    free(s->sample);
     free(s);
 }
 
@@ -214,56 +235,175 @@ dsa_sched_cancel(dsa_sched_t *s, dsa_seq_t *seq, dsa_link_finish_e finish)
 int
 dsa_sched_busy(const dsa_sched_t *s)
 {
-    return s->n_live != 0 || s->n_waiting != 0;
+    return s->n_live != 0 || s->n_waiting != 0 || s->started != 0;
 }
 
+
+/*
+ * A step is made and started while the one before it is under way, where the
+ * backend can, and that one is waited for afterwards.  Its samples are not
+ * known yet: sequences go on as if nothing ended with them, and the row of one
+ * that does is left behind.
+ */
 
 int
 dsa_sched_step(dsa_sched_t *s, dsa_err_t *err)
 {
-    uint32_t    i, rows;
-    uint64_t    now;
-    dsa_seq_t  *seq;
+    if (s->started != 0 && !dsa_sched_ahead(s)
+        && dsa_sched_collect(s, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
 
-    s->n_batch = 0;
+    if (dsa_sched_start(s, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    while (s->started >= s->backend->depth
+           || (s->started != 0 && s->now->n_batch == 0))
+    {
+        if (dsa_sched_collect(s, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* Penalties need the last token to sample the next one. */
+
+static int
+dsa_sched_ahead(const dsa_sched_t *s)
+{
+    uint32_t          i;
+    const dsa_seq_t  *seq;
+
+    for (i = 0; i < s->n_running; i++) {
+        seq = s->running[i];
+
+        if (seq != NULL && (seq->sampling.frequency_penalty != 0
+                            || seq->sampling.presence_penalty != 0))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static int
+dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
+{
+    uint32_t           i, rows, length;
+    dsa_seq_t         *seq;
+    dsa_batch_seq_t   *b;
+    dsa_sched_step_t  *step, *before;
+
+    before = s->started != 0 ? &s->ring[(s->first + s->started - 1)
+                                        % DSA_SCHED_DEPTH]
+                             : NULL;
+    step = &s->ring[(s->first + s->started) % DSA_SCHED_DEPTH];
+    step->n_batch = 0;
+    s->now = step;
     rows = s->conf.token_budget;
 
     dsa_sched_decodes(s, &rows);
     dsa_sched_prefills(s, rows);
 
-    if (s->n_batch == 0) {
+    for (i = 0; i < step->n_batch; i++) {
+        seq = step->member[i];
+        b = &step->batch[i];
+        length = seq->n_tokens + seq->promised;
+
+        b->tokens = seq->tokens;
+        b->start = seq->issued;
+        b->prompt = seq->prompt;
+        b->pages = seq->pages;
+        b->sample = &step->sample[i];
+        b->sampling = seq->issued + b->n == length ? &seq->sampling : NULL;
+        b->follows = seq->promised ? dsa_sched_entry(before, seq)
+                                   : DSA_FOLLOWS_NONE;
+    }
+
+    if (step->n_batch == 0) {
         return DSA_OK;
     }
 
-    for (i = 0; i < s->n_batch; i++) {
-        seq = s->member[i];
-
-        s->batch[i].tokens = seq->tokens;
-        s->batch[i].start = seq->computed;
-        s->batch[i].prompt = seq->prompt;
-        s->batch[i].pages = seq->pages;
-        s->batch[i].sample = &s->sample[i];
-        s->batch[i].sampling = seq->computed + s->batch[i].n == seq->n_tokens
-                               ? &seq->sampling : NULL;
-    }
-
-    if (s->backend->step(s->backend, s->batch, s->n_batch, err) != DSA_OK) {
+    if (s->backend->start(s->backend, step->batch, step->n_batch, err)
+        != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
+    for (i = 0; i < step->n_batch; i++) {
+        seq = step->member[i];
+
+        seq->entry = DSA_NO_ENTRY;
+        seq->issued += step->batch[i].n;
+        seq->promised = step->batch[i].sampling != NULL;
+    }
+
+    s->started++;
     s->stats.steps++;
+
+    return DSA_OK;
+}
+
+
+/* The entry of a sequence in a step. */
+
+static uint32_t
+dsa_sched_entry(const dsa_sched_step_t *step, const dsa_seq_t *seq)
+{
+    uint32_t  i;
+
+    for (i = 0; i < step->n_batch; i++) {
+        if (step->member[i] == seq) {
+            return i;
+        }
+    }
+
+    return DSA_FOLLOWS_NONE;
+}
+
+
+/* The oldest step that was started ends; its tokens are told. */
+
+static int
+dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err)
+{
+    uint32_t           i;
+    uint64_t           now;
+    dsa_seq_t         *seq;
+    dsa_sched_step_t  *step;
+
+    step = &s->ring[s->first];
+
+    if (s->backend->wait(s->backend, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    s->first = (s->first + 1) % DSA_SCHED_DEPTH;
+    s->started--;
     now = dsa_clock_ms();
 
-    for (i = 0; i < s->n_batch; i++) {
-        seq = s->member[i];
-        seq->entry = DSA_NO_ENTRY;
+    for (i = 0; i < step->n_batch; i++) {
+        seq = step->member[i];
 
-        if (dsa_sched_computed(s, seq, s->batch[i].n) != DSA_OK) {
+        if (seq == NULL) {
+            continue;
+        }
+
+        step->member[i] = NULL;
+
+        if (dsa_sched_computed(s, seq, step->batch[i].n) != DSA_OK) {
             return dsa_error(err, "out of memory");
         }
 
-        if (s->batch[i].sampling != NULL
-            && dsa_sched_sampled(s, seq, &s->sample[i], now) != DSA_OK)
+        if (step->batch[i].sampling != NULL
+            && dsa_sched_sampled(s, seq, &step->sample[i], now) != DSA_OK)
         {
             return dsa_error(err, "out of memory");
         }
@@ -379,6 +519,16 @@ done:
 }
 
 
+/* It decodes, and the token that it was promised is not its last one. */
+
+static int
+dsa_sched_goes_on(const dsa_seq_t *seq)
+{
+    return seq->state == DSA_SEQ_DECODE
+           && seq->completion + seq->promised < seq->max_tokens;
+}
+
+
 /* One row for each sequence that lacks only its last token. */
 
 static void
@@ -390,7 +540,7 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *rows)
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
 
-        if (seq != NULL && seq->state == DSA_SEQ_DECODE) {
+        if (seq != NULL && dsa_sched_goes_on(seq)) {
             (void) dsa_sched_grow(s, seq);
         }
     }
@@ -400,7 +550,7 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *rows)
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
 
-        if (seq->state == DSA_SEQ_DECODE) {
+        if (dsa_sched_goes_on(seq)) {
             dsa_sched_rows(s, seq, 1);
             seq->tenant->served += 1.0 / seq->tenant->weight;
             (*rows)--;
@@ -420,7 +570,7 @@ dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq)
 {
     uint32_t  page;
 
-    if (seq->n_pages == dsa_pages_of(seq->n_tokens)) {
+    if (seq->n_pages == dsa_pages_of(seq->n_tokens + seq->promised)) {
         return DSA_OK;
     }
 
@@ -494,10 +644,10 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t rows)
         }
 
         seq = t->prefill.first;
-        n = seq->n_tokens - seq->computed;
+        n = seq->n_tokens - seq->issued;
 
         if (seq->entry != DSA_NO_ENTRY) {
-            n -= s->batch[seq->entry].n;
+            n -= s->now->batch[seq->entry].n;
         }
 
         if (n > rows) {
@@ -511,7 +661,7 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t rows)
         dsa_sched_rows(s, seq, n);
         rows -= n;
 
-        if (seq->computed + s->batch[seq->entry].n == seq->n_tokens) {
+        if (seq->issued + s->now->batch[seq->entry].n == seq->n_tokens) {
             dsa_seq_remove(&t->prefill, seq);
             seq->state = DSA_SEQ_DECODE;
         }
@@ -582,6 +732,7 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
     }
 
     seq->computed = i * DSA_PAGE_TOKENS;
+    seq->issued = seq->computed;
     seq->published = i;
 
     for (n = dsa_pages_of(seq->n_tokens); i < n; i++) {
@@ -623,13 +774,17 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
 static void
 dsa_sched_rows(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
 {
+    dsa_sched_step_t  *step;
+
+    step = s->now;
+
     if (seq->entry == DSA_NO_ENTRY) {
-        seq->entry = s->n_batch++;
-        s->member[seq->entry] = seq;
-        s->batch[seq->entry].n = 0;
+        seq->entry = step->n_batch++;
+        step->member[seq->entry] = seq;
+        step->batch[seq->entry].n = 0;
     }
 
-    s->batch[seq->entry].n += n;
+    step->batch[seq->entry].n += n;
 }
 
 
@@ -668,6 +823,12 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_sample_t *sample,
         seq->first_time = now;
     }
 
+    /* a step after this one may have promised another */
+
+    if (seq->issued <= seq->n_tokens) {
+        seq->promised = 0;
+    }
+
     seq->last_time = now;
     s->stats.completion_tokens++;
 
@@ -701,7 +862,7 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_sample_t *sample,
 
     seq->tokens[seq->n_tokens++] = sample->token;
 
-    return dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens));
+    return dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens + 1));
 }
 
 
@@ -712,6 +873,8 @@ dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
 
     seq->state = DSA_SEQ_WAITING;
     seq->computed = 0;
+    seq->issued = 0;
+    seq->promised = 0;
     seq->published = 0;
 
     dsa_seq_push_front(&seq->tenant->waiting, seq);
@@ -725,7 +888,8 @@ dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
 static void
 dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
 {
-    uint32_t  last;
+    uint32_t           i, last;
+    dsa_sched_step_t  *step;
 
     if (seq->state == DSA_SEQ_WAITING) {
         dsa_seq_remove(&seq->tenant->waiting, seq);
@@ -741,11 +905,26 @@ dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
 
         /* it loses its rows of this step, the last entry takes their place */
 
-        last = --s->n_batch;
-        s->member[seq->entry] = s->member[last];
-        s->member[seq->entry]->entry = seq->entry;
-        s->batch[seq->entry] = s->batch[last];
+        step = s->now;
+        last = --step->n_batch;
+        step->member[seq->entry] = step->member[last];
+        step->member[seq->entry]->entry = seq->entry;
+        step->batch[seq->entry] = step->batch[last];
         seq->entry = DSA_NO_ENTRY;
+    }
+
+    /*
+     * What steps under way compute for it goes nowhere.  Its pages may be
+     * another's at once: that one's steps come behind those.
+     */
+
+    for (i = 0; i < s->started; i++) {
+        step = &s->ring[(s->first + i) % DSA_SCHED_DEPTH];
+        last = dsa_sched_entry(step, seq);
+
+        if (last != DSA_FOLLOWS_NONE) {
+            step->member[last] = NULL;
+        }
     }
 
     s->running[seq->index] = NULL;

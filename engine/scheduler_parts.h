@@ -18,6 +18,7 @@
 
 #define DSA_TENANT_BUCKETS  4096        /* power of two */
 #define DSA_NO_ENTRY        UINT32_MAX
+#define DSA_SCHED_DEPTH     2           /* steps under way, at most */
 
 
 typedef struct dsa_tenant_s  dsa_tenant_t;
@@ -27,6 +28,16 @@ typedef struct {
     dsa_seq_t          *first;
     dsa_seq_t          *last;
 } dsa_seq_list_t;
+
+
+/* A step; a sequence that ends or is preempted leaves its entries behind. */
+
+typedef struct {
+    dsa_batch_seq_t    *batch;          /* [max_running] */
+    dsa_sample_t       *sample;
+    dsa_seq_t         **member;         /* sequence of an entry, or NULL */
+    uint32_t            n_batch;
+} dsa_sched_step_t;
 
 
 typedef enum {
@@ -50,12 +61,16 @@ struct dsa_seq_s {
     uint32_t            max_tokens;
     uint32_t            completion;     /* sampled, the end token counts */
     uint32_t            computed;       /* rows in the cache */
+    uint32_t            issued;         /* rows of steps that were started,
+                                           those computed included */
+    uint32_t            promised;       /* tokens that such a step samples and
+                                           that tokens[] does not have: 0, 1 */
     uint32_t            cached;         /* of the prompt, at the first start */
     uint32_t            ignore_eos;
     uint32_t            started;
 
     uint32_t            index;          /* in running[] */
-    uint32_t            entry;          /* in batch[], in this step */
+    uint32_t            entry;          /* in this step, or DSA_NO_ENTRY */
 
     uint32_t           *pages;          /* block table */
     dsa_digest_t       *digest;         /* [n_digests] of full pages */
@@ -112,10 +127,10 @@ struct dsa_sched_s {
     double              clock;          /* served, of who had the last turn */
     dsa_tenant_t       *bucket[DSA_TENANT_BUCKETS];
 
-    dsa_batch_seq_t    *batch;          /* [max_running] */
-    dsa_sample_t       *sample;
-    dsa_seq_t         **member;         /* sequence of an entry */
-    uint32_t            n_batch;
+    dsa_sched_step_t    ring[DSA_SCHED_DEPTH];
+    dsa_sched_step_t   *now;            /* the step that is being made */
+    uint32_t            first;          /* in ring[], the oldest started */
+    uint32_t            started;        /* steps not yet waited for */
 };
 
 

@@ -59,5 +59,12 @@ int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     dsa_stream_t stream);
 size_t dsa_cuda_sample_work(uint32_t rows, uint32_t vocab);
 
+/*
+ * CUDA.  token [rows]: where feed [rows] is not below 0, becomes the token of
+ * sample[feed]: an answer goes on before the host has seen it.
+ */
+int dsa_cuda_feed(int32_t *token, const int32_t *feed,
+    const dsa_cuda_sample_t *sample, uint32_t rows, dsa_stream_t stream);
+
 
 #endif /* _DSA_SAMPLE_H_INCLUDED_ */

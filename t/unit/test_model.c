@@ -673,7 +673,7 @@ test_backend(void **state)
     seq.sampling = &sampling;
     seq.sample = &sample;
 
-    must(b->step(b, &seq, 1, &err), &err);
+    must(b->start(b, &seq, 1, &err), &err);
     assert_true(sample.token < 1024);
     assert_int_equal(sample.n_top, 5);
     assert_true(sample.top[0] == sample.token);
@@ -688,18 +688,18 @@ test_backend(void **state)
     seq.n = 4;
     seq.sampling = NULL;
     seq.sample = NULL;
-    must(b->step(b, &seq, 1, &err), &err);
+    must(b->start(b, &seq, 1, &err), &err);
 
     seq.start = 4;
     seq.n = 1;
     seq.sampling = &sampling;
     seq.sample = &again;
-    must(b->step(b, &seq, 1, &err), &err);
+    must(b->start(b, &seq, 1, &err), &err);
     assert_float_equal(again.logprob, sample.logprob, 0.3);
 
     seq.n = 17;
     seq.start = 0;
-    assert_int_equal(b->step(b, &seq, 3, &err), DSA_ERROR);
+    assert_int_equal(b->start(b, &seq, 3, &err), DSA_ERROR);
 
     b->close(b);
 

@@ -31,8 +31,23 @@
 #define TENANTS     8
 
 
+/* Steps under way: what was sampled is told when it is waited for. */
+
+#define MAX_SEQS    64
+
+typedef struct {
+    uint32_t            n;
+    uint32_t            token[MAX_SEQS];
+    dsa_sample_t       *sample[MAX_SEQS];
+} flight_t;
+
+
 typedef struct {
     dsa_backend_t       base;
+    flight_t            flight[2];
+    uint32_t            first;
+    uint32_t            flights;
+    uint32_t            followed;       /* rows whose token was under way */
     uint32_t            rows[MAX_PAGES][DSA_PAGE_TOKENS];
     uint32_t            max_seqs;
     uint32_t            max_rows;
@@ -91,12 +106,17 @@ token_of(const uint32_t *rows, uint32_t n, uint64_t seed)
 }
 
 
+static uint32_t  depth;     /* of the backend that tests run on */
+static float     penalty;   /* presence penalty of what is submitted */
+
+
 static int
-fake_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
+fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
     fake_t    *f;
-    uint32_t   i, j, t, n, row, before, *all;
+    uint32_t   i, j, t, n, row, token, before, *all;
+    flight_t  *now, *last;
 
     f = (fake_t *) b;
 
@@ -105,6 +125,12 @@ fake_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     }
 
     assert_true(n_seqs > 0 && n_seqs <= f->max_seqs);
+    assert_true(n_seqs <= MAX_SEQS && f->flights < b->depth);
+
+    now = &f->flight[(f->first + f->flights) % 2];
+    last = f->flights != 0 ? &f->flight[f->first] : NULL;
+    now->n = n_seqs;
+    f->flights++;
 
     f->n_seqs = n_seqs;
     f->n_rows = 0;
@@ -128,8 +154,17 @@ fake_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
             before = row == 0 ? 0
                      : f->rows[seq[i].pages[(row - 1) / DSA_PAGE_TOKENS]]
                               [(row - 1) % DSA_PAGE_TOKENS];
-            f->rows[j][row % DSA_PAGE_TOKENS] = row_of(before,
-                                                       seq[i].tokens[row]);
+            if (row + 1 == n && seq[i].follows != DSA_FOLLOWS_NONE) {
+                assert_non_null(last);
+                assert_true(seq[i].follows < last->n);
+                token = last->token[seq[i].follows];
+                f->followed++;
+
+            } else {
+                token = seq[i].tokens[row];
+            }
+
+            f->rows[j][row % DSA_PAGE_TOKENS] = row_of(before, token);
         }
     }
 
@@ -138,6 +173,8 @@ fake_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     /* after all are written: whoever writes to another one's page shows */
 
     for (i = 0; i < n_seqs; i++) {
+        now->sample[i] = NULL;
+
         if (seq[i].sampling == NULL) {
             continue;
         }
@@ -151,15 +188,41 @@ fake_step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
             all[row] = f->rows[j][row % DSA_PAGE_TOKENS];
         }
 
-        memset(seq[i].sample, 0, sizeof(dsa_sample_t));
-        seq[i].sample->token = token_of(all, n, seq[i].sampling->seed);
+        now->sample[i] = seq[i].sample;
+        now->token[i] = token_of(all, n, seq[i].sampling->seed);
 
         if (f->eos_at != 0 && n - seq[i].prompt + 1 == f->eos_at) {
-            seq[i].sample->token = EOS;
+            now->token[i] = EOS;
         }
 
         free(all);
     }
+
+    return DSA_OK;
+}
+
+
+static int
+fake_wait(dsa_backend_t *b, dsa_err_t *err)
+{
+    fake_t    *f;
+    uint32_t   i;
+    flight_t  *old;
+
+    f = (fake_t *) b;
+    assert_true(f->flights > 0);
+
+    old = &f->flight[f->first];
+
+    for (i = 0; i < old->n; i++) {
+        if (old->sample[i] != NULL) {
+            memset(old->sample[i], 0, sizeof(dsa_sample_t));
+            old->sample[i]->token = old->token[i];
+        }
+    }
+
+    f->first = (f->first + 1) % 2;
+    f->flights--;
 
     return DSA_OK;
 }
@@ -209,7 +272,9 @@ start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
     assert_true(pages <= MAX_PAGES);
 
     f->base.pages = pages;
-    f->base.step = fake_step;
+    f->base.depth = depth;
+    f->base.start = fake_start;
+    f->base.wait = fake_wait;
     f->base.shape.eos_token_id = EOS;
     f->max_seqs = max_running;
     f->max_rows = budget;
@@ -312,6 +377,7 @@ submit_ids(dsa_sched_t *s, client_t *c, uint32_t *ids, uint32_t n,
     request.max_tokens = max_tokens;
     request.weight = weight;
     request.sampling.seed = c->seed;
+    request.sampling.presence_penalty = penalty;
     request.owner = c;
     request.tenant[0] = (uint8_t) ids[0];
 
@@ -914,7 +980,11 @@ test_cancel(void **state)
             }
         }
 
-        assert_int_equal(dsa_sched_busy(s), 0);
+        if (depth == 1) {
+            assert_int_equal(dsa_sched_busy(s), 0);
+        }
+
+        run(s);
         check_free(s);
         finish(s, f);
     }
@@ -1208,12 +1278,76 @@ test_backend_fails(void **state)
 }
 
 
+/* Penalties look at the last token: such a sequence is never run ahead. */
+
+static void
+test_penalty(void **state)
+{
+    fake_t       *f;
+    uint32_t      i;
+    client_t      c[3];
+    dsa_sched_t  *s;
+
+    memset(c, 0, sizeof(c));
+    s = start(&f, 100, 4, 64);
+
+    penalty = 0.5f;
+
+    for (i = 0; i < 3; i++) {
+        submit(s, &c[i], i, i, 70, 40, 1);
+    }
+
+    penalty = 0;
+    run(s);
+
+    for (i = 0; i < 3; i++) {
+        check(&c[i], 40, DSA_LINK_FINISH_LENGTH);
+    }
+
+    assert_int_equal(f->followed, 0);
+
+    check_free(s);
+    finish(s, f);
+}
+
+
+/* Without them every row after an answer's first follows a step under way. */
+
+static void
+test_ahead(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    dsa_sched_t  *s;
+
+    memset(&c, 0, sizeof(c));
+    s = start(&f, 100, 4, 64);
+
+    submit(s, &c, 0, 1, 70, 40, 1);
+    run(s);
+    check(&c, 40, DSA_LINK_FINISH_LENGTH);
+    assert_int_equal(f->followed, 39);
+
+    check_free(s);
+    finish(s, f);
+}
+
+
 int
 main(void)
 {
-    const struct CMUnitTest  tests[] = {
+    int  failed;
+
+    const struct CMUnitTest  steps[] = {
         cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_latecomer),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_backend_fails)
+    };
+
+    const struct CMUnitTest  any[] = {
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_preemption),
         cmocka_unit_test(test_whole_memory),
@@ -1221,14 +1355,24 @@ main(void)
         cmocka_unit_test(test_queue),
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_prefix_middle),
-        cmocka_unit_test(test_shared),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_fairness),
-        cmocka_unit_test(test_latecomer),
-        cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_soak),
+        cmocka_unit_test(test_penalty),
+        cmocka_unit_test(test_soak)
+    };
+
+    const struct CMUnitTest  ahead[] = {
+        cmocka_unit_test(test_ahead),
         cmocka_unit_test(test_backend_fails)
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    depth = 1;
+    failed = cmocka_run_group_tests_name("steps", steps, NULL, NULL);
+    failed += cmocka_run_group_tests_name("one at a time", any, NULL, NULL);
+
+    depth = 2;
+    failed += cmocka_run_group_tests_name("run ahead", any, NULL, NULL);
+    failed += cmocka_run_group_tests_name("ahead", ahead, NULL, NULL);
+
+    return failed;
 }
