@@ -35,7 +35,7 @@ ifneq ($(NVCC),)
 CUDA      = $(abspath $(dir $(NVCC))..)
 NVFLAGS   = -gencode=arch=compute_90a,code=sm_90a -O3 -std=c++17 -I. \
             -lineinfo -Xcompiler -Wall
-LIBS     += -L$(CUDA)/lib64 -lcublasLt -lcudart_static -ldl -lrt
+LIBS     += -L$(CUDA)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lstdc++
 CFLAGS   += -DDSA_CUDA=1 -isystem $(CUDA)/include
 CU_OBJ   := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu))
 GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))

@@ -5,6 +5,7 @@
 
 
 #include <stdio.h>
+#include <string.h>
 #include <xxhash.h>
 
 #include "engine/backend.h"
@@ -12,6 +13,51 @@
 
 /* Who changes what a page holds changes it. */
 #define DSA_BACKEND_LAYOUT  "layout 1"
+
+
+int
+dsa_backend_named(dsa_backend_e *kind, const char *name)
+{
+    size_t  i;
+
+    static const char  *names[] = { "cpu", "cuda", "null" };
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *kind = (dsa_backend_e) i;
+            return DSA_OK;
+        }
+    }
+
+    return DSA_ERROR;
+}
+
+
+dsa_backend_t *
+dsa_backend_open(dsa_backend_e kind, const dsa_backend_conf_t *conf,
+    dsa_err_t *err)
+{
+    switch (kind) {
+
+    case DSA_BACKEND_CPU:
+        return dsa_backend_cpu_open(conf, err);
+
+    case DSA_BACKEND_NULL:
+        return dsa_backend_null_open(conf, err);
+
+    case DSA_BACKEND_CUDA:
+#if (DSA_CUDA)
+        return dsa_backend_cuda_open(conf, err);
+#else
+        break;
+#endif
+    }
+
+    (void) dsa_error(err, "backend cuda is not in this program: it was built "
+                     "without nvcc");
+
+    return NULL;
+}
 
 
 void

@@ -24,6 +24,13 @@
 
 
 typedef enum {
+    DSA_BACKEND_CPU = 0,
+    DSA_BACKEND_CUDA,                   /* where the build has it */
+    DSA_BACKEND_NULL
+} dsa_backend_e;
+
+
+typedef enum {
     DSA_EXACT = 0,              /* float32 throughout: the oracle */
     DSA_SERVED                  /* FP8 activations and cache, as published */
 } dsa_precision_e;
@@ -57,6 +64,9 @@ typedef struct {
     uint32_t            random;         /* 1: of it only config.json is read,
                                            weights are random (cuda) */
     dsa_precision_e     precision;
+    uint32_t            device;         /* cuda: number of the GPU */
+    uint32_t            context;        /* most tokens of a sequence; 0: the
+                                           model's */
     uint64_t            kv_memory;      /* bytes for pages; 0: backend's own */
     uint32_t            max_tokens;     /* most rows in a step */
     uint32_t            max_seqs;       /* most sequences in a step */
@@ -87,6 +97,13 @@ struct dsa_backend_s {
     void              (*close)(dsa_backend_t *b);
 };
 
+
+/* By its name in engine.conf: "cpu", "cuda", "null"; DSA_ERROR: another. */
+int dsa_backend_named(dsa_backend_e *kind, const char *name);
+
+/* Opens one of those below; NULL with err. */
+dsa_backend_t *dsa_backend_open(dsa_backend_e kind,
+    const dsa_backend_conf_t *conf, dsa_err_t *err);
 
 dsa_backend_t *dsa_backend_cpu_open(const dsa_backend_conf_t *conf,
     dsa_err_t *err);

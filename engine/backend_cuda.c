@@ -79,6 +79,7 @@ typedef struct {
 } dsa_cuda_host_t;
 
 
+static int dsa_cuda_open_device(uint32_t device, dsa_err_t *err);
 static int dsa_cuda_open_weights(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 static int dsa_cuda_open_flights(dsa_backend_cuda_t *c, uint32_t max_seqs,
@@ -121,7 +122,9 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
-    if (dsa_cuda_open_weights(b, c, conf, err) != DSA_OK) {
+    if (dsa_cuda_open_device(conf->device, err) != DSA_OK
+        || dsa_cuda_open_weights(b, c, conf, err) != DSA_OK)
+    {
         goto failed;
     }
 
@@ -129,6 +132,7 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 
     model.weights = c->weights;
     model.shape = b->shape;
+    model.context = conf->context;
     model.kv_memory = conf->kv_memory;
     model.max_rows = conf->max_tokens;
     model.max_seqs = conf->max_seqs;
@@ -160,6 +164,34 @@ failed:
     dsa_backend_cuda_close(b);
 
     return NULL;
+}
+
+
+static int
+dsa_cuda_open_device(uint32_t device, dsa_err_t *err)
+{
+    int  rc, n;
+
+    n = 0;
+    rc = cudaGetDeviceCount(&n);
+
+    if (rc != 0 || n == 0) {
+        return dsa_error(err, "no GPU can be used: %s",
+                         rc != 0 ? dsa_cuda_error(rc) : "there is none");
+    }
+
+    if (device >= (uint32_t) n) {
+        return dsa_error(err, "GPU %u is asked for, a replica having one of "
+                         "its own, and there are %d", device, n);
+    }
+
+    rc = cudaSetDevice((int) device);
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %u: %s", device, dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
 }
 
 
@@ -496,23 +528,21 @@ dsa_cuda_order(dsa_backend_cuda_t *c, const dsa_batch_seq_t *seq,
 {
     uint32_t  i, n, decode;
 
-    n = 0;
+    decode = 0;
 
     for (i = 0; i < n_seqs; i++) {
-        if (seq[i].n == 1 && (seq[i].start >= seq[i].prompt
-                              || seq[i].prompt > c->model->heads_tokens))
-        {
-            c->order[n++] = i;
-        }
+        decode += (uint32_t) dsa_cuda_model_decodes(c->model, seq[i].start,
+                                                    seq[i].n, seq[i].prompt);
     }
 
-    decode = n;
-
-    for (i = 0; i < n_seqs; i++) {
-        if (seq[i].n != 1 || (seq[i].start < seq[i].prompt
-                              && seq[i].prompt <= c->model->heads_tokens))
+    for (i = 0, n = 0; i < n_seqs; i++) {
+        if (dsa_cuda_model_decodes(c->model, seq[i].start, seq[i].n,
+                                   seq[i].prompt))
         {
             c->order[n++] = i;
+
+        } else {
+            c->order[decode + i - n] = i;
         }
     }
 
@@ -585,44 +615,6 @@ dsa_cuda_sampling(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
         memcpy(history + *n_history, s->tokens + prompt,
                to->n_history * sizeof(uint32_t));
         *n_history += to->n_history;
-    }
-}
-
-
-/* The parts of an entry beyond the decode rows: before and in the answer. */
-
-static void
-dsa_cuda_parts(dsa_backend_cuda_t *c, dsa_cuda_step_t *step,
-    const dsa_batch_seq_t *s, uint32_t row, uint32_t table)
-{
-    uint32_t         n, start;
-    dsa_cuda_seq_t  *part;
-
-    start = s->start;
-    n = s->n;
-
-    if (s->prompt <= c->model->heads_tokens && start < s->prompt) {
-        part = &c->seq[step->n_seqs++];
-
-        part->row = row;
-        part->start = start;
-        part->n = start + n <= s->prompt ? n : s->prompt - start;
-        part->table = table;
-        part->heads_form = 1;
-
-        row += part->n;
-        start += part->n;
-        n -= part->n;
-    }
-
-    if (n != 0) {
-        part = &c->seq[step->n_seqs++];
-
-        part->row = row;
-        part->start = start;
-        part->n = n;
-        part->table = table;
-        part->heads_form = 0;
     }
 }
 
@@ -708,7 +700,9 @@ dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
             step.max_keys = end > step.max_keys ? end : step.max_keys;
 
         } else {
-            dsa_cuda_parts(c, &step, &seq[n], row, i);
+            step.n_seqs += dsa_cuda_model_parts(m, &c->seq[step.n_seqs],
+                                                seq[n].start, seq[n].n,
+                                                seq[n].prompt, row, i);
         }
 
         row += seq[n].n;

@@ -63,6 +63,8 @@ static int dsa_conf_backend(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);
 static int dsa_conf_precision(dsa_conf_reader_t *r, size_t offset,
     uint64_t min, uint64_t max);
+static int dsa_conf_weights(dsa_conf_reader_t *r, size_t offset,
+    uint64_t min, uint64_t max);
 static int dsa_conf_number(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);
 static int dsa_conf_size(dsa_conf_reader_t *r, size_t offset, uint64_t min,
@@ -98,6 +100,8 @@ static const dsa_directive_t  dsa_directives[] = {
 
     { "precision", dsa_conf_precision, 1, 1, DSA_CONF_OFFSET(precision),
       0, 0 },
+
+    { "weights", dsa_conf_weights, 1, 1, DSA_CONF_OFFSET(random), 0, 0 },
 
     { "replicas", dsa_conf_number, 1, 1, DSA_CONF_OFFSET(replicas),
       1, DSA_CONF_REPLICAS },
@@ -475,15 +479,9 @@ dsa_conf_backend(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     char    *end;
     double   rate;
 
-    if (strcmp(r->arg[1], "cpu") == 0) {
-        r->conf->backend = DSA_BACKEND_CPU;
-
-    } else if (strcmp(r->arg[1], "null") == 0) {
-        r->conf->backend = DSA_BACKEND_NULL;
-
-    } else {
-        return dsa_conf_fail(r, "\"backend\" takes cpu or null, not \"%s\"",
-                             r->arg[1]);
+    if (dsa_backend_named(&r->conf->backend, r->arg[1]) != DSA_OK) {
+        return dsa_conf_fail(r, "\"backend\" takes cpu, cuda or null, not "
+                             "\"%s\"", r->arg[1]);
     }
 
     if (r->n == 2) {
@@ -529,6 +527,22 @@ dsa_conf_precision(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 
     } else {
         return dsa_conf_fail(r, "\"precision\" takes served or exact, not "
+                             "\"%s\"", r->arg[1]);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_conf_weights(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    if (strcmp(r->arg[1], "random") == 0) {
+        r->conf->random = 1;
+
+    } else if (strcmp(r->arg[1], "files") != 0) {
+        return dsa_conf_fail(r, "\"weights\" takes files or random, not "
                              "\"%s\"", r->arg[1]);
     }
 
@@ -729,7 +743,7 @@ dsa_conf_unsigned(const char *text, const char *units,
 static int
 dsa_conf_finish(dsa_conf_reader_t *r)
 {
-    int          null;
+    int          cuda, null;
     size_t       len;
     const char  *base;
     dsa_conf_t  *conf;
@@ -750,12 +764,29 @@ dsa_conf_finish(dsa_conf_reader_t *r)
                              "number, with %u replicas", conf->replicas);
     }
 
+    cuda = conf->backend == DSA_BACKEND_CUDA;
+
+#if !(DSA_CUDA)
+    if (cuda) {
+        return dsa_conf_fail(r, "\"backend cuda\" is not in this program: it "
+                             "was built without nvcc");
+    }
+#endif
+
+    if (conf->random && !cuda) {
+        return dsa_conf_fail(r, "\"weights random\" is for \"backend cuda\"");
+    }
+
+    if (conf->precision == DSA_EXACT && cuda) {
+        return dsa_conf_fail(r, "\"precision exact\" is for \"backend cpu\"");
+    }
+
     /* what costs nothing may be had in large numbers */
 
     null = conf->backend == DSA_BACKEND_NULL;
 
     if (conf->max_running == 0) {
-        conf->max_running = null ? 16384 : 64;
+        conf->max_running = null ? 16384 : cuda ? 128 : 64;
 
         if (conf->token_budget != 0
             && conf->token_budget < conf->max_running)
@@ -765,7 +796,7 @@ dsa_conf_finish(dsa_conf_reader_t *r)
     }
 
     if (conf->token_budget == 0) {
-        conf->token_budget = null ? 65536 : 512;
+        conf->token_budget = null ? 65536 : cuda ? 8192 : 512;
 
         if (conf->token_budget < conf->max_running) {
             conf->token_budget = conf->max_running;

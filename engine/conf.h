@@ -23,18 +23,13 @@
 #define DSA_CONF_REPLICAS   256
 
 
-typedef enum {
-    DSA_BACKEND_CPU = 0,
-    DSA_BACKEND_NULL
-} dsa_backend_e;
-
-
 typedef struct {
     char               *model;          /* directory */
     char               *name;           /* what the model is called */
     char               *listen;         /* path, with %n when replicas > 1 */
     dsa_backend_e       backend;
     dsa_precision_e     precision;
+    uint32_t            random;         /* cuda: weights are random */
     double              rate;           /* null: tokens/s of a sequence */
     uint64_t            kv_memory;      /* bytes; 0: the backend's own */
     uint64_t            submit_ring;    /* bytes, powers of two */

@@ -59,6 +59,11 @@ dsa_cuda_model_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
     m->max_samples = conf->max_seqs;
     m->allowed = conf->allowed;
     m->context = s->max_position_embeddings;
+
+    if (conf->context != 0 && conf->context < m->context) {
+        m->context = conf->context;
+    }
+
     m->ld_pages = (m->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
     m->topk = s->index_topk < m->context ? s->index_topk : m->context;
     m->heads_tokens = m->context < DSA_CUDA_HEADS_TOKENS
@@ -498,6 +503,48 @@ dsa_cuda_model_rope(dsa_cuda_model_t *m, dsa_err_t *err)
     }
 
     return DSA_OK;
+}
+
+
+uint32_t
+dsa_cuda_model_parts(const dsa_cuda_model_t *m, dsa_cuda_seq_t *part,
+    uint32_t start, uint32_t n, uint32_t prompt, uint32_t row, uint32_t table)
+{
+    uint32_t  heads, parts;
+
+    parts = 0;
+    heads = 0;
+
+    if (prompt <= m->heads_tokens && start < prompt) {
+        heads = n < prompt - start ? n : prompt - start;
+
+        part->row = row;
+        part->start = start;
+        part->n = heads;
+        part->table = table;
+        part->heads_form = 1;
+        part++;
+        parts++;
+    }
+
+    if (heads < n) {
+        part->row = row + heads;
+        part->start = start + heads;
+        part->n = n - heads;
+        part->table = table;
+        part->heads_form = 0;
+        parts++;
+    }
+
+    return parts;
+}
+
+
+int
+dsa_cuda_model_decodes(const dsa_cuda_model_t *m, uint32_t start, uint32_t n,
+    uint32_t prompt)
+{
+    return n == 1 && (start >= prompt || prompt > m->heads_tokens);
 }
 
 

@@ -88,6 +88,7 @@ typedef struct {
 typedef struct {
     const dsa_weights_t    *weights;        /* NULL: random ones */
     dsa_shape_t             shape;
+    uint32_t                context;        /* tokens; 0: the shape's */
     uint64_t                kv_memory;      /* bytes; 0: what is left */
     uint32_t                max_rows;       /* of a step */
     uint32_t                max_seqs;       /* of a step */
@@ -246,6 +247,27 @@ void dsa_cuda_model_close(dsa_cuda_model_t *m);     /* NULL is allowed */
  */
 int dsa_cuda_model_run(dsa_cuda_model_t *m, const dsa_cuda_step_t *step,
     dsa_err_t *err);
+
+/*
+ * The parts [2] of n rows from position start on, in the forms that a request
+ * of prompt tokens has them computed in; row, table: as dsa_cuda_seq_t.
+ * Returns their number.
+ */
+uint32_t dsa_cuda_model_parts(const dsa_cuda_model_t *m, dsa_cuda_seq_t *part,
+    uint32_t start, uint32_t n, uint32_t prompt, uint32_t row,
+    uint32_t table);
+
+/* 1: a step of this one row is a decode row, absorbed. */
+int dsa_cuda_model_decodes(const dsa_cuda_model_t *m, uint32_t start,
+    uint32_t n, uint32_t prompt);
+
+/*
+ * As dsa_model_forward() for one sequence, a request of prompt tokens, with
+ * the logits of all its rows, of which max_seqs are the most: for tests and
+ * tools.  logits [n, vocab], host memory.  cuda_forward.c.
+ */
+int dsa_cuda_model_forward(dsa_cuda_model_t *m, const dsa_rows_t *seq,
+    uint32_t prompt, float *logits, dsa_err_t *err);
 
 /* cuda_weights.c: bytes on the GPU, and the layers that so many bytes hold. */
 uint64_t dsa_cuda_weights_size(const dsa_shape_t *shape);

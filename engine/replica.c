@@ -213,10 +213,11 @@ dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
     backend.max_seqs = conf->max_running;
     backend.allowed = size;
     backend.rate = conf->rate;
+    backend.random = conf->random;
+    backend.context = conf->context_length;
+    backend.device = s->replica;
 
-    s->backend = conf->backend == DSA_BACKEND_NULL
-                 ? dsa_backend_null_open(&backend, err)
-                 : dsa_backend_cpu_open(&backend, err);
+    s->backend = dsa_backend_open(conf->backend, &backend, err);
 
     if (s->backend == NULL) {
         return DSA_ERROR;

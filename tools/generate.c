@@ -29,6 +29,7 @@ typedef struct {
     const char             *prompt;
     const char             *ids;
     uint32_t                n;
+    dsa_backend_e           backend;
     dsa_precision_e         precision;
     dsa_sampling_t          sampling;
     int                     seeded;
@@ -68,7 +69,7 @@ static void dsa_generate_print(dsa_generate_t *g);
 static const char  dsa_generate_usage[] =
     "usage: dsa generate --model DIR [--prompt TEXT | --ids \"0 5 7\"] -n N\n"
     "                    [--greedy] [--temperature T] [--top-p P] [--seed S]\n"
-    "                    [--special] [--exact]\n"
+    "                    [--special] [--exact] [--backend cpu|cuda]\n"
     "\n"
     "  --prompt TEXT   continues the text, after the model's first token;\n"
     "                  prints text\n"
@@ -77,7 +78,8 @@ static const char  dsa_generate_usage[] =
     "  --greedy        always the most probable token, as --temperature 0\n"
     "  --special       added tokens that stand in TEXT are recognized, and\n"
     "                  the first token is not put before it\n"
-    "  --exact         float32 throughout instead of the served roundings\n";
+    "  --exact         float32 throughout instead of the served roundings;\n"
+    "                  on the CPU only\n";
 
 
 int
@@ -139,6 +141,7 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
         { "seed", required_argument, NULL, 's' },
         { "special", no_argument, NULL, 'S' },
         { "exact", no_argument, NULL, 'e' },
+        { "backend", required_argument, NULL, 'b' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 }
     };
@@ -211,6 +214,10 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
 
         case 'e':
             conf->precision = DSA_EXACT;
+            break;
+
+        case 'b':
+            rc = dsa_backend_named(&conf->backend, optarg);
             break;
 
         case 'h':
@@ -325,7 +332,9 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
                          shape.max_position_embeddings);
     }
 
-    g->backend = dsa_backend_cpu_open(&backend, err);
+    backend.context = (uint32_t) total;
+
+    g->backend = dsa_backend_open(conf->backend, &backend, err);
 
     if (g->backend == NULL) {
         return DSA_ERROR;

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if (DSA_CUDA)
+#include "engine/cuda_model.h"
+#endif
 #include "engine/model.h"
 #include "engine/safetensors.h"
 #include "tools/dsa.h"
@@ -32,6 +35,7 @@ typedef struct {
     dsa_precision_e     precision;
     uint32_t            chunk;
     uint32_t            decode_from;
+    dsa_backend_e       backend;
     int                 trace;
 } dsa_logits_conf_t;
 
@@ -45,7 +49,10 @@ typedef struct {
 
 typedef struct {
     dsa_weights_t       *weights;
-    dsa_model_t         *model;
+    dsa_model_t         *model;         /* of one of the two */
+#if (DSA_CUDA)
+    dsa_cuda_model_t    *cuda;
+#endif
     uint32_t            *tokens;
     uint32_t            *pages;
     float               *logits;
@@ -66,6 +73,10 @@ static int dsa_logits_number(uint32_t *out, const char *option,
     const char *text);
 static int dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf,
     dsa_err_t *err);
+static int dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf,
+    dsa_err_t *err);
+static int dsa_logits_forward(dsa_logits_t *l, const dsa_logits_conf_t *conf,
+    const dsa_rows_t *rows, float *logits, dsa_err_t *err);
 static int dsa_logits_read(dsa_logits_t *l, const char *path, dsa_err_t *err);
 static int dsa_logits_selections(dsa_logits_t *l, const char *path,
     dsa_err_t *err);
@@ -89,9 +100,11 @@ static const char  dsa_logits_usage[] =
     "FILE of --tokens is safetensors with \"tokens\", 32-bit integers; --out\n"
     "gets \"logits\" [tokens, vocabulary] float32.\n"
     "\n"
-    "  --exact          float32 throughout, instead of the FP8 of serving\n"
+    "  --exact          float32 throughout, instead of the FP8 of serving;\n"
+    "                   on the CPU only\n"
     "  --trace          also hidden.L, attn_out.L, topk.L, gap.L, expert.L\n"
-    "                   and expert_weight.L of every layer L\n"
+    "                   and expert_weight.L of every layer L; gap.L on\n"
+    "                   the CPU only\n"
     "  --chunk N        at most N tokens a step (2048)\n"
     "  --decode-from N  one token a step from position N on\n"
     "  --select FILE    attend to the positions in FILE's topk.L, ascending\n"
@@ -132,6 +145,9 @@ dsa_cmd_logits(int argc, char **argv)
 
     dsa_st_close(l.select);
     dsa_model_close(l.model);
+#if (DSA_CUDA)
+    dsa_cuda_model_close(l.cuda);
+#endif
     dsa_weights_close(l.weights);
 
     return rc == DSA_OK ? 0 : 1;
@@ -226,14 +242,9 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
         return DSA_ERROR;
     }
 
-    if (strcmp(backend, "cuda") == 0) {
-        (void) fprintf(stderr, "dsa logits: this build has no CUDA, "
-                       "--backend cpu is accepted\n");
-        return DSA_ERROR;
-    }
-
-    if (strcmp(backend, "cpu") != 0 || conf->model == NULL
-        || conf->tokens == NULL || conf->out == NULL || optind != argc)
+    if (dsa_backend_named(&conf->backend, backend) != DSA_OK
+        || conf->model == NULL || conf->tokens == NULL || conf->out == NULL
+        || optind != argc)
     {
         (void) fputs(dsa_logits_usage, stderr);
         return DSA_ERROR;
@@ -286,11 +297,7 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     n_pages = (uint32_t) (((uint64_t) l->n + DSA_PAGE_TOKENS - 1)
                           / DSA_PAGE_TOKENS);
 
-    l->model = dsa_model_open(l->weights, conf->precision,
-                              dsa_model_kv_memory(&l->weights->shape,
-                                                  conf->precision, l->n),
-                              conf->chunk < l->n ? conf->chunk : l->n, err);
-    if (l->model == NULL) {
+    if (dsa_logits_open(l, conf, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -309,12 +316,6 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         if (dsa_logits_selections(l, conf->select, err) != DSA_OK) {
             return DSA_ERROR;
         }
-
-        dsa_model_select(l->model, dsa_logits_select, l);
-    }
-
-    if (conf->trace) {
-        dsa_model_trace(l->model, dsa_logits_note, l);
     }
 
     for (l->done = 0; l->done < l->n; l->done += rows.n) {
@@ -333,8 +334,8 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         rows.pages = l->pages;
         rows.n_logits = rows.n;
 
-        if (dsa_model_forward(l->model, &rows, 1, l->logits + l->done * vocab,
-                              err)
+        if (dsa_logits_forward(l, conf, &rows, l->logits + l->done * vocab,
+                               err)
             != DSA_OK)
         {
             return DSA_ERROR;
@@ -347,6 +348,83 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     }
 
     return dsa_logits_write(l, conf->out, err);
+}
+
+
+/* The model, with what listens to it. */
+
+static int
+dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
+{
+    uint32_t           rows;
+    uint64_t           kv;
+#if (DSA_CUDA)
+    dsa_cuda_conf_t    cuda;
+#endif
+
+    rows = conf->chunk < l->n ? conf->chunk : l->n;
+    kv = dsa_model_kv_memory(&l->weights->shape, conf->precision, l->n);
+
+#if (DSA_CUDA)
+    if (conf->backend == DSA_BACKEND_CUDA) {
+        if (conf->precision != DSA_SERVED) {
+            return dsa_error(err, "--exact is for --backend cpu");
+        }
+
+        memset(&cuda, 0, sizeof(cuda));
+
+        cuda.weights = l->weights;
+        cuda.shape = l->weights->shape;
+        cuda.kv_memory = kv;
+        cuda.max_rows = rows;
+        cuda.max_seqs = rows;
+        cuda.allowed = cuda.shape.vocab_size;
+        cuda.context = (l->n + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS
+                       * DSA_PAGE_TOKENS;
+
+        l->cuda = dsa_cuda_model_open(&cuda, err);
+
+        if (l->cuda == NULL) {
+            return DSA_ERROR;
+        }
+
+        l->cuda->trace = conf->trace ? dsa_logits_note : NULL;
+        l->cuda->trace_ctx = l;
+        l->cuda->select = conf->select != NULL ? dsa_logits_select : NULL;
+        l->cuda->select_ctx = l;
+
+        return DSA_OK;
+    }
+#endif
+
+    l->model = dsa_model_open(l->weights, conf->precision, kv, rows, err);
+
+    if (l->model == NULL) {
+        return DSA_ERROR;
+    }
+
+    dsa_model_trace(l->model, conf->trace ? dsa_logits_note : NULL, l);
+    dsa_model_select(l->model, conf->select != NULL ? dsa_logits_select : NULL,
+                     l);
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_logits_forward(dsa_logits_t *l, const dsa_logits_conf_t *conf,
+    const dsa_rows_t *rows, float *logits, dsa_err_t *err)
+{
+#if (DSA_CUDA)
+    if (l->cuda != NULL) {
+        return dsa_cuda_model_forward(l->cuda, rows,
+                                      conf->decode_from < l->n
+                                      ? conf->decode_from : l->n,
+                                      logits, err);
+    }
+#endif
+
+    return dsa_model_forward(l->model, rows, 1, logits, err);
 }
 
 

@@ -176,7 +176,14 @@ test_faults(void **state)
     bad(BASE "replicas 1k;", "replicas");
     bad(BASE "replicas -1;", "replicas");
     bad(BASE "replicas 99999999999999999999999;", "replicas");
-    bad(BASE "backend cuda;", "cpu or null");
+    bad(BASE "backend gpu;", "cpu, cuda or null");
+    bad(BASE "weights random;", "for \"backend cuda\"");
+    bad(BASE "weights none;", "files or random");
+#if (DSA_CUDA)
+    bad(BASE "backend cuda; precision exact;", "for \"backend cpu\"");
+#else
+    bad(BASE "backend cuda;", "built without nvcc");
+#endif
     bad(BASE "backend cpu rate=5;", "rate=5");
     bad(BASE "backend null speed=5;", "speed=5");
     bad(BASE "backend null rate=;", "rate");
