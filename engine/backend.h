@@ -62,7 +62,9 @@ typedef struct {
 typedef struct {
     const char         *model;          /* directory */
     uint32_t            random;         /* 1: of it only config.json is read,
-                                           weights are random (cuda) */
+                                           weights and pages are random
+                                           (cuda) */
+    uint32_t            layers;         /* with random: so many; 0: all */
     dsa_precision_e     precision;
     uint32_t            device;         /* cuda: number of the GPU */
     uint32_t            context;        /* most tokens of a sequence; 0: the

@@ -204,7 +204,16 @@ dsa_cuda_open_weights(dsa_backend_t *b, dsa_backend_cuda_t *c,
             return DSA_ERROR;
         }
 
+        if (conf->layers != 0) {
+            b->shape.num_hidden_layers = conf->layers;
+
+            if (b->shape.first_k_dense_replace > conf->layers) {
+                b->shape.first_k_dense_replace = conf->layers;
+            }
+        }
+
         dsa_backend_fingerprint(b, "random", conf->precision);
+
         return DSA_OK;
     }
 

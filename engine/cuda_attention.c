@@ -142,7 +142,7 @@ dsa_cuda_index_rows(dsa_cuda_model_t *m, const dsa_cuda_layer_t *l,
     dsa_cuda_work_t  *w;
 
     w = &m->work;
-    heads = m->shape.index_n_heads;
+    heads = dsa_cuda_index_heads(&m->shape);
     hidden = m->shape.hidden_size;
 
     dsa_cuda_try(dsa_cuda_gemm_fp8(m->gemm, w->index_q, l->index_q.rows,
@@ -200,7 +200,7 @@ dsa_cuda_decode(dsa_cuda_model_t *m, uint32_t layer,
 
     w = &m->work;
     l = &m->weights.layer[layer];
-    heads = m->shape.index_n_heads;
+    heads = dsa_cuda_index_heads(&m->shape);
     ld = ((size_t) step->max_keys + 63) & ~(size_t) 63;
 
     for (r = 0; step->indexed && r < step->decode; r += n) {
@@ -246,7 +246,7 @@ dsa_cuda_select(dsa_cuda_model_t *m, uint32_t layer,
     dsa_cuda_work_t  *w;
 
     w = &m->work;
-    heads = m->shape.index_n_heads;
+    heads = dsa_cuda_index_heads(&m->shape);
     end = s->start + s->n;
     ld = ((size_t) end + 63) & ~(size_t) 63;
 

@@ -16,6 +16,7 @@
 #include "kernels/fp8.h"
 #include "kernels/indexer.h"
 #include "kernels/norm.h"
+#include "kernels/random.h"
 #include "kernels/rope.h"
 
 
@@ -57,7 +58,8 @@ dsa_cuda_model_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
     m->shape = *s;
     m->max_rows = conf->max_rows;
     m->max_samples = conf->max_seqs;
-    m->allowed = conf->allowed;
+    m->allowed = conf->allowed < s->vocab_size ? conf->allowed
+                                               : s->vocab_size;
     m->context = s->max_position_embeddings;
 
     if (conf->context != 0 && conf->context < m->context) {
@@ -65,7 +67,8 @@ dsa_cuda_model_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
     }
 
     m->ld_pages = (m->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
-    m->topk = s->index_topk < m->context ? s->index_topk : m->context;
+    m->topk = s->index_topk < m->context ? s->index_topk
+                                          : (m->context + 7) & ~7U;
     m->heads_tokens = m->context < DSA_CUDA_HEADS_TOKENS
                       ? m->context : DSA_CUDA_HEADS_TOKENS;
 
@@ -100,6 +103,16 @@ dsa_cuda_model_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
                                  err) != DSA_OK
         || dsa_cuda_model_rope(m, err) != DSA_OK)
     {
+        goto failed;
+    }
+
+    rc = conf->weights == NULL
+         ? dsa_cuda_random_cache(m->page, m->pages * m->cache.page
+                                          / m->cache.layer, 1, m->stream)
+         : 0;
+
+    if (rc != 0) {
+        (void) dsa_error(err, "random pages: %s", dsa_cuda_error(rc));
         goto failed;
     }
 
@@ -174,7 +187,7 @@ dsa_cuda_model_check(const dsa_shape_t *s, dsa_err_t *err)
         { "intermediate_size", s->intermediate_size, 128, 1 << 20 },
         { "moe_intermediate_size", s->moe_intermediate_size, 128, 1 << 20 },
         { "num_attention_heads", s->num_attention_heads, 1, 128 },
-        { "index_n_heads", s->index_n_heads, 8, 64 },
+        { "index_n_heads", s->index_n_heads, 1, 64 },
         { "index_topk", s->index_topk, 8, 2048 },
         { "vocab_size", s->vocab_size, 8, 1 << 24 },
         { "n_routed_experts", s->n_routed_experts, 8, 512 },
@@ -355,7 +368,7 @@ dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
     keys = m->heads_tokens + DSA_CUDA_SPARE;
     hidden = s->hidden_size;
     heads = s->num_attention_heads;
-    ih = s->index_n_heads;
+    ih = dsa_cuda_index_heads(s);
     inter = s->intermediate_size;
     moe = s->moe_intermediate_size;
     shared = moe * s->n_shared_experts;

@@ -60,7 +60,8 @@ typedef struct {
     dsa_fp8_weight_t    kv_b;               /* [heads * 256, 512] */
     dsa_bf16_t         *kv_b_bf16;          /* the same, for absorption */
     dsa_fp8_weight_t    o;                  /* [hidden, heads * 128] */
-    dsa_fp8_weight_t    index_q;            /* [iheads * 128, q_lora] */
+    dsa_fp8_weight_t    index_q;            /* [iheads * 128, q_lora]; iheads
+                                               is dsa_cuda_index_heads() */
     dsa_bf16_t         *index_w;            /* [iheads, hidden] */
     dsa_bf16_t         *router;             /* [experts, hidden] */
     dsa_fp8_weight_t    gate_up;            /* dense or shared: gate, up */
@@ -296,6 +297,15 @@ int dsa_cuda_tell(dsa_cuda_model_t *m, const char *name, uint32_t layer,
 int dsa_cuda_tell_bf16(dsa_cuda_model_t *m, const char *name, uint32_t layer,
     uint32_t rows, uint32_t cols, const dsa_bf16_t *x,
     const dsa_bf16_t *residual);
+
+
+/* Heads of the indexer as its kernels take them: a multiple of 8. */
+
+static inline uint32_t
+dsa_cuda_index_heads(const dsa_shape_t *s)
+{
+    return (s->index_n_heads + 7) & ~7U;
+}
 
 
 /* Rows of scales that stand without gaps. */

@@ -212,7 +212,8 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t rows,
 
 static void
 dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_tensor_t **t,
-    const uint32_t *rows, uint32_t parts, uint32_t cols, uint32_t n)
+    const uint32_t *rows, uint32_t parts, uint32_t cols, uint32_t n,
+    uint32_t spare)
 {
     float        *scale;
     uint32_t      i, j;
@@ -225,6 +226,7 @@ dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_tensor_t **t,
         all = dsa_round_up(all, DSA_FP8_GROUP) + rows[i];
     }
 
+    all += spare;
     block = cols / DSA_FP8_GROUP;
     bytes = all * cols;
     scales = dsa_round_up(all, DSA_FP8_GROUP) / DSA_FP8_GROUP * block;
@@ -336,7 +338,7 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     rows[0] = s->q_lora_rank;
     rows[1] = s->kv_lora_rank + s->qk_rope_head_dim;
     rows[2] = s->index_head_dim;
-    dsa_load_fp8(ld, &l->qkv_a, t, rows, 3, hidden, 1);
+    dsa_load_fp8(ld, &l->qkv_a, t, rows, 3, hidden, 1, 0);
 
     w->at_kv = (uint32_t) dsa_round_up(rows[0], DSA_FP8_GROUP);
     w->at_k = w->at_kv + (uint32_t) dsa_round_up(rows[1], DSA_FP8_GROUP);
@@ -344,11 +346,11 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     t[0] = &f->q_b_proj;
     rows[0] = s->num_attention_heads * (s->qk_nope_head_dim
                                         + s->qk_rope_head_dim);
-    dsa_load_fp8(ld, &l->q_b, t, rows, 1, s->q_lora_rank, 1);
+    dsa_load_fp8(ld, &l->q_b, t, rows, 1, s->q_lora_rank, 1, 0);
 
     t[0] = &f->kv_b_proj;
     rows[0] = s->num_attention_heads * (s->qk_nope_head_dim + s->v_head_dim);
-    dsa_load_fp8(ld, &l->kv_b, t, rows, 1, s->kv_lora_rank, 1);
+    dsa_load_fp8(ld, &l->kv_b, t, rows, 1, s->kv_lora_rank, 1, 0);
 
     l->kv_b_bf16 = dsa_load_place(ld, (uint64_t) rows[0] * s->kv_lora_rank
                                       * sizeof(dsa_bf16_t));
@@ -356,14 +358,19 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     t[0] = &f->o_proj;
     rows[0] = hidden;
     dsa_load_fp8(ld, &l->o, t, rows, 1,
-                 s->num_attention_heads * s->v_head_dim, 1);
+                 s->num_attention_heads * s->v_head_dim, 1, 0);
+
+    /* heads that are added to a multiple of 8 are zeros, and weigh nothing */
 
     t[0] = &f->index_wq_b;
     rows[0] = s->index_n_heads * s->index_head_dim;
-    dsa_load_fp8(ld, &l->index_q, t, rows, 1, s->q_lora_rank, 1);
+    n = dsa_cuda_index_heads(s) - s->index_n_heads;
+    dsa_load_fp8(ld, &l->index_q, t, rows, 1, s->q_lora_rank, 1,
+                 n * s->index_head_dim);
 
     l->index_w = dsa_load_bf16(ld, &f->index_weights_proj, s->index_n_heads,
                                hidden, 0.02f);
+    (void) dsa_load_place(ld, (uint64_t) n * hidden * sizeof(dsa_bf16_t));
 
     mlp = l->moe ? &f->shared : &f->mlp;
     inter = l->moe ? s->moe_intermediate_size * s->n_shared_experts
@@ -373,11 +380,11 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     t[1] = &mlp->up;
     rows[0] = inter;
     rows[1] = inter;
-    dsa_load_fp8(ld, &l->gate_up, t, rows, 2, hidden, 1);
+    dsa_load_fp8(ld, &l->gate_up, t, rows, 2, hidden, 1, 0);
 
     t[0] = &mlp->down;
     rows[0] = hidden;
-    dsa_load_fp8(ld, &l->down, t, rows, 1, inter, 1);
+    dsa_load_fp8(ld, &l->down, t, rows, 1, inter, 1, 0);
 
     if (!l->moe) {
         return;
@@ -408,7 +415,7 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
 
     rows[0] = inter;
     rows[1] = inter;
-    dsa_load_fp8(ld, &l->expert_gate_up, expert, rows, 2, hidden, n);
+    dsa_load_fp8(ld, &l->expert_gate_up, expert, rows, 2, hidden, n, 0);
 
     if (expert != NULL) {
         for (e = 0; e < n; e++) {
@@ -417,7 +424,7 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     }
 
     rows[0] = hidden;
-    dsa_load_fp8(ld, &l->expert_down, expert, rows, 1, inter, n);
+    dsa_load_fp8(ld, &l->expert_down, expert, rows, 1, inter, n, 0);
 
     free(expert);
 }

@@ -171,7 +171,8 @@ dsa_sched_reclaim(dsa_sched_t *s)
 
             /* its row of this step is not computed then */
 
-            giver->served -= (double) s->now->batch[seq->entry].n / giver->weight;
+            giver->served -= (double) s->now->batch[seq->entry].n
+                             / giver->weight;
         }
 
         dsa_sched_preempt(s, seq);

@@ -38,6 +38,19 @@ dsa_float_bf16(float v)
 }
 
 
+/* Two of them, a in the low half. */
+
+static __device__ __forceinline__ uint32_t
+dsa_float2_bf16(float a, float b)
+{
+    __nv_bfloat162  v;
+
+    v = __floats2bfloat162_rn(a, b);
+
+    return *(uint32_t *) &v;
+}
+
+
 /* To the nearest e4m3, ties to even, the largest one beyond it. */
 
 static __device__ __forceinline__ uint8_t
@@ -240,6 +253,35 @@ dsa_bulk_load(void *smem, const void *p, uint32_t n, uint64_t *bar)
 }
 
 
+/* And back, in this thread's groups; what is written before it needs
+   dsa_fence_async(). */
+
+static __device__ __forceinline__ void
+dsa_bulk_store(void *p, const void *smem, uint32_t n)
+{
+    asm volatile ("cp.async.bulk.global.shared::cta.bulk_group"
+                  " [%0], [%1], %2;"
+                  :: "l"(p), "r"(dsa_smem(smem)), "r"(n) : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_bulk_commit(void)
+{
+    asm volatile ("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+
+/* Until shared memory of all but N groups has been read. */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_bulk_wait_read(void)
+{
+    asm volatile ("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory");
+}
+
+
 /* cp.async.bulk.tensor: the box at x (innermost), y, z. */
 
 static __device__ __forceinline__ void
@@ -271,6 +313,72 @@ dsa_tma_load_3d(void *smem, const CUtensorMap *map, uint64_t *bar, int32_t x,
                   :: "r"(dsa_smem(smem)), "l"(map), "r"(dsa_smem(bar)),
                      "r"(x), "r"(y), "r"(z)
                   : "memory");
+}
+
+
+/* The same into each block of the cluster that has a bit in mask: to the same
+   place, and told to the same barrier there. */
+
+static __device__ __forceinline__ void
+dsa_tma_load_2d_cluster(void *smem, const CUtensorMap *map, uint64_t *bar,
+    int32_t x, int32_t y, uint16_t mask)
+{
+    asm volatile ("cp.async.bulk.tensor.2d.shared::cluster.global.tile"
+                  ".mbarrier::complete_tx::bytes.multicast::cluster"
+                  " [%0], [%1, {%3, %4}], [%2], %5;"
+                  :: "r"(dsa_smem(smem)), "l"(map), "r"(dsa_smem(bar)),
+                     "r"(x), "r"(y), "h"(mask)
+                  : "memory");
+}
+
+
+/* Clusters. */
+
+static __device__ __forceinline__ void
+dsa_cluster_sync(void)
+{
+    asm volatile ("barrier.cluster.arrive.release.aligned;\n"
+                  "barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+
+/*
+ * At the same barrier of block rank of the cluster: tells that reads are
+ * done.  To order writes it would take .release.cluster, a fence of hundreds
+ * of cycles.
+ */
+
+static __device__ __forceinline__ void
+dsa_mbar_arrive_cluster(uint64_t *bar, uint32_t rank)
+{
+    asm volatile ("{\n"
+                  ".reg .b32  r;\n"
+                  "mapa.shared::cluster.u32 r, %0, %1;\n"
+                  "mbarrier.arrive.shared::cluster.b64 _, [r];\n"
+                  "}"
+                  :: "r"(dsa_smem(bar)), "r"(rank) : "memory");
+}
+
+
+/* 8x8 matrices of 16 bits, one for each register, transposed on their way to
+   the rows that lanes 0 .. 7, 8 .. 15 and so on name. */
+
+static __device__ __forceinline__ void
+dsa_stmatrix4_trans(uint32_t smem, uint32_t a, uint32_t b, uint32_t c,
+    uint32_t d)
+{
+    asm volatile ("stmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"
+                  " [%0], {%1, %2, %3, %4};"
+                  :: "r"(smem), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_stmatrix2_trans(uint32_t smem, uint32_t a, uint32_t b)
+{
+    asm volatile ("stmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16"
+                  " [%0], {%1, %2};"
+                  :: "r"(smem), "r"(a), "r"(b) : "memory");
 }
 
 

@@ -13,6 +13,7 @@ extern "C" {
 
 #define DSA_RANDOM_BLOCKS   1056
 #define DSA_RANDOM_THREADS  256
+#define DSA_RANDOM_PART     (64 * (DSA_CUDA_RECORD + DSA_CUDA_INDEX + 4))
 
 
 /* SplitMix64 (Steele et al., OOPSLA 2014) of a counter. */
@@ -83,6 +84,58 @@ dsa_random_e4m3_kernel(dsa_e4m3_t *x, size_t n, uint64_t seed)
         u = dsa_random_word(seed, i);
         x[i] = (dsa_e4m3_t) ((u >> 16) % 127 | (u & 1) << 7);
     }
+}
+
+
+/* 4 bytes a thread: codes, a scale, or two values of a rope part. */
+
+static __global__ void
+dsa_random_cache_kernel(uint32_t *x, size_t n, uint64_t seed)
+{
+    size_t    i, words;
+    uint32_t  u, at, v;
+
+    words = DSA_RANDOM_PART / 4;
+
+    for (i = (size_t) blockIdx.x * blockDim.x + threadIdx.x; i < n * words;
+         i += (size_t) gridDim.x * blockDim.x)
+    {
+        u = dsa_random_word(seed, i);
+        at = (uint32_t) (i % words) * 4;
+
+        /* codes of seven bits, below the NaN, with signs */
+
+        v = (u & 0x7e7e7e7e) | (u >> 1 & 0x80808080);
+
+        if (at < 64 * DSA_CUDA_RECORD) {
+            at %= DSA_CUDA_RECORD;
+
+            if (at >= DSA_CUDA_LATENT + 16) {
+                v = (uint32_t) dsa_float_bf16((float) (u & 0xffff) * 0x1p-15f
+                                              - 1.0f)
+                    | (uint32_t) dsa_float_bf16((float) (u >> 16) * 0x1p-15f
+                                                - 1.0f) << 16;
+
+            } else if (at >= DSA_CUDA_LATENT) {
+                v = __float_as_uint(0x1p-7f);
+            }
+
+        } else if (at >= 64 * (DSA_CUDA_RECORD + DSA_CUDA_INDEX)) {
+            v = __float_as_uint(0x1p-7f);
+        }
+
+        x[i] = v;
+    }
+}
+
+
+extern "C" int
+dsa_cuda_random_cache(void *base, size_t n, uint64_t seed, dsa_stream_t stream)
+{
+    dsa_random_cache_kernel<<<DSA_RANDOM_BLOCKS, DSA_RANDOM_THREADS, 0,
+                              stream>>>((uint32_t *) base, n, seed);
+
+    return cudaGetLastError();
 }
 
 

@@ -24,5 +24,13 @@ int dsa_cuda_random_bf16(dsa_bf16_t *x, size_t n, float mean, float scale,
 int dsa_cuda_random_e4m3(dsa_e4m3_t *x, size_t n, uint64_t seed,
     dsa_stream_t stream);
 
+/*
+ * CUDA.  Cache entries of tokens that nobody computed: n parts of a layer, one
+ * behind the other (64 records of 656 bytes, 64 index keys, 64 scales), codes
+ * as dsa_cuda_random_e4m3() and scales of 2^-7, rope parts in -1 .. 1.
+ */
+int dsa_cuda_random_cache(void *base, size_t n, uint64_t seed,
+    dsa_stream_t stream);
+
 
 #endif /* _DSA_RANDOM_H_INCLUDED_ */

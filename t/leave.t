@@ -20,8 +20,7 @@ use constant CHUNK => 16;
 
 my $t = DSA::Test->new('leave');
 
-$t->start_engine(conf => { backend => 'cpu', precision => 'exact',
-                           token_budget => CHUNK, max_running => 4,
+$t->start_engine(conf => { token_budget => CHUNK, max_running => 4,
                            kv_memory => '256m' });
 $t->start_nginx();
 

@@ -112,7 +112,8 @@ lint("C: a file is under $limit lines", sub {
 lint('C: comments are /* */',
      sub { lines(qr{//}, code($_[0])) }, @c);
 lint('C: the type of a function has its own line', sub {
-    matches(qr/^\w[^\n(;={}\#]*[ *]\w+\([^;{}]*\)\n\{/m, code($_[0]));
+    matches(qr/^\w[^\n(;={}\#]*[ *]\w+\([^;{}]*\)\n\{/m,
+            code($_[0]) =~ s/ __launch_bounds__\(.*\)$//gmr);
 }, @c);
 lint('C: for ever is for ( ;; )', sub {
     matches(qr/\bwhile\s*\((?:1|true)\)|\bfor\s*\(;;\)/, code($_[0]));

@@ -242,9 +242,18 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
         return DSA_ERROR;
     }
 
+#if !(DSA_CUDA)
+    if (strcmp(backend, "cuda") == 0) {
+        (void) fprintf(stderr, "dsa logits: --backend cuda is not in this "
+                       "program, it was built without nvcc; cpu is "
+                       "accepted\n");
+        return DSA_ERROR;
+    }
+#endif
+
     if (dsa_backend_named(&conf->backend, backend) != DSA_OK
-        || conf->model == NULL || conf->tokens == NULL || conf->out == NULL
-        || optind != argc)
+        || conf->backend == DSA_BACKEND_NULL || conf->model == NULL
+        || conf->tokens == NULL || conf->out == NULL || optind != argc)
     {
         (void) fputs(dsa_logits_usage, stderr);
         return DSA_ERROR;

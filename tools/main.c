@@ -37,13 +37,19 @@ static const dsa_command_t  dsa_commands[] = {
 
     { "logits", dsa_cmd_logits,
       "  dsa logits --model DIR --tokens FILE --out FILE [--exact]\n"
-      "             [--backend cpu] [--trace]\n"
+      "             [--backend cpu|cuda] [--trace]\n"
       "      the logits of every position of \"tokens\" (safetensors)\n" },
 
     { "generate", dsa_cmd_generate,
       "  dsa generate --model DIR [--prompt TEXT | --ids \"0 5 7\"] -n N\n"
-      "               [--greedy]\n"
-      "      tokens that follow a prompt\n" }
+      "               [--greedy] [--backend cpu|cuda]\n"
+      "      tokens that follow a prompt\n" },
+
+#if (DSA_CUDA)
+    { "bench", dsa_cmd_bench,
+      "  dsa bench kernels | engine\n"
+      "      time and limits of the GPU's ops and of whole steps\n" }
+#endif
 };
 
 

@@ -249,7 +249,8 @@ sub redis {
 # start_engine(conf => { backend => 'null' }, name => S, wait => 0): writes
 # engine.conf, starts dsa-engine and waits for its socket.  Values may be
 # arrays (the directive is repeated); undef leaves a default out.  With
-# replicas the default socket of each is its own, as in sock and socks.
+# replicas the default socket of each is its own, as in sock and socks.  Where
+# no backend is named it is DSA_BACKEND's, or cpu.
 
 sub start_engine {
     my ($self, %opt) = @_;
@@ -260,7 +261,8 @@ sub start_engine {
     my $file = $self->path($replicas > 1 ? "$name.%n.sock" : "$name.sock");
     my @socks = map { $file =~ s/%n/$_/r } 0 .. $replicas - 1;
 
-    my %conf = (listen => "unix:$file", backend => 'cpu',
+    my %conf = (listen => "unix:$file",
+                backend => $ENV{DSA_BACKEND} || 'cpu',
                 %{ $opt{conf} || {} });
 
     $conf{model} = $self->model() if !exists $conf{model};

@@ -1,0 +1,21 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_BENCH_H_INCLUDED_
+#define _DSA_BENCH_H_INCLUDED_
+
+
+/*
+ * dsa bench, where the build has CUDA: tables in Markdown on stdout.  The
+ * result is the exit status: 0, 1 a failure that was told on stderr, 2 bad
+ * usage.
+ */
+
+int dsa_bench_kernels(int argc, char **argv, const char *usage);
+int dsa_bench_engine(int argc, char **argv, const char *usage);
+
+
+#endif /* _DSA_BENCH_H_INCLUDED_ */

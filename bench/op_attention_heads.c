@@ -1,0 +1,170 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cuda_runtime_api.h>
+
+#include "bench/gpu.h"
+#include "kernels/attention.h"
+#include "kernels/random.h"
+
+
+typedef struct {
+    dsa_bf16_t         *out;
+    dsa_bf16_t         *q;
+    dsa_bf16_t         *kv;
+    dsa_bf16_t         *latents;
+    uint32_t           *mask;
+    uint32_t            start;
+    uint32_t            rows;
+    uint32_t            heads;
+} dsa_bench_heads_t;
+
+
+static int
+dsa_bench_heads_call(dsa_bench_t *b, void *ctx, int turn)
+{
+    dsa_bench_heads_t  *h = ctx;
+
+    return dsa_cuda_attention_heads(h->out, h->q, h->kv, h->latents, h->mask,
+                                    (h->start + h->rows + 31) / 32, h->start,
+                                    h->rows, h->heads, 1 / sqrtf(192),
+                                    b->stream);
+}
+
+
+/* Random bits, each row with about 2,048 up to its own position. */
+
+static uint32_t *
+dsa_bench_heads_mask(dsa_bench_t *b, const dsa_bench_heads_t *h)
+{
+    size_t     n;
+    uint32_t  *mask, *device, words, i, j, k, part;
+    uint64_t   state;
+
+    words = (h->start + h->rows + 31) / 32;
+    n = (size_t) words * h->rows * sizeof(uint32_t);
+
+    device = dsa_bench_alloc(b, n);
+    mask = malloc(n);
+
+    if (device == NULL || mask == NULL) {
+        free(mask);
+        b->failed = 1;
+        return NULL;
+    }
+
+    state = 88172645463325252ULL;
+
+    for (i = 0; i < h->rows; i++) {
+        part = (uint32_t) (2048.0 / (h->start + i + 1) * 256);
+
+        for (j = 0; j < words; j++) {
+            mask[(size_t) i * words + j] = 0;
+
+            for (k = 0; k < 32; k++) {
+                state = state * 6364136223846793005ULL
+                        + 1442695040888963407ULL;
+                mask[(size_t) i * words + j] |=
+                             (uint32_t) (state >> 56 < part) << k;
+            }
+        }
+    }
+
+    if (cudaMemcpy(device, mask, n, cudaMemcpyHostToDevice) != cudaSuccess) {
+        b->failed = 1;
+        device = NULL;
+    }
+
+    free(mask);
+
+    return device;
+}
+
+
+/*
+ * The operations are those of the pairs that the equation names, taken once:
+ * 2 * (192 + 128) for each head, row and key up to the row.  Two passes make
+ * 1.6 times as many of them.
+ */
+
+static void
+dsa_bench_heads_one(dsa_bench_t *b, uint32_t start, uint32_t rows,
+    uint32_t heads, int masked)
+{
+    int                rc;
+    char               shape[96];
+    double             us, pairs;
+    size_t             keys;
+    dsa_bench_heads_t  h;
+
+    keys = (size_t) start + rows;
+
+    h.start = start;
+    h.rows = rows;
+    h.heads = heads;
+    h.mask = NULL;
+    h.out = dsa_bench_alloc(b, (size_t) rows * heads * 128 * 2);
+    h.q = dsa_bench_alloc(b, (size_t) rows * heads * 192 * 2);
+    h.kv = dsa_bench_alloc(b, keys * heads * 256 * 2);
+    h.latents = dsa_bench_alloc(b, keys * 576 * 2);
+
+    if (masked) {
+        h.mask = dsa_bench_heads_mask(b, &h);
+    }
+
+    if (h.out == NULL || h.q == NULL || h.kv == NULL || h.latents == NULL
+        || (masked && h.mask == NULL))
+    {
+        goto done;
+    }
+
+    rc = dsa_cuda_random_bf16(h.q, (size_t) rows * heads * 192, 0, 1.7f, 1,
+                              b->stream);
+    rc = rc != 0 ? rc
+                 : dsa_cuda_random_bf16(h.kv, keys * heads * 256, 0, 1.7f, 2,
+                                        b->stream);
+    rc = rc != 0 ? rc
+                 : dsa_cuda_random_bf16(h.latents, keys * 576, 0, 1.7f, 3,
+                                        b->stream);
+    if (rc != 0) {
+        b->failed = 1;
+        goto done;
+    }
+
+    us = dsa_bench_time(b, dsa_bench_heads_call, &h, 1);
+
+    pairs = ((double) start + (rows + 1) / 2.0) * rows * heads;
+
+    (void) snprintf(shape, sizeof(shape), "%u queries from %u, h=%u%s", rows,
+                    start, heads, masked ? ", selected keys" : "");
+
+    dsa_bench_row(b, "multi-head prefill", shape, us, pairs * 640,
+                  DSA_BENCH_BF16,
+                  (double) rows * heads * 640 + keys * heads * 512.0
+                  + keys * 128.0);
+
+done:
+
+    dsa_bench_free_all(b);
+}
+
+
+void
+dsa_bench_attention_heads(dsa_bench_t *b)
+{
+    dsa_bench_heads_one(b, 0, 1024, 128, 0);
+    dsa_bench_heads_one(b, 0, 2048, 128, 0);
+    dsa_bench_heads_one(b, 0, 4096, 128, 0);
+    dsa_bench_heads_one(b, 0, 8192, 128, 0);
+    dsa_bench_heads_one(b, 4096, 4096, 128, 1);
+    dsa_bench_heads_one(b, 0, 8192, 16, 1);
+    dsa_bench_heads_one(b, 0, 8192, 16, 0);
+}

@@ -1,0 +1,238 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdio.h>
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+
+#include "bench/gpu.h"
+#include "kernels/gemm.h"
+#include "kernels/random.h"
+
+
+/* Weights of several turns, so that none is found in the L2 (50 MB). */
+#define BENCH_COLD      (200 << 20)
+#define BENCH_TURNS     48
+
+
+typedef struct {
+    dsa_cuda_gemm_t    *gemm;
+    void               *y;
+    dsa_bf16_t         *x;
+    dsa_bf16_t         *w;
+    dsa_fp8_rows_t      x8;
+    dsa_fp8_weight_t    w8;
+    size_t              step;           /* bytes from a turn's weight on */
+    uint32_t            heads, rows, out, in;
+    int                 f32, transposed;
+} bench_gemm_t;
+
+
+static int
+bench_fp8(dsa_bench_t *b, void *ctx, int turn)
+{
+    bench_gemm_t      *c;
+    dsa_fp8_weight_t   w;
+
+    c = ctx;
+    w = c->w8;
+    w.q += (size_t) turn * c->step;
+
+    return dsa_cuda_gemm_fp8(c->gemm, c->y, w.rows, &c->x8, &w, c->rows,
+                             b->stream);
+}
+
+
+static int
+bench_bf16(dsa_bench_t *b, void *ctx, int turn)
+{
+    bench_gemm_t  *c;
+
+    c = ctx;
+
+    return dsa_cuda_gemm_bf16(c->gemm, c->y, c->out, c->f32, c->x, c->in,
+                              c->w + (size_t) turn * c->step / 2, c->in,
+                              c->rows, c->out, c->in, b->stream);
+}
+
+
+/* The halves of kv_b_proj: 256 x 512 a head. */
+
+static int
+bench_heads(dsa_bench_t *b, void *ctx, int turn)
+{
+    size_t         ld_x, ld_y;
+    bench_gemm_t  *c;
+
+    c = ctx;
+    ld_x = (size_t) c->heads * c->in;
+    ld_y = (size_t) c->heads * c->out;
+
+    return dsa_cuda_gemm_heads(c->gemm, c->y, ld_y, c->out, c->x, ld_x, c->in,
+                               c->w + (size_t) turn * c->step / 2, 512,
+                               256 * 512, c->transposed, c->heads, c->rows,
+                               c->out, c->in, b->stream);
+}
+
+
+static void
+bench_row(dsa_bench_t *b, bench_gemm_t *c, dsa_bench_pt call, const char *what,
+    double tflops)
+{
+    int     turns;
+    char    shape[80];
+    double  us, flop, weight, element;
+
+    element = call == bench_fp8 ? 1 : 2;
+    weight = element * c->heads * c->out * c->in;
+
+    turns = (int) (BENCH_COLD / weight) + 1;
+    turns = turns > BENCH_TURNS ? BENCH_TURNS : turns;
+
+    us = dsa_bench_time(b, call, c, turns);
+    flop = 2.0 * c->heads * c->rows * c->out * c->in;
+
+    if (c->heads > 1) {
+        (void) snprintf(shape, sizeof(shape), "%u x %ux%u, %u rows", c->heads,
+                        c->out, c->in, c->rows);
+
+    } else {
+        (void) snprintf(shape, sizeof(shape), "%ux%u, %u rows", c->out, c->in,
+                        c->rows);
+    }
+
+    dsa_bench_row(b, what, shape, us, flop, tflops,
+                  weight + (double) c->heads * c->rows
+                           * (c->in * element + c->out * (c->f32 ? 4 : 2)));
+}
+
+
+void
+dsa_bench_gemm(dsa_bench_t *b)
+{
+    int           rc;
+    void         *work, *w;
+    float        *scale;
+    size_t        i, j, size;
+    bench_gemm_t  c;
+
+    static const struct {
+        uint32_t  out, in;
+    } fp8[] = {
+        { 7168, 16384 }, { 24576, 1536 }, { 4096, 7168 }, { 7168, 2048 },
+        { 2112, 7168 }, { 576, 7168 }, { 36864, 7168 }, { 7168, 18432 }
+    };
+    static const struct {
+        uint32_t  out, in;
+    } bf16[] = {
+        { 129280, 7168 }, { 256, 7168 }, { 64, 7168 }
+    };
+    static const uint32_t  rows[] = { 1, 8, 32, 64, 128, 256, 1024, 4096 };
+
+    memset(&c, 0, sizeof(c));
+
+    size = (size_t) 129280 * 7168 * 2 + (BENCH_COLD);
+
+    work = dsa_bench_alloc(b, dsa_cuda_gemm_work());
+    w = dsa_bench_alloc(b, size);
+    scale = dsa_bench_alloc(b, 1 << 20);
+    c.y = dsa_bench_alloc(b, (size_t) 4096 * 128 * 512 * 2);
+    c.x = dsa_bench_alloc(b, (size_t) 4096 * 128 * 512 * 2);
+    c.x8.scale = dsa_bench_alloc(b, (size_t) 4096 * 144 * 4);
+
+    if (b->failed) {
+        return;
+    }
+
+    c.x8.q = (dsa_e4m3_t *) c.x;
+    c.w = w;
+    c.w8.q = w;
+    c.w8.scale = scale;
+
+    rc = dsa_cuda_gemm_create(&c.gemm, work);
+    rc = rc != 0 ? rc : dsa_cuda_random_e4m3(w, size, 1, b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_e4m3(c.x8.q, (size_t) 4096 * 18432, 2,
+                                             b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_f32(scale, 1 << 18, 1, 0.5f, 3,
+                                            b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_f32(c.x8.scale, (size_t) 4096 * 144, 1,
+                                            0.5f, 4, b->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(b->stream);
+
+    if (rc != 0) {
+        goto failed;
+    }
+
+    c.heads = 1;
+
+    for (i = 0; i < sizeof(fp8) / sizeof(fp8[0]); i++) {
+        for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+            c.out = fp8[i].out;
+            c.in = fp8[i].in;
+            c.rows = rows[j];
+            c.w8.rows = c.out;
+            c.w8.cols = c.in;
+            c.x8.ld = (c.rows + 3) / 4 * 4;
+            c.step = (size_t) c.out * c.in;
+
+            bench_row(b, &c, bench_fp8, "dense FP8", DSA_BENCH_FP8);
+        }
+    }
+
+    rc = dsa_cuda_random_bf16(w, size / 2, 0, 0.05f, 5, b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_bf16(c.x, (size_t) 4096 * 128 * 512, 0,
+                                             1, 6, b->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(b->stream);
+
+    if (rc != 0) {
+        goto failed;
+    }
+
+    c.f32 = 1;
+
+    for (i = 0; i < sizeof(bf16) / sizeof(bf16[0]); i++) {
+        for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+            c.out = bf16[i].out;
+            c.in = bf16[i].in;
+            c.rows = rows[j];
+            c.step = (size_t) c.out * c.in * 2;
+
+            if (c.out < 1000 || c.rows <= 256) {
+                bench_row(b, &c, bench_bf16, "BF16, float32 out",
+                          DSA_BENCH_BF16);
+            }
+        }
+    }
+
+    c.f32 = 0;
+    c.step = (size_t) 128 * 256 * 512 * 2;
+
+    for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+        c.heads = 128;
+        c.rows = rows[j];
+
+        c.out = 512;
+        c.in = 128;
+        c.transposed = 1;
+        bench_row(b, &c, bench_heads, "absorb, keys", DSA_BENCH_BF16);
+
+        c.out = 128;
+        c.in = 512;
+        c.transposed = 0;
+        bench_row(b, &c, bench_heads, "absorb, values", DSA_BENCH_BF16);
+    }
+
+    dsa_cuda_gemm_destroy(c.gemm);
+
+    return;
+
+failed:
+
+    (void) fprintf(stderr, "dsa bench: gemm: %s\n", dsa_cuda_error(rc));
+    b->failed = 1;
+    dsa_cuda_gemm_destroy(c.gemm);
+}

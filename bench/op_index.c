@@ -1,0 +1,250 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cuda_runtime_api.h>
+
+#include "bench/gpu.h"
+#include "kernels/cache.h"
+#include "kernels/indexer.h"
+#include "kernels/random.h"
+
+
+/*
+ * Index scores.  Operations are those of the keys that a row sees, bytes the
+ * keys and scales of a sequence, once, and the queries.
+ */
+
+#define DSA_BENCH_INDEX_PAGES   32768
+#define DSA_BENCH_INDEX_PAGE    (64 * (DSA_CUDA_RECORD + 132))
+#define DSA_BENCH_INDEX_ROWS    8192
+#define DSA_BENCH_INDEX_SCORES  ((size_t) 8192 * 32768)
+
+
+typedef struct {
+    float              *score;
+    float              *w;
+    size_t              ld;
+    int32_t            *pages;          /* all of them, shuffled */
+    int32_t            *keys;
+    uint32_t            start;          /* of the first set of inputs */
+    uint32_t            rows;
+    uint32_t            most;
+    uint32_t            heads;
+    size_t              turn;           /* pages from a set to the next */
+    dsa_e4m3_t         *q;
+    dsa_cuda_cache_t    cache;
+} dsa_bench_index_t;
+
+
+static int
+dsa_bench_index_prefill(dsa_bench_t *b, void *ctx, int turn)
+{
+    dsa_bench_index_t  *x = ctx;
+
+    return dsa_cuda_index_score(x->score, x->ld, x->q, x->w, &x->cache,
+                                x->pages, x->start, x->rows, x->heads,
+                                b->stream);
+}
+
+
+static int
+dsa_bench_index_decode(dsa_bench_t *b, void *ctx, int turn)
+{
+    dsa_bench_index_t  *x = ctx;
+
+    return dsa_cuda_index_score_decode(x->score, x->ld, x->q, x->w,
+                                       &x->cache,
+                                       x->pages + (size_t) turn * x->turn,
+                                       x->ld / 64, x->keys, x->rows, x->most,
+                                       x->heads, b->stream);
+}
+
+
+static void
+dsa_bench_index_prefill_row(dsa_bench_t *b, dsa_bench_index_t *x,
+    uint32_t start, uint32_t rows, uint32_t heads)
+{
+    char    shape[96];
+    double  us, pairs;
+
+    x->start = start;
+    x->rows = rows;
+    x->heads = heads;
+    x->ld = (start + rows + 63) / 64 * 64;
+
+    us = dsa_bench_time(b, dsa_bench_index_prefill, x, 1);
+
+    pairs = (double) rows * start + (double) rows * (rows + 1) / 2;
+
+    (void) snprintf(shape, sizeof(shape), "%u queries over %u keys, h=%u",
+                    rows, start + rows, heads);
+
+    dsa_bench_row(b, "index scores", shape, us, pairs * heads * 256,
+                  DSA_BENCH_FP8,
+                  132.0 * (start + rows) + 132.0 * rows * heads);
+}
+
+
+/* n sequences of min .. max keys, spread evenly over it. */
+
+static void
+dsa_bench_index_decode_row(dsa_bench_t *b, dsa_bench_index_t *x, uint32_t n,
+    uint32_t min, uint32_t max, uint32_t heads)
+{
+    int       turns;
+    char      shape[96];
+    double    us, keys;
+    int32_t   list[128];
+    uint32_t  i;
+
+    keys = 0;
+
+    for (i = 0; i < n; i++) {
+        list[i] = (int32_t) (n == 1 ? max
+                                    : min + (uint64_t) (max - min)
+                                            * (i * 37 % n) / (n - 1));
+        keys += list[i];
+    }
+
+    x->rows = n;
+    x->most = max;
+    x->heads = heads;
+    x->ld = (max + 63) / 64 * 64;
+    x->turn = n * (x->ld / 64);
+
+    /* tables overlap where there are more pages in them than there are */
+
+    turns = (int) (DSA_BENCH_INDEX_PAGES / x->turn);
+    turns = turns > 16 ? 16 : turns;
+    turns = turns < 1 ? 1 : turns;
+
+    if (cudaMemcpy(x->keys, list, n * sizeof(int32_t), cudaMemcpyDefault)
+        != cudaSuccess)
+    {
+        b->failed = 1;
+        return;
+    }
+
+    us = dsa_bench_time(b, dsa_bench_index_decode, x, turns);
+
+    if (min == max) {
+        (void) snprintf(shape, sizeof(shape), "b=%u at %u, h=%u", n, max,
+                        heads);
+
+    } else {
+        (void) snprintf(shape, sizeof(shape), "b=%u at %u .. %u, h=%u", n,
+                        min, max, heads);
+    }
+
+    dsa_bench_row(b, "index scores, decode", shape, us, keys * heads * 256,
+                  DSA_BENCH_FP8, 132.0 * keys + 132.0 * n * heads);
+}
+
+
+void
+dsa_bench_index(dsa_bench_t *b)
+{
+    int                rc;
+    float             *scale;
+    size_t             n;
+    int32_t           *list;
+    uint32_t           i, j, t;
+    dsa_bench_index_t  x;
+
+    n = DSA_BENCH_INDEX_PAGES;
+
+    x.cache.page = DSA_BENCH_INDEX_PAGE;
+    x.cache.keys = 64 * DSA_CUDA_RECORD;
+    x.cache.pages = DSA_BENCH_INDEX_PAGES;
+    x.cache.base = dsa_bench_alloc(b, n * DSA_BENCH_INDEX_PAGE);
+    x.score = dsa_bench_alloc(b, DSA_BENCH_INDEX_SCORES * sizeof(float));
+    x.q = dsa_bench_alloc(b, (size_t) DSA_BENCH_INDEX_ROWS * 64 * 128);
+    x.w = dsa_bench_alloc(b, (size_t) DSA_BENCH_INDEX_ROWS * 64
+                             * sizeof(float));
+    x.pages = dsa_bench_alloc(b, 8 * n * sizeof(int32_t));
+    x.keys = dsa_bench_alloc(b, 128 * sizeof(int32_t));
+    scale = dsa_bench_alloc(b, n * 64 * sizeof(float));
+    list = malloc(8 * n * sizeof(int32_t));
+
+    if (x.cache.base == NULL || x.score == NULL || x.q == NULL || x.w == NULL
+        || x.pages == NULL || x.keys == NULL || scale == NULL || list == NULL)
+    {
+        b->failed = 1;
+        goto done;
+    }
+
+    for (i = 0; i < n; i++) {
+        list[i] = (int32_t) i;
+    }
+
+    /* a permutation that is the same in every run, and repeats of it */
+
+    for (i = (uint32_t) n - 1, t = 1; i > 0; i--) {
+        t = t * 1664525 + 1013904223;
+        j = (uint32_t) ((uint64_t) t * (i + 1) >> 32);
+        rc = list[i];
+        list[i] = list[j];
+        list[j] = rc;
+    }
+
+    for (i = (uint32_t) n; i < 8 * n; i++) {
+        list[i] = list[i - n];
+    }
+
+    rc = dsa_cuda_random_e4m3(x.cache.base, n * DSA_BENCH_INDEX_PAGE, 1,
+                              b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_f32(scale, n * 64, 1, 0.5f, 2,
+                                            b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_e4m3(x.q,
+                                   (size_t) DSA_BENCH_INDEX_ROWS * 64 * 128,
+                                             3, b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_f32(x.w,
+                                        (size_t) DSA_BENCH_INDEX_ROWS * 64,
+                                            0, 1, 4, b->stream);
+    rc = rc != 0 ? rc
+                 : (int) cudaMemcpy2DAsync(x.cache.base + x.cache.keys
+                                           + 64 * DSA_CUDA_INDEX,
+                                           x.cache.page, scale, 256, 256, n,
+                                           cudaMemcpyDefault, b->stream);
+    rc = rc != 0 ? rc
+                 : (int) cudaMemcpyAsync(x.pages, list,
+                                         8 * n * sizeof(int32_t),
+                                         cudaMemcpyDefault, b->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(b->stream);
+
+    if (rc != 0) {
+        (void) fprintf(stderr, "dsa bench: index inputs: %s\n",
+                       dsa_cuda_error(rc));
+        b->failed = 1;
+        goto done;
+    }
+
+    dsa_bench_index_prefill_row(b, &x, 24576, 8192, 64);
+    dsa_bench_index_decode_row(b, &x, 32, 65536, 65536, 64);
+
+    dsa_bench_index_prefill_row(b, &x, 0, 1024, 64);
+    dsa_bench_index_prefill_row(b, &x, 0, 4096, 64);
+    dsa_bench_index_prefill_row(b, &x, 0, 8192, 64);
+    dsa_bench_index_prefill_row(b, &x, 129024, 2048, 64);
+    dsa_bench_index_prefill_row(b, &x, 24576, 8192, 32);
+
+    dsa_bench_index_decode_row(b, &x, 1, 4096, 4096, 64);
+    dsa_bench_index_decode_row(b, &x, 1, 65536, 65536, 64);
+    dsa_bench_index_decode_row(b, &x, 1, 131072, 131072, 64);
+    dsa_bench_index_decode_row(b, &x, 8, 65536, 65536, 64);
+    dsa_bench_index_decode_row(b, &x, 32, 8192, 8192, 64);
+    dsa_bench_index_decode_row(b, &x, 128, 8192, 8192, 64);
+    dsa_bench_index_decode_row(b, &x, 128, 1, 131072, 64);
+    dsa_bench_index_decode_row(b, &x, 32, 65536, 65536, 32);
+
+done:
+
+    free(list);
+    dsa_bench_free_all(b);
+}

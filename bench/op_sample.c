@@ -1,0 +1,161 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdio.h>
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+
+#include "bench/gpu.h"
+#include "kernels/random.h"
+#include "kernels/sample.h"
+
+
+#define DSA_BENCH_VOCAB     129280
+#define DSA_BENCH_MAX_ROWS  128
+#define DSA_BENCH_ANSWER    1000        /* tokens, where penalties count */
+#define DSA_BENCH_COLD      (100 << 20)
+
+
+typedef struct {
+    void                 *work;
+    float                *logits;
+    uint32_t              rows;
+    uint32_t             *history;
+    dsa_cuda_sample_t    *out;
+    dsa_cuda_sampling_t  *sampling;
+} dsa_bench_sample_t;
+
+
+static int
+dsa_bench_sample_call(dsa_bench_t *b, void *ctx, int turn)
+{
+    dsa_bench_sample_t  *t = ctx;
+
+    return dsa_cuda_sample(t->out, t->sampling,
+                           t->logits + (size_t) turn * t->rows
+                                       * DSA_BENCH_VOCAB,
+                           DSA_BENCH_VOCAB, t->rows, DSA_BENCH_VOCAB,
+                           DSA_BENCH_VOCAB, t->history, t->work, b->stream);
+}
+
+
+/*
+ * Logits spread evenly over -10 .. 10: a nucleus of 0.95 has some 19,000 ids,
+ * many more than that of a model that knows what to say.  Several inputs in
+ * turn, beyond the L2.
+ */
+
+static void
+dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
+    const dsa_cuda_sampling_t *sampling)
+{
+    int                   rc, turns;
+    size_t                n;
+    uint32_t              i, history[DSA_BENCH_ANSWER];
+    dsa_bench_sample_t    t;
+    dsa_cuda_sampling_t   s[DSA_BENCH_MAX_ROWS];
+
+    n = (size_t) rows * DSA_BENCH_VOCAB;
+    turns = (int) (DSA_BENCH_COLD / (n * sizeof(float))) + 1;
+    turns = turns > 32 ? 32 : turns;
+
+    t.rows = rows;
+    t.logits = dsa_bench_alloc(b, n * turns * sizeof(float));
+    t.out = dsa_bench_alloc(b, rows * sizeof(dsa_cuda_sample_t));
+    t.sampling = dsa_bench_alloc(b, sizeof(s));
+    t.work = dsa_bench_alloc(b, dsa_cuda_sample_work(rows, DSA_BENCH_VOCAB));
+    t.history = NULL;
+
+    if (sampling->n_history != 0) {
+        t.history = dsa_bench_alloc(b, sizeof(history));
+    }
+
+    if (t.logits == NULL || t.out == NULL || t.sampling == NULL
+        || t.work == NULL || (sampling->n_history != 0 && t.history == NULL))
+    {
+        goto done;
+    }
+
+    for (i = 0; i < DSA_BENCH_MAX_ROWS; i++) {
+        s[i] = *sampling;
+        s[i].seed = i;
+        s[i].position = 1000 + i;
+    }
+
+    for (i = 0; i < DSA_BENCH_ANSWER; i++) {
+        history[i] = i * i % DSA_BENCH_VOCAB;
+    }
+
+    rc = dsa_cuda_random_f32(t.logits, n * turns, 0, 10, 1, b->stream);
+    rc = rc != 0 ? rc : (int) cudaMemcpyAsync(t.sampling, s, sizeof(s),
+                                              cudaMemcpyHostToDevice,
+                                              b->stream);
+
+    if (t.history != NULL) {
+        rc = rc != 0 ? rc : (int) cudaMemcpyAsync(t.history, history,
+                                                  sizeof(history),
+                                                  cudaMemcpyHostToDevice,
+                                                  b->stream);
+    }
+
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(b->stream);
+
+    if (rc != 0) {
+        (void) fprintf(stderr, "dsa bench: sample: %s\n", dsa_cuda_error(rc));
+        b->failed = 1;
+        goto done;
+    }
+
+    dsa_bench_row(b, "sample", shape,
+                  dsa_bench_time(b, dsa_bench_sample_call, &t, turns), 0, 0,
+                  (double) n * sizeof(float));
+
+done:
+
+    dsa_bench_free_all(b);
+}
+
+
+void
+dsa_bench_sample(dsa_bench_t *b)
+{
+    dsa_cuda_sampling_t  s;
+
+    memset(&s, 0, sizeof(s));
+    s.top_p = 1;
+
+    dsa_bench_sample_shape(b, "greedy, 1 row", 1, &s);
+    dsa_bench_sample_shape(b, "greedy, 8 rows", 8, &s);
+    dsa_bench_sample_shape(b, "greedy, 32 rows", 32, &s);
+    dsa_bench_sample_shape(b, "greedy, 128 rows", 128, &s);
+
+    s.logprobs = 1;
+    s.top_logprobs = DSA_CUDA_TOP;
+
+    dsa_bench_sample_shape(b, "greedy, 20 logprobs, 1 row", 1, &s);
+    dsa_bench_sample_shape(b, "greedy, 20 logprobs, 128 rows", 128, &s);
+
+    s.logprobs = 0;
+    s.top_logprobs = 0;
+    s.temperature = 1;
+
+    dsa_bench_sample_shape(b, "temperature 1, 1 row", 1, &s);
+    dsa_bench_sample_shape(b, "temperature 1, 128 rows", 128, &s);
+
+    s.top_p = 0.95f;
+
+    dsa_bench_sample_shape(b, "top_p 0.95, 1 row", 1, &s);
+    dsa_bench_sample_shape(b, "top_p 0.95, 8 rows", 8, &s);
+    dsa_bench_sample_shape(b, "top_p 0.95, 32 rows", 32, &s);
+    dsa_bench_sample_shape(b, "top_p 0.95, 64 rows", 64, &s);
+    dsa_bench_sample_shape(b, "top_p 0.95, 128 rows", 128, &s);
+
+    s.n_history = DSA_BENCH_ANSWER;
+    s.frequency_penalty = 0.1f;
+
+    dsa_bench_sample_shape(b, "top_p 0.95, penalties, 128 rows", 128, &s);
+}

@@ -1,0 +1,890 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+extern "C" {
+#include "kernels/attention.h"
+}
+
+#include "kernels/hopper.cuh"
+
+
+/*
+ * The absorbed form for many rows of a sequence.  A block takes one row and 64
+ * heads at a time; its sums, 64 x 512 in float32, fill half of a
+ * multiprocessor's registers, so two warpgroups own 256 columns of them each.
+ * The row's keys come in pairs of blocks of 64: warpgroup 0 scores the even
+ * ones, 1 the odd ones, and each gives its probabilities to the other through
+ * shared memory.  One is in its softmax while the other one's products run.
+ *
+ * A third warpgroup gathers the rows, 1,152 bytes each, in pieces of 16 bytes:
+ * the copy engine's boxes of a row and 128 bytes take 50 cycles each, 15 times
+ * as long.  A block is 9 segments of 64 keys x 64 columns, 128 swizzled bytes a
+ * row.  The same bytes are keys (K-major) and values (MN-major).  What a
+ * scoring warpgroup alone reads, the half of the columns that it owns ("own"),
+ * is free for the next pair first; the other half and the rope columns
+ * ("rest"), in which the probabilities are handed over once scored, after it.
+ *
+ * Weights are exp2(score - r) with a reference r of the row that follows the
+ * maximum only when it is passed by 2^8: sums are then almost never rescaled,
+ * and bf16 and float32 lose nothing to the larger numbers.  References rise
+ * along the blocks: 1 knows that of the even block when it takes its own, 0
+ * that of the last odd one.
+ */
+
+#define DSA_PREFILL_HEADS       64
+#define DSA_PREFILL_KEYS        64
+#define DSA_PREFILL_THREADS     384
+#define DSA_PREFILL_SEGMENT     (64 * 128)
+#define DSA_PREFILL_TILE        (9 * DSA_PREFILL_SEGMENT)
+#define DSA_PREFILL_LAG         8.0f
+
+#define DSA_PREFILL_COLUMNS     (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
+
+
+typedef struct {
+    uint64_t            q_full;
+    uint64_t            q_empty;
+    uint64_t            own_full[2];
+    uint64_t            own_empty[2];
+    uint64_t            rest_full[2];
+    uint64_t            rest_empty[2];
+    uint64_t            p_full[2];
+    uint32_t            valid[2][2];    /* of a block's keys, bits */
+    float               r[2][64];       /* of a block's probabilities */
+    float               sum[2][64];
+} dsa_prefill_shared_t;
+
+
+#define DSA_PREFILL_SMEM        (3 * DSA_PREFILL_TILE                         \
+                                 + sizeof(dsa_prefill_shared_t) + 1024)
+
+
+typedef struct {
+    dsa_bf16_t         *out;
+    const dsa_bf16_t   *kv;
+    const int32_t      *pick;
+    const int32_t      *n_pick;
+    size_t              ld_pick;
+    uint32_t            keys;
+    uint32_t            rows;
+    uint32_t            heads;
+    uint32_t            groups;         /* of 64 heads */
+    float               scale;          /* times log2(e) */
+} dsa_prefill_args_t;
+
+
+#define dsa_prefill_d8(d, i)                                                  \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),               \
+    "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+
+#define dsa_prefill_d32(d, i)                                                 \
+    dsa_prefill_d8(d, i), dsa_prefill_d8(d, i + 8),                           \
+    dsa_prefill_d8(d, i + 16), dsa_prefill_d8(d, i + 24)
+
+#define DSA_PREFILL_D32                                                       \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "  \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "  \
+    "%30, %31"
+
+#define DSA_PREFILL_D128                                                      \
+    DSA_PREFILL_D32 ", "                                                      \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "  \
+    "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "  \
+    "%60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, "  \
+    "%74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, "  \
+    "%88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, "      \
+    "%101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "      \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "      \
+    "%123, %124, %125, %126, %127"
+
+
+/* s [64, 64] (+)= q k^T, 16 columns. */
+
+static __device__ __forceinline__ void
+dsa_prefill_mma_qk(float (&s)[32], uint64_t q, uint64_t k, int add)
+{
+    asm volatile ("{\n"
+                  ".reg .pred  p;\n"
+                  "setp.ne.b32 p, %34, 0;\n"
+                  "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                  "{" DSA_PREFILL_D32 "}, %32, %33, p, 1, 1, 0, 0;\n"
+                  "}"
+                  : dsa_prefill_d32(s, 0) : "l"(q), "l"(k), "r"(add));
+}
+
+
+/* o [64, 256] += p v, 16 keys, p in registers. */
+
+static __device__ __forceinline__ void
+dsa_prefill_mma_own(float (&o)[128], const uint32_t *p, uint64_t v)
+{
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+                  "{" DSA_PREFILL_D128 "}, {%128, %129, %130, %131}, %132, "
+                  "1, 1, 1, 1;"
+                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32),
+                    dsa_prefill_d32(o, 64), dsa_prefill_d32(o, 96)
+                  : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "l"(v));
+}
+
+
+/* The same with p in shared memory. */
+
+static __device__ __forceinline__ void
+dsa_prefill_mma_other(float (&o)[128], uint64_t p, uint64_t v)
+{
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+                  "{" DSA_PREFILL_D128 "}, %128, %129, 1, 1, 1, 0, 1;"
+                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32),
+                    dsa_prefill_d32(o, 64), dsa_prefill_d32(o, 96)
+                  : "l"(p), "l"(v));
+}
+
+
+static __device__ __forceinline__ float
+dsa_prefill_exp2(float x)
+{
+    float  y;
+
+    asm ("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+
+    return y;
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_prefill_pack(float low, float high)
+{
+    uint32_t  v;
+
+    asm ("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
+
+    return v;
+}
+
+
+static __device__ __forceinline__ void
+dsa_prefill_done(uint64_t *bar)
+{
+    if (threadIdx.x % 32 == 0) {
+        dsa_mbar_arrive(bar);
+    }
+}
+
+
+/* A row's key blocks, in pairs. */
+
+static __device__ __forceinline__ uint32_t
+dsa_prefill_pairs(const dsa_prefill_args_t *a, uint32_t row)
+{
+    int32_t  n;
+
+    n = __ldg(a->n_pick + row);
+
+    return n > 0 ? ((uint32_t) n + 2 * DSA_PREFILL_KEYS - 1)
+                   / (2 * DSA_PREFILL_KEYS) : 0;
+}
+
+
+/* The gathering warpgroup. */
+
+static __device__ __forceinline__ uint32_t
+dsa_prefill_pick(const dsa_prefill_args_t *a, const int32_t *pick, uint32_t i,
+    uint32_t n)
+{
+    return i < n ? (uint32_t) __ldg(pick + i) : 0xffffffff;
+}
+
+
+/* segments of a thread's four rows, key [4], into tile. */
+
+static __device__ __forceinline__ void
+dsa_prefill_gather(const dsa_prefill_args_t *a, uint32_t tile,
+    const uint32_t *key, uint32_t first, uint32_t segments)
+{
+    int                 i, j;
+    uint32_t            n, to;
+    const dsa_bf16_t   *from;
+
+    to = tile + first * DSA_PREFILL_SEGMENT + threadIdx.x % 128 / 8 * 128
+         + ((threadIdx.x ^ threadIdx.x / 8) % 8) * 16;
+
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+        n = key[i] < a->keys ? 16 : 0;
+        from = a->kv + (size_t) (n > 0 ? key[i] : 0) * DSA_PREFILL_COLUMNS
+               + first * 64 + threadIdx.x % 8 * 8;
+
+#pragma unroll
+        for (j = 0; j < segments; j++) {
+            dsa_cp_async16(to + i * 16 * 128 + j * DSA_PREFILL_SEGMENT,
+                           from + j * 64, n);
+        }
+    }
+}
+
+
+/* A thread's picks of a pair of blocks: four rows of each, two to check. */
+
+static __device__ __forceinline__ void
+dsa_prefill_picks(const dsa_prefill_args_t *a, uint32_t row, uint32_t pair,
+    uint32_t n, uint32_t (&key)[2][4], uint32_t (&check)[2][2])
+{
+    int             b, i;
+    uint32_t        at;
+    const int32_t  *pick;
+
+    pick = a->pick + row * a->ld_pick;
+
+#pragma unroll
+    for (b = 0; b < 2; b++) {
+        at = (pair * 2 + b) * DSA_PREFILL_KEYS;
+
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+            key[b][i] = dsa_prefill_pick(a, pick, at + threadIdx.x % 128 / 8
+                                                  + i * 16, n);
+        }
+
+#pragma unroll
+        for (i = 0; i < 2; i++) {
+            check[b][i] = dsa_prefill_pick(a, pick, at + threadIdx.x % 32
+                                                    + i * 32, n);
+        }
+    }
+}
+
+
+static __device__ __forceinline__ void
+dsa_prefill_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
+    uint8_t *q, uint32_t k, dsa_prefill_shared_t *sh)
+{
+    int       b, i;
+    uint32_t  job, row, n, pairs, pair, at, turn, bits, tile, key[2][4],
+              check[2][2], next[2][4], next_check[2][2];
+
+    at = 0;
+    turn = 0;
+
+    for (job = blockIdx.x; job < a->rows * a->groups; job += gridDim.x) {
+        row = job / a->groups;
+        pairs = dsa_prefill_pairs(a, row);
+
+        if (pairs == 0) {
+            continue;
+        }
+
+        n = (uint32_t) __ldg(a->n_pick + row);
+        dsa_prefill_picks(a, row, 0, n, key, check);
+
+        if (threadIdx.x % 128 == 0) {
+            dsa_mbar_wait(&sh->q_empty, (turn + 1) % 2);
+            dsa_mbar_arrive_expect(&sh->q_full, DSA_PREFILL_TILE);
+
+            for (i = 0; i < 9; i++) {
+                dsa_tma_load_3d(q + i * DSA_PREFILL_SEGMENT, q_map,
+                                &sh->q_full, i * 64,
+                                (int) (job % a->groups * DSA_PREFILL_HEADS),
+                                (int) row);
+            }
+        }
+
+        __syncwarp();
+
+        turn++;
+
+        for (pair = 0; pair < pairs; pair++, at++) {
+            dsa_prefill_picks(a, row, pair + 1, n, next, next_check);
+
+#pragma unroll
+            for (b = 0; b < 2; b++) {
+                tile = k + b * DSA_PREFILL_TILE;
+
+                dsa_mbar_wait(&sh->own_empty[b], (at + 1) % 2);
+                dsa_prefill_gather(a, tile, key[b], b * 4, 4);
+                dsa_cp_async_arrive(&sh->own_full[b]);
+
+                if (threadIdx.x % 128 < 32) {
+#pragma unroll
+                    for (i = 0; i < 2; i++) {
+                        bits = __ballot_sync(0xffffffff,
+                                             check[b][i] < a->keys);
+                        if (threadIdx.x % 32 == 0) {
+                            sh->valid[b][i] = bits;
+                        }
+                    }
+
+                    dsa_prefill_done(&sh->own_full[b]);
+                }
+
+                dsa_mbar_wait(&sh->rest_empty[b], (at + 1) % 2);
+
+                if (b == 0) {
+                    dsa_prefill_gather(a, tile, key[b], 4, 5);
+
+                } else {
+                    dsa_prefill_gather(a, tile, key[b], 0, 4);
+                    dsa_prefill_gather(a, tile, key[b], 8, 1);
+                }
+
+                dsa_cp_async_arrive(&sh->rest_full[b]);
+
+#pragma unroll
+                for (i = 0; i < 4; i++) {
+                    key[b][i] = next[b][i];
+                }
+
+                check[b][0] = next_check[b][0];
+                check[b][1] = next_check[b][1];
+            }
+        }
+    }
+}
+
+
+/* The warpgroups that compute. */
+
+typedef struct {
+    float               r[2];           /* references of the sums: log2 */
+    float               sum[2];         /* of a thread's weights */
+} dsa_prefill_rows_t;
+
+
+/* Starts the scores of a block, own columns first. */
+
+static __device__ __forceinline__ void
+dsa_prefill_score(float (&s)[32], uint64_t q, uint64_t k,
+    dsa_prefill_shared_t *sh, int b, uint32_t at)
+{
+    int  i, j, segment;
+
+    dsa_mbar_wait(&sh->own_full[b], at % 2);
+    dsa_fence_async();
+    dsa_wgmma_fence();
+
+#pragma unroll
+    for (i = 0; i < 9; i++) {
+        segment = i < 8 ? (i + b * 4) % 8 : 8;
+
+        if (i == 4) {
+            dsa_mbar_wait(&sh->rest_full[b], at % 2);
+            dsa_fence_async();
+            dsa_wgmma_fence();
+        }
+
+#pragma unroll
+        for (j = 0; j < 4; j++) {
+            dsa_prefill_mma_qk(s, q + (segment * DSA_PREFILL_SEGMENT + j * 32)
+                                      / 16,
+                               k + (segment * DSA_PREFILL_SEGMENT + j * 32)
+                                   / 16, i + j > 0);
+        }
+    }
+
+    dsa_wgmma_commit();
+}
+
+
+/* Takes sums from reference to reference; almost never more than a vote. */
+
+static __device__ __forceinline__ void
+dsa_prefill_rescale(float (&o)[128], dsa_prefill_rows_t *t, const float *r)
+{
+    int    i, n;
+    float  f[2];
+
+    if (!__any_sync(0xffffffff, r[0] != t->r[0] || r[1] != t->r[1])) {
+        return;
+    }
+
+#pragma unroll
+    for (n = 0; n < 2; n++) {
+        f[n] = dsa_prefill_exp2(t->r[n] - r[n]);
+        t->sum[n] *= f[n];
+        t->r[n] = r[n];
+    }
+
+#pragma unroll
+    for (i = 0; i < 128; i++) {
+        o[i] *= f[i / 2 % 2];
+    }
+}
+
+
+/*
+ * From scores to weights p, the A operand of four products.  r [2] goes from
+ * the reference so far to that of the block; sum [2] are the weights' own.
+ */
+
+static __device__ __forceinline__ void
+dsa_prefill_softmax(uint32_t (&p)[16], float (&s)[32], float (&r)[2],
+    float (&sum)[2], const uint32_t *valid, float scale)
+{
+    int       i, n;
+    float     m, x, y;
+    uint32_t  word[2];
+
+    word[0] = valid[0];
+    word[1] = valid[1];
+
+    if ((word[0] & word[1]) != 0xffffffff) {
+#pragma unroll
+        for (i = 0; i < 32; i++) {
+            if (!(word[i / 16] >> (i / 4 % 4 * 8 + threadIdx.x % 4 * 2
+                                   + i % 2) & 1))
+            {
+                s[i] = -INFINITY;
+            }
+        }
+    }
+
+#pragma unroll
+    for (n = 0; n < 2; n++) {
+        m = s[n * 2];
+
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            m = fmaxf(m, fmaxf(s[i * 4 + n * 2], s[i * 4 + n * 2 + 1]));
+        }
+
+        m = fmaxf(m, __shfl_xor_sync(0xffffffff, m, 1));
+        m = fmaxf(m, __shfl_xor_sync(0xffffffff, m, 2));
+        m *= scale;
+
+        r[n] = m > r[n] + DSA_PREFILL_LAG ? m : r[n];
+        sum[n] = 0;
+
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            x = dsa_prefill_exp2(fmaf(s[i * 4 + n * 2], scale, -r[n]));
+            y = dsa_prefill_exp2(fmaf(s[i * 4 + n * 2 + 1], scale, -r[n]));
+            sum[n] += x + y;
+            p[i * 2 + n] = dsa_prefill_pack(x, y);
+        }
+    }
+}
+
+
+/* Gives weights and their references to the other warpgroup. */
+
+static __device__ __forceinline__ void
+dsa_prefill_give(const uint32_t (&p)[16], const float (&r)[2], uint32_t to,
+    dsa_prefill_shared_t *sh, int b)
+{
+    int       i;
+    uint32_t  lane, row;
+
+    lane = threadIdx.x % 32;
+    row = threadIdx.x % 128 / 32 * 16;
+
+    if (lane % 4 == 0) {
+        sh->r[b][row + lane / 4] = r[0];
+        sh->r[b][row + lane / 4 + 8] = r[1];
+    }
+
+    row += lane % 16;
+    to += row * 128;
+
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+        asm volatile ("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], "
+                      "{%1, %2, %3, %4};"
+                      :: "r"(to + ((i * 2 + lane / 16) ^ row % 8) * 16),
+                         "r"(p[i * 4]), "r"(p[i * 4 + 1]), "r"(p[i * 4 + 2]),
+                         "r"(p[i * 4 + 3])
+                      : "memory");
+    }
+
+    dsa_fence_async();
+    dsa_mbar_arrive(&sh->p_full[b]);
+}
+
+
+static __device__ __forceinline__ void
+dsa_prefill_own(float (&o)[128], const uint32_t (&p)[16], uint64_t v)
+{
+    int  i;
+
+    dsa_wgmma_fence();
+
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+        dsa_prefill_mma_own(o, p + i * 4, v + i * (2048 / 16));
+    }
+
+    dsa_wgmma_commit();
+}
+
+
+static __device__ __forceinline__ void
+dsa_prefill_other(float (&o)[128], uint64_t p, uint64_t v)
+{
+    int  i;
+
+    dsa_wgmma_fence();
+
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+        dsa_prefill_mma_other(o, p + i * (32 / 16), v + i * (2048 / 16));
+    }
+
+    dsa_wgmma_commit();
+}
+
+
+static __device__ __forceinline__ void
+dsa_prefill_taken(float *r, const dsa_prefill_shared_t *sh, int b)
+{
+    uint32_t  row;
+
+    row = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+
+    r[0] = sh->r[b][row];
+    r[1] = sh->r[b][row + 8];
+}
+
+
+/*
+ * Four threads have two columns of each of four chunks of 8; they swap, so that
+ * each stores a chunk.
+ */
+
+static __device__ __forceinline__ void
+dsa_prefill_store(dsa_bf16_t *out, const float *o, float f, int write)
+{
+    int       i;
+    uint32_t  lane, v[4], x, y;
+
+    lane = threadIdx.x % 4;
+
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+        v[i] = dsa_prefill_pack(o[i * 4] * f, o[i * 4 + 1] * f);
+    }
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        x = lane & 1 ? v[i * 2] : v[i * 2 + 1];
+        x = __shfl_xor_sync(0xffffffff, x, 1);
+        v[i * 2] = lane & 1 ? x : v[i * 2];
+        v[i * 2 + 1] = lane & 1 ? v[i * 2 + 1] : x;
+    }
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        y = lane & 2 ? v[i] : v[i + 2];
+        y = __shfl_xor_sync(0xffffffff, y, 2);
+        v[i] = lane & 2 ? y : v[i];
+        v[i + 2] = lane & 2 ? v[i + 2] : y;
+    }
+
+    if (write) {
+        *(uint4 *) out = make_uint4(v[0], v[1], v[2], v[3]);
+    }
+}
+
+
+/* Both halves of a row's weights make its sum; o [64, 256] goes out. */
+
+static __device__ __forceinline__ void
+dsa_prefill_finish(const dsa_prefill_args_t *a, float (&o)[128],
+    dsa_prefill_rows_t *t, dsa_prefill_shared_t *sh, int group, uint32_t job)
+{
+    int          i, n;
+    float        f;
+    uint32_t     at, head;
+    dsa_bf16_t  *out;
+
+    at = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+
+    dsa_bar_sync(1, 256);
+
+#pragma unroll
+    for (n = 0; n < 2; n++) {
+        f = t->sum[n];
+        f += __shfl_xor_sync(0xffffffff, f, 1);
+        f += __shfl_xor_sync(0xffffffff, f, 2);
+
+        if (threadIdx.x % 4 == 0) {
+            sh->sum[group][at + n * 8] = f;
+        }
+    }
+
+    dsa_bar_sync(1, 256);
+
+#pragma unroll
+    for (n = 0; n < 2; n++) {
+        f = sh->sum[0][at + n * 8] + sh->sum[1][at + n * 8];
+        f = f > 0 ? 1 / f : 0;
+
+        head = job % a->groups * DSA_PREFILL_HEADS + at + n * 8;
+        out = a->out + ((size_t) (job / a->groups) * a->heads + head)
+                       * DSA_CUDA_LATENT + group * 256 + threadIdx.x % 4 * 8;
+
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            dsa_prefill_store(out + i * 32, &o[i * 16 + n * 2], f,
+                              head < a->heads);
+        }
+    }
+}
+
+
+static __device__ __forceinline__ void
+dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
+    uint64_t k1, uint64_t v0, uint64_t v1, uint32_t give,
+    dsa_prefill_shared_t *sh)
+{
+    int                 i;
+    float               o[128], s[32], r[2], sum[2];
+    uint32_t            job, pair, pairs, at, turn, p[16];
+    dsa_prefill_rows_t  t;
+
+    at = 0;
+    turn = 0;
+
+    for (job = blockIdx.x; job < a->rows * a->groups; job += gridDim.x) {
+        pairs = dsa_prefill_pairs(a, job / a->groups);
+
+#pragma unroll
+        for (i = 0; i < 128; i++) {
+            o[i] = 0;
+        }
+
+        for (i = 0; i < 2; i++) {
+            t.r[i] = -1e30f;
+            t.sum[i] = 0;
+        }
+
+        if (pairs > 0) {
+            dsa_mbar_wait(&sh->q_full, turn++ % 2);
+        }
+
+        for (pair = 0; pair < pairs; pair++, at++) {
+            dsa_prefill_score(s, q, k0, sh, 0, at);
+            dsa_wgmma_wait<0>();
+
+            if (pair + 1 == pairs) {
+                dsa_prefill_done(&sh->q_empty);
+            }
+
+            r[0] = t.r[0];
+            r[1] = t.r[1];
+
+            dsa_prefill_softmax(p, s, r, sum, sh->valid[0], a->scale);
+            dsa_prefill_give(p, r, give, sh, 0);
+            dsa_prefill_rescale(o, &t, r);
+            t.sum[0] += sum[0];
+            t.sum[1] += sum[1];
+            dsa_prefill_own(o, p, v0);
+            dsa_wgmma_wait<0>();
+            dsa_prefill_done(&sh->own_empty[0]);
+
+            dsa_mbar_wait(&sh->p_full[1], at % 2);
+            dsa_prefill_taken(r, sh, 1);
+            dsa_prefill_rescale(o, &t, r);
+            dsa_prefill_other(o, k1 + 8 * DSA_PREFILL_SEGMENT / 16, v1);
+            dsa_wgmma_wait<0>();
+            dsa_prefill_done(&sh->rest_empty[1]);
+        }
+
+        dsa_prefill_finish(a, o, &t, sh, 0, job);
+    }
+}
+
+
+static __device__ __forceinline__ void
+dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
+    uint64_t k1, uint64_t v0, uint64_t v1, uint32_t give,
+    dsa_prefill_shared_t *sh)
+{
+    int                 i;
+    float               o[128], s[32], r[2], sum[2];
+    uint32_t            job, pair, pairs, at, turn, p[16];
+    dsa_prefill_rows_t  t;
+
+    at = 0;
+    turn = 0;
+
+    for (job = blockIdx.x; job < a->rows * a->groups; job += gridDim.x) {
+        pairs = dsa_prefill_pairs(a, job / a->groups);
+
+#pragma unroll
+        for (i = 0; i < 128; i++) {
+            o[i] = 0;
+        }
+
+        for (i = 0; i < 2; i++) {
+            t.r[i] = -1e30f;
+            t.sum[i] = 0;
+        }
+
+        if (pairs > 0) {
+            dsa_mbar_wait(&sh->q_full, turn++ % 2);
+        }
+
+        for (pair = 0; pair < pairs; pair++, at++) {
+            dsa_prefill_score(s, q, k1, sh, 1, at);
+            dsa_wgmma_wait<0>();
+
+            if (pair + 1 == pairs) {
+                dsa_prefill_done(&sh->q_empty);
+            }
+
+            dsa_mbar_wait(&sh->p_full[0], at % 2);
+            dsa_prefill_taken(r, sh, 0);
+            dsa_prefill_rescale(o, &t, r);
+            dsa_prefill_other(o, k0 + 8 * DSA_PREFILL_SEGMENT / 16, v0);
+
+            dsa_prefill_softmax(p, s, r, sum, sh->valid[1], a->scale);
+            dsa_prefill_give(p, r, give, sh, 1);
+            dsa_wgmma_wait<0>();
+            dsa_prefill_done(&sh->rest_empty[0]);
+
+            dsa_prefill_rescale(o, &t, r);
+            t.sum[0] += sum[0];
+            t.sum[1] += sum[1];
+            dsa_prefill_own(o, p, v1);
+            dsa_wgmma_wait<0>();
+            dsa_prefill_done(&sh->own_empty[1]);
+        }
+
+        dsa_prefill_finish(a, o, &t, sh, 1, job);
+    }
+}
+
+
+static __global__ void __launch_bounds__(DSA_PREFILL_THREADS, 1)
+dsa_prefill_kernel(const __grid_constant__ CUtensorMap q_map,
+    const __grid_constant__ dsa_prefill_args_t a)
+{
+    int                         i;
+    uint8_t                    *smem, *sq;
+    uint32_t                    k, group;
+    uint64_t                    q, k0, k1, v0, v1;
+    dsa_prefill_shared_t       *sh;
+    extern __shared__ uint8_t   dsa_prefill_smem[];
+
+    smem = dsa_prefill_smem
+           + (1024 - dsa_smem(dsa_prefill_smem) % 1024) % 1024;
+    sq = smem;
+    k = dsa_smem(smem) + DSA_PREFILL_TILE;
+    sh = (dsa_prefill_shared_t *) (smem + 3 * DSA_PREFILL_TILE);
+    group = threadIdx.x / 128;
+
+    if (threadIdx.x == 0) {
+        dsa_mbar_init(&sh->q_full, 1);
+        dsa_mbar_init(&sh->q_empty, 8);
+
+        for (i = 0; i < 2; i++) {
+            dsa_mbar_init(&sh->own_full[i], 129);
+            dsa_mbar_init(&sh->rest_full[i], 128);
+            dsa_mbar_init(&sh->own_empty[i], 4);
+            dsa_mbar_init(&sh->rest_empty[i], 4);
+            dsa_mbar_init(&sh->p_full[i], 128);
+        }
+
+        dsa_mbar_fence_init();
+    }
+
+    __syncthreads();
+
+    if (group == 2) {
+        dsa_regs_less<56>();
+        dsa_prefill_load(&a, &q_map, sq, k, sh);
+
+    } else {
+        dsa_regs_more<224>();
+
+        q = dsa_wgmma_desc(dsa_smem(sq), 1, 16, 1024);
+        k0 = dsa_wgmma_desc(k, 1, 16, 1024);
+        k1 = dsa_wgmma_desc(k + DSA_PREFILL_TILE, 1, 16, 1024);
+        v0 = dsa_wgmma_desc(k + group * 4 * DSA_PREFILL_SEGMENT, 1,
+                            DSA_PREFILL_SEGMENT, 1024);
+        v1 = dsa_wgmma_desc(k + DSA_PREFILL_TILE
+                            + group * 4 * DSA_PREFILL_SEGMENT, 1,
+                            DSA_PREFILL_SEGMENT, 1024);
+
+        if (group == 0) {
+            dsa_prefill_even(&a, q, k0, k1, v0, v1,
+                             k + 8 * DSA_PREFILL_SEGMENT, sh);
+
+        } else {
+            dsa_prefill_odd(&a, q, k0, k1, v0, v1,
+                            k + DSA_PREFILL_TILE + 8 * DSA_PREFILL_SEGMENT,
+                            sh);
+        }
+    }
+}
+
+
+extern "C" int
+dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
+    const dsa_bf16_t *kv, uint32_t keys, const int32_t *pick, size_t ld_pick,
+    const int32_t *n_pick, uint32_t rows, uint32_t heads, float scale,
+    dsa_stream_t stream)
+{
+    int                 rc, device, processors;
+    uint32_t            box[3];
+    uint64_t            dim[3], stride[2];
+    CUtensorMap         q_map;
+    dsa_prefill_args_t  a;
+
+    if (rows == 0) {
+        return 0;
+    }
+
+    if (heads < 1 || heads > 128 || keys > INT32_MAX || rows > INT32_MAX / 2) {
+        return cudaErrorInvalidValue;
+    }
+
+    rc = cudaGetDevice(&device);
+    rc = rc != 0 ? rc
+                 : cudaDeviceGetAttribute(&processors,
+                                          cudaDevAttrMultiProcessorCount,
+                                          device);
+    if (rc != 0) {
+        return rc;
+    }
+
+    box[0] = 64;
+    box[1] = DSA_PREFILL_HEADS;
+    box[2] = 1;
+    dim[0] = DSA_PREFILL_COLUMNS;
+    dim[1] = heads;
+    dim[2] = rows;
+    stride[0] = DSA_PREFILL_COLUMNS * sizeof(dsa_bf16_t);
+    stride[1] = stride[0] * heads;
+
+    rc = dsa_cuda_tensor_map(&q_map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, q,
+                             dim, stride, box, CU_TENSOR_MAP_SWIZZLE_128B);
+    if (rc != 0) {
+        return rc;
+    }
+
+    rc = cudaFuncSetAttribute(dsa_prefill_kernel,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              DSA_PREFILL_SMEM);
+    if (rc != 0) {
+        return rc;
+    }
+
+    a.out = out;
+    a.kv = kv;
+    a.pick = pick;
+    a.n_pick = n_pick;
+    a.ld_pick = ld_pick;
+    a.keys = keys;
+    a.rows = rows;
+    a.heads = heads;
+    a.groups = (heads + DSA_PREFILL_HEADS - 1) / DSA_PREFILL_HEADS;
+    a.scale = scale * 1.44269504088896341f;
+
+    dsa_prefill_kernel<<<min((uint32_t) processors, rows * a.groups),
+                         DSA_PREFILL_THREADS, DSA_PREFILL_SMEM,
+                         stream>>>(q_map, a);
+
+    return cudaGetLastError();
+}

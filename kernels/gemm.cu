@@ -1,0 +1,584 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <cublasLt.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern "C" {
+#include "kernels/gemm.h"
+}
+
+#include "kernels/hopper.cuh"
+#include "kernels/gemm_decode.cuh"
+
+
+/*
+ * Few rows go to gemm_decode.cu, many to cuBLASLt; what the library refuses
+ * (its block scaling wants in / 128 and out in multiples of 4 and 16) goes to
+ * the former too.
+ *
+ * The library sees columns: y^T [out, rows] = w [in, out]^T . x [in, rows].
+ */
+
+
+#define DSA_GEMM_WORKSPACE  (32 << 20)  /* what the library wants on Hopper */
+#define DSA_GEMM_SCALES     (16 << 20)  /* a copy of rows' scales */
+#define DSA_GEMM_KNOWN      512         /* a power of two */
+
+
+/* What an algorithm is chosen by; no padding. */
+
+typedef struct {
+    uint64_t                ld_y, step_y;
+    uint64_t                ld_x, step_x;
+    uint64_t                ld_w, step_w;
+    uint32_t                kind, f32;
+    uint32_t                heads, rows, out, in;
+    uint32_t                align_y, align_x, align_w;
+    uint32_t                taken;
+} dsa_gemm_key_t;
+
+
+typedef struct {
+    dsa_gemm_key_t          key;
+    int                     refused;
+    cublasLtMatmulAlgo_t    algo;
+} dsa_gemm_known_t;
+
+
+struct dsa_cuda_gemm_s {
+    cublasLtHandle_t        lt;
+    uint8_t                *work;
+    dsa_gemm_known_t        known[DSA_GEMM_KNOWN];
+};
+
+
+/* What the library is asked for. */
+
+typedef struct {
+    cublasLtMatmulDescOpaque_t    desc;
+    cublasLtMatrixLayoutOpaque_t  w, x, y;
+} dsa_gemm_call_t;
+
+
+static int
+dsa_gemm_error(cublasStatus_t status)
+{
+    switch (status) {
+
+    case CUBLAS_STATUS_SUCCESS:
+        return cudaSuccess;
+
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+        return cudaErrorInitializationError;
+
+    case CUBLAS_STATUS_ALLOC_FAILED:
+        return cudaErrorMemoryAllocation;
+
+    case CUBLAS_STATUS_INVALID_VALUE:
+        return cudaErrorInvalidValue;
+
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+        return cudaErrorNotSupported;
+
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+        return cudaErrorLaunchFailure;
+
+    default:
+        return cudaErrorUnknown;
+    }
+}
+
+
+extern "C" int
+dsa_cuda_gemm_create(dsa_cuda_gemm_t **g, void *work)
+{
+    int               rc;
+    dsa_cuda_gemm_t  *p;
+
+    *g = NULL;
+
+    p = (dsa_cuda_gemm_t *) calloc(1, sizeof(dsa_cuda_gemm_t));
+    if (p == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+
+    rc = dsa_gemm_error(cublasLtCreate(&p->lt));
+
+    if (rc != 0) {
+        free(p);
+        return rc;
+    }
+
+    p->work = (uint8_t *) work;
+    *g = p;
+
+    return 0;
+}
+
+
+extern "C" void
+dsa_cuda_gemm_destroy(dsa_cuda_gemm_t *g)
+{
+    if (g != NULL) {
+        (void) cublasLtDestroy(g->lt);
+        free(g);
+    }
+}
+
+
+extern "C" size_t
+dsa_cuda_gemm_work(void)
+{
+    return DSA_GEMM_WORKSPACE + DSA_GEMM_SCALES;
+}
+
+
+static cublasStatus_t
+dsa_gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, cudaDataType_t type,
+    uint64_t rows, uint64_t cols, size_t ld, uint32_t heads, size_t step)
+{
+    int32_t         count;
+    int64_t         stride;
+    cublasStatus_t  rc;
+
+    rc = cublasLtMatrixLayoutInit(layout, type, rows, cols, (int64_t) ld);
+
+    if (rc != CUBLAS_STATUS_SUCCESS || heads == 1) {
+        return rc;
+    }
+
+    count = (int32_t) heads;
+    stride = (int64_t) step;
+
+    rc = cublasLtMatrixLayoutSetAttribute(layout,
+                                          CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                          &count, sizeof(count));
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return rc;
+    }
+
+    return cublasLtMatrixLayoutSetAttribute(layout,
+                               CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                               &stride, sizeof(stride));
+}
+
+
+static cublasStatus_t
+dsa_gemm_describe(dsa_gemm_call_t *c, const dsa_gemm_t *g)
+{
+    cudaDataType_t               in, out;
+    cublasStatus_t               rc;
+    cublasOperation_t            op;
+    cublasLtMatmulMatrixScale_t  mode;
+
+    in = g->kind == DSA_GEMM_FP8 ? CUDA_R_8F_E4M3 : CUDA_R_16BF;
+    out = g->f32 ? CUDA_R_32F : CUDA_R_16BF;
+
+    rc = cublasLtMatmulDescInit(&c->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return rc;
+    }
+
+    op = g->kind == DSA_GEMM_BF16_T ? CUBLAS_OP_N : CUBLAS_OP_T;
+
+    rc = cublasLtMatmulDescSetAttribute(&c->desc, CUBLASLT_MATMUL_DESC_TRANSA,
+                                        &op, sizeof(op));
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return rc;
+    }
+
+    if (g->kind == DSA_GEMM_FP8) {
+        mode = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+
+        rc = cublasLtMatmulDescSetAttribute(&c->desc,
+                                            CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+                                            &mode, sizeof(mode));
+        if (rc != CUBLAS_STATUS_SUCCESS) {
+            return rc;
+        }
+
+        mode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+
+        rc = cublasLtMatmulDescSetAttribute(&c->desc,
+                                            CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+                                            &mode, sizeof(mode));
+        if (rc != CUBLAS_STATUS_SUCCESS) {
+            return rc;
+        }
+
+        rc = cublasLtMatmulDescSetAttribute(&c->desc,
+                                       CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+                                       &g->w_scale, sizeof(g->w_scale));
+        if (rc != CUBLAS_STATUS_SUCCESS) {
+            return rc;
+        }
+
+        rc = cublasLtMatmulDescSetAttribute(&c->desc,
+                                       CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                                       &g->x_scale, sizeof(g->x_scale));
+        if (rc != CUBLAS_STATUS_SUCCESS) {
+            return rc;
+        }
+    }
+
+    rc = dsa_gemm_layout(&c->w, in, op == CUBLAS_OP_T ? g->in : g->out,
+                         op == CUBLAS_OP_T ? g->out : g->in, g->ld_w,
+                         g->heads, g->step_w);
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return rc;
+    }
+
+    rc = dsa_gemm_layout(&c->x, in, g->in, g->rows, g->ld_x, g->heads,
+                         g->step_x);
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return rc;
+    }
+
+    return dsa_gemm_layout(&c->y, out, g->out, g->rows, g->ld_y, g->heads,
+                           g->step_y);
+}
+
+
+/*
+ * The library's choice for a call: whole sums where it has a way that it
+ * offers, else parts that are added in float32 in a fixed order.
+ */
+
+static cublasStatus_t
+dsa_gemm_choose(dsa_cuda_gemm_t *p, dsa_gemm_known_t *k, dsa_gemm_call_t *c)
+{
+    int                               n;
+    size_t                            size;
+    uint32_t                          i, align, mask;
+    cublasStatus_t                    rc;
+    cublasLtMatmulHeuristicResult_t   found;
+    cublasLtMatmulPreferenceOpaque_t  want;
+
+    static const cublasLtMatmulPreferenceAttributes_t  name[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES
+    };
+
+    rc = cublasLtMatmulPreferenceInit(&want);
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return rc;
+    }
+
+    size = DSA_GEMM_WORKSPACE;
+
+    rc = cublasLtMatmulPreferenceSetAttribute(&want,
+                                     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                     &size, sizeof(size));
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return rc;
+    }
+
+    for (i = 0; i < 4; i++) {
+        align = i == 0 ? k->key.align_w
+                       : i == 1 ? k->key.align_x : k->key.align_y;
+
+        rc = cublasLtMatmulPreferenceSetAttribute(&want, name[i], &align,
+                                                  sizeof(align));
+        if (rc != CUBLAS_STATUS_SUCCESS) {
+            return rc;
+        }
+    }
+
+    for (i = 0; i < 2; i++) {
+        mask = i == 0 ? CUBLASLT_REDUCTION_SCHEME_NONE
+                      : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+
+        rc = cublasLtMatmulPreferenceSetAttribute(&want,
+                                  CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                  &mask, sizeof(mask));
+        if (rc != CUBLAS_STATUS_SUCCESS) {
+            return rc;
+        }
+
+        rc = cublasLtMatmulAlgoGetHeuristic(p->lt, &c->desc, &c->w, &c->x,
+                                            &c->y, &c->y, &want, 1, &found,
+                                            &n);
+        if (rc == CUBLAS_STATUS_SUCCESS && n > 0) {
+            k->algo = found.algo;
+            return rc;
+        }
+    }
+
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+
+static uint32_t
+dsa_gemm_align(const void *p)
+{
+    uint32_t  n;
+
+    for (n = 256; (uintptr_t) p % n != 0; n /= 2) {
+        /* void */
+    }
+
+    return n;
+}
+
+
+static dsa_gemm_known_t *
+dsa_gemm_known(dsa_cuda_gemm_t *p, const dsa_gemm_key_t *key)
+{
+    size_t           i;
+    uint64_t         hash;
+    const uint32_t  *word;
+
+    word = (const uint32_t *) key;
+    hash = 0;
+
+    for (i = 0; i < sizeof(dsa_gemm_key_t) / sizeof(uint32_t); i++) {
+        hash = (hash ^ word[i]) * 0x9e3779b97f4a7c15ULL;
+        hash ^= hash >> 32;
+    }
+
+    return &p->known[hash % DSA_GEMM_KNOWN];
+}
+
+
+/* Returns cudaErrorNotSupported where the library has no way. */
+
+static int
+dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
+{
+    cublasStatus_t     rc;
+    dsa_gemm_key_t     key;
+    dsa_gemm_call_t    c;
+    dsa_gemm_known_t  *k;
+
+    static const float  one = 1, zero = 0;
+
+    memset(&key, 0, sizeof(key));
+
+    key.ld_y = g->ld_y;
+    key.step_y = g->step_y;
+    key.ld_x = g->ld_x;
+    key.step_x = g->step_x;
+    key.ld_w = g->ld_w;
+    key.step_w = g->step_w;
+    key.kind = g->kind;
+    key.f32 = g->f32;
+    key.heads = g->heads;
+    key.rows = g->rows;
+    key.out = g->out;
+    key.in = g->in;
+    key.align_y = dsa_gemm_align(g->y);
+    key.align_x = dsa_gemm_align(g->x);
+    key.align_w = dsa_gemm_align(g->w);
+    key.taken = 1;
+
+    k = dsa_gemm_known(p, &key);
+
+    if (memcmp(&k->key, &key, sizeof(key)) == 0 && k->refused) {
+        return cudaErrorNotSupported;
+    }
+
+    rc = dsa_gemm_describe(&c, g);
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return dsa_gemm_error(rc);
+    }
+
+    if (memcmp(&k->key, &key, sizeof(key)) != 0) {
+        k->key = key;
+
+        rc = dsa_gemm_choose(p, k, &c);
+        k->refused = rc != CUBLAS_STATUS_SUCCESS;
+
+        if (k->refused) {
+            return cudaErrorNotSupported;
+        }
+    }
+
+    rc = cublasLtMatmul(p->lt, &c.desc, &one, g->w, &c.w, g->x, &c.x, &zero,
+                        g->y, &c.y, g->y, &c.y, &k->algo, p->work,
+                        DSA_GEMM_WORKSPACE, stream);
+
+    return dsa_gemm_error(rc);
+}
+
+
+static int
+dsa_gemm_run(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
+{
+    int              rc;
+    dsa_gemm_tile_t  tile;
+
+    if (g->rows > DSA_GEMM_ROWS) {
+        rc = dsa_gemm_library(p, g, stream);
+
+        if (rc != cudaErrorNotSupported) {
+            return rc;
+        }
+    }
+
+    dsa_gemm_tile(&tile, g);
+
+    return dsa_gemm_decode(g, &tile, stream);
+}
+
+
+/* Scales [groups, ld] to [groups, n]. */
+
+static __global__ void
+dsa_gemm_scales_kernel(float *y, const float *x, size_t ld, uint32_t rows,
+    uint32_t n)
+{
+    uint32_t  i;
+
+    i = blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n) {
+        y[(size_t) blockIdx.y * n + i] = i < rows ? x[blockIdx.y * ld + i] : 0;
+    }
+}
+
+
+extern "C" int
+dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
+    const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w, uint32_t rows,
+    dsa_stream_t stream)
+{
+    int              rc;
+    uint32_t         n, groups;
+    dsa_gemm_t       g;
+    dsa_gemm_tile_t  tile;
+
+    if (rows == 0 || w->rows == 0 || w->rows % 8 != 0 || w->cols == 0
+        || w->cols % 128 != 0 || x->ld % 4 != 0 || x->ld < rows)
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    memset(&g, 0, sizeof(g));
+
+    g.kind = DSA_GEMM_FP8;
+    g.y = y;
+    g.x = x->q;
+    g.w = w->q;
+    g.x_scale = x->scale;
+    g.w_scale = w->scale;
+    g.ld_y = ld_y;
+    g.ld_x = w->cols;
+    g.ld_w = w->cols;
+    g.ld_scale = x->ld;
+    g.heads = 1;
+    g.rows = rows;
+    g.out = w->rows;
+    g.in = w->cols;
+
+    n = (rows + 3) / 4 * 4;
+    groups = w->cols / 128;
+
+    if (rows > DSA_GEMM_ROWS && groups % 4 == 0
+        && (x->ld == n
+            || (size_t) groups * n * sizeof(float) <= DSA_GEMM_SCALES))
+    {
+        if (x->ld != n) {
+            g.x_scale = (float *) (p->work + DSA_GEMM_WORKSPACE);
+
+            dsa_gemm_scales_kernel<<<dim3((n + 255) / 256, groups), 256, 0,
+                                     stream>>>((float *) g.x_scale, x->scale,
+                                               x->ld, rows, n);
+            rc = cudaGetLastError();
+
+            if (rc != 0) {
+                return rc;
+            }
+        }
+
+        g.rows = n;
+        rc = dsa_gemm_library(p, &g, stream);
+
+        if (rc != cudaErrorNotSupported) {
+            return rc;
+        }
+
+        g.rows = rows;
+        g.x_scale = x->scale;
+    }
+
+    dsa_gemm_tile(&tile, &g);
+
+    return dsa_gemm_decode(&g, &tile, stream);
+}
+
+
+extern "C" int
+dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *p, void *y, size_t ld_y, int f32,
+    const dsa_bf16_t *x, size_t ld_x, const dsa_bf16_t *w, size_t ld_w,
+    uint32_t rows, uint32_t out, uint32_t in, dsa_stream_t stream)
+{
+    dsa_gemm_t  g;
+
+    if (rows == 0 || out == 0 || in == 0 || out % 8 != 0 || in % 8 != 0
+        || ld_x % 8 != 0 || ld_w % 8 != 0)
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    memset(&g, 0, sizeof(g));
+
+    g.kind = DSA_GEMM_BF16;
+    g.y = y;
+    g.f32 = f32 != 0;
+    g.x = x;
+    g.w = w;
+    g.ld_y = ld_y;
+    g.ld_x = ld_x;
+    g.ld_w = ld_w;
+    g.heads = 1;
+    g.rows = rows;
+    g.out = out;
+    g.in = in;
+
+    return dsa_gemm_run(p, &g, stream);
+}
+
+
+extern "C" int
+dsa_cuda_gemm_heads(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
+    size_t step_y, const dsa_bf16_t *x, size_t ld_x, size_t step_x,
+    const dsa_bf16_t *w, size_t ld_w, size_t step_w, int transposed,
+    uint32_t heads, uint32_t rows, uint32_t out, uint32_t in,
+    dsa_stream_t stream)
+{
+    dsa_gemm_t  g;
+
+    if (heads == 0 || rows == 0 || out == 0 || in == 0 || out % 8 != 0
+        || in % 8 != 0 || ld_x % 8 != 0 || step_x % 8 != 0 || ld_w % 8 != 0
+        || step_w % 8 != 0)
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    memset(&g, 0, sizeof(g));
+
+    g.kind = transposed ? DSA_GEMM_BF16_T : DSA_GEMM_BF16;
+    g.y = y;
+    g.x = x;
+    g.w = w;
+    g.ld_y = ld_y;
+    g.step_y = step_y;
+    g.ld_x = ld_x;
+    g.step_x = step_x;
+    g.ld_w = ld_w;
+    g.step_w = step_w;
+    g.heads = heads;
+    g.rows = rows;
+    g.out = out;
+    g.in = in;
+
+    return dsa_gemm_run(p, &g, stream);
+}

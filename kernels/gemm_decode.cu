@@ -1,0 +1,716 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "kernels/hopper.cuh"
+#include "kernels/gemm_decode.cuh"
+
+
+/*
+ * y = x . w^T for few rows: bound by reading w from HBM, so everything serves
+ * that.
+ *
+ *     - w is the M operand of wgmma (64 features a warpgroup) and the rows
+ *       are N: 8 rows cost a tile of 8, not of 64.
+ *     - A warp's thread fills a ring of stages by TMA, 128 bytes of in of each
+ *       feature and row (one swizzle atom) with the rows' scales; 1 or 2
+ *       warpgroups compute.
+ *     - Tiles that are too few for the chip are split over in between the
+ *       blocks of a cluster.  The parts meet in distributed shared memory and
+ *       are added in the order of in.  The split is a function of the weight's
+ *       shape alone, so a row's bits do not depend on the rows beside it.
+ *     - FP8: the tensor core sums 128 of in, which is one scale of either
+ *       operand; the rest is in float32 registers.
+ *     - The launch is a programmatic dependent one: the ring is filled with
+ *       weights, which no kernel writes, while the kernel before ends; rows
+ *       are read after it.
+ */
+
+
+#define DSA_GEMM_ATOM       128         /* bytes of in in a stage */
+#define DSA_GEMM_STAGES     24
+#define DSA_GEMM_SHARED     (227 * 1024)
+#define DSA_GEMM_SMS        132
+
+
+typedef struct {
+    void               *y;
+    size_t              ld_y, step_y;
+    const float        *w_scale;
+    uint32_t            rows, out;
+    uint32_t            blocks;         /* atoms of in */
+    uint32_t            split, stages;
+    uint32_t            f32;
+    uint32_t            wide;           /* y allows 16-byte stores */
+} dsa_gemm_args_t;
+
+
+/* wgmma m64nNk32 e4m3, m64nNk16 bf16; A from shared memory, transposed or not */
+
+#define DSA_R4    "%0, %1, %2, %3"
+#define DSA_R8    DSA_R4 ", %4, %5, %6, %7"
+#define DSA_R16   DSA_R8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define DSA_R32   DSA_R16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, "   \
+                  "%25, %26, %27, %28, %29, %30, %31"
+
+#define DSA_F4(i)   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]),               \
+                    "+f"(d[i + 3])
+#define DSA_F8(i)   DSA_F4(i), DSA_F4(i + 4)
+#define DSA_F16(i)  DSA_F8(i), DSA_F8(i + 8)
+#define DSA_F32(i)  DSA_F16(i), DSA_F16(i + 16)
+
+#define DSA_MMA(shape, type, tail, list, a, b, p, ...)                        \
+    asm volatile ("{\n"                                                       \
+                  ".reg .pred  q;\n"                                          \
+                  "setp.ne.b32 q, %" p ", 0;\n"                               \
+                  "wgmma.mma_async.sync.aligned." shape type " {" list "}, "  \
+                  "%" a ", %" b ", q, " tail ";\n"                            \
+                  "}"                                                         \
+                  : __VA_ARGS__ : "l"(w), "l"(x), "r"(add))
+
+#define DSA_MMA_N(type, tail)                                                 \
+    if constexpr (N == 8) {                                                   \
+        DSA_MMA("m64n8", type, tail, DSA_R4, "4", "5", "6", DSA_F4(0));       \
+    } else if constexpr (N == 16) {                                           \
+        DSA_MMA("m64n16", type, tail, DSA_R8, "8", "9", "10", DSA_F8(0));     \
+    } else if constexpr (N == 32) {                                           \
+        DSA_MMA("m64n32", type, tail, DSA_R16, "16", "17", "18",              \
+                DSA_F16(0));                                                  \
+    } else {                                                                  \
+        DSA_MMA("m64n64", type, tail, DSA_R32, "32", "33", "34",              \
+                DSA_F32(0));                                                  \
+    }
+
+
+template <int KIND, int N>
+static __device__ __forceinline__ void
+dsa_gemm_mma(float *d, uint64_t w, uint64_t x, int add)
+{
+    if constexpr (KIND == DSA_GEMM_FP8) {
+        DSA_MMA_N("k32.f32.e4m3.e4m3", "1, 1")
+
+    } else if constexpr (KIND == DSA_GEMM_BF16) {
+        DSA_MMA_N("k16.f32.bf16.bf16", "1, 1, 0, 0")
+
+    } else {
+        DSA_MMA_N("k16.f32.bf16.bf16", "1, 1, 1, 0")
+    }
+}
+
+
+/*
+ * An atom of in for 64 features and ROWS rows, added to d: 4 instructions.
+ * Along in, these are 32 bytes apart within the swizzle; of a transposed w,
+ * 16 lines of 64 features.
+ */
+
+template <int KIND, int ROWS>
+static __device__ __forceinline__ void
+dsa_gemm_atom(float *d, uint32_t w, uint32_t x, int add)
+{
+    constexpr int  N = ROWS < 64 ? ROWS : 64;
+    constexpr int  STEP = KIND == DSA_GEMM_BF16_T ? 2048 : 32;
+
+    int  i, k;
+
+#pragma unroll
+    for (k = 0; k < 4; k++) {
+#pragma unroll
+        for (i = 0; i < ROWS / N; i++) {
+            dsa_gemm_mma<KIND, N>(d + i * (N / 2),
+                                  dsa_wgmma_desc(w + k * STEP, 1, 1024, 1024),
+                                  dsa_wgmma_desc(x + i * N * DSA_GEMM_ATOM
+                                                 + k * 32, 1, 1024, 1024),
+                                  add || k > 0);
+        }
+    }
+}
+
+
+static __device__ __forceinline__ float4
+dsa_gemm_remote(uint32_t smem, uint32_t rank)
+{
+    float4  v;
+
+    asm volatile ("{\n"
+                  ".reg .b32  a;\n"
+                  "mapa.shared::cluster.u32 a, %4, %5;\n"
+                  "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [a];\n"
+                  "}"
+                  : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                  : "r"(smem), "r"(rank) : "memory");
+
+    return v;
+}
+
+
+static __device__ __forceinline__ void
+dsa_gemm_cluster_sync(void)
+{
+    asm volatile ("barrier.cluster.arrive.release.aligned;\n"
+                  "barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+
+/* Eight features of a row. */
+
+static __device__ __forceinline__ void
+dsa_gemm_store(const dsa_gemm_args_t *a, size_t at, const float *v, uint32_t n)
+{
+    uint32_t   i;
+    float     *f;
+    uint16_t  *h;
+
+    if (a->f32) {
+        f = (float *) a->y + at;
+
+        if (a->wide && n == 8) {
+            *(float4 *) f = make_float4(v[0], v[1], v[2], v[3]);
+            *(float4 *) (f + 4) = make_float4(v[4], v[5], v[6], v[7]);
+            return;
+        }
+
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            if (i < n) {
+                f[i] = v[i];
+            }
+        }
+
+        return;
+    }
+
+    h = (uint16_t *) a->y + at;
+
+    if (a->wide && n == 8) {
+        *(uint4 *) h = make_uint4(
+            dsa_float_bf16(v[0]) | (uint32_t) dsa_float_bf16(v[1]) << 16,
+            dsa_float_bf16(v[2]) | (uint32_t) dsa_float_bf16(v[3]) << 16,
+            dsa_float_bf16(v[4]) | (uint32_t) dsa_float_bf16(v[5]) << 16,
+            dsa_float_bf16(v[6]) | (uint32_t) dsa_float_bf16(v[7]) << 16);
+        return;
+    }
+
+#pragma unroll
+    for (i = 0; i < 8; i++) {
+        if (i < n) {
+            h[i] = dsa_float_bf16(v[i]);
+        }
+    }
+}
+
+
+/*
+ * Grid: split * tiles of rows (the split innermost, a cluster), tiles of
+ * features, heads.
+ */
+
+template <int KIND, int FEATURES, int ROWS>
+static __global__ void
+__launch_bounds__(FEATURES * 2 + 32, ROWS > 64 ? 1 : 2)
+dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
+    const __grid_constant__ CUtensorMap map_x,
+    const __grid_constant__ CUtensorMap map_scale,
+    const __grid_constant__ dsa_gemm_args_t a)
+{
+    constexpr bool      FP8 = KIND == DSA_GEMM_FP8;
+    constexpr uint32_t  GROUPS = FEATURES / 64;
+    constexpr uint32_t  ELEMENTS = FP8 ? 128 : 64;      /* in an atom */
+    constexpr uint32_t  W = FEATURES * DSA_GEMM_ATOM;
+    constexpr uint32_t  X = ROWS * DSA_GEMM_ATOM;
+    constexpr uint32_t  SCALE = ROWS < 32 ? 128 : ROWS * 4;
+    constexpr uint32_t  LINE = FEATURES + 4;    /* of the sums: no conflicts */
+
+    int32_t                         j;
+    float                           acc[ROWS / 2], sum[FP8 ? ROWS / 2 : 1], v[8];
+    float                           w_scales, w_scale;
+    float4                          lo, hi;
+    uint32_t                        n, i, k, r, s, warp, lane, group, rank;
+    uint32_t                        begin, end, row, feature, head, first;
+    uint32_t                        item, stop;
+    uint8_t                        *w, *x, *scale;
+    float                          *part;
+    const float                    *ws;
+    extern __shared__ uint8_t       shared[];
+    static __shared__ uint64_t      full[DSA_GEMM_STAGES];
+    static __shared__ uint64_t      empty[DSA_GEMM_STAGES];
+
+    warp = threadIdx.x / 32;
+    lane = threadIdx.x % 32;
+
+    rank = blockIdx.x % a.split;
+    row = blockIdx.x / a.split * ROWS;
+    feature = blockIdx.y * FEATURES;
+    head = blockIdx.z;
+
+    begin = a.blocks * rank / a.split;
+    end = a.blocks * (rank + 1) / a.split;
+    n = end - begin;
+
+    w = shared + ((1024 - (dsa_smem(shared) & 1023)) & 1023);
+    x = w + a.stages * W;
+    scale = x + a.stages * X;
+    part = (float *) w;
+
+    if (threadIdx.x == 0) {
+        for (i = 0; i < a.stages; i++) {
+            dsa_mbar_init(&full[i], 1);
+            dsa_mbar_init(&empty[i], GROUPS * 4);
+        }
+
+        dsa_mbar_fence_init();
+    }
+
+    __syncthreads();
+
+    if (warp == GROUPS * 4) {
+
+        if (lane == 0) {
+            first = n < a.stages ? n : a.stages;
+
+            for (i = 0; i < n + first; i++) {
+
+                /* the ring with weights, then their rows, then both */
+
+                k = i < first ? i : i - first;
+                s = k % a.stages;
+
+                if (i == first) {
+                    asm volatile ("griddepcontrol.wait;" ::: "memory");
+                }
+
+                if (k >= first) {
+                    dsa_mbar_wait(&empty[s], (k / a.stages - 1) & 1);
+                }
+
+                if (i < first || k >= first) {
+                    dsa_mbar_arrive_expect(&full[s],
+                                           W + X + (FP8 ? ROWS * 4 : 0));
+
+                    if constexpr (KIND == DSA_GEMM_BF16_T) {
+#pragma unroll
+                        for (r = 0; r < GROUPS; r++) {
+                            dsa_tma_load_3d(w + s * W + r * 8192, &map_w,
+                                            &full[s], feature + r * 64,
+                                            (begin + k) * ELEMENTS, head);
+                        }
+
+                    } else {
+                        dsa_tma_load_3d(w + s * W, &map_w, &full[s],
+                                        (begin + k) * ELEMENTS, feature,
+                                        head);
+                    }
+                }
+
+                if (i >= first) {
+                    dsa_tma_load_3d(x + s * X, &map_x, &full[s],
+                                    (begin + k) * ELEMENTS, row, head);
+
+                    if constexpr (FP8) {
+                        dsa_tma_load_2d(scale + s * SCALE, &map_scale,
+                                        &full[s], row, begin + k);
+                    }
+                }
+            }
+
+            asm volatile ("griddepcontrol.launch_dependents;" ::: "memory");
+        }
+
+        __syncwarp();
+
+    } else {
+        group = warp / 4;
+        ws = FP8 ? a.w_scale + (size_t) (feature / 128) * a.blocks + begin
+                 : NULL;
+        w_scales = 0;
+
+#pragma unroll
+        for (j = 0; j < ROWS / 2; j++) {
+            acc[j] = 0;
+        }
+
+        for (i = 0, s = 0, r = 0; i < n; i++) {
+
+            if constexpr (FP8) {
+
+                /* a lane has the scale of one atom of 32 */
+
+                if (i % 32 == 0 && i + lane < n) {
+                    w_scales = __ldg(ws + i + lane);
+                }
+
+                w_scale = __shfl_sync(0xffffffff, w_scales, i % 32);
+            }
+
+            dsa_mbar_wait(&full[s], r);
+            dsa_wgmma_fence();
+
+            if constexpr (FP8) {
+                dsa_gemm_atom<KIND, ROWS>(sum, dsa_smem(w + s * W)
+                                          + group * 8192,
+                                          dsa_smem(x + s * X), 0);
+                dsa_wgmma_commit();
+                dsa_wgmma_wait<0>();
+
+#pragma unroll
+                for (j = 0; j < ROWS / 8; j++) {
+                    float2  c = *(float2 *) (scale + s * SCALE + j * 32
+                                             + lane % 4 * 8);
+
+                    c.x *= w_scale;
+                    c.y *= w_scale;
+
+                    acc[j * 4] = fmaf(sum[j * 4], c.x, acc[j * 4]);
+                    acc[j * 4 + 1] = fmaf(sum[j * 4 + 1], c.y,
+                                          acc[j * 4 + 1]);
+                    acc[j * 4 + 2] = fmaf(sum[j * 4 + 2], c.x,
+                                          acc[j * 4 + 2]);
+                    acc[j * 4 + 3] = fmaf(sum[j * 4 + 3], c.y,
+                                          acc[j * 4 + 3]);
+                }
+
+                __syncwarp();
+
+                if (lane == 0) {
+                    dsa_mbar_arrive(&empty[s]);
+                }
+
+            } else {
+                dsa_gemm_atom<KIND, ROWS>(acc, dsa_smem(w + s * W)
+                                          + group * 8192,
+                                          dsa_smem(x + s * X), 1);
+                dsa_wgmma_commit();
+
+                /* the stage before this one has been read */
+
+                dsa_wgmma_wait<1>();
+
+                if (i > 0 && lane == 0) {
+                    dsa_mbar_arrive(&empty[s == 0 ? a.stages - 1 : s - 1]);
+                }
+            }
+
+            s++;
+
+            if (s == a.stages) {
+                s = 0;
+                r ^= 1;
+            }
+        }
+
+        dsa_wgmma_wait<0>();
+
+        /* the ring's memory is free: no load is under way, all are read */
+
+        dsa_bar_sync(1, FEATURES * 2);
+
+#pragma unroll
+        for (j = 0; j < ROWS / 8; j++) {
+            k = (j * 8 + lane % 4 * 2) * LINE + warp * 16 + lane / 4;
+
+            part[k] = acc[j * 4];
+            part[k + LINE] = acc[j * 4 + 1];
+            part[k + 8] = acc[j * 4 + 2];
+            part[k + LINE + 8] = acc[j * 4 + 3];
+        }
+
+        if (a.split == 1) {
+            dsa_bar_sync(1, FEATURES * 2);
+        }
+    }
+
+    if (a.split > 1) {
+        dsa_gemm_cluster_sync();
+    }
+
+    if (warp < GROUPS * 4) {
+        n = a.rows - row < ROWS ? a.rows - row : ROWS;
+        n *= FEATURES / 8;
+        stop = n * (rank + 1) / a.split;
+
+        for (item = n * rank / a.split + threadIdx.x; item < stop;
+             item += FEATURES * 2)
+        {
+            r = item / (FEATURES / 8);
+            k = item % (FEATURES / 8) * 8;
+
+            if (feature + k >= a.out) {
+                continue;
+            }
+
+            s = dsa_smem(part + r * LINE + k);
+
+#pragma unroll
+            for (j = 0; j < 8; j++) {
+                v[j] = 0;
+            }
+
+            for (i = 0; i < a.split; i++) {
+
+                if (a.split == 1) {
+                    lo = *(float4 *) (part + r * LINE + k);
+                    hi = *(float4 *) (part + r * LINE + k + 4);
+
+                } else {
+                    lo = dsa_gemm_remote(s, i);
+                    hi = dsa_gemm_remote(s + 16, i);
+                }
+
+                v[0] += lo.x;
+                v[1] += lo.y;
+                v[2] += lo.z;
+                v[3] += lo.w;
+                v[4] += hi.x;
+                v[5] += hi.y;
+                v[6] += hi.z;
+                v[7] += hi.w;
+            }
+
+            dsa_gemm_store(&a, head * a.step_y + (row + r) * a.ld_y + feature
+                               + k, v,
+                           a.out - feature - k < 8 ? a.out - feature - k : 8);
+        }
+    }
+
+    if (a.split > 1) {
+
+        /* others read this block's memory */
+
+        dsa_gemm_cluster_sync();
+    }
+}
+
+
+static uint32_t
+dsa_gemm_ceil(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+
+static uint32_t
+dsa_gemm_rows(uint32_t rows)
+{
+    uint32_t  n;
+
+    for (n = 8; n < 128 && n < rows; n *= 2) {
+        /* void */
+    }
+
+    return n;
+}
+
+
+static uint32_t
+dsa_gemm_stage(const dsa_gemm_t *g, uint32_t features, uint32_t rows)
+{
+    return (features + rows) * DSA_GEMM_ATOM
+           + (g->kind == DSA_GEMM_FP8 ? (rows < 32 ? 128 : rows * 4) : 0);
+}
+
+
+void
+dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
+{
+    uint32_t  rows, tiles, atoms, limit, least, stage;
+
+    rows = dsa_gemm_rows(g->rows);
+    atoms = dsa_gemm_ceil(g->in, g->kind == DSA_GEMM_FP8 ? 128 : 64);
+
+    tile->features = 64;
+    tile->split = 1;
+
+    tiles = dsa_gemm_ceil(g->out, 64) * g->heads;
+
+    while (tile->split < 8 && tiles * tile->split * 2 <= DSA_GEMM_SMS
+           && tile->split * 8 <= atoms)
+    {
+        tile->split *= 2;
+    }
+
+    if (tiles > 2 * DSA_GEMM_SMS || rows == 128) {
+        tile->features = 128;
+    }
+
+    tiles = dsa_gemm_ceil(g->out, tile->features) * g->heads * tile->split
+            * dsa_gemm_ceil(g->rows, rows);
+    limit = tiles > DSA_GEMM_SMS ? DSA_GEMM_SHARED / 2 : DSA_GEMM_SHARED;
+    stage = dsa_gemm_stage(g, tile->features, rows);
+    least = dsa_gemm_ceil(rows * (tile->features + 4) * 4, stage);
+
+    tile->stages = (limit - 2560) / stage;
+    atoms = dsa_gemm_ceil(atoms, tile->split);
+    tile->stages = tile->stages > atoms ? atoms : tile->stages;
+    tile->stages = tile->stages < least ? least : tile->stages;
+    tile->stages = tile->stages < 2 ? 2 : tile->stages;
+    tile->stages = tile->stages > DSA_GEMM_STAGES ? DSA_GEMM_STAGES
+                                                  : tile->stages;
+}
+
+
+template <int KIND, int FEATURES, int ROWS>
+static int
+dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
+    cudaStream_t stream)
+{
+    int                  rc;
+    size_t               size;
+    uint32_t             box[3], element, n;
+    uint64_t             dim[3], stride[2];
+    CUtensorMap          map_w, map_x, map_scale;
+    dsa_gemm_args_t      a;
+    cudaLaunchConfig_t   config;
+    CUtensorMapDataType  type;
+    cudaLaunchAttribute  attribute[2];
+
+    constexpr bool  FP8 = KIND == DSA_GEMM_FP8;
+
+    element = FP8 ? 1 : 2;
+    type = FP8 ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+               : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+
+    dim[0] = KIND == DSA_GEMM_BF16_T ? g->out : g->in;
+    dim[1] = KIND == DSA_GEMM_BF16_T ? g->in : g->out;
+    dim[2] = g->heads;
+    stride[0] = g->ld_w * element;
+    stride[1] = g->heads > 1 ? g->step_w * element : stride[0];
+    box[0] = DSA_GEMM_ATOM / element;
+    box[1] = KIND == DSA_GEMM_BF16_T ? 64 : FEATURES;
+    box[2] = 1;
+
+    rc = dsa_cuda_tensor_map(&map_w, type, 3, g->w, dim, stride, box,
+                             CU_TENSOR_MAP_SWIZZLE_128B);
+
+    dim[0] = g->in;
+    dim[1] = g->rows;
+    stride[0] = g->ld_x * element;
+    stride[1] = g->heads > 1 ? g->step_x * element : stride[0];
+    box[0] = DSA_GEMM_ATOM / element;
+    box[1] = ROWS;
+
+    rc = rc != 0 ? rc : dsa_cuda_tensor_map(&map_x, type, 3, g->x, dim, stride,
+                                            box, CU_TENSOR_MAP_SWIZZLE_128B);
+
+    map_scale = map_x;
+
+    if (FP8) {
+        dim[0] = g->rows;
+        dim[1] = g->in / 128;
+        stride[0] = g->ld_scale * sizeof(float);
+        box[0] = ROWS;
+        box[1] = 1;
+
+        rc = rc != 0 ? rc
+                     : dsa_cuda_tensor_map(&map_scale,
+                                           CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2,
+                                           g->x_scale, dim, stride, box,
+                                           CU_TENSOR_MAP_SWIZZLE_NONE);
+    }
+
+    size = (size_t) tile->stages * dsa_gemm_stage(g, FEATURES, ROWS) + 1024;
+
+    rc = rc != 0 ? rc
+                 : (int) cudaFuncSetAttribute(
+                       dsa_gemm_decode_kernel<KIND, FEATURES, ROWS>,
+                       cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       (int) size);
+
+    if (rc != 0) {
+        return rc;
+    }
+
+    a.y = g->y;
+    a.ld_y = g->ld_y;
+    a.step_y = g->step_y;
+    a.w_scale = g->w_scale;
+    a.rows = g->rows;
+    a.out = g->out;
+    a.blocks = dsa_gemm_ceil(g->in, DSA_GEMM_ATOM / element);
+    a.split = tile->split;
+    a.stages = tile->stages;
+    a.f32 = g->f32;
+
+    n = g->f32 ? 4 : 8;
+    a.wide = (uintptr_t) g->y % 16 == 0 && g->ld_y % n == 0
+             && g->step_y % n == 0;
+
+    config = { };
+    config.gridDim = dim3(tile->split * dsa_gemm_ceil(g->rows, ROWS),
+                          dsa_gemm_ceil(g->out, FEATURES), g->heads);
+    config.blockDim = dim3(FEATURES * 2 + 32);
+    config.dynamicSmemBytes = size;
+    config.stream = stream;
+    config.attrs = attribute;
+    config.numAttrs = 2;
+
+    attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[0].val.programmaticStreamSerializationAllowed = 1;
+    attribute[1].id = cudaLaunchAttributeClusterDimension;
+    attribute[1].val.clusterDim.x = tile->split;
+    attribute[1].val.clusterDim.y = 1;
+    attribute[1].val.clusterDim.z = 1;
+
+    rc = cudaLaunchKernelEx(&config,
+                            dsa_gemm_decode_kernel<KIND, FEATURES, ROWS>,
+                            map_w, map_x, map_scale, a);
+
+    return rc != 0 ? rc : (int) cudaGetLastError();
+}
+
+
+template <int KIND, int FEATURES>
+static int
+dsa_gemm_launch_rows(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
+    cudaStream_t stream)
+{
+    switch (dsa_gemm_rows(g->rows)) {
+
+    case 8:
+        return dsa_gemm_launch<KIND, FEATURES, 8>(g, tile, stream);
+
+    case 16:
+        return dsa_gemm_launch<KIND, FEATURES, 16>(g, tile, stream);
+
+    case 32:
+        return dsa_gemm_launch<KIND, FEATURES, 32>(g, tile, stream);
+
+    case 64:
+        return dsa_gemm_launch<KIND, FEATURES, 64>(g, tile, stream);
+
+    default:
+        return dsa_gemm_launch<KIND, FEATURES, 128>(g, tile, stream);
+    }
+}
+
+
+template <int KIND>
+static int
+dsa_gemm_launch_tile(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
+    cudaStream_t stream)
+{
+    if (tile->features == 64) {
+        return dsa_gemm_launch_rows<KIND, 64>(g, tile, stream);
+    }
+
+    return dsa_gemm_launch_rows<KIND, 128>(g, tile, stream);
+}
+
+
+int
+dsa_gemm_decode(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
+    cudaStream_t stream)
+{
+    switch (g->kind) {
+
+    case DSA_GEMM_FP8:
+        return dsa_gemm_launch_tile<DSA_GEMM_FP8>(g, tile, stream);
+
+    case DSA_GEMM_BF16:
+        return dsa_gemm_launch_tile<DSA_GEMM_BF16>(g, tile, stream);
+
+    default:
+        return dsa_gemm_launch_tile<DSA_GEMM_BF16_T>(g, tile, stream);
+    }
+}

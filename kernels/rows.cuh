@@ -1,0 +1,250 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_ROWS_CUH_INCLUDED_
+#define _DSA_ROWS_CUH_INCLUDED_
+
+
+#include "kernels/hopper.cuh"
+
+
+/*
+ * What the ops bound by memory share: rows are moved in chunks of 8 elements,
+ * 16 bytes of bf16, a chunk a thread.  Sums and products are written with the
+ * intrinsics that are never contracted to fma, so that what is rounded here
+ * is what the CPU twins round.
+ */
+
+#define DSA_CHUNK           8
+#define DSA_GROUP           128     /* columns of an FP8 scale */
+#define DSA_GROUP_LANES     (DSA_GROUP / DSA_CHUNK)
+#define DSA_FP8_LEAST       1e-4f
+#define DSA_FP8_MAX         448.0f
+
+
+static __device__ __forceinline__ uint4
+dsa_load16(const void *p)
+{
+    return *(const uint4 *) p;
+}
+
+
+static __device__ __forceinline__ void
+dsa_store16(void *p, uint4 u)
+{
+    *(uint4 *) p = u;
+}
+
+
+/* bf16: the lower half of a word is the first of two. */
+
+static __device__ __forceinline__ void
+dsa_unpack2(float *v, uint32_t u)
+{
+    v[0] = __uint_as_float(u << 16);
+    v[1] = __uint_as_float(u & 0xffff0000);
+}
+
+
+static __device__ __forceinline__ void
+dsa_unpack8(float *v, uint4 u)
+{
+    dsa_unpack2(v, u.x);
+    dsa_unpack2(v + 2, u.y);
+    dsa_unpack2(v + 4, u.z);
+    dsa_unpack2(v + 6, u.w);
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_pack2(const float *v)
+{
+    __nv_bfloat162  b;
+
+    b = __floats2bfloat162_rn(v[0], v[1]);
+
+    return *(uint32_t *) &b;
+}
+
+
+static __device__ __forceinline__ uint4
+dsa_pack8(const float *v)
+{
+    return make_uint4(dsa_pack2(v), dsa_pack2(v + 2), dsa_pack2(v + 4),
+                      dsa_pack2(v + 6));
+}
+
+
+/* v [n] to the nearest bf16, in place; n is even. */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_round_bf16(float *v)
+{
+    int  i;
+
+#pragma unroll
+    for (i = 0; i < N; i += 2) {
+        dsa_unpack2(v + i, dsa_pack2(v + i));
+    }
+}
+
+
+/* e4m3 of 4 floats, the first in the lowest byte. */
+
+static __device__ __forceinline__ uint32_t
+dsa_e4m3x4(float a, float b, float c, float d)
+{
+    uint32_t  lo, hi;
+
+    lo = __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE,
+                                  __NV_E4M3);
+    hi = __nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE,
+                                  __NV_E4M3);
+
+    return lo | hi << 16;
+}
+
+
+/* 8 floats times r. */
+
+static __device__ __forceinline__ uint2
+dsa_e4m3x8(const float *v, float r)
+{
+    return make_uint2(dsa_e4m3x4(__fmul_rn(v[0], r), __fmul_rn(v[1], r),
+                                 __fmul_rn(v[2], r), __fmul_rn(v[3], r)),
+                      dsa_e4m3x4(__fmul_rn(v[4], r), __fmul_rn(v[5], r),
+                                 __fmul_rn(v[6], r), __fmul_rn(v[7], r)));
+}
+
+
+/* The values of two codes, the lower byte first; exact. */
+
+static __device__ __forceinline__ float2
+dsa_e4m3x2_float(uint32_t codes)
+{
+    __half2_raw  h;
+
+    h = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t) codes, __NV_E4M3);
+
+    return __half22float2(__half2(h));
+}
+
+
+/* 8 codes times s, rounded to bf16. */
+
+static __device__ __forceinline__ uint4
+dsa_e4m3x8_bf16(uint2 codes, float s)
+{
+    int       i;
+    float     v[8];
+    float2    f;
+    uint32_t  u;
+
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+        u = i < 2 ? codes.x : codes.y;
+        f = dsa_e4m3x2_float(i % 2 == 0 ? u & 0xffff : u >> 16);
+        v[2 * i] = __fmul_rn(f.x, s);
+        v[2 * i + 1] = __fmul_rn(f.y, s);
+    }
+
+    return dsa_pack8(v);
+}
+
+
+/* The greatest |v| of N values a lane over lanes side by side; all get it. */
+
+template <int N, int LANES>
+static __device__ __forceinline__ float
+dsa_amax(const float *v)
+{
+    int    i;
+    float  a;
+
+    a = fabsf(v[0]);
+
+#pragma unroll
+    for (i = 1; i < N; i++) {
+        a = fmaxf(a, fabsf(v[i]));
+    }
+
+#pragma unroll
+    for (i = LANES / 2; i > 0; i >>= 1) {
+        a = fmaxf(a, __shfl_xor_sync(0xffffffff, a, i));
+    }
+
+    return a;
+}
+
+
+/* dsa_fp8_scale() of a group whose greatest |x| is amax. */
+
+static __device__ __forceinline__ float
+dsa_scale(float amax)
+{
+    return __fdiv_rn(fmaxf(amax, DSA_FP8_LEAST), DSA_FP8_MAX);
+}
+
+
+/*
+ * The reciprocal of a ue8m0 scale, 2^-126 .. 2^127: x / s and x * (1 / s) are
+ * the same then.  That of 2^127, which only an infinity leads to, is denormal.
+ */
+
+static __device__ __forceinline__ float
+dsa_reciprocal(float s)
+{
+    return __uint_as_float(max((254U << 23) - __float_as_uint(s), 1U << 22));
+}
+
+
+/*
+ * A chunk that is already rounded, of a row's column col: codes and, by the
+ * first lane of a group, the scale.  All lanes of a warp take part; those with
+ * live 0 write nothing.
+ */
+
+static __device__ __forceinline__ void
+dsa_quantize_chunk(const dsa_fp8_rows_t *q, const float *v, size_t row,
+    uint32_t col, uint32_t cols, int live)
+{
+    float  s;
+
+    s = dsa_float_ue8m0(dsa_scale(dsa_amax<DSA_CHUNK, DSA_GROUP_LANES>(v)));
+
+    if (!live) {
+        return;
+    }
+
+    *(uint2 *) (q->q + row * cols + col) = dsa_e4m3x8(v, dsa_reciprocal(s));
+
+    if (col % DSA_GROUP == 0) {
+        q->scale[col / DSA_GROUP * q->ld + row] = s;
+    }
+}
+
+
+/* Host: p is aligned to 16 bytes. */
+
+static inline int
+dsa_aligned16(const void *p)
+{
+    return ((uintptr_t) p & 15) == 0;
+}
+
+
+/* Host: a place for rows of e4m3. */
+
+static inline int
+dsa_fp8_rows_ok(const dsa_fp8_rows_t *q, uint32_t rows, uint32_t cols)
+{
+    return dsa_aligned16(q->q) && dsa_aligned16(q->scale) && q->ld % 4 == 0
+           && q->ld >= rows && cols % DSA_GROUP == 0;
+}
+
+
+#endif /* _DSA_ROWS_CUH_INCLUDED_ */

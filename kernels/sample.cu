@@ -1,0 +1,1366 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <cooperative_groups.h>
+
+extern "C" {
+#include "kernels/sample.h"
+}
+#include "kernels/hopper.cuh"
+
+namespace cg = cooperative_groups;
+
+
+/*
+ * A row of logits belongs to a cluster of 1 .. 16 blocks.  Its ids stand in
+ * chunks of 512, a warp's work at a time; a block has neighbouring chunks.
+ *
+ *  1. The greatest logit.  A greedy row ends here.
+ *  2. Weights (float) exp((x - greatest) / temperature), in float64 as on the
+ *     CPU, that a draw compares them bit by bit; to work[], where the L2 holds
+ *     most of them.
+ *  3. Which weight is the least of the nucleus: sums of the weights by their
+ *     leading 11 bits.  Weights of one exponent add as integers of 24 bits, in
+ *     two halves of 12 that cannot overflow in 2^20 additions, so the sums are
+ *     exact and atomics may come in any order.  Those of the bin in which
+ *     top_p is reached are listed (or, when there are too many, found again)
+ *     and sorted out by 11 and 9 bits more.
+ *  4. Sums of the kept weights of each chunk, in float64 and in an order that
+ *     is the same for any number of blocks; the draw finds the chunk, then the
+ *     id in it.
+ *
+ * A step reads the row once: the first two from HBM when rows are many.
+ */
+
+#define DSA_SAMPLE_THREADS  1024
+#define DSA_SAMPLE_WARPS    (DSA_SAMPLE_THREADS / 32)
+#define DSA_SAMPLE_BLOCKS   16          /* most of a cluster */
+#define DSA_SAMPLE_CHUNK    512
+#define DSA_SAMPLE_VECTORS  4           /* of a lane in a chunk */
+#define DSA_SAMPLE_BINS     2048        /* two for each thread */
+#define DSA_SAMPLE_CHUNKS   DSA_SAMPLE_THREADS
+#define DSA_SAMPLE_ITEMS    (DSA_CUDA_TOP * DSA_SAMPLE_CHUNK)
+
+
+typedef struct {
+    uint64_t            item[DSA_SAMPLE_ITEMS]; /* weight above id; or logit
+                                                   mapped above ~id */
+    uint64_t            greatest[DSA_SAMPLE_CHUNKS];    /* in item's order */
+    double              sum[DSA_SAMPLE_CHUNKS];         /* kept weights */
+    double              norm[DSA_SAMPLE_CHUNKS];        /* for logprobs */
+    uint32_t            high[DSA_SAMPLE_BINS];          /* mantissas' halves */
+    uint32_t            low[DSA_SAMPLE_BINS];
+    uint32_t            chunk_high[DSA_SAMPLE_CHUNKS];  /* of the bin's weights
+                                                           above the least */
+    uint32_t            chunk_low[DSA_SAMPLE_CHUNKS];
+    uint32_t            equal[DSA_SAMPLE_CHUNKS];       /* to the least */
+
+    double              total[DSA_SAMPLE_WARPS];
+    uint32_t            count[DSA_SAMPLE_WARPS];
+    double              taken;          /* before the bin that was found */
+    double              base;           /* before the chunk that was found */
+    uint32_t            base_equal;
+    uint32_t            found;
+    uint32_t            last;
+    uint32_t            n_items;        /* more than ITEMS: not listed */
+    uint32_t            token;
+    uint32_t            top_chunk[DSA_CUDA_TOP];
+    unsigned long long  best;           /* penalized, in item's order */
+    unsigned long long  best_raw;
+    unsigned long long  bound;          /* of the top logprobs */
+} dsa_sample_shared_t;
+
+
+typedef struct {
+    const float        *logits;
+    float              *weight;         /* penalized logits before */
+    const uint32_t     *bit;            /* a bit for each penalized, or NULL */
+    uint32_t            n;              /* allowed ids */
+    uint32_t            aligned;
+    uint32_t            first;          /* this block's chunks */
+    uint32_t            end;
+    uint32_t            part;           /* chunks of a block */
+} dsa_sample_row_t;
+
+
+static inline __host__ __device__ size_t
+dsa_sample_chunks(uint32_t vocab)
+{
+    return (vocab + DSA_SAMPLE_CHUNK - 1) / DSA_SAMPLE_CHUNK;
+}
+
+
+/* work[] of a row: weights, then bits of the penalized ids. */
+
+static inline __host__ __device__ size_t
+dsa_sample_row_size(uint32_t vocab)
+{
+    return dsa_sample_chunks(vocab)
+           * (DSA_SAMPLE_CHUNK * sizeof(float) + DSA_SAMPLE_CHUNK / 8);
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_sample_penalizes(const dsa_cuda_sampling_t *p, const uint32_t *history)
+{
+    return history != NULL && p->n_history != 0
+           && (p->presence_penalty != 0 || p->frequency_penalty != 0);
+}
+
+
+/* Unsigned order for the order of floats, 0 below all of them. */
+
+static __device__ __forceinline__ uint32_t
+dsa_sample_map(float x)
+{
+    uint32_t  u;
+
+    u = __float_as_uint(x);
+    u = u == 0x80000000 ? 0 : u;
+
+    return u ^ ((uint32_t) ((int32_t) u >> 31) | 0x80000000);
+}
+
+
+static __device__ __forceinline__ float
+dsa_sample_unmap(uint32_t u)
+{
+    return __uint_as_float(u ^ ((uint32_t) ((int32_t) ~u >> 31)
+                                | 0x80000000));
+}
+
+
+/* Four logits from id i on; NaN from the allowed ones on. */
+
+static __device__ __forceinline__ void
+dsa_sample_raw(float *v, const dsa_sample_row_t *r, uint32_t i)
+{
+    int     j;
+    float4  f;
+
+    if (i + 4 <= r->n && r->aligned) {
+        f = *(const float4 *) &r->logits[i];
+        v[0] = f.x;
+        v[1] = f.y;
+        v[2] = f.z;
+        v[3] = f.w;
+
+    } else {
+#pragma unroll
+        for (j = 0; j < 4; j++) {
+            v[j] = i + j < r->n ? r->logits[i + j] : __int_as_float(~0);
+        }
+    }
+}
+
+
+static __device__ __forceinline__ void
+dsa_sample_penalized(float *v, const dsa_sample_row_t *r, uint32_t i)
+{
+    int       j;
+    uint32_t  b;
+
+    if (r->bit == NULL) {
+        return;
+    }
+
+    b = r->bit[i / 32] >> i % 32;
+
+#pragma unroll
+    for (j = 0; j < 4; j++) {
+        if (b >> j & 1) {
+            v[j] = r->weight[i + j];
+        }
+    }
+}
+
+
+/* The greatest of a warp, the lowest id of equals; 0: there is none. */
+
+static __device__ __forceinline__ uint64_t
+dsa_sample_warp_best(float x, uint32_t id)
+{
+    uint32_t  u, max;
+
+    u = id != ~0U ? dsa_sample_map(x) : 0;
+    max = __reduce_max_sync(0xffffffff, u);
+    id = __reduce_min_sync(0xffffffff, u == max ? id : ~0U);
+
+    return max != 0 ? (uint64_t) max << 32 | ~id : 0;
+}
+
+
+/*
+ * exp(y) of y <= 0, 0 where a float has none: 2^n e^r with |r| <= ln(2) / 2
+ * and the Taylor polynomial of degree 11, within 1e-14.
+ */
+
+static __device__ __forceinline__ double
+dsa_sample_exp(double y)
+{
+    int     n;
+    double  r, p;
+
+    y = y < -110 ? -110 : y;
+
+    /* n to the nearest, in the low bits of the sum */
+
+    p = __fma_rn(y, 1.4426950408889634, 6755399441055744.0);
+    n = __double2loint(p);
+    p -= 6755399441055744.0;
+
+    r = __fma_rn(p, -6.93147180369123816490e-01, y);
+    r = __fma_rn(p, -1.90821492927058770002e-10, r);
+
+    p = 2.505210838544172e-08;
+    p = __fma_rn(p, r, 2.755731922398589e-07);
+    p = __fma_rn(p, r, 2.7557319223985893e-06);
+    p = __fma_rn(p, r, 2.48015873015873e-05);
+    p = __fma_rn(p, r, 1.984126984126984e-04);
+    p = __fma_rn(p, r, 1.388888888888889e-03);
+    p = __fma_rn(p, r, 8.333333333333333e-03);
+    p = __fma_rn(p, r, 4.1666666666666664e-02);
+    p = __fma_rn(p, r, 1.6666666666666666e-01);
+    p = __fma_rn(p, r, 0.5);
+    p = __fma_rn(p, r, 1.0);
+    p = __fma_rn(p, r, 1.0);
+
+    return __hiloint2double(__double2hiint(p) + (n << 20),
+                            __double2loint(p));
+}
+
+
+static __device__ __forceinline__ double
+dsa_sample_warp_sum(double v)
+{
+    int  i;
+
+#pragma unroll
+    for (i = 16; i > 0; i >>= 1) {
+        v += __shfl_xor_sync(0xffffffff, v, i);
+    }
+
+    return v;
+}
+
+
+/* The sum of v over the lanes before this one. */
+
+static __device__ __forceinline__ double
+dsa_sample_warp_before(double v)
+{
+    int       i;
+    double    n;
+    uint32_t  lane;
+
+    lane = threadIdx.x % 32;
+
+#pragma unroll
+    for (i = 1; i < 32; i <<= 1) {
+        n = __shfl_up_sync(0xffffffff, v, i);
+        v += lane >= (uint32_t) i ? n : 0;
+    }
+
+    n = __shfl_up_sync(0xffffffff, v, 1);
+
+    return lane > 0 ? n : 0;
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_sample_warp_count(uint32_t v)
+{
+    int       i;
+    uint32_t  n, sum, lane;
+
+    lane = threadIdx.x % 32;
+    sum = v;
+
+#pragma unroll
+    for (i = 1; i < 32; i <<= 1) {
+        n = __shfl_up_sync(0xffffffff, sum, i);
+        sum += lane >= (uint32_t) i ? n : 0;
+    }
+
+    return sum - v;
+}
+
+
+/* The sum over the threads before this one, and that over all. */
+
+static __device__ __forceinline__ double
+dsa_sample_before(dsa_sample_shared_t *s, double v, double *total)
+{
+    double    before, n;
+    uint32_t  lane, warp;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+    __syncthreads();
+
+    before = dsa_sample_warp_before(v);
+
+    if (lane == 31) {
+        s->total[warp] = before + v;
+    }
+
+    __syncthreads();
+
+    n = dsa_sample_warp_before(s->total[lane]);
+    *total = __shfl_sync(0xffffffff, n, 31) + s->total[31];
+
+    return __shfl_sync(0xffffffff, n, warp) + before;
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_sample_before_count(dsa_sample_shared_t *s, uint32_t v)
+{
+    uint32_t  before, lane, warp;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+    before = dsa_sample_warp_count(v);
+
+    if (lane == 31) {
+        s->count[warp] = before + v;
+    }
+
+    __syncthreads();
+
+    return before + __reduce_add_sync(0xffffffff,
+                                      lane < warp ? s->count[lane] : 0);
+}
+
+
+/* A weight into a histogram: its mantissa, the leading bit included. */
+
+static __device__ __forceinline__ void
+dsa_sample_count(uint32_t *high, uint32_t *low, uint32_t bits)
+{
+    uint32_t  m;
+
+    m = (bits & 0x7fffff) | (bits > 0x7fffff ? 0x800000 : 0);
+
+    atomicAdd(high, m >> 12);
+    atomicAdd(low, m & 0xfff);
+}
+
+
+/* The sum of a chunk's weights but those that are to be sorted out. */
+
+static __device__ __forceinline__ void
+dsa_sample_chunk(dsa_sample_shared_t *s, uint32_t c, double sum)
+{
+    s->sum[c] = sum;
+    s->chunk_high[c] = 0;
+    s->chunk_low[c] = 0;
+    s->equal[c] = 0;
+}
+
+
+/* The value of a sum of mantissas of weights with this exponent. */
+
+static __device__ __forceinline__ double
+dsa_sample_value(uint32_t high, uint32_t low, uint32_t exponent)
+{
+    exponent = exponent > 0 ? exponent : 1;
+
+    return (double) (((uint64_t) high << 12) + low)
+           * __hiloint2double((int) (exponent - 150 + 1023) << 20, 0);
+}
+
+
+/*
+ * The greatest bin in which the sum of weights, taken of them before all bins,
+ * reaches want; else the last.  exponent: of every bin, or none: of bin b,
+ * b / 8.  Leaves the bins zero.  All blocks of the cluster see the same.
+ */
+
+static __device__ uint32_t
+dsa_sample_find(dsa_sample_shared_t *s, uint32_t parts, uint32_t exponent,
+    double want, double *taken)
+{
+    int                       i;
+    double                    v[2], before, total;
+    uint32_t                  bin, high[2], low[2], j, at;
+    dsa_sample_shared_t      *other;
+
+    const uint32_t  none = ~0U;
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    at = DSA_SAMPLE_BINS - 2 - 2 * threadIdx.x;     /* and the bin above */
+
+    if (threadIdx.x == 0) {
+        s->found = 0;
+    }
+
+    if (parts > 1) {
+        cluster.sync();
+
+    } else {
+        __syncthreads();
+    }
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        high[i] = 0;
+        low[i] = 0;
+    }
+
+    for (j = 0; j < parts; j++) {
+        other = parts > 1 ? cluster.map_shared_rank(s, j) : s;
+
+#pragma unroll
+        for (i = 0; i < 2; i++) {
+            high[i] += other->high[at + 1 - i];
+            low[i] += other->low[at + 1 - i];
+        }
+    }
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        v[i] = dsa_sample_value(high[i], low[i],
+                                exponent != none ? exponent
+                                                 : (at + 1 - i) / 8);
+    }
+
+    if (parts > 1) {
+        cluster.sync();
+    }
+
+    s->high[at] = 0;
+    s->high[at + 1] = 0;
+    s->low[at] = 0;
+    s->low[at + 1] = 0;
+
+    before = *taken + dsa_sample_before(s, v[0] + v[1], &total);
+
+    if (v[0] > 0 && before + v[0] >= want) {
+        atomicMax(&s->found, at + 1);
+
+    } else if (v[1] > 0 && before + v[0] + v[1] >= want) {
+        atomicMax(&s->found, at);
+    }
+
+    __syncthreads();
+
+    bin = s->found;
+
+    if (bin / 2 == at / 2) {
+        s->taken = bin == at ? before + v[0] : before;
+    }
+
+    __syncthreads();
+
+    *taken = s->taken;
+
+    return bin;
+}
+
+
+/* A weight of the bin: of the list, or of all of the block's chunks. */
+
+static __device__ __forceinline__ uint32_t
+dsa_sample_item(const dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t i, uint32_t *id)
+{
+    if (s->n_items <= DSA_SAMPLE_ITEMS) {
+        *id = (uint32_t) s->item[i];
+
+        return (uint32_t) (s->item[i] >> 32);
+    }
+
+    *id = r->first * DSA_SAMPLE_CHUNK + i;
+
+    return __float_as_uint(__ldcg(&r->weight[*id]));
+}
+
+
+/*
+ * Which weights are kept: those above the returned bits, and the first *ties
+ * of those that have them.  Leaves their sums in sum, chunk_ and equal.
+ */
+
+static __device__ uint32_t
+dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t parts, float top_p, uint32_t *ties)
+{
+    int       j, i;
+    float4    f[DSA_SAMPLE_VECTORS];
+    double    sum, want, taken, least;
+    uint32_t  c, u, id, at, bin, hit, n, exponent, lane, warp, known;
+
+    dsa_sample_shared_t  *other;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+    /* all weights, as the bins have them */
+
+    if (parts > 1) {
+        cg::this_cluster().sync();
+
+    } else {
+        __syncthreads();
+    }
+
+    want = 0;
+
+    for (c = 0; c < parts; c++) {
+        other = parts > 1 ? cg::this_cluster().map_shared_rank(s, c) : s;
+
+        /* a bin for each thread: there is no weight above 1 */
+
+        want += dsa_sample_value(other->high[threadIdx.x],
+                                 other->low[threadIdx.x], threadIdx.x / 8);
+    }
+
+    (void) dsa_sample_before(s, want, &sum);
+    want = (double) top_p * sum;
+
+    taken = 0;
+    bin = dsa_sample_find(s, parts, ~0U, want, &taken);
+    exponent = bin / 8;
+
+    /* the chunks' sums above the bin; the list of what is in it */
+
+    for (c = r->first + warp; c < r->end; c += DSA_SAMPLE_WARPS) {
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+            id = c * DSA_SAMPLE_CHUNK + j * 128 + lane * 4;
+            f[j] = __ldcg((const float4 *) &r->weight[id]);
+        }
+
+        sum = 0;
+        hit = 0;
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                u = __float_as_uint(((const float *) &f[j])[i]);
+
+                if (u >> 20 > bin) {
+                    sum += (double) ((const float *) &f[j])[i];
+
+                } else if (u >> 20 == bin && u != 0) {
+                    hit |= 1U << (4 * j + i);
+                }
+            }
+        }
+
+        sum = dsa_sample_warp_sum(sum);
+
+        if (lane == 0) {
+            dsa_sample_chunk(s, c - r->first, sum);
+        }
+
+        at = dsa_sample_warp_count(__popc(hit));
+        n = 0;
+
+        if (lane == 31 && at + __popc(hit) != 0) {
+            n = atomicAdd(&s->n_items, at + __popc(hit));
+        }
+
+        at += __shfl_sync(0xffffffff, n, 31);
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                if (hit & 1U << (4 * j + i)) {
+                    if (at < DSA_SAMPLE_ITEMS) {
+                        u = __float_as_uint(((const float *) &f[j])[i]);
+                        id = c * DSA_SAMPLE_CHUNK + j * 128 + lane * 4 + i;
+                        s->item[at] = (uint64_t) u << 32 | id;
+                    }
+
+                    at++;
+                }
+            }
+        }
+    }
+
+    __syncthreads();
+
+    n = s->n_items <= DSA_SAMPLE_ITEMS
+        ? s->n_items
+        : (r->end > r->first ? r->end - r->first : 0) * DSA_SAMPLE_CHUNK;
+
+    for (c = threadIdx.x; c < n; c += DSA_SAMPLE_THREADS) {
+        u = dsa_sample_item(s, r, c, &id);
+
+        if (u >> 20 == bin) {
+            at = u >> 9 & (DSA_SAMPLE_BINS - 1);
+            dsa_sample_count(&s->high[at], &s->low[at], u);
+        }
+    }
+
+    known = bin << 11 | dsa_sample_find(s, parts, exponent, want, &taken);
+
+    for (c = threadIdx.x; c < n; c += DSA_SAMPLE_THREADS) {
+        u = dsa_sample_item(s, r, c, &id);
+
+        if (u >> 9 == known) {
+            at = u & 0x1ff;
+            dsa_sample_count(&s->high[at], &s->low[at], u);
+        }
+    }
+
+    known = known << 9 | dsa_sample_find(s, parts, exponent, want, &taken);
+
+    for (c = threadIdx.x; c < n; c += DSA_SAMPLE_THREADS) {
+        u = dsa_sample_item(s, r, c, &id);
+        at = id / DSA_SAMPLE_CHUNK - r->first;
+
+        if (u >> 20 == bin && u > known) {
+            dsa_sample_count(&s->chunk_high[at], &s->chunk_low[at], u);
+
+        } else if (u == known) {
+            atomicAdd(&s->equal[at], 1);
+        }
+    }
+
+    *ties = r->n;
+
+    if (known != 0) {
+        least = (double) __uint_as_float(known);
+        *ties = (uint32_t) fmin(fmax(ceil((want - taken) / least), 1.0),
+                                (double) r->n);
+    }
+
+    return known;
+}
+
+
+static __device__ double
+dsa_sample_uniform(uint64_t seed, uint64_t position)
+{
+    int       i;
+    uint32_t  c0, c1, c2, c3, k0, k1;
+    uint64_t  a, b;
+
+    c0 = (uint32_t) position;
+    c1 = (uint32_t) (position >> 32);
+    c2 = 0;
+    c3 = 0;
+    k0 = (uint32_t) seed;
+    k1 = (uint32_t) (seed >> 32);
+
+    for (i = 0; i < 10; i++) {
+        a = (uint64_t) c0 * 0xd2511f53;
+        b = (uint64_t) c2 * 0xcd9e8d57;
+
+        c0 = (uint32_t) (b >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t) (a >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t) b;
+        c3 = (uint32_t) a;
+
+        k0 += 0x9e3779b9;
+        k1 += 0xbb67ae85;
+    }
+
+    a = ((uint64_t) c1 << 32 | c0) >> 12;
+
+    return ((double) a + 0.5) * 0x1p-52;
+}
+
+
+/* The id that u draws, by the first block; the result is thread 0's. */
+
+static __device__ uint32_t
+dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t least, uint32_t ties, double u)
+{
+    int                       i, j;
+    float                     w[16];
+    float4                    f;
+    double                    sum, base, total, point;
+    uint32_t                  c, equal, before, bits, lane, id, last, take;
+    dsa_sample_shared_t      *other;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    /* a chunk for each thread */
+
+    c = threadIdx.x;
+    sum = 0;
+    equal = 0;
+
+    if (c < dsa_sample_chunks(r->n)) {
+        other = cluster.map_shared_rank(s, c / r->part);
+        sum = other->sum[c % r->part]
+              + dsa_sample_value(other->chunk_high[c % r->part],
+                                 other->chunk_low[c % r->part], least >> 23);
+        equal = other->equal[c % r->part];
+    }
+
+    if (threadIdx.x == 0) {
+        s->found = ~0U;
+        s->last = 0;
+    }
+
+    before = dsa_sample_before_count(s, equal);
+
+    if (before < ties) {
+        take = equal < ties - before ? equal : ties - before;
+        sum += (double) take * (double) __uint_as_float(least);
+    }
+
+    base = dsa_sample_before(s, sum, &total);
+    point = u * total;
+
+    if (sum > 0) {
+        if (base + sum > point) {
+            atomicMin(&s->found, c);
+        }
+
+        atomicMax(&s->last, c);
+    }
+
+    __syncthreads();
+
+    take = s->found != ~0U ? s->found : s->last;
+
+    if (c == take) {
+        s->base = base;
+        s->base_equal = before;
+    }
+
+    __syncthreads();
+
+    if (threadIdx.x >= 32) {
+        return 0;
+    }
+
+    /* 16 neighbours for each lane */
+
+    lane = threadIdx.x;
+    id = take * DSA_SAMPLE_CHUNK + lane * 16;
+    equal = 0;
+
+#pragma unroll
+    for (j = 0; j < 4; j++) {
+        f = __ldcg((const float4 *) &r->weight[id + 4 * j]);
+        w[4 * j] = f.x;
+        w[4 * j + 1] = f.y;
+        w[4 * j + 2] = f.z;
+        w[4 * j + 3] = f.w;
+    }
+
+#pragma unroll
+    for (i = 0; i < 16; i++) {
+        equal += __float_as_uint(w[i]) == least;
+    }
+
+    before = s->base_equal + dsa_sample_warp_count(equal);
+    sum = 0;
+
+#pragma unroll
+    for (i = 0; i < 16; i++) {
+        bits = __float_as_uint(w[i]);
+
+        if (bits < least || (bits == least && before++ >= ties)) {
+            w[i] = 0;
+        }
+
+        sum += (double) w[i];
+    }
+
+    sum = s->base + dsa_sample_warp_before(sum);
+    last = ~0U;
+    take = ~0U;
+
+#pragma unroll
+    for (i = 0; i < 16; i++) {
+        sum += (double) w[i];
+
+        if (w[i] > 0) {
+            last = id + i;
+            take = take == ~0U && sum > point ? id + i : take;
+        }
+    }
+
+    last = __reduce_max_sync(0xffffffff, last != ~0U ? last : 0);
+    take = __reduce_min_sync(0xffffffff, take);
+
+    return take != ~0U ? take : last;
+}
+
+
+/*
+ * The logprobs of a row, by the first block; thread 0 has written the token.
+ * The n_top greatest logits are not less than the n_top-th greatest of the
+ * chunks' greatest, so that few have to be ranked.
+ */
+
+static __device__ void
+dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
+    const dsa_sample_row_t *r, uint32_t n_top)
+{
+    int       i, j;
+    float     max, v[4];
+    double    norm, total;
+    uint32_t  c, n, id, lane, warp, rank;
+    uint64_t  g, x;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+    c = threadIdx.x;
+    norm = 0;
+    g = 0;
+
+    if (c < dsa_sample_chunks(r->n)) {
+        norm = cluster.map_shared_rank(s, c / r->part)->norm[c % r->part];
+        g = cluster.map_shared_rank(s, c / r->part)->greatest[c % r->part];
+    }
+
+    /* what was listed is no longer needed, nor this block's own chunks' */
+
+    (void) dsa_sample_before(s, norm, &total);
+
+    s->item[c] = g;
+
+    if (c < DSA_CUDA_TOP) {
+        s->top_chunk[c] = ~0U;
+    }
+
+    if (c == 0) {
+        s->n_items = 0;
+        s->bound = 1;
+    }
+
+    __syncthreads();
+
+    max = dsa_sample_unmap((uint32_t) (s->best_raw >> 32));
+    norm = s->best_raw == 0 || !isfinite(max) ? nan("")
+                                              : (double) max + log(total);
+
+    if (c == 0) {
+        out->logprob = (float) ((double) r->logits[s->token] - norm);
+    }
+
+    if (n_top == 0) {
+        return;
+    }
+
+    n = (uint32_t) dsa_sample_chunks(r->n);
+
+    if (g != 0) {
+        for (i = 0, rank = 0; i < (int) n; i++) {
+            rank += s->item[i] > g;
+        }
+
+        if (rank < n_top) {
+            s->top_chunk[rank] = c;
+        }
+
+        if (rank == n_top - 1) {
+            s->bound = g;
+        }
+    }
+
+    __syncthreads();
+
+    if (warp < n_top && s->top_chunk[warp] != ~0U) {
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+            id = s->top_chunk[warp] * DSA_SAMPLE_CHUNK + j * 128 + lane * 4;
+            dsa_sample_raw(v, r, id);
+
+            for (i = 0; i < 4; i++) {
+                x = isnan(v[i]) ? 0
+                                : (uint64_t) dsa_sample_map(v[i]) << 32
+                                  | ~(id + i);
+
+                if (x >= s->bound) {
+                    s->item[atomicAdd(&s->n_items, 1)] = x;
+                }
+            }
+        }
+    }
+
+    __syncthreads();
+
+    n = s->n_items;
+
+    for (c = threadIdx.x; c < n; c += DSA_SAMPLE_THREADS) {
+        x = s->item[c];
+
+        for (i = 0, rank = 0; i < (int) n && rank < n_top; i++) {
+            rank += s->item[i] > x;
+        }
+
+        if (rank < n_top) {
+            out->top[rank] = ~(uint32_t) x;
+            out->top_logprob[rank] = (float)
+                         ((double) dsa_sample_unmap((uint32_t) (x >> 32))
+                          - norm);
+        }
+    }
+
+    if (threadIdx.x == 0) {
+        out->n_top = n < n_top ? n : n_top;
+    }
+}
+
+
+static __global__ void __launch_bounds__(DSA_SAMPLE_THREADS, 1)
+dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
+    const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
+    const uint32_t *history, uint8_t *work, uint32_t aligned)
+{
+    int                   i, j;
+    float                 v[4 * DSA_SAMPLE_VECTORS], x, best, raw, max;
+    double                sum, g, scale;
+    uint32_t              c, lane, warp, parts, rank, row, best_id, raw_id;
+    uint32_t              id, least, ties, random, chunks, n_top, nucleus;
+    uint64_t              b, best_raw;
+    dsa_sample_row_t      r;
+    dsa_cuda_sampling_t   p;
+    dsa_sample_shared_t  *s, *other;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    extern __shared__ __align__(16) uint8_t  shared[];
+
+    s = (dsa_sample_shared_t *) shared;
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+    rank = cluster.block_rank();
+    parts = cluster.num_blocks();
+    row = blockIdx.x / parts;
+
+    p = sampling[row];
+    random = p.temperature > 0;
+    nucleus = p.top_p < 1;
+    n_top = p.top_logprobs < DSA_CUDA_TOP ? p.top_logprobs : DSA_CUDA_TOP;
+
+    work += row * dsa_sample_row_size(vocab);
+    chunks = (uint32_t) dsa_sample_chunks(allowed);
+
+    r.logits = logits + row * ld;
+    r.weight = (float *) work;
+    r.bit = dsa_sample_penalizes(&p, history)
+            ? (uint32_t *) (r.weight + dsa_sample_chunks(vocab)
+                                       * DSA_SAMPLE_CHUNK)
+            : NULL;
+    r.n = allowed;
+    r.aligned = aligned;
+    r.part = (chunks + parts - 1) / parts;
+    r.first = rank * r.part;
+    r.end = r.first + r.part < chunks ? r.first + r.part : chunks;
+
+    if (threadIdx.x == 0) {
+        s->best = 0;
+        s->best_raw = 0;
+        s->n_items = 0;
+    }
+
+    for (c = threadIdx.x; c < DSA_SAMPLE_BINS; c += DSA_SAMPLE_THREADS) {
+        s->high[c] = 0;
+        s->low[c] = 0;
+    }
+
+    __syncthreads();
+
+    /* the greatest */
+
+    best = -INFINITY;
+    best_id = ~0U;
+    raw = best;
+    raw_id = best_id;
+    b = 0;
+
+    for (c = r.first + warp; c < r.end; c += DSA_SAMPLE_WARPS) {
+        id = c * DSA_SAMPLE_CHUNK + lane * 4;
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+            dsa_sample_raw(&v[4 * j], &r, id + j * 128);
+        }
+
+        if (p.logprobs) {
+            raw_id = ~0U;
+
+#pragma unroll
+            for (j = 0; j < 4 * DSA_SAMPLE_VECTORS; j++) {
+                x = v[j];
+
+                if (!isnan(x) && (raw_id == ~0U || x > raw)) {
+                    raw = x;
+                    raw_id = id + j / 4 * 128 + j % 4;
+                }
+            }
+
+            b = dsa_sample_warp_best(raw, raw_id);
+
+            if (lane == 0) {
+                s->greatest[c - r.first] = b;
+                atomicMax(&s->best_raw, (unsigned long long) b);
+            }
+        }
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+            dsa_sample_penalized(&v[4 * j], &r, id + j * 128);
+        }
+
+#pragma unroll
+        for (j = 0; j < 4 * DSA_SAMPLE_VECTORS; j++) {
+            if (v[j] > best) {
+                best = v[j];
+                best_id = id + j / 4 * 128 + j % 4;
+            }
+        }
+    }
+
+    b = dsa_sample_warp_best(best, best_id);
+
+    if (lane == 0) {
+        atomicMax(&s->best, (unsigned long long) b);
+    }
+
+    if (parts > 1) {
+        cluster.sync();
+
+        for (b = 0, j = 0; j < (int) parts; j++) {
+            other = cluster.map_shared_rank(s, j);
+            b = other->best > b ? other->best : b;
+        }
+
+        if (p.logprobs) {
+            for (best_raw = 0, j = 0; j < (int) parts; j++) {
+                other = cluster.map_shared_rank(s, j);
+                best_raw = other->best_raw > best_raw ? other->best_raw
+                                                      : best_raw;
+            }
+
+            cluster.sync();
+            s->best_raw = best_raw;
+        }
+
+    } else {
+        __syncthreads();
+        b = s->best;
+    }
+
+    __syncthreads();
+
+    best_id = b != 0 ? ~(uint32_t) b : 0;
+    best = b != 0 ? dsa_sample_unmap((uint32_t) (b >> 32)) : -INFINITY;
+
+    random = random && isfinite(best);
+
+    /* weights */
+
+    least = 0;
+    ties = 0;
+
+    if (random) {
+        g = (double) best;
+        scale = 1 / (double) p.temperature;
+
+        for (c = r.first + warp; c < r.end; c += DSA_SAMPLE_WARPS) {
+            id = c * DSA_SAMPLE_CHUNK + lane * 4;
+
+#pragma unroll
+            for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+                dsa_sample_raw(&v[4 * j], &r, id + j * 128);
+                dsa_sample_penalized(&v[4 * j], &r, id + j * 128);
+            }
+
+            sum = 0;
+
+#pragma unroll
+            for (j = 0; j < 4 * DSA_SAMPLE_VECTORS; j++) {
+                x = isnan(v[j]) ? -INFINITY : v[j];
+                x = (float) dsa_sample_exp(((double) x - g) * scale);
+                v[j] = x;
+
+                if (nucleus) {
+                    if (x > 0) {
+                        i = (int) (__float_as_uint(x) >> 20);
+                        dsa_sample_count(&s->high[i], &s->low[i],
+                                         __float_as_uint(x));
+                    }
+
+                } else {
+                    sum += (double) x;
+                }
+            }
+
+#pragma unroll
+            for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+                *(float4 *) &r.weight[id + j * 128] =
+                    make_float4(v[4 * j], v[4 * j + 1], v[4 * j + 2],
+                                v[4 * j + 3]);
+            }
+
+            if (!nucleus) {
+                sum = dsa_sample_warp_sum(sum);
+
+                if (lane == 0) {
+                    dsa_sample_chunk(s, c - r.first, sum);
+                }
+            }
+        }
+
+        if (nucleus) {
+            least = dsa_sample_nucleus(s, &r, parts, p.top_p, &ties);
+        }
+    }
+
+    /* a logprob is asked for to 1e-5: float32 is enough for a term */
+
+    if (p.logprobs) {
+        max = dsa_sample_unmap((uint32_t) (s->best_raw >> 32));
+
+        for (c = r.first + warp; c < r.end; c += DSA_SAMPLE_WARPS) {
+            id = c * DSA_SAMPLE_CHUNK + lane * 4;
+            x = 0;
+
+#pragma unroll
+            for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+                dsa_sample_raw(v, &r, id + j * 128);
+
+#pragma unroll
+                for (i = 0; i < 4; i++) {
+                    x += isnan(v[i]) ? 0 : __expf(v[i] - max);
+                }
+            }
+
+            sum = dsa_sample_warp_sum((double) x);
+
+            if (lane == 0) {
+                s->norm[c - r.first] = sum;
+            }
+        }
+    }
+
+    /* the first block gathers and writes */
+
+    if (parts > 1) {
+        cluster.sync();
+
+    } else {
+        __syncthreads();
+    }
+
+    if (rank == 0) {
+        out += row;
+        id = random ? dsa_sample_draw(s, &r, least, ties,
+                                      dsa_sample_uniform(p.seed, p.position))
+                    : best_id;
+
+        if (threadIdx.x == 0) {
+            out->token = id;
+            out->logprob = 0;
+            out->n_top = 0;
+            s->token = id;
+        }
+
+        __syncthreads();
+
+        if (p.logprobs) {
+            dsa_sample_logprobs(out, s, &r, n_top);
+        }
+    }
+
+    if (parts > 1) {
+        cluster.sync();
+    }
+}
+
+
+/*
+ * The penalized logits of a row, where weights will stand, and their bits:
+ * logit - presence, once, then - frequency for each time, rounded as often.
+ */
+
+static __global__ void __launch_bounds__(512)
+dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
+    const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
+    const uint32_t *history, uint8_t *work)
+{
+    float                x, y, logit;
+    uint32_t             i, j, id, n, b, words, *count, *bit;
+    dsa_cuda_sampling_t  p;
+
+    extern __shared__ __align__(16) uint8_t  shared[];
+
+    p = sampling[blockIdx.x];
+
+    if (!dsa_sample_penalizes(&p, history)) {
+        return;
+    }
+
+    logits += blockIdx.x * ld;
+    history += p.history;
+    work += blockIdx.x * dsa_sample_row_size(vocab);
+    count = (uint32_t *) work;
+    words = (uint32_t) dsa_sample_chunks(vocab) * DSA_SAMPLE_CHUNK / 32;
+    bit = (uint32_t *) shared;
+
+    for (i = threadIdx.x; i < words; i += blockDim.x) {
+        bit[i] = 0;
+    }
+
+    __syncthreads();
+
+    for (i = threadIdx.x; i < p.n_history; i += blockDim.x) {
+        id = history[i];
+
+        if (id < allowed) {
+            atomicOr(&bit[id / 32], 1U << id % 32);
+            atomicExch(&count[id], 0);
+        }
+    }
+
+    __syncthreads();
+
+    for (i = threadIdx.x; i < p.n_history; i += blockDim.x) {
+        id = history[i];
+
+        if (id < allowed) {
+            atomicAdd(&count[id], 1);
+        }
+    }
+
+    __syncthreads();
+
+    for (i = threadIdx.x; i < words; i += blockDim.x) {
+        ((uint32_t *) (work + words * 32 * sizeof(float)))[i] = bit[i];
+
+        for (b = bit[i]; b != 0; b &= b - 1) {
+            id = i * 32 + __ffs(b) - 1;
+            n = __ldcg(&count[id]);
+            logit = logits[id];
+            x = isnan(logit) ? -INFINITY : logit;
+
+            if (p.presence_penalty != 0 && x == logit) {
+                x -= p.presence_penalty;
+            }
+
+            if (p.frequency_penalty != 0) {
+                for (j = 0; j < n; j++) {
+                    y = x - p.frequency_penalty;
+
+                    if (y == x) {
+                        break;
+                    }
+
+                    x = y;
+                }
+            }
+
+            count[id] = __float_as_uint(x);
+        }
+    }
+}
+
+
+extern "C" int
+dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
+    const float *logits, size_t ld, uint32_t rows, uint32_t vocab,
+    uint32_t allowed, const uint32_t *history, void *work,
+    dsa_stream_t stream)
+{
+    int                  rc;
+    size_t               size;
+    uint32_t             parts, aligned;
+    cudaLaunchConfig_t   config = { };
+    cudaLaunchAttribute  attr = { };
+
+    if (rows == 0) {
+        return 0;
+    }
+
+    allowed = allowed < vocab ? allowed : vocab;
+
+    if (allowed == 0 || ld < vocab
+        || dsa_sample_chunks(vocab) > DSA_SAMPLE_CHUNKS
+        || (uintptr_t) work % 16 != 0)
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    if (history != NULL) {
+        size = dsa_sample_chunks(vocab) * DSA_SAMPLE_CHUNK / 8;
+
+        rc = cudaFuncSetAttribute(dsa_sample_penalize_kernel,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int) size);
+        if (rc != 0) {
+            return rc;
+        }
+
+        dsa_sample_penalize_kernel<<<rows, 512, size, stream>>>(s, logits, ld,
+                                    vocab, allowed, history,
+                                    (uint8_t *) work);
+
+        rc = cudaGetLastError();
+        if (rc != 0) {
+            return rc;
+        }
+    }
+
+    /* a block a multiprocessor, of which none has less than a warp's chunk */
+
+    parts = DSA_SAMPLE_BLOCKS;
+
+    while (parts > 1 && (rows * parts > 132
+                         || dsa_sample_chunks(allowed) < parts))
+    {
+        parts /= 2;
+    }
+
+    aligned = ld % 4 == 0 && (uintptr_t) logits % 16 == 0;
+
+    rc = cudaFuncSetAttribute(dsa_sample_kernel,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              (int) sizeof(dsa_sample_shared_t));
+    if (rc != 0) {
+        return rc;
+    }
+
+    rc = cudaFuncSetAttribute(dsa_sample_kernel,
+                              cudaFuncAttributeNonPortableClusterSizeAllowed,
+                              1);
+    if (rc != 0) {
+        return rc;
+    }
+
+    attr.id = cudaLaunchAttributeClusterDimension;
+    attr.val.clusterDim.x = parts;
+    attr.val.clusterDim.y = 1;
+    attr.val.clusterDim.z = 1;
+
+    config.gridDim = dim3(rows * parts);
+    config.blockDim = dim3(DSA_SAMPLE_THREADS);
+    config.dynamicSmemBytes = sizeof(dsa_sample_shared_t);
+    config.stream = stream;
+    config.attrs = &attr;
+    config.numAttrs = 1;
+
+    rc = cudaLaunchKernelEx(&config, dsa_sample_kernel, out, s, logits, ld,
+                            vocab, allowed, history, (uint8_t *) work,
+                            aligned);
+
+    return rc != 0 ? rc : (int) cudaGetLastError();
+}
+
+
+extern "C" size_t
+dsa_cuda_sample_work(uint32_t rows, uint32_t vocab)
+{
+    return rows * dsa_sample_row_size(vocab);
+}

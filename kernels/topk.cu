@@ -1,0 +1,816 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <cooperative_groups.h>
+
+extern "C" {
+#include "kernels/indexer.h"
+}
+#include "kernels/hopper.cuh"
+
+namespace cg = cooperative_groups;
+
+
+/*
+ * The k greatest of a row.  A row belongs to a cluster of 1 .. 16 blocks, each
+ * of which reads a part of it once:
+ *
+ *  1. All blocks look at the same sample, 4096 of the scores, and take from it
+ *     a bound that somewhat more than k scores of the row should reach.
+ *  2. Each keeps what reaches the bound of its part in shared memory, as words
+ *     that are no two equal: the score mapped to an unsigned above the
+ *     complement of the position.
+ *  3. The first block fetches what the others kept.  It has all of the k
+ *     greatest if it has k at all.  A histogram over the range that they span
+ *     tells in which narrow bin the k-th lies; the few words there are ranked
+ *     against each other.
+ *  4. A bit for each chosen position; counting the bits before a word puts the
+ *     positions out in their order, however the words came.
+ *
+ * Where the sample misleads, because fewer than k scores reach the bound or
+ * more than there is room for (a row of zeros), the first block reads the row
+ * again from the L2, a digit of the scores each time, and the result is as
+ * exact.
+ *
+ * Reading once is the bound when rows are many: about 70 KB of shared memory
+ * let three blocks share a multiprocessor, so that one loads while another
+ * selects.  A single row is a chain of latencies; its parts are spread over as
+ * many multiprocessors as a cluster can hold.
+ */
+
+#define DSA_TOPK_MAX_WARPS  16
+#define DSA_TOPK_BLOCKS     16          /* most of a cluster */
+#define DSA_TOPK_GRID       264         /* blocks that share rows */
+#define DSA_TOPK_ROOM       6144        /* words that are kept */
+#define DSA_TOPK_ROOM_64K   4096        /* with up to 64K keys */
+#define DSA_TOPK_BITS       11          /* of a histogram's digit */
+#define DSA_TOPK_BINS       (1 << DSA_TOPK_BITS)
+#define DSA_TOPK_RANKED     128         /* words ranked by comparison */
+#define DSA_TOPK_MAX_K      2048
+#define DSA_TOPK_SAMPLE     1024        /* vectors of 4 */
+#define DSA_TOPK_BATCH      4           /* vectors of a thread in flight */
+
+/* a bit for each key fits where the words were */
+#define DSA_TOPK_MAX_KEYS   (DSA_TOPK_ROOM * 64)
+
+
+typedef void (*dsa_topk_kernel_pt)(int32_t *pick, int32_t *slot,
+    int32_t *n_pick, const float *score, size_t ld, const int32_t *keys,
+    const int32_t *pages, size_t ld_pages, const int32_t *owner, uint32_t k,
+    uint32_t max_keys, uint32_t room);
+
+
+/* Bits of positions follow the words. */
+
+typedef struct {
+    uint64_t            ranked[DSA_TOPK_RANKED];
+    uint32_t            bin[DSA_TOPK_BINS];     /* the greatest first */
+    uint32_t            total[DSA_TOPK_MAX_WARPS];
+    uint32_t            n;                      /* words that reach the bound,
+                                                   kept or not */
+    uint32_t            max;                    /* of their scores, mapped */
+    uint32_t            n_ranked;
+    uint32_t            found;                  /* a bin, */
+    uint32_t            before;                 /* how many come before it */
+    uint32_t            count;                  /* and are in it */
+    uint32_t            room;
+    uint32_t           *bit;
+    uint64_t            word[];
+} dsa_topk_shared_t;
+
+
+/* Unsigned order for the order of floats; see indexer.h. */
+
+static __device__ __forceinline__ uint32_t
+dsa_topk_map(float score)
+{
+    uint32_t  u;
+
+    u = __float_as_uint(score);
+    u = u == 0x80000000 ? 0 : u;
+
+    return u ^ ((uint32_t) ((int32_t) u >> 31) | 0x80000000);
+}
+
+
+/*
+ * The exclusive sum of v over the threads.  One barrier; total[] may be
+ * written again after the next.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_topk_scan(dsa_topk_shared_t *s, uint32_t v)
+{
+    int       i;
+    uint32_t  lane, warp, sum, n;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+    sum = v;
+
+#pragma unroll
+    for (i = 1; i < 32; i <<= 1) {
+        n = __shfl_up_sync(0xffffffff, sum, i);
+        sum += lane >= (uint32_t) i ? n : 0;
+    }
+
+    if (lane == 31) {
+        s->total[warp] = sum;
+    }
+
+    __syncthreads();
+
+    n = lane < warp ? s->total[lane] : 0;
+
+    return sum - v + __reduce_add_sync(0xffffffff, n);
+}
+
+
+/*
+ * The bin of the need-th, 1 <= need <= all that were counted, into found,
+ * before and count; the bins are zero again.  Between barriers.
+ */
+
+template <int THREADS>
+static __device__ __forceinline__ void
+dsa_topk_find(dsa_topk_shared_t *s, uint32_t need)
+{
+    int       i;
+    uint4     v;
+    uint32_t  before, sum, c[DSA_TOPK_BINS / THREADS];
+
+    const int  each = DSA_TOPK_BINS / THREADS;
+
+    __syncthreads();
+
+    sum = 0;
+
+#pragma unroll
+    for (i = 0; i < each; i += 4) {
+        v = *(uint4 *) &s->bin[threadIdx.x * each + i];
+        *(uint4 *) &s->bin[threadIdx.x * each + i] = make_uint4(0, 0, 0, 0);
+
+        c[i] = v.x;
+        c[i + 1] = v.y;
+        c[i + 2] = v.z;
+        c[i + 3] = v.w;
+        sum += v.x + v.y + v.z + v.w;
+    }
+
+    before = dsa_topk_scan(s, sum);
+
+#pragma unroll
+    for (i = 0; i < each; i++) {
+        if (before < need && before + c[i] >= need) {
+            s->found = threadIdx.x * each + i;
+            s->before = before;
+            s->count = c[i];
+        }
+
+        before += c[i];
+    }
+
+    __syncthreads();
+}
+
+
+/*
+ * What to keep of a row of n > DSA_TOPK_ROOM: the 22 leading bits of the
+ * sampled score of a rank that lies six standard deviations of a binomial
+ * draw beyond k's, as neighbours are alike.
+ */
+
+template <int THREADS>
+static __device__ __forceinline__ uint32_t
+dsa_topk_bound(dsa_topk_shared_t *s, const float4 *score, uint32_t n,
+    uint32_t k)
+{
+    int       i, j;
+    float     rank;
+    float4    v;
+    uint32_t  u[4 * DSA_TOPK_SAMPLE / THREADS], first, need, vectors;
+
+    const int  sample = 4 * DSA_TOPK_SAMPLE;
+    const int  each = sample / THREADS;
+
+    vectors = n / 4;
+
+#pragma unroll
+    for (i = 0; i < each; i += 4) {
+        j = i / 4 * THREADS + threadIdx.x;
+        v = score[(uint32_t) ((uint64_t) j * vectors / DSA_TOPK_SAMPLE)];
+        u[i] = dsa_topk_map(v.x);
+        u[i + 1] = dsa_topk_map(v.y);
+        u[i + 2] = dsa_topk_map(v.z);
+        u[i + 3] = dsa_topk_map(v.w);
+    }
+
+    rank = (float) k * sample / n;
+    need = (uint32_t) (rank + 6 * sqrtf(rank) + 8);
+    need = need < sample ? need : sample;
+
+#pragma unroll
+    for (i = 0; i < each; i++) {
+        atomicAdd(&s->bin[DSA_TOPK_BINS - 1 - (u[i] >> 21)], 1);
+    }
+
+    dsa_topk_find<THREADS>(s, need);
+
+    first = DSA_TOPK_BINS - 1 - s->found;
+    need -= s->before;
+
+#pragma unroll
+    for (i = 0; i < each; i++) {
+        if (u[i] >> 21 == first) {
+            atomicAdd(&s->bin[DSA_TOPK_BINS - 1
+                              - (u[i] >> 10 & (DSA_TOPK_BINS - 1))], 1);
+        }
+    }
+
+    dsa_topk_find<THREADS>(s, need);
+
+    return first << 21 | (DSA_TOPK_BINS - 1 - s->found) << 10;
+}
+
+
+/* The vectors of a thread from first on, those before end. */
+
+template <int THREADS>
+static __device__ __forceinline__ void
+dsa_topk_load(float4 *v, const float4 *score, uint32_t first, uint32_t end)
+{
+    int       i;
+    uint32_t  p;
+
+#pragma unroll
+    for (i = 0; i < DSA_TOPK_BATCH; i++) {
+        p = first + i * THREADS + threadIdx.x;
+        v[i] = p < end ? __ldcs(&score[p]) : make_float4(0, 0, 0, 0);
+    }
+}
+
+
+/*
+ * Keeps what reaches the bound of the vectors first .. end-1 of a row; the
+ * first of them have been loaded.
+ */
+
+template <int THREADS>
+static __device__ __forceinline__ void
+dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
+    uint32_t first, uint32_t end, uint32_t n, uint32_t bound)
+{
+    int       i, j;
+    uint32_t  u, p, at, max, hit, sum, lane;
+
+    lane = threadIdx.x % 32;
+    max = 0;
+    n = n < 4 * end ? n : 4 * end;
+
+    while (first < end) {
+        hit = 0;
+
+#pragma unroll
+        for (i = 0; i < DSA_TOPK_BATCH; i++) {
+            p = 4 * (first + i * THREADS + threadIdx.x);
+
+#pragma unroll
+            for (j = 0; j < 4; j++) {
+                u = dsa_topk_map(((const float *) &v[i])[j]);
+
+                if (u >= bound && p + j < n) {
+                    hit |= 1U << (4 * i + j);
+                    max = u > max ? u : max;
+                }
+            }
+        }
+
+        sum = __popc(hit);
+
+#pragma unroll
+        for (i = 1; i < 32; i <<= 1) {
+            at = __shfl_up_sync(0xffffffff, sum, i);
+            sum += lane >= (uint32_t) i ? at : 0;
+        }
+
+        at = 0;
+
+        if (lane == 31 && sum != 0) {
+            at = atomicAdd(&s->n, sum);
+        }
+
+        at = __shfl_sync(0xffffffff, at, 31) + sum - __popc(hit);
+
+#pragma unroll
+        for (i = 0; i < DSA_TOPK_BATCH; i++) {
+            p = 4 * (first + i * THREADS + threadIdx.x);
+
+#pragma unroll
+            for (j = 0; j < 4; j++) {
+                if (hit & 1U << (4 * i + j)) {
+                    if (at < s->room) {
+                        u = dsa_topk_map(((const float *) &v[i])[j]);
+                        s->word[at] = (uint64_t) u << 32 | ~(p + j);
+                    }
+
+                    at++;
+                }
+            }
+        }
+
+        first += DSA_TOPK_BATCH * THREADS;
+        dsa_topk_load<THREADS>(v, score, first, end);
+    }
+
+    max = __reduce_max_sync(0xffffffff, max);
+
+    if (lane == 0) {
+        atomicMax(&s->max, max);
+    }
+}
+
+
+static __device__ __forceinline__ void
+dsa_topk_mark(dsa_topk_shared_t *s, uint64_t word)
+{
+    uint32_t  p;
+
+    p = ~(uint32_t) word;
+    atomicOr(&s->bit[p / 32], 1U << p % 32);
+}
+
+
+/* Marks the k greatest of the n >= k words, none below bound. */
+
+template <int THREADS>
+static __device__ __forceinline__ void
+dsa_topk_choose(dsa_topk_shared_t *s, uint32_t n, uint32_t k, uint32_t bound,
+    uint32_t max)
+{
+    int       shift;
+    uint32_t  i, j, rank, bins;
+    uint64_t  base, d, w;
+
+    base = (uint64_t) bound << 32;
+    bins = DSA_TOPK_BINS;
+    shift = 64 - DSA_TOPK_BITS
+            - __clzll((uint64_t) (max - bound) << 32 | 0xffffffff);
+
+    for ( ;; ) {
+        for (i = threadIdx.x; i < n; i += THREADS) {
+            d = (s->word[i] - base) >> shift;
+
+            if (s->word[i] >= base && d < bins) {
+                atomicAdd(&s->bin[DSA_TOPK_BINS - 1 - d], 1);
+            }
+        }
+
+        dsa_topk_find<THREADS>(s, k);
+
+        /* k more are wanted, of the words base .. base + (1 << shift) - 1 */
+
+        k -= s->before;
+        base += (uint64_t) (DSA_TOPK_BINS - 1 - s->found) << shift;
+
+        if (s->count == k || s->count <= DSA_TOPK_RANKED) {
+            break;
+        }
+
+        bins = shift < DSA_TOPK_BITS ? 1U << shift : DSA_TOPK_BINS;
+        shift = shift > DSA_TOPK_BITS ? shift - DSA_TOPK_BITS : 0;
+    }
+
+    for (i = threadIdx.x; i < n; i += THREADS) {
+        w = s->word[i];
+
+        if (w < base) {
+            continue;
+        }
+
+        if ((w - base) >> shift != 0 || s->count == k) {
+            dsa_topk_mark(s, w);
+
+        } else {
+            s->ranked[atomicAdd(&s->n_ranked, 1)] = w;
+        }
+    }
+
+    __syncthreads();
+
+    if (threadIdx.x < s->n_ranked) {
+        w = s->ranked[threadIdx.x];
+        rank = 0;
+
+        for (j = 0; j < s->n_ranked; j++) {
+            rank += s->ranked[j] > w;
+        }
+
+        if (rank < k) {
+            dsa_topk_mark(s, w);
+        }
+    }
+
+    __syncthreads();
+}
+
+
+/*
+ * Counts v, of the lanes that have one, in a histogram.  Where equals abound
+ * most lanes have what the first one has, and atomics to one address would
+ * take turns.
+ */
+
+static __device__ __forceinline__ void
+dsa_topk_count(uint32_t *bin, uint32_t v, int has)
+{
+    uint32_t  lanes, first, equal;
+
+    lanes = __ballot_sync(0xffffffff, has);
+
+    if (lanes == 0) {
+        return;
+    }
+
+    first = __ffs(lanes) - 1;
+    equal = __shfl_sync(0xffffffff, v, first);
+    equal = __ballot_sync(0xffffffff, has && v == equal);
+
+    if (threadIdx.x % 32 == first) {
+        atomicAdd(&bin[v], __popc(equal));
+
+    } else if (has && !(equal >> threadIdx.x % 32 & 1)) {
+        atomicAdd(&bin[v], 1);
+    }
+}
+
+
+/* Marks the k greatest of a row, digit by digit. */
+
+template <int THREADS>
+static __device__ __noinline__ void
+dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
+    uint32_t k)
+{
+    int       j, shift;
+    float     v[8];
+    uint32_t  i, u, at, known, mask, words, each, w, c, b, *equal;
+
+    known = 0;
+    mask = 0;
+    words = (n + 31) / 32;
+
+    for (shift = 32 - DSA_TOPK_BITS; ; shift -= DSA_TOPK_BITS) {
+        shift = shift < 0 ? 0 : shift;
+
+        for (i = threadIdx.x; i < words * 32; i += 8 * THREADS) {
+
+#pragma unroll
+            for (j = 0; j < 8; j++) {
+                at = i + j * THREADS;
+                v[j] = at < n ? score[at] : 0;
+            }
+
+#pragma unroll
+            for (j = 0; j < 8; j++) {
+                u = dsa_topk_map(v[j]);
+                dsa_topk_count(s->bin,
+                               DSA_TOPK_BINS - 1 - ((u & ~mask) >> shift),
+                               i + j * THREADS < n && (u & mask) == known);
+            }
+        }
+
+        dsa_topk_find<THREADS>(s, k);
+
+        k -= s->before;
+        known |= (DSA_TOPK_BINS - 1 - s->found) << shift;
+        mask = ~0U << shift;
+
+        if (shift == 0) {
+            break;
+        }
+    }
+
+    /* what is greater than the k-th, and k equals of it at the lowest */
+
+    equal = (uint32_t *) s->word;
+
+#pragma unroll 4
+    for (i = threadIdx.x; i < words * 32; i += THREADS) {
+        u = i < n ? dsa_topk_map(score[i]) : 0;
+        b = __ballot_sync(0xffffffff, i < n && u > known);
+        c = __ballot_sync(0xffffffff, i < n && u == known);
+
+        if (i % 32 == 0) {
+            s->bit[i / 32] = b;
+            equal[i / 32] = c;
+        }
+    }
+
+    __syncthreads();
+
+    each = (words + THREADS - 1) / THREADS;
+    c = 0;
+
+    for (i = 0; i < each; i++) {
+        w = threadIdx.x * each + i;
+        c += w < words ? __popc(equal[w]) : 0;
+    }
+
+    c = dsa_topk_scan(s, c);
+
+    for (i = 0; i < each; i++) {
+        w = threadIdx.x * each + i;
+
+        for (b = w < words ? equal[w] : 0; b != 0 && c < k; b &= b - 1) {
+            s->bit[w] |= b & -b;
+            c++;
+        }
+    }
+
+    __syncthreads();
+}
+
+
+/* Picks and their slots. */
+
+template <int THREADS>
+static __device__ __forceinline__ void
+dsa_topk_put(int32_t *pick, int32_t *slot, const int32_t *pages,
+    const uint32_t *p, uint32_t n, uint32_t k)
+{
+    int       j;
+    int32_t   v[4], page[4];
+    uint32_t  i, at;
+
+    for (i = threadIdx.x; i < k; i += 4 * THREADS) {
+
+#pragma unroll
+        for (j = 0; j < 4; j++) {
+            at = i + j * THREADS;
+            v[j] = at >= n ? -1 : (int32_t) (p != NULL ? p[at] : at);
+            page[j] = v[j] < 0 || slot == NULL ? 0 : pages[v[j] / 64];
+        }
+
+#pragma unroll
+        for (j = 0; j < 4; j++) {
+            at = i + j * THREADS;
+
+            if (at < k) {
+                pick[at] = v[j];
+            }
+
+            if (at < k && slot != NULL) {
+                slot[at] = v[j] < 0 ? -1 : page[j] * 64 + v[j] % 64;
+            }
+        }
+    }
+}
+
+
+template <int THREADS>
+static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
+dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
+    const float *score, size_t ld, const int32_t *keys, const int32_t *pages,
+    size_t ld_pages, const int32_t *owner, uint32_t k, uint32_t max_keys,
+    uint32_t room)
+{
+    int32_t               i;
+    float4                v[DSA_TOPK_BATCH];
+    uint32_t              n, j, b, w, row, part, rank, bound, parts, words,
+                          each, at, max, total, count, end, lane, warp, *bit;
+    dsa_topk_shared_t    *s, *other;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    extern __shared__ __align__(16) uint8_t  shared[];
+
+    s = (dsa_topk_shared_t *) shared;
+
+    rank = cluster.block_rank();
+    parts = cluster.num_blocks();
+    row = blockIdx.x / parts;
+
+    i = keys[row];
+    n = i < 0 ? 0 : (uint32_t) i;
+    n = n > max_keys ? max_keys : n;
+
+    pick += (size_t) row * k;
+    score += row * ld;
+
+    if (slot != NULL) {
+        slot += (size_t) row * k;
+        pages += (owner != NULL ? (size_t) owner[row] : row) * ld_pages;
+    }
+
+    if (rank == 0 && threadIdx.x == 0) {
+        n_pick[row] = (int32_t) (n < k ? n : k);
+    }
+
+    if (n <= k) {
+        if (rank == 0) {
+            dsa_topk_put<THREADS>(pick, slot, pages, NULL, n, k);
+        }
+
+        return;
+    }
+
+    part = ((n + 3) / 4 + parts - 1) / parts;
+    end = (rank + 1) * part < (n + 3) / 4 ? (rank + 1) * part : (n + 3) / 4;
+
+    dsa_topk_load<THREADS>(v, (const float4 *) score, rank * part, end);
+
+    words = (n + 31) / 32;
+
+    for (j = threadIdx.x; j < DSA_TOPK_BINS; j += THREADS) {
+        s->bin[j] = 0;
+    }
+
+    bit = (uint32_t *) &s->word[room];
+
+    if (threadIdx.x == 0) {
+        s->n = 0;
+        s->max = 0;
+        s->n_ranked = 0;
+        s->room = room;
+        s->bit = bit;
+    }
+
+    if (rank == 0) {
+        for (j = threadIdx.x; j < words; j += THREADS) {
+            bit[j] = 0;
+        }
+    }
+
+    __syncthreads();
+
+    bound = n <= room ? 0
+                      : dsa_topk_bound<THREADS>(s, (const float4 *) score, n,
+                                                k);
+
+    dsa_topk_keep<THREADS>(s, v, (const float4 *) score, rank * part, end, n,
+                           bound);
+
+    /* the first block takes what the others kept; then they may go */
+
+    total = 0;
+    max = 0;
+
+    if (parts == 1) {
+        __syncthreads();
+
+        total = s->n;
+        max = s->max;
+
+    } else {
+        cluster.sync();
+
+        if (rank == 0) {
+
+            /* a lane for each block, then a warp */
+
+            lane = threadIdx.x % 32;
+            warp = threadIdx.x / 32;
+            count = 0;
+
+            if (lane < parts) {
+                other = cluster.map_shared_rank(s, lane);
+                count = other->n;
+                max = other->max;
+            }
+
+            max = __reduce_max_sync(0xffffffff, max);
+            total = __reduce_add_sync(0xffffffff, count);
+            at = __reduce_add_sync(0xffffffff, lane < warp ? count : 0);
+            count = __shfl_sync(0xffffffff, count, warp);
+
+            if (total <= room && warp > 0 && warp < parts) {
+                other = cluster.map_shared_rank(s, warp);
+
+#pragma unroll 4
+                for (j = lane; j < count; j += 32) {
+                    s->word[at + j] = other->word[j];
+                }
+            }
+        }
+
+        cluster.sync();
+
+        if (rank != 0) {
+            return;
+        }
+    }
+
+    if (total >= k && total <= room) {
+        dsa_topk_choose<THREADS>(s, total, k, bound, max);
+
+    } else {
+        dsa_topk_again<THREADS>(s, score, n, k);
+    }
+
+    /* the positions in their order, through the bins' memory */
+
+    each = (words + THREADS - 1) / THREADS;
+    count = 0;
+
+    for (j = 0; j < each; j++) {
+        w = threadIdx.x * each + j;
+        count += w < words ? __popc(bit[w]) : 0;
+    }
+
+    at = dsa_topk_scan(s, count);
+
+    for (j = 0; j < each; j++) {
+        w = threadIdx.x * each + j;
+
+        for (b = w < words ? bit[w] : 0; b != 0; b &= b - 1) {
+            s->bin[at++] = w * 32 + __ffs(b) - 1;
+        }
+    }
+
+    __syncthreads();
+
+    dsa_topk_put<THREADS>(pick, slot, pages, s->bin, k, k);
+}
+
+
+extern "C" int
+dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
+    const float *score, size_t ld, const int32_t *keys, const int32_t *pages,
+    size_t ld_pages, const int32_t *owner, uint32_t rows, uint32_t k,
+    uint32_t max_keys, void *work, dsa_stream_t stream)
+{
+    int                   rc;
+    size_t                size;
+    uint32_t              parts, room;
+    dsa_topk_kernel_pt    kernel;
+    cudaLaunchConfig_t    config = { };
+    cudaLaunchAttribute   attr = { };
+
+    if (rows == 0) {
+        return 0;
+    }
+
+    if (k == 0 || k % 8 != 0 || k > DSA_TOPK_MAX_K || ld % 4 != 0
+        || ld < max_keys || max_keys > DSA_TOPK_MAX_KEYS
+        || (uintptr_t) score % 16 != 0)
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    /* two blocks a multiprocessor, of which no one has too little to read */
+
+    parts = DSA_TOPK_BLOCKS;
+
+    while (parts > 1 && (rows * parts > DSA_TOPK_GRID
+                         || max_keys / parts < 2048))
+    {
+        parts /= 2;
+    }
+
+    kernel = parts > 1 ? dsa_topk_kernel<512> : dsa_topk_kernel<256>;
+    room = max_keys <= 65536 ? DSA_TOPK_ROOM_64K : DSA_TOPK_ROOM;
+
+    size = sizeof(dsa_topk_shared_t) + room * sizeof(uint64_t)
+           + ((size_t) max_keys + 31) / 32 * sizeof(uint32_t);
+
+    rc = cudaFuncSetAttribute(kernel,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              (int) size);
+    if (rc != 0) {
+        return rc;
+    }
+
+    rc = cudaFuncSetAttribute(kernel,
+                              cudaFuncAttributeNonPortableClusterSizeAllowed,
+                              1);
+    if (rc != 0) {
+        return rc;
+    }
+
+    attr.id = cudaLaunchAttributeClusterDimension;
+    attr.val.clusterDim.x = parts;
+    attr.val.clusterDim.y = 1;
+    attr.val.clusterDim.z = 1;
+
+    config.gridDim = dim3(rows * parts);
+    config.blockDim = dim3(parts > 1 ? 512 : 256);
+    config.dynamicSmemBytes = size;
+    config.stream = stream;
+    config.attrs = &attr;
+    config.numAttrs = 1;
+
+    rc = cudaLaunchKernelEx(&config, kernel, pick, slot, n_pick, score, ld,
+                            keys, pages, ld_pages, owner, k, max_keys, room);
+
+    return rc != 0 ? rc : (int) cudaGetLastError();
+}
+
+
+extern "C" size_t
+dsa_cuda_topk_work(uint32_t rows, uint32_t max_keys)
+{
+    return 0;
+}

@@ -1,0 +1,378 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/attention.h"
+#include "t/gpu/gpu.h"
+#include "t/unit/numbers.h"
+
+
+#define HEADS_QK        192
+#define HEADS_KV        256
+#define HEADS_V         128
+#define HEADS_LATENT    576
+
+/*
+ * The output is rounded to bf16, 2^-9 of a value at most; all else differs from
+ * the twin by float32 roundings, which now and then tip a probability into the
+ * neighbouring bf16.  Against float64 the rounding of the probabilities counts,
+ * too, and adds up with the other where few keys have all the weight.
+ */
+#define HEADS_TWIN      (1.05 * 0x1p-9)
+#define HEADS_FLOAT64   (2 * 0x1p-9)
+
+
+typedef struct {
+    uint32_t            start;
+    uint32_t            rows;
+    uint32_t            heads;
+    uint32_t            select;         /* keys a row, 0: all */
+    float               sharp;          /* of the queries */
+} heads_case_t;
+
+
+static void
+heads_round(float *x, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        x[i] = dsa_bf16_decode(dsa_bf16_encode(x[i]));
+    }
+}
+
+
+/* Rising positions, min(select, position + 1) of them, and their bits. */
+
+static uint32_t
+heads_select(int32_t *pick, uint32_t *mask, size_t words, uint32_t position,
+    uint32_t select)
+{
+    uint32_t  i, n, left;
+
+    memset(mask, 0, words * sizeof(uint32_t));
+
+    n = 0;
+    left = select == 0 || select > position ? position + 1 : select;
+
+    for (i = 0; i <= position; i++) {
+        if (dsa_t_random(position + 1 - i) < left) {
+            pick[n++] = (int32_t) i;
+            mask[i / 32] |= 1u << i % 32;
+            left--;
+        }
+    }
+
+    return n;
+}
+
+
+static void
+heads_float64(double *out, const float *q, const float *kv, const float *rope,
+    const int32_t *pick, uint32_t n, float scale)
+{
+    int        c;
+    double     max, sum, *s;
+    uint32_t   i;
+
+    s = malloc(n * sizeof(double));
+    assert_non_null(s);
+
+    max = -INFINITY;
+
+    for (i = 0; i < n; i++) {
+        s[i] = 0;
+
+        for (c = 0; c < 128; c++) {
+            s[i] += (double) q[c] * kv[(size_t) pick[i] * HEADS_KV + c];
+        }
+
+        for (c = 0; c < 64; c++) {
+            s[i] += (double) q[128 + c] * rope[(size_t) pick[i] * 64 + c];
+        }
+
+        s[i] *= scale;
+        max = s[i] > max ? s[i] : max;
+    }
+
+    sum = 0;
+    memset(out, 0, HEADS_V * sizeof(double));
+
+    for (i = 0; i < n; i++) {
+        s[i] = exp(s[i] - max);
+        sum += s[i];
+
+        for (c = 0; c < HEADS_V; c++) {
+            out[c] += s[i] * kv[(size_t) pick[i] * HEADS_KV + 128 + c];
+        }
+    }
+
+    for (c = 0; c < HEADS_V; c++) {
+        out[c] /= sum;
+    }
+
+    free(s);
+}
+
+
+/* The rows and heads that the references take: ends, borders and others. */
+
+static uint32_t
+heads_sample(uint32_t i, uint32_t n, uint32_t samples)
+{
+    if (n <= samples) {
+        return i;
+    }
+
+    return i == 0 ? 0 : i == 1 ? n - 1 : dsa_t_random(n);
+}
+
+
+static void
+heads_check(const heads_case_t *t)
+{
+    float            *q, *kv, *latents, *rope, *out, *again, *got, *hq, *hkv,
+                     *twin, *scratch, scale;
+    size_t            i, j, keys, words, n_q, n_kv, n_out, samples, picked;
+    void             *d_q, *d_kv, *d_latents, *d_mask, *d_out;
+    double           *exact, error[2], worst[2];
+    int32_t          *pick;
+    uint32_t         *mask, *n_pick, row, head;
+    dsa_attention_t   a;
+
+    keys = t->start + t->rows;
+    words = (keys + 31) / 32;
+    scale = 1 / sqrtf(HEADS_QK);
+
+    n_q = (size_t) t->rows * t->heads * HEADS_QK;
+    n_kv = keys * t->heads * HEADS_KV;
+    n_out = (size_t) t->rows * t->heads * HEADS_V;
+
+    q = malloc(n_q * sizeof(float));
+    kv = malloc(n_kv * sizeof(float));
+    latents = malloc(keys * HEADS_LATENT * sizeof(float));
+    rope = malloc(keys * 64 * sizeof(float));
+    out = malloc(n_out * sizeof(float));
+    again = malloc(n_out * sizeof(float));
+    mask = malloc(t->rows * words * sizeof(uint32_t));
+    pick = malloc(keys * sizeof(int32_t));
+    n_pick = malloc(sizeof(uint32_t));
+    hkv = malloc(keys * HEADS_KV * sizeof(float));
+    scratch = malloc(keys * sizeof(float));
+    twin = malloc(HEADS_V * sizeof(float));
+    exact = malloc(HEADS_V * sizeof(double));
+
+    assert_true(q && kv && latents && rope && out && again && mask && pick
+                && n_pick && hkv && scratch && twin && exact);
+
+    dsa_t_fill(q, n_q, 1.7f * t->sharp);
+    dsa_t_fill(kv, n_kv, 1.7f);
+    dsa_t_fill(latents, keys * HEADS_LATENT, 1.7f);
+    heads_round(q, n_q);
+    heads_round(kv, n_kv);
+    heads_round(latents, keys * HEADS_LATENT);
+
+    for (i = 0; i < keys; i++) {
+        memcpy(rope + i * 64, latents + i * HEADS_LATENT + 512,
+               64 * sizeof(float));
+    }
+
+    for (i = 0; i < t->rows; i++) {
+        heads_select(pick, mask + i * words, words, t->start + i, t->select);
+    }
+
+    d_q = gpu_upload_bf16(q, n_q);
+    d_kv = gpu_upload_bf16(kv, n_kv);
+    d_latents = gpu_upload_bf16(latents, keys * HEADS_LATENT);
+    d_mask = gpu_upload(mask, t->rows * words * sizeof(uint32_t));
+    d_out = gpu_alloc(n_out * sizeof(uint16_t));
+
+    for (i = 0; i < 2; i++) {
+        gpu_poison(d_out, n_out * sizeof(uint16_t));
+        gpu_ok(dsa_cuda_attention_heads(d_out, d_q, d_kv, d_latents,
+                                        t->select > 0 ? d_mask : NULL, words,
+                                        t->start, t->rows, t->heads, scale,
+                                        NULL));
+        gpu_download_bf16(i == 0 ? out : again, d_out, n_out);
+    }
+
+    assert_memory_equal(out, again, n_out * sizeof(float));
+
+    for (i = 0; i < n_out; i++) {
+        assert_true(isfinite(out[i]));
+    }
+
+    a.heads = 1;
+    a.nope = 128;
+    a.rope = 64;
+    a.v = 128;
+    a.latent = 512;
+    a.scale = scale;
+
+    worst[0] = 0;
+    worst[1] = 0;
+    samples = keys > 20000 ? 6 : 24;
+
+    for (i = 0; i < samples; i++) {
+        row = i < t->rows ? heads_sample(i, t->rows, samples)
+                          : dsa_t_random(t->rows);
+        head = i < t->heads ? heads_sample(i, t->heads, samples)
+                            : dsa_t_random(t->heads);
+
+        picked = 0;
+
+        for (j = 0; j <= t->start + row; j++) {
+            if (mask[row * words + j / 32] >> j % 32 & 1) {
+                pick[picked++] = (int32_t) j;
+            }
+        }
+
+        *n_pick = (uint32_t) picked;
+        hq = q + ((size_t) row * t->heads + head) * HEADS_QK;
+
+        for (j = 0; j < keys; j++) {
+            memcpy(hkv + j * HEADS_KV, kv + (j * t->heads + head) * HEADS_KV,
+                   HEADS_KV * sizeof(float));
+        }
+
+        dsa_attention_head(twin, HEADS_V, hq, HEADS_QK, hkv, rope, 1, keys,
+                           pick, keys, n_pick, &a, 1, scratch);
+
+        for (j = 0; j < HEADS_V; j++) {
+            exact[j] = twin[j];
+        }
+
+        got = out + ((size_t) row * t->heads + head) * HEADS_V;
+        error[0] = dsa_t_error(got, exact, HEADS_V);
+
+        heads_float64(exact, hq, hkv, rope, pick, *n_pick, scale);
+        error[1] = dsa_t_error(got, exact, HEADS_V);
+
+        worst[0] = error[0] > worst[0] ? error[0] : worst[0];
+        worst[1] = error[1] > worst[1] ? error[1] : worst[1];
+
+        if (!(error[0] < HEADS_TWIN && error[1] < HEADS_FLOAT64)) {
+            fail_msg("row %u of %u from %u, head %u of %u, %u selected: "
+                     "%.2e from the twin, %.2e from float64", row, t->rows,
+                     t->start, head, t->heads, *n_pick, error[0], error[1]);
+        }
+    }
+
+    print_message("start %u, %u rows, %u heads, %u selected: worst %.2e from "
+                  "the twin, %.2e from float64\n", t->start, t->rows,
+                  t->heads, t->select, worst[0], worst[1]);
+
+    free(q);
+    free(kv);
+    free(latents);
+    free(rope);
+    free(out);
+    free(again);
+    free(mask);
+    free(pick);
+    free(n_pick);
+    free(hkv);
+    free(scratch);
+    free(twin);
+    free(exact);
+}
+
+
+static void
+heads_run(const heads_case_t *t, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        heads_check(&t[i]);
+        gpu_ok(gpu_free_all(NULL));
+    }
+}
+
+
+static void
+test_causal(void **state)
+{
+    static const heads_case_t  t[] = {
+        { 0, 1, 1, 0, 1 }, { 0, 2, 128, 0, 4 }, { 0, 63, 3, 0, 1 },
+        { 0, 64, 8, 0, 4 }, { 0, 65, 16, 0, 1 }, { 0, 127, 5, 0, 1 },
+        { 0, 128, 2, 0, 1 }, { 0, 129, 2, 0, 4 }, { 0, 255, 2, 0, 1 },
+        { 0, 256, 1, 0, 1 }, { 0, 257, 7, 0, 1 }, { 0, 383, 1, 0, 1 },
+        { 0, 384, 1, 0, 1 }, { 0, 1024, 16, 0, 4 }, { 0, 2047, 3, 0, 1 },
+        { 0, 2048, 3, 0, 4 }, { 0, 2049, 3, 0, 1 }
+    };
+
+    heads_run(t, sizeof(t) / sizeof(t[0]));
+}
+
+
+/* A chunk behind others, at any place in a tile. */
+
+static void
+test_chunk(void **state)
+{
+    static const heads_case_t  t[] = {
+        { 1, 1, 2, 0, 1 }, { 63, 64, 2, 0, 1 }, { 64, 65, 4, 0, 4 },
+        { 127, 130, 1, 0, 1 }, { 128, 127, 3, 0, 1 }, { 1000, 1, 128, 0, 1 },
+        { 2047, 2, 3, 0, 4 }, { 2048, 300, 8, 0, 1 }, { 4001, 190, 2, 0, 4 },
+        { 131070, 131, 1, 0, 4 }
+    };
+
+    heads_run(t, sizeof(t) / sizeof(t[0]));
+}
+
+
+/* Rows that attend to what was selected: all before 2,048, then a part. */
+
+static void
+test_selected(void **state)
+{
+    static const heads_case_t  t[] = {
+        { 0, 130, 3, 2048, 1 }, { 0, 130, 3, 1, 1 }, { 0, 700, 2, 17, 4 },
+        { 31, 40, 4, 33, 1 }, { 2000, 100, 16, 2048, 1 },
+        { 3000, 1500, 2, 2048, 4 }, { 131072, 64, 1, 2048, 1 }
+    };
+
+    heads_run(t, sizeof(t) / sizeof(t[0]));
+}
+
+
+/* No row: nothing happens.  What cannot be: told. */
+
+static void
+test_bounds(void **state)
+{
+    gpu_ok(dsa_cuda_attention_heads(NULL, NULL, NULL, NULL, NULL, 0, 5, 0, 16,
+                                    1, NULL));
+    assert_int_not_equal(dsa_cuda_attention_heads(NULL, NULL, NULL, NULL,
+                             NULL, 0, 5, 1, 0, 1, NULL), 0);
+    assert_int_not_equal(dsa_cuda_attention_heads(NULL, NULL, NULL, NULL,
+                             NULL, 0, 5, 1, 129, 1, NULL), 0);
+    assert_int_not_equal(dsa_cuda_attention_heads(NULL, NULL, NULL, NULL,
+                             NULL, 0, 0xffffffff, 5, 16, 1, NULL), 0);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test_setup_teardown(test_causal, gpu_setup, gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_chunk, gpu_setup, gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_selected, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_bounds, gpu_setup, gpu_free_all)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

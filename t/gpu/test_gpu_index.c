@@ -1,0 +1,716 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <cuda_runtime_api.h>
+
+#include "kernels/cache.h"
+#include "kernels/fp8.h"
+#include "kernels/indexer.h"
+#include "t/gpu/gpu.h"
+#include "t/unit/numbers.h"
+
+
+/*
+ * Index scores against float64 and against the CPU twin.  Operands are e4m3
+ * of vectors as the engine quantizes them: what is left to differ is the
+ * order of additions, and that Hopper's FP8 products keep fewer bits of a sum
+ * than float32 has: they align 32 products with the sum so far and cut below
+ * 2^-13 of the greatest.
+ */
+
+#define DIM      128
+#define RECORD   656
+#define KEYS     (64 * RECORD)
+#define PAGE     (64 * (RECORD + 132) + 128)    /* not as dense as can be */
+
+/*
+ * Of a row's greatest |score|: what was seen is 4 times less, see the message
+ * at the end.
+ */
+#define BOUND    1e-3
+
+
+typedef struct {
+    uint32_t           keys;            /* there are */
+    uint32_t           pages;
+    int32_t           *table;           /* shuffled */
+    float             *key;             /* [keys, 128], e4m3 values */
+    float             *scale;
+    dsa_cuda_cache_t   cache;
+} index_cache_t;
+
+
+typedef struct {
+    uint32_t           rows;
+    uint32_t           heads;
+    float             *q;               /* e4m3 values */
+    float             *w;
+    dsa_e4m3_t        *d_q;
+    float             *d_w;
+} index_query_t;
+
+
+static double  index_worst;
+static double  index_worst_twin;
+
+
+/* n vectors with some elements greater than most, e4m3 and their scales. */
+
+static void
+index_vectors(float *x, float *scale, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n * DIM; i++) {
+        x[i] = dsa_t_uniform() + dsa_t_uniform() + dsa_t_uniform();
+        x[i] *= dsa_t_random(40) == 0 ? 3.0f : 1.0f;
+    }
+
+    dsa_fp8_round(x, scale, n, DIM);
+}
+
+
+/*
+ * The keys of a sequence in shuffled pages.  Everything else in the pages,
+ * also behind the last key, is NaN.
+ */
+
+static void
+index_cache(index_cache_t *c, uint32_t keys)
+{
+    uint8_t   *page, *base;
+    int32_t    t;
+    uint32_t   i, j, n;
+
+    c->keys = keys;
+    c->pages = (keys + 63) / 64;
+
+    n = c->pages + 3;
+
+    c->table = malloc(n * sizeof(int32_t));
+    c->key = malloc((size_t) keys * DIM * sizeof(float));
+    c->scale = malloc(keys * sizeof(float));
+    base = malloc((size_t) n * PAGE);
+
+    assert_non_null(c->table);
+    assert_non_null(c->key);
+    assert_non_null(c->scale);
+    assert_non_null(base);
+
+    memset(base, 0xff, (size_t) n * PAGE);
+    index_vectors(c->key, c->scale, keys);
+
+    for (i = 0; i < n; i++) {
+        c->table[i] = (int32_t) i;
+    }
+
+    for (i = n - 1; i > 0; i--) {
+        j = dsa_t_random(i + 1);
+        t = c->table[i];
+        c->table[i] = c->table[j];
+        c->table[j] = t;
+    }
+
+    for (i = 0; i < keys; i++) {
+        page = base + (size_t) c->table[i / 64] * PAGE + KEYS;
+
+        for (j = 0; j < DIM; j++) {
+            page[i % 64 * DIM + j] = dsa_e4m3_code(c->key[i * DIM + j]);
+        }
+
+        memcpy(page + 64 * DIM + i % 64 * 4, &c->scale[i], 4);
+    }
+
+    c->cache.base = gpu_upload(base, (size_t) n * PAGE);
+    c->cache.page = PAGE;
+    c->cache.keys = KEYS;
+    c->cache.pages = n;
+
+    free(base);
+}
+
+
+static void
+index_cache_free(index_cache_t *c)
+{
+    free(c->table);
+    free(c->key);
+    free(c->scale);
+}
+
+
+static void
+index_query(index_query_t *q, uint32_t rows, uint32_t heads)
+{
+    size_t       i, n;
+    float       *scale;
+    dsa_e4m3_t  *code;
+
+    n = (size_t) rows * heads;
+
+    q->rows = rows;
+    q->heads = heads;
+    q->q = malloc(n * DIM * sizeof(float) + 1);
+    q->w = malloc(n * sizeof(float) + 1);
+    scale = malloc(n * sizeof(float) + 1);
+    code = malloc(n * DIM + 1);
+
+    assert_non_null(q->q);
+    assert_non_null(q->w);
+    assert_non_null(scale);
+    assert_non_null(code);
+
+    index_vectors(q->q, scale, n);
+
+    for (i = 0; i < n; i++) {
+        q->w[i] = dsa_t_uniform() * scale[i] * 0.0110f;
+    }
+
+    for (i = 0; i < n * DIM; i++) {
+        code[i] = dsa_e4m3_code(q->q[i]);
+    }
+
+    q->d_q = gpu_upload(code, n * DIM);
+    q->d_w = gpu_upload(q->w, n * sizeof(float));
+
+    free(scale);
+    free(code);
+}
+
+
+static void
+index_query_free(index_query_t *q)
+{
+    free(q->q);
+    free(q->w);
+}
+
+
+/*
+ * score [keys] of a row against float64, at all keys or at about sample of
+ * them and the last 130, and against the twin at all.
+ */
+
+static void
+index_check(const float *score, const index_cache_t *c,
+    const index_query_t *q, uint32_t row, uint32_t keys, uint32_t sample)
+{
+    float        *twin, *scratch;
+    double        x, sum, most, *exact;
+    size_t        i, h, s;
+    const float  *a, *b;
+
+    twin = malloc(keys * sizeof(float));
+    exact = malloc(keys * sizeof(double));
+    scratch = malloc((size_t) keys * q->heads * sizeof(float));
+
+    assert_non_null(twin);
+    assert_non_null(exact);
+    assert_non_null(scratch);
+
+    a = q->q + (size_t) row * q->heads * DIM;
+
+    dsa_index_score(twin, a, q->w + (size_t) row * q->heads, c->key,
+                    c->scale, 1, q->heads, DIM, keys, scratch);
+
+    most = 0;
+
+    for (s = 0; s < keys; s++) {
+        exact[s] = NAN;
+
+        if (s + 130 < keys && dsa_t_random(keys) >= sample) {
+            continue;
+        }
+
+        sum = 0;
+
+        for (h = 0; h < q->heads; h++) {
+            b = c->key + s * DIM;
+            x = 0;
+
+            for (i = 0; i < DIM; i++) {
+                x += (double) a[h * DIM + i] * (double) b[i];
+            }
+
+            sum += (x > 0 ? x : 0) * (double) q->w[row * q->heads + h];
+        }
+
+        exact[s] = sum * (double) c->scale[s];
+        most = fabs(exact[s]) > most ? fabs(exact[s]) : most;
+    }
+
+    /* one key that no head likes: its score is exactly 0 */
+
+    most = most > 0 ? most : 1e-30;
+
+    for (s = 0; s < keys; s++) {
+        x = fabs((double) score[s] - (double) twin[s]) / most;
+
+        if (!(x <= BOUND)) {
+            fail_msg("row %u of %u heads, key %zu of %u: %g, the twin %g",
+                     row, q->heads, s, keys, (double) score[s],
+                     (double) twin[s]);
+        }
+
+        index_worst_twin = x > index_worst_twin ? x : index_worst_twin;
+
+        if (isnan(exact[s])) {
+            continue;
+        }
+
+        x = fabs((double) score[s] - exact[s]) / most;
+
+        if (!(x <= BOUND)) {
+            fail_msg("row %u of %u heads, key %zu of %u: %g, not %g", row,
+                     q->heads, s, keys, (double) score[s], exact[s]);
+        }
+
+        index_worst = x > index_worst ? x : index_worst;
+    }
+
+    free(twin);
+    free(exact);
+    free(scratch);
+}
+
+
+/* All of score [n] still is what gpu_alloc() left there. */
+
+static void
+index_untouched(const float *score, size_t n)
+{
+    size_t    i;
+    uint32_t  u;
+
+    for (i = 0; i < n; i++) {
+        memcpy(&u, &score[i], 4);
+        assert_int_equal(u, 0xffffffff);
+    }
+}
+
+
+/*
+ * rows positions from start, twice; every row is checked, or about some of
+ * them and the last.  Nothing is written outside of whole pages of the rows.
+ */
+
+static void
+index_prefill(uint32_t start, uint32_t rows, uint32_t heads, uint32_t some)
+{
+    float          *score, *again, *d_score;
+    size_t          ld, n;
+    int32_t        *d_table;
+    uint32_t        r, used;
+    index_query_t   q;
+    index_cache_t   c;
+
+    index_cache(&c, start + rows);
+    index_query(&q, rows, heads);
+
+    used = c.pages * 64;
+    ld = used + 4;
+    n = (rows + 1) * ld;
+
+    score = malloc(n * sizeof(float));
+    again = malloc(n * sizeof(float));
+    assert_non_null(score);
+    assert_non_null(again);
+
+    d_score = gpu_alloc(n * sizeof(float));
+    d_table = gpu_upload(c.table, c.pages * sizeof(int32_t));
+
+    gpu_ok(dsa_cuda_index_score(d_score, ld, q.d_q, q.d_w, &c.cache, d_table,
+                                start, rows, heads, NULL));
+    gpu_download(score, d_score, n * sizeof(float));
+
+    gpu_poison(d_score, n * sizeof(float));
+    gpu_ok(dsa_cuda_index_score(d_score, ld, q.d_q, q.d_w, &c.cache, d_table,
+                                start, rows, heads, NULL));
+    gpu_download(again, d_score, n * sizeof(float));
+
+    for (r = 0; r < rows; r++) {
+        assert_memory_equal(score + r * ld, again + r * ld,
+                            (start + r + 1) * sizeof(float));
+        index_untouched(score + r * ld + used, ld - used);
+
+        if (some == 0 || r + 1 == rows || dsa_t_random(rows) < some) {
+            index_check(score + r * ld, &c, &q, r, start + r + 1,
+                        some == 0 ? start + r + 1 : 1000);
+        }
+    }
+
+    index_untouched(score + rows * ld, ld);
+
+    free(score);
+    free(again);
+    index_query_free(&q);
+    index_cache_free(&c);
+}
+
+
+static void
+test_prefill(void **state)
+{
+    uint32_t         i;
+    static uint32_t  shape[][3] = {
+        /* start, rows, heads */
+        { 0, 1, 64 }, { 0, 63, 64 }, { 0, 64, 64 }, { 0, 65, 64 },
+        { 62, 1, 64 }, { 62, 3, 64 }, { 1, 200, 64 }, { 2046, 3, 64 },
+        { 2048, 1, 64 }, { 517, 41, 64 }, { 130, 9, 64 }, { 64, 8, 64 },
+        { 0, 130, 32 }, { 77, 33, 32 }, { 62, 3, 16 }, { 100, 70, 16 },
+        { 62, 3, 8 }, { 0, 129, 8 }, { 300, 64, 8 }, { 40, 100, 24 },
+        { 40, 100, 40 }, { 200, 20, 48 }, { 200, 20, 56 }
+    };
+
+    for (i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+        index_prefill(shape[i][0], shape[i][1], shape[i][2], 0);
+        assert_int_equal(gpu_free_all(NULL), 0);
+    }
+}
+
+
+static void
+test_prefill_large(void **state)
+{
+    index_prefill(0, 4096, 64, 6);
+    assert_int_equal(gpu_free_all(NULL), 0);
+    index_prefill(131072 - 300, 300, 64, 1);
+    assert_int_equal(gpu_free_all(NULL), 0);
+    index_prefill(9000, 1111, 32, 5);
+}
+
+
+/*
+ * n sequences with keys[] each, the pages of all from one pool: a sequence's
+ * table is that of the pool, turned.  Only whole pages are read so.
+ */
+
+static void
+index_decode(const uint32_t *keys, uint32_t n, uint32_t heads,
+    uint32_t sample)
+{
+    float          *score, *again, *d_score;
+    size_t          ld, ld_pages;
+    int32_t        *table, *d_table, *d_keys;
+    uint32_t        r, i, most, used;
+    index_query_t   q;
+    index_cache_t   c, turned;
+
+    most = 0;
+
+    for (r = 0; r < n; r++) {
+        most = keys[r] > most ? keys[r] : most;
+    }
+
+    /* a sequence alone keeps its last partial page */
+
+    index_cache(&c, n == 1 ? most : (most + 63) / 64 * 64);
+    index_query(&q, n, heads);
+
+    ld_pages = c.pages + 1;
+    ld = c.pages * 64 + 4;
+
+    table = malloc(n * ld_pages * sizeof(int32_t));
+    score = malloc(n * ld * sizeof(float));
+    again = malloc(n * ld * sizeof(float));
+    turned.key = malloc((size_t) c.pages * 64 * DIM * sizeof(float));
+    turned.scale = malloc((size_t) c.pages * 64 * sizeof(float));
+
+    assert_non_null(table);
+    assert_non_null(score);
+    assert_non_null(again);
+    assert_non_null(turned.key);
+    assert_non_null(turned.scale);
+
+    for (r = 0; r < n; r++) {
+        for (i = 0; i < ld_pages; i++) {
+            table[r * ld_pages + i] = i < (keys[r] + 63) / 64
+                                      ? c.table[(i + r) % c.pages]
+                                      : -1;
+        }
+    }
+
+    d_table = gpu_upload(table, n * ld_pages * sizeof(int32_t));
+    d_keys = gpu_upload(keys, n * sizeof(int32_t));
+    d_score = gpu_alloc(n * ld * sizeof(float));
+
+    gpu_ok(dsa_cuda_index_score_decode(d_score, ld, q.d_q, q.d_w, &c.cache,
+                                       d_table, ld_pages, d_keys, n, most,
+                                       heads, NULL));
+    gpu_download(score, d_score, n * ld * sizeof(float));
+
+    /* the bound of the keys changes the launch, not the result */
+
+    gpu_poison(d_score, n * ld * sizeof(float));
+    gpu_ok(dsa_cuda_index_score_decode(d_score, ld, q.d_q, q.d_w, &c.cache,
+                                       d_table, ld_pages, d_keys, n,
+                                       most + 100000, heads, NULL));
+    gpu_download(again, d_score, n * ld * sizeof(float));
+
+    for (r = 0; r < n; r++) {
+        used = (keys[r] + 63) / 64 * 64;
+
+        assert_memory_equal(score + r * ld, again + r * ld,
+                            keys[r] * sizeof(float));
+        index_untouched(score + r * ld + used, ld - used);
+
+        if (keys[r] == 0) {
+            continue;
+        }
+
+        if (n == 1) {
+            index_check(score, &c, &q, 0, keys[0], sample);
+            continue;
+        }
+
+        for (i = 0; i < used; i++) {
+            memcpy(turned.key + (size_t) i * DIM,
+                   c.key + (i + r * 64) % c.keys * (size_t) DIM,
+                   DIM * sizeof(float));
+            turned.scale[i] = c.scale[(i + r * 64) % c.keys];
+        }
+
+        index_check(score + r * ld, &turned, &q, r, keys[r], sample);
+    }
+
+    free(table);
+    free(score);
+    free(again);
+    free(turned.key);
+    free(turned.scale);
+    index_query_free(&q);
+    index_cache_free(&c);
+}
+
+
+static void
+test_decode(void **state)
+{
+    uint32_t         i;
+    static uint32_t  keys[] = { 1, 63, 64, 65, 2047, 2048, 2049, 20001 };
+
+    for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        index_decode(&keys[i], 1, 64, 2000);
+        assert_int_equal(gpu_free_all(NULL), 0);
+    }
+
+    for (i = 8; i < 64; i += 8) {
+        index_decode(&keys[4], 1, i, 500);
+        assert_int_equal(gpu_free_all(NULL), 0);
+    }
+}
+
+
+static void
+test_decode_long(void **state)
+{
+    static uint32_t  keys[] = { 131072 };
+
+    index_decode(keys, 1, 64, 2000);
+}
+
+
+static void
+test_decode_ragged(void **state)
+{
+    uint32_t         i, keys[300];
+    static uint32_t  few[] = { 0, 2049, 0, 0, 1, 65, 64, 63, 4096, 0, 2047,
+                               2048, 0 };
+
+    index_decode(few, sizeof(few) / sizeof(few[0]), 64, 500);
+    assert_int_equal(gpu_free_all(NULL), 0);
+
+    for (i = 0; i < 300; i++) {
+        keys[i] = i % 7 == 3 ? 0 : 1 + dsa_t_random(i % 5 == 0 ? 5000 : 130);
+    }
+
+    index_decode(keys, 300, 64, 100);
+    assert_int_equal(gpu_free_all(NULL), 0);
+    index_decode(keys, 77, 32, 100);
+    assert_int_equal(gpu_free_all(NULL), 0);
+    index_decode(keys, 33, 16, 100);
+    assert_int_equal(gpu_free_all(NULL), 0);
+    index_decode(keys, 32, 8, 100);
+    assert_int_equal(gpu_free_all(NULL), 0);
+
+    /* more rows than blocks, each one page */
+
+    for (i = 0; i < 300; i++) {
+        keys[i] = 1 + i % 64;
+    }
+
+    index_decode(keys, 300, 40, 64);
+}
+
+
+/*
+ * A row's scores have the same bits in a prefill, in another chunk of it, and
+ * in a decode step.
+ */
+
+static void
+test_same_bits(void **state)
+{
+    float           *whole, *parts, *step, *d_score;
+    size_t           ld, n;
+    int32_t         *table, *keys, *d_table, *d_tables, *d_keys;
+    uint32_t         i, r, rows, split, heads;
+    index_query_t    q;
+    index_cache_t    c;
+    static uint32_t  head[] = { 64, 32, 16, 8, 24 };
+
+    rows = 333;
+    split = 129;
+
+    index_cache(&c, rows);
+
+    ld = c.pages * 64;
+    n = rows * ld;
+
+    whole = malloc(n * sizeof(float));
+    parts = malloc(n * sizeof(float));
+    step = malloc(n * sizeof(float));
+    keys = malloc(rows * sizeof(int32_t));
+    table = malloc(rows * c.pages * sizeof(int32_t));
+
+    assert_non_null(whole);
+    assert_non_null(parts);
+    assert_non_null(step);
+    assert_non_null(keys);
+    assert_non_null(table);
+
+    for (r = 0; r < rows; r++) {
+        keys[r] = (int32_t) r + 1;
+        memcpy(table + r * c.pages, c.table, c.pages * sizeof(int32_t));
+    }
+
+    d_score = gpu_alloc(n * sizeof(float));
+    d_table = gpu_upload(c.table, c.pages * sizeof(int32_t));
+    d_tables = gpu_upload(table, rows * c.pages * sizeof(int32_t));
+    d_keys = gpu_upload(keys, rows * sizeof(int32_t));
+
+    for (i = 0; i < sizeof(head) / sizeof(head[0]); i++) {
+        heads = head[i];
+        index_query(&q, rows, heads);
+
+        gpu_ok(dsa_cuda_index_score(d_score, ld, q.d_q, q.d_w, &c.cache,
+                                    d_table, 0, rows, heads, NULL));
+        gpu_download(whole, d_score, n * sizeof(float));
+
+        gpu_poison(d_score, n * sizeof(float));
+        gpu_ok(dsa_cuda_index_score(d_score, ld, q.d_q, q.d_w, &c.cache,
+                                    d_table, 0, split, heads, NULL));
+        gpu_ok(dsa_cuda_index_score(d_score + split * ld, ld,
+                                    q.d_q + (size_t) split * heads * DIM,
+                                    q.d_w + split * heads, &c.cache, d_table,
+                                    split, rows - split, heads, NULL));
+        gpu_download(parts, d_score, n * sizeof(float));
+
+        gpu_poison(d_score, n * sizeof(float));
+        gpu_ok(dsa_cuda_index_score_decode(d_score, ld, q.d_q, q.d_w,
+                                           &c.cache, d_tables, c.pages,
+                                           d_keys, rows, rows, heads, NULL));
+        gpu_download(step, d_score, n * sizeof(float));
+
+        for (r = 0; r < rows; r++) {
+            assert_memory_equal(whole + r * ld, parts + r * ld,
+                                (r + 1) * sizeof(float));
+            assert_memory_equal(whole + r * ld, step + r * ld,
+                                (r + 1) * sizeof(float));
+        }
+
+        index_query_free(&q);
+    }
+
+    free(whole);
+    free(parts);
+    free(step);
+    free(keys);
+    free(table);
+    index_cache_free(&c);
+}
+
+
+static void
+test_arguments(void **state)
+{
+    float           *score;
+    int32_t         *table, *keys;
+    uint32_t         i;
+    index_query_t    q;
+    index_cache_t    c;
+    static uint32_t  head[] = { 0, 12, 72 };
+
+    index_cache(&c, 64);
+    index_query(&q, 1, 72);
+
+    score = gpu_alloc(64 * sizeof(float));
+    table = gpu_upload(c.table, sizeof(int32_t));
+    keys = gpu_alloc(sizeof(int32_t));
+
+    for (i = 0; i < sizeof(head) / sizeof(head[0]); i++) {
+        assert_int_equal(dsa_cuda_index_score(score, 64, q.d_q, q.d_w,
+                                              &c.cache, table, 0, 1,
+                                              head[i], NULL),
+                         cudaErrorInvalidValue);
+        assert_int_equal(dsa_cuda_index_score_decode(score, 64, q.d_q, q.d_w,
+                                                     &c.cache, table, 1,
+                                                     keys, 1, 64, head[i],
+                                                     NULL),
+                         cudaErrorInvalidValue);
+    }
+
+    gpu_ok(dsa_cuda_index_score(score, 64, q.d_q, q.d_w, &c.cache, table, 0,
+                                0, 64, NULL));
+    gpu_ok(dsa_cuda_index_score_decode(score, 64, q.d_q, q.d_w, &c.cache,
+                                       table, 1, keys, 0, 64, 64, NULL));
+    gpu_sync();
+
+    index_query_free(&q);
+    index_cache_free(&c);
+}
+
+
+static int
+index_tell(void **state)
+{
+    print_message("greatest error of a row's greatest |score|: %.2e of"
+                  " float64, %.2e of the twin\n", index_worst,
+                  index_worst_twin);
+
+    return 0;
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test_setup_teardown(test_prefill, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_prefill_large, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_decode, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_decode_long, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_decode_ragged, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_same_bits, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_arguments, gpu_setup,
+                                        gpu_free_all)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, index_tell);
+}

@@ -1,0 +1,635 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+/*
+ * Sampling against dsa_sample(), and against a sort in float64 written here.
+ * Weights have the same bits on both sides, sums do not have the same order:
+ * a token may differ only where the draw lies within 1e-9 of the border of
+ * its interval, a thousand times the rounding of a sum of 129,280 terms and a
+ * thousandth of what one wrong weight moves.  Log-probabilities are rounded to
+ * float32: 1e-5, and that share of what lies beyond 1.
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <cuda_runtime_api.h>
+
+#include "engine/sampler.h"
+#include "kernels/sample.h"
+#include "t/gpu/gpu.h"
+#include "t/unit/numbers.h"
+
+
+#define VOCAB   129280
+#define BORDER  1e-9
+
+
+/* What a draw chooses from: kept ids, rising, and the sums up to them. */
+
+typedef struct {
+    double     total;
+    double    *sum;
+    uint32_t  *id;
+    uint32_t   n;
+} test_kept_t;
+
+
+typedef struct {
+    double     weight;
+    uint32_t   id;
+} test_weight_t;
+
+
+static float
+bell(void)
+{
+    int    i;
+    float  x;
+
+    for (x = 0, i = 0; i < 12; i++) {
+        x += dsa_t_uniform() / 2;
+    }
+
+    return x;                       /* deviation 1 */
+}
+
+
+static int
+compare_weight(const void *a, const void *b)
+{
+    const test_weight_t  *x, *y;
+
+    x = a;
+    y = b;
+
+    if (x->weight != y->weight) {
+        return x->weight > y->weight ? -1 : 1;
+    }
+
+    return x->id < y->id ? -1 : 1;
+}
+
+
+static int
+compare_id(const void *a, const void *b)
+{
+    const test_weight_t  *x, *y;
+
+    x = a;
+    y = b;
+
+    return x->id < y->id ? -1 : 1;
+}
+
+
+/*
+ * The nucleus of x [n], finite or minus infinity, with its least weights up to
+ * BORDER beyond top_p.
+ */
+
+static void
+keep(test_kept_t *k, const float *x, uint32_t n, const dsa_cuda_sampling_t *p)
+{
+    float           max;
+    double          total, sum;
+    uint32_t        i;
+    test_weight_t  *w;
+
+    w = malloc(n * sizeof(test_weight_t));
+    k->sum = malloc(n * sizeof(double));
+    k->id = malloc(n * sizeof(uint32_t));
+    assert_true(w != NULL && k->sum != NULL && k->id != NULL);
+
+    for (max = x[0], i = 1; i < n; i++) {
+        max = x[i] > max ? x[i] : max;
+    }
+
+    for (total = 0, i = 0; i < n; i++) {
+        w[i].weight = (double) (float) exp(((double) x[i] - (double) max)
+                                           / (double) p->temperature);
+        w[i].id = i;
+        total += w[i].weight;
+    }
+
+    k->n = n;
+
+    if (p->top_p < 1) {
+        qsort(w, n, sizeof(test_weight_t), compare_weight);
+
+        for (sum = 0, i = 0; i < n && w[i].weight > 0; i++) {
+            if (sum >= (double) p->top_p * total) {
+                break;
+            }
+
+            sum += w[i].weight;
+        }
+
+        k->n = i;
+        qsort(w, k->n, sizeof(test_weight_t), compare_id);
+    }
+
+    for (sum = 0, i = 0; i < k->n; i++) {
+        sum += w[i].weight;
+        k->id[i] = w[i].id;
+        k->sum[i] = sum;
+    }
+
+    k->total = sum;
+    free(w);
+}
+
+
+/* Does id's interval hold u, or end close to it? */
+
+static int
+held(const test_kept_t *k, uint32_t id, double u)
+{
+    uint32_t  a, b, m;
+
+    for (a = 0, b = k->n; a + 1 < b; ) {
+        m = (a + b) / 2;
+
+        if (k->id[m] <= id) {
+            a = m;
+
+        } else {
+            b = m;
+        }
+    }
+
+    return k->id[a] == id
+           && (a == 0 || u >= k->sum[a - 1] / k->total - BORDER)
+           && u <= k->sum[a] / k->total + BORDER;
+}
+
+
+static int
+near(float a, float b)
+{
+    return isnan(a) ? isnan(b)
+                    : a == b || fabsf(a - b) <= 1e-5f * fmaxf(1, fabsf(b));
+}
+
+
+/* One row's result beside dsa_sample()'s; tells whether the tokens agree. */
+
+static int
+same(const dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
+    const float *logits, uint32_t vocab, uint32_t allowed,
+    const uint32_t *history, float *scratch)
+{
+    uint32_t        i;
+    dsa_sample_t    want;
+    dsa_sampling_t  s;
+
+    s.temperature = p->temperature;
+    s.top_p = p->top_p;
+    s.frequency_penalty = p->frequency_penalty;
+    s.presence_penalty = p->presence_penalty;
+    s.seed = p->seed;
+    s.logprobs = p->logprobs;
+    s.top_logprobs = p->top_logprobs;
+
+    dsa_sample(&want, &s, logits, vocab, allowed,
+               history != NULL ? history + p->history : NULL,
+               history != NULL ? p->n_history : 0, p->position, scratch);
+
+    assert_int_equal(out->n_top, want.n_top);
+
+    for (i = 0; i < want.n_top; i++) {
+        assert_int_equal(out->top[i], want.top[i]);
+        assert_true(near(out->top_logprob[i], want.top_logprob[i]));
+    }
+
+    if (out->token != want.token) {
+        return 0;
+    }
+
+    assert_true(near(out->logprob, want.logprob));
+
+    return 1;
+}
+
+
+static void
+sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
+    const float *d_logits, size_t ld, uint32_t rows, uint32_t vocab,
+    uint32_t allowed, const uint32_t *history, size_t n_history)
+{
+    int                   i;
+    void                 *work;
+    uint32_t             *d_history;
+    dsa_cuda_sample_t    *d_out, *again;
+    dsa_cuda_sampling_t  *d_p;
+
+    again = malloc(rows * sizeof(dsa_cuda_sample_t));
+    assert_non_null(again);
+
+    d_out = gpu_alloc(rows * sizeof(dsa_cuda_sample_t));
+    d_p = gpu_upload(p, rows * sizeof(dsa_cuda_sampling_t));
+    d_history = history != NULL ? gpu_upload(history,
+                                             n_history * sizeof(uint32_t))
+                                : NULL;
+    work = gpu_alloc(dsa_cuda_sample_work(rows, vocab));
+
+    for (i = 0; i < 2; i++) {
+        gpu_poison(d_out, rows * sizeof(dsa_cuda_sample_t));
+
+        gpu_ok(dsa_cuda_sample(d_out, d_p, d_logits, ld, rows, vocab, allowed,
+                               d_history, work, NULL));
+
+        gpu_download(i == 0 ? out : again, d_out,
+                     rows * sizeof(dsa_cuda_sample_t));
+    }
+
+    assert_memory_equal(out, again, rows * sizeof(dsa_cuda_sample_t));
+
+    free(again);
+}
+
+
+static void
+defaults(dsa_cuda_sampling_t *p, uint32_t rows)
+{
+    uint32_t  i;
+
+    memset(p, 0, rows * sizeof(dsa_cuda_sampling_t));
+
+    for (i = 0; i < rows; i++) {
+        p[i].temperature = 1;
+        p[i].top_p = 1;
+        p[i].seed = (uint64_t) dsa_t_random(1 << 30) << 34
+                    | dsa_t_random(1 << 30);
+        p[i].position = dsa_t_random(1 << 20);
+    }
+}
+
+
+/* Thousands of draws from a few rows of the published vocabulary. */
+
+static void
+draws(uint32_t kind, float temperature, float top_p)
+{
+    float                *x, *d_x, *scratch;
+    double                u;
+    uint32_t              i, r, differ;
+    test_kept_t           kept;
+    dsa_cuda_sample_t    *out;
+    dsa_cuda_sampling_t  *p;
+
+    enum { ROWS = 128, ROUNDS = 8 };
+
+    x = malloc((size_t) ROWS * VOCAB * sizeof(float));
+    scratch = malloc(VOCAB * sizeof(float));
+    out = malloc(ROWS * sizeof(dsa_cuda_sample_t));
+    p = malloc(ROWS * sizeof(dsa_cuda_sampling_t));
+    assert_true(x != NULL && scratch != NULL && out != NULL && p != NULL);
+
+    for (i = 0; i < VOCAB; i++) {
+
+        switch (kind) {
+
+        case 0:
+            x[i] = 3 * bell();
+            break;
+
+        case 1:                         /* as sure as a model often is */
+            x[i] = bell() + (dsa_t_random(20000) == 0 ? 12 : 0);
+            break;
+
+        case 2:                         /* equals at every border */
+            x[i] = (float) dsa_t_random(12);
+            break;
+
+        default:
+            x[i] = 0.25f;
+        }
+    }
+
+    for (r = 1; r < ROWS; r++) {
+        memcpy(x + (size_t) r * VOCAB, x, VOCAB * sizeof(float));
+    }
+
+    d_x = gpu_upload(x, (size_t) ROWS * VOCAB * sizeof(float));
+
+    defaults(p, ROWS);
+    p[0].temperature = temperature;
+    p[0].top_p = top_p;
+    keep(&kept, x, VOCAB - 3, p);
+    differ = 0;
+
+    for (i = 0; i < ROUNDS; i++) {
+        defaults(p, ROWS);
+
+        for (r = 0; r < ROWS; r++) {
+            p[r].temperature = temperature;
+            p[r].top_p = top_p;
+        }
+
+        /* as many rows as take each number of blocks */
+
+        sample(out, p, d_x, VOCAB, ROWS >> i, VOCAB, VOCAB - 3, NULL, 0);
+
+        for (r = 0; r < (uint32_t) ROWS >> i; r++) {
+            u = dsa_uniform(p[r].seed, p[r].position, 0);
+            assert_true(held(&kept, out[r].token, u));
+
+            if (r % 32 == 0) {
+                differ += !same(&out[r], &p[r], x, VOCAB, VOCAB - 3, NULL,
+                                scratch);
+            }
+        }
+
+        sample(out, p, d_x, VOCAB, ROWS, VOCAB, VOCAB - 3, NULL, 0);
+
+        for (r = 0; r < ROWS; r++) {
+            u = dsa_uniform(p[r].seed, p[r].position, 0);
+            assert_true(held(&kept, out[r].token, u));
+        }
+    }
+
+    /* each of them lay within the border */
+
+    assert_true(differ <= 1);
+
+    free(kept.sum);
+    free(kept.id);
+    free(x);
+    free(scratch);
+    free(out);
+    free(p);
+
+    (void) gpu_free_all(NULL);
+}
+
+
+static void
+test_draws(void **state)
+{
+    draws(0, 1, 1);
+    draws(0, 1, 0.95f);
+    draws(0, 0.6f, 0.5f);
+    draws(1, 1, 0.95f);
+    draws(1, 0.3f, 0.999f);
+    draws(2, 1, 0.9f);
+    draws(2, 2, 0.3f);
+    draws(3, 1, 0.9f);
+}
+
+
+/* Rows of all kinds in one batch, each as dsa_sample() has it. */
+
+static void
+mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
+    uint32_t tokens)
+{
+    float                *x, *d_x, *row, *scratch;
+    double                u;
+    uint32_t              i, j, r, kind, *history;
+    test_kept_t           kept;
+    dsa_cuda_sample_t    *out;
+    dsa_cuda_sampling_t  *p;
+
+    x = malloc(rows * ld * sizeof(float));
+    scratch = malloc(vocab * sizeof(float));
+    history = malloc(rows * tokens * sizeof(uint32_t) + 1);
+    out = malloc(rows * sizeof(dsa_cuda_sample_t));
+    p = malloc(rows * sizeof(dsa_cuda_sampling_t));
+    assert_true(x != NULL && scratch != NULL && history != NULL
+                && out != NULL && p != NULL);
+
+    defaults(p, rows);
+
+    for (r = 0; r < rows; r++) {
+        row = &x[r * ld];
+        kind = dsa_t_random(8);
+
+        for (i = 0; i < ld; i++) {
+            row[i] = i < allowed ? 3 * bell() : 1000;
+        }
+
+        for (i = 0; i < allowed && kind == 1; i++) {
+            row[i] = (float) dsa_t_random(9) - 4;
+        }
+
+        for (i = 0; i < allowed && kind == 2; i++) {
+            row[i] = dsa_t_random(3) ? row[i]
+                                     : dsa_t_random(2) ? NAN : -INFINITY;
+        }
+
+        for (i = 0; i < allowed && kind == 3; i++) {
+            row[i] = dsa_t_random(2) ? NAN : -INFINITY;
+        }
+
+        if (kind == 4) {
+            row[dsa_t_random(allowed)] = INFINITY;
+            row[dsa_t_random(allowed)] = INFINITY;
+        }
+
+        for (i = 0; i < allowed && kind == 5; i++) {
+            row[i] = dsa_t_random(2) ? 0.0f : -0.0f;
+        }
+
+        p[r].temperature = dsa_t_random(4) == 0
+                           ? 0 : 0.1f + (float) dsa_t_random(20) / 10;
+        p[r].top_p = dsa_t_random(3) == 0
+                     ? 1 : (float) (dsa_t_random(1000) + 1) / 1001;
+        p[r].logprobs = dsa_t_random(2);
+        p[r].top_logprobs = dsa_t_random(2) * dsa_t_random(DSA_CUDA_TOP + 1);
+
+        p[r].history = r * tokens;
+        p[r].n_history = tokens ? dsa_t_random(tokens + 1) : 0;
+        p[r].presence_penalty = dsa_t_random(2)
+                                ? 2 * dsa_t_uniform() : 0;
+        p[r].frequency_penalty = dsa_t_random(2)
+                                 ? 2 * dsa_t_uniform() : 0;
+
+        for (i = 0; i < tokens; i++) {
+            history[r * tokens + i] = dsa_t_random(3)
+                                      ? dsa_t_random(vocab)
+                                      : dsa_t_random(10);
+        }
+    }
+
+    d_x = gpu_upload(x, rows * ld * sizeof(float));
+
+    sample(out, p, d_x, ld, rows, vocab, allowed, tokens ? history : NULL,
+           rows * tokens);
+
+    for (r = 0; r < rows; r++) {
+        row = &x[r * ld];
+
+        if (same(&out[r], &p[r], row, vocab, allowed, tokens ? history : NULL,
+                 scratch))
+        {
+            continue;
+        }
+
+        /* a border, or nothing: penalties once more, then the sort */
+
+        assert_true(p[r].temperature > 0);
+
+        for (i = 0; i < allowed; i++) {
+            scratch[i] = isnan(row[i]) ? -INFINITY : row[i];
+        }
+
+        for (i = 0; i < p[r].n_history; i++) {
+            j = history[p[r].history + i];
+
+            if (j < allowed && scratch[j] == row[j]) {
+                scratch[j] -= p[r].presence_penalty;
+            }
+        }
+
+        for (i = 0; i < p[r].n_history; i++) {
+            j = history[p[r].history + i];
+
+            if (j < allowed) {
+                scratch[j] -= p[r].frequency_penalty;
+            }
+        }
+
+        keep(&kept, scratch, allowed, &p[r]);
+        u = dsa_uniform(p[r].seed, p[r].position, 0);
+        assert_true(held(&kept, out[r].token, u));
+        free(kept.sum);
+        free(kept.id);
+    }
+
+    free(x);
+    free(scratch);
+    free(history);
+    free(out);
+    free(p);
+
+    (void) gpu_free_all(NULL);
+}
+
+
+static void
+test_mixed(void **state)
+{
+    int  i;
+
+    for (i = 0; i < 6; i++) {
+        mixed(128, 2000, 1999, 2003, 60);
+        mixed(128, 5000, 5000, 5000, 300);
+        mixed(50, 777, 770, 777, 1);
+        mixed(20, 4096, 4096, 4096, 0);
+        mixed(9, 20000, 19000, 20000, 500);
+        mixed(3, 6000, 5999, 6004, 40);
+    }
+
+    mixed(128, 5, 5, 8, 7);
+    mixed(64, 1, 1, 1, 3);
+}
+
+
+static void
+test_published(void **state)
+{
+    mixed(1, VOCAB, VOCAB, VOCAB, 2000);
+    mixed(1, VOCAB, VOCAB - 1000, VOCAB + 1, 10);
+    mixed(7, VOCAB, VOCAB, VOCAB, 2000);
+    mixed(32, VOCAB, 128815, VOCAB, 1000);
+    mixed(70, VOCAB, 128815, VOCAB, 1000);
+}
+
+
+/*
+ * A token said ten thousand times; logits that fall or rise, which puts the
+ * top ones side by side.
+ */
+
+static void
+test_extremes(void **state)
+{
+    float                *x, *scratch;
+    uint32_t              i, *history;
+    dsa_cuda_sample_t     out[2];
+    dsa_cuda_sampling_t   p[2];
+
+    x = malloc(2 * VOCAB * sizeof(float));
+    scratch = malloc(VOCAB * sizeof(float));
+    history = malloc(10000 * sizeof(uint32_t));
+    assert_true(x != NULL && scratch != NULL && history != NULL);
+
+    for (i = 0; i < VOCAB; i++) {
+        x[i] = (float) i * 1e-4f;
+        x[VOCAB + i] = (float) i * -1e-3f;
+    }
+
+    for (i = 0; i < 10000; i++) {
+        history[i] = VOCAB - 1;
+    }
+
+    defaults(p, 2);
+
+    for (i = 0; i < 2; i++) {
+        p[i].n_history = 10000;
+        p[i].frequency_penalty = 0.001f;
+        p[i].presence_penalty = 0.1f;
+        p[i].logprobs = 1;
+        p[i].top_logprobs = DSA_CUDA_TOP;
+        p[i].top_p = 0.97f;
+    }
+
+    sample(out, p, gpu_upload(x, 2 * VOCAB * sizeof(float)), VOCAB, 2, VOCAB,
+           VOCAB, history, 10000);
+
+    for (i = 0; i < 2; i++) {
+        assert_true(same(&out[i], &p[i], x + i * VOCAB, VOCAB, VOCAB, history,
+                         scratch));
+    }
+
+    free(x);
+    free(scratch);
+    free(history);
+}
+
+
+static void
+test_refusals(void **state)
+{
+    uint8_t  *p;
+
+    p = gpu_alloc(1024);
+
+    assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
+                                     (dsa_cuda_sampling_t *) p, (float *) p,
+                                     8, 0, 8, 8, NULL, p, NULL), 0);
+    assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
+                                     (dsa_cuda_sampling_t *) p, (float *) p,
+                                     8, 1, 8, 0, NULL, p, NULL),
+                     cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
+                                     (dsa_cuda_sampling_t *) p, (float *) p,
+                                     7, 1, 8, 8, NULL, p, NULL),
+                     cudaErrorInvalidValue);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test_setup_teardown(test_mixed, gpu_setup, gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_published, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_extremes, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_draws, gpu_setup, gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_refusals, gpu_setup,
+                                        gpu_free_all)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
