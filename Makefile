@@ -2,6 +2,7 @@
 # make demo       installs what is missing, builds, starts all of it on
 #                 loopback and streams a chat (ONCE=1, PORT=, MODEL=)
 # make test       installs what is missing, builds, runs what this machine can
+# make test-gpu   what needs a GPU: the ops, golden outputs, serving on it
 # make asan       the same tests with everything under ASan and UBSan
 # make fuzz       each fuzz target for FUZZ_TIME seconds
 # make bench      the load clients, against nginx's proxy_pass (bench/README.md)
@@ -148,7 +149,7 @@ $(MODEL_DIR)/config.json: demo/make-model
 	perl demo/make-model $(MODEL_DIR)
 
 
-.PHONY: deps demo test asan fuzz fuzzers bench install clean
+.PHONY: deps demo test test-gpu asan fuzz fuzzers bench install clean
 
 deps:
 	$(DEPS) build
@@ -165,6 +166,13 @@ test:
 	$(MAKE) -j$(JOBS) all model
 	@echo "== tests"
 	DSA_BUILD=$(BUILD) $(PROVE)
+
+test-gpu:
+	$(DEPS) build test
+	$(MAKE) -j$(JOBS) all model
+	DSA_BUILD=$(BUILD) DSA_GPU=1 prove --timer -It/lib t/gpu/
+	DSA_BUILD=$(BUILD) DSA_GPU=1 DSA_BACKEND=cuda prove --timer -It/lib \
+	    t/leave.t t/openai.t
 
 asan:
 	$(DEPS) build test asan

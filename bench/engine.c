@@ -4,6 +4,7 @@
  */
 
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -19,13 +20,15 @@
 /*
  * Whole steps through the backend, as the scheduler starts them: two under
  * way, decode rows in graphs.  Prefix caches are random, so that a long
- * context costs no prefill.
+ * context costs no prefill.  "ncu --profile-from-start off" sees one turn of a
+ * prompt, and one decode step, of each measurement.
  */
 
 #define DSA_BENCH_SEQS      128
 #define DSA_BENCH_ROWS      8192
 #define DSA_BENCH_WARM      4
 #define DSA_BENCH_STEPS     32
+#define DSA_BENCH_TURNS     3
 
 
 typedef struct {
@@ -33,6 +36,9 @@ typedef struct {
     uint32_t            layers;         /* 0: as many as fit */
     int                 prefill;
     int                 decode;
+    uint32_t            tokens_only;    /* of the prompts measured; 0: all */
+    uint32_t            batch_only;
+    uint32_t            context_only;
     dsa_backend_t      *backend;
     uint32_t           *tokens;         /* [context] */
     uint32_t           *pages;          /* [seqs, pages of the context] */
@@ -111,8 +117,8 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
     static const struct option  options[] = {
         { "model", required_argument, NULL, 'm' },
         { "layers", required_argument, NULL, 'l' },
-        { "prefill", no_argument, NULL, 'p' },
-        { "decode", no_argument, NULL, 'd' },
+        { "prefill", optional_argument, NULL, 'p' },
+        { "decode", optional_argument, NULL, 'd' },
         { NULL, 0, NULL, 0 }
     };
 
@@ -136,10 +142,25 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
 
         case 'p':
             e->prefill = 1;
+
+            if (optarg != NULL
+                && sscanf(optarg, "%u", &e->tokens_only) != 1)
+            {
+                return DSA_ERROR;
+            }
+
             break;
 
         case 'd':
             e->decode = 1;
+
+            if (optarg != NULL
+                && sscanf(optarg, "%ux%u", &e->batch_only,
+                          &e->context_only) != 2)
+            {
+                return DSA_ERROR;
+            }
+
             break;
 
         default:
@@ -372,6 +393,10 @@ dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
     for (i = 0; i < dsa_bench_count(dsa_bench_prompt); i++) {
         n = dsa_bench_prompt[i];
 
+        if (e->tokens_only != 0 && n != e->tokens_only) {
+            continue;
+        }
+
         if (n > e->context
             || (uint64_t) n > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
         {
@@ -380,10 +405,16 @@ dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
 
         best = 0;
 
-        for (turn = 0; turn < 3; turn++) {
+        for (turn = 0; turn < DSA_BENCH_TURNS; turn++) {
+            if (turn + 1 == DSA_BENCH_TURNS) {
+                (void) cudaProfilerStart();
+            }
+
             if (dsa_bench_prompt_time(e, n, &t, err) != DSA_OK) {
                 return DSA_ERROR;
             }
+
+            (void) cudaProfilerStop();
 
             best = turn == 0 || t < best ? t : best;
         }
@@ -433,6 +464,10 @@ dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
 
         if (k == DSA_BENCH_WARM) {
             begin = dsa_bench_now();
+            (void) cudaProfilerStart();
+
+        } else if (k == DSA_BENCH_WARM + 1) {
+            (void) cudaProfilerStop();
         }
     }
 
@@ -463,6 +498,12 @@ dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err)
         for (j = 0; j < dsa_bench_count(dsa_bench_batch); j++) {
             context = dsa_bench_context[i];
             batch = dsa_bench_batch[j];
+
+            if (e->batch_only != 0 && (batch != e->batch_only
+                                       || context != e->context_only))
+            {
+                continue;
+            }
 
             if (context + DSA_BENCH_WARM + DSA_BENCH_STEPS > e->context
                 || (uint64_t) batch * (context + DSA_BENCH_STEPS + 64)

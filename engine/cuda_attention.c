@@ -95,11 +95,6 @@ dsa_cuda_attention(dsa_cuda_model_t *m, uint32_t layer,
         }
     }
 
-    if (m->trace != NULL) {
-        dsa_cuda_try(dsa_cuda_tell(m, "topk", layer, step->rows, m->topk,
-                                   w->pick));
-    }
-
     dsa_cuda_try(dsa_cuda_fp8_quantize(&w->o8, w->o, l->o.cols, step->rows,
                                        l->o.cols, 1, m->stream));
 
@@ -168,7 +163,7 @@ dsa_cuda_select_all(dsa_cuda_model_t *m, const dsa_cuda_step_t *step)
         return 0;
     }
 
-    return dsa_cuda_topk(w->pick, w->pick_slot, w->n_pick, w->score, 0,
+    return dsa_cuda_topk(w->pick, w->pick_slot, w->n_pick, w->score, m->topk,
                          m->input.keys, m->input.pages, m->ld_pages, NULL,
                          step->decode, m->topk, m->topk, w->topk_work,
                          m->stream);
@@ -436,7 +431,7 @@ dsa_cuda_expand(dsa_cuda_model_t *m, const dsa_cuda_layer_t *l, uint32_t row,
 }
 
 
-/* Lets the selection of n rows be replaced, where that is asked for. */
+/* Tells the selection of n rows, and lets it be replaced, where asked to. */
 
 static int
 dsa_cuda_selected(dsa_cuda_model_t *m, uint32_t layer, uint32_t row,
@@ -447,6 +442,9 @@ dsa_cuda_selected(dsa_cuda_model_t *m, uint32_t layer, uint32_t row,
     uint32_t   i, j;
     uint64_t   picks, at;
     uint32_t  *n_pick;
+
+    dsa_cuda_try(dsa_cuda_tell(m, "topk", layer, n, m->topk,
+                               m->work.pick + (uint64_t) row * m->topk));
 
     if (m->select == NULL) {
         return 0;

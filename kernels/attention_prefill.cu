@@ -4,11 +4,7 @@
  */
 
 
-extern "C" {
-#include "kernels/attention.h"
-}
-
-#include "kernels/hopper.cuh"
+#include "kernels/attention_prefill.cuh"
 
 
 /*
@@ -16,41 +12,31 @@ extern "C" {
  * heads at a time; its sums, 64 x 512 in float32, fill half of a
  * multiprocessor's registers, so two warpgroups own 256 columns of them each.
  * The row's keys come in pairs of blocks of 64: warpgroup 0 scores the even
- * ones, 1 the odd ones, and each gives its probabilities to the other through
- * shared memory.  One is in its softmax while the other one's products run.
+ * ones, 1 the odd ones, and each gives its weights to the other through shared
+ * memory.  One is in its softmax while the other one's products run.
  *
  * A third warpgroup gathers the rows, 1,152 bytes each, in pieces of 16 bytes:
- * the copy engine's boxes of a row and 128 bytes take 50 cycles each, 15 times
- * as long.  A block is 9 segments of 64 keys x 64 columns, 128 swizzled bytes a
- * row.  The same bytes are keys (K-major) and values (MN-major).  What a
- * scoring warpgroup alone reads, the half of the columns that it owns ("own"),
- * is free for the next pair first; the other half and the rope columns
- * ("rest"), in which the probabilities are handed over once scored, after it.
+ * the copy engine's boxes of a row and 128 bytes take 52 cycles each, 25 times
+ * as long.  There is room for two blocks only, which are in use for most of
+ * the time: what counts is how soon a piece of them is free and filled again.
+ * So a block comes and goes in four parts of 128 columns, the two that its
+ * scoring warpgroup owns first, and the rope columns, in which the weights are
+ * handed over, with the last.
  *
- * Weights are exp2(score - r) with a reference r of the row that follows the
- * maximum only when it is passed by 2^8: sums are then almost never rescaled,
- * and bf16 and float32 lose nothing to the larger numbers.  References rise
- * along the blocks: 1 knows that of the even block when it takes its own, 0
- * that of the last odd one.
+ * References rise along the blocks: warpgroup 1 knows that of the even block
+ * when it takes its own, 0 that of the last odd one.
  */
 
 #define DSA_PREFILL_HEADS       64
-#define DSA_PREFILL_KEYS        64
 #define DSA_PREFILL_THREADS     384
-#define DSA_PREFILL_SEGMENT     (64 * 128)
 #define DSA_PREFILL_TILE        (9 * DSA_PREFILL_SEGMENT)
-#define DSA_PREFILL_LAG         8.0f
-
-#define DSA_PREFILL_COLUMNS     (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
 
 
 typedef struct {
     uint64_t            q_full;
     uint64_t            q_empty;
-    uint64_t            own_full[2];
-    uint64_t            own_empty[2];
-    uint64_t            rest_full[2];
-    uint64_t            rest_empty[2];
+    uint64_t            full[2][4];     /* of a block's parts */
+    uint64_t            empty[2][4];
     uint64_t            p_full[2];
     uint32_t            valid[2][2];    /* of a block's keys, bits */
     float               r[2][64];       /* of a block's probabilities */
@@ -60,20 +46,6 @@ typedef struct {
 
 #define DSA_PREFILL_SMEM        (3 * DSA_PREFILL_TILE                         \
                                  + sizeof(dsa_prefill_shared_t) + 1024)
-
-
-typedef struct {
-    dsa_bf16_t         *out;
-    const dsa_bf16_t   *kv;
-    const int32_t      *pick;
-    const int32_t      *n_pick;
-    size_t              ld_pick;
-    uint32_t            keys;
-    uint32_t            rows;
-    uint32_t            heads;
-    uint32_t            groups;         /* of 64 heads */
-    float               scale;          /* times log2(e) */
-} dsa_prefill_args_t;
 
 
 #define dsa_prefill_d8(d, i)                                                  \
@@ -89,16 +61,11 @@ typedef struct {
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "  \
     "%30, %31"
 
-#define DSA_PREFILL_D128                                                      \
+#define DSA_PREFILL_D64                                                      \
     DSA_PREFILL_D32 ", "                                                      \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "  \
     "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "  \
-    "%60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, "  \
-    "%74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, "  \
-    "%88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, "      \
-    "%101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "      \
-    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "      \
-    "%123, %124, %125, %126, %127"
+    "%60, %61, %62, %63"
 
 
 /* s [64, 64] (+)= q k^T, 16 columns. */
@@ -119,13 +86,12 @@ dsa_prefill_mma_qk(float (&s)[32], uint64_t q, uint64_t k, int add)
 /* o [64, 256] += p v, 16 keys, p in registers. */
 
 static __device__ __forceinline__ void
-dsa_prefill_mma_own(float (&o)[128], const uint32_t *p, uint64_t v)
+dsa_prefill_mma_own(float (&o)[64], const uint32_t *p, uint64_t v)
 {
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
-                  "{" DSA_PREFILL_D128 "}, {%128, %129, %130, %131}, %132, "
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+                  "{" DSA_PREFILL_D64 "}, {%64, %65, %66, %67}, %68, "
                   "1, 1, 1, 1;"
-                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32),
-                    dsa_prefill_d32(o, 64), dsa_prefill_d32(o, 96)
+                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32)
                   : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "l"(v));
 }
 
@@ -133,44 +99,12 @@ dsa_prefill_mma_own(float (&o)[128], const uint32_t *p, uint64_t v)
 /* The same with p in shared memory. */
 
 static __device__ __forceinline__ void
-dsa_prefill_mma_other(float (&o)[128], uint64_t p, uint64_t v)
+dsa_prefill_mma_other(float (&o)[64], uint64_t p, uint64_t v)
 {
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
-                  "{" DSA_PREFILL_D128 "}, %128, %129, 1, 1, 1, 0, 1;"
-                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32),
-                    dsa_prefill_d32(o, 64), dsa_prefill_d32(o, 96)
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+                  "{" DSA_PREFILL_D64 "}, %64, %65, 1, 1, 1, 0, 1;"
+                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32)
                   : "l"(p), "l"(v));
-}
-
-
-static __device__ __forceinline__ float
-dsa_prefill_exp2(float x)
-{
-    float  y;
-
-    asm ("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-
-    return y;
-}
-
-
-static __device__ __forceinline__ uint32_t
-dsa_prefill_pack(float low, float high)
-{
-    uint32_t  v;
-
-    asm ("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
-
-    return v;
-}
-
-
-static __device__ __forceinline__ void
-dsa_prefill_done(uint64_t *bar)
-{
-    if (threadIdx.x % 32 == 0) {
-        dsa_mbar_arrive(bar);
-    }
 }
 
 
@@ -179,24 +113,12 @@ dsa_prefill_done(uint64_t *bar)
 static __device__ __forceinline__ uint32_t
 dsa_prefill_pairs(const dsa_prefill_args_t *a, uint32_t row)
 {
-    int32_t  n;
-
-    n = __ldg(a->n_pick + row);
-
-    return n > 0 ? ((uint32_t) n + 2 * DSA_PREFILL_KEYS - 1)
-                   / (2 * DSA_PREFILL_KEYS) : 0;
+    return (dsa_prefill_count(a, row) + 2 * DSA_PREFILL_KEYS - 1)
+           / (2 * DSA_PREFILL_KEYS);
 }
 
 
 /* The gathering warpgroup. */
-
-static __device__ __forceinline__ uint32_t
-dsa_prefill_pick(const dsa_prefill_args_t *a, const int32_t *pick, uint32_t i,
-    uint32_t n)
-{
-    return i < n ? (uint32_t) __ldg(pick + i) : 0xffffffff;
-}
-
 
 /* segments of a thread's four rows, key [4], into tile. */
 
@@ -232,11 +154,8 @@ static __device__ __forceinline__ void
 dsa_prefill_picks(const dsa_prefill_args_t *a, uint32_t row, uint32_t pair,
     uint32_t n, uint32_t (&key)[2][4], uint32_t (&check)[2][2])
 {
-    int             b, i;
-    uint32_t        at;
-    const int32_t  *pick;
-
-    pick = a->pick + row * a->ld_pick;
+    int       b, i;
+    uint32_t  at;
 
 #pragma unroll
     for (b = 0; b < 2; b++) {
@@ -244,14 +163,14 @@ dsa_prefill_picks(const dsa_prefill_args_t *a, uint32_t row, uint32_t pair,
 
 #pragma unroll
         for (i = 0; i < 4; i++) {
-            key[b][i] = dsa_prefill_pick(a, pick, at + threadIdx.x % 128 / 8
-                                                  + i * 16, n);
+            key[b][i] = dsa_prefill_pick(a, row, at + threadIdx.x % 128 / 8
+                                                 + i * 16, n);
         }
 
 #pragma unroll
         for (i = 0; i < 2; i++) {
-            check[b][i] = dsa_prefill_pick(a, pick, at + threadIdx.x % 32
-                                                    + i * 32, n);
+            check[b][i] = dsa_prefill_pick(a, row, at + threadIdx.x % 32
+                                                   + i * 32, n);
         }
     }
 }
@@ -261,7 +180,7 @@ static __device__ __forceinline__ void
 dsa_prefill_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
     uint8_t *q, uint32_t k, dsa_prefill_shared_t *sh)
 {
-    int       b, i;
+    int       b, i, j;
     uint32_t  job, row, n, pairs, pair, at, turn, bits, tile, key[2][4],
               check[2][2], next[2][4], next_check[2][2];
 
@@ -276,7 +195,7 @@ dsa_prefill_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
             continue;
         }
 
-        n = (uint32_t) __ldg(a->n_pick + row);
+        n = dsa_prefill_count(a, row);
         dsa_prefill_picks(a, row, 0, n, key, check);
 
         if (threadIdx.x % 128 == 0) {
@@ -302,34 +221,31 @@ dsa_prefill_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
             for (b = 0; b < 2; b++) {
                 tile = k + b * DSA_PREFILL_TILE;
 
-                dsa_mbar_wait(&sh->own_empty[b], (at + 1) % 2);
-                dsa_prefill_gather(a, tile, key[b], b * 4, 4);
-                dsa_cp_async_arrive(&sh->own_full[b]);
-
-                if (threadIdx.x % 128 < 32) {
 #pragma unroll
-                    for (i = 0; i < 2; i++) {
-                        bits = __ballot_sync(0xffffffff,
-                                             check[b][i] < a->keys);
-                        if (threadIdx.x % 32 == 0) {
-                            sh->valid[b][i] = bits;
-                        }
+                for (i = 0; i < 4; i++) {
+                    dsa_mbar_wait(&sh->empty[b][i], (at + 1) % 2);
+                    dsa_prefill_gather(a, tile, key[b], (b * 4 + i * 2) % 8,
+                                       2);
+
+                    if (i == 3) {
+                        dsa_prefill_gather(a, tile, key[b], 8, 1);
                     }
 
-                    dsa_prefill_done(&sh->own_full[b]);
+                    dsa_cp_async_arrive(&sh->full[b][i]);
+
+                    if (i == 0 && threadIdx.x % 128 < 32) {
+#pragma unroll
+                        for (j = 0; j < 2; j++) {
+                            bits = __ballot_sync(0xffffffff,
+                                                 check[b][j] < a->keys);
+                            if (threadIdx.x % 32 == 0) {
+                                sh->valid[b][j] = bits;
+                            }
+                        }
+
+                        dsa_prefill_done(&sh->full[b][0]);
+                    }
                 }
-
-                dsa_mbar_wait(&sh->rest_empty[b], (at + 1) % 2);
-
-                if (b == 0) {
-                    dsa_prefill_gather(a, tile, key[b], 4, 5);
-
-                } else {
-                    dsa_prefill_gather(a, tile, key[b], 0, 4);
-                    dsa_prefill_gather(a, tile, key[b], 8, 1);
-                }
-
-                dsa_cp_async_arrive(&sh->rest_full[b]);
 
 #pragma unroll
                 for (i = 0; i < 4; i++) {
@@ -360,16 +276,12 @@ dsa_prefill_score(float (&s)[32], uint64_t q, uint64_t k,
 {
     int  i, j, segment;
 
-    dsa_mbar_wait(&sh->own_full[b], at % 2);
-    dsa_fence_async();
-    dsa_wgmma_fence();
-
 #pragma unroll
     for (i = 0; i < 9; i++) {
         segment = i < 8 ? (i + b * 4) % 8 : 8;
 
-        if (i == 4) {
-            dsa_mbar_wait(&sh->rest_full[b], at % 2);
+        if (i % 2 == 0 && i < 8) {
+            dsa_mbar_wait(&sh->full[b][i / 2], at % 2);
             dsa_fence_async();
             dsa_wgmma_fence();
         }
@@ -390,7 +302,7 @@ dsa_prefill_score(float (&s)[32], uint64_t q, uint64_t k,
 /* Takes sums from reference to reference; almost never more than a vote. */
 
 static __device__ __forceinline__ void
-dsa_prefill_rescale(float (&o)[128], dsa_prefill_rows_t *t, const float *r)
+dsa_prefill_rescale(float (&o)[2][64], dsa_prefill_rows_t *t, const float *r)
 {
     int    i, n;
     float  f[2];
@@ -408,7 +320,7 @@ dsa_prefill_rescale(float (&o)[128], dsa_prefill_rows_t *t, const float *r)
 
 #pragma unroll
     for (i = 0; i < 128; i++) {
-        o[i] *= f[i / 2 % 2];
+        o[i / 64][i % 64] *= f[i / 2 % 2];
     }
 }
 
@@ -503,34 +415,56 @@ dsa_prefill_give(const uint32_t (&p)[16], const float (&r)[2], uint32_t to,
 
 
 static __device__ __forceinline__ void
-dsa_prefill_own(float (&o)[128], const uint32_t (&p)[16], uint64_t v)
+dsa_prefill_own(float (&o)[2][64], const uint32_t (&p)[16], uint64_t v)
 {
-    int  i;
+    int  i, j;
 
     dsa_wgmma_fence();
 
 #pragma unroll
-    for (i = 0; i < 4; i++) {
-        dsa_prefill_mma_own(o, p + i * 4, v + i * (2048 / 16));
-    }
+    for (j = 0; j < 2; j++) {
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+            dsa_prefill_mma_own(o[j], p + i * 4,
+                                v + (j * 2 * DSA_PREFILL_SEGMENT + i * 2048)
+                                    / 16);
+        }
 
-    dsa_wgmma_commit();
+        dsa_wgmma_commit();
+    }
 }
 
 
 static __device__ __forceinline__ void
-dsa_prefill_other(float (&o)[128], uint64_t p, uint64_t v)
+dsa_prefill_other(float (&o)[2][64], uint64_t p, uint64_t v)
 {
-    int  i;
+    int  i, j;
 
     dsa_wgmma_fence();
 
 #pragma unroll
-    for (i = 0; i < 4; i++) {
-        dsa_prefill_mma_other(o, p + i * (32 / 16), v + i * (2048 / 16));
-    }
+    for (j = 0; j < 2; j++) {
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+            dsa_prefill_mma_other(o[j], p + i * 32 / 16,
+                                  v + (j * 2 * DSA_PREFILL_SEGMENT + i * 2048)
+                                      / 16);
+        }
 
-    dsa_wgmma_commit();
+        dsa_wgmma_commit();
+    }
+}
+
+
+/* Waits for both halves' products, and frees what they read. */
+
+static __device__ __forceinline__ void
+dsa_prefill_settle(uint64_t *empty)
+{
+    dsa_wgmma_wait<1>();
+    dsa_prefill_done(&empty[0]);
+    dsa_wgmma_wait<0>();
+    dsa_prefill_done(&empty[1]);
 }
 
 
@@ -589,7 +523,7 @@ dsa_prefill_store(dsa_bf16_t *out, const float *o, float f, int write)
 /* Both halves of a row's weights make its sum; o [64, 256] goes out. */
 
 static __device__ __forceinline__ void
-dsa_prefill_finish(const dsa_prefill_args_t *a, float (&o)[128],
+dsa_prefill_finish(const dsa_prefill_args_t *a, float (&o)[2][64],
     dsa_prefill_rows_t *t, dsa_prefill_shared_t *sh, int group, uint32_t job)
 {
     int          i, n;
@@ -625,7 +559,7 @@ dsa_prefill_finish(const dsa_prefill_args_t *a, float (&o)[128],
 
 #pragma unroll
         for (i = 0; i < 8; i++) {
-            dsa_prefill_store(out + i * 32, &o[i * 16 + n * 2], f,
+            dsa_prefill_store(out + i * 32, &o[i / 4][i % 4 * 16 + n * 2], f,
                               head < a->heads);
         }
     }
@@ -638,7 +572,7 @@ dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
     dsa_prefill_shared_t *sh)
 {
     int                 i;
-    float               o[128], s[32], r[2], sum[2];
+    float               o[2][64], s[32], r[2], sum[2];
     uint32_t            job, pair, pairs, at, turn, p[16];
     dsa_prefill_rows_t  t;
 
@@ -650,11 +584,11 @@ dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
 
 #pragma unroll
         for (i = 0; i < 128; i++) {
-            o[i] = 0;
+            o[i / 64][i % 64] = 0;
         }
 
         for (i = 0; i < 2; i++) {
-            t.r[i] = -1e30f;
+            t.r[i] = DSA_PREFILL_NONE;
             t.sum[i] = 0;
         }
 
@@ -679,15 +613,13 @@ dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
             t.sum[0] += sum[0];
             t.sum[1] += sum[1];
             dsa_prefill_own(o, p, v0);
-            dsa_wgmma_wait<0>();
-            dsa_prefill_done(&sh->own_empty[0]);
+            dsa_prefill_settle(&sh->empty[0][0]);
 
             dsa_mbar_wait(&sh->p_full[1], at % 2);
             dsa_prefill_taken(r, sh, 1);
             dsa_prefill_rescale(o, &t, r);
             dsa_prefill_other(o, k1 + 8 * DSA_PREFILL_SEGMENT / 16, v1);
-            dsa_wgmma_wait<0>();
-            dsa_prefill_done(&sh->rest_empty[1]);
+            dsa_prefill_settle(&sh->empty[1][2]);
         }
 
         dsa_prefill_finish(a, o, &t, sh, 0, job);
@@ -701,7 +633,7 @@ dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
     dsa_prefill_shared_t *sh)
 {
     int                 i;
-    float               o[128], s[32], r[2], sum[2];
+    float               o[2][64], s[32], r[2], sum[2];
     uint32_t            job, pair, pairs, at, turn, p[16];
     dsa_prefill_rows_t  t;
 
@@ -713,11 +645,11 @@ dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
 
 #pragma unroll
         for (i = 0; i < 128; i++) {
-            o[i] = 0;
+            o[i / 64][i % 64] = 0;
         }
 
         for (i = 0; i < 2; i++) {
-            t.r[i] = -1e30f;
+            t.r[i] = DSA_PREFILL_NONE;
             t.sum[i] = 0;
         }
 
@@ -740,15 +672,13 @@ dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
 
             dsa_prefill_softmax(p, s, r, sum, sh->valid[1], a->scale);
             dsa_prefill_give(p, r, give, sh, 1);
-            dsa_wgmma_wait<0>();
-            dsa_prefill_done(&sh->rest_empty[0]);
+            dsa_prefill_settle(&sh->empty[0][2]);
 
             dsa_prefill_rescale(o, &t, r);
             t.sum[0] += sum[0];
             t.sum[1] += sum[1];
             dsa_prefill_own(o, p, v1);
-            dsa_wgmma_wait<0>();
-            dsa_prefill_done(&sh->own_empty[1]);
+            dsa_prefill_settle(&sh->empty[1][0]);
         }
 
         dsa_prefill_finish(a, o, &t, sh, 1, job);
@@ -760,7 +690,7 @@ static __global__ void __launch_bounds__(DSA_PREFILL_THREADS, 1)
 dsa_prefill_kernel(const __grid_constant__ CUtensorMap q_map,
     const __grid_constant__ dsa_prefill_args_t a)
 {
-    int                         i;
+    int                         i, j;
     uint8_t                    *smem, *sq;
     uint32_t                    k, group;
     uint64_t                    q, k0, k1, v0, v1;
@@ -779,10 +709,11 @@ dsa_prefill_kernel(const __grid_constant__ CUtensorMap q_map,
         dsa_mbar_init(&sh->q_empty, 8);
 
         for (i = 0; i < 2; i++) {
-            dsa_mbar_init(&sh->own_full[i], 129);
-            dsa_mbar_init(&sh->rest_full[i], 128);
-            dsa_mbar_init(&sh->own_empty[i], 4);
-            dsa_mbar_init(&sh->rest_empty[i], 4);
+            for (j = 0; j < 4; j++) {
+                dsa_mbar_init(&sh->full[i][j], j == 0 ? 129 : 128);
+                dsa_mbar_init(&sh->empty[i][j], 4);
+            }
+
             dsa_mbar_init(&sh->p_full[i], 128);
         }
 
@@ -792,11 +723,11 @@ dsa_prefill_kernel(const __grid_constant__ CUtensorMap q_map,
     __syncthreads();
 
     if (group == 2) {
-        dsa_regs_less<56>();
+        dsa_regs_less<72>();
         dsa_prefill_load(&a, &q_map, sq, k, sh);
 
     } else {
-        dsa_regs_more<224>();
+        dsa_regs_more<216>();
 
         q = dsa_wgmma_desc(dsa_smem(sq), 1, 16, 1024);
         k0 = dsa_wgmma_desc(k, 1, 16, 1024);
@@ -820,6 +751,28 @@ dsa_prefill_kernel(const __grid_constant__ CUtensorMap q_map,
 }
 
 
+int
+dsa_prefill_q_map(CUtensorMap *map, const dsa_bf16_t *q,
+    const dsa_prefill_args_t *a, uint32_t heads)
+{
+    uint32_t  box[3];
+    uint64_t  dim[3], stride[2];
+
+    box[0] = 64;
+    box[1] = heads;
+    box[2] = 1;
+    dim[0] = DSA_PREFILL_COLUMNS;
+    dim[1] = a->heads;
+    dim[2] = a->rows;
+    stride[0] = DSA_PREFILL_COLUMNS * sizeof(dsa_bf16_t);
+    stride[1] = stride[0] * a->heads;
+
+    return dsa_cuda_tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, q,
+                               dim, stride, box,
+                               CU_TENSOR_MAP_SWIZZLE_128B);
+}
+
+
 extern "C" int
 dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
     const dsa_bf16_t *kv, uint32_t keys, const int32_t *pick, size_t ld_pick,
@@ -827,8 +780,6 @@ dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
     dsa_stream_t stream)
 {
     int                 rc, device, processors;
-    uint32_t            box[3];
-    uint64_t            dim[3], stride[2];
     CUtensorMap         q_map;
     dsa_prefill_args_t  a;
 
@@ -849,28 +800,6 @@ dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
         return rc;
     }
 
-    box[0] = 64;
-    box[1] = DSA_PREFILL_HEADS;
-    box[2] = 1;
-    dim[0] = DSA_PREFILL_COLUMNS;
-    dim[1] = heads;
-    dim[2] = rows;
-    stride[0] = DSA_PREFILL_COLUMNS * sizeof(dsa_bf16_t);
-    stride[1] = stride[0] * heads;
-
-    rc = dsa_cuda_tensor_map(&q_map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, q,
-                             dim, stride, box, CU_TENSOR_MAP_SWIZZLE_128B);
-    if (rc != 0) {
-        return rc;
-    }
-
-    rc = cudaFuncSetAttribute(dsa_prefill_kernel,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              DSA_PREFILL_SMEM);
-    if (rc != 0) {
-        return rc;
-    }
-
     a.out = out;
     a.kv = kv;
     a.pick = pick;
@@ -881,6 +810,22 @@ dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
     a.heads = heads;
     a.groups = (heads + DSA_PREFILL_HEADS - 1) / DSA_PREFILL_HEADS;
     a.scale = scale * 1.44269504088896341f;
+
+    if (heads <= 32) {
+        return dsa_prefill_narrow(&a, q, (uint32_t) processors, stream);
+    }
+
+    rc = dsa_prefill_q_map(&q_map, q, &a, DSA_PREFILL_HEADS);
+    if (rc != 0) {
+        return rc;
+    }
+
+    rc = cudaFuncSetAttribute(dsa_prefill_kernel,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              DSA_PREFILL_SMEM);
+    if (rc != 0) {
+        return rc;
+    }
 
     dsa_prefill_kernel<<<min((uint32_t) processors, rows * a.groups),
                          DSA_PREFILL_THREADS, DSA_PREFILL_SMEM,

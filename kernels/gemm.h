@@ -36,9 +36,21 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
 
 
 /*
- * CUDA.  Dense products through cuBLASLt.  A handle holds the library's
- * context, its workspace (device memory, dsa_cuda_gemm_work() bytes, the
- * caller's) and the algorithm chosen for each shape; one stream at a time.
+ * CUDA.  Dense products: own kernels for up to 128 rows (gemm_decode.cu) and
+ * for what the library refuses, cuBLASLt for more.  A handle holds the
+ * library's context, its workspace (device memory, dsa_cuda_gemm_work() bytes,
+ * the caller's, 256-byte aligned) and the algorithm chosen for each shape; one
+ * stream at a time.
+ *
+ * Weights are constants: they and their scales are fetched while the kernel
+ * before still runs in the stream, so whatever writes them is waited for by
+ * the host before the first product.
+ *
+ * x, y, w and scales are 16-byte aligned.  A row's bits do not depend on the
+ * rows beside it up to 128 rows.  Beyond, the library chooses by their number;
+ * where it does not split in, which is for many rows, its FP8 bits are those
+ * of the own kernels that do not either (out of more than 8192, or of 7168
+ * and more with in less than 8192).
  */
 
 typedef struct dsa_cuda_gemm_s  dsa_cuda_gemm_t;
@@ -50,6 +62,10 @@ size_t dsa_cuda_gemm_work(void);
 /*
  * y [rows, w.rows] bf16, ld_y apart, = x . w^T with both operands' block
  * scales, accumulated in float32.  Any rows > 0; w.rows a multiple of 8.
+ *
+ * More than 128 rows: y is written, and x.q read, up to rows rounded up to 4;
+ * and if x.ld is not that number the scales are copied first, as the library
+ * takes no other.
  */
 int dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
     const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w, uint32_t rows,
@@ -57,7 +73,7 @@ int dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
 
 /*
  * y [rows, out] = x [rows, in] bf16 . w [out, in] bf16 ^T, accumulated in
- * float32; y bf16, or float32 with f32 1.  ld_: elements.  in, out, ld_x
+ * float32; y bf16, or float32 with f32 1.  ld_: elements.  in, out, ld_x, ld_w
  * multiples of 8.
  */
 int dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *g, void *y, size_t ld_y, int f32,
@@ -66,7 +82,8 @@ int dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *g, void *y, size_t ld_y, int f32,
 
 /*
  * The same for each of n heads, y, x and w being step_ elements apart from
- * head to head.  transposed 1: w is [in, out], y = x . w.
+ * head to head, x and w by multiples of 8.  transposed 1: w is [in, out],
+ * y = x . w.  The heads of a row may lie inside one another's ld_.
  */
 int dsa_cuda_gemm_heads(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
     size_t step_y, const dsa_bf16_t *x, size_t ld_x, size_t step_x,

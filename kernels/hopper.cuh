@@ -360,8 +360,17 @@ dsa_mbar_arrive_cluster(uint64_t *bar, uint32_t rank)
 }
 
 
-/* 8x8 matrices of 16 bits, one for each register, transposed on their way to
-   the rows that lanes 0 .. 7, 8 .. 15 and so on name. */
+/* 8x8 matrices of 16 bits, one for each register, to the rows that lanes
+   0 .. 7, 8 .. 15 and so on name; _trans: transposed on their way. */
+
+static __device__ __forceinline__ void
+dsa_stmatrix4(uint32_t smem, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    asm volatile ("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16"
+                  " [%0], {%1, %2, %3, %4};"
+                  :: "r"(smem), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+
 
 static __device__ __forceinline__ void
 dsa_stmatrix4_trans(uint32_t smem, uint32_t a, uint32_t b, uint32_t c,

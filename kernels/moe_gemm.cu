@@ -44,14 +44,17 @@ extern "C" {
 #define DSA_MOE_THREADS     (3 * DSA_MOE_GROUP)
 #define DSA_MOE_SIZES       9           /* of rows: 8, 16, 32, 48 .. 128 */
 
+/* scales in sixteens that are read while wgmma runs */
+#define DSA_MOE_AHEAD       2
+
 /* rows for each expert from which on the tiles of prefill are faster */
 #define DSA_MOE_PREFILL     48
 
 
 typedef struct {
     CUtensorMap         w;              /* cols, out features, experts */
-    CUtensorMap         scale;          /* places, groups */
     CUtensorMap         x[DSA_MOE_SIZES];   /* cols, places; boxes by size */
+    const float        *x_scale;
     const float        *w_scale;
     const int32_t      *offset;
     const int32_t      *count;
@@ -59,27 +62,34 @@ typedef struct {
     uint32_t            experts;
     uint32_t            rows;           /* out features */
     uint32_t            blocks;         /* of K */
+    size_t              ld;             /* of x_scale */
 } dsa_moe_gemm_t;
 
 
-/* Where a block of threads stands in the list of tiles. */
-
 typedef struct {
-    int32_t             i;              /* in the list */
-    int32_t             total;
-    int32_t             e;
     int32_t             out;            /* first feature of this block */
     int32_t             place;          /* first row */
     int32_t             n;              /* rows */
-    int32_t             size;           /* of the tile, >= n */
+    int32_t             size;           /* n or more: of the instruction */
 } dsa_moe_tile_t;
+
+
+/* Where a warp stands in the list of tiles. */
+
+typedef struct {
+    int32_t             i;
+    int32_t             total;
+    int32_t             e;              /* expert */
+    dsa_moe_tile_t      tile;
+} dsa_moe_walk_t;
 
 
 template <int WAVES, int CLUSTER, int N_MAX, int STAGES>
 struct dsa_moe_smem {
     uint8_t             w[STAGES][WAVES * 128 * DSA_MOE_K];
     uint8_t             x[STAGES][N_MAX * DSA_MOE_K];
-    float               scale[STAGES][N_MAX];
+    /* of a row times those of the weight, as dsa_moe_scale() orders them */
+    float               scale[STAGES][WAVES][N_MAX];
 
     /* of a warpgroup, rows apart by an odd number of 16 bytes: no two of the
        8 rows that stmatrix writes at a time meet in a bank */
@@ -87,6 +97,7 @@ struct dsa_moe_smem {
 
     uint64_t            full[STAGES];
     uint64_t            empty[STAGES];
+    dsa_moe_tile_t      tile[STAGES];   /* the last one has no rows */
     int32_t             first[DSA_MOE_EXPERTS + 1];
     int32_t             offset[DSA_MOE_EXPERTS];
     int32_t             count[DSA_MOE_EXPERTS];
@@ -229,18 +240,14 @@ dsa_moe_list(S *s, const dsa_moe_gemm_t *g, int32_t parts)
 }
 
 
-/* What tile t->i is; t->e is at most its expert.  All of a warp. */
+/* The tile at t->i; t->e is at most its expert.  All of a warp. */
 
 template <int WAVES, int CLUSTER, class S>
 static __device__ __forceinline__ void
-dsa_moe_find(dsa_moe_tile_t *t, const S *s, const dsa_moe_gemm_t *g,
+dsa_moe_find(dsa_moe_walk_t *t, const S *s, const dsa_moe_gemm_t *g,
     int32_t parts, uint32_t rank)
 {
     int32_t  e, n, i, cut, count;
-
-    if (t->i >= t->total) {
-        return;
-    }
 
     for ( ;; ) {
         e = t->e + 1 + (int32_t) threadIdx.x % 32;
@@ -257,72 +264,58 @@ dsa_moe_find(dsa_moe_tile_t *t, const S *s, const dsa_moe_gemm_t *g,
     cut = (s->first[t->e + 1] - s->first[t->e]) / parts;
     count = s->count[t->e];
 
-    t->size = dsa_moe_size<CLUSTER>(count, cut);
-    t->out = (i / cut * CLUSTER + rank) * WAVES * 128;
-    i = i % cut * t->size;
-    t->place = s->offset[t->e] + i;
-    t->n = min(t->size, count - i);
+    t->tile.size = dsa_moe_size<CLUSTER>(count, cut);
+    t->tile.out = (i / cut * CLUSTER + rank) * WAVES * 128;
+    i = i % cut * t->tile.size;
+    t->tile.place = s->offset[t->e] + i;
+    t->tile.n = min(t->tile.size, count - i);
 }
 
 
-/* The scales of 32 blocks of K of the 128 features that t's warp is at. */
+/* A warp: starts the copies of weights and rows. */
 
-static __device__ __forceinline__ float
-dsa_moe_scales(const dsa_moe_tile_t *t, const dsa_moe_gemm_t *g, int32_t out,
-    uint32_t k)
-{
-    k += threadIdx.x % 32;
-
-    if (t->i >= t->total || k >= g->blocks
-        || (uint32_t) (t->out + out) >= g->rows)
-    {
-        return 0;
-    }
-
-    return __ldg(g->w_scale + ((size_t) t->e * (g->rows / 128)
-                               + (t->out + out) / 128) * g->blocks + k);
-}
-
-
-/* Fills the ring, a warp. */
-
-template <int WAVES, int CLUSTER, int N_MAX, int STAGES, class S>
+template <int WAVES, int CLUSTER, int STAGES, class S>
 static __device__ __forceinline__ void
-dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_tile_t t, int32_t parts,
+dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
     uint32_t rank)
 {
-    uint32_t            k, half, bytes, stage, phase;
+    int32_t             half;
+    uint32_t            k, n, bytes, stage, phase;
     const CUtensorMap  *map;
 
     stage = 0;
     phase = 0;
+    n = 0;
 
     for ( ; t.i < t.total; t.i += gridDim.x / CLUSTER) {
         dsa_moe_find<WAVES, CLUSTER>(&t, s, g, parts, rank);
 
         if (threadIdx.x % 32 == 0) {
-            map = &g->x[t.size / 16];
-            half = t.size / CLUSTER * rank;
-            bytes = WAVES * 128 * DSA_MOE_K + t.size * DSA_MOE_K
-                    + N_MAX * sizeof(float);
+            map = &g->x[t.tile.size / 16];
+            half = t.tile.size / CLUSTER * rank;
+            bytes = (WAVES * 128 + t.tile.size) * DSA_MOE_K;
 
             for (k = 0; k < g->blocks; k++) {
                 dsa_mbar_wait(&s->empty[stage], phase ^ 1);
+
+                if (k == 0) {
+                    s->tile[n] = t.tile;
+                }
+
                 dsa_mbar_arrive_expect(&s->full[stage], bytes);
 
                 dsa_tma_load_3d(s->w[stage], &g->w, &s->full[stage],
-                                k * DSA_MOE_K, t.out, t.e);
-                dsa_tma_load_2d(s->scale[stage], &g->scale, &s->full[stage],
-                                t.place, k);
+                                k * DSA_MOE_K, t.tile.out, t.e);
 
                 if (CLUSTER == 1) {
                     dsa_tma_load_2d(s->x[stage], map, &s->full[stage],
-                                    k * DSA_MOE_K, t.place);
+                                    k * DSA_MOE_K, t.tile.place);
 
                 } else {
                     dsa_tma_load_2d_cluster(s->x[stage] + half * DSA_MOE_K,
                                             map, &s->full[stage],
-                                            k * DSA_MOE_K, t.place + half,
+                                            k * DSA_MOE_K,
+                                            t.tile.place + half,
                                             (1 << CLUSTER) - 1);
                 }
 
@@ -331,27 +324,167 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_tile_t t, int32_t parts,
                     phase ^= 1;
                 }
             }
+
+            n = n + 1 == STAGES ? 0 : n + 1;
         }
 
         __syncwarp();
     }
+
+    if (threadIdx.x % 32 == 0) {
+        dsa_mbar_wait(&s->empty[stage], phase ^ 1);
+        s->tile[n].size = 0;
+        dsa_mbar_arrive(&s->full[stage]);
+    }
 }
 
 
-/* A warpgroup's tile of N rows; then t is the next one. */
+/* Of 4 rows in block k of K; row is this lane's first. */
+
+static __device__ __forceinline__ float4
+dsa_moe_row_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
+    int32_t row, uint32_t k)
+{
+    if (row >= t->tile.n || k >= g->blocks) {
+        return make_float4(0, 0, 0, 0);
+    }
+
+    return __ldg((const float4 *) (g->x_scale + k * g->ld + t->tile.place
+                                   + row));
+}
+
+
+/* Of 32 blocks of K of 128 features, each a lane's. */
+
+static __device__ __forceinline__ float
+dsa_moe_weight_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
+    int32_t out, uint32_t k)
+{
+    k += threadIdx.x % 32;
+    out += t->tile.out;
+
+    if (k >= g->blocks || out >= (int32_t) g->rows) {
+        return 0;
+    }
+
+    return __ldg(g->w_scale + ((size_t) t->e * (g->rows / 128) + out / 128)
+                              * g->blocks + k);
+}
+
+
+/*
+ * A warp: the products of both scales for the ring, read some blocks ahead.
+ * Of 16 rows lane q of four that hold an accumulator's row needs 2q, 2q + 1,
+ * 2q + 8 and 2q + 9, which stand together.
+ */
+
+template <int WAVES, int CLUSTER, int STAGES, class S>
+static __device__ __forceinline__ void
+dsa_moe_scale(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
+    uint32_t rank)
+{
+    enum { AHEAD = 4 };
+
+    float     ws, w[WAVES][2], *to;
+    float4    v[AHEAD];
+    int32_t   i, j, lane, row, at;
+    uint32_t  k, stage, phase;
+
+    stage = 0;
+    phase = 0;
+    lane = threadIdx.x % 32;
+    row = 4 * lane;
+    at = lane / 4 * 16 + lane % 2 * 8 + lane % 4 / 2 * 2;
+
+    for ( ; t.i < t.total; t.i += gridDim.x / CLUSTER) {
+        dsa_moe_find<WAVES, CLUSTER>(&t, s, g, parts, rank);
+
+#pragma unroll
+        for (i = 0; i < AHEAD; i++) {
+            v[i] = dsa_moe_row_scale(&t, g, row, i);
+        }
+
+#pragma unroll
+        for (j = 0; j < WAVES; j++) {
+            w[j][1] = dsa_moe_weight_scale(&t, g, j * 128, 0);
+        }
+
+        for (k = 0; k < g->blocks; /* void */) {
+
+            if (k % 32 == 0) {
+#pragma unroll
+                for (j = 0; j < WAVES; j++) {
+                    w[j][0] = w[j][1];
+                    w[j][1] = dsa_moe_weight_scale(&t, g, j * 128, k + 32);
+                }
+            }
+
+#pragma unroll
+            for (i = 0; i < AHEAD; i++, k++) {
+
+                if (k >= g->blocks) {
+                    break;
+                }
+
+                dsa_mbar_wait(&s->empty[stage], phase ^ 1);
+
+#pragma unroll
+                for (j = 0; j < WAVES; j++) {
+                    ws = __shfl_sync(0xffffffff, w[j][0], k % 32);
+                    to = &s->scale[stage][j][at];
+
+                    if (row < t.tile.size) {
+                        *(float2 *) to = make_float2(v[i].x * ws,
+                                                     v[i].y * ws);
+                        *(float2 *) (to + 4) = make_float2(v[i].z * ws,
+                                                           v[i].w * ws);
+                    }
+                }
+
+                __syncwarp();
+
+                if (lane == 0) {
+                    dsa_mbar_arrive(&s->full[stage]);
+                }
+
+                if (++stage == STAGES) {
+                    stage = 0;
+                    phase ^= 1;
+                }
+
+                v[i] = dsa_moe_row_scale(&t, g, row, k + AHEAD);
+            }
+        }
+    }
+
+    dsa_mbar_wait(&s->empty[stage], phase ^ 1);
+
+    if (lane == 0) {
+        dsa_mbar_arrive(&s->full[stage]);
+    }
+}
+
+
+/* A warpgroup's part of a tile of N rows. */
 
 template <int N, int WAVES, int CLUSTER, int STAGES, class S>
 static __device__ __forceinline__ void
-dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, dsa_moe_tile_t *t,
-    float *weight, uint32_t *ring, uint32_t group, int32_t parts,
-    uint32_t rank)
+dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
+    uint32_t *ring, uint32_t group)
 {
-    int32_t        i, j, n, out, place;
-    float          ws, acc[N / 2], sum[WAVES][N / 2];
-    float2         v;
+    enum {
+        BLOCKS = (N + 15) / 16,
+        AHEAD = BLOCKS < DSA_MOE_AHEAD ? BLOCKS : DSA_MOE_AHEAD,
+        LANES = WAVES * 8               /* of 16 bytes in a row of y */
+    };
+
+    float          acc[N / 2], sum[WAVES][N / 2];
+    float4         v, ahead[AHEAD];
+    int32_t        i, j, out;
     uint32_t       k, lane, warp, stage, phase, a, b, p[4];
     uint64_t       da, db;
-    const float2  *scale;
+    uint16_t      *y;
+    const float4  *scale;
 
     lane = threadIdx.x % 32;
     warp = threadIdx.x % DSA_MOE_GROUP / 32;
@@ -368,20 +501,13 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, dsa_moe_tile_t *t,
     }
 
     for (k = 0; k < g->blocks; k++) {
-
-        if (k % 32 == 0 && k > 0) {
-            weight[0] = weight[1];
-            weight[1] = dsa_moe_scales(t, g, out, k + 32);
-        }
-
-        ws = __shfl_sync(0xffffffff, weight[0], k % 32);
-
         dsa_mbar_wait(&s->full[stage], phase);
 
         a = dsa_smem(s->w[stage]) + out * DSA_MOE_K;
         b = dsa_smem(s->x[stage]);
         db = dsa_wgmma_desc(b, 1, 16, 1024);
-        scale = (const float2 *) s->scale[stage] + lane % 4;
+        scale = (const float4 *) s->scale[stage][group * (WAVES - 1)]
+                + lane % 4;
 
 #pragma unroll
         for (i = 0; i < WAVES; i++) {
@@ -398,6 +524,12 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, dsa_moe_tile_t *t,
             dsa_moe_wgmma<N>(acc, da + 4, db + 4, 1);
             dsa_moe_wgmma<N>(acc, da + 6, db + 6, 1);
             dsa_wgmma_commit();
+
+#pragma unroll
+            for (j = 0; j < AHEAD; j++) {
+                ahead[j] = scale[4 * j];
+            }
+
             dsa_wgmma_wait<0>();
 
 #pragma unroll
@@ -406,18 +538,22 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, dsa_moe_tile_t *t,
             }
 
 #pragma unroll
-            for (j = 0; j < N / 8; j++) {
-                v = scale[4 * j];
-                v.x *= ws;
-                v.y *= ws;
+            for (j = 0; j < BLOCKS; j++) {
+                v = j < AHEAD ? ahead[j] : scale[4 * j];
 
-                sum[i][4 * j] = fmaf(acc[4 * j], v.x, sum[i][4 * j]);
-                sum[i][4 * j + 1] = fmaf(acc[4 * j + 1], v.y,
-                                         sum[i][4 * j + 1]);
-                sum[i][4 * j + 2] = fmaf(acc[4 * j + 2], v.x,
-                                         sum[i][4 * j + 2]);
-                sum[i][4 * j + 3] = fmaf(acc[4 * j + 3], v.y,
-                                         sum[i][4 * j + 3]);
+#define DSA_MOE_ADD(n, f)  sum[i][n] = fmaf(acc[n], f, sum[i][n])
+
+                DSA_MOE_ADD(8 * j, v.x);
+                DSA_MOE_ADD(8 * j + 1, v.y);
+                DSA_MOE_ADD(8 * j + 2, v.x);
+                DSA_MOE_ADD(8 * j + 3, v.y);
+
+                if (N > 8) {
+                    DSA_MOE_ADD(8 * j + 4, v.z);
+                    DSA_MOE_ADD(8 * j + 5, v.w);
+                    DSA_MOE_ADD(8 * j + 6, v.z);
+                    DSA_MOE_ADD(8 * j + 7, v.w);
+                }
             }
         }
 
@@ -441,23 +577,11 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, dsa_moe_tile_t *t,
     ring[0] = stage;
     ring[1] = phase;
 
-    /* what the next tile's first block needs is on its way meanwhile */
-
-    n = t->out + out < (int32_t) g->rows ? t->n : 0;
-    place = t->place;
-    out += t->out;
-
-    t->i += gridDim.x / CLUSTER;
-    dsa_moe_find<WAVES, CLUSTER>(t, s, g, parts, rank);
-    weight[0] = dsa_moe_scales(t, g, group * WAVES * 64, 0);
-    weight[1] = dsa_moe_scales(t, g, group * WAVES * 64, 32);
-
     /*
      * The sums stand as out features x rows and leave as rows x features:
-     * stmatrix transposes, then each row is one copy.
+     * stmatrix transposes.
      */
 
-    dsa_bulk_wait_read<0>();
     dsa_bar_sync(1 + group, DSA_MOE_GROUP);
 
 #pragma unroll
@@ -483,15 +607,20 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, dsa_moe_tile_t *t,
         }
     }
 
-    dsa_fence_async();
     dsa_bar_sync(1 + group, DSA_MOE_GROUP);
 
-    i = threadIdx.x % DSA_MOE_GROUP;
+    if (t->out + out >= (int32_t) g->rows) {
+        return;
+    }
 
-    if (i < n) {
-        dsa_bulk_store(g->y + (size_t) (place + i) * g->rows + out,
-                       s->y[group][i], WAVES * 64 * sizeof(uint16_t));
-        dsa_bulk_commit();
+    i = threadIdx.x % DSA_MOE_GROUP / LANES;
+    j = threadIdx.x % LANES * 8;
+    y = g->y + (size_t) (t->place + i) * g->rows + t->out + out + j;
+
+#pragma unroll 4
+    for ( /* void */ ; i < t->n; i += DSA_MOE_GROUP / LANES) {
+        *(uint4 *) y = *(const uint4 *) &s->y[group][i][j];
+        y += (size_t) DSA_MOE_GROUP / LANES * g->rows;
     }
 }
 
@@ -502,11 +631,11 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
 {
     typedef dsa_moe_smem<WAVES, CLUSTER, N_MAX, STAGES>  smem_t;
 
-    float                    weight[2];
     smem_t                  *s;
     int32_t                  parts;
-    uint32_t                 i, rank, group, ring[2];
-    dsa_moe_tile_t           t;
+    uint32_t                 i, n, rank, warp, group, ring[2];
+    dsa_moe_tile_t           tile;
+    dsa_moe_walk_t           t;
     extern __shared__ __align__(1024) uint8_t  shared[];
 
     s = (smem_t *) shared;
@@ -515,10 +644,9 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
 
     if (threadIdx.x == 0) {
         dsa_tma_prefetch(&g.w);
-        dsa_tma_prefetch(&g.scale);
 
         for (i = 0; i < STAGES; i++) {
-            dsa_mbar_init(&s->full[i], 1);
+            dsa_mbar_init(&s->full[i], 2);
             dsa_mbar_init(&s->empty[i], CLUSTER * 8);
         }
 
@@ -535,14 +663,17 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
     t.total = s->first[g.experts];
     t.e = 0;
 
-    group = threadIdx.x / DSA_MOE_GROUP;
+    warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
+    group = warp / 4;
 
     if (group == 2) {
         dsa_regs_less<40>();
 
-        if (threadIdx.x / 32 == 8) {
-            dsa_moe_load<WAVES, CLUSTER, N_MAX, STAGES>(s, &g, t, parts,
-                                                        rank);
+        if (warp == 8) {
+            dsa_moe_load<WAVES, CLUSTER, STAGES>(s, &g, t, parts, rank);
+
+        } else if (warp == 9) {
+            dsa_moe_scale<WAVES, CLUSTER, STAGES>(s, &g, t, parts, rank);
         }
 
     } else {
@@ -551,22 +682,23 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
         ring[0] = 0;
         ring[1] = 0;
 
-        dsa_moe_find<WAVES, CLUSTER>(&t, s, &g, parts, rank);
-        weight[0] = dsa_moe_scales(&t, &g, group * WAVES * 64, 0);
-        weight[1] = dsa_moe_scales(&t, &g, group * WAVES * 64, 32);
+        for (n = 0; /* void */ ; n = n + 1 == STAGES ? 0 : n + 1) {
+            dsa_mbar_wait(&s->full[ring[0]], ring[1]);
+            tile = s->tile[n];
 
-        while (t.i < t.total) {
+            if (tile.size == 0) {
+                break;
+            }
 
 #define DSA_MOE_CASE(N)                                                      \
             case N:                                                          \
                 if constexpr (N <= N_MAX && N >= 8 * CLUSTER) {              \
-                    dsa_moe_multiply<N, WAVES, CLUSTER, STAGES>(s, &g, &t,   \
-                                                      weight, ring, group,   \
-                                                      parts, rank);          \
+                    dsa_moe_multiply<N, WAVES, CLUSTER, STAGES>(s, &g,       \
+                                                      &tile, ring, group);   \
                 }                                                            \
                 break;
 
-            switch (t.size) {
+            switch (tile.size) {
             DSA_MOE_CASE(8)
             DSA_MOE_CASE(16)
             DSA_MOE_CASE(32)
@@ -578,8 +710,6 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
             DSA_MOE_CASE(128)
             }
         }
-
-        dsa_bulk_wait_read<0>();
     }
 
     /* no block may leave while another one's copies or arrivals reach it */
@@ -661,6 +791,8 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
 
     prefill = rows / experts >= DSA_MOE_PREFILL;
 
+    g.x_scale = x->scale;
+    g.ld = x->ld;
     g.w_scale = w->scale;
     g.offset = plan->offset;
     g.count = plan->count;
@@ -689,20 +821,6 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
                                  x->q, dim, stride, box,
                                  CU_TENSOR_MAP_SWIZZLE_128B);
     }
-
-    if (rc != cudaSuccess) {
-        return rc;
-    }
-
-    dim[0] = plan->places;
-    dim[1] = g.blocks;
-    stride[0] = x->ld * sizeof(float);
-    box[0] = prefill ? 128 : 64;
-    box[1] = 1;
-
-    rc = dsa_cuda_tensor_map(&g.scale, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2,
-                             x->scale, dim, stride, box,
-                             CU_TENSOR_MAP_SWIZZLE_NONE);
 
     if (rc != cudaSuccess) {
         return rc;

@@ -11,6 +11,7 @@ use JSON::PP qw(decode_json);
 use List::Util qw(max min);
 
 use lib 't/lib';
+use DSA::GPU;
 use DSA::Tensors;
 use DSA::Test;
 use Test::More;
@@ -223,7 +224,7 @@ exact($_, "$data/$_", "$data/$_/golden.safetensors") for 'a-fp8', 'b-bf16';
     my $model = "$data/b-bf16";
     my $good = "$model/golden.safetensors";
     my $file = $t->path('tokens');
-    my $cuda = `$dsa help` =~ /dsa bench/;
+    my $cuda = DSA::GPU::cuda();
 
     my @cases = (
 

@@ -13,7 +13,8 @@
 
 static const char  dsa_bench_usage[] =
     "usage: dsa bench kernels [--only OP]\n"
-    "       dsa bench engine --model DIR [--layers N] [--prefill] [--decode]\n"
+    "       dsa bench engine --model DIR [--layers N] [--prefill[=TOKENS]]\n"
+    "                        [--decode[=BATCHxCONTEXT]]\n"
     "\n"
     "  kernels   every CUDA op beside what limits it; OP is a part of a name\n"
     "  engine    steps of a model with random weights, of DIR's config.json,\n"

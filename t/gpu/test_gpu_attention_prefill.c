@@ -24,10 +24,11 @@
  * Roundings to bf16, each 2^-9 of a value at most: of the output, and of the
  * probabilities, on the GPU before and in the twin after they are divided by
  * their sum, so that against the twin it counts twice.  Where few keys have
- * all the weight they add up; else they are a half and less of that.
+ * all the weight they add up, and half as much is left for values that cancel;
+ * else they are a half and less of that.
  */
-#define PREFILL_TWIN        (3 * 0x1p-9)
-#define PREFILL_FLOAT64     (2 * 0x1p-9)
+#define PREFILL_TWIN        (3.5 * 0x1p-9)
+#define PREFILL_FLOAT64     (2.5 * 0x1p-9)
 
 
 typedef struct {

@@ -1,0 +1,153 @@
+# Copyright (C) The nginx-dsa authors
+#
+# dsa logits --backend cuda against the CPU twin, against the published
+# inference code with its roundings, and against float32
+# (t/data/golden/README.md).
+#
+# What bounds the distances: the tensor cores of Hopper add FP8 products with
+# 14 bits, so that a sum is off by some 1e-4 of the products' size, where both
+# oracles add in float32.  Rounding to BF16 and e4m3 behind it makes whole steps
+# of what lies near a border, and flipped choices do the rest.  How much that is
+# worth was found with the CPU twin, by adding uniform noise to every product
+# of FP8 operands (four seeds; the root mean square of the noise over that of
+# the products):
+#
+#                                             1e-4            3e-4
+#     from itself, the same selection:
+#       residual stream after layer 0         1.0 %           1.2 %
+#       attention of layer 0                  1.7 %           2.4 %
+#       logits                                4.9 %           5.1 %
+#     rows of topk.0 that differ              98 .. 101       131 .. 137
+#     their widest gap                        0.037 .. 0.056  0.037 .. 0.062
+#     90 % of decode from float32             0.296 .. 0.337  0.317 .. 0.345
+#
+# The distance from float32 is what users meet.
+
+use strict;
+use warnings;
+
+use List::Util qw/ max /;
+use Test::More;
+
+use lib 't/lib';
+use DSA::GPU;
+use DSA::Tensors;
+use DSA::Test;
+
+need_gpu();
+
+my $t = DSA::Test->new('gpu golden');
+my $dsa = $t->build . '/dsa';
+my $model = "$DSA::Test::root/t/data/golden/a-fp8";
+my $tokens = "$model/golden.safetensors";
+
+
+sub logits {
+    my ($name, @args) = @_;
+
+    my $out = $t->path("$name.safetensors");
+    my $log = $t->path("$name.log");
+    my $rc = system 'sh', '-c', 'exec "$@" 2> "$0"', $log, $dsa, 'logits',
+                    '--model', $model, '--tokens', $tokens, '--out', $out,
+                    @args;
+
+    die "dsa logits @args: " . read_file($log) . "\n" if $rc != 0;
+
+    return tensors($out);
+}
+
+
+sub median { quantile(0.5, distances(@_)) }
+
+
+my $exact = tensors($tokens)->{logits};
+my $want = tensors("$model/served.safetensors");
+my $start = $want->{served_decode_start}[0][0];
+my @layers = map { /^served_topk\.(\d+)$/ ? $1 : () } sort keys %$want;
+
+my $cpu = logits('cpu', '--trace');
+my $cpu_decode = logits('cpu-decode', '--decode-from', $start);
+my $gpu = logits('gpu', '--backend', 'cuda', '--trace');
+my $gpu_decode = logits('gpu-decode', '--backend', 'cuda',
+                        '--decode-from', $start);
+
+# choices that differ, and how close they were
+
+for my $l (@layers) {
+    my @rows = differing($gpu->{"topk.$l"}, $cpu->{"topk.$l"});
+    my $widest = max(0, map { $cpu->{"gap.$l"}[$_][0] } @rows);
+
+    note(sprintf 'topk.%d: %d of %d rows differ from the CPU, gaps up to %.4f',
+         $l, scalar @rows, scalar @{$cpu->{"topk.$l"}}, $widest);
+
+    # from the second layer on the inputs themselves differ
+
+    at_most($widest, 0.062, "topk.$l: choices within rounding") if $l == 0;
+}
+
+for my $l (map { /^expert\.(\d+)$/ ? $1 : () } sort keys %$cpu) {
+    my @rows = differing($gpu->{"expert.$l"}, $cpu->{"expert.$l"});
+
+    note(sprintf 'expert.%d: %d of %d rows differ from the CPU', $l,
+         scalar @rows, scalar @{$cpu->{"expert.$l"}});
+}
+
+# the CPU's choices, so that only roundings are left
+
+my $same = logits('same', '--backend', 'cuda', '--trace', '--select',
+                  $t->path('cpu.safetensors'));
+
+at_most(median($same->{'hidden.0'}, $cpu->{'hidden.0'}), 0.012,
+        'layer 0 and the CPU, the same selection');
+at_most(median($same->{'attn_out.0'}, $cpu->{'attn_out.0'}), 0.024,
+        'attention of layer 0 and the CPU, the same selection');
+at_most(median($same->{logits}, $cpu->{logits}), 0.051,
+        'logits and the CPU, the same selection');
+
+# by its own choice
+
+for my $pair ([ 'CPU', $cpu->{'hidden.0'}, $cpu->{logits},
+                $cpu_decode->{logits} ],
+              [ 'published code', $want->{'served_hidden.0'},
+                $want->{served_logits} ])
+{
+    my ($name, $hidden, $logits, $decode) = @$pair;
+
+    note(sprintf '%s: layer 0 %.4f, logits %.4f', $name,
+         median($gpu->{'hidden.0'}, $hidden), median($gpu->{logits}, $logits));
+}
+
+my @decoded = @{$gpu_decode->{logits}}[$start .. $#$exact];
+
+note(sprintf 'decode: %.4f from the published code, %.4f from the CPU',
+     median(\@decoded, $want->{served_decode_logits}),
+     median(\@decoded, [ @{$cpu_decode->{logits}}[$start .. $#$exact] ]));
+
+for my $bound ([ 0.1, 1.1 ], [ 0.5, 1.1 ], [ 0.9, 1.21 ]) {
+    my ($q, $factor) = @$bound;
+    my $name = sprintf '%d %% from float32', $q * 100;
+    my @floats = @{$exact}[$start .. $#$exact];
+    my $prefill = quantile($q, distances($gpu->{logits}, $exact));
+    my $decode = quantile($q, distances(\@decoded, \@floats));
+
+    note(sprintf '%s: prefill %.4f, decode %.4f', $name, $prefill, $decode);
+
+    at_most($prefill,
+            $factor * quantile($q, distances($want->{served_logits}, $exact)),
+            "$name, prefill, as the published code");
+    at_most($decode,
+            $factor * quantile($q, distances($want->{served_decode_logits},
+                                             \@floats)),
+            "$name, decode, as the published code");
+}
+
+# however it is cut, the same bits
+
+for my $chunk (1, 37, 64, 200) {
+    my $cut = logits("chunk$chunk", '--backend', 'cuda', '--chunk', $chunk);
+
+    is(max(distances($cut->{logits}, $gpu->{logits})), 0,
+       "in chunks of $chunk");
+}
+
+$t->done;

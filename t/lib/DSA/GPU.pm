@@ -1,0 +1,36 @@
+package DSA::GPU;
+
+# Copyright (C) The nginx-dsa authors
+#
+# What needs a GPU is skipped where there is none, and says so; "make test-gpu"
+# sets DSA_GPU=1, and there it fails.
+
+use strict;
+use warnings;
+
+use Exporter qw/ import /;
+use Test::More;
+
+our @EXPORT = qw/ need_gpu /;
+
+
+sub need_gpu {
+    my $why = !-e '/dev/nvidiactl' ? 'no GPU here: "make test-gpu" runs this'
+            : !cuda() ? 'built without nvcc: no CUDA to test'
+            : undef;
+
+    return if !defined $why;
+
+    BAIL_OUT($why) if $ENV{DSA_GPU};
+    plan skip_all => $why;
+}
+
+
+sub cuda {
+    my $dsa = ($ENV{DSA_BUILD} || 'build') . '/dsa';
+
+    return `$dsa help` =~ /dsa bench/;
+}
+
+
+1;

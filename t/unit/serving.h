@@ -1,0 +1,332 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ */
+
+
+#ifndef _DSA_T_SERVING_H_INCLUDED_
+#define _DSA_T_SERVING_H_INCLUDED_
+
+
+/*
+ * The scheduler on a real forward pass, of SERVING_BACKEND in
+ * SERVING_PRECISION: however a sequence came to its tokens (beside others, in
+ * chunks, behind a prefix that was found again, after it had lost its pages)
+ * their probabilities are those that it has alone, up to SERVING_BOUND.
+ */
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/model.h"
+#include "engine/safetensors.h"
+#include "engine/scheduler.h"
+
+
+#define MODEL   "t/data/golden/a-fp8"
+#define ANSWER  100
+#define CLIENTS 4
+
+
+typedef struct {
+    uint32_t            prompt[256];
+    uint32_t            n_prompt;
+    uint32_t            n;
+    dsa_sample_t        sample[ANSWER];
+    dsa_link_done_t     done;
+    int                 ended;
+} client_t;
+
+
+typedef struct {
+    dsa_backend_t      *backend;
+    dsa_sched_t        *sched;
+} engine_t;
+
+
+static client_t  alone[CLIENTS];
+static uint32_t  greedy[16];
+
+
+static int
+on_token(void *owner, const dsa_sample_t *sample)
+{
+    client_t  *c = owner;
+
+    assert_true(c->n < ANSWER);
+    c->sample[c->n++] = *sample;
+
+    return 0;
+}
+
+
+static void
+on_done(void *owner, const dsa_link_done_t *done)
+{
+    client_t  *c = owner;
+
+    c->done = *done;
+    c->ended = 1;
+}
+
+
+static void
+start(engine_t *e, uint32_t pages, uint32_t budget)
+{
+    dsa_err_t           err;
+    dsa_shape_t         shape;
+    dsa_backend_conf_t  conf;
+
+    static const dsa_sched_handler_t  handler = { on_token, on_done };
+    dsa_sched_conf_t                  sched = { CLIENTS, 0, CLIENTS, 1024 };
+
+    if (dsa_shape_read(&shape, MODEL, &err) != DSA_OK) {
+        fail_msg("%s", err.text);
+    }
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = MODEL;
+    conf.precision = SERVING_PRECISION;
+    conf.kv_memory = dsa_model_kv_memory(&shape, SERVING_PRECISION,
+                                         64 * pages);
+    conf.max_tokens = budget;
+    conf.max_seqs = CLIENTS;
+    conf.allowed = shape.vocab_size;
+
+    e->backend = dsa_backend_open(SERVING_BACKEND, &conf, &err);
+    if (e->backend == NULL) {
+        fail_msg("%s", err.text);
+    }
+
+    assert_int_equal(e->backend->pages, pages);
+
+    sched.token_budget = budget;
+    e->sched = dsa_sched_create(e->backend, &sched, &handler, &err);
+    if (e->sched == NULL) {
+        fail_msg("%s", err.text);
+    }
+}
+
+
+static void
+finish(engine_t *e)
+{
+    dsa_sched_destroy(e->sched);
+    e->backend->close(e->backend);
+}
+
+
+static void
+submit(engine_t *e, client_t *c, uint8_t tenant)
+{
+    dsa_sched_request_t  r;
+
+    c->n = 0;
+    c->ended = 0;
+
+    memset(&r, 0, sizeof(r));
+    r.tokens = malloc(sizeof(c->prompt));
+    assert_non_null(r.tokens);
+    memcpy(r.tokens, c->prompt, sizeof(c->prompt));
+
+    r.n_tokens = c->n_prompt;
+    r.max_tokens = ANSWER;
+    r.weight = 1;
+    r.ignore_eos = 1;
+    r.sampling.top_p = 1;
+    r.sampling.logprobs = 1;
+    r.sampling.top_logprobs = DSA_LINK_MAX_TOP;
+    r.tenant[0] = tenant;
+    r.owner = c;
+
+    assert_non_null(dsa_sched_add(e->sched, &r));
+}
+
+
+static void
+run(engine_t *e)
+{
+    dsa_err_t  err;
+
+    while (dsa_sched_busy(e->sched)) {
+        if (dsa_sched_step(e->sched, &err) != DSA_OK) {
+            fail_msg("%s", err.text);
+        }
+    }
+}
+
+
+/* The same tokens, and the same logits up to what all have in common. */
+
+static void
+same(const client_t *c, const client_t *want)
+{
+    double               diff, norm;
+    uint32_t             i, j;
+    const dsa_sample_t  *a, *b;
+
+    assert_true(c->ended);
+    assert_int_equal(c->n, ANSWER);
+
+    for (i = 0; i < ANSWER; i++) {
+        a = &c->sample[i];
+        b = &want->sample[i];
+        diff = 0;
+        norm = 0;
+
+        assert_int_equal(a->token, b->token);
+        assert_int_equal(b->n_top, DSA_LINK_MAX_TOP);
+        assert_int_equal(a->n_top, b->n_top);
+
+        for (j = 0; j < b->n_top; j++) {
+            diff += pow(a->top_logprob[j] - b->top_logprob[j], 2);
+            norm += pow(b->top_logprob[j], 2);
+        }
+
+        if (!(sqrt(diff / norm) <= SERVING_BOUND)) {
+            fail_msg("token %u: %g from what it is alone", i,
+                     sqrt(diff / norm));
+        }
+    }
+}
+
+
+static int
+setup(void **state)
+{
+    size_t                  n;
+    uint32_t                i, len;
+    engine_t                e;
+    dsa_st_t               *st;
+    dsa_err_t               err;
+    const dsa_st_tensor_t  *t;
+
+    st = dsa_st_open(MODEL "/golden.safetensors", &err);
+    if (st == NULL) {
+        return -1;
+    }
+
+    memcpy(greedy, dsa_st_find(st, dsa_strz("greedy"))->data, 64);
+    memcpy(&len, dsa_st_find(st, dsa_strz("greedy_prompt_len"))->data, 4);
+    t = dsa_st_find(st, dsa_strz("tokens"));
+    n = t->shape[0];
+
+    memset(alone, 0, sizeof(alone));
+
+    /* the golden prompt, and others of the same text */
+
+    for (i = 0; i < CLIENTS; i++) {
+        alone[i].n_prompt = i == 0 ? len : 80 + 30 * i;
+
+        if (alone[i].n_prompt + 7 * i > n || alone[i].n_prompt > 256) {
+            return -1;
+        }
+
+        memcpy(alone[i].prompt, (const uint32_t *) t->data + 7 * i,
+               alone[i].n_prompt * sizeof(uint32_t));
+    }
+
+    dsa_st_close(st);
+
+    for (i = 0; i < CLIENTS; i++) {
+        start(&e, 64, 256);
+        submit(&e, &alone[i], 0);
+        run(&e);
+        finish(&e);
+    }
+
+    return 0;
+}
+
+
+static void
+test_together(void **state)
+{
+    uint32_t           i;
+    client_t           c[CLIENTS];
+    engine_t           e;
+    dsa_sched_stats_t  stats;
+
+    memcpy(c, alone, sizeof(c));
+    start(&e, 64, 40);
+
+    for (i = 0; i < CLIENTS; i++) {
+        submit(&e, &c[i], (uint8_t) i);
+    }
+
+    run(&e);
+
+    for (i = 0; i < CLIENTS; i++) {
+        same(&c[i], &alone[i]);
+    }
+
+    dsa_sched_stats(e.sched, &stats);
+    assert_int_equal(stats.preemptions, 0);
+
+    finish(&e);
+}
+
+
+static void
+test_preempted(void **state)
+{
+    uint32_t           i;
+    client_t           c[CLIENTS];
+    engine_t           e;
+    dsa_sched_stats_t  stats;
+
+    memcpy(c, alone, sizeof(c));
+    start(&e, 8, 100);
+
+    for (i = 0; i < CLIENTS; i++) {
+        submit(&e, &c[i], (uint8_t) i);
+    }
+
+    run(&e);
+
+    for (i = 0; i < CLIENTS; i++) {
+        same(&c[i], &alone[i]);
+    }
+
+    dsa_sched_stats(e.sched, &stats);
+    assert_true(stats.preemptions > 0);
+
+    finish(&e);
+}
+
+
+static void
+test_prefix(void **state)
+{
+    uint32_t  i;
+    client_t  c[CLIENTS];
+    engine_t  e;
+
+    memcpy(c, alone, sizeof(c));
+    start(&e, 64, 100);
+
+    for (i = 1; i < CLIENTS; i++) {
+        submit(&e, &c[i], 0);
+        run(&e);
+        assert_int_equal(c[i].done.cached_tokens, 0);
+
+        submit(&e, &c[i], 0);
+        run(&e);
+        assert_int_equal(c[i].done.cached_tokens,
+                         (c[i].n_prompt - 1) / 64 * 64);
+        same(&c[i], &alone[i]);
+    }
+
+    finish(&e);
+}
+
+
+#endif /* _DSA_T_SERVING_H_INCLUDED_ */
