@@ -177,7 +177,7 @@ test-gpu:
 asan:
 	$(DEPS) build test asan
 	t/lib/nginx-asan $(BUILD)/nginx-asan
-	$(MAKE) -j$(JOBS) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
+	$(MAKE) -j$(JOBS) NVCC= BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
 	    SAN="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
 	    NGINX_SRC=$(abspath $(BUILD)/nginx-asan/source) \
 	    NGINX_CC_OPT="-DNGX_DEBUG_PALLOC=1" \
@@ -187,7 +187,8 @@ asan:
 
 fuzz:
 	$(DEPS) build fuzz
-	$(MAKE) -j$(JOBS) BUILD=$(BUILD)/fuzz CC=clang-14 OPT="-O1 -g" fuzzers SAN=\
+	$(MAKE) -j$(JOBS) NVCC= BUILD=$(BUILD)/fuzz CC=clang-14 OPT="-O1 -g" \
+	    fuzzers SAN=\
 	"-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 	t/fuzz/run $(BUILD)/fuzz $(FUZZ_TIME)
 

@@ -100,18 +100,23 @@ typedef struct {
 } dsa_decode_job_t;
 
 
+/* Pairs of records under way for a warp of narrow: what shared memory has. */
+
+#define DSA_DECODE_DEPTH(n)  ((n) == 32 ? 3 : 5)
+
+
 /* Behind the matrices in shared memory. */
 
 typedef struct {
     uint64_t         full[2];
     uint64_t         empty[2];
     uint8_t          valid[2][8];       /* a bit for each key */
-    float            scale[2][DSA_DECODE_KEYS][4];
 } dsa_decode_sync_t;
 
 
 typedef struct {
     dsa_decode_sync_t  sync;
+    uint64_t           landed[8];       /* of a warp */
     float              factor[64];
     float              sum[64];
 } dsa_decode_wide_t;
@@ -120,6 +125,7 @@ typedef struct {
 template <int N>
 struct dsa_decode_narrow_t {
     dsa_decode_sync_t  sync;
+    uint64_t           landed[8][DSA_DECODE_DEPTH(N)];
     float              max[2][4][N];
     float              sum[2][4][N];
     float              top[2][N];
@@ -274,6 +280,17 @@ dsa_decode_load16(uint32_t smem)
 }
 
 
+static __device__ __forceinline__ float
+dsa_decode_load4(uint32_t smem)
+{
+    float  v;
+
+    asm volatile ("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(smem) : "memory");
+
+    return v;
+}
+
+
 /* A record to the L2. */
 
 static __device__ __forceinline__ void
@@ -364,7 +381,15 @@ dsa_decode_job(const dsa_decode_t &a)
 }
 
 
-/* Of key i of a warp's lanes in a step: a slot as it stands; -1: none. */
+static __device__ __forceinline__ const uint8_t *
+dsa_decode_record(const dsa_decode_t &a, int32_t slot)
+{
+    return a.base + (uint64_t) ((uint32_t) slot >> 6) * a.page
+           + ((uint32_t) slot & 63) * DSA_CUDA_RECORD;
+}
+
+
+/* The slot of key i of a step, or -1. */
 
 static __device__ __forceinline__ int32_t
 dsa_decode_slot(const dsa_decode_job_t &job, const int32_t *slot,
@@ -376,143 +401,286 @@ dsa_decode_slot(const dsa_decode_job_t &job, const int32_t *slot,
 }
 
 
-static __device__ __forceinline__ const uint8_t *
-dsa_decode_record(const dsa_decode_t &a, int32_t slot)
+/*
+ * 16 bytes of a record to 16 columns of a key in a buffer, two chunks of a
+ * swizzled row; to: the first.  scale: of the columns' group, 0 for no key.
+ */
+
+static __device__ __forceinline__ void
+dsa_decode_widen(uint32_t to, uint4 x, float scale)
 {
-    return a.base + (uint64_t) ((uint32_t) slot >> 6) * a.page
-           + ((uint32_t) slot & 63) * DSA_CUDA_RECORD;
+    uint32_t  f, w[8];
+
+    f = __float_as_uint(scale * 0x1p120f);
+    f = __byte_perm(f, f, 0x3232);
+
+    dsa_decode_convert(&w[0], &w[1], x.x, f);
+    dsa_decode_convert(&w[2], &w[3], x.y, f);
+    dsa_decode_convert(&w[4], &w[5], x.z, f);
+    dsa_decode_convert(&w[6], &w[7], x.w, f);
+
+    dsa_decode_store16(to, w[0], w[1], w[2], w[3]);
+    dsa_decode_store16(to ^ 16, w[4], w[5], w[6], w[7]);
 }
 
 
 /*
- * The producer: WARPS warps do every STRIDE-th step from first on.  Records
- * come to the L2 three steps ahead, so that the copies below, which have to
- * wait until a key buffer is free, do not wait for the device memory.
- *
- * A record's 16-byte chunk c is copied to where the first of its two bf16
- * chunks will be, and the lane that has copied it widens it in place: nothing
- * is held in registers while copies are under way, and lanes need no barrier.
- * The rope part goes where it stays.  A lane's chunks are those of the key
- * whose number has its bit 2: keys of even and odd number lie in different
- * banks.
+ * The producer of narrow, 8 warps.  A warp has 8 keys of each step, and DEPTH
+ * pairs of records under way into a ring of its own; a pair that has been read
+ * makes place for the next.  Of a pair lanes 0-3, 8-11 .. have the even key
+ * and the others the odd one, so that eight lanes meet no bank twice: neither
+ * in the ring, for its pitch, nor in a buffer, for the swizzle.
  */
 
-template <int WARPS, int STRIDE>
-static __device__ __forceinline__ void
-dsa_decode_fill(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    uint32_t keys, dsa_decode_sync_t *sync, uint32_t first, uint32_t warp,
-    uint32_t lane)
-{
-    const int       T = DSA_DECODE_KEYS / WARPS;
+#define DSA_DECODE_RAW  704             /* a record's place in the ring */
 
-    int             on;
-    uint4           x;
-    int32_t         s, s0, s1, s2, s3;
-    uint32_t        i, at, to, key, buf, pair, half, step, mask, fac, w[8];
+template <int DEPTH>
+static __device__ __forceinline__ void
+dsa_decode_fill_ring(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    uint32_t keys, uint8_t *ring, uint64_t *landed, dsa_decode_sync_t *sync,
+    uint32_t warp, uint32_t lane)
+{
+    int             ok;
+    float           f0, f1;
+    uint4           x0, x1, rope;
+    int32_t         s, now, next;
+    uint32_t        c, i, m, r, at, to, end, key, odd, raw, bits, step, mask;
+    uint32_t        valid;
     const int32_t  *slot;
-    const uint8_t  *p;
 
     slot = a.slot + job.row * a.ld_slot;
-    pair = lane >> 2 & 1;
-    key = warp * T + lane % T;
+    odd = lane >> 2 & 1;
+    end = job.count * 4;
+    bits = 0;
+    mask = 0;
+    valid = 0;
 
-    s0 = dsa_decode_slot(job, slot, first, key);
-    s1 = dsa_decode_slot(job, slot, first + STRIDE, key);
-    s2 = dsa_decode_slot(job, slot, first + 2 * STRIDE, key);
+    /* lanes hold the slots of four steps, 8 each, and of the next four */
+
+    now = dsa_decode_slot(job, slot, lane / 8, warp * 8 + lane % 8);
+    next = dsa_decode_slot(job, slot, 4 + lane / 8, warp * 8 + lane % 8);
+    now = (uint32_t) now < a.slots ? now : -1;
+
+    /* c: the pair that is sent for; r: that is read */
+
+    for (c = 0; c < end + DEPTH; c++) {
+        if (c >= DEPTH) {
+            r = c - DEPTH;
+            i = r % DEPTH;
+            m = r % 4;
+            step = r / 4;
+            at = keys + (step & 1) * DSA_DECODE_BUFFER;
+            raw = dsa_smem(ring) + i * 2 * DSA_DECODE_RAW;
+
+            dsa_mbar_wait(&landed[i], r / DEPTH & 1);
+
+            x0 = dsa_decode_load16(raw + odd * DSA_DECODE_RAW
+                                   + (lane >> 3) * 64 + (lane & 3) * 16);
+            x1 = dsa_decode_load16(raw + odd * DSA_DECODE_RAW + 256
+                                   + (lane >> 3) * 64 + (lane & 3) * 16);
+            rope = dsa_decode_load16(raw + (lane >> 3 & 1) * DSA_DECODE_RAW
+                                     + DSA_CUDA_LATENT + 16
+                                     + (lane & 7) * 16);
+            f0 = dsa_decode_load4(raw + odd * DSA_DECODE_RAW + DSA_CUDA_LATENT
+                                  + (lane >> 4) * 4);
+            f1 = dsa_decode_load4(raw + odd * DSA_DECODE_RAW + DSA_CUDA_LATENT
+                                  + 8 + (lane >> 4) * 4);
+            __syncwarp();
+        }
+
+        if (c < end) {
+            if (c % 16 == 0 && c > 0) {
+                now = (uint32_t) next < a.slots ? next : -1;
+                next = dsa_decode_slot(job, slot, c / 4 + 4 + lane / 8,
+                                       warp * 8 + lane % 8);
+            }
+
+            s = __shfl_sync(0xffffffff, now, c % 16 * 2 + (lane & 1));
+            mask = __ballot_sync(0xffffffff, s >= 0) & 3;
+            i = c % DEPTH;
+
+            if (lane == 0) {
+                dsa_mbar_arrive_expect(&landed[i],
+                                       __popc(mask) * DSA_CUDA_RECORD);
+            }
+
+            __syncwarp();
+
+            if (lane < 2 && s >= 0) {
+                dsa_bulk_load(ring + (i * 2 + lane) * DSA_DECODE_RAW,
+                              dsa_decode_record(a, s), DSA_CUDA_RECORD,
+                              &landed[i]);
+            }
+        }
+
+        if (c < DEPTH) {
+            valid |= (c < end ? mask : 0) << c * 2;
+            continue;
+        }
+
+        /* valid: of pair r and those after it */
+
+        if (m == 0) {
+            dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
+        }
+
+        ok = valid >> odd & 1;
+        key = warp * 8 + m * 2 + odd;
+        to = at + (lane >> 3) * DSA_DECODE_PANEL + key * 128
+             + (((lane & 3) * 2 ^ (key & 7)) << 4);
+
+        dsa_decode_widen(to, x0, ok ? f0 : 0);
+        dsa_decode_widen(to + 4 * DSA_DECODE_PANEL, x1, ok ? f1 : 0);
+
+        if (lane < 16) {
+            key = warp * 8 + m * 2 + (lane >> 3);
+            rope = valid >> (lane >> 3) & 1 ? rope : make_uint4(0, 0, 0, 0);
+
+            dsa_decode_store16(at + 8 * DSA_DECODE_PANEL + key * 128
+                               + (((lane & 7) ^ (key & 7)) << 4),
+                               rope.x, rope.y, rope.z, rope.w);
+        }
+
+        bits = bits >> 2 | (valid & 3) << 6;
+        valid = valid >> 2 | (c < end ? mask : 0) << (DEPTH - 1) * 2;
+
+        if (m == 3) {
+            if (lane == 0) {
+                sync->valid[step & 1][warp] = (uint8_t) bits;
+            }
+
+            dsa_fence_async();
+            __syncwarp();
+
+            if (lane == 0) {
+                dsa_mbar_arrive(&sync->full[step & 1]);
+            }
+        }
+    }
+}
+
+
+/*
+ * The producer of wide, 8 warps, for which shared memory has no ring.  Of a
+ * warp's 8 keys a buffer's panels hold 1024 bytes each: record k lands in
+ * panel k, all are read into registers, and their columns overwrite them.
+ * Records come to the L2 two steps ahead, so that copies, which have to wait
+ * until a buffer is free, do not wait for the device memory.
+ */
+
+static __device__ __forceinline__ void
+dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    uint8_t *buffers, uint64_t *landed, dsa_decode_sync_t *sync,
+    uint32_t warp, uint32_t lane)
+{
+    float           scale, f;
+    uint4           x[8], rope[2];
+    int32_t         s0, s1, s2, s3;
+    uint32_t        i, k, at, to, key, odd, raw, step, mask;
+    const int32_t  *slot;
+
+    slot = a.slot + job.row * a.ld_slot;
+    odd = lane >> 2 & 1;
+    key = warp * 8 + lane % 8;
+
+    s0 = dsa_decode_slot(job, slot, 0, key);
+    s1 = dsa_decode_slot(job, slot, 1, key);
+    s2 = dsa_decode_slot(job, slot, 2, key);
     s1 = (uint32_t) s1 < a.slots ? s1 : -1;
 
-    if (lane < T && s1 >= 0) {
+    if (lane < 8 && s1 >= 0) {
         dsa_decode_prefetch(dsa_decode_record(a, s1));
     }
 
-    for (step = first; step < job.count; step += STRIDE) {
-        s3 = dsa_decode_slot(job, slot, step + 3 * STRIDE, key);
+    for (step = 0; step < job.count; step++) {
+        s3 = dsa_decode_slot(job, slot, step + 3, key);
 
-        buf = step & 1;
-        at = keys + buf * DSA_DECODE_BUFFER;
+        at = dsa_smem(buffers) + (step & 1) * DSA_DECODE_BUFFER;
+        raw = at + warp * 1024;
 
         s0 = (uint32_t) s0 < a.slots ? s0 : -1;
-        mask = __ballot_sync(0xffffffff, s0 >= 0);
+        mask = __ballot_sync(0xffffffff, s0 >= 0) & 0xff;
 
-        dsa_mbar_wait(&sync->empty[buf], (step >> 1 & 1) ^ 1);
+        dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
 
-        if (lane < T) {
-            dsa_cp_async16(dsa_smem(sync->scale[buf][key]),
-                           dsa_decode_record(a, s0 < 0 ? 0 : s0)
-                           + DSA_CUDA_LATENT, s0 < 0 ? 0 : 16);
+        if (lane == 0) {
+            dsa_mbar_arrive_expect(landed, __popc(mask) * DSA_CUDA_RECORD);
         }
 
-#pragma unroll
-        for (i = 0; i < T / 2; i++) {
-            s = __shfl_sync(0xffffffff, s0, i * 2 + pair);
-            on = s < 0 ? 0 : 16;
-            p = dsa_decode_record(a, s < 0 ? 0 : s) + (lane >> 3) * 64
-                + (lane & 3) * 16;
+        __syncwarp();
 
-            s = warp * T + i * 2 + pair;
-            to = at + (lane >> 3) * DSA_DECODE_PANEL + s * 128
-                 + (((lane & 3) * 2 ^ (s & 7)) << 4);
+        /* records of odd keys 64 bytes further: other banks */
 
-            dsa_cp_async16(to, p, on);
-            dsa_cp_async16(to + 4 * DSA_DECODE_PANEL, p + 256, on);
+        if (lane < 8 && s0 >= 0) {
+            dsa_bulk_load(buffers + (step & 1) * DSA_DECODE_BUFFER
+                          + lane * DSA_DECODE_PANEL + warp * 1024
+                          + (lane & 1) * 64,
+                          dsa_decode_record(a, s0), DSA_CUDA_RECORD, landed);
         }
-
-#pragma unroll
-        for (i = 0; i < T / 4; i++) {
-            s = __shfl_sync(0xffffffff, s0, i * 4 + (lane >> 3));
-            on = s < 0 ? 0 : 16;
-            p = dsa_decode_record(a, s < 0 ? 0 : s) + DSA_CUDA_LATENT + 16
-                + (lane & 7) * 16;
-
-            s = warp * T + i * 4 + (lane >> 3);
-            dsa_cp_async16(at + 8 * DSA_DECODE_PANEL + s * 128
-                           + (((lane & 7) ^ (s & 7)) << 4), p, on);
-        }
-
-        dsa_cp_async_commit();
 
         s2 = (uint32_t) s2 < a.slots ? s2 : -1;
 
-        if (lane < T && s2 >= 0) {
+        if (lane < 8 && s2 >= 0) {
             dsa_decode_prefetch(dsa_decode_record(a, s2));
         }
 
-        dsa_cp_async_wait<0>();
+        dsa_mbar_wait(landed, step & 1);
+
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            x[i] = dsa_decode_load16(raw + ((i & ~1) + odd) * DSA_DECODE_PANEL
+                                     + odd * 64 + (i & 1) * 256
+                                     + (lane >> 3) * 64 + (lane & 3) * 16);
+        }
+
+#pragma unroll
+        for (i = 0; i < 2; i++) {
+            k = i * 4 + (lane >> 3);
+            rope[i] = dsa_decode_load16(raw + k * DSA_DECODE_PANEL
+                                        + (k & 1) * 64 + DSA_CUDA_LATENT + 16
+                                        + (lane & 7) * 16);
+        }
+
+        k = lane >> 2;
+        scale = dsa_decode_load4(raw + k * DSA_DECODE_PANEL + (k & 1) * 64
+                                 + DSA_CUDA_LATENT + (lane & 3) * 4);
+        scale = mask >> k & 1 ? scale : 0;
+
         __syncwarp();
 
 #pragma unroll
-        for (i = 0; i < T; i++) {
-            half = i & 1;
-            s = warp * T + (i & ~1) + pair;
+        for (i = 0; i < 2; i++) {
+            k = i * 4 + (lane >> 3);
 
-            fac = __float_as_uint(sync->scale[buf][s][half * 2 + (lane >> 4)]
-                                  * 0x1p120f);
-            fac = __byte_perm(fac, fac, 0x3232);
+            if ((mask >> k & 1) == 0) {
+                rope[i] = make_uint4(0, 0, 0, 0);
+            }
 
-            to = at + (half * 4 + (lane >> 3)) * DSA_DECODE_PANEL + s * 128
-                 + (((lane & 3) * 2 ^ (s & 7)) << 4);
-
-            x = dsa_decode_load16(to);
-
-            dsa_decode_convert(&w[0], &w[1], x.x, fac);
-            dsa_decode_convert(&w[2], &w[3], x.y, fac);
-            dsa_decode_convert(&w[4], &w[5], x.z, fac);
-            dsa_decode_convert(&w[6], &w[7], x.w, fac);
-
-            dsa_decode_store16(to, w[0], w[1], w[2], w[3]);
-            dsa_decode_store16(to ^ 16, w[4], w[5], w[6], w[7]);
+            dsa_decode_store16(raw + 8 * DSA_DECODE_PANEL + k * 128
+                               + (((lane & 7) ^ k) << 4),
+                               rope[i].x, rope[i].y, rope[i].z, rope[i].w);
         }
 
-        if (lane < T / 8) {
-            sync->valid[buf][warp * (T / 8) + lane] =
-                (uint8_t) (mask >> lane * 8);
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            k = (i & ~1) + odd;
+            f = __shfl_sync(0xffffffff, scale,
+                            k * 4 + (i & 1) * 2 + (lane >> 4));
+            to = raw + ((i & 1) * 4 + (lane >> 3)) * DSA_DECODE_PANEL + k * 128
+                 + (((lane & 3) * 2 ^ k) << 4);
+
+            dsa_decode_widen(to, x[i], f);
+        }
+
+        if (lane == 0) {
+            sync->valid[step & 1][warp] = (uint8_t) mask;
         }
 
         dsa_fence_async();
         __syncwarp();
 
         if (lane == 0) {
-            dsa_mbar_arrive(&sync->full[buf]);
+            dsa_mbar_arrive(&sync->full[step & 1]);
         }
 
         s0 = s1;
@@ -561,15 +729,22 @@ dsa_decode_query(const dsa_decode_t &a, const dsa_decode_job_t &job,
 }
 
 
+/* landed: n barriers of copies. */
+
 static __device__ __forceinline__ void
-dsa_decode_init(dsa_decode_sync_t *sync, uint32_t writers, uint32_t readers)
+dsa_decode_init(dsa_decode_sync_t *sync, uint32_t readers, uint64_t *landed,
+    uint32_t n)
 {
     uint32_t  i;
 
     if (threadIdx.x == 0) {
         for (i = 0; i < 2; i++) {
-            dsa_mbar_init(&sync->full[i], writers);
+            dsa_mbar_init(&sync->full[i], 8);
             dsa_mbar_init(&sync->empty[i], readers);
+        }
+
+        for (i = 0; i < n; i++) {
+            dsa_mbar_init(&landed[i], 1);
         }
 
         dsa_mbar_fence_init();
@@ -631,6 +806,10 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
         dsa_mbar_wait(&share->sync.full[i & 1], i >> 1 & 1);
 
         dk = dsa_wgmma_desc(at, 1, 16, 1024);
+
+        /* or the sums below are kept in registers over the loop */
+
+        asm volatile ("" : "+l"(dq), "+l"(dk));
 
         dsa_wgmma_fence();
 
@@ -909,17 +1088,19 @@ dsa_decode_wide(const __grid_constant__ dsa_decode_t a)
         return;
     }
 
-    dsa_decode_init(&share->sync, 8, 8);
+    dsa_decode_init(&share->sync, 8, share->landed, 8);
 
     warp = threadIdx.x / 32;
     lane = threadIdx.x % 32;
 
     if (warp >= 8) {
-        dsa_regs_less<56>();
-        dsa_decode_fill<8, 1>(a, job, keys, &share->sync, 0, warp - 8, lane);
+        dsa_regs_less<64>();
+        dsa_decode_fill_place(a, job, dsa_decode_smem + DSA_DECODE_BUFFER,
+                              &share->landed[warp - 8], &share->sync,
+                              warp - 8, lane);
 
     } else {
-        dsa_regs_more<200>();
+        dsa_regs_more<192>();
         dsa_decode_query<64>(a, job, job.group * 64, q, threadIdx.x);
 
 #pragma unroll
@@ -970,6 +1151,10 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
     for (i = group; i < job.count; i += 2) {
         dsa_mbar_wait(&share->sync.full[group], i >> 1 & 1);
+
+        /* or the sums below are kept in registers over the loop */
+
+        asm volatile ("" : "+l"(dq), "+l"(dk), "+l"(dp), "+l"(dv));
 
         dsa_wgmma_fence();
 
@@ -1225,6 +1410,7 @@ __launch_bounds__(DSA_DECODE_THREADS, 1)
 dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
 {
     float                     o[8][N / 2], m[N / 4], l[N / 4];
+    uint8_t                  *ring;
     uint32_t                  i, j, q, keys, lane, warp, probs;
     dsa_decode_job_t          job;
     dsa_decode_narrow_t<N>   *share;
@@ -1233,9 +1419,10 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
     keys = dsa_smem(dsa_decode_smem);
     q = keys + 2 * DSA_DECODE_BUFFER;
     probs = q + DSA_DECODE_PANELS * N * 128;
+    ring = dsa_decode_smem + 2 * DSA_DECODE_BUFFER
+           + (DSA_DECODE_PANELS + 2) * N * 128;
     share = (dsa_decode_narrow_t<N> *)
-                (dsa_decode_smem + 2 * DSA_DECODE_BUFFER
-                 + (DSA_DECODE_PANELS + 2) * N * 128);
+                (ring + DSA_DECODE_DEPTH(N) * 16 * DSA_DECODE_RAW);
 
     asm volatile ("griddepcontrol.launch_dependents;");
 
@@ -1245,7 +1432,8 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
         return;
     }
 
-    dsa_decode_init(&share->sync, 4, 4);
+    dsa_decode_init(&share->sync, 4, share->landed[0],
+                    8 * DSA_DECODE_DEPTH(N));
 
     warp = threadIdx.x / 32;
     lane = threadIdx.x % 32;
@@ -1255,8 +1443,10 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
             dsa_regs_less<80>();
         }
 
-        dsa_decode_fill<4, 2>(a, job, keys, &share->sync, warp / 4 - 2,
-                              warp % 4, lane);
+        dsa_decode_fill_ring<DSA_DECODE_DEPTH(N)>(
+            a, job, keys,
+            ring + (warp - 8) * DSA_DECODE_DEPTH(N) * 2 * DSA_DECODE_RAW,
+            share->landed[warp - 8], &share->sync, warp - 8, lane);
 
     } else {
         if constexpr (N == 32) {
@@ -1417,6 +1607,7 @@ dsa_decode_launch(dsa_decode_t *a, uint32_t rows, cudaStream_t stream)
     } else {
         kernel = (const void *) dsa_decode_narrow<N>;
         smem = 2 * DSA_DECODE_BUFFER + (DSA_DECODE_PANELS + 2) * N * 128
+               + DSA_DECODE_DEPTH(N) * 16 * DSA_DECODE_RAW
                + sizeof(dsa_decode_narrow_t<N>);
     }
 

@@ -154,49 +154,68 @@ dsa_heads_score(float (&s)[64], uint64_t q, uint64_t k)
 
 typedef struct {
     uint32_t            position[2];
-    const uint32_t     *mask[2];
-    size_t              words;
+    const uint32_t     *mask[2];        /* NULL: up to the position */
+    uint32_t            words;
 } dsa_heads_rows_t;
 
 
-/* Scores of pairs that do not attend become -inf.  first: the tile's. */
+/*
+ * The keys of the tile behind first that two rows attend to: 32 a word, from
+ * the thread's own first column on.  Loaded before the scores are waited for.
+ */
 
 static __device__ __forceinline__ void
-dsa_heads_select(float (&s)[64], const dsa_heads_rows_t *r, uint32_t first,
+dsa_heads_bits(uint32_t (&w)[8], const dsa_heads_rows_t *r, uint32_t first,
     int masked, int causal)
 {
-    int       i, j, n;
-    uint32_t  key, w[2];
+    int       i, n;
+    uint32_t  at;
 
     if (!masked && !causal) {
         return;
     }
 
-    w[0] = 0xffffffff;
-    w[1] = 0xffffffff;
-
 #pragma unroll
-    for (i = 0; i < 16; i++) {
+    for (i = 0; i < 8; i++) {
+        n = i / 4;
+        at = first / 32 + i % 4;
+        w[i] = 0xffffffff;
 
-        if (masked && i % 4 == 0) {
-#pragma unroll
-            for (n = 0; n < 2; n++) {
-                key = first / 32 + i / 4;
-                w[n] = key < r->words ? __ldg(r->mask[n] + key) : 0;
-                w[n] >>= threadIdx.x % 4 * 2;
-            }
+        if (masked) {
+            w[i] = at < r->words ? __ldg(r->mask[n] + at) : 0;
         }
+    }
+
+    if (causal) {
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            n = (int) (r->position[i / 4] + 1 - (first + i % 4 * 32));
+            w[i] &= n <= 0 ? 0 : n < 32 ? (1u << n) - 1 : 0xffffffff;
+        }
+    }
+}
+
+
+/* Scores of other keys become -inf. */
+
+static __device__ __forceinline__ void
+dsa_heads_select(float (&s)[64], uint32_t (&w)[8], int masked, int causal)
+{
+    int  i;
+
+    if (!masked && !causal) {
+        return;
+    }
 
 #pragma unroll
-        for (j = 0; j < 4; j++) {
-            key = first + i * 8 + threadIdx.x % 4 * 2 + j % 2;
+    for (i = 0; i < 8; i++) {
+        w[i] >>= threadIdx.x % 4 * 2;
+    }
 
-            if (!(w[j / 2] >> (i % 4 * 8 + j % 2) & 1)
-                || key > r->position[j / 2])
-            {
-                s[i * 4 + j] = -INFINITY;
-            }
-        }
+#pragma unroll
+    for (i = 0; i < 64; i++) {
+        s[i] = w[i / 2 % 2 * 4 + i / 16] & 1u << (i / 4 % 4 * 8 + i % 2)
+               ? s[i] : -INFINITY;
     }
 }
 
@@ -264,6 +283,14 @@ dsa_heads_start(float (&s)[64], const dsa_heads_work_t *w, uint32_t at)
 
 
 static __device__ __forceinline__ void
+dsa_heads_ahead(uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
+{
+    dsa_heads_bits(bits, &w->rows, i * DSA_HEADS_KEYS, w->masked,
+                   i >= w->causal);
+}
+
+
+static __device__ __forceinline__ void
 dsa_heads_done(uint64_t *bar)
 {
     if (threadIdx.x % 32 == 0) {
@@ -276,11 +303,10 @@ dsa_heads_done(uint64_t *bar)
 
 static __device__ __forceinline__ void
 dsa_heads_first(float (&s)[64], float (&max)[2], float (&sum)[2],
-    const dsa_heads_work_t *w, uint32_t i)
+    uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
 {
     dsa_heads_done(&w->bars->k_empty[i % 2]);
-    dsa_heads_select(s, &w->rows, i * DSA_HEADS_KEYS, w->masked,
-                     i >= w->causal);
+    dsa_heads_select(s, bits, w->masked, i >= w->causal);
     dsa_heads_stat(s, max, sum, w->scale);
 }
 
@@ -289,13 +315,12 @@ dsa_heads_first(float (&s)[64], float (&max)[2], float (&sum)[2],
 
 static __device__ __forceinline__ void
 dsa_heads_second(float (&s)[64], float (&o)[64], const float (&shift)[2],
-    const dsa_heads_work_t *w, uint32_t i)
+    uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
 {
     int       j, n;
     uint32_t  p[32];
 
-    dsa_heads_select(s, &w->rows, i * DSA_HEADS_KEYS, w->masked,
-                     i >= w->causal);
+    dsa_heads_select(s, bits, w->masked, i >= w->causal);
 
 #pragma unroll
     for (j = 0; j < 32; j++) {
@@ -369,7 +394,7 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
     int                         j, n;
     float                       max[2], sum[2], shift[2], c;
     uint8_t                    *smem, *sq, *sk, *sv;
-    uint32_t                    i, head, row, group, tiles;
+    uint32_t                    i, head, row, group, tiles, bits[8];
     dsa_bf16_t                 *out;
     dsa_heads_work_t            w;
     dsa_heads_bars_t           *bars;
@@ -432,7 +457,7 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
         w.causal = (a.start + row + group * 64 + 1) / DSA_HEADS_KEYS;
         w.masked = a.mask != NULL;
         w.scale = a.scale;
-        w.rows.words = a.ld_mask;
+        w.rows.words = (uint32_t) min(a.ld_mask, (size_t) UINT32_MAX);
 
         row += group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
 
@@ -451,23 +476,28 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
 
         for (i = 0; i + 2 < tiles; i += 2) {
             dsa_heads_start(t, &w, i + 1);
+            dsa_heads_ahead(bits, &w, i);
             dsa_wgmma_wait<1>();
-            dsa_heads_first(s, max, sum, &w, i);
+            dsa_heads_first(s, max, sum, bits, &w, i);
             dsa_heads_start(s, &w, i + 2);
+            dsa_heads_ahead(bits, &w, i + 1);
             dsa_wgmma_wait<1>();
-            dsa_heads_first(t, max, sum, &w, i + 1);
+            dsa_heads_first(t, max, sum, bits, &w, i + 1);
         }
 
         if (i + 1 < tiles) {
             dsa_heads_start(t, &w, i + 1);
+            dsa_heads_ahead(bits, &w, i);
             dsa_wgmma_wait<1>();
-            dsa_heads_first(s, max, sum, &w, i);
+            dsa_heads_first(s, max, sum, bits, &w, i);
+            dsa_heads_ahead(bits, &w, i + 1);
             dsa_wgmma_wait<0>();
-            dsa_heads_first(t, max, sum, &w, i + 1);
+            dsa_heads_first(t, max, sum, bits, &w, i + 1);
 
         } else {
+            dsa_heads_ahead(bits, &w, i);
             dsa_wgmma_wait<0>();
-            dsa_heads_first(s, max, sum, &w, i);
+            dsa_heads_first(s, max, sum, bits, &w, i);
         }
 
         /* a row's four threads agree; p = exp2(score * scale - shift) */
@@ -491,18 +521,20 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
         }
 
         dsa_heads_start(s, &w, tiles);
+        dsa_heads_ahead(bits, &w, 0);
         dsa_wgmma_wait<0>();
         dsa_heads_done(&bars->k_empty[tiles % 2]);
 
         for (i = 0; i + 1 < tiles; i++) {
-            dsa_heads_second(s, o, shift, &w, i);
+            dsa_heads_second(s, o, shift, bits, &w, i);
             dsa_heads_start(s, &w, tiles + i + 1);
+            dsa_heads_ahead(bits, &w, i + 1);
             dsa_wgmma_wait<0>();
             dsa_heads_done(&bars->v_empty[i % 2]);
             dsa_heads_done(&bars->k_empty[(tiles + i + 1) % 2]);
         }
 
-        dsa_heads_second(s, o, shift, &w, i);
+        dsa_heads_second(s, o, shift, bits, &w, i);
         dsa_wgmma_wait<0>();
 
 #pragma unroll

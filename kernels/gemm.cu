@@ -18,7 +18,7 @@ extern "C" {
 
 /*
  * Few rows go to gemm_decode.cu, many to cuBLASLt; what the library refuses
- * (its block scaling wants in / 128 and out in multiples of 4 and 16) goes to
+ * (its block scaling wants in / 128 in multiples of 4 and out of 16) goes to
  * the former too.
  *
  * The library sees columns: y^T [out, rows] = w [in, out]^T . x [in, rows].
@@ -28,6 +28,12 @@ extern "C" {
 #define DSA_GEMM_WORKSPACE  (32 << 20)  /* what the library wants on Hopper */
 #define DSA_GEMM_SCALES     (16 << 20)  /* a copy of rows' scales */
 #define DSA_GEMM_KNOWN      512         /* a power of two */
+
+/* Above so many rows of a head, the library is the faster one ... */
+#define DSA_GEMM_HEADS_ROWS 32
+
+/* ... and, of weights with more features, above half of DSA_GEMM_ROWS. */
+#define DSA_GEMM_WIDE       16384
 
 
 /* What an algorithm is chosen by; no padding. */
@@ -39,7 +45,7 @@ typedef struct {
     uint32_t                kind, f32;
     uint32_t                heads, rows, out, in;
     uint32_t                align_y, align_x, align_w;
-    uint32_t                taken;
+    uint32_t                sums;       /* 0: free */
 } dsa_gemm_key_t;
 
 
@@ -48,6 +54,13 @@ typedef struct {
     int                     refused;
     cublasLtMatmulAlgo_t    algo;
 } dsa_gemm_known_t;
+
+
+/* How the library may add up. */
+
+#define DSA_GEMM_WHOLE      1           /* in one go */
+#define DSA_GEMM_SPLIT      2           /* parts of in as it pleases */
+#define DSA_GEMM_EITHER     3           /* in one go where it has a way */
 
 
 struct dsa_cuda_gemm_s {
@@ -246,8 +259,8 @@ dsa_gemm_describe(dsa_gemm_call_t *c, const dsa_gemm_t *g)
 
 
 /*
- * The library's choice for a call: whole sums where it has a way that it
- * offers, else parts that are added in float32 in a fixed order.
+ * The library's choice for a call.  Parts of sums are added in float32 and in
+ * a fixed order: the other schemes are not allowed.
  */
 
 static cublasStatus_t
@@ -293,6 +306,10 @@ dsa_gemm_choose(dsa_cuda_gemm_t *p, dsa_gemm_known_t *k, dsa_gemm_call_t *c)
     }
 
     for (i = 0; i < 2; i++) {
+        if ((k->key.sums & 1U << i) == 0) {
+            continue;
+        }
+
         mask = i == 0 ? CUBLASLT_REDUCTION_SCHEME_NONE
                       : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
@@ -351,7 +368,8 @@ dsa_gemm_known(dsa_cuda_gemm_t *p, const dsa_gemm_key_t *key)
 /* Returns cudaErrorNotSupported where the library has no way. */
 
 static int
-dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
+dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, uint32_t sums,
+    cudaStream_t stream)
 {
     cublasStatus_t     rc;
     dsa_gemm_key_t     key;
@@ -377,7 +395,7 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
     key.align_y = dsa_gemm_align(g->y);
     key.align_x = dsa_gemm_align(g->x);
     key.align_w = dsa_gemm_align(g->w);
-    key.taken = 1;
+    key.sums = sums;
 
     k = dsa_gemm_known(p, &key);
 
@@ -409,14 +427,16 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
 }
 
 
+/* Products in bf16: the library adds parts as soon as that is faster. */
+
 static int
 dsa_gemm_run(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
 {
     int              rc;
     dsa_gemm_tile_t  tile;
 
-    if (g->rows > DSA_GEMM_ROWS) {
-        rc = dsa_gemm_library(p, g, stream);
+    if (g->rows > (g->heads > 1 ? DSA_GEMM_HEADS_ROWS : DSA_GEMM_ROWS)) {
+        rc = dsa_gemm_library(p, g, DSA_GEMM_SPLIT, stream);
 
         if (rc != cudaErrorNotSupported) {
             return rc;
@@ -451,7 +471,7 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     dsa_stream_t stream)
 {
     int              rc;
-    uint32_t         n, groups;
+    uint32_t         n, sums, groups;
     dsa_gemm_t       g;
     dsa_gemm_tile_t  tile;
 
@@ -478,10 +498,16 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     g.out = w->rows;
     g.in = w->cols;
 
+    dsa_gemm_tile(&tile, &g);
+
     n = (rows + 3) / 4 * 4;
     groups = w->cols / 128;
+    sums = rows > DSA_GEMM_ROWS ? DSA_GEMM_EITHER : DSA_GEMM_WHOLE;
 
-    if (rows > DSA_GEMM_ROWS && groups % 4 == 0
+    if ((rows > DSA_GEMM_ROWS
+         || (rows > DSA_GEMM_ROWS / 2 && rows == n
+             && tile.split * tile.parts == 1 && w->rows > DSA_GEMM_WIDE))
+        && groups % 4 == 0
         && (x->ld == n
             || (size_t) groups * n * sizeof(float) <= DSA_GEMM_SCALES))
     {
@@ -499,7 +525,7 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
         }
 
         g.rows = n;
-        rc = dsa_gemm_library(p, &g, stream);
+        rc = dsa_gemm_library(p, &g, sums, stream);
 
         if (rc != cudaErrorNotSupported) {
             return rc;
@@ -508,8 +534,6 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
         g.rows = rows;
         g.x_scale = x->scale;
     }
-
-    dsa_gemm_tile(&tile, &g);
 
     return dsa_gemm_decode(&g, &tile, stream);
 }

@@ -14,15 +14,18 @@
  *
  *     - w is the M operand of wgmma (64 features a warpgroup) and the rows
  *       are N: 8 rows cost a tile of 8, not of 64.
- *     - A warp's thread fills a ring of stages by TMA, 128 bytes of in of each
- *       feature and row (one swizzle atom) with the rows' scales; 1 or 2
- *       warpgroups compute.
- *     - Tiles that are too few for the chip are split over in between the
- *       blocks of a cluster.  The parts meet in distributed shared memory and
- *       are added in the order of in.  The split is a function of the weight's
- *       shape alone, so a row's bits do not depend on the rows beside it.
+ *     - Two threads, a warp each, fill a ring of stages by TMA: 128 bytes of
+ *       in of each feature and row (one swizzle atom), and the rows' scales.
+ *       One thread cannot issue as many loads as HBM answers.
  *     - FP8: the tensor core sums 128 of in, which is one scale of either
- *       operand; the rest is in float32 registers.
+ *       operand; the rest is in float32 registers.  The chain from a stage to
+ *       the next is long (about 400 cycles), which several warpgroups hide.
+ *     - Where tiles are too few for the chip, in is cut into segments.  They
+ *       are summed each on its own, by the warpgroups of a block or by the
+ *       blocks of a cluster, meet in (distributed) shared memory and are
+ *       added in the order of in.  Their number is a function of the weight's
+ *       shape alone, who sums them is not: so a row's bits do not depend on
+ *       the rows beside it.
  *     - The launch is a programmatic dependent one: the ring is filled with
  *       weights, which no kernel writes, while the kernel before ends; rows
  *       are read after it.
@@ -31,7 +34,9 @@
 
 #define DSA_GEMM_ATOM       128         /* bytes of in in a stage */
 #define DSA_GEMM_STAGES     24
-#define DSA_GEMM_SHARED     (227 * 1024)
+#define DSA_GEMM_LOADERS    2           /* warps */
+#define DSA_GEMM_SHARED     (227 * 1024)    /* of a multiprocessor */
+#define DSA_GEMM_FIXED      2560            /* barriers, alignment, its own */
 #define DSA_GEMM_SMS        132
 
 
@@ -129,6 +134,90 @@ dsa_gemm_atom(float *d, uint32_t w, uint32_t x, int add)
 }
 
 
+/* A place in the ring, and the phase of its barrier to wait for. */
+
+typedef struct {
+    uint32_t  stage, parity;
+} dsa_gemm_ring_t;
+
+
+template <int STEP>
+static __device__ __forceinline__ void
+dsa_gemm_next(dsa_gemm_ring_t *r, uint32_t stages)
+{
+    r->stage += STEP;
+
+    if (r->stage >= stages) {
+        r->stage -= stages;
+        r->parity ^= 1;
+    }
+}
+
+
+/* Starts the next atom when it has come. */
+
+template <int KIND, int FEATURES, int PARTS, int ROWS>
+static __device__ __forceinline__ void
+dsa_gemm_start(float *d, dsa_gemm_ring_t *r, uint64_t *full, uint32_t w,
+    uint32_t x, uint32_t stages)
+{
+    dsa_mbar_wait(&full[r->stage], r->parity);
+    dsa_wgmma_fence();
+    dsa_gemm_atom<KIND, ROWS>(d, w + r->stage * FEATURES * DSA_GEMM_ATOM,
+                              x + r->stage * ROWS * DSA_GEMM_ATOM,
+                              KIND != DSA_GEMM_FP8);
+    dsa_wgmma_commit();
+    dsa_gemm_next<PARTS>(r, stages);
+}
+
+
+/* acc += part * the scales of a row and of the weight's block */
+
+template <int ROWS>
+static __device__ __forceinline__ void
+dsa_gemm_promote(float *acc, const float *part, const uint8_t *scale,
+    float w_scale)
+{
+    int     j;
+    float2  c;
+
+#pragma unroll
+    for (j = 0; j < ROWS / 8; j++) {
+        c = *(const float2 *) (scale + j * 32 + threadIdx.x % 4 * 8);
+
+        c.x *= w_scale;
+        c.y *= w_scale;
+
+        acc[j * 4] = fmaf(part[j * 4], c.x, acc[j * 4]);
+        acc[j * 4 + 1] = fmaf(part[j * 4 + 1], c.y, acc[j * 4 + 1]);
+        acc[j * 4 + 2] = fmaf(part[j * 4 + 2], c.x, acc[j * 4 + 2]);
+        acc[j * 4 + 3] = fmaf(part[j * 4 + 3], c.y, acc[j * 4 + 3]);
+    }
+}
+
+
+template <int KIND, int FEATURES>
+static __device__ __forceinline__ void
+dsa_gemm_load_w(uint8_t *smem, const CUtensorMap *map, uint64_t *full,
+    uint32_t k, uint32_t feature, uint32_t head)
+{
+    uint32_t  i;
+
+    if constexpr (KIND == DSA_GEMM_BF16_T) {
+#pragma unroll
+        for (i = 0; i < FEATURES / 64; i++) {
+            dsa_tma_load_3d(smem + i * 8192, map, full, feature + i * 64, k,
+                            head);
+        }
+
+    } else {
+        dsa_tma_load_3d(smem, map, full, k, feature, head);
+    }
+}
+
+
+/* From the same place in the shared memory of a block of the cluster. */
+
 static __device__ __forceinline__ float4
 dsa_gemm_remote(uint32_t smem, uint32_t rank)
 {
@@ -207,9 +296,10 @@ dsa_gemm_store(const dsa_gemm_args_t *a, size_t at, const float *v, uint32_t n)
  * features, heads.
  */
 
-template <int KIND, int FEATURES, int ROWS>
+template <int KIND, int FEATURES, int PARTS, int ROWS>
 static __global__ void
-__launch_bounds__(FEATURES * 2 + 32, ROWS > 64 ? 1 : 2)
+__launch_bounds__(FEATURES * PARTS * 2 + DSA_GEMM_LOADERS * 32,
+                  ROWS > 64 || FEATURES * PARTS > 128 ? 1 : 2)
 dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
     const __grid_constant__ CUtensorMap map_x,
     const __grid_constant__ CUtensorMap map_scale,
@@ -217,21 +307,25 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
 {
     constexpr bool      FP8 = KIND == DSA_GEMM_FP8;
     constexpr uint32_t  GROUPS = FEATURES / 64;
+    constexpr uint32_t  WARPS = GROUPS * PARTS * 4;     /* that compute */
     constexpr uint32_t  ELEMENTS = FP8 ? 128 : 64;      /* in an atom */
     constexpr uint32_t  W = FEATURES * DSA_GEMM_ATOM;
     constexpr uint32_t  X = ROWS * DSA_GEMM_ATOM;
     constexpr uint32_t  SCALE = ROWS < 32 ? 128 : ROWS * 4;
+    constexpr uint32_t  BYTES = W + X + (FP8 ? ROWS * 4 : 0);
+    constexpr uint32_t  STEP = DSA_GEMM_LOADERS / PARTS;
     constexpr uint32_t  LINE = FEATURES + 4;    /* of the sums: no conflicts */
 
     int32_t                         j;
-    float                           acc[ROWS / 2], sum[FP8 ? ROWS / 2 : 1], v[8];
-    float                           w_scales, w_scale;
+    float                           acc[ROWS / 2], v[8], w_scale;
+    float                           part[FP8 ? ROWS / 2 : 1];
     float4                          lo, hi;
     uint32_t                        n, i, k, r, s, warp, lane, group, rank;
-    uint32_t                        begin, end, row, feature, head, first;
-    uint32_t                        item, stop;
+    uint32_t                        begin, end, row, feature, head, segment;
+    uint32_t                        item, stop, wa, xa;
+    dsa_gemm_ring_t                 in, out;
     uint8_t                        *w, *x, *scale;
-    float                          *part;
+    float                          *sums, *p;
     const float                    *ws;
     extern __shared__ uint8_t       shared[];
     static __shared__ uint64_t      full[DSA_GEMM_STAGES];
@@ -245,14 +339,18 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
     feature = blockIdx.y * FEATURES;
     head = blockIdx.z;
 
-    begin = a.blocks * rank / a.split;
-    end = a.blocks * (rank + 1) / a.split;
+    /* a loader's or warpgroup's; the segments of a block take turns in the
+       ring, and the longer one has the last turn */
+
+    segment = warp < WARPS ? warp / 4 / GROUPS : (warp - WARPS) % PARTS;
+    begin = a.blocks * (rank * PARTS + segment) / (a.split * PARTS);
+    end = a.blocks * (rank * PARTS + segment + 1) / (a.split * PARTS);
     n = end - begin;
 
     w = shared + ((1024 - (dsa_smem(shared) & 1023)) & 1023);
     x = w + a.stages * W;
     scale = x + a.stages * X;
-    part = (float *) w;
+    sums = (float *) w;
 
     if (threadIdx.x == 0) {
         for (i = 0; i < a.stages; i++) {
@@ -265,54 +363,48 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
 
     __syncthreads();
 
-    if (warp == GROUPS * 4) {
+    if (warp >= WARPS) {
 
         if (lane == 0) {
-            first = n < a.stages ? n : a.stages;
+            in.stage = warp - WARPS;
+            in.parity = 1;
 
-            for (i = 0; i < n + first; i++) {
+            k = PARTS == 1 ? warp - WARPS : 0;
 
-                /* the ring with weights, then their rows, then both */
+            /* weights first, their rows behind what runs before */
 
-                k = i < first ? i : i - first;
-                s = k % a.stages;
+            for (i = k, s = in.stage; i < n && s < a.stages; i += STEP) {
+                dsa_mbar_arrive_expect(&full[s], BYTES);
+                dsa_gemm_load_w<KIND, FEATURES>(w + s * W, &map_w, &full[s],
+                                                (begin + i) * ELEMENTS,
+                                                feature, head);
+                s += DSA_GEMM_LOADERS;
+            }
 
-                if (i == first) {
-                    asm volatile ("griddepcontrol.wait;" ::: "memory");
+            asm volatile ("griddepcontrol.wait;" ::: "memory");
+
+            for (i = k, r = in.stage; i < n; i += STEP) {
+                s = in.stage;
+
+                if (r >= a.stages) {
+                    dsa_mbar_wait(&empty[s], in.parity);
+                    dsa_mbar_arrive_expect(&full[s], BYTES);
+                    dsa_gemm_load_w<KIND, FEATURES>(w + s * W, &map_w,
+                                                    &full[s],
+                                                    (begin + i) * ELEMENTS,
+                                                    feature, head);
                 }
 
-                if (k >= first) {
-                    dsa_mbar_wait(&empty[s], (k / a.stages - 1) & 1);
+                dsa_tma_load_3d(x + s * X, &map_x, &full[s],
+                                (begin + i) * ELEMENTS, row, head);
+
+                if constexpr (FP8) {
+                    dsa_tma_load_2d(scale + s * SCALE, &map_scale, &full[s],
+                                    row, begin + i);
                 }
 
-                if (i < first || k >= first) {
-                    dsa_mbar_arrive_expect(&full[s],
-                                           W + X + (FP8 ? ROWS * 4 : 0));
-
-                    if constexpr (KIND == DSA_GEMM_BF16_T) {
-#pragma unroll
-                        for (r = 0; r < GROUPS; r++) {
-                            dsa_tma_load_3d(w + s * W + r * 8192, &map_w,
-                                            &full[s], feature + r * 64,
-                                            (begin + k) * ELEMENTS, head);
-                        }
-
-                    } else {
-                        dsa_tma_load_3d(w + s * W, &map_w, &full[s],
-                                        (begin + k) * ELEMENTS, feature,
-                                        head);
-                    }
-                }
-
-                if (i >= first) {
-                    dsa_tma_load_3d(x + s * X, &map_x, &full[s],
-                                    (begin + k) * ELEMENTS, row, head);
-
-                    if constexpr (FP8) {
-                        dsa_tma_load_2d(scale + s * SCALE, &map_scale,
-                                        &full[s], row, begin + k);
-                    }
-                }
+                r += DSA_GEMM_LOADERS;
+                dsa_gemm_next<DSA_GEMM_LOADERS>(&in, a.stages);
             }
 
             asm volatile ("griddepcontrol.launch_dependents;" ::: "memory");
@@ -321,103 +413,82 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
         __syncwarp();
 
     } else {
-        group = warp / 4;
-        ws = FP8 ? a.w_scale + (size_t) (feature / 128) * a.blocks + begin
+        group = warp / 4 % GROUPS;
+        ws = FP8 ? a.w_scale + (size_t) ((feature + group * 64) / 128)
+                               * a.blocks + begin
                  : NULL;
-        w_scales = 0;
+        w_scale = 0;
 
 #pragma unroll
         for (j = 0; j < ROWS / 2; j++) {
             acc[j] = 0;
         }
 
-        for (i = 0, s = 0, r = 0; i < n; i++) {
+        in.stage = segment;
+        in.parity = 0;
+        out = in;
 
+        wa = dsa_smem(w) + group * 8192;
+        xa = dsa_smem(x);
+
+        for (i = 0; i < n; i++) {
             if constexpr (FP8) {
 
                 /* a lane has the scale of one atom of 32 */
 
-                if (i % 32 == 0 && i + lane < n) {
-                    w_scales = __ldg(ws + i + lane);
+                if (i % 32 == 0) {
+                    w_scale = i + lane < n && feature + group * 64 < a.out
+                              ? __ldg(ws + i + lane) : 0;
                 }
 
-                w_scale = __shfl_sync(0xffffffff, w_scales, i % 32);
-            }
-
-            dsa_mbar_wait(&full[s], r);
-            dsa_wgmma_fence();
-
-            if constexpr (FP8) {
-                dsa_gemm_atom<KIND, ROWS>(sum, dsa_smem(w + s * W)
-                                          + group * 8192,
-                                          dsa_smem(x + s * X), 0);
-                dsa_wgmma_commit();
+                dsa_gemm_start<KIND, FEATURES, PARTS, ROWS>(part, &in, full,
+                                                            wa, xa, a.stages);
                 dsa_wgmma_wait<0>();
 
-#pragma unroll
-                for (j = 0; j < ROWS / 8; j++) {
-                    float2  c = *(float2 *) (scale + s * SCALE + j * 32
-                                             + lane % 4 * 8);
-
-                    c.x *= w_scale;
-                    c.y *= w_scale;
-
-                    acc[j * 4] = fmaf(sum[j * 4], c.x, acc[j * 4]);
-                    acc[j * 4 + 1] = fmaf(sum[j * 4 + 1], c.y,
-                                          acc[j * 4 + 1]);
-                    acc[j * 4 + 2] = fmaf(sum[j * 4 + 2], c.x,
-                                          acc[j * 4 + 2]);
-                    acc[j * 4 + 3] = fmaf(sum[j * 4 + 3], c.y,
-                                          acc[j * 4 + 3]);
-                }
-
+                dsa_gemm_promote<ROWS>(acc, part, scale + out.stage * SCALE,
+                                       __shfl_sync(0xffffffff, w_scale,
+                                                   i % 32));
                 __syncwarp();
 
-                if (lane == 0) {
-                    dsa_mbar_arrive(&empty[s]);
-                }
-
             } else {
-                dsa_gemm_atom<KIND, ROWS>(acc, dsa_smem(w + s * W)
-                                          + group * 8192,
-                                          dsa_smem(x + s * X), 1);
-                dsa_wgmma_commit();
+                dsa_gemm_start<KIND, FEATURES, PARTS, ROWS>(acc, &in, full, wa,
+                                                            xa, a.stages);
 
                 /* the stage before this one has been read */
 
                 dsa_wgmma_wait<1>();
 
-                if (i > 0 && lane == 0) {
-                    dsa_mbar_arrive(&empty[s == 0 ? a.stages - 1 : s - 1]);
+                if (i == 0) {
+                    continue;
                 }
             }
 
-            s++;
-
-            if (s == a.stages) {
-                s = 0;
-                r ^= 1;
+            if (lane == 0) {
+                dsa_mbar_arrive(&empty[out.stage]);
             }
+
+            dsa_gemm_next<PARTS>(&out, a.stages);
         }
 
         dsa_wgmma_wait<0>();
 
         /* the ring's memory is free: no load is under way, all are read */
 
-        dsa_bar_sync(1, FEATURES * 2);
+        dsa_bar_sync(1, WARPS * 32);
 
 #pragma unroll
         for (j = 0; j < ROWS / 8; j++) {
-            k = (j * 8 + lane % 4 * 2) * LINE + warp * 16 + lane / 4;
+            k = (segment * ROWS + j * 8 + lane % 4 * 2) * LINE
+                + warp % (GROUPS * 4) * 16 + lane / 4;
 
-            part[k] = acc[j * 4];
-            part[k + LINE] = acc[j * 4 + 1];
-            part[k + 8] = acc[j * 4 + 2];
-            part[k + LINE + 8] = acc[j * 4 + 3];
+            sums[k] = acc[j * 4];
+            sums[k + LINE] = acc[j * 4 + 1];
+            sums[k + 8] = acc[j * 4 + 2];
+            sums[k + LINE + 8] = acc[j * 4 + 3];
         }
 
         if (a.split == 1) {
-            dsa_bar_sync(1, FEATURES * 2);
+            dsa_bar_sync(1, WARPS * 32);
         }
     }
 
@@ -425,13 +496,13 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
         dsa_gemm_cluster_sync();
     }
 
-    if (warp < GROUPS * 4) {
+    if (warp < WARPS) {
         n = a.rows - row < ROWS ? a.rows - row : ROWS;
         n *= FEATURES / 8;
         stop = n * (rank + 1) / a.split;
 
         for (item = n * rank / a.split + threadIdx.x; item < stop;
-             item += FEATURES * 2)
+             item += WARPS * 32)
         {
             r = item / (FEATURES / 8);
             k = item % (FEATURES / 8) * 8;
@@ -440,32 +511,34 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
                 continue;
             }
 
-            s = dsa_smem(part + r * LINE + k);
-
 #pragma unroll
             for (j = 0; j < 8; j++) {
                 v[j] = 0;
             }
 
             for (i = 0; i < a.split; i++) {
+#pragma unroll
+                for (j = 0; j < PARTS; j++) {
+                    p = sums + (j * ROWS + r) * LINE + k;
 
-                if (a.split == 1) {
-                    lo = *(float4 *) (part + r * LINE + k);
-                    hi = *(float4 *) (part + r * LINE + k + 4);
+                    if (a.split == 1) {
+                        lo = *(float4 *) p;
+                        hi = *(float4 *) (p + 4);
 
-                } else {
-                    lo = dsa_gemm_remote(s, i);
-                    hi = dsa_gemm_remote(s + 16, i);
+                    } else {
+                        lo = dsa_gemm_remote(dsa_smem(p), i);
+                        hi = dsa_gemm_remote(dsa_smem(p + 4), i);
+                    }
+
+                    v[0] += lo.x;
+                    v[1] += lo.y;
+                    v[2] += lo.z;
+                    v[3] += lo.w;
+                    v[4] += hi.x;
+                    v[5] += hi.y;
+                    v[6] += hi.z;
+                    v[7] += hi.w;
                 }
-
-                v[0] += lo.x;
-                v[1] += lo.y;
-                v[2] += lo.z;
-                v[3] += lo.w;
-                v[4] += hi.x;
-                v[5] += hi.y;
-                v[6] += hi.z;
-                v[7] += hi.w;
             }
 
             dsa_gemm_store(&a, head * a.step_y + (row + r) * a.ld_y + feature
@@ -511,46 +584,106 @@ dsa_gemm_stage(const dsa_gemm_t *g, uint32_t features, uint32_t rows)
 }
 
 
+/*
+ * Chosen from measurements of an H200 for the published shapes.  Only segments
+ * decides about bits, so rows have no part in it: enough of them for a block
+ * (of 64 features) on each multiprocessor, or two where they stay long.
+ */
+
 void
 dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
 {
-    uint32_t  rows, tiles, atoms, limit, least, stage;
+    uint32_t  rows, tiles, atoms, segments, blocks, size, least, n;
 
     rows = dsa_gemm_rows(g->rows);
     atoms = dsa_gemm_ceil(g->in, g->kind == DSA_GEMM_FP8 ? 128 : 64);
-
-    tile->features = 64;
-    tile->split = 1;
-
     tiles = dsa_gemm_ceil(g->out, 64) * g->heads;
 
-    while (tile->split < 8 && tiles * tile->split * 2 <= DSA_GEMM_SMS
-           && tile->split * 8 <= atoms)
+    for (segments = 1; segments < 8; segments *= 2) {
+        n = atoms / (segments * 2);
+        blocks = tiles * segments * 2;
+
+        if (n < 6 || blocks > (n < 32 ? 1 : 2) * DSA_GEMM_SMS) {
+            break;
+        }
+    }
+
+    tile->features = 64;
+    tile->parts = 1;
+
+    switch (segments) {
+
+    case 1:
+
+        /* three warpgroups, where that makes one wave */
+
+        blocks = dsa_gemm_ceil(g->out, 192) * g->heads;
+
+        if (g->kind == DSA_GEMM_FP8 && rows < 128 && blocks <= DSA_GEMM_SMS
+            && tiles > 2 * DSA_GEMM_SMS)
+        {
+            tile->features = 192;
+
+        } else if (tiles > DSA_GEMM_SMS && rows < 128) {
+            tile->features = 128;
+        }
+
+        break;
+
+    case 2:
+        if (rows < 64 || (rows == 128 && tiles * 2 > DSA_GEMM_SMS)) {
+            tile->features = 128;
+
+        } else if (rows == 64 && tiles * 2 > DSA_GEMM_SMS) {
+            tile->parts = 2;
+        }
+
+        break;
+
+    case 4:
+        tile->parts = 2;
+        break;
+
+    default:
+        tile->features = rows < 32 && g->kind == DSA_GEMM_FP8 ? 128 : 64;
+        break;
+    }
+
+    tile->split = segments / tile->parts;
+
+    /*
+     * A ring that fills the multiprocessor, or half of it: then the blocks of
+     * the next product fill theirs while these end.
+     */
+
+    blocks = dsa_gemm_ceil(g->out, tile->features) * g->heads * tile->split
+             * dsa_gemm_ceil(g->rows, rows);
+    size = dsa_gemm_stage(g, tile->features, rows);
+
+    n = DSA_GEMM_SHARED;
+
+    if (blocks > DSA_GEMM_SMS
+        || (segments < 8
+            && (tile->features * tile->parts < 128 || size < 16384)))
     {
-        tile->split *= 2;
+        n /= 2;
     }
 
-    if (tiles > 2 * DSA_GEMM_SMS || rows == 128) {
-        tile->features = 128;
-    }
+    n = (n - DSA_GEMM_FIXED) / size;
+    n = n < DSA_GEMM_STAGES ? n : DSA_GEMM_STAGES;
 
-    tiles = dsa_gemm_ceil(g->out, tile->features) * g->heads * tile->split
-            * dsa_gemm_ceil(g->rows, rows);
-    limit = tiles > DSA_GEMM_SMS ? DSA_GEMM_SHARED / 2 : DSA_GEMM_SHARED;
-    stage = dsa_gemm_stage(g, tile->features, rows);
-    least = dsa_gemm_ceil(rows * (tile->features + 4) * 4, stage);
+    atoms = dsa_gemm_ceil(atoms, segments) * tile->parts;
+    n = n < atoms ? n : atoms;
 
-    tile->stages = (limit - 2560) / stage;
-    atoms = dsa_gemm_ceil(atoms, tile->split);
-    tile->stages = tile->stages > atoms ? atoms : tile->stages;
-    tile->stages = tile->stages < least ? least : tile->stages;
-    tile->stages = tile->stages < 2 ? 2 : tile->stages;
-    tile->stages = tile->stages > DSA_GEMM_STAGES ? DSA_GEMM_STAGES
-                                                  : tile->stages;
+    /* at least what the sums take */
+
+    least = dsa_gemm_ceil(tile->parts * rows * (tile->features + 4) * 4, size);
+    n = n > least ? n : least;
+    tile->stages = n > 2 ? n : 2;
 }
 
 
-template <int KIND, int FEATURES, int ROWS>
+template <int KIND, int FEATURES, int PARTS, int ROWS>
 static int
 dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
     cudaStream_t stream)
@@ -613,7 +746,7 @@ dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
 
     rc = rc != 0 ? rc
                  : (int) cudaFuncSetAttribute(
-                       dsa_gemm_decode_kernel<KIND, FEATURES, ROWS>,
+                       dsa_gemm_decode_kernel<KIND, FEATURES, PARTS, ROWS>,
                        cudaFuncAttributeMaxDynamicSharedMemorySize,
                        (int) size);
 
@@ -639,7 +772,8 @@ dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
     config = { };
     config.gridDim = dim3(tile->split * dsa_gemm_ceil(g->rows, ROWS),
                           dsa_gemm_ceil(g->out, FEATURES), g->heads);
-    config.blockDim = dim3(FEATURES * 2 + 32);
+    config.blockDim = dim3(FEATURES * PARTS * 2
+                           + DSA_GEMM_LOADERS * 32);
     config.dynamicSmemBytes = size;
     config.stream = stream;
     config.attrs = attribute;
@@ -653,14 +787,14 @@ dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
     attribute[1].val.clusterDim.z = 1;
 
     rc = cudaLaunchKernelEx(&config,
-                            dsa_gemm_decode_kernel<KIND, FEATURES, ROWS>,
+                            dsa_gemm_decode_kernel<KIND, FEATURES, PARTS, ROWS>,
                             map_w, map_x, map_scale, a);
 
     return rc != 0 ? rc : (int) cudaGetLastError();
 }
 
 
-template <int KIND, int FEATURES>
+template <int KIND, int FEATURES, int PARTS>
 static int
 dsa_gemm_launch_rows(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
     cudaStream_t stream)
@@ -668,19 +802,25 @@ dsa_gemm_launch_rows(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
     switch (dsa_gemm_rows(g->rows)) {
 
     case 8:
-        return dsa_gemm_launch<KIND, FEATURES, 8>(g, tile, stream);
+        return dsa_gemm_launch<KIND, FEATURES, PARTS, 8>(g, tile, stream);
 
     case 16:
-        return dsa_gemm_launch<KIND, FEATURES, 16>(g, tile, stream);
+        return dsa_gemm_launch<KIND, FEATURES, PARTS, 16>(g, tile, stream);
 
     case 32:
-        return dsa_gemm_launch<KIND, FEATURES, 32>(g, tile, stream);
+        return dsa_gemm_launch<KIND, FEATURES, PARTS, 32>(g, tile, stream);
 
     case 64:
-        return dsa_gemm_launch<KIND, FEATURES, 64>(g, tile, stream);
+        return dsa_gemm_launch<KIND, FEATURES, PARTS, 64>(g, tile, stream);
 
     default:
-        return dsa_gemm_launch<KIND, FEATURES, 128>(g, tile, stream);
+
+        if constexpr (FEATURES <= 128) {
+            return dsa_gemm_launch<KIND, FEATURES, PARTS, 128>(g, tile,
+                                                               stream);
+        }
+
+        return cudaErrorInvalidValue;
     }
 }
 
@@ -690,11 +830,26 @@ static int
 dsa_gemm_launch_tile(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
     cudaStream_t stream)
 {
-    if (tile->features == 64) {
-        return dsa_gemm_launch_rows<KIND, 64>(g, tile, stream);
+    if (tile->parts == 2) {
+        return dsa_gemm_launch_rows<KIND, 64, 2>(g, tile, stream);
     }
 
-    return dsa_gemm_launch_rows<KIND, 128>(g, tile, stream);
+    switch (tile->features) {
+
+    case 64:
+        return dsa_gemm_launch_rows<KIND, 64, 1>(g, tile, stream);
+
+    case 128:
+        return dsa_gemm_launch_rows<KIND, 128, 1>(g, tile, stream);
+
+    default:
+
+        if constexpr (KIND == DSA_GEMM_FP8) {
+            return dsa_gemm_launch_rows<KIND, 192, 1>(g, tile, stream);
+        }
+
+        return cudaErrorInvalidValue;
+    }
 }
 
 

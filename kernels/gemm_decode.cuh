@@ -42,14 +42,16 @@ typedef struct {
 } dsa_gemm_t;
 
 /*
- * How a product is cut: a block computes features x (8 .. 128) rows over
- * 1/split of in, and has stages of 128 bytes of in in shared memory.
+ * How a product is cut: a block computes features x (8 .. 128) rows, and a
+ * cluster of split blocks with parts warpgroups for each 64 features shares
+ * in.  stages of 128 bytes of in are in shared memory.
  */
 
 typedef struct {
-    uint32_t            features;       /* 64 or 128 */
-    uint32_t            split;          /* 1 .. 8, blocks of a cluster */
-    uint32_t            stages;
+    uint32_t            features;       /* 64, 128; FP8 below 65 rows: 192 */
+    uint32_t            parts;          /* 1; 64 features: 2 */
+    uint32_t            split;          /* 1 .. 8 */
+    uint32_t            stages;         /* 2 .. 24 */
 } dsa_gemm_tile_t;
 
 void dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g);

@@ -620,7 +620,7 @@ test_heads(void **state)
 
 /*
  * A row's bits do not depend on the rows beside it, up to the 128 of a decode
- * batch, whatever the tile; where in is not split (w large), beyond them too.
+ * batch: whatever the tile, the segments of in, or the library's part in it.
  */
 
 static void
@@ -636,10 +636,11 @@ test_alone(void **state)
     static const struct {
         uint32_t  out, in;
     } c[] = {
-        { 576, 7168 }, { 2112, 7168 }, { 4096, 2048 }
+        { 576, 7168 }, { 2112, 7168 }, { 4096, 2048 }, { 7168, 2560 },
+        { 9216, 512 }, { 20480, 256 }
     };
     static const uint32_t  rows[] = {
-        128, 1, 2, 8, 9, 17, 33, 64, 100
+        128, 1, 2, 8, 9, 17, 33, 64, 68, 100
     };
 
     for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {

@@ -24,8 +24,8 @@
  * Index scores against float64 and against the CPU twin.  Operands are e4m3
  * of vectors as the engine quantizes them: what is left to differ is the
  * order of additions, and that Hopper's FP8 products keep fewer bits of a sum
- * than float32 has: they align 32 products with the sum so far and cut below
- * 2^-13 of the greatest.
+ * than float32 has: 32 products and the sum so far are aligned with the
+ * greatest of them and cut some 13 bits below it.
  */
 
 #define DIM      128
@@ -34,10 +34,14 @@
 #define PAGE     (64 * (RECORD + 132) + 128)    /* not as dense as can be */
 
 /*
- * Of a row's greatest |score|: what was seen is 4 times less, see the message
- * at the end.
+ * Errors are told of a row's greatest |score|.  In long rows, of 2047 keys or
+ * more and 64 heads, 2.9e-4 was seen, and 4.0e-5 in the mean square; elsewhere
+ * 6.7e-4, where few keys or heads leave a sum near 0 as the greatest.  Inputs
+ * and results are the same in every run.
  */
-#define BOUND    1e-3
+#define BOUND         1e-3
+#define BOUND_LONG    4e-4
+#define BOUND_SQUARE  6e-5
 
 
 typedef struct {
@@ -59,9 +63,6 @@ typedef struct {
     float             *d_w;
 } index_query_t;
 
-
-/* The greatest error seen of a row's greatest |score|; long: 2047 keys and 64
-   heads, or more. */
 
 static double  index_worst;
 static double  index_worst_long;
@@ -211,7 +212,7 @@ index_check(const float *score, const index_cache_t *c,
     const index_query_t *q, uint32_t row, uint32_t keys, uint32_t sample)
 {
     float        *twin, *scratch;
-    double        x, sum, most, *exact;
+    double        x, sum, most, bound, *exact;
     size_t        i, h, s;
     const float  *a, *b;
 
@@ -257,11 +258,12 @@ index_check(const float *score, const index_cache_t *c,
     /* one key that no head likes: its score is exactly 0 */
 
     most = most > 0 ? most : 1e-30;
+    bound = keys >= 2047 && q->heads == 64 ? BOUND_LONG : BOUND;
 
     for (s = 0; s < keys; s++) {
         x = fabs((double) score[s] - (double) twin[s]) / most;
 
-        if (!(x <= BOUND)) {
+        if (!(x <= bound)) {
             fail_msg("row %u of %u heads, key %zu of %u: %g, the twin %g",
                      row, q->heads, s, keys, (double) score[s],
                      (double) twin[s]);
@@ -273,7 +275,7 @@ index_check(const float *score, const index_cache_t *c,
 
         x = fabs((double) score[s] - exact[s]) / most;
 
-        if (!(x <= BOUND)) {
+        if (!(x <= bound)) {
             fail_msg("row %u of %u heads, key %zu of %u: %g, not %g", row,
                      q->heads, s, keys, (double) score[s], exact[s]);
         }
@@ -396,6 +398,8 @@ test_prefill_large(void **state)
     index_prefill(131072 - 300, 300, 64, 1);
     assert_int_equal(gpu_free_all(NULL), 0);
     index_prefill(9000, 1111, 32, 5);
+
+    assert_true(sqrt(index_square_long / index_count_long) <= BOUND_SQUARE);
 }
 
 
