@@ -7,6 +7,7 @@
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,20 @@
 #define DSA_BENCH_TURNS     3
 
 
+#define DSA_BENCH_PROMPTS   5
+#define DSA_BENCH_BATCHES   4
+#define DSA_BENCH_CONTEXTS  3
+
+
+/* Seconds; 0: not measured. */
+
+typedef struct {
+    uint32_t            layers;
+    double              prefill[DSA_BENCH_PROMPTS];
+    double              decode[DSA_BENCH_CONTEXTS][DSA_BENCH_BATCHES];
+} dsa_bench_result_t;
+
+
 typedef struct {
     const char         *model;
     uint32_t            layers;         /* 0: as many as fit */
@@ -46,65 +61,124 @@ typedef struct {
     dsa_sample_t       *sample;         /* [2, seqs] */
     dsa_sampling_t      sampling;
     uint32_t            context;
+    dsa_shape_t         shape;          /* of config.json */
+    dsa_bench_result_t *result;         /* of the model being measured */
 } dsa_bench_engine_t;
 
 
 static int dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv);
-static int dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err);
+static int dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err);
+static int dsa_bench_model(dsa_bench_engine_t *e, uint32_t layers,
+    dsa_bench_result_t *result, dsa_err_t *err);
+static int dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers,
+    dsa_err_t *err);
+static void dsa_bench_close(dsa_bench_engine_t *e);
 static int dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err);
 static int dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err);
+static void dsa_bench_print(const dsa_bench_engine_t *e,
+    const dsa_bench_result_t *few, const dsa_bench_result_t *all);
 
 
-static const uint32_t  dsa_bench_prompt[] = {
+static const uint32_t  dsa_bench_prompt[DSA_BENCH_PROMPTS] = {
     1024, 4096, 16384, 32768, 131072
 };
 
-static const uint32_t  dsa_bench_batch[] = { 1, 8, 32, 128 };
+static const uint32_t  dsa_bench_batch[DSA_BENCH_BATCHES] = {
+    1, 8, 32, 128
+};
 
-static const uint32_t  dsa_bench_context[] = { 1024, 8192, 65536 };
+static const uint32_t  dsa_bench_context[DSA_BENCH_CONTEXTS] = {
+    1024, 8192, 65536
+};
 
 
-#define dsa_bench_count(a)  (sizeof(a) / sizeof((a)[0]))
-
+/*
+ * The model is measured with all the layers that fit, and with its dense ones
+ * and one more: the difference is what the others cost, without embedding,
+ * head and sampling.
+ */
 
 int
 dsa_bench_engine(int argc, char **argv, const char *usage)
 {
     int                 rc;
+    uint32_t            few;
     dsa_err_t           err;
     dsa_bench_engine_t  e;
+    dsa_bench_result_t  result[2];
 
     memset(&e, 0, sizeof(e));
+    memset(result, 0, sizeof(result));
 
     if (dsa_bench_options(&e, argc, argv) != DSA_OK) {
         (void) fputs(usage, stderr);
         return 2;
     }
 
-    rc = dsa_bench_open(&e, &err);
+    rc = dsa_bench_fit(&e, &err);
+    few = e.shape.first_k_dense_replace + 1;
 
-    if (rc == DSA_OK && e.prefill) {
-        rc = dsa_bench_prefill(&e, &err);
+    if (rc == DSA_OK && few < e.layers) {
+        rc = dsa_bench_model(&e, few, &result[0], &err);
     }
 
-    if (rc == DSA_OK && e.decode) {
-        rc = dsa_bench_decode(&e, &err);
+    if (rc == DSA_OK) {
+        rc = dsa_bench_model(&e, e.layers, &result[1], &err);
     }
 
-    if (rc != DSA_OK) {
+    if (rc == DSA_OK) {
+        dsa_bench_print(&e, &result[0], &result[1]);
+
+    } else {
         (void) fprintf(stderr, "dsa bench: %s\n", err.text);
     }
 
-    if (e.backend != NULL) {
-        e.backend->close(e.backend);
+    return rc == DSA_OK && fflush(stdout) == 0 ? 0 : 1;
+}
+
+
+static int
+dsa_bench_model(dsa_bench_engine_t *e, uint32_t layers,
+    dsa_bench_result_t *result, dsa_err_t *err)
+{
+    int  rc;
+
+    e->result = result;
+    result->layers = layers;
+
+    rc = dsa_bench_open(e, layers, err);
+
+    if (rc == DSA_OK && e->prefill) {
+        rc = dsa_bench_prefill(e, err);
     }
 
-    free(e.tokens);
-    free(e.pages);
-    free(e.seq);
-    free(e.sample);
+    if (rc == DSA_OK && e->decode) {
+        rc = dsa_bench_decode(e, err);
+    }
 
-    return rc == DSA_OK && fflush(stdout) == 0 ? 0 : 1;
+    dsa_bench_close(e);
+
+    return rc;
+}
+
+
+static void
+dsa_bench_close(dsa_bench_engine_t *e)
+{
+    if (e->backend != NULL) {
+        e->backend->close(e->backend);
+        e->backend = NULL;
+    }
+
+    free(e->tokens);
+    free(e->pages);
+    free(e->seq);
+    free(e->sample);
+
+    e->tokens = NULL;
+    e->pages = NULL;
+    e->seq = NULL;
+    e->sample = NULL;
 }
 
 
@@ -192,6 +266,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
         return DSA_ERROR;
     }
 
+    e->shape = shape;
     e->context = shape.max_position_embeddings;
 
     rc = cudaMemGetInfo(&left, &all);
@@ -201,7 +276,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     }
 
     tokens = (uint64_t) DSA_BENCH_SEQS
-             * dsa_bench_context[dsa_bench_count(dsa_bench_context) - 1];
+             * dsa_bench_context[DSA_BENCH_CONTEXTS - 1];
 
     if (e->layers != 0) {
         return DSA_OK;
@@ -230,21 +305,17 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
 
 
 static int
-dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
+dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers, dsa_err_t *err)
 {
     uint32_t            i, seqs;
     uint64_t            n;
     dsa_backend_conf_t  conf;
 
-    if (dsa_bench_fit(e, err) != DSA_OK) {
-        return DSA_ERROR;
-    }
-
     memset(&conf, 0, sizeof(conf));
 
     conf.model = e->model;
     conf.random = 1;
-    conf.layers = e->layers;
+    conf.layers = layers;
     conf.precision = DSA_SERVED;
     conf.max_tokens = DSA_BENCH_ROWS;
     conf.max_seqs = DSA_BENCH_SEQS;
@@ -277,11 +348,6 @@ dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
 
     e->sampling.temperature = 1;
     e->sampling.top_p = 0.95f;
-
-    (void) printf("Random weights, %u layers (%u dense), %u pages.\n",
-                  e->backend->shape.num_hidden_layers,
-                  e->backend->shape.first_k_dense_replace,
-                  e->backend->pages);
 
     return DSA_OK;
 }
@@ -383,21 +449,12 @@ dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
 {
     size_t    i, turn;
     double    t, best;
-    uint32_t  n, layers;
+    uint32_t  n;
 
-    layers = e->backend->shape.num_hidden_layers;
-
-    (void) printf("\n| prefill, tokens | ms | us a token and layer | "
-                  "tokens/s, these layers |\n|---|---|---|---|\n");
-
-    for (i = 0; i < dsa_bench_count(dsa_bench_prompt); i++) {
+    for (i = 0; i < DSA_BENCH_PROMPTS; i++) {
         n = dsa_bench_prompt[i];
 
-        if (e->tokens_only != 0 && n != e->tokens_only) {
-            continue;
-        }
-
-        if (n > e->context
+        if ((e->tokens_only != 0 && n != e->tokens_only) || n > e->context
             || (uint64_t) n > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
         {
             continue;
@@ -415,13 +472,10 @@ dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
             }
 
             (void) cudaProfilerStop();
-
             best = turn == 0 || t < best ? t : best;
         }
 
-        (void) printf("| %u | %.2f | %.3f | %.0f |\n", n, best * 1e3,
-                      best * 1e6 / n / layers, n / best);
-        (void) fflush(stdout);
+        e->result->prefill[i] = best;
     }
 
     return DSA_OK;
@@ -485,44 +539,194 @@ static int
 dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err)
 {
     size_t    i, j;
-    double    t;
-    uint32_t  batch, context, layers;
+    uint32_t  batch, context;
 
-    layers = e->backend->shape.num_hidden_layers;
-
-    (void) printf("\n| decode, batch | context | ms a step | us a layer, head "
-                  "and sampling in it | tokens/s, these layers |\n"
-                  "|---|---|---|---|---|\n");
-
-    for (i = 0; i < dsa_bench_count(dsa_bench_context); i++) {
-        for (j = 0; j < dsa_bench_count(dsa_bench_batch); j++) {
+    for (i = 0; i < DSA_BENCH_CONTEXTS; i++) {
+        for (j = 0; j < DSA_BENCH_BATCHES; j++) {
             context = dsa_bench_context[i];
             batch = dsa_bench_batch[j];
 
-            if (e->batch_only != 0 && (batch != e->batch_only
-                                       || context != e->context_only))
-            {
-                continue;
-            }
-
-            if (context + DSA_BENCH_WARM + DSA_BENCH_STEPS > e->context
+            if ((e->batch_only != 0 && (batch != e->batch_only
+                                        || context != e->context_only))
+                || context + DSA_BENCH_WARM + DSA_BENCH_STEPS > e->context
                 || (uint64_t) batch * (context + DSA_BENCH_STEPS + 64)
                    > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
             {
-                (void) printf("| %u | %u | does not fit | | |\n", batch,
-                              context);
                 continue;
             }
 
-            if (dsa_bench_steps(e, batch, context, &t, err) != DSA_OK) {
+            if (dsa_bench_steps(e, batch, context, &e->result->decode[i][j],
+                                err)
+                != DSA_OK)
+            {
                 return DSA_ERROR;
             }
-
-            (void) printf("| %u | %u | %.3f | %.1f | %.0f |\n", batch,
-                          context, t * 1e3, t * 1e6 / layers, batch / t);
-            (void) fflush(stdout);
         }
     }
 
     return DSA_OK;
+}
+
+
+/* Parameters of an MoE layer without its routed experts, and of one expert. */
+
+static double
+dsa_bench_dense(const dsa_shape_t *s)
+{
+    double  heads;
+
+    heads = s->num_attention_heads;
+
+    return (double) s->hidden_size * (s->q_lora_rank + DSA_CUDA_LATENT
+                                      + DSA_CUDA_ROPE + DSA_CUDA_INDEX
+                                      + heads * DSA_CUDA_NOPE)
+           + s->q_lora_rank * (heads * (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
+                               + (double) s->index_n_heads * DSA_CUDA_INDEX)
+           + heads * 2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT
+           + 3.0 * s->hidden_size * s->moe_intermediate_size
+             * s->n_shared_experts;
+}
+
+
+static double
+dsa_bench_expert(const dsa_shape_t *s)
+{
+    return 3.0 * s->hidden_size * s->moe_intermediate_size;
+}
+
+
+/*
+ * The least time of an MoE layer for a prompt, seconds: its products at the
+ * ceilings of FP8, attention at that of BF16 in the cheaper form, index scores
+ * at FP8's.
+ */
+
+static double
+dsa_bench_prefill_bound(const dsa_shape_t *s, double n)
+{
+    double  linear, pairs, few, k, heads, index;
+
+    k = n < s->index_topk ? n : s->index_topk;
+    pairs = n * n / 2;
+    few = k * k / 2 + (n - k) * k;
+    heads = s->num_attention_heads;
+
+    linear = 2 * n * (dsa_bench_dense(s)
+                      + s->num_experts_per_tok * dsa_bench_expert(s));
+    pairs *= 2 * heads * (2 * DSA_CUDA_NOPE + DSA_CUDA_ROPE);
+    few *= 2 * heads * (2 * DSA_CUDA_LATENT + DSA_CUDA_ROPE);
+    index = n > s->index_topk
+            ? (n * n - k * k) * s->index_n_heads * DSA_CUDA_INDEX : 0;
+
+    return (linear + index) * 1e-12 / DSA_BENCH_FP8
+           + (pairs < few ? pairs : few) * 1e-12 / DSA_BENCH_BF16;
+}
+
+
+/*
+ * The same for a decode step: its weights (kv_b in BF16) and the experts that
+ * uniform routing meets, read once; attention's products, or its reading where
+ * that takes longer; index keys.
+ */
+
+static double
+dsa_bench_decode_bound(const dsa_shape_t *s, double batch, double context)
+{
+    double  bytes, experts, k, flop, latents, t;
+
+    k = context < s->index_topk ? context : s->index_topk;
+    experts = s->n_routed_experts
+              * (1 - pow(1 - (double) s->num_experts_per_tok
+                             / s->n_routed_experts, batch));
+
+    bytes = dsa_bench_dense(s) + experts * dsa_bench_expert(s)
+            + (double) s->num_attention_heads * 2 * DSA_CUDA_NOPE
+              * DSA_CUDA_LATENT
+            + 2.0 * s->hidden_size * (s->n_routed_experts
+                                      + s->index_n_heads);
+
+    if (context > s->index_topk) {
+        bytes += batch * context * (DSA_CUDA_INDEX + sizeof(float));
+    }
+
+    flop = batch * k * 2 * s->num_attention_heads
+           * (2 * DSA_CUDA_LATENT + DSA_CUDA_ROPE);
+    latents = batch * k * DSA_CUDA_RECORD;
+    t = flop * 1e-12 / DSA_BENCH_BF16;
+
+    if (latents * 1e-9 / DSA_BENCH_HBM > t) {
+        t = latents * 1e-9 / DSA_BENCH_HBM;
+    }
+
+    return t + bytes * 1e-9 / DSA_BENCH_HBM;
+}
+
+
+/* "us an MoE layer | times its bound" */
+
+static void
+dsa_bench_layer(double few, double all, uint32_t layers, double bound)
+{
+    double  t;
+
+    if (few == 0 || layers == 0) {
+        (void) printf(" | |\n");
+        return;
+    }
+
+    t = (all - few) / layers;
+    (void) printf(" %.1f | %.2f |\n", t * 1e6, t / bound);
+}
+
+
+static void
+dsa_bench_print(const dsa_bench_engine_t *e, const dsa_bench_result_t *few,
+    const dsa_bench_result_t *all)
+{
+    size_t    i, j;
+    double    t, n;
+    uint32_t  layers;
+
+    layers = few->layers != 0 ? all->layers - few->layers : 0;
+
+    (void) printf("Random weights, %u layers of which %u are dense; an MoE "
+                  "layer is the difference to %u layers.\n", all->layers,
+                  e->shape.first_k_dense_replace, few->layers);
+
+    if (e->prefill) {
+        (void) printf("\n| prefill | tokens | ms | tokens/s | us an MoE layer "
+                      "| times its bound |\n|---|---|---|---|---|---|\n");
+    }
+
+    for (i = 0; i < DSA_BENCH_PROMPTS; i++) {
+        t = all->prefill[i];
+        n = dsa_bench_prompt[i];
+
+        if (t > 0) {
+            (void) printf("| prompt | %.0f | %.2f | %.0f |", n, t * 1e3, n / t);
+            dsa_bench_layer(few->prefill[i], t, layers,
+                            dsa_bench_prefill_bound(&e->shape, n));
+        }
+    }
+
+    if (e->decode) {
+        (void) printf("\n| decode, batch | context | ms a step | tokens/s | "
+                      "us an MoE layer | times its bound |\n"
+                      "|---|---|---|---|---|---|\n");
+    }
+
+    for (i = 0; i < DSA_BENCH_CONTEXTS; i++) {
+        for (j = 0; j < DSA_BENCH_BATCHES; j++) {
+            t = all->decode[i][j];
+            n = dsa_bench_batch[j];
+
+            if (t > 0) {
+                (void) printf("| %.0f | %u | %.3f | %.0f |", n,
+                              dsa_bench_context[i], t * 1e3, n / t);
+                dsa_bench_layer(few->decode[i][j], t, layers,
+                                dsa_bench_decode_bound(&e->shape, n,
+                                    dsa_bench_context[i]));
+            }
+        }
+    }
 }
