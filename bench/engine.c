@@ -595,16 +595,27 @@ dsa_bench_expert(const dsa_shape_t *s)
 }
 
 
+/* Parameters of the experts that rows meet, with uniform routing. */
+
+static double
+dsa_bench_experts(const dsa_shape_t *s, double rows)
+{
+    return dsa_bench_expert(s) * s->n_routed_experts
+           * (1 - pow(1 - (double) s->num_experts_per_tok
+                          / s->n_routed_experts, rows));
+}
+
+
 /*
  * The least time of an MoE layer for a prompt, seconds: its products at the
- * ceilings of FP8, attention at that of BF16 in the cheaper form, index scores
- * at FP8's.
+ * ceiling of FP8, or reading its weights in every step where that takes longer;
+ * attention at the ceiling of BF16 in the cheaper form; index scores at FP8's.
  */
 
 static double
 dsa_bench_prefill_bound(const dsa_shape_t *s, double n)
 {
-    double  linear, pairs, few, k, heads, index;
+    double  linear, bytes, rows, pairs, few, k, heads, index;
 
     k = n < s->index_topk ? n : s->index_topk;
     pairs = n * n / 2;
@@ -618,7 +629,13 @@ dsa_bench_prefill_bound(const dsa_shape_t *s, double n)
     index = n > s->index_topk
             ? (n * n - k * k) * s->index_n_heads * DSA_CUDA_INDEX : 0;
 
-    return (linear + index) * 1e-12 / DSA_BENCH_FP8
+    linear *= 1e-12 / DSA_BENCH_FP8;
+
+    rows = n < DSA_BENCH_ROWS ? n : DSA_BENCH_ROWS;
+    bytes = (dsa_bench_dense(s) + dsa_bench_experts(s, rows)) * n / rows;
+    bytes *= 1e-9 / DSA_BENCH_HBM;
+
+    return (linear > bytes ? linear : bytes) + index * 1e-12 / DSA_BENCH_FP8
            + (pairs < few ? pairs : few) * 1e-12 / DSA_BENCH_BF16;
 }
 
@@ -632,14 +649,11 @@ dsa_bench_prefill_bound(const dsa_shape_t *s, double n)
 static double
 dsa_bench_decode_bound(const dsa_shape_t *s, double batch, double context)
 {
-    double  bytes, experts, k, flop, latents, t;
+    double  bytes, k, flop, latents, t;
 
     k = context < s->index_topk ? context : s->index_topk;
-    experts = s->n_routed_experts
-              * (1 - pow(1 - (double) s->num_experts_per_tok
-                             / s->n_routed_experts, batch));
 
-    bytes = dsa_bench_dense(s) + experts * dsa_bench_expert(s)
+    bytes = dsa_bench_dense(s) + dsa_bench_experts(s, batch)
             + (double) s->num_attention_heads * 2 * DSA_CUDA_NOPE
               * DSA_CUDA_LATENT
             + 2.0 * s->hidden_size * (s->n_routed_experts

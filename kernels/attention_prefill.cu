@@ -19,9 +19,9 @@
  * the copy engine's boxes of a row and 128 bytes take 52 cycles each, 25 times
  * as long.  There is room for two blocks only, which are in use for most of
  * the time: what counts is how soon a piece of them is free and filled again.
- * So a block comes and goes in four parts of 128 columns, the two that its
- * scoring warpgroup owns first, and the rope columns, in which the weights are
- * handed over, with the last.
+ * So a block comes and goes in halves: the columns that its scoring warpgroup
+ * owns first; then the others with the rope columns, in which the weights are
+ * handed over.
  *
  * References rise along the blocks: warpgroup 1 knows that of the even block
  * when it takes its own, 0 that of the last odd one.
@@ -35,8 +35,8 @@
 typedef struct {
     uint64_t            q_full;
     uint64_t            q_empty;
-    uint64_t            full[2][4];     /* of a block's parts */
-    uint64_t            empty[2][4];
+    uint64_t            full[2][2];     /* of a block's halves */
+    uint64_t            empty[2][2];
     uint64_t            p_full[2];
     uint32_t            valid[2][2];    /* of a block's keys, bits */
     float               r[2][64];       /* of a block's probabilities */
@@ -61,11 +61,16 @@ typedef struct {
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "  \
     "%30, %31"
 
-#define DSA_PREFILL_D64                                                      \
+#define DSA_PREFILL_D128                                                      \
     DSA_PREFILL_D32 ", "                                                      \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "  \
     "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "  \
-    "%60, %61, %62, %63"
+    "%60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, "  \
+    "%74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, "  \
+    "%88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, "      \
+    "%101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "      \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "      \
+    "%123, %124, %125, %126, %127"
 
 
 /* s [64, 64] (+)= q k^T, 16 columns. */
@@ -86,12 +91,13 @@ dsa_prefill_mma_qk(float (&s)[32], uint64_t q, uint64_t k, int add)
 /* o [64, 256] += p v, 16 keys, p in registers. */
 
 static __device__ __forceinline__ void
-dsa_prefill_mma_own(float (&o)[64], const uint32_t *p, uint64_t v)
+dsa_prefill_mma_own(float (&o)[128], const uint32_t *p, uint64_t v)
 {
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-                  "{" DSA_PREFILL_D64 "}, {%64, %65, %66, %67}, %68, "
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+                  "{" DSA_PREFILL_D128 "}, {%128, %129, %130, %131}, %132, "
                   "1, 1, 1, 1;"
-                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32)
+                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32),
+                    dsa_prefill_d32(o, 64), dsa_prefill_d32(o, 96)
                   : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "l"(v));
 }
 
@@ -99,11 +105,12 @@ dsa_prefill_mma_own(float (&o)[64], const uint32_t *p, uint64_t v)
 /* The same with p in shared memory. */
 
 static __device__ __forceinline__ void
-dsa_prefill_mma_other(float (&o)[64], uint64_t p, uint64_t v)
+dsa_prefill_mma_other(float (&o)[128], uint64_t p, uint64_t v)
 {
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-                  "{" DSA_PREFILL_D64 "}, %64, %65, 1, 1, 1, 0, 1;"
-                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32)
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+                  "{" DSA_PREFILL_D128 "}, %128, %129, 1, 1, 1, 0, 1;"
+                  : dsa_prefill_d32(o, 0), dsa_prefill_d32(o, 32),
+                    dsa_prefill_d32(o, 64), dsa_prefill_d32(o, 96)
                   : "l"(p), "l"(v));
 }
 
@@ -222,12 +229,11 @@ dsa_prefill_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
                 tile = k + b * DSA_PREFILL_TILE;
 
 #pragma unroll
-                for (i = 0; i < 4; i++) {
+                for (i = 0; i < 2; i++) {
                     dsa_mbar_wait(&sh->empty[b][i], (at + 1) % 2);
-                    dsa_prefill_gather(a, tile, key[b], (b * 4 + i * 2) % 8,
-                                       2);
+                    dsa_prefill_gather(a, tile, key[b], (b ^ i) * 4, 4);
 
-                    if (i == 3) {
+                    if (i == 1) {
                         dsa_prefill_gather(a, tile, key[b], 8, 1);
                     }
 
@@ -280,8 +286,8 @@ dsa_prefill_score(float (&s)[32], uint64_t q, uint64_t k,
     for (i = 0; i < 9; i++) {
         segment = i < 8 ? (i + b * 4) % 8 : 8;
 
-        if (i % 2 == 0 && i < 8) {
-            dsa_mbar_wait(&sh->full[b][i / 2], at % 2);
+        if (i == 0 || i == 4) {
+            dsa_mbar_wait(&sh->full[b][i / 4], at % 2);
             dsa_fence_async();
             dsa_wgmma_fence();
         }
@@ -302,7 +308,7 @@ dsa_prefill_score(float (&s)[32], uint64_t q, uint64_t k,
 /* Takes sums from reference to reference; almost never more than a vote. */
 
 static __device__ __forceinline__ void
-dsa_prefill_rescale(float (&o)[2][64], dsa_prefill_rows_t *t, const float *r)
+dsa_prefill_rescale(float (&o)[128], dsa_prefill_rows_t *t, const float *r)
 {
     int    i, n;
     float  f[2];
@@ -320,7 +326,7 @@ dsa_prefill_rescale(float (&o)[2][64], dsa_prefill_rows_t *t, const float *r)
 
 #pragma unroll
     for (i = 0; i < 128; i++) {
-        o[i / 64][i % 64] *= f[i / 2 % 2];
+        o[i] *= f[i / 2 % 2];
     }
 }
 
@@ -379,6 +385,35 @@ dsa_prefill_softmax(uint32_t (&p)[16], float (&s)[32], float (&r)[2],
 }
 
 
+/* Weights whose reference turns out below that of the block before. */
+
+static __device__ __forceinline__ void
+dsa_prefill_raise(uint32_t (&p)[16], float (&r)[2], float (&sum)[2],
+    const float (&r0)[2])
+{
+    int    i, n;
+    float  f;
+
+    if (!__any_sync(0xffffffff, r0[0] > r[0] || r0[1] > r[1])) {
+        return;
+    }
+
+#pragma unroll
+    for (n = 0; n < 2; n++) {
+        f = r0[n] > r[n] ? dsa_prefill_exp2(r[n] - r0[n]) : 1;
+        r[n] = fmaxf(r[n], r0[n]);
+        sum[n] *= f;
+
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            p[i * 2 + n] = dsa_prefill_pack(
+                               dsa_bf16_float(p[i * 2 + n] & 0xffff) * f,
+                               dsa_bf16_float(p[i * 2 + n] >> 16) * f);
+        }
+    }
+}
+
+
 /* Gives weights and their references to the other warpgroup. */
 
 static __device__ __forceinline__ void
@@ -415,56 +450,34 @@ dsa_prefill_give(const uint32_t (&p)[16], const float (&r)[2], uint32_t to,
 
 
 static __device__ __forceinline__ void
-dsa_prefill_own(float (&o)[2][64], const uint32_t (&p)[16], uint64_t v)
+dsa_prefill_own(float (&o)[128], const uint32_t (&p)[16], uint64_t v)
 {
-    int  i, j;
+    int  i;
 
     dsa_wgmma_fence();
 
 #pragma unroll
-    for (j = 0; j < 2; j++) {
-#pragma unroll
-        for (i = 0; i < 4; i++) {
-            dsa_prefill_mma_own(o[j], p + i * 4,
-                                v + (j * 2 * DSA_PREFILL_SEGMENT + i * 2048)
-                                    / 16);
-        }
-
-        dsa_wgmma_commit();
+    for (i = 0; i < 4; i++) {
+        dsa_prefill_mma_own(o, p + i * 4, v + i * (2048 / 16));
     }
+
+    dsa_wgmma_commit();
 }
 
 
 static __device__ __forceinline__ void
-dsa_prefill_other(float (&o)[2][64], uint64_t p, uint64_t v)
+dsa_prefill_other(float (&o)[128], uint64_t p, uint64_t v)
 {
-    int  i, j;
+    int  i;
 
     dsa_wgmma_fence();
 
 #pragma unroll
-    for (j = 0; j < 2; j++) {
-#pragma unroll
-        for (i = 0; i < 4; i++) {
-            dsa_prefill_mma_other(o[j], p + i * 32 / 16,
-                                  v + (j * 2 * DSA_PREFILL_SEGMENT + i * 2048)
-                                      / 16);
-        }
-
-        dsa_wgmma_commit();
+    for (i = 0; i < 4; i++) {
+        dsa_prefill_mma_other(o, p + i * (32 / 16), v + i * (2048 / 16));
     }
-}
 
-
-/* Waits for both halves' products, and frees what they read. */
-
-static __device__ __forceinline__ void
-dsa_prefill_settle(uint64_t *empty)
-{
-    dsa_wgmma_wait<1>();
-    dsa_prefill_done(&empty[0]);
-    dsa_wgmma_wait<0>();
-    dsa_prefill_done(&empty[1]);
+    dsa_wgmma_commit();
 }
 
 
@@ -523,7 +536,7 @@ dsa_prefill_store(dsa_bf16_t *out, const float *o, float f, int write)
 /* Both halves of a row's weights make its sum; o [64, 256] goes out. */
 
 static __device__ __forceinline__ void
-dsa_prefill_finish(const dsa_prefill_args_t *a, float (&o)[2][64],
+dsa_prefill_finish(const dsa_prefill_args_t *a, float (&o)[128],
     dsa_prefill_rows_t *t, dsa_prefill_shared_t *sh, int group, uint32_t job)
 {
     int          i, n;
@@ -559,7 +572,7 @@ dsa_prefill_finish(const dsa_prefill_args_t *a, float (&o)[2][64],
 
 #pragma unroll
         for (i = 0; i < 8; i++) {
-            dsa_prefill_store(out + i * 32, &o[i / 4][i % 4 * 16 + n * 2], f,
+            dsa_prefill_store(out + i * 32, &o[i * 16 + n * 2], f,
                               head < a->heads);
         }
     }
@@ -572,7 +585,7 @@ dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
     dsa_prefill_shared_t *sh)
 {
     int                 i;
-    float               o[2][64], s[32], r[2], sum[2];
+    float               o[128], s[32], r[2], sum[2];
     uint32_t            job, pair, pairs, at, turn, p[16];
     dsa_prefill_rows_t  t;
 
@@ -584,7 +597,7 @@ dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
 
 #pragma unroll
         for (i = 0; i < 128; i++) {
-            o[i / 64][i % 64] = 0;
+            o[i] = 0;
         }
 
         for (i = 0; i < 2; i++) {
@@ -613,13 +626,15 @@ dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
             t.sum[0] += sum[0];
             t.sum[1] += sum[1];
             dsa_prefill_own(o, p, v0);
-            dsa_prefill_settle(&sh->empty[0][0]);
+            dsa_wgmma_wait<0>();
+            dsa_prefill_done(&sh->empty[0][0]);
 
             dsa_mbar_wait(&sh->p_full[1], at % 2);
             dsa_prefill_taken(r, sh, 1);
             dsa_prefill_rescale(o, &t, r);
             dsa_prefill_other(o, k1 + 8 * DSA_PREFILL_SEGMENT / 16, v1);
-            dsa_prefill_settle(&sh->empty[1][2]);
+            dsa_wgmma_wait<0>();
+            dsa_prefill_done(&sh->empty[1][1]);
         }
 
         dsa_prefill_finish(a, o, &t, sh, 0, job);
@@ -633,7 +648,7 @@ dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
     dsa_prefill_shared_t *sh)
 {
     int                 i;
-    float               o[2][64], s[32], r[2], sum[2];
+    float               o[128], s[32], r[2], r0[2], sum[2];
     uint32_t            job, pair, pairs, at, turn, p[16];
     dsa_prefill_rows_t  t;
 
@@ -645,7 +660,7 @@ dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
 
 #pragma unroll
         for (i = 0; i < 128; i++) {
-            o[i / 64][i % 64] = 0;
+            o[i] = 0;
         }
 
         for (i = 0; i < 2; i++) {
@@ -665,20 +680,27 @@ dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
                 dsa_prefill_done(&sh->q_empty);
             }
 
-            dsa_mbar_wait(&sh->p_full[0], at % 2);
-            dsa_prefill_taken(r, sh, 0);
-            dsa_prefill_rescale(o, &t, r);
-            dsa_prefill_other(o, k0 + 8 * DSA_PREFILL_SEGMENT / 16, v0);
+            r[0] = t.r[0];
+            r[1] = t.r[1];
 
             dsa_prefill_softmax(p, s, r, sum, sh->valid[1], a->scale);
+
+            dsa_mbar_wait(&sh->p_full[0], at % 2);
+            dsa_prefill_taken(r0, sh, 0);
+            dsa_prefill_rescale(o, &t, r0);
+            dsa_prefill_other(o, k0 + 8 * DSA_PREFILL_SEGMENT / 16, v0);
+
+            dsa_prefill_raise(p, r, sum, r0);
             dsa_prefill_give(p, r, give, sh, 1);
-            dsa_prefill_settle(&sh->empty[0][2]);
+            dsa_wgmma_wait<0>();
+            dsa_prefill_done(&sh->empty[0][1]);
 
             dsa_prefill_rescale(o, &t, r);
             t.sum[0] += sum[0];
             t.sum[1] += sum[1];
             dsa_prefill_own(o, p, v1);
-            dsa_prefill_settle(&sh->empty[1][0]);
+            dsa_wgmma_wait<0>();
+            dsa_prefill_done(&sh->empty[1][0]);
         }
 
         dsa_prefill_finish(a, o, &t, sh, 1, job);
@@ -709,7 +731,7 @@ dsa_prefill_kernel(const __grid_constant__ CUtensorMap q_map,
         dsa_mbar_init(&sh->q_empty, 8);
 
         for (i = 0; i < 2; i++) {
-            for (j = 0; j < 4; j++) {
+            for (j = 0; j < 2; j++) {
                 dsa_mbar_init(&sh->full[i][j], j == 0 ? 129 : 128);
                 dsa_mbar_init(&sh->empty[i][j], 4);
             }

@@ -52,19 +52,23 @@ typedef struct {
 } dsa_gemm_args_t;
 
 
-/* wgmma m64nNk32 e4m3, m64nNk16 bf16; A from shared memory, transposed or not */
+/* wgmma m64nNk32 e4m3, m64nNk16 bf16; the latter's A transposed or not. */
 
 #define DSA_R4    "%0, %1, %2, %3"
 #define DSA_R8    DSA_R4 ", %4, %5, %6, %7"
 #define DSA_R16   DSA_R8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define DSA_R32   DSA_R16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, "   \
                   "%25, %26, %27, %28, %29, %30, %31"
+#define DSA_R64   DSA_R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, "   \
+                  "%41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, "   \
+                  "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
 #define DSA_F4(i)   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]),               \
                     "+f"(d[i + 3])
 #define DSA_F8(i)   DSA_F4(i), DSA_F4(i + 4)
 #define DSA_F16(i)  DSA_F8(i), DSA_F8(i + 8)
 #define DSA_F32(i)  DSA_F16(i), DSA_F16(i + 16)
+#define DSA_F64(i)  DSA_F32(i), DSA_F32(i + 32)
 
 #define DSA_MMA(shape, type, tail, list, a, b, p, ...)                        \
     asm volatile ("{\n"                                                       \
@@ -83,9 +87,12 @@ typedef struct {
     } else if constexpr (N == 32) {                                           \
         DSA_MMA("m64n32", type, tail, DSA_R16, "16", "17", "18",              \
                 DSA_F16(0));                                                  \
-    } else {                                                                  \
+    } else if constexpr (N == 64) {                                           \
         DSA_MMA("m64n64", type, tail, DSA_R32, "32", "33", "34",              \
                 DSA_F32(0));                                                  \
+    } else {                                                                  \
+        DSA_MMA("m64n128", type, tail, DSA_R64, "64", "65", "66",             \
+                DSA_F64(0));                                                  \
     }
 
 
@@ -115,26 +122,26 @@ template <int KIND, int ROWS>
 static __device__ __forceinline__ void
 dsa_gemm_atom(float *d, uint32_t w, uint32_t x, int add)
 {
-    constexpr int  N = ROWS < 64 ? ROWS : 64;
     constexpr int  STEP = KIND == DSA_GEMM_BF16_T ? 2048 : 32;
 
-    int  i, k;
+    int  k;
 
 #pragma unroll
     for (k = 0; k < 4; k++) {
-#pragma unroll
-        for (i = 0; i < ROWS / N; i++) {
-            dsa_gemm_mma<KIND, N>(d + i * (N / 2),
-                                  dsa_wgmma_desc(w + k * STEP, 1, 1024, 1024),
-                                  dsa_wgmma_desc(x + i * N * DSA_GEMM_ATOM
-                                                 + k * 32, 1, 1024, 1024),
-                                  add || k > 0);
-        }
+        dsa_gemm_mma<KIND, ROWS>(d, dsa_wgmma_desc(w + k * STEP, 1, 1024,
+                                                   1024),
+                                 dsa_wgmma_desc(x + k * 32, 1, 1024, 1024),
+                                 add || k > 0);
     }
 }
 
 
-/* A place in the ring, and the phase of its barrier to wait for. */
+/*
+ * A place in the ring, and the phase of its barrier to wait for.  Stages are
+ * even in number: a stage is always filled by the same loader, and emptied by
+ * the same part, or else one of them could miss a phase of its barrier and
+ * take the next but one for it.
+ */
 
 typedef struct {
     uint32_t  stage, parity;
@@ -669,17 +676,17 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
         n /= 2;
     }
 
-    n = (n - DSA_GEMM_FIXED) / size;
+    n = (n - DSA_GEMM_FIXED) / size / 2 * 2;
     n = n < DSA_GEMM_STAGES ? n : DSA_GEMM_STAGES;
 
     atoms = dsa_gemm_ceil(atoms, segments) * tile->parts;
     n = n < atoms ? n : atoms;
 
-    /* at least what the sums take */
+    /* at least what the sums take; even, see dsa_gemm_ring_t */
 
     least = dsa_gemm_ceil(tile->parts * rows * (tile->features + 4) * 4, size);
     n = n > least ? n : least;
-    tile->stages = n > 2 ? n : 2;
+    tile->stages = (n + 1) / 2 * 2;
 }
 
 

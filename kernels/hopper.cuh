@@ -360,6 +360,41 @@ dsa_mbar_arrive_cluster(uint64_t *bar, uint32_t rank)
 }
 
 
+/* A word to p of block rank of the cluster, with an arrival at bar there that
+   dsa_mbar_wait_cluster() sees it after. */
+
+static __device__ __forceinline__ void
+dsa_cluster_send(int32_t *p, int32_t v, uint64_t *bar, uint32_t rank)
+{
+    asm volatile ("{\n"
+                  ".reg .b32  p, b;\n"
+                  "mapa.shared::cluster.u32 p, %0, %3;\n"
+                  "mapa.shared::cluster.u32 b, %2, %3;\n"
+                  "st.shared::cluster.u32 [p], %1;\n"
+                  "mbarrier.arrive.release.cluster.shared::cluster.b64"
+                  " _, [b];\n"
+                  "}"
+                  :: "r"(dsa_smem(p)), "r"(v), "r"(dsa_smem(bar)), "r"(rank)
+                  : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_mbar_wait_cluster(uint64_t *bar, uint32_t parity)
+{
+    asm volatile ("{\n"
+                  ".reg .pred  p;\n"
+                  "dsa_wait:\n"
+                  "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"
+                  " p, [%0], %1;\n"
+                  "@p bra dsa_done;\n"
+                  "bra dsa_wait;\n"
+                  "dsa_done:\n"
+                  "}"
+                  :: "r"(dsa_smem(bar)), "r"(parity) : "memory");
+}
+
+
 /* 8x8 matrices of 16 bits, one for each register, to the rows that lanes
    0 .. 7, 8 .. 15 and so on name; _trans: transposed on their way. */
 

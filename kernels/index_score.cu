@@ -39,12 +39,10 @@ extern "C" {
 #define DSA_INDEX_THREADS   (128 * (DSA_INDEX_GROUPS + 1))
 #define DSA_INDEX_STAGES    10
 
-#ifndef DSA_INDEX_SHARE
 #define DSA_INDEX_SHARE     4                   /* decode: blocks of an SM, */
 #define DSA_INDEX_DEPTH     4                   /* pages in flight of each, */
 #define DSA_INDEX_TICKET    2                   /* pages drawn at a time, */
 #define DSA_INDEX_FREE      4                   /* 16ths that are drawn */
-#endif
 #define DSA_INDEX_LEAST     8                   /* pages of a block, for it to
                                                    be worth drawing */
 #define DSA_INDEX_STATES    4096
@@ -347,13 +345,14 @@ dsa_index_weights(float (&out)[N / 4], const float *w, uint32_t heads,
 
 /*
  * Prefill.  A block takes 512 columns, or Q = 512 / H queries; its two
- * warpgroups share them and all go through the same keys, which so pass the
+ * warpgroups share them and both go through the same keys, which so pass the
  * L2 once for 512 columns.  A warpgroup sums one half of its columns while
  * the tensor cores work on its other half, or for the other warpgroup.
  *
- * What limits: of two instructions for each product's element, 64 elements a
- * cycle of an SM are possible, twice what the tensor cores deliver; but both
- * want the ports of the register file, and power.
+ * What limits: a maximum and a multiply-add for each element of a product
+ * would have half the time that they have, but they and the tensor cores'
+ * accumulators meet at the ports of the register file.  Then power: at this
+ * rate the clock is lowered.
  *
  * The queries' blocks follow one another with ceil((their last position + 1)
  * / 64) pages each.  Q divides 64: the pages before a block are a sum of
@@ -434,9 +433,9 @@ dsa_index_finish(float *out, size_t ld, const float (&d)[DSA_INDEX_N / 2],
 
 
 /*
- * A warpgroup's part of a share of n pages from page of block on.  One page a
- * turn: a longer loop that never lets the products run dry is slower, for it
- * leaves the instruction cache.
+ * A warpgroup's part of a share: n pages from page of block on.  One page a
+ * turn, and one copy of the loop for both warpgroups: it has to stay in the
+ * instruction cache.
  */
 
 template <int H>
@@ -466,8 +465,6 @@ dsa_index_consume(dsa_index_smem_t *smem, float *score, size_t ld,
 
         dsa_mbar_wait(&smem->q_full[i % 2], i / 2 % 2);
 
-        q = dsa_index_tile(smem->q[i % 2] + group * 2 * N * 128);
-
         dsa_index_weights<N, H>(w0, smem->w[i % 2] + group * 2 * Q * heads,
                                 heads, lane % 4);
         dsa_index_weights<N, H>(w1,
@@ -483,6 +480,7 @@ dsa_index_consume(dsa_index_smem_t *smem, float *score, size_t ld,
             dsa_mbar_wait(&smem->k_full[s], turn);
 
             k = dsa_index_tile(smem->k[s]);
+            q = dsa_index_tile(smem->q[i % 2] + group * 2 * N * 128);
             dsa_index_product<N>(d0, k, q);
             dsa_index_product<N>(d1, k, q + N * 128 / 16);
 

@@ -117,7 +117,8 @@ int dsa_cuda_index_score_decode(float *score, size_t ld, const dsa_e4m3_t *q,
  * or NULL; n_pick [rows].  A row with keys <= k picks all, and score may be
  * anything.  pages [., ld_pages], row r's at pages + owner[r] * ld_pages, or
  * r * ld_pages with owner NULL.  k is a multiple of 8, at most 2048.
- * max_keys bounds keys.  work: dsa_cuda_topk_work() bytes.
+ * max_keys, at most ld and 393,216, bounds keys; ld is a multiple of 4, score
+ * 16-byte aligned.  work: dsa_cuda_topk_work() bytes, which are none.
  */
 int dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     const float *score, size_t ld, const int32_t *keys,

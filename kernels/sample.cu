@@ -42,6 +42,8 @@ namespace cg = cooperative_groups;
 #define DSA_SAMPLE_VECTORS  4           /* of a lane in a chunk */
 #define DSA_SAMPLE_BINS     2048        /* two for each thread */
 #define DSA_SAMPLE_CHUNKS   DSA_SAMPLE_THREADS
+/* 1.5 * 2^52: what is added to it is rounded to an integer */
+#define DSA_SAMPLE_ROUND    6755399441055744.0
 #define DSA_SAMPLE_ITEMS    (DSA_CUDA_TOP * DSA_SAMPLE_CHUNK)
 
 
@@ -51,8 +53,10 @@ typedef struct {
     uint64_t            greatest[DSA_SAMPLE_CHUNKS];    /* in item's order */
     double              sum[DSA_SAMPLE_CHUNKS];         /* kept weights */
     double              norm[DSA_SAMPLE_CHUNKS];        /* for logprobs */
-    uint32_t            high[DSA_SAMPLE_BINS];          /* mantissas' halves */
-    uint32_t            low[DSA_SAMPLE_BINS];
+    double              power[64];                      /* 2^(i/64) */
+    uint32_t            high[DSA_SAMPLE_BINS];          /* mantissas' halves, */
+    uint32_t            low[DSA_SAMPLE_BINS];           /* of the block */
+    uint32_t            all[2 * DSA_SAMPLE_BINS];       /* of the cluster */
     uint32_t            chunk_high[DSA_SAMPLE_CHUNKS];  /* of the bin's weights
                                                            above the least */
     uint32_t            chunk_low[DSA_SAMPLE_CHUNKS];
@@ -178,6 +182,19 @@ dsa_sample_penalized(float *v, const dsa_sample_row_t *r, uint32_t i)
 }
 
 
+static __device__ __forceinline__ uint64_t
+dsa_sample_warp_max(uint64_t v)
+{
+    uint32_t  high, low;
+
+    high = __reduce_max_sync(0xffffffff, (uint32_t) (v >> 32));
+    low = __reduce_max_sync(0xffffffff,
+                            v >> 32 == high ? (uint32_t) v : 0);
+
+    return (uint64_t) high << 32 | low;
+}
+
+
 /* The greatest of a warp, the lowest id of equals; 0: there is none. */
 
 static __device__ __forceinline__ uint64_t
@@ -194,42 +211,59 @@ dsa_sample_warp_best(float x, uint32_t id)
 
 
 /*
- * exp(y) of y <= 0, 0 where a float has none: 2^n e^r with |r| <= ln(2) / 2
- * and the Taylor polynomial of degree 11, within 1e-14.
+ * 2^(y / 64), 0 where a float has none: 2^(n / 64) of a table and the Taylor
+ * polynomial of the rest, |r| <= 1/2, within 1e-15.  y is d * scale, |y| less
+ * than 2^30.
  */
 
 static __device__ __forceinline__ double
-dsa_sample_exp(double y)
+dsa_sample_exp(const double *power, double d, double scale)
 {
     int     n;
     double  r, p;
 
-    y = y < -110 ? -110 : y;
-
     /* n to the nearest, in the low bits of the sum */
 
-    p = __fma_rn(y, 1.4426950408889634, 6755399441055744.0);
+    p = __fma_rn(d, scale, DSA_SAMPLE_ROUND);
     n = __double2loint(p);
-    p -= 6755399441055744.0;
+    r = __fma_rn(d, scale, DSA_SAMPLE_ROUND - p);
 
-    r = __fma_rn(p, -6.93147180369123816490e-01, y);
-    r = __fma_rn(p, -1.90821492927058770002e-10, r);
-
-    p = 2.505210838544172e-08;
-    p = __fma_rn(p, r, 2.755731922398589e-07);
-    p = __fma_rn(p, r, 2.7557319223985893e-06);
-    p = __fma_rn(p, r, 2.48015873015873e-05);
-    p = __fma_rn(p, r, 1.984126984126984e-04);
-    p = __fma_rn(p, r, 1.388888888888889e-03);
-    p = __fma_rn(p, r, 8.333333333333333e-03);
-    p = __fma_rn(p, r, 4.1666666666666664e-02);
-    p = __fma_rn(p, r, 1.6666666666666666e-01);
-    p = __fma_rn(p, r, 0.5);
+    p = 1.2417843701716923e-12;
+    p = __fma_rn(p, r, 5.732851688640402e-10);
+    p = __fma_rn(p, r, 2.1173137155464774e-07);
+    p = __fma_rn(p, r, 5.864904955056169e-05);
+    p = __fma_rn(p, r, 1.0830424696249145e-02);
     p = __fma_rn(p, r, 1.0);
-    p = __fma_rn(p, r, 1.0);
+    p *= power[n & 63];
+    n >>= 6;
 
-    return __hiloint2double(__double2hiint(p) + (n << 20),
+    return __hiloint2double(__double2hiint(p)
+                            + ((n > -1000 ? n : -1000) << 20),
                             __double2loint(p));
+}
+
+
+/*
+ * The scale of dsa_sample_exp() for differences from the greatest logit, and
+ * a logit from which on downwards all weights are 0.  However low
+ * the temperature, what is not equal to the greatest lies at least half a unit
+ * in its last place below it, so that a bounded scale does as well and keeps
+ * the products in range.
+ */
+
+static __device__ __forceinline__ void
+dsa_sample_scale(float greatest, float temperature, float *floor,
+    double *scale)
+{
+    double  unit, most, inverse;
+
+    unit = fmax(fabs((double) greatest) * 0x1p-23, 0x1p-149);
+    most = 1e6 / unit;
+    inverse = 1 / (double) temperature;
+    inverse = inverse < most ? inverse : most;
+
+    *floor = __fadd_rd(greatest, -110 * fminf(temperature, 1e36f));
+    *scale = inverse * (64 * 1.4426950408889634);
 }
 
 
@@ -377,22 +411,83 @@ dsa_sample_value(uint32_t high, uint32_t low, uint32_t exponent)
 
 
 /*
+ * The histograms of the cluster's blocks, added up in each of them; each adds
+ * a part of the bins.  Leaves the blocks' own zero.
+ */
+
+static __device__ void
+dsa_sample_merge(dsa_sample_shared_t *s, uint32_t parts)
+{
+    uint32_t              i, j, n, rank, sum, *own;
+    dsa_sample_shared_t  *other;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    own = s->high;
+
+    if (parts == 1) {
+        __syncthreads();
+
+        for (i = threadIdx.x; i < 2 * DSA_SAMPLE_BINS;
+             i += DSA_SAMPLE_THREADS)
+        {
+            s->all[i] = own[i];
+            own[i] = 0;
+        }
+
+        __syncthreads();
+
+        return;
+    }
+
+    n = 2 * DSA_SAMPLE_BINS / parts;
+    rank = cluster.block_rank();
+
+    cluster.sync();
+
+    for (i = rank * n + threadIdx.x; i < (rank + 1) * n;
+         i += DSA_SAMPLE_THREADS)
+    {
+        sum = 0;
+
+#pragma unroll 8
+        for (j = 0; j < parts; j++) {
+            other = cluster.map_shared_rank(s, (rank + j) % parts);
+            sum += other->high[i];
+        }
+
+#pragma unroll 8
+        for (j = 0; j < parts; j++) {
+            other = cluster.map_shared_rank(s, (rank + j) % parts);
+            other->all[i] = sum;
+        }
+    }
+
+    cluster.sync();
+
+    for (i = threadIdx.x; i < 2 * DSA_SAMPLE_BINS; i += DSA_SAMPLE_THREADS) {
+        own[i] = 0;
+    }
+
+    __syncthreads();
+}
+
+
+/*
  * The greatest bin in which the sum of weights, taken of them before all bins,
  * reaches want; else the last.  exponent: of every bin, or none: of bin b,
- * b / 8.  Leaves the bins zero.  All blocks of the cluster see the same.
+ * b / 8.
  */
 
 static __device__ uint32_t
-dsa_sample_find(dsa_sample_shared_t *s, uint32_t parts, uint32_t exponent,
-    double want, double *taken)
+dsa_sample_find(dsa_sample_shared_t *s, uint32_t exponent, double want,
+    double *taken)
 {
-    int                       i;
-    double                    v[2], before, total;
-    uint32_t                  bin, high[2], low[2], j, at;
-    dsa_sample_shared_t      *other;
+    int       i;
+    double    v[2], before, total;
+    uint32_t  bin, at;
 
     const uint32_t  none = ~0U;
-    const cg::cluster_group  cluster = cg::this_cluster();
 
     at = DSA_SAMPLE_BINS - 2 - 2 * threadIdx.x;     /* and the bin above */
 
@@ -400,44 +495,12 @@ dsa_sample_find(dsa_sample_shared_t *s, uint32_t parts, uint32_t exponent,
         s->found = 0;
     }
 
-    if (parts > 1) {
-        cluster.sync();
-
-    } else {
-        __syncthreads();
-    }
-
 #pragma unroll
     for (i = 0; i < 2; i++) {
-        high[i] = 0;
-        low[i] = 0;
+        bin = at + 1 - i;
+        v[i] = dsa_sample_value(s->all[bin], s->all[DSA_SAMPLE_BINS + bin],
+                                exponent != none ? exponent : bin / 8);
     }
-
-    for (j = 0; j < parts; j++) {
-        other = parts > 1 ? cluster.map_shared_rank(s, j) : s;
-
-#pragma unroll
-        for (i = 0; i < 2; i++) {
-            high[i] += other->high[at + 1 - i];
-            low[i] += other->low[at + 1 - i];
-        }
-    }
-
-#pragma unroll
-    for (i = 0; i < 2; i++) {
-        v[i] = dsa_sample_value(high[i], low[i],
-                                exponent != none ? exponent
-                                                 : (at + 1 - i) / 8);
-    }
-
-    if (parts > 1) {
-        cluster.sync();
-    }
-
-    s->high[at] = 0;
-    s->high[at + 1] = 0;
-    s->low[at] = 0;
-    s->low[at + 1] = 0;
 
     before = *taken + dsa_sample_before(s, v[0] + v[1], &total);
 
@@ -496,36 +559,22 @@ dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     double    sum, want, taken, least;
     uint32_t  c, u, id, at, bin, hit, n, exponent, lane, warp, known;
 
-    dsa_sample_shared_t  *other;
-
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
 
-    /* all weights, as the bins have them */
+    /* all weights, a bin for each thread: there is none above 1 */
 
-    if (parts > 1) {
-        cg::this_cluster().sync();
+    dsa_sample_merge(s, parts);
 
-    } else {
-        __syncthreads();
-    }
-
-    want = 0;
-
-    for (c = 0; c < parts; c++) {
-        other = parts > 1 ? cg::this_cluster().map_shared_rank(s, c) : s;
-
-        /* a bin for each thread: there is no weight above 1 */
-
-        want += dsa_sample_value(other->high[threadIdx.x],
-                                 other->low[threadIdx.x], threadIdx.x / 8);
-    }
+    want = dsa_sample_value(s->all[threadIdx.x],
+                            s->all[DSA_SAMPLE_BINS + threadIdx.x],
+                            threadIdx.x / 8);
 
     (void) dsa_sample_before(s, want, &sum);
     want = (double) top_p * sum;
 
     taken = 0;
-    bin = dsa_sample_find(s, parts, ~0U, want, &taken);
+    bin = dsa_sample_find(s, ~0U, want, &taken);
     exponent = bin / 8;
 
     /* the chunks' sums above the bin; the list of what is in it */
@@ -603,7 +652,8 @@ dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
         }
     }
 
-    known = bin << 11 | dsa_sample_find(s, parts, exponent, want, &taken);
+    dsa_sample_merge(s, parts);
+    known = bin << 11 | dsa_sample_find(s, exponent, want, &taken);
 
     for (c = threadIdx.x; c < n; c += DSA_SAMPLE_THREADS) {
         u = dsa_sample_item(s, r, c, &id);
@@ -614,7 +664,8 @@ dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
         }
     }
 
-    known = known << 9 | dsa_sample_find(s, parts, exponent, want, &taken);
+    dsa_sample_merge(s, parts);
+    known = known << 9 | dsa_sample_find(s, exponent, want, &taken);
 
     for (c = threadIdx.x; c < n; c += DSA_SAMPLE_THREADS) {
         u = dsa_sample_item(s, r, c, &id);
@@ -919,7 +970,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     const uint32_t *history, uint8_t *work, uint32_t aligned)
 {
     int                   i, j;
-    float                 v[4 * DSA_SAMPLE_VECTORS], x, best, raw, max;
+    float                 v[4 * DSA_SAMPLE_VECTORS], x, best, raw, max, floor;
     double                sum, g, scale;
     uint32_t              c, lane, warp, parts, rank, row, best_id, raw_id;
     uint32_t              id, least, ties, random, chunks, n_top, nucleus;
@@ -968,6 +1019,10 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     for (c = threadIdx.x; c < DSA_SAMPLE_BINS; c += DSA_SAMPLE_THREADS) {
         s->high[c] = 0;
         s->low[c] = 0;
+    }
+
+    if (threadIdx.x < 64) {
+        s->power[threadIdx.x] = exp2(threadIdx.x / 64.0);
     }
 
     __syncthreads();
@@ -1032,18 +1087,19 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     if (parts > 1) {
         cluster.sync();
 
-        for (b = 0, j = 0; j < (int) parts; j++) {
-            other = cluster.map_shared_rank(s, j);
-            b = other->best > b ? other->best : b;
+        b = 0;
+        best_raw = 0;
+
+        if (lane < parts) {
+            other = cluster.map_shared_rank(s, lane);
+            b = other->best;
+            best_raw = other->best_raw;
         }
 
-        if (p.logprobs) {
-            for (best_raw = 0, j = 0; j < (int) parts; j++) {
-                other = cluster.map_shared_rank(s, j);
-                best_raw = other->best_raw > best_raw ? other->best_raw
-                                                      : best_raw;
-            }
+        b = dsa_sample_warp_max(b);
 
+        if (p.logprobs) {
+            best_raw = dsa_sample_warp_max(best_raw);
             cluster.sync();
             s->best_raw = best_raw;
         }
@@ -1067,7 +1123,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
 
     if (random) {
         g = (double) best;
-        scale = 1 / (double) p.temperature;
+        dsa_sample_scale(best, p.temperature, &floor, &scale);
 
         for (c = r.first + warp; c < r.end; c += DSA_SAMPLE_WARPS) {
             id = c * DSA_SAMPLE_CHUNK + lane * 4;
@@ -1082,8 +1138,9 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
 
 #pragma unroll
             for (j = 0; j < 4 * DSA_SAMPLE_VECTORS; j++) {
-                x = isnan(v[j]) ? -INFINITY : v[j];
-                x = (float) dsa_sample_exp(((double) x - g) * scale);
+                x = (float) dsa_sample_exp(s->power, (double) v[j] - g,
+                                           scale);
+                x = v[j] > floor ? x : 0;
                 v[j] = x;
 
                 if (nucleus) {
@@ -1313,11 +1370,14 @@ dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
         }
     }
 
-    /* a block a multiprocessor, of which none has less than a warp's chunk */
+    /*
+     * A block takes a multiprocessor, and a cluster finds them in one group of
+     * 16 or 18: more than 7 groups' worth would wait for a second turn.
+     */
 
     parts = DSA_SAMPLE_BLOCKS;
 
-    while (parts > 1 && (rows * parts > 132
+    while (parts > 1 && (rows * parts > (parts > 2 ? 112 : 132)
                          || dsa_sample_chunks(allowed) < parts))
     {
         parts /= 2;

@@ -43,14 +43,13 @@ namespace cg = cooperative_groups;
 
 #define DSA_TOPK_MAX_WARPS  16
 #define DSA_TOPK_BLOCKS     16          /* most of a cluster */
-#define DSA_TOPK_GRID       264         /* blocks that share rows */
 #define DSA_TOPK_ROOM       6144        /* words that are kept */
-#define DSA_TOPK_ROOM_64K   4096        /* with up to 64K keys */
+#define DSA_TOPK_ROOM_40K   5120        /* with up to 40K keys */
 #define DSA_TOPK_BITS       11          /* of a histogram's digit */
 #define DSA_TOPK_BINS       (1 << DSA_TOPK_BITS)
 #define DSA_TOPK_RANKED     128         /* words ranked by comparison */
 #define DSA_TOPK_MAX_K      2048
-#define DSA_TOPK_SAMPLE     1024        /* vectors of 4 */
+#define DSA_TOPK_SAMPLE     2           /* vectors of 4 a thread */
 #define DSA_TOPK_BATCH      4           /* vectors of a thread in flight */
 
 /* a bit for each key fits where the words were */
@@ -70,7 +69,8 @@ typedef struct {
     uint32_t            bin[DSA_TOPK_BINS];     /* the greatest first */
     uint32_t            total[DSA_TOPK_MAX_WARPS];
     uint32_t            n;                      /* words that reach the bound,
-                                                   kept or not */
+                                                   kept or not, */
+    uint32_t            below;                  /* and negative NaNs */
     uint32_t            max;                    /* of their scores, mapped */
     uint32_t            n_ranked;
     uint32_t            found;                  /* a bin, */
@@ -93,6 +93,14 @@ dsa_topk_map(float score)
     u = u == 0x80000000 ? 0 : u;
 
     return u ^ ((uint32_t) ((int32_t) u >> 31) | 0x80000000);
+}
+
+
+static __device__ __forceinline__ float
+dsa_topk_unmap(uint32_t u)
+{
+    return __uint_as_float(u ^ ((uint32_t) ((int32_t) ~u >> 31)
+                                | 0x80000000));
 }
 
 
@@ -191,17 +199,17 @@ dsa_topk_bound(dsa_topk_shared_t *s, const float4 *score, uint32_t n,
     int       i, j;
     float     rank;
     float4    v;
-    uint32_t  u[4 * DSA_TOPK_SAMPLE / THREADS], first, need, vectors;
+    uint32_t  u[4 * DSA_TOPK_SAMPLE], first, need, vectors;
 
-    const int  sample = 4 * DSA_TOPK_SAMPLE;
-    const int  each = sample / THREADS;
+    const int  each = 4 * DSA_TOPK_SAMPLE;
+    const int  sample = each * THREADS;
 
     vectors = n / 4;
 
 #pragma unroll
     for (i = 0; i < each; i += 4) {
         j = i / 4 * THREADS + threadIdx.x;
-        v = score[(uint32_t) ((uint64_t) j * vectors / DSA_TOPK_SAMPLE)];
+        v = score[(uint32_t) ((uint64_t) j * vectors / (sample / 4))];
         u[i] = dsa_topk_map(v.x);
         u[i + 1] = dsa_topk_map(v.y);
         u[i + 2] = dsa_topk_map(v.z);
@@ -255,7 +263,9 @@ dsa_topk_load(float4 *v, const float4 *score, uint32_t first, uint32_t end)
 
 /*
  * Keeps what reaches the bound of the vectors first .. end-1 of a row; the
- * first of them have been loaded.
+ * first of them have been loaded.  Floats are compared, which lets NaNs of
+ * both signs pass, and mapped when few are left: the loop is what a long row
+ * waits for.
  */
 
 template <int THREADS>
@@ -263,11 +273,12 @@ static __device__ __forceinline__ void
 dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
     uint32_t first, uint32_t end, uint32_t n, uint32_t bound)
 {
-    int       i, j;
-    uint32_t  u, p, at, max, hit, sum, lane;
+    int       i;
+    float     least;
+    uint32_t  u, p, at, max, hit, sum, lane, below;
 
     lane = threadIdx.x % 32;
-    max = 0;
+    least = dsa_topk_unmap(bound);
     n = n < 4 * end ? n : 4 * end;
 
     while (first < end) {
@@ -275,15 +286,23 @@ dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
 
 #pragma unroll
         for (i = 0; i < DSA_TOPK_BATCH; i++) {
-            p = 4 * (first + i * THREADS + threadIdx.x);
+            hit |= v[i].x < least ? 0 : 1U << (4 * i);
+            hit |= v[i].y < least ? 0 : 2U << (4 * i);
+            hit |= v[i].z < least ? 0 : 4U << (4 * i);
+            hit |= v[i].w < least ? 0 : 8U << (4 * i);
+        }
+
+        p = 4 * (first + threadIdx.x);
+        first += DSA_TOPK_BATCH * THREADS;
+
+        if (4 * first > n) {
+
+            /* the last of a part */
 
 #pragma unroll
-            for (j = 0; j < 4; j++) {
-                u = dsa_topk_map(((const float *) &v[i])[j]);
-
-                if (u >= bound && p + j < n) {
-                    hit |= 1U << (4 * i + j);
-                    max = u > max ? u : max;
+            for (i = 0; i < 4 * DSA_TOPK_BATCH; i++) {
+                if (p + i / 4 * 4 * THREADS + i % 4 >= n) {
+                    hit &= ~(1U << i);
                 }
             }
         }
@@ -304,31 +323,49 @@ dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
 
         at = __shfl_sync(0xffffffff, at, 31) + sum - __popc(hit);
 
-#pragma unroll
-        for (i = 0; i < DSA_TOPK_BATCH; i++) {
-            p = 4 * (first + i * THREADS + threadIdx.x);
+        if (__shfl_sync(0xffffffff, at + __popc(hit), 31) <= s->room) {
 
 #pragma unroll
-            for (j = 0; j < 4; j++) {
-                if (hit & 1U << (4 * i + j)) {
-                    if (at < s->room) {
-                        u = dsa_topk_map(((const float *) &v[i])[j]);
-                        s->word[at] = (uint64_t) u << 32 | ~(p + j);
-                    }
-
+            for (i = 0; i < 4 * DSA_TOPK_BATCH; i++) {
+                if (hit & 1U << i) {
+                    u = __float_as_uint(i % 4 == 0 ? v[i / 4].x
+                                        : i % 4 == 1 ? v[i / 4].y
+                                        : i % 4 == 2 ? v[i / 4].z
+                                        : v[i / 4].w);
+                    s->word[at] = (uint64_t) u << 32
+                                  | ~(p + i / 4 * 4 * THREADS + i % 4);
                     at++;
                 }
             }
         }
 
-        first += DSA_TOPK_BATCH * THREADS;
         dsa_topk_load<THREADS>(v, score, first, end);
     }
 
+    __syncthreads();
+
+    sum = s->n;
+    max = 0;
+    below = 0;
+
+    if (sum <= s->room) {
+        for (i = threadIdx.x; i < (int) sum; i += THREADS) {
+            u = dsa_topk_map(__uint_as_float((uint32_t) (s->word[i] >> 32)));
+            s->word[i] = (uint64_t) u << 32 | (uint32_t) s->word[i];
+            max = u > max ? u : max;
+            below += u < bound;
+        }
+    }
+
     max = __reduce_max_sync(0xffffffff, max);
+    below = __reduce_add_sync(0xffffffff, below);
 
     if (lane == 0) {
         atomicMax(&s->max, max);
+
+        if (below != 0) {
+            atomicAdd(&s->below, below);
+        }
     }
 }
 
@@ -420,11 +457,12 @@ dsa_topk_choose(dsa_topk_shared_t *s, uint32_t n, uint32_t k, uint32_t bound,
 /*
  * Counts v, of the lanes that have one, in a histogram.  Where equals abound
  * most lanes have what the first one has, and atomics to one address would
- * take turns.
+ * take turns: *many of *often are counted when another follows.
  */
 
 static __device__ __forceinline__ void
-dsa_topk_count(uint32_t *bin, uint32_t v, int has)
+dsa_topk_count(uint32_t *bin, uint32_t v, int has, uint32_t *often,
+    uint32_t *many)
 {
     uint32_t  lanes, first, equal;
 
@@ -434,14 +472,21 @@ dsa_topk_count(uint32_t *bin, uint32_t v, int has)
         return;
     }
 
-    first = __ffs(lanes) - 1;
-    equal = __shfl_sync(0xffffffff, v, first);
-    equal = __ballot_sync(0xffffffff, has && v == equal);
+    first = __shfl_sync(0xffffffff, v, __ffs(lanes) - 1);
+    equal = __ballot_sync(0xffffffff, has && v == first);
 
-    if (threadIdx.x % 32 == first) {
-        atomicAdd(&bin[v], __popc(equal));
+    if (first != *often) {
+        if (threadIdx.x % 32 == 0 && *many != 0) {
+            atomicAdd(&bin[*often], *many);
+        }
 
-    } else if (has && !(equal >> threadIdx.x % 32 & 1)) {
+        *often = first;
+        *many = 0;
+    }
+
+    *many += __popc(equal);
+
+    if (has && v != first) {
         atomicAdd(&bin[v], 1);
     }
 }
@@ -454,9 +499,10 @@ static __device__ __noinline__ void
 dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
     uint32_t k)
 {
-    int       j, shift;
+    int       j, shift, same, has[8];
     float     v[8];
-    uint32_t  i, u, at, known, mask, words, each, w, c, b, *equal;
+    uint32_t  i, u, at, known, mask, words, each, w, c, b, often, many;
+    uint32_t  digit[8], *equal;
 
     known = 0;
     mask = 0;
@@ -464,6 +510,9 @@ dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
 
     for (shift = 32 - DSA_TOPK_BITS; ; shift -= DSA_TOPK_BITS) {
         shift = shift < 0 ? 0 : shift;
+
+        often = 0;
+        many = 0;
 
         for (i = threadIdx.x; i < words * 32; i += 8 * THREADS) {
 
@@ -473,13 +522,29 @@ dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
                 v[j] = at < n ? score[at] : 0;
             }
 
+            same = 1;
+
 #pragma unroll
             for (j = 0; j < 8; j++) {
                 u = dsa_topk_map(v[j]);
-                dsa_topk_count(s->bin,
-                               DSA_TOPK_BINS - 1 - ((u & ~mask) >> shift),
-                               i + j * THREADS < n && (u & mask) == known);
+                has[j] = i + j * THREADS < n && (u & mask) == known;
+                digit[j] = DSA_TOPK_BINS - 1 - ((u & ~mask) >> shift);
+                same &= has[j] && digit[j] == often;
             }
+
+            if (__all_sync(0xffffffff, same)) {
+                many += 8 * 32;
+                continue;
+            }
+
+#pragma unroll
+            for (j = 0; j < 8; j++) {
+                dsa_topk_count(s->bin, digit[j], has[j], &often, &many);
+            }
+        }
+
+        if (threadIdx.x % 32 == 0 && many != 0) {
+            atomicAdd(&s->bin[often], many);
         }
 
         dsa_topk_find<THREADS>(s, k);
@@ -580,7 +645,8 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
     int32_t               i;
     float4                v[DSA_TOPK_BATCH];
     uint32_t              n, j, b, w, row, part, rank, bound, parts, words,
-                          each, at, max, total, count, end, lane, warp, *bit;
+                          each, at, max, total, below, count, end, lane, warp,
+                          *bit;
     dsa_topk_shared_t    *s, *other;
 
     const cg::cluster_group  cluster = cg::this_cluster();
@@ -632,6 +698,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
 
     if (threadIdx.x == 0) {
         s->n = 0;
+        s->below = 0;
         s->max = 0;
         s->n_ranked = 0;
         s->room = room;
@@ -656,12 +723,14 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
     /* the first block takes what the others kept; then they may go */
 
     total = 0;
+    below = 0;
     max = 0;
 
     if (parts == 1) {
         __syncthreads();
 
         total = s->n;
+        below = s->below;
         max = s->max;
 
     } else {
@@ -669,7 +738,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
 
         if (rank == 0) {
 
-            /* a lane for each block, then a warp */
+            /* a lane for each block, then warps */
 
             lane = threadIdx.x % 32;
             warp = threadIdx.x / 32;
@@ -678,19 +747,23 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
             if (lane < parts) {
                 other = cluster.map_shared_rank(s, lane);
                 count = other->n;
+                below = other->below;
                 max = other->max;
             }
 
             max = __reduce_max_sync(0xffffffff, max);
             total = __reduce_add_sync(0xffffffff, count);
-            at = __reduce_add_sync(0xffffffff, lane < warp ? count : 0);
-            count = __shfl_sync(0xffffffff, count, warp);
+            below = __reduce_add_sync(0xffffffff, below);
+            each = THREADS / 32 / parts;
+            w = warp / each;
+            at = __reduce_add_sync(0xffffffff, lane < w ? count : 0);
+            count = __shfl_sync(0xffffffff, count, w);
 
-            if (total <= room && warp > 0 && warp < parts) {
-                other = cluster.map_shared_rank(s, warp);
+            if (total <= room && w > 0) {
+                other = cluster.map_shared_rank(s, w);
 
-#pragma unroll 4
-                for (j = lane; j < count; j += 32) {
+#pragma unroll 8
+                for (j = warp % each * 32 + lane; j < count; j += 32 * each) {
                     s->word[at + j] = other->word[j];
                 }
             }
@@ -703,7 +776,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
         }
     }
 
-    if (total >= k && total <= room) {
+    if (total - below >= k && total <= room) {
         dsa_topk_choose<THREADS>(s, total, k, bound, max);
 
     } else {
@@ -760,18 +833,24 @@ dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
         return cudaErrorInvalidValue;
     }
 
-    /* two blocks a multiprocessor, of which no one has too little to read */
+    /*
+     * As many blocks as run at once, of which no one has too little to read:
+     * large clusters find room in a group of 16 or 18 multiprocessors only,
+     * pairs may share them when rows are long.
+     */
 
     parts = DSA_TOPK_BLOCKS;
 
-    while (parts > 1 && (rows * parts > DSA_TOPK_GRID
-                         || max_keys / parts < 2048))
+    while (parts > 1
+           && (rows * parts > (parts > 4 ? 112
+                               : parts == 2 && max_keys >= 32768 ? 264 : 132)
+               || max_keys / parts < 2048))
     {
         parts /= 2;
     }
 
     kernel = parts > 1 ? dsa_topk_kernel<512> : dsa_topk_kernel<256>;
-    room = max_keys <= 65536 ? DSA_TOPK_ROOM_64K : DSA_TOPK_ROOM;
+    room = max_keys <= 40960 ? DSA_TOPK_ROOM_40K : DSA_TOPK_ROOM;
 
     size = sizeof(dsa_topk_shared_t) + room * sizeof(uint64_t)
            + ((size_t) max_keys + 31) / 32 * sizeof(uint32_t);
