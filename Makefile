@@ -43,14 +43,13 @@ GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
 CUDA_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,bench/gpu.c bench/kernels.c \
             bench/engine.c $(wildcard bench/op_*.c))
 else
-NO_CUDA   = engine/backend_cuda.c $(wildcard engine/cuda_*.c) tools/bench.c
+NO_CUDA   = engine/backend_cuda.c $(wildcard engine/cuda_*.c)
 endif
 
 LIB_SRC  := $(filter-out engine/main.c $(NO_CUDA),$(wildcard \
             base/*.c context/*.c kernels/*.c redis_schema/*.c engine/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
-TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(NO_CUDA),\
-            $(wildcard tools/*.c))) $(CUDA_OBJ)
+TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c)) $(CUDA_OBJ)
 TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
 FAKES    := $(patsubst t/lib/%.c,$(BUILD)/t/%,$(wildcard t/lib/*.c))

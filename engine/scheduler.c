@@ -199,7 +199,9 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
     seq->tenant->seqs++;
     seq->tenant->weight = request->weight;
 
-    if (dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens)) != DSA_OK
+    /* a step may be made for the first token before that is known */
+
+    if (dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens + 1)) != DSA_OK
         || dsa_seq_digests(s, seq, seq->n_tokens / DSA_PAGE_TOKENS) != DSA_OK)
     {
         dsa_sched_leave(s, seq->tenant);

@@ -56,6 +56,13 @@ extern "C" {
  */
 
 #define DSA_DECODE_SLACK    8.0f
+/*
+ * Queries are scaled on their way to f16, by a power of two: its range then
+ * is 2^-19 .. 2^22, and what it loses below, it loses of a sum.
+ */
+
+#define DSA_DECODE_QUERY    0x1p-6f
+
 #define DSA_DECODE_NONE     -1e30f      /* not -inf: differences stay finite */
 
 
@@ -97,6 +104,8 @@ typedef struct {
     uint32_t         n;                 /* slots of the row */
     uint32_t         first;             /* steps */
     uint32_t         count;
+    int32_t          guess;             /* a lane's first slot */
+    uint32_t         guessed;           /* whether it is */
 } dsa_decode_job_t;
 
 
@@ -166,39 +175,50 @@ struct dsa_decode_narrow_t {
     DSA_D4(d, i), DSA_D4(d, i + 4), DSA_D4(d, i + 8), DSA_D4(d, i + 12)
 
 
-/* d [64, N] += A B, A and B in shared memory; trans: A's rows contiguous. */
+#define DSA_DECODE_MMA(n, type, regs, i, j, k, l, ...)                         \
+    asm volatile ("{\n.reg .pred p;\nsetp.ne.b32 p, %" #k ", 0;\n"            \
+                  "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "."  \
+                  type " {" regs "}, %" #i ", %" #j ", p, 1, 1, %" #l ", 0;\n}"\
+                  : __VA_ARGS__                                               \
+                  : "l"(a), "l"(b), "r"(add), "n"(TRANS))
 
-template <int N, int TRANS>
+
+/*
+ * d [64, N] += A B, A and B in shared memory, both f16 or both bf16.  TRANS:
+ * A's columns are contiguous.
+ */
+
+template <int N, int F16, int TRANS>
 static __device__ __forceinline__ void
 dsa_decode_mma(float *d, uint64_t a, uint64_t b, int add)
 {
-    if constexpr (N == 8) {
-        asm volatile ("{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\n"
-                      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
-                      "{" DSA_R4 "}, %4, %5, p, 1, 1, %7, 0;\n}"
-                      : DSA_D4(d, 0)
-                      : "l"(a), "l"(b), "r"(add), "n"(TRANS));
+    if constexpr (N == 8 && F16) {
+        DSA_DECODE_MMA(8, "f16", DSA_R4, 4, 5, 6, 7, DSA_D4(d, 0));
 
-    } else if constexpr (N == 16) {
-        asm volatile ("{\n.reg .pred p;\nsetp.ne.b32 p, %10, 0;\n"
-                      "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 "
-                      "{" DSA_R8 "}, %8, %9, p, 1, 1, %11, 0;\n}"
-                      : DSA_D4(d, 0), DSA_D4(d, 4)
-                      : "l"(a), "l"(b), "r"(add), "n"(TRANS));
+    } else if constexpr (N == 8 && !F16) {
+        DSA_DECODE_MMA(8, "bf16", DSA_R4, 4, 5, 6, 7, DSA_D4(d, 0));
 
-    } else if constexpr (N == 32) {
-        asm volatile ("{\n.reg .pred p;\nsetp.ne.b32 p, %18, 0;\n"
-                      "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
-                      "{" DSA_R16 "}, %16, %17, p, 1, 1, %19, 0;\n}"
-                      : DSA_D16(d, 0)
-                      : "l"(a), "l"(b), "r"(add), "n"(TRANS));
+    } else if constexpr (N == 16 && F16) {
+        DSA_DECODE_MMA(16, "f16", DSA_R8, 8, 9, 10, 11,
+                       DSA_D4(d, 0), DSA_D4(d, 4));
 
-    } else {
-        asm volatile ("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
-                      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
-                      "{" DSA_R32 "}, %32, %33, p, 1, 1, %35, 0;\n}"
-                      : DSA_D16(d, 0), DSA_D16(d, 16)
-                      : "l"(a), "l"(b), "r"(add), "n"(TRANS));
+    } else if constexpr (N == 16 && !F16) {
+        DSA_DECODE_MMA(16, "bf16", DSA_R8, 8, 9, 10, 11,
+                       DSA_D4(d, 0), DSA_D4(d, 4));
+
+    } else if constexpr (N == 32 && F16) {
+        DSA_DECODE_MMA(32, "f16", DSA_R16, 16, 17, 18, 19, DSA_D16(d, 0));
+
+    } else if constexpr (N == 32 && !F16) {
+        DSA_DECODE_MMA(32, "bf16", DSA_R16, 16, 17, 18, 19, DSA_D16(d, 0));
+
+    } else if constexpr (N == 64 && F16) {
+        DSA_DECODE_MMA(64, "f16", DSA_R32, 32, 33, 34, 35,
+                       DSA_D16(d, 0), DSA_D16(d, 16));
+
+    } else if constexpr (N == 64 && !F16) {
+        DSA_DECODE_MMA(64, "bf16", DSA_R32, 32, 33, 34, 35,
+                       DSA_D16(d, 0), DSA_D16(d, 16));
     }
 }
 
@@ -208,7 +228,7 @@ dsa_decode_mma(float *d, uint64_t a, uint64_t b, int add)
 static __device__ __forceinline__ void
 dsa_decode_mma_values(float *d, uint64_t a, uint64_t b)
 {
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
                   "{" DSA_R64 "}, %64, %65, 1, 1, 1, 0, 1;"
                   : DSA_D16(d, 0), DSA_D16(d, 16), DSA_D16(d, 32),
                     DSA_D16(d, 48)
@@ -221,7 +241,7 @@ dsa_decode_mma_values(float *d, uint64_t a, uint64_t b)
 static __device__ __forceinline__ void
 dsa_decode_mma_values_reg(float *d, const uint32_t *a, uint64_t b)
 {
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
                   "{" DSA_R64 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
                   : DSA_D16(d, 0), DSA_D16(d, 16), DSA_D16(d, 32),
                     DSA_D16(d, 48)
@@ -246,6 +266,17 @@ dsa_decode_pack(float lo, float hi)
     uint32_t  r;
 
     asm ("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+
+    return r;
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_decode_pack_f16(float lo, float hi)
+{
+    uint32_t  r;
+
+    asm ("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
 
     return r;
 }
@@ -291,6 +322,16 @@ dsa_decode_load4(uint32_t smem)
 }
 
 
+/* 16 bytes, zeros where n is 0. */
+
+static __device__ __forceinline__ void
+dsa_decode_copy16(uint32_t smem, const uint8_t *p, uint32_t n)
+{
+    asm volatile ("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                  :: "r"(smem), "l"(p), "r"(n) : "memory");
+}
+
+
 /* A record to the L2. */
 
 static __device__ __forceinline__ void
@@ -317,51 +358,56 @@ dsa_decode_bar_or(uint32_t id, uint32_t threads, int v)
 }
 
 
-/*
- * Four e4m3 to bf16 as 2^-120 times their values: sign, exponent and mantissa
- * move to their places, subnormals stay subnormals, and the missing 2^120 is
- * in the factor.  Takes bytes 0 and 2, then 1 and 3, so that no byte has to
- * be moved: columns 1 and 2 of every four change places, in the queries too,
- * and back in the output (dsa_decode_column()).
- */
+/* Two e4m3 of x to f16, exactly, times a factor. */
 
-static __device__ __forceinline__ void
-dsa_decode_convert(uint32_t *even, uint32_t *odd, uint32_t x, uint32_t factor)
+static __device__ __forceinline__ uint32_t
+dsa_decode_convert(uint16_t x, uint32_t factor)
 {
-    uint32_t  e, o;
+    uint32_t  r;
 
-    e = (x << 8 & 0x80008000) | (x << 4 & 0x07f007f0);
-    o = (x & 0x80008000) | (x >> 4 & 0x07f007f0);
+    asm ("{\n.reg .b32 v;\ncvt.rn.f16x2.e4m3x2 v, %1;\n"
+         "mul.rn.f16x2 %0, v, %2;\n}"
+         : "=r"(r) : "h"(x), "r"(factor));
 
-    asm ("mul.rn.bf16x2 %0, %1, %2;" : "=r"(*even) : "r"(e), "r"(factor));
-    asm ("mul.rn.bf16x2 %0, %1, %2;" : "=r"(*odd) : "r"(o), "r"(factor));
+    return r;
+}
+
+
+/* Two bf16 of a query, scaled by DSA_DECODE_QUERY; to f16. */
+
+static __device__ __forceinline__ uint32_t
+dsa_decode_query_bf16(uint32_t v)
+{
+    uint32_t  r;
+
+    asm ("mul.rn.bf16x2 %0, %1, %2;"
+         : "=r"(r) : "r"(v), "r"(0x3c803c80));
+
+    return r;
 }
 
 
 static __device__ __forceinline__ uint32_t
-dsa_decode_column(uint32_t c)
+dsa_decode_query_f16(uint32_t v)
 {
-    return (c & ~3u) | (c & 1) << 1 | (c >> 1 & 1);
+    v = dsa_decode_query_bf16(v);
+
+    return dsa_decode_pack_f16(__uint_as_float(v << 16),
+                               __uint_as_float(v & 0xffff0000));
 }
 
 
-/* Eight bf16 of a query, columns 1 and 2 of every four exchanged. */
-
-static __device__ __forceinline__ uint4
-dsa_decode_exchange(uint4 v)
-{
-    return make_uint4(__byte_perm(v.x, v.y, 0x5410),
-                      __byte_perm(v.x, v.y, 0x7632),
-                      __byte_perm(v.z, v.w, 0x5410),
-                      __byte_perm(v.z, v.w, 0x7632));
-}
-
+/*
+ * i: of a key from the first step on.  Its slot, should the row have max_slots,
+ * is read before it is known whether it has: one latency less of three in a
+ * row.
+ */
 
 static __device__ __forceinline__ dsa_decode_job_t
-dsa_decode_job(const dsa_decode_t &a)
+dsa_decode_job(const dsa_decode_t &a, uint32_t i)
 {
     int32_t           n;
-    uint32_t          b, steps;
+    uint32_t          b, first, steps;
     dsa_decode_job_t  job;
 
     b = blockIdx.x;
@@ -370,12 +416,18 @@ dsa_decode_job(const dsa_decode_t &a)
     job.split = b % a.splits;
     job.row = b / a.splits;
 
+    steps = (a.max_slots + DSA_DECODE_KEYS - 1) / DSA_DECODE_KEYS;
+    first = steps * job.split / a.splits;
+    i += first * DSA_DECODE_KEYS;
+
+    job.guess = i < a.max_slots ? a.slot[job.row * a.ld_slot + i] : -1;
     n = a.n_slot[job.row];
     job.n = n < 0 ? 0 : min((uint32_t) n, a.max_slots);
 
     steps = (job.n + DSA_DECODE_KEYS - 1) / DSA_DECODE_KEYS;
     job.first = steps * job.split / a.splits;
     job.count = steps * (job.split + 1) / a.splits - job.first;
+    job.guessed = job.first == first;
 
     return job;
 }
@@ -386,6 +438,25 @@ dsa_decode_record(const dsa_decode_t &a, int32_t slot)
 {
     return a.base + (uint64_t) ((uint32_t) slot >> 6) * a.page
            + ((uint32_t) slot & 63) * DSA_CUDA_RECORD;
+}
+
+
+/* The slot of key i of the first steps, or -1. */
+
+static __device__ __forceinline__ int32_t
+dsa_decode_first_slot(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    const int32_t *slot, uint32_t i)
+{
+    uint32_t  end;
+
+    end = min(job.n, (job.first + job.count) * DSA_DECODE_KEYS);
+    i += job.first * DSA_DECODE_KEYS;
+
+    if (i >= end) {
+        return -1;
+    }
+
+    return job.guessed ? job.guess : slot[i];
 }
 
 
@@ -409,18 +480,18 @@ dsa_decode_slot(const dsa_decode_job_t &job, const int32_t *slot,
 static __device__ __forceinline__ void
 dsa_decode_widen(uint32_t to, uint4 x, float scale)
 {
-    uint32_t  f, w[8];
+    uint32_t  f;
 
-    f = __float_as_uint(scale * 0x1p120f);
-    f = __byte_perm(f, f, 0x3232);
+    f = dsa_decode_pack_f16(scale, scale);
 
-    dsa_decode_convert(&w[0], &w[1], x.x, f);
-    dsa_decode_convert(&w[2], &w[3], x.y, f);
-    dsa_decode_convert(&w[4], &w[5], x.z, f);
-    dsa_decode_convert(&w[6], &w[7], x.w, f);
-
-    dsa_decode_store16(to, w[0], w[1], w[2], w[3]);
-    dsa_decode_store16(to ^ 16, w[4], w[5], w[6], w[7]);
+    dsa_decode_store16(to, dsa_decode_convert((uint16_t) x.x, f),
+                       dsa_decode_convert((uint16_t) (x.x >> 16), f),
+                       dsa_decode_convert((uint16_t) x.y, f),
+                       dsa_decode_convert((uint16_t) (x.y >> 16), f));
+    dsa_decode_store16(to ^ 16, dsa_decode_convert((uint16_t) x.z, f),
+                       dsa_decode_convert((uint16_t) (x.z >> 16), f),
+                       dsa_decode_convert((uint16_t) x.w, f),
+                       dsa_decode_convert((uint16_t) (x.w >> 16), f));
 }
 
 
@@ -437,125 +508,128 @@ dsa_decode_widen(uint32_t to, uint4 x, float scale)
 template <int DEPTH>
 static __device__ __forceinline__ void
 dsa_decode_fill_ring(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    uint32_t keys, uint8_t *ring, uint64_t *landed, dsa_decode_sync_t *sync,
-    uint32_t warp, uint32_t lane)
+    uint32_t keys, uint32_t ring, dsa_decode_sync_t *sync, uint32_t warp,
+    uint32_t lane)
 {
-    int             ok;
     float           f0, f1;
     uint4           x0, x1, rope;
-    int32_t         s, now, next;
-    uint32_t        c, i, m, r, at, to, end, key, odd, raw, bits, step, mask;
-    uint32_t        valid;
+    int32_t         s, t, now, next;
+    uint32_t        c, i, m, at, to, end, key, odd, raw, step, mask, ahead;
     const int32_t  *slot;
+    const uint8_t  *p;
 
     slot = a.slot + job.row * a.ld_slot;
     odd = lane >> 2 & 1;
     end = job.count * 4;
-    bits = 0;
-    mask = 0;
-    valid = 0;
 
     /* lanes hold the slots of four steps, 8 each, and of the next four */
 
-    now = dsa_decode_slot(job, slot, lane / 8, warp * 8 + lane % 8);
+    now = dsa_decode_first_slot(a, job, slot, lane / 8 * DSA_DECODE_KEYS
+                                              + warp * 8 + lane % 8);
     next = dsa_decode_slot(job, slot, 4 + lane / 8, warp * 8 + lane % 8);
     now = (uint32_t) now < a.slots ? now : -1;
+    ahead = __ballot_sync(0xffffffff, now >= 0);
+    mask = ahead;
 
-    /* c: the pair that is sent for; r: that is read */
+    i = 0;
+    m = 0;
+    step = 0;
 
     for (c = 0; c < end + DEPTH; c++) {
+        raw = ring + i * 2 * DSA_DECODE_RAW;
+        i = i + 1 == DEPTH ? 0 : i + 1;
+
         if (c >= DEPTH) {
-            r = c - DEPTH;
-            i = r % DEPTH;
-            m = r % 4;
-            step = r / 4;
-            at = keys + (step & 1) * DSA_DECODE_BUFFER;
-            raw = dsa_smem(ring) + i * 2 * DSA_DECODE_RAW;
+            dsa_cp_async_wait<DEPTH - 1>();
+            __syncwarp();
 
-            dsa_mbar_wait(&landed[i], r / DEPTH & 1);
-
-            x0 = dsa_decode_load16(raw + odd * DSA_DECODE_RAW
-                                   + (lane >> 3) * 64 + (lane & 3) * 16);
-            x1 = dsa_decode_load16(raw + odd * DSA_DECODE_RAW + 256
-                                   + (lane >> 3) * 64 + (lane & 3) * 16);
+            to = raw + odd * DSA_DECODE_RAW;
+            x0 = dsa_decode_load16(to + (lane >> 3) * 64 + (lane & 3) * 16);
+            x1 = dsa_decode_load16(to + 256 + (lane >> 3) * 64
+                                   + (lane & 3) * 16);
+            f0 = dsa_decode_load4(to + DSA_CUDA_LATENT + (lane >> 4) * 4);
+            f1 = dsa_decode_load4(to + DSA_CUDA_LATENT + 8 + (lane >> 4) * 4);
             rope = dsa_decode_load16(raw + (lane >> 3 & 1) * DSA_DECODE_RAW
                                      + DSA_CUDA_LATENT + 16
                                      + (lane & 7) * 16);
-            f0 = dsa_decode_load4(raw + odd * DSA_DECODE_RAW + DSA_CUDA_LATENT
-                                  + (lane >> 4) * 4);
-            f1 = dsa_decode_load4(raw + odd * DSA_DECODE_RAW + DSA_CUDA_LATENT
-                                  + 8 + (lane >> 4) * 4);
             __syncwarp();
         }
+
+        /* the pair DEPTH ahead of the one that has been read */
 
         if (c < end) {
             if (c % 16 == 0 && c > 0) {
                 now = (uint32_t) next < a.slots ? next : -1;
+                ahead = __ballot_sync(0xffffffff, now >= 0);
                 next = dsa_decode_slot(job, slot, c / 4 + 4 + lane / 8,
                                        warp * 8 + lane % 8);
             }
 
-            s = __shfl_sync(0xffffffff, now, c % 16 * 2 + (lane & 1));
-            mask = __ballot_sync(0xffffffff, s >= 0) & 3;
-            i = c % DEPTH;
+            s = __shfl_sync(0xffffffff, now, c % 16 * 2);
+            t = __shfl_sync(0xffffffff, now, c % 16 * 2 + 1);
 
-            if (lane == 0) {
-                dsa_mbar_arrive_expect(&landed[i],
-                                       __popc(mask) * DSA_CUDA_RECORD);
-            }
+            dsa_decode_copy16(raw + lane * 16,
+                              dsa_decode_record(a, max(s, 0)) + lane * 16,
+                              s < 0 ? 0 : 16);
+            dsa_decode_copy16(raw + DSA_DECODE_RAW + lane * 16,
+                              dsa_decode_record(a, max(t, 0)) + lane * 16,
+                              t < 0 ? 0 : 16);
 
-            __syncwarp();
-
-            if (lane < 2 && s >= 0) {
-                dsa_bulk_load(ring + (i * 2 + lane) * DSA_DECODE_RAW,
-                              dsa_decode_record(a, s), DSA_CUDA_RECORD,
-                              &landed[i]);
+            if (lane < 18) {
+                key = lane < 9 ? lane : lane - 9;
+                s = lane < 9 ? s : t;
+                p = dsa_decode_record(a, max(s, 0)) + DSA_CUDA_LATENT;
+                dsa_decode_copy16(raw + (lane < 9 ? 0 : DSA_DECODE_RAW)
+                                  + DSA_CUDA_LATENT + key * 16, p + key * 16,
+                                  s < 0 ? 0 : 16);
             }
         }
 
+        dsa_cp_async_commit();
+
         if (c < DEPTH) {
-            valid |= (c < end ? mask : 0) << c * 2;
             continue;
         }
 
-        /* valid: of pair r and those after it */
+        at = keys + (step & 1) * DSA_DECODE_BUFFER;
 
         if (m == 0) {
             dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
         }
 
-        ok = valid >> odd & 1;
         key = warp * 8 + m * 2 + odd;
         to = at + (lane >> 3) * DSA_DECODE_PANEL + key * 128
              + (((lane & 3) * 2 ^ (key & 7)) << 4);
 
-        dsa_decode_widen(to, x0, ok ? f0 : 0);
-        dsa_decode_widen(to + 4 * DSA_DECODE_PANEL, x1, ok ? f1 : 0);
+        dsa_decode_widen(to, x0, f0);
+        dsa_decode_widen(to + 4 * DSA_DECODE_PANEL, x1, f1);
 
         if (lane < 16) {
             key = warp * 8 + m * 2 + (lane >> 3);
-            rope = valid >> (lane >> 3) & 1 ? rope : make_uint4(0, 0, 0, 0);
-
             dsa_decode_store16(at + 8 * DSA_DECODE_PANEL + key * 128
                                + (((lane & 7) ^ (key & 7)) << 4),
                                rope.x, rope.y, rope.z, rope.w);
         }
 
-        bits = bits >> 2 | (valid & 3) << 6;
-        valid = valid >> 2 | (c < end ? mask : 0) << (DEPTH - 1) * 2;
-
-        if (m == 3) {
-            if (lane == 0) {
-                sync->valid[step & 1][warp] = (uint8_t) bits;
-            }
-
-            dsa_fence_async();
-            __syncwarp();
-
-            if (lane == 0) {
-                dsa_mbar_arrive(&sync->full[step & 1]);
-            }
+        if (++m < 4) {
+            continue;
         }
+
+        m = 0;
+        mask = step % 4 == 0 && step > 0 ? ahead : mask;
+
+        if (lane == 0) {
+            sync->valid[step & 1][warp] = (uint8_t) (mask >> step % 4 * 8);
+        }
+
+        dsa_fence_async();
+        __syncwarp();
+
+        if (lane == 0) {
+            dsa_mbar_arrive(&sync->full[step & 1]);
+        }
+
+        step++;
     }
 }
 
@@ -583,7 +657,7 @@ dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
     odd = lane >> 2 & 1;
     key = warp * 8 + lane % 8;
 
-    s0 = dsa_decode_slot(job, slot, 0, key);
+    s0 = dsa_decode_first_slot(a, job, slot, key);
     s1 = dsa_decode_slot(job, slot, 1, key);
     s2 = dsa_decode_slot(job, slot, 2, key);
     s1 = (uint32_t) s1 < a.slots ? s1 : -1;
@@ -593,8 +667,6 @@ dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
     }
 
     for (step = 0; step < job.count; step++) {
-        s3 = dsa_decode_slot(job, slot, step + 3, key);
-
         at = dsa_smem(buffers) + (step & 1) * DSA_DECODE_BUFFER;
         raw = at + warp * 1024;
 
@@ -603,20 +675,32 @@ dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
         dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
 
-        if (lane == 0) {
-            dsa_mbar_arrive_expect(landed, __popc(mask) * DSA_CUDA_RECORD);
-        }
-
-        __syncwarp();
-
         /* records of odd keys 64 bytes further: other banks */
 
-        if (lane < 8 && s0 >= 0) {
-            dsa_bulk_load(buffers + (step & 1) * DSA_DECODE_BUFFER
-                          + lane * DSA_DECODE_PANEL + warp * 1024
-                          + (lane & 1) * 64,
-                          dsa_decode_record(a, s0), DSA_CUDA_RECORD, landed);
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            s3 = __shfl_sync(0xffffffff, s0, i);
+            dsa_decode_copy16(raw + i * DSA_DECODE_PANEL + (i & 1) * 64
+                              + lane * 16,
+                              dsa_decode_record(a, max(s3, 0)) + lane * 16,
+                              s3 < 0 ? 0 : 16);
         }
+
+#pragma unroll
+        for (i = 0; i < 3; i++) {
+            k = i * 3 + lane / 9;
+            s3 = __shfl_sync(0xffffffff, s0, k & 7);
+
+            if (lane < 27 && k < 8) {
+                dsa_decode_copy16(raw + k * DSA_DECODE_PANEL + (k & 1) * 64
+                                  + DSA_CUDA_LATENT + lane % 9 * 16,
+                                  dsa_decode_record(a, max(s3, 0))
+                                  + DSA_CUDA_LATENT + lane % 9 * 16,
+                                  s3 < 0 ? 0 : 16);
+            }
+        }
+
+        s3 = dsa_decode_slot(job, slot, step + 3, key);
 
         s2 = (uint32_t) s2 < a.slots ? s2 : -1;
 
@@ -624,7 +708,8 @@ dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
             dsa_decode_prefetch(dsa_decode_record(a, s2));
         }
 
-        dsa_mbar_wait(landed, step & 1);
+        asm volatile ("cp.async.wait_all;" ::: "memory");
+        __syncwarp();
 
 #pragma unroll
         for (i = 0; i < 8; i++) {
@@ -644,17 +729,12 @@ dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
         k = lane >> 2;
         scale = dsa_decode_load4(raw + k * DSA_DECODE_PANEL + (k & 1) * 64
                                  + DSA_CUDA_LATENT + (lane & 3) * 4);
-        scale = mask >> k & 1 ? scale : 0;
 
         __syncwarp();
 
 #pragma unroll
         for (i = 0; i < 2; i++) {
             k = i * 4 + (lane >> 3);
-
-            if ((mask >> k & 1) == 0) {
-                rope[i] = make_uint4(0, 0, 0, 0);
-            }
 
             dsa_decode_store16(raw + 8 * DSA_DECODE_PANEL + k * 128
                                + (((lane & 7) ^ k) << 4),
@@ -717,7 +797,17 @@ dsa_decode_query(const dsa_decode_t &a, const dsa_decode_job_t &job,
                                   + c * 16);
         }
 
-        v = c < DSA_CUDA_LATENT / 8 ? dsa_decode_exchange(v) : v;
+        if (c < DSA_CUDA_LATENT / 8) {
+            v = make_uint4(dsa_decode_query_f16(v.x),
+                           dsa_decode_query_f16(v.y),
+                           dsa_decode_query_f16(v.z),
+                           dsa_decode_query_f16(v.w));
+        } else {
+            v = make_uint4(dsa_decode_query_bf16(v.x),
+                           dsa_decode_query_bf16(v.y),
+                           dsa_decode_query_bf16(v.z),
+                           dsa_decode_query_bf16(v.w));
+        }
 
         dsa_decode_store16(smem + c / 8 * N * 128 + h * 128
                            + (((c & 7) ^ (h & 7)) << 4),
@@ -816,7 +906,12 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 #pragma unroll
         for (k = 0; k < DSA_DECODE_WIDTH / 16; k++) {
             j = k / 4 * (DSA_DECODE_PANEL / 16) + k % 4 * 2;
-            dsa_decode_mma<64, 0>(s, dq + j, dk + j, k > 0);
+
+            if (k < DSA_CUDA_LATENT / 16) {
+                dsa_decode_mma<64, 1, 0>(s, dq + j, dk + j, k > 0);
+            } else {
+                dsa_decode_mma<64, 0, 0>(s, dq + j, dk + j, 1);
+            }
         }
 
         dsa_wgmma_commit();
@@ -873,7 +968,7 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 #pragma unroll
         for (j = 0; j < 16; j++) {
-            p[j] = dsa_decode_pack(s[j * 2], s[j * 2 + 1]);
+            p[j] = dsa_decode_pack_f16(s[j * 2], s[j * 2 + 1]);
         }
 
         if (i > 0) {
@@ -1007,15 +1102,14 @@ dsa_decode_wide_store(const dsa_decode_t &a, const dsa_decode_job_t &job,
     float *o, uint32_t smem, const dsa_decode_wide_t *share, uint32_t half,
     uint32_t warp, uint32_t lane)
 {
-    float      v, w, x, inv[2], *part;
+    float      v, w, inv[2], *part;
     uint4      line;
-    uint32_t   h, j, k, head, swap;
+    uint32_t   h, j, k, head;
     uint64_t   at;
 
     head = job.group * 64 + warp * 16;
     at = (uint64_t) (job.row * a.splits + job.split) * a.heads;
     smem += (half * 4 + warp) * 16 * 528;
-    swap = lane & 1;
 
 #pragma unroll
     for (k = 0; k < 2; k++) {
@@ -1029,12 +1123,6 @@ dsa_decode_wide_store(const dsa_decode_t &a, const dsa_decode_job_t &job,
         for (k = 0; k < 2; k++) {
             v = o[j * 4 + k * 2] * inv[k];
             w = o[j * 4 + k * 2 + 1] * inv[k];
-
-            /* columns 0 2 | 1 3 of two lanes to 0 1 | 2 3 */
-
-            x = __shfl_xor_sync(0xffffffff, swap ? v : w, 1);
-            v = swap ? x : v;
-            w = swap ? w : x;
 
             h = lane / 4 + k * 8;
 
@@ -1082,16 +1170,16 @@ dsa_decode_wide(const __grid_constant__ dsa_decode_t a)
 
     asm volatile ("griddepcontrol.launch_dependents;");
 
-    job = dsa_decode_job(a);
+    warp = threadIdx.x / 32;
+    lane = threadIdx.x % 32;
+
+    job = dsa_decode_job(a, warp % 8 * 8 + lane % 8);
 
     if (dsa_decode_idle(a, job, 64)) {
         return;
     }
 
     dsa_decode_init(&share->sync, 8, share->landed, 8);
-
-    warp = threadIdx.x / 32;
-    lane = threadIdx.x % 32;
 
     if (warp >= 8) {
         dsa_regs_less<64>();
@@ -1160,10 +1248,14 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 #pragma unroll
         for (k = 0; k < DSA_DECODE_WIDTH / 16; k++) {
-            dsa_decode_mma<N, 0>(s, dk + k / 4 * (DSA_DECODE_PANEL / 16)
-                                    + k % 4 * 2,
-                                 dq + k / 4 * (N * 128 / 16) + k % 4 * 2,
-                                 k > 0);
+            j = k / 4 * (DSA_DECODE_PANEL / 16) + k % 4 * 2;
+            t = k / 4 * (N * 128 / 16) + k % 4 * 2;
+
+            if (k < DSA_CUDA_LATENT / 16) {
+                dsa_decode_mma<N, 1, 0>(s, dk + j, dq + t, k > 0);
+            } else {
+                dsa_decode_mma<N, 0, 0>(s, dk + j, dq + t, 1);
+            }
         }
 
         dsa_wgmma_commit();
@@ -1241,8 +1333,8 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 #pragma unroll
         for (j = 0; j < N / 8; j++) {
-            lo = dsa_decode_pack(s[j * 4], s[j * 4 + 1]);
-            hi = dsa_decode_pack(s[j * 4 + 2], s[j * 4 + 3]);
+            lo = dsa_decode_pack_f16(s[j * 4], s[j * 4 + 1]);
+            hi = dsa_decode_pack_f16(s[j * 4 + 2], s[j * 4 + 3]);
 
             k = probs + (j * 8 + (lane & 7)) * 128
                 + ((warp * 2 + (lane >> 3 & 1) ^ (lane & 7)) << 4);
@@ -1261,7 +1353,7 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
         for (k = 0; k < 4; k++) {
 #pragma unroll
             for (t = 0; t < 8; t++) {
-                dsa_decode_mma<N, 1>(o[t], dv + t * (DSA_DECODE_PANEL / 16)
+                dsa_decode_mma<N, 1, 1>(o[t], dv + t * (DSA_DECODE_PANEL / 16)
                                            + k * (2048 / 16),
                                      dp + k * 2, 1);
             }
@@ -1345,7 +1437,7 @@ dsa_decode_narrow_store(const dsa_decode_t &a, const dsa_decode_job_t &job,
         }
     }
 
-    i = dsa_decode_column(lane / 4) + warp * 16;
+    i = lane / 4 + warp * 16;
     x = smem + (1 - group) * N * DSA_DECODE_PITCH + i;
 
 #pragma unroll
@@ -1426,7 +1518,11 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
 
     asm volatile ("griddepcontrol.launch_dependents;");
 
-    job = dsa_decode_job(a);
+    warp = threadIdx.x / 32;
+    lane = threadIdx.x % 32;
+
+    job = dsa_decode_job(a, lane / 8 * DSA_DECODE_KEYS + warp % 8 * 8
+                            + lane % 8);
 
     if (dsa_decode_idle(a, job, N)) {
         return;
@@ -1435,9 +1531,6 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
     dsa_decode_init(&share->sync, 4, share->landed[0],
                     8 * DSA_DECODE_DEPTH(N));
 
-    warp = threadIdx.x / 32;
-    lane = threadIdx.x % 32;
-
     if (warp >= 8) {
         if constexpr (N == 32) {
             dsa_regs_less<80>();
@@ -1445,8 +1538,9 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
 
         dsa_decode_fill_ring<DSA_DECODE_DEPTH(N)>(
             a, job, keys,
-            ring + (warp - 8) * DSA_DECODE_DEPTH(N) * 2 * DSA_DECODE_RAW,
-            share->landed[warp - 8], &share->sync, warp - 8, lane);
+            dsa_smem(ring) + (warp - 8) * DSA_DECODE_DEPTH(N) * 2
+                             * DSA_DECODE_RAW,
+            &share->sync, warp - 8, lane);
 
     } else {
         if constexpr (N == 32) {
@@ -1487,42 +1581,53 @@ __launch_bounds__(128)
 dsa_decode_combine(const __grid_constant__ dsa_decode_t a)
 {
     float           v, w, max, sum;
-    float4          x, o;
-    uint32_t        s, row, head, lane;
+    float4          o, x[16];
+    uint32_t        i, s, row, head, lane;
     uint64_t        at;
     const float    *p;
 
     asm volatile ("griddepcontrol.wait;" ::: "memory");
 
+    w = 0;
     lane = threadIdx.x % 32;
     row = blockIdx.x / a.heads;
     head = blockIdx.x % a.heads;
     at = (uint64_t) row * a.splits * a.heads + head;
 
-    v = lane < a.splits ? a.lse[at + lane * a.heads]
-                        : __uint_as_float(0xff800000);
-    max = fmaxf(dsa_warp_max(v), DSA_DECODE_NONE);
-    w = exp2f(v - max);
-    sum = dsa_warp_sum(w);
-    w = sum > 0 ? w / sum : 0;
-
     p = a.part + at * DSA_CUDA_LATENT + threadIdx.x * 4;
     o = make_float4(0, 0, 0, 0);
 
-#pragma unroll 8
-    for (s = 0; s < a.splits; s++) {
-        v = __shfl_sync(0xffffffff, w, s);
-        x = make_float4(0, 0, 0, 0);
+    /* the first parts are under way before their weights are known */
 
-        if (v > 0) {
-            x = *(const float4 *) (p + (uint64_t) s * a.heads
-                                       * DSA_CUDA_LATENT);
+    for (s = 0; s < a.splits; s += 16) {
+#pragma unroll
+        for (i = 0; i < 16; i++) {
+            if (s + i < a.splits) {
+                x[i] = *(const float4 *) (p + (uint64_t) (s + i) * a.heads
+                                              * DSA_CUDA_LATENT);
+            }
         }
 
-        o.x += v * x.x;
-        o.y += v * x.y;
-        o.z += v * x.z;
-        o.w += v * x.w;
+        if (s == 0) {
+            v = lane < a.splits ? a.lse[at + lane * a.heads]
+                                : __uint_as_float(0xff800000);
+            max = fmaxf(dsa_warp_max(v), DSA_DECODE_NONE);
+            w = exp2f(v - max);
+            sum = dsa_warp_sum(w);
+            w = sum > 0 ? w / sum : 0;
+        }
+
+#pragma unroll
+        for (i = 0; i < 16; i++) {
+            v = __shfl_sync(0xffffffff, w, (s + i) & 31);
+
+            if (s + i < a.splits && v > 0) {
+                o.x += v * x[i].x;
+                o.y += v * x[i].y;
+                o.z += v * x[i].z;
+                o.w += v * x[i].w;
+            }
+        }
     }
 
     *(uint2 *) (a.out + (uint64_t) blockIdx.x * DSA_CUDA_LATENT * 2
@@ -1676,7 +1781,7 @@ dsa_cuda_attention_decode(dsa_bf16_t *out, const dsa_bf16_t *q,
     a.slots = cache->pages * DSA_DECODE_KEYS;
     a.max_slots = max_slots;
     a.heads = heads;
-    a.scale = scale * 1.4426950408889634f;
+    a.scale = scale * 1.4426950408889634f / DSA_DECODE_QUERY;
     a.groups = heads > 64 ? 2 : 1;
 
     blocks = rows * a.groups;

@@ -32,7 +32,10 @@ extern "C" {
 /* Above so many rows of a head, the library is the faster one ... */
 #define DSA_GEMM_HEADS_ROWS 32
 
-/* ... and, of weights with more features, above half of DSA_GEMM_ROWS. */
+/*
+ * ... and, for weights with more features, above half of DSA_GEMM_ROWS, or a
+ * quarter if they have twice as many.
+ */
 #define DSA_GEMM_WIDE       16384
 
 
@@ -471,7 +474,7 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     dsa_stream_t stream)
 {
     int              rc;
-    uint32_t         n, sums, groups;
+    uint32_t         n, few, sums, groups;
     dsa_gemm_t       g;
     dsa_gemm_tile_t  tile;
 
@@ -504,9 +507,11 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     groups = w->cols / 128;
     sums = rows > DSA_GEMM_ROWS ? DSA_GEMM_EITHER : DSA_GEMM_WHOLE;
 
+    few = w->rows > 2 * DSA_GEMM_WIDE ? DSA_GEMM_ROWS / 4 : DSA_GEMM_ROWS / 2;
+
     if ((rows > DSA_GEMM_ROWS
-         || (rows > DSA_GEMM_ROWS / 2 && rows == n
-             && tile.split * tile.parts == 1 && w->rows > DSA_GEMM_WIDE))
+         || (rows > few && rows == n && tile.split * tile.parts == 1
+             && w->rows > DSA_GEMM_WIDE))
         && groups % 4 == 0
         && (x->ld == n
             || (size_t) groups * n * sizeof(float) <= DSA_GEMM_SCALES))

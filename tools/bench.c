@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#if (DSA_CUDA)
 #include "bench/bench.h"
+#endif
 #include "tools/dsa.h"
 
 
@@ -24,6 +26,7 @@ static const char  dsa_bench_usage[] =
 int
 dsa_cmd_bench(int argc, char **argv)
 {
+#if (DSA_CUDA)
     if (argc > 1 && strcmp(argv[1], "kernels") == 0) {
         return dsa_bench_kernels(argc - 1, argv + 1, dsa_bench_usage);
     }
@@ -31,6 +34,15 @@ dsa_cmd_bench(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "engine") == 0) {
         return dsa_bench_engine(argc - 1, argv + 1, dsa_bench_usage);
     }
+#else
+    if (argc > 1 && (strcmp(argv[1], "kernels") == 0
+                     || strcmp(argv[1], "engine") == 0))
+    {
+        (void) fprintf(stderr, "dsa bench: there is nothing to measure, this "
+                       "program was built without nvcc\n");
+        return 1;
+    }
+#endif
 
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
         return fputs(dsa_bench_usage, stdout) != EOF ? 0 : 1;

@@ -20,7 +20,7 @@ int dsa_cmd_encode(int argc, char **argv);
 int dsa_cmd_parse(int argc, char **argv);
 int dsa_cmd_logits(int argc, char **argv);
 int dsa_cmd_generate(int argc, char **argv);
-int dsa_cmd_bench(int argc, char **argv);       /* where the build has CUDA */
+int dsa_cmd_bench(int argc, char **argv);
 
 
 #endif /* _DSA_TOOLS_H_INCLUDED_ */

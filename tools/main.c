@@ -45,11 +45,9 @@ static const dsa_command_t  dsa_commands[] = {
       "               [--greedy] [--backend cpu|cuda]\n"
       "      tokens that follow a prompt\n" },
 
-#if (DSA_CUDA)
     { "bench", dsa_cmd_bench,
       "  dsa bench kernels | engine\n"
       "      time and limits of the GPU's ops and of whole steps\n" }
-#endif
 };
 
 

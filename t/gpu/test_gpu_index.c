@@ -34,14 +34,14 @@
 #define PAGE     (64 * (RECORD + 132) + 128)    /* not as dense as can be */
 
 /*
- * Errors are told of a row's greatest |score|.  In long rows, of 2047 keys or
- * more and 64 heads, 2.9e-4 was seen, and 4.0e-5 in the mean square; elsewhere
- * 6.7e-4, where few keys or heads leave a sum near 0 as the greatest.  Inputs
- * and results are the same in every run.
+ * Errors are told of a row's greatest |score| where the row is long, of 2047
+ * keys or more and 64 heads: 2.4e-4 was seen, and 3.5e-5 in the mean square.
+ * In others, whose few scores may all be near 0, of the greatest sum of |w|
+ * max(0, q . k).  Inputs and results are the same in every run.
  */
-#define BOUND         1e-3
+#define BOUND         4e-4
 #define BOUND_LONG    4e-4
-#define BOUND_SQUARE  6e-5
+#define BOUND_SQUARE  5e-5
 
 
 typedef struct {
@@ -212,8 +212,9 @@ index_check(const float *score, const index_cache_t *c,
     const index_query_t *q, uint32_t row, uint32_t keys, uint32_t sample)
 {
     float        *twin, *scratch;
-    double        x, sum, most, bound, *exact;
+    double        x, sum, size, most, bound, *exact;
     size_t        i, h, s;
+    uint32_t      is_long;
     const float  *a, *b;
 
     twin = malloc(keys * sizeof(float));
@@ -230,6 +231,7 @@ index_check(const float *score, const index_cache_t *c,
                     c->scale, 1, q->heads, DIM, keys, scratch);
 
     most = 0;
+    is_long = keys >= 2047 && q->heads == 64;
 
     for (s = 0; s < keys; s++) {
         exact[s] = NAN;
@@ -240,6 +242,7 @@ index_check(const float *score, const index_cache_t *c,
         }
 
         sum = 0;
+        size = 0;
 
         for (h = 0; h < q->heads; h++) {
             b = c->key + s * DIM;
@@ -249,16 +252,19 @@ index_check(const float *score, const index_cache_t *c,
                 x += (double) a[h * DIM + i] * (double) b[i];
             }
 
-            sum += (x > 0 ? x : 0) * (double) q->w[row * q->heads + h];
+            x = (x > 0 ? x : 0) * (double) q->w[row * q->heads + h];
+            sum += x;
+            size += fabs(x) * (double) c->scale[s];
         }
 
         exact[s] = sum * (double) c->scale[s];
+        most = !is_long && size > most ? size : most;
     }
 
     /* one key that no head likes: its score is exactly 0 */
 
     most = most > 0 ? most : 1e-30;
-    bound = keys >= 2047 && q->heads == 64 ? BOUND_LONG : BOUND;
+    bound = is_long ? BOUND_LONG : BOUND;
 
     for (s = 0; s < keys; s++) {
         x = fabs((double) score[s] - (double) twin[s]) / most;
@@ -280,9 +286,10 @@ index_check(const float *score, const index_cache_t *c,
                      q->heads, s, keys, (double) score[s], exact[s]);
         }
 
-        index_worst = x > index_worst ? x : index_worst;
+        if (!is_long) {
+            index_worst = x > index_worst ? x : index_worst;
 
-        if (keys >= 2047 && q->heads == 64) {
+        } else {
             index_worst_long = x > index_worst_long ? x : index_worst_long;
             index_square_long += x * x;
             index_count_long += 1;
@@ -708,10 +715,10 @@ test_arguments(void **state)
 static int
 index_tell(void **state)
 {
-    print_message("error against float64, of a row's greatest |score|: at most"
-                  " %.1e; of long rows %.1e, %.1e in the mean square\n",
-                  index_worst, index_worst_long,
-                  sqrt(index_square_long / index_count_long));
+    print_message("error against float64: long rows at most %.1e of their"
+                  " greatest |score|, %.1e in the mean square; others %.1e of"
+                  " their greatest unsigned sum\n", index_worst_long,
+                  sqrt(index_square_long / index_count_long), index_worst);
 
     return 0;
 }

@@ -1328,6 +1328,12 @@ test_ahead(void **state)
     check(&c, 40, DSA_LINK_FINISH_LENGTH);
     assert_int_equal(f->followed, 39);
 
+    /* the token that is not known yet begins a page */
+
+    submit(s, &c, 0, 2, 64, 2, 1);
+    run(s);
+    check(&c, 2, DSA_LINK_FINISH_LENGTH);
+
     check_free(s);
     finish(s, f);
 }

@@ -29,7 +29,7 @@ sub need_gpu {
 sub cuda {
     my $dsa = ($ENV{DSA_BUILD} || 'build') . '/dsa';
 
-    return `$dsa help` =~ /dsa bench/;
+    return `$dsa bench kernels none 2>&1` !~ /built without nvcc/;
 }
 
 
