@@ -111,27 +111,104 @@ bench_row(dsa_bench_t *b, bench_gemm_t *c, dsa_bench_pt call, const char *what,
 }
 
 
+static void
+bench_fp8_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows, size_t n)
+{
+    size_t  i, j;
+
+    static const struct {
+        uint32_t  out, in;
+    } shape[] = {
+        { 7168, 16384 }, { 24576, 1536 }, { 4096, 7168 }, { 7168, 2048 },
+        { 2112, 7168 }, { 576, 7168 }, { 36864, 7168 }, { 7168, 18432 }
+    };
+
+    c->heads = 1;
+    c->f32 = 0;
+
+    for (i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+        for (j = 0; j < n; j++) {
+            c->out = shape[i].out;
+            c->in = shape[i].in;
+            c->rows = rows[j];
+            c->w8.rows = c->out;
+            c->w8.cols = c->in;
+            c->x8.ld = (c->rows + 3) / 4 * 4;
+            c->step = (size_t) c->out * c->in;
+
+            bench_row(b, c, bench_fp8, "dense FP8", DSA_BENCH_FP8);
+        }
+    }
+}
+
+
+/* Head, router, the indexer's weights of heads; the two halves of kv_b. */
+
+static void
+bench_bf16_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows,
+    size_t n)
+{
+    size_t  i, j;
+
+    static const struct {
+        uint32_t  out, in;
+    } shape[] = {
+        { 129280, 7168 }, { 256, 7168 }, { 64, 7168 }
+    };
+
+    c->heads = 1;
+    c->f32 = 1;
+
+    for (i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+        for (j = 0; j < n; j++) {
+            c->out = shape[i].out;
+            c->in = shape[i].in;
+            c->rows = rows[j];
+            c->step = (size_t) c->out * c->in * 2;
+
+            if (c->out < 1000 || c->rows <= 256) {
+                bench_row(b, c, bench_bf16, "BF16, float32 out",
+                          DSA_BENCH_BF16);
+            }
+        }
+    }
+
+    c->heads = 128;
+    c->f32 = 0;
+    c->step = (size_t) 128 * 256 * 512 * 2;
+
+    for (j = 0; j < n; j++) {
+        c->rows = rows[j];
+
+        c->out = 512;
+        c->in = 128;
+        c->transposed = 1;
+        bench_row(b, c, bench_heads, "absorb, keys", DSA_BENCH_BF16);
+
+        c->out = 128;
+        c->in = 512;
+        c->transposed = 0;
+        bench_row(b, c, bench_heads, "absorb, values", DSA_BENCH_BF16);
+    }
+}
+
+
+/*
+ * Many rows come last: for a while after such work the chip clocks lower, and
+ * what takes microseconds takes a fifth more of them.
+ */
+
 void
 dsa_bench_gemm(dsa_bench_t *b)
 {
     int           rc;
     void         *work, *w;
     float        *scale;
-    size_t        i, j, size;
+    size_t        size;
     bench_gemm_t  c;
 
-    static const struct {
-        uint32_t  out, in;
-    } fp8[] = {
-        { 7168, 16384 }, { 24576, 1536 }, { 4096, 7168 }, { 7168, 2048 },
-        { 2112, 7168 }, { 576, 7168 }, { 36864, 7168 }, { 7168, 18432 }
-    };
-    static const struct {
-        uint32_t  out, in;
-    } bf16[] = {
-        { 129280, 7168 }, { 256, 7168 }, { 64, 7168 }
-    };
-    static const uint32_t  rows[] = { 1, 8, 32, 64, 128, 256, 1024, 4096 };
+    static const uint32_t  few[] = { 1, 8, 32, 64, 128 };
+    static const uint32_t  many[] = { 256, 1024, 4096 };
 
     memset(&c, 0, sizeof(c));
 
@@ -167,21 +244,7 @@ dsa_bench_gemm(dsa_bench_t *b)
         goto failed;
     }
 
-    c.heads = 1;
-
-    for (i = 0; i < sizeof(fp8) / sizeof(fp8[0]); i++) {
-        for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-            c.out = fp8[i].out;
-            c.in = fp8[i].in;
-            c.rows = rows[j];
-            c.w8.rows = c.out;
-            c.w8.cols = c.in;
-            c.x8.ld = (c.rows + 3) / 4 * 4;
-            c.step = (size_t) c.out * c.in;
-
-            bench_row(b, &c, bench_fp8, "dense FP8", DSA_BENCH_FP8);
-        }
-    }
+    bench_fp8_rows(b, &c, few, sizeof(few) / sizeof(few[0]));
 
     rc = dsa_cuda_random_bf16(w, size / 2, 0, 0.05f, 5, b->stream);
     rc = rc != 0 ? rc : dsa_cuda_random_bf16(c.x, (size_t) 4096 * 128 * 512, 0,
@@ -192,39 +255,19 @@ dsa_bench_gemm(dsa_bench_t *b)
         goto failed;
     }
 
-    c.f32 = 1;
+    bench_bf16_rows(b, &c, few, sizeof(few) / sizeof(few[0]));
+    bench_bf16_rows(b, &c, many, sizeof(many) / sizeof(many[0]));
 
-    for (i = 0; i < sizeof(bf16) / sizeof(bf16[0]); i++) {
-        for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-            c.out = bf16[i].out;
-            c.in = bf16[i].in;
-            c.rows = rows[j];
-            c.step = (size_t) c.out * c.in * 2;
+    rc = dsa_cuda_random_e4m3(w, size, 1, b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_e4m3(c.x8.q, (size_t) 4096 * 18432, 2,
+                                             b->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(b->stream);
 
-            if (c.out < 1000 || c.rows <= 256) {
-                bench_row(b, &c, bench_bf16, "BF16, float32 out",
-                          DSA_BENCH_BF16);
-            }
-        }
+    if (rc != 0) {
+        goto failed;
     }
 
-    c.f32 = 0;
-    c.step = (size_t) 128 * 256 * 512 * 2;
-
-    for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-        c.heads = 128;
-        c.rows = rows[j];
-
-        c.out = 512;
-        c.in = 128;
-        c.transposed = 1;
-        bench_row(b, &c, bench_heads, "absorb, keys", DSA_BENCH_BF16);
-
-        c.out = 128;
-        c.in = 512;
-        c.transposed = 0;
-        bench_row(b, &c, bench_heads, "absorb, values", DSA_BENCH_BF16);
-    }
+    bench_fp8_rows(b, &c, many, sizeof(many) / sizeof(many[0]));
 
     dsa_cuda_gemm_destroy(c.gemm);
 

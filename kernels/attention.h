@@ -73,8 +73,11 @@ void dsa_attention_absorbed(float *out, const float *q_latent,
  * [rows, ld_slot] int32 (cuda.h), of which n_slot [rows] count; -1 among them
  * is passed over.  out [rows, heads, 512] bf16; a row without a key gets
  * zeros.  heads: any number from 1 to 128; 8, 16, 32, 64 and 128 lose nothing
- * to padding.  max_slots bounds n_slot.  work: dsa_cuda_attention_work() bytes.
- * scale multiplies the dot products.
+ * to padding.  max_slots <= ld_slot bounds n_slot; what lies between may be
+ * read.  scale > 0 multiplies the dot products.  Latents are widened to f16:
+ * exact where their scales are powers of two from 2^-15 to 2^7; queries may
+ * reach 2^22.  work: dsa_cuda_attention_work() bytes, 16-byte aligned, which
+ * are enough for fewer rows and slots too.
  */
 int dsa_cuda_attention_decode(dsa_bf16_t *out, const dsa_bf16_t *q,
     const dsa_cuda_cache_t *cache, const int32_t *slot, size_t ld_slot,

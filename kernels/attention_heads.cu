@@ -282,6 +282,8 @@ dsa_heads_start(float (&s)[64], const dsa_heads_work_t *w, uint32_t at)
 }
 
 
+/* What the i-th tile's rows attend to. */
+
 static __device__ __forceinline__ void
 dsa_heads_ahead(uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
 {
@@ -290,9 +292,13 @@ dsa_heads_ahead(uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
 }
 
 
+/* A warp's arrival, when all its threads are here. */
+
 static __device__ __forceinline__ void
 dsa_heads_done(uint64_t *bar)
 {
+    __syncwarp();
+
     if (threadIdx.x % 32 == 0) {
         dsa_mbar_arrive(bar);
     }

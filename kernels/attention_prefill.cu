@@ -23,8 +23,13 @@
  * owns first; then the others with the rope columns, in which the weights are
  * handed over.
  *
- * References rise along the blocks: warpgroup 1 knows that of the even block
- * when it takes its own, 0 that of the last odd one.
+ * References rise along the blocks: warpgroup 0 knows that of the last odd one
+ * when it takes its own.  1 does not wait for that of the even block, so that
+ * both softmaxes can run at once, and scales its weights in the rare case that
+ * it turns out to be higher.
+ *
+ * What ends it is the card's power: two thirds of the tensor cores' rate make
+ * it lower its clock.
  */
 
 #define DSA_PREFILL_HEADS       64
@@ -39,7 +44,7 @@ typedef struct {
     uint64_t            empty[2][2];
     uint64_t            p_full[2];
     uint32_t            valid[2][2];    /* of a block's keys, bits */
-    float               r[2][64];       /* of a block's probabilities */
+    float               r[2][64];       /* of a block's weights */
     float               sum[2][64];
 } dsa_prefill_shared_t;
 
@@ -445,7 +450,7 @@ dsa_prefill_give(const uint32_t (&p)[16], const float (&r)[2], uint32_t to,
     }
 
     dsa_fence_async();
-    dsa_mbar_arrive(&sh->p_full[b]);
+    dsa_prefill_done(&sh->p_full[b]);
 }
 
 
@@ -736,7 +741,7 @@ dsa_prefill_kernel(const __grid_constant__ CUtensorMap q_map,
                 dsa_mbar_init(&sh->empty[i][j], 4);
             }
 
-            dsa_mbar_init(&sh->p_full[i], 128);
+            dsa_mbar_init(&sh->p_full[i], 4);
         }
 
         dsa_mbar_fence_init();

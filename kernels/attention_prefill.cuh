@@ -78,11 +78,13 @@ dsa_prefill_pack(float low, float high)
 }
 
 
-/* A warp's arrival. */
+/* A warp's arrival, when all its threads are here. */
 
 static __device__ __forceinline__ void
 dsa_prefill_done(uint64_t *bar)
 {
+    __syncwarp();
+
     if (threadIdx.x % 32 == 0) {
         dsa_mbar_arrive(bar);
     }

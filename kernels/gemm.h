@@ -47,10 +47,10 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
  * the host before the first product.
  *
  * x, y, w and scales are 16-byte aligned.  A row's bits do not depend on the
- * rows beside it up to 128 rows.  Beyond, the library chooses by their number;
- * where it does not split in, which is for many rows, its FP8 bits are those
- * of the own kernels that do not either (out of more than 8192, or of 7168
- * and more with in less than 8192).
+ * rows beside it up to 128 rows.  Beyond, the library chooses by their number
+ * how it sums; where it does so in one go, as it does for many rows, FP8 bits
+ * were those of the own kernels with one segment (dsa_gemm_tile()) in all
+ * outputs compared.
  */
 
 typedef struct dsa_cuda_gemm_s  dsa_cuda_gemm_t;

@@ -638,11 +638,14 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
         break;
 
     case 2:
-        if (rows < 64 || (rows == 128 && tiles * 2 > DSA_GEMM_SMS)) {
-            tile->features = 128;
+        if (tiles * 2 <= DSA_GEMM_SMS) {
+            tile->features = rows < 32 ? 128 : 64;
 
-        } else if (rows == 64 && tiles * 2 > DSA_GEMM_SMS) {
+        } else if (rows == 64) {
             tile->parts = 2;
+
+        } else {
+            tile->features = 128;
         }
 
         break;

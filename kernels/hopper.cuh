@@ -253,35 +253,6 @@ dsa_bulk_load(void *smem, const void *p, uint32_t n, uint64_t *bar)
 }
 
 
-/* And back, in this thread's groups; what is written before it needs
-   dsa_fence_async(). */
-
-static __device__ __forceinline__ void
-dsa_bulk_store(void *p, const void *smem, uint32_t n)
-{
-    asm volatile ("cp.async.bulk.global.shared::cta.bulk_group"
-                  " [%0], [%1], %2;"
-                  :: "l"(p), "r"(dsa_smem(smem)), "r"(n) : "memory");
-}
-
-
-static __device__ __forceinline__ void
-dsa_bulk_commit(void)
-{
-    asm volatile ("cp.async.bulk.commit_group;" ::: "memory");
-}
-
-
-/* Until shared memory of all but N groups has been read. */
-
-template <int N>
-static __device__ __forceinline__ void
-dsa_bulk_wait_read(void)
-{
-    asm volatile ("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory");
-}
-
-
 /* cp.async.bulk.tensor: the box at x (innermost), y, z. */
 
 static __device__ __forceinline__ void

@@ -102,18 +102,19 @@ int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
 
 /*
  * CUDA.  y [places, w.rows] bf16 = x [places, w.cols] . w[e]^T for the places
- * of each expert e; rows of padding get anything or nothing.  w: experts
+ * of each expert e; y of padding is left alone.  w: experts (at most 512)
  * weights one behind the other, w.rows a multiple of 128, and their scales
- * likewise.  rows: pairs in all, as far as the host knows, at most; it chooses
- * between the tiles for prefill (many rows an expert) and for decode (few,
- * bound by reading weights).  Sums over cols have one order whatever the
- * counts.
+ * likewise; x.scale is 16-byte aligned.  rows: pairs in all, as far as the
+ * host knows, at most; it chooses between the tiles for prefill (many rows an
+ * expert) and for decode (few, bound by reading weights).  A place's y has the
+ * same bits whatever the other places, the counts and the tiles are.  plan's
+ * row and place are not read.
  */
 int dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
     const dsa_fp8_weight_t *w, const dsa_moe_plan_t *plan, uint32_t experts,
     uint32_t rows, dsa_stream_t stream);
 
-/* The align that dsa_cuda_moe_gemm() wants for so many pairs. */
+/* The align that suits dsa_cuda_moe_gemm() best; it takes any. */
 uint32_t dsa_cuda_moe_align(uint32_t rows, uint32_t experts);
 
 /*

@@ -15,54 +15,57 @@ extern "C" {
  * The experts' products y = x . w[e]^T, both operands e4m3 in blocks of 128 of
  * K with float32 scales.
  *
- * The weights are the first operand of wgmma (64 out features an instruction)
- * and an expert's rows the second, whose size goes in steps of 8: so a tile is
- * as wide as an expert's rows ask, and few rows cost few products.  A block
- * multiplies a tile of WAVES * 128 out features by up to N_MAX rows: a warp
- * of the copy engine fills a ring of K blocks, two warpgroups multiply.  The
- * tensor cores add up 128 of K with fewer bits than float32 has, so every
- * block of K is then added to float32 sums, times the scale of the row and
- * that of the weight's block.  This is the order of the sums in each tile
- * size: a row's bits do not depend on which rows come with it.
+ * A block of threads multiplies 128 out features by a tile of an expert's
+ * rows: a warp of the copy engine fills a ring of K blocks, one or two more
+ * bring the scales of rows times those of weights, and two warpgroups
+ * multiply.  The tensor cores add up with fewer bits than float32 has, so each
+ * block of K is added to float32 sums, times its scale.  This is the order of
+ * the sums in every tile: a row's bits do not depend on which rows come with
+ * it, nor on the kernel.
  *
- * Prefill (WAVES 2, CLUSTER 2): 256 x 128 tiles, so that two warpgroups take
- * turns at the tensor cores, one adding to its sums while the other
- * multiplies; two blocks of a cluster work at the same rows and each loads
- * half of them for both, without which the L2 would be the limit.
+ * Prefill: up to 256 rows, the first operand of wgmma (64 an instruction), so
+ * that a weight is read once for as many; each warpgroup has a half of the
+ * rows, and they take turns at the tensor cores, one adding to its sums while
+ * the other multiplies.  The blocks of a cluster work at the same rows for
+ * different features, and each loads its part of the rows for all: without it
+ * the L2 would be the limit.
  *
- * Decode (WAVES 1, CLUSTER 1): 128 out features and a ring long enough to
- * keep HBM busy.
+ * Decode: up to 64 rows, here the second operand, whose size goes in steps of
+ * 8: few rows cost few products.  The ring is long enough to keep HBM busy.
  *
  * All blocks walk the same list of tiles, which they find from the plan's
  * counts: experts, then out features, then an expert's rows, so that those
- * who need a weight need it at the same time.
+ * who need a weight need it at the same time.  For prefill, where tiles differ
+ * in size, each cluster draws its next tile when it can start it: dealt out
+ * beforehand, some get more, and those who share a weight drift apart by more
+ * than the L2 holds.
  */
 
 #define DSA_MOE_EXPERTS     512
 #define DSA_MOE_K           128         /* bytes of K in a stage */
+#define DSA_MOE_OUT         128         /* features of a tile */
 #define DSA_MOE_GROUP       128         /* threads of a warpgroup */
 #define DSA_MOE_THREADS     (3 * DSA_MOE_GROUP)
-#define DSA_MOE_SIZES       9           /* of rows: 8, 16, 32, 48 .. 128 */
+#define DSA_MOE_CLUSTER     2           /* of prefill; decode: 1 */
+#define DSA_MOE_COUNTERS    4096        /* of calls of prefill */
 
-/* scales in sixteens that are read while wgmma runs */
-#define DSA_MOE_AHEAD       2
-
-/* rows for each expert from which on the tiles of prefill are faster */
-#define DSA_MOE_PREFILL     48
+/* rows an expert from which on prefill's tiles are faster */
+#define DSA_MOE_MANY        32
 
 
 typedef struct {
     CUtensorMap         w;              /* cols, out features, experts */
-    CUtensorMap         x[DSA_MOE_SIZES];   /* cols, places; boxes by size */
+    CUtensorMap         x[5];           /* cols, places; boxes by size */
     const float        *x_scale;
     const float        *w_scale;
     const int32_t      *offset;
     const int32_t      *count;
     uint16_t           *y;
+    size_t              ld;             /* of x_scale */
+    uint32_t            counter;
     uint32_t            experts;
     uint32_t            rows;           /* out features */
     uint32_t            blocks;         /* of K */
-    size_t              ld;             /* of x_scale */
 } dsa_moe_gemm_t;
 
 
@@ -70,7 +73,7 @@ typedef struct {
     int32_t             out;            /* first feature of this block */
     int32_t             place;          /* first row */
     int32_t             n;              /* rows */
-    int32_t             size;           /* n or more: of the instruction */
+    int32_t             size;           /* n or more: that are multiplied */
 } dsa_moe_tile_t;
 
 
@@ -78,31 +81,47 @@ typedef struct {
 
 typedef struct {
     int32_t             i;
-    int32_t             total;
     int32_t             e;              /* expert */
+    int32_t             total;
+    uint32_t            phase;          /* of drawn */
     dsa_moe_tile_t      tile;
 } dsa_moe_walk_t;
 
 
-template <int WAVES, int CLUSTER, int N_MAX, int STAGES>
+template <int CLUSTER, int N_MAX, int STAGES>
 struct dsa_moe_smem {
-    uint8_t             w[STAGES][WAVES * 128 * DSA_MOE_K];
+    uint8_t             w[STAGES][DSA_MOE_OUT * DSA_MOE_K];
     uint8_t             x[STAGES][N_MAX * DSA_MOE_K];
-    /* of a row times those of the weight, as dsa_moe_scale() orders them */
-    float               scale[STAGES][WAVES][N_MAX];
 
-    /* of a warpgroup, rows apart by an odd number of 16 bytes: no two of the
-       8 rows that stmatrix writes at a time meet in a bank */
-    uint16_t            y[2][N_MAX][WAVES * 64 + 8];
+    /* of a row times that of the weight; see dsa_moe_scale() */
+    float               scale[STAGES][N_MAX];
+
+    /* y of 64 rows and 64 features of each warpgroup, rows apart by an odd
+       number of 16 bytes: no two of the 8 rows that stmatrix writes at a time
+       meet in a bank */
+    uint16_t            y[2][64][64 + 8];
 
     uint64_t            full[STAGES];
     uint64_t            empty[STAGES];
-    dsa_moe_tile_t      tile[STAGES];   /* the last one has no rows */
+    dsa_moe_tile_t      tile[STAGES];   /* the last one has no size */
     int32_t             first[DSA_MOE_EXPERTS + 1];
     int32_t             offset[DSA_MOE_EXPERTS];
     int32_t             count[DSA_MOE_EXPERTS];
     int32_t             sum[DSA_MOE_THREADS / 32];
+
+    /* the tiles that this cluster gets, see dsa_moe_draw() */
+    uint64_t            drawn;
+    uint64_t            taken;
+    int32_t             next;
 };
+
+
+/*
+ * The tiles that a call of prefill has drawn: 0 before and after.  A call, or
+ * a captured one each time that it runs, counts in one of its own; two that
+ * run at the same time share one if they were made a multiple of this apart.
+ */
+static __device__ int32_t  dsa_moe_counter[DSA_MOE_COUNTERS];
 
 
 /* d [64, N] = or += a [64, 32] . b [N, 32]^T */
@@ -149,31 +168,8 @@ DSA_MOE_WGMMA(48, DSA_MOE_R3, "24", "25", "26", DSA_MOE_D16(0),
               DSA_MOE_D8(16))
 DSA_MOE_WGMMA(64, DSA_MOE_R4, "32", "33", "34", DSA_MOE_D16(0),
               DSA_MOE_D16(16))
-DSA_MOE_WGMMA(80, DSA_MOE_R5, "40", "41", "42", DSA_MOE_D16(0),
-              DSA_MOE_D16(16), DSA_MOE_D8(32))
-DSA_MOE_WGMMA(96, DSA_MOE_R6, "48", "49", "50", DSA_MOE_D16(0),
-              DSA_MOE_D16(16), DSA_MOE_D16(32))
-DSA_MOE_WGMMA(112, DSA_MOE_R7, "56", "57", "58", DSA_MOE_D16(0),
-              DSA_MOE_D16(16), DSA_MOE_D16(32), DSA_MOE_D8(48))
 DSA_MOE_WGMMA(128, DSA_MOE_R8, "64", "65", "66", DSA_MOE_D16(0),
               DSA_MOE_D16(16), DSA_MOE_D16(32), DSA_MOE_D16(48))
-
-
-/*
- * The rows of a tile where count of them are cut into n tiles: even parts, as
- * many as an instruction takes.
- */
-
-template <int CLUSTER>
-static __device__ __forceinline__ int32_t
-dsa_moe_size(int32_t count, int32_t n)
-{
-    int32_t  size;
-
-    size = (count + n - 1) / n;
-
-    return CLUSTER == 1 && size <= 8 ? 8 : (size + 15) & ~15;
-}
 
 
 /*
@@ -181,7 +177,7 @@ dsa_moe_size(int32_t count, int32_t n)
  * features) tiles for each part of its rows.  A thread counts two experts.
  */
 
-template <int N_MAX, class S>
+template <int N_MAX, typename S>
 static __device__ __forceinline__ void
 dsa_moe_list(S *s, const dsa_moe_gemm_t *g, int32_t parts)
 {
@@ -240,14 +236,40 @@ dsa_moe_list(S *s, const dsa_moe_gemm_t *g, int32_t parts)
 }
 
 
+/* Tile i of the n that an expert's count rows are cut into, as even parts as
+   instructions allow. */
+
+template <int CLUSTER>
+static __device__ __forceinline__ void
+dsa_moe_cut(dsa_moe_tile_t *t, int32_t offset, int32_t count, int32_t n,
+    int32_t i)
+{
+    int32_t  at, size;
+
+    if (CLUSTER > 1) {
+        size = (count + 63) / 64;
+        at = (size / n * i + min(size % n, i)) * 64;
+        t->size = (size / n + (i < size % n)) * 64;
+
+    } else {
+        size = (count + n - 1) / n;
+        t->size = size <= 8 ? 8 : (size + 15) & ~15;
+        at = i * t->size;
+    }
+
+    t->place = offset + at;
+    t->n = min(t->size, count - at);
+}
+
+
 /* The tile at t->i; t->e is at most its expert.  All of a warp. */
 
-template <int WAVES, int CLUSTER, class S>
+template <int CLUSTER, typename S>
 static __device__ __forceinline__ void
 dsa_moe_find(dsa_moe_walk_t *t, const S *s, const dsa_moe_gemm_t *g,
     int32_t parts, uint32_t rank)
 {
-    int32_t  e, n, i, cut, count;
+    int32_t  e, n, i;
 
     for ( ;; ) {
         e = t->e + 1 + (int32_t) threadIdx.x % 32;
@@ -261,45 +283,122 @@ dsa_moe_find(dsa_moe_walk_t *t, const S *s, const dsa_moe_gemm_t *g,
     }
 
     i = t->i - s->first[t->e];
-    cut = (s->first[t->e + 1] - s->first[t->e]) / parts;
-    count = s->count[t->e];
+    n = (s->first[t->e + 1] - s->first[t->e]) / parts;
 
-    t->tile.size = dsa_moe_size<CLUSTER>(count, cut);
-    t->tile.out = (i / cut * CLUSTER + rank) * WAVES * 128;
-    i = i % cut * t->tile.size;
-    t->tile.place = s->offset[t->e] + i;
-    t->tile.n = min(t->tile.size, count - i);
+    t->tile.out = (i / n * CLUSTER + rank) * DSA_MOE_OUT;
+    dsa_moe_cut<CLUSTER>(&t->tile, s->offset[t->e], s->count[t->e], n, i % n);
+}
+
+
+/*
+ * A thread of a cluster's first block: draws a tile when those who work at the
+ * last one say so, until there are none.  The first one of each cluster is its
+ * own number.
+ */
+
+template <int CLUSTER, typename S>
+static __device__ __forceinline__ void
+dsa_moe_draw(S *s, const dsa_moe_gemm_t *g, const dsa_moe_walk_t *t)
+{
+    int32_t   n, clusters, *counter;
+    uint32_t  rank, phase;
+
+    clusters = gridDim.x / CLUSTER;
+    counter = &dsa_moe_counter[g->counter];
+
+    for (phase = 0, n = t->i; n < t->total; phase ^= 1) {
+        dsa_mbar_wait(&s->taken, phase);
+
+        n = atomicAdd(counter, 1) + clusters;
+
+#pragma unroll
+        for (rank = 0; rank < CLUSTER; rank++) {
+            dsa_cluster_send(&s->next, n, &s->drawn, rank);
+        }
+    }
+
+    if (t->i >= t->total) {
+        n = atomicAdd(counter, 1) + clusters;
+    }
+
+    /* each cluster has drawn one in vain; the last of these is known */
+
+    if (n == max(t->total, clusters) + clusters - 1) {
+        *counter = 0;
+    }
+}
+
+
+/* A warp is ready for the next tile to be drawn; says it once in each. */
+
+template <int CLUSTER, typename S>
+static __device__ __forceinline__ void
+dsa_moe_ready(S *s)
+{
+    if (CLUSTER > 1 && threadIdx.x % 32 == 0) {
+        dsa_mbar_arrive_cluster(&s->taken, 0);
+    }
+}
+
+
+/* Goes to a warp's next tile. */
+
+template <int CLUSTER, typename S>
+static __device__ __forceinline__ void
+dsa_moe_next(dsa_moe_walk_t *t, S *s)
+{
+    if (CLUSTER == 1) {
+        t->i += gridDim.x;
+        return;
+    }
+
+    dsa_mbar_wait_cluster(&s->drawn, t->phase);
+    t->i = s->next;
+    t->phase ^= 1;
+    __syncwarp();
 }
 
 
 /* A warp: starts the copies of weights and rows. */
 
-template <int WAVES, int CLUSTER, int STAGES, class S>
+template <int CLUSTER, int STAGES, typename S>
 static __device__ __forceinline__ void
 dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
     uint32_t rank)
 {
-    int32_t             half;
-    uint32_t            k, n, bytes, stage, phase;
+    int32_t             part;
+    uint32_t            k, n, late, bytes, stage, phase;
     const CUtensorMap  *map;
 
     stage = 0;
     phase = 0;
     n = 0;
 
-    for ( ; t.i < t.total; t.i += gridDim.x / CLUSTER) {
-        dsa_moe_find<WAVES, CLUSTER>(&t, s, g, parts, rank);
+    /* the answer takes as long as some blocks of K; no earlier, so that tiles
+       are started in the order of the list */
+
+    late = g->blocks > 16 ? g->blocks - 16 : 0;
+
+    for ( ; t.i < t.total; dsa_moe_next<CLUSTER>(&t, s)) {
+        dsa_moe_find<CLUSTER>(&t, s, g, parts, rank);
 
         if (threadIdx.x % 32 == 0) {
-            map = &g->x[t.tile.size / 16];
-            half = t.tile.size / CLUSTER * rank;
-            bytes = (WAVES * 128 + t.tile.size) * DSA_MOE_K;
+            map = &g->x[CLUSTER > 1 ? t.tile.size / 64 - 1 : t.tile.size / 16];
+            part = t.tile.size / CLUSTER * rank;
+            bytes = (DSA_MOE_OUT + t.tile.size) * DSA_MOE_K;
 
             for (k = 0; k < g->blocks; k++) {
                 dsa_mbar_wait(&s->empty[stage], phase ^ 1);
 
+                /* the slot's last tile was read before its first stage was
+                   left, which is STAGES or more stages ago */
+
                 if (k == 0) {
                     s->tile[n] = t.tile;
+                }
+
+                if (k == late) {
+                    dsa_moe_ready<CLUSTER>(s);
                 }
 
                 dsa_mbar_arrive_expect(&s->full[stage], bytes);
@@ -312,10 +411,10 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
                                     k * DSA_MOE_K, t.tile.place);
 
                 } else {
-                    dsa_tma_load_2d_cluster(s->x[stage] + half * DSA_MOE_K,
+                    dsa_tma_load_2d_cluster(s->x[stage] + part * DSA_MOE_K,
                                             map, &s->full[stage],
                                             k * DSA_MOE_K,
-                                            t.tile.place + half,
+                                            t.tile.place + part,
                                             (1 << CLUSTER) - 1);
                 }
 
@@ -354,69 +453,64 @@ dsa_moe_row_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
 }
 
 
-/* Of 32 blocks of K of 128 features, each a lane's. */
+/* Of 32 blocks of K, each a lane's. */
 
 static __device__ __forceinline__ float
 dsa_moe_weight_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
-    int32_t out, uint32_t k)
+    uint32_t k)
 {
     k += threadIdx.x % 32;
-    out += t->tile.out;
 
-    if (k >= g->blocks || out >= (int32_t) g->rows) {
+    if (k >= g->blocks || t->tile.out >= (int32_t) g->rows) {
         return 0;
     }
 
-    return __ldg(g->w_scale + ((size_t) t->e * (g->rows / 128) + out / 128)
-                              * g->blocks + k);
+    return __ldg(g->w_scale + ((size_t) t->e * (g->rows / DSA_MOE_OUT)
+                               + t->tile.out / DSA_MOE_OUT) * g->blocks + k);
 }
 
 
 /*
- * A warp: the products of both scales for the ring, read some blocks ahead.
- * Of 16 rows lane q of four that hold an accumulator's row needs 2q, 2q + 1,
- * 2q + 8 and 2q + 9, which stand together.
+ * A warp: the scales of 128 rows from first on, times those of the weight, for
+ * the ring; read some blocks ahead.  For prefill they stand as the rows do.
+ * For decode, of 16 rows lane q of four that hold an accumulator's row needs
+ * 2q, 2q + 1, 2q + 8 and 2q + 9, which stand together.
  */
 
-template <int WAVES, int CLUSTER, int STAGES, class S>
+template <int CLUSTER, int STAGES, typename S>
 static __device__ __forceinline__ void
 dsa_moe_scale(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
-    uint32_t rank)
+    uint32_t rank, int32_t first)
 {
     enum { AHEAD = 4 };
 
-    float     ws, w[WAVES][2], *to;
+    float     ws, w[2], *to;
     float4    v[AHEAD];
-    int32_t   i, j, lane, row, at;
+    int32_t   i, lane, row, at;
     uint32_t  k, stage, phase;
 
     stage = 0;
     phase = 0;
     lane = threadIdx.x % 32;
-    row = 4 * lane;
-    at = lane / 4 * 16 + lane % 2 * 8 + lane % 4 / 2 * 2;
+    row = first + 4 * lane;
+    at = CLUSTER > 1 ? row : lane / 4 * 16 + lane % 2 * 8 + lane % 4 / 2 * 2;
 
-    for ( ; t.i < t.total; t.i += gridDim.x / CLUSTER) {
-        dsa_moe_find<WAVES, CLUSTER>(&t, s, g, parts, rank);
+    for ( ; t.i < t.total; dsa_moe_next<CLUSTER>(&t, s)) {
+        dsa_moe_ready<CLUSTER>(s);
+        dsa_moe_find<CLUSTER>(&t, s, g, parts, rank);
 
 #pragma unroll
         for (i = 0; i < AHEAD; i++) {
             v[i] = dsa_moe_row_scale(&t, g, row, i);
         }
 
-#pragma unroll
-        for (j = 0; j < WAVES; j++) {
-            w[j][1] = dsa_moe_weight_scale(&t, g, j * 128, 0);
-        }
+        w[1] = dsa_moe_weight_scale(&t, g, 0);
 
         for (k = 0; k < g->blocks; /* void */) {
 
             if (k % 32 == 0) {
-#pragma unroll
-                for (j = 0; j < WAVES; j++) {
-                    w[j][0] = w[j][1];
-                    w[j][1] = dsa_moe_weight_scale(&t, g, j * 128, k + 32);
-                }
+                w[0] = w[1];
+                w[1] = dsa_moe_weight_scale(&t, g, k + 32);
             }
 
 #pragma unroll
@@ -428,17 +522,13 @@ dsa_moe_scale(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
 
                 dsa_mbar_wait(&s->empty[stage], phase ^ 1);
 
-#pragma unroll
-                for (j = 0; j < WAVES; j++) {
-                    ws = __shfl_sync(0xffffffff, w[j][0], k % 32);
-                    to = &s->scale[stage][j][at];
+                ws = __shfl_sync(0xffffffff, w[0], k % 32);
+                to = &s->scale[stage][at];
 
-                    if (row < t.tile.size) {
-                        *(float2 *) to = make_float2(v[i].x * ws,
-                                                     v[i].y * ws);
-                        *(float2 *) (to + 4) = make_float2(v[i].z * ws,
-                                                           v[i].w * ws);
-                    }
+                if (row < t.tile.size) {
+                    *(float2 *) to = make_float2(v[i].x * ws, v[i].y * ws);
+                    *(float2 *) (to + (CLUSTER > 1 ? 2 : 4)) =
+                                        make_float2(v[i].z * ws, v[i].w * ws);
                 }
 
                 __syncwarp();
@@ -465,37 +555,81 @@ dsa_moe_scale(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
 }
 
 
-/* A warpgroup's part of a tile of N rows. */
+/* A warp has read a stage: every block of the cluster may fill it. */
 
-template <int N, int WAVES, int CLUSTER, int STAGES, class S>
+template <int CLUSTER>
 static __device__ __forceinline__ void
-dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
-    uint32_t *ring, uint32_t group)
+dsa_moe_release(uint64_t *empty)
 {
-    enum {
-        BLOCKS = (N + 15) / 16,
-        AHEAD = BLOCKS < DSA_MOE_AHEAD ? BLOCKS : DSA_MOE_AHEAD,
-        LANES = WAVES * 8               /* of 16 bytes in a row of y */
-    };
+    __syncwarp();
 
-    float          acc[N / 2], sum[WAVES][N / 2];
-    float4         v, ahead[AHEAD];
-    int32_t        i, j, out;
-    uint32_t       k, lane, warp, stage, phase, a, b, p[4];
-    uint64_t       da, db;
-    uint16_t      *y;
-    const float4  *scale;
+    if (CLUSTER > 1) {
+        if (threadIdx.x % 32 < CLUSTER) {
+            dsa_mbar_arrive_cluster(empty, threadIdx.x % 32);
+        }
+
+    } else if (threadIdx.x % 32 == 0) {
+        dsa_mbar_arrive(empty);
+    }
+}
+
+
+/* acc [64, N] = a [64, 128] . b [N, 128]^T of a stage, and it is there. */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_moe_block(float *acc, uint64_t a, uint64_t b)
+{
+    dsa_wgmma_fence();
+    dsa_moe_wgmma<N>(acc, a, b, 0);
+    dsa_moe_wgmma<N>(acc, a + 2, b + 2, 1);
+    dsa_moe_wgmma<N>(acc, a + 4, b + 4, 1);
+    dsa_moe_wgmma<N>(acc, a + 6, b + 6, 1);
+    dsa_wgmma_commit();
+}
+
+
+/* The compiler may not move uses of acc over this. */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_moe_keep(float *acc)
+{
+    int32_t  i;
+
+#pragma unroll
+    for (i = 0; i < N / 2; i++) {
+        asm volatile ("" : "+f"(acc[i]) :: "memory");
+    }
+}
+
+
+/*
+ * Prefill: a warpgroup's WAVES times 64 rows of a tile, from row on, by 128
+ * features.
+ */
+
+template <int WAVES, int CLUSTER, int STAGES, typename S>
+static __device__ __forceinline__ void
+dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
+    uint32_t *ring, uint32_t group, int32_t row)
+{
+    float         acc[64], sum[WAVES > 0 ? WAVES : 1][64], v[2];
+    int32_t       i, j, h, n;
+    uint32_t      k, lane, warp, stage, phase, a, p[4];
+    uint64_t      da, db;
+    uint16_t     *y;
+    const float  *scale;
 
     lane = threadIdx.x % 32;
     warp = threadIdx.x % DSA_MOE_GROUP / 32;
     stage = ring[0];
     phase = ring[1];
-    out = group * WAVES * 64;
 
 #pragma unroll
     for (i = 0; i < WAVES; i++) {
 #pragma unroll
-        for (j = 0; j < N / 2; j++) {
+        for (j = 0; j < 64; j++) {
             sum[i][j] = 0;
         }
     }
@@ -503,69 +637,35 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
     for (k = 0; k < g->blocks; k++) {
         dsa_mbar_wait(&s->full[stage], phase);
 
-        a = dsa_smem(s->w[stage]) + out * DSA_MOE_K;
-        b = dsa_smem(s->x[stage]);
-        db = dsa_wgmma_desc(b, 1, 16, 1024);
-        scale = (const float4 *) s->scale[stage][group * (WAVES - 1)]
-                + lane % 4;
+        a = dsa_smem(s->x[stage]) + row * DSA_MOE_K;
+        db = dsa_wgmma_desc(dsa_smem(s->w[stage]), 1, 16, 1024);
+        scale = s->scale[stage] + row + warp * 16 + lane / 4;
 
 #pragma unroll
         for (i = 0; i < WAVES; i++) {
             da = dsa_wgmma_desc(a + i * 64 * DSA_MOE_K, 1, 16, 1024);
 
-#pragma unroll
-            for (j = 0; j < N / 2; j++) {
-                asm volatile ("" : "+f"(acc[j]) :: "memory");
-            }
+            dsa_moe_keep<128>(acc);
+            dsa_moe_block<128>(acc, da, db);
 
-            dsa_wgmma_fence();
-            dsa_moe_wgmma<N>(acc, da, db, 0);
-            dsa_moe_wgmma<N>(acc, da + 2, db + 2, 1);
-            dsa_moe_wgmma<N>(acc, da + 4, db + 4, 1);
-            dsa_moe_wgmma<N>(acc, da + 6, db + 6, 1);
-            dsa_wgmma_commit();
-
-#pragma unroll
-            for (j = 0; j < AHEAD; j++) {
-                ahead[j] = scale[4 * j];
-            }
+            v[0] = scale[i * 64];
+            v[1] = scale[i * 64 + 8];
 
             dsa_wgmma_wait<0>();
+            dsa_moe_keep<128>(acc);
 
-#pragma unroll
-            for (j = 0; j < N / 2; j++) {
-                asm volatile ("" : "+f"(acc[j]) :: "memory");
+            if (i + 1 == WAVES) {
+                dsa_moe_release<CLUSTER>(&s->empty[stage]);
             }
 
 #pragma unroll
-            for (j = 0; j < BLOCKS; j++) {
-                v = j < AHEAD ? ahead[j] : scale[4 * j];
-
-#define DSA_MOE_ADD(n, f)  sum[i][n] = fmaf(acc[n], f, sum[i][n])
-
-                DSA_MOE_ADD(8 * j, v.x);
-                DSA_MOE_ADD(8 * j + 1, v.y);
-                DSA_MOE_ADD(8 * j + 2, v.x);
-                DSA_MOE_ADD(8 * j + 3, v.y);
-
-                if (N > 8) {
-                    DSA_MOE_ADD(8 * j + 4, v.z);
-                    DSA_MOE_ADD(8 * j + 5, v.w);
-                    DSA_MOE_ADD(8 * j + 6, v.z);
-                    DSA_MOE_ADD(8 * j + 7, v.w);
-                }
+            for (j = 0; j < 64; j++) {
+                sum[i][j] = fmaf(acc[j], v[j / 2 % 2], sum[i][j]);
             }
         }
 
-        __syncwarp();
-
-        if (CLUSTER == 1) {
-            if (lane == 0) {
-                dsa_mbar_arrive(&s->empty[stage]);
-            }
-
-        } else if (lane < CLUSTER) {
-            dsa_mbar_arrive_cluster(&s->empty[stage], lane);
+        if (WAVES == 0) {
+            dsa_moe_release<CLUSTER>(&s->empty[stage]);
         }
 
         if (++stage == STAGES) {
@@ -577,78 +677,181 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
     ring[0] = stage;
     ring[1] = phase;
 
-    /*
-     * The sums stand as out features x rows and leave as rows x features:
-     * stmatrix transposes.
-     */
-
-    dsa_bar_sync(1 + group, DSA_MOE_GROUP);
-
-#pragma unroll
-    for (i = 0; i < WAVES; i++) {
-        a = dsa_smem(&s->y[group][lane % 8 + lane / 16 * 8]
-                          [i * 64 + warp * 16 + lane / 8 % 2 * 8]);
-
-#pragma unroll
-        for (j = 0; j < N / 16; j++) {
-            p[0] = dsa_float2_bf16(sum[i][8 * j], sum[i][8 * j + 1]);
-            p[1] = dsa_float2_bf16(sum[i][8 * j + 2], sum[i][8 * j + 3]);
-            p[2] = dsa_float2_bf16(sum[i][8 * j + 4], sum[i][8 * j + 5]);
-            p[3] = dsa_float2_bf16(sum[i][8 * j + 6], sum[i][8 * j + 7]);
-
-            dsa_stmatrix4_trans(a + j * 16 * sizeof(s->y[0][0]), p[0], p[1],
-                                p[2], p[3]);
-        }
-
-        if (N == 8) {
-            p[0] = dsa_float2_bf16(sum[i][0], sum[i][1]);
-            p[1] = dsa_float2_bf16(sum[i][2], sum[i][3]);
-            dsa_stmatrix2_trans(a, p[0], p[1]);
-        }
-    }
-
-    dsa_bar_sync(1 + group, DSA_MOE_GROUP);
-
-    if (t->out + out >= (int32_t) g->rows) {
+    if (t->out >= (int32_t) g->rows) {
         return;
     }
 
-    i = threadIdx.x % DSA_MOE_GROUP / LANES;
-    j = threadIdx.x % LANES * 8;
-    y = g->y + (size_t) (t->place + i) * g->rows + t->out + out + j;
+    /* a warp brings its 16 rows in order, 64 features a time, and writes */
 
-#pragma unroll 4
-    for ( /* void */ ; i < t->n; i += DSA_MOE_GROUP / LANES) {
-        *(uint4 *) y = *(const uint4 *) &s->y[group][i][j];
-        y += (size_t) DSA_MOE_GROUP / LANES * g->rows;
+#pragma unroll
+    for (i = 0; i < WAVES; i++) {
+#pragma unroll
+        for (h = 0; h < 2; h++) {
+            a = dsa_smem(&s->y[group][warp * 16 + lane % 16][lane / 16 * 8]);
+
+            __syncwarp();
+
+#pragma unroll
+            for (j = h * 32; j < h * 32 + 32; j += 8) {
+                p[0] = dsa_float2_bf16(sum[i][j], sum[i][j + 1]);
+                p[1] = dsa_float2_bf16(sum[i][j + 2], sum[i][j + 3]);
+                p[2] = dsa_float2_bf16(sum[i][j + 4], sum[i][j + 5]);
+                p[3] = dsa_float2_bf16(sum[i][j + 6], sum[i][j + 7]);
+
+                dsa_stmatrix4(a + j % 32 * 4, p[0], p[1], p[2], p[3]);
+            }
+
+            __syncwarp();
+
+            n = row + i * 64 + warp * 16 + lane / 8;
+            y = g->y + (size_t) (t->place + n) * g->rows + t->out + h * 64
+                + lane % 8 * 8;
+
+#pragma unroll
+            for (j = 0; j < 16; j += 4) {
+                if (n + j < t->n) {
+                    *(uint4 *) (y + (size_t) j * g->rows) =
+                        *(const uint4 *) &s->y[group][warp * 16 + lane / 8 + j]
+                                              [lane % 8 * 8];
+                }
+            }
+        }
     }
 }
 
 
-template <int WAVES, int CLUSTER, int N_MAX, int STAGES>
+/* Decode: a warpgroup's 64 features of a tile of N rows. */
+
+template <int N, int STAGES, typename S>
+static __device__ __forceinline__ void
+dsa_moe_multiply_few(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
+    uint32_t *ring, uint32_t group)
+{
+    float          acc[N / 2], sum[N / 2];
+    float4         v;
+    int32_t        i, j;
+    uint32_t       k, lane, warp, stage, phase, a, p[4];
+    uint64_t       da, db;
+    uint16_t      *y;
+    const float4  *scale;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x % DSA_MOE_GROUP / 32;
+    stage = ring[0];
+    phase = ring[1];
+
+#pragma unroll
+    for (i = 0; i < N / 2; i++) {
+        sum[i] = 0;
+    }
+
+    for (k = 0; k < g->blocks; k++) {
+        dsa_mbar_wait(&s->full[stage], phase);
+
+        da = dsa_wgmma_desc(dsa_smem(s->w[stage]) + group * 64 * DSA_MOE_K, 1,
+                            16, 1024);
+        db = dsa_wgmma_desc(dsa_smem(s->x[stage]), 1, 16, 1024);
+        scale = (const float4 *) s->scale[stage] + lane % 4;
+
+        dsa_moe_keep<N>(acc);
+        dsa_moe_block<N>(acc, da, db);
+        dsa_wgmma_wait<0>();
+        dsa_moe_keep<N>(acc);
+
+#pragma unroll
+        for (i = 0; i < N / 2; i += 8) {
+            v = scale[i / 2];
+
+            sum[i] = fmaf(acc[i], v.x, sum[i]);
+            sum[i + 1] = fmaf(acc[i + 1], v.y, sum[i + 1]);
+            sum[i + 2] = fmaf(acc[i + 2], v.x, sum[i + 2]);
+            sum[i + 3] = fmaf(acc[i + 3], v.y, sum[i + 3]);
+
+            if constexpr (N > 8) {
+                sum[i + 4] = fmaf(acc[i + 4], v.z, sum[i + 4]);
+                sum[i + 5] = fmaf(acc[i + 5], v.w, sum[i + 5]);
+                sum[i + 6] = fmaf(acc[i + 6], v.z, sum[i + 6]);
+                sum[i + 7] = fmaf(acc[i + 7], v.w, sum[i + 7]);
+            }
+        }
+
+        dsa_moe_release<1>(&s->empty[stage]);
+
+        if (++stage == STAGES) {
+            stage = 0;
+            phase ^= 1;
+        }
+    }
+
+    ring[0] = stage;
+    ring[1] = phase;
+
+    /* from features x rows to rows x features */
+
+    dsa_bar_sync(1 + group, DSA_MOE_GROUP);
+
+    a = dsa_smem(&s->y[group][lane % 8 + lane / 16 * 8]
+                      [warp * 16 + lane / 8 % 2 * 8]);
+
+#pragma unroll
+    for (i = 0; i < N / 2; i += 8) {
+        p[0] = dsa_float2_bf16(sum[i], sum[i + 1]);
+        p[1] = dsa_float2_bf16(sum[i + 2], sum[i + 3]);
+
+        if constexpr (N == 8) {
+            dsa_stmatrix2_trans(a, p[0], p[1]);
+
+        } else {
+            p[2] = dsa_float2_bf16(sum[i + 4], sum[i + 5]);
+            p[3] = dsa_float2_bf16(sum[i + 6], sum[i + 7]);
+            dsa_stmatrix4_trans(a + i * 2 * sizeof(s->y[0][0]), p[0], p[1],
+                                p[2], p[3]);
+        }
+    }
+
+    dsa_bar_sync(1 + group, DSA_MOE_GROUP);
+
+    i = threadIdx.x % DSA_MOE_GROUP / 8;
+    j = threadIdx.x % 8 * 8;
+    y = g->y + (size_t) (t->place + i) * g->rows + t->out + group * 64 + j;
+
+    for ( /* void */ ; i < t->n; i += DSA_MOE_GROUP / 8) {
+        *(uint4 *) y = *(const uint4 *) &s->y[group][i][j];
+        y += (size_t) DSA_MOE_GROUP / 8 * g->rows;
+    }
+}
+
+
+template <int CLUSTER, int N_MAX, int STAGES>
 static __global__ void __launch_bounds__(DSA_MOE_THREADS, 1)
 dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
 {
-    typedef dsa_moe_smem<WAVES, CLUSTER, N_MAX, STAGES>  smem_t;
+    typedef dsa_moe_smem<CLUSTER, N_MAX, STAGES>  smem_t;
 
-    smem_t                  *s;
-    int32_t                  parts;
-    uint32_t                 i, n, rank, warp, group, ring[2];
-    dsa_moe_tile_t           tile;
-    dsa_moe_walk_t           t;
+    enum { SCALERS = (N_MAX + 127) / 128 };
+
+    smem_t          *s;
+    int32_t          parts, row, waves;
+    uint32_t         i, n, rank, warp, group, ring[2];
+    dsa_moe_tile_t   tile;
+    dsa_moe_walk_t   t;
+
     extern __shared__ __align__(1024) uint8_t  shared[];
 
     s = (smem_t *) shared;
     rank = blockIdx.x % CLUSTER;
-    parts = (g.rows + WAVES * 128 * CLUSTER - 1) / (WAVES * 128 * CLUSTER);
+    parts = (g.rows + DSA_MOE_OUT * CLUSTER - 1) / (DSA_MOE_OUT * CLUSTER);
 
     if (threadIdx.x == 0) {
         dsa_tma_prefetch(&g.w);
 
         for (i = 0; i < STAGES; i++) {
-            dsa_mbar_init(&s->full[i], 2);
+            dsa_mbar_init(&s->full[i], 1 + SCALERS);
             dsa_mbar_init(&s->empty[i], CLUSTER * 8);
         }
+
+        dsa_mbar_init(&s->drawn, 1);
+        dsa_mbar_init(&s->taken, CLUSTER * (1 + SCALERS));
 
         dsa_mbar_fence_init();
     }
@@ -662,6 +865,7 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
     t.i = blockIdx.x / CLUSTER;
     t.total = s->first[g.experts];
     t.e = 0;
+    t.phase = 0;
 
     warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     group = warp / 4;
@@ -670,10 +874,14 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
         dsa_regs_less<40>();
 
         if (warp == 8) {
-            dsa_moe_load<WAVES, CLUSTER, STAGES>(s, &g, t, parts, rank);
+            dsa_moe_load<CLUSTER, STAGES>(s, &g, t, parts, rank);
 
-        } else if (warp == 9) {
-            dsa_moe_scale<WAVES, CLUSTER, STAGES>(s, &g, t, parts, rank);
+        } else if (warp < 9 + SCALERS) {
+            dsa_moe_scale<CLUSTER, STAGES>(s, &g, t, parts, rank,
+                                           (warp - 9) * 128);
+
+        } else if (CLUSTER > 1 && rank == 0 && threadIdx.x % 32 == 0) {
+            dsa_moe_draw<CLUSTER>(s, &g, &t);
         }
 
     } else {
@@ -690,24 +898,54 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
                 break;
             }
 
-#define DSA_MOE_CASE(N)                                                      \
-            case N:                                                          \
-                if constexpr (N <= N_MAX && N >= 8 * CLUSTER) {              \
-                    dsa_moe_multiply<N, WAVES, CLUSTER, STAGES>(s, &g,       \
-                                                      &tile, ring, group);   \
-                }                                                            \
-                break;
+            if constexpr (CLUSTER > 1) {
 
-            switch (tile.size) {
-            DSA_MOE_CASE(8)
-            DSA_MOE_CASE(16)
-            DSA_MOE_CASE(32)
-            DSA_MOE_CASE(48)
-            DSA_MOE_CASE(64)
-            DSA_MOE_CASE(80)
-            DSA_MOE_CASE(96)
-            DSA_MOE_CASE(112)
-            DSA_MOE_CASE(128)
+                /* the first warpgroup has the odd 64 rows */
+
+                i = tile.size / 64 + 1;
+                row = group * (i / 2 * 64);
+                waves = (i - group) / 2;
+
+                if (waves == 2) {
+                    dsa_moe_multiply_many<2, CLUSTER, STAGES>(s, &g, &tile,
+                                                          ring, group, row);
+                } else if (waves == 1) {
+                    dsa_moe_multiply_many<1, CLUSTER, STAGES>(s, &g, &tile,
+                                                          ring, group, row);
+                } else {
+                    dsa_moe_multiply_many<0, CLUSTER, STAGES>(s, &g, &tile,
+                                                          ring, group, row);
+                }
+
+            } else {
+
+                switch (tile.size) {
+
+                case 8:
+                    dsa_moe_multiply_few<8, STAGES>(s, &g, &tile, ring,
+                                                    group);
+                    break;
+
+                case 16:
+                    dsa_moe_multiply_few<16, STAGES>(s, &g, &tile, ring,
+                                                     group);
+                    break;
+
+                case 32:
+                    dsa_moe_multiply_few<32, STAGES>(s, &g, &tile, ring,
+                                                     group);
+                    break;
+
+                case 48:
+                    dsa_moe_multiply_few<48, STAGES>(s, &g, &tile, ring,
+                                                     group);
+                    break;
+
+                default:
+                    dsa_moe_multiply_few<64, STAGES>(s, &g, &tile, ring,
+                                                     group);
+                    break;
+                }
             }
         }
     }
@@ -721,7 +959,7 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
 }
 
 
-template <int WAVES, int CLUSTER, int N_MAX, int STAGES>
+template <int CLUSTER, int N_MAX, int STAGES>
 static int
 dsa_moe_gemm_launch(const dsa_moe_gemm_t *g, dsa_stream_t stream)
 {
@@ -742,8 +980,7 @@ dsa_moe_gemm_launch(const dsa_moe_gemm_t *g, dsa_stream_t stream)
 
     config.gridDim = dim3((uint32_t) n / CLUSTER * CLUSTER);
     config.blockDim = dim3(DSA_MOE_THREADS);
-    config.dynamicSmemBytes = sizeof(dsa_moe_smem<WAVES, CLUSTER, N_MAX,
-                                                  STAGES>);
+    config.dynamicSmemBytes = sizeof(dsa_moe_smem<CLUSTER, N_MAX, STAGES>);
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = 1;
@@ -753,15 +990,13 @@ dsa_moe_gemm_launch(const dsa_moe_gemm_t *g, dsa_stream_t stream)
     attribute.val.clusterDim.y = 1;
     attribute.val.clusterDim.z = 1;
 
-    rc = cudaFuncSetAttribute(dsa_moe_gemm_kernel<WAVES, CLUSTER, N_MAX,
-                                                  STAGES>,
+    rc = cudaFuncSetAttribute(dsa_moe_gemm_kernel<CLUSTER, N_MAX, STAGES>,
                               cudaFuncAttributeMaxDynamicSharedMemorySize,
                               (int) config.dynamicSmemBytes);
 
     if (rc == cudaSuccess) {
-        rc = cudaLaunchKernelEx(&config,
-                                dsa_moe_gemm_kernel<WAVES, CLUSTER, N_MAX,
-                                                    STAGES>, *g);
+        rc = cudaLaunchKernelEx(&config, dsa_moe_gemm_kernel<CLUSTER, N_MAX,
+                                                             STAGES>, *g);
     }
 
     return rc;
@@ -773,14 +1008,16 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
     const dsa_fp8_weight_t *w, const dsa_moe_plan_t *plan, uint32_t experts,
     uint32_t rows, dsa_stream_t stream)
 {
-    int             rc, prefill;
-    uint32_t        i, box[3];
-    uint64_t        dim[3], stride[2];
-    dsa_moe_gemm_t  g;
+    int              rc, prefill;
+    uint32_t         i, box[3];
+    uint64_t         dim[3], stride[2];
+    dsa_moe_gemm_t   g;
+    static uint32_t  ticket;
 
     if (experts == 0 || experts > DSA_MOE_EXPERTS || w->rows == 0
         || w->rows % 128 != 0 || w->cols == 0 || w->cols % DSA_MOE_K != 0
-        || plan->align % 8 != 0 || x->ld % 4 != 0 || x->ld < plan->places)
+        || plan->align % 8 != 0 || x->ld % 4 != 0 || x->ld < plan->places
+        || (uintptr_t) x->scale % 16 != 0)
     {
         return cudaErrorInvalidValue;
     }
@@ -789,8 +1026,10 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
         return cudaSuccess;
     }
 
-    prefill = rows / experts >= DSA_MOE_PREFILL;
+    prefill = rows / experts >= DSA_MOE_MANY;
 
+    g.counter = __atomic_fetch_add(&ticket, 1, __ATOMIC_RELAXED)
+                % DSA_MOE_COUNTERS;
     g.x_scale = x->scale;
     g.ld = x->ld;
     g.w_scale = w->scale;
@@ -807,7 +1046,7 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
     stride[0] = w->cols;
     stride[1] = (uint64_t) w->cols * w->rows;
     box[0] = DSA_MOE_K;
-    box[1] = prefill ? 256 : 128;
+    box[1] = DSA_MOE_OUT;
     box[2] = 1;
 
     rc = dsa_cuda_tensor_map(&g.w, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, w->q,
@@ -815,8 +1054,14 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
 
     dim[1] = plan->places;
 
-    for (i = 0; i < DSA_MOE_SIZES && rc == cudaSuccess; i++) {
-        box[1] = (i == 0 ? 8 : 16 * i) / (prefill && i > 0 ? 2 : 1);
+    for (i = 0; i < (prefill ? 4 : 5) && rc == cudaSuccess; i++) {
+        if (prefill) {
+            box[1] = 64 * (i + 1) / DSA_MOE_CLUSTER;
+
+        } else {
+            box[1] = i > 0 ? 16 * i : 8;
+        }
+
         rc = dsa_cuda_tensor_map(&g.x[i], CU_TENSOR_MAP_DATA_TYPE_UINT8, 2,
                                  x->q, dim, stride, box,
                                  CU_TENSOR_MAP_SWIZZLE_128B);
@@ -827,10 +1072,10 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
     }
 
     if (prefill) {
-        return dsa_moe_gemm_launch<2, 2, 128, 3>(&g, stream);
+        return dsa_moe_gemm_launch<DSA_MOE_CLUSTER, 256, 4>(&g, stream);
     }
 
-    return dsa_moe_gemm_launch<1, 1, 64, 8>(&g, stream);
+    return dsa_moe_gemm_launch<1, 64, 8>(&g, stream);
 }
 
 

@@ -18,8 +18,8 @@ namespace cg = cooperative_groups;
  * The k greatest of a row.  A row belongs to a cluster of 1 .. 16 blocks, each
  * of which reads a part of it once:
  *
- *  1. All blocks look at the same sample, 4096 of the scores, and take from it
- *     a bound that somewhat more than k scores of the row should reach.
+ *  1. All blocks look at the same sample, 2048 or 4096 of the scores, and take
+ *     from it a bound that somewhat more than k of the row should reach.
  *  2. Each keeps what reaches the bound of its part in shared memory, as words
  *     that are no two equal: the score mapped to an unsigned above the
  *     complement of the position.
@@ -35,22 +35,23 @@ namespace cg = cooperative_groups;
  * again from the L2, a digit of the scores each time, and the result is as
  * exact.
  *
- * Reading once is the bound when rows are many: about 70 KB of shared memory
- * let three blocks share a multiprocessor, so that one loads while another
- * selects.  A single row is a chain of latencies; its parts are spread over as
- * many multiprocessors as a cluster can hold.
+ * Reading once is the bound when rows are many; then a row is one block's, and
+ * four blocks share a multiprocessor, so that one loads while another selects.
+ * What is in flight lands in the L1, which has what shared memory leaves: the
+ * smaller room for rows of up to 40K.  A single row is a chain of latencies;
+ * its parts are spread over as many multiprocessors as a cluster can hold.
  */
 
 #define DSA_TOPK_MAX_WARPS  16
 #define DSA_TOPK_BLOCKS     16          /* most of a cluster */
 #define DSA_TOPK_ROOM       6144        /* words that are kept */
-#define DSA_TOPK_ROOM_40K   5120        /* with up to 40K keys */
+#define DSA_TOPK_ROOM_40K   4000        /* of rows of up to 40K keys */
 #define DSA_TOPK_BITS       11          /* of a histogram's digit */
 #define DSA_TOPK_BINS       (1 << DSA_TOPK_BITS)
 #define DSA_TOPK_RANKED     128         /* words ranked by comparison */
 #define DSA_TOPK_MAX_K      2048
 #define DSA_TOPK_SAMPLE     2           /* vectors of 4 a thread */
-#define DSA_TOPK_BATCH      4           /* vectors of a thread in flight */
+#define DSA_TOPK_FLIGHT     2048        /* vectors of a block in flight */
 
 /* a bit for each key fits where the words were */
 #define DSA_TOPK_MAX_KEYS   (DSA_TOPK_ROOM * 64)
@@ -186,8 +187,8 @@ dsa_topk_find(dsa_topk_shared_t *s, uint32_t need)
 
 
 /*
- * What to keep of a row of n > DSA_TOPK_ROOM: the 22 leading bits of the
- * sampled score of a rank that lies six standard deviations of a binomial
+ * What to keep of a row of n > s->room: the leading bits of the
+ * sampled score of a rank that lies five standard deviations of a binomial
  * draw beyond k's, as neighbours are alike.
  */
 
@@ -203,6 +204,8 @@ dsa_topk_bound(dsa_topk_shared_t *s, const float4 *score, uint32_t n,
 
     const int  each = 4 * DSA_TOPK_SAMPLE;
     const int  sample = each * THREADS;
+    const int  shift = 32 - DSA_TOPK_BITS;
+    const int  rest = 32 - 2 * DSA_TOPK_BITS;
 
     vectors = n / 4;
 
@@ -217,12 +220,12 @@ dsa_topk_bound(dsa_topk_shared_t *s, const float4 *score, uint32_t n,
     }
 
     rank = (float) k * sample / n;
-    need = (uint32_t) (rank + 6 * sqrtf(rank) + 8);
+    need = (uint32_t) (rank + 5 * sqrtf(rank) + 8);
     need = need < sample ? need : sample;
 
 #pragma unroll
     for (i = 0; i < each; i++) {
-        atomicAdd(&s->bin[DSA_TOPK_BINS - 1 - (u[i] >> 21)], 1);
+        atomicAdd(&s->bin[DSA_TOPK_BINS - 1 - (u[i] >> shift)], 1);
     }
 
     dsa_topk_find<THREADS>(s, need);
@@ -232,15 +235,15 @@ dsa_topk_bound(dsa_topk_shared_t *s, const float4 *score, uint32_t n,
 
 #pragma unroll
     for (i = 0; i < each; i++) {
-        if (u[i] >> 21 == first) {
+        if (u[i] >> shift == first) {
             atomicAdd(&s->bin[DSA_TOPK_BINS - 1
-                              - (u[i] >> 10 & (DSA_TOPK_BINS - 1))], 1);
+                              - (u[i] >> rest & (DSA_TOPK_BINS - 1))], 1);
         }
     }
 
     dsa_topk_find<THREADS>(s, need);
 
-    return first << 21 | (DSA_TOPK_BINS - 1 - s->found) << 10;
+    return first << shift | (DSA_TOPK_BINS - 1 - s->found) << rest;
 }
 
 
@@ -253,8 +256,10 @@ dsa_topk_load(float4 *v, const float4 *score, uint32_t first, uint32_t end)
     int       i;
     uint32_t  p;
 
+    const int  batch = DSA_TOPK_FLIGHT / THREADS;
+
 #pragma unroll
-    for (i = 0; i < DSA_TOPK_BATCH; i++) {
+    for (i = 0; i < batch; i++) {
         p = first + i * THREADS + threadIdx.x;
         v[i] = p < end ? __ldcs(&score[p]) : make_float4(0, 0, 0, 0);
     }
@@ -277,6 +282,8 @@ dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
     float     least;
     uint32_t  u, p, at, max, hit, sum, lane, below;
 
+    const int  batch = DSA_TOPK_FLIGHT / THREADS;
+
     lane = threadIdx.x % 32;
     least = dsa_topk_unmap(bound);
     n = n < 4 * end ? n : 4 * end;
@@ -285,7 +292,7 @@ dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
         hit = 0;
 
 #pragma unroll
-        for (i = 0; i < DSA_TOPK_BATCH; i++) {
+        for (i = 0; i < batch; i++) {
             hit |= v[i].x < least ? 0 : 1U << (4 * i);
             hit |= v[i].y < least ? 0 : 2U << (4 * i);
             hit |= v[i].z < least ? 0 : 4U << (4 * i);
@@ -293,14 +300,14 @@ dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
         }
 
         p = 4 * (first + threadIdx.x);
-        first += DSA_TOPK_BATCH * THREADS;
+        first += DSA_TOPK_FLIGHT;
 
         if (4 * first > n) {
 
             /* the last of a part */
 
 #pragma unroll
-            for (i = 0; i < 4 * DSA_TOPK_BATCH; i++) {
+            for (i = 0; i < 4 * batch; i++) {
                 if (p + i / 4 * 4 * THREADS + i % 4 >= n) {
                     hit &= ~(1U << i);
                 }
@@ -326,7 +333,7 @@ dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
         if (__shfl_sync(0xffffffff, at + __popc(hit), 31) <= s->room) {
 
 #pragma unroll
-            for (i = 0; i < 4 * DSA_TOPK_BATCH; i++) {
+            for (i = 0; i < 4 * batch; i++) {
                 if (hit & 1U << i) {
                     u = __float_as_uint(i % 4 == 0 ? v[i / 4].x
                                         : i % 4 == 1 ? v[i / 4].y
@@ -643,10 +650,10 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
     uint32_t room)
 {
     int32_t               i;
-    float4                v[DSA_TOPK_BATCH];
+    float4                v[DSA_TOPK_FLIGHT / THREADS];
     uint32_t              n, j, b, w, row, part, rank, bound, parts, words,
                           each, at, max, total, below, count, end, lane, warp,
-                          *bit;
+                          *bit, *order;
     dsa_topk_shared_t    *s, *other;
 
     const cg::cluster_group  cluster = cg::this_cluster();
@@ -783,7 +790,9 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
         dsa_topk_again<THREADS>(s, score, n, k);
     }
 
-    /* the positions in their order, through the bins' memory */
+    /* the positions in their order, where the words were */
+
+    order = (uint32_t *) s->word;
 
     each = (words + THREADS - 1) / THREADS;
     count = 0;
@@ -799,13 +808,13 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
         w = threadIdx.x * each + j;
 
         for (b = w < words ? bit[w] : 0; b != 0; b &= b - 1) {
-            s->bin[at++] = w * 32 + __ffs(b) - 1;
+            order[at++] = w * 32 + __ffs(b) - 1;
         }
     }
 
     __syncthreads();
 
-    dsa_topk_put<THREADS>(pick, slot, pages, s->bin, k, k);
+    dsa_topk_put<THREADS>(pick, slot, pages, order, k, k);
 }
 
 

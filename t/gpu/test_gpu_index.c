@@ -37,9 +37,10 @@
  * Errors are told of a row's greatest |score| where the row is long, of 2047
  * keys or more and 64 heads: 2.4e-4 was seen, and 3.5e-5 in the mean square.
  * In others, whose few scores may all be near 0, of the greatest sum of |w|
- * max(0, q . k).  Inputs and results are the same in every run.
+ * max(0, q . k): sums cut at 13 bits give 2.7e-4 there.  Inputs and results
+ * are the same in every run.
  */
-#define BOUND         4e-4
+#define BOUND         5e-4
 #define BOUND_LONG    4e-4
 #define BOUND_SQUARE  5e-5
 

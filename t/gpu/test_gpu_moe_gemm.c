@@ -215,7 +215,7 @@ exact(const problem_t *p, uint32_t e, int32_t place, uint32_t row)
 }
 
 
-/* Every step-th output, and that nothing but the places of pairs is written. */
+/* Every step-th output; and nothing but the places of pairs is written. */
 
 static void
 check_exact(const problem_t *p, uint32_t step)
@@ -395,6 +395,10 @@ test_refused(void **state)
     x.ld = 8;
     assert_int_equal(dsa_cuda_moe_gemm(p.device, &x, &p.w, &p.plan, 1, 4,
                                        NULL), cudaErrorInvalidValue);
+    x = p.x;
+    x.scale++;
+    assert_int_equal(dsa_cuda_moe_gemm(p.device, &x, &p.w, &p.plan, 1, 4,
+                                       NULL), cudaErrorInvalidValue);
     plan = p.plan;
     plan.align = 4;
     assert_int_equal(dsa_cuda_moe_gemm(p.device, &p.x, &p.w, &plan, 1, 4,
@@ -553,7 +557,13 @@ check_random(uint32_t tokens, uint32_t cols, uint32_t rows)
                   cols, rows, dsa_t_error(got, ref, n),
                   dsa_t_error(twin, ref, n), worst / norm);
 
+    /*
+     * Nearly all of it is the rounding to bf16, which the CPU's result has
+     * too; the tensor cores' short sums of 128 add less than 1 % to it.
+     */
+
     assert_true(dsa_t_error(got, ref, n) < 2.0e-3);
+    assert_true(dsa_t_error(got, ref, n) < 1.03 * dsa_t_error(twin, ref, n));
 
     free(first);
     free(second);

@@ -1,0 +1,875 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_ATTENTION_DECODE_CUH_INCLUDED_
+#define _DSA_ATTENTION_DECODE_CUH_INCLUDED_
+
+
+extern "C" {
+#include "kernels/attention.h"
+}
+
+#include "kernels/hopper.cuh"
+
+
+/*
+ * Two kernels, one producer.  A block of threads serves one row, up to 64 of
+ * its heads, and a range of its slots in steps of 64 keys:
+ *
+ *     warps 8-15   gather 64 records and write them as f16, a step ahead, into
+ *                  one of two key buffers
+ *     warps 0-7    scores, softmax and values on the tensor cores
+ *
+ * wide (more than 32 heads): heads are the 64 rows of the products.  512
+ * columns of 64 heads are 256 registers a thread for one warpgroup, so two
+ * share the output: the first takes the scores, hands the probabilities over
+ * in shared memory, and each weighs one half of the columns.  The tensor cores
+ * take 2176 cycles for the 36 products 64x64x16 and 16 of 64x128x16 of a step.
+ *
+ * narrow (up to 32 heads): transposed, keys and latent columns are the 64 rows
+ * and 8, 16 or 32 heads the columns, so that nothing is padded to 64 heads.
+ * Each warpgroup does every second step on its own, with its own maximum, and
+ * the halves meet at the end: one's latencies lie under the other's products.
+ *
+ * e4m3 becomes f16 in one instruction and loses nothing by it, nor by a scale
+ * from 2^-15 to 2^7; bf16 takes twice as many.  Queries and probabilities are
+ * f16 then, which rounds less than bf16; the rope part stays bf16.  Both
+ * kernels wait for the producer most of their time: for its instructions, not
+ * for the device memory.
+ *
+ * Rows that do not fill the GPU are split over their slots; parts then meet in
+ * the combining kernel, in the order of the slots.
+ *
+ * A key buffer is 9 panels of 64 columns: [64 keys][128 bytes], swizzled by
+ * 128 bytes.  The same bytes are read along the columns for the scores and
+ * along the keys for the values.
+ */
+
+#define DSA_DECODE_KEYS     64
+#define DSA_DECODE_PANELS   9
+#define DSA_DECODE_PANEL    (DSA_DECODE_KEYS * 128)
+#define DSA_DECODE_BUFFER   (DSA_DECODE_PANELS * DSA_DECODE_PANEL)
+#define DSA_DECODE_THREADS  512
+#define DSA_DECODE_WIDTH    (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
+
+#define DSA_DECODE_SPLITS   32          /* at most, a lane each */
+#define DSA_DECODE_WAVES    3           /* of blocks at most, where split */
+
+#define DSA_DECODE_NONE     -1e30f      /* not -inf: differences stay finite */
+
+/*
+ * A maximum is replaced when a score exceeds it by more than this, a power of
+ * two: probabilities relative to it stay far below the largest f16, and the
+ * output is rarely rescaled.
+ */
+
+#define DSA_DECODE_SLACK    8.0f
+
+/*
+ * Queries are scaled on their way to f16: values up to 2^22 pass, and what is
+ * lost of those below 2^-8 is lost of a sum with larger ones, or of a score
+ * about 0.  The scale of the scores makes up for it.
+ */
+
+#define DSA_DECODE_QUERY    0x1p-6f
+
+
+/* Named barriers. */
+
+enum {
+    DSA_BAR_GROUP = 1,                  /* and 2: a warpgroup */
+    DSA_BAR_BOTH = 3,
+    DSA_BAR_READY,
+    DSA_BAR_FREE
+};
+
+
+typedef struct {
+    uint8_t         *out;               /* bf16 */
+    const uint8_t   *q;
+    const uint8_t   *base;
+    const int32_t   *slot;
+    const int32_t   *n_slot;
+    float           *part;              /* [rows, splits, heads, 512] */
+    float           *lse;               /* [rows, splits, heads], base 2 */
+    uint64_t         ld_slot;
+    uint32_t         page;
+    uint32_t         slots;             /* in the cache */
+    uint32_t         max_slots;
+    uint32_t         heads;
+    uint32_t         groups;            /* of 64 heads; 1 in narrow */
+    uint32_t         splits;
+    float            scale;             /* of scores, for powers of two */
+} dsa_decode_t;
+
+
+/* What a block of threads does. */
+
+typedef struct {
+    uint32_t         row;
+    uint32_t         group;
+    uint32_t         split;
+    uint32_t         n;                 /* slots of the row */
+    uint32_t         first;             /* steps */
+    uint32_t         count;
+    int32_t          guess;             /* a lane's first slot */
+    uint32_t         guessed;           /* whether it is */
+} dsa_decode_job_t;
+
+
+/* Pairs of records under way for a warp of narrow: what shared memory has. */
+
+#define DSA_DECODE_DEPTH(n)  ((n) == 32 ? 3 : 5)
+
+
+/* Behind the matrices in shared memory. */
+
+typedef struct {
+    uint64_t         full[2];
+    uint64_t         empty[2];
+    uint8_t          valid[2][8];       /* a bit for each key */
+} dsa_decode_sync_t;
+
+
+typedef struct {
+    dsa_decode_sync_t  sync;
+    float              factor[64];
+    float              sum[64];
+} dsa_decode_wide_t;
+
+
+template <int N>
+struct dsa_decode_narrow_t {
+    dsa_decode_sync_t  sync;
+    float              max[2][4][N];
+    float              sum[2][4][N];
+    float              top[2][N];
+};
+
+
+/*
+ * The shapes of wgmma.  A k-step of 16 is 32 bytes along a panel's row, or 16
+ * rows of it.
+ */
+
+#define DSA_R4 \
+    "%0, %1, %2, %3"
+
+#define DSA_R8 \
+    "%0, %1, %2, %3, %4, %5, %6, %7"
+
+#define DSA_R16 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, " \
+    "%14, %15"
+
+#define DSA_R32 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, " \
+    "%14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, " \
+    "%26, %27, %28, %29, %30, %31"
+
+#define DSA_R64 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, " \
+    "%14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, " \
+    "%26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, " \
+    "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
+    "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, " \
+    "%62, %63"
+
+#define DSA_D4(d, i)                                                          \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define DSA_D16(d, i)                                                         \
+    DSA_D4(d, i), DSA_D4(d, i + 4), DSA_D4(d, i + 8), DSA_D4(d, i + 12)
+
+
+#define DSA_DECODE_MMA(n, type, regs, i, j, k, l, ...)                        \
+    asm volatile ("{\n.reg .pred p;\nsetp.ne.b32 p, %" #k ", 0;\n"            \
+                  "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "."  \
+                  type " {" regs "}, %" #i ", %" #j ", p, 1, 1, %" #l         \
+                  ", 0;\n}"                                                   \
+                  : __VA_ARGS__                                               \
+                  : "l"(a), "l"(b), "r"(add), "n"(TRANS))
+
+
+/*
+ * d [64, N] += A B, A and B in shared memory, both f16 or both bf16.  TRANS:
+ * A's columns are contiguous.
+ */
+
+template <int N, int F16, int TRANS>
+static __device__ __forceinline__ void
+dsa_decode_mma(float *d, uint64_t a, uint64_t b, int add)
+{
+    if constexpr (N == 8 && F16) {
+        DSA_DECODE_MMA(8, "f16", DSA_R4, 4, 5, 6, 7, DSA_D4(d, 0));
+
+    } else if constexpr (N == 8 && !F16) {
+        DSA_DECODE_MMA(8, "bf16", DSA_R4, 4, 5, 6, 7, DSA_D4(d, 0));
+
+    } else if constexpr (N == 16 && F16) {
+        DSA_DECODE_MMA(16, "f16", DSA_R8, 8, 9, 10, 11,
+                       DSA_D4(d, 0), DSA_D4(d, 4));
+
+    } else if constexpr (N == 16 && !F16) {
+        DSA_DECODE_MMA(16, "bf16", DSA_R8, 8, 9, 10, 11,
+                       DSA_D4(d, 0), DSA_D4(d, 4));
+
+    } else if constexpr (N == 32 && F16) {
+        DSA_DECODE_MMA(32, "f16", DSA_R16, 16, 17, 18, 19, DSA_D16(d, 0));
+
+    } else if constexpr (N == 32 && !F16) {
+        DSA_DECODE_MMA(32, "bf16", DSA_R16, 16, 17, 18, 19, DSA_D16(d, 0));
+
+    } else if constexpr (N == 64 && F16) {
+        DSA_DECODE_MMA(64, "f16", DSA_R32, 32, 33, 34, 35,
+                       DSA_D16(d, 0), DSA_D16(d, 16));
+
+    } else if constexpr (N == 64 && !F16) {
+        DSA_DECODE_MMA(64, "bf16", DSA_R32, 32, 33, 34, 35,
+                       DSA_D16(d, 0), DSA_D16(d, 16));
+    }
+}
+
+
+/* d [64, 128] += A B, B's columns contiguous; A in shared memory. */
+
+static __device__ __forceinline__ void
+dsa_decode_mma_values(float *d, uint64_t a, uint64_t b)
+{
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+                  "{" DSA_R64 "}, %64, %65, 1, 1, 1, 0, 1;"
+                  : DSA_D16(d, 0), DSA_D16(d, 16), DSA_D16(d, 32),
+                    DSA_D16(d, 48)
+                  : "l"(a), "l"(b));
+}
+
+
+/* The same with A in registers. */
+
+static __device__ __forceinline__ void
+dsa_decode_mma_values_reg(float *d, const uint32_t *a, uint64_t b)
+{
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+                  "{" DSA_R64 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
+                  : DSA_D16(d, 0), DSA_D16(d, 16), DSA_D16(d, 32),
+                    DSA_D16(d, 48)
+                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+
+static __device__ __forceinline__ float
+dsa_decode_exp2(float v)
+{
+    float  r;
+
+    asm ("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+
+    return r;
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_decode_pack(float lo, float hi)
+{
+    uint32_t  r;
+
+    asm ("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+
+    return r;
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_decode_pack_f16(float lo, float hi)
+{
+    uint32_t  r;
+
+    asm ("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+
+    return r;
+}
+
+
+static __device__ __forceinline__ void
+dsa_decode_store4(uint32_t smem, uint32_t v)
+{
+    asm volatile ("st.shared.b32 [%0], %1;" :: "r"(smem), "r"(v) : "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_decode_store16(uint32_t smem, uint32_t x, uint32_t y, uint32_t z,
+    uint32_t w)
+{
+    asm volatile ("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
+                  :: "r"(smem), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+}
+
+
+static __device__ __forceinline__ uint4
+dsa_decode_load16(uint32_t smem)
+{
+    uint4  v;
+
+    asm volatile ("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                  : "r"(smem) : "memory");
+
+    return v;
+}
+
+
+static __device__ __forceinline__ float
+dsa_decode_load4(uint32_t smem)
+{
+    float  v;
+
+    asm volatile ("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(smem) : "memory");
+
+    return v;
+}
+
+
+/* 16 bytes, zeros where n is 0. */
+
+static __device__ __forceinline__ void
+dsa_decode_copy16(uint32_t smem, const uint8_t *p, uint32_t n)
+{
+    asm volatile ("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                  :: "r"(smem), "l"(p), "r"(n) : "memory");
+}
+
+
+/* A record to the L2. */
+
+static __device__ __forceinline__ void
+dsa_decode_prefetch(const uint8_t *p)
+{
+    asm volatile ("cp.async.bulk.prefetch.L2.global [%0], %1;"
+                  :: "l"(p), "n"(DSA_CUDA_RECORD) : "memory");
+}
+
+
+/* Whether v is not 0 in any of a barrier's threads. */
+
+static __device__ __forceinline__ int
+dsa_decode_bar_or(uint32_t id, uint32_t threads, int v)
+{
+    int  r;
+
+    asm volatile ("{\n.reg .pred p, q;\nsetp.ne.b32 p, %3, 0;\n"
+                  "bar.red.or.pred q, %1, %2, p;\n"
+                  "selp.b32 %0, 1, 0, q;\n}"
+                  : "=r"(r) : "r"(id), "r"(threads), "r"(v) : "memory");
+
+    return r;
+}
+
+
+/* Two e4m3 of x to f16, exactly, times a factor. */
+
+static __device__ __forceinline__ uint32_t
+dsa_decode_convert(uint16_t x, uint32_t factor)
+{
+    uint32_t  r;
+
+    asm ("{\n.reg .b32 v;\ncvt.rn.f16x2.e4m3x2 v, %1;\n"
+         "mul.rn.f16x2 %0, v, %2;\n}"
+         : "=r"(r) : "h"(x), "r"(factor));
+
+    return r;
+}
+
+
+/* Two bf16 of a query, scaled by DSA_DECODE_QUERY; to f16. */
+
+static __device__ __forceinline__ uint32_t
+dsa_decode_query_bf16(uint32_t v)
+{
+    uint32_t  r;
+
+    asm ("mul.rn.bf16x2 %0, %1, %2;"
+         : "=r"(r) : "r"(v), "r"(0x3c803c80));
+
+    return r;
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_decode_query_f16(uint32_t v)
+{
+    v = dsa_decode_query_bf16(v);
+
+    return dsa_decode_pack_f16(__uint_as_float(v << 16),
+                               __uint_as_float(v & 0xffff0000));
+}
+
+
+/*
+ * i: of a key from the first step on.  Its slot, should the row have all of
+ * max_slots, is read before it is known whether it has: one latency less of
+ * three in a row.
+ */
+
+static __device__ __forceinline__ dsa_decode_job_t
+dsa_decode_job(const dsa_decode_t &a, uint32_t i)
+{
+    int32_t           n;
+    uint32_t          b, first, steps;
+    dsa_decode_job_t  job;
+
+    b = blockIdx.x;
+    job.group = b % a.groups;
+    b /= a.groups;
+    job.split = b % a.splits;
+    job.row = b / a.splits;
+
+    steps = (a.max_slots + DSA_DECODE_KEYS - 1) / DSA_DECODE_KEYS;
+    first = steps * job.split / a.splits;
+    i += first * DSA_DECODE_KEYS;
+
+    job.guess = i < a.max_slots ? a.slot[job.row * a.ld_slot + i] : -1;
+    n = a.n_slot[job.row];
+    job.n = n < 0 ? 0 : min((uint32_t) n, a.max_slots);
+
+    steps = (job.n + DSA_DECODE_KEYS - 1) / DSA_DECODE_KEYS;
+    job.first = steps * job.split / a.splits;
+    job.count = steps * (job.split + 1) / a.splits - job.first;
+    job.guessed = job.first == first;
+
+    return job;
+}
+
+
+static __device__ __forceinline__ const uint8_t *
+dsa_decode_record(const dsa_decode_t &a, int32_t slot)
+{
+    return a.base + (uint64_t) ((uint32_t) slot >> 6) * a.page
+           + ((uint32_t) slot & 63) * DSA_CUDA_RECORD;
+}
+
+
+/* The slot of key i of the first steps, or -1. */
+
+static __device__ __forceinline__ int32_t
+dsa_decode_first_slot(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    const int32_t *slot, uint32_t i)
+{
+    uint32_t  end;
+
+    end = min(job.n, (job.first + job.count) * DSA_DECODE_KEYS);
+    i += job.first * DSA_DECODE_KEYS;
+
+    if (i >= end) {
+        return -1;
+    }
+
+    return job.guessed ? job.guess : slot[i];
+}
+
+
+/* The slot of key i of a step, or -1. */
+
+static __device__ __forceinline__ int32_t
+dsa_decode_slot(const dsa_decode_job_t &job, const int32_t *slot,
+    uint32_t step, uint32_t i)
+{
+    i += (job.first + step) * DSA_DECODE_KEYS;
+
+    return step < job.count && i < job.n ? slot[i] : -1;
+}
+
+
+/*
+ * 16 bytes of a record to 16 columns of a key in a buffer, two chunks of a
+ * swizzled row; to: the first.  scale: of the columns' group, 0 for no key.
+ */
+
+static __device__ __forceinline__ void
+dsa_decode_widen(uint32_t to, uint4 x, float scale)
+{
+    uint32_t  f;
+
+    f = dsa_decode_pack_f16(scale, scale);
+
+    dsa_decode_store16(to, dsa_decode_convert((uint16_t) x.x, f),
+                       dsa_decode_convert((uint16_t) (x.x >> 16), f),
+                       dsa_decode_convert((uint16_t) x.y, f),
+                       dsa_decode_convert((uint16_t) (x.y >> 16), f));
+    dsa_decode_store16(to ^ 16, dsa_decode_convert((uint16_t) x.z, f),
+                       dsa_decode_convert((uint16_t) (x.z >> 16), f),
+                       dsa_decode_convert((uint16_t) x.w, f),
+                       dsa_decode_convert((uint16_t) (x.w >> 16), f));
+}
+
+
+/*
+ * The producer of narrow, 8 warps.  A warp has 8 keys of each step, and DEPTH
+ * pairs of records under way into a ring of its own; a pair that has been read
+ * makes place for the next.  Of a pair lanes 0-3, 8-11 .. have the even key
+ * and the others the odd one, so that eight lanes meet no bank twice: neither
+ * in the ring, for its pitch, nor in a buffer, for the swizzle.
+ */
+
+#define DSA_DECODE_RAW  704             /* a record's place in the ring */
+
+template <int DEPTH>
+static __device__ __forceinline__ void
+dsa_decode_fill_ring(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    uint32_t keys, uint32_t ring, dsa_decode_sync_t *sync, uint32_t warp,
+    uint32_t lane)
+{
+    float           f0, f1;
+    uint4           x0, x1, rope;
+    int32_t         s, t, now, next;
+    uint32_t        c, i, m, at, to, end, key, odd, raw, step, mask, ahead;
+    const int32_t  *slot;
+    const uint8_t  *p;
+
+    slot = a.slot + job.row * a.ld_slot;
+    odd = lane >> 2 & 1;
+    end = job.count * 4;
+
+    /* lanes hold the slots of four steps, 8 each, and of the next four */
+
+    now = dsa_decode_first_slot(a, job, slot, lane / 8 * DSA_DECODE_KEYS
+                                              + warp * 8 + lane % 8);
+    next = dsa_decode_slot(job, slot, 4 + lane / 8, warp * 8 + lane % 8);
+    now = (uint32_t) now < a.slots ? now : -1;
+    ahead = __ballot_sync(0xffffffff, now >= 0);
+    mask = ahead;
+
+    i = 0;
+    m = 0;
+    step = 0;
+
+    for (c = 0; c < end + DEPTH; c++) {
+        raw = ring + i * 2 * DSA_DECODE_RAW;
+        i = i + 1 == DEPTH ? 0 : i + 1;
+
+        if (c >= DEPTH) {
+            dsa_cp_async_wait<DEPTH - 1>();
+            __syncwarp();
+
+            to = raw + odd * DSA_DECODE_RAW;
+            x0 = dsa_decode_load16(to + (lane >> 3) * 64 + (lane & 3) * 16);
+            x1 = dsa_decode_load16(to + 256 + (lane >> 3) * 64
+                                   + (lane & 3) * 16);
+            f0 = dsa_decode_load4(to + DSA_CUDA_LATENT + (lane >> 4) * 4);
+            f1 = dsa_decode_load4(to + DSA_CUDA_LATENT + 8 + (lane >> 4) * 4);
+            rope = dsa_decode_load16(raw + (lane >> 3 & 1) * DSA_DECODE_RAW
+                                     + DSA_CUDA_LATENT + 16
+                                     + (lane & 7) * 16);
+            __syncwarp();
+        }
+
+        /* the pair DEPTH ahead of the one that has been read */
+
+        if (c < end) {
+            if (c % 16 == 0 && c > 0) {
+                now = (uint32_t) next < a.slots ? next : -1;
+                ahead = __ballot_sync(0xffffffff, now >= 0);
+                next = dsa_decode_slot(job, slot, c / 4 + 4 + lane / 8,
+                                       warp * 8 + lane % 8);
+            }
+
+            s = __shfl_sync(0xffffffff, now, c % 16 * 2);
+            t = __shfl_sync(0xffffffff, now, c % 16 * 2 + 1);
+
+            dsa_decode_copy16(raw + lane * 16,
+                              dsa_decode_record(a, max(s, 0)) + lane * 16,
+                              s < 0 ? 0 : 16);
+            dsa_decode_copy16(raw + DSA_DECODE_RAW + lane * 16,
+                              dsa_decode_record(a, max(t, 0)) + lane * 16,
+                              t < 0 ? 0 : 16);
+
+            if (lane < 18) {
+                key = lane < 9 ? lane : lane - 9;
+                s = lane < 9 ? s : t;
+                p = dsa_decode_record(a, max(s, 0)) + DSA_CUDA_LATENT;
+                dsa_decode_copy16(raw + (lane < 9 ? 0 : DSA_DECODE_RAW)
+                                  + DSA_CUDA_LATENT + key * 16, p + key * 16,
+                                  s < 0 ? 0 : 16);
+            }
+        }
+
+        dsa_cp_async_commit();
+
+        if (c < DEPTH) {
+            continue;
+        }
+
+        at = keys + (step & 1) * DSA_DECODE_BUFFER;
+
+        if (m == 0) {
+            dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
+        }
+
+        key = warp * 8 + m * 2 + odd;
+        to = at + (lane >> 3) * DSA_DECODE_PANEL + key * 128
+             + (((lane & 3) * 2 ^ (key & 7)) << 4);
+
+        dsa_decode_widen(to, x0, f0);
+        dsa_decode_widen(to + 4 * DSA_DECODE_PANEL, x1, f1);
+
+        if (lane < 16) {
+            key = warp * 8 + m * 2 + (lane >> 3);
+            dsa_decode_store16(at + 8 * DSA_DECODE_PANEL + key * 128
+                               + (((lane & 7) ^ (key & 7)) << 4),
+                               rope.x, rope.y, rope.z, rope.w);
+        }
+
+        if (++m < 4) {
+            continue;
+        }
+
+        m = 0;
+        mask = step % 4 == 0 && step > 0 ? ahead : mask;
+
+        if (lane == 0) {
+            sync->valid[step & 1][warp] = (uint8_t) (mask >> step % 4 * 8);
+        }
+
+        dsa_fence_async();
+        __syncwarp();
+
+        if (lane == 0) {
+            dsa_mbar_arrive(&sync->full[step & 1]);
+        }
+
+        step++;
+    }
+}
+
+
+/*
+ * The producer of wide, 8 warps, for which shared memory has no ring.  Of a
+ * warp's 8 keys a buffer's panels hold 1024 bytes each: record k lands in
+ * panel k, all are read into registers, and their columns overwrite them.
+ * Records come to the L2 two steps ahead, so that copies, which have to wait
+ * until a buffer is free, do not wait for the device memory.
+ */
+
+static __device__ __forceinline__ void
+dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    uint32_t keys, dsa_decode_sync_t *sync, uint32_t warp, uint32_t lane)
+{
+    float           scale, f;
+    uint4           x[8], rope[2];
+    int32_t         s0, s1, s2, s3;
+    uint32_t        i, k, at, to, key, odd, raw, step, mask;
+    const int32_t  *slot;
+
+    slot = a.slot + job.row * a.ld_slot;
+    odd = lane >> 2 & 1;
+    key = warp * 8 + lane % 8;
+
+    s0 = dsa_decode_first_slot(a, job, slot, key);
+    s1 = dsa_decode_slot(job, slot, 1, key);
+    s2 = dsa_decode_slot(job, slot, 2, key);
+    s1 = (uint32_t) s1 < a.slots ? s1 : -1;
+
+    if (lane < 8 && s1 >= 0) {
+        dsa_decode_prefetch(dsa_decode_record(a, s1));
+    }
+
+    for (step = 0; step < job.count; step++) {
+        at = keys + (step & 1) * DSA_DECODE_BUFFER;
+        raw = at + warp * 1024;
+
+        s0 = (uint32_t) s0 < a.slots ? s0 : -1;
+        mask = __ballot_sync(0xffffffff, s0 >= 0) & 0xff;
+
+        dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
+
+        /* records of odd keys 64 bytes further: other banks */
+
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            s3 = __shfl_sync(0xffffffff, s0, i);
+            dsa_decode_copy16(raw + i * DSA_DECODE_PANEL + (i & 1) * 64
+                              + lane * 16,
+                              dsa_decode_record(a, max(s3, 0)) + lane * 16,
+                              s3 < 0 ? 0 : 16);
+        }
+
+#pragma unroll
+        for (i = 0; i < 3; i++) {
+            k = i * 3 + lane / 9;
+            s3 = __shfl_sync(0xffffffff, s0, k & 7);
+
+            if (lane < 27 && k < 8) {
+                dsa_decode_copy16(raw + k * DSA_DECODE_PANEL + (k & 1) * 64
+                                  + DSA_CUDA_LATENT + lane % 9 * 16,
+                                  dsa_decode_record(a, max(s3, 0))
+                                  + DSA_CUDA_LATENT + lane % 9 * 16,
+                                  s3 < 0 ? 0 : 16);
+            }
+        }
+
+        s3 = dsa_decode_slot(job, slot, step + 3, key);
+        s2 = (uint32_t) s2 < a.slots ? s2 : -1;
+
+        if (lane < 8 && s2 >= 0) {
+            dsa_decode_prefetch(dsa_decode_record(a, s2));
+        }
+
+        dsa_cp_async_commit();
+        dsa_cp_async_wait<0>();
+        __syncwarp();
+
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            x[i] = dsa_decode_load16(raw + ((i & ~1) + odd) * DSA_DECODE_PANEL
+                                     + odd * 64 + (i & 1) * 256
+                                     + (lane >> 3) * 64 + (lane & 3) * 16);
+        }
+
+#pragma unroll
+        for (i = 0; i < 2; i++) {
+            k = i * 4 + (lane >> 3);
+            rope[i] = dsa_decode_load16(raw + k * DSA_DECODE_PANEL
+                                        + (k & 1) * 64 + DSA_CUDA_LATENT + 16
+                                        + (lane & 7) * 16);
+        }
+
+        k = lane >> 2;
+        scale = dsa_decode_load4(raw + k * DSA_DECODE_PANEL + (k & 1) * 64
+                                 + DSA_CUDA_LATENT + (lane & 3) * 4);
+
+        __syncwarp();
+
+#pragma unroll
+        for (i = 0; i < 2; i++) {
+            k = i * 4 + (lane >> 3);
+
+            dsa_decode_store16(raw + 8 * DSA_DECODE_PANEL + k * 128
+                               + (((lane & 7) ^ k) << 4),
+                               rope[i].x, rope[i].y, rope[i].z, rope[i].w);
+        }
+
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            k = (i & ~1) + odd;
+            f = __shfl_sync(0xffffffff, scale,
+                            k * 4 + (i & 1) * 2 + (lane >> 4));
+            to = raw + ((i & 1) * 4 + (lane >> 3)) * DSA_DECODE_PANEL + k * 128
+                 + (((lane & 3) * 2 ^ k) << 4);
+
+            dsa_decode_widen(to, x[i], f);
+        }
+
+        if (lane == 0) {
+            sync->valid[step & 1][warp] = (uint8_t) mask;
+        }
+
+        dsa_fence_async();
+        __syncwarp();
+
+        if (lane == 0) {
+            dsa_mbar_arrive(&sync->full[step & 1]);
+        }
+
+        s0 = s1;
+        s1 = s2;
+        s2 = s3;
+    }
+}
+
+
+/*
+ * The row's heads first .. into panels [heads, 128 bytes]; zeros for those
+ * that there are not.  By the 256 threads of the first two warpgroups.
+ */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_decode_query(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    uint32_t first, uint32_t smem, uint32_t thread)
+{
+    uint4           v;
+    uint32_t        i, c, h;
+    const uint8_t  *q;
+
+    q = a.q + (uint64_t) job.row * a.heads * DSA_DECODE_WIDTH * 2;
+
+#pragma unroll 9
+    for (i = thread; i < N * DSA_DECODE_WIDTH / 8; i += 256) {
+        h = i / (DSA_DECODE_WIDTH / 8);
+        c = i % (DSA_DECODE_WIDTH / 8);
+        v = make_uint4(0, 0, 0, 0);
+
+        if (first + h < a.heads) {
+            v = *(const uint4 *) (q + (first + h) * DSA_DECODE_WIDTH * 2
+                                  + c * 16);
+        }
+
+        if (c < DSA_CUDA_LATENT / 8) {
+            v = make_uint4(dsa_decode_query_f16(v.x),
+                           dsa_decode_query_f16(v.y),
+                           dsa_decode_query_f16(v.z),
+                           dsa_decode_query_f16(v.w));
+        } else {
+            v = make_uint4(dsa_decode_query_bf16(v.x),
+                           dsa_decode_query_bf16(v.y),
+                           dsa_decode_query_bf16(v.z),
+                           dsa_decode_query_bf16(v.w));
+        }
+
+        dsa_decode_store16(smem + c / 8 * N * 128 + h * 128
+                           + (((c & 7) ^ (h & 7)) << 4),
+                           v.x, v.y, v.z, v.w);
+    }
+
+    dsa_fence_async();
+    dsa_bar_sync(DSA_BAR_BOTH, 256);
+}
+
+
+static __device__ __forceinline__ void
+dsa_decode_init(dsa_decode_sync_t *sync, uint32_t readers)
+{
+    uint32_t  i;
+
+    if (threadIdx.x == 0) {
+        for (i = 0; i < 2; i++) {
+            dsa_mbar_init(&sync->full[i], 8);
+            dsa_mbar_init(&sync->empty[i], readers);
+        }
+
+        dsa_mbar_fence_init();
+    }
+
+    __syncthreads();
+}
+
+
+/*
+ * Where a split has no step: what the combining kernel passes over.  Returns
+ * 1 then.
+ */
+
+static __device__ __forceinline__ int
+dsa_decode_idle(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    uint32_t heads)
+{
+    uint32_t  h;
+
+    if (a.splits == 1 || job.count > 0) {
+        return 0;
+    }
+
+    h = job.group * heads + threadIdx.x;
+
+    if (threadIdx.x < heads && h < a.heads) {
+        a.lse[(job.row * a.splits + job.split) * a.heads + h] =
+            __uint_as_float(0xff800000);
+    }
+
+    return 1;
+}
+
+
+#endif /* _DSA_ATTENTION_DECODE_CUH_INCLUDED_ */
