@@ -202,7 +202,8 @@ dsa_bench_rows_alloc(dsa_bench_t *b, dsa_bench_rows_t *t)
     return t->in == NULL || t->out == NULL || t->residual == NULL
            || t->weight == NULL || t->table == NULL || t->position == NULL
            || t->slot == NULL || t->pick == NULL || t->n_pick == NULL
-           || t->pages == NULL || t->q.q == NULL || t->q.scale == NULL || t->cache.base == NULL
+           || t->pages == NULL || t->q.q == NULL || t->q.scale == NULL
+           || t->cache.base == NULL
            ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 

@@ -149,7 +149,7 @@ dsa_decode_launch(dsa_decode_t *a, uint32_t rows, cudaStream_t stream)
     } else {
         kernel = (const void *) dsa_decode_narrow<N>;
         smem = 2 * DSA_DECODE_BUFFER + (DSA_DECODE_PANELS + 2) * N * 128
-               + DSA_DECODE_DEPTH(N) * 16 * DSA_DECODE_RAW
+               + (N == 32 ? 0 : DSA_DECODE_KEYS * DSA_DECODE_RAW)
                + sizeof(dsa_decode_narrow_t<N>);
     }
 

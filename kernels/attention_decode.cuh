@@ -26,8 +26,8 @@ extern "C" {
  * wide (more than 32 heads): heads are the 64 rows of the products.  512
  * columns of 64 heads are 256 registers a thread for one warpgroup, so two
  * share the output: the first takes the scores, hands the probabilities over
- * in shared memory, and each weighs one half of the columns.  The tensor cores
- * take 2176 cycles for the 36 products 64x64x16 and 16 of 64x128x16 of a step.
+ * in shared memory, and each weighs one half of the columns.  Its limit is the
+ * tensor cores: 36 products 64x64x16 and 16 of 64x128x16 a step, 2176 cycles.
  *
  * narrow (up to 32 heads): transposed, keys and latent columns are the 64 rows
  * and 8, 16 or 32 heads the columns, so that nothing is padded to 64 heads.
@@ -36,9 +36,7 @@ extern "C" {
  *
  * e4m3 becomes f16 in one instruction and loses nothing by it, nor by a scale
  * from 2^-15 to 2^7; bf16 takes twice as many.  Queries and probabilities are
- * f16 then, which rounds less than bf16; the rope part stays bf16.  Both
- * kernels wait for the producer most of their time: for its instructions, not
- * for the device memory.
+ * f16 then, which rounds less than bf16; the rope part stays bf16.
  *
  * Rows that do not fill the GPU are split over their slots; parts then meet in
  * the combining kernel, in the order of the slots.
@@ -118,11 +116,6 @@ typedef struct {
     int32_t          guess;             /* a lane's first slot */
     uint32_t         guessed;           /* whether it is */
 } dsa_decode_job_t;
-
-
-/* Pairs of records under way for a warp of narrow: what shared memory has. */
-
-#define DSA_DECODE_DEPTH(n)  ((n) == 32 ? 3 : 5)
 
 
 /* Behind the matrices in shared memory. */
@@ -342,16 +335,6 @@ dsa_decode_copy16(uint32_t smem, const uint8_t *p, uint32_t n)
 }
 
 
-/* A record to the L2. */
-
-static __device__ __forceinline__ void
-dsa_decode_prefetch(const uint8_t *p)
-{
-    asm volatile ("cp.async.bulk.prefetch.L2.global [%0], %1;"
-                  :: "l"(p), "n"(DSA_CUDA_RECORD) : "memory");
-}
-
-
 /* Whether v is not 0 in any of a barrier's threads. */
 
 static __device__ __forceinline__ int
@@ -506,214 +489,100 @@ dsa_decode_widen(uint32_t to, uint4 x, float scale)
 
 
 /*
- * The producer of narrow, 8 warps.  A warp has 8 keys of each step, and DEPTH
- * pairs of records under way into a ring of its own; a pair that has been read
- * makes place for the next.  Of a pair lanes 0-3, 8-11 .. have the even key
- * and the others the odd one, so that eight lanes meet no bank twice: neither
- * in the ring, for its pitch, nor in a buffer, for the swizzle.
+ * Copies a warp's 8 records of a step to shared memory, record k to raw + k
+ * pitch, those of odd keys 64 bytes further where odd is 64.  s: the slot of
+ * key lane % 8.  Zeros for none.
  */
 
-#define DSA_DECODE_RAW  704             /* a record's place in the ring */
-
-template <int DEPTH>
 static __device__ __forceinline__ void
-dsa_decode_fill_ring(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    uint32_t keys, uint32_t ring, dsa_decode_sync_t *sync, uint32_t warp,
-    uint32_t lane)
+dsa_decode_gather(const dsa_decode_t &a, int32_t s, uint32_t raw,
+    uint32_t pitch, uint32_t odd, uint32_t lane)
 {
-    float           f0, f1;
-    uint4           x0, x1, rope;
-    int32_t         s, t, now, next;
-    uint32_t        c, i, m, at, to, end, key, odd, raw, step, mask, ahead;
-    const int32_t  *slot;
+    int32_t         t;
+    uint32_t        i, k;
     const uint8_t  *p;
 
-    slot = a.slot + job.row * a.ld_slot;
-    odd = lane >> 2 & 1;
-    end = job.count * 4;
+#pragma unroll
+    for (i = 0; i < 8; i++) {
+        t = __shfl_sync(0xffffffff, s, i);
+        p = dsa_decode_record(a, max(t, 0)) + lane * 16;
 
-    /* lanes hold the slots of four steps, 8 each, and of the next four */
+        dsa_decode_copy16(raw + i * pitch + (i & 1) * odd + lane * 16, p,
+                          t < 0 ? 0 : 16);
+    }
 
-    now = dsa_decode_first_slot(a, job, slot, lane / 8 * DSA_DECODE_KEYS
-                                              + warp * 8 + lane % 8);
-    next = dsa_decode_slot(job, slot, 4 + lane / 8, warp * 8 + lane % 8);
-    now = (uint32_t) now < a.slots ? now : -1;
-    ahead = __ballot_sync(0xffffffff, now >= 0);
-    mask = ahead;
+    /* scales and rope parts: 9 chunks of 3 records at a time */
 
-    i = 0;
-    m = 0;
-    step = 0;
+#pragma unroll
+    for (i = 0; i < 3; i++) {
+        k = i * 3 + lane / 9;
+        t = __shfl_sync(0xffffffff, s, k & 7);
+        p = dsa_decode_record(a, max(t, 0)) + DSA_CUDA_LATENT + lane % 9 * 16;
 
-    for (c = 0; c < end + DEPTH; c++) {
-        raw = ring + i * 2 * DSA_DECODE_RAW;
-        i = i + 1 == DEPTH ? 0 : i + 1;
-
-        if (c >= DEPTH) {
-            dsa_cp_async_wait<DEPTH - 1>();
-            __syncwarp();
-
-            to = raw + odd * DSA_DECODE_RAW;
-            x0 = dsa_decode_load16(to + (lane >> 3) * 64 + (lane & 3) * 16);
-            x1 = dsa_decode_load16(to + 256 + (lane >> 3) * 64
-                                   + (lane & 3) * 16);
-            f0 = dsa_decode_load4(to + DSA_CUDA_LATENT + (lane >> 4) * 4);
-            f1 = dsa_decode_load4(to + DSA_CUDA_LATENT + 8 + (lane >> 4) * 4);
-            rope = dsa_decode_load16(raw + (lane >> 3 & 1) * DSA_DECODE_RAW
-                                     + DSA_CUDA_LATENT + 16
-                                     + (lane & 7) * 16);
-            __syncwarp();
-        }
-
-        /* the pair DEPTH ahead of the one that has been read */
-
-        if (c < end) {
-            if (c % 16 == 0 && c > 0) {
-                now = (uint32_t) next < a.slots ? next : -1;
-                ahead = __ballot_sync(0xffffffff, now >= 0);
-                next = dsa_decode_slot(job, slot, c / 4 + 4 + lane / 8,
-                                       warp * 8 + lane % 8);
-            }
-
-            s = __shfl_sync(0xffffffff, now, c % 16 * 2);
-            t = __shfl_sync(0xffffffff, now, c % 16 * 2 + 1);
-
-            dsa_decode_copy16(raw + lane * 16,
-                              dsa_decode_record(a, max(s, 0)) + lane * 16,
-                              s < 0 ? 0 : 16);
-            dsa_decode_copy16(raw + DSA_DECODE_RAW + lane * 16,
-                              dsa_decode_record(a, max(t, 0)) + lane * 16,
+        if (lane < 27 && k < 8) {
+            dsa_decode_copy16(raw + k * pitch + (k & 1) * odd
+                              + DSA_CUDA_LATENT + lane % 9 * 16, p,
                               t < 0 ? 0 : 16);
-
-            if (lane < 18) {
-                key = lane < 9 ? lane : lane - 9;
-                s = lane < 9 ? s : t;
-                p = dsa_decode_record(a, max(s, 0)) + DSA_CUDA_LATENT;
-                dsa_decode_copy16(raw + (lane < 9 ? 0 : DSA_DECODE_RAW)
-                                  + DSA_CUDA_LATENT + key * 16, p + key * 16,
-                                  s < 0 ? 0 : 16);
-            }
         }
-
-        dsa_cp_async_commit();
-
-        if (c < DEPTH) {
-            continue;
-        }
-
-        at = keys + (step & 1) * DSA_DECODE_BUFFER;
-
-        if (m == 0) {
-            dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
-        }
-
-        key = warp * 8 + m * 2 + odd;
-        to = at + (lane >> 3) * DSA_DECODE_PANEL + key * 128
-             + (((lane & 3) * 2 ^ (key & 7)) << 4);
-
-        dsa_decode_widen(to, x0, f0);
-        dsa_decode_widen(to + 4 * DSA_DECODE_PANEL, x1, f1);
-
-        if (lane < 16) {
-            key = warp * 8 + m * 2 + (lane >> 3);
-            dsa_decode_store16(at + 8 * DSA_DECODE_PANEL + key * 128
-                               + (((lane & 7) ^ (key & 7)) << 4),
-                               rope.x, rope.y, rope.z, rope.w);
-        }
-
-        if (++m < 4) {
-            continue;
-        }
-
-        m = 0;
-        mask = step % 4 == 0 && step > 0 ? ahead : mask;
-
-        if (lane == 0) {
-            sync->valid[step & 1][warp] = (uint8_t) (mask >> step % 4 * 8);
-        }
-
-        dsa_fence_async();
-        __syncwarp();
-
-        if (lane == 0) {
-            dsa_mbar_arrive(&sync->full[step & 1]);
-        }
-
-        step++;
     }
 }
 
 
 /*
- * The producer of wide, 8 warps, for which shared memory has no ring.  Of a
- * warp's 8 keys a buffer's panels hold 1024 bytes each: record k lands in
- * panel k, all are read into registers, and their columns overwrite them.
- * Records come to the L2 two steps ahead, so that copies, which have to wait
- * until a buffer is free, do not wait for the device memory.
+ * The producer, 8 warps with 8 keys each of a step.  Records are copied to
+ * shared memory, read into registers at once, and widened into the buffer.
+ *
+ * With PLACE == 0 they have a place of their own there, in which the next
+ * step's are under way meanwhile.  With PLACE == 1 shared memory has none: a
+ * buffer's panels hold 1024 bytes each for a warp's keys, record k lands in
+ * panel k, and its columns overwrite it.  Copies then have to wait until the
+ * buffer is free.
+ *
+ * A lane takes 16 bytes each of 4 keys: lanes 0-3, 8-11 .. of even and the
+ * others of odd keys, so that eight lanes meet no bank twice, neither where
+ * records land, for their pitch, nor in a buffer, for the swizzle.
  */
 
+#define DSA_DECODE_RAW  704             /* a record's place */
+
+template <int PLACE>
 static __device__ __forceinline__ void
-dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    uint32_t keys, dsa_decode_sync_t *sync, uint32_t warp, uint32_t lane)
+dsa_decode_fill(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    uint32_t keys, uint32_t place, dsa_decode_sync_t *sync, uint32_t warp,
+    uint32_t lane)
 {
+    const uint32_t  pitch = PLACE ? DSA_DECODE_PANEL : DSA_DECODE_RAW;
+    const uint32_t  apart = PLACE ? 64 : 0;
+
     float           scale, f;
     uint4           x[8], rope[2];
-    int32_t         s0, s1, s2, s3;
+    int32_t         s0, s1, s2;
     uint32_t        i, k, at, to, key, odd, raw, step, mask;
     const int32_t  *slot;
 
     slot = a.slot + job.row * a.ld_slot;
     odd = lane >> 2 & 1;
     key = warp * 8 + lane % 8;
+    raw = place + warp * 8 * DSA_DECODE_RAW;
 
     s0 = dsa_decode_first_slot(a, job, slot, key);
+    s0 = (uint32_t) s0 < a.slots ? s0 : -1;
     s1 = dsa_decode_slot(job, slot, 1, key);
     s2 = dsa_decode_slot(job, slot, 2, key);
-    s1 = (uint32_t) s1 < a.slots ? s1 : -1;
 
-    if (lane < 8 && s1 >= 0) {
-        dsa_decode_prefetch(dsa_decode_record(a, s1));
+    if (!PLACE) {
+        dsa_decode_gather(a, s0, raw, pitch, apart, lane);
     }
 
     for (step = 0; step < job.count; step++) {
-        at = keys + (step & 1) * DSA_DECODE_BUFFER;
-        raw = at + warp * 1024;
+        at = keys + (step & 1) * DSA_DECODE_BUFFER + warp * 1024;
+        mask = __ballot_sync(0xffffffff, s0 >= 0);
+        s1 = (uint32_t) s1 < a.slots ? s1 : -1;
 
-        s0 = (uint32_t) s0 < a.slots ? s0 : -1;
-        mask = __ballot_sync(0xffffffff, s0 >= 0) & 0xff;
-
-        dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
-
-        /* records of odd keys 64 bytes further: other banks */
-
-#pragma unroll
-        for (i = 0; i < 8; i++) {
-            s3 = __shfl_sync(0xffffffff, s0, i);
-            dsa_decode_copy16(raw + i * DSA_DECODE_PANEL + (i & 1) * 64
-                              + lane * 16,
-                              dsa_decode_record(a, max(s3, 0)) + lane * 16,
-                              s3 < 0 ? 0 : 16);
-        }
-
-#pragma unroll
-        for (i = 0; i < 3; i++) {
-            k = i * 3 + lane / 9;
-            s3 = __shfl_sync(0xffffffff, s0, k & 7);
-
-            if (lane < 27 && k < 8) {
-                dsa_decode_copy16(raw + k * DSA_DECODE_PANEL + (k & 1) * 64
-                                  + DSA_CUDA_LATENT + lane % 9 * 16,
-                                  dsa_decode_record(a, max(s3, 0))
-                                  + DSA_CUDA_LATENT + lane % 9 * 16,
-                                  s3 < 0 ? 0 : 16);
-            }
-        }
-
-        s3 = dsa_decode_slot(job, slot, step + 3, key);
-        s2 = (uint32_t) s2 < a.slots ? s2 : -1;
-
-        if (lane < 8 && s2 >= 0) {
-            dsa_decode_prefetch(dsa_decode_record(a, s2));
+        if (PLACE) {
+            raw = at;
+            dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
+            dsa_decode_gather(a, s0, raw, pitch, apart, lane);
         }
 
         dsa_cp_async_commit();
@@ -722,32 +591,30 @@ dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 #pragma unroll
         for (i = 0; i < 8; i++) {
-            x[i] = dsa_decode_load16(raw + ((i & ~1) + odd) * DSA_DECODE_PANEL
-                                     + odd * 64 + (i & 1) * 256
+            x[i] = dsa_decode_load16(raw + ((i & ~1) + odd) * pitch
+                                     + odd * apart + (i & 1) * 256
                                      + (lane >> 3) * 64 + (lane & 3) * 16);
         }
 
 #pragma unroll
         for (i = 0; i < 2; i++) {
             k = i * 4 + (lane >> 3);
-            rope[i] = dsa_decode_load16(raw + k * DSA_DECODE_PANEL
-                                        + (k & 1) * 64 + DSA_CUDA_LATENT + 16
+            rope[i] = dsa_decode_load16(raw + k * pitch + (k & 1) * apart
+                                        + DSA_CUDA_LATENT + 16
                                         + (lane & 7) * 16);
         }
 
         k = lane >> 2;
-        scale = dsa_decode_load4(raw + k * DSA_DECODE_PANEL + (k & 1) * 64
+        scale = dsa_decode_load4(raw + k * pitch + (k & 1) * apart
                                  + DSA_CUDA_LATENT + (lane & 3) * 4);
-
         __syncwarp();
 
-#pragma unroll
-        for (i = 0; i < 2; i++) {
-            k = i * 4 + (lane >> 3);
+        if (!PLACE) {
+            if (step + 1 < job.count) {
+                dsa_decode_gather(a, s1, raw, pitch, apart, lane);
+            }
 
-            dsa_decode_store16(raw + 8 * DSA_DECODE_PANEL + k * 128
-                               + (((lane & 7) ^ k) << 4),
-                               rope[i].x, rope[i].y, rope[i].z, rope[i].w);
+            dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
         }
 
 #pragma unroll
@@ -755,10 +622,18 @@ dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
             k = (i & ~1) + odd;
             f = __shfl_sync(0xffffffff, scale,
                             k * 4 + (i & 1) * 2 + (lane >> 4));
-            to = raw + ((i & 1) * 4 + (lane >> 3)) * DSA_DECODE_PANEL + k * 128
+            to = at + ((i & 1) * 4 + (lane >> 3)) * DSA_DECODE_PANEL + k * 128
                  + (((lane & 3) * 2 ^ k) << 4);
 
             dsa_decode_widen(to, x[i], f);
+        }
+
+#pragma unroll
+        for (i = 0; i < 2; i++) {
+            k = i * 4 + (lane >> 3);
+            dsa_decode_store16(at + 8 * DSA_DECODE_PANEL + k * 128
+                               + (((lane & 7) ^ k) << 4),
+                               rope[i].x, rope[i].y, rope[i].z, rope[i].w);
         }
 
         if (lane == 0) {
@@ -774,7 +649,7 @@ dsa_decode_fill_place(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
         s0 = s1;
         s1 = s2;
-        s2 = s3;
+        s2 = dsa_decode_slot(job, slot, step + 3, key);
     }
 }
 

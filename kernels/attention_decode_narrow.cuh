@@ -302,8 +302,7 @@ __launch_bounds__(DSA_DECODE_THREADS, 1)
 dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
 {
     float                     o[8][N / 2], m[N / 4], l[N / 4];
-    uint8_t                  *ring;
-    uint32_t                  i, j, q, keys, lane, warp, probs;
+    uint32_t                  i, j, q, keys, lane, warp, place, probs;
     dsa_decode_job_t          job;
     dsa_decode_narrow_t<N>   *share;
     extern __shared__ __align__(1024) uint8_t  dsa_decode_smem[];
@@ -311,18 +310,18 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
     keys = dsa_smem(dsa_decode_smem);
     q = keys + 2 * DSA_DECODE_BUFFER;
     probs = q + DSA_DECODE_PANELS * N * 128;
-    ring = dsa_decode_smem + 2 * DSA_DECODE_BUFFER
-           + (DSA_DECODE_PANELS + 2) * N * 128;
+    place = probs + 2 * N * 128;
     share = (dsa_decode_narrow_t<N> *)
-                (ring + DSA_DECODE_DEPTH(N) * 16 * DSA_DECODE_RAW);
+                (dsa_decode_smem + 2 * DSA_DECODE_BUFFER
+                 + (DSA_DECODE_PANELS + 2) * N * 128
+                 + (N == 32 ? 0 : DSA_DECODE_KEYS * DSA_DECODE_RAW));
 
     asm volatile ("griddepcontrol.launch_dependents;");
 
     warp = threadIdx.x / 32;
     lane = threadIdx.x % 32;
 
-    job = dsa_decode_job(a, lane / 8 * DSA_DECODE_KEYS + warp % 8 * 8
-                            + lane % 8);
+    job = dsa_decode_job(a, warp % 8 * 8 + lane % 8);
 
     if (dsa_decode_idle(a, job, N)) {
         return;
@@ -335,11 +334,8 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
             dsa_regs_less<80>();
         }
 
-        dsa_decode_fill_ring<DSA_DECODE_DEPTH(N)>(
-            a, job, keys,
-            dsa_smem(ring) + (warp - 8) * DSA_DECODE_DEPTH(N) * 2
-                             * DSA_DECODE_RAW,
-            &share->sync, warp - 8, lane);
+        dsa_decode_fill<N == 32>(a, job, keys, place, &share->sync, warp - 8,
+                                 lane);
 
     } else {
         if constexpr (N == 32) {

@@ -324,7 +324,7 @@ dsa_decode_wide(const __grid_constant__ dsa_decode_t a)
 
     if (warp >= 8) {
         dsa_regs_less<64>();
-        dsa_decode_fill_place(a, job, keys, &share->sync, warp - 8, lane);
+        dsa_decode_fill<1>(a, job, keys, 0, &share->sync, warp - 8, lane);
 
     } else {
         dsa_regs_more<192>();
