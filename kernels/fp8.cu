@@ -15,40 +15,37 @@ extern "C" {
 
 
 /*
- * A chunk a thread, 16 lanes a group: 16 bytes are read and 8 written.  A
- * block takes the same columns of two rows or more where rows are short.
+ * A chunk of a row a thread, 16 lanes a group: 16 bytes are read, 8 written.
+ * Short rows share a block, threadIdx.y being the row.
  */
 
 static __global__ void __launch_bounds__(DSA_FP8_THREADS)
 dsa_fp8_quantize_kernel(dsa_fp8_rows_t q, const dsa_bf16_t *x, size_t ld_x,
     uint32_t rows, uint32_t cols, int ue8m0)
 {
-    int       i;
+    int       i, live;
     float     v[DSA_CHUNK], s;
-    size_t    row, n;
-    uint32_t  col, chunks;
-    size_t    at;
+    size_t    row;
+    uint32_t  col;
 
-    chunks = cols / DSA_CHUNK;
-    n = (size_t) rows * chunks;
-    at = (size_t) blockIdx.x * DSA_FP8_THREADS + threadIdx.x;
+    row = (size_t) blockIdx.x * blockDim.y + threadIdx.y;
+    col = (blockIdx.y * blockDim.x + threadIdx.x) * DSA_CHUNK;
 
     /* groups are whole half warps, and so is what lies beyond the end */
 
-    row = at / chunks;
-    col = (uint32_t) (at - row * chunks) * DSA_CHUNK;
+    live = row < rows && col < cols;
 
-    dsa_unpack8(v, at < n ? dsa_load16(x + row * ld_x + col)
-                          : make_uint4(0, 0, 0, 0));
+    dsa_unpack8(v, live ? dsa_load16(x + row * ld_x + col)
+                        : make_uint4(0, 0, 0, 0));
 
     if (ue8m0) {
-        dsa_quantize_chunk(&q, v, row, col, cols, at < n);
+        dsa_quantize_chunk(&q, v, row, col, cols, live);
         return;
     }
 
     s = dsa_scale(dsa_amax<DSA_CHUNK, DSA_GROUP_LANES>(v));
 
-    if (at >= n) {
+    if (!live) {
         return;
     }
 
@@ -68,33 +65,49 @@ dsa_fp8_quantize_kernel(dsa_fp8_rows_t q, const dsa_bf16_t *x, size_t ld_x,
 static __global__ void __launch_bounds__(DSA_FP8_THREADS)
 dsa_fp8_decode_weight_kernel(dsa_bf16_t *out, dsa_fp8_weight_t w)
 {
-    size_t    at, row;
-    uint32_t  col, chunks;
+    size_t    row, at;
+    uint32_t  col;
 
-    chunks = w.cols / DSA_CHUNK;
-    at = (size_t) blockIdx.x * DSA_FP8_THREADS + threadIdx.x;
+    row = (size_t) blockIdx.x * blockDim.y + threadIdx.y;
+    col = (blockIdx.y * blockDim.x + threadIdx.x) * DSA_CHUNK;
 
-    if (at >= (size_t) w.rows * chunks) {
+    if (row >= w.rows || col >= w.cols) {
         return;
     }
 
-    row = at / chunks;
-    col = (uint32_t) (at - row * chunks) * DSA_CHUNK;
+    at = row * w.cols + col;
 
-    dsa_store16(out + at * DSA_CHUNK,
-                dsa_e4m3x8_bf16(*(const uint2 *) (w.q + at * DSA_CHUNK),
+    dsa_store16(out + at,
+                dsa_e4m3x8_bf16(*(const uint2 *) (w.q + at),
                                 w.scale[row / DSA_FP8_GROUP
                                         * (w.cols / DSA_FP8_GROUP)
                                         + col / DSA_FP8_GROUP]));
 }
 
 
-static uint32_t
+/* Threads of a block: columns, in whole warps, and rows. */
+
+static dim3
+dsa_fp8_threads(uint32_t cols)
+{
+    uint32_t  x;
+
+    x = (cols / DSA_CHUNK + 31) & ~31U;
+    x = x < DSA_FP8_THREADS ? x : DSA_FP8_THREADS;
+
+    return dim3(x, DSA_FP8_THREADS / x);
+}
+
+
+static dim3
 dsa_fp8_blocks(uint32_t rows, uint32_t cols)
 {
-    return (uint32_t) (((size_t) rows * (cols / DSA_CHUNK)
-                        + DSA_FP8_THREADS - 1)
-                       / DSA_FP8_THREADS);
+    dim3  threads;
+
+    threads = dsa_fp8_threads(cols);
+
+    return dim3((rows + threads.y - 1) / threads.y,
+                (cols / DSA_CHUNK + threads.x - 1) / threads.x);
 }
 
 
@@ -112,8 +125,9 @@ dsa_cuda_fp8_quantize(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
         return cudaSuccess;
     }
 
-    dsa_fp8_quantize_kernel<<<dsa_fp8_blocks(rows, cols), DSA_FP8_THREADS, 0,
-                              stream>>>(*q, x, ld_x, rows, cols, ue8m0);
+    dsa_fp8_quantize_kernel
+        <<<dsa_fp8_blocks(rows, cols), dsa_fp8_threads(cols), 0, stream>>>(
+        *q, x, ld_x, rows, cols, ue8m0);
 
     return cudaGetLastError();
 }
@@ -133,8 +147,9 @@ dsa_cuda_fp8_decode_weight(dsa_bf16_t *out, const dsa_fp8_weight_t *w,
         return cudaSuccess;
     }
 
-    dsa_fp8_decode_weight_kernel<<<dsa_fp8_blocks(w->rows, w->cols),
-                                   DSA_FP8_THREADS, 0, stream>>>(out, *w);
+    dsa_fp8_decode_weight_kernel
+        <<<dsa_fp8_blocks(w->rows, w->cols), dsa_fp8_threads(w->cols), 0,
+           stream>>>(out, *w);
 
     return cudaGetLastError();
 }

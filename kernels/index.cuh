@@ -24,6 +24,7 @@
 
 #define DSA_INDEX_LANES   8
 #define DSA_INDEX_OWN     16
+#define DSA_INDEX_SCALE   0x1.6a09e6p-4f      /* 1 / sqrtf(128) */
 
 
 static __device__ __forceinline__ uint32_t
@@ -125,7 +126,7 @@ dsa_index_hadamard(float *v, uint32_t lane)
     dsa_index_butterfly<8>(v);
     dsa_index_exchange(v, lane, 4);
 
-    scale = __fdiv_rn(1.0f, __fsqrt_rn((float) DSA_CUDA_INDEX));
+    scale = DSA_INDEX_SCALE;
 
 #pragma unroll
     for (i = 0; i < DSA_INDEX_OWN; i++) {

@@ -12,31 +12,31 @@ extern "C" {
 
 
 #define DSA_INDEX_THREADS  256
+#define DSA_INDEX_HEADS    65536
 
 
-/* Eight lanes a head, four heads a warp. */
+/* Heads of a row, eight lanes each. */
 
 static __global__ void __launch_bounds__(DSA_INDEX_THREADS)
 dsa_index_query_kernel(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,
     const float *w, float constant, const float *table,
-    const int32_t *position, size_t vectors, uint32_t heads)
+    const int32_t *position, uint32_t heads)
 {
     int       live;
     float     v[DSA_INDEX_OWN], scale;
-    size_t    vector, at;
-    uint32_t  lane, first;
+    size_t    at;
+    uint32_t  lane, first, head;
 
     lane = threadIdx.x % DSA_INDEX_LANES;
     first = dsa_index_first(lane);
-    vector = ((size_t) blockIdx.x * DSA_INDEX_THREADS + threadIdx.x)
-             / DSA_INDEX_LANES;
-    live = vector < vectors;
-    at = live ? vector : vectors - 1;
+    head = (blockIdx.y * DSA_INDEX_THREADS + threadIdx.x) / DSA_INDEX_LANES;
+    live = head < heads;
+    at = (size_t) blockIdx.x * heads + (live ? head : 0);
 
     dsa_unpack8(v, dsa_load16(q + at * DSA_CUDA_INDEX + first));
     dsa_unpack8(v + 8, dsa_load16(q + at * DSA_CUDA_INDEX + first + 32));
 
-    dsa_index_rope(v, table + (size_t) position[at / heads] * DSA_CUDA_ROPE,
+    dsa_index_rope(v, table + (size_t) position[blockIdx.x] * DSA_CUDA_ROPE,
                    lane);
     dsa_index_hadamard(v, lane);
     scale = dsa_index_scale(v);
@@ -59,23 +59,24 @@ dsa_cuda_index_query(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,
     const int32_t *position, uint32_t rows, uint32_t heads,
     dsa_stream_t stream)
 {
-    size_t  vectors, blocks;
+    uint32_t  blocks;
 
-    if (!dsa_aligned16(out) || !dsa_aligned16(q) || !dsa_aligned16(table)) {
+    if (heads > DSA_INDEX_HEADS || !dsa_aligned16(out) || !dsa_aligned16(q)
+        || !dsa_aligned16(table))
+    {
         return cudaErrorInvalidValue;
     }
 
-    vectors = (size_t) rows * heads;
-    blocks = (vectors * DSA_INDEX_LANES + DSA_INDEX_THREADS - 1)
-             / DSA_INDEX_THREADS;
-
-    if (vectors == 0) {
+    if (rows == 0 || heads == 0) {
         return cudaSuccess;
     }
 
-    dsa_index_query_kernel<<<(uint32_t) blocks, DSA_INDEX_THREADS, 0,
-                             stream>>>(out, w_out, q, w, constant, table,
-                                       position, vectors, heads);
+    blocks = (heads * DSA_INDEX_LANES + DSA_INDEX_THREADS - 1)
+             / DSA_INDEX_THREADS;
+
+    dsa_index_query_kernel
+        <<<dim3(rows, blocks), DSA_INDEX_THREADS, 0, stream>>>(
+        out, w_out, q, w, constant, table, position, heads);
 
     return cudaGetLastError();
 }

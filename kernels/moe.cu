@@ -13,20 +13,18 @@ extern "C" {
 
 #define DSA_MOE_EXPERTS      512
 #define DSA_MOE_K            16
+#define DSA_MOE_THREADS      256
+#define DSA_MOE_BLOCKS       1056   /* eight an SM, which walk the places */
 
 #define DSA_ROUTE_WARPS      4      /* rows of a block */
 #define DSA_ROUTE_LEAST      -1e30f
 
-#define DSA_PLAN_THREADS     512
+#define DSA_PLAN_THREADS     1024
 #define DSA_PLAN_WARPS       (DSA_PLAN_THREADS / 32)
 #define DSA_PLAN_BLOCKS      8      /* a cluster */
-#define DSA_PLAN_FEW         4096   /* pairs that one block takes */
+#define DSA_PLAN_ROWS        1024   /* that a block has in masks at once */
 
-#define DSA_MOE_THREADS      256
-#define DSA_MOE_BLOCKS       1056   /* eight an SM, which walk the places */
-#define DSA_GATHER_ROWS      8      /* of an expert, a warp each */
-#define DSA_GATHER_LOADS     14     /* of 16 bytes a lane, in flight */
-
+#define DSA_GATHER_LOADS     2      /* of 16 bytes a thread */
 #define DSA_COMBINE_THREADS  128
 
 
@@ -48,6 +46,65 @@ dsa_route_order(float v)
 }
 
 
+/* Where shared memory has expert e: groups of 32 begin in different banks. */
+
+#define dsa_route_at(e)  ((e) + (e) / 32)
+
+
+/*
+ * exp(x), rounded right but in rare cases, as expf() of the CPU is: choices
+ * hang on it.  2^f for f in -1/2 .. 1/2 by the first ten terms of its series,
+ * 7e-12 off at most; what is added to f is 1.5 * 2^52.
+ */
+
+static __device__ __forceinline__ float
+dsa_route_exp(float x)
+{
+    double  t, k, f, p;
+
+    t = (double) fminf(fmaxf(x, -110.0f), 110.0f) * 1.4426950408889634;
+    k = __dadd_rn(t, 6755399441055744.0);
+    f = __dadd_rn(t, -__dadd_rn(k, -6755399441055744.0));
+
+    p = 1.0178086009239699e-7;
+    p = fma(p, f, 1.3215486790144307e-6);
+    p = fma(p, f, 1.5252733804059841e-5);
+    p = fma(p, f, 1.5403530393381608e-4);
+    p = fma(p, f, 1.3333558146428443e-3);
+    p = fma(p, f, 9.6181291076284772e-3);
+    p = fma(p, f, 5.5504108664821580e-2);
+    p = fma(p, f, 2.4022650695910072e-1);
+    p = fma(p, f, 6.9314718055994531e-1);
+    p = fma(p, f, 1.0);
+
+    p = __hiloint2double(__double2hiint(p) + (__double2loint(k) << 20),
+                         __double2loint(p));
+
+    return isnan(x) ? x : (float) p;
+}
+
+
+/*
+ * 1 / (1 + exp(-x)).  The quotient by Markstein's steps, rounded right but for
+ * subnormal ones, without the branches of the division.
+ */
+
+static __device__ __forceinline__ float
+dsa_route_sigmoid(float x)
+{
+    float  d, q, r;
+
+    d = __fadd_rn(1.0f, dsa_route_exp(-x));
+
+    asm ("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(d));
+
+    q = __fmaf_rn(__fmaf_rn(-d, r, 1.0f), r, r);
+    q = __fmaf_rn(__fmaf_rn(-d, q, 1.0f), r, q);
+
+    return d == INFINITY ? 0.0f : q;
+}
+
+
 /*
  * The sums of the two greatest b of each group, by lanes side by side: their
  * number is the greatest power of two that gives every group some.
@@ -58,17 +115,17 @@ dsa_route_groups(float *group, const float *b, uint32_t groups, uint32_t size,
     uint32_t lanes, uint32_t lane)
 {
     float     first, second, f, s, v;
-    uint32_t  g, i, j, n;
+    uint32_t  e, g, i, j, end;
 
-    n = 32 / lanes;
-
-    for (i = 0; i < groups; i += n) {
+    for (i = 0; i < groups; i += 32 / lanes) {
         g = i + lane / lanes;
         first = -INFINITY;
         second = -INFINITY;
+        end = g < groups ? (g + 1) * size : 0;
 
-        for (j = lane % lanes; g < groups && j < size; j += lanes) {
-            v = b[g * size + j];
+#pragma unroll 8
+        for (e = g * size + lane % lanes; e < end; e += lanes) {
+            v = b[dsa_route_at(e)];
             second = fmaxf(second, fminf(first, v));
             first = fmaxf(first, v);
         }
@@ -99,6 +156,7 @@ dsa_route_kept(const float *group, uint32_t groups, uint32_t kept, uint32_t g)
     v = group[g];
     before = 0;
 
+#pragma unroll 8
     for (i = 0; i < groups; i++) {
         before += group[i] > v || (group[i] == v && i < g);
     }
@@ -107,11 +165,7 @@ dsa_route_kept(const float *group, uint32_t groups, uint32_t kept, uint32_t g)
 }
 
 
-/*
- * J: experts of a lane.  expf() of the CPU is rounded right but in rare
- * cases, and choices hang on it: hence double.  inverse * e >> 20 is the group
- * of expert e.
- */
+/* J: experts of a lane; inverse * e >> 20 is the group of expert e. */
 
 template <int J>
 static __global__ void __launch_bounds__(32 * DSA_ROUTE_WARPS)
@@ -123,8 +177,8 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
     float              v, w, sum;
     size_t             row;
     uint32_t           e, j, g, lane, warp, best, at, chosen, order[J];
-    __shared__ float   score[DSA_ROUTE_WARPS][32 * J];
-    __shared__ float   biased[DSA_ROUTE_WARPS][32 * J];
+    __shared__ float   score[DSA_ROUTE_WARPS][33 * J];
+    __shared__ float   biased[DSA_ROUTE_WARPS][33 * J];
     __shared__ float   group[DSA_ROUTE_WARPS][16 * J];
     __shared__ int     kept[DSA_ROUTE_WARPS][16 * J];
 
@@ -142,16 +196,15 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
         order[i] = 0;
 
         if (e < r.experts) {
-            v = (float) exp((double) -logits[row * r.experts + e]);
-            v = __fdiv_rn(1.0f, __fadd_rn(1.0f, v));
+            v = dsa_route_sigmoid(logits[row * r.experts + e]);
             w = __fadd_rn(v, bias[e]);
 
             if (!(w > DSA_ROUTE_LEAST)) {
                 w = DSA_ROUTE_LEAST;
             }
 
-            score[warp][e] = v;
-            biased[warp][e] = w;
+            score[warp][dsa_route_at(e)] = v;
+            biased[warp][dsa_route_at(e)] = w;
             order[i] = dsa_route_order(w);
         }
     }
@@ -182,18 +235,21 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
     chosen = 0;
 
     for (j = 0; j < r.k; j++) {
-        best = 0;
-        at = 0;
+        best = order[0];
 
 #pragma unroll
-        for (i = 0; i < J; i++) {
-            if (order[i] > best) {
-                best = order[i];
-                at = lane + 32 * i;
-            }
+        for (i = 1; i < J; i++) {
+            best = max(best, order[i]);
         }
 
-        at = best == __reduce_max_sync(0xffffffff, best) ? at : UINT32_MAX;
+        best = __reduce_max_sync(0xffffffff, best);
+        at = UINT32_MAX;
+
+#pragma unroll
+        for (i = J - 1; i >= 0; i--) {
+            at = order[i] == best ? lane + 32 * i : at;
+        }
+
         e = __reduce_min_sync(0xffffffff, at);
 
 #pragma unroll
@@ -203,12 +259,12 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
             }
         }
 
-        sum = __fadd_rn(sum, score[warp][e]);
+        sum = __fadd_rn(sum, score[warp][dsa_route_at(e)]);
         chosen = lane == j ? e : chosen;
     }
 
     if (lane < r.k) {
-        v = score[warp][chosen];
+        v = score[warp][dsa_route_at(chosen)];
 
         if (r.normalize) {
             v = __fdiv_rn(v, sum);
@@ -261,20 +317,12 @@ dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
 
 
 /*
- * The plan: counting sort, stable, by one cluster of blocks.  Each warp has
- * consecutive pairs and counts its own experts; a pair's place is the
- * beginning of its expert, and what lower blocks, lower warps and lower lanes
- * have of it.  Few pairs are one block's.
+ * The plan: counting sort by one cluster of blocks, each with a part of the
+ * rows; few rows are one block's.  A row has an expert once at most, so that
+ * the rows of an expert are bits of 32-row words, and a pair's place is the
+ * beginning of its expert's, what lower blocks and words have of it, and the
+ * lower bits of its word.  Or-ing and adding have no order that shows.
  */
-
-typedef struct {
-    uint32_t            count[DSA_PLAN_WARPS][DSA_MOE_EXPERTS];
-    uint32_t            total[DSA_MOE_EXPERTS];     /* of the block */
-    uint32_t            start[DSA_MOE_EXPERTS];
-    uint32_t            all[DSA_MOE_EXPERTS];
-    uint32_t            part[DSA_PLAN_WARPS];
-} dsa_plan_shared_t;
-
 
 /* The number at p of block rank of the cluster. */
 
@@ -294,80 +342,64 @@ dsa_plan_peer(const uint32_t *p, uint32_t rank)
 }
 
 
-/*
- * 32 pairs from i on: returns what count says of a lane's expert, plus the
- * lower lanes that have the same one, and counts them.
- */
-
-static __device__ __forceinline__ uint32_t
-dsa_plan_count(uint32_t *count, uint32_t e, uint32_t experts, uint32_t lane)
-{
-    uint32_t  same, at;
-
-    same = __match_any_sync(0xffffffff, e);
-    at = e < experts ? count[e] : 0;
-    __syncwarp();
-
-    if (e < experts && (same & ((1U << lane) - 1)) == 0) {
-        count[e] = at + __popc(same);
-    }
-
-    __syncwarp();
-
-    return at + __popc(same & ((1U << lane) - 1));
-}
-
+/* each: rows of a block, a multiple of 32; words: in masks at once. */
 
 static __global__ void __launch_bounds__(DSA_PLAN_THREADS)
-dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert,
-    uint32_t pairs, uint32_t k, uint32_t experts)
+dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
+    uint32_t k, uint32_t experts, uint32_t each, uint32_t words)
 {
-    uint32_t                      e, i, w, t, lane, warp, each, end, first,
-                                  before, sum, aligned, v;
-    __shared__ dsa_plan_shared_t  s;
+    uint32_t                    e, i, n, r, t, v, w, lane, warp, first, last,
+                                base, before, sum, aligned, *mask, *below;
+    __shared__ uint32_t         total[DSA_MOE_EXPERTS];     /* the block's */
+    __shared__ uint32_t         start[DSA_MOE_EXPERTS];
+    __shared__ uint32_t         all[DSA_MOE_EXPERTS];
+    __shared__ uint32_t         part[DSA_PLAN_WARPS];
+    extern __shared__ uint32_t  dsa_plan_words[];
+
+    mask = dsa_plan_words;                  /* [words, experts] */
+    below = mask + words * experts;         /* places before a word's */
 
     t = threadIdx.x;
     lane = t % 32;
     warp = t / 32;
+    n = words * experts;
 
-    /* the warp's pairs */
+    first = blockIdx.x * each < rows ? blockIdx.x * each : rows;
+    last = first + each < rows ? first + each : rows;
 
-    each = (pairs + gridDim.x * DSA_PLAN_THREADS - 1)
-           / (gridDim.x * DSA_PLAN_THREADS) * 32;
-    first = (blockIdx.x * DSA_PLAN_WARPS + warp) * each;
-    end = first + each < pairs ? first + each : pairs;
-
-    for (i = lane; i < experts; i += 32) {
-        s.count[warp][i] = 0;
+    for (i = t; i < n; i += DSA_PLAN_THREADS) {
+        mask[i] = 0;
     }
 
-    __syncwarp();
-
-    for (i = first; i < end; i += 32) {
-        e = i + lane < end ? (uint32_t) expert[i + lane] : UINT32_MAX;
-        (void) dsa_plan_count(s.count[warp], e, experts, lane);
+    if (t < experts) {
+        total[t] = 0;
     }
 
     __syncthreads();
 
-    /* the warps' counts to what lower warps have */
+    /* counts, and the masks of the first rows, mostly all there are */
 
-    if (t < experts) {
-        sum = 0;
+    for (i = first * k + t; i < last * k; i += DSA_PLAN_THREADS) {
+        e = (uint32_t) expert[i];
+        r = i / k - first;
 
-#pragma unroll
-        for (w = 0; w < DSA_PLAN_WARPS; w++) {
-            v = s.count[w][t];
-            s.count[w][t] = sum;
-            sum += v;
+        if (e < experts) {
+            atomicAdd(&total[e], 1);
+
+            if (r < words * 32) {
+                atomicOr(&mask[r / 32 * experts + e], 1U << r % 32);
+            }
         }
-
-        s.total[t] = sum;
     }
 
-    dsa_cluster_sync();
-
     /* all blocks' counts, and their aligned running sum */
+
+    if (gridDim.x > 1) {
+        dsa_cluster_sync();
+
+    } else {
+        __syncthreads();
+    }
 
     before = 0;
     sum = 0;
@@ -375,11 +407,11 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert,
     if (t < experts) {
         for (w = 0; w < gridDim.x; w++) {
             before = w == blockIdx.x ? sum : before;
-            sum += dsa_plan_peer(&s.total[t], w);
+            sum += dsa_plan_peer(&total[t], w);
         }
     }
 
-    aligned = (sum + plan.align - 1) / plan.align * plan.align;
+    aligned = (sum + plan.align - 1) & ~(plan.align - 1);
     v = aligned;
 
 #pragma unroll
@@ -389,7 +421,7 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert,
     }
 
     if (lane == 31) {
-        s.part[warp] = v;
+        part[warp] = v;
     }
 
     __syncthreads();
@@ -397,17 +429,13 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert,
     v -= aligned;
 
 #pragma unroll
-    for (w = 0; w < DSA_PLAN_WARPS; w++) {
-        v += w < warp ? s.part[w] : 0;
+    for (w = 0; w < DSA_MOE_EXPERTS / 32; w++) {
+        v += w < warp ? part[w] : 0;
     }
 
     if (t < experts) {
-        s.start[t] = v;
-        s.all[t] = sum;
-
-        for (w = 0; w < DSA_PLAN_WARPS; w++) {
-            s.count[w][t] += v + before;
-        }
+        start[t] = v;
+        all[t] = sum;
 
         if (blockIdx.x == 0) {
             plan.offset[t] = (int32_t) v;
@@ -419,35 +447,79 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert,
         }
     }
 
-    __syncthreads();
+    v += before;
 
-    for (i = first; i < end; i += 32) {
-        e = i + lane < end ? (uint32_t) expert[i + lane] : UINT32_MAX;
-        v = dsa_plan_count(s.count[warp], e, experts, lane);
+    for (base = first; base < last; base += words * 32) {
+        sum = last - base < words * 32 ? last - base : words * 32;
 
-        if (i + lane < end) {
-            plan.place[i + lane] = e < experts ? (int32_t) v : -1;
+        if (base > first) {
+            __syncthreads();
+
+            for (i = t; i < n; i += DSA_PLAN_THREADS) {
+                mask[i] = 0;
+            }
+
+            __syncthreads();
+
+            for (i = t; i < sum * k; i += DSA_PLAN_THREADS) {
+                e = (uint32_t) expert[base * k + i];
+                r = i / k;
+
+                if (e < experts) {
+                    atomicOr(&mask[r / 32 * experts + e], 1U << r % 32);
+                }
+            }
+
+            __syncthreads();
         }
 
-        if (e < experts) {
-            plan.row[v] = (int32_t) ((i + lane) / k);
+        if (t < experts) {
+#pragma unroll 4
+            for (w = 0; w < words; w++) {
+                below[w * experts + t] = v;
+                v += __popc(mask[w * experts + t]);
+            }
+        }
+
+        __syncthreads();
+
+        for (i = t; i < sum * k; i += DSA_PLAN_THREADS) {
+            e = (uint32_t) expert[base * k + i];
+            r = i / k;
+            w = r / 32 * experts + e;
+
+            if (e < experts) {
+                w = below[w] + __popc(mask[w] & ((1U << r % 32) - 1));
+                plan.row[w] = (int32_t) (base + r);
+
+            } else {
+                w = UINT32_MAX;
+            }
+
+            plan.place[base * k + i] = (int32_t) w;
         }
     }
 
-    for (e = blockIdx.x * DSA_PLAN_WARPS + warp; e < experts;
-         e += gridDim.x * DSA_PLAN_WARPS)
-    {
-        sum = s.all[e];
-        end = (sum + plan.align - 1) / plan.align * plan.align;
+    /* padding */
 
-        for (i = sum + lane; i < end; i += 32) {
-            plan.row[s.start[e] + i] = -1;
+    __syncthreads();
+
+    for (i = blockIdx.x * DSA_PLAN_THREADS + t; i < experts * plan.align;
+         i += gridDim.x * DSA_PLAN_THREADS)
+    {
+        e = i / plan.align;
+        r = all[e] + i % plan.align;
+
+        if (r < ((all[e] + plan.align - 1) & ~(plan.align - 1))) {
+            plan.row[start[e] + r] = -1;
         }
     }
 
     /* a block's counts stay until all have read them */
 
-    dsa_cluster_sync();
+    if (gridDim.x > 1) {
+        dsa_cluster_sync();
+    }
 }
 
 
@@ -455,94 +527,105 @@ extern "C" int
 dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
     uint32_t rows, uint32_t k, uint32_t experts, dsa_stream_t stream)
 {
-    uint64_t             pairs;
+    int                  rc;
+    uint32_t             each, words, blocks;
     cudaLaunchConfig_t   conf = { 0 };
     cudaLaunchAttribute  attr;
-
-    pairs = (uint64_t) rows * k;
 
     if (k == 0 || k > DSA_MOE_K || experts == 0 || experts > DSA_MOE_EXPERTS
         || plan->align < 8 || plan->align > 128
         || (plan->align & (plan->align - 1)) != 0
-        || pairs + (uint64_t) experts * plan->align > INT32_MAX)
+        || (uint64_t) rows * k + (uint64_t) experts * plan->align > INT32_MAX)
     {
         return cudaErrorInvalidValue;
     }
 
+    blocks = rows <= DSA_PLAN_ROWS ? 1 : DSA_PLAN_BLOCKS;
+    each = (rows + blocks * 32 - 1) / (blocks * 32) * 32;
+    words = (each < DSA_PLAN_ROWS ? each : DSA_PLAN_ROWS) / 32;
+
+    rc = cudaFuncSetAttribute(dsa_moe_plan_kernel,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              DSA_PLAN_ROWS / 32 * DSA_MOE_EXPERTS * 2
+                              * sizeof(uint32_t));
+    if (rc != cudaSuccess) {
+        return rc;
+    }
+
     attr.id = cudaLaunchAttributeClusterDimension;
-    attr.val.clusterDim.x = pairs <= DSA_PLAN_FEW ? 1 : DSA_PLAN_BLOCKS;
+    attr.val.clusterDim.x = blocks;
     attr.val.clusterDim.y = 1;
     attr.val.clusterDim.z = 1;
 
-    conf.gridDim = dim3(attr.val.clusterDim.x);
+    conf.gridDim = dim3(blocks);
     conf.blockDim = dim3(DSA_PLAN_THREADS);
+    conf.dynamicSmemBytes = (size_t) words * experts * 2 * sizeof(uint32_t);
     conf.stream = stream;
     conf.attrs = &attr;
     conf.numAttrs = 1;
 
-    return cudaLaunchKernelEx(&conf, dsa_moe_plan_kernel, *plan, expert,
-                              (uint32_t) pairs, k, experts);
+    return cudaLaunchKernelEx(&conf, dsa_moe_plan_kernel, *plan, expert, rows,
+                              k, experts, each, words);
 }
 
 
-/*
- * Rows to the places of their pairs, a warp a place.  Blocks take a few places
- * of every expert, then the next few: rows rise within all experts alike, and
- * so a row is read from memory once and for its other experts from the L2.
- */
+/* A row to all its places: read once, two chunks of 16 codes a thread. */
 
+template <int K>
 static __global__ void __launch_bounds__(DSA_MOE_THREADS)
 dsa_moe_gather_kernel(dsa_fp8_rows_t y, dsa_fp8_rows_t x,
-    const int32_t *offset, const int32_t *count, const int32_t *rows,
-    uint32_t experts, uint32_t cols)
+    const int32_t *place, uint32_t k, uint32_t cols)
 {
-    int                i;
-    uint4              v[DSA_GATHER_LOADS];
-    uint32_t           e, n, u, g, at, col, first, turns, last, lane, warp;
-    int32_t            row;
-    dsa_e4m3_t        *to;
-    const dsa_e4m3_t  *from;
+    int       i, j;
+    float     s;
+    uint4     v[DSA_GATHER_LOADS];
+    size_t    row;
+    int32_t   p[K];
+    uint32_t  col, g, first;
 
-    lane = threadIdx.x % 32;
-    warp = threadIdx.x / 32;
-    turns = (uint32_t) offset[experts] / experts / DSA_GATHER_ROWS + 1;
-
-    for (u = blockIdx.x; u < turns * experts; u += gridDim.x) {
-        e = u % experts;
-        n = (uint32_t) count[e];
-
-        /* the part u / experts of turns of them */
-
-        first = (uint32_t) ((uint64_t) n * (u / experts) / turns);
-        last = (uint32_t) ((uint64_t) n * (u / experts + 1) / turns);
-        first += (uint32_t) offset[e];
-        last += (uint32_t) offset[e];
-
-        for (at = first + warp; at < last; at += DSA_MOE_THREADS / 32) {
-            row = rows[at];
-            from = x.q + (size_t) row * cols;
-            to = y.q + (size_t) at * cols;
-
-            for (col = lane * 16; col < cols;
-                 col += DSA_GATHER_LOADS * 32 * 16)
-            {
-#pragma unroll
-                for (i = 0; i < DSA_GATHER_LOADS; i++) {
-                    if (col + i * 32 * 16 < cols) {
-                        v[i] = dsa_load16(from + col + i * 32 * 16);
-                    }
-                }
+    row = blockIdx.x;
+    first = (blockIdx.y * DSA_GATHER_LOADS * DSA_MOE_THREADS + threadIdx.x)
+            * 16;
 
 #pragma unroll
-                for (i = 0; i < DSA_GATHER_LOADS; i++) {
-                    if (col + i * 32 * 16 < cols) {
-                        dsa_store16(to + col + i * 32 * 16, v[i]);
-                    }
-                }
+    for (j = 0; j < K; j++) {
+        p[j] = j < (int) k ? place[row * k + j] : -1;
+    }
+
+#pragma unroll
+    for (i = 0; i < DSA_GATHER_LOADS; i++) {
+        col = first + i * DSA_MOE_THREADS * 16;
+
+        if (col < cols) {
+            v[i] = dsa_load16(x.q + row * cols + col);
+        }
+    }
+
+    g = blockIdx.y * DSA_MOE_THREADS + threadIdx.x;
+
+    if (g < cols / DSA_GROUP) {
+        s = x.scale[g * x.ld + row];
+
+#pragma unroll
+        for (j = 0; j < K; j++) {
+            if (p[j] >= 0) {
+                y.scale[g * y.ld + p[j]] = s;
             }
+        }
+    }
 
-            for (g = lane; g < cols / DSA_GROUP; g += 32) {
-                y.scale[g * y.ld + at] = x.scale[g * x.ld + row];
+#pragma unroll
+    for (j = 0; j < K; j++) {
+        if (p[j] < 0) {
+            continue;
+        }
+
+#pragma unroll
+        for (i = 0; i < DSA_GATHER_LOADS; i++) {
+            col = first + i * DSA_MOE_THREADS * 16;
+
+            if (col < cols) {
+                dsa_store16(y.q + (size_t) p[j] * cols + col, v[i]);
             }
         }
     }
@@ -551,67 +634,102 @@ dsa_moe_gather_kernel(dsa_fp8_rows_t y, dsa_fp8_rows_t x,
 
 extern "C" int
 dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
-    const dsa_moe_plan_t *plan, uint32_t experts, uint32_t cols,
+    const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t cols,
     dsa_stream_t stream)
 {
-    if (cols == 0 || experts == 0 || !dsa_fp8_rows_ok(y, 0, cols)
-        || !dsa_fp8_rows_ok(x, 0, cols))
+    dim3      grid;
+    uint32_t  span;
+
+    span = DSA_MOE_THREADS * DSA_GATHER_LOADS * 16;
+
+    if (cols == 0 || k == 0 || k > DSA_MOE_K || cols / span > 65534
+        || !dsa_fp8_rows_ok(y, 0, cols) || !dsa_fp8_rows_ok(x, rows, cols))
     {
         return cudaErrorInvalidValue;
     }
 
-    dsa_moe_gather_kernel<<<DSA_MOE_BLOCKS, DSA_MOE_THREADS, 0, stream>>>(
-        *y, *x, plan->offset, plan->count, plan->row, experts, cols);
+    if (rows == 0) {
+        return cudaSuccess;
+    }
+
+    grid = dim3(rows, (cols + span - 1) / span);
+
+    if (k <= 8) {
+        dsa_moe_gather_kernel<8><<<grid, DSA_MOE_THREADS, 0, stream>>>(
+            *y, *x, plan->place, k, cols);
+
+    } else {
+        dsa_moe_gather_kernel<DSA_MOE_K><<<grid, DSA_MOE_THREADS, 0, stream>>>(
+            *y, *x, plan->place, k, cols);
+    }
 
     return cudaGetLastError();
 }
 
 
 /*
- * The gated unit: a chunk a thread, 16 lanes a scale.  places: where the last
- * expert ends, or NULL: there are n rows.
+ * g / (1 + exp(-g)) by the approximate exponential and reciprocal, 3e-7 off:
+ * exact ones take longer than memory does, and what is rounded to bf16 and
+ * then to e4m3 shows either in one code of a hundred thousand.  Below -86,
+ * where the divisor would leave float32, it is 0 to any group.
  */
 
-static __global__ void __launch_bounds__(DSA_MOE_THREADS)
+static __device__ __forceinline__ float
+dsa_silu(float g)
+{
+    float  e, r;
+
+    e = fminf(__fmul_rn(g, -1.44269504f), 124.0f);
+
+    asm ("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(e));
+    asm ("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e));
+
+    return __fmul_rn(g, r);
+}
+
+
+/*
+ * The gated unit: a chunk a thread, 16 lanes a scale; blocks walk the rows.
+ * places: where the last expert ends, or NULL: there are n rows; rows: n of
+ * them, below 0 what is not taken, asked for a turn ahead.
+ */
+
+static __global__ void __launch_bounds__(DSA_MOE_THREADS, 8)
 dsa_swiglu_kernel(dsa_fp8_rows_t y, const dsa_bf16_t *x, uint32_t n,
     uint32_t cols, const int32_t *places, const int32_t *rows)
 {
-    int       i, live;
-    float     g[DSA_CHUNK], v[DSA_CHUNK];
-    uint4     gate, up;
-    size_t    at, end, row;
-    uint32_t  col, chunks;
+    int                i, live;
+    float              g[DSA_CHUNK], v[DSA_CHUNK];
+    int32_t            taken, next;
+    uint32_t           row, col, end;
+    const dsa_bf16_t  *p;
 
-    chunks = cols / DSA_CHUNK;
-    end = (size_t) (places != NULL ? (uint32_t) *places : n) * chunks;
+    col = (blockIdx.y * blockDim.x + threadIdx.x) * DSA_CHUNK;
+    live = col < cols;
+    row = blockIdx.x;
+    taken = rows != NULL && row < n ? rows[row] : 0;
+    end = places != NULL ? (uint32_t) *places : n;
 
-    for (at = (size_t) blockIdx.x * DSA_MOE_THREADS + threadIdx.x;
-         at - threadIdx.x % 32 < end;
-         at += (size_t) gridDim.x * DSA_MOE_THREADS)
-    {
-        row = at / chunks;
-        col = (uint32_t) (at - row * chunks) * DSA_CHUNK;
-        live = at < end && (rows == NULL || rows[row] >= 0);
+    for ( /* void */ ; row < end; row += gridDim.x) {
+        next = rows != NULL && row + gridDim.x < n ? rows[row + gridDim.x]
+                                                   : 0;
+        if (taken >= 0) {
+            p = x + (size_t) row * 2 * cols + col;
 
-        gate = make_uint4(0, 0, 0, 0);
-        up = gate;
-
-        if (live) {
-            gate = dsa_load16(x + row * 2 * cols + col);
-            up = dsa_load16(x + row * 2 * cols + cols + col);
-        }
-
-        dsa_unpack8(g, gate);
-        dsa_unpack8(v, up);
+            dsa_unpack8(g, live ? dsa_load16(p) : make_uint4(0, 0, 0, 0));
+            dsa_unpack8(v, live ? dsa_load16(p + cols)
+                                : make_uint4(0, 0, 0, 0));
 
 #pragma unroll
-        for (i = 0; i < DSA_CHUNK; i++) {
-            v[i] = __fmul_rn(__fdiv_rn(g[i], __fadd_rn(1.0f, expf(-g[i]))),
-                             v[i]);
+            for (i = 0; i < DSA_CHUNK; i++) {
+                v[i] = __fmul_rn(dsa_silu(g[i]), v[i]);
+            }
+
+            dsa_round_bf16<DSA_CHUNK>(v);
+            dsa_quantize_chunk(&y, v, row, col, cols, live);
         }
 
-        dsa_round_bf16<DSA_CHUNK>(v);
-        dsa_quantize_chunk(&y, v, row, col, cols, live);
+        taken = next;
     }
 }
 
@@ -621,7 +739,8 @@ dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
     uint32_t cols, const dsa_moe_plan_t *plan, uint32_t experts,
     dsa_stream_t stream)
 {
-    size_t  blocks;
+    dim3      grid;
+    uint32_t  threads;
 
     if (cols == 0 || !dsa_aligned16(x)
         || !dsa_fp8_rows_ok(y, plan == NULL ? rows : 0, cols))
@@ -629,19 +748,19 @@ dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
         return cudaErrorInvalidValue;
     }
 
-    blocks = DSA_MOE_BLOCKS;
+    rows = plan != NULL ? plan->places : rows;
 
-    if (plan == NULL) {
-        blocks = ((size_t) rows * (cols / DSA_CHUNK) + DSA_MOE_THREADS - 1)
-                 / DSA_MOE_THREADS;
-        blocks = blocks < DSA_MOE_BLOCKS ? blocks : DSA_MOE_BLOCKS;
-    }
-
-    if (blocks == 0) {
+    if (rows == 0) {
         return cudaSuccess;
     }
 
-    dsa_swiglu_kernel<<<(uint32_t) blocks, DSA_MOE_THREADS, 0, stream>>>(
+    threads = (cols / DSA_CHUNK + 31) & ~31U;
+    threads = threads < DSA_MOE_THREADS ? threads : DSA_MOE_THREADS;
+
+    grid = dim3(rows < DSA_MOE_BLOCKS ? rows : DSA_MOE_BLOCKS,
+                (cols / DSA_CHUNK + threads - 1) / threads);
+
+    dsa_swiglu_kernel<<<grid, threads, 0, stream>>>(
         *y, x, rows, cols, plan != NULL ? plan->offset + experts : NULL,
         plan != NULL ? plan->row : NULL);
 
@@ -770,14 +889,15 @@ dsa_cuda_moe_combine(dsa_bf16_t *y, const dsa_bf16_t *x,
     }
 
     if (k <= 8) {
-        dsa_moe_combine_kernel<8><<<dim3(rows, (cols + span - 1) / span),
-                                    DSA_COMBINE_THREADS, 0, stream>>>(
+        dsa_moe_combine_kernel<8>
+            <<<dim3(rows, (cols + span - 1) / span), DSA_COMBINE_THREADS,
+               0, stream>>>(
             y, x, shared, weight, expert, plan->place, k, cols);
 
     } else {
         dsa_moe_combine_kernel<DSA_MOE_K>
-            <<<dim3(rows, (cols + span - 1) / span), DSA_COMBINE_THREADS, 0,
-               stream>>>(
+            <<<dim3(rows, (cols + span - 1) / span), DSA_COMBINE_THREADS,
+               0, stream>>>(
             y, x, shared, weight, expert, plan->place, k, cols);
     }
 

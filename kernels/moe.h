@@ -80,24 +80,26 @@ typedef struct {
     uint32_t            align;          /* 8, 16, 32, 64 or 128 */
 } dsa_moe_plan_t;
 
-/* CUDA.  As dsa_route(). */
+/* CUDA.  As dsa_route(); at most 512 experts, and 16 of a row. */
 int dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
     const float *bias, uint32_t rows, const dsa_router_t *r,
     dsa_stream_t stream);
 
 /*
- * CUDA.  Fills a plan from expert [rows, k]; ids below 0 have no place, and -1
- * stands in place.  All of row[] is written.
+ * CUDA.  Fills a plan from expert [rows, k], a row's ids all different; ids
+ * below 0, or not below experts, have no place, and -1 stands in place.  row[]
+ * is written up to offset[experts], where the last expert's padding ends, and
+ * looked at no further.
  */
 int dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
     uint32_t rows, uint32_t k, uint32_t experts, dsa_stream_t stream);
 
 /*
- * CUDA.  y [places, cols] = x at the row of each place; padding between the
- * experts is left alone.
+ * CUDA.  y [places, cols] = x [rows, cols] at the places of its rows' k pairs;
+ * padding between the experts is left alone.
  */
 int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
-    const dsa_moe_plan_t *plan, uint32_t experts, uint32_t cols,
+    const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t cols,
     dsa_stream_t stream);
 
 /*
@@ -128,7 +130,8 @@ int dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x,
 
 /*
  * CUDA.  y [rows, cols] bf16 = sum over a row's k pairs, experts rising, of
- * weight * x at the pair's place, plus shared [rows, cols] bf16; rounded once.
+ * weight * x at the pair's place, plus shared [rows, cols] bf16, if not NULL;
+ * rounded once.  Pairs without a place are left out.
  */
 int dsa_cuda_moe_combine(dsa_bf16_t *y, const dsa_bf16_t *x,
     const dsa_bf16_t *shared, const float *weight, const int32_t *expert,

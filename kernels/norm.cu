@@ -12,18 +12,17 @@ extern "C" {
 
 
 /*
- * A block a row, the row in registers: read once, written once.  A thread has
- * C chunks, threads apart.  Few rows are bound by latency and take a chunk a
- * thread; many by memory, and two chunks a thread let rows of several blocks
- * overlap on an SM.
+ * A block a row, a thread C chunks of it, threads apart, in registers: read
+ * once, written once.  Blocks walk the rows; the next two, or one with C 2,
+ * are on their way while a row is summed, and weights stay.
  *
  * The sum of squares is taken of 8, then of a warp's 32 chunks, then of all
- * these, whatever C is: a row's bits do not depend on the number of rows.
+ * these: a row's bits do not depend on the number of rows.
  */
 
 #define DSA_NORM_COLS     16384
 #define DSA_NORM_THREADS  1024
-#define DSA_NORM_FEW      264       /* rows, two blocks an SM */
+#define DSA_NORM_BLOCKS   132       /* times what fits an SM */
 
 
 static __device__ __forceinline__ float
@@ -43,109 +42,157 @@ dsa_norm_sum(const float *v)
 }
 
 
+/* A thread's chunks of a row, on their way. */
+
+template <int C, int ADD>
+static __device__ __forceinline__ void
+dsa_norm_load(uint4 (*in)[2], const dsa_bf16_t *x, size_t ld_x,
+    const dsa_bf16_t *residual, size_t row, uint32_t rows, uint32_t cols)
+{
+    int       i;
+    uint32_t  col;
+
+#pragma unroll
+    for (i = 0; i < C; i++) {
+        col = (threadIdx.x + i * blockDim.x) * DSA_CHUNK;
+
+        in[i][0] = make_uint4(0, 0, 0, 0);
+        in[i][1] = make_uint4(0, 0, 0, 0);
+
+        if (row < rows && col < cols) {
+            in[i][0] = dsa_load16(x + row * ld_x + col);
+
+            if (ADD && residual != NULL) {
+                in[i][1] = dsa_load16(residual + row * cols + col);
+            }
+        }
+    }
+}
+
+
+static __device__ __forceinline__ void
+dsa_norm_weights(float *w, const float *p)
+{
+    float4  a, b;
+
+    a = *(const float4 *) p;
+    b = *(const float4 *) (p + 4);
+
+    w[0] = a.x, w[1] = a.y, w[2] = a.z, w[3] = a.w;
+    w[4] = b.x, w[5] = b.y, w[6] = b.z, w[7] = b.w;
+}
+
+
 /* ADD: the residual rule; else residuals are not looked at. */
 
 template <int C, int ADD>
 static __global__ void __launch_bounds__(DSA_NORM_THREADS)
 dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
     const dsa_bf16_t *x, size_t ld_x, const dsa_bf16_t *residual_in,
-    dsa_bf16_t *residual_out, const float *w, uint32_t cols, float eps)
+    dsa_bf16_t *residual_out, const float *w, uint32_t rows, uint32_t cols,
+    float eps)
 {
-    int                i, j, live;
-    float              v[C][DSA_CHUNK], r[DSA_CHUNK], sum;
-    float4             w0, w1;
-    size_t             row, at;
-    uint32_t           col, lane, warp, warps;
-    __shared__ float   part[DSA_NORM_COLS / DSA_CHUNK / 32];
+    int               i, j, s, live;
+    float             v[C][DSA_CHUNK], r[DSA_CHUNK], sum,
+                      weight[DSA_CHUNK] = { 0 };
+    uint4             in[3 - C][C][2];
+    size_t            row;
+    uint32_t          col, lane, warp, warps, turn;
+    __shared__ float  part[2][DSA_NORM_COLS / DSA_CHUNK / 32];
 
-    row = blockIdx.x;
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
     warps = blockDim.x / 32;
+    row = blockIdx.x;
+    turn = 0;
 
 #pragma unroll
-    for (i = 0; i < C; i++) {
-        col = (threadIdx.x + i * blockDim.x) * DSA_CHUNK;
+    for (s = 0; s < 3 - C; s++) {
+        dsa_norm_load<C, ADD>(in[s], x, ld_x, residual_in,
+                              row + s * gridDim.x, rows, cols);
+    }
 
-        if (col < cols) {
-            dsa_unpack8(v[i], dsa_load16(x + row * ld_x + col));
+    if (C == 1 && threadIdx.x * DSA_CHUNK < cols) {
+        dsa_norm_weights(weight, w + threadIdx.x * DSA_CHUNK);
+    }
 
-            if (ADD) {
-                at = row * cols + col;
-
-                dsa_unpack8(r, residual_in != NULL
-                               ? dsa_load16(residual_in + at)
-                               : make_uint4(0, 0, 0, 0));
+    while (row < rows) {
 
 #pragma unroll
-                for (j = 0; j < DSA_CHUNK; j++) {
-                    v[i][j] = __fadd_rn(v[i][j], r[j]);
+        for (s = 0; s < 3 - C; s++) {
+
+            if (row >= rows) {
+                break;
+            }
+
+#pragma unroll
+            for (i = 0; i < C; i++) {
+                dsa_unpack8(v[i], in[s][i][0]);
+
+                if (ADD) {
+                    dsa_unpack8(r, in[s][i][1]);
+
+#pragma unroll
+                    for (j = 0; j < DSA_CHUNK; j++) {
+                        v[i][j] = __fadd_rn(v[i][j], r[j]);
+                    }
                 }
             }
 
-        } else {
+            dsa_norm_load<C, ADD>(in[s], x, ld_x, residual_in,
+                                  row + (3 - C) * gridDim.x, rows, cols);
+
 #pragma unroll
-            for (j = 0; j < DSA_CHUNK; j++) {
-                v[i][j] = 0;
+            for (i = 0; i < C; i++) {
+                sum = dsa_norm_sum(v[i]);
+
+                if (lane == 0) {
+                    part[turn][warp + i * warps] = sum;
+                }
+
+                col = (threadIdx.x + i * blockDim.x) * DSA_CHUNK;
+
+                if (ADD && col < cols) {
+                    dsa_store16(residual_out + row * cols + col,
+                                dsa_pack8(v[i]));
+                }
             }
-        }
-    }
+
+            __syncthreads();
+
+            sum = lane < C * warps ? part[turn][lane] : 0;
+            sum = __fadd_rn(sum, lane + 32 < C * warps ? part[turn][lane + 32]
+                                                       : 0);
+            sum = dsa_warp_sum(sum);
+            sum = __fadd_rn(__fdiv_rn(sum, (float) cols), eps);
+            sum = __fdiv_rn(1.0f, __fsqrt_rn(sum));
 
 #pragma unroll
-    for (i = 0; i < C; i++) {
-        sum = dsa_norm_sum(v[i]);
+            for (i = 0; i < C; i++) {
+                col = (threadIdx.x + i * blockDim.x) * DSA_CHUNK;
+                live = col < cols;
 
-        if (lane == 0) {
-            part[warp + i * warps] = sum;
-        }
-    }
+                if (C > 1 && live) {
+                    dsa_norm_weights(weight, w + col);
+                }
 
-    if (ADD) {
 #pragma unroll
-        for (i = 0; i < C; i++) {
-            col = (threadIdx.x + i * blockDim.x) * DSA_CHUNK;
+                for (j = 0; j < DSA_CHUNK; j++) {
+                    v[i][j] = __fmul_rn(weight[j], __fmul_rn(v[i][j], sum));
+                }
 
-            if (col < cols) {
-                dsa_store16(residual_out + row * cols + col,
-                            dsa_pack8(v[i]));
+                if (y != NULL && live) {
+                    dsa_store16(y + row * ld_y + col, dsa_pack8(v[i]));
+                }
+
+                if (q.q != NULL) {
+                    dsa_round_bf16<DSA_CHUNK>(v[i]);
+                    dsa_quantize_chunk(&q, v[i], row, col, cols, live);
+                }
             }
-        }
-    }
 
-    __syncthreads();
-
-    sum = lane < C * warps ? part[lane] : 0;
-    sum = __fadd_rn(sum, lane + 32 < C * warps ? part[lane + 32] : 0);
-    sum = dsa_warp_sum(sum);
-    sum = __fadd_rn(__fdiv_rn(sum, (float) cols), eps);
-    sum = __fdiv_rn(1.0f, __fsqrt_rn(sum));
-
-#pragma unroll
-    for (i = 0; i < C; i++) {
-        col = (threadIdx.x + i * blockDim.x) * DSA_CHUNK;
-        live = col < cols;
-
-        if (live) {
-            w0 = *(const float4 *) (w + col);
-            w1 = *(const float4 *) (w + col + 4);
-
-            v[i][0] = __fmul_rn(w0.x, __fmul_rn(v[i][0], sum));
-            v[i][1] = __fmul_rn(w0.y, __fmul_rn(v[i][1], sum));
-            v[i][2] = __fmul_rn(w0.z, __fmul_rn(v[i][2], sum));
-            v[i][3] = __fmul_rn(w0.w, __fmul_rn(v[i][3], sum));
-            v[i][4] = __fmul_rn(w1.x, __fmul_rn(v[i][4], sum));
-            v[i][5] = __fmul_rn(w1.y, __fmul_rn(v[i][5], sum));
-            v[i][6] = __fmul_rn(w1.z, __fmul_rn(v[i][6], sum));
-            v[i][7] = __fmul_rn(w1.w, __fmul_rn(v[i][7], sum));
-        }
-
-        if (y != NULL && live) {
-            dsa_store16(y + row * ld_y + col, dsa_pack8(v[i]));
-        }
-
-        if (q.q != NULL) {
-            dsa_round_bf16<DSA_CHUNK>(v[i]);
-            dsa_quantize_chunk(&q, v[i], row, col, cols, live);
+            row += gridDim.x;
+            turn ^= 1;
         }
     }
 }
@@ -158,7 +205,7 @@ dsa_norm(dsa_bf16_t *y, size_t ld_y, const dsa_fp8_rows_t *q,
     dsa_bf16_t *residual_out, const float *w, uint32_t rows, uint32_t cols,
     float eps, dsa_stream_t stream)
 {
-    uint32_t        chunks, threads;
+    uint32_t        chunks, threads, blocks;
     dsa_fp8_rows_t  out = { NULL, NULL, 0 };
 
     if (cols == 0 || cols % DSA_CHUNK != 0 || cols > DSA_NORM_COLS
@@ -179,18 +226,20 @@ dsa_norm(dsa_bf16_t *y, size_t ld_y, const dsa_fp8_rows_t *q,
     }
 
     chunks = (cols / DSA_CHUNK + 31) & ~31U;
+    threads = chunks <= DSA_NORM_THREADS ? chunks : (chunks / 2 + 31) & ~31U;
+    blocks = DSA_NORM_BLOCKS * (threads > DSA_NORM_THREADS / 2
+                                ? 1 : 2 * DSA_NORM_THREADS / threads);
+    blocks = rows < blocks ? rows : blocks;
 
-    if (chunks <= DSA_NORM_THREADS
-        && (rows <= DSA_NORM_FEW || chunks < 256))
-    {
-        dsa_norm_kernel<1, ADD><<<rows, chunks, 0, stream>>>(
-            y, ld_y, out, x, ld_x, residual_in, residual_out, w, cols, eps);
+    if (chunks <= DSA_NORM_THREADS) {
+        dsa_norm_kernel<1, ADD><<<blocks, threads, 0, stream>>>(
+            y, ld_y, out, x, ld_x, residual_in, residual_out, w, rows, cols,
+            eps);
 
     } else {
-        threads = (chunks / 2 + 31) & ~31U;
-
-        dsa_norm_kernel<2, ADD><<<rows, threads, 0, stream>>>(
-            y, ld_y, out, x, ld_x, residual_in, residual_out, w, cols, eps);
+        dsa_norm_kernel<2, ADD><<<blocks, threads, 0, stream>>>(
+            y, ld_y, out, x, ld_x, residual_in, residual_out, w, rows, cols,
+            eps);
     }
 
     return cudaGetLastError();

@@ -13,32 +13,33 @@ extern "C" {
 
 #define DSA_ROPE_THREADS  256
 #define DSA_ROPE_CHUNKS   (DSA_CUDA_ROPE / DSA_CHUNK)
+#define DSA_ROPE_HEADS    65536
 #define DSA_ROPE_HEAD     (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
 
 
-/* A chunk, which is 4 pairs, a thread; out may be q. */
+/* A row's heads, a chunk, which is 4 pairs, a thread; out may be q. */
 
 static __global__ void __launch_bounds__(DSA_ROPE_THREADS)
 dsa_rope_query_kernel(dsa_bf16_t *out, uint32_t ld, uint32_t at,
     const dsa_bf16_t *q, const float *table, const int32_t *position,
-    size_t vectors, uint32_t heads)
+    uint32_t heads)
 {
     int           i;
     float         v[DSA_CHUNK], a, b, cos[4], sin[4];
     float4        c, s;
-    size_t        vector, n;
-    uint32_t      chunk;
+    size_t        vector;
+    uint32_t      n, chunk;
     const float  *angles;
 
-    n = (size_t) blockIdx.x * DSA_ROPE_THREADS + threadIdx.x;
-    vector = n / DSA_ROPE_CHUNKS;
+    n = blockIdx.y * DSA_ROPE_THREADS + threadIdx.x;
     chunk = n % DSA_ROPE_CHUNKS;
 
-    if (vector >= vectors) {
+    if (n / DSA_ROPE_CHUNKS >= heads) {
         return;
     }
 
-    angles = table + (size_t) position[vector / heads] * DSA_CUDA_ROPE
+    vector = (size_t) blockIdx.x * heads + n / DSA_ROPE_CHUNKS;
+    angles = table + (size_t) position[blockIdx.x] * DSA_CUDA_ROPE
              + chunk * 4;
 
     dsa_unpack8(v, dsa_load16(q + vector * DSA_ROPE_HEAD + DSA_CUDA_NOPE
@@ -68,26 +69,24 @@ dsa_cuda_rope_query(dsa_bf16_t *out, uint32_t ld, uint32_t at,
     const dsa_bf16_t *q, const float *table, const int32_t *position,
     uint32_t rows, uint32_t heads, dsa_stream_t stream)
 {
-    size_t  vectors, blocks;
+    uint32_t  blocks;
+
+    blocks = (heads * DSA_ROPE_CHUNKS + DSA_ROPE_THREADS - 1)
+             / DSA_ROPE_THREADS;
 
     if (ld % DSA_CHUNK != 0 || at % DSA_CHUNK != 0
-        || (uint64_t) at + DSA_CUDA_ROPE > ld || !dsa_aligned16(out)
-        || !dsa_aligned16(q) || !dsa_aligned16(table))
+        || (uint64_t) at + DSA_CUDA_ROPE > ld || heads > DSA_ROPE_HEADS
+        || !dsa_aligned16(out) || !dsa_aligned16(q) || !dsa_aligned16(table))
     {
         return cudaErrorInvalidValue;
     }
 
-    vectors = (size_t) rows * heads;
-    blocks = (vectors * DSA_ROPE_CHUNKS + DSA_ROPE_THREADS - 1)
-             / DSA_ROPE_THREADS;
-
-    if (vectors == 0) {
+    if (rows == 0 || heads == 0) {
         return cudaSuccess;
     }
 
-    dsa_rope_query_kernel<<<(uint32_t) blocks, DSA_ROPE_THREADS, 0,
-                            stream>>>(out, ld, at, q, table, position,
-                                      vectors, heads);
+    dsa_rope_query_kernel<<<dim3(rows, blocks), DSA_ROPE_THREADS, 0, stream>>>(
+        out, ld, at, q, table, position, heads);
 
     return cudaGetLastError();
 }

@@ -451,6 +451,7 @@ test_plan(void **state)
     plan_case(8192, 8, 256, 128, 100, 0);
     plan_case(8192, 8, 256, 64, 12, 1);
     plan_case(8191, 16, 512, 128, 100, 0);
+    plan_case(20000, 2, 300, 32, 100, 0);
     plan_case(5000, 1, 1, 128, 100, 0);
     plan_case(1000, 2, 2, 8, 100, 0);
     plan_case(12, 4, 5, 16, 0, 0);
@@ -520,7 +521,7 @@ gather_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t align,
 
     gpu_ok(dsa_cuda_moe_plan(&t.device, t.device_expert, rows, k, experts,
                              NULL));
-    gpu_ok(dsa_cuda_moe_gather(&y, &x, &t.device, experts, cols, NULL));
+    gpu_ok(dsa_cuda_moe_gather(&y, &x, &t.device, rows, k, cols, NULL));
 
     same(y.q, want, (size_t) t.host.places * cols);
     same(y.scale, want_scale, cols / 128 * y.ld * 4);
@@ -827,7 +828,9 @@ test_refusals(void **state)
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_moe_plan(&plan, id, 1, 8, 513, NULL),
                      cudaErrorInvalidValue);
-    assert_int_equal(dsa_cuda_moe_gather(&q, &q, &plan, 256, 200, NULL),
+    assert_int_equal(dsa_cuda_moe_gather(&q, &q, &plan, 1, 8, 200, NULL),
+                     cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_moe_gather(&q, &q, &plan, 1, 17, 256, NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_swiglu(&q, x, 1, 200, NULL, 0, NULL),
                      cudaErrorInvalidValue);
