@@ -39,10 +39,12 @@ NVFLAGS   = -gencode=arch=compute_90a,code=sm_90a -O3 -std=c++17 -I. \
 LIBS     += -L$(CUDA)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lstdc++
 CFLAGS   += -DDSA_CUDA=1 -isystem $(CUDA)/include
 CU_OBJ   := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu))
+CUDA_NOTE = "== with CUDA; what needs a GPU is in \"make test-gpu\""
 GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
 CUDA_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,bench/gpu.c bench/kernels.c \
             bench/engine.c $(wildcard bench/op_*.c))
 else
+CUDA_NOTE = "== no nvcc: the CUDA code is not built"
 NO_CUDA   = engine/backend_cuda.c $(wildcard engine/cuda_*.c)
 endif
 
@@ -162,6 +164,7 @@ test:
 	@echo "== packages"
 	$(DEPS) build test
 	@echo "== build"
+	@echo $(CUDA_NOTE)
 	$(MAKE) -j$(JOBS) all model
 	@echo "== tests"
 	DSA_BUILD=$(BUILD) $(PROVE)

@@ -114,7 +114,9 @@ int dsa_cuda_attention_heads(dsa_bf16_t *out, const dsa_bf16_t *q,
 
 /*
  * CUDA.  mask [rows, ld_mask] from pick [rows, ld_pick], of which n_pick
- * count; all ld_mask words of a row are written.
+ * count, in any order; what is below 0 or beyond the mask is passed over.  All
+ * ld_mask words of a row are written.  ld_pick is a multiple of 4, pick 16-byte
+ * aligned.
  */
 int dsa_cuda_attention_mask(uint32_t *mask, size_t ld_mask,
     const int32_t *pick, size_t ld_pick, const int32_t *n_pick,

@@ -84,7 +84,8 @@ void dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
  * [512] float32, the other 64 rotated, interleaved; k [rows, 128] bf16, ld_k
  * apart: LayerNorm with k_norm, k_bias [128], its first 64 rotated half-split,
  * Hadamard.  eps of both 1e-6; each step rounded to bf16.  table, position: as
- * for dsa_cuda_rope_query().
+ * for dsa_cuda_rope_query().  ld_kv and ld_k are multiples of 8, kv, kv_norm, k
+ * and table 16-byte aligned.
  */
 int dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
     const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm,
