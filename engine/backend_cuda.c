@@ -26,7 +26,7 @@
  */
 
 #define DSA_CUDA_DEPTH      2
-#define DSA_CUDA_ROWS       32          /* numbers of rows of graphs, at most */
+#define DSA_CUDA_ROWS       40          /* numbers of rows of graphs, at most */
 #define DSA_CUDA_BOUNDS     4           /* bounds of contexts */
 
 
@@ -294,8 +294,9 @@ dsa_cuda_open_flights(dsa_backend_cuda_t *c, uint32_t max_seqs,
 
 
 /*
- * Rows: every number up to 4, then in steps of about an eighth.  Bounds: what
- * is selected whole, then times four, up to the context.
+ * Rows: every number up to 16, then in steps of an eighth to a quarter; the
+ * last is the most.  Bounds: what is selected whole, then times four, up to
+ * the context.
  */
 
 static int
@@ -322,7 +323,7 @@ dsa_cuda_open_graphs(dsa_backend_cuda_t *c, dsa_err_t *err)
             break;
         }
 
-        for (step = 1; step < n / 4; step *= 2) {
+        for (step = 1; step < n / 8; step *= 2) {
             /* void */
         }
     }
@@ -634,19 +635,17 @@ static cudaGraphExec_t
 dsa_cuda_graph(dsa_backend_cuda_t *c, dsa_cuda_step_t *step,
     dsa_cuda_host_t *h)
 {
-    uint32_t  i, j, keys;
+    uint32_t  i, j;
 
     if (step->n_seqs != 0) {
         return NULL;
     }
 
-    keys = step->max_keys;
-
     for (i = 0; i + 1 < c->n_rows && c->rows[i] < step->rows; i++) {
         /* void */
     }
 
-    for (j = 0; j + 1 < c->n_bounds && c->bound[j] < keys; j++) {
+    for (j = 0; j + 1 < c->n_bounds && c->bound[j] < step->max_keys; j++) {
         /* void */
     }
 

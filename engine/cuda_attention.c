@@ -80,6 +80,13 @@ dsa_cuda_attention(dsa_cuda_model_t *m, uint32_t layer,
     }
 
     if (step->decode != 0) {
+
+        /* a selection that was replaced is the last layer's */
+
+        if (m->select != NULL && !step->indexed) {
+            dsa_cuda_try(dsa_cuda_select_all(m, step));
+        }
+
         dsa_cuda_try(dsa_cuda_decode(m, layer, &cache, step));
     }
 
@@ -431,6 +438,32 @@ dsa_cuda_expand(dsa_cuda_model_t *m, const dsa_cuda_layer_t *l, uint32_t row,
 }
 
 
+/* n words from and to the GPU, in the order of the stream. */
+
+static int
+dsa_cuda_fetch(dsa_cuda_model_t *m, void *to, const void *from, uint64_t n)
+{
+    int  rc;
+
+    rc = cudaMemcpyAsync(to, from, n * sizeof(int32_t),
+                         cudaMemcpyDeviceToHost, m->stream);
+
+    return rc != 0 ? rc : (int) cudaStreamSynchronize(m->stream);
+}
+
+
+static int
+dsa_cuda_put(dsa_cuda_model_t *m, void *to, const void *from, uint64_t n)
+{
+    int  rc;
+
+    rc = cudaMemcpyAsync(to, from, n * sizeof(int32_t),
+                         cudaMemcpyHostToDevice, m->stream);
+
+    return rc != 0 ? rc : (int) cudaStreamSynchronize(m->stream);
+}
+
+
 /* Tells the selection of n rows, and lets it be replaced, where asked to. */
 
 static int
@@ -465,22 +498,14 @@ dsa_cuda_selected(dsa_cuda_model_t *m, uint32_t layer, uint32_t row,
         goto done;
     }
 
-    rc = cudaStreamSynchronize(m->stream);
-    rc = rc != 0 ? rc : (int) cudaMemcpy(pick,
-                                         m->work.pick
-                                         + (uint64_t) row * m->topk,
-                                         picks * sizeof(int32_t),
-                                         cudaMemcpyDeviceToHost);
-    rc = rc != 0 ? rc : (int) cudaMemcpy(n_pick, m->work.n_pick + row,
-                                         n * sizeof(uint32_t),
-                                         cudaMemcpyDeviceToHost);
-    rc = rc != 0 ? rc : (int) cudaMemcpy(owner, m->input.owner + row,
-                                         n * sizeof(int32_t),
-                                         cudaMemcpyDeviceToHost);
-    rc = rc != 0 ? rc : (int) cudaMemcpy(pages, m->input.pages,
-                                         (uint64_t) m->max_samples
-                                         * m->ld_pages * sizeof(int32_t),
-                                         cudaMemcpyDeviceToHost);
+    rc = dsa_cuda_fetch(m, pick, m->work.pick + (uint64_t) row * m->topk,
+                        picks);
+    rc = rc != 0 ? rc : dsa_cuda_fetch(m, n_pick, m->work.n_pick + row, n);
+    rc = rc != 0 ? rc : dsa_cuda_fetch(m, owner, m->input.owner + row, n);
+    rc = rc != 0 ? rc : dsa_cuda_fetch(m, pages, m->input.pages,
+                                       (uint64_t) m->max_samples
+                                       * m->ld_pages);
+
     if (rc != 0) {
         goto done;
     }
@@ -504,16 +529,10 @@ dsa_cuda_selected(dsa_cuda_model_t *m, uint32_t layer, uint32_t row,
         }
     }
 
-    rc = cudaMemcpy(m->work.pick + (uint64_t) row * m->topk, pick,
-                    picks * sizeof(int32_t), cudaMemcpyHostToDevice);
-    rc = rc != 0 ? rc : (int) cudaMemcpy(m->work.pick_slot
-                                         + (uint64_t) row * m->topk, slot,
-                                         picks * sizeof(int32_t),
-                                         cudaMemcpyHostToDevice);
-    rc = rc != 0 ? rc : (int) cudaMemcpy(m->work.n_pick + row, n_pick,
-                                         n * sizeof(uint32_t),
-                                         cudaMemcpyHostToDevice);
-    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(m->stream);
+    rc = dsa_cuda_put(m, m->work.pick + (uint64_t) row * m->topk, pick, picks);
+    rc = rc != 0 ? rc : dsa_cuda_put(m, m->work.pick_slot
+                                     + (uint64_t) row * m->topk, slot, picks);
+    rc = rc != 0 ? rc : dsa_cuda_put(m, m->work.n_pick + row, n_pick, n);
 
 done:
 

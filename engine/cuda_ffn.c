@@ -60,13 +60,6 @@ dsa_cuda_ffn(dsa_cuda_model_t *m, uint32_t layer, const dsa_cuda_step_t *step)
     dsa_cuda_try(dsa_cuda_tell(m, "expert_weight", layer, rows, k,
                                w->weight));
 
-    /*
-     * align is the step's, as the tiles of its GEMM are; places are bounded
-     * by what they can be with it, not by the largest step's.
-     */
-
-    w->plan.align = dsa_cuda_moe_align(pairs, experts);
-
     dsa_cuda_try(dsa_cuda_moe_plan(&w->plan, w->expert, rows, k, experts,
                                    m->stream));
     dsa_cuda_try(dsa_cuda_moe_gather(&w->pair8, &w->y8, &w->plan, rows, k,

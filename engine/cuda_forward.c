@@ -79,9 +79,11 @@ dsa_cuda_model_forward(dsa_cuda_model_t *m, const dsa_rows_t *seq,
 
 
 static int
-dsa_cuda_forward_set(void *to, const int32_t *from, uint32_t n)
+dsa_cuda_forward_set(dsa_cuda_model_t *m, void *to, const int32_t *from,
+    uint32_t n)
 {
-    return cudaMemcpy(to, from, n * sizeof(int32_t), cudaMemcpyHostToDevice);
+    return cudaMemcpyAsync(to, from, n * sizeof(int32_t),
+                           cudaMemcpyHostToDevice, m->stream);
 }
 
 
@@ -115,21 +117,23 @@ dsa_cuda_forward_input(dsa_cuda_model_t *m, const dsa_rows_t *seq)
         v[6 * n + i] = (int32_t) i;
     }
 
-    rc = dsa_cuda_forward_set(in->token, v, n);
-    rc = rc != 0 ? rc : dsa_cuda_forward_set(in->position, v + n, n);
-    rc = rc != 0 ? rc : dsa_cuda_forward_set(in->slot, v + 2 * n, n);
-    rc = rc != 0 ? rc : dsa_cuda_forward_set(in->keys, v + 3 * n, n);
-    rc = rc != 0 ? rc : dsa_cuda_forward_set(in->owner, v + 4 * n, n);
-    rc = rc != 0 ? rc : dsa_cuda_forward_set(in->feed, v + 5 * n, n);
-    rc = rc != 0 ? rc : dsa_cuda_forward_set(in->last, v + 6 * n, n);
-    rc = rc != 0 ? rc : dsa_cuda_forward_set(in->pages,
+    rc = dsa_cuda_forward_set(m, in->token, v, n);
+    rc = rc != 0 ? rc : dsa_cuda_forward_set(m, in->position, v + n, n);
+    rc = rc != 0 ? rc : dsa_cuda_forward_set(m, in->slot, v + 2 * n, n);
+    rc = rc != 0 ? rc : dsa_cuda_forward_set(m, in->keys, v + 3 * n, n);
+    rc = rc != 0 ? rc : dsa_cuda_forward_set(m, in->owner, v + 4 * n, n);
+    rc = rc != 0 ? rc : dsa_cuda_forward_set(m, in->feed, v + 5 * n, n);
+    rc = rc != 0 ? rc : dsa_cuda_forward_set(m, in->last, v + 6 * n, n);
+    rc = rc != 0 ? rc : dsa_cuda_forward_set(m, in->pages,
                                              (const int32_t *) seq->pages,
                                              pages);
 
     /* greedy, and the samples are not looked at */
 
-    rc = rc != 0 ? rc : (int) cudaMemset(in->sampling, 0,
-                                         n * sizeof(dsa_cuda_sampling_t));
+    rc = rc != 0 ? rc : (int) cudaMemsetAsync(in->sampling, 0,
+                                              n * sizeof(dsa_cuda_sampling_t),
+                                              m->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(m->stream);
     free(v);
 
     return rc;

@@ -23,11 +23,15 @@
 /* Left to the driver, the library and the graphs of decode steps. */
 #define DSA_CUDA_SLACK      (1536ULL << 20)
 
+/* Keys that top-k takes of a row. */
+#define DSA_CUDA_CONTEXT    393216
+
 /* Rows behind the last that a GEMM may touch. */
 #define DSA_CUDA_SPARE      16
 
 
 static int dsa_cuda_model_check(const dsa_shape_t *s, dsa_err_t *err);
+static int dsa_cuda_model_limits(const dsa_cuda_model_t *m, dsa_err_t *err);
 static int dsa_cuda_model_device(dsa_err_t *err);
 static int dsa_cuda_model_memory(dsa_cuda_model_t *m,
     const dsa_cuda_conf_t *conf, dsa_err_t *err);
@@ -86,6 +90,7 @@ dsa_cuda_model_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
                      s->qk_rope_head_dim, s->index_head_dim);
 
     if (dsa_cuda_model_check(s, err) != DSA_OK
+        || dsa_cuda_model_limits(m, err) != DSA_OK
         || dsa_cuda_model_device(err) != DSA_OK)
     {
         goto failed;
@@ -189,7 +194,7 @@ dsa_cuda_model_check(const dsa_shape_t *s, dsa_err_t *err)
         { "num_attention_heads", s->num_attention_heads, 1, 128 },
         { "index_n_heads", s->index_n_heads, 1, 64 },
         { "index_topk", s->index_topk, 8, 2048 },
-        { "vocab_size", s->vocab_size, 8, 1 << 24 },
+        { "vocab_size", s->vocab_size, 8, 524288 },
         { "n_routed_experts", s->n_routed_experts, 8, 512 },
         { "num_experts_per_tok", s->num_experts_per_tok, 1, 16 }
     };
@@ -216,6 +221,25 @@ dsa_cuda_model_check(const dsa_shape_t *s, dsa_err_t *err)
                              "takes multiples of %u up to %u", size[i].name,
                              size[i].value, size[i].step, size[i].most);
         }
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_cuda_model_limits(const dsa_cuda_model_t *m, dsa_err_t *err)
+{
+    if (m->context > DSA_CUDA_CONTEXT) {
+        return dsa_error(err, "a context of %u tokens: \"backend cuda\" takes "
+                         "up to %u, \"context_length\" bounds it", m->context,
+                         DSA_CUDA_CONTEXT);
+    }
+
+    if (m->max_samples == 0 || m->max_samples > m->max_rows) {
+        return dsa_error(err, "steps of %u sequences and %u rows: at least a "
+                         "sequence, and no more than rows, are accepted",
+                         m->max_samples, m->max_rows);
     }
 
     return DSA_OK;
@@ -307,10 +331,7 @@ dsa_cuda_model_memory(dsa_cuda_model_t *m, const dsa_cuda_conf_t *conf,
 
     (void) dsa_cuda_model_lay(m, (uintptr_t) m->memory);
 
-    /*
-     * Zeros are valid everywhere: what a kernel reads beside what it needs
-     * is a number.
-     */
+    /* a page that was never written, and padding, hold numbers */
 
     rc = cudaMemsetAsync(m->memory, 0, m->memory_size, m->stream);
     rc = rc != 0 ? rc : (int) cudaMemsetAsync(m->page, 0,
@@ -347,7 +368,7 @@ dsa_cuda_model_memory(dsa_cuda_model_t *m, const dsa_cuda_conf_t *conf,
 static uint64_t
 dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
 {
-    uint32_t            align, pairs, few;
+    uint32_t            align, pairs;
     uint64_t            used, block, most, rows, absorbed, keys, hidden, heads,
                         inter, moe, shared, ih, seqs, places;
     dsa_cuda_work_t    *w;
@@ -374,14 +395,10 @@ dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
     shared = moe * s->n_shared_experts;
     inter = inter > shared ? inter : shared;
 
-    /* of all steps that fit, the largest number of places */
-
     pairs = m->max_rows * s->num_experts_per_tok;
     align = dsa_cuda_moe_align(pairs, s->n_routed_experts);
-    few = 128;
-    places = (uint64_t) pairs
-             + (uint64_t) s->n_routed_experts * (align > few ? align : few);
-    places = (places + 127) & ~127ULL;
+    places = (uint64_t) pairs + (uint64_t) s->n_routed_experts * align;
+    places = (places + align - 1) / align * align;
 
     dsa_take(in->token, rows);
     dsa_take(in->position, rows);
@@ -450,6 +467,7 @@ dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
     dsa_take_fp8(w->act, rows, inter);
     dsa_take(w->shared, rows * hidden);
     w->plan.places = (uint32_t) places;
+    w->plan.align = align;
 
     most = used > most ? used : most;
     used = block;
@@ -505,9 +523,10 @@ dsa_cuda_model_rope(dsa_cuda_model_t *m, dsa_err_t *err)
                         freq, DSA_CUDA_ROPE, i, magnitude);
     }
 
-    rc = cudaMemcpy(m->rope, table,
-                    (uint64_t) m->context * DSA_CUDA_ROPE * sizeof(float),
-                    cudaMemcpyHostToDevice);
+    rc = cudaMemcpyAsync(m->rope, table,
+                         (uint64_t) m->context * DSA_CUDA_ROPE
+                         * sizeof(float), cudaMemcpyHostToDevice, m->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(m->stream);
     free(table);
 
     if (rc != 0) {

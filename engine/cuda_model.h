@@ -31,9 +31,9 @@
 
 /*
  * Prompts of up to so many tokens are computed in the multi-head form, longer
- * ones, and all answers, in the absorbed one (kernels/attention.h).  A row's
- * form follows from its request alone, so that a request gives the same tokens
- * however it is batched, cut into chunks or found in the cache.
+ * ones, and all answers, in the absorbed one (kernels/attention.h), which round
+ * differently.  The form of what a request computes follows from its prompt
+ * alone, not from how it is batched or cut into chunks.
  */
 #define DSA_CUDA_HEADS_TOKENS   4096
 
@@ -270,7 +270,7 @@ int dsa_cuda_model_decodes(const dsa_cuda_model_t *m, uint32_t start,
 int dsa_cuda_model_forward(dsa_cuda_model_t *m, const dsa_rows_t *seq,
     uint32_t prompt, float *logits, dsa_err_t *err);
 
-/* cuda_weights.c: bytes on the GPU, and the layers that so many bytes hold. */
+/* cuda_weights.c: bytes on the GPU. */
 uint64_t dsa_cuda_weights_size(const dsa_shape_t *shape);
 
 /*

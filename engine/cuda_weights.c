@@ -24,20 +24,13 @@
 #define DSA_ALIGN           256
 
 
-/* What a tensor of a file becomes on the GPU. */
-
-typedef enum {
-    DSA_LOAD_BYTES = 0,                 /* what it is */
-    DSA_LOAD_TO_F32,                    /* from BF16 */
-    DSA_LOAD_TO_BF16                    /* from float32 */
-} dsa_load_e;
-
+/* A tensor, or a part of one, on its way to the GPU. */
 
 typedef struct {
     uint8_t            *to;
     const uint8_t      *from;
     uint64_t            bytes;          /* at the destination */
-    dsa_load_e          kind;
+    int                 widen;          /* from BF16 to float32 */
 } dsa_load_task_t;
 
 
@@ -54,7 +47,10 @@ typedef struct {
     dsa_load_task_t    *task;
     size_t              tasks;
     size_t              size;
+    uint64_t            bytes;          /* of all tasks */
     int                 full;           /* no memory for a task */
+    int                 refused;        /* err says which */
+    dsa_err_t          *err;
     int                 rc;             /* of random fills */
     uint64_t            seed;
     dsa_stream_t        stream;
@@ -85,8 +81,7 @@ typedef struct {
 
 static void dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l,
     uint32_t layer, dsa_cuda_weights_t *w);
-static int dsa_load_read(const dsa_loader_t *ld, uint64_t total,
-    dsa_err_t *err);
+static int dsa_load_read(const dsa_loader_t *ld, dsa_err_t *err);
 
 
 static uint64_t
@@ -110,7 +105,7 @@ dsa_load_place(dsa_loader_t *ld, uint64_t bytes)
 
 static void
 dsa_load_note(dsa_loader_t *ld, void *to, const void *from, uint64_t bytes,
-    dsa_load_e kind)
+    int widen)
 {
     size_t            size;
     dsa_load_task_t  *task;
@@ -133,7 +128,8 @@ dsa_load_note(dsa_loader_t *ld, void *to, const void *from, uint64_t bytes,
     task->to = to;
     task->from = from;
     task->bytes = bytes;
-    task->kind = kind;
+    task->widen = widen;
+    ld->bytes += bytes;
 }
 
 
@@ -168,10 +164,29 @@ dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
         return p;
     }
 
-    dsa_load_note(ld, p, t->data, n * sizeof(float),
-                  t->dtype == DSA_F32 ? DSA_LOAD_BYTES : DSA_LOAD_TO_F32);
+    dsa_load_note(ld, p, t->data, n * sizeof(float), t->dtype == DSA_BF16);
 
     return p;
+}
+
+
+/*
+ * A tensor of another dtype than the published one is refused: rounding it
+ * would be another model than the CPU computes.
+ */
+
+static void
+dsa_load_kind(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_dtype_e wanted,
+    const char *name, uint32_t layer)
+{
+    static const char  *names[] = { "F32", "BF16", "F8_E4M3" };
+
+    if (t->dtype != wanted && !ld->refused) {
+        ld->refused = 1;
+        (void) dsa_error(ld->err, "%s of layer %u is %s, \"backend cuda\" "
+                         "takes %s", name, layer, names[t->dtype],
+                         names[wanted]);
+    }
 }
 
 
@@ -179,7 +194,7 @@ dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
 
 static dsa_bf16_t *
 dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t rows,
-    uint64_t cols, float spread)
+    uint64_t cols, float spread, const char *name, uint32_t layer)
 {
     uint64_t     n;
     dsa_bf16_t  *p;
@@ -197,8 +212,8 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t rows,
         return p;
     }
 
-    dsa_load_note(ld, p, t->data, n * sizeof(dsa_bf16_t),
-                  t->dtype == DSA_BF16 ? DSA_LOAD_BYTES : DSA_LOAD_TO_BF16);
+    dsa_load_kind(ld, t, DSA_BF16, name, layer);
+    dsa_load_note(ld, p, t->data, n * sizeof(dsa_bf16_t), 0);
 
     return p;
 }
@@ -213,7 +228,7 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t rows,
 static void
 dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_tensor_t **t,
     const uint32_t *rows, uint32_t parts, uint32_t cols, uint32_t n,
-    uint32_t spare)
+    uint32_t spare, const char *name, uint32_t layer)
 {
     float        *scale;
     uint32_t      i, j;
@@ -261,13 +276,13 @@ dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_tensor_t **t,
         for (i = 0, at = 0; i < parts; i++, t++) {
             at = dsa_round_up(at, DSA_FP8_GROUP);
 
+            dsa_load_kind(ld, *t, DSA_E4M3, name, layer);
             dsa_load_note(ld, q + j * bytes + at * cols, (*t)->data,
-                          (uint64_t) rows[i] * cols, DSA_LOAD_BYTES);
+                          (uint64_t) rows[i] * cols, 0);
             dsa_load_note(ld, scale + j * scales + at / DSA_FP8_GROUP * block,
                           (*t)->scale,
                           dsa_round_up(rows[i], DSA_FP8_GROUP)
-                          / DSA_FP8_GROUP * block * sizeof(float),
-                          DSA_LOAD_BYTES);
+                          / DSA_FP8_GROUP * block * sizeof(float), 0);
             at += rows[i];
         }
     }
@@ -285,7 +300,7 @@ dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w)
     f = ld->weights;
 
     w->embed = dsa_load_bf16(ld, f != NULL ? &f->embed : NULL, s->vocab_size,
-                             s->hidden_size, 1.0f);
+                             s->hidden_size, 1.0f, "embed_tokens", 0);
     w->norm = dsa_load_vector(ld, f != NULL ? &f->norm : NULL,
                               s->hidden_size, 1.0f, 0.1f);
 
@@ -294,7 +309,7 @@ dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w)
     }
 
     w->head = dsa_load_bf16(ld, f != NULL ? &f->head : NULL, s->vocab_size,
-                            s->hidden_size, 0.02f);
+                            s->hidden_size, 0.02f, "lm_head", 0);
 }
 
 
@@ -338,7 +353,8 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     rows[0] = s->q_lora_rank;
     rows[1] = s->kv_lora_rank + s->qk_rope_head_dim;
     rows[2] = s->index_head_dim;
-    dsa_load_fp8(ld, &l->qkv_a, t, rows, 3, hidden, 1, 0);
+    dsa_load_fp8(ld, &l->qkv_a, t, rows, 3, hidden, 1, 0,
+                 "q_a_proj, kv_a_proj_with_mqa or indexer.wk", layer);
 
     w->at_kv = (uint32_t) dsa_round_up(rows[0], DSA_FP8_GROUP);
     w->at_k = w->at_kv + (uint32_t) dsa_round_up(rows[1], DSA_FP8_GROUP);
@@ -346,11 +362,13 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     t[0] = &f->q_b_proj;
     rows[0] = s->num_attention_heads * (s->qk_nope_head_dim
                                         + s->qk_rope_head_dim);
-    dsa_load_fp8(ld, &l->q_b, t, rows, 1, s->q_lora_rank, 1, 0);
+    dsa_load_fp8(ld, &l->q_b, t, rows, 1, s->q_lora_rank, 1, 0, "q_b_proj",
+                 layer);
 
     t[0] = &f->kv_b_proj;
     rows[0] = s->num_attention_heads * (s->qk_nope_head_dim + s->v_head_dim);
-    dsa_load_fp8(ld, &l->kv_b, t, rows, 1, s->kv_lora_rank, 1, 0);
+    dsa_load_fp8(ld, &l->kv_b, t, rows, 1, s->kv_lora_rank, 1, 0, "kv_b_proj",
+                 layer);
 
     l->kv_b_bf16 = dsa_load_place(ld, (uint64_t) rows[0] * s->kv_lora_rank
                                       * sizeof(dsa_bf16_t));
@@ -358,7 +376,8 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     t[0] = &f->o_proj;
     rows[0] = hidden;
     dsa_load_fp8(ld, &l->o, t, rows, 1,
-                 s->num_attention_heads * s->v_head_dim, 1, 0);
+                 s->num_attention_heads * s->v_head_dim, 1, 0, "o_proj",
+                 layer);
 
     /* heads that are added to a multiple of 8 are zeros, and weigh nothing */
 
@@ -366,10 +385,10 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     rows[0] = s->index_n_heads * s->index_head_dim;
     n = dsa_cuda_index_heads(s) - s->index_n_heads;
     dsa_load_fp8(ld, &l->index_q, t, rows, 1, s->q_lora_rank, 1,
-                 n * s->index_head_dim);
+                 n * s->index_head_dim, "indexer.wq_b", layer);
 
     l->index_w = dsa_load_bf16(ld, &f->index_weights_proj, s->index_n_heads,
-                               hidden, 0.02f);
+                               hidden, 0.02f, "indexer.weights_proj", layer);
     (void) dsa_load_place(ld, (uint64_t) n * hidden * sizeof(dsa_bf16_t));
 
     mlp = l->moe ? &f->shared : &f->mlp;
@@ -380,18 +399,19 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     t[1] = &mlp->up;
     rows[0] = inter;
     rows[1] = inter;
-    dsa_load_fp8(ld, &l->gate_up, t, rows, 2, hidden, 1, 0);
+    dsa_load_fp8(ld, &l->gate_up, t, rows, 2, hidden, 1, 0,
+                 "gate_proj or up_proj", layer);
 
     t[0] = &mlp->down;
     rows[0] = hidden;
-    dsa_load_fp8(ld, &l->down, t, rows, 1, inter, 1, 0);
+    dsa_load_fp8(ld, &l->down, t, rows, 1, inter, 1, 0, "down_proj", layer);
 
     if (!l->moe) {
         return;
     }
 
     l->router = dsa_load_bf16(ld, &f->router, s->n_routed_experts, hidden,
-                              0.02f);
+                              0.02f, "mlp.gate", layer);
     l->router_bias = dsa_load_vector(ld, &f->router_bias,
                                      s->n_routed_experts, 0, 0.01f);
 
@@ -415,7 +435,8 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
 
     rows[0] = inter;
     rows[1] = inter;
-    dsa_load_fp8(ld, &l->expert_gate_up, expert, rows, 2, hidden, n, 0);
+    dsa_load_fp8(ld, &l->expert_gate_up, expert, rows, 2, hidden, n, 0,
+                 "an expert's gate_proj or up_proj", layer);
 
     if (expert != NULL) {
         for (e = 0; e < n; e++) {
@@ -424,7 +445,8 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     }
 
     rows[0] = hidden;
-    dsa_load_fp8(ld, &l->expert_down, expert, rows, 1, inter, n, 0);
+    dsa_load_fp8(ld, &l->expert_down, expert, rows, 1, inter, n, 0,
+                 "an expert's down_proj", layer);
 
     free(expert);
 }
@@ -470,6 +492,7 @@ dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_shape_t *shape,
     ld.weights = weights;
     ld.stream = stream;
     ld.seed = 1;
+    ld.err = err;
 
     w->size = dsa_cuda_weights_size(shape);
     w->layer = calloc(shape->num_hidden_layers, sizeof(dsa_cuda_layer_t));
@@ -503,7 +526,7 @@ dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_shape_t *shape,
         return dsa_error(err, "no memory for the list of weights");
     }
 
-    rc = dsa_load_read(&ld, w->size, err);
+    rc = ld.refused ? DSA_ERROR : dsa_load_read(&ld, err);
     free(ld.task);
 
     if (rc != DSA_OK) {
@@ -586,27 +609,11 @@ dsa_reader_close(dsa_reader_t *r)
 static void
 dsa_reader_fill(uint8_t *to, const dsa_load_task_t *t, uint64_t at, uint64_t n)
 {
-    float        v;
-    uint16_t     h;
-    uint64_t     i;
-
-    switch (t->kind) {
-
-    case DSA_LOAD_BYTES:
-        memcpy(to, t->from + at, n);
-        break;
-
-    case DSA_LOAD_TO_F32:
+    if (t->widen) {
         dsa_bf16_decode_rows((float *) (void *) to, t->from + at / 2, n / 4);
-        break;
 
-    case DSA_LOAD_TO_BF16:
-        for (i = 0; i < n / 2; i++) {
-            memcpy(&v, t->from + (at / 2 + i) * 4, sizeof(v));
-            h = dsa_bf16_encode(v);
-            memcpy(to + i * 2, &h, sizeof(h));
-        }
-        break;
+    } else {
+        memcpy(to, t->from + at, n);
     }
 }
 
@@ -708,7 +715,7 @@ dsa_load_progress(uint64_t done, uint64_t total, uint64_t ms)
 /* Many readers: a disk, or the page cache, is faster than one thread. */
 
 static int
-dsa_load_read(const dsa_loader_t *ld, uint64_t total, dsa_err_t *err)
+dsa_load_read(const dsa_loader_t *ld, dsa_err_t *err)
 {
     int               rc;
     long              cpus;
@@ -761,7 +768,7 @@ dsa_load_read(const dsa_loader_t *ld, uint64_t total, dsa_err_t *err)
         now = dsa_clock_ms();
 
         if (now - told >= DSA_PROGRESS_MS) {
-            dsa_load_progress(all.done, total, now - begin);
+            dsa_load_progress(all.done, ld->bytes, now - begin);
             told = now;
         }
     }
@@ -786,7 +793,7 @@ dsa_load_read(const dsa_loader_t *ld, uint64_t total, dsa_err_t *err)
                          dsa_cuda_error(rc));
     }
 
-    dsa_load_progress(all.done, total, dsa_clock_ms() - begin);
+    dsa_load_progress(all.done, ld->bytes, dsa_clock_ms() - begin);
 
     return DSA_OK;
 }
