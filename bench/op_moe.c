@@ -71,7 +71,8 @@ dsa_bench_gather(dsa_bench_t *b, void *ctx, int turn)
     dsa_bench_moe_t  *t = ctx;
 
     return dsa_cuda_moe_gather(&t->pair8, &t->x8, &t->plan, t->rows,
-                               DSA_BENCH_K, DSA_BENCH_HIDDEN, b->stream);
+                               DSA_BENCH_K, DSA_BENCH_EXPERTS,
+                               DSA_BENCH_HIDDEN, b->stream);
 }
 
 

@@ -63,7 +63,7 @@ dsa_cuda_ffn(dsa_cuda_model_t *m, uint32_t layer, const dsa_cuda_step_t *step)
     dsa_cuda_try(dsa_cuda_moe_plan(&w->plan, w->expert, rows, k, experts,
                                    m->stream));
     dsa_cuda_try(dsa_cuda_moe_gather(&w->pair8, &w->y8, &w->plan, rows, k,
-                                     hidden, m->stream));
+                                     experts, hidden, m->stream));
     dsa_cuda_try(dsa_cuda_moe_gemm(w->pair_gu, &w->pair8, &l->expert_gate_up,
                                    &w->plan, experts, pairs, m->stream));
     dsa_cuda_try(dsa_cuda_swiglu(&w->pair_act, w->pair_gu, 0,

@@ -8,7 +8,7 @@ extern "C" {
 #include "kernels/attention.h"
 }
 
-#include "kernels/hopper.cuh"
+#include "kernels/rows.cuh"
 
 
 #define DSA_MASK_THREADS  256
@@ -29,6 +29,8 @@ dsa_attention_mask_kernel(uint32_t *mask, size_t ld_mask,
     uint32_t             bits, word, w;
     size_t               words, first;
     extern __shared__ uint32_t  dsa_mask_bits[];
+
+    dsa_begin();
 
     mask += blockIdx.x * ld_mask;
     pick += blockIdx.x * ld_pick;
@@ -101,9 +103,7 @@ dsa_cuda_attention_mask(uint32_t *mask, size_t ld_mask, const int32_t *pick,
 
     words = ld_mask < DSA_MASK_WORDS ? ld_mask : DSA_MASK_WORDS;
 
-    dsa_attention_mask_kernel<<<rows, DSA_MASK_THREADS,
-                                words * sizeof(uint32_t), stream>>>(
-        mask, ld_mask, pick, ld_pick, n_pick);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_attention_mask_kernel, rows, DSA_MASK_THREADS,
+                      words * sizeof(uint32_t), stream, mask, ld_mask, pick,
+                      ld_pick, n_pick);
 }

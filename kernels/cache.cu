@@ -164,6 +164,8 @@ dsa_cache_write_kernel(dsa_cuda_cache_t cache, const int32_t *slot,
     uint32_t      lane, warp;
     const float  *angles;
 
+    dsa_begin();
+
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
 
@@ -215,6 +217,8 @@ dsa_cache_latents_kernel(dsa_bf16_t *out, dsa_cuda_cache_t cache,
     uint2           codes;
     uint32_t        at, chunk, first;
     const uint8_t  *record;
+
+    dsa_begin();
 
     chunk = threadIdx.x % DSA_CACHE_CHUNKS;
     first = blockIdx.x * DSA_CACHE_BLOCK * DSA_CACHE_TURNS
@@ -289,12 +293,11 @@ dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
         return cudaSuccess;
     }
 
-    dsa_cache_write_kernel<<<(rows + DSA_CACHE_BLOCK - 1) / DSA_CACHE_BLOCK,
-                             32 * (DSA_CACHE_BLOCK + 1), 0, stream>>>(
-        *cache, slot, kv, ld_kv, kv_norm, k, ld_k, k_norm, k_bias, table,
-        position, rows);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_cache_write_kernel,
+                      (rows + DSA_CACHE_BLOCK - 1) / DSA_CACHE_BLOCK,
+                      32 * (DSA_CACHE_BLOCK + 1), 0, stream, *cache, slot, kv,
+                      ld_kv, kv_norm, k, ld_k, k_norm, k_bias, table, position,
+                      rows);
 }
 
 
@@ -314,8 +317,6 @@ dsa_cuda_cache_latents(dsa_bf16_t *out, const dsa_cuda_cache_t *cache,
 
     tokens = DSA_CACHE_BLOCK * DSA_CACHE_TURNS;
 
-    dsa_cache_latents_kernel<<<(n + tokens - 1) / tokens, DSA_CACHE_THREADS,
-                               0, stream>>>(out, *cache, pages, n);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_cache_latents_kernel, (n + tokens - 1) / tokens,
+                      DSA_CACHE_THREADS, 0, stream, out, *cache, pages, n);
 }

@@ -26,6 +26,8 @@ dsa_gather_rows_kernel(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,
     uint32_t           from, col, first;
     const dsa_bf16_t  *p;
 
+    dsa_begin();
+
     from = (uint32_t) row[blockIdx.x];
     p = x + (size_t) from * cols;
     y += (size_t) blockIdx.x * cols;
@@ -68,11 +70,9 @@ dsa_gather(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,
         return cudaSuccess;
     }
 
-    dsa_gather_rows_kernel<<<dim3(n, (cols + span - 1) / span),
-                             DSA_EMBED_THREADS, 0, stream>>>(y, x, row, cols,
-                                                             limit);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_gather_rows_kernel,
+                      dim3(n, (cols + span - 1) / span), DSA_EMBED_THREADS, 0,
+                      stream, y, x, row, cols, limit);
 }
 
 

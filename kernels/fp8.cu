@@ -28,6 +28,8 @@ dsa_fp8_quantize_kernel(dsa_fp8_rows_t q, const dsa_bf16_t *x, size_t ld_x,
     size_t    row;
     uint32_t  col;
 
+    dsa_begin();
+
     row = (size_t) blockIdx.x * blockDim.y + threadIdx.y;
     col = (blockIdx.y * blockDim.x + threadIdx.x) * DSA_CHUNK;
 
@@ -67,6 +69,8 @@ dsa_fp8_decode_weight_kernel(dsa_bf16_t *out, dsa_fp8_weight_t w)
 {
     size_t    row, at;
     uint32_t  col;
+
+    dsa_begin();
 
     row = (size_t) blockIdx.x * blockDim.y + threadIdx.y;
     col = (blockIdx.y * blockDim.x + threadIdx.x) * DSA_CHUNK;
@@ -125,11 +129,9 @@ dsa_cuda_fp8_quantize(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
         return cudaSuccess;
     }
 
-    dsa_fp8_quantize_kernel
-        <<<dsa_fp8_blocks(rows, cols), dsa_fp8_threads(cols), 0, stream>>>(
-        *q, x, ld_x, rows, cols, ue8m0);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_fp8_quantize_kernel, dsa_fp8_blocks(rows, cols),
+                      dsa_fp8_threads(cols), 0, stream, *q, x, ld_x, rows,
+                      cols, ue8m0);
 }
 
 
@@ -147,9 +149,6 @@ dsa_cuda_fp8_decode_weight(dsa_bf16_t *out, const dsa_fp8_weight_t *w,
         return cudaSuccess;
     }
 
-    dsa_fp8_decode_weight_kernel
-        <<<dsa_fp8_blocks(w->rows, w->cols), dsa_fp8_threads(w->cols), 0,
-           stream>>>(out, *w);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_fp8_decode_weight_kernel, dsa_fp8_blocks(w->rows,
+                      w->cols), dsa_fp8_threads(w->cols), 0, stream, out, *w);
 }

@@ -27,6 +27,8 @@ dsa_index_query_kernel(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,
     size_t    at;
     uint32_t  lane, first, head;
 
+    dsa_begin();
+
     lane = threadIdx.x % DSA_INDEX_LANES;
     first = dsa_index_first(lane);
     head = (blockIdx.y * DSA_INDEX_THREADS + threadIdx.x) / DSA_INDEX_LANES;
@@ -74,9 +76,7 @@ dsa_cuda_index_query(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,
     blocks = (heads * DSA_INDEX_LANES + DSA_INDEX_THREADS - 1)
              / DSA_INDEX_THREADS;
 
-    dsa_index_query_kernel
-        <<<dim3(rows, blocks), DSA_INDEX_THREADS, 0, stream>>>(
-        out, w_out, q, w, constant, table, position, heads);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_index_query_kernel, dim3(rows, blocks),
+                      DSA_INDEX_THREADS, 0, stream, out, w_out, q, w, constant,
+                      table, position, heads);
 }

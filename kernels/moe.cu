@@ -21,10 +21,14 @@ extern "C" {
 
 #define DSA_PLAN_THREADS     1024
 #define DSA_PLAN_WARPS       (DSA_PLAN_THREADS / 32)
+#define DSA_PLAN_LOADS       4      /* pairs of a thread in flight */
+#define DSA_PLAN_STEP        (DSA_PLAN_LOADS * DSA_PLAN_THREADS)
 #define DSA_PLAN_BLOCKS      8      /* a cluster */
 #define DSA_PLAN_ROWS        1024   /* that a block has in masks at once */
 
 #define DSA_GATHER_LOADS     2      /* of 16 bytes a thread */
+#define DSA_GATHER_PARTS     4      /* blocks that bring a group's scales */
+#define DSA_GATHER_TURNS     4      /* of which a thread has some in flight */
 #define DSA_COMBINE_THREADS  128
 
 
@@ -174,13 +178,15 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
     uint32_t inverse)
 {
     int                i;
-    float              v, w, sum;
+    float              v, w, sum, in[J], own[J];
     size_t             row;
     uint32_t           e, j, g, lane, warp, best, at, chosen, order[J];
     __shared__ float   score[DSA_ROUTE_WARPS][33 * J];
     __shared__ float   biased[DSA_ROUTE_WARPS][33 * J];
     __shared__ float   group[DSA_ROUTE_WARPS][16 * J];
     __shared__ int     kept[DSA_ROUTE_WARPS][16 * J];
+
+    dsa_begin();
 
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
@@ -190,23 +196,25 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
         return;
     }
 
+    /* all loads first; what is beyond the experts is computed for nothing */
+
 #pragma unroll
     for (i = 0; i < J; i++) {
         e = lane + 32 * i;
-        order[i] = 0;
+        in[i] = e < r.experts ? logits[row * r.experts + e] : 0;
+        own[i] = e < r.experts ? bias[e] : 0;
+    }
 
-        if (e < r.experts) {
-            v = dsa_route_sigmoid(logits[row * r.experts + e]);
-            w = __fadd_rn(v, bias[e]);
+#pragma unroll
+    for (i = 0; i < J; i++) {
+        e = lane + 32 * i;
+        v = dsa_route_sigmoid(in[i]);
+        w = __fadd_rn(v, own[i]);
+        w = w > DSA_ROUTE_LEAST ? w : DSA_ROUTE_LEAST;
 
-            if (!(w > DSA_ROUTE_LEAST)) {
-                w = DSA_ROUTE_LEAST;
-            }
-
-            score[warp][dsa_route_at(e)] = v;
-            biased[warp][dsa_route_at(e)] = w;
-            order[i] = dsa_route_order(w);
-        }
+        score[warp][dsa_route_at(e)] = v;
+        biased[warp][dsa_route_at(e)] = w;
+        order[i] = dsa_route_order(w);
     }
 
     __syncwarp();
@@ -225,10 +233,8 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
 #pragma unroll
     for (i = 0; i < J; i++) {
         e = lane + 32 * i;
-
-        if (e < r.experts && !kept[warp][e * inverse >> 20]) {
-            order[i] = 0;
-        }
+        g = e < r.experts ? e * inverse >> 20 : 0;
+        order[i] = kept[warp][g] && e < r.experts ? order[i] : 0;
     }
 
     sum = 0;
@@ -304,15 +310,16 @@ dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
     }
 
     if (r->experts <= 256) {
-        dsa_route_kernel<8><<<blocks, 32 * DSA_ROUTE_WARPS, 0, stream>>>(
-            expert, weight, logits, bias, rows, *r, lanes, inverse);
+        return dsa_launch(dsa_route_kernel<8>, blocks, 32 * DSA_ROUTE_WARPS, 0,
+                          stream, expert, weight, logits, bias, rows, *r,
+                          lanes, inverse);
 
     } else {
-        dsa_route_kernel<16><<<blocks, 32 * DSA_ROUTE_WARPS, 0, stream>>>(
-            expert, weight, logits, bias, rows, *r, lanes, inverse);
+        return dsa_launch(dsa_route_kernel<16>, blocks, 32 * DSA_ROUTE_WARPS,
+                          0, stream, expert, weight, logits, bias, rows, *r,
+                          lanes, inverse);
     }
 
-    return cudaGetLastError();
 }
 
 
@@ -342,19 +349,40 @@ dsa_plan_peer(const uint32_t *p, uint32_t rank)
 }
 
 
+/* A thread's next experts; none beyond end. */
+
+static __device__ __forceinline__ void
+dsa_plan_load(uint32_t *id, const int32_t *expert, uint32_t first,
+    uint32_t end)
+{
+    int       j;
+    uint32_t  i;
+
+#pragma unroll
+    for (j = 0; j < DSA_PLAN_LOADS; j++) {
+        i = first + j * DSA_PLAN_THREADS;
+        id[j] = i < end ? (uint32_t) expert[i] : UINT32_MAX;
+    }
+}
+
+
 /* each: rows of a block, a multiple of 32; words: in masks at once. */
 
 static __global__ void __launch_bounds__(DSA_PLAN_THREADS)
 dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
     uint32_t k, uint32_t experts, uint32_t each, uint32_t words)
 {
-    uint32_t                    e, i, n, r, t, v, w, lane, warp, first, last,
-                                base, before, sum, aligned, *mask, *below;
+    int                         j;
+    uint32_t                    e, i, n, r, t, v, w, at, lane, warp, first,
+                                last, base, before, sum, aligned, *mask,
+                                *below, id[DSA_PLAN_LOADS];
     __shared__ uint32_t         total[DSA_MOE_EXPERTS];     /* the block's */
     __shared__ uint32_t         start[DSA_MOE_EXPERTS];
     __shared__ uint32_t         all[DSA_MOE_EXPERTS];
     __shared__ uint32_t         part[DSA_PLAN_WARPS];
     extern __shared__ uint32_t  dsa_plan_words[];
+
+    dsa_begin();
 
     mask = dsa_plan_words;                  /* [words, experts] */
     below = mask + words * experts;         /* places before a word's */
@@ -379,15 +407,20 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
 
     /* counts, and the masks of the first rows, mostly all there are */
 
-    for (i = first * k + t; i < last * k; i += DSA_PLAN_THREADS) {
-        e = (uint32_t) expert[i];
-        r = i / k - first;
+    for (i = first * k + t; i < last * k; i += DSA_PLAN_STEP) {
+        dsa_plan_load(id, expert, i, last * k);
 
-        if (e < experts) {
-            atomicAdd(&total[e], 1);
+#pragma unroll
+        for (j = 0; j < DSA_PLAN_LOADS; j++) {
+            e = id[j];
+            r = (i + j * DSA_PLAN_THREADS) / k - first;
 
-            if (r < words * 32) {
-                atomicOr(&mask[r / 32 * experts + e], 1U << r % 32);
+            if (e < experts) {
+                atomicAdd(&total[e], 1);
+
+                if (r < words * 32) {
+                    atomicOr(&mask[r / 32 * experts + e], 1U << r % 32);
+                }
             }
         }
     }
@@ -483,20 +516,28 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
 
         __syncthreads();
 
-        for (i = t; i < sum * k; i += DSA_PLAN_THREADS) {
-            e = (uint32_t) expert[base * k + i];
-            r = i / k;
-            w = r / 32 * experts + e;
+        for (i = t; i < sum * k; i += DSA_PLAN_STEP) {
+            dsa_plan_load(id, expert + base * k, i, sum * k);
 
-            if (e < experts) {
-                w = below[w] + __popc(mask[w] & ((1U << r % 32) - 1));
-                plan.row[w] = (int32_t) (base + r);
+#pragma unroll
+            for (j = 0; j < DSA_PLAN_LOADS; j++) {
+                at = i + j * DSA_PLAN_THREADS;
+                e = id[j];
+                r = at / k;
+                w = r / 32 * experts + e;
 
-            } else {
-                w = UINT32_MAX;
+                if (e < experts) {
+                    w = below[w] + __popc(mask[w] & ((1U << r % 32) - 1));
+                    plan.row[w] = (int32_t) (base + r);
+
+                } else {
+                    w = UINT32_MAX;
+                }
+
+                if (at < sum * k) {
+                    plan.place[base * k + at] = (int32_t) w;
+                }
             }
-
-            plan.place[base * k + i] = (int32_t) w;
         }
     }
 
@@ -527,10 +568,8 @@ extern "C" int
 dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
     uint32_t rows, uint32_t k, uint32_t experts, dsa_stream_t stream)
 {
-    int                  rc;
-    uint32_t             each, words, blocks;
-    cudaLaunchConfig_t   conf = { 0 };
-    cudaLaunchAttribute  attr;
+    int       rc;
+    uint32_t  each, words, blocks;
 
     if (k == 0 || k > DSA_MOE_K || experts == 0 || experts > DSA_MOE_EXPERTS
         || plan->align < 8 || plan->align > 128
@@ -552,38 +591,87 @@ dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
         return rc;
     }
 
-    attr.id = cudaLaunchAttributeClusterDimension;
-    attr.val.clusterDim.x = blocks;
-    attr.val.clusterDim.y = 1;
-    attr.val.clusterDim.z = 1;
-
-    conf.gridDim = dim3(blocks);
-    conf.blockDim = dim3(DSA_PLAN_THREADS);
-    conf.dynamicSmemBytes = (size_t) words * experts * 2 * sizeof(uint32_t);
-    conf.stream = stream;
-    conf.attrs = &attr;
-    conf.numAttrs = 1;
-
-    return cudaLaunchKernelEx(&conf, dsa_moe_plan_kernel, *plan, expert, rows,
-                              k, experts, each, words);
+    return dsa_launch_cluster(dsa_moe_plan_kernel, blocks, blocks,
+                              DSA_PLAN_THREADS,
+                              (size_t) words * experts * 2
+                              * sizeof(uint32_t),
+                              stream, *plan, expert, rows, k, experts, each,
+                              words);
 }
 
 
-/* A row to all its places: read once, two chunks of 16 codes a thread. */
+/*
+ * Scales to their places: blocks of a group side by side, so that what they
+ * write is whole sectors; rows would write four bytes here and there, which
+ * takes half as long as all the codes do.
+ */
+
+static __device__ __forceinline__ void
+dsa_gather_scales(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
+    const int32_t *rows, uint32_t places, uint32_t group, uint32_t part)
+{
+    int       j;
+    float     s[DSA_GATHER_TURNS];
+    int32_t   row[DSA_GATHER_TURNS];
+    uint32_t  i, step;
+
+    step = DSA_GATHER_PARTS * DSA_MOE_THREADS;
+
+    for (i = part * DSA_MOE_THREADS + threadIdx.x; i < places;
+         i += DSA_GATHER_TURNS * step)
+    {
+#pragma unroll
+        for (j = 0; j < DSA_GATHER_TURNS; j++) {
+            row[j] = i + j * step < places ? rows[i + j * step] : -1;
+        }
+
+#pragma unroll
+        for (j = 0; j < DSA_GATHER_TURNS; j++) {
+            s[j] = row[j] >= 0 ? x->scale[group * x->ld + row[j]] : 0;
+        }
+
+#pragma unroll
+        for (j = 0; j < DSA_GATHER_TURNS; j++) {
+            if (row[j] >= 0) {
+                y->scale[group * y->ld + i + j * step] = s[j];
+            }
+        }
+    }
+}
+
+
+/*
+ * A row to all its places: read once, two chunks of 16 codes a thread.  The
+ * first blocks bring the scales.
+ */
 
 template <int K>
 static __global__ void __launch_bounds__(DSA_MOE_THREADS)
 dsa_moe_gather_kernel(dsa_fp8_rows_t y, dsa_fp8_rows_t x,
-    const int32_t *place, uint32_t k, uint32_t cols)
+    const int32_t *place, const int32_t *rows, const int32_t *places,
+    uint32_t k, uint32_t cols)
 {
     int       i, j;
-    float     s;
     uint4     v[DSA_GATHER_LOADS];
     size_t    row;
     int32_t   p[K];
-    uint32_t  col, g, first;
+    uint32_t  col, first, scales;
 
-    row = blockIdx.x;
+    dsa_begin();
+
+    scales = cols / DSA_GROUP * DSA_GATHER_PARTS;
+
+    if (blockIdx.x < scales) {
+        if (blockIdx.y == 0) {
+            dsa_gather_scales(&y, &x, rows, (uint32_t) *places,
+                              blockIdx.x / DSA_GATHER_PARTS,
+                              blockIdx.x % DSA_GATHER_PARTS);
+        }
+
+        return;
+    }
+
+    row = blockIdx.x - scales;
     first = (blockIdx.y * DSA_GATHER_LOADS * DSA_MOE_THREADS + threadIdx.x)
             * 16;
 
@@ -598,19 +686,6 @@ dsa_moe_gather_kernel(dsa_fp8_rows_t y, dsa_fp8_rows_t x,
 
         if (col < cols) {
             v[i] = dsa_load16(x.q + row * cols + col);
-        }
-    }
-
-    g = blockIdx.y * DSA_MOE_THREADS + threadIdx.x;
-
-    if (g < cols / DSA_GROUP) {
-        s = x.scale[g * x.ld + row];
-
-#pragma unroll
-        for (j = 0; j < K; j++) {
-            if (p[j] >= 0) {
-                y.scale[g * y.ld + p[j]] = s;
-            }
         }
     }
 
@@ -634,15 +709,16 @@ dsa_moe_gather_kernel(dsa_fp8_rows_t y, dsa_fp8_rows_t x,
 
 extern "C" int
 dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
-    const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t cols,
-    dsa_stream_t stream)
+    const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t experts,
+    uint32_t cols, dsa_stream_t stream)
 {
     dim3      grid;
     uint32_t  span;
 
     span = DSA_MOE_THREADS * DSA_GATHER_LOADS * 16;
 
-    if (cols == 0 || k == 0 || k > DSA_MOE_K || cols / span > 65534
+    if (cols == 0 || k == 0 || k > DSA_MOE_K || experts == 0
+        || cols / span > 65534
         || !dsa_fp8_rows_ok(y, 0, cols) || !dsa_fp8_rows_ok(x, rows, cols))
     {
         return cudaErrorInvalidValue;
@@ -652,18 +728,21 @@ dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
         return cudaSuccess;
     }
 
-    grid = dim3(rows, (cols + span - 1) / span);
+    grid = dim3(rows + cols / DSA_GROUP * DSA_GATHER_PARTS,
+                (cols + span - 1) / span);
 
     if (k <= 8) {
-        dsa_moe_gather_kernel<8><<<grid, DSA_MOE_THREADS, 0, stream>>>(
-            *y, *x, plan->place, k, cols);
+        return dsa_launch(dsa_moe_gather_kernel<8>, grid, DSA_MOE_THREADS, 0,
+                          stream, *y, *x, plan->place, plan->row,
+                          plan->offset + experts, k, cols);
 
     } else {
-        dsa_moe_gather_kernel<DSA_MOE_K><<<grid, DSA_MOE_THREADS, 0, stream>>>(
-            *y, *x, plan->place, k, cols);
+        return dsa_launch(dsa_moe_gather_kernel<DSA_MOE_K>, grid,
+                          DSA_MOE_THREADS, 0, stream, *y, *x,
+                          plan->place, plan->row, plan->offset + experts, k,
+                          cols);
     }
 
-    return cudaGetLastError();
 }
 
 
@@ -703,6 +782,8 @@ dsa_swiglu_kernel(dsa_fp8_rows_t y, const dsa_bf16_t *x, uint32_t n,
     int32_t            taken, next;
     uint32_t           row, col, end;
     const dsa_bf16_t  *p;
+
+    dsa_begin();
 
     col = (blockIdx.y * blockDim.x + threadIdx.x) * DSA_CHUNK;
     live = col < cols;
@@ -760,11 +841,10 @@ dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
     grid = dim3(rows < DSA_MOE_BLOCKS ? rows : DSA_MOE_BLOCKS,
                 (cols / DSA_CHUNK + threads - 1) / threads);
 
-    dsa_swiglu_kernel<<<grid, threads, 0, stream>>>(
-        *y, x, rows, cols, plan != NULL ? plan->offset + experts : NULL,
-        plan != NULL ? plan->row : NULL);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_swiglu_kernel, grid, threads, 0, stream, *y, x, rows,
+                      cols,
+                      plan != NULL ? plan->offset + experts : NULL,
+                      plan != NULL ? plan->row : NULL);
 }
 
 
@@ -787,6 +867,8 @@ dsa_moe_combine_kernel(dsa_bf16_t *y, const dsa_bf16_t *x,
     size_t              row;
     __shared__ float    weights[K];
     __shared__ int32_t  id[K], places[K];
+
+    dsa_begin();
 
     row = blockIdx.x;
     col = (blockIdx.y * DSA_COMBINE_THREADS + threadIdx.x) * DSA_CHUNK;
@@ -889,17 +971,16 @@ dsa_cuda_moe_combine(dsa_bf16_t *y, const dsa_bf16_t *x,
     }
 
     if (k <= 8) {
-        dsa_moe_combine_kernel<8>
-            <<<dim3(rows, (cols + span - 1) / span), DSA_COMBINE_THREADS,
-               0, stream>>>(
-            y, x, shared, weight, expert, plan->place, k, cols);
+        return dsa_launch(dsa_moe_combine_kernel<8>,
+                          dim3(rows, (cols + span - 1) / span),
+                          DSA_COMBINE_THREADS, 0, stream, y, x, shared, weight,
+                          expert, plan->place, k, cols);
 
     } else {
-        dsa_moe_combine_kernel<DSA_MOE_K>
-            <<<dim3(rows, (cols + span - 1) / span), DSA_COMBINE_THREADS,
-               0, stream>>>(
-            y, x, shared, weight, expert, plan->place, k, cols);
+        return dsa_launch(dsa_moe_combine_kernel<DSA_MOE_K>,
+                          dim3(rows, (cols + span - 1) / span),
+                          DSA_COMBINE_THREADS, 0, stream, y, x, shared, weight,
+                          expert, plan->place, k, cols);
     }
 
-    return cudaGetLastError();
 }

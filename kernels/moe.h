@@ -99,8 +99,8 @@ int dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
  * padding between the experts is left alone.
  */
 int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
-    const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t cols,
-    dsa_stream_t stream);
+    const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t experts,
+    uint32_t cols, dsa_stream_t stream);
 
 /*
  * CUDA.  y [places, w.rows] bf16 = x [places, w.cols] . w[e]^T for the places

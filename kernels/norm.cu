@@ -100,6 +100,8 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
     uint32_t          col, lane, warp, warps, turn;
     __shared__ float  part[2][DSA_NORM_COLS / DSA_CHUNK / 32];
 
+    dsa_begin();
+
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
     warps = blockDim.x / 32;
@@ -232,17 +234,16 @@ dsa_norm(dsa_bf16_t *y, size_t ld_y, const dsa_fp8_rows_t *q,
     blocks = rows < blocks ? rows : blocks;
 
     if (chunks <= DSA_NORM_THREADS) {
-        dsa_norm_kernel<1, ADD><<<blocks, threads, 0, stream>>>(
-            y, ld_y, out, x, ld_x, residual_in, residual_out, w, rows, cols,
-            eps);
+        return dsa_launch(dsa_norm_kernel<1, ADD>, blocks, threads, 0, stream,
+                          y, ld_y, out, x, ld_x, residual_in, residual_out, w,
+                          rows, cols, eps);
 
     } else {
-        dsa_norm_kernel<2, ADD><<<blocks, threads, 0, stream>>>(
-            y, ld_y, out, x, ld_x, residual_in, residual_out, w, rows, cols,
-            eps);
+        return dsa_launch(dsa_norm_kernel<2, ADD>, blocks, threads, 0, stream,
+                          y, ld_y, out, x, ld_x, residual_in, residual_out, w,
+                          rows, cols, eps);
     }
 
-    return cudaGetLastError();
 }
 
 

@@ -31,6 +31,8 @@ dsa_rope_query_kernel(dsa_bf16_t *out, uint32_t ld, uint32_t at,
     uint32_t      n, chunk;
     const float  *angles;
 
+    dsa_begin();
+
     n = blockIdx.y * DSA_ROPE_THREADS + threadIdx.x;
     chunk = n % DSA_ROPE_CHUNKS;
 
@@ -85,8 +87,7 @@ dsa_cuda_rope_query(dsa_bf16_t *out, uint32_t ld, uint32_t at,
         return cudaSuccess;
     }
 
-    dsa_rope_query_kernel<<<dim3(rows, blocks), DSA_ROPE_THREADS, 0, stream>>>(
-        out, ld, at, q, table, position, heads);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_rope_query_kernel, dim3(rows, blocks),
+                      DSA_ROPE_THREADS, 0, stream, out, ld, at, q, table,
+                      position, heads);
 }

@@ -228,6 +228,62 @@ dsa_quantize_chunk(const dsa_fp8_rows_t *q, const float *v, size_t row,
 }
 
 
+/*
+ * A kernel that dsa_launch() starts may be on the SMs before those ahead of it
+ * in the stream have ended: this waits until they have and what they wrote is
+ * seen, and comes before any access to memory.  The next kernel may then come.
+ */
+
+static __device__ __forceinline__ void
+dsa_begin(void)
+{
+    asm volatile ("griddepcontrol.wait;" ::: "memory");
+    asm volatile ("griddepcontrol.launch_dependents;");
+}
+
+
+/*
+ * Host: starts a kernel that begins with dsa_begin().  Its launch overlaps
+ * with the kernel ahead of it, which is most of the time of a small one.
+ * cluster: blocks of a cluster.
+ */
+
+template <typename... P, typename... A>
+static int
+dsa_launch_cluster(void (*kernel)(P...), dim3 grid, uint32_t cluster,
+    dim3 threads, size_t smem, dsa_stream_t stream, A... args)
+{
+    cudaLaunchConfig_t   conf = { 0 };
+    cudaLaunchAttribute  attr[2];
+
+    attr[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attr[0].val.programmaticStreamSerializationAllowed = 1;
+    attr[1].id = cudaLaunchAttributeClusterDimension;
+    attr[1].val.clusterDim.x = cluster;
+    attr[1].val.clusterDim.y = 1;
+    attr[1].val.clusterDim.z = 1;
+
+    conf.gridDim = grid;
+    conf.blockDim = threads;
+    conf.dynamicSmemBytes = smem;
+    conf.stream = stream;
+    conf.attrs = attr;
+    conf.numAttrs = cluster > 1 ? 2 : 1;
+
+    return cudaLaunchKernelEx(&conf, kernel, args...);
+}
+
+
+template <typename... P, typename... A>
+static int
+dsa_launch(void (*kernel)(P...), dim3 grid, dim3 threads, size_t smem,
+    dsa_stream_t stream, A... args)
+{
+    return dsa_launch_cluster(kernel, grid, 1, threads, smem, stream,
+                              args...);
+}
+
+
 /* Host: p is aligned to 16 bytes. */
 
 static inline int

@@ -521,7 +521,8 @@ gather_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t align,
 
     gpu_ok(dsa_cuda_moe_plan(&t.device, t.device_expert, rows, k, experts,
                              NULL));
-    gpu_ok(dsa_cuda_moe_gather(&y, &x, &t.device, rows, k, cols, NULL));
+    gpu_ok(dsa_cuda_moe_gather(&y, &x, &t.device, rows, k, experts,
+                               cols, NULL));
 
     same(y.q, want, (size_t) t.host.places * cols);
     same(y.scale, want_scale, cols / 128 * y.ld * 4);
@@ -828,9 +829,11 @@ test_refusals(void **state)
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_moe_plan(&plan, id, 1, 8, 513, NULL),
                      cudaErrorInvalidValue);
-    assert_int_equal(dsa_cuda_moe_gather(&q, &q, &plan, 1, 8, 200, NULL),
+    assert_int_equal(dsa_cuda_moe_gather(&q, &q, &plan, 1, 8, 256, 200,
+                                         NULL),
                      cudaErrorInvalidValue);
-    assert_int_equal(dsa_cuda_moe_gather(&q, &q, &plan, 1, 17, 256, NULL),
+    assert_int_equal(dsa_cuda_moe_gather(&q, &q, &plan, 1, 17, 256, 256,
+                                         NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_swiglu(&q, x, 1, 200, NULL, 0, NULL),
                      cudaErrorInvalidValue);
