@@ -19,7 +19,6 @@
 
 
 typedef struct {
-    void               *work;
     float              *score;
     size_t              ld;
     size_t              pages;
@@ -41,8 +40,7 @@ dsa_bench_topk_call(dsa_bench_t *b, void *ctx, int turn)
     return dsa_cuda_topk(t->pick, t->slot, t->n_pick,
                          t->score + (size_t) turn * t->rows * t->ld, t->ld,
                          t->keys, t->page, t->pages, t->owner, t->rows,
-                         DSA_BENCH_TOPK, (uint32_t) t->ld, t->work,
-                         b->stream);
+                         DSA_BENCH_TOPK, (uint32_t) t->ld, b->stream);
 }
 
 
@@ -76,12 +74,11 @@ dsa_bench_topk_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
     t.keys = dsa_bench_alloc(b, rows * sizeof(int32_t));
     t.page = dsa_bench_alloc(b, t.pages * sizeof(int32_t));
     t.owner = dsa_bench_alloc(b, rows * sizeof(int32_t));
-    t.work = dsa_bench_alloc(b, dsa_cuda_topk_work(rows, keys) + 16);
     host = malloc(rows * sizeof(int32_t));
 
     if (t.score == NULL || t.pick == NULL || t.slot == NULL
         || t.n_pick == NULL || t.keys == NULL || t.page == NULL
-        || t.owner == NULL || t.work == NULL || host == NULL)
+        || t.owner == NULL || host == NULL)
     {
         b->failed = 1;
         goto done;

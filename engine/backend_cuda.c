@@ -467,13 +467,13 @@ dsa_cuda_capture(dsa_backend_cuda_t *c, uint32_t rows, uint32_t bound,
     rc = dsa_cuda_model_run(m, &step, err);
     ended = cudaStreamEndCapture(m->stream, &graph);
 
-    if (rc != DSA_OK) {
-        return DSA_ERROR;
+    if (ended == 0) {
+        ended = rc == DSA_OK ? (int) cudaGraphInstantiate(exec, graph, 0) : 0;
+        (void) cudaGraphDestroy(graph);
     }
 
-    if (ended == 0) {
-        ended = cudaGraphInstantiate(exec, graph, 0);
-        (void) cudaGraphDestroy(graph);
+    if (rc != DSA_OK) {
+        return DSA_ERROR;
     }
 
     if (ended != 0) {

@@ -172,8 +172,7 @@ dsa_cuda_select_all(dsa_cuda_model_t *m, const dsa_cuda_step_t *step)
 
     return dsa_cuda_topk(w->pick, w->pick_slot, w->n_pick, w->score, m->topk,
                          m->input.keys, m->input.pages, m->ld_pages, NULL,
-                         step->decode, m->topk, m->topk, w->topk_work,
-                         m->stream);
+                         step->decode, m->topk, m->topk, m->stream);
 }
 
 
@@ -219,7 +218,7 @@ dsa_cuda_decode(dsa_cuda_model_t *m, uint32_t layer,
                                    w->n_pick + r, w->score, ld,
                                    m->input.keys + r, pages, m->ld_pages,
                                    NULL, n, m->topk, step->max_keys,
-                                   w->topk_work, m->stream));
+                                   m->stream));
     }
 
     dsa_cuda_try(dsa_cuda_selected(m, layer, 0, step->decode));
@@ -267,7 +266,7 @@ dsa_cuda_select(dsa_cuda_model_t *m, uint32_t layer,
                                    w->pick_slot + row * m->topk,
                                    w->n_pick + row, w->score, ld,
                                    m->input.keys + row, pages, 0, NULL, n,
-                                   m->topk, end, w->topk_work, m->stream));
+                                   m->topk, end, m->stream));
     }
 
     return dsa_cuda_selected(m, layer, s->row, s->n);

@@ -261,7 +261,7 @@ dsa_cuda_model_device(dsa_err_t *err)
 
     if (prop.major != 9 || prop.minor != 0) {
         return dsa_error(err, "the GPU is a %s of compute capability %d.%d, "
-                         "the kernels are made for 9.0 (H100, H200, H20)",
+                         "the kernels are made for 9.0 (H100, H200)",
                          prop.name, prop.major, prop.minor);
     }
 
@@ -438,8 +438,6 @@ dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
     dsa_take(w->index_w, rows * ih);
     dsa_take(w->index_w8, rows * ih);
     dsa_take_bytes(w->score, DSA_CUDA_SCORE_BYTES);
-    dsa_take_bytes(w->topk_work, dsa_cuda_topk_work(m->max_rows,
-                                                    m->context));
     dsa_take_bytes(w->decode_work,
                    dsa_cuda_attention_work((uint32_t) absorbed,
                                            (uint32_t) heads, m->topk));

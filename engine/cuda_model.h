@@ -169,7 +169,6 @@ typedef struct {
     float              *index_w;            /* [R, iheads] */
     float              *index_w8;           /* [R, iheads], scales within */
     float              *score;              /* DSA_CUDA_SCORE_BYTES */
-    void               *topk_work;
     void               *decode_work;
     dsa_bf16_t         *latents;            /* [context, 576] */
     dsa_fp8_rows_t      latents8;           /* [heads form, 512] */

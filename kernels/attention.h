@@ -105,7 +105,7 @@ int dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
  * the selected positions (bit p % 32 of word p / 32), or NULL: every position
  * up to a row's own.  out [rows, heads, 128] bf16.  Two passes over the keys:
  * the probabilities that weigh the values are normalized before they are
- * rounded to bf16.
+ * rounded to bf16.  scale > 0.
  */
 int dsa_cuda_attention_heads(dsa_bf16_t *out, const dsa_bf16_t *q,
     const dsa_bf16_t *kv, const dsa_bf16_t *latents, const uint32_t *mask,

@@ -199,7 +199,9 @@ dsa_cuda_attention_decode(dsa_bf16_t *out, const dsa_bf16_t *q,
     dsa_decode_t  a;
 
     if (heads < 1 || heads > 128 || !(scale > 0)
-        || cache->page > UINT32_MAX || cache->pages > INT32_MAX / 64)
+        || cache->page > UINT32_MAX || cache->pages > INT32_MAX / 64
+        || rows > INT32_MAX / 2 || max_slots > INT32_MAX
+        || max_slots > ld_slot || (uintptr_t) work % 16 != 0)
     {
         return cudaErrorInvalidValue;
     }

@@ -155,6 +155,10 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
         dsa_wgmma_commit();
         dsa_wgmma_wait<0>();
 
+        /* all lanes have read valid */
+
+        __syncwarp();
+
         if (lane == 0) {
             dsa_mbar_arrive(&share->sync.empty[i & 1]);
         }

@@ -580,7 +580,7 @@ dsa_cuda_attention_heads(dsa_bf16_t *out, const dsa_bf16_t *q,
     }
 
     if (heads < 1 || heads > 128 || rows > INT32_MAX
-        || start > INT32_MAX - rows)
+        || start > INT32_MAX - rows || !(scale > 0))
     {
         return cudaErrorInvalidValue;
     }

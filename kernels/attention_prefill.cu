@@ -450,7 +450,7 @@ dsa_prefill_give(const uint32_t (&p)[16], const float (&r)[2], uint32_t to,
     }
 
     dsa_fence_async();
-    dsa_prefill_done(&sh->p_full[b]);
+    dsa_mbar_arrive(&sh->p_full[b]);
 }
 
 
@@ -632,14 +632,14 @@ dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
             t.sum[1] += sum[1];
             dsa_prefill_own(o, p, v0);
             dsa_wgmma_wait<0>();
-            dsa_prefill_done(&sh->empty[0][0]);
+            dsa_mbar_arrive(&sh->empty[0][0]);
 
             dsa_mbar_wait(&sh->p_full[1], at % 2);
             dsa_prefill_taken(r, sh, 1);
             dsa_prefill_rescale(o, &t, r);
             dsa_prefill_other(o, k1 + 8 * DSA_PREFILL_SEGMENT / 16, v1);
             dsa_wgmma_wait<0>();
-            dsa_prefill_done(&sh->empty[1][1]);
+            dsa_mbar_arrive(&sh->empty[1][1]);
         }
 
         dsa_prefill_finish(a, o, &t, sh, 0, job);
@@ -698,14 +698,14 @@ dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
             dsa_prefill_raise(p, r, sum, r0);
             dsa_prefill_give(p, r, give, sh, 1);
             dsa_wgmma_wait<0>();
-            dsa_prefill_done(&sh->empty[0][1]);
+            dsa_mbar_arrive(&sh->empty[0][1]);
 
             dsa_prefill_rescale(o, &t, r);
             t.sum[0] += sum[0];
             t.sum[1] += sum[1];
             dsa_prefill_own(o, p, v1);
             dsa_wgmma_wait<0>();
-            dsa_prefill_done(&sh->empty[1][0]);
+            dsa_mbar_arrive(&sh->empty[1][0]);
         }
 
         dsa_prefill_finish(a, o, &t, sh, 1, job);
@@ -738,10 +738,10 @@ dsa_prefill_kernel(const __grid_constant__ CUtensorMap q_map,
         for (i = 0; i < 2; i++) {
             for (j = 0; j < 2; j++) {
                 dsa_mbar_init(&sh->full[i][j], j == 0 ? 129 : 128);
-                dsa_mbar_init(&sh->empty[i][j], 4);
+                dsa_mbar_init(&sh->empty[i][j], 128);
             }
 
-            dsa_mbar_init(&sh->p_full[i], 4);
+            dsa_mbar_init(&sh->p_full[i], 128);
         }
 
         dsa_mbar_fence_init();
@@ -814,7 +814,9 @@ dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
         return 0;
     }
 
-    if (heads < 1 || heads > 128 || keys > INT32_MAX || rows > INT32_MAX / 2) {
+    if (heads < 1 || heads > 128 || keys > INT32_MAX || rows > INT32_MAX / 2
+        || !(scale > 0))
+    {
         return cudaErrorInvalidValue;
     }
 

@@ -15,9 +15,8 @@
  * keys in turns, each for itself with own references and sums [512, heads],
  * which they put together at the end.
  *
- * Shared memory is the limit: 1,152 bytes of a key are written once and read
- * twice.  Thirds of a block, 192 columns, stand in a ring that a third
- * warpgroup gathers into.
+ * Thirds of a block, 192 columns, stand in a ring that a third warpgroup
+ * gathers into.
  */
 
 #define DSA_NARROW_THREADS      384
@@ -37,6 +36,7 @@ template <int HEADS>
 struct dsa_narrow_shared_t {
     uint64_t            q_full;
     uint64_t            q_empty;
+    uint64_t            met;
     uint64_t            full[7];
     uint64_t            empty[7];
     uint32_t            valid[4][2];        /* of a block's keys, bits */
@@ -233,6 +233,16 @@ dsa_narrow_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
 }
 
 
+/* Both warpgroups that compute wait for each other; met counts it. */
+
+static __device__ __forceinline__ void
+dsa_narrow_meet(uint64_t *bar, uint32_t *met)
+{
+    dsa_mbar_arrive(bar);
+    dsa_mbar_wait(bar, (*met)++ % 2);
+}
+
+
 /* The warpgroups that compute. */
 
 template <int HEADS>
@@ -243,8 +253,8 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
     int             i, j, n, c;
     float           o[8][HEADS / 2], s[HEADS / 2], r[HEADS / 4],
                     sum[HEADS / 4], m[HEADS / 4], f[HEADS / 4], x;
-    uint32_t        row, blocks, block, at, first, turn, part, slot, lane,
-                    warp, word, to, p[HEADS / 4];
+    uint32_t        row, blocks, block, at, first, turn, met, part, slot,
+                    lane, warp, word, to, p[HEADS / 4];
     uint64_t        q, k, v, pd;
     dsa_bf16_t     *out;
 
@@ -265,6 +275,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
 
     first = 0;
     turn = 0;
+    met = 0;
 
     for (row = blockIdx.x; row < a->rows; row += gridDim.x) {
         blocks = (dsa_prefill_count(a, row) + DSA_PREFILL_KEYS - 1)
@@ -421,13 +432,13 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
             }
 
             dsa_wgmma_wait<2>();
-            dsa_prefill_done(&sh->empty[at * 3 % dsa_narrow_t<HEADS>::ring]);
+            dsa_mbar_arrive(&sh->empty[at * 3 % dsa_narrow_t<HEADS>::ring]);
             dsa_wgmma_wait<1>();
-            dsa_prefill_done(&sh->empty[(at * 3 + 1)
-                                        % dsa_narrow_t<HEADS>::ring]);
+            dsa_mbar_arrive(&sh->empty[(at * 3 + 1)
+                                       % dsa_narrow_t<HEADS>::ring]);
             dsa_wgmma_wait<0>();
-            dsa_prefill_done(&sh->empty[(at * 3 + 2)
-                                        % dsa_narrow_t<HEADS>::ring]);
+            dsa_mbar_arrive(&sh->empty[(at * 3 + 2)
+                                       % dsa_narrow_t<HEADS>::ring]);
         }
 
         if (blocks > 0) {
@@ -455,7 +466,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
             }
         }
 
-        dsa_bar_sync(3, 256);
+        dsa_narrow_meet(&sh->met, &met);
 
 #pragma unroll
         for (i = 0; i < HEADS / 4; i++) {
@@ -499,7 +510,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
                 }
             }
 
-            dsa_bar_sync(3, 256);
+            dsa_narrow_meet(&sh->met, &met);
 
             if (group == n) {
 #pragma unroll
@@ -512,7 +523,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
                 }
             }
 
-            dsa_bar_sync(3, 256);
+            dsa_narrow_meet(&sh->met, &met);
         }
 
         /* through shared memory to rows of 512 columns: [head][512], 16-byte
@@ -540,7 +551,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
             }
         }
 
-        dsa_bar_sync(3, 256);
+        dsa_narrow_meet(&sh->met, &met);
 
         for (i = threadIdx.x; i < (int) a->heads * 64; i += 256) {
             out = a->out + ((size_t) row * a->heads + i / 64)
@@ -550,7 +561,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
                                  + (i % 64 ^ i / 64 % 8) * 16);
         }
 
-        dsa_bar_sync(3, 256);
+        dsa_narrow_meet(&sh->met, &met);
     }
 }
 
@@ -577,10 +588,11 @@ dsa_narrow_kernel(const __grid_constant__ CUtensorMap q_map,
     if (threadIdx.x == 0) {
         dsa_mbar_init(&sh->q_full, 1);
         dsa_mbar_init(&sh->q_empty, 8);
+        dsa_mbar_init(&sh->met, 256);
 
         for (i = 0; i < dsa_narrow_t<HEADS>::ring; i++) {
             dsa_mbar_init(&sh->full[i], 129);
-            dsa_mbar_init(&sh->empty[i], 4);
+            dsa_mbar_init(&sh->empty[i], 128);
         }
 
         dsa_mbar_fence_init();

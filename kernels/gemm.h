@@ -36,21 +36,22 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
 
 
 /*
- * CUDA.  Dense products: own kernels for up to 128 rows (gemm_decode.cu) and
- * for what the library refuses, cuBLASLt for more.  A handle holds the
- * library's context, its workspace (device memory, dsa_cuda_gemm_work() bytes,
- * the caller's, 256-byte aligned) and the algorithm chosen for each shape; one
- * stream at a time.
+ * CUDA.  Dense products: own kernels for up to 128 rows, 32 of several heads
+ * (gemm_decode.cu), and for what the library refuses, cuBLASLt for more, and
+ * above 32 for the widest FP8 weights.  A handle holds the library's context,
+ * its workspace (device memory, dsa_cuda_gemm_work() bytes, the caller's,
+ * 256-byte aligned) and the algorithm chosen for each shape; one stream at a
+ * time.
  *
  * Weights are constants: they and their scales are fetched while the kernel
  * before still runs in the stream, so whatever writes them is waited for by
  * the host before the first product.
  *
  * x, y, w and scales are 16-byte aligned.  A row's bits do not depend on the
- * rows beside it up to 128 rows.  Beyond, the library chooses by their number
- * how it sums; where it does so in one go, as it does for many rows, FP8 bits
- * were those of the own kernels with one segment (dsa_gemm_tile()) in all
- * outputs compared.
+ * rows beside it up to 128 rows, 32 of several heads.  Beyond, the library
+ * chooses by their number how it sums; where it does so in one go, as it does
+ * for many rows, FP8 bits were those of the own kernels with one segment
+ * (dsa_gemm_tile()) in all outputs compared.
  */
 
 typedef struct dsa_cuda_gemm_s  dsa_cuda_gemm_t;

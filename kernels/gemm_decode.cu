@@ -242,14 +242,6 @@ dsa_gemm_remote(uint32_t smem, uint32_t rank)
 }
 
 
-static __device__ __forceinline__ void
-dsa_gemm_cluster_sync(void)
-{
-    asm volatile ("barrier.cluster.arrive.release.aligned;\n"
-                  "barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-
 /* Eight features of a row. */
 
 static __device__ __forceinline__ void
@@ -500,7 +492,7 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
     }
 
     if (a.split > 1) {
-        dsa_gemm_cluster_sync();
+        dsa_cluster_sync();
     }
 
     if (warp < WARPS) {
@@ -558,7 +550,7 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
 
         /* others read this block's memory */
 
-        dsa_gemm_cluster_sync();
+        dsa_cluster_sync();
     }
 }
 

@@ -51,15 +51,6 @@ dsa_float2_bf16(float a, float b)
 }
 
 
-/* To the nearest e4m3, ties to even, the largest one beyond it. */
-
-static __device__ __forceinline__ uint8_t
-dsa_float_e4m3(float v)
-{
-    return (uint8_t) __nv_cvt_float_to_fp8(v, __NV_SATFINITE, __NV_E4M3);
-}
-
-
 /* The least power of two not below s > 0; see dsa_ue8m0(). */
 
 static __device__ __forceinline__ float

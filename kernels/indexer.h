@@ -118,14 +118,12 @@ int dsa_cuda_index_score_decode(float *score, size_t ld, const dsa_e4m3_t *q,
  * anything.  pages [., ld_pages], row r's at pages + owner[r] * ld_pages, or
  * r * ld_pages with owner NULL.  k is a multiple of 8, at most 2048.
  * max_keys, at most ld and 393,216, bounds keys; ld is a multiple of 4, score
- * 16-byte aligned.  work: dsa_cuda_topk_work() bytes, which are none.
+ * 16-byte aligned.
  */
 int dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     const float *score, size_t ld, const int32_t *keys,
     const int32_t *pages, size_t ld_pages, const int32_t *owner,
-    uint32_t rows, uint32_t k, uint32_t max_keys, void *work,
-    dsa_stream_t stream);
-size_t dsa_cuda_topk_work(uint32_t rows, uint32_t max_keys);
+    uint32_t rows, uint32_t k, uint32_t max_keys, dsa_stream_t stream);
 
 
 #endif /* _DSA_INDEXER_H_INCLUDED_ */

@@ -313,13 +313,11 @@ dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
         return dsa_launch(dsa_route_kernel<8>, blocks, 32 * DSA_ROUTE_WARPS, 0,
                           stream, expert, weight, logits, bias, rows, *r,
                           lanes, inverse);
-
-    } else {
-        return dsa_launch(dsa_route_kernel<16>, blocks, 32 * DSA_ROUTE_WARPS,
-                          0, stream, expert, weight, logits, bias, rows, *r,
-                          lanes, inverse);
     }
 
+    return dsa_launch(dsa_route_kernel<16>, blocks, 32 * DSA_ROUTE_WARPS,
+                      0, stream, expert, weight, logits, bias, rows, *r,
+                      lanes, inverse);
 }
 
 
@@ -574,7 +572,9 @@ dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
     if (k == 0 || k > DSA_MOE_K || experts == 0 || experts > DSA_MOE_EXPERTS
         || plan->align < 8 || plan->align > 128
         || (plan->align & (plan->align - 1)) != 0
-        || (uint64_t) rows * k + (uint64_t) experts * plan->align > INT32_MAX)
+        || (uint64_t) rows * k + (uint64_t) experts * plan->align > INT32_MAX
+        || (uint64_t) rows * k + (uint64_t) experts * plan->align
+           > plan->places)
     {
         return cudaErrorInvalidValue;
     }
@@ -735,14 +735,12 @@ dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
         return dsa_launch(dsa_moe_gather_kernel<8>, grid, DSA_MOE_THREADS, 0,
                           stream, *y, *x, plan->place, plan->row,
                           plan->offset + experts, k, cols);
-
-    } else {
-        return dsa_launch(dsa_moe_gather_kernel<DSA_MOE_K>, grid,
-                          DSA_MOE_THREADS, 0, stream, *y, *x,
-                          plan->place, plan->row, plan->offset + experts, k,
-                          cols);
     }
 
+    return dsa_launch(dsa_moe_gather_kernel<DSA_MOE_K>, grid,
+                      DSA_MOE_THREADS, 0, stream, *y, *x,
+                      plan->place, plan->row, plan->offset + experts, k,
+                      cols);
 }
 
 
@@ -975,12 +973,10 @@ dsa_cuda_moe_combine(dsa_bf16_t *y, const dsa_bf16_t *x,
                           dim3(rows, (cols + span - 1) / span),
                           DSA_COMBINE_THREADS, 0, stream, y, x, shared, weight,
                           expert, plan->place, k, cols);
-
-    } else {
-        return dsa_launch(dsa_moe_combine_kernel<DSA_MOE_K>,
-                          dim3(rows, (cols + span - 1) / span),
-                          DSA_COMBINE_THREADS, 0, stream, y, x, shared, weight,
-                          expert, plan->place, k, cols);
     }
 
+    return dsa_launch(dsa_moe_combine_kernel<DSA_MOE_K>,
+                      dim3(rows, (cols + span - 1) / span),
+                      DSA_COMBINE_THREADS, 0, stream, y, x, shared, weight,
+                      expert, plan->place, k, cols);
 }

@@ -237,13 +237,11 @@ dsa_norm(dsa_bf16_t *y, size_t ld_y, const dsa_fp8_rows_t *q,
         return dsa_launch(dsa_norm_kernel<1, ADD>, blocks, threads, 0, stream,
                           y, ld_y, out, x, ld_x, residual_in, residual_out, w,
                           rows, cols, eps);
-
-    } else {
-        return dsa_launch(dsa_norm_kernel<2, ADD>, blocks, threads, 0, stream,
-                          y, ld_y, out, x, ld_x, residual_in, residual_out, w,
-                          rows, cols, eps);
     }
 
+    return dsa_launch(dsa_norm_kernel<2, ADD>, blocks, threads, 0, stream,
+                      y, ld_y, out, x, ld_x, residual_in, residual_out, w,
+                      rows, cols, eps);
 }
 
 

@@ -103,9 +103,9 @@ dsa_random_cache_kernel(uint32_t *x, size_t n, uint64_t seed)
         u = dsa_random_word(seed, i);
         at = (uint32_t) (i % words) * 4;
 
-        /* codes of seven bits, below the NaN, with signs */
+        /* even codes, none of which is the NaN; the odd bit is the sign */
 
-        v = (u & 0x7e7e7e7e) | (u >> 1 & 0x80808080);
+        v = (u & 0x7e7e7e7e) | (u << 7 & 0x80808080);
 
         if (at < 64 * DSA_CUDA_RECORD) {
             at %= DSA_CUDA_RECORD;

@@ -26,8 +26,9 @@ int dsa_cuda_random_e4m3(dsa_e4m3_t *x, size_t n, uint64_t seed,
 
 /*
  * CUDA.  Cache entries of tokens that nobody computed: n parts of a layer, one
- * behind the other (64 records of 656 bytes, 64 index keys, 64 scales), codes
- * as dsa_cuda_random_e4m3() and scales of 2^-7, rope parts in -1 .. 1.
+ * behind the other (64 records of 656 bytes, 64 index keys, 64 scales): codes
+ * with a mantissa's last bit 0, of either sign, scales of 2^-7, rope parts in
+ * -1 .. 1.
  */
 int dsa_cuda_random_cache(void *base, size_t n, uint64_t seed,
     dsa_stream_t stream);

@@ -822,7 +822,7 @@ extern "C" int
 dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     const float *score, size_t ld, const int32_t *keys, const int32_t *pages,
     size_t ld_pages, const int32_t *owner, uint32_t rows, uint32_t k,
-    uint32_t max_keys, void *work, dsa_stream_t stream)
+    uint32_t max_keys, dsa_stream_t stream)
 {
     int                   rc;
     size_t                size;
@@ -894,11 +894,4 @@ dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
                             keys, pages, ld_pages, owner, k, max_keys, room);
 
     return rc != 0 ? rc : (int) cudaGetLastError();
-}
-
-
-extern "C" size_t
-dsa_cuda_topk_work(uint32_t rows, uint32_t max_keys)
-{
-    return 0;
 }

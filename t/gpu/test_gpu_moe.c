@@ -825,6 +825,10 @@ test_refusals(void **state)
     assert_int_equal(dsa_cuda_moe_plan(&plan, id, 1, 8, 256, NULL),
                      cudaErrorInvalidValue);
     plan.align = 8;
+    plan.places = 8 + 256 * 8 - 1;
+    assert_int_equal(dsa_cuda_moe_plan(&plan, id, 1, 8, 256, NULL),
+                     cudaErrorInvalidValue);
+    plan.places = 4096;
     assert_int_equal(dsa_cuda_moe_plan(&plan, id, 1, 17, 256, NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_moe_plan(&plan, id, 1, 8, 513, NULL),

@@ -220,7 +220,6 @@ static void
 check(const int32_t *keys, uint32_t rows, uint32_t max_keys, uint32_t k,
     uint32_t first, int with_slots, uint32_t step)
 {
-    void      *work;
     float     *score, *d_score;
     size_t     ld, pages;
     int32_t   *pick, *again, *slot, *want, *page, *owner, n, p;
@@ -269,7 +268,6 @@ check(const int32_t *keys, uint32_t rows, uint32_t max_keys, uint32_t k,
     d_pick = gpu_alloc((size_t) rows * k * sizeof(int32_t));
     d_slot = gpu_alloc((size_t) rows * k * sizeof(int32_t));
     d_n = gpu_alloc(rows * sizeof(int32_t));
-    work = gpu_alloc(dsa_cuda_topk_work(rows, max_keys));
 
     for (i = 0; i < 2; i++) {
         gpu_poison(d_pick, (size_t) rows * k * sizeof(int32_t));
@@ -279,7 +277,7 @@ check(const int32_t *keys, uint32_t rows, uint32_t max_keys, uint32_t k,
         gpu_ok(dsa_cuda_topk(d_pick, with_slots ? d_slot : NULL, d_n, d_score,
                              ld, d_keys, d_page, pages,
                              i == 0 ? d_owner : NULL, rows, k, max_keys,
-                             work, NULL));
+                             NULL));
 
         gpu_download(i == 0 ? pick : again, d_pick,
                      (size_t) rows * k * sizeof(int32_t));
@@ -425,18 +423,18 @@ test_refusals(void **state)
     p = gpu_alloc(1024);
 
     assert_int_equal(dsa_cuda_topk(p, NULL, p, (float *) p, 64, p, NULL, 0,
-                                   NULL, 0, 8, 64, NULL, NULL), 0);
+                                   NULL, 0, 8, 64, NULL), 0);
     assert_int_equal(dsa_cuda_topk(p, NULL, p, (float *) p, 64, p, NULL, 0,
-                                   NULL, 1, 4, 64, NULL, NULL),
+                                   NULL, 1, 4, 64, NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_topk(p, NULL, p, (float *) p, 64, p, NULL, 0,
-                                   NULL, 1, 2056, 64, NULL, NULL),
+                                   NULL, 1, 2056, 64, NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_topk(p, NULL, p, (float *) p, 62, p, NULL, 0,
-                                   NULL, 1, 8, 62, NULL, NULL),
+                                   NULL, 1, 8, 62, NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_topk(p, NULL, p, (float *) p, 64, p, NULL, 0,
-                                   NULL, 1, 8, 65, NULL, NULL),
+                                   NULL, 1, 8, 65, NULL),
                      cudaErrorInvalidValue);
 }
 
