@@ -491,9 +491,7 @@ dsa_index_consume(dsa_index_smem_t *smem, float *score, size_t ld,
 
             dsa_index_wait<0>(d1);
 
-            if (lane == 0) {
-                dsa_mbar_arrive(&smem->k_empty[s]);
-            }
+            dsa_mbar_arrive(&smem->k_empty[s]);
 
             if (++s == DSA_INDEX_STAGES) {
                 s = 0;
@@ -505,9 +503,7 @@ dsa_index_consume(dsa_index_smem_t *smem, float *score, size_t ld,
             out += DSA_INDEX_PAGE;
         }
 
-        if (lane == 0) {
-            dsa_mbar_arrive(&smem->q_empty[i % 2]);
-        }
+        dsa_mbar_arrive(&smem->q_empty[i % 2]);
     }
 }
 
@@ -599,12 +595,12 @@ dsa_index_score_kernel(float *score, size_t ld, const float *w,
 
         for (i = 0; i < 2; i++) {
             dsa_mbar_init(&smem->q_full[i], 1);
-            dsa_mbar_init(&smem->q_empty[i], DSA_INDEX_GROUPS * 4);
+            dsa_mbar_init(&smem->q_empty[i], DSA_INDEX_GROUPS * 128);
         }
 
         for (i = 0; i < DSA_INDEX_STAGES; i++) {
             dsa_mbar_init(&smem->k_full[i], 1);
-            dsa_mbar_init(&smem->k_empty[i], DSA_INDEX_GROUPS * 4);
+            dsa_mbar_init(&smem->k_empty[i], DSA_INDEX_GROUPS * 128);
         }
 
         dsa_mbar_fence_init();
@@ -865,7 +861,7 @@ dsa_index_decode_consume(dsa_index_decode_smem_t<H> *smem, float *score,
         }
 
         if (work.row != row) {
-            if (row >= 0 && lane == 0) {
+            if (row >= 0) {
                 dsa_mbar_arrive(&smem->q_empty[(i - 1) % 2]);
             }
 
@@ -883,9 +879,7 @@ dsa_index_decode_consume(dsa_index_decode_smem_t<H> *smem, float *score,
         dsa_index_product<H>(d, dsa_index_tile(smem->k[s]), q);
         dsa_index_wait<0>(d);
 
-        if (lane == 0) {
-            dsa_mbar_arrive(&smem->k_empty[s]);
-        }
+        dsa_mbar_arrive(&smem->k_empty[s]);
 
         if (++s == DSA_INDEX_DEPTH) {
             s = 0;
@@ -925,12 +919,12 @@ dsa_index_decode_kernel(float *score, size_t ld, const float *w,
 
         for (i = 0; i < 2; i++) {
             dsa_mbar_init(&smem->q_full[i], 1);
-            dsa_mbar_init(&smem->q_empty[i], 4);
+            dsa_mbar_init(&smem->q_empty[i], 128);
         }
 
         for (i = 0; i < DSA_INDEX_DEPTH; i++) {
             dsa_mbar_init(&smem->k_full[i], 1);
-            dsa_mbar_init(&smem->k_empty[i], 4);
+            dsa_mbar_init(&smem->k_empty[i], 128);
         }
 
         dsa_mbar_fence_init();
