@@ -67,6 +67,31 @@ dsa_float_ue8m0(float s)
 }
 
 
+/*
+ * Unsigned order for the order of floats (kernels/indexer.h), and back.  -0
+ * counts as 0; 0 is below all of them.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_float_order(float v)
+{
+    uint32_t  u;
+
+    u = __float_as_uint(v);
+    u = u == 0x80000000 ? 0 : u;
+
+    return u ^ ((uint32_t) ((int32_t) u >> 31) | 0x80000000);
+}
+
+
+static __device__ __forceinline__ float
+dsa_order_float(uint32_t u)
+{
+    return __uint_as_float(u ^ ((uint32_t) ((int32_t) ~u >> 31)
+                                | 0x80000000));
+}
+
+
 /* Warps. */
 
 static __device__ __forceinline__ float

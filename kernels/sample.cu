@@ -515,7 +515,7 @@ dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
 
     __syncthreads();
 
-    max = dsa_sample_unmap((uint32_t) (s->best_raw >> 32));
+    max = dsa_order_float((uint32_t) (s->best_raw >> 32));
     norm = s->best_raw == 0 || !isfinite(max) ? nan("")
                                               : (double) max + log(total);
 
@@ -552,7 +552,7 @@ dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
 
             for (i = 0; i < 4; i++) {
                 x = isnan(v[i]) ? 0
-                                : (uint64_t) dsa_sample_map(v[i]) << 32
+                                : (uint64_t) dsa_float_order(v[i]) << 32
                                   | ~(id + i);
 
                 if (x >= s->bound) {
@@ -576,7 +576,7 @@ dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
         if (rank < n_top) {
             out->top[rank] = ~(uint32_t) x;
             out->top_logprob[rank] = (float)
-                         ((double) dsa_sample_unmap((uint32_t) (x >> 32))
+                         ((double) dsa_order_float((uint32_t) (x >> 32))
                           - norm);
         }
     }
@@ -735,7 +735,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     __syncthreads();
 
     best_id = b != 0 ? ~(uint32_t) b : 0;
-    best = b != 0 ? dsa_sample_unmap((uint32_t) (b >> 32)) : -INFINITY;
+    best = b != 0 ? dsa_order_float((uint32_t) (b >> 32)) : -INFINITY;
 
     random = random && isfinite(best);
 
@@ -802,7 +802,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     /* a logprob is asked for to 1e-5: float32 is enough for a term */
 
     if (p.logprobs) {
-        max = dsa_sample_unmap((uint32_t) (s->best_raw >> 32));
+        max = dsa_order_float((uint32_t) (s->best_raw >> 32));
 
         for (c = r.first + warp; c < r.end; c += DSA_SAMPLE_WARPS) {
             id = c * DSA_SAMPLE_CHUNK + lane * 4;

@@ -101,28 +101,6 @@ dsa_sample_penalizes(const dsa_cuda_sampling_t *p, const uint32_t *history)
 }
 
 
-/* Unsigned order for the order of floats, 0 below all of them. */
-
-static __device__ __forceinline__ uint32_t
-dsa_sample_map(float x)
-{
-    uint32_t  u;
-
-    u = __float_as_uint(x);
-    u = u == 0x80000000 ? 0 : u;
-
-    return u ^ ((uint32_t) ((int32_t) u >> 31) | 0x80000000);
-}
-
-
-static __device__ __forceinline__ float
-dsa_sample_unmap(uint32_t u)
-{
-    return __uint_as_float(u ^ ((uint32_t) ((int32_t) ~u >> 31)
-                                | 0x80000000));
-}
-
-
 /* Four logits from id i on; NaN from the allowed ones on. */
 
 static __device__ __forceinline__ void
@@ -188,7 +166,7 @@ dsa_sample_warp_best(float x, uint32_t id)
 {
     uint32_t  u, max;
 
-    u = id != ~0U ? dsa_sample_map(x) : 0;
+    u = id != ~0U ? dsa_float_order(x) : 0;
     max = __reduce_max_sync(0xffffffff, u);
     id = __reduce_min_sync(0xffffffff, u == max ? id : ~0U);
 

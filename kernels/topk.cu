@@ -83,28 +83,6 @@ typedef struct {
 } dsa_topk_shared_t;
 
 
-/* Unsigned order for the order of floats; see indexer.h. */
-
-static __device__ __forceinline__ uint32_t
-dsa_topk_map(float score)
-{
-    uint32_t  u;
-
-    u = __float_as_uint(score);
-    u = u == 0x80000000 ? 0 : u;
-
-    return u ^ ((uint32_t) ((int32_t) u >> 31) | 0x80000000);
-}
-
-
-static __device__ __forceinline__ float
-dsa_topk_unmap(uint32_t u)
-{
-    return __uint_as_float(u ^ ((uint32_t) ((int32_t) ~u >> 31)
-                                | 0x80000000));
-}
-
-
 /*
  * The exclusive sum of v over the threads.  One barrier; total[] may be
  * written again after the next.
@@ -213,10 +191,10 @@ dsa_topk_bound(dsa_topk_shared_t *s, const float4 *score, uint32_t n,
     for (i = 0; i < each; i += 4) {
         j = i / 4 * THREADS + threadIdx.x;
         v = score[(uint32_t) ((uint64_t) j * vectors / (sample / 4))];
-        u[i] = dsa_topk_map(v.x);
-        u[i + 1] = dsa_topk_map(v.y);
-        u[i + 2] = dsa_topk_map(v.z);
-        u[i + 3] = dsa_topk_map(v.w);
+        u[i] = dsa_float_order(v.x);
+        u[i + 1] = dsa_float_order(v.y);
+        u[i + 2] = dsa_float_order(v.z);
+        u[i + 3] = dsa_float_order(v.w);
     }
 
     rank = (float) k * sample / n;
@@ -285,7 +263,7 @@ dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
     const int  batch = DSA_TOPK_FLIGHT / THREADS;
 
     lane = threadIdx.x % 32;
-    least = dsa_topk_unmap(bound);
+    least = dsa_order_float(bound);
     n = n < 4 * end ? n : 4 * end;
 
     while (first < end) {
@@ -357,7 +335,7 @@ dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
 
     if (sum <= s->room) {
         for (i = threadIdx.x; i < (int) sum; i += THREADS) {
-            u = dsa_topk_map(__uint_as_float((uint32_t) (s->word[i] >> 32)));
+            u = dsa_float_order(__uint_as_float((uint32_t) (s->word[i] >> 32)));
             s->word[i] = (uint64_t) u << 32 | (uint32_t) s->word[i];
             max = u > max ? u : max;
             below += u < bound;
@@ -533,7 +511,7 @@ dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
 
 #pragma unroll
             for (j = 0; j < 8; j++) {
-                u = dsa_topk_map(v[j]);
+                u = dsa_float_order(v[j]);
                 has[j] = i + j * THREADS < n && (u & mask) == known;
                 digit[j] = DSA_TOPK_BINS - 1 - ((u & ~mask) >> shift);
                 same &= has[j] && digit[j] == often;
@@ -571,7 +549,7 @@ dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
 
 #pragma unroll 4
     for (i = threadIdx.x; i < words * 32; i += THREADS) {
-        u = i < n ? dsa_topk_map(score[i]) : 0;
+        u = i < n ? dsa_float_order(score[i]) : 0;
         b = __ballot_sync(0xffffffff, i < n && u > known);
         c = __ballot_sync(0xffffffff, i < n && u == known);
 
