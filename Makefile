@@ -1,6 +1,7 @@
 # make            everything in build/: ngx_http_dsa_module.so, dsa-engine, dsa
 # make demo       installs what is missing, builds, starts all of it on
-#                 loopback and streams a chat (ONCE=1, PORT=, MODEL=)
+#                 loopback and streams a chat (ONCE=1, PORT=, MODEL=,
+#                 BACKEND=cuda)
 # make test       installs what is missing, builds, runs what this machine can
 # make test-gpu   what needs a GPU: the ops, golden outputs, serving on it
 # make asan       the same tests with everything under ASan and UBSan

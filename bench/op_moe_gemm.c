@@ -111,16 +111,14 @@ dsa_bench_moe_row(dsa_bench_t *b, dsa_bench_moe_t *m, uint32_t tokens,
     int       i, turns;
     char      shape[128];
     double    us, used;
-    uint32_t  align;
 
     m->rows = tokens * DSA_BENCH_PICKS;
-    align = dsa_cuda_moe_align(m->rows, DSA_BENCH_EXPERTS);
     turns = tokens < 64 ? DSA_BENCH_TURNS : 1;
     used = 0;
 
     for (i = 0; i < turns; i++) {
-        m->plan[i].align = align;
-        m->plan[i].places = m->rows + DSA_BENCH_EXPERTS * align;
+        m->plan[i].align = DSA_MOE_ALIGN;
+        m->plan[i].places = m->rows + DSA_BENCH_EXPERTS * DSA_MOE_ALIGN;
         used += dsa_bench_route(b, &m->plan[i], tokens, even, (uint64_t) i);
     }
 

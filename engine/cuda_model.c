@@ -368,7 +368,7 @@ dsa_cuda_model_memory(dsa_cuda_model_t *m, const dsa_cuda_conf_t *conf,
 static uint64_t
 dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
 {
-    uint32_t            align, pairs;
+    uint32_t            pairs;
     uint64_t            used, block, most, rows, absorbed, keys, hidden, heads,
                         inter, moe, shared, ih, seqs, places;
     dsa_cuda_work_t    *w;
@@ -396,9 +396,8 @@ dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
     inter = inter > shared ? inter : shared;
 
     pairs = m->max_rows * s->num_experts_per_tok;
-    align = dsa_cuda_moe_align(pairs, s->n_routed_experts);
-    places = (uint64_t) pairs + (uint64_t) s->n_routed_experts * align;
-    places = (places + align - 1) / align * align;
+    places = (uint64_t) pairs + (uint64_t) s->n_routed_experts * DSA_MOE_ALIGN;
+    places = (places + DSA_MOE_ALIGN - 1) / DSA_MOE_ALIGN * DSA_MOE_ALIGN;
 
     dsa_take(in->token, rows);
     dsa_take(in->position, rows);
@@ -465,7 +464,7 @@ dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
     dsa_take_fp8(w->act, rows, inter);
     dsa_take(w->shared, rows * hidden);
     w->plan.places = (uint32_t) places;
-    w->plan.align = align;
+    w->plan.align = DSA_MOE_ALIGN;
 
     most = used > most ? used : most;
     used = block;

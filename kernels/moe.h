@@ -70,6 +70,9 @@ void dsa_swiglu(float *y, const float *gate, const float *up, size_t n,
  * rising within one, each expert's beginning at a multiple of align.
  */
 
+#define DSA_MOE_ALIGN       8           /* the least; dsa_cuda_moe_gemm() takes
+                                           any, and gains nothing by more */
+
 typedef struct {
     int32_t            *offset;         /* [experts + 1] first place of each */
     int32_t            *count;          /* [experts] pairs of each */
@@ -115,9 +118,6 @@ int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
 int dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
     const dsa_fp8_weight_t *w, const dsa_moe_plan_t *plan, uint32_t experts,
     uint32_t rows, dsa_stream_t stream);
-
-/* The align that suits dsa_cuda_moe_gemm() best; it takes any. */
-uint32_t dsa_cuda_moe_align(uint32_t rows, uint32_t experts);
 
 /*
  * CUDA.  y [rows, cols] quantized, = swiglu of x [rows, 2 * cols] bf16, gate

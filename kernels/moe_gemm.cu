@@ -1077,10 +1077,3 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
 
     return dsa_moe_gemm_launch<1, 64, 8>(&g, stream);
 }
-
-
-extern "C" uint32_t
-dsa_cuda_moe_align(uint32_t rows, uint32_t experts)
-{
-    return 8;
-}
