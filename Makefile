@@ -29,12 +29,18 @@ JOBS       ?= $(shell nproc)
 DEPS        = t/lib/install-deps
 PROVE       = prove --timer -It/lib -r t/
 
-# where nvcc is found, the ops' CUDA versions and "backend cuda" are built in
+# where nvcc is found, and cuBLASLt with it, the ops' CUDA versions and
+# "backend cuda" are built in; nvcc itself says where its toolkit is, because
+# the one on the PATH may be a script or a link
 
 NVCC     ?= $(firstword $(wildcard $(shell command -v nvcc) \
             /usr/local/cuda/bin/nvcc))
 ifneq ($(NVCC),)
-CUDA      = $(abspath $(dir $(NVCC))..)
+CUDA     := $(abspath $(shell $(NVCC) --dryrun -c -x cu /dev/null 2>&1 \
+            | sed -n 's/^\#$$ TOP=//p'))
+endif
+
+ifneq ($(wildcard $(CUDA)/include/cublasLt.h),)
 NVFLAGS   = -gencode=arch=compute_90a,code=sm_90a -O3 -std=c++17 -I. \
             -lineinfo -Xcompiler -Wall
 LIBS     += -L$(CUDA)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lstdc++
@@ -45,7 +51,7 @@ GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
 CUDA_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,bench/gpu.c bench/kernels.c \
             bench/engine.c $(wildcard bench/op_*.c))
 else
-CUDA_NOTE = "== no nvcc: the CUDA code is not built"
+CUDA_NOTE = "== no nvcc with cuBLASLt: the CUDA code is not built"
 NO_CUDA   = engine/backend_cuda.c $(wildcard engine/cuda_*.c)
 endif
 
