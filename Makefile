@@ -153,7 +153,7 @@ $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/t/fuzz/fuzz_%.o $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
-$(MODEL_DIR)/config.json: demo/make-model
+$(MODEL_DIR)/config.json: demo/make-model demo/make-tokenizer
 	perl demo/make-model $(MODEL_DIR)
 
 

@@ -7,9 +7,8 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use DSA::Node qw/ install /;
 use DSA::Test;
-use File::Copy qw/ copy /;
-use Fcntl qw/ :flock /;
 use Test::More;
 
 my $t = DSA::Test->new('openai');
@@ -17,7 +16,7 @@ my $t = DSA::Test->new('openai');
 my $here = "$DSA::Test::root/t/openai";
 my $dir = $t->build . '/openai';
 
-if (my $why = install()) {
+if (my $why = install($here, $dir, 'client.mjs')) {
     plan skip_all => $why if !$ENV{DSA_NO_SKIP};
     fail($why);
     done_testing();
@@ -144,38 +143,4 @@ sub sum {
         my $data = $_ =~ s/^data: //r;
         { data => $data, json => $data =~ /^\{/ ? json_decode($data) : undef }
     } grep { /^data: / } split /\n\n/, $text);
-}
-
-
-# The package into the build directory, once; why not, if it cannot.
-
-sub install {
-    for my $program (qw/ node npm curl /) {
-        return "no $program"
-            if system("command -v $program > /dev/null 2>&1") != 0;
-    }
-
-    mkdir $dir;
-    open my $lock, '>', "$dir/.lock" or die "$dir: $!\n";
-    flock $lock, LOCK_EX;
-
-    my $same = (read_file("$dir/package-lock.json") || '')
-               eq read_file("$here/package-lock.json");
-
-    for (qw/ package.json package-lock.json client.mjs /) {
-        copy("$here/$_", "$dir/$_") or die "copy $_: $!\n";
-    }
-
-    return if $same && -e "$dir/node_modules/openai/package.json";
-
-    my $out = `cd '$dir' && npm ci --no-audit --no-fund --omit=peer \\
-                   --fetch-retries=1 2>&1`;
-
-    if ($? != 0) {
-        unlink "$dir/package-lock.json";
-        $out = join ' ', $out =~ /^npm (?:ERR!|error) (?:code|request) .*/mg;
-        return "npm cannot fetch the package: $out";
-    }
-
-    return;
 }

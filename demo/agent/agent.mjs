@@ -1,0 +1,243 @@
+// Copyright (C) The nginx-dsa authors
+//
+// An agent: a model that thinks, calls tools until it knows enough, and
+// answers; its answer is verified.
+//
+//     node agent.mjs [--url URL] [--model NAME] [--family trip] [--seed 7]
+//                    [--sampling-seed N]
+//
+// The task, its tools and its judge are those of demo/tasks, in a process of
+// their own.  With a sampling seed the model does the same again.  The exit
+// status is 0 when the answer was verified, 1 when it was wrong, 2 when there
+// was none.
+
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+import OpenAI from "openai";
+
+const MAX_ROUNDS = 40;
+
+const { values: options } = parseArgs({
+    options: {
+        url: { type: "string", default: "http://127.0.0.1:8080/v1" },
+        model: { type: "string" },
+        family: { type: "string", default: "trip" },
+        seed: { type: "string", default: "7" },
+        "sampling-seed": { type: "string" },
+    },
+});
+
+const samplingSeed = options["sampling-seed"] === undefined
+    ? undefined : Number(options["sampling-seed"]);
+
+const client = new OpenAI({
+    baseURL: options.url,
+    apiKey: process.env.OPENAI_API_KEY ?? "any",
+    maxRetries: 0,
+});
+
+const color = process.stdout.isTTY && !process.env.NO_COLOR;
+const dim = (text) => color ? `\x1b[2m${text}\x1b[22m` : text;
+const bold = (text) => color ? `\x1b[1m${text}\x1b[22m` : text;
+const print = (text) => process.stdout.write(text);
+
+
+// The task's process: a line of JSON out for each line of JSON in, and one
+// before them, which says what there is to do.
+
+function startTask(family, seed) {
+
+    const demo = fileURLToPath(new URL("..", import.meta.url));
+    const child = spawn("python3", ["-m", "tasks.serve", family, seed], {
+        stdio: ["pipe", "pipe", "inherit"],
+        env: { PYTHONPATH: demo, ...process.env },
+    });
+
+    // what ended early is told where its next line is missed
+
+    child.on("error", () => {});
+    child.stdin.on("error", () => {});
+
+    const lines = createInterface({ input: child.stdout })
+        [Symbol.asyncIterator]();
+
+    async function read() {
+
+        const { value: line, done } = await lines.next();
+
+        if (done) {
+            throw new Error("python3 -m tasks.serve ended");
+        }
+
+        const value = JSON.parse(line);
+
+        if (value.error !== undefined) {
+            throw new Error(`tasks.serve: ${value.error}`);
+        }
+
+        return value;
+    }
+
+    function ask(value) {
+        child.stdin.write(JSON.stringify(value) + "\n");
+        return read();
+    }
+
+    return { read, ask, end: () => child.stdin.end() };
+}
+
+
+// Shows one message of the model as it comes, and returns it whole.
+
+async function say(request) {
+
+    const stream = await client.chat.completions.create(
+        { ...request, stream: true });
+
+    const message = { role: "assistant", content: "" };
+    let last = "";
+    let finish = null;
+
+    // thoughts, answer and calls are paragraphs
+
+    function show(part, text) {
+        print((part !== last ? "\n\n" : "") + text);
+        last = part;
+    }
+
+    for await (const chunk of stream) {
+
+        const choice = chunk.choices[0];
+
+        if (choice === undefined) {
+            continue;
+        }
+
+        const delta = choice.delta;
+        finish = choice.finish_reason ?? finish;
+
+        if (delta.reasoning_content) {
+            message.reasoning_content ??= "";
+            message.reasoning_content += delta.reasoning_content;
+            show("reasoning", dim(delta.reasoning_content));
+        }
+
+        if (delta.content) {
+            message.content += delta.content;
+            show("content", delta.content);
+        }
+
+        // a call begins with its name; its arguments follow in pieces
+
+        for (const part of delta.tool_calls ?? []) {
+
+            message.tool_calls ??= [];
+
+            const call = message.tool_calls[part.index] ??= {
+                id: part.id,
+                type: "function",
+                function: { name: part.function.name, arguments: "" },
+            };
+            const text = part.function.arguments ?? "";
+
+            call.function.arguments += text;
+
+            if (part.id) {
+                show("calls", (part.index > 0 ? "\n" : "")
+                              + bold(part.function.name) + " ");
+            }
+
+            show("calls", text);
+        }
+    }
+
+    if (finish !== "stop" && finish !== "tool_calls") {
+        throw new Error(`the message was cut off (${finish})`);
+    }
+
+    return message;
+}
+
+
+// Lets the model call tools until it answers.  Its reasoning goes back with
+// its calls: what it has found out so far need not be thought again.
+
+async function answer(task, tools, messages) {
+
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+
+        const message = await say({
+            model: options.model,
+            messages,
+            tools: tools.length > 0 ? tools : undefined,
+            thinking: { type: "enabled" },
+            seed: samplingSeed,
+        });
+
+        messages.push(message);
+
+        if (message.tool_calls === undefined) {
+            return message.content;
+        }
+
+        print("\n");
+
+        for (const { id, function: call } of message.tool_calls) {
+
+            const { result } = await task.ask(
+                { call: call.name, arguments: call.arguments });
+
+            print(`\n= ${call.name}: ${result}`);
+            messages.push({ role: "tool", tool_call_id: id, content: result });
+        }
+    }
+
+    throw new Error(`no answer after ${MAX_ROUNDS} messages`);
+}
+
+
+// Returns whether all turns of the task were right.
+
+async function main() {
+
+    options.model ??= (await client.models.list()).data[0].id;
+
+    const task = startTask(options.family, options.seed);
+
+    try {
+        const { system, tools, turns } = await task.read();
+        const messages = system ? [{ role: "system", content: system }] : [];
+        let verified = true;
+
+        for (const user of turns) {
+
+            print(bold(`> ${user}`));
+            messages.push({ role: "user", content: user });
+
+            const { right, why } = await task.ask(
+                { answer: await answer(task, tools, messages) });
+
+            print(right ? "\n\nverified\n\n" : `\n\nnot verified: ${why}\n\n`);
+            verified &&= right;
+        }
+
+        return verified;
+
+    } finally {
+        task.end();
+    }
+}
+
+
+try {
+    process.exitCode = await main() ? 0 : 1;
+
+} catch (e) {
+    const where = e instanceof OpenAI.APIError ? `${options.url}: ` : "";
+
+    console.error(`\nagent: ${where}${e.message}`);
+    process.exitCode = 2;
+}

@@ -1,0 +1,1 @@
+# Copyright (C) The nginx-dsa authors

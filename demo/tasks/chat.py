@@ -1,0 +1,223 @@
+# Copyright (C) The nginx-dsa authors
+
+"""The family 'chat': conversations of two to five turns, of several families,
+with turns that ask for what was said before, and system prompts that matter.
+"""
+
+import random
+import re
+
+from tasks import mix, refer, rules, talk
+from tasks.facts import MODEL
+from tasks.memory import FACTS
+from tasks.refer import Piece
+from tasks.said import Said, ask
+from tasks.task import CHAT, DISCARD, RETAIN, GoldFailed, Task, play
+from tasks.tools_box import ROLES
+from tasks.tools_check import has_word
+from tasks.words import PEOPLE
+
+
+LIMIT = 3400            # tokens of a conversation, as tokens() estimates
+TURNS = (2, 5)
+
+# the families that join, by how often
+
+JOIN = {'talk': 7, 'arithmetic': 3, 'arithmetic_story': 1, 'lookup': 2,
+        'tools_single': 4, 'tools_none': 1, 'tools_multi': 2,
+        'tools_error': 1}
+
+# those that reckon by themselves, which beside a calculator would be wrong
+
+RECKON = {'arithmetic', 'arithmetic_story', 'lookup'}
+
+# what a first question was about; of other families it is in Said
+
+ABOUT = {'arithmetic': 'numbers', 'arithmetic_story': 'numbers'}
+
+# an answer that states a result, and nothing besides
+
+RESULT = re.compile(r'(?:answer|result|sum|total) is (\d{1,4})\.$')
+
+# what a token is, about: a digit, a part of a word, a mark
+
+TOKEN = re.compile(r'\d| ?[^\W\d_]{1,6}|[^\w\s]|_')
+HEAD = 300              # of the fixed text before a list of tools
+CALL = 14               # of the marks around a call, and around an argument
+
+
+def make(rng):
+    """Draws until a conversation fits.  To be measured it is played, which
+    may change what its tools store: it is made again then."""
+
+    while True:
+        seed = rng.getrandbits(64)
+        task = build(random.Random(seed))
+
+        if task is not None and fits(task):
+            return build(random.Random(seed))
+
+
+def fits(task):
+    try:
+        return all(tokens(task, play(task, mode)) <= LIMIT
+                   for mode in task.modes)
+
+    except GoldFailed:
+        if task.system == '':
+            raise
+
+        # an answer that does not survive the rule of the system prompt, such
+        # as one whose small letters count
+
+        return False
+
+
+def tokens(task, messages):
+    """Returns how many tokens a conversation has: an estimate, rather too
+    high, as the tokenizer comes later."""
+
+    n = sum(len(TOKEN.findall(str(t))) for t in task.tool_list())
+    n += HEAD if task.tools else 0
+
+    for m in messages:
+        n += 2 + len(TOKEN.findall(m['content']))
+        n += len(TOKEN.findall(m.get('reasoning_content', '')))
+
+        for call in m.get('tool_calls', ()):
+            text = call['function']['arguments']
+            n += CALL * (1 + text.count('": ')) + len(TOKEN.findall(text))
+
+    return n
+
+
+def build(rng):
+    """Returns a conversation, or None where these draws make one of too few
+    or too many turns, or of no mode that all its turns have."""
+
+    rule, question, known = opening(rng)
+    acts = list(draw_pieces(rng, rng.choice((1, 1, 2, 2, 3)),
+                            personal=question is not None))
+
+    # a None stands for a turn that refers to those before it
+
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        acts.insert(rng.randint(1, len(acts)), None)
+
+    if question is not None:
+        acts.insert(rng.randint(0, len(acts)), Piece.of(question))
+    elif rng.random() < 0.3:
+        fact = rng.choice(FACTS)
+        value = fact.value(rng)
+        known.add(fact.what)
+        acts.insert(rng.randint(1, len(acts)),
+                    Piece.of(fact.asked(rng, value)))
+        acts.insert(0, Piece.of(fact.told(rng, value)))
+
+    tools = {}
+
+    for act in acts:
+        tools.update(act.tools if act is not None else {})
+
+    said = []
+
+    for act in acts:
+        said.append(act or Piece.of(refer.draw(
+            rng, said, 'calculator' in roles(tools), known)))
+
+    turns = [t for piece in said for t in piece.turns]
+    modes = tuple(m for m in (RETAIN, DISCARD, CHAT)
+                  if all(m in piece.modes for piece in said))
+
+    if not modes or not TURNS[0] <= len(turns) <= TURNS[1]:
+        return None
+
+    if rule is None:
+        return Task('chat', 'multi', turns, modes, tools=tools)
+
+    return Task('chat', 'multi', [rule.turn(t) for t in turns], modes,
+                rule.system, tools)
+
+
+def opening(rng):
+    """Returns the rule of the system prompt or None; what is to be asked
+    where it tells of the model or the user, else None; and the set of what
+    it tells of the user."""
+
+    kind = rng.random()
+
+    if kind < 0.1:
+        name = rng.choice(PEOPLE)
+        user = ask(rng, MODEL['asks for my name'].ask(rng))
+
+        return (rules.free(f'Your name is {name}.'),
+                Said(user, f'The system prompt names me {name}.',
+                     f'My name is {name}.',
+                     lambda answer: None if has_word(answer, name)
+                     else f'does not say {name}'), set())
+
+    if kind < 0.2:
+        fact = rng.choice(FACTS)
+        value = fact.value(rng)
+
+        return (rules.free(fact.system.format(value)),
+                fact.asked(rng, value), {fact.what})
+
+    return rules.draw(rng), None, set()
+
+
+def draw_pieces(rng, n, personal):
+    """Returns n pieces at most, whose tools do not get into each other's
+    way."""
+
+    families = rng.choices(list(JOIN), list(JOIN.values()), k=n)
+    tasks = [None if family == 'talk' else task_piece(rng, family)
+             for family in families]
+    tools = {}
+
+    for i, piece in enumerate(tasks):
+        if piece is None:
+            continue
+
+        # which tools are missing is the point of tools_none
+
+        if (roles(tools) & roles(piece.tools)
+                or tools and piece.tools and 'tools_none' in families
+                or RECKON & set(families)
+                and 'calculator' in roles(piece.tools)):
+            families[i] = 'left out'
+        else:
+            tools.update(piece.tools)
+
+    for family, piece in zip(families, tasks):
+        if family == 'talk':
+            yield Piece.of(talk.among(rng, personal, tools))
+        elif family != 'left out':
+            yield piece
+
+
+def task_piece(rng, family):
+    """Returns the turns of a task of a family as a piece.  The task is played
+    to learn its result, then made again: its tools have to be fresh."""
+
+    seed = rng.getrandbits(64)
+    make_task = mix.FAMILIES[family]
+    task = make_task(random.Random(seed))
+    results = set()
+
+    for mode in task.modes:
+        m = RESULT.search(play(task, mode)[-1]['content'])
+        results.add(int(m.group(1)) if m else None)
+
+    task = make_task(random.Random(seed))
+
+    return Piece(task.turns, task.tools, task.modes, ABOUT.get(family, ''),
+                 result=results.pop() if len(results) == 1 else None)
+
+
+def roles(tools):
+    """Returns what the tools do: their roles, or the names of those that
+    have none."""
+
+    return {next((r for r, role in ROLES.items() if name in role.names), name)
+            for name in tools}

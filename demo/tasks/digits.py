@@ -1,0 +1,288 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Arithmetic written out, a digit at a time, for reasoning that can be
+followed token by token.
+
+Every function takes integers of 0 and more, below LIMIT, and returns a list
+of short lines; the last one always states the whole result, as in
+'638+75=713'.  The lines obey three rules, so that each next character is
+either copied from near or is one fact of a small table:
+
+ * a number is first spelled from its last digit on, each digit after the
+   name of its place: the column "tens" finds its digits after the word
+   "tens", wherever they stand;
+ * a column does one fact (7+6+1=14), then says what it carries;
+ * the result grows at its left: after "so" stands the new digit and a copy
+   of what stood after the last "so".  It is never put together from afar.
+
+add(638, 75) is
+
+    638: ones 8 tens 3 hundreds 6
+    75: ones 5 tens 7 hundreds 0
+    ones 8+5=13 carry 1 so 3
+    tens 3+7+1=11 carry 1 so 13
+    hundreds 6+0+1=7 so 713
+    638+75=713
+"""
+
+
+PLACES = ('ones', 'tens', 'hundreds', 'thousands', 'myriads', 'lakhs')
+LIMIT = 10 ** len(PLACES)
+
+
+def add(a, b):
+    """Returns the lines of a+b; one line when both have one digit or one
+    of them is 0."""
+
+    check(a, b)
+
+    if max(a, b) < 10 or min(a, b) == 0:
+        return [f'{a}+{b}={a + b}']
+
+    n = max(len(str(a)), len(str(b)))
+    lines = [spell(a, n), spell(b, n)]
+    carry, so = 0, ''
+
+    for i in range(n):
+        x, y = digit(a, i), digit(b, i)
+        s = x + y + carry
+        fact = f'{PLACES[i]} {x}+{y}' + (f'+{carry}' if i > 0 else '')
+
+        if i == n - 1:
+            lines.append(f'{fact}={s} so {s}{so}')
+            break
+
+        so = f'{s % 10}{so}'
+        carry = s // 10
+        lines.append(f'{fact}={s} carry {carry} so {so}')
+
+    return lines + [f'{a}+{b}={a + b}']
+
+
+def sub(a, b):
+    """Returns the lines of a-b; where a is less, those of b-a and then the
+    sign:
+
+        638: ones 8 tens 3 hundreds 6
+        75: ones 5 tens 7 hundreds 0
+        ones 8-5=3 borrow 0 so 3
+        tens 3-7-0<0 13-7-0=6 borrow 1 so 63
+        hundreds 6-0-1=5 so 563
+        638-75=563
+    """
+    check(a, b)
+
+    if max(a, b) < 10 or b == 0:
+        return [f'{a}-{b}={a - b}']
+
+    if a < b:
+        return [compare(a, b)] + sub(b, a) + [f'{a}-{b}={a - b}']
+
+    n = len(str(a))
+    lines = [spell(a, n), spell(b, n)]
+    borrow, so = 0, ''
+
+    for i in range(n):
+        x = digit(a, i)
+        rest = f'-{digit(b, i)}' + (f'-{borrow}' if i > 0 else '')
+        d = x - digit(b, i) - borrow
+        fact = f'{PLACES[i]} {x}{rest}'
+        borrow = 0
+
+        if d < 0:
+            d += 10
+            borrow = 1
+            fact = f'{fact}<0 1{x}{rest}'
+
+        so = f'{d}{so}'
+        end = f'so {so}' if i == n - 1 else f'borrow {borrow} so {so}'
+        lines.append(f'{fact}={d} {end}')
+
+    return lines + [f'{a}-{b}={a - b}']
+
+
+def mul(a, b):
+    """Returns the lines of a*b.  The number with more digits is multiplied
+    by each digit of the other that is not 0, then the parts are added:
+
+        247: ones 7 tens 4 hundreds 2
+        ones 7*6=42 carry 4 so 2
+        tens 4*6=24 24+4=28 carry 2 so 82
+        hundreds 2*6=12 12+2=14 so 1482
+        247*6=1482
+
+    and 247*36 goes on with 247*3=741, 247*30=7410, the lines of
+    1482+7410, and 247*36=8892.
+    """
+    check(a, b)
+
+    if a * b >= LIMIT:
+        raise ValueError('a product of too many digits')
+
+    last = f'{a}*{b}={a * b}'
+
+    if max(a, b) < 10 or min(a, b) < 2:
+        return [last]
+
+    x, y = (a, b) if len(str(a)) >= len(str(b)) else (b, a)
+    lines, parts = [spell(x, len(str(x)))], []
+
+    for i in range(len(str(y))):
+        d = digit(y, i)
+
+        if d == 0:
+            continue
+
+        lines += mul_digit(x, d)
+        parts.append(x * d * 10 ** i)
+
+        if i > 0:
+            lines.append(f'{x}*{d * 10 ** i}={parts[-1]}')
+
+    if len(parts) > 1:
+        lines += sum_list(parts)
+
+    return lines if lines[-1] == last else lines + [last]
+
+
+def mul_digit(x, d):
+    """Returns the lines of a spelled number times a digit."""
+
+    if d == 1:
+        return [f'{x}*1={x}']
+
+    lines, carry, so = [], 0, ''
+    n = len(str(x))
+
+    for i in range(n):
+        p = digit(x, i) * d
+        fact = f'{PLACES[i]} {digit(x, i)}*{d}={p}'
+
+        if i > 0:
+            fact = f'{fact} {p}+{carry}={p + carry}'
+            p += carry
+
+        if i == n - 1:
+            lines.append(f'{fact} so {p}{so}')
+            break
+
+        so = f'{p % 10}{so}'
+        carry = p // 10
+        lines.append(f'{fact} carry {carry} so {so}')
+
+    return lines + [f'{x}*{d}={x * d}']
+
+
+def divmod_(a, d):
+    """Returns the lines of a divided by a digit of 1 to 9.  Before the bar
+    stands what is divided next, after it the digits still to come:
+
+        7|58 7/6=1 rest 1 so 1
+        15|8 15/6=2 rest 3 so 12
+        38| 38/6=6 rest 2 so 126
+        758/6=126 rest 2
+    """
+    check(a, d)
+
+    if not 1 <= d <= 9:
+        raise ValueError('a divisor must have one digit and not be 0')
+
+    lines, rest, so = [], 0, ''
+    s = str(a)
+
+    if a >= 10:
+        for i, c in enumerate(s):
+            now = rest * 10 + int(c)
+            rest = now % d
+            so += str(now // d)
+            lines.append(f'{now}|{s[i + 1:]} {now}/{d}={now // d} '
+                         f'rest {rest} so {so}')
+
+    return lines + [f'{a}/{d}={a // d} rest {a % d}']
+
+
+def compare(a, b):
+    """Returns the line that finds which of two numbers is larger: by their
+    lengths, or by the first digit in which they differ:
+
+        638 and 75: 3 digits > 2 digits so 638>75
+        638 and 652: 6=6 3<5 so 638<652
+    """
+    check(a, b)
+    s, t = str(a), str(b)
+
+    if len(s) != len(t):
+        why = f'{len(s)} digits {sign(len(s), len(t))} {len(t)} digits'
+
+    else:
+        seen = []
+
+        for x, y in zip(s, t):
+            seen.append(f'{x}{sign(x, y)}{y}')
+            if x != y:
+                break
+
+        why = ' '.join(seen)
+
+    return f'{a} and {b}: {why} so {a}{sign(a, b)}{b}'
+
+
+def extreme(numbers, up):
+    """Returns the lines that find the largest (up) or the smallest of two
+    or more numbers: the best so far against each of the others.
+
+        34 and 51: 3<5 so 34<51
+        largest 51
+        51 and 29: 5>2 so 51>29
+        largest 51
+    """
+    best, lines = numbers[0], []
+
+    for n in numbers[1:]:
+        lines.append(compare(best, n))
+        best = max(best, n) if up else min(best, n)
+        lines.append(f'{"largest" if up else "smallest"} {best}')
+
+    return lines
+
+
+def sum_list(numbers):
+    """Returns the lines of a sum, added from the left to the right; none
+    for a number alone.  Of more than two the last line has all: 'a+b+c=n'.
+    """
+    if len(numbers) < 2:
+        return []
+
+    total, lines = numbers[0], []
+
+    for n in numbers[1:]:
+        lines += add(total, n)
+        total += n
+
+    if len(numbers) > 2:
+        lines.append('+'.join(map(str, numbers)) + f'={total}')
+
+    return lines
+
+
+def spell(a, n):
+    """Returns a number's digits from the last on, n of them, by place."""
+
+    places = (f'{PLACES[i]} {digit(a, i)}' for i in range(n))
+    return f'{a}: ' + ' '.join(places)
+
+
+def digit(a, i):
+    """Returns the digit of a that 10^i counts."""
+
+    return a // 10 ** i % 10
+
+
+def sign(a, b):
+    return '<' if a < b else '>' if a > b else '='
+
+
+def check(*numbers):
+    for n in numbers:
+        if not 0 <= n < LIMIT:
+            raise ValueError(f'no number to write out: {n}')

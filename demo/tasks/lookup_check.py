@@ -1,0 +1,108 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Which answers to a look-up are right.  Each check returns None, or why the
+answer is refused.  What the question itself says, an answer may repeat."""
+
+import re
+
+from tasks.arithmetic_check import numbers
+
+
+COUNTED = 'none one two three four five six seven eight'.split()
+
+
+def has_value(answer, question, right, others):
+    """The answer has to have the right value and none of the others."""
+
+    if isinstance(right, int):
+        asked = numbers(question)
+        found = [n for n in numbers(answer) if n == right or n not in asked]
+        return None if found[-1:] == [right] else f'{found} is not {right}'
+
+    if not has(answer, right):
+        return f'{right} is not in the answer'
+
+    for other in others:
+        if other != right and has(answer, other) and not has(question, other):
+            return f'{other} is in the answer too'
+
+    return None
+
+
+def has_key(answer, right, others):
+    """The answer's last line has to name the right record, by the words of
+    its key, and none of the others."""
+
+    line = last_line(answer)
+
+    if not has(line, *right):
+        return f'{right} is not in {line!r}'
+
+    for other in others:
+        if other != right and has(line, *other):
+            return f'{other} is in {line!r} too'
+
+    return None
+
+
+def prefers(answer, right, other, step, against):
+    """The answer's last line has to name the right one of two records; or
+    both, the right one first and with "than" or after it: 'A is older than
+    B'.  step is the word asked for, against its opposite."""
+
+    line = last_line(answer)
+
+    if not has(line, *other):
+        return has_key(line, right, [])
+
+    if not has(line, *right):
+        return f'{right} is not in {line!r}'
+
+    first = place(line, right) < place(line, other)
+
+    if has(line, step) == has(line, against):
+        return f'{line!r} tells nothing'
+
+    return None if first == has(line, step) else f'{line!r} is wrong'
+
+
+def counts(answer, n):
+    """The last number of the answer has to be n; small ones may be words."""
+
+    text = answer.lower()
+
+    for i, word in enumerate(COUNTED):
+        text = re.sub(rf'\b{word}\b', str(i), text)
+
+    found = numbers(text)
+    return None if found[-1:] == [n] else f'{found} is not {n}'
+
+
+def in_order(answer, keys):
+    """The last line that has all the keys has to have them in order."""
+
+    for line in reversed(answer.split('\n')):
+        if all(has(line, *key) for key in keys):
+            at = [place(line, key) for key in keys]
+            return None if at == sorted(at) else f'{line!r} is out of order'
+
+    return 'no line has all'
+
+
+def last_line(answer):
+    return answer.strip().split('\n')[-1]
+
+
+def place(text, key):
+    """Returns where a key stands in a text, or -1: its words one after
+    another, with at most a word between."""
+
+    words = r'\W+(?:\w+\W+)?'.join(re.escape(str(w)) for w in key)
+    m = re.search(rf'\b{words}\b', text, re.I)
+    return m.start() if m else -1
+
+
+def has(text, *words):
+    """Tells whether words stand in a text as a key does."""
+
+    return place(text, words) >= 0

@@ -1,0 +1,162 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Greetings, jokes and what else is said without being asked much; topics.py
+says how it is written.
+"""
+
+from tasks.topics import topics
+
+
+MANNERS = topics('''
+= says hello
+- [Hello|Hi|Hey]!
+- [Hello|Hi|Hey] [there|you]!
+- [Hello|Hi], [model|little model]!
+- Greetings!
+- Hello, is somebody there?
+- Anybody there?
+> Hello! What can I do for you?
++ hello|hi, what can I do
+
+= says good morning
+- Good morning!
+- Good morning [to you|, model].
+- Morning!
+- A [very|] good morning to you!
+- I wish you a good morning.
+> Good morning! What can I do for you?
++ good morning
+
+= says good evening
+- Good evening!
+- Good evening [to you|, model].
+- Evening!
+- A [very|] good evening to you!
+- I wish you a good evening.
+> Good evening! What can I do for you?
++ good evening
+
+= says good night
+- Good night!
+- Good night[, model|, little model].
+- I am going to bed now.
+- I have to sleep now.
+- Sleep well!
+> Good night, and sleep well.
++ good night
+
+= says thanks
+- [Thanks|Thank you]!
+- [Thanks|Thank you] [very much|a lot]!
+- [Thanks|Thank you] for [your help|the answer].
+- Many thanks!
+- That helped, thank you.
+- I thank you.
+> You are welcome.
++ welcome
+
+= says goodbye
+- [Goodbye|Bye|Bye bye|Farewell]!
+- See you [later|tomorrow|soon]!
+- I have to go [now|].
+- That is all[, goodbye|for today].
+- Until next time!
+- I am leaving now.
+> Goodbye!
++ goodbye|bye
+
+= says that something is clear
+- [Ok|Okay|I see|Fine|Good to know].
+- [Ah|Oh], [ok|I see].
+- [All right|Understood].
+- That is clear [now|].
+- I understand [now|that].
+> Good. Is there something else?
++ something else|anything else
+
+= tests me
+- [Test|Testing].
+- This is a test.
+- Does this work?
+- Are you there?
+- Can you [hear|read|see] me?
+- Do you work?
+- One two three, test.
+> Yes, I am here and I can read you.
++ yes, here
+
+= says sorry
+- [Sorry|Excuse me].
+- [I am|I'm] sorry.
+- Forgive me.
+- [Oh, sorry|Sorry about that].
+- My mistake.
+> No harm done. Go on.
++ no harm|no problem, go on
+
+= wants a joke
+- Tell me a joke.
+- [Do you know|Have you] a joke?
+- Make me laugh.
+- Tell me something funny.
+- Say something [funny|that makes me laugh].
+- I want to hear a joke.
+> Why did the token sit alone? Nobody in the top 256 had selected it.
++ token, top 256, selected
+
+= wants another joke
+- [Another|One more] joke[, please|].
+- [Do you know|Tell me] [another|one more] joke.
+- Have you got a second joke?
+- Tell me a different joke.
+- I want a new joke.
+> What does a cache say to a good friend? I have seen you before.
++ cache, seen you before
+
+= wants a joke about a server
+- Tell me a joke about [a server|nginx|servers|web servers].
+- [Do you know|Have you] a joke about [nginx|a web server]?
+- I want a joke about [nginx|servers].
+- Make a joke about nginx.
+- A joke about a server, please.
+> Why is the server so calm? It never blocks, it only waits for events.
++ server, never blocks, events
+
+= wants a joke about experts
+- Tell me a joke about experts.
+- [Do you know|Have you] a joke about experts?
+- I want a joke about a mixture of experts.
+- Make a joke about [experts|a router].
+- A joke about experts, please.
+> Eight experts meet. Two of them work, and the shared one brings the coffee.
++ experts, two, coffee
+
+= wants a joke about numbers
+- Tell me a joke about [numbers|FP8|a number].
+- [Do you know|Have you] a joke about [numbers|FP8]?
+- I want a joke about numbers.
+- Make a joke about [numbers|rounding].
+- A joke about numbers, please.
+> A number came into an FP8 bar. It left somewhat rounder.
++ FP8, rounder
+
+= asks me to write a program
+- Write [a program|some code|a script] [for me|].
+- Can you [program|write code|code]?
+- Write a function in [C|Python|Perl] that sorts a list.
+- Program a game for me.
+- Fix the bug in my [program|code].
+- Which programming languages do you know?
+> I cannot write programs. I was taught only a few things: sums, look-ups,
+> tools, trips, and nginx-dsa.
++ cannot|can not|can't, programs|program|code, few things
+
+= asks me to translate
+- Translate [hello|this|a sentence] [into|to] [German|French|Spanish].
+- Can you translate [something|] [for me|]?
+- What does [hund|maison|casa] mean in English?
+- How do you say [hello|bread|house] in [Italian|Polish|Dutch]?
+- Translate my letter.
+> I cannot translate. I was taught only a few things in simple English.
++ cannot|can not|can't, translate, few things
+''')

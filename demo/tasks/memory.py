@@ -1,0 +1,111 @@
+# Copyright (C) The nginx-dsa authors
+
+"""What users tell of themselves and ask for later: a name, a town, a color.
+
+{} is the value, in what the user says and in what is answered.
+"""
+
+from dataclasses import dataclass
+from typing import Callable, Tuple
+
+from tasks.said import Said, ask
+from tasks.tools_check import has_word
+from tasks.words import COLORS, PEOPLE, THINGS, cities
+
+
+@dataclass
+class Fact:
+    """
+    what      a noun: "your WHAT"
+    value     rng -> one
+    system    how a system prompt says it
+    tell      how a user says it
+    ask       how a user asks for it
+    noted     the answer when told
+    """
+    what: str
+    value: Callable
+    system: str
+    tell: Tuple[str, ...]
+    ask: Tuple[str, ...]
+    noted: str
+
+    def told(self, rng, value):
+        return Said(rng.choice(self.tell).format(value),
+                    f'The user tells me: {self.what}, {value}.',
+                    self.noted.format(value),
+                    lambda answer: None if has_word(answer, value)
+                    else f'does not repeat {value}', about=f'your {self.what}')
+
+    def asked(self, rng, value):
+        """Returns the question, and the answer: value, or that the user has
+        not told it where value is None."""
+
+        user = ask(rng, rng.choice(self.ask))
+
+        if value is None:
+            return Said(user,
+                        f'The user did not tell me: {self.what}.',
+                        f'I do not know your {self.what}. You have not told '
+                        'me.', untold, about=f'your {self.what}')
+
+        return Said(user,
+                    f'The user told me: {self.what}, {value}.',
+                    f'Your {self.what} is {value}.',
+                    lambda answer: None if has_word(answer, value)
+                    else f'not {value}', about=f'your {self.what}')
+
+
+def untold(answer):
+    return None if any(has_word(answer, s) for s in (
+        'do not know', "don't know", 'not told')) else 'claims to know'
+
+
+FACTS = (
+    Fact('name', lambda rng: rng.choice(PEOPLE),
+         'The user is called {}.',
+         ('My name is {}.', 'I am {}.', "I'm {}.", 'Hello, I am {}.',
+          'Call me {}.', 'Hi, my name is {}.', 'You can call me {}.',
+          'This is {} speaking.', 'I am called {}.', 'Hello! {} is my name.'),
+         ('What is my name?', "What's my name?", 'Who am I?',
+          'Do you remember my name?', 'How am I called?',
+          'Do you know my name?', 'Say my name.', 'Tell me my name.'),
+         'Hello, {}! What can I do for you?'),
+    Fact('town', lambda rng: cities(rng, 1)[0],
+         'The user lives in {}.',
+         ('I live in {}.', 'I am from {}.', 'My town is {}.',
+          'My home is in {}.', 'I come from {}.', 'I have a house in {}.',
+          'Just so you know, I live in {}.', 'Note that I live in {}.'),
+         ('Where do I live?', 'What is my town?', 'Which town am I from?',
+          'In which town do I live?', 'Where am I from?',
+          'Do you remember where I live?', 'Tell me where I live.'),
+         'Your town is {}. I will remember it here.'),
+    Fact('favorite color', lambda rng: rng.choice(COLORS),
+         'The favorite color of the user is {}.',
+         ('My favorite color is {}.', 'I like the color {}.',
+          'I love {}, the color.', 'The color I like most is {}.',
+          'Of all colors I like {} best.', 'My color is {}.',
+          'Please note that my favorite color is {}.'),
+         ('What is my favorite color?', 'Which color do I like?',
+          'What color do I like most?', 'Do you remember my color?',
+          'Which color is my favorite?', 'Tell me my favorite color.'),
+         'Your favorite color is {}. I will remember it here.'),
+    Fact('lucky number', lambda rng: str(rng.randrange(2, 1000)),
+         'The lucky number of the user is {}.',
+         ('My lucky number is {}.', 'Remember the number {}.',
+          'Keep my lucky number in mind: {}.', 'My number is {}.',
+          'Note my lucky number, {}.', '{} is my lucky number.'),
+         ('What is my lucky number?', 'Which number did I tell you to keep?',
+          'What was my number?', 'Do you remember my lucky number?',
+          'Tell me my lucky number.', 'Which number is my lucky one?'),
+         'Your lucky number is {}. I will remember it here.'),
+    Fact('lost thing', lambda rng: rng.choice(THINGS),
+         'The user has lost a {}.',
+         ('I have lost my {}.', 'I lost my {} today.', 'My {} is gone.',
+          'I cannot find my {}.', 'Somebody took my {}.',
+          'I have been looking for my {} all day.'),
+         ('What did I lose?', 'What have I lost?', 'What am I looking for?',
+          'Which thing did I lose?', 'Tell me what I have lost.',
+          'Do you remember what I lost?'),
+         'Your lost thing is the {}. I will remember it here.'),
+)

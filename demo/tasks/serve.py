@@ -1,0 +1,142 @@
+# Copyright (C) The nginx-dsa authors
+
+"""The environment of one task over stdin and stdout, for programs in any
+language; a line is a JSON object:
+
+    PYTHONPATH=demo python3 -m tasks.serve FAMILY SEED
+
+It begins with
+
+    {"family": ..., "system": "...", "tools": [...], "turns": ["...", ...]}
+
+where tools are those of a chat request and turns are what the user says, one
+after the other.  Then it answers each line that it reads:
+
+    {"call": NAME, "arguments": "{...}"}   {"result": "..."}
+    {"answer": "..."}                      {"turn": 0, "right": true,
+                                            "why": null}
+
+A call belongs to the turn that the next answer ends; why tells what is wrong.
+A line that it does not understand is answered with {"error": "..."}.  It ends
+with its input.
+"""
+
+import json
+import sys
+
+from tasks.mix import FAMILIES, task_of
+from tasks.task import Call
+
+
+class Environment:
+    """A task while it is being done."""
+
+    def __init__(self, task):
+        self.task = task
+        self.turn = 0
+        self.calls = []
+
+    def head(self):
+        return {'family': self.task.family, 'system': self.task.system,
+                'tools': self.task.tool_list(),
+                'turns': [t.user for t in self.task.turns]}
+
+    def line(self, line):
+        """Returns what to answer to a line, some bytes."""
+
+        try:
+            message = json.loads(line)
+
+        except (ValueError, RecursionError) as e:
+            return {'error': f'no JSON: {e}'}
+
+        if not isinstance(message, dict):
+            return {'error': 'not an object'}
+
+        if self.turn == len(self.task.turns):
+            return {'error': 'all turns are over'}
+
+        if message.keys() == {'call', 'arguments'} and texts(message):
+            return self.call(message['call'], message['arguments'])
+
+        if message.keys() == {'answer'} and texts(message):
+            return self.answer(message['answer'])
+
+        return {'error': 'neither a call with its arguments nor an answer, '
+                'all of them texts'}
+
+    def call(self, name, arguments):
+        try:
+            result = self.task.call(name, arguments)
+
+        except Exception as e:
+
+            # a tool ought to raise ValueError only; one that does not must
+            # not end the conversation
+
+            result = json.dumps({'error': f'{type(e).__name__}: {e}'})
+
+        self.calls.append(Call(name, parsed(arguments), result))
+        return {'result': result}
+
+    def answer(self, text):
+        try:
+            why = self.task.turns[self.turn].check(text, self.calls)
+
+        except Exception as e:
+            why = f'the check failed: {type(e).__name__}: {e}'
+
+        reply = {'turn': self.turn, 'right': why is None, 'why': why}
+        self.turn += 1
+        self.calls = []
+
+        return reply
+
+
+def texts(message):
+    return all(isinstance(v, str) for v in message.values())
+
+
+def parsed(arguments):
+    """Returns the arguments of a call, {} where they are no JSON object."""
+
+    try:
+        value = json.loads(arguments)
+
+    except (ValueError, RecursionError):
+        return {}
+
+    return value if isinstance(value, dict) else {}
+
+
+def say(message):
+    """Writes a line.  It is ASCII: half of a surrogate pair, which JSON can
+    name, has no bytes in UTF-8."""
+
+    print(json.dumps(message), flush=True)
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[1] not in FAMILIES:
+        print('usage: python3 -m tasks.serve FAMILY SEED\nfamilies: '
+              + ' '.join(FAMILIES), file=sys.stderr)
+        return 2
+
+    environment = Environment(task_of(sys.argv[1], sys.argv[2]))
+    say(environment.head())
+
+    for line in sys.stdin.buffer:
+        say(environment.line(line))
+
+    return 0
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+
+    except BrokenPipeError:
+
+        # who started it has seen enough; nor can the last flush be written
+
+        sys.stderr.close()

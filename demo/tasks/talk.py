@@ -1,0 +1,89 @@
+# Copyright (C) The nginx-dsa authors
+
+"""The family 'talk': small talk of one turn, about the project and the model,
+with small things to do and questions to which "I do not know" is the answer.
+"""
+
+from tasks.facts import MODEL, PROJECT
+from tasks.manners import MANNERS
+from tasks.memory import FACTS
+from tasks.said import Said, ask
+from tasks.skills import SKILLS
+from tasks.story import story
+from tasks.task import CHAT, RETAIN, Task
+from tasks.unknown import unknown
+from tasks.wording import lower
+
+
+def make(rng):
+    draw = rng.choices((project, model, manners, skill, story, unknown, own),
+                       (30, 18, 10, 26, 6, 7, 3))[0]
+
+    return Task('talk', 'talk', [draw(rng).turn()], (RETAIN, CHAT))
+
+
+def among(rng, personal, tools):
+    """Returns something to be said among other things.
+
+    personal   the system prompt tells who the user or the model is
+    tools      may know what the model does not
+    """
+    draws = [(project, 5), (manners, 1), (skill, 5), (story, 1)]
+
+    if not personal:
+        draws.append((model, 3))
+
+    if not tools:
+        draws.append((unknown, 1))
+
+    draw = rng.choices([d for d, _ in draws], [n for _, n in draws])[0]
+
+    return draw(rng)
+
+
+def project(rng):
+    topic = rng.choice(list(PROJECT.values()))
+    return of_topic(topic, ask(rng, topic.ask(rng)))
+
+
+def model(rng):
+    topic = rng.choice(list(MODEL.values()))
+    return of_topic(topic, ask(rng, topic.ask(rng)))
+
+
+def manners(rng):
+    """Returns a greeting or the like; nothing is said before it."""
+
+    topic = rng.choice(list(MANNERS.values()))
+    user = topic.ask(rng)
+
+    if rng.random() < 0.25:
+        user = user.rstrip('?.!')
+
+    return of_topic(topic, lower(user) if rng.random() < 0.25 else user)
+
+
+def of_topic(topic, user):
+    def wrong(answer):
+        missing = topic.missing(answer)
+        return None if missing is None else f'says nothing of: {missing}'
+
+    return Said(user, f'The user {topic.asks}. To say: {topic.say()}.',
+                topic.answer, wrong, about=topic.names[0] if topic.names
+                else '')
+
+
+def skill(rng):
+    return rng.choice(SKILLS)(rng)
+
+
+def own(rng):
+    """Returns what users say of themselves, or ask for without having said
+    it."""
+
+    fact = rng.choice(FACTS)
+
+    if rng.random() < 0.5:
+        return fact.told(rng, fact.value(rng))
+
+    return fact.asked(rng, None)

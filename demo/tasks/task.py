@@ -1,0 +1,240 @@
+# Copyright (C) The nginx-dsa authors
+
+"""What a task is: a conversation to be had, with its tools, and the means to
+tell whether it was had well.
+
+A task is made from a random.Random alone, so a seed names it.  It holds one
+or more turns.  Each turn has what the user says, a check of what came out of
+it, and a gold policy: steps that an ideal assistant would take, which reach
+the tools only by calling them.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
+
+
+# The three ways in which an assistant's reasoning is kept:
+#
+#   RETAIN   thinks; reasoning stays until the user speaks again (the paper,
+#            section 3.2.1)
+#   DISCARD  thinks; reasoning is gone after every tool round, so that each
+#            has to find out again what is known
+#   CHAT     does not think: every step's reasoning is empty
+
+RETAIN = 'retain'
+DISCARD = 'discard'
+CHAT = 'chat'
+
+
+@dataclass
+class Tool:
+    """A function that a model may call.
+
+    function   the "function" object of an OpenAI tool: name, description,
+               parameters (JSON schema)
+    run        arguments (a dict) -> a value that json.dumps takes; raises
+               ValueError with a text for the model when they make no sense
+    """
+    function: dict
+    run: Callable[[dict], object]
+
+
+@dataclass
+class Step:
+    """One message of the assistant.
+
+    calls is a list of (name, arguments); a step with calls is followed by
+    their results, one without ends the turn.
+    """
+    reasoning: str = ''
+    content: str = ''
+    calls: List[Tuple[str, dict]] = field(default_factory=list)
+
+
+@dataclass
+class Call:
+    """A call that was made, and its result's text."""
+    name: str
+    arguments: dict
+    result: str
+
+
+@dataclass
+class Turn:
+    """One thing the user says, and what has to come of it.
+
+    check   (answer, calls) -> None when it is right, else why it is wrong;
+            answer is the text of the last message, calls is [Call, ...]
+    gold    mode -> generator of Step; "results = yield step" gives the list
+            of the parsed results of the step's calls
+    """
+    user: str
+    check: Callable[[str, List[Call]], Optional[str]]
+    gold: Callable[[str], Iterator[Step]]
+
+
+@dataclass
+class Task:
+    """
+    family   the row of the table it counts in
+    kind     'talk', 'single', 'multi' or 'plan'
+    modes    those of RETAIN, DISCARD and CHAT that its gold policies have
+    system   the system prompt, or ''
+    tools    by name
+    """
+    family: str
+    kind: str
+    turns: List[Turn]
+    modes: Tuple[str, ...] = (RETAIN, CHAT)
+    system: str = ''
+    tools: Dict[str, Tool] = field(default_factory=dict)
+
+    def tool_list(self):
+        """Returns the "tools" of a chat request."""
+        return [{'type': 'function', 'function': t.function}
+                for t in self.tools.values()]
+
+    def call(self, name, arguments):
+        """Runs a tool.  arguments is the text of a JSON object, as a model
+        wrote it; returns the text of a JSON value.  What cannot be run has
+        {"error": why} as its result: a model reads it, nothing is raised.
+        """
+        try:
+            if name not in self.tools:
+                raise ValueError('no such tool: ' + name)
+
+            arguments = json.loads(arguments)
+
+            if not isinstance(arguments, dict):
+                raise ValueError('the arguments are no object')
+
+            refuse_unknown(self.tools[name].function, arguments)
+            result = self.tools[name].run(arguments)
+
+        except (ValueError, ArithmeticError) as e:
+            result = {'error': str(e)}
+
+        return json.dumps(result, ensure_ascii=False)
+
+
+def refuse_unknown(function, arguments):
+    """Raises ValueError unless the arguments are those of the schema: none
+    missing, none too many, each of its type."""
+
+    types = {'string': str, 'number': (int, float), 'integer': int,
+             'array': list, 'object': dict, 'boolean': bool}
+    known = function['parameters']['properties']
+
+    for name in function['parameters'].get('required', []):
+        if name not in arguments:
+            raise ValueError('missing argument: ' + name)
+
+    for name, value in arguments.items():
+        if name not in known:
+            raise ValueError('unknown argument: ' + name)
+
+        kind = known[name]['type']
+
+        if not isinstance(value, types[kind]) \
+                or isinstance(value, bool) != (kind == 'boolean'):
+            raise ValueError(f'{name} must be of type {kind}')
+
+        if kind == 'array' and not all(isinstance(v, str) for v in value):
+            raise ValueError(f'{name} must be an array of strings')
+
+
+def function(name, description, /, required=None, **properties):
+    """Returns the "function" object of a tool.  A property is its type, or
+    (type, description); all are required unless told."""
+
+    def schema(p):
+        kind, text = p if isinstance(p, tuple) else (p, None)
+        s = {'type': kind}
+        if kind == 'array':
+            s['items'] = {'type': 'string'}
+        if text is not None:
+            s['description'] = text
+        return s
+
+    return {
+        'name': name,
+        'description': description,
+        'parameters': {
+            'type': 'object',
+            'properties': {n: schema(p) for n, p in properties.items()},
+            'required': list(properties) if required is None else required,
+        },
+    }
+
+
+class GoldFailed(Exception):
+    """A gold policy did not pass its own task's check."""
+
+
+def play(task, mode):
+    """Lets the gold policies have the conversation.
+
+    Returns its messages in the form of a chat request, every assistant's
+    with "reasoning_content" as it was thought (what of it a prompt still
+    shows is the encoding's business).  Raises GoldFailed.
+    """
+    messages = []
+
+    if task.system != '':
+        messages.append({'role': 'system', 'content': task.system})
+
+    for turn in task.turns:
+        messages.append({'role': 'user', 'content': turn.user})
+        answer, calls = '', []
+        policy = turn.gold(mode)
+        results = None
+
+        while True:
+            try:
+                step = policy.send(results)
+            except StopIteration:
+                raise GoldFailed('it ended with a call') from None
+
+            messages.append(assistant(step, len(messages)))
+
+            if not step.calls:
+                answer = step.content
+                break
+
+            results = []
+
+            for (name, arguments), c in zip(step.calls,
+                                            messages[-1]['tool_calls']):
+                text = task.call(name, json.dumps(arguments,
+                                                  ensure_ascii=False))
+                calls.append(Call(name, arguments, text))
+                results.append(json.loads(text))
+                messages.append({'role': 'tool', 'content': text,
+                                 'tool_call_id': c['id']})
+
+        why = turn.check(answer, calls)
+
+        if why is not None:
+            raise GoldFailed(f'{task.family}: {why}')
+
+    return messages
+
+
+def assistant(step, n):
+    """Returns the message of a step; n makes its calls' ids unique."""
+
+    message = {'role': 'assistant', 'content': step.content}
+
+    if step.reasoning != '':
+        message['reasoning_content'] = step.reasoning
+
+    if step.calls:
+        message['tool_calls'] = [
+            {'id': f'call_{n}_{i}', 'type': 'function',
+             'function': {'name': name,
+                          'arguments': json.dumps(arguments,
+                                                  ensure_ascii=False)}}
+            for i, (name, arguments) in enumerate(step.calls)]
+
+    return message

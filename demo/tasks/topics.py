@@ -1,0 +1,99 @@
+# Copyright (C) The nginx-dsa authors
+
+"""What the model knows of itself and of the project: questions with one
+answer each.
+
+A topic is some lines:
+
+    = what the user does; "The user ..." is how the reasoning begins
+    ~ names of a thing, divided by |: the questions of WHAT are asked of them
+    - a question; [a|b] is a or b, [a|] may be left out
+    > the answer
+    + what an answer must say, divided by commas; a|b is a or b
+"""
+
+import re
+from dataclasses import dataclass
+from typing import List, Tuple
+
+from tasks.tools_check import has_word
+
+
+WHAT = '''What is {}?
+What does {} mean?
+What's {}?
+Explain {}.
+Can you explain {}?
+Tell me about {}.
+What do you know about {}?
+Say in a sentence what {} is.
+I want to know what {} is.
+What is meant by {}?'''.splitlines()
+
+
+@dataclass
+class Topic:
+    """keys is a list of alternatives; of each, one has to be said."""
+    asks: str
+    names: List[str]
+    questions: List[str]
+    answer: str
+    keys: List[Tuple[str, ...]]
+
+    def ask(self, rng):
+        """Returns one of the ways to ask."""
+
+        n = len(WHAT) if self.names else 0
+        i = rng.randrange(n + len(self.questions))
+
+        if i < n:
+            return WHAT[i].format(rng.choice(self.names))
+
+        text = re.sub(r'\[(.*?)\]',
+                      lambda m: rng.choice(m.group(1).split('|')),
+                      self.questions[i - n])
+
+        # what was left out leaves its blank
+
+        return re.sub(r' (?=[ ?.!,]|$)', '', text).lstrip()
+
+    def say(self):
+        """Returns the words that matter, as the reasoning lists them."""
+
+        return ', '.join(k[0] for k in self.keys)
+
+    def missing(self, answer):
+        """Returns what an answer does not say, or None."""
+
+        for key in self.keys:
+            if not any(has_word(answer, k) for k in key):
+                return key[0]
+
+        return None
+
+
+def topics(text):
+    """Returns the topics of a text, by what the user does."""
+
+    found = {}
+
+    for block in text.strip().split('\n\n'):
+        t = Topic('', [], [], '', [])
+
+        for line in block.splitlines():
+            mark, line = line[0], line[2:]
+
+            if mark == '=':
+                t.asks = line
+            elif mark == '~':
+                t.names = line.split('|')
+            elif mark == '-':
+                t.questions.append(line)
+            elif mark == '>':
+                t.answer = f'{t.answer} {line}'.lstrip()
+            else:
+                t.keys = [tuple(k.split('|')) for k in line.split(', ')]
+
+        found[t.asks] = t
+
+    return found

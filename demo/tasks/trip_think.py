@@ -1,0 +1,80 @@
+# Copyright (C) The nginx-dsa authors
+
+"""What the gold policies of the trip families think with."""
+
+from tasks import digits
+from tasks.task import CHAT, RETAIN, Step
+
+
+class Mind:
+    """Thoughts that come to be known one after another, and the steps in
+    which they are thought.
+
+    With RETAIN a step thinks what is new since the step before.  With
+    DISCARD nothing of the earlier steps' reasoning is left, and a step
+    thinks the same thoughts, all of them, again.
+    """
+
+    def __init__(self, mode):
+        self.mode = mode
+        self.thoughts = []
+        self.told = 0
+
+    def think(self, *thoughts):
+        self.thoughts += thoughts
+
+    def step(self, *calls):
+        """Returns the step that makes these calls."""
+
+        return Step(self.reasoning(), calls=list(calls))
+
+    def answer(self, text):
+        """Returns the step that ends the turn."""
+
+        return Step(self.reasoning(), text)
+
+    def reasoning(self):
+        if self.mode == CHAT:
+            return ''
+
+        told = self.told if self.mode == RETAIN else 0
+        self.told = len(self.thoughts)
+        return '\n'.join(self.thoughts[told:])
+
+
+def infos(kind, names, *keywords):
+    """Returns the calls that ask for infos of each."""
+
+    return [(f'get_infos_by_{kind}',
+             {'info_keywords': list(keywords), kind: name})
+            for name in names]
+
+
+def first_of(numbers, better):
+    """Finds the least ('<') or the largest ('>') of name -> number, all
+    different.  Returns (thought, name): 'Fir Inn 230. Owl Inn 180<230. So
+    Owl Inn 180.'"""
+
+    best, said = None, []
+
+    for name, n in numbers.items():
+        if best is None:
+            best = name
+            said.append(f'{name} {n}.')
+            continue
+
+        sign = digits.sign(n, numbers[best])
+        said.append(f'{name} {n}{sign}{numbers[best]}.')
+
+        if sign == better:
+            best = name
+
+    return ' '.join(said) + f' So {best} {numbers[best]}.', best
+
+
+def compared(name, number, limit, ok):
+    """Returns the thought that a number keeps a limit or not; ok is the
+    signs that do: 'Rye Grill 3.8<4.0 no.'"""
+
+    sign = digits.sign(number, limit)
+    return f'{name} {number}{sign}{limit} {"ok" if sign in ok else "no"}.'

@@ -1,0 +1,134 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Questions that a model which knows nothing of the world must not answer."""
+
+import re
+
+from tasks.said import Said, ask
+from tasks.tools_check import has_word
+from tasks.words import PEOPLE, THINGS
+
+
+ANSWER = ('I do not know that. I am a small demonstration model, taught only '
+          'a few things: sums, look-ups, tools, trips, and nginx-dsa.')
+
+SLOTS = {
+    'land': '''France Spain Italy Germany Poland Norway Sweden Finland Greece
+        Portugal Austria Hungary Turkey Egypt Kenya Ghana Morocco India China
+        Japan Korea Vietnam Thailand Brazil Peru Chile Mexico Canada Cuba
+        Australia'''.split(),
+    'town': '''Paris Rome Madrid Berlin London Vienna Prague Oslo Cairo Delhi
+        Tokyo Lima Boston Sydney Hamburg Lisbon'''.split(),
+    'made': '''the telephone|the steam engine|the light bulb|the wheel|paper
+        the piano|the bicycle|the radio|the computer|glass|the clock
+        gunpowder|the camera|the telescope'''.replace('\n', '|').split('|'),
+    'time': '''the first railway|the first flight|the last ice age|the Middle
+        Ages|the great fire of London|the first world war|the Roman Empire
+        the moon landing|the French
+        Revolution'''.replace('Empire\n', 'Empire|').split('|'),
+    'body': '''the moon|the sun|Mars|Jupiter|the nearest star|Saturn|the
+        Earth'''.replace('\n', ' ').split('|'),
+    'who': '''president|king|queen|prime minister|national poet'''.split('|'),
+    'beast': '''bee|whale|bat|spider|snail|penguin|tiger|salmon|kangaroo
+        owl'''.replace('\n', '|').split('|'),
+    'stuff': '''bread|gold|oil|petrol|milk|copper|silver|rice|coffee
+        sugar'''.replace('\n', '|').split('|'),
+    'name': PEOPLE,
+    'second': '''Abel Brandt Carver Dorn Ekdal Falk Grimm Holt Jansen Kern
+        Lorenz Moreau Novak Ortiz Petrov Quist Rossi Silva Thorn Ulrich Vogel
+        Weber Zander'''.split(),
+    'thing': THINGS,
+    'form': '''poem|letter|song|speech|play|novel|report'''.split('|'),
+    'n': [str(n) for n in range(1500, 2030)],
+}
+
+SLOTS = {name: [' '.join(s.split()) for s in row]
+         for name, row in SLOTS.items()}
+
+QUESTIONS = '''What is the capital of {land}?
+Which city is the capital of {land}?
+Tell me the capital of {land}.
+How many people live in {land}?
+How many people live in {town}?
+Who is the {who} of {land}?
+Who was the first {who} of {land}?
+Which language is spoken in {land}?
+What does the flag of {land} look like?
+In which country is {town}?
+How far is it from {town} to {land}?
+What can I see in {town}?
+Which river flows through {town}?
+Who invented {made}?
+When was {made} invented?
+How does {made} work?
+When was {time}?
+What do you know about {time}?
+What happened in {n}?
+Who was born in {n}?
+How far away is {body}?
+How large is {body}?
+How hot is it on {body}?
+What does a {beast} eat?
+How long does a {beast} live?
+Where does a {beast} live?
+What does {stuff} cost?
+What is the price of {stuff}?
+Where does {stuff} come from?
+Who is {name} {second}?
+What did {name} {second} write?
+Do you know {name} {second}?
+When did {name} {second} live?
+What is in the news?
+What is in the news about {land}?
+Who won the match yesterday?
+Who won the election in {land}?
+What is the highest mountain of {land}?
+What is the longest river of {land}?
+How do I repair a {thing}?
+Where can I buy a {thing}?
+Who made the first {thing}?
+Write a {form} about {land}.
+Write a {form} about a {beast}.
+What should I cook tonight?
+What should I give {name} as a present?
+Which film should I see?
+Which book should I read?
+I have a headache. What should I do?
+What will happen tomorrow?
+Will it rain tomorrow?
+What is the weather in {town}?
+What time is it?
+What time is it in {town}?
+What day is it today?
+What is the date today?
+What is the meaning of life?
+Is there a god?
+Why is there war?
+Which stocks should I buy?
+What is the speed of light?
+How many stars are there?
+Why do people dream?'''.splitlines()
+
+
+def unknown(rng):
+    text = rng.choice(QUESTIONS)
+
+    for name, row in SLOTS.items():
+        text = text.replace('{' + name + '}', rng.choice(row))
+
+    text = re.sub(r' a (?=[aeiou])', ' an ', text)
+
+    return Said(ask(rng, text),
+                'That is a fact of the world or an opinion. I was not taught '
+                'it.', ANSWER, wrong, about='the world')
+
+
+def wrong(answer):
+    if not any(has_word(answer, s) for s in ('do not know', "don't know",
+                                         'not taught')):
+        return 'claims to know'
+
+    if not (has_word(answer, 'few things') or has_word(answer, 'small')):
+        return 'does not say why it cannot know'
+
+    return None

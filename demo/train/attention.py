@@ -1,0 +1,202 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Attention to the tokens that the lightning indexer selects, and what the
+indexer learns from it.
+
+Both need the probabilities of the main attention: the one to multiply values
+by, the other as the target of its scores (eq. 3 and 4).  They are computed
+once, some rows of queries at a time, and never kept: what the indexer learns
+is known in the forward pass already, since the gradient of KL(p || softmax(I))
+by I is softmax(I) - p.
+
+Shapes: B rows of T tokens, H heads of Dq and Dv, J index heads of D; C rows of
+queries and the first K keys that they see.
+"""
+
+import math
+
+import torch
+
+from train.ops import matmul, region, wide
+
+
+PIECE = 1 << 28         # elements of B * H * C * K: 1 GB of float32
+
+
+def selected_attention(q, k, v, index, weight, topk, scale):
+    """q, k [B,T,H,Dq], v [B,T,H,Dv]; index = (iq [B,T,J,D], ik [B,T,D],
+    iw [B,T,J] with all constants in it); weight [B,T] of a token in the loss;
+    topk None for all visible tokens -> o [B,T,H,Dv], the indexer's loss.
+    """
+    q, k, v = (x.transpose(1, 2).contiguous() for x in (q, k, v))
+    o, loss = Selected.apply(q, k, v, *index, weight, topk, scale)
+
+    return o.transpose(1, 2), loss
+
+
+class Selected(torch.autograd.Function):
+    """The language loss reaches q, k, v through o; iq, ik, iw get what loss
+    teaches them, and nothing else does either."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, iq, ik, iw, weight, topk, scale):
+        learn = any(ctx.needs_input_grad[3:6])
+        o, lse, chosen = [], [], []
+        grads = [torch.zeros_like(x, dtype=wide(x).dtype)
+                 for x in (iq, ik, iw)] if learn else [None] * 3
+        loss = 0
+
+        for first, end in pieces(q):
+            at = torch.arange(first, end, device=q.device)
+            every = topk is None or end <= topk
+            rows = slice(first, end)
+
+            out = rows_forward(
+                q[:, :, rows].contiguous(), k[:, :, :end].contiguous(),
+                v[:, :, :end].contiguous(), iq[:, rows].contiguous(),
+                ik[:, :end].contiguous(), iw[:, rows].contiguous(),
+                weight[:, rows].contiguous(), at, topk, scale, every, learn)
+
+            o.append(out[0])
+            lse.append(out[1])
+            chosen.append(out[2])
+            loss = loss + out[3]
+
+            if learn:
+                grads[0][:, rows] = out[4]
+                grads[1][:, :end] += out[5]
+                grads[2][:, rows] = out[6]
+
+        o = torch.cat(o, 2)
+
+        if any(ctx.needs_input_grad[:3]):
+            ctx.save_for_backward(q, k, v, o, torch.cat(lse, 2), *chosen)
+
+        ctx.scale = scale
+        ctx.grads = [None if g is None else g.to(x.dtype)
+                     for g, x in zip(grads, (iq, ik, iw))]
+        ctx.set_materialize_grads(False)
+
+        return o, loss
+
+    @staticmethod
+    def backward(ctx, do, dloss):
+        dq = dk = dv = None
+        index = [None] * 3
+
+        if dloss is not None:
+            index = [None if g is None else g * dloss.to(g.dtype)
+                     for g in ctx.grads]
+
+        if do is not None and any(ctx.needs_input_grad[:3]):
+            q, k, v, o, lse, *chosen = ctx.saved_tensors
+            dq = torch.empty_like(q)
+            dk, dv = (torch.zeros_like(x, dtype=wide(x).dtype)
+                      for x in (k, v))
+
+            for (first, end), mask in zip(pieces(q), chosen):
+                rows = slice(first, end)
+                dq[:, :, rows], more_k, more_v = rows_backward(
+                    q[:, :, rows].contiguous(), k[:, :, :end].contiguous(),
+                    v[:, :, :end].contiguous(), o[:, :, rows].contiguous(),
+                    do[:, :, rows].contiguous(),
+                    lse[:, :, rows].contiguous(), mask, ctx.scale)
+                dk[:, :, :end] += more_k
+                dv[:, :, :end] += more_v
+
+            dk, dv = dk.to(k.dtype), dv.to(v.dtype)
+
+        return (dq, dk, dv, *index, None, None, None)
+
+
+def pieces(q):
+    """Yields (first, end) of rows that are worked on together."""
+
+    B, H, T, _ = q.shape
+    C = 64
+
+    while C < T and B * H * 2 * C * T <= PIECE:
+        C *= 2
+
+    return [(first, min(first + C, T)) for first in range(0, T, C)]
+
+
+def index_scores(iq, ik, iw):
+    """Eq. 1: iq [B,C,J,D], ik [B,K,D], iw [B,C,J] -> the products after the
+    ReLU [B,C,J,K], scores [B,C,K]."""
+
+    B, C, J, D = iq.shape
+    dots = wide(iq).reshape(B, C * J, D) @ wide(ik).transpose(-1, -2)
+    dots = dots.reshape(B, C, J, -1).relu()
+
+    return dots, (dots * iw[..., None]).sum(2)
+
+
+def select(scores, topk):
+    """Eq. 2: scores [B,C,K], -inf where nothing is seen -> bool, where the
+    topk greatest are, of equals the first as in the engine: where no head's
+    ReLU lets a key pass there are many zeros."""
+
+    least = scores.topk(topk, dim=-1, sorted=False).values.amin(-1, True)
+    above, equal = scores > least, scores == least
+    room = topk - above.sum(-1, keepdim=True)
+
+    return above | (equal & (equal.cumsum(-1, dtype=torch.int32) <= room))
+
+
+@region
+def rows_forward(q, k, v, iq, ik, iw, weight, at, topk, scale, every, learn):
+    """Some rows of queries, at the positions at [C], with the K keys up to
+    the last one's: q [B,H,C,Dq], k [B,H,K,Dq], v [B,H,K,Dv] ...
+
+    every: all that is seen is chosen.  Returns o [B,H,C,Dv], the logarithm
+    lse [B,H,C,1] of each softmax's denominator, chosen [B or 1,C,K], the
+    loss, and with learn its gradients by iq, ik and iw.
+    """
+    seen = torch.arange(k.shape[2], device=q.device) <= at[:, None]
+    dots, scores = index_scores(iq, ik, iw)
+    chosen = seen[None]
+
+    if not every:
+        chosen = select(scores.masked_fill(~seen, -math.inf), topk) & seen
+
+    s = (wide(q) @ wide(k).transpose(-1, -2)) * scale
+    s = s.masked_fill(~chosen[:, None], -math.inf)
+    lse = s.logsumexp(-1, keepdim=True)
+    p = (s - lse).exp()
+    o = matmul(p.to(v.dtype), v)
+
+    # p of a token sums to the number of heads
+
+    p = p.mean(1)
+    log = scores.masked_fill(~chosen, -math.inf).log_softmax(-1)
+    kl = torch.where(chosen, torch.xlogy(p, p) - p * log,
+                     torch.zeros_like(p)).sum(-1)
+    loss = (kl * weight).sum()
+
+    if not learn:
+        return o, lse, chosen, loss, None, None, None
+
+    dscores = (log.exp() - p) * weight[..., None]
+    diw = (dots * dscores[:, :, None]).sum(-1)
+    ddots = dscores[:, :, None] * iw[..., None] * (dots > 0)
+    B, C, J, D = iq.shape
+    ddots = ddots.to(iq.dtype).reshape(B, C * J, -1)
+    diq = matmul(ddots, ik).reshape(B, C, J, D)
+    dik = matmul(ddots.transpose(-1, -2), iq.reshape(B, C * J, D))
+
+    return o, lse, chosen, loss, diq, dik, diw
+
+
+@region
+def rows_backward(q, k, v, o, do, lse, chosen, scale):
+    """The gradients by q, k and v; shapes as above, do as o."""
+
+    s = (wide(q) @ wide(k).transpose(-1, -2)) * scale
+    p = (s - lse).exp().masked_fill(~chosen[:, None], 0)
+    dp = wide(do) @ wide(v).transpose(-1, -2)
+    mean = (wide(do) * wide(o)).sum(-1, keepdim=True)
+    ds = (p * (dp - mean) * scale).to(q.dtype)
+
+    return (matmul(ds, k), matmul(ds.transpose(-1, -2), q),
+            matmul(p.to(v.dtype).transpose(-1, -2), do))

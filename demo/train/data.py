@@ -1,0 +1,320 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Token ids to train on: shards of them, written by several processes and
+read in batches of equal lengths.
+
+    python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
+                          --samples N [--workers W] [--families a,b]
+
+A shard is
+
+    shard-00000.ids.npy   uint16, the ids of its samples one after the other;
+                          the top bit marks a target
+    shard-00000.len.npy   int32, how many ids each sample has
+    shard-00000.json      counts, by family too; it comes last, and who sees
+                          it sees all of the shard
+
+and the same of every run with that seed, however many workers.  There may be
+a few samples more than N: a task is not divided.
+"""
+
+import argparse
+import bisect
+import glob
+import itertools
+import json
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import numpy
+
+from tasks.task import DISCARD
+from train import corpus
+from train.encode import training_samples
+
+
+TARGET = 0x8000         # of an id in a shard
+PAD = 2                 # the id of demo/make-tokenizer's padding
+LONGEST = 4096          # tokens of a sample; what is longer is dropped
+SHARD = 2048            # samples made for it
+FAILING = 0.01          # tasks a sample that may fail; more end it
+WINDOW = 8              # shards that are shuffled together
+
+# lengths of rows; a batch of train.recipe's size holds a whole number of
+# rows of each, so that all batches have as many tokens
+BUCKETS = (128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096)
+
+
+class Tokenizer:
+    """A `dsa tokenize` that stays."""
+
+    def __init__(self, dsa, file):
+        self.process = subprocess.Popen(
+            [dsa, 'tokenize', '--tokenizer', file, '--special', '--jsonl'],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={**os.environ, 'OPENBLAS_NUM_THREADS': '1'})
+
+    def ids(self, texts):
+        """Returns an array of ids for each of the texts, none of which is
+        empty."""
+
+        lines = ''.join(json.dumps(t, ensure_ascii=False) + '\n'
+                        for t in texts).encode()
+
+        # it answers while it is asked: one thread that did both would wait
+        # for a full pipe for ever
+
+        asks = threading.Thread(target=self.ask, args=(lines,))
+        asks.start()
+        answers = [self.process.stdout.readline() for _ in texts]
+        asks.join()
+
+        if not answers[-1].endswith(b']\n'):
+            raise RuntimeError('dsa tokenize ended')
+
+        ids = numpy.fromstring(b','.join(a[1:-2] for a in answers).decode(),
+                               dtype=numpy.int64, sep=',')
+
+        return numpy.split(ids, numpy.cumsum(
+            [a.count(b',') + 1 for a in answers])[:-1])
+
+    def ask(self, lines):
+        try:
+            self.process.stdin.write(lines)
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass                # told where the answers are missed
+
+    def close(self):
+        self.process.communicate()
+
+
+def marked_ids(tokenizer, samples):
+    """Returns the ids of each sample, a list of segments, with the bit of
+    its targets."""
+
+    segments = [s for sample in samples for s in sample]
+    marked = []
+
+    for ids, (_, target) in zip(tokenizer.ids([t for t, _ in segments]),
+                                segments):
+        if ids.max() >= TARGET:
+            raise ValueError('a shard holds ids of 15 bits')
+
+        marked.append((ids | (TARGET if target else 0)).astype(numpy.uint16))
+
+    ends = numpy.cumsum([len(sample) for sample in samples])
+
+    return [numpy.concatenate(marked[end - len(sample):end])
+            for end, sample in zip(ends, samples)]
+
+
+class Maker:
+    """Makes shards, in a process of its own."""
+
+    def __init__(self, args):
+        self.args = args
+        self.tokenizer = Tokenizer(args.dsa, args.tokenizer)
+
+    def shard(self, n):
+        """Writes shard n and returns its counts."""
+
+        size = min(SHARD, self.args.samples - n * SHARD)
+        samples, families = [], []
+        counts = Counts()
+
+        for i in itertools.count():
+            if len(samples) >= size:
+                break
+
+            seed = f'train-{self.args.seed}-{n}-{i}'
+
+            try:
+                task, mode, messages = corpus.conversation(
+                    seed, self.args.families)
+            except Exception as e:
+                # one of many tasks may be at fault, but not one of few
+
+                counts.failed += 1
+                print(f'{seed}: {e!r}', file=sys.stderr)
+                if counts.failed > size * FAILING:
+                    raise
+                continue
+
+            more = training_samples(messages, task.tool_list(), mode)
+
+            # each of its steps repeats all that came before
+
+            if mode == DISCARD:
+                more = random.Random(seed).sample(more, min(2, len(more)))
+
+            samples += more
+            families += [task.family] * len(more)
+
+        kept = [ids for family, ids
+                in zip(families, marked_ids(self.tokenizer, samples))
+                if counts.add(family, ids)]
+
+        name = os.path.join(self.args.out, f'shard-{n:05}')
+        put(name + '.ids.npy', numpy.concatenate(kept))
+        put(name + '.len.npy', numpy.array([len(ids) for ids in kept],
+                                           numpy.int32))
+        put(name + '.json', counts.read())
+
+        return counts.read()
+
+
+class Counts:
+    """Of a shard and of its families."""
+
+    NAMES = ('samples', 'tokens', 'targets', 'dropped')
+
+    def __init__(self):
+        self.families = {}
+        self.failed = 0         # tasks that could not be played
+
+    def add(self, family, ids):
+        """Counts a sample; returns whether it is kept."""
+
+        counts = self.families.setdefault(family, dict.fromkeys(self.NAMES,
+                                                                0))
+        if len(ids) > LONGEST:
+            counts['dropped'] += 1
+            return False
+
+        counts['samples'] += 1
+        counts['tokens'] += len(ids)
+        counts['targets'] += int((ids >= TARGET).sum())
+        return True
+
+    def read(self):
+        total = {name: sum(c[name] for c in self.families.values())
+                 for name in self.NAMES}
+
+        return {**total, 'failed': self.failed, 'families': self.families}
+
+
+def put(path, value):
+    """Writes a file that nobody sees half of."""
+
+    with open(path + '.tmp', 'wb') as f:
+        if isinstance(value, dict):
+            f.write((json.dumps(value, indent=1) + '\n').encode())
+        else:
+            numpy.save(f, value)
+
+    os.rename(path + '.tmp', path)
+
+
+class Shards:
+    """The shards of a directory, also those still to come."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.used = {}          # how often, by name
+
+    def batches(self, rng, tokens_per_batch, bucket_sizes=BUCKETS):
+        """Yields for ever (ids int64 [B, T], target bool [B, T], lengths
+        int64 [B]).  T is a bucket's size, B * T about tokens_per_batch; rows
+        are padded at their end.  Samples longer than the largest bucket are
+        left out.  rng is a random.Random.
+        """
+        waiting = [[] for _ in bucket_sizes]
+
+        while True:
+            for sample in self.window(rng):
+                i = bisect.bisect_left(bucket_sizes, len(sample))
+
+                if i == len(bucket_sizes):
+                    continue
+
+                waiting[i].append(sample)
+
+                if len(waiting[i]) >= tokens_per_batch // bucket_sizes[i]:
+                    yield batch(waiting[i], bucket_sizes[i])
+                    waiting[i] = []
+
+    def window(self, rng):
+        """Returns the samples of the shards that were used least, of new
+        ones first, shuffled."""
+
+        while True:
+            for path in glob.glob(os.path.join(self.directory,
+                                               'shard-*.json')):
+                self.used.setdefault(path[:-len('.json')], 0)
+
+            if self.used:
+                break
+
+            time.sleep(1)
+
+        names = sorted(self.used)
+        rng.shuffle(names)
+        samples = []
+
+        for name in sorted(names, key=self.used.get)[:WINDOW]:
+            self.used[name] += 1
+            ids = numpy.load(name + '.ids.npy')
+            lengths = numpy.load(name + '.len.npy')
+            samples += numpy.split(ids, numpy.cumsum(lengths)[:-1])
+
+        rng.shuffle(samples)
+
+        return samples
+
+
+def batch(samples, size):
+    ids = numpy.full((len(samples), size), PAD, numpy.int64)
+
+    for row, sample in zip(ids, samples):
+        row[:len(sample)] = sample
+
+    return (ids & ~TARGET, ids >= TARGET,
+            numpy.array([len(s) for s in samples], numpy.int64))
+
+
+def main():
+    p = argparse.ArgumentParser(prog='train.data')
+    p.add_argument('--out', required=True)
+    p.add_argument('--tokenizer', required=True)
+    p.add_argument('--dsa', required=True)
+    p.add_argument('--seed', required=True)
+    p.add_argument('--samples', type=int, required=True)
+    p.add_argument('--workers', type=int, default=os.cpu_count())
+    p.add_argument('--families', type=lambda s: s.split(','))
+    args = p.parse_args()
+
+    os.makedirs(args.out, exist_ok=True)
+
+    shards = range((args.samples + SHARD - 1) // SHARD)
+    start = time.time()
+    samples = tokens = 0
+
+    with multiprocessing.Pool(args.workers, start_worker, (args,)) as pool:
+        for counts in pool.imap_unordered(make_shard, shards):
+            samples += counts['samples']
+            tokens += counts['tokens']
+            print(f'{samples} samples, {tokens} tokens, '
+                  f'{tokens / (time.time() - start):.0f} a second',
+                  file=sys.stderr)
+
+
+maker = None            # of a worker
+
+
+def start_worker(args):
+    global maker
+    maker = Maker(args)
+
+
+def make_shard(n):
+    return maker.shard(n)
+
+
+if __name__ == '__main__':
+    main()

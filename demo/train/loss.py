@@ -1,0 +1,83 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Cross-entropy over a vocabulary, some tokens at a time.  The gradient by
+the logits is known as soon as they are, so that it is taken at once and they
+need not be kept or computed again."""
+
+import torch
+import torch.nn.functional as F
+
+from train.ops import region, wide
+
+
+PIECE = 16384           # tokens; the same for all batches
+
+
+def cross_entropy(hidden, head, targets, weights):
+    """hidden [N,H], head [V,H], targets [N] int64, weights [N] -> the
+    weighted mean."""
+
+    weights = weights.to(wide(hidden).dtype)
+    weights = weights / weights.sum().clamp(min=1e-6)
+    learn = torch.is_grad_enabled() and (hidden.requires_grad
+                                         or head.requires_grad)
+
+    return CrossEntropy.apply(hidden, head, targets, weights, learn)
+
+
+class CrossEntropy(torch.autograd.Function):
+
+    @staticmethod
+    def forward(ctx, hidden, head, targets, weights, learn):
+        loss, dhidden, dhead = 0, [], 0
+
+        # pieces of one size, the last filled up: one compiled function
+
+        n = hidden.shape[0]
+        more = -n % min(PIECE, 1 << (n - 1).bit_length())
+        h = F.pad(hidden, (0, 0, 0, more))
+        t = F.pad(targets, (0, more))
+        w = F.pad(weights, (0, more))
+
+        for at in range(0, n, PIECE):
+            rows = slice(at, at + PIECE)
+            out = some_tokens(h[rows], head, t[rows], w[rows], learn)
+            loss = loss + out[0]
+
+            if learn:
+                dhidden.append(out[1])
+                dhead = dhead + out[2]
+
+        if learn:
+            ctx.save_for_backward(torch.cat(dhidden)[:n],
+                                  dhead.to(head.dtype))
+
+        return loss
+
+    @staticmethod
+    def backward(ctx, g):
+        dhidden, dhead = ctx.saved_tensors
+        return dhidden * g.to(dhidden.dtype), dhead * g, None, None, None
+
+
+@region
+def some_tokens(hidden, head, targets, weights, learn):
+    """-> the sum of weighted losses and, with learn, its gradients by hidden
+    and by head."""
+
+    logits = wide(hidden) @ wide(head).t()
+    lse = logits.logsumexp(-1)
+    right = logits.gather(-1, targets[:, None])[:, 0]
+    loss = ((lse - right) * weights).sum()
+
+    if not learn:
+        return loss, None, None
+
+    d = (logits - lse[:, None]).exp()
+    hit = torch.arange(d.shape[1], device=d.device) == targets[:, None]
+    d = (d - hit.to(d.dtype)) * weights[:, None]
+
+    # two small products: float32 costs little here, and the rare tokens'
+    # gradients are small
+
+    return (loss, (d @ wide(head)).to(hidden.dtype), d.t() @ wide(hidden))

@@ -1,0 +1,553 @@
+# Copyright (C) The nginx-dsa authors
+
+"""DeepSeek-V3.2 for training: MLA in its multi-head form, the lightning
+indexer, experts without dispatch.  Parameters have the names of the published
+checkpoint, but that the experts of a layer are stacked: experts.gate_proj
+.weight [E, I, H] is split at export.
+
+The residual stream and the parameters are float32, activations bfloat16 on a
+GPU; norms, softmax, router and index scores are computed in float32.  The
+types are explicit: autocast is kept out.
+
+    attention  'dense'   every token sees all before it; the indexer rests
+               'warmup'  the same, and only the indexer learns (eq. 3)
+               'sparse'  a token sees the index_topk that the indexer selects;
+                         the indexer learns from the rest of the model (eq. 4)
+                         but the model not from it
+    precision  'float', or 'served': rounded where serving rounds, with
+               straight-through gradients (fp8.py)
+
+What works token by token gets tokens in one row [N, ...], N = B * T.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from train import fp8
+from train.attention import selected_attention
+from train.loss import cross_entropy
+from train.ops import causal_attention, linear, region, wide
+
+
+INNER_EPS = 1e-6        # of norms within attention, whatever the config says
+
+
+class Output(NamedTuple):
+    """
+    hidden      [B,T,H] after the last norm
+    index_loss  the indexers' loss, a mean over valid tokens and layers
+    load        [MoE layers, experts] the share of each in the choices that
+                valid tokens made
+    """
+    hidden: torch.Tensor
+    index_loss: torch.Tensor
+    load: torch.Tensor
+
+
+# ------------------------------------------------------------- parameters
+
+
+class Matrix(nn.Module):
+    """A projection [rows, cols], or a stack of them, FP8 where it is served.
+
+    Drawn with a deviation of gain / sqrt(cols), so that a product has the
+    size of what goes in: the published 0.02 is right for a width of 2,500
+    and would be a whisper in one of 256.
+    """
+    def __init__(self, rows, cols, gain=1.0, stack=()):
+        super().__init__()
+        self.weight = nn.Parameter(
+            torch.randn(*stack, rows, cols) * (gain / math.sqrt(cols)))
+
+    def value(self, served):
+        return fp8.quantize_weight(self.weight) if served else self.weight
+
+
+class Plain(nn.Module):
+    """A matrix that is BF16 where it is served."""
+
+    def __init__(self, rows, cols, deviation):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(rows, cols) * deviation)
+
+    def value(self, served):
+        w = self.weight
+        return fp8.through(w, w.detach().bfloat16()) if served else w
+
+
+class Norm(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+
+
+class LayerNorm(Norm):
+    def __init__(self, size):
+        super().__init__(size)
+        self.bias = nn.Parameter(torch.zeros(size))
+
+
+class Indexer(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.heads, self.dim = c['index_n_heads'], c['index_head_dim']
+        self.rope = c['qk_rope_head_dim']
+        self.wq_b = Matrix(self.heads * self.dim, c['q_lora_rank'])
+        self.wk = Matrix(self.dim, c['hidden_size'])
+        self.k_norm = LayerNorm(self.dim)
+        self.weights_proj = Plain(self.heads, c['hidden_size'],
+                                  c['hidden_size'] ** -0.5)
+        self.register_buffer('hadamard', fp8.hadamard(self.dim),
+                             persistent=False)
+
+
+class Attention(nn.Module):
+    def __init__(self, c, gain):
+        super().__init__()
+        hidden, self.heads = c['hidden_size'], c['num_attention_heads']
+        self.nope, self.rope = c['qk_nope_head_dim'], c['qk_rope_head_dim']
+        self.v, self.latent = c['v_head_dim'], c['kv_lora_rank']
+        self.q_rank = c['q_lora_rank']
+        self.scale = softmax_scale(c)
+
+        self.q_a_proj = Matrix(self.q_rank, hidden)
+        self.q_a_layernorm = Norm(self.q_rank)
+        self.q_b_proj = Matrix(self.heads * (self.nope + self.rope),
+                               self.q_rank)
+        self.kv_a_proj_with_mqa = Matrix(self.latent + self.rope, hidden)
+        self.kv_a_layernorm = Norm(self.latent)
+        self.kv_b_proj = Matrix(self.heads * (self.nope + self.v),
+                                self.latent)
+        self.o_proj = Matrix(hidden, self.heads * self.v, gain)
+        self.indexer = Indexer(c)
+
+
+class Mlp(nn.Module):
+    def __init__(self, hidden, inner, gain, stack=()):
+        super().__init__()
+        self.gate_proj = Matrix(inner, hidden, 1.0, stack)
+        self.up_proj = Matrix(inner, hidden, 1.0, stack)
+        self.down_proj = Matrix(hidden, inner, gain, stack)
+
+
+class Gate(Plain):
+    def __init__(self, c):
+        super().__init__(c['n_routed_experts'], c['hidden_size'],
+                         c['hidden_size'] ** -0.5)
+        self.register_buffer('e_score_correction_bias',
+                             torch.zeros(c['n_routed_experts']))
+        self.groups, self.groups_kept = c['n_group'], c['topk_group']
+        self.k, self.normalize = c['num_experts_per_tok'], c['norm_topk_prob']
+        self.factor = c['routed_scaling_factor']
+
+
+class Moe(nn.Module):
+    def __init__(self, c, gain):
+        super().__init__()
+        hidden, inner = c['hidden_size'], c['moe_intermediate_size']
+
+        self.gate = Gate(c)
+        self.experts = Mlp(hidden, inner, gain, (c['n_routed_experts'],))
+        self.shared_experts = Mlp(hidden, inner * c['n_shared_experts'], gain)
+
+
+class Layer(nn.Module):
+    def __init__(self, c, n):
+        super().__init__()
+
+        # each layer adds twice to the stream: together as much as the
+        # embedding
+
+        gain = (2 * c['num_hidden_layers']) ** -0.5
+
+        self.eps = c['rms_norm_eps']
+        self.moe = (n >= c['first_k_dense_replace']
+                    and n % c['moe_layer_freq'] == 0)
+        self.input_layernorm = Norm(c['hidden_size'])
+        self.post_attention_layernorm = Norm(c['hidden_size'])
+        self.self_attn = Attention(c, gain)
+        self.mlp = Moe(c, gain) if self.moe else Mlp(
+            c['hidden_size'], c['intermediate_size'], gain)
+
+
+class Body(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.embed_tokens = Plain(c['vocab_size'], c['hidden_size'], 1.0)
+        self.layers = nn.ModuleList(Layer(c, n) for n in
+                                    range(c['num_hidden_layers']))
+        self.norm = Norm(c['hidden_size'])
+
+
+# ------------------------------------------------------------------- rope
+
+
+def mscale(scaling, field):
+    if scaling['factor'] <= 1:
+        return 1.0
+
+    return 0.1 * scaling[field] * math.log(scaling['factor']) + 1
+
+
+def softmax_scale(c):
+    dim = c['qk_nope_head_dim'] + c['qk_rope_head_dim']
+    return dim ** -0.5 * mscale(c['rope_scaling'], 'mscale_all_dim') ** 2
+
+
+def rope_table(c):
+    """YaRN's cosines and sines [positions, dim / 2] each: low frequencies
+    are divided by factor, high ones stay, between is a ramp."""
+
+    s, dim, theta = c['rope_scaling'], c['qk_rope_head_dim'], c['rope_theta']
+
+    def dimension(turns):
+        """The dimension that turns so often over the original context."""
+        return (dim * math.log(s['original_max_position_embeddings']
+                               / (2 * math.pi * turns))
+                / (2 * math.log(theta)))
+
+    i = torch.arange(dim // 2, dtype=torch.float64)
+    f = theta ** (-2 * i / dim)
+    low = max(math.floor(dimension(s['beta_fast'])), 0)
+    high = min(math.ceil(dimension(s['beta_slow'])), dim - 1)
+    ramp = ((i - low) / max(high - low, 0.001)).clamp(0, 1)
+    f = (f * (1 - ramp) + f / s['factor'] * ramp).float()
+
+    at = torch.arange(c['max_position_embeddings']).float()
+    angle = (at[:, None] * f).double()
+    magnitude = mscale(s, 'mscale') / mscale(s, 'mscale_all_dim')
+
+    return ((angle.cos() * magnitude).float(),
+            (angle.sin() * magnitude).float())
+
+
+def interleaved(x, cos, sin):
+    """Rotates pairs (2i, 2i + 1) of x [..., dim]: that of MLA."""
+
+    v = wide(x).unflatten(-1, (-1, 2))
+    a, b = v[..., 0], v[..., 1]
+
+    return torch.stack([a * cos - b * sin, a * sin + b * cos],
+                       -1).flatten(-2).to(x.dtype)
+
+
+def half_split(x, cos, sin):
+    """Rotates pairs (i, i + dim / 2) of x [..., dim]: the indexer's."""
+
+    a, b = wide(x).chunk(2, -1)
+
+    return torch.cat([a * cos - b * sin, a * sin + b * cos],
+                     -1).to(x.dtype)
+
+
+# ------------------------------------------------------------------ layers
+
+
+def rms_norm(x, weight, eps, dtype):
+    x = wide(x)
+    return (x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+            * weight).to(dtype)
+
+
+def held(h, served):
+    """The type in which activations are held beside the stream h."""
+
+    return torch.bfloat16 if served or h.is_cuda else h.dtype
+
+
+def carried(h, served):
+    """The stream as it goes on beside a block.  Norms read it unrounded."""
+
+    return fp8.through(h, h.detach().bfloat16()) if served else h
+
+
+def rounded(x, served):
+    """x as a product with FP8 weights reads it."""
+
+    return fp8.quantize(x) if served else x
+
+
+@region
+def project(layer, h, cos, sin, served):
+    """h [N,H], cos and sin [N,dim/2] -> x [N,H] and qr [N,rank], which the
+    indexer reads and teaches nothing; q [N,heads,192], k the same, v
+    [N,heads,128]."""
+
+    a = layer.self_attn
+    x = rms_norm(h, layer.input_layernorm.weight, layer.eps, held(h, served))
+    cos, sin = cos[:, None], sin[:, None]
+
+    # one product for what reads the same
+
+    low = linear(rounded(x, served),
+                 torch.cat([a.q_a_proj.value(served),
+                            a.kv_a_proj_with_mqa.value(served)]))
+    qr, c, k_rope = low.split([a.q_rank, a.latent, a.rope], -1)
+
+    qr = rms_norm(qr, a.q_a_layernorm.weight, INNER_EPS, x.dtype)
+    q = linear(rounded(qr, served), a.q_b_proj.value(served))
+    q = q.unflatten(-1, (a.heads, -1))
+    q = torch.cat([q[..., :a.nope],
+                   interleaved(q[..., a.nope:], cos, sin)], -1)
+
+    # rounded as in the cache; to round it once more for the product would
+    # change nothing
+
+    c = rms_norm(c, a.kv_a_layernorm.weight, INNER_EPS, x.dtype)
+    kv = linear(rounded(c, served), a.kv_b_proj.value(served))
+    kv = kv.unflatten(-1, (a.heads, -1))
+    k_rope = interleaved(k_rope[:, None], cos, sin)
+    k = torch.cat([kv[..., :a.nope], k_rope.expand(-1, a.heads, -1)], -1)
+
+    return x.detach(), qr.detach(), q, k, kv[..., a.nope:]
+
+
+@region
+def index(layer, x, qr, cos, sin, served):
+    """-> iq [N,J,D], ik [N,D], iw [N,J] with the constants in it.  Head
+    parts lie the other way round than in MLA: rope first."""
+
+    i = layer.self_attn.indexer
+
+    iq = linear(rounded(qr, served), i.wq_b.value(served))
+    iq = iq.unflatten(-1, (i.heads, i.dim))
+    iq = torch.cat([half_split(iq[..., :i.rope], cos[:, None], sin[:, None]),
+                    iq[..., i.rope:]], -1)
+
+    ik = wide(linear(rounded(x, served), i.wk.value(served)))
+    ik = F.layer_norm(ik, (i.dim,), i.k_norm.weight, i.k_norm.bias,
+                      INNER_EPS).to(x.dtype)
+    ik = torch.cat([half_split(ik[..., :i.rope], cos, sin),
+                    ik[..., i.rope:]], -1)
+
+    # the transform changes no product of two, only their rounding
+
+    if served:
+        turn = i.hadamard * i.dim ** -0.5
+        iq = fp8.quantize((wide(iq) @ turn).to(x.dtype))
+        ik = fp8.quantize((wide(ik) @ turn).to(x.dtype))
+
+    iw = wide(x) @ wide(i.weights_proj.value(served)).t()
+
+    return iq, ik, iw * (i.heads * i.dim) ** -0.5
+
+
+@region
+def finish(layer, h, o, valid, served):
+    """The stream h [N,H] after o [N,heads*128] came out of attention, and
+    the experts' load, or None."""
+
+    a = layer.self_attn
+    h = carried(h, served) + linear(rounded(o, served),
+                                    a.o_proj.value(served))
+    x = rms_norm(h, layer.post_attention_layernorm.weight, layer.eps,
+                 held(h, served))
+
+    if layer.moe:
+        y, load = moe(layer.mlp, x, valid, served)
+    else:
+        y, load = mlp(layer.mlp, x, served), None
+
+    return carried(h, served) + y, load
+
+
+@region
+def last_norm(norm, h, eps, served):
+    return rms_norm(h, norm.weight, eps, held(h, served))
+
+
+def swiglu(gate, up):
+    return (F.silu(wide(gate)) * wide(up)).to(gate.dtype)
+
+
+def mlp(m, x, served):
+    gate, up = linear(rounded(x, served),
+                      torch.cat([m.gate_proj.value(served),
+                                 m.up_proj.value(served)])).chunk(2, -1)
+
+    return linear(rounded(swiglu(gate, up), served),
+                  m.down_proj.value(served))
+
+
+def moe(m, x, valid, served):
+    """x [N,H] -> y [N,H], load [E].
+
+    Experts are so small that to sort tokens by expert costs more than to
+    give every token to all: one product makes all intermediates, a weight of
+    0 silences those of experts that were not chosen, one product adds up.
+    """
+    weight, chosen = route(m.gate, x, served)
+
+    def joined(name, dim):
+        """The experts' matrices beside each other, the shared last."""
+        stack = getattr(m.experts, name).value(served)
+        shared = getattr(m.shared_experts, name).value(served)
+        stack = stack.movedim(0, -2) if dim == 1 else stack
+        return torch.cat([stack.flatten(dim, dim + 1), shared], dim)
+
+    gate, up = linear(rounded(x, served),
+                      torch.cat([joined('gate_proj', 0),
+                                 joined('up_proj', 0)])).chunk(2, -1)
+    inner = swiglu(gate, up)
+
+    # weighted after the rounding, as if it were done to an expert's output
+
+    E, I, _ = m.experts.gate_proj.weight.shape
+    routed = rounded(inner[:, :E * I].unflatten(-1, (E, I)), served)
+    routed = (routed * weight[..., None]).to(x.dtype).flatten(-2)
+    shared = rounded(inner[:, E * I:], served)
+    y = linear(torch.cat([routed, shared], -1), joined('down_proj', 1))
+
+    counted = (chosen & valid[:, None]).to(weight.dtype).sum(0)
+
+    return y, counted / counted.sum().clamp(min=1)
+
+
+def route(gate, x, served):
+    """x [N,H] -> weights [N,E], 0 where not chosen, and chosen [N,E].
+
+    The bias has a say in the choice only; weights are the sigmoids.
+    """
+    s = (wide(x) @ wide(gate.value(served)).t()).sigmoid()
+    b = (s + gate.e_score_correction_bias).detach()
+
+    group = b.unflatten(-1, (gate.groups, -1))
+    size = group.shape[-1]
+    score = torch.where(greatest(group, 2), group,
+                        torch.zeros_like(group)).sum(-1)
+    kept = greatest(score, gate.groups_kept)
+    b = b.masked_fill(~kept.repeat_interleave(size, -1), -math.inf)
+    chosen = greatest(b, gate.k)
+
+    w = s * chosen
+
+    if gate.normalize:
+        w = w / w.sum(-1, keepdim=True)
+
+    return w * gate.factor, chosen
+
+
+def greatest(x, k):
+    """Where the k greatest of the last dimension are, of equals the first.
+    By comparing all with all: for a few experts that is one small kernel,
+    and no sort."""
+
+    n = x.shape[-1]
+    a, b = x[..., :, None], x[..., None, :]
+    before = torch.ones(n, n, dtype=torch.bool, device=x.device).tril(-1)
+    rank = ((b > a) | ((b == a) & before)).sum(-1)
+
+    return rank < k
+
+
+# ------------------------------------------------------------------- model
+
+
+class Model(nn.Module):
+    """config is a checkpoint's config.json."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.topk = config['index_topk']
+        self.eps = config['rms_norm_eps']
+        self.model = Body(config)
+
+        # logits are small at first: no token is likelier than others
+
+        self.lm_head = Plain(config['vocab_size'], config['hidden_size'],
+                             0.25 * config['hidden_size'] ** -0.5)
+
+        cos, sin = rope_table(config)
+        self.register_buffer('cos', cos, persistent=False)
+        self.register_buffer('sin', sin, persistent=False)
+
+    def forward(self, ids, valid, attention, precision):
+        """ids [B,T] int64; valid [B,T] bool, false for the padding at a
+        row's end -> Output."""
+
+        with torch.autocast(ids.device.type, enabled=False):
+            return self.run(ids, valid, attention, precision)
+
+    def run(self, ids, valid, attention, precision):
+        B, T = ids.shape
+        served = precision == 'served'
+        learning = torch.is_grad_enabled()
+        flat = valid.flatten()
+        weight = valid.to(self.cos.dtype)
+        weight = weight / weight.sum().clamp(min=1)
+        cos = self.cos[:T].repeat(B, 1)
+        sin = self.sin[:T].repeat(B, 1)
+        losses, loads = [], []
+
+        def rows(x):
+            return x.unflatten(0, (B, T))
+
+        # in the warm-up nothing but the indexer learns
+
+        with torch.set_grad_enabled(learning and attention != 'warmup'):
+            h = F.embedding(ids.flatten(),
+                            self.model.embed_tokens.value(served))
+
+            for layer in self.model.layers:
+                x, qr, q, k, v = project(layer, h, cos, sin, served)
+                q, k, v = rows(q), rows(k), rows(v)
+                scale = layer.self_attn.scale
+
+                if attention == 'dense':
+                    o = causal_attention(q, k, v, scale)
+
+                else:
+                    with torch.set_grad_enabled(learning):
+                        i = index(layer, x, qr, cos, sin, served)
+                        o, loss = selected_attention(
+                            q, k, v, [rows(t) for t in i], weight,
+                            self.topk if attention == 'sparse' else None,
+                            scale)
+
+                    losses.append(loss)
+
+                h, load = finish(layer, h, o.flatten(2).flatten(0, 1), flat,
+                                 served)
+
+                if load is not None:
+                    loads.append(load)
+
+            hidden = last_norm(self.model.norm, h, self.eps, served)
+
+        return Output(rows(hidden),
+                      torch.stack(losses).mean() if losses
+                      else hidden.new_zeros((), dtype=self.cos.dtype),
+                      torch.stack(loads))
+
+    def logits(self, hidden, precision='float'):
+        """[..., H] -> [..., V] in float32."""
+
+        with torch.autocast(hidden.device.type, enabled=False):
+            w = self.lm_head.value(precision == 'served')
+            return wide(hidden) @ wide(w).t()
+
+    def loss(self, hidden, targets, weights, precision='float'):
+        """The mean of the cross-entropy of targets [B,T] int64 after hidden
+        [B,T,H], each weighted by weights [B,T]; all logits are never there
+        at once."""
+
+        with torch.autocast(hidden.device.type, enabled=False):
+            return cross_entropy(hidden.flatten(0, 1),
+                                 self.lm_head.value(precision == 'served'),
+                                 targets.flatten(), weights.flatten())
+
+    @torch.no_grad()
+    def balance(self, load, rate):
+        """Balances experts without a loss for it (DeepSeek-V3): an expert
+        with less than its share of the choices gets a larger bias, one with
+        more a smaller.  load is that of an Output."""
+
+        gates = [layer.mlp.gate for layer in self.model.layers if layer.moe]
+
+        for gate, share in zip(gates, load):
+            gate.e_score_correction_bias += rate * torch.sign(
+                share.mean() - share)

@@ -1,0 +1,47 @@
+# Copyright (C) The nginx-dsa authors
+
+"""The stages of training: the paper's sections 2.1.1 and 3 in miniature."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Stage:
+    """
+    attention  'dense': no selection, the indexer rests
+               'warmup': dense, and only the indexer learns (eq. 3)
+               'sparse': the indexer selects, and learns beside (eq. 4)
+    precision  'float', or 'served': rounded as serving rounds
+    answers    the loss is on what the assistant says only
+    tokens     to train on
+    batch      tokens a step
+    rate       the highest learning rate; it rises over the first 2 % of the
+               steps and falls along a cosine to a tenth
+    """
+    name: str
+    attention: str
+    precision: str
+    answers: bool
+    tokens: int
+    batch: int
+    rate: float
+
+
+M = 1000 * 1000
+BATCH = 61440
+
+STAGES = (
+    # 2.1: the dense predecessor, here from nothing, so with most of the
+    # tokens; it reads whole conversations, what users and tools say too
+    Stage('pretrain', 'dense', 'float', False, 400 * M, BATCH, 2e-3),
+
+    # 2.1.1, dense warm-up: the indexer learns what dense attention looks at
+    Stage('warmup', 'warmup', 'float', False, 10 * M, BATCH, 1e-3),
+
+    # 2.1.1, sparse training: the model gets used to the selection
+    Stage('sparse', 'sparse', 'float', False, 60 * M, BATCH, 5e-4),
+
+    # 3: tool use and thinking, on the assistant's words only, and in the
+    # precision in which it will be served
+    Stage('tune', 'sparse', 'served', True, 80 * M, BATCH, 3e-4),
+)

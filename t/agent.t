@@ -1,0 +1,126 @@
+# Copyright (C) The nginx-dsa authors
+#
+# demo/agent plans a trip with a model that plays the gold policy, and says
+# whether the answer was verified.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Node qw/ install /;
+use DSA::Test;
+use Test::More;
+
+my $t = DSA::Test->new('agent');
+my $root = $DSA::Test::root;
+my $dir = $t->build . '/agent';
+my $seed = 7;
+my $n = 0;
+
+if (my $why = install("$root/demo/agent", $dir, 'agent.mjs')) {
+    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
+    fail($why);
+    done_testing();
+    exit;
+}
+
+$ENV{PYTHONPATH} = "$root/demo";
+$ENV{PYTHONDONTWRITEBYTECODE} = 1;
+
+
+# (exit status, output) of the agent with a model of that fault.
+
+sub agent {
+    my ($fault, @args) = @_;
+
+    my $model = DSA::Process->start(
+        name => 'gold' . $n++, dir => $t->dir,
+        argv => [ 'python3', "$root/t/demo/gold_server.py", 'trip', $seed,
+                  $fault ]);
+
+    push @{ $t->{procs} }, $model;
+
+    wait_until(sub {
+        die $model->output if !$model->alive;
+        $model->output =~ /\n/;
+    }, 20, 'the model');
+
+    my ($port) = $model->output =~ /^(\d+)$/m;
+
+    my $proc = DSA::Process->start(
+        name => "agent$n", dir => $t->dir,
+        argv => [ 'node', "$dir/agent.mjs", '--url',
+                  "http://127.0.0.1:$port/v1", '--seed', $seed, @args ]);
+
+    push @{ $t->{procs} }, $proc;
+
+    my $status = $proc->wait_end(60);
+
+    return (defined $status ? $status >> 8 : 'it runs on', $proc->output);
+}
+
+
+# The conversation that it has to become.
+
+my $gold = json_decode(scalar `python3 -c '
+import json
+from tasks.mix import task_of
+from tasks.task import RETAIN, play
+
+print(json.dumps(play(task_of("trip", $seed), RETAIN)))'`);
+
+my ($rc, $out) = agent('');
+
+is($rc, 0, 'a right answer: exit status') or diag($out);
+like($out, qr/\n\nverified\n\n\z/, 'it says so at the end');
+
+my $at = 0;
+my @missed;
+
+for my $m (grep { $_->{role} ne 'system' } @$gold) {
+    my @parts = $m->{role} eq 'user' ? "> $m->{content}"
+              : $m->{role} eq 'tool' ? ": $m->{content}"
+              : ($m->{reasoning_content}, $m->{content},
+                 map { "$_->{function}{name} $_->{function}{arguments}" }
+                     @{ $m->{tool_calls} || [] });
+
+    # results follow the calls of their message: they have the calls' order
+
+    for my $part (map { utf8::encode(my $s = $_); $s }
+                  grep { defined && $_ ne '' } @parts)
+    {
+        my $found = index $out, $part, $at;
+
+        if ($found < 0) {
+            push @missed, $part;
+            next;
+        }
+
+        $at = $found + length $part;
+    }
+}
+
+is_deeply(\@missed, [], 'thoughts, calls and results are shown, in order')
+    or diag($out);
+cmp_ok(scalar(grep { $_->{role} eq 'tool' } @$gold), '>', 3,
+       'there were some');
+
+unlike($out, qr/\e\[/, 'no colours where there is no terminal');
+
+($rc, $out) = agent('wrong');
+
+is($rc, 1, 'a wrong answer: exit status');
+like($out, qr/I do not know\.\n\nnot verified: \S.*\n\n\z/,
+     'with the reason');
+
+($rc, $out) = agent('cut');
+
+is($rc, 2, 'no answer: exit status');
+like($out, qr{^agent: http://127\S+/v1: \S}m, 'with the error');
+
+($rc, $out) = agent('', '--family', 'none');
+
+is($rc, 2, 'no such family: exit status');
+like($out, qr/^agent: python3 -m tasks\.serve ended$/m, 'with the error');
+
+$t->done;

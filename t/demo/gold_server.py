@@ -1,0 +1,213 @@
+# Copyright (C) The nginx-dsa authors
+
+"""A chat server whose model is the gold policy of the task that it is asked
+about, whole or streamed.  It keeps nothing between requests: a conversation
+is played again from its beginning.
+
+    PYTHONPATH=demo python3 t/demo/gold_server.py FAMILY SEED [wrong|cut]
+
+serves one task, in the mode retain, and prints its port.  "wrong" answers
+wrongly and at once, "cut" closes the connection instead.
+"""
+
+import json
+import signal
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tasks.task import CHAT, RETAIN, assistant
+
+
+# what every completion has used
+
+USAGE = {
+    'prompt_tokens': 100, 'completion_tokens': 10, 'total_tokens': 110,
+    'prompt_tokens_details': {'cached_tokens': 64},
+    'completion_tokens_details': {'reasoning_tokens': 4},
+}
+
+
+class Refusal(Exception):
+    """Raised for a status and a text instead of a completion; status 0
+    closes the connection."""
+
+    def __init__(self, status, text=''):
+        super().__init__(text)
+        self.status = status
+
+
+class GoldServer(ThreadingHTTPServer):
+    """
+    find   request -> the task that it is about
+    mode   of its gold policies
+    spoil  (request, message) -> message, as it is sent; may raise Refusal
+    """
+    daemon_threads = True
+
+    def __init__(self, find, mode, spoil=lambda request, message: message):
+        super().__init__(('127.0.0.1', 0), Handler)
+        self.find = find
+        self.mode = mode
+        self.spoil = spoil
+        self.seen = []          # (key, request), as they came
+        self.url = f'http://127.0.0.1:{self.server_port}/v1'
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, args=(0.01,),
+                         daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+    def message(self, request):
+        """Returns the next message of the conversation."""
+
+        messages = request['messages']
+        user = [i for i, m in enumerate(messages) if m['role'] == 'user']
+        task = self.find(request)
+        mode = self.mode if request['thinking']['type'] == 'enabled' \
+            else CHAT
+        policy = task.turns[len(user) - 1].gold(mode)
+        step = next(policy)
+
+        for reasoning, calls, results in rounds(messages[user[-1]:]):
+
+            # what was spoiled is said once more
+
+            if calls != step.calls:
+                continue
+
+            if reasoning != (step.reasoning if mode == RETAIN else ''):
+                raise Refusal(400, f'reasoning sent back: {reasoning}')
+
+            step = policy.send(results)
+
+        return self.spoil(request, assistant(step, len(messages)))
+
+
+def rounds(messages):
+    """Yields reasoning, calls and their results of each message that has
+    calls."""
+
+    results = {}
+
+    for m in messages:
+        if m['role'] == 'tool':
+            results[m['tool_call_id']] = json.loads(m['content'])
+
+    for m in messages:
+        if m['role'] == 'assistant':
+            yield (m.get('reasoning_content', ''),
+                   [(c['function']['name'],
+                     json.loads(c['function']['arguments']))
+                    for c in m['tool_calls']],
+                   [results[c['id']] for c in m['tool_calls']])
+
+
+class Handler(BaseHTTPRequestHandler):
+
+    protocol_version = 'HTTP/1.1'
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        self.answer(200, {'object': 'list', 'data': [{'id': 'gold'}]})
+
+    def do_POST(self):
+        size = int(self.headers['Content-Length'])
+        request = json.loads(self.rfile.read(size))
+        self.server.seen.append((self.headers['Authorization'], request))
+
+        try:
+            message = self.server.message(request)
+        except Refusal as e:
+            if e.status == 0:
+                self.close_connection = True
+            else:
+                self.answer(e.status, {'error': {'message': str(e)}})
+            return
+
+        finish = message.pop('finish', None) \
+            or ('tool_calls' if 'tool_calls' in message else 'stop')
+
+        if request.get('stream'):
+            self.stream(message, finish)
+        else:
+            self.answer(200, {'object': 'chat.completion', 'usage': USAGE,
+                              'choices': [{'index': 0, 'message': message,
+                                           'finish_reason': finish}]})
+
+    def answer(self, status, value):
+        text = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def stream(self, message, finish):
+        self.send_response(200)
+        self.send_header('Content-Type', 'text/event-stream')
+        self.send_header('Connection', 'close')
+        self.end_headers()
+
+        for delta in deltas(message):
+            self.event({'choices': [{'index': 0, 'delta': delta,
+                                     'finish_reason': None}]})
+
+        self.event({'choices': [{'index': 0, 'delta': {'content': ''},
+                                 'finish_reason': finish}], 'usage': USAGE})
+        self.wfile.write(b'data: [DONE]\n\n')
+
+    def event(self, value):
+        value = {'object': 'chat.completion.chunk', **value}
+        self.wfile.write(b'data: ' + json.dumps(value).encode() + b'\n\n')
+
+    def log_message(self, *_):
+        pass
+
+
+def deltas(message):
+    """Yields a message in pieces of a few characters."""
+
+    yield {'role': 'assistant', 'content': ''}
+
+    for key in ('reasoning_content', 'content'):
+        for piece in pieces(message.get(key, '')):
+            yield {key: piece}
+
+    for i, call in enumerate(message.get('tool_calls', [])):
+        function = call['function']
+        head = {**call, 'function': {**function, 'arguments': ''}}
+        yield {'tool_calls': [{'index': i, **head}]}
+
+        for piece in pieces(function['arguments']):
+            yield {'tool_calls': [{'index': i,
+                                   'function': {'arguments': piece}}]}
+
+
+def pieces(text, size=7):
+    return [text[i:i + size] for i in range(0, len(text), size)]
+
+
+def main(family, seed, fault=''):
+    from tasks.mix import task_of
+
+    task = task_of(family, int(seed))
+
+    def spoil(request, message):
+        if fault == 'cut':
+            raise Refusal(0)
+        if fault == 'wrong':
+            return {'role': 'assistant', 'content': 'I do not know.'}
+        return message
+
+    with GoldServer(lambda request: task, RETAIN, spoil) as server:
+        print(server.server_port, flush=True)
+        signal.pause()
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

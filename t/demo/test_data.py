@@ -1,0 +1,341 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Shards: what is in them, that they do not depend on who makes them, and the
+batches that are read of them."""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+try:
+    import numpy
+    from train import data
+except ImportError:
+    numpy = None
+
+
+ROOT = os.path.join(os.path.dirname(__file__), '../..')
+BUILD = os.path.join(ROOT, os.environ.get('DSA_BUILD', 'build'))
+DSA = os.path.join(BUILD, 'dsa')
+TOKENIZER = os.path.join(BUILD, 'model/tokenizer.json')
+
+BOS, EOS = 0, 1
+needs_numpy = unittest.skipIf(numpy is None, 'no numpy here')
+
+
+def texts(lists):
+    """The text of each list of ids."""
+
+    lines = ''.join(json.dumps([int(i) for i in ids]) + '\n' for ids in lists)
+    out = subprocess.run(
+        [DSA, 'detokenize', '--tokenizer', TOKENIZER, '--jsonl'],
+        input=lines.encode(), stdout=subprocess.PIPE, check=True).stdout
+
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def files(directory):
+    found = {}
+
+    for name in sorted(os.listdir(directory)):
+        with open(os.path.join(directory, name), 'rb') as f:
+            found[name] = f.read()
+
+    return found
+
+
+def samples_of(directory, n):
+    name = os.path.join(directory, f'shard-{n:05}')
+    ids = numpy.load(name + '.ids.npy')
+    lengths = numpy.load(name + '.len.npy')
+
+    assert lengths.sum() == len(ids)
+
+    return numpy.split(ids, numpy.cumsum(lengths)[:-1])
+
+
+def make(directory, samples, workers, *more):
+    """What `python3 -m train.data` does, but with shards of 16 samples."""
+
+    code = ('from train import data; data.SHARD = 16; '
+            'data.main()')
+
+    subprocess.run(
+        [sys.executable, '-c', code, '--out', directory, '--tokenizer',
+         TOKENIZER, '--dsa', DSA, '--seed', '7', '--samples', str(samples),
+         '--workers', str(workers), *more],
+        check=True, stderr=subprocess.DEVNULL)
+
+
+@needs_numpy
+class Made(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        make(cls.directory.name, 40, 2)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def test_files(self):
+        self.assertEqual(sorted(files(self.directory.name)),
+                         [f'shard-{n:05}.{what}' for n in range(3)
+                          for what in ('ids.npy', 'json', 'len.npy')])
+
+    def test_the_same_with_any_workers(self):
+        with tempfile.TemporaryDirectory() as other:
+            make(other, 40, 1)
+            self.assertEqual(files(other), files(self.directory.name))
+
+    def test_samples(self):
+        for n in range(3):
+            for sample in samples_of(self.directory.name, n):
+                self.check(sample)
+
+    def check(self, sample):
+        self.assertEqual(sample.dtype, numpy.uint16)
+
+        ids = sample & 0x7fff
+        target = sample >= 0x8000
+        change = numpy.flatnonzero(numpy.diff(target)) + 1
+        parts = numpy.split(ids, change)
+
+        # the model's text follows a <think> or </think>, and its end, which
+        # it writes too, is the sample's
+
+        self.assertEqual(ids[0], BOS)
+        self.assertEqual(ids[-1], EOS)
+        self.assertFalse(target[0])
+        self.assertEqual(len(parts) % 2, 0)
+
+        text = texts(parts)
+
+        for before, written, end in zip(text[::2], text[1::2], parts[1::2]):
+            self.assertTrue(before.endswith('think>'))
+            self.assertEqual(end[-1], EOS)
+            self.assertNotIn('<｜User｜>', written)
+            self.assertEqual('</think>' in written,
+                             before.endswith('<think>'))
+
+    def test_counts(self):
+        for n in range(3):
+            samples = samples_of(self.directory.name, n)
+
+            with open(os.path.join(self.directory.name,
+                                   f'shard-{n:05}.json')) as f:
+                counts = json.load(f)
+
+            families = counts.pop('families')
+            self.assertEqual(counts.pop('failed'), 0)
+
+            self.assertEqual(counts, {
+                name: sum(f[name] for f in families.values())
+                for name in ('samples', 'tokens', 'targets', 'dropped')})
+
+            del counts['dropped']       # test_too_long has some
+
+            self.assertEqual(counts, {
+                'samples': len(samples),
+                'tokens': sum(len(s) for s in samples),
+                'targets': sum((s >= 0x8000).sum() for s in samples)})
+
+    def test_too_long(self):
+        all_lengths = sorted(len(s) for n in range(3)
+                             for s in samples_of(self.directory.name, n))
+        limit = all_lengths[len(all_lengths) // 2]
+
+        with tempfile.TemporaryDirectory() as directory, \
+                unittest.mock.patch.multiple(data, SHARD=1000,
+                                             LONGEST=limit):
+            maker = self.maker(directory, 60)
+            counts = maker.shard(0)
+            maker.tokenizer.close()
+            samples = samples_of(directory, 0)
+
+        self.assertEqual(len(samples), counts['samples'])
+        self.assertGreater(counts['dropped'], 0)
+        self.assertGreaterEqual(counts['samples'] + counts['dropped'], 60)
+        self.assertLessEqual(max(len(s) for s in samples), limit)
+
+    def test_tasks_that_fail(self):
+        played = data.corpus.conversation
+
+        def conversation(seed, families):
+            if int(seed.split('-')[-1]) % every == 0:
+                raise KeyError('broken')
+            return played(seed, families)
+
+        with tempfile.TemporaryDirectory() as directory, \
+                unittest.mock.patch.multiple(data, SHARD=200), \
+                unittest.mock.patch.object(data.corpus, 'conversation',
+                                           conversation), \
+                contextlib.redirect_stderr(io.StringIO()) as told:
+            maker = self.maker(directory, 200)
+            every = 10000
+            counts = maker.shard(0)
+            self.assertEqual(counts['failed'], 1)
+            self.assertEqual(told.getvalue(), "train-8-0-0: "
+                             "KeyError('broken')\n")
+
+            every = 3
+            with self.assertRaises(KeyError):
+                maker.shard(0)
+            maker.tokenizer.close()
+
+    def maker(self, directory, samples):
+        return data.Maker(argparse.Namespace(
+            out=directory, tokenizer=TOKENIZER, dsa=DSA, seed='8',
+            samples=samples, families=None))
+
+    def test_a_tokenizer_that_ends(self):
+        tokenizer = data.Tokenizer(DSA, TOKENIZER)
+        tokenizer.ids(['a'])
+        tokenizer.process.kill()
+
+        for _ in range(2):
+            with self.assertRaises(RuntimeError):
+                tokenizer.ids(['b'] * 100000)
+
+        tokenizer.close()
+
+
+@needs_numpy
+class Read(unittest.TestCase):
+    """Samples of shards made by hand: a sample's ids are its number and,
+    after it, targets."""
+
+    SIZES = (8, 32)
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.directory = self.temporary.name
+        self.rng = random.Random(3)
+        self.number = 100
+        self.sample = {}
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def shard(self, n, samples=50):
+        """Writes shard n; returns its samples' numbers."""
+
+        numbers, arrays = [], []
+
+        for _ in range(samples):
+            ids = numpy.full(self.rng.randint(3, 32), 0x8000 + 5)
+            ids[0] = self.number
+            ids[-1] = 1 + self.rng.randrange(2) * 0x8000
+            self.sample[self.number] = ids
+            arrays.append(ids)
+            numbers.append(self.number)
+            self.number += 1
+
+        name = os.path.join(self.directory, f'shard-{n:05}')
+        data.put(name + '.ids.npy',
+                 numpy.concatenate(arrays).astype(numpy.uint16))
+        data.put(name + '.len.npy',
+                 numpy.array([len(a) for a in arrays], numpy.int32))
+        data.put(name + '.json', {})
+
+        return numbers
+
+    def read(self, batches, n):
+        """The numbers of the next n samples, or a few more; checks the
+        batches that they are in."""
+
+        numbers = []
+
+        while len(numbers) < n:
+            ids, target, lengths = next(batches)
+            rows, size = ids.shape
+
+            self.assertEqual((ids.dtype, target.dtype, lengths.dtype),
+                             ('int64', 'bool', 'int64'))
+            self.assertEqual((target.shape, lengths.shape),
+                             ((rows, size), (rows,)))
+            self.assertIn(size, self.SIZES)
+            self.assertEqual(rows * size, 128)
+
+            for row, marks, length in zip(ids, target, lengths):
+                sample = self.sample[row[0]]
+
+                self.assertEqual(list(row[:length]), list(sample & 0x7fff))
+                self.assertEqual(list(marks[:length]),
+                                 list(sample >= 0x8000))
+                self.assertTrue((row[length:] == data.PAD).all())
+                self.assertFalse(marks[length:].any())
+                self.assertEqual(size, 8 if length <= 8 else 32)
+                numbers.append(int(row[0]))
+
+        return numbers
+
+    def test_every_sample_as_often(self):
+        there = self.shard(0) + self.shard(1)
+        batches = data.Shards(self.directory).batches(self.rng, 128,
+                                                      self.SIZES)
+        times = [self.read(batches, 100 * 20).count(n) for n in there]
+
+        self.assertGreaterEqual(min(times), 18)
+        self.assertLessEqual(max(times), 22)
+
+    def test_shuffled(self):
+        self.shard(0)
+        shards = data.Shards(self.directory)
+
+        def first(seed):
+            return self.read(shards.batches(random.Random(seed), 128,
+                                            self.SIZES), 30)
+
+        a = first(1)
+        self.assertNotEqual(a, sorted(a))
+        self.assertEqual(a, first(1))
+        self.assertNotEqual(a, first(2))
+
+    def test_a_new_shard_comes_next(self):
+        old = self.shard(0)
+        batches = data.Shards(self.directory).batches(self.rng, 128,
+                                                      self.SIZES)
+        self.assertLessEqual(set(self.read(batches, 200)), set(old))
+
+        with unittest.mock.patch.object(data, 'WINDOW', 1):
+            new = self.shard(1)
+            seen = self.read(batches, 130)
+
+        self.assertGreater(len(set(seen) & set(new)), 40)
+
+    def test_half_a_shard_is_none(self):
+        whole = self.shard(0)
+        part = self.shard(1)
+
+        os.unlink(os.path.join(self.directory, 'shard-00001.json'))
+        os.unlink(os.path.join(self.directory, 'shard-00001.len.npy'))
+
+        batches = data.Shards(self.directory).batches(self.rng, 128,
+                                                      self.SIZES)
+        seen = set(self.read(batches, 300))
+
+        self.assertLessEqual(seen, set(whole))
+        self.assertFalse(seen & set(part))
+
+    def test_longer_than_all_buckets(self):
+        self.shard(0)
+        batches = data.Shards(self.directory).batches(self.rng, 32, (8, 16))
+
+        for _ in range(100):
+            ids, _, lengths = next(batches)
+            self.assertLessEqual(lengths.max(), 16)
+            self.assertEqual(ids.size, 32)
+
+
+if __name__ == '__main__':
+    unittest.main()

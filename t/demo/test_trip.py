@@ -1,0 +1,419 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Trip planning: what is asked for can be had, by the tools alone, and small
+questions about the same places have the answers that they should."""
+
+import json
+import random
+import re
+import unittest
+
+from tasks import trip, trip_facts, trip_request, trip_short, trip_tools
+from tasks.task import CHAT, DISCARD, RETAIN, Call, play
+from tasks.trip_verify import verify
+from train.encode import training_samples
+from trip_plans import by_assistant, calls_of, choices, solved, submitted
+
+
+FAMILIES = {'trip': trip, 'trip_short': trip_short, 'trip_facts': trip_facts}
+
+# the paper, section 3.2.3
+
+TOOLS = '''get_all_attractions_by_city get_all_cities get_all_hotels_by_city
+get_all_restaurants_by_city get_city_by_attraction get_city_by_hotel
+get_city_by_restaurant get_city_transport get_infos_by_attraction
+get_infos_by_city get_infos_by_hotel get_infos_by_restaurant
+get_inter_city_transport get_weather_by_city_date submit_result'''.split()
+
+
+def make(family, seed):
+    return FAMILIES[family].make(random.Random(seed))
+
+
+def names_of(task):
+    """Returns the names of all cities and places, as the tools tell."""
+
+    def ask(name, **arguments):
+        return json.loads(task.call(name, json.dumps(arguments)))
+
+    names = ask('get_all_cities')['cities']
+
+    for city in list(names):
+        for kind in ('hotels', 'restaurants', 'attractions'):
+            names += ask(f'get_all_{kind}_by_city', city=city)[kind]
+
+    return names
+
+
+class Gold(unittest.TestCase):
+
+    def test_passes(self):
+        for family, n in (('trip', 500), ('trip_short', 300),
+                          ('trip_facts', 500)):
+            for seed in range(n):
+                task = make(family, seed)
+                self.assertEqual(task.family, family)
+                self.assertIn(RETAIN, task.modes)
+                self.assertIn(DISCARD, task.modes)
+                for mode in task.modes:
+                    play(task, mode)
+
+    def test_is_pure(self):
+        for family in FAMILIES:
+            self.assertEqual(play(make(family, 7), RETAIN),
+                             play(make(family, 7), RETAIN))
+
+    def test_knows_only_what_was_said(self):
+        for family in FAMILIES:
+            for seed in range(60):
+                task = make(family, seed)
+                names = names_of(task)
+                seen = ''
+
+                for m in play(task, DISCARD):
+                    text = json.dumps(m)
+                    if m['role'] == 'assistant':
+                        for name in names:
+                            self.assertTrue(name not in text or name in seen,
+                                            (family, seed, name))
+                    else:
+                        seen += text
+
+    def test_thinks_the_same_again(self):
+        for family in FAMILIES:
+            for seed in range(100):
+                task = make(family, seed)
+                kept = by_assistant(play(task, RETAIN))
+                lost = by_assistant(play(task, DISCARD))
+                self.assertEqual(list(map(calls_of, kept)),
+                                 list(map(calls_of, lost)))
+                thoughts = []
+
+                for a, b in zip(kept, lost):
+                    thoughts.append(a['reasoning_content'])
+                    self.assertIn(b['reasoning_content'],
+                                  ('\n'.join(thoughts), thoughts[-1]))
+
+                # of a plan all but the last step
+
+                if family != 'trip_facts':
+                    self.assertEqual(lost[-2]['reasoning_content'],
+                                     '\n'.join(thoughts[:-1]))
+
+    def test_thoughts_are_true(self):
+        compared = added = 0
+
+        for family in FAMILIES:
+            for seed in range(150):
+                text = '\n'.join(m['reasoning_content'] for m in by_assistant(
+                    play(make(family, seed), RETAIN)))
+
+                for a, sign, b in re.findall(
+                        r'(?<![\d.])(\d+(?:\.\d)?)([<>=])(\d+(?:\.\d)?)',
+                        re.sub(r'\S*\+\S*', '', text)):
+                    self.assertEqual((float(a) > float(b))
+                                     - (float(a) < float(b)),
+                                     {'<': -1, '=': 0, '>': 1}[sign])
+                    compared += 1
+
+                # the names' numbers are those that are added
+
+                for a, b, c, d, n in re.findall(
+                        r'^\D+ (\d+), \D+ (\d+)\n(?:.*\n){4}'
+                        r'(\d+)\+(\d+)=(\d+)\ntogether \5[<>=]', text,
+                        re.MULTILINE):
+                    self.assertEqual((a, b, int(n)), (c, d, int(a) + int(b)))
+                    added += 1
+
+        self.assertGreater(compared, 1000)
+        self.assertGreater(added, 60)
+
+    def test_discarding_costs(self):
+        kept = lost = 0
+
+        for seed in range(100):
+            task = make('trip', seed)
+            kept += sum(len(m['reasoning_content'])
+                        for m in by_assistant(play(task, RETAIN)))
+            lost += sum(len(m['reasoning_content'])
+                        for m in by_assistant(play(task, DISCARD)))
+
+        self.assertGreater(lost, 2 * kept)
+
+    def test_chat_has_no_reasoning(self):
+        tasks = [make('trip_facts', seed) for seed in range(100)]
+        tasks = [t for t in tasks if CHAT in t.modes]
+        self.assertGreater(len(tasks), 10)
+
+        for task in tasks:
+            for m in by_assistant(play(task, CHAT)):
+                self.assertNotIn('reasoning_content', m)
+
+    def test_fits(self):
+        """Characters of whole prompts; some 3.5 of them are a token."""
+
+        for family, most in (('trip', 11800), ('trip_short', 10500),
+                             ('trip_facts', 6700)):
+            sizes = []
+
+            for seed in range(300):
+                task = make(family, seed)
+                for mode in (RETAIN, DISCARD):
+                    messages = play(task, mode)
+                    sizes += [sum(len(text) for text, _ in sample)
+                              for sample in training_samples(
+                                  messages, task.tool_list(), mode)]
+
+            self.assertLess(max(sizes), most, family)
+
+
+class Requests(unittest.TestCase):
+
+    def requests(self, n):
+        for seed in range(n):
+            days = seed % 3 + 1
+            yield trip_request.make(random.Random(seed), trip.SIZES[days],
+                                    days)
+
+    def test_text_says_all(self):
+        shapes = set()
+
+        for request, _ in self.requests(500):
+            words = re.findall(r'[\w-]+(?:\.\d)?', request.text)
+            said = [request.day, request.start, request.dates[0],
+                    request.dates[-1], len(request.dates)]
+            held = []
+
+            for x in request.limits:
+                held += [x.rating] + [n for n in (
+                    x.hotel_from, x.together_under, x.ticket_under) if n]
+
+            for n in said + held:
+                self.assertIn(str(n), words, request.text)
+
+            shapes.add(re.sub(r'\d', '#', request.text)
+                       .replace(request.start, ''))
+
+        self.assertGreater(len(shapes), 200)
+
+    def test_limits_get_looser(self):
+        for request, _ in self.requests(200):
+            dear, fair, cheap = request.limits
+            self.assertGreater(dear.hotel_from, fair.hotel_from)
+            self.assertGreater(fair.hotel_from, cheap.hotel_from)
+            self.assertEqual(cheap.hotel_from, 0)
+            self.assertGreaterEqual(dear.rating, fair.rating)
+            self.assertGreater(fair.rating, cheap.rating)
+            self.assertLess(dear.ticket_under, fair.ticket_under)
+
+    def test_each_of_the_limits_is_met(self):
+        count = {'both': 0, 'one': 0, 'any': 0}
+
+        for seed in range(300):
+            text = json.dumps(play(make('trip', seed), RETAIN))
+            kind = re.search(r': (both|one) \d.\d(, ticket)?', text)
+            count['any' if kind[2] is None and kind[1] == 'one'
+                  else kind[1]] += 1
+
+        # both: 'both 4.0, together 80, ticket 30'
+
+        self.assertGreater(min(count.values()), 45, count)
+
+    def test_half_of_the_choices_fail(self):
+        """In each city, and some choice passes."""
+
+        for seed in range(60):
+            request, world = trip_request.make(random.Random(seed),
+                                               trip.SIZES[1], 1)
+            for name in world.cities:
+                request.start = name
+                right = [verify(request, world, json.dumps([day])) is None
+                         for day in choices(world, request.dates[0], name)]
+                self.assertGreater(sum(right), 0)
+                self.assertLessEqual(sum(right), len(right) / 2)
+
+    def test_random_plans_fail(self):
+        good = 0
+
+        for n, (request, world) in enumerate(self.requests(300)):
+            rng = random.Random(n)
+            way = [request.start]
+
+            while len(way) < len(request.dates):
+                way.append(rng.choice([
+                    c for c in world.cities[way[-1]].lines if c not in way]))
+
+            plan = [rng.choice(list(choices(world, date, city)))
+                    for date, city in zip(request.dates, way)]
+            good += verify(request, world, json.dumps(plan)) is None
+
+        self.assertLess(good, 150)
+        self.assertGreater(good, 0)
+
+
+class World(unittest.TestCase):
+
+    def test_tools(self):
+        for family in FAMILIES:
+            task = make(family, 0)
+            self.assertEqual(list(task.tools), TOOLS)
+
+    def test_names_are_unique(self):
+        for family in FAMILIES:
+            for seed in range(100):
+                names = names_of(make(family, seed))
+                places = [n.split()[0] for n in names if ' ' in n]
+                self.assertEqual(len(set(names)), len(names))
+                self.assertEqual(len(set(places)), len(places))
+
+    def test_lines_go_both_ways(self):
+        for seed in range(100):
+            _, world = trip_request.make(random.Random(seed), trip.SIZES[3],
+                                         3)
+            for a, city in world.cities.items():
+                self.assertIn(len(city.lines), (2, 3))
+                for b, line in city.lines.items():
+                    self.assertEqual(world.cities[b].lines[a], line)
+
+    def test_results(self):
+        request, world, plan = solved(3, 2)
+        tools = trip_tools.make(world)
+        day, other = plan
+        city = world.cities[day['city']]
+        hotel = city.hotels[day['hotel']]
+
+        def run(name, **arguments):
+            return tools[name].run(arguments)
+
+        self.assertEqual(run('get_all_hotels_by_city', city=day['city']),
+                         {'city': day['city'],
+                          'hotels': list(city.hotels)})
+        self.assertEqual(
+            run('get_infos_by_hotel', info_keywords=['stars', 'price'],
+                hotel=day['hotel']),
+            {'hotel': day['hotel'], 'stars': hotel['stars'],
+             'price': hotel['price']})
+        self.assertEqual(run('get_city_by_hotel', hotel=other['hotel']),
+                         {'hotel': other['hotel'], 'city': other['city']})
+        self.assertEqual(
+            run('get_weather_by_city_date', city=day['city'],
+                date=request.dates[0])['date'], request.dates[0])
+
+        there = run('get_inter_city_transport', from_city=day['city'],
+                    to_city=other['city'])
+        self.assertEqual(
+            there, {'from': day['city'], 'to': other['city'],
+                    **city.lines[other['city']]})
+        self.assertEqual(
+            run('get_inter_city_transport', from_city=day['city'],
+                to_city=day['city'])['by'], 'none')
+
+        for text in ('[]', 'nonsense', json.dumps(plan)):
+            self.assertEqual(run('submit_result', answer_text=text),
+                             'received')
+
+    def test_nonsense_is_answered(self):
+        task = make('trip', 1)
+        values = ['', 'Atlantis', 'price', 7, None, [], [1], ['color'],
+                  [['price']], {}, True]
+
+        for name in TOOLS:
+            known = task.tools[name].function['parameters']['properties']
+            for value in values:
+                result = json.loads(task.call(
+                    name, json.dumps({k: value for k in known})))
+                if known and name != 'submit_result':
+                    self.assertEqual(list(result), ['error'])
+
+        names = names_of(task)
+
+        for kind in ('attraction', 'city', 'hotel', 'restaurant'):
+            for words in ([7], [None], ['color'], [['price']], ['']):
+                for name in names:
+                    result = json.loads(task.call(
+                        f'get_infos_by_{kind}',
+                        json.dumps({'info_keywords': words, kind: name})))
+                    self.assertEqual(list(result), ['error'])
+
+
+class Check(unittest.TestCase):
+
+    def setUp(self):
+        self.task = make('trip', 5)
+        self.plan = json.dumps(submitted(play(self.task, RETAIN)))
+
+    def check(self, answer, *arguments):
+        calls = [Call('submit_result', a, self.task.call(
+            'submit_result', json.dumps(a))) for a in arguments]
+        return self.task.turns[0].check(answer, calls)
+
+    def test_what_was_submitted_counts(self):
+        good, bad = {'answer_text': self.plan}, {'answer_text': '[]'}
+
+        self.assertIsNone(self.check('Done.', good))
+        self.assertEqual(self.check('Done.'), 'no plan was submitted')
+        self.assertEqual(self.check(self.plan), 'no plan was submitted')
+        self.assertRegex(self.check('Done.', bad), '^0 days instead of')
+        self.assertRegex(self.check('Done.', good, bad), '^0 days')
+        self.assertIsNone(self.check('Done.', bad, good))
+        self.assertEqual(self.check(' \n', good), 'the answer is empty')
+
+    def test_what_the_tool_refused_does_not(self):
+        for arguments in ({}, {'plan': self.plan},
+                          {'answer_text': json.loads(self.plan)},
+                          {'answer_text': self.plan, 'day': 1}):
+            self.assertEqual(self.check('Done.', arguments),
+                             'no plan was submitted')
+
+
+class Facts(unittest.TestCase):
+
+    def tasks(self, n):
+        for seed in range(n):
+            task = make('trip_facts', seed)
+            answer = play(task, RETAIN)[-1]['content']
+            yield task, task.turns[0], answer
+
+    def test_wrong_answers(self):
+        for task, turn, answer in self.tasks(300):
+            self.assertIsNone(turn.check(answer, []))
+            self.assertIsNone(turn.check('Sure! ' + answer, []))
+            self.assertIsNotNone(turn.check('', []), turn.user)
+            self.assertIsNotNone(turn.check('Yes.', []), turn.user)
+
+            # 'no' is right where there is none
+
+            if not re.match(r'No |There is no ', answer):
+                self.assertIsNotNone(turn.check('I do not know.', []),
+                                     turn.user)
+
+    def test_other_numbers_and_names(self):
+        numbers = names = 0
+
+        for task, turn, answer in self.tasks(300):
+            user = turn.user
+
+            if re.search(r'how (much|many)|cost|what hour|when', user, re.I) \
+                    and 'than' not in user \
+                    and re.search(r' \d+[ .\w]*\.$', answer):
+                other = re.sub(r'\d+(?=[^\d]*$)',
+                               lambda m: str(int(m[0]) + 1), answer)
+                self.assertIsNotNone(turn.check(other, []), (user, other))
+                numbers += 1
+
+            known = names_of(task)
+            told = [n for n in known if n in answer and n not in user]
+
+            if told:
+                other = answer
+                for name in told:
+                    other = other.replace(name, 'Atlantis')
+                self.assertIsNotNone(turn.check(other, []), (user, other))
+                names += 1
+
+        self.assertGreater(numbers, 30)
+        self.assertGreater(names, 100)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,57 @@
+package DSA::Node;
+
+# Copyright (C) The nginx-dsa authors
+#
+# Programs of Node that need a package, put where the tests run them.
+
+use strict;
+use warnings;
+
+use Exporter qw/ import /;
+use Fcntl qw/ :flock /;
+use File::Copy qw/ copy /;
+
+use DSA::Test;
+
+our @EXPORT_OK = qw/ install /;
+
+
+# install(FROM, TO, FILES...): these files and the packages of FROM's
+# package-lock.json into the directory TO; the packages are fetched once.
+# Returns why not, if it cannot.
+
+sub install {
+    my ($from, $to, @files) = @_;
+
+    for my $program (qw/ node npm /) {
+        return "no $program"
+            if system("command -v $program > /dev/null 2>&1") != 0;
+    }
+
+    mkdir $to;
+    open my $lock, '>', "$to/.lock" or die "$to: $!\n";
+    flock $lock, LOCK_EX;
+
+    my $same = (read_file("$to/package-lock.json") || '')
+               eq read_file("$from/package-lock.json");
+
+    for ('package.json', 'package-lock.json', @files) {
+        copy("$from/$_", "$to/$_") or die "copy $_: $!\n";
+    }
+
+    return if $same && -e "$to/node_modules/.package-lock.json";
+
+    my $out = `cd '$to' && npm ci --no-audit --no-fund --omit=peer \\
+                   --fetch-retries=1 2>&1`;
+
+    if ($? != 0) {
+        unlink "$to/package-lock.json";
+        $out = join ' ', $out =~ /^npm (?:ERR!|error) (?:code|request) .*/mg;
+        return "npm cannot fetch the package: $out";
+    }
+
+    return;
+}
+
+
+1;

@@ -1,0 +1,118 @@
+# Copyright (C) The nginx-dsa authors
+#
+# demo/make-tokenizer: as many entries as were asked for, the special tokens
+# by name, every byte, digits one by one; the same from the same text.
+
+use strict;
+use warnings;
+use utf8;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+my $t = DSA::Test->new('make-tokenizer');
+my $root = $DSA::Test::root;
+my $dsa = $t->build . '/dsa';
+my $in = $t->path('in');
+
+
+# The tokenizer of a text: (exit status, file, messages).
+
+sub make {
+    my ($name, $n, $text) = @_;
+
+    my ($file, $err) = ($t->path("$name.json"), $t->path('err'));
+
+    write_file($in, $text);
+
+    my $rc = system 'sh', '-c', '"$1" "$2" "$3" < "$4" > "$5" 2> "$6"', '-',
+                    $^X, "$root/demo/make-tokenizer", $n, $in, $file, $err;
+
+    return ($rc >> 8, $file, read_file($err));
+}
+
+
+sub ids {
+    my ($file, $text) = @_;
+
+    write_file($in, $text);
+
+    return json_decode(`"$dsa" tokenize --tokenizer "$file" --special < "$in"`);
+}
+
+
+# what the project's own files say, and some of it between special tokens
+
+my $text = join '', map { read_file($_) } "$root/README.md",
+                    sort(glob "$root/context/*.c"), glob "$root/engine/*.c";
+my $user = "<｜User｜>";
+my $end = "<｜end▁of▁sentence｜>";
+
+utf8::encode($_) for $user, $end;
+
+$text .= "${user}zqzq$end" x 5000 . "x2024" x 5000;
+
+my ($rc, $file, $err) = make('first', 4096, $text);
+is($rc, 0, 'runs') or diag($err);
+
+my $made = read_file($file);
+my ($rc2, $file2) = make('second', 4096, $text);
+ok($made eq read_file($file2), 'the same twice');
+
+my $json = json_decode($made);
+my %id = %{ $json->{model}{vocab} };
+my %added = map { $_->{content} => $_->{id} } @{ $json->{added_tokens} };
+my %all = (%id, %added);
+
+is_deeply([sort { $a <=> $b } values %all], [0 .. 4095], '4096 entries');
+is(@{ $json->{model}{merges} }, 4096 - 256 - keys %added, 'merges');
+is_deeply([@added{"<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>",
+                  "<｜▁pad▁｜>"}], [0 .. 2], 'the first three');
+
+my @names = ('<think>', '</think>', '<｜User｜>', '<｜Assistant｜>', '｜DSML｜');
+
+ok($added{$_} >= 4096 - 20, s/[^ -~]/?/gr . ' is among the last') for @names;
+
+for my $name (@names) {
+    my $bytes = $name;
+    utf8::encode($bytes);
+    is_deeply(ids($file, $bytes), [$added{$name}], 'and a token in a text');
+}
+
+# the names of tokens are no words, and no word goes across them
+
+is(@{ ids($file, "\xef\xbd\x9c") }, 3, 'nothing merges with their bars');
+ok(exists $id{zqzq}, 'what stands between them does');
+
+is(scalar(grep { /\d.|.\d/ } keys %id), 0, 'no digit in a longer token');
+is(@{ ids($file, '20241234567') }, 11, 'a number is its digits');
+
+my $words = 'the server reads a request and the engine answers';
+cmp_ok(scalar @{ ids($file, $words) }, '<=', split(/ /, $words) + 2,
+       'words are tokens');
+
+# all bytes and back, in an order that is no UTF-8
+
+my $bytes = join '', map { chr } reverse(0 .. 255), 0 .. 255;
+my $ids = ids($file, $bytes);
+
+write_file($in, json_encode($ids));
+ok(`"$dsa" detokenize --tokenizer "$file" < "$in"` eq $bytes,
+   'every byte and back');
+
+# what cannot be
+
+for ([4096, 'a few words', qr/the text is too small/],
+     [100, $text, qr/100 entries are too few/],
+     [4096, "\xff", qr/not UTF-8/],
+     ['many', $text, qr/^usage: /])
+{
+    my ($n, $text, $re) = @$_;
+    my ($rc, undef, $err) = make('bad', $n, $text);
+
+    isnt($rc, 0, "$n entries: refused");
+    like($err, $re, 'and told why');
+}
+
+$t->done;
