@@ -26,7 +26,7 @@ LIMIT = 16 * 1000 * 1000        # bytes of all files
 SHARDS = 2
 BF16 = ('embed_tokens.weight', 'lm_head.weight', 'mlp.gate.weight',
         'weights_proj.weight')
-SIZE = {'F32': 4, 'BF16': 2, 'F8_E4M3': 1}
+SIZE = {'F32': 4, 'I32': 4, 'BF16': 2, 'F8_E4M3': 1}
 
 
 def main():
