@@ -77,11 +77,7 @@ class Tokenizer:
         if not answers[-1].endswith(b']\n'):
             raise RuntimeError('dsa tokenize ended')
 
-        ids = numpy.fromstring(b','.join(a[1:-2] for a in answers).decode(),
-                               dtype=numpy.int64, sep=',')
-
-        return numpy.split(ids, numpy.cumsum(
-            [a.count(b',') + 1 for a in answers])[:-1])
+        return [numpy.array(json.loads(a), numpy.int64) for a in answers]
 
     def ask(self, lines):
         try:
