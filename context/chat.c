@@ -8,6 +8,7 @@
 
 
 #include <float.h>
+#include <math.h>
 #include <stddef.h>
 
 #include "context/read.h"
@@ -43,8 +44,10 @@ static const struct {
     double        max;
     const char   *range;
 } dsa_chat_numbers[] = {
-    { "temperature", offsetof(dsa_chat_t, temperature), 1, 0, 2, "[0, 2]" },
-    { "top_p", offsetof(dsa_chat_t, top_p), 1, DBL_TRUE_MIN, 1, "(0, 1.0]" },
+    { "temperature", offsetof(dsa_chat_t, temperature),
+      NAN, 0, 2, "[0, 2]" },
+    { "top_p", offsetof(dsa_chat_t, top_p),
+      NAN, DBL_TRUE_MIN, 1, "(0, 1.0]" },
     { "frequency_penalty", offsetof(dsa_chat_t, frequency_penalty),
       0, -2, 2, "[-2, 2]" },
     { "presence_penalty", offsetof(dsa_chat_t, presence_penalty),

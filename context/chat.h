@@ -68,8 +68,8 @@ typedef struct {
      * temperature, top_p and the penalties are the defaults whatever the
      * client gave: the published API ignores them there.
      */
-    double              temperature;
-    double              top_p;
+    double              temperature;    /* NAN: the model's own */
+    double              top_p;          /* NAN: the model's own */
     double              frequency_penalty;
     double              presence_penalty;
     uint64_t            seed;

@@ -40,7 +40,7 @@
 
 
 #define DSA_LINK_MAGIC          0x6b6e696c2d617364ULL    /* "dsa-link" */
-#define DSA_LINK_VERSION        1
+#define DSA_LINK_VERSION        2
 
 #define DSA_LINK_CACHE_LINE     64
 #define DSA_LINK_ALIGN          4096
@@ -66,8 +66,10 @@ typedef struct {
     uint32_t    page_tokens;        /* prefixes are reused in this unit */
     uint32_t    pid;
     uint32_t    replica;            /* number within its supervisor */
+    float       temperature;        /* [0, 2]: the model's own, where a */
+    float       top_p;              /* (0, 1]   request does not say */
     char        model[64];          /* NUL-terminated */
-    char        fingerprint[36];    /* hex, NUL-terminated */
+    char        fingerprint[40];    /* hex, NUL-terminated */
 } dsa_link_hello_t;
 
 
@@ -311,8 +313,9 @@ dsa_link_ring_size_valid(uint64_t size)
 
 /*
  * Lays a session over the mapped segment.  0, or -1 when the hello is not one
- * of ours or does not fit the mapping of mapped bytes.  The segment must be
- * sealed against resizing by then.  Indices start at zero on both sides.
+ * of ours, is out of bounds or does not fit the mapping of mapped bytes.  The
+ * segment must be sealed against resizing by then.  Indices start at zero on
+ * both sides.
  */
 
 static inline int
@@ -325,6 +328,8 @@ dsa_link_attach(dsa_link_t *link, void *base, uint64_t mapped,
         || hello->slots == 0 || hello->slots > DSA_LINK_MAX_SLOTS
         || !dsa_link_ring_size_valid(hello->submit_size)
         || !dsa_link_ring_size_valid(hello->event_size)
+        || !(hello->temperature >= 0 && hello->temperature <= 2)
+        || !(hello->top_p > 0 && hello->top_p <= 1)
         || hello->segment_size != mapped
         || dsa_link_segment_size(hello->slots, hello->submit_size,
                                  hello->event_size)

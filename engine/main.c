@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/conf.h"
+#include "engine/generation.h"
 #include "engine/shape.h"
 #include "engine/supervisor.h"
 #include "engine/tokenizer.h"
@@ -22,8 +23,8 @@ static const char  dsa_engine_usage[] =
     "usage: dsa-engine -c engine.conf [-t]\n"
     "\n"
     "  -c FILE   the configuration\n"
-    "  -t        only checks it, and the model's config.json and\n"
-    "            tokenizer.json\n";
+    "  -t        only checks it, and the model's config.json,\n"
+    "            generation_config.json and tokenizer.json\n";
 
 
 int
@@ -84,11 +85,12 @@ main(int argc, char **argv)
 static int
 dsa_engine_test(const dsa_conf_t *conf, const char *file)
 {
-    int               n;
-    char              path[4096];
-    dsa_err_t         err;
-    dsa_shape_t       shape;
-    dsa_tokenizer_t  *tokenizer;
+    int                n;
+    char               path[4096];
+    dsa_err_t          err;
+    dsa_shape_t        shape;
+    dsa_tokenizer_t   *tokenizer;
+    dsa_generation_t   generation;
 
     n = snprintf(path, sizeof(path), "%s/tokenizer.json", conf->model);
 
@@ -100,7 +102,9 @@ dsa_engine_test(const dsa_conf_t *conf, const char *file)
 
     tokenizer = NULL;
 
-    if (dsa_shape_read(&shape, conf->model, &err) == DSA_OK) {
+    if (dsa_shape_read(&shape, conf->model, &err) == DSA_OK
+        && dsa_generation_read(&generation, conf->model, &err) == DSA_OK)
+    {
         tokenizer = dsa_tokenizer_open(path, &err);
     }
 

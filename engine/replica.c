@@ -202,6 +202,10 @@ dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
         return dsa_error(err, "out of memory");
     }
 
+    if (dsa_generation_read(&s->generation, conf->model, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     size = dsa_tokenizer_size(s->tokenizer);
 
     memset(&backend, 0, sizeof(backend));

@@ -154,6 +154,8 @@ dsa_session_create(dsa_service_t *service, int fd, dsa_err_t *err)
     hello.page_tokens = DSA_PAGE_TOKENS;
     hello.pid = (uint32_t) getpid();
     hello.replica = service->replica;
+    hello.temperature = service->generation.temperature;
+    hello.top_p = service->generation.top_p;
 
     (void) snprintf(hello.model, sizeof(hello.model), "%s",
                     service->conf->name);

@@ -9,6 +9,7 @@
 
 
 #include "engine/conf.h"
+#include "engine/generation.h"
 #include "engine/scheduler.h"
 #include "engine/tokenizer.h"
 
@@ -33,6 +34,7 @@ typedef struct {
     dsa_sched_t            *sched;
     dsa_tokenizer_t        *tokenizer;
     dsa_tokenizer_work_t   *work;
+    dsa_generation_t        generation; /* the model's own */
 } dsa_service_t;
 
 

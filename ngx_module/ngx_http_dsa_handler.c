@@ -9,6 +9,9 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
+#include <float.h>
+#include <math.h>
+
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
@@ -1010,8 +1013,13 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
     head.max_tokens = tokens;
     head.top_logprobs = chat->top_logprobs;
     head.weight = 1;
-    head.temperature = chat->temperature;
-    head.top_p = chat->top_p;
+    head.temperature = isnan(chat->temperature) ? s->hello.temperature
+                                                : chat->temperature;
+
+    /* a double may be too small for a float, and 0 would be refused */
+
+    head.top_p = isnan(chat->top_p) ? s->hello.top_p
+                                    : ngx_max(chat->top_p, FLT_MIN);
     head.frequency_penalty = chat->frequency_penalty;
     head.presence_penalty = chat->presence_penalty;
 

@@ -249,7 +249,7 @@ wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 10, 'service');
 
 # faulty hellos: none is a session, the right one is found when it comes
 
-for my $fault (qw/ magic version size unsealed plain silent /) {
+for my $fault (qw/ magic version size heat top unsealed plain silent /) {
     my $bad = $t->start_fake("hello=$fault");
     my $other = DSA::Test->new("hello $fault");
 

@@ -1,10 +1,13 @@
 # Copyright (C) The nginx-dsa authors
 #
 # dsa generate: the greedy continuation of the golden vectors, sampling that
-# repeats with its seed, and what it refuses.
+# repeats with its seed, and what it refuses.  A model's own temperature and
+# top_p, here and where the model serves.
 
 use strict;
 use warnings;
+
+use File::Spec;
 
 use lib 't/lib';
 use DSA::Test;
@@ -76,6 +79,124 @@ is((generate(@model, '--prompt', 'Once upon', '-n', 30, '--seed', 11))[1],
    $one, 'the same seed, the same text');
 isnt((generate(@model, '--prompt', 'Once upon', '-n', 30, '--seed', 12))[1],
      $one, 'another seed, another text');
+
+
+# A copy of the small model with another generation_config.json.
+
+sub model_with {
+    my ($name, $json) = @_;
+
+    my $dir = $t->path($name);
+
+    mkdir $dir or die "$dir: $!\n";
+
+    for my $file (glob $t->model . '/*') {
+        my ($base) = $file =~ m{([^/]+)$};
+
+        next if $base eq 'generation_config.json';
+        symlink File::Spec->rel2abs($file), "$dir/$base"
+            or die "$dir/$base: $!\n";
+    }
+
+    write_file("$dir/generation_config.json", $json) if defined $json;
+
+    return $dir;
+}
+
+
+my $cold = model_with('cold', '{"temperature": 0}');
+
+my %request = (model => 'deepseek-chat', max_tokens => 40,
+               messages => [{ role => 'user', content => 'Once upon' }]);
+my %think = (%request, thinking => { type => 'enabled' });
+
+write_file($t->path('request'), json_encode(\%think));
+my $prompt = do {
+    open my $fh, '-|', "$dsa encode < " . $t->path('request')
+        or die "sh: $!\n";
+    local $/;
+    <$fh>;
+};
+
+my @args = ('--special', '--prompt', $prompt, '-n', 40);
+my $greedy = (generate(@model, @args, '--greedy'))[1];
+
+isnt((generate(@model, @args, '--seed', 3))[1], $greedy,
+     'the small model does not want the most probable token always');
+
+for (
+    [ 'temperature 0', '{"temperature": 0}' ],
+    [ 'do_sample', '{"do_sample": false, "temperature": 2}' ],
+    [ 'top_p', '{"temperature": 1, "top_p": 1e-9}' ],
+) {
+    my ($name, $json) = @$_;
+    my $dir = $name eq 'temperature 0' ? $cold : model_with($name, $json);
+
+    is((generate('--model', $dir, @args, '--seed', 3))[1], $greedy,
+       "$name of the model's own");
+}
+
+isnt((generate('--model', $cold, @args, '--seed', 3, '--temperature', 1))[1],
+     $greedy, 'an option comes before it');
+
+my $top = (generate(@model, @args, '--seed', 3, '--temperature', 1, '--top-p',
+                    1))[1];
+
+is((generate('--model', model_with('none'), @args, '--seed', 3))[1], $top,
+   'both are 1 without the file');
+
+my $bad = model_with('bad', '{"temperature": "0"}');
+
+like((generate('--model', $bad, @args))[1],
+     qr{/bad/generation_config\.json: "temperature" is no number, a number },
+     'a file that is wrong is refused');
+
+# the same when it serves
+
+$t->start_engine(conf => { model => $cold, name => 'cold' });
+$t->start_nginx();
+
+sub answer {
+    my (%more) = @_;
+
+    my $r = $t->post('/v1/chat/completions', \%more);
+    my $m = $r->{json}{choices}[0]{message};
+
+    is($r->{status}, 200, 'answered') or diag($r->{body});
+
+    return join '|', map { defined $_ ? $_ : '' }
+                     @$m{qw/ reasoning_content content /};
+}
+
+chomp $greedy;
+
+is(answer(%think), "$greedy|", 'thinking: as the model wants');
+is(answer(%think, temperature => 1.5, top_p => 1), "$greedy|",
+   'thinking: whatever the request says');
+
+my $plain = answer(%request);
+
+is(answer(%request), $plain, 'a chat: again');
+is(answer(%request, temperature => 0), $plain, 'a chat: temperature 0');
+isnt(answer(%request, temperature => 1, seed => 3), $plain,
+     'a chat: the temperature of the request comes before it');
+
+my $conf = $t->path('bad.conf');
+
+write_file($conf, "model $bad; listen unix:" . $t->path('bad.sock')
+                  . "; backend cpu;\n");
+
+for my $test ([], ['-t']) {
+    open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', '-',
+         $t->build . '/dsa-engine', '-c', $conf, @$test
+        or die "sh: $!\n";
+    my $out = do { local $/; <$fh> };
+    close $fh;
+
+    is($? >> 8, 1, "dsa-engine @$test: does not start with a wrong one");
+    like($out, qr{^dsa-engine: \S+/bad/generation_config\.json: "temperature"},
+         'told');
+}
 
 
 for (

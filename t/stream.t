@@ -18,7 +18,8 @@ my $chat = '/v1/chat/completions';
 my $true = JSON::PP::true;
 
 my $t = DSA::Test->new('stream');
-my $fake = $t->start_fake('context=100000');
+my $fake = $t->start_fake('context=100000', 'temperature=0.75',
+                          'top_p=0.875');
 
 $t->start_nginx(
     server => 'location /ping/ { dsa_pass v32; dsa_keepalive 50ms; }
@@ -272,6 +273,30 @@ my ($line) = grep { /params/ } submitted($fake);
 like($line, qr/\ max=17\ temperature=0\.5\ top_p=0\.25\ frequency=1
                \ presence=-1\ seed=42\ flags=3\ top=3\ deadline=later
                \ .*\ stop=END\|\\n$/x, 'sampling parameters');
+
+for (
+    [ 'none', '0.75 0.875' ],
+    [ 'null', '0.75 0.875', temperature => undef, top_p => undef ],
+    [ 'temperature', '0 0.875', temperature => 0 ],
+    [ 'top_p', '0.75 1', top_p => 1 ],
+    [ 'both, thinking', '0.75 0.875', temperature => 0.5, top_p => 0.25,
+      thinking => { type => 'enabled' } ],
+) {
+    my ($name, $want, %given) = @$_;
+
+    is($t->post($chat, ask("given: $name", %given))->{status}, 200,
+       "given: $name");
+
+    ($line) = grep { /given: $name/ } submitted($fake);
+    is(join(' ', $line =~ / temperature=(\S+) top_p=(\S+) /), $want,
+       "given: $name: the rest is the model's own");
+}
+
+# what a float cannot hold is not 0, which an engine would refuse
+
+$t->post($chat, ask('tiny', top_p => 1e-300));
+($line) = grep { /tiny/ } submitted($fake);
+cmp_ok(($line =~ / top_p=(\S+) /)[0], '>', 0, 'the least top_p');
 
 $r = $t->post($chat, ask('a b c d', max_tokens => 3));
 is($r->{json}{choices}[0]{finish_reason}, 'length', 'max_tokens');

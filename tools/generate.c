@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "engine/answer.h"
+#include "engine/generation.h"
 #include "engine/scheduler.h"
 #include "tools/dsa.h"
 
@@ -31,7 +33,7 @@ typedef struct {
     uint32_t                n;
     dsa_backend_e           backend;
     dsa_precision_e         precision;
-    dsa_sampling_t          sampling;
+    dsa_sampling_t          sampling;   /* NAN: the model's own */
     int                     seeded;
     int                     special;
 } dsa_generate_conf_t;
@@ -43,6 +45,7 @@ typedef struct {
     dsa_sched_t            *sched;
     dsa_tokens_t            tokens;
     dsa_answer_t            answer;
+    dsa_generation_t        own;        /* the model's */
     int                     comma;
     int                     failed;
 } dsa_generate_t;
@@ -76,6 +79,9 @@ static const char  dsa_generate_usage[] =
     "  --ids \"0 5 7\"   continues these ids as they are; prints ids\n"
     "  -n N            at most so many tokens\n"
     "  --greedy        always the most probable token, as --temperature 0\n"
+    "  --temperature T, --top-p P\n"
+    "                  if not given, those of the model's own\n"
+    "                  generation_config.json, or 1\n"
     "  --special       added tokens that stand in TEXT are recognized, and\n"
     "                  the first token is not put before it\n"
     "  --exact         float32 throughout instead of the served roundings;\n"
@@ -149,8 +155,8 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
     memset(conf, 0, sizeof(dsa_generate_conf_t));
 
     conf->precision = DSA_SERVED;
-    conf->sampling.temperature = 1;
-    conf->sampling.top_p = 1;
+    conf->sampling.temperature = NAN;
+    conf->sampling.top_p = NAN;
 
     rc = DSA_OK;
     optind = 1;
@@ -231,7 +237,7 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
 
     if (rc == DSA_OK
         && (optind != argc || conf->model == NULL || conf->n == 0
-            || !(conf->sampling.top_p > 0)
+            || conf->sampling.top_p == 0
             || (conf->prompt == NULL) == (conf->ids == NULL)))
     {
         rc = DSA_ERROR;
@@ -281,7 +287,9 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
         dsa_generate_done
     };
 
-    if (dsa_shape_read(&shape, conf->model, err) != DSA_OK) {
+    if (dsa_shape_read(&shape, conf->model, err) != DSA_OK
+        || dsa_generation_read(&g->own, conf->model, err) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
@@ -451,6 +459,14 @@ dsa_generate_run(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     request.weight = 1;
     request.sampling = conf->sampling;
     request.owner = g;
+
+    if (isnan(request.sampling.temperature)) {
+        request.sampling.temperature = g->own.temperature;
+    }
+
+    if (isnan(request.sampling.top_p)) {
+        request.sampling.top_p = g->own.top_p;
+    }
 
     if (!conf->seeded
         && getrandom(&request.sampling.seed, sizeof(request.sampling.seed), 0)

@@ -7,9 +7,9 @@
  *
  *     fake_engine SOCKET [name=value ...]
  *
- *     model= fingerprint= context= slots= submit= event=   of the hello;
- *                           submit and event are the rings' sizes
- *     hello=magic|version|size|unsealed|plain|silent       a faulty one
+ *     model= fingerprint= context= slots= submit= event= temperature= top_p=
+ *                           of the hello; submit and event are the rings' sizes
+ *     hello=magic|version|size|heat|top|unsealed|plain|silent  a faulty one
  *     script=FILE           for every request without a script of its own
  *     rate=MS               between two records of a request
  *
@@ -38,6 +38,7 @@
 
 
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -242,6 +243,12 @@ open_session(int listener)
 
     } else if (strcmp(fault, "size") == 0) {
         h.segment_size += 4096;
+
+    } else if (strcmp(fault, "heat") == 0) {
+        h.temperature = NAN;
+
+    } else if (strcmp(fault, "top") == 0) {
+        h.top_p = 0;
     }
 
     if (strcmp(fault, "silent") == 0) {
@@ -1138,6 +1145,8 @@ options(int argc, char **argv)
     hello.context_length = 163840;
     hello.page_tokens = 64;
     hello.pid = (uint32_t) getpid();
+    hello.temperature = 1;
+    hello.top_p = 1;
     strcpy(hello.model, "fake-model");
     strcpy(hello.fingerprint, "0123456789abcdef");
 
@@ -1170,6 +1179,12 @@ options(int argc, char **argv)
 
         } else if (strcmp(name, "event") == 0) {
             hello.event_size = strtoul(value, NULL, 10);
+
+        } else if (strcmp(name, "temperature") == 0) {
+            hello.temperature = strtof(value, NULL);
+
+        } else if (strcmp(name, "top_p") == 0) {
+            hello.top_p = strtof(value, NULL);
 
         } else if (strcmp(name, "hello") == 0) {
             fault = value;

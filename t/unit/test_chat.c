@@ -7,6 +7,7 @@
  */
 
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -467,7 +468,7 @@ test_fields(void **state)
     assert_int_equal(chat.n_stored, 0);
     assert_int_equal(chat.messages[0].role, DSA_ROLE_USER);
     expect_str(chat.messages[0].content, "q");
-    assert_true(chat.temperature == 1 && chat.top_p == 1);
+    assert_true(isnan(chat.temperature) && isnan(chat.top_p));
     assert_true(chat.frequency_penalty == 0 && chat.presence_penalty == 0);
     assert_int_equal(chat.max_tokens, 0);
     assert_int_equal(chat.n_stop, 0);
@@ -499,6 +500,14 @@ test_fields(void **state)
     expect_str(chat.conversation, "c_1-X");
     assert_int_equal(chat.tool_choice, DSA_TOOL_CHOICE_AUTO);
     assert_int_equal(chat.tools->n, 1);
+
+    /* each of the two by itself: 0 and 1 are values, null is none */
+
+    must_read(&chat, arena, R("\"temperature\":0,\"top_p\":null"));
+    assert_true(chat.temperature == 0 && isnan(chat.top_p));
+
+    must_read(&chat, arena, R("\"temperature\":null,\"top_p\":1"));
+    assert_true(isnan(chat.temperature) && chat.top_p == 1);
 
     must_read(&chat, arena, R("\"stop\":\"x\",\"max_completion_tokens\":9,"
                               "\"seed\":18446744073709551615"));
@@ -566,7 +575,7 @@ test_thinking(void **state)
     must_read(&chat, arena, MODEL("deepseek-reasoner", ",\"temperature\":0,"
                                   "\"top_p\":0.1,\"frequency_penalty\":2,"
                                   "\"presence_penalty\":2,\"seed\":1"));
-    assert_true(chat.temperature == 1 && chat.top_p == 1);
+    assert_true(isnan(chat.temperature) && isnan(chat.top_p));
     assert_true(chat.frequency_penalty == 0 && chat.presence_penalty == 0);
     assert_true(chat.has_seed);
 

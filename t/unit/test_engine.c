@@ -699,6 +699,15 @@ test_startup_errors(void **state)
         check_refused("rate=50;", "tokenizer.json");
         assert_int_equal(rename(away, path), 0);
     }
+
+    (void) snprintf(path, sizeof(path), "%s/generation_config.json",
+                    model_dir);
+    fd = open(path, O_WRONLY|O_CREAT, 0600);
+    assert_true(fd != -1);
+    assert_int_equal(write(fd, "{\"top_p\": 0}", 12), 12);
+    (void) close(fd);
+    check_refused("rate=50;", "generation_config.json: \"top_p\" is 0");
+    assert_int_equal(unlink(path), 0);
 }
 
 

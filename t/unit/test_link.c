@@ -88,6 +88,8 @@ host_start(host_t *h, const char *more)
 
     h->service.conf = &h->conf;
     h->service.replica = 3;
+    h->service.generation.temperature = 0.75f;
+    h->service.generation.top_p = 0.5f;
     h->service.tokenizer = dsa_tokenizer_open(text, &err);
     assert_non_null(h->service.tokenizer);
     h->service.work = dsa_tokenizer_work_create(h->service.tokenizer);
@@ -481,6 +483,58 @@ test_ring(void **state)
 }
 
 
+/* What a hello may say, up to its bounds; the rest of it is right. */
+
+static void
+test_hello(void **state)
+{
+    size_t             i;
+    dsa_link_t         link;
+    dsa_link_hello_t   hello;
+
+    _Alignas(DSA_LINK_ALIGN)
+    static uint8_t     segment[4 * DSA_LINK_ALIGN];
+
+    static const struct {
+        float  temperature;
+        float  top_p;
+        int    rc;
+    } t[] = {
+        { 1, 1, 0 }, { 0, 1e-38f, 0 }, { 2, 0.95f, 0 },
+        { -0.01f, 1, -1 }, { 2.01f, 1, -1 }, { INFINITY, 1, -1 },
+        { NAN, 1, -1 }, { 1, 0, -1 }, { 1, -1, -1 }, { 1, 1.01f, -1 },
+        { 1, NAN, -1 }
+    };
+
+    /* no padding: nothing goes over the socket that nobody wrote */
+
+    assert_int_equal(sizeof(hello), offsetof(dsa_link_hello_t, fingerprint)
+                                    + sizeof(hello.fingerprint));
+
+    memset(&hello, 0, sizeof(hello));
+    hello.magic = DSA_LINK_MAGIC;
+    hello.version = DSA_LINK_VERSION;
+    hello.slots = 4;
+    hello.submit_size = DSA_LINK_ALIGN;
+    hello.event_size = DSA_LINK_ALIGN;
+    hello.segment_size = dsa_link_segment_size(4, DSA_LINK_ALIGN,
+                                               DSA_LINK_ALIGN);
+    assert_int_equal(hello.segment_size, sizeof(segment));
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        hello.temperature = t[i].temperature;
+        hello.top_p = t[i].top_p;
+
+        if (dsa_link_attach(&link, segment, hello.segment_size, &hello)
+            != t[i].rc)
+        {
+            fail_msg("temperature %g, top_p %g", (double) t[i].temperature,
+                     (double) t[i].top_p);
+        }
+    }
+}
+
+
 static void
 test_echo(void **state)
 {
@@ -494,6 +548,8 @@ test_echo(void **state)
     assert_int_equal(h.client[0].hello.replica, 3);
     assert_int_equal(h.client[0].hello.context_length, 40000);
     assert_int_equal(h.client[0].hello.page_tokens, 64);
+    assert_true(h.client[0].hello.temperature == 0.75f);
+    assert_true(h.client[0].hello.top_p == 0.5f);
     assert_int_equal(strlen(h.client[0].hello.fingerprint), 32);
 
     link_submit_init(&s, 17);
@@ -1293,6 +1349,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_hello),
         cmocka_unit_test(test_echo),
         cmocka_unit_test(test_long_echo),
         cmocka_unit_test(test_characters),
