@@ -13,8 +13,9 @@ class Stage:
                'sparse': the indexer selects, and learns beside (eq. 4)
     precision  'float', or 'served': rounded as serving rounds
     answers    the loss is on what the assistant says only
-    tokens     to train on
-    batch      tokens a step
+    positions  to train on, padding among them: what the work is measured by,
+               and the same in each batch; tokens are fewer
+    batch      positions a step
     rate       the highest learning rate; it rises over the first 2 % of the
                steps and falls along a cosine to a tenth
     """
@@ -22,7 +23,7 @@ class Stage:
     attention: str
     precision: str
     answers: bool
-    tokens: int
+    positions: int
     batch: int
     rate: float
 

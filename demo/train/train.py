@@ -6,9 +6,27 @@
                            [--stages a,b] [--scale X] [--seed N]
 
 --data holds the shards of train.data and may still be filling.  --out gets a
-checkpoint after every stage, STAGE.pt, and log.jsonl: a line every 50 steps.
---scale multiplies every stage's tokens, to try it.  Runs on a GPU where there
-is one.
+checkpoint after every stage, STAGE.pt.  --from goes on after a checkpoint's
+stage; --stages tells which stages instead.  --scale multiplies the length of
+every stage, to try it.  Runs on a GPU where there is one.
+
+SIGTERM and Ctrl-C end it after the step that it is at, with a checkpoint
+stopped.pt: --from goes on within the stage.  A second one ends it at once.
+
+--out also gets log.jsonl, a line every 50 steps and at a stage's end:
+
+    stage, step, of         where it is
+    positions, tokens       so many of the stage were trained on, with padding
+                            and without
+    seconds                 of the stage
+    tokens_per_second       since the last line, as are the means
+    rate                    the learning rate
+    loss, index_loss        language and indexer; 0 where none is computed
+    gradient, index_gradient
+                            their norms before clipping; 0 where none learns
+    busiest_expert, idlest_expert
+                            the greatest and the least share in the choices of
+                            a layer
 """
 
 import argparse
@@ -17,6 +35,7 @@ import math
 import os
 import queue
 import random
+import signal
 import sys
 import threading
 import time
@@ -29,19 +48,27 @@ from train.ops import accelerate
 from train.recipe import STAGES
 
 
+CONFIG = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      'config.json')
+
 LOG_EVERY = 50
 BALANCE_RATE = 1e-3     # of the routers' bias, as DeepSeek-V3 trained
 WEIGHT_DECAY = 0.1
 BETAS = (0.9, 0.95)
-CLIP = 1.0
+CLIP = 1.0              # norm of the gradient
 RISE = 0.02             # of a stage's steps, until the rate is reached
 FLOOR = 0.1             # of the rate, at the end
+
+# who learns, each from a loss of its own, by the stage's attention
+
+LEARN = {'dense': ('model',),
+         'warmup': ('indexer',),
+         'sparse': ('model', 'indexer')}
 
 
 def main():
     args = arguments()
     device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
-    names = args.stages.split(',') if args.stages else None
 
     torch.manual_seed(args.seed)
     os.makedirs(args.out, exist_ok=True)
@@ -50,31 +77,35 @@ def main():
         accelerate()
 
     if args.start is None:
-        here = os.path.dirname(os.path.abspath(__file__))
-        with open(os.path.join(here, 'config.json')) as f:
-            config = json.load(f)
-        model = Model(config)
+        with open(CONFIG) as f:
+            saved = {'config': json.load(f)}
+        model = Model(saved['config'])
     else:
         saved = torch.load(args.start, map_location='cpu')
-        config = saved['config']
-        model = Model(config)
+        model = Model(saved['config'])
         model.load_state_dict(saved['model'])
 
     model.to(device)
     shards = Shards(args.data)
+    stop = stop_on_signals()
 
     with open(os.path.join(args.out, 'log.jsonl'), 'a') as log:
-        for i, stage in enumerate(STAGES):
-            if names is not None and stage.name not in names:
-                continue
+        for stage, part in to_train(args.stages, saved):
+            step = part['at']['step'] if part else 0
+            rng = random.Random(f'{args.seed}/{stage.name}/{step}')
 
-            train(model, stage, shards, random.Random(f'{args.seed}/{i}'),
-                  device, args.scale, log)
+            part = train(model, stage, shards, rng, device, args.scale, log,
+                         stop, part)
+            path = os.path.join(args.out,
+                                ('stopped' if part else stage.name) + '.pt')
 
-            path = os.path.join(args.out, stage.name + '.pt')
-            torch.save({'config': config, 'model': model.state_dict()},
-                       path + '.tmp')
+            torch.save({'config': saved['config'],
+                        'model': model.state_dict(),
+                        'stage': stage.name, 'part': part}, path + '.tmp')
             os.rename(path + '.tmp', path)
+
+            if part:
+                sys.exit(f'stopped; --from {path} goes on')
 
 
 def arguments():
@@ -82,60 +113,120 @@ def arguments():
     p.add_argument('--data', required=True)
     p.add_argument('--out', required=True)
     p.add_argument('--from', dest='start')
-    p.add_argument('--stages')
+    p.add_argument('--stages', type=lambda s: s.split(','))
     p.add_argument('--scale', type=float, default=1)
     p.add_argument('--seed', type=int, default=1)
 
     args = p.parse_args()
+    names = [s.name for s in STAGES]
 
-    for name in (args.stages or '').split(','):
-        if args.stages and name not in [s.name for s in STAGES]:
-            p.error(f'no stage {name}; there are '
-                    + ', '.join(s.name for s in STAGES))
+    for name in args.stages or []:
+        if name not in names:
+            p.error(f'no stage {name}; there are ' + ', '.join(names))
 
     return args
 
 
-def train(model, stage, shards, rng, device, scale, log):
-    """One stage: the parameters of model change in place."""
+def to_train(names, saved):
+    """Returns the stages to train after a checkpoint, each with what train()
+    left of it, or None: those of the names, or all that are not done."""
 
-    steps = max(1, int(stage.tokens * scale) // stage.batch)
-    optimizer = torch.optim.AdamW(parameter_groups(model, stage),
-                                  betas=BETAS)
-    learns = {'dense': lambda language, index: language,
-              'warmup': lambda language, index: index,
-              'sparse': lambda language, index: language + index}
-    seen, meter, start = 0, Meter(), time.time()
+    part = saved.get('part')
 
-    for step, (ids, target, length) in enumerate(
-            ahead(shards.batches(rng, stage.batch), steps, device)):
+    if names is None:
+        names = [s.name for s in STAGES]
+        if 'stage' in saved:
+            done = names.index(saved['stage']) + (part is None)
+            names = names[done:]
+
+    return [(s, part if s.name == saved.get('stage') else None)
+            for s in STAGES if s.name in names]
+
+
+def stop_on_signals():
+    """Returns a function that tells whether there was a signal to stop."""
+
+    stop = threading.Event()
+
+    def on_signal(number, frame):
+        stop.set()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    signal.signal(signal.SIGINT, on_signal)
+    signal.signal(signal.SIGTERM, on_signal)
+
+    return stop.is_set
+
+
+def train(model, stage, shards, rng, device, scale, log,
+          stop=lambda: False, part=None):
+    """One stage: the parameters of model change in place.  Returns None, or,
+    after stop() said so, what goes on with the stage when given as part."""
+
+    steps = max(1, int(stage.positions * scale) // stage.batch)
+    learners = parameters(model, stage)
+    optimizer = torch.optim.AdamW(groups(model, learners), betas=BETAS)
+    at = {'step': 0, 'of': steps, 'positions': 0, 'tokens': 0, 'seconds': 0}
+
+    if part:
+        optimizer.load_state_dict(part['optimizer'])
+        at = {**part['at'], 'of': steps}
+
+    meter, last = Meter(), time.time()
+    begun = last - at['seconds']
+
+    for ids, target, length in ahead(shards.batches(rng, stage.batch),
+                                     steps - at['step'], device):
 
         language, index, load = losses(model, stage, ids, target, length)
-        learns[stage.attention](language, index).backward()
+        loss = {'model': language, 'indexer': index}
+        sum(loss[who] for who in learners).backward()
 
+        norms = {who: torch.nn.utils.clip_grad_norm_(params, CLIP)
+                 for who, params in learners.items()}
+
+        now = rate(stage.rate, at['step'], steps)
         for group in optimizer.param_groups:
-            group['lr'] = rate(stage.rate, step, steps)
-            torch.nn.utils.clip_grad_norm_(group['params'], CLIP)
+            group['lr'] = now
 
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
-        if stage.attention != 'warmup':
+        if 'model' in learners:
             model.balance(load, BALANCE_RATE)
 
-        seen += ids.numel()
-        meter.add(language.detach(), index.detach(), load.detach())
+        at['step'] += 1
+        at['positions'] += ids.numel()
+        meter.add(length.sum(), load, loss=language.detach(),
+                  index_loss=index.detach(), gradient=norms.get('model', 0),
+                  index_gradient=norms.get('indexer', 0))
 
-        if (step + 1) % LOG_EVERY == 0 or step + 1 == steps:
-            line = {'stage': stage.name, 'step': step + 1, 'of': steps,
-                    'tokens': seen, 'seconds': round(time.time() - start, 1),
-                    'rate': rate(stage.rate, step, steps), **meter.read()}
-            log.write(json.dumps(line) + '\n')
+        stopped = stop() and at['step'] < steps
+
+        if at['step'] % LOG_EVERY == 0 or at['step'] == steps or stopped:
+            tokens, means = meter.read()
+            seconds, last = time.time() - last, time.time()
+            at['tokens'] += tokens
+            at['seconds'] = round(last - begun, 1)
+
+            for name, value in means.items():
+                if not math.isfinite(value):
+                    sys.exit(f'{stage.name}, step {at["step"]}: '
+                             f'{name} is no number any more')
+
+            line = json.dumps({
+                'stage': stage.name, **at,
+                'tokens_per_second': round(tokens / seconds),
+                'rate': float(f'{now:.4g}'), **means})
+            log.write(line + '\n')
             log.flush()
-            print(json.dumps(line), flush=True)
+            print(line, flush=True)
 
-            if not math.isfinite(line['loss']):
-                sys.exit('the loss is no number any more')
+        if stopped:
+            return {'at': at, 'optimizer': optimizer.state_dict()}
+
+    return None
 
 
 def losses(model, stage, ids, target, length):
@@ -157,38 +248,42 @@ def losses(model, stage, ids, target, length):
     return language, out.index_loss, out.load
 
 
-def parameter_groups(model, stage):
-    """What the stage teaches, the rest is frozen.  Norms, biases and
-    embeddings do not decay.  The indexer is clipped by itself: its gradients
-    come from a loss of its own."""
+def parameters(model, stage):
+    """Returns the parameters of each that the stage teaches; the rest is
+    frozen."""
 
-    indexer, decay, rest = [], [], []
+    learners = {who: [] for who in LEARN[stage.attention]}
 
     for name, p in model.named_parameters():
-        if '.indexer.' in name:
-            indexer.append(p)
-        elif p.dim() >= 2 and 'embed_tokens' not in name:
-            decay.append(p)
-        else:
-            rest.append(p)
+        who = 'indexer' if '.indexer.' in name else 'model'
+        p.requires_grad_(who in learners)
+        if who in learners:
+            learners[who].append(p)
 
-    learns = {'dense': (decay, rest), 'warmup': (indexer,),
-              'sparse': (decay, rest, indexer)}[stage.attention]
+    return learners
 
-    for p in model.parameters():
-        p.requires_grad_(False)
 
-    for group in learns:
-        for p in group:
-            p.requires_grad_(True)
+def groups(model, learners):
+    """The optimizer's groups: of the model, matrices decay, but norms and
+    the embedding do not; nor does the indexer."""
 
-    return [{'params': group,
-             'weight_decay': WEIGHT_DECAY if group is decay else 0}
-            for group in learns]
+    embedding = model.model.embed_tokens.weight
+    decay, rest = [], []
+
+    for who, params in learners.items():
+        for p in params:
+            if who == 'model' and p.dim() >= 2 and p is not embedding:
+                decay.append(p)
+            else:
+                rest.append(p)
+
+    return [{'params': params, 'weight_decay': weight}
+            for params, weight in ((decay, WEIGHT_DECAY), (rest, 0))
+            if params]
 
 
 def rate(highest, step, steps):
-    """The learning rate of a step."""
+    """The learning rate of a step, the first of which is 0."""
 
     rise = max(1, int(RISE * steps))
 
@@ -230,27 +325,34 @@ def ahead(batches, n, device):
 
 
 class Meter:
-    """Means over the steps since the last reading, added up on the device:
-    a number fetched every step would make the host wait for it."""
+    """Adds up over steps, on the device: a number fetched every step would
+    make the host wait for it."""
 
     def __init__(self):
-        self.language = self.index = self.load = 0
-        self.n = 0
+        self.sums, self.steps = {}, 0
 
-    def add(self, language, index, load):
-        self.language = self.language + language
-        self.index = self.index + index
-        self.load = self.load + load
-        self.n += 1
+    def add(self, tokens, load, **values):
+        for name, value in (('tokens', tokens), ('load', load),
+                            *values.items()):
+            self.sums[name] = self.sums.get(name, 0) + value
+
+        self.steps += 1
 
     def read(self):
-        load = self.load / self.n
-        out = {'loss': round(float(self.language) / self.n, 5),
-               'index_loss': round(float(self.index) / self.n, 5),
-               'busiest_expert': round(float(load.max()), 4),
-               'idlest_expert': round(float(load.min()), 4)}
-        self.__init__()
-        return out
+        """Returns the tokens, and the means of the rest by their names in
+        the log; and starts again."""
+
+        sums, steps = self.sums, self.steps
+        self.sums, self.steps = {}, 0
+
+        tokens = int(sums.pop('tokens'))
+        load = sums.pop('load') / steps
+        means = {name: round(float(value) / steps, 5)
+                 for name, value in sums.items()}
+        means['busiest_expert'] = round(float(load.max()), 4)
+        means['idlest_expert'] = round(float(load.min()), 4)
+
+        return tokens, means
 
 
 if __name__ == '__main__':

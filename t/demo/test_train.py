@@ -1,0 +1,699 @@
+# Copyright (C) The nginx-dsa authors
+
+"""The training loop: its schedule, who learns in which stage and from what,
+its log, and that it stops and goes on."""
+
+import contextlib
+import dataclasses
+import io
+import json
+import math
+import os
+import signal
+import tempfile
+import unittest
+from unittest import mock
+
+from models import make, needs_torch, tiny
+
+try:
+    import numpy
+    import torch
+    import torch.nn.functional as F
+    from train import data
+    from train import train as train_file
+    from train.model import Model
+    from train.recipe import STAGES, Stage
+except ImportError:
+    torch = None
+
+
+ROWS, LENGTH = 4, 16
+PER_STEP = ROWS * LENGTH
+FIELDS = {'stage', 'step', 'of', 'positions', 'tokens', 'seconds',
+          'tokens_per_second', 'rate', 'loss', 'index_loss', 'gradient',
+          'index_gradient', 'busiest_expert', 'idlest_expert'}
+
+
+def stage(attention, steps, rate=1e-2, **change):
+    return Stage(**{'name': attention, 'attention': attention,
+                    'precision': 'float', 'answers': False,
+                    'positions': steps * PER_STEP, 'batch': PER_STEP,
+                    'rate': rate, **change})
+
+
+class Pattern:
+    """Batches of rows that count up, each from somewhere; the last rows are
+    shorter.  Before each batch after(n) is called with its number."""
+
+    def __init__(self, vocabulary, after=lambda n: None):
+        self.vocabulary, self.after = vocabulary, after
+
+    def batches(self, rng, size):
+        n = 0
+
+        while True:
+            self.after(n)
+            n += 1
+            first = numpy.arange(ROWS)[:, None] * 5
+            ids = (first + numpy.arange(LENGTH)) % self.vocabulary
+            lengths = numpy.array([LENGTH, LENGTH, 10, 6])
+            target = (numpy.arange(LENGTH) >= 4) & (
+                numpy.arange(LENGTH) < lengths[:, None])
+
+            yield ids.astype(numpy.int64), target, lengths
+
+
+TOKENS = LENGTH + LENGTH + 10 + 6
+
+
+def run(model, what, shards=None, **more):
+    """Trains; returns the lines of the log, and what train() returned."""
+
+    log = io.StringIO()
+
+    with mock.patch('builtins.print'):
+        part = train_file.train(
+            model, what, shards or Pattern(tiny()['vocab_size']), None,
+            torch.device('cpu'), 1, log, **more)
+
+    return [json.loads(line) for line in log.getvalue().splitlines()], part
+
+
+def state(model):
+    return {name: x.clone() for name, x in model.state_dict().items()}
+
+
+def changed(before, model):
+    return {name for name, x in model.state_dict().items()
+            if not torch.equal(x, before[name])}
+
+
+def is_indexer(name):
+    return '.indexer.' in name
+
+
+def is_bias(name):
+    return name.endswith('e_score_correction_bias')
+
+
+@needs_torch
+class Rate(unittest.TestCase):
+
+    def test_by_hand(self):
+        """1,000 steps: 20 up, then half a cosine from 1 to 0.1."""
+
+        for step, want in ((0, 0.05), (9, 0.5), (18, 0.95), (19, 1), (20, 1),
+                           (265, 0.1 + 0.9 * (1 + math.sqrt(0.5)) / 2),
+                           (510, 0.55), (755, 0.1 + 0.9 * 0.14644661),
+                           (1000, 0.1)):
+            self.assertAlmostEqual(train_file.rate(3e-3, step, 1000),
+                                   3e-3 * want, places=9, msg=step)
+
+    def test_short_stages(self):
+        self.assertEqual(train_file.rate(2, 0, 1), 2)
+        self.assertEqual([round(train_file.rate(1, i, 3), 3)
+                          for i in range(3)], [1, 1, 0.55])
+
+    def test_it_is_what_the_optimizer_gets(self):
+        """A step of Adam is as long as the rate, whatever the gradient: the
+        indexer does not decay."""
+
+        moved = {}
+
+        for rate in (1e-3, 4e-3):
+            m = make(tiny())
+            before = state(m)
+            run(m, stage('warmup', 1, rate))
+            name = 'model.layers.1.self_attn.indexer.wk.weight'
+            moved[rate] = float((m.state_dict()[name] - before[name]).abs()
+                                .max())
+            self.assertAlmostEqual(moved[rate], rate, delta=rate / 20)
+
+
+@needs_torch
+class Groups(unittest.TestCase):
+
+    def test_each_once_and_none_else(self):
+        m = make(tiny())
+        name_of = {id(p): name for name, p in m.named_parameters()}
+        everything = set(name_of.values())
+        indexer = {n for n in everything if is_indexer(n)}
+        norms = {n for n in everything - indexer
+                 if 'norm' in n.split('.')[-2]}
+        no_decay = indexer | norms | {'model.embed_tokens.weight'}
+
+        self.assertEqual(len(norms), 4 * 2 + 1)
+
+        # 'dense' again at the end: what was frozen is not for ever
+
+        for attention, want, parts in (
+                ('dense', everything - indexer, ['model']),
+                ('warmup', indexer, ['indexer']),
+                ('sparse', everything, ['indexer', 'model']),
+                ('dense', everything - indexer, ['model'])):
+
+            learners = train_file.parameters(m, stage(attention, 1))
+            groups = train_file.groups(m, learners)
+            names = [name_of[id(p)] for g in groups for p in g['params']]
+            decay = {name_of[id(p)] for g in groups for p in g['params']
+                     if g['weight_decay'] > 0}
+
+            self.assertEqual(sorted(names), sorted(want))
+            self.assertEqual({n for n, p in m.named_parameters()
+                              if p.requires_grad}, want)
+            self.assertEqual(decay, want - no_decay)
+            self.assertEqual(sorted(learners), parts)
+
+            for who, params in learners.items():
+                for p in params:
+                    self.assertEqual(is_indexer(name_of[id(p)]),
+                                     who == 'indexer')
+
+    def test_who_is_clipped_together(self):
+        """What the optimizer sees: the model's gradient has one norm, the
+        indexer's one of its own, and neither is longer than CLIP."""
+
+        m = make(tiny())
+        seen = {}
+
+        def step(optimizer):
+            for who in (True, False):
+                seen[who] = math.sqrt(sum(
+                    float(p.grad.square().sum())
+                    for name, p in m.named_parameters()
+                    if is_indexer(name) == who))
+
+        for clip in (1e-2, 1e6):
+            with mock.patch.object(torch.optim.AdamW, 'step', step), \
+                    mock.patch.object(train_file, 'CLIP', clip):
+                lines, _ = run(m, stage('sparse', 1))
+
+            # the log has the norms as they were
+
+            for who, name in ((True, 'index_gradient'), (False, 'gradient')):
+                self.assertGreater(lines[0][name], 2e-2)
+                self.assertAlmostEqual(
+                    seen[who], min(clip, lines[0][name]), delta=1e-4)
+
+
+@needs_torch
+class Losses(unittest.TestCase):
+
+    def naive(self, m, ids, counts):
+        """counts(row, position): that token is one to be answered."""
+
+        total, n = 0.0, 0
+        valid = torch.ones_like(ids, dtype=torch.bool)
+        logits = m.logits(m(ids, valid, 'dense', 'float').hidden)
+
+        for b in range(ids.shape[0]):
+            for t in range(ids.shape[1] - 1):
+                if counts(b, t + 1):
+                    p = logits[b, t].softmax(-1)
+                    total -= math.log(float(p[ids[b, t + 1]]))
+                    n += 1
+
+        return total / n
+
+    def test_against_a_loop(self):
+        m = make(tiny())
+        torch.manual_seed(2)
+        ids = torch.randint(0, 24, (3, 12))
+        length = torch.tensor([12, 7, 2])
+        target = torch.rand(3, 12) < 0.4
+        target[0, 0] = target[0, 11] = target[1, 6] = True
+        target &= torch.arange(12) < length[:, None]
+
+        for answers, counts in (
+                (False, lambda b, t: t < length[b]),
+                (True, lambda b, t: bool(target[b, t]))):
+            with torch.no_grad():
+                got, index, load = train_file.losses(
+                    m, stage('dense', 1, answers=answers), ids, target,
+                    length)
+                want = self.naive(m, ids, counts)
+
+            self.assertAlmostEqual(float(got), want, places=5)
+            self.assertEqual(float(index), 0)
+            self.assertEqual(load.shape, (1, 8))
+
+    def test_padding_changes_nothing(self):
+        m = make(tiny())
+        what = stage('sparse', 1)
+        ids, target, length = (torch.from_numpy(x) for x in
+                               next(Pattern(24).batches(None, PER_STEP)))
+        other = ids.clone()
+        other[2, 10:] = 7
+        other[3, 6:] = 9
+        short = [x[3:, :6] for x in (ids, target)]
+
+        with torch.no_grad():
+            a = train_file.losses(m, what, ids, target, length)
+            b = train_file.losses(m, what, other, target, length)
+            c = train_file.losses(m, what, ids[3:], target[3:], length[3:])
+            d = train_file.losses(m, what, *short, length[3:])
+
+        for x, y in (*zip(a, b), *zip(c, d)):
+            self.assertTrue(torch.allclose(x, y, atol=1e-6))
+
+    def test_no_answers_in_a_batch(self):
+        m = make(tiny())
+        ids, target, length = (torch.from_numpy(x) for x in
+                               next(Pattern(24).batches(None, PER_STEP)))
+        loss = train_file.losses(m, stage('sparse', 1, answers=True), ids,
+                                 target & False, length)[0]
+        self.assertEqual(float(loss), 0)
+
+    def test_precision_is_the_stages(self):
+        """Of the model's and of the head's."""
+
+        m = make(tiny(hidden_size=128))
+        ids, target, length = (torch.from_numpy(x) for x in
+                               next(Pattern(24).batches(None, PER_STEP)))
+        ids, target, length = ids[:2], target[:2], length[:2]
+        valid = torch.ones_like(target)
+        counts = valid & (torch.arange(LENGTH) < LENGTH - 1)
+        different = set()
+
+        with torch.no_grad():
+            for precision in ('float', 'served'):
+                got = train_file.losses(
+                    m, stage('sparse', 1, precision=precision), ids, target,
+                    length)[0]
+                hidden = m(ids, valid, 'sparse', precision).hidden
+                want = m.loss(hidden, ids.roll(-1, 1), counts, precision)
+
+                self.assertAlmostEqual(float(got), float(want), places=6)
+                different.add(round(float(want), 4))
+
+        self.assertEqual(len(different), 2)
+
+
+@needs_torch
+class Ahead(unittest.TestCase):
+
+    def test_n_in_order(self):
+        taken = []
+
+        def source():
+            for i in range(1000):
+                taken.append(i)
+                yield (numpy.full((2, 3), i), numpy.array([True]))
+
+        got = list(train_file.ahead(source(), 20, torch.device('cpu')))
+
+        self.assertEqual([int(a[0, 0]) for a, _ in got], list(range(20)))
+        self.assertEqual(taken, list(range(20)))
+        self.assertIs(got[0][1].dtype, torch.bool)
+
+    def test_failure_comes_out(self):
+        def source():
+            yield (numpy.zeros(1),)
+            yield (numpy.ones(1),)
+            raise OSError('shard-00007 is gone')
+
+        batches = train_file.ahead(source(), 9, torch.device('cpu'))
+
+        self.assertEqual([int(next(batches)[0]) for _ in range(2)], [0, 1])
+        with self.assertRaisesRegex(OSError, 'shard-00007 is gone'):
+            next(batches)
+
+
+@needs_torch
+class Train(unittest.TestCase):
+
+    def test_dense(self):
+        torch.manual_seed(3)
+        m = Model(tiny())
+        before = state(m)
+
+        with mock.patch.object(train_file, 'LOG_EVERY', 15):
+            lines, part = run(m, stage('dense', 40))
+
+        self.assertIsNone(part)
+        self.assertEqual([x['step'] for x in lines], [15, 30, 40])
+        self.assertGreater(lines[0]['loss'], 2)
+        self.assertLess(lines[2]['loss'], lines[0]['loss'] / 3)
+
+        for n, line in zip((15, 30, 40), lines):
+            self.assertEqual(set(line), FIELDS)
+            self.assertEqual(line['stage'], 'dense')
+            self.assertEqual(line['of'], 40)
+            self.assertEqual(line['positions'], n * PER_STEP)
+            self.assertEqual(line['tokens'], n * TOKENS)
+            self.assertGreater(line['tokens_per_second'], 0)
+            self.assertAlmostEqual(
+                line['rate'], train_file.rate(1e-2, n - 1, 40), places=5)
+            self.assertGreater(line['gradient'], 0)
+            self.assertEqual(line['index_gradient'], 0)
+            self.assertEqual(line['index_loss'], 0)
+            self.assertGreaterEqual(line['busiest_expert'], 1 / 8)
+            self.assertLessEqual(line['idlest_expert'], 1 / 8)
+
+        # all that a stage teaches moves
+
+        self.assertEqual(changed(before, m),
+                         {n for n in before if not is_indexer(n)})
+
+        # a mean is that of its own steps: the last line is of 10
+
+        again, _ = run(m, stage('dense', 1))
+        self.assertLess(abs(again[0]['loss'] - lines[2]['loss']), 0.3)
+
+    def test_warmup(self):
+        m = make(tiny())
+        before = state(m)
+        lines, _ = run(m, stage('warmup', 100))
+
+        self.assertEqual(changed(before, m),
+                         {n for n in before if is_indexer(n)})
+        self.assertLess(lines[1]['index_loss'],
+                        0.8 * lines[0]['index_loss'])
+        self.assertEqual(lines[0]['loss'], lines[1]['loss'])
+        self.assertEqual(lines[0]['gradient'], 0)
+        self.assertGreater(lines[0]['index_gradient'], 0)
+
+    def test_gradients_are_of_one_step(self):
+        """Where nothing moves every step has the same."""
+
+        with mock.patch.object(train_file, 'LOG_EVERY', 1):
+            lines, _ = run(make(tiny()), stage('warmup', 3, 0.0))
+
+        self.assertGreater(lines[0]['index_gradient'], 0.01)
+        self.assertEqual(len({x['index_gradient'] for x in lines}), 1)
+
+    def test_sparse(self):
+        m = make(tiny())
+        before = state(m)
+        lines, _ = run(m, stage('sparse', 100))
+
+        self.assertEqual(changed(before, m), set(before))
+        self.assertLess(lines[1]['loss'], lines[0]['loss'] / 2)
+        self.assertGreater(lines[0]['gradient'], 0)
+        self.assertGreater(lines[0]['index_gradient'], 0)
+
+    def test_answers_only(self):
+        """What nobody has to say is not learned: token 4, the first that is
+        a target, follows 3, but 1 and 2 are only read."""
+
+        m = make(tiny())
+        run(m, stage('dense', 60, answers=True))
+        ids, target, length = (torch.from_numpy(x) for x in
+                               next(Pattern(24).batches(None, PER_STEP)))
+
+        with torch.no_grad():
+            hidden = m(ids, torch.ones_like(target), 'dense', 'float').hidden
+            each = F.cross_entropy(m.logits(hidden)[:, :-1].transpose(1, 2),
+                                   ids[:, 1:], reduction='none')
+
+        self.assertLess(float(each[:2, 3:].mean()), 0.2)
+        self.assertGreater(float(each[:2, 0].mean()), 1)
+
+    def test_experts_are_balanced(self):
+        m = make(tiny())
+        gate = m.model.layers[1].mlp.gate
+
+        with torch.no_grad():
+            gate.e_score_correction_bias.zero_()
+            gate.e_score_correction_bias[0] = 0.2      # the busiest by far
+
+        ids, target, length = (torch.from_numpy(x) for x in
+                               next(Pattern(24).batches(None, PER_STEP)))
+        what = stage('dense', 1)
+        before = gate.e_score_correction_bias.clone()
+        load = train_file.losses(m, what, ids, target, length)[2][0]
+        run(m, what)
+        moved = gate.e_score_correction_bias - before
+
+        for share, step in zip(load, moved):
+            if abs(float(share) - 0.125) > 1e-5:
+                self.assertAlmostEqual(
+                    float(step), 0.001 * numpy.sign(0.125 - float(share)),
+                    places=6)
+
+        self.assertLess(float(moved[0]), 0)
+        self.assertGreater(float(moved.max()), 0)
+
+        lines, _ = run(m, stage('dense', 200, 1e-3))
+        self.assertLess(lines[-1]['busiest_expert'], float(load.max()) - 0.1)
+
+    def test_no_number(self):
+        for attention, where, what in (
+                ('dense', 'lm_head', 'loss'),
+                ('warmup', 'model.layers.1.self_attn.indexer.wk',
+                 'index_loss')):
+            m = make(tiny())
+
+            with torch.no_grad():
+                m.get_parameter(where + '.weight')[0, 0] = math.nan
+
+            with self.assertRaises(SystemExit) as e:
+                run(m, stage(attention, 2))
+
+            self.assertEqual(e.exception.code, f'{attention}, step 2: {what} '
+                                               'is no number any more')
+
+    def test_failure_of_the_data(self):
+        def after(n):
+            if n == 3:
+                raise OSError('no more of it')
+
+        with self.assertRaisesRegex(OSError, 'no more of it'):
+            run(make(tiny()), stage('dense', 5), Pattern(24, after))
+
+    def test_stops_and_goes_on(self):
+        """As if it had not stopped."""
+
+        for attention in ('dense', 'sparse'):
+            whole, halves = make(tiny()), make(tiny())
+            want, _ = run(whole, stage(attention, 20))
+
+            calls = iter(range(100))
+            lines, part = run(halves, stage(attention, 20),
+                              stop=lambda: next(calls) == 7)
+            self.assertEqual([x['step'] for x in lines], [8])
+
+            f = io.BytesIO()
+            torch.save(part, f)
+            f.seek(0)
+            more, part = run(halves, stage(attention, 20),
+                             part=torch.load(f))
+
+            self.assertIsNone(part)
+            self.assertEqual(changed(state(whole), halves), set())
+
+            for name in ('step', 'of', 'positions', 'tokens', 'rate'):
+                self.assertEqual(more[-1][name], want[-1][name])
+
+    def test_asked_to_stop_at_the_end(self):
+        self.assertIsNone(run(make(tiny()), stage('dense', 1),
+                              stop=lambda: True)[1])
+
+
+@needs_torch
+class Main(unittest.TestCase):
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.dir = directory.name
+        self.data = self.path('data')
+        self.config = tiny(max_position_embeddings=256)
+
+        os.mkdir(self.data)
+        with open(self.path('config.json'), 'w') as f:
+            json.dump(self.config, f)
+
+        for name in (signal.SIGINT, signal.SIGTERM):
+            self.addCleanup(signal.signal, name, signal.getsignal(name))
+
+        # two rows of 128 a step, or one of 256
+
+        self.stages = tuple(
+            dataclasses.replace(s, batch=256, positions=256 * n)
+            for s, n in zip(STAGES, (40, 20, 20, 20)))
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def write_shard(self):
+        lengths = numpy.array([20, 128, 129, 70, 5] * 4, numpy.int32)
+        ids = numpy.arange(lengths.sum()) % 24
+        ids[::3] |= data.TARGET
+        name = os.path.join(self.data, 'shard-00000')
+
+        data.put(name + '.ids.npy', ids.astype(numpy.uint16))
+        data.put(name + '.len.npy', lengths)
+        data.put(name + '.json', {'samples': len(lengths)})
+
+    def main(self, *args, **patches):
+        """Returns what it exits with."""
+
+        with mock.patch('sys.argv', ['train', '--data', self.data, '--out',
+                                     self.path('out'), *args]), \
+                mock.patch.multiple(
+                    train_file, CONFIG=self.path('config.json'),
+                    STAGES=self.stages, **patches), \
+                mock.patch('torch.cuda.is_available', lambda: False), \
+                contextlib.redirect_stdout(io.StringIO()), \
+                contextlib.redirect_stderr(io.StringIO()) as err:
+            try:
+                train_file.main()
+                return None
+            except SystemExit as e:
+                return err.getvalue() if e.code == 2 else e.code
+
+    def log(self):
+        with open(self.path('out/log.jsonl')) as f:
+            return [json.loads(line) for line in f]
+
+    def checkpoint(self, name):
+        return torch.load(self.path('out', name + '.pt'))
+
+    def test_all_stages(self):
+        self.write_shard()
+        self.assertIsNone(self.main('--scale', '0.1'))
+
+        lines = self.log()
+        self.assertEqual([(x['stage'], x['step'], x['of']) for x in lines],
+                         [('pretrain', 4, 4), ('warmup', 2, 2),
+                          ('sparse', 2, 2), ('tune', 2, 2)])
+        self.assertEqual(sorted(os.listdir(self.path('out'))),
+                         ['log.jsonl', 'pretrain.pt', 'sparse.pt', 'tune.pt',
+                          'warmup.pt'])
+
+        for line in lines:
+            self.assertEqual(set(line), FIELDS)
+            self.assertEqual(line['positions'], 256 * line['step'])
+            self.assertLess(line['tokens'], line['positions'])
+            self.assertGreater(line['tokens'], 0)
+
+        saved = self.checkpoint('tune')
+        self.assertEqual(saved['config'], self.config)
+        Model(saved['config']).load_state_dict(saved['model'])
+
+    def test_goes_on_from(self):
+        self.write_shard()
+        self.assertIsNone(self.main('--scale', '0.1', '--stages',
+                                    'pretrain,warmup'))
+        self.assertEqual([x['stage'] for x in self.log()],
+                         ['pretrain', 'warmup'])
+
+        before = self.checkpoint('pretrain')['model']
+        warm = self.checkpoint('warmup')['model']
+        self.assertEqual({n for n in before
+                          if not torch.equal(before[n], warm[n])},
+                         {n for n in before if is_indexer(n)})
+
+        # the same model, the next stages; the log is added to
+
+        with mock.patch.object(train_file, 'train',
+                               wraps=train_file.train) as train:
+            self.assertIsNone(self.main(
+                '--scale', '0.1', '--from', self.path('out/warmup.pt')))
+
+        self.assertEqual([c.args[1].name for c in train.call_args_list],
+                         ['sparse', 'tune'])
+        self.assertEqual([x['stage'] for x in self.log()],
+                         ['pretrain', 'warmup', 'sparse', 'tune'])
+
+        self.assertIsNone(self.main(
+            '--scale', '0.1', '--stages', 'warmup', '--from',
+            self.path('out/warmup.pt')))
+
+        again = self.checkpoint('warmup')['model']
+        self.assertEqual({n for n in warm
+                          if not torch.equal(again[n], warm[n])},
+                         {n for n in warm if is_indexer(n)})
+
+    def test_seed(self):
+        self.write_shard()
+        tables = []
+
+        for seed in ('1', '1', '2'):
+            self.main('--scale', '0.01', '--stages', 'pretrain', '--seed',
+                      seed)
+            tables.append(self.checkpoint('pretrain')['model'])
+
+        a, b, c = (t['model.embed_tokens.weight'] for t in tables)
+        self.assertTrue(torch.equal(a, b))
+        self.assertFalse(torch.equal(a, c))
+
+    def test_each_stage_draws_for_itself(self):
+        drawn = []
+
+        for seed in ('1', '1', '2'):
+            with mock.patch.object(train_file, 'train') as train:
+                train.return_value = None
+                self.main('--seed', seed)
+            drawn.append([c.args[3].random() for c in train.call_args_list])
+
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertEqual(len({*drawn[0], *drawn[2]}), 8)
+
+    def test_signals(self):
+        self.stages = tuple(dataclasses.replace(s, batch=PER_STEP,
+                                                positions=PER_STEP * 60)
+                            for s in self.stages)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+
+            def after(n):
+                if n == 20:
+                    os.kill(os.getpid(), number)
+
+            message = self.main('--stages', 'sparse,tune',
+                                Shards=lambda path: Pattern(24, after))
+            stopped = self.path('out/stopped.pt')
+            self.assertEqual(message, f'stopped; --from {stopped} goes on')
+
+            line = self.log()[-1]
+            self.assertEqual(line['stage'], 'sparse')
+            self.assertTrue(1 <= line['step'] < 40, line)
+            self.assertFalse(os.path.exists(self.path('out/sparse.pt')))
+
+            # where it was, and to the end
+
+            self.assertIsNone(self.main(
+                '--from', stopped, Shards=lambda path: Pattern(24)))
+
+            lines = self.log()
+            at = lines.index(line)
+            self.assertEqual(
+                [(x['stage'], x['step'], x['of']) for x in lines[at + 1:]],
+                [('sparse', 50, 60), ('sparse', 60, 60), ('tune', 50, 60),
+                 ('tune', 60, 60)])
+            self.assertEqual(lines[at + 2]['tokens'], 60 * TOKENS)
+            os.remove(self.path('out/sparse.pt'))
+
+    def test_no_such_stage(self):
+        for names in ('polish', 'pretrain,polish', ''):
+            message = self.main('--stages', names)
+            self.assertIn(f'no stage {names.split(",")[-1]}; there are '
+                          'pretrain, warmup, sparse, tune', message)
+
+        self.assertFalse(os.path.exists(self.path('out')))
+
+
+@needs_torch
+class Recipe(unittest.TestCase):
+
+    def test_stages(self):
+        self.assertEqual([s.attention for s in STAGES],
+                         ['dense', 'warmup', 'sparse', 'sparse'])
+        self.assertEqual(len({s.name for s in STAGES}), len(STAGES))
+
+        for s in STAGES:
+            self.assertIn(s.attention, train_file.LEARN)
+            self.assertIn(s.precision, ('float', 'served'))
+            self.assertGreater(s.positions, s.batch)
+
+            # every batch has as many positions
+
+            self.assertEqual([s.batch % size for size in data.BUCKETS],
+                             [0] * len(data.BUCKETS))
+
+
+if __name__ == '__main__':
+    unittest.main()
