@@ -17,7 +17,7 @@ import math
 
 import torch
 
-from train.ops import matmul, region, wide
+from train.ops import matmul, region, varying, wide
 
 
 PIECE = 1 << 28         # elements of B * H * C * K: 1 GB of float32
@@ -47,15 +47,15 @@ class Selected(torch.autograd.Function):
         loss = 0
 
         for first, end in pieces(q):
-            at = torch.arange(first, end, device=q.device)
+            at = varying(torch.arange(first, end, device=q.device), 0)
             every = topk is None or end <= topk
             rows = slice(first, end)
 
             out = rows_forward(
-                q[:, :, rows].contiguous(), k[:, :, :end].contiguous(),
-                v[:, :, :end].contiguous(), iq[:, rows].contiguous(),
-                ik[:, :end].contiguous(), iw[:, rows].contiguous(),
-                weight[:, rows].contiguous(), at, topk, scale, every, learn)
+                part(q, 2, first, end), part(k, 2, 0, end),
+                part(v, 2, 0, end), part(iq, 1, first, end),
+                part(ik, 1, 0, end), part(iw, 1, first, end),
+                part(weight, 1, first, end), at, topk, scale, every, learn)
 
             o.append(out[0])
             lse.append(out[1])
@@ -97,10 +97,10 @@ class Selected(torch.autograd.Function):
             for (first, end), mask in zip(pieces(q), chosen):
                 rows = slice(first, end)
                 dq[:, :, rows], more_k, more_v = rows_backward(
-                    q[:, :, rows].contiguous(), k[:, :, :end].contiguous(),
-                    v[:, :, :end].contiguous(), o[:, :, rows].contiguous(),
-                    do[:, :, rows].contiguous(),
-                    lse[:, :, rows].contiguous(), mask, ctx.scale)
+                    part(q, 2, first, end), part(k, 2, 0, end),
+                    part(v, 2, 0, end), part(o, 2, first, end),
+                    part(do, 2, first, end), part(lse, 2, first, end),
+                    varying(mask, 0, 1, 2), ctx.scale)
                 dk[:, :, :end] += more_k
                 dv[:, :, :end] += more_v
 
@@ -121,13 +121,22 @@ def pieces(q):
     return [(first, min(first + C, T)) for first in range(0, T, C)]
 
 
+def part(x, dim, first, end):
+    """Rows first to end of a dimension, in one piece of memory.  How many
+    they are, and in how many batches, differs from call to call."""
+
+    x = x.narrow(dim, first, end - first).contiguous()
+
+    return varying(x.detach(), 0, dim)
+
+
 def index_scores(iq, ik, iw):
     """Eq. 1: iq [B,C,J,D], ik [B,K,D], iw [B,C,J] -> the products after the
     ReLU [B,C,J,K], scores [B,C,K]."""
 
     B, C, J, D = iq.shape
     dots = wide(iq).reshape(B, C * J, D) @ wide(ik).transpose(-1, -2)
-    dots = dots.reshape(B, C, J, -1).relu()
+    dots = dots.reshape(B, C, J, ik.shape[1]).relu()
 
     return dots, (dots * iw[..., None]).sum(2)
 
@@ -181,7 +190,7 @@ def rows_forward(q, k, v, iq, ik, iw, weight, at, topk, scale, every, learn):
     diw = (dots * dscores[:, :, None]).sum(-1)
     ddots = dscores[:, :, None] * iw[..., None] * (dots > 0)
     B, C, J, D = iq.shape
-    ddots = ddots.to(iq.dtype).reshape(B, C * J, -1)
+    ddots = ddots.to(iq.dtype).reshape(B, C * J, ik.shape[1])
     diq = matmul(ddots, ik).reshape(B, C, J, D)
     dik = matmul(ddots.transpose(-1, -2), iq.reshape(B, C * J, D))
 

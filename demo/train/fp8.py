@@ -3,9 +3,10 @@
 """FP8 e4m3 as the published checkpoints and their serving use it: blocks of
 128, one power of two as the scale of each (kernels/fp8.h).
 
-Values are rounded by arithmetic on float32 and its bits, not by a cast to
-torch.float8_e4m3fn: every version of PyTorch gives the same bits then, and
-those of the engine.
+Values are rounded by arithmetic on float32 and its bits, neither by casts nor
+by division: every version of PyTorch gives the same bits then, and those of
+the engine.  Compiled code leaves out a cast to bfloat16 and back, and divides
+only nearly right.
 """
 
 import torch
@@ -54,12 +55,26 @@ def e4m3_code(x):
 def scale_of(amax):
     """The scale of a block whose greatest magnitude is amax (float32): amax
     / 448, rounded up to a power of two (ue8m0) before anything is divided
-    by it."""
+    by it.  448 is 1.75 * 2^8."""
 
-    i = bits(amax.clamp(min=LEAST_AMAX) / MOST)
-    up = ((i & 0x7fffff) != 0).to(torch.int32)
+    i = bits(amax.clamp(min=LEAST_AMAX))
+    up = ((i & 0x7fffff) > 0x600000).to(torch.int32)
 
-    return floats(((i >> 23) + up) << 23)
+    return floats(((i >> 23) - 8 + up) << 23)
+
+
+def inverse(scale):
+    """1 / scale, a power of two."""
+
+    return floats((254 << 23) - bits(scale))
+
+
+def bf16(x):
+    """The bfloat16 number nearest to each of x (float32), ties to even."""
+
+    i = bits(x)
+
+    return floats((i + 0x7fff + ((i >> 16) & 1)) & -0x10000)
 
 
 def through(x, rounded):
@@ -67,6 +82,16 @@ def through(x, rounded):
     is a zero."""
 
     return rounded.to(x.dtype).detach() + (x - x.detach())
+
+
+def narrow(x, dtype):
+    """x in a type, rounded to it even where the next thing is to widen it
+    again."""
+
+    if dtype == torch.bfloat16 and x.dtype == torch.float32:
+        x = through(x, bf16(x.detach()))
+
+    return x.to(dtype)
 
 
 def quantize(x):
@@ -77,7 +102,7 @@ def quantize(x):
     v = F.pad(x.detach().float(), (0, -n % BLOCK))
     v = v.reshape(*v.shape[:-1], -1, BLOCK)
     scale = scale_of(v.abs().amax(-1, keepdim=True))
-    v = e4m3(v / scale) * scale
+    v = e4m3(v * inverse(scale)) * scale
 
     return through(x, v.flatten(-2)[..., :n])
 
@@ -91,7 +116,7 @@ def weight_blocks(w):
     v = v.reshape(*v.shape[:-2], v.shape[-2] // BLOCK, BLOCK,
                   v.shape[-1] // BLOCK, BLOCK)
     scale = scale_of(v.abs().amax((-3, -1), keepdim=True))
-    v = e4m3(v / scale).flatten(-2).flatten(-3, -2)
+    v = e4m3(v * inverse(scale)).flatten(-2).flatten(-3, -2)
 
     return v[..., :rows, :cols], scale[..., 0, :, 0]
 

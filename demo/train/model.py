@@ -76,7 +76,7 @@ class Plain(nn.Module):
 
     def value(self, served):
         w = self.weight
-        return fp8.through(w, w.detach().bfloat16()) if served else w
+        return fp8.through(w, fp8.bf16(w.detach().float())) if served else w
 
 
 class Norm(nn.Module):
@@ -231,8 +231,8 @@ def interleaved(x, cos, sin):
     v = wide(x).unflatten(-1, (-1, 2))
     a, b = v[..., 0], v[..., 1]
 
-    return torch.stack([a * cos - b * sin, a * sin + b * cos],
-                       -1).flatten(-2).to(x.dtype)
+    return fp8.narrow(torch.stack([a * cos - b * sin, a * sin + b * cos],
+                                  -1).flatten(-2), x.dtype)
 
 
 def half_split(x, cos, sin):
@@ -240,8 +240,8 @@ def half_split(x, cos, sin):
 
     a, b = wide(x).chunk(2, -1)
 
-    return torch.cat([a * cos - b * sin, a * sin + b * cos],
-                     -1).to(x.dtype)
+    return fp8.narrow(torch.cat([a * cos - b * sin, a * sin + b * cos], -1),
+                      x.dtype)
 
 
 # ------------------------------------------------------------------ layers
@@ -249,8 +249,8 @@ def half_split(x, cos, sin):
 
 def rms_norm(x, weight, eps, dtype):
     x = wide(x)
-    return (x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
-            * weight).to(dtype)
+    return fp8.narrow(x * (x.square().mean(-1, keepdim=True) + eps).rsqrt()
+                      * weight, dtype)
 
 
 def held(h, served):
@@ -262,7 +262,7 @@ def held(h, served):
 def carried(h, served):
     """The stream as it goes on beside a block.  Norms read it unrounded."""
 
-    return fp8.through(h, h.detach().bfloat16()) if served else h
+    return fp8.through(h, fp8.bf16(h.detach().float())) if served else h
 
 
 def rounded(x, served):
@@ -319,21 +319,27 @@ def index(layer, x, qr, cos, sin, served):
                     iq[..., i.rope:]], -1)
 
     ik = wide(linear(rounded(x, served), i.wk.value(served)))
-    ik = F.layer_norm(ik, (i.dim,), i.k_norm.weight, i.k_norm.bias,
-                      INNER_EPS).to(x.dtype)
+    ik = fp8.narrow(F.layer_norm(ik, (i.dim,), i.k_norm.weight,
+                                 i.k_norm.bias, INNER_EPS), x.dtype)
     ik = torch.cat([half_split(ik[..., :i.rope], cos, sin),
                     ik[..., i.rope:]], -1)
 
     # the transform changes no product of two, only their rounding
 
     if served:
-        turn = i.hadamard * i.dim ** -0.5
-        iq = fp8.quantize((wide(iq) @ turn).to(x.dtype))
-        ik = fp8.quantize((wide(ik) @ turn).to(x.dtype))
+        iq, ik = turned(i, iq), turned(i, ik)
 
     iw = wide(x) @ wide(i.weights_proj.value(served)).t()
 
     return iq, ik, iw * (i.heads * i.dim) ** -0.5
+
+
+def turned(i, x):
+    """x [..., D] by the Hadamard transform, rounded.  TF32 loses nothing of
+    1 and -1: the factor comes after."""
+
+    y = (wide(x) @ i.hadamard) * i.dim ** -0.5
+    return fp8.quantize(fp8.narrow(y, x.dtype))
 
 
 @region
@@ -355,13 +361,8 @@ def finish(layer, h, o, valid, served):
     return carried(h, served) + y, load
 
 
-@region
-def last_norm(norm, h, eps, served):
-    return rms_norm(h, norm.weight, eps, held(h, served))
-
-
 def swiglu(gate, up):
-    return (F.silu(wide(gate)) * wide(up)).to(gate.dtype)
+    return fp8.narrow(F.silu(wide(gate)) * wide(up), gate.dtype)
 
 
 def mlp(m, x, served):
@@ -516,7 +517,8 @@ class Model(nn.Module):
                 if load is not None:
                     loads.append(load)
 
-            hidden = last_norm(self.model.norm, h, self.eps, served)
+            hidden = rms_norm(h, self.model.norm.weight, self.eps,
+                              held(h, served))
 
         return Output(rows(hidden),
                       torch.stack(losses).mean() if losses

@@ -42,7 +42,8 @@ def causal_attention(q, k, v, scale):
 
     if hasattr(F, 'scaled_dot_product_attention'):
 
-        # the flash kernel knows one size of head only
+        # the flash kernel knows one size of head only; accelerate() forbids
+        # what would keep all of the probabilities
 
         v = F.pad(v, (0, q.shape[-1] - dim))
         o = F.scaled_dot_product_attention(q, k, v, is_causal=True,
@@ -81,6 +82,16 @@ class region:
         return self.compiled(*args)
 
 
+def varying(x, *dims):
+    """x, having told the compiler that these of its sizes differ from call
+    to call: else it would compile for each of the first few."""
+
+    if region.compiling:
+        torch._dynamo.maybe_mark_dynamic(x, dims)
+
+    return x
+
+
 def accelerate():
     """From now on regions are compiled, where PyTorch can do that, and
     products of float32 use the tensor cores (TF32: exact for numbers that
@@ -88,8 +99,18 @@ def accelerate():
 
     torch.set_float32_matmul_precision('high')
 
+    # a weight's gradient is a sum over all tokens, which is divided among
+    # many blocks: their sums too are added in float32
+
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+
     if not hasattr(torch, 'compile'):
         return
+
+    # attention is flash or memory-efficient, or an error that says why not
+
+    torch.backends.cuda.enable_math_sdp(False)
+    torch.backends.cuda.enable_cudnn_sdp(False)
 
     import torch._dynamo as dynamo
 

@@ -78,6 +78,33 @@ class Fp8(unittest.TestCase):
         self.assertEqual(fp8.scale_of(torch.tensor(0.0)),
                          fp8.scale_of(torch.tensor(1e-4)))
 
+    def test_scale_is_exact(self):
+        """Where a quotient by 448 that is nearly right would be wrong."""
+
+        for e in range(-10, 40):
+            amax = torch.tensor(448 * 2.0 ** e)
+            above = torch.nextafter(amax, 2 * amax)
+            self.assertEqual(float(fp8.scale_of(amax)), 2.0 ** e)
+            self.assertEqual(float(fp8.scale_of(above)), 2.0 ** (e + 1))
+            self.assertEqual(float(fp8.inverse(fp8.scale_of(amax))),
+                             2.0 ** -e)
+
+    def test_bf16(self):
+        torch.manual_seed(3)
+        x = torch.randn(4096) * torch.randn(4096).exp()
+        low = x.bfloat16().float()
+        up = low * (1 + 2.0 ** -8)      # middles, some of them ties
+        x = torch.cat([x, low, up, -up, torch.zeros(1)]).requires_grad_()
+
+        self.assertTrue(torch.equal(fp8.bf16(x.detach()),
+                                    x.detach().bfloat16().float()))
+
+        y = fp8.narrow(x, torch.bfloat16)
+        self.assertTrue(torch.equal(y, x.bfloat16()))
+        y.backward(y.detach())
+        self.assertTrue(torch.equal(x.grad, y.detach().float()))
+        self.assertIs(fp8.narrow(x, torch.float32), x)
+
     def test_groups_and_blocks(self):
         torch.manual_seed(2)
         x = torch.randn(3, 256) * torch.tensor([1.0, 100.0, 1e-3])[:, None]
