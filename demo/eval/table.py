@@ -154,7 +154,7 @@ def compare(a, b, of):
             right.append([theirs[k] for k in both])
 
     if not left:
-        raise SystemExit(f'{a} and {b} have no tasks in common')
+        return [f'{a} and {b} have no tasks in common.']
 
     rows = []
 
