@@ -40,11 +40,12 @@ WEIGHTS = {
 FAMILIES = {family: Make(family) for family in WEIGHTS}
 
 
-def sample(rng):
-    """Returns a task of a family drawn by its weight."""
+def draw_family(rng, families=None):
+    """Returns one of the families, of all unless told, by their weights."""
 
-    family = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
-    return FAMILIES[family](rng)
+    families = families or list(WEIGHTS)
+
+    return rng.choices(families, [WEIGHTS[f] for f in families])[0]
 
 
 def task_of(family, seed):

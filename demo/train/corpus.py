@@ -28,8 +28,7 @@ def conversation(seed, families=None):
     their weights, played by its gold policy in one of its modes."""
 
     rng = random.Random(seed)
-    families = families or list(mix.WEIGHTS)
-    family, = rng.choices(families, [mix.WEIGHTS[f] for f in families])
+    family = mix.draw_family(rng, families)
     task = mix.task_of(family, seed)
     mode, = rng.choices(task.modes, [MODES[m] for m in task.modes])
 

@@ -111,13 +111,6 @@ def encode(messages, tools, thinking):
     return segments
 
 
-def prompt(messages, tools, thinking):
-    """Returns the text that a model goes on with: the messages end with a
-    user's or with tools' results."""
-
-    return ''.join(text for text, _ in encode(messages, tools, thinking))
-
-
 def training_samples(messages, tools, mode):
     """Returns the samples, lists of segments, that teach a conversation.
 

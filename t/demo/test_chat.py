@@ -272,14 +272,14 @@ class Mix(unittest.TestCase):
                      for use in ('train', 'eval')]
             self.assertEqual(users[0] & users[1], set(), family)
 
-    def test_sample_follows_the_weights(self):
+    def test_families_follow_the_weights(self):
         rng = random.Random(1)
-        n = 800
-        drawn = [mix.sample(rng).family for _ in range(n)]
+        n = 20000
+        drawn = [mix.draw_family(rng) for _ in range(n)]
 
         for family, weight in mix.WEIGHTS.items():
             self.assertAlmostEqual(drawn.count(family) / n, weight,
-                                   delta=0.05)
+                                   delta=0.01)
 
     def test_a_seed_is_a_task(self):
         for family in mix.FAMILIES:

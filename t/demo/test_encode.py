@@ -12,7 +12,7 @@ import unittest
 from tasks import mix
 from tasks.task import CHAT, DISCARD, RETAIN, function, play
 from train import corpus
-from train.encode import encode, prompt, training_samples
+from train.encode import encode, training_samples
 
 
 ROOT = os.path.join(os.path.dirname(__file__), '../..')
@@ -132,8 +132,9 @@ class Published(unittest.TestCase):
                 continue
 
             tried += 1
-            self.assertEqual(prompt(e['messages'], first.get('tools'),
-                                    e['thinking_mode'] == 'thinking'),
+            segments = encode(e['messages'], first.get('tools'),
+                              e['thinking_mode'] == 'thinking')
+            self.assertEqual(''.join(text for text, _ in segments),
                              e['prompt'], e['name'])
 
         self.assertGreater(tried, 8)
