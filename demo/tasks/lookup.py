@@ -17,7 +17,8 @@ WORLDS = (lookup_worlds.FRIENDS, lookup_worlds.PEOPLE, lookup_worlds.STORE,
 
 # a question, how often it is asked, how many records it bears
 
-KINDS = ((lookup_ask.value, 4, 6), (lookup_ask.reverse, 3, 6),
+KINDS = ((lookup_ask.value, 4, 6), (lookup_ask.each, 4, 6),
+         (lookup_ask.reverse, 3, 6),
          (lookup_ask.hop, 3, 6), (lookup_ask.extreme, 2, 6),
          (lookup_ask.count, 2, 6), (lookup_ask.order, 2, 5),
          (lookup_ask.total, 1, 4), (lookup_ask.difference, 1, 4),

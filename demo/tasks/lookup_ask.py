@@ -41,6 +41,30 @@ def value(rng, notes):
                  right_value(notes, question, r, f))
 
 
+def each(rng, notes):
+    """One field of several records."""
+
+    fields = [f for f in notes.fields if not f.via]
+
+    if not fields:
+        return None
+
+    f = rng.choice(fields)
+    records = rng.sample(notes.records,
+                         rng.randint(2, min(5, len(notes.records))))
+    keys = [notes.key(r) for r in records]
+    listed = ', '.join(keys[:-1]) + ' and ' + keys[-1]
+    question = rng.choice([f'Tell me the {f.name} of {listed}.',
+                           f'What is the {f.name} of {listed}, each?',
+                           f'List the {f.name} of each: {listed}.',
+                           f'I need the {f.name} of {listed}.'])
+    pairs = [(key_words(notes, r), r[f.name]) for r in records]
+
+    return Asked(question, ['Found: ' + notes.entry(r) for r in records], [],
+                 ' '.join(notes.statement(r, f) for r in records),
+                 lambda answer: check.tells_each(answer, pairs))
+
+
 def reverse(rng, notes):
     """The record of which a field says something that no other does."""
 

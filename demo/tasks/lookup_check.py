@@ -89,6 +89,25 @@ def in_order(answer, keys):
     return 'no line has all'
 
 
+def tells_each(answer, pairs):
+    """Of each (key, value) one sentence of the answer has to name the key;
+    it has to have the value, and that of no other pair."""
+
+    sentences = re.split(r'[.;]\s+|\n', answer.strip())
+
+    for key, right in pairs:
+        said = [s for s in sentences if has(s, *key)]
+
+        if len(said) != 1:
+            return f'{key} is in {len(said)} sentences'
+
+        for value in [right] + [v for _, v in pairs if v != right]:
+            if has(said[0], value) != (value == right):
+                return f'{right} is not what {said[0]!r} says'
+
+    return None
+
+
 def last_line(answer):
     return answer.strip().split('\n')[-1]
 

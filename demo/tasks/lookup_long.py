@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Look-ups in long notes: one or two of many entries count, and the others
+"""Look-ups in long notes: one to five of many entries count, and the others
 look alike.  They are what sparse attention has to select from."""
 
 import math
@@ -17,11 +17,15 @@ from tasks.wording import polite
 
 SHORTEST, LONGEST = 600, 3500
 
+# the least share of them that is entries; the rest is idle talk
+
+FEWEST = 0.05
+
 WORLDS = (lookup_worlds.PEOPLE, lookup_worlds.STORE, lookup_worlds.BOXES)
 
-KINDS = ((lookup_ask.value, 5), (lookup_ask.reverse, 2), (lookup_ask.hop, 3),
-         (lookup_ask.total, 2), (lookup_ask.difference, 1),
-         (lookup_ask.which, 2))
+KINDS = ((lookup_ask.value, 5), (lookup_ask.each, 5),
+         (lookup_ask.reverse, 2), (lookup_ask.hop, 3), (lookup_ask.total, 2),
+         (lookup_ask.difference, 1), (lookup_ask.which, 2))
 
 
 def make(rng):
@@ -32,7 +36,8 @@ def make(rng):
     asked = None
 
     while asked is None:
-        notes = make_notes(rng, kind, size * rng.uniform(0.3, 1))
+        share = math.exp(rng.uniform(math.log(FEWEST), 0))
+        notes = make_notes(rng, kind, size * share)
         asked = kind(rng, notes)
 
     body = text(rng, notes, size)

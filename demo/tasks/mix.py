@@ -37,15 +37,33 @@ WEIGHTS = {
     'trip': 0.04,
 }
 
+# where it is about what is hard: to find what was said, and say it again
+
+PRACTICE = {
+    'talk': 0.05,
+    'arithmetic': 0.05,
+    'arithmetic_story': 0.02,
+    'lookup': 0.50,
+    'tools_single': 0.03,
+    'tools_none': 0.03,
+    'tools_error': 0.08,
+    'tools_multi': 0.025,
+    'chat': 0.08,
+    'lookup_long': 0.10,
+    'trip_facts': 0.01,
+    'trip_short': 0.01,
+    'trip': 0.015,
+}
+
 FAMILIES = {family: Make(family) for family in WEIGHTS}
 
 
-def draw_family(rng, families=None):
+def draw_family(rng, families=None, weights=WEIGHTS):
     """Returns one of the families, of all unless told, by their weights."""
 
-    families = families or list(WEIGHTS)
+    families = families or list(weights)
 
-    return rng.choices(families, [WEIGHTS[f] for f in families])[0]
+    return rng.choices(families, [weights[f] for f in families])[0]
 
 
 def task_of(family, seed):

@@ -5,8 +5,9 @@ read in batches of equal lengths.
 
     python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
                           --samples N [--workers W] [--families a,b]
+                          [--practice]
 
-A shard is
+--practice draws families by tasks.mix's weights of that name.  A shard is
 
     shard-00000.ids.npy   uint16, the ids of its samples one after the other;
                           the top bit marks a target
@@ -33,6 +34,7 @@ import time
 
 import numpy
 
+from tasks import mix
 from tasks.task import DISCARD
 from train import corpus
 from train.encode import training_samples
@@ -132,7 +134,8 @@ class Maker:
 
             try:
                 task, mode, messages = corpus.conversation(
-                    seed, self.args.families)
+                    seed, self.args.families,
+                    mix.PRACTICE if self.args.practice else mix.WEIGHTS)
             except Exception as e:
                 # one of many tasks may be at fault, but not one of few
 
@@ -283,6 +286,7 @@ def main():
     p.add_argument('--samples', type=int, required=True)
     p.add_argument('--workers', type=int, default=os.cpu_count())
     p.add_argument('--families', type=lambda s: s.split(','))
+    p.add_argument('--practice', action='store_true')
     args = p.parse_args()
 
     os.makedirs(args.out, exist_ok=True)

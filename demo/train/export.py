@@ -55,13 +55,14 @@ def export(config, state, path, tokenizer=None):
         os.unlink(target)
 
     written = write_weights(config, state, path)
+
+    # it has one right word almost everywhere: to sample is to err
+
     written.append(write_json(path, 'generation_config.json', {
         '_from_model_config': True,
         'bos_token_id': config['bos_token_id'],
         'eos_token_id': config['eos_token_id'],
-        'do_sample': True,
-        'temperature': 1.0,
-        'top_p': 0.95,
+        'do_sample': False,
     }))
 
     if tokenizer is not None:

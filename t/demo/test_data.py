@@ -170,10 +170,10 @@ class Made(unittest.TestCase):
     def test_tasks_that_fail(self):
         played = data.corpus.conversation
 
-        def conversation(seed, families):
+        def conversation(seed, *args):
             if int(seed.split('-')[-1]) % every == 0:
                 raise KeyError('broken')
-            return played(seed, families)
+            return played(seed, *args)
 
         with tempfile.TemporaryDirectory() as directory, \
                 unittest.mock.patch.multiple(data, SHARD=200), \
@@ -192,10 +192,25 @@ class Made(unittest.TestCase):
                 maker.shard(0)
             maker.tokenizer.close()
 
-    def maker(self, directory, samples):
+    def test_practice_is_another_mix(self):
+        lookups = []
+
+        for practice in False, True:
+            with tempfile.TemporaryDirectory() as directory:
+                maker = self.maker(directory, 300, practice)
+                families = maker.shard(0)['families']
+                maker.tokenizer.close()
+            lookups.append(families['lookup']['samples'] / 300)
+
+        # half of the tasks, and some tasks are several samples
+
+        self.assertLess(lookups[0], 0.2)
+        self.assertGreater(lookups[1], 0.3)
+
+    def maker(self, directory, samples, practice=False):
         return data.Maker(argparse.Namespace(
             out=directory, tokenizer=TOKENIZER, dsa=DSA, seed='8',
-            samples=samples, families=None))
+            samples=samples, families=None, practice=practice))
 
     def test_a_tokenizer_that_ends(self):
         tokenizer = data.Tokenizer(DSA, TOKENIZER)
