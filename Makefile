@@ -1,6 +1,6 @@
 # make            everything in build/: ngx_http_dsa_module.so, dsa-engine, dsa
 # make demo       installs what is missing, builds, starts all of it on
-#                 loopback and streams a chat (ONCE=1, PORT=, MODEL=,
+#                 loopback, chats and plans a trip (ONCE=1, PORT=, MODEL=,
 #                 BACKEND=cuda)
 # make test       installs what is missing, builds, runs what this machine can
 # make test-gpu   what needs a GPU: the ops, golden outputs, serving on it
@@ -165,7 +165,7 @@ deps:
 demo:
 	$(DEPS) build demo
 	$(MAKE) -s -j$(JOBS) module engine
-	BUILD=$(BUILD) MAKE="$(MAKE)" demo/run
+	BUILD=$(BUILD) demo/run
 
 test:
 	@echo "== packages"

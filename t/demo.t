@@ -1,12 +1,13 @@
 # Copyright (C) The nginx-dsa authors
 #
-# What `make demo` runs once all is built: it streams a chat, stays up, ends
-# in order, and says what is wrong.
+# What `make demo` runs once all is built: it streams a chat, has a trip
+# planned, stays up, ends in order, and says what is wrong.
 
 use strict;
 use warnings;
 
 use lib 't/lib';
+use DSA::Node qw/ install /;
 use DSA::Test;
 use File::Spec;
 use IO::Socket::INET;
@@ -21,12 +22,14 @@ my $t = DSA::Test->new('demo');
 my $root = $DSA::Test::root;
 my $chat = $t->path('demo/chat.sse');
 
-$t->model;
+# why the trip is not planned, if it is not
+
+my $no_agent = install("$root/demo/agent", $t->build . '/agent');
 
 # a build directory of its own, so that a demo that runs is left alone
 
 symlink $t->build . "/$_", $t->path($_) or die "symlink $_: $!\n"
-    for qw/ dsa-engine ngx_http_dsa_module.so model /;
+    for qw/ dsa-engine ngx_http_dsa_module.so /, $no_agent ? () : 'agent';
 
 my $build = File::Spec->abs2rel($t->dir, $root);
 my $n = 0;
@@ -59,7 +62,7 @@ sub listens {
 sub status {
     my ($proc) = @_;
 
-    my $status = $proc->wait_end(60);
+    my $status = $proc->wait_end(120);
 
     return defined $status ? $status >> 8 : 'it runs on';
 }
@@ -86,12 +89,21 @@ my $port = $t->port;
 my $once = demo(ONCE => 1, PORT => $port);
 
 is(status($once), 0, 'ONCE=1: exit status') or diag($once->output);
-like($once->output, qr/^> Once upon a time$/m, 'the question');
+like($once->output, qr/^> What is 48 times 27\?$/m, 'the question');
+like($once->output, qr/^\| .*\n\| 48\*27=1296\n\n.*1296/ms,
+     'the thought behind a bar, and the answer');
 my ($made) = $once->output =~ /^\(\d+ prompt tokens, (\d+) generated\)$/m;
-cmp_ok($made || 0, '>', 0, 'an answer of tokens');
+cmp_ok($made || 0, '>', 50, 'in so many tokens');
 like(read_file($chat), qr/^data: \{.*\n\ndata: \[DONE\]\n\n\z/s,
      'to its end');
 clean($port, 'ONCE=1');
+
+SKIP: {
+    skip("no agent: $no_agent", 2) if $no_agent && !$ENV{DSA_NO_SKIP};
+
+    like($once->output, qr/^submit_result \{/m, 'a plan was submitted');
+    like($once->output, qr/^verified$/m, 'and verified');
+}
 
 
 # it stays up, and answers as it says
@@ -101,7 +113,7 @@ my $up = demo(PORT => $port);
 wait_until(sub {
     die $up->output if !$up->alive;
     $up->output =~ /It listens on/;
-}, 60, 'the demo');
+}, 120, 'the demo');
 
 like($up->output, qr{^It listens on http://127\.0\.0\.1:$port until}m,
      'says where');

@@ -8,7 +8,8 @@ its export as the engine computes it lie apart.
 
 --data has shards of train.data that were not trained on.  Perplexities are
 those of what the assistant says; distances are the norm of the difference of
-logits over their norm, quantiles over all positions.
+logits over their norm, quantiles over all positions; and where the assistant
+speaks, how often the most probable token is the same.
 """
 
 import argparse
@@ -60,6 +61,7 @@ def main():
              ('BF16', 'engine served'))
     loss = dict.fromkeys(runs, 0.0)
     apart = {pair: [] for pair in pairs}
+    same = dict.fromkeys(pairs, 0)
     targets = 0
 
     for ids, target in samples(args.data, args.samples):
@@ -76,6 +78,8 @@ def main():
         for a, b in pairs:
             x, y = logits[a].double(), logits[b].double()
             apart[a, b].append((x - y).norm(dim=-1) / x.norm(dim=-1))
+            same[a, b] += int((x.argmax(-1) == y.argmax(-1))[:-1][counts]
+                              .sum())
 
     for name in runs:
         print(f'perplexity {name}: {math.exp(loss[name] / targets):.4f}')
@@ -84,7 +88,8 @@ def main():
         d = torch.cat(d).sort().values
         at = [d[min(len(d) - 1, int(q * len(d)))] for q in QUANTILES]
         print(f'{b} from {a}, 10/50/90/100 %: '
-              + ' / '.join(f'{100 * float(x):.3g}' for x in at) + ' %')
+              + ' / '.join(f'{100 * float(x):.3g}' for x in at)
+              + f' %; {same[a, b]} of {targets} tokens the same')
 
 
 def samples(directory, n):
