@@ -66,7 +66,8 @@ def each(rng, notes):
 
 
 def reverse(rng, notes):
-    """The record of which a field says something that no other does."""
+    """The record of which a field says something that no other does: each
+    is looked at, until it is found."""
 
     found = [(r, f) for f in notes.fields for r in notes.records
              if not f.via and only(notes, r, f)]
@@ -79,9 +80,12 @@ def reverse(rng, notes):
     question = rng.choice([f'{capital(who)} {says}?', f'Tell me {who} {says}.',
                            f'I want to know {who} {says}.',
                            f'{capital(who)} {says}, by these notes?'])
+    passed = notes.records[:notes.records.index(r)]
+    lines = [f'{notes.label(p)} {p[f.name]} no' for p in passed]
+    lines.append(f'{notes.label(r)} {r[f.name]} yes')
 
-    return Asked(question, ['Found: ' + notes.entry(r)], [],
-                 notes.statement(r, f), right_key(notes, r))
+    return Asked(question, lines, lines, notes.statement(r, f),
+                 right_key(notes, r))
 
 
 def hop(rng, notes):
@@ -169,8 +173,8 @@ def count(rng, notes):
 
 
 def order(rng, notes):
-    """All records by a number: each is put in where it belongs among those
-    before it."""
+    """All records by a number: each is put in before the first that it has
+    to precede."""
 
     f = number_field(rng, notes)
 
@@ -187,10 +191,18 @@ def order(rng, notes):
     lines, done = [], []
 
     for r in notes.records:
-        done = sorted(done + [r], key=lambda r: r[f.name], reverse=not up)
+        v, at, signs = r[f.name], 0, []
+
+        for d in done:
+            signs.append(f'{v}{digits.sign(v, d[f.name])}{d[f.name]}')
+            if (v < d[f.name]) == up:
+                break
+            at += 1
+
+        done.insert(at, r)
         listed = ', '.join(f'{notes.label(d)} {d[f.name]}' for d in done)
-        lines.append(f'with {notes.label(r)} {r[f.name]}: {listed}'
-                     if len(done) > 1 else listed)
+        lines.append(' '.join([notes.label(r), str(v)] + signs)
+                     + ': ' + listed)
 
     answer = capital(', '.join(notes.label(d) for d in done)) + '.'
     keys = [key_words(notes, d) for d in done]

@@ -23,9 +23,9 @@ FEWEST = 0.05
 
 WORLDS = (lookup_worlds.PEOPLE, lookup_worlds.STORE, lookup_worlds.BOXES)
 
-KINDS = ((lookup_ask.value, 5), (lookup_ask.each, 5),
-         (lookup_ask.reverse, 2), (lookup_ask.hop, 3), (lookup_ask.total, 2),
-         (lookup_ask.difference, 1), (lookup_ask.which, 2))
+KINDS = ((lookup_ask.value, 5), (lookup_ask.each, 5), (lookup_ask.hop, 3),
+         (lookup_ask.total, 2), (lookup_ask.difference, 1),
+         (lookup_ask.which, 2))
 
 
 def make(rng):

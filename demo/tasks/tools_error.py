@@ -240,6 +240,21 @@ def draw_part(rng, things):
     return thing, names.get(thing), list(names.values())
 
 
+def looked_through(part, names):
+    """Returns the reasoning in which each long name is looked at, until one
+    has the part in it."""
+
+    said = []
+
+    for name in names:
+        color, thing = name.split('_')
+        said.append(f'{color} {thing} {"yes" if thing == part else "no"}.')
+        if thing == part:
+            break
+
+    return ' '.join(said)
+
+
 def keys(rng, world):
     """A key of which the user has told a part."""
 
@@ -255,11 +270,13 @@ def keys(rng, world):
 
     if right is None:
         return failed(kit, user, wanted, ('kv_get', (part,)),
-                      f'{part} is unknown and in no known name.',
+                      f'{part} is unknown. {looked_through(part, names)} '
+                      'It is in no known name.',
                       not_found('key', part), no_check(kit, part))
 
     return corrected(kit, user, wanted, lambda key: ('kv_get', (key,)),
-                     part, right, f'The known name with it is {right}',
+                     part, right, f'{looked_through(part, names)} '
+                     f'The known name with it is {right}',
                      lambda r: f'The value of {right} is {r["value"]}.',
                      number_check(kit, world.store[right], user))
 
@@ -282,13 +299,15 @@ def rows(rng, world):
     if right is None:
         return failed(kit, user, wanted,
                       ('table_lookup', (table.name, part, column)),
-                      f'{part} is unknown and in no known name.',
+                      f'{part} is unknown. {looked_through(part, names)} '
+                      'It is in no known name.',
                       not_found('row', part), no_check(kit, part))
 
     return corrected(
         kit, user, wanted,
         lambda row: ('table_lookup', (table.name, row, column)),
-        part, right, f'The known name with it is {right}',
+        part, right, f'{looked_through(part, names)} '
+        f'The known name with it is {right}',
         lambda r: f'The {column} of {right} is {r[column]}.',
         number_check(kit, table.cells[right][column], user))
 

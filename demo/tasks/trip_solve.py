@@ -98,15 +98,16 @@ def look_round(city, last):
 def next_city(transport, days):
     """Returns (thought, city)."""
 
-    said = []
+    seen = [d.city for d in days]
+    said = [f'Seen {", ".join(seen)}. Lines:']
 
     for city in transport['lines']:
-        if city not in [d.city for d in days]:
+        if city not in seen:
             said.append(f'{city} new.')
             break
         said.append(f'{city} used.')
 
-    return 'Lines: ' + ' '.join(said), city
+    return ' '.join(said), city
 
 
 def keep_limits(mind, day, request):
@@ -178,6 +179,7 @@ def choose_restaurants(mind, day, held, results):
         total = a['price'] + b['price']
         mind.think(f'{day.noon} {a["price"]}, {day.evening} {b["price"]}',
                    *digits.add(a['price'], b['price']),
+                   digits.compare(total, held.together_under),
                    compared('together', total, held.together_under, '<'))
 
         if total < held.together_under:
