@@ -112,10 +112,10 @@ def draw(stages):
 def legend(stages):
     """The stages' colors and names, with the tokens of each."""
 
-    svg, step, before = [], WIDTH / max(4, len(stages)), 0
+    svg, step, before = [], (LEFT + WIDTH) / max(4, len(stages)), 0
 
     for n, (name, points) in enumerate(stages):
-        at = LEFT + n * step
+        at = RIGHT + n * step
         tokens = short(points[-1]['at'] - before)
         before = points[-1]['at']
         svg.append(f'<rect x="{at:.1f}" y="17" width="12" height="12" '

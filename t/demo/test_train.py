@@ -681,7 +681,8 @@ class Recipe(unittest.TestCase):
 
     def test_stages(self):
         self.assertEqual([s.attention for s in STAGES],
-                         ['dense', 'warmup', 'sparse', 'sparse'])
+                         ['dense', 'warmup', 'sparse', 'sparse', 'dense',
+                          'sparse'])
         self.assertEqual(len({s.name for s in STAGES}), len(STAGES))
 
         for s in STAGES:
