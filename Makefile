@@ -68,9 +68,10 @@ MODULE_H := $(wildcard ngx_module/*.h base/*.h context/*.h redis_schema/*.h \
 MODULE_C := $(wildcard ngx_module/*.c base/*.c context/*.c redis_schema/*.c)
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
+GOLDEN   := $(basename $(wildcard t/data/golden/*.xz t/data/golden/*/*.xz))
 
 
-.PHONY: all module engine tools tests model
+.PHONY: all module engine tools tests model golden
 all: module engine tools tests $(BENCHES)
 
 module: $(MODULE)
@@ -78,6 +79,7 @@ engine: $(BUILD)/dsa-engine
 tools: $(BUILD)/dsa
 tests: $(TESTS) $(FAKES)
 model: $(MODEL_DIR)/config.json
+golden: $(GOLDEN)
 
 
 # the module: nginx's own configure with the flags of Debian's nginx, which
@@ -156,6 +158,12 @@ $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/t/fuzz/fuzz_%.o $(BUILD)/libdsa.a
 $(MODEL_DIR)/config.json: demo/make-model demo/make-tokenizer
 	perl demo/make-model $(MODEL_DIR)
 
+# golden outputs are kept packed; git does not see them unpacked
+
+%.safetensors: %.safetensors.xz
+	xz -dc $< > $@.tmp
+	mv $@.tmp $@
+
 
 .PHONY: deps demo test test-gpu asan fuzz fuzzers bench install clean
 
@@ -172,13 +180,13 @@ test:
 	$(DEPS) build test
 	@echo "== build"
 	@echo $(CUDA_NOTE)
-	$(MAKE) -j$(JOBS) all model
+	$(MAKE) -j$(JOBS) all model golden
 	@echo "== tests"
 	DSA_BUILD=$(BUILD) $(PROVE)
 
 test-gpu:
 	$(DEPS) build test
-	$(MAKE) -j$(JOBS) all model
+	$(MAKE) -j$(JOBS) all model golden
 	DSA_BUILD=$(BUILD) DSA_GPU=1 prove --timer -It/lib t/gpu/
 	DSA_BUILD=$(BUILD) DSA_GPU=1 DSA_BACKEND=cuda prove --timer -It/lib \
 	    t/leave.t t/openai.t
@@ -190,14 +198,14 @@ asan:
 	    SAN="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
 	    NGINX_SRC=$(abspath $(BUILD)/nginx-asan/source) \
 	    NGINX_CC_OPT="-DNGX_DEBUG_PALLOC=1" \
-	    NGINX_LD_OPT="-Wl,-z,nodelete" all model
+	    NGINX_LD_OPT="-Wl,-z,nodelete" all model golden
 	DSA_BUILD=$(BUILD)/asan DSA_NGINX=$(abspath $(BUILD)/nginx-asan/nginx) \
 	    DSA_SLOW=5 DSA_SANITIZED=1 $(PROVE)
 
 fuzz:
 	$(DEPS) build fuzz
 	$(MAKE) -j$(JOBS) NVCC= BUILD=$(BUILD)/fuzz CC=clang-14 OPT="-O1 -g" \
-	    fuzzers SAN=\
+	    golden fuzzers SAN=\
 	"-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 	t/fuzz/run $(BUILD)/fuzz $(FUZZ_TIME)
 

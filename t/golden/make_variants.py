@@ -8,7 +8,8 @@
 #
 #     python3 t/golden/make_variants.py [GOLDEN_DIR [OUT_DIR]]
 #
-# Needs torch, safetensors and transformers, and about a minute.  Before it
+# Needs torch, safetensors and transformers, what `make golden` unpacks, and
+# about a minute; what it writes is kept packed by xz -9e.  Before it
 # writes anything it reproduces the stored logits of the unchanged config.json,
 # and for every variant it checks that the model was built with the values asked
 # for and that they changed the logits.
