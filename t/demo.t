@@ -142,6 +142,18 @@ is(status($up), 143, 'ended by a signal') or diag($up->output);
 clean($port, 'ended');
 
 
+SKIP: {
+    skip("no agent: $no_agent", 5) if $no_agent && !$ENV{DSA_NO_SKIP};
+
+    # a model that has learned nothing is served, and plans nothing
+
+    my $random = demo(ONCE => 1, PORT => $port, MODEL => $t->model);
+
+    isnt(status($random), 0, 'a model without a plan: exit status');
+    unlike($random->output, qr/^verified$/m, 'which it does not hide');
+    clean($port, 'another model');
+}
+
 my $none = demo(MODEL => '/nowhere');
 is(status($none), 1, 'no such model');
 is($none->output, "no model: /nowhere\n", 'is told');
