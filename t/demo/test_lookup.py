@@ -310,6 +310,33 @@ class Lookup(unittest.TestCase):
 
             self.assertGreater(quoted, seeds // 2)
 
+    def test_thoughts_are_true(self):
+        """Numbers compare as they are said to, and an order grows by what
+        was said; of entries that are passed the one found is the last."""
+
+        compared = passed = 0
+
+        for seed in range(1500):
+            _, _, _, right, thought = self.task(lookup, seed)
+
+            for a, sign, b in re.findall(r'(?<!\S)(\d+)([<>=])(\d+)(?!\S)',
+                                         thought.replace(':', ' ')):
+                self.assertEqual(sign, '<' if int(a) < int(b) else
+                                 '>' if int(a) > int(b) else '=')
+                compared += 1
+
+            said = re.findall(r'(?m)^(.*) (?:no|yes)$', thought)
+
+            if said and 'Found' not in thought:
+                lines = thought.split('\n')
+                self.assertEqual([line.endswith(' yes') for line in lines],
+                                 [False] * (len(lines) - 1) + [True])
+                self.assertIn(right, said[-1])
+                passed += 1
+
+        self.assertGreater(compared, 200)
+        self.assertGreater(passed, 100)
+
     def test_sizes(self):
         for seed in range(2000):
             task = lookup.make(random.Random(seed))

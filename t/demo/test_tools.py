@@ -311,6 +311,40 @@ class Families(unittest.TestCase):
                     for d in dropped[i:]:
                         self.assertIn(found, d, seed)
 
+    def test_names_are_looked_through(self):
+        """Long names in which a part is looked for: in order, to the first
+        that has it."""
+
+        found = missed = 0
+
+        for _, task in tasks(tools_error):
+            messages = play(task, RETAIN)
+            text = ' '.join(m.get('reasoning_content', '') for m in messages)
+            part = re.search(r'(\w+) is unknown\. '
+                             r'((?:\w+ \w+ (?:no|yes)\. )+)', text)
+
+            if part is None:
+                continue
+
+            known = next(re.findall(r'\w+_\w+', m['content'].partition(
+                         'known: ')[2]) for m in messages
+                         if m['role'] == 'tool')
+            said = re.findall(r'(\w+) (\w+) (no|yes)\.', part[2])
+            self.assertEqual([f'{a}_{b}' for a, b, _ in said],
+                             known[:len(said)])
+            self.assertEqual([how == 'yes' for *_, how in said],
+                             [b == part[1] for _, b, _ in said])
+            self.assertNotIn('yes', [how for *_, how in said[:-1]])
+
+            if said[-1][2] == 'yes':
+                found += 1
+            else:
+                self.assertEqual(len(said), len(known))
+                missed += 1
+
+        self.assertGreater(found, 10)
+        self.assertGreater(missed, 5)
+
     def test_rounds(self):
         """Several rounds take 2 to 6 steps, some with parallel calls; an
         error is followed by one more call or by the answer."""

@@ -128,6 +128,25 @@ class Gold(unittest.TestCase):
         self.assertGreater(compared, 1000)
         self.assertGreater(added, 60)
 
+    def test_seen_cities_are_those_of_the_days(self):
+        looked = 0
+
+        for seed in range(150):
+            text = '\n'.join(m['reasoning_content'] for m in by_assistant(
+                play(make('trip', seed), RETAIN)))
+            cities = list(dict.fromkeys(re.findall(r'Day \d (\w+)', text)))
+
+            for n, (seen, lines) in enumerate(re.findall(
+                    r'Seen (.*?)\. Lines: (.*?)(?= Day)', text), 1):
+                seen = seen.split(', ')
+                self.assertEqual(seen, cities[:n])
+
+                for city, how in re.findall(r'(\w+) (new|used)\.', lines):
+                    self.assertEqual(how == 'used', city in seen)
+                    looked += 1
+
+        self.assertGreater(looked, 150)
+
     def test_discarding_costs(self):
         kept = lost = 0
 
