@@ -37,7 +37,8 @@ WEIGHTS = {
     'trip': 0.04,
 }
 
-# where it is about what is hard: to find what was said, and say it again
+# for training after that, with more of what is hard: to find what was said and
+# to say it again
 
 PRACTICE = {
     'talk': 0.05,
