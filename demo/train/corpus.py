@@ -23,12 +23,12 @@ from train.encode import training_samples
 MODES = {RETAIN: 0.5, DISCARD: 0.2, CHAT: 0.3}
 
 
-def conversation(seed, families=None, weights=mix.WEIGHTS):
+def conversation(seed, families=None):
     """Returns (task, mode, messages): a task of one of the families, by
     their weights, played by its gold policy in one of its modes."""
 
     rng = random.Random(seed)
-    family = mix.draw_family(rng, families, weights)
+    family = mix.draw_family(rng, families)
     task = mix.task_of(family, seed)
     mode, = rng.choices(task.modes, [MODES[m] for m in task.modes])
 

@@ -5,9 +5,8 @@ read in batches of equal lengths.
 
     python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
                           --samples N [--workers W] [--families a,b]
-                          [--practice]
 
---practice draws families by tasks.mix's weights of that name.  A shard is
+A shard is
 
     shard-00000.ids.npy   uint16, the ids of its samples one after the other;
                           the top bit marks a target
@@ -34,7 +33,6 @@ import time
 
 import numpy
 
-from tasks import mix
 from tasks.task import DISCARD
 from train import corpus
 from train.encode import training_samples
@@ -134,8 +132,7 @@ class Maker:
 
             try:
                 task, mode, messages = corpus.conversation(
-                    seed, self.args.families,
-                    mix.PRACTICE if self.args.practice else mix.WEIGHTS)
+                    seed, self.args.families)
             except Exception as e:
                 # one of many tasks may be at fault, but not one of few
 
@@ -286,7 +283,6 @@ def main():
     p.add_argument('--samples', type=int, required=True)
     p.add_argument('--workers', type=int, default=os.cpu_count())
     p.add_argument('--families', type=lambda s: s.split(','))
-    p.add_argument('--practice', action='store_true')
     args = p.parse_args()
 
     os.makedirs(args.out, exist_ok=True)

@@ -34,20 +34,18 @@ BATCH = 61440
 STAGES = (
     # 2.1: the dense predecessor, here from nothing, so with most of the
     # tokens; it reads whole conversations, what users and tools say too
-    Stage('pretrain', 'dense', 'float', False, 800 * M, BATCH, 2e-3),
+    Stage('pretrain', 'dense', 'float', False, 400 * M, BATCH, 2e-3),
+
+    # 3: its tool use and thinking, on the assistant's words only, in the
+    # cheaper kind of attention
+    Stage('instruct', 'dense', 'float', True, 1000 * M, BATCH, 1.5e-3),
 
     # 2.1.1, dense warm-up: the indexer learns what dense attention looks at
     Stage('warmup', 'warmup', 'float', False, 20 * M, BATCH, 1e-3),
 
     # 2.1.1, sparse training: the model gets used to the selection
-    Stage('sparse', 'sparse', 'float', False, 100 * M, BATCH, 5e-4),
+    Stage('sparse', 'sparse', 'float', True, 60 * M, BATCH, 5e-4),
 
-    # 3: tool use and thinking, on the assistant's words only, and in the
-    # precision in which it will be served
-    Stage('tune', 'sparse', 'served', True, 150 * M, BATCH, 3e-4),
-
-    # 3, as its specialists: practice of what is hard (tasks.mix.PRACTICE),
-    # in the cheaper kind of attention, and back to what is served
-    Stage('practice', 'dense', 'float', True, 430 * M, BATCH, 1e-3),
-    Stage('settle', 'sparse', 'served', True, 100 * M, BATCH, 3e-4),
+    # 3 again, in the precision in which it will be served
+    Stage('tune', 'sparse', 'served', True, 100 * M, BATCH, 3e-4),
 )

@@ -248,10 +248,9 @@ class Mix(unittest.TestCase):
 
     def test_families(self):
         self.assertEqual(set(mix.FAMILIES), self.FAMILIES)
-        for weights in mix.WEIGHTS, mix.PRACTICE:
-            self.assertEqual(set(weights), self.FAMILIES)
-            self.assertTrue(all(w > 0 for w in weights.values()))
-            self.assertAlmostEqual(sum(weights.values()), 1)
+        self.assertEqual(set(mix.WEIGHTS), self.FAMILIES)
+        self.assertTrue(all(w > 0 for w in mix.WEIGHTS.values()))
+        self.assertAlmostEqual(sum(mix.WEIGHTS.values()), 1)
 
     def test_every_family_plays(self):
         for family in mix.FAMILIES:
@@ -277,12 +276,10 @@ class Mix(unittest.TestCase):
         rng = random.Random(1)
         n = 20000
 
-        for weights in mix.WEIGHTS, mix.PRACTICE:
-            drawn = [mix.draw_family(rng, weights=weights) for _ in range(n)]
+        drawn = [mix.draw_family(rng) for _ in range(n)]
 
-            for family, weight in weights.items():
-                self.assertAlmostEqual(drawn.count(family) / n, weight,
-                                       delta=0.01)
+        for family, weight in mix.WEIGHTS.items():
+            self.assertAlmostEqual(drawn.count(family) / n, weight, delta=0.01)
 
     def test_a_seed_is_a_task(self):
         for family in mix.FAMILIES:

@@ -192,25 +192,10 @@ class Made(unittest.TestCase):
                 maker.shard(0)
             maker.tokenizer.close()
 
-    def test_practice_is_another_mix(self):
-        lookups = []
-
-        for practice in False, True:
-            with tempfile.TemporaryDirectory() as directory:
-                maker = self.maker(directory, 300, practice)
-                families = maker.shard(0)['families']
-                maker.tokenizer.close()
-            lookups.append(families['lookup']['samples'] / 300)
-
-        # half of the tasks, and some tasks are several samples
-
-        self.assertLess(lookups[0], 0.2)
-        self.assertGreater(lookups[1], 0.3)
-
-    def maker(self, directory, samples, practice=False):
+    def maker(self, directory, samples):
         return data.Maker(argparse.Namespace(
             out=directory, tokenizer=TOKENIZER, dsa=DSA, seed='8',
-            samples=samples, families=None, practice=practice))
+            samples=samples, families=None))
 
     def test_a_tokenizer_that_ends(self):
         tokenizer = data.Tokenizer(DSA, TOKENIZER)

@@ -512,7 +512,7 @@ class Main(unittest.TestCase):
 
         self.stages = tuple(
             dataclasses.replace(s, batch=256, positions=256 * n)
-            for s, n in zip(STAGES, (40, 20, 20, 20)))
+            for s, n in zip(STAGES, (40, 20, 20, 20, 20)))
 
     def path(self, *names):
         return os.path.join(self.dir, *names)
@@ -557,11 +557,11 @@ class Main(unittest.TestCase):
 
         lines = self.log()
         self.assertEqual([(x['stage'], x['step'], x['of']) for x in lines],
-                         [('pretrain', 4, 4), ('warmup', 2, 2),
-                          ('sparse', 2, 2), ('tune', 2, 2)])
+                         [('pretrain', 4, 4), ('instruct', 2, 2),
+                          ('warmup', 2, 2), ('sparse', 2, 2), ('tune', 2, 2)])
         self.assertEqual(sorted(os.listdir(self.path('out'))),
-                         ['log.jsonl', 'pretrain.pt', 'sparse.pt', 'tune.pt',
-                          'warmup.pt'])
+                         ['instruct.pt', 'log.jsonl', 'pretrain.pt',
+                          'sparse.pt', 'tune.pt', 'warmup.pt'])
 
         for line in lines:
             self.assertEqual(set(line), FIELDS)
@@ -630,7 +630,7 @@ class Main(unittest.TestCase):
             drawn.append([c.args[3].random() for c in train.call_args_list])
 
         self.assertEqual(drawn[0], drawn[1])
-        self.assertEqual(len({*drawn[0], *drawn[2]}), 8)
+        self.assertEqual(len({*drawn[0], *drawn[2]}), 10)
 
     def test_signals(self):
         self.stages = tuple(dataclasses.replace(s, batch=PER_STEP,
@@ -671,7 +671,7 @@ class Main(unittest.TestCase):
         for names in ('polish', 'pretrain,polish', ''):
             message = self.main('--stages', names)
             self.assertIn(f'no stage {names.split(",")[-1]}; there are '
-                          'pretrain, warmup, sparse, tune', message)
+                          'pretrain, instruct, warmup, sparse, tune', message)
 
         self.assertFalse(os.path.exists(self.path('out')))
 
@@ -681,8 +681,7 @@ class Recipe(unittest.TestCase):
 
     def test_stages(self):
         self.assertEqual([s.attention for s in STAGES],
-                         ['dense', 'warmup', 'sparse', 'sparse', 'dense',
-                          'sparse'])
+                         ['dense', 'dense', 'warmup', 'sparse', 'sparse'])
         self.assertEqual(len({s.name for s in STAGES}), len(STAGES))
 
         for s in STAGES:
