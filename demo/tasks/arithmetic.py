@@ -1,7 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Sums, differences, products, quotients, comparisons and expressions of two
-operations, put bare, as one asks a calculator."""
+"""Sums, differences, products, quotients, comparisons, orders and expressions
+of two operations, put bare, as one asks a calculator; and sums that are
+refused, as their digits cannot be worked out here."""
 
 from tasks import arithmetic_check as check
 from tasks import arithmetic_work, digits
@@ -52,6 +53,49 @@ Pick the smallest number: {list}.|Give me the minimum of {all}.'''
 IS_LARGER = '''Is {a} larger than {b}?|Is {a} greater than {b}?|Is {a} > {b}?
 Is {a} bigger than {b}?|Is {a} more than {b}?|Would {a} be more than {b}?'''
 
+UPWARDS = '''Sort these numbers: {list}|Sort {list}.|Sort {list} upwards.
+Put these numbers in order: {list}|Order {list} from the smallest to the
+ largest.|Sort the numbers {list}, the smallest first.|Put {list} in order.'''
+
+DOWNWARDS = '''Sort these numbers downwards: {list}|Sort {list} downwards.
+Put these numbers in order, the largest first: {list}|Order {list} from the
+ largest to the smallest.|Sort the numbers {list}, the largest first.'''
+
+# what has no lines: the reason, and how it is asked
+
+BEYOND = {
+    'numbers of so many digits': '''What is {long} + {a}?|{a} + {long} = ?
+What is {long} - {a}?|Subtract {a} from {long}.|What is {long} * {a}?
+Multiply {a} by {long}.|What is {wide} times {broad}?|{broad} * {wide}
+What is {wide} * {broad}?|Calculate {long} / {b}.|{long} + {long}''',
+    'a decimal point': '''What is {d} + {d}?|{d} + {d}|What is {d} - {a}?
+What is {d} times {b}?|Calculate {d} * {d}.|Which is larger, {d} or {d}?
+What is {d} / {b}?|Add {d} and {a}.|Is {d} larger than {d}?''',
+    'a number below 0': '''What is -{a} + {a}?|-{a} - {a}|Add -{a} and {a}.
+What is {a} - -{a}?|What is -{a} * {b}?|Calculate -{a} / {b}.''',
+    'percent': '''What is {b}% of {a}?|How much is {a} percent of {a}?
+{a}% of {a}|What percentage of {a} is {b}?|Add {b}% to {a}.''',
+    'powers': '''What is {b}^{b}?|What is {a} squared?|What is {b} cubed?
+What is {b} to the power of {b}?|Calculate {a}^{b}.|{b}**{b} = ?''',
+    'roots': '''What is the square root of {a}?|Square root of {a}?
+What is the root of {a}?|sqrt({a})|What is the cube root of {a}?''',
+    'a divisor of more than one digit': '''What is {a} / {c}?|Divide {a} by {c}.
+{a} / {c}|How often does {c} go into {a}?|What is {a} divided by {c}?
+What is the remainder of {a} divided by {c}?''',
+    'a division by 0': '''What is {a} / 0?|Divide {a} by 0.|{a} / 0 = ?
+What is {a} divided by 0?|What is {a} divided by zero?''',
+    'primes': '''Is {a} prime?|Is {a} a prime number?|What is the next prime
+ after {a}?|Name a prime larger than {a}.|What are the factors of {a}?''',
+    'averages': '''What is the average of {a}, {a} and {a}?|What is the mean of
+ {a} and {a}?|Give me the average of {a} and {b}.|Median of {a}, {b}, {a}?''',
+    'fractions': '''What is {b}/{b} + {b}/{b}?|What is half of {a}?|What is a
+ third of {a}?|Add {b}/{b} and {b}/{b}.|What is {b}/{c} of {a}?''',
+    'unknowns': '''Solve x + {b} = {a}.|Solve {b}x = {a}.|If {b}x - {a} = {c},
+ what is x?|What is x if x * {b} = {a}?|Find x: {a} - x = {b}''',
+    'functions': '''What is sin({a})?|What is {b}!?|What is the factorial of
+ {b}?|What is the logarithm of {a}?|What is log({a})?|What is cos({a})?''',
+}
+
 EXPRESSION = '''What is {e}?|Calculate {e}.|Compute {e}.|How much is {e}?
 {e} = ?|Work out {e}.|Evaluate {e}.|What does {e} make?|Find {e}.
 What is the value of {e}?|Solve {e}.'''
@@ -100,11 +144,11 @@ def number(rng, most):
 
 
 def addition(rng):
-    return operation(rng, SUM, '+', number(rng, 4), number(rng, 4))
+    return operation(rng, SUM, '+', number(rng, 5), number(rng, 5))
 
 
 def subtraction(rng):
-    a, b = sorted((number(rng, 4), number(rng, 4)), reverse=True)
+    a, b = sorted((number(rng, 5), number(rng, 5)), reverse=True)
 
     if rng.randrange(8) == 0:
         a, b = b, a
@@ -114,6 +158,12 @@ def subtraction(rng):
 
 def multiplication(rng):
     a, b = number(rng, 3), number(rng, 2)
+
+    # as long as a product of 6 digits is no more
+
+    if rng.randrange(4) == 0:
+        b = number(rng, 3)
+        a = number(rng, 6 - len(str(b)))
 
     if rng.randrange(3) == 0:
         a, b = b, a
@@ -132,7 +182,7 @@ def operation(rng, phrasings, op, a, b):
 
 def division(rng):
     d = rng.randint(2, 9)
-    a = max(d, number(rng, 4))
+    a = max(d, number(rng, 5))
     a -= a % d if rng.randrange(3) == 0 else 0
     q, r = divmod(a, d)
     lines = digits.divmod_(a, d)
@@ -202,6 +252,44 @@ def extreme(rng):
                 list=f'{first} or {given[-1]}', all=f'{first} and {given[-1]}')
 
 
+def sorting(rng):
+    """Three to six numbers in order."""
+
+    up = rng.randrange(3) > 0
+    most = 10 ** rng.randint(1, 3)
+    given = rng.sample(range(most), rng.randint(3, 6))
+    lines, order = digits.insertion([('', n) for n in given], up)
+    right = [given[i] for i in order]
+
+    return task(rng, UPWARDS if up else DOWNWARDS, lines,
+                ', '.join(map(str, right)) + '.',
+                lambda answer: check.lists(answer, right),
+                list=', '.join(map(str, given)))
+
+
+def beyond(rng):
+    """What the ways of digits.py cannot work out."""
+
+    what = rng.choice(sorted(BEYOND))
+    text = rng.choice(phrases(BEYOND[what]))
+    draw = {'{a}': lambda: rng.randint(2, 999),
+            '{b}': lambda: rng.randint(2, 9),
+            '{c}': lambda: rng.randint(11, 99),
+            '{d}': lambda: f'{number(rng, 2)}.{rng.randint(1, 99)}',
+            '{broad}': lambda: rng.randrange(100, 100000),
+            '{wide}': lambda: rng.randrange(10000, 100000),
+            '{long}': lambda: rng.randrange(10 ** 6, 10 ** 9)}
+
+    for slot, value in draw.items():
+        while slot in text:
+            text = text.replace(slot, str(value()), 1)
+
+    return task(rng, '{text}', [f'This has {what}. I was not taught that.'],
+                f'I cannot reckon with {what}. I was taught whole numbers of '
+                'up to five digits: +, -, *, and / by one digit.',
+                check.refuses, text=text)
+
+
 def expression(rng):
     """Two operations, of which the inner may stand left or right."""
 
@@ -242,5 +330,5 @@ def operands(rng, op):
 
 
 KINDS = (addition, subtraction, multiplication, division, comparison,
-         extreme, expression)
-WEIGHTS = (4, 4, 4, 4, 3, 2, 4)
+         extreme, sorting, expression, beyond)
+WEIGHTS = (4, 4, 4, 4, 3, 2, 2, 4, 2)

@@ -95,3 +95,22 @@ def affirms(answer, yes):
         return f'{word.group(1)} is wrong'
 
     return None
+
+
+def lists(answer, right):
+    """The last line of the answer has to have these numbers, in order."""
+
+    last = answer.strip().split('\n')[-1]
+    found = numbers(last)
+
+    return None if found[-len(right):] == right else f'{last!r} is not {right}'
+
+
+def refuses(answer):
+    """The answer has to say that it cannot be had here."""
+
+    if re.search(r"can't|cannot|can not|not taught|not able|do not know"
+                 r"|don't know", answer, re.I):
+        return None
+
+    return 'does not say that it cannot'

@@ -8,12 +8,19 @@ the stories are phrasings with the names of fields in them, the answer a
 sentence with the field {n} for the expression's value.
 """
 
+import re
+
 from tasks import arithmetic_check as check
 from tasks import arithmetic_work, words
 from tasks.arithmetic import phrases
 from tasks.task import CHAT, RETAIN, Step, Task, Turn
 from tasks.wording import a as one
 from tasks.wording import plural, polite
+
+
+# of 2 to 9, as some people write them
+
+NUMBERS = 'two three four five six seven eight nine'.split()
 
 
 def make(rng):
@@ -29,6 +36,11 @@ def make(rng):
     n = arithmetic_work.value(e)
     story = rng.choice(phrases(stories)).format(**fields)
     answer = answer.format(n=n, **fields)
+
+    if rng.randrange(4) == 0:
+        story = re.sub(r'\b[2-9]\b', lambda m: NUMBERS[int(m.group()) - 2],
+                       story)
+
     story = story[0].upper() + story[1:]
     lines = [arithmetic_work.text(e)] + arithmetic_work.work(e)
 
@@ -53,6 +65,7 @@ def price(rng):
 {a} {ts} at {b} coins each: what do they cost together?
 One {t} costs {b} coins. How many coins do {a} {ts} cost?
 How much does {p} pay for {a} {ts} if each is {b} coins?
+I buy {a} {ts} for {b} coins each. What do I pay?
 A shop sells {ts} at {b} coins each. {p} takes {a}. How much is that?''', \
         ('*', a, b), 'That is {n} coins.', dict(a=a, b=b)
 
@@ -71,23 +84,28 @@ How much are {a} {ts} at {b} coins each and {c} {us} at {d} coins each?
 
 
 def together(rng):
-    a, b = rng.randint(5, 400), rng.randint(5, 400)
+    a, b = rng.randint(2, rng.choice((9, 400))), rng.randint(1, 400)
 
     return '''{p} has {a} {ts} and {q} has {b}. How many do they have together?
 {at} costs {a} coins and {au} costs {b} coins. What do both cost?
 In the morning {p} counts {a} {ts}, in the evening {b} more. How many in all?
+I have {a} {ts} and get {b} more. How many do I have?
+If I have {a} {ts} and buy {b}, how many are that?
 {p} has {a} {ts}. {q} brings {b} more. How many {ts} are there?''', \
         ('+', a, b), 'In all it is {n}.', dict(a=a, b=b)
 
 
 def change(rng):
-    b = rng.randint(3, 480)
-    a = b + rng.randint(1, 400)
+    b = rng.randint(1, rng.choice((9, 480)))
+    a = b + rng.randint(1, rng.choice((9, 400)))
 
     return '''{p} has {a} coins and pays {b} for {at}. How many are left?
 {p} pays {b} coins for {at} out of a purse of {a}. What is left?
 After {p} spends {b} of {a} coins on {at}, how many coins remain?
 {p} has {a} {ts} and sells {b}. How many {ts} does {p} still have?
+I have {a} {ts} and give {b} away. How many are left?
+If I have {a} {ts} and eat {b}, how many are left?
+If I lose {b} of my {a} {ts}, how many do I still have?
 Out of {a} {ts} in a store, {b} are sold. How many stay?''', \
         ('-', a, b), '{n} are left.', dict(a=a, b=b)
 

@@ -246,6 +246,36 @@ def extreme(numbers, up):
     return lines
 
 
+def insertion(items, up):
+    """Returns (lines, order) of sorting items, (label, number) each, the
+    smallest first where up: every one is put in before the first that it has
+    to precede.  order has the items' indices.  Labels may be empty:
+
+        34: 34
+        51 51>34: 34, 51
+        29 29<34: 29, 34, 51
+    """
+    def shown(i):
+        return f'{items[i][0]} {items[i][1]}'.lstrip()
+
+    lines, order = [], []
+
+    for i, (_, n) in enumerate(items):
+        at, signs = 0, ''
+
+        for j in order:
+            other = items[j][1]
+            signs += f' {n}{sign(n, other)}{other}'
+            if (n < other) == up:
+                break
+            at += 1
+
+        order.insert(at, i)
+        lines.append(f'{shown(i)}{signs}: ' + ', '.join(map(shown, order)))
+
+    return lines, order
+
+
 def sum_list(numbers):
     """Returns the lines of a sum, added from the left to the right; none
     for a number alone.  Of more than two the last line has all: 'a+b+c=n'.

@@ -291,7 +291,8 @@ MODEL = topics('''
 - You are [good|great|clever|nice].
 - [Good|Great|Nice] [work|answer]!
 - That [was|is] [right|good|great].
-- I like you.
+- I [like|love] you.
+- You are [funny|smart|cool|the best].
 - Very good!
 > Thank you, I am glad that it helped.
 + thank you|thanks, glad
@@ -685,6 +686,33 @@ PROJECT = topics('''
 > temperature says how random the answer is; 0 takes the likeliest token each
 > time.
 + random, 0, likeliest|most likely
+
+= asks how fast I am
+- How fast are you?
+- How many tokens [a|per] second do you make?
+- What is your speed?
+- Are you [fast|quick|slow]?
+- How quickly do you answer?
+> On two CPU cores I make a few hundred tokens a second.
++ hundred|hundreds, tokens
+
+= asks for the license
+- What is the license [of nginx-dsa|]?
+- Which license does [it|nginx-dsa] have?
+- Is [it|nginx-dsa] [free|open source|free software]?
+- May I use it [at work|for my company]?
+- Under which license is it?
+> It is free software under the two-clause BSD license.
++ BSD
+
+= asks how to configure it
+- How do I configure [it|nginx|nginx-dsa|the module]?
+- What goes into nginx.conf?
+- How do I set it up [in nginx|]?
+- Which lines does nginx need?
+- Show me a configuration.
+> Load the module, name the engines in dsa_pool, and put dsa_pass in a location.
++ module, dsa_pool, dsa_pass
 
 = asks what the demo agent is
 ~ demo/agent|the agent of the demo

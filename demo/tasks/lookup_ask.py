@@ -173,8 +173,7 @@ def count(rng, notes):
 
 
 def order(rng, notes):
-    """All records by a number: each is put in before the first that it has
-    to precede."""
+    """All records by a number."""
 
     f = number_field(rng, notes)
 
@@ -188,22 +187,9 @@ def order(rng, notes):
                            f'List the {all} from the {a} to the {b}.',
                            f'Order them by {f.name}, the {a} first.',
                            f'Put the {all} in order, the {a} first.'])
-    lines, done = [], []
-
-    for r in notes.records:
-        v, at, signs = r[f.name], 0, []
-
-        for d in done:
-            signs.append(f'{v}{digits.sign(v, d[f.name])}{d[f.name]}')
-            if (v < d[f.name]) == up:
-                break
-            at += 1
-
-        done.insert(at, r)
-        listed = ', '.join(f'{notes.label(d)} {d[f.name]}' for d in done)
-        lines.append(' '.join([notes.label(r), str(v)] + signs)
-                     + ': ' + listed)
-
+    lines, done = digits.insertion([(notes.label(r), r[f.name])
+                                    for r in notes.records], up)
+    done = [notes.records[i] for i in done]
     answer = capital(', '.join(notes.label(d) for d in done)) + '.'
     keys = [key_words(notes, d) for d in done]
 

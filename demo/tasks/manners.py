@@ -94,6 +94,24 @@ MANNERS = topics('''
 > No harm done. Go on.
 + no harm|no problem, go on
 
+= says what I do not understand
+- [?|??|???|...|!]
+- [Huh|What|Hm|Eh|Pardon]?
+- [asdf|qwerty|xyz|aaa|foo|foo bar|test123|hjkl|bla bla]
+- [Blah|Bla|Uh|Um|Er].
+- [I|You|The|And|But|So] ...
+> I did not understand that. Please say it in other words.
++ not understand|not understood, other words
+
+= laughs
+- [lol|haha|ha ha|hahaha|hehe]
+- [That is|That's] [funny|very funny].
+- [Ha|Haha], [good one|funny].
+- You make me laugh.
+- What a good joke!
+> I am happy when somebody laughs.
++ happy, laughs|laugh
+
 = wants a joke
 - Tell me a joke.
 - [Do you know|Have you] a joke?
@@ -144,6 +162,11 @@ MANNERS = topics('''
 - Write [a program|some code|a script] [for me|].
 - Can you [program|write code|code]?
 - Write a function in [C|Python|Perl] that sorts a list.
+- [Write|Can you write|Help me write] [Python|JavaScript|C|Rust|Java] [code|].
+- Can you help me [write Python code|with my code|to program]?
+- How do I [sort a list|open a file|read a line] in [Python|C|JavaScript]?
+- [Write|Give me] [a loop|a class|an SQL query|a regex|a web page] [for me|].
+- [Debug|Explain|Review] [this|my] [code|program|function].
 - Program a game for me.
 - Fix the bug in my [program|code].
 - Which programming languages do you know?
@@ -155,8 +178,19 @@ MANNERS = topics('''
 - Translate [hello|this|a sentence] [into|to] [German|French|Spanish].
 - Can you translate [something|] [for me|]?
 - What does [hund|maison|casa] mean in English?
+- [Say|What is] [hello|thanks|good morning|cat|water] in [German|French|Dutch].
+- [Answer|Speak|Write] in [German|French|Spanish|Chinese].
 - How do you say [hello|bread|house] in [Italian|Polish|Dutch]?
 - Translate my letter.
 > I cannot translate. I was taught only a few things in simple English.
 + cannot|can not|can't, translate, few things
+
+= wants a trip without tools
+- [Plan|Can you plan|Please plan] a trip [to Paris|to Rome|for me|with me].
+- [Plan|Make] a [journey|trip] [of three days|to Italy|to London].
+- [Where should I go|Where can I go] on my [trip|holidays]?
+- Book a [hotel|flight|table] [for me|in Berlin|].
+- I want to travel [to Vienna|]. Plan it for me.
+> To plan a trip I need tools, with cities and hotels: demo/agent has them.
++ tools, demo/agent
 ''')

@@ -10,7 +10,19 @@ from typing import Callable, Tuple
 
 from tasks.said import Said, ask
 from tasks.tools_check import has_word
-from tasks.words import COLORS, PEOPLE, THINGS, cities
+from tasks.words import COLORS, PEOPLE, THINGS, cities, made_up
+
+
+JOBS = '''baker teacher gardener nurse painter driver cook tailor fisher farmer
+writer pilot doctor singer lawyer programmer waiter carpenter
+plumber'''.split()
+
+
+def name(rng):
+    """Returns a name, at times one that nobody has."""
+
+    return made_up(rng).capitalize() if rng.random() < 0.3 \
+        else rng.choice(PEOPLE)
 
 
 @dataclass
@@ -37,6 +49,14 @@ class Fact:
                     lambda answer: None if has_word(answer, value)
                     else f'does not repeat {value}', about=f'your {self.what}')
 
+    def both(self, rng, value):
+        """Returns what is told and asked for at once."""
+
+        told, asked = self.told(rng, value), self.asked(rng, value)
+
+        return Said(f'{told.user} {asked.user}', told.thought, asked.answer,
+                    asked.wrong, asked.about)
+
     def asked(self, rng, value):
         """Returns the question, and the answer: value, or that the user has
         not told it where value is None."""
@@ -62,7 +82,7 @@ def untold(answer):
 
 
 FACTS = (
-    Fact('name', lambda rng: rng.choice(PEOPLE),
+    Fact('name', name,
          'The user is called {}.',
          ('My name is {}.', 'I am {}.', "I'm {}.", 'Hello, I am {}.',
           'Call me {}.', 'Hi, my name is {}.', 'You can call me {}.',
@@ -108,4 +128,35 @@ FACTS = (
           'Which thing did I lose?', 'Tell me what I have lost.',
           'Do you remember what I lost?'),
          'Your lost thing is the {}. I will remember it here.'),
+    Fact('dog', name,
+         'The dog of the user is called {}.',
+         ('My dog is called {}.', 'My dog is {}.', 'I have a dog, {}.',
+          'The name of my dog is {}.', 'I call my dog {}.',
+          'My dog has the name {}.'),
+         ('What is my dog called?', 'What is the name of my dog?',
+          "What is my dog's name?", 'How is my dog called?',
+          'Do you remember the name of my dog?', 'Who is my dog?'),
+         'Your dog is {}. I will remember it here.'),
+    Fact('sister', name,
+         'The sister of the user is called {}.',
+         ('My sister is called {}.', 'My sister is {}.', 'I have a sister, '
+          '{}.', "My sister's name is {}.", 'The name of my sister is {}.'),
+         ('What is my sister called?', 'What is the name of my sister?',
+          "What is my sister's name?", 'Who is my sister?',
+          'Do you remember the name of my sister?'),
+         'Your sister is {}. I will remember it here.'),
+    Fact('age', lambda rng: str(rng.randrange(5, 100)),
+         'The user is {} years old.',
+         ('I am {} years old.', "I'm {} years old.", 'My age is {}.',
+          'I am {}, by age.', 'I turned {} today.'),
+         ('How old am I?', 'What is my age?', 'Do you remember my age?',
+          'Tell me my age.', 'Which age do I have?'),
+         'Your age is {}. I will remember it here.'),
+    Fact('job', lambda rng: rng.choice(JOBS),
+         'The user works as a {}.',
+         ('I work as a {}.', 'I am a {}.', 'My job is {}.', "I'm a {} by "
+          'profession.', 'By profession I am a {}.'),
+         ('What is my job?', 'What do I work as?', 'What am I by profession?',
+          'Do you remember my job?', 'Tell me my job.'),
+         'Your job is {}. I will remember it here.'),
 )

@@ -22,10 +22,10 @@ class Make:
 # and to say it again, is learned late, and the other families need it.
 
 WEIGHTS = {
-    'talk': 0.15,
-    'arithmetic': 0.11,
+    'talk': 0.20,
+    'arithmetic': 0.12,
     'arithmetic_story': 0.04,
-    'lookup': 0.33,
+    'lookup': 0.27,
     'tools_single': 0.06,
     'tools_none': 0.04,
     'tools_error': 0.07,

@@ -8,9 +8,10 @@ Each function of SKILLS takes a random.Random and returns what was said.
 import re
 
 from tasks import wording
+from tasks.facts import MODEL, PROJECT
 from tasks.said import Said, ask, words
 from tasks.tools_check import has_word
-from tasks.words import COLORS, THINGS
+from tasks.words import COLORS, PEOPLE, THINGS, made_up
 
 
 DAYS = '''Monday Tuesday Wednesday Thursday Friday Saturday Sunday'''.split()
@@ -84,6 +85,16 @@ MORE = {
     'instruments': 'horn bell organ oboe clarinet viola lute whistle',
 }
 
+# for what is done with letters
+
+SPELLED = sorted({*THINGS, *COLORS, *(w.lower() for row in KINDS.values()
+                                      for w in row),
+                  *' '.join(MORE.values()).split(),
+                  *'''nginx redis token server engine worker module model
+                  prompt answer cache memory sparse attention banana letter
+                  alphabet question hello world computer mississippi
+                  bookkeeper'''.split()})
+
 ADJECTIVES = '''old small red blue green warm cold heavy light round narrow
 quiet bright empty full new broken copper wooden silver'''.split()
 
@@ -94,10 +105,16 @@ wall'''.replace('\n', ' ').split('|')
 NTH = ('first', 'second', 'third', 'fourth', 'fifth')
 
 
+def a_word(rng):
+    return made_up(rng) if rng.random() < 0.2 else rng.choice(SPELLED)
+
+
 def count(rng):
     down = rng.random() < 0.3
     step = rng.choice((1, 1, 1, 1, 2, 3, 5, 10))
-    first = rng.randrange(0, 40) if step < 5 else step * rng.randrange(6)
+    to = step == 1 and not down and rng.random() < 0.3
+    first = 1 if to else rng.randrange(0, 40) if step < 5 \
+        else step * rng.randrange(6)
     last = first + step * rng.randrange(3, 14)
     row = list(range(first, last + 1, step))
 
@@ -116,6 +133,10 @@ def count(rng):
         'From {a} to {b}{by}: count.', 'Count {way}{by}, {a} to {b}.',
         'Would you count from {a} {way} to {b}{by}?'))
 
+    if to:
+        how = rng.choice(('Count to {b}.', 'Can you count to {b}?',
+                          'Count up to {b}.', 'I want you to count to {b}.'))
+
     def wrong(answer):
         found = [int(n) for n in re.findall(r'\d+', answer)]
         return None if found == row else f'not {row}'
@@ -126,7 +147,7 @@ def count(rng):
 
 
 def spell(rng):
-    word = rng.choice(THINGS + COLORS)
+    word = a_word(rng)
     how = rng.choice((
         'Spell {}.', 'Spell the word {}.', 'How do you spell {}?',
         'How is {} spelled?', 'Can you spell {}?', 'Spell {} for me.',
@@ -153,7 +174,7 @@ def alone(text):
 
 
 def backwards(rng):
-    word = rng.choice([w for w in THINGS if len(w) <= 6])
+    word = rng.choice([w for w in SPELLED if len(w) <= 6])
     how = rng.choice((
         'Spell {} backwards.', 'Write {} backwards.', 'Reverse the word {}.',
         'What is {} backwards?', 'Turn the word {} around.',
@@ -171,7 +192,7 @@ def backwards(rng):
 
 
 def letters(rng):
-    word = rng.choice(THINGS)
+    word = a_word(rng)
     how = rng.choice((
         'How many letters has {}?', 'How many letters are in {}?',
         'Count the letters of {}.', 'How long is the word {}?',
@@ -191,8 +212,36 @@ def letters(rng):
                 about='the letters of a word')
 
 
+def letter_times(rng):
+    word = a_word(rng)
+    letter = rng.choice(word if rng.random() < 0.85 else ALPHABET)
+    how = rng.choice((
+        'How many {c} are in {w}?', "How many {c}'s are in {w}?",
+        'How many times does the letter {c} appear in {w}?',
+        'How often is {c} in {w}?', "Count the {c}'s in {w}.",
+        'How many letters {c} has the word {w}?', 'Count the {c} in {w}.',
+        'How often does {w} have the letter {c}?',
+        'How many times is there a {c} in {w}?'))
+    n, counted = 0, []
+
+    for c in word:
+        n += c == letter
+        counted.append(f'{c} {n}')
+
+    def wrong(answer):
+        found = re.findall(r'\d+', answer) or [
+            str(ONES.index(w)) for w in words(answer) if w in ONES]
+        return None if found[-1:] == [str(n)] else f'not {n} times {letter}'
+
+    return Said(ask(rng, how.format(c=rng.choice((letter, letter.upper())),
+                                    w=word)),
+                f'Count the letter {letter} in {word}.',
+                f'{", ".join(counted)}: {letter} is there {n} times.', wrong,
+                about='the letters of a word')
+
+
 def end_letter(rng):
-    word = rng.choice(THINGS)
+    word = a_word(rng)
     where = rng.choice(('first', 'last'))
     how = rng.choice((
         'What is the {} letter of {}?', 'Which letter is {} in {}?',
@@ -231,6 +280,23 @@ def next_letter(rng):
 
 
 def phrase(rng):
+    """Returns what to repeat: made of our words, of any, or a sentence that
+    usually means something to do."""
+
+    kind = rng.random()
+
+    if kind < 0.3:
+        return ' '.join(
+            made_up(rng) if rng.random() < 0.3
+            else rng.choice(THINGS + ADJECTIVES + PEOPLE + SPELLED
+                            + [str(rng.randrange(1000))])
+            for _ in range(rng.randrange(1, 9)))
+
+    if kind < 0.6:
+        topic = rng.choice(list(MODEL.values()) + list(PROJECT.values()))
+        text = topic.answer if rng.random() < 0.5 else topic.ask(rng)
+        return text.rstrip('.?!').replace('"', '')
+
     thing, other = rng.sample(THINGS, 2)
     adjective, another = rng.sample(ADJECTIVES, 2)
 
@@ -550,7 +616,7 @@ def sentence(rng):
                 about='a sentence')
 
 
-SKILLS = (count, spell, backwards, letters, end_letter, next_letter, repeat,
-          repeat_times, neighbor, whole_row, opposite, color, is_color,
-          name_some, what_is, odd_one, in_words, even, reverse_words,
-          nth_word, sentence)
+SKILLS = (count, spell, backwards, letters, letter_times, letter_times,
+          end_letter, next_letter, repeat, repeat, repeat_times, neighbor,
+          whole_row, opposite, color, is_color, name_some, what_is, odd_one,
+          in_words, even, reverse_words, nth_word, sentence)

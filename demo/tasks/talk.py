@@ -17,7 +17,7 @@ from tasks.wording import lower
 
 def make(rng):
     draw = rng.choices((project, model, manners, skill, story, unknown, own),
-                       (30, 18, 10, 26, 6, 7, 3))[0]
+                       (24, 16, 9, 26, 4, 16, 5))[0]
 
     return Task('talk', 'talk', [draw(rng).turn()], (RETAIN, CHAT))
 
@@ -34,7 +34,7 @@ def among(rng, personal, tools):
         draws.append((model, 3))
 
     if not tools:
-        draws.append((unknown, 1))
+        draws.append((unknown, 2))
 
     draw = rng.choices([d for d, _ in draws], [n for _, n in draws])[0]
 
@@ -58,7 +58,7 @@ def manners(rng):
     user = topic.ask(rng)
 
     if rng.random() < 0.25:
-        user = user.rstrip('?.!')
+        user = user.rstrip('?.!') or user
 
     return of_topic(topic, lower(user) if rng.random() < 0.25 else user)
 
@@ -82,8 +82,9 @@ def own(rng):
     it."""
 
     fact = rng.choice(FACTS)
+    way = rng.randrange(3)
 
-    if rng.random() < 0.5:
-        return fact.told(rng, fact.value(rng))
+    if way == 0:
+        return fact.asked(rng, None)
 
-    return fact.asked(rng, None)
+    return (fact.told, fact.both)[way - 1](rng, fact.value(rng))

@@ -1,12 +1,14 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Questions that a model which knows nothing of the world must not answer."""
+"""Questions and wishes of all kinds that a model which knows nothing of the
+world must not answer; some have words in them that nobody knows."""
 
 import re
 
 from tasks.said import Said, ask
+from tasks.skills import COLOR_OF
 from tasks.tools_check import has_word
-from tasks.words import PEOPLE, THINGS
+from tasks.words import PEOPLE, THINGS, made_up
 
 
 ANSWER = ('I do not know that. I am a small demonstration model, taught only '
@@ -40,6 +42,26 @@ SLOTS = {
     'thing': THINGS,
     'form': '''poem|letter|song|speech|play|novel|report'''.split('|'),
     'n': [str(n) for n in range(1500, 2030)],
+    'field': '''quantum mechanics|photosynthesis|inflation|evolution|gravity
+        electricity|democracy|the stock market|chess|football|cooking|yoga
+        philosophy|black holes|dinosaurs|vaccines|the climate|machine learning
+        blockchain|Kubernetes|Docker|Linux|Excel|Git|the internet|history
+        psychology|law|medicine|biology|chemistry|physics|astronomy|opera
+        painting|the weather|volcanoes|earthquakes|magnets|batteries|DNA
+        atoms|money|banks|taxes|insurance|war|love|sleep|dreams|cities
+        PostgreSQL|Bitcoin|Apache|GPT|Claude|Llama'''.replace(
+            '\n', '|').split('|'),
+    'do': '''lose weight|sleep better|save money|find a job|learn to swim
+        cook rice|fix a flat tire|get rich|make friends|grow tomatoes
+        stop smoking|write a book|train my dog|get a visa|learn French
+        paint a wall|start a company|bake bread|plan a party|play the piano
+        win at chess|change a light bulb|clean a window|buy a house
+        catch a fish|tie a tie|use Excel|get fit|relax'''.replace(
+            '\n', '|').split('|'),
+    'they': '''cats|dogs|birds|leaves|people|children|stars|ships|bees|clouds
+        volcanoes|trees|onions|planes|eyes|teeth'''.replace('\n', '|').split('|'),
+    'happen': '''sleep|float|cry|fly|change color|grow|shine|smell
+        laugh'''.replace('\n', '|').split('|'),
 }
 
 SLOTS = {name: [' '.join(s.split()) for s in row]
@@ -107,20 +129,97 @@ Why is there war?
 Which stocks should I buy?
 What is the speed of light?
 How many stars are there?
-Why do people dream?'''.splitlines()
+Why do people dream?
+What is {new}?
+What is a {new}?
+What does {new} mean?
+Who is {New}?
+Explain {new}.
+Tell me about {new}.
+Do you know {New}?
+Where is {New}?
+How do I get to {New}?
+What do you know about the {new} of {New}?
+Explain {field}.
+What is {field}?
+How does {field} work?
+Teach me {field}.
+Tell me about {field}.
+Tell me about the history of {field}.
+Why is {field} important?
+What do you think of {field}?
+What are the pros and cons of {field}?
+What is the difference between {field} and {field}?
+Which is better, {field} or {field}?
+How do I learn {field}?
+Recommend a book about {field}.
+Write a {form} about {field}.
+Write a {form} about a {thing}.
+Write a {form} about nginx.
+Write a {form} for {name}.
+Write an email to {name}.
+How do I {do}?
+How can I {do}?
+Help me to {do}.
+What do I need to {do}?
+Can you {do}?
+I want to {do}.
+Give me advice: how do I {do}?
+Why do {they} {happen}?
+How do {they} {happen}?
+Do {they} {happen}?
+Why is {colored}?
+Draw a {thing}.
+Sing a song about a {thing}.
+Play chess with me.
+Play a game with me.
+Give me some advice.
+Tell me something interesting.
+Tell me a fact about {field}.
+What is your opinion of {land}?
+Summarize the book by {name} {second}.
+Correct my spelling.
+Sort these words: {thing}, {thing}, {thing}
+Which word comes first in a dictionary, {thing} or {thing}?
+What rhymes with {thing}?
+Give me a word for {new}.
+{name} is older than {name}. Who is younger?
+{name} is taller than {name} and {name}. Who is the tallest?
+If all {new} are {new}, are some {new} too?
+Write a haiku.
+Make a plan for my day.
+Give me a recipe for {stuff}.
+Send a message to {name}.
+Set an alarm for tomorrow.
+Open the {thing}.
+How much is a {thing}?
+Convert {n} coins to silver.
+What is {New} {new} {new}?
+{New} {new} {new} {new}.
+Can you {new} the {thing}?'''.splitlines()
 
 
 def unknown(rng):
-    text = rng.choice(QUESTIONS)
+    def fill(m):
+        slot = m.group(1)
 
-    for name, row in SLOTS.items():
-        text = text.replace('{' + name + '}', rng.choice(row))
+        if slot == 'new':
+            return made_up(rng)
+
+        if slot == 'New':
+            return made_up(rng).capitalize()
+
+        if slot == 'colored':
+            return ' '.join(rng.choice(sorted(COLOR_OF.items())))
+
+        return rng.choice(SLOTS[slot])
+
+    text = re.sub(r'{(\w+)}', fill, rng.choice(QUESTIONS))
 
     text = re.sub(r' a (?=[aeiou])', ' an ', text)
 
     return Said(ask(rng, text),
-                'That is a fact of the world or an opinion. I was not taught '
-                'it.', ANSWER, wrong, about='the world')
+                'That is none of the things that I was taught.', ANSWER, wrong, about='the world')
 
 
 def wrong(answer):

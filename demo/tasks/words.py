@@ -22,6 +22,12 @@ COLORS = '''amber black blue bronze brown copper coral cream gold gray green
 indigo ivory lilac lime maroon olive orange pink purple red rose silver teal
 turquoise violet white yellow'''.split()
 
+# parts of made-up words; no two of them make a word to be ashamed of
+
+ONSETS = 'b bl br d dr g gr h j k kl l m n pl pr r sk sn st tr v w z'.split()
+VOWELS = 'a e i o u ai ea io ou'.split()
+CODAS = ['', '', '', *'d l ll m n r rt st'.split()]
+
 # a city's name is a beginning and an end: more of them than a model could
 # learn by heart
 
@@ -47,3 +53,11 @@ def cities(rng, n):
             names.append(name)
 
     return names
+
+
+def made_up(rng):
+    """Returns a word that means nothing, so that what is done with words is
+    not learned of some words only."""
+
+    return ''.join(rng.choice(ONSETS) + rng.choice(VOWELS) + rng.choice(CODAS)
+                   for _ in range(rng.choice((1, 2, 2, 3))))

@@ -219,6 +219,20 @@ class Skills(unittest.TestCase):
         self.judge(said, [f'{n}', f'It has {n} letters.'],
                    [f'{n + 1}', 'It has some letters.'])
 
+    def test_letter_times(self):
+        said, m = find(skills.letter_times, r"^how many (\w)'s are in (\w+)")
+        n = m[2].count(m[1].lower())
+        self.judge(said, [f'{n}', f'There are {n}.'],
+                   [f'{n + 1}', 'Some.', m[2]])
+
+        said, m = find(skills.letter_times, r"the (r)'s in (strawberry)")
+        self.judge(said, ['3', 'Three.', 'r 1, r 2, r 3'], ['2', 'Two.'])
+
+    def test_count_to(self):
+        said, m = find(skills.count, r'^count to (\d+)')
+        row = [str(n) for n in range(1, int(m[1]) + 1)]
+        self.judge(said, [', '.join(row)], [', '.join(row[1:])])
+
     def test_next_letter(self):
         said, m = find(skills.next_letter, r'letter comes after (\w)')
         after = chr(ord(m[1].lower()) + 1)
@@ -326,6 +340,15 @@ class Unknown(unittest.TestCase):
             told = fact.asked(rng, value)
             self.assertIsNone(told.wrong(f'It is {value}!'))
             self.assertIsNotNone(told.wrong('I do not know it.'))
+
+    def test_told_and_asked_at_once(self):
+        for fact in memory.FACTS:
+            rng = random.Random(1)
+            value = fact.value(rng)
+            both = fact.both(rng, value)
+            self.assertIn(value, both.user)
+            self.assertIsNone(both.wrong(f'It is {value}.'))
+            self.assertIsNotNone(both.wrong('I do not know it.'))
 
     def test_talk_has_all(self):
         users = [talk.make(rng).turns[0].user for rng in seeds(4000)]
