@@ -75,7 +75,18 @@ $t->post($chat, script("T r|r|</think>|c\ncached 3\nprompt 100\n",
 $t->post($chat, '{') for 1 .. 3;
 $t->get('/v1/none');
 
-my $m = $t->metrics;
+# a worker counts a request when it has sent the answer, and the next request
+# may be another worker's
+
+my $m;
+
+wait_until(sub {
+    $m = $t->metrics;
+    my $n = 0;
+    $n += $m->{$_} for grep { /^dsa_requests_total/ } keys %$m;
+    return $n >= 14;
+}, 10, 'all are counted');
+
 is($m->{'dsa_requests_total{code="200"}'}, 10, 'answered, by all workers');
 is($m->{'dsa_requests_total{code="400"}'}, 3, 'bad requests');
 is($m->{'dsa_requests_total{code="404"}'}, 1, 'not found');
