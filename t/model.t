@@ -128,7 +128,7 @@ my $results = evaluate('retain', 'all');
 
 # less than the card says by what chance may take from so few tasks
 
-my %least = (talk => 0.5, single => 0.7, multi => 0.6, plan => 0.25);
+my %least = (talk => 0.5, single => 0.85, multi => 0.75, plan => 0.5);
 
 %least = (single => 0.5, multi => 0.5) if TASKS == 1;
 

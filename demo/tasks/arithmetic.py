@@ -79,7 +79,8 @@ What is {a} - -{a}?|What is -{a} * {b}?|Calculate -{a} / {b}.''',
 What is {b} to the power of {b}?|Calculate {a}^{b}.|{b}**{b} = ?''',
     'roots': '''What is the square root of {a}?|Square root of {a}?
 What is the root of {a}?|sqrt({a})|What is the cube root of {a}?''',
-    'a divisor of more than one digit': '''What is {a} / {c}?|Divide {a} by {c}.
+    'a divisor of more than one digit':
+        '''What is {a} / {c}?|Divide {a} by {c}.
 {a} / {c}|How often does {c} go into {a}?|What is {a} divided by {c}?
 What is the remainder of {a} divided by {c}?''',
     'a division by 0': '''What is {a} / 0?|Divide {a} by 0.|{a} / 0 = ?

@@ -711,7 +711,8 @@ PROJECT = topics('''
 - How do I set it up [in nginx|]?
 - Which lines does nginx need?
 - Show me a configuration.
-> Load the module, name the engines in dsa_pool, and put dsa_pass in a location.
+> Load the module, name the engines in dsa_pool, and put dsa_pass in a
+> location.
 + module, dsa_pool, dsa_pass
 
 = asks what the demo agent is

@@ -59,7 +59,8 @@ SLOTS = {
         catch a fish|tie a tie|use Excel|get fit|relax'''.replace(
             '\n', '|').split('|'),
     'they': '''cats|dogs|birds|leaves|people|children|stars|ships|bees|clouds
-        volcanoes|trees|onions|planes|eyes|teeth'''.replace('\n', '|').split('|'),
+        volcanoes|trees|onions|planes|eyes|teeth'''.replace(
+            '\n', '|').split('|'),
     'happen': '''sleep|float|cry|fly|change color|grow|shine|smell
         laugh'''.replace('\n', '|').split('|'),
 }
@@ -219,7 +220,8 @@ def unknown(rng):
     text = re.sub(r' a (?=[aeiou])', ' an ', text)
 
     return Said(ask(rng, text),
-                'That is none of the things that I was taught.', ANSWER, wrong, about='the world')
+                'That is none of the things that I was taught.', ANSWER,
+                wrong, about='the world')
 
 
 def wrong(answer):
