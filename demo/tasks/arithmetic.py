@@ -160,7 +160,7 @@ def subtraction(rng):
 def multiplication(rng):
     a, b = number(rng, 3), number(rng, 2)
 
-    # as long as a product of 6 digits is no more
+    # six digits in all, so that the product is below digits.LIMIT
 
     if rng.randrange(4) == 0:
         b = number(rng, 3)
