@@ -13,14 +13,10 @@ import re
 from tasks import arithmetic_check as check
 from tasks import arithmetic_work, words
 from tasks.arithmetic import phrases
+from tasks.skills import ONES
 from tasks.task import CHAT, RETAIN, Step, Task, Turn
 from tasks.wording import a as one
 from tasks.wording import plural, polite
-
-
-# of 2 to 9, as some people write them
-
-NUMBERS = 'two three four five six seven eight nine'.split()
 
 
 def make(rng):
@@ -37,9 +33,10 @@ def make(rng):
     story = rng.choice(phrases(stories)).format(**fields)
     answer = answer.format(n=n, **fields)
 
+    # as some people write them
+
     if rng.randrange(4) == 0:
-        story = re.sub(r'\b[2-9]\b', lambda m: NUMBERS[int(m.group()) - 2],
-                       story)
+        story = re.sub(r'\b[2-9]\b', lambda m: ONES[int(m.group())], story)
 
     story = story[0].upper() + story[1:]
     lines = [arithmetic_work.text(e)] + arithmetic_work.work(e)

@@ -66,8 +66,8 @@ MODEL = topics('''
 - How does training for sparse attention go?
 - What comes after [dense training|the warm-up]?
 - List your training stages.
-> First dense training, then the warm-up of the indexer, then sparse training,
-> then tools and thinking.
+> First dense training, then tools and thinking, then the warm-up of the
+> indexer, then sparse training.
 + dense, warm-up, sparse training, thinking
 
 = asks what I can do

@@ -19,7 +19,7 @@ class Make:
 
 # family: weight in training.  These count tasks, not tokens: a trip is as
 # long as sixteen look-ups.  Look-ups are many because to find what was said,
-# and to say it again, is learned late, and the other families need it.
+# and to say it again, is learned late, and most families ask for it.
 
 WEIGHTS = {
     'talk': 0.20,

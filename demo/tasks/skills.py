@@ -616,6 +616,8 @@ def sentence(rng):
                 about='a sentence')
 
 
+# twice those that newcomers try and that are hard to learn
+
 SKILLS = (count, spell, backwards, letters, letter_times, letter_times,
           end_letter, next_letter, repeat, repeat, repeat_times, neighbor,
           whole_row, opposite, color, is_color, name_some, what_is, odd_one,

@@ -87,4 +87,5 @@ def own(rng):
     if way == 0:
         return fact.asked(rng, None)
 
-    return (fact.told, fact.both)[way - 1](rng, fact.value(rng))
+    tell = fact.told if way == 1 else fact.both
+    return tell(rng, fact.value(rng))

@@ -22,7 +22,7 @@ COLORS = '''amber black blue bronze brown copper coral cream gold gray green
 indigo ivory lilac lime maroon olive orange pink purple red rose silver teal
 turquoise violet white yellow'''.split()
 
-# parts of made-up words; no two of them make a word to be ashamed of
+# parts of made-up words, without those that easily make one to be ashamed of
 
 ONSETS = 'b bl br d dr g gr h j k kl l m n pl pr r sk sn st tr v w z'.split()
 VOWELS = 'a e i o u ai ea io ou'.split()

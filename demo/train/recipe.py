@@ -32,12 +32,13 @@ M = 1000 * 1000
 BATCH = 61440
 
 STAGES = (
-    # 2.1: the dense predecessor, here from nothing, so with most of the
-    # tokens; it reads whole conversations, what users and tools say too
+    # 2.1: the dense predecessor, here from nothing; it reads whole
+    # conversations, what users and tools say too
     Stage('pretrain', 'dense', 'float', False, 400 * M, BATCH, 2e-3),
 
-    # 3: its tool use and thinking, on the assistant's words only, in the
-    # cheaper kind of attention
+    # 3: tool use and thinking, on the assistant's words only.  The paper has
+    # them after sparse training; most of it stands here because a step of
+    # dense attention takes a third of the time
     Stage('instruct', 'dense', 'float', True, 1000 * M, BATCH, 1.5e-3),
 
     # 2.1.1, dense warm-up: the indexer learns what dense attention looks at
@@ -46,6 +47,6 @@ STAGES = (
     # 2.1.1, sparse training: the model gets used to the selection
     Stage('sparse', 'sparse', 'float', True, 60 * M, BATCH, 5e-4),
 
-    # 3 again, in the precision in which it will be served
+    # 3, its end, in the precision in which it will be served
     Stage('tune', 'sparse', 'served', True, 100 * M, BATCH, 3e-4),
 )

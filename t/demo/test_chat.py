@@ -275,11 +275,11 @@ class Mix(unittest.TestCase):
     def test_families_follow_the_weights(self):
         rng = random.Random(1)
         n = 20000
-
         drawn = [mix.draw_family(rng) for _ in range(n)]
 
         for family, weight in mix.WEIGHTS.items():
-            self.assertAlmostEqual(drawn.count(family) / n, weight, delta=0.01)
+            self.assertAlmostEqual(drawn.count(family) / n, weight,
+                                   delta=0.01)
 
     def test_a_seed_is_a_task(self):
         for family in mix.FAMILIES:

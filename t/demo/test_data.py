@@ -170,10 +170,10 @@ class Made(unittest.TestCase):
     def test_tasks_that_fail(self):
         played = data.corpus.conversation
 
-        def conversation(seed, *args):
+        def conversation(seed, families):
             if int(seed.split('-')[-1]) % every == 0:
                 raise KeyError('broken')
-            return played(seed, *args)
+            return played(seed, families)
 
         with tempfile.TemporaryDirectory() as directory, \
                 unittest.mock.patch.multiple(data, SHARD=200), \

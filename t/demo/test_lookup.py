@@ -311,8 +311,8 @@ class Lookup(unittest.TestCase):
             self.assertGreater(quoted, seeds // 2)
 
     def test_thoughts_are_true(self):
-        """Numbers compare as they are said to, and an order grows by what
-        was said; of entries that are passed the one found is the last."""
+        """Numbers compare as they are said to; of entries that are passed
+        the one found is the last."""
 
         compared = passed = 0
 
