@@ -134,6 +134,8 @@ typedef enum {
 #define DSA_LINK_HAS_SEED       0x1U
 #define DSA_LINK_LOGPROBS       0x2U
 #define DSA_LINK_IGNORE_EOS     0x4U
+#define DSA_LINK_PRIVATE        0x8U    /* no other request may reuse the
+                                           prefix, nor this one another's */
 
 typedef struct {
     uint32_t    n_runs;
@@ -212,8 +214,10 @@ typedef enum {
 
 typedef struct {
     uint32_t    finish;
-    uint32_t    prompt_tokens;
-    uint32_t    cached_tokens;      /* of the prompt, not computed again */
+    uint32_t    prompt_tokens;      /* computed, or found in the cache: all
+                                       of the prompt unless it was cancelled
+                                       or failed before its first token */
+    uint32_t    cached_tokens;      /* of them, not computed again */
     uint32_t    completion_tokens;  /* the end token counts */
     uint32_t    queue_ms;           /* submit to the first step */
     uint32_t    prefill_ms;         /* first step to the first token */
@@ -237,7 +241,8 @@ typedef struct {
     uint32_t    code;
     uint32_t    prompt_tokens;      /* with DSA_LINK_E_CONTEXT */
     uint32_t    text_len;
-    uint32_t    reserved;
+    uint32_t    more;               /* 1: prompt_tokens is a lower bound,
+                                       counting stopped there */
 } dsa_link_failure_t;
 
 

@@ -925,7 +925,7 @@ dsa_request_last(dsa_request_t *r)
     failure->code = r->error;
     failure->prompt_tokens = r->prompt_tokens;
     failure->text_len = (uint32_t) len;
-    failure->reserved = 0;
+    failure->more = 0;
 
     if (len != 0) {
         memcpy(failure + 1, r->reason, len);

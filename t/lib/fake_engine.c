@@ -512,7 +512,7 @@ send_error(session_t *s, uint64_t id, uint32_t code, uint32_t prompt,
     failure->code = code;
     failure->prompt_tokens = prompt;
     failure->text_len = (uint32_t) strlen(text);
-    failure->reserved = 0;
+    failure->more = 0;
     memcpy(failure + 1, text, strlen(text));
 
     say("error %llx code=%u", (unsigned long long) id, code);
