@@ -13,7 +13,6 @@
 #include <math.h>
 
 #include <openssl/rand.h>
-#include <openssl/sha.h>
 
 #include "ngx_http_dsa_module.h"
 
@@ -38,13 +37,12 @@
 static ngx_uint_t ngx_http_dsa_ends(ngx_str_t *uri, const char *end);
 static ngx_int_t ngx_http_dsa_models(ngx_http_request_t *r,
     ngx_http_dsa_pool_t *pool);
-static ngx_int_t ngx_http_dsa_conversations(ngx_http_request_t *r);
+static ngx_int_t ngx_http_dsa_conversations(ngx_http_request_t *r,
+    ngx_http_dsa_loc_conf_t *dlcf);
 static ngx_int_t ngx_http_dsa_chat(ngx_http_request_t *r,
     ngx_http_dsa_loc_conf_t *dlcf);
 static ngx_int_t ngx_http_dsa_create_ctx(ngx_http_request_t *r,
-    ngx_http_dsa_loc_conf_t *dlcf);
-static ngx_int_t ngx_http_dsa_identify(ngx_http_request_t *r,
-    ngx_str_t *tenant, u_char digest[32]);
+    ngx_http_dsa_loc_conf_t *dlcf, ngx_str_t *tenant, u_char *digest);
 static void ngx_http_dsa_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_read_body(ngx_http_dsa_ctx_t *ctx);
 static ngx_uint_t ngx_http_dsa_is_name(const dsa_str_t *name);
@@ -70,12 +68,20 @@ static ngx_str_t  ngx_http_dsa_aliases[] = {
 };
 
 
+static const char  ngx_http_dsa_no_tenant[] =
+    "Conversations are not available to this request, because the server has "
+    "identified no tenant for it: the value of dsa_tenant is empty.";
+
+
 ngx_int_t
 ngx_http_dsa_handler(ngx_http_request_t *r)
 {
     ngx_http_dsa_loc_conf_t  *dlcf;
 
     if (r != r->main) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "dsa_pass does not serve the subrequest \"%V\"",
+                      &r->uri);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -103,7 +109,7 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
         return ngx_http_dsa_models(r, dlcf->pool);
     }
 
-    return ngx_http_dsa_conversations(r);
+    return ngx_http_dsa_conversations(r, dlcf);
 }
 
 
@@ -196,10 +202,13 @@ ngx_http_dsa_models(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool)
 
 
 static ngx_int_t
-ngx_http_dsa_conversations(ngx_http_request_t *r)
+ngx_http_dsa_conversations(ngx_http_request_t *r,
+    ngx_http_dsa_loc_conf_t *dlcf)
 {
-    u_char                     digest[32], *p;
+    u_char                     digest[NGX_HTTP_DSA_DIGEST_LEN], *p;
+    ngx_int_t                  rc;
     ngx_str_t                 *tenant, *id, rest;
+    const char                *why;
     ngx_http_dsa_main_conf_t  *mcf;
 
     static const char  name[] = "/conversations";
@@ -239,8 +248,19 @@ ngx_http_dsa_conversations(ngx_http_request_t *r)
     id->data = p;
     id->len = r->uri.data + r->uri.len - p;
 
-    if (ngx_http_dsa_identify(r, tenant, digest) != NGX_OK) {
+    rc = ngx_http_dsa_identify(r, dlcf->tenant, tenant, digest, &why);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, why);
+    }
+
+    if (rc != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (tenant->len == 0) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_FORBIDDEN, NULL,
+                                       ngx_http_dsa_no_tenant);
     }
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
@@ -249,62 +269,23 @@ ngx_http_dsa_conversations(ngx_http_request_t *r)
 }
 
 
-/*
- * Whose request it is: SHA-256 of the key that came as "Authorization: Bearer
- * KEY", or of nothing.  This tells tenants apart, it admits nobody.
- */
-
-static ngx_int_t
-ngx_http_dsa_identify(ngx_http_request_t *r, ngx_str_t *tenant,
-    u_char digest[32])
-{
-    ngx_str_t  key;
-
-    ngx_str_null(&key);
-
-    if (r->headers_in.authorization != NULL) {
-        key = r->headers_in.authorization->value;
-
-        if (key.len >= sizeof("Bearer ") - 1
-            && ngx_strncasecmp(key.data, (u_char *) "Bearer ",
-                               sizeof("Bearer ") - 1)
-               == 0)
-        {
-            key.data += sizeof("Bearer ") - 1;
-            key.len -= sizeof("Bearer ") - 1;
-
-            while (key.len != 0 && key.data[0] == ' ') {
-                key.data++;
-                key.len--;
-            }
-
-        } else {
-            ngx_str_null(&key);
-        }
-    }
-
-    (void) SHA256(key.data != NULL ? key.data : (u_char *) "", key.len,
-                  digest);
-
-    tenant->len = NGX_HTTP_DSA_TENANT_LEN;
-    tenant->data = ngx_pnalloc(r->pool, tenant->len);
-
-    if (tenant->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    (void) ngx_hex_dump(tenant->data, digest, tenant->len / 2);
-
-    return NGX_OK;
-}
-
-
 static ngx_int_t
 ngx_http_dsa_chat(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
 {
-    ngx_int_t  rc;
+    u_char       digest[NGX_HTTP_DSA_DIGEST_LEN];
+    ngx_int_t    rc;
+    ngx_str_t    tenant;
+    const char  *why;
 
-    if (ngx_http_dsa_create_ctx(r, dlcf) != NGX_OK) {
+    rc = ngx_http_dsa_identify(r, dlcf->tenant, &tenant, digest, &why);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, why);
+    }
+
+    if (rc != NGX_OK
+        || ngx_http_dsa_create_ctx(r, dlcf, &tenant, digest) != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -321,7 +302,8 @@ ngx_http_dsa_chat(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
 
 
 static ngx_int_t
-ngx_http_dsa_create_ctx(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
+ngx_http_dsa_create_ctx(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf,
+    ngx_str_t *tenant, u_char *digest)
 {
     u_char                     noise[16];
     ngx_http_cleanup_t        *cln;
@@ -390,18 +372,23 @@ ngx_http_dsa_create_ctx(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
                                noise, sizeof(noise))
                   - ctx->id.data;
 
-    if (ngx_http_dsa_identify(r, &ctx->tenant, ctx->digest) != NGX_OK) {
-        return NGX_ERROR;
-    }
+    ctx->tenant = *tenant;
+    ngx_memcpy(ctx->digest, digest, sizeof(ctx->digest));
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
 
-    ctx->account->redis = mcf->redis;
     ctx->account->call.handler = ngx_http_dsa_event_handler;
     ctx->account->call.data = ctx;
 
     ngx_memcpy(ctx->account->id, ctx->id.data, ctx->id.len);
-    ngx_memcpy(ctx->account->tenant, ctx->tenant.data, ctx->tenant.len);
+
+    if (ctx->tenant.len != 0) {
+
+        /* the ledger has entries of tenants only */
+
+        ctx->account->redis = mcf->redis;
+        ngx_memcpy(ctx->account->tenant, ctx->tenant.data, ctx->tenant.len);
+    }
 
     return NGX_OK;
 }
@@ -458,6 +445,13 @@ ngx_http_dsa_body_handler(ngx_http_request_t *r)
 
     if (ctx->conversation.len == 0) {
         ngx_http_dsa_encode(ctx);
+        return;
+    }
+
+    if (ctx->tenant.len == 0) {
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_FORBIDDEN, "conversation",
+                                 "%s", ngx_http_dsa_no_tenant);
+        ngx_http_dsa_fail(ctx);
         return;
     }
 
@@ -1025,7 +1019,8 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
 
     head.flags = (chat->has_seed ? DSA_LINK_HAS_SEED : 0)
                  | (chat->logprobs ? DSA_LINK_LOGPROBS : 0)
-                 | (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0);
+                 | (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
+                 | (ctx->tenant.len == 0 ? DSA_LINK_PRIVATE : 0);
     head.seed = chat->seed;
 
     /* the worker's own timer comes first, and tells the client */

@@ -85,6 +85,13 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       0,
       NULL },
 
+    { ngx_string("dsa_tenant"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_set_complex_value_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_dsa_loc_conf_t, tenant),
+      NULL },
+
     { ngx_string("dsa_keepalive"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_msec_slot,
@@ -463,6 +470,7 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
      *     conf->health = NULL;
      */
 
+    conf->tenant = NGX_CONF_UNSET_PTR;
     conf->keepalive = NGX_CONF_UNSET_MSEC;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->output_limit = NGX_CONF_UNSET_SIZE;
@@ -479,6 +487,7 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     ngx_http_core_loc_conf_t  *clcf;
 
+    ngx_conf_merge_ptr_value(conf->tenant, prev->tenant, NULL);
     ngx_conf_merge_msec_value(conf->keepalive, prev->keepalive, 15000);
     ngx_conf_merge_msec_value(conf->timeout, prev->timeout, 1800000);
     ngx_conf_merge_size_value(conf->output_limit, prev->output_limit,

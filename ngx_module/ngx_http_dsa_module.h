@@ -16,6 +16,7 @@
 #include "context/encode.h"
 #include "context/parse.h"
 
+#include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_openai.h"
 #include "ngx_http_dsa_session.h"
@@ -23,7 +24,6 @@
 #include "ngx_http_dsa_stream.h"
 
 
-#define NGX_HTTP_DSA_TENANT_LEN   32        /* hex digits */
 #define NGX_HTTP_DSA_ID_LEN       (sizeof("chatcmpl-") - 1 + 32)
 
 
@@ -37,6 +37,7 @@ typedef struct {
 typedef struct {
     ngx_http_dsa_pool_t      *pool;         /* dsa_pass */
     ngx_http_dsa_pool_t      *health;       /* dsa_health */
+    ngx_http_complex_value_t *tenant;       /* NULL: by key or certificate */
     ngx_msec_t                keepalive;
     ngx_msec_t                timeout;
     size_t                    output_limit;
@@ -90,8 +91,8 @@ struct ngx_http_dsa_ctx_s {
     ngx_msec_t                last_token;
     ngx_msec_t                last_write;
 
-    u_char                    digest[32];   /* of the key */
-    ngx_str_t                 tenant;
+    u_char                    digest[NGX_HTTP_DSA_DIGEST_LEN];
+    ngx_str_t                 tenant;       /* empty: it has none */
     ngx_str_t                 id;
     ngx_str_t                 model;
     ngx_str_t                 conversation;

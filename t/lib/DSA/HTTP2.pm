@@ -92,10 +92,13 @@ sub string {
 }
 
 
-# Opens a stream; its number.
+# Opens a stream with these header fields added ([name, value, ...]); its
+# number.  A body is JSON.
 
 sub request {
-    my ($self, $method, $uri, $body) = @_;
+    my ($self, $method, $uri, $body, $headers) = @_;
+
+    my @more = @{ $headers || [] };
 
     my $id = $self->{next};
     $self->{next} += 2;
@@ -104,7 +107,9 @@ sub request {
     my $block = join '', map { "\0" . string($_->[0]) . string($_->[1]) }
         [':method', $method], [':scheme', 'http'], [':path', $uri],
         [':authority', 'localhost'],
-        defined $body ? ['content-length', length $body] : ();
+        defined $body ? (['content-type', 'application/json'],
+                         ['content-length', length $body]) : (),
+        map { [@more[2 * $_, 2 * $_ + 1]] } 0 .. @more / 2 - 1;
 
     $self->frame(1, defined $body ? 4 : 5, $id, $block);
 

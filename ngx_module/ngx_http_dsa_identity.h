@@ -1,0 +1,37 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_IDENTITY_H_INCLUDED_
+#define _NGX_HTTP_DSA_IDENTITY_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+
+#define NGX_HTTP_DSA_TENANT_LEN   32        /* hex digits */
+#define NGX_HTTP_DSA_DIGEST_LEN   32        /* bytes of a SHA-256 */
+
+
+/*
+ * Finds the tenant that a request belongs to.  This identifies the caller, it
+ * does not authenticate.  value is dsa_tenant's, or NULL.  Call it from a
+ * content handler only: before the access phase has ended, a variable like
+ * $remote_user is what the client claims.
+ *
+ * NGX_OK: digest is set, and tenant is its first hexadecimal digits, in the
+ * request's memory.  If value is empty for this request, the request has no
+ * tenant: tenant is empty, and digest is that of a caller without a key.
+ * NGX_DECLINED: the request is ambiguous and gets a 400 with *why, which is
+ * static.  NGX_ERROR.
+ */
+ngx_int_t ngx_http_dsa_identify(ngx_http_request_t *r,
+    ngx_http_complex_value_t *value, ngx_str_t *tenant,
+    u_char digest[NGX_HTTP_DSA_DIGEST_LEN], const char **why);
+
+
+#endif /* _NGX_HTTP_DSA_IDENTITY_H_INCLUDED_ */
