@@ -41,6 +41,8 @@ static ngx_int_t ngx_http_dsa_conversations(ngx_http_request_t *r,
     ngx_http_dsa_loc_conf_t *dlcf);
 static ngx_int_t ngx_http_dsa_chat(ngx_http_request_t *r,
     ngx_http_dsa_loc_conf_t *dlcf);
+static ngx_uint_t ngx_http_dsa_is_json(ngx_http_request_t *r);
+static ngx_int_t ngx_http_dsa_not_json(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_create_ctx(ngx_http_request_t *r,
     ngx_http_dsa_loc_conf_t *dlcf, ngx_str_t *tenant, u_char *digest);
 static void ngx_http_dsa_body_handler(ngx_http_request_t *r);
@@ -248,6 +250,11 @@ ngx_http_dsa_conversations(ngx_http_request_t *r,
     id->data = p;
     id->len = r->uri.data + r->uri.len - p;
 
+    if (id->len == 0 && r->method == NGX_HTTP_POST && !ngx_http_dsa_is_json(r))
+    {
+        return ngx_http_dsa_not_json(r);
+    }
+
     rc = ngx_http_dsa_identify(r, dlcf->tenant, tenant, digest, &why);
 
     if (rc == NGX_DECLINED) {
@@ -277,6 +284,10 @@ ngx_http_dsa_chat(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
     ngx_str_t    tenant;
     const char  *why;
 
+    if (!ngx_http_dsa_is_json(r)) {
+        return ngx_http_dsa_not_json(r);
+    }
+
     rc = ngx_http_dsa_identify(r, dlcf->tenant, &tenant, digest, &why);
 
     if (rc == NGX_DECLINED) {
@@ -298,6 +309,57 @@ ngx_http_dsa_chat(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
     }
 
     return NGX_DONE;
+}
+
+
+/*
+ * application/json or application/...+json, with any parameters.  A page of
+ * another origin can have a browser send a body without asking the server
+ * first, but only as text, as a form, or without a type.  If these were
+ * accepted, any page could use a server that listens on loopback.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_is_json(ngx_http_request_t *r)
+{
+    size_t      len;
+    ngx_str_t  *value;
+
+    static u_char  prefix[] = "application/";
+
+    if (r->headers_in.content_type == NULL) {
+        return 0;
+    }
+
+    value = &r->headers_in.content_type->value;
+
+    for (len = 0; len < value->len; len++) {
+        if (value->data[len] == ';' || value->data[len] == ' '
+            || value->data[len] == '\t')
+        {
+            break;
+        }
+    }
+
+    if (len < sizeof("application/json") - 1
+        || ngx_strncasecmp(value->data, prefix, sizeof(prefix) - 1) != 0
+        || ngx_strncasecmp(value->data + len - 4, (u_char *) "json", 4) != 0)
+    {
+        return 0;
+    }
+
+    return len == sizeof("application/json") - 1
+           || value->data[len - 5] == '+';
+}
+
+
+static ngx_int_t
+ngx_http_dsa_not_json(ngx_http_request_t *r)
+{
+    return ngx_http_dsa_send_error(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
+               "The body must be JSON, and the request must say so with the "
+               "header \"Content-Type: application/json\". Parameters and "
+               "other types application/...+json are accepted as well.");
 }
 
 

@@ -619,6 +619,11 @@ ngx_http_dsa_openai_error(dsa_buf_t *b, ngx_uint_t status, const char *param,
         code = "request_too_large";
         break;
 
+    case 415:
+        type = "invalid_request_error";
+        code = "unsupported_media_type";
+        break;
+
     case 429:
         type = "rate_limit_error";
         code = "rate_limit_exceeded";

@@ -313,11 +313,13 @@ is($r->{status}, 200, 'nulls and unknown fields');
 
 $http = $t->connect();
 $http->send("POST $chat HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+            . "Content-Type: application/json\r\n"
             . "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
 is($http->response()->{status}, 400, 'two lengths');
 
 $http = $t->connect();
-$http->send("POST $chat HTTP/1.1\r\nHost: x\r\n\r\n");
+$http->send("POST $chat HTTP/1.1\r\nHost: x\r\n"
+            . "Content-Type: application/json\r\n\r\n");
 is($http->response()->{status}, 400, 'no length: no body');
 
 

@@ -186,7 +186,7 @@ is($r->{json}{error}{code}, 'request_too_large', 'its error');
 
 $http = $t->connect();
 $http->send("POST $chat HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
-            . "\r\nzz\r\n");
+            . "Content-Type: application/json\r\n\r\nzz\r\n");
 $r = $http->response();
 is($r->{status}, 400, 'a malformed chunk');
 is($r->{json}{error}{code}, 'invalid_request_error', 'its error');
@@ -194,6 +194,53 @@ is($r->{json}{error}{code}, 'invalid_request_error', 'its error');
 $r = $t->post('/closed/chat/completions', ask('x'));
 is($r->{status}, 403, 'an error of another module');
 is($r->{json}{error}{code}, 'forbidden', 'in the API\'s shape');
+
+
+# the type of a body: any page may send the others without a preflight
+
+for my $type ('application/json', 'APPLICATION/Json',
+              'application/json; charset=utf-8', 'application/json;charset=x',
+              'application/json ; a=b', 'application/vnd.api+json',
+              'application/problem+JSON; charset=utf-8')
+{
+    is($t->post($chat, ask('x'), type => $type)->{status}, 200,
+       "Content-Type: $type");
+}
+
+for my $type ('text/plain', 'text/plain; charset=utf-8', '', 'text/json',
+              'application/x-www-form-urlencoded', 'multipart/form-data',
+              'text/plain;application/json', 'text/plain, application/json',
+              'application/json, text/plain', 'application/jsonp', 'json',
+              'application/xjson', 'application/json+xml', 'application/',
+              'xapplication/json', 'text/x+json', '*/*', "application/jso\xff",
+              undef)
+{
+    for my $uri ($chat, '/v1/conversations') {
+        my $n = submitted($fake);
+        my $name = "POST $uri of " . ($type // 'no type');
+
+        $r = $t->post($uri, ask('x'), type => $type);
+        is($r->{status}, 415, $name);
+        is($r->{json}{error}{code}, 'unsupported_media_type', 'its code');
+        like($r->{json}{error}{message}, qr{Content-Type: application/json},
+             'the error says what is accepted');
+        is(scalar submitted($fake), $n, 'nothing is computed');
+    }
+}
+
+$r = $t->request('POST', $chat, type => undef);
+is($r->{status}, 415, 'neither a type nor a body');
+$r = $t->request('POST', $chat, type => 'text/plain', chunked => ['{', '}']);
+is($r->{status}, 415, 'a chunked body of text');
+is($t->request('POST', '/v1/models', body => 'x',
+               type => 'text/plain')->{status}, 405,
+   'the method is wrong before the type is');
+
+$http = $t->connect();
+$r = $http->request('POST', $chat, body => 'x' x 100000, type => 'text/plain');
+is($r->{status}, 415, 'a long body of text');
+is(content($http->request('POST', $chat, body => json_encode(ask('next')))),
+   'echo: next', 'is read, and the connection goes on');
 
 
 # a mirror has the body too

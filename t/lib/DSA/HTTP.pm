@@ -69,8 +69,9 @@ sub send {
 }
 
 
-# body, type, version ('1.1'), headers ([name, value, ...]), close (1: ask
-# for it), chunked (an array of pieces instead of body).
+# body, type (that of a body is application/json; undef leaves the header out),
+# version ('1.1'), headers ([name, value, ...]), close (1: ask for it), chunked
+# (an array of pieces instead of body).
 
 sub format_request {
     my ($self, $method, $uri, %opt) = @_;
@@ -78,8 +79,11 @@ sub format_request {
     my $version = $opt{version} || '1.1';
     my @headers = (Host => 'localhost', @{ $opt{headers} || [] });
     my $body = '';
+    my $type = exists $opt{type} ? $opt{type}
+               : $opt{chunked} || defined $opt{body} ? 'application/json'
+               : undef;
 
-    push @headers, 'Content-Type', $opt{type} if defined $opt{type};
+    push @headers, 'Content-Type', $type if defined $type;
     push @headers, 'Connection', 'close' if $opt{close};
 
     if ($opt{chunked}) {

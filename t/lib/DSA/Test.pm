@@ -627,8 +627,7 @@ sub post {
 
     my $body = ref $value ? json_encode($value) : $value;
 
-    return $self->request('POST', $uri, body => $body,
-                          type => 'application/json', %opt);
+    return $self->request('POST', $uri, body => $body, %opt);
 }
 
 
@@ -653,7 +652,7 @@ sub stream {
 
     $http->send_request('POST', $opt{uri} || '/v1/chat/completions',
                         body => ref $value ? json_encode($value) : $value,
-                        type => 'application/json', %opt);
+                        %opt);
     $http->read_head() if !exists $opt{head} || $opt{head};
 
     return $http;
