@@ -12,12 +12,17 @@
 
 
 /*
- * What nginx itself refuses in a location of dsa_pass (a body over
- * client_max_body_size, a malformed chunk, limit_req, deny) gets the API's
- * JSON in place of nginx's HTML page.
+ * Every answer of a location of dsa_pass has a request id, and tells a client
+ * that was turned away when to come again.  Errors that nginx itself reports
+ * there (a body over client_max_body_size, a malformed chunk, limit_req, deny)
+ * have the API's JSON in place of nginx's default HTML page.
  */
 
 static ngx_int_t ngx_http_dsa_header_filter(ngx_http_request_t *r);
+static ngx_int_t ngx_http_dsa_filter_add(ngx_http_request_t *r,
+    const char *name, const ngx_str_t *value);
+static ngx_uint_t ngx_http_dsa_filter_is_default(ngx_http_request_t *r);
+static ngx_int_t ngx_http_dsa_filter_page(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
 static void ngx_http_dsa_filter_message(ngx_http_request_t *r, char *text,
@@ -31,25 +36,157 @@ static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
 static ngx_int_t
 ngx_http_dsa_header_filter(ngx_http_request_t *r)
 {
-    char                      text[256];
-    dsa_buf_t                 body;
-    ngx_str_t                *type;
-    ngx_buf_t                *b;
-    ngx_http_dsa_ctx_t       *ctx;
+    ngx_str_t                 id;
     ngx_http_dsa_loc_conf_t  *dlcf;
+
+    static const ngx_str_t  second = ngx_string("1");
+
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+
+    if (dlcf->pool == NULL || r != r->main) {
+        return ngx_http_next_header_filter(r);
+    }
+
+    if (ngx_http_dsa_request_id(r, &id) != NGX_OK
+        || ngx_http_dsa_filter_add(r, "X-Request-Id", &id) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if ((r->headers_out.status == NGX_HTTP_TOO_MANY_REQUESTS
+         || r->headers_out.status == NGX_HTTP_SERVICE_UNAVAILABLE)
+        && ngx_http_dsa_filter_add(r, "Retry-After", &second) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_dsa_filter_is_default(r)
+        && ngx_http_dsa_filter_page(r) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_next_header_filter(r);
+}
+
+
+ngx_int_t
+ngx_http_dsa_request_id(ngx_http_request_t *r, ngx_str_t *id)
+{
+    ngx_http_dsa_ctx_t         *ctx;
+    ngx_http_variable_value_t  *v;
+    ngx_http_dsa_main_conf_t   *mcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (ctx != NULL && ctx->id.len != 0) {
+        *id = ctx->id;
+        return NGX_OK;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    v = ngx_http_get_indexed_variable(r, mcf->request_id);
+
+    if (v == NULL || v->not_found) {
+        return NGX_ERROR;
+    }
+
+    id->data = v->data;
+    id->len = v->len;
+
+    return NGX_OK;
+}
+
+
+/* A response header, unless there is one of this name; name is static. */
+
+static ngx_int_t
+ngx_http_dsa_filter_add(ngx_http_request_t *r, const char *name,
+    const ngx_str_t *value)
+{
+    size_t            len;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    len = ngx_strlen(name);
+
+    part = &r->headers_out.headers.part;
+    h = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            h = part->elts;
+            i = 0;
+        }
+
+        if (h[i].hash != 0 && h[i].key.len == len
+            && ngx_strncasecmp(h[i].key.data, (u_char *) name, len) == 0)
+        {
+            return NGX_OK;
+        }
+    }
+
+    h = ngx_list_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->hash = 1;
+    h->key.data = (u_char *) name;
+    h->key.len = len;
+    h->value = *value;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Is this an error page of nginx's own, HTML or empty?  What an operator's
+ * "error_page" or "return CODE TEXT" sends is left alone.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_filter_is_default(ngx_http_request_t *r)
+{
+    ngx_http_headers_out_t  *out;
 
     static u_char  html[] = "text/html";
 
-    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
-    type = &r->headers_out.content_type;
+    out = &r->headers_out;
 
-    if (dlcf->pool == NULL || r != r->main
-        || r->headers_out.status < NGX_HTTP_BAD_REQUEST
-        || r->headers_out.content_type_len != sizeof(html) - 1
-        || ngx_strncasecmp(type->data, html, sizeof(html) - 1) != 0)
+    if (r->err_status < NGX_HTTP_BAD_REQUEST
+        || out->status < NGX_HTTP_BAD_REQUEST)
     {
-        return ngx_http_next_header_filter(r);
+        return 0;
     }
+
+    if (out->content_type.len == 0) {
+        return out->content_length_n == 0;
+    }
+
+    return out->content_type_len == sizeof(html) - 1
+           && ngx_strncasecmp(out->content_type.data, html, sizeof(html) - 1)
+              == 0;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_filter_page(ngx_http_request_t *r)
+{
+    char                 text[256];
+    dsa_buf_t            body;
+    ngx_buf_t           *b;
+    ngx_http_dsa_ctx_t  *ctx;
 
     ngx_http_dsa_filter_message(r, text, sizeof(text));
 
@@ -98,7 +235,7 @@ ngx_http_dsa_header_filter(ngx_http_request_t *r)
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
 
-    return ngx_http_next_header_filter(r);
+    return NGX_OK;
 }
 
 
@@ -135,6 +272,7 @@ ngx_http_dsa_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 static void
 ngx_http_dsa_filter_message(ngx_http_request_t *r, char *text, size_t size)
 {
+    const char                *message;
     ngx_http_core_loc_conf_t  *clcf;
 
     switch (r->headers_out.status) {
@@ -145,40 +283,72 @@ ngx_http_dsa_filter_message(ngx_http_request_t *r, char *text, size_t size)
         (void) snprintf(text, size, "The request body is longer than the "
                         "limit of %lld bytes.",
                         (long long) clcf->client_max_body_size);
-        break;
+        return;
 
     case NGX_HTTP_BAD_REQUEST:
-        (void) snprintf(text, size, "The request is not valid HTTP.");
+        message = "The request is not valid HTTP.";
         break;
 
     case NGX_HTTP_UNAUTHORIZED:
-        (void) snprintf(text, size, "Authentication is required.");
+        message = "Authentication is required, and the server has not accepted "
+                  "the credentials of this request.";
         break;
 
     case NGX_HTTP_FORBIDDEN:
-        (void) snprintf(text, size, "Access is not allowed.");
+        message = "The server does not allow this request.";
         break;
 
-    case NGX_HTTP_REQUEST_TIME_OUT:
-        (void) snprintf(text, size, "The request did not come in time.");
+    case NGX_HTTP_NOT_FOUND:
+        message = NGX_HTTP_DSA_NOT_FOUND;
+        break;
+
+    case NGX_HTTP_NOT_ALLOWED:
+        message = "The method of the request is not allowed here.";
+        break;
+
+    case NGX_HTTP_UNSUPPORTED_MEDIA_TYPE:
+        message = "The type of the request body is not accepted here.";
         break;
 
     case NGX_HTTP_TOO_MANY_REQUESTS:
+        message = "There are too many requests. Try again later.";
+        break;
+
+    case NGX_HTTP_INTERNAL_SERVER_ERROR:
+        message = "The server failed to answer the request.";
+        break;
+
     case NGX_HTTP_SERVICE_UNAVAILABLE:
-        (void) snprintf(text, size, "Too many requests, try again later.");
+        message = "The server cannot answer the request now. Try again later.";
         break;
 
     default:
         (void) snprintf(text, size, "The request failed with status %u.",
                         (unsigned) r->headers_out.status);
-        break;
+        return;
     }
+
+    (void) snprintf(text, size, "%s", message);
 }
 
 
 ngx_int_t
 ngx_http_dsa_filter_init(ngx_conf_t *cf)
 {
+    ngx_str_t                  name;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_dsa_module);
+
+    /* an index makes nginx keep the value: without one each look gives a new */
+
+    ngx_str_set(&name, "request_id");
+
+    mcf->request_id = ngx_http_get_variable_index(cf, &name);
+    if (mcf->request_id == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
     ngx_http_next_header_filter = ngx_http_top_header_filter;
     ngx_http_top_header_filter = ngx_http_dsa_header_filter;
 

@@ -231,9 +231,7 @@ ngx_http_dsa_conversations(ngx_http_request_t *r,
 
         if (rest.len + 1 >= r->uri.len || !ngx_http_dsa_ends(&rest, name)) {
             return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_FOUND, NULL,
-                                  "Nothing is here. There are POST "
-                                  "chat/completions, GET models, and "
-                                  "conversations.");
+                                           NGX_HTTP_DSA_NOT_FOUND);
         }
 
         rest.len++;

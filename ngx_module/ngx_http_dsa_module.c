@@ -29,6 +29,8 @@ static void *ngx_http_dsa_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
 static ngx_int_t ngx_http_dsa_add_variables(ngx_conf_t *cf);
+static ngx_int_t ngx_http_dsa_variable_id(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_str(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_tokens(ngx_http_request_t *r,
@@ -150,8 +152,8 @@ ngx_module_t  ngx_http_dsa_module = {
 
 static ngx_http_variable_t  ngx_http_dsa_vars[] = {
 
-    { ngx_string("dsa_request_id"), NULL, ngx_http_dsa_variable_str,
-      offsetof(ngx_http_dsa_ctx_t, id), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("dsa_request_id"), NULL, ngx_http_dsa_variable_id,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_model"), NULL, ngx_http_dsa_variable_str,
       offsetof(ngx_http_dsa_ctx_t, model), NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -530,6 +532,34 @@ ngx_http_dsa_add_variables(ngx_conf_t *cf)
         var->get_handler = v->get_handler;
         var->data = v->data;
     }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_variable_id(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
+{
+    ngx_str_t                 id;
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+
+    if (dlcf->pool == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    if (ngx_http_dsa_request_id(r, &id) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    v->len = id.len;
+    v->data = id.data;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
 
     return NGX_OK;
 }

@@ -24,6 +24,12 @@
 #include "ngx_http_dsa_stream.h"
 
 
+/* the text of a 404, also of nginx's own */
+#define NGX_HTTP_DSA_NOT_FOUND                                                \
+    "There is nothing at this path. Below the base URL, such as /v1, there "  \
+    "are: POST /chat/completions, GET /models, POST /conversations, GET and " \
+    "DELETE /conversations/ID."
+
 #define NGX_HTTP_DSA_ID_LEN       (sizeof("chatcmpl-") - 1 + 32)
 
 
@@ -31,6 +37,7 @@ typedef struct {
     ngx_array_t               pools;        /* ngx_http_dsa_pool_t * */
     ngx_http_dsa_redis_t     *redis;        /* NULL: none */
     ngx_shm_zone_t           *metrics;
+    ngx_int_t                 request_id;   /* index of $request_id */
 } ngx_http_dsa_main_conf_t;
 
 
@@ -164,9 +171,15 @@ void ngx_http_dsa_cleanup(void *data);
 ngx_int_t ngx_http_dsa_health_handler(ngx_http_request_t *r);
 
 
-/* ngx_http_dsa_filter.c: nginx's own error pages as the API's errors */
+/* ngx_http_dsa_filter.c: request ids, nginx's own error pages as JSON */
 
 ngx_int_t ngx_http_dsa_filter_init(ngx_conf_t *cf);
+
+/*
+ * The id of a request in a location of dsa_pass: the completion's of a chat,
+ * else $request_id.  It lives as long as the request.
+ */
+ngx_int_t ngx_http_dsa_request_id(ngx_http_request_t *r, ngx_str_t *id);
 
 
 extern ngx_module_t  ngx_http_dsa_module;

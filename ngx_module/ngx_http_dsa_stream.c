@@ -401,14 +401,6 @@ ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
         return rc;
     }
 
-    if (status == NGX_HTTP_SERVICE_UNAVAILABLE
-        || status == NGX_HTTP_TOO_MANY_REQUESTS)
-    {
-        if (ngx_http_dsa_add_header(r, "Retry-After", "1") != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-    }
-
     ngx_memzero(&body, sizeof(dsa_buf_t));
 
     if (status == NGX_HTTP_NOT_ALLOWED) {

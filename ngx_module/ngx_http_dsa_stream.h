@@ -69,7 +69,7 @@ ngx_int_t ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
 /*
  * An error in the API's shape.  param: the field at fault, or NULL.  message
  * is NUL-terminated UTF-8; it is logged in one line.  Reads a body that was
- * not read yet.  503 and 429 get Retry-After, 405 an Allow of param.
+ * not read yet.  A 405 gets an Allow of param.
  */
 ngx_int_t ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
     const char *param, const char *message);

@@ -72,6 +72,29 @@ ok(eval {
     }, 60, 'the engine');
 }, 'engine.conf is accepted') or diag($@);
 
+# nginx serves the API with its configuration, below any base URL
+
+my $live = $text;
+
+$live =~ s{^load_module .*\n}{%%GLOBALS%%}m;
+$live =~ s{^(?:user|worker_processes|worker_rlimit_nofile|pid|error_log)\s.*\n}
+          {}mgx;
+$live =~ s{unix:/run/dsa/v32\.sock}{unix:$socket};
+$live =~ s{listen  80  default_server}{listen  127.0.0.1:%%PORT%%};
+$live =~ s{^ *listen  \[::\]:80 .*\n}{}m;
+
+$t->start_nginx(conf => $live);
+wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, '/healthz');
+
+for my $base ('', '/v1', '/beta') {
+    is($t->get("$base/models")->{json}{object}, 'list', "base '$base'");
+}
+
+my $root_page = $t->get('/');
+is($root_page->{status}, 404, 'nothing is at /');
+like($root_page->{json}{error}{message}, qr{POST /chat/completions},
+     'and the error says what there is');
+
 # and redis-server
 
 my $port = $t->free_port();

@@ -177,6 +177,17 @@ for ([ undef, 401 ], [ 'Bearer sk-bob', 401 ], [ 'Bearer sk-alice', 200 ]) {
     ok($r->{json}{error}{message} || $r->{json}{choices}, 'in JSON');
 }
 
+for my $base ('', '/beta') {
+    my @alice = (headers => [ Authorization => 'Bearer sk-alice' ]);
+
+    is($t->post("$base/chat/completions", $body, @alice)->{status}, 200,
+       "base '$base'");
+    is($t->post("$base/chat/completions", $body)->{status}, 401,
+       'which needs a key as well');
+    is($t->get("$base/", @alice)->{json}{error}{code}, 'not_found',
+       'its root is an error in JSON');
+}
+
 is($t->request('OPTIONS', $chat, headers => [ Authorization =>
                'Bearer sk-alice' ])->{status}, 405, 'no OPTIONS');
 
