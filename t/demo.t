@@ -128,6 +128,18 @@ for my $path ('/v1/models', '/healthz', '/metrics') {
     is($t->get($path)->{status}, 200, $path);
 }
 
+is($t->get('/v1/models')->{json}{data}[0]{id}, 'nginx-dsa-demo',
+   'the name of its model');
+like($command, qr/"model": "nginx-dsa-demo"/, 'which the curl has');
+
+my $root_page = $t->get('/');
+is($root_page->{status}, 404, 'nothing is at /');
+like($root_page->{json}{error}{message}, qr{POST /chat/completions},
+     'and the error says what there is');
+is($t->get('/models')->{status}, 200, 'a base URL without /v1');
+is($t->post('/v1/chat/completions', '{}', type => 'text/plain')->{status},
+   415, 'no page of another origin can use it');
+
 my $made_by = $t->post('/v1/conversations', '{}');
 is($made_by->{status}, 200, 'conversations, with Redis');
 
