@@ -111,6 +111,15 @@ $t->start_nginx(
                location /redirect/ { error_page 418 = \@user; return 418; }
                location \@user { $basic dsa_tenant \$remote_user;
                    dsa_pass v32; }
+               location /who/ { auth_request /ask;
+                   auth_request_set \$who \$upstream_http_x_who;
+                   dsa_tenant \$who; dsa_pass v32; }
+               location = /ask { internal;
+                   proxy_pass http://127.0.0.1:%%PORT%%/answer;
+                   proxy_pass_request_body off;
+                   proxy_set_header Content-Length ''; }
+               location = /answer { add_header X-Who \$http_x_ticket;
+                   return 204; }
                location /asked/ { auth_request /sub; dsa_pass v32; }
                location = /sub { internal; dsa_pass v32; }");
 
@@ -280,6 +289,35 @@ is_deeply(\%got, { 0 => $anonymous, map { $_ => sha256_hex("h$_") } 1 .. 3 },
           'streams of an HTTP/2 connection');
 
 
+# repeated headers over HTTP/2, and headers of anything
+
+@ids = map { $h->request('POST', '/v1/chat/completions',
+                         json_encode(ask('odd')), $_) }
+    ['authorization', 'Bearer a', 'authorization', 'Bearer b'],
+    ['x-api-key', 'a', 'x-api-key', 'b'];
+$h->until(sub { !grep { !$h->ended($_) } @ids });
+is(scalar(grep { $h->status($_) eq '200' } @ids), 0,
+   'repeated headers over HTTP/2 are refused');
+
+srand 4711;
+my ($worker) = $t->workers;
+my $served = 0;
+
+for my $n (1 .. 200) {
+    my $value = join '', map { chr((33 .. 126, 128 .. 255)[rand 222]) }
+                         1 .. 1 + int rand 40;
+    my $name = (qw/ Authorization x-api-key Content-Type /)[rand 3];
+    my $r = $t->post('/v1/chat/completions', ask('fuzz'),
+                     headers => [$name, ('', 'Bearer ')[rand 2] . $value]);
+
+    $served++ if $r->{status} == 200;
+    fail("status $r->{status}") if $r->{status} !~ /^(?:200|400|415)$/;
+}
+
+cmp_ok($served, '>', 50, 'random headers: some are served');
+is(join(' ', $t->workers), $worker, 'and the worker lives');
+
+
 # client certificates
 
 my $cert = sha256_hex("\0certificate\0" . fingerprint('anna'));
@@ -334,6 +372,9 @@ is(tenant(['Authorization', basic('anna', 'wrong')], '/user'),
 isnt(tenant(['Authorization', 'Bearer anna']), named('anna'),
      'a key that spells the name is another tenant');
 is(tenant([], '/arg?tenant=x'), named('x'), 'any variable');
+is(tenant(['X-Ticket', 'olga'], '/who'), named('olga'),
+   'what auth_request has set');
+is(tenant([], '/who'), "private $anonymous", 'if it has');
 is(tenant([], '/arg/own?tenant=x'), named('n-x'),
    'an inner location has its own value');
 is(tenant([], '/arg/inherited?tenant=x'), named('x'), 'or inherits it');

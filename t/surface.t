@@ -54,6 +54,12 @@ $t->start_nginx(
                    error_page 403 = @teapot; }
                location /again/ { dsa_pass v32; client_max_body_size 10;
                    error_page 413 = /v1/models; }
+               location /rechat/ { dsa_pass v32; client_max_body_size 300;
+                   error_page 413 = @chat; }
+               location @chat { dsa_pass v32; }
+               location /loop/ { dsa_pass v32; deny all;
+                   recursive_error_pages on; error_page 403 /loop/models; }
+               location /mirrored/ { dsa_pass v32; mirror /v1/models; }
                location = /own.html { root %%DIR%%; }
                location @teapot { return 418 "teapot"; }
                location /added/ { dsa_pass v32;
@@ -175,6 +181,25 @@ is($r->{json}{object}, 'list', 'which answers');
 $r = $t->request('POST', '/again/chat/completions',
                  chunked => [ ('x' x 10) x 10 ]);
 is($r->{json}{object}, 'list', 'also after a part of the body');
+
+
+# nginx has discarded some of the body by then
+
+$r = $t->post('/rechat/chat/completions', ask('x' x 1000));
+is($r->{status}, 400, 'error_page with a location of dsa_pass');
+is(ref $r->{json}{error}, 'HASH', 'is an error in JSON');
+$r = $t->request('POST', '/rechat/chat/completions',
+                 chunked => [ (json_encode(ask('x' x 200)), ' ' x 10) x 20 ]);
+like($r->{status}, qr/^4\d\d$/, 'also after a part of the body');
+is(ref $r->{json}{error}, 'HASH', 'is an error in JSON');
+
+$r = $t->get('/loop/models');
+is($r->{status}, 500, 'an error_page that leads to itself') or diag($r->{body});
+
+$r = $t->post('/mirrored/chat/completions', ask('hi'));
+is($r->{status}, 200, 'a mirror to the API does no harm');
+is($t->logged(qr/does not serve the subrequest "\/v1\/models"/), 1,
+   'but is logged');
 
 
 # ids
