@@ -42,6 +42,7 @@ static void ngx_http_dsa_recorded(ngx_http_request_t *r, ngx_int_t rc,
 static void ngx_http_dsa_finish(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_output(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last);
 static void ngx_http_dsa_finalize(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc);
+static ngx_msec_t ngx_http_dsa_keepalive(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_release(ngx_http_dsa_ctx_t *ctx);
 
 
@@ -773,11 +774,10 @@ ngx_http_dsa_finalize(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc)
 void
 ngx_http_dsa_timer_handler(ngx_event_t *ev)
 {
-    ngx_msec_t                now;
-    ngx_connection_t         *c;
-    ngx_http_request_t       *r;
-    ngx_http_dsa_ctx_t       *ctx;
-    ngx_http_dsa_loc_conf_t  *dlcf;
+    ngx_msec_t           now, keepalive;
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+    ngx_http_dsa_ctx_t  *ctx;
 
     ctx = ev->data;
     r = ctx->request;
@@ -796,11 +796,11 @@ ngx_http_dsa_timer_handler(ngx_event_t *ev)
         return;
     }
 
-    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
-
     ngx_http_dsa_set_timer(ctx);
 
-    if (dlcf->keepalive != 0 && now - ctx->last_write >= dlcf->keepalive
+    keepalive = ngx_http_dsa_keepalive(ctx);
+
+    if (keepalive != 0 && now - ctx->last_write >= keepalive
         && !ctx->stream.busy && !ctx->ended)
     {
         /* between events: a comment, or a blank line in front of the JSON */
@@ -822,26 +822,42 @@ ngx_http_dsa_timer_handler(ngx_event_t *ev)
 void
 ngx_http_dsa_set_timer(ngx_http_dsa_ctx_t *ctx)
 {
-    ngx_msec_t                now;
-    ngx_msec_int_t            left, quiet;
-    ngx_http_dsa_loc_conf_t  *dlcf;
-
-    dlcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_dsa_module);
+    ngx_msec_t      now, keepalive;
+    ngx_msec_int_t  left, quiet;
 
     now = ngx_current_msec;
     left = ctx->deadline - now;
 
-    if (dlcf->keepalive != 0) {
-        quiet = ctx->last_write + dlcf->keepalive - now;
+    keepalive = ngx_http_dsa_keepalive(ctx);
+
+    if (keepalive != 0) {
+        quiet = ctx->last_write + keepalive - now;
 
         if (quiet <= 0) {
-            quiet = dlcf->keepalive;
+            quiet = keepalive;
         }
 
         left = ngx_min(left, quiet);
     }
 
     ngx_add_timer(&ctx->timer, (ngx_msec_t) ngx_max(left, 1));
+}
+
+
+/*
+ * How long the client may hear nothing; 0: no keep-alives.  The first byte of
+ * an answer in one piece takes its status away: an error that came later would
+ * be a 200, which clients read as a completion.
+ */
+
+static ngx_msec_t
+ngx_http_dsa_keepalive(ngx_http_dsa_ctx_t *ctx)
+{
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_dsa_module);
+
+    return ctx->openai.stream || dlcf->keepalive_json ? dlcf->keepalive : 0;
 }
 
 

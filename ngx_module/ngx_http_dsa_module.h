@@ -48,6 +48,7 @@ typedef struct {
     ngx_msec_t                keepalive;
     ngx_msec_t                timeout;
     size_t                    output_limit;
+    ngx_flag_t                keepalive_json;
 } ngx_http_dsa_loc_conf_t;
 
 

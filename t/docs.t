@@ -46,13 +46,14 @@ for my $file ('README.md', 'ngx_module/README.md') {
     is_deeply(set($text =~ /^\| `(dsa_\w+)[^|\n]*\|/mg), set(@directives),
               "$file: directives");
 
-    for (qw/ 15s 30m 256k /) {
+    for (qw/ 15s off 30m 256k /) {
         like($text, qr/^\| `dsa_[^\n]*\| `?$_`? \|/m, "$file: a default, $_");
     }
 }
 
 like($source, qr/\Q$_);\E/, "that default: $_")
     for 'conf->keepalive, prev->keepalive, 15000',
+        'conf->keepalive_json, prev->keepalive_json, 0',
         'conf->timeout, prev->timeout, 1800000';
 like($source, qr/prev->output_limit,\s+256 \* 1024\);/,
      'that default: 256k');

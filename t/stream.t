@@ -23,6 +23,8 @@ my $fake = $t->start_fake('context=100000', 'temperature=0.75',
 
 $t->start_nginx(
     server => 'location /ping/ { dsa_pass v32; dsa_keepalive 50ms; }
+               location /json/ { dsa_pass v32; dsa_keepalive 50ms;
+                                 dsa_keepalive_json on; }
                location /late/ { dsa_pass v32; dsa_keepalive 50ms;
                                  dsa_timeout 400ms; }');
 
@@ -347,7 +349,7 @@ ctl($fake, 'go');
 is(DSA::HTTP->gather($s->events)->{content}, 'late', 'then the answer');
 
 my $http = $t->connect();
-$http->send_request('POST', '/ping/chat/completions',
+$http->send_request('POST', '/json/chat/completions',
                     body => json_encode(script("wait\nt late\n")));
 is($http->read_head(), 200, 'not streamed: headers after a while');
 is($http->header('content-length'), undef, 'without a length');
@@ -375,13 +377,31 @@ ok($s->closed_within(5), 'and closed');
 is($t->logged(qr/engine refused with 5: internal secret/), 1, 'it is logged');
 
 $http = $t->connect();
-$http->send_request('POST', '/ping/chat/completions',
+$http->send_request('POST', '/json/chat/completions',
                     body => json_encode(script("wait\nerror internal x\n")));
-$http->read_head();
+is($http->read_head(), 200, 'not streamed, after a blank line: 200');
 $http->read_piece();
 ctl($fake, 'go');
 $json = json_decode($http->read_body());
-is($json->{error}{code}, 'internal_error', 'not streamed, after a blank line');
+is($json->{error}{code}, 'internal_error', 'and the error is the body');
+
+# without dsa_keepalive_json a late error has its status; the comments of a
+# stream that started later show that keep-alives were due
+
+$http = $t->connect();
+$http->send_request('POST', '/ping/chat/completions',
+                    body => json_encode(script("t a\nwait\n"
+                                               . "error internal x\n")));
+wait_until(sub { ctl($fake, 'live') eq '1' }, 10, 'the submit');
+$s = $t->stream(script("hold\n"), uri => '/ping/chat/completions');
+is($s->next_event()->{comment}, 'keep-alive', 'time goes by') for 1 .. 3;
+$s->close();
+ctl($fake, 'go');
+is($http->read_head(), 500, 'a late error has its status');
+is(json_decode($http->read_body())->{error}{code}, 'internal_error',
+   'and its body');
+is($http->request('POST', $chat, body => json_encode(ask('x')))->{status},
+   200, 'and the connection goes on');
 
 $r = $t->post($chat, script("t a\nerror internal x\n"));
 is($r->{status}, 500, 'not streamed, before any byte');
