@@ -68,7 +68,9 @@ ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
     case NGX_HTTP_DSA_EV_ACCEPT:
         ngx_memcpy(&accept, data, sizeof(dsa_link_accept_t));
 
-        account->usage.prompt = accept.prompt_tokens;
+        /* nothing of it is computed yet, so nothing is charged */
+
+        account->prompt_tokens = accept.prompt_tokens;
 
         if (ctx != NULL) {
             ngx_http_dsa_on_accept(ctx);
@@ -152,7 +154,6 @@ ngx_http_dsa_on_accept(ngx_http_dsa_ctx_t *ctx)
     }
 
     ctx->accepted = 1;
-    ctx->usage.prompt = ctx->account->usage.prompt;
 
     ctx->openai.id = ctx->id;
     ctx->openai.model = ctx->model;
@@ -179,9 +180,20 @@ ngx_http_dsa_on_tokens(ngx_http_dsa_account_t *account, const u_char *p)
     ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
     p += sizeof(dsa_link_tokens_t);
 
+    ctx = account->call.data;
+
+    if (!account->call.accepted) {
+        return;
+    }
+
     account->usage.completion += tokens.n_tokens;
 
-    ctx = account->call.data;
+    if (account->usage.completion != 0) {
+
+        /* the first token comes after all of the prompt */
+
+        account->usage.prompt = account->prompt_tokens;
+    }
 
     if (ctx == NULL || !ctx->accepted || ctx->status != 0 || ctx->done) {
         return;

@@ -62,6 +62,7 @@ typedef struct {
     ngx_event_t               linger;       /* without a ctx */
     ngx_http_dsa_redis_t     *redis;
     ngx_http_dsa_usage_t      usage;
+    uint32_t                  prompt_tokens;    /* of the prompt accepted */
     size_t                    model_len;
     u_char                    model[64];
     u_char                    tenant[NGX_HTTP_DSA_TENANT_LEN];

@@ -1,0 +1,160 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# What a request is charged with in the ledger, whatever way it ends: the
+# tokens that were computed or found in the cache, and nothing else.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Test;
+use Test::More;
+
+my $chat = '/v1/chat/completions';
+
+my $t = DSA::Test->new('usage');
+my $server = $t->start_redis();
+my $fake = $t->start_fake();
+
+$t->start_nginx(workers => 1,
+    http => 'log_format dsa "$status $dsa_prompt_tokens $dsa_cached_tokens '
+            . '$dsa_completion_tokens"; access_log %%DIR%%/dsa.log dsa;');
+
+my @sum = (0, 0, 0, 0);
+
+
+# All days' ledgers (midnight may pass): requests and tokens.
+
+sub ledger {
+    my $redis = $t->redis($server);
+    my %sum;
+
+    for my $key ($redis->keys('dsa1:*:ledger:*')) {
+        my $fields = $redis->hgetall($key);
+        $sum{ s/.*\|//r } += $fields->{$_} for keys %$fields;
+    }
+
+    return join ' ', map { $sum{$_} // 0 }
+                     qw/ requests prompt_tokens cached_tokens
+                         completion_tokens /;
+}
+
+
+# What the last request added to the ledger, and no more: one that follows
+# it, of numbers of its own, is there as well.
+
+sub charged {
+    my ($name, @tokens) = @_;
+
+    my @add = @tokens ? @tokens : (0, 0, 0);
+
+    wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
+    wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'the engine to be idle');
+
+    is($t->post($chat, script("prompt 1000\ncached 10\ncompletion 7\nt x\n"))
+         ->{status}, 200, "$name: and another request");
+
+    $sum[0] += @tokens ? 2 : 1;
+    $sum[1] += 1000 + $add[0];
+    $sum[2] += 10 + $add[1];
+    $sum[3] += 7 + $add[2];
+
+    my $want = join ' ', @sum;
+    eval { wait_until(sub { ledger() =~ /^$sum[0] / }, 10, 'the ledger') };
+    is(ledger(), $want, "$name: the ledger");
+}
+
+
+sub logged {
+    my ($line) = @_;
+
+    my $logged = eval { wait_until(sub {
+        my @lines = split /\n/, read_file($t->path('dsa.log'));
+        return $lines[-1] eq $line;
+    }, 10, 'the access log') };
+
+    ok($logged, "logged: $line") or diag(read_file($t->path('dsa.log')));
+}
+
+
+# A stream of a request that has come so far with its engine.
+
+sub begin {
+    my ($lines, $contents) = @_;
+
+    my $s = $t->stream(script($lines), head => 0);
+    wait_until(sub { ctl($fake, 'live') eq '1' }, 10, 'the submit');
+
+    $s->read_head() if $contents;
+
+    while ($contents) {
+        my $e = $s->next_event();
+        my $text = $e->{json}{choices}[0]{delta}{content};
+        $contents -= length $text if defined $text;
+    }
+
+    return $s;
+}
+
+
+# The engine dies, and the client reads the end of its answer.
+
+sub die_with {
+    my ($s) = @_;
+
+    $fake->kill9();
+    $s->read_head() if !$s->status;
+    $s->read_body();
+    $fake->restart();
+}
+
+
+# the engine dies
+
+my $s = begin("noaccept\nprompt 500\naccept\nhold\n");
+die_with($s);
+logged('200 0 0 0');
+charged('the engine died while the request was queued');
+
+$s = begin("noaccept\nprompt 500\naccept\nt a\nt b\nhold\n", 2);
+die_with($s);
+logged('200 500 0 2');
+charged('the engine died after two tokens', 500, 0, 2);
+
+# a hostile one: tokens of a prompt that it never accepted
+
+$s = begin("noaccept\nt a\nt b\nhold\n");
+die_with($s);
+charged('tokens before the accept');
+
+
+# an error after the accept
+
+is($t->post($chat, script("noaccept\nprompt 500\naccept\n"
+                           . "error internal x\n"))->{status}, 500,
+   'an error before the first token');
+charged('an error before the first token');
+
+is($t->post($chat, script("noaccept\nprompt 500\naccept\nt a\nt b\n"
+                           . "error internal x\n"))->{status}, 500, 'an error after two tokens');
+charged('an error after two tokens', 500, 0, 2);
+
+
+# the client leaves
+
+$s = begin("noaccept\nprompt 500\naccept\nprompt 0\nhold\n");
+$s->close();
+charged('cancelled while it was queued');
+
+$s = begin("noaccept\nprompt 500\naccept\nprompt 128\ncached 64\nhold\n");
+$s->close();
+charged('cancelled before the end of its prompt', 128, 64, 0);
+
+$s = begin("noaccept\nprompt 500\naccept\ncached 64\nt a\nt b\nhold\n", 2);
+$s->close();
+charged('cancelled after two tokens', 500, 64, 2);
+
+$t->done;
