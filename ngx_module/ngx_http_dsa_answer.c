@@ -30,6 +30,9 @@ static ngx_uint_t ngx_http_dsa_on_text(ngx_http_dsa_ctx_t *ctx,
     const dsa_link_tokens_t *tokens, const u_char *p);
 static void ngx_http_dsa_on_done(ngx_http_dsa_account_t *account,
     const dsa_link_done_t *done);
+static void ngx_http_dsa_complete(ngx_http_dsa_ctx_t *ctx,
+    ngx_uint_t stopped);
+static void ngx_http_dsa_cut(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
     const dsa_link_failure_t *failure);
 static void ngx_http_dsa_on_lost(ngx_http_dsa_ctx_t *ctx);
@@ -42,6 +45,7 @@ static void ngx_http_dsa_recorded(ngx_http_request_t *r, ngx_int_t rc,
 static void ngx_http_dsa_finish(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_output(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last);
 static void ngx_http_dsa_finalize(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc);
+static void ngx_http_dsa_expire(ngx_http_dsa_ctx_t *ctx);
 static ngx_msec_t ngx_http_dsa_keepalive(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_release(ngx_http_dsa_ctx_t *ctx);
 
@@ -62,6 +66,13 @@ ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
 
     account = (ngx_http_dsa_account_t *) call;
     ctx = call->data;
+
+    if (ctx != NULL && ctx->done && event != NGX_HTTP_DSA_EV_FLUSH) {
+
+        /* it ended without the engine's DONE: its usage is final already */
+
+        return;
+    }
 
     switch (event) {
 
@@ -129,7 +140,10 @@ ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
             ngx_del_timer(&account->linger);
         }
 
-        (void) ngx_http_dsa_record(account, NULL);
+        if (!account->recorded) {
+            (void) ngx_http_dsa_record(account, NULL);
+        }
+
         ngx_free(account);
     }
 }
@@ -327,6 +341,13 @@ ngx_http_dsa_on_done(ngx_http_dsa_account_t *account,
         return;
     }
 
+    if (done->finish == DSA_LINK_FINISH_DEADLINE
+        || (done->finish == DSA_LINK_FINISH_CANCELLED && ctx->expired))
+    {
+        ngx_http_dsa_cut(ctx);
+        return;
+    }
+
     if (!ctx->accepted) {
         ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
                                  "The engine ended the request before it "
@@ -337,12 +358,11 @@ ngx_http_dsa_on_done(ngx_http_dsa_account_t *account,
     switch (done->finish) {
 
     case DSA_LINK_FINISH_STOP:
-    case DSA_LINK_FINISH_LENGTH:
-        break;
+        ngx_http_dsa_complete(ctx, 1);
+        return;
 
-    case DSA_LINK_FINISH_DEADLINE:
-        ngx_http_dsa_set_failure(ctx, NGX_HTTP_GATEWAY_TIME_OUT, NULL,
-                                 "The answer was not complete in time.");
+    case DSA_LINK_FINISH_LENGTH:
+        ngx_http_dsa_complete(ctx, 0);
         return;
 
     default:
@@ -350,12 +370,17 @@ ngx_http_dsa_on_done(ngx_http_dsa_account_t *account,
                                  "The engine gave up the request.");
         return;
     }
+}
 
+
+/* The end of the answer's text; stopped is 0 if it was cut off. */
+
+static void
+ngx_http_dsa_complete(ngx_http_dsa_ctx_t *ctx, ngx_uint_t stopped)
+{
     ngx_http_dsa_stream_prepare(&ctx->stream);
 
-    if (dsa_parse_end(ctx->parser, done->finish == DSA_LINK_FINISH_STOP)
-        != DSA_OK)
-    {
+    if (dsa_parse_end(ctx->parser, stopped) != DSA_OK) {
         ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
                                  "Out of memory.");
         return;
@@ -363,7 +388,7 @@ ngx_http_dsa_on_done(ngx_http_dsa_account_t *account,
 
     ctx->done = 1;
 
-    if (done->finish == DSA_LINK_FINISH_LENGTH) {
+    if (!stopped) {
         ctx->finish = "length";
 
     } else if (dsa_parse_calls(ctx->parser) != 0) {
@@ -375,10 +400,39 @@ ngx_http_dsa_on_done(ngx_http_dsa_account_t *account,
 }
 
 
+/*
+ * The end of an answer whose time is over: what there is of it, as if
+ * max_tokens had been reached, or an error if no token was generated.
+ */
+
+static void
+ngx_http_dsa_cut(ngx_http_dsa_ctx_t *ctx)
+{
+    if (ctx->status != 0) {
+        return;
+    }
+
+    if (ctx->accepted
+        && (ctx->begun || ctx->account->usage.completion != 0))
+    {
+        ngx_http_dsa_complete(ctx, 0);
+        return;
+    }
+
+    ngx_http_dsa_set_failure(ctx, NGX_HTTP_GATEWAY_TIME_OUT, NULL,
+                             "The answer was not complete in time.");
+}
+
+
 static void
 ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
     const dsa_link_failure_t *failure)
 {
+    if (ctx->expired) {
+        ngx_http_dsa_cut(ctx);
+        return;
+    }
+
     switch (failure->code) {
 
     case DSA_LINK_E_CONTEXT:
@@ -430,6 +484,11 @@ ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
 static void
 ngx_http_dsa_on_lost(ngx_http_dsa_ctx_t *ctx)
 {
+    if (ctx->expired) {
+        ngx_http_dsa_cut(ctx);
+        return;
+    }
+
     if (!ctx->accepted) {
 
         /* nothing was promised: another engine may take it */
@@ -799,11 +858,7 @@ ngx_http_dsa_timer_handler(ngx_event_t *ev)
     ngx_http_set_log_request(c->log, r);
 
     if ((ngx_msec_int_t) (ctx->deadline - now) <= 0) {
-        ctx->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
-
-        ngx_http_dsa_set_failure(ctx, NGX_HTTP_GATEWAY_TIME_OUT, NULL,
-                                 "The answer was not complete in time.");
-        ngx_http_dsa_fail(ctx);
+        ngx_http_dsa_expire(ctx);
         ngx_http_run_posted_requests(c);
         return;
     }
@@ -826,6 +881,57 @@ ngx_http_dsa_timer_handler(ngx_event_t *ev)
     }
 
     ngx_http_run_posted_requests(c);
+}
+
+
+/*
+ * dsa_timeout is over.  The engine ends a cancelled request within one step
+ * and reports what it has computed, which is what the client and the ledger
+ * must get; Redis may be about to answer as well.  Both are waited for, but
+ * not longer than NGX_HTTP_DSA_GRACE.
+ */
+
+static void
+ngx_http_dsa_expire(ngx_http_dsa_ctx_t *ctx)
+{
+    ngx_uint_t  running;
+
+    if (ctx->status != 0 || ctx->ended) {
+
+        /* the rest waits for a slow client, which has send_timeout */
+
+        return;
+    }
+
+    running = !ctx->done && ctx->account->call.session != NULL;
+
+    /* armed before anything that may free the request */
+
+    ngx_add_timer(&ctx->timer, NGX_HTTP_DSA_GRACE);
+
+    if (!ctx->expired && (running || ctx->saving)) {
+        ctx->expired = 1;
+
+        if (running) {
+            ctx->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
+            ngx_http_dsa_metrics_add(cancelled[ctx->reason], 1);
+
+            ngx_http_dsa_session_cancel(&ctx->account->call);
+        }
+
+        return;
+    }
+
+    if (ctx->saving) {
+        ngx_http_dsa_recorded(ctx->request, NGX_ERROR,
+                              "Redis did not answer before dsa_timeout");
+        return;
+    }
+
+    /* without an engine's report: what this worker has counted itself */
+
+    ngx_http_dsa_cut(ctx);
+    ngx_http_dsa_flush(ctx);
 }
 
 
@@ -949,9 +1055,13 @@ ngx_http_dsa_release(ngx_http_dsa_ctx_t *ctx)
         ctx->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
     }
 
-    ngx_http_dsa_metrics_add(cancelled[ctx->reason], 1);
+    if (!ctx->expired) {
+        ngx_http_dsa_metrics_add(cancelled[ctx->reason], 1);
 
-    ngx_http_dsa_session_cancel(&account->call);
+        ngx_http_dsa_session_cancel(&account->call);
+    }
+
+    account->recorded = ctx->recorded;
 
     /* a worker that shuts down waits for what the engine has to tell */
 

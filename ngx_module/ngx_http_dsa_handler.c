@@ -1083,11 +1083,12 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
                  | (ctx->tenant.len == 0 ? DSA_LINK_PRIVATE : 0);
     head.seed = chat->seed;
 
-    /* the worker's own timer comes first, and tells the client */
+    /* the worker cancels the request at its deadline; this is for an engine
+     * whose worker is slow or stuck */
 
     head.deadline = ngx_http_dsa_monotonic()
                     + (ngx_msec_int_t) (ctx->deadline - ngx_current_msec)
-                    + 1000;
+                    + NGX_HTTP_DSA_GRACE;
 
     ngx_memcpy(head.tenant, ctx->digest, sizeof(head.tenant));
 

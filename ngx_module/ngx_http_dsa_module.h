@@ -32,6 +32,9 @@
 
 #define NGX_HTTP_DSA_ID_LEN       (sizeof("chatcmpl-") - 1 + 32)
 
+/* ms after dsa_timeout, for what the engine and Redis have to report */
+#define NGX_HTTP_DSA_GRACE        1000
+
 
 typedef struct {
     ngx_array_t               pools;        /* ngx_http_dsa_pool_t * */
@@ -67,6 +70,7 @@ typedef struct {
     u_char                    model[64];
     u_char                    tenant[NGX_HTTP_DSA_TENANT_LEN];
     u_char                    id[NGX_HTTP_DSA_ID_LEN];
+    unsigned                  recorded:1;   /* without a ctx: in the ledger */
 } ngx_http_dsa_account_t;
 
 
@@ -118,7 +122,9 @@ struct ngx_http_dsa_ctx_s {
     unsigned                  queued:1;     /* in pool->waiting */
     unsigned                  accepted:1;
     unsigned                  begun:1;      /* first_token is set */
-    unsigned                  done:1;       /* the engine has finished */
+    unsigned                  done:1;       /* the answer is complete */
+    unsigned                  expired:1;    /* dsa_timeout is over, the wait
+                                               of NGX_HTTP_DSA_GRACE runs */
     unsigned                  fitted:1;     /* max_tokens: what is left */
     unsigned                  refused:1;    /* an engine has no room now */
     unsigned                  retry:1;      /* to be submitted elsewhere */

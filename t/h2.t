@@ -134,7 +134,7 @@ is(text($h->data($a)), $word x 100, 'and comes through whatever window');
 # its time is up: the engine is told at once, its client when it reads
 
 $a = $h->request('POST', '/short/chat/completions',
-                 body(script("t a\nwait\nt b\nhold\n")));
+                 body(script("hold\n")));
 wait_until(sub { ctl($fake, 'live') eq '1' }, 10, 'the submit');
 $h->until(sub { $h->status($a) });
 is($h->status($a), 504, 'not in time');

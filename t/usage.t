@@ -139,7 +139,8 @@ is($t->post($chat, script("noaccept\nprompt 500\naccept\n"
 charged('an error before the first token');
 
 is($t->post($chat, script("noaccept\nprompt 500\naccept\nt a\nt b\n"
-                           . "error internal x\n"))->{status}, 500, 'an error after two tokens');
+                           . "error internal x\n"))->{status}, 500,
+   'an error after two tokens');
 charged('an error after two tokens', 500, 0, 2);
 
 

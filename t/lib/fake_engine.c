@@ -19,6 +19,7 @@
  *     r N TEXT        N records of a token   b N TEXT  a record of N tokens
  *     x TEXT          text without a token   rate MS   from here on
  *     wait            for a "go"             hold      for ever
+ *     deaf            a cancel is ignored    cancel    waits for one
  *     noaccept        (first) ACCEPT comes with     accept
  *     prompt N        cached N        completion N     to be reported
  *     done stop|length|cancelled|deadline
@@ -74,6 +75,7 @@ typedef struct {
     unsigned         logprobs:1;
     unsigned         accepted:1;
     unsigned         manual:1;
+    unsigned         deaf:1;
     unsigned         reported:1;    /* completion is the script's */
 } request_t;
 
@@ -684,6 +686,14 @@ line(session_t *s, request_t *r)
     } else if (is("hold")) {
         goto later;
 
+    } else if (is("deaf")) {
+        r->deaf = 1;
+
+    } else if (is("cancel")) {
+        if (!dsa_link_cancelled(&s->link, r->id)) {
+            goto later;
+        }
+
     } else if (is("noaccept")) {
         r->manual = 1;
 
@@ -974,7 +984,7 @@ step_session(session_t *s)
             continue;
         }
 
-        if (dsa_link_cancelled(&s->link, r->id)) {
+        if (!r->deaf && dsa_link_cancelled(&s->link, r->id)) {
             say("cancelled %llx sent=%u", (unsigned long long) r->id, r->sent);
             (void) send_done(s, r, DSA_LINK_FINISH_CANCELLED);
             continue;
