@@ -35,6 +35,8 @@ static void ngx_http_dsa_complete(ngx_http_dsa_ctx_t *ctx,
 static void ngx_http_dsa_cut(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
     const dsa_link_failure_t *failure);
+static void ngx_http_dsa_on_context(ngx_http_dsa_ctx_t *ctx,
+    const dsa_link_failure_t *failure);
 static void ngx_http_dsa_on_lost(ngx_http_dsa_ctx_t *ctx);
 
 static void ngx_http_dsa_drop_prompt(ngx_http_dsa_ctx_t *ctx);
@@ -428,6 +430,10 @@ static void
 ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
     const dsa_link_failure_t *failure)
 {
+    if (ctx->status != 0) {
+        return;
+    }
+
     if (ctx->expired) {
         ngx_http_dsa_cut(ctx);
         return;
@@ -437,27 +443,12 @@ ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
 
     case DSA_LINK_E_CONTEXT:
 
-        if (ctx->chat != NULL && ctx->chat->max_tokens == 0 && !ctx->fitted
-            && failure->prompt_tokens < ctx->context)
-        {
-            /* the default was too much: the rest of the context instead */
-
-            ctx->fitted = 1;
-            ctx->retry = 1;
-            ctx->tried = 0;
+        if (!ctx->accepted) {
+            ngx_http_dsa_on_context(ctx, failure);
             return;
         }
 
-        ngx_http_dsa_set_failure(ctx, NGX_HTTP_BAD_REQUEST, "messages",
-                                 "This model's maximum context length is %u "
-                                 "tokens. However, you requested %llu tokens "
-                                 "(%u in the messages, %u in the completion). "
-                                 "Please reduce the length of the messages or "
-                                 "completion.", ctx->context,
-                                 (unsigned long long) failure->prompt_tokens
-                                 + ctx->max_tokens,
-                                 failure->prompt_tokens, ctx->max_tokens);
-        return;
+        break;
 
     case DSA_LINK_E_OVERLOADED:
     case DSA_LINK_E_DRAINING:
@@ -474,10 +465,35 @@ ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
         return;
 
     default:
-        ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
-                                 "The engine failed.");
-        return;
+        break;
     }
+
+    ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
+                             "The engine failed.");
+}
+
+
+/* One engine's context is too short; that of another one may do. */
+
+static void
+ngx_http_dsa_on_context(ngx_http_dsa_ctx_t *ctx,
+    const dsa_link_failure_t *failure)
+{
+    uint64_t  needed;
+
+    /* of several counts the one that was not stopped is right */
+
+    if (!failure->more || ctx->counted == 0
+        || (ctx->more && failure->prompt_tokens > ctx->counted))
+    {
+        ctx->counted = ngx_max(failure->prompt_tokens, 1);
+        ctx->more = failure->more ? 1 : 0;
+    }
+
+    needed = (uint64_t) ctx->counted + (ctx->fitted ? 1 : ctx->max_tokens);
+
+    ctx->needed = ngx_max(needed, (uint64_t) ctx->context + 1);
+    ctx->retry = 1;
 }
 
 
@@ -733,9 +749,10 @@ ngx_http_dsa_fail(ngx_http_dsa_ctx_t *ctx)
 
     if (!ctx->stream.headers) {
         ctx->ended = 1;
-        ngx_http_dsa_finalize(ctx, ngx_http_dsa_send_error(r, ctx->status,
-                                                           ctx->param,
-                                                           ctx->failure));
+        ngx_http_dsa_finalize(ctx, ngx_http_dsa_send_failure(r, ctx->status,
+                                                            ctx->code,
+                                                            ctx->param,
+                                                            ctx->failure));
         return;
     }
 
@@ -759,8 +776,8 @@ ngx_http_dsa_fail(ngx_http_dsa_ctx_t *ctx)
             dsa_buf_addz(&ctx->stream.pending, "data: ");
         }
 
-        ngx_http_dsa_openai_error(&ctx->stream.pending, ctx->status,
-                                  ctx->param, ctx->failure);
+        ngx_http_dsa_openai_failure(&ctx->stream.pending, ctx->status,
+                                    ctx->code, ctx->param, ctx->failure);
 
         if (ctx->openai.stream) {
             dsa_buf_addz(&ctx->stream.pending, "\n\n");

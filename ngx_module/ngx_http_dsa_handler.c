@@ -60,7 +60,8 @@ static ngx_int_t ngx_http_dsa_known(ngx_http_dsa_ctx_t *ctx,
     ngx_str_t **model);
 static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx,
     ngx_http_dsa_session_t *s);
-static void ngx_http_dsa_unavailable(ngx_http_dsa_ctx_t *ctx);
+static void ngx_http_dsa_unavailable(ngx_http_dsa_ctx_t *ctx,
+    uint32_t context);
 
 
 static ngx_str_t  ngx_http_dsa_aliases[] = {
@@ -972,6 +973,7 @@ ngx_http_dsa_known(ngx_http_dsa_ctx_t *ctx, ngx_str_t **model)
 void
 ngx_http_dsa_submit(ngx_http_dsa_ctx_t *ctx)
 {
+    uint32_t                 context;
     ngx_int_t                rc;
     ngx_str_t               *model;
     ngx_http_dsa_session_t  *s;
@@ -994,20 +996,34 @@ ngx_http_dsa_submit(ngx_http_dsa_ctx_t *ctx)
         return;
     }
 
-    for ( ;; ) {
-        s = ngx_http_dsa_pool_pick(ctx->pool, ctx->tried, model);
+    context = ngx_http_dsa_pool_context(ctx->pool, model);
 
-        if (s == NULL) {
-            ngx_http_dsa_unavailable(ctx);
-            return;
+    if (context != 0 && ctx->chat->max_tokens > context) {
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_BAD_REQUEST, "max_tokens",
+                                 "Invalid max_tokens value, the valid range "
+                                 "of max_tokens is [1, %u]", context);
+        ngx_http_dsa_fail(ctx);
+        return;
+    }
+
+    ctx->needed = ngx_max(ctx->needed, ctx->chat->max_tokens);
+
+    for ( ;; ) {
+        s = ngx_http_dsa_pool_pick(ctx->pool, ctx->tried, model, ctx->needed);
+
+        if (s == NULL && ctx->counted != 0 && ctx->chat->max_tokens == 0
+            && !ctx->fitted)
+        {
+            /* the default was too much: what the prompt leaves instead */
+
+            ctx->fitted = 1;
+            ctx->tried = 0;
+            ctx->needed = (uint64_t) ctx->counted + 1;
+            continue;
         }
 
-        if (ctx->chat->max_tokens > s->hello.context_length) {
-            ngx_http_dsa_set_failure(ctx, NGX_HTTP_BAD_REQUEST, "max_tokens",
-                                     "Invalid max_tokens value, the valid "
-                                     "range of max_tokens is [1, %u]",
-                                     s->hello.context_length);
-            ngx_http_dsa_fail(ctx);
+        if (s == NULL) {
+            ngx_http_dsa_unavailable(ctx, context);
             return;
         }
 
@@ -1020,16 +1036,14 @@ ngx_http_dsa_submit(ngx_http_dsa_ctx_t *ctx)
         }
 
         if (rc == NGX_DECLINED) {
-            ngx_http_dsa_set_failure(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                     "messages",
-                                     "The prompt of %lu bytes is longer than "
-                                     "what the engine takes.",
-                                     (unsigned long) ctx->prompt.bytes);
-            ngx_http_dsa_fail(ctx);
-            return;
-        }
 
-        ctx->refused = 1;
+            /* another engine may have a larger ring */
+
+            ctx->too_long = 1;
+
+        } else {
+            ctx->refused = 1;
+        }
     }
 }
 
@@ -1058,7 +1072,8 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
 
         /* 0: what is left of the context, if that is less than usual */
 
-        tokens = (ctx->fitted || ctx->max_tokens >= s->hello.context_length)
+        tokens = ((uint64_t) ctx->counted + ctx->max_tokens
+                  >= s->hello.context_length)
                  ? 0 : ctx->max_tokens;
     }
 
@@ -1112,12 +1127,39 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
 }
 
 
-/* No engine is left to ask. */
+/*
+ * No engine is left to submit to; context is the largest one that an engine
+ * of the pool has for this model.
+ */
 
 static void
-ngx_http_dsa_unavailable(ngx_http_dsa_ctx_t *ctx)
+ngx_http_dsa_unavailable(ngx_http_dsa_ctx_t *ctx, uint32_t context)
 {
-    if (ctx->refused) {
+    const char  *more;
+
+    if (ctx->counted != 0 && ctx->needed > context) {
+        more = ctx->more ? "more than " : "";
+
+        ctx->code = "context_length_exceeded";
+
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_BAD_REQUEST, "messages",
+                                 "This model's maximum context length is %u "
+                                 "tokens. However, you requested %s%llu tokens "
+                                 "(%s%u in the messages, %u in the "
+                                 "completion). Please reduce the length of "
+                                 "the messages or completion.", context, more,
+                                 (unsigned long long) ctx->counted
+                                 + ctx->max_tokens,
+                                 more, ctx->counted, ctx->max_tokens);
+
+    } else if (ctx->too_long && !ctx->refused) {
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                 "messages",
+                                 "The prompt of %lu bytes is longer than "
+                                 "what the engine takes.",
+                                 (unsigned long) ctx->prompt.bytes);
+
+    } else if (ctx->refused) {
         ngx_http_dsa_set_failure(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                  "All engines of pool \"%.*s\" are busy, try "
                                  "again later.", (int) ctx->pool->name.len,

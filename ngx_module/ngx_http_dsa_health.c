@@ -41,7 +41,7 @@ ngx_http_dsa_health_handler(ngx_http_request_t *r)
     dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
     pool = dlcf->health;
 
-    ok = ngx_http_dsa_pool_pick(pool, 0, NULL) != NULL;
+    ok = ngx_http_dsa_pool_pick(pool, 0, NULL, 0) != NULL;
 
     ngx_memzero(&b, sizeof(dsa_buf_t));
 

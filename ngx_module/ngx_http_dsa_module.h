@@ -89,8 +89,11 @@ struct ngx_http_dsa_ctx_s {
     dsa_chat_t               *chat;         /* in arena */
     dsa_prompt_t              prompt;
     uint64_t                  tried;        /* a bit an engine of the pool */
+    uint64_t                  needed;       /* tokens of context, at least */
     uint32_t                  max_tokens;
     uint32_t                  context;      /* of the engine asked last */
+    uint32_t                  counted;      /* tokens of the prompt; 0: none
+                                               of the engines has counted */
     int64_t                   version;      /* of the conversation */
     dsa_buf_t                 messages;     /* its new messages, as JSON */
 
@@ -114,6 +117,8 @@ struct ngx_http_dsa_ctx_s {
 
     ngx_uint_t                status;       /* of the failure, 0: none */
     const char               *param;        /* the field at fault */
+    const char               *code;         /* of the error; NULL: that of
+                                               its status */
     const char               *finish;       /* finish_reason */
     char                      failure[400];
     ngx_uint_t                reason;       /* ngx_http_dsa_cancel_e */
@@ -126,7 +131,10 @@ struct ngx_http_dsa_ctx_s {
     unsigned                  expired:1;    /* dsa_timeout is over, the wait
                                                of NGX_HTTP_DSA_GRACE runs */
     unsigned                  fitted:1;     /* max_tokens: what is left */
+    unsigned                  more:1;       /* the prompt has more tokens than
+                                               were counted */
     unsigned                  refused:1;    /* an engine has no room now */
+    unsigned                  too_long:1;   /* for the ring of an engine */
     unsigned                  retry:1;      /* to be submitted elsewhere */
     unsigned                  saving:1;     /* the conversation is written */
     unsigned                  recorded:1;   /* in the ledger */

@@ -579,6 +579,14 @@ void
 ngx_http_dsa_openai_error(dsa_buf_t *b, ngx_uint_t status, const char *param,
     const char *message)
 {
+    ngx_http_dsa_openai_failure(b, status, NULL, param, message);
+}
+
+
+void
+ngx_http_dsa_openai_failure(dsa_buf_t *b, ngx_uint_t status,
+    const char *own, const char *param, const char *message)
+{
     const char  *type, *code;
 
     switch (status) {
@@ -658,7 +666,7 @@ ngx_http_dsa_openai_error(dsa_buf_t *b, ngx_uint_t status, const char *param,
         ngx_http_dsa_add(b, "null");
     }
 
-    dsa_buf_printf(b, ",\"code\":\"%s\"}}", code);
+    dsa_buf_printf(b, ",\"code\":\"%s\"}}", own != NULL ? own : code);
 }
 
 

@@ -99,6 +99,10 @@ void ngx_http_dsa_openai_free(ngx_http_dsa_openai_t *o);
 void ngx_http_dsa_openai_error(dsa_buf_t *b, ngx_uint_t status,
     const char *param, const char *message);
 
+/* The same with a code of its own; NULL: that of the status. */
+void ngx_http_dsa_openai_failure(dsa_buf_t *b, ngx_uint_t status,
+    const char *own, const char *param, const char *message);
+
 /* One entry of GET models. */
 void ngx_http_dsa_openai_model(dsa_buf_t *b, ngx_str_t *name);
 

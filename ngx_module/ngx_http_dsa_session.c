@@ -66,6 +66,8 @@ static void ngx_http_dsa_session_forget(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_pool_wake(ngx_http_dsa_pool_t *pool);
 static ngx_uint_t ngx_http_dsa_session_usable(ngx_http_dsa_session_t *s);
+static ngx_uint_t ngx_http_dsa_session_serves(ngx_http_dsa_session_t *s,
+    ngx_str_t *model);
 
 
 ngx_int_t
@@ -1053,9 +1055,40 @@ ngx_http_dsa_session_usable(ngx_http_dsa_session_t *s)
 }
 
 
+static ngx_uint_t
+ngx_http_dsa_session_serves(ngx_http_dsa_session_t *s, ngx_str_t *model)
+{
+    return model == NULL
+           || (ngx_strlen(s->hello.model) == model->len
+               && ngx_memcmp(s->hello.model, model->data, model->len) == 0);
+}
+
+
+uint32_t
+ngx_http_dsa_pool_context(ngx_http_dsa_pool_t *pool, ngx_str_t *model)
+{
+    uint32_t                 context;
+    ngx_uint_t               i;
+    ngx_http_dsa_session_t  *s;
+
+    s = pool->sessions.elts;
+    context = 0;
+
+    for (i = 0; i < pool->sessions.nelts; i++) {
+        if (s[i].hello.magic == DSA_LINK_MAGIC
+            && ngx_http_dsa_session_serves(&s[i], model))
+        {
+            context = ngx_max(context, s[i].hello.context_length);
+        }
+    }
+
+    return context;
+}
+
+
 ngx_http_dsa_session_t *
 ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
-    ngx_str_t *model)
+    ngx_str_t *model, uint64_t context)
 {
     uint64_t                 load, least;
     ngx_uint_t               i, n;
@@ -1074,14 +1107,9 @@ ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
         next = &s[i % n];
 
         if ((tried & (1ULL << next->index)) != 0
-            || !ngx_http_dsa_session_usable(next))
-        {
-            continue;
-        }
-
-        if (model != NULL
-            && (ngx_strlen(next->hello.model) != model->len
-                || ngx_memcmp(next->hello.model, model->data, model->len) != 0))
+            || !ngx_http_dsa_session_usable(next)
+            || !ngx_http_dsa_session_serves(next, model)
+            || next->hello.context_length < context)
         {
             continue;
         }

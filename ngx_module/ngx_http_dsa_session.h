@@ -125,10 +125,18 @@ void ngx_http_dsa_pool_stop(ngx_http_dsa_pool_t *pool);
 
 /*
  * The engine with the least to do that is up, not draining and not in the
- * mask tried, and serves model (NULL: any); NULL if there is none.
+ * mask tried, serves model (NULL: any) and has a context of at least context
+ * tokens; NULL if there is none.
  */
 ngx_http_dsa_session_t *ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool,
-    uint64_t tried, ngx_str_t *model);
+    uint64_t tried, ngx_str_t *model, uint64_t context);
+
+/*
+ * Tokens of the largest context among the engines that serve or served model
+ * (NULL: any); 0 if there is none.
+ */
+uint32_t ngx_http_dsa_pool_context(ngx_http_dsa_pool_t *pool,
+    ngx_str_t *model);
 
 /* A session that is or was up, for names; NULL: none was met so far. */
 ngx_http_dsa_session_t *ngx_http_dsa_pool_any(ngx_http_dsa_pool_t *pool);

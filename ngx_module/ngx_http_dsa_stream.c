@@ -378,6 +378,14 @@ ngx_int_t
 ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
     const char *param, const char *message)
 {
+    return ngx_http_dsa_send_failure(r, status, NULL, param, message);
+}
+
+
+ngx_int_t
+ngx_http_dsa_send_failure(ngx_http_request_t *r, ngx_uint_t status,
+    const char *code, const char *param, const char *message)
+{
     u_char      line[512];
     dsa_buf_t   body;
     ngx_int_t   rc;
@@ -411,7 +419,7 @@ ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
         param = NULL;
     }
 
-    ngx_http_dsa_openai_error(&body, status, param, message);
+    ngx_http_dsa_openai_failure(&body, status, code, param, message);
 
     return ngx_http_dsa_send_json(r, status, &body);
 }

@@ -74,5 +74,9 @@ ngx_int_t ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
     const char *param, const char *message);
 
+/* The same with a code of its own; NULL: that of the status. */
+ngx_int_t ngx_http_dsa_send_failure(ngx_http_request_t *r, ngx_uint_t status,
+    const char *code, const char *param, const char *message);
+
 
 #endif /* _NGX_HTTP_DSA_STREAM_H_INCLUDED_ */

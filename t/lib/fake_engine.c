@@ -19,6 +19,7 @@
  *     r N TEXT        N records of a token   b N TEXT  a record of N tokens
  *     x TEXT          text without a token   rate MS   from here on
  *     wait            for a "go"             hold      for ever
+ *     more            prompt is a lower bound in an error
  *     deaf            a cancel is ignored    cancel    waits for one
  *     noaccept        (first) ACCEPT comes with     accept
  *     prompt N        cached N        completion N     to be reported
@@ -75,6 +76,7 @@ typedef struct {
     unsigned         logprobs:1;
     unsigned         accepted:1;
     unsigned         manual:1;
+    unsigned         more:1;        /* of an error's prompt */
     unsigned         deaf:1;
     unsigned         reported:1;    /* completion is the script's */
 } request_t;
@@ -500,7 +502,7 @@ send_done(session_t *s, request_t *r, uint32_t finish)
 
 static int
 send_error(session_t *s, uint64_t id, uint32_t code, uint32_t prompt,
-    const char *text)
+    uint32_t more, const char *text)
 {
     dsa_link_failure_t  *failure;
 
@@ -514,7 +516,7 @@ send_error(session_t *s, uint64_t id, uint32_t code, uint32_t prompt,
     failure->code = code;
     failure->prompt_tokens = prompt;
     failure->text_len = (uint32_t) strlen(text);
-    failure->more = 0;
+    failure->more = more;
     memcpy(failure + 1, text, strlen(text));
 
     say("error %llx code=%u", (unsigned long long) id, code);
@@ -686,6 +688,9 @@ line(session_t *s, request_t *r)
     } else if (is("hold")) {
         goto later;
 
+    } else if (is("more")) {
+        r->more = 1;
+
     } else if (is("deaf")) {
         r->deaf = 1;
 
@@ -719,13 +724,12 @@ line(session_t *s, request_t *r)
 
     } else if (is("error")) {
         n = strcspn(arg, " \n");
-        memcpy(text, arg, len);
-        text[len] = '\0';
+        text[unescape(text, arg, len)] = '\0';
 
         if (send_error(s, r->id,
                        word_of("invalid context overloaded draining internal",
                                arg, n),
-                       r->prompt, text))
+                       r->prompt, r->more, text))
         {
             free(r->script);
             r->script = NULL;
@@ -913,12 +917,13 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
     context = hello.context_length;
 
     if (draining) {
-        (void) send_error(s, record->id, DSA_LINK_E_DRAINING, 0, "draining");
+        (void) send_error(s, record->id, DSA_LINK_E_DRAINING, 0, 0,
+                          "draining");
         return;
     }
 
     if (r->prompt >= context || r->prompt + head.max_tokens > context) {
-        (void) send_error(s, record->id, DSA_LINK_E_CONTEXT, r->prompt,
+        (void) send_error(s, record->id, DSA_LINK_E_CONTEXT, r->prompt, 0,
                           "over the context");
         return;
     }

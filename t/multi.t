@@ -1,0 +1,195 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# Engines of different contexts in one pool: a request is refused only when
+# none of them can serve it, with numbers that are right.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Test;
+use Test::More;
+
+my $chat = '/v1/chat/completions';
+
+my $t = DSA::Test->new('multi');
+my $small = $t->start_fake('model=m', 'context=1000');
+my $large = $t->start_fake('model=m', 'context=10000');
+my $other = $t->start_fake('model=other', 'context=20000');
+
+$t->start_nginx(workers => 1);
+wait_until(sub { $t->metrics->{dsa_sessions} == 3 }, 10, 'the sessions');
+
+
+# What the engines were asked for by a request, in turn: their max_tokens.
+
+my %seen;
+
+sub asked {
+    my @asked;
+
+    for ([s => $small], [l => $large], [o => $other]) {
+        my ($name, $engine) = @$_;
+        my @lines = submitted($engine);
+
+        push @asked, map { /max=(\d+)/ && "$name$1" }
+                     @lines[$seen{$name} // 0 .. $#lines];
+        $seen{$name} = @lines;
+    }
+
+    return join ' ', sort @asked;
+}
+
+
+sub busy {
+    my ($engine, $n) = @_;
+
+    ctl($engine, "load $n 0");
+    wait_until(sub { $t->metrics->{'dsa_engine_requests_running{pool="v32",'
+                     . 'engine="unix:' . $engine->sock . '"}'} == $n }, 10,
+               'the load');
+}
+
+
+sub refused {
+    my ($name, $r, $message) = @_;
+
+    is($r->{status}, 400, "$name: refused");
+    is_deeply($r->{json}{error}, { message => $message,
+              type => 'invalid_request_error', param => 'messages',
+              code => 'context_length_exceeded' }, "$name: the error");
+}
+
+
+sub over {
+    my ($context, $total, $prompt, $completion) = @_;
+
+    return "This model's maximum context length is $context tokens. However, "
+           . "you requested $total tokens ($prompt in the messages, "
+           . "$completion in the completion). Please reduce the length of "
+           . 'the messages or completion.';
+}
+
+
+# The small engine is the one with less to do, so that it comes first.
+
+busy($large, 5);
+busy($other, 9);
+
+my $r = $t->post($chat, ask('x', model => 'm', max_tokens => 900));
+is($r->{status}, 200, 'fits the small one');
+is(asked(), 's900', 'and goes there');
+
+$r = $t->post($chat, ask('x' x 200, model => 'm', max_tokens => 900));
+is($r->{status}, 200, 'over the small context');
+is(asked(), 'l900 s900', 'the large one serves it');
+
+$r = $t->post($chat, ask('x', model => 'm', max_tokens => 2000));
+is($r->{status}, 200, 'max_tokens over the small context');
+is(asked(), 'l2000', 'the small one is not even tried');
+
+$r = $t->post($chat, ask('x' x 5000, model => 'm', max_tokens => 6000));
+refused('over both', $r, over(10000, 11004, 5004, 6000));
+is(asked(), 'l6000', 'over both: the one that could');
+
+$r = $t->post($chat, ask('x' x 12000, model => 'm', max_tokens => 10));
+refused('a prompt over both', $r, over(10000, 12014, 12004, 10));
+is(asked(), 's10', 'a prompt over both: known after the first count');
+
+$r = $t->post($chat, ask('x' x 12000, max_tokens => 10));
+is($r->{status}, 200, 'another model may serve an alias');
+is(asked(), 'o10 s10', 'and does');
+
+
+# max_tokens by default: the rest of the context, if none has all of it
+
+$r = $t->post($chat, ask('x' x 100, model => 'm'));
+is($r->{status}, 200, 'the default');
+is(asked(), 's0', 'all that is left of a small context');
+
+$r = $t->post($chat, ask('x' x 1000, model => 'm'));
+is($r->{status}, 200, 'the default, over the small context');
+is(asked(), 'l4096 s0', 'all of the default from the large one');
+
+$r = $t->post($chat, ask('x' x 7000, model => 'm'));
+is($r->{status}, 200, 'the default, over both with the prompt');
+is(asked(), 'l0 s0', 'the rest of the large context');
+
+$r = $t->post($chat, ask('x' x 10000, model => 'm'));
+refused('a prompt that leaves nothing', $r, over(10000, 14100, 10004, 4096));
+asked();
+
+busy($large, 0);
+busy($small, 5);
+$r = $t->post($chat, ask('x' x 7000, model => 'm'));
+is($r->{status}, 200, 'the default, the large one first');
+is(asked(), 'l0 l4096', 'the large one again, for the rest');
+busy($small, 0);
+busy($large, 5);
+
+
+# a count that stopped somewhere
+
+$r = $t->post($chat, script("noaccept\nmore\nprompt 10000\nerror context x\n",
+                            model => 'm', max_tokens => 10));
+refused('more than', $r,
+        over(10000, 'more than 10010', 'more than 10000', 10));
+asked();
+
+# hostile: a refusal of what would fit, with no count
+
+$r = $t->post($chat, script("noaccept\nprompt 0\nerror context x\n",
+                            model => 'm'));
+refused('a wrong count', $r, over(10000, 4097, 1, 4096));
+asked();
+
+
+# the range of max_tokens
+
+$r = $t->post($chat, ask('x', model => 'm', max_tokens => 10001));
+is($r->{json}{error}{message}, 'Invalid max_tokens value, the valid range of '
+   . 'max_tokens is [1, 10000]', 'the largest context of the model');
+$r = $t->post($chat, ask('x', max_tokens => 20001));
+is($r->{json}{error}{message}, 'Invalid max_tokens value, the valid range of '
+   . 'max_tokens is [1, 20000]', 'of all engines for an alias');
+is(asked(), '', 'no engine was asked');
+
+
+# the one that could serve it is not there
+
+ctl($large, 'drain 1');
+wait_until(sub { $t->metrics->{'dsa_engine_draining{pool="v32",'
+                 . 'engine="unix:' . $large->sock . '"}'} == 1 }, 10,
+           'draining');
+$r = $t->post($chat, ask('x' x 2000, model => 'm', max_tokens => 10));
+is($r->{status}, 503, 'the large one drains: not for ever');
+is($r->{headers}{'retry-after'}, 1, 'try again');
+$r = $t->post($chat, ask('x' x 12000, model => 'm', max_tokens => 10));
+refused('never', $r, over(10000, 12014, 12004, 10));
+ctl($large, 'drain 0');
+asked();
+
+
+# rings of different sizes
+
+my $rings = DSA::Test->new('rings');
+my $narrow = $rings->start_fake('submit=8192');
+my $wide = $rings->start_fake('submit=65536');
+
+$rings->start_nginx(workers => 1);
+wait_until(sub { $rings->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
+
+for (1 .. 2) {
+    is($rings->post($chat, ask('x' x 10000))->{status}, 200,
+       'too long for one ring');
+    $r = $rings->post($chat, ask('x' x 50000));
+    is($r->{status}, 413, 'too long for both');
+}
+
+is(scalar(@{[submitted($wide)]}), 2, 'the wide one took it');
+
+$rings->done;
+$t->done;
