@@ -459,6 +459,15 @@ ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
             return;
         }
 
+        /*
+         * The queue is full, and a request that was accepted had to leave it.
+         * Another engine cannot take it: the prompt is dropped at ACCEPT.
+         */
+
+        if (failure->code == DSA_LINK_E_OVERLOADED) {
+            ctx->code = "overloaded";
+        }
+
         ngx_http_dsa_set_failure(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                  "The engine is overloaded or shuts down, try "
                                  "again later.");

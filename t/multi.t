@@ -173,6 +173,20 @@ ctl($large, 'drain 0');
 asked();
 
 
+# an engine takes back what it had accepted
+
+$r = $t->post($chat, script("error overloaded too many\n", model => 'm'));
+is($r->{status}, 503, 'overloaded after the accept');
+is($r->{headers}{'retry-after'}, 1, 'try again');
+is($r->{json}{error}{code}, 'overloaded', 'its code');
+is(scalar(split / /, asked()), 1, 'no other engine was asked');
+
+my $s = $t->stream(script("t a\nerror overloaded too many\n"));
+my $m = DSA::HTTP->gather($s->events);
+is($m->{errors}[0]{code}, 'overloaded', 'in a stream: an event');
+is($m->{done}, 0, 'and no [DONE]');
+
+
 # rings of different sizes
 
 my $rings = DSA::Test->new('rings');
