@@ -21,6 +21,9 @@
 /* an engine answers a cancel within one step */
 #define NGX_HTTP_DSA_LINGER         5000
 
+/* bytes of an engine's error that are logged */
+#define NGX_HTTP_DSA_REASON         512
+
 
 static void ngx_http_dsa_linger_handler(ngx_event_t *ev);
 static void ngx_http_dsa_on_accept(ngx_http_dsa_ctx_t *ctx);
@@ -58,6 +61,8 @@ void
 ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
     ngx_http_dsa_event_e event, const void *data)
 {
+    size_t                   len;
+    u_char                   text[NGX_HTTP_DSA_REASON];
     ngx_uint_t               level;
     ngx_connection_t        *c;
     dsa_link_accept_t        accept;
@@ -108,10 +113,14 @@ ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
                      || failure.code == DSA_LINK_E_INTERNAL)
                     ? NGX_LOG_ERR : NGX_LOG_INFO;
 
+            len = ngx_http_dsa_printable(text, sizeof(text),
+                                         (u_char *) data
+                                         + sizeof(dsa_link_failure_t),
+                                         failure.text_len);
+
             ngx_log_error(level, ctx->request->connection->log, 0,
                           "engine refused with %uD: %*s", failure.code,
-                          (size_t) ngx_min(failure.text_len, 512),
-                          (u_char *) data + sizeof(dsa_link_failure_t));
+                          len, text);
 
             ngx_http_dsa_on_error(ctx, &failure);
         }

@@ -9,7 +9,10 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
+#include <ctype.h>
 #include <sys/mman.h>
+
+#include "base/utf8.h"
 
 #include "ngx_http_dsa_module.h"
 
@@ -38,6 +41,7 @@ typedef enum {
 
 static void ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_session_socket_handler(ngx_event_t *rev);
+static void ngx_http_dsa_session_clean(dsa_link_hello_t *hello);
 static ngx_uint_t ngx_http_dsa_session_level(ngx_http_dsa_session_t *s,
     ngx_http_dsa_fault_e fault);
 static ngx_int_t ngx_http_dsa_session_open(ngx_http_dsa_session_t *s,
@@ -268,6 +272,8 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
         goto failed;
     }
 
+    ngx_http_dsa_session_clean(&s->hello);
+
     if (ngx_http_dsa_session_open(s, fds) != NGX_OK) {
         goto failed;
     }
@@ -287,6 +293,69 @@ failed:
     s->hello.magic = 0;
 
     ngx_http_dsa_session_fail(s);
+}
+
+
+/* An engine's names go to logs, JSON and labels; it could write its own. */
+
+static void
+ngx_http_dsa_session_clean(dsa_link_hello_t *hello)
+{
+    u_char  *p;
+    size_t   len;
+
+    p = (u_char *) hello->model;
+    len = ngx_http_dsa_printable(p, sizeof(hello->model) - 1, p,
+                                 ngx_strlen(p));
+    p[len] = '\0';
+
+    for (p = (u_char *) hello->fingerprint; *p != '\0'; p++) {
+        if (!isalnum(*p)) {
+            *p = '?';
+        }
+    }
+}
+
+
+size_t
+ngx_http_dsa_printable(u_char *out, size_t size, const u_char *text,
+    size_t len)
+{
+    int      n;
+    size_t   i;
+    u_char  *p;
+
+    p = out;
+
+    for (i = 0; i < len && p < out + size; /* void */ ) {
+        n = dsa_utf8_char(text + i, len - i);
+
+        if (n <= 0) {
+            *p++ = '?';
+            i++;
+            continue;
+        }
+
+        if (n > out + size - p) {
+            break;
+        }
+
+        /* C0 and DEL, and C1 (U+0080 to U+009F), which terminals obey too */
+
+        if ((n == 1 && (text[i] < 0x20 || text[i] == 0x7f))
+            || (n == 2 && text[i] == 0xc2 && text[i + 1] < 0xa0))
+        {
+            *p++ = ' ';
+
+        } else {
+            ngx_memmove(p, text + i, n);
+            p += n;
+        }
+
+        i += n;
+    }
+
+    return p - out;
 }
 
 

@@ -156,6 +156,15 @@ ngx_int_t ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
 /* The owner leaves.  Tells the replica; the slot stays until it answers. */
 void ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call);
 
+/*
+ * Copies text of a peer, an engine or a client, for a log, a header or a
+ * label: control characters become spaces, bytes that are no UTF-8 question
+ * marks.  Returns the length, at most len and at most size; what does not fit
+ * is left out by whole characters.  out may be text.
+ */
+size_t ngx_http_dsa_printable(u_char *out, size_t size, const u_char *text,
+    size_t len);
+
 /* Milliseconds since the replica's heartbeat; up or not is state's. */
 ngx_msec_t ngx_http_dsa_session_age(ngx_http_dsa_session_t *s);
 

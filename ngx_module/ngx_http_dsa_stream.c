@@ -386,22 +386,22 @@ ngx_int_t
 ngx_http_dsa_send_failure(ngx_http_request_t *r, ngx_uint_t status,
     const char *code, const char *param, const char *message)
 {
+    size_t      len;
     u_char      line[512];
     dsa_buf_t   body;
     ngx_int_t   rc;
-    ngx_uint_t  i, level;
+    ngx_uint_t  level;
 
     level = status >= NGX_HTTP_INTERNAL_SERVER_ERROR ? NGX_LOG_ERR
                                                      : NGX_LOG_INFO;
 
     /* it may quote the client, who must not write lines of its own */
 
-    for (i = 0; i < sizeof(line) && message[i] != '\0'; i++) {
-        line[i] = (u_char) message[i] < 0x20 ? ' ' : (u_char) message[i];
-    }
+    len = ngx_http_dsa_printable(line, sizeof(line), (u_char *) message,
+                                 ngx_strlen(message));
 
     ngx_log_error(level, r->connection->log, 0, "refused with %ui: %*s",
-                  status, (size_t) i, line);
+                  status, len, line);
 
     rc = ngx_http_discard_request_body(r);
 

@@ -291,6 +291,45 @@ for my $fault (qw/ magic version size heat top unsealed plain silent /) {
 }
 
 
+# an engine writes no lines, escapes or quotes of its own
+
+{
+    my $evil = $t->start_fake("model=m\n2026/01/01 [alert] forged\e[2J\"\\\xff",
+                              "fingerprint=\n\"\xc3");
+    my $other = DSA::Test->new('hostile strings');
+
+    $other->{build} = $t->{build};
+    $other->{engines} = [$evil];
+    $other->start_nginx();
+
+    my $name = "m 2026/01/01 [alert] forged [2J\"\\?";
+    my $r = $other->post($chat, ask('x'));
+    is($r->{json}{system_fingerprint}, 'fp_???', 'the fingerprint');
+    is($other->get('/v1/models')->{json}{data}[0]{id}, $name, 'the model');
+    is($other->get('/healthz')->{json}{engines}[0]{model}, $name, 'its health');
+    is($other->post($chat, { %{ ask('x') }, model => $name })->{status}, 200,
+       'it has this name');
+
+    $r = $other->post($chat, script('error internal \n2026/01/01 [alert] '
+        . 'forged \x1b[2J \x7f \xc2\x9b \xff \xe6\x97\xa5 ' . 'x' x 600));
+    is($r->{json}{error}{message}, 'The engine failed.', 'its error');
+
+    my $log = $other->error_log;
+    is(() = $log =~ /^2026\/01\/01 /mg, 0, 'no line of its own');
+    is(() = $log =~ /[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]/g, 0,
+       'no control characters');
+    my $wrote = "internal  2026/01/01 [alert] forged  [2J     ? "
+                . "\xe6\x97\xa5 xxx";
+    like($log, qr/engine refused with 5: \Q$wrote\E/, 'what it wrote');
+    like($log, qr/ x{400,512}, client/, 'and not all of it');
+
+    $other->allow_alert(qr/forged/);
+    $other->done;
+    $evil->stop('KILL');
+    pop @{ $t->{engines} };
+}
+
+
 # two engines: the one with less to do, and another one when one refuses
 
 my $t2 = DSA::Test->new('two engines');
