@@ -144,6 +144,22 @@ $h->window($a, 10000);
 $h->until(sub { $h->ended($a) });
 is(json_decode($h->data($a))->{error}{code}, 'timeout', 'the whole error');
 
+# an answer that has begun is cut off; streamed, and its window shut until then
+
+$a = $h->request('POST', '/short/chat/completions',
+                 body(script("t a\nhold\n")));
+$b = $h->request('POST', '/short/chat/completions',
+                 streaming(script("t a\nhold\n")));
+wait_until(sub { ctl($fake, 'live') eq '2' }, 10, 'the submits');
+wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'them to be cancelled');
+$h->window($_, 10000) for $a, $b;
+$h->until(sub { $h->ended($a) && $h->ended($b) });
+is($h->status($a), 200, 'an answer that has begun');
+is(json_decode($h->data($a))->{choices}[0]{finish_reason}, 'length',
+   'is cut off');
+like($h->data($b), qr/"finish_reason":"length".*data: \[DONE\]/s,
+     'streamed, too');
+
 
 # one that never opens its window is cancelled
 
