@@ -293,6 +293,56 @@ $r = $t->post($chat, script("t d\n", conversation => $conversation));
 is($r->{status}, 504, 'Redis hangs when the conversation is read');
 $server->signal('CONT');
 
+# Both are silent: the worker waits for Redis while the engine goes on, and
+# what comes from the engine then changes nothing.
+
+for my $end ("t late\ncompletion 9\ndone stop", 'error internal x',
+             'corrupt short')
+{
+    my $id = $t->post('/v1/conversations', {})->{json}{id};
+
+    $s = $t->connect();
+    $s->send_request('POST', $chat, body => json_encode(script(
+        "${accept}deaf\nt e\nwait\n$end\n", conversation => $id)));
+    wait_until(sub { live() eq '1' }, 10, 'the submit');
+    $server->signal('STOP');
+
+    # its tokens are counted when the worker ends the answer by itself
+
+    my $tokens = $t->metrics->{'dsa_tokens_total{type="completion"}'};
+    wait_until(sub { $t->metrics->{'dsa_tokens_total{type="completion"}'}
+                     > $tokens }, 10, 'the end of the wait for the engine');
+    ctl($fake, 'go');
+
+    $s->read_head();
+    my $c = json_decode($s->read_body());
+    $server->signal('CONT');
+
+    is(join(' ', $c->{choices}[0]{message}{content},
+            $c->{choices}[0]{finish_reason},
+            @{ $c->{usage} }{qw/ prompt_tokens completion_tokens /}),
+       'e length 50 1', 'Redis and the engine hang: the answer');
+
+    wait_until(sub { live() eq '0' && $t->metrics->{dsa_sessions} == 1 }, 10,
+               'the engine to be idle');
+    wait_until(sub { ($t->get("/v1/conversations/$id")->{json}{messages}[-1]
+                      || {})->{content} // '' eq 'e' }, 10, 'the turn');
+    pass('and the turn is kept when Redis is back');
+}
+
+# A slow client: the engine ends when its answer is on its way already.
+
+$s = $t->stream(script("r 30000 $word\ndeaf\nwait\nt late\n",
+                       max_tokens => 100000,
+                       stream_options => { include_usage => $true }),
+                uri => $chat, rcvbuf => 4096);
+$timeouts = reason('timeout');
+wait_until(sub { reason('timeout') == $timeouts + 1 }, 10, 'the deadline');
+ctl($fake, 'go');
+idle('a slow client, a silent engine');
+$m = DSA::HTTP->gather($s->events(60));
+is("$m->{finish_reason}|$m->{done}", 'length|1', 'its end');
+
 $r = $t->post($chat, ask('x'));
 is($r->{status}, 200, 'and goes on');
 
