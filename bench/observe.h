@@ -23,6 +23,13 @@
  */
 int observe_start(const char *where);
 
+/*
+ * Returns when observe_ticks() has every token that was published before this
+ * call: at the next token, because the observer's stream goes on.  0, or -1
+ * with errno when that stream has ended or nothing came for 10 seconds.
+ */
+int observe_catch_up(void);
+
 /* The times of all tokens so far, ascending, in ns of CLOCK_MONOTONIC. */
 const uint64_t *observe_ticks(size_t *n);
 
