@@ -425,6 +425,13 @@ load_run(void)
         for (i = 0; i < n; i++) {
             load_handle(events[i].data.ptr, events[i].events);
         }
+
+        /* the line "open N" cannot come any more, and bench/run reads it */
+
+        if (load_failed > 0 && load_open < load_conf.streams) {
+            fprintf(stderr, "load: not all streams opened\n");
+            return -1;
+        }
     }
 
     return 0;
