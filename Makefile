@@ -5,6 +5,8 @@
 # make test       installs what is missing, builds, runs what this machine can
 # make test-gpu   what needs a GPU: the ops, golden outputs, serving on it
 # make asan       the same tests with everything under ASan and UBSan
+# make soak       random faults under load for SOAK_TIME seconds; SOAK_SEED
+#                 repeats the choices of a run
 # make fuzz       each fuzz target for FUZZ_TIME seconds
 # make bench      the load clients, against nginx's proxy_pass (bench/README.md)
 # make install    module, programs, units and examples (DESTDIR=, PREFIX=)
@@ -25,6 +27,7 @@ KERNEL_OPT = -O3 -fno-math-errno -fno-trapping-math
 NGINX_SRC  ?= /usr/share/nginx/src
 PREFIX     ?= /usr
 FUZZ_TIME  ?= 600
+SOAK_TIME  ?= 1200
 JOBS       ?= $(shell nproc)
 DEPS        = t/lib/install-deps
 PROVE       = prove --timer -It/lib -r t/
@@ -165,7 +168,7 @@ $(MODEL_DIR)/config.json: demo/make-model demo/make-tokenizer
 	mv $@.tmp $@
 
 
-.PHONY: deps demo test test-gpu asan fuzz fuzzers bench install clean
+.PHONY: deps demo test test-gpu asan soak fuzz fuzzers bench install clean
 
 deps:
 	$(DEPS) build
@@ -201,6 +204,12 @@ asan:
 	    NGINX_LD_OPT="-Wl,-z,nodelete" all model golden
 	DSA_BUILD=$(BUILD)/asan DSA_NGINX=$(abspath $(BUILD)/nginx-asan/nginx) \
 	    DSA_SLOW=5 DSA_SANITIZED=1 $(PROVE)
+
+soak:
+	$(DEPS) build test
+	$(MAKE) -j$(JOBS) all model
+	DSA_BUILD=$(BUILD) SOAK_TIME=$(SOAK_TIME) SOAK_SEED=$(SOAK_SEED) \
+	    t/soak/run -v
 
 fuzz:
 	$(DEPS) build fuzz

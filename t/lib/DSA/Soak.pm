@@ -1,0 +1,341 @@
+package DSA::Soak;
+
+# Copyright (C) The nginx-dsa authors
+#
+# What must hold after t/soak/run, decided from the answers that clients got
+# (DSA::Load), the faults that were made, and what is in Redis: each function
+# returns lines that name a request and what was found instead.
+
+use strict;
+use warnings;
+
+use Exporter qw/ import /;
+use List::Util qw/ max min sum0 /;
+
+use DSA::Wait qw/ slow /;
+
+our @EXPORT_OK = qw/ check_outcomes check_refusals check_turns check_ledger
+                     check_shares /;
+
+use constant {
+    GRACE   => 1,       # s between a signal and what clients see of it
+    RESTART => 5,       # s until a replica serves again, and Redis
+    SETTLE  => 2,       # s until new workers have their sessions
+    MARGIN  => 0.15,    # s, see check_shares()
+    SLOTS   => 2,       # free slots that a tenant may wait for
+};
+
+
+# A request in one line, for messages.
+
+sub name {
+    my ($r) = @_;
+
+    return join ' ', map { defined $_ ? $_ : () }
+           $r->{id} && $r->{kind} eq 'chat' ? $r->{id} : "a $r->{kind}",
+           "of $r->{key} to $r->{model},", $r->{text},
+           $r->{conversation} && "in $r->{conversation},",
+           sprintf('sent at %.3f, %s at %.3f', $r->{sent}, $r->{outcome},
+                   $r->{end}),
+           $r->{worker} && "by worker $r->{worker}",
+           $r->{error} && "with \"$r->{error}\"";
+}
+
+
+# The faults of these kinds between two times, of this model's replicas where
+# they are of replicas.  A fault has kind, at, to.
+
+sub faults {
+    my ($faults, $from, $to, $model, @kinds) = @_;
+
+    my %is = map { $_ => 1 } @kinds;
+
+    return grep { $is{ $_->{kind} } && $_->{at} <= $to && $_->{to} >= $from
+                  && (!defined $_->{model} || $_->{model} eq $model) }
+           @$faults;
+}
+
+
+# A request is broken only when its worker or its replica was ended, or nginx
+# was stopped, in its lifetime.  Returns also how many were explained.
+
+sub check_outcomes {
+    my ($requests, $faults) = @_;
+
+    my @bad;
+    my $explained = 0;
+    my $grace = slow(GRACE);
+
+    for my $r (@$requests) {
+        my $outcome = $r->{outcome};
+
+        if ($outcome eq 'silent') {
+            push @bad, 'stuck: ' . name($r);
+            next;
+        }
+
+        next if $outcome ne 'broken' && $outcome ne 'unconnected';
+
+        my @why = grep { $_->{kind} ne 'worker' || !$r->{worker}
+                         || $_->{pid} == $r->{worker} }
+                  faults($faults, $r->{sent} - $grace, $r->{end} + $grace,
+                         $r->{model}, $outcome eq 'unconnected' ? 'stop'
+                         : qw/ worker replica stop /);
+
+        @why ? $explained++ : push @bad, 'broken without a cause: ' . name($r);
+    }
+
+    return ($explained, @bad);
+}
+
+
+# The flooding tenant may be refused.  Another one is refused only while no
+# replica of its model serves, while a worker has no session yet, or, with a
+# conversation, while Redis fails.
+
+sub check_refusals {
+    my ($requests, $faults) = @_;
+
+    my @bad;
+
+    for my $r (grep { $_->{outcome} eq 'refused' } @$requests) {
+
+        if ($r->{status} != 503 && $r->{status} != 429) {
+            push @bad, "status $r->{status}: " . name($r);
+            next;
+        }
+
+        next if $r->{role} eq 'flood';
+
+        my ($from, $to) = ($r->{sent}, $r->{end} + slow(GRACE));
+
+        next if $r->{status} == 503 && (
+            faults($faults, $from - slow(RESTART), $to, $r->{model},
+                   'replica')
+            || faults($faults, $from - slow(SETTLE), $to, $r->{model},
+                      qw/ worker stop reload upgrade /)
+            || $r->{role} eq 'talk'
+               && faults($faults, $from - slow(RESTART), $to, '', 'redis'));
+
+        push @bad, "refused without a cause: $r->{status}, " . name($r);
+    }
+
+    return @bad;
+}
+
+
+# Turns.  conversations: id => what GET returned, {status, json}.
+
+sub check_turns {
+    my ($requests, $conversations) = @_;
+
+    my (@bad, %turns);
+
+    push @{ $turns{ $_->{conversation} } }, $_
+        for grep { $_->{conversation} } @$requests;
+
+    for my $id (sort keys %turns) {
+        my $got = $conversations->{$id};
+
+        if (!$got || $got->{status} != 200) {
+            push @bad, "$id cannot be read: " . ($got ? $got->{status} : '');
+            next;
+        }
+
+        push @bad, map { "$id: $_" } check_story($turns{$id}, $got->{json});
+    }
+
+    return @bad;
+}
+
+
+sub check_story {
+    my ($turns, $got) = @_;
+
+    my (@bad, %at, @stored);
+    my $messages = $got->{messages};
+    my @user = grep { $messages->[$_]{role} eq 'user' } 0 .. $#$messages;
+
+    for my $n (0 .. $#user) {
+        push @{ $at{ $messages->[ $user[$n] ]{content} } }, $n;
+    }
+
+    push @bad, "version is $got->{version} after " . @user . ' turns'
+        if $got->{version} != 1 + @user;
+
+    for my $r (@$turns) {
+        my $found = @{ $at{ $r->{text} } || [] };
+        my $claim = $r->{claim};
+
+        push @bad, "there $found times: " . name($r) if $found > 1;
+
+        next if $r->{outcome} ne 'ended';
+
+        # an answer that says nothing of its turn says that it is kept
+
+        $claim ||= { stored => 1 };
+
+        if (!$claim->{stored}) {
+            push @bad, "there although not stored ($claim->{reason}): "
+                       . name($r)
+                if $found && $claim->{reason} !~ /did not confirm/;
+            next;
+        }
+
+        if (!$found) {
+            push @bad, 'lost: ' . name($r);
+            next;
+        }
+
+        my $n = $at{ $r->{text} }[0];
+        my $answer = $messages->[ $user[$n] + 1 ] || {};
+
+        push @bad, 'kept with another answer: ' . name($r)
+            if ($answer->{role} || '') ne 'assistant'
+               || $answer->{content} ne $r->{content};
+        push @bad, "version $claim->{version} is turn $n: " . name($r)
+            if defined $claim->{version} && $claim->{version} != $n + 2;
+
+        $stored[$n] = $r;
+    }
+
+    # on top of what was stored before it was sent: with a longer prompt, and
+    # at a later place
+
+    for my $r (grep { $_->{outcome} eq 'ended' } @$turns) {
+        my @before = grep { $_ && $_->{end} < $r->{sent} } @stored;
+
+        push @bad, 'answered without ' . name($_) . ': ' . name($r)
+            for grep { $_->{usage}{prompt_tokens}
+                       >= $r->{usage}{prompt_tokens} } @before;
+    }
+
+    for my $n (0 .. $#stored) {
+        my $r = $stored[$n] or next;
+
+        push @bad, 'put before ' . name($_) . ': ' . name($r)
+            for grep { $_ && $_->{end} < $r->{sent} }
+                @stored[$n + 1 .. $#stored];
+
+        push @bad, 'answered without the turn before it: ' . name($r)
+            if $n > 0 && $stored[$n - 1]
+               && $r->{usage}{prompt_tokens}
+                  <= $stored[$n - 1]{usage}{prompt_tokens};
+    }
+
+    return @bad;
+}
+
+
+# The ledger has each request that ended, and at most those that an engine may
+# have begun.  ledgers is tenant => { field => count } over all days, markers
+# has the keys of Redis.
+
+sub check_ledger {
+    my ($requests, $ledgers, $markers) = @_;
+
+    my (@bad, %least, %most);
+
+    for my $r (@$requests) {
+        next if $r->{kind} ne 'chat' || $r->{outcome} eq 'unconnected'
+                || $r->{outcome} eq 'refused' && !$r->{begun};
+
+        my $key = "$r->{key}|$r->{model}";
+
+        $most{$key}{requests}++;
+        $most{$key}{completion_tokens} += $r->{max};
+
+        next if $r->{outcome} ne 'ended';
+
+        $least{$key}{requests}++;
+        $least{$key}{completion_tokens} += $r->{usage}{completion_tokens};
+        $least{$key}{tenant} ||= $r->{tenant};
+
+        push @bad, 'not in the ledger: ' . name($r)
+            if !$markers->{"dsa1:{$r->{tenant}}:done:$r->{id}"};
+    }
+
+    for my $key (sort keys %least) {
+        my ($model) = $key =~ /\|(.*)/;
+        my $ledger = $ledgers->{ $least{$key}{tenant} } || {};
+
+        for my $name (qw/ requests completion_tokens /) {
+            my $has = $ledger->{"$model|$name"} || 0;
+
+            push @bad, "$key has $has $name in the ledger, which must be in "
+                       . "$least{$key}{$name} .. $most{$key}{$name}"
+                if $has < $least{$key}{$name} || $has > $most{$key}{$name};
+        }
+    }
+
+    return @bad;
+}
+
+
+#
+# How many requests of other tenants began on the same replica while one of a
+# tenant with few requests waited.  A replica's tokens are seen by one client
+# process, so their times compare.  When a request is queued is not seen: it
+# is taken to be MARGIN after it was sent, because a replica that paces its
+# steps accepts it within a step, and the first tokens of requests that began
+# before may need as long again to their clients.  What begins in the same
+# step as the request did not begin before it.  A request that was ended
+# before its first token counts, too, up to its end.
+#
+# Left out: requests whose replica was ended, those sent when workers were new
+# and perhaps had no session yet, and those during which the client process
+# was not scheduled for longer than MARGIN.
+#
+# Returns (counts, seconds of the first tokens, lines).
+#
+
+sub check_shares {
+    my ($requests, $faults, $lags, $models, $step) = @_;
+
+    my (@counts, @waits, @bad);
+    my $margin = slow(MARGIN);
+
+    for my $model (@$models) {
+        my @began = sort { $a->{first} <=> $b->{first} }
+                    grep { $_->{model} eq $model && $_->{first}
+                           && !$_->{slow} } @$requests;
+        my $low = 0;
+
+        for my $r (sort { $a->{sent} <=> $b->{sent} }
+                   grep { $_->{model} eq $model && $_->{role} eq 'light'
+                          && $_->{stream} && $_->{outcome} ne 'refused' }
+                   @$requests)
+        {
+            my $from = $r->{sent} + $margin;
+            my $end = $r->{first} || $r->{end};
+
+            next if faults($faults, $r->{sent} - 2 * slow(GRACE),
+                           $end + $step, $model, qw/ replica stop /)
+                 || faults($faults, $r->{sent} - slow(GRACE), $from, $model,
+                           qw/ worker reload upgrade /)
+                 || grep { $_->[0] <= $end && $_->[1] >= $r->{sent} - $margin }
+                    @$lags;
+
+            $low++ while $low < @began && $began[$low]{first} <= $from;
+
+            my $n = 0;
+            my $i = $low;
+
+            for ( ; $i < @began; $i++) {
+                last if $began[$i]{first} >= $end - $step / 2;
+                $n++ if $began[$i]{key} ne $r->{key};
+            }
+
+            push @counts, $n;
+            push @waits, $end - $r->{sent};
+            push @bad, "$n requests of others began before " . name($r)
+                       . sprintf(', which waited %.3f s', $end - $r->{sent})
+                if $n > SLOTS;
+        }
+    }
+
+    return (\@counts, \@waits, @bad);
+}
+
+
+1;
