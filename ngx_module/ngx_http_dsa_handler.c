@@ -932,14 +932,16 @@ ngx_http_dsa_resume(ngx_http_dsa_ctx_t *ctx)
 
 /*
  * The name that an engine must have for this request: none for the API's
- * own names.  NGX_DECLINED: no engine ever had it.
+ * own names.  NGX_DECLINED: no engine ever had it.  NGX_AGAIN: this worker has
+ * not had a session with every engine yet, and one of the others may have it;
+ * a worker may start while an engine restarts.
  */
 
 static ngx_int_t
 ngx_http_dsa_known(ngx_http_dsa_ctx_t *ctx, ngx_str_t **model)
 {
     ngx_str_t               *alias;
-    ngx_uint_t               i;
+    ngx_uint_t               i, unseen;
     ngx_http_dsa_session_t  *s;
 
     *model = NULL;
@@ -954,11 +956,16 @@ ngx_http_dsa_known(ngx_http_dsa_ctx_t *ctx, ngx_str_t **model)
 
     *model = &ctx->model;
 
+    unseen = 0;
     s = ctx->pool->sessions.elts;
 
     for (i = 0; i < ctx->pool->sessions.nelts; i++) {
-        if (s[i].hello.magic == DSA_LINK_MAGIC
-            && ngx_strlen(s[i].hello.model) == ctx->model.len
+        if (s[i].hello.magic != DSA_LINK_MAGIC) {
+            unseen = 1;
+            continue;
+        }
+
+        if (ngx_strlen(s[i].hello.model) == ctx->model.len
             && ngx_memcmp(s[i].hello.model, ctx->model.data, ctx->model.len)
                == 0)
         {
@@ -966,7 +973,7 @@ ngx_http_dsa_known(ngx_http_dsa_ctx_t *ctx, ngx_str_t **model)
         }
     }
 
-    return NGX_DECLINED;
+    return unseen ? NGX_AGAIN : NGX_DECLINED;
 }
 
 
@@ -987,7 +994,7 @@ ngx_http_dsa_submit(ngx_http_dsa_ctx_t *ctx)
         return;
     }
 
-    if (ngx_http_dsa_known(ctx, &model) != NGX_OK
+    if (ngx_http_dsa_known(ctx, &model) == NGX_DECLINED
         && ngx_http_dsa_pool_any(ctx->pool) != NULL)
     {
         ngx_http_dsa_set_failure(ctx, NGX_HTTP_BAD_REQUEST, "model",
