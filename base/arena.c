@@ -174,3 +174,10 @@ dsa_arena_exceeded(const dsa_arena_t *arena)
 {
     return arena->exceeded;
 }
+
+
+void
+dsa_arena_exceed(dsa_arena_t *arena)
+{
+    arena->exceeded = 1;
+}

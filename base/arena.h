@@ -35,5 +35,8 @@ char *dsa_arena_dup(dsa_arena_t *arena, dsa_str_t s);
 size_t dsa_arena_used(const dsa_arena_t *arena);
 int dsa_arena_exceeded(const dsa_arena_t *arena);
 
+/* From now on the arena counts as exceeded: another bound was reached. */
+void dsa_arena_exceed(dsa_arena_t *arena);
+
 
 #endif /* _DSA_ARENA_H_INCLUDED_ */

@@ -15,9 +15,10 @@
 /*
  * A JSON text as a tree in an arena, read by yajl chunk by chunk, so that the
  * body of a request never has to lie in one piece.  Numbers keep the text
- * they were written with: an integer of any size survives.  Of a key that
- * stands twice in an object the last value counts, at the first one's place,
- * as in Python's json.
+ * they were written with: an integer of any size survives.  A name that
+ * stands twice in an object is an error, because readers do not agree on
+ * which value counts.  So is an escape \uD800 to \uDFFF without its other
+ * half, which is no character.
  */
 
 typedef enum {
@@ -48,17 +49,25 @@ typedef struct dsa_json_parser_s  dsa_json_parser_t;
 
 
 /*
- * arena: takes the tree and outlives the parser.  depth: most levels of
- * nesting.  NULL when out of memory.  The parser itself is freed by
- * dsa_json_parser_destroy().
+ * Most values, at all levels together, of a text that is read in chunks.  A
+ * value takes 100 to 200 ns to read, and a worker serves nobody else
+ * meanwhile; 8,192 messages with 30 values each stay below.
+ */
+#define DSA_JSON_VALUES     262144
+
+/*
+ * For a text from outside.  arena: takes the tree and outlives the parser.
+ * depth: most levels of nesting.  NULL when out of memory.  The parser itself
+ * is freed by dsa_json_parser_destroy().
  */
 dsa_json_parser_t *dsa_json_parser_create(dsa_arena_t *arena, uint32_t depth);
 void dsa_json_parser_destroy(dsa_json_parser_t *p);    /* NULL is allowed */
 
 /*
  * DSA_OK, or DSA_ERROR with the reason and the byte's offset in err: invalid
- * JSON, invalid UTF-8, nesting too deep, text after the value, out of memory
- * (dsa_arena_exceeded() tells the bound apart).
+ * JSON, invalid UTF-8, half a surrogate pair, a name that stands twice,
+ * nesting too deep, text after the value, out of memory, more values than
+ * DSA_JSON_VALUES (of the last two dsa_arena_exceeded() is true).
  */
 int dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
     dsa_err_t *err);
@@ -66,9 +75,19 @@ int dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
 /* The end of the text: the root, or NULL with err. */
 dsa_json_t *dsa_json_finish(dsa_json_parser_t *p, dsa_err_t *err);
 
-/* The three above for a text in one piece. */
+/*
+ * The three above for a text in one piece that is bounded otherwise: a file,
+ * or what was written here.  Any number of values.
+ */
 dsa_json_t *dsa_json_parse(dsa_arena_t *arena, const void *data, size_t len,
     uint32_t depth, dsa_err_t *err);
+
+/*
+ * The same with at most *values values; those read are taken off it.  A text
+ * with more is an error like invalid JSON, and the arena is not exceeded.
+ */
+dsa_json_t *dsa_json_parse_some(dsa_arena_t *arena, const void *data,
+    size_t len, uint32_t depth, uint32_t *values, dsa_err_t *err);
 
 /* A member of an object, NULL when absent or when obj is no object. */
 dsa_json_t *dsa_json_get(const dsa_json_t *obj, const char *key);
@@ -107,6 +126,13 @@ int dsa_json_dump(dsa_buf_t *b, const dsa_json_t *v);
 
 /* A string's escaped inside, without the quotes; any split of s will do. */
 void dsa_json_escape(dsa_buf_t *b, dsa_str_t s);
+
+/*
+ * The text that a string's inside stands for.  Bytes that a JSON string must
+ * escape may stand for themselves.  DSA_ERROR and nothing added when an
+ * escape is none of JSON's, is cut, or is half of a surrogate pair.
+ */
+int dsa_json_unescape(dsa_buf_t *b, dsa_str_t s);
 
 
 #endif /* _DSA_JSON_H_INCLUDED_ */

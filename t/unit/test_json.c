@@ -45,9 +45,11 @@ static const struct {
     { "\"\\u4e2d\\ud83d\\ude00/\\u007f\\u001f\"",
       "\"\xe4\xb8\xad\xf0\x9f\x98\x80/\x7f\\u001f\"" },
     { "\"\\\"\\\\\\b\\f\\n\\r\\t\\/\"", "\"\\\"\\\\\\b\\f\\n\\r\\t/\"" },
-    { "{\"a\":1,\"b\":2,\"a\":{\"x\":1}}", "{\"a\": {\"x\": 1}, \"b\": 2}" },
-    { "{\"a\":{\"x\":1,\"y\":5},\"a\":{\"y\":2,\"x\":3}}",
-      "{\"a\": {\"y\": 2, \"x\": 3}}" },
+    { "{\"a\":{\"a\":1},\"b\":[{\"a\":1},{\"a\":1}]}",
+      "{\"a\": {\"a\": 1}, \"b\": [{\"a\": 1}, {\"a\": 1}]}" },
+    { "\"\\uD834\\uDD1E\\\\ud800\\\\\\udbff\\udfff\\ud7ff\\ue000\"",
+      "\"\xf0\x9d\x84\x9e\\\\ud800\\\\\xf4\x8f\xbf\xbf\xed\x9f\xbf"
+      "\xee\x80\x80\"" },
     { "{\"\":[],\"b\":{}}", "{\"\": [], \"b\": {}}" },
     { "", NULL },
     { "[1,2", NULL },
@@ -66,6 +68,41 @@ static const struct {
     { "\"\xe4\xb8\"", NULL },               /* cut off */
     { "{\"\xff\":1}", NULL },
     { "1e999", NULL },                      /* no double can hold it */
+
+    /* names that stand twice */
+
+    { "{\"a\":1,\"b\":2,\"a\":{\"x\":1}}", NULL },
+    { "[{\"a\":{\"x\":1},\"a\":{\"x\":3}}]", NULL },
+    { "{\"a\":1,\"\\u0061\":1}", NULL },
+    { "{\"\":1,\"\":1}", NULL },
+
+    /* halves of surrogate pairs */
+
+    { "\"a\\ud800b\"", NULL },
+    { "\"a\\udc00b\"", NULL },
+    { "\"\\ud800\"", NULL },
+    { "\"\\ud800\\n\"", NULL },
+    { "\"\\ud800\\u0041\"", NULL },
+    { "\"\\ud800\\ud800\\udc00\"", NULL },
+    { "\"\\ud83d\\ude00\\ude00\"", NULL },
+    { "\"\\uDBFFx\"", NULL },
+    { "{\"\\uDfff\":1}", NULL },
+    { "\"\\u12g4\"", NULL },
+    { "\"\\ud8", NULL },
+    { "\\ud800", NULL },
+};
+
+
+static const struct {
+    const char  *in;
+    const char  *message;
+} messages[] = {
+    { "{\"a\":1,\"b\":2,\"a\":3}",
+      "the name \"a\" stands twice in an object, the second time at byte" },
+    { "[\"a\\ud800b\"]", "half of a surrogate pair is no character, expected "
+      "\\uD800 to \\uDBFF with \\uDC00 to \\uDFFF behind it at byte 9" },
+    { "[\"a\\udc00b\"]", "behind it at byte 8" },
+    { "[x, \"a\\udc00b\"]", "lexical error" }
 };
 
 
@@ -143,6 +180,71 @@ test_round_trip(void **state)
 
 
 static void
+test_messages(void **state)
+{
+    size_t        i;
+    dsa_err_t     err;
+    dsa_arena_t  *arena;
+
+    for (i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+        arena = dsa_arena_create(1024 * 1024);
+        assert_null(dsa_json_parse(arena, messages[i].in,
+                                   strlen(messages[i].in), DEPTH, &err));
+
+        if (strstr(err.text, messages[i].message) == NULL) {
+            fail_msg("%s: %s", messages[i].in, err.text);
+        }
+
+        assert_false(dsa_arena_exceeded(arena));
+        dsa_arena_destroy(arena);
+    }
+}
+
+
+static const struct {
+    const char  *in;
+    const char  *out;       /* NULL: no text */
+} insides[] = {
+    { "", "" },
+    { "a\n\"\xe4\xb8\xad", "a\n\"\xe4\xb8\xad" },
+    { "\\\"\\\\\\/\\b\\f\\n\\r\\tx", "\"\\/\b\f\n\r\tx" },
+    { "\\u0041\\u00e9\\u4E2D\\ud83d\\ude00", "A\xc3\xa9\xe4\xb8\xad"
+      "\xf0\x9f\x98\x80" },
+    { "a\\", NULL },
+    { "\\x", NULL },
+    { "\\u12", NULL },
+    { "\\u12g4", NULL },
+    { "\\ud800", NULL },
+    { "\\ud800x", NULL },
+    { "\\ud800\\u0041", NULL },
+    { "\\udc00\\ud800", NULL }
+};
+
+
+static void
+test_unescape(void **state)
+{
+    int        rc;
+    size_t     i;
+    dsa_buf_t  b;
+
+    for (i = 0; i < sizeof(insides) / sizeof(insides[0]); i++) {
+        memset(&b, 0, sizeof(dsa_buf_t));
+        dsa_buf_addz(&b, "before ");
+
+        rc = dsa_json_unescape(&b, dsa_strz(insides[i].in));
+        assert_int_equal(rc, insides[i].out != NULL ? DSA_OK : DSA_ERROR);
+
+        dsa_buf_add(&b, "", 1);
+        assert_memory_equal(b.data, "before ", 7);
+        assert_string_equal(b.data + 7, insides[i].out != NULL
+                                        ? insides[i].out : "");
+        dsa_buf_free(&b);
+    }
+}
+
+
+static void
 test_depth(void **state)
 {
     char   text[4 * DEPTH], *out;
@@ -196,43 +298,110 @@ test_bound(void **state)
 }
 
 
+/* Many names are found as fast as few, and the one that comes again, too. */
+
 static void
 test_many_members(void **state)
 {
-    int           i;
-    char          key[32];
+    int           i, twice;
     int64_t       n;
-    dsa_buf_t     in = { 0 };
+    dsa_buf_t     in;
     dsa_err_t     err;
     dsa_json_t   *root;
     dsa_arena_t  *arena;
 
-    dsa_buf_addz(&in, "{");
+    for (twice = 0; twice < 2; twice++) {
+        memset(&in, 0, sizeof(dsa_buf_t));
+        dsa_buf_addz(&in, "{");
 
-    for (i = 0; i < 6000; i++) {
+        for (i = 0; i < 100000; i++) {
+            dsa_buf_printf(&in, "\"key%d\":%d,", i, i);
+        }
 
-        /* every key twice, in two rounds */
+        dsa_buf_printf(&in, "\"key%d\":0}", twice ? 4711 : i);
 
-        dsa_buf_printf(&in, "%s\"key%d\":%d", i != 0 ? "," : "", i % 3000, i);
+        arena = dsa_arena_create(64 * 1024 * 1024);
+        assert_non_null(arena);
+
+        root = dsa_json_parse(arena, in.data, in.len, DEPTH, &err);
+
+        if (twice) {
+            assert_null(root);
+            assert_non_null(strstr(err.text, "\"key4711\" stands twice"));
+
+        } else {
+            assert_non_null(root);
+            assert_int_equal(root->n, 100001);
+            assert_int_equal(dsa_json_int(dsa_json_get(root, "key99999"),
+                                          &n),
+                             DSA_OK);
+            assert_int_equal(n, 99999);
+        }
+
+        dsa_arena_destroy(arena);
+        dsa_buf_free(&in);
     }
+}
 
-    dsa_buf_addz(&in, "}");
 
-    arena = dsa_arena_create(16 * 1024 * 1024);
-    assert_non_null(arena);
+/* The number of values is bounded by itself, whatever memory there is. */
 
-    root = dsa_json_parse(arena, in.data, in.len, DEPTH, &err);
-    assert_non_null(root);
-    assert_int_equal(root->n, 3000);
+static void
+test_many_values(void **state)
+{
+    int                 rc, more;
+    uint32_t            i, values;
+    dsa_buf_t           in;
+    dsa_err_t           err;
+    dsa_json_t         *root;
+    dsa_arena_t        *arena;
+    dsa_json_parser_t  *p;
 
-    for (i = 0; i < 3000; i += 599) {
-        (void) snprintf(key, sizeof(key), "key%d", i);
-        assert_int_equal(dsa_json_int(dsa_json_get(root, key), &n), DSA_OK);
-        assert_int_equal(n, i + 3000);
+    for (more = 0; more < 2; more++) {
+        memset(&in, 0, sizeof(dsa_buf_t));
+        dsa_buf_addz(&in, "[0");
+
+        for (i = 2; i < DSA_JSON_VALUES + (uint32_t) more; i++) {
+            dsa_buf_addz(&in, ",0");
+        }
+
+        dsa_buf_addz(&in, "]");
+        assert_false(in.failed);
+
+        arena = dsa_arena_create(256 * 1024 * 1024);
+        p = dsa_json_parser_create(arena, DEPTH);
+        assert_non_null(p);
+
+        rc = dsa_json_feed(p, in.data, in.len, &err);
+        assert_int_equal(rc, more ? DSA_ERROR : DSA_OK);
+        assert_int_equal(dsa_arena_exceeded(arena), more);
+
+        if (more) {
+            assert_non_null(strstr(err.text, "at most 262144"));
+        }
+
+        dsa_json_parser_destroy(p);
+        dsa_arena_destroy(arena);
+
+        arena = dsa_arena_create(256 * 1024 * 1024);
+        assert_non_null(dsa_json_parse(arena, in.data, in.len, DEPTH, &err));
+        assert_false(dsa_arena_exceeded(arena));
+
+        values = DSA_JSON_VALUES;
+        root = dsa_json_parse_some(arena, in.data, in.len, DEPTH, &values,
+                                   &err);
+        assert_int_equal(root != NULL, !more);
+        assert_int_equal(values, 0);
+        assert_false(dsa_arena_exceeded(arena));
+
+        values = 3;
+        assert_non_null(dsa_json_parse_some(arena, "[1]", 3, DEPTH, &values,
+                                            &err));
+        assert_int_equal(values, 1);
+
+        dsa_arena_destroy(arena);
+        dsa_buf_free(&in);
     }
-
-    dsa_arena_destroy(arena);
-    dsa_buf_free(&in);
 }
 
 
@@ -316,9 +485,12 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_unescape),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_many_members),
+        cmocka_unit_test(test_many_values),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_arena),
     };

@@ -819,6 +819,13 @@ test_names(void **state)
                    "\"merges\":[],\"vocab\":{", GPT2);
 
     for (id = 0; id < 256; id++) {
+
+        /* this one is U+0143 below */
+
+        if (id == 0xad) {
+            continue;
+        }
+
         dsa_buf_addz(&b, "\"");
         add_byte(&b, (uint8_t) id);
         dsa_buf_printf(&b, "\":%u,", id);
