@@ -43,6 +43,7 @@ typedef enum {
     DSA_STATE_JSON,             /* an object or array */
     DSA_STATE_SCALAR,
     DSA_STATE_VALUE_SKIP,
+    DSA_STATE_OFF,              /* in the block, when calls are off */
     DSA_STATE_DONE              /* after the block of calls */
 } dsa_parse_state_e;
 
@@ -62,7 +63,6 @@ typedef enum {
 typedef struct {
     dsa_marker_e          what;
     dsa_str_t             text;
-    int                   tools;     /* only when calls are looked for */
 } dsa_marker_t;
 
 
@@ -81,7 +81,9 @@ struct dsa_parse_s {
     dsa_parse_out_t      *out;
     dsa_parse_state_e     state;
     int                   rc;        /* once not DSA_OK, for ever */
+    dsa_parse_state_e     text;      /* the state before the block of calls */
     unsigned              tools:1;
+    unsigned              framed:1;  /* the block has its own line */
     unsigned              open:1;    /* a call that has begun */
     unsigned              bare:1;    /* its arguments came as an object */
     uint32_t              calls;
@@ -130,37 +132,52 @@ static size_t dsa_parse_whole(const char *data, size_t len);
 
 
 static const dsa_marker_t  dsa_markers_text[] = {
-    { DSA_MARKER_THINK_END, dsa_string(DSA_MARK_THINK_END), 0 },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_THINK), 0 },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_EOS), 0 },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_BOS), 0 },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_USER), 0 },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_ASSISTANT), 0 },
-    { DSA_MARKER_CALLS, dsa_string("\n\n" DSML_OPEN "function_calls"), 1 },
-    { DSA_MARKER_CALLS, dsa_string("\n" DSML_OPEN "function_calls"), 1 },
-    { DSA_MARKER_CALLS, dsa_string(DSML_OPEN "function_calls"), 1 },
-    { DSA_MARKER_INVOKE, dsa_string("\n\n" DSML_OPEN "invoke"), 1 },
-    { DSA_MARKER_INVOKE, dsa_string("\n" DSML_OPEN "invoke"), 1 },
-    { DSA_MARKER_INVOKE, dsa_string(DSML_OPEN "invoke"), 1 },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_DSML), 1 },
-    { DSA_MARKER_STRAY, dsa_null_string, 0 }
+    { DSA_MARKER_THINK_END, dsa_string(DSA_MARK_THINK_END) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_THINK) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_EOS) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_BOS) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_USER) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_ASSISTANT) },
+    { DSA_MARKER_CALLS, dsa_string("\n\n" DSML_OPEN "function_calls") },
+    { DSA_MARKER_CALLS, dsa_string("\n" DSML_OPEN "function_calls") },
+    { DSA_MARKER_CALLS, dsa_string(DSML_OPEN "function_calls") },
+    { DSA_MARKER_INVOKE, dsa_string("\n\n" DSML_OPEN "invoke") },
+    { DSA_MARKER_INVOKE, dsa_string("\n" DSML_OPEN "invoke") },
+    { DSA_MARKER_INVOKE, dsa_string(DSML_OPEN "invoke") },
+    { DSA_MARKER_STRAY, dsa_string(DSML_CLOSE "function_calls>") },
+    { DSA_MARKER_STRAY, dsa_string(DSML_CLOSE "invoke>") },
+    { DSA_MARKER_STRAY, dsa_string(DSML_CLOSE "parameter>") },
+    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_DSML) },
+    { DSA_MARKER_STRAY, dsa_null_string }
 };
 
 
 static const dsa_marker_t  dsa_markers_call[] = {
-    { DSA_MARKER_PARAM, dsa_string(DSML_OPEN "parameter"), 0 },
-    { DSA_MARKER_INVOKE, dsa_string(DSML_OPEN "invoke"), 0 },
-    { DSA_MARKER_INVOKE_END, dsa_string(DSML_CLOSE "invoke"), 0 },
-    { DSA_MARKER_CALLS_END, dsa_string(DSML_CLOSE "function_calls"), 0 },
-    { DSA_MARKER_STRAY, dsa_null_string, 0 }
+    { DSA_MARKER_PARAM, dsa_string(DSML_OPEN "parameter") },
+    { DSA_MARKER_INVOKE, dsa_string(DSML_OPEN "invoke") },
+    { DSA_MARKER_INVOKE_END, dsa_string(DSML_CLOSE "invoke") },
+    { DSA_MARKER_CALLS_END, dsa_string(DSML_CLOSE "function_calls") },
+    { DSA_MARKER_STRAY, dsa_null_string }
 };
 
 
 /* A value may hold anything but this. */
 
 static const dsa_marker_t  dsa_markers_value[] = {
-    { DSA_MARKER_PARAM_END, dsa_string(DSML_CLOSE "parameter>"), 0 },
-    { DSA_MARKER_STRAY, dsa_null_string, 0 }
+    { DSA_MARKER_PARAM_END, dsa_string(DSML_CLOSE "parameter>") },
+    { DSA_MARKER_STRAY, dsa_null_string }
+};
+
+
+/* Calls that are left out: the answer may follow them. */
+
+static const dsa_marker_t  dsa_markers_off[] = {
+    { DSA_MARKER_THINK_END, dsa_string(DSA_MARK_THINK_END) },
+    { DSA_MARKER_PARAM, dsa_string(DSML_OPEN "parameter") },
+    { DSA_MARKER_INVOKE, dsa_string(DSML_OPEN "invoke") },
+    { DSA_MARKER_INVOKE_END, dsa_string(DSML_CLOSE "invoke>") },
+    { DSA_MARKER_CALLS_END, dsa_string(DSML_CLOSE "function_calls>") },
+    { DSA_MARKER_STRAY, dsa_null_string }
 };
 
 
@@ -178,6 +195,7 @@ static const dsa_marker_t *const  dsa_markers[] = {
     dsa_markers_value,
     dsa_markers_value,
     dsa_markers_value,
+    dsa_markers_off,
     NULL
 };
 
@@ -194,6 +212,7 @@ dsa_parse_create(int thinking, int tools, dsa_delta_pt delta, void *ctx)
         p->ctx = ctx;
         p->tools = tools != 0;
         p->state = thinking ? DSA_STATE_REASONING : DSA_STATE_CONTENT;
+        p->text = p->state;
     }
 
     return p;
@@ -273,12 +292,12 @@ dsa_parse_end(dsa_parse_t *p, int complete)
     p->out = &out;
 
     /*
-     * What is held is the text's own, unless it went as far as a token of
-     * the format: then it is a marker that was cut off.
+     * What is held is the text's own, unless it went as far as the first
+     * letter of DSML: then it is a marker that was cut off.
      */
 
     mark = memmem(p->hold, p->hold_len, DSA_MARK_DSML,
-                  sizeof(DSA_MARK_DSML) - 1)
+                  sizeof("\xef\xbd\x9c" "D") - 1)
            != NULL;
 
     if (!complete && dsa_markers[p->state] == dsa_markers_value) {
@@ -314,7 +333,9 @@ dsa_parse_calls(const dsa_parse_t *p)
 int
 dsa_parse_in_reasoning(const dsa_parse_t *p)
 {
-    return p->state == DSA_STATE_REASONING;
+    return p->state == DSA_STATE_REASONING
+           || (!p->tools && p->state != DSA_STATE_CONTENT
+               && p->text == DSA_STATE_REASONING);
 }
 
 
@@ -394,10 +415,6 @@ dsa_parse_match(const dsa_parse_t *p, const char *data, size_t len,
 
     for (m = dsa_markers[p->state]; m->text.len != 0; m++) {
 
-        if (m->tools && !p->tools) {
-            continue;
-        }
-
         if (len < m->text.len) {
             if (memcmp(data, m->text.data, len) == 0) {
                 return DSA_AGAIN;
@@ -459,6 +476,7 @@ dsa_parse_take(dsa_parse_t *p, const char *data, size_t len)
     case DSA_STATE_CALLS:
     case DSA_STATE_INVOKE_SKIP:
     case DSA_STATE_VALUE_SKIP:
+    case DSA_STATE_OFF:
     case DSA_STATE_DONE:
     default:
         return len;
@@ -503,6 +521,11 @@ dsa_parse_byte(dsa_parse_t *p, char c)
 static void
 dsa_parse_marker(dsa_parse_t *p, dsa_marker_e what)
 {
+    if (p->state == DSA_STATE_REASONING || p->state == DSA_STATE_CONTENT) {
+        p->text = p->state;
+        p->framed = what == DSA_MARKER_CALLS;
+    }
+
     switch (what) {
 
     case DSA_MARKER_STRAY:
@@ -513,34 +536,36 @@ dsa_parse_marker(dsa_parse_t *p, dsa_marker_e what)
         break;
 
     case DSA_MARKER_CALLS:
-        p->state = DSA_STATE_CALLS;
+        p->state = p->tools ? DSA_STATE_CALLS : DSA_STATE_OFF;
         break;
 
     case DSA_MARKER_CALLS_END:
         dsa_parse_close_call(p);
-        p->state = DSA_STATE_DONE;
+        p->state = p->tools ? DSA_STATE_DONE : p->text;
         break;
 
     case DSA_MARKER_INVOKE:
         dsa_parse_close_call(p);
         p->tag_len = 0;
-        p->state = DSA_STATE_INVOKE_TAG;
+        p->state = p->tools ? DSA_STATE_INVOKE_TAG : DSA_STATE_OFF;
         break;
 
     case DSA_MARKER_INVOKE_END:
         dsa_parse_close_call(p);
-        p->state = DSA_STATE_CALLS;
+        p->state = p->tools ? DSA_STATE_CALLS
+                   : p->framed ? DSA_STATE_OFF : p->text;
         break;
 
     case DSA_MARKER_PARAM:
         p->tag_len = 0;
-        p->state = !p->open ? DSA_STATE_INVOKE_SKIP
-                   : p->bare ? DSA_STATE_VALUE_SKIP : DSA_STATE_PARAM_TAG;
+        p->state = p->open && !p->bare ? DSA_STATE_PARAM_TAG
+                                       : DSA_STATE_VALUE_SKIP;
         break;
 
     case DSA_MARKER_PARAM_END:
         dsa_parse_close_value(p);
-        p->state = DSA_STATE_INVOKE;
+        p->state = !p->tools ? DSA_STATE_OFF
+                   : p->open ? DSA_STATE_INVOKE : DSA_STATE_INVOKE_SKIP;
         break;
     }
 }
@@ -619,7 +644,7 @@ dsa_parse_invoke(dsa_parse_t *p)
 
     name = dsa_parse_tag_name(p, &string);
 
-    if (name.len == 0) {
+    if (name.len == 0 || p->calls == DSA_PARSE_CALLS) {
         p->state = DSA_STATE_INVOKE_SKIP;
         return;
     }

@@ -23,8 +23,9 @@
  * Calls come as the model wrote them: a value of string="true" as a JSON
  * string, an object or array as it is, any other value as it is when it is
  * JSON and as a JSON string when not.  Nothing is repaired.  A call without
- * a name, or a parameter with a name over DSA_PARSE_NAME, is left out; what
- * follows the block of calls is ignored.
+ * a name, or behind the first DSA_PARSE_CALLS, and a parameter with a name
+ * over DSA_PARSE_NAME are left out; what follows the block of calls is
+ * ignored.
  *
  * A parser takes under 6 KB; it calls back at once, and texts in callbacks
  * live until the callback returns.  A text is never empty, and holds whole
@@ -48,6 +49,7 @@ typedef int (*dsa_delta_pt)(void *ctx, dsa_delta_e what, uint32_t call,
 
 
 #define DSA_PARSE_NAME      256     /* longest tool or parameter name */
+#define DSA_PARSE_CALLS     1024    /* most calls in an answer */
 #define DSA_PARSE_SCALAR    4096    /* longest unquoted scalar that is checked
                                        before it is passed on */
 
@@ -55,8 +57,10 @@ typedef struct dsa_parse_s  dsa_parse_t;
 
 
 /*
- * thinking: the prompt ended in <think>.  tools: 0 delivers text only, calls
- * stay text (tool_choice none).  NULL when out of memory.
+ * thinking: the prompt ended in <think>.  tools: 0 delivers text only
+ * (tool_choice none): a block of calls is left out, up to its end or, within
+ * it but outside of values, to </think>; the text before and behind it stays.
+ * NULL when out of memory.
  */
 dsa_parse_t *dsa_parse_create(int thinking, int tools, dsa_delta_pt delta,
     void *ctx);

@@ -197,11 +197,36 @@ static const struct {
     { CUT, CALLS F STR("a") "x" PEND "<" D "parameter name=\"b",
       "N(f)A({\"a\": \"x\")" },
 
-    /* calls are text when they were not offered */
+    /* with calls off there is text only, on both sides of their block */
 
-    { NOTOOLS, "a\n\n" CALLS F FEND END EOS, "C(a\n\n" CALLS F FEND END ")" },
-    { NOTOOLS | THINK, "a" CALLS "</think>" D, "R(a" CALLS ")C(" D ")" },
-    { NOTOOLS | CUT, "\n\n<" D, "C(\n\n<" D ")" }
+    { NOTOOLS, "a\n\n" CALLS F FEND END EOS, "C(a)" },
+    { NOTOOLS, "a\n\n" CALLS F STR("k") "v" PEND FEND END "\nb" EOS,
+      "C(a\nb)" },
+    { NOTOOLS, "a" F STR("k") "v" PEND FEND "b" F FEND "c", "C(a\nb\nc)" },
+    { NOTOOLS, "a" F FEND END "b", "C(a\nb)" },
+    { NOTOOLS, CALLS F "{\"a\": 1}" FEND "noise" G FEND END "b" CALLS F FEND
+      END "c", "C(bc)" },
+    { NOTOOLS, CALLS F STR("k") END FEND "</think>" PEND FEND END "b",
+      "C(b)" },
+    { NOTOOLS, CALLS "<" D "invoke>" STR("k") END PEND FEND END "b",
+      "C(b)" },
+    { NOTOOLS, "a</" D "function_calls>b</" D "parameter>c</" D "invoke>d",
+      "C(abcd)" },
+    { NOTOOLS | CUT, "a\n\n" CALLS F STR("k") "v", "C(a)" },
+    { NOTOOLS | CUT, "\n\n<" D, "" },
+    { NOTOOLS | CUT, "a\n\n<\xef\xbd\x9c" "DS", "C(a)" },
+    { NOTOOLS, "a\n\n<\xef\xbd\x9c" "D", "C(a)" },
+    { NOTOOLS | THINK, "a\n\n" CALLS F FEND END "b</think>c",
+      "R(ab)C(c)" },
+    { NOTOOLS | THINK, "a" CALLS "</think>" D "b", "R(a)C(b)" },
+    { NOTOOLS | THINK, "a" CALLS F STR("k") "v" PEND "</think>b",
+      "R(a)C(b)" },
+    { NOTOOLS | THINK, "a</think>b" CALLS F FEND END "c", "R(a)C(bc)" },
+
+    /* the value of a call that is left out may hold anything too */
+
+    { 0, CALLS "<" D "invoke>" STR("a") F FEND END PEND FEND G FEND END,
+      "N(g)A({})" }
 };
 
 
@@ -316,6 +341,36 @@ test_cases(void **state)
             parse(&r, cases[i].flags, cases[i].in, len, k, k);
             assert_string_equal(r.out.data, cases[i].out);
             dsa_buf_free(&r.out);
+        }
+    }
+}
+
+
+/* With calls off no piece of their markup gets out, wherever the text ends. */
+
+static void
+test_calls_off(void **state)
+{
+    int       flags;
+    size_t    len, step;
+    result_t  r;
+
+    static const char  in[] =
+        "a\n\n" CALLS F STR("k") "v" PEND VAL("n") "{\"x\": [1]}" PEND FEND
+        "<" D "invoke name=\"g\">\n\n" FEND END;
+
+    for (len = 1; len < sizeof(in); len++) {
+        for (flags = 0; flags < 8; flags++) {
+            for (step = 1; step <= len; step = step * 2 + 1) {
+                parse(&r, flags | NOTOOLS, in, len, step, step);
+
+                assert_int_equal(r.calls, 0);
+                assert_true(strchr("RC", r.out.data[0]) != NULL);
+                assert_int_equal(r.out.data[2], 'a');
+                assert_true(strspn(r.out.data + 3, "\n<)\xef\xbd\x9c")
+                            == strlen(r.out.data + 3));
+                dsa_buf_free(&r.out);
+            }
         }
     }
 }
@@ -449,6 +504,35 @@ test_long_scalar(void **state)
         dsa_buf_free(&in);
         dsa_buf_free(&out);
     }
+}
+
+
+/* Calls behind the last one that a history may have are left out. */
+
+static void
+test_many_calls(void **state)
+{
+    uint32_t   i;
+    result_t   r;
+    dsa_buf_t  in;
+
+    memset(&in, 0, sizeof(in));
+    dsa_buf_addz(&in, CALLS);
+
+    for (i = 0; i < DSA_PARSE_CALLS + 2; i++) {
+        dsa_buf_addz(&in, F STR("a") "x" PEND FEND);
+    }
+
+    dsa_buf_addz(&in, END);
+    assert_false(in.failed);
+
+    parse(&r, 0, in.data, in.len, 7, 1000);
+    assert_int_equal(r.calls, DSA_PARSE_CALLS);
+    assert_int_equal(r.out.len - 1, DSA_PARSE_CALLS
+                                    * strlen("N(f)A({\"a\": \"x\"})"));
+
+    dsa_buf_free(&r.out);
+    dsa_buf_free(&in);
 }
 
 
@@ -662,9 +746,11 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_calls_off),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_long_scalar),
+        cmocka_unit_test(test_many_calls),
         cmocka_unit_test(test_callback_fails),
         cmocka_unit_test(test_random_cuts),
         cmocka_unit_test(test_published)
