@@ -70,6 +70,7 @@ dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
     r.arena = arena;
     r.refusal = refusal;
     r.limits = *limits;
+    r.values = DSA_CHAT_VALUES;
 
     if (root->type != DSA_JSON_OBJECT) {
         return dsa_refuse_type(refusal, NULL, root, "a chat request object");
@@ -122,6 +123,7 @@ dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
     r.arena = arena;
     r.refusal = refusal;
     r.limits = *limits;
+    r.values = DSA_CHAT_VALUES;
 
     if (dsa_read_messages(&r, &at, messages, &stored, &n) != DSA_OK) {
         return DSA_ERROR;

@@ -29,6 +29,8 @@ typedef struct {
     dsa_str_t           id;
     dsa_str_t           name;
     dsa_json_t         *arguments;      /* an object; "" reads as {} */
+    dsa_str_t           raw;            /* arguments that are no object: as
+                                           they came, arguments is NULL */
 } dsa_tool_call_t;
 
 
@@ -113,7 +115,9 @@ typedef struct {
 #define DSA_CHAT_STOP       16          /* stop strings in a request */
 #define DSA_CHAT_STOP_LEN   1024        /* bytes of one */
 #define DSA_CHAT_CALLS      1024        /* tool calls in one message */
-#define DSA_CHAT_DEPTH      64          /* nesting of a call's arguments */
+#define DSA_CHAT_DEPTH      64          /* nesting of a call's arguments, */
+#define DSA_CHAT_VALUES     262144      /* and JSON values in all of them:
+                                           any beyond are not read as JSON */
 
 
 /*
@@ -136,10 +140,12 @@ int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
 
 /*
  * The whole list, after prepending: someone has spoken last to whom the model
- * can answer, every tool call is answered exactly once (tool messages are
- * brought into the order of their calls), every tool message has its call,
- * JSON mode is asked for in words too.  hosted 0: the last word may be
- * anyone's, and messages without ids are paired by their places.
+ * can answer, no tool call is answered twice (tool messages are brought into
+ * the order of their calls), every tool message has its call, JSON mode is
+ * asked for in words too.  Calls may lack results only when a user, system or
+ * developer message follows, because then nobody waits for them any more.
+ * hosted 0: the last word may be anyone's, and messages without ids are
+ * paired by their places.
  */
 int dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal);
 

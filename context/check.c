@@ -13,8 +13,8 @@ static const dsa_at_t *dsa_check_at(const dsa_chat_t *chat, dsa_at_t at[3],
     uint32_t i, const char *field);
 static int dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal,
     uint32_t i, uint32_t *next);
-static int dsa_check_surplus(const dsa_chat_t *chat, dsa_refusal_t *refusal,
-    uint32_t i);
+static int dsa_check_ids(const dsa_chat_t *chat, dsa_refusal_t *refusal,
+    uint32_t i, uint32_t n);
 static int dsa_check_reasoning(const dsa_chat_t *chat,
     dsa_refusal_t *refusal);
 static int dsa_check_last(const dsa_chat_t *chat, dsa_refusal_t *refusal);
@@ -107,8 +107,9 @@ static int
 dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
     uint32_t *next)
 {
+    int             closed;
     dsa_at_t        at[3];
-    uint32_t        n, k, j;
+    uint32_t        n, k, j, found;
     dsa_message_t   m, *call, *results;
 
     call = &chat->messages[i];
@@ -126,15 +127,28 @@ dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
         return DSA_OK;
     }
 
-    if (n > call->n_calls) {
-        return dsa_check_surplus(chat, refusal, i);
+    /* the conversation has moved on: what is missing will not come */
+
+    closed = *next < chat->n_messages
+             && chat->messages[*next].role != DSA_ROLE_ASSISTANT;
+
+    if ((closed || n > call->n_calls)
+        && dsa_check_ids(chat, refusal, i, n) != DSA_OK)
+    {
+        return DSA_ERROR;
     }
 
+    found = 0;
+
     for (k = 0; k < call->n_calls; k++) {
-        for (j = k; j < n; j++) {
+        for (j = found; j < n; j++) {
             if (dsa_str_eq(results[j].tool_call_id, call->calls[k].id)) {
                 break;
             }
+        }
+
+        if (j == n && closed) {
+            continue;
         }
 
         if (j == n) {
@@ -146,9 +160,10 @@ dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
                               "messages following tool_calls message)");
         }
 
-        m = results[k];
-        results[k] = results[j];
+        m = results[found];
+        results[found] = results[j];
         results[j] = m;
+        found++;
     }
 
     return DSA_OK;
@@ -156,12 +171,13 @@ dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
 
 
 /*
- * More results than calls: one of the first n_calls + 1 answers no call, or
- * one that is answered already.
+ * Each of the n results answers a call of message i that no earlier one
+ * answers.  Of n_calls + 1 results one at the latest does not.
  */
 
 static int
-dsa_check_surplus(const dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i)
+dsa_check_ids(const dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
+    uint32_t n)
 {
     dsa_at_t              at[3];
     uint32_t              j, k;
@@ -170,14 +186,14 @@ dsa_check_surplus(const dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i)
     call = &chat->messages[i];
     results = call + 1;
 
-    for (j = 0; j < call->n_calls; j++) {
+    for (j = 0; j < n; j++) {
         for (k = 0; k < call->n_calls; k++) {
             if (dsa_str_eq(results[j].tool_call_id, call->calls[k].id)) {
                 break;
             }
         }
 
-        if (k == call->n_calls) {
+        if (k == call->n_calls || j == call->n_calls) {
             break;
         }
 
@@ -193,6 +209,10 @@ dsa_check_surplus(const dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i)
         if (k < j) {
             break;
         }
+    }
+
+    if (j == n) {
+        return DSA_OK;
     }
 
     return dsa_refuse(refusal,

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "context/arguments.h"
 #include "context/encode.h"
 #include "context/marks.h"
 
@@ -45,8 +46,11 @@ static void dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m,
 static void dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m,
     uint32_t i);
 static void dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call);
+static void dsa_encode_raw(dsa_encoder_t *e, dsa_str_t raw);
+static int dsa_encode_raw_param(dsa_encoder_t *e, const dsa_argument_t *arg);
 static void dsa_encode_result(dsa_encoder_t *e, const dsa_message_t *m,
     uint32_t i);
+static void dsa_encode_results_end(dsa_encoder_t *e, uint32_t i);
 static void dsa_encode_tools(dsa_encoder_t *e, const dsa_json_t *tools);
 static void dsa_encode_format(dsa_encoder_t *e, const dsa_json_t *format);
 static int dsa_encode_after_last(const dsa_encoder_t *e, uint32_t i);
@@ -155,7 +159,10 @@ dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena, const dsa_chat_t *chat,
         if (m->role != DSA_ROLE_TOOL && e.n_results != 0
             && e.n_results != e.n_calls)
         {
-            break;
+            /* the other results will not come */
+
+            dsa_encode_results_end(&e, i - 1);
+            e.n_results = e.n_calls;
         }
 
         switch (m->role) {
@@ -315,6 +322,12 @@ dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call)
     dsa_encode_text(e, call->name);
     dsa_encode_template(e, "\">\n");
 
+    if (call->arguments == NULL) {
+        dsa_encode_raw(e, call->raw);
+        dsa_encode_template(e, "</" DSML "invoke>\n");
+        return;
+    }
+
     for (v = call->arguments->first; v != NULL; v = v->next) {
         dsa_encode_template(e, "<" DSML "parameter name=\"");
         dsa_encode_text(e, v->key);
@@ -339,6 +352,92 @@ dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call)
 }
 
 
+/*
+ * Arguments that are no JSON object, as close as possible to what was
+ * sampled.  Of an object that was cut, or whose values are no JSON, each
+ * member is a parameter: strings as they are, any other value as it stands,
+ * the cut one as far as it goes.  Any other text stands in the call as it
+ * is, because the parser passes it on from there.
+ */
+
+static void
+dsa_encode_raw(dsa_encoder_t *e, dsa_str_t raw)
+{
+    int              rc;
+    size_t           n, text, runs;
+    dsa_argument_t   arg;
+    dsa_arguments_t  args;
+
+    n = e->n;
+    text = e->text.len;
+    runs = e->runs.len;
+
+    dsa_arguments_start(&args, raw);
+
+    do {
+        rc = dsa_arguments_next(&args, &arg);
+
+        if (rc == 1 && dsa_encode_raw_param(e, &arg) != DSA_OK) {
+            rc = DSA_ERROR;
+        }
+    } while (rc == 1);
+
+    if (rc == DSA_OK) {
+        return;
+    }
+
+    e->n = n;
+    e->text.len = text;
+    e->runs.len = runs;
+
+    dsa_encode_text(e, raw);
+
+    if (raw.data[raw.len - 1] != '\n') {
+        dsa_encode_template(e, "\n");
+    }
+}
+
+
+/* DSA_ERROR: the name has escapes that stand for no text. */
+
+static int
+dsa_encode_raw_param(dsa_encoder_t *e, const dsa_argument_t *arg)
+{
+    int        rc;
+    dsa_buf_t  value;
+
+    dsa_encode_template(e, "<" DSML "parameter name=\"");
+    dsa_encode_run(e, DSA_RUN_TEXT);
+
+    if (dsa_json_unescape(&e->text, arg->key) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    memset(&value, 0, sizeof(dsa_buf_t));
+
+    rc = arg->string ? dsa_json_unescape(&value, arg->value) : DSA_ERROR;
+
+    if (rc == DSA_OK) {
+        dsa_encode_template(e, "\" string=\"true\">");
+        dsa_encode_text(e, dsa_str(value.data, value.len));
+
+    } else {
+        dsa_encode_template(e, "\" string=\"false\">");
+        dsa_encode_text(e, arg->json);
+    }
+
+    dsa_encode_template(e, "</" DSML "parameter>\n");
+
+    if (value.failed) {
+        e->text.failed = 1;
+    }
+
+    dsa_buf_free(&value);
+
+    return DSA_OK;
+}
+
+
 static void
 dsa_encode_result(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 {
@@ -351,11 +450,19 @@ dsa_encode_result(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
     dsa_encode_template(e, "</result>");
 
     if (e->n_results == e->n_calls) {
-        dsa_encode_template(e, "\n</function_results>\n\n");
-        dsa_encode_template(e, e->chat->thinking
-                               && dsa_encode_after_last(e, i)
-                               ? DSA_MARK_THINK : DSA_MARK_THINK_END);
+        dsa_encode_results_end(e, i);
     }
+}
+
+
+/* i: the last result. */
+
+static void
+dsa_encode_results_end(dsa_encoder_t *e, uint32_t i)
+{
+    dsa_encode_template(e, "\n</function_results>\n\n");
+    dsa_encode_template(e, e->chat->thinking && dsa_encode_after_last(e, i)
+                           ? DSA_MARK_THINK : DSA_MARK_THINK_END);
 }
 
 

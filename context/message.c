@@ -6,10 +6,14 @@
  */
 
 
+#include "context/parse.h"
 #include "context/read.h"
 
 
 #define DSA_MESSAGE_NAME   128      /* bytes of a tool's name */
+
+_Static_assert(DSA_CHAT_CALLS >= DSA_PARSE_CALLS,
+               "an answer has to be accepted as history");
 
 
 static int dsa_message_read(dsa_reader_t *r, const dsa_at_t *at,
@@ -29,7 +33,7 @@ static int dsa_message_call(dsa_reader_t *r, const dsa_at_t *at,
 static int dsa_message_function(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v, const char *expected, dsa_json_t **function);
 static int dsa_message_arguments(dsa_reader_t *r, const dsa_at_t *up,
-    const dsa_json_t *obj, dsa_json_t **out);
+    const dsa_json_t *obj, dsa_tool_call_t *call);
 static int dsa_message_id(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, dsa_str_t *id);
 static int dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at,
@@ -399,8 +403,7 @@ dsa_message_call(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v,
                              "that was called is required");
     }
 
-    return dsa_message_arguments(r, &function_at, function,
-                                 &call->arguments);
+    return dsa_message_arguments(r, &function_at, function, call);
 }
 
 
@@ -435,15 +438,18 @@ dsa_message_function(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v,
 }
 
 
+/*
+ * A string of arguments is what a model sampled, and may be anything: it was
+ * cut, or is no JSON.  The API returned it, so it is accepted.
+ */
+
 static int
 dsa_message_arguments(dsa_reader_t *r, const dsa_at_t *up,
-    const dsa_json_t *obj, dsa_json_t **out)
+    const dsa_json_t *obj, dsa_tool_call_t *call)
 {
     dsa_at_t     at = { up, "arguments", 0 };
     dsa_err_t    err;
-    dsa_json_t  *v;
-
-    static const char  expected[] = "a JSON object, as it is or as a string";
+    dsa_json_t  *v, *object;
 
     if (dsa_read_any(obj, "arguments", &v) == 0
         || (v->type == DSA_JSON_STRING && v->text.len == 0))
@@ -454,33 +460,37 @@ dsa_message_arguments(dsa_reader_t *r, const dsa_at_t *up,
         }
 
         v->type = DSA_JSON_OBJECT;
-        *out = v;
+        call->arguments = v;
 
         return DSA_OK;
     }
 
     if (v->type == DSA_JSON_STRING) {
-        v = dsa_json_parse(r->arena, v->text.data, v->text.len,
-                           DSA_CHAT_DEPTH, &err);
-        if (v == NULL) {
-            if (dsa_arena_exceeded(r->arena)) {
-                return dsa_refuse_memory(r->refusal, r->arena);
-            }
+        object = dsa_json_parse_some(r->arena, v->text.data, v->text.len,
+                                     DSA_CHAT_DEPTH, &r->values, &err);
 
-            return dsa_refuse_at(r->refusal, &at, "invalid JSON, expected "
-                                 "%s: %s", expected, err.text);
+        if (dsa_arena_exceeded(r->arena)) {
+            return dsa_refuse_memory(r->refusal, r->arena);
         }
 
-        if (v->type != DSA_JSON_OBJECT) {
-            return dsa_refuse_at(r->refusal, &at, "expected %s", expected);
+        if (object != NULL && object->type == DSA_JSON_OBJECT
+            && dsa_read_infinite(object) == NULL)
+        {
+            call->arguments = object;
+
+        } else {
+            call->raw = v->text;
         }
+
+        return DSA_OK;
     }
 
     if (v->type != DSA_JSON_OBJECT) {
-        return dsa_refuse_type(r->refusal, &at, v, expected);
+        return dsa_refuse_type(r->refusal, &at, v,
+                               "a JSON object, as it is or as a string");
     }
 
-    *out = v;
+    call->arguments = v;
 
     return dsa_read_finite(r, &at, v);
 }
@@ -665,9 +675,14 @@ dsa_message_dump(dsa_buf_t *b, const dsa_message_t *m)
 
         memset(&arguments, 0, sizeof(dsa_buf_t));
 
-        if (dsa_json_dump(&arguments, call->arguments) != DSA_OK
-            || arguments.failed)
-        {
+        if (call->arguments == NULL) {
+            dsa_buf_add(&arguments, call->raw.data, call->raw.len);
+
+        } else if (dsa_json_dump(&arguments, call->arguments) != DSA_OK) {
+            rc = DSA_ERROR;
+        }
+
+        if (arguments.failed) {
             rc = DSA_ERROR;
         }
 

@@ -371,23 +371,38 @@ range:
 
 /* Recursion is as deep as the parser allowed the text to be. */
 
+const dsa_json_t *
+dsa_read_infinite(const dsa_json_t *v)
+{
+    double             d;
+    const dsa_json_t  *child, *found;
+
+    if (v->type == DSA_JSON_FLOAT && dsa_json_double(v, &d) != DSA_OK) {
+        return v;
+    }
+
+    found = NULL;
+
+    for (child = v->first; child != NULL && found == NULL;
+         child = child->next)
+    {
+        found = dsa_read_infinite(child);
+    }
+
+    return found;
+}
+
+
 int
 dsa_read_finite(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
 {
-    double             d;
-    const dsa_json_t  *child;
+    v = dsa_read_infinite(v);
 
-    if (v->type == DSA_JSON_FLOAT && dsa_json_double(v, &d) != DSA_OK) {
-        return dsa_refuse_at(r->refusal, at, "the number `%.*s` is out of "
-                             "range, expected one that a double can hold",
-                             dsa_read_shown(v->text), v->text.data);
+    if (v == NULL) {
+        return DSA_OK;
     }
 
-    for (child = v->first; child != NULL; child = child->next) {
-        if (dsa_read_finite(r, at, child) != DSA_OK) {
-            return DSA_ERROR;
-        }
-    }
-
-    return DSA_OK;
+    return dsa_refuse_at(r->refusal, at, "the number `%.*s` is out of range, "
+                         "expected one that a double can hold",
+                         dsa_read_shown(v->text), v->text.data);
 }

@@ -34,6 +34,7 @@ typedef struct {
     dsa_arena_t        *arena;
     dsa_refusal_t      *refusal;
     dsa_chat_limits_t   limits;
+    uint32_t            values;         /* left of DSA_CHAT_VALUES */
 } dsa_reader_t;
 
 
@@ -77,6 +78,9 @@ int dsa_read_number(dsa_reader_t *r, const dsa_at_t *up,
 int dsa_read_integer(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, int64_t min, int64_t max,
     const char *range, int64_t *out);
+
+/* The first number under v that no double can hold, or NULL. */
+const dsa_json_t *dsa_read_infinite(const dsa_json_t *v);
 
 /* DSA_OK when every number under v can be written again. */
 int dsa_read_finite(dsa_reader_t *r, const dsa_at_t *at,

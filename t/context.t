@@ -150,6 +150,25 @@ is(json_decode(parse("$call</${dsml}param"))
    ->{tool_calls}[0]{function}{arguments}, '{"city": "Paris',
    'what is cut off stays open');
 
+# what is cut or broken is history like any other answer
+
+for (["$call</${dsml}param", "$call$end"], ["$call$end", "$call$end"],
+     ["$call</${dsml}parameter>\n<${dsml}parameter name=\"city\" string="
+      . "\"false\">[1}$end"])
+{
+    my ($sampled, $expected) = @$_;
+    $expected //= $sampled;
+
+    my $prompt = encode(json_encode({
+        model => 'deepseek-chat',
+        messages => [ { role => 'user', content => 'q' },
+                      json_decode(parse($sampled . ($_->[1] ? '' : $eos))),
+                      { role => 'user', content => 'q' } ] }));
+
+    ok(index($prompt, "</think>$expected$eos") > 0, 'it is encoded')
+        or diag($prompt);
+}
+
 for (['encode', '{"messages":[]}', qr/messages: Empty input/],
      ['encode', '{"messages":', qr/stdin: .* at byte 12/],
      ['encode', '[]', qr/expected a chat request object/])

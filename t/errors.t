@@ -50,6 +50,15 @@ my @table = (
      qr/^Failed to deserialize/],
     ['an overlong character', "{\"model\":\"\xc0\xaf\"}", 400, undef,
      qr/^Failed to deserialize/],
+    ['half of a character', "{$base,\"x\":\"a\\ud800b\"}", 400, undef,
+     qr/surrogate.* at byte \d+$/],
+    ['the other half', "{$base,\"x\":\"\\udc00\"}", 400, undef,
+     qr/surrogate.* at byte \d+$/],
+    ['a name twice', "{$base,\"model\":\"x\"}", 400, undef,
+     qr/the name "model" stands twice in an object/],
+    ['a name twice in a schema', "{$base,\"tools\":[{\"function\":{\"name\":"
+     . '"f","parameters":{"a\u006e":1,"an":2}}}]}', 400, undef,
+     qr/the name "an" stands twice in an object/],
     ['a raw newline in a string', "{\"model\":\"a\nb\"}", 400, undef,
      qr/^Failed to deserialize/],
     ['a NUL byte', "{\"model\":\"a\0b\"}", 400, undef, qr/^Failed to deser/],
@@ -58,6 +67,7 @@ my @table = (
     ['a deep object', '{"a":' x 5000, 400, undef, qr/deep|nest/],
     ['a bomb of values', '[' . '[],' x 300000 . '1]', 413, undef,
      qr/too many JSON values/],
+    ['more values than any chat has', '[' . '[1],' x 1100000 . '1]', 413],
     ['an array', "[$user]", 400, undef, qr/object/],
     ['a string', '"x"', 400, undef, qr/object/],
     ['null', 'null', 400, undef, qr/object/],
@@ -93,13 +103,13 @@ my @table = (
      400, qr/^messages/],
     ['a call without a result', "{\"model\":\"deepseek-chat\",\"messages\":["
      . "$user,{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\",\"type\":"
-     . '"function","function":{"name":"f","arguments":"{}"}}]},' . "$user]}",
+     . '"function","function":{"name":"f","arguments":"{}"}}]}]}',
      400, qr/^messages/, qr/tool_call/],
-    ['arguments that are no object', '{"model":"deepseek-chat","messages":['
+    ['a result of another call', "{\"model\":\"deepseek-chat\",\"messages\":["
      . "$user,{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"a\",\"type\":"
-     . '"function","function":{"name":"f","arguments":"[1]"}}]},'
-     . '{"role":"tool","tool_call_id":"a","content":"x"}]}', 400,
-     qr/^messages\[1\]\.tool_calls/],
+     . '"function","function":{"name":"f","arguments":"{}"}}]},'
+     . '{"role":"tool","tool_call_id":"b","content":"x"},' . "$user]}",
+     400, 'messages[2].tool_call_id', qr/not among its calls/],
 
     # the model
 
@@ -297,6 +307,23 @@ is("@bad", '', 'a wrong byte at every place');
 my $r = $t->post($chat, "{$base,\"stream\":true,\"temperature\":9}");
 is($r->{status}, 400, 'a stream that is refused');
 is($r->{headers}{'content-type'}, 'application/json', 'in JSON');
+
+
+# what the API itself answered is no fault, as the history of a next turn
+
+for (['cut arguments', '"{\\"city\\": \\"Par"'],
+     ['arguments that are an array', '"[1]"'],
+     ['arguments that are no JSON', '"x\\ny"'],
+     ['no arguments', '""'])
+{
+    my ($name, $arguments) = @$_;
+
+    is($t->post($chat, "{\"model\":\"deepseek-chat\",\"messages\":[$user,"
+                . '{"role":"assistant","content":"","tool_calls":[{"id":"a",'
+                . '"type":"function","function":{"name":"f","arguments":'
+                . "$arguments}}]},$user]}")->{status},
+       200, $name);
+}
 
 
 # nulls and unknown fields are no fault

@@ -329,6 +329,40 @@ static const struct {
     { 0, 0, M U("a") "," AC(C("1", "{}")) "]}",
       BOS USER "a" ASSIST "</think>" CALLS INV "\n" INV_END CALLS_END EOS },
 
+    /* calls without a result, when the conversation moved on */
+
+    { 0, 1, M U("a") "," AC(C("1", "{}")) "," U("b") "]}",
+      BOS USER "a" ASSIST "</think>" CALLS INV "\n" INV_END CALLS_END EOS
+      USER "b" ASSIST "</think>" },
+    { 1, 1, M U("a") "," AC(C("1", "{}") "," C("2", "{}") "," C("3", "{}"))
+      "," T("3", "z") "," T("1", "x") "," S("s") "," U("b") "]}",
+      BOS USER "a" ASSIST "</think>" CALLS INV "\n" INV_END INV "\n" INV_END
+      INV "\n" INV_END CALLS_END EOS RES "\n<result>x</result>"
+      "\n<result>z</result>" RES_END "</think>s" USER "b" ASSIST "<think>" },
+
+    /* arguments that are no JSON object */
+
+    { 0, 1, M U("a") "," AC(C("1", "\"[1,2]\"") "," C("2", "\"x\\n\"") ","
+      C("3", "\"{\"") "," C("4", "\"{\\\"a\"") ","
+      C("5", "\"{\\\"\\\\ud800\\\": 1}\"")) "," U("b") "]}",
+      BOS USER "a" ASSIST "</think>" CALLS INV "[1,2]\n" INV_END INV "x\n"
+      INV_END INV "{\n" INV_END INV "{\"a\n" INV_END INV
+      "{\"\\ud800\": 1}\n" INV_END CALLS_END EOS USER "b" ASSIST "</think>" },
+    { 0, 1, M U("a") "," AC(C("1", "\" {\\\"a\\\\u00e9\\\" :\\\"x\\\\n"
+      "\\\\ud83d\\\\ude00\\\",\\\"b\\\":[1,{\\\"c\\\":\\\"]}\\\\\\\"\\\"}],"
+      "\\\"d\\\":tru \"")) "," U("b") "]}",
+      BOS USER "a" ASSIST "</think>" CALLS INV PAR("a\xc3\xa9", "true")
+      "x\n\xf0\x9f\x98\x80" PAR_END PAR("b", "false")
+      "[1,{\"c\":\"]}\\\"\"}]" PAR_END PAR("d", "false") "tru " PAR_END
+      INV_END CALLS_END EOS USER "b" ASSIST "</think>" },
+    { 0, 1, M U("a") "," AC(C("1", "\"{\\\"a\\\": \\\"x\\\\u12\"") ","
+      C("2", "\"{\\\"a\\\": \\\"x\\\" \\\"y\\\"}\"") ","
+      C("3", "\"{\\\"a\\\": 1, \"")) "," U("b") "]}",
+      BOS USER "a" ASSIST "</think>" CALLS INV PAR("a", "false") "\"x\\u12"
+      PAR_END INV_END INV "{\"a\": \"x\" \"y\"}\n" INV_END INV
+      PAR("a", "false") "1" PAR_END INV_END CALLS_END EOS USER "b" ASSIST
+      "</think>" },
+
     /* a prefix is left open */
 
     { 0, 1, M U("a") "," AP("", "b") "]}", BOS USER "a" ASSIST "</think>b" },
@@ -457,6 +491,9 @@ test_injection(void **state)
         M U("q") "," AC(C("1", "{\"@\":\"a\"}")) "," T("1", "x") "]}",
         M U("q") "," AC(C("1", "{\"k\":\"@\"}")) "," T("1", "x") "]}",
         M U("q") "," AC(C("1", "{\"k\":[\"@\"]}")) "," T("1", "x") "]}",
+        M U("q") "," AC(C("1", "\"@\"")) "," T("1", "x") "]}",
+        M U("q") "," AC(C("1", "\"{\\\"@\\\": \\\"@\"")) "," U("q") "]}",
+        M U("q") "," AC(C("1", "\"{\\\"k\\\": [@\"")) "," U("q") "]}",
         M U("q") "," AC("{\"id\":\"1\",\"function\":{\"name\":\"@\"}}") ","
         T("1", "x") "]}",
         M U("q") "," AC(C("1", "{}")) "," T("1", "@") "]}",
@@ -556,9 +593,7 @@ test_unchecked(void **state)
         M T("1", "x") "]}",
         M U("q") "," T("1", "x") "]}",
         M U("q") "," AC(C("1", "{}")) "," T("1", "x") "," T("2", "y") "]}",
-        M U("q") "," AC(C("1", "{}") "," C("2", "{}")) "," T("1", "x") "]}",
-        M U("q") "," AC(C("1", "{}") "," C("2", "{}")) "," T("1", "x") ","
-        U("q") "]}"
+        M U("q") "," AC(C("1", "{}") "," C("2", "{}")) "," T("1", "x") "]}"
     };
 
     for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
