@@ -338,6 +338,10 @@ static const struct {
     { TOOL("{\"name\":\"f\",\"strict\":\"no\"}"),
       "tools[0].function.strict", "expected a boolean" },
     { R("\"tools\":[{\"function\":{\"name\":\"f\"}},{\"function\":{"
+        "\"name\":\"g\",\"strict\":true}}]"),
+      "tools[1].function.strict",
+      "tools[1].function.strict: strict is not supported yet" },
+    { R("\"tools\":[{\"function\":{\"name\":\"f\"}},{\"function\":{"
         "\"name\":\"f\"}}]"),
       "tools[1]", "Tool names must be unique" },
     { R("\"tools\":[{},{},{},{},{}]"), "tools", "5 tools, at most 4" },
@@ -431,7 +435,8 @@ static const char *const  accepted[] = {
     "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"as "
     "Json\"}],\"response_format\":{\"type\":\"json_object\"}}",
     R("\"tools\":[],\"tool_choice\":\"auto\""),
-    TOOL("{\"name\":\"a-Z_09\",\"parameters\":null,\"strict\":true}"),
+    TOOL("{\"name\":\"a-Z_09\",\"parameters\":null,\"strict\":false}"),
+    TOOL("{\"name\":\"f\",\"strict\":null}"),
     R("\"max_tokens\":2147483647,\"temperature\":2,\"top_p\":1e-300,"
       "\"frequency_penalty\":-2,\"presence_penalty\":2.0"),
     "{\"model\":\"deepseek-reasoner\",\"messages\":[" U ","
