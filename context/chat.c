@@ -10,6 +10,7 @@
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "context/read.h"
 
@@ -21,8 +22,17 @@ static int dsa_chat_read_model(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_chat_read_conversation(dsa_reader_t *r,
     const dsa_json_t *root);
 static int dsa_chat_read_thinking(dsa_reader_t *r, const dsa_json_t *root);
-static int dsa_chat_read_effort(dsa_reader_t *r, const dsa_json_t *root);
+static int dsa_chat_read_template(dsa_reader_t *r, const dsa_json_t *root);
+static int dsa_chat_read_reasoning(dsa_reader_t *r, const dsa_json_t *root);
+static int dsa_chat_read_effort(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *obj, const char *name);
+static int dsa_chat_read_switch(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *obj, const char *name);
+static int dsa_chat_read_members(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *obj, const char *first, const char *second);
 static int dsa_chat_read_sampling(dsa_reader_t *r, const dsa_json_t *root);
+static int dsa_chat_read_max_tokens(dsa_reader_t *r,
+    const dsa_json_t *root);
 static int dsa_chat_read_seed(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_chat_read_stop(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_chat_add_stop(dsa_reader_t *r, const dsa_at_t *at,
@@ -90,7 +100,8 @@ dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
                              "one message is required");
     }
 
-    if (dsa_read_tools(&r, NULL, root, &chat->tools) != DSA_OK
+    if (dsa_read_unsupported(&r, root) != DSA_OK
+        || dsa_read_tools(&r, NULL, root, &chat->tools) != DSA_OK
         || dsa_chat_read_thinking(&r, root) != DSA_OK
         || dsa_chat_read_sampling(&r, root) != DSA_OK
         || dsa_chat_read_seed(&r, root) != DSA_OK
@@ -221,6 +232,11 @@ dsa_chat_read_conversation(dsa_reader_t *r, const dsa_json_t *root)
 }
 
 
+/*
+ * The model knows no degrees of thinking, it is on or off.  Clients have
+ * several fields for that; of those that are given the last one here counts.
+ */
+
 static int
 dsa_chat_read_thinking(dsa_reader_t *r, const dsa_json_t *root)
 {
@@ -230,7 +246,11 @@ dsa_chat_read_thinking(dsa_reader_t *r, const dsa_json_t *root)
 
     r->chat->thinking = dsa_str_eqz(r->chat->model, "deepseek-reasoner");
 
-    if (dsa_chat_read_effort(r, root) != DSA_OK) {
+    if (dsa_chat_read_switch(r, NULL, root, "enable_thinking") != DSA_OK
+        || dsa_chat_read_template(r, root) != DSA_OK
+        || dsa_chat_read_reasoning(r, root) != DSA_OK
+        || dsa_chat_read_effort(r, NULL, root, "reasoning_effort") != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
@@ -267,23 +287,74 @@ dsa_chat_read_thinking(dsa_reader_t *r, const dsa_json_t *root)
 }
 
 
-/*
- * The model knows no degrees of thinking: an effort asks for it, none for no
- * thinking.  The field "thinking" has the last word.
- */
+/* What vLLM and SGLang hand to the template of the prompt. */
 
 static int
-dsa_chat_read_effort(dsa_reader_t *r, const dsa_json_t *root)
+dsa_chat_read_template(dsa_reader_t *r, const dsa_json_t *root)
+{
+    dsa_at_t     at = { NULL, "chat_template_kwargs", 0 };
+    dsa_json_t  *v;
+
+    if (dsa_read_any(root, "chat_template_kwargs", &v) == 0) {
+        return DSA_OK;
+    }
+
+    if (v->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(r->refusal, &at, v,
+                               "{\"thinking\": true or false}");
+    }
+
+    if (dsa_chat_read_members(r, &at, v, "enable_thinking", "thinking")
+        != DSA_OK
+        || dsa_chat_read_switch(r, &at, v, "enable_thinking") != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_chat_read_switch(r, &at, v, "thinking");
+}
+
+
+static int
+dsa_chat_read_reasoning(dsa_reader_t *r, const dsa_json_t *root)
+{
+    dsa_at_t     at = { NULL, "reasoning", 0 };
+    dsa_json_t  *v;
+
+    if (dsa_read_any(root, "reasoning", &v) == 0) {
+        return DSA_OK;
+    }
+
+    if (v->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(r->refusal, &at, v, "{\"effort\": a string, "
+                               "\"enabled\": true or false}");
+    }
+
+    if (dsa_chat_read_members(r, &at, v, "effort", "enabled") != DSA_OK
+        || dsa_chat_read_effort(r, &at, v, "effort") != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_chat_read_switch(r, &at, v, "enabled");
+}
+
+
+/* An effort asks for thinking, none for no thinking. */
+
+static int
+dsa_chat_read_effort(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *obj, const char *name)
 {
     size_t       i;
-    dsa_at_t     at = { NULL, "reasoning_effort", 0 };
+    dsa_at_t     at = { up, name, 0 };
     dsa_json_t  *v;
 
     static const char *const  efforts[] = {
         "none", "minimal", "low", "medium", "high", "xhigh", "max"
     };
 
-    if (dsa_read_any(root, "reasoning_effort", &v) == 0) {
+    if (dsa_read_any(obj, name, &v) == 0) {
         return DSA_OK;
     }
 
@@ -305,9 +376,53 @@ dsa_chat_read_effort(dsa_reader_t *r, const dsa_json_t *root)
 
 
 static int
+dsa_chat_read_switch(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *obj, const char *name)
+{
+    int  rc, on;
+
+    rc = dsa_read_bool(r, up, obj, name, &on);
+
+    if (rc == 1) {
+        r->chat->thinking = on;
+        r->chat->thinking_given = 1;
+    }
+
+    return rc == DSA_ERROR ? DSA_ERROR : DSA_OK;
+}
+
+
+/* An object has no member but these two, or null. */
+
+static int
+dsa_chat_read_members(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *obj, const char *first, const char *second)
+{
+    char               name[64];
+    dsa_at_t           at = { up, name, 0 };
+    const dsa_json_t  *v;
+
+    for (v = obj->first; v != NULL; v = v->next) {
+        if (v->type == DSA_JSON_NULL || dsa_str_eqz(v->key, first)
+            || dsa_str_eqz(v->key, second))
+        {
+            continue;
+        }
+
+        (void) snprintf(name, sizeof(name), "%.*s", dsa_read_shown(v->key),
+                        v->key.data);
+
+        return dsa_refuse_at(r->refusal, &at, "not supported, expected %s or "
+                             "%s", first, second);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
 dsa_chat_read_sampling(dsa_reader_t *r, const dsa_json_t *root)
 {
-    int        rc;
     double    *value;
     size_t     i;
     int64_t    n;
@@ -334,20 +449,9 @@ dsa_chat_read_sampling(dsa_reader_t *r, const dsa_json_t *root)
         }
     }
 
-    n = 0;
-    rc = dsa_read_integer(r, NULL, root, "max_tokens", 1, INT32_MAX,
-                          "[1, 2147483647]", &n);
-
-    if (rc == 0) {
-        rc = dsa_read_integer(r, NULL, root, "max_completion_tokens", 1,
-                              INT32_MAX, "[1, 2147483647]", &n);
-    }
-
-    if (rc == DSA_ERROR) {
+    if (dsa_chat_read_max_tokens(r, root) != DSA_OK) {
         return DSA_ERROR;
     }
-
-    r->chat->max_tokens = n;
 
     /* an answer of two choices must not come back as one */
 
@@ -364,6 +468,38 @@ dsa_chat_read_sampling(dsa_reader_t *r, const dsa_json_t *root)
         return dsa_refuse(r->refusal, &at, "Invalid n value (currently only "
                           "n = 1 is supported)");
     }
+
+    return DSA_OK;
+}
+
+
+/* How many there may be depends on the model's context: see chat.h. */
+
+static int
+dsa_chat_read_max_tokens(dsa_reader_t *r, const dsa_json_t *root)
+{
+    int          rc;
+    int64_t      n;
+    dsa_at_t     at = { NULL, "max_tokens", 0 };
+    dsa_json_t  *v;
+
+    if (dsa_read_any(root, at.name, &v) == 0) {
+        at.name = "max_completion_tokens";
+
+        if (dsa_read_any(root, at.name, &v) == 0) {
+            return DSA_OK;
+        }
+    }
+
+    rc = dsa_read_whole(v, &n);
+
+    if (rc == DSA_ERROR) {
+        return dsa_refuse_type(r->refusal, &at, v, "an integer");
+    }
+
+    r->chat->max_tokens_field = at.name;
+    r->chat->max_tokens = rc == DSA_OK && n > 0 && n < UINT32_MAX
+                          ? (uint32_t) n : UINT32_MAX;
 
     return DSA_OK;
 }

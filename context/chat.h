@@ -75,7 +75,11 @@ typedef struct {
     double              frequency_penalty;
     double              presence_penalty;
     uint64_t            seed;
-    uint32_t            max_tokens;     /* 0: not given */
+    const char         *max_tokens_field;   /* the one that gave it, for
+                                               the refusal */
+    uint32_t            max_tokens;     /* 0: not given; UINT32_MAX: not in
+                                           any model's range, to be refused
+                                           by whoever has the context */
     uint32_t            top_logprobs;
     dsa_str_t          *stop;
     uint32_t            n_stop;
@@ -122,9 +126,11 @@ typedef struct {
 
 /*
  * Reads a request body's tree.  hosted 0 (dsa encode) also takes tools and
- * response_format on messages, the developer role, calls and results without
- * ids, any response_format and a missing model.  Unknown fields and nulls of
- * optional fields are ignored.  DSA_ERROR with refusal filled in.
+ * response_format on messages, the developer role as published (hosted 1
+ * reads it as system), calls and results without ids, strict tools, any
+ * response_format and a missing model.  Unknown fields and nulls of optional
+ * fields are ignored; fields that other servers know and that would change
+ * the answer are refused.  DSA_ERROR with refusal filled in.
  */
 int dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena,
     const dsa_json_t *root, const dsa_chat_limits_t *limits,

@@ -162,19 +162,23 @@ dsa_message_role(dsa_reader_t *r, const dsa_at_t *up, const dsa_json_t *obj,
     }
 
     for (i = 0; i < sizeof(dsa_roles) / sizeof(dsa_roles[0]); i++) {
-        if (!dsa_str_eqz(v->text, dsa_roles[i])
-            || (i == DSA_ROLE_DEVELOPER && r->limits.hosted))
-        {
+        if (!dsa_str_eqz(v->text, dsa_roles[i])) {
             continue;
         }
 
-        *role = i;
+        /*
+         * OpenAI's name for system.  The published format has a developer
+         * too, who is a search agent's user.
+         */
+
+        *role = i == DSA_ROLE_DEVELOPER && r->limits.hosted
+                ? DSA_ROLE_SYSTEM : i;
 
         return DSA_OK;
     }
 
-    return dsa_refuse_variant(r->refusal, &at, v,
-                              "one of `system`, `user`, `assistant`, `tool`");
+    return dsa_refuse_variant(r->refusal, &at, v, "one of `system`, "
+                              "`developer`, `user`, `assistant`, `tool`");
 }
 
 

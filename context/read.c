@@ -21,7 +21,6 @@
 static void dsa_refusal_path(dsa_refusal_t *refusal, const dsa_at_t *at);
 static void dsa_refusal_text(dsa_refusal_t *refusal, size_t len,
     const char *fmt, va_list args);
-static int dsa_read_shown(dsa_str_t s);
 
 
 int
@@ -215,9 +214,7 @@ dsa_refusal_text(dsa_refusal_t *refusal, size_t len, const char *fmt,
 }
 
 
-/* Bytes of s that a message shows: whole characters, and no NUL. */
-
-static int
+int
 dsa_read_shown(dsa_str_t s)
 {
     size_t       n;
@@ -322,11 +319,42 @@ dsa_read_number(dsa_reader_t *r, const dsa_at_t *up, const dsa_json_t *obj,
 
 
 int
+dsa_read_whole(const dsa_json_t *v, int64_t *n)
+{
+    double  d;
+
+    if (v->type == DSA_JSON_INTEGER) {
+        return dsa_json_int(v, n) == DSA_OK ? DSA_OK : DSA_AGAIN;
+    }
+
+    if (v->type != DSA_JSON_FLOAT) {
+        return DSA_ERROR;
+    }
+
+    if (dsa_json_double(v, &d) != DSA_OK) {
+        return DSA_AGAIN;
+    }
+
+    if (d != floor(d)) {
+        return DSA_ERROR;
+    }
+
+    if (fabs(d) > DSA_READ_EXACT) {
+        return DSA_AGAIN;
+    }
+
+    *n = (int64_t) d;
+
+    return DSA_OK;
+}
+
+
+int
 dsa_read_integer(dsa_reader_t *r, const dsa_at_t *up, const dsa_json_t *obj,
     const char *name, int64_t min, int64_t max, const char *range,
     int64_t *out)
 {
-    double       d;
+    int          rc;
     int64_t      n;
     dsa_at_t     at = { up, name, 0 };
     dsa_json_t  *v;
@@ -335,37 +363,20 @@ dsa_read_integer(dsa_reader_t *r, const dsa_at_t *up, const dsa_json_t *obj,
         return 0;
     }
 
-    if (v->type != DSA_JSON_INTEGER && v->type != DSA_JSON_FLOAT) {
+    rc = dsa_read_whole(v, &n);
+
+    if (rc == DSA_ERROR) {
         return dsa_refuse_type(r->refusal, &at, v, "an integer");
     }
 
-    if (v->type == DSA_JSON_FLOAT) {
-        if (dsa_json_double(v, &d) == DSA_OK && d != floor(d)) {
-            return dsa_refuse_type(r->refusal, &at, v, "an integer");
-        }
-
-        if (dsa_json_double(v, &d) != DSA_OK || fabs(d) > DSA_READ_EXACT) {
-            goto range;
-        }
-
-        n = (int64_t) d;
-
-    } else if (dsa_json_int(v, &n) != DSA_OK) {
-        goto range;
-    }
-
-    if (n < min || n > max) {
-        goto range;
+    if (rc == DSA_AGAIN || n < min || n > max) {
+        return dsa_refuse(r->refusal, &at, "Invalid %s value, the valid "
+                          "range of %s is %s", name, name, range);
     }
 
     *out = n;
 
     return 1;
-
-range:
-
-    return dsa_refuse(r->refusal, &at, "Invalid %s value, the valid range of "
-                      "%s is %s", name, name, range);
 }
 
 

@@ -55,6 +55,9 @@ int dsa_refuse_type(dsa_refusal_t *refusal, const dsa_at_t *at,
 int dsa_refuse_variant(dsa_refusal_t *refusal, const dsa_at_t *at,
     const dsa_json_t *v, const char *expected);
 
+/* Bytes of s that a message shows: whole characters, and no NUL. */
+int dsa_read_shown(dsa_str_t s);
+
 int dsa_refuse_memory(dsa_refusal_t *refusal, const dsa_arena_t *arena);
 
 
@@ -74,7 +77,13 @@ int dsa_read_number(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, double min, double max,
     const char *range, double *out);
 
-/* 3.0 is an integer too: there are clients that know no other numbers. */
+/*
+ * An integer; 3.0 is one too: there are clients that know no other numbers.
+ * DSA_ERROR: v is none; DSA_AGAIN: it is out of the range of int64_t or, with
+ * a fraction or exponent, of the integers that a double holds.
+ */
+int dsa_read_whole(const dsa_json_t *v, int64_t *n);
+
 int dsa_read_integer(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, int64_t min, int64_t max,
     const char *range, int64_t *out);
@@ -85,6 +94,11 @@ const dsa_json_t *dsa_read_infinite(const dsa_json_t *v);
 /* DSA_OK when every number under v can be written again. */
 int dsa_read_finite(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
+
+
+/* fields.c: refuses fields that would change the answer, by their names. */
+
+int dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root);
 
 
 /* message.c: an array of messages; at is where it stands. */

@@ -284,6 +284,10 @@ static const struct {
       BOS "ab" USER "c" ASSIST "</think>" },
     { 0, 1, M U("a") "," S("b") "," U("c") "]}",
       BOS USER "a" ASSIST "</think>b" USER "c" ASSIST "</think>" },
+    { 0, 1, M DEV("a") "," U("b") "," DEV("c") "," U("d") "],\"tools\":["
+      TOOL("t") "]}",
+      BOS "a\n\n" HEAD "{\"name\": \"t\"}\n</functions>\n" USER "b" ASSIST
+      "</think>c" USER "d" ASSIST "</think>" },
     { 1, 1, M U("a") "," U("b") "]}",
       BOS USER "a" ASSIST "</think>" USER "b" ASSIST "<think>" },
     { 0, 0, M S("a") "]}", BOS "a" },

@@ -1,0 +1,190 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * Fields of a chat request that other servers have and that change the
+ * answer.  One that was ignored would give another answer than what was asked
+ * for, so only the values that change nothing are accepted.
+ */
+
+
+#include <stdlib.h>
+
+#include "context/read.h"
+
+
+#define DSA_FIELD_VALUES  2
+
+
+typedef struct {
+    const char   *name;
+    const char   *values[DSA_FIELD_VALUES];     /* as dsa_json_dump() has it */
+    const char   *instead;
+} dsa_field_t;
+
+
+static int dsa_field_neutral(const dsa_field_t *field, const dsa_json_t *v);
+static int dsa_field_refuse(dsa_reader_t *r, const dsa_field_t *field);
+
+
+/* null is accepted for all of them. */
+
+static const dsa_field_t  dsa_fields[] = {
+
+    /* OpenAI */
+
+    { "audio", { NULL }, NULL },
+    { "function_call", { "\"none\"", "\"auto\"" }, "use tool_choice" },
+    { "functions", { "[]" }, "use tools" },
+    { "logit_bias", { "{}" }, NULL },
+    { "modalities", { "[\"text\"]" }, NULL },
+    { "parallel_tool_calls", { "true" }, NULL },
+    { "prediction", { NULL }, NULL },
+    { "suffix", { "\"\"" }, NULL },
+    { "verbosity", { "\"medium\"" }, NULL },
+    { "web_search_options", { NULL }, NULL },
+
+    /* sampling */
+
+    { "allowed_token_ids", { "[]" }, NULL },
+    { "bad_words", { "[]" }, NULL },
+    { "best_of", { "1" }, NULL },
+    { "custom_logit_processor", { NULL }, NULL },
+    { "dry_multiplier", { "0" }, NULL },
+    { "length_penalty", { "1" }, NULL },
+    { "logits_processors", { "[]" }, NULL },
+    { "min_p", { "0" }, NULL },
+    { "min_tokens", { "0" }, NULL },
+    { "mirostat", { "0" }, NULL },
+    { "repetition_penalty", { "1" }, NULL },
+    { "stop_token_ids", { "[]" }, "use stop" },
+    { "stop_regex", { "[]" }, "use stop" },
+    { "tfs_z", { "1" }, NULL },
+    { "thinking_budget", { NULL }, "use max_tokens" },
+    { "thinking_token_budget", { NULL }, "use max_tokens" },
+    { "top_a", { "0" }, NULL },
+    { "top_k", { "0", "-1" }, NULL },
+    { "typical_p", { "1" }, NULL },
+    { "use_beam_search", { "false" }, NULL },
+    { "xtc_probability", { "0" }, NULL },
+
+    /* constrained output */
+
+    { "ebnf", { NULL }, NULL },
+    { "grammar", { NULL }, NULL },
+    { "guided_choice", { NULL }, NULL },
+    { "guided_grammar", { NULL }, NULL },
+    { "guided_json", { NULL }, NULL },
+    { "guided_regex", { NULL }, NULL },
+    { "json_schema", { NULL }, NULL },
+    { "regex", { NULL }, NULL },
+    { "structural_tag", { NULL }, NULL },
+    { "structured_outputs", { NULL }, NULL },
+
+    /* the prompt */
+
+    { "add_generation_prompt", { "true" }, NULL },
+    { "add_special_tokens", { "false" }, NULL },
+    { "chat_template", { NULL }, NULL },
+    { "continue_final_message", { "false" },
+      "use prefix on the last message" },
+    { "documents", { "[]" }, NULL },
+    { "lora_path", { NULL }, NULL },
+    { "mm_processor_kwargs", { "{}" }, NULL },
+    { "response_prefix", { NULL }, "use prefix on the last message" },
+    { "session_params", { NULL }, NULL },
+    { "truncate_prompt_tokens", { NULL }, NULL },
+
+    /* what comes back */
+
+    { "echo", { "false" }, NULL },
+    { "include_reasoning", { "true" }, NULL },
+    { "include_stop_str_in_output", { "false" }, NULL },
+    { "no_stop_trim", { "false" }, NULL },
+    { "prompt_logprobs", { NULL }, NULL },
+    { "return_hidden_states", { "false" }, NULL },
+    { "return_token_ids", { "false" }, NULL },
+    { "return_tokens_as_token_ids", { "false" }, NULL },
+    { "separate_reasoning", { "true" }, NULL },
+    { "skip_special_tokens", { "true" }, NULL },
+    { "spaces_between_special_tokens", { "true" }, NULL }
+};
+
+
+int
+dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root)
+{
+    size_t             i;
+    dsa_json_t        *v;
+    const dsa_field_t *field;
+
+    for (i = 0; i < sizeof(dsa_fields) / sizeof(dsa_fields[0]); i++) {
+        field = &dsa_fields[i];
+
+        if (dsa_read_any(root, field->name, &v) == 1
+            && !dsa_field_neutral(field, v))
+        {
+            return dsa_field_refuse(r, field);
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* Numbers are compared as numbers: 1.0 is 1. */
+
+static int
+dsa_field_neutral(const dsa_field_t *field, const dsa_json_t *v)
+{
+    int        same;
+    size_t     i;
+    double     d;
+    dsa_buf_t  b;
+
+    same = 0;
+    memset(&b, 0, sizeof(dsa_buf_t));
+
+    if (dsa_json_dump(&b, v) != DSA_OK || b.failed) {
+        goto done;
+    }
+
+    for (i = 0; i < DSA_FIELD_VALUES && field->values[i] != NULL; i++) {
+        if (v->type == DSA_JSON_INTEGER || v->type == DSA_JSON_FLOAT) {
+            same |= strchr("-0123456789", field->values[i][0]) != NULL
+                    && dsa_json_double(v, &d) == DSA_OK
+                    && d == strtod(field->values[i], NULL);
+
+        } else {
+            same |= dsa_str_eqz(dsa_str(b.data, b.len), field->values[i]);
+        }
+    }
+
+done:
+
+    dsa_buf_free(&b);
+
+    return same;
+}
+
+
+static int
+dsa_field_refuse(dsa_reader_t *r, const dsa_field_t *field)
+{
+    dsa_at_t     at = { NULL, field->name, 0 };
+    const char  *instead;
+
+    instead = field->instead != NULL ? field->instead : "";
+
+    if (field->values[0] == NULL) {
+        return dsa_refuse(r->refusal, &at, "%s is not supported, expected "
+                          "null or no such field%s%s", field->name,
+                          *instead != '\0' ? "; " : "", instead);
+    }
+
+    return dsa_refuse(r->refusal, &at, "%s is not supported, expected %s%s%s "
+                      "or no such field%s%s", field->name, field->values[0],
+                      field->values[1] != NULL ? ", " : "",
+                      field->values[1] != NULL ? field->values[1] : "",
+                      *instead != '\0' ? "; " : "", instead);
+}
