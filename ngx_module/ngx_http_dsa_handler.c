@@ -1006,9 +1006,11 @@ ngx_http_dsa_submit(ngx_http_dsa_ctx_t *ctx)
     context = ngx_http_dsa_pool_context(ctx->pool, model);
 
     if (context != 0 && ctx->chat->max_tokens > context) {
-        ngx_http_dsa_set_failure(ctx, NGX_HTTP_BAD_REQUEST, "max_tokens",
-                                 "Invalid max_tokens value, the valid range "
-                                 "of max_tokens is [1, %u]", context);
+        ngx_http_dsa_set_failure(ctx, NGX_HTTP_BAD_REQUEST,
+                                 ctx->chat->max_tokens_field,
+                                 "Invalid %s value, the valid range of %s is "
+                                 "[1, %u]", ctx->chat->max_tokens_field,
+                                 ctx->chat->max_tokens_field, context);
         ngx_http_dsa_fail(ctx);
         return;
     }

@@ -135,6 +135,13 @@ my @table = (
      ['tool_choice', '5'], ['tool_choice', '"always"'],
      ['response_format', '"json"'], ['conversation', '5']),
 
+    (map { ["$_->[0] $_->[1]: the range", "{$base,\"$_->[0]\":$_->[1]}", 400,
+            $_->[0], qr/^Invalid $_->[0] value, .* of $_->[0] is \[1, 4096\]$/
+           ] }
+     ['max_tokens', 0], ['max_tokens', -1], ['max_tokens', 4097],
+     ['max_tokens', '1e300'], ['max_completion_tokens', 0],
+     ['max_completion_tokens', 5000]),
+
     # lists
 
     ['17 stop strings', "{$base,\"stop\":[" . join(',', ('"x"') x 17) . ']}',
