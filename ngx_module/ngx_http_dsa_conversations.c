@@ -331,7 +331,7 @@ ngx_http_dsa_conversations_parse(ngx_http_dsa_conversations_t *ctx,
 
     if (dsa_arena_exceeded(ctx->arena)) {
         return ngx_http_dsa_send_error(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                   NULL, "The body has too many values.");
+                   NULL, err.text);
     }
 
     return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, err.text);

@@ -606,8 +606,8 @@ invalid:
 
         if (dsa_arena_exceeded(ctx->arena)) {
             ngx_http_dsa_set_failure(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                     NULL, "The request body has too many "
-                                     "JSON values for its length.");
+                                     NULL, "The request body is too large: "
+                                     "%s", err.text);
             return NGX_ERROR;
         }
 
