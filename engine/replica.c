@@ -9,77 +9,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "engine/clock.h"
-#include "engine/listen.h"
 #include "engine/log.h"
+#include "engine/loop.h"
 #include "engine/replica.h"
-#include "engine/session.h"
 
 
-#define DSA_REPLICA_EVENTS      64
-#define DSA_REPLICA_SESSIONS    256
-#define DSA_REPLICA_IDLE        50      /* ms between heartbeats */
-#define DSA_REPLICA_RETRY       5       /* ms, a ring is full and all is idle */
 #define DSA_REPLICA_LINGER      1000    /* ms for workers to read the end */
 
 
-typedef struct dsa_peer_s     dsa_peer_t;
-typedef struct dsa_replica_s  dsa_replica_t;
-
-
-/* What an epoll event points to. */
-
 typedef struct {
-    void              (*handler)(dsa_replica_t *r, dsa_peer_t *peer);
-    dsa_peer_t         *peer;
-} dsa_source_t;
-
-
-struct dsa_peer_s {
-    dsa_peer_t         *next;
-    dsa_session_t      *session;
-    dsa_source_t        socket;
-    dsa_source_t        event;
-    uint32_t            blocked;        /* its event ring is full */
-    uint32_t            closed;         /* to be freed after this turn */
-};
-
-
-struct dsa_replica_s {
     dsa_service_t       service;
     dsa_listen_t        listen;
-    dsa_source_t        accept;
+    dsa_loop_t          loop;
     dsa_source_t        signal;
-    dsa_peer_t         *peers;
-    uint32_t            n_peers;
-    int                 epoll;
     int                 signals;
     uint64_t            drain_end;      /* ms; when draining */
     uint32_t            aborted;
-};
+} dsa_replica_t;
 
 
 static int dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err);
 static int dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf,
     dsa_err_t *err);
 static int dsa_replica_events(dsa_replica_t *r, dsa_err_t *err);
-static int dsa_replica_watch(dsa_replica_t *r, int fd, uint32_t events,
-    dsa_source_t *source);
 static void dsa_replica_close(dsa_replica_t *r);
 static int dsa_replica_loop(dsa_replica_t *r);
-static int dsa_replica_timeout(dsa_replica_t *r, int more);
-static int dsa_replica_turn(dsa_replica_t *r, int *more);
-static void dsa_replica_reap(dsa_replica_t *r);
 static int dsa_replica_over(dsa_replica_t *r);
-static void dsa_replica_accept(dsa_replica_t *r, dsa_peer_t *peer);
-static void dsa_replica_signal(dsa_replica_t *r, dsa_peer_t *peer);
-static void dsa_replica_hangup(dsa_replica_t *r, dsa_peer_t *peer);
-static void dsa_replica_wake(dsa_replica_t *r, dsa_peer_t *peer);
+static void dsa_replica_signal(void *data);
 static void dsa_replica_tell(int fd, const char *text);
 
 
@@ -96,7 +57,7 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready)
     replica.service.conf = conf;
     replica.service.replica = number;
     replica.listen.fd = -1;
-    replica.epoll = -1;
+    replica.loop.epoll = -1;
     replica.signals = -1;
 
     rc = dsa_replica_signals(&replica, &err);
@@ -263,15 +224,14 @@ dsa_replica_events(dsa_replica_t *r, dsa_err_t *err)
         (void) setrlimit(RLIMIT_NOFILE, &limit);
     }
 
-    r->accept.handler = dsa_replica_accept;
+    if (dsa_loop_open(&r->loop, &r->service, &r->listen, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     r->signal.handler = dsa_replica_signal;
+    r->signal.data = r;
 
-    r->epoll = epoll_create1(EPOLL_CLOEXEC);
-
-    if (r->epoll == -1
-        || dsa_replica_watch(r, r->signals, EPOLLIN, &r->signal) != DSA_OK
-        || dsa_replica_watch(r, r->listen.fd, EPOLLIN, &r->accept) != DSA_OK)
-    {
+    if (dsa_loop_watch(&r->loop, r->signals, &r->signal) != DSA_OK) {
         return dsa_error(err, "cannot wait for events: %s", strerror(errno));
     }
 
@@ -279,37 +239,11 @@ dsa_replica_events(dsa_replica_t *r, dsa_err_t *err)
 }
 
 
-static int
-dsa_replica_watch(dsa_replica_t *r, int fd, uint32_t events,
-    dsa_source_t *source)
-{
-    struct epoll_event  event;
-
-    memset(&event, 0, sizeof(event));
-
-    event.events = events;
-    event.data.ptr = source;
-
-    return epoll_ctl(r->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? DSA_OK
-                                                               : DSA_ERROR;
-}
-
-
 static void
 dsa_replica_close(dsa_replica_t *r)
 {
-    dsa_peer_t  *peer;
-
-    for (peer = r->peers; peer != NULL; peer = peer->next) {
-        peer->closed = 1;
-    }
-
-    dsa_replica_reap(r);
+    dsa_loop_close(&r->loop);
     dsa_listen_close(&r->listen);
-
-    if (r->epoll != -1) {
-        (void) close(r->epoll);
-    }
 
     if (r->signals != -1) {
         (void) close(r->signals);
@@ -329,145 +263,13 @@ dsa_replica_close(dsa_replica_t *r)
 static int
 dsa_replica_loop(dsa_replica_t *r)
 {
-    int                  n, i, more;
-    dsa_source_t        *source;
-    struct epoll_event   events[DSA_REPLICA_EVENTS];
-
-    more = 0;
-
-    for ( ;; ) {
-        n = epoll_wait(r->epoll, events, DSA_REPLICA_EVENTS,
-                       dsa_replica_timeout(r, more));
-
-        if (n == -1 && errno != EINTR) {
-            dsa_log(DSA_LOG_ERR, "epoll_wait(): %s", strerror(errno));
+    do {
+        if (dsa_loop_turn(&r->loop, DSA_LOOP_IDLE) != DSA_OK) {
             return DSA_ERROR;
         }
-
-        for (i = 0; i < n; i++) {
-            source = events[i].data.ptr;
-            source->handler(r, source->peer);
-        }
-
-        if (dsa_replica_turn(r, &more) != DSA_OK) {
-            return DSA_ERROR;
-        }
-
-        if (r->service.draining && dsa_replica_over(r)) {
-            return DSA_OK;
-        }
-    }
-}
-
-
-/* How long there is nothing to do, if nobody comes. */
-
-static int
-dsa_replica_timeout(dsa_replica_t *r, int more)
-{
-    int          timeout;
-    dsa_peer_t  *peer;
-
-    timeout = more || dsa_sched_busy(r->service.sched) ? 0 : DSA_REPLICA_IDLE;
-
-    if (timeout == 0) {
-        return 0;
-    }
-
-    for (peer = r->peers; peer != NULL; peer = peer->next) {
-        if (peer->blocked || r->service.draining) {
-            timeout = DSA_REPLICA_RETRY;
-        }
-
-        if (!dsa_session_sleep(peer->session)) {
-            return 0;
-        }
-    }
-
-    return timeout;
-}
-
-
-/* Submits, cancels, a step, and what it has to say, for all sessions. */
-
-static int
-dsa_replica_turn(dsa_replica_t *r, int *more)
-{
-    int                 rc;
-    uint64_t            now;
-    dsa_err_t           err;
-    dsa_peer_t         *peer;
-    dsa_sched_stats_t   stats;
-
-    *more = 0;
-    now = dsa_clock_ms();
-
-    for (peer = r->peers; peer != NULL; peer = peer->next) {
-        if (peer->closed) {
-            continue;
-        }
-
-        rc = dsa_session_read(peer->session, &err);
-
-        if (rc == DSA_ERROR) {
-            dsa_log(DSA_LOG_WARN, "a session is closed: %s", err.text);
-            peer->closed = 1;
-
-        } else {
-            *more |= rc == DSA_AGAIN;
-            dsa_session_poll(peer->session, now);
-        }
-    }
-
-    dsa_replica_reap(r);
-
-    if (dsa_sched_busy(r->service.sched)
-        && dsa_sched_step(r->service.sched, &err) != DSA_OK)
-    {
-        dsa_log(DSA_LOG_ERR, "a step failed: %s", err.text);
-        return DSA_ERROR;
-    }
-
-    now = dsa_clock_ms();
-    dsa_sched_stats(r->service.sched, &stats);
-
-    for (peer = r->peers; peer != NULL; peer = peer->next) {
-        dsa_session_publish(peer->session, &stats, now);
-        rc = dsa_session_flush(peer->session, &err);
-
-        peer->blocked = rc == DSA_AGAIN;
-
-        if (rc == DSA_ERROR) {
-            dsa_log(DSA_LOG_WARN, "a session is closed: %s", err.text);
-            peer->closed = 1;
-        }
-    }
-
-    dsa_replica_reap(r);
+    } while (!r->service.draining || !dsa_replica_over(r));
 
     return DSA_OK;
-}
-
-
-static void
-dsa_replica_reap(dsa_replica_t *r)
-{
-    dsa_peer_t  *peer, **at;
-
-    for (at = &r->peers; *at != NULL; /* void */) {
-        peer = *at;
-
-        if (!peer->closed) {
-            at = &peer->next;
-            continue;
-        }
-
-        *at = peer->next;
-        r->n_peers--;
-
-        dsa_session_destroy(peer->session);
-        free(peer);
-    }
 }
 
 
@@ -476,16 +278,12 @@ dsa_replica_reap(dsa_replica_t *r)
 static int
 dsa_replica_over(dsa_replica_t *r)
 {
-    int          left;
-    uint64_t     now;
-    dsa_peer_t  *peer;
+    uint64_t  now;
 
     now = dsa_clock_ms();
 
     if (now >= r->drain_end && !r->aborted) {
-        for (peer = r->peers; peer != NULL; peer = peer->next) {
-            dsa_session_abort(peer->session);
-        }
+        dsa_loop_abort(&r->loop);
 
         /* from now on, since the step before may have been a long one */
 
@@ -495,95 +293,18 @@ dsa_replica_over(dsa_replica_t *r)
         return 0;
     }
 
-    left = 0;
-
-    for (peer = r->peers; peer != NULL; peer = peer->next) {
-        if (dsa_session_requests(peer->session) != 0
-            || !dsa_session_drained(peer->session))
-        {
-            left = 1;
-        }
-    }
-
-    return !left || now >= r->drain_end + DSA_REPLICA_LINGER;
+    return dsa_loop_idle(&r->loop)
+           || now >= r->drain_end + DSA_REPLICA_LINGER;
 }
 
 
 static void
-dsa_replica_accept(dsa_replica_t *r, dsa_peer_t *unused)
+dsa_replica_signal(void *data)
 {
-    int          fd;
-    dsa_err_t    err;
-    dsa_peer_t  *peer;
+    dsa_replica_t            *r;
+    struct signalfd_siginfo   info;
 
-    if (r->listen.fd == -1) {
-
-        /* a signal of the same turn closed it */
-
-        return;
-    }
-
-    fd = dsa_listen_accept(&r->listen);
-
-    if (fd == -1) {
-        if (errno != EAGAIN) {
-            dsa_log(DSA_LOG_WARN, "a connection is refused: %s",
-                    strerror(errno));
-        }
-
-        return;
-    }
-
-    if (r->n_peers == DSA_REPLICA_SESSIONS) {
-        dsa_log(DSA_LOG_WARN, "a connection is refused: there are %d already",
-                DSA_REPLICA_SESSIONS);
-        (void) close(fd);
-        return;
-    }
-
-    peer = calloc(1, sizeof(dsa_peer_t));
-
-    if (peer == NULL) {
-        dsa_log(DSA_LOG_ERR, "a connection is refused: out of memory");
-        (void) close(fd);
-        return;
-    }
-
-    peer->session = dsa_session_create(&r->service, fd, &err);
-
-    if (peer->session == NULL) {
-        dsa_log(DSA_LOG_ERR, "a connection is refused: %s", err.text);
-        free(peer);
-        return;
-    }
-
-    peer->socket.handler = dsa_replica_hangup;
-    peer->socket.peer = peer;
-    peer->event.handler = dsa_replica_wake;
-    peer->event.peer = peer;
-
-    peer->next = r->peers;
-    r->peers = peer;
-    r->n_peers++;
-
-    if (dsa_replica_watch(r, fd, EPOLLIN|EPOLLRDHUP, &peer->socket) != DSA_OK
-        || dsa_replica_watch(r, dsa_session_event(peer->session), EPOLLIN,
-                             &peer->event)
-           != DSA_OK)
-    {
-        dsa_log(DSA_LOG_ERR, "a connection is refused: %s", strerror(errno));
-        peer->closed = 1;
-        return;
-    }
-
-    dsa_log(DSA_LOG_INFO, "a worker is connected, %u are", r->n_peers);
-}
-
-
-static void
-dsa_replica_signal(dsa_replica_t *r, dsa_peer_t *unused)
-{
-    struct signalfd_siginfo  info;
+    r = data;
 
     if (read(r->signals, &info, sizeof(info)) != sizeof(info)) {
         return;
@@ -600,35 +321,11 @@ dsa_replica_signal(dsa_replica_t *r, dsa_peer_t *unused)
     dsa_log(DSA_LOG_NOTICE, "replica %u: takes no new requests",
             r->service.replica);
 
-    r->service.draining = 1;
-
     if (info.ssi_signo == SIGTERM) {
         r->drain_end = dsa_clock_ms() + r->service.conf->drain_timeout;
     }
 
-    dsa_listen_close(&r->listen);
-}
-
-
-/* A worker sends nothing on its socket: whatever there is, is the end. */
-
-static void
-dsa_replica_hangup(dsa_replica_t *r, dsa_peer_t *peer)
-{
-    peer->closed = 1;
-}
-
-
-static void
-dsa_replica_wake(dsa_replica_t *r, dsa_peer_t *peer)
-{
-    uint64_t  n;
-    ssize_t   rc;
-
-    /* its rings are looked at in this turn anyway */
-
-    rc = read(dsa_session_event(peer->session), &n, sizeof(n));
-    (void) rc;
+    dsa_loop_drain(&r->loop);
 }
 
 

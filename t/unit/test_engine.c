@@ -746,6 +746,104 @@ test_bad_workers(void **state)
 }
 
 
+/* The same process as before serves a new session. */
+
+static void
+check_serves(engine_t *e, uint32_t pid)
+{
+    reply_t         reply;
+    link_client_t   c;
+
+    connect_to(&c, e->sock);
+    assert_int_equal(c.hello.pid, pid);
+
+    memset(&reply, 0, sizeof(reply));
+    send_text(&c, dsa_link_id(1, 0), "abc", 5);
+    assert_int_equal(collect(&c, &reply, 1), 0);
+    assert_string_equal(reply.text, "abcab");
+    link_client_close(&c);
+}
+
+
+/*
+ * A worker keeps its eventfds and rings after its session was closed, whether
+ * the replica closed it because of a corrupt ring or the worker by its socket.
+ */
+
+static void
+test_ring_after_close(void **state)
+{
+    reply_t         reply;
+    engine_t        e;
+    uint32_t        i, j, pid;
+    link_client_t   c;
+
+    engine_start(&e, "a.sock", "rate=50;");
+
+    for (i = 0; i < 6; i++) {
+        connect_to(&c, e.sock);
+
+        if (i == 0) {
+            pid = c.hello.pid;
+        }
+
+        assert_int_equal(c.hello.pid, pid);
+        memset(&reply, 0, sizeof(reply));
+
+        if (i % 2 == 0) {
+            atomic_store(&c.link.control->submit.head, 12345);
+            link_client_wake(&c);
+
+        } else {
+            assert_int_equal(shutdown(c.fd, SHUT_WR), 0);
+        }
+
+        assert_int_equal(collect(&c, &reply, 1), -1);
+
+        for (j = 0; j < 20; j++) {
+            link_client_wake(&c);
+            nap();
+        }
+
+        check_serves(&e, pid);
+        link_client_close(&c);
+    }
+
+    engine_stop(&e);
+}
+
+
+/*
+ * O_NONBLOCK belongs to the open file that worker and replica share: a worker
+ * that clears it and takes its own wake-ups back must not block the replica.
+ */
+
+static void
+test_blocking_eventfd(void **state)
+{
+    engine_t        e;
+    uint64_t        one;
+    uint32_t        i;
+    link_client_t   c;
+
+    engine_start(&e, "a.sock", "rate=50;");
+    connect_to(&c, e.sock);
+    assert_int_equal(fcntl(c.fds[1], F_SETFL, O_RDWR), 0);
+
+    for (i = 0; i < 20000; i++) {
+        one = 1;
+        assert_int_equal(write(c.fds[1], &one, sizeof(one)), sizeof(one));
+        assert_int_equal(fcntl(c.fds[1], F_SETFL, O_RDWR|O_NONBLOCK), 0);
+        (void) !read(c.fds[1], &one, sizeof(one));
+        assert_int_equal(fcntl(c.fds[1], F_SETFL, O_RDWR), 0);
+    }
+
+    check_serves(&e, c.hello.pid);
+    link_client_close(&c);
+    engine_stop(&e);
+}
+
+
 static int
 setup(void **state)
 {
@@ -801,7 +899,9 @@ main(void)
         cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_replicas),
         cmocka_unit_test(test_startup_errors),
-        cmocka_unit_test(test_bad_workers)
+        cmocka_unit_test(test_bad_workers),
+        cmocka_unit_test(test_ring_after_close),
+        cmocka_unit_test(test_blocking_eventfd)
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,585 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The event loop and the sessions of a replica against workers that do
+ * anything in any order: connect, write records and indices, ring, half-close,
+ * close, keep descriptors and ring on them after the session is over.
+ *
+ * An input is a list of operations.  The low four bits of a byte select one,
+ * the high four bits a worker and a variant, and the bytes behind it are its
+ * arguments.  The scheduler's audit runs after each turn of the loop.
+ */
+
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/un.h>
+
+#include "engine/log.h"
+#include "engine/loop.h"
+#include "t/lib/small_model.h"
+
+
+#define WORKERS     4
+#define KEPT        8
+#define PAGES       24
+#define CONTEXT     1000
+
+
+typedef struct {
+    const uint8_t      *data;
+    size_t              size;
+} input_t;
+
+
+typedef struct {
+    int                 fd;             /* -1: not connected */
+    int                 fds[DSA_LINK_FDS];
+    void               *base;           /* NULL: no hello yet */
+    dsa_link_hello_t    hello;
+    dsa_link_t          link;
+} worker_t;
+
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void operation(input_t *in);
+static void turn(void);
+static void worker_connect(worker_t *w);
+static void worker_attach(worker_t *w);
+static void worker_close(worker_t *w, int keep);
+static void worker_submit(worker_t *w, input_t *in);
+static void worker_raw(worker_t *w, input_t *in);
+static void worker_corrupt(worker_t *w, input_t *in);
+static void worker_read(worker_t *w);
+static void ring(int fd);
+static uint64_t take(input_t *in, size_t n);
+
+
+static int            kept[KEPT];
+static char           dir[] = "/tmp/dsa-fuzz-XXXXXX";
+static worker_t       worker[WORKERS];
+static uint32_t       n_kept;
+static dsa_conf_t     conf;
+static dsa_loop_t     loop;
+static dsa_listen_t   listener;
+static dsa_service_t  service;
+
+
+/* In place of engine/log.c: the text is made, and goes nowhere. */
+
+void
+dsa_log(dsa_log_level_e level, const char *fmt, ...)
+{
+    char     text[DSA_LOG_LINE];
+    va_list  args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+}
+
+
+static void
+die(const char *what)
+{
+    (void) fprintf(stderr, "fuzz_session: %s\n", what);
+    abort();
+}
+
+
+static void
+leave(void)
+{
+    dsa_listen_close(&listener);
+    service.backend->close(service.backend);
+    dsa_tokenizer_work_destroy(service.work);
+    dsa_tokenizer_close(service.tokenizer);
+    dsa_conf_free(&conf);
+    small_model_remove(dir);
+}
+
+
+int
+LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    char                 text[512], path[108];
+    dsa_err_t            err;
+    dsa_backend_conf_t   backend;
+
+    (void) signal(SIGPIPE, SIG_IGN);
+
+    if (small_model_make(dir) != 0) {
+        die("no model");
+    }
+
+    (void) snprintf(path, sizeof(path), "%s/sock", dir);
+    (void) snprintf(text, sizeof(text), "model %s; listen unix:%s; "
+                    "backend null rate=0; max_running 4; token_budget 64; "
+                    "max_waiting 4; slots 16; submit_ring 64k; "
+                    "event_ring 64k;", dir, path);
+
+    if (dsa_conf_parse(&conf, "conf", text, strlen(text), &err) != DSA_OK
+        || dsa_listen_open(&listener, path, (gid_t) -1, &err) != DSA_OK)
+    {
+        die(err.text);
+    }
+
+    (void) snprintf(text, sizeof(text), "%s/tokenizer.json", dir);
+    memset(&backend, 0, sizeof(backend));
+    backend.model = dir;
+
+    service.conf = &conf;
+    service.generation.temperature = 1;
+    service.generation.top_p = 1;
+    service.tokenizer = dsa_tokenizer_open(text, &err);
+    service.backend = dsa_backend_null_open(&backend, &err);
+
+    if (service.tokenizer == NULL || service.backend == NULL) {
+        die(err.text);
+    }
+
+    service.work = dsa_tokenizer_work_create(service.tokenizer);
+
+    if (service.work == NULL) {
+        die("out of memory");
+    }
+
+    /* so few that sequences are preempted */
+
+    service.backend->pages = PAGES;
+    (void) atexit(leave);
+
+    return 0;
+}
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int                 i, fd;
+    input_t             in;
+    dsa_err_t           err;
+    dsa_sched_conf_t    sched;
+    dsa_sched_stats_t   stats;
+
+    memset(&sched, 0, sizeof(sched));
+    sched.max_running = conf.max_running;
+    sched.token_budget = conf.token_budget;
+    sched.max_waiting = conf.max_waiting;
+    sched.context = CONTEXT;
+
+    service.draining = 0;
+    service.sched = dsa_sched_create(service.backend, &sched,
+                                     &dsa_session_handler, &err);
+
+    if (service.sched == NULL
+        || dsa_loop_open(&loop, &service, &listener, &err) != DSA_OK)
+    {
+        die(err.text);
+    }
+
+    for (i = 0; i < WORKERS; i++) {
+        worker[i].fd = -1;
+        worker[i].base = NULL;
+    }
+
+    in.data = data;
+    in.size = size;
+
+    while (in.size != 0) {
+        operation(&in);
+    }
+
+    for (i = 0; i < WORKERS; i++) {
+        worker_close(&worker[i], 0);
+    }
+
+    while (n_kept != 0) {
+        ring(kept[--n_kept]);
+        (void) close(kept[n_kept]);
+    }
+
+    turn();
+    dsa_loop_close(&loop);
+    dsa_sched_stats(service.sched, &stats);
+
+    if (stats.running != 0 || stats.waiting != 0 || stats.pages_used != 0) {
+        die("something is left of the sessions");
+    }
+
+    dsa_sched_destroy(service.sched);
+
+    /* connections that were not accepted are not for the next input */
+
+    for ( ;; ) {
+        fd = dsa_listen_accept(&listener);
+
+        if (fd == -1) {
+            return 0;
+        }
+
+        (void) close(fd);
+    }
+}
+
+
+static void
+operation(input_t *in)
+{
+    uint32_t   op, variant;
+    worker_t  *w;
+
+    op = (uint32_t) take(in, 1);
+    w = &worker[op / 16 % WORKERS];
+    variant = op / 64;
+    op = op % 16;
+
+    if (op == 0) {
+        worker_connect(w);
+        return;
+    }
+
+    if (op <= 4) {
+        turn();
+        return;
+    }
+
+    if (op == 5) {
+        if (n_kept != 0) {
+            ring(kept[take(in, 1) % n_kept]);
+        }
+
+        return;
+    }
+
+    if (w->fd == -1) {
+        return;
+    }
+
+    worker_attach(w);
+
+    switch (op) {
+
+    case 6:
+        (void) shutdown(w->fd, variant % 2 ? SHUT_WR : SHUT_RD);
+        return;
+
+    case 7:
+        worker_close(w, variant % 2);
+        return;
+
+    case 8:
+        (void) send(w->fd, "x", 1, MSG_DONTWAIT);
+        return;
+    }
+
+    if (w->base == NULL) {
+        return;
+    }
+
+    switch (op) {
+
+    case 9:
+        ring(w->fds[1]);
+        break;
+
+    case 10:
+    case 11:
+        worker_submit(w, in);
+        break;
+
+    case 12:
+        worker_raw(w, in);
+        break;
+
+    case 13:
+        worker_corrupt(w, in);
+        break;
+
+    case 14:
+        atomic_store(&w->link.cancel[take(in, 1) % w->link.slots],
+                     (uint32_t) take(in, 1) % 4);
+        break;
+
+    default:
+        if (variant == 3) {
+            if (take(in, 1) % 2) {
+                dsa_loop_abort(&loop);
+            } else {
+                service.draining = 1;
+            }
+
+        } else {
+            worker_read(w);
+        }
+    }
+}
+
+
+static void
+turn(void)
+{
+    dsa_err_t  err;
+
+    if (dsa_loop_turn(&loop, 0) != DSA_OK) {
+        die("the loop failed");
+    }
+
+    (void) dsa_loop_idle(&loop);
+
+    if (dsa_sched_audit(service.sched, &err) != DSA_OK) {
+        die(err.text);
+    }
+}
+
+
+static void
+worker_connect(worker_t *w)
+{
+    struct sockaddr_un  addr;
+
+    if (w->fd != -1) {
+        return;
+    }
+
+    memset(&addr, 0, sizeof(addr));
+    addr.sun_family = AF_UNIX;
+    memcpy(addr.sun_path, listener.path, sizeof(addr.sun_path));
+
+    w->fd = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC|SOCK_NONBLOCK, 0);
+
+    if (w->fd != -1
+        && connect(w->fd, (struct sockaddr *) &addr, sizeof(addr)) == -1)
+    {
+        (void) close(w->fd);
+        w->fd = -1;
+    }
+}
+
+
+/* Takes the hello if it is there. */
+
+static void
+worker_attach(worker_t *w)
+{
+    if (w->base != NULL || dsa_link_recv_hello(w->fd, &w->hello, w->fds) != 1)
+    {
+        return;
+    }
+
+    w->base = mmap(NULL, w->hello.segment_size, PROT_READ|PROT_WRITE,
+                   MAP_SHARED, w->fds[0], 0);
+
+    if (w->base == MAP_FAILED
+        || dsa_link_attach(&w->link, w->base, w->hello.segment_size,
+                           &w->hello)
+           != 0)
+    {
+        die("a hello that cannot be attached");
+    }
+}
+
+
+static void
+worker_close(worker_t *w, int keep)
+{
+    int  i;
+
+    if (w->fd == -1) {
+        return;
+    }
+
+    (void) close(w->fd);
+    w->fd = -1;
+
+    if (w->base == NULL) {
+        return;
+    }
+
+    (void) munmap(w->base, w->hello.segment_size);
+    w->base = NULL;
+
+    for (i = 0; i < DSA_LINK_FDS; i++) {
+        if (i != 0 && keep && n_kept < KEPT) {
+            kept[n_kept++] = w->fds[i];
+
+        } else {
+            (void) close(w->fds[i]);
+        }
+    }
+}
+
+
+/* A request that is mostly well-formed. */
+
+static void
+worker_submit(worker_t *w, input_t *in)
+{
+    uint8_t            *p;
+    uint64_t            id, what;
+    uint32_t            len;
+    dsa_link_run_t      run;
+    dsa_link_submit_t   head;
+
+    memset(&head, 0, sizeof(head));
+
+    id = take(in, 1);
+    what = take(in, 1);
+    len = (uint32_t) take(in, 1) * 4 % (CONTEXT + 20);
+
+    head.n_runs = 1 + (what == 255);
+    head.flags = DSA_LINK_HAS_SEED | (uint32_t) (what & 15);
+    head.max_tokens = (uint32_t) take(in, 1);
+    head.top_logprobs = (uint32_t) (what >> 4) % 3;
+    head.weight = 1 + (uint32_t) (what >> 6);
+    head.temperature = 1;
+    head.top_p = 1;
+    head.deadline = what % 32 == 31;        /* long over, or none */
+    head.tenant[0] = (uint8_t) (id >> 6);
+
+    run.length = len;
+    run.kind = DSA_LINK_TEXT;
+
+    p = dsa_link_reserve(&w->link.submit, DSA_LINK_SUBMIT,
+                         dsa_link_id((uint32_t) id / 16, id % 17),
+                         sizeof(head) + sizeof(run) + dsa_link_pad(len, 8));
+
+    if (p == NULL) {
+        return;
+    }
+
+    memcpy(p, &head, sizeof(head));
+    memcpy(p + sizeof(head), &run, sizeof(run));
+    memset(p + sizeof(head) + sizeof(run), 'a' + (int) (what % 7),
+           dsa_link_pad(len, 8));
+
+    (void) dsa_link_commit(&w->link.submit);
+}
+
+
+/* A record of any type with any content. */
+
+static void
+worker_raw(worker_t *w, input_t *in)
+{
+    uint8_t   *p;
+    uint64_t   id;
+    uint32_t   i, len, type;
+
+    type = (uint32_t) take(in, 1) % 8;
+    id = dsa_link_id((uint32_t) take(in, 1), (uint32_t) take(in, 1));
+    len = (uint32_t) take(in, 1);
+    p = dsa_link_reserve(&w->link.submit, type, id, len);
+
+    if (p == NULL) {
+        return;
+    }
+
+    for (i = 0; i < len; i++) {
+        p[i] = (uint8_t) take(in, 1);
+    }
+
+    (void) dsa_link_commit(&w->link.submit);
+}
+
+
+/* A word of the segment's head, or anywhere in it. */
+
+static void
+worker_corrupt(worker_t *w, input_t *in)
+{
+    uint64_t             at, value;
+    dsa_link_control_t  *c;
+
+    c = w->link.control;
+    at = take(in, 1);
+    value = take(in, 8);
+
+    switch (at) {
+
+    case 0:
+        atomic_store(&c->submit.head, value);
+        break;
+
+    case 1:
+        atomic_store(&c->submit.tail, value);
+        break;
+
+    case 2:
+        atomic_store(&c->event.head, value);
+        break;
+
+    case 3:
+        atomic_store(&c->event.tail, value);
+        break;
+
+    case 4:
+        atomic_store(&c->event.sleeping, (uint32_t) value);
+        break;
+
+    case 5:
+        atomic_store(&c->submit.sleeping, (uint32_t) value);
+        break;
+
+    default:
+        memcpy(w->link.submit.data + at * 8 % w->link.submit.size, &value,
+               sizeof(value));
+    }
+}
+
+
+static void
+worker_read(worker_t *w)
+{
+    int                 i;
+    const void         *payload;
+    dsa_link_record_t   record;
+
+    for (i = 0; i < 16; i++) {
+        if (dsa_link_peek(&w->link.event, &record, &payload) != 1) {
+            (void) dsa_link_sleep(&w->link.event);
+            return;
+        }
+
+        dsa_link_release(&w->link.event);
+    }
+}
+
+
+static void
+ring(int fd)
+{
+    ssize_t   n;
+    uint64_t  one;
+
+    one = 1;
+    n = write(fd, &one, sizeof(one));
+    (void) n;
+}
+
+
+/* The next n bytes, little endian; what is not there is zero. */
+
+static uint64_t
+take(input_t *in, size_t n)
+{
+    size_t    i;
+    uint64_t  value;
+
+    value = 0;
+
+    for (i = 0; i < n && in->size != 0; i++) {
+        value |= (uint64_t) *in->data++ << (8 * i);
+        in->size--;
+    }
+
+    return value;
+}
