@@ -20,6 +20,7 @@
 #define DSA_CONF_ARGS       4
 #define DSA_CONF_VALUE      1024
 #define DSA_CONF_RING       65536       /* smallest ring */
+#define DSA_CONF_SLOTS      16384       /* power of two */
 
 #define DSA_CONF_MAX_PATH   (sizeof(((struct sockaddr_un *) 0)->sun_path) - 1)
 
@@ -80,6 +81,7 @@ static int dsa_conf_absent(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 static int dsa_conf_unsigned(const char *text, const char *units,
     const uint64_t *factors, uint64_t *out);
 static int dsa_conf_finish(dsa_conf_reader_t *r);
+static int dsa_conf_slots(dsa_conf_reader_t *r);
 static int dsa_conf_fail(dsa_conf_reader_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -117,6 +119,9 @@ static const dsa_directive_t  dsa_directives[] = {
 
     { "max_waiting", dsa_conf_number, 1, 1, DSA_CONF_OFFSET(max_waiting),
       0, 1U << 20 },
+
+    { "max_waiting_per_tenant", dsa_conf_number, 1, 1,
+      DSA_CONF_OFFSET(max_waiting_per_tenant), 0, 1U << 20 },
 
     { "context_length", dsa_conf_number, 1, 1,
       DSA_CONF_OFFSET(context_length), 2, 1U << 30 },
@@ -186,10 +191,10 @@ dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     conf->precision = DSA_SERVED;
     conf->replicas = 1;
     conf->drain_timeout = 30 * 1000;
-    conf->slots = 16384;
     conf->submit_ring = 16 << 20;
     conf->event_ring = 4 << 20;
     conf->max_waiting = UINT32_MAX;
+    conf->max_waiting_per_tenant = UINT32_MAX;
     conf->socket_group = (gid_t) -1;
 
     r->file = path;
@@ -814,6 +819,14 @@ dsa_conf_finish(dsa_conf_reader_t *r)
         conf->max_waiting = null ? 16384 : 1024;
     }
 
+    if (conf->max_waiting_per_tenant == UINT32_MAX) {
+        conf->max_waiting_per_tenant = conf->max_waiting;
+    }
+
+    if (dsa_conf_slots(r) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     if (conf->name == NULL) {
         len = strlen(conf->model);
 
@@ -841,6 +854,40 @@ dsa_conf_finish(dsa_conf_reader_t *r)
         if (conf->name == NULL) {
             return dsa_conf_fail(r, "out of memory");
         }
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * A worker whose slots are all taken refuses requests of every tenant.  The
+ * scheduler, which is fair, has to be the first to refuse.
+ */
+
+static int
+dsa_conf_slots(dsa_conf_reader_t *r)
+{
+    uint32_t     most;
+    dsa_conf_t  *conf;
+
+    conf = r->conf;
+    most = conf->max_running + conf->max_waiting;
+
+    if (conf->slots == 0) {
+        conf->slots = DSA_CONF_SLOTS;
+
+        while (conf->slots <= most && conf->slots < DSA_LINK_MAX_SLOTS) {
+            conf->slots *= 2;
+        }
+    }
+
+    if (conf->slots <= most) {
+        return dsa_conf_fail(r, "\"slots\" (%u, at most %u) has to be above "
+                             "\"max_running\" (%u) and \"max_waiting\" (%u) "
+                             "together: one worker may have all of these "
+                             "requests", conf->slots, DSA_LINK_MAX_SLOTS,
+                             conf->max_running, conf->max_waiting);
     }
 
     return DSA_OK;

@@ -39,6 +39,7 @@ typedef struct {
     uint32_t            max_running;    /* sequences in a step */
     uint32_t            token_budget;   /* rows in a step */
     uint32_t            max_waiting;    /* requests in the queue */
+    uint32_t            max_waiting_per_tenant;
     uint32_t            context_length; /* 0: the model's */
     uint32_t            slots;          /* requests of one worker */
     gid_t               socket_group;   /* (gid_t) -1: left as it is */

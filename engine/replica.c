@@ -198,6 +198,7 @@ dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
     sched.max_running = conf->max_running;
     sched.token_budget = conf->token_budget;
     sched.max_waiting = conf->max_waiting;
+    sched.max_waiting_per_tenant = conf->max_waiting_per_tenant;
     sched.context = s->backend->shape.max_position_embeddings;
 
     if (conf->context_length != 0 && conf->context_length < sched.context) {

@@ -7,15 +7,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "engine/clock.h"
 #include "engine/scheduler_parts.h"
 
 
+static int dsa_sched_room(const dsa_sched_t *s,
+    const dsa_sched_request_t *request, dsa_tenant_t **crowd);
+static void dsa_sched_wait(dsa_sched_t *s, dsa_seq_t *seq, int first);
+static void dsa_sched_drop(dsa_sched_t *s, dsa_seq_t *seq);
 static int dsa_sched_ahead(const dsa_sched_t *s);
 static int dsa_sched_start(dsa_sched_t *s, dsa_err_t *err);
-static uint32_t dsa_sched_entry(const dsa_sched_step_t *step,
-    const dsa_seq_t *seq);
 static int dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err);
 static void dsa_sched_decodes(dsa_sched_t *s, uint32_t *rows);
 static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq);
@@ -23,6 +26,7 @@ static void dsa_sched_compact(dsa_sched_t *s);
 static void dsa_sched_prefills(dsa_sched_t *s, uint32_t rows);
 static void dsa_sched_rows(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 static int dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
+static void dsa_sched_count(dsa_sched_t *s, dsa_seq_t *seq, int found);
 static int dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_sample_t *sample, uint64_t now);
 static void dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq);
@@ -148,8 +152,9 @@ dsa_sched_context(const dsa_sched_t *s)
 dsa_seq_t *
 dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
 {
-    uint32_t    open;
-    dsa_seq_t  *seq;
+    uint32_t       i;
+    dsa_seq_t     *seq;
+    dsa_tenant_t  *crowd;
 
     if (request->n_tokens == 0 || request->max_tokens == 0
         || request->weight == 0
@@ -160,11 +165,7 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
         return NULL;
     }
 
-    /* those that the next step takes do not fill the queue */
-
-    open = s->conf.max_running - s->n_live;
-
-    if (s->n_waiting >= (uint64_t) s->conf.max_waiting + open) {
+    if (dsa_sched_room(s, request, &crowd) != DSA_OK) {
         errno = EAGAIN;
         return NULL;
     }
@@ -184,8 +185,20 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
     seq->ignore_eos = request->ignore_eos;
     seq->sampling = request->sampling;
     seq->owner = request->owner;
-    seq->entry = DSA_NO_ENTRY;
     seq->submit_time = dsa_clock_ms();
+
+    for (i = 0; i < DSA_SCHED_DEPTH; i++) {
+        seq->entry[i] = DSA_NO_ENTRY;
+    }
+
+    memcpy(seq->salt, request->tenant, sizeof(seq->salt));
+
+    if (request->private
+        && getrandom(seq->salt, sizeof(seq->salt), 0) != sizeof(seq->salt))
+    {
+        free(seq);
+        return NULL;
+    }
 
     seq->tenant = dsa_sched_tenant(s, request->tenant, request->weight);
 
@@ -211,6 +224,10 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
         return NULL;
     }
 
+    if (crowd != NULL) {
+        dsa_sched_drop(s, crowd->waiting.last);
+    }
+
     /* who comes to the line starts where it is: idleness saves up nothing */
 
     if (seq->tenant->waiting.first == NULL
@@ -220,10 +237,73 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
         seq->tenant->served = s->clock;
     }
 
-    dsa_seq_push(&seq->tenant->waiting, seq);
-    s->n_waiting++;
+    dsa_sched_wait(s, seq, 0);
 
     return seq;
+}
+
+
+/*
+ * Whether the request may wait.  Where the whole queue is full, *crowd is the
+ * tenant that makes room for it, otherwise NULL.
+ */
+
+static int
+dsa_sched_room(const dsa_sched_t *s, const dsa_sched_request_t *request,
+    dsa_tenant_t **crowd)
+{
+    uint32_t             open, n;
+    const dsa_tenant_t  *t;
+
+    *crowd = NULL;
+    t = dsa_sched_find(s, request->tenant);
+    n = t != NULL ? t->n_waiting : 0;
+
+    /* those that the next step takes do not fill the queue */
+
+    open = s->conf.max_running - s->n_live;
+
+    if (n >= (uint64_t) s->conf.max_waiting_per_tenant + open) {
+        return DSA_AGAIN;
+    }
+
+    if (s->n_waiting < (uint64_t) s->conf.max_waiting + open) {
+        return DSA_OK;
+    }
+
+    *crowd = dsa_sched_crowd(s, (double) (n + 1) / request->weight);
+
+    /* its weight may change with this request */
+
+    return *crowd != NULL && *crowd != t ? DSA_OK : DSA_AGAIN;
+}
+
+
+/* At the end of its tenant's waiting list, or as its first. */
+
+static void
+dsa_sched_wait(dsa_sched_t *s, dsa_seq_t *seq, int first)
+{
+    if (first) {
+        dsa_seq_push_front(&seq->tenant->waiting, seq);
+
+    } else {
+        dsa_seq_push(&seq->tenant->waiting, seq);
+    }
+
+    seq->tenant->n_waiting++;
+    s->n_waiting++;
+}
+
+
+static void
+dsa_sched_drop(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    dsa_sched_stop(s, seq);
+    s->handler.dropped(seq->owner);
+
+    dsa_sched_leave(s, seq->tenant);
+    dsa_seq_free(seq);
 }
 
 
@@ -298,14 +378,14 @@ dsa_sched_ahead(const dsa_sched_t *s)
 static int
 dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
 {
-    uint32_t           i, rows, length;
+    uint32_t           i, rows, length, before;
     dsa_seq_t         *seq;
     dsa_batch_seq_t   *b;
-    dsa_sched_step_t  *step, *before;
+    dsa_sched_step_t  *step;
 
-    before = s->started != 0 ? &s->ring[(s->first + s->started - 1)
-                                        % DSA_SCHED_DEPTH]
-                             : NULL;
+    /* where nothing is promised, no step needs to be before this one */
+
+    before = (s->first + s->started + DSA_SCHED_DEPTH - 1) % DSA_SCHED_DEPTH;
     step = &s->ring[(s->first + s->started) % DSA_SCHED_DEPTH];
     step->n_batch = 0;
     s->now = step;
@@ -325,8 +405,7 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
         b->pages = seq->pages;
         b->sample = &step->sample[i];
         b->sampling = seq->issued + b->n == length ? &seq->sampling : NULL;
-        b->follows = seq->promised ? dsa_sched_entry(before, seq)
-                                   : DSA_FOLLOWS_NONE;
+        b->follows = seq->promised ? seq->entry[before] : DSA_FOLLOWS_NONE;
     }
 
     if (step->n_batch == 0) {
@@ -342,7 +421,6 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
     for (i = 0; i < step->n_batch; i++) {
         seq = step->member[i];
 
-        seq->entry = DSA_NO_ENTRY;
         seq->issued += step->batch[i].n;
         seq->promised = step->batch[i].sampling != NULL;
     }
@@ -351,23 +429,6 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
     s->stats.steps++;
 
     return DSA_OK;
-}
-
-
-/* The entry of a sequence in a step. */
-
-static uint32_t
-dsa_sched_entry(const dsa_sched_step_t *step, const dsa_seq_t *seq)
-{
-    uint32_t  i;
-
-    for (i = 0; i < step->n_batch; i++) {
-        if (step->member[i] == seq) {
-            return i;
-        }
-    }
-
-    return DSA_FOLLOWS_NONE;
 }
 
 
@@ -399,6 +460,7 @@ dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err)
         }
 
         step->member[i] = NULL;
+        seq->entry[step - s->ring] = DSA_NO_ENTRY;
 
         if (dsa_sched_computed(s, seq, step->batch[i].n) != DSA_OK) {
             return dsa_error(err, "out of memory");
@@ -457,7 +519,10 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
 
         if (seq->index != i || seq->state == DSA_SEQ_WAITING
             || seq->n_pages < dsa_pages_of(seq->computed)
-            || seq->computed >= seq->n_tokens)
+            || seq->computed >= seq->n_tokens
+            || seq->counted < (seq->computed < seq->prompt ? seq->computed
+                                                           : seq->prompt)
+            || seq->counted > seq->prompt || seq->cached > seq->counted)
         {
             rc = dsa_error(err, "running sequence %u is in disorder", i);
             goto done;
@@ -477,7 +542,8 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
 
         for (seq = t->waiting.first; seq != NULL; seq = seq->next) {
             if (seq->state != DSA_SEQ_WAITING || seq->n_pages != 0
-                || seq->computed != 0)
+                || seq->computed != 0
+                || (seq->started && seq->prev != NULL && !seq->prev->started))
             {
                 rc = dsa_error(err, "a waiting sequence is in disorder");
                 goto done;
@@ -485,6 +551,12 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
 
             waiting++;
             seqs++;
+        }
+
+        if (t->n_waiting != seqs) {
+            rc = dsa_error(err, "a tenant counts %u waiting sequences, %u are "
+                           "there", t->n_waiting, seqs);
+            goto done;
         }
 
         for (i = 0; i < s->n_running; i++) {
@@ -622,7 +694,7 @@ dsa_sched_compact(dsa_sched_t *s)
 static void
 dsa_sched_prefills(dsa_sched_t *s, uint32_t rows)
 {
-    uint32_t       n, admitted;
+    uint32_t       n, entry, admitted;
     dsa_seq_t     *seq;
     dsa_tenant_t  *t;
 
@@ -648,8 +720,10 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t rows)
         seq = t->prefill.first;
         n = seq->n_tokens - seq->issued;
 
-        if (seq->entry != DSA_NO_ENTRY) {
-            n -= s->now->batch[seq->entry].n;
+        entry = *dsa_seq_entry(s, seq);
+
+        if (entry != DSA_NO_ENTRY) {
+            n -= s->now->batch[entry].n;
         }
 
         if (n > rows) {
@@ -663,7 +737,9 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t rows)
         dsa_sched_rows(s, seq, n);
         rows -= n;
 
-        if (seq->issued + s->now->batch[seq->entry].n == seq->n_tokens) {
+        entry = *dsa_seq_entry(s, seq);
+
+        if (seq->issued + s->now->batch[entry].n == seq->n_tokens) {
             dsa_seq_remove(&t->prefill, seq);
             seq->state = DSA_SEQ_DECODE;
         }
@@ -745,6 +821,7 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
     t->pages += n;
 
     dsa_seq_remove(&t->waiting, seq);
+    t->n_waiting--;
     s->n_waiting--;
 
     dsa_seq_push(&t->prefill, seq);
@@ -764,10 +841,9 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
     if (!seq->started) {
         seq->started = 1;
         seq->start_time = dsa_clock_ms();
-        seq->cached = seq->computed;
-        s->stats.prompt_tokens += seq->prompt;
-        s->stats.cached_tokens += seq->cached;
     }
+
+    dsa_sched_count(s, seq, 1);
 
     return DSA_OK;
 }
@@ -776,17 +852,19 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
 static void
 dsa_sched_rows(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
 {
+    uint32_t          *entry;
     dsa_sched_step_t  *step;
 
     step = s->now;
+    entry = dsa_seq_entry(s, seq);
 
-    if (seq->entry == DSA_NO_ENTRY) {
-        seq->entry = step->n_batch++;
-        step->member[seq->entry] = seq;
-        step->batch[seq->entry].n = 0;
+    if (*entry == DSA_NO_ENTRY) {
+        *entry = step->n_batch++;
+        step->member[*entry] = seq;
+        step->batch[*entry].n = 0;
     }
 
-    step->batch[seq->entry].n += n;
+    step->batch[*entry].n += n;
 }
 
 
@@ -798,6 +876,7 @@ dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
     uint32_t  full;
 
     seq->computed += n;
+    dsa_sched_count(s, seq, 0);
     full = seq->computed / DSA_PAGE_TOKENS;
 
     if (full > seq->n_digests && dsa_seq_digests(s, seq, full) != DSA_OK) {
@@ -811,6 +890,34 @@ dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
     }
 
     return DSA_OK;
+}
+
+
+/*
+ * The prompt's rows in the cache, each once: what is computed again after
+ * preemption was counted before.  Rows of steps under way count when the step
+ * ends, so that those of a sequence that is cancelled meanwhile do not.
+ */
+
+static void
+dsa_sched_count(dsa_sched_t *s, dsa_seq_t *seq, int found)
+{
+    uint32_t  n;
+
+    n = seq->computed < seq->prompt ? seq->computed : seq->prompt;
+
+    if (n <= seq->counted) {
+        return;
+    }
+
+    n -= seq->counted;
+    seq->counted += n;
+    s->stats.prompt_tokens += n;
+
+    if (found) {
+        seq->cached += n;
+        s->stats.cached_tokens += n;
+    }
 }
 
 
@@ -879,8 +986,7 @@ dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
     seq->promised = 0;
     seq->published = 0;
 
-    dsa_seq_push_front(&seq->tenant->waiting, seq);
-    s->n_waiting++;
+    dsa_sched_wait(s, seq, 1);
     s->stats.preemptions++;
 }
 
@@ -890,11 +996,12 @@ dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
 static void
 dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
 {
-    uint32_t           i, last;
+    uint32_t           i, last, entry;
     dsa_sched_step_t  *step;
 
     if (seq->state == DSA_SEQ_WAITING) {
         dsa_seq_remove(&seq->tenant->waiting, seq);
+        seq->tenant->n_waiting--;
         s->n_waiting--;
         return;
     }
@@ -903,29 +1010,35 @@ dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
         dsa_seq_remove(&seq->tenant->prefill, seq);
     }
 
-    if (seq->entry != DSA_NO_ENTRY) {
+    for (i = 0; i < DSA_SCHED_DEPTH; i++) {
+        step = &s->ring[(s->first + i) % DSA_SCHED_DEPTH];
+        entry = seq->entry[step - s->ring];
+
+        if (entry == DSA_NO_ENTRY) {
+            continue;
+        }
+
+        seq->entry[step - s->ring] = DSA_NO_ENTRY;
+
+        if (i < s->started) {
+
+            /*
+             * What steps under way compute for it goes nowhere.  Its pages may
+             * be another's at once: that one's steps come behind those.
+             */
+
+            step->member[entry] = NULL;
+            continue;
+        }
 
         /* it loses its rows of this step, the last entry takes their place */
 
-        step = s->now;
         last = --step->n_batch;
-        step->member[seq->entry] = step->member[last];
-        step->member[seq->entry]->entry = seq->entry;
-        step->batch[seq->entry] = step->batch[last];
-        seq->entry = DSA_NO_ENTRY;
-    }
 
-    /*
-     * What steps under way compute for it goes nowhere.  Its pages may be
-     * another's at once: that one's steps come behind those.
-     */
-
-    for (i = 0; i < s->started; i++) {
-        step = &s->ring[(s->first + i) % DSA_SCHED_DEPTH];
-        last = dsa_sched_entry(step, seq);
-
-        if (last != DSA_FOLLOWS_NONE) {
-            step->member[last] = NULL;
+        if (last != entry) {
+            step->member[entry] = step->member[last];
+            step->member[entry]->entry[step - s->ring] = entry;
+            step->batch[entry] = step->batch[last];
         }
     }
 
@@ -951,7 +1064,7 @@ dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_link_finish_e finish,
     memset(&done, 0, sizeof(done));
 
     done.finish = finish;
-    done.prompt_tokens = seq->prompt;
+    done.prompt_tokens = seq->counted;
     done.cached_tokens = seq->cached;
     done.completion_tokens = seq->completion;
     done.queue_ms = (uint32_t) ((seq->started ? seq->start_time : now)

@@ -47,6 +47,7 @@ typedef struct {
     uint32_t            max_running;    /* sequences in a step */
     uint32_t            token_budget;   /* rows in a step, >= max_running */
     uint32_t            max_waiting;    /* beyond those that can run */
+    uint32_t            max_waiting_per_tenant;     /* as max_waiting */
     uint32_t            context;        /* tokens, prompt and answer */
 } dsa_sched_conf_t;
 
@@ -59,13 +60,18 @@ typedef struct {
                                            most context */
     uint32_t            weight;         /* >= 1; the tenant's from now on */
     uint32_t            ignore_eos;
+    uint32_t            private;        /* 1: no page is shared with another
+                                           request */
     dsa_sampling_t      sampling;
     uint8_t             tenant[32];
     void               *owner;          /* given to the handler */
 } dsa_sched_request_t;
 
 
-/* Called within a step, or from dsa_sched_cancel(); never calls back. */
+/*
+ * Called within a step, or from dsa_sched_cancel() or dsa_sched_add(); never
+ * calls back.
+ */
 
 typedef struct {
 
@@ -77,13 +83,21 @@ typedef struct {
 
     /* The end: the sequence is gone when this returns. */
     void              (*done)(void *owner, const dsa_link_done_t *done);
+
+    /*
+     * The sequence, which was never started, left the full queue for a request
+     * of another tenant.  It is gone when this returns; done() is not called.
+     * May be NULL where all requests are of one tenant.
+     */
+    void              (*dropped)(void *owner);
 } dsa_sched_handler_t;
 
 
 typedef struct {
     uint64_t            steps;
-    uint64_t            prompt_tokens;      /* of sequences that began */
-    uint64_t            cached_tokens;
+    uint64_t            prompt_tokens;      /* computed or found in the cache,
+                                               each once: the sum of done() */
+    uint64_t            cached_tokens;      /* of them, found */
     uint64_t            completion_tokens;
     uint64_t            preemptions;
     uint32_t            running;
@@ -107,8 +121,11 @@ void dsa_sched_destroy(dsa_sched_t *s);
 uint32_t dsa_sched_context(const dsa_sched_t *s);
 
 /*
- * A sequence that waits for its turn.  NULL with errno: EAGAIN, the queue is
- * full; EINVAL, the request breaks a bound of its fields; ENOMEM.
+ * A sequence that waits for its turn.  When the queue is full, the tenant with
+ * the most waiting requests by weight loses the newest one that never started.
+ * NULL with errno: EAGAIN, the queue is full and the request's tenant is the
+ * one with the most, or has as many as it may; EINVAL, the request breaks a
+ * bound of its fields; ENOMEM; what getrandom() sets, for a private request.
  */
 dsa_seq_t *dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request);
 

@@ -17,7 +17,7 @@
  */
 
 #define DSA_TENANT_BUCKETS  4096        /* power of two */
-#define DSA_NO_ENTRY        UINT32_MAX
+#define DSA_NO_ENTRY        DSA_FOLLOWS_NONE
 #define DSA_SCHED_DEPTH     2           /* steps under way, at most */
 
 
@@ -65,12 +65,15 @@ struct dsa_seq_s {
                                            those computed included */
     uint32_t            promised;       /* tokens that such a step samples and
                                            that tokens[] does not have: 0, 1 */
-    uint32_t            cached;         /* of the prompt, at the first start */
+    uint32_t            counted;        /* of the prompt, the most rows that
+                                           were in the cache so far */
+    uint32_t            cached;         /* of them, found there */
     uint32_t            ignore_eos;
     uint32_t            started;
 
     uint32_t            index;          /* in running[] */
-    uint32_t            entry;          /* in this step, or DSA_NO_ENTRY */
+    uint32_t            entry[DSA_SCHED_DEPTH];     /* in the steps of ring[],
+                                                       or DSA_NO_ENTRY */
 
     uint32_t           *pages;          /* block table */
     dsa_digest_t       *digest;         /* [n_digests] of full pages */
@@ -81,6 +84,8 @@ struct dsa_seq_s {
 
     dsa_sampling_t      sampling;
     void               *owner;
+    uint8_t             salt[32];       /* of its digests: the tenant's id, or
+                                           random bytes when it is private */
 
     uint64_t            submit_time;
     uint64_t            start_time;
@@ -98,6 +103,7 @@ struct dsa_tenant_s {
     double              served;         /* rows, by weight */
     uint32_t            weight;
     uint32_t            seqs;
+    uint32_t            n_waiting;
     uint32_t            running;
     uint32_t            pages;          /* in its block tables */
     uint32_t            passed_by;      /* steps */
@@ -141,6 +147,15 @@ dsa_pages_of(uint32_t tokens)
 }
 
 
+/* The entry of a sequence in the step that is being made. */
+
+static inline uint32_t *
+dsa_seq_entry(const dsa_sched_t *s, dsa_seq_t *seq)
+{
+    return &seq->entry[s->now - s->ring];
+}
+
+
 /* scheduler.c */
 
 /*
@@ -162,9 +177,18 @@ void dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq);
 
 /* tenants.c */
 
-/* The tenant of this id, made when it is not there; NULL: out of memory. */
+/* The tenant of this id, NULL when it is not there. */
+dsa_tenant_t *dsa_sched_find(const dsa_sched_t *s, const uint8_t id[32]);
+
+/* The same, but it is made then; NULL: out of memory. */
 dsa_tenant_t *dsa_sched_tenant(dsa_sched_t *s, const uint8_t id[32],
     uint32_t weight);
+
+/*
+ * Who has more waiting requests by weight than `least`, and the most of those
+ * that have one that never started; NULL: nobody.  O(tenants).
+ */
+dsa_tenant_t *dsa_sched_crowd(const dsa_sched_t *s, double least);
 
 /* A tenant has one sequence less, and is forgotten without any. */
 void dsa_sched_leave(dsa_sched_t *s, dsa_tenant_t *t);

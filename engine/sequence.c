@@ -53,7 +53,7 @@ dsa_seq_digests(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
             parent = &root;
 
             if (dsa_pages_root(s->pages, s->backend->fingerprint,
-                               seq->tenant->id, &root)
+                               seq->salt, &root)
                 != DSA_OK)
             {
                 return DSA_ERROR;

@@ -27,6 +27,15 @@
 #define DSA_SESSION_BYTES       (256 * 1024)
 
 #define DSA_SESSION_COPY        (1024 * 1024)   /* a larger one is not kept */
+/*
+ * Tokens of a prompt over the context are counted up to here, for the error:
+ * a client that has to shorten its prompt needs the number.  The tokenizer
+ * makes some 1.6 million tokens a second, so this holds up the other requests
+ * for 80 ms at most.
+ */
+
+#define DSA_SESSION_COUNT       131072
+
 #define DSA_LEAST_LOGPROB       -9999.0f        /* JSON has no infinity */
 
 
@@ -40,6 +49,7 @@ struct dsa_request_s {
     uint64_t                id;
     uint64_t                deadline;
     uint32_t                prompt_tokens;
+    uint32_t                more;       /* 1: at least so many */
     uint32_t                logprobs;
     uint32_t                n_top;      /* as the first token had them */
 
@@ -86,6 +96,7 @@ static int dsa_request_reserve(dsa_request_t *r);
 static void dsa_request_logprob(dsa_request_t *r, dsa_link_logprob_t *entry,
     uint32_t token, float logprob);
 static void dsa_request_done(void *owner, const dsa_link_done_t *done);
+static void dsa_request_dropped(void *owner);
 static int dsa_request_flush(dsa_request_t *r);
 static int dsa_request_tokens(dsa_request_t *r);
 static int dsa_request_record(dsa_request_t *r, uint32_t n, uint32_t len);
@@ -95,7 +106,8 @@ static void dsa_request_free(dsa_request_t *r);
 
 const dsa_sched_handler_t  dsa_session_handler = {
     dsa_request_token,
-    dsa_request_done
+    dsa_request_done,
+    dsa_request_dropped
 };
 
 
@@ -386,7 +398,7 @@ static int
 dsa_request_start(dsa_request_t *r, const void *copy, size_t len)
 {
     int                    rc;
-    uint32_t               context;
+    uint32_t               context, most;
     dsa_err_t              err;
     dsa_tokens_t           tokens;
     dsa_submit_t           submit;
@@ -402,22 +414,25 @@ dsa_request_start(dsa_request_t *r, const void *copy, size_t len)
         return DSA_OK;
     }
 
+    most = context > DSA_SESSION_COUNT ? context : DSA_SESSION_COUNT;
+
     rc = dsa_submit_tokenize(&submit, service->tokenizer, service->work,
-                             context, &tokens, &err);
+                             most, &tokens, &err);
 
     if (rc == DSA_ERROR) {
         dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
         goto done;
     }
 
-    r->prompt_tokens = rc == DSA_AGAIN ? context : tokens.n;
+    r->more = rc == DSA_AGAIN;
+    r->prompt_tokens = r->more ? most : tokens.n;
 
     if (r->prompt_tokens >= context
-        || submit.head.max_tokens > context - tokens.n)
+        || submit.head.max_tokens > context - r->prompt_tokens)
     {
         (void) dsa_error(&err, "the prompt has %s%u tokens, max_tokens is %u, "
                          "together %u are possible",
-                         rc == DSA_AGAIN ? "more than " : "",
+                         r->more ? "more than " : "",
                          r->prompt_tokens, submit.head.max_tokens, context);
         dsa_request_refuse(r, DSA_LINK_E_CONTEXT, err.text);
         goto done;
@@ -438,6 +453,7 @@ dsa_request_start(dsa_request_t *r, const void *copy, size_t len)
                          ? submit.head.max_tokens : context - tokens.n;
     request.weight = submit.head.weight;
     request.ignore_eos = (submit.head.flags & DSA_LINK_IGNORE_EOS) != 0;
+    request.private = (submit.head.flags & DSA_LINK_PRIVATE) != 0;
     request.owner = r;
 
     memcpy(request.tenant, submit.head.tenant, sizeof(request.tenant));
@@ -674,6 +690,23 @@ dsa_request_done(void *owner, const dsa_link_done_t *done)
     if (r->n_tokens != 0) {
         r->end[r->n_tokens - 1] = r->answer.ready;
     }
+}
+
+
+/* The sequence made room in the queue. */
+
+static void
+dsa_request_dropped(void *owner)
+{
+    dsa_request_t  *r;
+
+    r = owner;
+
+    r->seq = NULL;
+    r->accept = 0;      /* where it is not sent, the worker may go elsewhere */
+
+    dsa_request_refuse(r, DSA_LINK_E_OVERLOADED,
+                       "too many requests wait, most of them of this tenant");
 }
 
 
@@ -925,7 +958,7 @@ dsa_request_last(dsa_request_t *r)
     failure->code = r->error;
     failure->prompt_tokens = r->prompt_tokens;
     failure->text_len = (uint32_t) len;
-    failure->more = 0;
+    failure->more = r->more;
 
     if (len != 0) {
         memcpy(failure + 1, r->reason, len);

@@ -12,7 +12,7 @@
 
 
 #define DSA_SUBMIT_FLAGS  (DSA_LINK_HAS_SEED|DSA_LINK_LOGPROBS                \
-                           |DSA_LINK_IGNORE_EOS)
+                           |DSA_LINK_IGNORE_EOS|DSA_LINK_PRIVATE)
 
 #define DSA_SUBMIT_NAME   100           /* bytes of a name in a message */
 #define DSA_MAX_PENALTY   2

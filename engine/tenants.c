@@ -17,19 +17,36 @@ static double dsa_sched_share(const dsa_sched_t *s, const dsa_tenant_t *t,
 
 
 dsa_tenant_t *
+dsa_sched_find(const dsa_sched_t *s, const uint8_t id[32])
+{
+    uint32_t       hash;
+    dsa_tenant_t  *t;
+
+    memcpy(&hash, id, sizeof(hash));
+    t = s->bucket[hash & (DSA_TENANT_BUCKETS - 1)];
+
+    while (t != NULL && memcmp(t->id, id, sizeof(t->id)) != 0) {
+        t = t->chain;
+    }
+
+    return t;
+}
+
+
+dsa_tenant_t *
 dsa_sched_tenant(dsa_sched_t *s, const uint8_t id[32], uint32_t weight)
 {
     uint32_t        hash, size;
     dsa_tenant_t   *t, **bucket, **line;
 
+    t = dsa_sched_find(s, id);
+
+    if (t != NULL) {
+        return t;
+    }
+
     memcpy(&hash, id, sizeof(hash));
     bucket = &s->bucket[hash & (DSA_TENANT_BUCKETS - 1)];
-
-    for (t = *bucket; t != NULL; t = t->chain) {
-        if (memcmp(t->id, id, sizeof(t->id)) == 0) {
-            return t;
-        }
-    }
 
     if (s->n_tenants == s->line_size) {
         size = s->line_size * 2 + 16;
@@ -110,6 +127,38 @@ dsa_sched_leave(dsa_sched_t *s, dsa_tenant_t *t)
 }
 
 
+dsa_tenant_t *
+dsa_sched_crowd(const dsa_sched_t *s, double least)
+{
+    double         share;
+    dsa_tenant_t  *t, *crowd;
+
+    crowd = NULL;
+    t = s->turn;
+
+    if (t == NULL) {
+        return NULL;
+    }
+
+    do {
+        share = (double) t->n_waiting / t->weight;
+
+        /* preempted sequences stand before those that never started */
+
+        if (share > least && t->waiting.last != NULL
+            && !t->waiting.last->started)
+        {
+            crowd = t;
+            least = share;
+        }
+
+        t = t->next;
+    } while (t != s->turn);
+
+    return crowd;
+}
+
+
 /*
  * Who gives up a sequence still holds no less than who takes has then, so
  * nothing goes to and fro.
@@ -120,7 +169,7 @@ dsa_sched_reclaim(dsa_sched_t *s)
 {
     int            any;
     double         share, least;
-    uint32_t       need;
+    uint32_t       need, entry;
     dsa_seq_t     *seq;
     dsa_tenant_t  *t, *taker, *giver;
 
@@ -167,12 +216,13 @@ dsa_sched_reclaim(dsa_sched_t *s)
             break;
         }
 
-        if (seq->entry != DSA_NO_ENTRY) {
+        entry = *dsa_seq_entry(s, seq);
+
+        if (entry != DSA_NO_ENTRY) {
 
             /* its row of this step is not computed then */
 
-            giver->served -= (double) s->now->batch[seq->entry].n
-                             / giver->weight;
+            giver->served -= (double) s->now->batch[entry].n / giver->weight;
         }
 
         dsa_sched_preempt(s, seq);

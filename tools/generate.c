@@ -284,7 +284,8 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
     static const dsa_sched_handler_t  handler = {
         dsa_generate_token,
-        dsa_generate_done
+        dsa_generate_done,
+        NULL
     };
 
     if (dsa_shape_read(&shape, conf->model, err) != DSA_OK
@@ -351,6 +352,7 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     sched.max_running = 1;
     sched.token_budget = DSA_GENERATE_ROWS;
     sched.max_waiting = 0;
+    sched.max_waiting_per_tenant = 0;
     sched.context = (uint32_t) total;
 
     g->sched = dsa_sched_create(g->backend, &sched, &handler, err);

@@ -174,6 +174,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sched.max_running = conf.max_running;
     sched.token_budget = conf.token_budget;
     sched.max_waiting = conf.max_waiting;
+    sched.max_waiting_per_tenant = conf.max_waiting_per_tenant;
     sched.context = CONTEXT;
 
     service.draining = 0;

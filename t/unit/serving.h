@@ -85,8 +85,9 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
     dsa_shape_t         shape;
     dsa_backend_conf_t  conf;
 
-    static const dsa_sched_handler_t  handler = { on_token, on_done };
-    dsa_sched_conf_t                  sched = { CLIENTS, 0, CLIENTS, 1024 };
+    static const dsa_sched_handler_t  handler = { on_token, on_done, NULL };
+    dsa_sched_conf_t                  sched = { CLIENTS, 0, CLIENTS, CLIENTS,
+                                                1024 };
 
     if (dsa_shape_read(&shape, MODEL, &err) != DSA_OK) {
         fail_msg("%s", err.text);

@@ -76,6 +76,20 @@ test_defaults(void **state)
     assert_int_equal(conf.drain_timeout, 30000);
     assert_true(conf.socket_group == (gid_t) -1);
     assert_true(conf.max_running <= conf.token_budget);
+    assert_int_equal(conf.slots, 16384);
+    assert_int_equal(conf.max_waiting_per_tenant, conf.max_waiting);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "backend null;");
+    assert_true(conf.slots > conf.max_running + conf.max_waiting);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "max_waiting 16320;");
+    assert_int_equal(conf.slots, 32768);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "max_waiting 16319;");
+    assert_int_equal(conf.slots, 16384);
     dsa_conf_free(&conf);
 
     good(&conf, "model ./models/small//; listen unix:x;");
@@ -103,6 +117,7 @@ test_all(void **state)
          "    rate=12.5;\n"
          "precision exact; replicas 12;\n"
          "kv_memory 3G; max_running 7; token_budget 700; max_waiting 0;\n"
+         "max_waiting_per_tenant 9;\n"
          "context_length 4096; drain_timeout 1500ms; slots 10;\n"
          "submit_ring 1m; event_ring 64k;\n"
          "socket_group 0;");
@@ -117,6 +132,7 @@ test_all(void **state)
     assert_int_equal(conf.max_running, 7);
     assert_int_equal(conf.token_budget, 700);
     assert_int_equal(conf.max_waiting, 0);
+    assert_int_equal(conf.max_waiting_per_tenant, 9);
     assert_int_equal(conf.context_length, 4096);
     assert_int_equal(conf.drain_timeout, 1500);
     assert_int_equal(conf.slots, 10);
@@ -204,6 +220,10 @@ test_faults(void **state)
     bad(BASE "event_ring 4k;", "event_ring");
     bad(BASE "submit_ring 2g;", "submit_ring");
     bad(BASE "slots 0;", "slots");
+    bad(BASE "slots 1088;", "\"slots\" (1088, at most 1048576) has to be "
+        "above \"max_running\" (64) and \"max_waiting\" (1024) together");
+    bad(BASE "max_waiting 1048576;", "\"slots\" (1048576, at most 1048576)");
+    bad(BASE "max_waiting_per_tenant -1;", "max_waiting_per_tenant");
     bad(BASE "max_running 64; token_budget 10;", "token_budget");
     bad(BASE "context_length 1;", "context_length");
     bad(BASE "socket_group no-such-group-here;", "no-such-group-here");
@@ -260,7 +280,7 @@ test_cut(void **state)
     dsa_conf_t  conf;
 
     static const char  text[] = "model 'a b'; listen unix:x.%n; backend null "
-                                "rate=5; # end\nslots 5;";
+                                "rate=5; # end\nslots 50000;";
 
     for (i = 0; i < sizeof(text); i++) {
         (void) dsa_conf_parse(&conf, "engine.conf", text, i, &err);

@@ -70,7 +70,7 @@ host_start(host_t *h, const char *more)
 
     (void) snprintf(text, sizeof(text), "model %s; name m; listen unix:/x; "
                     "backend null rate=0; event_ring 64k; submit_ring 1m; "
-                    "slots 512; %s %s", model_dir,
+                    "%s %s", model_dir,
                     strstr(more, "context_length") == NULL
                     ? "context_length 40000;" : "", more);
 
@@ -103,6 +103,7 @@ host_start(host_t *h, const char *more)
     sched.max_running = h->conf.max_running;
     sched.token_budget = h->conf.token_budget;
     sched.max_waiting = h->conf.max_waiting;
+    sched.max_waiting_per_tenant = h->conf.max_waiting_per_tenant;
     sched.context = h->conf.context_length;
 
     h->service.sched = dsa_sched_create(h->service.backend, &sched,
@@ -850,7 +851,7 @@ test_hostile(void **state)
     HOSTILE(s.head.n_stop = 1, "part");
     HOSTILE(s.head.n_stop = 17, "17 stop strings");
     HOSTILE(s.head.n_stop = UINT32_MAX, "stop strings");
-    HOSTILE(s.head.flags = 8, "flags");
+    HOSTILE(s.head.flags = 16, "flags");
     HOSTILE(s.head.top_logprobs = 21, "top_logprobs is 21");
     HOSTILE(s.head.weight = 0, "weight");
     HOSTILE(s.head.weight = 10001, "weight");
@@ -1292,7 +1293,7 @@ test_corrupt(void **state)
             ((dsa_link_record_t *) p)->type = DSA_LINK_PAD;
             break;
         case 4:
-            ((dsa_link_record_t *) p)->id = dsa_link_id(1, 512);
+            ((dsa_link_record_t *) p)->id = dsa_link_id(1, c->hello.slots);
             break;
         case 5:
             ((dsa_link_record_t *) p)->id = dsa_link_id(0, 3);
