@@ -6,13 +6,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/escape.h"
 #include "engine/log.h"
-
-
-static size_t dsa_log_escape(char *out, size_t room, const char *text);
 
 
 static const char  *dsa_log_names[] = { "error", "warn", "notice", "info" };
@@ -66,45 +65,11 @@ dsa_log(dsa_log_level_e level, const char *fmt, ...)
         len += (size_t) n;
     }
 
-    len += dsa_log_escape(line + len, sizeof(line) - len - 1, text);
+    len += dsa_escape(line + len, sizeof(line) - len - 1, text, strlen(text));
     line[len++] = '\n';
 
     /* a log that cannot be written has nowhere to be told */
 
     rc = write(STDERR_FILENO, line, len);
     (void) rc;
-}
-
-
-static size_t
-dsa_log_escape(char *out, size_t room, const char *text)
-{
-    size_t         n;
-    unsigned char  c;
-
-    static const char  hex[] = "0123456789abcdef";
-
-    for (n = 0; *text != '\0'; text++) {
-        c = (unsigned char) *text;
-
-        if (c >= 0x20 && c != 0x7f) {
-            if (n + 1 > room) {
-                break;
-            }
-
-            out[n++] = (char) c;
-            continue;
-        }
-
-        if (n + 4 > room) {
-            break;
-        }
-
-        out[n++] = '\\';
-        out[n++] = 'x';
-        out[n++] = hex[c >> 4];
-        out[n++] = hex[c & 15];
-    }
-
-    return n;
 }

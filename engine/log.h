@@ -10,7 +10,7 @@
 
 /*
  * One line on stderr with time, level and process.  A line is at most
- * DSA_LOG_LINE bytes with control characters written as \xNN, and a process
+ * DSA_LOG_LINE bytes, escaped as dsa_escape() does it, and a process
  * writes at most DSA_LOG_RATE lines a second below DSA_LOG_ERR: what was left
  * out is counted and told.
  */

@@ -8,13 +8,14 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "engine/escape.h"
 #include "engine/submit.h"
 
 
 #define DSA_SUBMIT_FLAGS  (DSA_LINK_HAS_SEED|DSA_LINK_LOGPROBS                \
                            |DSA_LINK_IGNORE_EOS|DSA_LINK_PRIVATE)
 
-#define DSA_SUBMIT_NAME   100           /* bytes of a name in a message */
+#define DSA_SUBMIT_NAME   100           /* bytes of a name in an error */
 #define DSA_MAX_PENALTY   2
 
 
@@ -215,17 +216,20 @@ static int
 dsa_submit_special(const dsa_tokenizer_t *t, dsa_str_t name, uint32_t max,
     dsa_tokens_t *out, dsa_err_t *err)
 {
+    char     text[DSA_SUBMIT_NAME];
+    size_t   n;
     int64_t  id;
 
     id = dsa_tokenizer_special(t, name);
 
     if (id < 0) {
-        if (name.len > DSA_SUBMIT_NAME || !dsa_submit_utf8(name)) {
-            name = dsa_strz("?");
-        }
+
+        /* the worker logs the error, and a client may have made the name */
+
+        n = dsa_escape(text, sizeof(text), name.data, name.len);
 
         return dsa_error(err, "the tokenizer has no special token \"%.*s\"",
-                         (int) name.len, name.data);
+                         (int) n, text);
     }
 
     if (out->n >= max) {

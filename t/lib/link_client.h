@@ -116,7 +116,12 @@ link_client_connect(link_client_t *c, const char *path, int ms)
 
     memset(&addr, 0, sizeof(addr));
     addr.sun_family = AF_UNIX;
-    (void) snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+
+    if (strlen(path) >= sizeof(addr.sun_path)) {
+        link_client_die(path);
+    }
+
+    memcpy(addr.sun_path, path, strlen(path));
 
     fd = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0);
 
