@@ -27,6 +27,7 @@
 #define DSA_SESSION_BYTES       (256 * 1024)
 
 #define DSA_SESSION_COPY        (1024 * 1024)   /* a larger one is not kept */
+
 /*
  * Tokens of a prompt over the context are counted up to here, for the error:
  * a client that has to shorten its prompt needs the number.  The tokenizer
