@@ -14,10 +14,20 @@
 #define DSA_RESP_IDLE_BUFFER  (64 * 1024)
 
 
+/* the type in which hiredis hands over a number of elements */
+
+#if (HIREDIS_MAJOR >= 1)
+typedef size_t  dsa_resp_elements_t;
+#else
+typedef int     dsa_resp_elements_t;
+#endif
+
+
 struct dsa_resp_s {
     redisReader                 *reader;
     redisReplyObjectFunctions    fn;
-    void                      *(*create_array)(const redisReadTask *, int);
+    void                      *(*create_array)(const redisReadTask *,
+                                     dsa_resp_elements_t);
     size_t                       bytes;
     size_t                       max_bytes;
     size_t                       elements;
@@ -32,7 +42,8 @@ typedef struct {
 } dsa_resp_refusal_t;
 
 
-static void *dsa_resp_create_array(const redisReadTask *task, int elements);
+static void *dsa_resp_create_array(const redisReadTask *task,
+    dsa_resp_elements_t elements);
 
 
 static const dsa_resp_refusal_t  dsa_resp_refusals[] = {
@@ -138,13 +149,13 @@ dsa_resp_next(dsa_resp_t *resp, redisReply **reply, dsa_err_t *err)
 
 
 static void *
-dsa_resp_create_array(const redisReadTask *task, int elements)
+dsa_resp_create_array(const redisReadTask *task, dsa_resp_elements_t elements)
 {
     dsa_resp_t  *resp = task->privdata;
 
-    if (elements < 0
-        || (size_t) elements > resp->max_elements - resp->elements)
-    {
+    /* a negative number is a very large one here */
+
+    if ((size_t) elements > resp->max_elements - resp->elements) {
         resp->exceeded = 1;
         return NULL;
     }

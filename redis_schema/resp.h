@@ -26,7 +26,8 @@ typedef struct dsa_resp_s  dsa_resp_t;
 
 /*
  * bytes: most bytes of one reply; elements: most elements of all its arrays
- * together.  Nesting is bounded by hiredis at 7.  NULL when out of memory.
+ * together.  Nesting is bounded by
+ * hiredis, at 7 levels or more, and by elements.  NULL when out of memory.
  */
 dsa_resp_t *dsa_resp_create(size_t bytes, size_t elements);
 void dsa_resp_destroy(dsa_resp_t *resp);            /* NULL is allowed */

@@ -37,6 +37,16 @@ walk(const redisReply *reply, uint64_t hash, size_t *elements)
 
     switch (reply->type) {
 
+#if (HIREDIS_MAJOR >= 1)
+    case REDIS_REPLY_DOUBLE:
+
+        /* hiredis 1.0.0 does not terminate its text */
+
+        return mix(hash, reply->len);
+
+    case REDIS_REPLY_BIGNUM:
+    case REDIS_REPLY_VERB:
+#endif
     case REDIS_REPLY_STRING:
     case REDIS_REPLY_STATUS:
     case REDIS_REPLY_ERROR:
@@ -50,12 +60,21 @@ walk(const redisReply *reply, uint64_t hash, size_t *elements)
 
         return mix(hash, reply->len);
 
+#if (HIREDIS_MAJOR >= 1)
+    case REDIS_REPLY_BOOL:
+#endif
     case REDIS_REPLY_INTEGER:
         return mix(hash, reply->integer);
 
     case REDIS_REPLY_NIL:
         return hash;
 
+#if (HIREDIS_MAJOR >= 1)
+    case REDIS_REPLY_MAP:
+    case REDIS_REPLY_SET:
+    case REDIS_REPLY_ATTR:
+    case REDIS_REPLY_PUSH:
+#endif
     case REDIS_REPLY_ARRAY:
         *elements += reply->elements;
 

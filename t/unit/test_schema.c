@@ -913,7 +913,8 @@ test_resp_bounds(void **state)
     assert_int_equal(resp_verdict("*5\r\n*5\r\n", 1), DSA_AGAIN);
     assert_int_equal(resp_verdict("*5\r\n*6\r\n", 1), DSA_ERROR);
     assert_int_equal(resp_verdict("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
-                                  "*1\r\n*1\r\n*1\r\n", 1), DSA_ERROR);
+                                  "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", 1),
+                     DSA_ERROR);
 
     /* a reply that is complete counts no longer */
 
