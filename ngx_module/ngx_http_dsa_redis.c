@@ -1054,7 +1054,7 @@ static void
 ngx_http_dsa_redis_tell(ngx_http_dsa_redis_t *redis, const char *why,
     ngx_err_t err, const char *detail, size_t len)
 {
-    ngx_str_t   text;
+    char        text[DSA_RESP_TEXT];
     ngx_uint_t  level;
 
     level = redis->told == why ? NGX_LOG_INFO : NGX_LOG_ERR;
@@ -1065,10 +1065,8 @@ ngx_http_dsa_redis_tell(ngx_http_dsa_redis_t *redis, const char *why,
         return;
     }
 
-    text.data = (u_char *) detail;
-    text.len = ngx_min(len, 256);
-
-    ngx_log_error(level, &redis->log, err, "%s: \"%V\"", why, &text);
+    ngx_log_error(level, &redis->log, err, "%s: \"%s\"", why,
+                  dsa_resp_text(text, detail, len));
 }
 
 

@@ -5,6 +5,7 @@
 
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "resp.h"
 
@@ -178,6 +179,21 @@ dsa_resp_refusal(const redisReply *reply)
     }
 
     return NULL;
+}
+
+
+const char *
+dsa_resp_text(char *buf, const char *text, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i < len && i < 200; i++) {
+        buf[i] = (text[i] >= 0x20 && text[i] < 0x7f) ? text[i] : '?';
+    }
+
+    strcpy(&buf[i], i < len ? "..." : "");
+
+    return buf;
 }
 
 

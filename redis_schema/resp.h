@@ -26,8 +26,7 @@ typedef struct dsa_resp_s  dsa_resp_t;
 
 /*
  * bytes: most bytes of one reply; elements: most elements of all its arrays
- * together.  Nesting is bounded by
- * hiredis, at 7 levels or more, and by elements.  NULL when out of memory.
+ * together, which bounds their nesting, too.  NULL when out of memory.
  */
 dsa_resp_t *dsa_resp_create(size_t bytes, size_t elements);
 void dsa_resp_destroy(dsa_resp_t *resp);            /* NULL is allowed */
@@ -53,6 +52,15 @@ int dsa_resp_next(dsa_resp_t *resp, redisReply **reply, dsa_err_t *err);
  * any other reply.
  */
 const char *dsa_resp_refusal(const redisReply *reply);
+
+/*
+ * Text that came from Redis, for a log line: at most 200 bytes of it, in which
+ * "?" stands for each byte that is not printable ASCII.  buf has
+ * DSA_RESP_TEXT bytes; returns buf, with a terminating NUL.
+ */
+#define DSA_RESP_TEXT  (200 + sizeof("..."))
+
+const char *dsa_resp_text(char *buf, const char *text, size_t len);
 
 /* The first word of an error's text: "NOSCRIPT", "OOM". */
 int dsa_resp_is_error(const redisReply *reply, const char *code);

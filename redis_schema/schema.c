@@ -541,10 +541,11 @@ dsa_schema_compare(const void *one, const void *two)
 static int
 dsa_schema_unexpected(const redisReply *reply, dsa_err_t *err)
 {
+    char  text[DSA_RESP_TEXT];
+
     if (reply->type == REDIS_REPLY_ERROR) {
-        return dsa_error(err, "Redis answered \"%.*s\"",
-                         reply->len < 200 ? (int) reply->len : 200,
-                         reply->str);
+        return dsa_error(err, "Redis answered \"%s\"",
+                         dsa_resp_text(text, reply->str, reply->len));
     }
 
     return dsa_error(err, "Redis answered with a reply of type %d",

@@ -469,6 +469,29 @@ is(conversation()->{body}, $want, 'and all is well again');
 is(connects(), $opened, 'on the same connection');
 
 
+# What Redis says is put into the log in one short line of printable text.
+
+my $evil = "\x1b[2J\x07\x08\x7f\x00\x0b" . 'x' x 5000;
+
+play(HGETALL => ["-ERR $evil\r\n"]);
+my $evil_reply = conversation();
+is($evil_reply->{status}, 503, 'an error with control characters');
+unlike($evil_reply->{body}, qr/[\x00-\x1f\x7f]|xxx/, 'not for the client');
+play(HGETALL => ["-NOAUTH $evil\r\n"]);
+is(conversation()->{status}, 503, 'and one that ends the connection');
+my $refused = told('does not let us in');
+play(PING => ["-ERR $evil\r\n"], HGETALL => $good);
+wait_until(sub { told('does not let us in') > $refused }, 10,
+           'a greeting refused');
+play(HGETALL => $good);
+served(200);
+
+my @lines = grep { /xxx/ } split /\n/, $t->error_log;
+cmp_ok(scalar @lines, '>=', 3, 'each is in the log');
+is_deeply([ grep { /[\x00-\x1f\x7f]/ || length > 600 } @lines ], [],
+          'without control characters, and short');
+
+
 # Errors that say that this Redis is not for us.
 
 for my $case ([ 'MOVED 3999 127.0.0.1:6381', qr/node of a cluster/ ],

@@ -925,6 +925,54 @@ test_resp_bounds(void **state)
 }
 
 
+/* What Redis says goes to a log: short, and without control characters. */
+
+static void
+test_text(void **state)
+{
+    int                   again;
+    char                  buf[DSA_RESP_TEXT], text[1000];
+    size_t                i;
+    int64_t               n;
+    dsa_err_t             err;
+    redisReply            reply;
+    dsa_schema_result_e   result;
+
+    assert_string_equal(dsa_resp_text(buf, "OOM command", 11), "OOM command");
+    assert_string_equal(dsa_resp_text(buf, "", 0), "");
+    assert_string_equal(dsa_resp_text(buf, "a\x1b[31m\n\r\t\x7f\0b\xc2\x9b", 14),
+                        "a?[31m?????b??");
+
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(strlen(dsa_resp_text(buf, text, 200)), 200);
+    assert_int_equal(strlen(dsa_resp_text(buf, text, 201)), 203);
+    assert_int_equal(strlen(dsa_resp_text(buf, text, sizeof(text))), 203);
+
+    memset(&reply, 0, sizeof(reply));
+    reply.type = REDIS_REPLY_ERROR;
+    reply.str = text;
+    reply.len = sizeof(text);
+
+    for (i = 0; i < sizeof(text); i++) {
+        text[i] = i;
+    }
+
+    assert_int_equal(dsa_schema_recorded(&reply, &result, &again, &err),
+                     DSA_AGAIN);
+    assert_in_range(strlen(err.text), 200, 250);
+
+    for (i = 0; err.text[i] != '\0'; i++) {
+        assert_in_range(err.text[i], 0x20, 0x7e);
+    }
+
+    assert_int_equal(dsa_schema_integer(&reply, &n, &err), DSA_ERROR);
+
+    for (i = 0; err.text[i] != '\0'; i++) {
+        assert_in_range(err.text[i], 0x20, 0x7e);
+    }
+}
+
+
 int
 main(void)
 {
@@ -934,6 +982,7 @@ main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_resp),
         cmocka_unit_test(test_resp_bounds),
+        cmocka_unit_test(test_text),
         test(test_bounds),
         test(test_slots),
         test(test_create),
