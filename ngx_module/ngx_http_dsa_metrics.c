@@ -15,7 +15,7 @@
 
 
 typedef struct {
-    ngx_uint_t                used;         /* highest block ever used, + 1 */
+    ngx_atomic_t              used;         /* highest block ever used, + 1 */
     ngx_http_dsa_block_t     *blocks;       /* [NGX_MAX_PROCESSES] */
 } ngx_http_dsa_metrics_t;
 
@@ -29,6 +29,7 @@ typedef struct {
 
 static ngx_int_t ngx_http_dsa_metrics_init_zone(ngx_shm_zone_t *zone,
     void *data);
+static void ngx_http_dsa_metrics_use(ngx_atomic_t *used, ngx_uint_t n);
 static void ngx_http_dsa_metrics_publish(ngx_event_t *ev);
 static void ngx_http_dsa_metrics_refresh(void);
 static void ngx_http_dsa_metrics_sum(ngx_http_dsa_block_t *total);
@@ -208,9 +209,7 @@ ngx_http_dsa_metrics_start(ngx_cycle_t *cycle)
 
     ngx_http_dsa_block = ngx_http_dsa_metrics_block(ngx_process_slot);
 
-    if (ngx_http_dsa_shared->used <= (ngx_uint_t) ngx_process_slot) {
-        ngx_http_dsa_shared->used = ngx_process_slot + 1;
-    }
+    ngx_http_dsa_metrics_use(&ngx_http_dsa_shared->used, ngx_process_slot + 1);
 
     /* what a process that was killed has left behind */
 
@@ -231,6 +230,22 @@ ngx_http_dsa_metrics_start(ngx_cycle_t *cycle)
 
         ngx_add_timer(&ngx_http_dsa_publish, NGX_HTTP_DSA_PUBLISH);
     }
+}
+
+
+/*
+ * Raises used to n.  Workers that start at once must not lower it again: the
+ * blocks above it are left out of the sums.
+ */
+
+static void
+ngx_http_dsa_metrics_use(ngx_atomic_t *used, ngx_uint_t n)
+{
+    ngx_atomic_uint_t  old;
+
+    do {
+        old = *used;
+    } while (old < n && !ngx_atomic_cmp_set(used, old, n));
 }
 
 

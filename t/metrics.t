@@ -189,4 +189,23 @@ my ($status, $out) = $t->nginx_test(
     server => 'location /x/ { dsa_pass v32; dsa_keepalive 0; }');
 is($status, 0, 'and a good one') or diag($out);
 
+# Workers that start at once: the block of none of them is left out.
+
+my $many = DSA::Test->new('metrics-many');
+
 $t->done;
+$many->start_fake();
+$many->start_nginx(workers => 24);
+
+ok(eval { wait_until(sub { $many->metrics->{dsa_sessions} == 24 }, 10,
+                     'every session') },
+   'a session of each of 24 workers is counted')
+    or diag('dsa_sessions ' . $many->metrics->{dsa_sessions});
+
+is(scalar(grep { $many->get('/v1/models')->{status} != 200 } 1 .. 200), 0,
+   '200 requests');
+ok(eval { wait_until(sub {
+              $many->metrics->{'dsa_requests_total{code="200"}'} == 200
+          }, 10, 'the sum') }, 'are counted');
+
+$many->done;
