@@ -22,6 +22,10 @@
 
 #define DSA_SCHEMA_COUNT_MAX   999999999999999999ULL
 
+/* 9999-12-31 */
+
+#define DSA_SCHEMA_TIME_MAX    253402300799LL
+
 
 typedef struct {
     int64_t      index;
@@ -168,6 +172,31 @@ dsa_schema_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_schema_word(cmd, dsa_strz("HGETALL"));
 
     return dsa_schema_conversation_key(cmd, arena, tenant, id);
+}
+
+
+int
+dsa_schema_entry_ok(const dsa_schema_record_t *record)
+{
+    size_t  i;
+
+    for (i = 0; i < record->model.len; i++) {
+        if ((unsigned char) record->model.data[i] < 0x20
+            || record->model.data[i] == 0x7f)
+        {
+            return 0;
+        }
+    }
+
+    return record->model.len != 0
+           && dsa_schema_name_ok(record->request)
+           && dsa_schema_name_ok(record->tenant)
+           && record->time >= 0
+           && record->time <= DSA_SCHEMA_TIME_MAX
+           && record->prompt_tokens <= DSA_SCHEMA_COUNT_MAX
+           && record->cached_tokens <= DSA_SCHEMA_COUNT_MAX
+           && record->completion_tokens <= DSA_SCHEMA_COUNT_MAX
+           && record->reasoning_tokens <= DSA_SCHEMA_COUNT_MAX;
 }
 
 

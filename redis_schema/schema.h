@@ -116,6 +116,13 @@ typedef struct {
 
 
 /*
+ * 1: the ledger can take what is in this record: its request and tenant are
+ * names as above, its model is 1 byte or more without control characters, its
+ * counts have at most 18 digits, and its time is of the years 1970 to 9999.
+ */
+int dsa_schema_entry_ok(const dsa_schema_record_t *record);
+
+/*
  * text 0: by the script's hash (EVALSHA), which Redis may answer with
  * NOSCRIPT; 1: with its text (EVAL), after which the hash is known.
  */

@@ -973,6 +973,42 @@ test_text(void **state)
 }
 
 
+static void
+test_entry(void **state)
+{
+    dsa_schema_record_t  good, record;
+
+    memset(&good, 0, sizeof(good));
+    good.request = dsa_strz("chatcmpl-1");
+    good.tenant = dsa_strz(TENANT);
+    good.model = dsa_strz("a model|ü");
+    good.time = WHEN;
+    good.prompt_tokens = 999999999999999999ULL;
+
+    assert_true(dsa_schema_entry_ok(&good));
+
+#define refused(field, value)                                                 \
+    record = good;                                                            \
+    record.field = value;                                                     \
+    assert_false(dsa_schema_entry_ok(&record))
+
+    refused(request, dsa_strz(""));
+    refused(request, dsa_strz("a}b"));
+    refused(tenant, dsa_strz("a:b"));
+    refused(model, dsa_strz(""));
+    refused(model, dsa_strz("a\nb"));
+    refused(model, dsa_strz("a\x7f"));
+    refused(time, -1);
+    refused(time, 253402300800);
+    refused(prompt_tokens, 1000000000000000000ULL);
+    refused(cached_tokens, UINT64_MAX);
+    refused(completion_tokens, UINT64_MAX);
+    refused(reasoning_tokens, UINT64_MAX);
+
+#undef refused
+}
+
+
 int
 main(void)
 {
@@ -983,6 +1019,7 @@ main(void)
         cmocka_unit_test(test_resp),
         cmocka_unit_test(test_resp_bounds),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_entry),
         test(test_bounds),
         test(test_slots),
         test(test_create),
