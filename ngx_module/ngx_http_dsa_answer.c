@@ -45,8 +45,7 @@ static void ngx_http_dsa_on_lost(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_drop_prompt(ngx_http_dsa_ctx_t *ctx);
 static ngx_int_t ngx_http_dsa_record(ngx_http_dsa_account_t *account,
     ngx_http_dsa_ctx_t *ctx);
-static void ngx_http_dsa_recorded(ngx_http_request_t *r, ngx_int_t rc,
-    const char *why);
+static void ngx_http_dsa_recorded(ngx_http_request_t *r, const char *why);
 static void ngx_http_dsa_finish(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_output(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last);
 static void ngx_http_dsa_finalize(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc);
@@ -649,9 +648,8 @@ ngx_http_dsa_finish(ngx_http_dsa_ctx_t *ctx)
 
 
 static void
-ngx_http_dsa_recorded(ngx_http_request_t *r, ngx_int_t rc, const char *why)
+ngx_http_dsa_recorded(ngx_http_request_t *r, const char *why)
 {
-    ngx_uint_t           level;
     ngx_http_dsa_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
@@ -663,14 +661,7 @@ ngx_http_dsa_recorded(ngx_http_request_t *r, ngx_int_t rc, const char *why)
         return;
     }
 
-    if (rc != NGX_OK) {
-        level = (rc == NGX_DECLINED) ? NGX_LOG_INFO : NGX_LOG_ERR;
-
-        ngx_log_error(level, r->connection->log, 0,
-                      "this turn of conversation \"%V\" is not written: %s",
-                      &ctx->conversation, why != NULL ? why : "no answer yet");
-    }
-
+    ctx->openai.unsaved = why;
     ctx->saving = 0;
 
     ngx_http_dsa_finish(ctx);
@@ -686,6 +677,7 @@ static ngx_int_t
 ngx_http_dsa_record(ngx_http_dsa_account_t *account, ngx_http_dsa_ctx_t *ctx)
 {
     ngx_int_t              rc;
+    const char            *why;
     ngx_http_dsa_usage_t  *usage;
     ngx_http_dsa_record_t  record;
 
@@ -693,6 +685,12 @@ ngx_http_dsa_record(ngx_http_dsa_account_t *account, ngx_http_dsa_ctx_t *ctx)
 
     if (ctx != NULL) {
         ctx->recorded = 1;
+
+        if (ctx->done) {
+            ctx->openai.conversation = ctx->conversation;
+            ctx->openai.version = ctx->version + 1;
+            ctx->openai.unsaved = "the engine reported no tokens";
+        }
     }
 
     if (usage->prompt == 0 && usage->completion == 0) {
@@ -737,7 +735,13 @@ ngx_http_dsa_record(ngx_http_dsa_account_t *account, ngx_http_dsa_ctx_t *ctx)
         }
     }
 
-    rc = ngx_http_dsa_store_record(account->redis, &record);
+    why = "nginx is out of memory";
+
+    rc = ngx_http_dsa_store_record(account->redis, &record, &why);
+
+    if (ctx != NULL) {
+        ctx->openai.unsaved = why;
+    }
 
     return record.handler != NULL ? rc : NGX_DECLINED;
 }
@@ -922,44 +926,35 @@ ngx_http_dsa_timer_handler(ngx_event_t *ev)
 /*
  * dsa_timeout is over.  The engine ends a cancelled request within one step
  * and reports what it has computed, which is what the client and the ledger
- * must get; Redis may be about to answer as well.  Both are waited for, but
- * not longer than NGX_HTTP_DSA_GRACE.
+ * must get.  The worker waits for this report, but not longer than
+ * NGX_HTTP_DSA_GRACE.
  */
 
 static void
 ngx_http_dsa_expire(ngx_http_dsa_ctx_t *ctx)
 {
-    ngx_uint_t  running;
+    if (ctx->status != 0 || ctx->ended || ctx->saving) {
 
-    if (ctx->status != 0 || ctx->ended) {
-
-        /* the rest waits for a slow client, which has send_timeout */
+        /*
+         * The rest has limits of its own: send_timeout for a slow client, and
+         * dsa_redis's timeout for a turn that is written.  A failure now would
+         * hide from the client that its turn may be stored.
+         */
 
         return;
     }
-
-    running = !ctx->done && ctx->account->call.session != NULL;
 
     /* armed before anything that may free the request */
 
     ngx_add_timer(&ctx->timer, NGX_HTTP_DSA_GRACE);
 
-    if (!ctx->expired && (running || ctx->saving)) {
+    if (!ctx->expired && !ctx->done && ctx->account->call.session != NULL) {
         ctx->expired = 1;
+        ctx->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
+        ngx_http_dsa_metrics_add(cancelled[ctx->reason], 1);
 
-        if (running) {
-            ctx->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
-            ngx_http_dsa_metrics_add(cancelled[ctx->reason], 1);
+        ngx_http_dsa_session_cancel(&ctx->account->call);
 
-            ngx_http_dsa_session_cancel(&ctx->account->call);
-        }
-
-        return;
-    }
-
-    if (ctx->saving) {
-        ngx_http_dsa_recorded(ctx->request, NGX_ERROR,
-                              "Redis did not answer before dsa_timeout");
         return;
     }
 

@@ -519,7 +519,7 @@ ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
 
     ngx_http_set_log_request(c->log, r);
 
-    if (reply == NULL) {
+    if (why != NULL) {
         rc = ngx_http_dsa_conversations_unavailable(r, why);
 
     } else {

@@ -1107,8 +1107,10 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
                  | (ctx->tenant.len == 0 ? DSA_LINK_PRIVATE : 0);
     head.seed = chat->seed;
 
-    /* the worker cancels the request at its deadline; this is for an engine
-     * whose worker is slow or stuck */
+    /*
+     * The worker itself cancels the request at its deadline.  The engine's
+     * deadline is later and serves the case that the worker is stuck.
+     */
 
     head.deadline = ngx_http_dsa_monotonic()
                     + (ngx_msec_int_t) (ctx->deadline - ngx_current_msec)

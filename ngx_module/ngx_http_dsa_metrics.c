@@ -402,16 +402,16 @@ ngx_http_dsa_metrics_handler(ngx_http_request_t *r)
                                  total.redis_up);
 
         ngx_http_dsa_metrics_one(&b, "dsa_redis_pending_records", "gauge",
-                                 "Ledger records not yet written.",
+                                 "Ledger entries not confirmed by Redis.",
                                  total.redis_pending);
 
         ngx_http_dsa_metrics_one(&b, "dsa_redis_lost_records_total", "counter",
-                                 "Ledger records that found the queue full.",
+                                 "Ledger entries lost, each is in the log.",
                                  total.redis_lost + total.redis_now_lost);
 
         ngx_http_dsa_metrics_one(&b, "dsa_redis_refused_turns_total",
-                                 "counter", "Turns that came too late to be "
-                                 "appended to their conversation.",
+                                 "counter", "Turns that were not stored in "
+                                 "their conversation.",
                                  total.redis_refused
                                  + total.redis_now_refused);
     }

@@ -788,7 +788,7 @@ ngx_http_dsa_init_process(ngx_cycle_t *cycle)
     }
 
     if (mcf->redis != NULL) {
-        return ngx_http_dsa_redis_init_worker(mcf->redis, cycle);
+        return ngx_http_dsa_store_init_worker(mcf->redis, cycle);
     }
 
     return NGX_OK;

@@ -30,6 +30,7 @@ static void ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o,
     const ngx_http_dsa_usage_t *usage);
 static void ngx_http_dsa_openai_completion(ngx_http_dsa_openai_t *o,
     const char *finish, const ngx_http_dsa_usage_t *usage);
+static void ngx_http_dsa_openai_conversation(ngx_http_dsa_openai_t *o);
 static ngx_int_t ngx_http_dsa_openai_call_id(char *id, uint32_t call);
 static void ngx_http_dsa_openai_str(dsa_buf_t *b, ngx_str_t *s);
 
@@ -274,6 +275,10 @@ ngx_http_dsa_openai_tail(ngx_http_dsa_openai_t *o, const char *finish,
         ngx_http_dsa_add(o->out, ",\"usage\":null");
     }
 
+    if (finish != NULL) {
+        ngx_http_dsa_openai_conversation(o);
+    }
+
     ngx_http_dsa_add(o->out, "}\n\n");
 }
 
@@ -422,6 +427,30 @@ ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o,
 }
 
 
+/* Whether this turn of the conversation is stored. */
+
+static void
+ngx_http_dsa_openai_conversation(ngx_http_dsa_openai_t *o)
+{
+    if (o->conversation.len == 0) {
+        return;
+    }
+
+    ngx_http_dsa_add(o->out, ",\"conversation\":{\"id\":\"");
+    ngx_http_dsa_openai_str(o->out, &o->conversation);
+
+    if (o->unsaved == NULL) {
+        dsa_buf_printf(o->out, "\",\"version\":%lld,\"stored\":true}",
+                       (long long) o->version);
+        return;
+    }
+
+    ngx_http_dsa_add(o->out, "\",\"stored\":false,\"reason\":\"");
+    dsa_json_escape(o->out, dsa_strz(o->unsaved));
+    ngx_http_dsa_add(o->out, "\"}");
+}
+
+
 void
 ngx_http_dsa_openai_finish(ngx_http_dsa_openai_t *o, const char *finish,
     const ngx_http_dsa_usage_t *usage)
@@ -486,6 +515,7 @@ ngx_http_dsa_openai_completion(ngx_http_dsa_openai_t *o, const char *finish,
     ngx_http_dsa_openai_logprobs(o);
     dsa_buf_printf(o->out, ",\"finish_reason\":\"%s\"}]", finish);
     ngx_http_dsa_openai_usage(o, usage);
+    ngx_http_dsa_openai_conversation(o);
     ngx_http_dsa_add(o->out, ",\"system_fingerprint\":\"");
     ngx_http_dsa_openai_str(o->out, &o->fingerprint);
     ngx_http_dsa_add(o->out, "\"}");

@@ -53,6 +53,10 @@ typedef struct {
     ngx_str_t                 fingerprint;
     time_t                    created;
 
+    ngx_str_t                 conversation; /* id; empty: none */
+    int64_t                   version;      /* with this turn */
+    const char               *unsaved;      /* why it is not stored, or NULL */
+
     ngx_str_t                 head;         /* of every chunk */
     dsa_buf_t                *out;          /* the stream's pending text */
     ngx_http_dsa_logprobs_t  *logprobs;     /* NULL: not asked for */

@@ -272,10 +272,17 @@ ngx_http_dsa_redis_hooks(ngx_http_dsa_redis_t *redis)
 }
 
 
-ngx_uint_t
-ngx_http_dsa_redis_queue(ngx_http_dsa_redis_t *redis)
+ngx_http_dsa_ledger_t *
+ngx_http_dsa_redis_ledger(ngx_http_dsa_redis_t *redis)
 {
-    return redis->conf.queue;
+    return redis->conf.ledger;
+}
+
+
+ngx_msec_t
+ngx_http_dsa_redis_timeout(ngx_http_dsa_redis_t *redis)
+{
+    return redis->conf.timeout;
 }
 
 
@@ -930,24 +937,29 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_t *redis, redisReply *reply)
     call = ngx_queue_data(ngx_queue_head(&redis->sent),
                           ngx_http_dsa_redis_call_t, queue);
 
-    if (reply->type == REDIS_REPLY_ERROR && (why != NULL || call->greeting)) {
-
-        if (!call->greeting) {
-            redis->suspect = 1;
-        }
-
-        ngx_http_dsa_redis_fail(redis, why != NULL ? why
-                                              : ngx_http_dsa_redis_unwelcome,
-                                0, reply->str, reply->len);
-        return NGX_ERROR;
-    }
-
     greeting = call->greeting;
     last = call->last;
     handler = call->handler;
     data = call->data;
 
     ngx_http_dsa_redis_free_call(redis, call);
+
+    if (reply->type == REDIS_REPLY_ERROR && (why != NULL || greeting)) {
+
+        if (!greeting) {
+            redis->suspect = 1;
+        }
+
+        ngx_http_dsa_redis_fail(redis, why != NULL ? why
+                                              : ngx_http_dsa_redis_unwelcome,
+                                0, reply->str, reply->len);
+
+        if (handler != NULL) {
+            handler(data, reply, why);
+        }
+
+        return NGX_ERROR;
+    }
 
     if (greeting) {
         if (last) {

@@ -14,6 +14,8 @@
 
 #include <hiredis/hiredis.h>
 
+#include "ngx_http_dsa_ledger.h"
+
 
 /*
  * Redis on nginx's event loop: one pipelined connection a worker, hiredis as
@@ -25,11 +27,13 @@ typedef struct ngx_http_dsa_redis_call_s  ngx_http_dsa_redis_call_t;
 
 
 /*
- * The answer to a command.  reply is NULL when there was none, why then says
- * the reason for a log line and for the client; an error of Redis itself is
- * a reply of type REDIS_REPLY_ERROR.  Not called after a detach.  May be
- * called before ngx_http_dsa_redis_command() returns NULL, never otherwise
- * from within it.
+ * The answer to a command.  why is NULL when it is a reply to this command,
+ * an error of type REDIS_REPLY_ERROR included.  Otherwise why says, for a log
+ * line and for the client, why there is no use for this Redis now; reply is
+ * then the error with which Redis refused this command, or NULL when none
+ * came, and only then Redis may have run it.  Not called after a detach.
+ * May be called before ngx_http_dsa_redis_command() returns NULL, never
+ * otherwise from within it.
  */
 typedef void (*ngx_http_dsa_redis_pt)(void *data, redisReply *reply,
     const char *why);
@@ -37,15 +41,15 @@ typedef void (*ngx_http_dsa_redis_pt)(void *data, redisReply *reply,
 
 /*
  * The directive: dsa_redis ADDRESS [user=] [password_file=] [db=] [timeout=]
- * [connect_timeout=] [queue=] [ttl=].  NGX_CONF_1MORE; conf has an
- * ngx_http_dsa_redis_t * at cmd->offset, NULL until then.
+ * [connect_timeout=] [queue=] [queue_file=] [ttl=].  NGX_CONF_1MORE; conf has
+ * an ngx_http_dsa_redis_t * at cmd->offset, NULL until then.
  */
 char *ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*
  * In a worker: starts connecting; and its end, to be called from
- * exit_process, which closes the connection and tells what was not written.
+ * exit_process, which closes the connection.
  */
 ngx_int_t ngx_http_dsa_redis_init_worker(ngx_http_dsa_redis_t *redis,
     ngx_cycle_t *cycle);
@@ -69,7 +73,7 @@ void ngx_http_dsa_redis_detach(ngx_http_dsa_redis_call_t *call);
 ngx_uint_t ngx_http_dsa_redis_up(ngx_http_dsa_redis_t *redis);
 
 
-/* Time is short: the next attempt to connect comes soon. */
+/* The next attempt to connect comes soon, because an answer waits for it. */
 void ngx_http_dsa_redis_hurry(ngx_http_dsa_redis_t *redis);
 
 
@@ -87,8 +91,11 @@ typedef struct {
 ngx_http_dsa_redis_hooks_t *ngx_http_dsa_redis_hooks(
     ngx_http_dsa_redis_t *redis);
 
-/* queue=: most records that may wait in a worker. */
-ngx_uint_t ngx_http_dsa_redis_queue(ngx_http_dsa_redis_t *redis);
+/* queue= and queue_file=: the queue of ledger entries. */
+ngx_http_dsa_ledger_t *ngx_http_dsa_redis_ledger(ngx_http_dsa_redis_t *redis);
+
+/* timeout=: milliseconds. */
+ngx_msec_t ngx_http_dsa_redis_timeout(ngx_http_dsa_redis_t *redis);
 
 /* ttl=: seconds that a conversation is kept after its last turn. */
 time_t ngx_http_dsa_redis_ttl(ngx_http_dsa_redis_t *redis);

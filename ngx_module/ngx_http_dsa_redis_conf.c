@@ -71,6 +71,12 @@ ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "has \"user\" without \"password_file\"";
     }
 
+    redis.ledger = ngx_http_dsa_ledger_create(cf, &redis.queue_file,
+                                              redis.queue);
+    if (redis.ledger == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
     *field = ngx_http_dsa_redis_create(cf, &redis);
 
     return *field != NULL ? NGX_CONF_OK : NGX_CONF_ERROR;
@@ -115,7 +121,13 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
     } else if (is("queue")) {
         n = ngx_atoi(value.data, value.len);
         redis->queue = n;
-        n = n != 0 ? n : NGX_ERROR;
+        n = (n != 0 && n <= NGX_HTTP_DSA_LEDGER_MAX) ? n : NGX_ERROR;
+
+    } else if (is("queue_file")) {
+        redis->queue_file = value;
+        n = value.len != 0
+            ? ngx_conf_full_name(cf->cycle, &redis->queue_file, 0)
+            : NGX_ERROR;
 
     } else if (is("ttl")) {
         n = ngx_parse_time(&value, 1);
@@ -150,7 +162,7 @@ invalid:
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\", "
                        "known are user, password_file, db, timeout, "
-                       "connect_timeout, queue, ttl", arg);
+                       "connect_timeout, queue, queue_file, ttl", arg);
 
     return NGX_CONF_ERROR;
 }

@@ -14,14 +14,16 @@
 /* What dsa_redis says; between its two files. */
 
 typedef struct {
-    ngx_url_t             url;              /* resolved: addrs */
-    ngx_str_t             user;             /* empty: the default one */
-    ngx_str_t             password;         /* empty: none */
-    ngx_int_t             db;
-    ngx_msec_t            timeout;          /* of a command */
-    ngx_msec_t            connect_timeout;
-    ngx_int_t             queue;
-    time_t                ttl;
+    ngx_url_t               url;            /* resolved: addrs */
+    ngx_str_t               user;           /* empty: the default one */
+    ngx_str_t               password;       /* empty: none */
+    ngx_int_t               db;
+    ngx_msec_t              timeout;        /* of a command */
+    ngx_msec_t              connect_timeout;
+    ngx_int_t               queue;
+    ngx_str_t               queue_file;     /* empty: beside the pid file */
+    ngx_http_dsa_ledger_t  *ledger;
+    time_t                  ttl;
 } ngx_http_dsa_redis_conf_t;
 
 

@@ -15,76 +15,89 @@
 
 
 /*
- * Records wait in one queue a worker, in order.  Up to a window of them is
- * under way; each stays in the queue until its reply has come, and is sent
- * again when none came: the script counts it once.
+ * Ledger entries wait in the file of ngx_http_dsa_ledger.h.  A worker has a
+ * queue of the slots that it owns.  Up to a window of them is under way; each
+ * keeps its slot until Redis has confirmed it, and is sent again when no reply
+ * came, because the script counts it once.
+ *
+ * The messages of a turn are in memory only, while an answer waits for them,
+ * and at the head of the queue.  When the time is up they are withdrawn and
+ * the entry goes on without them.  A script that still arrives later cannot
+ * append them twice, nor after another turn: it finds the marker of the
+ * request or another version.
  */
 
 #define NGX_HTTP_DSA_STORE_WINDOW       64
-
-/*
- * Bytes of messages that may wait.  Beyond it a turn is dropped and told;
- * its ledger entry, which is small, is kept.
- */
-
-#define NGX_HTTP_DSA_STORE_MAX_BYTES    (64 * 1024 * 1024)
 
 #define NGX_HTTP_DSA_STORE_DEPTH        64          /* of messages' JSON */
 #define NGX_HTTP_DSA_STORE_ARENA        (64 * 1024 * 1024)
 
 #define NGX_HTTP_DSA_STORE_BACKOFF_MIN  100         /* milliseconds */
-#define NGX_HTTP_DSA_STORE_BACKOFF_MAX  5000
+#define NGX_HTTP_DSA_STORE_BACKOFF_MAX  2000
 
-/* how often a worker that has records looks whether it shall end */
+/* how often a worker looks for entries of processes that ended */
 
-#define NGX_HTTP_DSA_STORE_HOLD         200
+#define NGX_HTTP_DSA_STORE_ADOPT        3000
 
 
 typedef struct ngx_http_dsa_store_s        ngx_http_dsa_store_t;
 typedef struct ngx_http_dsa_store_entry_s  ngx_http_dsa_store_entry_t;
+typedef struct ngx_http_dsa_store_turn_s   ngx_http_dsa_store_turn_t;
 
 
-/* In the request's pool: it may end before the entry, or the other way. */
+/* In the request's pool: it may end before the turn, or the other way. */
 
 typedef struct {
-    ngx_http_dsa_store_entry_t    *entry;
+    ngx_http_dsa_store_turn_t     *turn;        /* NULL: it has ended */
     ngx_http_request_t            *request;
     ngx_http_dsa_store_record_pt   handler;
 } ngx_http_dsa_store_waiter_t;
+
+
+struct ngx_http_dsa_store_turn_s {
+    ngx_http_dsa_store_t          *store;
+    ngx_http_dsa_store_entry_t    *entry;
+    ngx_http_dsa_store_waiter_t   *waiter;      /* NULL: the client left */
+    ngx_event_t                    timer;
+    const char                    *why;         /* the last attempt failed */
+    dsa_str_t                      conversation;
+    int64_t                        version;
+    dsa_str_t                     *messages;
+    uint32_t                       n_messages;
+    unsigned                       unanswered:1;    /* may be appended */
+};
 
 
 struct ngx_http_dsa_store_entry_s {
     ngx_queue_t                    queue;
     ngx_http_dsa_store_t          *store;
     ngx_http_dsa_redis_call_t     *call;
-    ngx_http_dsa_store_waiter_t   *waiter;
+    ngx_http_dsa_store_turn_t     *turn;        /* NULL: ledger only */
+    ngx_uint_t                     slot;
+    ngx_http_dsa_ledger_slot_t     copy;        /* the record's strings */
     dsa_schema_record_t            record;
-    size_t                         bytes;       /* of messages */
     unsigned                       sent:1;      /* a reply is awaited */
-    unsigned                       tried:1;     /* may have been written */
+    unsigned                       sending:1;   /* not yet sent */
     unsigned                       text:1;      /* as EVAL */
-    unsigned                       stripped:1;  /* its turn was dropped */
 };
 
 
 struct ngx_http_dsa_store_s {
     ngx_http_dsa_redis_t          *redis;
+    ngx_http_dsa_ledger_t         *ledger;
     ngx_queue_t                    entries;
     ngx_uint_t                     pending;
     ngx_uint_t                     sent;
     ngx_uint_t                     lost;
     ngx_uint_t                     refused;
-    size_t                         bytes;
 
     ngx_connection_t               dumb;
-    ngx_event_t                    hold;
+    ngx_event_t                    adopt;
     ngx_event_t                    retry;
     ngx_msec_t                     backoff;
-    ngx_msec_t                     deadline;
 
     unsigned                       text:1;      /* the hash is not known */
-    unsigned                       told:1;
-    unsigned                       ending:1;
+    unsigned                       blocked:1;   /* Redis refuses to write */
 };
 
 
@@ -97,39 +110,54 @@ typedef struct {
 } ngx_http_dsa_store_load_t;
 
 
-static ngx_http_dsa_store_t *ngx_http_dsa_store(ngx_http_dsa_redis_t *redis);
-static ngx_http_dsa_store_entry_t *ngx_http_dsa_store_entry(
-    ngx_http_dsa_store_t *store, const ngx_http_dsa_record_t *record);
+static ngx_http_dsa_store_turn_t *ngx_http_dsa_store_turn(
+    const ngx_http_dsa_record_t *record, const char **why);
 static int ngx_http_dsa_store_split(dsa_buf_t *text, dsa_arena_t *arena,
     const ngx_str_t *json, uint32_t *n, dsa_err_t *err);
-static dsa_str_t ngx_http_dsa_store_copy(u_char **p, dsa_str_t s);
 static void ngx_http_dsa_store_waiter_cleanup(void *data);
+static ngx_http_dsa_store_entry_t *ngx_http_dsa_store_entry(
+    ngx_http_dsa_store_t *store, const dsa_schema_record_t *record,
+    const char **why);
+static void ngx_http_dsa_store_hurry(ngx_http_dsa_store_t *store);
 static void ngx_http_dsa_store_pump(ngx_http_dsa_store_t *store);
 static ngx_int_t ngx_http_dsa_store_send(ngx_http_dsa_store_entry_t *e);
 static void ngx_http_dsa_store_reply(void *data, redisReply *reply,
     const char *why);
-static void ngx_http_dsa_store_again(ngx_http_dsa_store_t *store,
+static void ngx_http_dsa_store_failed(ngx_http_dsa_store_entry_t *e,
+    redisReply *reply, const char *why);
+static void ngx_http_dsa_store_recorded(ngx_http_dsa_store_entry_t *e,
+    dsa_schema_result_e result);
+static void ngx_http_dsa_store_block(ngx_http_dsa_store_t *store,
     const char *text);
-static ngx_http_dsa_store_waiter_t *ngx_http_dsa_store_part(
-    ngx_http_dsa_store_entry_t *e);
-static void ngx_http_dsa_store_answer(ngx_http_dsa_store_waiter_t *waiter,
-    ngx_int_t rc, const char *why);
+static void ngx_http_dsa_store_again(ngx_http_dsa_store_t *store);
+static void ngx_http_dsa_store_late(ngx_event_t *ev);
+static void ngx_http_dsa_store_end(ngx_http_dsa_store_turn_t *turn,
+    const char *why);
 static void ngx_http_dsa_store_remove(ngx_http_dsa_store_entry_t *e);
+static void ngx_http_dsa_store_forget(ngx_http_dsa_store_entry_t *e);
 static void ngx_http_dsa_store_lose(ngx_http_dsa_store_t *store,
     const dsa_schema_record_t *record, const char *why);
-static void ngx_http_dsa_store_drop(ngx_http_dsa_store_t *store,
-    const char *why);
 static void ngx_http_dsa_store_up(void *data);
 static void ngx_http_dsa_store_done(void *data);
-static void ngx_http_dsa_store_hold(ngx_event_t *ev);
+static void ngx_http_dsa_store_adopt(ngx_event_t *ev);
+static ngx_int_t ngx_http_dsa_store_adopted(void *data, ngx_uint_t slot);
 static void ngx_http_dsa_store_retry(ngx_event_t *ev);
-static ngx_uint_t ngx_http_dsa_store_unsent(ngx_http_dsa_redis_t *redis,
-    dsa_str_t tenant, dsa_str_t conversation);
 static void ngx_http_dsa_store_load_cleanup(void *data);
 static void ngx_http_dsa_store_loaded(void *data, redisReply *reply,
     const char *why);
 static void ngx_http_dsa_store_load_reply(ngx_http_dsa_store_load_t *load,
     redisReply *reply);
+
+
+static const char  ngx_http_dsa_store_refuses[] =
+    "Redis refuses to write at present";
+static const char  ngx_http_dsa_store_unreachable[] =
+    "Redis could not be reached in time";
+static const char  ngx_http_dsa_store_unconfirmed[] =
+    "Redis did not confirm it in time; read the conversation before the next "
+    "turn";
+static const char  ngx_http_dsa_store_nomem[] =
+    "nginx is out of memory";
 
 
 static dsa_str_t
@@ -139,244 +167,212 @@ ngx_http_dsa_store_str(const ngx_str_t *s)
 }
 
 
-static ngx_http_dsa_store_t *
-ngx_http_dsa_store(ngx_http_dsa_redis_t *redis)
+ngx_int_t
+ngx_http_dsa_store_init_worker(ngx_http_dsa_redis_t *redis,
+    ngx_cycle_t *cycle)
 {
     ngx_http_dsa_store_t        *store;
     ngx_http_dsa_redis_hooks_t  *hooks;
 
-    hooks = ngx_http_dsa_redis_hooks(redis);
-
-    if (hooks->data != NULL) {
-        return hooks->data;
-    }
-
-    store = ngx_pcalloc(ngx_cycle->pool, sizeof(ngx_http_dsa_store_t));
+    store = ngx_pcalloc(cycle->pool, sizeof(ngx_http_dsa_store_t));
     if (store == NULL) {
-        return NULL;
+        return NGX_ERROR;
     }
 
     store->redis = redis;
+    store->ledger = ngx_http_dsa_redis_ledger(redis);
     store->backoff = NGX_HTTP_DSA_STORE_BACKOFF_MIN;
     ngx_queue_init(&store->entries);
 
     store->dumb.fd = (ngx_socket_t) -1;
     store->dumb.data = store;
 
-    store->hold.handler = ngx_http_dsa_store_hold;
-    store->hold.data = &store->dumb;
-    store->hold.log = ngx_cycle->log;
+    store->adopt.handler = ngx_http_dsa_store_adopt;
+    store->adopt.data = &store->dumb;
+    store->adopt.log = cycle->log;
+    store->adopt.cancelable = 1;
 
     store->retry.handler = ngx_http_dsa_store_retry;
     store->retry.data = &store->dumb;
-    store->retry.log = ngx_cycle->log;
+    store->retry.log = cycle->log;
     store->retry.cancelable = 1;
 
+    hooks = ngx_http_dsa_redis_hooks(redis);
     hooks->data = store;
     hooks->up = ngx_http_dsa_store_up;
     hooks->done = ngx_http_dsa_store_done;
 
-    return store;
+    /* without a seat the worker serves, and logs each entry that it loses */
+
+    if (ngx_http_dsa_ledger_sit(store->ledger, cycle->log) == NGX_OK) {
+        ngx_http_dsa_store_adopt(&store->adopt);
+    }
+
+    return ngx_http_dsa_redis_init_worker(redis, cycle);
 }
 
 
 ngx_int_t
 ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis,
-    const ngx_http_dsa_record_t *record)
+    const ngx_http_dsa_record_t *record, const char **why)
 {
-    ngx_pool_cleanup_t           *cln;
-    ngx_http_dsa_store_t         *store;
-    ngx_http_dsa_store_entry_t   *e;
-    ngx_http_dsa_store_waiter_t  *waiter;
+    dsa_schema_record_t          rec;
+    ngx_http_dsa_store_t        *store;
+    ngx_http_dsa_store_turn_t   *turn;
+    ngx_http_dsa_store_entry_t  *e;
 
-    store = ngx_http_dsa_store(redis);
-    if (store == NULL) {
-        return NGX_DECLINED;
+    store = ngx_http_dsa_redis_hooks(redis)->data;
+
+    ngx_memzero(&rec, sizeof(dsa_schema_record_t));
+
+    rec.request = ngx_http_dsa_store_str(&record->request_id);
+    rec.tenant = ngx_http_dsa_store_str(&record->tenant);
+    rec.model = ngx_http_dsa_store_str(&record->model);
+    rec.time = record->time;
+    rec.prompt_tokens = record->prompt_tokens;
+    rec.cached_tokens = record->cached_tokens;
+    rec.completion_tokens = record->completion_tokens;
+    rec.reasoning_tokens = record->reasoning_tokens;
+
+    turn = NULL;
+
+    if (record->conversation.len != 0) {
+        turn = ngx_http_dsa_store_turn(record, why);
     }
 
-    e = ngx_http_dsa_store_entry(store, record);
-    if (e == NULL) {
-        return NGX_DECLINED;
+    e = ngx_http_dsa_store_entry(store, &rec, why);
+
+    if (e == NULL || turn == NULL) {
+
+        if (record->conversation.len != 0) {
+            if (store != NULL) {
+                store->refused++;
+            }
+
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                          "dsa: the turn of request \"%V\" is not stored: %s",
+                          &record->request_id, *why);
+        }
+
+        if (turn != NULL) {
+            turn->waiter->turn = NULL;
+            ngx_free(turn);
+        }
+
+        if (e != NULL) {
+            ngx_queue_insert_tail(&store->entries, &e->queue);
+            ngx_http_dsa_store_pump(store);
+        }
+
+        return record->conversation.len != 0 ? NGX_DECLINED : NGX_OK;
     }
 
-    ngx_queue_insert_tail(&store->entries, &e->queue);
-    store->pending++;
-    store->bytes += e->bytes;
+    e->turn = turn;
+    turn->store = store;
+    turn->entry = e;
 
-    store->hold.cancelable = 0;
+    /* not cancelable: a worker that shuts down waits for it */
 
-    if (!store->hold.timer_set) {
-        ngx_add_timer(&store->hold, NGX_HTTP_DSA_STORE_HOLD);
-    }
+    ngx_add_timer(&turn->timer, ngx_http_dsa_redis_timeout(redis));
 
+    ngx_queue_insert_head(&store->entries, &e->queue);
+
+    ngx_http_dsa_store_hurry(store);
     ngx_http_dsa_store_pump(store);
-
-    if (!e->sent) {
-        return NGX_AGAIN;
-    }
-
-    if (record->request == NULL) {
-        return NGX_OK;
-    }
-
-    cln = ngx_pool_cleanup_add(record->request->pool,
-                               sizeof(ngx_http_dsa_store_waiter_t));
-    if (cln == NULL) {
-        return NGX_AGAIN;
-    }
-
-    cln->handler = ngx_http_dsa_store_waiter_cleanup;
-
-    waiter = cln->data;
-    waiter->entry = e;
-    waiter->request = record->request;
-    waiter->handler = record->handler;
-
-    e->waiter = waiter;
 
     return NGX_OK;
 }
 
 
-/* A copy of the record, alone in its memory. */
+/* The turn of a record with its messages, alone in its memory. */
 
-static ngx_http_dsa_store_entry_t *
-ngx_http_dsa_store_entry(ngx_http_dsa_store_t *store,
-    const ngx_http_dsa_record_t *record)
+static ngx_http_dsa_store_turn_t *
+ngx_http_dsa_store_turn(const ngx_http_dsa_record_t *record, const char **why)
 {
     size_t                       len;
     u_char                      *p;
     uint32_t                     i, n;
     dsa_buf_t                    text;
     dsa_err_t                    err;
-    dsa_str_t                   *messages;
     dsa_arena_t                 *arena;
-    const char                  *why;
-    dsa_schema_record_t          rec;
-    ngx_http_dsa_store_entry_t  *e;
+    ngx_pool_cleanup_t          *cln;
+    ngx_http_dsa_store_turn_t   *turn;
+    ngx_http_dsa_store_waiter_t *waiter;
 
     ngx_memzero(&text, sizeof(dsa_buf_t));
-    ngx_memzero(&rec, sizeof(dsa_schema_record_t));
 
-    e = NULL;
-    n = 0;
-    why = NULL;
-    arena = NULL;
+    turn = NULL;
+    *why = ngx_http_dsa_store_nomem;
 
-    rec.request = ngx_http_dsa_store_str(&record->request_id);
-    rec.tenant = ngx_http_dsa_store_str(&record->tenant);
-    rec.model = ngx_http_dsa_store_str(&record->model);
-    rec.conversation = ngx_http_dsa_store_str(&record->conversation);
-    rec.time = record->time;
-    rec.prompt_tokens = record->prompt_tokens;
-    rec.cached_tokens = record->cached_tokens;
-    rec.completion_tokens = record->completion_tokens;
-    rec.reasoning_tokens = record->reasoning_tokens;
-    rec.version = record->version;
-    rec.ttl = ngx_http_dsa_redis_ttl(store->redis);
-    rec.max_messages = DSA_SCHEMA_MAX_MESSAGES;
-    rec.max_bytes = DSA_SCHEMA_MAX_BYTES;
+    arena = dsa_arena_create(NGX_HTTP_DSA_STORE_ARENA);
+    if (arena == NULL) {
+        return NULL;
+    }
 
-    if (!dsa_schema_name_ok(rec.request) || !dsa_schema_name_ok(rec.tenant)
-        || rec.model.len == 0)
+    err.text[0] = '\0';
+
+    if (ngx_http_dsa_store_split(&text, arena, &record->messages, &n, &err)
+        != DSA_OK)
     {
-        why = "it has no proper name";
-        goto lost;
-    }
-
-    if (store->pending >= ngx_http_dsa_redis_queue(store->redis)) {
-        why = "the queue is full";
-        goto lost;
-    }
-
-    if (rec.conversation.len != 0) {
-
-        if (!dsa_schema_id_ok(rec.conversation)) {
-            (void) dsa_error(&err, "the conversation's id is none");
-            n = 0;
-
-        } else if (store->bytes + record->messages.len
-                   > NGX_HTTP_DSA_STORE_MAX_BYTES)
-        {
-            (void) dsa_error(&err, "%d bytes of messages wait already",
-                             NGX_HTTP_DSA_STORE_MAX_BYTES);
-
-        } else {
-            arena = dsa_arena_create(NGX_HTTP_DSA_STORE_ARENA);
-            if (arena == NULL) {
-                why = "there is no memory";
-                goto lost;
-            }
-
-            err.text[0] = '\0';
-
-            if (ngx_http_dsa_store_split(&text, arena, &record->messages, &n,
-                                         &err)
-                == DSA_OK)
-            {
-                goto copy;
-            }
-        }
-
-        /* the turn cannot be kept, what it cost can */
-
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "dsa: a turn of request \"%V\" is not kept: %s",
-                      &record->request_id, err.text);
-
-        store->refused++;
-        rec.conversation.len = 0;
-        text.len = 0;
-        n = 0;
+                      "dsa: the messages of request \"%V\" cannot be stored: "
+                      "%s", &record->request_id, err.text);
+        *why = "nginx cannot store its messages";
+        goto done;
     }
 
-copy:
+    len = record->conversation.len + text.len;
 
-    len = rec.request.len + rec.tenant.len + rec.model.len
-          + rec.conversation.len + text.len;
-
-    e = ngx_calloc(sizeof(ngx_http_dsa_store_entry_t) + n * sizeof(dsa_str_t)
-                   + len, ngx_cycle->log);
-    if (e == NULL) {
-        why = "there is no memory";
-        goto lost;
+    cln = ngx_pool_cleanup_add(record->request->pool,
+                               sizeof(ngx_http_dsa_store_waiter_t));
+    if (cln == NULL) {
+        goto done;
     }
 
-    messages = (dsa_str_t *) &e[1];
-    p = (u_char *) &messages[n];
+    waiter = cln->data;
+    waiter->turn = NULL;
+    waiter->request = record->request;
+    waiter->handler = record->handler;
 
-    e->store = store;
-    e->bytes = text.len;
-    e->stripped = (record->conversation.len != 0 && rec.conversation.len == 0);
-    e->record = rec;
-    e->record.request = ngx_http_dsa_store_copy(&p, rec.request);
-    e->record.tenant = ngx_http_dsa_store_copy(&p, rec.tenant);
-    e->record.model = ngx_http_dsa_store_copy(&p, rec.model);
-    e->record.conversation = ngx_http_dsa_store_copy(&p, rec.conversation);
-    e->record.messages = messages;
-    e->record.n_messages = n;
+    cln->handler = ngx_http_dsa_store_waiter_cleanup;
+
+    turn = ngx_calloc(sizeof(ngx_http_dsa_store_turn_t)
+                      + n * sizeof(dsa_str_t) + len, ngx_cycle->log);
+    if (turn == NULL) {
+        goto done;
+    }
+
+    turn->waiter = waiter;
+    waiter->turn = turn;
+
+    turn->timer.handler = ngx_http_dsa_store_late;
+    turn->timer.data = turn;
+    turn->timer.log = ngx_cycle->log;
+
+    turn->version = record->version;
+    turn->messages = (dsa_str_t *) &turn[1];
+    turn->n_messages = n;
+
+    p = (u_char *) &turn->messages[n];
+
+    turn->conversation = dsa_str(p, record->conversation.len);
+    p = ngx_cpymem(p, record->conversation.data, record->conversation.len);
 
     /* the messages' texts are NUL-terminated, one after the other */
 
-    if (n != 0) {
-        ngx_memcpy(p, text.data, text.len);
-    }
+    ngx_memcpy(p, text.data, text.len);
 
     for (i = 0; i < n; i++) {
-        messages[i] = dsa_strz((char *) p);
-        p += messages[i].len + 1;
+        turn->messages[i] = dsa_strz((char *) p);
+        p += turn->messages[i].len + 1;
     }
 
-lost:
-
-    if (e == NULL) {
-        ngx_http_dsa_store_lose(store, &rec, why);
-    }
+done:
 
     dsa_buf_free(&text);
     dsa_arena_destroy(arena);
 
-    return e;
+    return turn;
 }
 
 
@@ -399,8 +395,8 @@ ngx_http_dsa_store_split(dsa_buf_t *text, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    if (root->type != DSA_JSON_ARRAY) {
-        return dsa_error(err, "its messages are no array");
+    if (root->type != DSA_JSON_ARRAY || root->first == NULL) {
+        return dsa_error(err, "they are no array of messages");
     }
 
     for (message = root->first; message != NULL; message = message->next) {
@@ -421,28 +417,94 @@ ngx_http_dsa_store_split(dsa_buf_t *text, dsa_arena_t *arena,
 }
 
 
-static dsa_str_t
-ngx_http_dsa_store_copy(u_char **p, dsa_str_t s)
-{
-    dsa_str_t  copy;
-
-    copy = dsa_str(*p, s.len);
-
-    if (s.len != 0) {
-        *p = ngx_cpymem(*p, s.data, s.len);
-    }
-
-    return copy;
-}
-
+/* The client left.  Its turn is tried for the rest of the time. */
 
 static void
 ngx_http_dsa_store_waiter_cleanup(void *data)
 {
     ngx_http_dsa_store_waiter_t  *waiter = data;
 
-    if (waiter->entry != NULL) {
-        waiter->entry->waiter = NULL;
+    if (waiter->turn != NULL) {
+        waiter->turn->waiter = NULL;
+    }
+}
+
+
+/* An entry whose figures are in the file; not yet in the queue. */
+
+static ngx_http_dsa_store_entry_t *
+ngx_http_dsa_store_entry(ngx_http_dsa_store_t *store,
+    const dsa_schema_record_t *record, const char **why)
+{
+    ngx_int_t                    slot;
+    ngx_http_dsa_store_entry_t  *e;
+
+    e = NULL;
+
+    if (store == NULL) {
+        *why = "this process has no connection to Redis";
+        goto lost;
+    }
+
+    if (!dsa_schema_entry_ok(record)) {
+        *why = "its names or counts are not valid";
+        goto lost;
+    }
+
+    e = ngx_calloc(sizeof(ngx_http_dsa_store_entry_t), ngx_cycle->log);
+    if (e == NULL) {
+        *why = ngx_http_dsa_store_nomem;
+        goto lost;
+    }
+
+    slot = ngx_http_dsa_ledger_add(store->ledger, record);
+
+    if (slot < 0) {
+        *why = slot == NGX_BUSY ? "the queue for Redis is full"
+               : slot == NGX_DECLINED ? "its names are too long"
+                                      : "the worker has no seat in the queue";
+        ngx_free(e);
+        goto lost;
+    }
+
+    if (ngx_http_dsa_ledger_read(store->ledger, slot, &e->copy, &e->record)
+        != NGX_OK)
+    {
+        *why = "its slot in the queue is damaged";
+        ngx_http_dsa_ledger_free(store->ledger, slot);
+        ngx_free(e);
+        goto lost;
+    }
+
+    e->store = store;
+    e->slot = slot;
+    store->pending++;
+
+    return e;
+
+lost:
+
+    ngx_http_dsa_store_lose(store, record, *why);
+
+    return NULL;
+}
+
+
+/* An answer waits: attempts to connect and to write come soon. */
+
+static void
+ngx_http_dsa_store_hurry(ngx_http_dsa_store_t *store)
+{
+    ngx_http_dsa_redis_hurry(store->redis);
+
+    store->backoff = NGX_HTTP_DSA_STORE_BACKOFF_MIN;
+
+    if (store->retry.timer_set
+        && (ngx_msec_int_t) (store->retry.timer.key - ngx_current_msec)
+           > 2 * NGX_HTTP_DSA_STORE_BACKOFF_MIN)
+    {
+        ngx_del_timer(&store->retry);
+        ngx_http_dsa_store_again(store);
     }
 }
 
@@ -450,7 +512,7 @@ ngx_http_dsa_store_waiter_cleanup(void *data)
 static void
 ngx_http_dsa_store_pump(ngx_http_dsa_store_t *store)
 {
-    ngx_queue_t                 *q;
+    ngx_queue_t                 *q, *next;
     ngx_http_dsa_store_entry_t  *e;
 
     if (!ngx_http_dsa_redis_up(store->redis) || store->retry.timer_set) {
@@ -458,11 +520,15 @@ ngx_http_dsa_store_pump(ngx_http_dsa_store_t *store)
     }
 
     for (q = ngx_queue_head(&store->entries);
-         q != ngx_queue_sentinel(&store->entries)
-         && store->sent < NGX_HTTP_DSA_STORE_WINDOW;
-         q = ngx_queue_next(q))
+         q != ngx_queue_sentinel(&store->entries);
+         q = next)
     {
+        next = ngx_queue_next(q);
         e = ngx_queue_data(q, ngx_http_dsa_store_entry_t, queue);
+
+        if (e->turn == NULL && store->sent >= NGX_HTTP_DSA_STORE_WINDOW) {
+            return;
+        }
 
         if (!e->sent && ngx_http_dsa_store_send(e) != NGX_OK) {
             return;
@@ -471,34 +537,51 @@ ngx_http_dsa_store_pump(ngx_http_dsa_store_t *store)
 }
 
 
+/* NGX_ERROR: nothing can be sent now. */
+
 static ngx_int_t
 ngx_http_dsa_store_send(ngx_http_dsa_store_entry_t *e)
 {
-    dsa_arena_t           *arena;
-    dsa_schema_command_t   cmd;
-    ngx_http_dsa_store_t  *store;
+    dsa_arena_t                *arena;
+    dsa_schema_record_t         record;
+    dsa_schema_command_t        cmd;
+    ngx_http_dsa_store_t       *store;
+    ngx_http_dsa_store_turn_t  *turn;
 
     store = e->store;
+    turn = e->turn;
+    record = e->record;
+
+    if (turn != NULL) {
+        record.conversation = turn->conversation;
+        record.version = turn->version;
+        record.ttl = ngx_http_dsa_redis_ttl(store->redis);
+        record.messages = turn->messages;
+        record.n_messages = turn->n_messages;
+        record.max_messages = DSA_SCHEMA_MAX_MESSAGES;
+        record.max_bytes = DSA_SCHEMA_MAX_BYTES;
+    }
 
     arena = dsa_arena_create(NGX_HTTP_DSA_STORE_ARENA);
 
     if (arena == NULL
-        || dsa_schema_record(&cmd, arena, &e->record, store->text) != DSA_OK)
+        || dsa_schema_record(&cmd, arena, &record, store->text) != DSA_OK)
     {
         dsa_arena_destroy(arena);
-        ngx_http_dsa_store_again(store, "there is no memory");
+        ngx_http_dsa_store_again(store);
         return NGX_ERROR;
     }
 
     /* set before: the handler may be called at once */
 
     e->sent = 1;
-    e->tried = 1;
+    e->sending = 1;
     e->text = store->text;
     store->sent++;
 
     e->call = ngx_http_dsa_store_command(store->redis, &cmd,
                                          ngx_http_dsa_store_reply, e);
+    e->sending = 0;
 
     dsa_arena_destroy(arena);
 
@@ -536,13 +619,11 @@ ngx_http_dsa_store_command(ngx_http_dsa_redis_t *redis,
 static void
 ngx_http_dsa_store_reply(void *data, redisReply *reply, const char *why)
 {
-    int                           again, rc;
-    dsa_err_t                     err;
-    ngx_uint_t                    stripped;
-    dsa_schema_result_e           result;
-    ngx_http_dsa_store_t         *store;
-    ngx_http_dsa_store_entry_t   *e = data;
-    ngx_http_dsa_store_waiter_t  *waiter;
+    int                          again, rc;
+    dsa_err_t                    err;
+    dsa_schema_result_e          result;
+    ngx_http_dsa_store_t        *store;
+    ngx_http_dsa_store_entry_t  *e = data;
 
     store = e->store;
 
@@ -550,15 +631,8 @@ ngx_http_dsa_store_reply(void *data, redisReply *reply, const char *why)
     e->sent = 0;
     e->call = NULL;
 
-    if (reply == NULL) {
-
-        /* the connection's end is told by it, and its next beginning */
-
-        if (ngx_http_dsa_redis_up(store->redis)) {
-            ngx_http_dsa_store_again(store, why);
-        }
-
-        ngx_http_dsa_store_answer(ngx_http_dsa_store_part(e), NGX_AGAIN, why);
+    if (why != NULL) {
+        ngx_http_dsa_store_failed(e, reply, why);
         return;
     }
 
@@ -571,22 +645,62 @@ ngx_http_dsa_store_reply(void *data, redisReply *reply, const char *why)
     rc = dsa_schema_recorded(reply, &result, &again, &err);
 
     if (rc == DSA_AGAIN) {
-        ngx_http_dsa_store_again(store, err.text);
-        ngx_http_dsa_store_answer(ngx_http_dsa_store_part(e), NGX_AGAIN,
-                                  "Redis refuses to write");
+        if (e->turn != NULL) {
+            e->turn->why = ngx_http_dsa_store_refuses;
+        }
+
+        ngx_http_dsa_store_block(store, err.text);
+        ngx_http_dsa_store_again(store);
         return;
     }
 
-    if (rc != DSA_OK) {
-        ngx_http_dsa_store_lose(store, &e->record, err.text);
-
-        waiter = ngx_http_dsa_store_part(e);
-        ngx_http_dsa_store_remove(e);
-        ngx_http_dsa_store_pump(store);
-
-        ngx_http_dsa_store_answer(waiter, NGX_ERROR, "the ledger is damaged");
+    if (rc == DSA_OK) {
+        ngx_http_dsa_store_recorded(e, result);
         return;
     }
+
+    ngx_http_dsa_store_lose(store, &e->record, err.text);
+    ngx_http_dsa_store_forget(e);
+}
+
+
+/* The connection failed, and logged it; or the command could not be sent. */
+
+static void
+ngx_http_dsa_store_failed(ngx_http_dsa_store_entry_t *e, redisReply *reply,
+    const char *why)
+{
+    ngx_http_dsa_store_t  *store;
+
+    store = e->store;
+
+    if (e->turn != NULL) {
+        e->turn->why = why;
+
+        if (reply == NULL && !e->sending) {
+            e->turn->unanswered = 1;
+        }
+    }
+
+    if (reply != NULL) {
+        ngx_http_dsa_store_block(store, why);
+    }
+
+    if (ngx_http_dsa_redis_up(store->redis)) {
+        ngx_http_dsa_store_again(store);
+    }
+}
+
+
+static void
+ngx_http_dsa_store_recorded(ngx_http_dsa_store_entry_t *e,
+    dsa_schema_result_e result)
+{
+    ngx_http_dsa_store_t       *store;
+    ngx_http_dsa_store_turn_t  *turn;
+
+    store = e->store;
+    turn = e->turn;
 
     if (e->text) {
         store->text = 0;
@@ -594,53 +708,47 @@ ngx_http_dsa_store_reply(void *data, redisReply *reply, const char *why)
 
     store->backoff = NGX_HTTP_DSA_STORE_BACKOFF_MIN;
 
-    if (store->told) {
-        store->told = 0;
+    if (store->blocked) {
+        store->blocked = 0;
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "dsa: Redis takes records again");
     }
 
-    if (result > DSA_SCHEMA_APPENDED) {
-        store->refused++;
-        ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
-                      "dsa: messages of request \"%*s\" were refused: %s",
-                      e->record.request.len, e->record.request.data,
-                      dsa_schema_result(result));
+    if (turn == NULL && result == DSA_SCHEMA_APPENDED) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "dsa: Redis appended a turn after its answer had said "
+                      "that this was not confirmed");
     }
 
     /* the entry goes first: who is told may bring the next one */
 
-    stripped = e->stripped;
-    waiter = ngx_http_dsa_store_part(e);
+    e->turn = NULL;
 
-    ngx_http_dsa_store_remove(e);
-    ngx_http_dsa_store_pump(store);
+    ngx_http_dsa_store_forget(e);
 
-    if (stripped) {
-        ngx_http_dsa_store_answer(waiter, NGX_DECLINED,
-                                  "the turn was not kept");
-
-    } else if (result > DSA_SCHEMA_APPENDED) {
-        ngx_http_dsa_store_answer(waiter, NGX_DECLINED,
-                                  dsa_schema_result(result));
-
-    } else {
-        ngx_http_dsa_store_answer(waiter, NGX_OK, NULL);
+    if (turn != NULL) {
+        ngx_http_dsa_store_end(turn, result == DSA_SCHEMA_APPENDED
+                                     ? NULL : dsa_schema_result(result));
     }
 }
 
 
-/* Redis is there but does not take it, which may pass. */
+/* Redis is there and refuses to write, which may pass. */
 
 static void
-ngx_http_dsa_store_again(ngx_http_dsa_store_t *store, const char *text)
+ngx_http_dsa_store_block(ngx_http_dsa_store_t *store, const char *text)
 {
-    if (!store->told) {
-        store->told = 1;
+    if (!store->blocked) {
+        store->blocked = 1;
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "dsa: %ui records wait: %s", store->pending, text);
     }
+}
 
+
+static void
+ngx_http_dsa_store_again(ngx_http_dsa_store_t *store)
+{
     if (!store->retry.timer_set) {
         ngx_add_timer(&store->retry, store->backoff);
         store->backoff = ngx_min(store->backoff * 2,
@@ -649,60 +757,116 @@ ngx_http_dsa_store_again(ngx_http_dsa_store_t *store, const char *text)
 }
 
 
-static ngx_http_dsa_store_waiter_t *
-ngx_http_dsa_store_part(ngx_http_dsa_store_entry_t *e)
+/* The time of a turn is up: its answer ends without it. */
+
+static void
+ngx_http_dsa_store_late(ngx_event_t *ev)
 {
-    ngx_http_dsa_store_waiter_t  *waiter;
+    const char                  *why;
+    ngx_http_dsa_store_turn_t   *turn = ev->data;
+    ngx_http_dsa_store_entry_t  *e;
 
-    waiter = e->waiter;
+    e = turn->entry;
 
-    if (waiter != NULL) {
-        waiter->entry = NULL;
-        e->waiter = NULL;
+    if (turn->unanswered || e->sent) {
+        why = ngx_http_dsa_store_unconfirmed;
+
+    } else if (turn->why != NULL) {
+        why = turn->why;
+
+    } else {
+        why = e->store->blocked ? ngx_http_dsa_store_refuses
+                                : ngx_http_dsa_store_unreachable;
     }
 
-    return waiter;
+    /* behind the turns that others wait for */
+
+    e->turn = NULL;
+    ngx_queue_remove(&e->queue);
+    ngx_queue_insert_tail(&e->store->entries, &e->queue);
+
+    ngx_http_dsa_store_end(turn, why);
 }
 
 
+/* why is NULL when the turn was appended.  Its entry has left it. */
+
 static void
-ngx_http_dsa_store_answer(ngx_http_dsa_store_waiter_t *waiter, ngx_int_t rc,
-    const char *why)
+ngx_http_dsa_store_end(ngx_http_dsa_store_turn_t *turn, const char *why)
 {
-    ngx_connection_t    *c;
-    ngx_http_request_t  *r;
+    ngx_connection_t             *c;
+    ngx_http_request_t           *r;
+    ngx_http_dsa_store_t         *store;
+    ngx_http_dsa_store_waiter_t  *waiter;
+
+    store = turn->store;
+    waiter = turn->waiter;
+
+    if (why != NULL) {
+        store->refused++;
+        ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                      "dsa: a turn of conversation \"%*s\" is not stored: %s",
+                      turn->conversation.len, turn->conversation.data, why);
+    }
+
+    if (turn->timer.timer_set) {
+        ngx_del_timer(&turn->timer);
+    }
+
+    ngx_free(turn);
 
     if (waiter == NULL) {
         return;
     }
+
+    waiter->turn = NULL;
 
     r = waiter->request;
     c = r->connection;
 
     ngx_http_set_log_request(c->log, r);
 
-    waiter->handler(r, rc, why);
+    waiter->handler(r, why);
 
     ngx_http_run_posted_requests(c);
 }
 
 
+/* Out of the queue, and the memory. */
+
 static void
 ngx_http_dsa_store_remove(ngx_http_dsa_store_entry_t *e)
 {
-    ngx_http_dsa_store_t  *store;
-
-    store = e->store;
-
     ngx_queue_remove(&e->queue);
-    store->pending--;
-    store->bytes -= e->bytes;
-
-    if (store->pending == 0) {
-        store->hold.cancelable = 1;
-    }
+    e->store->pending--;
 
     ngx_free(e);
+}
+
+
+/* Redis has it, or never will: its slot is free, and so is the window. */
+
+static void
+ngx_http_dsa_store_forget(ngx_http_dsa_store_entry_t *e)
+{
+    ngx_http_dsa_store_t       *store;
+    ngx_http_dsa_store_turn_t  *turn;
+
+    store = e->store;
+    turn = e->turn;
+
+    ngx_http_dsa_ledger_free(store->ledger, e->slot);
+    ngx_http_dsa_store_remove(e);
+
+    if (store->pending == 0) {
+        store->blocked = 0;
+    }
+
+    ngx_http_dsa_store_pump(store);
+
+    if (turn != NULL) {
+        ngx_http_dsa_store_end(turn, "the ledger in Redis is damaged");
+    }
 }
 
 
@@ -714,7 +878,9 @@ ngx_http_dsa_store_lose(ngx_http_dsa_store_t *store,
 {
     ngx_str_t  model, request, tenant;
 
-    store->lost++;
+    if (store != NULL) {
+        store->lost++;
+    }
 
     request.len = record->request.len;
     request.data = (u_char *) record->request.data;
@@ -734,30 +900,29 @@ ngx_http_dsa_store_lose(ngx_http_dsa_store_t *store,
 
 
 static void
-ngx_http_dsa_store_drop(ngx_http_dsa_store_t *store, const char *why)
+ngx_http_dsa_store_up(void *data)
 {
-    ngx_uint_t                   tried;
+    ngx_http_dsa_store_t  *store = data;
+
+    ngx_http_dsa_store_pump(store);
+}
+
+
+/* What is in the file is sent by another worker, or when nginx runs again. */
+
+static void
+ngx_http_dsa_store_done(void *data)
+{
     ngx_queue_t                 *q;
+    ngx_http_dsa_store_t        *store = data;
     ngx_http_dsa_store_entry_t  *e;
 
-    if (store->pending == 0) {
-        return;
+    if (store->pending != 0) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "dsa: the worker ends and leaves %ui ledger entries in "
+                      "\"%V\"", store->pending,
+                      ngx_http_dsa_ledger_path(store->ledger));
     }
-
-    tried = 0;
-
-    for (q = ngx_queue_head(&store->entries);
-         q != ngx_queue_sentinel(&store->entries);
-         q = ngx_queue_next(q))
-    {
-        e = ngx_queue_data(q, ngx_http_dsa_store_entry_t, queue);
-        tried += e->tried;
-    }
-
-    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "dsa: the worker ends with %ui records not written and %ui "
-                  "not known to be written: %s",
-                  store->pending - tried, tried, why);
 
     while (!ngx_queue_empty(&store->entries)) {
         q = ngx_queue_head(&store->entries);
@@ -767,37 +932,25 @@ ngx_http_dsa_store_drop(ngx_http_dsa_store_t *store, const char *why)
             ngx_http_dsa_redis_detach(e->call);
         }
 
-        (void) ngx_http_dsa_store_part(e);
+        if (e->turn != NULL) {
+            if (e->turn->waiter != NULL) {
+                e->turn->waiter->turn = NULL;
+            }
 
-        ngx_http_dsa_store_lose(store, &e->record,
-                                e->tried ? "it was sent, no answer came"
-                                         : why);
+            if (e->turn->timer.timer_set) {
+                ngx_del_timer(&e->turn->timer);
+            }
+
+            ngx_free(e->turn);
+        }
+
         ngx_http_dsa_store_remove(e);
     }
 
     store->sent = 0;
-}
 
-
-static void
-ngx_http_dsa_store_up(void *data)
-{
-    ngx_http_dsa_store_t  *store = data;
-
-    ngx_http_dsa_store_pump(store);
-}
-
-
-static void
-ngx_http_dsa_store_done(void *data)
-{
-    ngx_http_dsa_store_t  *store = data;
-
-    ngx_http_dsa_store_drop(store, ngx_exiting ? "time is up"
-                                               : "fast shutdown");
-
-    if (store->hold.timer_set) {
-        ngx_del_timer(&store->hold);
+    if (store->adopt.timer_set) {
+        ngx_del_timer(&store->adopt);
     }
 
     if (store->retry.timer_set) {
@@ -806,43 +959,46 @@ ngx_http_dsa_store_done(void *data)
 }
 
 
-/*
- * Keeps a worker that shall end, until its records are written or
- * worker_shutdown_timeout is over: it ends when no timer is left that is not
- * cancelable.
- */
-
 static void
-ngx_http_dsa_store_hold(ngx_event_t *ev)
+ngx_http_dsa_store_adopt(ngx_event_t *ev)
 {
     ngx_connection_t      *dumb = ev->data;
-    ngx_core_conf_t       *ccf;
     ngx_http_dsa_store_t  *store = dumb->data;
 
-    if (store->pending == 0) {
-        return;
+    store->lost += ngx_http_dsa_ledger_adopt(store->ledger, ev->log,
+                                             ngx_http_dsa_store_adopted,
+                                             store);
+    ngx_http_dsa_store_pump(store);
+
+    ngx_add_timer(ev, NGX_HTTP_DSA_STORE_ADOPT);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_store_adopted(void *data, ngx_uint_t slot)
+{
+    ngx_http_dsa_store_t        *store = data;
+    ngx_http_dsa_store_entry_t  *e;
+
+    e = ngx_calloc(sizeof(ngx_http_dsa_store_entry_t), ngx_cycle->log);
+    if (e == NULL) {
+        return NGX_ERROR;
     }
 
-    if (ngx_exiting) {
-        ccf = (ngx_core_conf_t *) ngx_get_conf(ngx_cycle->conf_ctx,
-                                               ngx_core_module);
-
-        if (!store->ending) {
-            store->ending = 1;
-            store->deadline = ngx_current_msec + ccf->shutdown_timeout;
-
-        } else if (ccf->shutdown_timeout != 0
-                   && (ngx_msec_int_t) (ngx_current_msec - store->deadline)
-                      >= 0)
-        {
-            ngx_http_dsa_store_drop(store, "time is up");
-            return;
-        }
-
-        ngx_http_dsa_redis_hurry(store->redis);
+    if (ngx_http_dsa_ledger_read(store->ledger, slot, &e->copy, &e->record)
+        != NGX_OK)
+    {
+        ngx_free(e);
+        return NGX_ERROR;
     }
 
-    ngx_add_timer(ev, NGX_HTTP_DSA_STORE_HOLD);
+    e->store = store;
+    e->slot = slot;
+    store->pending++;
+
+    ngx_queue_insert_tail(&store->entries, &e->queue);
+
+    return NGX_OK;
 }
 
 
@@ -891,6 +1047,7 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     dsa_arena_t                *arena;
     ngx_pool_cleanup_t         *cln;
     dsa_schema_command_t        cmd;
+    ngx_http_dsa_store_t       *store;
     ngx_http_dsa_store_load_t  *load;
 
     id = ngx_http_dsa_store_str(conversation);
@@ -901,9 +1058,14 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
         return NGX_OK;
     }
 
-    if (ngx_http_dsa_store_unsent(redis, who, id)) {
+    store = ngx_http_dsa_redis_hooks(redis)->data;
+
+    if (store != NULL && store->blocked) {
+
+        /* its turn could not be stored */
+
         handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, 0,
-                "the turn before is not written yet");
+                ngx_http_dsa_store_refuses);
         return NGX_OK;
     }
 
@@ -945,42 +1107,6 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
 }
 
 
-/*
- * What is under way goes before a load, on the same connection; what still
- * waits would be overtaken.
- */
-
-static ngx_uint_t
-ngx_http_dsa_store_unsent(ngx_http_dsa_redis_t *redis, dsa_str_t tenant,
-    dsa_str_t conversation)
-{
-    ngx_queue_t                 *q;
-    ngx_http_dsa_store_t        *store;
-    ngx_http_dsa_store_entry_t  *e;
-
-    store = ngx_http_dsa_redis_hooks(redis)->data;
-
-    if (store == NULL || store->pending == store->sent) {
-        return 0;
-    }
-
-    for (q = ngx_queue_head(&store->entries);
-         q != ngx_queue_sentinel(&store->entries);
-         q = ngx_queue_next(q))
-    {
-        e = ngx_queue_data(q, ngx_http_dsa_store_entry_t, queue);
-
-        if (!e->sent && dsa_str_eq(e->record.conversation, conversation)
-            && dsa_str_eq(e->record.tenant, tenant))
-        {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 static void
 ngx_http_dsa_store_load_cleanup(void *data)
 {
@@ -1014,7 +1140,7 @@ ngx_http_dsa_store_loaded(void *data, redisReply *reply, const char *why)
 
     ngx_http_set_log_request(c->log, r);
 
-    if (reply == NULL) {
+    if (why != NULL) {
         load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, 0, why);
 
     } else {

@@ -37,15 +37,15 @@ ngx_int_t ngx_http_dsa_store_load(ngx_http_request_t *r,
 
 
 /*
- * What became of a record, for a request that waits for it: NGX_OK, all is
- * written; NGX_DECLINED, the ledger is, the messages were refused, why says
- * the reason; NGX_AGAIN, not yet, it stays in the queue (Redis went away);
- * NGX_ERROR, it never can be, which is logged and counted as lost.
- * Comes within the command's timeout, in the request's own context, never
- * from within ngx_http_dsa_store_record(); not when the request ends first.
+ * What became of the turn of a record, for a request that waits for it.  why
+ * is NULL when it was appended: the conversation then has the version after
+ * the one that was loaded.  Otherwise why says to a client's developer why it
+ * is not stored.  Comes within dsa_redis's timeout, in the request's own
+ * context, never from within ngx_http_dsa_store_record(); not when the
+ * request ends first.
  */
 typedef void (*ngx_http_dsa_store_record_pt)(ngx_http_request_t *r,
-    ngx_int_t rc, const char *why);
+    const char *why);
 
 
 /*
@@ -69,9 +69,9 @@ typedef struct {
     ngx_str_t       messages;           /* JSON array to append */
 
     /*
-     * Who waits, or NULL.  A client may send the next turn to another worker
-     * as soon as it has the end of this one: hold the end back until the
-     * handler was called, and the next turn finds this one.
+     * With a conversation only: who waits.  A client may send the next turn
+     * to another worker as soon as it has the end of this one: hold the end
+     * back until the handler was called, and the next turn finds this one.
      */
     ngx_http_request_t            *request;
     ngx_http_dsa_store_record_pt   handler;
@@ -79,18 +79,27 @@ typedef struct {
 
 
 /*
- * Copies the record into the worker's bounded queue and writes it when Redis
- * is there, as often as needed and counted once.  NGX_OK: queued, and handler
- * comes; NGX_AGAIN: queued, Redis is away and handler does not come;
- * NGX_DECLINED: the queue is full, the loss is logged at error level and
- * counted, handler does not come.
+ * In a worker: connects to Redis, and takes over the ledger entries that
+ * processes which ended have left.  NGX_OK or NGX_ERROR.
+ * ngx_http_dsa_redis_exit_worker() ends it.
  */
-ngx_int_t ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis,
-    const ngx_http_dsa_record_t *record);
+ngx_int_t ngx_http_dsa_store_init_worker(ngx_http_dsa_redis_t *redis,
+    ngx_cycle_t *cycle);
 
 /*
- * Of this worker: records not yet written, records lost, and records whose
- * messages were refused, so far.
+ * Writes the ledger entry to the queue in the file, from where it is written
+ * to Redis as often as needed and counted once.  When the queue is full, the
+ * loss is logged with all figures and counted.  A turn is written together
+ * with its entry, or withdrawn when dsa_redis's timeout is over.  Copies what
+ * it keeps.  NGX_OK: handler comes, if there is a turn; NGX_DECLINED: the
+ * turn is not stored, *why says why, handler does not come.
+ */
+ngx_int_t ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis,
+    const ngx_http_dsa_record_t *record, const char **why);
+
+/*
+ * Of this worker: ledger entries that Redis has not confirmed, entries lost,
+ * and turns that were not stored, so far.
  */
 ngx_uint_t ngx_http_dsa_store_pending(ngx_http_dsa_redis_t *redis);
 ngx_uint_t ngx_http_dsa_store_lost(ngx_http_dsa_redis_t *redis);

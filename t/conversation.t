@@ -10,6 +10,7 @@ use utf8;
 use lib 't/lib';
 use DSA::Fake;
 use DSA::Test;
+use IO::Select;
 use Test::More;
 
 binmode Test::More->builder->$_, ':utf8'
@@ -227,20 +228,30 @@ is(story($hers, @alice), 'user: secret', 'it is still hers');
 $id = create({ messages => [ { role => 'system', content => 'Be brief.' } ] });
 
 my $s = $t->stream(ask('one', conversation => $id));
-my $m = DSA::HTTP->gather($s->events);
+my @said = $s->events;
+my $m = DSA::HTTP->gather(@said);
 is($m->{content}, 'echo: one', 'a streamed turn');
 is($m->{done}, 1, 'to its end');
+is_deeply([ map { $_->{json}{conversation} || () } @said ],
+          [ { id => $id, version => 2, stored => JSON::PP::true } ],
+          'whose last chunk says that it is stored');
 is(story($id), 'system: Be brief. | user: one | assistant: echo: one',
    'is kept');
 is(version($id), 2, 'as a new version');
 
 $r = $t->post($chat, ask('two', conversation => $id));
 is($r->{json}{choices}[0]{message}{content}, 'echo: two', 'a whole turn');
+is_deeply($r->{json}{conversation},
+          { id => $id, version => 3, stored => JSON::PP::true },
+          'which says the same');
 is(prompt(), '[<｜begin▁of▁sentence｜>]Be brief.[<｜User｜>]one'
              . '[<｜Assistant｜>][</think>]echo: one[<｜end▁of▁sentence｜>]'
              . '[<｜User｜>]two[<｜Assistant｜>][</think>]',
    'with all that was before');
 is(scalar @{ messages($id) }, 5, 'is kept');
+
+ok(!exists $t->post($chat, ask('x'))->{json}{conversation},
+   'a chat without a conversation says nothing of one');
 
 # reasoning and the call of a tool, answered in the next request
 
@@ -286,7 +297,12 @@ my $lines = "t a\nwait\nt b";
 my @two = map { $t->stream(script($lines, conversation => $id)) } 1, 2;
 $_->next_event for @two;
 ctl($fake, 'go 2');
-is(DSA::HTTP->gather($_->events)->{done}, 1, 'answered') for @two;
+my @both = map { [ $_->events ] } @two;
+is(DSA::HTTP->gather(@$_)->{done}, 1, 'answered') for @both;
+is_deeply([ sort map { $_->{stored} ? 'stored' : $_->{reason} }
+            map { $_->{json}{conversation} || () } map { @$_ } @both ],
+          [ 'another turn of the conversation came between', 'stored' ],
+          'and each says what became of it');
 is(scalar @{ messages($id) }, 2, 'one turn is kept');
 is(version($id), 2, 'one version more');
 is($t->logged(qr/another turn of the conversation came between/) > 0, 1,
@@ -300,7 +316,12 @@ $s = $t->stream(script($lines, conversation => $id));
 $s->next_event;
 is($t->request('DELETE', "$uri/$id")->{status}, 200, 'deleted meanwhile');
 ctl($fake, 'go 1');
-is(DSA::HTTP->gather($s->events)->{done}, 1, 'the answer ends well');
+@said = $s->events;
+is(DSA::HTTP->gather(@said)->{done}, 1, 'the answer ends well');
+is_deeply([ map { $_->{json}{conversation} || () } @said ],
+          [ { id => $id, stored => JSON::PP::false,
+              reason => 'the conversation was deleted' } ],
+          'and says why it is not stored');
 is($t->get("$uri/$id")->{status}, 404, 'and does not bring it back');
 
 $id = create({});
@@ -362,7 +383,69 @@ is(DSA::HTTP->gather($s->events)->{done}, 1, 'then it ends');
 is(version($id), 2, 'and is written');
 
 
-# While a turn waits to be written the next one cannot begin.
+# Redis gets the turn and hangs: whether it is stored is not known in time, and
+# the answer says so.  What Redis does later with it happens once, and the next
+# turn has it if and only if the conversation has.
+
+$id = create({});
+$s = $t->stream(script($lines, conversation => $id));
+$s->next_event;
+my $markers = () = $redis->keys('dsa1:*:done:*');
+$server->signal('STOP');
+ctl($fake, 'go 1');
+@said = $s->events;
+is(DSA::HTTP->gather(@said)->{done}, 1, 'the answer ends');
+is_deeply([ map { $_->{json}{conversation} || () } @said ],
+          [ { id => $id, stored => JSON::PP::false,
+              reason => 'Redis did not confirm it in time; read the '
+                        . 'conversation before the next turn' } ],
+          'and says that this is not known');
+$server->signal('CONT');
+wait_until(sub { $markers + 1 == (() = $redis->keys('dsa1:*:done:*')) }, 20,
+           'the ledger');
+wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 20,
+           'its confirmation');
+wait_until(sub { $t->get("$uri/$id")->{status} == 200 }, 20, 'each worker')
+    for 1 .. 8;
+my $there = @{ messages($id) };
+is(version($id), 1 + $there / 2, "$there messages are there, once");
+wait_until(sub { $r = $t->post($chat, ask('and now', conversation => $id));
+                 $r->{status} == 200 }, 20, 'the next turn');
+is($r->{json}{conversation}{stored}, JSON::PP::true, 'the next turn');
+is(prompt() =~ /t a\\nwait/ ? 2 : 0, $there, 'has what is there');
+
+
+# A client that left while its turn was written: the turn is stored or not,
+# and nothing comes of it later.
+
+for my $soon (0, 1) {
+    $id = create({});
+    $s = $t->stream(script($lines, conversation => $id));
+    $s->next_event;
+    my $refused = $t->metrics->{dsa_redis_refused_turns_total};
+    $redis->cmd(qw/ CONFIG SET maxmemory 1 /);
+    ctl($fake, 'go 1');
+    $s->next_event;
+    wait_until(sub { $t->metrics->{dsa_redis_pending_records} != 0 }, 10,
+               'the refusal');
+    $s->close;
+
+    wait_until(sub { $t->metrics->{dsa_redis_refused_turns_total} > $refused },
+               20, 'the end of its time') if !$soon;
+
+    $redis->cmd(qw/ CONFIG SET maxmemory 0 /);
+    wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 20,
+               'the ledger');
+    is(version($id), 1, 'a turn whose time was over is withdrawn') if !$soon;
+    is(version($id), 1 + @{ messages($id) } / 2, 'no half of it is there');
+}
+
+wait_until(sub { $t->post($chat, ask('x', conversation => $id))->{status}
+                 == 200 }, 20, 'turns') for 1 .. 8;
+
+
+# Redis refuses to write.  The answer says so, and the worker that knows it
+# begins no other turn.
 
 $id = create({});
 my $one = $t->connect;
@@ -370,14 +453,161 @@ my @ask = (type => 'application/json',
            body => json_encode(ask('once', conversation => $id)));
 
 $redis->cmd(qw/ CONFIG SET maxmemory 1 /);
-is($one->request(POST => $chat, @ask)->{status}, 200, 'Redis is full');
 $r = $one->request(POST => $chat, @ask);
-is($r->{status}, 503, 'the turn before waits');
-like($r->{json}{error}{message}, qr/not written yet/, 'says so');
+is($r->{status}, 200, 'Redis is full');
+is_deeply($r->{json}{conversation},
+          { id => $id, stored => JSON::PP::false,
+            reason => 'Redis refuses to write at present' },
+          'the answer says that the turn is not stored');
+$n = submitted($fake);
+$r = $one->request(POST => $chat, @ask);
+is($r->{status}, 503, 'the next one is refused');
+like($r->{json}{error}{message}, qr/Redis refuses to write/, 'says so');
+is(scalar submitted($fake), $n, 'before anything is computed');
+is(version($id), 1, 'reading goes on');
 $redis->cmd(qw/ CONFIG SET maxmemory 0 /);
-wait_until(sub { version($id) == 2 }, 20, 'the turn');
-is($one->request(POST => $chat, @ask)->{status}, 200, 'now it can');
-is(scalar @{ messages($id) }, 4, 'with the one before');
+wait_until(sub { $one->request(POST => $chat, @ask)->{status} == 200 }, 20,
+           'a turn');
+is(scalar @{ messages($id) }, 2, 'and what was refused does not appear');
+
+
+# Turns of forty conversations, on all workers, while Redis refuses to write
+# and still serves reads: an answered turn is stored unless its answer says
+# that it is not, and the next turn has all that is stored.
+
+# 1 unless the answer says that its turn is not stored.
+
+sub says_stored {
+    my ($r) = @_;
+
+    my $c = $r->{json}{conversation};
+
+    return $c && !$c->{stored} ? 0 : 1;
+}
+
+
+# A turn that the engine has; a worker that does not yet know that Redis takes
+# records again answers 503.
+
+sub begun {
+    my ($value) = @_;
+
+    my $c;
+
+    wait_until(sub {
+        my $n = submitted($fake);
+
+        $c = $t->connect;
+        $c->send_request(POST => $chat, type => 'application/json',
+                         body => json_encode($value));
+
+        wait_until(sub { submitted($fake) > $n
+                         || IO::Select->new($c->socket)->can_read(0) },
+                   10, 'the engine or an answer');
+
+        return submitted($fake) > $n;
+    }, 20, 'a turn to begin');
+
+    return $c;
+}
+
+
+sub refusing {
+    my ($name, $break, $heal, $how) = @_;
+
+    my @ids = map { create({}) } 0 .. 39;
+    my (@stored, @open);
+
+    # the first turns have loaded their conversation when Redis breaks
+
+    my $begun = submitted($fake);
+
+    @open = map { begun(script("t a1-$_\nwait\nt end",
+                               conversation => $ids[$_])) } 0 .. $#ids;
+
+    $break->();
+    ctl($fake, 'go 40');
+    $heal->() if $how eq 'heals soon';
+
+    for my $i (0 .. $#ids) {
+        my $r = $open[$i]->response;
+
+        is($r->{status}, 200, "$name: turn 1 of $i") if $r->{status} != 200;
+        $stored[$i][1] = says_stored($r);
+    }
+
+    $t->reload if $how eq 'reloaded';
+
+    # the second ones are refused by a worker that knows
+
+    for my $i (0 .. $#ids) {
+        $open[$i] = $t->connect;
+        $open[$i]->send_request(
+            POST => $chat, type => 'application/json',
+            body => json_encode(ask("q2-$i", conversation => $ids[$i])));
+    }
+
+    for my $i (0 .. $#ids) {
+        my $r = $open[$i]->response;
+
+        $stored[$i][2] = $r->{status} == 200 ? says_stored($r) : 0;
+        is($r->{status}, 503, "$name: turn 2 of $i")
+            if $r->{status} != 200 && $r->{status} != 503;
+    }
+
+    $heal->() if $how ne 'heals soon';
+
+    wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 20,
+               'the ledger');
+
+    my @prompts = submitted($fake);
+    splice @prompts, 0, $begun;
+
+    my @bad;
+    my $kept = 0;
+
+    for my $i (0 .. $#ids) {
+        my $r;
+
+        wait_until(sub { $r = $t->get("$uri/$ids[$i]");
+                         $r->{status} == 200 }, 20, 'the conversation');
+
+        my $text = join ' ', map { $_->{content} } @{ $r->{json}{messages} };
+        my ($prompt) = grep { /\]q2-$i\[/ } @prompts;
+        my ($one, $two) = @{ $stored[$i] }[1, 2];
+
+        push @bad, "$i: turn 1 " . ($one ? 'is lost' : 'appears')
+            if $one != ($text =~ /t a1-$i\n/ ? 1 : 0);
+        push @bad, "$i: turn 2 " . ($two ? 'is lost' : 'appears')
+            if $two != ($text =~ /q2-$i\b/ ? 1 : 0);
+        push @bad, "$i: turn 2 does not see turn 1"
+            if $prompt && $one && $prompt !~ /a1-$i\b/;
+        push @bad, "$i: version $r->{json}{version}"
+            if $r->{json}{version} != 1 + $one + $two;
+
+        $kept += $one + $two;
+    }
+
+    is_deeply(\@bad, [], "$name: answers and conversations agree, "
+              . "$kept of 80 turns are stored");
+}
+
+
+my @full = (sub { $redis->cmd(qw/ CONFIG SET maxmemory 1 /) },
+            sub { $redis->cmd(qw/ CONFIG SET maxmemory 0 /) });
+my @replica = (sub { $redis->cmd(qw/ REPLICAOF 127.0.0.1 1 /) },
+               sub { $redis->cmd(qw/ REPLICAOF NO ONE /) });
+
+$t->reload(redis => 'ttl=1h timeout=700ms', workers => 4,
+           http => 'client_max_body_size 8m;');
+wait_until(sub { $t->workers == 4 }, 20, 'four workers');
+wait_until(sub { $t->get("$uri/" . id('0'))->{status} == 404 }, 10, 'Redis')
+    for 1 .. 16;
+
+for my $how ('stays', 'heals soon', 'reloaded') {
+    refusing("full, $how", @full, $how);
+    refusing("replica, $how", @replica, $how);
+}
 
 
 # What Redis holds, and for how long.
@@ -412,25 +642,29 @@ $s = $t->stream(script($lines, conversation => $id));
 $s->next_event;
 $server->stop;
 ctl($fake, 'go 1');
-is(DSA::HTTP->gather($s->events)->{done}, 1, 'a turn under way ends well');
+@said = $s->events;
+is(DSA::HTTP->gather(@said)->{done}, 1, 'a turn under way ends well');
+my ($not) = map { $_->{json}{conversation} || () } @said;
+ok(!$not->{stored}, 'and says that it is not stored');
+like($not->{reason}, qr/Redis/, 'and why');
 
 wait_until(sub { $t->get("$uri/$id")->{status} == 503 }, 10, '503')
     for 1 .. 4;
 
 $r = $t->post($chat, ask('x', conversation => $id));
 is($r->{status}, 503, 'a turn needs Redis');
-like($r->{json}{error}{message}, qr/Redis|not written/, 'says so');
+like($r->{json}{error}{message}, qr/Redis/, 'says so');
 is($t->post($uri, {})->{status}, 503, 'so does a new one');
 is($t->post($chat, ask('x'))->{status}, 200, 'a chat does not');
 is(DSA::HTTP->gather($t->stream(ask('x'))->events)->{done}, 1,
    'nor when streamed');
 
-# and the turn is there when Redis is
+# what it used is written when Redis is back, the turn is not
 
 $server->restart;
-wait_until(sub { my $r = $t->get("$uri/$id");
-                 $r->{status} == 200 && @{ $r->{json}{messages} } == 2 },
-           20, 'the turn');
-pass('the turn that waited is written');
+wait_until(sub { $t->get("$uri/$id")->{status} == 200 }, 20, 'Redis');
+wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 20,
+           'the ledger');
+is(story($id), '', 'a turn that was not confirmed does not appear later');
 
 $t->done;

@@ -200,72 +200,297 @@ $redis->cmd(qw/ CONFIG SET maxmemory 0 /);
 settled('Redis was full');
 
 
-# Reload while Redis is away: old workers stay until all is written.
+# What waits is in a file that all processes share: none of them has to stay
+# for it, and the end of none loses it.
+
+my $file = $t->path('nginx.pid.ledger');
+my $header = 4096;
+my $slot = 256;
+
+is((stat $file)[2] & 07777, 0600, 'nobody else can read the file');
+is(-s $file, $header + 10000 * $slot, 'it is allocated');
+
+
+# Slots of the file that are not free, as [ number, bytes ].
+
+sub slots {
+    my ($path) = @_;
+
+    my $bytes = read_file($path);
+    my $n = (length($bytes) - $header) / $slot;
+
+    return grep { ord $_->[1] != 0 }
+           map { [ $_, substr $bytes, $header + $_ * $slot, $slot ] }
+           0 .. $n - 1;
+}
+
+
+sub patch {
+    my ($path, $at, $bytes) = @_;
+
+    open my $fh, '+<:raw', $path or die "$path: $!\n";
+    sysseek $fh, $at, 0;
+    syswrite $fh, $bytes;
+    close $fh;
+}
+
+
+sub kill_all {
+    my @pids = ($t->nginx_pid, $t->workers);
+
+    kill 'KILL', @pids;
+
+    for my $pid (@pids) {
+        wait_until(sub { my $stat = read_file("/proc/$pid/stat");
+                         !defined $stat || $stat =~ /^\d+ \(.*\) Z/ }, 10,
+                   'the end of a process');
+    }
+}
+
+
+$t->allow_alert(qr/exited on signal 9/);
+
+wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
 
 $server->stop;
 chats(10, 5);
+is(scalar slots($file), 10, 'ten entries are in the file');
+
 my @old = $t->workers;
-my $ending = $t->logged(qr/gracefully shutting down/);
 $t->reload;
-wait_until(sub { $t->logged(qr/gracefully shutting down/) == $ending + 2 },
-           20, 'the old workers to be told');
-chats(3, 3);
-
-# the kernel may have given all chats to one of the two
-
-cmp_ok(scalar(grep { my $pid = $_; grep { $_ == $pid } @old } $t->workers),
-       '>=', 1, 'old workers with records stay');
-$server->restart;
-settled('written by workers that were to end');
 wait_until(sub { my @now = $t->workers;
                  !grep { my $pid = $_; grep { $_ == $pid } @old } @now }, 20,
            'the old workers to leave');
-pass('then they leave');
-
-# the same with a limit: what is lost is told, to the last token
-
-$server->stop;
-$t->reload(redis => 'timeout=1s', workers => 1,
-           main => 'worker_shutdown_timeout 1s;');
-wait_until(sub { $t->workers == 1 }, 20, 'one worker');
-my %before = %want;
-my $number = $serial + 1;
-chats(3, 1);
-$t->reload;
-wait_until(sub { $t->logged(qr/the worker ends with 3 records not written/) },
-           20, 'the loss to be told');
-is($t->logged(qr/a ledger entry is lost: .*prompt \d+, cached/), 3,
-   'each with its numbers');
-my ($prompt, $cached, $made) = (100 + $number, $number % 64,
-                                1 + $number % 7);
-is($t->logged(qr/is\ lost:.*\ prompt\ $prompt,\ cached\ $cached,
-                 \ completion\ $made,/x), 1, 'the right ones');
-wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
-%want = %before;
+chats(3, 3);
+is(scalar slots($file), 13, 'old workers do not wait for Redis');
 $server->restart;
-settled('and no more is lost');
+settled('what they left is written by the new ones');
+wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
+
+# a second descriptor of the file would release the locks when it is closed
+
+$t->reload for 1 .. 3;
+wait_until(sub { $t->workers == 2 }, 20, 'the old workers to leave');
+is(scalar(grep { (readlink || '') eq $file } glob "/proc/$_/fd/*"), 1,
+   'open once') for $t->nginx_pid, $t->workers;
+
+# killed at any moment
+
+my @how = (
+    [ 'a worker is killed', sub {
+        my ($pid) = $t->workers;
+        kill 'KILL', $pid;
+        wait_until(sub { my @now = $t->workers;
+                         @now == 2 && !grep { $_ == $pid } @now }, 10,
+                   'a new worker') } ],
+    [ 'nginx is ended with TERM', sub {
+        $t->stop_nginx('TERM');
+        $t->start_nginx(redis => 'timeout=1s', workers => 2) } ],
+    [ 'nginx is ended with QUIT', sub {
+        $t->stop_nginx('QUIT');
+        $t->start_nginx(redis => 'timeout=1s', workers => 2) } ],
+    [ 'master and workers are killed', sub {
+        kill_all();
+        $t->start_nginx(redis => 'timeout=1s', workers => 2) } ],
+    [ 'the binary is upgraded', sub {
+        my $master = $t->upgrade;
+        chats(2, 2);
+        wait_until(sub { !kill 0, $master }, 20, 'the old master to leave');
+      } ]);
+
+for my $case (@how) {
+    my ($name, $end) = @$case;
+
+    $server->stop;
+    chats(7, 4);
+    $end->();
+    chats(3, 3);
+    cmp_ok(scalar slots($file), '>=', 10, "$name: all is in the file");
+    $server->restart;
+    settled("$name: each is counted once");
+    wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
+}
+
+ok($t->logged(qr/\[notice\].*7 ledger entries are left over in "\Q$file\E"/),
+   'told at the start');
+ok($t->logged(qr/\[notice\].*ledger entries of processes that ended/),
+   'and by who takes them');
+
+# killed under load: an answer that has come to its end is in the ledger; one
+# that was cut may be, but once
+
+my $load_pid = fork;
+die "fork: $!\n" if !defined $load_pid;
+
+if ($load_pid == 0) {
+    open my $ids, '>', $t->path('answered') or POSIX::_exit(1);
+
+    for (1 .. 100) {
+        my @open = map { eval { begin() } } 1 .. 4;
+
+        for (@open) {
+            my $r = eval { $_->response } or next;
+            syswrite $ids, "$r->{json}{id}\n"
+                if $r->{status} == 200 && $r->{json};
+        }
+    }
+
+    POSIX::_exit(0);
+}
+
+my $kills = 0;
+
+while (waitpid($load_pid, POSIX::WNOHANG()) == 0) {
+    my @now = $t->workers;
+
+    next if @now < 2;
+    kill 'KILL', $now[rand @now];
+    $kills++;
+    wait_until(sub { $t->workers == 2 }, 10, 'a new worker');
+}
+
+cmp_ok($kills, '>', 3, "$kills workers killed under load");
+wait_until(sub { slots($file) == 0 }, 20, 'no entry to wait');
+
+my @answered = split /\n/, read_file($t->path('answered'));
+my %marker = map { s/.*:done://r => 1 }
+             $t->redis($server)->keys('dsa1:*:done:*');
+
+cmp_ok(scalar @answered, '>', 100, scalar(@answered) . ' answers');
+is_deeply([ grep { !$marker{$_} } @answered ], [], 'each is in the ledger');
+is(ledger()->{requests}, scalar keys %marker, 'and counted once');
+
+%want = %{ ledger() };
+$serial += 400;
 
 
 # A bounded queue.
 
-$t->reload(redis => 'timeout=1s queue=5', workers => 1);
+my $short = 'timeout=1s queue=5 queue_file=%%DIR%%/short.ledger';
+
+$t->reload(redis => $short, workers => 1);
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
 wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}
                  == 404 }, 10, 'Redis');
 chats(1, 1);
 settled('a short queue');
+wait_until(sub { slots($t->path('short.ledger')) == 0 }, 10, 'no entry');
 
 $server->stop;
 wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}
                  == 503 }, 10, 'no Redis');
-my $lost = $t->logged(qr/a ledger entry is lost/);
 chats(5, 1);
-%before = %want;
+my %before = %want;
+my $number = $serial + 1;
 chats(3, 1);
 %want = %before;
-is($t->logged(qr/is lost: the queue is full/), 3, 'over it, told');
+is($t->logged(qr/is lost: the queue for Redis is full/), 3, 'over it, told');
+is($t->metrics->{dsa_redis_lost_records_total}, 3, 'and counted');
+my ($prompt, $cached, $made) = (100 + $number, $number % 64,
+                                1 + $number % 7);
+is($t->logged(qr/is\ lost:.*\ prompt\ $prompt,\ cached\ $cached,
+                 \ completion\ $made,/x), 1, 'each with its numbers');
+
+# a larger one takes what a smaller one has
+
+$t->reload(redis => $short =~ s/queue=5/queue=8/r, workers => 1);
+wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
+chats(3, 1);
+is(scalar slots($t->path('short.ledger')), 8, 'a larger queue');
+$t->reload(redis => $short =~ s/queue=5/queue=2/r, workers => 1);
+wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
+is(-s $t->path('short.ledger'), $header + 8 * $slot, 'does not shrink');
 $server->restart;
 settled('up to it, written');
+wait_until(sub { slots($t->path('short.ledger')) == 0 }, 10, 'no entry');
+
+
+# A file that is damaged is not believed.
+
+sub damaged {
+    my ($name, $damage, $want_left, $want_log) = @_;
+
+    my $path = $t->path('short.ledger');
+
+    $server->stop;
+    chats(4, 1);
+    kill_all();
+    $damage->($path, slots($path));
+    $t->start_nginx(redis => $short, workers => 1);
+    ok($t->logged($want_log), "$name: is in the log")
+        or diag($t->error_log =~ s/^(?!.*dsa: ).*\n//mgr);
+    $server->restart;
+
+    # only the number of what is left is compared: which ones is known to the
+    # file alone
+
+    my $count = ledger()->{requests};
+    my $left = $want{requests} - 4 + $want_left;
+    wait_until(sub { ledger()->{requests} >= $left }, 20, $name);
+    wait_until(sub { slots($path) == 0 }, 10, 'no entry to wait');
+    is(ledger()->{requests}, $left, "$name: the others are written");
+    %want = %{ ledger() };
+}
+
+damaged('a byte of a slot', sub {
+    my ($path, $first) = @_;
+    patch($path, $header + $first->[0] * $slot + 24, "\xff");
+}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+
+damaged('a slot of no owner', sub {
+    my ($path, $first) = @_;
+    patch($path, $header + $first->[0] * $slot, "\x02\xff\xff\xff");
+}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+
+damaged('a slot of no state', sub {
+    my ($path, $first) = @_;
+    patch($path, $header + $first->[0] * $slot, "\x7f");
+}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+
+damaged('a slot that was being written', sub {
+    my ($path, $first) = @_;
+    patch($path, $header + $first->[0] * $slot, "\x01");
+}, 3, qr/ledger entries are left over/);
+
+damaged('the header', sub { patch($_[0], 16, "\xff\xff\xff\xff") }, 0,
+        qr/its header is damaged; it was renamed to "\S+\.damaged\.\d+"/);
+damaged('the layout', sub { patch($_[0], 0, 'elephant') }, 0,
+        qr/does not begin as a ledger queue/);
+damaged('a text', sub { write_file($_[0], 'hello') }, 0,
+        qr/it has no header; it was renamed/);
+damaged('a truncated file', sub {
+    my ($path, $first, $second) = @_;
+    truncate $path, $header + $second->[0] * $slot + 10;
+}, 1, qr/was truncated to \d+ of \d+ bytes/);
+damaged('an empty file', sub { truncate $_[0], 0 }, 0, qr/./);
+damaged('no file', sub { unlink $_[0] }, 0, qr/./);
+
+# and one that cannot be used is an error at the start, which leaves what runs
+# alone
+
+for my $case ([ '/nonexistent/queue', qr/open\(\) of queue_file .* failed/ ],
+              [ '%%DIR%%', qr/open\(\) of queue_file .* failed/ ],
+              [ '/dev/null', qr/must be a regular file/ ])
+{
+    my ($path, $want_log) = @$case;
+    my @workers = $t->workers;
+    my $n = $t->logged($want_log);
+
+    $t->write_nginx_conf(redis => "queue_file=$path", workers => 1);
+    kill 'HUP', $t->nginx_pid;
+    wait_until(sub { $t->logged($want_log) > $n }, 10, 'the error');
+    is_deeply([ $t->workers ], \@workers, "$path: what runs is left alone");
+}
+
+$t->allow_alert(qr/\[emerg\].*queue_file/);
+chats(2, 1);
+settled('after reloads that failed');
+
+my ($status, $out) = $t->nginx_test(
+    conf => read_file($t->path('nginx.conf')) =~ s{queue_file=\S+;}{;}r
+            =~ s{nginx\.pid}{test.pid}r);
+is($status, 0, 'nginx -t') or diag($out);
+ok(!-e $t->path('test.pid.ledger'), 'makes no file');
 
 
 # Replies that are lost on their way: a relay that hands each command to
@@ -318,7 +543,7 @@ wait_until(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1',
 
 my $conf = read_file($t->path('nginx.conf'));
 my $own = $server->port;
-$conf =~ s/127\.0\.0\.1:$own timeout=1s queue=5/127.0.0.1:$port timeout=1s/
+$conf =~ s/127\.0\.0\.1:$own [^;]*;/127.0.0.1:$port timeout=1s;/
     or die "no dsa_redis in nginx.conf\n";
 $t->reload(conf => $conf);
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');

@@ -98,6 +98,8 @@ for my $case (
     [ 'dsa_redis 127.0.0.1:1 ttl=0;', qr/invalid value/ ],
     [ 'dsa_redis 127.0.0.1:1 queue=many;', qr/invalid value/ ],
     [ 'dsa_redis 127.0.0.1:1 queue=0;', qr/invalid value/ ],
+    [ 'dsa_redis 127.0.0.1:1 queue=1000001;', qr/invalid value/ ],
+    [ 'dsa_redis 127.0.0.1:1 queue_file=;', qr/invalid value/ ],
     [ 'dsa_redis 127.0.0.1:1 user=dsa;', qr/without "password_file"/ ],
     [ 'dsa_redis 127.0.0.1:1 password_file=%%DIR%%/none;',
       qr/No such file/ ],
@@ -115,7 +117,8 @@ for my $case (
 
 my ($rc, $out) = $t->nginx_test(
     conf => conf('dsa_redis [::1]:1 password_file=%%DIR%%/open db=3 ttl=7d '
-                 . 'timeout=1s connect_timeout=300ms queue=5 user=x;'));
+                 . 'timeout=1s connect_timeout=300ms queue=5 user=x '
+                 . 'queue_file=/nowhere/queue;'));
 is($rc, 0, 'all parameters') or diag($out);
 like($out, qr/\[warn\].*open to every user/, 'a password for all to read');
 unlike($out, qr/s3cret/, 'a password is not shown');

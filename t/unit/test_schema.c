@@ -940,7 +940,8 @@ test_text(void **state)
 
     assert_string_equal(dsa_resp_text(buf, "OOM command", 11), "OOM command");
     assert_string_equal(dsa_resp_text(buf, "", 0), "");
-    assert_string_equal(dsa_resp_text(buf, "a\x1b[31m\n\r\t\x7f\0b\xc2\x9b", 14),
+    assert_string_equal(dsa_resp_text(buf, "a\x1b[31m\n\r\t\x7f\0b\xc2\x9b",
+                                      14),
                         "a?[31m?????b??");
 
     memset(text, 'x', sizeof(text));
