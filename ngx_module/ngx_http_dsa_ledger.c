@@ -416,7 +416,7 @@ ngx_http_dsa_ledger_map(ngx_http_dsa_ledger_t *ledger, ngx_file_info_t *fi,
 {
     int                            err;
     off_t                          size;
-    ngx_uint_t                     i, left;
+    ngx_uint_t                     left;
     ngx_http_dsa_ledger_header_t   header;
 
     ledger->n = ngx_max(ledger->n, ledger->want);
@@ -457,12 +457,7 @@ ngx_http_dsa_ledger_map(ngx_http_dsa_ledger_t *ledger, ngx_file_info_t *fi,
     ledger->slots = (ngx_http_dsa_ledger_slot_t *)
                         (ledger->map + NGX_HTTP_DSA_LEDGER_HEADER);
 
-    left = 0;
-
-    for (i = 0; i < ledger->n; i++) {
-        left += (ngx_http_dsa_ledger_state(ledger->slots[i].word)
-                 == ngx_http_dsa_ledger_ready);
-    }
+    left = ngx_http_dsa_ledger_entries(ledger);
 
     if (left != 0) {
         ngx_log_error(NGX_LOG_NOTICE, log, 0,
@@ -810,6 +805,22 @@ ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
                               ngx_http_dsa_ledger_word(
                                   ngx_http_dsa_ledger_ready, ledger->seat),
                               0);
+}
+
+
+ngx_uint_t
+ngx_http_dsa_ledger_entries(ngx_http_dsa_ledger_t *ledger)
+{
+    ngx_uint_t  i, n;
+
+    n = 0;
+
+    for (i = 0; i < ledger->n && ledger->map != NULL; i++) {
+        n += (ngx_http_dsa_ledger_state(ledger->slots[i].word)
+              == ngx_http_dsa_ledger_ready);
+    }
+
+    return n;
 }
 
 

@@ -111,6 +111,9 @@ ngx_int_t ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger,
 /* Frees a slot of this worker. */
 void ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot);
 
+/* Entries of all workers that Redis has not confirmed; reads every slot. */
+ngx_uint_t ngx_http_dsa_ledger_entries(ngx_http_dsa_ledger_t *ledger);
+
 /* The file, for log lines. */
 ngx_str_t *ngx_http_dsa_ledger_path(ngx_http_dsa_ledger_t *ledger);
 

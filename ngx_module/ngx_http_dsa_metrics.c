@@ -217,10 +217,10 @@ ngx_http_dsa_metrics_start(ngx_cycle_t *cycle)
     ngx_http_dsa_block->redis_refused += ngx_http_dsa_block->redis_now_refused;
     ngx_http_dsa_block->redis_now_lost = 0;
     ngx_http_dsa_block->redis_now_refused = 0;
-    ngx_http_dsa_block->redis_pending = 0;
     ngx_http_dsa_block->redis_up = 0;
     ngx_http_dsa_block->in_flight = 0;
     ngx_http_dsa_block->sessions = 0;
+    ngx_http_dsa_block->pid = ngx_pid;
 
     if (mcf->redis != NULL) {
         ngx_http_dsa_publish.handler = ngx_http_dsa_metrics_publish;
@@ -255,7 +255,6 @@ ngx_http_dsa_metrics_stop(ngx_cycle_t *cycle)
     ngx_http_dsa_metrics_refresh();
 
     ngx_http_dsa_block->redis_up = 0;
-    ngx_http_dsa_block->redis_pending = 0;
     ngx_http_dsa_block->in_flight = 0;
     ngx_http_dsa_block->sessions = 0;
 }
@@ -280,31 +279,41 @@ ngx_http_dsa_metrics_refresh(void)
     }
 
     ngx_http_dsa_block->redis_up = ngx_http_dsa_redis_up(mcf->redis);
-    ngx_http_dsa_block->redis_pending =
-                                    ngx_http_dsa_store_pending(mcf->redis);
     ngx_http_dsa_block->redis_now_lost = ngx_http_dsa_store_lost(mcf->redis);
     ngx_http_dsa_block->redis_now_refused =
                                     ngx_http_dsa_store_refused(mcf->redis);
 }
 
 
-/* Words are read one by one while others write: each is right by itself. */
+/*
+ * Words are read one by one while others write: each is right by itself.  The
+ * gauges of a process that was killed stay in its block until another process
+ * gets it, which an old worker's block may not see before the next reload, so
+ * they are left out.
+ */
 
 static void
 ngx_http_dsa_metrics_sum(ngx_http_dsa_block_t *total)
 {
+    size_t                 size;
     ngx_uint_t             i, n;
     uint64_t              *to;
     const uint64_t        *from;
+    ngx_http_dsa_block_t  *block;
 
     ngx_memzero(total, sizeof(ngx_http_dsa_block_t));
 
     to = (uint64_t *) total;
 
     for (i = 0; i < ngx_http_dsa_shared->used; i++) {
-        from = (const uint64_t *) ngx_http_dsa_metrics_block(i);
+        block = ngx_http_dsa_metrics_block(i);
+        from = (const uint64_t *) block;
 
-        for (n = 0; n < sizeof(ngx_http_dsa_block_t) / sizeof(uint64_t); n++) {
+        size = (kill((ngx_pid_t) block->pid, 0) == 0 || ngx_errno == NGX_EPERM)
+               ? sizeof(ngx_http_dsa_block_t)
+               : offsetof(ngx_http_dsa_block_t, in_flight);
+
+        for (n = 0; n < size / sizeof(uint64_t); n++) {
             to[n] += *(const volatile uint64_t *) &from[n];
         }
     }
@@ -403,7 +412,8 @@ ngx_http_dsa_metrics_handler(ngx_http_request_t *r)
 
         ngx_http_dsa_metrics_one(&b, "dsa_redis_pending_records", "gauge",
                                  "Ledger entries not confirmed by Redis.",
-                                 total.redis_pending);
+                                 ngx_http_dsa_ledger_entries(
+                                     ngx_http_dsa_redis_ledger(mcf->redis)));
 
         ngx_http_dsa_metrics_one(&b, "dsa_redis_lost_records_total", "counter",
                                  "Ledger entries lost, each is in the log.",

@@ -63,16 +63,16 @@ typedef struct {
     uint64_t                  lost;         /* requests an engine died with */
     uint64_t                  redis_lost;   /* by processes that are gone */
     uint64_t                  redis_refused;
+    uint64_t                  redis_now_lost;       /* by the one that has */
+    uint64_t                  redis_now_refused;    /*   the block now */
     ngx_http_dsa_hist_t       histogram[NGX_HTTP_DSA_HISTOGRAMS];
 
-    /* gauges */
+    /* gauges, which count while the process lives */
 
     int64_t                   in_flight;
     int64_t                   sessions;
     uint64_t                  redis_up;
-    uint64_t                  redis_pending;
-    uint64_t                  redis_now_lost;
-    uint64_t                  redis_now_refused;
+    uint64_t                  pid;
 } ngx_http_dsa_block_t;
 
 

@@ -1012,15 +1012,6 @@ ngx_http_dsa_store_retry(ngx_event_t *ev)
 
 
 ngx_uint_t
-ngx_http_dsa_store_pending(ngx_http_dsa_redis_t *redis)
-{
-    ngx_http_dsa_store_t  *store = ngx_http_dsa_redis_hooks(redis)->data;
-
-    return store != NULL ? store->pending : 0;
-}
-
-
-ngx_uint_t
 ngx_http_dsa_store_lost(ngx_http_dsa_redis_t *redis)
 {
     ngx_http_dsa_store_t  *store = ngx_http_dsa_redis_hooks(redis)->data;

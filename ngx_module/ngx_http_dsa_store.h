@@ -97,11 +97,7 @@ ngx_int_t ngx_http_dsa_store_init_worker(ngx_http_dsa_redis_t *redis,
 ngx_int_t ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis,
     const ngx_http_dsa_record_t *record, const char **why);
 
-/*
- * Of this worker: ledger entries that Redis has not confirmed, entries lost,
- * and turns that were not stored, so far.
- */
-ngx_uint_t ngx_http_dsa_store_pending(ngx_http_dsa_redis_t *redis);
+/* Of this worker: ledger entries lost, and turns that were not stored. */
 ngx_uint_t ngx_http_dsa_store_lost(ngx_http_dsa_redis_t *redis);
 ngx_uint_t ngx_http_dsa_store_refused(ngx_http_dsa_redis_t *redis);
 

@@ -208,4 +208,21 @@ ok(eval { wait_until(sub {
               $many->metrics->{'dsa_requests_total{code="200"}'} == 200
           }, 10, 'the sum') }, 'are counted');
 
+# An old worker of a reload that is killed has no successor: its gauges end
+# with it.
+
+my %old = map { $_ => 1 } $many->workers;
+my $stream = $many->stream(script("t a\nhold\n"));
+
+$many->reload;
+wait_until(sub { 1 == grep { $old{$_} } $many->workers }, 10,
+           'the old worker without the stream to end');
+is($many->metrics->{dsa_requests_in_flight}, 1,
+   'the stream of an old worker is in flight');
+
+$many->allow_alert(qr/exited on signal 9/);
+kill 'KILL', grep { $old{$_} } $many->workers;
+ok(eval { wait_until(sub { $many->metrics->{dsa_requests_in_flight} == 0 }, 10,
+                     'the gauge') }, 'and is not when that worker was killed');
+
 $many->done;
