@@ -47,6 +47,14 @@ sub finds {
 # streams
 
 my $broken = request(outcome => 'broken');
+my $left = request(outcome => 'broken', role => 'light',
+                   error => 'The engine is overloaded, try again later.');
+my (undef, @left) = check_outcomes([$left], []);
+
+finds('a light tenant that gives way in the queue',
+      qr/^broken without a cause: chatcmpl-1 of k to m/, @left);
+(undef, @left) = check_outcomes([{ %$left, role => 'flood' }], []);
+is(scalar @left, 0, 'the flooding tenant may have to');
 
 for (['no fault', qr/^broken without a cause: chatcmpl-1 of k to m/],
      ['its worker', undef, kind => 'worker', pid => 7],

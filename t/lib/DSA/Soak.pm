@@ -57,7 +57,8 @@ sub faults {
 
 
 # A request is broken only when its worker or its replica was ended, or nginx
-# was stopped, in its lifetime.  Returns also how many were explained.
+# was stopped, in its lifetime.  A stream of the flooding tenant may also end
+# because it gives way in the queue.  Returns also how many were explained.
 
 sub check_outcomes {
     my ($requests, $faults) = @_;
@@ -75,6 +76,11 @@ sub check_outcomes {
         }
 
         next if $outcome ne 'broken' && $outcome ne 'unconnected';
+
+        # when the queue is full, the tenant that holds most gives way
+
+        next if $outcome eq 'broken' && $r->{role} eq 'flood'
+                && ($r->{error} // '') =~ /overloaded/;
 
         my @why = grep { $_->{kind} ne 'worker' || !$r->{worker}
                          || $_->{pid} == $r->{worker} }
