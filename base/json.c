@@ -35,7 +35,7 @@ typedef struct {
 } dsa_json_level_t;
 
 
-/* Where a text stands within an escape, and what has to come next. */
+/* The position within an escape, which decides what may come next. */
 
 typedef enum {
     DSA_JSON_PLAIN = 0,
@@ -51,7 +51,7 @@ struct dsa_json_parser_s {
     dsa_str_t            key;
     size_t               fed;        /* bytes of the chunks before this one */
     const char          *why;        /* a refusal of our own */
-    unsigned             twice:1;    /* key stands twice */
+    unsigned             twice:1;    /* key is repeated */
     unsigned             some:1;     /* the number of values is the caller's */
     uint32_t             depth;
     uint32_t             max_depth;
@@ -193,8 +193,8 @@ dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
     p->fed += n;
 
     if (n != len) {
-        p->why = "half of a surrogate pair is no character, expected "
-                 "\\uD800 to \\uDBFF with \\uDC00 to \\uDFFF behind it";
+        p->why = "unpaired surrogate, expected \\uD800 to \\uDBFF "
+                 "followed by \\uDC00 to \\uDFFF,";
         return dsa_json_fault(p, p->fed, err);
     }
 
@@ -270,8 +270,8 @@ dsa_json_fault(dsa_json_parser_t *p, size_t at, dsa_err_t *err)
                             p->key.len < DSA_JSON_SHOWN ? p->key.len
                                                         : DSA_JSON_SHOWN);
 
-        return dsa_error(err, "the name \"%.*s\" stands twice in an object, "
-                         "the second time at byte %zu", (int) n, p->key.data,
+        return dsa_error(err, "the name \"%.*s\" is repeated in an object, at "
+                         "byte %zu", (int) n, p->key.data,
                          at);
     }
 
@@ -1008,7 +1008,7 @@ dsa_json_unescape(dsa_buf_t *b, dsa_str_t s)
 }
 
 
-/* The length of the escape that s begins with; 0: it is none. */
+/* The length of the escape at the front of s; 0: there is none. */
 
 static size_t
 dsa_json_unescape_one(dsa_buf_t *b, dsa_str_t s)

@@ -15,10 +15,10 @@
 /*
  * A JSON text as a tree in an arena, read by yajl chunk by chunk, so that the
  * body of a request never has to lie in one piece.  Numbers keep the text
- * they were written with: an integer of any size survives.  A name that
- * stands twice in an object is an error, because readers do not agree on
- * which value counts.  So is an escape \uD800 to \uDFFF without its other
- * half, which is no character.
+ * they were written with: an integer of any size survives.  A name
+ * that is repeated in an object is an error, because JSON readers do not
+ * agree on which value counts.  An unpaired surrogate (\uD800 to \uDFFF) is
+ * an error, too, because it has no UTF-8.
  */
 
 typedef enum {
@@ -50,8 +50,8 @@ typedef struct dsa_json_parser_s  dsa_json_parser_t;
 
 /*
  * Most values, at all levels together, of a text that is read in chunks.  A
- * value takes 100 to 200 ns to read, and a worker serves nobody else
- * meanwhile; 8,192 messages with 30 values each stay below.
+ * value takes 100 to 200 ns to read, and the worker serves no other request
+ * meanwhile.  8,192 messages with 30 values each stay below the limit.
  */
 #define DSA_JSON_VALUES     262144
 
@@ -65,7 +65,7 @@ void dsa_json_parser_destroy(dsa_json_parser_t *p);    /* NULL is allowed */
 
 /*
  * DSA_OK, or DSA_ERROR with the reason and the byte's offset in err: invalid
- * JSON, invalid UTF-8, half a surrogate pair, a name that stands twice,
+ * JSON, invalid UTF-8, an unpaired surrogate, a repeated name,
  * nesting too deep, text after the value, out of memory, more values than
  * DSA_JSON_VALUES (of the last two dsa_arena_exceeded() is true).
  */
@@ -128,9 +128,9 @@ int dsa_json_dump(dsa_buf_t *b, const dsa_json_t *v);
 void dsa_json_escape(dsa_buf_t *b, dsa_str_t s);
 
 /*
- * The text that a string's inside stands for.  Bytes that a JSON string must
- * escape may stand for themselves.  DSA_ERROR and nothing added when an
- * escape is none of JSON's, is cut, or is half of a surrogate pair.
+ * Appends the text that the inside of a JSON string encodes.  Bytes that a
+ * JSON string must escape are accepted as they are.  DSA_ERROR, with nothing
+ * appended, if an escape is unknown, cut off, or an unpaired surrogate.
  */
 int dsa_json_unescape(dsa_buf_t *b, dsa_str_t s);
 

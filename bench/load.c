@@ -693,7 +693,7 @@ main(int argc, char **argv)
 
     /*
      * The last events of the streams may be here before the observer's thread
-     * has run; a stream whose last step it lacks has no delays.
+     * has run, and without the last step of a stream its delays are unknown.
      */
 
     if (load_conf.observe != NULL && observe_catch_up() == -1) {

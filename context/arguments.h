@@ -13,8 +13,8 @@
 
 
 /*
- * Inside context/: the arguments of a tool call that are no JSON object,
- * because max_tokens cut them or because the model wrote something else.
+ * Inside context/: reads arguments of a tool call that are not a JSON
+ * object, because max_tokens cut them or the model wrote something else.
  * Members are found as far as the text has them; a value is not checked, it
  * reaches to the next comma or brace that is outside of its own brackets and
  * strings.

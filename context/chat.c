@@ -233,8 +233,9 @@ dsa_chat_read_conversation(dsa_reader_t *r, const dsa_json_t *root)
 
 
 /*
- * The model knows no degrees of thinking, it is on or off.  Clients have
- * several fields for that; of those that are given the last one here counts.
+ * The model has no degrees of thinking: it is on or off.  Clients use several
+ * fields for it.  If a request has more than one, the last one in this order
+ * counts.
  */
 
 static int

@@ -129,8 +129,8 @@ typedef struct {
  * response_format on messages, the developer role as published (hosted 1
  * reads it as system), calls and results without ids, strict tools, any
  * response_format and a missing model.  Unknown fields and nulls of optional
- * fields are ignored; fields that other servers know and that would change
- * the answer are refused.  DSA_ERROR with refusal filled in.
+ * fields are ignored.  Fields of other servers that would change the answer
+ * are refused.  DSA_ERROR with refusal filled in.
  */
 int dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena,
     const dsa_json_t *root, const dsa_chat_limits_t *limits,
@@ -149,7 +149,7 @@ int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
  * can answer, no tool call is answered twice (tool messages are brought into
  * the order of their calls), every tool message has its call, JSON mode is
  * asked for in words too.  Calls may lack results only when a user, system or
- * developer message follows, because then nobody waits for them any more.
+ * developer message follows, because the conversation has moved on then.
  * hosted 0: the last word may be anyone's, and messages without ids are
  * paired by their places.
  */

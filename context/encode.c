@@ -353,11 +353,12 @@ dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call)
 
 
 /*
- * Arguments that are no JSON object, as close as possible to what was
- * sampled.  Of an object that was cut, or whose values are no JSON, each
- * member is a parameter: strings as they are, any other value as it stands,
- * the cut one as far as it goes.  Any other text stands in the call as it
- * is, because the parser passes it on from there.
+ * Writes arguments that are not a JSON object as close as possible to what
+ * the model sampled.  If they are an object that was cut, or one with values
+ * that are not JSON, each member becomes a parameter: a string with its text,
+ * any other value unchanged, and the cut value up to the cut.  Any other text
+ * is written between the tags of the call unchanged, because that is where
+ * the parser took it from.
  */
 
 static void
@@ -398,7 +399,7 @@ dsa_encode_raw(dsa_encoder_t *e, dsa_str_t raw)
 }
 
 
-/* DSA_ERROR: the name has escapes that stand for no text. */
+/* DSA_ERROR: the name has escapes that are not valid. */
 
 static int
 dsa_encode_raw_param(dsa_encoder_t *e, const dsa_argument_t *arg)

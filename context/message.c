@@ -167,8 +167,8 @@ dsa_message_role(dsa_reader_t *r, const dsa_at_t *up, const dsa_json_t *obj,
         }
 
         /*
-         * OpenAI's name for system.  The published format has a developer
-         * too, who is a search agent's user.
+         * "developer" is OpenAI's name for system.  The published format has
+         * a role of the same name for the user of a search agent.
          */
 
         *role = i == DSA_ROLE_DEVELOPER && r->limits.hosted
@@ -443,8 +443,8 @@ dsa_message_function(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v,
 
 
 /*
- * A string of arguments is what a model sampled, and may be anything: it was
- * cut, or is no JSON.  The API returned it, so it is accepted.
+ * A string of arguments is what a model sampled.  It may be cut off, or not
+ * JSON at all.  Since the API returned it, it is accepted.
  */
 
 static int

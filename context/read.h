@@ -78,9 +78,9 @@ int dsa_read_number(dsa_reader_t *r, const dsa_at_t *up,
     const char *range, double *out);
 
 /*
- * An integer; 3.0 is one too: there are clients that know no other numbers.
- * DSA_ERROR: v is none; DSA_AGAIN: it is out of the range of int64_t or, with
- * a fraction or exponent, of the integers that a double holds.
+ * Reads an integer.  3.0 counts as one, because some clients write all numbers
+ * so.  DSA_ERROR: v is not an integer.  DSA_AGAIN: it exceeds int64_t or, if
+ * it has a fraction or an exponent, the integers that a double can hold.
  */
 int dsa_read_whole(const dsa_json_t *v, int64_t *n);
 

@@ -861,8 +861,8 @@ dsa_conf_finish(dsa_conf_reader_t *r)
 
 
 /*
- * A worker whose slots are all taken refuses requests of every tenant.  The
- * scheduler, which is fair, has to be the first to refuse.
+ * When all slots of a worker are taken, requests of every tenant are refused.
+ * The scheduler treats tenants fairly, so its limits must be reached first.
  */
 
 static int

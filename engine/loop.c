@@ -108,8 +108,8 @@ dsa_loop_add(dsa_loop_t *l, int fd, uint32_t events, dsa_source_t *source)
 
 
 /*
- * A close() alone does not end the watch of a descriptor that another process
- * holds, too: epoll would go on with a source that is freed.
+ * close() alone does not remove a descriptor from epoll if another process
+ * holds the same open file: epoll would report events for a freed source.
  */
 
 static void
@@ -257,7 +257,7 @@ dsa_loop_reap(dsa_loop_t *l)
 
         dsa_loop_free(l, peer);
 
-        /* its descriptors may be what a connection waits for */
+        /* a connection may be waiting for these descriptors */
 
         l->resume = 0;
     }
@@ -412,8 +412,8 @@ dsa_loop_free(dsa_loop_t *l, dsa_peer_t *peer)
 
 
 /*
- * The connection that cannot be accepted stays readable on the listener, so
- * watching on would be a busy loop.
+ * The listener stays readable while a connection cannot be accepted, so epoll
+ * would return at once, again and again.
  */
 
 static void

@@ -185,8 +185,8 @@ dsa_tenant_t *dsa_sched_tenant(dsa_sched_t *s, const uint8_t id[32],
     uint32_t weight);
 
 /*
- * Who has more waiting requests by weight than `least`, and the most of those
- * that have one that never started; NULL: nobody.  O(tenants).
+ * The tenant with the most waiting requests by weight, if these are more than
+ * `least` and one of them was never started; otherwise NULL.  O(tenants).
  */
 dsa_tenant_t *dsa_sched_crowd(const dsa_sched_t *s, double least);
 

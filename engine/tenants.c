@@ -143,7 +143,7 @@ dsa_sched_crowd(const dsa_sched_t *s, double least)
     do {
         share = (double) t->n_waiting / t->weight;
 
-        /* preempted sequences stand before those that never started */
+        /* preempted sequences are before those that were never started */
 
         if (share > least && t->waiting.last != NULL
             && !t->waiting.last->started)

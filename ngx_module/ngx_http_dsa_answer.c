@@ -411,8 +411,8 @@ ngx_http_dsa_complete(ngx_http_dsa_ctx_t *ctx, ngx_uint_t stopped)
 
 
 /*
- * The end of an answer whose time is over: what there is of it, as if
- * max_tokens had been reached, or an error if no token was generated.
+ * Ends an answer when dsa_timeout is over: with its text so far, as if
+ * max_tokens had been reached, or with an error if it has no token.
  */
 
 static void

@@ -12,8 +12,8 @@
 
 
 /*
- * Every answer of a location of dsa_pass has a request id, and tells a client
- * that was turned away when to come again.  Errors that nginx itself reports
+ * Every answer of a location of dsa_pass gets a request id, and 429 and 503 get
+ * Retry-After.  Errors that nginx itself reports
  * there (a body over client_max_body_size, a malformed chunk, limit_req, deny)
  * have the API's JSON in place of nginx's default HTML page.
  */

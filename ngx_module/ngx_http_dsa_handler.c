@@ -312,9 +312,9 @@ ngx_http_dsa_chat(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf)
 
 
 /*
- * application/json or application/...+json, with any parameters.  A page of
- * another origin can have a browser send a body without asking the server
- * first, but only as text, as a form, or without a type.  If these were
+ * application/json or application/...+json, with any parameters.  A web
+ * page of another origin can make a browser send a body without a preflight
+ * request, but only as text, as a form, or without a type.  If these were
  * accepted, any page could use a server that listens on loopback.
  */
 
@@ -356,8 +356,8 @@ static ngx_int_t
 ngx_http_dsa_not_json(ngx_http_request_t *r)
 {
     return ngx_http_dsa_send_error(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
-               "The body must be JSON, and the request must say so with the "
-               "header \"Content-Type: application/json\". Parameters and "
+               "The body must be JSON, and the request must have the header "
+               "\"Content-Type: application/json\". Parameters and "
                "other types application/...+json are accepted as well.");
 }
 

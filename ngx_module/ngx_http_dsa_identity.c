@@ -14,11 +14,11 @@
 
 
 /*
- * A key is a secret: who has it is the tenant, in whatever header it comes.
- * The fingerprint of a certificate and a value of dsa_tenant are no secrets,
- * so their digests begin with a label that has a NUL byte, which no header can
- * contain.  Otherwise "Bearer FINGERPRINT" would name the certificate's
- * tenant.
+ * A key is a secret, so a caller with the key is the tenant, whichever header
+ * carries it.  The fingerprint of a certificate and a value of dsa_tenant are
+ * public, so a label with a NUL byte is hashed before them.  No header can
+ * contain a NUL byte.  Otherwise "Bearer FINGERPRINT" would name the tenant of
+ * the certificate.
  */
 
 static const u_char  ngx_http_dsa_label_value[] = "\0dsa_tenant";

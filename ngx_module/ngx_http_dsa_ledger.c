@@ -309,7 +309,7 @@ ngx_http_dsa_ledger_failed(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
 
 /*
  * NGX_OK: an empty file, or one of this layout, which has ledger->n slots;
- * NGX_DECLINED: it has another layout or is damaged, *why says how.
+ * NGX_DECLINED: it has another layout or is damaged; *why is the reason.
  */
 
 static ngx_int_t
@@ -511,8 +511,8 @@ ngx_http_dsa_ledger_lock(ngx_fd_t fd, ngx_uint_t byte, short type, int cmd)
 
 
 /*
- * A seat whose last owner left slots is not taken: they would not differ from
- * the worker's own.
+ * A seat is not taken while slots of its last owner are left, because they
+ * could not be told from the worker's own slots.
  */
 
 ngx_int_t
@@ -590,7 +590,7 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
         if (ngx_http_dsa_ledger_state(word) > ngx_http_dsa_ledger_ready
             || seat >= NGX_HTTP_DSA_LEDGER_SEATS)
         {
-            /* nobody owns it: whoever frees it counts it */
+            /* it has no owner; the worker that frees it counts it */
 
             if (ngx_atomic_cmp_set(&ledger->slots[i].word, word, 0)) {
                 ngx_http_dsa_ledger_damaged(ledger, i, log);
@@ -628,7 +628,7 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
 }
 
 
-/* The seat is locked: nobody else writes to its slots. */
+/* The seat is locked, so no other process writes to its slots. */
 
 static ngx_uint_t
 ngx_http_dsa_ledger_take(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
@@ -739,7 +739,7 @@ ngx_http_dsa_ledger_add(ngx_http_dsa_ledger_t *ledger,
                    (u_char *) &copy + sizeof(ngx_atomic_t),
                    sizeof(ngx_http_dsa_ledger_slot_t) - sizeof(ngx_atomic_t));
 
-        /* a barrier: who sees it ready sees all of it */
+        /* a barrier: a reader that sees it ready sees all of it */
 
         (void) ngx_atomic_cmp_set(&slot->word, writing,
                                   ngx_http_dsa_ledger_word(

@@ -22,9 +22,9 @@
  * what was not yet on the disk.
  *
  * Each worker holds a seat: a lock on one byte of the file, which the kernel
- * releases when the process ends.  A slot names the seat of its owner.  A
- * worker that can lock another seat therefore knows that its owner is gone,
- * and adopts its slots.  Old and new workers of a reload, and the workers of
+ * releases when the process ends.  A slot names the seat of its owner.  If
+ * a worker can lock another seat, the owner of that seat has ended, and the
+ * worker adopts its slots.  Old and new workers of a reload, and the workers of
  * two masters during a binary upgrade, share one file in this way.
  *
  * A process must have the file open only once while it holds a seat: closing
@@ -40,7 +40,7 @@ typedef struct ngx_http_dsa_ledger_s  ngx_http_dsa_ledger_t;
 
 /*
  * A slot as it is in the file, in the byte order of the machine.  Nothing of
- * it is trusted: it may be torn, or written by somebody else.
+ * it is trusted: it may be torn, or written by another program.
  */
 
 typedef struct {

@@ -28,10 +28,10 @@ typedef struct ngx_http_dsa_redis_call_s  ngx_http_dsa_redis_call_t;
 
 /*
  * The answer to a command.  why is NULL when it is a reply to this command,
- * an error of type REDIS_REPLY_ERROR included.  Otherwise why says, for a log
- * line and for the client, why there is no use for this Redis now; reply is
- * then the error with which Redis refused this command, or NULL when none
- * came, and only then Redis may have run it.  Not called after a detach.
+ * an error of type REDIS_REPLY_ERROR included.  Otherwise Redis cannot be used
+ * now, and why is the reason, for a log line and for the client.  reply is then
+ * the error with which Redis refused this command, or NULL if no reply came.
+ * If no reply came, Redis may have run the command.  Not called after a detach.
  * May be called before ngx_http_dsa_redis_command() returns NULL, never
  * otherwise from within it.
  */

@@ -158,9 +158,9 @@ void ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call);
 
 /*
  * Copies text of a peer, an engine or a client, for a log, a header or a
- * label: control characters become spaces, bytes that are no UTF-8 question
- * marks.  Returns the length, at most len and at most size; what does not fit
- * is left out by whole characters.  out may be text.
+ * label: control characters become spaces, and bytes that are not UTF-8 become
+ * question marks.  Returns the length, at most len and at most size.  Whole
+ * characters are left out if they do not fit.  out may be text.
  */
 size_t ngx_http_dsa_printable(u_char *out, size_t size, const u_char *text,
     size_t len);

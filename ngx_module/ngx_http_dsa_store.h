@@ -39,10 +39,10 @@ ngx_int_t ngx_http_dsa_store_load(ngx_http_request_t *r,
 /*
  * What became of the turn of a record, for a request that waits for it.  why
  * is NULL when it was appended: the conversation then has the version after
- * the one that was loaded.  Otherwise why says to a client's developer why it
- * is not stored.  Comes within dsa_redis's timeout, in the request's own
- * context, never from within ngx_http_dsa_store_record(); not when the
- * request ends first.
+ * the one that was loaded.  Otherwise the turn is not stored, and why is the
+ * reason, for the developer of the client.  Called within dsa_redis's timeout,
+ * in the request's own context, never from within ngx_http_dsa_store_record();
+ * not called if the request ends first.
  */
 typedef void (*ngx_http_dsa_store_record_pt)(ngx_http_request_t *r,
     const char *why);
@@ -69,9 +69,10 @@ typedef struct {
     ngx_str_t       messages;           /* JSON array to append */
 
     /*
-     * With a conversation only: who waits.  A client may send the next turn
-     * to another worker as soon as it has the end of this one: hold the end
-     * back until the handler was called, and the next turn finds this one.
+     * The request that waits; only with a conversation.  A client may send
+     * the next turn to another worker as soon as it has the end of this
+     * one.  The end has to wait for the handler, so that the next turn finds
+     * this one.
      */
     ngx_http_request_t            *request;
     ngx_http_dsa_store_record_pt   handler;
@@ -79,8 +80,8 @@ typedef struct {
 
 
 /*
- * In a worker: connects to Redis, and takes over the ledger entries that
- * processes which ended have left.  NGX_OK or NGX_ERROR.
+ * In a worker: connects to Redis, and takes over the ledger entries of
+ * processes that have ended.  NGX_OK or NGX_ERROR.
  * ngx_http_dsa_redis_exit_worker() ends it.
  */
 ngx_int_t ngx_http_dsa_store_init_worker(ngx_http_dsa_redis_t *redis,
@@ -92,7 +93,7 @@ ngx_int_t ngx_http_dsa_store_init_worker(ngx_http_dsa_redis_t *redis,
  * loss is logged with all figures and counted.  A turn is written together
  * with its entry, or withdrawn when dsa_redis's timeout is over.  Copies what
  * it keeps.  NGX_OK: handler comes, if there is a turn; NGX_DECLINED: the
- * turn is not stored, *why says why, handler does not come.
+ * turn is not stored, *why is the reason, and handler does not come.
  */
 ngx_int_t ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis,
     const ngx_http_dsa_record_t *record, const char **why);

@@ -54,8 +54,8 @@ int dsa_resp_next(dsa_resp_t *resp, redisReply **reply, dsa_err_t *err);
 const char *dsa_resp_refusal(const redisReply *reply);
 
 /*
- * Text that came from Redis, for a log line: at most 200 bytes of it, in which
- * "?" stands for each byte that is not printable ASCII.  buf has
+ * Text that came from Redis, for a log line: at most 200 bytes of it, with
+ * "?" in place of each byte that is not printable ASCII.  buf has
  * DSA_RESP_TEXT bytes; returns buf, with a terminating NUL.
  */
 #define DSA_RESP_TEXT  (200 + sizeof("..."))

@@ -55,10 +55,10 @@ my @table = (
     ['the other half', "{$base,\"x\":\"\\udc00\"}", 400, undef,
      qr/surrogate.* at byte \d+$/],
     ['a name twice', "{$base,\"model\":\"x\"}", 400, undef,
-     qr/the name "model" stands twice in an object/],
+     qr/the name "model" is repeated in an object/],
     ['a name twice in a schema', "{$base,\"tools\":[{\"function\":{\"name\":"
      . '"f","parameters":{"a\u006e":1,"an":2}}}]}', 400, undef,
-     qr/the name "an" stands twice in an object/],
+     qr/the name "an" is repeated in an object/],
     ['a raw newline in a string', "{\"model\":\"a\nb\"}", 400, undef,
      qr/^Failed to deserialize/],
     ['a NUL byte', "{\"model\":\"a\0b\"}", 400, undef, qr/^Failed to deser/],

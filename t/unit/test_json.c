@@ -69,7 +69,7 @@ static const struct {
     { "{\"\xff\":1}", NULL },
     { "1e999", NULL },                      /* no double can hold it */
 
-    /* names that stand twice */
+    /* repeated names */
 
     { "{\"a\":1,\"b\":2,\"a\":{\"x\":1}}", NULL },
     { "[{\"a\":{\"x\":1},\"a\":{\"x\":3}}]", NULL },
@@ -98,10 +98,10 @@ static const struct {
     const char  *message;
 } messages[] = {
     { "{\"a\":1,\"b\":2,\"a\":3}",
-      "the name \"a\" stands twice in an object, the second time at byte" },
-    { "[\"a\\ud800b\"]", "half of a surrogate pair is no character, expected "
-      "\\uD800 to \\uDBFF with \\uDC00 to \\uDFFF behind it at byte 9" },
-    { "[\"a\\udc00b\"]", "behind it at byte 8" },
+      "the name \"a\" is repeated in an object, at byte" },
+    { "[\"a\\ud800b\"]", "unpaired surrogate, expected "
+      "\\uD800 to \\uDBFF followed by \\uDC00 to \\uDFFF, at byte 9" },
+    { "[\"a\\udc00b\"]", "\\uDFFF, at byte 8" },
     { "[x, \"a\\udc00b\"]", "lexical error" }
 };
 
@@ -327,7 +327,7 @@ test_many_members(void **state)
 
         if (twice) {
             assert_null(root);
-            assert_non_null(strstr(err.text, "\"key4711\" stands twice"));
+            assert_non_null(strstr(err.text, "\"key4711\" is repeated"));
 
         } else {
             assert_non_null(root);
