@@ -371,6 +371,43 @@ $other->done;
 $down->stop('KILL');
 pop @{ $t->{engines} };
 
+# the engine itself, with 20 tokens a second: one answer is cut off, another
+# one never begins, because the only place in the batch is taken
+
+my $real = DSA::Test->new('engine');
+my $engine = $real->start_engine(conf => { backend => 'null rate=20',
+                                           max_running => 1 });
+my $labels = '{pool="v32",engine="unix:' . $engine->sock . '"}';
+
+$real->start_nginx(server => "location /short/ { dsa_pass v32;
+                                                 dsa_timeout ${short}ms; }");
+
+$r = $real->post($chat, ask('x', max_tokens => 100000,
+                            ignore_eos => $true));
+is($r->{json}{choices}[0]{finish_reason}, 'length', 'an engine: cut off');
+$m = $r->{json}{usage};
+ok($m->{completion_tokens} > 0 && $m->{completion_tokens} < 100000,
+   'after some tokens') or diag(json_encode($m));
+wait_until(sub { $real->metrics->{"dsa_engine_requests_running$labels"} == 0 },
+           10, 'the engine to end it');
+is($real->metrics->{"dsa_engine_completion_tokens_total$labels"},
+   $m->{completion_tokens}, 'the usage has all that the engine generated');
+is($real->metrics->{"dsa_engine_prompt_tokens_total$labels"},
+   $m->{prompt_tokens}, 'and the prompt');
+
+$s = $real->stream(ask('x', max_tokens => 100000, ignore_eos => $true));
+$r = $real->post($chat, ask('x'));
+is($r->{status}, 504, 'an engine: a request that waited only');
+is($real->metrics->{"dsa_engine_requests_running$labels"}, 1,
+   'the other one goes on');
+$s->close;
+wait_until(sub { $real->metrics->{"dsa_engine_requests_running$labels"} == 0 },
+           10, 'the engine to be idle');
+is($real->metrics->{'dsa_tokens_total{type="prompt"}'},
+   $real->metrics->{"dsa_engine_prompt_tokens_total$labels"},
+   'a prompt that was not computed is not counted');
+$real->done;
+
 is($t->metrics->{dsa_requests_in_flight}, 0, 'nothing is in flight');
 
 $t->done;
