@@ -1143,7 +1143,7 @@ test_descriptors(void **state)
 
     assert_true(ticks(pid) - before < 40);
 
-    /* who is connected is served */
+    /* the sessions that are open are still served */
 
     memset(&reply, 0, sizeof(reply));
     send_text(&c, dsa_link_id(1, 0), "abc", 5);

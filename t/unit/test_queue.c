@@ -287,7 +287,7 @@ test_weight(void **state)
         assert_int_equal(c[i].dropped, i >= 22 && i < 25);
     }
 
-    /* now they have 2 each, and the one who comes has as many then */
+    /* both have 2 now, and the newcomer would have as many */
 
     assert_int_equal(try_submit(s, &c[28], 2 + 25 % 3, 28, 20, 30, 1), 0);
 
