@@ -1008,7 +1008,7 @@ dsa_json_unescape(dsa_buf_t *b, dsa_str_t s)
 }
 
 
-/* The length of the escape at the front of s; 0: there is none. */
+/* Returns the length of the escape at the front of s, or 0 without one. */
 
 static size_t
 dsa_json_unescape_one(dsa_buf_t *b, dsa_str_t s)

@@ -287,9 +287,9 @@ ngx_http_dsa_metrics_refresh(void)
 
 /*
  * Words are read one by one while others write: each is right by itself.  The
- * gauges of a process that was killed stay in its block until another process
- * gets it, which an old worker's block may not see before the next reload, so
- * they are left out.
+ * gauges of a killed process stay in its block until another process gets the
+ * block.  For an old worker of a reload that can take until the next reload,
+ * so the gauges of processes that have ended are left out.
  */
 
 static void

@@ -32,7 +32,7 @@
 
 #define NGX_HTTP_DSA_ID_LEN       (sizeof("chatcmpl-") - 1 + 32)
 
-/* ms after dsa_timeout, for what the engine and Redis have to report */
+/* ms after dsa_timeout, for the engine to report what it has computed */
 #define NGX_HTTP_DSA_GRACE        1000
 
 
