@@ -409,11 +409,10 @@ submit_ids(dsa_sched_t *s, client_t *c, uint32_t *ids, uint32_t n,
 }
 
 
-/* text: prompts of the same one begin alike. */
+/* A prompt, malloc()ed; those with the same text begin alike. */
 
-static inline void
-submit(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
-    uint32_t n, uint32_t max_tokens, uint32_t weight)
+static inline uint32_t *
+ids_of(uint32_t tenant, uint32_t text, uint32_t n)
 {
     uint32_t  i, *ids;
 
@@ -426,7 +425,15 @@ submit(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
         ids[i] = 100 + (text * 7919 + i * 31) % (VOCAB - 100);
     }
 
-    submit_ids(s, c, ids, n, max_tokens, weight);
+    return ids;
+}
+
+
+static inline void
+submit(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
+    uint32_t n, uint32_t max_tokens, uint32_t weight)
+{
+    submit_ids(s, c, ids_of(tenant, text, n), n, max_tokens, weight);
     assert_non_null(c->seq);
 }
 

@@ -32,19 +32,8 @@ static int
 try_submit(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
     uint32_t n, uint32_t max_tokens, uint32_t weight)
 {
-    uint32_t  i, *ids;
-
-    ids = malloc(n * sizeof(uint32_t));
-    assert_non_null(ids);
-
-    ids[0] = tenant;
-
-    for (i = 1; i < n; i++) {
-        ids[i] = 100 + (text * 7919 + i * 31) % (VOCAB - 100);
-    }
-
     free(c->prompt);
-    submit_ids(s, c, ids, n, max_tokens, weight);
+    submit_ids(s, c, ids_of(tenant, text, n), n, max_tokens, weight);
 
     if (c->seq == NULL) {
         assert_int_equal(errno, EAGAIN);
