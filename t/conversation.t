@@ -45,8 +45,22 @@ sub create {
 }
 
 
-sub messages { $t->get("$uri/$_[0]", @_[1 .. $#_])->{json}{messages} }
-sub version { $t->get("$uri/$_[0]", @_[1 .. $#_])->{json}{version} }
+# A conversation.  After Redis was away each worker connects anew by itself,
+# and answers with 503 until then.
+
+sub conversation {
+    my ($id, @more) = @_;
+    my $r;
+
+    wait_until(sub { $r = $t->get("$uri/$id", @more); $r->{status} != 503 },
+               20, 'the worker to be connected to Redis');
+
+    return $r->{json};
+}
+
+
+sub messages { conversation(@_)->{messages} }
+sub version { conversation(@_)->{version} }
 
 
 # "user: Hello | assistant: Hi" of a conversation's messages.
