@@ -55,20 +55,21 @@ CUDA_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,bench/gpu.c bench/kernels.c \
             bench/engine.c $(wildcard bench/op_*.c))
 else
 CUDA_NOTE = "== no nvcc with cuBLASLt: the CUDA code is not built"
-NO_CUDA   = engine/backend_cuda.c $(wildcard engine/cuda_*.c)
+NO_CUDA   = $(wildcard engine/cuda/*.c)
 endif
 
-LIB_SRC  := $(filter-out engine/main.c $(NO_CUDA),$(wildcard \
-            base/*.c context/*.c kernels/*.c redis_schema/*.c engine/*.c))
+LIB_SRC  := $(filter-out engine/service/main.c $(NO_CUDA),$(wildcard \
+            base/*.c context/*.c kernels/*.c redis_schema/*.c engine/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c)) $(CUDA_OBJ)
 TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
 FAKES    := $(patsubst t/lib/%.c,$(BUILD)/t/%,$(wildcard t/lib/*.c))
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source
-MODULE_H := $(wildcard ngx_module/*.h base/*.h context/*.h redis_schema/*.h \
-            engine/link.h)
-MODULE_C := $(wildcard ngx_module/*.c base/*.c context/*.c redis_schema/*.c)
+MODULE_H := $(wildcard ngx_module/*.h ngx_module/api/*.h base/*.h \
+            context/*.h redis_schema/*.h engine/link.h)
+MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
+            context/*.c redis_schema/*.c)
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
 GOLDEN   := $(basename $(wildcard t/data/golden/*.xz t/data/golden/*/*.xz))
@@ -90,7 +91,7 @@ golden: $(GOLDEN)
 
 $(BUILD)/nginx/Makefile: config Makefile $(MODULE_H) \
                          $(NGINX_SRC)/src/core/nginx.h \
-                         base context redis_schema ngx_module
+                         base context redis_schema ngx_module ngx_module/api
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	( cd $(NGINX_SRC) && bash -uc '. ./conf_flags && exec ./configure \
@@ -128,9 +129,9 @@ $(BUILD)/obj/%.cu.o: %.cu
 
 $(BUILD)/libdsa.a: $(LIB_OBJ) $(CU_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) qcs $@ $^
 
-$(BUILD)/dsa-engine: $(BUILD)/obj/engine/main.o $(BUILD)/libdsa.a
+$(BUILD)/dsa-engine: $(BUILD)/obj/engine/service/main.o $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/dsa: $(TOOL_OBJ) $(BUILD)/libdsa.a

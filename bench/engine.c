@@ -15,7 +15,7 @@
 
 #include "bench/bench.h"
 #include "bench/gpu.h"
-#include "engine/cuda_model.h"
+#include "engine/cuda/model.h"
 
 
 /*

@@ -9,8 +9,8 @@
 
 
 #include "base/error.h"
-#include "engine/sampler.h"
-#include "engine/shape.h"
+#include "engine/cpu/sampler.h"
+#include "engine/checkpoint/config.h"
 
 
 /*

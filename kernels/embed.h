@@ -14,7 +14,7 @@
 /*
  * CUDA.  x [rows, cols] bf16 = table [vocab, cols] bf16 at token [rows]; an id
  * that is not below vocab gives zeros.  cols a multiple of 8.  The CPU reads
- * its table in place (engine/model.c).
+ * its table in place (engine/cpu/model.c).
  */
 int dsa_cuda_embed(dsa_bf16_t *x, const dsa_bf16_t *table,
     const int32_t *token, uint32_t rows, uint32_t cols, uint32_t vocab,

@@ -18,7 +18,7 @@
 
 #include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_metrics.h"
-#include "ngx_http_dsa_openai.h"
+#include "api/ngx_http_dsa_openai.h"
 #include "ngx_http_dsa_session.h"
 #include "ngx_http_dsa_store.h"
 #include "ngx_http_dsa_stream.h"

@@ -75,7 +75,7 @@ is_deeply(set($readme =~ /`([a-z_]+)=(?:FILE|NAME|N|TIME)`/g),
 
 # the engine's directives
 
-my ($table) = read_file("$root/engine/conf.c")
+my ($table) = read_file("$root/engine/service/conf.c")
               =~ /dsa_directives\[\] = \{(.*?)^\};/ms;
 my @engine = $table =~ /\{ "(\w+)", dsa_conf_(?!absent)/g;
 my ($listed) = read_file("$root/engine/README.md")

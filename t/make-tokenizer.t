@@ -45,7 +45,7 @@ sub ids {
 # what the project's own files say, and some of it between special tokens
 
 my $text = join '', map { read_file($_) } "$root/README.md",
-                    sort(glob "$root/context/*.c"), glob "$root/engine/*.c";
+                    sort(glob "$root/context/*.c"), glob "$root/engine/*/*.c";
 my $user = "<｜User｜>";
 my $end = "<｜end▁of▁sentence｜>";
 

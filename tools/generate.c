@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "engine/answer.h"
-#include "engine/generation.h"
-#include "engine/scheduler.h"
+#include "engine/service/answer.h"
+#include "engine/checkpoint/generation_config.h"
+#include "engine/schedule/scheduler.h"
 #include "tools/dsa.h"
 
 

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #if (DSA_CUDA)
-#include "engine/cuda_model.h"
+#include "engine/cuda/model.h"
 #endif
-#include "engine/model.h"
-#include "engine/safetensors.h"
+#include "engine/cpu/model.h"
+#include "engine/checkpoint/safetensors.h"
 #include "tools/dsa.h"
 
 

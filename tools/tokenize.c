@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "engine/tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tools/dsa.h"
 
 

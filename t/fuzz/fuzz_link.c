@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/submit.h"
+#include "engine/service/submit.h"
 #include "t/lib/small_model.h"
 
 

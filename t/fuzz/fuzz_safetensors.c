@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "engine/safetensors.h"
+#include "engine/checkpoint/safetensors.h"
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -21,8 +21,8 @@
 #include <sys/mman.h>
 #include <sys/un.h>
 
-#include "engine/log.h"
-#include "engine/loop.h"
+#include "base/log.h"
+#include "engine/service/loop.h"
 #include "t/lib/small_model.h"
 
 
@@ -73,7 +73,7 @@ static dsa_listen_t   listener;
 static dsa_service_t  service;
 
 
-/* In place of engine/log.c: the text is made, and goes nowhere. */
+/* In place of base/log.c: the text is made, and goes nowhere. */
 
 void
 dsa_log(dsa_log_level_e level, const char *fmt, ...)

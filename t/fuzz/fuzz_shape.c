@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/shape.h"
+#include "engine/checkpoint/config.h"
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

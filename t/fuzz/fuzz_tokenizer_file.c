@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "engine/tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

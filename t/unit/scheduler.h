@@ -15,7 +15,7 @@
 #define _SCHEDULER_H_INCLUDED_
 
 
-#include "engine/scheduler.h"
+#include "engine/schedule/scheduler.h"
 
 
 #define VOCAB       50000

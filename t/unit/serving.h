@@ -26,9 +26,9 @@
 
 #include <cmocka.h>
 
-#include "engine/model.h"
-#include "engine/safetensors.h"
-#include "engine/scheduler.h"
+#include "engine/cpu/model.h"
+#include "engine/checkpoint/safetensors.h"
+#include "engine/schedule/scheduler.h"
 
 
 #define MODEL   "t/data/golden/a-fp8"

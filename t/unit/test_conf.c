@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "engine/conf.h"
+#include "engine/service/conf.h"
 
 
 #define BASE    "model /srv/v32; listen unix:/run/dsa.sock; "

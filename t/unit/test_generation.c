@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "engine/generation.h"
+#include "engine/checkpoint/generation_config.h"
 
 
 #define T   "\"temperature\" is "

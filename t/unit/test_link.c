@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "engine/session.h"
+#include "engine/service/session.h"
 #include "t/lib/link_client.h"
 #include "t/lib/small_model.h"
 

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "engine/backend.h"
-#include "engine/model_parts.h"
-#include "engine/safetensors.h"
+#include "engine/cpu/parts.h"
+#include "engine/checkpoint/safetensors.h"
 #include "t/unit/numbers.h"
 
 

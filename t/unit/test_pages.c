@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "engine/pages.h"
+#include "engine/schedule/pages.h"
 
 
 #define N_PAGES     8

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "engine/safetensors.h"
+#include "engine/checkpoint/safetensors.h"
 
 
 /* A header's length, the header and n bytes 0, 1, 2, ...; malloc()ed. */

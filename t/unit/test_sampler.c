@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "engine/sampler.h"
+#include "engine/cpu/sampler.h"
 
 
 #define VOCAB   1000

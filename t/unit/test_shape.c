@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "engine/shape.h"
+#include "engine/checkpoint/config.h"
 
 
 /* The values of the published DeepSeek-V3.2. */

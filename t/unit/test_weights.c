@@ -22,8 +22,8 @@
 
 #include <cmocka.h>
 
-#include "engine/safetensors.h"
-#include "engine/weights.h"
+#include "engine/checkpoint/safetensors.h"
+#include "engine/checkpoint/weights.h"
 
 
 #define A_FP8       "t/data/golden/a-fp8"

@@ -1,0 +1,75 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "base/log.h"
+
+
+static const char  *dsa_log_names[] = { "error", "warn", "notice", "info" };
+
+
+void
+dsa_log(dsa_log_level_e level, const char *fmt, ...)
+{
+    int              n;
+    char             text[DSA_LOG_LINE], line[DSA_LOG_LINE];
+    time_t           now;
+    size_t           len, lost;
+    ssize_t          rc;
+    va_list          args;
+    struct tm        tm;
+
+    static time_t    second;
+    static unsigned  lines, dropped;
+
+    now = time(NULL);
+    lost = 0;
+
+    if (now != second) {
+        second = now;
+        lines = 0;
+        lost = dropped;
+        dropped = 0;
+    }
+
+    if (level > DSA_LOG_ERR && ++lines > DSA_LOG_RATE) {
+        dropped++;
+        return;
+    }
+
+    va_start(args, fmt);
+    n = vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+
+    if (n < 0 || localtime_r(&now, &tm) == NULL) {
+        return;
+    }
+
+    len = strftime(line, sizeof(line), "%Y/%m/%d %H:%M:%S ", &tm);
+    n = snprintf(line + len, sizeof(line) - len, "[%s] %d: ",
+                 dsa_log_names[level], (int) getpid());
+    len += (size_t) n;
+
+    if (lost != 0) {
+        n = snprintf(line + len, sizeof(line) - len,
+                     "(%zu lines left out) ", lost);
+        len += (size_t) n;
+    }
+
+    len += dsa_escape(line + len, sizeof(line) - len - 1, text, strlen(text));
+    line[len++] = '\n';
+
+    /* a log that cannot be written has nowhere to be told */
+
+    rc = write(STDERR_FILENO, line, len);
+    (void) rc;
+}

@@ -1,0 +1,365 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/cpu/sampler.h"
+
+
+#define DSA_PHILOX_ROUNDS   10
+#define DSA_RADIX_BITS      8
+#define DSA_RADIX           (1U << DSA_RADIX_BITS)
+
+
+static void dsa_sample_penalize(float *x, const dsa_sampling_t *s,
+    const float *logits, uint32_t allowed, const uint32_t *history,
+    uint32_t n_history);
+static uint32_t dsa_sample_max(const float *x, uint32_t n);
+static uint32_t dsa_sample_random(float *x, uint32_t n, double top_p,
+    double temperature, double u);
+static float dsa_sample_nucleus(const float *p, uint32_t n, double want,
+    double *above);
+static void dsa_sample_logprobs(dsa_sample_t *out, const dsa_sampling_t *s,
+    const float *logits, uint32_t n);
+
+
+void
+dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
+    uint32_t vocab, uint32_t allowed, const uint32_t *history,
+    uint32_t n_history, uint64_t position, float *scratch)
+{
+    uint32_t  i;
+
+    if (allowed > vocab) {
+        allowed = vocab;
+    }
+
+    for (i = 0; i < allowed; i++) {
+        scratch[i] = isnan(logits[i]) ? -INFINITY : logits[i];
+    }
+
+    dsa_sample_penalize(scratch, s, logits, allowed, history, n_history);
+
+    if (s->temperature > 0) {
+        out->token = dsa_sample_random(scratch, allowed, (double) s->top_p,
+                                       (double) s->temperature,
+                                       dsa_uniform(s->seed, position, 0));
+
+    } else {
+        out->token = dsa_sample_max(scratch, allowed);
+    }
+
+    out->logprob = 0;
+    out->n_top = 0;
+
+    if (s->logprobs) {
+        dsa_sample_logprobs(out, s, logits, allowed);
+    }
+}
+
+
+double
+dsa_uniform(uint64_t seed, uint64_t position, uint32_t lane)
+{
+    uint32_t  counter[4], key[2], x[4];
+    uint64_t  bits;
+
+    counter[0] = (uint32_t) position;
+    counter[1] = (uint32_t) (position >> 32);
+    counter[2] = lane;
+    counter[3] = 0;
+
+    key[0] = (uint32_t) seed;
+    key[1] = (uint32_t) (seed >> 32);
+
+    dsa_philox(counter, key, x);
+
+    /* 52 bits and a half: neither 0 nor 1 can come out */
+
+    bits = ((uint64_t) x[1] << 32 | x[0]) >> 12;
+
+    return ((double) bits + 0.5) * 0x1p-52;
+}
+
+
+void
+dsa_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+    uint32_t  c0, c1, c2, c3, k0, k1;
+    uint64_t  a, b;
+    unsigned  i;
+
+    c0 = counter[0];
+    c1 = counter[1];
+    c2 = counter[2];
+    c3 = counter[3];
+    k0 = key[0];
+    k1 = key[1];
+
+    for (i = 0; i < DSA_PHILOX_ROUNDS; i++) {
+        a = (uint64_t) c0 * 0xd2511f53;
+        b = (uint64_t) c2 * 0xcd9e8d57;
+
+        c0 = (uint32_t) (b >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t) (a >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t) b;
+        c3 = (uint32_t) a;
+
+        k0 += 0x9e3779b9;
+        k1 += 0xbb67ae85;
+    }
+
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+
+/*
+ * logit - presence * (count > 0) - frequency * count.  The presence penalty is
+ * taken once: it has been where the logit is no longer the model's.
+ */
+
+static void
+dsa_sample_penalize(float *x, const dsa_sampling_t *s, const float *logits,
+    uint32_t allowed, const uint32_t *history, uint32_t n_history)
+{
+    uint32_t  i, id;
+
+    if (s->presence_penalty != 0) {
+        for (i = 0; i < n_history; i++) {
+            id = history[i];
+
+            if (id < allowed && x[id] == logits[id]) {
+                x[id] -= s->presence_penalty;
+            }
+        }
+    }
+
+    if (s->frequency_penalty != 0) {
+        for (i = 0; i < n_history; i++) {
+            id = history[i];
+
+            if (id < allowed) {
+                x[id] -= s->frequency_penalty;
+            }
+        }
+    }
+}
+
+
+static uint32_t
+dsa_sample_max(const float *x, uint32_t n)
+{
+    uint32_t  i, best;
+
+    best = 0;
+
+    for (i = 1; i < n; i++) {
+        if (x[i] > x[best]) {
+            best = i;
+        }
+    }
+
+    return best;
+}
+
+
+/* x [n] logits, overwritten by weights relative to the greatest; u (0, 1). */
+
+static uint32_t
+dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
+    double u)
+{
+    float     least, greatest;
+    double    total, above, point;
+    uint32_t  i, last, max, ties;
+
+    max = dsa_sample_max(x, n);
+
+    if (!isfinite(x[max])) {
+
+        /* infinity takes it all; minus infinity everywhere leaves id 0 */
+
+        return max;
+    }
+
+    greatest = x[max];
+    total = 0;
+
+    for (i = 0; i < n; i++) {
+        x[i] = (float) exp(((double) x[i] - (double) greatest) / temperature);
+        total += (double) x[i];
+    }
+
+    least = 0;
+    ties = n;
+
+    if (top_p < 1) {
+        point = top_p * total;
+        least = dsa_sample_nucleus(x, n, point, &above);
+
+        /* of the least probable kept ones, only as many as it takes */
+
+        if (least > 0) {
+            above = ceil((point - above) / (double) least);
+            ties = (uint32_t) fmin(fmax(above, 1), n);
+        }
+
+        total = 0;
+        last = ties;
+
+        for (i = 0; i < n; i++) {
+            if (x[i] > least || (x[i] == least && last != 0 && last--)) {
+                total += (double) x[i];
+            }
+        }
+    }
+
+    point = u * total;
+    last = max;
+    total = 0;
+
+    for (i = 0; i < n; i++) {
+        if (x[i] < least || x[i] == 0) {
+            continue;
+        }
+
+        if (x[i] == least) {
+            if (ties == 0) {
+                continue;
+            }
+
+            ties--;
+        }
+
+        last = i;
+        total += (double) x[i];
+
+        if (total > point) {
+            break;
+        }
+    }
+
+    return last;
+}
+
+
+/*
+ * The weight of the least probable id that is needed to reach want, and the
+ * sum of all greater weights.  A radix selection on the bits of positive
+ * floats, which are ordered as the floats are: exact, and O(n) where sorting
+ * a vocabulary is not.
+ */
+
+static float
+dsa_sample_nucleus(const float *p, uint32_t n, double want, double *above)
+{
+    int       shift;
+    float     least;
+    double    sum[DSA_RADIX], taken;
+    uint32_t  i, bits, digit, fixed, mask;
+
+    fixed = 0;
+    mask = 0;
+    taken = 0;
+
+    for (shift = 32 - DSA_RADIX_BITS; shift >= 0; shift -= DSA_RADIX_BITS) {
+        memset(sum, 0, sizeof(sum));
+
+        for (i = 0; i < n; i++) {
+            memcpy(&bits, &p[i], sizeof(bits));
+
+            if ((bits & mask) == fixed) {
+                sum[(bits >> shift) & (DSA_RADIX - 1)] += (double) p[i];
+            }
+        }
+
+        for (digit = DSA_RADIX - 1; digit > 0; digit--) {
+            if (sum[digit] > 0 && taken + sum[digit] >= want) {
+                break;
+            }
+
+            taken += sum[digit];
+        }
+
+        fixed |= digit << shift;
+        mask |= (DSA_RADIX - 1) << shift;
+    }
+
+    memcpy(&least, &fixed, sizeof(least));
+
+    *above = taken;
+
+    return least;
+}
+
+
+static void
+dsa_sample_logprobs(dsa_sample_t *out, const dsa_sampling_t *s,
+    const float *logits, uint32_t n)
+{
+    float     x;
+    double    sum, norm;
+    uint32_t  i, j, max, n_top;
+
+    max = 0;
+
+    for (i = 0; i < n; i++) {
+        if (logits[i] > logits[max] || isnan(logits[max])) {
+            max = i;
+        }
+    }
+
+    sum = 0;
+
+    for (i = 0; i < n; i++) {
+        if (!isnan(logits[i])) {
+            sum += exp((double) logits[i] - (double) logits[max]);
+        }
+    }
+
+    norm = (double) logits[max] + log(sum);
+    out->logprob = (float) ((double) logits[out->token] - norm);
+
+    n_top = s->top_logprobs;
+
+    if (n_top > DSA_LINK_MAX_TOP) {
+        n_top = DSA_LINK_MAX_TOP;
+    }
+
+    if (n_top == 0) {
+        return;
+    }
+
+    for (i = 0; i < n; i++) {
+        x = logits[i];
+
+        if (isnan(x)
+            || (out->n_top == n_top && x <= out->top_logprob[n_top - 1]))
+        {
+            continue;
+        }
+
+        /* behind the equal ones: they have lower ids */
+
+        j = out->n_top < n_top ? out->n_top++ : n_top - 1;
+
+        for ( /* void */ ; j > 0 && out->top_logprob[j - 1] < x; j--) {
+            out->top[j] = out->top[j - 1];
+            out->top_logprob[j] = out->top_logprob[j - 1];
+        }
+
+        out->top[j] = i;
+        out->top_logprob[j] = x;
+    }
+
+    for (j = 0; j < out->n_top; j++) {
+        out->top_logprob[j] = (float) ((double) out->top_logprob[j] - norm);
+    }
+}

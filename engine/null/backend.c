@@ -1,0 +1,414 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * A backend that computes nothing, for load tests of everything in front of
+ * the GPU: the answer to a prompt is the prompt again, its plain tokens (those
+ * that are not added tokens) over and over, at a settable pace.
+ *
+ * The "cache" of a page is the number of plain tokens before it.  So a step
+ * costs next to nothing however long the prompt is, and what comes out is
+ * right only if block tables, chunks and reused prefixes are.
+ */
+
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "engine/backend.h"
+#include "base/file.h"
+#include "engine/schedule/pages.h"
+#include "engine/tokenizer/tokenizer.h"
+
+
+/* a page as it would be: 656 + 132 bytes a token and layer */
+
+#define DSA_NULL_TOKEN_BYTES    788
+#define DSA_NULL_PAGES          (1U << 18)
+#define DSA_NULL_FILE           (256U << 20)
+#define DSA_NANOSECONDS         1000000000L
+
+
+typedef struct {
+    uint8_t            *special;        /* [n_special] bits */
+    uint32_t            n_special;
+    uint32_t           *before;         /* [pages] plain tokens before it */
+    long                period;         /* ns; 0: no pace */
+    int                 paced;          /* the step that was started */
+    struct timespec     tick;
+} dsa_null_t;
+
+
+static int dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
+    dsa_err_t *err);
+static int dsa_null_fingerprint(const char *dir, char out[36],
+    dsa_err_t *err);
+static int dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
+    uint32_t n_seqs, dsa_err_t *err);
+static void dsa_null_rows(const dsa_null_t *null, const dsa_batch_seq_t *seq);
+static uint32_t dsa_null_echo(const dsa_null_t *null,
+    const dsa_batch_seq_t *seq, uint32_t eos);
+static int dsa_null_wait(dsa_backend_t *b, dsa_err_t *err);
+static void dsa_null_pace(dsa_null_t *null);
+static void dsa_null_close(dsa_backend_t *b);
+
+
+static inline uint32_t
+dsa_null_plain(const dsa_null_t *null, uint32_t id)
+{
+    return id >= null->n_special
+           || (null->special[id / 8] >> (id % 8) & 1) == 0;
+}
+
+
+dsa_backend_t *
+dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
+{
+    uint64_t        pages, page;
+    dsa_null_t     *null;
+    dsa_backend_t  *b;
+
+    b = calloc(1, sizeof(dsa_backend_t));
+    null = calloc(1, sizeof(dsa_null_t));
+
+    if (b == NULL || null == NULL) {
+        (void) dsa_error(err, "out of memory");
+        free(null);
+        free(b);
+        return NULL;
+    }
+
+    b->data = null;
+    b->depth = 1;
+    b->start = dsa_null_start;
+    b->wait = dsa_null_wait;
+    b->close = dsa_null_close;
+
+    if (dsa_shape_read(&b->shape, conf->model, err) != DSA_OK
+        || dsa_null_tokens(null, conf->model, b->shape.vocab_size, err)
+           != DSA_OK
+        || dsa_null_fingerprint(conf->model, b->fingerprint, err) != DSA_OK)
+    {
+        goto failed;
+    }
+
+    page = (uint64_t) DSA_PAGE_TOKENS * DSA_NULL_TOKEN_BYTES
+           * b->shape.num_hidden_layers;
+    pages = conf->kv_memory != 0 ? conf->kv_memory / page : DSA_NULL_PAGES;
+
+    if (pages == 0) {
+        (void) dsa_error(err, "kv_memory %llu holds no page of %llu bytes",
+                         (unsigned long long) conf->kv_memory,
+                         (unsigned long long) page);
+        goto failed;
+    }
+
+    b->pages = pages < DSA_PAGES_MAX ? (uint32_t) pages : DSA_PAGES_MAX;
+    null->before = calloc(b->pages, sizeof(uint32_t));
+
+    if (null->before == NULL) {
+        (void) dsa_error(err, "out of memory for %u pages", b->pages);
+        goto failed;
+    }
+
+    if (conf->rate > 0) {
+        null->period = (long) ((double) DSA_NANOSECONDS / conf->rate);
+    }
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &null->tick);
+
+    return b;
+
+failed:
+
+    dsa_null_close(b);
+
+    return NULL;
+}
+
+
+static int
+dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
+    dsa_err_t *err)
+{
+    int               n;
+    char              path[4096];
+    uint32_t          id;
+    dsa_tokenizer_t  *t;
+
+    n = snprintf(path, sizeof(path), "%s/tokenizer.json", dir);
+
+    if (n < 0 || (size_t) n >= sizeof(path)) {
+        return dsa_error(err, "%s: the path is too long", dir);
+    }
+
+    t = dsa_tokenizer_open(path, err);
+
+    if (t == NULL) {
+        return DSA_ERROR;
+    }
+
+    null->n_special = dsa_tokenizer_size(t);
+
+    if (null->n_special > vocab) {
+        null->n_special = vocab;
+    }
+
+    null->special = calloc(null->n_special / 8 + 1, 1);
+
+    if (null->special == NULL) {
+        dsa_tokenizer_close(t);
+        return dsa_error(err, "out of memory");
+    }
+
+    for (id = 0; id < null->n_special; id++) {
+        if (dsa_token_is_special(t, id)) {
+            null->special[id / 8] |= (uint8_t) (1U << (id % 8));
+        }
+    }
+
+    dsa_tokenizer_close(t);
+
+    return DSA_OK;
+}
+
+
+/* There are no weights to tell models apart: their two files have to. */
+
+static int
+dsa_null_fingerprint(const char *dir, char out[36], dsa_err_t *err)
+{
+    int          rc, n;
+    char         path[4096];
+    size_t       i;
+    uint8_t      digest[32];
+    dsa_buf_t    text;
+
+    static const char  *files[] = { "config.json", "tokenizer.json" };
+
+    memset(&text, 0, sizeof(text));
+    dsa_buf_addz(&text, "null");
+
+    for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        n = snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+
+        if (n < 0 || (size_t) n >= sizeof(path)) {
+            rc = dsa_error(err, "%s: the path is too long", dir);
+            goto done;
+        }
+
+        rc = dsa_file_read(path, DSA_NULL_FILE, &text, err);
+
+        if (rc != DSA_OK) {
+            goto done;
+        }
+    }
+
+    if (text.failed
+        || EVP_Digest(text.data, text.len, digest, NULL, EVP_sha256(), NULL)
+           != 1)
+    {
+        rc = dsa_error(err, "%s: cannot compute a fingerprint", dir);
+        goto done;
+    }
+
+    for (i = 0; i < 16; i++) {
+        (void) sprintf(out + 2 * i, "%02x", digest[i]);
+    }
+
+    rc = DSA_OK;
+
+done:
+
+    dsa_buf_free(&text);
+
+    return rc;
+}
+
+
+static int
+dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
+    dsa_err_t *err)
+{
+    int          sampled;
+    uint32_t     i, j, n_top;
+    dsa_null_t  *null;
+
+    null = b->data;
+    sampled = 0;
+
+    for (i = 0; i < n_seqs; i++) {
+        dsa_null_rows(null, &seq[i]);
+
+        if (seq[i].sampling == NULL) {
+            continue;
+        }
+
+        sampled = 1;
+        n_top = seq[i].sampling->logprobs ? seq[i].sampling->top_logprobs : 0;
+
+        /* it is certain, so nothing else is an alternative */
+
+        seq[i].sample->token = dsa_null_echo(null, &seq[i],
+                                             b->shape.eos_token_id);
+        seq[i].sample->logprob = 0;
+        seq[i].sample->n_top = n_top != 0;
+
+        for (j = 0; j < seq[i].sample->n_top; j++) {
+            seq[i].sample->top[j] = seq[i].sample->token;
+            seq[i].sample->top_logprob[j] = 0;
+        }
+    }
+
+    null->paced = sampled && null->period != 0;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_null_wait(dsa_backend_t *b, dsa_err_t *err)
+{
+    dsa_null_t  *null = b->data;
+
+    if (null->paced) {
+        dsa_null_pace(null);
+    }
+
+    return DSA_OK;
+}
+
+
+/* Writes the "cache" of the pages in which a row of this step is. */
+
+static void
+dsa_null_rows(const dsa_null_t *null, const dsa_batch_seq_t *seq)
+{
+    uint32_t         page, last, n, i;
+    const uint32_t  *tokens;
+
+    page = seq->start / DSA_PAGE_TOKENS;
+    last = (seq->start + seq->n - 1) / DSA_PAGE_TOKENS;
+
+    if (seq->start % DSA_PAGE_TOKENS != 0) {
+        page++;
+    }
+
+    for ( /* void */ ; page <= last; page++) {
+        n = 0;
+
+        if (page != 0) {
+            tokens = seq->tokens + (size_t) (page - 1) * DSA_PAGE_TOKENS;
+            n = null->before[seq->pages[page - 1]];
+
+            for (i = 0; i < DSA_PAGE_TOKENS; i++) {
+                n += dsa_null_plain(null, tokens[i]);
+            }
+        }
+
+        null->before[seq->pages[page]] = n;
+    }
+}
+
+
+/* Token i of the answer is plain token i of the prompt, modulo their number. */
+
+static uint32_t
+dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq, uint32_t eos)
+{
+    uint32_t  i, n, want, low, high, middle;
+
+    low = (seq->prompt - 1) / DSA_PAGE_TOKENS;
+    n = null->before[seq->pages[low]];
+
+    for (i = low * DSA_PAGE_TOKENS; i < seq->prompt; i++) {
+        n += dsa_null_plain(null, seq->tokens[i]);
+    }
+
+    if (n == 0) {
+        return eos;
+    }
+
+    want = (seq->start + seq->n - seq->prompt) % n;
+
+    /* the last page of the prompt with no more than that before it */
+
+    high = low;
+    low = 0;
+
+    while (low < high) {
+        middle = (low + high + 1) / 2;
+
+        if (null->before[seq->pages[middle]] <= want) {
+            low = middle;
+
+        } else {
+            high = middle - 1;
+        }
+    }
+
+    n = null->before[seq->pages[low]];
+
+    for (i = low * DSA_PAGE_TOKENS; i < seq->prompt; i++) {
+        if (!dsa_null_plain(null, seq->tokens[i])) {
+            continue;
+        }
+
+        if (n++ == want) {
+            return seq->tokens[i];
+        }
+    }
+
+    return eos;
+}
+
+
+/* Until the next tick; one that was missed is not made up for. */
+
+static void
+dsa_null_pace(dsa_null_t *null)
+{
+    long             late;
+    struct timespec  now;
+
+    null->tick.tv_nsec += null->period;
+
+    while (null->tick.tv_nsec >= DSA_NANOSECONDS) {
+        null->tick.tv_nsec -= DSA_NANOSECONDS;
+        null->tick.tv_sec++;
+    }
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &now);
+
+    late = now.tv_sec - null->tick.tv_sec;
+
+    if (late > 0 || (late == 0 && now.tv_nsec >= null->tick.tv_nsec)) {
+        null->tick = now;
+        return;
+    }
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &null->tick, NULL)
+           == EINTR)
+    {
+        /* void */
+    }
+}
+
+
+static void
+dsa_null_close(dsa_backend_t *b)
+{
+    dsa_null_t  *null;
+
+    null = b->data;
+
+    free(null->special);
+    free(null->before);
+    free(null);
+    free(b);
+}

@@ -1,0 +1,234 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/service/answer.h"
+
+
+static void dsa_stop_prepare(dsa_stop_t *stop);
+static int dsa_stop_byte(dsa_stop_t *stop, char c);
+static int dsa_answer_reserve(dsa_answer_t *a, size_t more);
+static int dsa_answer_scan(dsa_answer_t *a, uint32_t from);
+
+
+int
+dsa_answer_init(dsa_answer_t *a, const dsa_str_t *stop, uint32_t n_stop)
+{
+    char      *p;
+    size_t     size;
+    uint32_t   i;
+
+    memset(a, 0, sizeof(dsa_answer_t));
+
+    if (n_stop == 0) {
+        return DSA_OK;
+    }
+
+    size = n_stop * sizeof(dsa_stop_t);
+
+    for (i = 0; i < n_stop; i++) {
+        size += stop[i].len * (sizeof(uint16_t) + 1);
+    }
+
+    a->stop = calloc(1, size);
+
+    if (a->stop == NULL) {
+        return DSA_ERROR;
+    }
+
+    /* the tables, which are aligned, then the bytes */
+
+    a->n_stop = n_stop;
+    p = (char *) &a->stop[n_stop];
+
+    for (i = 0; i < n_stop; i++) {
+        a->stop[i].fail = (uint16_t *) (void *) p;
+        a->stop[i].len = (uint16_t) stop[i].len;
+        p += stop[i].len * sizeof(uint16_t);
+    }
+
+    for (i = 0; i < n_stop; i++) {
+        memcpy(p, stop[i].data, stop[i].len);
+        a->stop[i].text = p;
+        p += stop[i].len;
+
+        dsa_stop_prepare(&a->stop[i]);
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_answer_free(dsa_answer_t *a)
+{
+    free(a->stop);
+    free(a->text);
+
+    memset(a, 0, sizeof(dsa_answer_t));
+}
+
+
+int
+dsa_answer_add(dsa_answer_t *a, dsa_str_t bytes)
+{
+    uint32_t  from;
+
+    if (dsa_answer_reserve(a, 3 * (bytes.len + 4)) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    from = a->len;
+    a->len += (uint32_t) dsa_detokenize(&a->detokenizer, bytes,
+                                        a->text + a->len);
+
+    return dsa_answer_scan(a, from);
+}
+
+
+int
+dsa_answer_end(dsa_answer_t *a)
+{
+    uint32_t  from;
+
+    if (dsa_answer_reserve(a, 12) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    from = a->len;
+    a->len += (uint32_t) dsa_detokenize_end(&a->detokenizer, a->text + a->len);
+
+    if (dsa_answer_scan(a, from) == DSA_OK) {
+        a->ready = a->len;
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_answer_sent(dsa_answer_t *a, uint32_t n)
+{
+    a->ready -= n;
+    a->len -= n;
+
+    memmove(a->text, a->text + n, a->len);
+}
+
+
+/* fail[i]: the longest proper prefix that ends text[0 .. i], too. */
+
+static void
+dsa_stop_prepare(dsa_stop_t *stop)
+{
+    uint16_t  i, k;
+
+    k = 0;
+    stop->fail[0] = 0;
+
+    for (i = 1; i < stop->len; i++) {
+        while (k != 0 && stop->text[i] != stop->text[k]) {
+            k = stop->fail[k - 1];
+        }
+
+        if (stop->text[i] == stop->text[k]) {
+            k++;
+        }
+
+        stop->fail[i] = k;
+    }
+}
+
+
+static int
+dsa_stop_byte(dsa_stop_t *stop, char c)
+{
+    uint16_t  k;
+
+    k = stop->matched;
+
+    while (k != 0 && stop->text[k] != c) {
+        k = stop->fail[k - 1];
+    }
+
+    if (stop->text[k] == c) {
+        k++;
+    }
+
+    stop->matched = k;
+
+    return k == stop->len;
+}
+
+
+static int
+dsa_answer_reserve(dsa_answer_t *a, size_t more)
+{
+    char    *text;
+    size_t   size;
+
+    size = a->len + more;
+
+    if (size <= a->size) {
+        return DSA_OK;
+    }
+
+    size += a->size / 2 + 64;
+
+    if (size > UINT32_MAX) {
+        return DSA_ERROR;
+    }
+
+    text = realloc(a->text, size);
+
+    if (text == NULL) {
+        return DSA_ERROR;
+    }
+
+    a->text = text;
+    a->size = (uint32_t) size;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_answer_scan(dsa_answer_t *a, uint32_t from)
+{
+    uint32_t  i, j, held, longest;
+
+    longest = 0;
+
+    for (i = from; i < a->len; i++) {
+        for (j = 0; j < a->n_stop; j++) {
+            if (dsa_stop_byte(&a->stop[j], a->text[i])
+                && a->stop[j].len > longest)
+            {
+                longest = a->stop[j].len;
+            }
+        }
+
+        if (longest != 0) {
+            a->len = i + 1 - longest;
+            a->ready = a->len;
+            return DSA_AGAIN;
+        }
+    }
+
+    held = 0;
+
+    for (j = 0; j < a->n_stop; j++) {
+        if (a->stop[j].matched > held) {
+            held = a->stop[j].matched;
+        }
+    }
+
+    a->ready = a->len - held;
+
+    return DSA_OK;
+}

@@ -1,0 +1,121 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/service/conf.h"
+#include "engine/checkpoint/generation_config.h"
+#include "engine/checkpoint/config.h"
+#include "engine/service/supervisor.h"
+#include "engine/tokenizer/tokenizer.h"
+
+
+static int dsa_engine_test(const dsa_conf_t *conf, const char *file);
+
+
+static const char  dsa_engine_usage[] =
+    "usage: dsa-engine -c engine.conf [-t]\n"
+    "\n"
+    "  -c FILE   the configuration\n"
+    "  -t        only checks it, and the model's config.json,\n"
+    "            generation_config.json and tokenizer.json\n";
+
+
+int
+main(int argc, char **argv)
+{
+    int            c, rc, test;
+    dsa_err_t      err;
+    dsa_conf_t     conf;
+    const char    *file;
+
+    file = NULL;
+    test = 0;
+
+    while ((c = getopt(argc, argv, "c:th")) != -1) {
+        switch (c) {
+
+        case 'c':
+            file = optarg;
+            break;
+
+        case 't':
+            test = 1;
+            break;
+
+        case 'h':
+            (void) fputs(dsa_engine_usage, stdout);
+            return 0;
+
+        default:
+            (void) fputs(dsa_engine_usage, stderr);
+            return 2;
+        }
+    }
+
+    if (file == NULL || optind != argc) {
+        (void) fputs(dsa_engine_usage, stderr);
+        return 2;
+    }
+
+    /* a worker that is gone is seen by the result of a call */
+
+    (void) signal(SIGPIPE, SIG_IGN);
+
+    if (dsa_conf_read(&conf, file, &err) != DSA_OK) {
+        (void) fprintf(stderr, "dsa-engine: %s\n", err.text);
+        dsa_conf_free(&conf);
+        return 1;
+    }
+
+    rc = test ? dsa_engine_test(&conf, file) : dsa_supervisor_run(&conf);
+
+    dsa_conf_free(&conf);
+
+    return rc;
+}
+
+
+static int
+dsa_engine_test(const dsa_conf_t *conf, const char *file)
+{
+    int                n;
+    char               path[4096];
+    dsa_err_t          err;
+    dsa_shape_t        shape;
+    dsa_tokenizer_t   *tokenizer;
+    dsa_generation_t   generation;
+
+    n = snprintf(path, sizeof(path), "%s/tokenizer.json", conf->model);
+
+    if (n < 0 || (size_t) n >= sizeof(path)) {
+        (void) fprintf(stderr, "dsa-engine: %s: the path is too long\n",
+                       conf->model);
+        return 1;
+    }
+
+    tokenizer = NULL;
+
+    if (dsa_shape_read(&shape, conf->model, &err) == DSA_OK
+        && dsa_generation_read(&generation, conf->model, &err) == DSA_OK)
+    {
+        tokenizer = dsa_tokenizer_open(path, &err);
+    }
+
+    if (tokenizer == NULL) {
+        (void) fprintf(stderr, "dsa-engine: %s\n", err.text);
+        return 1;
+    }
+
+    dsa_tokenizer_close(tokenizer);
+    (void) fprintf(stderr, "dsa-engine: configuration file %s is valid\n",
+                   file);
+
+    return 0;
+}
