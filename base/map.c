@@ -14,20 +14,20 @@
 #define DSA_NAMES_MAX   (1U << 30)
 
 
-static dsa_names_slot_t *dsa_names_slot(const dsa_names_t *t, dsa_str_t name);
-static int dsa_names_grow(dsa_names_t *t);
+static dsa_map_slot_t *dsa_map_slot(const dsa_map_t *t, dsa_str_t name);
+static int dsa_map_grow(dsa_map_t *t);
 
 
 int
-dsa_names_add(dsa_names_t *t, dsa_str_t name, uint32_t value)
+dsa_map_add(dsa_map_t *t, dsa_str_t name, uint32_t value)
 {
-    dsa_names_slot_t  *slot;
+    dsa_map_slot_t    *slot;
 
-    if (t->n >= t->size / 2 && dsa_names_grow(t) != DSA_OK) {
+    if (t->n >= t->size / 2 && dsa_map_grow(t) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    slot = dsa_names_slot(t, name);
+    slot = dsa_map_slot(t, name);
 
     if (slot->name.data != NULL) {
         return DSA_AGAIN;
@@ -42,32 +42,32 @@ dsa_names_add(dsa_names_t *t, dsa_str_t name, uint32_t value)
 
 
 int64_t
-dsa_names_find(const dsa_names_t *t, dsa_str_t name)
+dsa_map_find(const dsa_map_t *t, dsa_str_t name)
 {
-    dsa_names_slot_t  *slot;
+    dsa_map_slot_t    *slot;
 
     if (t->size == 0) {
         return -1;
     }
 
-    slot = dsa_names_slot(t, name);
+    slot = dsa_map_slot(t, name);
 
     return slot->name.data != NULL ? (int64_t) slot->value : -1;
 }
 
 
 void
-dsa_names_free(dsa_names_t *t)
+dsa_map_free(dsa_map_t *t)
 {
     free(t->slot);
-    memset(t, 0, sizeof(dsa_names_t));
+    memset(t, 0, sizeof(dsa_map_t));
 }
 
 
 /* The name's slot, or the free one where it would stand. */
 
-static dsa_names_slot_t *
-dsa_names_slot(const dsa_names_t *t, dsa_str_t name)
+static dsa_map_slot_t *
+dsa_map_slot(const dsa_map_t *t, dsa_str_t name)
 {
     uint32_t  i;
 
@@ -83,10 +83,10 @@ dsa_names_slot(const dsa_names_t *t, dsa_str_t name)
 
 
 static int
-dsa_names_grow(dsa_names_t *t)
+dsa_map_grow(dsa_map_t *t)
 {
     uint32_t      i;
-    dsa_names_t   grown;
+    dsa_map_t     grown;
 
     if (t->size == DSA_NAMES_MAX) {
         return DSA_ERROR;
@@ -94,7 +94,7 @@ dsa_names_grow(dsa_names_t *t)
 
     grown.n = t->n;
     grown.size = t->size != 0 ? t->size * 2 : DSA_NAMES_MIN;
-    grown.slot = calloc(grown.size, sizeof(dsa_names_slot_t));
+    grown.slot = calloc(grown.size, sizeof(dsa_map_slot_t));
 
     if (grown.slot == NULL) {
         return DSA_ERROR;
@@ -102,7 +102,7 @@ dsa_names_grow(dsa_names_t *t)
 
     for (i = 0; i < t->size; i++) {
         if (t->slot[i].name.data != NULL) {
-            *dsa_names_slot(&grown, t->slot[i].name) = t->slot[i];
+            *dsa_map_slot(&grown, t->slot[i].name) = t->slot[i];
         }
     }
 

@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _DSA_NAMES_H_INCLUDED_
-#define _DSA_NAMES_H_INCLUDED_
+#ifndef _DSA_MAP_H_INCLUDED_
+#define _DSA_MAP_H_INCLUDED_
 
 
 #include "base/error.h"
@@ -21,26 +21,26 @@
 typedef struct {
     dsa_str_t       name;           /* data NULL: free */
     uint32_t        value;
-} dsa_names_slot_t;
+} dsa_map_slot_t;
 
 
 typedef struct {
-    dsa_names_slot_t   *slot;       /* open addressing */
+    dsa_map_slot_t     *slot;       /* open addressing */
     uint32_t            size;       /* a power of two, at most half full */
     uint32_t            n;
-} dsa_names_t;
+} dsa_map_t;
 
 
 /*
  * DSA_OK; DSA_AGAIN when the name is there already, whose value then stays;
  * DSA_ERROR when there is no memory.
  */
-int dsa_names_add(dsa_names_t *t, dsa_str_t name, uint32_t value);
+int dsa_map_add(dsa_map_t *t, dsa_str_t name, uint32_t value);
 
 /* The name's value, -1 when it is not there. */
-int64_t dsa_names_find(const dsa_names_t *t, dsa_str_t name);
+int64_t dsa_map_find(const dsa_map_t *t, dsa_str_t name);
 
-void dsa_names_free(dsa_names_t *t);
+void dsa_map_free(dsa_map_t *t);
 
 
-#endif /* _DSA_NAMES_H_INCLUDED_ */
+#endif /* _DSA_MAP_H_INCLUDED_ */

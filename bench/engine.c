@@ -61,7 +61,7 @@ typedef struct {
     dsa_sample_t       *sample;         /* [2, seqs] */
     dsa_sampling_t      sampling;
     uint32_t            context;
-    dsa_shape_t         shape;          /* of config.json */
+    dsa_model_config_t  config;          /* of config.json */
     dsa_bench_result_t *result;         /* of the model being measured */
 } dsa_bench_engine_t;
 
@@ -116,7 +116,7 @@ dsa_bench_engine(int argc, char **argv, const char *usage)
     }
 
     rc = dsa_bench_fit(&e, &err);
-    few = e.shape.first_k_dense_replace + 1;
+    few = e.config.first_k_dense_replace + 1;
 
     if (rc == DSA_OK && few < e.layers) {
         rc = dsa_bench_model(&e, few, &result[0], &err);
@@ -256,18 +256,18 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
 static int
 dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
 {
-    int          rc;
-    size_t       left, all;
-    uint64_t     tokens, page;
-    dsa_cache_t  cache;
-    dsa_shape_t  shape;
+    int                 rc;
+    size_t              left, all;
+    uint64_t            tokens, page;
+    dsa_cache_t         cache;
+    dsa_model_config_t  config;
 
-    if (dsa_shape_read(&shape, e->model, err) != DSA_OK) {
+    if (dsa_model_config_read(&config, e->model, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    e->shape = shape;
-    e->context = shape.max_position_embeddings;
+    e->config = config;
+    e->context = config.max_position_embeddings;
 
     rc = cudaMemGetInfo(&left, &all);
 
@@ -284,18 +284,18 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
 
     /* a tenth for workspace, graphs and the driver */
 
-    for (e->layers = shape.num_hidden_layers; e->layers > 1; e->layers--) {
-        shape.num_hidden_layers = e->layers;
+    for (e->layers = config.num_hidden_layers; e->layers > 1; e->layers--) {
+        config.num_hidden_layers = e->layers;
 
-        if (shape.first_k_dense_replace > e->layers) {
-            shape.first_k_dense_replace = e->layers;
+        if (config.first_k_dense_replace > e->layers) {
+            config.first_k_dense_replace = e->layers;
         }
 
-        dsa_cache_layout(&cache, 1, e->layers, shape.kv_lora_rank,
-                         shape.qk_rope_head_dim, shape.index_head_dim);
+        dsa_cache_layout(&cache, 1, e->layers, config.kv_lora_rank,
+                         config.qk_rope_head_dim, config.index_head_dim);
         page = tokens / DSA_PAGE_TOKENS * cache.page;
 
-        if (dsa_cuda_weights_size(&shape) + page < left / 10 * 9) {
+        if (dsa_cuda_weights_size(&config) + page < left / 10 * 9) {
             break;
         }
     }
@@ -343,7 +343,7 @@ dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers, dsa_err_t *err)
 
     for (i = 0; i < e->context; i++) {
         e->tokens[i] = (uint32_t) ((uint64_t) i * 2654435761U
-                                   % e->backend->shape.vocab_size);
+                                   % e->backend->config.vocab_size);
     }
 
     e->sampling.temperature = 1;
@@ -571,7 +571,7 @@ dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err)
 /* Parameters of an MoE layer without its routed experts, and of one expert. */
 
 static double
-dsa_bench_dense(const dsa_shape_t *s)
+dsa_bench_dense(const dsa_model_config_t *s)
 {
     double  heads;
 
@@ -589,7 +589,7 @@ dsa_bench_dense(const dsa_shape_t *s)
 
 
 static double
-dsa_bench_expert(const dsa_shape_t *s)
+dsa_bench_expert(const dsa_model_config_t *s)
 {
     return 3.0 * s->hidden_size * s->moe_intermediate_size;
 }
@@ -598,7 +598,7 @@ dsa_bench_expert(const dsa_shape_t *s)
 /* Parameters of the experts that rows meet, with uniform routing. */
 
 static double
-dsa_bench_experts(const dsa_shape_t *s, double rows)
+dsa_bench_experts(const dsa_model_config_t *s, double rows)
 {
     return dsa_bench_expert(s) * s->n_routed_experts
            * (1 - pow(1 - (double) s->num_experts_per_tok
@@ -613,7 +613,7 @@ dsa_bench_experts(const dsa_shape_t *s, double rows)
  */
 
 static double
-dsa_bench_prefill_bound(const dsa_shape_t *s, double n)
+dsa_bench_prefill_bound(const dsa_model_config_t *s, double n)
 {
     double  linear, bytes, rows, pairs, few, k, heads, index;
 
@@ -647,7 +647,8 @@ dsa_bench_prefill_bound(const dsa_shape_t *s, double n)
  */
 
 static double
-dsa_bench_decode_bound(const dsa_shape_t *s, double batch, double context)
+dsa_bench_decode_bound(const dsa_model_config_t *s, double batch,
+    double context)
 {
     double  bytes, k, flop, latents, t;
 
@@ -705,7 +706,7 @@ dsa_bench_print(const dsa_bench_engine_t *e, const dsa_bench_result_t *few,
 
     (void) printf("Random weights, %u layers of which %u are dense; an MoE "
                   "layer is the difference to %u layers.\n", all->layers,
-                  e->shape.first_k_dense_replace, few->layers);
+                  e->config.first_k_dense_replace, few->layers);
 
     if (e->prefill) {
         (void) printf("\n| prefill | tokens | ms | tokens/s | us an MoE layer "
@@ -719,7 +720,7 @@ dsa_bench_print(const dsa_bench_engine_t *e, const dsa_bench_result_t *few,
         if (t > 0) {
             (void) printf("| prompt | %.0f | %.2f | %.0f |", n, t * 1e3, n / t);
             dsa_bench_layer(few->prefill[i], t, layers,
-                            dsa_bench_prefill_bound(&e->shape, n));
+                            dsa_bench_prefill_bound(&e->config, n));
         }
     }
 
@@ -738,7 +739,7 @@ dsa_bench_print(const dsa_bench_engine_t *e, const dsa_bench_result_t *few,
                 (void) printf("| %.0f | %u | %.3f | %.0f |", n,
                               dsa_bench_context[i], t * 1e3, n / t);
                 dsa_bench_layer(few->decode[i][j], t, layers,
-                                dsa_bench_decode_bound(&e->shape, n,
+                                dsa_bench_decode_bound(&e->config, n,
                                     dsa_bench_context[i]));
             }
         }

@@ -11,24 +11,24 @@
 
 #include "context/arguments.h"
 #include "context/encode.h"
-#include "context/marks.h"
+#include "context/control_tokens.h"
 
 
-#define DSML                 DSA_MARK_DSML
+#define DSML                 DSA_CONTROL_DSML
 
 
 /* A run under construction: it ends where the next one begins. */
 
 typedef struct {
-    dsa_run_kind_e       kind;
+    dsa_segment_kind_e       kind;
     size_t               start;
-} dsa_encode_run_t;
+} dsa_encode_segment_t;
 
 
 typedef struct {
     const dsa_chat_t    *chat;
     dsa_buf_t            text;       /* of all runs */
-    dsa_buf_t            runs;       /* dsa_encode_run_t */
+    dsa_buf_t            runs;       /* dsa_encode_segment_t */
     size_t               n;
     uint32_t             last;       /* the last user's message, and whether */
     int                  has_last;   /* there is one */
@@ -57,7 +57,7 @@ static int dsa_encode_after_last(const dsa_encoder_t *e, uint32_t i);
 static void dsa_encode_template(dsa_encoder_t *e, const char *text);
 static void dsa_encode_text(dsa_encoder_t *e, dsa_str_t text);
 static void dsa_encode_json(dsa_encoder_t *e, const dsa_json_t *v);
-static void dsa_encode_run(dsa_encoder_t *e, dsa_run_kind_e kind);
+static void dsa_encode_segment(dsa_encoder_t *e, dsa_segment_kind_e kind);
 static int dsa_encode_finish(dsa_encoder_t *e, dsa_prompt_t *prompt,
     dsa_arena_t *arena, dsa_err_t *err);
 
@@ -104,14 +104,14 @@ static const char  dsa_encode_tools_head[] =
     "<functions>\n";
 
 
-static const char *const  dsa_encode_marks[] = {
-    DSA_MARK_BOS,
-    DSA_MARK_EOS,
-    DSA_MARK_USER,
-    DSA_MARK_ASSISTANT,
-    DSA_MARK_THINK,
-    DSA_MARK_THINK_END,
-    DSA_MARK_DSML
+static const char *const  dsa_encode_control_tokens[] = {
+    DSA_CONTROL_BOS,
+    DSA_CONTROL_EOS,
+    DSA_CONTROL_USER,
+    DSA_CONTROL_ASSISTANT,
+    DSA_CONTROL_THINK,
+    DSA_CONTROL_THINK_END,
+    DSA_CONTROL_DSML
 };
 
 
@@ -129,7 +129,7 @@ dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena, const dsa_chat_t *chat,
     e.chat = chat;
 
     dsa_encode_last(&e);
-    dsa_encode_template(&e, DSA_MARK_BOS);
+    dsa_encode_template(&e, DSA_CONTROL_BOS);
 
     /* what the request has at its top is said by a first system message */
 
@@ -258,7 +258,7 @@ dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
         return;
     }
 
-    dsa_encode_template(e, DSA_MARK_USER);
+    dsa_encode_template(e, DSA_CONTROL_USER);
 
     if (m->role == DSA_ROLE_DEVELOPER) {
         dsa_encode_system(e, dsa_str(NULL, 0), m->tools, m->response_format);
@@ -266,9 +266,9 @@ dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
     }
 
     dsa_encode_text(e, m->content);
-    dsa_encode_template(e, DSA_MARK_ASSISTANT);
+    dsa_encode_template(e, DSA_CONTROL_ASSISTANT);
     dsa_encode_template(e, e->chat->thinking && i == e->last
-                           ? DSA_MARK_THINK : DSA_MARK_THINK_END);
+                           ? DSA_CONTROL_THINK : DSA_CONTROL_THINK_END);
 }
 
 
@@ -286,7 +286,7 @@ dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
         dsa_encode_text(e, m->reasoning);
 
         if (!m->prefix || m->content.len != 0) {
-            dsa_encode_template(e, DSA_MARK_THINK_END);
+            dsa_encode_template(e, DSA_CONTROL_THINK_END);
         }
     }
 
@@ -306,7 +306,7 @@ dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
     }
 
     if (!m->prefix) {
-        dsa_encode_template(e, DSA_MARK_EOS);
+        dsa_encode_template(e, DSA_CONTROL_EOS);
     }
 }
 
@@ -408,7 +408,7 @@ dsa_encode_raw_param(dsa_encoder_t *e, const dsa_argument_t *arg)
     dsa_buf_t  value;
 
     dsa_encode_template(e, "<" DSML "parameter name=\"");
-    dsa_encode_run(e, DSA_RUN_TEXT);
+    dsa_encode_segment(e, DSA_SEGMENT_TEXT);
 
     if (dsa_json_unescape(&e->text, arg->key) != DSA_OK) {
         return DSA_ERROR;
@@ -463,7 +463,7 @@ dsa_encode_results_end(dsa_encoder_t *e, uint32_t i)
 {
     dsa_encode_template(e, "\n</function_results>\n\n");
     dsa_encode_template(e, e->chat->thinking && dsa_encode_after_last(e, i)
-                           ? DSA_MARK_THINK : DSA_MARK_THINK_END);
+                           ? DSA_CONTROL_THINK : DSA_CONTROL_THINK_END);
 }
 
 
@@ -504,8 +504,10 @@ dsa_encode_after_last(const dsa_encoder_t *e, uint32_t i)
 static void
 dsa_encode_template(dsa_encoder_t *e, const char *text)
 {
-    size_t       i, len;
+    size_t       i, n, len;
     const char  *p, *mark;
+
+    n = sizeof(dsa_encode_control_tokens) / sizeof(char *);
 
     for (p = text; *p != '\0'; /* void */) {
         mark = NULL;
@@ -514,8 +516,8 @@ dsa_encode_template(dsa_encoder_t *e, const char *text)
         /* marks begin with < or a byte above ASCII */
 
         if (*p == '<' || (*p & 0x80) != 0) {
-            for (i = 0; i < sizeof(dsa_encode_marks) / sizeof(char *); i++) {
-                mark = dsa_encode_marks[i];
+            for (i = 0; i < n; i++) {
+                mark = dsa_encode_control_tokens[i];
                 len = strlen(mark);
 
                 if (strncmp(p, mark, len) == 0) {
@@ -527,7 +529,7 @@ dsa_encode_template(dsa_encoder_t *e, const char *text)
         }
 
         if (mark != NULL) {
-            dsa_encode_run(e, DSA_RUN_SPECIAL);
+            dsa_encode_segment(e, DSA_SEGMENT_CONTROL);
             dsa_buf_add(&e->text, mark, len);
             p += len;
             continue;
@@ -551,7 +553,7 @@ static void
 dsa_encode_text(dsa_encoder_t *e, dsa_str_t text)
 {
     if (text.len != 0) {
-        dsa_encode_run(e, DSA_RUN_TEXT);
+        dsa_encode_segment(e, DSA_SEGMENT_TEXT);
         dsa_buf_add(&e->text, text.data, text.len);
     }
 }
@@ -560,7 +562,7 @@ dsa_encode_text(dsa_encoder_t *e, dsa_str_t text)
 static void
 dsa_encode_json(dsa_encoder_t *e, const dsa_json_t *v)
 {
-    dsa_encode_run(e, DSA_RUN_TEXT);
+    dsa_encode_segment(e, DSA_SEGMENT_TEXT);
 
     if (dsa_json_dump(&e->text, v) != DSA_OK) {
         e->failed = 1;
@@ -571,15 +573,15 @@ dsa_encode_json(dsa_encoder_t *e, const dsa_json_t *v)
 /* What is added to the text next is of that kind. */
 
 static void
-dsa_encode_run(dsa_encoder_t *e, dsa_run_kind_e kind)
+dsa_encode_segment(dsa_encoder_t *e, dsa_segment_kind_e kind)
 {
-    dsa_encode_run_t   run;
-    dsa_encode_run_t  *runs;
+    dsa_encode_segment_t   run;
+    dsa_encode_segment_t  *runs;
 
-    runs = (dsa_encode_run_t *) (void *) e->runs.data;
+    runs = (dsa_encode_segment_t *) (void *) e->runs.data;
 
-    if (kind == DSA_RUN_TEXT && e->n != 0
-        && runs[e->n - 1].kind == DSA_RUN_TEXT)
+    if (kind == DSA_SEGMENT_TEXT && e->n != 0
+        && runs[e->n - 1].kind == DSA_SEGMENT_TEXT)
     {
         return;
     }
@@ -587,7 +589,7 @@ dsa_encode_run(dsa_encoder_t *e, dsa_run_kind_e kind)
     run.kind = kind;
     run.start = e->text.len;
 
-    dsa_buf_add(&e->runs, &run, sizeof(dsa_encode_run_t));
+    dsa_buf_add(&e->runs, &run, sizeof(dsa_encode_segment_t));
 
     if (!e->runs.failed) {
         e->n++;
@@ -601,7 +603,7 @@ dsa_encode_finish(dsa_encoder_t *e, dsa_prompt_t *prompt, dsa_arena_t *arena,
 {
     char                    *text;
     size_t                   i, end;
-    const dsa_encode_run_t  *runs;
+    const dsa_encode_segment_t  *runs;
 
     if (e->failed) {
         return dsa_error(err, "a number in tools or arguments is out of "
@@ -613,20 +615,20 @@ dsa_encode_finish(dsa_encoder_t *e, dsa_prompt_t *prompt, dsa_arena_t *arena,
     }
 
     text = dsa_arena_dup(arena, dsa_str(e->text.data, e->text.len));
-    prompt->runs = dsa_arena_alloc(arena, e->n * sizeof(dsa_run_t));
+    prompt->segments = dsa_arena_alloc(arena, e->n * sizeof(dsa_segment_t));
 
-    if (text == NULL || prompt->runs == NULL) {
+    if (text == NULL || prompt->segments == NULL) {
         return dsa_error(err, "the prompt needs more memory than one may "
                          "use");
     }
 
-    runs = (const dsa_encode_run_t *) (const void *) e->runs.data;
+    runs = (const dsa_encode_segment_t *) (const void *) e->runs.data;
 
     for (i = 0; i < e->n; i++) {
         end = i + 1 < e->n ? runs[i + 1].start : e->text.len;
 
-        prompt->runs[i].kind = runs[i].kind;
-        prompt->runs[i].text = dsa_str(text + runs[i].start,
+        prompt->segments[i].kind = runs[i].kind;
+        prompt->segments[i].text = dsa_str(text + runs[i].start,
                                        end - runs[i].start);
     }
 

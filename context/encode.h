@@ -18,19 +18,20 @@
  */
 
 typedef enum {
-    DSA_RUN_TEXT = 1,           /* equal to dsa_link_kind_e */
-    DSA_RUN_SPECIAL
-} dsa_run_kind_e;
+    DSA_SEGMENT_TEXT = 1,           /* equal to dsa_link_kind_e */
+    DSA_SEGMENT_CONTROL
+} dsa_segment_kind_e;
 
 
 typedef struct {
-    dsa_run_kind_e      kind;
+    dsa_segment_kind_e      kind;
     dsa_str_t           text;
-} dsa_run_t;
+} dsa_segment_t;
 
 
 typedef struct {
-    dsa_run_t          *runs;           /* neighboring text runs are joined */
+    dsa_segment_t      *segments;       /* neighboring text segments are
+                                           joined */
     uint32_t            n;
     size_t              bytes;          /* of all texts */
 } dsa_prompt_t;

@@ -17,7 +17,7 @@
 
 #include <yajl/yajl_parse.h>
 
-#include "context/marks.h"
+#include "context/control_tokens.h"
 #include "context/parse.h"
 
 
@@ -25,8 +25,8 @@
 #define DSA_PARSE_TAG     (DSA_PARSE_NAME + 64)     /* attributes of a tag */
 #define DSA_PARSE_OUT     2048
 
-#define DSML_OPEN         "<" DSA_MARK_DSML
-#define DSML_CLOSE        "</" DSA_MARK_DSML
+#define DSML_OPEN         "<" DSA_CONTROL_DSML
+#define DSML_CLOSE        "</" DSA_CONTROL_DSML
 
 
 typedef enum {
@@ -132,12 +132,12 @@ static size_t dsa_parse_whole(const char *data, size_t len);
 
 
 static const dsa_marker_t  dsa_markers_text[] = {
-    { DSA_MARKER_THINK_END, dsa_string(DSA_MARK_THINK_END) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_THINK) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_EOS) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_BOS) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_USER) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_ASSISTANT) },
+    { DSA_MARKER_THINK_END, dsa_string(DSA_CONTROL_THINK_END) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_THINK) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_EOS) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_BOS) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_USER) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_ASSISTANT) },
     { DSA_MARKER_CALLS, dsa_string("\n\n" DSML_OPEN "function_calls") },
     { DSA_MARKER_CALLS, dsa_string("\n" DSML_OPEN "function_calls") },
     { DSA_MARKER_CALLS, dsa_string(DSML_OPEN "function_calls") },
@@ -147,7 +147,7 @@ static const dsa_marker_t  dsa_markers_text[] = {
     { DSA_MARKER_STRAY, dsa_string(DSML_CLOSE "function_calls>") },
     { DSA_MARKER_STRAY, dsa_string(DSML_CLOSE "invoke>") },
     { DSA_MARKER_STRAY, dsa_string(DSML_CLOSE "parameter>") },
-    { DSA_MARKER_STRAY, dsa_string(DSA_MARK_DSML) },
+    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_DSML) },
     { DSA_MARKER_STRAY, dsa_null_string }
 };
 
@@ -172,7 +172,7 @@ static const dsa_marker_t  dsa_markers_value[] = {
 /* Calls that are left out: the answer may follow them. */
 
 static const dsa_marker_t  dsa_markers_off[] = {
-    { DSA_MARKER_THINK_END, dsa_string(DSA_MARK_THINK_END) },
+    { DSA_MARKER_THINK_END, dsa_string(DSA_CONTROL_THINK_END) },
     { DSA_MARKER_PARAM, dsa_string(DSML_OPEN "parameter") },
     { DSA_MARKER_INVOKE, dsa_string(DSML_OPEN "invoke") },
     { DSA_MARKER_INVOKE_END, dsa_string(DSML_CLOSE "invoke>") },
@@ -296,7 +296,7 @@ dsa_parse_end(dsa_parse_t *p, int complete)
      * letter of DSML: then it is a marker that was cut off.
      */
 
-    mark = memmem(p->hold, p->hold_len, DSA_MARK_DSML,
+    mark = memmem(p->hold, p->hold_len, DSA_CONTROL_DSML,
                   sizeof("\xef\xbd\x9c" "D") - 1)
            != NULL;
 
@@ -391,7 +391,7 @@ dsa_parse_find(const dsa_parse_t *p, const char *data, size_t len)
 
     for (i = 0; i < len; i++) {
         if (data[i] == '<' || data[i] == '\n'
-            || data[i] == DSA_MARK_DSML[0])
+            || data[i] == DSA_CONTROL_DSML[0])
         {
             break;
         }

@@ -80,7 +80,7 @@ typedef struct {
 typedef struct dsa_backend_s  dsa_backend_t;
 
 struct dsa_backend_s {
-    dsa_shape_t         shape;
+    dsa_model_config_t  config;
     uint32_t            pages;          /* 0 .. pages-1 may be used */
     uint32_t            depth;          /* steps that may be started and not
                                            yet waited for */

@@ -12,7 +12,8 @@
 
 
 /*
- * Sampling on the GPU; its CPU twin is dsa_sample() of engine/cpu/sampler.h, which
+ * Sampling on the GPU; its CPU twin is dsa_sample() of engine/cpu/sampler.h,
+ * which
  * says what is sampled.  Sums are float64, taken in another order than there:
  * where a draw lies within their rounding of the border between two ids, the
  * two may differ.

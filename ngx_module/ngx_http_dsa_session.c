@@ -838,7 +838,7 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
 
     for (i = 0; i < prompt->n; i++) {
         length += sizeof(dsa_link_run_t)
-                  + dsa_link_pad(prompt->runs[i].text.len, 8);
+                  + dsa_link_pad(prompt->segments[i].text.len, 8);
     }
 
     for (i = 0; i < head->n_stop; i++) {
@@ -875,10 +875,10 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
     for (i = 0; i < prompt->n + head->n_stop; i++) {
 
         if (i < prompt->n) {
-            run.kind = prompt->runs[i].kind;
-            run.length = prompt->runs[i].text.len;
+            run.kind = prompt->segments[i].kind;
+            run.length = prompt->segments[i].text.len;
             p = ngx_cpymem(p, &run, sizeof(dsa_link_run_t));
-            ngx_memcpy(p, prompt->runs[i].text.data, run.length);
+            ngx_memcpy(p, prompt->segments[i].text.data, run.length);
 
         } else {
             run.kind = DSA_LINK_TEXT;

@@ -24,7 +24,7 @@ static int dsa_encode_stdin(dsa_arena_t *arena, int runs);
 static dsa_json_t *dsa_encode_read(dsa_arena_t *arena);
 static int dsa_encode_thinks(const dsa_chat_t *chat);
 static int dsa_encode_print(const dsa_prompt_t *prompt);
-static int dsa_encode_print_runs(const dsa_prompt_t *prompt);
+static int dsa_encode_print_segments(const dsa_prompt_t *prompt);
 
 
 static const char  dsa_encode_usage[] =
@@ -129,7 +129,7 @@ dsa_encode_stdin(dsa_arena_t *arena, int runs)
         return 1;
     }
 
-    rc = runs ? dsa_encode_print_runs(&prompt) : dsa_encode_print(&prompt);
+    rc = runs ? dsa_encode_print_segments(&prompt) : dsa_encode_print(&prompt);
 
     if (rc != DSA_OK || fflush(stdout) != 0) {
         perror("dsa encode: stdout");
@@ -207,7 +207,7 @@ dsa_encode_print(const dsa_prompt_t *prompt)
     const dsa_str_t  *s;
 
     for (i = 0; i < prompt->n; i++) {
-        s = &prompt->runs[i].text;
+        s = &prompt->segments[i].text;
 
         if (fwrite(s->data, 1, s->len, stdout) != s->len) {
             return DSA_ERROR;
@@ -219,7 +219,7 @@ dsa_encode_print(const dsa_prompt_t *prompt)
 
 
 static int
-dsa_encode_print_runs(const dsa_prompt_t *prompt)
+dsa_encode_print_segments(const dsa_prompt_t *prompt)
 {
     int        rc;
     uint32_t   i;
@@ -229,9 +229,9 @@ dsa_encode_print_runs(const dsa_prompt_t *prompt)
 
     for (i = 0; i < prompt->n; i++) {
         dsa_buf_addz(&b, i == 0 ? "[" : ",\n ");
-        dsa_buf_addz(&b, prompt->runs[i].kind == DSA_RUN_SPECIAL
+        dsa_buf_addz(&b, prompt->segments[i].kind == DSA_SEGMENT_CONTROL
                          ? "{\"special\": \"" : "{\"text\": \"");
-        dsa_json_escape(&b, prompt->runs[i].text);
+        dsa_json_escape(&b, prompt->segments[i].text);
         dsa_buf_addz(&b, "\"}");
     }
 

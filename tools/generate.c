@@ -40,14 +40,14 @@ typedef struct {
 
 
 typedef struct {
-    dsa_tokenizer_t        *tokenizer;  /* NULL with --ids */
-    dsa_backend_t          *backend;
-    dsa_sched_t            *sched;
-    dsa_tokens_t            tokens;
-    dsa_answer_t            answer;
-    dsa_generation_t        own;        /* the model's */
-    int                     comma;
-    int                     failed;
+    dsa_tokenizer_t         *tokenizer;  /* NULL with --ids */
+    dsa_backend_t           *backend;
+    dsa_sched_t             *sched;
+    dsa_tokens_t             tokens;
+    dsa_answer_t             answer;
+    dsa_generation_config_t  own;        /* the model's */
+    int                      comma;
+    int                      failed;
 } dsa_generate_t;
 
 
@@ -60,8 +60,8 @@ static int dsa_generate_open(dsa_generate_t *g,
 static int dsa_generate_ids(dsa_generate_t *g, const char *text,
     uint32_t vocab, dsa_err_t *err);
 static int dsa_generate_text(dsa_generate_t *g,
-    const dsa_generate_conf_t *conf, const dsa_shape_t *shape,
-    dsa_err_t *err);
+    const dsa_generate_conf_t  *conf, const dsa_model_config_t *config,
+    dsa_err_t                  *err);
 static int dsa_generate_run(dsa_generate_t *g,
     const dsa_generate_conf_t *conf, dsa_err_t *err);
 static int dsa_generate_token(void *owner, const dsa_sample_t *sample);
@@ -278,7 +278,7 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     int                   n;
     char                  path[4096];
     uint64_t              total;
-    dsa_shape_t           shape;
+    dsa_model_config_t    config;
     dsa_sched_conf_t      sched;
     dsa_backend_conf_t    backend;
 
@@ -288,8 +288,8 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
         NULL
     };
 
-    if (dsa_shape_read(&shape, conf->model, err) != DSA_OK
-        || dsa_generation_read(&g->own, conf->model, err) != DSA_OK)
+    if (dsa_model_config_read(&config, conf->model, err) != DSA_OK
+        || dsa_generation_config_read(&g->own, conf->model, err) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -300,7 +300,7 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     backend.precision = conf->precision;
     backend.max_tokens = DSA_GENERATE_ROWS;
     backend.max_seqs = 1;
-    backend.allowed = shape.vocab_size;
+    backend.allowed = config.vocab_size;
 
     if (conf->ids == NULL) {
         n = snprintf(path, sizeof(path), "%s/tokenizer.json", conf->model);
@@ -315,19 +315,19 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
             return DSA_ERROR;
         }
 
-        if (dsa_tokenizer_size(g->tokenizer) > shape.vocab_size) {
+        if (dsa_tokenizer_size(g->tokenizer) > config.vocab_size) {
             return dsa_error(err, "%s has ids up to %u, vocab_size in "
                              "config.json is %u", path,
                              dsa_tokenizer_size(g->tokenizer) - 1,
-                             shape.vocab_size);
+                             config.vocab_size);
         }
 
         backend.allowed = dsa_tokenizer_size(g->tokenizer);
     }
 
     n = conf->ids != NULL
-        ? dsa_generate_ids(g, conf->ids, shape.vocab_size, err)
-        : dsa_generate_text(g, conf, &shape, err);
+        ? dsa_generate_ids(g, conf->ids, config.vocab_size, err)
+        : dsa_generate_text(g, conf, &config, err);
 
     if (n != DSA_OK) {
         return DSA_ERROR;
@@ -335,10 +335,10 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
     total = (uint64_t) g->tokens.n + conf->n;
 
-    if (total > shape.max_position_embeddings) {
+    if (total > config.max_position_embeddings) {
         return dsa_error(err, "%u tokens and %u more are over the model's "
                          "context of %u", g->tokens.n, conf->n,
-                         shape.max_position_embeddings);
+                         config.max_position_embeddings);
     }
 
     backend.context = (uint32_t) total;
@@ -410,7 +410,7 @@ dsa_generate_ids(dsa_generate_t *g, const char *text, uint32_t vocab,
 
 static int
 dsa_generate_text(dsa_generate_t *g, const dsa_generate_conf_t *conf,
-    const dsa_shape_t *shape, dsa_err_t *err)
+    const dsa_model_config_t  *config, dsa_err_t *err)
 {
     int                     rc;
     dsa_tokenizer_work_t   *work;
@@ -419,7 +419,7 @@ dsa_generate_text(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
     if (work == NULL
         || (!conf->special
-            && dsa_tokens_push(&g->tokens, shape->bos_token_id) != DSA_OK))
+            && dsa_tokens_push(&g->tokens, config->bos_token_id) != DSA_OK))
     {
         dsa_tokenizer_work_destroy(work);
         return dsa_error(err, "out of memory");
@@ -427,16 +427,16 @@ dsa_generate_text(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
     rc = conf->special
          ? dsa_tokenize_special(g->tokenizer, work, dsa_strz(conf->prompt),
-                                shape->max_position_embeddings, &g->tokens,
+                                config->max_position_embeddings, &g->tokens,
                                 err)
          : dsa_tokenize(g->tokenizer, work, dsa_strz(conf->prompt),
-                        shape->max_position_embeddings, &g->tokens, err);
+                        config->max_position_embeddings, &g->tokens, err);
 
     dsa_tokenizer_work_destroy(work);
 
     if (rc == DSA_AGAIN) {
         return dsa_error(err, "the prompt has more than %u tokens",
-                         shape->max_position_embeddings);
+                         config->max_position_embeddings);
     }
 
     if (rc == DSA_OK && g->tokens.n == 0) {

@@ -302,7 +302,7 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    vocab = l->weights->shape.vocab_size;
+    vocab = l->weights->config.vocab_size;
     n_pages = (uint32_t) (((uint64_t) l->n + DSA_PAGE_TOKENS - 1)
                           / DSA_PAGE_TOKENS);
 
@@ -372,7 +372,7 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
 #endif
 
     rows = conf->chunk < l->n ? conf->chunk : l->n;
-    kv = dsa_model_kv_memory(&l->weights->shape, conf->precision, l->n);
+    kv = dsa_model_kv_memory(&l->weights->config, conf->precision, l->n);
 
 #if (DSA_CUDA)
     if (conf->backend == DSA_BACKEND_CUDA) {
@@ -383,11 +383,11 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         memset(&cuda, 0, sizeof(cuda));
 
         cuda.weights = l->weights;
-        cuda.shape = l->weights->shape;
+        cuda.config = l->weights->config;
         cuda.kv_memory = kv;
         cuda.max_rows = rows;
         cuda.max_seqs = rows;
-        cuda.allowed = cuda.shape.vocab_size;
+        cuda.allowed = cuda.config.vocab_size;
         cuda.context = (l->n + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS
                        * DSA_PAGE_TOKENS;
 
@@ -465,11 +465,11 @@ dsa_logits_read(dsa_logits_t *l, const char *path, dsa_err_t *err)
 
     n = t->shape[0];
 
-    if (n > l->weights->shape.max_position_embeddings) {
+    if (n > l->weights->config.max_position_embeddings) {
         (void) dsa_error(err, "%s: %llu tokens, at most "
                          "max_position_embeddings, %u, are accepted", path,
                          (unsigned long long) n,
-                         l->weights->shape.max_position_embeddings);
+                         l->weights->config.max_position_embeddings);
         goto done;
     }
 
@@ -508,12 +508,12 @@ done:
 static int
 dsa_logits_selections(dsa_logits_t *l, const char *path, dsa_err_t *err)
 {
-    int32_t                 p, last;
-    uint32_t                layer, row, i, cols;
-    const dsa_shape_t      *s;
-    const dsa_st_tensor_t  *t;
+    int32_t                    p, last;
+    uint32_t                   layer, row, i, cols;
+    const dsa_model_config_t  *s;
+    const dsa_st_tensor_t     *t;
 
-    s = &l->weights->shape;
+    s = &l->weights->config;
     cols = s->index_topk < s->max_position_embeddings
            ? s->index_topk : s->max_position_embeddings;
 
@@ -647,7 +647,7 @@ dsa_logits_note(void *ctx, const char *name, uint32_t layer, uint32_t rows,
 
         /* selections have index_topk columns even in a shorter context */
 
-        width = strcmp(name, "topk") == 0 ? l->weights->shape.index_topk
+        width = strcmp(name, "topk") == 0 ? l->weights->config.index_topk
                                           : cols;
 
         t->data = malloc((uint64_t) l->n * width * 4);
@@ -691,7 +691,7 @@ dsa_logits_write(const dsa_logits_t *l, const char *path, dsa_err_t *err)
         if (i == l->n_trace) {
             t[i].name = dsa_strz("logits");
             t[i].dtype = dsa_strz("F32");
-            t[i].shape[1] = l->weights->shape.vocab_size;
+            t[i].shape[1] = l->weights->config.vocab_size;
             t[i].data = l->logits;
 
         } else {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "context/marks.h"
+#include "context/control_tokens.h"
 #include "context/parse.h"
 #include "tools/dsa.h"
 
@@ -131,7 +131,7 @@ dsa_parse_stdin(dsa_parse_message_t *m, size_t piece)
     dsa_str_t     s;
     dsa_parse_t  *p;
 
-    static const dsa_str_t  eos = dsa_string(DSA_MARK_EOS);
+    static const dsa_str_t  eos = dsa_string(DSA_CONTROL_EOS);
 
     memset(&text, 0, sizeof(dsa_buf_t));
 

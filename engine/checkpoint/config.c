@@ -13,39 +13,39 @@
 #include "engine/checkpoint/config.h"
 
 
-#define DSA_SHAPE_MAX_FILE      (1024 * 1024)
-#define DSA_SHAPE_MAX_MEMORY    (128 * 1024 * 1024)
-#define DSA_SHAPE_MAX_DEPTH     16
+#define DSA_MODEL_CONFIG_MAX_FILE      (1024 * 1024)
+#define DSA_MODEL_CONFIG_MAX_MEMORY    (128 * 1024 * 1024)
+#define DSA_MODEL_CONFIG_MAX_DEPTH     16
 
-#define DSA_SHAPE_REQUIRED      0
-#define DSA_SHAPE_OPTIONAL      1
+#define DSA_CONFIG_REQUIRED      0
+#define DSA_CONFIG_OPTIONAL      1
 
 
 typedef struct {
     const char     *name;
-    size_t          offset;         /* of a uint32_t in dsa_shape_t */
+    size_t          offset;         /* of a uint32_t in dsa_model_config_t */
     uint32_t        min;
     uint32_t        max;
     uint32_t        optional;
     uint32_t        absent;         /* what an absent optional field means */
-} dsa_shape_integer_t;
+} dsa_config_integer_t;
 
 
 typedef struct {
     const char     *name;
-    size_t          offset;         /* of a double in dsa_shape_t */
+    size_t          offset;         /* of a double in dsa_model_config_t */
     double          min;
     double          max;
     uint32_t        optional;
     double          absent;
-} dsa_shape_number_t;
+} dsa_config_number_t;
 
 
 typedef struct {
     const char     *name;
     const char     *json;           /* the value that is accepted */
     uint32_t        optional;
-} dsa_shape_fixed_t;
+} dsa_config_fixed_t;
 
 
 /* Where a field is looked for and how it is called in an error. */
@@ -55,37 +55,39 @@ typedef struct {
     const char         *prefix;     /* "" or "rope_scaling." */
     const dsa_json_t   *object;
     dsa_err_t          *err;
-} dsa_shape_scope_t;
+} dsa_config_scope_t;
 
 
-static int dsa_shape_root(dsa_shape_t *shape, const char *name,
+static int dsa_config_root(dsa_model_config_t *config, const char *name,
     const dsa_json_t *root, dsa_err_t *err);
-static int dsa_shape_consistent(const dsa_shape_t *shape, const char *name,
-    dsa_err_t *err);
-static int dsa_shape_rope(dsa_shape_t *shape, const dsa_shape_scope_t *top);
-static int dsa_shape_rope_keys(const dsa_shape_scope_t *rope);
-static int dsa_shape_quantization(dsa_shape_t *shape,
-    const dsa_shape_scope_t *top);
-static int dsa_shape_bool(const dsa_shape_scope_t *scope, const char *field,
+static int dsa_config_consistent(const dsa_model_config_t *config,
+    const char *name, dsa_err_t *err);
+static int dsa_config_rope(dsa_model_config_t *config,
+    const dsa_config_scope_t *top);
+static int dsa_model_config_rope_keys(const dsa_config_scope_t *rope);
+static int dsa_config_quantization(dsa_model_config_t *config,
+    const dsa_config_scope_t  *top);
+static int dsa_config_bool(const dsa_config_scope_t *scope, const char *field,
     uint32_t *out);
-static int dsa_shape_integer(const dsa_shape_scope_t *scope,
-    const dsa_shape_integer_t *f, void *shape);
-static int dsa_shape_number(const dsa_shape_scope_t *scope,
-    const dsa_shape_number_t *f, double *out);
-static int dsa_shape_fixed(const dsa_shape_scope_t *scope,
-    const dsa_shape_fixed_t *f);
-static int dsa_shape_refuse(const dsa_shape_scope_t *scope, const char *field,
+static int dsa_config_integer(const dsa_config_scope_t *scope,
+    const dsa_config_integer_t  *f, void *config);
+static int dsa_config_number(const dsa_config_scope_t *scope,
+    const dsa_config_number_t  *f, double *out);
+static int dsa_config_fixed(const dsa_config_scope_t *scope,
+    const dsa_config_fixed_t  *f);
+static int dsa_config_refuse(const dsa_config_scope_t *scope, const char *field,
     const dsa_json_t *v, const char *accepted);
-static const dsa_json_t *dsa_shape_get(const dsa_json_t *object,
+static const dsa_json_t *dsa_config_get(const dsa_json_t *object,
     const char *field);
 
 
-#define dsa_shape_size(field, min, max)                                       \
-    { #field, offsetof(dsa_shape_t, field), min, max, DSA_SHAPE_REQUIRED, 0 }
+#define dsa_config_size(field, min, max)                                       \
+    { #field, offsetof(dsa_model_config_t, field), min, max,                   \
+      DSA_CONFIG_REQUIRED, 0 }
 
-#define dsa_shape_size_or(field, min, max, absent)                            \
-    { #field, offsetof(dsa_shape_t, field), min, max, DSA_SHAPE_OPTIONAL,     \
-      absent }
+#define dsa_config_size_or(field, min, max, absent)                            \
+    { #field, offsetof(dsa_model_config_t, field), min, max,                   \
+      DSA_CONFIG_OPTIONAL, absent }
 
 
 /*
@@ -93,70 +95,70 @@ static const dsa_json_t *dsa_shape_get(const dsa_json_t *object,
  * within 63; they lie far beyond any model there is.
  */
 
-static const dsa_shape_integer_t  dsa_shape_integers[] = {
-    dsa_shape_size(vocab_size, 1, 1 << 24),
-    dsa_shape_size(hidden_size, 1, 1 << 17),
-    dsa_shape_size(num_hidden_layers, 1, 1024),
-    dsa_shape_size_or(num_nextn_predict_layers, 0, 16, 0),
-    dsa_shape_size(first_k_dense_replace, 0, 1024),
-    dsa_shape_size_or(moe_layer_freq, 1, 1024, 1),
-    dsa_shape_size(intermediate_size, 1, 1 << 20),
-    dsa_shape_size(moe_intermediate_size, 1, 1 << 20),
-    dsa_shape_size(num_attention_heads, 1, 4096),
-    dsa_shape_size(q_lora_rank, 1, 1 << 16),
-    dsa_shape_size(kv_lora_rank, 1, 1 << 16),
-    dsa_shape_size(qk_nope_head_dim, 1, 4096),
-    dsa_shape_size(qk_rope_head_dim, 2, 4096),
-    dsa_shape_size(v_head_dim, 1, 4096),
-    dsa_shape_size(n_routed_experts, 2, 8192),
-    dsa_shape_size(n_shared_experts, 1, 64),
-    dsa_shape_size(num_experts_per_tok, 1, 256),
-    dsa_shape_size(n_group, 1, 4096),
-    dsa_shape_size(topk_group, 1, 4096),
-    dsa_shape_size(index_n_heads, 1, 4096),
-    dsa_shape_size(index_head_dim, 2, 4096),
-    dsa_shape_size(index_topk, 1, 1 << 20),
-    dsa_shape_size(max_position_embeddings, 1, 1 << 24),
-    dsa_shape_size(bos_token_id, 0, (1 << 24) - 1),
-    dsa_shape_size(eos_token_id, 0, (1 << 24) - 1)
+static const dsa_config_integer_t  dsa_config_integers[] = {
+    dsa_config_size(vocab_size, 1, 1 << 24),
+    dsa_config_size(hidden_size, 1, 1 << 17),
+    dsa_config_size(num_hidden_layers, 1, 1024),
+    dsa_config_size_or(num_nextn_predict_layers, 0, 16, 0),
+    dsa_config_size(first_k_dense_replace, 0, 1024),
+    dsa_config_size_or(moe_layer_freq, 1, 1024, 1),
+    dsa_config_size(intermediate_size, 1, 1 << 20),
+    dsa_config_size(moe_intermediate_size, 1, 1 << 20),
+    dsa_config_size(num_attention_heads, 1, 4096),
+    dsa_config_size(q_lora_rank, 1, 1 << 16),
+    dsa_config_size(kv_lora_rank, 1, 1 << 16),
+    dsa_config_size(qk_nope_head_dim, 1, 4096),
+    dsa_config_size(qk_rope_head_dim, 2, 4096),
+    dsa_config_size(v_head_dim, 1, 4096),
+    dsa_config_size(n_routed_experts, 2, 8192),
+    dsa_config_size(n_shared_experts, 1, 64),
+    dsa_config_size(num_experts_per_tok, 1, 256),
+    dsa_config_size(n_group, 1, 4096),
+    dsa_config_size(topk_group, 1, 4096),
+    dsa_config_size(index_n_heads, 1, 4096),
+    dsa_config_size(index_head_dim, 2, 4096),
+    dsa_config_size(index_topk, 1, 1 << 20),
+    dsa_config_size(max_position_embeddings, 1, 1 << 24),
+    dsa_config_size(bos_token_id, 0, (1 << 24) - 1),
+    dsa_config_size(eos_token_id, 0, (1 << 24) - 1)
 };
 
 
 /* What the forward pass takes for granted. */
 
-static const dsa_shape_fixed_t  dsa_shape_fixeds[] = {
-    { "hidden_act", "\"silu\"", DSA_SHAPE_OPTIONAL },
-    { "scoring_func", "\"sigmoid\"", DSA_SHAPE_OPTIONAL },
-    { "topk_method", "\"noaux_tc\"", DSA_SHAPE_OPTIONAL },
-    { "attention_bias", "false", DSA_SHAPE_OPTIONAL },
-    { "mlp_bias", "false", DSA_SHAPE_OPTIONAL },
-    { "tie_word_embeddings", "false", DSA_SHAPE_OPTIONAL },
-    { "indexer_rope_interleave", "false", DSA_SHAPE_OPTIONAL }
+static const dsa_config_fixed_t  dsa_config_fixeds[] = {
+    { "hidden_act", "\"silu\"", DSA_CONFIG_OPTIONAL },
+    { "scoring_func", "\"sigmoid\"", DSA_CONFIG_OPTIONAL },
+    { "topk_method", "\"noaux_tc\"", DSA_CONFIG_OPTIONAL },
+    { "attention_bias", "false", DSA_CONFIG_OPTIONAL },
+    { "mlp_bias", "false", DSA_CONFIG_OPTIONAL },
+    { "tie_word_embeddings", "false", DSA_CONFIG_OPTIONAL },
+    { "indexer_rope_interleave", "false", DSA_CONFIG_OPTIONAL }
 };
 
 
 /* beta_fast and beta_slow default as in the YaRN paper, section 3.2. */
 
-static const dsa_shape_number_t  dsa_shape_yarn[] = {
-    { "factor", offsetof(dsa_shape_t, yarn_factor),
-      1, 1e6, DSA_SHAPE_REQUIRED, 0 },
-    { "beta_fast", offsetof(dsa_shape_t, yarn_beta_fast),
-      1e-3, 1e6, DSA_SHAPE_OPTIONAL, 32 },
-    { "beta_slow", offsetof(dsa_shape_t, yarn_beta_slow),
-      1e-3, 1e6, DSA_SHAPE_OPTIONAL, 1 },
-    { "mscale", offsetof(dsa_shape_t, yarn_mscale),
-      1e-3, 1e3, DSA_SHAPE_REQUIRED, 0 },
-    { "mscale_all_dim", offsetof(dsa_shape_t, yarn_mscale_all_dim),
-      1e-3, 1e3, DSA_SHAPE_REQUIRED, 0 }
+static const dsa_config_number_t  dsa_model_config_yarn[] = {
+    { "factor", offsetof(dsa_model_config_t, yarn_factor),
+      1, 1e6, DSA_CONFIG_REQUIRED, 0 },
+    { "beta_fast", offsetof(dsa_model_config_t, yarn_beta_fast),
+      1e-3, 1e6, DSA_CONFIG_OPTIONAL, 32 },
+    { "beta_slow", offsetof(dsa_model_config_t, yarn_beta_slow),
+      1e-3, 1e6, DSA_CONFIG_OPTIONAL, 1 },
+    { "mscale", offsetof(dsa_model_config_t, yarn_mscale),
+      1e-3, 1e3, DSA_CONFIG_REQUIRED, 0 },
+    { "mscale_all_dim", offsetof(dsa_model_config_t, yarn_mscale_all_dim),
+      1e-3, 1e3, DSA_CONFIG_REQUIRED, 0 }
 };
 
 
-static const dsa_shape_fixed_t  dsa_shape_fp8[] = {
-    { "quant_method", "\"fp8\"", DSA_SHAPE_REQUIRED },
-    { "fmt", "\"e4m3\"", DSA_SHAPE_OPTIONAL },
-    { "weight_block_size", "[128, 128]", DSA_SHAPE_REQUIRED },
-    { "activation_scheme", "\"dynamic\"", DSA_SHAPE_REQUIRED },
-    { "scale_fmt", "\"ue8m0\"", DSA_SHAPE_OPTIONAL }
+static const dsa_config_fixed_t  dsa_config_fp8[] = {
+    { "quant_method", "\"fp8\"", DSA_CONFIG_REQUIRED },
+    { "fmt", "\"e4m3\"", DSA_CONFIG_OPTIONAL },
+    { "weight_block_size", "[128, 128]", DSA_CONFIG_REQUIRED },
+    { "activation_scheme", "\"dynamic\"", DSA_CONFIG_REQUIRED },
+    { "scale_fmt", "\"ue8m0\"", DSA_CONFIG_OPTIONAL }
 };
 
 
@@ -164,7 +166,8 @@ static const dsa_shape_fixed_t  dsa_shape_fp8[] = {
 
 
 int
-dsa_shape_read(dsa_shape_t *shape, const char *dir, dsa_err_t *err)
+dsa_model_config_read(dsa_model_config_t *config, const char *dir,
+    dsa_err_t *err)
 {
     int        n, rc;
     char       path[PATH_MAX];
@@ -179,10 +182,10 @@ dsa_shape_read(dsa_shape_t *shape, const char *dir, dsa_err_t *err)
 
     memset(&text, 0, sizeof(dsa_buf_t));
 
-    rc = dsa_file_read(path, DSA_SHAPE_MAX_FILE, &text, err);
+    rc = dsa_file_read(path, DSA_MODEL_CONFIG_MAX_FILE, &text, err);
 
     if (rc == DSA_OK) {
-        rc = dsa_shape_parse(shape, path, text.data, text.len, err);
+        rc = dsa_model_config_parse(config, path, text.data, text.len, err);
     }
 
     dsa_buf_free(&text);
@@ -192,20 +195,20 @@ dsa_shape_read(dsa_shape_t *shape, const char *dir, dsa_err_t *err)
 
 
 int
-dsa_shape_parse(dsa_shape_t *shape, const char *name, const void *json,
-    size_t len, dsa_err_t *err)
+dsa_model_config_parse(dsa_model_config_t *config, const char *name,
+    const void *json, size_t len, dsa_err_t *err)
 {
     int           rc;
     dsa_err_t     why;
     dsa_json_t   *root;
     dsa_arena_t  *arena;
 
-    arena = dsa_arena_create(DSA_SHAPE_MAX_MEMORY);
+    arena = dsa_arena_create(DSA_MODEL_CONFIG_MAX_MEMORY);
     if (arena == NULL) {
         return dsa_error(err, "%s: no memory to read it", name);
     }
 
-    root = dsa_json_parse(arena, json, len, DSA_SHAPE_MAX_DEPTH, &why);
+    root = dsa_json_parse(arena, json, len, DSA_MODEL_CONFIG_MAX_DEPTH, &why);
 
     if (root == NULL) {
         rc = dsa_error(err, "%s: %s", name, why.text);
@@ -215,8 +218,8 @@ dsa_shape_parse(dsa_shape_t *shape, const char *name, const void *json,
                        "configuration is accepted", name);
 
     } else {
-        memset(shape, 0, sizeof(dsa_shape_t));
-        rc = dsa_shape_root(shape, name, root, err);
+        memset(config, 0, sizeof(dsa_model_config_t));
+        rc = dsa_config_root(config, name, root, err);
     }
 
     dsa_arena_destroy(arena);
@@ -226,23 +229,23 @@ dsa_shape_parse(dsa_shape_t *shape, const char *name, const void *json,
 
 
 static int
-dsa_shape_root(dsa_shape_t *shape, const char *name, const dsa_json_t *root,
-    dsa_err_t *err)
+dsa_config_root(dsa_model_config_t *config, const char *name,
+    const dsa_json_t *root, dsa_err_t *err)
 {
-    double               value;
-    int64_t              n;
-    uint32_t             i;
-    const dsa_json_t    *heads;
-    dsa_shape_scope_t    top;
+    double                    value;
+    int64_t                   n;
+    uint32_t                  i;
+    const dsa_json_t         *heads;
+    dsa_config_scope_t  top;
 
-    static const dsa_shape_fixed_t   type = {
-        "model_type", "\"deepseek_v32\"", DSA_SHAPE_REQUIRED
+    static const dsa_config_fixed_t   type = {
+        "model_type", "\"deepseek_v32\"", DSA_CONFIG_REQUIRED
     };
-    static const dsa_shape_number_t  eps = {
-        "rms_norm_eps", 0, 1e-12, 0.1, DSA_SHAPE_REQUIRED, 0
+    static const dsa_config_number_t  eps = {
+        "rms_norm_eps", 0, 1e-12, 0.1, DSA_CONFIG_REQUIRED, 0
     };
-    static const dsa_shape_number_t  factor = {
-        "routed_scaling_factor", 0, 1e-6, 1e6, DSA_SHAPE_REQUIRED, 0
+    static const dsa_config_number_t  factor = {
+        "routed_scaling_factor", 0, 1e-6, 1e6, DSA_CONFIG_REQUIRED, 0
     };
 
     top.file = name;
@@ -252,62 +255,64 @@ dsa_shape_root(dsa_shape_t *shape, const char *name, const dsa_json_t *root,
 
     /* another kind of model lacks fields: its kind is the better answer */
 
-    if (dsa_shape_fixed(&top, &type) != DSA_OK) {
+    if (dsa_config_fixed(&top, &type) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    for (i = 0; i < dsa_nelts(dsa_shape_integers); i++) {
-        if (dsa_shape_integer(&top, &dsa_shape_integers[i], shape) != DSA_OK) {
+    for (i = 0; i < dsa_nelts(dsa_config_integers); i++) {
+        if (dsa_config_integer(&top, &dsa_config_integers[i],
+                               config) != DSA_OK) {
             return DSA_ERROR;
         }
     }
 
-    heads = dsa_shape_get(root, "num_key_value_heads");
+    heads = dsa_config_get(root, "num_key_value_heads");
 
     if (heads != NULL
         && (dsa_json_int(heads, &n) != DSA_OK
-            || n != (int64_t) shape->num_attention_heads))
+            || n != (int64_t) config->num_attention_heads))
     {
-        return dsa_shape_refuse(&top, "num_key_value_heads", heads,
+        return dsa_config_refuse(&top, "num_key_value_heads", heads,
                                 "the number of num_attention_heads");
     }
 
-    for (i = 0; i < dsa_nelts(dsa_shape_fixeds); i++) {
-        if (dsa_shape_fixed(&top, &dsa_shape_fixeds[i]) != DSA_OK) {
+    for (i = 0; i < dsa_nelts(dsa_config_fixeds); i++) {
+        if (dsa_config_fixed(&top, &dsa_config_fixeds[i]) != DSA_OK) {
             return DSA_ERROR;
         }
     }
 
-    if (dsa_shape_bool(&top, "norm_topk_prob", &shape->norm_topk_prob)
+    if (dsa_config_bool(&top, "norm_topk_prob", &config->norm_topk_prob)
         != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    if (dsa_shape_number(&top, &eps, &value) != DSA_OK) {
+    if (dsa_config_number(&top, &eps, &value) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    shape->rms_norm_eps = (float) value;
+    config->rms_norm_eps = (float) value;
 
-    if (dsa_shape_number(&top, &factor, &value) != DSA_OK) {
+    if (dsa_config_number(&top, &factor, &value) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    shape->routed_scaling_factor = (float) value;
+    config->routed_scaling_factor = (float) value;
 
-    if (dsa_shape_rope(shape, &top) != DSA_OK
-        || dsa_shape_quantization(shape, &top) != DSA_OK)
+    if (dsa_config_rope(config, &top) != DSA_OK
+        || dsa_config_quantization(config, &top) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    return dsa_shape_consistent(shape, name, err);
+    return  dsa_config_consistent(config, name, err);
 }
 
 
 static int
-dsa_shape_consistent(const dsa_shape_t *s, const char *name, dsa_err_t *err)
+dsa_config_consistent(const dsa_model_config_t *s, const char *name,
+    dsa_err_t *err)
 {
     uint32_t  group;
 
@@ -385,24 +390,24 @@ dsa_shape_consistent(const dsa_shape_t *s, const char *name, dsa_err_t *err)
  */
 
 static int
-dsa_shape_rope(dsa_shape_t *shape, const dsa_shape_scope_t *top)
+dsa_config_rope(dsa_model_config_t *config, const dsa_config_scope_t *top)
 {
-    uint32_t             i;
-    const char          *field;
-    const dsa_json_t    *scaling, *parameters, *type, *other;
-    dsa_shape_scope_t    rope;
+    uint32_t                  i;
+    const char               *field;
+    const dsa_json_t         *scaling, *parameters, *type, *other;
+    dsa_config_scope_t  rope;
 
-    static const dsa_shape_number_t   theta = {
-        "rope_theta", 0, 1.001, 1e12, DSA_SHAPE_REQUIRED, 0
+    static const dsa_config_number_t   theta = {
+        "rope_theta", 0, 1.001, 1e12, DSA_CONFIG_REQUIRED, 0
     };
-    static const dsa_shape_integer_t  original = {
+    static const dsa_config_integer_t  original = {
         "original_max_position_embeddings",
-        offsetof(dsa_shape_t, yarn_original_max_position), 1, 1 << 24,
-        DSA_SHAPE_REQUIRED, 0
+        offsetof(dsa_model_config_t, yarn_original_max_position), 1, 1 << 24,
+        DSA_CONFIG_REQUIRED, 0
     };
 
-    scaling = dsa_shape_get(top->object, "rope_scaling");
-    parameters = dsa_shape_get(top->object, "rope_parameters");
+    scaling = dsa_config_get(top->object, "rope_scaling");
+    parameters = dsa_config_get(top->object, "rope_parameters");
 
     if (scaling != NULL && parameters != NULL) {
         return dsa_error(top->err, "%s: \"rope_scaling\" and "
@@ -424,38 +429,38 @@ dsa_shape_rope(dsa_shape_t *shape, const dsa_shape_scope_t *top)
     }
 
     if (rope.object != NULL && rope.object->type != DSA_JSON_OBJECT) {
-        return dsa_shape_refuse(top, field, rope.object, "an object or null");
+        return  dsa_config_refuse(top, field, rope.object, "an object or null");
     }
 
-    if (dsa_shape_get(rope.object, "rope_theta") != NULL) {
-        if (dsa_shape_get(top->object, "rope_theta") != NULL) {
+    if (dsa_config_get(rope.object, "rope_theta") != NULL) {
+        if (dsa_config_get(top->object, "rope_theta") != NULL) {
             return dsa_error(top->err, "%s: \"rope_theta\" and "
                              "\"%srope_theta\" are both there, one of them is "
                              "accepted", top->file, rope.prefix);
         }
 
-        if (dsa_shape_number(&rope, &theta, &shape->rope_theta) != DSA_OK) {
+        if (dsa_config_number(&rope, &theta, &config->rope_theta) != DSA_OK) {
             return DSA_ERROR;
         }
 
-    } else if (dsa_shape_number(top, &theta, &shape->rope_theta) != DSA_OK) {
+    } else if (dsa_config_number(top, &theta, &config->rope_theta) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    shape->yarn_factor = 1;
-    shape->yarn_beta_fast = 32;
-    shape->yarn_beta_slow = 1;
-    shape->yarn_mscale = 1;
-    shape->yarn_mscale_all_dim = 1;
-    shape->yarn_original_max_position = shape->max_position_embeddings;
+    config->yarn_factor = 1;
+    config->yarn_beta_fast = 32;
+    config->yarn_beta_slow = 1;
+    config->yarn_mscale = 1;
+    config->yarn_mscale_all_dim = 1;
+    config->yarn_original_max_position = config->max_position_embeddings;
 
     if (rope.object == NULL) {
         return DSA_OK;
     }
 
     field = "rope_type";
-    type = dsa_shape_get(rope.object, "rope_type");
-    other = dsa_shape_get(rope.object, "type");
+    type = dsa_config_get(rope.object, "rope_type");
+    other = dsa_config_get(rope.object, "type");
 
     if (type == NULL) {
         field = "type";
@@ -467,48 +472,48 @@ dsa_shape_rope(dsa_shape_t *shape, const dsa_shape_scope_t *top)
         || (!dsa_str_eqz(type->text, "yarn")
             && !dsa_str_eqz(type->text, "default")))
     {
-        return dsa_shape_refuse(&rope, field, type,
+        return dsa_config_refuse(&rope, field, type,
                                 "\"yarn\" or \"default\"");
     }
 
     if (other != NULL && (other->type != DSA_JSON_STRING
                           || !dsa_str_eq(other->text, type->text)))
     {
-        return dsa_shape_refuse(&rope, "type", other, "that of rope_type");
+        return dsa_config_refuse(&rope, "type", other, "that of rope_type");
     }
 
     if (dsa_str_eqz(type->text, "default")) {
-        return dsa_shape_rope_keys(&rope);
+        return dsa_model_config_rope_keys(&rope);
     }
 
-    for (i = 0; i < dsa_nelts(dsa_shape_yarn); i++) {
-        if (dsa_shape_number(&rope, &dsa_shape_yarn[i],
-                             (double *) ((char *) shape
-                                         + dsa_shape_yarn[i].offset))
+    for (i = 0; i < dsa_nelts(dsa_model_config_yarn); i++) {
+        if (dsa_config_number(&rope, &dsa_model_config_yarn[i],
+                             (double *) ((char *) config
+                                         + dsa_model_config_yarn[i].offset))
             != DSA_OK)
         {
             return DSA_ERROR;
         }
     }
 
-    if (shape->yarn_beta_fast <= shape->yarn_beta_slow) {
+    if (config->yarn_beta_fast <= config->yarn_beta_slow) {
         return dsa_error(top->err, "%s: \"%sbeta_fast\" is %g, more than "
                          "beta_slow, %g, is accepted", top->file, rope.prefix,
-                         shape->yarn_beta_fast, shape->yarn_beta_slow);
+                         config->yarn_beta_fast, config->yarn_beta_slow);
     }
 
-    if (dsa_shape_integer(&rope, &original, shape) != DSA_OK) {
+    if (dsa_config_integer(&rope, &original, config) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    return dsa_shape_rope_keys(&rope);
+    return dsa_model_config_rope_keys(&rope);
 }
 
 
 /* A key that is passed over here would silently change every angle. */
 
 static int
-dsa_shape_rope_keys(const dsa_shape_scope_t *rope)
+dsa_model_config_rope_keys(const dsa_config_scope_t *rope)
 {
     char                 key[64];
     uint32_t             i;
@@ -536,7 +541,7 @@ dsa_shape_rope_keys(const dsa_shape_scope_t *rope)
                             child->key.len < 60 ? (int) child->key.len : 60,
                             child->key.data);
 
-            return dsa_shape_refuse(rope, key, child,
+            return  dsa_config_refuse(rope, key, child,
                                     "YaRN without this field");
         }
     }
@@ -546,49 +551,50 @@ dsa_shape_rope_keys(const dsa_shape_scope_t *rope)
 
 
 static int
-dsa_shape_quantization(dsa_shape_t *shape, const dsa_shape_scope_t *top)
+dsa_config_quantization(dsa_model_config_t *config,
+    const dsa_config_scope_t *top)
 {
-    uint32_t             i;
-    dsa_shape_scope_t    scope;
+    uint32_t                  i;
+    dsa_config_scope_t  scope;
 
     scope = *top;
     scope.prefix = "quantization_config.";
-    scope.object = dsa_shape_get(top->object, "quantization_config");
+    scope.object = dsa_config_get(top->object, "quantization_config");
 
     if (scope.object == NULL) {
         return DSA_OK;
     }
 
     if (scope.object->type != DSA_JSON_OBJECT) {
-        return dsa_shape_refuse(top, "quantization_config", scope.object,
+        return  dsa_config_refuse(top, "quantization_config", scope.object,
                                 "an object or null");
     }
 
-    for (i = 0; i < dsa_nelts(dsa_shape_fp8); i++) {
-        if (dsa_shape_fixed(&scope, &dsa_shape_fp8[i]) != DSA_OK) {
+    for (i = 0; i < dsa_nelts(dsa_config_fp8); i++) {
+        if (dsa_config_fixed(&scope, &dsa_config_fp8[i]) != DSA_OK) {
             return DSA_ERROR;
         }
     }
 
-    shape->fp8 = 1;
-    shape->ue8m0 = dsa_shape_get(scope.object, "scale_fmt") != NULL;
+    config->fp8 = 1;
+    config->ue8m0 = dsa_config_get(scope.object, "scale_fmt") != NULL;
 
     return DSA_OK;
 }
 
 
 static int
-dsa_shape_bool(const dsa_shape_scope_t *scope, const char *field,
+dsa_config_bool(const dsa_config_scope_t *scope, const char *field,
     uint32_t *out)
 {
     const dsa_json_t  *v;
 
-    v = dsa_shape_get(scope->object, field);
+    v = dsa_config_get(scope->object, field);
 
     if (v == NULL
         || (v->type != DSA_JSON_TRUE && v->type != DSA_JSON_FALSE))
     {
-        return dsa_shape_refuse(scope, field, v, "true or false");
+        return  dsa_config_refuse(scope, field, v, "true or false");
     }
 
     *out = (v->type == DSA_JSON_TRUE);
@@ -598,16 +604,16 @@ dsa_shape_bool(const dsa_shape_scope_t *scope, const char *field,
 
 
 static int
-dsa_shape_integer(const dsa_shape_scope_t *scope, const dsa_shape_integer_t *f,
-    void *shape)
+dsa_config_integer(const dsa_config_scope_t *scope,
+    const dsa_config_integer_t *f, void *config)
 {
     char               accepted[64];
     int64_t            n;
     uint32_t          *out;
     const dsa_json_t  *v;
 
-    out = (uint32_t *) ((char *) shape + f->offset);
-    v = dsa_shape_get(scope->object, f->name);
+    out = (uint32_t *) ((char *) config + f->offset);
+    v = dsa_config_get(scope->object, f->name);
 
     if (v == NULL && f->optional) {
         *out = f->absent;
@@ -620,7 +626,7 @@ dsa_shape_integer(const dsa_shape_scope_t *scope, const dsa_shape_integer_t *f,
         (void) snprintf(accepted, sizeof(accepted), "an integer from %u to %u",
                         f->min, f->max);
 
-        return dsa_shape_refuse(scope, f->name, v, accepted);
+        return  dsa_config_refuse(scope, f->name, v, accepted);
     }
 
     *out = (uint32_t) n;
@@ -630,14 +636,14 @@ dsa_shape_integer(const dsa_shape_scope_t *scope, const dsa_shape_integer_t *f,
 
 
 static int
-dsa_shape_number(const dsa_shape_scope_t *scope, const dsa_shape_number_t *f,
+dsa_config_number(const dsa_config_scope_t *scope, const dsa_config_number_t *f,
     double *out)
 {
     char               accepted[64];
     double             d;
     const dsa_json_t  *v;
 
-    v = dsa_shape_get(scope->object, f->name);
+    v = dsa_config_get(scope->object, f->name);
 
     if (v == NULL && f->optional) {
         *out = f->absent;
@@ -648,7 +654,7 @@ dsa_shape_number(const dsa_shape_scope_t *scope, const dsa_shape_number_t *f,
         (void) snprintf(accepted, sizeof(accepted), "a number from %g to %g",
                         f->min, f->max);
 
-        return dsa_shape_refuse(scope, f->name, v, accepted);
+        return  dsa_config_refuse(scope, f->name, v, accepted);
     }
 
     *out = d;
@@ -658,17 +664,17 @@ dsa_shape_number(const dsa_shape_scope_t *scope, const dsa_shape_number_t *f,
 
 
 static int
-dsa_shape_fixed(const dsa_shape_scope_t *scope, const dsa_shape_fixed_t *f)
+dsa_config_fixed(const dsa_config_scope_t *scope, const dsa_config_fixed_t *f)
 {
     int                equal;
     dsa_buf_t          text;
     const dsa_json_t  *v;
 
-    v = dsa_shape_get(scope->object, f->name);
+    v = dsa_config_get(scope->object, f->name);
 
     if (v == NULL) {
         return f->optional ? DSA_OK
-                           : dsa_shape_refuse(scope, f->name, v, f->json);
+                           : dsa_config_refuse(scope, f->name, v, f->json);
     }
 
     memset(&text, 0, sizeof(dsa_buf_t));
@@ -678,14 +684,14 @@ dsa_shape_fixed(const dsa_shape_scope_t *scope, const dsa_shape_fixed_t *f)
 
     dsa_buf_free(&text);
 
-    return equal ? DSA_OK : dsa_shape_refuse(scope, f->name, v, f->json);
+    return equal ? DSA_OK : dsa_config_refuse(scope, f->name, v, f->json);
 }
 
 
 /* v is NULL where the field is missing. */
 
 static int
-dsa_shape_refuse(const dsa_shape_scope_t *scope, const char *field,
+dsa_config_refuse(const dsa_config_scope_t *scope, const char *field,
     const dsa_json_t *v, const char *accepted)
 {
     dsa_buf_t  text;
@@ -725,7 +731,7 @@ dsa_shape_refuse(const dsa_shape_scope_t *scope, const char *field,
 /* null stands for a missing field, as in the files of transformers. */
 
 static const dsa_json_t *
-dsa_shape_get(const dsa_json_t *object, const char *field)
+dsa_config_get(const dsa_json_t *object, const char *field)
 {
     const dsa_json_t  *v;
 

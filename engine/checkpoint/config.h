@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _DSA_SHAPE_H_INCLUDED_
-#define _DSA_SHAPE_H_INCLUDED_
+#ifndef _DSA_MODEL_CONFIG_H_INCLUDED_
+#define _DSA_MODEL_CONFIG_H_INCLUDED_
 
 
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 
 /*
- * A model's shape, from config.json and checked: what is read here may be
+ * A model's config, from config.json and checked: what is read here may be
  * used without looking again.  Names as in config.json of
  * deepseek_v32 checkpoints.
  */
@@ -62,18 +62,19 @@ typedef struct {
     /* quantization_config: FP8 e4m3 in 128x128 blocks, or none */
     uint32_t    fp8;
     uint32_t    ue8m0;          /* activation scales are powers of two */
-} dsa_shape_t;
+} dsa_model_config_t;
 
 
 /*
  * Reads dir/config.json.  DSA_ERROR names the field, its value and what
  * would be accepted.
  */
-int dsa_shape_read(dsa_shape_t *shape, const char *dir, dsa_err_t *err);
+int dsa_model_config_read(dsa_model_config_t *config, const char *dir,
+    dsa_err_t *err);
 
 /* The same for a config.json in memory; name stands in errors. */
-int dsa_shape_parse(dsa_shape_t *shape, const char *name, const void *json,
-    size_t len, dsa_err_t *err);
+int dsa_model_config_parse(dsa_model_config_t *config, const char *name,
+    const void *json, size_t len, dsa_err_t *err);
 
 
-#endif /* _DSA_SHAPE_H_INCLUDED_ */
+#endif /* _DSA_MODEL_CONFIG_H_INCLUDED_ */

@@ -23,8 +23,8 @@
 #define DSA_GENERATION_MAX_DEPTH    16
 
 
-static int dsa_generation_root(dsa_generation_t *generation, const char *name,
-    const dsa_json_t *root, dsa_err_t *err);
+static int dsa_generation_root(dsa_generation_config_t *generation,
+    const char *name, const dsa_json_t *root, dsa_err_t *err);
 static int dsa_generation_number(const char *name, const char *field,
     const dsa_json_t *v, double min, double max, const char *accepted,
     float *out, dsa_err_t *err);
@@ -33,7 +33,7 @@ static const dsa_json_t *dsa_generation_get(const dsa_json_t *root,
 
 
 int
-dsa_generation_read(dsa_generation_t *generation, const char *dir,
+dsa_generation_config_read(dsa_generation_config_t *generation, const char *dir,
     dsa_err_t *err)
 {
     int          n, rc;
@@ -62,7 +62,8 @@ dsa_generation_read(dsa_generation_t *generation, const char *dir,
     rc = dsa_file_read(path, DSA_GENERATION_MAX_FILE, &text, err);
 
     if (rc == DSA_OK) {
-        rc = dsa_generation_parse(generation, path, text.data, text.len, err);
+        rc = dsa_generation_config_parse(generation, path, text.data, text.len,
+                                         err);
     }
 
     dsa_buf_free(&text);
@@ -72,8 +73,8 @@ dsa_generation_read(dsa_generation_t *generation, const char *dir,
 
 
 int
-dsa_generation_parse(dsa_generation_t *generation, const char *name,
-    const void *json, size_t len, dsa_err_t *err)
+dsa_generation_config_parse(dsa_generation_config_t *generation,
+    const char *name, const void *json, size_t len, dsa_err_t *err)
 {
     int           rc;
     dsa_err_t     why;
@@ -108,7 +109,7 @@ dsa_generation_parse(dsa_generation_t *generation, const char *name,
 
 
 static int
-dsa_generation_root(dsa_generation_t *generation, const char *name,
+dsa_generation_root(dsa_generation_config_t *generation, const char *name,
     const dsa_json_t *root, dsa_err_t *err)
 {
     const dsa_json_t  *sample;

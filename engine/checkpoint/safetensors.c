@@ -38,7 +38,7 @@ struct dsa_st_s {
     const uint8_t      *image;
     dsa_str_t           header;
     dsa_arena_t        *arena;                  /* the names */
-    dsa_names_t         names;
+    dsa_map_t           names;
     dsa_st_tensor_t    *tensor;
     uint32_t            n;
     uint32_t            alloc;
@@ -259,7 +259,7 @@ dsa_st_close(dsa_st_t *st)
         (void) munmap(st->map, st->size);
     }
 
-    dsa_names_free(&st->names);
+    dsa_map_free(&st->names);
     dsa_arena_destroy(st->arena);
     free(st->tensor);
     free(st);
@@ -285,7 +285,7 @@ dsa_st_find(const dsa_st_t *st, dsa_str_t name)
 {
     int64_t  i;
 
-    i = dsa_names_find(&st->names, name);
+    i = dsa_map_find(&st->names, name);
 
     return i >= 0 ? &st->tensor[i] : NULL;
 }
@@ -743,7 +743,7 @@ dsa_st_add(dsa_st_reader_t *r, const unsigned char *text, size_t len)
 
     r->tensor = t;
 
-    switch (dsa_names_add(&st->names, t->name, st->n)) {
+    switch (dsa_map_add(&st->names, t->name, st->n)) {
 
     case DSA_OK:
         break;

@@ -62,7 +62,7 @@ typedef struct {
     dsa_checkpoint_t           *ck;
     const char                 *dir;
     dsa_err_t                  *err;
-    dsa_names_t                 names;          /* into entry */
+    dsa_map_t                   names;          /* into entry */
     dsa_weights_entry_t        *entry;
     uint32_t                    n;
 
@@ -79,7 +79,7 @@ typedef struct {
 typedef struct {
     dsa_arena_t                *arena;
     const dsa_json_t           *map;
-    dsa_names_t                 shards;         /* file name to number */
+    dsa_map_t                   shards;         /* file name to number */
     dsa_str_t                  *shard;          /* sorted */
     uint32_t                    n;
 } dsa_index_t;
@@ -144,7 +144,7 @@ dsa_weights_open(const char *dir, dsa_err_t *err)
 
     rc = dsa_weights_load(&l);
 
-    dsa_names_free(&l.names);
+    dsa_map_free(&l.names);
     free(l.entry);
 
     if (rc != DSA_OK) {
@@ -197,7 +197,7 @@ dsa_weights_load(dsa_loader_t *l)
     rc = DSA_ERROR;
 
     if (dsa_file_read(path, DSA_WEIGHTS_MAX_CONFIG, &config, l->err) != DSA_OK
-        || dsa_shape_parse(&l->ck->weights.shape, path, config.data,
+        || dsa_model_config_parse(&l->ck->weights.config, path, config.data,
                            config.len, l->err) != DSA_OK
         || dsa_weights_shards(l) != DSA_OK
         || dsa_weights_entries(l) != DSA_OK
@@ -251,7 +251,7 @@ dsa_weights_shards(dsa_loader_t *l)
 
         rc = dsa_weights_index(l, path, &index);
 
-        dsa_names_free(&index.shards);
+        dsa_map_free(&index.shards);
         free(index.shard);
         dsa_arena_destroy(index.arena);
 
@@ -342,7 +342,7 @@ dsa_weights_index_names(dsa_loader_t *l, dsa_index_t *index)
 {
     size_t             j;
     uint32_t           i;
-    dsa_names_t       *names;
+    dsa_map_t         *names;
     const dsa_json_t  *v;
 
     names = &index->shards;
@@ -368,7 +368,7 @@ dsa_weights_index_names(dsa_loader_t *l, dsa_index_t *index)
             }
         }
 
-        switch (dsa_names_add(names, v->text, index->n)) {
+        switch (dsa_map_add(names, v->text, index->n)) {
 
         case DSA_OK:
             if (index->n == DSA_WEIGHTS_MAX_SHARDS) {
@@ -390,10 +390,10 @@ dsa_weights_index_names(dsa_loader_t *l, dsa_index_t *index)
 
     qsort(index->shard, index->n, sizeof(dsa_str_t), dsa_weights_compare);
 
-    dsa_names_free(names);
+    dsa_map_free(names);
 
     for (i = 0; i < index->n; i++) {
-        if (dsa_names_add(names, index->shard[i], i) == DSA_ERROR) {
+        if (dsa_map_add(names, index->shard[i], i) == DSA_ERROR) {
             return dsa_error(l->err, "%s: no memory to load it", l->dir);
         }
     }
@@ -471,7 +471,7 @@ dsa_weights_index_match(dsa_loader_t *l, const dsa_index_t *index)
     first = NULL;
 
     for (v = index->map->first; v != NULL; v = v->next) {
-        shard = dsa_names_find(&index->shards, v->text);
+        shard = dsa_map_find(&index->shards, v->text);
 
         if (dsa_st_find(l->ck->shard[shard], v->key) == NULL) {
             if (faults++ == 0) {
@@ -561,7 +561,7 @@ dsa_weights_entries(dsa_loader_t *l)
         for (j = 0; j < n; j++) {
             t = dsa_st_at(l->ck->shard[i], j);
 
-            switch (dsa_names_add(&l->names, t->name, l->n)) {
+            switch (dsa_map_add(&l->names, t->name, l->n)) {
 
             case DSA_OK:
                 l->entry[l->n++].tensor = t;
@@ -581,19 +581,19 @@ dsa_weights_entries(dsa_loader_t *l)
 }
 
 
-/* Walks the names that a model of this shape has. */
+/* Walks the names that a model of this config has. */
 
 static int
 dsa_weights_model(dsa_loader_t *l)
 {
-    uint32_t        n, moe;
-    dsa_mlp_t      *experts, *scratch;
-    dsa_layer_t     ignored;
-    dsa_shape_t    *s;
-    dsa_weights_t  *w;
+    uint32_t             n, moe;
+    dsa_mlp_t           *experts, *scratch;
+    dsa_layer_t          ignored;
+    dsa_model_config_t  *s;
+    dsa_weights_t       *w;
 
     w = &l->ck->weights;
-    s = &w->shape;
+    s = &w->config;
 
     w->layer = calloc(s->num_hidden_layers, sizeof(dsa_layer_t));
     if (w->layer == NULL) {
@@ -660,10 +660,10 @@ static void
 dsa_weights_layer(dsa_loader_t *l, dsa_layer_t *layer, uint32_t n,
     dsa_mlp_t *experts)
 {
-    uint32_t            i;
-    const dsa_shape_t  *s;
+    uint32_t                   i;
+    const dsa_model_config_t  *s;
 
-    s = &l->ck->weights.shape;
+    s = &l->ck->weights.config;
 
     dsa_weights_prefix(l, "model.layers.%u.", n);
 
@@ -758,7 +758,7 @@ dsa_weights_mlp(dsa_loader_t *l, dsa_mlp_t *mlp, uint32_t inter)
 {
     uint32_t  hidden;
 
-    hidden = l->ck->weights.shape.hidden_size;
+    hidden = l->ck->weights.config.hidden_size;
 
     dsa_weights_linear(l, &mlp->gate, "gate_proj", inter, hidden);
     dsa_weights_linear(l, &mlp->up, "up_proj", inter, hidden);
@@ -841,7 +841,7 @@ dsa_weights_take(dsa_loader_t *l, dsa_tensor_t *t, const char *name,
 
     } else if (dsa_str_eqz(s->dtype, "F8_E4M3") && kind == DSA_WEIGHTS_LINEAR)
     {
-        if (!l->ck->weights.shape.fp8) {
+        if (!l->ck->weights.config.fp8) {
             dsa_weights_fault(l, "tensor \"%s\" is F8_E4M3, which is accepted "
                               "with a quantization_config in config.json",
                               full);
@@ -854,7 +854,7 @@ dsa_weights_take(dsa_loader_t *l, dsa_tensor_t *t, const char *name,
         fits = 0;
     }
 
-    if (kind == DSA_WEIGHTS_LINEAR && l->ck->weights.shape.fp8) {
+    if (kind == DSA_WEIGHTS_LINEAR && l->ck->weights.config.fp8) {
         dtypes = "F32, BF16 or F8_E4M3";
     }
 
@@ -934,7 +934,7 @@ dsa_weights_find(dsa_loader_t *l, const char *name)
 {
     int64_t  i;
 
-    i = dsa_names_find(&l->names, dsa_strz(name));
+    i = dsa_map_find(&l->names, dsa_strz(name));
 
     if (i < 0) {
         return NULL;

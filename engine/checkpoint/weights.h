@@ -67,12 +67,12 @@ typedef struct {
 
 
 typedef struct {
-    dsa_shape_t     shape;
-    dsa_tensor_t    embed;                      /* [vocab, hidden] */
-    dsa_tensor_t    norm;                       /* [hidden] */
-    dsa_tensor_t    head;                       /* [vocab, hidden] */
-    dsa_layer_t    *layer;                      /* [num_hidden_layers] */
-    char            fingerprint[36];            /* hex: config.json, every
+    dsa_model_config_t  config;
+    dsa_tensor_t        embed;                  /* [vocab, hidden] */
+    dsa_tensor_t        norm;                   /* [hidden] */
+    dsa_tensor_t        head;                   /* [vocab, hidden] */
+    dsa_layer_t        *layer;                  /* [num_hidden_layers] */
+    char                fingerprint[36];        /* hex: config.json, every
                                                    header and file size, and
                                                    a sample of the data */
 } dsa_weights_t;

@@ -91,13 +91,13 @@ dsa_model_attention(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
 static void
 dsa_model_project(dsa_model_t *m, const dsa_model_layer_t *l, uint32_t rows)
 {
-    float              *q, *kv, *cos, *sin;
-    uint32_t            i, latent, rope, nope, heads;
-    dsa_workspace_t    *w;
-    const dsa_shape_t  *s;
+    float                     *q, *kv, *cos, *sin;
+    uint32_t                   i, latent, rope, nope, heads;
+    dsa_workspace_t           *w;
+    const dsa_model_config_t  *s;
 
     w = &m->work;
-    s = m->shape;
+    s = m->config;
     latent = s->kv_lora_rank;
     rope = s->qk_rope_head_dim;
     nope = s->qk_nope_head_dim;
@@ -138,8 +138,8 @@ dsa_model_index_key(dsa_model_t *m, const dsa_model_layer_t *l, uint32_t rows)
     dsa_workspace_t  *w;
 
     w = &m->work;
-    dim = m->shape->index_head_dim;
-    rope = m->shape->qk_rope_head_dim;
+    dim = m->config->index_head_dim;
+    rope = m->config->qk_rope_head_dim;
 
     dsa_model_linear(m, w->index_k, &l->index_wk, w->x, rows);
     dsa_layernorm(w->index_k, l->index_k_norm_weight, l->index_k_norm_bias,
@@ -169,9 +169,9 @@ dsa_model_index_query(dsa_model_t *m, const dsa_model_layer_t *l,
     dsa_workspace_t  *w;
 
     w = &m->work;
-    dim = m->shape->index_head_dim;
-    rope = m->shape->qk_rope_head_dim;
-    heads = m->shape->index_n_heads;
+    dim = m->config->index_head_dim;
+    rope = m->config->qk_rope_head_dim;
+    heads = m->config->index_n_heads;
     n = (uint64_t) rows * heads;
 
     dsa_model_linear(m, w->index_q, &l->index_wq_b, w->qr, rows);
@@ -289,8 +289,8 @@ dsa_model_select_rows(dsa_model_t *m, uint32_t layer, const dsa_rows_t *s,
     dsa_workspace_t  *w;
 
     w = &m->work;
-    heads = m->shape->index_n_heads;
-    dim = m->shape->index_head_dim;
+    heads = m->config->index_n_heads;
+    dim = m->config->index_head_dim;
 
     for ( /* void */ ; first < s->n; first += n) {
         n = s->n - first < DSA_SCORE_ROWS ? s->n - first : DSA_SCORE_ROWS;
@@ -394,7 +394,7 @@ dsa_model_heads(dsa_model_t *m, uint32_t layer, const dsa_rows_t *s,
                       NULL, 0, end);
 
     if (m->served && matrix->tensor.dtype == DSA_E4M3) {
-        dsa_fp8_simulate(w->c, w->c, end, a->latent, (int) m->shape->ue8m0);
+        dsa_fp8_simulate(w->c, w->c, end, a->latent, (int) m->config->ue8m0);
     }
 
     for (h = 0; h < a->heads; h++) {

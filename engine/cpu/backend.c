@@ -61,7 +61,7 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
-    b->shape = cpu->weights->shape;
+    b->config = cpu->weights->config;
 
     memory = conf->kv_memory != 0 ? conf->kv_memory : DSA_CPU_KV_MEMORY;
 
@@ -77,8 +77,8 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     cpu->allowed = conf->allowed;
     cpu->rows = calloc(conf->max_seqs, sizeof(dsa_rows_t));
     cpu->logits = calloc(conf->max_seqs,
-                         b->shape.vocab_size * sizeof(float));
-    cpu->scratch = calloc(b->shape.vocab_size, sizeof(float));
+                         b->config.vocab_size * sizeof(float));
+    cpu->scratch = calloc(b->config.vocab_size, sizeof(float));
 
     if (cpu->rows == NULL || cpu->logits == NULL || cpu->scratch == NULL) {
         (void) dsa_error(err, "no memory for the logits of %u sequences",
@@ -146,7 +146,7 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     for (i = 0; i < n_seqs; i++) {
         if (seq[i].sampling != NULL) {
             dsa_backend_cpu_sample(cpu, &seq[i], logits);
-            logits += b->shape.vocab_size;
+            logits += b->config.vocab_size;
         }
     }
 
@@ -172,7 +172,7 @@ dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu, const dsa_batch_seq_t *s,
     end = s->start + s->n;
     prompt = s->prompt < end ? s->prompt : end;
 
-    dsa_sample(s->sample, s->sampling, logits, cpu->weights->shape.vocab_size,
+    dsa_sample(s->sample, s->sampling, logits, cpu->weights->config.vocab_size,
                cpu->allowed, s->tokens + prompt, end - prompt, end,
                cpu->scratch);
 }

@@ -47,7 +47,7 @@ dsa_model_ffn(dsa_model_t *m, uint32_t layer, uint32_t rows)
     }
 
     k = m->router.k;
-    hidden = m->shape->hidden_size;
+    hidden = m->config->hidden_size;
     size = (uint64_t) rows * hidden;
 
     dsa_model_linear_f32(m, w->router, &l->router, w->x, rows);

@@ -17,7 +17,7 @@
 
 static int dsa_model_work(dsa_model_t *m, dsa_err_t *err);
 static uint64_t dsa_model_lay(dsa_model_t *m, uintptr_t base);
-static void dsa_model_layout(dsa_cache_t *cache, const dsa_shape_t *s,
+static void dsa_model_layout(dsa_cache_t *cache, const dsa_model_config_t *s,
     int served);
 static int dsa_model_cache(dsa_model_t *m, uint64_t kv_memory,
     dsa_err_t *err);
@@ -35,9 +35,9 @@ dsa_model_t *
 dsa_model_open(const dsa_weights_t *weights, dsa_precision_e precision,
     uint64_t kv_memory, uint32_t max_rows, dsa_err_t *err)
 {
-    dsa_model_t        *m;
-    dsa_rope_conf_t     rope;
-    const dsa_shape_t  *s;
+    dsa_model_t               *m;
+    dsa_rope_conf_t            rope;
+    const dsa_model_config_t  *s;
 
     if (max_rows == 0) {
         (void) dsa_error(err, "a step of 0 rows was asked for, 1 or more "
@@ -51,10 +51,10 @@ dsa_model_open(const dsa_weights_t *weights, dsa_precision_e precision,
         return NULL;
     }
 
-    s = &weights->shape;
+    s = &weights->config;
 
     m->weights = weights;
-    m->shape = s;
+    m->config = s;
     m->served = (precision == DSA_SERVED);
     m->max_rows = max_rows;
 
@@ -130,7 +130,7 @@ dsa_model_close(dsa_model_t *m)
 
 
 static void
-dsa_model_layout(dsa_cache_t *cache, const dsa_shape_t *s, int served)
+dsa_model_layout(dsa_cache_t *cache, const dsa_model_config_t *s, int served)
 {
     dsa_cache_layout(cache, served, s->num_hidden_layers, s->kv_lora_rank,
                      s->qk_rope_head_dim, s->index_head_dim);
@@ -144,7 +144,7 @@ dsa_model_cache(dsa_model_t *m, uint64_t kv_memory, dsa_err_t *err)
 {
     uint64_t  pages;
 
-    dsa_model_layout(&m->cache, m->shape, m->served);
+    dsa_model_layout(&m->cache, m->config, m->served);
 
     pages = kv_memory / m->cache.page;
 
@@ -209,11 +209,11 @@ dsa_model_lay(dsa_model_t *m, uintptr_t base)
 {
     uint64_t            used, rows, tile, context, hidden, heads, latent,
                         rope, kv, qk, ih, idim, inter, widest;
-    dsa_workspace_t    *w;
-    const dsa_shape_t  *s;
+    dsa_workspace_t           *w;
+    const dsa_model_config_t  *s;
 
     w = &m->work;
-    s = m->shape;
+    s = m->config;
     used = 0;
 
     rows = m->max_rows;
@@ -296,12 +296,12 @@ dsa_model_pages(const dsa_model_t *m)
 
 
 uint64_t
-dsa_model_kv_memory(const dsa_shape_t *shape, dsa_precision_e precision,
+dsa_model_kv_memory(const dsa_model_config_t *config, dsa_precision_e precision,
     uint64_t tokens)
 {
     dsa_cache_t  cache;
 
-    dsa_model_layout(&cache, shape, precision == DSA_SERVED);
+    dsa_model_layout(&cache, config, precision == DSA_SERVED);
 
     return (tokens + DSA_CACHE_TOKENS - 1) / DSA_CACHE_TOKENS * cache.page;
 }
@@ -342,10 +342,10 @@ int
 dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     float *logits, dsa_err_t *err)
 {
-    uint32_t                  l, rows;
-    dsa_workspace_t          *w;
-    const dsa_shape_t        *s;
-    const dsa_model_layer_t  *layer;
+    uint32_t                   l, rows;
+    dsa_workspace_t           *w;
+    const dsa_model_config_t  *s;
+    const dsa_model_layer_t   *layer;
 
     rows = dsa_model_check(m, seq, n_seqs, err);
 
@@ -354,7 +354,7 @@ dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     }
 
     w = &m->work;
-    s = m->shape;
+    s = m->config;
 
     dsa_model_embed(m, seq, n_seqs, rows);
 
@@ -409,20 +409,20 @@ dsa_model_check(const dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
             return 0;
         }
 
-        if (end > m->shape->max_position_embeddings) {
+        if (end > m->config->max_position_embeddings) {
             (void) dsa_error(err, "sequence %u of a step ends at position "
                              "%llu, positions below %u are accepted", i,
                              (unsigned long long) end - 1,
-                             m->shape->max_position_embeddings);
+                             m->config->max_position_embeddings);
             return 0;
         }
 
         for (j = 0; j < s->n; j++) {
-            if (s->tokens[j] >= m->shape->vocab_size) {
+            if (s->tokens[j] >= m->config->vocab_size) {
                 (void) dsa_error(err, "token %u at position %u of sequence "
                                  "%u of a step, ids below %u are accepted",
                                  s->tokens[j], s->start + j, i,
-                                 m->shape->vocab_size);
+                                 m->config->vocab_size);
                 return 0;
             }
         }
@@ -455,8 +455,8 @@ dsa_model_embed(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     dsa_workspace_t  *w;
 
     w = &m->work;
-    hidden = m->shape->hidden_size;
-    half = m->shape->qk_rope_head_dim / 2;
+    hidden = m->config->hidden_size;
+    half = m->config->qk_rope_head_dim / 2;
 
     for (i = 0, row = 0; i < n_seqs; i++) {
         for (j = 0; j < seq[i].n; j++, row++) {
@@ -487,13 +487,13 @@ dsa_model_tell_hidden(dsa_model_t *m, uint32_t layer, uint32_t rows)
     }
 
     w = &m->work;
-    n = (uint64_t) rows * m->shape->hidden_size;
+    n = (uint64_t) rows * m->config->hidden_size;
 
     for (i = 0; i < n; i++) {
         w->y[i] = w->residual[i] + w->x[i];
     }
 
-    dsa_model_tell(m, "hidden", layer, rows, m->shape->hidden_size, w->y);
+    dsa_model_tell(m, "hidden", layer, rows, m->config->hidden_size, w->y);
 }
 
 
@@ -508,7 +508,7 @@ dsa_model_head(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     dsa_workspace_t  *w;
 
     w = &m->work;
-    hidden = m->shape->hidden_size;
+    hidden = m->config->hidden_size;
 
     /* brought together at the front, where no wanted row lies later */
 
@@ -529,6 +529,6 @@ dsa_model_head(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     }
 
     dsa_add_rmsnorm(w->x, w->x, w->residual, m->norm, n, hidden,
-                    m->shape->rms_norm_eps, m->served);
+                    m->config->rms_norm_eps, m->served);
     dsa_model_linear_f32(m, logits, &m->head, w->x, n);
 }

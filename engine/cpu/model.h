@@ -65,7 +65,7 @@ void dsa_model_close(dsa_model_t *m);               /* NULL is allowed */
 uint32_t dsa_model_pages(const dsa_model_t *m);
 
 /* The kv_memory that holds so many tokens of one sequence. */
-uint64_t dsa_model_kv_memory(const dsa_shape_t *shape,
+uint64_t dsa_model_kv_memory(const dsa_model_config_t *config,
     dsa_precision_e precision, uint64_t tokens);
 
 void dsa_model_trace(dsa_model_t *m, dsa_trace_pt trace, void *ctx);

@@ -120,11 +120,11 @@ typedef struct {
 
 
 struct dsa_model_s {
-    const dsa_weights_t    *weights;
-    const dsa_shape_t      *shape;
-    int                     served;
-    uint32_t                max_rows;
-    uint32_t                topk;       /* index_topk, or the whole context */
+    const dsa_weights_t       *weights;
+    const dsa_model_config_t  *config;
+    int                        served;
+    uint32_t                   max_rows;
+    uint32_t                   topk;       /* index_topk, or the context */
 
     dsa_model_layer_t      *layer;
     dsa_model_mlp_t        *expert;     /* of all layers */

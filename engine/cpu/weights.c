@@ -140,7 +140,7 @@ dsa_decode_layer(dsa_decoder_t *d, dsa_model_layer_t *m, const dsa_layer_t *t)
     dsa_decode_matrix(d, &m->router, &t->router);
     dsa_decode_mlp(d, &m->shared, &t->shared);
 
-    for (e = 0; e < d->model->shape->n_routed_experts; e++) {
+    for (e = 0; e < d->model->config->n_routed_experts; e++) {
         dsa_decode_mlp(d, &m->expert[e], &t->expert[e]);
     }
 }
@@ -157,7 +157,7 @@ dsa_decode_model(dsa_decoder_t *d)
     d->used = 0;
     d->matrices = 0;
 
-    for (l = 0; l < m->shape->num_hidden_layers; l++) {
+    for (l = 0; l < m->config->num_hidden_layers; l++) {
         dsa_decode_layer(d, &m->layer[l], &m->weights->layer[l]);
     }
 
@@ -174,18 +174,18 @@ dsa_model_weights(dsa_model_t *m, dsa_err_t *err)
     uint64_t       experts;
     dsa_decoder_t  d;
 
-    experts = m->shape->n_routed_experts;
+    experts = m->config->n_routed_experts;
 
-    m->layer = calloc(m->shape->num_hidden_layers, sizeof(dsa_model_layer_t));
-    m->expert = calloc(m->shape->num_hidden_layers * experts,
+    m->layer = calloc(m->config->num_hidden_layers, sizeof(dsa_model_layer_t));
+    m->expert = calloc(m->config->num_hidden_layers * experts,
                        sizeof(dsa_model_mlp_t));
 
     if (m->layer == NULL || m->expert == NULL) {
         return dsa_error(err, "no memory for the tables of %u layers",
-                         m->shape->num_hidden_layers);
+                         m->config->num_hidden_layers);
     }
 
-    for (l = 0; l < m->shape->num_hidden_layers; l++) {
+    for (l = 0; l < m->config->num_hidden_layers; l++) {
         m->layer[l].expert = m->expert + l * experts;
     }
 
@@ -276,7 +276,7 @@ dsa_model_linear(dsa_model_t *m, float *y, const dsa_matrix_t *w,
 
     if (w->tensor.dtype == DSA_E4M3) {
         dsa_fp8_simulate(m->work.q8, x, rows, w->tensor.cols,
-                         (int) m->shape->ue8m0);
+                         (int) m->config->ue8m0);
         x = m->work.q8;
     }
 

@@ -144,8 +144,8 @@ dsa_cuda_index_rows(dsa_cuda_model_t *m, const dsa_cuda_layer_t *l,
     dsa_cuda_work_t  *w;
 
     w = &m->work;
-    heads = dsa_cuda_index_heads(&m->shape);
-    hidden = m->shape.hidden_size;
+    heads = dsa_cuda_index_heads(&m->config);
+    hidden = m->config.hidden_size;
 
     dsa_cuda_try(dsa_cuda_gemm_fp8(m->gemm, w->index_q, l->index_q.rows,
                                    &w->qr8, &l->index_q, rows, m->stream));
@@ -201,7 +201,7 @@ dsa_cuda_decode(dsa_cuda_model_t *m, uint32_t layer,
 
     w = &m->work;
     l = &m->weights.layer[layer];
-    heads = dsa_cuda_index_heads(&m->shape);
+    heads = dsa_cuda_index_heads(&m->config);
     ld = ((size_t) step->max_keys + 63) & ~(size_t) 63;
 
     for (r = 0; step->indexed && r < step->decode; r += n) {
@@ -226,7 +226,7 @@ dsa_cuda_decode(dsa_cuda_model_t *m, uint32_t layer,
     dsa_cuda_try(dsa_cuda_attention_decode(w->u, w->q_latent, cache,
                                            w->pick_slot, m->topk, w->n_pick,
                                            step->decode,
-                                           m->shape.num_attention_heads,
+                                           m->config.num_attention_heads,
                                            m->topk, m->attention_scale,
                                            w->decode_work, m->stream));
 
@@ -247,7 +247,7 @@ dsa_cuda_select(dsa_cuda_model_t *m, uint32_t layer,
     dsa_cuda_work_t  *w;
 
     w = &m->work;
-    heads = dsa_cuda_index_heads(&m->shape);
+    heads = dsa_cuda_index_heads(&m->config);
     end = s->start + s->n;
     ld = ((size_t) end + 63) & ~(size_t) 63;
 
@@ -285,7 +285,7 @@ dsa_cuda_absorbed(dsa_cuda_model_t *m, uint32_t layer,
 
     w = &m->work;
     l = &m->weights.layer[layer];
-    heads = m->shape.num_attention_heads;
+    heads = m->config.num_attention_heads;
     end = s->start + s->n;
 
     dsa_cuda_try(dsa_cuda_select(m, layer, cache, s, pages));
@@ -348,7 +348,7 @@ dsa_cuda_heads(dsa_cuda_model_t *m, uint32_t layer,
 
     w = &m->work;
     l = &m->weights.layer[layer];
-    heads = m->shape.num_attention_heads;
+    heads = m->config.num_attention_heads;
     end = s->start + s->n;
     row = s->row;
     q = w->q + row * heads * DSA_CUDA_QUERY;
@@ -394,7 +394,7 @@ dsa_cuda_absorb(dsa_cuda_model_t *m, const dsa_cuda_layer_t *l, uint32_t row,
     dsa_cuda_work_t  *w;
 
     w = &m->work;
-    heads = m->shape.num_attention_heads;
+    heads = m->config.num_attention_heads;
     q = w->q + (uint64_t) row * heads * DSA_CUDA_QUERY;
 
     dsa_cuda_try(dsa_cuda_gemm_heads(m->gemm, w->q_latent,
@@ -423,7 +423,7 @@ dsa_cuda_expand(dsa_cuda_model_t *m, const dsa_cuda_layer_t *l, uint32_t row,
     dsa_cuda_work_t  *w;
 
     w = &m->work;
-    heads = m->shape.num_attention_heads;
+    heads = m->config.num_attention_heads;
 
     return dsa_cuda_gemm_heads(m->gemm,
                                w->o + (uint64_t) row * heads * DSA_CUDA_NOPE,

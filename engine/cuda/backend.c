@@ -131,7 +131,7 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     memset(&model, 0, sizeof(model));
 
     model.weights = c->weights;
-    model.shape = b->shape;
+    model.config = b->config;
     model.context = conf->context;
     model.kv_memory = conf->kv_memory;
     model.max_rows = conf->max_tokens;
@@ -200,15 +200,15 @@ dsa_cuda_open_weights(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err)
 {
     if (conf->random) {
-        if (dsa_shape_read(&b->shape, conf->model, err) != DSA_OK) {
+        if (dsa_model_config_read(&b->config, conf->model, err) != DSA_OK) {
             return DSA_ERROR;
         }
 
         if (conf->layers != 0) {
-            b->shape.num_hidden_layers = conf->layers;
+            b->config.num_hidden_layers = conf->layers;
 
-            if (b->shape.first_k_dense_replace > conf->layers) {
-                b->shape.first_k_dense_replace = conf->layers;
+            if (b->config.first_k_dense_replace > conf->layers) {
+                b->config.first_k_dense_replace = conf->layers;
             }
         }
 
@@ -223,7 +223,7 @@ dsa_cuda_open_weights(dsa_backend_t *b, dsa_backend_cuda_t *c,
         return DSA_ERROR;
     }
 
-    b->shape = c->weights->shape;
+    b->config = c->weights->config;
     dsa_backend_fingerprint(b, c->weights->fingerprint, conf->precision);
 
     return DSA_OK;

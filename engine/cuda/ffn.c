@@ -46,7 +46,7 @@ dsa_cuda_ffn(dsa_cuda_model_t *m, uint32_t layer, const dsa_cuda_step_t *step)
 
     k = m->router.k;
     experts = m->router.experts;
-    hidden = m->shape.hidden_size;
+    hidden = m->config.hidden_size;
     pairs = rows * k;
 
     dsa_cuda_try(dsa_cuda_gemm_bf16(m->gemm, w->logits, experts, 1, w->y,

@@ -32,10 +32,10 @@ dsa_cuda_model_forward(dsa_cuda_model_t *m, const dsa_rows_t *seq,
     }
 
     for (i = 0; i < seq->n; i++) {
-        if (seq->tokens[i] >= m->shape.vocab_size) {
+        if (seq->tokens[i] >= m->config.vocab_size) {
             return dsa_error(err, "token %u at position %u, ids below %u are "
                              "accepted", seq->tokens[i], seq->start + i,
-                             m->shape.vocab_size);
+                             m->config.vocab_size);
         }
     }
 
@@ -65,7 +65,7 @@ dsa_cuda_model_forward(dsa_cuda_model_t *m, const dsa_rows_t *seq,
     }
 
     rc = cudaMemcpyAsync(logits, m->work.vocab,
-                         (uint64_t) seq->n * m->shape.vocab_size
+                         (uint64_t) seq->n * m->config.vocab_size
                          * sizeof(float), cudaMemcpyDeviceToHost, m->stream);
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(m->stream);
 

@@ -30,7 +30,7 @@
 #define DSA_CUDA_SPARE      16
 
 
-static int dsa_cuda_model_check(const dsa_shape_t *s, dsa_err_t *err);
+static int dsa_cuda_model_check(const dsa_model_config_t *s, dsa_err_t *err);
 static int dsa_cuda_model_limits(const dsa_cuda_model_t *m, dsa_err_t *err);
 static int dsa_cuda_model_device(dsa_err_t *err);
 static int dsa_cuda_model_memory(dsa_cuda_model_t *m,
@@ -46,9 +46,9 @@ static int dsa_cuda_model_head(dsa_cuda_model_t *m,
 dsa_cuda_model_t *
 dsa_cuda_model_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
 {
-    int                 rc;
-    dsa_cuda_model_t   *m;
-    const dsa_shape_t  *s;
+    int                        rc;
+    dsa_cuda_model_t          *m;
+    const dsa_model_config_t  *s;
 
     m = calloc(1, sizeof(dsa_cuda_model_t));
 
@@ -57,9 +57,9 @@ dsa_cuda_model_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         return NULL;
     }
 
-    s = &conf->shape;
+    s = &conf->config;
 
-    m->shape = *s;
+    m->config = *s;
     m->max_rows = conf->max_rows;
     m->max_samples = conf->max_seqs;
     m->allowed = conf->allowed < s->vocab_size ? conf->allowed
@@ -165,7 +165,7 @@ dsa_cuda_model_close(dsa_cuda_model_t *m)
 /* What the kernels are made for. */
 
 static int
-dsa_cuda_model_check(const dsa_shape_t *s, dsa_err_t *err)
+dsa_cuda_model_check(const dsa_model_config_t *s, dsa_err_t *err)
 {
     uint32_t  i;
 
@@ -285,7 +285,7 @@ dsa_cuda_model_memory(dsa_cuda_model_t *m, const dsa_cuda_conf_t *conf,
         return dsa_error(err, "the GPU's memory: %s", dsa_cuda_error(rc));
     }
 
-    weights = dsa_cuda_weights_size(&m->shape);
+    weights = dsa_cuda_weights_size(&m->config);
     m->memory_size = dsa_cuda_model_lay(m, 0);
     taken = weights + m->memory_size + DSA_CUDA_SLACK;
 
@@ -371,13 +371,13 @@ dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
     uint32_t            pairs;
     uint64_t            used, block, most, rows, absorbed, keys, hidden, heads,
                         inter, moe, shared, ih, seqs, places;
-    dsa_cuda_work_t    *w;
-    dsa_cuda_input_t   *in;
-    const dsa_shape_t  *s;
+    dsa_cuda_work_t           *w;
+    dsa_cuda_input_t          *in;
+    const dsa_model_config_t  *s;
 
     w = &m->work;
     in = &m->input;
-    s = &m->shape;
+    s = &m->config;
     used = 0;
 
     rows = m->max_rows + DSA_CUDA_SPARE;
@@ -483,14 +483,14 @@ dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
 static int
 dsa_cuda_model_rope(dsa_cuda_model_t *m, dsa_err_t *err)
 {
-    int                 rc;
-    float              *table, freq[DSA_CUDA_ROPE / 2];
-    double              magnitude;
-    uint32_t            i;
-    dsa_rope_conf_t     rope;
-    const dsa_shape_t  *s;
+    int                        rc;
+    float                     *table, freq[DSA_CUDA_ROPE / 2];
+    double                     magnitude;
+    uint32_t                   i;
+    dsa_rope_conf_t            rope;
+    const dsa_model_config_t  *s;
 
-    s = &m->shape;
+    s = &m->config;
 
     rope.theta = s->rope_theta;
     rope.factor = s->yarn_factor;
@@ -606,13 +606,13 @@ dsa_cuda_model_run(dsa_cuda_model_t *m, const dsa_cuda_step_t *step,
 static int
 dsa_cuda_model_layers(dsa_cuda_model_t *m, const dsa_cuda_step_t *step)
 {
-    uint32_t                 l;
-    dsa_cuda_work_t         *w;
-    const dsa_shape_t       *s;
-    const dsa_cuda_layer_t  *layer;
+    uint32_t                   l;
+    dsa_cuda_work_t           *w;
+    const dsa_model_config_t  *s;
+    const dsa_cuda_layer_t    *layer;
 
     w = &m->work;
-    s = &m->shape;
+    s = &m->config;
 
     /* cuBLASLt wants scales without gaps: kernels/gemm.h */
 
@@ -661,12 +661,12 @@ dsa_cuda_model_layers(dsa_cuda_model_t *m, const dsa_cuda_step_t *step)
 static int
 dsa_cuda_model_head(dsa_cuda_model_t *m, const dsa_cuda_step_t *step)
 {
-    uint32_t            n, hidden;
-    dsa_cuda_work_t    *w;
-    const dsa_shape_t  *s;
+    uint32_t                   n, hidden;
+    dsa_cuda_work_t           *w;
+    const dsa_model_config_t  *s;
 
     w = &m->work;
-    s = &m->shape;
+    s = &m->config;
     n = step->samples;
     hidden = s->hidden_size;
 

@@ -96,8 +96,8 @@ typedef struct {
 
 typedef struct {
     const dsa_weights_t    *weights;        /* NULL: random ones */
-    dsa_shape_t             shape;
-    uint32_t                context;        /* tokens; 0: the shape's */
+    dsa_model_config_t      config;
+    uint32_t                context;        /* tokens; 0: the config's */
     uint64_t                kv_memory;      /* bytes; 0: what is left */
     uint32_t                max_rows;       /* of a step */
     uint32_t                max_seqs;       /* of a step */
@@ -206,7 +206,7 @@ typedef struct {
 
 
 typedef struct {
-    dsa_shape_t             shape;
+    dsa_model_config_t      config;
     dsa_cuda_weights_t      weights;
     dsa_cache_t             cache;          /* layout */
     void                   *page;           /* page 0 */
@@ -278,12 +278,13 @@ int dsa_cuda_model_forward(dsa_cuda_model_t *m, const dsa_rows_t *seq,
     uint32_t prompt, float *logits, dsa_err_t *err);
 
 /* cuda_weights.c: bytes on the GPU. */
-uint64_t dsa_cuda_weights_size(const dsa_shape_t *shape);
+uint64_t dsa_cuda_weights_size(const dsa_model_config_t *config);
 
 /*
  * Fills w from a checkpoint, or with random numbers where weights is NULL.
  */
-int dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_shape_t *shape,
+int dsa_cuda_weights_load(dsa_cuda_weights_t *w,
+    const dsa_model_config_t *config,
     const dsa_weights_t *weights, dsa_stream_t stream, dsa_err_t *err);
 void dsa_cuda_weights_free(dsa_cuda_weights_t *w);
 
@@ -309,7 +310,7 @@ int dsa_cuda_tell_bf16(dsa_cuda_model_t *m, const char *name, uint32_t layer,
 /* Heads of the indexer as its kernels take them: a multiple of 8. */
 
 static inline uint32_t
-dsa_cuda_index_heads(const dsa_shape_t *s)
+dsa_cuda_index_heads(const dsa_model_config_t *s)
 {
     return (s->index_n_heads + 7) & ~7U;
 }

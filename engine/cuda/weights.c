@@ -40,20 +40,20 @@ typedef struct {
  */
 
 typedef struct {
-    const dsa_shape_t  *shape;
-    const dsa_weights_t  *weights;      /* NULL: random */
-    uint8_t            *memory;         /* NULL while counting */
-    uint64_t            used;
-    dsa_load_task_t    *task;
-    size_t              tasks;
-    size_t              size;
-    uint64_t            bytes;          /* of all tasks */
-    int                 full;           /* no memory for a task */
-    int                 refused;        /* err says which */
-    dsa_err_t          *err;
-    int                 rc;             /* of random fills */
-    uint64_t            seed;
-    dsa_stream_t        stream;
+    const dsa_model_config_t  *config;
+    const dsa_weights_t       *weights;      /* NULL: random */
+    uint8_t                   *memory;         /* NULL while counting */
+    uint64_t                   used;
+    dsa_load_task_t           *task;
+    size_t                     tasks;
+    size_t                     size;
+    uint64_t                   bytes;          /* of all tasks */
+    int                        full;           /* no memory for a task */
+    int                        refused;        /* err says which */
+    dsa_err_t                 *err;
+    int                        rc;             /* of random fills */
+    uint64_t                   seed;
+    dsa_stream_t               stream;
 } dsa_loader_t;
 
 
@@ -292,11 +292,11 @@ dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_tensor_t **t,
 static void
 dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w)
 {
-    uint32_t              i;
-    const dsa_shape_t    *s;
-    const dsa_weights_t  *f;
+    uint32_t                   i;
+    const dsa_model_config_t  *s;
+    const dsa_weights_t       *f;
 
-    s = ld->shape;
+    s = ld->config;
     f = ld->weights;
 
     w->embed = dsa_load_bf16(ld, f != NULL ? &f->embed : NULL, s->vocab_size,
@@ -317,17 +317,17 @@ static void
 dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
     dsa_cuda_weights_t *w)
 {
-    uint32_t              e, n, rows[3], hidden, inter;
-    const dsa_mlp_t      *mlp;
-    const dsa_shape_t    *s;
-    const dsa_layer_t    *f;
-    const dsa_tensor_t   *t[3], **expert;
+    uint32_t                   e, n, rows[3], hidden, inter;
+    const dsa_mlp_t           *mlp;
+    const dsa_model_config_t  *s;
+    const dsa_layer_t         *f;
+    const dsa_tensor_t        *t[3], **expert;
 
     /* where no file is read, tensors are only named */
 
     static const dsa_layer_t  none;
 
-    s = ld->shape;
+    s = ld->config;
     f = ld->weights != NULL ? &ld->weights->layer[layer] : &none;
     hidden = s->hidden_size;
 
@@ -453,7 +453,7 @@ dsa_load_layer(dsa_loader_t *ld, dsa_cuda_layer_t *l, uint32_t layer,
 
 
 uint64_t
-dsa_cuda_weights_size(const dsa_shape_t *shape)
+dsa_cuda_weights_size(const dsa_model_config_t *config)
 {
     uint64_t            used;
     dsa_loader_t        ld;
@@ -462,13 +462,13 @@ dsa_cuda_weights_size(const dsa_shape_t *shape)
     memset(&ld, 0, sizeof(ld));
     memset(&w, 0, sizeof(w));
 
-    w.layer = calloc(shape->num_hidden_layers, sizeof(dsa_cuda_layer_t));
+    w.layer = calloc(config->num_hidden_layers, sizeof(dsa_cuda_layer_t));
 
     if (w.layer == NULL) {
         return UINT64_MAX;
     }
 
-    ld.shape = shape;
+    ld.config = config;
     dsa_load_all(&ld, &w);
     used = ld.used;
 
@@ -479,7 +479,7 @@ dsa_cuda_weights_size(const dsa_shape_t *shape)
 
 
 int
-dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_shape_t *shape,
+dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
     const dsa_weights_t *weights, dsa_stream_t stream, dsa_err_t *err)
 {
     int           rc;
@@ -488,14 +488,14 @@ dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_shape_t *shape,
 
     memset(&ld, 0, sizeof(ld));
 
-    ld.shape = shape;
+    ld.config = config;
     ld.weights = weights;
     ld.stream = stream;
     ld.seed = 1;
     ld.err = err;
 
-    w->size = dsa_cuda_weights_size(shape);
-    w->layer = calloc(shape->num_hidden_layers, sizeof(dsa_cuda_layer_t));
+    w->size = dsa_cuda_weights_size(config);
+    w->layer = calloc(config->num_hidden_layers, sizeof(dsa_cuda_layer_t));
 
     if (w->layer == NULL || w->size == UINT64_MAX) {
         return dsa_error(err, "no memory for the weights' table");
@@ -535,7 +535,7 @@ dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_shape_t *shape,
 
     rc = ld.rc;
 
-    for (i = 0; i < shape->num_hidden_layers && rc == 0; i++) {
+    for (i = 0; i < config->num_hidden_layers && rc == 0; i++) {
         rc = dsa_cuda_fp8_decode_weight(w->layer[i].kv_b_bf16,
                                         &w->layer[i].kv_b, stream);
     }

@@ -89,8 +89,8 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->wait = dsa_null_wait;
     b->close = dsa_null_close;
 
-    if (dsa_shape_read(&b->shape, conf->model, err) != DSA_OK
-        || dsa_null_tokens(null, conf->model, b->shape.vocab_size, err)
+    if (dsa_model_config_read(&b->config, conf->model, err) != DSA_OK
+        || dsa_null_tokens(null, conf->model, b->config.vocab_size, err)
            != DSA_OK
         || dsa_null_fingerprint(conf->model, b->fingerprint, err) != DSA_OK)
     {
@@ -98,7 +98,7 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     }
 
     page = (uint64_t) DSA_PAGE_TOKENS * DSA_NULL_TOKEN_BYTES
-           * b->shape.num_hidden_layers;
+           * b->config.num_hidden_layers;
     pages = conf->kv_memory != 0 ? conf->kv_memory / page : DSA_NULL_PAGES;
 
     if (pages == 0) {
@@ -255,7 +255,7 @@ dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         /* it is certain, so nothing else is an alternative */
 
         seq[i].sample->token = dsa_null_echo(null, &seq[i],
-                                             b->shape.eos_token_id);
+                                             b->config.eos_token_id);
         seq[i].sample->logprob = 0;
         seq[i].sample->n_top = n_top != 0;
 

@@ -941,7 +941,7 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_sample_t *sample,
     seq->last_time = now;
     s->stats.completion_tokens++;
 
-    if (sample->token == s->backend->shape.eos_token_id && !seq->ignore_eos) {
+    if (sample->token == s->backend->config.eos_token_id && !seq->ignore_eos) {
         dsa_sched_finish(s, seq, DSA_LINK_FINISH_STOP, now);
         return DSA_OK;
     }

@@ -85,12 +85,12 @@ main(int argc, char **argv)
 static int
 dsa_engine_test(const dsa_conf_t *conf, const char *file)
 {
-    int                n;
-    char               path[4096];
-    dsa_err_t          err;
-    dsa_shape_t        shape;
-    dsa_tokenizer_t   *tokenizer;
-    dsa_generation_t   generation;
+    int                      n;
+    char                     path[4096];
+    dsa_err_t                err;
+    dsa_model_config_t       config;
+    dsa_tokenizer_t         *tokenizer;
+    dsa_generation_config_t  generation;
 
     n = snprintf(path, sizeof(path), "%s/tokenizer.json", conf->model);
 
@@ -102,8 +102,8 @@ dsa_engine_test(const dsa_conf_t *conf, const char *file)
 
     tokenizer = NULL;
 
-    if (dsa_shape_read(&shape, conf->model, &err) == DSA_OK
-        && dsa_generation_read(&generation, conf->model, &err) == DSA_OK)
+    if (dsa_model_config_read(&config, conf->model, &err) == DSA_OK
+        && dsa_generation_config_read(&generation, conf->model, &err) == DSA_OK)
     {
         tokenizer = dsa_tokenizer_open(path, &err);
     }

@@ -163,7 +163,8 @@ dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
         return dsa_error(err, "out of memory");
     }
 
-    if (dsa_generation_read(&s->generation, conf->model, err) != DSA_OK) {
+    if (dsa_generation_config_read(&s->generation, conf->model,
+                                   err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -188,7 +189,7 @@ dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    vocab = s->backend->shape.vocab_size;
+    vocab = s->backend->config.vocab_size;
 
     if (size > vocab) {
         return dsa_error(err, "%s has ids up to %u, vocab_size in config.json "
@@ -199,7 +200,7 @@ dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
     sched.token_budget = conf->token_budget;
     sched.max_waiting = conf->max_waiting;
     sched.max_waiting_per_tenant = conf->max_waiting_per_tenant;
-    sched.context = s->backend->shape.max_position_embeddings;
+    sched.context = s->backend->config.max_position_embeddings;
 
     if (conf->context_length != 0 && conf->context_length < sched.context) {
         sched.context = conf->context_length;

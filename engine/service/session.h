@@ -27,14 +27,14 @@ typedef struct dsa_session_s  dsa_session_t;
 /* What all sessions of a replica share. */
 
 typedef struct {
-    const dsa_conf_t       *conf;
-    uint32_t                replica;
-    uint32_t                draining;   /* 1: takes no new requests */
-    dsa_backend_t          *backend;
-    dsa_sched_t            *sched;
-    dsa_tokenizer_t        *tokenizer;
-    dsa_tokenizer_work_t   *work;
-    dsa_generation_t        generation; /* the model's own */
+    const dsa_conf_t        *conf;
+    uint32_t                 replica;
+    uint32_t                 draining;   /* 1: takes no new requests */
+    dsa_backend_t           *backend;
+    dsa_sched_t             *sched;
+    dsa_tokenizer_t         *tokenizer;
+    dsa_tokenizer_work_t    *work;
+    dsa_generation_config_t  generation; /* the model's own */
 } dsa_service_t;
 
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "context/encode.h"
-#include "context/marks.h"
+#include "context/control_tokens.h"
 
 
 #define FUZZ_MEMORY   (8 * 1024 * 1024)
@@ -152,21 +152,22 @@ fuzz_prompt(const dsa_prompt_t *prompt)
     uint32_t  i, k;
 
     static const char *const  marks[] = {
-        DSA_MARK_BOS, DSA_MARK_EOS, DSA_MARK_USER, DSA_MARK_ASSISTANT,
-        DSA_MARK_THINK, DSA_MARK_THINK_END, DSA_MARK_DSML
+        DSA_CONTROL_BOS, DSA_CONTROL_EOS, DSA_CONTROL_USER,
+        DSA_CONTROL_ASSISTANT,
+        DSA_CONTROL_THINK, DSA_CONTROL_THINK_END, DSA_CONTROL_DSML
     };
 
     bytes = 0;
 
     for (i = 0; i < prompt->n; i++) {
-        bytes += prompt->runs[i].text.len;
+        bytes += prompt->segments[i].text.len;
 
-        if (prompt->runs[i].kind == DSA_RUN_TEXT) {
+        if (prompt->segments[i].kind == DSA_SEGMENT_TEXT) {
             continue;
         }
 
         for (k = 0; k < sizeof(marks) / sizeof(marks[0]); k++) {
-            if (dsa_str_eqz(prompt->runs[i].text, marks[k])) {
+            if (dsa_str_eqz(prompt->segments[i].text, marks[k])) {
                 break;
             }
         }

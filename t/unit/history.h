@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "context/encode.h"
-#include "context/marks.h"
+#include "context/control_tokens.h"
 #include "context/parse.h"
 
 
@@ -221,8 +221,8 @@ history_same(const dsa_prompt_t *a, const dsa_prompt_t *b)
     }
 
     for (i = 0; i < a->n; i++) {
-        if (a->runs[i].kind != b->runs[i].kind
-            || !dsa_str_eq(a->runs[i].text, b->runs[i].text))
+        if (a->segments[i].kind != b->segments[i].kind
+            || !dsa_str_eq(a->segments[i].text, b->segments[i].text))
         {
             return 0;
         }
@@ -245,17 +245,18 @@ history_specials(const dsa_prompt_t *prompt, uint32_t users)
     const dsa_str_t  *before, *after;
 
     static const char *const  marks[] = {
-        DSA_MARK_BOS, DSA_MARK_EOS, DSA_MARK_USER, DSA_MARK_ASSISTANT,
-        DSA_MARK_THINK, DSA_MARK_THINK_END, DSA_MARK_DSML
+        DSA_CONTROL_BOS, DSA_CONTROL_EOS, DSA_CONTROL_USER,
+        DSA_CONTROL_ASSISTANT,
+        DSA_CONTROL_THINK, DSA_CONTROL_THINK_END, DSA_CONTROL_DSML
     };
 
     for (i = 0; i < prompt->n; i++) {
-        if (prompt->runs[i].kind == DSA_RUN_TEXT) {
+        if (prompt->segments[i].kind == DSA_SEGMENT_TEXT) {
             continue;
         }
 
         for (k = 0; k < sizeof(marks) / sizeof(marks[0]); k++) {
-            if (dsa_str_eqz(prompt->runs[i].text, marks[k])) {
+            if (dsa_str_eqz(prompt->segments[i].text, marks[k])) {
                 break;
             }
         }
@@ -274,8 +275,8 @@ history_specials(const dsa_prompt_t *prompt, uint32_t users)
             return "a DSML mark at an end of the prompt";
         }
 
-        before = &prompt->runs[i - 1].text;
-        after = &prompt->runs[i + 1].text;
+        before = &prompt->segments[i - 1].text;
+        after = &prompt->segments[i + 1].text;
 
         if (before->len == 0
             || (before->data[before->len - 1] != '<'
@@ -459,11 +460,11 @@ history_check(const uint8_t *data, size_t size, int flags)
 
     if (why == NULL && (flags & HISTORY_WHOLE)
         && ((h.content.len != 0
-             && memmem(h.content.data, h.content.len, DSA_MARK_DSML,
-                       sizeof(DSA_MARK_DSML) - 1) != NULL)
+             && memmem(h.content.data, h.content.len, DSA_CONTROL_DSML,
+                       sizeof(DSA_CONTROL_DSML) - 1) != NULL)
             || (h.reasoning.len != 0
-                && memmem(h.reasoning.data, h.reasoning.len, DSA_MARK_DSML,
-                          sizeof(DSA_MARK_DSML) - 1) != NULL)))
+                && memmem(h.reasoning.data, h.reasoning.len, DSA_CONTROL_DSML,
+                          sizeof(DSA_CONTROL_DSML) - 1) != NULL)))
     {
         why = "a DSML mark in visible text";
     }

@@ -293,7 +293,7 @@ start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
     f->base.depth = depth;
     f->base.start = fake_start;
     f->base.wait = fake_wait;
-    f->base.shape.eos_token_id = EOS;
+    f->base.config.eos_token_id = EOS;
     f->max_seqs = max_running;
     f->max_rows = budget;
     strcpy(f->base.fingerprint, "fake");

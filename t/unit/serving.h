@@ -82,25 +82,25 @@ static void
 start(engine_t *e, uint32_t pages, uint32_t budget)
 {
     dsa_err_t           err;
-    dsa_shape_t         shape;
+    dsa_model_config_t  config;
     dsa_backend_conf_t  conf;
 
     static const dsa_sched_handler_t  handler = { on_token, on_done, NULL };
     dsa_sched_conf_t                  sched = { CLIENTS, 0, CLIENTS, CLIENTS,
                                                 1024 };
 
-    if (dsa_shape_read(&shape, MODEL, &err) != DSA_OK) {
+    if (dsa_model_config_read(&config, MODEL, &err) != DSA_OK) {
         fail_msg("%s", err.text);
     }
 
     memset(&conf, 0, sizeof(conf));
     conf.model = MODEL;
     conf.precision = SERVING_PRECISION;
-    conf.kv_memory = dsa_model_kv_memory(&shape, SERVING_PRECISION,
+    conf.kv_memory = dsa_model_kv_memory(&config, SERVING_PRECISION,
                                          64 * pages);
     conf.max_tokens = budget;
     conf.max_seqs = CLIENTS;
-    conf.allowed = shape.vocab_size;
+    conf.allowed = config.vocab_size;
 
     e->backend = dsa_backend_open(SERVING_BACKEND, &conf, &err);
     if (e->backend == NULL) {

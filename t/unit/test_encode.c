@@ -18,15 +18,15 @@
 #include <openssl/sha.h>
 
 #include "context/encode.h"
-#include "context/marks.h"
+#include "context/control_tokens.h"
 #include "t/unit/encoding.h"
 
 
-#define BOS      DSA_MARK_BOS
-#define EOS      DSA_MARK_EOS
-#define USER     DSA_MARK_USER
-#define ASSIST   DSA_MARK_ASSISTANT
-#define D        DSA_MARK_DSML
+#define BOS      DSA_CONTROL_BOS
+#define EOS      DSA_CONTROL_EOS
+#define USER     DSA_CONTROL_USER
+#define ASSIST   DSA_CONTROL_ASSISTANT
+#define D        DSA_CONTROL_DSML
 
 
 static const dsa_chat_limits_t  as_api = { 1000, 128, 1 };
@@ -72,12 +72,12 @@ encode(dsa_arena_t *arena, const dsa_json_t *root, int thinking,
     assert_non_null(text);
 
     for (i = 0; i < prompt->n; i++) {
-        assert_true(prompt->runs[i].text.len != 0);
-        assert_true(i == 0 || prompt->runs[i].kind == DSA_RUN_SPECIAL
-                    || prompt->runs[i - 1].kind == DSA_RUN_SPECIAL);
+        assert_true(prompt->segments[i].text.len != 0);
+        assert_true(i == 0 || prompt->segments[i].kind == DSA_SEGMENT_CONTROL
+                    || prompt->segments[i - 1].kind == DSA_SEGMENT_CONTROL);
 
-        p = (char *) mempcpy(p, prompt->runs[i].text.data,
-                             prompt->runs[i].text.len);
+        p = (char *) mempcpy(p, prompt->segments[i].text.data,
+                             prompt->segments[i].text.len);
     }
 
     assert_int_equal(p - text, prompt->bytes);
@@ -115,12 +115,12 @@ check_special(const dsa_prompt_t *prompt, const char *text, int all)
     n = 0;
 
     for (k = 0; k < prompt->n; k++) {
-        if (prompt->runs[k].kind != DSA_RUN_SPECIAL) {
+        if (prompt->segments[k].kind != DSA_SEGMENT_CONTROL) {
             continue;
         }
 
         for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-            if (dsa_str_eqz(prompt->runs[k].text, marks[i])) {
+            if (dsa_str_eqz(prompt->segments[k].text, marks[i])) {
                 break;
             }
         }
@@ -224,7 +224,7 @@ test_worked_examples(void **state)
         }
 
         for (k = 0; k < prompt.n; k++) {
-            special -= prompt.runs[k].kind == DSA_RUN_SPECIAL;
+            special -= prompt.segments[k].kind == DSA_SEGMENT_CONTROL;
         }
 
         assert_int_equal(special, 0);
@@ -530,7 +530,7 @@ test_injection(void **state)
             check_special(&prompt, text, n == 0);
 
             for (k = 0; k < prompt.n; k++) {
-                if (prompt.runs[k].kind == DSA_RUN_SPECIAL) {
+                if (prompt.segments[k].kind == DSA_SEGMENT_CONTROL) {
                     special += n == 0 ? 1 : -1;
                 }
             }

@@ -49,9 +49,9 @@ teardown(void **state)
 static void
 test_values(void **state)
 {
-    size_t             i;
-    dsa_err_t          err;
-    dsa_generation_t   g;
+    size_t                   i;
+    dsa_err_t                err;
+    dsa_generation_config_t  g;
 
     static const struct {
         const char  *json;
@@ -88,7 +88,8 @@ test_values(void **state)
     };
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-        if (dsa_generation_parse(&g, "g", t[i].json, strlen(t[i].json), &err)
+        if (dsa_generation_config_parse(&g, "g", t[i].json, strlen(t[i].json),
+                                        &err)
             != DSA_OK)
         {
             fail_msg("%s: %s", t[i].json, err.text);
@@ -105,9 +106,9 @@ test_values(void **state)
 static void
 test_refused(void **state)
 {
-    size_t             i;
-    dsa_err_t          err;
-    dsa_generation_t   g;
+    size_t                   i;
+    dsa_err_t                err;
+    dsa_generation_config_t  g;
 
     static const struct {
         const char  *json;
@@ -151,8 +152,8 @@ test_refused(void **state)
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
         err.text[0] = '\0';
 
-        if (dsa_generation_parse(&g, "g.json", t[i].json, strlen(t[i].json),
-                                 &err)
+        if (dsa_generation_config_parse(&g, "g.json", t[i].json,
+                                        strlen(t[i].json), &err)
             != DSA_ERROR)
         {
             fail_msg("accepted: %s", t[i].json);
@@ -170,14 +171,14 @@ test_refused(void **state)
 static void
 test_file(void **state)
 {
-    char               path[64], *far;
-    FILE              *f;
-    dsa_err_t          err;
-    dsa_generation_t   g;
+    char                     path[64], *far;
+    FILE                    *f;
+    dsa_err_t                err;
+    dsa_generation_config_t  g;
 
     (void) snprintf(path, sizeof(path), "%s/generation_config.json", dir);
 
-    assert_int_equal(dsa_generation_read(&g, dir, &err), DSA_OK);
+    assert_int_equal(dsa_generation_config_read(&g, dir, &err), DSA_OK);
     assert_true(g.temperature == 1 && g.top_p == 1);
 
     f = fopen(path, "w");
@@ -185,7 +186,7 @@ test_file(void **state)
     assert_true(fputs("{\"temperature\": 0.25, \"top_p\": 0.5}", f) >= 0);
     assert_int_equal(fclose(f), 0);
 
-    assert_int_equal(dsa_generation_read(&g, dir, &err), DSA_OK);
+    assert_int_equal(dsa_generation_config_read(&g, dir, &err), DSA_OK);
     assert_true(g.temperature == 0.25f && g.top_p == 0.5f);
 
     f = fopen(path, "w");
@@ -193,7 +194,7 @@ test_file(void **state)
     assert_true(fputs("{\"top_p\": 2}", f) >= 0);
     assert_int_equal(fclose(f), 0);
 
-    assert_int_equal(dsa_generation_read(&g, dir, &err), DSA_ERROR);
+    assert_int_equal(dsa_generation_config_read(&g, dir, &err), DSA_ERROR);
     assert_memory_equal(err.text, path, strlen(path));
     assert_string_equal(err.text + strlen(path), ": " P "2" PA);
     assert_int_equal(unlink(path), 0);
@@ -201,12 +202,12 @@ test_file(void **state)
     /* what is there and cannot be read is not the same as nothing */
 
     assert_int_equal(symlink("nowhere", path), 0);
-    assert_int_equal(dsa_generation_read(&g, dir, &err), DSA_ERROR);
+    assert_int_equal(dsa_generation_config_read(&g, dir, &err), DSA_ERROR);
     assert_memory_equal(err.text, path, strlen(path));
     assert_int_equal(unlink(path), 0);
 
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(dsa_generation_read(&g, dir, &err), DSA_ERROR);
+    assert_int_equal(dsa_generation_config_read(&g, dir, &err), DSA_ERROR);
     assert_memory_equal(err.text, path, strlen(path));
     assert_int_equal(rmdir(path), 0);
 
@@ -214,7 +215,7 @@ test_file(void **state)
     assert_non_null(far);
     memset(far, 'x', 5000);
     far[5000] = '\0';
-    assert_int_equal(dsa_generation_read(&g, far, &err), DSA_ERROR);
+    assert_int_equal(dsa_generation_config_read(&g, far, &err), DSA_ERROR);
     assert_non_null(strstr(err.text, "5000 bytes"));
     free(far);
 }

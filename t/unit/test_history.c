@@ -17,8 +17,8 @@
 #include "t/unit/history.h"
 
 
-#define D        DSA_MARK_DSML
-#define EOS      DSA_MARK_EOS
+#define D        DSA_CONTROL_DSML
+#define EOS      DSA_CONTROL_EOS
 
 #define CALLS    "\n\n<" D "function_calls>\n"
 #define END      "</" D "function_calls>"
@@ -28,8 +28,9 @@
 #define VAL(k)   "<" D "parameter name=\"" k "\" string=\"false\">"
 #define PEND     "</" D "parameter>\n"
 
-#define PROMPT   DSA_MARK_BOS DSA_MARK_USER "q" DSA_MARK_ASSISTANT "</think>"
-#define NEXT     DSA_MARK_USER "q" DSA_MARK_ASSISTANT "</think>"
+#define PROMPT                                                               \
+    DSA_CONTROL_BOS DSA_CONTROL_USER "q" DSA_CONTROL_ASSISTANT "</think>"
+#define NEXT     DSA_CONTROL_USER "q" DSA_CONTROL_ASSISTANT "</think>"
 
 
 static uint32_t  seed = 1;
@@ -66,7 +67,8 @@ test_random(void **state)
 
     static const char *const  words[] = {
         "\n", "\n\n", "<", "</", ">", "\"", D, "<" D, "</" D, "</think>",
-        "<think>", EOS, DSA_MARK_BOS, DSA_MARK_USER, CALLS, CALLS, END, F, F,
+        "<think>", EOS, DSA_CONTROL_BOS, DSA_CONTROL_USER, CALLS, CALLS, END,
+        F, F,
         F, FEND, FEND, STR("a"), STR("a"), STR("b\"c\\"), STR(""), VAL("b"),
         VAL("d"), VAL("e"), PEND, PEND, PEND, "invoke", "parameter",
         "function_calls", "<" D "invoke name=\"", "<" D "invoke name=\"x",
@@ -212,8 +214,8 @@ prompt_of(dsa_arena_t *arena, const char *text, int complete, int thinking)
     assert_non_null(out);
 
     for (i = 0; i < prompt.n; i++) {
-        p = (char *) mempcpy(p, prompt.runs[i].text.data,
-                             prompt.runs[i].text.len);
+        p = (char *) mempcpy(p, prompt.segments[i].text.data,
+                             prompt.segments[i].text.len);
     }
 
     *p = '\0';
@@ -392,7 +394,8 @@ test_exact(void **state)
         dsa_buf_add(&in, "", 1);
 
         dsa_buf_printf(&expected, "%s%s", thinking
-                       ? DSA_MARK_BOS DSA_MARK_USER "q" DSA_MARK_ASSISTANT
+                       ? DSA_CONTROL_BOS DSA_CONTROL_USER "q"
+                          DSA_CONTROL_ASSISTANT
                          "<think>" : PROMPT, in.data);
         assert_false(in.failed || expected.failed);
 

@@ -95,13 +95,13 @@ fixture_open(fixture_t *f, const char *name, dsa_precision_e precision)
     memcpy(&f->greedy_start, find(st, "greedy_prompt_len", 4)->data, 4);
     dsa_st_close(st);
 
-    f->vocab = f->weights->shape.vocab_size;
+    f->vocab = f->weights->config.vocab_size;
     f->whole = calloc(f->n, f->vocab * sizeof(float));
     f->logits = calloc(f->n, f->vocab * sizeof(float));
     assert_true(f->whole != NULL && f->logits != NULL);
 
     f->model = dsa_model_open(f->weights, precision,
-                              dsa_model_kv_memory(&f->weights->shape,
+                              dsa_model_kv_memory(&f->weights->config,
                                                   precision, 64 * 64),
                               512, &err);
     must(f->model != NULL ? DSA_OK : DSA_ERROR, &err);
@@ -276,7 +276,7 @@ test_far(void **state)
     fixture_open(&f, "b-bf16", DSA_EXACT);
     run(&f, f.tokens, 0, 100, f.pages, f.whole);
 
-    last = f.weights->shape.max_position_embeddings - 1;
+    last = f.weights->config.max_position_embeddings - 1;
     pages = calloc(last / 64 + 1, sizeof(uint32_t));
     assert_non_null(pages);
 
@@ -477,7 +477,7 @@ check_bits(const char *name, dsa_precision_e precision)
     run(&f, f.tokens, 150, 1, f.pages + 4, f.logits);
     assert_memory_equal(f.whole, f.logits, size);
 
-    for (l = 0; l < f.weights->shape.num_hidden_layers; l++) {
+    for (l = 0; l < f.weights->config.num_hidden_layers; l++) {
         layer = &f.model->layer[l];
 
         layer->q_a_proj.f32 = NULL;
@@ -498,7 +498,7 @@ check_bits(const char *name, dsa_precision_e precision)
         layer->router.f32 = NULL;
         layer->shared.up.f32 = NULL;
 
-        for (e = 0; e < f.weights->shape.n_routed_experts; e++) {
+        for (e = 0; e < f.weights->config.n_routed_experts; e++) {
             layer->expert[e].gate.f32 = NULL;
             layer->expert[e].down.f32 = NULL;
         }
@@ -605,7 +605,7 @@ test_refusals(void **state)
     refused(&f, &rows, 1, "11 logits");
 
     rows = good;
-    rows.start = f.weights->shape.max_position_embeddings - 9;
+    rows.start = f.weights->config.max_position_embeddings - 9;
     refused(&f, &rows, 1, "position 163840");
 
     rows = good;
@@ -656,7 +656,7 @@ test_backend(void **state)
     must(b != NULL ? DSA_OK : DSA_ERROR, &err);
 
     assert_int_equal(b->pages, 8);
-    assert_int_equal(b->shape.vocab_size, 1024);
+    assert_int_equal(b->config.vocab_size, 1024);
     assert_int_equal(strlen(b->fingerprint), 32);
     memcpy(fingerprint, b->fingerprint, sizeof(fingerprint));
 

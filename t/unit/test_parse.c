@@ -19,13 +19,13 @@
 
 #include "base/json.h"
 #include "context/chat.h"
-#include "context/marks.h"
+#include "context/control_tokens.h"
 #include "context/parse.h"
 #include "t/unit/encoding.h"
 
 
-#define D        DSA_MARK_DSML
-#define EOS      DSA_MARK_EOS
+#define D        DSA_CONTROL_DSML
+#define EOS      DSA_CONTROL_EOS
 
 #define CALLS    "<" D "function_calls>\n"
 #define END      "</" D "function_calls>"
@@ -80,8 +80,9 @@ static const struct {
 
     { 0, "a" EOS "b", "C(ab)" },
     { 0, "Hi" EOS, "C(Hi)" },
-    { THINK, DSA_MARK_BOS "a" DSA_MARK_USER "b" DSA_MARK_ASSISTANT "<think>"
-      "c" EOS "</think>d" DSA_MARK_USER "e<think>f",
+    { THINK,
+     DSA_CONTROL_BOS "a" DSA_CONTROL_USER "b" DSA_CONTROL_ASSISTANT "<think>"
+      "c" EOS "</think>d" DSA_CONTROL_USER "e<think>f",
       "R(abc)C(def)" },
     { 0, "<\xef\xbd\x9c" "User<\xef\xbd\x9cUser\xef\xbd\x9c>x",
       "C(<\xef\xbd\x9cUserx)" },
@@ -576,7 +577,7 @@ test_random_cuts(void **state)
 
     static const char *const  words[] = {
         "\n", "\n\n", "<", "</", ">", "\"", D, "<" D, "</" D, "</think>",
-        "<think>", EOS, DSA_MARK_USER, CALLS, END, F, G, FEND, STR("a"),
+        "<think>", EOS, DSA_CONTROL_USER, CALLS, END, F, G, FEND, STR("a"),
         VAL("b"), PEND, "invoke", "parameter", "function_calls", " name=\"x",
         " string=\"true\">", "{", "}", "[1]", "12", "true", "text", "\xe4",
         "\xb8\xad", "\\", "\x01", "\xef\xbd\x9c"
@@ -688,10 +689,10 @@ check_published(const char *input, const char *output)
         end = strstr(p, EOS);
         assert_non_null(end);
 
-        cue = strstr(p, DSA_MARK_ASSISTANT);
+        cue = strstr(p, DSA_CONTROL_ASSISTANT);
 
         if (cue != NULL && cue < end) {
-            p = cue + strlen(DSA_MARK_ASSISTANT);
+            p = cue + strlen(DSA_CONTROL_ASSISTANT);
 
         } else {
             cue = strstr(p, "</function_results>\n\n");

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * engine/tokenizer*.c and engine/tokenizer/detokenizer.c.  Where texts are cut is what
+ * engine/tokenizer/.  Where texts are cut is what
  * the published tests of Hugging Face's tokenizers (Apache-2.0) expect of
  * Split, ByteLevel and AddedToken; merges are compared with their definition,
  * applied literally; U+FFFD with Python's decode(errors="replace"), see

@@ -312,8 +312,8 @@ test_golden(void **state)
         fail_msg("%s", err.text);
     }
 
-    assert_int_equal(w->shape.num_hidden_layers, 3);
-    assert_int_equal(w->shape.index_topk, 64);
+    assert_int_equal(w->config.num_hidden_layers, 3);
+    assert_int_equal(w->config.index_topk, 64);
     assert_int_equal(strspn(w->fingerprint, "0123456789abcdef"), 32);
     assert_int_equal(strlen(w->fingerprint), 32);
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * config.json to a shape: the published model's values, and every field
+ * config.json to a config: the published model's values, and every field
  * broken in turn.
  */
 
@@ -110,11 +110,11 @@ edit(const char *text, const char *from, const char *to)
 static void
 test_published(void **state)
 {
-    dsa_err_t    err;
-    dsa_shape_t  s;
+    dsa_err_t           err;
+    dsa_model_config_t  s;
 
-    assert_int_equal(dsa_shape_parse(&s, "c", published, strlen(published),
-                                     &err), DSA_OK);
+    assert_int_equal(dsa_model_config_parse(&s, "c", published,
+                                            strlen(published), &err), DSA_OK);
 
     assert_int_equal(s.vocab_size, 129280);
     assert_int_equal(s.hidden_size, 7168);
@@ -161,10 +161,10 @@ test_published(void **state)
 static void
 test_accepted(void **state)
 {
-    char         *text, *more;
-    size_t        i;
-    dsa_err_t     err;
-    dsa_shape_t   s;
+    char               *text, *more;
+    size_t              i;
+    dsa_err_t           err;
+    dsa_model_config_t  s;
 
     static const struct {
         const char  *from;
@@ -185,7 +185,8 @@ test_accepted(void **state)
     for (i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
         text = edit(published, same[i].from, same[i].to);
 
-        if (dsa_shape_parse(&s, "c", text, strlen(text), &err) != DSA_OK) {
+        if (dsa_model_config_parse(&s, "c", text, strlen(text),
+                                   &err) != DSA_OK) {
             fail_msg("%s: %s", same[i].to, err.text);
         }
 
@@ -201,7 +202,7 @@ test_accepted(void **state)
     /* no YaRN */
 
     text = edit(published, "\"rope_scaling\": {", "\"was\": {");
-    assert_int_equal(dsa_shape_parse(&s, "c", text, strlen(text), &err),
+    assert_int_equal(dsa_model_config_parse(&s, "c", text, strlen(text), &err),
                      DSA_OK);
     assert_true(s.yarn_factor == 1);
     assert_true(s.rope_theta == 10000);
@@ -212,7 +213,7 @@ test_accepted(void **state)
     text = edit(published, "\"rope_scaling\": {",
                 "\"rope_parameters\": { \"rope_theta\": 50000,");
     more = edit(text, "\"rope_theta\": 10000,", "");
-    assert_int_equal(dsa_shape_parse(&s, "c", more, strlen(more), &err),
+    assert_int_equal(dsa_model_config_parse(&s, "c", more, strlen(more), &err),
                      DSA_OK);
     assert_true(s.yarn_factor == 40);
     assert_true(s.rope_theta == 50000);
@@ -225,7 +226,7 @@ test_accepted(void **state)
     more = edit(text, "\"num_nextn_predict_layers\": 1,", "");
     free(text);
     text = edit(more, "\"norm_topk_prob\": true", "\"norm_topk_prob\": false");
-    assert_int_equal(dsa_shape_parse(&s, "c", text, strlen(text), &err),
+    assert_int_equal(dsa_model_config_parse(&s, "c", text, strlen(text), &err),
                      DSA_OK);
     assert_int_equal(s.fp8, 0);
     assert_int_equal(s.ue8m0, 0);
@@ -235,7 +236,7 @@ test_accepted(void **state)
     free(more);
 
     text = edit(published, "\"scale_fmt\": \"ue8m0\",", "");
-    assert_int_equal(dsa_shape_parse(&s, "c", text, strlen(text), &err),
+    assert_int_equal(dsa_model_config_parse(&s, "c", text, strlen(text), &err),
                      DSA_OK);
     assert_int_equal(s.fp8, 1);
     assert_int_equal(s.ue8m0, 0);
@@ -246,10 +247,10 @@ test_accepted(void **state)
 static void
 test_refused(void **state)
 {
-    char         *text;
-    size_t        i;
-    dsa_err_t     err;
-    dsa_shape_t   s;
+    char               *text;
+    size_t              i;
+    dsa_err_t           err;
+    dsa_model_config_t  s;
 
     static const struct {
         const char  *from;
@@ -413,8 +414,8 @@ test_refused(void **state)
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
         text = edit(published, t[i].from, t[i].to);
 
-        assert_int_equal(dsa_shape_parse(&s, "c.json", text, strlen(text),
-                                         &err), DSA_ERROR);
+        assert_int_equal(dsa_model_config_parse(&s, "c.json", text,
+                                                strlen(text), &err), DSA_ERROR);
         assert_true(strncmp(err.text, "c.json: ", 8) == 0);
         assert_string_equal(err.text + 8, t[i].error);
 
@@ -428,10 +429,10 @@ test_refused(void **state)
 static void
 test_missing(void **state)
 {
-    char         *text, from[64], error[96];
-    size_t        i;
-    dsa_err_t     err;
-    dsa_shape_t   s;
+    char               *text, from[64], error[96];
+    size_t              i;
+    dsa_err_t           err;
+    dsa_model_config_t  s;
 
     static const char  *required[] = {
         "model_type", "vocab_size", "hidden_size", "num_hidden_layers",
@@ -454,8 +455,8 @@ test_missing(void **state)
 
         text = edit(published, from, " \"was\":");
 
-        assert_int_equal(dsa_shape_parse(&s, "c", text, strlen(text), &err),
-                         DSA_ERROR);
+        assert_int_equal(dsa_model_config_parse(&s, "c", text, strlen(text),
+                                                &err), DSA_ERROR);
 
         if (strstr(err.text, error) == NULL) {
             fail_msg("%s: %s", required[i], err.text);
@@ -469,15 +470,17 @@ test_missing(void **state)
 static void
 test_no_config(void **state)
 {
-    size_t       len;
-    dsa_err_t    err;
-    dsa_shape_t  s;
+    size_t              len;
+    dsa_err_t           err;
+    dsa_model_config_t  s;
 
-    assert_int_equal(dsa_shape_read(&s, "t/data/golden", &err), DSA_ERROR);
+    assert_int_equal(dsa_model_config_read(&s, "t/data/golden", &err),
+                     DSA_ERROR);
     assert_string_equal(err.text, "t/data/golden/config.json: No such file "
                         "or directory");
 
-    assert_int_equal(dsa_shape_parse(&s, "c", "[1]", 3, &err), DSA_ERROR);
+    assert_int_equal(dsa_model_config_parse(&s, "c", "[1]", 3, &err),
+                     DSA_ERROR);
     assert_string_equal(err.text, "c: the text is no object, a model's "
                         "configuration is accepted");
 
@@ -485,7 +488,7 @@ test_no_config(void **state)
 
     for (len = 0; len < strlen(published) - 1; len++) {
         memset(&err, 0, sizeof(dsa_err_t));
-        assert_int_equal(dsa_shape_parse(&s, "c", published, len, &err),
+        assert_int_equal(dsa_model_config_parse(&s, "c", published, len, &err),
                          DSA_ERROR);
         assert_true(strncmp(err.text, "c: ", 3) == 0);
     }

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A config.json of any bytes: refused with a line, or a shape whose numbers
+ * A config.json of any bytes: refused with a line, or a config whose numbers
  * fit one another.
  */
 
@@ -19,12 +19,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    dsa_err_t    err;
-    dsa_shape_t  s;
+    dsa_err_t           err;
+    dsa_model_config_t  s;
 
     err.text[0] = '\0';
 
-    if (dsa_shape_parse(&s, "file", data, size, &err) != DSA_OK) {
+    if (dsa_model_config_parse(&s, "file", data, size, &err) != DSA_OK) {
         if (strncmp(err.text, "file: ", 6) != 0) {
             abort();
         }
