@@ -9,6 +9,7 @@
 
 
 #include "arena.h"
+#include "buf.h"
 #include "error.h"
 
 
@@ -96,36 +97,6 @@ dsa_json_t *dsa_json_get(const dsa_json_t *obj, const char *key);
 int dsa_json_int(const dsa_json_t *v, int64_t *out);
 int dsa_json_double(const dsa_json_t *v, double *out);
 
-
-/*
- * Text under construction.  Bytes are the owner's; free with
- * dsa_buf_free().  A failed allocation sets failed and drops what follows, so
- * that callers check once, at the end.
- */
-
-typedef struct {
-    char     *data;
-    size_t    len;
-    size_t    size;
-    int       failed;
-} dsa_buf_t;
-
-
-void dsa_buf_add(dsa_buf_t *b, const void *data, size_t len);
-void dsa_buf_addz(dsa_buf_t *b, const char *text);
-void dsa_buf_printf(dsa_buf_t *b, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-void dsa_buf_free(dsa_buf_t *b);
-
-/*
- * JSON as Python's json.dumps(x, ensure_ascii=False) writes it
- * (reference of the prompt format): ", " and ": ", non-ASCII raw, floats as
- * repr().  DSA_ERROR for a float that no double can hold.
- */
-int dsa_json_dump(dsa_buf_t *b, const dsa_json_t *v);
-
-/* A string's escaped inside, without the quotes; any split of s will do. */
-void dsa_json_escape(dsa_buf_t *b, dsa_str_t s);
 
 /*
  * Appends the text that the inside of a JSON string encodes.  Bytes that a

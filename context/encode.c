@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "base/json_write.h"
 #include "context/arguments.h"
 #include "context/encode.h"
 #include "context/control_tokens.h"

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/json_write.h"
 #include "context/read.h"
 
 

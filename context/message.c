@@ -6,6 +6,7 @@
  */
 
 
+#include "base/json_write.h"
 #include "context/parse.h"
 #include "context/read.h"
 

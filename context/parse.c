@@ -17,6 +17,7 @@
 
 #include <yajl/yajl_parse.h>
 
+#include "base/json_write.h"
 #include "context/control_tokens.h"
 #include "context/parse.h"
 

@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "base/json_write.h"
 #include "ngx_http_dsa_module.h"
 
 

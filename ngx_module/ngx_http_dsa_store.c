@@ -10,6 +10,7 @@
 #include <ngx_http.h>
 
 #include "base/json.h"
+#include "base/json_write.h"
 #include "redis_schema/resp.h"
 #include "ngx_http_dsa_store.h"
 

@@ -12,6 +12,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#include "base/json_write.h"
 #include "context/encode.h"
 #include "tools/dsa.h"
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/json_write.h"
 #include "context/control_tokens.h"
 #include "context/parse.h"
 #include "tools/dsa.h"

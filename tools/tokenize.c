@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/json_write.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tools/dsa.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/file.h"
 #include "engine/checkpoint/config.h"
 

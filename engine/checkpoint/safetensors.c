@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/map.h"
 #include "engine/checkpoint/safetensors.h"
 

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <openssl/rand.h>
 
+#include "base/json_write.h"
 #include "ngx_module/api/ngx_http_dsa_openai.h"
 
 

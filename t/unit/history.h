@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/utf8.h"
 #include "context/encode.h"
 #include "context/control_tokens.h"

@@ -7,6 +7,7 @@
  */
 
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "base/json_write.h"
 
 
 #define DEPTH  16
@@ -480,6 +482,61 @@ test_arena(void **state)
 }
 
 
+/* What the writer makes is read back by the reader. */
+
+static void
+test_writer(void **state)
+{
+    dsa_buf_t          b = { 0 };
+    dsa_err_t          err;
+    dsa_arena_t       *arena;
+    dsa_json_writer_t  w;
+
+    dsa_json_writer(&w, &b);
+
+    dsa_json_object(&w);
+    dsa_json_key(&w, "a");
+    dsa_json_array(&w);
+    dsa_json_uint(&w, 0);
+    dsa_json_uint(&w, UINT64_MAX);
+    dsa_json_number(&w, 0.1);
+    dsa_json_number(&w, -2.0);
+    dsa_json_number(&w, NAN);
+    dsa_json_bool(&w, 1);
+    dsa_json_bool(&w, 0);
+    dsa_json_null(&w);
+    dsa_json_array(&w);
+    dsa_json_array_end(&w);
+    dsa_json_object(&w);
+    dsa_json_object_end(&w);
+    dsa_json_array_end(&w);
+    dsa_json_key(&w, "b");
+    dsa_json_stringz(&w, "\"\n\xc3\xa9");
+    dsa_json_key(&w, "c");
+    dsa_json_string_begin(&w);
+    dsa_json_escape(w.out, dsa_strz("x\t"));
+    dsa_json_escape(w.out, dsa_strz("y"));
+    dsa_json_string_end(&w);
+    dsa_json_key(&w, "d");
+    dsa_json_raw(&w, dsa_strz("[1]"));
+    dsa_json_object_end(&w);
+
+    assert_false(b.failed);
+    dsa_buf_add(&b, "", 1);
+    assert_string_equal(b.data,
+                        "{\"a\":[0,18446744073709551615,0.1,-2,null,true,"
+                        "false,null,[],{}],\"b\":\"\\\"\\n\xc3\xa9\","
+                        "\"c\":\"x\\ty\",\"d\":[1]}");
+
+    arena = dsa_arena_create(65536);
+    assert_non_null(arena);
+    assert_non_null(dsa_json_parse(arena, b.data, b.len - 1, DEPTH, &err));
+
+    dsa_arena_destroy(arena);
+    dsa_buf_free(&b);
+}
+
+
 int
 main(void)
 {
@@ -493,6 +550,7 @@ main(void)
         cmocka_unit_test(test_many_values),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_writer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

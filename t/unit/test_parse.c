@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "base/json_write.h"
 #include "context/chat.h"
 #include "context/control_tokens.h"
 #include "context/parse.h"

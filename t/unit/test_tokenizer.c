@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "base/json_write.h"
 #include "engine/tokenizer/tokenizer.h"
 
 
