@@ -2,26 +2,29 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The link between an nginx worker and a replica of the engine.
+ * The link between an nginx worker and a replica of the engine, version 3.
  *
- * The worker connects to the replica's unix SEQPACKET socket.  The replica
- * answers with one message: a hello record and three descriptors, a sealed
- * memfd and two eventfds (one wakes the replica, one wakes the worker).  The
- * socket then carries nothing more: its end is the sign of death for either
- * side, and no state outlives it.
+ * The worker connects to the replica's unix SEQPACKET socket and sends an
+ * offer: the range of versions that it accepts.  The replica answers with one
+ * message: a hello with the version that both use from then on, and three
+ * descriptors, a sealed memfd and two eventfds (one wakes the replica, one
+ * wakes the worker).  Without a common version the hello has version 0, the
+ * replica's own range, and no descriptors; the replica then closes the socket.
+ * Nothing else is sent on the socket.  Its end means that the other side is
+ * gone, and no state outlives it.
  *
  * The memfd holds a control block, a cancel word for each slot and two rings
  * of records, each with one producer and one consumer:
  *
- *     submit   worker -> replica     DSA_LINK_SUBMIT
- *     event    replica -> worker     ACCEPT, TOKENS, DONE, ERROR
+ *     submit   worker -> replica     SUBMIT, COUNT
+ *     event    replica -> worker     ACCEPTED, TOKENS, DONE, ERROR, COUNTED
  *
- * Each side keeps its own index in private memory and treats everything it
- * reads from the segment as hostile: a header is copied out before it is
+ * Each side keeps its own index in private memory and treats everything that
+ * it reads from the segment as hostile: a header is copied out before it is
  * checked, a length never leads outside the ring, and a payload has to be
- * copied before it is checked, since the peer could change it meanwhile.
+ * copied before it is checked, because the peer could change it meanwhile.
  *
- * Nothing here knows of nginx, and the segment holds no pointers.
+ * This header does not depend on nginx, and the segment holds no pointers.
  */
 
 
@@ -40,10 +43,12 @@
 
 
 #define DSA_LINK_MAGIC          0x6b6e696c2d617364ULL    /* "dsa-link" */
-#define DSA_LINK_VERSION        2
+#define DSA_LINK_VERSION_MIN    3         /* the versions that this header */
+#define DSA_LINK_VERSION_MAX    3         /* describes */
 
 #define DSA_LINK_CACHE_LINE     64
 #define DSA_LINK_ALIGN          4096
+#define DSA_LINK_CONTROL_SIZE   4096      /* of the control block */
 #define DSA_LINK_MAX_RING       (1ULL << 32)
 #define DSA_LINK_MAX_SLOTS      (1U << 20)
 
@@ -51,13 +56,25 @@
 #define DSA_LINK_MAX_STOP_LEN   1024      /* bytes of one, at least 1 */
 #define DSA_LINK_MAX_TOP        20        /* alternatives beside a logprob */
 #define DSA_LINK_MAX_WEIGHT     10000
+#define DSA_LINK_MAX_QUERIES    32        /* bits of ACCEPTED's vocabulary */
 
 
-/* What the replica says of itself when a worker connects. */
+/* The worker's first and only message.  A later version may append to it. */
 
 typedef struct {
     uint64_t    magic;
-    uint32_t    version;
+    uint32_t    version_min;
+    uint32_t    version_max;
+} dsa_link_offer_t;
+
+
+/* The replica's answer.  A later version may append to it. */
+
+typedef struct {
+    uint64_t    magic;
+    uint32_t    version;            /* in use from now on; 0: none in common */
+    uint32_t    version_min;        /* of the replica */
+    uint32_t    version_max;
     uint32_t    slots;              /* requests a session may have at once */
     uint64_t    segment_size;       /* bytes of the memfd */
     uint64_t    submit_size;        /* bytes of a ring, power of two */
@@ -66,8 +83,9 @@ typedef struct {
     uint32_t    page_tokens;        /* prefixes are reused in this unit */
     uint32_t    pid;
     uint32_t    replica;            /* number within its supervisor */
-    float       temperature;        /* [0, 2]: the model's own, where a */
-    float       top_p;              /* (0, 1]   request does not say */
+    float       temperature;        /* [0, 2]: defaults of the model, if a */
+    float       top_p;              /* (0, 1]   request does not set them */
+    uint32_t    reserved;
     char        model[64];          /* NUL-terminated */
     char        fingerprint[40];    /* hex, NUL-terminated */
 } dsa_link_hello_t;
@@ -88,10 +106,13 @@ typedef struct {
     dsa_link_indices_t  submit;
     dsa_link_indices_t  event;
 
-    /* written by the replica, at least every 100 ms and at each step */
+    /* written by the replica at least every 100 ms */
 
     _Alignas(DSA_LINK_CACHE_LINE)
-    _Atomic uint64_t    heartbeat;          /* ms, CLOCK_MONOTONIC */
+    _Atomic uint64_t    alive_ms;           /* CLOCK_MONOTONIC, by the thread
+                                               that serves the rings */
+    _Atomic uint64_t    step_started_ms;    /* CLOCK_MONOTONIC, by the thread
+                                               that computes; 0: idle */
     _Atomic uint64_t    steps;
     _Atomic uint64_t    prompt_tokens;      /* since the replica started */
     _Atomic uint64_t    cached_tokens;
@@ -101,45 +122,80 @@ typedef struct {
     _Atomic uint32_t    waiting;
     _Atomic uint32_t    pages;
     _Atomic uint32_t    pages_used;
-    _Atomic uint32_t    draining;           /* 1: takes no new requests */
+    _Atomic uint32_t    draining;           /* 1: rejects new requests */
 } dsa_link_control_t;
 
 
-/* Every record starts so, on an 8-byte boundary. */
+_Static_assert(sizeof(dsa_link_control_t) <= DSA_LINK_CONTROL_SIZE,
+               "the control block has a page of its own");
+
+
+/* The header of every record, on an 8-byte boundary. */
 
 typedef struct {
     uint32_t    length;             /* of the payload, without padding */
     uint32_t    type;
-    uint64_t    id;                 /* generation << 32 | slot; generations
-                                       start at 1, cancel words at 0 */
+    uint64_t    id;                 /* epoch << 32 | slot; the epoch of a
+                                       slot counts its requests from 1, and a
+                                       cancel word starts at 0 */
 } dsa_link_record_t;
 
 
 typedef enum {
-    DSA_LINK_PAD = 1,               /* skip to the ring's end */
+    DSA_LINK_PAD = 1,               /* skip to the end of the ring */
     DSA_LINK_SUBMIT,
-    DSA_LINK_ACCEPT,
+    DSA_LINK_ACCEPTED,
     DSA_LINK_TOKENS,
     DSA_LINK_DONE,
-    DSA_LINK_ERROR
+    DSA_LINK_ERROR,
+    DSA_LINK_COUNT,
+    DSA_LINK_COUNTED,
+    DSA_LINK_TYPES                  /* one more than the last type */
 } dsa_link_type_e;
 
 
 /*
- * SUBMIT: this, then n_runs times { dsa_link_run_t, bytes, padding to 8 }, then
- * n_stop times the same with kind DSA_LINK_TEXT, in UTF-8.  Nothing follows.
- * A slot is free for the next submit after the DONE or ERROR of the last one.
+ * A field of SUBMIT or COUNT: this, then length bytes, then padding to 8.
+ * The prompt is the TEXT and CONTROL fields in their order.  STOP and RESUME
+ * are not allowed in COUNT.
  */
 
-#define DSA_LINK_HAS_SEED       0x1U
-#define DSA_LINK_LOGPROBS       0x2U
-#define DSA_LINK_IGNORE_EOS     0x4U
-#define DSA_LINK_PRIVATE        0x8U    /* no other request may reuse the
-                                           prefix, nor this one another's */
+typedef enum {
+    DSA_LINK_FIELD_TEXT = 1,        /* UTF-8; never read as a control token */
+    DSA_LINK_FIELD_CONTROL,         /* the name of one control token */
+    DSA_LINK_FIELD_STOP,            /* a stop string, UTF-8; at most
+                                       DSA_LINK_MAX_STOP of them */
+    DSA_LINK_FIELD_RESUME,          /* uint32_t ids; at most one field.  The
+                                       answer goes on behind these tokens,
+                                       which another replica has sent already:
+                                       they are part of the answer (penalties,
+                                       max_tokens, stop strings, positions),
+                                       and are not sent again */
+    DSA_LINK_FIELD_QUERY            /* a name: field i sets bit i of ACCEPTED's
+                                       vocabulary if the tokenizer has the name
+                                       as one token; at most
+                                       DSA_LINK_MAX_QUERIES of them */
+} dsa_link_field_e;
+
 
 typedef struct {
-    uint32_t    n_runs;
-    uint32_t    n_stop;             /* at most DSA_LINK_MAX_STOP */
+    uint32_t    length;             /* bytes, without padding */
+    uint32_t    type;
+} dsa_link_field_t;
+
+
+/*
+ * SUBMIT: this, then n_fields fields.  Nothing follows them.  A slot may be
+ * used again after the DONE, ERROR or COUNTED of its last request.
+ */
+
+#define DSA_LINK_LOGPROBS       0x1U
+#define DSA_LINK_IGNORE_EOS     0x2U
+#define DSA_LINK_PRIVATE        0x4U    /* no other request may reuse pages of
+                                           this one, nor this one another's */
+
+typedef struct {
+    uint32_t    n_fields;
     uint32_t    flags;
     uint32_t    max_tokens;         /* of the answer; 0: to the context's end */
     uint32_t    top_logprobs;       /* at most DSA_LINK_MAX_TOP */
@@ -149,41 +205,51 @@ typedef struct {
     float       top_p;
     float       frequency_penalty;
     float       presence_penalty;
-    uint64_t    seed;
-    uint64_t    deadline;           /* ms, CLOCK_MONOTONIC; 0: none */
+    uint32_t    reserved;
+    uint64_t    seed;               /* of the sampling noise */
+    uint64_t    deadline_ms;        /* CLOCK_MONOTONIC; 0: none */
     uint8_t     tenant[32];         /* SHA-256; salts the prefix cache */
 } dsa_link_submit_t;
 
 
-typedef enum {
-    DSA_LINK_TEXT = 1,              /* bytes; never a special token */
-    DSA_LINK_SPECIAL                /* the name of one added token */
-} dsa_link_kind_e;
-
+/* COUNT: this, then n_fields fields.  The answer is COUNTED, or ERROR. */
 
 typedef struct {
-    uint32_t    length;             /* bytes that follow */
-    uint32_t    kind;
-} dsa_link_run_t;
+    uint32_t    n_fields;
+    uint32_t    reserved;
+} dsa_link_count_t;
 
 
-/* ACCEPT: the prompt is tokenized, fits, and waits for its turn. */
+/* COUNTED: the last record of an id. */
 
 typedef struct {
     uint32_t    prompt_tokens;
+    uint32_t    more;               /* 1: prompt_tokens is a lower bound,
+                                       because counting stopped there */
+} dsa_link_counted_t;
+
+
+/* ACCEPTED: the prompt is tokenized, fits, and is in the queue. */
+
+typedef struct {
+    uint32_t    prompt_tokens;
+    uint32_t    cached_tokens;      /* of them, in the cache at this moment;
+                                       DONE has the final count */
+    uint32_t    vocabulary;         /* bits, see DSA_LINK_FIELD_QUERY */
     uint32_t    reserved;
-} dsa_link_accept_t;
+} dsa_link_accepted_t;
 
 
 /*
- * TOKENS: this; n_tokens times uint32_t, the end of each token within the
- * text (bytes held back, to complete a character or because a stop string may
- * begin there, count to a later token); with logprobs, for each token in
- * turn, one dsa_link_logprob_t and n_top more, its alternatives; then
- * text_len bytes of text, whole UTF-8 characters, special tokens by their
- * names.  Padding to 4 stands behind nothing: the parts before the text are
- * all multiples of 4.  The end token is no token of the text, and n_tokens
- * is 0 where text that was held back comes out at the end of an answer.
+ * TOKENS: this; n_tokens times dsa_link_token_t; with logprobs, for each token
+ * in turn, one dsa_link_logprob_t and n_top more, its alternatives; then
+ * text_len bytes of text, whole UTF-8 characters, control tokens by their
+ * names.  There is no padding: all parts before the text are multiples of 4.
+ *
+ * A token is sent when all of its text can be sent, so text that may still
+ * become part of a stop string delays its token.  Bytes of an incomplete
+ * UTF-8 character count to the token that completes it.  The end token is not
+ * sent.  n_tokens is 0 for text that remains at the end of an answer.
  */
 
 typedef struct {
@@ -195,10 +261,19 @@ typedef struct {
 
 
 typedef struct {
+    uint32_t    id;
+    uint32_t    end;                /* of the token's text, in the record's */
+    uint32_t    control;            /* bytes of the name of a control token,
+                                       with which its text ends; 0: an
+                                       ordinary token */
+} dsa_link_token_t;
+
+
+typedef struct {
     uint32_t    token;
     float       logprob;            /* natural */
-    uint32_t    len;                /* bytes of the token's own text */
-    char        bytes[52];          /* cut off there */
+    uint32_t    len;                /* bytes of the token's own text, */
+    char        bytes[52];          /* of which these are the first */
 } dsa_link_logprob_t;
 
 
@@ -214,11 +289,12 @@ typedef enum {
 
 typedef struct {
     uint32_t    finish;
-    uint32_t    prompt_tokens;      /* computed, or found in the cache: all
-                                       of the prompt unless it was cancelled
-                                       or failed before its first token */
-    uint32_t    cached_tokens;      /* of them, not computed again */
-    uint32_t    completion_tokens;  /* the end token counts */
+    uint32_t    prompt_tokens;      /* computed, or found in the cache: the
+                                       whole prompt, unless the request was
+                                       cancelled before its first token */
+    uint32_t    cached_tokens;      /* of them, found in the cache */
+    uint32_t    completion_tokens;  /* with the end token, without those of
+                                       DSA_LINK_FIELD_RESUME */
     uint32_t    queue_ms;           /* submit to the first step */
     uint32_t    prefill_ms;         /* first step to the first token */
     uint32_t    decode_ms;          /* first token to the last */
@@ -228,22 +304,38 @@ typedef struct {
 
 typedef enum {
     DSA_LINK_E_INVALID = 1,         /* a malformed submit, an unknown token */
-    DSA_LINK_E_CONTEXT,             /* prompt + max_tokens over the context */
+    DSA_LINK_E_CONTEXT,             /* prompt and max_tokens exceed the
+                                       context */
     DSA_LINK_E_OVERLOADED,          /* try again later */
     DSA_LINK_E_DRAINING,            /* try another replica */
     DSA_LINK_E_INTERNAL
 } dsa_link_error_e;
 
 
-/* ERROR: this and a text for a person; the last record of an id. */
+/* ERROR: this and a text for people; the last record of an id. */
 
 typedef struct {
     uint32_t    code;
     uint32_t    prompt_tokens;      /* with DSA_LINK_E_CONTEXT */
     uint32_t    text_len;
-    uint32_t    more;               /* 1: prompt_tokens is a lower bound,
-                                       counting stopped there */
+    uint32_t    more;               /* as in COUNTED */
 } dsa_link_failure_t;
+
+
+/* Records are read in place after a copy: their sizes are part of the link. */
+
+_Static_assert(sizeof(dsa_link_record_t) == 16
+               && sizeof(dsa_link_field_t) == 8
+               && sizeof(dsa_link_submit_t) == 88
+               && sizeof(dsa_link_count_t) == 8
+               && sizeof(dsa_link_counted_t) == 8
+               && sizeof(dsa_link_accepted_t) == 16
+               && sizeof(dsa_link_tokens_t) == 16
+               && sizeof(dsa_link_token_t) == 12
+               && sizeof(dsa_link_logprob_t) == 64
+               && sizeof(dsa_link_done_t) == 32
+               && sizeof(dsa_link_failure_t) == 16,
+               "sizes of records");
 
 
 /* One end of one ring, in private memory. */
@@ -262,7 +354,7 @@ typedef struct {
 
 typedef struct {
     dsa_link_control_t  *control;
-    _Atomic uint32_t    *cancel;    /* [slots]: the generation to cancel */
+    _Atomic uint32_t    *cancel;    /* [slots]: the epoch to cancel */
     uint32_t             slots;
     dsa_link_ring_t      submit;
     dsa_link_ring_t      event;
@@ -270,9 +362,9 @@ typedef struct {
 
 
 static inline uint64_t
-dsa_link_id(uint32_t generation, uint32_t slot)
+dsa_link_id(uint32_t epoch, uint32_t slot)
 {
-    return (uint64_t) generation << 32 | slot;
+    return (uint64_t) epoch << 32 | slot;
 }
 
 
@@ -284,7 +376,7 @@ dsa_link_slot(uint64_t id)
 
 
 static inline uint32_t
-dsa_link_generation(uint64_t id)
+dsa_link_epoch(uint64_t id)
 {
     return (uint32_t) (id >> 32);
 }
@@ -297,12 +389,12 @@ dsa_link_pad(uint64_t n, uint64_t to)
 }
 
 
-/* Bytes of the segment for these sizes; the replica makes the memfd so. */
+/* Bytes of the segment for rings and slots of these sizes. */
 
 static inline uint64_t
 dsa_link_segment_size(uint32_t slots, uint64_t submit, uint64_t event)
 {
-    return dsa_link_pad(sizeof(dsa_link_control_t), DSA_LINK_ALIGN)
+    return DSA_LINK_CONTROL_SIZE
            + dsa_link_pad((uint64_t) slots * 4, DSA_LINK_ALIGN)
            + submit + event;
 }
@@ -317,10 +409,10 @@ dsa_link_ring_size_valid(uint64_t size)
 
 
 /*
- * Lays a session over the mapped segment.  0, or -1 when the hello is not one
- * of ours, is out of bounds or does not fit the mapping of mapped bytes.  The
- * segment must be sealed against resizing by then.  Indices start at zero on
- * both sides.
+ * Finds the parts of a session in the mapped segment.  0, or -1 if the hello
+ * has a version that this header does not describe, is out of bounds, or does
+ * not fit a mapping of mapped bytes.  The caller has made sure that the
+ * segment is sealed against resizing.  Indices start at zero on both sides.
  */
 
 static inline int
@@ -329,7 +421,8 @@ dsa_link_attach(dsa_link_t *link, void *base, uint64_t mapped,
 {
     uint8_t  *p = base;
 
-    if (hello->magic != DSA_LINK_MAGIC || hello->version != DSA_LINK_VERSION
+    if (hello->magic != DSA_LINK_MAGIC || hello->version < DSA_LINK_VERSION_MIN
+        || hello->version > DSA_LINK_VERSION_MAX
         || hello->slots == 0 || hello->slots > DSA_LINK_MAX_SLOTS
         || !dsa_link_ring_size_valid(hello->submit_size)
         || !dsa_link_ring_size_valid(hello->event_size)
@@ -348,7 +441,7 @@ dsa_link_attach(dsa_link_t *link, void *base, uint64_t mapped,
     link->control = base;
     link->slots = hello->slots;
 
-    p += dsa_link_pad(sizeof(dsa_link_control_t), DSA_LINK_ALIGN);
+    p += DSA_LINK_CONTROL_SIZE;
     link->cancel = (_Atomic uint32_t *) p;
 
     p += dsa_link_pad((uint64_t) hello->slots * 4, DSA_LINK_ALIGN);
@@ -375,10 +468,11 @@ dsa_link_max_payload(const dsa_link_ring_t *ring)
 
 
 /*
- * Producer: room for one record, contiguous, to be filled and committed.
- * NULL when the ring has no room now (or, with errno set to EPROTO, when the
- * consumer's index makes no sense: close the session).  Several records may
- * be reserved one after another before a commit publishes them together.
+ * Producer: contiguous room for one record, which the caller fills and then
+ * commits.  NULL with errno: 0, the ring has no room now; EMSGSIZE, the record
+ * never fits; EPROTO, the consumer's index is impossible and the session has
+ * to be closed.  Several records may be reserved one after another before one
+ * commit publishes them together.
  */
 
 static inline void *
@@ -437,8 +531,10 @@ dsa_link_reserve(dsa_link_ring_t *ring, uint32_t type, uint64_t id,
 }
 
 
-/* Producer: publishes everything reserved.  1 when the consumer sleeps and
- * its eventfd must be rung. */
+/*
+ * Producer: publishes all reserved records.  1: the consumer sleeps, and the
+ * caller has to write to its wake fd.
+ */
 
 static inline int
 dsa_link_commit(dsa_link_ring_t *ring)
@@ -494,7 +590,7 @@ dsa_link_peek(dsa_link_ring_t *ring, dsa_link_record_t *record,
 
         total = ring->size - offset;
 
-        /* two in a row are nobody's honest work: they could go on forever */
+        /* a hostile producer could write pads without an end */
 
         if (total > left || pads != 0) {
             return -1;
@@ -517,7 +613,7 @@ dsa_link_peek(dsa_link_ring_t *ring, dsa_link_record_t *record,
                          + (uint64_t) record->length, 8);
 
     if (total > left || total > ring->size - offset
-        || record->type <= DSA_LINK_PAD || record->type > DSA_LINK_ERROR)
+        || record->type <= DSA_LINK_PAD || record->type >= DSA_LINK_TYPES)
     {
         return -1;
     }
@@ -529,7 +625,7 @@ dsa_link_peek(dsa_link_ring_t *ring, dsa_link_record_t *record,
 }
 
 
-/* Consumer: gives back the record that was peeked. */
+/* Consumer: frees the room of the record that was peeked. */
 
 static inline void
 dsa_link_release(dsa_link_ring_t *ring)
@@ -540,8 +636,10 @@ dsa_link_release(dsa_link_ring_t *ring)
 }
 
 
-/* Consumer: says that it will wait for its eventfd.  1: sleep; 0: something
- * came meanwhile, go on reading. */
+/*
+ * Consumer: announces that it will wait for its wake fd.  1: it may sleep;
+ * 0: a record arrived meanwhile, and it has to go on reading.
+ */
 
 static inline int
 dsa_link_sleep(dsa_link_ring_t *ring)
@@ -561,13 +659,13 @@ dsa_link_sleep(dsa_link_ring_t *ring)
 }
 
 
-/* The worker gives up a request; the replica reads it at each step. */
+/* The worker cancels a request; the replica reads the word at each step. */
 
 static inline void
 dsa_link_cancel(dsa_link_t *link, uint64_t id)
 {
     atomic_store_explicit(&link->cancel[dsa_link_slot(id)],
-                          dsa_link_generation(id), memory_order_release);
+                          dsa_link_epoch(id), memory_order_release);
 }
 
 
@@ -577,18 +675,82 @@ dsa_link_cancelled(dsa_link_t *link, uint64_t id)
     return dsa_link_slot(id) < link->slots
            && atomic_load_explicit(&link->cancel[dsa_link_slot(id)],
                                    memory_order_acquire)
-              == dsa_link_generation(id);
+              == dsa_link_epoch(id);
 }
 
 
 #define DSA_LINK_FDS    3       /* memfd, replica's eventfd, worker's eventfd */
 
 
-/* The replica's answer to a connection.  0, or -1 with errno. */
+/* The worker's first message.  0, or -1 with errno. */
 
 static inline int
-dsa_link_send_hello(int fd, const dsa_link_hello_t *hello,
-    const int fds[DSA_LINK_FDS])
+dsa_link_send_offer(int fd)
+{
+    dsa_link_offer_t  offer;
+
+    offer.magic = DSA_LINK_MAGIC;
+    offer.version_min = DSA_LINK_VERSION_MIN;
+    offer.version_max = DSA_LINK_VERSION_MAX;
+
+    return send(fd, &offer, sizeof(offer), MSG_NOSIGNAL|MSG_DONTWAIT)
+           == (ssize_t) sizeof(offer)
+           ? 0 : -1;
+}
+
+
+/*
+ * The replica's side.  1: an offer was received; 0: nothing yet; -1: errno,
+ * EPROTO for a message that is not an offer.
+ */
+
+static inline int
+dsa_link_recv_offer(int fd, dsa_link_offer_t *offer)
+{
+    ssize_t  n;
+
+    n = recv(fd, offer, sizeof(dsa_link_offer_t), MSG_DONTWAIT);
+
+    if (n == -1) {
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    }
+
+    if (n == 0) {
+        errno = ECONNRESET;
+        return -1;
+    }
+
+    if (n != (ssize_t) sizeof(dsa_link_offer_t)
+        || offer->magic != DSA_LINK_MAGIC)
+    {
+        errno = EPROTO;
+        return -1;
+    }
+
+    return 1;
+}
+
+
+/* The highest version that both sides accept; 0 if there is none. */
+
+static inline uint32_t
+dsa_link_version(uint32_t min, uint32_t max)
+{
+    if (max > DSA_LINK_VERSION_MAX) {
+        max = DSA_LINK_VERSION_MAX;
+    }
+
+    return max >= min && max >= DSA_LINK_VERSION_MIN ? max : 0;
+}
+
+
+/*
+ * The replica's answer to an offer.  fds is NULL if there is no common
+ * version.  0, or -1 with errno.
+ */
+
+static inline int
+dsa_link_send_hello(int fd, const dsa_link_hello_t *hello, const int *fds)
 {
     ssize_t          n;
     struct iovec     iov;
@@ -608,31 +770,35 @@ dsa_link_send_hello(int fd, const dsa_link_hello_t *hello,
 
     msg.msg_iov = &iov;
     msg.msg_iovlen = 1;
-    msg.msg_control = control.space;
-    msg.msg_controllen = sizeof(control.space);
 
-    cmsg = CMSG_FIRSTHDR(&msg);
-    cmsg->cmsg_level = SOL_SOCKET;
-    cmsg->cmsg_type = SCM_RIGHTS;
-    cmsg->cmsg_len = CMSG_LEN(sizeof(int) * DSA_LINK_FDS);
-    memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * DSA_LINK_FDS);
+    if (fds != NULL) {
+        msg.msg_control = control.space;
+        msg.msg_controllen = sizeof(control.space);
 
-    n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+        cmsg = CMSG_FIRSTHDR(&msg);
+        cmsg->cmsg_level = SOL_SOCKET;
+        cmsg->cmsg_type = SCM_RIGHTS;
+        cmsg->cmsg_len = CMSG_LEN(sizeof(int) * DSA_LINK_FDS);
+        memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * DSA_LINK_FDS);
+    }
+
+    n = sendmsg(fd, &msg, MSG_NOSIGNAL|MSG_DONTWAIT);
 
     return n == (ssize_t) sizeof(dsa_link_hello_t) ? 0 : -1;
 }
 
 
 /*
- * The worker's side.  1: hello and descriptors are there, close-on-exec and
- * the caller's to close; 0: nothing yet; -1: errno, EPROTO for a message that
- * is not a hello.
+ * The worker's side.  1: the hello is there.  If it has a version, so are the
+ * descriptors, close-on-exec, and the caller closes them; otherwise they are
+ * -1.  0: nothing yet; -1: errno, EPROTO for a message that is not a hello.
  */
 
 static inline int
 dsa_link_recv_hello(int fd, dsa_link_hello_t *hello, int fds[DSA_LINK_FDS])
 {
-    int              extra;
+    int              i, n_fds, extra;
+    size_t           size;
     ssize_t          n;
     struct iovec     iov;
     struct msghdr    msg;
@@ -644,6 +810,7 @@ dsa_link_recv_hello(int fd, dsa_link_hello_t *hello, int fds[DSA_LINK_FDS])
     } control;
 
     memset(&msg, 0, sizeof(msg));
+    memset(hello, 0, sizeof(dsa_link_hello_t));
 
     iov.iov_base = hello;
     iov.iov_len = sizeof(dsa_link_hello_t);
@@ -664,41 +831,57 @@ dsa_link_recv_hello(int fd, dsa_link_hello_t *hello, int fds[DSA_LINK_FDS])
         return -1;
     }
 
+    for (i = 0; i < DSA_LINK_FDS; i++) {
+        fds[i] = -1;
+    }
+
+    /* control.space has padding that holds one descriptor more than wanted */
+
+    n_fds = 0;
     cmsg = CMSG_FIRSTHDR(&msg);
 
-    if (cmsg == NULL || cmsg->cmsg_level != SOL_SOCKET
-        || cmsg->cmsg_type != SCM_RIGHTS
-        || cmsg->cmsg_len < CMSG_LEN(sizeof(int)))
+    if (cmsg != NULL && cmsg->cmsg_level == SOL_SOCKET
+        && cmsg->cmsg_type == SCM_RIGHTS)
     {
-        errno = EPROTO;
-        return -1;
-    }
+        size = cmsg->cmsg_len - CMSG_LEN(0);
 
-    /* padding leaves room for one more than was asked for */
-
-    if (cmsg->cmsg_len != CMSG_LEN(sizeof(int) * DSA_LINK_FDS)) {
-        for (n = 0; CMSG_LEN(sizeof(int) * (size_t) n) < cmsg->cmsg_len; n++) {
-            memcpy(&extra, CMSG_DATA(cmsg) + sizeof(int) * (size_t) n,
+        for ( /* void */ ; size >= sizeof(int); size -= sizeof(int)) {
+            memcpy(&extra, CMSG_DATA(cmsg) + sizeof(int) * (size_t) n_fds,
                    sizeof(int));
-            (void) close(extra);
+
+            if (n_fds < DSA_LINK_FDS) {
+                fds[n_fds] = extra;
+
+            } else {
+                (void) close(extra);
+            }
+
+            n_fds++;
         }
-
-        errno = EPROTO;
-        return -1;
     }
-
-    memcpy(fds, CMSG_DATA(cmsg), sizeof(int) * DSA_LINK_FDS);
 
     hello->model[sizeof(hello->model) - 1] = '\0';
     hello->fingerprint[sizeof(hello->fingerprint) - 1] = '\0';
 
-    if (n != (ssize_t) sizeof(dsa_link_hello_t)
-        || (msg.msg_flags & MSG_TRUNC) != 0)
+    /* a replica of a later version may send more */
+
+    if (n == (ssize_t) sizeof(dsa_link_hello_t)
+        && hello->magic == DSA_LINK_MAGIC
+        && n_fds == (hello->version != 0 ? DSA_LINK_FDS : 0))
     {
-        hello->magic = 0;       /* attach() refuses it; fds are the caller's */
+        return 1;
     }
 
-    return 1;
+    for (i = 0; i < DSA_LINK_FDS; i++) {
+        if (fds[i] != -1) {
+            (void) close(fds[i]);
+            fds[i] = -1;
+        }
+    }
+
+    errno = EPROTO;
+
+    return -1;
 }
 
 
