@@ -64,7 +64,7 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c)) $(CUDA_OBJ)
 TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
-FAKES    := $(patsubst t/lib/%.c,$(BUILD)/t/%,$(wildcard t/lib/*.c))
+FAKE     := $(BUILD)/t/fake_engine
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source
 MODULE_H := $(wildcard ngx_module/*.h ngx_module/api/*.h base/*.h \
             context/*.h redis_schema/*.h engine/link.h)
@@ -81,7 +81,7 @@ all: module engine tools tests $(BENCHES)
 module: $(MODULE)
 engine: $(BUILD)/dsa-engine
 tools: $(BUILD)/dsa
-tests: $(TESTS) $(FAKES)
+tests: $(TESTS) $(FAKE)
 model: $(MODEL_DIR)/config.json
 golden: $(GOLDEN)
 
@@ -146,9 +146,9 @@ $(BUILD)/t/test_%: $(BUILD)/obj/t/gpu/test_%.o $(BUILD)/obj/t/gpu/gpu.o \
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
-$(BUILD)/t/%: $(BUILD)/obj/t/lib/%.o $(BUILD)/libdsa.a
+$(FAKE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard t/fake/*.c))
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/bench/load: $(BUILD)/obj/bench/observe.o
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o

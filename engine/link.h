@@ -744,13 +744,10 @@ dsa_link_version(uint32_t min, uint32_t max)
 }
 
 
-/*
- * The replica's answer to an offer.  fds is NULL if there is no common
- * version.  0, or -1 with errno.
- */
+/* A message of size bytes, with descriptors unless fds is NULL. */
 
 static inline int
-dsa_link_send_hello(int fd, const dsa_link_hello_t *hello, const int *fds)
+dsa_link_send_fds(int fd, const void *data, size_t size, const int *fds)
 {
     ssize_t          n;
     struct iovec     iov;
@@ -765,8 +762,8 @@ dsa_link_send_hello(int fd, const dsa_link_hello_t *hello, const int *fds)
     memset(&msg, 0, sizeof(msg));
     memset(&control, 0, sizeof(control));
 
-    iov.iov_base = (void *) hello;
-    iov.iov_len = sizeof(dsa_link_hello_t);
+    iov.iov_base = (void *) data;
+    iov.iov_len = size;
 
     msg.msg_iov = &iov;
     msg.msg_iovlen = 1;
@@ -784,7 +781,19 @@ dsa_link_send_hello(int fd, const dsa_link_hello_t *hello, const int *fds)
 
     n = sendmsg(fd, &msg, MSG_NOSIGNAL|MSG_DONTWAIT);
 
-    return n == (ssize_t) sizeof(dsa_link_hello_t) ? 0 : -1;
+    return n == (ssize_t) size ? 0 : -1;
+}
+
+
+/*
+ * The replica's answer to an offer.  fds is NULL if there is no common
+ * version.  0, or -1 with errno.
+ */
+
+static inline int
+dsa_link_send_hello(int fd, const dsa_link_hello_t *hello, const int *fds)
+{
+    return dsa_link_send_fds(fd, hello, sizeof(dsa_link_hello_t), fds);
 }
 
 

@@ -385,10 +385,10 @@ $t2->done;
 
 # the heartbeat
 
-ctl($fake, 'heartbeat 0');
+ctl($fake, 'alive 0');
 wait_until(sub { $t->get('/healthz')->{status} == 503 }, 10, 'a bad health');
 is($t->post($chat, ask('x'))->{status}, 503, 'an engine that hangs');
-ctl($fake, 'heartbeat 1');
+ctl($fake, 'alive 1');
 wait_until(sub { $t->get('/healthz')->{status} == 200 }, 10, 'good health');
 is($t->post($chat, ask('x'))->{status}, 200, 'and is back');
 

@@ -2,7 +2,7 @@ package DSA::Fake;
 
 # Copyright (C) The nginx-dsa authors
 #
-# Requests for t/lib/fake_engine.c and commands to it.
+# Requests for t/fake/ and commands to it.
 
 use strict;
 use warnings;

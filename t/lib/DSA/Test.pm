@@ -287,7 +287,7 @@ sub start_engine {
 }
 
 
-# The scriptable engine of the tests (t/lib/fake_engine.c): its first
+# The scriptable engine of the tests (t/fake/): its first
 # argument is the socket, the others are the caller's.
 
 sub start_fake {
