@@ -185,30 +185,30 @@ observe_submit(void)
 {
     uint8_t            *p;
     uint64_t            one;
-    dsa_link_run_t      run;
+    dsa_link_field_t    field;
     dsa_link_submit_t   submit;
 
     memset(&submit, 0, sizeof(submit));
-    submit.n_runs = 1;
+    submit.n_fields = 1;
     submit.flags = DSA_LINK_IGNORE_EOS;
     submit.weight = 1;
     submit.temperature = 1;
     submit.top_p = 1;
 
-    run.length = 8;
-    run.kind = DSA_LINK_TEXT;
+    field.length = 8;
+    field.type = DSA_LINK_FIELD_TEXT;
 
     p = dsa_link_reserve(&observe.link.submit, DSA_LINK_SUBMIT,
                          dsa_link_id(1, 0),
-                         sizeof(submit) + sizeof(run) + run.length);
+                         sizeof(submit) + sizeof(field) + field.length);
 
     if (p == NULL) {
         return -1;
     }
 
     memcpy(p, &submit, sizeof(submit));
-    memcpy(p + sizeof(submit), &run, sizeof(run));
-    memcpy(p + sizeof(submit) + sizeof(run), "observe.", 8);
+    memcpy(p + sizeof(submit), &field, sizeof(field));
+    memcpy(p + sizeof(submit) + sizeof(field), "observe.", 8);
 
     one = 1;
 
@@ -244,7 +244,8 @@ observe_connect_engine(const char *path)
     observe.fd = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0);
 
     if (observe.fd == -1
-        || connect(observe.fd, (struct sockaddr *) &sun, sizeof(sun)) == -1)
+        || connect(observe.fd, (struct sockaddr *) &sun, sizeof(sun)) == -1
+        || dsa_link_send_offer(observe.fd) == -1)
     {
         return -1;
     }
@@ -255,6 +256,11 @@ observe_connect_engine(const char *path)
     (void) poll(&pfd, 1, OBSERVE_WAIT);
 
     rc = dsa_link_recv_hello(observe.fd, &hello, fds);
+
+    if (rc == 1 && hello.version == 0) {
+        rc = -1;
+        errno = EPROTO;
+    }
 
     if (rc != 1) {
         errno = rc == 0 ? ETIMEDOUT : errno;

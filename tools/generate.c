@@ -514,8 +514,10 @@ dsa_generate_token(void *owner, const dsa_sample_t *sample)
         (void) printf("%s%u", g->comma ? " " : "", sample->token);
         g->comma = 1;
 
-    } else if (dsa_answer_add(&g->answer,
-                              dsa_token_bytes(g->tokenizer, sample->token))
+    } else if (dsa_answer_add(&g->answer, sample->token,
+                              dsa_token_bytes(g->tokenizer, sample->token),
+                              dsa_token_is_special(g->tokenizer,
+                                                   sample->token))
                != DSA_OK)
     {
         g->failed = 1;
@@ -554,5 +556,5 @@ static void
 dsa_generate_print(dsa_generate_t *g)
 {
     (void) fwrite(g->answer.text, 1, g->answer.ready, stdout);
-    dsa_answer_sent(&g->answer, g->answer.ready);
+    dsa_answer_sent(&g->answer, g->answer.n_ready, g->answer.ready);
 }

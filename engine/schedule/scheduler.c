@@ -157,7 +157,7 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
     dsa_tenant_t  *crowd;
 
     if (request->n_tokens == 0 || request->max_tokens == 0
-        || request->weight == 0
+        || request->weight == 0 || request->n_resume >= request->n_tokens
         || (uint64_t) request->n_tokens + request->max_tokens
            > s->conf.context)
     {
@@ -180,7 +180,7 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request)
     seq->tokens = request->tokens;
     seq->n_tokens = request->n_tokens;
     seq->size = request->n_tokens;
-    seq->prompt = request->n_tokens;
+    seq->prompt = request->n_tokens - request->n_resume;
     seq->max_tokens = request->max_tokens;
     seq->ignore_eos = request->ignore_eos;
     seq->sampling = request->sampling;
@@ -304,6 +304,30 @@ dsa_sched_drop(dsa_sched_t *s, dsa_seq_t *seq)
 
     dsa_sched_leave(s, seq->tenant);
     dsa_seq_free(seq);
+}
+
+
+uint32_t
+dsa_sched_cached(const dsa_sched_t *s, const dsa_seq_t *seq)
+{
+    int       in_use;
+    uint32_t  i, n;
+
+    if (seq->state != DSA_SEQ_WAITING) {
+        return seq->cached;
+    }
+
+    n = (seq->prompt - 1) / DSA_PAGE_TOKENS;
+
+    for (i = 0; i < n; i++) {
+        if (dsa_pages_peek(s->pages, &seq->digest[i], &in_use)
+            == DSA_NO_PAGE)
+        {
+            break;
+        }
+    }
+
+    return i * DSA_PAGE_TOKENS;
 }
 
 

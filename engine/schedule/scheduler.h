@@ -56,6 +56,8 @@ typedef struct {
     uint32_t           *tokens;         /* [n_tokens], malloc()ed, taken over
                                            when the request is */
     uint32_t            n_tokens;       /* >= 1 */
+    uint32_t            n_resume;       /* < n_tokens: the last ones, which
+                                           are the answer's first */
     uint32_t            max_tokens;     /* >= 1; n_tokens + max_tokens at
                                            most context */
     uint32_t            weight;         /* >= 1; the tenant's from now on */
@@ -128,6 +130,9 @@ uint32_t dsa_sched_context(const dsa_sched_t *s);
  * bound of its fields; ENOMEM; what getrandom() sets, for a private request.
  */
 dsa_seq_t *dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *request);
+
+/* Tokens of the prompt that are in the cache now. */
+uint32_t dsa_sched_cached(const dsa_sched_t *s, const dsa_seq_t *seq);
 
 /* Ends a sequence in whatever state, at once; not from within a step. */
 void dsa_sched_cancel(dsa_sched_t *s, dsa_seq_t *seq,

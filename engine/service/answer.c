@@ -12,6 +12,8 @@
 
 static void dsa_stop_prepare(dsa_stop_t *stop);
 static int dsa_stop_byte(dsa_stop_t *stop, char c);
+static void dsa_answer_ready(dsa_answer_t *a);
+static int dsa_answer_reserve_token(dsa_answer_t *a);
 static int dsa_answer_reserve(dsa_answer_t *a, size_t more);
 static int dsa_answer_scan(dsa_answer_t *a, uint32_t from);
 
@@ -67,6 +69,8 @@ dsa_answer_init(dsa_answer_t *a, const dsa_str_t *stop, uint32_t n_stop)
 void
 dsa_answer_free(dsa_answer_t *a)
 {
+    free(a->logprob);
+    free(a->token);
     free(a->stop);
     free(a->text);
 
@@ -75,19 +79,57 @@ dsa_answer_free(dsa_answer_t *a)
 
 
 int
-dsa_answer_add(dsa_answer_t *a, dsa_str_t bytes)
+dsa_answer_add(dsa_answer_t *a, uint32_t id, dsa_str_t bytes, int control)
 {
-    uint32_t  from;
+    int                rc;
+    uint32_t           from;
+    dsa_link_token_t  *token;
 
-    if (dsa_answer_reserve(a, 3 * (bytes.len + 4)) != DSA_OK) {
+    if (dsa_answer_reserve(a, 12 + 3 * (bytes.len + 4)) != DSA_OK
+        || dsa_answer_reserve_token(a) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
     from = a->len;
+
+    if (control) {
+
+        /* no character continues with the bytes of a name */
+
+        a->len += (uint32_t) dsa_detokenize_end(&a->detokenizer,
+                                                a->text + a->len);
+    }
+
     a->len += (uint32_t) dsa_detokenize(&a->detokenizer, bytes,
                                         a->text + a->len);
 
-    return dsa_answer_scan(a, from);
+    token = &a->token[a->n_tokens++];
+    token->id = id;
+    token->end = a->len;
+    token->control = control ? (uint32_t) bytes.len : 0;
+
+    rc = dsa_answer_scan(a, from);
+    dsa_answer_ready(a);
+
+    return rc;
+}
+
+
+dsa_link_logprob_t *
+dsa_answer_logprobs(dsa_answer_t *a)
+{
+    return a->logprob + (size_t) (a->n_tokens - 1) * a->row;
+}
+
+
+void
+dsa_answer_resume(dsa_answer_t *a)
+{
+    a->ready = 0;
+    a->len = 0;
+    a->n_ready = 0;
+    a->n_tokens = 0;
 }
 
 
@@ -103,25 +145,122 @@ dsa_answer_end(dsa_answer_t *a)
     from = a->len;
     a->len += (uint32_t) dsa_detokenize_end(&a->detokenizer, a->text + a->len);
 
+    if (a->n_tokens != 0 && a->len != from) {
+
+        /* U+FFFD for an incomplete character of the last token */
+
+        a->token[a->n_tokens - 1].end = a->len;
+    }
+
     if (dsa_answer_scan(a, from) == DSA_OK) {
         a->ready = a->len;
     }
+
+    dsa_answer_ready(a);
 
     return DSA_OK;
 }
 
 
 void
-dsa_answer_sent(dsa_answer_t *a, uint32_t n)
+dsa_answer_sent(dsa_answer_t *a, uint32_t n, uint32_t len)
 {
-    a->ready -= n;
-    a->len -= n;
+    uint32_t           i;
+    dsa_link_token_t  *token;
 
-    memmove(a->text, a->text + n, a->len);
+    a->ready -= len;
+    a->len -= len;
+    memmove(a->text, a->text + len, a->len);
+
+    a->n_ready -= n;
+    a->n_tokens -= n;
+
+    if (n != 0) {
+        memmove(a->token, a->token + n,
+                a->n_tokens * sizeof(dsa_link_token_t));
+    }
+
+    if (n != 0 && a->row != 0) {
+        memmove(a->logprob, a->logprob + (size_t) n * a->row,
+                (size_t) a->n_tokens * a->row * sizeof(dsa_link_logprob_t));
+    }
+
+    for (i = 0; i < a->n_tokens; i++) {
+        token = &a->token[i];
+        token->end -= len;
+
+        if (token->control > token->end) {
+            token->control = 0;
+        }
+    }
 }
 
 
-/* fail[i]: the longest proper prefix that ends text[0 .. i], too. */
+/*
+ * Counts the tokens that may be sent.  A stop string cuts the text: tokens of
+ * which it is a part end where the text ends then.
+ */
+
+static void
+dsa_answer_ready(dsa_answer_t *a)
+{
+    uint32_t           i;
+    dsa_link_token_t  *token;
+
+    for (i = a->n_tokens; i != a->n_ready; i--) {
+        token = &a->token[i - 1];
+
+        if (token->end <= a->len) {
+            break;
+        }
+
+        token->end = a->len;
+        token->control = 0;
+    }
+
+    while (a->n_ready < a->n_tokens && a->token[a->n_ready].end <= a->ready) {
+        a->n_ready++;
+    }
+}
+
+
+static int
+dsa_answer_reserve_token(dsa_answer_t *a)
+{
+    void      *p;
+    uint32_t   size;
+
+    if (a->n_tokens < a->tokens_size) {
+        return DSA_OK;
+    }
+
+    size = a->tokens_size == 0 ? 4 : a->tokens_size * 2;
+    p = realloc(a->token, size * sizeof(dsa_link_token_t));
+
+    if (p == NULL) {
+        return DSA_ERROR;
+    }
+
+    a->token = p;
+
+    if (a->row != 0) {
+        p = realloc(a->logprob, (size_t) size * a->row
+                                * sizeof(dsa_link_logprob_t));
+
+        if (p == NULL) {
+            return DSA_ERROR;
+        }
+
+        a->logprob = p;
+    }
+
+    a->tokens_size = size;
+
+    return DSA_OK;
+}
+
+
+/* fail[i]: the length of the longest proper prefix that ends text[0 .. i]. */
 
 static void
 dsa_stop_prepare(dsa_stop_t *stop)
@@ -214,7 +353,10 @@ dsa_answer_scan(dsa_answer_t *a, uint32_t from)
         }
 
         if (longest != 0) {
-            a->len = i + 1 - longest;
+
+            /* a part of it may be in text that was sent before a resume */
+
+            a->len = i + 1 > longest ? i + 1 - longest : 0;
             a->ready = a->len;
             return DSA_AGAIN;
         }
@@ -228,7 +370,7 @@ dsa_answer_scan(dsa_answer_t *a, uint32_t from)
         }
     }
 
-    a->ready = a->len - held;
+    a->ready = a->len > held ? a->len - held : 0;
 
     return DSA_OK;
 }

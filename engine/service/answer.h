@@ -14,13 +14,14 @@
 
 
 /*
- * The text of an answer as its tokens come: whole UTF-8 characters, and with
- * stop strings nothing that one of them may yet take back.  The answer ends
- * before the stop string that is complete first; of two that are complete
- * with the same byte, before the longer one.
+ * The text of an answer, built from its tokens: whole UTF-8 characters, and
+ * only text that no stop string can remove any more.  The answer ends before
+ * the stop string that is complete first; if two are complete with the same
+ * byte, before the longer one.
  *
- * Each stop string is matched by Knuth, Morris and Pratt, so time is linear
- * in the text and their number, whatever they are.
+ * Tokens wait here until all of their text is ready.  Each stop string is
+ * matched by Knuth, Morris and Pratt, so time is linear in the length of the
+ * text and the number of stop strings.
  */
 
 typedef struct {
@@ -38,30 +39,51 @@ typedef struct {
     uint32_t            len;
     uint32_t            size;
     uint32_t            n_stop;
-    dsa_stop_t         *stop;           /* one block with all they need */
+    dsa_stop_t         *stop;           /* one block with the tables */
+
+    dsa_link_token_t   *token;          /* not sent; ends are within text */
+    dsa_link_logprob_t *logprob;        /* [n_tokens][row] */
+    uint32_t            row;            /* logprob entries of each token */
+    uint32_t            n_ready;        /* tokens with all of their text in
+                                           text[0 .. ready-1] */
+    uint32_t            n_tokens;
+    uint32_t            tokens_size;
 } dsa_answer_t;
 
 
 /*
  * Stop strings, each of 1 .. DSA_LINK_MAX_STOP_LEN bytes of UTF-8, are
- * copied.  DSA_ERROR when out of memory; dsa_answer_free() is due in any
+ * copied.  DSA_ERROR if memory is short; dsa_answer_free() is necessary in any
  * case.
  */
 int dsa_answer_init(dsa_answer_t *a, const dsa_str_t *stop, uint32_t n_stop);
 void dsa_answer_free(dsa_answer_t *a);
 
 /*
- * Adds a token's bytes.  DSA_OK; DSA_AGAIN when a stop string is complete: all
- * text before it is ready then, and nothing may be added; DSA_ERROR when out
- * of memory.
+ * Adds a token with its bytes; control: these are the name of a control token.
+ * DSA_OK; DSA_AGAIN if a stop string is complete: all text before it is ready,
+ * and nothing may be added; DSA_ERROR if memory is short.
  */
-int dsa_answer_add(dsa_answer_t *a, dsa_str_t bytes);
+int dsa_answer_add(dsa_answer_t *a, uint32_t id, dsa_str_t bytes,
+    int control);
 
-/* No token follows: what was held back is ready. */
+/*
+ * The logprob entries of the token that was added last, to be filled by the
+ * caller.  row may be set before the first token only.
+ */
+dsa_link_logprob_t *dsa_answer_logprobs(dsa_answer_t *a);
+
+/*
+ * Drops all tokens and text: another replica has sent them.  Text that follows
+ * continues their characters and their stop strings.
+ */
+void dsa_answer_resume(dsa_answer_t *a);
+
+/* No token follows: text that was not ready becomes ready. */
 int dsa_answer_end(dsa_answer_t *a);
 
-/* Drops the first n bytes of the ready text: they are sent. */
-void dsa_answer_sent(dsa_answer_t *a, uint32_t n);
+/* Drops the first n ready tokens and the first len bytes, which are sent. */
+void dsa_answer_sent(dsa_answer_t *a, uint32_t n, uint32_t len);
 
 
 #endif /* _DSA_ANSWER_H_INCLUDED_ */

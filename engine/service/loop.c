@@ -21,10 +21,12 @@
 
 struct dsa_peer_s {
     dsa_peer_t         *next;
-    dsa_session_t      *session;
+    dsa_loop_t         *loop;
+    dsa_session_t      *session;        /* NULL: no offer yet */
     dsa_source_t        socket;
     dsa_source_t        event;
     int                 fd;             /* the session's socket */
+    uint64_t            expires;        /* ms; without an offer by then */
     uint32_t            blocked;        /* its event ring is full */
     uint32_t            closed;         /* to be freed after the events */
 };
@@ -38,6 +40,10 @@ static int dsa_loop_work(dsa_loop_t *l);
 static void dsa_loop_reap(dsa_loop_t *l);
 static void dsa_loop_accept(void *data);
 static dsa_peer_t *dsa_loop_peer(dsa_loop_t *l, int fd, dsa_err_t *err);
+static void dsa_loop_offer(void *data);
+static void dsa_loop_mismatch(dsa_peer_t *peer,
+    const dsa_link_offer_t *offer);
+static void dsa_loop_session(dsa_peer_t *peer, uint32_t version);
 static void dsa_loop_free(dsa_loop_t *l, dsa_peer_t *peer);
 static void dsa_loop_pause(dsa_loop_t *l, const char *reason);
 static void dsa_loop_resume(dsa_loop_t *l);
@@ -169,7 +175,7 @@ dsa_loop_timeout(dsa_loop_t *l)
             timeout = DSA_LOOP_RETRY;
         }
 
-        if (!dsa_session_sleep(peer->session)) {
+        if (peer->session != NULL && !dsa_session_sleep(peer->session)) {
             return 0;
         }
     }
@@ -193,7 +199,13 @@ dsa_loop_work(dsa_loop_t *l)
     now = dsa_clock_ms();
 
     for (peer = l->peers; peer != NULL; peer = peer->next) {
-        if (peer->closed) {
+        if (peer->session == NULL && now >= peer->expires) {
+            dsa_log(DSA_LOG_WARN, "a connection is closed: no offer within "
+                    "%d ms", DSA_LOOP_OFFER);
+            peer->closed = 1;
+        }
+
+        if (peer->closed || peer->session == NULL) {
             continue;
         }
 
@@ -222,6 +234,10 @@ dsa_loop_work(dsa_loop_t *l)
     dsa_sched_stats(l->service->sched, &stats);
 
     for (peer = l->peers; peer != NULL; peer = peer->next) {
+        if (peer->session == NULL) {
+            continue;
+        }
+
         dsa_session_publish(peer->session, &stats, now);
         rc = dsa_session_flush(peer->session, &err);
 
@@ -254,6 +270,7 @@ dsa_loop_reap(dsa_loop_t *l)
 
         *at = peer->next;
         l->n_peers--;
+        l->n_offers -= peer->session == NULL;
 
         dsa_loop_free(l, peer);
 
@@ -282,7 +299,9 @@ dsa_loop_abort(dsa_loop_t *l)
     dsa_peer_t  *peer;
 
     for (peer = l->peers; peer != NULL; peer = peer->next) {
-        dsa_session_abort(peer->session);
+        if (peer->session != NULL) {
+            dsa_session_abort(peer->session);
+        }
     }
 }
 
@@ -293,8 +312,9 @@ dsa_loop_idle(const dsa_loop_t *l)
     dsa_peer_t  *peer;
 
     for (peer = l->peers; peer != NULL; peer = peer->next) {
-        if (dsa_session_requests(peer->session) != 0
-            || !dsa_session_drained(peer->session))
+        if (peer->session != NULL
+            && (dsa_session_requests(peer->session) != 0
+                || !dsa_session_drained(peer->session)))
         {
             return 0;
         }
@@ -336,9 +356,9 @@ dsa_loop_accept(void *data)
         return;
     }
 
-    if (l->n_peers == DSA_LOOP_SESSIONS) {
-        dsa_log(DSA_LOG_WARN, "a connection is refused: there are %d already",
-                DSA_LOOP_SESSIONS);
+    if (l->n_peers == DSA_LOOP_SESSIONS || l->n_offers == DSA_LOOP_OFFERS) {
+        dsa_log(DSA_LOG_WARN, "a connection is rejected: there are %u, of "
+                "which %u have sent no offer", l->n_peers, l->n_offers);
         (void) close(fd);
         return;
     }
@@ -353,9 +373,11 @@ dsa_loop_accept(void *data)
     peer->next = l->peers;
     l->peers = peer;
     l->n_peers++;
-    l->failing = 0;
+    l->n_offers++;
 
-    dsa_log(DSA_LOG_INFO, "a worker is connected, %u are", l->n_peers);
+    /* the offer is usually there already */
+
+    dsa_loop_offer(peer);
 }
 
 
@@ -374,24 +396,16 @@ dsa_loop_peer(dsa_loop_t *l, int fd, dsa_err_t *err)
         return NULL;
     }
 
+    peer->loop = l;
     peer->fd = fd;
-    peer->session = dsa_session_create(l->service, fd, err);
+    peer->expires = dsa_clock_ms() + DSA_LOOP_OFFER;
 
-    if (peer->session == NULL) {
-        free(peer);
-        return NULL;
-    }
-
-    peer->socket.handler = dsa_loop_hangup;
+    peer->socket.handler = dsa_loop_offer;
     peer->socket.data = peer;
     peer->event.handler = dsa_loop_wake;
     peer->event.data = peer;
 
-    if (dsa_loop_add(l, fd, EPOLLIN|EPOLLRDHUP, &peer->socket) != DSA_OK
-        || dsa_loop_add(l, dsa_session_event(peer->session),
-                        EPOLLIN|EPOLLET, &peer->event)
-           != DSA_OK)
-    {
+    if (dsa_loop_add(l, fd, EPOLLIN|EPOLLRDHUP, &peer->socket) != DSA_OK) {
         (void) dsa_error(err, "epoll_ctl(): %s", strerror(errno));
         dsa_loop_free(l, peer);
         return NULL;
@@ -401,12 +415,122 @@ dsa_loop_peer(dsa_loop_t *l, int fd, dsa_err_t *err)
 }
 
 
+/* The first message of a worker. */
+
+static void
+dsa_loop_offer(void *data)
+{
+    int                rc;
+    uint32_t           version;
+    dsa_peer_t        *peer;
+    dsa_link_offer_t   offer;
+
+    peer = data;
+
+    if (peer->closed) {
+        return;
+    }
+
+    rc = dsa_link_recv_offer(peer->fd, &offer);
+
+    if (rc == 0) {
+        return;
+    }
+
+    if (rc < 0) {
+        if (errno == EPROTO) {
+            dsa_log(DSA_LOG_WARN, "a connection is closed: its first message "
+                    "is not an offer");
+        }
+
+        peer->closed = 1;
+        return;
+    }
+
+    version = dsa_link_version(offer.version_min, offer.version_max);
+
+    if (version == 0) {
+        dsa_loop_mismatch(peer, &offer);
+        return;
+    }
+
+    dsa_loop_session(peer, version);
+}
+
+
+/* Workers connect again and again: one line in the log is enough. */
+
+static void
+dsa_loop_mismatch(dsa_peer_t *peer, const dsa_link_offer_t *offer)
+{
+    dsa_link_hello_t  hello;
+
+    memset(&hello, 0, sizeof(hello));
+
+    hello.magic = DSA_LINK_MAGIC;
+    hello.version_min = DSA_LINK_VERSION_MIN;
+    hello.version_max = DSA_LINK_VERSION_MAX;
+
+    (void) dsa_link_send_hello(peer->fd, &hello, NULL);
+    peer->closed = 1;
+
+    if (!peer->loop->mismatch) {
+        dsa_log(DSA_LOG_ERR, "a worker is rejected: it accepts versions %u to "
+                "%u of the link, this replica %d to %d", offer->version_min,
+                offer->version_max, DSA_LINK_VERSION_MIN,
+                DSA_LINK_VERSION_MAX);
+        peer->loop->mismatch = 1;
+    }
+}
+
+
+static void
+dsa_loop_session(dsa_peer_t *peer, uint32_t version)
+{
+    dsa_err_t    err;
+    dsa_loop_t  *l;
+
+    l = peer->loop;
+    peer->session = dsa_session_create(l->service, peer->fd, version, &err);
+
+    if (peer->session == NULL) {
+        peer->closed = 1;
+        dsa_loop_pause(l, err.text);
+        return;
+    }
+
+    l->n_offers--;
+    peer->socket.handler = dsa_loop_hangup;
+
+    if (dsa_loop_add(l, dsa_session_event(peer->session), EPOLLIN|EPOLLET,
+                     &peer->event)
+        != DSA_OK)
+    {
+        peer->closed = 1;
+        (void) dsa_error(&err, "epoll_ctl(): %s", strerror(errno));
+        dsa_loop_pause(l, err.text);
+        return;
+    }
+
+    l->failing = 0;
+    l->mismatch = 0;
+
+    dsa_log(DSA_LOG_INFO, "a worker is connected, %u are",
+            l->n_peers - l->n_offers);
+}
+
+
 static void
 dsa_loop_free(dsa_loop_t *l, dsa_peer_t *peer)
 {
     dsa_loop_forget(l, peer->fd);
-    dsa_loop_forget(l, dsa_session_event(peer->session));
-    dsa_session_destroy(peer->session);
+
+    if (peer->session != NULL) {
+        dsa_loop_forget(l, dsa_session_event(peer->session));
+        dsa_session_destroy(peer->session);
+    }
+
+    (void) close(peer->fd);
     free(peer);
 }
 
@@ -425,7 +549,10 @@ dsa_loop_pause(dsa_loop_t *l, const char *reason)
         l->failing = 1;
     }
 
-    dsa_loop_forget(l, l->listen->fd);
+    if (!l->paused && l->listen->fd != -1) {
+        dsa_loop_forget(l, l->listen->fd);
+    }
+
     l->paused = 1;
     l->resume = dsa_clock_ms() + DSA_LOOP_PAUSE;
 }
@@ -447,7 +574,7 @@ dsa_loop_resume(dsa_loop_t *l)
 }
 
 
-/* A worker sends nothing on its socket: whatever there is, is the end. */
+/* After its offer, a worker sends nothing on its socket but its end. */
 
 static void
 dsa_loop_hangup(void *data)

@@ -19,6 +19,8 @@
  */
 
 #define DSA_LOOP_SESSIONS   256
+#define DSA_LOOP_OFFERS     64          /* of them, without an offer yet */
+#define DSA_LOOP_OFFER      5000        /* ms, within which it is sent */
 #define DSA_LOOP_IDLE       50          /* ms between heartbeats */
 #define DSA_LOOP_PAUSE      100         /* ms, after a failed accept */
 
@@ -40,6 +42,8 @@ typedef struct {
     dsa_source_t        accept;
     dsa_peer_t         *peers;
     uint32_t            n_peers;
+    uint32_t            n_offers;       /* of them, without an offer yet */
+    uint32_t            mismatch;       /* a version mismatch was logged */
     uint32_t            failing;        /* accept fails, and that is logged */
     uint32_t            paused;         /* the listener is not watched */
     uint64_t            resume;         /* ms; watched again then */

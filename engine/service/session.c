@@ -11,12 +11,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "engine/service/answer.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/service/records.h"
 #include "engine/service/session.h"
 #include "engine/service/submit.h"
 
@@ -49,30 +48,24 @@ struct dsa_request_s {
     dsa_seq_t              *seq;        /* NULL: nothing more will come */
     uint64_t                id;
     uint64_t                deadline;
-    uint32_t                prompt_tokens;
-    uint32_t                more;       /* 1: at least so many */
     uint32_t                logprobs;
-    uint32_t                n_top;      /* as the first token had them */
 
     /* what waits for room in the ring, in this order */
 
-    uint32_t                accept;     /* 1: an ACCEPT */
-    uint32_t                n_tokens;   /* with answer.text */
-    uint32_t                size;       /* of end[] and of logprob[] */
-    uint32_t               *end;
-    dsa_link_logprob_t     *logprob;    /* [size][1 + n_top] */
-    uint32_t                error;      /* dsa_link_error_e; else a DONE */
-    char                   *reason;
+    uint32_t                accept;     /* 1: an ACCEPTED */
+    dsa_link_accepted_t     accepted;
+    dsa_answer_t            answer;     /* TOKENS */
+    dsa_link_type_e         last;       /* DONE, ERROR, COUNTED */
     dsa_link_done_t         done;
-
-    dsa_answer_t            answer;
+    dsa_link_counted_t      counted;
+    dsa_link_failure_t      failure;
+    char                   *reason;
     uint32_t                stopped;    /* by a stop string */
 };
 
 
 struct dsa_session_s {
     dsa_service_t          *service;
-    int                     fd;
     int                     own_event;  /* wakes the replica */
     int                     peer_event; /* wakes the worker */
     void                   *base;
@@ -87,20 +80,27 @@ struct dsa_session_s {
 
 
 static int dsa_session_segment(dsa_session_t *s, int *memfd, dsa_err_t *err);
-static int dsa_session_submit(dsa_session_t *s, uint64_t id,
-    const void *payload, size_t len, dsa_err_t *err);
-static int dsa_request_start(dsa_request_t *r, const void *copy, size_t len);
+static int dsa_session_submit(dsa_session_t *s,
+    const dsa_link_record_t *record, const void *payload, dsa_err_t *err);
+static void dsa_request_start(dsa_request_t *r, dsa_link_type_e type,
+    const void *copy, size_t len);
+static int dsa_request_prompt(dsa_request_t *r, const dsa_submit_t *submit,
+    dsa_tokens_t *tokens);
+static int dsa_request_context(dsa_request_t *r, const dsa_submit_t *submit,
+    uint32_t *max_tokens);
+static int dsa_request_resume(dsa_request_t *r, const dsa_submit_t *submit,
+    dsa_tokens_t *tokens);
+static void dsa_request_add(dsa_request_t *r, const dsa_submit_t *submit,
+    dsa_tokens_t *tokens, uint32_t max_tokens);
+static void dsa_request_complete(dsa_request_t *r, dsa_link_finish_e finish);
 static void dsa_request_refuse(dsa_request_t *r, dsa_link_error_e code,
     const char *reason);
 static int dsa_request_token(void *owner, const dsa_sample_t *sample);
-static int dsa_request_reserve(dsa_request_t *r);
 static void dsa_request_logprob(dsa_request_t *r, dsa_link_logprob_t *entry,
     uint32_t token, float logprob);
 static void dsa_request_done(void *owner, const dsa_link_done_t *done);
 static void dsa_request_dropped(void *owner);
 static int dsa_request_flush(dsa_request_t *r);
-static int dsa_request_tokens(dsa_request_t *r);
-static int dsa_request_record(dsa_request_t *r, uint32_t n, uint32_t len);
 static int dsa_request_last(dsa_request_t *r);
 static void dsa_request_free(dsa_request_t *r);
 
@@ -113,7 +113,8 @@ const dsa_sched_handler_t  dsa_session_handler = {
 
 
 dsa_session_t *
-dsa_session_create(dsa_service_t *service, int fd, dsa_err_t *err)
+dsa_session_create(dsa_service_t *service, int fd, uint32_t version,
+    dsa_err_t *err)
 {
     int                fds[DSA_LINK_FDS];
     dsa_session_t     *s;
@@ -122,13 +123,11 @@ dsa_session_create(dsa_service_t *service, int fd, dsa_err_t *err)
     s = calloc(1, sizeof(dsa_session_t));
 
     if (s == NULL) {
-        (void) close(fd);
         (void) dsa_error(err, "out of memory");
         return NULL;
     }
 
     s->service = service;
-    s->fd = fd;
     s->own_event = -1;
     s->peer_event = -1;
     s->requests.prev = &s->requests;
@@ -158,7 +157,9 @@ dsa_session_create(dsa_service_t *service, int fd, dsa_err_t *err)
     memset(&hello, 0, sizeof(hello));
 
     hello.magic = DSA_LINK_MAGIC;
-    hello.version = DSA_LINK_VERSION;
+    hello.version = version;
+    hello.version_min = DSA_LINK_VERSION_MIN;
+    hello.version_max = DSA_LINK_VERSION_MAX;
     hello.slots = service->conf->slots;
     hello.segment_size = s->mapped;
     hello.submit_size = service->conf->submit_ring;
@@ -272,8 +273,6 @@ dsa_session_destroy(dsa_session_t *s)
         (void) close(s->peer_event);
     }
 
-    (void) close(s->fd);
-
     free(s->slot);
     free(s->copy);
     free(s);
@@ -308,16 +307,15 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
             return dsa_error(err, "the submit ring is corrupt");
         }
 
-        if (record.type != DSA_LINK_SUBMIT) {
+        if (record.type != DSA_LINK_SUBMIT && record.type != DSA_LINK_COUNT) {
             return dsa_error(err, "a record of type %u in the submit ring",
                              record.type);
         }
 
         bytes += record.length;
-        rc = dsa_session_submit(s, record.id, payload, record.length, err);
 
-        if (rc != DSA_OK) {
-            return rc;
+        if (dsa_session_submit(s, &record, payload, err) != DSA_OK) {
+            return DSA_ERROR;
         }
 
         dsa_link_release(&s->link.submit);
@@ -328,23 +326,24 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
 
 
 static int
-dsa_session_submit(dsa_session_t *s, uint64_t id, const void *payload,
-    size_t len, dsa_err_t *err)
+dsa_session_submit(dsa_session_t *s, const dsa_link_record_t *record,
+    const void *payload, dsa_err_t *err)
 {
-    int             rc;
+    size_t          len;
     uint32_t        slot;
     dsa_request_t  *r;
 
-    slot = dsa_link_slot(id);
+    len = record->length;
+    slot = dsa_link_slot(record->id);
 
-    if (slot >= s->link.slots || dsa_link_generation(id) == 0
+    if (slot >= s->link.slots || dsa_link_epoch(record->id) == 0
         || s->slot[slot] != NULL)
     {
-        return dsa_error(err, "a submit in slot %u of %u, generation %u, "
-                         "which is %s", slot, s->link.slots,
-                         dsa_link_generation(id),
+        return dsa_error(err, "a request for slot %u of %u, epoch %u, which "
+                         "is %s", slot, s->link.slots,
+                         dsa_link_epoch(record->id),
                          slot < s->link.slots && s->slot[slot] != NULL
-                         ? "taken" : "not possible");
+                         ? "in use" : "not possible");
     }
 
     if (len > s->copy_size) {
@@ -361,7 +360,7 @@ dsa_session_submit(dsa_session_t *s, uint64_t id, const void *payload,
     }
 
     r->session = s;
-    r->id = id;
+    r->id = record->id;
 
     r->next = &s->requests;
     r->prev = s->requests.prev;
@@ -373,7 +372,7 @@ dsa_session_submit(dsa_session_t *s, uint64_t id, const void *payload,
 
     if (s->service->draining) {
         dsa_request_refuse(r, DSA_LINK_E_DRAINING,
-                           "the replica takes no new requests");
+                           "the replica accepts no new requests");
         return DSA_OK;
     }
 
@@ -381,7 +380,7 @@ dsa_session_submit(dsa_session_t *s, uint64_t id, const void *payload,
         memcpy(s->copy, payload, len);
     }
 
-    rc = dsa_request_start(r, s->copy, len);
+    dsa_request_start(r, (dsa_link_type_e) record->type, s->copy, len);
 
     if (s->copy_size > DSA_SESSION_COPY) {
         free(s->copy);
@@ -389,95 +388,201 @@ dsa_session_submit(dsa_session_t *s, uint64_t id, const void *payload,
         s->copy_size = 0;
     }
 
-    return rc;
+    return DSA_OK;
 }
 
 
-/* DSA_OK also where the request is refused. */
+static void
+dsa_request_start(dsa_request_t *r, dsa_link_type_e type, const void *copy,
+    size_t len)
+{
+    uint32_t       max_tokens;
+    dsa_err_t      err;
+    dsa_tokens_t   tokens;
+    dsa_submit_t   submit;
+
+    memset(&tokens, 0, sizeof(tokens));
+
+    if (dsa_submit_decode(&submit, type, copy, len, &err) != DSA_OK) {
+        dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
+        return;
+    }
+
+    r->accepted.vocabulary
+                 = dsa_submit_vocabulary(&submit, r->session->service->tokenizer);
+
+    if (dsa_request_prompt(r, &submit, &tokens) == DSA_OK
+        && type == DSA_LINK_SUBMIT
+        && dsa_request_context(r, &submit, &max_tokens) == DSA_OK
+        && dsa_request_resume(r, &submit, &tokens) == DSA_OK)
+    {
+        dsa_request_add(r, &submit, &tokens, max_tokens);
+    }
+
+    free(tokens.ids);
+}
+
+
+/* The prompt's ids and their number.  That is all that a count needs. */
 
 static int
-dsa_request_start(dsa_request_t *r, const void *copy, size_t len)
+dsa_request_prompt(dsa_request_t *r, const dsa_submit_t *submit,
+    dsa_tokens_t *tokens)
 {
-    int                    rc;
-    uint32_t               context, most;
-    dsa_err_t              err;
-    dsa_tokens_t           tokens;
-    dsa_submit_t           submit;
-    dsa_service_t         *service;
-    dsa_sched_request_t    request;
+    int             rc;
+    uint32_t        context, most;
+    dsa_err_t       err;
+    dsa_service_t  *service;
 
     service = r->session->service;
     context = dsa_sched_context(service->sched);
-    memset(&tokens, 0, sizeof(tokens));
-
-    if (dsa_submit_decode(&submit, copy, len, &err) != DSA_OK) {
-        dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
-        return DSA_OK;
-    }
-
     most = context > DSA_SESSION_COUNT ? context : DSA_SESSION_COUNT;
 
-    rc = dsa_submit_tokenize(&submit, service->tokenizer, service->work,
-                             most, &tokens, &err);
+    rc = dsa_submit_tokenize(submit, service->tokenizer, service->work, most,
+                             tokens, &err);
 
     if (rc == DSA_ERROR) {
         dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
-        goto done;
+        return DSA_ERROR;
     }
 
-    r->more = rc == DSA_AGAIN;
-    r->prompt_tokens = r->more ? most : tokens.n;
+    r->counted.more = rc == DSA_AGAIN;
+    r->counted.prompt_tokens = r->counted.more ? most : tokens->n;
+    r->last = DSA_LINK_COUNTED;
 
-    if (r->prompt_tokens >= context
-        || submit.head.max_tokens > context - r->prompt_tokens)
-    {
+    return DSA_OK;
+}
+
+
+/* Whether prompt and answer fit, and the most tokens of the answer. */
+
+static int
+dsa_request_context(dsa_request_t *r, const dsa_submit_t *submit,
+    uint32_t *max_tokens)
+{
+    uint32_t   context, prompt, max;
+    dsa_err_t  err;
+
+    context = dsa_sched_context(r->session->service->sched);
+    prompt = r->counted.prompt_tokens;
+    max = submit->head.max_tokens;
+
+    if (prompt >= context || max > context - prompt) {
         (void) dsa_error(&err, "the prompt has %s%u tokens, max_tokens is %u, "
                          "together %u are possible",
-                         r->more ? "more than " : "",
-                         r->prompt_tokens, submit.head.max_tokens, context);
+                         r->counted.more ? "more than " : "", prompt, max,
+                         context);
         dsa_request_refuse(r, DSA_LINK_E_CONTEXT, err.text);
-        goto done;
+        return DSA_ERROR;
     }
 
-    if (dsa_answer_init(&r->answer, submit.stop, submit.head.n_stop)
-        != DSA_OK)
-    {
-        dsa_request_refuse(r, DSA_LINK_E_INTERNAL, "out of memory");
-        goto done;
+    *max_tokens = max != 0 ? max : context - prompt;
+
+    if (submit->n_resume > *max_tokens) {
+        (void) dsa_error(&err, "there are %u tokens to resume from; expected "
+                         "at most max_tokens, %u", submit->n_resume,
+                         *max_tokens);
+        dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * The answer as it was when the other replica ended.  DSA_ERROR: the request
+ * is over.
+ */
+
+static int
+dsa_request_resume(dsa_request_t *r, const dsa_submit_t *submit,
+    dsa_tokens_t *tokens)
+{
+    int               rc;
+    uint32_t          i, id;
+    dsa_err_t         err;
+    dsa_tokenizer_t  *t;
+
+    t = r->session->service->tokenizer;
+
+    if (dsa_answer_init(&r->answer, submit->stop, submit->n_stop) != DSA_OK) {
+        goto failed;
+    }
+
+    for (i = 0; i < submit->n_resume; i++) {
+        id = submit->resume[i];
+
+        if (id >= dsa_tokenizer_size(t)) {
+            (void) dsa_error(&err, "token %u to resume from is %u; expected "
+                             "less than %u", i, id, dsa_tokenizer_size(t));
+            dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
+            return DSA_ERROR;
+        }
+
+        rc = dsa_answer_add(&r->answer, id, dsa_token_bytes(t, id),
+                            dsa_token_is_special(t, id));
+
+        if (rc == DSA_ERROR || dsa_tokens_push(tokens, id) != DSA_OK) {
+            goto failed;
+        }
+
+        dsa_answer_resume(&r->answer);
+
+        if (rc == DSA_AGAIN) {
+            dsa_request_complete(r, DSA_LINK_FINISH_STOP);
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+
+failed:
+
+    dsa_request_refuse(r, DSA_LINK_E_INTERNAL, "out of memory");
+
+    return DSA_ERROR;
+}
+
+
+static void
+dsa_request_add(dsa_request_t *r, const dsa_submit_t *submit,
+    dsa_tokens_t *tokens, uint32_t max_tokens)
+{
+    const dsa_link_submit_t  *head;
+    dsa_sched_request_t       request;
+
+    head = &submit->head;
+
+    if (submit->n_resume == max_tokens) {
+        dsa_request_complete(r, DSA_LINK_FINISH_LENGTH);
+        return;
     }
 
     memset(&request, 0, sizeof(request));
 
-    request.tokens = tokens.ids;
-    request.n_tokens = tokens.n;
-    request.max_tokens = submit.head.max_tokens != 0
-                         ? submit.head.max_tokens : context - tokens.n;
-    request.weight = submit.head.weight;
-    request.ignore_eos = (submit.head.flags & DSA_LINK_IGNORE_EOS) != 0;
-    request.private = (submit.head.flags & DSA_LINK_PRIVATE) != 0;
+    request.tokens = tokens->ids;
+    request.n_tokens = tokens->n;
+    request.n_resume = submit->n_resume;
+    request.max_tokens = max_tokens - submit->n_resume;
+    request.weight = head->weight;
+    request.ignore_eos = (head->flags & DSA_LINK_IGNORE_EOS) != 0;
+    request.private = (head->flags & DSA_LINK_PRIVATE) != 0;
     request.owner = r;
 
-    memcpy(request.tenant, submit.head.tenant, sizeof(request.tenant));
+    memcpy(request.tenant, head->tenant, sizeof(request.tenant));
 
-    request.sampling.temperature = submit.head.temperature;
-    request.sampling.top_p = submit.head.top_p;
-    request.sampling.frequency_penalty = submit.head.frequency_penalty;
-    request.sampling.presence_penalty = submit.head.presence_penalty;
-    request.sampling.seed = submit.head.seed;
-    request.sampling.logprobs = (submit.head.flags & DSA_LINK_LOGPROBS) != 0;
-    request.sampling.top_logprobs = submit.head.top_logprobs;
-
-    if ((submit.head.flags & DSA_LINK_HAS_SEED) == 0
-        && getrandom(&request.sampling.seed, sizeof(request.sampling.seed), 0)
-           != sizeof(request.sampling.seed))
-    {
-        dsa_request_refuse(r, DSA_LINK_E_INTERNAL, "getrandom() failed");
-        goto done;
-    }
+    request.sampling.temperature = head->temperature;
+    request.sampling.top_p = head->top_p;
+    request.sampling.frequency_penalty = head->frequency_penalty;
+    request.sampling.presence_penalty = head->presence_penalty;
+    request.sampling.seed = head->seed;
+    request.sampling.logprobs = (head->flags & DSA_LINK_LOGPROBS) != 0;
+    request.sampling.top_logprobs = head->top_logprobs;
 
     r->logprobs = request.sampling.logprobs;
-    r->deadline = submit.head.deadline;
-    r->seq = dsa_sched_add(service->sched, &request);
+    r->deadline = head->deadline_ms;
+    r->seq = dsa_sched_add(r->session->service->sched, &request);
 
     if (r->seq == NULL) {
         if (errno == EAGAIN) {
@@ -488,18 +593,27 @@ dsa_request_start(dsa_request_t *r, const void *copy, size_t len)
             dsa_request_refuse(r, DSA_LINK_E_INTERNAL, strerror(errno));
         }
 
-        goto done;
+        return;
     }
 
+    tokens->ids = NULL;
+
     r->accept = 1;
+    r->accepted.prompt_tokens = r->counted.prompt_tokens;
+    r->accepted.cached_tokens
+                     = dsa_sched_cached(r->session->service->sched, r->seq);
+}
 
-    return DSA_OK;
 
-done:
+/* The tokens to resume from are the whole answer. */
 
-    free(tokens.ids);
-
-    return DSA_OK;
+static void
+dsa_request_complete(dsa_request_t *r, dsa_link_finish_e finish)
+{
+    r->accept = 1;
+    r->accepted.prompt_tokens = r->counted.prompt_tokens;
+    r->last = DSA_LINK_DONE;
+    r->done.finish = finish;
 }
 
 
@@ -509,8 +623,13 @@ dsa_request_refuse(dsa_request_t *r, dsa_link_error_e code,
 {
     free(r->reason);
 
-    r->error = code;
+    r->last = DSA_LINK_ERROR;
     r->reason = strdup(reason);     /* NULL: an error without a text */
+
+    r->failure.code = code;
+    r->failure.prompt_tokens = r->counted.prompt_tokens;
+    r->failure.more = r->counted.more;
+    r->failure.text_len = r->reason != NULL ? (uint32_t) strlen(reason) : 0;
 }
 
 
@@ -539,7 +658,6 @@ dsa_session_poll(dsa_session_t *s, uint64_t now)
             /* nobody waits for the text any more */
 
             r->done.finish = DSA_LINK_FINISH_CANCELLED;
-            r->n_tokens = 0;
             dsa_answer_free(&r->answer);
         }
     }
@@ -553,34 +671,32 @@ dsa_request_token(void *owner, const dsa_sample_t *sample)
 {
     int                  rc;
     uint32_t             i, token;
-    dsa_str_t            bytes;
     dsa_request_t       *r;
+    dsa_tokenizer_t     *t;
     dsa_link_logprob_t  *entry;
 
     r = owner;
+    t = r->session->service->tokenizer;
 
-    if (r->logprobs && r->end == NULL) {
-        r->n_top = sample->n_top;
+    if (r->logprobs && r->answer.row == 0) {
+        r->answer.row = 1 + sample->n_top;
     }
 
-    bytes = dsa_token_bytes(r->session->service->tokenizer, sample->token);
-
-    if (dsa_request_reserve(r) != DSA_OK) {
-        goto failed;
-    }
-
-    rc = dsa_answer_add(&r->answer, bytes);
+    rc = dsa_answer_add(&r->answer, sample->token,
+                        dsa_token_bytes(t, sample->token),
+                        dsa_token_is_special(t, sample->token));
 
     if (rc == DSA_ERROR) {
-        goto failed;
+        dsa_request_refuse(r, DSA_LINK_E_INTERNAL, "out of memory");
+        return DSA_LINK_FINISH_CANCELLED;
     }
 
     if (r->logprobs) {
-        entry = r->logprob + (size_t) r->n_tokens * (1 + r->n_top);
+        entry = dsa_answer_logprobs(&r->answer);
 
         dsa_request_logprob(r, entry++, sample->token, sample->logprob);
 
-        for (i = 0; i < r->n_top; i++) {
+        for (i = 0; i < r->answer.row - 1; i++) {
             token = i < sample->n_top ? sample->top[i] : sample->token;
             dsa_request_logprob(r, entry++, token,
                                 i < sample->n_top ? sample->top_logprob[i]
@@ -588,59 +704,12 @@ dsa_request_token(void *owner, const dsa_sample_t *sample)
         }
     }
 
-    r->end[r->n_tokens++] = r->answer.ready;
-
     if (rc == DSA_AGAIN) {
         r->stopped = 1;
         return DSA_LINK_FINISH_STOP;
     }
 
     return 0;
-
-failed:
-
-    dsa_request_refuse(r, DSA_LINK_E_INTERNAL, "out of memory");
-
-    return DSA_LINK_FINISH_CANCELLED;
-}
-
-
-/* Room for one more token. */
-
-static int
-dsa_request_reserve(dsa_request_t *r)
-{
-    void      *p;
-    size_t     row;
-    uint32_t   size;
-
-    if (r->n_tokens < r->size) {
-        return DSA_OK;
-    }
-
-    size = r->size == 0 ? 4 : r->size * 2;
-    p = realloc(r->end, size * sizeof(uint32_t));
-
-    if (p == NULL) {
-        return DSA_ERROR;
-    }
-
-    r->end = p;
-
-    if (r->logprobs) {
-        row = (1 + r->n_top) * sizeof(dsa_link_logprob_t);
-        p = realloc(r->logprob, size * row);
-
-        if (p == NULL) {
-            return DSA_ERROR;
-        }
-
-        r->logprob = p;
-    }
-
-    r->size = size;
-
-    return DSA_OK;
 }
 
 
@@ -679,17 +748,14 @@ dsa_request_done(void *owner, const dsa_link_done_t *done)
     r->seq = NULL;
     r->done = *done;
 
-    if (r->error != 0) {
+    if (r->last == DSA_LINK_ERROR) {
         return;
     }
+
+    r->last = DSA_LINK_DONE;
 
     if (!r->stopped && dsa_answer_end(&r->answer) != DSA_OK) {
         dsa_request_refuse(r, DSA_LINK_E_INTERNAL, "out of memory");
-        return;
-    }
-
-    if (r->n_tokens != 0) {
-        r->end[r->n_tokens - 1] = r->answer.ready;
     }
 }
 
@@ -704,7 +770,7 @@ dsa_request_dropped(void *owner)
     r = owner;
 
     r->seq = NULL;
-    r->accept = 0;      /* where it is not sent, the worker may go elsewhere */
+    r->accept = 0;      /* if it is not sent, the worker may try elsewhere */
 
     dsa_request_refuse(r, DSA_LINK_E_OVERLOADED,
                        "too many requests wait, most of them of this tenant");
@@ -736,7 +802,7 @@ dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
 
     if (rc == DSA_AGAIN && r != s->requests.next) {
 
-        /* who found no room is the first the next time */
+        /* the next round starts with the request that did not fit */
 
         s->requests.next->prev = s->requests.prev;
         s->requests.prev->next = s->requests.next;
@@ -765,34 +831,30 @@ dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
 }
 
 
-/* All that a request has to say; DSA_AGAIN when the ring has no room for it. */
+/* All records of a request; DSA_AGAIN if the ring has no room for them. */
 
 static int
 dsa_request_flush(dsa_request_t *r)
 {
-    int                 rc;
-    dsa_link_ring_t    *ring;
-    dsa_link_accept_t  *accept;
+    int               rc;
+    dsa_link_ring_t  *ring;
 
     ring = &r->session->link.event;
 
     if (r->accept) {
-        accept = dsa_link_reserve(ring, DSA_LINK_ACCEPT, r->id,
-                                  sizeof(dsa_link_accept_t));
+        rc = dsa_record_accepted(ring, r->id, &r->accepted);
 
-        if (accept == NULL) {
-            return errno == EPROTO ? DSA_ERROR : DSA_AGAIN;
+        if (rc != DSA_OK) {
+            return rc;
         }
 
-        accept->prompt_tokens = r->prompt_tokens;
-        accept->reserved = 0;
         r->accept = 0;
     }
 
-    while (r->n_tokens != 0
+    while (r->answer.n_ready != 0
            || (r->answer.ready != 0 && r->seq == NULL))
     {
-        rc = dsa_request_tokens(r);
+        rc = dsa_record_tokens(ring, r->id, &r->answer);
 
         if (rc != DSA_OK) {
             return rc;
@@ -803,169 +865,24 @@ dsa_request_flush(dsa_request_t *r)
 }
 
 
-/*
- * One TOKENS record with as many of the tokens as there is room for.  Text
- * without a token comes from what was held back, or from a token with more of
- * it than a record holds.
- */
-
-static int
-dsa_request_tokens(dsa_request_t *r)
-{
-    int       rc;
-    size_t    row;
-    uint32_t  n, len, most;
-
-    row = sizeof(uint32_t);
-
-    if (r->logprobs) {
-        row += (1 + r->n_top) * sizeof(dsa_link_logprob_t);
-    }
-
-    most = (uint32_t) (dsa_link_max_payload(&r->session->link.event)
-                       - sizeof(dsa_link_tokens_t));
-
-    for (n = r->n_tokens; n != 0; n /= 2) {
-        len = r->end[n - 1];
-
-        if (n > most / row || len > most - n * row) {
-            continue;
-        }
-
-        rc = dsa_request_record(r, n, len);
-
-        if (rc != DSA_AGAIN) {
-            return rc;
-        }
-    }
-
-    if (r->n_tokens != 0) {
-        len = r->end[0];
-
-        if (len <= most - row) {
-            return DSA_AGAIN;
-        }
-
-    } else {
-        len = r->answer.ready;
-    }
-
-    if (len > most) {
-
-        /* cut before a character */
-
-        for (len = most; len != 0; len--) {
-            if (((unsigned char) r->answer.text[len] & 0xc0) != 0x80) {
-                break;
-            }
-        }
-    }
-
-    return dsa_request_record(r, 0, len);
-}
-
-
-/* A record of the first n tokens and the first len bytes. */
-
-static int
-dsa_request_record(dsa_request_t *r, uint32_t n, uint32_t len)
-{
-    char               *p;
-    size_t              row, left;
-    uint32_t            i;
-    dsa_link_tokens_t  *tokens;
-
-    row = r->logprobs ? (1 + r->n_top) * sizeof(dsa_link_logprob_t) : 0;
-
-    tokens = dsa_link_reserve(&r->session->link.event, DSA_LINK_TOKENS, r->id,
-                              sizeof(dsa_link_tokens_t)
-                              + n * (sizeof(uint32_t) + row) + len);
-
-    if (tokens == NULL) {
-        return errno == EPROTO ? DSA_ERROR : DSA_AGAIN;
-    }
-
-    tokens->n_tokens = n;
-    tokens->text_len = len;
-    tokens->logprobs = r->logprobs;
-    tokens->n_top = r->n_top;
-
-    p = (char *) (tokens + 1);
-
-    if (n != 0) {
-        memcpy(p, r->end, n * sizeof(uint32_t));
-        p += n * sizeof(uint32_t);
-    }
-
-    if (n * row != 0) {
-        memcpy(p, r->logprob, n * row);
-        p += n * row;
-    }
-
-    if (len != 0) {
-        memcpy(p, r->answer.text, len);
-        dsa_answer_sent(&r->answer, len);
-    }
-
-    left = r->n_tokens - n;
-
-    for (i = 0; i < left; i++) {
-        r->end[i] = r->end[n + i] - len;
-    }
-
-    if (left != 0 && n * row != 0) {
-        memmove(r->logprob, (char *) r->logprob + n * row, left * row);
-    }
-
-    r->n_tokens = (uint32_t) left;
-
-    return DSA_OK;
-}
-
-
-/* DONE or ERROR. */
-
 static int
 dsa_request_last(dsa_request_t *r)
 {
-    size_t               len;
-    dsa_link_ring_t     *ring;
-    dsa_link_done_t     *done;
-    dsa_link_failure_t  *failure;
+    dsa_link_ring_t  *ring;
 
     ring = &r->session->link.event;
 
-    if (r->error == 0) {
-        done = dsa_link_reserve(ring, DSA_LINK_DONE, r->id,
-                                sizeof(dsa_link_done_t));
+    switch (r->last) {
 
-        if (done == NULL) {
-            return errno == EPROTO ? DSA_ERROR : DSA_AGAIN;
-        }
+    case DSA_LINK_DONE:
+        return dsa_record_done(ring, r->id, &r->done);
 
-        *done = r->done;
+    case DSA_LINK_COUNTED:
+        return dsa_record_counted(ring, r->id, &r->counted);
 
-        return DSA_OK;
+    default:
+        return dsa_record_error(ring, r->id, &r->failure, r->reason);
     }
-
-    len = r->reason != NULL ? strlen(r->reason) : 0;
-    failure = dsa_link_reserve(ring, DSA_LINK_ERROR, r->id,
-                               sizeof(dsa_link_failure_t) + len);
-
-    if (failure == NULL) {
-        return errno == EPROTO ? DSA_ERROR : DSA_AGAIN;
-    }
-
-    failure->code = r->error;
-    failure->prompt_tokens = r->prompt_tokens;
-    failure->text_len = (uint32_t) len;
-    failure->more = r->more;
-
-    if (len != 0) {
-        memcpy(failure + 1, r->reason, len);
-    }
-
-    return DSA_OK;
 }
 
 
@@ -1011,7 +928,7 @@ dsa_session_publish(dsa_session_t *s, const dsa_sched_stats_t *stats,
                           memory_order_relaxed);
     atomic_store_explicit(&c->draining, s->service->draining,
                           memory_order_relaxed);
-    atomic_store_explicit(&c->heartbeat, now, memory_order_release);
+    atomic_store_explicit(&c->alive_ms, now, memory_order_release);
 }
 
 
@@ -1048,8 +965,6 @@ dsa_request_free(dsa_request_t *r)
     r->session->n_requests--;
 
     dsa_answer_free(&r->answer);
-    free(r->end);
-    free(r->logprob);
     free(r->reason);
     free(r);
 }

@@ -43,11 +43,11 @@ extern const dsa_sched_handler_t  dsa_session_handler;
 
 
 /*
- * Takes over a connected socket: makes the segment and sends the hello.  The
- * socket is closed in any case but success.  NULL with err.
+ * Makes the segment and sends the hello with this version of the link to the
+ * connected socket fd, which stays the caller's.  NULL with err.
  */
 dsa_session_t *dsa_session_create(dsa_service_t *service, int fd,
-    dsa_err_t *err);
+    uint32_t version, dsa_err_t *err);
 
 /* Cancels all requests of the session and frees it. */
 void dsa_session_destroy(dsa_session_t *s);

@@ -7,84 +7,63 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "base/escape.h"
+#include "base/utf8.h"
 #include "engine/service/submit.h"
 
 
-#define DSA_SUBMIT_FLAGS  (DSA_LINK_HAS_SEED|DSA_LINK_LOGPROBS                \
-                           |DSA_LINK_IGNORE_EOS|DSA_LINK_PRIVATE)
+#define DSA_SUBMIT_FLAGS  (DSA_LINK_LOGPROBS|DSA_LINK_IGNORE_EOS              \
+                           |DSA_LINK_PRIVATE)
 
 #define DSA_SUBMIT_NAME   100           /* bytes of a name in an error */
 #define DSA_MAX_PENALTY   2
 
 
-static int dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err);
-static int dsa_submit_run(dsa_str_t *rest, dsa_str_t *bytes, uint32_t *kind,
+static int dsa_submit_head(dsa_submit_t *out, dsa_str_t *rest,
     dsa_err_t *err);
-static int dsa_submit_special(const dsa_tokenizer_t *t, dsa_str_t name,
+static int dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err);
+static int dsa_submit_next(dsa_str_t *rest, dsa_str_t *bytes, uint32_t *type,
+    dsa_err_t *err);
+static int dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
+    dsa_str_t bytes, dsa_err_t *err);
+static int dsa_submit_stop(dsa_submit_t *out, dsa_str_t bytes,
+    dsa_err_t *err);
+static int dsa_submit_resume(dsa_submit_t *out, dsa_str_t bytes,
+    dsa_err_t *err);
+static int dsa_submit_control(const dsa_tokenizer_t *t, dsa_str_t name,
     uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
-static int dsa_submit_utf8(dsa_str_t s);
 
 
 int
-dsa_submit_decode(dsa_submit_t *out, const void *copy, size_t len,
-    dsa_err_t *err)
+dsa_submit_decode(dsa_submit_t *out, dsa_link_type_e type, const void *copy,
+    size_t len, dsa_err_t *err)
 {
     uint32_t   i, kind;
     dsa_str_t  rest, bytes;
 
-    if (len < sizeof(dsa_link_submit_t)) {
-        return dsa_error(err, "a submit of %zu bytes, it has %zu at least",
-                         len, sizeof(dsa_link_submit_t));
-    }
+    memset(out, 0, sizeof(dsa_submit_t));
 
-    memcpy(&out->head, copy, sizeof(dsa_link_submit_t));
+    out->type = type;
+    rest = dsa_str(copy, len);
 
-    if (dsa_submit_check(&out->head, err) != DSA_OK) {
+    if (dsa_submit_head(out, &rest, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    rest = dsa_str((const char *) copy + sizeof(dsa_link_submit_t),
-                   len - sizeof(dsa_link_submit_t));
-    out->runs = rest;
+    out->fields = rest;
 
-    for (i = 0; i < out->head.n_runs; i++) {
-        if (dsa_submit_run(&rest, &bytes, &kind, err) != DSA_OK) {
-            return DSA_ERROR;
-        }
+    /* a field has at least 8 bytes: n_fields cannot prolong the loop */
 
-        if (kind != DSA_LINK_TEXT && kind != DSA_LINK_SPECIAL) {
-            return dsa_error(err, "run %u is of kind %u, neither text nor "
-                             "special", i, kind);
-        }
-    }
-
-    out->runs.len -= rest.len;
-
-    for (i = 0; i < out->head.n_stop; i++) {
-        if (dsa_submit_run(&rest, &bytes, &kind, err) != DSA_OK) {
-            return DSA_ERROR;
-        }
-
-        if (kind != DSA_LINK_TEXT) {
-            return dsa_error(err, "stop string %u is of kind %u, not text", i,
-                             kind);
-        }
-
-        if (bytes.len == 0 || bytes.len > DSA_LINK_MAX_STOP_LEN
-            || !dsa_submit_utf8(bytes))
+    for (i = 0; i < out->n_fields; i++) {
+        if (dsa_submit_next(&rest, &bytes, &kind, err) != DSA_OK
+            || dsa_submit_field(out, i, kind, bytes, err) != DSA_OK)
         {
-            return dsa_error(err, "stop string %u is not 1 to %d bytes of "
-                             "UTF-8", i, DSA_LINK_MAX_STOP_LEN);
+            return DSA_ERROR;
         }
-
-        out->stop[i] = bytes;
     }
 
     if (rest.len != 0) {
-        return dsa_error(err, "%zu bytes behind the last part of a submit",
-                         rest.len);
+        return dsa_error(err, "%zu bytes follow the last field", rest.len);
     }
 
     return DSA_OK;
@@ -96,20 +75,25 @@ dsa_submit_tokenize(const dsa_submit_t *s, const dsa_tokenizer_t *t,
     dsa_tokenizer_work_t *w, uint32_t max, dsa_tokens_t *out, dsa_err_t *err)
 {
     int        rc;
-    uint32_t   i, kind;
+    uint32_t   i, type;
     dsa_str_t  rest, bytes;
 
-    rest = s->runs;
+    rest = s->fields;
 
-    for (i = 0; i < s->head.n_runs; i++) {
+    for (i = 0; i < s->n_fields; i++) {
 
-        if (dsa_submit_run(&rest, &bytes, &kind, err) != DSA_OK) {
+        if (dsa_submit_next(&rest, &bytes, &type, err) != DSA_OK) {
             return DSA_ERROR;
         }
 
-        rc = kind == DSA_LINK_TEXT
-             ? dsa_tokenize(t, w, bytes, max, out, err)
-             : dsa_submit_special(t, bytes, max, out, err);
+        rc = DSA_OK;
+
+        if (type == DSA_LINK_FIELD_TEXT) {
+            rc = dsa_tokenize(t, w, bytes, max, out, err);
+
+        } else if (type == DSA_LINK_FIELD_CONTROL) {
+            rc = dsa_submit_control(t, bytes, max, out, err);
+        }
 
         if (rc != DSA_OK) {
             return rc;
@@ -124,53 +108,101 @@ dsa_submit_tokenize(const dsa_submit_t *s, const dsa_tokenizer_t *t,
 }
 
 
-static int
-dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
+uint32_t
+dsa_submit_vocabulary(const dsa_submit_t *s, const dsa_tokenizer_t *t)
 {
-    if (h->n_runs == 0) {
+    uint32_t  i, bits;
+
+    bits = 0;
+
+    for (i = 0; i < s->n_query; i++) {
+        if (dsa_tokenizer_special(t, s->query[i]) >= 0) {
+            bits |= 1U << i;
+        }
+    }
+
+    return bits;
+}
+
+
+/* Moves the fixed header from the front of rest to out. */
+
+static int
+dsa_submit_head(dsa_submit_t *out, dsa_str_t *rest, dsa_err_t *err)
+{
+    size_t            size;
+    dsa_link_count_t  count;
+
+    size = out->type == DSA_LINK_COUNT ? sizeof(dsa_link_count_t)
+                                       : sizeof(dsa_link_submit_t);
+
+    if (rest->len < size) {
+        return dsa_error(err, "the record has %zu bytes; expected at least "
+                         "%zu", rest->len, size);
+    }
+
+    if (out->type == DSA_LINK_COUNT) {
+        memcpy(&count, rest->data, sizeof(count));
+        out->n_fields = count.n_fields;
+
+    } else {
+        memcpy(&out->head, rest->data, sizeof(out->head));
+        out->n_fields = out->head.n_fields;
+
+        if (dsa_submit_check(&out->head, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    if (out->n_fields == 0) {
         return dsa_error(err, "the prompt is empty");
     }
 
-    if (h->n_stop > DSA_LINK_MAX_STOP) {
-        return dsa_error(err, "%u stop strings, %d at most", h->n_stop,
-                         DSA_LINK_MAX_STOP);
-    }
+    rest->data += size;
+    rest->len -= size;
 
+    return DSA_OK;
+}
+
+
+static int
+dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
+{
     if ((h->flags & ~DSA_SUBMIT_FLAGS) != 0) {
-        return dsa_error(err, "unknown flags 0x%x",
+        return dsa_error(err, "flags 0x%x are unknown",
                          h->flags & ~DSA_SUBMIT_FLAGS);
     }
 
     if (h->top_logprobs > DSA_LINK_MAX_TOP) {
-        return dsa_error(err, "top_logprobs is %u, 0 to %d is possible",
+        return dsa_error(err, "top_logprobs is %u; expected 0 to %d",
                          h->top_logprobs, DSA_LINK_MAX_TOP);
     }
 
     if (h->weight == 0 || h->weight > DSA_LINK_MAX_WEIGHT) {
-        return dsa_error(err, "weight is %u, 1 to %d is possible", h->weight,
+        return dsa_error(err, "weight is %u; expected 1 to %d", h->weight,
                          DSA_LINK_MAX_WEIGHT);
     }
 
-    /* written so that what is not a number fails, too */
+    /* each condition is false for NaN */
 
     if (!(h->temperature >= 0 && isfinite(h->temperature))) {
-        return dsa_error(err, "temperature is %g, 0 or more is possible",
+        return dsa_error(err, "temperature is %g; expected 0 or more",
                          (double) h->temperature);
     }
 
     if (!(h->top_p > 0 && h->top_p <= 1)) {
-        return dsa_error(err, "top_p is %g, above 0 and at most 1 is possible",
-                         (double) h->top_p);
+        return dsa_error(err, "top_p is %g; expected more than 0 and at "
+                         "most 1", (double) h->top_p);
     }
 
     if (!(fabsf(h->frequency_penalty) <= DSA_MAX_PENALTY)) {
-        return dsa_error(err, "frequency_penalty is %g, -%d to %d is possible",
+        return dsa_error(err, "frequency_penalty is %g; expected -%d to %d",
                          (double) h->frequency_penalty, DSA_MAX_PENALTY,
                          DSA_MAX_PENALTY);
     }
 
     if (!(fabsf(h->presence_penalty) <= DSA_MAX_PENALTY)) {
-        return dsa_error(err, "presence_penalty is %g, -%d to %d is possible",
+        return dsa_error(err, "presence_penalty is %g; expected -%d to %d",
                          (double) h->presence_penalty, DSA_MAX_PENALTY,
                          DSA_MAX_PENALTY);
     }
@@ -179,41 +211,123 @@ dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
 }
 
 
-/* Takes { dsa_link_run_t, bytes, padding } from the front of rest. */
+/* Moves { dsa_link_field_t, bytes, padding } from the front of rest. */
 
 static int
-dsa_submit_run(dsa_str_t *rest, dsa_str_t *bytes, uint32_t *kind,
+dsa_submit_next(dsa_str_t *rest, dsa_str_t *bytes, uint32_t *type,
     dsa_err_t *err)
 {
-    size_t          size;
-    dsa_link_run_t  run;
+    size_t            size;
+    dsa_link_field_t  field;
 
-    *kind = 0;
+    *type = 0;
 
-    if (rest->len < sizeof(run)) {
-        return dsa_error(err, "a submit ends before its last part");
+    if (rest->len < sizeof(field)) {
+        return dsa_error(err, "the record ends before its last field");
     }
 
-    memcpy(&run, rest->data, sizeof(run));
-    size = (size_t) dsa_link_pad(run.length, 8);
+    memcpy(&field, rest->data, sizeof(field));
+    size = (size_t) dsa_link_pad(field.length, 8);
 
-    if (size > rest->len - sizeof(run)) {
-        return dsa_error(err, "a part of %u bytes where %zu are left",
-                         run.length, rest->len - sizeof(run));
+    if (size > rest->len - sizeof(field)) {
+        return dsa_error(err, "a field has %u bytes, but only %zu bytes are "
+                         "left", field.length, rest->len - sizeof(field));
     }
 
-    *bytes = dsa_str(rest->data + sizeof(run), run.length);
-    *kind = run.kind;
+    *bytes = dsa_str(rest->data + sizeof(field), field.length);
+    *type = field.type;
 
-    rest->data += sizeof(run) + size;
-    rest->len -= sizeof(run) + size;
+    rest->data += sizeof(field) + size;
+    rest->len -= sizeof(field) + size;
 
     return DSA_OK;
 }
 
 
 static int
-dsa_submit_special(const dsa_tokenizer_t *t, dsa_str_t name, uint32_t max,
+dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
+    dsa_str_t bytes, dsa_err_t *err)
+{
+    if (out->type == DSA_LINK_COUNT
+        && (type == DSA_LINK_FIELD_STOP || type == DSA_LINK_FIELD_RESUME))
+    {
+        return dsa_error(err, "field %u has type %u, which is not allowed in "
+                         "a count", i, type);
+    }
+
+    switch (type) {
+
+    case DSA_LINK_FIELD_TEXT:
+    case DSA_LINK_FIELD_CONTROL:
+        return DSA_OK;
+
+    case DSA_LINK_FIELD_STOP:
+        return dsa_submit_stop(out, bytes, err);
+
+    case DSA_LINK_FIELD_RESUME:
+        return dsa_submit_resume(out, bytes, err);
+
+    case DSA_LINK_FIELD_QUERY:
+        if (out->n_query == DSA_LINK_MAX_QUERIES) {
+            return dsa_error(err, "there are more than %d queries",
+                             DSA_LINK_MAX_QUERIES);
+        }
+
+        out->query[out->n_query++] = bytes;
+
+        return DSA_OK;
+    }
+
+    return dsa_error(err, "field %u has type %u, which is unknown", i, type);
+}
+
+
+static int
+dsa_submit_stop(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
+{
+    if (out->n_stop == DSA_LINK_MAX_STOP) {
+        return dsa_error(err, "there are more than %d stop strings",
+                         DSA_LINK_MAX_STOP);
+    }
+
+    if (bytes.len == 0 || bytes.len > DSA_LINK_MAX_STOP_LEN
+        || dsa_utf8_prefix((const uint8_t *) bytes.data, bytes.len)
+           != bytes.len)
+    {
+        return dsa_error(err, "stop string %u is not 1 to %d bytes of UTF-8",
+                         out->n_stop, DSA_LINK_MAX_STOP_LEN);
+    }
+
+    out->stop[out->n_stop++] = bytes;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_submit_resume(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
+{
+    if (out->resume != NULL) {
+        return dsa_error(err, "there is more than one field of tokens to "
+                         "resume from");
+    }
+
+    if (bytes.len % sizeof(uint32_t) != 0) {
+        return dsa_error(err, "the tokens to resume from have %zu bytes; "
+                         "expected a multiple of 4", bytes.len);
+    }
+
+    /* fields are aligned to 8, as the copy is */
+
+    out->resume = (const uint32_t *) (const void *) bytes.data;
+    out->n_resume = (uint32_t) (bytes.len / sizeof(uint32_t));
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_submit_control(const dsa_tokenizer_t *t, dsa_str_t name, uint32_t max,
     dsa_tokens_t *out, dsa_err_t *err)
 {
     char     text[DSA_SUBMIT_NAME];
@@ -224,11 +338,11 @@ dsa_submit_special(const dsa_tokenizer_t *t, dsa_str_t name, uint32_t max,
 
     if (id < 0) {
 
-        /* the worker logs the error, and a client may have made the name */
+        /* the worker logs this error, and the name may come from a client */
 
         n = dsa_escape(text, sizeof(text), name.data, name.len);
 
-        return dsa_error(err, "the tokenizer has no special token \"%.*s\"",
+        return dsa_error(err, "the tokenizer has no control token \"%.*s\"",
                          (int) n, text);
     }
 
@@ -238,11 +352,4 @@ dsa_submit_special(const dsa_tokenizer_t *t, dsa_str_t name, uint32_t max,
 
     return dsa_tokens_push(out, (uint32_t) id) == DSA_OK
            ? DSA_OK : dsa_error(err, "out of memory");
-}
-
-
-static int
-dsa_submit_utf8(dsa_str_t s)
-{
-    return dsa_utf8_prefix((const uint8_t *) s.data, s.len) == s.len;
 }

@@ -15,31 +15,42 @@
 
 
 /*
- * A SUBMIT record, read from a private copy of its payload and checked field
- * by field: whoever wrote it is not trusted.
+ * A SUBMIT or COUNT record, read from a private copy of its payload.  The
+ * worker that wrote it is not trusted, so every field is checked.
  */
 
 typedef struct {
-    dsa_link_submit_t   head;
-    dsa_str_t           runs;           /* of the copy */
+    dsa_link_type_e     type;           /* DSA_LINK_SUBMIT or _COUNT */
+    dsa_link_submit_t   head;           /* zero for COUNT */
+    dsa_str_t           fields;         /* of the copy */
+    uint32_t            n_fields;
+    uint32_t            n_stop;
+    uint32_t            n_query;
+    uint32_t            n_resume;
+    const uint32_t     *resume;         /* [n_resume], in the copy */
     dsa_str_t           stop[DSA_LINK_MAX_STOP];
+    dsa_str_t           query[DSA_LINK_MAX_QUERIES];
 } dsa_submit_t;
 
 
 /*
- * DSA_ERROR names the field, its value and what would be accepted.  Strings
- * of out live as long as copy, which is aligned to 8.
+ * Reads and checks len bytes at copy, which is aligned to 8; out refers to it.
+ * DSA_ERROR: err has the field, its value and the values that are accepted.
  */
-int dsa_submit_decode(dsa_submit_t *out, const void *copy, size_t len,
-    dsa_err_t *err);
+int dsa_submit_decode(dsa_submit_t *out, dsa_link_type_e type,
+    const void *copy, size_t len, dsa_err_t *err);
 
 /*
- * The prompt's ids, appended to out: text never becomes a special token, a
- * special token goes by its name.  DSA_AGAIN when there are more than max;
+ * Appends the ids of the prompt to out: text never becomes a control token, a
+ * control token is found by its name.  DSA_AGAIN if there are more than max;
  * DSA_ERROR with err.
  */
 int dsa_submit_tokenize(const dsa_submit_t *s, const dsa_tokenizer_t *t,
     dsa_tokenizer_work_t *w, uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
+
+/* The bits of ACCEPTED's vocabulary. */
+uint32_t dsa_submit_vocabulary(const dsa_submit_t *s,
+    const dsa_tokenizer_t *t);
 
 
 #endif /* _DSA_SUBMIT_H_INCLUDED_ */

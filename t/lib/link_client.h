@@ -3,7 +3,7 @@
  * Copyright (C) The nginx-dsa authors
  *
  * The worker's end of the link for tests in C: connect, submit, read events.
- * Whatever goes wrong ends the program with a line on stderr.
+ * Every failure ends the program with a line on stderr.
  */
 
 
@@ -34,11 +34,11 @@ typedef struct {
 } link_client_t;
 
 
-/* A submit under construction: zero it, or start with link_submit_init(). */
+/* A submit or count under construction; link_submit_init() begins one. */
 
 typedef struct {
-    dsa_link_submit_t   head;
-    uint8_t            *parts;
+    dsa_link_submit_t   head;           /* COUNT uses n_fields of it only */
+    uint8_t            *fields;
     size_t              len;
     size_t              size;
 } link_submit_t;
@@ -63,7 +63,10 @@ link_client_now(void)
 }
 
 
-/* Takes the hello from a connected socket, within ms. */
+/*
+ * Sends the offer on a connected socket and receives the hello within ms.  0,
+ * or -1 if there is none, or none with a common version.
+ */
 
 static inline int
 link_client_attach(link_client_t *c, int fd, int ms)
@@ -77,14 +80,14 @@ link_client_attach(link_client_t *c, int fd, int ms)
     pfd.fd = fd;
     pfd.events = POLLIN;
 
-    if (poll(&pfd, 1, ms) != 1) {
+    if (dsa_link_send_offer(fd) == -1 || poll(&pfd, 1, ms) != 1) {
         (void) close(fd);
         return -1;
     }
 
     rc = dsa_link_recv_hello(fd, &c->hello, c->fds);
 
-    if (rc != 1) {
+    if (rc != 1 || c->hello.version == 0) {
         (void) close(fd);
         return -1;
     }
@@ -106,7 +109,7 @@ link_client_attach(link_client_t *c, int fd, int ms)
 }
 
 
-/* 0, or -1 when nobody listens there. */
+/* 0, or -1 if no process listens there. */
 
 static inline int
 link_client_connect(link_client_t *c, const char *path, int ms)
@@ -165,60 +168,70 @@ link_submit_init(link_submit_t *s, uint32_t max_tokens)
 
 
 static inline void
-link_submit_part(link_submit_t *s, uint32_t kind, const void *data,
+link_submit_field(link_submit_t *s, uint32_t type, const void *data,
     size_t len)
 {
-    size_t          size;
-    dsa_link_run_t  run;
+    size_t            size;
+    dsa_link_field_t  field;
 
-    size = sizeof(run) + dsa_link_pad(len, 8);
+    size = sizeof(field) + dsa_link_pad(len, 8);
 
     if (s->len + size > s->size) {
         s->size = (s->len + size) * 2;
-        s->parts = realloc(s->parts, s->size);
+        s->fields = realloc(s->fields, s->size);
 
-        if (s->parts == NULL) {
+        if (s->fields == NULL) {
             link_client_die("realloc()");
         }
     }
 
-    run.length = (uint32_t) len;
-    run.kind = kind;
+    field.length = (uint32_t) len;
+    field.type = type;
 
-    memset(s->parts + s->len, 0, size);
-    memcpy(s->parts + s->len, &run, sizeof(run));
+    memset(s->fields + s->len, 0, size);
+    memcpy(s->fields + s->len, &field, sizeof(field));
 
     if (len != 0) {
-        memcpy(s->parts + s->len + sizeof(run), data, len);
+        memcpy(s->fields + s->len + sizeof(field), data, len);
     }
 
     s->len += size;
+    s->head.n_fields++;
 }
 
 
 static inline void
 link_submit_text(link_submit_t *s, const char *text)
 {
-    link_submit_part(s, DSA_LINK_TEXT, text, strlen(text));
-    s->head.n_runs++;
+    link_submit_field(s, DSA_LINK_FIELD_TEXT, text, strlen(text));
 }
 
 
 static inline void
-link_submit_special(link_submit_t *s, const char *name)
+link_submit_control(link_submit_t *s, const char *name)
 {
-    link_submit_part(s, DSA_LINK_SPECIAL, name, strlen(name));
-    s->head.n_runs++;
+    link_submit_field(s, DSA_LINK_FIELD_CONTROL, name, strlen(name));
 }
 
-
-/* After all runs. */
 
 static inline void
 link_submit_stop(link_submit_t *s, const char *text)
 {
-    link_submit_part(s, DSA_LINK_TEXT, text, strlen(text));
-    s->head.n_stop++;
+    link_submit_field(s, DSA_LINK_FIELD_STOP, text, strlen(text));
+}
+
+
+static inline void
+link_submit_query(link_submit_t *s, const char *name)
+{
+    link_submit_field(s, DSA_LINK_FIELD_QUERY, name, strlen(name));
+}
+
+
+static inline void
+link_submit_resume(link_submit_t *s, const uint32_t *ids, uint32_t n)
+{
+    link_submit_field(s, DSA_LINK_FIELD_RESUME, ids, n * sizeof(uint32_t));
 }
 
 
@@ -235,34 +248,57 @@ link_client_wake(link_client_t *c)
 }
 
 
-/* Sends and frees it.  -1 when the ring has no room. */
+/* Sends and frees it.  -1 if the ring has no room. */
 
 static inline int
-link_client_submit(link_client_t *c, uint64_t id, link_submit_t *s)
+link_client_send(link_client_t *c, uint32_t type, uint64_t id,
+    link_submit_t *s)
 {
-    uint8_t  *p;
+    size_t             size;
+    uint8_t           *p;
+    const void        *head;
+    dsa_link_count_t   count;
 
-    p = dsa_link_reserve(&c->link.submit, DSA_LINK_SUBMIT, id,
-                         sizeof(s->head) + s->len);
+    count.n_fields = s->head.n_fields;
+    count.reserved = 0;
+
+    head = type == DSA_LINK_COUNT ? (void *) &count : (void *) &s->head;
+    size = type == DSA_LINK_COUNT ? sizeof(count) : sizeof(s->head);
+
+    p = dsa_link_reserve(&c->link.submit, type, id, size + s->len);
 
     if (p == NULL) {
         return -1;
     }
 
-    memcpy(p, &s->head, sizeof(s->head));
+    memcpy(p, head, size);
 
     if (s->len != 0) {
-        memcpy(p + sizeof(s->head), s->parts, s->len);
+        memcpy(p + size, s->fields, s->len);
     }
 
-    free(s->parts);
-    s->parts = NULL;
+    free(s->fields);
+    s->fields = NULL;
 
     if (dsa_link_commit(&c->link.submit)) {
         link_client_wake(c);
     }
 
     return 0;
+}
+
+
+static inline int
+link_client_submit(link_client_t *c, uint64_t id, link_submit_t *s)
+{
+    return link_client_send(c, DSA_LINK_SUBMIT, id, s);
+}
+
+
+static inline int
+link_client_count(link_client_t *c, uint64_t id, link_submit_t *s)
+{
+    return link_client_send(c, DSA_LINK_COUNT, id, s);
 }
 
 

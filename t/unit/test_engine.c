@@ -197,7 +197,8 @@ collect(link_client_t *c, reply_t *replies, uint32_t over)
 
         if (record.type == DSA_LINK_TOKENS) {
             t = payload;
-            text = (const char *) (t + 1) + t->n_tokens * 4;
+            text = (const char *) (t + 1)
+                   + t->n_tokens * sizeof(dsa_link_token_t);
             assert_true(r->len + t->text_len < sizeof(r->text));
             memcpy(r->text + r->len, text, t->text_len);
             r->len += t->text_len;
@@ -290,8 +291,8 @@ test_heart_and_pace(void **state)
     beat = 0;
 
     for (i = 0; i < 5; /* void */) {
-        if (atomic_load(&c.link.control->heartbeat) != beat) {
-            beat = atomic_load(&c.link.control->heartbeat);
+        if (atomic_load(&c.link.control->alive_ms) != beat) {
+            beat = atomic_load(&c.link.control->alive_ms);
             i++;
         }
 
@@ -566,10 +567,10 @@ test_cpu(void **state)
 
         for (i = 0; i < (turn == 1 ? 1 : 4); i++) {
             link_submit_init(&s, 40);
-            s.head.flags = DSA_LINK_HAS_SEED|DSA_LINK_IGNORE_EOS;
+            s.head.flags = DSA_LINK_IGNORE_EOS;
             s.head.seed = 5;
             s.head.tenant[0] = (uint8_t) (turn * 8 + i);
-            link_submit_special(&s, "<bos>");
+            link_submit_control(&s, "<bos>");
             link_submit_text(&s, "a prompt that is longer than a step");
             assert_int_equal(link_client_submit(&c, dsa_link_id(turn, i),
                                                 &s), 0);
@@ -1015,7 +1016,7 @@ test_control_characters(void **state)
     memset(&reply, 0, sizeof(reply));
 
     link_submit_init(&s, 5);
-    link_submit_special(&s, "a\033[2J\r\n\177\302\233\377\303\251z");
+    link_submit_control(&s, "a\033[2J\r\n\177\302\233\377\303\251z");
     assert_int_equal(link_client_submit(&c, dsa_link_id(1, 0), &s), 0);
     assert_int_equal(collect(&c, &reply, 1), 0);
 
@@ -1089,7 +1090,7 @@ ticks(uint32_t pid)
 
 /*
  * Connections for which there is no descriptor wait, and cost nothing.  In
- * 2 s by the heartbeat a busy loop takes 200 ticks, or half of that where the
+ * 2 s by alive_ms a busy loop takes 200 ticks, or half of that where the
  * machine is busy.
  */
 
@@ -1132,11 +1133,11 @@ test_descriptors(void **state)
                                  sizeof(addr)), 0);
     }
 
-    start = atomic_load(&c.link.control->heartbeat);
+    start = atomic_load(&c.link.control->alive_ms);
     end = link_client_now() + DEADLINE;
     before = ticks(pid);
 
-    for (i = 0; atomic_load(&c.link.control->heartbeat) < start + 2000; i++) {
+    for (i = 0; atomic_load(&c.link.control->alive_ms) < start + 2000; i++) {
         assert_true(link_client_now() < end);
         nap();
     }

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "engine/service/answer.h"
 #include "engine/service/session.h"
 #include "t/lib/link_client.h"
 #include "t/lib/small_model.h"
@@ -30,6 +31,7 @@ typedef struct {
     dsa_conf_t          conf;
     dsa_service_t       service;
     dsa_session_t      *session[WORKERS];
+    int                 fd[WORKERS];        /* the replica's ends */
     link_client_t       client[WORKERS];
     int                 broken[WORKERS];    /* closed by the replica */
     char                error[512];
@@ -41,6 +43,10 @@ typedef struct {
 typedef struct {
     uint32_t            accepted;
     uint32_t            prompt_tokens;
+    uint32_t            cached_tokens;      /* when it was accepted */
+    uint32_t            vocabulary;
+    uint32_t            more;
+    uint32_t            counted;
     uint32_t            records;
     uint32_t            tokens;
     char               *text;
@@ -51,6 +57,7 @@ typedef struct {
     dsa_link_done_t     done;
     dsa_link_logprob_t  logprob;            /* the last one */
     uint32_t            n_top;
+    dsa_link_token_t    token[64];          /* the first; ends in all text */
 } answer_t;
 
 
@@ -112,7 +119,9 @@ host_start(host_t *h, const char *more)
 
     for (i = 0; i < WORKERS; i++) {
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
-        h->session[i] = dsa_session_create(&h->service, fds[0], &err);
+        h->fd[i] = fds[0];
+        h->session[i] = dsa_session_create(&h->service, fds[0],
+                                           DSA_LINK_VERSION_MAX, &err);
         assert_non_null(h->session[i]);
         assert_int_equal(link_client_attach(&h->client[i], fds[1], 1000), 0);
     }
@@ -125,6 +134,7 @@ host_close(host_t *h, int i)
     if (h->session[i] != NULL) {
         dsa_session_destroy(h->session[i]);
         h->session[i] = NULL;
+        (void) close(h->fd[i]);
     }
 }
 
@@ -235,16 +245,74 @@ utf8_whole(const char *text, size_t len)
 }
 
 
-/* Takes an event into the answer of its slot; checks every length in it. */
+static void
+answer_tokens(answer_t *a, const dsa_link_record_t *record, const uint8_t *p)
+{
+    size_t                     want;
+    uint32_t                   i, last;
+    dsa_link_token_t           token;
+    const dsa_link_tokens_t   *t;
+
+    assert_int_equal(a->accepted, 1);
+    assert_true(record->length >= sizeof(dsa_link_tokens_t));
+    t = (const void *) p;
+    p += sizeof(dsa_link_tokens_t);
+
+    want = sizeof(dsa_link_tokens_t) + t->n_tokens * sizeof(token)
+           + t->text_len;
+
+    if (t->logprobs) {
+        want += (size_t) t->n_tokens * (1 + t->n_top)
+                * sizeof(dsa_link_logprob_t);
+    }
+
+    assert_int_equal(record->length, want);
+    assert_true(t->n_tokens != 0 || t->text_len != 0);
+
+    for (i = 0, last = 0; i < t->n_tokens; i++, p += sizeof(token)) {
+        memcpy(&token, p, sizeof(token));
+        assert_true(token.end >= last && token.end <= t->text_len);
+        assert_true(token.control <= token.end - last);
+        last = token.end;
+
+        if (a->tokens < sizeof(a->token) / sizeof(a->token[0])) {
+            a->token[a->tokens] = token;
+            a->token[a->tokens].end += (uint32_t) a->len;
+        }
+
+        a->tokens++;
+    }
+
+    assert_true(t->n_tokens == 0 || last == t->text_len);
+
+    if (t->logprobs && t->n_tokens != 0) {
+        p += (size_t) (t->n_tokens - 1) * (1 + t->n_top)
+             * sizeof(dsa_link_logprob_t);
+        memcpy(&a->logprob, p, sizeof(dsa_link_logprob_t));
+        p += (1 + t->n_top) * sizeof(dsa_link_logprob_t);
+        a->n_top = t->n_top;
+    }
+
+    assert_true(utf8_whole((const char *) p, t->text_len));
+
+    a->text = realloc(a->text, a->len + t->text_len + 1);
+    assert_non_null(a->text);
+    memcpy(a->text + a->len, p, t->text_len);
+    a->len += t->text_len;
+    a->text[a->len] = '\0';
+    a->records++;
+}
+
+
+/* Adds an event to the answer of its slot; checks every length in it. */
 
 static void
 answer_event(answer_t *answers, uint32_t n, const dsa_link_record_t *record,
     const uint8_t *p)
 {
-    size_t                     want;
-    uint32_t                   i, end, last;
     answer_t                  *a;
-    const dsa_link_tokens_t   *t;
+    dsa_link_counted_t         counted;
+    dsa_link_accepted_t        accepted;
     const dsa_link_failure_t  *f;
 
     assert_true(dsa_link_slot(record->id) < n);
@@ -252,58 +320,31 @@ answer_event(answer_t *answers, uint32_t n, const dsa_link_record_t *record,
 
     assert_int_equal(a->finish, 0);
     assert_int_equal(a->error, 0);
+    assert_int_equal(a->counted, 0);
 
     switch (record->type) {
 
-    case DSA_LINK_ACCEPT:
-        assert_int_equal(record->length, sizeof(dsa_link_accept_t));
+    case DSA_LINK_ACCEPTED:
+        assert_int_equal(record->length, sizeof(dsa_link_accepted_t));
         assert_int_equal(a->accepted, 0);
+        memcpy(&accepted, p, sizeof(accepted));
         a->accepted = 1;
-        a->prompt_tokens = ((const dsa_link_accept_t *) (const void *) p)
-                           ->prompt_tokens;
+        a->prompt_tokens = accepted.prompt_tokens;
+        a->cached_tokens = accepted.cached_tokens;
+        a->vocabulary = accepted.vocabulary;
+        break;
+
+    case DSA_LINK_COUNTED:
+        assert_int_equal(record->length, sizeof(dsa_link_counted_t));
+        assert_int_equal(a->accepted, 0);
+        memcpy(&counted, p, sizeof(counted));
+        a->counted = 1;
+        a->prompt_tokens = counted.prompt_tokens;
+        a->more = counted.more;
         break;
 
     case DSA_LINK_TOKENS:
-        assert_int_equal(a->accepted, 1);
-        assert_true(record->length >= sizeof(dsa_link_tokens_t));
-        t = (const void *) p;
-        p += sizeof(dsa_link_tokens_t);
-
-        want = sizeof(dsa_link_tokens_t) + t->n_tokens * 4 + t->text_len;
-
-        if (t->logprobs) {
-            want += (size_t) t->n_tokens * (1 + t->n_top)
-                    * sizeof(dsa_link_logprob_t);
-        }
-
-        assert_int_equal(record->length, want);
-        assert_true(t->n_tokens != 0 || t->text_len != 0);
-
-        for (i = 0, last = 0; i < t->n_tokens; i++, p += 4) {
-            memcpy(&end, p, 4);
-            assert_true(end >= last && end <= t->text_len);
-            last = end;
-        }
-
-        assert_true(t->n_tokens == 0 || last == t->text_len);
-
-        if (t->logprobs && t->n_tokens != 0) {
-            p += (size_t) (t->n_tokens - 1) * (1 + t->n_top)
-                 * sizeof(dsa_link_logprob_t);
-            memcpy(&a->logprob, p, sizeof(dsa_link_logprob_t));
-            p += (1 + t->n_top) * sizeof(dsa_link_logprob_t);
-            a->n_top = t->n_top;
-        }
-
-        assert_true(utf8_whole((const char *) p, t->text_len));
-
-        a->text = realloc(a->text, a->len + t->text_len + 1);
-        assert_non_null(a->text);
-        memcpy(a->text + a->len, p, t->text_len);
-        a->len += t->text_len;
-        a->text[a->len] = '\0';
-        a->tokens += t->n_tokens;
-        a->records++;
+        answer_tokens(a, record, p);
         break;
 
     case DSA_LINK_DONE:
@@ -320,6 +361,7 @@ answer_event(answer_t *answers, uint32_t n, const dsa_link_record_t *record,
         assert_true(f->text_len < sizeof(a->reason));
         a->error = f->code;
         a->prompt_tokens = f->prompt_tokens;
+        a->more = f->more;
         memcpy(a->reason, f + 1, f->text_len);
         a->reason[f->text_len] = '\0';
         break;
@@ -346,31 +388,40 @@ take_events(host_t *h, int worker, answer_t *answers, uint32_t n)
 /* Turns until the request in slot 0 of worker 0 is over. */
 
 static answer_t
-ask(host_t *h, link_submit_t *s)
+ask_as(host_t *h, uint32_t type, link_submit_t *s)
 {
     answer_t         a;
     uint32_t         i;
 
-    static uint32_t  generation;
+    static uint32_t  epoch;
 
     memset(&a, 0, sizeof(a));
 
-    assert_int_equal(link_client_submit(&h->client[0],
-                                        dsa_link_id(++generation, 0), s), 0);
+    assert_int_equal(link_client_send(&h->client[0], type,
+                                      dsa_link_id(++epoch, 0), s), 0);
 
-    for (i = 0; i < 100000 && a.finish == 0 && a.error == 0; i++) {
+    for (i = 0; i < 100000 && a.finish == 0 && a.error == 0 && a.counted == 0;
+         i++)
+    {
         host_turn(h);
         assert_int_equal(h->broken[0], 0);
         take_events(h, 0, &a, 1);
     }
 
-    assert_true(a.finish != 0 || a.error != 0);
+    assert_true(a.finish != 0 || a.error != 0 || a.counted != 0);
 
     if (a.text == NULL) {
         a.text = strdup("");
     }
 
     return a;
+}
+
+
+static answer_t
+ask(host_t *h, link_submit_t *s)
+{
+    return ask_as(h, DSA_LINK_SUBMIT, s);
 }
 
 
@@ -469,7 +520,7 @@ test_ring(void **state)
         dsa_link_release(&out);
     }
 
-    /* a bell is asked for only by who sleeps, and rung once */
+    /* only a consumer that sleeps is woken, and once */
 
     assert_int_equal(dsa_link_peek(&out, &record, &payload), 0);
     assert_int_equal(dsa_link_sleep(&out), 1);
@@ -507,14 +558,14 @@ test_hello(void **state)
         { 1, NAN, -1 }
     };
 
-    /* no padding: nothing goes over the socket that nobody wrote */
+    /* sizes of messages are part of the link, as those of records are */
 
-    assert_int_equal(sizeof(hello), offsetof(dsa_link_hello_t, fingerprint)
-                                    + sizeof(hello.fingerprint));
+    assert_int_equal(sizeof(dsa_link_offer_t), 16);
+    assert_int_equal(sizeof(hello), 184);
 
     memset(&hello, 0, sizeof(hello));
     hello.magic = DSA_LINK_MAGIC;
-    hello.version = DSA_LINK_VERSION;
+    hello.version = DSA_LINK_VERSION_MAX;
     hello.slots = 4;
     hello.submit_size = DSA_LINK_ALIGN;
     hello.event_size = DSA_LINK_ALIGN;
@@ -554,10 +605,10 @@ test_echo(void **state)
     assert_int_equal(strlen(h.client[0].hello.fingerprint), 32);
 
     link_submit_init(&s, 17);
-    link_submit_special(&s, "<bos>");
-    link_submit_special(&s, "<user>");
+    link_submit_control(&s, "<bos>");
+    link_submit_control(&s, "<user>");
     link_submit_text(&s, "Hello, ");
-    link_submit_special(&s, "<user>");
+    link_submit_control(&s, "<user>");
     link_submit_text(&s, "w<eos>");
 
     a = ask(&h, &s);
@@ -575,7 +626,7 @@ test_echo(void **state)
     /* nothing to echo: the end token at once */
 
     link_submit_init(&s, 5);
-    link_submit_special(&s, "<bos>");
+    link_submit_control(&s, "<bos>");
     a = ask(&h, &s);
     assert_string_equal(a.text, "");
     assert_int_equal(a.tokens, 0);
@@ -587,7 +638,7 @@ test_echo(void **state)
 
     link_submit_init(&s, 3);
     s.head.flags = DSA_LINK_IGNORE_EOS;
-    link_submit_special(&s, "<bos>");
+    link_submit_control(&s, "<bos>");
     a = ask(&h, &s);
     assert_string_equal(a.text, "<eos><eos><eos>");
     assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
@@ -631,7 +682,7 @@ test_long_echo(void **state)
 
     for (i = 0; i < 2; i++) {
         link_submit_init(&s, n + 500);
-        link_submit_special(&s, "<bos>");
+        link_submit_control(&s, "<bos>");
         link_submit_text(&s, text);
         a = ask(&h, &s);
 
@@ -805,20 +856,28 @@ test_prefix_by_tenant(void **state)
 
 
 static void
-refused(host_t *h, link_submit_t *s, uint32_t code, const char *word)
+refused_as(host_t *h, uint32_t type, link_submit_t *s, uint32_t code,
+    const char *word)
 {
     answer_t  a;
 
-    a = ask(h, s);
+    a = ask_as(h, type, s);
 
     assert_int_equal(a.error, code);
     assert_int_equal(a.accepted, 0);
 
     if (strstr(a.reason, word) == NULL) {
-        fail_msg("\"%s\" does not tell \"%s\"", a.reason, word);
+        fail_msg("\"%s\" does not contain \"%s\"", a.reason, word);
     }
 
     free(a.text);
+}
+
+
+static void
+refused(host_t *h, link_submit_t *s, uint32_t code, const char *word)
+{
+    refused_as(h, DSA_LINK_SUBMIT, s, code, word);
 }
 
 
@@ -827,16 +886,17 @@ refused(host_t *h, link_submit_t *s, uint32_t code, const char *word)
 static void
 test_hostile(void **state)
 {
-    char            big[2000];
-    host_t          h;
-    answer_t        a;
-    uint32_t        i, bad;
-    link_submit_t   s;
-    dsa_link_run_t  run;
+    char               big[2000];
+    host_t             h;
+    answer_t           a;
+    uint32_t           i, bad, ids[6];
+    link_submit_t      s;
+    dsa_link_field_t   field;
 
     host_start(&h, "");
     memset(big, 'x', sizeof(big));
     big[1999] = '\0';
+    memset(ids, 0, sizeof(ids));
 
 #define HOSTILE(change, word)                                                 \
     link_submit_init(&s, 5);                                                  \
@@ -844,14 +904,11 @@ test_hostile(void **state)
     change;                                                                   \
     refused(&h, &s, DSA_LINK_E_INVALID, word)
 
-    HOSTILE(s.head.n_runs = 0; s.len = 0, "empty");
-    HOSTILE(s.head.n_runs = 2, "part");
-    HOSTILE(s.head.n_runs = UINT32_MAX, "part");
-    HOSTILE(s.head.n_runs = 0, "empty");
-    HOSTILE(s.head.n_stop = 1, "part");
-    HOSTILE(s.head.n_stop = 17, "17 stop strings");
-    HOSTILE(s.head.n_stop = UINT32_MAX, "stop strings");
-    HOSTILE(s.head.flags = 16, "flags");
+    HOSTILE(s.head.n_fields = 0; s.len = 0, "empty");
+    HOSTILE(s.head.n_fields = 2, "last field");
+    HOSTILE(s.head.n_fields = UINT32_MAX, "last field");
+    HOSTILE(s.head.n_fields = 0, "empty");
+    HOSTILE(s.head.flags = 8, "flags 0x8");
     HOSTILE(s.head.top_logprobs = 21, "top_logprobs is 21");
     HOSTILE(s.head.weight = 0, "weight");
     HOSTILE(s.head.weight = 10001, "weight");
@@ -865,37 +922,64 @@ test_hostile(void **state)
     HOSTILE(s.head.frequency_penalty = -NAN, "frequency_penalty");
     HOSTILE(s.head.presence_penalty = -2.1f, "presence_penalty");
     HOSTILE(s.head.presence_penalty = INFINITY, "presence_penalty");
-    HOSTILE(link_submit_special(&s, "<nobody>"), "<nobody>");
-    HOSTILE(link_submit_special(&s, ""), "special token");
-    HOSTILE(link_submit_special(&s, big), "special token");
+    HOSTILE(link_submit_control(&s, "<nobody>"), "<nobody>");
+    HOSTILE(link_submit_control(&s, ""), "control token");
+    HOSTILE(link_submit_control(&s, big), "control token");
     HOSTILE(link_submit_stop(&s, ""), "stop string 0");
     HOSTILE(link_submit_stop(&s, big), "stop string 0");
     HOSTILE(link_submit_stop(&s, "ok"); link_submit_stop(&s, "\xff"),
             "stop string 1");
     HOSTILE(link_submit_stop(&s, "\xed\xa0\x80"), "stop string 0");
-    HOSTILE(link_submit_part(&s, DSA_LINK_SPECIAL, "x", 1);
-            s.head.n_stop = 1, "stop string 0 is of kind 2");
-    HOSTILE(link_submit_part(&s, 0, "x", 1); s.head.n_runs++, "kind 0");
-    HOSTILE(link_submit_part(&s, 3, "x", 1); s.head.n_runs++, "kind 3");
-    HOSTILE(link_submit_part(&s, 1, "x", 1), "behind");
-    HOSTILE(s.len -= 8, "part");
-    HOSTILE(s.len -= 9, "part");
-    HOSTILE(s.len = 1, "part");
-    HOSTILE(s.head.n_runs = 1; s.len = 0, "part");
+    HOSTILE(for (i = 0; i < 17; i++) link_submit_stop(&s, "x"),
+            "more than 16 stop strings");
+    HOSTILE(for (i = 0; i < 33; i++) link_submit_query(&s, "x"),
+            "more than 32 queries");
+    HOSTILE(link_submit_field(&s, 0, "x", 1), "field 1 has type 0");
+    HOSTILE(link_submit_field(&s, 6, "x", 1), "field 1 has type 6");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_RESUME, ids, 6),
+            "have 6 bytes");
+    HOSTILE(link_submit_resume(&s, ids, 1); link_submit_resume(&s, ids, 0),
+            "more than one field");
+    HOSTILE(link_submit_resume(&s, ids, 6), "6 tokens to resume from");
+    HOSTILE(ids[1] = SMALL_MODEL_BYTES + 256; link_submit_resume(&s, ids, 2),
+            "token 1 to resume from is 259");
+    HOSTILE(ids[1] = UINT32_MAX; link_submit_resume(&s, ids, 2),
+            "token 1 to resume from");
+    HOSTILE(link_submit_text(&s, "x"); s.head.n_fields--, "follow");
+    HOSTILE(s.len -= 8, "a field has 5 bytes");
+    HOSTILE(s.len -= 9, "last field");
+    HOSTILE(s.len = 1, "last field");
+    HOSTILE(s.len = 0, "last field");
 
     for (i = 0; i < 4; i++) {
         bad = i == 0 ? 9 : i == 1 ? 0xffffffff : i == 2 ? 0xfffffff8 : 100;
-        HOSTILE(memcpy(&run, s.parts, sizeof(run)); run.length = bad;
-                memcpy(s.parts, &run, sizeof(run)), "a part of");
+        HOSTILE(memcpy(&field, s.fields, sizeof(field)); field.length = bad;
+                memcpy(s.fields, &field, sizeof(field)), "a field has");
     }
 
 #undef HOSTILE
 
-    /* a text that is empty is no prompt */
+    /* an empty text is an empty prompt */
 
     link_submit_init(&s, 5);
     link_submit_text(&s, "");
     refused(&h, &s, DSA_LINK_E_INVALID, "empty");
+
+    link_submit_init(&s, 5);
+    link_submit_query(&s, "<bos>");
+    refused(&h, &s, DSA_LINK_E_INVALID, "empty");
+
+    /* a count has no answer, so it cannot have fields about one */
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    link_submit_stop(&s, "x");
+    refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "type 3");
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    link_submit_resume(&s, ids, 1);
+    refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "type 4");
 
     /* shorter than its head */
 
@@ -917,6 +1001,323 @@ test_hostile(void **state)
     a = ask(&h, &s);
     assert_string_equal(a.text, "hello");
     free(a.text);
+
+    host_stop(&h);
+}
+
+
+static void
+test_count(void **state)
+{
+    char           *text;
+    host_t          h;
+    answer_t        a;
+    uint32_t        i;
+    link_submit_t   s;
+
+    static const struct {
+        uint32_t  len;
+        uint32_t  count;
+        uint32_t  more;
+    } sent[] = {
+        { 5, 5, 0 }, { 99, 99, 0 }, { 1000, 1000, 0 },
+        { 131072, 131072, 0 }, { 131073, 131072, 1 }, { 400000, 131072, 1 }
+    };
+
+    host_start(&h, "context_length 100; max_running 1; max_waiting 1;");
+
+    for (i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
+        text = calloc(sent[i].len + 1, 1);
+        assert_non_null(text);
+        memset(text, 'a', sent[i].len);
+
+        link_submit_init(&s, 0);
+        link_submit_text(&s, text);
+        a = ask_as(&h, DSA_LINK_COUNT, &s);
+        assert_int_equal(a.counted, 1);
+        assert_int_equal(a.prompt_tokens, sent[i].count);
+        assert_int_equal(a.more, sent[i].more);
+        free(a.text);
+        free(text);
+    }
+
+    /* a control token is one, and a query none */
+
+    link_submit_init(&s, 0);
+    link_submit_control(&s, "<bos>");
+    link_submit_text(&s, "<bos>");
+    link_submit_query(&s, "<bos>");
+    a = ask_as(&h, DSA_LINK_COUNT, &s);
+    assert_int_equal(a.prompt_tokens, 6);
+    free(a.text);
+
+    link_submit_init(&s, 0);
+    link_submit_control(&s, "<nobody>");
+    refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "<nobody>");
+
+    host_stop(&h);
+}
+
+
+/* Which names the tokenizer has, and how much of a prompt the cache has. */
+
+static void
+test_accepted(void **state)
+{
+    char           text[641];
+    host_t         h;
+    answer_t       a;
+    uint32_t       i;
+    link_submit_t  s;
+
+    host_start(&h, "");
+    memset(text, 'x', sizeof(text));
+    text[640] = '\0';
+
+    for (i = 0; i < 3; i++) {
+        link_submit_init(&s, 1);
+        s.head.flags = i == 2 ? DSA_LINK_PRIVATE : 0;
+        link_submit_query(&s, "</think>");
+        link_submit_query(&s, "<bos>");
+        link_submit_text(&s, text);
+        link_submit_query(&s, "<eos>");
+        link_submit_query(&s, "x");
+        a = ask(&h, &s);
+
+        assert_int_equal(a.prompt_tokens, 640);
+        assert_int_equal(a.cached_tokens, i == 1 ? 576 : 0);
+        assert_int_equal(a.vocabulary, 6);
+        free(a.text);
+    }
+
+    host_stop(&h);
+}
+
+
+static void
+check_tokens(const answer_t *a, const dsa_link_token_t *want, uint32_t n)
+{
+    uint32_t  i;
+
+    assert_int_equal(a->tokens, n);
+
+    for (i = 0; i < n; i++) {
+        assert_int_equal(a->token[i].id, want[i].id);
+        assert_int_equal(a->token[i].end, want[i].end);
+        assert_int_equal(a->token[i].control, want[i].control);
+    }
+}
+
+
+#define BYTE(c)     (SMALL_MODEL_BYTES + (unsigned char) (c))
+
+
+/* Each token comes with its id, the end of its text, and what it is. */
+
+static void
+test_tokens(void **state)
+{
+    host_t         h;
+    answer_t       a;
+    dsa_answer_t   answer;
+    link_submit_t  s;
+
+    static const dsa_link_token_t  euro[] = {
+        { BYTE('a'), 1, 0 }, { BYTE('\xe2'), 1, 0 }, { BYTE('\x82'), 1, 0 },
+        { BYTE('\xac'), 4, 0 }, { BYTE('\xe2'), 7, 0 }
+    };
+
+    static const dsa_link_token_t  eos[] = {
+        { SMALL_MODEL_EOS, 5, 5 }, { SMALL_MODEL_EOS, 10, 5 }
+    };
+
+    static const dsa_link_token_t  stop[] = {
+        { BYTE('o'), 1, 0 }, { BYTE('n'), 2, 0 }, { BYTE('e'), 2, 0 },
+        { BYTE(' '), 2, 0 }
+    };
+
+    host_start(&h, "");
+
+    /* a character counts to the token that completes it */
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "a\xe2\x82\xac\xe2");
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "a\xe2\x82\xac\xef\xbf\xbd");
+    check_tokens(&a, euro, 5);
+    free(a.text);
+
+    link_submit_init(&s, 2);
+    s.head.flags = DSA_LINK_IGNORE_EOS;
+    link_submit_control(&s, "<bos>");
+    a = ask(&h, &s);
+    check_tokens(&a, eos, 2);
+    free(a.text);
+
+    /* text that spells a control token is not one */
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "<eos>");
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "<eos>");
+    assert_int_equal(a.token[4].end, 5);
+    assert_int_equal(a.token[4].control, 0);
+    free(a.text);
+
+    /* tokens of a stop string have no text */
+
+    link_submit_init(&s, 10);
+    link_submit_text(&s, "one two");
+    link_submit_stop(&s, "e ");
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "on");
+    check_tokens(&a, stop, 4);
+    free(a.text);
+
+    /* ... or a part of it, which is not the name of a control token */
+
+    link_submit_init(&s, 10);
+    s.head.flags = DSA_LINK_IGNORE_EOS;
+    link_submit_control(&s, "<bos>");
+    link_submit_stop(&s, "os><eos");
+    link_submit_stop(&s, "os>><");
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "<e");
+    assert_int_equal(a.tokens, 2);
+    assert_int_equal(a.token[0].end, 2);
+    assert_int_equal(a.token[0].control, 0);
+    free(a.text);
+
+    link_submit_init(&s, 10);
+    s.head.flags = DSA_LINK_IGNORE_EOS;
+    link_submit_control(&s, "<bos>");
+    link_submit_stop(&s, "><eo");
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "<eos");
+    free(a.text);
+
+    host_stop(&h);
+
+    /* bytes before a control token are not a part of its name */
+
+    assert_int_equal(dsa_answer_init(&answer, NULL, 0), DSA_OK);
+    assert_int_equal(dsa_answer_add(&answer, 7, dsa_strz("\xe2\x82"), 0),
+                     DSA_OK);
+    assert_int_equal(answer.n_ready, 1);
+    assert_int_equal(answer.ready, 0);
+    assert_int_equal(dsa_answer_add(&answer, 8, dsa_strz("\xac<x>"), 1),
+                     DSA_OK);
+    assert_int_equal(answer.ready, 9);
+    assert_memory_equal(answer.text, "\xef\xbf\xbd\xef\xbf\xbd<x>", 9);
+    dsa_answer_free(&answer);
+}
+
+
+/* A token is not sent before its text can no longer become a stop string. */
+
+static void
+test_delayed_tokens(void **state)
+{
+    uint32_t       i;
+    dsa_str_t      stop;
+    dsa_answer_t   a;
+
+    static const uint32_t  ready[] = { 1, 2, 2, 2, 2, 6 };
+
+    stop = dsa_strz("cdefx");
+    assert_int_equal(dsa_answer_init(&a, &stop, 1), DSA_OK);
+    a.row = 1;
+
+    for (i = 0; i < 6; i++) {
+        assert_int_equal(dsa_answer_add(&a, i, dsa_str(&"abcdeg"[i], 1), 0),
+                         DSA_OK);
+        dsa_answer_logprobs(&a)->token = i;
+        assert_int_equal(a.n_ready, ready[i]);
+        assert_int_equal(a.ready, ready[i]);
+    }
+
+    dsa_answer_sent(&a, 3, 3);
+    assert_int_equal(a.n_ready, 3);
+    assert_int_equal(a.token[0].id, 3);
+    assert_int_equal(a.logprob[0].token, 3);
+    assert_int_equal(a.token[2].end, 3);
+    dsa_answer_free(&a);
+}
+
+
+/*
+ * Wherever an answer is cut, a second request with the tokens so far gives the
+ * rest of it, and bills the rest only.
+ */
+
+static void
+test_resume(void **state)
+{
+    char            text[256];
+    host_t          h;
+    answer_t        whole, a;
+    uint32_t        i, j, cut, ids[64];
+    link_submit_t   s;
+
+    static const struct {
+        const char  *prompt;
+        const char  *stop;
+        uint32_t     flags;
+        uint32_t     max_tokens;
+    } t[] = {
+        { "hello world", "xyz", 0, 20 },
+        { "h\xc3\xa9 \xe2\x82\xac!", "none", 0, 17 },
+        { "hello world", "o w", 0, 20 },
+        { "aaaab", "aaba", 0, 20 },
+        { "\xe2\x82\xac\xe2\x82", "none", 0, 12 },
+        { "", "><", DSA_LINK_IGNORE_EOS, 5 }
+    };
+
+    host_start(&h, "");
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        for (cut = 0; cut == 0 || cut <= whole.tokens; cut++) {
+            link_submit_init(&s, t[i].max_tokens);
+            s.head.flags = t[i].flags;
+            link_submit_control(&s, "<bos>");
+            link_submit_text(&s, t[i].prompt);
+            link_submit_stop(&s, t[i].stop);
+
+            if (cut == 0) {
+                whole = ask(&h, &s);
+                assert_int_equal(whole.done.completion_tokens, whole.tokens);
+                continue;
+            }
+
+            for (j = 0; j < cut; j++) {
+                ids[j] = whole.token[j].id;
+            }
+
+            link_submit_resume(&s, ids, cut);
+            a = ask(&h, &s);
+
+            /* the text so far, as the first replica sent it, and the rest */
+
+            j = cut == whole.tokens ? (uint32_t) whole.len
+                                    : whole.token[cut - 1].end;
+            memcpy(text, whole.text, j);
+            memcpy(text + j, a.text, a.len + 1);
+
+            assert_string_equal(text, whole.text);
+            assert_int_equal(a.finish, whole.finish);
+            assert_int_equal(a.tokens, whole.tokens - cut);
+            assert_int_equal(a.done.completion_tokens, a.tokens);
+            assert_int_equal(a.prompt_tokens, whole.prompt_tokens);
+
+            for (j = 0; j < a.tokens; j++) {
+                assert_int_equal(a.token[j].id, whole.token[cut + j].id);
+            }
+
+            free(a.text);
+        }
+
+        free(whole.text);
+    }
 
     host_stop(&h);
 }
@@ -1033,7 +1434,7 @@ test_cancel(void **state)
         link_submit_text(&s, i == 0 ? "short" : text);
 
         if (i == 2) {
-            s.head.deadline = 1;
+            s.head.deadline_ms = 1;
         }
 
         assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(7, i),
@@ -1358,6 +1759,11 @@ main(void)
         cmocka_unit_test(test_logprobs),
         cmocka_unit_test(test_prefix_by_tenant),
         cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_count),
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_delayed_tokens),
+        cmocka_unit_test(test_resume),
         cmocka_unit_test(test_context),
         cmocka_unit_test(test_overload_and_drain),
         cmocka_unit_test(test_cancel),

@@ -1,0 +1,40 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_RECORDS_H_INCLUDED_
+#define _DSA_RECORDS_H_INCLUDED_
+
+
+#include "engine/service/answer.h"
+
+
+/*
+ * Records of the event ring.  Each function returns DSA_OK; DSA_AGAIN if the
+ * ring has no room now; DSA_ERROR if the ring is corrupt.
+ */
+
+int dsa_record_accepted(dsa_link_ring_t *ring, uint64_t id,
+    const dsa_link_accepted_t *accepted);
+
+/*
+ * One TOKENS record with as many ready tokens as there is room for.  If no
+ * token is ready, the record has ready text without a token.  The answer has
+ * one of the two.
+ */
+int dsa_record_tokens(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a);
+
+int dsa_record_done(dsa_link_ring_t *ring, uint64_t id,
+    const dsa_link_done_t *done);
+
+int dsa_record_counted(dsa_link_ring_t *ring, uint64_t id,
+    const dsa_link_counted_t *counted);
+
+/* failure->text_len is that of reason, which may be NULL. */
+int dsa_record_error(dsa_link_ring_t *ring, uint64_t id,
+    const dsa_link_failure_t *failure, const char *reason);
+
+
+#endif /* _DSA_RECORDS_H_INCLUDED_ */
