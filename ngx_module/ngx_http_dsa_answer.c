@@ -64,9 +64,9 @@ ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
     u_char                   text[NGX_HTTP_DSA_REASON];
     ngx_uint_t               level;
     ngx_connection_t        *c;
-    dsa_link_accept_t        accept;
     dsa_link_done_t          done;
     dsa_link_failure_t       failure;
+    dsa_link_accepted_t      accepted;
     ngx_http_dsa_ctx_t      *ctx;
     ngx_http_dsa_account_t  *account;
 
@@ -82,12 +82,14 @@ ngx_http_dsa_event_handler(ngx_http_dsa_call_t *call,
 
     switch (event) {
 
-    case NGX_HTTP_DSA_EV_ACCEPT:
-        ngx_memcpy(&accept, data, sizeof(dsa_link_accept_t));
+    case NGX_HTTP_DSA_EV_ACCEPTED:
+        ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
 
         /* nothing of it is computed yet, so nothing is charged */
 
-        account->prompt_tokens = accept.prompt_tokens;
+        account->prompt_tokens = accepted.prompt_tokens;
+        account->cached_tokens = ngx_min(accepted.cached_tokens,
+                                         accepted.prompt_tokens);
 
         if (ctx != NULL) {
             ngx_http_dsa_on_accept(ctx);
@@ -217,6 +219,7 @@ ngx_http_dsa_on_tokens(ngx_http_dsa_account_t *account, const u_char *p)
         /* the first token comes after all of the prompt */
 
         account->usage.prompt = account->prompt_tokens;
+        account->usage.cached = account->cached_tokens;
     }
 
     if (ctx == NULL || !ctx->accepted || ctx->status != 0 || ctx->done) {
@@ -262,12 +265,15 @@ static ngx_uint_t
 ngx_http_dsa_on_text(ngx_http_dsa_ctx_t *ctx, const dsa_link_tokens_t *tokens,
     const u_char *p)
 {
-    uint32_t                   i, start, end;
-    const u_char              *text;
-    ngx_uint_t                 n, reasoning;
+    size_t                     n;
+    uint32_t                   i, start;
+    ngx_uint_t                 reasoning;
+    const u_char              *text, *logprobs;
+    dsa_link_token_t           token;
     dsa_link_logprob_t         entry, top[DSA_LINK_MAX_TOP];
 
-    text = p + (size_t) tokens->n_tokens * sizeof(uint32_t);
+    logprobs = p + (size_t) tokens->n_tokens * sizeof(dsa_link_token_t);
+    text = logprobs;
 
     if (tokens->logprobs) {
         text += (size_t) tokens->n_tokens * (1 + tokens->n_top)
@@ -291,30 +297,29 @@ ngx_http_dsa_on_text(ngx_http_dsa_ctx_t *ctx, const dsa_link_tokens_t *tokens,
         }
 
         if (ctx->openai.logprobs != NULL && tokens->logprobs) {
-            n = (size_t) i * (1 + tokens->n_top);
+            n = (size_t) i * (1 + tokens->n_top) * sizeof(dsa_link_logprob_t);
 
-            ngx_memcpy(&entry, p + (size_t) tokens->n_tokens * sizeof(uint32_t)
-                               + n * sizeof(dsa_link_logprob_t),
-                       sizeof(dsa_link_logprob_t));
+            ngx_memcpy(&entry, logprobs + n, sizeof(dsa_link_logprob_t));
 
-            ngx_memcpy(top, p + (size_t) tokens->n_tokens * sizeof(uint32_t)
-                            + (n + 1) * sizeof(dsa_link_logprob_t),
+            ngx_memcpy(top, logprobs + n + sizeof(dsa_link_logprob_t),
                        tokens->n_top * sizeof(dsa_link_logprob_t));
 
             ngx_http_dsa_openai_logprob(&ctx->openai, &entry, top,
                                         tokens->n_top, reasoning);
         }
 
-        ngx_memcpy(&end, p + (size_t) i * sizeof(uint32_t), sizeof(uint32_t));
+        ngx_memcpy(&token, p + (size_t) i * sizeof(dsa_link_token_t),
+                   sizeof(dsa_link_token_t));
 
-        if (end != start
-            && dsa_parse_feed(ctx->parser, dsa_str(text + start, end - start))
+        if (token.end != start
+            && dsa_parse_feed(ctx->parser,
+                              dsa_str(text + start, token.end - start))
                != DSA_OK)
         {
             return NGX_ERROR;
         }
 
-        start = end;
+        start = token.end;
     }
 
     if (tokens->text_len != start
@@ -469,7 +474,7 @@ ngx_http_dsa_on_error(ngx_http_dsa_ctx_t *ctx,
 
         /*
          * The queue is full, and a request that was accepted had to leave it.
-         * Another engine cannot take it: the prompt is dropped at ACCEPT.
+         * Another engine cannot take it: the prompt is dropped at ACCEPTED.
          */
 
         if (failure->code == DSA_LINK_E_OVERLOADED) {
@@ -568,6 +573,8 @@ ngx_http_dsa_drop_prompt(ngx_http_dsa_ctx_t *ctx)
     ctx->chat = NULL;
 
     ngx_memzero(&ctx->prompt, sizeof(dsa_prompt_t));
+    ctx->fields = NULL;
+    ctx->n_fields = 0;
 }
 
 

@@ -14,6 +14,8 @@
 
 #include <openssl/rand.h>
 
+#include "context/control_tokens.h"
+
 #include "ngx_http_dsa_module.h"
 
 
@@ -56,12 +58,31 @@ static ngx_int_t ngx_http_dsa_read_messages(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_loaded(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *messages, int64_t version, const char *why);
 static void ngx_http_dsa_encode(ngx_http_dsa_ctx_t *ctx);
+static ngx_int_t ngx_http_dsa_fields(ngx_http_dsa_ctx_t *ctx);
 static ngx_int_t ngx_http_dsa_known(ngx_http_dsa_ctx_t *ctx,
     ngx_str_t **model);
 static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx,
     ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_unavailable(ngx_http_dsa_ctx_t *ctx,
     uint32_t context);
+
+
+_Static_assert((int) DSA_SEGMENT_TEXT == (int) DSA_LINK_FIELD_TEXT
+               && (int) DSA_SEGMENT_CONTROL == (int) DSA_LINK_FIELD_CONTROL,
+               "segments of a prompt are fields of the link");
+
+
+/* bit i of the vocabulary in ACCEPTED stands for name i */
+
+static const char  *ngx_http_dsa_queries[] = {
+    DSA_CONTROL_BOS,
+    DSA_CONTROL_EOS,
+    DSA_CONTROL_USER,
+    DSA_CONTROL_ASSISTANT,
+    DSA_CONTROL_THINK,
+    DSA_CONTROL_THINK_END,
+    DSA_CONTROL_DSML
+};
 
 
 static ngx_str_t  ngx_http_dsa_aliases[] = {
@@ -366,7 +387,7 @@ static ngx_int_t
 ngx_http_dsa_create_ctx(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf,
     ngx_str_t *tenant, u_char *digest)
 {
-    u_char                     noise[16];
+    u_char                     noise[16 + sizeof(uint64_t)];
     ngx_http_cleanup_t        *cln;
     ngx_pool_cleanup_t        *pcln;
     ngx_http_dsa_ctx_t        *ctx;
@@ -424,14 +445,16 @@ ngx_http_dsa_create_ctx(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf,
 
     if (RAND_bytes(noise, sizeof(noise)) != 1) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "no random bytes for a request's id");
+                      "RAND_bytes() failed");
         return NGX_ERROR;
     }
 
     ctx->id.len = ngx_hex_dump(ngx_cpymem(ctx->id.data, "chatcmpl-",
                                           sizeof("chatcmpl-") - 1),
-                               noise, sizeof(noise))
+                               noise, 16)
                   - ctx->id.data;
+
+    ngx_memcpy(&ctx->seed, noise + 16, sizeof(uint64_t));
 
     ctx->tenant = *tenant;
     ngx_memcpy(ctx->digest, digest, sizeof(ctx->digest));
@@ -876,6 +899,10 @@ ngx_http_dsa_encode(ngx_http_dsa_ctx_t *ctx)
         return;
     }
 
+    if (ngx_http_dsa_fields(ctx) != NGX_OK) {
+        goto memory;
+    }
+
     pool = ctx->request->pool;
 
     if (!ctx->openai.stream || ctx->conversation.len != 0) {
@@ -912,6 +939,45 @@ memory:
     ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
                              "Out of memory.");
     ngx_http_dsa_fail(ctx);
+}
+
+
+/* The prompt, stop strings and queries, as fields of the submit. */
+
+static ngx_int_t
+ngx_http_dsa_fields(ngx_http_dsa_ctx_t *ctx)
+{
+    uint32_t               i, n;
+    ngx_http_dsa_field_t  *f;
+
+    n = sizeof(ngx_http_dsa_queries) / sizeof(ngx_http_dsa_queries[0]);
+
+    ctx->n_fields = ctx->prompt.n + ctx->chat->n_stop + n;
+
+    f = dsa_arena_alloc(ctx->work,
+                        ctx->n_fields * sizeof(ngx_http_dsa_field_t));
+    if (f == NULL) {
+        return NGX_ERROR;
+    }
+
+    ctx->fields = f;
+
+    for (i = 0; i < ctx->prompt.n; i++, f++) {
+        f->type = (dsa_link_field_e) ctx->prompt.segments[i].kind;
+        f->value = ctx->prompt.segments[i].text;
+    }
+
+    for (i = 0; i < ctx->chat->n_stop; i++, f++) {
+        f->type = DSA_LINK_FIELD_STOP;
+        f->value = ctx->chat->stop[i];
+    }
+
+    for (i = 0; i < n; i++, f++) {
+        f->type = DSA_LINK_FIELD_QUERY;
+        f->value = dsa_strz(ngx_http_dsa_queries[i]);
+    }
+
+    return NGX_OK;
 }
 
 
@@ -1086,8 +1152,6 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
                  ? 0 : ctx->max_tokens;
     }
 
-    head.n_runs = ctx->prompt.n;
-    head.n_stop = chat->n_stop;
     head.max_tokens = tokens;
     head.top_logprobs = chat->top_logprobs;
     head.weight = 1;
@@ -1101,20 +1165,19 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
     head.frequency_penalty = chat->frequency_penalty;
     head.presence_penalty = chat->presence_penalty;
 
-    head.flags = (chat->has_seed ? DSA_LINK_HAS_SEED : 0)
-                 | (chat->logprobs ? DSA_LINK_LOGPROBS : 0)
+    head.flags = (chat->logprobs ? DSA_LINK_LOGPROBS : 0)
                  | (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
                  | (ctx->tenant.len == 0 ? DSA_LINK_PRIVATE : 0);
-    head.seed = chat->seed;
+    head.seed = chat->has_seed ? chat->seed : ctx->seed;
 
     /*
      * The worker itself cancels the request at its deadline.  The engine's
      * deadline is later and serves the case that the worker is stuck.
      */
 
-    head.deadline = ngx_http_dsa_monotonic()
-                    + (ngx_msec_int_t) (ctx->deadline - ngx_current_msec)
-                    + NGX_HTTP_DSA_GRACE;
+    head.deadline_ms = ngx_http_dsa_monotonic()
+                       + (ngx_msec_int_t) (ctx->deadline - ngx_current_msec)
+                       + NGX_HTTP_DSA_GRACE;
 
     ngx_memcpy(head.tenant, ctx->digest, sizeof(head.tenant));
 
@@ -1134,7 +1197,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_ctx_t *ctx, ngx_http_dsa_session_t *s)
     }
 
     return ngx_http_dsa_session_submit(s, &ctx->account->call, &head,
-                                       &ctx->prompt, chat->stop);
+                                       ctx->fields, ctx->n_fields);
 }
 
 

@@ -65,7 +65,8 @@ typedef struct {
     ngx_event_t               linger;       /* without a ctx */
     ngx_http_dsa_redis_t     *redis;
     ngx_http_dsa_usage_t      usage;
-    uint32_t                  prompt_tokens;    /* of the prompt accepted */
+    uint32_t                  prompt_tokens;    /* of ACCEPTED */
+    uint32_t                  cached_tokens;
     size_t                    model_len;
     u_char                    model[64];
     u_char                    tenant[NGX_HTTP_DSA_TENANT_LEN];
@@ -88,6 +89,9 @@ struct ngx_http_dsa_ctx_s {
     dsa_arena_t              *work;         /* stored messages, the prompt */
     dsa_chat_t               *chat;         /* in arena */
     dsa_prompt_t              prompt;
+    ngx_http_dsa_field_t     *fields;       /* of the submit; in work */
+    uint32_t                  n_fields;
+    uint64_t                  seed;         /* of the sampling noise */
     uint64_t                  tried;        /* a bit an engine of the pool */
     uint64_t                  needed;       /* tokens of context, at least */
     uint32_t                  max_tokens;

@@ -31,8 +31,9 @@
 
 typedef enum {
     NGX_HTTP_DSA_FAULT_CONNECT = 1,
-    NGX_HTTP_DSA_FAULT_SILENT,
+    NGX_HTTP_DSA_FAULT_TIMEOUT,
     NGX_HTTP_DSA_FAULT_HELLO,
+    NGX_HTTP_DSA_FAULT_VERSION,
     NGX_HTTP_DSA_FAULT_SEALS,
     NGX_HTTP_DSA_FAULT_SIZE,
     NGX_HTTP_DSA_FAULT_LINK
@@ -161,6 +162,17 @@ ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s)
         goto failed;
     }
 
+    if (dsa_link_send_offer(fd) != 0) {
+        err = ngx_socket_errno;
+        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_CONNECT);
+
+        ngx_log_error(level, ngx_cycle->log, err,
+                      "send() to engine \"%V\" failed", &s->name);
+
+        (void) ngx_close_socket(fd);
+        goto failed;
+    }
+
     s->socket = ngx_http_dsa_session_channel(fd,
                                           ngx_http_dsa_session_socket_handler,
                                           s);
@@ -268,7 +280,19 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
         level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_HELLO);
 
         ngx_log_error(level, ngx_cycle->log, err,
-                      "engine \"%V\" did not say hello", &s->name);
+                      "engine \"%V\" sent no valid hello", &s->name);
+        goto failed;
+    }
+
+    if (s->hello.version == 0) {
+        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_VERSION);
+
+        ngx_log_error(level, ngx_cycle->log, 0,
+                      "engine \"%V\" and this nginx have no version of the "
+                      "link in common: the engine accepts %uD to %uD, nginx "
+                      "%d to %d", &s->name, s->hello.version_min,
+                      s->hello.version_max, DSA_LINK_VERSION_MIN,
+                      DSA_LINK_VERSION_MAX);
         goto failed;
     }
 
@@ -405,7 +429,7 @@ ngx_http_dsa_session_open(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
 
     for (i = 0; i < s->hello.slots; i++) {
         s->slots[i].call = NULL;
-        s->slots[i].generation = 0;
+        s->slots[i].epoch = 0;
         s->slots[i].next = i + 1;
     }
 
@@ -500,9 +524,11 @@ ngx_http_dsa_session_map(ngx_http_dsa_session_t *s, ngx_fd_t fd)
         level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_LINK);
 
         ngx_log_error(level, ngx_cycle->log, 0,
-                      "engine \"%V\" speaks version %uD of the link, "
-                      "not %d, or its hello is malformed",
-                      &s->name, s->hello.version, DSA_LINK_VERSION);
+                      "engine \"%V\" sent a malformed hello, or one of "
+                      "version %uD of the link, which is not in the range %d "
+                      "to %d that nginx offered", &s->name,
+                      s->hello.version, DSA_LINK_VERSION_MIN,
+                      DSA_LINK_VERSION_MAX);
 
         if (munmap(s->segment, s->hello.segment_size) == -1) {
             ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
@@ -653,14 +679,14 @@ ngx_http_dsa_session_record(ngx_http_dsa_session_t *s,
 
     switch (record->type) {
 
-    case DSA_LINK_ACCEPT:
+    case DSA_LINK_ACCEPTED:
 
         if (!call->accepted) {
             call->accepted = 1;
             s->unaccepted--;
         }
 
-        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_ACCEPT,
+        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_ACCEPTED,
                                   s->scratch);
         break;
 
@@ -689,15 +715,17 @@ ngx_http_dsa_session_record(ngx_http_dsa_session_t *s,
 static ngx_int_t
 ngx_http_dsa_session_check(const dsa_link_record_t *record, const u_char *p)
 {
-    uint32_t             i, end, last;
+    uint32_t             i, last;
     uint64_t             size;
+    dsa_link_token_t     token;
     dsa_link_tokens_t    tokens;
     dsa_link_failure_t   failure;
 
     switch (record->type) {
 
-    case DSA_LINK_ACCEPT:
-        return record->length == sizeof(dsa_link_accept_t) ? NGX_OK : NGX_ERROR;
+    case DSA_LINK_ACCEPTED:
+        return record->length == sizeof(dsa_link_accepted_t) ? NGX_OK
+                                                             : NGX_ERROR;
 
     case DSA_LINK_DONE:
         return record->length == sizeof(dsa_link_done_t) ? NGX_OK : NGX_ERROR;
@@ -716,7 +744,7 @@ ngx_http_dsa_session_check(const dsa_link_record_t *record, const u_char *p)
     case DSA_LINK_TOKENS:
         break;
 
-    default: /* DSA_LINK_SUBMIT comes from here only */
+    default: /* this worker sends SUBMIT only, so no COUNTED may come */
         return NGX_ERROR;
     }
 
@@ -731,7 +759,7 @@ ngx_http_dsa_session_check(const dsa_link_record_t *record, const u_char *p)
     }
 
     size = sizeof(dsa_link_tokens_t)
-           + (uint64_t) tokens.n_tokens * sizeof(uint32_t)
+           + (uint64_t) tokens.n_tokens * sizeof(dsa_link_token_t)
            + tokens.text_len;
 
     if (tokens.logprobs) {
@@ -747,14 +775,16 @@ ngx_http_dsa_session_check(const dsa_link_record_t *record, const u_char *p)
     last = 0;
 
     for (i = 0; i < tokens.n_tokens; i++) {
-        ngx_memcpy(&end, p, sizeof(uint32_t));
-        p += sizeof(uint32_t);
+        ngx_memcpy(&token, p, sizeof(dsa_link_token_t));
+        p += sizeof(dsa_link_token_t);
 
-        if (end < last || end > tokens.text_len) {
+        if (token.end < last || token.end > tokens.text_len
+            || token.control > token.end - last)
+        {
             return NGX_ERROR;
         }
 
-        last = end;
+        last = token.end;
     }
 
     return NGX_OK;
@@ -819,13 +849,13 @@ ngx_http_dsa_session_release(ngx_http_dsa_session_t *s,
 
 ngx_int_t
 ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, const dsa_link_submit_t *head,
-    const dsa_prompt_t *prompt, const dsa_str_t *stop)
+    ngx_http_dsa_call_t *call, dsa_link_submit_t *head,
+    const ngx_http_dsa_field_t *fields, uint32_t n)
 {
-    u_char          *p;
-    uint32_t         i, slot;
-    uint64_t         length, id;
-    dsa_link_run_t   run;
+    u_char            *p;
+    uint32_t           i, slot;
+    uint64_t           length, padded, id;
+    dsa_link_field_t   field;
 
     slot = s->free;
 
@@ -836,20 +866,16 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
 
     length = sizeof(dsa_link_submit_t);
 
-    for (i = 0; i < prompt->n; i++) {
-        length += sizeof(dsa_link_run_t)
-                  + dsa_link_pad(prompt->segments[i].text.len, 8);
+    for (i = 0; i < n; i++) {
+        length += sizeof(dsa_link_field_t)
+                  + dsa_link_pad(fields[i].value.len, 8);
     }
 
-    for (i = 0; i < head->n_stop; i++) {
-        length += sizeof(dsa_link_run_t) + dsa_link_pad(stop[i].len, 8);
+    if (++s->slots[slot].epoch == 0) {
+        s->slots[slot].epoch = 1;
     }
 
-    if (++s->slots[slot].generation == 0) {
-        s->slots[slot].generation = 1;
-    }
-
-    id = dsa_link_id(s->slots[slot].generation, slot);
+    id = dsa_link_id(s->slots[slot].epoch, slot);
 
     p = dsa_link_reserve(&s->link.submit, DSA_LINK_SUBMIT, id, length);
 
@@ -870,26 +896,19 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
         return NGX_BUSY;
     }
 
+    head->n_fields = n;
+
     p = ngx_cpymem(p, head, sizeof(dsa_link_submit_t));
 
-    for (i = 0; i < prompt->n + head->n_stop; i++) {
+    for (i = 0; i < n; i++) {
+        field.length = fields[i].value.len;
+        field.type = fields[i].type;
+        padded = dsa_link_pad(field.length, 8);
 
-        if (i < prompt->n) {
-            run.kind = prompt->segments[i].kind;
-            run.length = prompt->segments[i].text.len;
-            p = ngx_cpymem(p, &run, sizeof(dsa_link_run_t));
-            ngx_memcpy(p, prompt->segments[i].text.data, run.length);
-
-        } else {
-            run.kind = DSA_LINK_TEXT;
-            run.length = stop[i - prompt->n].len;
-            p = ngx_cpymem(p, &run, sizeof(dsa_link_run_t));
-            ngx_memcpy(p, stop[i - prompt->n].data, run.length);
-        }
-
-        ngx_memzero(p + run.length, dsa_link_pad(run.length, 8) - run.length);
-
-        p += dsa_link_pad(run.length, 8);
+        p = ngx_cpymem(p, &field, sizeof(dsa_link_field_t));
+        ngx_memcpy(p, fields[i].value.data, field.length);
+        ngx_memzero(p + field.length, padded - field.length);
+        p += padded;
     }
 
     s->free = s->slots[slot].next;
@@ -961,7 +980,7 @@ ngx_http_dsa_session_timer_handler(ngx_event_t *ev)
     ngx_http_dsa_session_t  *s = ev->data;
 
     if (s->state == NGX_HTTP_DSA_CONNECTING) {
-        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_SILENT);
+        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_TIMEOUT);
 
         ngx_log_error(level, ngx_cycle->log, 0,
                       "engine \"%V\" did not say hello within %d ms",
@@ -1265,7 +1284,7 @@ ngx_http_dsa_session_age(ngx_http_dsa_session_t *s)
     uint64_t  now, beat;
 
     now = ngx_http_dsa_monotonic();
-    beat = atomic_load_explicit(&s->link.control->heartbeat,
+    beat = atomic_load_explicit(&s->link.control->alive_ms,
                                 memory_order_relaxed);
 
     return beat < now ? (ngx_msec_t) (now - beat) : 0;

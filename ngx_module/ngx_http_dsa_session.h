@@ -12,7 +12,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "context/encode.h"
+#include "base/str.h"
 #include "engine/link.h"
 
 
@@ -23,7 +23,7 @@
  */
 
 #define NGX_HTTP_DSA_MAX_ENGINES  64        /* a pool: bits of a mask */
-#define NGX_HTTP_DSA_STALL        5000      /* ms without a heartbeat */
+#define NGX_HTTP_DSA_STALL        5000      /* ms since alive_ms */
 
 
 typedef struct ngx_http_dsa_ctx_s      ngx_http_dsa_ctx_t;
@@ -43,7 +43,7 @@ struct ngx_http_dsa_pool_s {
 
 
 typedef enum {
-    NGX_HTTP_DSA_EV_ACCEPT = 1,     /* dsa_link_accept_t */
+    NGX_HTTP_DSA_EV_ACCEPTED = 1,   /* dsa_link_accepted_t */
     NGX_HTTP_DSA_EV_TOKENS,         /* dsa_link_tokens_t and what follows */
     NGX_HTTP_DSA_EV_DONE,           /* dsa_link_done_t; the slot is free */
     NGX_HTTP_DSA_EV_ERROR,          /* dsa_link_failure_t; the same */
@@ -74,9 +74,17 @@ struct ngx_http_dsa_call_s {
 };
 
 
+/* A field of a request, as the link has it. */
+
+typedef struct {
+    dsa_link_field_e          type;
+    dsa_str_t                 value;
+} ngx_http_dsa_field_t;
+
+
 typedef struct {
     ngx_http_dsa_call_t      *call;
-    uint32_t                  generation;
+    uint32_t                  epoch;        /* of its last request */
     uint32_t                  next;         /* of the free list */
 } ngx_http_dsa_slot_t;
 
@@ -145,13 +153,14 @@ ngx_http_dsa_session_t *ngx_http_dsa_pool_any(ngx_http_dsa_pool_t *pool);
 ngx_uint_t ngx_http_dsa_pool_opening(ngx_http_dsa_pool_t *pool);
 
 /*
- * Hands a prompt to the replica.  NGX_OK; NGX_BUSY: no slot or no room now;
- * NGX_DECLINED: longer than this link can carry; NGX_ERROR: the session is
- * broken and will be closed.
+ * Sends a request to the replica; head->n_fields is set here.  NGX_OK;
+ * NGX_BUSY: there is no slot or no room now; NGX_DECLINED: the request is
+ * longer than this link can carry; NGX_ERROR: the session is broken and will
+ * be closed.
  */
 ngx_int_t ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, const dsa_link_submit_t *head,
-    const dsa_prompt_t *prompt, const dsa_str_t *stop);
+    ngx_http_dsa_call_t *call, dsa_link_submit_t *head,
+    const ngx_http_dsa_field_t *fields, uint32_t n);
 
 /* The owner leaves.  Tells the replica; the slot stays until it answers. */
 void ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call);
@@ -165,7 +174,7 @@ void ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call);
 size_t ngx_http_dsa_printable(u_char *out, size_t size, const u_char *text,
     size_t len);
 
-/* Milliseconds since the replica's heartbeat; up or not is state's. */
+/* Milliseconds since the replica last wrote alive_ms; it has to be ready. */
 ngx_msec_t ngx_http_dsa_session_age(ngx_http_dsa_session_t *s);
 
 /* Milliseconds of CLOCK_MONOTONIC, as the link counts. */
