@@ -5,6 +5,7 @@
 
 
 #include <stdlib.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/map.h"

@@ -1,0 +1,80 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CONF_PARTS_H_INCLUDED_
+#define _DSA_CONF_PARTS_H_INCLUDED_
+
+
+#include "engine/service/conf.h"
+
+
+/*
+ * What conf.c (the directives), conf_words.c (the words of the text) and
+ * conf_values.c (words to values) share.
+ */
+
+#define DSA_CONF_ARGS       4           /* name and values of a directive */
+#define DSA_CONF_VALUE      1024        /* bytes of one, with NUL */
+
+
+typedef struct {
+    const char     *file;
+    const char     *pos;
+    const char     *end;
+    unsigned        line;
+    unsigned        start;              /* line of the directive */
+    unsigned        n;
+    char            arg[DSA_CONF_ARGS][DSA_CONF_VALUE];
+    dsa_conf_t     *conf;
+    dsa_err_t      *err;
+} dsa_conf_reader_t;
+
+
+/*
+ * Reads the words of the next directive into arg[0 .. n-1].  DSA_AGAIN:
+ * there is one; DSA_OK: the text is over; DSA_ERROR.
+ */
+int dsa_conf_words(dsa_conf_reader_t *r);
+
+/* "FILE:LINE: text" of the directive in err.  DSA_ERROR. */
+int dsa_conf_fail(dsa_conf_reader_t *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+
+/*
+ * Sets the field at this offset of conf from arg[1], which is min to max bytes
+ * long, or a value from min to max.  DSA_ERROR says what would be accepted.
+ */
+typedef int (*dsa_conf_set_pt)(dsa_conf_reader_t *r, size_t offset,
+    uint64_t min, uint64_t max);
+
+int dsa_conf_string(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);
+int dsa_conf_listen(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);
+int dsa_conf_backend(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);
+int dsa_conf_precision(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);
+int dsa_conf_weights(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);
+int dsa_conf_number(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);                      /* uint32_t */
+int dsa_conf_size(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);                      /* uint64_t, bytes */
+int dsa_conf_ring(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);                      /* uint64_t, a power of two */
+int dsa_conf_time(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);                      /* uint64_t, ms */
+int dsa_conf_group(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);
+
+/* A directive of a later version, which this build rejects. */
+int dsa_conf_absent(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);
+
+
+#endif /* _DSA_CONF_PARTS_H_INCLUDED_ */

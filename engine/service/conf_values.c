@@ -1,0 +1,349 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "engine/backend.h"
+#include "engine/service/conf_parts.h"
+
+
+#define DSA_CONF_MAX_PATH   (sizeof(((struct sockaddr_un *) 0)->sun_path) - 1)
+
+
+static int dsa_conf_unsigned(const char *text, const char *units,
+    const uint64_t *factors, uint64_t *out);
+
+
+int
+dsa_conf_string(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    char    **p;
+    size_t    len;
+
+    p = (char **) (void *) ((char *) r->conf + offset);
+    len = strlen(r->arg[1]);
+
+    if (len == 0 || (max != 0 && (len < min || len > max))) {
+        return dsa_conf_fail(r, "\"%s\" has %zu bytes; expected 1 to %zu",
+                             r->arg[0], len,
+                             max != 0 ? (size_t) max
+                                      : (size_t) DSA_CONF_VALUE - 1);
+    }
+
+    *p = strdup(r->arg[1]);
+
+    return *p != NULL ? DSA_OK : dsa_conf_fail(r, "out of memory");
+}
+
+
+int
+dsa_conf_listen(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    const char  *path, *percent;
+
+    path = r->arg[1];
+
+    if (strncmp(path, "unix:", 5) != 0 || path[5] == '\0') {
+        return dsa_conf_fail(r, "\"listen\" is \"%s\"; expected unix:PATH",
+                             path);
+    }
+
+    path += 5;
+    percent = strchr(path, '%');
+
+    if (percent != NULL
+        && (percent[1] != 'n' || strchr(percent + 1, '%') != NULL))
+    {
+        return dsa_conf_fail(r, "\"listen\" may contain %%n once, for the "
+                             "number of the replica, and no other %%");
+    }
+
+    /* %n becomes three digits at most */
+
+    if (strlen(path) + (percent != NULL) > DSA_CONF_MAX_PATH) {
+        return dsa_conf_fail(r, "the path of \"listen\" is longer than %zu "
+                             "bytes", DSA_CONF_MAX_PATH);
+    }
+
+    r->conf->listen = strdup(path);
+
+    return r->conf->listen != NULL ? DSA_OK
+                                   : dsa_conf_fail(r, "out of memory");
+}
+
+
+int
+dsa_conf_backend(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    char    *end;
+    double   rate;
+
+    if (dsa_backend_named(&r->conf->backend, r->arg[1]) != DSA_OK) {
+        return dsa_conf_fail(r, "\"backend\" is \"%s\"; expected cpu, cuda "
+                             "or null", r->arg[1]);
+    }
+
+    if (r->n == 2) {
+        return DSA_OK;
+    }
+
+    if (r->conf->backend != DSA_BACKEND_NULL
+        || strncmp(r->arg[2], "rate=", 5) != 0)
+    {
+        return dsa_conf_fail(r, "\"%s\" is not a parameter of \"backend "
+                             "%s\"%s", r->arg[2], r->arg[1],
+                             r->conf->backend == DSA_BACKEND_NULL
+                             ? "; expected rate=TOKENS_PER_S" : "");
+    }
+
+    errno = 0;
+    rate = strtod(r->arg[2] + 5, &end);
+
+    if (strspn(r->arg[2] + 5, "0123456789.") != strlen(r->arg[2] + 5)
+        || end == r->arg[2] + 5 || *end != '\0' || errno != 0
+        || !(rate == 0 || (rate >= 1 && rate <= 1e6)))
+    {
+        return dsa_conf_fail(r, "\"rate\" is \"%s\"; expected 1 to 1000000 "
+                             "tokens per second, or 0 for no limit",
+                             r->arg[2] + 5);
+    }
+
+    r->conf->rate = rate;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_conf_precision(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    if (strcmp(r->arg[1], "served") == 0) {
+        r->conf->precision = DSA_SERVED;
+
+    } else if (strcmp(r->arg[1], "exact") == 0) {
+        r->conf->precision = DSA_EXACT;
+
+    } else {
+        return dsa_conf_fail(r, "\"precision\" is \"%s\"; expected served or "
+                             "exact", r->arg[1]);
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_conf_weights(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    if (strcmp(r->arg[1], "random") == 0) {
+        r->conf->random = 1;
+
+    } else if (strcmp(r->arg[1], "files") != 0) {
+        return dsa_conf_fail(r, "\"weights\" is \"%s\"; expected files or "
+                             "random", r->arg[1]);
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_conf_number(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    uint32_t  *p;
+    uint64_t   value;
+
+    p = (uint32_t *) (void *) ((char *) r->conf + offset);
+
+    if (dsa_conf_unsigned(r->arg[1], "", NULL, &value) != DSA_OK
+        || value < min || value > max)
+    {
+        return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a number from "
+                             "%llu to %llu", r->arg[0], r->arg[1],
+                             (unsigned long long) min,
+                             (unsigned long long) max);
+    }
+
+    *p = (uint32_t) value;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_conf_size(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    uint64_t  *p, value;
+
+    static const uint64_t  factors[] = { 1 << 10, 1 << 20, 1 << 30 };
+
+    p = (uint64_t *) (void *) ((char *) r->conf + offset);
+
+    if (dsa_conf_unsigned(r->arg[1], "kmg", factors, &value) != DSA_OK
+        || value < min || value > max)
+    {
+        return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a size from "
+                             "%llu to %llu bytes (units k, m, g)", r->arg[0],
+                             r->arg[1], (unsigned long long) min,
+                             (unsigned long long) max);
+    }
+
+    *p = value;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_conf_ring(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
+{
+    int       rc;
+    uint64_t  value;
+
+    rc = dsa_conf_size(r, offset, min, max);
+
+    if (rc != DSA_OK) {
+        return rc;
+    }
+
+    value = *(uint64_t *) (void *) ((char *) r->conf + offset);
+
+    if ((value & (value - 1)) != 0) {
+        return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a power of two",
+                             r->arg[0], r->arg[1]);
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_conf_time(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
+{
+    char       text[DSA_CONF_VALUE];
+    size_t     len;
+    uint64_t  *p, value, factor;
+
+    p = (uint64_t *) (void *) ((char *) r->conf + offset);
+
+    len = strlen(r->arg[1]);
+    memcpy(text, r->arg[1], len + 1);
+    factor = 1000;
+
+    if (len > 2 && strcmp(text + len - 2, "ms") == 0) {
+        factor = 1;
+        text[len - 2] = '\0';
+
+    } else if (len > 1 && text[len - 1] == 's') {
+        text[len - 1] = '\0';
+
+    } else if (len > 1 && text[len - 1] == 'm') {
+        factor = 60 * 1000;
+        text[len - 1] = '\0';
+    }
+
+    if (dsa_conf_unsigned(text, "", NULL, &value) != DSA_OK
+        || value > max / factor || value * factor < min)
+    {
+        return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a time from "
+                             "%llums to %llum (units ms, s, m)", r->arg[0],
+                             r->arg[1], (unsigned long long) min,
+                             (unsigned long long) max / 60000);
+    }
+
+    *p = value * factor;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_conf_group(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    uint64_t       value;
+    struct group  *group;
+
+    if (dsa_conf_unsigned(r->arg[1], "", NULL, &value) == DSA_OK
+        && value < (gid_t) -1)
+    {
+        r->conf->socket_group = (gid_t) value;
+        return DSA_OK;
+    }
+
+    group = getgrnam(r->arg[1]);
+
+    if (group == NULL) {
+        return dsa_conf_fail(r, "\"socket_group\" is \"%s\", which is not a "
+                             "group of this system; expected a name or a "
+                             "number",
+                             r->arg[1]);
+    }
+
+    r->conf->socket_group = group->gr_gid;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_conf_absent(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    return dsa_conf_fail(r, "\"%s\" is not supported by this build", r->arg[0]);
+}
+
+
+/* Digits, and at most one of the units in either case. */
+
+static int
+dsa_conf_unsigned(const char *text, const char *units,
+    const uint64_t *factors, uint64_t *out)
+{
+    char         c;
+    uint64_t     value;
+    const char  *unit;
+
+    if (*text < '0' || *text > '9') {
+        return DSA_ERROR;
+    }
+
+    for (value = 0; *text >= '0' && *text <= '9'; text++) {
+        if (value > (UINT64_MAX >> 1) / 10) {
+            return DSA_ERROR;
+        }
+
+        value = value * 10 + (uint64_t) (*text - '0');
+    }
+
+    if (*text != '\0') {
+        c = (char) (*text | 0x20);
+        unit = strchr(units, c);
+
+        if (unit == NULL || text[1] != '\0'
+            || value > UINT64_MAX / factors[unit - units])
+        {
+            return DSA_ERROR;
+        }
+
+        value *= factors[unit - units];
+    }
+
+    *out = value;
+
+    return DSA_OK;
+}

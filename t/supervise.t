@@ -1,0 +1,158 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# Replicas that hang: in a step, stopped as a whole, or in their start.  The
+# supervisor kills and replaces them, their requests end or move, and the
+# other replica serves on.
+
+use strict;
+use warnings;
+
+use Test::More;
+use Time::HiRes ();
+
+use lib 't/lib';
+use DSA::Fake qw/ ask /;
+use DSA::Test;
+
+my $chat = '/v1/chat/completions';
+my $limit = slow(1);                    # s, of a step and of a start
+
+my $t = DSA::Test->new('supervise');
+
+mkdir $t->path('hang') or die "mkdir: $!\n";
+$ENV{HANG_DIR} = $t->path('hang');
+
+my %conf = (backend => 'null', replicas => 2, step_timeout => "${limit}s",
+            start_timeout => "${limit}s");
+my $engine = $t->start_engine(program => 't/hang_engine', conf => \%conf);
+
+$t->start_nginx(workers => 1);
+ready();
+
+
+# Both replicas have a session.
+
+sub ready {
+    wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 20, 'both sessions');
+}
+
+
+# Process ids of the replicas, the first one's first.
+
+sub replicas { sort { $a <=> $b } DSA::Process::children($engine->pid) }
+
+
+# Starts six streams at once, which the pool spreads over both replicas.
+
+sub six {
+    return map { $t->stream(ask("Number $_.", max_tokens => 20, seed => 1,
+                                ignore_eos => JSON::PP::true), head => 0) }
+           1 .. 6;
+}
+
+
+# How many of these streams are complete, and how many end with an error.
+
+sub ends {
+    my ($done, $errors) = (0, 0);
+
+    for my $s (@_) {
+        $s->read_head();
+
+        if ($s->{status} != 200) {
+            $errors++;
+            next;
+        }
+
+        my $m = DSA::HTTP->gather($s->events);
+        $done += $m->{done};
+        $errors += @{ $m->{errors} };
+    }
+
+    return "$done complete, $errors failed";
+}
+
+
+sub took {
+    my ($start, $name) = @_;
+
+    cmp_ok(Time::HiRes::time() - $start, '<', $limit + slow(2), $name);
+}
+
+
+is(ends(six()), '6 complete, 0 failed', 'six requests are served');
+
+
+# a step that does not end
+
+my ($first, $second) = replicas();
+write_file($t->path("hang/step.$first"), '');
+
+my $start = Time::HiRes::time();
+is(ends(six()), '3 complete, 3 failed',
+   'a step hangs: the requests of one replica fail');
+took($start, 'within step_timeout and two seconds');
+
+wait_until(sub { my @now = replicas();
+                 @now == 2 && $now[0] == $second }, 10, 'another replica');
+ready();
+took($start, 'and another replica serves');
+
+like($engine->output, qr/replica \d has not finished a step for \d+ ms and is
+                         \ killed/x, 'the log has the reason');
+is(ends(six()), '6 complete, 0 failed', 'then all requests are served');
+
+
+# a process that does not run: nothing was accepted, so everything moves
+
+($first, $second) = replicas();
+my @streams;
+
+kill 'STOP', $second or die "kill: $!\n";
+$start = Time::HiRes::time();
+is(ends(six()), '6 complete, 0 failed',
+   'a replica is stopped: its requests move to the other one');
+took($start, 'within step_timeout and two seconds');
+
+wait_until(sub { !grep { $_ == $second } replicas() }, 10, 'its end');
+ready();
+took($start, 'and another replica serves');
+like($engine->output, qr/replica \d has not run for \d+ ms and is killed/,
+     'the log has the reason');
+
+
+# a replica that is started again and hangs while it loads
+
+write_file($t->path('hang/start'), '');
+($first) = replicas();
+kill 'KILL', $first or die "kill: $!\n";
+
+wait_until(sub { $engine->output =~ /replica \d has not finished its start for
+                                     \ \d+ ms and is killed/x }, 20,
+           'the limit of a start');
+pass('a replica that does not finish its start is killed');
+is($t->post($chat, ask('x', max_tokens => 1))->{status}, 200,
+   'the other one serves');
+
+unlink $t->path('hang/start');
+ready();
+pass('another one is started until it can');
+
+
+# the first start
+
+write_file($t->path('hang/start'), '');
+
+my $other = $t->start_engine(program => 't/hang_engine', name => 'other',
+                             conf => { %conf, replicas => 1 }, wait => 0);
+$other->wait_end(20);
+is($other->{status} >> 8, 1, 'a first start that hangs ends the program');
+is($other->output, "dsa-engine: replica 0 has not finished its start for "
+   . ($other->output =~ /for (\d+) ms/ ? $1 : '?') . " ms\n",
+   'with one line');
+
+unlink $t->path('hang/start');
+
+$t->done;
