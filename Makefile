@@ -65,6 +65,7 @@ TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c)) $(CUDA_OBJ)
 TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
 FAKE     := $(BUILD)/t/fake_engine
+HANG     := $(BUILD)/t/hang_engine
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source
 MODULE_H := $(wildcard ngx_module/*.h ngx_module/api/*.h base/*.h \
             context/*.h redis_schema/*.h engine/link.h)
@@ -81,7 +82,7 @@ all: module engine tools tests $(BENCHES)
 module: $(MODULE)
 engine: $(BUILD)/dsa-engine
 tools: $(BUILD)/dsa
-tests: $(TESTS) $(FAKE)
+tests: $(TESTS) $(FAKE) $(HANG)
 model: $(MODEL_DIR)/config.json
 golden: $(GOLDEN)
 
@@ -145,6 +146,11 @@ $(BUILD)/t/test_%: $(BUILD)/obj/t/gpu/test_%.o $(BUILD)/obj/t/gpu/gpu.o \
                    $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
+$(HANG): $(BUILD)/obj/t/hang/hang_engine.o $(BUILD)/obj/engine/service/main.o \
+         $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -Wl,--wrap=dsa_backend_null_open -o $@ $^ $(LIBS)
 
 $(FAKE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard t/fake/*.c))
 	@mkdir -p $(@D)

@@ -34,10 +34,13 @@ typedef struct {
     uint64_t            kv_memory;      /* bytes; 0: the backend's own */
     uint64_t            submit_ring;    /* bytes, powers of two */
     uint64_t            event_ring;
-    uint64_t            drain_timeout;  /* ms */
+    uint64_t            drain_timeout_ms;
+    uint64_t            step_target_ms; /* of a step with prefill; 0: none */
+    uint64_t            step_timeout_ms;    /* 0: none */
+    uint64_t            start_timeout_ms;   /* 0: none */
     uint32_t            replicas;
     uint32_t            max_running;    /* sequences in a step */
-    uint32_t            token_budget;   /* rows in a step */
+    uint32_t            token_budget;   /* tokens in a step */
     uint32_t            max_waiting;    /* requests in the queue */
     uint32_t            max_waiting_per_tenant;
     uint32_t            context_length; /* 0: the model's */
@@ -47,19 +50,22 @@ typedef struct {
 
 
 /*
- * Reads and checks a file; every value has its default then.  Relative paths
- * are left as they are.  On DSA_ERROR err is "FILE:LINE: reason"; conf is to
- * be freed in any case.
+ * Reads and checks a file, and sets defaults.  Relative paths are left as they
+ * are.  On DSA_ERROR err is "FILE:LINE: reason".  The caller frees conf in any
+ * case.
  */
 int dsa_conf_read(dsa_conf_t *conf, const char *path, dsa_err_t *err);
 
-/* The same for a text; path is what errors call it. */
+/* The same for a text; errors name it as path. */
 int dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     size_t len, dsa_err_t *err);
 
 void dsa_conf_free(dsa_conf_t *conf);
 
-/* The socket of a replica: listen with %n replaced.  -1 when out is short. */
+/*
+ * The socket of a replica: "listen" with %n replaced.  DSA_ERROR if size is too
+ * small.
+ */
 int dsa_conf_socket(const dsa_conf_t *conf, uint32_t replica, char *out,
     size_t size);
 

@@ -27,6 +27,7 @@ typedef struct {
     dsa_listen_t        listen;
     dsa_loop_t          loop;
     dsa_source_t        signal;
+    dsa_vitals_t       *vitals;
     int                 signals;
     uint64_t            drain_end;      /* ms; when draining */
     uint32_t            aborted;
@@ -45,7 +46,8 @@ static void dsa_replica_tell(int fd, const char *text);
 
 
 int
-dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready)
+dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
+    dsa_vitals_t *vitals)
 {
     int             rc;
     char            path[sizeof(((dsa_listen_t *) 0)->path)];
@@ -56,6 +58,7 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready)
 
     replica.service.conf = conf;
     replica.service.replica = number;
+    replica.vitals = vitals;
     replica.listen.fd = -1;
     replica.loop.epoll = -1;
     replica.signals = -1;
@@ -266,6 +269,8 @@ static int
 dsa_replica_loop(dsa_replica_t *r)
 {
     do {
+        atomic_store(&r->vitals->alive_ms, dsa_clock_ms());
+
         if (dsa_loop_turn(&r->loop, DSA_LOOP_IDLE) != DSA_OK) {
             return DSA_ERROR;
         }
@@ -324,7 +329,7 @@ dsa_replica_signal(void *data)
             r->service.replica);
 
     if (info.ssi_signo == SIGTERM) {
-        r->drain_end = dsa_clock_ms() + r->service.conf->drain_timeout;
+        r->drain_end = dsa_clock_ms() + r->service.conf->drain_timeout_ms;
     }
 
     dsa_loop_drain(&r->loop);

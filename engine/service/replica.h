@@ -9,23 +9,26 @@
 
 
 #include "engine/service/conf.h"
+#include "engine/service/vitals.h"
 
 
 /*
- * The process of one replica: opens the model, listens, and serves until a
- * SIGTERM, which it answers by taking no new requests, finishing what it has
- * within drain_timeout and leaving; or a SIGUSR1, at which it ends each of its
- * requests with an error and leaves when its workers have read that.
+ * The process of one replica: it opens the model, listens, and serves.  After
+ * SIGTERM it rejects new requests, finishes the others within drain_timeout
+ * and exits.  After SIGUSR1 it ends each request with an error and exits when
+ * the workers have read that.
  */
 
 #define DSA_REPLICA_READY   "ready"
 
 
 /*
- * ready: a pipe that gets DSA_REPLICA_READY when the replica listens, or one
- * line about why it does not; closed then.  Returns the exit status.
+ * ready: a pipe.  The replica writes DSA_REPLICA_READY when it listens, or one
+ * line with the reason why it cannot start, and closes the pipe.  vitals:
+ * shared with the supervisor.  Returns the exit status.
  */
-int dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready);
+int dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
+    dsa_vitals_t *vitals);
 
 
 #endif /* _DSA_REPLICA_H_INCLUDED_ */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -23,35 +24,53 @@
 
 
 #define DSA_SUPERVISOR_FIRST    100     /* ms, the first delay */
+#define DSA_SUPERVISOR_LEAST    20      /* ms, between two checks of vitals */
 
 
 typedef struct {
-    pid_t       pid;                    /* 0: does not run */
-    int         ready;                  /* pipe, -1 when it has spoken */
-    uint32_t    killed;                 /* by the supervisor */
-    uint32_t    failures;               /* in a row */
-    uint64_t    started;                /* ms */
-    uint64_t    restart;                /* ms, when pid is 0 */
+    pid_t           pid;                /* 0: does not run */
+    int             ready;              /* pipe; -1 after its message */
+    uint32_t        killed;             /* by the supervisor */
+    uint32_t        failures;           /* in a row */
+    uint64_t        started_ms;
+    uint64_t        ready_ms;
+    uint64_t        restart_ms;         /* if pid is 0 */
 } dsa_child_t;
 
 
+/* The vitals of each replica have a cache line of their own. */
+
+typedef union {
+    dsa_vitals_t    vitals;
+    char            line[64];
+} dsa_supervisor_vitals_t;
+
+
 typedef struct {
-    const dsa_conf_t   *conf;
-    dsa_child_t        *child;          /* [conf->replicas] */
-    struct pollfd      *poll;           /* [conf->replicas + 1] */
-    int                 signals;
-    sigset_t            mask;           /* as it was */
-    uint32_t            started;        /* all replicas were ready once */
-    uint32_t            stopping;
-    uint32_t            failed;
-    uint64_t            kill;           /* ms; when stopping */
+    const dsa_conf_t         *conf;
+    dsa_child_t              *child;    /* [conf->replicas] */
+    struct pollfd            *poll;     /* [conf->replicas + 1] */
+    dsa_supervisor_vitals_t  *shared;   /* [conf->replicas] */
+    int                       signals;
+    sigset_t                  mask;     /* of the process that called */
+    uint32_t                  started;  /* all replicas were ready once */
+    uint32_t                  stopping;
+    uint32_t                  failed;
+    uint64_t                  kill_ms;  /* if stopping */
 } dsa_supervisor_t;
 
 
 static int dsa_supervisor_init(dsa_supervisor_t *s, const dsa_conf_t *conf);
 static int dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i);
 static void dsa_supervisor_wait(dsa_supervisor_t *s);
-static void dsa_supervisor_heard(dsa_supervisor_t *s, uint32_t i);
+static int dsa_supervisor_timeout(const dsa_supervisor_t *s);
+static void dsa_supervisor_check(dsa_supervisor_t *s, uint32_t i,
+    uint64_t now);
+static void dsa_supervisor_hung(dsa_supervisor_t *s, uint32_t i,
+    const char *what, uint64_t ms);
+static void dsa_supervisor_abandon(dsa_supervisor_t *s, const char *reason);
+static void dsa_supervisor_message(dsa_supervisor_t *s, uint32_t i);
+static void dsa_supervisor_started(dsa_supervisor_t *s);
 static void dsa_supervisor_signal(dsa_supervisor_t *s);
 static void dsa_supervisor_reap(dsa_supervisor_t *s);
 static void dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status);
@@ -82,19 +101,21 @@ dsa_supervisor_run(const dsa_conf_t *conf)
         now = dsa_clock_ms();
 
         if (s.stopping) {
-            if (now >= s.kill) {
+            if (now >= s.kill_ms) {
                 dsa_supervisor_stop(&s, SIGKILL);
-                s.kill = now + DSA_SUPERVISOR_GRACE;
+                s.kill_ms = now + DSA_SUPERVISOR_GRACE;
             }
 
             continue;
         }
 
         for (i = 0; i < conf->replicas; i++) {
-            if (s.child[i].pid == 0 && now >= s.child[i].restart
+            dsa_supervisor_check(&s, i, now);
+
+            if (s.child[i].pid == 0 && now >= s.child[i].restart_ms
                 && dsa_supervisor_spawn(&s, i) != DSA_OK)
             {
-                s.child[i].restart = now + DSA_SUPERVISOR_DELAY;
+                s.child[i].restart_ms = now + DSA_SUPERVISOR_DELAY;
             }
         }
     }
@@ -106,6 +127,7 @@ dsa_supervisor_run(const dsa_conf_t *conf)
     }
 
     (void) close(s.signals);
+    (void) munmap(s.shared, conf->replicas * sizeof(dsa_supervisor_vitals_t));
     free(s.child);
     free(s.poll);
 
@@ -124,6 +146,8 @@ dsa_supervisor_init(dsa_supervisor_t *s, const dsa_conf_t *conf)
     s->conf = conf;
     s->child = calloc(conf->replicas, sizeof(dsa_child_t));
     s->poll = calloc((size_t) conf->replicas + 1, sizeof(struct pollfd));
+    s->shared = mmap(NULL, conf->replicas * sizeof(dsa_supervisor_vitals_t),
+                     PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS, -1, 0);
 
     (void) sigemptyset(&set);
     (void) sigaddset(&set, SIGTERM);
@@ -133,7 +157,8 @@ dsa_supervisor_init(dsa_supervisor_t *s, const dsa_conf_t *conf)
 
     s->signals = signalfd(-1, &set, SFD_CLOEXEC|SFD_NONBLOCK);
 
-    if (s->child == NULL || s->poll == NULL || s->signals == -1
+    if (s->child == NULL || s->poll == NULL || s->shared == MAP_FAILED
+        || s->signals == -1
         || sigprocmask(SIG_BLOCK, &set, &s->mask) == -1)
     {
         (void) fprintf(stderr, "dsa-engine: cannot start: %s\n",
@@ -161,6 +186,9 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
 
     child = &s->child[i];
 
+    atomic_store(&s->shared[i].vitals.alive_ms, 0);
+    atomic_store(&s->shared[i].vitals.step_started_ms, 0);
+
     if (pipe2(fds, O_CLOEXEC) == -1) {
         dsa_log(DSA_LOG_ERR, "pipe(): %s", strerror(errno));
         return DSA_ERROR;
@@ -178,7 +206,7 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
 
     if (pid == 0) {
 
-        /* the replica dies with its supervisor, also when it just did */
+        /* if the supervisor is dead already, no signal would come */
 
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() != parent
             || sigprocmask(SIG_SETMASK, &s->mask, NULL) == -1)
@@ -198,9 +226,9 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
         free(s->child);
         free(s->poll);
 
-        rc = dsa_replica_run(s->conf, i, fds[1]);
+        rc = dsa_replica_run(s->conf, i, fds[1], &s->shared[i].vitals);
 
-        /* conf and its strings are the parent's stack: nothing to return to */
+        /* the caller's frames belong to the supervisor */
 
         exit(rc);
     }
@@ -212,24 +240,20 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
     }
 
     child->pid = pid;
+    child->killed = 0;
     child->ready = fds[0];
-    child->started = dsa_clock_ms();
+    child->started_ms = dsa_clock_ms();
 
     return DSA_OK;
 }
 
 
-/* Until a signal, a word from a replica, or the time to do something. */
+/* Until a signal, a message of a replica, or the time of the next action. */
 
 static void
 dsa_supervisor_wait(dsa_supervisor_t *s)
 {
-    int       timeout;
     uint32_t  i;
-    uint64_t  now, next;
-
-    now = dsa_clock_ms();
-    next = s->stopping ? s->kill : UINT64_MAX;
 
     s->poll[0].fd = s->signals;
     s->poll[0].events = POLLIN;
@@ -237,31 +261,20 @@ dsa_supervisor_wait(dsa_supervisor_t *s)
     for (i = 0; i < s->conf->replicas; i++) {
         s->poll[i + 1].fd = s->child[i].ready;
         s->poll[i + 1].events = POLLIN;
-
-        if (s->child[i].pid == 0 && !s->stopping
-            && s->child[i].restart < next)
-        {
-            next = s->child[i].restart;
-        }
     }
 
-    if (next == UINT64_MAX) {
-        timeout = -1;
-
-    } else {
-        timeout = next > now ? (int) (next - now < 60000 ? next - now : 60000)
-                             : 0;
-    }
-
-    if (poll(s->poll, (nfds_t) s->conf->replicas + 1, timeout) <= 0) {
+    if (poll(s->poll, (nfds_t) s->conf->replicas + 1,
+             dsa_supervisor_timeout(s))
+        <= 0)
+    {
         return;
     }
 
-    /* a replica's last word before its death */
+    /* a replica that dies may have written its reason before */
 
     for (i = 0; i < s->conf->replicas; i++) {
         if (s->poll[i + 1].revents != 0) {
-            dsa_supervisor_heard(s, i);
+            dsa_supervisor_message(s, i);
         }
     }
 
@@ -271,12 +284,154 @@ dsa_supervisor_wait(dsa_supervisor_t *s)
 }
 
 
+/* Milliseconds; -1: for ever. */
+
+static int
+dsa_supervisor_timeout(const dsa_supervisor_t *s)
+{
+    uint32_t            i;
+    uint64_t            now, next, check;
+    const dsa_conf_t   *conf;
+    const dsa_child_t  *child;
+
+    conf = s->conf;
+    now = dsa_clock_ms();
+    next = s->stopping ? s->kill_ms : UINT64_MAX;
+
+    for (i = 0; i < conf->replicas && !s->stopping; i++) {
+        child = &s->child[i];
+
+        if (child->pid == 0) {
+            next = child->restart_ms < next ? child->restart_ms : next;
+            continue;
+        }
+
+        check = child->ready != -1 ? conf->start_timeout_ms
+                                   : conf->step_timeout_ms;
+
+        if (check == 0 || child->killed) {
+            continue;
+        }
+
+        /* a hang is found a tenth late at most, and at most a second late */
+
+        check /= 10;
+
+        if (check < DSA_SUPERVISOR_LEAST) {
+            check = DSA_SUPERVISOR_LEAST;
+
+        } else if (check > DSA_SUPERVISOR_CHECK) {
+            check = DSA_SUPERVISOR_CHECK;
+        }
+
+        next = now + check < next ? now + check : next;
+    }
+
+    if (next == UINT64_MAX) {
+        return -1;
+    }
+
+    if (next <= now) {
+        return 0;
+    }
+
+    return next - now < 60000 ? (int) (next - now) : 60000;
+}
+
+
+/* Kills a replica that hangs.  It is started again when it has died. */
+
 static void
-dsa_supervisor_heard(dsa_supervisor_t *s, uint32_t i)
+dsa_supervisor_check(dsa_supervisor_t *s, uint32_t i, uint64_t now)
+{
+    uint64_t           alive, step;
+    dsa_child_t       *child;
+    dsa_vitals_t      *vitals;
+    const dsa_conf_t  *conf;
+
+    conf = s->conf;
+    child = &s->child[i];
+    vitals = &s->shared[i].vitals;
+
+    if (child->pid == 0 || child->killed) {
+        return;
+    }
+
+    if (child->ready != -1) {
+        if (conf->start_timeout_ms != 0
+            && now >= child->started_ms + conf->start_timeout_ms)
+        {
+            dsa_supervisor_hung(s, i, "has not finished its start",
+                                now - child->started_ms);
+        }
+
+        return;
+    }
+
+    if (conf->step_timeout_ms == 0) {
+        return;
+    }
+
+    step = atomic_load(&vitals->step_started_ms);
+
+    if (step != 0 && now >= step + conf->step_timeout_ms) {
+        dsa_supervisor_hung(s, i, "has not finished a step", now - step);
+        return;
+    }
+
+    alive = atomic_load(&vitals->alive_ms);
+
+    if (alive < child->ready_ms) {
+        alive = child->ready_ms;
+    }
+
+    if (now >= alive + conf->step_timeout_ms) {
+        dsa_supervisor_hung(s, i, "has not run", now - alive);
+    }
+}
+
+
+static void
+dsa_supervisor_hung(dsa_supervisor_t *s, uint32_t i, const char *what,
+    uint64_t ms)
+{
+    char          text[sizeof(dsa_err_t)];
+    dsa_child_t  *child;
+
+    child = &s->child[i];
+
+    (void) snprintf(text, sizeof(text), "replica %u %s for %llu ms", i, what,
+                    (unsigned long long) ms);
+
+    if (!s->started && child->ready != -1) {
+        dsa_supervisor_abandon(s, text);
+        return;
+    }
+
+    dsa_log(DSA_LOG_ERR, "%s and is killed", text);
+
+    child->killed = 1;
+    (void) kill(child->pid, SIGKILL);
+}
+
+
+/* The first start failed: one line on stderr, and everything ends. */
+
+static void
+dsa_supervisor_abandon(dsa_supervisor_t *s, const char *reason)
+{
+    (void) fprintf(stderr, "dsa-engine: %s\n", reason);
+
+    s->failed = 1;
+    dsa_supervisor_stop(s, SIGKILL);
+}
+
+
+static void
+dsa_supervisor_message(dsa_supervisor_t *s, uint32_t i)
 {
     char          text[sizeof(dsa_err_t)];
     ssize_t       n;
-    uint32_t      j;
     dsa_child_t  *child;
 
     child = &s->child[i];
@@ -287,23 +442,12 @@ dsa_supervisor_heard(dsa_supervisor_t *s, uint32_t i)
 
     (void) close(child->ready);
     child->ready = -1;
+    child->ready_ms = dsa_clock_ms();
 
     text[n > 0 ? n : 0] = '\0';
 
     if (strcmp(text, DSA_REPLICA_READY) == 0) {
-        if (s->started) {
-            return;
-        }
-
-        for (j = 0; j < s->conf->replicas; j++) {
-            if (s->child[j].pid == 0 || s->child[j].ready != -1) {
-                return;
-            }
-        }
-
-        s->started = 1;
-        dsa_log(DSA_LOG_NOTICE, "%u replica%s ready", s->conf->replicas,
-                s->conf->replicas == 1 ? " is" : "s are");
+        dsa_supervisor_started(s);
         return;
     }
 
@@ -315,11 +459,31 @@ dsa_supervisor_heard(dsa_supervisor_t *s, uint32_t i)
         return;
     }
 
-    (void) fprintf(stderr, "dsa-engine: %s\n",
-                   n > 0 ? text : "a replica died while it started");
+    dsa_supervisor_abandon(s, n > 0 ? text
+                                    : "a replica died while it started");
+}
 
-    s->failed = 1;
-    dsa_supervisor_stop(s, SIGKILL);
+
+/* Logs it when all replicas are ready for the first time. */
+
+static void
+dsa_supervisor_started(dsa_supervisor_t *s)
+{
+    uint32_t  i;
+
+    if (s->started) {
+        return;
+    }
+
+    for (i = 0; i < s->conf->replicas; i++) {
+        if (s->child[i].pid == 0 || s->child[i].ready != -1) {
+            return;
+        }
+    }
+
+    s->started = 1;
+    dsa_log(DSA_LOG_NOTICE, "%u replica%s ready", s->conf->replicas,
+            s->conf->replicas == 1 ? " is" : "s are");
 }
 
 
@@ -335,8 +499,8 @@ dsa_supervisor_signal(dsa_supervisor_t *s)
             continue;
         }
 
-        dsa_log(DSA_LOG_NOTICE, "signal %u: stops%s", info.ssi_signo,
-                s->stopping ? " now" : "");
+        dsa_log(DSA_LOG_NOTICE, "signal %u: %s", info.ssi_signo,
+                s->stopping ? "stopping now" : "stopping");
 
         dsa_supervisor_stop(s, s->stopping ? SIGUSR1 : SIGTERM);
     }
@@ -377,7 +541,7 @@ dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status)
     child->pid = 0;
 
     if (child->ready != -1) {
-        dsa_supervisor_heard(s, i);
+        dsa_supervisor_message(s, i);
     }
 
     if (s->stopping) {
@@ -385,7 +549,7 @@ dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status)
             && !child->killed)
         {
             dsa_log(DSA_LOG_ERR, "replica %u ended with status 0x%x while "
-                    "it drained", i, status);
+                    "draining", i, status);
             s->failed = 1;
         }
 
@@ -394,7 +558,7 @@ dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status)
 
     now = dsa_clock_ms();
 
-    if (now - child->started >= DSA_SUPERVISOR_STABLE) {
+    if (now - child->started_ms >= DSA_SUPERVISOR_STABLE) {
         child->failures = 0;
     }
 
@@ -410,7 +574,7 @@ dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status)
     }
 
     child->failures++;
-    child->restart = now + delay;
+    child->restart_ms = now + delay;
 
     if (WIFSIGNALED(status)) {
         dsa_log(DSA_LOG_ERR, "replica %u was killed by signal %d, a new one "
@@ -433,10 +597,10 @@ dsa_supervisor_stop(dsa_supervisor_t *s, int sig)
 
     if (!s->stopping) {
         s->stopping = 1;
-        s->kill = now + s->conf->drain_timeout + DSA_SUPERVISOR_GRACE;
+        s->kill_ms = now + s->conf->drain_timeout_ms + DSA_SUPERVISOR_GRACE;
 
-    } else if (sig == SIGUSR1 && s->kill > now + DSA_SUPERVISOR_GRACE) {
-        s->kill = now + DSA_SUPERVISOR_GRACE;
+    } else if (sig == SIGUSR1 && s->kill_ms > now + DSA_SUPERVISOR_GRACE) {
+        s->kill_ms = now + DSA_SUPERVISOR_GRACE;
     }
 
     for (i = 0; i < s->conf->replicas; i++) {
@@ -444,7 +608,7 @@ dsa_supervisor_stop(dsa_supervisor_t *s, int sig)
             continue;
         }
 
-        /* one that still starts has nothing to finish */
+        /* a replica that is starting has no requests to finish */
 
         if (sig == SIGKILL || s->child[i].ready != -1) {
             s->child[i].killed = 1;

@@ -12,21 +12,30 @@
 
 
 /*
- * Starts a process for each replica and keeps it running: one that dies is
- * started again, at once the first time, then with growing delays of at most
- * DSA_SUPERVISOR_DELAY.  At SIGTERM, SIGINT or SIGQUIT the replicas finish
- * what they have, at a second one they stop; the supervisor leaves after them,
- * and when it is killed they die with it.
+ * Starts a process for each replica and keeps it running.  A replica that dies
+ * is started again, at once the first time, then with growing delays of at
+ * most DSA_SUPERVISOR_DELAY.  A replica is killed, and started again, if
  *
- * Returns the exit status: 1 when a replica cannot start in the beginning,
- * with one line on stderr.
+ *     it is not ready within start_timeout,
+ *     one of its steps takes longer than step_timeout, or
+ *     its I/O thread has not run for step_timeout.
+ *
+ * At SIGTERM, SIGINT or SIGQUIT the replicas finish their requests, and at a
+ * second one they stop.  The supervisor exits after them.  If the supervisor
+ * is killed, the kernel kills the replicas.
+ *
+ * Returns the exit status: 1, with one line on stderr, if a replica cannot
+ * start in the beginning.
  */
 
 #define DSA_SUPERVISOR_DELAY    5000    /* ms */
-#define DSA_SUPERVISOR_STABLE   10000   /* ms, after which a death is the first
-                                           again */
-#define DSA_SUPERVISOR_GRACE    5000    /* ms beyond drain_timeout, or after the
-                                           second signal, to the kill */
+#define DSA_SUPERVISOR_STABLE   10000   /* ms; a replica that ran longer is
+                                           started again at once */
+#define DSA_SUPERVISOR_GRACE    5000    /* ms from the end of drain_timeout, or
+                                           from the second signal, to the
+                                           kill */
+#define DSA_SUPERVISOR_CHECK    1000    /* ms, at most, between two looks at
+                                           the vitals of a replica */
 
 
 int dsa_supervisor_run(const dsa_conf_t *conf);

@@ -51,7 +51,7 @@ bad(const char *text, const char *want)
     }
 
     if (strstr(err.text, want) == NULL) {
-        fail_msg("\"%s\" does not tell \"%s\"", err.text, want);
+        fail_msg("\"%s\" does not contain \"%s\"", err.text, want);
     }
 
     assert_null(strchr(err.text, '\n'));
@@ -73,7 +73,10 @@ test_defaults(void **state)
     assert_int_equal(conf.precision, DSA_SERVED);
     assert_int_equal(conf.replicas, 1);
     assert_true(conf.rate == 50);
-    assert_int_equal(conf.drain_timeout, 30000);
+    assert_int_equal(conf.drain_timeout_ms, 30000);
+    assert_int_equal(conf.step_target_ms, 50);
+    assert_int_equal(conf.step_timeout_ms, 60000);
+    assert_int_equal(conf.start_timeout_ms, 1800000);
     assert_true(conf.socket_group == (gid_t) -1);
     assert_true(conf.max_running <= conf.token_budget);
     assert_int_equal(conf.slots, 16384);
@@ -134,7 +137,7 @@ test_all(void **state)
     assert_int_equal(conf.max_waiting, 0);
     assert_int_equal(conf.max_waiting_per_tenant, 9);
     assert_int_equal(conf.context_length, 4096);
-    assert_int_equal(conf.drain_timeout, 1500);
+    assert_int_equal(conf.drain_timeout_ms, 1500);
     assert_int_equal(conf.slots, 10);
     assert_int_equal(conf.submit_ring, 1 << 20);
     assert_int_equal(conf.event_ring, 1 << 16);
@@ -147,11 +150,17 @@ test_all(void **state)
     dsa_conf_free(&conf);
 
     good(&conf, BASE "drain_timeout 2m;");
-    assert_int_equal(conf.drain_timeout, 120000);
+    assert_int_equal(conf.drain_timeout_ms, 120000);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "step_target 20ms; step_timeout 2; start_timeout 0;");
+    assert_int_equal(conf.step_target_ms, 20);
+    assert_int_equal(conf.step_timeout_ms, 2000);
+    assert_int_equal(conf.start_timeout_ms, 0);
     dsa_conf_free(&conf);
 
     good(&conf, BASE "drain_timeout 0;");
-    assert_int_equal(conf.drain_timeout, 0);
+    assert_int_equal(conf.drain_timeout_ms, 0);
     dsa_conf_free(&conf);
 
     good(&conf, BASE "backend null rate=0;");
@@ -165,17 +174,17 @@ test_faults(void **state)
 {
     char  *text;
 
-    bad("", "no \"model\"");
-    bad("model x;", "no \"listen\"");
-    bad("listen unix:x;", "no \"model\"");
+    bad("", "\"model\" is missing");
+    bad("model x;", "\"listen\" is missing");
+    bad("listen unix:x;", "\"model\" is missing");
     bad("model x; listen unix:y;\n\nfoo 1;", "engine.conf:3: unknown "
         "directive \"foo\"");
-    bad(BASE "\nname a;\nname b;", "engine.conf:3: \"name\" is a duplicate, "
+    bad(BASE "\nname a;\nname b;", "engine.conf:3: \"name\" is repeated; "
         "the first is in line 2");
-    bad("model x", "engine.conf:1: no \";\" behind \"model\"");
+    bad("model x", "engine.conf:1: no \";\" follows \"model\"");
     bad("model x;;", "unexpected \";\"");
-    bad("model;", "\"model\" takes 1 value, not 0");
-    bad("model a b;", "\"model\" takes 1 value, not 2");
+    bad("model;", "\"model\" has 0 values; expected 1");
+    bad("model a b;", "\"model\" has 2 values; expected 1");
     bad("model a b c d e;", "too many values");
     bad("model \"a;", "quote");
     bad("model a{};", "unexpected \"{\"");
@@ -186,17 +195,17 @@ test_faults(void **state)
     bad("listen unix:;", "unix:PATH");
     bad("listen unix:/%d;", "%n");
     bad("listen unix:/%n%n;", "%n");
-    bad(BASE "replicas 2;", "needs a %n");
+    bad(BASE "replicas 2;", "has no %n");
     bad(BASE "replicas 0;", "1 to 256");
     bad(BASE "replicas 257;", "1 to 256");
     bad(BASE "replicas 1k;", "replicas");
     bad(BASE "replicas -1;", "replicas");
     bad(BASE "replicas 99999999999999999999999;", "replicas");
-    bad(BASE "backend gpu;", "cpu, cuda or null");
-    bad(BASE "weights random;", "for \"backend cuda\"");
+    bad(BASE "backend gpu;", "expected cpu, cuda or null");
+    bad(BASE "weights random;", "needs \"backend cuda\"");
     bad(BASE "weights none;", "files or random");
 #if (DSA_CUDA)
-    bad(BASE "backend cuda; precision exact;", "for \"backend cpu\"");
+    bad(BASE "backend cuda; precision exact;", "needs \"backend cpu\"");
 #else
     bad(BASE "backend cuda;", "built without nvcc");
 #endif
@@ -216,20 +225,24 @@ test_faults(void **state)
     bad(BASE "drain_timeout 5h;", "units ms, s, m");
     bad(BASE "drain_timeout 25000m;", "drain_timeout");
     bad(BASE "drain_timeout s;", "drain_timeout");
+    bad(BASE "step_target 2m;", "\"step_target\" is \"2m\"; expected a time "
+        "from 0ms to 1m");
+    bad(BASE "step_timeout -1;", "step_timeout");
+    bad(BASE "start_timeout 1h;", "start_timeout");
     bad(BASE "event_ring 100k;", "power of two");
     bad(BASE "event_ring 4k;", "event_ring");
     bad(BASE "submit_ring 2g;", "submit_ring");
     bad(BASE "slots 0;", "slots");
-    bad(BASE "slots 1088;", "\"slots\" (1088, at most 1048576) has to be "
+    bad(BASE "slots 1088;", "\"slots\" (1088, at most 1048576) is not "
         "above \"max_running\" (64) and \"max_waiting\" (1024) together");
     bad(BASE "max_waiting 1048576;", "\"slots\" (1048576, at most 1048576)");
     bad(BASE "max_waiting_per_tenant -1;", "max_waiting_per_tenant");
     bad(BASE "max_running 64; token_budget 10;", "token_budget");
     bad(BASE "context_length 1;", "context_length");
     bad(BASE "socket_group no-such-group-here;", "no-such-group-here");
-    bad(BASE "redis 127.0.0.1;", "this build does not have it");
-    bad(BASE "host_memory 5g;", "this build does not have it");
-    bad(BASE "parallel tp 8;", "this build does not have it");
+    bad(BASE "redis 127.0.0.1;", "is not supported by this build");
+    bad(BASE "host_memory 5g;", "is not supported by this build");
+    bad(BASE "parallel tp 8;", "is not supported by this build");
     bad("model \"a\nb\";", "control character");
 
     /* longer than anything may be */

@@ -250,7 +250,8 @@ sub redis {
 # engine.conf, starts dsa-engine and waits for its socket.  Values may be
 # arrays (the directive is repeated); undef leaves a default out.  With
 # replicas the default socket of each is its own, as in sock and socks.  Where
-# no backend is named it is DSA_BACKEND's, or cpu.
+# no backend is named it is DSA_BACKEND's, or cpu.  program is another program
+# of the build directory in place of dsa-engine.
 
 sub start_engine {
     my ($self, %opt) = @_;
@@ -273,8 +274,9 @@ sub start_engine {
         ref $conf{$key} ? @{ $conf{$key} } : $conf{$key}
     } grep { defined $conf{$_} } sort keys %conf);
 
-    my $proc = $self->spawn($name, "$self->{build}/dsa-engine", '-c',
-                            $self->path("$name.conf"));
+    my $proc = $self->spawn($name, "$self->{build}/"
+                            . ($opt{program} || 'dsa-engine'),
+                            '-c', $self->path("$name.conf"));
 
     $proc->{sock} = $socks[0];
     $proc->{socks} = \@socks;
