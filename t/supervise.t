@@ -100,15 +100,15 @@ wait_until(sub { my @now = replicas();
 ready();
 took($start, 'and another replica serves');
 
-like($engine->output, qr/replica \d has not finished a step for \d+ ms and is
-                         \ killed/x, 'the log has the reason');
+like($engine->output,
+     qr/replica \d has not finished a step for \d+ ms and is killed/,
+     'the log has the reason');
 is(ends(six()), '6 complete, 0 failed', 'then all requests are served');
 
 
 # a process that does not run: nothing was accepted, so everything moves
 
 ($first, $second) = replicas();
-my @streams;
 
 kill 'STOP', $second or die "kill: $!\n";
 $start = Time::HiRes::time();
@@ -129,9 +129,8 @@ write_file($t->path('hang/start'), '');
 ($first) = replicas();
 kill 'KILL', $first or die "kill: $!\n";
 
-wait_until(sub { $engine->output =~ /replica \d has not finished its start for
-                                     \ \d+ ms and is killed/x }, 20,
-           'the limit of a start');
+my $late = qr/replica \d has not finished its start for \d+ ms and is killed/;
+wait_until(sub { $engine->output =~ $late }, 20, 'the limit of a start');
 pass('a replica that does not finish its start is killed');
 is($t->post($chat, ask('x', max_tokens => 1))->{status}, 200,
    'the other one serves');
