@@ -2,22 +2,23 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A load client: many streaming chats at once on one thread, each on its own
- * connection, and for each event the delay since it was published.
+ * A load client.  One thread reads many streaming chats at once, each on its
+ * own connection, and measures the delay of each event since the engine
+ * published it.
  *
  *     load -p PORT -c STREAMS -n TOKENS [-u URI] [-m MODEL]
  *          [-o unix:ENGINE_SOCKET | -o PORT_OF_SOURCE]
  *
- * When an event was published is seen by an observer (observe.c): a stream
- * of its own, straight from the engine's ring or from the bare source, whose
- * tokens come in the same steps.  The i-th token of a stream belongs to the
- * i-th step after its first.
+ * An observer (observe.c) has a stream of its own, which it reads directly
+ * from the engine's ring or from the bare source.  Its tokens come from the
+ * same steps as all others, so their times are the times of publication.  The
+ * i-th token of a stream belongs to the i-th step after its first.
  *
- * Every token is one letter x: so the engine answers a prompt of one x when
- * it computes nothing, and an event of several tokens can be told.
+ * Every token is one letter x, because the null backend answers a prompt of
+ * one x in this way.  The length of a text is its number of tokens.
  *
- * Writes "open N" when all N streams have had an event, and at the end one
- * line of JSON.
+ * The program prints "open N" when each of the N streams has received an
+ * event, and one line of JSON at the end.
  */
 
 
@@ -40,8 +41,8 @@
 
 #define LOAD_BATCH      512
 #define LOAD_BUFFER     65536
-#define LOAD_CONNECTING 128         /* at once: a listen queue is short */
-#define LOAD_WORD       7           /* bytes that tell an event's kind */
+#define LOAD_CONNECTING 128         /* at once; a listen queue is short */
+#define LOAD_WORD       7           /* bytes that distinguish the events */
 
 
 typedef enum {
@@ -54,12 +55,12 @@ typedef enum {
 } load_state_e;
 
 
-/* where in a body the reader is */
+/* the reader's position in a body */
 
 typedef enum {
     LOAD_MARK = 0,                  /* before "\ndata: " */
-    LOAD_KIND,                      /* in the first bytes behind it */
-    LOAD_CONTENT,                   /* before "content":", or the line's end */
+    LOAD_KIND,                      /* in the first bytes after it */
+    LOAD_CONTENT,                   /* before "content":" or the end of line */
     LOAD_TEXT                       /* in the content, before its quote */
 } load_part_e;
 
@@ -68,11 +69,11 @@ typedef struct {
     int            fd;
     load_state_e   state;
     load_part_e    part;
-    uint32_t       matched;         /* bytes of what is looked for */
+    uint32_t       matched;         /* bytes of the string that is searched */
     uint32_t       tokens;
     uint32_t       events;          /* with a token */
-    uint32_t       chunks;          /* all with JSON */
-    uint32_t       in_event;        /* tokens of this one */
+    uint32_t       chunks;          /* events with JSON */
+    uint32_t       in_event;        /* tokens of this event */
     char           word[LOAD_WORD + 1];
     char           head[16];
     uint32_t       head_len;
@@ -156,7 +157,7 @@ load_start(load_stream_t *s)
 }
 
 
-/* A line of the stream begins: its first bytes are in s->word. */
+/* A line of the stream begins; its first bytes are in s->word. */
 
 static void
 load_event(load_stream_t *s)
@@ -219,7 +220,7 @@ load_text(load_stream_t *s, char c, uint64_t now)
 }
 
 
-/* One more byte towards a string; 1 when it is whole. */
+/* Matches one more byte of a string.  1: the string is complete. */
 
 static int
 load_match(load_stream_t *s, char c, const char *what)
@@ -289,7 +290,7 @@ load_body(load_stream_t *s, const char *p, const char *last, uint64_t now)
 }
 
 
-/* Skips the response's head, whose first bytes say the status. */
+/* Skips the head of the response, which begins with the status. */
 
 static const char *
 load_head(load_stream_t *s, const char *p, const char *last)
@@ -317,7 +318,7 @@ load_head(load_stream_t *s, const char *p, const char *last)
             return last;
         }
 
-        /* a chunk's size line goes before the first event */
+        /* the size line of a chunk precedes the first event */
 
         s->state = LOAD_BODY;
         s->matched = 1;
@@ -418,7 +419,7 @@ load_run(void)
         n = epoll_wait(load_ep, events, LOAD_BATCH, 60000);
 
         if (n == 0) {
-            fprintf(stderr, "load: nothing came for a minute\n");
+            fprintf(stderr, "load: no byte arrived for a minute\n");
             return -1;
         }
 
@@ -426,10 +427,10 @@ load_run(void)
             load_handle(events[i].data.ptr, events[i].events);
         }
 
-        /* the line "open N" cannot come any more, and bench/run reads it */
+        /* bench/run waits for the line "open N", which cannot follow now */
 
         if (load_failed > 0 && load_open < load_conf.streams) {
-            fprintf(stderr, "load: not all streams opened\n");
+            fprintf(stderr, "load: a stream ended before all streams were open\n");
             return -1;
         }
     }
@@ -448,7 +449,7 @@ load_compare(const void *a, const void *b)
 }
 
 
-/* The step whose token came at this time: the last one published before. */
+/* The step of a token that arrived at this time: the last one before it. */
 
 static int64_t
 load_step(const uint64_t *ticks, size_t n, uint64_t time)
@@ -474,12 +475,13 @@ load_step(const uint64_t *ticks, size_t n, uint64_t time)
 
 
 /*
- * Delays of a stream's tokens, in ns.  When the first one was published is
- * what nearly all of the others say: the earliest step that more than one in
- * twenty leads to.  The observer may itself see a step a little late, so a
- * token may come up to a quarter of a step before.  A stall near the end moves
- * many tokens to one time, and the answer too late: the step of the last token
- * is one of those that the observer has.
+ * The delays of a stream's tokens, in ns.  The step of the first token is not
+ * known.  Each token votes for one: its own step minus its number.  The
+ * earliest step with more than a twentieth of the votes is taken, because late
+ * tokens vote for later steps.  The observer may see a step late itself, so a
+ * token may precede its step by up to a quarter of a step.  If a stall near the
+ * end delays many tokens, the vote may be too late; it is bounded so that the
+ * last token belongs to a step that the observer has seen.
  */
 
 static size_t

@@ -26,12 +26,12 @@
 
 typedef struct {
     int               fd;
-    int               bell;         /* ours; -1 with a source */
+    int               wake_fd;      /* ours; -1 with a source */
     int               engine_bell;
     dsa_link_t        link;
     uint64_t          ticks[OBSERVE_MAX];
     _Atomic size_t    n;
-    _Atomic uint64_t  seen;         /* what was published before is in ticks */
+    _Atomic uint64_t  seen;         /* ticks has all tokens from before it */
     _Atomic int       failed;       /* errno */
 } observe_t;
 
@@ -65,7 +65,7 @@ observe_add(uint64_t now, uint32_t n)
 }
 
 
-/* Everything in the ring.  0, or -1 when the stream has ended. */
+/* Reads all records of the ring.  0, or -1 if the stream has ended. */
 
 static int
 observe_ring(void)
@@ -114,10 +114,10 @@ observe_engine(void *data)
     uint64_t  count;
 
     while (observe_ring() == 0) {
-        if (read(observe.bell, &count, sizeof(count)) == -1
+        if (read(observe.wake_fd, &count, sizeof(count)) == -1
             && errno == EAGAIN)
         {
-            struct pollfd  pfd = { .fd = observe.bell, .events = POLLIN };
+            struct pollfd  pfd = { .fd = observe.wake_fd, .events = POLLIN };
 
             (void) poll(&pfd, 1, -1);
         }
@@ -130,9 +130,9 @@ observe_engine(void *data)
 
 
 /*
- * Counts the events of a read, because a read returns several ticks when this
- * thread was not scheduled for longer than one.  An empty line ends an event;
- * the first event is the role and belongs to no tick.
+ * Counts the events of a read.  One read returns several ticks if this thread
+ * was not scheduled for longer than a tick.  An empty line ends an event.  The
+ * first event has the role and belongs to no tick.
  */
 
 static void *
@@ -282,7 +282,7 @@ observe_connect_engine(const char *path)
     }
 
     observe.engine_bell = fds[1];
-    observe.bell = fds[2];
+    observe.wake_fd = fds[2];
 
     return observe_submit();
 }
@@ -343,7 +343,7 @@ observe_start(const char *where)
         return -1;
     }
 
-    /* it must not wait for those it watches; only root may ask for that */
+    /* the measured programs must not delay it; only root may set this */
 
     param.sched_priority = 1;
     (void) pthread_setschedparam(thread, SCHED_RR, &param);

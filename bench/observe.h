@@ -13,20 +13,21 @@
 
 
 /*
- * Sees when tokens are published: a thread with a stream of its own, straight
- * from where they come.  The engine and bench/source.c give all their streams
- * a token in the same step, so the times of one are the times of all.
+ * Starts a thread that records when tokens are published.  It has a stream of
+ * its own, directly from the source of the tokens.  The engine and
+ * bench/source.c give all streams a token in the same step, so the times of
+ * one stream are the times of all.
  *
- * where is unix:PATH, an engine's socket, which is spoken to as an nginx
- * worker does (engine/link.h), or the port of bench/source.c.  Returns when
- * the first token has come: 0, or -1 with errno.
+ * where is unix:PATH, the socket of an engine, to which the thread connects as
+ * an nginx worker does (engine/link.h), or the port of bench/source.c.
+ * Returns when the first token has arrived: 0, or -1 with errno.
  */
 int observe_start(const char *where);
 
 /*
- * Returns when observe_ticks() has every token that was published before this
- * call: at the next token, because the observer's stream goes on.  0, or -1
- * with errno when that stream has ended or nothing came for 10 seconds.
+ * Waits until observe_ticks() has every token that was published before this
+ * call, that is, for the next token of the observer's stream.  0, or -1 with
+ * errno if that stream has ended or no token arrived for 10 seconds.
  */
 int observe_catch_up(void);
 

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A bare source of the events that a chat streams, for nginx's proxy_pass to
- * stand in front of: one thread, one write() an event, nothing computed.
+ * A bare source of the events of a streaming chat, as a backend for nginx's
+ * proxy_pass: one thread, one write() for each event, and no computation.
  *
- * Like a batch of sequences all streams get an event at each tick.  A request
- * says what it wants in its query: /?n=TOKENS.
+ * All streams get an event at each tick, like the sequences of a batch.  The
+ * query of a request has its number of tokens: /?n=TOKENS.
  *
  *     source PORT TICKS_PER_SECOND
  */
@@ -31,7 +31,7 @@
 
 #define SOURCE_BATCH    256
 
-/* the bytes that the module sends for a token */
+/* the same bytes that the module sends for a token */
 
 #define SOURCE_HEAD                                                           \
     "HTTP/1.1 200 OK\r\n"                                                     \
@@ -120,8 +120,10 @@ source_close(source_stream_t *s)
 }
 
 
-/* 0, or -1: the stream is gone.  A reader who is behind is dropped: this
- * program measures what stands in front of it, and never waits. */
+/*
+ * 0, or -1: the stream has ended.  A reader that is too slow is dropped,
+ * because this program must never wait for the program that it measures.
+ */
 
 static int
 source_write(source_stream_t *s, const source_text_t *t)
@@ -159,7 +161,7 @@ source_tick(void)
 }
 
 
-/* Reads a request and starts its stream when it is whole. */
+/* Reads a request, and starts its stream when the request is complete. */
 
 static void
 source_read(source_stream_t *s)
@@ -366,7 +368,7 @@ main(int argc, char **argv)
     for ( ;; ) {
         n = epoll_wait(ep, events, SOURCE_BATCH, -1);
 
-        /* a tick may free streams: it comes after the batch of the others */
+        /* after the other events, because a tick may free their streams */
 
         ticks = 0;
 
