@@ -430,7 +430,7 @@ load_run(void)
         /* bench/run waits for the line "open N", which cannot follow now */
 
         if (load_failed > 0 && load_open < load_conf.streams) {
-            fprintf(stderr, "load: a stream ended before all streams were open\n");
+            fprintf(stderr, "load: a stream ended before all were open\n");
             return -1;
         }
     }
