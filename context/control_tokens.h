@@ -8,9 +8,12 @@
 #define _DSA_CONTROL_TOKENS_H_INCLUDED_
 
 
+#include "base/str.h"
+
+
 /*
- * The strings of DeepSeek-V3.2's prompt format that its tokenizer knows as
- * one token (tokenizer.json, added_tokens).
+ * The control tokens of DeepSeek-V3.2's prompt format.  Its tokenizer has each
+ * of them as one token (tokenizer.json, added_tokens).
  */
 
 #define DSA_CONTROL_BOS         "<｜begin▁of▁sentence｜>"
@@ -20,6 +23,24 @@
 #define DSA_CONTROL_THINK       "<think>"
 #define DSA_CONTROL_THINK_END   "</think>"
 #define DSA_CONTROL_DSML        "｜DSML｜"
+
+
+typedef enum {
+    DSA_CONTROL_TOKEN_BOS = 0,
+    DSA_CONTROL_TOKEN_EOS,
+    DSA_CONTROL_TOKEN_USER,
+    DSA_CONTROL_TOKEN_ASSISTANT,
+    DSA_CONTROL_TOKEN_THINK,
+    DSA_CONTROL_TOKEN_THINK_END,
+    DSA_CONTROL_TOKEN_DSML,
+
+    DSA_CONTROL_TOKENS                  /* their number */
+} dsa_control_token_e;
+
+
+/* The names above, indexed by dsa_control_token_e. */
+
+extern const dsa_str_t  dsa_control_tokens[DSA_CONTROL_TOKENS];
 
 
 #endif /* _DSA_CONTROL_TOKENS_H_INCLUDED_ */

@@ -4,66 +4,82 @@
  */
 
 
-#include "context/control_tokens.h"
+#include <assert.h>
+
 #include "context/marker.h"
 
 
-#define DSML_OPEN   "<" DSA_CONTROL_DSML
-#define DSML_CLOSE  "</" DSA_CONTROL_DSML
-
+/* Bytes, a control token, bytes. */
 
 typedef struct {
-    dsa_marker_e  what;
-    dsa_str_t     text;
+    dsa_marker_e         what;
+    dsa_str_t            before;
+    dsa_control_token_e  control;
+    dsa_str_t            after;
 } dsa_marker_t;
 
 
+static int dsa_marker_match(const dsa_marker_t *m, const dsa_hold_t *h,
+    size_t *n);
+static int dsa_marker_match_bytes(const dsa_hold_t *h, size_t *n,
+    dsa_str_t text);
+static void dsa_hold_add(dsa_hold_t *h, uint16_t symbol);
 static void dsa_hold_remove(dsa_hold_t *h, size_t n);
 
 
+#define dsa_marker_token(what, token)                                        \
+    { what, dsa_null_string, DSA_CONTROL_TOKEN_ ## token, dsa_null_string }
+
+#define dsa_marker_tag(what, before, after)                                  \
+    { what, dsa_string(before), DSA_CONTROL_TOKEN_DSML, dsa_string(after) }
+
+#define dsa_marker_end  { DSA_MARKER_STRAY, dsa_null_string,                 \
+                          DSA_CONTROL_TOKENS, dsa_null_string }
+
+
 static const dsa_marker_t  dsa_markers_text[] = {
-    { DSA_MARKER_THINK_END, dsa_string(DSA_CONTROL_THINK_END) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_THINK) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_EOS) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_BOS) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_USER) },
-    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_ASSISTANT) },
-    { DSA_MARKER_CALLS, dsa_string("\n\n" DSML_OPEN "function_calls") },
-    { DSA_MARKER_CALLS, dsa_string("\n" DSML_OPEN "function_calls") },
-    { DSA_MARKER_CALLS, dsa_string(DSML_OPEN "function_calls") },
-    { DSA_MARKER_INVOKE, dsa_string("\n\n" DSML_OPEN "invoke") },
-    { DSA_MARKER_INVOKE, dsa_string("\n" DSML_OPEN "invoke") },
-    { DSA_MARKER_INVOKE, dsa_string(DSML_OPEN "invoke") },
-    { DSA_MARKER_STRAY, dsa_string(DSML_CLOSE "function_calls>") },
-    { DSA_MARKER_STRAY, dsa_string(DSML_CLOSE "invoke>") },
-    { DSA_MARKER_STRAY, dsa_string(DSML_CLOSE "parameter>") },
-    { DSA_MARKER_STRAY, dsa_string(DSA_CONTROL_DSML) },
-    { DSA_MARKER_STRAY, dsa_null_string }
+    dsa_marker_token(DSA_MARKER_THINK_END, THINK_END),
+    dsa_marker_token(DSA_MARKER_STRAY, THINK),
+    dsa_marker_token(DSA_MARKER_STRAY, EOS),
+    dsa_marker_token(DSA_MARKER_STRAY, BOS),
+    dsa_marker_token(DSA_MARKER_STRAY, USER),
+    dsa_marker_token(DSA_MARKER_STRAY, ASSISTANT),
+    dsa_marker_tag(DSA_MARKER_CALLS, "\n\n<", "function_calls"),
+    dsa_marker_tag(DSA_MARKER_CALLS, "\n<", "function_calls"),
+    dsa_marker_tag(DSA_MARKER_CALLS, "<", "function_calls"),
+    dsa_marker_tag(DSA_MARKER_INVOKE, "\n\n<", "invoke"),
+    dsa_marker_tag(DSA_MARKER_INVOKE, "\n<", "invoke"),
+    dsa_marker_tag(DSA_MARKER_INVOKE, "<", "invoke"),
+    dsa_marker_tag(DSA_MARKER_STRAY, "</", "function_calls>"),
+    dsa_marker_tag(DSA_MARKER_STRAY, "</", "invoke>"),
+    dsa_marker_tag(DSA_MARKER_STRAY, "</", "parameter>"),
+    dsa_marker_token(DSA_MARKER_STRAY, DSML),
+    dsa_marker_end
 };
 
 
 static const dsa_marker_t  dsa_markers_call[] = {
-    { DSA_MARKER_PARAM, dsa_string(DSML_OPEN "parameter") },
-    { DSA_MARKER_INVOKE, dsa_string(DSML_OPEN "invoke") },
-    { DSA_MARKER_INVOKE_END, dsa_string(DSML_CLOSE "invoke") },
-    { DSA_MARKER_CALLS_END, dsa_string(DSML_CLOSE "function_calls") },
-    { DSA_MARKER_STRAY, dsa_null_string }
+    dsa_marker_tag(DSA_MARKER_PARAM, "<", "parameter"),
+    dsa_marker_tag(DSA_MARKER_INVOKE, "<", "invoke"),
+    dsa_marker_tag(DSA_MARKER_INVOKE_END, "</", "invoke"),
+    dsa_marker_tag(DSA_MARKER_CALLS_END, "</", "function_calls"),
+    dsa_marker_end
 };
 
 
 static const dsa_marker_t  dsa_markers_value[] = {
-    { DSA_MARKER_PARAM_END, dsa_string(DSML_CLOSE "parameter>") },
-    { DSA_MARKER_STRAY, dsa_null_string }
+    dsa_marker_tag(DSA_MARKER_PARAM_END, "</", "parameter>"),
+    dsa_marker_end
 };
 
 
 static const dsa_marker_t  dsa_markers_off[] = {
-    { DSA_MARKER_THINK_END, dsa_string(DSA_CONTROL_THINK_END) },
-    { DSA_MARKER_PARAM, dsa_string(DSML_OPEN "parameter") },
-    { DSA_MARKER_INVOKE, dsa_string(DSML_OPEN "invoke") },
-    { DSA_MARKER_INVOKE_END, dsa_string(DSML_CLOSE "invoke>") },
-    { DSA_MARKER_CALLS_END, dsa_string(DSML_CLOSE "function_calls>") },
-    { DSA_MARKER_STRAY, dsa_null_string }
+    dsa_marker_token(DSA_MARKER_THINK_END, THINK_END),
+    dsa_marker_tag(DSA_MARKER_PARAM, "<", "parameter"),
+    dsa_marker_tag(DSA_MARKER_INVOKE, "<", "invoke"),
+    dsa_marker_tag(DSA_MARKER_INVOKE_END, "</", "invoke>"),
+    dsa_marker_tag(DSA_MARKER_CALLS_END, "</", "function_calls>"),
+    dsa_marker_end
 };
 
 
@@ -73,6 +89,15 @@ static const dsa_marker_t *const  dsa_markers[] = {
     dsa_markers_value,
     dsa_markers_off
 };
+
+
+/* The longest markers, where the vocabulary has no control tokens. */
+
+_Static_assert(sizeof(DSA_CONTROL_BOS) - 1 <= DSA_HOLD_MAX
+               && sizeof(DSA_CONTROL_EOS) - 1 <= DSA_HOLD_MAX
+               && sizeof("\n\n<" DSA_CONTROL_DSML "function_calls") - 1
+                  <= DSA_HOLD_MAX,
+               "every marker fits the hold");
 
 
 size_t
@@ -101,55 +126,149 @@ dsa_marker_find(dsa_markers_e set, dsa_str_t text)
 void
 dsa_hold_byte(dsa_hold_t *h, char c)
 {
-    h->data[h->len++] = c;
+    dsa_hold_add(h, (unsigned char) c);
+}
+
+
+void
+dsa_hold_control(dsa_hold_t *h, dsa_control_token_e token)
+{
+    assert(token < DSA_CONTROL_TOKENS && (h->vocabulary >> token & 1) != 0);
+
+    dsa_hold_add(h, DSA_HOLD_CONTROL + token);
 }
 
 
 int
 dsa_hold_match(dsa_hold_t *h, dsa_markers_e set, dsa_marker_e *what)
 {
+    int                  rc;
     size_t               n;
     const dsa_marker_t  *m;
 
-    for (m = dsa_markers[set]; m->text.len != 0; m++) {
-        n = h->len < m->text.len ? h->len : m->text.len;
+    for (m = dsa_markers[set]; m->control != DSA_CONTROL_TOKENS; m++) {
+        n = 0;
+        rc = dsa_marker_match(m, h, &n);
 
-        if (memcmp(h->data, m->text.data, n) != 0) {
-            continue;
+        if (rc == DSA_OK) {
+            *what = m->what;
+            dsa_hold_remove(h, n);
         }
 
-        if (n < m->text.len) {
-            return DSA_AGAIN;
+        if (rc != DSA_ERROR) {
+            return rc;
         }
-
-        *what = m->what;
-        dsa_hold_remove(h, n);
-
-        return DSA_OK;
     }
 
     return DSA_ERROR;
 }
 
 
-char
-dsa_hold_release(dsa_hold_t *h)
+dsa_str_t
+dsa_hold_release(dsa_hold_t *h, char *c)
 {
-    char  c;
+    uint16_t  symbol;
 
-    c = h->data[0];
+    symbol = h->symbols[0];
     dsa_hold_remove(h, 1);
 
-    return c;
+    if (symbol >= DSA_HOLD_CONTROL) {
+        return dsa_control_tokens[symbol - DSA_HOLD_CONTROL];
+    }
+
+    *c = (char) symbol;
+
+    return dsa_str(c, 1);
 }
 
 
 int
 dsa_hold_cut(const dsa_hold_t *h)
 {
-    return memmem(h->data, h->len, DSA_CONTROL_DSML,
-                  sizeof("\xef\xbd\x9c" "D") - 1)
-           != NULL;
+    size_t     i, n;
+    dsa_str_t  dsml;
+
+    /* up to the first letter: a bar alone may be text */
+
+    dsml = dsa_str(DSA_CONTROL_DSML, sizeof("\xef\xbd\x9c" "D") - 1);
+
+    for (i = 0; i < h->len; i++) {
+        n = i;
+
+        if (h->symbols[i] == DSA_HOLD_CONTROL + DSA_CONTROL_TOKEN_DSML
+            || dsa_marker_match_bytes(h, &n, dsml) == DSA_OK)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* As dsa_hold_match(), for one marker.  DSA_OK: *n is its length. */
+
+static int
+dsa_marker_match(const dsa_marker_t *m, const dsa_hold_t *h, size_t *n)
+{
+    int  rc;
+
+    rc = dsa_marker_match_bytes(h, n, m->before);
+
+    if (rc != DSA_OK) {
+        return rc;
+    }
+
+    if ((h->vocabulary >> m->control & 1) != 0) {
+
+        if (*n == h->len) {
+            return DSA_AGAIN;
+        }
+
+        if (h->symbols[(*n)++] != DSA_HOLD_CONTROL + m->control) {
+            return DSA_ERROR;
+        }
+
+    } else {
+        rc = dsa_marker_match_bytes(h, n, dsa_control_tokens[m->control]);
+
+        if (rc != DSA_OK) {
+            return rc;
+        }
+    }
+
+    return dsa_marker_match_bytes(h, n, m->after);
+}
+
+
+/* Compares from symbol *n on, and moves *n on. */
+
+static int
+dsa_marker_match_bytes(const dsa_hold_t *h, size_t *n, dsa_str_t text)
+{
+    size_t  i;
+
+    for (i = 0; i < text.len; i++, (*n)++) {
+
+        if (*n == h->len) {
+            return DSA_AGAIN;
+        }
+
+        if (h->symbols[*n] != (unsigned char) text.data[i]) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+static void
+dsa_hold_add(dsa_hold_t *h, uint16_t symbol)
+{
+    assert(h->len < DSA_HOLD_MAX);
+
+    h->symbols[h->len++] = symbol;
 }
 
 
@@ -157,5 +276,5 @@ static void
 dsa_hold_remove(dsa_hold_t *h, size_t n)
 {
     h->len -= n;
-    memmove(h->data, h->data + n, h->len);
+    memmove(h->symbols, h->symbols + n, h->len * sizeof(h->symbols[0]));
 }

@@ -9,17 +9,22 @@
 
 
 #include "base/error.h"
-#include "base/str.h"
+#include "context/control_tokens.h"
 
 
 /*
- * Inside context/: the markers that structure a model's output, and the bytes
- * that wait until it is known whether they are one.
+ * Inside context/: the markers that structure a model's output, and the
+ * symbols that wait until it is known whether they are one.
  *
- * At a byte where a marker could begin, the text either is a marker, or is
+ * The output is a sequence of symbols: a byte of text, or a control token that
+ * the model's vocabulary has.  Each marker contains one control token.  If the
+ * vocabulary has it, only the token itself matches; bytes that spell its name
+ * do not.  If the vocabulary does not have it, the bytes match.
+ *
+ * At a symbol where a marker could begin, the output either is a marker, or is
  * not, or is too short to decide: then it is held back.  No marker of a set
- * begins another one, so the result depends on the text alone and never on
- * how it was cut.
+ * begins another one, so the result depends on the symbols alone and never on
+ * how the text was cut.
  */
 
 typedef enum {
@@ -46,30 +51,41 @@ typedef enum {
 } dsa_markers_e;
 
 
-#define DSA_HOLD_MAX  32        /* no marker is longer */
+#define DSA_HOLD_MAX      32        /* no marker has more symbols */
+#define DSA_HOLD_CONTROL  256       /* plus dsa_control_token_e: a symbol that
+                                       is a control token, not a byte */
 
 typedef struct {
+    uint32_t    vocabulary;         /* the control tokens that it has: bit
+                                       dsa_control_token_e each */
     uint32_t    len;
-    char        data[DSA_HOLD_MAX];
+    uint16_t    symbols[DSA_HOLD_MAX];
 } dsa_hold_t;
 
 
 /* The number of bytes in front of the first one that may begin a marker. */
 size_t dsa_marker_find(dsa_markers_e set, dsa_str_t text);
 
+/* token: one that the vocabulary has. */
 void dsa_hold_byte(dsa_hold_t *h, char c);
+void dsa_hold_control(dsa_hold_t *h, dsa_control_token_e token);
 
 /*
  * DSA_OK: what is held began with a marker, which is removed and of which the
  * kind is in *what.  DSA_AGAIN: it may still become one.  DSA_ERROR: it begins
- * with no marker, and dsa_hold_release() removes its first byte.
+ * with no marker.
  */
 int dsa_hold_match(dsa_hold_t *h, dsa_markers_e set, dsa_marker_e *what);
-char dsa_hold_release(dsa_hold_t *h);
 
 /*
- * At the end of the text: 1 if what is held goes as far as DSML.  Then it is a
- * marker that was cut off; otherwise it belongs to the text.
+ * Removes the first symbol and returns its text: a control token's name, or
+ * one byte, which lies in *c.
+ */
+dsa_str_t dsa_hold_release(dsa_hold_t *h, char *c);
+
+/*
+ * At the end of the output: 1 if what is held goes as far as DSML.  Then it is
+ * a marker that was cut off; otherwise it belongs to the text.
  */
 int dsa_hold_cut(const dsa_hold_t *h);
 

@@ -8,6 +8,7 @@
  */
 
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "context/call.h"
@@ -48,6 +49,7 @@ _Static_assert(sizeof(struct dsa_parse_s) < 6 * 1024,
 
 
 static void dsa_parse_held(dsa_parse_t *p);
+static void dsa_parse_release(dsa_parse_t *p);
 static size_t dsa_parse_text(dsa_parse_t *p, dsa_str_t text);
 static size_t dsa_parse_tag(dsa_parse_t *p, dsa_str_t text);
 static void dsa_parse_invoke(dsa_parse_t *p);
@@ -74,15 +76,19 @@ _Static_assert(sizeof(dsa_parse_markers) / sizeof(dsa_parse_markers[0])
 
 
 dsa_parse_t *
-dsa_parse_create(int thinking, int tools, dsa_delta_pt delta, void *ctx)
+dsa_parse_create(int thinking, int tools, uint32_t vocabulary,
+    dsa_delta_pt delta, void *ctx)
 {
     dsa_parse_t  *p;
+
+    assert(vocabulary >> DSA_CONTROL_TOKENS == 0);
 
     p = calloc(1, sizeof(dsa_parse_t));
 
     if (p != NULL) {
         p->deltas.callback = delta;
         p->deltas.ctx = ctx;
+        p->hold.vocabulary = vocabulary;
         p->tools = tools != 0;
         p->state = thinking ? DSA_STATE_REASONING : DSA_STATE_CONTENT;
         p->text = p->state;
@@ -134,9 +140,37 @@ dsa_parse_feed(dsa_parse_t *p, dsa_str_t text)
 
 
 int
+dsa_parse_feed_control(dsa_parse_t *p, dsa_str_t name)
+{
+    uint32_t            i;
+    dsa_delta_buffer_t  buffer;
+
+    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
+        if ((p->hold.vocabulary >> i & 1) != 0
+            && dsa_str_eq(dsa_control_tokens[i], name))
+        {
+            break;
+        }
+    }
+
+    if (i == DSA_CONTROL_TOKENS) {
+        return dsa_parse_feed(p, name);
+    }
+
+    dsa_deltas_start(&p->deltas, &buffer);
+
+    if (p->deltas.rc == DSA_OK && p->state != DSA_STATE_DONE) {
+        dsa_hold_control(&p->hold, i);
+        dsa_parse_held(p);
+    }
+
+    return dsa_deltas_finish(&p->deltas);
+}
+
+
+int
 dsa_parse_end(dsa_parse_t *p, int complete)
 {
-    char                c;
     dsa_delta_buffer_t  buffer;
 
     dsa_deltas_start(&p->deltas, &buffer);
@@ -148,8 +182,7 @@ dsa_parse_end(dsa_parse_t *p, int complete)
     }
 
     while (p->hold.len != 0) {
-        c = dsa_hold_release(&p->hold);
-        (void) dsa_parse_text(p, dsa_str(&c, 1));
+        dsa_parse_release(p);
     }
 
     if (complete) {
@@ -183,7 +216,6 @@ dsa_parse_in_reasoning(const dsa_parse_t *p)
 static void
 dsa_parse_held(dsa_parse_t *p)
 {
-    char          c;
     dsa_marker_e  what;
 
     while (p->hold.len != 0) {
@@ -203,10 +235,29 @@ dsa_parse_held(dsa_parse_t *p)
             return;
 
         default:
-            c = dsa_hold_release(&p->hold);
-            (void) dsa_parse_text(p, dsa_str(&c, 1));
+            dsa_parse_release(p);
             break;
         }
+    }
+}
+
+
+/* The first symbol that is held is no marker's beginning, but text. */
+
+static void
+dsa_parse_release(dsa_parse_t *p)
+{
+    char       c;
+    size_t     n;
+    dsa_str_t  text;
+
+    text = dsa_hold_release(&p->hold, &c);
+
+    while (text.len != 0) {
+        n = dsa_parse_text(p, text);
+
+        text.data += n;
+        text.len -= n;
     }
 }
 

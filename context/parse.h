@@ -9,27 +9,36 @@
 
 
 #include "base/error.h"
-#include "base/str.h"
+#include "context/control_tokens.h"
 
 
 /*
- * A completion's text to reasoning, content and tool calls, fed in pieces cut
- * anywhere; the deltas joined are the same for every way of cutting.  What
- * might be the beginning of a marker is held back until it is known.
+ * Parses a model's output into reasoning, content and tool calls while it
+ * streams in.  It is fed in pieces that are cut anywhere; the deltas joined
+ * are the same for every way of cutting.  Text that may be the beginning of a
+ * marker is held back until the next bytes decide it.
  *
- * Lenient, since models are: calls may begin with two, one or no newline in
- * front, while still thinking, or without the line of function_calls; names
- * of special tokens that stray into reasoning or content are taken out.
- * Calls come as the model wrote them: a value of string="true" as a JSON
- * string, an object or array as it is, any other value as it is when it is
- * JSON and as a JSON string when not.  Nothing is repaired.  A call without
- * a name, or behind the first DSA_PARSE_CALLS, and a parameter with a name
- * over DSA_PARSE_NAME are left out; what follows the block of calls is
- * ignored.
+ * Only what the model sampled as a control token counts as one.  For example,
+ * if the vocabulary has "</think>", the reasoning ends where that token comes,
+ * and a model that explains the format by spelling </think> with ordinary
+ * tokens goes on with its reasoning.  Markers such as "<｜DSML｜invoke" contain
+ * a control token between ordinary bytes, and need the token there.
  *
- * A parser takes under 6 KB; it calls back at once, and texts in callbacks
- * live until the callback returns.  A text is never empty, and holds whole
- * UTF-8 characters when the pieces that are fed do.
+ * The parser is lenient, because models do not always keep to the format:
+ * calls may begin with two, one or no newline in front, while the model still
+ * thinks, or without the line of function_calls; control tokens that stray
+ * into reasoning or content are taken out.
+ *
+ * Calls are delivered as the model wrote them.  A value of string="true"
+ * becomes a JSON string; an object or array stays as it is; any other value
+ * stays as it is if it is JSON, and becomes a JSON string if not.  Nothing is
+ * repaired.  A call without a name, a call after the first DSA_PARSE_CALLS and
+ * a parameter with a name over DSA_PARSE_NAME are left out.  What follows the
+ * block of calls is ignored.
+ *
+ * A parser takes less than 6 KB.  Texts in callbacks live until the callback
+ * returns.  A text is never empty, and consists of whole UTF-8 characters if
+ * the pieces that are fed do.
  */
 
 typedef enum {
@@ -41,9 +50,10 @@ typedef enum {
 } dsa_delta_e;
 
 
-/* DSA_OK to go on; anything else ends the parser and is returned from every
- * feed from then on. */
-
+/*
+ * Returns DSA_OK to go on.  Any other value ends the parser, and every later
+ * feed returns it.
+ */
 typedef int (*dsa_delta_pt)(void *ctx, dsa_delta_e what, uint32_t call,
     dsa_str_t text);
 
@@ -57,22 +67,38 @@ typedef struct dsa_parse_s  dsa_parse_t;
 
 
 /*
- * thinking: the prompt ended in <think>.  tools: 0 delivers text only
- * (tool_choice none): a block of calls is left out, up to its end or, within
- * it but outside of values, to </think>; the text before and behind it stays.
+ * thinking: the prompt ended in <think>.
+ *
+ * tools: 0 delivers text only (tool_choice none).  A block of calls is left
+ * out, up to its end or up to a </think> within it, but outside of values; the
+ * text before and after it stays.
+ *
+ * vocabulary: the control tokens that the model's vocabulary has as one token,
+ * bit dsa_control_token_e each.  0: none are known; then their names count
+ * however they are fed.
+ *
  * NULL when out of memory.
  */
-dsa_parse_t *dsa_parse_create(int thinking, int tools, dsa_delta_pt delta,
-    void *ctx);
+dsa_parse_t *dsa_parse_create(int thinking, int tools, uint32_t vocabulary,
+    dsa_delta_pt delta, void *ctx);
 void dsa_parse_destroy(dsa_parse_t *p);             /* NULL is allowed */
 
-/* DSA_OK, DSA_ERROR when out of memory, or what the callback returned. */
+/*
+ * Text of ordinary tokens.  DSA_OK, DSA_ERROR when out of memory, or what the
+ * callback returned.
+ */
 int dsa_parse_feed(dsa_parse_t *p, dsa_str_t text);
 
 /*
- * The end of the completion; nothing may be fed after it.  complete 0: it was
- * cut off (length, cancel), so open arguments stay open; 1: they are closed
- * as well as they can be.
+ * One control token, by its name.  One that is not in vocabulary, for example
+ * any other added token of the model, is treated as the text of its name.
+ */
+int dsa_parse_feed_control(dsa_parse_t *p, dsa_str_t name);
+
+/*
+ * The end of the output; nothing may be fed after it.  complete 0: the output
+ * was cut off (length, cancellation), so open arguments stay open.  1: open
+ * arguments are closed.
  */
 int dsa_parse_end(dsa_parse_t *p, int complete);
 

@@ -925,7 +925,7 @@ ngx_http_dsa_encode(ngx_http_dsa_ctx_t *ctx)
 
     ctx->parser = dsa_parse_create(ctx->chat->thinking,
                                ctx->chat->tool_choice != DSA_TOOL_CHOICE_NONE,
-                               ngx_http_dsa_openai_delta, &ctx->openai);
+                               0, ngx_http_dsa_openai_delta, &ctx->openai);
     if (ctx->parser == NULL) {
         goto memory;
     }

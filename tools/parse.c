@@ -137,7 +137,7 @@ dsa_parse_stdin(dsa_parse_message_t *m, size_t piece)
     memset(&text, 0, sizeof(dsa_buf_t));
 
     rc = 1;
-    p = dsa_parse_create(m->thinking, 1, dsa_parse_delta, m);
+    p = dsa_parse_create(m->thinking, 1, 0, dsa_parse_delta, m);
 
     if (p == NULL) {
         (void) fprintf(stderr, "dsa parse: no memory\n");

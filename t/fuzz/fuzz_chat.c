@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A request's body in chunks, as the module reads it: JSON, chat, check,
- * prompt.  The first byte says how it is cut and who asks.
+ * A request body in chunks, as the module reads it: JSON, chat, check,
+ * prompt.  The first byte has the cut and whether limits are the hosted ones.
  *
- * The prompt's special runs have to be names of special tokens, and messages
- * that are written out have to read back.
+ * Control segments of the prompt must be names of control tokens, and messages
+ * that are written must read back.
  */
 
 
@@ -151,12 +151,6 @@ fuzz_prompt(const dsa_prompt_t *prompt)
     size_t    bytes;
     uint32_t  i, k;
 
-    static const char *const  marks[] = {
-        DSA_CONTROL_BOS, DSA_CONTROL_EOS, DSA_CONTROL_USER,
-        DSA_CONTROL_ASSISTANT,
-        DSA_CONTROL_THINK, DSA_CONTROL_THINK_END, DSA_CONTROL_DSML
-    };
-
     bytes = 0;
 
     for (i = 0; i < prompt->n; i++) {
@@ -166,13 +160,13 @@ fuzz_prompt(const dsa_prompt_t *prompt)
             continue;
         }
 
-        for (k = 0; k < sizeof(marks) / sizeof(marks[0]); k++) {
-            if (dsa_str_eqz(prompt->segments[i].text, marks[k])) {
+        for (k = 0; k < DSA_CONTROL_TOKENS; k++) {
+            if (dsa_str_eq(prompt->segments[i].text, dsa_control_tokens[k])) {
                 break;
             }
         }
 
-        if (k == sizeof(marks) / sizeof(marks[0])) {
+        if (k == DSA_CONTROL_TOKENS) {
             abort();
         }
     }
@@ -183,7 +177,7 @@ fuzz_prompt(const dsa_prompt_t *prompt)
 }
 
 
-/* What is stored of the messages has to read back, and to the same text. */
+/* Messages that are stored must read back, and give the same text again. */
 
 static void
 fuzz_messages(dsa_arena_t *arena, const dsa_chat_t *chat,

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A sampled text as history: see t/unit/history.h.  The first byte says
- * whether it begins with reasoning, has tools, came to its end.
+ * A sampled text as history: see t/unit/history.h.  The first byte has the
+ * flags: whether it begins with reasoning, has tools, is complete, and whether
+ * the vocabulary has the control tokens.
  */
 
 

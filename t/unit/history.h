@@ -20,11 +20,15 @@
 
 
 /*
- * A sampled text becomes the message that the API returns, and that message
- * becomes history in each way that it can take: stored in a conversation, or
- * sent back by a client, which received it whole or gathered it from a
- * stream.  None of them may be refused, and all have to give one prompt.
- * t/unit/test_history.c and t/fuzz/fuzz_history.c share this.
+ * A sampled text becomes the message that the API returns.  That message
+ * becomes history in one of several ways: it is stored in a conversation, or a
+ * client sends it back, which received it whole or gathered it from a stream.
+ * None of these may be refused, and all must give the same prompt.
+ * t/unit/test_history.c and t/fuzz/fuzz_history.c share this file.
+ *
+ * In a sampled text, a byte FF and the low three bits of the byte after it are
+ * a control token, in the order of dsa_control_token_e; 7 is a token that the
+ * parser does not know.
  */
 
 #define HISTORY_MEMORY    (64 * 1024 * 1024)
@@ -35,15 +39,20 @@ enum {
     HISTORY_THINKING = 1,
     HISTORY_TOOLS = 2,
     HISTORY_COMPLETE = 4,
-    HISTORY_FLAGS = 7,
-    HISTORY_WHOLE = 8       /* the text has no mark that another one splits */
+    HISTORY_VOCABULARY = 8, /* the vocabulary has all control tokens */
+    HISTORY_FLAGS = 15,
+    HISTORY_WHOLE = 16      /* the text has no name of a control token within
+                               which another one stands */
 };
 
 
-/* The insides of JSON strings and of the array of calls, as the API has
- * them (ngx_http_dsa_openai.c). */
+/*
+ * The insides of JSON strings and of the array of calls, as the API has them
+ * (ngx_http_dsa_openai.c), and the content as it was parsed.
+ */
 
 typedef struct {
+    dsa_buf_t     plain;
     dsa_buf_t     content;
     dsa_buf_t     reasoning;
     dsa_buf_t     calls;
@@ -66,6 +75,7 @@ history_delta(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
         break;
 
     case DSA_DELTA_CONTENT:
+        dsa_buf_add(&h->plain, text.data, text.len);
         dsa_json_escape(&h->content, text);
         break;
 
@@ -234,46 +244,39 @@ history_same(const dsa_prompt_t *a, const dsa_prompt_t *b)
 
 
 /*
- * The special tokens have to be those of the layout: n turns of a user, the
- * answer's end, and DSML marks where the format writes a tag.
+ * The control tokens must be those of the layout: so many turns of a user, the
+ * answer's end, and DSML where the format writes a tag.
  */
 
 static const char *
-history_specials(const dsa_prompt_t *prompt, uint32_t users)
+history_control(const dsa_prompt_t *prompt, uint32_t users)
 {
-    size_t            k;
-    uint32_t          i, n[7] = { 0 };
+    uint32_t          i, k, n[DSA_CONTROL_TOKENS] = { 0 };
     const dsa_str_t  *before, *after;
-
-    static const char *const  marks[] = {
-        DSA_CONTROL_BOS, DSA_CONTROL_EOS, DSA_CONTROL_USER,
-        DSA_CONTROL_ASSISTANT,
-        DSA_CONTROL_THINK, DSA_CONTROL_THINK_END, DSA_CONTROL_DSML
-    };
 
     for (i = 0; i < prompt->n; i++) {
         if (prompt->segments[i].kind == DSA_SEGMENT_TEXT) {
             continue;
         }
 
-        for (k = 0; k < sizeof(marks) / sizeof(marks[0]); k++) {
-            if (dsa_str_eqz(prompt->segments[i].text, marks[k])) {
+        for (k = 0; k < DSA_CONTROL_TOKENS; k++) {
+            if (dsa_str_eq(prompt->segments[i].text, dsa_control_tokens[k])) {
                 break;
             }
         }
 
-        if (k == sizeof(marks) / sizeof(marks[0])) {
-            return "a special token of an unknown name";
+        if (k == DSA_CONTROL_TOKENS) {
+            return "a control token of an unknown name";
         }
 
         n[k]++;
 
-        if (k != 6) {
+        if (k != DSA_CONTROL_TOKEN_DSML) {
             continue;
         }
 
         if (i == 0 || i + 1 == prompt->n) {
-            return "a DSML mark at an end of the prompt";
+            return "DSML at an end of the prompt";
         }
 
         before = &prompt->segments[i - 1].text;
@@ -285,17 +288,42 @@ history_specials(const dsa_prompt_t *prompt, uint32_t users)
             || after->len == 0
             || strchr("fip", after->data[0]) == NULL)
         {
-            return "a DSML mark that is in no tag";
+            return "DSML that is in no tag";
         }
     }
 
-    if (n[0] != 1 || n[1] != 1 || n[2] != users || n[3] != users
-        || n[6] % 2 != 0)
+    if (n[DSA_CONTROL_TOKEN_BOS] != 1 || n[DSA_CONTROL_TOKEN_EOS] != 1
+        || n[DSA_CONTROL_TOKEN_USER] != users
+        || n[DSA_CONTROL_TOKEN_ASSISTANT] != users
+        || n[DSA_CONTROL_TOKEN_DSML] % 2 != 0)
     {
-        return "special tokens that the layout does not have";
+        return "control tokens that the layout does not have";
     }
 
     return NULL;
+}
+
+
+/* The content must be in the prompt unchanged, in one segment of text. */
+
+static const char *
+history_content(const dsa_prompt_t *prompt, const history_t *h)
+{
+    uint32_t        i;
+    dsa_segment_t  *s;
+
+    for (i = 0; i < prompt->n; i++) {
+        s = &prompt->segments[i];
+
+        if (s->kind == DSA_SEGMENT_TEXT
+            && memmem(s->text.data, s->text.len, h->plain.data, h->plain.len)
+               != NULL)
+        {
+            return NULL;
+        }
+    }
+
+    return h->plain.len == 0 ? NULL : "the content is not in the prompt";
 }
 
 
@@ -321,7 +349,7 @@ history_paths(dsa_arena_t *arena, const history_t *h, int flags)
 
     for (think = 0; think < 2 && why == NULL; think++) {
 
-        /* as a conversation that is gone on with */
+        /* as a conversation that continues */
 
         request.len = 0;
         dsa_buf_printf(&request, "{\"model\":\"m\",\"thinking\":{\"type\":"
@@ -331,10 +359,14 @@ history_paths(dsa_arena_t *arena, const history_t *h, int flags)
         why = history_prompt(arena, &stored, &request, &first);
 
         if (why == NULL) {
-            why = history_specials(&first, 2);
+            why = history_control(&first, 2);
         }
 
-        /* the same, after the server stored it anew */
+        if (why == NULL) {
+            why = history_content(&first, h);
+        }
+
+        /* the same, after the server has read and written it */
 
         again.len = 0;
 
@@ -411,31 +443,43 @@ history_paths(dsa_arena_t *arena, const history_t *h, int flags)
 }
 
 
-/*
- * The text as the engine hands it over: what is no UTF-8 is replaced.  NULL,
- * or what is wrong.
- */
+/* Feeds the text as the engine delivers it: invalid UTF-8 is replaced. */
 
-static const char *
-history_check(const uint8_t *data, size_t size, int flags)
+static int
+history_feed(dsa_parse_t *p, const uint8_t *data, size_t size)
 {
-    int           rc;
-    size_t        i, n;
-    history_t     h;
-    dsa_buf_t     text;
-    const char   *why;
-    dsa_arena_t  *arena;
-    dsa_parse_t  *p;
+    int        rc;
+    size_t     i, n;
+    uint32_t   token;
+    dsa_buf_t  text;
 
-    memset(&h, 0, sizeof(history_t));
     memset(&text, 0, sizeof(dsa_buf_t));
+    rc = DSA_OK;
 
-    for (i = 0; i < size; i += n) {
+    for (i = 0; i < size && rc == DSA_OK; i += n) {
+
+        if (data[i] == 0xff && i + 1 < size) {
+            token = data[i + 1] & 7;
+            n = 2;
+
+            rc = dsa_parse_feed(p, dsa_str(text.data, text.len));
+            text.len = 0;
+
+            if (rc == DSA_OK) {
+                rc = dsa_parse_feed_control(p, token < DSA_CONTROL_TOKENS
+                                               ? dsa_control_tokens[token]
+                                               : dsa_strz("<|other|>"));
+            }
+
+            continue;
+        }
+
         n = dsa_utf8_prefix(data + i, size - i);
 
         if (n == 0) {
             rc = dsa_utf8_char(data + i, size - i);
             n = rc < 0 ? (size_t) -rc : size - i;
+            rc = DSA_OK;
             dsa_buf_addz(&text, "\xef\xbf\xbd");
             continue;
         }
@@ -443,31 +487,65 @@ history_check(const uint8_t *data, size_t size, int flags)
         dsa_buf_add(&text, data + i, n);
     }
 
+    if (text.failed) {
+        abort();
+    }
+
+    if (rc == DSA_OK) {
+        rc = dsa_parse_feed(p, dsa_str(text.data, text.len));
+    }
+
+    dsa_buf_free(&text);
+
+    return rc;
+}
+
+
+static int
+history_has_dsml(const dsa_buf_t *b)
+{
+    return b->len != 0
+           && memmem(b->data, b->len, DSA_CONTROL_DSML,
+                     sizeof(DSA_CONTROL_DSML) - 1)
+              != NULL;
+}
+
+
+/* NULL, or what is wrong. */
+
+static const char *
+history_check(const uint8_t *data, size_t size, int flags)
+{
+    history_t     h;
+    const char   *why;
+    dsa_arena_t  *arena;
+    dsa_parse_t  *p;
+
+    memset(&h, 0, sizeof(history_t));
+
     arena = dsa_arena_create(HISTORY_MEMORY);
     p = dsa_parse_create(flags & HISTORY_THINKING, flags & HISTORY_TOOLS,
+                         flags & HISTORY_VOCABULARY
+                         ? (1u << DSA_CONTROL_TOKENS) - 1 : 0,
                          history_delta, &h);
 
-    if (arena == NULL || p == NULL || text.failed) {
+    if (arena == NULL || p == NULL) {
         abort();
     }
 
     why = NULL;
 
-    if (dsa_parse_feed(p, dsa_str(text.data, text.len)) != DSA_OK
+    if (history_feed(p, data, size) != DSA_OK
         || dsa_parse_end(p, (flags & HISTORY_COMPLETE) != 0) != DSA_OK)
     {
         why = "the parser failed";
     }
 
     if (why == NULL && (flags & HISTORY_WHOLE)
-        && ((h.content.len != 0
-             && memmem(h.content.data, h.content.len, DSA_CONTROL_DSML,
-                       sizeof(DSA_CONTROL_DSML) - 1) != NULL)
-            || (h.reasoning.len != 0
-                && memmem(h.reasoning.data, h.reasoning.len, DSA_CONTROL_DSML,
-                          sizeof(DSA_CONTROL_DSML) - 1) != NULL)))
+        && !(flags & HISTORY_VOCABULARY)
+        && (history_has_dsml(&h.content) || history_has_dsml(&h.reasoning)))
     {
-        why = "a DSML mark in visible text";
+        why = "DSML in visible text";
     }
 
     if (why == NULL) {
@@ -476,10 +554,10 @@ history_check(const uint8_t *data, size_t size, int flags)
 
     dsa_parse_destroy(p);
     dsa_arena_destroy(arena);
+    dsa_buf_free(&h.plain);
     dsa_buf_free(&h.content);
     dsa_buf_free(&h.reasoning);
     dsa_buf_free(&h.calls);
-    dsa_buf_free(&text);
 
     return why;
 }

@@ -28,6 +28,11 @@
 #define VAL(k)   "<" D "parameter name=\"" k "\" string=\"false\">"
 #define PEND     "</" D "parameter>\n"
 
+/* A control token that was sampled as such: see history.h. */
+#define T_EOS        "\xff" "1"
+#define T_THINK_END  "\xff" "5"
+#define T_D          "\xff" "6"
+
 #define PROMPT                                                               \
     DSA_CONTROL_BOS DSA_CONTROL_USER "q" DSA_CONTROL_ASSISTANT "</think>"
 #define NEXT     DSA_CONTROL_USER "q" DSA_CONTROL_ASSISTANT "</think>"
@@ -75,7 +80,10 @@ test_random(void **state)
         " string=\"true\">", "{", "}", "[1]", "[", "]", ",", ":", "12",
         "1e999", "-0", "true", "nul", "text", "{\"a\": 1}", "{\"a\": \"b",
         "{\"a\": 1, \"a\": 2}", "\"\\ud800\"", "\\u12", "\xe4", "\xb8\xad",
-        "\xf0\x9f\x98\x80", "\\", "\x01", "\x7f", "\xef\xbd\x9c", " ", "\t"
+        "\xf0\x9f\x98\x80", "\\", "\x01", "\x7f", "\xef\xbd\x9c", " ", "\t",
+        T_EOS, T_THINK_END, T_D, "<" T_D "invoke name=\"f\">",
+        "<" T_D "parameter name=\"a\" string=\"true\">",
+        "</" T_D "parameter>", "</" T_D "invoke>", "<" T_D "function_calls>"
     };
 
     for (i = 0; i < 20000; i++) {
@@ -92,8 +100,14 @@ test_random(void **state)
                               words[pick(sizeof(words) / sizeof(words[0]))]);
         }
 
-        must_hold((uint8_t *) text, pick(4) == 0 ? pick(len + 1) : len,
-                  i & HISTORY_FLAGS);
+        /* not cut where it would leave half of a control token */
+
+        if (pick(4) == 0) {
+            len = pick(len + 1);
+            len -= len != 0 && text[len - 1] == '\xff';
+        }
+
+        must_hold((uint8_t *) text, len, i & HISTORY_FLAGS);
     }
 }
 
@@ -113,7 +127,8 @@ static const char *const  samples[] = {
     CALLS F VAL("a") "\"\\ud800\"" PEND STR("b") "x" PEND FEND END,
     CALLS F "{\"a\": {\"b\": 1}} and more\n" FEND END,
     CALLS F "{\"a\": \"b\"}" FEND "<" D "invoke name=\"\">" FEND
-    "<" D "invoke name=\"a b\n\">\n\n" FEND END
+    "<" D "invoke name=\"a b\n\">\n\n" FEND END,
+    "a</think>" D EOS T_THINK_END "b</think>" DSA_CONTROL_USER T_EOS
 };
 
 
@@ -170,7 +185,8 @@ test_large(void **state)
 /* The prompt that goes on from a sampled text, NUL-terminated. */
 
 static char *
-prompt_of(dsa_arena_t *arena, const char *text, int complete, int thinking)
+prompt_of(dsa_arena_t *arena, const char *text, int complete, int thinking,
+    uint32_t vocabulary)
 {
     char          *out, *p;
     uint32_t       i;
@@ -183,9 +199,11 @@ prompt_of(dsa_arena_t *arena, const char *text, int complete, int thinking)
     memset(&h, 0, sizeof(history_t));
     memset(&request, 0, sizeof(dsa_buf_t));
 
-    parser = dsa_parse_create(thinking, 1, history_delta, &h);
+    parser = dsa_parse_create(thinking, 1, vocabulary, history_delta, &h);
     assert_non_null(parser);
-    assert_int_equal(dsa_parse_feed(parser, dsa_strz(text)), DSA_OK);
+    assert_int_equal(history_feed(parser, (const uint8_t *) text,
+                                  strlen(text)),
+                     DSA_OK);
     assert_int_equal(dsa_parse_end(parser, complete), DSA_OK);
     dsa_parse_destroy(parser);
 
@@ -220,6 +238,7 @@ prompt_of(dsa_arena_t *arena, const char *text, int complete, int thinking)
 
     *p = '\0';
 
+    dsa_buf_free(&h.plain);
     dsa_buf_free(&h.content);
     dsa_buf_free(&h.reasoning);
     dsa_buf_free(&h.calls);
@@ -279,11 +298,46 @@ test_rendered(void **state)
                        ? rendered[i].out : rendered[i].in);
         dsa_buf_add(&b, "", 1);
 
-        out = prompt_of(arena, rendered[i].in, rendered[i].complete, 0);
+        out = prompt_of(arena, rendered[i].in, rendered[i].complete, 0, 0);
         assert_string_equal(out, b.data);
 
         dsa_buf_free(&b);
         dsa_arena_destroy(arena);
+    }
+}
+
+
+/*
+ * Spelled names of control tokens come back in the prompt where they were, in
+ * reasoning, content, names and values, and as text.
+ */
+
+static void
+test_spelled(void **state)
+{
+    char         *out;
+    uint32_t      i, all;
+    dsa_arena_t  *arena;
+
+    static const char  sampled[] =
+        "no </think> " D "<think>" T_THINK_END "b</think>" DSA_CONTROL_USER
+        EOS "\n\n<" T_D "function_calls>\n<" T_D "invoke name=\"f\">\n<" T_D
+        "parameter name=\"" D "\" string=\"true\">" PEND END "</" T_D
+        "parameter>\n</" T_D "invoke>\n</" T_D "function_calls>" T_EOS;
+
+    static const char  encoded[] =
+        "<think>no </think> " D "<think></think>b</think>" DSA_CONTROL_USER
+        EOS CALLS F STR(D) PEND END PEND FEND END EOS;
+
+    all = (1u << DSA_CONTROL_TOKENS) - 1;
+    arena = dsa_arena_create(HISTORY_MEMORY);
+
+    out = prompt_of(arena, sampled, 1, 1, all);
+    assert_non_null(strstr(out, encoded));
+    dsa_arena_destroy(arena);
+
+    for (i = 0; i <= HISTORY_FLAGS; i++) {
+        must_hold((const uint8_t *) sampled, sizeof(sampled) - 1, i);
     }
 }
 
@@ -400,7 +454,7 @@ test_exact(void **state)
         assert_false(in.failed || expected.failed);
 
         arena = dsa_arena_create(HISTORY_MEMORY);
-        out = prompt_of(arena, in.data, 1, thinking);
+        out = prompt_of(arena, in.data, 1, thinking, 0);
 
         if (strncmp(out, expected.data, expected.len) != 0) {
             fail_msg("sampled:\n%.*s\nencoded:\n%s", (int) expected.len,
@@ -419,6 +473,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_rendered),
+        cmocka_unit_test(test_spelled),
         cmocka_unit_test(test_exact),
         cmocka_unit_test(test_cut_anywhere),
         cmocka_unit_test(test_random),

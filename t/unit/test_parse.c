@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * context/parse.c.  What is expected of each completion stands in the table;
- * it has to come out for every cut of the text in two, byte by byte, and in
- * pieces of any length.  t/data/encoding has the published outputs.
+ * context/parse.c.  Two tables have outputs of a model and what must become of
+ * them, for every cut of the text in two and for pieces of any length.
+ * t/data/encoding has the published outputs.
  */
 
 
@@ -38,6 +38,12 @@
 #define PEND     "</" D "parameter>\n"
 
 #define TEN(x)   x x x x x x x x x x
+
+/* In an input: the name that follows was sampled as one token. */
+#define T        "\xff"
+
+#define ALL      ((1u << DSA_CONTROL_TOKENS) - 1)
+#define BIT(x)   (1u << DSA_CONTROL_TOKEN_ ## x)
 
 
 enum {
@@ -77,7 +83,7 @@ static const struct {
     { 0, "\xef\xbc\x8c\xef\xbd\x9c\xf0\x9f\x98\x80\n",
       "C(\xef\xbc\x8c\xef\xbd\x9c\xf0\x9f\x98\x80\n)" },
 
-    /* names of special tokens that stray */
+    /* control tokens that stray */
 
     { 0, "a" EOS "b", "C(ab)" },
     { 0, "Hi" EOS, "C(Hi)" },
@@ -288,31 +294,86 @@ on_delta(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
 }
 
 
-/* Cut at first, and from there on every step bytes. */
+/*
+ * The length of the control token's name at the front of a text, 0 if there is
+ * none.  <|other|> stands for an added token that the parser does not know.
+ */
+
+static size_t
+name_len(const char *text, size_t len)
+{
+    size_t     i;
+    dsa_str_t  name;
+
+    for (i = 0; i <= DSA_CONTROL_TOKENS; i++) {
+        name = i < DSA_CONTROL_TOKENS ? dsa_control_tokens[i]
+                                      : dsa_strz("<|other|>");
+
+        if (len >= name.len && memcmp(text, name.data, name.len) == 0) {
+            return name.len;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Feeds an input whose control tokens are marked with T.  Its other text is
+ * cut at first, and from there on every step bytes.
+ */
 
 static void
-parse(result_t *r, int flags, const char *in, size_t len, size_t first,
-    size_t step)
+feed(dsa_parse_t *p, const char *in, size_t len, size_t first, size_t step)
 {
-    size_t        n;
+    size_t       n, cut;
+    const char  *mark;
+
+    for (cut = first; len != 0; in += n, len -= n) {
+
+        if (*in == T[0]) {
+            in++;
+            len--;
+            n = name_len(in, len);
+
+            assert_true(n != 0);
+            assert_int_equal(dsa_parse_feed_control(p, dsa_str(in, n)),
+                             DSA_OK);
+            continue;
+        }
+
+        mark = memchr(in, T[0], len);
+        n = mark != NULL ? (size_t) (mark - in) : len;
+
+        if (cut == 0) {
+            cut = step;
+        }
+
+        if (n > cut) {
+            n = cut;
+        }
+
+        cut -= n;
+
+        assert_int_equal(dsa_parse_feed(p, dsa_str(in, n)), DSA_OK);
+    }
+}
+
+
+static void
+parse(result_t *r, int flags, uint32_t vocabulary, const char *in, size_t len,
+    size_t first, size_t step)
+{
     dsa_parse_t  *p;
 
     memset(r, 0, sizeof(result_t));
     r->whole = 1;
 
-    p = dsa_parse_create(flags & THINK, !(flags & NOTOOLS), on_delta, r);
+    p = dsa_parse_create(flags & THINK, !(flags & NOTOOLS), vocabulary,
+                         on_delta, r);
     assert_non_null(p);
 
-    for (n = first; len != 0; n = step) {
-        if (n > len) {
-            n = len;
-        }
-
-        assert_int_equal(dsa_parse_feed(p, dsa_str(in, n)), DSA_OK);
-
-        in += n;
-        len -= n;
-    }
+    feed(p, in, len, first, step);
 
     assert_int_equal(dsa_parse_end(p, !(flags & CUT)), DSA_OK);
     assert_int_equal(dsa_parse_calls(p), r->calls);
@@ -324,26 +385,337 @@ parse(result_t *r, int flags, const char *in, size_t len, size_t first,
 }
 
 
+/* Every cut of the input in two, and pieces of 1 to 9 bytes. */
+
+static void
+check(int flags, uint32_t vocabulary, const char *in, size_t len,
+    const char *out)
+{
+    size_t    k;
+    result_t  r;
+
+    for (k = 0; k <= len + 9; k++) {
+        parse(&r, flags, vocabulary, in, len, k <= len ? k : k - len,
+              k <= len ? len + 1 : k - len);
+
+        if (strcmp(r.out.data, out) != 0) {
+            fail_msg("flags %d, vocabulary %x, cut %zu: \"%s\"\nis      %s\n"
+                     "must be %s", flags, vocabulary, k, in, r.out.data, out);
+        }
+
+        dsa_buf_free(&r.out);
+    }
+}
+
+
+/* Marks every name of a control token in a text with T. */
+
+static void
+mark_names(dsa_buf_t *b, const char *in)
+{
+    size_t  n;
+
+    for ( /* void */ ; *in != '\0'; in += n) {
+        n = name_len(in, strlen(in));
+
+        if (n != 0) {
+            dsa_buf_addz(b, T);
+
+        } else {
+            n = 1;
+        }
+
+        dsa_buf_add(b, in, n);
+    }
+
+    dsa_buf_add(b, "", 1);
+    assert_false(b->failed);
+}
+
+
 static void
 test_cases(void **state)
 {
-    size_t    i, k, len;
-    result_t  r;
+    size_t  i;
 
     for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        len = strlen(cases[i].in);
+        check(cases[i].flags, 0, cases[i].in, strlen(cases[i].in),
+              cases[i].out);
+    }
+}
 
-        for (k = 0; k <= len; k++) {
-            parse(&r, cases[i].flags, cases[i].in, len, k, len + 1);
-            assert_string_equal(r.out.data, cases[i].out);
+
+/*
+ * The same inputs with their control tokens sampled as tokens.  If the
+ * vocabulary has them, the result is the same; if not, the text of their names
+ * counts.  Inputs that end in the middle of a name have no tokens there.
+ */
+
+static void
+test_cases_control(void **state)
+{
+    size_t     i;
+    dsa_buf_t  in;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        memset(&in, 0, sizeof(dsa_buf_t));
+        mark_names(&in, cases[i].in);
+
+        check(cases[i].flags, 0, in.data, in.len - 1, cases[i].out);
+
+        if (strstr(cases[i].in, "\xef\xbd\x9c" "D") == NULL
+            || strstr(cases[i].in, D) != NULL)
+        {
+            check(cases[i].flags, ALL, in.data, in.len - 1, cases[i].out);
+        }
+
+        dsa_buf_free(&in);
+    }
+}
+
+
+/* The same inputs spelled with ordinary tokens: all of it is text. */
+
+static void
+test_cases_spelled(void **state)
+{
+    size_t     i;
+    dsa_buf_t  out;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        memset(&out, 0, sizeof(dsa_buf_t));
+
+        if (cases[i].in[0] != '\0') {
+            dsa_buf_printf(&out, "%s(%s)", cases[i].flags & THINK ? "R" : "C",
+                           cases[i].in);
+        }
+
+        dsa_buf_add(&out, "", 1);
+
+        check(cases[i].flags, ALL, cases[i].in, strlen(cases[i].in),
+              out.data);
+
+        dsa_buf_free(&out);
+    }
+}
+
+
+#define TD       T D
+#define TCALLS   "<" TD "function_calls>\n"
+#define TEND     "</" TD "function_calls>"
+#define TF       "<" TD "invoke name=\"f\">\n"
+#define TFEND    "</" TD "invoke>\n"
+#define TSTR(k)  "<" TD "parameter name=\"" k "\" string=\"true\">"
+#define TVAL(k)  "<" TD "parameter name=\"" k "\" string=\"false\">"
+#define TPEND    "</" TD "parameter>\n"
+
+
+static const struct {
+    int          flags;
+    uint32_t     vocabulary;
+    const char  *in;
+    const char  *out;
+} control_cases[] = {
+
+    /* the end of the reasoning is the token, not its spelling */
+
+    { THINK, ALL, "I write </think> to end" T "</think>so", "R(I write "
+      "</think> to end)C(so)" },
+    { THINK, ALL, "a<think>b" T "<think>c" T "</think>d</think>",
+      "R(a<think>bc)C(d</think>)" },
+    { THINK, ALL, "a</think" T "</think>b", "R(a</think)C(b)" },
+    { THINK, ALL, "a<" T "</think>b", "R(a<)C(b)" },
+    { THINK, ALL, "a\n\n" T "</think>\n\nb", "R(a\n\n)C(\n\nb)" },
+    { THINK, BIT(THINK), "a<think>b" T "<think>c</think>d" T "</think>e",
+      "R(a<think>bc)C(de)" },
+    { THINK, BIT(DSML), "a</think>b", "R(a)C(b)" },
+
+    /* roles and other control tokens */
+
+    { 0, ALL, "say " DSA_CONTROL_USER EOS " twice" T EOS,
+      "C(say " DSA_CONTROL_USER EOS " twice)" },
+    { 0, ALL & ~BIT(USER), "a" DSA_CONTROL_USER "b" T DSA_CONTROL_USER "c",
+      "C(abc)" },
+    { 0, ALL, "a" T "<|other|>b", "C(a<|other|>b)" },
+    { 0, 0, "a" T "<|other|>b", "C(a<|other|>b)" },
+    { 0, ALL, "a " D " b " TD " c", "C(a " D " b  c)" },
+
+    /* calls need the token in every tag */
+
+    { 0, ALL, "x\n\n" TCALLS TF TSTR("k") "v" TPEND TFEND TEND,
+      "C(x)N(f)A({\"k\": \"v\"})" },
+    { 0, ALL, "x\n\n" CALLS F FEND END, "C(x\n\n" CALLS F FEND END ")" },
+    { 0, ALL, "x\n\n<" T D "function_call", "C(x)" },
+    { 0, ALL, "x\n\n<" D "function_call",
+      "C(x\n\n<" D "function_call)" },
+    { CUT, ALL, "x\n\n<\xef\xbd\x9c" "D",
+      "C(x\n\n<\xef\xbd\x9c" "D)" },
+    { 0, BIT(THINK_END), "x\n\n" CALLS F STR("k") "</think>" T "</think>"
+      PEND FEND END, "C(x)N(f)A({\"k\": \"</think></think>\"})" },
+    { NOTOOLS, ALL, "a" TCALLS TF TSTR("k") END "</think>" TPEND TFEND END
+      "</think>" TEND "b", "C(ab)" },
+    { NOTOOLS | THINK, ALL, "a" TCALLS "</think>" D T "</think>" TD "b",
+      "R(a)C(b)" },
+
+    /* values hold any spelling, and control tokens other than their end */
+
+    { 0, ALL, TCALLS TF TSTR("k") "a</" D "parameter>b" FEND END TPEND
+      TFEND TEND, "N(f)A({\"k\": \"a</" D "parameter>b</" D
+      "invoke>\\n" END "\"})" },
+    { 0, ALL, TCALLS TF TSTR("k") "<" TD "x" T EOS "</" TD "param" TPEND
+      TFEND TEND, "N(f)A({\"k\": \"<" D "x" EOS "</" D "param\"})" },
+    { 0, ALL, TCALLS TF TVAL("k") T "<think>" TPEND TVAL("l") "[\"" PEND
+      "\"]" TPEND TFEND TEND,
+      "N(f)A({\"k\": \"<think>\", \"l\": [\"</" D
+      "parameter>\n\"]})" },
+
+    /* names */
+
+    { 0, ALL, TCALLS TF TSTR("<" D "parameter") "x" TPEND TFEND TEND,
+      "N(f)A({\"<" D "parameter\": \"x\"})" },
+    { 0, ALL, TCALLS TF TSTR("a" T "<think>") "x" TPEND TFEND TEND,
+      "N(f)A({\"a<think>\": \"x\"})" }
+};
+
+
+static void
+test_control(void **state)
+{
+    size_t  i;
+
+    for (i = 0; i < sizeof(control_cases) / sizeof(control_cases[0]); i++) {
+        check(control_cases[i].flags, control_cases[i].vocabulary,
+              control_cases[i].in, strlen(control_cases[i].in),
+              control_cases[i].out);
+    }
+}
+
+
+static void
+test_control_names(void **state)
+{
+    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_BOS],
+                            DSA_CONTROL_BOS));
+    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_EOS], EOS));
+    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_USER],
+                            DSA_CONTROL_USER));
+    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_ASSISTANT],
+                            DSA_CONTROL_ASSISTANT));
+    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_THINK],
+                            "<think>"));
+    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_THINK_END],
+                            "</think>"));
+    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_DSML], D));
+    assert_int_equal(DSA_CONTROL_TOKENS, 7);
+}
+
+
+/*
+ * Replaces what begins each name by a byte that begins none, or back.  The
+ * length stays, and so do the bytes that end a tag or a value.
+ */
+
+static void
+disguise(dsa_buf_t *b, const char *in, size_t len, int back)
+{
+    size_t      i, k;
+    dsa_str_t   from, to;
+
+    static const char *const  names[][2] = {
+        { "<think>", "(think>" },
+        { "</think>", "(/think>" },
+        { EOS, "(\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence"
+          "\xef\xbd\x9c>" },
+        { DSA_CONTROL_USER, "(\xef\xbd\x9cUser\xef\xbd\x9c>" },
+        { D, "\xef\xbd\x9c" "QSML\xef\xbd\x9c" }
+    };
+
+    for (i = 0; i < len; i++) {
+        for (k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+            from = dsa_strz(names[k][back]);
+            to = dsa_strz(names[k][!back]);
+
+            if (len - i >= from.len
+                && memcmp(in + i, from.data, from.len) == 0)
+            {
+                dsa_buf_add(b, to.data, to.len);
+                i += to.len - 1;
+                break;
+            }
+        }
+
+        if (k == sizeof(names) / sizeof(names[0])) {
+            dsa_buf_add(b, in + i, 1);
+        }
+    }
+}
+
+
+/*
+ * Random mixtures of control tokens, of their spellings and of other text.  If
+ * the vocabulary has the tokens, the result must be that of a text in which
+ * they are spelled and what was spelled is disguised, read without a
+ * vocabulary.
+ */
+
+static void
+test_control_random(void **state)
+{
+    int        flags;
+    size_t     n;
+    result_t   r, plain;
+    uint32_t   seed, i, k, cut;
+    dsa_buf_t  in, text, back;
+
+    static const char *const  words[] = {
+        "\n", "\n\n", "\"", "{", "}", "[1]", "12", "text", "\xe4\xb8\xad",
+        "invoke", "parameter", "function_calls>", " name=\"x", " ", "=\"",
+        " string=\"true\">", D, D, "<" D, "</" D, "<think>", "</think>",
+        "</think>", EOS, DSA_CONTROL_USER, CALLS, CALLS, END, F, F, FEND,
+        STR("a"), STR("a"), STR("b"), VAL("c"), VAL("d"), PEND, PEND, PEND
+    };
+
+    seed = 7;
+
+    for (i = 0; i < 20000; i++) {
+        memset(&in, 0, sizeof(dsa_buf_t));
+        memset(&text, 0, sizeof(dsa_buf_t));
+        memset(&back, 0, sizeof(dsa_buf_t));
+
+        flags = i & 7;
+
+        for (k = 0; k < 24; k++) {
+            seed = seed * 1664525 + 1013904223;
+            n = (seed >> 8) % (sizeof(words) / sizeof(words[0]));
+
+            if (seed >> 30 != 0) {
+                mark_names(&in, words[n]);
+                in.len--;
+                dsa_buf_addz(&text, words[n]);
+
+            } else {
+                dsa_buf_addz(&in, words[n]);
+                disguise(&text, words[n], strlen(words[n]), 0);
+            }
+        }
+
+        parse(&plain, flags, 0, text.data, text.len, text.len, text.len);
+        disguise(&back, plain.out.data, plain.out.len, 1);
+
+        for (k = 0; k < 3; k++) {
+            seed = seed * 1664525 + 1013904223;
+            cut = 1 + (seed >> 8) % 40;
+            parse(&r, flags, ALL, in.data, in.len, cut, k == 0 ? 1 : cut);
+
+            assert_int_equal(r.calls, plain.calls);
+            assert_string_equal(r.out.data, back.data);
             dsa_buf_free(&r.out);
         }
 
-        for (k = 1; k <= 9; k++) {
-            parse(&r, cases[i].flags, cases[i].in, len, k, k);
-            assert_string_equal(r.out.data, cases[i].out);
-            dsa_buf_free(&r.out);
-        }
+        dsa_buf_free(&plain.out);
+        dsa_buf_free(&in);
+        dsa_buf_free(&text);
+        dsa_buf_free(&back);
     }
 }
 
@@ -364,7 +736,7 @@ test_calls_off(void **state)
     for (len = 1; len < sizeof(in); len++) {
         for (flags = 0; flags < 8; flags++) {
             for (step = 1; step <= len; step = step * 2 + 1) {
-                parse(&r, flags | NOTOOLS, in, len, step, step);
+                parse(&r, flags | NOTOOLS, 0, in, len, step, step);
 
                 assert_int_equal(r.calls, 0);
                 assert_true(strchr("RC", r.out.data[0]) != NULL);
@@ -378,7 +750,10 @@ test_calls_off(void **state)
 }
 
 
-/* Text goes on as soon as it can be no marker, and whole pieces stay whole. */
+/*
+ * Text is delivered as soon as it cannot be a marker, and a piece that is fed
+ * is one delta if nothing in it ends one.
+ */
 
 static void
 test_streams(void **state)
@@ -387,7 +762,7 @@ test_streams(void **state)
     dsa_parse_t  *p;
 
     memset(&r, 0, sizeof(r));
-    p = dsa_parse_create(1, 1, on_delta, &r);
+    p = dsa_parse_create(1, 1, 0, on_delta, &r);
 
     assert_true(dsa_parse_in_reasoning(p));
     assert_int_equal(dsa_parse_feed(p, dsa_strz("a\n\nb <c")), DSA_OK);
@@ -415,6 +790,41 @@ test_streams(void **state)
     dsa_buf_add(&r.out, "", 1);
     assert_string_equal(r.out.data, "R(a\n\nb <c\n\nd)C(x)N(f)A({\"k\": "
                         "\"v1\\nv2v3)");
+    dsa_buf_free(&r.out);
+}
+
+
+/* A control token takes effect with its own feed, a spelled one does not. */
+
+static void
+test_streams_control(void **state)
+{
+    result_t      r;
+    dsa_parse_t  *p;
+
+    memset(&r, 0, sizeof(r));
+    p = dsa_parse_create(1, 1, ALL, on_delta, &r);
+
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("a</think>")), DSA_OK);
+    assert_int_equal(r.n, 1);
+    assert_true(dsa_parse_in_reasoning(p));
+    assert_int_equal(dsa_parse_feed_control(p, dsa_strz("</think>")), DSA_OK);
+    assert_false(dsa_parse_in_reasoning(p));
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("b" CALLS F "c")), DSA_OK);
+    assert_int_equal(dsa_parse_calls(p), 0);
+    assert_int_equal(r.n, 2);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("\n\n<")), DSA_OK);
+    assert_int_equal(dsa_parse_feed_control(p, dsa_strz(D)), DSA_OK);
+    assert_int_equal(r.n, 2);
+    assert_int_equal(dsa_parse_feed(p, dsa_strz("invoke name=\"f\">")),
+                     DSA_OK);
+    assert_int_equal(dsa_parse_calls(p), 1);
+    assert_int_equal(dsa_parse_end(p, 1), DSA_OK);
+
+    dsa_parse_destroy(p);
+    result_close(&r);
+    dsa_buf_add(&r.out, "", 1);
+    assert_string_equal(r.out.data, "R(a</think>)C(b" CALLS F "c)N(f)A({})");
     dsa_buf_free(&r.out);
 }
 
@@ -456,12 +866,12 @@ test_long(void **state)
         dsa_buf_add(&out, "", 1);
         assert_false(in.failed || out.failed);
 
-        parse(&r, 0, in.data, in.len, in.len, in.len);
+        parse(&r, 0, 0, in.data, in.len, in.len, in.len);
         assert_string_equal(r.out.data, out.data);
         assert_true(r.whole);
         dsa_buf_free(&r.out);
 
-        parse(&r, 0, in.data, in.len, 1, 7);
+        parse(&r, 0, 0, in.data, in.len, 1, 7);
         assert_string_equal(r.out.data, out.data);
         dsa_buf_free(&r.out);
 
@@ -498,7 +908,7 @@ test_long_scalar(void **state)
         dsa_buf_add(&out, "", 1);
 
         for (k = 1; k <= in.len; k += 501) {
-            parse(&r, 0, in.data, in.len, k, k);
+            parse(&r, 0, 0, in.data, in.len, k, k);
             assert_string_equal(r.out.data, out.data);
             dsa_buf_free(&r.out);
         }
@@ -528,7 +938,7 @@ test_many_calls(void **state)
     dsa_buf_addz(&in, END);
     assert_false(in.failed);
 
-    parse(&r, 0, in.data, in.len, 7, 1000);
+    parse(&r, 0, 0, in.data, in.len, 7, 1000);
     assert_int_equal(r.calls, DSA_PARSE_CALLS);
     assert_int_equal(r.out.len - 1, DSA_PARSE_CALLS
                                     * strlen("N(f)A({\"a\": \"x\"})"));
@@ -554,7 +964,7 @@ test_callback_fails(void **state)
     dsa_parse_t  *p;
 
     left = 2;
-    p = dsa_parse_create(0, 1, on_delta_fails, &left);
+    p = dsa_parse_create(0, 1, 0, on_delta_fails, &left);
 
     assert_int_equal(dsa_parse_feed(p, dsa_strz("a")), DSA_OK);
     assert_int_equal(dsa_parse_feed(p, dsa_strz("b" CALLS F FEND)), 7);
@@ -597,11 +1007,12 @@ test_random_cuts(void **state)
             len += strlen(words[n]);
         }
 
-        parse(&whole, flags, in, len, len, len);
+        parse(&whole, flags, 0, in, len, len, len);
 
         for (k = 0; k < 6; k++) {
             seed = seed * 1664525 + 1013904223;
-            parse(&r, flags, in, len, (seed >> 8) % len, 1 + k * 5);
+            parse(&r, flags, 0, in, len, (seed >> 8) % len,
+                  1 + k * 5);
             assert_string_equal(r.out.data, whole.out.data);
             dsa_buf_free(&r.out);
         }
@@ -643,8 +1054,8 @@ expect_message(dsa_buf_t *out, const dsa_message_t *m, int thinking)
 
 
 /*
- * The assistant's turns of a published prompt are its texts up to the end
- * mark; they give back the messages that the prompt was made from.
+ * The assistant's turns of a published prompt, up to the token that ends them,
+ * give back the messages that the prompt was made from.
  */
 
 static void
@@ -656,7 +1067,7 @@ check_published(const char *input, const char *output)
     result_t            r;
     uint32_t            i;
     dsa_err_t           err;
-    dsa_buf_t           expected;
+    dsa_buf_t           expected, marked, tokens;
     dsa_chat_t          chat;
     dsa_json_t         *root;
     dsa_arena_t        *arena;
@@ -671,7 +1082,7 @@ check_published(const char *input, const char *output)
     assert_int_equal(dsa_chat_read(&chat, arena, root, &limits, &refusal),
                      DSA_OK);
 
-    /* the tools block has an example with marks in it */
+    /* the tools block has an example with control tokens in it */
 
     text = read_text(output, &len);
     p = strstr(text, "\n</functions>\n");
@@ -685,7 +1096,7 @@ check_published(const char *input, const char *output)
             continue;
         }
 
-        /* a turn begins behind the cue that the message before it left */
+        /* a turn begins after the cue for it, which the prompt before has */
 
         end = strstr(p, EOS);
         assert_non_null(end);
@@ -713,12 +1124,27 @@ check_published(const char *input, const char *output)
         expect_message(&expected, m, thinking);
 
         for (cut = 1; cut <= (size_t) (end - p); cut = cut * 3 + 1) {
-            parse(&r, thinking ? THINK : 0, p, end - p + strlen(EOS), cut,
-                  cut);
+            parse(&r, thinking ? THINK : 0, 0, p, end - p + strlen(EOS),
+                  cut, cut);
             assert_string_equal(r.out.data, expected.data);
             dsa_buf_free(&r.out);
         }
 
+        /* the same with the control tokens as tokens */
+
+        memset(&marked, 0, sizeof(marked));
+        dsa_buf_add(&marked, p, end - p + strlen(EOS));
+        dsa_buf_add(&marked, "", 1);
+        memset(&tokens, 0, sizeof(tokens));
+        mark_names(&tokens, marked.data);
+
+        parse(&r, thinking ? THINK : 0, ALL, tokens.data, tokens.len - 1, 5,
+              3);
+        assert_string_equal(r.out.data, expected.data);
+
+        dsa_buf_free(&r.out);
+        dsa_buf_free(&marked);
+        dsa_buf_free(&tokens);
         dsa_buf_free(&expected);
 
         p = end + strlen(EOS);
@@ -748,8 +1174,14 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_cases_control),
+        cmocka_unit_test(test_cases_spelled),
+        cmocka_unit_test(test_control),
+        cmocka_unit_test(test_control_names),
+        cmocka_unit_test(test_control_random),
         cmocka_unit_test(test_calls_off),
         cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_streams_control),
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_long_scalar),
         cmocka_unit_test(test_many_calls),
