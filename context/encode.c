@@ -18,28 +18,30 @@
 #define DSML                 DSA_CONTROL_DSML
 
 
-/* A run under construction: it ends where the next one begins. */
+/* A segment under construction: it ends where the next one begins. */
 
 typedef struct {
-    dsa_segment_kind_e       kind;
+    dsa_segment_kind_e   kind;
     size_t               start;
 } dsa_encode_segment_t;
 
 
 typedef struct {
     const dsa_chat_t    *chat;
-    dsa_buf_t            text;       /* of all runs */
-    dsa_buf_t            runs;       /* dsa_encode_segment_t */
-    size_t               n;
-    uint32_t             last;       /* the last user's message, and whether */
-    int                  has_last;   /* there is one */
-    uint32_t             n_calls;    /* of the last assistant's message */
-    uint32_t             n_results;  /* of them written */
+    dsa_buf_t            text;       /* of all segments */
+    dsa_buf_t            segments;   /* dsa_encode_segment_t */
+    size_t               n;          /* segments */
+    uint32_t             last;       /* the last user message, */
+    int                  has_last;   /* if there is one */
+    uint32_t             n_calls;    /* of the last assistant message */
+    uint32_t             n_results;  /* how many of them have been written */
     int                  failed;     /* a number that cannot be written */
 } dsa_encoder_t;
 
 
 static void dsa_encode_last(dsa_encoder_t *e);
+static uint32_t dsa_encode_head(dsa_encoder_t *e);
+static int dsa_encode_message(dsa_encoder_t *e, uint32_t i, dsa_err_t *err);
 static void dsa_encode_system(dsa_encoder_t *e, dsa_str_t content,
     const dsa_json_t *tools, const dsa_json_t *format);
 static void dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m,
@@ -56,6 +58,7 @@ static void dsa_encode_tools(dsa_encoder_t *e, const dsa_json_t *tools);
 static void dsa_encode_format(dsa_encoder_t *e, const dsa_json_t *format);
 static int dsa_encode_after_last(const dsa_encoder_t *e, uint32_t i);
 static void dsa_encode_template(dsa_encoder_t *e, const char *text);
+static const dsa_str_t *dsa_encode_control(const char *text);
 static void dsa_encode_text(dsa_encoder_t *e, dsa_str_t text);
 static void dsa_encode_json(dsa_encoder_t *e, const dsa_json_t *v);
 static void dsa_encode_segment(dsa_encoder_t *e, dsa_segment_kind_e kind);
@@ -105,25 +108,13 @@ static const char  dsa_encode_tools_head[] =
     "<functions>\n";
 
 
-static const char *const  dsa_encode_control_tokens[] = {
-    DSA_CONTROL_BOS,
-    DSA_CONTROL_EOS,
-    DSA_CONTROL_USER,
-    DSA_CONTROL_ASSISTANT,
-    DSA_CONTROL_THINK,
-    DSA_CONTROL_THINK_END,
-    DSA_CONTROL_DSML
-};
-
-
 int
 dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena, const dsa_chat_t *chat,
     dsa_err_t *err)
 {
-    int                   rc;
-    uint32_t              i;
-    dsa_encoder_t         e;
-    const dsa_message_t  *m;
+    int            rc;
+    uint32_t       i;
+    dsa_encoder_t  e;
 
     memset(&e, 0, sizeof(dsa_encoder_t));
 
@@ -132,84 +123,111 @@ dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena, const dsa_chat_t *chat,
     dsa_encode_last(&e);
     dsa_encode_template(&e, DSA_CONTROL_BOS);
 
-    /* what the request has at its top is said by a first system message */
-
-    i = 0;
-
-    if (chat->tools != NULL || chat->response_format != NULL) {
-        m = chat->messages;
-
-        if (chat->n_messages != 0 && m->role == DSA_ROLE_SYSTEM) {
-            dsa_encode_system(&e, m->content,
-                              chat->tools != NULL ? chat->tools : m->tools,
-                              chat->response_format != NULL
-                              ? chat->response_format : m->response_format);
-            i = 1;
-
-        } else {
-            dsa_encode_system(&e, dsa_str(NULL, 0), chat->tools,
-                              chat->response_format);
-        }
-    }
-
     rc = DSA_OK;
 
-    for ( /* void */ ; i < chat->n_messages; i++) {
-        m = &chat->messages[i];
-
-        if (m->role != DSA_ROLE_TOOL && e.n_results != 0
-            && e.n_results != e.n_calls)
-        {
-            /* the other results will not come */
-
-            dsa_encode_results_end(&e, i - 1);
-            e.n_results = e.n_calls;
-        }
-
-        switch (m->role) {
-
-        case DSA_ROLE_SYSTEM:
-            dsa_encode_system(&e, m->content, m->tools, m->response_format);
-            break;
-
-        case DSA_ROLE_USER:
-        case DSA_ROLE_DEVELOPER:
-            dsa_encode_user(&e, m, i);
-            break;
-
-        case DSA_ROLE_ASSISTANT:
-            dsa_encode_assistant(&e, m, i);
-            break;
-
-        case DSA_ROLE_TOOL:
-            if (e.n_results == e.n_calls) {
-                rc = dsa_error(err, "messages[%u]: a tool message needs a "
-                               "call before it that it answers", i);
-                goto done;
-            }
-
-            dsa_encode_result(&e, m, i);
-            break;
-        }
+    for (i = dsa_encode_head(&e); i < chat->n_messages && rc == DSA_OK; i++) {
+        rc = dsa_encode_message(&e, i, err);
     }
 
-    if (e.n_results != 0 && e.n_results != e.n_calls) {
+    if (rc == DSA_OK && e.n_results != 0 && e.n_results != e.n_calls) {
         rc = dsa_error(err, "messages[%u]: %u tool messages follow %u tool "
-                       "calls, every call needs one", i - 1, e.n_results,
-                       e.n_calls);
-        goto done;
+                       "calls; expected one for each call", i - 1,
+                       e.n_results, e.n_calls);
     }
 
-    rc = dsa_encode_finish(&e, prompt, arena, err);
-
-done:
+    if (rc == DSA_OK) {
+        rc = dsa_encode_finish(&e, prompt, arena, err);
+    }
 
     dsa_buf_free(&e.text);
-    dsa_buf_free(&e.runs);
+    dsa_buf_free(&e.segments);
 
     return rc;
 }
 
+
+/*
+ * Tools and response format of the request belong to a leading system message,
+ * and replace its own.  Returns how many messages have been encoded: 1 if the
+ * chat begins with a system message to which they were added.
+ */
+
+static uint32_t
+dsa_encode_head(dsa_encoder_t *e)
+{
+    const dsa_chat_t     *chat;
+    const dsa_message_t  *m;
+
+    chat = e->chat;
+    m = chat->messages;
+
+    if (chat->tools == NULL && chat->response_format == NULL) {
+        return 0;
+    }
+
+    if (chat->n_messages == 0 || m->role != DSA_ROLE_SYSTEM) {
+        dsa_encode_system(e, dsa_str(NULL, 0), chat->tools,
+                          chat->response_format);
+        return 0;
+    }
+
+    dsa_encode_system(e, m->content,
+                      chat->tools != NULL ? chat->tools : m->tools,
+                      chat->response_format != NULL
+                      ? chat->response_format : m->response_format);
+
+    return 1;
+}
+
+
+static int
+dsa_encode_message(dsa_encoder_t *e, uint32_t i, dsa_err_t *err)
+{
+    const dsa_message_t  *m;
+
+    m = &e->chat->messages[i];
+
+    if (m->role != DSA_ROLE_TOOL && e->n_results != 0
+        && e->n_results != e->n_calls)
+    {
+        /* the conversation has moved on without the other results */
+
+        dsa_encode_results_end(e, i - 1);
+        e->n_results = e->n_calls;
+    }
+
+    switch (m->role) {
+
+    case DSA_ROLE_SYSTEM:
+        dsa_encode_system(e, m->content, m->tools, m->response_format);
+        break;
+
+    case DSA_ROLE_USER:
+    case DSA_ROLE_DEVELOPER:
+        dsa_encode_user(e, m, i);
+        break;
+
+    case DSA_ROLE_ASSISTANT:
+        dsa_encode_assistant(e, m, i);
+        break;
+
+    case DSA_ROLE_TOOL:
+        if (e->n_results == e->n_calls) {
+            return dsa_error(err, "messages[%u]: a tool message without a "
+                             "tool call; expected a preceding assistant "
+                             "message with a tool call that has no result "
+                             "yet", i);
+        }
+
+        dsa_encode_result(e, m, i);
+        break;
+    }
+
+    return DSA_OK;
+}
+
+
+/* Finds the last message of a user or developer. */
 
 static void
 dsa_encode_last(dsa_encoder_t *e)
@@ -248,8 +266,8 @@ dsa_encode_system(dsa_encoder_t *e, dsa_str_t content,
 
 
 /*
- * The cue for the answer belongs to the question.  A developer's message that
- * is not the last question is dropped in thinking mode, as published.
+ * The question ends with the cue for its answer.  As published, a developer
+ * message is left out in thinking mode unless it is the last question.
  */
 
 static void
@@ -274,8 +292,8 @@ dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 
 
 /*
- * Reasoning stays only after the last question.  A prefix is left open: the
- * model goes on with its content or, when it has none, with its reasoning.
+ * Reasoning is written only after the last question.  A prefix is left open,
+ * and the model continues its content or, if it has none, its reasoning.
  */
 
 static void
@@ -312,7 +330,7 @@ dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 }
 
 
-/* Strings stand as they are, without any escaping; the rest is JSON. */
+/* String arguments are written without any escaping, all others as JSON. */
 
 static void
 dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call)
@@ -366,13 +384,13 @@ static void
 dsa_encode_raw(dsa_encoder_t *e, dsa_str_t raw)
 {
     int              rc;
-    size_t           n, text, runs;
+    size_t           n, text, segments;
     dsa_argument_t   arg;
     dsa_arguments_t  args;
 
     n = e->n;
     text = e->text.len;
-    runs = e->runs.len;
+    segments = e->segments.len;
 
     dsa_arguments_start(&args, raw);
 
@@ -390,7 +408,7 @@ dsa_encode_raw(dsa_encoder_t *e, dsa_str_t raw)
 
     e->n = n;
     e->text.len = text;
-    e->runs.len = runs;
+    e->segments.len = segments;
 
     dsa_encode_text(e, raw);
 
@@ -400,7 +418,7 @@ dsa_encode_raw(dsa_encoder_t *e, dsa_str_t raw)
 }
 
 
-/* DSA_ERROR: the name has escapes that are not valid. */
+/* DSA_ERROR: the name has an invalid escape. */
 
 static int
 dsa_encode_raw_param(dsa_encoder_t *e, const dsa_argument_t *arg)
@@ -457,7 +475,7 @@ dsa_encode_result(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 }
 
 
-/* i: the last result. */
+/* i is the index of the last result. */
 
 static void
 dsa_encode_results_end(dsa_encoder_t *e, uint32_t i)
@@ -500,55 +518,63 @@ dsa_encode_after_last(const dsa_encoder_t *e, uint32_t i)
 }
 
 
-/* Words of the format itself: the marks in them are special tokens. */
+/* Text of the format itself: names of control tokens in it are the tokens. */
 
 static void
 dsa_encode_template(dsa_encoder_t *e, const char *text)
 {
-    size_t       i, n, len;
-    const char  *p, *mark;
+    size_t            n;
+    const char       *p;
+    const dsa_str_t  *name;
 
-    n = sizeof(dsa_encode_control_tokens) / sizeof(char *);
+    for (p = text; *p != '\0'; p += n) {
+        name = dsa_encode_control(p);
 
-    for (p = text; *p != '\0'; /* void */) {
-        mark = NULL;
-        len = 0;
-
-        /* marks begin with < or a byte above ASCII */
-
-        if (*p == '<' || (*p & 0x80) != 0) {
-            for (i = 0; i < n; i++) {
-                mark = dsa_encode_control_tokens[i];
-                len = strlen(mark);
-
-                if (strncmp(p, mark, len) == 0) {
-                    break;
-                }
-
-                mark = NULL;
-            }
-        }
-
-        if (mark != NULL) {
+        if (name != NULL) {
             dsa_encode_segment(e, DSA_SEGMENT_CONTROL);
-            dsa_buf_add(&e->text, mark, len);
-            p += len;
+            dsa_buf_add(&e->text, name->data, name->len);
+            n = name->len;
             continue;
         }
 
-        len = 1;
+        n = 1;
 
-        while (p[len] != '\0' && p[len] != '<' && (p[len] & 0x80) == 0) {
-            len++;
+        while (p[n] != '\0' && p[n] != '<' && (p[n] & 0x80) == 0) {
+            n++;
         }
 
-        dsa_encode_text(e, dsa_str(p, len));
-        p += len;
+        dsa_encode_text(e, dsa_str(p, n));
     }
 }
 
 
-/* From outside: text, whatever it spells. */
+/* The control token of which the name is at the front of text, or NULL. */
+
+static const dsa_str_t *
+dsa_encode_control(const char *text)
+{
+    size_t  i;
+
+    /* every name begins with "<" or with a byte above ASCII */
+
+    if (*text != '<' && (*text & 0x80) == 0) {
+        return NULL;
+    }
+
+    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
+        if (strncmp(text, dsa_control_tokens[i].data,
+                    dsa_control_tokens[i].len)
+            == 0)
+        {
+            return &dsa_control_tokens[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* Text from outside stays text, even if it spells a control token. */
 
 static void
 dsa_encode_text(dsa_encoder_t *e, dsa_str_t text)
@@ -571,28 +597,28 @@ dsa_encode_json(dsa_encoder_t *e, const dsa_json_t *v)
 }
 
 
-/* What is added to the text next is of that kind. */
+/* The text that is added next is of this kind. */
 
 static void
 dsa_encode_segment(dsa_encoder_t *e, dsa_segment_kind_e kind)
 {
-    dsa_encode_segment_t   run;
-    dsa_encode_segment_t  *runs;
+    dsa_encode_segment_t   segment;
+    dsa_encode_segment_t  *segments;
 
-    runs = (dsa_encode_segment_t *) (void *) e->runs.data;
+    segments = (dsa_encode_segment_t *) (void *) e->segments.data;
 
     if (kind == DSA_SEGMENT_TEXT && e->n != 0
-        && runs[e->n - 1].kind == DSA_SEGMENT_TEXT)
+        && segments[e->n - 1].kind == DSA_SEGMENT_TEXT)
     {
         return;
     }
 
-    run.kind = kind;
-    run.start = e->text.len;
+    segment.kind = kind;
+    segment.start = e->text.len;
 
-    dsa_buf_add(&e->runs, &run, sizeof(dsa_encode_segment_t));
+    dsa_buf_add(&e->segments, &segment, sizeof(dsa_encode_segment_t));
 
-    if (!e->runs.failed) {
+    if (!e->segments.failed) {
         e->n++;
     }
 }
@@ -602,35 +628,36 @@ static int
 dsa_encode_finish(dsa_encoder_t *e, dsa_prompt_t *prompt, dsa_arena_t *arena,
     dsa_err_t *err)
 {
-    char                    *text;
-    size_t                   i, end;
-    const dsa_encode_segment_t  *runs;
+    char                        *text;
+    size_t                       i, end;
+    const dsa_encode_segment_t  *segments;
 
     if (e->failed) {
-        return dsa_error(err, "a number in tools or arguments is out of "
-                         "range, expected one that a double can hold");
+        return dsa_error(err, "a number in tools, response_format or "
+                         "arguments is out of range; expected one within the "
+                         "range of a double");
     }
 
-    if (e->text.failed || e->runs.failed || e->n > UINT32_MAX) {
-        return dsa_error(err, "no memory for the prompt");
+    if (e->text.failed || e->segments.failed || e->n > UINT32_MAX) {
+        return dsa_error(err, "out of memory for the prompt");
     }
 
     text = dsa_arena_dup(arena, dsa_str(e->text.data, e->text.len));
     prompt->segments = dsa_arena_alloc(arena, e->n * sizeof(dsa_segment_t));
 
     if (text == NULL || prompt->segments == NULL) {
-        return dsa_error(err, "the prompt needs more memory than one may "
-                         "use");
+        return dsa_error(err, "the prompt exceeds the memory limit of a "
+                         "request");
     }
 
-    runs = (const dsa_encode_segment_t *) (const void *) e->runs.data;
+    segments = (const dsa_encode_segment_t *) (const void *) e->segments.data;
 
     for (i = 0; i < e->n; i++) {
-        end = i + 1 < e->n ? runs[i + 1].start : e->text.len;
+        end = i + 1 < e->n ? segments[i + 1].start : e->text.len;
 
-        prompt->segments[i].kind = runs[i].kind;
-        prompt->segments[i].text = dsa_str(text + runs[i].start,
-                                       end - runs[i].start);
+        prompt->segments[i].kind = segments[i].kind;
+        prompt->segments[i].text = dsa_str(text + segments[i].start,
+                                           end - segments[i].start);
     }
 
     prompt->n = e->n;

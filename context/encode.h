@@ -12,9 +12,9 @@
 
 
 /*
- * The prompt of DeepSeek-V3.2 as runs of text and of special tokens by name.
- * Text that came from outside lies in text runs only, so that it can never
- * become a special token, whatever it spells.
+ * The prompt of DeepSeek-V3.2 as segments: text, and control tokens by name.
+ * What came from outside is in segments of text only, so that it never becomes
+ * a control token, even if it spells one.
  */
 
 typedef enum {
@@ -24,7 +24,7 @@ typedef enum {
 
 
 typedef struct {
-    dsa_segment_kind_e      kind;
+    dsa_segment_kind_e  kind;
     dsa_str_t           text;
 } dsa_segment_t;
 
@@ -39,11 +39,12 @@ typedef struct {
 
 /*
  * Encodes a chat that dsa_chat_check() accepted.  The prompt and its texts
- * lie in arena.  DSA_ERROR with err: tool messages that do not match the
- * calls before them, a number that no double can hold, no memory.
+ * are allocated from arena.  DSA_ERROR with err: tool messages do not match
+ * the calls before them, a number exceeds the range of a double, or there is
+ * no memory.
  *
- * Of a last assistant message with prefix set the end is left open for the
- * model to go on.
+ * If the last message is an assistant message with prefix set, its end is left
+ * open, and the model continues it.
  */
 int dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
     const dsa_chat_t *chat, dsa_err_t *err);

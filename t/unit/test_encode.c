@@ -32,14 +32,10 @@
 static const dsa_chat_limits_t  as_api = { 1000, 128, 1 };
 static const dsa_chat_limits_t  as_published = { 1000, 128, 0 };
 
-static const char *const  marks[] = {
-    BOS, EOS, USER, ASSIST, "<think>", "</think>", D
-};
-
 
 /*
- * A request to a prompt: the text, NUL-terminated, and its runs.  thinking:
- * 0 and 1 overrule the request, -1 does not.
+ * Encodes a request into its prompt, and returns the text of all segments,
+ * NUL-terminated.  thinking: 0 and 1 override the request, -1 does not.
  */
 
 static char *
@@ -103,10 +99,13 @@ parse(dsa_arena_t *arena, const char *text, size_t len)
 }
 
 
-/* Each special run is one mark; and with all == 1 every mark is one. */
+/*
+ * Each control segment must be the name of a control token.  all: every name
+ * in the text must be a control segment.
+ */
 
 static void
-check_special(const dsa_prompt_t *prompt, const char *text, int all)
+check_control(const dsa_prompt_t *prompt, const char *text, int all)
 {
     size_t       i;
     uint32_t     k, n, found;
@@ -119,13 +118,13 @@ check_special(const dsa_prompt_t *prompt, const char *text, int all)
             continue;
         }
 
-        for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-            if (dsa_str_eqz(prompt->segments[k].text, marks[i])) {
+        for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
+            if (dsa_str_eq(prompt->segments[k].text, dsa_control_tokens[i])) {
                 break;
             }
         }
 
-        assert_true(i < sizeof(marks) / sizeof(marks[0]));
+        assert_true(i < DSA_CONTROL_TOKENS);
         n++;
     }
 
@@ -135,9 +134,9 @@ check_special(const dsa_prompt_t *prompt, const char *text, int all)
 
     found = 0;
 
-    for (i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-        for (p = strstr(text, marks[i]); p != NULL;
-             p = strstr(p + 1, marks[i]))
+    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
+        for (p = strstr(text, dsa_control_tokens[i].data); p != NULL;
+             p = strstr(p + 1, dsa_control_tokens[i].data))
         {
             found++;
         }
@@ -167,7 +166,7 @@ check_published(const char *input, const char *output)
 
     assert_int_equal(prompt.bytes, len);
     assert_string_equal(text, expected);
-    check_special(&prompt, text, 1);
+    check_control(&prompt, text, 1);
 
     free(json);
     free(expected);
@@ -184,7 +183,7 @@ test_published(void **state)
 }
 
 
-/* The number of special tokens is known from the examples' ids too. */
+/* The examples' ids show how many control tokens there are. */
 
 static void
 test_worked_examples(void **state)
@@ -192,7 +191,7 @@ test_worked_examples(void **state)
     char          *json, *text;
     size_t         len;
     int64_t        id;
-    uint32_t       n, special, k;
+    uint32_t       n, control, k;
     dsa_json_t    *root, *example, *v;
     dsa_arena_t   *arena;
     dsa_prompt_t   prompt;
@@ -212,22 +211,22 @@ test_worked_examples(void **state)
                       &as_published, &prompt);
 
         assert_string_equal(text, dsa_json_get(example, "prompt")->text.data);
-        check_special(&prompt, text, 1);
+        check_control(&prompt, text, 1);
 
-        special = 0;
+        control = 0;
 
         for (v = dsa_json_get(example, "token_ids")->first; v != NULL;
              v = v->next)
         {
             assert_int_equal(dsa_json_int(v, &id), DSA_OK);
-            special += id < 2 || id >= 128000;
+            control += id < 2 || id >= 128000;
         }
 
         for (k = 0; k < prompt.n; k++) {
-            special -= prompt.segments[k].kind == DSA_SEGMENT_CONTROL;
+            control -= prompt.segments[k].kind == DSA_SEGMENT_CONTROL;
         }
 
-        assert_int_equal(special, 0);
+        assert_int_equal(control, 0);
         n++;
     }
 
@@ -463,7 +462,7 @@ test_cases(void **state)
         text = encode(arena, parse(arena, cases[i].in, strlen(cases[i].in)),
                       cases[i].thinking,
                       cases[i].hosted ? &as_api : &as_published, &prompt);
-        check_special(&prompt, text, 1);
+        check_control(&prompt, text, 1);
         cut_head(text);
         assert_string_equal(text, cases[i].out);
 
@@ -479,7 +478,7 @@ test_injection(void **state)
 {
     char          *text;
     size_t         i, n;
-    uint32_t       k, special;
+    uint32_t       k, control;
     dsa_buf_t      in;
     const char    *p, *at;
     dsa_arena_t   *arena;
@@ -508,9 +507,9 @@ test_injection(void **state)
     };
 
     for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        special = 0;
+        control = 0;
 
-        /* once with a word, once with all the marks */
+        /* once with a word, once with all names of control tokens */
 
         for (n = 0; n < 2; n++) {
             memset(&in, 0, sizeof(in));
@@ -527,11 +526,11 @@ test_injection(void **state)
             arena = dsa_arena_create(1024 * 1024);
             text = encode(arena, parse(arena, in.data, in.len), 1, &as_api,
                           &prompt);
-            check_special(&prompt, text, n == 0);
+            check_control(&prompt, text, n == 0);
 
             for (k = 0; k < prompt.n; k++) {
                 if (prompt.segments[k].kind == DSA_SEGMENT_CONTROL) {
-                    special += n == 0 ? 1 : -1;
+                    control += n == 0 ? 1 : -1;
                 }
             }
 
@@ -539,7 +538,7 @@ test_injection(void **state)
             dsa_buf_free(&in);
         }
 
-        assert_int_equal(special, 0);
+        assert_int_equal(control, 0);
     }
 }
 
