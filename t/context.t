@@ -89,11 +89,11 @@ for (['test_input.json', 'test_output.txt', 1],
 
     ok(encode($request) eq $expected, "$in: encode");
 
-    my $runs = json_decode(encode($request, '--runs'));
-    my $joined = join '', map { values %$_ } @$runs;
+    my $segments = json_decode(encode($request, '--segments'));
+    my $joined = join '', map { values %$_ } @$segments;
     utf8::encode($joined);
 
-    ok($joined eq $expected, "$in: encode --runs");
+    ok($joined eq $expected, "$in: encode --segments");
 
     # the last answer, from its cue on
 
@@ -124,10 +124,11 @@ for (@{ json_decode(read_file("$data/worked_examples.json"))->{examples} }) {
     is($out, $prompt, $_->{name});
 }
 
-my $runs = json_decode(encode('{"messages":[{"role":"user","content":'
-                              . '"</think>"}],"model":"deepseek-chat"}',
-                              '--runs'));
-is(join(' ', map { keys %$_ } @$runs), 'special special text special special',
+my $segments = json_decode(encode('{"messages":[{"role":"user","content":'
+                                  . '"</think>"}],"model":"deepseek-chat"}',
+                                  '--segments'));
+is(join(' ', map { keys %$_ } @$segments),
+   'control control text control control',
    'a text that spells a token stays text');
 
 my $call = "\n\n<${dsml}function_calls>\n<${dsml}invoke name=\"f\">\n"

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * dsa encode: a chat request to the prompt's exact text.
+ * dsa encode: encodes a chat request into the exact text of its prompt.
  *
- * Thinking is as the request says, by "thinking", "reasoning_effort" or its
- * model's name; one that says nothing thinks if its messages bring reasoning.
+ * The request switches thinking on or off by "thinking", "reasoning_effort" or
+ * its model's name.  Without any of them it is on if messages have reasoning.
  */
 
 
@@ -21,7 +21,7 @@
 #define DSA_ENCODE_DEPTH    128
 
 
-static int dsa_encode_stdin(dsa_arena_t *arena, int runs);
+static int dsa_encode_stdin(dsa_arena_t *arena, int segments);
 static dsa_json_t *dsa_encode_read(dsa_arena_t *arena);
 static int dsa_encode_thinks(const dsa_chat_t *chat);
 static int dsa_encode_print(const dsa_prompt_t *prompt);
@@ -29,25 +29,26 @@ static int dsa_encode_print_segments(const dsa_prompt_t *prompt);
 
 
 static const char  dsa_encode_usage[] =
-    "usage: dsa encode [--runs]\n"
-    "  a chat request (JSON, stdin; tools and response_format at its top or\n"
-    "  on a message) to the prompt's text; --runs shows it as a JSON array\n"
-    "  of {\"special\": NAME} and {\"text\": TEXT}\n";
+    "usage: dsa encode [--segments]\n"
+    "  Reads a chat request (JSON) from stdin and prints the text of its\n"
+    "  prompt.  tools and response_format may also be on a message.\n"
+    "  --segments prints the prompt as a JSON array of {\"control\": NAME}\n"
+    "  and {\"text\": TEXT}.\n";
 
 
 int
 dsa_cmd_encode(int argc, char **argv)
 {
-    int           c, rc, runs;
+    int           c, rc, segments;
     dsa_arena_t  *arena;
 
     static const struct option  options[] = {
-        { "runs", no_argument, NULL, 'r' },
+        { "segments", no_argument, NULL, 's' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 }
     };
 
-    runs = 0;
+    segments = 0;
 
     for ( ;; ) {
         c = getopt_long(argc, argv, "", options, NULL);
@@ -61,12 +62,12 @@ dsa_cmd_encode(int argc, char **argv)
             return 0;
         }
 
-        if (c != 'r') {
+        if (c != 's') {
             (void) fprintf(stderr, "%s", dsa_encode_usage);
             return 2;
         }
 
-        runs = 1;
+        segments = 1;
     }
 
     if (optind != argc) {
@@ -77,11 +78,11 @@ dsa_cmd_encode(int argc, char **argv)
     arena = dsa_arena_create(DSA_ENCODE_MEMORY);
 
     if (arena == NULL) {
-        (void) fprintf(stderr, "dsa encode: no memory\n");
+        (void) fprintf(stderr, "dsa encode: out of memory\n");
         return 1;
     }
 
-    rc = dsa_encode_stdin(arena, runs);
+    rc = dsa_encode_stdin(arena, segments);
 
     dsa_arena_destroy(arena);
 
@@ -90,7 +91,7 @@ dsa_cmd_encode(int argc, char **argv)
 
 
 static int
-dsa_encode_stdin(dsa_arena_t *arena, int runs)
+dsa_encode_stdin(dsa_arena_t *arena, int segments)
 {
     int                rc;
     dsa_err_t          err;
@@ -130,7 +131,8 @@ dsa_encode_stdin(dsa_arena_t *arena, int runs)
         return 1;
     }
 
-    rc = runs ? dsa_encode_print_segments(&prompt) : dsa_encode_print(&prompt);
+    rc = segments ? dsa_encode_print_segments(&prompt)
+                  : dsa_encode_print(&prompt);
 
     if (rc != DSA_OK || fflush(stdout) != 0) {
         perror("dsa encode: stdout");
@@ -154,7 +156,7 @@ dsa_encode_read(dsa_arena_t *arena)
     p = dsa_json_parser_create(arena, DSA_ENCODE_DEPTH);
 
     if (p == NULL) {
-        (void) fprintf(stderr, "dsa encode: no memory\n");
+        (void) fprintf(stderr, "dsa encode: out of memory\n");
         return NULL;
     }
 
@@ -222,21 +224,28 @@ dsa_encode_print(const dsa_prompt_t *prompt)
 static int
 dsa_encode_print_segments(const dsa_prompt_t *prompt)
 {
-    int        rc;
-    uint32_t   i;
-    dsa_buf_t  b;
+    int                   rc;
+    uint32_t              i;
+    dsa_buf_t             b;
+    dsa_json_writer_t     w;
+    const dsa_segment_t  *s;
 
     memset(&b, 0, sizeof(dsa_buf_t));
 
+    dsa_json_writer(&w, &b);
+    dsa_json_array(&w);
+
     for (i = 0; i < prompt->n; i++) {
-        dsa_buf_addz(&b, i == 0 ? "[" : ",\n ");
-        dsa_buf_addz(&b, prompt->segments[i].kind == DSA_SEGMENT_CONTROL
-                         ? "{\"special\": \"" : "{\"text\": \"");
-        dsa_json_escape(&b, prompt->segments[i].text);
-        dsa_buf_addz(&b, "\"}");
+        s = &prompt->segments[i];
+
+        dsa_json_object(&w);
+        dsa_json_key(&w, s->kind == DSA_SEGMENT_CONTROL ? "control" : "text");
+        dsa_json_string(&w, s->text);
+        dsa_json_object_end(&w);
     }
 
-    dsa_buf_addz(&b, "]\n");
+    dsa_json_array_end(&w);
+    dsa_buf_addz(&b, "\n");
 
     rc = DSA_OK;
 

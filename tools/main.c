@@ -28,7 +28,7 @@ static const dsa_command_t  dsa_commands[] = {
       "      a JSON array of ids (stdin) to text\n" },
 
     { "encode", dsa_cmd_encode,
-      "  dsa encode [--runs]\n"
+      "  dsa encode [--segments]\n"
       "      a chat request (JSON, stdin) to the prompt's text\n" },
 
     { "parse", dsa_cmd_parse,

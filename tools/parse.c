@@ -2,10 +2,13 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * dsa parse: a completion's text to the message, or to its deltas.
+ * dsa parse: parses the text of a model's output into the message, or into
+ * the deltas of a stream.
  *
- * A text that ends with the end token (and maybe a newline) is complete; any
- * other may have been cut off, so that what is open in it stays open.
+ * A text that ends with the end token, and perhaps a newline, is complete.  Any
+ * other text may have been cut off, so open arguments stay open.  A text does
+ * not show which of its control tokens were sampled as tokens, so all names
+ * count.
  */
 
 
@@ -14,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/json_write.h"
 #include "context/control_tokens.h"
 #include "context/parse.h"
@@ -27,7 +29,9 @@ typedef struct {
     uint32_t    calls;
     dsa_buf_t   content;        /* the inside of a JSON string, as the next */
     dsa_buf_t   reasoning;
-    dsa_buf_t   tool_calls;     /* JSON, the last call not closed yet */
+    dsa_buf_t   tool_calls;     /* JSON; the last call is not closed yet */
+
+    dsa_json_writer_t  writer;  /* of tool_calls */
 } dsa_parse_message_t;
 
 
@@ -42,14 +46,19 @@ static void dsa_parse_collect(dsa_parse_message_t *m, dsa_delta_e what,
 static int dsa_parse_print_delta(dsa_delta_e what, uint32_t call,
     dsa_str_t text);
 static int dsa_parse_print(dsa_parse_message_t *m);
-static void dsa_parse_call_head(dsa_buf_t *b, uint32_t call, dsa_str_t name);
+static void dsa_parse_call_begin(dsa_json_writer_t *w, uint32_t call,
+    dsa_str_t name);
+static void dsa_parse_call_end(dsa_json_writer_t *w);
+static int dsa_parse_write(dsa_buf_t *b);
 
 
 static const char  dsa_parse_usage[] =
     "usage: dsa parse [--thinking] [--stream N]\n"
-    "  a completion's text (stdin) to the message as JSON; --thinking: its\n"
-    "  prompt ended in <think>; --stream feeds N bytes at a time, rounded up\n"
-    "  to whole characters, and prints the deltas, a line each\n";
+    "  Reads the text of a model's output from stdin and prints the message\n"
+    "  as JSON.\n"
+    "  --thinking  the prompt ended in <think>\n"
+    "  --stream N  feed N bytes at a time, rounded up to whole characters,\n"
+    "              and print the deltas, one a line\n";
 
 
 int
@@ -68,6 +77,7 @@ dsa_cmd_parse(int argc, char **argv)
     };
 
     memset(&m, 0, sizeof(dsa_parse_message_t));
+    dsa_json_writer(&m.writer, &m.tool_calls);
     piece = SIZE_MAX;
 
     for ( ;; ) {
@@ -90,8 +100,9 @@ dsa_cmd_parse(int argc, char **argv)
             if (errno != 0 || *end != '\0' || piece == 0
                 || *optarg < '0' || *optarg > '9')
             {
-                (void) fprintf(stderr, "dsa parse: --stream \"%s\": expected "
-                               "a number of bytes, at least 1\n", optarg);
+                (void) fprintf(stderr, "dsa parse: --stream: \"%s\" is not a "
+                               "number of bytes; expected 1 or more\n",
+                               optarg);
                 return 2;
             }
 
@@ -140,7 +151,7 @@ dsa_parse_stdin(dsa_parse_message_t *m, size_t piece)
     p = dsa_parse_create(m->thinking, 1, 0, dsa_parse_delta, m);
 
     if (p == NULL) {
-        (void) fprintf(stderr, "dsa parse: no memory\n");
+        (void) fprintf(stderr, "dsa parse: out of memory\n");
         goto done;
     }
 
@@ -198,7 +209,7 @@ dsa_parse_read(dsa_buf_t *text)
     }
 
     if (text->failed) {
-        (void) fprintf(stderr, "dsa parse: no memory\n");
+        (void) fprintf(stderr, "dsa parse: out of memory\n");
         return DSA_ERROR;
     }
 
@@ -264,8 +275,14 @@ dsa_parse_collect(dsa_parse_message_t *m, dsa_delta_e what, uint32_t call,
         break;
 
     case DSA_DELTA_CALL:
-        dsa_buf_addz(&m->tool_calls, call == 0 ? "" : "\"}},");
-        dsa_parse_call_head(&m->tool_calls, call, text);
+        if (call == 0) {
+            dsa_json_array(&m->writer);
+
+        } else {
+            dsa_parse_call_end(&m->writer);
+        }
+
+        dsa_parse_call_begin(&m->writer, call, text);
         m->calls = call + 1;
         break;
 
@@ -279,97 +296,142 @@ dsa_parse_collect(dsa_parse_message_t *m, dsa_delta_e what, uint32_t call,
 static int
 dsa_parse_print_delta(dsa_delta_e what, uint32_t call, dsa_str_t text)
 {
-    int        rc;
-    dsa_buf_t  b;
+    dsa_buf_t          b;
+    dsa_json_writer_t  w;
 
     memset(&b, 0, sizeof(dsa_buf_t));
+
+    dsa_json_writer(&w, &b);
+    dsa_json_object(&w);
 
     switch (what) {
 
     case DSA_DELTA_REASONING:
-        dsa_buf_addz(&b, "{\"reasoning_content\":\"");
-        dsa_json_escape(&b, text);
-        dsa_buf_addz(&b, "\"}\n");
-        break;
-
     case DSA_DELTA_CONTENT:
-        dsa_buf_addz(&b, "{\"content\":\"");
-        dsa_json_escape(&b, text);
-        dsa_buf_addz(&b, "\"}\n");
+        dsa_json_key(&w, what == DSA_DELTA_CONTENT ? "content"
+                                                   : "reasoning_content");
+        dsa_json_string(&w, text);
         break;
 
     case DSA_DELTA_CALL:
-        dsa_buf_addz(&b, "{\"tool_calls\":[");
-        dsa_parse_call_head(&b, call, text);
-        dsa_buf_addz(&b, "\"}}]}\n");
+        dsa_json_key(&w, "tool_calls");
+        dsa_json_array(&w);
+        dsa_parse_call_begin(&w, call, text);
+        dsa_parse_call_end(&w);
+        dsa_json_array_end(&w);
         break;
 
     case DSA_DELTA_ARGUMENTS:
-        dsa_buf_printf(&b, "{\"tool_calls\":[{\"index\":%u,\"function\":"
-                       "{\"arguments\":\"", call);
-        dsa_json_escape(&b, text);
-        dsa_buf_addz(&b, "\"}}]}\n");
+        dsa_json_key(&w, "tool_calls");
+        dsa_json_array(&w);
+        dsa_json_object(&w);
+        dsa_json_key(&w, "index");
+        dsa_json_uint(&w, call);
+        dsa_json_key(&w, "function");
+        dsa_json_object(&w);
+        dsa_json_key(&w, "arguments");
+        dsa_json_string(&w, text);
+        dsa_json_object_end(&w);
+        dsa_json_object_end(&w);
+        dsa_json_array_end(&w);
         break;
     }
 
-    rc = DSA_OK;
+    dsa_json_object_end(&w);
 
-    if (b.failed || fwrite(b.data, 1, b.len, stdout) != b.len) {
-        rc = DSA_ERROR;
-    }
-
-    dsa_buf_free(&b);
-
-    return rc;
+    return dsa_parse_write(&b);
 }
 
 
 static int
 dsa_parse_print(dsa_parse_message_t *m)
 {
-    int        rc;
-    dsa_buf_t  b;
+    dsa_buf_t          b;
+    dsa_json_writer_t  w;
 
     memset(&b, 0, sizeof(dsa_buf_t));
 
-    dsa_buf_addz(&b, "{\"role\":\"assistant\",\"content\":\"");
+    dsa_json_writer(&w, &b);
+    dsa_json_object(&w);
+    dsa_json_key(&w, "role");
+    dsa_json_stringz(&w, "assistant");
+
+    dsa_json_key(&w, "content");
+    dsa_json_string_begin(&w);
     dsa_buf_add(&b, m->content.data, m->content.len);
-    dsa_buf_addz(&b, "\"");
+    dsa_json_string_end(&w);
 
     if (m->thinking) {
-        dsa_buf_addz(&b, ",\"reasoning_content\":\"");
+        dsa_json_key(&w, "reasoning_content");
+        dsa_json_string_begin(&w);
         dsa_buf_add(&b, m->reasoning.data, m->reasoning.len);
-        dsa_buf_addz(&b, "\"");
+        dsa_json_string_end(&w);
     }
 
     if (m->calls != 0) {
-        dsa_buf_addz(&b, ",\"tool_calls\":[");
-        dsa_buf_add(&b, m->tool_calls.data, m->tool_calls.len);
-        dsa_buf_addz(&b, "\"}}]");
+        dsa_parse_call_end(&m->writer);
+        dsa_json_array_end(&m->writer);
+
+        dsa_json_key(&w, "tool_calls");
+        dsa_json_raw(&w, dsa_str(m->tool_calls.data, m->tool_calls.len));
     }
 
-    dsa_buf_addz(&b, "}\n");
+    dsa_json_object_end(&w);
 
-    rc = DSA_OK;
-
-    if (b.failed || fwrite(b.data, 1, b.len, stdout) != b.len) {
-        rc = DSA_ERROR;
-    }
-
-    dsa_buf_free(&b);
-
-    return rc;
+    return dsa_parse_write(&b);
 }
 
 
-/* The beginning of a call, up to where its arguments' text goes. */
+/* Writes a call up to the place where the text of its arguments goes. */
 
 static void
-dsa_parse_call_head(dsa_buf_t *b, uint32_t call, dsa_str_t name)
+dsa_parse_call_begin(dsa_json_writer_t *w, uint32_t call, dsa_str_t name)
 {
-    dsa_buf_printf(b, "{\"index\":%u,\"id\":\"call_%02u\","
-                   "\"type\":\"function\",\"function\":{\"name\":\"", call,
-                   call);
-    dsa_json_escape(b, name);
-    dsa_buf_addz(b, "\",\"arguments\":\"");
+    char  id[32];
+
+    (void) snprintf(id, sizeof(id), "call_%02u", call);
+
+    dsa_json_object(w);
+    dsa_json_key(w, "index");
+    dsa_json_uint(w, call);
+    dsa_json_key(w, "id");
+    dsa_json_stringz(w, id);
+    dsa_json_key(w, "type");
+    dsa_json_stringz(w, "function");
+    dsa_json_key(w, "function");
+    dsa_json_object(w);
+    dsa_json_key(w, "name");
+    dsa_json_string(w, name);
+    dsa_json_key(w, "arguments");
+    dsa_json_string_begin(w);
+}
+
+
+static void
+dsa_parse_call_end(dsa_json_writer_t *w)
+{
+    dsa_json_string_end(w);
+    dsa_json_object_end(w);
+    dsa_json_object_end(w);
+}
+
+
+/* Prints a line and frees the buffer. */
+
+static int
+dsa_parse_write(dsa_buf_t *b)
+{
+    int  rc;
+
+    dsa_buf_addz(b, "\n");
+
+    rc = DSA_OK;
+
+    if (b->failed || fwrite(b->data, 1, b->len, stdout) != b->len) {
+        rc = DSA_ERROR;
+    }
+
+    dsa_buf_free(b);
+
+    return rc;
 }
