@@ -16,6 +16,7 @@
 #include <xxhash.h>
 
 #include "json.h"
+#include "surrogates.h"
 #include "utf8.h"
 
 
@@ -25,22 +26,14 @@
 #define dsa_json_quote(x)    #x
 
 
-/* An open array or object: where its next child goes. */
+/* An open array or object, and where its next child goes. */
 
 typedef struct {
     dsa_json_t          *node;
     dsa_json_t         **tail;
-    uint64_t             id;         /* of an object; never used again */
+    uint64_t             id;         /* of an object, unique in the text;
+                                        0: an array */
 } dsa_json_level_t;
-
-
-/* The position within an escape, which decides what may come next. */
-
-typedef enum {
-    DSA_JSON_PLAIN = 0,
-    DSA_JSON_BACKSLASH,
-    DSA_JSON_HEX                     /* and the three after it: a digit */
-} dsa_json_escape_e;
 
 
 struct dsa_json_parser_s {
@@ -49,22 +42,20 @@ struct dsa_json_parser_s {
     dsa_json_t          *root;
     dsa_str_t            key;
     size_t               fed;        /* bytes of the chunks before this one */
-    const char          *why;        /* a refusal of our own */
+    const char          *why;        /* an error that yajl does not find */
     unsigned             twice:1;    /* key is repeated */
-    unsigned             some:1;     /* the number of values is the caller's */
+    unsigned             some:1;     /* dsa_json_parse_some() */
     uint32_t             depth;
     uint32_t             max_depth;
-    uint32_t             values;     /* left */
-    uint32_t             escape;     /* dsa_json_escape_e */
-    uint32_t             code;       /* of \uXXXX, as far as it was read */
-    uint32_t             high;       /* of the escape before; 0: none */
+    uint32_t             values;     /* may still be read */
+    dsa_surrogates_t     surrogates;
     uint64_t             seed;
     uint64_t             ids;
     dsa_json_level_t    *level;
 
     /*
-     * The members of every object, by (its id, key), to find names that
-     * stand twice: open addressing, power of two, at most half full.
+     * A hash table of the members of all objects, by object id and key, to
+     * find repeated names: open addressing, a power of two, at most half full.
      */
     dsa_json_t         **member;
     uint64_t            *parent;
@@ -89,21 +80,16 @@ static int dsa_json_member(dsa_json_parser_t *p, uint64_t object,
 static int dsa_json_grow(dsa_json_parser_t *p);
 static size_t dsa_json_place(const dsa_json_parser_t *p, uint64_t object,
     dsa_str_t key, size_t size);
-static size_t dsa_json_surrogates(dsa_json_parser_t *p, const char *data,
-    size_t len);
-static int dsa_json_surrogate_byte(dsa_json_parser_t *p, char c);
 static int dsa_json_text(dsa_json_parser_t *p, dsa_str_t *out,
     const void *text, size_t len);
 static int dsa_json_fault(dsa_json_parser_t *p, size_t at,
     dsa_err_t *err);
-static size_t dsa_json_unescape_one(dsa_buf_t *b, dsa_str_t s);
-static int dsa_json_hex(dsa_str_t s, uint32_t *code);
 
 
 static const yajl_callbacks  dsa_json_callbacks = {
     dsa_json_on_null,
     dsa_json_on_boolean,
-    NULL,                       /* integer and double: by on_number */
+    NULL,                       /* integer and double: see on_number */
     NULL,
     dsa_json_on_number,
     dsa_json_on_string,
@@ -129,7 +115,7 @@ dsa_json_parser_create(dsa_arena_t *arena, uint32_t depth)
     p->max_depth = depth;
     p->values = DSA_JSON_VALUES;
 
-    /* keys from outside must not be able to aim at one bucket */
+    /* a random seed, so that a client cannot choose keys that collide */
 
     if (getauxval(AT_RANDOM) != 0) {
         memcpy(&p->seed, (const void *) getauxval(AT_RANDOM),
@@ -178,9 +164,12 @@ dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
         return DSA_OK;
     }
 
-    /* yajl makes "?" of one half of a pair, or a character of any two */
+    /*
+     * yajl replaces an unpaired surrogate by "?", and takes any two for a
+     * pair.  So the text is checked first.
+     */
 
-    n = dsa_json_surrogates(p, data, len);
+    n = dsa_surrogates_check(&p->surrogates, data, len);
 
     if (n != 0 && yajl_parse(p->yajl, data, n) != yajl_status_ok) {
         n = p->fed + yajl_get_bytes_consumed(p->yajl);
@@ -191,7 +180,7 @@ dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
     p->fed += n;
 
     if (n != len) {
-        p->why = "unpaired surrogate, expected \\uD800 to \\uDBFF "
+        p->why = "unpaired surrogate; expected \\uD800 to \\uDBFF "
                  "followed by \\uDC00 to \\uDFFF,";
         return dsa_json_fault(p, p->fed, err);
     }
@@ -209,7 +198,7 @@ dsa_json_finish(dsa_json_parser_t *p, dsa_err_t *err)
     }
 
     if (p->root == NULL) {
-        (void) dsa_error(err, "the text is empty, a JSON value is expected");
+        (void) dsa_error(err, "the text is empty; expected a JSON value");
     }
 
     return p->root;
@@ -237,7 +226,7 @@ dsa_json_parse_some(dsa_arena_t *arena, const void *data, size_t len,
 
     p = dsa_json_parser_create(arena, depth);
     if (p == NULL) {
-        (void) dsa_error(err, "no memory for a JSON parser");
+        (void) dsa_error(err, "out of memory for a JSON parser");
         return NULL;
     }
 
@@ -340,8 +329,8 @@ dsa_json_on_string(void *ctx, const unsigned char *text, size_t len)
     dsa_json_parser_t  *p = ctx;
 
     /*
-     * yajl checks the pattern of bytes only: overlong forms, surrogates and
-     * what lies above U+10FFFF pass it
+     * yajl checks only the pattern of lead and continuation bytes.  Overlong
+     * forms, surrogates and codes above U+10FFFF must be found here.
      */
 
     if (dsa_utf8_prefix(text, len) != len) {
@@ -394,7 +383,7 @@ dsa_json_on_end(void *ctx)
 }
 
 
-/* A new value at the place where the text stands. */
+/* Adds a value to the array or object that is open. */
 
 static dsa_json_t *
 dsa_json_add(dsa_json_parser_t *p, dsa_json_type_e type)
@@ -405,12 +394,12 @@ dsa_json_add(dsa_json_parser_t *p, dsa_json_type_e type)
     level = &p->level[p->depth];
 
     if (p->values == 0) {
-        p->why = "the JSON text has too many values";
+        p->why = "too many values in the JSON text,";
 
         if (!p->some) {
             dsa_arena_exceed(p->arena);
             p->why = "the JSON text has too many values, at most "
-                     dsa_json_text_of(DSA_JSON_VALUES) " are accepted: it is "
+                     dsa_json_text_of(DSA_JSON_VALUES) " are accepted; it is "
                      "cut off";
         }
 
@@ -421,7 +410,7 @@ dsa_json_add(dsa_json_parser_t *p, dsa_json_type_e type)
 
     v = dsa_arena_calloc(p->arena, sizeof(dsa_json_t));
     if (v == NULL) {
-        p->why = "the JSON text needs too much memory: it is cut off";
+        p->why = "the JSON text needs too much memory; it is cut off";
         return NULL;
     }
 
@@ -444,7 +433,7 @@ dsa_json_add(dsa_json_parser_t *p, dsa_json_type_e type)
 
     if (type == DSA_JSON_ARRAY || type == DSA_JSON_OBJECT) {
         if (p->depth == p->max_depth) {
-            p->why = "the JSON text is nested too deep";
+            p->why = "the JSON text is nested too deeply";
             return NULL;
         }
 
@@ -458,7 +447,10 @@ dsa_json_add(dsa_json_parser_t *p, dsa_json_type_e type)
 }
 
 
-/* One more member of an object; DSA_ERROR: its name is there, no memory. */
+/*
+ * Adds a member of an object to the table.  DSA_ERROR: the object has its name
+ * already, or there is no memory.
+ */
 
 static int
 dsa_json_member(dsa_json_parser_t *p, uint64_t object, dsa_json_t *member)
@@ -466,7 +458,7 @@ dsa_json_member(dsa_json_parser_t *p, uint64_t object, dsa_json_t *member)
     size_t  k;
 
     if (p->n_members >= p->size / 2 && dsa_json_grow(p) != DSA_OK) {
-        p->why = "no memory for the members of an object";
+        p->why = "out of memory for the members of an object,";
         return DSA_ERROR;
     }
 
@@ -540,77 +532,6 @@ dsa_json_place(const dsa_json_parser_t *p, uint64_t object, dsa_str_t key,
 }
 
 
-/*
- * How many bytes there are before one that shows an escape to be half of a
- * pair.  In JSON a backslash stands in strings only; whatever is wrong with
- * any other one, yajl finds it.
- */
-
-static size_t
-dsa_json_surrogates(dsa_json_parser_t *p, const char *data, size_t len)
-{
-    size_t       i;
-    const char  *esc;
-
-    for (i = 0; i < len; i++) {
-
-        if (p->escape == DSA_JSON_PLAIN && p->high == 0) {
-            esc = memchr(data + i, '\\', len - i);
-
-            if (esc == NULL) {
-                return len;
-            }
-
-            i = esc - data;
-        }
-
-        if (dsa_json_surrogate_byte(p, data[i]) != DSA_OK) {
-            return i;
-        }
-    }
-
-    return len;
-}
-
-
-/* DSA_ERROR: with this byte the half of a pair is alone. */
-
-static int
-dsa_json_surrogate_byte(dsa_json_parser_t *p, char c)
-{
-    if (p->escape == DSA_JSON_PLAIN) {
-        p->escape = c == '\\' ? DSA_JSON_BACKSLASH : DSA_JSON_PLAIN;
-        return c == '\\' || p->high == 0 ? DSA_OK : DSA_ERROR;
-    }
-
-    if (p->escape == DSA_JSON_BACKSLASH) {
-        p->escape = c == 'u' ? DSA_JSON_HEX : DSA_JSON_PLAIN;
-        p->code = 0;
-        return c == 'u' || p->high == 0 ? DSA_OK : DSA_ERROR;
-    }
-
-    p->code = p->code * 16
-              + (c <= '9' ? (uint32_t) c & 0xf : ((uint32_t) c & 0x7) + 9);
-
-    if (p->escape++ != DSA_JSON_HEX + 3) {
-        return DSA_OK;
-    }
-
-    p->escape = DSA_JSON_PLAIN;
-
-    if (p->high != 0) {
-        p->high = 0;
-        return (p->code & 0xfc00) == 0xdc00 ? DSA_OK : DSA_ERROR;
-    }
-
-    if ((p->code & 0xfc00) == 0xd800) {
-        p->high = p->code;
-    }
-
-    return (p->code & 0xfc00) == 0xdc00 ? DSA_ERROR : DSA_OK;
-}
-
-
 static int
 dsa_json_text(dsa_json_parser_t *p, dsa_str_t *out, const void *text,
     size_t len)
@@ -619,7 +540,7 @@ dsa_json_text(dsa_json_parser_t *p, dsa_str_t *out, const void *text,
     out->len = len;
 
     if (out->data == NULL) {
-        p->why = "the JSON text needs too much memory: it is cut off";
+        p->why = "the JSON text needs too much memory; it is cut off";
         return DSA_ERROR;
     }
 
@@ -689,139 +610,6 @@ dsa_json_double(const dsa_json_t *v, double *out)
     }
 
     *out = d;
-
-    return DSA_OK;
-}
-
-
-int
-dsa_json_unescape(dsa_buf_t *b, dsa_str_t s)
-{
-    size_t       n, len;
-    const char  *esc;
-
-    len = b->len;
-
-    while (s.len != 0) {
-        esc = memchr(s.data, '\\', s.len);
-        n = esc != NULL ? (size_t) (esc - s.data) : s.len;
-
-        dsa_buf_add(b, s.data, n);
-
-        if (esc == NULL) {
-            break;
-        }
-
-        s = dsa_str(esc, s.len - n);
-        n = dsa_json_unescape_one(b, s);
-
-        if (n == 0) {
-            b->len = len;
-            return DSA_ERROR;
-        }
-
-        s = dsa_str(s.data + n, s.len - n);
-    }
-
-    return DSA_OK;
-}
-
-
-/* Returns the length of the escape at the front of s, or 0 without one. */
-
-static size_t
-dsa_json_unescape_one(dsa_buf_t *b, dsa_str_t s)
-{
-    char         utf8[4];
-    size_t       n;
-    uint32_t     code, low;
-    const char  *from;
-
-    static const char  plain[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
-
-    if (s.len < 2) {
-        return 0;
-    }
-
-    for (from = plain; *from != '\0'; from += 2) {
-        if (s.data[1] == *from) {
-            dsa_buf_add(b, from + 1, 1);
-            return 2;
-        }
-    }
-
-    if (dsa_json_hex(s, &code) != DSA_OK) {
-        return 0;
-    }
-
-    n = 6;
-
-    if ((code & 0xf800) == 0xd800) {
-        if ((code & 0x400) != 0
-            || dsa_json_hex(dsa_str(s.data + n, s.len - n), &low) != DSA_OK
-            || (low & 0xfc00) != 0xdc00)
-        {
-            return 0;
-        }
-
-        code = 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
-        n = 12;
-    }
-
-    if (code < 0x80) {
-        utf8[0] = code;
-        dsa_buf_add(b, utf8, 1);
-
-    } else if (code < 0x800) {
-        utf8[0] = 0xc0 | code >> 6;
-        utf8[1] = 0x80 | (code & 0x3f);
-        dsa_buf_add(b, utf8, 2);
-
-    } else if (code < 0x10000) {
-        utf8[0] = 0xe0 | code >> 12;
-        utf8[1] = 0x80 | (code >> 6 & 0x3f);
-        utf8[2] = 0x80 | (code & 0x3f);
-        dsa_buf_add(b, utf8, 3);
-
-    } else {
-        utf8[0] = 0xf0 | code >> 18;
-        utf8[1] = 0x80 | (code >> 12 & 0x3f);
-        utf8[2] = 0x80 | (code >> 6 & 0x3f);
-        utf8[3] = 0x80 | (code & 0x3f);
-        dsa_buf_add(b, utf8, 4);
-    }
-
-    return n;
-}
-
-
-/* \uXXXX at the front of s. */
-
-static int
-dsa_json_hex(dsa_str_t s, uint32_t *code)
-{
-    char    c;
-    size_t  i;
-
-    if (s.len < 6 || s.data[0] != '\\' || s.data[1] != 'u') {
-        return DSA_ERROR;
-    }
-
-    *code = 0;
-
-    for (i = 2; i < 6; i++) {
-        c = s.data[i] | 0x20;
-
-        if (s.data[i] >= '0' && s.data[i] <= '9') {
-            *code = *code * 16 + (s.data[i] - '0');
-
-        } else if (c >= 'a' && c <= 'f') {
-            *code = *code * 16 + (c - 'a' + 10);
-
-        } else {
-            return DSA_ERROR;
-        }
-    }
 
     return DSA_OK;
 }

@@ -14,12 +14,12 @@
 
 
 /*
- * A JSON text as a tree in an arena, read by yajl chunk by chunk, so that the
- * body of a request never has to lie in one piece.  Numbers keep the text
- * they were written with: an integer of any size survives.  A name
- * that is repeated in an object is an error, because JSON readers do not
- * agree on which value counts.  An unpaired surrogate (\uD800 to \uDFFF) is
- * an error, too, because it has no UTF-8.
+ * Reads a JSON text into a tree in an arena, chunk by chunk with yajl, so that
+ * the body of a request need not be in one piece.  Numbers keep their text, so
+ * that integers of any size survive.  A name that is repeated in an object is
+ * an error, because JSON readers do not agree on which value counts.  An
+ * unpaired surrogate (\uD800 to \uDFFF) is an error as well, because UTF-8
+ * cannot represent it.
  */
 
 typedef enum {
@@ -40,7 +40,8 @@ struct dsa_json_s {
     dsa_json_type_e    type;
     uint32_t           n;       /* elements or members */
     dsa_str_t          key;     /* in an object: the member's name, UTF-8 */
-    dsa_str_t          text;    /* string: unescaped UTF-8; number: as read */
+    dsa_str_t          text;    /* string: unescaped UTF-8; number: as it
+                                   was written */
     dsa_json_t        *first;   /* array, object: children, in order */
     dsa_json_t        *next;    /* the next sibling */
 };
@@ -50,58 +51,60 @@ typedef struct dsa_json_parser_s  dsa_json_parser_t;
 
 
 /*
- * Most values, at all levels together, of a text that is read in chunks.  A
- * value takes 100 to 200 ns to read, and the worker serves no other request
- * meanwhile.  8,192 messages with 30 values each stay below the limit.
+ * The most values, at all levels together, of a text that is read in chunks.
+ * Reading a value takes 100 to 200 ns, and the nginx worker serves no other
+ * request meanwhile.  8,192 messages with 30 values each stay below the limit.
  */
 #define DSA_JSON_VALUES     262144
 
 /*
- * For a text from outside.  arena: takes the tree and outlives the parser.
- * depth: most levels of nesting.  NULL when out of memory.  The parser itself
- * is freed by dsa_json_parser_destroy().
+ * A parser of a text from outside.  The tree is allocated from arena, which
+ * must outlive the parser.  depth is the most levels of nesting.  NULL when
+ * out of memory.  The caller frees the parser with dsa_json_parser_destroy().
  */
 dsa_json_parser_t *dsa_json_parser_create(dsa_arena_t *arena, uint32_t depth);
 void dsa_json_parser_destroy(dsa_json_parser_t *p);    /* NULL is allowed */
 
 /*
- * DSA_OK, or DSA_ERROR with the reason and the byte's offset in err: invalid
- * JSON, invalid UTF-8, an unpaired surrogate, a repeated name,
- * nesting too deep, text after the value, out of memory, more values than
- * DSA_JSON_VALUES (of the last two dsa_arena_exceeded() is true).
+ * DSA_OK, or DSA_ERROR with the reason and the offset of the byte in err.
+ * Errors are invalid JSON, invalid UTF-8, an unpaired surrogate, a repeated
+ * name, nesting that is too deep, text after the value, an arena that is
+ * exhausted, and more values than DSA_JSON_VALUES.  After the last two
+ * dsa_arena_exceeded() is true.
  */
 int dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
     dsa_err_t *err);
 
-/* The end of the text: the root, or NULL with err. */
+/* Ends the text.  Returns the root of the tree, or NULL with err. */
 dsa_json_t *dsa_json_finish(dsa_json_parser_t *p, dsa_err_t *err);
 
 /*
- * The three above for a text in one piece that is bounded otherwise: a file,
- * or what was written here.  Any number of values.
+ * Reads a text that is in one piece and whose size is bounded otherwise, for
+ * example a file or a text of our own, with any number of values.
  */
 dsa_json_t *dsa_json_parse(dsa_arena_t *arena, const void *data, size_t len,
     uint32_t depth, dsa_err_t *err);
 
 /*
- * The same with at most *values values; those read are taken off it.  A text
- * with more is an error like invalid JSON, and the arena is not exceeded.
+ * The same with at most *values values, from which those that were read are
+ * subtracted.  A text with more values is an error like invalid JSON, and does
+ * not set dsa_arena_exceeded().
  */
 dsa_json_t *dsa_json_parse_some(dsa_arena_t *arena, const void *data,
     size_t len, uint32_t depth, uint32_t *values, dsa_err_t *err);
 
-/* A member of an object, NULL when absent or when obj is no object. */
+/* A member of an object; NULL if it is absent or obj is not an object. */
 dsa_json_t *dsa_json_get(const dsa_json_t *obj, const char *key);
 
-/* A number's value; DSA_ERROR when it is none or out of range. */
+/* The value of a number.  DSA_ERROR: not a number, or out of range. */
 int dsa_json_int(const dsa_json_t *v, int64_t *out);
 int dsa_json_double(const dsa_json_t *v, double *out);
 
 
 /*
- * Appends the text that the inside of a JSON string encodes.  Bytes that a
- * JSON string must escape are accepted as they are.  DSA_ERROR, with nothing
- * appended, if an escape is unknown, cut off, or an unpaired surrogate.
+ * Appends the text that the inside of a JSON string stands for.  Bytes that a
+ * JSON string must escape are also accepted unescaped.  DSA_ERROR, with
+ * nothing appended, if an escape is unknown, cut off, or an unpaired surrogate.
  */
 int dsa_json_unescape(dsa_buf_t *b, dsa_str_t s);
 

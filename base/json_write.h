@@ -23,9 +23,9 @@
  *     dsa_json_uint(&w, 12);
  *     dsa_json_object_end(&w);
  *
- * The writer puts the commas; that every object and array is closed, and that
- * each member of an object has a key, is up to the caller.  Failures of
- * memory show in out->failed.
+ * The writer adds the commas.  The caller must close every object and array,
+ * and write a key before each member of an object.  If memory runs out,
+ * out->failed is set.
  */
 
 typedef struct {
@@ -55,12 +55,12 @@ void dsa_json_number(dsa_json_writer_t *w, double value);
 void dsa_json_bool(dsa_json_writer_t *w, int value);
 void dsa_json_null(dsa_json_writer_t *w);
 
-/* A value that is JSON already. */
+/* A value that is already JSON. */
 void dsa_json_raw(dsa_json_writer_t *w, dsa_str_t json);
 
 /*
- * A string of which the text comes in pieces: begin, any number of
- * dsa_json_escape() to w->out, end.
+ * Writes a string whose text comes in pieces: begin, then any number of
+ * dsa_json_escape() to w->out, then end.
  */
 void dsa_json_string_begin(dsa_json_writer_t *w);
 void dsa_json_string_end(dsa_json_writer_t *w);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 
-/* A run of bytes.  Not NUL-terminated; who owns the bytes is said where. */
+/* Bytes that someone else owns, not NUL-terminated. */
 
 typedef struct {
     size_t      len;

@@ -14,9 +14,10 @@
 
 
 /*
- * Bytes of the character that p[0 .. n-1], n > 0, begins with.  0: the bytes
- * are the beginning of one.  Negative: ill-formed, and minus the length of the
- * maximal subpart, which one U+FFFD stands for (Unicode 3.9, table 3-7).
+ * Returns the length of the character at the front of p[0 .. n-1], n > 0.  0:
+ * the bytes are the beginning of a character.  Negative: they are ill-formed;
+ * the absolute value is the length of the maximal subpart, to be replaced by
+ * one U+FFFD (Unicode 3.9, table 3-7).
  */
 
 static inline int
@@ -67,7 +68,7 @@ dsa_utf8_char(const uint8_t *p, size_t n)
 }
 
 
-/* Bytes from p on that are whole characters: n when all is UTF-8. */
+/* The number of bytes from p on that are whole characters, at most n. */
 
 static inline size_t
 dsa_utf8_prefix(const uint8_t *p, size_t n)

@@ -101,7 +101,7 @@ static const struct {
 } messages[] = {
     { "{\"a\":1,\"b\":2,\"a\":3}",
       "the name \"a\" is repeated in an object, at byte" },
-    { "[\"a\\ud800b\"]", "unpaired surrogate, expected "
+    { "[\"a\\ud800b\"]", "unpaired surrogate; expected "
       "\\uD800 to \\uDBFF followed by \\uDC00 to \\uDFFF, at byte 9" },
     { "[\"a\\udc00b\"]", "\\uDFFF, at byte 8" },
     { "[x, \"a\\udc00b\"]", "lexical error" }
