@@ -60,7 +60,7 @@ dsa_arguments_next(dsa_arguments_t *a, dsa_argument_t *arg)
 }
 
 
-/* A name with its colon and the one blank that is written behind it. */
+/* Reads a name, its colon, and the one blank that usually follows it. */
 
 static int
 dsa_arguments_key(dsa_arguments_t *a, dsa_str_t *key)
@@ -131,7 +131,7 @@ dsa_arguments_value(dsa_arguments_t *a, dsa_argument_t *arg)
 }
 
 
-/* From a quote on; DSA_ERROR: the text ends before the string does. */
+/* Reads a string from its quote on.  DSA_ERROR: the text ends within it. */
 
 static int
 dsa_arguments_string(dsa_arguments_t *a, dsa_str_t *inside)

@@ -13,11 +13,10 @@
 
 
 /*
- * Inside context/: reads arguments of a tool call that are not a JSON
- * object, because max_tokens cut them or the model wrote something else.
- * Members are found as far as the text has them; a value is not checked, it
- * reaches to the next comma or brace that is outside of its own brackets and
- * strings.
+ * Inside context/: reads arguments of a tool call that are not a JSON object,
+ * because max_tokens cut them or because the model wrote something else.  It
+ * finds the members that the text has.  It does not check values: a value ends
+ * at the next comma or brace outside of its own brackets and strings.
  */
 
 typedef struct {
@@ -29,8 +28,8 @@ typedef struct {
 
 typedef struct {
     dsa_str_t     key;          /* the inside of a JSON string */
-    dsa_str_t     value;        /* a string: its inside; any other: all */
-    dsa_str_t     json;         /* the value as it stands in the text */
+    dsa_str_t     value;        /* of a string its inside, otherwise json */
+    dsa_str_t     json;         /* the value as it is in the text */
     int           string;
 } dsa_argument_t;
 
@@ -38,10 +37,10 @@ typedef struct {
 void dsa_arguments_start(dsa_arguments_t *a, dsa_str_t text);
 
 /*
- * 1 and the next member; 0 at the end of the object or of a text that was cut
- * within the object; DSA_ERROR when the text is not the beginning of an
- * object, goes on behind it, or is cut within a name.  The last member of a
- * text that was cut has the value that is there.
+ * Returns 1 and the next member; 0 at the end of the object, or of a text that
+ * was cut within the object; DSA_ERROR if the text is not the beginning of an
+ * object, continues after it, or was cut within a name.  The last member of a
+ * text that was cut has its value up to the cut.
  */
 int dsa_arguments_next(dsa_arguments_t *a, dsa_argument_t *arg);
 

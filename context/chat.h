@@ -12,8 +12,8 @@
 
 
 /*
- * A chat request as data.  Everything lives in the arena of the JSON tree it
- * was read from.
+ * A chat request as data.  All of it is allocated from the arena of the JSON
+ * tree that it was read from.
  */
 
 typedef enum {
@@ -29,14 +29,15 @@ typedef struct {
     dsa_str_t           id;
     dsa_str_t           name;
     dsa_json_t         *arguments;      /* an object; "" reads as {} */
-    dsa_str_t           raw;            /* arguments that are no object: as
-                                           they came, arguments is NULL */
+    dsa_str_t           raw;            /* arguments that are not an object,
+                                           unchanged; arguments is NULL */
 } dsa_tool_call_t;
 
 
 typedef struct {
     dsa_role_e          role;
-    dsa_str_t           content;        /* text parts joined; null is empty */
+    dsa_str_t           content;        /* text parts are joined; null reads
+                                           as empty */
     dsa_str_t           reasoning;      /* assistant */
     dsa_str_t           tool_call_id;   /* tool */
     dsa_tool_call_t    *calls;          /* assistant */
@@ -44,7 +45,8 @@ typedef struct {
     dsa_json_t         *tools;          /* system, developer: an array */
     dsa_json_t         *response_format;
     unsigned            has_reasoning:1;
-    unsigned            prefix:1;       /* assistant, last: to be continued */
+    unsigned            prefix:1;       /* last, assistant: the model
+                                           continues it */
 } dsa_message_t;
 
 
@@ -59,36 +61,39 @@ typedef struct {
     dsa_str_t           conversation;   /* empty: none */
     dsa_message_t      *messages;
     uint32_t            n_messages;
-    uint32_t            n_stored;       /* of them, in front: prepended */
+    uint32_t            n_stored;       /* how many of them, at the front, were
+                                           prepended */
 
-    /* of the request; they replace those of a leading system message */
-    dsa_json_t         *tools;          /* an array, not empty */
+    /* the request's own; they replace those of a leading system message */
+    dsa_json_t         *tools;          /* an array with at least one tool */
     dsa_json_t         *response_format;
 
     /*
-     * Numbers as the client gave them, or their defaults.  In thinking mode
-     * temperature, top_p and the penalties are the defaults whatever the
-     * client gave: the published API ignores them there.
+     * Numbers of the request, or their defaults.  In thinking mode
+     * temperature, top_p and the penalties have their defaults in any case,
+     * because the published API ignores them there.
      */
-    double              temperature;    /* NAN: the model's own */
-    double              top_p;          /* NAN: the model's own */
+    double              temperature;    /* NAN: the model's default */
+    double              top_p;          /* NAN: the model's default */
     double              frequency_penalty;
     double              presence_penalty;
     uint64_t            seed;
-    const char         *max_tokens_field;   /* the one that gave it, for
-                                               the refusal */
-    uint32_t            max_tokens;     /* 0: not given; UINT32_MAX: not in
-                                           any model's range, to be refused
-                                           by whoever has the context */
+    const char         *max_tokens_field;   /* the field that max_tokens is
+                                               from, for an error */
+    uint32_t            max_tokens;     /* 0: not in the request; UINT32_MAX:
+                                           outside of any model's range.  The
+                                           caller checks it, because it knows
+                                           the model's context */
     uint32_t            top_logprobs;
     dsa_str_t          *stop;
     uint32_t            n_stop;
 
     dsa_tool_choice_e   tool_choice;
     unsigned            hosted:1;       /* of dsa_chat_limits_t */
-    unsigned            thinking:1;     /* as asked, or the model's default:
-                                           on for deepseek-reasoner */
-    unsigned            thinking_given:1;
+    unsigned            thinking:1;     /* as the request has it, or the
+                                           model's default: on for
+                                           deepseek-reasoner */
+    unsigned            thinking_given:1;   /* by the request */
     unsigned            has_seed:1;
     unsigned            stream:1;
     unsigned            include_usage:1;
@@ -98,60 +103,72 @@ typedef struct {
 } dsa_chat_t;
 
 
-/* A refusal in the API's own terms: an HTTP status, text and field. */
+/* Why a request is refused, in the terms of the API. */
 
 typedef struct {
-    uint32_t            status;         /* 400; 413: over the arena's
-                                           bound; 503: no memory */
-    char                message[400];   /* names the field and what would do */
-    char                param[96];      /* JSON path, "messages[2].content" */
+    uint32_t            status;         /* HTTP: 400; 413: the arena's limit
+                                           is exceeded; 503: out of memory */
+    char                message[400];   /* what is wrong, and what would be
+                                           accepted */
+    char                param[96];      /* the path of the field, for example
+                                           "messages[2].content" */
 } dsa_refusal_t;
 
 
 typedef struct {
-    uint32_t            max_messages;   /* stored ones included */
+    uint32_t            max_messages;   /* including stored ones */
     uint32_t            max_tools;      /* 128 */
-    uint32_t            hosted;         /* 1: as the HTTP API; 0: as the
-                                           published encoder, see below */
+    uint32_t            hosted;         /* 1: the rules of the HTTP API; 0:
+                                           those of the published encoder,
+                                           see below */
 } dsa_chat_limits_t;
 
 
 #define DSA_CHAT_STOP       16          /* stop strings in a request */
 #define DSA_CHAT_STOP_LEN   1024        /* bytes of one */
 #define DSA_CHAT_CALLS      1024        /* tool calls in one message */
-#define DSA_CHAT_DEPTH      64          /* nesting of a call's arguments, */
-#define DSA_CHAT_VALUES     262144      /* and JSON values in all of them:
-                                           any beyond are not read as JSON */
+
+/*
+ * Arguments of tool calls that are nested more deeply, or that have more JSON
+ * values than these in all calls together, are not read as JSON.
+ */
+#define DSA_CHAT_DEPTH      64
+#define DSA_CHAT_VALUES     262144
 
 
 /*
- * Reads a request body's tree.  hosted 0 (dsa encode) also takes tools and
- * response_format on messages, the developer role as published (hosted 1
- * reads it as system), calls and results without ids, strict tools, any
- * response_format and a missing model.  Unknown fields and nulls of optional
- * fields are ignored.  Fields of other servers that would change the answer
- * are refused.  DSA_ERROR with refusal filled in.
+ * Reads the tree of a request body.  Unknown fields, and optional fields that
+ * are null, are ignored.  Fields of other servers that would change the answer
+ * are refused.  DSA_ERROR: refusal is filled in.
+ *
+ * hosted 0 (dsa encode) also accepts tools and response_format on messages, the
+ * developer role as published (hosted 1 reads it as system), calls and results
+ * without ids, strict tools, any response_format, and a missing model.
  */
 int dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena,
     const dsa_json_t *root, const dsa_chat_limits_t *limits,
     dsa_refusal_t *refusal);
 
 /*
- * Reads messages alone (an array): a stored conversation, put in front of
- * chat's own messages.  Refusals name them "conversation[i]".
+ * Reads an array of messages, for example a stored conversation, and puts them
+ * in front of the messages of the chat.  Errors name them "conversation[i]".
  */
 int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
     const dsa_json_t *messages, const dsa_chat_limits_t *limits,
     dsa_refusal_t *refusal);
 
 /*
- * The whole list, after prepending: someone has spoken last to whom the model
- * can answer, no tool call is answered twice (tool messages are brought into
- * the order of their calls), every tool message has its call, JSON mode is
- * asked for in words too.  Calls may lack results only when a user, system or
- * developer message follows, because the conversation has moved on then.
- * hosted 0: the last word may be anyone's, and messages without ids are
- * paired by their places.
+ * Checks the whole list, after prepending, and puts tool messages into the
+ * order of their calls:
+ *
+ * - the last message is one that the model can answer or continue;
+ * - every tool message answers a call, and no call is answered twice;
+ * - every call has its result, unless a user, system or developer message
+ *   follows, because then the conversation has moved on;
+ * - a prompt for JSON mode mentions JSON.
+ *
+ * hosted 0: the last message may have any role, and calls and results without
+ * ids are paired in their order.
  */
 int dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal);
 

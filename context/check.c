@@ -35,14 +35,15 @@ dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal)
         if (m->prefix && i + 1 != chat->n_messages) {
             return dsa_refuse_at(refusal,
                                  dsa_check_at(chat, at, i, "prefix"),
-                                 "only the last message can be a prefix");
+                                 "this is not the last message; expected "
+                                 "prefix only there");
         }
 
         if (m->prefix && m->n_calls != 0) {
             return dsa_refuse_at(refusal,
                                  dsa_check_at(chat, at, i, "prefix"),
                                  "a message with tool_calls cannot be a "
-                                 "prefix, expected content only");
+                                 "prefix; expected one with content only");
         }
 
         if (m->role == DSA_ROLE_TOOL) {
@@ -54,7 +55,8 @@ dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal)
         if (m->role == DSA_ROLE_DEVELOPER && m->content.len == 0) {
             return dsa_refuse_at(refusal,
                                  dsa_check_at(chat, at, i, "content"),
-                                 "a developer message must not be empty");
+                                 "empty; expected the text of the developer "
+                                 "message");
         }
 
         if (m->n_calls == 0) {
@@ -79,7 +81,7 @@ dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal)
 }
 
 
-/* The path of a field of message i, built in at. */
+/* Builds the path of a field of message i in at. */
 
 static const dsa_at_t *
 dsa_check_at(const dsa_chat_t *chat, dsa_at_t at[3], uint32_t i,
@@ -101,7 +103,10 @@ dsa_check_at(const dsa_chat_t *chat, dsa_at_t at[3], uint32_t i,
 }
 
 
-/* Message i has calls; *next is the first one behind their results. */
+/*
+ * Message i has calls.  Puts their results, which follow it, into the order of
+ * the calls.  *next is the first message after the results.
+ */
 
 static int
 dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
@@ -127,7 +132,7 @@ dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
         return DSA_OK;
     }
 
-    /* the conversation has moved on: what is missing will not come */
+    /* the conversation has moved on, so results may be missing */
 
     closed = *next < chat->n_messages
              && chat->messages[*next].role != DSA_ROLE_ASSISTANT;
@@ -171,8 +176,9 @@ dsa_check_results(dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
 
 
 /*
- * Each of the n results answers a call of message i that no earlier one
- * answers.  Of n_calls + 1 results one at the latest does not.
+ * Each of the n results must answer a call of message i that no earlier result
+ * answers.  Only the first n_calls + 1 results need to be compared, because one
+ * of them must fail; so the time is bounded by the square of n_calls.
  */
 
 static int
@@ -218,15 +224,16 @@ dsa_check_ids(const dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
     return dsa_refuse(refusal,
                       dsa_check_at(chat, at, i + 1 + j, "tool_call_id"),
                       "Messages with role 'tool' must be a response to a "
-                      "preceding message with 'tool_calls': this id is not "
-                      "among its calls, or is answered already");
+                      "preceding message with 'tool_calls'; this id is not "
+                      "among its calls, or an earlier message has answered "
+                      "it");
 }
 
 
 /*
- * After the last question of a user an answer of the model stands with its
- * reasoning; without, the model would never have seen such a prompt.  Beside
- * tool calls it may be missing: not every client keeps it.
+ * In thinking mode an answer after the user's last question must have its
+ * reasoning, because the model was never trained on a prompt without it.  It
+ * may be missing beside tool calls, because not every client keeps it.
  */
 
 static int
@@ -281,8 +288,8 @@ dsa_check_last(const dsa_chat_t *chat, dsa_refusal_t *refusal)
         {
             return dsa_refuse_at(refusal,
                                  dsa_check_at(chat, at, i, "prefix"),
-                                 "a prefix must follow a user or tool "
-                                 "message");
+                                 "the message before it has another role; "
+                                 "expected `user` or `tool`");
         }
 
         return DSA_OK;
@@ -298,7 +305,9 @@ dsa_check_last(const dsa_chat_t *chat, dsa_refusal_t *refusal)
 }
 
 
-/* Without a word of it in the prompt the model may write blanks for ever. */
+/*
+ * If the prompt does not mention JSON, the model may write blanks without end.
+ */
 
 static int
 dsa_check_json(const dsa_chat_t *chat, dsa_refusal_t *refusal)

@@ -3,8 +3,8 @@
  * Copyright (C) The nginx-dsa authors
  *
  * Fields of a chat request that other servers have and that change the
- * answer.  One that was ignored would give another answer than what was asked
- * for, so only the values that change nothing are accepted.
+ * answer.  If such a field were ignored, the client would get another answer
+ * than it requested.  So only values that change nothing are accepted.
  */
 
 
@@ -28,7 +28,7 @@ static int dsa_field_neutral(const dsa_field_t *field, const dsa_json_t *v);
 static int dsa_field_refuse(dsa_reader_t *r, const dsa_field_t *field);
 
 
-/* null is accepted for all of them. */
+/* null is accepted for each of them. */
 
 static const dsa_field_t  dsa_fields[] = {
 
@@ -96,7 +96,7 @@ static const dsa_field_t  dsa_fields[] = {
     { "session_params", { NULL }, NULL },
     { "truncate_prompt_tokens", { NULL }, NULL },
 
-    /* what comes back */
+    /* the answer */
 
     { "echo", { "false" }, NULL },
     { "include_reasoning", { "true" }, NULL },
@@ -133,7 +133,7 @@ dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root)
 }
 
 
-/* Numbers are compared as numbers: 1.0 is 1. */
+/* 1 if the value changes nothing.  Numbers are compared by value: 1.0 is 1. */
 
 static int
 dsa_field_neutral(const dsa_field_t *field, const dsa_json_t *v)
@@ -178,13 +178,14 @@ dsa_field_refuse(dsa_reader_t *r, const dsa_field_t *field)
     instead = field->instead != NULL ? field->instead : "";
 
     if (field->values[0] == NULL) {
-        return dsa_refuse(r->refusal, &at, "%s is not supported, expected "
+        return dsa_refuse(r->refusal, &at, "%s is not supported; expected "
                           "null or no such field%s%s", field->name,
                           *instead != '\0' ? "; " : "", instead);
     }
 
-    return dsa_refuse(r->refusal, &at, "%s is not supported, expected %s%s%s "
-                      "or no such field%s%s", field->name, field->values[0],
+    return dsa_refuse(r->refusal, &at, "%s: this value is not supported; "
+                      "expected %s%s%s or no such field%s%s", field->name,
+                      field->values[0],
                       field->values[1] != NULL ? ", " : "",
                       field->values[1] != NULL ? field->values[1] : "",
                       *instead != '\0' ? "; " : "", instead);

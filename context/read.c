@@ -11,7 +11,7 @@
 #include "context/read.h"
 
 
-#define DSA_READ_SHOWN    40        /* bytes of a wrong value in a message */
+#define DSA_READ_SHOWN    40        /* bytes of a wrong value in an error */
 #define DSA_READ_EXACT    9007199254740992.0    /* 2^53 */
 
 #define DSA_READ_FAILED                                                      \
@@ -134,12 +134,12 @@ int
 dsa_refuse_memory(dsa_refusal_t *refusal, const dsa_arena_t *arena)
 {
     if (dsa_arena_exceeded(arena)) {
-        (void) dsa_refuse(refusal, NULL, "The request needs more memory than "
-                          "one may use, send a shorter one.");
+        (void) dsa_refuse(refusal, NULL, "The request exceeds the memory "
+                          "limit of a request; send a shorter one.");
         refusal->status = 413;
 
     } else {
-        (void) dsa_refuse(refusal, NULL, "The server is out of memory, try "
+        (void) dsa_refuse(refusal, NULL, "The server is out of memory; try "
                           "again later.");
         refusal->status = 503;
     }
@@ -176,7 +176,10 @@ dsa_refusal_path(dsa_refusal_t *refusal, const dsa_at_t *at)
 }
 
 
-/* What is cut off is cut between characters: the text goes out as JSON. */
+/*
+ * Cuts a text that is too long between characters, because it becomes a JSON
+ * string.
+ */
 
 static void
 dsa_refusal_text(dsa_refusal_t *refusal, size_t len, const char *fmt,
@@ -203,7 +206,7 @@ dsa_refusal_text(dsa_refusal_t *refusal, size_t len, const char *fmt,
             }
         }
 
-        /* the last lead byte may have lost its tail: both go */
+        /* the last character may be incomplete, so its lead byte goes too */
 
         if (n > 0 && (text[n - 1] & 0x80) != 0) {
             n--;
@@ -380,7 +383,7 @@ dsa_read_integer(dsa_reader_t *r, const dsa_at_t *up, const dsa_json_t *obj,
 }
 
 
-/* Recursion is as deep as the parser allowed the text to be. */
+/* The JSON reader has bounded the depth of this recursion. */
 
 const dsa_json_t *
 dsa_read_infinite(const dsa_json_t *v)
@@ -413,7 +416,7 @@ dsa_read_finite(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
         return DSA_OK;
     }
 
-    return dsa_refuse_at(r->refusal, at, "the number `%.*s` is out of range, "
-                         "expected one that a double can hold",
+    return dsa_refuse_at(r->refusal, at, "the number `%.*s` is out of range; "
+                         "expected one within the range of a double",
                          dsa_read_shown(v->text), v->text.data);
 }

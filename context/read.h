@@ -12,13 +12,16 @@
 
 
 /*
- * Inside context/: values of known type out of a tree from outside, and the
- * refusals when they are not, in the published API's words where clients
- * match on them.
+ * Inside context/: reads typed values from a JSON tree that came from outside,
+ * and reports a wrong one as a refusal.  Where clients match on the text of an
+ * error, it is that of the published API.
  */
 
 
-/* Where a value stands.  Lives on the stack of whoever goes down the tree. */
+/*
+ * The path of a value in the tree: its name or index, and the path of what
+ * contains it.  Paths live on the stack of the functions that descend.
+ */
 
 typedef struct dsa_at_s  dsa_at_t;
 
@@ -34,11 +37,12 @@ typedef struct {
     dsa_arena_t        *arena;
     dsa_refusal_t      *refusal;
     dsa_chat_limits_t   limits;
-    uint32_t            values;         /* left of DSA_CHAT_VALUES */
+    uint32_t            values;         /* how many of DSA_CHAT_VALUES are
+                                           left */
 } dsa_reader_t;
 
 
-/* All of them fill the refusal in and return DSA_ERROR. */
+/* These fill in the refusal and return DSA_ERROR. */
 
 int dsa_refuse(dsa_refusal_t *refusal, const dsa_at_t *at, const char *fmt,
     ...) __attribute__((format(printf, 3, 4)));
@@ -47,23 +51,23 @@ int dsa_refuse(dsa_refusal_t *refusal, const dsa_at_t *at, const char *fmt,
 int dsa_refuse_at(dsa_refusal_t *refusal, const dsa_at_t *at,
     const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* v is not what was expected; NULL: it is missing. */
+/* v has the wrong type; NULL: it is missing. */
 int dsa_refuse_type(dsa_refusal_t *refusal, const dsa_at_t *at,
     const dsa_json_t *v, const char *expected);
 
-/* v is a string, but none of those that are known. */
+/* v is a string, but not one of those that are accepted. */
 int dsa_refuse_variant(dsa_refusal_t *refusal, const dsa_at_t *at,
     const dsa_json_t *v, const char *expected);
 
-/* Bytes of s that a message shows: whole characters, and no NUL. */
+/* How many bytes of s an error shows: whole characters, without NUL. */
 int dsa_read_shown(dsa_str_t s);
 
 int dsa_refuse_memory(dsa_refusal_t *refusal, const dsa_arena_t *arena);
 
 
 /*
- * A member of obj that may be absent or null: 1 and *out, 0 and *out as it
- * was, DSA_ERROR.  up is where obj stands.
+ * A member of obj that may be absent or null.  Returns 1 and sets *out; 0 if
+ * there is none, and leaves *out; or DSA_ERROR.  up is the path of obj.
  */
 
 int dsa_read_any(const dsa_json_t *obj, const char *name, dsa_json_t **out);
@@ -72,15 +76,16 @@ int dsa_read_bool(dsa_reader_t *r, const dsa_at_t *up,
 int dsa_read_string(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, dsa_str_t *out);
 
-/* range is for the refusal: "[0, 2]". */
+/* range is the text of min and max for the error, for example "[0, 2]". */
 int dsa_read_number(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, double min, double max,
     const char *range, double *out);
 
 /*
  * Reads an integer.  3.0 counts as one, because some clients write all numbers
- * so.  DSA_ERROR: v is not an integer.  DSA_AGAIN: it exceeds int64_t or, if
- * it has a fraction or an exponent, the integers that a double can hold.
+ * this way.  DSA_ERROR: v is not an integer.  DSA_AGAIN: it exceeds int64_t
+ * or, if it has a fraction or an exponent, the integers that a double
+ * represents exactly.
  */
 int dsa_read_whole(const dsa_json_t *v, int64_t *n);
 
@@ -88,25 +93,31 @@ int dsa_read_integer(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, int64_t min, int64_t max,
     const char *range, int64_t *out);
 
-/* The first number under v that no double can hold, or NULL. */
+/* The first number in v that exceeds the range of a double, or NULL. */
 const dsa_json_t *dsa_read_infinite(const dsa_json_t *v);
 
-/* DSA_OK when every number under v can be written again. */
+/* DSA_OK if no number in v exceeds the range of a double. */
 int dsa_read_finite(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
 
 
-/* fields.c: refuses fields that would change the answer, by their names. */
+/* fields.c: rejects fields that would change the answer. */
 
 int dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root);
 
 
-/* message.c: an array of messages; at is where it stands. */
+/* thinking.c and sampling.c: their fields of the request. */
+
+int dsa_read_thinking(dsa_reader_t *r, const dsa_json_t *root);
+int dsa_read_sampling(dsa_reader_t *r, const dsa_json_t *root);
+
+
+/* message.c: an array of messages, whose path is at. */
 
 int dsa_read_messages(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v, dsa_message_t **messages, uint32_t *n);
 
-/* An array of tools or null; *out is left alone for null and []. */
+/* An array of tools, or null.  null and [] leave *out unchanged. */
 
 int dsa_read_tools(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, dsa_json_t **out);

@@ -312,6 +312,10 @@ history_content(const dsa_prompt_t *prompt, const history_t *h)
     uint32_t        i;
     dsa_segment_t  *s;
 
+    if (h->plain.len == 0) {
+        return NULL;
+    }
+
     for (i = 0; i < prompt->n; i++) {
         s = &prompt->segments[i];
 
@@ -323,7 +327,7 @@ history_content(const dsa_prompt_t *prompt, const history_t *h)
         }
     }
 
-    return h->plain.len == 0 ? NULL : "the content is not in the prompt";
+    return "the content is not in the prompt";
 }
 
 

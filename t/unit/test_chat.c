@@ -190,7 +190,7 @@ static const struct {
     { MS(U "," AC(CALL("1") "," CALL("2")) "," T("2") "," T("3") "," U),
       "messages[3].tool_call_id", "not among its calls" },
     { MS(U "," AC(CALL("1") "," CALL("2")) "," T("2") "," T("2") "," U),
-      "messages[3].tool_call_id", "answered already" },
+      "messages[3].tool_call_id", "an earlier message has answered it" },
     { MS(U "," AC(CALL("1")) "," T("2") "," U), "messages[2].tool_call_id",
       "not among its calls" },
     { MS(U "," AC(CALL("1")) "," T("2")), "messages[1].tool_calls",
@@ -198,20 +198,20 @@ static const struct {
     { MS(U "," AC(CALL("1") "," CALL("2")) "," T("1") "," T("1")),
       "messages[1].tool_calls", "insufficient tool messages" },
     { MS(U "," AC(CALL("1")) "," T("1") "," T("1")),
-      "messages[3].tool_call_id", "answered already" },
+      "messages[3].tool_call_id", "an earlier message has answered it" },
     { MS(U "," AC(CALL("1") "," CALL("2")) "," T("1") "," T("3") "," T("2")),
       "messages[3].tool_call_id", "not among its calls" },
 
-    /* who has spoken last */
+    /* the last message */
 
     { MS("{\"role\":\"system\",\"content\":\"s\"}"), "messages[0].role",
       "The last message must be a user or tool message" },
     { MS(U ",{\"role\":\"assistant\",\"content\":\"a\"}"),
       "messages[1].role", "The last message must be" },
     { MS("{\"role\":\"assistant\",\"content\":\"a\",\"prefix\":true}"),
-      "messages[0].prefix", "must follow a user" },
+      "messages[0].prefix", "expected `user` or `tool`" },
     { MS(U ",{\"role\":\"assistant\",\"content\":\"a\",\"prefix\":true}," U),
-      "messages[1].prefix", "only the last message" },
+      "messages[1].prefix", "not the last message" },
     { MS(U ",{\"role\":\"assistant\",\"prefix\":true,\"tool_calls\":["
          CALL("1") "]}"),
       "messages[1].prefix", "cannot be a prefix" },
@@ -261,7 +261,7 @@ static const struct {
     { R("\"stop\":[\"a\",null]"), "stop[1]", "invalid type: null" },
     { R("\"stop\":[\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\","
         "\"\",\"\",\"\",\"\",\"\",\"\"]"),
-      "stop", "17 stop strings, at most 16" },
+      "stop", "17 stop strings; at most 16" },
     { R("\"logprobs\":1"), "logprobs", "expected a boolean" },
     { R("\"logprobs\":true,\"top_logprobs\":21"), "top_logprobs",
       "[0, 20]" },
@@ -294,7 +294,7 @@ static const struct {
     { R("\"reasoning\":{\"effort\":\"low\",\"enabled\":1}"),
       "reasoning.enabled", "expected a boolean" },
     { R("\"reasoning\":{\"max_tokens\":9}"), "reasoning.max_tokens",
-      "not supported, expected effort or enabled" },
+      "not supported; expected effort or enabled" },
     { R("\"enable_thinking\":\"yes\""), "enable_thinking", "a boolean" },
     { R("\"chat_template_kwargs\":[]"), "chat_template_kwargs",
       "{\"thinking\": true or false}" },
@@ -316,7 +316,8 @@ static const struct {
       "'response_format' of type 'json_object'." },
     { R("\"conversation\":7"), "conversation", "expected a string" },
     { R("\"conversation\":\"\""), "conversation", "1 to 128 letters" },
-    { R("\"conversation\":\"a{b}\""), "conversation", "1 to 128 letters" },
+    { R("\"conversation\":\"a{b}\""), "conversation",
+      "\"a{b}\" is not a conversation id; expected 1 to 128 letters" },
     { R("\"conversation\":\"a\\u0000\""), "conversation", "1 to 128" },
 
     /* tools */
@@ -352,10 +353,10 @@ static const struct {
       "tools[1]", "Tool names must be unique" },
     { R("\"tools\":[{},{},{},{},{}]"), "tools", "5 tools, at most 4" },
     { R("\"tool_choice\":\"required\""), "tool_choice",
-      "not supported yet, expected `none` or `auto`" },
+      "not supported; expected `none` or `auto`" },
     { R("\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
         "\"f\"}}"),
-      "tool_choice", "not supported yet, expected `none` or `auto`" },
+      "tool_choice", "not supported; expected `none` or `auto`" },
     { R("\"tool_choice\":\"any\""), "tool_choice", "unknown variant `any`" },
     { R("\"tool_choice\":7"), "tool_choice", "`none` or `auto`" }
 };

@@ -1,0 +1,297 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The fields of a chat request that control sampling and the end of the
+ * answer.
+ */
+
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "context/read.h"
+
+
+static int dsa_sampling_read_numbers(dsa_reader_t *r,
+    const dsa_json_t *root);
+static int dsa_sampling_read_n(dsa_reader_t *r, const dsa_json_t *root);
+static int dsa_sampling_read_max_tokens(dsa_reader_t *r,
+    const dsa_json_t *root);
+static int dsa_sampling_read_seed(dsa_reader_t *r, const dsa_json_t *root);
+static int dsa_sampling_read_stop(dsa_reader_t *r, const dsa_json_t *root);
+static int dsa_sampling_add_stop(dsa_reader_t *r, const dsa_at_t *at,
+    const dsa_json_t *v);
+static int dsa_sampling_read_logprobs(dsa_reader_t *r,
+    const dsa_json_t *root);
+
+
+static const struct {
+    const char   *name;
+    size_t        offset;
+    double        value;        /* the default */
+    double        min;
+    double        max;
+    const char   *range;
+} dsa_sampling_numbers[] = {
+    { "temperature", offsetof(dsa_chat_t, temperature),
+      NAN, 0, 2, "[0, 2]" },
+    { "top_p", offsetof(dsa_chat_t, top_p),
+      NAN, DBL_TRUE_MIN, 1, "(0, 1.0]" },
+    { "frequency_penalty", offsetof(dsa_chat_t, frequency_penalty),
+      0, -2, 2, "[-2, 2]" },
+    { "presence_penalty", offsetof(dsa_chat_t, presence_penalty),
+      0, -2, 2, "[-2, 2]" }
+};
+
+
+int
+dsa_read_sampling(dsa_reader_t *r, const dsa_json_t *root)
+{
+    if (dsa_sampling_read_numbers(r, root) != DSA_OK
+        || dsa_sampling_read_max_tokens(r, root) != DSA_OK
+        || dsa_sampling_read_n(r, root) != DSA_OK
+        || dsa_sampling_read_seed(r, root) != DSA_OK
+        || dsa_sampling_read_stop(r, root) != DSA_OK
+        || dsa_sampling_read_logprobs(r, root) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_sampling_read_numbers(dsa_reader_t *r, const dsa_json_t *root)
+{
+    double  *value;
+    size_t   i;
+
+    for (i = 0;
+         i < sizeof(dsa_sampling_numbers) / sizeof(dsa_sampling_numbers[0]);
+         i++)
+    {
+        value = (double *) (void *) ((char *) r->chat
+                                     + dsa_sampling_numbers[i].offset);
+
+        *value = dsa_sampling_numbers[i].value;
+
+        if (dsa_read_number(r, NULL, root, dsa_sampling_numbers[i].name,
+                            dsa_sampling_numbers[i].min,
+                            dsa_sampling_numbers[i].max,
+                            dsa_sampling_numbers[i].range, value)
+            == DSA_ERROR)
+        {
+            return DSA_ERROR;
+        }
+
+        if (r->chat->thinking) {
+            *value = dsa_sampling_numbers[i].value;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* A client that wants two choices must not get one. */
+
+static int
+dsa_sampling_read_n(dsa_reader_t *r, const dsa_json_t *root)
+{
+    int64_t   n;
+    dsa_at_t  at = { NULL, "n", 0 };
+
+    n = 1;
+
+    if (dsa_read_integer(r, NULL, root, "n", INT64_MIN, INT64_MAX,
+                         "[1, 1]", &n)
+        == DSA_ERROR)
+    {
+        return DSA_ERROR;
+    }
+
+    if (n != 1) {
+        return dsa_refuse(r->refusal, &at, "Invalid n value (currently only "
+                          "n = 1 is supported)");
+    }
+
+    return DSA_OK;
+}
+
+
+/* The upper limit is the model's context, which is not known here: chat.h. */
+
+static int
+dsa_sampling_read_max_tokens(dsa_reader_t *r, const dsa_json_t *root)
+{
+    int          rc;
+    int64_t      n;
+    dsa_at_t     at = { NULL, "max_tokens", 0 };
+    dsa_json_t  *v;
+
+    if (dsa_read_any(root, at.name, &v) == 0) {
+        at.name = "max_completion_tokens";
+
+        if (dsa_read_any(root, at.name, &v) == 0) {
+            return DSA_OK;
+        }
+    }
+
+    rc = dsa_read_whole(v, &n);
+
+    if (rc == DSA_ERROR) {
+        return dsa_refuse_type(r->refusal, &at, v, "an integer");
+    }
+
+    r->chat->max_tokens_field = at.name;
+    r->chat->max_tokens = rc == DSA_OK && n > 0 && n < UINT32_MAX
+                          ? (uint32_t) n : UINT32_MAX;
+
+    return DSA_OK;
+}
+
+
+/* Any integer of 64 bits, signed (as OpenAI's clients send it) or not. */
+
+static int
+dsa_sampling_read_seed(dsa_reader_t *r, const dsa_json_t *root)
+{
+    int          rc;
+    int64_t      n;
+    uint64_t     seed;
+    dsa_str_t    text;
+    dsa_json_t  *v;
+
+    if (dsa_read_any(root, "seed", &v) == 0) {
+        return DSA_OK;
+    }
+
+    if (v->type == DSA_JSON_INTEGER && v->text.len == 20
+        && v->text.data[0] == '1')
+    {
+        seed = 0;
+
+        for (text = v->text; text.len != 0; text.data++, text.len--) {
+            if (__builtin_mul_overflow(seed, (uint64_t) 10, &seed)
+                || __builtin_add_overflow(seed,
+                                          (uint64_t) (text.data[0] - '0'),
+                                          &seed))
+            {
+                break;
+            }
+        }
+
+        if (text.len == 0) {
+            r->chat->seed = seed;
+            r->chat->has_seed = 1;
+            return DSA_OK;
+        }
+    }
+
+    rc = dsa_read_integer(r, NULL, root, "seed", INT64_MIN, INT64_MAX,
+                          "[-9223372036854775808, 18446744073709551615]", &n);
+
+    if (rc == 1) {
+        r->chat->seed = (uint64_t) n;
+        r->chat->has_seed = 1;
+    }
+
+    return rc == DSA_ERROR ? DSA_ERROR : DSA_OK;
+}
+
+
+static int
+dsa_sampling_read_stop(dsa_reader_t *r, const dsa_json_t *root)
+{
+    dsa_at_t           at = { NULL, "stop", 0 };
+    dsa_at_t           el = { &at, NULL, 0 };
+    dsa_json_t        *v;
+    const dsa_json_t  *child;
+
+    if (dsa_read_any(root, "stop", &v) == 0) {
+        return DSA_OK;
+    }
+
+    if (v->type == DSA_JSON_ARRAY && v->n > DSA_CHAT_STOP) {
+        return dsa_refuse_at(r->refusal, &at, "%u stop strings; at most %u "
+                             "are accepted", v->n, DSA_CHAT_STOP);
+    }
+
+    r->chat->stop = dsa_arena_calloc(r->arena,
+                                     DSA_CHAT_STOP * sizeof(dsa_str_t));
+    if (r->chat->stop == NULL) {
+        return dsa_refuse_memory(r->refusal, r->arena);
+    }
+
+    if (v->type != DSA_JSON_ARRAY) {
+        return dsa_sampling_add_stop(r, &at, v);
+    }
+
+    for (child = v->first; child != NULL; child = child->next) {
+        if (dsa_sampling_add_stop(r, &el, child) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        el.index++;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_sampling_add_stop(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
+{
+    if (v->type != DSA_JSON_STRING) {
+        return dsa_refuse_type(r->refusal, at, v, at->name != NULL
+                               ? "a string or an array of strings"
+                               : "a string");
+    }
+
+    if (v->text.len > DSA_CHAT_STOP_LEN) {
+        return dsa_refuse_at(r->refusal, at, "a stop string of %zu bytes; at "
+                             "most %d are accepted", v->text.len,
+                             DSA_CHAT_STOP_LEN);
+    }
+
+    /* some clients send "" for none; it would stop every answer at once */
+
+    if (v->text.len != 0) {
+        r->chat->stop[r->chat->n_stop++] = v->text;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_sampling_read_logprobs(dsa_reader_t *r, const dsa_json_t *root)
+{
+    int        logprobs;
+    int64_t    top;
+    dsa_at_t   at = { NULL, "top_logprobs", 0 };
+
+    logprobs = 0;
+    top = 0;
+
+    if (dsa_read_bool(r, NULL, root, "logprobs", &logprobs) == DSA_ERROR
+        || dsa_read_integer(r, NULL, root, "top_logprobs", 0, 20, "[0, 20]",
+                            &top)
+           == DSA_ERROR)
+    {
+        return DSA_ERROR;
+    }
+
+    if (top != 0 && !logprobs) {
+        return dsa_refuse(r->refusal, &at, "top_logprobs should be set along "
+                          "with logprobs = true");
+    }
+
+    r->chat->logprobs = logprobs;
+    r->chat->top_logprobs = top;
+
+    return DSA_OK;
+}
