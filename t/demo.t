@@ -112,10 +112,10 @@ my $up = demo(PORT => $port);
 
 wait_until(sub {
     die $up->output if !$up->alive;
-    $up->output =~ /It listens on/;
+    $up->output =~ /The server listens on/;
 }, 120, 'the demo');
 
-like($up->output, qr{^It listens on http://127\.0\.0\.1:$port until}m,
+like($up->output, qr{^The server listens on http://127\.0\.0\.1:$port;}m,
      'says where');
 
 my ($command) = $up->output =~ /^(  curl -N .*?)\n\n/ms;
@@ -147,7 +147,8 @@ is($made_by->{status}, 200, 'conversations, with Redis');
 
 my $second = demo(ONCE => 1, PORT => $port);
 is(status($second), 1, 'a port in use');
-is($second->output, "port $port is in use\n", 'is told');
+is($second->output, "PORT=$port: the port is in use\n",
+   'is reported');
 
 $up->signal('TERM');
 is(status($up), 143, 'ended by a signal') or diag($up->output);
@@ -168,6 +169,7 @@ SKIP: {
 
 my $none = demo(MODEL => '/nowhere');
 is(status($none), 1, 'no such model');
-is($none->output, "no model: /nowhere\n", 'is told');
+is($none->output, "MODEL=/nowhere: no such directory\n",
+   'is reported');
 
 $t->done;
