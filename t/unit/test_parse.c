@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * context/parse.c.  Two tables have outputs of a model and what must become of
+ * context/parse.c.  A table has outputs of a model and what must become of
  * them, for every cut of the text in two and for pieces of any length.
- * t/data/encoding has the published outputs.
+ * t/data/encoding has the published outputs.  test_parse_control.c is about
+ * control tokens.
  */
 
 
@@ -20,43 +21,13 @@
 #include "base/json.h"
 #include "base/json_write.h"
 #include "context/chat.h"
-#include "context/control_tokens.h"
-#include "context/parse.h"
 #include "t/unit/encoding.h"
+#include "t/unit/output.h"
 
-
-#define D        DSA_CONTROL_DSML
-#define EOS      DSA_CONTROL_EOS
-
-#define CALLS    "<" D "function_calls>\n"
-#define END      "</" D "function_calls>"
-#define F        "<" D "invoke name=\"f\">\n"
-#define G        "<" D "invoke name=\"g\">\n"
-#define FEND     "</" D "invoke>\n"
-#define STR(k)   "<" D "parameter name=\"" k "\" string=\"true\">"
-#define VAL(k)   "<" D "parameter name=\"" k "\" string=\"false\">"
-#define PEND     "</" D "parameter>\n"
 
 #define TEN(x)   x x x x x x x x x x
 
-/* In an input: the name that follows was sampled as one token. */
-#define T        "\xff"
-
-#define ALL      ((1u << DSA_CONTROL_TOKENS) - 1)
-#define BIT(x)   (1u << DSA_CONTROL_TOKEN_ ## x)
-
-
-enum {
-    THINK = 1,
-    NOTOOLS = 2,
-    CUT = 4             /* the completion was cut off */
-};
-
-
-/*
- * out: R, C, N and A for reasoning, content, a call's name and its arguments,
- * in the order they came, neighbors of one kind joined.
- */
+/* out: as result_t has it. */
 
 static const struct {
     int          flags;
@@ -131,7 +102,7 @@ static const struct {
     { 0, CALLS F VAL("a") "{\"x\": 1}}" PEND FEND END,
       "N(f)A({\"a\": {\"x\": 1}}})" },
 
-    /* values hold anything but the whole closing tag */
+    /* a value may contain anything but the whole closing tag */
 
     { 0, CALLS F STR("a") "<b>\"\\\n\t\b\f\r\x01</" D "paramete</b></" PEND
       FEND END,
@@ -165,7 +136,7 @@ static const struct {
       "N(f)A({\"b\": \"y\"})" },
     { 0, CALLS "<" D "invoke name=\"f" FEND G FEND END, "N(g)A({})" },
 
-    /* wrong shapes */
+    /* wrong structures */
 
     { 0, "\n\n" F STR("a") "x" PEND FEND "rest", "N(f)A({\"a\": \"x\"})" },
     { 0, CALLS F STR("a") "x" PEND G FEND END,
@@ -205,7 +176,7 @@ static const struct {
     { CUT, CALLS F STR("a") "x" PEND "<" D "parameter name=\"b",
       "N(f)A({\"a\": \"x\")" },
 
-    /* with calls off there is text only, on both sides of their block */
+    /* with calls off, only text is delivered, before and after their block */
 
     { NOTOOLS, "a\n\n" CALLS F FEND END EOS, "C(a)" },
     { NOTOOLS, "a\n\n" CALLS F STR("k") "v" PEND FEND END "\nb" EOS,
@@ -231,206 +202,11 @@ static const struct {
       "R(a)C(b)" },
     { NOTOOLS | THINK, "a</think>b" CALLS F FEND END "c", "R(a)C(bc)" },
 
-    /* the value of a call that is left out may hold anything too */
+    /* the value of a call that is left out may contain anything as well */
 
     { 0, CALLS "<" D "invoke>" STR("a") F FEND END PEND FEND G FEND END,
       "N(g)A({})" }
 };
-
-
-typedef struct {
-    dsa_buf_t    out;
-    dsa_delta_e  last;
-    uint32_t     calls;
-    int          whole;         /* every delta holds whole characters */
-    uint32_t     n;
-} result_t;
-
-
-static void
-result_close(result_t *r)
-{
-    if (r->last != 0) {
-        dsa_buf_addz(&r->out, ")");
-    }
-
-    r->last = 0;
-}
-
-
-static int
-on_delta(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
-{
-    result_t  *r = ctx;
-
-    r->n++;
-
-    assert_true(text.len != 0);
-
-    if ((text.data[0] & 0xc0) == 0x80) {
-        r->whole = 0;
-    }
-
-    if (what == DSA_DELTA_CALL) {
-        assert_int_equal(call, r->calls);
-        r->calls++;
-    }
-
-    if (what == DSA_DELTA_ARGUMENTS) {
-        assert_int_equal(call, r->calls - 1);
-    }
-
-    if (what != r->last || what == DSA_DELTA_CALL) {
-        result_close(r);
-        dsa_buf_addz(&r->out, what == DSA_DELTA_REASONING ? "R("
-                              : what == DSA_DELTA_CONTENT ? "C("
-                              : what == DSA_DELTA_CALL ? "N(" : "A(");
-        r->last = what;
-    }
-
-    dsa_buf_add(&r->out, text.data, text.len);
-
-    return DSA_OK;
-}
-
-
-/*
- * The length of the control token's name at the front of a text, 0 if there is
- * none.  <|other|> stands for an added token that the parser does not know.
- */
-
-static size_t
-name_len(const char *text, size_t len)
-{
-    size_t     i;
-    dsa_str_t  name;
-
-    for (i = 0; i <= DSA_CONTROL_TOKENS; i++) {
-        name = i < DSA_CONTROL_TOKENS ? dsa_control_tokens[i]
-                                      : dsa_strz("<|other|>");
-
-        if (len >= name.len && memcmp(text, name.data, name.len) == 0) {
-            return name.len;
-        }
-    }
-
-    return 0;
-}
-
-
-/*
- * Feeds an input whose control tokens are marked with T.  Its other text is
- * cut at first, and from there on every step bytes.
- */
-
-static void
-feed(dsa_parse_t *p, const char *in, size_t len, size_t first, size_t step)
-{
-    size_t       n, cut;
-    const char  *mark;
-
-    for (cut = first; len != 0; in += n, len -= n) {
-
-        if (*in == T[0]) {
-            in++;
-            len--;
-            n = name_len(in, len);
-
-            assert_true(n != 0);
-            assert_int_equal(dsa_parse_feed_control(p, dsa_str(in, n)),
-                             DSA_OK);
-            continue;
-        }
-
-        mark = memchr(in, T[0], len);
-        n = mark != NULL ? (size_t) (mark - in) : len;
-
-        if (cut == 0) {
-            cut = step;
-        }
-
-        if (n > cut) {
-            n = cut;
-        }
-
-        cut -= n;
-
-        assert_int_equal(dsa_parse_feed(p, dsa_str(in, n)), DSA_OK);
-    }
-}
-
-
-static void
-parse(result_t *r, int flags, uint32_t vocabulary, const char *in, size_t len,
-    size_t first, size_t step)
-{
-    dsa_parse_t  *p;
-
-    memset(r, 0, sizeof(result_t));
-    r->whole = 1;
-
-    p = dsa_parse_create(flags & THINK, !(flags & NOTOOLS), vocabulary,
-                         on_delta, r);
-    assert_non_null(p);
-
-    feed(p, in, len, first, step);
-
-    assert_int_equal(dsa_parse_end(p, !(flags & CUT)), DSA_OK);
-    assert_int_equal(dsa_parse_calls(p), r->calls);
-    dsa_parse_destroy(p);
-
-    result_close(r);
-    dsa_buf_add(&r->out, "", 1);
-    assert_false(r->out.failed);
-}
-
-
-/* Every cut of the input in two, and pieces of 1 to 9 bytes. */
-
-static void
-check(int flags, uint32_t vocabulary, const char *in, size_t len,
-    const char *out)
-{
-    size_t    k;
-    result_t  r;
-
-    for (k = 0; k <= len + 9; k++) {
-        parse(&r, flags, vocabulary, in, len, k <= len ? k : k - len,
-              k <= len ? len + 1 : k - len);
-
-        if (strcmp(r.out.data, out) != 0) {
-            fail_msg("flags %d, vocabulary %x, cut %zu: \"%s\"\nis      %s\n"
-                     "must be %s", flags, vocabulary, k, in, r.out.data, out);
-        }
-
-        dsa_buf_free(&r.out);
-    }
-}
-
-
-/* Marks every name of a control token in a text with T. */
-
-static void
-mark_names(dsa_buf_t *b, const char *in)
-{
-    size_t  n;
-
-    for ( /* void */ ; *in != '\0'; in += n) {
-        n = name_len(in, strlen(in));
-
-        if (n != 0) {
-            dsa_buf_addz(b, T);
-
-        } else {
-            n = 1;
-        }
-
-        dsa_buf_add(b, in, n);
-    }
-
-    dsa_buf_add(b, "", 1);
-    assert_false(b->failed);
-}
 
 
 static void
@@ -500,227 +276,10 @@ test_cases_spelled(void **state)
 }
 
 
-#define TD       T D
-#define TCALLS   "<" TD "function_calls>\n"
-#define TEND     "</" TD "function_calls>"
-#define TF       "<" TD "invoke name=\"f\">\n"
-#define TFEND    "</" TD "invoke>\n"
-#define TSTR(k)  "<" TD "parameter name=\"" k "\" string=\"true\">"
-#define TVAL(k)  "<" TD "parameter name=\"" k "\" string=\"false\">"
-#define TPEND    "</" TD "parameter>\n"
-
-
-static const struct {
-    int          flags;
-    uint32_t     vocabulary;
-    const char  *in;
-    const char  *out;
-} control_cases[] = {
-
-    /* the end of the reasoning is the token, not its spelling */
-
-    { THINK, ALL, "I write </think> to end" T "</think>so", "R(I write "
-      "</think> to end)C(so)" },
-    { THINK, ALL, "a<think>b" T "<think>c" T "</think>d</think>",
-      "R(a<think>bc)C(d</think>)" },
-    { THINK, ALL, "a</think" T "</think>b", "R(a</think)C(b)" },
-    { THINK, ALL, "a<" T "</think>b", "R(a<)C(b)" },
-    { THINK, ALL, "a\n\n" T "</think>\n\nb", "R(a\n\n)C(\n\nb)" },
-    { THINK, BIT(THINK), "a<think>b" T "<think>c</think>d" T "</think>e",
-      "R(a<think>bc)C(de)" },
-    { THINK, BIT(DSML), "a</think>b", "R(a)C(b)" },
-
-    /* roles and other control tokens */
-
-    { 0, ALL, "say " DSA_CONTROL_USER EOS " twice" T EOS,
-      "C(say " DSA_CONTROL_USER EOS " twice)" },
-    { 0, ALL & ~BIT(USER), "a" DSA_CONTROL_USER "b" T DSA_CONTROL_USER "c",
-      "C(abc)" },
-    { 0, ALL, "a" T "<|other|>b", "C(a<|other|>b)" },
-    { 0, 0, "a" T "<|other|>b", "C(a<|other|>b)" },
-    { 0, ALL, "a " D " b " TD " c", "C(a " D " b  c)" },
-
-    /* calls need the token in every tag */
-
-    { 0, ALL, "x\n\n" TCALLS TF TSTR("k") "v" TPEND TFEND TEND,
-      "C(x)N(f)A({\"k\": \"v\"})" },
-    { 0, ALL, "x\n\n" CALLS F FEND END, "C(x\n\n" CALLS F FEND END ")" },
-    { 0, ALL, "x\n\n<" T D "function_call", "C(x)" },
-    { 0, ALL, "x\n\n<" D "function_call",
-      "C(x\n\n<" D "function_call)" },
-    { CUT, ALL, "x\n\n<\xef\xbd\x9c" "D",
-      "C(x\n\n<\xef\xbd\x9c" "D)" },
-    { 0, BIT(THINK_END), "x\n\n" CALLS F STR("k") "</think>" T "</think>"
-      PEND FEND END, "C(x)N(f)A({\"k\": \"</think></think>\"})" },
-    { NOTOOLS, ALL, "a" TCALLS TF TSTR("k") END "</think>" TPEND TFEND END
-      "</think>" TEND "b", "C(ab)" },
-    { NOTOOLS | THINK, ALL, "a" TCALLS "</think>" D T "</think>" TD "b",
-      "R(a)C(b)" },
-
-    /* values hold any spelling, and control tokens other than their end */
-
-    { 0, ALL, TCALLS TF TSTR("k") "a</" D "parameter>b" FEND END TPEND
-      TFEND TEND, "N(f)A({\"k\": \"a</" D "parameter>b</" D
-      "invoke>\\n" END "\"})" },
-    { 0, ALL, TCALLS TF TSTR("k") "<" TD "x" T EOS "</" TD "param" TPEND
-      TFEND TEND, "N(f)A({\"k\": \"<" D "x" EOS "</" D "param\"})" },
-    { 0, ALL, TCALLS TF TVAL("k") T "<think>" TPEND TVAL("l") "[\"" PEND
-      "\"]" TPEND TFEND TEND,
-      "N(f)A({\"k\": \"<think>\", \"l\": [\"</" D
-      "parameter>\n\"]})" },
-
-    /* names */
-
-    { 0, ALL, TCALLS TF TSTR("<" D "parameter") "x" TPEND TFEND TEND,
-      "N(f)A({\"<" D "parameter\": \"x\"})" },
-    { 0, ALL, TCALLS TF TSTR("a" T "<think>") "x" TPEND TFEND TEND,
-      "N(f)A({\"a<think>\": \"x\"})" }
-};
-
-
-static void
-test_control(void **state)
-{
-    size_t  i;
-
-    for (i = 0; i < sizeof(control_cases) / sizeof(control_cases[0]); i++) {
-        check(control_cases[i].flags, control_cases[i].vocabulary,
-              control_cases[i].in, strlen(control_cases[i].in),
-              control_cases[i].out);
-    }
-}
-
-
-static void
-test_control_names(void **state)
-{
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_BOS],
-                            DSA_CONTROL_BOS));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_EOS], EOS));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_USER],
-                            DSA_CONTROL_USER));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_ASSISTANT],
-                            DSA_CONTROL_ASSISTANT));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_THINK],
-                            "<think>"));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_THINK_END],
-                            "</think>"));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_DSML], D));
-    assert_int_equal(DSA_CONTROL_TOKENS, 7);
-}
-
-
 /*
- * Replaces what begins each name by a byte that begins none, or back.  The
- * length stays, and so do the bytes that end a tag or a value.
+ * If calls are off, no piece of their markup is delivered, wherever the text
+ * ends.
  */
-
-static void
-disguise(dsa_buf_t *b, const char *in, size_t len, int back)
-{
-    size_t      i, k;
-    dsa_str_t   from, to;
-
-    static const char *const  names[][2] = {
-        { "<think>", "(think>" },
-        { "</think>", "(/think>" },
-        { EOS, "(\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence"
-          "\xef\xbd\x9c>" },
-        { DSA_CONTROL_USER, "(\xef\xbd\x9cUser\xef\xbd\x9c>" },
-        { D, "\xef\xbd\x9c" "QSML\xef\xbd\x9c" }
-    };
-
-    for (i = 0; i < len; i++) {
-        for (k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-            from = dsa_strz(names[k][back]);
-            to = dsa_strz(names[k][!back]);
-
-            if (len - i >= from.len
-                && memcmp(in + i, from.data, from.len) == 0)
-            {
-                dsa_buf_add(b, to.data, to.len);
-                i += to.len - 1;
-                break;
-            }
-        }
-
-        if (k == sizeof(names) / sizeof(names[0])) {
-            dsa_buf_add(b, in + i, 1);
-        }
-    }
-}
-
-
-/*
- * Random mixtures of control tokens, of their spellings and of other text.  If
- * the vocabulary has the tokens, the result must be that of a text in which
- * they are spelled and what was spelled is disguised, read without a
- * vocabulary.
- */
-
-static void
-test_control_random(void **state)
-{
-    int        flags;
-    size_t     n;
-    result_t   r, plain;
-    uint32_t   seed, i, k, cut;
-    dsa_buf_t  in, text, back;
-
-    static const char *const  words[] = {
-        "\n", "\n\n", "\"", "{", "}", "[1]", "12", "text", "\xe4\xb8\xad",
-        "invoke", "parameter", "function_calls>", " name=\"x", " ", "=\"",
-        " string=\"true\">", D, D, "<" D, "</" D, "<think>", "</think>",
-        "</think>", EOS, DSA_CONTROL_USER, CALLS, CALLS, END, F, F, FEND,
-        STR("a"), STR("a"), STR("b"), VAL("c"), VAL("d"), PEND, PEND, PEND
-    };
-
-    seed = 7;
-
-    for (i = 0; i < 20000; i++) {
-        memset(&in, 0, sizeof(dsa_buf_t));
-        memset(&text, 0, sizeof(dsa_buf_t));
-        memset(&back, 0, sizeof(dsa_buf_t));
-
-        flags = i & 7;
-
-        for (k = 0; k < 24; k++) {
-            seed = seed * 1664525 + 1013904223;
-            n = (seed >> 8) % (sizeof(words) / sizeof(words[0]));
-
-            if (seed >> 30 != 0) {
-                mark_names(&in, words[n]);
-                in.len--;
-                dsa_buf_addz(&text, words[n]);
-
-            } else {
-                dsa_buf_addz(&in, words[n]);
-                disguise(&text, words[n], strlen(words[n]), 0);
-            }
-        }
-
-        parse(&plain, flags, 0, text.data, text.len, text.len, text.len);
-        disguise(&back, plain.out.data, plain.out.len, 1);
-
-        for (k = 0; k < 3; k++) {
-            seed = seed * 1664525 + 1013904223;
-            cut = 1 + (seed >> 8) % 40;
-            parse(&r, flags, ALL, in.data, in.len, cut, k == 0 ? 1 : cut);
-
-            assert_int_equal(r.calls, plain.calls);
-            assert_string_equal(r.out.data, back.data);
-            dsa_buf_free(&r.out);
-        }
-
-        dsa_buf_free(&plain.out);
-        dsa_buf_free(&in);
-        dsa_buf_free(&text);
-        dsa_buf_free(&back);
-    }
-}
-
-
-/* With calls off no piece of their markup gets out, wherever the text ends. */
 
 static void
 test_calls_off(void **state)
@@ -794,42 +353,7 @@ test_streams(void **state)
 }
 
 
-/* A control token takes effect with its own feed, a spelled one does not. */
-
-static void
-test_streams_control(void **state)
-{
-    result_t      r;
-    dsa_parse_t  *p;
-
-    memset(&r, 0, sizeof(r));
-    p = dsa_parse_create(1, 1, ALL, on_delta, &r);
-
-    assert_int_equal(dsa_parse_feed(p, dsa_strz("a</think>")), DSA_OK);
-    assert_int_equal(r.n, 1);
-    assert_true(dsa_parse_in_reasoning(p));
-    assert_int_equal(dsa_parse_feed_control(p, dsa_strz("</think>")), DSA_OK);
-    assert_false(dsa_parse_in_reasoning(p));
-    assert_int_equal(dsa_parse_feed(p, dsa_strz("b" CALLS F "c")), DSA_OK);
-    assert_int_equal(dsa_parse_calls(p), 0);
-    assert_int_equal(r.n, 2);
-    assert_int_equal(dsa_parse_feed(p, dsa_strz("\n\n<")), DSA_OK);
-    assert_int_equal(dsa_parse_feed_control(p, dsa_strz(D)), DSA_OK);
-    assert_int_equal(r.n, 2);
-    assert_int_equal(dsa_parse_feed(p, dsa_strz("invoke name=\"f\">")),
-                     DSA_OK);
-    assert_int_equal(dsa_parse_calls(p), 1);
-    assert_int_equal(dsa_parse_end(p, 1), DSA_OK);
-
-    dsa_parse_destroy(p);
-    result_close(&r);
-    dsa_buf_add(&r.out, "", 1);
-    assert_string_equal(r.out.data, "R(a</think>)C(b" CALLS F "c)N(f)A({})");
-    dsa_buf_free(&r.out);
-}
-
-
-/* Long texts: in full, and cut into deltas between characters only. */
+/* Long texts are delivered in full, cut into deltas between characters only. */
 
 static void
 test_long(void **state)
@@ -919,7 +443,7 @@ test_long_scalar(void **state)
 }
 
 
-/* Calls behind the last one that a history may have are left out. */
+/* Calls after the last one that a history may have are left out. */
 
 static void
 test_many_calls(void **state)
@@ -976,7 +500,7 @@ test_callback_fails(void **state)
 }
 
 
-/* Random bytes out of the pieces that matter, cut at random. */
+/* Random sequences of pieces that matter, cut at random. */
 
 static void
 test_random_cuts(void **state)
@@ -1022,7 +546,7 @@ test_random_cuts(void **state)
 }
 
 
-/* What a message of the published input must parse to. */
+/* The result that a message of the published input must give. */
 
 static void
 expect_message(dsa_buf_t *out, const dsa_message_t *m, int thinking)
@@ -1176,12 +700,8 @@ main(void)
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_cases_control),
         cmocka_unit_test(test_cases_spelled),
-        cmocka_unit_test(test_control),
-        cmocka_unit_test(test_control_names),
-        cmocka_unit_test(test_control_random),
         cmocka_unit_test(test_calls_off),
         cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_streams_control),
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_long_scalar),
         cmocka_unit_test(test_many_calls),
