@@ -8,7 +8,10 @@
 #define _DSA_TEST_ENCODING_H_INCLUDED_
 
 
-/* A file of t/data/encoding, whole and NUL-terminated; free() it. */
+/*
+ * Reads a file of t/data/encoding into allocated memory, NUL-terminated.  The
+ * caller frees it with free().
+ */
 
 static inline char *
 read_text(const char *name, size_t *len)

@@ -96,7 +96,7 @@ history_delta(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
 }
 
 
-/* sparse: null instead of empty strings, and the other name of reasoning. */
+/* sparse: null instead of an empty string, and the other name of reasoning. */
 
 static void
 history_message(dsa_buf_t *b, const history_t *h, int thinking, int sparse)
@@ -185,7 +185,7 @@ history_prompt(dsa_arena_t *arena, dsa_buf_t *stored, dsa_buf_t *request,
 }
 
 
-/* What the server stores of the messages that a client sent. */
+/* The form in which the server stores messages that a client sent. */
 
 static const char *
 history_dump(dsa_arena_t *arena, dsa_buf_t *messages, dsa_buf_t *stored)
@@ -404,7 +404,7 @@ history_paths(dsa_arena_t *arena, const history_t *h, int flags)
             }
         }
 
-        /* the round of its calls goes on: results, and some of them */
+        /* the calls get all of their results, or only one of them */
 
         if (h->n_calls == 0 || why != NULL) {
             continue;

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * context/chat.c, message.c, check.c: what a request may say, and how it is
- * refused.
+ * The requests that context/chat.c, message.c and check.c accept, what they read
+ * from them, and the errors for all others.
  */
 
 
@@ -483,8 +483,8 @@ test_accepted(void **state)
 
 static const struct {
     const char  *field;
-    const char  *neutral;       /* besides null, the neutral values */
-    const char  *other;         /* some that are refused */
+    const char  *neutral;       /* values that change nothing, besides null */
+    const char  *other;         /* some values that are refused */
 } unsupported[] = {
     { "best_of", "1", "2" },
     { "logit_bias", "{}", "{\"50256\":-100} [] 0" },
@@ -530,7 +530,7 @@ static const struct {
 };
 
 
-/* "a b" for i 1: b.  NULL: there are not so many. */
+/* Word i of a list: for "a b" and 1 it is b.  NULL if there is none. */
 
 static char *
 word(const char *list, uint32_t i)
@@ -553,8 +553,10 @@ word(const char *list, uint32_t i)
 }
 
 
-/* What would change the answer is refused by name, and its neutral values
- * are accepted. */
+/*
+ * Fields that would change the answer are refused by name.  Values that change
+ * nothing are accepted.
+ */
 
 static void
 test_unsupported(void **state)
@@ -670,7 +672,7 @@ test_fields(void **state)
     assert_int_equal(chat.tool_choice, DSA_TOOL_CHOICE_AUTO);
     assert_int_equal(chat.tools->n, 1);
 
-    /* each of the two by itself: 0 and 1 are values, null is none */
+    /* each of the two alone: 0 and 1 are values, null is none */
 
     must_read(&chat, arena, R("\"temperature\":0,\"top_p\":null"));
     assert_true(chat.temperature == 0 && isnan(chat.top_p));
@@ -692,7 +694,7 @@ test_fields(void **state)
 
     assert_string_equal(chat.max_tokens_field, "max_tokens");
 
-    /* whatever the context is, these are not in the range */
+    /* these are out of range for any context */
 
     must_read(&chat, arena, R("\"max_tokens\":0"));
     assert_true(chat.max_tokens == UINT32_MAX);
@@ -775,7 +777,7 @@ test_thinking(void **state)
         assert_int_equal(chat.thinking_given, modes[i].given);
     }
 
-    /* these are ignored when thinking, and checked all the same */
+    /* in thinking mode these have no effect, but are checked */
 
     must_read(&chat, arena, MODEL("deepseek-reasoner", ",\"temperature\":0,"
                                   "\"top_p\":0.1,\"frequency_penalty\":2,"
@@ -806,7 +808,7 @@ test_results_in_order(void **state)
 }
 
 
-/* What only the published encoder takes. */
+/* What only the rules of the published encoder accept. */
 
 static void
 test_published_shape(void **state)
@@ -864,7 +866,7 @@ test_prepend(void **state)
 
     arena = dsa_arena_create(MEMORY);
 
-    /* the result of a call that the conversation ends with */
+    /* the conversation ends with a call, and the request has its result */
 
     assert_int_equal(dsa_chat_read(&chat, arena,
                                    parse(arena, MS(T("1") "," U)), &as_api,
@@ -886,7 +888,7 @@ test_prepend(void **state)
                      DSA_OK);
     assert_int_equal(chat.n_messages, 4);
 
-    /* faults are named by the list they stand in */
+    /* the path of an error begins with the name of the list */
 
     assert_int_equal(dsa_chat_prepend(&chat, arena,
                                       parse(arena, "[" AC(CALL("1"))
@@ -929,7 +931,7 @@ test_prepend(void **state)
 }
 
 
-/* What is stored reads back as the same message. */
+/* A stored message reads back unchanged. */
 
 static void
 test_dump(void **state)
@@ -991,8 +993,8 @@ static const char  full[] =
 
 
 /*
- * A body that ends too early is not JSON; one with a wrong byte is refused or
- * is another request, and nothing else happens.
+ * A body that ends too early is not JSON.  A body with a wrong byte is refused,
+ * or it is another valid request.
  */
 
 static void
@@ -1077,7 +1079,7 @@ test_depth(void **state)
         dsa_buf_free(&b);
     }
 
-    /* the arguments are text of their own, which need not be JSON */
+    /* arguments are a text of their own, which need not be JSON */
 
     memset(&b, 0, sizeof(b));
     dsa_buf_addz(&b, "{\"model\":\"m\",\"messages\":[" U ",{\"role\":"
@@ -1101,7 +1103,10 @@ test_depth(void **state)
 }
 
 
-/* The JSON values of all arguments together are bounded; then text stays. */
+/*
+ * The JSON values of all arguments together are bounded.  Arguments beyond the
+ * bound stay text.
+ */
 
 static void
 test_many_arguments(void **state)
@@ -1150,7 +1155,7 @@ test_many_arguments(void **state)
 }
 
 
-/* A refusal shows a piece of a wrong value, of whole characters. */
+/* An error shows the beginning of a wrong value, in whole characters. */
 
 static void
 test_long_values(void **state)
@@ -1201,7 +1206,7 @@ test_long_values(void **state)
 }
 
 
-/* An arena's bound is a 413, wherever it is met. */
+/* A request that exceeds the arena's limit gets a 413 at any point. */
 
 static void
 test_memory(void **state)

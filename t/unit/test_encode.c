@@ -298,7 +298,7 @@ static const struct {
     { 0, 0, M U("a") "," A("b") "," A("c") "]}",
       BOS USER "a" ASSIST "</think>b" EOS "c" EOS },
 
-    /* reasoning: in chat mode never, in thinking mode after the last user */
+    /* reasoning: never in chat mode, after the last user in thinking mode */
 
     { 0, 0, M U("a") "," AR("r", "b") "]}",
       BOS USER "a" ASSIST "</think>b" EOS },
@@ -332,7 +332,7 @@ static const struct {
     { 0, 0, M U("a") "," AC(C("1", "{}")) "]}",
       BOS USER "a" ASSIST "</think>" CALLS INV "\n" INV_END CALLS_END EOS },
 
-    /* calls without a result, when the conversation moved on */
+    /* calls without a result, after which the conversation has moved on */
 
     { 0, 1, M U("a") "," AC(C("1", "{}")) "," U("b") "]}",
       BOS USER "a" ASSIST "</think>" CALLS INV "\n" INV_END CALLS_END EOS
@@ -343,7 +343,7 @@ static const struct {
       INV "\n" INV_END CALLS_END EOS RES "\n<result>x</result>"
       "\n<result>z</result>" RES_END "</think>s" USER "b" ASSIST "<think>" },
 
-    /* arguments that are no JSON object */
+    /* arguments that are not a JSON object */
 
     { 0, 1, M U("a") "," AC(C("1", "\"[1,2]\"") "," C("2", "\"x\\n\"") ","
       C("3", "\"{\"") "," C("4", "\"{\\\"a\"") ","
@@ -403,7 +403,7 @@ static const struct {
       BOS "s\n\n" HEAD "{\"name\": \"u\"}\n</functions>\n\n\n" FORMAT
       "{\"x\": 1}" USER "a" ASSIST "</think>" },
 
-    /* the developer's message */
+    /* developer messages */
 
     { 1, 0, M DEV("a") "," AR("r", "b") "," DEV("c") "]}",
       BOS "b" EOS USER "\n\n# The user's message is: c" ASSIST "<think>" },
@@ -413,7 +413,7 @@ static const struct {
 };
 
 
-/* The head goes out of the text, its digest being right. */
+/* Checks the digest of the head of the tools block, and replaces it by HEAD. */
 
 static void
 cut_head(char *text)
@@ -471,7 +471,7 @@ test_cases(void **state)
 }
 
 
-/* Whatever comes from outside is text, in every place it can come from. */
+/* Text from outside is in text segments, in every place that it can be in. */
 
 static void
 test_injection(void **state)
@@ -580,7 +580,7 @@ test_memory(void **state)
 }
 
 
-/* Lists that dsa_chat_check() would not have let pass. */
+/* Lists of messages that dsa_chat_check() would have refused. */
 
 static void
 test_unchecked(void **state)

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * What the server answered is accepted as history, whatever was sampled: see
- * history.h.
+ * Any answer of the server is accepted as history, for any output of the model:
+ * see history.h.
  */
 
 
@@ -100,7 +100,7 @@ test_random(void **state)
                               words[pick(sizeof(words) / sizeof(words[0]))]);
         }
 
-        /* not cut where it would leave half of a control token */
+        /* no cut within the two bytes of a control token */
 
         if (pick(4) == 0) {
             len = pick(len + 1);
@@ -132,7 +132,7 @@ static const char *const  samples[] = {
 };
 
 
-/* Cut at every byte, complete and not, in each mode. */
+/* Outputs that are cut at every byte, complete or not, in each mode. */
 
 static void
 test_cut_anywhere(void **state)
@@ -150,7 +150,7 @@ test_cut_anywhere(void **state)
 }
 
 
-/* A text that is all brackets, or all calls: no bound refuses it. */
+/* Long outputs of brackets or calls exceed no limit. */
 
 static void
 test_large(void **state)
@@ -182,7 +182,7 @@ test_large(void **state)
 }
 
 
-/* The prompt that goes on from a sampled text, NUL-terminated. */
+/* The prompt that continues after a sampled text, NUL-terminated. */
 
 static char *
 prompt_of(dsa_arena_t *arena, const char *text, int complete, int thinking,
@@ -207,7 +207,7 @@ prompt_of(dsa_arena_t *arena, const char *text, int complete, int thinking,
     assert_int_equal(dsa_parse_end(parser, complete), DSA_OK);
     dsa_parse_destroy(parser);
 
-    /* in a round of calls the reasoning of the answer is in the prompt */
+    /* while calls go on, the reasoning of the answer is in the prompt */
 
     dsa_buf_printf(&request, "{\"model\":\"m\",\"thinking\":{\"type\":"
                    "\"%s\"},\"messages\":[" HISTORY_QUESTION ",",
@@ -254,7 +254,7 @@ static const struct {
     const char  *out;       /* NULL: as in */
 } rendered[] = {
 
-    /* cut: the complete parameters and the cut one, and all of it closed */
+    /* cut: complete parameters and the cut one are written and closed */
 
     { 0, CALLS "<" D "invoke name=\"f", "" },
     { 0, CALLS F, CALLS F "\n" FEND END },
@@ -269,7 +269,7 @@ static const struct {
     { 0, CALLS F STR("a") "x" PEND FEND F VAL("b") "\"", CALLS F STR("a") "x"
       PEND FEND F VAL("b") PEND FEND END },
 
-    /* ended, and no JSON: as it was sampled */
+    /* complete, but not JSON: written as it was sampled */
 
     { 1, CALLS F VAL("a") "1" PEND VAL("a") "2" PEND FEND END, NULL },
     { 1, CALLS F VAL("a") "1e999" PEND STR("b") "1" PEND FEND END, NULL },
@@ -308,8 +308,8 @@ test_rendered(void **state)
 
 
 /*
- * Spelled names of control tokens come back in the prompt where they were, in
- * reasoning, content, names and values, and as text.
+ * Spelled names of control tokens are in the next prompt as text, in reasoning,
+ * content, names and values.
  */
 
 static void
@@ -374,7 +374,7 @@ add_value(dsa_buf_t *b, int depth)
 }
 
 
-/* A string of any kind goes as string="true", so these are all others. */
+/* Strings are written as string="true", so the other values are no strings. */
 
 static void
 add_param(dsa_buf_t *b, uint32_t name)
@@ -406,7 +406,7 @@ add_param(dsa_buf_t *b, uint32_t name)
 }
 
 
-/* Calls in the published form are in the next prompt as they were sampled. */
+/* Calls in the published form are in the next prompt exactly as sampled. */
 
 static void
 test_exact(void **state)
