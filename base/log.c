@@ -4,6 +4,7 @@
  */
 
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,45 @@
 #include "base/log.h"
 
 
-static const char  *dsa_log_names[] = { "error", "warn", "notice", "info" };
+static const char  *dsa_log_names[] = { "error", "warn", "notice", "info",
+                                        "debug" };
+
+
+int  dsa_log_debug_on;
+
+
+/* Counts a line.  0: it is left out; *lost: lines left out before it. */
+
+static int
+dsa_log_count(dsa_log_level_e level, time_t now, size_t *lost)
+{
+    int                     rc;
+
+    static time_t           second;
+    static unsigned         lines, dropped;
+    static pthread_mutex_t  mutex = PTHREAD_MUTEX_INITIALIZER;
+
+    rc = 1;
+    *lost = 0;
+
+    (void) pthread_mutex_lock(&mutex);
+
+    if (now != second) {
+        second = now;
+        lines = 0;
+        *lost = dropped;
+        dropped = 0;
+    }
+
+    if (level > DSA_LOG_ERR && ++lines > DSA_LOG_RATE) {
+        dropped++;
+        rc = 0;
+    }
+
+    (void) pthread_mutex_unlock(&mutex);
+
+    return rc;
+}
 
 
 void
@@ -28,21 +67,9 @@ dsa_log(dsa_log_level_e level, const char *fmt, ...)
     va_list          args;
     struct tm        tm;
 
-    static time_t    second;
-    static unsigned  lines, dropped;
-
     now = time(NULL);
-    lost = 0;
 
-    if (now != second) {
-        second = now;
-        lines = 0;
-        lost = dropped;
-        dropped = 0;
-    }
-
-    if (level > DSA_LOG_ERR && ++lines > DSA_LOG_RATE) {
-        dropped++;
+    if (!dsa_log_count(level, now, &lost)) {
         return;
     }
 

@@ -23,12 +23,24 @@ typedef enum {
     DSA_LOG_ERR = 0,
     DSA_LOG_WARN,
     DSA_LOG_NOTICE,
-    DSA_LOG_INFO
+    DSA_LOG_INFO,
+    DSA_LOG_DEBUG
 } dsa_log_level_e;
 
 
+/* May be called by several threads. */
 void dsa_log(dsa_log_level_e level, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Debug lines are off unless dsa_log_debug_on is set before threads start. */
+extern int  dsa_log_debug_on;
+
+#define dsa_log_debug(...)                                                    \
+    do {                                                                      \
+        if (dsa_log_debug_on) {                                               \
+            dsa_log(DSA_LOG_DEBUG, __VA_ARGS__);                              \
+        }                                                                     \
+    } while (0)
 
 
 #endif /* _DSA_LOG_H_INCLUDED_ */

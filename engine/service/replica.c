@@ -9,40 +9,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/service/loop.h"
+#include "engine/service/io.h"
 #include "engine/service/replica.h"
 
 
-#define DSA_REPLICA_LINGER      1000    /* ms for workers to read the end */
+#define DSA_REPLICA_LAST_MS     1000    /* for workers to read the end */
 
 
 typedef struct {
     dsa_service_t       service;
     dsa_listen_t        listen;
-    dsa_loop_t          loop;
+    dsa_pool_t         *pool;
+    dsa_step_t         *step;
+    dsa_io_t            io;
     dsa_source_t        signal;
     dsa_vitals_t       *vitals;
     int                 signals;
-    uint64_t            drain_end;      /* ms; when draining */
+    int                 wake;           /* eventfd of the I/O thread */
+    uint64_t            drain_end_ms;   /* when draining */
     uint32_t            aborted;
 } dsa_replica_t;
 
 
 static int dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err);
-static int dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf,
-    dsa_err_t *err);
-static int dsa_replica_events(dsa_replica_t *r, dsa_err_t *err);
+static int dsa_replica_open(dsa_replica_t *r, dsa_err_t *err);
+static int dsa_replica_model(dsa_replica_t *r, dsa_err_t *err);
+static int dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err);
+static int dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err);
+static int dsa_replica_listen(dsa_replica_t *r, dsa_err_t *err);
 static void dsa_replica_close(dsa_replica_t *r);
 static int dsa_replica_loop(dsa_replica_t *r);
 static int dsa_replica_over(dsa_replica_t *r);
 static void dsa_replica_signal(void *data);
-static void dsa_replica_tell(int fd, const char *text);
+static void dsa_replica_report(int fd, const char *text);
 
 
 int
@@ -50,66 +57,77 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
     dsa_vitals_t *vitals)
 {
     int             rc;
-    char            path[sizeof(((dsa_listen_t *) 0)->path)];
     dsa_err_t       err;
-    dsa_replica_t   replica;
+    dsa_replica_t   r;
 
-    memset(&replica, 0, sizeof(replica));
+    memset(&r, 0, sizeof(r));
 
-    replica.service.conf = conf;
-    replica.service.replica = number;
-    replica.vitals = vitals;
-    replica.listen.fd = -1;
-    replica.loop.epoll = -1;
-    replica.signals = -1;
+    r.service.conf = conf;
+    r.service.replica = number;
+    r.vitals = vitals;
+    r.listen.fd = -1;
+    r.io.poller.epoll = -1;
+    r.signals = -1;
+    r.wake = -1;
 
-    rc = dsa_replica_signals(&replica, &err);
-
-    if (rc == DSA_OK) {
-        rc = dsa_replica_open(&replica, conf, &err);
-    }
-
-    if (rc == DSA_OK
-        && dsa_conf_socket(conf, number, path, sizeof(path)) != DSA_OK)
-    {
-        rc = dsa_error(&err, "%s: the path is too long", conf->listen);
-    }
-
-    if (rc == DSA_OK) {
-        rc = dsa_listen_open(&replica.listen, path, conf->socket_group, &err);
-    }
-
-    if (rc == DSA_OK) {
-        rc = dsa_replica_events(&replica, &err);
-    }
-
-    if (rc != DSA_OK) {
-        dsa_replica_tell(ready, err.text);
+    if (dsa_replica_open(&r, &err) != DSA_OK) {
+        dsa_replica_report(ready, err.text);
         (void) close(ready);
-        dsa_replica_close(&replica);
+        dsa_replica_close(&r);
         return 1;
     }
 
     dsa_log(DSA_LOG_NOTICE, "replica %u: model %s, %u pages of %d tokens, "
-            "context %u, at %s", number, conf->name,
-            replica.service.backend->pages, DSA_PAGE_TOKENS,
-            dsa_sched_context(replica.service.sched), path);
+            "context %u, at %s", number, conf->name, dsa_step_pages(r.step),
+            DSA_PAGE_TOKENS, r.service.context, r.listen.path);
 
-    dsa_replica_tell(ready, DSA_REPLICA_READY);
+    atomic_store(&vitals->alive_ms, dsa_clock_ms());
+    dsa_replica_report(ready, DSA_REPLICA_READY);
     (void) close(ready);
 
-    rc = dsa_replica_loop(&replica);
+    rc = dsa_replica_loop(&r);
 
-    dsa_replica_close(&replica);
+    dsa_replica_close(&r);
     dsa_log(DSA_LOG_NOTICE, "replica %u: ends", number);
 
     return rc == DSA_OK ? 0 : 1;
 }
 
 
+static int
+dsa_replica_open(dsa_replica_t *r, dsa_err_t *err)
+{
+    if (dsa_replica_signals(r, err) != DSA_OK
+        || dsa_replica_model(r, err) != DSA_OK
+        || dsa_replica_threads(r, err) != DSA_OK
+        || dsa_replica_listen(r, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (dsa_io_open(&r->io, &r->service, r->pool, r->step, &r->listen,
+                    r->vitals, r->wake, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    r->signal.handler = dsa_replica_signal;
+    r->signal.data = r;
+
+    if (dsa_poller_add(&r->io.poller, r->signals, EPOLLIN, &r->signal)
+        != DSA_OK)
+    {
+        return dsa_error(err, "cannot wait for signals: %s", strerror(errno));
+    }
+
+    return DSA_OK;
+}
+
+
 /*
- * Before the model is opened: the threads of a library that computes inherit
- * the mask, and one without it would be ended by a signal, and all with it.
+ * Before any thread starts: threads inherit the mask, and a signal that one of
+ * them does not block would end the process.
  */
 
 static int
@@ -121,7 +139,7 @@ dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err)
     (void) sigaddset(&set, SIGTERM);
     (void) sigaddset(&set, SIGUSR1);
 
-    /* a terminal sends these to all, and it is the supervisor who decides */
+    /* a terminal sends these to all processes; the supervisor decides */
 
     (void) signal(SIGINT, SIG_IGN);
     (void) signal(SIGQUIT, SIG_IGN);
@@ -136,22 +154,20 @@ dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err)
 }
 
 
+/* The parts of the model that the service needs itself. */
+
 static int
-dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
+dsa_replica_model(dsa_replica_t *r, dsa_err_t *err)
 {
-    int                  n;
-    char                 path[4096];
-    uint32_t             size, vocab;
-    dsa_service_t       *s;
-    dsa_sched_conf_t     sched;
-    dsa_backend_conf_t   backend;
+    int             n;
+    char            path[4096];
+    dsa_service_t  *s;
 
     s = &r->service;
-
-    n = snprintf(path, sizeof(path), "%s/tokenizer.json", conf->model);
+    n = snprintf(path, sizeof(path), "%s/tokenizer.json", s->conf->model);
 
     if (n < 0 || (size_t) n >= sizeof(path)) {
-        return dsa_error(err, "%s: the path is too long", conf->model);
+        return dsa_error(err, "%s: the path is too long", s->conf->model);
     }
 
     s->tokenizer = dsa_tokenizer_open(path, err);
@@ -160,18 +176,56 @@ dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    s->work = dsa_tokenizer_work_create(s->tokenizer);
+    return dsa_generation_config_read(&s->generation, s->conf->model, err);
+}
 
-    if (s->work == NULL) {
-        return dsa_error(err, "out of memory");
+
+static int
+dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
+{
+    dsa_service_t  *s;
+
+    s = &r->service;
+    r->wake = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
+
+    if (r->wake == -1) {
+        return dsa_error(err, "eventfd(): %s", strerror(errno));
     }
 
-    if (dsa_generation_config_read(&s->generation, conf->model,
-                                   err) != DSA_OK) {
+    r->step = dsa_step_create(r->wake, r->vitals, err);
+
+    if (r->step == NULL
+        || dsa_step_start(r->step, dsa_replica_backend, r, err) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
-    size = dsa_tokenizer_size(s->tokenizer);
+    s->context = dsa_step_context(r->step);
+
+    (void) snprintf(s->fingerprint, sizeof(s->fingerprint), "%s",
+                    dsa_step_fingerprint(r->step));
+
+    r->pool = dsa_pool_create(s, r->wake, err);
+
+    return r->pool != NULL ? dsa_pool_start(r->pool, err) : DSA_ERROR;
+}
+
+
+/* Called in the step thread. */
+
+static int
+dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
+{
+    uint32_t             size, vocab;
+    dsa_replica_t       *r;
+    dsa_backend_t       *b;
+    const dsa_conf_t    *conf;
+    dsa_sched_conf_t     sched;
+    dsa_backend_conf_t   backend;
+
+    r = data;
+    conf = r->service.conf;
+    size = dsa_tokenizer_size(r->service.tokenizer);
 
     memset(&backend, 0, sizeof(backend));
 
@@ -184,83 +238,99 @@ dsa_replica_open(dsa_replica_t *r, const dsa_conf_t *conf, dsa_err_t *err)
     backend.rate = conf->rate;
     backend.random = conf->random;
     backend.context = conf->context_length;
-    backend.device = s->replica;
+    backend.device = r->service.replica;
 
-    s->backend = dsa_backend_open(conf->backend, &backend, err);
+    b = dsa_backend_open(conf->backend, &backend, err);
 
-    if (s->backend == NULL) {
+    if (b == NULL) {
         return DSA_ERROR;
     }
 
-    vocab = s->backend->config.vocab_size;
+    vocab = b->config.vocab_size;
 
     if (size > vocab) {
-        return dsa_error(err, "%s has ids up to %u, vocab_size in config.json "
-                         "is %u", path, size - 1, vocab);
+        b->close(b);
+        return dsa_error(err, "%s/tokenizer.json has ids up to %u, but "
+                         "vocab_size in config.json is %u", conf->model,
+                         size - 1, vocab);
     }
+
+    memset(&sched, 0, sizeof(sched));
 
     sched.max_running = conf->max_running;
     sched.token_budget = conf->token_budget;
     sched.max_waiting = conf->max_waiting;
     sched.max_waiting_per_tenant = conf->max_waiting_per_tenant;
-    sched.context = s->backend->config.max_position_embeddings;
+    sched.context = b->config.max_position_embeddings;
 
     if (conf->context_length != 0 && conf->context_length < sched.context) {
         sched.context = conf->context_length;
     }
 
-    s->sched = dsa_sched_create(s->backend, &sched, &dsa_session_handler,
-                                err);
-
-    return s->sched != NULL ? DSA_OK : DSA_ERROR;
+    return dsa_step_attach(st, b, &sched, err);
 }
 
 
 static int
-dsa_replica_events(dsa_replica_t *r, dsa_err_t *err)
+dsa_replica_listen(dsa_replica_t *r, dsa_err_t *err)
 {
-    struct rlimit  limit;
+    char               path[sizeof(r->listen.path)];
+    struct rlimit      limit;
+    const dsa_conf_t  *conf;
+
+    conf = r->service.conf;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 
-        /* three descriptors a session come near the usual soft limit */
+        /* sessions have three descriptors each; the soft limit may be 1024 */
 
         limit.rlim_cur = limit.rlim_max;
         (void) setrlimit(RLIMIT_NOFILE, &limit);
     }
 
-    if (dsa_loop_open(&r->loop, &r->service, &r->listen, err) != DSA_OK) {
-        return DSA_ERROR;
+    if (dsa_conf_socket(conf, r->service.replica, path, sizeof(path))
+        != DSA_OK)
+    {
+        return dsa_error(err, "%s: the path is too long", conf->listen);
     }
 
-    r->signal.handler = dsa_replica_signal;
-    r->signal.data = r;
-
-    if (dsa_loop_watch(&r->loop, r->signals, &r->signal) != DSA_OK) {
-        return dsa_error(err, "cannot wait for events: %s", strerror(errno));
-    }
-
-    return DSA_OK;
+    return dsa_listen_open(&r->listen, path, conf->socket_group, err);
 }
 
+
+/* Other threads refer to requests: these are freed after the threads. */
 
 static void
 dsa_replica_close(dsa_replica_t *r)
 {
-    dsa_loop_close(&r->loop);
+    if (r->io.poller.epoll != -1) {
+        dsa_io_disconnect(&r->io);
+    }
+
+    if (r->pool != NULL) {
+        dsa_pool_stop(r->pool);
+    }
+
+    if (r->step != NULL) {
+        dsa_step_stop(r->step);
+    }
+
+    if (r->io.poller.epoll != -1) {
+        dsa_io_close(&r->io);
+    }
+
+    dsa_pool_destroy(r->pool);
+    dsa_step_destroy(r->step);
     dsa_listen_close(&r->listen);
 
     if (r->signals != -1) {
         (void) close(r->signals);
     }
 
-    dsa_sched_destroy(r->service.sched);
-
-    if (r->service.backend != NULL) {
-        r->service.backend->close(r->service.backend);
+    if (r->wake != -1) {
+        (void) close(r->wake);
     }
 
-    dsa_tokenizer_work_destroy(r->service.work);
     dsa_tokenizer_close(r->service.tokenizer);
 }
 
@@ -269,12 +339,10 @@ static int
 dsa_replica_loop(dsa_replica_t *r)
 {
     do {
-        atomic_store(&r->vitals->alive_ms, dsa_clock_ms());
-
-        if (dsa_loop_turn(&r->loop, DSA_LOOP_IDLE) != DSA_OK) {
+        if (dsa_io_turn(&r->io, DSA_IO_IDLE_MS) != DSA_OK) {
             return DSA_ERROR;
         }
-    } while (!r->service.draining || !dsa_replica_over(r));
+    } while (!r->io.sessions.draining || !dsa_replica_over(r));
 
     return DSA_OK;
 }
@@ -285,23 +353,23 @@ dsa_replica_loop(dsa_replica_t *r)
 static int
 dsa_replica_over(dsa_replica_t *r)
 {
-    uint64_t  now;
+    uint64_t  now_ms;
 
-    now = dsa_clock_ms();
+    now_ms = dsa_clock_ms();
 
-    if (now >= r->drain_end && !r->aborted) {
-        dsa_loop_abort(&r->loop);
+    if (now_ms >= r->drain_end_ms && !r->aborted) {
+        dsa_io_abort(&r->io);
 
-        /* from now on, since the step before may have been a long one */
+        /* the workers have time from now on, not from a time in the past */
 
         r->aborted = 1;
-        r->drain_end = now;
+        r->drain_end_ms = now_ms;
 
         return 0;
     }
 
-    return dsa_loop_idle(&r->loop)
-           || now >= r->drain_end + DSA_REPLICA_LINGER;
+    return dsa_io_idle(&r->io)
+           || now_ms >= r->drain_end_ms + DSA_REPLICA_LAST_MS;
 }
 
 
@@ -318,26 +386,26 @@ dsa_replica_signal(void *data)
     }
 
     if (info.ssi_signo == SIGUSR1 && !r->aborted) {
-        r->drain_end = 0;
+        r->drain_end_ms = 0;
     }
 
-    if (r->service.draining) {
+    if (r->io.sessions.draining) {
         return;
     }
 
-    dsa_log(DSA_LOG_NOTICE, "replica %u: takes no new requests",
+    dsa_log(DSA_LOG_NOTICE, "replica %u: rejects new requests",
             r->service.replica);
 
     if (info.ssi_signo == SIGTERM) {
-        r->drain_end = dsa_clock_ms() + r->service.conf->drain_timeout_ms;
+        r->drain_end_ms = dsa_clock_ms() + r->service.conf->drain_timeout_ms;
     }
 
-    dsa_loop_drain(&r->loop);
+    dsa_io_drain(&r->io);
 }
 
 
 static void
-dsa_replica_tell(int fd, const char *text)
+dsa_replica_report(int fd, const char *text)
 {
     ssize_t  n;
 

@@ -11,179 +11,94 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/wake.h"
 #include "engine/service/records.h"
 #include "engine/service/session.h"
-#include "engine/service/submit.h"
 
 
-/* of one session in a turn: a step of the others waits meanwhile */
+/* read in one turn; the records of the other sessions wait meanwhile */
 
-#define DSA_SESSION_SUBMITS     256
+#define DSA_SESSION_REQUESTS    256
 #define DSA_SESSION_BYTES       (256 * 1024)
-
-#define DSA_SESSION_COPY        (1024 * 1024)   /* a larger one is not kept */
-
-/*
- * Tokens of a prompt over the context are counted up to here, for the error:
- * a client that has to shorten its prompt needs the number.  The tokenizer
- * makes some 1.6 million tokens a second, so this holds up the other requests
- * for 80 ms at most.
- */
-
-#define DSA_SESSION_COUNT       131072
-
-#define DSA_LEAST_LOGPROB       -9999.0f        /* JSON has no infinity */
-
-
-typedef struct dsa_request_s  dsa_request_t;
-
-struct dsa_request_s {
-    dsa_request_t          *prev;       /* of the session, in a ring */
-    dsa_request_t          *next;
-    dsa_session_t          *session;
-    dsa_seq_t              *seq;        /* NULL: nothing more will come */
-    uint64_t                id;
-    uint64_t                deadline;
-    uint32_t                logprobs;
-
-    /* what waits for room in the ring, in this order */
-
-    uint32_t                accept;     /* 1: an ACCEPTED */
-    dsa_link_accepted_t     accepted;
-    dsa_answer_t            answer;     /* TOKENS */
-    dsa_link_type_e         last;       /* DONE, ERROR, COUNTED */
-    dsa_link_done_t         done;
-    dsa_link_counted_t      counted;
-    dsa_link_failure_t      failure;
-    char                   *reason;
-    uint32_t                stopped;    /* by a stop string */
-};
 
 
 struct dsa_session_s {
-    dsa_service_t          *service;
-    int                     own_event;  /* wakes the replica */
-    int                     peer_event; /* wakes the worker */
+    dsa_sessions_t         *all;
+    int                     own_wake;   /* wakes the replica */
+    int                     peer_wake;  /* wakes the worker */
+    pid_t                   pid;        /* of the worker, for the log */
     void                   *base;
     size_t                  mapped;
     dsa_link_t              link;
     dsa_request_t         **slot;       /* [slots] */
     dsa_request_t           requests;   /* head of the ring */
     uint32_t                n_requests;
-    void                   *copy;       /* of a submit's payload */
-    size_t                  copy_size;
+    uint32_t                stalled;    /* the pool has no room */
+    dsa_request_t          *ready;      /* requests with something to write */
+    dsa_request_t         **ready_end;
 };
 
 
+static dsa_session_t *dsa_session_alloc(dsa_sessions_t *all, int fd);
+static void dsa_session_hello(const dsa_session_t *s, uint32_t version,
+    dsa_link_hello_t *hello);
 static int dsa_session_segment(dsa_session_t *s, int *memfd, dsa_err_t *err);
-static int dsa_session_submit(dsa_session_t *s,
+static int dsa_session_request(dsa_session_t *s,
     const dsa_link_record_t *record, const void *payload, dsa_err_t *err);
-static void dsa_request_start(dsa_request_t *r, dsa_link_type_e type,
-    const void *copy, size_t len);
-static int dsa_request_prompt(dsa_request_t *r, const dsa_submit_t *submit,
-    dsa_tokens_t *tokens);
-static int dsa_request_context(dsa_request_t *r, const dsa_submit_t *submit,
-    uint32_t *max_tokens);
-static int dsa_request_resume(dsa_request_t *r, const dsa_submit_t *submit,
-    dsa_tokens_t *tokens);
-static void dsa_request_add(dsa_request_t *r, const dsa_submit_t *submit,
-    dsa_tokens_t *tokens, uint32_t max_tokens);
-static void dsa_request_complete(dsa_request_t *r, dsa_link_finish_e finish);
-static void dsa_request_refuse(dsa_request_t *r, dsa_link_error_e code,
-    const char *reason);
-static int dsa_request_token(void *owner, const dsa_sample_t *sample);
-static void dsa_request_logprob(dsa_request_t *r, dsa_link_logprob_t *entry,
-    uint32_t token, float logprob);
-static void dsa_request_done(void *owner, const dsa_link_done_t *done);
-static void dsa_request_dropped(void *owner);
-static int dsa_request_flush(dsa_request_t *r);
-static int dsa_request_last(dsa_request_t *r);
-static void dsa_request_free(dsa_request_t *r);
-
-
-const dsa_sched_handler_t  dsa_session_handler = {
-    dsa_request_token,
-    dsa_request_done,
-    dsa_request_dropped
-};
+static void dsa_session_submit(dsa_session_t *s, dsa_request_t *r);
+static void dsa_session_end(dsa_request_t *r, dsa_link_finish_e finish);
+static int dsa_session_write(dsa_session_t *s, dsa_request_t *r);
+static int dsa_session_write_early(dsa_session_t *s, const dsa_request_t *r);
+static int dsa_session_write_last(dsa_session_t *s, const dsa_request_t *r);
+static void dsa_session_remove(dsa_session_t *s, dsa_request_t *r);
 
 
 dsa_session_t *
-dsa_session_create(dsa_service_t *service, int fd, uint32_t version,
+dsa_session_create(dsa_sessions_t *all, int fd, uint32_t version,
     dsa_err_t *err)
 {
-    int                fds[DSA_LINK_FDS];
+    int                rc, fds[DSA_LINK_FDS];
     dsa_session_t     *s;
     dsa_link_hello_t   hello;
 
-    s = calloc(1, sizeof(dsa_session_t));
+    s = dsa_session_alloc(all, fd);
 
     if (s == NULL) {
-        (void) dsa_error(err, "out of memory");
+        (void) dsa_error(err, "out of memory for a session");
         return NULL;
     }
 
-    s->service = service;
-    s->own_event = -1;
-    s->peer_event = -1;
-    s->requests.prev = &s->requests;
-    s->requests.next = &s->requests;
     fds[0] = -1;
-
-    s->slot = calloc(service->conf->slots, sizeof(dsa_request_t *));
-
-    if (s->slot == NULL) {
-        (void) dsa_error(err, "out of memory for %u slots",
-                         service->conf->slots);
-        goto failed;
-    }
 
     if (dsa_session_segment(s, &fds[0], err) != DSA_OK) {
         goto failed;
     }
 
-    s->own_event = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
-    s->peer_event = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
+    s->own_wake = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
+    s->peer_wake = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
 
-    if (s->own_event == -1 || s->peer_event == -1) {
+    if (s->own_wake == -1 || s->peer_wake == -1) {
         (void) dsa_error(err, "eventfd(): %s", strerror(errno));
         goto failed;
     }
 
-    memset(&hello, 0, sizeof(hello));
+    dsa_session_hello(s, version, &hello);
 
-    hello.magic = DSA_LINK_MAGIC;
-    hello.version = version;
-    hello.version_min = DSA_LINK_VERSION_MIN;
-    hello.version_max = DSA_LINK_VERSION_MAX;
-    hello.slots = service->conf->slots;
-    hello.segment_size = s->mapped;
-    hello.submit_size = service->conf->submit_ring;
-    hello.event_size = service->conf->event_ring;
-    hello.context_length = dsa_sched_context(service->sched);
-    hello.page_tokens = DSA_PAGE_TOKENS;
-    hello.pid = (uint32_t) getpid();
-    hello.replica = service->replica;
-    hello.temperature = service->generation.temperature;
-    hello.top_p = service->generation.top_p;
+    rc = dsa_link_attach(&s->link, s->base, s->mapped, &hello);
 
-    (void) snprintf(hello.model, sizeof(hello.model), "%s",
-                    service->conf->name);
-    (void) snprintf(hello.fingerprint, sizeof(hello.fingerprint), "%s",
-                    service->backend->fingerprint);
-
-    if (dsa_link_attach(&s->link, s->base, s->mapped, &hello) != 0) {
+    if (rc != 0) {
         (void) dsa_error(err, "a segment of %zu bytes does not fit its hello",
                          s->mapped);
         goto failed;
     }
 
-    fds[1] = s->own_event;
-    fds[2] = s->peer_event;
+    fds[1] = s->own_wake;
+    fds[2] = s->peer_wake;
 
     if (dsa_link_send_hello(fd, &hello, fds) != 0) {
         (void) dsa_error(err, "sendmsg(): %s", strerror(errno));
@@ -206,16 +121,84 @@ failed:
 }
 
 
-/* Sealed, so that the worker cannot take it away from under the replica. */
+static dsa_session_t *
+dsa_session_alloc(dsa_sessions_t *all, int fd)
+{
+    socklen_t       len;
+    struct ucred    peer;
+    dsa_session_t  *s;
+
+    s = calloc(1, sizeof(dsa_session_t));
+
+    if (s == NULL) {
+        return NULL;
+    }
+
+    s->slot = calloc(all->service->conf->slots, sizeof(dsa_request_t *));
+
+    if (s->slot == NULL) {
+        free(s);
+        return NULL;
+    }
+
+    s->all = all;
+    s->own_wake = -1;
+    s->peer_wake = -1;
+    s->requests.prev = &s->requests;
+    s->requests.next = &s->requests;
+    s->ready_end = &s->ready;
+
+    len = sizeof(peer);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0) {
+        s->pid = peer.pid;
+    }
+
+    return s;
+}
+
+
+static void
+dsa_session_hello(const dsa_session_t *s, uint32_t version,
+    dsa_link_hello_t *hello)
+{
+    const dsa_service_t  *service;
+
+    service = s->all->service;
+    memset(hello, 0, sizeof(dsa_link_hello_t));
+
+    hello->magic = DSA_LINK_MAGIC;
+    hello->version = version;
+    hello->version_min = DSA_LINK_VERSION_MIN;
+    hello->version_max = DSA_LINK_VERSION_MAX;
+    hello->slots = service->conf->slots;
+    hello->segment_size = s->mapped;
+    hello->submit_size = service->conf->submit_ring;
+    hello->event_size = service->conf->event_ring;
+    hello->context_length = service->context;
+    hello->page_tokens = DSA_PAGE_TOKENS;
+    hello->pid = (uint32_t) getpid();
+    hello->replica = service->replica;
+    hello->temperature = service->generation.temperature;
+    hello->top_p = service->generation.top_p;
+
+    (void) snprintf(hello->model, sizeof(hello->model), "%s",
+                    service->conf->name);
+    (void) snprintf(hello->fingerprint, sizeof(hello->fingerprint), "%s",
+                    service->fingerprint);
+}
+
+
+/* Sealed, because a worker that shrinks it would end the replica (SIGBUS). */
 
 static int
 dsa_session_segment(dsa_session_t *s, int *memfd, dsa_err_t *err)
 {
     uint64_t  size;
 
-    size = dsa_link_segment_size(s->service->conf->slots,
-                                 s->service->conf->submit_ring,
-                                 s->service->conf->event_ring);
+    size = dsa_link_segment_size(s->all->service->conf->slots,
+                                 s->all->service->conf->submit_ring,
+                                 s->all->service->conf->event_ring);
 
     *memfd = memfd_create("dsa-link", MFD_CLOEXEC|MFD_ALLOW_SEALING);
 
@@ -253,36 +236,42 @@ dsa_session_destroy(dsa_session_t *s)
     while (s->requests.next != &s->requests) {
         r = s->requests.next;
 
-        if (r->seq != NULL) {
-            dsa_sched_cancel(s->service->sched, r->seq,
-                             DSA_LINK_FINISH_CANCELLED);
+        if (r->state == DSA_REQUEST_STEP && !r->cancelled) {
+            dsa_step_cancel(s->all->step, r, DSA_LINK_FINISH_CANCELLED);
+            r->cancelled = 1;
         }
 
-        dsa_request_free(r);
+        dsa_session_remove(s, r);
     }
 
     if (s->base != NULL) {
         (void) munmap(s->base, s->mapped);
     }
 
-    if (s->own_event != -1) {
-        (void) close(s->own_event);
+    if (s->own_wake != -1) {
+        (void) close(s->own_wake);
     }
 
-    if (s->peer_event != -1) {
-        (void) close(s->peer_event);
+    if (s->peer_wake != -1) {
+        (void) close(s->peer_wake);
     }
 
     free(s->slot);
-    free(s->copy);
     free(s);
 }
 
 
 int
-dsa_session_event(const dsa_session_t *s)
+dsa_session_wake_fd(const dsa_session_t *s)
 {
-    return s->own_event;
+    return s->own_wake;
+}
+
+
+pid_t
+dsa_session_pid(const dsa_session_t *s)
+{
+    return s->pid;
 }
 
 
@@ -295,8 +284,9 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
     dsa_link_record_t   record;
 
     bytes = 0;
+    s->stalled = 0;
 
-    for (n = 0; n < DSA_SESSION_SUBMITS && bytes < DSA_SESSION_BYTES; n++) {
+    for (n = 0; n < DSA_SESSION_REQUESTS && bytes < DSA_SESSION_BYTES; n++) {
         rc = dsa_link_peek(&s->link.submit, &record, &payload);
 
         if (rc == 0) {
@@ -313,9 +303,18 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
         }
 
         bytes += record.length;
+        rc = dsa_session_request(s, &record, payload, err);
 
-        if (dsa_session_submit(s, &record, payload, err) != DSA_OK) {
-            return DSA_ERROR;
+        if (rc == DSA_AGAIN) {
+
+            /* the pool wakes the I/O thread when a request leaves it */
+
+            s->stalled = 1;
+            return DSA_OK;
+        }
+
+        if (rc != DSA_OK) {
+            return rc;
         }
 
         dsa_link_release(&s->link.submit);
@@ -325,15 +324,15 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
 }
 
 
+/* DSA_AGAIN: the record has to be read again later. */
+
 static int
-dsa_session_submit(dsa_session_t *s, const dsa_link_record_t *record,
+dsa_session_request(dsa_session_t *s, const dsa_link_record_t *record,
     const void *payload, dsa_err_t *err)
 {
-    size_t          len;
     uint32_t        slot;
     dsa_request_t  *r;
 
-    len = record->length;
     slot = dsa_link_slot(record->id);
 
     if (slot >= s->link.slots || dsa_link_epoch(record->id) == 0
@@ -346,22 +345,19 @@ dsa_session_submit(dsa_session_t *s, const dsa_link_record_t *record,
                          ? "in use" : "not possible");
     }
 
-    if (len > s->copy_size) {
-        free(s->copy);
-        s->copy = malloc(len);
-        s->copy_size = s->copy != NULL ? len : 0;
+    if (!dsa_pool_room(s->all->pool, record->length)) {
+        return DSA_AGAIN;
     }
 
-    r = calloc(1, sizeof(dsa_request_t));
+    r = dsa_request_create((dsa_link_type_e) record->type, record->id,
+                           payload, record->length);
 
-    if (r == NULL || (s->copy == NULL && len != 0)) {
-        free(r);
-        return dsa_error(err, "out of memory for a submit of %zu bytes", len);
+    if (r == NULL) {
+        return dsa_error(err, "out of memory for a request of %u bytes",
+                         record->length);
     }
 
     r->session = s;
-    r->id = record->id;
-
     r->next = &s->requests;
     r->prev = s->requests.prev;
     r->prev->next = r;
@@ -370,410 +366,97 @@ dsa_session_submit(dsa_session_t *s, const dsa_link_record_t *record,
     s->slot[slot] = r;
     s->n_requests++;
 
-    if (s->service->draining) {
-        dsa_request_refuse(r, DSA_LINK_E_DRAINING,
+    dsa_session_submit(s, r);
+
+    return DSA_OK;
+}
+
+
+static void
+dsa_session_submit(dsa_session_t *s, dsa_request_t *r)
+{
+    dsa_link_submit_t  head;
+
+    if (s->all->draining) {
+        dsa_request_reject(r, DSA_LINK_E_DRAINING,
                            "the replica accepts no new requests");
-        return DSA_OK;
-    }
-
-    if (len != 0) {
-        memcpy(s->copy, payload, len);
-    }
-
-    dsa_request_start(r, (dsa_link_type_e) record->type, s->copy, len);
-
-    if (s->copy_size > DSA_SESSION_COPY) {
-        free(s->copy);
-        s->copy = NULL;
-        s->copy_size = 0;
-    }
-
-    return DSA_OK;
-}
-
-
-static void
-dsa_request_start(dsa_request_t *r, dsa_link_type_e type, const void *copy,
-    size_t len)
-{
-    uint32_t       max_tokens;
-    dsa_err_t      err;
-    dsa_tokens_t   tokens;
-    dsa_submit_t   submit;
-
-    memset(&tokens, 0, sizeof(tokens));
-
-    if (dsa_submit_decode(&submit, type, copy, len, &err) != DSA_OK) {
-        dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
+        dsa_session_ready(r);
         return;
     }
 
-    r->accepted.vocabulary
-                 = dsa_submit_vocabulary(&submit, r->session->service->tokenizer);
-
-    if (dsa_request_prompt(r, &submit, &tokens) == DSA_OK
-        && type == DSA_LINK_SUBMIT
-        && dsa_request_context(r, &submit, &max_tokens) == DSA_OK
-        && dsa_request_resume(r, &submit, &tokens) == DSA_OK)
-    {
-        dsa_request_add(r, &submit, &tokens, max_tokens);
+    if (r->type == DSA_LINK_SUBMIT && r->len >= sizeof(head)) {
+        memcpy(&head, r->copy, sizeof(head));
+        memcpy(&r->turn, head.tenant, sizeof(r->turn));
+        r->deadline_ms = head.deadline_ms;
     }
 
-    free(tokens.ids);
-}
-
-
-/* The prompt's ids and their number.  That is all that a count needs. */
-
-static int
-dsa_request_prompt(dsa_request_t *r, const dsa_submit_t *submit,
-    dsa_tokens_t *tokens)
-{
-    int             rc;
-    uint32_t        context, most;
-    dsa_err_t       err;
-    dsa_service_t  *service;
-
-    service = r->session->service;
-    context = dsa_sched_context(service->sched);
-    most = context > DSA_SESSION_COUNT ? context : DSA_SESSION_COUNT;
-
-    rc = dsa_submit_tokenize(submit, service->tokenizer, service->work, most,
-                             tokens, &err);
-
-    if (rc == DSA_ERROR) {
-        dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
-        return DSA_ERROR;
+    if (dsa_pool_push(s->all->pool, r) != DSA_OK) {
+        dsa_request_reject(r, DSA_LINK_E_OVERLOADED,
+                           "too many long prompts are being tokenized");
+        dsa_session_ready(r);
     }
-
-    r->counted.more = rc == DSA_AGAIN;
-    r->counted.prompt_tokens = r->counted.more ? most : tokens->n;
-    r->last = DSA_LINK_COUNTED;
-
-    return DSA_OK;
-}
-
-
-/* Whether prompt and answer fit, and the most tokens of the answer. */
-
-static int
-dsa_request_context(dsa_request_t *r, const dsa_submit_t *submit,
-    uint32_t *max_tokens)
-{
-    uint32_t   context, prompt, max;
-    dsa_err_t  err;
-
-    context = dsa_sched_context(r->session->service->sched);
-    prompt = r->counted.prompt_tokens;
-    max = submit->head.max_tokens;
-
-    if (prompt >= context || max > context - prompt) {
-        (void) dsa_error(&err, "the prompt has %s%u tokens, max_tokens is %u, "
-                         "together %u are possible",
-                         r->counted.more ? "more than " : "", prompt, max,
-                         context);
-        dsa_request_refuse(r, DSA_LINK_E_CONTEXT, err.text);
-        return DSA_ERROR;
-    }
-
-    *max_tokens = max != 0 ? max : context - prompt;
-
-    if (submit->n_resume > *max_tokens) {
-        (void) dsa_error(&err, "there are %u tokens to resume from; expected "
-                         "at most max_tokens, %u", submit->n_resume,
-                         *max_tokens);
-        dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
-        return DSA_ERROR;
-    }
-
-    return DSA_OK;
-}
-
-
-/*
- * The answer as it was when the other replica ended.  DSA_ERROR: the request
- * is over.
- */
-
-static int
-dsa_request_resume(dsa_request_t *r, const dsa_submit_t *submit,
-    dsa_tokens_t *tokens)
-{
-    int               rc;
-    uint32_t          i, id;
-    dsa_err_t         err;
-    dsa_tokenizer_t  *t;
-
-    t = r->session->service->tokenizer;
-
-    if (dsa_answer_init(&r->answer, submit->stop, submit->n_stop) != DSA_OK) {
-        goto failed;
-    }
-
-    for (i = 0; i < submit->n_resume; i++) {
-        id = submit->resume[i];
-
-        if (id >= dsa_tokenizer_size(t)) {
-            (void) dsa_error(&err, "token %u to resume from is %u; expected "
-                             "less than %u", i, id, dsa_tokenizer_size(t));
-            dsa_request_refuse(r, DSA_LINK_E_INVALID, err.text);
-            return DSA_ERROR;
-        }
-
-        rc = dsa_answer_add(&r->answer, id, dsa_token_bytes(t, id),
-                            dsa_token_is_special(t, id));
-
-        if (rc == DSA_ERROR || dsa_tokens_push(tokens, id) != DSA_OK) {
-            goto failed;
-        }
-
-        dsa_answer_resume(&r->answer);
-
-        if (rc == DSA_AGAIN) {
-            dsa_request_complete(r, DSA_LINK_FINISH_STOP);
-            return DSA_ERROR;
-        }
-    }
-
-    return DSA_OK;
-
-failed:
-
-    dsa_request_refuse(r, DSA_LINK_E_INTERNAL, "out of memory");
-
-    return DSA_ERROR;
-}
-
-
-static void
-dsa_request_add(dsa_request_t *r, const dsa_submit_t *submit,
-    dsa_tokens_t *tokens, uint32_t max_tokens)
-{
-    const dsa_link_submit_t  *head;
-    dsa_sched_request_t       request;
-
-    head = &submit->head;
-
-    if (submit->n_resume == max_tokens) {
-        dsa_request_complete(r, DSA_LINK_FINISH_LENGTH);
-        return;
-    }
-
-    memset(&request, 0, sizeof(request));
-
-    request.tokens = tokens->ids;
-    request.n_tokens = tokens->n;
-    request.n_resume = submit->n_resume;
-    request.max_tokens = max_tokens - submit->n_resume;
-    request.weight = head->weight;
-    request.ignore_eos = (head->flags & DSA_LINK_IGNORE_EOS) != 0;
-    request.private = (head->flags & DSA_LINK_PRIVATE) != 0;
-    request.owner = r;
-
-    memcpy(request.tenant, head->tenant, sizeof(request.tenant));
-
-    request.sampling.temperature = head->temperature;
-    request.sampling.top_p = head->top_p;
-    request.sampling.frequency_penalty = head->frequency_penalty;
-    request.sampling.presence_penalty = head->presence_penalty;
-    request.sampling.seed = head->seed;
-    request.sampling.logprobs = (head->flags & DSA_LINK_LOGPROBS) != 0;
-    request.sampling.top_logprobs = head->top_logprobs;
-
-    r->logprobs = request.sampling.logprobs;
-    r->deadline = head->deadline_ms;
-    r->seq = dsa_sched_add(r->session->service->sched, &request);
-
-    if (r->seq == NULL) {
-        if (errno == EAGAIN) {
-            dsa_request_refuse(r, DSA_LINK_E_OVERLOADED,
-                               "too many requests wait already");
-
-        } else {
-            dsa_request_refuse(r, DSA_LINK_E_INTERNAL, strerror(errno));
-        }
-
-        return;
-    }
-
-    tokens->ids = NULL;
-
-    r->accept = 1;
-    r->accepted.prompt_tokens = r->counted.prompt_tokens;
-    r->accepted.cached_tokens
-                     = dsa_sched_cached(r->session->service->sched, r->seq);
-}
-
-
-/* The tokens to resume from are the whole answer. */
-
-static void
-dsa_request_complete(dsa_request_t *r, dsa_link_finish_e finish)
-{
-    r->accept = 1;
-    r->accepted.prompt_tokens = r->counted.prompt_tokens;
-    r->last = DSA_LINK_DONE;
-    r->done.finish = finish;
-}
-
-
-static void
-dsa_request_refuse(dsa_request_t *r, dsa_link_error_e code,
-    const char *reason)
-{
-    free(r->reason);
-
-    r->last = DSA_LINK_ERROR;
-    r->reason = strdup(reason);     /* NULL: an error without a text */
-
-    r->failure.code = code;
-    r->failure.prompt_tokens = r->counted.prompt_tokens;
-    r->failure.more = r->counted.more;
-    r->failure.text_len = r->reason != NULL ? (uint32_t) strlen(reason) : 0;
 }
 
 
 void
-dsa_session_poll(dsa_session_t *s, uint64_t now)
+dsa_session_poll(dsa_session_t *s, uint64_t now_ms)
 {
-    int             cancelled;
-    dsa_request_t  *r;
+    dsa_request_t  *r, *next;
 
-    for (r = s->requests.next; r != &s->requests; r = r->next) {
-        cancelled = dsa_link_cancelled(&s->link, r->id);
+    for (r = s->requests.next; r != &s->requests; r = next) {
+        next = r->next;
 
-        if (r->seq != NULL) {
-            if (cancelled) {
-                dsa_sched_cancel(s->service->sched, r->seq,
-                                 DSA_LINK_FINISH_CANCELLED);
+        if (dsa_link_cancelled(&s->link, r->id)) {
+            dsa_session_end(r, DSA_LINK_FINISH_CANCELLED);
 
-            } else if (r->deadline != 0 && now >= r->deadline) {
-                dsa_sched_cancel(s->service->sched, r->seq,
-                                 DSA_LINK_FINISH_DEADLINE);
+            if (r->state != DSA_REQUEST_TOKENIZE && !r->muted) {
+
+                /* the worker does not read the text */
+
+                r->muted = 1;
+                r->done.finish = DSA_LINK_FINISH_CANCELLED;
+                dsa_answer_free(&r->answer);
             }
-        }
 
-        if (cancelled) {
-
-            /* nobody waits for the text any more */
-
-            r->done.finish = DSA_LINK_FINISH_CANCELLED;
-            dsa_answer_free(&r->answer);
+        } else if (r->deadline_ms != 0 && now_ms >= r->deadline_ms) {
+            dsa_session_end(r, DSA_LINK_FINISH_DEADLINE);
         }
     }
 }
 
 
-/* A token of the answer. */
-
-static int
-dsa_request_token(void *owner, const dsa_sample_t *sample)
-{
-    int                  rc;
-    uint32_t             i, token;
-    dsa_request_t       *r;
-    dsa_tokenizer_t     *t;
-    dsa_link_logprob_t  *entry;
-
-    r = owner;
-    t = r->session->service->tokenizer;
-
-    if (r->logprobs && r->answer.row == 0) {
-        r->answer.row = 1 + sample->n_top;
-    }
-
-    rc = dsa_answer_add(&r->answer, sample->token,
-                        dsa_token_bytes(t, sample->token),
-                        dsa_token_is_special(t, sample->token));
-
-    if (rc == DSA_ERROR) {
-        dsa_request_refuse(r, DSA_LINK_E_INTERNAL, "out of memory");
-        return DSA_LINK_FINISH_CANCELLED;
-    }
-
-    if (r->logprobs) {
-        entry = dsa_answer_logprobs(&r->answer);
-
-        dsa_request_logprob(r, entry++, sample->token, sample->logprob);
-
-        for (i = 0; i < r->answer.row - 1; i++) {
-            token = i < sample->n_top ? sample->top[i] : sample->token;
-            dsa_request_logprob(r, entry++, token,
-                                i < sample->n_top ? sample->top_logprob[i]
-                                                  : sample->logprob);
-        }
-    }
-
-    if (rc == DSA_AGAIN) {
-        r->stopped = 1;
-        return DSA_LINK_FINISH_STOP;
-    }
-
-    return 0;
-}
-
+/* Ends a request that another thread has, if that is not on its way. */
 
 static void
-dsa_request_logprob(dsa_request_t *r, dsa_link_logprob_t *entry,
-    uint32_t token, float logprob)
+dsa_session_end(dsa_request_t *r, dsa_link_finish_e finish)
 {
-    dsa_str_t  bytes;
+    if (r->state == DSA_REQUEST_TOKENIZE && r->early == 0) {
+        r->early = DSA_LINK_DONE;
+        r->early_code = finish;
+        atomic_store(&r->abandoned, 1);
+        dsa_session_ready(r);
+    }
 
-    bytes = dsa_token_bytes(r->session->service->tokenizer, token);
-
-    memset(entry, 0, sizeof(dsa_link_logprob_t));
-
-    entry->token = token;
-    entry->logprob = logprob > DSA_LEAST_LOGPROB ? logprob
-                                                 : DSA_LEAST_LOGPROB;
-    entry->len = (uint32_t) bytes.len;
-
-    if (bytes.len != 0) {
-        memcpy(entry->bytes, bytes.data,
-               bytes.len < sizeof(entry->bytes) ? bytes.len
-                                                : sizeof(entry->bytes));
+    if (r->state == DSA_REQUEST_STEP && !r->cancelled) {
+        r->cancelled = 1;
+        dsa_step_cancel(r->session->all->step, r, finish);
     }
 }
 
 
-/* The sequence is over. */
-
-static void
-dsa_request_done(void *owner, const dsa_link_done_t *done)
+void
+dsa_session_ready(dsa_request_t *r)
 {
-    dsa_request_t  *r;
+    dsa_session_t  *s;
 
-    r = owner;
+    s = r->session;
 
-    r->seq = NULL;
-    r->done = *done;
-
-    if (r->last == DSA_LINK_ERROR) {
-        return;
+    if (!r->ready) {
+        r->ready = 1;
+        r->next_ready = NULL;
+        *s->ready_end = r;
+        s->ready_end = &r->next_ready;
     }
-
-    r->last = DSA_LINK_DONE;
-
-    if (!r->stopped && dsa_answer_end(&r->answer) != DSA_OK) {
-        dsa_request_refuse(r, DSA_LINK_E_INTERNAL, "out of memory");
-    }
-}
-
-
-/* The sequence made room in the queue. */
-
-static void
-dsa_request_dropped(void *owner)
-{
-    dsa_request_t  *r;
-
-    r = owner;
-
-    r->seq = NULL;
-    r->accept = 0;      /* if it is not sent, the worker may try elsewhere */
-
-    dsa_request_refuse(r, DSA_LINK_E_OVERLOADED,
-                       "too many requests wait, most of them of this tenant");
 }
 
 
@@ -781,36 +464,30 @@ int
 dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
 {
     int             rc;
-    uint64_t        one;
-    ssize_t         n;
-    dsa_request_t  *r, *next;
+    dsa_request_t  *r;
 
     rc = DSA_OK;
 
-    for (r = s->requests.next; r != &s->requests; r = next) {
-        next = r->next;
-        rc = dsa_request_flush(r);
+    /* the next round starts with the request that did not fit */
+
+    while (s->ready != NULL) {
+        r = s->ready;
+        rc = dsa_session_write(s, r);
 
         if (rc != DSA_OK) {
             break;
         }
 
-        if (r->seq == NULL) {
-            dsa_request_free(r);
+        s->ready = r->next_ready;
+        r->ready = 0;
+
+        if (s->ready == NULL) {
+            s->ready_end = &s->ready;
         }
-    }
 
-    if (rc == DSA_AGAIN && r != s->requests.next) {
-
-        /* the next round starts with the request that did not fit */
-
-        s->requests.next->prev = s->requests.prev;
-        s->requests.prev->next = s->requests.next;
-
-        s->requests.next = r;
-        s->requests.prev = r->prev;
-        s->requests.prev->next = &s->requests;
-        r->prev = &s->requests;
+        if (r->early != 0 || r->last != 0) {
+            dsa_session_remove(s, r);
+        }
     }
 
     if (rc == DSA_ERROR) {
@@ -818,13 +495,7 @@ dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
     }
 
     if (dsa_link_commit(&s->link.event)) {
-        one = 1;
-
-        do {
-            n = write(s->peer_event, &one, sizeof(one));
-        } while (n == -1 && errno == EINTR);
-
-        /* EAGAIN: it is as awake as it can be */
+        dsa_wake(s->peer_wake);
     }
 
     return rc;
@@ -834,12 +505,16 @@ dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
 /* All records of a request; DSA_AGAIN if the ring has no room for them. */
 
 static int
-dsa_request_flush(dsa_request_t *r)
+dsa_session_write(dsa_session_t *s, dsa_request_t *r)
 {
     int               rc;
     dsa_link_ring_t  *ring;
 
-    ring = &r->session->link.event;
+    ring = &s->link.event;
+
+    if (r->early != 0) {
+        return dsa_session_write_early(s, r);
+    }
 
     if (r->accept) {
         rc = dsa_record_accepted(ring, r->id, &r->accepted);
@@ -851,9 +526,7 @@ dsa_request_flush(dsa_request_t *r)
         r->accept = 0;
     }
 
-    while (r->answer.n_ready != 0
-           || (r->answer.ready != 0 && r->seq == NULL))
-    {
+    while (r->answer.n_ready != 0 || (r->answer.ready != 0 && r->last != 0)) {
         rc = dsa_record_tokens(ring, r->id, &r->answer);
 
         if (rc != DSA_OK) {
@@ -861,16 +534,36 @@ dsa_request_flush(dsa_request_t *r)
         }
     }
 
-    return r->seq == NULL ? dsa_request_last(r) : DSA_OK;
+    return r->last != 0 ? dsa_session_write_last(s, r) : DSA_OK;
 }
 
 
 static int
-dsa_request_last(dsa_request_t *r)
+dsa_session_write_early(dsa_session_t *s, const dsa_request_t *r)
+{
+    dsa_link_done_t      done;
+    dsa_link_failure_t   failure;
+
+    if (r->early == DSA_LINK_DONE) {
+        memset(&done, 0, sizeof(done));
+        done.finish = r->early_code;
+
+        return dsa_record_done(&s->link.event, r->id, &done);
+    }
+
+    memset(&failure, 0, sizeof(failure));
+    failure.code = r->early_code;
+
+    return dsa_record_error(&s->link.event, r->id, &failure, NULL);
+}
+
+
+static int
+dsa_session_write_last(dsa_session_t *s, const dsa_request_t *r)
 {
     dsa_link_ring_t  *ring;
 
-    ring = &r->session->link.event;
+    ring = &s->link.event;
 
     switch (r->last) {
 
@@ -886,39 +579,77 @@ dsa_request_last(dsa_request_t *r)
 }
 
 
+/* Frees a request, or leaves it to the thread that refers to it. */
+
+static void
+dsa_session_remove(dsa_session_t *s, dsa_request_t *r)
+{
+    dsa_request_t  *detached;
+
+    s->slot[dsa_link_slot(r->id)] = NULL;
+    s->n_requests--;
+
+    if (r->state == DSA_REQUEST_IDLE) {
+        dsa_request_free(r);
+        return;
+    }
+
+    detached = &s->all->detached;
+
+    r->prev->next = r->next;
+    r->next->prev = r->prev;
+
+    r->next = detached;
+    r->prev = detached->prev;
+    r->prev->next = r;
+    detached->prev = r;
+
+    r->session = NULL;
+    atomic_store(&r->abandoned, 1);
+}
+
+
 void
 dsa_session_abort(dsa_session_t *s)
 {
     dsa_request_t  *r;
 
     for (r = s->requests.next; r != &s->requests; r = r->next) {
-        if (r->seq == NULL) {
-            continue;
+
+        if (r->state == DSA_REQUEST_TOKENIZE && r->early == 0) {
+            r->early = DSA_LINK_ERROR;
+            r->early_code = DSA_LINK_E_DRAINING;
+            atomic_store(&r->abandoned, 1);
+            dsa_session_ready(r);
         }
 
-        dsa_sched_cancel(s->service->sched, r->seq,
-                         DSA_LINK_FINISH_CANCELLED);
-        dsa_request_refuse(r, DSA_LINK_E_DRAINING,
-                           "the replica stopped before the answer was over");
+        if (r->state == DSA_REQUEST_STEP && r->last == 0) {
+            dsa_session_end(r, DSA_LINK_FINISH_CANCELLED);
+            dsa_request_reject(r, DSA_LINK_E_DRAINING, "the replica stopped "
+                               "before the answer was complete");
+            dsa_session_ready(r);
+        }
     }
 }
 
 
 void
-dsa_session_publish(dsa_session_t *s, const dsa_sched_stats_t *stats,
-    uint64_t now)
+dsa_session_publish(dsa_session_t *s, uint64_t now_ms,
+    uint64_t step_started_ms)
 {
-    dsa_link_control_t  *c;
+    dsa_link_control_t       *c;
+    const dsa_sched_stats_t  *stats;
 
     c = s->link.control;
+    stats = &s->all->stats;
 
     atomic_store_explicit(&c->steps, stats->steps, memory_order_relaxed);
     atomic_store_explicit(&c->prompt_tokens, stats->prompt_tokens,
                           memory_order_relaxed);
     atomic_store_explicit(&c->cached_tokens, stats->cached_tokens,
                           memory_order_relaxed);
-    atomic_store_explicit(&c->completion_tokens, stats->completion_tokens,
-                          memory_order_relaxed);
+    atomic_store_explicit(&c->completion_tokens,
+                          s->all->completion_tokens, memory_order_relaxed);
     atomic_store_explicit(&c->preemptions, stats->preemptions,
                           memory_order_relaxed);
     atomic_store_explicit(&c->running, stats->running, memory_order_relaxed);
@@ -926,16 +657,18 @@ dsa_session_publish(dsa_session_t *s, const dsa_sched_stats_t *stats,
     atomic_store_explicit(&c->pages, stats->pages, memory_order_relaxed);
     atomic_store_explicit(&c->pages_used, stats->pages_used,
                           memory_order_relaxed);
-    atomic_store_explicit(&c->draining, s->service->draining,
+    atomic_store_explicit(&c->draining, s->all->draining,
                           memory_order_relaxed);
-    atomic_store_explicit(&c->alive_ms, now, memory_order_release);
+    atomic_store_explicit(&c->step_started_ms, step_started_ms,
+                          memory_order_relaxed);
+    atomic_store_explicit(&c->alive_ms, now_ms, memory_order_release);
 }
 
 
 int
 dsa_session_sleep(dsa_session_t *s)
 {
-    return dsa_link_sleep(&s->link.submit);
+    return s->stalled || dsa_link_sleep(&s->link.submit);
 }
 
 
@@ -952,19 +685,4 @@ dsa_session_drained(const dsa_session_t *s)
     return atomic_load_explicit(&s->link.event.shared->tail,
                                 memory_order_acquire)
            == s->link.event.own;
-}
-
-
-static void
-dsa_request_free(dsa_request_t *r)
-{
-    r->prev->next = r->next;
-    r->next->prev = r->prev;
-
-    r->session->slot[dsa_link_slot(r->id)] = NULL;
-    r->session->n_requests--;
-
-    dsa_answer_free(&r->answer);
-    free(r->reason);
-    free(r);
 }

@@ -64,12 +64,12 @@ link_client_now(void)
 
 
 /*
- * Sends the offer on a connected socket and receives the hello within ms.  0,
- * or -1 if there is none, or none with a common version.
+ * Receives the hello within ms on a socket that sent its offer, and attaches.
+ * 0, or -1 if there is none, or none with a common version.
  */
 
 static inline int
-link_client_attach(link_client_t *c, int fd, int ms)
+link_client_hello(link_client_t *c, int fd, int ms)
 {
     int            rc;
     struct pollfd  pfd;
@@ -80,7 +80,7 @@ link_client_attach(link_client_t *c, int fd, int ms)
     pfd.fd = fd;
     pfd.events = POLLIN;
 
-    if (dsa_link_send_offer(fd) == -1 || poll(&pfd, 1, ms) != 1) {
+    if (poll(&pfd, 1, ms) != 1) {
         (void) close(fd);
         return -1;
     }
@@ -106,6 +106,20 @@ link_client_attach(link_client_t *c, int fd, int ms)
     }
 
     return 0;
+}
+
+
+/* The same, and sends the offer. */
+
+static inline int
+link_client_attach(link_client_t *c, int fd, int ms)
+{
+    if (dsa_link_send_offer(fd) == -1) {
+        (void) close(fd);
+        return -1;
+    }
+
+    return link_client_hello(c, fd, ms);
 }
 
 

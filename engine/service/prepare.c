@@ -1,0 +1,231 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/service/prepare.h"
+#include "engine/service/submit.h"
+
+
+/*
+ * Tokens of a prompt over the context are counted up to here, for the error
+ * and for COUNTED: a client that has to shorten its prompt needs the number.
+ */
+
+#define DSA_PREPARE_COUNT   131072
+
+
+static int dsa_prepare_prompt(const dsa_service_t *service,
+    dsa_tokenizer_work_t *work, dsa_request_t *r, const dsa_submit_t *submit,
+    dsa_tokens_t *tokens);
+static int dsa_prepare_context(const dsa_service_t *service,
+    dsa_request_t *r, const dsa_submit_t *submit);
+static int dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit, dsa_tokens_t *tokens);
+static void dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
+    dsa_tokens_t *tokens);
+
+
+void
+dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
+    dsa_request_t *r)
+{
+    dsa_err_t     err;
+    dsa_tokens_t  tokens;
+    dsa_submit_t  submit;
+
+    memset(&tokens, 0, sizeof(tokens));
+
+    if (dsa_submit_decode(&submit, r->type, r->copy, r->len, &err)
+        != DSA_OK)
+    {
+        dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+        goto done;
+    }
+
+    r->accepted.vocabulary = dsa_submit_vocabulary(&submit,
+                                                   service->tokenizer);
+
+    if (dsa_prepare_prompt(service, work, r, &submit, &tokens) != DSA_OK) {
+        goto done;
+    }
+
+    if (r->type == DSA_LINK_COUNT) {
+        r->last = DSA_LINK_COUNTED;
+        goto done;
+    }
+
+    if (dsa_prepare_context(service, r, &submit) == DSA_OK
+        && dsa_prepare_resume(service, r, &submit, &tokens) == DSA_OK)
+    {
+        dsa_prepare_sched(r, &submit, &tokens);
+    }
+
+done:
+
+    free(tokens.ids);
+    free(r->copy);
+    r->copy = NULL;
+}
+
+
+static int
+dsa_prepare_prompt(const dsa_service_t *service, dsa_tokenizer_work_t *work,
+    dsa_request_t *r, const dsa_submit_t *submit, dsa_tokens_t *tokens)
+{
+    int        rc;
+    uint32_t   most;
+    dsa_err_t  err;
+
+    most = service->context > DSA_PREPARE_COUNT ? service->context
+                                                : DSA_PREPARE_COUNT;
+
+    rc = dsa_submit_tokenize(submit, service->tokenizer, work, most, tokens,
+                             &err);
+
+    if (rc == DSA_ERROR) {
+        dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+        return DSA_ERROR;
+    }
+
+    r->counted.more = rc == DSA_AGAIN;
+    r->counted.prompt_tokens = r->counted.more ? most : tokens->n;
+    r->accepted.prompt_tokens = r->counted.prompt_tokens;
+
+    return DSA_OK;
+}
+
+
+/* Whether prompt and answer fit, and the most tokens of the answer. */
+
+static int
+dsa_prepare_context(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit)
+{
+    uint32_t   prompt, max;
+    dsa_err_t  err;
+
+    prompt = r->counted.prompt_tokens;
+    max = submit->head.max_tokens;
+
+    if (prompt >= service->context || max > service->context - prompt) {
+        (void) dsa_error(&err, "the prompt has %s%u tokens, max_tokens is %u, "
+                         "together %u are possible",
+                         r->counted.more ? "more than " : "", prompt, max,
+                         service->context);
+        dsa_request_reject(r, DSA_LINK_E_CONTEXT, err.text);
+        return DSA_ERROR;
+    }
+
+    r->sched.max_tokens = max != 0 ? max : service->context - prompt;
+
+    if (submit->n_resume > r->sched.max_tokens) {
+        (void) dsa_error(&err, "there are %u tokens to resume from; expected "
+                         "at most max_tokens, %u", submit->n_resume,
+                         r->sched.max_tokens);
+        dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * Repeats the answer as far as the other replica has sent it.  DSA_ERROR if
+ * that is the whole answer, or with an error.
+ */
+
+static int
+dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit, dsa_tokens_t *tokens)
+{
+    int               rc;
+    uint32_t          i, id;
+    dsa_err_t         err;
+    dsa_tokenizer_t  *t;
+
+    t = service->tokenizer;
+
+    if (dsa_answer_init(&r->answer, submit->stop, submit->n_stop) != DSA_OK) {
+        goto failed;
+    }
+
+    for (i = 0; i < submit->n_resume; i++) {
+        id = submit->resume[i];
+
+        if (id >= dsa_tokenizer_size(t)) {
+            (void) dsa_error(&err, "token %u to resume from is %u; expected "
+                             "less than %u", i, id, dsa_tokenizer_size(t));
+            dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+            return DSA_ERROR;
+        }
+
+        rc = dsa_answer_add(&r->answer, id, dsa_token_bytes(t, id),
+                            dsa_token_is_special(t, id));
+
+        if (rc == DSA_ERROR || dsa_tokens_push(tokens, id) != DSA_OK) {
+            goto failed;
+        }
+
+        dsa_answer_resume(&r->answer);
+
+        if (rc == DSA_AGAIN) {
+            r->accept = 1;
+            dsa_request_finish(r, DSA_LINK_FINISH_STOP);
+            return DSA_ERROR;
+        }
+    }
+
+    if (submit->n_resume == r->sched.max_tokens) {
+        r->accept = 1;
+        dsa_request_finish(r, DSA_LINK_FINISH_LENGTH);
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+
+failed:
+
+    dsa_request_reject(r, DSA_LINK_E_INTERNAL, "out of memory");
+
+    return DSA_ERROR;
+}
+
+
+static void
+dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
+    dsa_tokens_t *tokens)
+{
+    dsa_sched_request_t      *sched;
+    const dsa_link_submit_t  *head;
+
+    head = &submit->head;
+    sched = &r->sched;
+
+    sched->tokens = tokens->ids;
+    sched->n_tokens = tokens->n;
+    sched->n_resume = submit->n_resume;
+    sched->weight = head->weight;
+    sched->ignore_eos = (head->flags & DSA_LINK_IGNORE_EOS) != 0;
+    sched->private = (head->flags & DSA_LINK_PRIVATE) != 0;
+    sched->owner = r;
+
+    memcpy(sched->tenant, head->tenant, sizeof(sched->tenant));
+
+    sched->sampling.temperature = head->temperature;
+    sched->sampling.top_p = head->top_p;
+    sched->sampling.frequency_penalty = head->frequency_penalty;
+    sched->sampling.presence_penalty = head->presence_penalty;
+    sched->sampling.seed = head->seed;
+    sched->sampling.logprobs = (head->flags & DSA_LINK_LOGPROBS) != 0;
+    sched->sampling.top_logprobs = head->top_logprobs;
+
+    /* they belong to r now */
+
+    memset(tokens, 0, sizeof(dsa_tokens_t));
+}

@@ -1,0 +1,25 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_PREPARE_H_INCLUDED_
+#define _DSA_PREPARE_H_INCLUDED_
+
+
+#include "engine/service/request.h"
+#include "engine/service/service.h"
+
+
+/*
+ * Decodes the copy of a record, tokenizes the prompt and checks it against the
+ * context; work is the caller's own.  Afterwards r->last is set (an error, a
+ * count, or an answer that the resumed tokens complete), or r->sched and
+ * r->answer are ready for the step thread.  The copy is freed.
+ */
+void dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
+    dsa_request_t *r);
+
+
+#endif /* _DSA_PREPARE_H_INCLUDED_ */

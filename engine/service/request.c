@@ -1,0 +1,84 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/service/request.h"
+
+
+dsa_request_t *
+dsa_request_create(dsa_link_type_e type, uint64_t id, const void *payload,
+    size_t len)
+{
+    dsa_request_t  *r;
+
+    r = calloc(1, sizeof(dsa_request_t));
+
+    if (r == NULL) {
+        return NULL;
+    }
+
+    r->copy = malloc(len != 0 ? len : 1);
+
+    if (r->copy == NULL) {
+        free(r);
+        return NULL;
+    }
+
+    if (len != 0) {
+        memcpy(r->copy, payload, len);
+    }
+
+    r->type = type;
+    r->id = id;
+    r->len = len;
+    r->prev = r;
+    r->next = r;
+    r->state = DSA_REQUEST_IDLE;
+
+    return r;
+}
+
+
+void
+dsa_request_free(dsa_request_t *r)
+{
+    r->prev->next = r->next;
+    r->next->prev = r->prev;
+
+    dsa_answer_free(&r->answer);
+    free(r->sched.tokens);
+    free(r->reason);
+    free(r->copy);
+    free(r);
+}
+
+
+void
+dsa_request_reject(dsa_request_t *r, dsa_link_error_e code,
+    const char *reason)
+{
+    free(r->reason);
+
+    r->last = DSA_LINK_ERROR;
+    r->reason = strdup(reason);     /* NULL: an error without a text */
+
+    r->failure.code = code;
+    r->failure.prompt_tokens = r->counted.prompt_tokens;
+    r->failure.more = r->counted.more;
+    r->failure.text_len = r->reason != NULL ? (uint32_t) strlen(reason) : 0;
+}
+
+
+void
+dsa_request_finish(dsa_request_t *r, dsa_link_finish_e finish)
+{
+    memset(&r->done, 0, sizeof(dsa_link_done_t));
+
+    r->last = DSA_LINK_DONE;
+    r->done.finish = finish;
+}

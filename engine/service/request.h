@@ -1,0 +1,118 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_REQUEST_H_INCLUDED_
+#define _DSA_REQUEST_H_INCLUDED_
+
+
+#include <stdatomic.h>
+
+#include "engine/schedule/scheduler.h"
+#include "engine/service/answer.h"
+
+
+/*
+ * A request passes from thread to thread:
+ *
+ *     I/O thread -> tokenizer thread -> I/O thread -> step thread -> I/O thread
+ *
+ * The I/O thread allocates and frees it.  Another thread refers to it only
+ * while state says so, and then it owns the fields in its part of the struct.
+ * Handing over is a push to a queue whose mutex orders the accesses.
+ */
+
+typedef struct dsa_request_s  dsa_request_t;
+typedef struct dsa_session_s  dsa_session_t;
+
+
+typedef enum {
+    DSA_REQUEST_TOKENIZE = 0,           /* in the pool: until it is collected */
+    DSA_REQUEST_STEP,                   /* until its last event is collected */
+    DSA_REQUEST_IDLE                    /* no other thread refers to it */
+} dsa_request_state_e;
+
+
+/* Commands to the step thread. */
+
+#define DSA_COMMAND_ADD         0x1U
+#define DSA_COMMAND_CANCEL      0x2U
+
+
+struct dsa_request_s {
+
+    /* the I/O thread */
+
+    dsa_request_t          *prev;       /* in a ring: of its session, or of */
+    dsa_request_t          *next;       /* the detached requests */
+    dsa_request_t          *next_ready;
+    dsa_session_t          *session;    /* NULL: detached */
+    dsa_request_state_e     state;
+    uint64_t                id;
+    uint64_t                deadline_ms;
+    uint32_t                ready;      /* in the session's list of requests
+                                           with something to write */
+    uint32_t                cancelled;  /* DSA_COMMAND_CANCEL was sent */
+    dsa_link_type_e         early;      /* the last record of a request that is
+                                           in the pool: DONE, ERROR; 0: none */
+    uint32_t                early_code; /* of it: finish or error */
+    uint32_t                stopped;    /* by a stop string */
+    uint32_t                muted;      /* the worker cancelled it: its tokens
+                                           are not sent */
+    uint32_t                samples;    /* tokens that count as completion */
+
+    /* records to write, in this order; set by a tokenizer thread before */
+
+    uint32_t                accept;     /* 1: ACCEPTED is to be written */
+    dsa_link_accepted_t     accepted;
+    dsa_answer_t            answer;     /* TOKENS */
+    dsa_link_type_e         last;       /* DONE, ERROR, COUNTED; 0: not yet */
+    dsa_link_done_t         done;
+    dsa_link_counted_t      counted;
+    dsa_link_failure_t      failure;
+    char                   *reason;     /* of the failure; may be NULL */
+
+    /* a tokenizer thread */
+
+    dsa_request_t          *next_job;
+    dsa_link_type_e         type;       /* SUBMIT or COUNT */
+    uint32_t                turn;       /* selects the queue of its tenant */
+    void                   *copy;       /* of the payload */
+    size_t                  len;
+    dsa_sched_request_t     sched;
+    _Atomic uint32_t        abandoned;  /* 1: nobody reads the result; set by
+                                           the I/O thread */
+
+    /* the step thread; the first block under the mutex of its queue */
+
+    dsa_request_t          *prev_command;
+    dsa_request_t          *next_command;
+    uint32_t                command;    /* 0: not in the queue */
+    uint32_t                cancel;     /* dsa_link_finish_e */
+    uint32_t                finished;   /* its last event is issued */
+
+    dsa_seq_t              *seq;        /* NULL: not in the scheduler */
+    void                   *stepper;    /* the step thread's context */
+    uint32_t                cached;     /* with DSA_EVENT_ADDED */
+    uint32_t                reject;     /* dsa_link_error_e, and its reason, */
+    const char             *reject_reason;  /* with DSA_EVENT_REJECTED */
+    dsa_link_done_t         usage;      /* with DSA_EVENT_DONE */
+};
+
+
+/* A request with a copy of len bytes of payload; NULL if memory is short. */
+dsa_request_t *dsa_request_create(dsa_link_type_e type, uint64_t id,
+    const void *payload, size_t len);
+void dsa_request_free(dsa_request_t *r);
+
+/* The last record is an ERROR with this code. */
+void dsa_request_reject(dsa_request_t *r, dsa_link_error_e code,
+    const char *reason);
+
+/* The last record is a DONE, and no tokens were computed. */
+void dsa_request_finish(dsa_request_t *r, dsa_link_finish_e finish);
+
+
+#endif /* _DSA_REQUEST_H_INCLUDED_ */

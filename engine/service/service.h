@@ -1,0 +1,31 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_SERVICE_H_INCLUDED_
+#define _DSA_SERVICE_H_INCLUDED_
+
+
+#include "engine/checkpoint/generation_config.h"
+#include "engine/service/conf.h"
+#include "engine/tokenizer/tokenizer.h"
+
+
+/*
+ * What a replica serves.  It does not change once the threads of the replica
+ * run, so all of them read it without a lock.
+ */
+
+typedef struct {
+    const dsa_conf_t        *conf;
+    uint32_t                 replica;        /* number */
+    uint32_t                 context;        /* tokens, prompt and answer */
+    dsa_tokenizer_t         *tokenizer;
+    dsa_generation_config_t  generation;     /* of the model */
+    char                     fingerprint[36];
+} dsa_service_t;
+
+
+#endif /* _DSA_SERVICE_H_INCLUDED_ */

@@ -1,0 +1,744 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/wake.h"
+#include "engine/service/step_thread.h"
+
+
+#define DSA_STEP_EVENTS     256         /* initial size of a batch */
+
+
+struct dsa_step_s {
+    dsa_vitals_t           *vitals;
+    dsa_backend_t          *backend;
+    dsa_sched_t            *sched;
+    dsa_events_t            out;        /* of the step thread */
+    uint32_t                no_memory;  /* an event is missing in out */
+    int                     wake;
+
+    pthread_t               thread;
+    dsa_step_open_pt        open;
+    void                   *open_data;
+    dsa_err_t              *open_err;
+    int                     open_rc;
+    uint32_t                running;    /* the thread was started */
+
+    pthread_mutex_t         mutex;      /* for the rest */
+    pthread_cond_t          work;       /* a command, or stop */
+    pthread_cond_t          room;       /* for a batch; or open is done */
+    dsa_request_t          *first;      /* commands */
+    dsa_request_t          *last;
+    dsa_events_t            waiting;
+    uint32_t                batches;    /* in waiting */
+    uint32_t                opened;
+    uint32_t                idle;       /* the thread waits for work */
+    uint32_t                failed;
+    uint32_t                stop;
+    dsa_sched_stats_t       stats;
+};
+
+
+static void *dsa_step_thread(void *data);
+static void dsa_step_close(dsa_step_t *st);
+static int dsa_step_wait(dsa_step_t *st);
+static void dsa_step_command(dsa_step_t *st, dsa_request_t *r,
+    uint32_t command);
+static void dsa_step_unlink(dsa_step_t *st, dsa_request_t *r);
+static void dsa_step_execute(dsa_step_t *st);
+static void dsa_step_do(dsa_step_t *st, dsa_request_t *r, uint32_t command,
+    dsa_link_finish_e cancel);
+static void dsa_step_enter(dsa_step_t *st, dsa_request_t *r);
+static int dsa_step_publish(dsa_step_t *st);
+static int dsa_step_token(void *owner, const dsa_sample_t *sample);
+static void dsa_step_done(void *owner, const dsa_link_done_t *done);
+static void dsa_step_dropped(void *owner);
+static void dsa_step_event(dsa_request_t *r, dsa_event_e kind,
+    const dsa_sample_t *sample);
+static void dsa_events_swap(dsa_events_t *a, dsa_events_t *b);
+static int dsa_events_append(dsa_events_t *e, const dsa_events_t *more);
+static int dsa_events_reserve(dsa_events_t *e, uint32_t n,
+    uint32_t n_samples);
+
+
+static const dsa_sched_handler_t  dsa_step_handler = {
+    dsa_step_token,
+    dsa_step_done,
+    dsa_step_dropped
+};
+
+
+dsa_step_t *
+dsa_step_create(int wake, dsa_vitals_t *vitals, dsa_err_t *err)
+{
+    dsa_step_t  *st;
+
+    st = calloc(1, sizeof(dsa_step_t));
+
+    if (st == NULL) {
+        (void) dsa_error(err, "out of memory");
+        return NULL;
+    }
+
+    st->wake = wake;
+    st->vitals = vitals;
+
+    (void) pthread_mutex_init(&st->mutex, NULL);
+    (void) pthread_cond_init(&st->work, NULL);
+    (void) pthread_cond_init(&st->room, NULL);
+
+    if (dsa_events_reserve(&st->out, DSA_STEP_EVENTS, 0) != DSA_OK) {
+        (void) dsa_error(err, "out of memory");
+        dsa_step_destroy(st);
+        return NULL;
+    }
+
+    return st;
+}
+
+
+int
+dsa_step_attach(dsa_step_t *st, dsa_backend_t *backend,
+    const dsa_sched_conf_t *conf, dsa_err_t *err)
+{
+    st->backend = backend;
+    st->sched = dsa_sched_create(backend, conf, &dsa_step_handler, err);
+
+    if (st->sched == NULL) {
+        dsa_step_close(st);
+        return DSA_ERROR;
+    }
+
+    dsa_sched_stats(st->sched, &st->stats);
+
+    return DSA_OK;
+}
+
+
+int
+dsa_step_start(dsa_step_t *st, dsa_step_open_pt open, void *data,
+    dsa_err_t *err)
+{
+    int  rc;
+
+    st->open = open;
+    st->open_data = data;
+    st->open_err = err;
+
+    rc = pthread_create(&st->thread, NULL, dsa_step_thread, st);
+
+    if (rc != 0) {
+        return dsa_error(err, "cannot start the step thread: %s",
+                         strerror(rc));
+    }
+
+    st->running = 1;
+
+    (void) pthread_mutex_lock(&st->mutex);
+
+    while (!st->opened) {
+        (void) pthread_cond_wait(&st->room, &st->mutex);
+    }
+
+    (void) pthread_mutex_unlock(&st->mutex);
+
+    return st->open_rc;
+}
+
+
+void
+dsa_step_stop(dsa_step_t *st)
+{
+    if (!st->running) {
+        return;
+    }
+
+    (void) pthread_mutex_lock(&st->mutex);
+
+    st->stop = 1;
+    (void) pthread_cond_signal(&st->work);
+    (void) pthread_cond_signal(&st->room);
+
+    (void) pthread_mutex_unlock(&st->mutex);
+
+    (void) pthread_join(st->thread, NULL);
+    st->running = 0;
+}
+
+
+void
+dsa_step_destroy(dsa_step_t *st)
+{
+    if (st == NULL) {
+        return;
+    }
+
+    assert(!st->running);
+
+    dsa_step_close(st);
+    dsa_events_free(&st->out);
+    dsa_events_free(&st->waiting);
+
+    (void) pthread_cond_destroy(&st->room);
+    (void) pthread_cond_destroy(&st->work);
+    (void) pthread_mutex_destroy(&st->mutex);
+
+    free(st);
+}
+
+
+static void
+dsa_step_close(dsa_step_t *st)
+{
+    dsa_sched_destroy(st->sched);
+    st->sched = NULL;
+
+    if (st->backend != NULL) {
+        st->backend->close(st->backend);
+        st->backend = NULL;
+    }
+}
+
+
+uint32_t
+dsa_step_context(const dsa_step_t *st)
+{
+    return dsa_sched_context(st->sched);
+}
+
+
+uint32_t
+dsa_step_pages(const dsa_step_t *st)
+{
+    return st->backend->pages;
+}
+
+
+const char *
+dsa_step_fingerprint(const dsa_step_t *st)
+{
+    return st->backend->fingerprint;
+}
+
+
+void
+dsa_step_add(dsa_step_t *st, dsa_request_t *r)
+{
+    r->state = DSA_REQUEST_STEP;
+    r->stepper = st;
+
+    (void) pthread_mutex_lock(&st->mutex);
+    dsa_step_command(st, r, DSA_COMMAND_ADD);
+    (void) pthread_mutex_unlock(&st->mutex);
+}
+
+
+void
+dsa_step_cancel(dsa_step_t *st, dsa_request_t *r, dsa_link_finish_e finish)
+{
+    (void) pthread_mutex_lock(&st->mutex);
+    r->cancel = finish;
+    dsa_step_command(st, r, DSA_COMMAND_CANCEL);
+    (void) pthread_mutex_unlock(&st->mutex);
+}
+
+
+void
+dsa_step_forget(dsa_step_t *st, dsa_request_t *r)
+{
+    (void) pthread_mutex_lock(&st->mutex);
+
+    if (r->command != 0) {
+        dsa_step_unlink(st, r);
+    }
+
+    (void) pthread_mutex_unlock(&st->mutex);
+}
+
+
+/* Under the mutex. */
+
+static void
+dsa_step_command(dsa_step_t *st, dsa_request_t *r, uint32_t command)
+{
+    if (r->command == 0) {
+        r->prev_command = st->last;
+        r->next_command = NULL;
+
+        if (st->last != NULL) {
+            st->last->next_command = r;
+
+        } else {
+            st->first = r;
+        }
+
+        st->last = r;
+    }
+
+    r->command |= command;
+
+    if (st->idle) {
+        st->idle = 0;
+        (void) pthread_cond_signal(&st->work);
+    }
+}
+
+
+/* Under the mutex. */
+
+static void
+dsa_step_unlink(dsa_step_t *st, dsa_request_t *r)
+{
+    if (r->prev_command != NULL) {
+        r->prev_command->next_command = r->next_command;
+
+    } else {
+        st->first = r->next_command;
+    }
+
+    if (r->next_command != NULL) {
+        r->next_command->prev_command = r->prev_command;
+
+    } else {
+        st->last = r->prev_command;
+    }
+
+    r->command = 0;
+}
+
+
+int
+dsa_step_collect(dsa_step_t *st, dsa_events_t *events,
+    dsa_sched_stats_t *stats)
+{
+    int  failed;
+
+    events->n = 0;
+    events->n_samples = 0;
+
+    (void) pthread_mutex_lock(&st->mutex);
+
+    dsa_events_swap(&st->waiting, events);
+
+    *stats = st->stats;
+    failed = st->failed;
+
+    if (st->batches == DSA_STEP_BATCHES) {
+        (void) pthread_cond_signal(&st->room);
+    }
+
+    st->batches = 0;
+
+    (void) pthread_mutex_unlock(&st->mutex);
+
+    return failed ? DSA_ERROR : DSA_OK;
+}
+
+
+void
+dsa_events_free(dsa_events_t *events)
+{
+    free(events->event);
+    free(events->sample);
+    memset(events, 0, sizeof(dsa_events_t));
+}
+
+
+static void *
+dsa_step_thread(void *data)
+{
+    dsa_step_t  *st;
+
+    st = data;
+
+    st->open_rc = st->open(st->open_data, st, st->open_err);
+
+    (void) pthread_mutex_lock(&st->mutex);
+    st->opened = 1;
+    (void) pthread_cond_signal(&st->room);
+    (void) pthread_mutex_unlock(&st->mutex);
+
+    if (st->open_rc != DSA_OK) {
+        return NULL;
+    }
+
+    while (dsa_step_wait(st)) {
+        if (dsa_step_turn(st) != DSA_OK) {
+            (void) pthread_mutex_lock(&st->mutex);
+            st->failed = 1;
+            (void) pthread_mutex_unlock(&st->mutex);
+
+            dsa_wake(st->wake);
+            break;
+        }
+    }
+
+    dsa_step_close(st);
+
+    return NULL;
+}
+
+
+/* Until there is something to do.  0: the thread has to end. */
+
+static int
+dsa_step_wait(dsa_step_t *st)
+{
+    int  busy, stop;
+
+    busy = dsa_sched_busy(st->sched);
+
+    (void) pthread_mutex_lock(&st->mutex);
+
+    while (!busy && st->first == NULL && !st->stop) {
+        st->idle = 1;
+        (void) pthread_cond_wait(&st->work, &st->mutex);
+    }
+
+    st->idle = 0;
+    stop = st->stop;
+
+    (void) pthread_mutex_unlock(&st->mutex);
+
+    return !stop;
+}
+
+
+int
+dsa_step_turn(dsa_step_t *st)
+{
+    int        rc;
+    dsa_err_t  err;
+
+    dsa_step_execute(st);
+
+    if (dsa_step_publish(st) != DSA_OK) {
+        dsa_log(DSA_LOG_ERR, "a step failed: out of memory");
+        return DSA_ERROR;
+    }
+
+    if (!dsa_sched_busy(st->sched)) {
+        return DSA_OK;
+    }
+
+    atomic_store(&st->vitals->step_started_ms, dsa_clock_ms());
+    rc = dsa_sched_step(st->sched, &err);
+    atomic_store(&st->vitals->step_started_ms, 0);
+
+    if (rc != DSA_OK) {
+        dsa_log(DSA_LOG_ERR, "a step failed: %s", err.text);
+        return DSA_ERROR;
+    }
+
+    if (dsa_step_publish(st) != DSA_OK) {
+        dsa_log(DSA_LOG_ERR, "a step failed: out of memory");
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_step_audit(const dsa_step_t *st, dsa_err_t *err)
+{
+    return dsa_sched_audit(st->sched, err);
+}
+
+
+/* All commands that wait. */
+
+static void
+dsa_step_execute(dsa_step_t *st)
+{
+    uint32_t            command, finished;
+    dsa_request_t      *r;
+    dsa_link_finish_e   cancel;
+
+    for ( ;; ) {
+        (void) pthread_mutex_lock(&st->mutex);
+
+        r = st->first;
+
+        if (r == NULL) {
+            (void) pthread_mutex_unlock(&st->mutex);
+            return;
+        }
+
+        command = r->command;
+        cancel = (dsa_link_finish_e) r->cancel;
+
+        /*
+         * The I/O thread may free r as soon as it has its last event and r is
+         * not queued, so r is not read after this block if finished is set.
+         */
+
+        finished = r->finished;
+        dsa_step_unlink(st, r);
+
+        (void) pthread_mutex_unlock(&st->mutex);
+
+        if (!finished) {
+            dsa_step_do(st, r, command, cancel);
+        }
+    }
+}
+
+
+static void
+dsa_step_do(dsa_step_t *st, dsa_request_t *r, uint32_t command,
+    dsa_link_finish_e cancel)
+{
+    if (command == DSA_COMMAND_ADD) {
+        dsa_step_enter(st, r);
+        return;
+    }
+
+    if (r->seq != NULL) {
+        dsa_sched_cancel(st->sched, r->seq, cancel);
+        return;
+    }
+
+    /* it never was in the scheduler */
+
+    memset(&r->usage, 0, sizeof(dsa_link_done_t));
+    r->usage.finish = cancel;
+    dsa_step_event(r, DSA_EVENT_DONE, NULL);
+}
+
+
+static void
+dsa_step_enter(dsa_step_t *st, dsa_request_t *r)
+{
+    dsa_sched_request_t  request;
+
+    request = r->sched;
+    request.max_tokens -= request.n_resume;
+
+    r->seq = dsa_sched_add(st->sched, &request);
+
+    if (r->seq != NULL) {
+        r->sched.tokens = NULL;
+        r->cached = dsa_sched_cached(st->sched, r->seq);
+        dsa_step_event(r, DSA_EVENT_ADDED, NULL);
+        return;
+    }
+
+    if (errno == EAGAIN) {
+        r->reject = DSA_LINK_E_OVERLOADED;
+        r->reject_reason = "too many requests wait already";
+
+    } else {
+        r->reject = DSA_LINK_E_INTERNAL;
+        r->reject_reason = "the scheduler has no memory for the request";
+    }
+
+    dsa_step_event(r, DSA_EVENT_REJECTED, NULL);
+}
+
+
+/* Hands over the events since the last batch. */
+
+static int
+dsa_step_publish(dsa_step_t *st)
+{
+    int  rc, wake;
+
+    if (st->no_memory) {
+        return DSA_ERROR;
+    }
+
+    rc = DSA_OK;
+    wake = 0;
+
+    (void) pthread_mutex_lock(&st->mutex);
+
+    while (st->batches == DSA_STEP_BATCHES && !st->stop) {
+        (void) pthread_cond_wait(&st->room, &st->mutex);
+    }
+
+    dsa_sched_stats(st->sched, &st->stats);
+
+    if (st->out.n == 0) {
+        (void) pthread_mutex_unlock(&st->mutex);
+        return DSA_OK;
+    }
+
+    wake = st->batches++ == 0;
+
+    if (st->waiting.n == 0) {
+        dsa_events_swap(&st->waiting, &st->out);
+
+    } else {
+        rc = dsa_events_append(&st->waiting, &st->out);
+    }
+
+    (void) pthread_mutex_unlock(&st->mutex);
+
+    st->out.n = 0;
+    st->out.n_samples = 0;
+
+    if (wake) {
+        dsa_wake(st->wake);
+    }
+
+    return rc;
+}
+
+
+/* The handler of the scheduler. */
+
+static int
+dsa_step_token(void *owner, const dsa_sample_t *sample)
+{
+    dsa_step_event(owner, DSA_EVENT_TOKEN, sample);
+
+    return 0;
+}
+
+
+static void
+dsa_step_done(void *owner, const dsa_link_done_t *done)
+{
+    dsa_request_t  *r;
+
+    r = owner;
+    r->seq = NULL;
+    r->usage = *done;
+
+    dsa_step_event(r, DSA_EVENT_DONE, NULL);
+}
+
+
+static void
+dsa_step_dropped(void *owner)
+{
+    dsa_request_t  *r;
+
+    r = owner;
+    r->seq = NULL;
+
+    dsa_step_event(r, DSA_EVENT_DROPPED, NULL);
+}
+
+
+/* Appends an event to the batch of the step that runs. */
+
+static void
+dsa_step_event(dsa_request_t *r, dsa_event_e kind, const dsa_sample_t *sample)
+{
+    uint32_t       logprobs;
+    dsa_step_t    *st;
+    dsa_event_t   *event;
+    dsa_events_t  *out;
+
+    st = r->stepper;
+    out = &st->out;
+    logprobs = sample != NULL && r->sched.sampling.logprobs;
+
+    if (dsa_events_reserve(out, 1, logprobs) != DSA_OK) {
+        st->no_memory = 1;
+        return;
+    }
+
+    event = &out->event[out->n++];
+
+    event->request = r;
+    event->kind = kind;
+    event->token = sample != NULL ? sample->token : 0;
+    event->sample = out->n_samples;
+
+    if (logprobs) {
+        out->sample[out->n_samples++] = *sample;
+    }
+
+    if (kind >= DSA_EVENT_DONE) {
+        r->finished = 1;
+    }
+}
+
+
+static void
+dsa_events_swap(dsa_events_t *a, dsa_events_t *b)
+{
+    dsa_events_t  t;
+
+    t = *a;
+    *a = *b;
+    *b = t;
+}
+
+
+static int
+dsa_events_append(dsa_events_t *e, const dsa_events_t *more)
+{
+    uint32_t      i;
+    dsa_event_t  *event;
+
+    if (dsa_events_reserve(e, more->n, more->n_samples) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    event = e->event + e->n;
+    memcpy(event, more->event, more->n * sizeof(dsa_event_t));
+
+    for (i = 0; i < more->n; i++) {
+        event[i].sample += e->n_samples;
+    }
+
+    if (more->n_samples != 0) {
+        memcpy(e->sample + e->n_samples, more->sample,
+               more->n_samples * sizeof(dsa_sample_t));
+    }
+
+    e->n += more->n;
+    e->n_samples += more->n_samples;
+
+    return DSA_OK;
+}
+
+
+/* Room for so many more. */
+
+static int
+dsa_events_reserve(dsa_events_t *e, uint32_t n, uint32_t n_samples)
+{
+    void      *p;
+    uint32_t   size;
+
+    if (e->n + n > e->size) {
+        size = (e->n + n) * 2;
+        p = realloc(e->event, size * sizeof(dsa_event_t));
+
+        if (p == NULL) {
+            return DSA_ERROR;
+        }
+
+        e->event = p;
+        e->size = size;
+    }
+
+    if (e->n_samples + n_samples > e->samples_size) {
+        size = (e->n_samples + n_samples) * 2;
+        p = realloc(e->sample, size * sizeof(dsa_sample_t));
+
+        if (p == NULL) {
+            return DSA_ERROR;
+        }
+
+        e->sample = p;
+        e->samples_size = size;
+    }
+
+    return DSA_OK;
+}

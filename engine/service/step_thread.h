@@ -1,0 +1,122 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_STEP_THREAD_H_INCLUDED_
+#define _DSA_STEP_THREAD_H_INCLUDED_
+
+
+#include "engine/backend.h"
+#include "engine/service/request.h"
+#include "engine/service/vitals.h"
+
+
+/*
+ * The step thread owns the scheduler and the backend: it is the only file that
+ * calls them.  Between two steps it executes commands of the I/O thread, and
+ * after each step it hands over the events of the step as one batch.
+ *
+ * Bounds: a request is in the command queue at most once, and commands need no
+ * memory.  At most DSA_STEP_BATCHES batches wait for the I/O thread, each with
+ * an event for every token of a step and the outcome of every command; then
+ * the step thread waits.  The I/O thread never waits for the step thread.
+ */
+
+#define DSA_STEP_BATCHES    8
+
+
+typedef struct dsa_step_s  dsa_step_t;
+
+
+typedef enum {
+    DSA_EVENT_ADDED = 1,            /* the request waits in the scheduler */
+    DSA_EVENT_TOKEN,
+    DSA_EVENT_DONE,                 /* this and the next ones are the last */
+    DSA_EVENT_REJECTED,             /* event of a request */
+    DSA_EVENT_DROPPED               /* for a request of another tenant */
+} dsa_event_e;
+
+
+typedef struct {
+    dsa_request_t      *request;
+    uint32_t            kind;
+    uint32_t            token;
+    uint32_t            sample;     /* of events.sample, with logprobs */
+} dsa_event_t;
+
+
+typedef struct {
+    dsa_event_t        *event;
+    dsa_sample_t       *sample;     /* only of requests with logprobs */
+    uint32_t            n;
+    uint32_t            size;
+    uint32_t            n_samples;
+    uint32_t            samples_size;
+} dsa_events_t;
+
+
+/* Opens the backend in the step thread and calls dsa_step_attach(). */
+typedef int (*dsa_step_open_pt)(void *data, dsa_step_t *st, dsa_err_t *err);
+
+
+/*
+ * wake is an eventfd, which is written when there is something to collect.
+ * NULL with err.
+ */
+dsa_step_t *dsa_step_create(int wake, dsa_vitals_t *vitals, dsa_err_t *err);
+
+/*
+ * Gives the step thread a backend, which it closes, and makes the scheduler.
+ * On DSA_ERROR, with err, the backend is closed, too.
+ */
+int dsa_step_attach(dsa_step_t *st, dsa_backend_t *backend,
+    const dsa_sched_conf_t *conf, dsa_err_t *err);
+
+/*
+ * Starts the thread, which calls open first: some libraries bind a device to
+ * the thread that opens it.  Returns when open has; DSA_ERROR with err.
+ */
+int dsa_step_start(dsa_step_t *st, dsa_step_open_pt open, void *data,
+    dsa_err_t *err);
+
+/*
+ * Waits for the step that runs and ends the thread.  Requests that are left
+ * get no event any more.
+ */
+void dsa_step_stop(dsa_step_t *st);
+void dsa_step_destroy(dsa_step_t *st);              /* NULL is allowed */
+
+/* Of the scheduler and the backend; constant after dsa_step_attach(). */
+uint32_t dsa_step_context(const dsa_step_t *st);
+uint32_t dsa_step_pages(const dsa_step_t *st);
+const char *dsa_step_fingerprint(const dsa_step_t *st);
+
+/* Hands over a request until its last event is collected. */
+void dsa_step_add(dsa_step_t *st, dsa_request_t *r);
+
+/* The request gets its last event after the step that runs, if any. */
+void dsa_step_cancel(dsa_step_t *st, dsa_request_t *r,
+    dsa_link_finish_e finish);
+
+/* After the last event of r: removes a command that came too late. */
+void dsa_step_forget(dsa_step_t *st, dsa_request_t *r);
+
+/*
+ * Swaps the waiting events into *events, whose old events are dropped.
+ * DSA_ERROR: a step failed, which is logged, and no event will come.
+ */
+int dsa_step_collect(dsa_step_t *st, dsa_events_t *events,
+    dsa_sched_stats_t *stats);
+void dsa_events_free(dsa_events_t *events);
+
+/*
+ * What the thread does in a turn, for tests without the thread: the waiting
+ * commands and one step.
+ */
+int dsa_step_turn(dsa_step_t *st);
+int dsa_step_audit(const dsa_step_t *st, dsa_err_t *err);
+
+
+#endif /* _DSA_STEP_THREAD_H_INCLUDED_ */

@@ -1,0 +1,580 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * Requests of several workers, from SUBMIT to their last record.
+ */
+
+
+#include "t/unit/host.h"
+
+
+static void
+test_echo(void **state)
+{
+    host_t         h;
+    answer_t       a;
+    link_submit_t  s;
+
+    host_start(&h, "");
+
+    assert_string_equal(h.client[0].hello.model, "m");
+    assert_int_equal(h.client[0].hello.replica, 3);
+    assert_int_equal(h.client[0].hello.context_length, 40000);
+    assert_int_equal(h.client[0].hello.page_tokens, 64);
+    assert_true(h.client[0].hello.temperature == 0.75f);
+    assert_true(h.client[0].hello.top_p == 0.5f);
+    assert_int_equal(strlen(h.client[0].hello.fingerprint), 32);
+
+    link_submit_init(&s, 17);
+    link_submit_control(&s, "<bos>");
+    link_submit_control(&s, "<user>");
+    link_submit_text(&s, "Hello, ");
+    link_submit_control(&s, "<user>");
+    link_submit_text(&s, "w<eos>");
+
+    a = ask(&h, &s);
+
+    assert_int_equal(a.prompt_tokens, 16);
+    assert_string_equal(a.text, "Hello, w<eos>Hell");
+    assert_int_equal(a.tokens, 17);
+    assert_int_equal(a.records, 17);
+    assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
+    assert_int_equal(a.done.prompt_tokens, 16);
+    assert_int_equal(a.done.completion_tokens, 17);
+    assert_int_equal(a.done.cached_tokens, 0);
+    free(a.text);
+
+    /* nothing to echo: the end token at once */
+
+    link_submit_init(&s, 5);
+    link_submit_control(&s, "<bos>");
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "");
+    assert_int_equal(a.tokens, 0);
+    assert_int_equal(a.finish, DSA_LINK_FINISH_STOP);
+    assert_int_equal(a.done.completion_tokens, 1);
+    free(a.text);
+
+    /* ... which is but a token where it does not count */
+
+    link_submit_init(&s, 3);
+    s.head.flags = DSA_LINK_IGNORE_EOS;
+    link_submit_control(&s, "<bos>");
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "<eos><eos><eos>");
+    assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
+    free(a.text);
+
+    /* no max_tokens: to the end of the context */
+
+    link_submit_init(&s, 0);
+    link_submit_text(&s, "ab");
+    a = ask(&h, &s);
+    assert_int_equal(a.done.completion_tokens, 40000 - 2);
+    assert_int_equal(a.len, 40000 - 2);
+    free(a.text);
+
+    host_stop(&h);
+}
+
+
+/* The null backend answers right only through the right pages. */
+
+static void
+test_long_echo(void **state)
+{
+    char           *text;
+    host_t          h;
+    answer_t        a;
+    uint32_t        i, n;
+    link_submit_t   s;
+
+    n = 3000;
+    host_start(&h, "token_budget 70; max_running 4;");
+
+    text = malloc(n + 1);
+    assert_non_null(text);
+
+    for (i = 0; i < n; i++) {
+        text[i] = (char) (' ' + i * 7919 % 91);
+    }
+
+    text[n] = '\0';
+
+    for (i = 0; i < 2; i++) {
+        link_submit_init(&s, n + 500);
+        link_submit_control(&s, "<bos>");
+        link_submit_text(&s, text);
+        a = ask(&h, &s);
+
+        assert_int_equal(a.len, n + 500);
+        assert_memory_equal(a.text, text, n);
+        assert_memory_equal(a.text + n, text, 500);
+        assert_int_equal(a.done.cached_tokens, i == 0 ? 0 : 3000 / 64 * 64);
+        free(a.text);
+    }
+
+    free(text);
+    host_stop(&h);
+}
+
+
+/* A character of several tokens comes whole, one that is none as U+FFFD. */
+
+static void
+test_characters(void **state)
+{
+    host_t         h;
+    answer_t       a;
+    link_submit_t  s;
+
+    host_start(&h, "");
+
+    link_submit_init(&s, 15);
+    link_submit_text(&s, "h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80!");
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80!h"
+                        "\xef\xbf\xbd");
+    assert_int_equal(a.tokens, 15);
+    free(a.text);
+
+    link_submit_init(&s, 6);
+    link_submit_text(&s, "a\xff\xe2\x82" "b\x80");
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "a\xef\xbf\xbd\xef\xbf\xbd" "b\xef\xbf\xbd");
+    free(a.text);
+
+    host_stop(&h);
+}
+
+
+static void
+check_stop(host_t *h, const char *prompt, const char *const *stop,
+    const char *want, uint32_t tokens)
+{
+    answer_t       a;
+    link_submit_t  s;
+
+    link_submit_init(&s, 30);
+    link_submit_text(&s, prompt);
+
+    while (*stop != NULL) {
+        link_submit_stop(&s, *stop++);
+    }
+
+    a = ask(h, &s);
+
+    assert_string_equal(a.text, want);
+    assert_int_equal(a.finish, tokens < 30 ? DSA_LINK_FINISH_STOP
+                                           : DSA_LINK_FINISH_LENGTH);
+    assert_int_equal(a.tokens, tokens);
+    assert_int_equal(a.done.completion_tokens, tokens);
+    free(a.text);
+}
+
+
+static void
+test_stop(void **state)
+{
+    host_t  h;
+
+    host_start(&h, "");
+
+    check_stop(&h, "hello world, and more",
+               (const char *[]) { "lo wo", NULL }, "hel", 8);
+
+    /* at the very beginning, and across the end of the prompt */
+
+    check_stop(&h, "abc", (const char *[]) { "ab", NULL }, "", 2);
+    check_stop(&h, "abcd", (const char *[]) { "cdab", NULL }, "ab", 6);
+
+    /* the first that is complete; of two with the same end the longer one */
+
+    check_stop(&h, "one two three", (const char *[]) { "three", "wo", NULL },
+               "one t", 7);
+    check_stop(&h, "one two three", (const char *[]) { "wo", "two", NULL },
+               "one ", 7);
+
+    /* a false start, also one that overlaps the right one */
+
+    check_stop(&h, "aaaaaab", (const char *[]) { "aaab", NULL }, "aaa", 7);
+    check_stop(&h, "ababac", (const char *[]) { "abac", NULL }, "ab", 6);
+
+    /* held back to the end, for nothing */
+
+    check_stop(&h, "0123456789", (const char *[]) { "789x", "90", NULL },
+               "012345678", 11);
+    check_stop(&h, "0123456789", (const char *[]) { "789x", NULL },
+               "012345678901234567890123456789", 30);
+
+    /* a stop string of characters, of which a token is a part */
+
+    check_stop(&h, "1\xe2\x82\xac" "2", (const char *[]) { "\xe2\x82\xac",
+               NULL }, "1", 4);
+
+    host_stop(&h);
+}
+
+
+static void
+test_logprobs(void **state)
+{
+    host_t         h;
+    answer_t       a;
+    link_submit_t  s;
+
+    host_start(&h, "");
+
+    link_submit_init(&s, 4);
+    s.head.flags = DSA_LINK_LOGPROBS;
+    s.head.top_logprobs = 5;
+    link_submit_text(&s, "ab\xc3\xa9");
+    a = ask(&h, &s);
+
+    assert_string_equal(a.text, "ab\xc3\xa9");
+    assert_int_equal(a.logprob.token, SMALL_MODEL_BYTES + 0xa9);
+    assert_true(a.logprob.logprob == 0);
+    assert_int_equal(a.logprob.len, 1);
+    assert_int_equal((uint8_t) a.logprob.bytes[0], 0xa9);
+    assert_int_equal(a.n_top, 1);
+    free(a.text);
+
+    host_stop(&h);
+}
+
+
+static void
+test_prefix_by_tenant(void **state)
+{
+    char            text[641];
+    host_t          h;
+    answer_t        a;
+    uint32_t        i;
+    link_submit_t   s;
+
+    static const struct {
+        uint8_t   tenant;
+        uint32_t  cached;
+    } order[] = {
+        { 1, 0 }, { 1, 576 }, { 2, 0 }, { 1, 576 }, { 2, 576 }, { 3, 0 }
+    };
+
+    host_start(&h, "");
+    memset(text, 'x', sizeof(text));
+    text[640] = '\0';
+
+    for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        link_submit_init(&s, 5);
+        s.head.tenant[31] = order[i].tenant;
+        link_submit_text(&s, text);
+        a = ask(&h, &s);
+        assert_int_equal(a.done.cached_tokens, order[i].cached);
+        free(a.text);
+    }
+
+    host_stop(&h);
+}
+
+
+static void
+test_overload_and_drain(void **state)
+{
+    host_t          h;
+    answer_t        a[6];
+    uint32_t        i;
+    link_submit_t   s;
+
+    host_start(&h, "max_running 2; token_budget 64; max_waiting 2;");
+    memset(a, 0, sizeof(a));
+
+    for (i = 0; i < 5; i++) {
+        link_submit_init(&s, 10);
+        link_submit_text(&s, "abcde");
+        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, i),
+                                            &s), 0);
+    }
+
+    host_turn(&h);
+    take_events(&h, 0, a, 6);
+    assert_int_equal(a[3].error, 0);
+    assert_int_equal(a[4].error, DSA_LINK_E_OVERLOADED);
+
+    /* what was accepted goes on while the replica drains */
+
+    h.io.sessions.draining = 1;
+    link_submit_init(&s, 10);
+    link_submit_text(&s, "abcde");
+    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 5), &s),
+                     0);
+
+    for (i = 0; i < 30; i++) {
+        host_turn(&h);
+        take_events(&h, 0, a, 6);
+    }
+
+    assert_int_equal(atomic_load(&h.client[0].link.control->draining), 1);
+    assert_int_equal(a[5].error, DSA_LINK_E_DRAINING);
+
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(a[i].finish, DSA_LINK_FINISH_LENGTH);
+        assert_string_equal(a[i].text, "abcdeabcde");
+        free(a[i].text);
+    }
+
+    assert_int_equal(host_requests(&h, 0), 0);
+
+    host_stop(&h);
+}
+
+
+/* In prefill, in decode, waiting, over its deadline: gone within one turn. */
+
+static void
+test_cancel(void **state)
+{
+    char                text[2001];
+    host_t              h;
+    answer_t            a[4];
+    uint32_t            i;
+    link_submit_t       s;
+
+    host_start(&h, "max_running 3; token_budget 100;");
+    memset(a, 0, sizeof(a));
+    memset(text, 'x', sizeof(text));
+    text[2000] = '\0';
+
+    for (i = 0; i < 4; i++) {
+        link_submit_init(&s, 1000);
+        link_submit_text(&s, i == 0 ? "short" : text);
+
+        if (i == 2) {
+            s.head.deadline_ms = 1;
+        }
+
+        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(7, i),
+                                            &s), 0);
+    }
+
+    host_turn(&h);
+    host_turn(&h);
+    take_events(&h, 0, a, 4);
+
+    assert_int_equal(a[2].finish, DSA_LINK_FINISH_DEADLINE);
+    assert_true(a[0].tokens > 0);
+    assert_int_equal(a[1].tokens, 0);
+
+    /* a cancel of an earlier request in the slot means nothing */
+
+    dsa_link_cancel(&h.client[0].link, dsa_link_id(6, 0));
+    host_turn(&h);
+    take_events(&h, 0, a, 4);
+    assert_int_equal(a[0].finish, 0);
+
+    for (i = 0; i < 4; i++) {
+        dsa_link_cancel(&h.client[0].link, dsa_link_id(7, i));
+    }
+
+    host_turn(&h);
+    take_events(&h, 0, a, 4);
+
+    assert_int_equal(a[0].finish, DSA_LINK_FINISH_CANCELLED);
+    assert_int_equal(a[1].finish, DSA_LINK_FINISH_CANCELLED);
+    assert_int_equal(a[3].finish, DSA_LINK_FINISH_CANCELLED);
+    assert_int_equal(a[0].done.prompt_tokens, 5);
+    assert_true(a[0].done.completion_tokens >= a[0].tokens);
+
+    assert_int_equal(h.io.sessions.stats.pages_used, 0);
+    assert_int_equal(host_sequences(&h), 0);
+
+    for (i = 0; i < 4; i++) {
+        free(a[i].text);
+    }
+
+    host_stop(&h);
+}
+
+
+/* A worker that is gone takes its requests along, and only those. */
+
+static void
+test_session_end(void **state)
+{
+    host_t              h;
+    answer_t            a[1];
+    uint32_t            i;
+    link_submit_t       s;
+
+    host_start(&h, "");
+    memset(a, 0, sizeof(a));
+
+    for (i = 0; i < 20; i++) {
+        link_submit_init(&s, 1000);
+        link_submit_text(&s, "abc");
+        assert_int_equal(link_client_submit(&h.client[1], dsa_link_id(1, i),
+                                            &s), 0);
+    }
+
+    link_submit_init(&s, 50);
+    link_submit_text(&s, "xyz");
+    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
+                     0);
+
+    host_turn(&h);
+    host_turn(&h);
+    host_close(&h, 1);
+
+    host_turn(&h);
+    assert_int_equal(host_sequences(&h), 1);
+
+    for (i = 0; i < 60; i++) {
+        host_turn(&h);
+        take_events(&h, 0, a, 1);
+    }
+
+    assert_int_equal(a[0].finish, DSA_LINK_FINISH_LENGTH);
+    assert_int_equal(a[0].len, 50);
+    free(a[0].text);
+
+    host_stop(&h);
+}
+
+
+/*
+ * A worker that does not read: its ring fills, all its answers are computed
+ * to their ends, another worker has each of its tokens in the step in which
+ * it was sampled, and when the first one reads at last everything is there.
+ */
+
+static void
+test_full_ring(void **state)
+{
+    char            text[64];
+    host_t          h;
+    answer_t        a[200], b[1];
+    uint32_t        i, j, n;
+    link_submit_t   s;
+
+    n = 100;
+    host_start(&h, "max_running 256;");
+    memset(a, 0, sizeof(a));
+    memset(b, 0, sizeof(b));
+
+    for (i = 0; i < n; i++) {
+        (void) snprintf(text, sizeof(text), "(%u)", i);
+        link_submit_init(&s, 700);
+        s.head.flags = i % 5 == 0 ? DSA_LINK_LOGPROBS : 0;
+        s.head.top_logprobs = i % 2;
+        link_submit_text(&s, text);
+        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, i),
+                                            &s), 0);
+    }
+
+    link_submit_init(&s, 500);
+    link_submit_text(&s, "other");
+    assert_int_equal(link_client_submit(&h.client[1], dsa_link_id(1, 0), &s),
+                     0);
+
+    for (i = 1; i <= 900; i++) {
+        host_turn(&h);
+        take_events(&h, 1, b, 1);
+        assert_int_equal(b[0].tokens, i < 500 ? i : 500);
+    }
+
+    assert_int_equal(b[0].finish, DSA_LINK_FINISH_LENGTH);
+    assert_int_equal(host_sequences(&h), 0);
+    assert_true(host_requests(&h, 0) > 0);
+
+    for (i = 0; i < 100000 && host_requests(&h, 0) != 0; i++) {
+        take_events(&h, 0, a, n);
+        host_turn(&h);
+    }
+
+    take_events(&h, 0, a, n);
+
+    for (i = 0; i < n; i++) {
+        (void) snprintf(text, sizeof(text), "(%u)", i);
+
+        assert_int_equal(a[i].finish, DSA_LINK_FINISH_LENGTH);
+        assert_int_equal(a[i].tokens, 700);
+        assert_int_equal(a[i].len, 700);
+        assert_int_equal(a[i].n_top, i % 10 == 5);
+
+        for (j = 0; j < 700; j++) {
+            assert_int_equal(a[i].text[j], text[j % strlen(text)]);
+        }
+
+        /* it came in a few large records, not in 700 */
+
+        assert_true(a[i].records < 500);
+        free(a[i].text);
+    }
+
+    free(b[0].text);
+    host_stop(&h);
+}
+
+
+/* The same, and the worker gives up instead of reading. */
+
+static void
+test_full_ring_cancel(void **state)
+{
+    host_t          h;
+    answer_t        a[100];
+    uint32_t        i;
+    link_submit_t   s;
+
+    host_start(&h, "max_running 256;");
+    memset(a, 0, sizeof(a));
+
+    for (i = 0; i < 100; i++) {
+        link_submit_init(&s, 5000);
+        link_submit_text(&s, "abc");
+        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, i),
+                                            &s), 0);
+    }
+
+    for (i = 0; i < 200; i++) {
+        host_turn(&h);
+    }
+
+    for (i = 0; i < 100; i++) {
+        dsa_link_cancel(&h.client[0].link, dsa_link_id(1, i));
+    }
+
+    host_turn(&h);
+    assert_int_equal(host_sequences(&h), 0);
+
+    take_events(&h, 0, a, 100);
+    host_turn(&h);
+    take_events(&h, 0, a, 100);
+
+    for (i = 0; i < 100; i++) {
+        assert_int_equal(a[i].finish, DSA_LINK_FINISH_CANCELLED);
+        free(a[i].text);
+    }
+
+    host_stop(&h);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_echo),
+        cmocka_unit_test(test_long_echo),
+        cmocka_unit_test(test_characters),
+        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_logprobs),
+        cmocka_unit_test(test_prefix_by_tenant),
+        cmocka_unit_test(test_overload_and_drain),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_session_end),
+        cmocka_unit_test(test_full_ring),
+        cmocka_unit_test(test_full_ring_cancel)
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
