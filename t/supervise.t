@@ -47,7 +47,9 @@ sub replicas { sort { $a <=> $b } DSA::Process::children($engine->pid) }
 # Starts six streams at once, which the pool spreads over both replicas.
 
 sub six {
-    return map { $t->stream(ask("Number $_.", max_tokens => 20, seed => 1,
+    my ($tokens) = @_;
+
+    return map { $t->stream(ask("Number $_.", max_tokens => $tokens, seed => 1,
                                 ignore_eos => JSON::PP::true), head => 0) }
            1 .. 6;
 }
@@ -59,7 +61,7 @@ sub ends {
     my ($done, $errors) = (0, 0);
 
     for my $s (@_) {
-        $s->read_head();
+        $s->read_head() if !defined $s->{status};
 
         if ($s->{status} != 200) {
             $errors++;
@@ -82,16 +84,23 @@ sub took {
 }
 
 
-is(ends(six()), '6 complete, 0 failed', 'six requests are served');
+is(ends(six(20)), '6 complete, 0 failed', 'six requests are served');
 
 
 # a step that does not end
 
 my ($first, $second) = replicas();
+my @streams = six(100);
+
+for my $s (@streams) {
+    $s->read_head();
+    $s->next_event() for 1 .. 2;
+}
+
 write_file($t->path("hang/step.$first"), '');
 
 my $start = Time::HiRes::time();
-is(ends(six()), '3 complete, 3 failed',
+is(ends(@streams), '3 complete, 3 failed',
    'a step hangs: the requests of one replica fail');
 took($start, 'within step_timeout and two seconds');
 
@@ -103,7 +112,7 @@ took($start, 'and another replica serves');
 like($engine->output,
      qr/replica \d has not finished a step for \d+ ms and is killed/,
      'the log has the reason');
-is(ends(six()), '6 complete, 0 failed', 'then all requests are served');
+is(ends(six(20)), '6 complete, 0 failed', 'then all requests are served');
 
 
 # a process that does not run: nothing was accepted, so everything moves
@@ -112,7 +121,7 @@ is(ends(six()), '6 complete, 0 failed', 'then all requests are served');
 
 kill 'STOP', $second or die "kill: $!\n";
 $start = Time::HiRes::time();
-is(ends(six()), '6 complete, 0 failed',
+is(ends(six(20)), '6 complete, 0 failed',
    'a replica is stopped: its requests move to the other one');
 took($start, 'within step_timeout and two seconds');
 
