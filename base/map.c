@@ -5,110 +5,230 @@
 
 
 #include <stdlib.h>
+#include <sys/auxv.h>
+
+#define XXH_INLINE_ALL
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/map.h"
 
 
-#define DSA_NAMES_MIN   64
-#define DSA_NAMES_MAX   (1U << 30)
+#define DSA_MAP_MIN   16
+#define DSA_MAP_MAX   (1U << 30)        /* slots */
 
 
-static dsa_map_slot_t *dsa_map_slot(const dsa_map_t *t, dsa_str_t name);
-static int dsa_map_grow(dsa_map_t *t);
+static uint64_t dsa_map_seed(void);
+static uint32_t dsa_map_hash(const dsa_map_t *m, dsa_str_t key);
+static dsa_map_slot_t *dsa_map_slot(const dsa_map_t *m, dsa_str_t key,
+    uint32_t hash);
+static int dsa_map_resize(dsa_map_t *m, uint32_t size);
 
 
 int
-dsa_map_add(dsa_map_t *t, dsa_str_t name, uint32_t value)
+dsa_map_reserve(dsa_map_t *m, uint32_t n)
 {
-    dsa_map_slot_t    *slot;
+    uint32_t  size;
 
-    if (t->n >= t->size / 2 && dsa_map_grow(t) != DSA_OK) {
+    if (n > DSA_MAP_MAX / 2) {
         return DSA_ERROR;
     }
 
-    slot = dsa_map_slot(t, name);
+    for (size = DSA_MAP_MIN; size / 2 < n; size *= 2) { /* void */ }
 
-    if (slot->name.data != NULL) {
+    return size > m->size ? dsa_map_resize(m, size) : DSA_OK;
+}
+
+
+int
+dsa_map_add(dsa_map_t *m, dsa_str_t key, uint64_t value)
+{
+    uint32_t         hash;
+    dsa_map_slot_t  *slot;
+
+    if (key.len > UINT32_MAX) {
+        return DSA_ERROR;
+    }
+
+    if (m->size == 0 && dsa_map_reserve(m, 1) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    hash = dsa_map_hash(m, key);
+    slot = dsa_map_slot(m, key, hash);
+
+    if (slot->key != NULL) {
         return DSA_AGAIN;
     }
 
-    slot->name = name;
+    if (m->n == m->size / 2) {
+        if (dsa_map_reserve(m, m->n + 1) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        slot = dsa_map_slot(m, key, hash);
+    }
+
+    /* an empty string may have no bytes to point to */
+
+    slot->key = key.data != NULL ? key.data : "";
+    slot->len = (uint32_t) key.len;
+    slot->hash = hash;
     slot->value = value;
-    t->n++;
+
+    m->n++;
 
     return DSA_OK;
 }
 
 
-int64_t
-dsa_map_find(const dsa_map_t *t, dsa_str_t name)
+uint64_t *
+dsa_map_find(const dsa_map_t *m, dsa_str_t key)
 {
-    dsa_map_slot_t    *slot;
+    dsa_map_slot_t  *slot;
 
-    if (t->size == 0) {
-        return -1;
+    if (m->n == 0) {
+        return NULL;
     }
 
-    slot = dsa_map_slot(t, name);
+    slot = dsa_map_slot(m, key, dsa_map_hash(m, key));
 
-    return slot->name.data != NULL ? (int64_t) slot->value : -1;
+    return slot->key != NULL ? &slot->value : NULL;
+}
+
+
+int
+dsa_map_delete(dsa_map_t *m, dsa_str_t key)
+{
+    uint32_t         i, hole, mask, home;
+    dsa_map_slot_t  *slot;
+
+    if (m->n == 0) {
+        return DSA_AGAIN;
+    }
+
+    slot = dsa_map_slot(m, key, dsa_map_hash(m, key));
+
+    if (slot->key == NULL) {
+        return DSA_AGAIN;
+    }
+
+    /*
+     * A search stops at the first free slot, so that the hole must not
+     * separate an entry from the slot that its hash selects.  Entries that it
+     * would separate move into it, and leave a new hole behind.
+     */
+
+    mask = m->size - 1;
+    hole = (uint32_t) (slot - m->slot);
+
+    for (i = (hole + 1) & mask; m->slot[i].key != NULL; i = (i + 1) & mask) {
+        home = m->slot[i].hash & mask;
+
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            m->slot[hole] = m->slot[i];
+            hole = i;
+        }
+    }
+
+    m->slot[hole].key = NULL;
+    m->n--;
+
+    return DSA_OK;
 }
 
 
 void
-dsa_map_free(dsa_map_t *t)
+dsa_map_free(dsa_map_t *m)
 {
-    free(t->slot);
-    memset(t, 0, sizeof(dsa_map_t));
+    free(m->slot);
+    memset(m, 0, sizeof(dsa_map_t));
 }
 
 
-/* The name's slot, or the free one where it would stand. */
-
-static dsa_map_slot_t *
-dsa_map_slot(const dsa_map_t *t, dsa_str_t name)
+static uint64_t
+dsa_map_seed(void)
 {
-    uint32_t  i;
+    uint64_t     seed;
+    const char  *random;
 
-    i = (uint32_t) XXH3_64bits(name.data, name.len) & (t->size - 1);
+    seed = 0;
+    random = (const char *) getauxval(AT_RANDOM);
 
-    while (t->slot[i].name.data != NULL && !dsa_str_eq(t->slot[i].name, name))
-    {
-        i = (i + 1) & (t->size - 1);
+    /* the kernel puts 16 random bytes there, of which these are the last 8 */
+
+    if (random != NULL) {
+        memcpy(&seed, random + 8, sizeof(seed));
     }
 
-    return &t->slot[i];
+    return seed;
+}
+
+
+static uint32_t
+dsa_map_hash(const dsa_map_t *m, dsa_str_t key)
+{
+    return (uint32_t) XXH3_64bits_withSeed(key.data, key.len, m->seed);
+}
+
+
+/* The slot of the key, or the free one that ends the search for it. */
+
+static dsa_map_slot_t *
+dsa_map_slot(const dsa_map_t *m, dsa_str_t key, uint32_t hash)
+{
+    uint32_t         i, mask;
+    dsa_map_slot_t  *slot;
+
+    mask = m->size - 1;
+
+    for (i = hash & mask; /* void */ ; i = (i + 1) & mask) {
+        slot = &m->slot[i];
+
+        if (slot->key == NULL
+            || (slot->hash == hash
+                && dsa_str_eq(dsa_str(slot->key, slot->len), key)))
+        {
+            return slot;
+        }
+    }
 }
 
 
 static int
-dsa_map_grow(dsa_map_t *t)
+dsa_map_resize(dsa_map_t *m, uint32_t size)
 {
-    uint32_t      i;
-    dsa_map_t     grown;
+    uint32_t         i, k;
+    dsa_map_slot_t  *slot;
 
-    if (t->size == DSA_NAMES_MAX) {
+    slot = calloc(size, sizeof(dsa_map_slot_t));
+    if (slot == NULL) {
         return DSA_ERROR;
     }
 
-    grown.n = t->n;
-    grown.size = t->size != 0 ? t->size * 2 : DSA_NAMES_MIN;
-    grown.slot = calloc(grown.size, sizeof(dsa_map_slot_t));
-
-    if (grown.slot == NULL) {
-        return DSA_ERROR;
+    if (m->size == 0) {
+        m->seed = dsa_map_seed();
     }
 
-    for (i = 0; i < t->size; i++) {
-        if (t->slot[i].name.data != NULL) {
-            *dsa_map_slot(&grown, t->slot[i].name) = t->slot[i];
+    for (i = 0; i < m->size; i++) {
+
+        if (m->slot[i].key == NULL) {
+            continue;
         }
+
+        k = m->slot[i].hash & (size - 1);
+
+        while (slot[k].key != NULL) {
+            k = (k + 1) & (size - 1);
+        }
+
+        slot[k] = m->slot[i];
     }
 
-    free(t->slot);
-    *t = grown;
+    free(m->slot);
+
+    m->slot = slot;
+    m->size = size;
 
     return DSA_OK;
 }

@@ -284,11 +284,11 @@ dsa_st_at(const dsa_st_t *st, uint32_t i)
 const dsa_st_tensor_t *
 dsa_st_find(const dsa_st_t *st, dsa_str_t name)
 {
-    int64_t  i;
+    uint64_t  *i;
 
     i = dsa_map_find(&st->names, name);
 
-    return i >= 0 ? &st->tensor[i] : NULL;
+    return i != NULL ? &st->tensor[*i] : NULL;
 }
 
 

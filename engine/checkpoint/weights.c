@@ -462,8 +462,8 @@ dsa_weights_index_open(dsa_loader_t *l, const dsa_index_t *index)
 static int
 dsa_weights_index_match(dsa_loader_t *l, const dsa_index_t *index)
 {
-    int64_t            shard;
     uint32_t           faults;
+    uint64_t          *shard;
     dsa_err_t          why;
     const dsa_json_t  *v, *first;
 
@@ -473,7 +473,7 @@ dsa_weights_index_match(dsa_loader_t *l, const dsa_index_t *index)
     for (v = index->map->first; v != NULL; v = v->next) {
         shard = dsa_map_find(&index->shards, v->text);
 
-        if (dsa_st_find(l->ck->shard[shard], v->key) == NULL) {
+        if (dsa_st_find(l->ck->shard[*shard], v->key) == NULL) {
             if (faults++ == 0) {
                 first = v;
             }
@@ -932,17 +932,17 @@ dsa_weights_scale(dsa_loader_t *l, dsa_tensor_t *t, const char *name,
 static const dsa_st_tensor_t *
 dsa_weights_find(dsa_loader_t *l, const char *name)
 {
-    int64_t  i;
+    uint64_t  *i;
 
     i = dsa_map_find(&l->names, dsa_strz(name));
 
-    if (i < 0) {
+    if (i == NULL) {
         return NULL;
     }
 
-    l->entry[i].known = 1;
+    l->entry[*i].known = 1;
 
-    return l->entry[i].tensor;
+    return l->entry[*i].tensor;
 }
 
 
