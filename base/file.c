@@ -6,44 +6,71 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 
 
+#define DSA_FILE_CHUNK  16384
+
+
 int
-dsa_file_read(const char *path, size_t limit, dsa_buf_t *out, dsa_err_t *err)
+dsa_file_open(const char *path, uint64_t *size, dsa_err_t *err)
 {
-    int          fd, rc;
-    char         piece[16384];
-    size_t       left;
-    ssize_t      n;
+    int          fd;
     struct stat  st;
 
-    /* O_NONBLOCK: a FIFO without a writer must not hold the caller up */
+    /* without O_NONBLOCK, open() of a FIFO waits for a writer */
 
     fd = open(path, O_RDONLY|O_CLOEXEC|O_NONBLOCK);
-    if (fd == -1) {
-        return dsa_error(err, "%s: %s", path, strerror(errno));
-    }
 
-    rc = DSA_ERROR;
+    if (fd == -1) {
+        (void) dsa_error(err, "%s: %s", path, strerror(errno));
+        return -1;
+    }
 
     if (fstat(fd, &st) == -1) {
         (void) dsa_error(err, "%s: %s", path, strerror(errno));
-        goto done;
+        (void) close(fd);
+        return -1;
     }
 
     if (!S_ISREG(st.st_mode)) {
         (void) dsa_error(err, "%s: not a regular file", path);
-        goto done;
+        (void) close(fd);
+        return -1;
     }
+
+    *size = (uint64_t) st.st_size;
+
+    return fd;
+}
+
+
+int
+dsa_file_read(const char *path, size_t limit, dsa_buf_t *out, dsa_err_t *err)
+{
+    int       fd, rc;
+    char      chunk[DSA_FILE_CHUNK];
+    size_t    left;
+    ssize_t   n;
+    uint64_t  size;
+
+    fd = dsa_file_open(path, &size, err);
+    if (fd == -1) {
+        return DSA_ERROR;
+    }
+
+    rc = DSA_ERROR;
+
+    /* the size is not used: the file may grow while it is read */
 
     left = limit;
 
     for ( ;; ) {
-        n = read(fd, piece, sizeof(piece));
+        n = read(fd, chunk, sizeof(chunk));
 
         if (n == -1 && errno == EINTR) {
             continue;
@@ -64,12 +91,12 @@ dsa_file_read(const char *path, size_t limit, dsa_buf_t *out, dsa_err_t *err)
             goto done;
         }
 
-        dsa_buf_add(out, piece, (size_t) n);
+        dsa_buf_add(out, chunk, (size_t) n);
         left -= (size_t) n;
     }
 
     if (out->failed) {
-        (void) dsa_error(err, "%s: no memory to read the file", path);
+        (void) dsa_error(err, "%s: out of memory", path);
         goto done;
     }
 
@@ -80,4 +107,22 @@ done:
     (void) close(fd);
 
     return rc;
+}
+
+
+int
+dsa_file_path(char path[PATH_MAX], const char *dir, dsa_str_t name,
+    dsa_err_t *err)
+{
+    int  n;
+
+    n = snprintf(path, PATH_MAX, "%s/%.*s", dir, (int) name.len, name.data);
+
+    if (n < 0 || n >= PATH_MAX) {
+        return dsa_error(err, "%.60s...: the directory's name has %zu bytes; "
+                         "a path has at most %d", dir, strlen(dir),
+                         PATH_MAX - 1);
+    }
+
+    return DSA_OK;
 }

@@ -14,7 +14,7 @@
 #include "engine/cuda/model.h"
 #endif
 #include "engine/cpu/model.h"
-#include "engine/checkpoint/safetensors.h"
+#include "engine/checkpoint/safetensors_write.h"
 #include "tools/dsa.h"
 
 

@@ -4,19 +4,10 @@
  */
 
 
-#include <limits.h>
-#include <stdio.h>
-
-#include "base/arena.h"
-#include "base/json.h"
-#include "base/json_write.h"
+#include "base/fields.h"
 #include "base/file.h"
 #include "engine/checkpoint/config.h"
 
-
-#define DSA_MODEL_CONFIG_MAX_FILE      (1024 * 1024)
-#define DSA_MODEL_CONFIG_MAX_MEMORY    (128 * 1024 * 1024)
-#define DSA_MODEL_CONFIG_MAX_DEPTH     16
 
 #define DSA_CONFIG_REQUIRED      0
 #define DSA_CONFIG_OPTIONAL      1
@@ -28,7 +19,7 @@ typedef struct {
     uint32_t        min;
     uint32_t        max;
     uint32_t        optional;
-    uint32_t        absent;         /* what an absent optional field means */
+    uint32_t        absent;         /* the value where the field is missing */
 } dsa_config_integer_t;
 
 
@@ -44,42 +35,33 @@ typedef struct {
 
 typedef struct {
     const char     *name;
-    const char     *json;           /* the value that is accepted */
+    const char     *json;           /* the only value that is supported */
     uint32_t        optional;
 } dsa_config_fixed_t;
 
 
-/* Where a field is looked for and how it is called in an error. */
-
-typedef struct {
-    const char         *file;
-    const char         *prefix;     /* "" or "rope_scaling." */
-    const dsa_json_t   *object;
-    dsa_err_t          *err;
-} dsa_config_scope_t;
-
-
-static int dsa_config_root(dsa_model_config_t *config, const char *name,
-    const dsa_json_t *root, dsa_err_t *err);
-static int dsa_config_consistent(const dsa_model_config_t *config,
-    const char *name, dsa_err_t *err);
+static int dsa_config_top(dsa_model_config_t *config,
+    const dsa_fields_t *top);
+static int dsa_config_check(const dsa_model_config_t *config,
+    const dsa_fields_t *top);
+static int dsa_config_check_experts(const dsa_model_config_t *config,
+    const dsa_fields_t *top);
 static int dsa_config_rope(dsa_model_config_t *config,
-    const dsa_config_scope_t *top);
-static int dsa_model_config_rope_keys(const dsa_config_scope_t *rope);
+    const dsa_fields_t *top);
+static int dsa_config_rope_theta(dsa_model_config_t *config,
+    const dsa_fields_t *top, const dsa_fields_t *rope);
+static int dsa_config_yarn(dsa_model_config_t *config,
+    const dsa_fields_t *rope);
 static int dsa_config_quantization(dsa_model_config_t *config,
-    const dsa_config_scope_t  *top);
-static int dsa_config_bool(const dsa_config_scope_t *scope, const char *field,
-    uint32_t *out);
-static int dsa_config_integer(const dsa_config_scope_t *scope,
-    const dsa_config_integer_t  *f, void *config);
-static int dsa_config_number(const dsa_config_scope_t *scope,
-    const dsa_config_number_t  *f, double *out);
-static int dsa_config_fixed(const dsa_config_scope_t *scope,
-    const dsa_config_fixed_t  *f);
-static int dsa_config_refuse(const dsa_config_scope_t *scope, const char *field,
-    const dsa_json_t *v, const char *accepted);
-static const dsa_json_t *dsa_config_get(const dsa_json_t *object,
-    const char *field);
+    const dsa_fields_t *top);
+static int dsa_config_integer(const dsa_fields_t *f,
+    const dsa_config_integer_t *field, dsa_model_config_t *config);
+static int dsa_config_number(const dsa_fields_t *f,
+    const dsa_config_number_t *field, dsa_model_config_t *config);
+static int dsa_config_fixed(const dsa_fields_t *f,
+    const dsa_config_fixed_t *field);
+static int dsa_config_conflict(const dsa_fields_t *f, const char *field,
+    uint32_t value, const char *expected, uint32_t bound);
 
 
 #define dsa_config_size(field, min, max)                                       \
@@ -92,8 +74,8 @@ static const dsa_json_t *dsa_config_get(const dsa_json_t *object,
 
 
 /*
- * The bounds keep every product of two sizes within 32 bits and every tensor
- * within 63; they lie far beyond any model there is.
+ * Within these bounds the product of two sizes fits 32 bits and the bytes of
+ * a tensor fit 63; every published model is far below them.
  */
 
 static const dsa_config_integer_t  dsa_config_integers[] = {
@@ -125,7 +107,7 @@ static const dsa_config_integer_t  dsa_config_integers[] = {
 };
 
 
-/* What the forward pass takes for granted. */
+/* The forward pass implements these values only. */
 
 static const dsa_config_fixed_t  dsa_config_fixeds[] = {
     { "hidden_act", "\"silu\"", DSA_CONFIG_OPTIONAL },
@@ -138,9 +120,9 @@ static const dsa_config_fixed_t  dsa_config_fixeds[] = {
 };
 
 
-/* beta_fast and beta_slow default as in the YaRN paper, section 3.2. */
+/* The defaults of beta_fast and beta_slow are those of YaRN, section 3.2. */
 
-static const dsa_config_number_t  dsa_model_config_yarn[] = {
+static const dsa_config_number_t  dsa_config_yarns[] = {
     { "factor", offsetof(dsa_model_config_t, yarn_factor),
       1, 1e6, DSA_CONFIG_REQUIRED, 0 },
     { "beta_fast", offsetof(dsa_model_config_t, yarn_beta_fast),
@@ -154,10 +136,22 @@ static const dsa_config_number_t  dsa_model_config_yarn[] = {
 };
 
 
+/* A field of rope_scaling that is not read could change every angle. */
+
+static const char  *const dsa_config_rope_names[] = {
+    "type", "rope_type", "rope_theta", "factor", "beta_fast", "beta_slow",
+    "mscale", "mscale_all_dim", "original_max_position_embeddings", NULL
+};
+
+
+#define dsa_text(x)     dsa_text_of(x)
+#define dsa_text_of(x)  #x
+
 static const dsa_config_fixed_t  dsa_config_fp8[] = {
     { "quant_method", "\"fp8\"", DSA_CONFIG_REQUIRED },
     { "fmt", "\"e4m3\"", DSA_CONFIG_OPTIONAL },
-    { "weight_block_size", "[128, 128]", DSA_CONFIG_REQUIRED },
+    { "weight_block_size", "[" dsa_text(DSA_FP8_BLOCK) ", "
+      dsa_text(DSA_FP8_BLOCK) "]", DSA_CONFIG_REQUIRED },
     { "activation_scheme", "\"dynamic\"", DSA_CONFIG_REQUIRED },
     { "scale_fmt", "\"ue8m0\"", DSA_CONFIG_OPTIONAL }
 };
@@ -170,20 +164,17 @@ int
 dsa_model_config_read(dsa_model_config_t *config, const char *dir,
     dsa_err_t *err)
 {
-    int        n, rc;
+    int        rc;
     char       path[PATH_MAX];
     dsa_buf_t  text;
 
-    n = snprintf(path, sizeof(path), "%s/config.json", dir);
-
-    if (n < 0 || (size_t) n >= sizeof(path)) {
-        return dsa_error(err, "the model's directory has a name of %zu bytes, "
-                         "a shorter one is accepted", strlen(dir));
+    if (dsa_file_path(path, dir, dsa_strz("config.json"), err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     memset(&text, 0, sizeof(dsa_buf_t));
 
-    rc = dsa_file_read(path, DSA_MODEL_CONFIG_MAX_FILE, &text, err);
+    rc = dsa_file_read(path, DSA_MODEL_CONFIG_MAX, &text, err);
 
     if (rc == DSA_OK) {
         rc = dsa_model_config_parse(config, path, text.data, text.len, err);
@@ -200,184 +191,172 @@ dsa_model_config_parse(dsa_model_config_t *config, const char *name,
     const void *json, size_t len, dsa_err_t *err)
 {
     int           rc;
-    dsa_err_t     why;
-    dsa_json_t   *root;
-    dsa_arena_t  *arena;
+    dsa_fields_t  top;
 
-    arena = dsa_arena_create(DSA_MODEL_CONFIG_MAX_MEMORY);
-    if (arena == NULL) {
-        return dsa_error(err, "%s: no memory to read it", name);
+    memset(config, 0, sizeof(dsa_model_config_t));
+
+    rc = dsa_fields_open(&top, name, dsa_str(json, len), err);
+
+    if (rc == DSA_OK) {
+        rc = dsa_config_top(config, &top);
     }
 
-    root = dsa_json_parse(arena, json, len, DSA_MODEL_CONFIG_MAX_DEPTH, &why);
-
-    if (root == NULL) {
-        rc = dsa_error(err, "%s: %s", name, why.text);
-
-    } else if (root->type != DSA_JSON_OBJECT) {
-        rc = dsa_error(err, "%s: the text is no object, a model's "
-                       "configuration is accepted", name);
-
-    } else {
-        memset(config, 0, sizeof(dsa_model_config_t));
-        rc = dsa_config_root(config, name, root, err);
-    }
-
-    dsa_arena_destroy(arena);
+    dsa_fields_close(&top);
 
     return rc;
 }
 
 
 static int
-dsa_config_root(dsa_model_config_t *config, const char *name,
-    const dsa_json_t *root, dsa_err_t *err)
+dsa_config_top(dsa_model_config_t *config, const dsa_fields_t *top)
 {
-    double                    value;
-    int64_t                   n;
-    uint32_t                  i;
-    const dsa_json_t         *heads;
-    dsa_config_scope_t  top;
+    double             value;
+    int64_t            n;
+    uint32_t           i;
+    const dsa_json_t  *heads;
 
-    static const dsa_config_fixed_t   type = {
-        "model_type", "\"deepseek_v32\"", DSA_CONFIG_REQUIRED
-    };
-    static const dsa_config_number_t  eps = {
-        "rms_norm_eps", 0, 1e-12, 0.1, DSA_CONFIG_REQUIRED, 0
-    };
-    static const dsa_config_number_t  factor = {
-        "routed_scaling_factor", 0, 1e-6, 1e6, DSA_CONFIG_REQUIRED, 0
-    };
+    /*
+     * First the kind of the model: in the file of another kind fields are
+     * missing as well, and an error about them would mislead.
+     */
 
-    top.file = name;
-    top.prefix = "";
-    top.object = root;
-    top.err = err;
-
-    /* another kind of model lacks fields: its kind is the better answer */
-
-    if (dsa_config_fixed(&top, &type) != DSA_OK) {
+    if (dsa_field_equals(top, "model_type", "\"deepseek_v32\"") != DSA_OK) {
         return DSA_ERROR;
     }
 
     for (i = 0; i < dsa_nelts(dsa_config_integers); i++) {
-        if (dsa_config_integer(&top, &dsa_config_integers[i],
-                               config) != DSA_OK) {
+        if (dsa_config_integer(top, &dsa_config_integers[i], config)
+            != DSA_OK)
+        {
             return DSA_ERROR;
         }
     }
 
-    heads = dsa_config_get(root, "num_key_value_heads");
+    heads = dsa_field(top, "num_key_value_heads");
 
     if (heads != NULL
         && (dsa_json_int(heads, &n) != DSA_OK
             || n != (int64_t) config->num_attention_heads))
     {
-        return dsa_config_refuse(&top, "num_key_value_heads", heads,
-                                "the number of num_attention_heads");
+        return dsa_field_reject(top, "num_key_value_heads", heads,
+                                "the value of num_attention_heads");
     }
 
     for (i = 0; i < dsa_nelts(dsa_config_fixeds); i++) {
-        if (dsa_config_fixed(&top, &dsa_config_fixeds[i]) != DSA_OK) {
+        if (dsa_config_fixed(top, &dsa_config_fixeds[i]) != DSA_OK) {
             return DSA_ERROR;
         }
     }
 
-    if (dsa_config_bool(&top, "norm_topk_prob", &config->norm_topk_prob)
+    if (dsa_field_bool(top, "norm_topk_prob", &config->norm_topk_prob)
         != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    if (dsa_config_number(&top, &eps, &value) != DSA_OK) {
+    if (dsa_field_number(top, "rms_norm_eps", 1e-12, 0.1, &value) != DSA_OK) {
         return DSA_ERROR;
     }
 
     config->rms_norm_eps = (float) value;
 
-    if (dsa_config_number(&top, &factor, &value) != DSA_OK) {
+    if (dsa_field_number(top, "routed_scaling_factor", 1e-6, 1e6, &value)
+        != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
     config->routed_scaling_factor = (float) value;
 
-    if (dsa_config_rope(config, &top) != DSA_OK
-        || dsa_config_quantization(config, &top) != DSA_OK)
+    if (dsa_config_rope(config, top) != DSA_OK
+        || dsa_config_quantization(config, top) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    return  dsa_config_consistent(config, name, err);
+    return dsa_config_check(config, top);
+}
+
+
+/* Fields that are valid each, but not together. */
+
+static int
+dsa_config_check(const dsa_model_config_t *c, const dsa_fields_t *top)
+{
+    if (c->first_k_dense_replace > c->num_hidden_layers) {
+        return dsa_config_conflict(top, "first_k_dense_replace",
+                                   c->first_k_dense_replace,
+                                   "at most num_hidden_layers",
+                                   c->num_hidden_layers);
+    }
+
+    if (dsa_config_check_experts(c, top) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (c->qk_rope_head_dim % 2 != 0) {
+        return dsa_error(top->err, "%s: \"qk_rope_head_dim\" is %u; expected "
+                         "an even number", top->file, c->qk_rope_head_dim);
+    }
+
+    /* the Hadamard transform of index vectors needs it */
+
+    if ((c->index_head_dim & (c->index_head_dim - 1)) != 0) {
+        return dsa_error(top->err, "%s: \"index_head_dim\" is %u; expected a "
+                         "power of two", top->file, c->index_head_dim);
+    }
+
+    if (c->index_head_dim < c->qk_rope_head_dim) {
+        return dsa_config_conflict(top, "index_head_dim", c->index_head_dim,
+                                   "at least qk_rope_head_dim",
+                                   c->qk_rope_head_dim);
+    }
+
+    if (c->bos_token_id >= c->vocab_size) {
+        return dsa_config_conflict(top, "bos_token_id", c->bos_token_id,
+                                   "less than vocab_size", c->vocab_size);
+    }
+
+    if (c->eos_token_id >= c->vocab_size) {
+        return dsa_config_conflict(top, "eos_token_id", c->eos_token_id,
+                                   "less than vocab_size", c->vocab_size);
+    }
+
+    return DSA_OK;
 }
 
 
 static int
-dsa_config_consistent(const dsa_model_config_t *s, const char *name,
-    dsa_err_t *err)
+dsa_config_check_experts(const dsa_model_config_t *c, const dsa_fields_t *top)
 {
     uint32_t  group;
 
-    if (s->first_k_dense_replace > s->num_hidden_layers) {
-        return dsa_error(err, "%s: \"first_k_dense_replace\" is %u, at most "
-                         "num_hidden_layers, %u, is accepted", name,
-                         s->first_k_dense_replace, s->num_hidden_layers);
+    if (c->n_routed_experts % c->n_group != 0) {
+        return dsa_config_conflict(top, "n_group", c->n_group,
+                                   "a divisor of n_routed_experts",
+                                   c->n_routed_experts);
     }
 
-    if (s->n_routed_experts % s->n_group != 0) {
-        return dsa_error(err, "%s: \"n_group\" is %u, a divisor of "
-                         "n_routed_experts, %u, is accepted", name,
-                         s->n_group, s->n_routed_experts);
-    }
+    group = c->n_routed_experts / c->n_group;
 
-    group = s->n_routed_experts / s->n_group;
-
-    /* a group's score is the sum of its two best experts */
+    /* the score of a group is the sum of its two best experts */
 
     if (group < 2) {
-        return dsa_error(err, "%s: \"n_group\" is %u, at least two experts a "
-                         "group (n_routed_experts is %u) are accepted", name,
-                         s->n_group, s->n_routed_experts);
+        return dsa_config_conflict(top, "n_group", c->n_group,
+                                   "at most half of n_routed_experts",
+                                   c->n_routed_experts);
     }
 
-    if (s->topk_group > s->n_group) {
-        return dsa_error(err, "%s: \"topk_group\" is %u, at most n_group, %u, "
-                         "is accepted", name, s->topk_group, s->n_group);
+    if (c->topk_group > c->n_group) {
+        return dsa_config_conflict(top, "topk_group", c->topk_group,
+                                   "at most n_group", c->n_group);
     }
 
-    if (s->num_experts_per_tok > s->topk_group * group) {
-        return dsa_error(err, "%s: \"num_experts_per_tok\" is %u, at most the "
-                         "experts of topk_group groups, %u, are accepted",
-                         name, s->num_experts_per_tok, s->topk_group * group);
-    }
-
-    if (s->qk_rope_head_dim % 2 != 0) {
-        return dsa_error(err, "%s: \"qk_rope_head_dim\" is %u, an even number "
-                         "is accepted", name, s->qk_rope_head_dim);
-    }
-
-    /* the Hadamard transform of the index vectors */
-
-    if ((s->index_head_dim & (s->index_head_dim - 1)) != 0) {
-        return dsa_error(err, "%s: \"index_head_dim\" is %u, a power of two "
-                         "is accepted", name, s->index_head_dim);
-    }
-
-    if (s->index_head_dim < s->qk_rope_head_dim) {
-        return dsa_error(err, "%s: \"index_head_dim\" is %u, at least "
-                         "qk_rope_head_dim, %u, is accepted", name,
-                         s->index_head_dim, s->qk_rope_head_dim);
-    }
-
-    if (s->bos_token_id >= s->vocab_size) {
-        return dsa_error(err, "%s: \"bos_token_id\" is %u, less than "
-                         "vocab_size, %u, is accepted", name,
-                         s->bos_token_id, s->vocab_size);
-    }
-
-    if (s->eos_token_id >= s->vocab_size) {
-        return dsa_error(err, "%s: \"eos_token_id\" is %u, less than "
-                         "vocab_size, %u, is accepted", name,
-                         s->eos_token_id, s->vocab_size);
+    if (c->num_experts_per_tok > c->topk_group * group) {
+        return dsa_config_conflict(top, "num_experts_per_tok",
+                                   c->num_experts_per_tok,
+                                   "at most the experts of topk_group groups",
+                                   c->topk_group * group);
     }
 
     return DSA_OK;
@@ -386,65 +365,40 @@ dsa_config_consistent(const dsa_model_config_t *s, const char *name,
 
 /*
  * Published checkpoints have rope_theta and rope_scaling, of "type" or
- * "rope_type" yarn; files written by transformers 5 have rope_parameters with
- * both in it.
+ * "rope_type" yarn; files written by transformers 5 have rope_parameters,
+ * which contains rope_theta as well.
  */
 
 static int
-dsa_config_rope(dsa_model_config_t *config, const dsa_config_scope_t *top)
+dsa_config_rope(dsa_model_config_t *config, const dsa_fields_t *top)
 {
-    uint32_t                  i;
-    const char               *field;
-    const dsa_json_t         *scaling, *parameters, *type, *other;
-    dsa_config_scope_t  rope;
+    const char        *field;
+    dsa_fields_t       rope;
+    const dsa_json_t  *type, *other;
 
-    static const dsa_config_number_t   theta = {
-        "rope_theta", 0, 1.001, 1e12, DSA_CONFIG_REQUIRED, 0
-    };
-    static const dsa_config_integer_t  original = {
-        "original_max_position_embeddings",
-        offsetof(dsa_model_config_t, yarn_original_max_position), 1, 1 << 24,
-        DSA_CONFIG_REQUIRED, 0
-    };
-
-    scaling = dsa_config_get(top->object, "rope_scaling");
-    parameters = dsa_config_get(top->object, "rope_parameters");
-
-    if (scaling != NULL && parameters != NULL) {
-        return dsa_error(top->err, "%s: \"rope_scaling\" and "
-                         "\"rope_parameters\" are both there, one of them is "
-                         "accepted", top->file);
+    if (dsa_field(top, "rope_scaling") != NULL
+        && dsa_field(top, "rope_parameters") != NULL)
+    {
+        return dsa_error(top->err, "%s: both \"rope_scaling\" and "
+                         "\"rope_parameters\" are present; expected one of "
+                         "them", top->file);
     }
 
-    rope = *top;
-
-    if (parameters != NULL) {
-        rope.prefix = "rope_parameters.";
-        rope.object = parameters;
-        field = "rope_parameters";
-
-    } else {
-        rope.prefix = "rope_scaling.";
-        rope.object = scaling;
-        field = "rope_scaling";
-    }
-
-    if (rope.object != NULL && rope.object->type != DSA_JSON_OBJECT) {
-        return  dsa_config_refuse(top, field, rope.object, "an object or null");
-    }
-
-    if (dsa_config_get(rope.object, "rope_theta") != NULL) {
-        if (dsa_config_get(top->object, "rope_theta") != NULL) {
-            return dsa_error(top->err, "%s: \"rope_theta\" and "
-                             "\"%srope_theta\" are both there, one of them is "
-                             "accepted", top->file, rope.prefix);
-        }
-
-        if (dsa_config_number(&rope, &theta, &config->rope_theta) != DSA_OK) {
+    if (dsa_field(top, "rope_parameters") != NULL) {
+        if (dsa_fields_inner(&rope, top, "rope_parameters",
+                             "rope_parameters.")
+            != DSA_OK)
+        {
             return DSA_ERROR;
         }
 
-    } else if (dsa_config_number(top, &theta, &config->rope_theta) != DSA_OK) {
+    } else if (dsa_fields_inner(&rope, top, "rope_scaling", "rope_scaling.")
+               != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (dsa_config_rope_theta(config, top, &rope) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -460,8 +414,8 @@ dsa_config_rope(dsa_model_config_t *config, const dsa_config_scope_t *top)
     }
 
     field = "rope_type";
-    type = dsa_config_get(rope.object, "rope_type");
-    other = dsa_config_get(rope.object, "type");
+    type = dsa_field(&rope, "rope_type");
+    other = dsa_field(&rope, "type");
 
     if (type == NULL) {
         field = "type";
@@ -469,274 +423,154 @@ dsa_config_rope(dsa_model_config_t *config, const dsa_config_scope_t *top)
         other = NULL;
     }
 
-    if (type == NULL || type->type != DSA_JSON_STRING
-        || (!dsa_str_eqz(type->text, "yarn")
-            && !dsa_str_eqz(type->text, "default")))
+    if (!dsa_field_is(&rope, field, "yarn")
+        && !dsa_field_is(&rope, field, "default"))
     {
-        return dsa_config_refuse(&rope, field, type,
+        return dsa_field_reject(&rope, field, type,
                                 "\"yarn\" or \"default\"");
     }
 
     if (other != NULL && (other->type != DSA_JSON_STRING
                           || !dsa_str_eq(other->text, type->text)))
     {
-        return dsa_config_refuse(&rope, "type", other, "that of rope_type");
+        return dsa_field_reject(&rope, "type", other,
+                                "the value of rope_type");
     }
 
-    if (dsa_str_eqz(type->text, "default")) {
-        return dsa_model_config_rope_keys(&rope);
+    if (dsa_field_is(&rope, field, "yarn")
+        && dsa_config_yarn(config, &rope) != DSA_OK)
+    {
+        return DSA_ERROR;
     }
 
-    for (i = 0; i < dsa_nelts(dsa_model_config_yarn); i++) {
-        if (dsa_config_number(&rope, &dsa_model_config_yarn[i],
-                             (double *) ((char *) config
-                                         + dsa_model_config_yarn[i].offset))
-            != DSA_OK)
-        {
+    return dsa_fields_known(&rope, dsa_config_rope_names);
+}
+
+
+static int
+dsa_config_rope_theta(dsa_model_config_t *config, const dsa_fields_t *top,
+    const dsa_fields_t *rope)
+{
+    if (dsa_field(rope, "rope_theta") == NULL) {
+        return dsa_field_number(top, "rope_theta", 1.001, 1e12,
+                                &config->rope_theta);
+    }
+
+    if (dsa_field(top, "rope_theta") != NULL) {
+        return dsa_error(top->err, "%s: both \"rope_theta\" and "
+                         "\"%srope_theta\" are present; expected one of them",
+                         top->file, rope->prefix);
+    }
+
+    return dsa_field_number(rope, "rope_theta", 1.001, 1e12,
+                            &config->rope_theta);
+}
+
+
+static int
+dsa_config_yarn(dsa_model_config_t *config, const dsa_fields_t *rope)
+{
+    uint32_t  i;
+
+    for (i = 0; i < dsa_nelts(dsa_config_yarns); i++) {
+        if (dsa_config_number(rope, &dsa_config_yarns[i], config) != DSA_OK) {
             return DSA_ERROR;
         }
     }
 
     if (config->yarn_beta_fast <= config->yarn_beta_slow) {
-        return dsa_error(top->err, "%s: \"%sbeta_fast\" is %g, more than "
-                         "beta_slow, %g, is accepted", top->file, rope.prefix,
-                         config->yarn_beta_fast, config->yarn_beta_slow);
+        return dsa_error(rope->err, "%s: \"%sbeta_fast\" is %g; expected more "
+                         "than beta_slow, which is %g", rope->file,
+                         rope->prefix, config->yarn_beta_fast,
+                         config->yarn_beta_slow);
     }
 
-    if (dsa_config_integer(&rope, &original, config) != DSA_OK) {
+    return dsa_field_integer(rope, "original_max_position_embeddings", 1,
+                             1 << 24, &config->yarn_original_max_position);
+}
+
+
+static int
+dsa_config_quantization(dsa_model_config_t *config, const dsa_fields_t *top)
+{
+    uint32_t      i;
+    dsa_fields_t  f;
+
+    if (dsa_fields_inner(&f, top, "quantization_config",
+                         "quantization_config.")
+        != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
-    return dsa_model_config_rope_keys(&rope);
-}
-
-
-/* A key that is passed over here would silently change every angle. */
-
-static int
-dsa_model_config_rope_keys(const dsa_config_scope_t *rope)
-{
-    char                 key[64];
-    uint32_t             i;
-    const dsa_json_t    *child;
-
-    static const char               *known[] = {
-        "type", "rope_type", "rope_theta", "factor", "beta_fast", "beta_slow",
-        "mscale", "mscale_all_dim", "original_max_position_embeddings"
-    };
-
-    for (child = rope->object->first; child != NULL; child = child->next) {
-
-        if (child->type == DSA_JSON_NULL) {
-            continue;
-        }
-
-        for (i = 0; i < dsa_nelts(known); i++) {
-            if (dsa_str_eqz(child->key, known[i])) {
-                break;
-            }
-        }
-
-        if (i == dsa_nelts(known)) {
-            (void) snprintf(key, sizeof(key), "%.*s",
-                            child->key.len < 60 ? (int) child->key.len : 60,
-                            child->key.data);
-
-            return  dsa_config_refuse(rope, key, child,
-                                    "YaRN without this field");
-        }
-    }
-
-    return DSA_OK;
-}
-
-
-static int
-dsa_config_quantization(dsa_model_config_t *config,
-    const dsa_config_scope_t *top)
-{
-    uint32_t                  i;
-    dsa_config_scope_t  scope;
-
-    scope = *top;
-    scope.prefix = "quantization_config.";
-    scope.object = dsa_config_get(top->object, "quantization_config");
-
-    if (scope.object == NULL) {
+    if (f.object == NULL) {
         return DSA_OK;
     }
 
-    if (scope.object->type != DSA_JSON_OBJECT) {
-        return  dsa_config_refuse(top, "quantization_config", scope.object,
-                                "an object or null");
-    }
-
     for (i = 0; i < dsa_nelts(dsa_config_fp8); i++) {
-        if (dsa_config_fixed(&scope, &dsa_config_fp8[i]) != DSA_OK) {
+        if (dsa_config_fixed(&f, &dsa_config_fp8[i]) != DSA_OK) {
             return DSA_ERROR;
         }
     }
 
     config->fp8 = 1;
-    config->ue8m0 = dsa_config_get(scope.object, "scale_fmt") != NULL;
+    config->ue8m0 = dsa_field(&f, "scale_fmt") != NULL;
 
     return DSA_OK;
 }
 
 
 static int
-dsa_config_bool(const dsa_config_scope_t *scope, const char *field,
-    uint32_t *out)
+dsa_config_integer(const dsa_fields_t *f, const dsa_config_integer_t *field,
+    dsa_model_config_t *config)
 {
-    const dsa_json_t  *v;
+    uint32_t  *out;
 
-    v = dsa_config_get(scope->object, field);
+    out = (uint32_t *) ((char *) config + field->offset);
 
-    if (v == NULL
-        || (v->type != DSA_JSON_TRUE && v->type != DSA_JSON_FALSE))
-    {
-        return  dsa_config_refuse(scope, field, v, "true or false");
-    }
-
-    *out = (v->type == DSA_JSON_TRUE);
-
-    return DSA_OK;
-}
-
-
-static int
-dsa_config_integer(const dsa_config_scope_t *scope,
-    const dsa_config_integer_t *f, void *config)
-{
-    char               accepted[64];
-    int64_t            n;
-    uint32_t          *out;
-    const dsa_json_t  *v;
-
-    out = (uint32_t *) ((char *) config + f->offset);
-    v = dsa_config_get(scope->object, f->name);
-
-    if (v == NULL && f->optional) {
-        *out = f->absent;
+    if (field->optional && dsa_field(f, field->name) == NULL) {
+        *out = field->absent;
         return DSA_OK;
     }
 
-    if (dsa_json_int(v, &n) != DSA_OK || n < (int64_t) f->min
-        || n > (int64_t) f->max)
-    {
-        (void) snprintf(accepted, sizeof(accepted), "an integer from %u to %u",
-                        f->min, f->max);
-
-        return  dsa_config_refuse(scope, f->name, v, accepted);
-    }
-
-    *out = (uint32_t) n;
-
-    return DSA_OK;
+    return dsa_field_integer(f, field->name, field->min, field->max, out);
 }
 
 
 static int
-dsa_config_number(const dsa_config_scope_t *scope, const dsa_config_number_t *f,
-    double *out)
+dsa_config_number(const dsa_fields_t *f, const dsa_config_number_t *field,
+    dsa_model_config_t *config)
 {
-    char               accepted[64];
-    double             d;
-    const dsa_json_t  *v;
+    double  *out;
 
-    v = dsa_config_get(scope->object, f->name);
+    out = (double *) ((char *) config + field->offset);
 
-    if (v == NULL && f->optional) {
-        *out = f->absent;
+    if (field->optional && dsa_field(f, field->name) == NULL) {
+        *out = field->absent;
         return DSA_OK;
     }
 
-    if (dsa_json_double(v, &d) != DSA_OK || d < f->min || d > f->max) {
-        (void) snprintf(accepted, sizeof(accepted), "a number from %g to %g",
-                        f->min, f->max);
-
-        return  dsa_config_refuse(scope, f->name, v, accepted);
-    }
-
-    *out = d;
-
-    return DSA_OK;
+    return dsa_field_number(f, field->name, field->min, field->max, out);
 }
 
 
 static int
-dsa_config_fixed(const dsa_config_scope_t *scope, const dsa_config_fixed_t *f)
+dsa_config_fixed(const dsa_fields_t *f, const dsa_config_fixed_t *field)
 {
-    int                equal;
-    dsa_buf_t          text;
-    const dsa_json_t  *v;
-
-    v = dsa_config_get(scope->object, f->name);
-
-    if (v == NULL) {
-        return f->optional ? DSA_OK
-                           : dsa_config_refuse(scope, f->name, v, f->json);
+    if (field->optional && dsa_field(f, field->name) == NULL) {
+        return DSA_OK;
     }
 
-    memset(&text, 0, sizeof(dsa_buf_t));
-
-    equal = dsa_json_dump(&text, v) == DSA_OK && !text.failed
-            && dsa_str_eqz(dsa_str(text.data, text.len), f->json);
-
-    dsa_buf_free(&text);
-
-    return equal ? DSA_OK : dsa_config_refuse(scope, f->name, v, f->json);
+    return dsa_field_equals(f, field->name, field->json);
 }
 
 
-/* v is NULL where the field is missing. */
+/* expected ends with the name of another field, whose value is bound. */
 
 static int
-dsa_config_refuse(const dsa_config_scope_t *scope, const char *field,
-    const dsa_json_t *v, const char *accepted)
+dsa_config_conflict(const dsa_fields_t *f, const char *field, uint32_t value,
+    const char *expected, uint32_t bound)
 {
-    dsa_buf_t  text;
-
-    if (v == NULL) {
-        return dsa_error(scope->err, "%s: \"%s%s\" is missing, %s is accepted",
-                         scope->file, scope->prefix, field, accepted);
-    }
-
-    memset(&text, 0, sizeof(dsa_buf_t));
-
-    if (dsa_json_dump(&text, v) != DSA_OK || text.failed) {
-
-        /* a number, or one in an array, that no double holds */
-
-        dsa_buf_free(&text);
-        memset(&text, 0, sizeof(dsa_buf_t));
-        dsa_buf_add(&text, v->text.data, v->text.len);
-
-        if (text.len == 0) {
-            dsa_buf_addz(&text, "beyond the range of numbers");
-        }
-    }
-
-    (void) dsa_error(scope->err, "%s: \"%s%s\" is %.*s%s, %s is accepted",
-                     scope->file, scope->prefix, field,
-                     text.len < 60 ? (int) text.len : 60,
-                     text.data != NULL ? text.data : "",
-                     text.len < 60 ? "" : "...", accepted);
-
-    dsa_buf_free(&text);
-
-    return DSA_ERROR;
-}
-
-
-/* null stands for a missing field, as in the files of transformers. */
-
-static const dsa_json_t *
-dsa_config_get(const dsa_json_t *object, const char *field)
-{
-    const dsa_json_t  *v;
-
-    v = object != NULL ? dsa_json_get(object, field) : NULL;
-
-    return v != NULL && v->type != DSA_JSON_NULL ? v : NULL;
+    return dsa_error(f->err, "%s: \"%s\" is %u; expected %s, which is %u",
+                     f->file, field, value, expected, bound);
 }

@@ -14,10 +14,14 @@
 #include "base/error.h"
 
 
+#define DSA_MODEL_CONFIG_MAX    (1024 * 1024)   /* bytes of config.json */
+#define DSA_FP8_BLOCK           128             /* of weight_block_size */
+
+
 /*
- * A model's config, from config.json and checked: what is read here may be
- * used without looking again.  Names as in config.json of
- * deepseek_v32 checkpoints.
+ * The model config, read from config.json.  Every value has been checked, also
+ * against the others, so that its users need not check again.  The names are
+ * those of config.json in deepseek_v32 checkpoints.
  */
 
 typedef struct {
@@ -51,7 +55,7 @@ typedef struct {
     uint32_t    bos_token_id;
     uint32_t    eos_token_id;
 
-    /* rope_scaling or rope_parameters; factor 1 where there is none */
+    /* of rope_scaling or rope_parameters; without them the factor is 1 */
     double      yarn_factor;
     double      yarn_beta_fast;
     double      yarn_beta_slow;
@@ -59,20 +63,20 @@ typedef struct {
     double      yarn_mscale_all_dim;
     uint32_t    yarn_original_max_position;
 
-    /* quantization_config: FP8 e4m3 in 128x128 blocks, or none */
+    /* quantization_config: 1 for FP8 e4m3 in blocks of 128x128 weights */
     uint32_t    fp8;
     uint32_t    ue8m0;          /* activation scales are powers of two */
 } dsa_model_config_t;
 
 
 /*
- * Reads dir/config.json.  DSA_ERROR names the field, its value and what
- * would be accepted.
+ * Reads dir/config.json.  DSA_ERROR: err names the file, the field, its value
+ * and the values that are supported.
  */
 int dsa_model_config_read(dsa_model_config_t *config, const char *dir,
     dsa_err_t *err);
 
-/* The same for a config.json in memory; name stands in errors. */
+/* The same for a config.json in memory; errors begin with name. */
 int dsa_model_config_parse(dsa_model_config_t *config, const char *name,
     const void *json, size_t len, dsa_err_t *err);
 

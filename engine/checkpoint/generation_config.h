@@ -14,9 +14,9 @@
 
 
 /*
- * How a model wants to be sampled where nobody says otherwise, from its
- * generation_config.json: both 1 where the file does not say, temperature 0
- * where its do_sample is false.
+ * Defaults of sampling, which apply when a request does not set them, from the
+ * model's generation_config.json.  A field that the file does not have is 1;
+ * where do_sample is false, the temperature is 0.
  */
 
 typedef struct {
@@ -26,13 +26,13 @@ typedef struct {
 
 
 /*
- * Reads dir/generation_config.json, which need not be there.  DSA_ERROR names
- * the file, the field, its value and what would be accepted.
+ * Reads dir/generation_config.json, which may be missing.  DSA_ERROR: err names
+ * the file, the field, its value and the values that are supported.
  */
 int dsa_generation_config_read(dsa_generation_config_t *generation,
     const char *dir, dsa_err_t *err);
 
-/* The same for a file in memory; name stands in errors. */
+/* The same for a file in memory; errors begin with name. */
 int dsa_generation_config_parse(dsa_generation_config_t *generation,
     const char *name, const void *json, size_t len, dsa_err_t *err);
 

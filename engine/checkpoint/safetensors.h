@@ -13,10 +13,10 @@
 
 
 /*
- * One safetensors file: an 8-byte little-endian header length, a JSON header
- * of { name: { dtype, shape, data_offsets } }, then the data.  Read by mmap;
- * every offset is checked against dtype, shape and the file's size before
- * anything is handed out.
+ * Reads one safetensors file: an 8-byte little-endian header length, a JSON
+ * header of { name: { dtype, shape, data_offsets } }, then the data, which is
+ * mapped, not copied.  Before any tensor is returned, every offset has been
+ * checked against dtype, shape and the size of the file.
  */
 
 #define DSA_ST_MAX_DIMS     4
@@ -37,39 +37,30 @@ typedef struct dsa_st_s  dsa_st_t;
 
 
 /*
- * Maps a file.  NULL with err when it is truncated, or anything in its header
- * is not as the format has it: overlaps and gaps between tensors, names that
- * stand twice, sizes that do not follow from dtype and shape, data that is not
- * aligned to its element.  Tensors and their data live until dsa_st_close().
- * A file that is truncated while it is mapped raises SIGBUS, as any mapped
- * file does.
+ * Maps a file.  NULL with err when it is truncated or violates the format:
+ * overlaps and gaps between tensors, repeated names, sizes that do not follow
+ * from dtype and shape, data that is not aligned to its elements.  Tensors and
+ * their data live until dsa_st_close().  If the file is truncated while it is
+ * mapped, reading it raises SIGBUS.
  */
 dsa_st_t *dsa_st_open(const char *path, dsa_err_t *err);
 void dsa_st_close(dsa_st_t *st);                    /* NULL is allowed */
 
 /*
- * Reads a file's image from memory, which must outlive st (tests, fuzzing).
- * name stands in errors.
+ * Reads the image of a file from memory, which must outlive the result (tests,
+ * fuzzing).  Errors begin with name.
  */
 dsa_st_t *dsa_st_read(const char *name, const void *image, uint64_t size,
     dsa_err_t *err);
 
 uint32_t dsa_st_count(const dsa_st_t *st);
+
+/* The tensor at an index below dsa_st_count(), or of a name; else NULL. */
 const dsa_st_tensor_t *dsa_st_at(const dsa_st_t *st, uint32_t i);
 const dsa_st_tensor_t *dsa_st_find(const dsa_st_t *st, dsa_str_t name);
 
 /* The header's bytes, for a fingerprint. */
 dsa_str_t dsa_st_header(const dsa_st_t *st);
-
-
-/*
- * Writes a file: tensor data are written from t[i].data, in an order that
- * keeps each aligned to its element; size has to follow from dtype and shape.
- * DSA_OK, or DSA_ERROR with err; what a failed write leaves behind is refused
- * by dsa_st_open(), since the header comes first.
- */
-int dsa_st_write(const char *path, const dsa_st_tensor_t *t, uint32_t n,
-    dsa_err_t *err);
 
 
 #endif /* _DSA_SAFETENSORS_H_INCLUDED_ */

@@ -10,30 +10,13 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/config.h"
+#include "engine/checkpoint/tensor.h"
 
 
 /*
- * The weights of a checkpoint in the published layout, in place in the mapped
- * safetensors files: nothing is copied or converted here.
+ * The weights of a checkpoint in the published layout.  They are used where the
+ * safetensors files are mapped; nothing is copied or converted here.
  */
-
-typedef enum {
-    DSA_F32 = 0,
-    DSA_BF16,
-    DSA_E4M3
-} dsa_dtype_e;
-
-
-typedef struct {
-    dsa_dtype_e     dtype;
-    uint32_t        rows;       /* out features; 1 for a vector */
-    uint32_t        cols;       /* in features */
-    const void     *data;       /* [rows, cols] row-major; aligned to its
-                                   element; NULL when the layer has none */
-    const float    *scale;      /* e4m3: [ceil(rows/128), ceil(cols/128)],
-                                   a multiplier; else NULL */
-} dsa_tensor_t;
-
 
 typedef struct {                /* a SwiGLU: dense, expert or shared */
     dsa_tensor_t    gate;       /* [inter, hidden] */
@@ -72,21 +55,21 @@ typedef struct {
     dsa_tensor_t        norm;                   /* [hidden] */
     dsa_tensor_t        head;                   /* [vocab, hidden] */
     dsa_layer_t        *layer;                  /* [num_hidden_layers] */
-    char                fingerprint[36];        /* hex: config.json, every
-                                                   header and file size, and
-                                                   a sample of the data */
+    char                fingerprint[36];        /* hex, see fingerprint.h */
 } dsa_weights_t;
 
 
 /*
- * Opens dir: config.json, model.safetensors.index.json with its shards, or
- * one model.safetensors.  NULL with err when anything is missing,
- * misshapen, truncated or unknown: the line names the first such tensor and
- * the number of others.  Tensors of MTP layers (num_hidden_layers and on,
- * as many as num_nextn_predict_layers says) are accepted and left alone.
- * Norms and biases may be F32 or BF16, as may embed, head, router and
- * index_weights_proj; the other matrices also F8_E4M3 with weight_scale_inv,
- * where config.json has a quantization_config.  Scales are finite and above 0.
+ * Opens a directory with config.json and either model.safetensors.index.json
+ * with the files that it names, or one model.safetensors.  NULL with err when a
+ * file or tensor is missing, truncated, of another shape or dtype, or unknown;
+ * err then names the first wrong tensor and the number of the others.
+ *
+ * Norms and biases are F32 or BF16, as are embed, head, router and
+ * index_weights_proj.  The other matrices may also be F8_E4M3 with
+ * weight_scale_inv, where config.json has a quantization_config; scales are
+ * finite and above 0.  Layers of multi-token prediction, which follow the
+ * num_hidden_layers others, are checked for unknown tensors and not used.
  */
 dsa_weights_t *dsa_weights_open(const char *dir, dsa_err_t *err);
 void dsa_weights_close(dsa_weights_t *w);           /* NULL is allowed */

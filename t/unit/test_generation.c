@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * generation_config.json: what it says, what holds where it says nothing, and
- * each way to be wrong.
+ * Reading generation_config.json: its values, the defaults of missing fields,
+ * and an error for each wrong value.
  */
 
 
@@ -25,8 +25,8 @@
 
 #define T   "\"temperature\" is "
 #define P   "\"top_p\" is "
-#define TA  ", a number from 0 to 2 is accepted"
-#define PA  ", a number above 0 and up to 1 is accepted"
+#define TE  "; expected a number from 0 to 2"
+#define PE  "; expected a number above 0 and up to 1"
 
 
 static char  dir[] = "/tmp/dsa-test-XXXXXX";
@@ -78,7 +78,7 @@ test_values(void **state)
         { "{\"do_sample\": false, \"temperature\": 0.7, \"top_p\": 0.8}",
           0, 0.8f },
 
-        /* never 0, which would leave no token at all */
+        /* not 0, which would exclude every token */
 
         { "{\"top_p\": 1e-300}", 1, FLT_MIN },
         { "{\"temperature\": 1e-300}", 0, 1 },
@@ -104,7 +104,7 @@ test_values(void **state)
 
 
 static void
-test_refused(void **state)
+test_rejected(void **state)
 {
     size_t                   i;
     dsa_err_t                err;
@@ -114,29 +114,29 @@ test_refused(void **state)
         const char  *json;
         const char  *want;
     } t[] = {
-        { "{\"temperature\": -0.1}", T "-0.1" TA },
-        { "{\"temperature\": 2.01}", T "2.01" TA },
-        { "{\"temperature\": 1e999}", T "1e999" TA },
+        { "{\"temperature\": -0.1}", T "-0.1" TE },
+        { "{\"temperature\": 2.01}", T "2.01" TE },
+        { "{\"temperature\": 1e999}", T "1e999" TE },
         { "{\"temperature\": 99999999999999999999}",
-          T "99999999999999999999" TA },
+          T "99999999999999999999" TE },
         { "{\"temperature\": 1234567890123456789012345678901234567890123456789"
           "01234567890123456789}",
           T "123456789012345678901234567890123456789012345678901234567890..."
-          TA },
-        { "{\"temperature\": \"1\"}", T "no number" TA },
-        { "{\"temperature\": true}", T "no number" TA },
-        { "{\"temperature\": [1]}", T "no number" TA },
-        { "{\"top_p\": 0}", P "0" PA },
-        { "{\"top_p\": -1}", P "-1" PA },
-        { "{\"top_p\": 1.0001}", P "1.0001" PA },
-        { "{\"top_p\": {}}", P "no number" PA },
-        { "{\"do_sample\": 1}", "\"do_sample\" is neither true nor false, one "
-                                "of them is accepted" },
-        { "{\"do_sample\": \"false\"}", "\"do_sample\" is neither" },
+          TE },
+        { "{\"temperature\": \"1\"}", T "\"1\"" TE },
+        { "{\"temperature\": true}", T "true" TE },
+        { "{\"temperature\": [1]}", T "[1]" TE },
+        { "{\"top_p\": 0}", P "0" PE },
+        { "{\"top_p\": -1}", P "-1" PE },
+        { "{\"top_p\": 1.0001}", P "1.0001" PE },
+        { "{\"top_p\": {}}", P "{}" PE },
+        { "{\"do_sample\": 1}", "\"do_sample\" is 1; expected true or "
+                                "false" },
+        { "{\"do_sample\": \"false\"}", "\"do_sample\" is \"false\"; " },
 
-        /* it is not used then, and wrong all the same */
+        /* the temperature is unused here, but checked */
 
-        { "{\"do_sample\": false, \"temperature\": 3}", T "3" TA },
+        { "{\"do_sample\": false, \"temperature\": 3}", T "3" TE },
 
         { "", "" },
         { "{", "" },
@@ -145,8 +145,8 @@ test_refused(void **state)
         { "{} {}", "" },
         { "{\"x\": \"\xff\"}", "" },
         { "[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]", "" },
-        { "[]", "the text is no object" },
-        { "null", "the text is no object" }
+        { "[]", "the text is not a JSON object" },
+        { "null", "the text is not a JSON object" }
     };
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -196,10 +196,10 @@ test_file(void **state)
 
     assert_int_equal(dsa_generation_config_read(&g, dir, &err), DSA_ERROR);
     assert_memory_equal(err.text, path, strlen(path));
-    assert_string_equal(err.text + strlen(path), ": " P "2" PA);
+    assert_string_equal(err.text + strlen(path), ": " P "2" PE);
     assert_int_equal(unlink(path), 0);
 
-    /* what is there and cannot be read is not the same as nothing */
+    /* a file that cannot be read is an error, unlike one that is missing */
 
     assert_int_equal(symlink("nowhere", path), 0);
     assert_int_equal(dsa_generation_config_read(&g, dir, &err), DSA_ERROR);
@@ -226,7 +226,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_values),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rejected),
         cmocka_unit_test(test_file)
     };
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * config.json to a config: the published model's values, and every field
- * broken in turn.
+ * Reading config.json: the values of the published model, and an error for
+ * each field when its value is wrong.
  */
 
 
@@ -85,7 +85,7 @@ static const char  published[] =
     "}\n";
 
 
-/* The text with one place replaced; the place has to be there once. */
+/* The text with from, which must occur once, replaced by to. */
 
 static char *
 edit(const char *text, const char *from, const char *to)
@@ -156,7 +156,7 @@ test_published(void **state)
 }
 
 
-/* What is accepted beside the published text. */
+/* Other forms of the published text that mean the same, and other models. */
 
 static void
 test_accepted(void **state)
@@ -245,7 +245,7 @@ test_accepted(void **state)
 
 
 static void
-test_refused(void **state)
+test_rejected(void **state)
 {
     char               *text;
     size_t              i;
@@ -259,156 +259,147 @@ test_refused(void **state)
     } t[] = {
         { "\"model_type\": \"deepseek_v32\"",
           "\"model_type\": \"deepseek_v3\"",
-          "\"model_type\" is \"deepseek_v3\", \"deepseek_v32\" is accepted" },
+          "\"model_type\" is \"deepseek_v3\"; expected \"deepseek_v32\"" },
         { "\"index_topk\": 2048,", "",
-          "\"index_topk\" is missing, an integer from 1 to 1048576 is "
-          "accepted" },
+          "\"index_topk\" is missing; expected an integer from 1 to 1048576" },
         { "\"index_topk\": 2048", "\"index_topk\": 0",
-          "\"index_topk\" is 0, an integer from 1 to 1048576 is accepted" },
+          "\"index_topk\" is 0; expected an integer from 1 to 1048576" },
         { "\"index_topk\": 2048", "\"index_topk\": -1",
-          "\"index_topk\" is -1, an integer from 1 to 1048576 is accepted" },
+          "\"index_topk\" is -1; expected an integer from 1 to 1048576" },
         { "\"index_topk\": 2048", "\"index_topk\": 2048.0",
-          "\"index_topk\" is 2048.0, an integer from 1 to 1048576 is "
-          "accepted" },
+          "\"index_topk\" is 2048.0; expected an integer from 1 to 1048576" },
         { "\"index_topk\": 2048", "\"index_topk\": \"2048\"",
-          "\"index_topk\" is \"2048\", an integer from 1 to 1048576 is "
-          "accepted" },
+          "\"index_topk\" is \"2048\"; expected an integer from 1 to 1048576" },
         { "\"index_topk\": 2048", "\"index_topk\": null",
-          "\"index_topk\" is missing, an integer from 1 to 1048576 is "
-          "accepted" },
+          "\"index_topk\" is missing; expected an integer from 1 to 1048576" },
         { "\"index_topk\": 2048",
           "\"index_topk\": 99999999999999999999999",
-          "\"index_topk\" is 99999999999999999999999, an integer from 1 to "
-          "1048576 is accepted" },
+          "\"index_topk\" is 99999999999999999999999; expected an integer "
+          "from 1 to 1048576" },
         { "\"hidden_size\": 7168", "\"hidden_size\": true",
-          "\"hidden_size\" is true, an integer from 1 to 131072 is "
-          "accepted" },
+          "\"hidden_size\" is true; expected an integer from 1 to 131072" },
         { "\"hidden_size\": 7168",
           "\"hidden_size\": [[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]]",
           "\"hidden_size\" is [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, "
-          "14, 15, 16, 17,..., an integer from 1 to 131072 is accepted" },
+          "14, 15, 16, 17,...; expected an integer from 1 to 131072" },
         { "\"hidden_size\": 7168", "\"hidden_size\": [1e999]",
-          "\"hidden_size\" is beyond the range of numbers, an integer from 1 "
-          "to 131072 is accepted" },
+          "\"hidden_size\" is beyond the range of numbers; expected an "
+          "integer from 1 to 131072" },
         { "\"num_hidden_layers\": 61", "\"num_hidden_layers\": 0",
-          "\"num_hidden_layers\" is 0, an integer from 1 to 1024 is "
-          "accepted" },
+          "\"num_hidden_layers\" is 0; expected an integer from 1 to 1024" },
         { "\"first_k_dense_replace\": 3", "\"first_k_dense_replace\": 62",
-          "\"first_k_dense_replace\" is 62, at most num_hidden_layers, 61, "
-          "is accepted" },
+          "\"first_k_dense_replace\" is 62; expected at most "
+          "num_hidden_layers, which is 61" },
         { "\"vocab_size\": 129280", "\"vocab_size\": 1",
-          "\"eos_token_id\" is 1, less than vocab_size, 1, is accepted" },
+          "\"eos_token_id\" is 1; expected less than vocab_size, which is 1" },
         { "\"bos_token_id\": 0", "\"bos_token_id\": 129280",
-          "\"bos_token_id\" is 129280, less than vocab_size, 129280, is "
-          "accepted" },
+          "\"bos_token_id\" is 129280; expected less than vocab_size, which "
+          "is 129280" },
         { "\"eos_token_id\": 1", "\"eos_token_id\": [1, 2]",
-          "\"eos_token_id\" is [1, 2], an integer from 0 to 16777215 is "
-          "accepted" },
+          "\"eos_token_id\" is [1, 2]; expected an integer from 0 to "
+          "16777215" },
         { "\"num_key_value_heads\": 128", "\"num_key_value_heads\": 8",
-          "\"num_key_value_heads\" is 8, the number of num_attention_heads "
-          "is accepted" },
+          "\"num_key_value_heads\" is 8; expected the value of "
+          "num_attention_heads" },
         { "\"n_group\": 8", "\"n_group\": 7",
-          "\"n_group\" is 7, a divisor of n_routed_experts, 256, is "
-          "accepted" },
+          "\"n_group\" is 7; expected a divisor of n_routed_experts, which "
+          "is 256" },
         { "\"n_group\": 8", "\"n_group\": 256",
-          "\"n_group\" is 256, at least two experts a group "
-          "(n_routed_experts is 256) are accepted" },
+          "\"n_group\" is 256; expected at most half of n_routed_experts, "
+          "which is 256" },
         { "\"topk_group\": 4", "\"topk_group\": 9",
-          "\"topk_group\" is 9, at most n_group, 8, is accepted" },
+          "\"topk_group\" is 9; expected at most n_group, which is 8" },
         { "\"num_experts_per_tok\": 8", "\"num_experts_per_tok\": 129",
-          "\"num_experts_per_tok\" is 129, at most the experts of "
-          "topk_group groups, 128, are accepted" },
+          "\"num_experts_per_tok\" is 129; expected at most the experts of "
+          "topk_group groups, which is 128" },
         { "\"qk_rope_head_dim\": 64", "\"qk_rope_head_dim\": 63",
-          "\"qk_rope_head_dim\" is 63, an even number is accepted" },
+          "\"qk_rope_head_dim\" is 63; expected an even number" },
         { "\"index_head_dim\": 128", "\"index_head_dim\": 96",
-          "\"index_head_dim\" is 96, a power of two is accepted" },
+          "\"index_head_dim\" is 96; expected a power of two" },
         { "\"index_head_dim\": 128", "\"index_head_dim\": 32",
-          "\"index_head_dim\" is 32, at least qk_rope_head_dim, 64, is "
-          "accepted" },
+          "\"index_head_dim\" is 32; expected at least qk_rope_head_dim, "
+          "which is 64" },
         { "\"norm_topk_prob\": true", "\"norm_topk_prob\": 1",
-          "\"norm_topk_prob\" is 1, true or false is accepted" },
+          "\"norm_topk_prob\" is 1; expected true or false" },
         { "\"rms_norm_eps\": 1e-06", "\"rms_norm_eps\": 0",
-          "\"rms_norm_eps\" is 0, a number from 1e-12 to 0.1 is accepted" },
+          "\"rms_norm_eps\" is 0; expected a number from 1e-12 to 0.1" },
         { "\"rms_norm_eps\": 1e-06", "\"rms_norm_eps\": 1e999",
-          "\"rms_norm_eps\" is 1e999, a number from 1e-12 to 0.1 is "
-          "accepted" },
+          "\"rms_norm_eps\" is 1e999; expected a number from 1e-12 to 0.1" },
         { "\"routed_scaling_factor\": 2.5", "\"routed_scaling_factor\": \"\"",
-          "\"routed_scaling_factor\" is \"\", a number from 1e-06 to 1e+06 "
-          "is accepted" },
+          "\"routed_scaling_factor\" is \"\"; expected a number from 1e-06 "
+          "to 1e+06" },
         { "\"rope_theta\": 10000", "\"rope_theta\": 1",
-          "\"rope_theta\" is 1, a number from 1.001 to 1e+12 is accepted" },
+          "\"rope_theta\" is 1; expected a number from 1.001 to 1e+12" },
         { "\"hidden_act\": \"silu\"", "\"hidden_act\": \"gelu\"",
-          "\"hidden_act\" is \"gelu\", \"silu\" is accepted" },
+          "\"hidden_act\" is \"gelu\"; expected \"silu\"" },
         { "\"scoring_func\": \"sigmoid\"", "\"scoring_func\": \"softmax\"",
-          "\"scoring_func\" is \"softmax\", \"sigmoid\" is accepted" },
+          "\"scoring_func\" is \"softmax\"; expected \"sigmoid\"" },
         { "\"topk_method\": \"noaux_tc\"", "\"topk_method\": \"greedy\"",
-          "\"topk_method\" is \"greedy\", \"noaux_tc\" is accepted" },
+          "\"topk_method\" is \"greedy\"; expected \"noaux_tc\"" },
         { "\"attention_bias\": false", "\"attention_bias\": true",
-          "\"attention_bias\" is true, false is accepted" },
+          "\"attention_bias\" is true; expected false" },
         { "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true",
-          "\"tie_word_embeddings\" is true, false is accepted" },
+          "\"tie_word_embeddings\" is true; expected false" },
         { "\"use_cache\": true", "\"indexer_rope_interleave\": true",
-          "\"indexer_rope_interleave\" is true, false is accepted" },
+          "\"indexer_rope_interleave\" is true; expected false" },
         { "\"rope_scaling\": {", "\"rope_scaling\": 40, \"was\": {",
-          "\"rope_scaling\" is 40, an object or null is accepted" },
+          "\"rope_scaling\" is 40; expected an object" },
         { "\"rope_scaling\": {", "\"rope_parameters\": {}, "
           "\"rope_scaling\": {",
-          "\"rope_scaling\" and \"rope_parameters\" are both there, one of "
-          "them is accepted" },
+          "both \"rope_scaling\" and \"rope_parameters\" are present; "
+          "expected one of them" },
         { "\"rope_scaling\": {", "\"rope_parameters\": { \"rope_theta\": 5,",
-          "\"rope_theta\" and \"rope_parameters.rope_theta\" are both there, "
-          "one of them is accepted" },
+          "both \"rope_theta\" and \"rope_parameters.rope_theta\" are "
+          "present; expected one of them" },
         { "\"type\": \"yarn\"", "\"type\": \"linear\"",
-          "\"rope_scaling.type\" is \"linear\", \"yarn\" or \"default\" is "
-          "accepted" },
+          "\"rope_scaling.type\" is \"linear\"; expected \"yarn\" or "
+          "\"default\"" },
         { ",\n    \"type\": \"yarn\"", "",
-          "\"rope_scaling.type\" is missing, \"yarn\" or \"default\" is "
-          "accepted" },
+          "\"rope_scaling.type\" is missing; expected \"yarn\" or "
+          "\"default\"" },
         { "\"type\": \"yarn\"",
           "\"rope_type\": \"yarn\", \"type\": \"default\"",
-          "\"rope_scaling.type\" is \"default\", that of rope_type is "
-          "accepted" },
+          "\"rope_scaling.type\" is \"default\"; expected the value of "
+          "rope_type" },
         { "\"factor\": 40,", "",
-          "\"rope_scaling.factor\" is missing, a number from 1 to 1e+06 is "
-          "accepted" },
+          "\"rope_scaling.factor\" is missing; expected a number from 1 to "
+          "1e+06" },
         { "\"factor\": 40", "\"factor\": 0.5",
-          "\"rope_scaling.factor\" is 0.5, a number from 1 to 1e+06 is "
-          "accepted" },
+          "\"rope_scaling.factor\" is 0.5; expected a number from 1 to 1e+06" },
         { "\"beta_fast\": 32", "\"beta_fast\": 1",
-          "\"rope_scaling.beta_fast\" is 1, more than beta_slow, 1, is "
-          "accepted" },
+          "\"rope_scaling.beta_fast\" is 1; expected more than beta_slow, "
+          "which is 1" },
         { "\"mscale\": 1.0,", "",
-          "\"rope_scaling.mscale\" is missing, a number from 0.001 to 1000 "
-          "is accepted" },
+          "\"rope_scaling.mscale\" is missing; expected a number from 0.001 "
+          "to 1000" },
         { "\"mscale_all_dim\": 0.5", "\"mscale_all_dim\": 0",
-          "\"rope_scaling.mscale_all_dim\" is 0, a number from 0.001 to 1000 "
-          "is accepted" },
+          "\"rope_scaling.mscale_all_dim\" is 0; expected a number from "
+          "0.001 to 1000" },
         { "\"original_max_position_embeddings\": 4096,", "",
-          "\"rope_scaling.original_max_position_embeddings\" is missing, an "
-          "integer from 1 to 16777216 is accepted" },
+          "\"rope_scaling.original_max_position_embeddings\" is missing; "
+          "expected an integer from 1 to 16777216" },
         { "\"type\": \"yarn\"",
           "\"type\": \"yarn\", \"attention_factor\": 1.2",
-          "\"rope_scaling.attention_factor\" is 1.2, YaRN without this field "
-          "is accepted" },
+          "\"rope_scaling.attention_factor\" is not a supported field; "
+          "expected type, rope_type, rope_theta, factor, beta_fast, "
+          "beta_slow, mscale, mscale_all_dim, "
+          "original_max_position_embeddings" },
         { "\"quantization_config\": {",
           "\"quantization_config\": \"fp8\", \"was\": {",
-          "\"quantization_config\" is \"fp8\", an object or null is "
-          "accepted" },
+          "\"quantization_config\" is \"fp8\"; expected an object" },
         { "\"quant_method\": \"fp8\"", "\"quant_method\": \"awq\"",
-          "\"quantization_config.quant_method\" is \"awq\", \"fp8\" is "
-          "accepted" },
+          "\"quantization_config.quant_method\" is \"awq\"; expected \"fp8\"" },
         { "\"fmt\": \"e4m3\"", "\"fmt\": \"e5m2\"",
-          "\"quantization_config.fmt\" is \"e5m2\", \"e4m3\" is accepted" },
+          "\"quantization_config.fmt\" is \"e5m2\"; expected \"e4m3\"" },
         { "\"weight_block_size\": [128, 128]",
           "\"weight_block_size\": [1, 128]",
-          "\"quantization_config.weight_block_size\" is [1, 128], "
-          "[128, 128] is accepted" },
+          "\"quantization_config.weight_block_size\" is [1, 128]; expected "
+          "[128, 128]" },
         { "\"activation_scheme\": \"dynamic\",", "",
-          "\"quantization_config.activation_scheme\" is missing, \"dynamic\" "
-          "is accepted" },
+          "\"quantization_config.activation_scheme\" is missing; expected "
+          "\"dynamic\"" },
         { "\"scale_fmt\": \"ue8m0\"", "\"scale_fmt\": \"float\"",
-          "\"quantization_config.scale_fmt\" is \"float\", \"ue8m0\" is "
-          "accepted" }
+          "\"quantization_config.scale_fmt\" is \"float\"; expected \"ue8m0\"" }
     };
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -424,7 +415,7 @@ test_refused(void **state)
 }
 
 
-/* Each required field is missed by its name. */
+/* The error names each required field that is missing. */
 
 static void
 test_missing(void **state)
@@ -450,7 +441,7 @@ test_missing(void **state)
 
     for (i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
         (void) snprintf(from, sizeof(from), " \"%s\":", required[i]);
-        (void) snprintf(error, sizeof(error), "%s\" is missing, ",
+        (void) snprintf(error, sizeof(error), "%s\" is missing; ",
                         required[i]);
 
         text = edit(published, from, " \"was\":");
@@ -481,10 +472,9 @@ test_no_config(void **state)
 
     assert_int_equal(dsa_model_config_parse(&s, "c", "[1]", 3, &err),
                      DSA_ERROR);
-    assert_string_equal(err.text, "c: the text is no object, a model's "
-                        "configuration is accepted");
+    assert_string_equal(err.text, "c: the text is not a JSON object");
 
-    /* a text that ends too early, anywhere but before the last blank */
+    /* a text that ends early, at any byte before its last line break */
 
     for (len = 0; len < strlen(published) - 1; len++) {
         memset(&err, 0, sizeof(dsa_err_t));
@@ -501,7 +491,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rejected),
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_no_config)
     };

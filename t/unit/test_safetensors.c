@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * Images of safetensors files made by hand, whole and broken in every way.
+ * Reading images of safetensors files, valid ones and one for each error.
  */
 
 
@@ -18,10 +18,10 @@
 
 #include <cmocka.h>
 
-#include "engine/checkpoint/safetensors.h"
+#include "engine/checkpoint/safetensors_write.h"
 
 
-/* A header's length, the header and n bytes 0, 1, 2, ...; malloc()ed. */
+/* An image from malloc(): length, header and n bytes 0, 1, 2, ... */
 
 static uint8_t *
 image(const char *header, size_t n, uint64_t *size)
@@ -47,7 +47,7 @@ image(const char *header, size_t n, uint64_t *size)
 }
 
 
-/* 4 + 6 + 5 bytes of data, and one tensor without any. */
+/* Three tensors of 4 + 6 + 5 bytes, and one of no bytes. */
 
 static const char  good[] =
     "{\"__metadata__\":{\"format\":\"pt\"},"
@@ -118,7 +118,7 @@ test_good(void **state)
     dsa_st_close(st);
     free(p);
 
-    /* none at all */
+    /* no tensors */
 
     p = image("{}", 0, &size);
     st = dsa_st_read("i", p, size, &err);
@@ -138,7 +138,7 @@ test_good(void **state)
 
 
 static void
-test_refused(void **state)
+test_rejected(void **state)
 {
     size_t      i;
     uint8_t    *p;
@@ -147,8 +147,8 @@ test_refused(void **state)
     dsa_err_t   err;
 
     static const char  form[] =
-        "the header is accepted as { name: { dtype: string, shape: "
-        "[ integers ], data_offsets: [ two integers ] } }";
+        "the header has another form; expected { name: { \"dtype\": string, "
+        "\"shape\": [ integers ], \"data_offsets\": [ two integers ] } }";
 
     static const struct {
         const char  *header;
@@ -175,49 +175,49 @@ test_refused(void **state)
         { "{\"__metadata__\":{\"a\":{}}}", 0, form },
         { "{\"__metadata__\":[]}", 0, form },
         { "{\"__metadata__\":{},\"__metadata__\":{}}", 0,
-          "\"__metadata__\" stands twice" },
-        { "{\"a\":{}}", 0, "tensor \"a\": dtype, shape and two data_offsets "
-          "are accepted, one is missing" },
+          "\"__metadata__\" is repeated" },
+        { "{\"a\":{}}", 0, "tensor \"a\": a field is missing; expected "
+          "dtype, shape and two data_offsets" },
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1,
-          "tensor \"a\": dtype, shape and two data_offsets are accepted, one "
-          "is missing" },
+          "tensor \"a\": a field is missing; expected dtype, shape and two "
+          "data_offsets" },
         { "{" tensor("a", "U8", "1", "0") "}", 1,
-          "tensor \"a\": dtype, shape and two data_offsets are accepted, one "
-          "is missing" },
+          "tensor \"a\": a field is missing; expected dtype, shape and two "
+          "data_offsets" },
         { "{" tensor("a", "U8", "1", "0,1,1") "}", 1,
-          "tensor \"a\": data_offsets has more numbers than two" },
+          "tensor \"a\": data_offsets has more than two numbers" },
         { "{" tensor("a", "U8", "1,1,1,1,1", "0,1") "}", 1,
-          "tensor \"a\": the shape has more dimensions than four" },
+          "tensor \"a\": the shape has more than four dimensions" },
         { "{" tensor("a", "U8", "-1", "0,1") "}", 1,
-          "tensor \"a\": a number is negative, no integer or beyond 63 "
-          "bits" },
+          "tensor \"a\": a number is negative, not an integer or beyond "
+          "63 bits" },
         { "{" tensor("a", "U8", "1.0", "0,1") "}", 1,
-          "tensor \"a\": a number is negative, no integer or beyond 63 "
-          "bits" },
+          "tensor \"a\": a number is negative, not an integer or beyond "
+          "63 bits" },
         { "{" tensor("a", "U8", "1e0", "0,1") "}", 1,
-          "tensor \"a\": a number is negative, no integer or beyond 63 "
-          "bits" },
+          "tensor \"a\": a number is negative, not an integer or beyond "
+          "63 bits" },
         { "{" tensor("a", "U8", "9223372036854775808", "0,1") "}", 1,
-          "tensor \"a\": a number is negative, no integer or beyond 63 "
-          "bits" },
+          "tensor \"a\": a number is negative, not an integer or beyond "
+          "63 bits" },
         { "{" tensor("a", "U8", "18446744073709551617", "0,1") "}", 1,
-          "tensor \"a\": a number is negative, no integer or beyond 63 "
-          "bits" },
+          "tensor \"a\": a number is negative, not an integer or beyond "
+          "63 bits" },
         { "{" tensor("a", "U8", "4294967296,4294967296", "0,0") "}", 0,
           "tensor \"a\": the size is beyond 63 bits" },
         { "{" tensor("a", "F64", "1152921504606846976", "0,0") "}", 0,
           "tensor \"a\": the size is beyond 63 bits" },
         { "{" tensor("a", "F4", "2", "0,1") "}", 1,
-          "tensor \"a\": the dtype is unknown; F32, BF16, F8_E4M3, I32 and "
-          "the format's other dtypes of whole bytes are accepted" },
+          "tensor \"a\": the dtype is not supported; expected F32, BF16, "
+          "F8_E4M3, I32 or another dtype of whole bytes" },
         { "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0,
-          "tensor \"a\": a field is unknown or stands twice; dtype, shape "
-          "and data_offsets, once each, are accepted" },
+          "tensor \"a\": a field is unknown or repeated; expected dtype, "
+          "shape and data_offsets, each once" },
         { "{\"a\":{\"stride\":[1]}}", 0,
-          "tensor \"a\": a field is unknown or stands twice; dtype, shape "
-          "and data_offsets, once each, are accepted" },
+          "tensor \"a\": a field is unknown or repeated; expected dtype, "
+          "shape and data_offsets, each once" },
         { "{" tensor("a", "U8", "1", "0,1") "," tensor("a", "U8", "1", "1,2")
-          "}", 2, "tensor \"a\": the name stands twice" },
+          "}", 2, "tensor \"a\": the name is repeated" },
         { "{" tensor("", "U8", "1", "0,1") "}", 1,
           "a tensor's name is empty or longer than 256 bytes" },
         { "{" tensor("a\\u0000", "U8", "1", "0,1") "}", 1,
@@ -225,33 +225,33 @@ test_refused(void **state)
         { "{" tensor("a\\n", "U8", "1", "0,1") "}", 1,
           "a tensor's name has control characters" },
         { "{" tensor("a", "F32", "2", "0,7") "}", 8,
-          "tensor \"a\": data_offsets are 0 and 7, 8 bytes are accepted for "
-          "its dtype and shape" },
+          "tensor \"a\": data_offsets are 0 and 7; expected 8 bytes, as "
+          "dtype and shape require" },
         { "{" tensor("a", "U8", "1", "1,0") "}", 8,
-          "tensor \"a\": data_offsets are 1 and 0, 1 bytes are accepted for "
-          "its dtype and shape" },
+          "tensor \"a\": data_offsets are 1 and 0; expected 1 bytes, as "
+          "dtype and shape require" },
         { "{" tensor("a", "U8", "8", "0,8") "}", 7,
-          "truncated: tensor \"a\" ends at byte 8 of the data, the file has "
-          "7 bytes of them" },
+          "truncated: tensor \"a\" ends at byte 8 of the data, but the file "
+          "has 7 bytes of it" },
         { "{" tensor("a", "U8", "1", "9223372036854775806,"
                      "9223372036854775807") "}", 7,
           "truncated: tensor \"a\" ends at byte 9223372036854775807 of the "
-          "data, the file has 7 bytes of them" },
+          "data, but the file has 7 bytes of it" },
         { "{" tensor("a", "U8", "8", "0,8") "}", 9,
-          "the file has 1 bytes after the last tensor, none are accepted" },
+          "the file has 1 bytes after the last tensor; expected none" },
         { "{}", 9,
-          "the file has 9 bytes after the last tensor, none are accepted" },
+          "the file has 9 bytes after the last tensor; expected none" },
         { "{" tensor("a", "U8", "4", "1,5") "}", 5,
-          "tensor \"a\" starts at byte 1 of the data, byte 0, where \"the "
-          "header\" ends, is accepted" },
+          "tensor \"a\" starts at byte 1 of the data; expected byte 0, "
+          "where \"the header\" ends" },
         { "{" tensor("a", "U8", "4", "0,4") "," tensor("b", "U8", "4", "5,9")
           "}", 9,
-          "tensor \"b\" starts at byte 5 of the data, byte 4, where \"a\" "
-          "ends, is accepted" },
+          "tensor \"b\" starts at byte 5 of the data; expected byte 4, "
+          "where \"a\" ends" },
         { "{" tensor("b", "U8", "4", "3,7") "," tensor("a", "U8", "4", "0,4")
           "}", 7,
-          "tensor \"b\" starts at byte 3 of the data, byte 4, where \"a\" "
-          "ends, is accepted" },
+          "tensor \"b\" starts at byte 3 of the data; expected byte 4, "
+          "where \"a\" ends" },
         { "{" tensor("a", "U8", "4", "0,4") "," tensor("b", "U8", "4", "0,4")
           "}", 4, NULL },
         { "{" tensor("a", "U8", "1", "0,1") "} x", 1, NULL },
@@ -296,9 +296,9 @@ test_alignment(void **state)
     p = image("{" tensor("a", "F32", "1", "0,4") "}     ", 4, &size);
     assert_int_equal((size - 4) % 4, 3);
     assert_null(dsa_st_read("i", p, size, &err));
-    assert_string_equal(err.text, "i: tensor \"a\": its data is not aligned "
-                        "to its element; files of safetensors 0.3 or newer "
-                        "are accepted");
+    assert_string_equal(err.text, "i: tensor \"a\": the data is not aligned "
+                        "to its elements; expected a file of safetensors 0.3 "
+                        "or newer");
     free(p);
 
     p = image("{" tensor("a", "U8", "4", "0,4") "}     ", 4, &size);
@@ -309,7 +309,7 @@ test_alignment(void **state)
 }
 
 
-/* A file may end anywhere, and any byte may be any other. */
+/* Files that end early, at every byte, and with each byte changed. */
 
 static void
 test_broken(void **state)
@@ -344,20 +344,20 @@ test_broken(void **state)
     len = 100000001;
     memcpy(p, &len, 8);
     assert_null(dsa_st_read("i", p, size, &err));
-    assert_string_equal(err.text, "i: the header has 100000001 bytes, at most "
-                        "100000000 are accepted");
+    assert_string_equal(err.text, "i: the header has 100000001 bytes; expected "
+                        "at most 100000000");
 
     len = UINT64_MAX;
     memcpy(p, &len, 8);
     assert_null(dsa_st_read("i", p, size, &err));
     assert_string_equal(err.text, "i: the header has 18446744073709551615 "
-                        "bytes, at most 100000000 are accepted");
+                        "bytes; expected at most 100000000");
 
     free(p);
 }
 
 
-/* A time that grows with the square of the names would be minutes here. */
+/* If the time were quadratic in the names, this would take minutes. */
 
 static void
 test_many(void **state)
@@ -440,8 +440,8 @@ test_files(void **state)
     assert_non_null(f);
     assert_int_equal(fclose(f), 0);
     assert_null(dsa_st_open(path, &err));
-    assert_non_null(strstr(err.text, ": truncated: the file has 0 bytes, at "
-                           "least 8 are accepted"));
+    assert_non_null(strstr(err.text, ": truncated: the file has 0 bytes; "
+                           "expected at least 8"));
 
     memset(t, 0, sizeof(t));
 
@@ -508,7 +508,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_good),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rejected),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_many),

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * Checkpoints in the published layout: those of t/data/golden as they are,
- * and copies broken in one place each.
+ * Opening checkpoints in the published layout: those of t/data/golden, and
+ * copies of them with one error each.
  */
 
 
@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "engine/checkpoint/safetensors.h"
+#include "engine/checkpoint/safetensors_write.h"
 #include "engine/checkpoint/weights.h"
 
 
@@ -32,7 +32,7 @@
 #define MAX_TENSORS 400
 
 
-/* A model's tensors, to be changed and written to one file. */
+/* The tensors of a model; a test changes some and writes them to one file. */
 
 typedef struct {
     dsa_st_t           *shard[2];
@@ -135,7 +135,7 @@ copy_file(const char *from, const char *name)
 }
 
 
-/* Copies from's config.json, with one place replaced unless find is NULL. */
+/* Copies config.json of from, with find, unless it is NULL, replaced. */
 
 static void
 put_config(const char *from, const char *find, const char *replace)
@@ -239,10 +239,10 @@ add(model_t *m, const char *name)
 }
 
 
-/* The directory is refused with exactly this line, after its name. */
+/* Opening the directory fails with exactly this error after its name. */
 
 static void
-refused(const char *error)
+rejected(const char *error)
 {
     dsa_err_t  err;
 
@@ -274,7 +274,7 @@ accepted(char *fingerprint)
 }
 
 
-/* First and last four bytes, read out of the files by hand. */
+/* The first and last four bytes are known from a dump of the files. */
 
 static void
 check(const dsa_tensor_t *t, dsa_dtype_e dtype, uint32_t rows, uint32_t cols,
@@ -368,7 +368,7 @@ test_golden(void **state)
 typedef enum {
     DROP,
     RENAME,         /* to arg */
-    TRANSPOSE,      /* a vector gets a dimension of one before it */
+    TRANSPOSE,      /* a vector becomes a matrix of one row */
     DTYPE,          /* arg, of the same size */
     SCALE           /* the last value is arg */
 } change_e;
@@ -376,11 +376,11 @@ typedef enum {
 
 #define q0      "model.layers.0.self_attn.q_a_proj.weight"
 #define e1      "model.layers.1.mlp.experts."
-#define ANY3    " (and 3 more tensors are missing, misshapen or unknown)"
-#define ANY2    " (and 2 more tensors are missing, misshapen or unknown)"
-#define ANY1    " (and 1 more tensor is missing, misshapen or unknown)"
-#define UNKNOWN " is unknown, those of a deepseek_v32 model of this "         \
-                "config.json are accepted"
+#define ANY3    " (and 3 more tensors are missing, invalid or unknown)"
+#define ANY2    " (and 2 more tensors are missing, invalid or unknown)"
+#define ANY1    " (and 1 more tensor is missing, invalid or unknown)"
+#define UNKNOWN " is unknown; expected those of a deepseek_v32 model "        \
+                "with this config.json"
 
 
 static void
@@ -410,42 +410,42 @@ test_one_broken(void **state)
         { B_BF16, e1 "7.down_proj.weight", RENAME, e1 "8.down_proj.weight",
           ": tensor \"" e1 "7.down_proj.weight\" is missing" ANY1 },
         { B_BF16, q0, TRANSPOSE, NULL, ": tensor \"" q0 "\" is BF16 "
-          "[192, 96], F32 or BF16 [96, 192] is accepted" },
+          "[192, 96]; expected F32 or BF16 [96, 192]" },
         { B_BF16, "model.norm.weight", TRANSPOSE, NULL,
-          ": tensor \"model.norm.weight\" is F32 [1, 192], F32 or BF16 [192] "
-          "is accepted" },
+          ": tensor \"model.norm.weight\" is F32 [1, 192]; expected F32 or "
+          "BF16 [192]" },
         { B_BF16, "model.norm.weight", DTYPE, "I32",
-          ": tensor \"model.norm.weight\" is I32 [192], F32 or BF16 [192] is "
-          "accepted" },
-        { B_BF16, q0, DTYPE, "F16", ": tensor \"" q0 "\" is F16 [96, 192], "
-          "F32 or BF16 [96, 192] is accepted" },
+          ": tensor \"model.norm.weight\" is I32 [192]; expected F32 or BF16 "
+          "[192]" },
+        { B_BF16, q0, DTYPE, "F16", ": tensor \"" q0 "\" is F16 [96, 192]; "
+          "expected F32 or BF16 [96, 192]" },
         { A_FP8, q0, DTYPE, "F8_E5M2", ": tensor \"" q0 "\" is F8_E5M2 "
-          "[128, 256], F32, BF16 or F8_E4M3 [128, 256] is accepted" },
+          "[128, 256]; expected F32, BF16 or F8_E4M3 [128, 256]" },
         { A_FP8, "lm_head.weight", TRANSPOSE, NULL,
-          ": tensor \"lm_head.weight\" is BF16 [256, 1024], F32 or BF16 "
-          "[1024, 256] is accepted" },
+          ": tensor \"lm_head.weight\" is BF16 [256, 1024]; expected F32 "
+          "or BF16 [1024, 256]" },
         { A_FP8, q0, DROP, NULL, ": tensor \"" q0 "\" is missing" },
         { A_FP8, q0 "_scale_inv", DROP, NULL,
           ": tensor \"" q0 "_scale_inv\" is missing" },
         { A_FP8, q0 "_scale_inv", TRANSPOSE, NULL,
-          ": tensor \"" q0 "_scale_inv\" is F32 [2, 1], F32 [1, 2] is "
-          "accepted" },
+          ": tensor \"" q0 "_scale_inv\" is F32 [2, 1]; expected F32 "
+          "[1, 2]" },
         { A_FP8, q0 "_scale_inv", DTYPE, "I32",
-          ": tensor \"" q0 "_scale_inv\" is I32 [1, 2], F32 [1, 2] is "
-          "accepted" },
+          ": tensor \"" q0 "_scale_inv\" is I32 [1, 2]; expected F32 "
+          "[1, 2]" },
         { A_FP8, "model.layers.0.self_attn.kv_a_proj_with_mqa.weight_scale_"
           "inv", SCALE, "0", ": tensor \"model.layers.0.self_attn.kv_a_proj_"
-          "with_mqa.weight_scale_inv\" has the scale 0 at block [4, 1], "
-          "finite numbers above 0 are accepted" },
+          "with_mqa.weight_scale_inv\" has the scale 0 at block [4, 1]; "
+          "expected a finite number above 0" },
         { A_FP8, q0 "_scale_inv", SCALE, "-1",
-          ": tensor \"" q0 "_scale_inv\" has the scale -1 at block [0, 1], "
-          "finite numbers above 0 are accepted" },
+          ": tensor \"" q0 "_scale_inv\" has the scale -1 at block [0, 1]; "
+          "expected a finite number above 0" },
         { A_FP8, q0 "_scale_inv", SCALE, "inf",
-          ": tensor \"" q0 "_scale_inv\" has the scale inf at block [0, 1], "
-          "finite numbers above 0 are accepted" },
+          ": tensor \"" q0 "_scale_inv\" has the scale inf at block [0, 1]; "
+          "expected a finite number above 0" },
         { A_FP8, q0 "_scale_inv", SCALE, "nan",
-          ": tensor \"" q0 "_scale_inv\" has the scale nan at block [0, 1], "
-          "finite numbers above 0 are accepted" }
+          ": tensor \"" q0 "_scale_inv\" has the scale nan at block [0, 1]; "
+          "expected a finite number above 0" }
     };
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -489,12 +489,12 @@ test_one_broken(void **state)
         put_config(t[i].model, NULL, NULL);
         put_single(&m);
         unload(&m);
-        refused(t[i].error);
+        rejected(t[i].error);
     }
 }
 
 
-/* Several at once, and what config.json and the tensors say of each other. */
+/* Several errors at once; a config.json that contradicts the tensors. */
 
 static void
 test_many_broken(void **state)
@@ -512,8 +512,8 @@ test_many_broken(void **state)
     put_single(&m);
     unload(&m);
 
-    refused(": tensor \"model.layers.0.self_attn.o_proj.weight\" is BF16 "
-            "[512, 192], F32 or BF16 [192, 512] is accepted" ANY3);
+    rejected(": tensor \"model.layers.0.self_attn.o_proj.weight\" is BF16 "
+            "[512, 192]; expected F32 or BF16 [192, 512]" ANY3);
 
     load(&m, B_BF16);
     add(&m, "model.layers.0.self_attn.rotary_emb.inv_freq");
@@ -523,27 +523,27 @@ test_many_broken(void **state)
     put_single(&m);
     unload(&m);
 
-    refused(": tensor \"model.layers.0.self_attn.rotary_emb.inv_freq\""
+    rejected(": tensor \"model.layers.0.self_attn.rotary_emb.inv_freq\""
             UNKNOWN ANY2);
 
-    /* a scale without a reason */
+    /* a scale for a weight without scales */
 
     load(&m, B_BF16);
     add(&m, q0 "_scale_inv");
     put_single(&m);
     unload(&m);
 
-    refused(": tensor \"" q0 "_scale_inv\" is a scale, which is accepted for "
-            "a F8_E4M3 weight, not for BF16");
+    rejected(": tensor \"" q0 "_scale_inv\" is the scale of a weight of dtype "
+            "BF16; expected none, because only F8_E4M3 has scales");
 
     load(&m, B_BF16);
     add(&m, "model.norm.weight_scale_inv");
     put_single(&m);
     unload(&m);
 
-    refused(": tensor \"model.norm.weight_scale_inv\"" UNKNOWN);
+    rejected(": tensor \"model.norm.weight_scale_inv\"" UNKNOWN);
 
-    /* a dense model's config.json, one of fewer layers, of no FP8 */
+    /* config.json of a dense model, of fewer layers, without FP8 */
 
     load(&m, B_BF16);
     put_single(&m);
@@ -551,29 +551,29 @@ test_many_broken(void **state)
 
     put_config(B_BF16, "\"first_k_dense_replace\": 1",
                "\"first_k_dense_replace\": 2");
-    refused(": tensor \"model.layers.1.mlp.gate_proj.weight\" is missing (and "
-            "31 more tensors are missing, misshapen or unknown)");
+    rejected(": tensor \"model.layers.1.mlp.gate_proj.weight\" is missing (and "
+            "31 more tensors are missing, invalid or unknown)");
 
     put_config(B_BF16, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1");
-    refused(": tensor \"model.layers.1.input_layernorm.weight\"" UNKNOWN
-            " (and 42 more tensors are missing, misshapen or unknown)");
+    rejected(": tensor \"model.layers.1.input_layernorm.weight\"" UNKNOWN
+            " (and 42 more tensors are missing, invalid or unknown)");
 
     load(&m, A_FP8);
     put_single(&m);
     unload(&m);
 
     put_config(A_FP8, "\"quantization_config\": {", "\"was\": {");
-    refused(": tensor \"" q0 "\" is F8_E4M3, which is accepted with a "
-            "quantization_config in config.json (and 125 more tensors are "
-            "missing, misshapen or unknown)");
+    rejected(": tensor \"" q0 "\" is F8_E4M3; expected F32 or BF16, "
+            "because config.json has no quantization_config (and 125 more "
+            "tensors are missing, invalid or unknown)");
 
     put_config(A_FP8, "\"index_topk\": 64", "\"index_topk\": 0");
-    refused("/config.json: \"index_topk\" is 0, an integer from 1 to 1048576 "
-            "is accepted");
+    rejected("/config.json: \"index_topk\" is 0; expected an integer from 1 "
+            "to 1048576");
 }
 
 
-/* BF16 where the published model has F32, and the other way round. */
+/* BF16 where the published model has F32, and F32 where it has BF16. */
 
 static void
 test_dtypes(void **state)
@@ -664,11 +664,11 @@ test_mtp(void **state)
                "\"num_nextn_predict_layers\": 1");
     accepted(NULL);
 
-    /* the file's order: the larger elements, as they came */
+    /* in the file, a layer's F32 norms come first */
 
     put_config(B_BF16, NULL, NULL);
-    refused(": tensor \"model.layers.2.input_layernorm.weight\"" UNKNOWN
-            " (and 48 more tensors are missing, misshapen or unknown)");
+    rejected(": tensor \"model.layers.2.input_layernorm.weight\"" UNKNOWN
+            " (and 48 more tensors are missing, invalid or unknown)");
 
     add(&m, "model.layers.2.mlp.experts.8.up_proj.weight");
     put_single(&m);
@@ -676,10 +676,10 @@ test_mtp(void **state)
 
     put_config(B_BF16, "\"num_nextn_predict_layers\": 0",
                "\"num_nextn_predict_layers\": 1");
-    refused(": tensor \"model.layers.2.mlp.experts.8.up_proj.weight\""
+    rejected(": tensor \"model.layers.2.mlp.experts.8.up_proj.weight\""
             UNKNOWN);
 
-    /* a checkpoint whose MTP layer was taken out */
+    /* a checkpoint from which the MTP layer was removed */
 
     load(&m, B_BF16);
     put_single(&m);
@@ -712,8 +712,8 @@ put_index(const char *find, const char *replace)
 
 
 #define INDEX   "model.safetensors.index.json"
-#define NONAME  ": tensor \"lm_head.weight\" has no file name, the name of a " \
-                "file in this directory is accepted"
+#define HEAD    ": \"weight_map.lm_head.weight\" is "
+#define NAME    "; expected the name of a file in this directory"
 #define S1      "model-00001-of-00002.safetensors"
 #define S2      "model-00002-of-00002.safetensors"
 
@@ -725,50 +725,51 @@ test_shards(void **state)
     model_t    m;
     dsa_err_t  err;
 
-    refused("/config.json: No such file or directory");
+    rejected("/config.json: No such file or directory");
 
     put_config(B_BF16, NULL, NULL);
-    refused(": no weights: neither " INDEX " nor model.safetensors is there");
+    rejected(": no weights; expected " INDEX " or model.safetensors");
 
     put_index("{", "{");
-    refused(": file \"" S1 "\" is missing, which " INDEX " names (and 1 more)");
+    rejected(": file \"" S1 "\" is missing, which " INDEX
+             " names (and 1 more)");
 
     copy_file(B_BF16, S1);
-    refused(": file \"" S2 "\" is missing, which " INDEX " names");
+    rejected(": file \"" S2 "\" is missing, which " INDEX " names");
 
     copy_file(B_BF16, S2);
     accepted(NULL);
 
     put_index("\"lm_head.weight\": \"" S2, "\"lm_head.weight\": \"" S1);
-    refused(": tensor \"lm_head.weight\" is not in file \"" S1 "\", where "
-            INDEX " has it");
+    rejected(": tensor \"lm_head.weight\" is not in file \"" S1 "\", which "
+            INDEX " names for it");
 
     put_index("\"lm_head.weight\"", "\"tail.weight\"");
-    refused(": tensor \"tail.weight\" is not in file \"" S2 "\", where " INDEX
-            " has it");
+    rejected(": tensor \"tail.weight\" is not in file \"" S2 "\", which " INDEX
+            " names for it");
 
     put_index("\"lm_head.weight\": \"" S2, "\"lm_head.weight\": \"../" S2);
-    refused("/" INDEX NONAME);
+    rejected("/" INDEX HEAD "\"../" S2 "\"" NAME);
 
     put_index("\"lm_head.weight\": \"" S2, "\"lm_head.weight\": \"was/" S2);
-    refused("/" INDEX NONAME);
+    rejected("/" INDEX HEAD "\"was/" S2 "\"" NAME);
 
     put_index("\"lm_head.weight\": \"" S2, "\"lm_head.weight\": \"..");
-    refused("/" INDEX NONAME);
+    rejected("/" INDEX HEAD "\"..\"" NAME);
 
     put_index("\"lm_head.weight\": \"" S2 "\"", "\"lm_head.weight\": 2");
-    refused("/" INDEX NONAME);
+    rejected("/" INDEX HEAD "2" NAME);
 
     put_index("\"weight_map\"", "\"map\"");
-    refused("/" INDEX ": \"weight_map\" is missing or empty, an object of "
-            "tensor names and file names is accepted");
+    rejected("/" INDEX ": \"weight_map\" is missing; expected an object of "
+            "tensor names and file names");
 
     write_file(INDEX, "{\"weight_map\": {", 16);
     memset(&err, 0, sizeof(dsa_err_t));
     assert_null(dsa_weights_open(dir, &err));
     assert_non_null(strstr(err.text, "/" INDEX ": "));
 
-    /* a tensor that two files have */
+    /* a tensor in two files */
 
     load(&m, B_BF16);
     m.t[0] = *tensor(&m, "lm_head.weight");
@@ -778,9 +779,9 @@ test_shards(void **state)
 
     put_index("\"lm_head.weight\": \"" S2,
               "\"lm_head.weight\": \"extra.safetensors");
-    refused(": tensor \"lm_head.weight\" is in two files");
+    rejected(": tensor \"lm_head.weight\" is in two files");
 
-    /* a file that ends too early */
+    /* a truncated file */
 
     put_index("{", "{");
     (void) snprintf(path, sizeof(path), "%s/" S2, dir);
@@ -790,16 +791,17 @@ test_shards(void **state)
     assert_null(dsa_weights_open(dir, &err));
     assert_string_equal(err.text + strlen(dir), "/" S2 ": truncated: tensor "
                         "\"model.layers.1.mlp.shared_experts.up_proj.weight\""
-                        " ends at byte 1195808 of the data, the file has "
-                        "1195807 bytes of them");
+                        " ends at byte 1195808 of the data, but the file "
+                        "has 1195807 bytes of it");
 
     assert_int_equal(truncate(path, 100), 0);
-    refused("/" S2 ": truncated: the header has 3448 bytes, the file 100");
+    rejected("/" S2 ": truncated: the header has 3448 bytes, but the file has "
+            "100");
 
     (void) snprintf(moved, sizeof(moved), "%s/was", dir);
     assert_int_equal(rename(path, moved), 0);
     assert_int_equal(mkdir(path, 0755), 0);
-    refused("/" S2 ": not a regular file");
+    rejected("/" S2 ": not a regular file");
 }
 
 
@@ -824,7 +826,7 @@ test_fingerprint(void **state)
     accepted(two);
     assert_string_not_equal(one, two);
 
-    /* the same layout, other weights */
+    /* the same headers with other weights */
 
     put_config(B_BF16, NULL, NULL);
 
@@ -851,8 +853,8 @@ test_fingerprint(void **state)
 
 
 /*
- * As many tensors and files as the published checkpoint has, 92,425 in 163,
- * of small matrices: a hole in each file stands for the FP8 and BF16 data.
+ * A checkpoint of as many tensors and files as the published one, 92,425 in
+ * 163, with small matrices; their FP8 and BF16 data is a hole in each file.
  */
 
 #define N_FILES     163
@@ -1100,7 +1102,7 @@ test_published_size(void **state)
         fail_msg("%s", err.text);
     }
 
-    /* a time that grows with the square of the names would be minutes */
+    /* if it were quadratic in the names, it would take minutes */
 
     assert_true((clock() - start) / CLOCKS_PER_SEC < 20);
 

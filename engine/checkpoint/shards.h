@@ -1,0 +1,33 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_SHARDS_H_INCLUDED_
+#define _DSA_SHARDS_H_INCLUDED_
+
+
+#include "base/error.h"
+#include "engine/checkpoint/safetensors.h"
+
+
+/* The safetensors files of a checkpoint. */
+
+typedef struct {
+    dsa_st_t      **file;           /* [n], sorted by name */
+    uint32_t        n;
+} dsa_shards_t;
+
+
+/*
+ * Opens the files that model.safetensors.index.json names, or, where there is
+ * no such index, model.safetensors.  Each tensor must be in the file that the
+ * index names for it.  DSA_ERROR with err, which begins with the path of the
+ * directory or file.  The caller closes the shards in any case.
+ */
+int dsa_shards_open(dsa_shards_t *shards, const char *dir, dsa_err_t *err);
+void dsa_shards_close(dsa_shards_t *shards);
+
+
+#endif /* _DSA_SHARDS_H_INCLUDED_ */

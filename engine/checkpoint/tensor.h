@@ -1,0 +1,35 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_TENSOR_H_INCLUDED_
+#define _DSA_TENSOR_H_INCLUDED_
+
+
+#include <stdint.h>
+
+
+typedef enum {
+    DSA_F32 = 0,
+    DSA_BF16,
+    DSA_E4M3
+} dsa_dtype_e;
+
+
+/* A matrix or vector of weights, where it is mapped. */
+
+typedef struct {
+    dsa_dtype_e     dtype;
+    uint32_t        rows;       /* out features; 1 for a vector */
+    uint32_t        cols;       /* in features */
+    const void     *data;       /* [rows, cols] row-major, aligned to its
+                                   elements; NULL when the layer has none */
+    const float    *scale;      /* e4m3: a factor for each block,
+                                   [ceil(rows/128), ceil(cols/128)]; else
+                                   NULL */
+} dsa_tensor_t;
+
+
+#endif /* _DSA_TENSOR_H_INCLUDED_ */

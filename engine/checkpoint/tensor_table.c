@@ -1,0 +1,369 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/checkpoint/config.h"
+#include "engine/checkpoint/tensor_table.h"
+
+
+typedef enum {
+    DSA_TENSOR_VECTOR = 0,          /* F32, BF16 */
+    DSA_TENSOR_MATRIX,              /* F32, BF16 */
+    DSA_TENSOR_LINEAR               /* F32, BF16, F8_E4M3 with its scale */
+} dsa_tensor_kind_e;
+
+
+static void dsa_tensors_get(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const char *name, dsa_tensor_kind_e kind, uint32_t rows, uint32_t cols);
+static int dsa_tensors_dtype(dsa_tensor_table_t *table,
+    const dsa_st_tensor_t *s, dsa_tensor_kind_e kind, dsa_dtype_e *dtype);
+static void dsa_tensors_scale(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const char *name, const dsa_st_tensor_t *scale);
+static const dsa_st_tensor_t *dsa_tensors_find(dsa_tensor_table_t *table,
+    const char *name);
+static void dsa_tensors_fault(dsa_tensor_table_t *table, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void dsa_tensors_mismatch(dsa_tensor_table_t *table,
+    const dsa_st_tensor_t *s, const char *dtypes, uint32_t rows,
+    uint32_t cols);
+
+
+int
+dsa_tensors_open(dsa_tensor_table_t *table, const dsa_shards_t *shards,
+    const char *dir, dsa_err_t *err)
+{
+    uint32_t                i, j, n;
+    uint64_t                total;
+    const dsa_st_tensor_t  *t;
+
+    memset(table, 0, sizeof(dsa_tensor_table_t));
+
+    total = 0;
+
+    for (i = 0; i < shards->n; i++) {
+        total += dsa_st_count(shards->file[i]);
+    }
+
+    if (total > INT32_MAX) {
+        return dsa_error(err, "%s: the checkpoint has %llu tensors; expected "
+                         "at most %d", dir, (unsigned long long) total,
+                         INT32_MAX);
+    }
+
+    table->entry = calloc((size_t) total + 1, sizeof(dsa_tensor_entry_t));
+
+    if (table->entry == NULL
+        || dsa_map_reserve(&table->names, (uint32_t) total) != DSA_OK)
+    {
+        return dsa_error(err, "%s: out of memory", dir);
+    }
+
+    for (i = 0; i < shards->n; i++) {
+        n = dsa_st_count(shards->file[i]);
+
+        for (j = 0; j < n; j++) {
+            t = dsa_st_at(shards->file[i], j);
+
+            if (dsa_map_add(&table->names, t->name, table->n) != DSA_OK) {
+                return dsa_error(err, "%s: tensor \"%.*s\" is in two files",
+                                 dir, (int) t->name.len, t->name.data);
+            }
+
+            table->entry[table->n++].tensor = t;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_tensors_close(dsa_tensor_table_t *table)
+{
+    dsa_map_free(&table->names);
+    free(table->entry);
+}
+
+
+void
+dsa_tensors_prefix(dsa_tensor_table_t *table, const char *fmt, ...)
+{
+    va_list  args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(table->prefix, sizeof(table->prefix), fmt, args);
+    va_end(args);
+}
+
+
+void
+dsa_tensors_vector(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const char *name, uint32_t cols)
+{
+    dsa_tensors_get(table, t, name, DSA_TENSOR_VECTOR, 1, cols);
+}
+
+
+void
+dsa_tensors_matrix(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const char *name, uint32_t rows, uint32_t cols)
+{
+    dsa_tensors_get(table, t, name, DSA_TENSOR_MATRIX, rows, cols);
+}
+
+
+void
+dsa_tensors_linear(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const char *name, uint32_t rows, uint32_t cols)
+{
+    dsa_tensors_get(table, t, name, DSA_TENSOR_LINEAR, rows, cols);
+}
+
+
+int
+dsa_tensors_report(dsa_tensor_table_t *table, const char *dir, dsa_err_t *err)
+{
+    uint32_t          i;
+    const dsa_str_t  *name;
+
+    for (i = 0; i < table->n; i++) {
+        if (!table->entry[i].known) {
+            name = &table->entry[i].tensor->name;
+
+            dsa_tensors_fault(table, "tensor \"%.*s\" is unknown; expected "
+                              "those of a deepseek_v32 model with this "
+                              "config.json", (int) name->len, name->data);
+        }
+    }
+
+    if (table->faults > 1) {
+        return dsa_error(err, "%s: %s (and %u more %s missing, invalid or "
+                         "unknown)", dir, table->fault, table->faults - 1,
+                         table->faults == 2 ? "tensor is" : "tensors are");
+    }
+
+    if (table->faults == 1) {
+        return dsa_error(err, "%s: %s", dir, table->fault);
+    }
+
+    return DSA_OK;
+}
+
+
+static void
+dsa_tensors_get(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
+    dsa_tensor_kind_e kind, uint32_t rows, uint32_t cols)
+{
+    int                     fits;
+    char                    full[256], scale_name[256];
+    dsa_dtype_e             dtype;
+    const dsa_st_tensor_t  *s, *scale;
+
+    (void) snprintf(full, sizeof(full), "%s%s%s", table->prefix, name,
+                    kind == DSA_TENSOR_VECTOR ? "" : ".weight");
+    (void) snprintf(scale_name, sizeof(scale_name), "%s%s.weight_scale_inv",
+                    table->prefix, name);
+
+    s = dsa_tensors_find(table, full);
+    scale = kind != DSA_TENSOR_VECTOR ? dsa_tensors_find(table, scale_name)
+                                      : NULL;
+
+    if (table->unused) {
+        return;
+    }
+
+    if (s == NULL) {
+        dsa_tensors_fault(table, "tensor \"%s\" is missing", full);
+        return;
+    }
+
+    if (kind == DSA_TENSOR_VECTOR) {
+        fits = s->n_dims == 1 && s->shape[0] == cols;
+
+    } else {
+        fits = s->n_dims == 2 && s->shape[0] == rows && s->shape[1] == cols;
+    }
+
+    switch (dsa_tensors_dtype(table, s, kind, &dtype)) {
+
+    case DSA_OK:
+        break;
+
+    case DSA_AGAIN:
+        return;
+
+    default:
+        fits = 0;
+    }
+
+    if (!fits) {
+        dsa_tensors_mismatch(table, s, kind == DSA_TENSOR_LINEAR && table->fp8
+                                       ? "F32, BF16 or F8_E4M3"
+                                       : "F32 or BF16",
+                             kind == DSA_TENSOR_VECTOR ? 0 : rows, cols);
+        return;
+    }
+
+    t->dtype = dtype;
+    t->rows = rows;
+    t->cols = cols;
+    t->data = s->data;
+
+    if (dtype == DSA_E4M3) {
+        dsa_tensors_scale(table, t, scale_name, scale);
+
+    } else if (scale != NULL) {
+        dsa_tensors_fault(table, "tensor \"%s\" is the scale of a weight of "
+                          "dtype %.*s; expected none, because only F8_E4M3 "
+                          "has scales", scale_name, (int) s->dtype.len,
+                          s->dtype.data);
+    }
+}
+
+
+/* DSA_ERROR for any other dtype; DSA_AGAIN when that has been reported. */
+
+static int
+dsa_tensors_dtype(dsa_tensor_table_t *table, const dsa_st_tensor_t *s,
+    dsa_tensor_kind_e kind, dsa_dtype_e *dtype)
+{
+    if (dsa_str_eqz(s->dtype, "F32")) {
+        *dtype = DSA_F32;
+        return DSA_OK;
+    }
+
+    if (dsa_str_eqz(s->dtype, "BF16")) {
+        *dtype = DSA_BF16;
+        return DSA_OK;
+    }
+
+    if (!dsa_str_eqz(s->dtype, "F8_E4M3") || kind != DSA_TENSOR_LINEAR) {
+        return DSA_ERROR;
+    }
+
+    if (!table->fp8) {
+        dsa_tensors_fault(table, "tensor \"%.*s\" is F8_E4M3; expected F32 or "
+                          "BF16, because config.json has no "
+                          "quantization_config", (int) s->name.len,
+                          s->name.data);
+        return DSA_AGAIN;
+    }
+
+    *dtype = DSA_E4M3;
+
+    return DSA_OK;
+}
+
+
+/* weight_scale_inv is what a block is multiplied by, in spite of its name. */
+
+static void
+dsa_tensors_scale(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
+    const dsa_st_tensor_t *scale)
+{
+    uint32_t      rows, cols;
+    uint64_t      i, n;
+    const float  *value;
+
+    if (scale == NULL) {
+        dsa_tensors_fault(table, "tensor \"%s\" is missing", name);
+        return;
+    }
+
+    rows = (t->rows + DSA_FP8_BLOCK - 1) / DSA_FP8_BLOCK;
+    cols = (t->cols + DSA_FP8_BLOCK - 1) / DSA_FP8_BLOCK;
+
+    if (!dsa_str_eqz(scale->dtype, "F32") || scale->n_dims != 2
+        || scale->shape[0] != rows || scale->shape[1] != cols)
+    {
+        dsa_tensors_mismatch(table, scale, "F32", rows, cols);
+        return;
+    }
+
+    value = scale->data;
+    n = (uint64_t) rows * cols;
+
+    for (i = 0; i < n; i++) {
+        if (!(value[i] > 0) || isinf(value[i])) {
+            dsa_tensors_fault(table, "tensor \"%s\" has the scale %g at block "
+                              "[%u, %u]; expected a finite number above 0",
+                              name, (double) value[i], (uint32_t) (i / cols),
+                              (uint32_t) (i % cols));
+            return;
+        }
+    }
+
+    t->scale = value;
+}
+
+
+static const dsa_st_tensor_t *
+dsa_tensors_find(dsa_tensor_table_t *table, const char *name)
+{
+    uint64_t  *i;
+
+    i = dsa_map_find(&table->names, dsa_strz(name));
+
+    if (i == NULL) {
+        return NULL;
+    }
+
+    table->entry[*i].known = 1;
+
+    return table->entry[*i].tensor;
+}
+
+
+/* Counts a wrong tensor, and keeps the text for the first one. */
+
+static void
+dsa_tensors_fault(dsa_tensor_table_t *table, const char *fmt, ...)
+{
+    va_list  args;
+
+    if (table->faults++ != 0) {
+        return;
+    }
+
+    va_start(args, fmt);
+    (void) vsnprintf(table->fault, sizeof(table->fault), fmt, args);
+    va_end(args);
+}
+
+
+/* rows is 0 where a vector is expected. */
+
+static void
+dsa_tensors_mismatch(dsa_tensor_table_t *table, const dsa_st_tensor_t *s,
+    const char *dtypes, uint32_t rows, uint32_t cols)
+{
+    int       n;
+    char      shape[DSA_ST_MAX_DIMS * 24], expected[32];
+    uint32_t  i;
+
+    n = 0;
+    shape[0] = '\0';
+
+    for (i = 0; i < s->n_dims; i++) {
+        n += snprintf(shape + n, sizeof(shape) - n, "%s%llu",
+                      i != 0 ? ", " : "", (unsigned long long) s->shape[i]);
+    }
+
+    if (rows != 0) {
+        (void) snprintf(expected, sizeof(expected), "%u, %u", rows, cols);
+
+    } else {
+        (void) snprintf(expected, sizeof(expected), "%u", cols);
+    }
+
+    dsa_tensors_fault(table, "tensor \"%.*s\" is %.*s [%s]; expected %s [%s]",
+                      (int) s->name.len, s->name.data, (int) s->dtype.len,
+                      s->dtype.data, shape, dtypes, expected);
+}

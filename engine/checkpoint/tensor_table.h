@@ -1,0 +1,76 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_TENSOR_TABLE_H_INCLUDED_
+#define _DSA_TENSOR_TABLE_H_INCLUDED_
+
+
+#include "base/error.h"
+#include "base/map.h"
+#include "engine/checkpoint/shards.h"
+#include "engine/checkpoint/tensor.h"
+
+
+/*
+ * All tensors of a checkpoint by name, to be checked against a list of the
+ * tensors that a model has: the caller looks up each name of the list with its
+ * shape, then calls dsa_tensors_report(), which fails if any tensor was
+ * missing, had another shape or dtype, or was never looked up.  So an error
+ * has the number of wrong tensors, and not only the first of them.
+ */
+
+typedef struct {
+    const dsa_st_tensor_t      *tensor;
+    uint32_t                    known;          /* 1: it was looked up */
+} dsa_tensor_entry_t;
+
+
+typedef struct {
+    dsa_map_t                   names;          /* to an index of entry[] */
+    dsa_tensor_entry_t         *entry;          /* [n] */
+    uint32_t                    n;
+
+    uint32_t                    fp8;            /* 1: F8_E4M3 is allowed */
+    uint32_t                    unused;         /* 1: look-ups only mark the
+                                                   tensor as known */
+    char                        prefix[128];    /* of the names looked up */
+
+    char                        fault[384];     /* the first one */
+    uint32_t                    faults;
+} dsa_tensor_table_t;
+
+
+/*
+ * dir is for errors.  DSA_ERROR with err when two shards have a tensor of the
+ * same name, or out of memory.  The caller closes the table in any case.
+ */
+int dsa_tensors_open(dsa_tensor_table_t *table, const dsa_shards_t *shards,
+    const char *dir, dsa_err_t *err);
+void dsa_tensors_close(dsa_tensor_table_t *table);
+
+/* Sets the prefix of the names in the calls below. */
+void dsa_tensors_prefix(dsa_tensor_table_t *table, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * Look up a tensor and set *t; *t is unchanged when the tensor is wrong.  A
+ * vector has the name PREFIX NAME, a matrix PREFIX NAME .weight.  Vectors and
+ * matrices are F32 or BF16.  A linear layer may be F8_E4M3, if table->fp8 is
+ * 1, with the scales PREFIX NAME .weight_scale_inv.
+ */
+void dsa_tensors_vector(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const char *name, uint32_t cols);
+void dsa_tensors_matrix(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const char *name, uint32_t rows, uint32_t cols);
+void dsa_tensors_linear(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const char *name, uint32_t rows, uint32_t cols);
+
+/* DSA_ERROR with err if any look-up failed or a tensor was not looked up. */
+int dsa_tensors_report(dsa_tensor_table_t *table, const char *dir,
+    dsa_err_t *err);
+
+
+#endif /* _DSA_TENSOR_TABLE_H_INCLUDED_ */
