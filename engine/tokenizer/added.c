@@ -10,9 +10,9 @@
 
 
 /*
- * Added tokens in a text: leftmost, of those the longest, in one pass over a
- * trie.  A step costs at most the longest token's length, and nearly all end
- * at the first byte.
+ * Finds added tokens in a text: the leftmost, of those at one place the
+ * longest, by a trie.  A byte of the text takes at most the time of the longest
+ * token's length; nearly always its first byte is not in the trie.
  */
 
 
@@ -43,7 +43,7 @@ dsa_trie_add(dsa_trie_t *trie, dsa_str_t content, uint32_t added)
 
         if (next == 0) {
 
-            /* one node for the new byte, and the root at the very first */
+            /* a node for the byte, and at the first call one for the root */
 
             if (trie->n + 2 > trie->size) {
                 size = trie->size * 2 + 256;
@@ -120,7 +120,7 @@ dsa_trie_child(const dsa_trie_t *trie, uint32_t node, uint8_t byte)
 }
 
 
-/* The next token at or after *pos, in [*pos, *end); NONE. */
+/* Finds the next token from *pos on, and sets its [*pos, *end); or NONE. */
 
 static uint32_t
 dsa_trie_next(const dsa_trie_t *trie, dsa_str_t text, size_t *pos, size_t *end)
@@ -175,7 +175,7 @@ dsa_added_run(dsa_tokenizer_run_t *run, uint32_t trie, dsa_str_t text)
 
     pos = 0;
     end = 0;
-    start = 0;                          /* of the text after the last token */
+    start = 0;                          /* the end of the last token */
 
     if (t->trie[trie].n == 0) {
         return dsa_added_run(run, trie + 1, text);
@@ -254,6 +254,8 @@ dsa_added_run(dsa_tokenizer_run_t *run, uint32_t trie, dsa_str_t text)
 }
 
 
+/* 1 when p[0 .. n-1] is a character that code matches. */
+
 static int
 dsa_added_is(dsa_tokenizer_run_t *run, const pcre2_code *code, const char *p,
     size_t n)
@@ -264,7 +266,7 @@ dsa_added_is(dsa_tokenizer_run_t *run, const pcre2_code *code, const char *p,
 }
 
 
-/* Bytes of the character that ends at pos; 0: none, or no UTF-8. */
+/* Bytes of the character that ends at pos; 0: no character ends there. */
 
 static size_t
 dsa_added_before(dsa_str_t text, size_t pos)
@@ -282,6 +284,8 @@ dsa_added_before(dsa_str_t text, size_t pos)
     return 0;
 }
 
+
+/* Bytes of the character that begins at pos; 0: no character begins there. */
 
 static size_t
 dsa_added_after(dsa_str_t text, size_t pos)

@@ -21,12 +21,12 @@ dsa_detokenize(dsa_detokenizer_t *d, dsa_str_t bytes, char *out)
 
     for (i = 0; i < bytes.len; i++) {
 
-        d->held[d->n_held++] = (uint8_t) bytes.data[i];
+        d->pending[d->n_pending++] = (uint8_t) bytes.data[i];
 
-        /* a byte that does not go with those held may begin a character */
+        /* a byte that does not continue the pending ones may begin another */
 
         for ( ;; ) {
-            rc = dsa_utf8_char(d->held, d->n_held);
+            rc = dsa_utf8_char(d->pending, d->n_pending);
 
             if (rc >= 0) {
                 break;
@@ -35,19 +35,19 @@ dsa_detokenize(dsa_detokenizer_t *d, dsa_str_t bytes, char *out)
             memcpy(p, dsa_replacement, sizeof(dsa_replacement));
             p += sizeof(dsa_replacement);
 
-            if (d->n_held == (uint32_t) -rc) {
-                d->n_held = 0;
+            if (d->n_pending == (uint32_t) -rc) {
+                d->n_pending = 0;
                 break;
             }
 
-            d->held[0] = d->held[d->n_held - 1];
-            d->n_held = 1;
+            d->pending[0] = d->pending[d->n_pending - 1];
+            d->n_pending = 1;
         }
 
         if (rc > 0) {
-            memcpy(p, d->held, d->n_held);
-            p += d->n_held;
-            d->n_held = 0;
+            memcpy(p, d->pending, d->n_pending);
+            p += d->n_pending;
+            d->n_pending = 0;
         }
     }
 
@@ -58,11 +58,11 @@ dsa_detokenize(dsa_detokenizer_t *d, dsa_str_t bytes, char *out)
 size_t
 dsa_detokenize_end(dsa_detokenizer_t *d, char *out)
 {
-    if (d->n_held == 0) {
+    if (d->n_pending == 0) {
         return 0;
     }
 
-    d->n_held = 0;
+    d->n_pending = 0;
     memcpy(out, dsa_replacement, sizeof(dsa_replacement));
 
     return sizeof(dsa_replacement);

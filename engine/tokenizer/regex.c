@@ -9,11 +9,11 @@
 
 
 /*
- * Patterns of tokenizer.json are written for Oniguruma (its Ruby syntax).
- * What means the same to PCRE2 passes; what is spelled or defined otherwise
- * (white space, words, digits, \h, \v, scripts, bounds) is rewritten; anything
- * else is refused, because a pattern that is read a little differently makes
- * a model see words that it has never been trained on.
+ * Patterns of tokenizer.json are written for Oniguruma in its Ruby syntax.
+ * Syntax with the same meaning in PCRE2 is copied.  Syntax that is spelled or
+ * defined differently (white space, words, digits, \h, \v, scripts, bounds) is
+ * rewritten.  Any other is rejected: with a pattern of slightly different
+ * meaning the model would read tokens that it was never trained on.
  */
 
 
@@ -35,7 +35,7 @@ static int dsa_regex_class(dsa_regex_t *re);
 static int dsa_regex_escape(dsa_regex_t *re, int in_class);
 static int dsa_regex_property(dsa_regex_t *re, int negate);
 static int dsa_regex_code_point(dsa_regex_t *re, char letter);
-static int dsa_regex_refuse(dsa_regex_t *re, size_t pos, const char *what);
+static int dsa_regex_reject(dsa_regex_t *re, size_t pos, const char *what);
 
 
 static int
@@ -98,7 +98,7 @@ dsa_regex_translate(dsa_regex_t *re)
 }
 
 
-/* Groups without capture, look-around, atomic, and (?i: : the same in both. */
+/* Non-capturing, look-around, atomic and (?i: groups are the same in both. */
 
 static int
 dsa_regex_group(dsa_regex_t *re)
@@ -116,7 +116,7 @@ dsa_regex_group(dsa_regex_t *re)
     }
 
     if (dsa_regex_at(re, "(?") || dsa_regex_at(re, "(*")) {
-        return dsa_regex_refuse(re, re->pos, "this kind of group");
+        return dsa_regex_reject(re, re->pos, "this kind of group");
     }
 
     dsa_buf_addz(&re->out, "(");
@@ -126,7 +126,7 @@ dsa_regex_group(dsa_regex_t *re)
 }
 
 
-/* {n}, {n,}, {n,m} and Ruby's {,m}; any other brace is a character. */
+/* {n}, {n,}, {n,m} and Ruby's {,m}; any other brace means itself. */
 
 static int
 dsa_regex_bounds(dsa_regex_t *re)
@@ -160,12 +160,12 @@ dsa_regex_bounds(dsa_regex_t *re)
 
     i++;
 
-    /* {n}? and {n}+ are a second quantifier there, but not here */
+    /* after {n}, ? and + are a second quantifier for Oniguruma only */
 
     if (i < re->in.len
         && (re->in.data[i] == '+' || (re->in.data[i] == '?' && !comma)))
     {
-        return dsa_regex_refuse(re, re->pos, "a quantifier after bounds");
+        return dsa_regex_reject(re, re->pos, "a quantifier after bounds");
     }
 
     if (re->in.data[re->pos + 1] == ',') {
@@ -195,7 +195,7 @@ dsa_regex_class(dsa_regex_t *re)
     }
 
     if (dsa_regex_at(re, "]")) {
-        return dsa_regex_refuse(re, start, "a class that begins with \"]\"");
+        return dsa_regex_reject(re, start, "a class that begins with \"]\"");
     }
 
     while (re->pos < re->in.len) {
@@ -210,11 +210,11 @@ dsa_regex_class(dsa_regex_t *re)
         }
 
         if (c == '[') {
-            return dsa_regex_refuse(re, re->pos, "a class within a class");
+            return dsa_regex_reject(re, re->pos, "a class within a class");
         }
 
         if (dsa_regex_at(re, "&&")) {
-            return dsa_regex_refuse(re, re->pos, "an intersection of classes");
+            return dsa_regex_reject(re, re->pos, "an intersection of classes");
         }
 
         dsa_buf_add(&re->out, &c, 1);
@@ -225,14 +225,14 @@ dsa_regex_class(dsa_regex_t *re)
         }
     }
 
-    return dsa_regex_refuse(re, start, "a class without its end");
+    return dsa_regex_reject(re, start, "a class without a closing bracket");
 }
 
 
 /*
- * Oniguruma's \s is White_Space, \d is Nd, \w is letters, marks, Nd and
- * connectors, \h is a hexadecimal digit, \v is one character; PCRE2 has
- * slightly other sets under these names.
+ * For Oniguruma \s is White_Space, \d is Nd, \w is letters, marks, Nd and
+ * connectors, \h is a hexadecimal digit and \v is one character.  PCRE2 uses
+ * these names for slightly different sets.
  */
 
 static int
@@ -245,7 +245,7 @@ dsa_regex_escape(dsa_regex_t *re, int in_class)
     start = re->pos++;
 
     if (re->pos == re->in.len) {
-        return dsa_regex_refuse(re, start, "a backslash at the end");
+        return dsa_regex_reject(re, start, "a backslash at the end");
     }
 
     c = re->in.data[re->pos++];
@@ -332,7 +332,7 @@ dsa_regex_escape(dsa_regex_t *re, int in_class)
             break;
         }
 
-        /* punctuation stands for itself, and so does a part of UTF-8 */
+        /* escaped punctuation means itself, as does a byte of UTF-8 */
 
         if ((uint8_t) c < 0x80) {
             dsa_buf_addz(&re->out, "\\");
@@ -344,7 +344,7 @@ dsa_regex_escape(dsa_regex_t *re, int in_class)
     }
 
     if (text == NULL) {
-        return dsa_regex_refuse(re, start, "this escape");
+        return dsa_regex_reject(re, start, "this escape");
     }
 
     dsa_buf_addz(&re->out, text);
@@ -353,7 +353,7 @@ dsa_regex_escape(dsa_regex_t *re, int in_class)
 }
 
 
-/* \p{L}, \p{Lu}, \p{Han}, \p{^L}; the script itself, not its extensions. */
+/* \p{L}, \p{Lu}, \p{Han}, \p{^L}; of scripts without their extensions. */
 
 static int
 dsa_regex_property(dsa_regex_t *re, int negate)
@@ -364,7 +364,7 @@ dsa_regex_property(dsa_regex_t *re, int negate)
     start = re->pos - 2;
 
     if (!dsa_regex_at(re, "{")) {
-        return dsa_regex_refuse(re, start, "a property without braces");
+        return dsa_regex_reject(re, start, "a property without braces");
     }
 
     re->pos++;
@@ -385,7 +385,7 @@ dsa_regex_property(dsa_regex_t *re, int negate)
     i = end - re->pos;
 
     if (end == re->in.len || re->in.data[end] != '}' || i == 0) {
-        return dsa_regex_refuse(re, start, "this property");
+        return dsa_regex_reject(re, start, "this property");
     }
 
     dsa_buf_printf(&re->out, "\\%c{%s%.*s}", negate ? 'P' : 'p',
@@ -397,7 +397,7 @@ dsa_regex_property(dsa_regex_t *re, int negate)
 }
 
 
-/* \x{h...}, \xhh below 80 (from there on a raw byte) and \uhhhh. */
+/* \x{h...}, \uhhhh, and \xhh below 80, which is a byte from 80 on. */
 
 static int
 dsa_regex_code_point(dsa_regex_t *re, char letter)
@@ -433,13 +433,13 @@ dsa_regex_code_point(dsa_regex_t *re, char letter)
 
     if (braces) {
         if (n == 0 || !dsa_regex_at(re, "}")) {
-            return dsa_regex_refuse(re, start, "this code point");
+            return dsa_regex_reject(re, start, "this code point");
         }
 
         re->pos++;
 
     } else if (n != max || (letter == 'x' && value > 0x7f)) {
-        return dsa_regex_refuse(re, start, "this code point");
+        return dsa_regex_reject(re, start, "this code point");
     }
 
     dsa_buf_printf(&re->out, "\\x{%x}", value);
@@ -449,7 +449,7 @@ dsa_regex_code_point(dsa_regex_t *re, char letter)
 
 
 static int
-dsa_regex_refuse(dsa_regex_t *re, size_t pos, const char *what)
+dsa_regex_reject(dsa_regex_t *re, size_t pos, const char *what)
 {
     size_t  len;
 
@@ -468,8 +468,8 @@ dsa_split_compile(const char *where, dsa_str_t pattern, dsa_err_t *err)
     dsa_regex_t   re;
 
     if (pattern.len == 0 || pattern.len > DSA_REGEX_MAX) {
-        (void) dsa_error(err, "%s: a pattern of %zu bytes; 1 to %d are "
-                         "accepted", where, pattern.len, DSA_REGEX_MAX);
+        (void) dsa_error(err, "%s: the pattern has %zu bytes; expected 1 to "
+                         "%d", where, pattern.len, DSA_REGEX_MAX);
         return NULL;
     }
 
@@ -513,7 +513,7 @@ dsa_pattern_compile(const char *where, dsa_str_t pattern, dsa_err_t *err)
         return NULL;
     }
 
-    /* a dot is anything but \n, and ^ and $ are about lines, as in Ruby */
+    /* as in Ruby a dot matches all but \n, and ^ and $ match at lines */
 
     (void) pcre2_set_newline(context, PCRE2_NEWLINE_LF);
 

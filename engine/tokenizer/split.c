@@ -11,23 +11,23 @@
 
 /*
  * Pre-tokenizing: each stage cuts the pieces of the stage before, and a piece
- * is a text of its own, so that no pattern looks over its ends.  A piece goes
- * down all stages before the next one is cut: nothing is collected, and a
- * prompt that is too long ends early.
+ * is a text of its own, so that no pattern looks beyond its ends.  A piece
+ * passes through all stages before the next one is cut.  So pieces need not be
+ * stored, and a prompt that is too long ends early.
  */
 
 
-/* What of one stage's input waits for the next match. */
+/* The state of one stage: a piece waits for the match that may extend it. */
 
 typedef struct {
     dsa_tokenizer_run_t       *run;
     const dsa_split_stage_t   *stage;
     uint32_t                   next;            /* the next stage */
     const char                *data;
-    size_t                     start;           /* a piece held back: [start, */
-    size_t                     end;             /* end), when held is 1 */
-    uint32_t                   held;
-    uint32_t                   matched;         /* the item before matched */
+    size_t                     start;           /* of the pending piece */
+    size_t                     end;
+    uint32_t                   pending;         /* 1: there is one */
+    uint32_t                   matched;         /* 1: the last item matched */
 } dsa_splitter_t;
 
 
@@ -58,7 +58,7 @@ dsa_split_run(dsa_tokenizer_run_t *run, uint32_t stage, const char *data,
     s.run = run;
     s.stage = &run->t->stage[stage];
     s.next = stage + 1;
-    s.held = 0;
+    s.pending = 0;
     s.matched = 0;
 
     if (s.stage->prefix_space && data[0] != ' ') {
@@ -76,7 +76,7 @@ dsa_split_run(dsa_tokenizer_run_t *run, uint32_t stage, const char *data,
 
     match = pcre2_get_ovector_pointer(run->w->match);
     last = SIZE_MAX;                            /* the end of the last match */
-    end = 0;                                    /* all before is dealt with */
+    end = 0;                                    /* of the items so far */
     pos = 0;
 
     while (pos <= len) {
@@ -93,7 +93,7 @@ dsa_split_run(dsa_tokenizer_run_t *run, uint32_t stage, const char *data,
 
         if (match[0] == match[1] && match[1] == last) {
 
-            /* an empty match where the last one ended does not count */
+            /* an empty match at the end of the last one is not a match */
 
             for (pos++; pos < len && (data[pos] & 0xc0) == 0x80; pos++) {
                 /* void */
@@ -102,7 +102,7 @@ dsa_split_run(dsa_tokenizer_run_t *run, uint32_t stage, const char *data,
             continue;
         }
 
-        /* the stages below use the same match data */
+        /* copied, because the next stages use the same match data */
 
         start = match[0];
         pos = match[1];
@@ -135,10 +135,10 @@ dsa_split_run(dsa_tokenizer_run_t *run, uint32_t stage, const char *data,
 
 
 /*
- * The behaviors over the sequence of matches and the texts between them:
- * merged with previous is a match that ends the text before it, merged with
- * next one that begins the text after it; of adjacent matches each but that
- * one stands alone.  Contiguous joins neighbors of a kind.
+ * An item is a match or a text between matches.  MergedWithPrevious appends a
+ * match to the text before it, MergedWithNext puts it before the text after
+ * it; of several adjacent matches only one is next to the text, and the others
+ * are pieces.  Contiguous joins adjacent matches, and adjacent texts.
  */
 
 static int
@@ -176,7 +176,7 @@ dsa_split_item(dsa_splitter_t *s, size_t start, size_t end, uint32_t matched)
         join = (matched == before);
     }
 
-    if (s->held && join) {
+    if (s->pending && join) {
         s->end = end;
         return DSA_OK;
     }
@@ -185,7 +185,7 @@ dsa_split_item(dsa_splitter_t *s, size_t start, size_t end, uint32_t matched)
 
     s->start = start;
     s->end = end;
-    s->held = 1;
+    s->pending = 1;
 
     return rc;
 }
@@ -194,11 +194,11 @@ dsa_split_item(dsa_splitter_t *s, size_t start, size_t end, uint32_t matched)
 static int
 dsa_split_flush(dsa_splitter_t *s)
 {
-    if (!s->held) {
+    if (!s->pending) {
         return DSA_OK;
     }
 
-    s->held = 0;
+    s->pending = 0;
 
     return dsa_split_run(s->run, s->next, s->data + s->start,
                          s->end - s->start);
@@ -241,6 +241,6 @@ dsa_split_failed(dsa_tokenizer_run_t *run, uint32_t stage, int rc)
 
     (void) pcre2_get_error_message(rc, text, sizeof(text));
 
-    return dsa_error(run->err, "pattern %u of the tokenizer fails on this "
+    return dsa_error(run->err, "pattern %u of the tokenizer failed on this "
                      "text: %s", stage + 1, (char *) text);
 }

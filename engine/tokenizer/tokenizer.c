@@ -11,11 +11,10 @@
 
 
 /*
- * A text that is not UTF-8 is cut into stretches that are and stretches that
- * are not (maximal runs of ill-formed subsequences).  The former are
- * pre-tokenized each as a text of its own, the latter are pre-tokens as they
- * stand: no byte is changed or lost, and the patterns, which are defined on
- * characters only, never see a byte that is none.
+ * A text that is not UTF-8 is cut into parts that are valid and parts that are
+ * not (as long as possible).  A valid part is pre-tokenized as a text of its
+ * own; an invalid part is one pre-token.  So no byte is changed or dropped, and
+ * the patterns, which are defined on characters, match characters only.
  */
 
 
@@ -23,7 +22,7 @@
 #define DSA_TOKENIZER_STACK_MIN  (32 * 1024)
 #define DSA_TOKENIZER_STACK_MAX  (64 * 1024 * 1024)
 #define DSA_TOKENIZER_TEXT_MAX   (1024 * 1024 * 1024)
-#define DSA_TOKENIZER_KEEP       65536      /* bytes that stay allocated */
+#define DSA_TOKENIZER_KEEP       65536      /* bytes that remain allocated */
 
 
 static int dsa_tokenizer_run(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
@@ -90,7 +89,7 @@ dsa_tokenizer_close(dsa_tokenizer_t *t)
     pcre2_code_free(t->space);
     dsa_trie_free(&t->trie[0]);
     dsa_trie_free(&t->trie[1]);
-    dsa_vocab_free(&t->added_id);
+    dsa_map_free(&t->added_id);
     dsa_bpe_free(&t->bpe);
     free(t->added);
     free(t->token);
@@ -172,8 +171,8 @@ dsa_tokenizer_run(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     dsa_tokenizer_run_t  run;
 
     if (text.len > DSA_TOKENIZER_TEXT_MAX) {
-        return dsa_error(err, "a text of %zu bytes to tokenize; at most %d "
-                         "are accepted", text.len, DSA_TOKENIZER_TEXT_MAX);
+        return dsa_error(err, "the text to tokenize has %zu bytes; expected "
+                         "at most %d", text.len, DSA_TOKENIZER_TEXT_MAX);
     }
 
     run.t = t;
@@ -237,7 +236,7 @@ dsa_split_text(dsa_tokenizer_run_t *run, dsa_str_t text)
 }
 
 
-/* Bytes from p on that are no characters. */
+/* The number of bytes before the first valid character. */
 
 static size_t
 dsa_utf8_invalid(const uint8_t *p, size_t n)
@@ -290,11 +289,11 @@ dsa_tokens_push(dsa_tokens_t *tokens, uint32_t id)
 int64_t
 dsa_tokenizer_special(const dsa_tokenizer_t *t, dsa_str_t content)
 {
-    uint32_t  id;
+    uint64_t  *id;
 
-    id = dsa_vocab_find(&t->added_id, content);
+    id = dsa_map_find(&t->added_id, content);
 
-    return (id == DSA_TOKENIZER_NONE) ? -1 : (int64_t) id;
+    return (id == NULL) ? -1 : (int64_t) *id;
 }
 
 

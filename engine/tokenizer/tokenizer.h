@@ -13,17 +13,17 @@
 
 
 /*
- * A byte-level BPE tokenizer read from a Hugging Face tokenizer.json: Split
+ * A byte-level BPE tokenizer, read from a Hugging Face tokenizer.json: Split
  * patterns (PCRE2, JIT), ByteLevel, merges in both notations, added tokens.
- * Immutable after it is opened; a dsa_tokenizer_work_t carries the scratch
- * memory of one thread.
+ * It does not change after it is opened, so that threads may share it; each
+ * thread needs a dsa_tokenizer_work_t for its scratch memory.
  */
 
 typedef struct dsa_tokenizer_s       dsa_tokenizer_t;
 typedef struct dsa_tokenizer_work_s  dsa_tokenizer_work_t;
 
 
-/* Token ids under construction; ids are the owner's, freed with free(). */
+/* A growing list of token ids; its owner frees ids with free(). */
 
 typedef struct {
     uint32_t   *ids;
@@ -32,39 +32,43 @@ typedef struct {
 } dsa_tokens_t;
 
 
+/* From a file, or from its text in memory.  NULL with err. */
 dsa_tokenizer_t *dsa_tokenizer_open(const char *path, dsa_err_t *err);
 dsa_tokenizer_t *dsa_tokenizer_read(const char *name, const void *json,
     size_t len, dsa_err_t *err);
 void dsa_tokenizer_close(dsa_tokenizer_t *t);       /* NULL is allowed */
 
+/* NULL when out of memory. */
 dsa_tokenizer_work_t *dsa_tokenizer_work_create(const dsa_tokenizer_t *t);
-void dsa_tokenizer_work_destroy(dsa_tokenizer_work_t *w);
+void dsa_tokenizer_work_destroy(dsa_tokenizer_work_t *w); /* NULL is allowed */
 
 /*
- * Appends the ids of text to out.  Text is never recognized as an added token
- * here, whatever it spells.  Any bytes are accepted: what is not UTF-8 passes
- * as bytes.  At most max ids are allowed in out (DSA_AGAIN when there are
- * more: it ends early on a prompt that cannot fit, and takes memory only for
- * what can).  Time is linear in len, but for a logarithm where no pattern
- * divides the text.  Unless DSA_OK comes back, out may end with the ids of a
- * part of text.
+ * Appends the ids of text to out.  No part of text becomes an added token, even
+ * if it spells one.  text may be any bytes; those that are not UTF-8 become the
+ * tokens of the bytes.  Time is linear in the length, or O(n log n) in the
+ * length of a part that no pattern divides.
+ *
+ * DSA_AGAIN when out would have more than max ids: this is found early, so that
+ * a prompt that cannot fit takes little time and memory.  DSA_ERROR with err
+ * when out of memory or when a pattern fails.  After either, out may end with
+ * the ids of a part of text.
  */
 int dsa_tokenize(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     dsa_str_t text, uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
 
-/* The same, but added tokens that stand in the text are recognized. */
+/* The same, but added tokens in the text are recognized. */
 int dsa_tokenize_special(const dsa_tokenizer_t *t, dsa_tokenizer_work_t *w,
     dsa_str_t text, uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
 
-/* One id at the end; DSA_ERROR when out of memory. */
+/* Appends one id; DSA_ERROR when out of memory. */
 int dsa_tokens_push(dsa_tokens_t *tokens, uint32_t id);
 
-/* The id of an added token by its exact content, -1 when there is none. */
+/* The id of the added token with exactly this content, or -1. */
 int64_t dsa_tokenizer_special(const dsa_tokenizer_t *t, dsa_str_t content);
 
 /*
- * A token's own bytes (an added token's content); they live as long as t.
- * Length 0 for an id that is not in the vocabulary.
+ * The bytes that a token means, for an added token its content; they live as
+ * long as t.  The length is 0 when no token has the id.
  */
 dsa_str_t dsa_token_bytes(const dsa_tokenizer_t *t, uint32_t id);
 
@@ -76,21 +80,24 @@ uint32_t dsa_tokenizer_size(const dsa_tokenizer_t *t);
 
 
 /*
- * Detokenizing that never splits a UTF-8 character: bytes of an incomplete
- * character are held back until a later token completes it; bytes that
- * cannot become a character turn into U+FFFD, as in Python's
+ * Detokenizing in pieces that never split a UTF-8 character: the bytes of an
+ * incomplete character stay pending until a later token completes it.  Bytes
+ * that cannot become a character turn into U+FFFD, exactly as in Python's
  * bytes.decode(errors="replace").
  */
 
 typedef struct {
-    uint8_t     held[4];
-    uint32_t    n_held;
+    uint8_t     pending[4];
+    uint32_t    n_pending;
 } dsa_detokenizer_t;
 
-/* Zero a dsa_detokenizer_t to start.  Writes at most 3 * (len + 4) bytes. */
+/*
+ * A zeroed dsa_detokenizer_t is at the start of a text.  Returns the number of
+ * bytes written to out, at most 3 * (bytes.len + 4).
+ */
 size_t dsa_detokenize(dsa_detokenizer_t *d, dsa_str_t bytes, char *out);
 
-/* What is still held back, as U+FFFD; at most 12 bytes. */
+/* Writes pending bytes as U+FFFD, and returns their number, at most 3. */
 size_t dsa_detokenize_end(dsa_detokenizer_t *d, char *out);
 
 

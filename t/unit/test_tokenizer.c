@@ -2,12 +2,11 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * engine/tokenizer/.  Where texts are cut is what
- * the published tests of Hugging Face's tokenizers (Apache-2.0) expect of
- * Split, ByteLevel and AddedToken; merges are compared with their definition,
- * applied literally; U+FFFD with Python's decode(errors="replace"), see
- * t/data/tokenizer/README.md.  The DeepSeek vocabulary is tested from outside
- * in t/tokenizer.t.
+ * engine/tokenizer/.  The cuts of Split, ByteLevel and AddedToken are compared
+ * with the published tests of Hugging Face's tokenizers (Apache-2.0), merges
+ * with a literal implementation of their definition, and U+FFFD with Python's
+ * decode(errors="replace"), see t/data/tokenizer/README.md.  t/tokenizer.t
+ * tests the DeepSeek vocabulary by the command line.
  */
 
 
@@ -148,8 +147,8 @@ is_added(const char *added, dsa_str_t content)
 
 
 /*
- * A tokenizer to which every part of text, and of it after a space, is a
- * token, so that ids show where a text is cut.
+ * A tokenizer with every part of text, and of text after a space, as a token,
+ * so that the ids show where the text was cut.
  */
 
 static void
@@ -199,7 +198,7 @@ load_parts(fixture_t *f, const char *pre, const char *added, dsa_str_t text)
 }
 
 
-/* The parts with bars between them. */
+/* expected: the tokens of text with bars between them. */
 
 static void
 check_parts(const char *pre, const char *added, dsa_str_t text,
@@ -279,7 +278,7 @@ test_split(void **state)
         { SPLIT("{\"String\":\"-\"}", "Contiguous", "false"),
           "The-final--countdown", "The|-|final|--|countdown" },
 
-        /* a text is no pattern */
+        /* a String is not a pattern */
 
         { SPLIT("{\"String\":\".*\"}", "Isolated", "false"), "a.*b",
           "a|.*|b" },
@@ -289,7 +288,7 @@ test_split(void **state)
         { SPLIT(REGEX("(?=b)"), "Isolated", "false"), "abab", "a|ba|b" },
         { SPLIT(REGEX("x*"), "Isolated", "false"), "axb", "a|x|b" },
 
-        /* what Oniguruma means by names that PCRE2 has, too */
+        /* escapes that mean something else in PCRE2 */
 
         { SPLIT(REGEX("\\\\s"), "Removed", "false"),
           "a\xc2\x85\x62\xe1\xa0\x8e\x63", "a|b\xe1\xa0\x8e\x63" },
@@ -317,7 +316,7 @@ test_split(void **state)
         { "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
           "\"use_regex\":false}", "Hello my", " Hello my" },
 
-        /* by the meaning of the DeepSeek patterns (reference: their text) */
+        /* derived by hand from the text of the DeepSeek patterns */
 
         { DEEPSEEK, "12345 a", "123|45| a" },
         { DEEPSEEK, "x  y", "x| | y" },
@@ -334,7 +333,7 @@ test_split(void **state)
 }
 
 
-/* What is no UTF-8 is a piece of its own, and the text beside it a text. */
+/* Invalid UTF-8 is a pre-token, and the text beside it a text of its own. */
 
 static void
 test_invalid(void **state)
@@ -365,7 +364,7 @@ test_added(void **state)
         const char  *parts;
     } cases[] = {
 
-        /* the published cases, with the words in which GPT-2 has them */
+        /* the published cases, cut as GPT-2 cuts them */
 
         { GPT2, ADDED(9000, "<mask>", ",\"rstrip\":true"),
           "I saw a <mask> x", "I| saw| a| |<mask>|x" },
@@ -384,14 +383,14 @@ test_added(void **state)
           ADDED(9002, "ing", "") "," ADDED(9003, "ike", ""),
           "I like dancing", "I| l|ike| |danc|ing" },
 
-        /* the longest of those that begin first */
+        /* the leftmost, and of these the longest */
 
         { GPT2, ADDED(9000, "ab", "") "," ADDED(9001, "abcd", "") ","
           ADDED(9002, "bcdefg", ""), "xabcdefgab", "x|abcd|efg|ab" },
         { GPT2, ADDED(9000, "abcd", "") "," ADDED(98, "b", ""), "abcabcd",
           "a|b|c|abcd" },
 
-        /* those that are normalized come after the others */
+        /* the normalized ones are searched after the others */
 
         { GPT2, ADDED(9000, "abc", ",\"normalized\":true") ","
           ADDED(9001, "cd", ",\"normalized\":false"), "abcd abc",
@@ -425,7 +424,7 @@ test_added(void **state)
     assert_int_equal(dsa_token_bytes(f.t, 9001).len, 0);
     assert_int_equal(dsa_token_bytes(f.t, UINT32_MAX).len, 0);
 
-    /* without being asked for they are text */
+    /* in dsa_tokenize() they are text */
 
     assert_int_equal(dsa_tokenize(f.t, f.w, dsa_strz("<a>"), UINT32_MAX,
                                   &f.out, &f.err), DSA_OK);
@@ -484,7 +483,7 @@ merge_all(const merge_t *merge, uint32_t *id, uint32_t n)
 }
 
 
-/* Random merges, in no order that training could give, in both notations. */
+/* Random merges, in an order that training never makes, in both notations. */
 
 static void
 test_merges(void **state)
@@ -519,7 +518,7 @@ test_merges(void **state)
 
         for (n = 0; n < MERGES; n++) {
 
-            /* of five letters and what has come of them; a new one each */
+            /* of two of five letters and earlier merges; the result is new */
 
             for ( ;; ) {
                 i = random_next(&seed) % (n + 5);
@@ -566,7 +565,7 @@ test_merges(void **state)
 
         for (n = 0; n < 3000; n++) {
 
-            /* short ones come again, so that the memory of them is used */
+            /* short texts repeat, so that the cache is used */
 
             len = 1 + random_next(&seed) % (n % 10 == 0 ? sizeof(text) : 6);
 
@@ -585,7 +584,7 @@ test_merges(void **state)
             assert_int_equal(f.out.n, expected);
             assert_memory_equal(f.out.ids, ids, expected * sizeof(uint32_t));
 
-            /* just enough room for them, and one too few */
+            /* a limit of exactly as many tokens, and of one less */
 
             f.out.n = 0;
 
@@ -611,7 +610,7 @@ test_merges(void **state)
 }
 
 
-/* The patterns as published; merges double every run of equal letters. */
+/* The published patterns, with merges that join equal letters up to 32. */
 
 static void
 load_deepseek(fixture_t *f)
@@ -688,10 +687,10 @@ seconds(fixture_t *f, dsa_str_t text)
 
 
 /*
- * Eight times the text takes about eight times as long, sixty-four times if
- * anything were quadratic.  The bound is between the two, because the longer
- * text takes some 21 times as long when it does not fit the cache of a busy
- * machine and the shorter one does.
+ * A text of eight times the length takes about eight times as long, and would
+ * take sixty-four times as long if anything were quadratic.  The bound is
+ * between the two: on a busy machine the factor was 21 when only the shorter
+ * text fitted the cache.
  */
 
 #define LONG  (512 * 1024)
@@ -761,7 +760,7 @@ test_linear(void **state)
 }
 
 
-/* Whatever the bytes are, the tokens have them all. */
+/* The tokens of any bytes mean exactly these bytes. */
 
 static void
 test_bytes(void **state)
@@ -808,7 +807,7 @@ test_bytes(void **state)
 }
 
 
-/* A name that is not of the byte-level alphabet stands for itself. */
+/* A name with characters outside of the alphabet means its own bytes. */
 
 static void
 test_names(void **state)
@@ -823,7 +822,7 @@ test_names(void **state)
 
     for (id = 0; id < 256; id++) {
 
-        /* this one is U+0143 below */
+        /* its character, U+0143, is added below */
 
         if (id == 0xad) {
             continue;
@@ -865,7 +864,7 @@ test_max(void **state)
                                   &f.err), DSA_OK);
     assert_int_equal(f.out.n, 5);
 
-    /* the ids that are there already count, and a new text is appended */
+    /* ids in the list count, and those of a new text are appended */
 
     assert_int_equal(dsa_tokenize(f.t, f.w, dsa_strz(""), 5, &f.out, &f.err),
                      DSA_OK);
@@ -883,8 +882,8 @@ test_max(void **state)
 
 
 /*
- * What no pattern divides needs memory by its bytes: none where it cannot fit,
- * and all of it where it just does.
+ * A text that no pattern divides needs memory for each byte.  None is allocated
+ * if the text cannot fit the limit, and a text that just fits is tokenized.
  */
 
 static void
@@ -927,7 +926,7 @@ test_max_memory(void **state)
         assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     }
 
-    /* the longest run of letters has 32 */
+    /* the longest token has 32 letters */
 
     memset(text, 'a', 32 * 1000);
 
@@ -945,10 +944,10 @@ test_max_memory(void **state)
 }
 
 
-/* In the texts "@" stands for all bytes' entries, "#" for a pre_tokenizer. */
+/* In the texts "@" means the entries of all bytes, "#" a pre_tokenizer. */
 
 static void
-test_refused(void **state)
+test_rejected(void **state)
 {
     size_t            i;
     uint32_t          id;
@@ -964,93 +963,100 @@ test_refused(void **state)
         { "{\"pre_tokenizer\":" GPT2 ",\"model\":{\"type\":\"BPE\","
           "\"vocab\":{@},\"merges\":[]}}", NULL },
         { "", "premature EOF" },
-        { "[]", "test: the file is an array" },
+        { "[]", "test: the text is not a JSON object" },
         { "{\"pre_tokenizer\":", "premature EOF" },
-        { "{\"pre_tokenizer\":" GPT2 "}", "model is missing" },
+        { "{\"pre_tokenizer\":" GPT2 "}",
+          "\"model\" is missing; expected an object" },
         { "{\"model\":{\"type\":\"Unigram\"}}",
-          "model.type is \"Unigram\"; \"BPE\" is accepted" },
-        { "{\"extra\":1}", "\"extra\"" },
-        { "{\"normalizer\":{\"type\":\"NFC\"}}", "normalizer is an object" },
+          "\"model.type\" is \"Unigram\"; expected \"BPE\"" },
+        { "{\"extra\":1}", "\"extra\" is not" },
+        { "{\"normalizer\":{\"type\":\"NFC\"}}",
+          "\"normalizer\" is {\"type\": \"NFC\"}; expected null" },
         { "{\"truncation\":{}}", "truncation" },
         { "{\"padding\":{}}", "padding" },
         { "{\"decoder\":{\"type\":\"Metaspace\"}}", "\"Metaspace\"" },
         { "{\"model\":{\"type\":\"BPE\",\"dropout\":0.1}}", "model.dropout" },
         { "{\"model\":{\"type\":\"BPE\",\"end_of_word_suffix\":\"x\"}}",
-          "model.end_of_word_suffix is \"x\"" },
-        { "{\"model\":{\"type\":\"BPE\",\"strange\":1}}", "\"strange\"" },
+          "\"model.end_of_word_suffix\" is \"x\"" },
+        { "{\"model\":{\"type\":\"BPE\",\"strange\":1}}",
+          "\"model.strange\" is not" },
         { "{\"model\":{\"type\":\"BPE\",\"ignore_merges\":1}}",
-          "model.ignore_merges is 1; true or false" },
+          "\"model.ignore_merges\" is 1; expected true or false" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":[]}}", "model.vocab" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{}}}", "model.merges" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}",
           "for byte 0x00" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":-1},\"merges\":[]}}",
-          "an id in model.vocab is -1" },
+          "\"model.vocab.a\" is -1; expected an integer from 0 to" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":99999999999999999999},"
-          "\"merges\":[]}}", "an id in model.vocab is 99999999999999999999" },
+          "\"merges\":[]}}", "\"model.vocab.a\" is 99999999999999999999" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4194304},"
-          "\"merges\":[]}}", "an id in model.vocab is 4194304" },
+          "\"merges\":[]}}", "\"model.vocab.a\" is 4194304; expected" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1.5},\"merges\":[]}}",
-          "an id in model.vocab is 1.5" },
+          "\"model.vocab.a\" is 1.5" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1,\"b\":1},"
-          "\"merges\":[]}}", "id 1 stands for two" },
+          "\"merges\":[]}}", "two entries of \"model.vocab\" have the id 1" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{@},\"merges\":[\"ab\"]}}",
-          "model.merges[0] is \"ab\"" },
+          "\"model.merges[0]\" is \"ab\"" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{@},\"merges\":[\"a b\"]}}",
-          "model.merges[0]: \"a\", \"b\" and both" },
+          "\"model.merges[0]\" joins \"a\" and \"b\"" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{@},\"merges\":[[\"a\"]]}}",
-          "model.merges[0] is an array" },
+          "\"model.merges[0]\" is [\"a\"]; expected" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{@},\"merges\":[[1,2]]}}",
-          "model.merges[0] is an array" },
+          "\"model.merges[0]\" is [1, 2]; expected" },
         { "{\"added_tokens\":[{\"id\":1}],\"model\":{\"type\":\"BPE\","
           "\"vocab\":{@},\"merges\":[]}}", "added_tokens[0].content" },
         { "{\"added_tokens\":[7],\"model\":{\"type\":\"BPE\","
-          "\"vocab\":{@},\"merges\":[]}}", "added_tokens[0].id is missing" },
+          "\"vocab\":{@},\"merges\":[]}}",
+          "\"added_tokens[0].id\" is missing" },
         { "{\"added_tokens\":[" ADDED(97, "x", "") "],\"model\":{"
           "\"type\":\"BPE\",\"vocab\":{@},\"merges\":[]}}",
-          "does not agree with model.vocab" },
+          "contradicts model.vocab" },
         { "{\"added_tokens\":[" ADDED(300, "x", "") "],\"model\":{"
           "\"type\":\"BPE\",\"vocab\":{@},\"merges\":[]}}",
-          "does not agree with model.vocab" },
+          "contradicts model.vocab" },
         { "{\"added_tokens\":[" ADDED(300, "xy", "") "," ADDED(301, "xy", "")
           "],\"model\":{\"type\":\"BPE\",\"vocab\":{@},\"merges\":[]}}",
-          "added twice" },
+          "as of another added token" },
         { "{\"added_tokens\":[" ADDED(300, "xy", "") "," ADDED(300, "xz", "")
           "],\"model\":{\"type\":\"BPE\",\"vocab\":{@},\"merges\":[]}}",
           "another added token" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{@},\"merges\":[]}}",
-          "pre_tokenizer is missing" },
+          "\"pre_tokenizer\" is missing" },
     };
 
     static const struct {
         const char  *pre;
         const char  *line;
     } stages[] = {
-        { "{\"type\":\"Whitespace\"}", "pre_tokenizer.type is \"Whitespace\"" },
-        { SPLIT(REGEX("a"), "Isolated", "1"), "invert is 1" },
-        { SPLIT(REGEX("a"), "Merged", "true"), "behavior is \"Merged\"" },
+        { "{\"type\":\"Whitespace\"}",
+          "\"pre_tokenizer.type\" is \"Whitespace\"" },
+        { SPLIT(REGEX("a"), "Isolated", "1"), "invert\" is 1" },
+        { SPLIT(REGEX("a"), "Merged", "true"), "behavior\" is \"Merged\"" },
         { SPLIT("\"a\"", "Isolated", "true"), "pretokenizers[0].pattern" },
         { SPLIT("{\"String\":\"\"}", "Isolated", "true"), "0 bytes" },
         { "{\"type\":\"Sequence\",\"pretokenizers\":[]}",
-          "ends without ByteLevel" },
+          "ends without a ByteLevel" },
         { "{\"type\":\"Sequence\",\"pretokenizers\":[" GPT2 "," GPT2 "]}",
-          "pretokenizers[1] comes after ByteLevel" },
-        { "{\"type\":\"ByteLevel\",\"split\":1}", "has \"split\"" },
+          "pretokenizers[1].type\" follows a ByteLevel" },
+        { "{\"type\":\"ByteLevel\",\"split\":1}",
+          "\"pre_tokenizer.split\" is not a supported field" },
         { SPLIT(REGEX("a("), "Isolated", "false"), "parenthesis" },
-        { SPLIT(REGEX("a**+*"), "Isolated", "false"), "pattern: " },
+        { SPLIT(REGEX("a**+*"), "Isolated", "false"), "pattern\": " },
         { SPLIT(REGEX("\\\\bx"), "Isolated", "false"), "\"\\bx\"" },
         { SPLIT(REGEX("(a)\\\\1"), "Isolated", "false"), "offset 3" },
         { SPLIT(REGEX("[a[b]]"), "Isolated", "false"),
           "a class within a class" },
         { SPLIT(REGEX("[a&&b]"), "Isolated", "false"), "an intersection" },
         { SPLIT(REGEX("[^\\\\W]"), "Isolated", "false"), "this escape" },
-        { SPLIT(REGEX("[ab"), "Isolated", "false"), "without its end" },
+        { SPLIT(REGEX("[ab"), "Isolated", "false"),
+          "without a closing bracket" },
         { SPLIT(REGEX("(?<n>a)"), "Isolated", "false"), "kind of group" },
         { SPLIT(REGEX("(?i)a"), "Isolated", "false"), "kind of group" },
         { SPLIT(REGEX("(*ACCEPT)"), "Isolated", "false"), "kind of group" },
         { SPLIT(REGEX("a{2}+"), "Isolated", "false"), "after bounds" },
         { SPLIT(REGEX("\\\\xff"), "Isolated", "false"), "code point" },
-        { SPLIT(REGEX("\\\\p{Nonsense}"), "Isolated", "false"), "pattern: " },
+        { SPLIT(REGEX("\\\\p{Nonsense}"), "Isolated", "false"), "pattern\": " },
         { SPLIT(REGEX("a\\\\"), "Isolated", "false"), "backslash" },
     };
 
@@ -1108,7 +1114,7 @@ test_refused(void **state)
 }
 
 
-/* A pattern without an end in sight is given up, and says so. */
+/* A pattern that backtracks without end fails with an error. */
 
 static void
 test_backtracking(void **state)
@@ -1143,7 +1149,7 @@ unhex(const char *in, size_t len, char *out)
 }
 
 
-/* Lines of bytes and of what Python makes of them, as hex. */
+/* Each line has bytes and the text that Python makes of them, as hex. */
 
 static void
 test_replacement(void **state)
@@ -1167,7 +1173,7 @@ test_replacement(void **state)
         len = unhex(line, (size_t) (space - line), in);
         n = unhex(space + 1, (size_t) (end - space - 1), expected);
 
-        /* in one piece, byte by byte, and cut in two at every place */
+        /* cut in two at every place, and byte by byte */
 
         for (pieces = 0; pieces <= len + 1; pieces++) {
 
@@ -1197,10 +1203,10 @@ test_replacement(void **state)
 }
 
 
-/* A character comes when its last byte does, and not a byte of it before. */
+/* All bytes of a character are written when the last one is read. */
 
 static void
-test_held(void **state)
+test_pending(void **state)
 {
     char               out[64];
     dsa_detokenizer_t  d;
@@ -1232,10 +1238,10 @@ main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_max),
         cmocka_unit_test(test_max_memory),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rejected),
         cmocka_unit_test(test_backtracking),
         cmocka_unit_test(test_replacement),
-        cmocka_unit_test(test_held),
+        cmocka_unit_test(test_pending),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
