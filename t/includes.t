@@ -1,0 +1,256 @@
+# Copyright (C) The nginx-dsa authors
+#
+# The #include lines of the sources: folders use only the folders that they may,
+# and no two files include one another.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+# What each folder or header may include besides its own folder.  The longest
+# name that a file begins with applies; a file that has none may include
+# anything (tools, bench, tests).
+
+my %may_include = (
+    'base/'              => [],
+    'context/'           => [ 'base/' ],
+    'redis_schema/'      => [ 'base/' ],
+    'kernels/'           => [ 'base/' ],
+
+    # both ends compile the wire format, so that it depends on nothing
+
+    'engine/link.h'      => [],
+    'engine/backend.h'   => [ 'base/', 'engine/checkpoint/' ],
+
+    'engine/tokenizer/'  => [ 'base/' ],
+    'engine/checkpoint/' => [ 'base/' ],
+    'engine/schedule/'   => [ 'base/', 'engine/backend.h' ],
+
+    'engine/cpu/'        => [ 'base/', 'kernels/', 'engine/backend.h',
+                              'engine/checkpoint/' ],
+    'engine/cuda/'       => [ 'base/', 'kernels/', 'engine/backend.h',
+                              'engine/checkpoint/' ],
+
+    # its tokens are those of the vocabulary
+
+    'engine/null/'       => [ 'base/', 'engine/backend.h',
+                              'engine/checkpoint/', 'engine/tokenizer/' ],
+
+    'engine/service/'    => [ 'base/', 'engine/' ],
+    'ngx_module/'        => [ 'base/', 'context/', 'redis_schema/',
+                              'engine/link.h' ],
+);
+
+chdir $DSA::Test::root or die "chdir: $!\n";
+
+my @files = grep { -f && /\.(?:c|h|cu|cuh)$/ }
+            split /\0/,
+            `git ls-files -z --cached --others --exclude-standard`;
+
+if (!@files) {
+    BAIL_OUT('includes.t: not a git checkout') if $ENV{DSA_NO_SKIP};
+    plan skip_all => 'not a git checkout';
+}
+
+my %is_file = map { $_ => 1 } @files;
+
+
+# The file that a quoted name means, as the compiler searches it, or undef.
+
+sub resolve {
+    my ($from, $name) = @_;
+
+    my $here = $from =~ s{[^/]*$}{}r . $name;
+
+    1 while $here =~ s{[^/]+/\.\./}{};
+
+    return (grep { $is_file{$_} } $here, $name)[0];
+}
+
+
+# (line, file) of each include of a file of this project.
+
+sub includes {
+    my ($file) = @_;
+
+    my ($n, @found) = (0);
+
+    for (split /\n/, read_file($file)) {
+        $n++;
+        push @found, [ $n, $1, resolve($file, $1) ]
+            if /^\s*#\s*include\s+"([^"]+)"/;
+    }
+
+    return @found;
+}
+
+
+# The entry of %may_include for a file, or undef.
+
+sub rule {
+    my ($file) = @_;
+
+    return (sort { length $b <=> length $a }
+            grep { index($file, $_) == 0 } keys %may_include)[0];
+}
+
+
+sub allowed {
+    my ($from, $to) = @_;
+
+    my $rule = rule($from);
+
+    return 1 if !defined $rule;
+
+    # a folder may include itself; a header of engine/ has no folder
+
+    return 1 if $rule =~ m{/$} && index($to, $rule) == 0;
+
+    return scalar grep { index($to, $_) == 0 } @{ $may_include{$rule} };
+}
+
+
+# In engine/ and ngx_module/ a .c file and its header are one unit.  A header
+# without a .c file is none: it declares what several files share, and it may
+# include the public header of one of them.
+
+sub unit {
+    my ($file) = @_;
+
+    return if $file !~ m{^(?:engine|ngx_module)/};
+
+    my $stem = $file =~ s/\.\w+$//r;
+
+    return $stem if grep { $is_file{"$stem.$_"} } qw/ c cu /;
+    return;
+}
+
+
+my (@unknown, @forbidden, %edge);
+
+for my $file (@files) {
+    for (includes($file)) {
+        my ($line, $name, $to) = @$_;
+
+        if (!defined $to) {
+            push @unknown, "$file:$line: $name is not a file of the project";
+            next;
+        }
+
+        push @forbidden, "$file:$line: " . rule($file)
+                         . " may not include $to" if !allowed($file, $to);
+
+        # headers of CUDA may include one another
+
+        $edge{$file}{$to} ||= "$file:$line"
+            if "$file $to" !~ /\.cuh .*\.cuh$/;
+    }
+}
+
+cmp_ok(scalar keys %edge, '>', 100, 'there are includes to look at');
+ok(!@unknown, 'every quoted name is a file') or diag(join "\n", @unknown);
+ok(!@forbidden, 'every folder includes what it may')
+    or diag(join "\n", @forbidden);
+
+
+# The sets of nodes that reach one another (Tarjan's algorithm), each as a text
+# with a line for every include within the set.
+
+sub cycles {
+    my ($edge) = @_;
+
+    my ($next, @stack, %index, %low, %on_stack, @found, $search) = (1);
+
+    $search = sub {
+        my ($node) = @_;
+
+        $index{$node} = $low{$node} = $next++;
+        $on_stack{$node} = 1;
+        push @stack, $node;
+
+        for my $to (keys %{ $edge->{$node} || {} }) {
+            if (!$index{$to}) {
+                $search->($to);
+                $low{$node} = $low{$to} if $low{$to} < $low{$node};
+
+            } elsif ($on_stack{$to} && $index{$to} < $low{$node}) {
+                $low{$node} = $index{$to};
+            }
+        }
+
+        return if $low{$node} != $index{$node};
+
+        my %set;
+
+        for ( ;; ) {
+            my $member = pop @stack;
+
+            delete $on_stack{$member};
+            $set{$member} = 1;
+
+            last if $member eq $node;
+        }
+
+        push @found, join "\n", map {
+            my $from = $_;
+            map { "$edge->{$from}{$_}: $from includes $_" }
+                grep { $set{$_} } sort keys %{ $edge->{$from} }
+        } sort keys %set if keys %set > 1;
+    };
+
+    no warnings 'recursion';
+
+    $index{$_} || $search->($_) for sort keys %$edge;
+
+    return @found;
+}
+
+
+my @headers = cycles(\%edge);
+
+ok(!@headers, 'no header includes itself by way of others')
+    or diag(join "\n\n", @headers);
+
+
+# The units that a file includes: directly, or by headers that belong to none.
+
+sub units {
+    my ($file, $seen) = @_;
+
+    my %found;
+
+    for my $to (sort keys %{ $edge{$file} || {} }) {
+        my $unit = unit($to);
+
+        if (defined $unit) {
+            $found{$unit} ||= $edge{$file}{$to};
+
+        } elsif (!$seen->{$to}++) {
+            my %more = units($to, $seen);
+
+            $found{$_} ||= $edge{$file}{$to} for keys %more;
+        }
+    }
+
+    return %found;
+}
+
+
+my %unit_edge;
+
+for my $file (grep { defined unit($_) } @files) {
+    my %found = units($file, {});
+
+    delete $found{unit($file)};
+    $unit_edge{unit($file)}{$_} ||= $found{$_} for keys %found;
+}
+
+my @units = cycles(\%unit_edge);
+
+ok(!@units, 'no two units include one another')
+    or diag(join "\n\n", @units);
+
+done_testing();
