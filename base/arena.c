@@ -7,11 +7,12 @@
 #include <stdalign.h>
 #include <stdlib.h>
 
-#include "arena.h"
+#include "base/arena.h"
 
 
 #define DSA_ARENA_ALIGN   16
 #define DSA_ARENA_BLOCK   4096
+#define DSA_ARENA_LARGE   (1024 * 1024)     /* blocks grow up to this size */
 
 
 typedef struct dsa_arena_block_s  dsa_arena_block_t;
@@ -23,11 +24,11 @@ struct dsa_arena_block_s {
 
 
 struct dsa_arena_s {
-    char                              *pos;
+    char                              *pos;      /* in the current block */
     char                              *end;
-    size_t                             used;
+    size_t                             used;     /* of all blocks */
     size_t                             limit;
-    size_t                             block;    /* next block's size */
+    size_t                             block;    /* size of the next one */
     int                                exceeded;
     dsa_arena_block_t                 *blocks;
 };
@@ -71,7 +72,7 @@ void *
 dsa_arena_alloc(dsa_arena_t *arena, size_t size)
 {
     void               *p;
-    size_t              want;
+    size_t              room;
     dsa_arena_block_t  *block;
 
     if (size > arena->limit) {
@@ -83,39 +84,39 @@ dsa_arena_alloc(dsa_arena_t *arena, size_t size)
 
     if (size > (size_t) (arena->end - arena->pos)) {
 
-        /* blocks double, so that a large arena has few of them */
+        /* each block is twice as large as the one before */
 
-        want = size > arena->block / 4 ? size : arena->block;
+        room = size > arena->block / 4 ? size : arena->block;
 
-        if (want > arena->limit - arena->used) {
-            want = size;
+        if (room > arena->limit - arena->used) {
+            room = size;
         }
 
-        if (want > arena->limit - arena->used) {
+        if (room > arena->limit - arena->used) {
             arena->exceeded = 1;
             return NULL;
         }
 
-        block = malloc(sizeof(dsa_arena_block_t) + want);
+        block = malloc(sizeof(dsa_arena_block_t) + room);
         if (block == NULL) {
             return NULL;
         }
 
         block->next = arena->blocks;
         arena->blocks = block;
-        arena->used += want;
+        arena->used += room;
 
-        if (want == size && want != arena->block) {
+        if (room == size && room != arena->block) {
 
-            /* a large piece has a block of its own; the current one stays */
+            /* a large allocation has its own block; the current one is kept */
 
             return block->data;
         }
 
         arena->pos = block->data;
-        arena->end = block->data + want;
+        arena->end = block->data + room;
 
-        if (arena->block < 1024 * 1024) {
+        if (arena->block < DSA_ARENA_LARGE) {
             arena->block *= 2;
         }
     }

@@ -12,7 +12,7 @@
 #include <time.h>
 
 
-/* Milliseconds of CLOCK_MONOTONIC, the clock of deadlines on the link. */
+/* Milliseconds of CLOCK_MONOTONIC, which all deadlines refer to. */
 
 static inline uint64_t
 dsa_clock_ms(void)

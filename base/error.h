@@ -14,8 +14,9 @@
 
 
 /*
- * One line for a person: what, where, and what would be accepted.  Filled by
- * whoever first meets the fault; callers pass it on as it is.
+ * An error as one line for a person: what is wrong, where, and what is expected
+ * instead.  The function that detects the error writes it; its callers return
+ * it unchanged.
  */
 
 typedef struct {
@@ -23,7 +24,7 @@ typedef struct {
 } dsa_err_t;
 
 
-/* Sets the text and returns DSA_ERROR; err may be NULL. */
+/* Writes the text and returns DSA_ERROR.  err may be NULL. */
 
 int dsa_error(dsa_err_t *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -12,9 +12,10 @@
 
 
 /*
- * Copies len bytes of text to out, as far as room bytes hold them, with each
- * byte of a control character (C0, DEL, C1), and each byte that is not UTF-8,
- * as \xNN.  Returns the bytes written; no NUL is added.
+ * Copies text to out so that it is one line of valid UTF-8: each byte of a
+ * control character (C0, DEL, C1) and each invalid byte becomes \xNN.  Stops
+ * before the first character that does not fit room.  Returns the bytes
+ * written; no NUL is added.
  */
 size_t dsa_escape(char *out, size_t room, const char *text, size_t len);
 

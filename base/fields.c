@@ -13,6 +13,7 @@
 
 #define DSA_FIELDS_DEPTH    32
 #define DSA_FIELDS_SHOWN    60          /* bytes of a value in an error */
+#define DSA_FIELDS_NAME     128         /* bytes of a name in an error */
 
 
 int
@@ -204,7 +205,7 @@ int
 dsa_fields_known(const dsa_fields_t *f, const char *const *names)
 {
     int                 n;
-    char                key[DSA_FIELDS_SHOWN], list[256];
+    char                key[DSA_FIELDS_NAME], list[256];
     uint32_t            i;
     const dsa_json_t   *v;
 
@@ -246,11 +247,17 @@ int
 dsa_field_reject(const dsa_fields_t *f, const char *name, const dsa_json_t *v,
     const char *expected)
 {
+    int        n;
+    char       shown[DSA_FIELDS_NAME];
     dsa_buf_t  text;
 
+    /* a name may be a key of the file, and so have line breaks */
+
+    n = (int) dsa_escape(shown, sizeof(shown), name, strlen(name));
+
     if (v == NULL) {
-        return dsa_error(f->err, "%s: \"%s%s\" is missing; expected %s",
-                         f->file, f->prefix, name, expected);
+        return dsa_error(f->err, "%s: \"%s%.*s\" is missing; expected %s",
+                         f->file, f->prefix, n, shown, expected);
     }
 
     memset(&text, 0, sizeof(dsa_buf_t));
@@ -268,8 +275,8 @@ dsa_field_reject(const dsa_fields_t *f, const char *name, const dsa_json_t *v,
         }
     }
 
-    (void) dsa_error(f->err, "%s: \"%s%s\" is %.*s%s; expected %s", f->file,
-                     f->prefix, name,
+    (void) dsa_error(f->err, "%s: \"%s%.*s\" is %.*s%s; expected %s", f->file,
+                     f->prefix, n, shown,
                      text.len < DSA_FIELDS_SHOWN ? (int) text.len
                                                  : DSA_FIELDS_SHOWN,
                      text.data != NULL ? text.data : "",

@@ -994,6 +994,8 @@ test_rejected(void **state)
           "\"merges\":[]}}", "\"model.vocab.a\" is 4194304; expected" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1.5},\"merges\":[]}}",
           "\"model.vocab.a\" is 1.5" },
+        { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\\nb\":-1},"
+          "\"merges\":[]}}", "\"model.vocab.a\\x0ab\" is -1" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1,\"b\":1},"
           "\"merges\":[]}}", "two entries of \"model.vocab\" have the id 1" },
         { "{\"model\":{\"type\":\"BPE\",\"vocab\":{@},\"merges\":[\"ab\"]}}",
