@@ -29,6 +29,15 @@ typedef struct {
 } dsa_regex_t;
 
 
+/* An escape in PCRE2's syntax, outside of a class and in one; NULL: rejected. */
+
+typedef struct {
+    char         letter;
+    const char  *text;
+    const char  *in_class;
+} dsa_regex_escape_t;
+
+
 static int dsa_regex_group(dsa_regex_t *re);
 static int dsa_regex_bounds(dsa_regex_t *re);
 static int dsa_regex_class(dsa_regex_t *re);
@@ -235,12 +244,33 @@ dsa_regex_class(dsa_regex_t *re)
  * these names for slightly different sets.
  */
 
+static const dsa_regex_escape_t  dsa_regex_escapes[] = {
+    { 's', "\\p{White_Space}", "\\p{White_Space}" },
+    { 'S', "\\P{White_Space}", "\\P{White_Space}" },
+    { 'd', "\\p{Nd}", "\\p{Nd}" },
+    { 'D', "\\P{Nd}", "\\P{Nd}" },
+    { 'w', "[\\p{L}\\p{M}\\p{Nd}\\p{Pc}]", "\\p{L}\\p{M}\\p{Nd}\\p{Pc}" },
+    { 'W', "[^\\p{L}\\p{M}\\p{Nd}\\p{Pc}]", NULL },
+    { 'h', "[0-9A-Fa-f]", "0-9A-Fa-f" },
+    { 'H', "[^0-9A-Fa-f]", NULL },
+    { 'v', "\\x{0b}", "\\x{0b}" },
+    { 'r', "\\r", "\\r" },
+    { 'n', "\\n", "\\n" },
+    { 't', "\\t", "\\t" },
+    { 'f', "\\f", "\\f" },
+    { 'A', "\\A", NULL },
+    { 'z', "\\z", NULL },
+    { '\0', NULL, NULL }
+};
+
+
 static int
 dsa_regex_escape(dsa_regex_t *re, int in_class)
 {
-    char         c;
-    size_t       start;
-    const char  *text;
+    char                       c;
+    size_t                     start;
+    const char                *text;
+    const dsa_regex_escape_t  *e;
 
     start = re->pos++;
 
@@ -250,88 +280,17 @@ dsa_regex_escape(dsa_regex_t *re, int in_class)
 
     c = re->in.data[re->pos++];
 
-    switch (c) {
+    if (c == 'p' || c == 'P') {
+        return dsa_regex_property(re, c == 'P');
+    }
 
-    case 's':
-        text = "\\p{White_Space}";
-        break;
-
-    case 'S':
-        text = "\\P{White_Space}";
-        break;
-
-    case 'd':
-        text = "\\p{Nd}";
-        break;
-
-    case 'D':
-        text = "\\P{Nd}";
-        break;
-
-    case 'w':
-        text = in_class ? "\\p{L}\\p{M}\\p{Nd}\\p{Pc}"
-                        : "[\\p{L}\\p{M}\\p{Nd}\\p{Pc}]";
-        break;
-
-    case 'W':
-        text = in_class ? NULL : "[^\\p{L}\\p{M}\\p{Nd}\\p{Pc}]";
-        break;
-
-    case 'h':
-        text = in_class ? "0-9A-Fa-f" : "[0-9A-Fa-f]";
-        break;
-
-    case 'H':
-        text = in_class ? NULL : "[^0-9A-Fa-f]";
-        break;
-
-    case 'v':
-        text = "\\x{0b}";
-        break;
-
-    case 'r':
-        text = "\\r";
-        break;
-
-    case 'n':
-        text = "\\n";
-        break;
-
-    case 't':
-        text = "\\t";
-        break;
-
-    case 'f':
-        text = "\\f";
-        break;
-
-    case 'A':
-        text = in_class ? NULL : "\\A";
-        break;
-
-    case 'z':
-        text = in_class ? NULL : "\\z";
-        break;
-
-    case 'p':
-        return dsa_regex_property(re, 0);
-
-    case 'P':
-        return dsa_regex_property(re, 1);
-
-    case 'x':
-    case 'u':
+    if (c == 'x' || c == 'u') {
         return dsa_regex_code_point(re, c);
+    }
 
-    default:
-
-        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')
-            || (c >= 'A' && c <= 'Z'))
-        {
-            text = NULL;
-            break;
-        }
-
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')
+          || (c >= 'A' && c <= 'Z')))
+    {
         /* escaped punctuation means itself, as does a byte of UTF-8 */
 
         if ((uint8_t) c < 0x80) {
@@ -342,6 +301,12 @@ dsa_regex_escape(dsa_regex_t *re, int in_class)
 
         return DSA_OK;
     }
+
+    for (e = dsa_regex_escapes; e->letter != '\0' && e->letter != c; e++) {
+        /* void */
+    }
+
+    text = in_class ? e->in_class : e->text;
 
     if (text == NULL) {
         return dsa_regex_reject(re, start, "this escape");
