@@ -18,9 +18,11 @@ static const char  dsa_bench_usage[] =
     "       dsa bench engine --model DIR [--layers N] [--prefill[=TOKENS]]\n"
     "                        [--decode[=BATCHxCONTEXT]]\n"
     "\n"
-    "  kernels   every CUDA op beside what limits it; OP is a part of a name\n"
-    "  engine    steps of a model with random weights, of DIR's config.json,\n"
-    "            with as many layers as fit the GPU\n";
+    "Measures the CUDA backend and prints tables.\n"
+    "\n"
+    "  kernels   each CUDA op and its limits; OP is a part of a name\n"
+    "  engine    whole steps of a model with the config.json of DIR, random\n"
+    "            weights, and as many layers as fit the GPU\n";
 
 
 int
@@ -38,8 +40,8 @@ dsa_cmd_bench(int argc, char **argv)
     if (argc > 1 && (strcmp(argv[1], "kernels") == 0
                      || strcmp(argv[1], "engine") == 0))
     {
-        (void) fprintf(stderr, "dsa bench: there is nothing to measure, this "
-                       "program was built without nvcc\n");
+        (void) fprintf(stderr, "dsa bench: this program was built without "
+                       "nvcc, and only CUDA is measured\n");
         return 1;
     }
 #endif

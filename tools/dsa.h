@@ -8,10 +8,12 @@
 #define _DSA_TOOLS_H_INCLUDED_
 
 
+#include "base/buf.h"
+
+
 /*
- * The commands of dsa, one file each.  argv[0] is the command's name; the
- * result is the exit status: 0, 1 a failure that was told on stderr, 2 bad
- * usage.
+ * The commands of dsa.  argv[0] is the name of the command.  They return the
+ * exit status: 0, 1 after an error on stderr, 2 after wrong usage.
  */
 
 int dsa_cmd_tokenize(int argc, char **argv);
@@ -21,6 +23,12 @@ int dsa_cmd_parse(int argc, char **argv);
 int dsa_cmd_logits(int argc, char **argv);
 int dsa_cmd_generate(int argc, char **argv);
 int dsa_cmd_bench(int argc, char **argv);
+
+/*
+ * input.c.  Appends all of stdin to out, which the caller frees in any case.
+ * Returns the exit status: 0, or 1 after an error on stderr.
+ */
+int dsa_read_stdin(const char *command, dsa_buf_t *out);
 
 
 #endif /* _DSA_TOOLS_H_INCLUDED_ */

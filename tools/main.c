@@ -21,33 +21,33 @@ static const dsa_command_t  dsa_commands[] = {
 
     { "tokenize", dsa_cmd_tokenize,
       "  dsa tokenize --tokenizer FILE [--special] [--jsonl]\n"
-      "      text (stdin) to a JSON array of ids\n" },
+      "      print the token ids of a text\n" },
 
     { "detokenize", dsa_cmd_detokenize,
       "  dsa detokenize --tokenizer FILE [--jsonl]\n"
-      "      a JSON array of ids (stdin) to text\n" },
+      "      print the text of token ids\n" },
 
     { "encode", dsa_cmd_encode,
       "  dsa encode [--segments]\n"
-      "      a chat request (JSON, stdin) to the prompt's text\n" },
+      "      print the prompt of a chat request\n" },
 
     { "parse", dsa_cmd_parse,
       "  dsa parse [--thinking] [--stream N]\n"
-      "      a completion's text (stdin) to the message as JSON\n" },
+      "      print the message that a completion contains\n" },
 
     { "logits", dsa_cmd_logits,
       "  dsa logits --model DIR --tokens FILE --out FILE [--exact]\n"
       "             [--backend cpu|cuda] [--trace]\n"
-      "      the logits of every position of \"tokens\" (safetensors)\n" },
+      "      write the logits of a model for each position of a text\n" },
 
     { "generate", dsa_cmd_generate,
       "  dsa generate --model DIR [--prompt TEXT | --ids \"0 5 7\"] -n N\n"
       "               [--greedy] [--backend cpu|cuda]\n"
-      "      tokens that follow a prompt\n" },
+      "      continue a prompt\n" },
 
     { "bench", dsa_cmd_bench,
       "  dsa bench kernels | engine\n"
-      "      time and limits of the GPU's ops and of whole steps\n" }
+      "      measure the ops of a GPU and whole steps\n" }
 };
 
 
@@ -80,7 +80,7 @@ main(int argc, char **argv)
         }
     }
 
-    (void) fprintf(stderr, "dsa: unknown command \"%s\"\n", argv[1]);
+    (void) fprintf(stderr, "dsa: \"%s\" is not a command\n", argv[1]);
     dsa_usage(stderr);
 
     return 2;

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * dsa tokenize and dsa detokenize: a text to ids and back.
+ * dsa tokenize and dsa detokenize: the token ids of a text, and the way back.
  *
- * Without --jsonl the text is bytes, whole and unchanged in both directions;
- * with it texts are JSON strings, a line each, and what no UTF-8 can say
- * becomes U+FFFD.
+ * Without --jsonl the text is any bytes, which both directions preserve.  With
+ * it each line has a text as a JSON string, in which invalid UTF-8 becomes
+ * U+FFFD.
  */
 
 
@@ -53,13 +53,20 @@ static int dsa_tokenize_print(dsa_tokenize_t *c, const char *last);
 
 static const char  dsa_tokenize_usage[] =
     "usage: dsa tokenize --tokenizer FILE [--special] [--jsonl]\n"
-    "  text (stdin) to a JSON array of ids; --special recognizes added tokens\n"
-    "  in the text; --jsonl: each line a JSON string, each answer a line\n";
+    "\n"
+    "Reads a text on stdin and prints its token ids as a JSON array.  FILE is\n"
+    "a tokenizer.json.\n"
+    "\n"
+    "  --special   recognize added tokens in the text\n"
+    "  --jsonl     each line is a text as a JSON string; print a line for it\n";
 
 static const char  dsa_detokenize_usage[] =
     "usage: dsa detokenize --tokenizer FILE [--jsonl]\n"
-    "  a JSON array of ids (stdin) to the very bytes; --jsonl: each line an\n"
-    "  array, each answer a JSON string\n";
+    "\n"
+    "Reads token ids on stdin, as a JSON array, and prints the bytes that\n"
+    "they mean.  FILE is a tokenizer.json.\n"
+    "\n"
+    "  --jsonl     each line is an array; print a JSON string for it\n";
 
 
 int
@@ -121,15 +128,13 @@ dsa_tokenize_main(int argc, char **argv, const char *usage,
 }
 
 
-/* -1: go on; else the exit status. */
+/* Returns -1 when the command is to run, else the exit status. */
 
 static int
 dsa_tokenize_options(dsa_tokenize_t *c, int argc, char **argv,
     const char *usage)
 {
     int  opt;
-
-    /* --special is the last one, which dsa detokenize does not have */
 
     static const struct option  tokenize[] = {
         { "tokenizer", required_argument, NULL, 't' },
@@ -192,31 +197,19 @@ static int
 dsa_tokenize_all(dsa_tokenize_t *c, dsa_tokenize_pt convert)
 {
     int         rc;
-    char        chunk[65536];
-    size_t      n;
     dsa_buf_t   in;
     dsa_err_t   err;
 
     memset(&in, 0, sizeof(dsa_buf_t));
 
-    rc = 1;
+    rc = dsa_read_stdin(c->command, &in);
 
-    do {
-        n = fread(chunk, 1, sizeof(chunk), stdin);
-        dsa_buf_add(&in, chunk, n);
-    } while (n == sizeof(chunk));
-
-    if (ferror(stdin)) {
-        (void) fprintf(stderr, "dsa %s: stdin: %s\n", c->command,
-                       strerror(errno));
-
-    } else if (in.failed) {
-        (void) fprintf(stderr, "dsa %s: out of memory\n", c->command);
-
-    } else if (convert(c, dsa_str(in.data, in.len), &err) != DSA_OK) {
+    if (rc == 0 && convert(c, dsa_str(in.data, in.len), &err) != DSA_OK) {
         (void) fprintf(stderr, "dsa %s: %s\n", c->command, err.text);
+        rc = 1;
+    }
 
-    } else {
+    if (rc == 0) {
         rc = dsa_tokenize_print(c, convert == dsa_tokenize_text ? "\n" : "");
     }
 
@@ -337,7 +330,7 @@ dsa_tokenize_ids(dsa_tokenize_t *c, dsa_str_t in, dsa_err_t *err)
     rc = DSA_ERROR;
     text = NULL;
 
-    /* a number and its node are 80 bytes, and "0," is two */
+    /* "0," takes two bytes of text and 80 of the arena */
 
     arena = dsa_arena_create(in.len * 64 + 65536);
     if (arena == NULL) {
@@ -350,7 +343,7 @@ dsa_tokenize_ids(dsa_tokenize_t *c, dsa_str_t in, dsa_err_t *err)
     }
 
     if (v->type != DSA_JSON_ARRAY) {
-        (void) dsa_error(err, "not a JSON array of ids");
+        (void) dsa_error(err, "not a JSON array; expected an array of ids");
         goto done;
     }
 
@@ -373,8 +366,8 @@ dsa_tokenize_ids(dsa_tokenize_t *c, dsa_str_t in, dsa_err_t *err)
         }
 
         if (bytes.len == 0) {
-            (void) dsa_error(err, "element %zu, \"%.*s\", is no id of a token "
-                             "in %s", n, (int) (v->text.len < 40
+            (void) dsa_error(err, "element %zu, \"%.*s\", is not a token id "
+                             "of %s", n, (int) (v->text.len < 40
                                                 ? v->text.len : 40),
                              v->text.len != 0 ? v->text.data : "", c->file);
             goto done;

@@ -29,7 +29,7 @@ typedef struct {
 } dsa_regex_t;
 
 
-/* An escape in PCRE2's syntax, outside of a class and in one; NULL: rejected. */
+/* An escape as PCRE2 spells it outside of a class, and in one; NULL: never. */
 
 typedef struct {
     char         letter;
