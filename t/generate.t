@@ -148,7 +148,7 @@ is((generate('--model', model_with('none'), @args, '--seed', 3))[1], $top,
 my $bad = model_with('bad', '{"temperature": "0"}');
 
 like((generate('--model', $bad, @args))[1],
-     qr{/bad/generation_config\.json: "temperature" is no number, a number },
+     qr{/bad/generation_config\.json: "temperature" is "0"; expected },
      'a file that is wrong is refused');
 
 # the same when it serves

@@ -19,11 +19,12 @@
 
 
 /*
- * dsa logits: what the model makes of a file of tokens, to a file of tensors,
- * to be compared with what others make of them.
+ * dsa logits: computes a file of tokens and writes the logits, and with --trace
+ * intermediate results, to a file of tensors, for comparison with other
+ * implementations.
  */
 
-#define DSA_LOGITS_ROWS     2048        /* of a step, without --chunk */
+#define DSA_LOGITS_TOKENS   2048        /* of a step, without --chunk */
 #define DSA_LOGITS_NAME     32
 
 
@@ -49,7 +50,7 @@ typedef struct {
 
 typedef struct {
     dsa_weights_t       *weights;
-    dsa_model_t         *model;         /* of one of the two */
+    dsa_model_t         *model;         /* one of the two is open */
 #if (DSA_CUDA)
     dsa_cuda_model_t    *cuda;
 #endif
@@ -63,7 +64,7 @@ typedef struct {
     dsa_logits_trace_t  *trace;
     uint32_t             n_trace;
     uint32_t             max_trace;
-    int                  failed;        /* no memory for a trace */
+    int                  failed;        /* out of memory for a trace */
 } dsa_logits_t;
 
 
@@ -97,18 +98,20 @@ static const char  dsa_logits_usage[] =
     "                  [--backend cpu|cuda] [--trace] [--chunk N]\n"
     "                  [--decode-from N] [--select FILE]\n"
     "\n"
-    "FILE of --tokens is safetensors with \"tokens\", 32-bit integers; --out\n"
-    "gets \"logits\" [tokens, vocabulary] float32.\n"
+    "Reads the tensor \"tokens\", 32-bit integers, from the safetensors file\n"
+    "of --tokens and writes \"logits\", float32 [tokens, vocabulary], to that\n"
+    "of --out.\n"
     "\n"
-    "  --exact          float32 throughout, instead of the FP8 of serving;\n"
-    "                   on the CPU only\n"
-    "  --trace          also hidden.L, attn_out.L, topk.L, gap.L, expert.L\n"
-    "                   and expert_weight.L of every layer L; gap.L on\n"
+    "  --exact          compute in float32 instead of the FP8 of serving; on\n"
     "                   the CPU only\n"
-    "  --chunk N        at most N tokens a step (2048)\n"
-    "  --decode-from N  one token a step from position N on\n"
-    "  --select FILE    attend to the positions in FILE's topk.L, ascending\n"
-    "                   and then -1, instead of the model's own choice\n";
+    "  --trace          write hidden.L, attn_out.L, topk.L, gap.L, expert.L\n"
+    "                   and expert_weight.L of every layer L as well; gap.L\n"
+    "                   on the CPU only\n"
+    "  --chunk N        compute at most N tokens in a step; default 2048\n"
+    "  --decode-from N  compute one token in a step from position N on\n"
+    "  --select FILE    attend to the positions in topk.L of FILE, which are\n"
+    "                   ascending and then -1, instead of those that the\n"
+    "                   indexer selects\n";
 
 
 int
@@ -154,7 +157,7 @@ dsa_cmd_logits(int argc, char **argv)
 }
 
 
-/* DSA_AGAIN: only help was asked for. */
+/* DSA_AGAIN: help was printed, and there is nothing to run. */
 
 static int
 dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
@@ -179,7 +182,7 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
     memset(conf, 0, sizeof(dsa_logits_conf_t));
 
     conf->precision = DSA_SERVED;
-    conf->chunk = DSA_LOGITS_ROWS;
+    conf->chunk = DSA_LOGITS_TOKENS;
     conf->decode_from = UINT32_MAX;
 
     backend = "cpu";
@@ -244,9 +247,8 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
 
 #if !(DSA_CUDA)
     if (strcmp(backend, "cuda") == 0) {
-        (void) fprintf(stderr, "dsa logits: --backend cuda is not in this "
-                       "program, it was built without nvcc; cpu is "
-                       "accepted\n");
+        (void) fprintf(stderr, "dsa logits: --backend cuda is not available, "
+                       "this program was built without nvcc; expected cpu\n");
         return DSA_ERROR;
     }
 #endif
@@ -275,8 +277,8 @@ dsa_logits_number(uint32_t *out, const char *option, const char *text)
     if (errno != 0 || end == text || *end != '\0' || text[0] == '-'
         || n == 0 || n > UINT32_MAX)
     {
-        (void) fprintf(stderr, "dsa logits: %s %s, a number from 1 on is "
-                       "accepted\n", option, text);
+        (void) fprintf(stderr, "dsa logits: %s \"%s\" is not a number; "
+                       "expected one from 1 on\n", option, text);
         return DSA_ERROR;
     }
 
@@ -314,7 +316,8 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     l->logits = calloc(l->n, vocab * sizeof(float));
 
     if (l->pages == NULL || l->logits == NULL) {
-        return dsa_error(err, "no memory for the logits of %u tokens", l->n);
+        return dsa_error(err, "out of memory for the logits of %u tokens",
+                         l->n);
     }
 
     for (i = 0; i < n_pages; i++) {
@@ -351,8 +354,8 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         }
 
         if (l->failed) {
-            return dsa_error(err, "no memory for the trace of %u tokens",
-                             l->n);
+            return dsa_error(err, "out of memory for the trace of %u "
+                             "tokens", l->n);
         }
     }
 
@@ -360,7 +363,7 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
 }
 
 
-/* The model, with what listens to it. */
+/* Opens the model for one backend, and registers the trace callbacks. */
 
 static int
 dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
@@ -458,16 +461,16 @@ dsa_logits_read(dsa_logits_t *l, const char *path, dsa_err_t *err)
     if (t == NULL || !dsa_str_eqz(t->dtype, "I32") || t->n_dims != 1
         || t->shape[0] == 0)
     {
-        (void) dsa_error(err, "%s: a tensor \"tokens\" of dtype I32, with one "
-                         "dimension and not empty, is accepted", path);
+        (void) dsa_error(err, "%s: expected a tensor \"tokens\" of dtype I32 "
+                         "with one dimension, which is not empty", path);
         goto done;
     }
 
     n = t->shape[0];
 
     if (n > l->weights->config.max_position_embeddings) {
-        (void) dsa_error(err, "%s: %llu tokens, at most "
-                         "max_position_embeddings, %u, are accepted", path,
+        (void) dsa_error(err, "%s: %llu tokens; expected at most "
+                         "max_position_embeddings, which is %u", path,
                          (unsigned long long) n,
                          l->weights->config.max_position_embeddings);
         goto done;
@@ -477,7 +480,7 @@ dsa_logits_read(dsa_logits_t *l, const char *path, dsa_err_t *err)
     l->tokens = calloc(l->n, sizeof(uint32_t));
 
     if (l->tokens == NULL) {
-        (void) dsa_error(err, "no memory for %u tokens", l->n);
+        (void) dsa_error(err, "out of memory for %u tokens", l->n);
         goto done;
     }
 
@@ -485,8 +488,8 @@ dsa_logits_read(dsa_logits_t *l, const char *path, dsa_err_t *err)
         memcpy(&id, (const char *) t->data + i * sizeof(int32_t), sizeof(id));
 
         if (id < 0) {
-            (void) dsa_error(err, "%s: token %d at position %u, ids from 0 on "
-                             "are accepted", path, id, i);
+            (void) dsa_error(err, "%s: token %d at position %u; expected an "
+                             "id from 0 on", path, id, i);
             goto done;
         }
 
@@ -503,7 +506,7 @@ done:
 }
 
 
-/* Opens and checks all that dsa_logits_select() will read. */
+/* Opens the file, and checks every value that dsa_logits_select() reads. */
 
 static int
 dsa_logits_selections(dsa_logits_t *l, const char *path, dsa_err_t *err)
@@ -528,9 +531,9 @@ dsa_logits_selections(dsa_logits_t *l, const char *path, dsa_err_t *err)
         if (t == NULL || !dsa_str_eqz(t->dtype, "I32") || t->n_dims != 2
             || t->shape[0] != l->n || t->shape[1] == 0 || t->shape[1] > cols)
         {
-            return dsa_error(err, "%s: a tensor \"topk.%u\" of dtype I32, %u "
-                             "rows and 1 to %u columns is accepted", path,
-                             layer, l->n, cols);
+            return dsa_error(err, "%s: expected a tensor \"topk.%u\" of dtype "
+                             "I32, %u rows and 1 to %u columns", path, layer,
+                             l->n, cols);
         }
 
         for (row = 0; row < l->n; row++) {
@@ -540,14 +543,14 @@ dsa_logits_selections(dsa_logits_t *l, const char *path, dsa_err_t *err)
                 p = dsa_logits_position(t, row, i);
 
                 if (p == -1 && i != 0) {
-                    last = (int32_t) row;       /* only -1 may follow */
+                    last = (int32_t) row;       /* then only -1 is valid */
                     continue;
                 }
 
                 if (p <= last || p > (int32_t) row) {
                     return dsa_error(err, "%s: topk.%u has %d in column %u of "
-                                     "row %u, rising positions up to the "
-                                     "row's own, then -1, are accepted", path,
+                                     "row %u; expected ascending positions up "
+                                     "to that of the row, then -1", path,
                                      layer, p, i, row);
                 }
 
@@ -610,7 +613,7 @@ dsa_logits_select(void *ctx, uint32_t layer, uint32_t rows, uint32_t cols,
 }
 
 
-/* A trace of a step's rows, to its place among all tokens. */
+/* Copies the trace of a step to the tensor of all tokens. */
 
 static void
 dsa_logits_note(void *ctx, const char *name, uint32_t layer, uint32_t rows,
@@ -645,7 +648,7 @@ dsa_logits_note(void *ctx, const char *name, uint32_t layer, uint32_t rows,
 
     if (i == l->n_trace) {
 
-        /* selections have index_topk columns even in a shorter context */
+        /* topk has index_topk columns even when the context is shorter */
 
         width = strcmp(name, "topk") == 0 ? l->weights->config.index_topk
                                           : cols;
@@ -681,7 +684,7 @@ dsa_logits_write(const dsa_logits_t *l, const char *path, dsa_err_t *err)
 
     t = calloc((uint64_t) l->n_trace + 1, sizeof(dsa_st_tensor_t));
     if (t == NULL) {
-        return dsa_error(err, "no memory to write %s", path);
+        return dsa_error(err, "%s: out of memory", path);
     }
 
     for (i = 0; i <= l->n_trace; i++) {
