@@ -8,7 +8,6 @@
 #include <sys/auxv.h>
 
 #define XXH_INLINE_ALL
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/map.h"
