@@ -8,11 +8,15 @@
 #define _DSA_LOG_H_INCLUDED_
 
 
+#include <stdatomic.h>
+
+
 /*
- * One line on stderr with time, level and process.  A line is at most
- * DSA_LOG_LINE bytes, escaped as dsa_escape() does it, and a process
- * writes at most DSA_LOG_RATE lines a second below DSA_LOG_ERR: what was left
- * out is counted and told.
+ * One line on stderr with time, level and process id.  A line is at most
+ * DSA_LOG_LINE bytes, escaped by dsa_escape().  A process writes at most
+ * DSA_LOG_RATE lines a second of the levels warn to info; the next line
+ * reports how many were left out.  Errors are always written, and debug lines
+ * are when the level is debug.  All functions may be called from any thread.
  */
 
 #define DSA_LOG_LINE    1024
@@ -28,16 +32,24 @@ typedef enum {
 } dsa_log_level_e;
 
 
-/* May be called by several threads. */
+/* The highest level that is written; set it with dsa_log_level(). */
+extern _Atomic int  dsa_log_limit;
+
+
+/* Writes lines up to this level from now on; DSA_LOG_INFO at the start. */
+void dsa_log_level(dsa_log_level_e level);
+
 void dsa_log(dsa_log_level_e level, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Debug lines are off unless dsa_log_debug_on is set before threads start. */
-extern int  dsa_log_debug_on;
+
+/* Its arguments are not evaluated unless the level is debug. */
 
 #define dsa_log_debug(...)                                                    \
     do {                                                                      \
-        if (dsa_log_debug_on) {                                               \
+        if (atomic_load_explicit(&dsa_log_limit, memory_order_relaxed)        \
+            >= DSA_LOG_DEBUG)                                                 \
+        {                                                                     \
             dsa_log(DSA_LOG_DEBUG, __VA_ARGS__);                              \
         }                                                                     \
     } while (0)

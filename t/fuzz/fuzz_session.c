@@ -75,6 +75,16 @@ static dsa_service_t  service;
 
 /* In place of base/log.c: the text is made, and goes nowhere. */
 
+_Atomic int  dsa_log_limit = DSA_LOG_DEBUG;
+
+
+void
+dsa_log_level(dsa_log_level_e level)
+{
+    dsa_log_limit = level;
+}
+
+
 void
 dsa_log(dsa_log_level_e level, const char *fmt, ...)
 {
