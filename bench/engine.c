@@ -387,7 +387,7 @@ dsa_bench_seq(dsa_bench_engine_t *e, uint32_t s, uint32_t tokens)
 
     e->seq[s].tokens = e->tokens;
     e->seq[s].pages = e->pages + (uint64_t) s * of;
-    e->seq[s].follows = DSA_FOLLOWS_NONE;
+    e->seq[s].input_from = DSA_INPUT_KNOWN;
     e->seq[s].sampling = &e->sampling;
 }
 
@@ -408,13 +408,14 @@ dsa_bench_prompt_time(dsa_bench_engine_t *e, uint32_t tokens, double *seconds,
     under = 0;
 
     dsa_bench_seq(e, 0, tokens);
-    s->prompt = tokens;
+    s->n_prompt = tokens;
     begin = dsa_bench_now();
 
-    for (at = 0; at < tokens; at += s->n) {
+    for (at = 0; at < tokens; at += s->n_input) {
         s->start = at;
-        s->n = tokens - at < DSA_BENCH_ROWS ? tokens - at : DSA_BENCH_ROWS;
-        s->sampling = at + s->n == tokens ? &e->sampling : NULL;
+        s->n_input = tokens - at < DSA_BENCH_ROWS ? tokens - at
+                                                  : DSA_BENCH_ROWS;
+        s->sampling = at + s->n_input == tokens ? &e->sampling : NULL;
         s->sample = &e->sample[0];
 
         if (under == b->depth) {
@@ -502,9 +503,9 @@ dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
     for (k = 0; k < DSA_BENCH_WARM + DSA_BENCH_STEPS; k++) {
         for (i = 0; i < batch; i++) {
             e->seq[i].start = context + k - 1;
-            e->seq[i].n = 1;
-            e->seq[i].prompt = context - 1;
-            e->seq[i].follows = k == 0 ? DSA_FOLLOWS_NONE : i;
+            e->seq[i].n_input = 1;
+            e->seq[i].n_prompt = context - 1;
+            e->seq[i].input_from = k == 0 ? DSA_INPUT_KNOWN : i;
             e->seq[i].sample = &e->sample[(k % 2) * DSA_BENCH_SEQS + i];
         }
 

@@ -9,68 +9,105 @@
 
 
 #include "base/error.h"
-#include "engine/cpu/sampler.h"
+#include "engine/sampling.h"
 #include "engine/checkpoint/config.h"
 
 
 /*
- * What computes: the scheduler decides which rows of which sequences are
- * computed in a step and where their cache pages lie; the backend computes
- * them and samples.  It owns the page memory, the scheduler owns the page
- * numbers.
+ * The interface between the scheduler and what computes.  The scheduler
+ * chooses the tokens of each step and the pages of the KV cache that hold
+ * them; a backend runs the model over these tokens and samples.  The backend
+ * owns the memory of the pages, the scheduler owns their numbers.
  */
 
 #define DSA_PAGE_TOKENS     64
 
+#define DSA_PAGES_MAX       (1U << 26)  /* of a backend */
+#define DSA_MAX_OUTPUTS     8           /* of a sequence in a step */
+
+#define DSA_INPUT_KNOWN     UINT32_MAX  /* see input_from */
+
 
 typedef enum {
     DSA_BACKEND_CPU = 0,
-    DSA_BACKEND_CUDA,                   /* where the build has it */
+    DSA_BACKEND_CUDA,                   /* only where the build has it */
     DSA_BACKEND_NULL
 } dsa_backend_e;
 
 
 typedef enum {
-    DSA_EXACT = 0,              /* float32 throughout: the oracle */
+    DSA_EXACT = 0,              /* float32 throughout, compared with golden
+                                   vectors */
     DSA_SERVED                  /* FP8 activations and cache, as published */
 } dsa_precision_e;
 
 
-#define DSA_FOLLOWS_NONE    UINT32_MAX
-
-
-/* One sequence's part of a step. */
+/*
+ * One sequence's part of a step.
+ *
+ * Inputs are tokens[start .. start + n_input - 1]; the cache has all tokens
+ * before start.  The last n_draft inputs are drafts: guesses at the answer
+ * that this step verifies.  With sampling set, the step has n_draft + 1
+ * outputs: output i is sampled after input n_input - 1 - n_draft + i, which is
+ * the token before draft i.
+ *
+ * Sampling noise is a function of (seed, position) only.  A draft is therefore
+ * accepted exactly when it equals the sample at its position, and the answer
+ * has the same tokens as without drafts.  Example with two drafts after the
+ * known token 7:
+ *
+ *     inputs              7    4    9
+ *     samples             4    5    -
+ *     accepted = 2        draft 4 was right, and the next token is 5
+ *
+ * The sample after 9 is not valid because 9 is not a part of the answer.
+ */
 
 typedef struct {
-    const uint32_t         *tokens;     /* the whole sequence so far */
-    uint32_t                start;      /* rows before it are in the cache */
-    uint32_t                n;          /* rows start .. start+n-1 now */
-    uint32_t                follows;    /* the entry of the step started
-                                           before this one whose sample is
-                                           the last row's token, which tokens
-                                           does not have yet; or
-                                           DSA_FOLLOWS_NONE */
-    uint32_t                prompt;     /* tokens of the prompt; penalties
-                                           count what follows it */
-    const uint32_t         *pages;      /* [ceil((start+n)/64)] page numbers */
-    const dsa_sampling_t   *sampling;   /* NULL: cache only, sample nothing */
-    dsa_sample_t           *sample;     /* out: the token after the last row,
-                                           when the step is waited for */
+    const uint32_t         *tokens;     /* of the sequence, from position 0 */
+    uint32_t                start;
+    uint32_t                n_input;    /* >= 1 */
+    uint32_t                n_draft;    /* < n_input; 0 without sampling;
+                                           < max_outputs of the backend */
+    uint32_t                input_from; /* The entry of the in-flight step
+                                           whose sample is the last input
+                                           token, which tokens does not have
+                                           yet; DSA_INPUT_KNOWN: tokens has
+                                           all inputs.  Not with drafts or
+                                           penalties */
+    uint32_t                n_prompt;   /* tokens of the prompt; penalties
+                                           count the tokens after it */
+    const uint32_t         *pages;      /* block table, [ceil((start +
+                                           n_input) / DSA_PAGE_TOKENS)] */
+    const dsa_sampling_t   *sampling;   /* NULL: the step has no outputs */
+    const uint32_t         *mask;       /* [outputs][dsa_mask_words(vocab)],
+                                           bit id % 32 of word id / 32 is 1
+                                           where the id may be sampled; at
+                                           least one allowed id per output.
+                                           NULL: all allowed ids */
+    dsa_sample_t           *sample;     /* out: [outputs], of which the first
+                                           *accepted are valid */
+    uint32_t               *accepted;   /* out: 1 + the number of drafts up to
+                                           the first that differs from its
+                                           sample.  Written only with drafts;
+                                           may be NULL without */
 } dsa_batch_seq_t;
 
 
 typedef struct {
     const char         *model;          /* directory */
-    uint32_t            random;         /* 1: of it only config.json is read,
-                                           weights and pages are random
-                                           (cuda) */
-    uint32_t            layers;         /* with random: so many; 0: all */
+    uint32_t            random;         /* cuda: 1 reads only config.json of
+                                           the model; weights and pages are
+                                           random */
+    uint32_t            layers;         /* with random: number of layers; 0:
+                                           all */
     dsa_precision_e     precision;
     uint32_t            device;         /* cuda: number of the GPU */
-    uint32_t            context;        /* most tokens of a sequence; 0: the
-                                           model's */
-    uint64_t            kv_memory;      /* bytes for pages; 0: backend's own */
-    uint32_t            max_tokens;     /* most rows in a step */
+    uint32_t            context;        /* most tokens of a sequence; 0: as
+                                           config.json says */
+    uint64_t            kv_memory;      /* bytes for pages; 0: the backend
+                                           chooses */
+    uint32_t            max_tokens;     /* most input tokens of a step */
     uint32_t            max_seqs;       /* most sequences in a step */
     uint32_t            allowed;        /* ids from here on are never sampled */
     double              rate;           /* null: tokens/s of a sequence */
@@ -82,28 +119,72 @@ typedef struct dsa_backend_s  dsa_backend_t;
 struct dsa_backend_s {
     dsa_model_config_t  config;
     uint32_t            pages;          /* 0 .. pages-1 may be used */
-    uint32_t            depth;          /* steps that may be started and not
-                                           yet waited for */
-    char                fingerprint[36];/* model and cache layout */
-    void               *data;           /* the backend's own */
+    uint32_t            depth;          /* most steps in flight: started and
+                                           not yet waited for */
+    uint32_t            max_outputs;    /* of a sequence in a step, 1 ..
+                                           DSA_MAX_OUTPUTS; 1: no drafts */
+    uint32_t            masks;          /* 1: takes masks; 0: each mask must
+                                           be NULL */
+    char                fingerprint[36];/* of the model and the page layout */
+    void               *data;           /* private to the backend */
 
     /*
-     * Starts a step, behind those started before.  Of seq only the samples
-     * are used after the return.  DSA_ERROR is fatal for the replica.
+     * Starts a step after those started before.  Of seq only sample and
+     * accepted are used after the return.  DSA_ERROR is fatal for the replica.
      */
     int               (*start)(dsa_backend_t *b, dsa_batch_seq_t *seq,
                                uint32_t n_seqs, dsa_err_t *err);
 
-    /* The oldest step not yet waited for ends; its samples are there. */
+    /*
+     * Waits for the end of the oldest in-flight step.  Its samples and
+     * accepted counts are valid when this returns.
+     */
     int               (*wait)(dsa_backend_t *b, dsa_err_t *err);
     void              (*close)(dsa_backend_t *b);
 };
 
 
-/* By its name in engine.conf: "cpu", "cuda", "null"; DSA_ERROR: another. */
+/* Outputs of a sequence in a step. */
+
+static inline uint32_t
+dsa_batch_outputs(const dsa_batch_seq_t *s)
+{
+    return s->sampling != NULL ? s->n_draft + 1 : 0;
+}
+
+
+/* Input tokens before output i: the position of the token that it samples. */
+
+static inline uint32_t
+dsa_batch_position(const dsa_batch_seq_t *s, uint32_t i)
+{
+    return s->start + s->n_input - s->n_draft + i;
+}
+
+
+/* Words of the mask of one output. */
+
+static inline uint32_t
+dsa_mask_words(uint32_t vocab)
+{
+    return (vocab + 31) / 32;
+}
+
+
+static inline int
+dsa_mask_has(const uint32_t *mask, uint32_t id)
+{
+    return (mask[id / 32] >> (id % 32) & 1) != 0;
+}
+
+
+/*
+ * Sets *kind from its name in engine.conf: "cpu", "cuda" or "null".  DSA_ERROR
+ * for any other name.
+ */
 int dsa_backend_named(dsa_backend_e *kind, const char *name);
 
-/* Opens one of those below; NULL with err. */
+/* Opens a backend of this kind; NULL with err. */
 dsa_backend_t *dsa_backend_open(dsa_backend_e kind,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 
@@ -117,8 +198,9 @@ dsa_backend_t *dsa_backend_cuda_open(const dsa_backend_conf_t *conf,
 #endif
 
 /*
- * Sets b->fingerprint: pages may be shared where the model, the precision and
- * the layout of a page are the same.  model is its own fingerprint.
+ * Sets b->fingerprint.  Backends with equal fingerprints have the same model,
+ * precision and page layout, so that they may share pages.  model is the
+ * fingerprint of the weights.
  */
 void dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
     dsa_precision_e precision);

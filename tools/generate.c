@@ -19,11 +19,11 @@
 
 
 /*
- * dsa generate: a prompt through the engine's scheduler and its cpu backend,
+ * dsa generate: continues a prompt with the engine's scheduler and a backend,
  * without a server.
  */
 
-#define DSA_GENERATE_ROWS   512
+#define DSA_GENERATE_TOKENS 512         /* of a step */
 
 
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
     uint32_t                n;
     dsa_backend_e           backend;
     dsa_precision_e         precision;
-    dsa_sampling_t          sampling;   /* NAN: the model's own */
+    dsa_sampling_t          sampling;   /* NAN: as generation_config.json */
     int                     seeded;
     int                     special;
 } dsa_generate_conf_t;
@@ -45,8 +45,8 @@ typedef struct {
     dsa_sched_t             *sched;
     dsa_tokens_t             tokens;
     dsa_answer_t             answer;
-    dsa_generation_config_t  own;        /* the model's */
-    int                      comma;
+    dsa_generation_config_t  defaults;   /* of the model */
+    int                      printed;    /* 1: an id was printed */
     int                      failed;
 } dsa_generate_t;
 
@@ -60,12 +60,14 @@ static int dsa_generate_open(dsa_generate_t *g,
 static int dsa_generate_ids(dsa_generate_t *g, const char *text,
     uint32_t vocab, dsa_err_t *err);
 static int dsa_generate_text(dsa_generate_t *g,
-    const dsa_generate_conf_t  *conf, const dsa_model_config_t *config,
-    dsa_err_t                  *err);
+    const dsa_generate_conf_t *conf, const dsa_model_config_t *config,
+    dsa_err_t *err);
 static int dsa_generate_run(dsa_generate_t *g,
     const dsa_generate_conf_t *conf, dsa_err_t *err);
-static int dsa_generate_token(void *owner, const dsa_sample_t *sample);
-static void dsa_generate_done(void *owner, const dsa_link_done_t *done);
+static int dsa_generate_tokens(void *owner, const dsa_sample_t *samples,
+    uint32_t n);
+static int dsa_generate_token(dsa_generate_t *g, uint32_t token);
+static void dsa_generate_done(void *owner, const dsa_sched_usage_t *usage);
 static void dsa_generate_print(dsa_generate_t *g);
 
 
@@ -74,17 +76,18 @@ static const char  dsa_generate_usage[] =
     "                    [--greedy] [--temperature T] [--top-p P] [--seed S]\n"
     "                    [--special] [--exact] [--backend cpu|cuda]\n"
     "\n"
-    "  --prompt TEXT   continues the text, after the model's first token;\n"
+    "  --prompt TEXT   continues the text after the model's BOS token;\n"
     "                  prints text\n"
-    "  --ids \"0 5 7\"   continues these ids as they are; prints ids\n"
-    "  -n N            at most so many tokens\n"
-    "  --greedy        always the most probable token, as --temperature 0\n"
+    "  --ids \"0 5 7\"   continues exactly these ids; prints ids\n"
+    "  -n N            generates at most N tokens\n"
+    "  --greedy        always takes the most probable token; the same as\n"
+    "                  --temperature 0\n"
     "  --temperature T, --top-p P\n"
-    "                  if not given, those of the model's own\n"
+    "                  default: the values in the model's\n"
     "                  generation_config.json, or 1\n"
-    "  --special       added tokens that stand in TEXT are recognized, and\n"
-    "                  the first token is not put before it\n"
-    "  --exact         float32 throughout instead of the served roundings;\n"
+    "  --special       recognizes added tokens in TEXT, and puts no BOS\n"
+    "                  token before it\n"
+    "  --exact         computes in float32 instead of the served precision;\n"
     "                  on the CPU only\n";
 
 
@@ -128,7 +131,7 @@ dsa_cmd_generate(int argc, char **argv)
 }
 
 
-/* DSA_AGAIN: only help was asked for. */
+/* DSA_AGAIN: help was printed, and there is nothing to run. */
 
 static int
 dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
@@ -208,7 +211,7 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
                 || errno != 0)
             {
                 (void) fprintf(stderr, "dsa generate: --seed takes a number "
-                               "of 64 bits, not \"%s\"\n", optarg);
+                               "of 64 bits; \"%s\" is not one\n", optarg);
                 rc = DSA_ERROR;
             }
 
@@ -262,8 +265,8 @@ dsa_generate_number(const char *name, const char *text, double most,
     if (strspn(text, "0123456789.") != strlen(text) || end == text
         || *end != '\0' || *out > most)
     {
-        (void) fprintf(stderr, "dsa generate: %s takes a number up to %g, not "
-                       "\"%s\"\n", name, most, text);
+        (void) fprintf(stderr, "dsa generate: %s takes a number up to %g; "
+                       "\"%s\" is not one\n", name, most, text);
         return DSA_ERROR;
     }
 
@@ -283,13 +286,13 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     dsa_backend_conf_t    backend;
 
     static const dsa_sched_handler_t  handler = {
-        dsa_generate_token,
+        dsa_generate_tokens,
         dsa_generate_done,
         NULL
     };
 
     if (dsa_model_config_read(&config, conf->model, err) != DSA_OK
-        || dsa_generation_config_read(&g->own, conf->model, err) != DSA_OK)
+        || dsa_generation_config_read(&g->defaults, conf->model, err) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -298,7 +301,7 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
     backend.model = conf->model;
     backend.precision = conf->precision;
-    backend.max_tokens = DSA_GENERATE_ROWS;
+    backend.max_tokens = DSA_GENERATE_TOKENS;
     backend.max_seqs = 1;
     backend.allowed = config.vocab_size;
 
@@ -316,8 +319,8 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
         }
 
         if (dsa_tokenizer_size(g->tokenizer) > config.vocab_size) {
-            return dsa_error(err, "%s has ids up to %u, vocab_size in "
-                             "config.json is %u", path,
+            return dsa_error(err, "%s has ids up to %u; expected ids below "
+                             "vocab_size of config.json, %u", path,
                              dsa_tokenizer_size(g->tokenizer) - 1,
                              config.vocab_size);
         }
@@ -336,8 +339,8 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     total = (uint64_t) g->tokens.n + conf->n;
 
     if (total > config.max_position_embeddings) {
-        return dsa_error(err, "%u tokens and %u more are over the model's "
-                         "context of %u", g->tokens.n, conf->n,
+        return dsa_error(err, "the prompt has %u tokens, and %u more are over "
+                         "the model's context of %u", g->tokens.n, conf->n,
                          config.max_position_embeddings);
     }
 
@@ -349,10 +352,10 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
         return DSA_ERROR;
     }
 
+    memset(&sched, 0, sizeof(sched));
+
     sched.max_running = 1;
-    sched.token_budget = DSA_GENERATE_ROWS;
-    sched.max_waiting = 0;
-    sched.max_waiting_per_tenant = 0;
+    sched.token_budget = DSA_GENERATE_TOKENS;
     sched.context = (uint32_t) total;
 
     g->sched = dsa_sched_create(g->backend, &sched, &handler, err);
@@ -362,8 +365,8 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     }
 
     if (dsa_sched_context(g->sched) < total) {
-        return dsa_error(err, "%u tokens and %u more do not fit the cache of "
-                         "%u", g->tokens.n, conf->n,
+        return dsa_error(err, "the prompt has %u tokens, and %u more do not fit "
+                         "the KV cache of %u tokens", g->tokens.n, conf->n,
                          dsa_sched_context(g->sched));
     }
 
@@ -389,8 +392,8 @@ dsa_generate_ids(dsa_generate_t *g, const char *text, uint32_t vocab,
         id = strtoull(text, &end, 10);
 
         if (*text < '0' || *text > '9' || errno != 0 || id >= vocab) {
-            return dsa_error(err, "--ids takes ids from 0 to %u, not \"%.20s\"",
-                             vocab - 1, text);
+            return dsa_error(err, "--ids takes ids from 0 to %u; \"%.20s\" does "
+                             "not begin with one", vocab - 1, text);
         }
 
         if (dsa_tokens_push(&g->tokens, (uint32_t) id) != DSA_OK) {
@@ -410,7 +413,7 @@ dsa_generate_ids(dsa_generate_t *g, const char *text, uint32_t vocab,
 
 static int
 dsa_generate_text(dsa_generate_t *g, const dsa_generate_conf_t *conf,
-    const dsa_model_config_t  *config, dsa_err_t *err)
+    const dsa_model_config_t *config, dsa_err_t *err)
 {
     int                     rc;
     dsa_tokenizer_work_t   *work;
@@ -463,11 +466,11 @@ dsa_generate_run(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     request.owner = g;
 
     if (isnan(request.sampling.temperature)) {
-        request.sampling.temperature = g->own.temperature;
+        request.sampling.temperature = g->defaults.temperature;
     }
 
     if (isnan(request.sampling.top_p)) {
-        request.sampling.top_p = g->own.top_p;
+        request.sampling.top_p = g->defaults.top_p;
     }
 
     if (!conf->seeded
@@ -477,13 +480,15 @@ dsa_generate_run(dsa_generate_t *g, const dsa_generate_conf_t *conf,
         return dsa_error(err, "getrandom(): %s", strerror(errno));
     }
 
-    if (dsa_answer_init(&g->answer, NULL, 0) != DSA_OK
-        || dsa_sched_add(g->sched, &request) == NULL)
-    {
+    if (dsa_answer_init(&g->answer, NULL, 0) != DSA_OK) {
         return dsa_error(err, "out of memory");
     }
 
-    /* they are the scheduler's now */
+    if (dsa_sched_add(g->sched, &request, err) == NULL) {
+        return DSA_ERROR;
+    }
+
+    /* the scheduler owns the tokens now */
 
     memset(&g->tokens, 0, sizeof(g->tokens));
 
@@ -504,40 +509,54 @@ dsa_generate_run(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
 
 static int
-dsa_generate_token(void *owner, const dsa_sample_t *sample)
+dsa_generate_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
 {
+    uint32_t         i;
     dsa_generate_t  *g;
 
     g = owner;
 
-    if (g->tokenizer == NULL) {
-        (void) printf("%s%u", g->comma ? " " : "", sample->token);
-        g->comma = 1;
-
-    } else if (dsa_answer_add(&g->answer, sample->token,
-                              dsa_token_bytes(g->tokenizer, sample->token),
-                              dsa_token_is_special(g->tokenizer,
-                                                   sample->token))
-               != DSA_OK)
-    {
-        g->failed = 1;
-
-    } else {
-        dsa_generate_print(g);
+    for (i = 0; i < n && !g->failed; i++) {
+        if (dsa_generate_token(g, samples[i].token) != DSA_OK) {
+            g->failed = 1;
+        }
     }
 
-    /* a reader that is gone wants no more of it */
+    /* stop generating when nobody reads the output */
 
     if (fflush(stdout) != 0) {
         g->failed = 1;
     }
 
-    return g->failed ? DSA_LINK_FINISH_CANCELLED : 0;
+    return g->failed ? DSA_FINISH_CANCELLED : 0;
+}
+
+
+static int
+dsa_generate_token(dsa_generate_t *g, uint32_t token)
+{
+    if (g->tokenizer == NULL) {
+        (void) printf("%s%u", g->printed ? " " : "", token);
+        g->printed = 1;
+        return DSA_OK;
+    }
+
+    if (dsa_answer_add(&g->answer, token,
+                       dsa_token_bytes(g->tokenizer, token),
+                       dsa_token_is_special(g->tokenizer, token))
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    dsa_generate_print(g);
+
+    return DSA_OK;
 }
 
 
 static void
-dsa_generate_done(void *owner, const dsa_link_done_t *done)
+dsa_generate_done(void *owner, const dsa_sched_usage_t *usage)
 {
     dsa_generate_t  *g;
 

@@ -8,9 +8,10 @@
 
 #include "engine/backend.h"
 #include "engine/cpu/model.h"
+#include "engine/cpu/sampler.h"
 
 
-/* Page memory where the configuration leaves it to the backend. */
+/* bytes for pages, when the configuration has no kv_memory */
 #define DSA_CPU_KV_MEMORY   (1ULL << 30)
 
 
@@ -18,9 +19,10 @@ typedef struct {
     dsa_weights_t  *weights;
     dsa_model_t    *model;
     dsa_rows_t     *rows;           /* [max_seqs] */
-    float          *logits;         /* [max_seqs, vocab] */
+    float          *logits;         /* [max_outputs, vocab] */
     float          *scratch;        /* [vocab] */
     uint32_t        max_seqs;
+    uint32_t        max_outputs;    /* of all sequences of a step */
     uint32_t        allowed;
 } dsa_backend_cpu_t;
 
@@ -29,14 +31,14 @@ static int dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
 static int dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err);
 static void dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu,
-    const dsa_batch_seq_t *s, const float *logits);
+    dsa_batch_seq_t *s, const float *logits);
 static void dsa_backend_cpu_close(dsa_backend_t *b);
 
 
 dsa_backend_t *
 dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 {
-    uint64_t            memory;
+    uint64_t            memory, outputs;
     dsa_backend_t      *b;
     dsa_backend_cpu_t  *cpu;
 
@@ -52,6 +54,8 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 
     b->data = cpu;
     b->depth = 1;
+    b->max_outputs = DSA_MAX_OUTPUTS;
+    b->masks = 1;
     b->start = dsa_backend_cpu_start;
     b->wait = dsa_backend_cpu_wait;
     b->close = dsa_backend_cpu_close;
@@ -73,16 +77,21 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 
     b->pages = dsa_model_pages(cpu->model);
 
+    /* each output has an input token of its own */
+
+    outputs = (uint64_t) conf->max_seqs * b->max_outputs;
+    outputs = outputs < conf->max_tokens ? outputs : conf->max_tokens;
+
     cpu->max_seqs = conf->max_seqs;
+    cpu->max_outputs = (uint32_t) outputs;
     cpu->allowed = conf->allowed;
     cpu->rows = calloc(conf->max_seqs, sizeof(dsa_rows_t));
-    cpu->logits = calloc(conf->max_seqs,
-                         b->config.vocab_size * sizeof(float));
+    cpu->logits = calloc(outputs, b->config.vocab_size * sizeof(float));
     cpu->scratch = calloc(b->config.vocab_size, sizeof(float));
 
     if (cpu->rows == NULL || cpu->logits == NULL || cpu->scratch == NULL) {
-        (void) dsa_error(err, "no memory for the logits of %u sequences",
-                         conf->max_seqs);
+        (void) dsa_error(err, "no memory for the logits of %u outputs",
+                         cpu->max_outputs);
         goto failed;
     }
 
@@ -118,21 +127,29 @@ static int
 dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
-    uint32_t            i;
+    uint32_t            i, outputs;
     const float        *logits;
     dsa_backend_cpu_t  *cpu = b->data;
 
     if (n_seqs > cpu->max_seqs) {
-        return dsa_error(err, "a step has %u sequences, at most %u are "
-                         "accepted", n_seqs, cpu->max_seqs);
+        return dsa_error(err, "a step has %u sequences; expected at most %u",
+                         n_seqs, cpu->max_seqs);
     }
+
+    outputs = 0;
 
     for (i = 0; i < n_seqs; i++) {
         cpu->rows[i].tokens = seq[i].tokens + seq[i].start;
         cpu->rows[i].start = seq[i].start;
-        cpu->rows[i].n = seq[i].n;
+        cpu->rows[i].n = seq[i].n_input;
         cpu->rows[i].pages = seq[i].pages;
-        cpu->rows[i].n_logits = seq[i].sampling != NULL;
+        cpu->rows[i].n_logits = dsa_batch_outputs(&seq[i]);
+        outputs += cpu->rows[i].n_logits;
+    }
+
+    if (outputs > cpu->max_outputs) {
+        return dsa_error(err, "a step has %u outputs; expected at most %u",
+                         outputs, cpu->max_outputs);
     }
 
     if (dsa_model_forward(cpu->model, cpu->rows, n_seqs, cpu->logits, err)
@@ -146,7 +163,8 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     for (i = 0; i < n_seqs; i++) {
         if (seq[i].sampling != NULL) {
             dsa_backend_cpu_sample(cpu, &seq[i], logits);
-            logits += b->config.vocab_size;
+            logits += (size_t) dsa_batch_outputs(&seq[i])
+                      * b->config.vocab_size;
         }
     }
 
@@ -154,7 +172,7 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 }
 
 
-/* A step is computed when it is started. */
+/* dsa_backend_cpu_start() has computed the step already. */
 
 static int
 dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err)
@@ -163,16 +181,37 @@ dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err)
 }
 
 
+/* Samples the outputs of a sequence up to the first rejected draft. */
+
 static void
-dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu, const dsa_batch_seq_t *s,
+dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu, dsa_batch_seq_t *s,
     const float *logits)
 {
-    uint32_t  end, prompt;
+    uint32_t         i, vocab, accepted, position, n_prompt;
+    const uint32_t  *mask;
 
-    end = s->start + s->n;
-    prompt = s->prompt < end ? s->prompt : end;
+    vocab = cpu->weights->config.vocab_size;
+    mask = s->mask;
+    accepted = 0;
 
-    dsa_sample(s->sample, s->sampling, logits, cpu->weights->config.vocab_size,
-               cpu->allowed, s->tokens + prompt, end - prompt, end,
-               cpu->scratch);
+    for (i = 0; i <= s->n_draft; i++) {
+        position = dsa_batch_position(s, i);
+        n_prompt = s->n_prompt < position ? s->n_prompt : position;
+
+        dsa_sample(&s->sample[i], s->sampling, logits, vocab, cpu->allowed,
+                   mask, s->tokens + n_prompt, position - n_prompt, position,
+                   cpu->scratch);
+        accepted++;
+
+        if (i < s->n_draft && s->sample[i].token != s->tokens[position]) {
+            break;
+        }
+
+        logits += vocab;
+        mask = mask != NULL ? mask + dsa_mask_words(vocab) : NULL;
+    }
+
+    if (s->n_draft != 0) {
+        *s->accepted = accepted;
+    }
 }

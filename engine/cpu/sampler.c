@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/backend.h"
 #include "engine/cpu/sampler.h"
 
 
@@ -18,6 +19,8 @@
 static void dsa_sample_penalize(float *x, const dsa_sampling_t *s,
     const float *logits, uint32_t allowed, const uint32_t *history,
     uint32_t n_history);
+static uint32_t dsa_sample_permitted(const uint32_t *mask, uint32_t allowed,
+    uint32_t token);
 static uint32_t dsa_sample_max(const float *x, uint32_t n);
 static uint32_t dsa_sample_random(float *x, uint32_t n, double top_p,
     double temperature, double u);
@@ -29,8 +32,9 @@ static void dsa_sample_logprobs(dsa_sample_t *out, const dsa_sampling_t *s,
 
 void
 dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
-    uint32_t vocab, uint32_t allowed, const uint32_t *history,
-    uint32_t n_history, uint64_t position, float *scratch)
+    uint32_t vocab, uint32_t allowed, const uint32_t *mask,
+    const uint32_t *history, uint32_t n_history, uint64_t position,
+    float *scratch)
 {
     uint32_t  i;
 
@@ -42,6 +46,14 @@ dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
         scratch[i] = isnan(logits[i]) ? -INFINITY : logits[i];
     }
 
+    if (mask != NULL) {
+        for (i = 0; i < allowed; i++) {
+            if (!dsa_mask_has(mask, i)) {
+                scratch[i] = -INFINITY;
+            }
+        }
+    }
+
     dsa_sample_penalize(scratch, s, logits, allowed, history, n_history);
 
     if (s->temperature > 0) {
@@ -51,6 +63,10 @@ dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
 
     } else {
         out->token = dsa_sample_max(scratch, allowed);
+    }
+
+    if (mask != NULL) {
+        out->token = dsa_sample_permitted(mask, allowed, out->token);
     }
 
     out->logprob = 0;
@@ -78,7 +94,7 @@ dsa_uniform(uint64_t seed, uint64_t position, uint32_t lane)
 
     dsa_philox(counter, key, x);
 
-    /* 52 bits and a half: neither 0 nor 1 can come out */
+    /* the half keeps the result above 0 and below 1 */
 
     bits = ((uint64_t) x[1] << 32 | x[0]) >> 12;
 
@@ -122,7 +138,8 @@ dsa_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 
 /*
  * logit - presence * (count > 0) - frequency * count.  The presence penalty is
- * taken once: it has been where the logit is no longer the model's.
+ * subtracted once per id: a logit that differs from the model's was penalized
+ * already, or is masked.
  */
 
 static void
@@ -153,6 +170,29 @@ dsa_sample_penalize(float *x, const dsa_sampling_t *s, const float *logits,
 }
 
 
+/*
+ * Where all permitted ids have logits of minus infinity, all ids are equal
+ * and an excluded one may have been chosen.  The lowest permitted id then
+ * takes its place.
+ */
+
+static uint32_t
+dsa_sample_permitted(const uint32_t *mask, uint32_t allowed, uint32_t token)
+{
+    uint32_t  id;
+
+    if (dsa_mask_has(mask, token)) {
+        return token;
+    }
+
+    for (id = 0; id + 1 < allowed && !dsa_mask_has(mask, id); id++) {
+        /* void */
+    }
+
+    return id;
+}
+
+
 static uint32_t
 dsa_sample_max(const float *x, uint32_t n)
 {
@@ -170,7 +210,10 @@ dsa_sample_max(const float *x, uint32_t n)
 }
 
 
-/* x [n] logits, overwritten by weights relative to the greatest; u (0, 1). */
+/*
+ * Samples an id with the uniform number u of (0, 1).  x [n] has the logits,
+ * and is overwritten by weights relative to the greatest one.
+ */
 
 static uint32_t
 dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
@@ -184,7 +227,10 @@ dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
 
     if (!isfinite(x[max])) {
 
-        /* infinity takes it all; minus infinity everywhere leaves id 0 */
+        /*
+         * Plus infinity has all of the probability.  When all logits are
+         * minus infinity, the result is id 0.
+         */
 
         return max;
     }
@@ -204,7 +250,7 @@ dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
         point = top_p * total;
         least = dsa_sample_nucleus(x, n, point, &above);
 
-        /* of the least probable kept ones, only as many as it takes */
+        /* of the least probable ids, only as many as are needed */
 
         if (least > 0) {
             above = ceil((point - above) / (double) least);
@@ -251,10 +297,10 @@ dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
 
 
 /*
- * The weight of the least probable id that is needed to reach want, and the
- * sum of all greater weights.  A radix selection on the bits of positive
- * floats, which are ordered as the floats are: exact, and O(n) where sorting
- * a vocabulary is not.
+ * Returns the weight of the least probable id that is needed to reach want;
+ * *above is the sum of all greater weights.  The bits of positive floats have
+ * the order of the floats, so that a radix selection over them is exact.  It
+ * takes O(n) steps, where sorting takes O(n log n).
  */
 
 static float
@@ -262,12 +308,12 @@ dsa_sample_nucleus(const float *p, uint32_t n, double want, double *above)
 {
     int       shift;
     float     least;
-    double    sum[DSA_RADIX], taken;
+    double    sum[DSA_RADIX], greater;
     uint32_t  i, bits, digit, fixed, mask;
 
     fixed = 0;
     mask = 0;
-    taken = 0;
+    greater = 0;
 
     for (shift = 32 - DSA_RADIX_BITS; shift >= 0; shift -= DSA_RADIX_BITS) {
         memset(sum, 0, sizeof(sum));
@@ -281,11 +327,11 @@ dsa_sample_nucleus(const float *p, uint32_t n, double want, double *above)
         }
 
         for (digit = DSA_RADIX - 1; digit > 0; digit--) {
-            if (sum[digit] > 0 && taken + sum[digit] >= want) {
+            if (sum[digit] > 0 && greater + sum[digit] >= want) {
                 break;
             }
 
-            taken += sum[digit];
+            greater += sum[digit];
         }
 
         fixed |= digit << shift;
@@ -294,7 +340,7 @@ dsa_sample_nucleus(const float *p, uint32_t n, double want, double *above)
 
     memcpy(&least, &fixed, sizeof(least));
 
-    *above = taken;
+    *above = greater;
 
     return least;
 }
@@ -329,8 +375,8 @@ dsa_sample_logprobs(dsa_sample_t *out, const dsa_sampling_t *s,
 
     n_top = s->top_logprobs;
 
-    if (n_top > DSA_LINK_MAX_TOP) {
-        n_top = DSA_LINK_MAX_TOP;
+    if (n_top > DSA_SAMPLE_MAX_TOP) {
+        n_top = DSA_SAMPLE_MAX_TOP;
     }
 
     if (n_top == 0) {
@@ -346,7 +392,7 @@ dsa_sample_logprobs(dsa_sample_t *out, const dsa_sampling_t *s,
             continue;
         }
 
-        /* behind the equal ones: they have lower ids */
+        /* after equal ones, because these have lower ids */
 
         j = out->n_top < n_top ? out->n_top++ : n_top - 1;
 

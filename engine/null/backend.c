@@ -3,12 +3,12 @@
  * Copyright (C) The nginx-dsa authors
  *
  * A backend that computes nothing, for load tests of everything in front of
- * the GPU: the answer to a prompt is the prompt again, its plain tokens (those
- * that are not added tokens) over and over, at a settable pace.
+ * the GPU.  The answer repeats the plain tokens of the prompt (those that are
+ * not added tokens) over and over, at a configurable rate.
  *
- * The "cache" of a page is the number of plain tokens before it.  So a step
- * costs next to nothing however long the prompt is, and what comes out is
- * right only if block tables, chunks and reused prefixes are.
+ * The "cache" of a page is the number of plain tokens before it.  A step
+ * therefore costs next to nothing even for a long prompt, and the answer is
+ * right only if block tables, chunks and reused prefixes are right.
  */
 
 
@@ -19,28 +19,27 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
-#include "engine/backend.h"
+#include "base/buf.h"
 #include "base/file.h"
-#include "engine/schedule/pages.h"
+#include "engine/backend.h"
 #include "engine/tokenizer/tokenizer.h"
 
 
-/* a page as it would be: 656 + 132 bytes a token and layer */
+/* bytes of a token and layer in a real page: latent and index key */
 
-#define DSA_NULL_TOKEN_BYTES    788
-#define DSA_NULL_PAGES          (1U << 18)
+#define DSA_NULL_TOKEN_BYTES    (656 + 132)
+#define DSA_NULL_PAGES          (1U << 18)      /* without kv_memory */
 #define DSA_NULL_FILE           (256U << 20)
 #define DSA_NANOSECONDS         1000000000L
 
 
 typedef struct {
-    uint8_t            *special;        /* [n_special] bits */
+    uint8_t            *special;        /* bitmap of n_special ids */
     uint32_t            n_special;
     uint32_t           *before;         /* [pages] plain tokens before it */
-    long                period;         /* ns; 0: no pace */
-    int                 paced;          /* the step that was started */
-    struct timespec     tick;
+    long                period;         /* ns of a step; 0: no delay */
+    int                 paced;          /* the started step is delayed */
+    struct timespec     tick;           /* end of the last delayed step */
 } dsa_null_t;
 
 
@@ -50,9 +49,13 @@ static int dsa_null_fingerprint(const char *dir, char out[36],
     dsa_err_t *err);
 static int dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
-static void dsa_null_rows(const dsa_null_t *null, const dsa_batch_seq_t *seq);
+static void dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq);
+static void dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
+    const dsa_model_config_t *config);
 static uint32_t dsa_null_echo(const dsa_null_t *null,
-    const dsa_batch_seq_t *seq, uint32_t eos);
+    const dsa_batch_seq_t *seq, uint32_t position, uint32_t eos);
+static uint32_t dsa_null_permitted(const uint32_t *mask, uint32_t vocab,
+    uint32_t token);
 static int dsa_null_wait(dsa_backend_t *b, dsa_err_t *err);
 static void dsa_null_pace(dsa_null_t *null);
 static void dsa_null_close(dsa_backend_t *b);
@@ -85,6 +88,8 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 
     b->data = null;
     b->depth = 1;
+    b->max_outputs = DSA_MAX_OUTPUTS;
+    b->masks = 1;
     b->start = dsa_null_start;
     b->wait = dsa_null_wait;
     b->close = dsa_null_close;
@@ -102,13 +107,14 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     pages = conf->kv_memory != 0 ? conf->kv_memory / page : DSA_NULL_PAGES;
 
     if (pages == 0) {
-        (void) dsa_error(err, "kv_memory %llu holds no page of %llu bytes",
+        (void) dsa_error(err, "kv_memory is %llu bytes; expected at least one "
+                         "page, %llu bytes",
                          (unsigned long long) conf->kv_memory,
                          (unsigned long long) page);
         goto failed;
     }
 
-    b->pages = pages < DSA_PAGES_MAX ? (uint32_t) pages : DSA_PAGES_MAX;
+    b->pages = (uint32_t) (pages < DSA_PAGES_MAX ? pages : DSA_PAGES_MAX);
     null->before = calloc(b->pages, sizeof(uint32_t));
 
     if (null->before == NULL) {
@@ -178,7 +184,10 @@ dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
 }
 
 
-/* There are no weights to tell models apart: their two files have to. */
+/*
+ * There are no weights that distinguish models, so the fingerprint is that of
+ * their two files.
+ */
 
 static int
 dsa_null_fingerprint(const char *dir, char out[36], dsa_err_t *err)
@@ -236,32 +245,18 @@ dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
     int          sampled;
-    uint32_t     i, j, n_top;
+    uint32_t     i;
     dsa_null_t  *null;
 
     null = b->data;
     sampled = 0;
 
     for (i = 0; i < n_seqs; i++) {
-        dsa_null_rows(null, &seq[i]);
+        dsa_null_cache(null, &seq[i]);
 
-        if (seq[i].sampling == NULL) {
-            continue;
-        }
-
-        sampled = 1;
-        n_top = seq[i].sampling->logprobs ? seq[i].sampling->top_logprobs : 0;
-
-        /* it is certain, so nothing else is an alternative */
-
-        seq[i].sample->token = dsa_null_echo(null, &seq[i],
-                                             b->config.eos_token_id);
-        seq[i].sample->logprob = 0;
-        seq[i].sample->n_top = n_top != 0;
-
-        for (j = 0; j < seq[i].sample->n_top; j++) {
-            seq[i].sample->top[j] = seq[i].sample->token;
-            seq[i].sample->top_logprob[j] = 0;
+        if (seq[i].sampling != NULL) {
+            dsa_null_sample(null, &seq[i], &b->config);
+            sampled = 1;
         }
     }
 
@@ -284,16 +279,16 @@ dsa_null_wait(dsa_backend_t *b, dsa_err_t *err)
 }
 
 
-/* Writes the "cache" of the pages in which a row of this step is. */
+/* Writes the "cache" of each page whose first token this step computes. */
 
 static void
-dsa_null_rows(const dsa_null_t *null, const dsa_batch_seq_t *seq)
+dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq)
 {
     uint32_t         page, last, n, i;
     const uint32_t  *tokens;
 
     page = seq->start / DSA_PAGE_TOKENS;
-    last = (seq->start + seq->n - 1) / DSA_PAGE_TOKENS;
+    last = (seq->start + seq->n_input - 1) / DSA_PAGE_TOKENS;
 
     if (seq->start % DSA_PAGE_TOKENS != 0) {
         page++;
@@ -316,17 +311,70 @@ dsa_null_rows(const dsa_null_t *null, const dsa_batch_seq_t *seq)
 }
 
 
-/* Token i of the answer is plain token i of the prompt, modulo their number. */
+/* Samples the outputs of a sequence up to the first rejected draft. */
+
+static void
+dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
+    const dsa_model_config_t *config)
+{
+    uint32_t         i, accepted, position;
+    dsa_sample_t    *sample;
+    const uint32_t  *mask;
+
+    mask = seq->mask;
+    accepted = 0;
+
+    for (i = 0; i <= seq->n_draft; i++) {
+        sample = &seq->sample[i];
+        position = dsa_batch_position(seq, i);
+        sample->token = dsa_null_echo(null, seq, position,
+                                      config->eos_token_id);
+
+        if (mask != NULL) {
+            sample->token = dsa_null_permitted(mask, config->vocab_size,
+                                               sample->token);
+            mask += dsa_mask_words(config->vocab_size);
+        }
+
+        /* its probability is 1, so there is no other alternative */
+
+        sample->logprob = 0;
+        sample->n_top = seq->sampling->logprobs
+                        && seq->sampling->top_logprobs != 0;
+
+        if (sample->n_top != 0) {
+            sample->top[0] = sample->token;
+            sample->top_logprob[0] = 0;
+        }
+
+        accepted++;
+
+        if (i < seq->n_draft && sample->token != seq->tokens[position]) {
+            break;
+        }
+    }
+
+    if (seq->n_draft != 0) {
+        *seq->accepted = accepted;
+    }
+}
+
+
+/*
+ * The token at a position behind the prompt: token i of the answer is plain
+ * token i of the prompt, modulo their number.
+ */
 
 static uint32_t
-dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq, uint32_t eos)
+dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq,
+    uint32_t position, uint32_t eos)
 {
     uint32_t  i, n, want, low, high, middle;
 
-    low = (seq->prompt - 1) / DSA_PAGE_TOKENS;
+    low = (seq->n_prompt - 1) / DSA_PAGE_TOKENS;
     n = null->before[seq->pages[low]];
 
-    for (i = low * DSA_PAGE_TOKENS; i < seq->prompt; i++) {
+    for (i = low * DSA_PAGE_TOKENS; i < seq->n_prompt; i++) {
         n += dsa_null_plain(null, seq->tokens[i]);
     }
 
@@ -334,9 +382,9 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq, uint32_t eos)
         return eos;
     }
 
-    want = (seq->start + seq->n - seq->prompt) % n;
+    want = (position - seq->n_prompt) % n;
 
-    /* the last page of the prompt with no more than that before it */
+    /* find the last page of the prompt with at most `want` tokens before it */
 
     high = low;
     low = 0;
@@ -354,7 +402,7 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq, uint32_t eos)
 
     n = null->before[seq->pages[low]];
 
-    for (i = low * DSA_PAGE_TOKENS; i < seq->prompt; i++) {
+    for (i = low * DSA_PAGE_TOKENS; i < seq->n_prompt; i++) {
         if (!dsa_null_plain(null, seq->tokens[i])) {
             continue;
         }
@@ -368,7 +416,24 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq, uint32_t eos)
 }
 
 
-/* Until the next tick; one that was missed is not made up for. */
+/* The first id from token on, cyclically, that the mask permits. */
+
+static uint32_t
+dsa_null_permitted(const uint32_t *mask, uint32_t vocab, uint32_t token)
+{
+    uint32_t  i;
+
+    for (i = 0; i < vocab; i++) {
+        if (dsa_mask_has(mask, (token + i) % vocab)) {
+            return (token + i) % vocab;
+        }
+    }
+
+    return token;
+}
+
+
+/* Sleeps until the next tick; a tick that was missed is not repeated. */
 
 static void
 dsa_null_pace(dsa_null_t *null)

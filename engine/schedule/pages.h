@@ -8,35 +8,29 @@
 #define _DSA_PAGES_H_INCLUDED_
 
 
-#include "base/error.h"
-#include "engine/backend.h"
+#include "engine/schedule/prefix.h"
+#include "engine/schedule/store.h"
 
 
 /*
- * Which pages of the KV cache are in use, by how many sequences, and what
- * prefix the full ones hold.  Only numbers: the memory behind a page is the
- * backend's.
+ * The KV cache as the scheduler uses it: the stores, and the index of what
+ * their pages hold.  Sequences compute on pages of the GPU's store; the page
+ * numbers here are its slots.
  *
- * A prefix is named by a chain of SHA-256: the root of a tenant, then for
- * each page the digest of (parent, its 64 token ids).  Two tenants never have
- * a digest in common.  A page that nobody uses any more keeps its digest and
- * waits at the end of the free list, so that the least recently used one is
- * taken first; a hit takes it out of the middle again.
+ * A full page is published under its digest.  It stays in the index when its
+ * last user has released it, until it is allocated for something else.
  */
 
-#define DSA_DIGEST          32
-#define DSA_NO_PAGE         UINT32_MAX
-#define DSA_PAGES_MAX       (1U << 26)
+#define DSA_NO_PAGE         DSA_NO_SLOT
 
-
-typedef struct dsa_pages_s  dsa_pages_t;
 
 typedef struct {
-    uint8_t     byte[DSA_DIGEST];
-} dsa_digest_t;
+    dsa_store_t         store[DSA_STORES];
+    dsa_prefix_t       *prefix;
+} dsa_pages_t;
 
 
-/* Pages 0 .. n-1, all free.  NULL when out of memory. */
+/* Pages 0 .. n-1 of the GPU, all free.  NULL when out of memory. */
 dsa_pages_t *dsa_pages_create(uint32_t n);
 void dsa_pages_destroy(dsa_pages_t *p);             /* NULL is allowed */
 
@@ -44,42 +38,35 @@ uint32_t dsa_pages_total(const dsa_pages_t *p);
 uint32_t dsa_pages_free(const dsa_pages_t *p);
 
 /*
- * A page for one user; what it held is forgotten.  DSA_NO_PAGE when all are
- * in use.
+ * A page with one user; it leaves the index.  DSA_NO_PAGE when all pages have
+ * users.
  */
 uint32_t dsa_pages_alloc(dsa_pages_t *p);
 
-/* The page that holds this prefix, with one more user, or DSA_NO_PAGE. */
+/*
+ * The page that holds this prefix and may be read, with one more user, or
+ * DSA_NO_PAGE.
+ */
 uint32_t dsa_pages_find(dsa_pages_t *p, const dsa_digest_t *digest);
 
-/* The same without becoming its user; in_use tells whether it has one. */
+/* The same without a new user; *in_use is 1 if it has one already. */
 uint32_t dsa_pages_peek(const dsa_pages_t *p, const dsa_digest_t *digest,
     int *in_use);
 
-/* One user less; the last one leaves it on the free list. */
+/* One user less; without users the page is free. */
 void dsa_pages_release(dsa_pages_t *p, uint32_t page);
 
 /*
- * Says what a full page holds.  When another page holds the same already that
- * one stays the known one.
+ * Enters a full page of computed tokens into the index.  When the GPU has
+ * another copy of the same digest already, that copy stays in the index and
+ * this page does not enter it.
  */
 void dsa_pages_publish(dsa_pages_t *p, uint32_t page,
     const dsa_digest_t *digest);
 
 /*
- * The root of a tenant's chains; fingerprint says model and cache layout,
- * tenant is the salt.  DSA_ERROR when the digest cannot be computed.
- */
-int dsa_pages_root(dsa_pages_t *p, const char *fingerprint,
-    const uint8_t tenant[32], dsa_digest_t *out);
-
-/* The digest of the page with these DSA_PAGE_TOKENS ids behind parent. */
-int dsa_pages_chain(dsa_pages_t *p, const dsa_digest_t *parent,
-    const uint32_t *tokens, dsa_digest_t *out);
-
-/*
- * Checks everything against users [n], how often each page stands in a block
- * table: counts, the free list both ways, the map of digests.  O(pages).
+ * Checks everything against users [n], the number of block tables that
+ * contain each page; O(pages).
  */
 int dsa_pages_audit(const dsa_pages_t *p, const uint32_t *users,
     dsa_err_t *err);

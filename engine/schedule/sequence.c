@@ -4,9 +4,46 @@
  */
 
 
+#include <assert.h>
 #include <stdlib.h>
 
-#include "engine/schedule/parts.h"
+#include "engine/schedule/sequence.h"
+
+
+void
+dsa_seq_free(dsa_seq_t *seq)
+{
+    assert(seq->n_pages == 0);
+
+    free(seq->tokens);
+    free(seq->pages);
+    free(seq->digest);
+    free(seq->masks);
+    free(seq);
+}
+
+
+int
+dsa_seq_push(dsa_seq_t *seq, uint32_t token)
+{
+    uint32_t  size, *tokens;
+
+    if (seq->n_tokens == seq->tokens_size) {
+        size = seq->tokens_size + seq->tokens_size / 2 + DSA_PAGE_TOKENS;
+        tokens = realloc(seq->tokens, size * sizeof(uint32_t));
+
+        if (tokens == NULL) {
+            return DSA_ERROR;
+        }
+
+        seq->tokens = tokens;
+        seq->tokens_size = size;
+    }
+
+    seq->tokens[seq->n_tokens++] = token;
+
+    return DSA_OK;
+}
 
 
 int
@@ -42,20 +79,63 @@ dsa_seq_reserve(dsa_seq_t *seq, uint32_t pages)
 }
 
 
+void
+dsa_seq_add_page(dsa_seq_t *seq, uint32_t page)
+{
+    assert(page != DSA_NO_PAGE && seq->n_pages < seq->pages_size);
+
+    seq->pages[seq->n_pages++] = page;
+    seq->tenant->n_pages++;
+}
+
+
+void
+dsa_seq_release(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n)
+{
+    while (seq->n_pages > n) {
+        dsa_pages_release(pages, seq->pages[--seq->n_pages]);
+        seq->tenant->n_pages--;
+    }
+}
+
+
+void
+dsa_seq_rollback(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n)
+{
+    assert(n <= seq->n_tokens && seq->published <= n / DSA_PAGE_TOKENS);
+
+    seq->n_tokens = n;
+
+    if (seq->computed > n) {
+        seq->computed = n;
+    }
+
+    if (seq->scheduled > n) {
+        seq->scheduled = n;
+    }
+
+    if (seq->n_digests > n / DSA_PAGE_TOKENS) {
+        seq->n_digests = n / DSA_PAGE_TOKENS;
+    }
+
+    dsa_seq_release(seq, pages, dsa_pages_of(n));
+}
+
+
 int
-dsa_seq_digests(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
+dsa_seq_digests(dsa_seq_t *seq, dsa_digester_t *d, const char *fingerprint,
+    uint32_t n)
 {
     dsa_digest_t  root, *parent;
+
+    assert(n <= seq->pages_size && n <= seq->n_tokens / DSA_PAGE_TOKENS);
 
     while (seq->n_digests < n) {
 
         if (seq->n_digests == 0) {
             parent = &root;
 
-            if (dsa_pages_root(s->pages, s->backend->fingerprint,
-                               seq->salt, &root)
-                != DSA_OK)
-            {
+            if (dsa_digest_root(d, fingerprint, seq->salt, &root) != DSA_OK) {
                 return DSA_ERROR;
             }
 
@@ -63,7 +143,7 @@ dsa_seq_digests(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
             parent = &seq->digest[seq->n_digests - 1];
         }
 
-        if (dsa_pages_chain(s->pages, parent,
+        if (dsa_digest_page(d, parent,
                             seq->tokens
                             + (size_t) seq->n_digests * DSA_PAGE_TOKENS,
                             &seq->digest[seq->n_digests])
@@ -80,17 +160,7 @@ dsa_seq_digests(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
 
 
 void
-dsa_seq_free(dsa_seq_t *seq)
-{
-    free(seq->tokens);
-    free(seq->pages);
-    free(seq->digest);
-    free(seq);
-}
-
-
-void
-dsa_seq_push(dsa_seq_list_t *list, dsa_seq_t *seq)
+dsa_seq_push_last(dsa_seq_list_t *list, dsa_seq_t *seq)
 {
     seq->next = NULL;
     seq->prev = list->last;
@@ -107,7 +177,7 @@ dsa_seq_push(dsa_seq_list_t *list, dsa_seq_t *seq)
 
 
 void
-dsa_seq_push_front(dsa_seq_list_t *list, dsa_seq_t *seq)
+dsa_seq_push_first(dsa_seq_list_t *list, dsa_seq_t *seq)
 {
     seq->prev = NULL;
     seq->next = list->first;

@@ -11,7 +11,11 @@
 #include "engine/backend.h"
 
 
-/* Who changes what a page holds changes it. */
+/*
+ * A change of what a page contains must change this name, because pages of
+ * the old and the new layout would otherwise be taken for the same.
+ */
+
 #define DSA_BACKEND_LAYOUT  "layout 1"
 
 
@@ -53,8 +57,9 @@ dsa_backend_open(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 #endif
     }
 
-    (void) dsa_error(err, "backend cuda is not in this program: it was built "
-                     "without nvcc");
+    (void) dsa_error(err, "backend \"cuda\" is not available because this program "
+                     "was built without nvcc; expected \"cpu\" or "
+                     "\"null\"");
 
     return NULL;
 }

@@ -60,8 +60,9 @@ static void dsa_step_do(dsa_step_t *st, dsa_request_t *r, uint32_t command,
     dsa_link_finish_e cancel);
 static void dsa_step_enter(dsa_step_t *st, dsa_request_t *r);
 static int dsa_step_publish(dsa_step_t *st);
-static int dsa_step_token(void *owner, const dsa_sample_t *sample);
-static void dsa_step_done(void *owner, const dsa_link_done_t *done);
+static int dsa_step_tokens(void *owner, const dsa_sample_t *samples,
+    uint32_t n);
+static void dsa_step_done(void *owner, const dsa_sched_usage_t *usage);
 static void dsa_step_dropped(void *owner);
 static void dsa_step_event(dsa_request_t *r, dsa_event_e kind,
     const dsa_sample_t *sample);
@@ -71,8 +72,20 @@ static int dsa_events_reserve(dsa_events_t *e, uint32_t n,
     uint32_t n_samples);
 
 
+/* The link and the scheduler name the same ends. */
+
+_Static_assert((int) DSA_FINISH_STOP == (int) DSA_LINK_FINISH_STOP
+               && (int) DSA_FINISH_LENGTH == (int) DSA_LINK_FINISH_LENGTH
+               && (int) DSA_FINISH_CANCELLED == (int) DSA_LINK_FINISH_CANCELLED
+               && (int) DSA_FINISH_DEADLINE == (int) DSA_LINK_FINISH_DEADLINE,
+               "dsa_finish_e and dsa_link_finish_e agree");
+
+_Static_assert(DSA_SAMPLE_MAX_TOP == DSA_LINK_MAX_TOP,
+               "alternatives of a sample and of a record agree");
+
+
 static const dsa_sched_handler_t  dsa_step_handler = {
-    dsa_step_token,
+    dsa_step_tokens,
     dsa_step_done,
     dsa_step_dropped
 };
@@ -505,7 +518,7 @@ dsa_step_do(dsa_step_t *st, dsa_request_t *r, uint32_t command,
     }
 
     if (r->seq != NULL) {
-        dsa_sched_cancel(st->sched, r->seq, cancel);
+        dsa_sched_cancel(st->sched, r->seq, (dsa_finish_e) cancel);
         return;
     }
 
@@ -520,12 +533,9 @@ dsa_step_do(dsa_step_t *st, dsa_request_t *r, uint32_t command,
 static void
 dsa_step_enter(dsa_step_t *st, dsa_request_t *r)
 {
-    dsa_sched_request_t  request;
+    dsa_err_t  err;
 
-    request = r->sched;
-    request.max_tokens -= request.n_resume;
-
-    r->seq = dsa_sched_add(st->sched, &request);
+    r->seq = dsa_sched_add(st->sched, &r->sched, &err);
 
     if (r->seq != NULL) {
         r->sched.tokens = NULL;
@@ -540,7 +550,8 @@ dsa_step_enter(dsa_step_t *st, dsa_request_t *r)
 
     } else {
         r->reject = DSA_LINK_E_INTERNAL;
-        r->reject_reason = "the scheduler has no memory for the request";
+        r->reject_reason = "the scheduler cannot take the request";
+        dsa_log(DSA_LOG_ERR, "a request is rejected: %s", err.text);
     }
 
     dsa_step_event(r, DSA_EVENT_REJECTED, NULL);
@@ -599,22 +610,35 @@ dsa_step_publish(dsa_step_t *st)
 /* The handler of the scheduler. */
 
 static int
-dsa_step_token(void *owner, const dsa_sample_t *sample)
+dsa_step_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
 {
-    dsa_step_event(owner, DSA_EVENT_TOKEN, sample);
+    uint32_t  i;
+
+    for (i = 0; i < n; i++) {
+        dsa_step_event(owner, DSA_EVENT_TOKEN, &samples[i]);
+    }
 
     return 0;
 }
 
 
 static void
-dsa_step_done(void *owner, const dsa_link_done_t *done)
+dsa_step_done(void *owner, const dsa_sched_usage_t *usage)
 {
     dsa_request_t  *r;
 
     r = owner;
     r->seq = NULL;
-    r->usage = *done;
+
+    memset(&r->usage, 0, sizeof(dsa_link_done_t));
+
+    r->usage.finish = usage->finish;
+    r->usage.prompt_tokens = usage->prompt_tokens;
+    r->usage.cached_tokens = usage->cached_tokens;
+    r->usage.completion_tokens = usage->completion_tokens - r->sched.n_resume;
+    r->usage.queue_ms = usage->queue_ms;
+    r->usage.prefill_ms = usage->prefill_ms;
+    r->usage.decode_ms = usage->decode_ms;
 
     dsa_step_event(r, DSA_EVENT_DONE, NULL);
 }

@@ -198,7 +198,7 @@ same(const dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
     s.logprobs = p->logprobs;
     s.top_logprobs = p->top_logprobs;
 
-    dsa_sample(&want, &s, logits, vocab, allowed,
+    dsa_sample(&want, &s, logits, vocab, allowed, NULL,
                history != NULL ? history + p->history : NULL,
                history != NULL ? p->n_history : 0, p->position, scratch);
 

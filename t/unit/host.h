@@ -74,8 +74,15 @@ static char  model_dir[] = "/tmp/dsa-test-XXXXXX";
 
 /* In place of base/log.c: the lines since the last host_open(). */
 
-int          dsa_log_debug_on;
 static char  host_log[4096];
+_Atomic int  dsa_log_limit = DSA_LOG_INFO;
+
+
+void
+dsa_log_level(dsa_log_level_e level)
+{
+    dsa_log_limit = level;
+}
 
 
 void

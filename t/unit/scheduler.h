@@ -2,12 +2,15 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A scripted backend for tests of the scheduler.  Its cache has, for each row
- * that it was given, a hash of the row's id and of the cached row before it,
- * and the next token is a hash of all rows of the sequence as they stand in
- * that cache: a wrong block table, a row that was left out or a page that was
- * computed behind another prefix changes the answer, and what the answer has
- * to be is computed here from the prompt alone.
+ * A scripted backend for tests of the scheduler.  Its cache holds, for each
+ * input token, a hash of the token's id and of the cache entry before it.  The
+ * next token is a hash of all cache entries of the sequence.  A wrong block
+ * table, a token that was left out, or a page that was computed after another
+ * prefix therefore changes the answer, and the expected answer is computed
+ * here from the prompt alone.
+ *
+ * The backend has a clock of its own: a step takes base_us, and token_us for
+ * each input token.
  */
 
 
@@ -25,14 +28,18 @@
 #define TENANTS     8
 
 
-/* Steps under way: what was sampled is told when it is waited for. */
-
 #define MAX_SEQS    64
+
+
+/* In-flight steps: samples are written when the step is waited for. */
 
 typedef struct {
     uint32_t            n;
-    uint32_t            token[MAX_SEQS];
-    dsa_sample_t       *sample[MAX_SEQS];
+    uint32_t            n_tokens;
+    uint32_t            n_outputs[MAX_SEQS];
+    uint32_t            token[MAX_SEQS][DSA_MAX_OUTPUTS];
+    uint32_t            accepted[MAX_SEQS];
+    dsa_batch_seq_t     seq[MAX_SEQS];
 } flight_t;
 
 
@@ -41,18 +48,22 @@ typedef struct {
     flight_t            flight[2];
     uint32_t            first;
     uint32_t            flights;
-    uint32_t            followed;       /* rows whose token was under way */
+    uint32_t            inputs_from;    /* inputs that were in-flight samples */
     uint32_t            rows[MAX_PAGES][DSA_PAGE_TOKENS];
     uint32_t            max_seqs;
-    uint32_t            max_rows;
+    uint32_t            max_tokens;
     uint32_t            eos_at;         /* this answer token is EOS; 0: none */
     uint32_t            fails;
+    uint64_t            now_us;
+    uint64_t            base_us;
+    uint64_t            token_us;
 
     /* of the last step, and of all */
 
     uint32_t            n_seqs;
-    uint32_t            n_rows;
-    uint64_t            tenant_rows[TENANTS];
+    uint32_t            n_tokens;
+    uint64_t            drafts;
+    uint64_t            tenant_tokens[TENANTS];
     uint32_t            tenant_seqs[TENANTS];
 } fake_t;
 
@@ -61,18 +72,23 @@ typedef struct {
     dsa_seq_t          *seq;
     uint32_t           *prompt;
     uint32_t            n_prompt;
+    uint32_t            n_resume;       /* of prompt, answer tokens */
     uint32_t            n;
     uint32_t            answer[MAX_ANSWER];
+    uint32_t            calls;          /* of tokens() */
     uint32_t            stop_at;        /* the handler ends it there */
     uint64_t            seed;
     uint32_t            finish;         /* 0: not yet */
     uint32_t            dropped;
     uint32_t            private;
-    dsa_link_done_t     done;
+    uint32_t            draft_right;    /* of each step, so many drafts are */
+    uint32_t            draft_wrong;    /*     right, then so many wrong */
+    uint32_t            modulus;        /* of permitted ids; 0: no mask */
+    dsa_sched_usage_t   usage;
 } client_t;
 
 
-/* What the cache has of a row; before is that of the row before it. */
+/* The cache entry of a token; before is the entry before it. */
 
 static inline uint32_t
 row_of(uint32_t before, uint32_t token)
@@ -102,14 +118,97 @@ token_of(const uint32_t *rows, uint32_t n, uint64_t seed)
 }
 
 
-static uint32_t  depth;     /* of the backend that tests run on */
-static float     penalty;   /* presence penalty of what is submitted */
+/* The first id from token on, cyclically, that is a multiple of modulus. */
 
-static uint64_t  billed_prompt;     /* by all done() */
+static inline uint32_t
+permitted(uint32_t token, uint32_t modulus)
+{
+    while (modulus != 0 && token % modulus != 0) {
+        token = (token + 1) % VOCAB;
+    }
+
+    return token;
+}
+
+
+static uint32_t  depth;         /* of the backend that tests run on */
+static uint32_t  max_outputs = 1;
+static float     penalty;       /* presence penalty of what is submitted */
+
+static uint64_t  billed_prompt;     /* sum of all usages */
 static uint64_t  billed_cached;
 
 static uint32_t  max_waiting = 100000;
 static uint32_t  max_per_tenant = 100000;
+static uint32_t  step_target_ms;
+
+
+/* Samples output i of a sequence from the cache. */
+
+static inline uint32_t
+fake_sample(const fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
+{
+    uint32_t         n, row, token, *all;
+    const uint32_t  *mask;
+
+    n = dsa_batch_position(seq, i);
+    all = malloc(n * sizeof(uint32_t));
+    assert_non_null(all);
+
+    for (row = 0; row < n; row++) {
+        all[row] = f->rows[seq->pages[row / DSA_PAGE_TOKENS]]
+                          [row % DSA_PAGE_TOKENS];
+    }
+
+    token = token_of(all, n, seq->sampling->seed);
+    free(all);
+
+    if (f->eos_at != 0 && n - seq->n_prompt + 1 == f->eos_at) {
+        token = EOS;
+    }
+
+    if (seq->mask != NULL) {
+        mask = seq->mask + (size_t) i * dsa_mask_words(VOCAB);
+
+        while (!dsa_mask_has(mask, token)) {
+            token = (token + 1) % VOCAB;
+        }
+    }
+
+    return token;
+}
+
+
+/* Writes the cache entries of a sequence's inputs. */
+
+static inline void
+fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, const flight_t *last)
+{
+    uint32_t  n, page, row, token, before;
+
+    n = seq->start + seq->n_input;
+
+    for (row = seq->start; row < n; row++) {
+        page = seq->pages[row / DSA_PAGE_TOKENS];
+        assert_true(page < f->base.pages);
+        before = row == 0 ? 0
+                 : f->rows[seq->pages[(row - 1) / DSA_PAGE_TOKENS]]
+                          [(row - 1) % DSA_PAGE_TOKENS];
+
+        if (row + 1 == n && seq->input_from != DSA_INPUT_KNOWN) {
+            assert_non_null(last);
+            assert_true(seq->input_from < last->n);
+            assert_int_equal(seq->n_draft, 0);
+            token = last->token[seq->input_from][0];
+            f->inputs_from++;
+
+        } else {
+            token = seq->tokens[row];
+        }
+
+        f->rows[page][row % DSA_PAGE_TOKENS] = row_of(before, token);
+    }
+}
 
 
 static inline int
@@ -117,7 +216,7 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
     fake_t    *f;
-    uint32_t   i, j, t, n, row, token, before, *all;
+    uint32_t   i, j, t, position;
     flight_t  *now, *last;
 
     f = (fake_t *) b;
@@ -135,69 +234,50 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     f->flights++;
 
     f->n_seqs = n_seqs;
-    f->n_rows = 0;
+    f->n_tokens = 0;
     memset(f->tenant_seqs, 0, sizeof(f->tenant_seqs));
 
     for (i = 0; i < n_seqs; i++) {
-        n = seq[i].start + seq[i].n;
-        assert_true(seq[i].n > 0);
-        f->n_rows += seq[i].n;
+        assert_true(seq[i].n_input > seq[i].n_draft);
+        assert_true(seq[i].n_draft < b->max_outputs);
+        assert_true(seq[i].sampling != NULL || seq[i].n_draft == 0);
+        f->n_tokens += seq[i].n_input;
+        f->drafts += seq[i].n_draft;
 
         /* a prompt begins with its tenant */
 
         t = seq[i].tokens[0];
         assert_true(t < TENANTS);
-        f->tenant_rows[t] += seq[i].n;
+        f->tenant_tokens[t] += seq[i].n_input;
         f->tenant_seqs[t]++;
 
-        for (row = seq[i].start; row < n; row++) {
-            j = seq[i].pages[row / DSA_PAGE_TOKENS];
-            assert_true(j < b->pages);
-            before = row == 0 ? 0
-                     : f->rows[seq[i].pages[(row - 1) / DSA_PAGE_TOKENS]]
-                              [(row - 1) % DSA_PAGE_TOKENS];
-            if (row + 1 == n && seq[i].follows != DSA_FOLLOWS_NONE) {
-                assert_non_null(last);
-                assert_true(seq[i].follows < last->n);
-                token = last->token[seq[i].follows];
-                f->followed++;
-
-            } else {
-                token = seq[i].tokens[row];
-            }
-
-            f->rows[j][row % DSA_PAGE_TOKENS] = row_of(before, token);
-        }
+        fake_inputs(f, &seq[i], last);
     }
 
-    assert_true(f->n_rows <= f->max_rows);
+    assert_true(f->n_tokens <= f->max_tokens);
+    now->n_tokens = f->n_tokens;
 
-    /* after all are written: whoever writes to another one's page shows */
+    /*
+     * Samples follow after all cache entries are written, so that a sequence
+     * that writes to a page of another one changes the answer of that one.
+     */
 
     for (i = 0; i < n_seqs; i++) {
-        now->sample[i] = NULL;
+        now->seq[i] = seq[i];
+        now->accepted[i] = 0;
+        now->n_outputs[i] = dsa_batch_outputs(&seq[i]);
 
-        if (seq[i].sampling == NULL) {
-            continue;
+        for (j = 0; j < now->n_outputs[i]; j++) {
+            position = dsa_batch_position(&seq[i], j);
+            now->token[i][j] = fake_sample(f, &seq[i], j);
+            now->accepted[i]++;
+
+            if (j < seq[i].n_draft
+                && now->token[i][j] != seq[i].tokens[position])
+            {
+                break;
+            }
         }
-
-        n = seq[i].start + seq[i].n;
-        all = malloc(n * sizeof(uint32_t));
-        assert_non_null(all);
-
-        for (row = 0; row < n; row++) {
-            j = seq[i].pages[row / DSA_PAGE_TOKENS];
-            all[row] = f->rows[j][row % DSA_PAGE_TOKENS];
-        }
-
-        now->sample[i] = seq[i].sample;
-        now->token[i] = token_of(all, n, seq[i].sampling->seed);
-
-        if (f->eos_at != 0 && n - seq[i].prompt + 1 == f->eos_at) {
-            now->token[i] = EOS;
-        }
-
-        free(all);
     }
 
     return DSA_OK;
@@ -208,7 +288,7 @@ static inline int
 fake_wait(dsa_backend_t *b, dsa_err_t *err)
 {
     fake_t    *f;
-    uint32_t   i;
+    uint32_t   i, j;
     flight_t  *old;
 
     f = (fake_t *) b;
@@ -217,12 +297,17 @@ fake_wait(dsa_backend_t *b, dsa_err_t *err)
     old = &f->flight[f->first];
 
     for (i = 0; i < old->n; i++) {
-        if (old->sample[i] != NULL) {
-            memset(old->sample[i], 0, sizeof(dsa_sample_t));
-            old->sample[i]->token = old->token[i];
+        for (j = 0; j < old->accepted[i]; j++) {
+            memset(&old->seq[i].sample[j], 0, sizeof(dsa_sample_t));
+            old->seq[i].sample[j].token = old->token[i][j];
+        }
+
+        if (old->seq[i].n_draft != 0) {
+            *old->seq[i].accepted = old->accepted[i];
         }
     }
 
+    f->now_us += f->base_us + f->token_us * old->n_tokens;
     f->first = (f->first + 1) % 2;
     f->flights--;
 
@@ -230,32 +315,53 @@ fake_wait(dsa_backend_t *b, dsa_err_t *err)
 }
 
 
-static inline int
-on_token(void *owner, const dsa_sample_t *sample)
+static inline uint64_t
+fake_clock(void *data)
 {
+    fake_t  *f;
+
+    f = data;
+
+    return f->now_us;
+}
+
+
+static inline int
+on_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
+{
+    uint32_t   i;
     client_t  *c;
 
     c = owner;
 
-    assert_true(c->n < MAX_ANSWER);
-    c->answer[c->n++] = sample->token;
+    assert_true(n >= 1);
+    c->calls++;
 
-    return c->stop_at == c->n ? DSA_LINK_FINISH_STOP : 0;
+    for (i = 0; i < n; i++) {
+        assert_true(c->n < MAX_ANSWER);
+        c->answer[c->n++] = samples[i].token;
+
+        if (c->stop_at == c->n) {
+            return DSA_FINISH_STOP;
+        }
+    }
+
+    return 0;
 }
 
 
 static inline void
-on_done(void *owner, const dsa_link_done_t *done)
+on_done(void *owner, const dsa_sched_usage_t *usage)
 {
     client_t  *c;
 
     c = owner;
 
     assert_int_equal(c->finish, 0);
-    c->finish = done->finish;
-    c->done = *done;
-    billed_prompt += done->prompt_tokens;
-    billed_cached += done->cached_tokens;
+    c->finish = usage->finish;
+    c->usage = *usage;
+    billed_prompt += usage->prompt_tokens;
+    billed_cached += usage->cached_tokens;
     c->seq = NULL;
 }
 
@@ -274,7 +380,9 @@ on_dropped(void *owner)
 }
 
 
-static const dsa_sched_handler_t  handler = { on_token, on_done, on_dropped };
+static const dsa_sched_handler_t  handler = {
+    on_tokens, on_done, on_dropped
+};
 
 
 static inline dsa_sched_t *
@@ -291,11 +399,14 @@ start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
 
     f->base.pages = pages;
     f->base.depth = depth;
+    f->base.max_outputs = max_outputs;
+    f->base.masks = 1;
     f->base.start = fake_start;
     f->base.wait = fake_wait;
     f->base.config.eos_token_id = EOS;
+    f->base.config.vocab_size = VOCAB;
     f->max_seqs = max_running;
-    f->max_rows = budget;
+    f->max_tokens = budget;
     strcpy(f->base.fingerprint, "fake");
 
     conf.max_running = max_running;
@@ -303,6 +414,9 @@ start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
     conf.max_waiting = max_waiting;
     conf.max_waiting_per_tenant = max_per_tenant;
     conf.context = 100000;
+    conf.step_target_ms = step_target_ms;
+    conf.clock_us = fake_clock;
+    conf.clock_data = f;
 
     s = dsa_sched_create(&f->base, &conf, &handler, &err);
     assert_non_null(s);
@@ -357,7 +471,7 @@ run(dsa_sched_t *s)
 }
 
 
-/* All pages are free again. */
+/* All sequences are gone, and all pages are free. */
 
 static inline void
 check_free(dsa_sched_t *s)
@@ -373,12 +487,76 @@ check_free(dsa_sched_t *s)
 }
 
 
-/* prompt: n ids, the first of them the tenant's number; taken over. */
+/*
+ * Proposes drafts for a client: the tokens that the answer will have, or
+ * others.
+ */
+
+static inline uint32_t
+on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
+    uint32_t *drafts, uint32_t most)
+{
+    uint32_t   i, n, *rows;
+    client_t  *c;
+
+    c = owner;
+    n = c->draft_right + c->draft_wrong;
+    n = n < most ? n : most;
+
+    rows = malloc((n_tokens + n) * sizeof(uint32_t));
+    assert_non_null(rows);
+
+    for (i = 0; i < n_tokens; i++) {
+        rows[i] = row_of(i == 0 ? 0 : rows[i - 1], tokens[i]);
+    }
+
+    for (i = 0; i < n; i++) {
+        drafts[i] = permitted(token_of(rows, n_tokens + i, c->seed),
+                              c->modulus);
+
+        if (i >= c->draft_right) {
+            drafts[i] = (drafts[i] + 1) % VOCAB;
+        }
+
+        rows[n_tokens + i] = row_of(rows[n_tokens + i - 1], drafts[i]);
+    }
+
+    free(rows);
+
+    return n;
+}
+
+
+static inline void
+on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
+    uint32_t *mask, uint32_t words)
+{
+    uint32_t   i, id;
+    client_t  *c;
+
+    c = owner;
+
+    assert_int_equal(words, dsa_mask_words(VOCAB));
+
+    for (i = 0; i <= n_drafts; i++) {
+        for (id = 0; id < VOCAB; id++) {
+            assert_true(dsa_mask_has(mask + (size_t) i * words, id));
+
+            if (id % c->modulus != 0) {
+                mask[(size_t) i * words + id / 32] &= ~(1U << (id % 32));
+            }
+        }
+    }
+}
+
+
+/* ids: n of them, the first is the tenant's number; owned by the scheduler. */
 
 static inline void
 submit_ids(dsa_sched_t *s, client_t *c, uint32_t *ids, uint32_t n,
     uint32_t max_tokens, uint32_t weight)
 {
+    dsa_err_t            err;
     dsa_sched_request_t  request;
 
     memset(&request, 0, sizeof(request));
@@ -389,19 +567,23 @@ submit_ids(dsa_sched_t *s, client_t *c, uint32_t *ids, uint32_t n,
     memcpy(c->prompt, ids, n * sizeof(uint32_t));
     c->n_prompt = n;
     c->n = 0;
+    c->calls = 0;
     c->finish = 0;
 
     request.tokens = ids;
     request.n_tokens = n;
+    request.n_resume = c->n_resume;
     request.max_tokens = max_tokens;
     request.weight = weight;
     request.private = c->private;
     request.sampling.seed = c->seed;
     request.sampling.presence_penalty = penalty;
+    request.draft = c->draft_right + c->draft_wrong != 0 ? on_draft : NULL;
+    request.mask = c->modulus != 0 ? on_mask : NULL;
     request.owner = c;
     request.tenant[0] = (uint8_t) ids[0];
 
-    c->seq = dsa_sched_add(s, &request);
+    c->seq = dsa_sched_add(s, &request, &err);
 
     if (c->seq == NULL) {
         free(ids);
@@ -409,7 +591,7 @@ submit_ids(dsa_sched_t *s, client_t *c, uint32_t *ids, uint32_t n,
 }
 
 
-/* A prompt, malloc()ed; those with the same text begin alike. */
+/* A prompt, malloc()ed; prompts with the same text begin alike. */
 
 static inline uint32_t *
 ids_of(uint32_t tenant, uint32_t text, uint32_t n)
@@ -438,7 +620,7 @@ submit(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
 }
 
 
-/* What came is what had to come. */
+/* Compares the answer with what the prompt alone determines. */
 
 static inline void
 check_answer(const client_t *c)
@@ -454,7 +636,8 @@ check_answer(const client_t *c)
     }
 
     for (i = 0; i < c->n; i++, n++) {
-        assert_int_equal(c->answer[i], token_of(rows, n, c->seed));
+        assert_int_equal(c->answer[i],
+                         permitted(token_of(rows, n, c->seed), c->modulus));
         rows[n] = row_of(rows[n - 1], c->answer[i]);
     }
 

@@ -41,7 +41,7 @@ typedef struct {
     uint32_t            n_prompt;
     uint32_t            n;
     dsa_sample_t        sample[ANSWER];
-    dsa_link_done_t     done;
+    dsa_sched_usage_t   usage;
     int                 ended;
 } client_t;
 
@@ -57,23 +57,26 @@ static uint32_t  greedy[16];
 
 
 static int
-on_token(void *owner, const dsa_sample_t *sample)
+on_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
 {
+    uint32_t   i;
     client_t  *c = owner;
 
-    assert_true(c->n < ANSWER);
-    c->sample[c->n++] = *sample;
+    for (i = 0; i < n; i++) {
+        assert_true(c->n < ANSWER);
+        c->sample[c->n++] = samples[i];
+    }
 
     return 0;
 }
 
 
 static void
-on_done(void *owner, const dsa_link_done_t *done)
+on_done(void *owner, const dsa_sched_usage_t *usage)
 {
     client_t  *c = owner;
 
-    c->done = *done;
+    c->usage = *usage;
     c->ended = 1;
 }
 
@@ -82,12 +85,11 @@ static void
 start(engine_t *e, uint32_t pages, uint32_t budget)
 {
     dsa_err_t           err;
+    dsa_sched_conf_t    sched;
     dsa_model_config_t  config;
     dsa_backend_conf_t  conf;
 
-    static const dsa_sched_handler_t  handler = { on_token, on_done, NULL };
-    dsa_sched_conf_t                  sched = { CLIENTS, 0, CLIENTS, CLIENTS,
-                                                1024 };
+    static const dsa_sched_handler_t  handler = { on_tokens, on_done, NULL };
 
     if (dsa_model_config_read(&config, MODEL, &err) != DSA_OK) {
         fail_msg("%s", err.text);
@@ -109,7 +111,13 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
 
     assert_int_equal(e->backend->pages, pages);
 
+    memset(&sched, 0, sizeof(sched));
+    sched.max_running = CLIENTS;
     sched.token_budget = budget;
+    sched.max_waiting = CLIENTS;
+    sched.max_waiting_per_tenant = CLIENTS;
+    sched.context = 1024;
+
     e->sched = dsa_sched_create(e->backend, &sched, &handler, &err);
     if (e->sched == NULL) {
         fail_msg("%s", err.text);
@@ -144,11 +152,11 @@ submit(engine_t *e, client_t *c, uint8_t tenant)
     r.ignore_eos = 1;
     r.sampling.top_p = 1;
     r.sampling.logprobs = 1;
-    r.sampling.top_logprobs = DSA_LINK_MAX_TOP;
+    r.sampling.top_logprobs = DSA_SAMPLE_MAX_TOP;
     r.tenant[0] = tenant;
     r.owner = c;
 
-    assert_non_null(dsa_sched_add(e->sched, &r));
+    assert_non_null(dsa_sched_add(e->sched, &r, NULL));
 }
 
 
@@ -184,7 +192,7 @@ same(const client_t *c, const client_t *want)
         norm = 0;
 
         assert_int_equal(a->token, b->token);
-        assert_int_equal(b->n_top, DSA_LINK_MAX_TOP);
+        assert_int_equal(b->n_top, DSA_SAMPLE_MAX_TOP);
         assert_int_equal(a->n_top, b->n_top);
 
         for (j = 0; j < b->n_top; j++) {
@@ -317,11 +325,11 @@ test_prefix(void **state)
     for (i = 1; i < CLIENTS; i++) {
         submit(&e, &c[i], 0);
         run(&e);
-        assert_int_equal(c[i].done.cached_tokens, 0);
+        assert_int_equal(c[i].usage.cached_tokens, 0);
 
         submit(&e, &c[i], 0);
         run(&e);
-        assert_int_equal(c[i].done.cached_tokens,
+        assert_int_equal(c[i].usage.cached_tokens,
                          (c[i].n_prompt - 1) / 64 * 64);
         same(&c[i], &alone[i]);
     }

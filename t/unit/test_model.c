@@ -667,8 +667,8 @@ test_backend(void **state)
 
     memset(&seq, 0, sizeof(seq));
     seq.tokens = tokens;
-    seq.n = 5;
-    seq.prompt = 5;
+    seq.n_input = 5;
+    seq.n_prompt = 5;
     seq.pages = pages;
     seq.sampling = &sampling;
     seq.sample = &sample;
@@ -685,19 +685,19 @@ test_backend(void **state)
 
     /* cache only, then the last row alone */
 
-    seq.n = 4;
+    seq.n_input = 4;
     seq.sampling = NULL;
     seq.sample = NULL;
     must(b->start(b, &seq, 1, &err), &err);
 
     seq.start = 4;
-    seq.n = 1;
+    seq.n_input = 1;
     seq.sampling = &sampling;
     seq.sample = &again;
     must(b->start(b, &seq, 1, &err), &err);
     assert_float_equal(again.logprob, sample.logprob, 0.3);
 
-    seq.n = 17;
+    seq.n_input = 17;
     seq.start = 0;
     assert_int_equal(b->start(b, &seq, 3, &err), DSA_ERROR);
 

@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
+#include "engine/backend.h"
 #include "engine/schedule/pages.h"
+#include "engine/schedule/pool.h"
 
 
 #define N_PAGES     8
@@ -35,18 +37,23 @@ audit(const dsa_pages_t *p, const uint32_t *users)
 
 
 static void
-digest_of(dsa_pages_t *p, const uint8_t *tenant, uint32_t first,
-    dsa_digest_t *out)
+digest_of(const uint8_t *tenant, uint32_t first, dsa_digest_t *out)
 {
-    uint32_t      i, tokens[DSA_PAGE_TOKENS];
-    dsa_digest_t  root;
+    uint32_t         i, tokens[DSA_PAGE_TOKENS];
+    dsa_digest_t     root;
+    dsa_digester_t  *d;
+
+    d = dsa_digester_create();
+    assert_non_null(d);
 
     for (i = 0; i < DSA_PAGE_TOKENS; i++) {
         tokens[i] = first + i;
     }
 
-    assert_int_equal(dsa_pages_root(p, "model", tenant, &root), DSA_OK);
-    assert_int_equal(dsa_pages_chain(p, &root, tokens, out), DSA_OK);
+    assert_int_equal(dsa_digest_root(d, "model", tenant, &root), DSA_OK);
+    assert_int_equal(dsa_digest_page(d, &root, tokens, out), DSA_OK);
+
+    dsa_digester_destroy(d);
 }
 
 
@@ -89,31 +96,31 @@ test_all_once(void **state)
 static void
 test_digests(void **state)
 {
-    uint32_t       i, j, tokens[DSA_PAGE_TOKENS];
-    dsa_pages_t   *p;
-    dsa_digest_t   root, d[6];
+    uint32_t         i, j, tokens[DSA_PAGE_TOKENS];
+    dsa_digest_t     root, d[6];
+    dsa_digester_t  *digester;
 
-    p = dsa_pages_create(N_PAGES);
-    assert_non_null(p);
+    digester = dsa_digester_create();
+    assert_non_null(digester);
 
     for (i = 0; i < DSA_PAGE_TOKENS; i++) {
         tokens[i] = i;
     }
 
-    assert_int_equal(dsa_pages_root(p, "model", tenant_a, &root), DSA_OK);
-    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[0]), DSA_OK);
-    assert_int_equal(dsa_pages_chain(p, &d[0], tokens, &d[1]), DSA_OK);
+    assert_int_equal(dsa_digest_root(digester, "model", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[0]), DSA_OK);
+    assert_int_equal(dsa_digest_page(digester, &d[0], tokens, &d[1]), DSA_OK);
 
-    assert_int_equal(dsa_pages_root(p, "model", tenant_b, &root), DSA_OK);
-    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[2]), DSA_OK);
+    assert_int_equal(dsa_digest_root(digester, "model", tenant_b, &root), DSA_OK);
+    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[2]), DSA_OK);
 
-    assert_int_equal(dsa_pages_root(p, "model2", tenant_a, &root), DSA_OK);
-    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[3]), DSA_OK);
+    assert_int_equal(dsa_digest_root(digester, "model2", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[3]), DSA_OK);
 
     tokens[DSA_PAGE_TOKENS - 1]++;
 
-    assert_int_equal(dsa_pages_root(p, "model", tenant_a, &root), DSA_OK);
-    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[4]), DSA_OK);
+    assert_int_equal(dsa_digest_root(digester, "model", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[4]), DSA_OK);
     d[5] = root;
 
     for (i = 0; i < 6; i++) {
@@ -123,10 +130,10 @@ test_digests(void **state)
     }
 
     tokens[DSA_PAGE_TOKENS - 1]--;
-    assert_int_equal(dsa_pages_chain(p, &root, tokens, &d[5]), DSA_OK);
+    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[5]), DSA_OK);
     assert_memory_equal(&d[5], &d[0], sizeof(dsa_digest_t));
 
-    dsa_pages_destroy(p);
+    dsa_digester_destroy(digester);
 }
 
 
@@ -142,8 +149,8 @@ test_reuse(void **state)
     p = dsa_pages_create(N_PAGES);
     assert_non_null(p);
 
-    digest_of(p, tenant_a, 0, &a);
-    digest_of(p, tenant_b, 0, &b);
+    digest_of(tenant_a, 0, &a);
+    digest_of(tenant_b, 0, &b);
 
     assert_int_equal(dsa_pages_find(p, &a), DSA_NO_PAGE);
 
@@ -195,7 +202,7 @@ test_order(void **state)
     for (i = 0; i < N_PAGES; i++) {
         page = dsa_pages_alloc(p);
         assert_int_equal(page, i);
-        digest_of(p, tenant_a, i * 100, &d[i]);
+        digest_of(tenant_a, i * 100, &d[i]);
 
         if (i != 5) {
             dsa_pages_publish(p, page, &d[i]);
@@ -241,7 +248,7 @@ test_twice(void **state)
     p = dsa_pages_create(N_PAGES);
     assert_non_null(p);
 
-    digest_of(p, tenant_a, 0, &a);
+    digest_of(tenant_a, 0, &a);
 
     first = dsa_pages_alloc(p);
     second = dsa_pages_alloc(p);

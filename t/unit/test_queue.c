@@ -360,7 +360,7 @@ test_preempted_stay(void **state)
     run(s);
 
     for (i = 0; i < 6; i++) {
-        assert_int_equal(c[i].finish, DSA_LINK_FINISH_LENGTH);
+        assert_int_equal(c[i].finish, DSA_FINISH_LENGTH);
         assert_int_equal(c[i].n, 50);
         check_answer(&c[i]);
     }
@@ -395,7 +395,7 @@ check_bill(uint32_t found)
         if (found != 0) {
             submit(s, &c[0], 0, 1, found, 1, 1);
             run(s);
-            assert_int_equal(c[0].done.prompt_tokens, found);
+            assert_int_equal(c[0].usage.prompt_tokens, found);
         }
 
         submit(s, &c[1], 0, 1, 1000, 100, 1);
@@ -404,13 +404,13 @@ check_bill(uint32_t found)
             step(s);
         }
 
-        dsa_sched_cancel(s, c[1].seq, DSA_LINK_FINISH_CANCELLED);
+        dsa_sched_cancel(s, c[1].seq, DSA_FINISH_CANCELLED);
 
         rows = steps >= depth ? (steps - depth + 1) * 64 : 0;
         rows = steps == 0 ? 0 : found + rows;
 
-        assert_int_equal(c[1].done.prompt_tokens, rows < 1000 ? rows : 1000);
-        assert_int_equal(c[1].done.cached_tokens, steps == 0 ? 0 : found);
+        assert_int_equal(c[1].usage.prompt_tokens, rows < 1000 ? rows : 1000);
+        assert_int_equal(c[1].usage.cached_tokens, steps == 0 ? 0 : found);
 
         run(s);
         dsa_sched_stats(s, &stats);
@@ -469,9 +469,9 @@ test_bill_preempted(void **state)
 
     /* the one that waits for its second start */
 
-    dsa_sched_cancel(s, c[1].seq, DSA_LINK_FINISH_CANCELLED);
-    assert_int_equal(c[1].done.prompt_tokens, 100);
-    assert_int_equal(c[1].done.cached_tokens, 0);
+    dsa_sched_cancel(s, c[1].seq, DSA_FINISH_CANCELLED);
+    assert_int_equal(c[1].usage.prompt_tokens, 100);
+    assert_int_equal(c[1].usage.cached_tokens, 0);
 
     submit(s, &c[3], 1, 3, 100, 200, 1);
     run(s);
@@ -512,7 +512,7 @@ test_private(void **state)
         submit(s, &c[i], 0, 5, 1000, 3, 1);
         run(s);
         check_answer(&c[i]);
-        assert_int_equal(c[i].done.cached_tokens, order[i].cached);
+        assert_int_equal(c[i].usage.cached_tokens, order[i].cached);
     }
 
     /* nor at the same time */
@@ -528,7 +528,7 @@ test_private(void **state)
 
     for (i = 0; i < 6; i++) {
         check_answer(&c[i]);
-        assert_int_equal(c[i].done.cached_tokens, 0);
+        assert_int_equal(c[i].usage.cached_tokens, 0);
     }
 
     check_free(s);
@@ -568,11 +568,11 @@ test_private_preempted(void **state)
 
     /* three pages were full: 8 rows of the prompt, and those of the answer */
 
-    assert_true(f->tenant_rows[0] < 2 * (200 + 40) + 64);
+    assert_true(f->tenant_tokens[0] < 2 * (200 + 40) + 64);
 
     for (i = 0; i < 3; i++) {
         check_answer(&c[i]);
-        assert_int_equal(c[i].done.cached_tokens, 0);
+        assert_int_equal(c[i].usage.cached_tokens, 0);
     }
 
     check_free(s);

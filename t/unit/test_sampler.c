@@ -48,7 +48,7 @@ sample(const dsa_sampling_t *s, const float *logits, uint32_t n,
 {
     dsa_sample_t  out;
 
-    dsa_sample(&out, s, logits, n, n, NULL, 0, position, scratch);
+    dsa_sample(&out, s, logits, n, n, NULL, NULL, 0, position, scratch);
 
     return out.token;
 }
@@ -133,11 +133,11 @@ test_greedy(void **state)
     /* ids that are not allowed */
 
     logits[4] = 100;
-    dsa_sample(&out, &s, logits, 5, 4, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, logits, 5, 4, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 1);
 
     s = sampling(1, 1);
-    dsa_sample(&out, &s, logits, 5, 4, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, logits, 5, 4, NULL, NULL, 0, 0, scratch);
     assert_true(out.token < 4);
 
     /* a temperature near 0 is the same as 0, however near */
@@ -337,38 +337,38 @@ test_penalties(void **state)
 
     s = sampling(0, 1);
     s.frequency_penalty = 0.6f;
-    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 0);
 
     /* 5 - 2 * 1.1 = 2.8, 4 - 1.1 = 2.9, 3 */
 
     s.frequency_penalty = 1.1f;
-    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 2);
 
     /* once for each id, however often it came: 5 - 1.5, 4 - 1.5, 3 */
 
     s.frequency_penalty = 0;
     s.presence_penalty = 1.5f;
-    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 0);
 
     s.presence_penalty = 2;
-    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 0);
 
     /* both: 5 - 1.5 - 0.8 = 2.7, 4 - 1.5 - 0.4, 3 */
 
     s.presence_penalty = 1.5f;
     s.frequency_penalty = 0.4f;
-    dsa_sample(&out, &s, logits, 3, 3, history, 4, 0, scratch);
+    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 2);
 
     /* a negative one favors what was there */
 
     s.presence_penalty = -1.5f;
     s.frequency_penalty = 0;
-    dsa_sample(&out, &s, logits, 3, 3, history + 2, 1, 0, scratch);
+    dsa_sample(&out, &s, logits, 3, 3, NULL, history + 2, 1, 0, scratch);
     assert_int_equal(out.token, 1);
 }
 
@@ -390,7 +390,7 @@ test_logprobs(void **state)
     s.top_logprobs = 3;
     s.presence_penalty = 0.5f;
 
-    dsa_sample(&out, &s, logits, 6, 5, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
 
     assert_int_equal(out.token, 1);
     assert_true(fabs((double) out.logprob - (2 - norm)) < 1e-6);
@@ -404,14 +404,14 @@ test_logprobs(void **state)
 
     /* more than there are */
 
-    s.top_logprobs = DSA_LINK_MAX_TOP;
-    dsa_sample(&out, &s, logits, 6, 5, NULL, 0, 0, scratch);
+    s.top_logprobs = DSA_SAMPLE_MAX_TOP;
+    dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.n_top, 5);
     assert_int_equal(out.top[3], 0);
     assert_int_equal(out.top[4], 4);
 
     s.logprobs = 0;
-    dsa_sample(&out, &s, logits, 6, 5, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.n_top, 0);
 }
 
@@ -460,26 +460,26 @@ test_odd_logits(void **state)
     s = sampling(1, 0.5f);
     s.logprobs = 1;
     s.top_logprobs = 2;
-    dsa_sample(&out, &s, logits, 4, 4, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, logits, 4, 4, NULL, NULL, 0, 0, scratch);
     assert_true(out.token < 4);
 
     logits[2] = 1;
-    dsa_sample(&out, &s, logits, 4, 4, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, logits, 4, 4, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 2);
     assert_true(out.logprob == 0);
 
     logits[1] = INFINITY;
-    dsa_sample(&out, &s, logits, 4, 4, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, logits, 4, 4, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 1);
 
     logits[0] = logits[1] = logits[2] = logits[3] = -INFINITY;
-    dsa_sample(&out, &s, logits, 4, 4, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, logits, 4, 4, NULL, NULL, 0, 0, scratch);
     assert_true(out.token < 4);
 
     logits[0] = -3e38f;
     logits[1] = 3e38f;
     s = sampling(2, 0.99f);
-    dsa_sample(&out, &s, logits, 2, 2, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, logits, 2, 2, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 1);
 }
 

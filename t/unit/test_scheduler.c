@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "engine/cpu/sampler.h"
 #include "t/unit/scheduler.h"
 
 
@@ -37,22 +38,22 @@ test_chunks(void **state)
 
     for (i = 0; i < 15; i++) {
         step(s);
-        assert_int_equal(f->n_rows, 64);
+        assert_int_equal(f->n_tokens, 64);
         assert_int_equal(c.n, 0);
     }
 
     step(s);
-    assert_int_equal(f->n_rows, 1000 - 15 * 64);
+    assert_int_equal(f->n_tokens, 1000 - 15 * 64);
     assert_int_equal(c.n, 1);
 
     step(s);
-    assert_int_equal(f->n_rows, 1);
+    assert_int_equal(f->n_tokens, 1);
     run(s);
 
-    check(&c, 5, DSA_LINK_FINISH_LENGTH);
-    assert_int_equal(c.done.prompt_tokens, 1000);
-    assert_int_equal(c.done.completion_tokens, 5);
-    assert_int_equal(c.done.cached_tokens, 0);
+    check(&c, 5, DSA_FINISH_LENGTH);
+    assert_int_equal(c.usage.prompt_tokens, 1000);
+    assert_int_equal(c.usage.completion_tokens, 5);
+    assert_int_equal(c.usage.cached_tokens, 0);
 
     check_free(s);
     finish(s, f);
@@ -81,7 +82,7 @@ test_batch(void **state)
 
     for (i = 0; i < 7; i++) {
         step(s);
-        assert_int_equal(f->n_rows, 40);
+        assert_int_equal(f->n_tokens, 40);
         assert_int_equal(c[0].n, 2 + i);
         assert_int_equal(c[1].n, 0);
     }
@@ -96,11 +97,11 @@ test_batch(void **state)
 
     run(s);
 
-    check(&c[0], 100, DSA_LINK_FINISH_LENGTH);
-    check(&c[1], 10, DSA_LINK_FINISH_LENGTH);
+    check(&c[0], 100, DSA_FINISH_LENGTH);
+    check(&c[1], 10, DSA_FINISH_LENGTH);
 
     for (i = 2; i < 50; i++) {
-        check(&c[i], 1 + i, DSA_LINK_FINISH_LENGTH);
+        check(&c[i], 1 + i, DSA_FINISH_LENGTH);
     }
 
     check_free(s);
@@ -124,25 +125,25 @@ test_ends(void **state)
     f->eos_at = 4;
     submit(s, &c[0], 0, 1, 10, 100, 1);
     run(s);
-    assert_int_equal(c[0].done.completion_tokens, 4);
-    check(&c[0], 3, DSA_LINK_FINISH_STOP);
+    assert_int_equal(c[0].usage.completion_tokens, 4);
+    check(&c[0], 3, DSA_FINISH_STOP);
 
     /* as the last token that is allowed, too */
 
     submit(s, &c[0], 0, 1, 10, 4, 1);
     run(s);
-    check(&c[0], 3, DSA_LINK_FINISH_STOP);
+    check(&c[0], 3, DSA_FINISH_STOP);
 
     f->eos_at = 0;
     c[1].stop_at = 7;
     submit(s, &c[1], 0, 1, 10, 100, 1);
     run(s);
-    assert_int_equal(c[1].done.completion_tokens, 7);
-    check(&c[1], 7, DSA_LINK_FINISH_STOP);
+    assert_int_equal(c[1].usage.completion_tokens, 7);
+    check(&c[1], 7, DSA_FINISH_STOP);
 
     submit(s, &c[2], 0, 1, 10, 1, 1);
     run(s);
-    check(&c[2], 1, DSA_LINK_FINISH_LENGTH);
+    check(&c[2], 1, DSA_FINISH_LENGTH);
 
     check_free(s);
     finish(s, f);
@@ -172,8 +173,8 @@ test_preemption(void **state)
     run(s);
 
     for (i = 0; i < 12; i++) {
-        check(&c[i], 400, DSA_LINK_FINISH_LENGTH);
-        assert_int_equal(c[i].done.completion_tokens, 400);
+        check(&c[i], 400, DSA_FINISH_LENGTH);
+        assert_int_equal(c[i].usage.completion_tokens, 400);
     }
 
     dsa_sched_stats(s, &stats);
@@ -210,7 +211,7 @@ test_whole_memory(void **state)
     run(s);
 
     for (i = 0; i < 3; i++) {
-        check(&c[i], 413, DSA_LINK_FINISH_LENGTH);
+        check(&c[i], 413, DSA_FINISH_LENGTH);
     }
 
     check_free(s);
@@ -225,6 +226,7 @@ test_refused(void **state)
     fake_t               *f;
     uint32_t              ids[8] = { 0 };
     client_t              c;
+    dsa_err_t             err;
     dsa_sched_t          *s;
     dsa_sched_request_t   request;
 
@@ -238,22 +240,22 @@ test_refused(void **state)
     request.owner = &c;
 
     request.max_tokens++;
-    assert_null(dsa_sched_add(s, &request));
+    assert_null(dsa_sched_add(s, &request, &err));
     assert_int_equal(errno, EINVAL);
 
     request.max_tokens = UINT32_MAX;
-    assert_null(dsa_sched_add(s, &request));
+    assert_null(dsa_sched_add(s, &request, &err));
 
     request.max_tokens = 0;
-    assert_null(dsa_sched_add(s, &request));
+    assert_null(dsa_sched_add(s, &request, &err));
 
     request.max_tokens = 1;
     request.weight = 0;
-    assert_null(dsa_sched_add(s, &request));
+    assert_null(dsa_sched_add(s, &request, &err));
 
     request.weight = 1;
     request.n_tokens = 0;
-    assert_null(dsa_sched_add(s, &request));
+    assert_null(dsa_sched_add(s, &request, &err));
 
     check_free(s);
     finish(s, f);
@@ -279,6 +281,7 @@ test_queue(void **state)
     s = start(&f, 100, 4, 64);
     dsa_sched_destroy(s);
 
+    memset(&conf, 0, sizeof(conf));
     conf.max_running = 4;
     conf.token_budget = 64;
     conf.max_waiting = 3;
@@ -299,18 +302,18 @@ test_queue(void **state)
     request.max_tokens = 5;
     request.weight = 1;
 
-    assert_null(dsa_sched_add(s, &request));
+    assert_null(dsa_sched_add(s, &request, &err));
     assert_int_equal(errno, EAGAIN);
 
     step(s);
-    assert_null(dsa_sched_add(s, &request));
+    assert_null(dsa_sched_add(s, &request, &err));
     assert_int_equal(errno, EAGAIN);
 
     free(ids);
     run(s);
 
     for (i = 0; i < 7; i++) {
-        check(&c[i], 20, DSA_LINK_FINISH_LENGTH);
+        check(&c[i], 20, DSA_FINISH_LENGTH);
     }
 
     check_free(s);
@@ -327,6 +330,7 @@ test_prefix(void **state)
     fake_t               *f;
     client_t             *c;
     uint32_t              i, n, *ids;
+    dsa_err_t             err;
     dsa_sched_t          *s;
     dsa_sched_stats_t     stats;
     dsa_sched_request_t   request;
@@ -337,23 +341,23 @@ test_prefix(void **state)
 
     submit(s, &c[0], 0, 5, 1000, 3, 1);
     run(s);
-    assert_int_equal(c[0].done.cached_tokens, 0);
+    assert_int_equal(c[0].usage.cached_tokens, 0);
 
     submit(s, &c[1], 0, 5, 1000, 3, 1);
     run(s);
-    assert_int_equal(c[1].done.cached_tokens, 15 * 64);
+    assert_int_equal(c[1].usage.cached_tokens, 15 * 64);
 
     /* the last token is computed even where all pages are known */
 
     submit(s, &c[2], 0, 5, 960, 3, 1);
     run(s);
-    assert_int_equal(c[2].done.cached_tokens, 14 * 64);
+    assert_int_equal(c[2].usage.cached_tokens, 14 * 64);
 
     /* another tenant, with all but the first token alike */
 
     submit(s, &c[3], 1, 5, 1000, 3, 1);
     run(s);
-    assert_int_equal(c[3].done.cached_tokens, 0);
+    assert_int_equal(c[3].usage.cached_tokens, 0);
 
     /* ... and with that one alike, too */
 
@@ -373,11 +377,11 @@ test_prefix(void **state)
     request.weight = 1;
     request.owner = &c[4];
     request.tenant[0] = 77;
-    c[4].seq = dsa_sched_add(s, &request);
+    c[4].seq = dsa_sched_add(s, &request, &err);
     assert_non_null(c[4].seq);
 
     run(s);
-    assert_int_equal(c[4].done.cached_tokens, 0);
+    assert_int_equal(c[4].usage.cached_tokens, 0);
 
     /* the next turn of a conversation finds the answer of the last one */
 
@@ -400,18 +404,18 @@ test_prefix(void **state)
 
     /* 399 rows were computed */
 
-    assert_int_equal(c[6].done.cached_tokens, 399 / 64 * 64);
+    assert_int_equal(c[6].usage.cached_tokens, 399 / 64 * 64);
 
     dsa_sched_stats(s, &stats);
     assert_int_equal(stats.cached_tokens, (15 + 14 + 6) * 64);
 
-    check(&c[0], 3, DSA_LINK_FINISH_LENGTH);
-    check(&c[1], 3, DSA_LINK_FINISH_LENGTH);
-    check(&c[2], 3, DSA_LINK_FINISH_LENGTH);
-    check(&c[3], 3, DSA_LINK_FINISH_LENGTH);
-    check(&c[4], 3, DSA_LINK_FINISH_LENGTH);
-    check(&c[5], 300, DSA_LINK_FINISH_LENGTH);
-    check(&c[6], 10, DSA_LINK_FINISH_LENGTH);
+    check(&c[0], 3, DSA_FINISH_LENGTH);
+    check(&c[1], 3, DSA_FINISH_LENGTH);
+    check(&c[2], 3, DSA_FINISH_LENGTH);
+    check(&c[3], 3, DSA_FINISH_LENGTH);
+    check(&c[4], 3, DSA_FINISH_LENGTH);
+    check(&c[5], 300, DSA_FINISH_LENGTH);
+    check(&c[6], 10, DSA_FINISH_LENGTH);
 
     check_free(s);
     finish(s, f);
@@ -455,11 +459,11 @@ test_prefix_middle(void **state)
         run(s);
     }
 
-    assert_int_equal(c[1].done.cached_tokens, 64);
-    assert_int_equal(c[2].done.cached_tokens, 384);
+    assert_int_equal(c[1].usage.cached_tokens, 64);
+    assert_int_equal(c[2].usage.cached_tokens, 384);
 
     for (i = 0; i < 3; i++) {
-        check(&c[i], 3, DSA_LINK_FINISH_LENGTH);
+        check(&c[i], 3, DSA_FINISH_LENGTH);
     }
 
     check_free(s);
@@ -501,7 +505,7 @@ test_shared(void **state)
     run(s);
 
     for (i = 0; i < 4; i++) {
-        check(&c[i], 50, DSA_LINK_FINISH_LENGTH);
+        check(&c[i], 50, DSA_FINISH_LENGTH);
     }
 
     check_free(s);
@@ -538,11 +542,11 @@ test_cancel(void **state)
         for (i = 0; i < 6; i++) {
             if (c[i].seq != NULL) {
                 dsa_sched_cancel(s, c[i].seq, i % 2
-                                 ? DSA_LINK_FINISH_CANCELLED
-                                 : DSA_LINK_FINISH_DEADLINE);
+                                 ? DSA_FINISH_CANCELLED
+                                 : DSA_FINISH_DEADLINE);
                 assert_int_equal(c[i].finish,
-                                 i % 2 ? DSA_LINK_FINISH_CANCELLED
-                                       : DSA_LINK_FINISH_DEADLINE);
+                                 i % 2 ? DSA_FINISH_CANCELLED
+                                       : DSA_FINISH_DEADLINE);
             }
 
             audit(s);
@@ -604,14 +608,14 @@ check_fairness(uint32_t running, uint32_t weight_a, uint32_t weight_b,
         }
 
         if (steps == 100) {
-            memset(f->tenant_rows, 0, sizeof(f->tenant_rows));
+            memset(f->tenant_tokens, 0, sizeof(f->tenant_tokens));
         }
 
         step(s);
     }
 
-    share[0] = (double) f->tenant_rows[0] / weight_a;
-    share[1] = (double) f->tenant_rows[1] / weight_b;
+    share[0] = (double) f->tenant_tokens[0] / weight_a;
+    share[1] = (double) f->tenant_tokens[1] / weight_b;
 
     tolerance = (double) (DSA_SCHED_QUANTUM + running * (answer + len_a))
                 / weight_a
@@ -620,8 +624,8 @@ check_fairness(uint32_t running, uint32_t weight_a, uint32_t weight_b,
 
     if (share[0] - share[1] > tolerance || share[1] - share[0] > tolerance) {
         fail_msg("weights %u and %u had %llu and %llu rows", weight_a,
-                 weight_b, (unsigned long long) f->tenant_rows[0],
-                 (unsigned long long) f->tenant_rows[1]);
+                 weight_b, (unsigned long long) f->tenant_tokens[0],
+                 (unsigned long long) f->tenant_tokens[1]);
     }
 
     for (i = 0; i < n; i++) {
@@ -700,7 +704,7 @@ test_latecomer(void **state)
     run(s);
 
     for (i = 0; i < 24; i++) {
-        check(&c[i], 1000, DSA_LINK_FINISH_LENGTH);
+        check(&c[i], 1000, DSA_FINISH_LENGTH);
     }
 
     check_free(s);
@@ -741,7 +745,7 @@ check_patience(uint32_t running)
         }
     }
 
-    check(&c[0], 100, DSA_LINK_FINISH_LENGTH);
+    check(&c[0], 100, DSA_FINISH_LENGTH);
 
     for (i = 1; i < 13; i++) {
         free(c[i].prompt);
@@ -790,7 +794,7 @@ test_soak(void **state)
 
             if (c[i].seq == NULL) {
                 if (c[i].prompt != NULL) {
-                    check(&c[i], c[i].finish == DSA_LINK_FINISH_LENGTH
+                    check(&c[i], c[i].finish == DSA_FINISH_LENGTH
                                  ? want[i] : c[i].n, c[i].finish);
                 }
 
@@ -803,7 +807,7 @@ test_soak(void **state)
                 }
 
             } else if (r % 200 == 0) {
-                dsa_sched_cancel(s, c[i].seq, DSA_LINK_FINISH_CANCELLED);
+                dsa_sched_cancel(s, c[i].seq, DSA_FINISH_CANCELLED);
                 audit(s);
             }
         }
@@ -879,10 +883,10 @@ test_penalty(void **state)
     run(s);
 
     for (i = 0; i < 3; i++) {
-        check(&c[i], 40, DSA_LINK_FINISH_LENGTH);
+        check(&c[i], 40, DSA_FINISH_LENGTH);
     }
 
-    assert_int_equal(f->followed, 0);
+    assert_int_equal(f->inputs_from, 0);
 
     check_free(s);
     finish(s, f);
@@ -903,14 +907,14 @@ test_ahead(void **state)
 
     submit(s, &c, 0, 1, 70, 40, 1);
     run(s);
-    check(&c, 40, DSA_LINK_FINISH_LENGTH);
-    assert_int_equal(f->followed, 39);
+    check(&c, 40, DSA_FINISH_LENGTH);
+    assert_int_equal(f->inputs_from, 39);
 
     /* the token that is not known yet begins a page */
 
     submit(s, &c, 0, 2, 64, 2, 1);
     run(s);
-    check(&c, 2, DSA_LINK_FINISH_LENGTH);
+    check(&c, 2, DSA_FINISH_LENGTH);
 
     check_free(s);
     finish(s, f);

@@ -1,0 +1,50 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_DIGEST_H_INCLUDED_
+#define _DSA_DIGEST_H_INCLUDED_
+
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+
+/*
+ * The identity of a full page: a chain of SHA-256.  The root is a function of
+ * model fingerprint, page layout and tenant; the digest of a page is a
+ * function of the digest before it and the page's token ids.  Two tenants
+ * never have a digest in common.
+ */
+
+#define DSA_DIGEST          32
+
+
+typedef struct {
+    uint8_t             byte[DSA_DIGEST];
+} dsa_digest_t;
+
+
+typedef struct dsa_digester_s  dsa_digester_t;
+
+
+/* Computes digests; not to be shared by threads.  NULL: out of memory. */
+dsa_digester_t *dsa_digester_create(void);
+void dsa_digester_destroy(dsa_digester_t *d);       /* NULL is allowed */
+
+/*
+ * The root of a tenant's chains.  fingerprint is that of the backend.
+ * DSA_ERROR when the digest cannot be computed.
+ */
+int dsa_digest_root(dsa_digester_t *d, const char *fingerprint,
+    const uint8_t tenant[32], dsa_digest_t *out);
+
+/* The digest of the page with these DSA_PAGE_TOKENS ids after parent. */
+int dsa_digest_page(dsa_digester_t *d, const dsa_digest_t *parent,
+    const uint32_t *tokens, dsa_digest_t *out);
+
+
+#endif /* _DSA_DIGEST_H_INCLUDED_ */

@@ -1,0 +1,378 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/schedule/state.h"
+
+
+static int dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq,
+    const dsa_batch_seq_t *b, uint64_t now);
+static int dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
+static int dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq,
+    const dsa_sample_t *samples, uint32_t n, uint64_t now);
+static void dsa_sched_leave_steps(dsa_sched_t *s, dsa_seq_t *seq);
+static uint32_t dsa_sched_ms(uint64_t from, uint64_t to);
+
+
+int
+dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err)
+{
+    int                rc;
+    uint32_t           i;
+    uint64_t           now, begin;
+    dsa_seq_t         *seq;
+    dsa_batch_seq_t   *b;
+    dsa_sched_step_t  *step;
+
+    assert(s->in_flight != 0);
+
+    step = &s->ring[s->first];
+
+    if (s->backend->wait(s->backend, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    s->first = (s->first + 1) % DSA_SCHED_DEPTH;
+    s->in_flight--;
+
+    /* a step that was started early began when the one before it ended */
+
+    now = dsa_sched_now(s);
+    begin = step->begin_us > s->end_us ? step->begin_us : s->end_us;
+    s->end_us = now;
+
+    dsa_pace_measure(&s->pace, now - begin, step->n_decodes, step->n_prefill);
+
+    for (i = 0; i < step->n_batch; i++) {
+        seq = step->member[i];
+        b = &step->batch[i];
+
+        if (seq == NULL) {
+            continue;
+        }
+
+        step->member[i] = NULL;
+        seq->entry[step - s->ring] = DSA_NO_BATCH_ENTRY;
+
+        rc = b->sampling != NULL ? dsa_sched_verified(s, seq, b, now)
+                                 : dsa_sched_computed(s, seq, b->n_input);
+
+        if (rc != DSA_OK) {
+            return dsa_error(err, "out of memory");
+        }
+    }
+
+    dsa_sched_compact(s);
+
+    return DSA_OK;
+}
+
+
+/* The outputs of a sequence are known: rejected drafts are rolled back. */
+
+static int
+dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
+    uint64_t now)
+{
+    uint32_t  accepted, rejected;
+
+    accepted = b->n_draft != 0 ? *b->accepted : 1;
+
+    assert(accepted >= 1 && accepted <= b->n_draft + 1);
+
+    rejected = b->n_draft + 1 - accepted;
+
+    if (b->n_draft != 0) {
+        seq->n_draft = 0;
+        s->stats.draft_tokens += b->n_draft;
+        s->stats.accepted_tokens += accepted - 1;
+        dsa_seq_rollback(seq, s->pages, seq->n_tokens - rejected);
+    }
+
+    if (dsa_sched_computed(s, seq, b->n_input - rejected) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_sched_sampled(s, seq, b->sample, accepted, now);
+}
+
+
+/* n more tokens are computed: pages that became full are published. */
+
+static int
+dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
+{
+    uint32_t  full;
+
+    seq->computed += n;
+
+    assert(seq->computed <= seq->scheduled
+           && seq->computed <= seq->n_tokens);
+
+    dsa_sched_count(s, seq, 0);
+    full = seq->computed / DSA_PAGE_TOKENS;
+
+    if (dsa_seq_digests(seq, s->digester, s->backend->fingerprint, full)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    while (seq->published < full) {
+        dsa_pages_publish(s->pages, seq->pages[seq->published],
+                          &seq->digest[seq->published]);
+        seq->published++;
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * Tokens that are computed again after a preemption were counted before.
+ * Tokens of in-flight steps count when the step ends, so that they do not if
+ * the sequence is cancelled first.
+ */
+
+void
+dsa_sched_count(dsa_sched_t *s, dsa_seq_t *seq, int found)
+{
+    uint32_t  n;
+
+    n = seq->computed < seq->n_prompt ? seq->computed : seq->n_prompt;
+
+    if (n <= seq->counted) {
+        return;
+    }
+
+    n -= seq->counted;
+    seq->counted += n;
+    s->stats.prompt_tokens += n;
+
+    if (found) {
+        seq->cached += n;
+        s->stats.cached_tokens += n;
+    }
+}
+
+
+/*
+ * The next n tokens of the answer.  All but the last are accepted drafts,
+ * which tokens[] has already.  Tokens after an end token are not part of the
+ * answer: without drafts they would not have been sampled.
+ */
+
+static int
+dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_sample_t *samples,
+    uint32_t n, uint64_t now)
+{
+    int       finish;
+    uint32_t  i, end;
+
+    if (seq->sampled == 0) {
+        seq->first_us = now;
+    }
+
+    seq->last_us = now;
+
+    /* a later step in flight may have scheduled another sample */
+
+    if (seq->scheduled <= seq->n_tokens) {
+        seq->scheduled_samples = 0;
+    }
+
+    end = 0;
+
+    for (i = 0; i < n; i++) {
+        if (samples[i].token == s->backend->config.eos_token_id
+            && !seq->ignore_eos)
+        {
+            end = 1;
+            break;
+        }
+    }
+
+    seq->sampled += i + end;
+    seq->completion += i + end;
+    s->stats.completion_tokens += i + end;
+
+    assert(seq->completion <= seq->max_tokens);
+
+    finish = i != 0 ? s->handler.tokens(seq->owner, samples, i) : 0;
+
+    if (finish == 0 && end) {
+        finish = DSA_FINISH_STOP;
+    }
+
+    if (finish == 0 && seq->completion == seq->max_tokens) {
+        finish = DSA_FINISH_LENGTH;
+    }
+
+    if (finish != 0) {
+        dsa_sched_finish(s, seq, (dsa_finish_e) finish, now);
+        return DSA_OK;
+    }
+
+    if (dsa_seq_push(seq, samples[n - 1].token) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens + 1));
+}
+
+
+void
+dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    dsa_tenant_t  *t;
+
+    t = seq->tenant;
+
+    if (seq->state == DSA_SEQ_WAITING) {
+        dsa_seq_remove(&t->waiting, seq);
+        t->n_new -= !seq->started;
+        t->n_waiting--;
+        s->n_waiting--;
+        return;
+    }
+
+    if (seq->state == DSA_SEQ_PREFILL) {
+        dsa_seq_remove(&t->prefill, seq);
+        t->n_prefill--;
+    }
+
+    dsa_sched_leave_steps(s, seq);
+
+    s->running[seq->index] = NULL;
+    s->n_live--;
+    t->n_running--;
+
+    dsa_seq_release(seq, s->pages, 0);
+}
+
+
+static void
+dsa_sched_leave_steps(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    uint32_t           i, last, entry;
+    dsa_sched_step_t  *step;
+
+    for (i = 0; i < DSA_SCHED_DEPTH; i++) {
+        step = &s->ring[(s->first + i) % DSA_SCHED_DEPTH];
+        entry = seq->entry[step - s->ring];
+
+        if (entry == DSA_NO_BATCH_ENTRY) {
+            continue;
+        }
+
+        seq->entry[step - s->ring] = DSA_NO_BATCH_ENTRY;
+
+        if (i < s->in_flight) {
+
+            /*
+             * The results of in-flight steps are not used.  The pages may be
+             * allocated again at once, because steps that use them run after
+             * those in flight.
+             */
+
+            step->member[entry] = NULL;
+            continue;
+        }
+
+        /* the step is still being made: its last entry moves to this one */
+
+        last = --step->n_batch;
+
+        if (last != entry) {
+            step->member[entry] = step->member[last];
+            step->member[entry]->entry[step - s->ring] = entry;
+            step->batch[entry] = step->batch[last];
+        }
+    }
+}
+
+
+void
+dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
+    uint64_t now)
+{
+    dsa_sched_usage_t  usage;
+
+    memset(&usage, 0, sizeof(usage));
+
+    usage.finish = finish;
+    usage.prompt_tokens = seq->counted;
+    usage.cached_tokens = seq->cached;
+    usage.completion_tokens = seq->completion;
+    usage.queue_ms = dsa_sched_ms(seq->submit_us, seq->started ? seq->start_us
+                                                               : now);
+    if (seq->started) {
+        usage.prefill_ms = dsa_sched_ms(seq->start_us,
+                                        seq->sampled != 0 ? seq->first_us
+                                                          : now);
+    }
+
+    usage.decode_ms = dsa_sched_ms(seq->first_us, seq->last_us);
+
+    dsa_log_debug("request %llu: finish %d, %u prompt tokens, %u of them "
+                  "cached, %u completion tokens",
+                  (unsigned long long) seq->id, finish, usage.prompt_tokens,
+                  usage.cached_tokens, usage.completion_tokens);
+
+    dsa_sched_stop(s, seq);
+    s->handler.done(seq->owner, &usage);
+    dsa_sched_free(s, seq);
+}
+
+
+void
+dsa_sched_free(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    dsa_tenant_t  *t;
+
+    t = seq->tenant;
+
+    if (--t->n_seqs == 0) {
+        dsa_policy_remove(&s->policy, t);
+    }
+
+    dsa_seq_free(seq);
+}
+
+
+void
+dsa_sched_compact(dsa_sched_t *s)
+{
+    uint32_t  i, n;
+
+    if (s->n_live == s->n_running) {
+        return;
+    }
+
+    n = 0;
+
+    for (i = 0; i < s->n_running; i++) {
+        if (s->running[i] != NULL) {
+            s->running[n] = s->running[i];
+            s->running[n]->index = n;
+            n++;
+        }
+    }
+
+    assert(n == s->n_live);
+
+    s->n_running = n;
+}
+
+
+static uint32_t
+dsa_sched_ms(uint64_t from, uint64_t to)
+{
+    return (uint32_t) ((to - from) / 1000);
+}

@@ -1,0 +1,73 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "engine/schedule/pace.h"
+
+
+#define DSA_PACE_WEIGHT     0.25        /* of the newest step */
+#define DSA_PACE_GROWTH     4.0
+
+
+uint32_t
+dsa_pace_limit(const dsa_pace_t *p, uint32_t decodes, uint32_t budget)
+{
+    double  most, limit;
+
+    if (p->target == 0 || decodes == 0) {
+        return budget;
+    }
+
+    limit = DSA_PACE_GROWTH * p->chunk;
+
+    if (p->extra > 0) {
+        most = (p->target - p->base) * p->chunk / p->extra;
+        limit = most < limit ? most : limit;
+    }
+
+    limit = limit > DSA_PACE_LEAST ? limit : DSA_PACE_LEAST;
+
+    return limit < (double) budget ? (uint32_t) limit : budget;
+}
+
+
+static double
+dsa_pace_average(double average, double value)
+{
+    return average + DSA_PACE_WEIGHT * (value - average);
+}
+
+
+void
+dsa_pace_measure(dsa_pace_t *p, uint64_t duration_us, uint32_t decodes,
+    uint32_t prefill)
+{
+    double  duration;
+
+    duration = (double) duration_us;
+
+    if (decodes == 0) {
+        return;
+    }
+
+    if (prefill == 0) {
+        p->base = p->base != 0 ? dsa_pace_average(p->base, duration)
+                               : duration;
+        return;
+    }
+
+    if (p->base > duration) {
+        p->base = duration;
+    }
+
+    if (p->chunk == 0) {
+        p->chunk = prefill;
+        p->extra = duration - p->base;
+        return;
+    }
+
+    p->chunk = dsa_pace_average(p->chunk, prefill);
+    p->extra = dsa_pace_average(p->extra, duration - p->base);
+}

@@ -1,0 +1,62 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_PACE_H_INCLUDED_
+#define _DSA_PACE_H_INCLUDED_
+
+
+#include <stdint.h>
+
+
+/*
+ * Step target: limits the prefill part of a step that also has decodes, so
+ * that the step, which is the time between two tokens of each answer, takes
+ * about target.  Three moving averages are measured, each with a weight of 1/4
+ * for the newest step:
+ *
+ *     base     duration of steps with decodes and without prefill
+ *     chunk    prefill tokens of a step with decodes and prefill
+ *     extra    duration of such a step in excess of base
+ *
+ * The predicted duration of a step with n prefill tokens is
+ * base + n * extra / chunk, so that the limit for n is
+ *
+ *     (target - base) * chunk / extra
+ *
+ * but at most 4 * chunk, because the rate of small chunks is measured too
+ * inaccurately to predict large ones, and at least DSA_PACE_LEAST, so that
+ * prefill always proceeds.
+ *
+ * base is not measured while prompts keep arriving.  If it is too low then,
+ * the difference is a part of extra, and the limit still converges to steps of
+ * the target's duration.  If it is too high, a step with prefill is shorter
+ * than base, and base becomes that step's duration.
+ */
+
+#define DSA_PACE_LEAST      16          /* prefill tokens of a step */
+
+
+typedef struct {
+    double              target;         /* us; 0: no limit */
+    double              base;           /* us; 0: not measured yet */
+    double              chunk;          /* tokens; 0: not measured yet */
+    double              extra;          /* us */
+} dsa_pace_t;
+
+
+/*
+ * The most prefill tokens, at most budget, of a step with this number of
+ * decodes.
+ */
+uint32_t dsa_pace_limit(const dsa_pace_t *p, uint32_t decodes,
+    uint32_t budget);
+
+/* A step has taken this long.  Steps without decodes are not measured. */
+void dsa_pace_measure(dsa_pace_t *p, uint64_t duration_us, uint32_t decodes,
+    uint32_t prefill);
+
+
+#endif /* _DSA_PACE_H_INCLUDED_ */

@@ -1,0 +1,26 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_POOL_H_INCLUDED_
+#define _DSA_POOL_H_INCLUDED_
+
+
+#include "engine/schedule/store.h"
+
+
+/*
+ * The pages of one GPU as a store: reference counts and a free list in order
+ * of the last use.  The least recently used free page is allocated first; a
+ * prefix hit takes a page out of the middle of the list.  All operations but
+ * audit() are O(1).
+ *
+ * Sets *store with n pages, 1 .. DSA_PAGES_MAX, all free and in order of their
+ * numbers.  DSA_ERROR: out of memory, or n is out of bounds.
+ */
+int dsa_pool_init(dsa_store_t *store, uint32_t n);
+
+
+#endif /* _DSA_POOL_H_INCLUDED_ */

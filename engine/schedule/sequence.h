@@ -1,0 +1,151 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_SEQUENCE_H_INCLUDED_
+#define _DSA_SEQUENCE_H_INCLUDED_
+
+
+#include "engine/schedule/pages.h"
+#include "engine/schedule/policy.h"
+#include "engine/schedule/scheduler.h"
+
+
+/*
+ * A sequence: tokens, their block table and the digests of their full pages.
+ *
+ *     tokens     0 ............................................ n_tokens
+ *     computed   ........................|                 in the cache
+ *     scheduled  ...............................|          in started steps
+ *
+ * While steps are in flight, the scheduler may run one token ahead of tokens:
+ *
+ *     computed <= scheduled <= n_tokens + scheduled_samples
+ *
+ * Drafts are the last n_draft of tokens from the time that a step with them
+ * is made until their samples are known; dsa_seq_rollback() then removes the
+ * rejected ones.  Pages are published from computed tokens only, and computed
+ * never includes a draft, so that no published page holds a rejected draft.
+ */
+
+#define DSA_NO_BATCH_ENTRY  DSA_INPUT_KNOWN
+#define DSA_SCHED_DEPTH     2           /* most steps in flight */
+
+
+typedef enum {
+    DSA_SEQ_WAITING = 0,                /* in its tenant's waiting list */
+    DSA_SEQ_PREFILL,                    /* in its tenant's prefill list, and
+                                           running */
+    DSA_SEQ_DECODE                      /* running: lacks one token, or gets
+                                           the last ones in this step */
+} dsa_seq_state_e;
+
+
+struct dsa_seq_s {
+    dsa_seq_state_e     state;
+    dsa_tenant_t       *tenant;
+    dsa_seq_t          *prev;           /* in the tenant's list */
+    dsa_seq_t          *next;
+    uint64_t            id;
+
+    uint32_t           *tokens;
+    uint32_t            n_tokens;
+    uint32_t            tokens_size;    /* of tokens[] */
+    uint32_t            n_draft;
+    uint32_t            n_prompt;
+    uint32_t            max_tokens;
+    uint32_t            completion;     /* answer tokens, with resumed ones
+                                           and the end token */
+    uint32_t            sampled;        /* of them, sampled here */
+    uint32_t            computed;
+    uint32_t            scheduled;
+    uint32_t            scheduled_samples;  /* 0 or 1: a started step samples
+                                               a token that tokens[] does not
+                                               have */
+    uint32_t            counted;        /* prompt tokens that were computed or
+                                           found so far, each once */
+    uint32_t            cached;         /* of them, found */
+    uint32_t            ignore_eos;
+    uint32_t            started;        /* 1: was admitted before */
+
+    uint32_t            index;          /* in running[] */
+    uint32_t            entry[DSA_SCHED_DEPTH];     /* in each step, or
+                                                       DSA_NO_BATCH_ENTRY */
+
+    uint32_t           *pages;          /* block table */
+    dsa_digest_t       *digest;         /* [n_digests] of full pages */
+    uint32_t            n_pages;
+    uint32_t            n_digests;
+    uint32_t            published;      /* full pages in the index */
+    uint32_t            pages_size;     /* of pages[] and digest[] */
+
+    dsa_sampling_t      sampling;
+    dsa_sched_draft_pt  draft;
+    dsa_sched_mask_pt   mask;
+    uint32_t           *masks;          /* [max_outputs][words] with mask */
+    void               *owner;
+    uint8_t             salt[32];       /* of its digests: the tenant's id, or
+                                           random for a private request */
+
+    uint64_t            submit_us;
+    uint64_t            start_us;       /* first admission */
+    uint64_t            first_us;       /* first token sampled here */
+    uint64_t            last_us;        /* and the last one so far */
+};
+
+
+/* Pages that hold so many tokens. */
+
+static inline uint32_t
+dsa_pages_of(uint32_t tokens)
+{
+    return (tokens + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
+}
+
+
+/* Frees everything but pages, which must be released before. */
+void dsa_seq_free(dsa_seq_t *seq);
+
+/* Appends a token.  DSA_ERROR: out of memory. */
+int dsa_seq_push(dsa_seq_t *seq, uint32_t token);
+
+/* Makes room in the block table.  DSA_ERROR: out of memory. */
+int dsa_seq_reserve(dsa_seq_t *seq, uint32_t pages);
+
+/*
+ * Adds a page to the block table, which has room, and counts it for the
+ * tenant.  The caller's use of the page becomes the sequence's.
+ */
+void dsa_seq_add_page(dsa_seq_t *seq, uint32_t page);
+
+/*
+ * Releases pages from the end of the block table until n are left.  The last
+ * page is released first and thus allocated last: the beginning of a sequence
+ * is the more likely prefix of another one, and without its beginning the
+ * rest cannot be found.
+ */
+void dsa_seq_release(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n);
+
+/*
+ * Removes all tokens from position n on: drafts that were rejected or not
+ * verified.  Counts of computed and scheduled tokens are reduced to n, and
+ * pages that hold only removed tokens are released.  Published pages must not
+ * hold a removed token.
+ */
+void dsa_seq_rollback(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n);
+
+/*
+ * Computes the digests of the first n pages, which must be full; they are kept
+ * through preemption.  DSA_ERROR: a digest cannot be computed.
+ */
+int dsa_seq_digests(dsa_seq_t *seq, dsa_digester_t *d,
+    const char *fingerprint, uint32_t n);
+
+void dsa_seq_push_last(dsa_seq_list_t *list, dsa_seq_t *seq);
+void dsa_seq_push_first(dsa_seq_list_t *list, dsa_seq_t *seq);
+void dsa_seq_remove(dsa_seq_list_t *list, dsa_seq_t *seq);
+
+
+#endif /* _DSA_SEQUENCE_H_INCLUDED_ */

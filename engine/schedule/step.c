@@ -1,0 +1,444 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <string.h>
+
+#include "engine/schedule/state.h"
+
+
+static int dsa_sched_ahead(const dsa_sched_t *s);
+static int dsa_sched_start(dsa_sched_t *s, dsa_err_t *err);
+static void dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget);
+static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq);
+static uint32_t dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq,
+    uint32_t budget);
+static void dsa_sched_prefills(dsa_sched_t *s, uint32_t budget);
+static void dsa_sched_schedule(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
+static void dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before);
+static const uint32_t *dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq);
+
+
+/*
+ * When the backend has a depth of 2, a step is made and started while the step
+ * before it is in flight, and that one is waited for afterwards.  Its samples
+ * are not known yet: the new step takes them as inputs from the in-flight
+ * step, as if no sequence ended with them.  What the new step computes for a
+ * sequence that did end is not used.
+ */
+
+int
+dsa_sched_step(dsa_sched_t *s, dsa_err_t *err)
+{
+    if (s->in_flight != 0 && !dsa_sched_ahead(s)
+        && dsa_sched_collect(s, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (dsa_sched_start(s, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    while (s->in_flight >= s->backend->depth
+           || (s->in_flight != 0 && s->next->n_batch == 0))
+    {
+        if (dsa_sched_collect(s, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * 1 when a step may be made before the samples of the in-flight step are
+ * known.  Penalties, drafts and masks are functions of the last token, so that
+ * a sequence with any of these makes all wait.
+ */
+
+static int
+dsa_sched_ahead(const dsa_sched_t *s)
+{
+    uint32_t          i;
+    const dsa_seq_t  *seq;
+
+    for (i = 0; i < s->n_running; i++) {
+        seq = s->running[i];
+
+        if (seq != NULL && (seq->sampling.frequency_penalty != 0
+                            || seq->sampling.presence_penalty != 0
+                            || seq->draft != NULL || seq->mask != NULL))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static int
+dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
+{
+    uint32_t           i, n, budget, before;
+    dsa_seq_t         *seq;
+    dsa_sched_step_t  *step;
+
+    assert(s->in_flight < DSA_SCHED_DEPTH);
+
+    /*
+     * The step before this one in the ring.  When no step is in flight it is
+     * an old one, but then no sequence has a scheduled sample.
+     */
+
+    before = (s->first + s->in_flight + DSA_SCHED_DEPTH - 1) % DSA_SCHED_DEPTH;
+    step = &s->ring[(s->first + s->in_flight) % DSA_SCHED_DEPTH];
+    step->n_batch = 0;
+    step->n_decodes = 0;
+    step->n_prefill = 0;
+    s->next = step;
+    budget = s->conf.token_budget;
+
+    dsa_sched_decodes(s, &budget);
+    dsa_sched_prefills(s, budget);
+
+    if (step->n_batch == 0) {
+        return DSA_OK;
+    }
+
+    n = 0;
+
+    for (i = 0; i < step->n_batch; i++) {
+        dsa_sched_batch(s, i, before);
+        n += step->batch[i].n_input;
+    }
+
+    assert(n <= s->conf.token_budget
+           && step->n_batch <= s->conf.max_running);
+
+    step->begin_us = dsa_sched_now(s);
+
+    if (s->backend->start(s->backend, step->batch, step->n_batch, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    for (i = 0; i < step->n_batch; i++) {
+        seq = step->member[i];
+
+        seq->scheduled += step->batch[i].n_input;
+        seq->scheduled_samples = step->batch[i].sampling != NULL;
+
+        assert(seq->computed <= seq->scheduled
+               && seq->scheduled <= seq->n_tokens + seq->scheduled_samples);
+    }
+
+    s->in_flight++;
+    s->stats.steps++;
+
+    return DSA_OK;
+}
+
+
+/* 1 if the sequence decodes, and its scheduled sample is not its last one. */
+
+static int
+dsa_sched_goes_on(const dsa_seq_t *seq)
+{
+    return seq->state == DSA_SEQ_DECODE
+           && seq->completion + seq->scheduled_samples < seq->max_tokens;
+}
+
+
+/* One token for each sequence that lacks only its last token, and drafts. */
+
+static void
+dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget)
+{
+    uint32_t    i, n, left;
+    dsa_seq_t  *seq;
+
+    for (i = 0; i < s->n_running; i++) {
+        seq = s->running[i];
+
+        if (seq != NULL && dsa_sched_goes_on(seq)) {
+            (void) dsa_sched_grow(s, seq);
+        }
+    }
+
+    dsa_sched_compact(s);
+    left = 0;
+
+    for (i = 0; i < s->n_running; i++) {
+        left += (uint32_t) dsa_sched_goes_on(s->running[i]);
+    }
+
+    assert(left <= *budget);
+
+    for (i = 0; i < s->n_running; i++) {
+        seq = s->running[i];
+
+        if (dsa_sched_goes_on(seq)) {
+            n = 1 + dsa_sched_draft(s, seq, *budget - left);
+
+            dsa_sched_schedule(s, seq, n);
+            dsa_policy_served(seq->tenant, n);
+            *budget -= n;
+            left--;
+        }
+    }
+}
+
+
+/*
+ * Allocates the page of the sequence's last token, if it has none yet.  When
+ * no page is free, the tenant with the largest share is preempted until one
+ * is; DSA_AGAIN when this sequence was among those preempted.
+ */
+
+static int
+dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    uint32_t  page;
+
+    if (seq->n_pages
+        == dsa_pages_of(seq->n_tokens + seq->scheduled_samples))
+    {
+        return DSA_OK;
+    }
+
+    for ( ;; ) {
+        page = dsa_pages_alloc(s->pages);
+
+        if (page != DSA_NO_PAGE) {
+            dsa_seq_add_page(seq, page);
+            return DSA_OK;
+        }
+
+        dsa_sched_preempt(s,
+                          dsa_sched_newest(s,
+                                           dsa_policy_heaviest(&s->policy)));
+
+        if (seq->state == DSA_SEQ_WAITING) {
+            return DSA_AGAIN;
+        }
+    }
+}
+
+
+/*
+ * Appends drafts to the tokens of a sequence, at most budget, and returns
+ * their number.  Drafts only use pages that are free: a guess is not worth a
+ * preemption.
+ */
+
+static uint32_t
+dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq, uint32_t budget)
+{
+    uint32_t  i, n, most, draft[DSA_MAX_OUTPUTS - 1];
+
+    assert(seq->n_draft == 0);
+
+    if (seq->draft == NULL || seq->scheduled_samples != 0) {
+        return 0;
+    }
+
+    /* the output after the last draft is a token of the answer, too */
+
+    most = seq->max_tokens - seq->completion - 1;
+    most = most < budget ? most : budget;
+
+    if (most > s->backend->max_outputs - 1) {
+        most = s->backend->max_outputs - 1;
+    }
+
+    if (most == 0) {
+        return 0;
+    }
+
+    n = seq->draft(seq->owner, seq->tokens, seq->n_tokens, draft, most);
+
+    assert(n <= most);
+
+    while (n != 0 && dsa_pages_of(seq->n_tokens + n) - seq->n_pages
+                     > dsa_pages_free(s->pages))
+    {
+        n--;
+    }
+
+    /* without memory there are fewer drafts, and the answer is the same */
+
+    if (dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens + n + 1)) != DSA_OK) {
+        return 0;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (dsa_seq_push(seq, draft[i]) != DSA_OK) {
+            break;
+        }
+
+        if (seq->n_pages < dsa_pages_of(seq->n_tokens)) {
+            dsa_seq_add_page(seq, dsa_pages_alloc(s->pages));
+        }
+
+        seq->n_draft++;
+    }
+
+    return seq->n_draft;
+}
+
+
+/* Gives the budget that decodes have left, or less, to prompts. */
+
+static void
+dsa_sched_prefills(dsa_sched_t *s, uint32_t budget)
+{
+    uint32_t       n, entry, admitted;
+    dsa_seq_t     *seq;
+    dsa_tenant_t  *t;
+
+    admitted = s->n_live;
+
+    if (s->n_waiting != 0) {
+        dsa_sched_reclaim(s);
+    }
+
+    s->next->n_decodes = s->next->n_batch;
+    budget = dsa_pace_limit(&s->pace, s->next->n_decodes, budget);
+
+    dsa_policy_enqueue(&s->policy);
+
+    while (budget != 0) {
+        t = dsa_policy_next(&s->policy);
+
+        if (t == NULL) {
+            break;
+        }
+
+        if (t->prefill.first == NULL && dsa_sched_admit(s, t) != DSA_OK) {
+            dsa_policy_skip(&s->policy,
+                            t->waiting.first != NULL
+                            && s->n_live < s->conf.max_running);
+            continue;
+        }
+
+        seq = t->prefill.first;
+        n = seq->n_tokens - seq->scheduled;
+        entry = *dsa_sched_entry(s, seq);
+
+        if (entry != DSA_NO_BATCH_ENTRY) {
+            n -= s->next->batch[entry].n_input;
+        }
+
+        if (n > budget) {
+            n = budget;
+        }
+
+        if (n > DSA_SCHED_QUANTUM) {
+            n = DSA_SCHED_QUANTUM;
+        }
+
+        dsa_sched_schedule(s, seq, n);
+        s->next->n_prefill += n;
+        budget -= n;
+
+        entry = *dsa_sched_entry(s, seq);
+
+        if (seq->scheduled + s->next->batch[entry].n_input == seq->n_tokens) {
+            dsa_seq_remove(&t->prefill, seq);
+            t->n_prefill--;
+            seq->state = DSA_SEQ_DECODE;
+        }
+
+        dsa_policy_charge(&s->policy, n);
+    }
+
+    dsa_policy_end(&s->policy, s->n_live > admitted);
+}
+
+
+/* Adds n tokens of a sequence to the step. */
+
+static void
+dsa_sched_schedule(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
+{
+    uint32_t          *entry;
+    dsa_sched_step_t  *step;
+
+    step = s->next;
+    entry = dsa_sched_entry(s, seq);
+
+    if (*entry == DSA_NO_BATCH_ENTRY) {
+        assert(step->n_batch < s->conf.max_running);
+
+        *entry = step->n_batch++;
+        step->member[*entry] = seq;
+        step->batch[*entry].n_input = 0;
+    }
+
+    step->batch[*entry].n_input += n;
+}
+
+
+/* Fills entry i for the backend; before is the index of the previous step. */
+
+static void
+dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
+{
+    dsa_seq_t         *seq;
+    dsa_batch_seq_t   *b;
+    dsa_sched_step_t  *step;
+
+    step = s->next;
+    seq = step->member[i];
+    b = &step->batch[i];
+
+    b->tokens = seq->tokens;
+    b->start = seq->scheduled;
+    b->n_draft = seq->n_draft;
+    b->n_prompt = seq->n_prompt;
+    b->pages = seq->pages;
+    b->sampling = NULL;
+    b->mask = NULL;
+    b->sample = &step->sample[(size_t) i * s->backend->max_outputs];
+    b->accepted = &step->accepted[i];
+    b->input_from = seq->scheduled_samples ? seq->entry[before]
+                                           : DSA_INPUT_KNOWN;
+
+    assert(b->n_input != 0
+           && dsa_pages_of(b->start + b->n_input) <= seq->n_pages);
+
+    if (b->start + b->n_input == seq->n_tokens + seq->scheduled_samples) {
+        b->sampling = &seq->sampling;
+        b->mask = dsa_sched_mask(s, seq);
+    }
+}
+
+
+static const uint32_t *
+dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    uint32_t  words;
+
+    if (seq->mask == NULL) {
+        return NULL;
+    }
+
+    assert(seq->scheduled_samples == 0);
+
+    words = dsa_mask_words(s->backend->config.vocab_size);
+
+    memset(seq->masks, 0xff,
+           (size_t) (seq->n_draft + 1) * words * sizeof(uint32_t));
+
+    seq->mask(seq->owner, seq->tokens + seq->n_tokens - seq->n_draft,
+              seq->n_draft, seq->masks, words);
+
+    return seq->masks;
+}

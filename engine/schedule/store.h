@@ -1,0 +1,65 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_STORE_H_INCLUDED_
+#define _DSA_STORE_H_INCLUDED_
+
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+
+/*
+ * A store is one tier of the KV cache: numbered slots, each of which holds one
+ * page.  It manages numbers only; the memory behind a slot belongs to whoever
+ * computes or copies pages.  The pages of one GPU are a store (pool.h).
+ *
+ * A slot has users: block tables that contain it, or copies in progress.  A
+ * slot without users is free.  A free slot keeps its contents until
+ * alloc() returns it again, so that it can still be found by digest.
+ */
+
+#define DSA_NO_SLOT     UINT32_MAX
+
+#define DSA_STORES      1           /* today: the GPU */
+#define DSA_STORE_GPU   0
+
+
+typedef struct {
+    uint32_t            total;      /* slots 0 .. total-1 */
+    void               *data;       /* private to the store */
+
+    /*
+     * A free slot with one user; the caller overwrites its contents.
+     * DSA_NO_SLOT when no slot is free.
+     */
+    uint32_t          (*alloc)(void *data);
+
+    /* One user more; the slot may be free. */
+    void              (*retain)(void *data, uint32_t slot);
+
+    /*
+     * One user less.  When the last user has gone the slot is free: with keep
+     * 1 it is the last to be allocated, with keep 0 the next, because its
+     * contents cannot be found again.
+     */
+    void              (*release)(void *data, uint32_t slot, int keep);
+
+    uint32_t          (*users)(const void *data, uint32_t slot);
+    uint32_t          (*n_free)(const void *data);
+
+    /*
+     * Compares all counts with users [total], and checks the lists.  DSA_ERROR
+     * with err at the first difference.
+     */
+    int               (*audit)(const void *data, const uint32_t *users,
+                               dsa_err_t *err);
+    void              (*destroy)(void *data);
+} dsa_store_t;
+
+
+#endif /* _DSA_STORE_H_INCLUDED_ */
