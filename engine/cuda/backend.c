@@ -115,6 +115,8 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->wait = dsa_backend_cuda_wait;
     b->close = dsa_backend_cuda_close;
     b->depth = DSA_CUDA_DEPTH;
+    b->max_outputs = 1;
+    b->masks = 0;
 
     if (conf->precision != DSA_SERVED) {
         (void) dsa_error(err, "\"backend cuda\" computes in \"precision "
@@ -542,12 +544,13 @@ dsa_cuda_order(dsa_backend_cuda_t *c, const dsa_batch_seq_t *seq,
 
     for (i = 0; i < n_seqs; i++) {
         decode += (uint32_t) dsa_cuda_model_decodes(c->model, seq[i].start,
-                                                    seq[i].n, seq[i].prompt);
+                                                    seq[i].n_input,
+                                                    seq[i].n_prompt);
     }
 
     for (i = 0, n = 0; i < n_seqs; i++) {
-        if (dsa_cuda_model_decodes(c->model, seq[i].start, seq[i].n,
-                                   seq[i].prompt))
+        if (dsa_cuda_model_decodes(c->model, seq[i].start, seq[i].n_input,
+                                   seq[i].n_prompt))
         {
             c->order[n++] = i;
 
@@ -568,7 +571,7 @@ dsa_cuda_rows(dsa_backend_cuda_t *c, const dsa_cuda_host_t *h, int32_t *pages,
 {
     uint32_t  i, at, last;
 
-    for (i = 0; i < s->n; i++, row++) {
+    for (i = 0; i < s->n_input; i++, row++) {
         at = s->start + i;
 
         h->position[row] = (int32_t) at;
@@ -578,16 +581,16 @@ dsa_cuda_rows(dsa_backend_cuda_t *c, const dsa_cuda_host_t *h, int32_t *pages,
                                   * DSA_PAGE_TOKENS + at % DSA_PAGE_TOKENS);
         h->feed[row] = -1;
 
-        if (i + 1 == s->n && s->follows != DSA_FOLLOWS_NONE) {
+        if (i + 1 == s->n_input && s->input_from != DSA_INPUT_KNOWN) {
             h->token[row] = 0;
-            h->feed[row] = (int32_t) c->sample_of[s->follows];
+            h->feed[row] = (int32_t) c->sample_of[s->input_from];
 
         } else {
             h->token[row] = (int32_t) s->tokens[at];
         }
     }
 
-    last = (s->start + s->n - 1) / DSA_PAGE_TOKENS;
+    last = (s->start + s->n_input - 1) / DSA_PAGE_TOKENS;
 
     for (i = 0; i <= last; i++) {
         pages[(uint64_t) table * c->model->ld_pages + i]
@@ -606,8 +609,8 @@ dsa_cuda_sampling(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
     const dsa_sampling_t  *from;
 
     from = s->sampling;
-    end = s->start + s->n;
-    prompt = s->prompt < end ? s->prompt : end;
+    end = s->start + s->n_input;
+    prompt = s->n_prompt < end ? s->n_prompt : end;
 
     to->temperature = from->temperature;
     to->top_p = from->top_p;
@@ -672,7 +675,7 @@ dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     m = c->model;
 
     for (i = 0, n = 0; i < n_seqs; i++) {
-        n += seq[i].n;
+        n += seq[i].n_input;
     }
 
     if (n_seqs == 0 || n_seqs > m->max_samples || n > m->max_rows
@@ -700,7 +703,7 @@ dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 
     for (i = 0; i < n_seqs; i++) {
         n = c->order[i];
-        end = seq[n].start + seq[n].n;
+        end = seq[n].start + seq[n].n_input;
 
         dsa_cuda_rows(c, &h, f->pages, &seq[n], row, i);
 
@@ -709,11 +712,11 @@ dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 
         } else {
             step.n_seqs += dsa_cuda_model_parts(m, &c->seq[step.n_seqs],
-                                                seq[n].start, seq[n].n,
-                                                seq[n].prompt, row, i);
+                                                seq[n].start, seq[n].n_input,
+                                                seq[n].n_prompt, row, i);
         }
 
-        row += seq[n].n;
+        row += seq[n].n_input;
         width = end > width ? end : width;
 
         /*
@@ -824,7 +827,7 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
         to->logprob = from->logprob;
         to->n_top = from->n_top;
 
-        for (j = 0; j < from->n_top && j < DSA_LINK_MAX_TOP; j++) {
+        for (j = 0; j < from->n_top && j < DSA_SAMPLE_MAX_TOP; j++) {
             to->top[j] = from->top[j];
             to->top_logprob[j] = from->top_logprob[j];
         }
