@@ -53,7 +53,8 @@ typedef enum {
  *
  * Sampling noise is a function of (seed, position) only.  A draft is therefore
  * accepted exactly when it equals the sample at its position, and the answer
- * has the same tokens as without drafts.  Example with two drafts after the
+ * has the same tokens as without drafts (up to rounding, where a backend's
+ * results depend on the shape of a step).  Example with two drafts after the
  * known token 7:
  *
  *     inputs              7    4    9

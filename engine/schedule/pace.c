@@ -7,8 +7,12 @@
 #include "engine/schedule/pace.h"
 
 
-#define DSA_PACE_WEIGHT     0.25        /* of the newest step */
-#define DSA_PACE_GROWTH     4.0
+/* weights of the newest step in the moving averages */
+
+#define DSA_PACE_BASE       0.25
+#define DSA_PACE_PREFILL    0.5
+
+#define DSA_PACE_GROWTH     4.0         /* times the measured chunk */
 
 
 uint32_t
@@ -34,9 +38,9 @@ dsa_pace_limit(const dsa_pace_t *p, uint32_t decodes, uint32_t budget)
 
 
 static double
-dsa_pace_average(double average, double value)
+dsa_pace_average(double average, double value, double weight)
 {
-    return average + DSA_PACE_WEIGHT * (value - average);
+    return average + weight * (value - average);
 }
 
 
@@ -53,8 +57,9 @@ dsa_pace_measure(dsa_pace_t *p, uint64_t duration_us, uint32_t decodes,
     }
 
     if (prefill == 0) {
-        p->base = p->base != 0 ? dsa_pace_average(p->base, duration)
-                               : duration;
+        p->base = p->base != 0
+                  ? dsa_pace_average(p->base, duration, DSA_PACE_BASE)
+                  : duration;
         return;
     }
 
@@ -68,6 +73,7 @@ dsa_pace_measure(dsa_pace_t *p, uint64_t duration_us, uint32_t decodes,
         return;
     }
 
-    p->chunk = dsa_pace_average(p->chunk, prefill);
-    p->extra = dsa_pace_average(p->extra, duration - p->base);
+    p->chunk = dsa_pace_average(p->chunk, prefill, DSA_PACE_PREFILL);
+    p->extra = dsa_pace_average(p->extra, duration - p->base,
+                                DSA_PACE_PREFILL);
 }

@@ -14,12 +14,12 @@
 /*
  * Step target: limits the prefill part of a step that also has decodes, so
  * that the step, which is the time between two tokens of each answer, takes
- * about target.  Three moving averages are measured, each with a weight of 1/4
- * for the newest step:
+ * about target.  Three moving averages are measured:
  *
- *     base     duration of steps with decodes and without prefill
- *     chunk    prefill tokens of a step with decodes and prefill
- *     extra    duration of such a step in excess of base
+ *     base     duration of steps with decodes and without prefill; the newest
+ *              step has a weight of 1/4
+ *     chunk    prefill tokens of a step with decodes and prefill; 1/2
+ *     extra    duration of such a step in excess of base; 1/2
  *
  * The predicted duration of a step with n prefill tokens is
  * base + n * extra / chunk, so that the limit for n is

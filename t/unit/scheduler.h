@@ -83,6 +83,8 @@ typedef struct {
     uint32_t            private;
     uint32_t            draft_right;    /* of each step, so many drafts are */
     uint32_t            draft_wrong;    /*     right, then so many wrong */
+    uint32_t            draft_eos;      /* the draft of this answer token is
+                                           EOS; 0: none */
     uint32_t            modulus;        /* of permitted ids; 0: no mask */
     dsa_sched_usage_t   usage;
 } client_t;
@@ -516,6 +518,10 @@ on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
 
         if (i >= c->draft_right) {
             drafts[i] = (drafts[i] + 1) % VOCAB;
+        }
+
+        if (n_tokens + i - (c->n_prompt - c->n_resume) + 1 == c->draft_eos) {
+            drafts[i] = EOS;
         }
 
         rows[n_tokens + i] = row_of(rows[n_tokens + i - 1], drafts[i]);

@@ -11,9 +11,10 @@
 
 /*
  * The scheduler on a real forward pass, of SERVING_BACKEND in
- * SERVING_PRECISION: however a sequence came to its tokens (beside others, in
- * chunks, behind a prefix that was found again, after it had lost its pages)
- * their probabilities are those that it has alone, up to SERVING_BOUND.
+ * SERVING_PRECISION.  A sequence may be computed beside others, in chunks,
+ * after a prefix that was found again, or again after a preemption: the
+ * probabilities of its tokens are those that it has alone, up to
+ * SERVING_BOUND.
  */
 
 #include <math.h>
@@ -43,6 +44,16 @@ typedef struct {
     dsa_sample_t        sample[ANSWER];
     dsa_sched_usage_t   usage;
     int                 ended;
+
+    /* what a test may set; 0 and NULL otherwise */
+
+    float               temperature;
+    float               top_p;
+    float               presence_penalty;
+    uint64_t            seed;
+    uint32_t            n_resume;       /* of prompt */
+    dsa_sched_draft_pt  draft;
+    dsa_sched_mask_pt   mask;
 } client_t;
 
 
@@ -150,7 +161,13 @@ submit(engine_t *e, client_t *c, uint8_t tenant)
     r.max_tokens = ANSWER;
     r.weight = 1;
     r.ignore_eos = 1;
-    r.sampling.top_p = 1;
+    r.n_resume = c->n_resume;
+    r.draft = c->draft;
+    r.mask = c->mask;
+    r.sampling.temperature = c->temperature;
+    r.sampling.presence_penalty = c->presence_penalty;
+    r.sampling.seed = c->seed;
+    r.sampling.top_p = c->top_p != 0 ? c->top_p : 1;
     r.sampling.logprobs = 1;
     r.sampling.top_logprobs = DSA_SAMPLE_MAX_TOP;
     r.tenant[0] = tenant;
@@ -173,20 +190,20 @@ run(engine_t *e)
 }
 
 
-/* The same tokens, and the same logits up to what all have in common. */
+/* The same tokens and logprobs, from a token of the answer on. */
 
 static void
-same(const client_t *c, const client_t *want)
+same_from(const client_t *c, const client_t *want, uint32_t first)
 {
     double               diff, norm;
     uint32_t             i, j;
     const dsa_sample_t  *a, *b;
 
     assert_true(c->ended);
-    assert_int_equal(c->n, ANSWER);
+    assert_int_equal(c->n, ANSWER - first);
 
-    for (i = 0; i < ANSWER; i++) {
-        a = &c->sample[i];
+    for (i = first; i < ANSWER; i++) {
+        a = &c->sample[i - first];
         b = &want->sample[i];
         diff = 0;
         norm = 0;
@@ -205,6 +222,13 @@ same(const client_t *c, const client_t *want)
                      sqrt(diff / norm));
         }
     }
+}
+
+
+static void
+same(const client_t *c, const client_t *want)
+{
+    same_from(c, want, 0);
 }
 
 

@@ -15,7 +15,6 @@
 
 #include "engine/backend.h"
 #include "engine/schedule/pages.h"
-#include "engine/schedule/pool.h"
 
 
 #define N_PAGES     8
@@ -91,7 +90,7 @@ test_all_once(void **state)
 }
 
 
-/* A digest differs by tenant, model, tokens and what stands before. */
+/* A digest is a function of tenant, model, tokens and the digest before. */
 
 static void
 test_digests(void **state)
@@ -170,7 +169,7 @@ test_reuse(void **state)
     users[page] = 0;
     audit(p, users);
 
-    /* free, and still known */
+    /* free, and still found */
 
     assert_int_equal(dsa_pages_peek(p, &a, &in_use), page);
     assert_int_equal(in_use, 0);
@@ -185,7 +184,7 @@ test_reuse(void **state)
 }
 
 
-/* What holds nothing goes first, then what was left longest ago. */
+/* Pages that hold nothing are allocated first, then the oldest ones. */
 
 static void
 test_order(void **state)
@@ -213,7 +212,7 @@ test_order(void **state)
         dsa_pages_release(p, i);
     }
 
-    /* 5 is of no use; 7, 6 and 4 were released before the others */
+    /* 5 holds nothing; 7, 6 and 4 were released before the others */
 
     assert_int_equal(dsa_pages_alloc(p), 5);
     assert_int_equal(dsa_pages_alloc(p), 7);
@@ -234,7 +233,7 @@ test_order(void **state)
 }
 
 
-/* Two sequences computed the same at once: the first stays the known one. */
+/* Two sequences compute the same page at once: the first stays published. */
 
 static void
 test_twice(void **state)
@@ -270,7 +269,7 @@ test_twice(void **state)
 }
 
 
-/* The audit sees what is wrong. */
+/* The audit reports a wrong count. */
 
 static void
 test_audit(void **state)
@@ -285,8 +284,119 @@ test_audit(void **state)
 
     users[dsa_pages_alloc(p)] = 2;
     assert_int_equal(dsa_pages_audit(p, users, &err), DSA_ERROR);
+    assert_string_equal(err.text, "page 0 has a count of 1 users; expected 2");
 
     dsa_pages_destroy(p);
+}
+
+
+/*
+ * A copy that is still being loaded or written is in the index, is not found,
+ * and is not published a second time.
+ */
+
+static void
+test_states(void **state)
+{
+    int            in_use;
+    uint32_t       i, page, other, users[N_PAGES];
+    dsa_pages_t   *p;
+    dsa_digest_t   a;
+
+    static const dsa_copy_e  states[] = { DSA_COPY_LOADING, DSA_COPY_WRITING };
+
+    for (i = 0; i < 2; i++) {
+        memset(users, 0, sizeof(users));
+        p = dsa_pages_create(N_PAGES);
+        assert_non_null(p);
+        digest_of(tenant_a, 0, &a);
+
+        page = dsa_pages_alloc(p);
+        dsa_prefix_add(p->prefix, DSA_STORE_GPU, &a, page, states[i]);
+
+        assert_int_equal(dsa_pages_find(p, &a), DSA_NO_PAGE);
+        assert_int_equal(dsa_pages_peek(p, &a, &in_use), DSA_NO_PAGE);
+        assert_int_equal(dsa_prefix_copy(p->prefix, DSA_STORE_GPU, &a), page);
+
+        other = dsa_pages_alloc(p);
+        dsa_pages_publish(p, other, &a);
+        assert_int_equal(dsa_pages_find(p, &a), DSA_NO_PAGE);
+        users[page] = users[other] = 1;
+        audit(p, users);
+
+        /* the other page cannot be found, so that it is allocated next */
+
+        dsa_pages_release(p, other);
+        assert_int_equal(dsa_pages_alloc(p), other);
+
+        dsa_prefix_set(p->prefix, DSA_STORE_GPU, page, DSA_COPY_READY);
+        assert_int_equal(dsa_pages_find(p, &a), page);
+        users[page] = 2;
+        audit(p, users);
+
+        /* the copy disappears with its page */
+
+        dsa_pages_release(p, page);
+        dsa_pages_release(p, page);
+
+        while (dsa_pages_alloc(p) != DSA_NO_PAGE) {
+            /* void */
+        }
+
+        assert_int_equal(dsa_prefix_copy(p->prefix, DSA_STORE_GPU, &a),
+                         DSA_NO_SLOT);
+        assert_null(dsa_prefix_digest(p->prefix, DSA_STORE_GPU, page));
+
+        dsa_pages_destroy(p);
+    }
+}
+
+
+/* Many digests come and go, and each is found as long as it has a copy. */
+
+static void
+test_index(void **state)
+{
+    uint32_t       i, slot, slots[DSA_STORES];
+    dsa_err_t      err;
+    dsa_prefix_t  *x;
+    dsa_digest_t   held[200], d;
+
+    for (i = 0; i < DSA_STORES; i++) {
+        slots[i] = 200;
+    }
+
+    x = dsa_prefix_create(slots);
+    assert_non_null(x);
+    memset(held, 0, sizeof(held));
+
+    for (i = 0; i < 5000; i++) {
+        slot = i * 77 % 200;
+
+        /* digests whose first bytes are the same share a bucket */
+
+        memset(&d, 0, sizeof(d));
+        d.byte[0] = (uint8_t) (i % 5);
+        memcpy(&d.byte[8], &i, sizeof(i));
+
+        if (i >= 200) {
+            assert_int_equal(dsa_prefix_find(x, 0, &held[slot]), slot);
+            dsa_prefix_remove(x, 0, slot);
+            assert_int_equal(dsa_prefix_find(x, 0, &held[slot]), DSA_NO_SLOT);
+        }
+
+        assert_int_equal(dsa_prefix_find(x, 0, &d), DSA_NO_SLOT);
+        dsa_prefix_add(x, 0, &d, slot, DSA_COPY_READY);
+        assert_int_equal(dsa_prefix_find(x, 0, &d), slot);
+        assert_memory_equal(dsa_prefix_digest(x, 0, slot), &d, sizeof(d));
+        held[slot] = d;
+
+        if (i % 100 == 0 && dsa_prefix_audit(x, &err) != DSA_OK) {
+            fail_msg("%s", err.text);
+        }
+    }
+
+    dsa_prefix_destroy(x);
 }
 
 
@@ -299,7 +409,9 @@ main(void)
         cmocka_unit_test(test_reuse),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_audit)
+        cmocka_unit_test(test_audit),
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_index)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "engine/backend.h"
 #include "engine/cpu/sampler.h"
 
 
@@ -416,7 +417,117 @@ test_logprobs(void **state)
 }
 
 
-/* The same (seed, position) is the same token, whatever else happens. */
+/* Permits ids that are multiples of n. */
+
+static void
+mask_multiples(uint32_t *mask, uint32_t vocab, uint32_t n)
+{
+    uint32_t  i;
+
+    memset(mask, 0, dsa_mask_words(vocab) * sizeof(uint32_t));
+
+    for (i = 0; i < vocab; i += n) {
+        mask[i / 32] |= 1U << (i % 32);
+    }
+}
+
+
+/*
+ * A masked sample is the sample of the permitted logits alone, at every
+ * temperature, top_p and penalty: the oracle has minus infinity for the others.
+ */
+
+static void
+test_mask(void **state)
+{
+    float           logits[VOCAB], alone[VOCAB];
+    uint32_t        i, n, mask[(VOCAB + 31) / 32], history[20];
+    dsa_sample_t    out, want;
+    dsa_sampling_t  s;
+
+    for (i = 0; i < VOCAB; i++) {
+        logits[i] = (float) (dsa_uniform(5, i, 0) * 8);
+    }
+
+    for (i = 0; i < 20; i++) {
+        history[i] = i * i % 50 * 3;
+    }
+
+    for (n = 1; n < 40; n += 3) {
+        mask_multiples(mask, VOCAB, n);
+
+        for (i = 0; i < VOCAB; i++) {
+            alone[i] = i % n == 0 ? logits[i] : -INFINITY;
+        }
+
+        for (i = 0; i < 300; i++) {
+            s = sampling(i % 3 == 0 ? 0 : 0.5f + (float) (i % 5), 1);
+            s.top_p = i % 2 == 0 ? 1 : 0.6f;
+            s.presence_penalty = i % 4 == 0 ? 1.5f : 0;
+            s.frequency_penalty = i % 4 == 1 ? -0.5f : 0;
+            s.seed = i;
+
+            dsa_sample(&want, &s, alone, VOCAB, VOCAB, NULL, history, 20, i,
+                       scratch);
+            dsa_sample(&out, &s, logits, VOCAB, VOCAB, mask, history, 20, i,
+                       scratch);
+
+            assert_int_equal(out.token % n, 0);
+            assert_int_equal(out.token, want.token);
+        }
+    }
+}
+
+
+/* logprobs are those without the mask; a mask of all ids changes nothing. */
+
+static void
+test_mask_logprobs(void **state)
+{
+    float           logits[6] = { 0, 2, 1, 2, -INFINITY, 50 };
+    double          norm;
+    uint32_t        mask;
+    dsa_sample_t    out;
+    dsa_sampling_t  s;
+
+    norm = log(1 + 2 * exp(2) + exp(1));
+
+    s = sampling(0, 1);
+    s.logprobs = 1;
+    s.top_logprobs = 3;
+
+    mask = 1U << 2 | 1U << 0;
+    dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+    assert_int_equal(out.token, 2);
+    assert_true(fabs((double) out.logprob - (1 - norm)) < 1e-6);
+    assert_int_equal(out.n_top, 3);
+    assert_int_equal(out.top[0], 1);
+    assert_int_equal(out.top[1], 3);
+    assert_int_equal(out.top[2], 2);
+
+    mask = UINT32_MAX;
+    dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+    assert_int_equal(out.token, 1);
+
+    /* only an id whose probability is 0 is permitted */
+
+    mask = 1U << 4;
+
+    for (s.temperature = 0; s.temperature < 2; s.temperature++) {
+        dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+        assert_int_equal(out.token, 4);
+        assert_true(out.logprob < -1e30f);
+    }
+
+    /* an id that is permitted, but not allowed */
+
+    mask = 1U << 5 | 1U << 0;
+    dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+    assert_int_equal(out.token, 0);
+}
+
+
+/* The same (seed, position) gives the same token. */
 
 static void
 test_repeat(void **state)
@@ -497,6 +608,8 @@ main(void)
         cmocka_unit_test(test_nucleus_distribution),
         cmocka_unit_test(test_penalties),
         cmocka_unit_test(test_logprobs),
+        cmocka_unit_test(test_mask),
+        cmocka_unit_test(test_mask_logprobs),
         cmocka_unit_test(test_repeat),
         cmocka_unit_test(test_odd_logits)
     };
