@@ -207,6 +207,7 @@ dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     head = &submit->head;
     sched = &r->sched;
 
+    sched->id = r->id;
     sched->tokens = tokens->ids;
     sched->n_tokens = tokens->n;
     sched->n_resume = submit->n_resume;
