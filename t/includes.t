@@ -23,16 +23,19 @@ my %may_include = (
     # both ends compile the wire format, so that it depends on nothing
 
     'engine/link.h'      => [],
-    'engine/backend.h'   => [ 'base/', 'engine/checkpoint/' ],
+    'engine/sampling.h'  => [],
+    'engine/backend.h'   => [ 'base/', 'engine/checkpoint/',
+                              'engine/sampling.h' ],
 
     'engine/tokenizer/'  => [ 'base/' ],
     'engine/checkpoint/' => [ 'base/' ],
-    'engine/schedule/'   => [ 'base/', 'engine/backend.h' ],
+    'engine/schedule/'   => [ 'base/', 'engine/backend.h',
+                              'engine/sampling.h' ],
 
     'engine/cpu/'        => [ 'base/', 'kernels/', 'engine/backend.h',
-                              'engine/checkpoint/' ],
+                              'engine/sampling.h', 'engine/checkpoint/' ],
     'engine/cuda/'       => [ 'base/', 'kernels/', 'engine/backend.h',
-                              'engine/checkpoint/' ],
+                              'engine/sampling.h', 'engine/checkpoint/' ],
 
     # its tokens are those of the vocabulary
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/backend.h"
+#include "engine/schedule/request.h"
 
 
 /*
@@ -37,15 +38,6 @@
 
 
 typedef struct dsa_sched_s  dsa_sched_t;
-typedef struct dsa_seq_s    dsa_seq_t;
-
-
-typedef enum {
-    DSA_FINISH_STOP = 1,            /* end token, or the handler's decision */
-    DSA_FINISH_LENGTH,              /* max_tokens */
-    DSA_FINISH_CANCELLED,
-    DSA_FINISH_DEADLINE
-} dsa_finish_e;
 
 
 typedef struct {
@@ -63,68 +55,6 @@ typedef struct {
     uint64_t          (*clock_us)(void *data);
     void               *clock_data;
 } dsa_sched_conf_t;
-
-
-/*
- * Proposes drafts for the next tokens of an answer.  tokens: prompt and answer
- * so far.  Writes at most `most` ids, each below the vocabulary's size, and
- * returns their number.  Called once before each decode step.
- */
-typedef uint32_t (*dsa_sched_draft_pt)(void *owner, const uint32_t *tokens,
-    uint32_t n_tokens, uint32_t *drafts, uint32_t most);
-
-/*
- * Sets the masks of a step's outputs, mask [n_drafts + 1][words] as in
- * dsa_batch_seq_t: output i comes after all tokens that the handler was given
- * and drafts[0 .. i-1].  All bits are 1 before the call.  At least one id must
- * stay permitted for each output, also for outputs after a draft that an
- * earlier mask excludes; these are never accepted.
- */
-typedef void (*dsa_sched_mask_pt)(void *owner, const uint32_t *drafts,
-    uint32_t n_drafts, uint32_t *mask, uint32_t words);
-
-
-typedef struct {
-    uint64_t            id;             /* for the log */
-    uint32_t           *tokens;         /* [n_tokens], malloc()ed; the
-                                           sequence owns them when the request
-                                           is accepted */
-    uint32_t            n_tokens;       /* prompt and resumed tokens */
-    uint32_t            n_resume;       /* The last n_resume tokens are answer
-                                           tokens that were generated
-                                           elsewhere.  They count for
-                                           penalties, positions and max_tokens,
-                                           not as prompt.  < n_tokens,
-                                           < max_tokens */
-    uint32_t            max_tokens;     /* of the answer, >= 1; prompt and
-                                           max_tokens together at most
-                                           context */
-    uint32_t            weight;         /* >= 1; of the tenant from now on */
-    uint32_t            ignore_eos;
-    uint32_t            private;        /* 1: no page is shared with another
-                                           request */
-    dsa_sampling_t      sampling;
-    uint8_t             tenant[32];
-    dsa_sched_draft_pt  draft;          /* NULL: no drafts.  Not called on a
-                                           backend with max_outputs 1 */
-    dsa_sched_mask_pt   mask;           /* NULL: no masks */
-    void               *owner;          /* argument of all callbacks */
-} dsa_sched_request_t;
-
-
-typedef struct {
-    dsa_finish_e        finish;
-    uint32_t            prompt_tokens;  /* computed, or found in the cache: all
-                                           of the prompt unless the sequence
-                                           was cancelled before its first
-                                           token */
-    uint32_t            cached_tokens;  /* of them, found */
-    uint32_t            completion_tokens;  /* of the answer, with resumed
-                                               tokens and the end token */
-    uint32_t            queue_ms;       /* request to admission */
-    uint32_t            prefill_ms;     /* admission to the first token */
-    uint32_t            decode_ms;      /* first token to the last */
-} dsa_sched_usage_t;
 
 
 /*

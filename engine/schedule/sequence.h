@@ -8,9 +8,10 @@
 #define _DSA_SEQUENCE_H_INCLUDED_
 
 
+#include "engine/backend.h"
 #include "engine/schedule/pages.h"
 #include "engine/schedule/policy.h"
-#include "engine/schedule/scheduler.h"
+#include "engine/schedule/request.h"
 
 
 /*

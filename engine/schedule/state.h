@@ -9,6 +9,7 @@
 
 
 #include "engine/schedule/pace.h"
+#include "engine/schedule/scheduler.h"
 #include "engine/schedule/sequence.h"
 
 
