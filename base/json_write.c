@@ -197,7 +197,7 @@ dsa_json_literal(dsa_json_writer_t *w, const char *text, size_t len)
 }
 
 
-/* Recursion is as deep as the parser allowed the text to be. */
+/* The JSON reader has bounded the depth of this recursion. */
 
 int
 dsa_json_dump(dsa_buf_t *b, const dsa_json_t *v)

@@ -45,10 +45,10 @@ void dsa_call_start(dsa_call_t *c, dsa_deltas_t *d, dsa_str_t name);
 void dsa_call_finish(dsa_call_t *c, dsa_deltas_t *d);
 
 /*
- * Text between the tags of a call, where only blanks are expected.  Returns 1
- * and begins bare arguments if the model writes all of them as one object
- * here, that is at a "{" before the first parameter; *n is then the number of
- * bytes up to the "{", included.
+ * Text between the tags of a call, where only blanks are expected.  If there is
+ * a "{" before the first parameter, the model writes all arguments as one
+ * object.  Then this function begins such bare arguments, sets *n to the number
+ * of bytes up to and including the "{", and returns 1.
  */
 int dsa_call_bare(dsa_call_t *c, dsa_deltas_t *d, const char *data,
     size_t len, size_t *n);

@@ -31,8 +31,9 @@ typedef struct {
     dsa_buf_t            text;       /* of all segments */
     dsa_buf_t            segments;   /* dsa_encode_segment_t */
     size_t               n;          /* segments */
-    uint32_t             last;       /* the last user message, */
-    int                  has_last;   /* if there is one */
+    uint32_t             last;       /* index of the last question, that is
+                                        of a user or developer message */
+    int                  has_last;   /* there is one */
     uint32_t             n_calls;    /* of the last assistant message */
     uint32_t             n_results;  /* how many of them have been written */
     int                  failed;     /* a number that cannot be written */
@@ -227,7 +228,7 @@ dsa_encode_message(dsa_encoder_t *e, uint32_t i, dsa_err_t *err)
 }
 
 
-/* Finds the last message of a user or developer. */
+/* Finds the last question. */
 
 static void
 dsa_encode_last(dsa_encoder_t *e)

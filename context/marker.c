@@ -9,7 +9,7 @@
 #include "context/marker.h"
 
 
-/* Bytes, a control token, bytes. */
+/* A marker is bytes, a control token, and bytes. */
 
 typedef struct {
     dsa_marker_e         what;
@@ -188,7 +188,7 @@ dsa_hold_cut(const dsa_hold_t *h)
     size_t     i, n;
     dsa_str_t  dsml;
 
-    /* up to the first letter: a bar alone may be text */
+    /* the bar and the first letter, because a bar alone may be text */
 
     dsml = dsa_str(DSA_CONTROL_DSML, sizeof("\xef\xbd\x9c" "D") - 1);
 
@@ -241,7 +241,7 @@ dsa_marker_match(const dsa_marker_t *m, const dsa_hold_t *h, size_t *n)
 }
 
 
-/* Compares from symbol *n on, and moves *n on. */
+/* Compares the hold from symbol *n on, and advances *n. */
 
 static int
 dsa_marker_match_bytes(const dsa_hold_t *h, size_t *n, dsa_str_t text)

@@ -66,26 +66,25 @@ typedef struct {
 /* The number of bytes in front of the first one that may begin a marker. */
 size_t dsa_marker_find(dsa_markers_e set, dsa_str_t text);
 
-/* token: one that the vocabulary has. */
+/* The vocabulary must have the token. */
 void dsa_hold_byte(dsa_hold_t *h, char c);
 void dsa_hold_control(dsa_hold_t *h, dsa_control_token_e token);
 
 /*
- * DSA_OK: what is held began with a marker, which is removed and of which the
- * kind is in *what.  DSA_AGAIN: it may still become one.  DSA_ERROR: it begins
- * with no marker.
+ * DSA_OK: the hold began with a marker, which is removed; *what is its kind.
+ * DSA_AGAIN: the hold may still become a marker.  DSA_ERROR: it cannot.
  */
 int dsa_hold_match(dsa_hold_t *h, dsa_markers_e set, dsa_marker_e *what);
 
 /*
- * Removes the first symbol and returns its text: a control token's name, or
- * one byte, which lies in *c.
+ * Removes the first symbol and returns its text: the name of a control token,
+ * or one byte.  The byte is stored in *c, and the text refers to it.
  */
 dsa_str_t dsa_hold_release(dsa_hold_t *h, char *c);
 
 /*
- * At the end of the output: 1 if what is held goes as far as DSML.  Then it is
- * a marker that was cut off; otherwise it belongs to the text.
+ * At the end of the output: 1 if the hold contains DSML or its beginning.  Then
+ * it is a marker that was cut off; otherwise it belongs to the text.
  */
 int dsa_hold_cut(const dsa_hold_t *h);
 

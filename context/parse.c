@@ -3,8 +3,9 @@
  * Copyright (C) The nginx-dsa authors
  *
  * The output format that is published with DeepSeek-V3.2 (encoding/ of the
- * model's repository), read as a stream: this file has the states, marker.c
- * what ends them, tag.c the attributes of a tag, call.c the arguments.
+ * model's repository), read as a stream.  This file has the states, marker.c
+ * the markers that change them, tag.c the attributes of a tag, and call.c the
+ * arguments.
  */
 
 
@@ -37,7 +38,8 @@ struct dsa_parse_s {
     dsa_parse_state_e     state;
     dsa_parse_state_e     text;      /* the state before the block of calls */
     unsigned              tools:1;
-    unsigned              framed:1;  /* the block has its own line */
+    unsigned              framed:1;  /* the block began with a line of
+                                        function_calls */
     dsa_deltas_t          deltas;
     dsa_hold_t            hold;
     dsa_tag_t             tag;
@@ -45,7 +47,7 @@ struct dsa_parse_s {
 };
 
 _Static_assert(sizeof(struct dsa_parse_s) < 6 * 1024,
-               "ten thousand of them are open at once");
+               "ten thousand parsers may be open at once");
 
 
 static void dsa_parse_held(dsa_parse_t *p);
@@ -211,7 +213,10 @@ dsa_parse_in_reasoning(const dsa_parse_t *p)
 }
 
 
-/* Leaves in the hold only what may still become a marker. */
+/*
+ * Handles markers and text at the front of the hold, until the rest is empty or
+ * may still become a marker.
+ */
 
 static void
 dsa_parse_held(dsa_parse_t *p)
@@ -242,7 +247,7 @@ dsa_parse_held(dsa_parse_t *p)
 }
 
 
-/* The first symbol that is held is no marker's beginning, but text. */
+/* Takes the first symbol from the hold, as text. */
 
 static void
 dsa_parse_release(dsa_parse_t *p)
@@ -263,8 +268,8 @@ dsa_parse_release(dsa_parse_t *p)
 
 
 /*
- * Consumes text that is not a marker, as far as it belongs to the present
- * state.  Returns how many bytes that were, at least one.
+ * Consumes text that is not a marker, up to its end or to a byte that changes
+ * the state.  Returns the number of bytes consumed, at least one.
  */
 
 static size_t

@@ -12,8 +12,8 @@
 
 
 /*
- * Inside context/: the attributes of an invoke or parameter tag, read byte by
- * byte from behind the tag's name, for example
+ * Inside context/: reads the attributes of an invoke or parameter tag byte by
+ * byte.  They begin after the tag's name, for example
  *
  *      name="city" string="true">
  */
