@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The requests that context/chat.c, message.c and check.c accept, what they read
- * from them, and the errors for all others.
+ * The requests that context/chat.c, message.c and check.c accept, what they
+ * read from them, and the errors for all others.
  */
 
 
