@@ -365,8 +365,8 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     }
 
     if (dsa_sched_context(g->sched) < total) {
-        return dsa_error(err, "the prompt has %u tokens, and %u more do not fit "
-                         "the KV cache of %u tokens", g->tokens.n, conf->n,
+        return dsa_error(err, "the prompt has %u tokens, and %u more do not "
+                         "fit the KV cache of %u tokens", g->tokens.n, conf->n,
                          dsa_sched_context(g->sched));
     }
 
@@ -392,8 +392,8 @@ dsa_generate_ids(dsa_generate_t *g, const char *text, uint32_t vocab,
         id = strtoull(text, &end, 10);
 
         if (*text < '0' || *text > '9' || errno != 0 || id >= vocab) {
-            return dsa_error(err, "--ids takes ids from 0 to %u; \"%.20s\" does "
-                             "not begin with one", vocab - 1, text);
+            return dsa_error(err, "--ids: \"%.20s\" does not begin with an "
+                             "id; expected 0 to %u", text, vocab - 1);
         }
 
         if (dsa_tokens_push(&g->tokens, (uint32_t) id) != DSA_OK) {

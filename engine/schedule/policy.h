@@ -173,7 +173,10 @@ void dsa_policy_charge(dsa_policy_t *p, uint32_t tokens);
  */
 void dsa_policy_skip(dsa_policy_t *p, int blocked);
 
-/* Counts tokens outside the run queue: of decodes, or not computed after all. */
+/*
+ * Tokens outside the run queue: served() adds those of decodes, and refund()
+ * subtracts tokens that were charged but not computed.
+ */
 void dsa_policy_served(dsa_tenant_t *t, uint32_t tokens);
 void dsa_policy_refund(dsa_tenant_t *t, uint32_t tokens);
 

@@ -106,19 +106,23 @@ test_digests(void **state)
         tokens[i] = i;
     }
 
-    assert_int_equal(dsa_digest_root(digester, "model", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_digest_root(digester, "model", tenant_a, &root),
+                     DSA_OK);
     assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[0]), DSA_OK);
     assert_int_equal(dsa_digest_page(digester, &d[0], tokens, &d[1]), DSA_OK);
 
-    assert_int_equal(dsa_digest_root(digester, "model", tenant_b, &root), DSA_OK);
+    assert_int_equal(dsa_digest_root(digester, "model", tenant_b, &root),
+                     DSA_OK);
     assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[2]), DSA_OK);
 
-    assert_int_equal(dsa_digest_root(digester, "model2", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_digest_root(digester, "model2", tenant_a, &root),
+                     DSA_OK);
     assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[3]), DSA_OK);
 
     tokens[DSA_PAGE_TOKENS - 1]++;
 
-    assert_int_equal(dsa_digest_root(digester, "model", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_digest_root(digester, "model", tenant_a, &root),
+                     DSA_OK);
     assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[4]), DSA_OK);
     d[5] = root;
 
