@@ -30,8 +30,9 @@
 
 typedef struct {
     dsa_stream_t        stream;
-    const char         *only;           /* a part of the ops' names, or NULL */
-    int                 failed;         /* an op returned an error: told */
+    dsa_cuda_state_t    state;
+    int                 failed;         /* 1: an op failed, and the error was
+                                           printed */
 } dsa_bench_t;
 
 

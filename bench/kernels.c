@@ -41,8 +41,10 @@ dsa_bench_kernels(int argc, char **argv, const char *usage)
     const char            *only;
     dsa_bench_t            b;
     struct cudaDeviceProp  prop;
+    dsa_cuda_counters_t   *counters;
 
     only = "";
+    counters = NULL;
 
     if (argc == 3 && strcmp(argv[1], "--only") == 0) {
         only = argv[2];
@@ -56,6 +58,9 @@ dsa_bench_kernels(int argc, char **argv, const char *usage)
 
     rc = cudaGetDeviceProperties(&prop, 0);
     rc = rc != 0 ? rc : (int) cudaStreamCreate(&b.stream);
+    rc = rc != 0 ? rc : (int) cudaMalloc((void **) &counters,
+                                         sizeof(dsa_cuda_counters_t));
+    rc = rc != 0 ? rc : dsa_cuda_init(&b.state, counters);
 
     if (rc != 0) {
         (void) fprintf(stderr, "dsa bench: %s\n", dsa_cuda_error(rc));
@@ -76,6 +81,7 @@ dsa_bench_kernels(int argc, char **argv, const char *usage)
         }
     }
 
+    (void) cudaFree(counters);
     (void) cudaStreamDestroy(b.stream);
 
     return fflush(stdout) == 0 && !b.failed ? 0 : 1;

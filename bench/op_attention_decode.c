@@ -42,7 +42,7 @@ dsa_bench_decode(dsa_bench_t *b, void *ctx, int turn)
 {
     dsa_bench_decode_t  *d = ctx;
 
-    return dsa_cuda_attention_decode(d->out, d->q, &d->cache,
+    return dsa_cuda_attention_decode(&b->state, d->out, d->q, &d->cache,
                                      (int32_t *) d->slot
                                      + (size_t) turn * d->rows
                                        * DSA_BENCH_PICKS,
@@ -166,7 +166,8 @@ dsa_bench_attention_decode(dsa_bench_t *b)
 
     d.q = dsa_bench_alloc(b, DSA_BENCH_ROWS * 128 * 576 * 2);
     d.out = dsa_bench_alloc(b, DSA_BENCH_ROWS * 128 * 512 * 2);
-    d.work = dsa_bench_alloc(b, dsa_cuda_attention_work(DSA_BENCH_ROWS, 128,
+    d.work = dsa_bench_alloc(b, dsa_cuda_attention_work(&b->state,
+                                                        DSA_BENCH_ROWS, 128,
                                                         DSA_BENCH_PICKS));
 
     if (d.q == NULL || d.out == NULL || d.work == NULL) {

@@ -33,10 +33,10 @@ dsa_bench_heads_call(dsa_bench_t *b, void *ctx, int turn)
 {
     dsa_bench_heads_t  *h = ctx;
 
-    return dsa_cuda_attention_heads(h->out, h->q, h->kv, h->latents, h->mask,
-                                    (h->start + h->rows + 31) / 32, h->start,
-                                    h->rows, h->heads, 1 / sqrtf(192),
-                                    b->stream);
+    return dsa_cuda_attention_heads(&b->state, h->out, h->q, h->kv, h->latents,
+                                    h->mask, (h->start + h->rows + 31) / 32,
+                                    h->start, h->rows, h->heads,
+                                    1 / sqrtf(192), b->stream);
 }
 
 

@@ -36,9 +36,10 @@ dsa_bench_prefill_call(dsa_bench_t *b, void *ctx, int turn)
 {
     dsa_bench_prefill_t  *p = ctx;
 
-    return dsa_cuda_attention_prefill(p->out, p->q, p->kv, p->keys, p->pick,
-                                      DSA_BENCH_PICKS, p->n_pick, p->rows,
-                                      p->heads, 1 / sqrtf(192), b->stream);
+    return dsa_cuda_attention_prefill(&b->state, p->out, p->q, p->kv, p->keys,
+                                      p->pick, DSA_BENCH_PICKS, p->n_pick,
+                                      p->rows, p->heads, 1 / sqrtf(192),
+                                      b->stream);
 }
 
 

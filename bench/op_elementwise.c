@@ -284,13 +284,6 @@ dsa_bench_rows_fill(dsa_bench_t *b, dsa_bench_rows_t *t, uint32_t keys)
 }
 
 
-static int
-dsa_bench_wanted(const dsa_bench_t *b, const char *op)
-{
-    return b->only == NULL || strstr(op, b->only) != NULL;
-}
-
-
 void
 dsa_bench_elementwise(dsa_bench_t *b)
 {
@@ -325,19 +318,6 @@ dsa_bench_elementwise(dsa_bench_t *b)
           2048 * 4 + 8192 / 8 }
     };
 
-    for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
-        if (dsa_bench_wanted(b, ops[i].op)) {
-            break;
-        }
-    }
-
-    if (i == sizeof(ops) / sizeof(ops[0])
-        && !dsa_bench_wanted(b, "cache_latents")
-        && !dsa_bench_wanted(b, "fp8_decode_weight"))
-    {
-        return;
-    }
-
     rc = dsa_bench_rows_alloc(b, &t);
     rc = rc != 0 ? rc : dsa_bench_rows_fill(b, &t, DSA_BENCH_POSITIONS);
 
@@ -352,11 +332,6 @@ dsa_bench_elementwise(dsa_bench_t *b)
 
     for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
         for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-
-            if (!dsa_bench_wanted(b, ops[i].op)) {
-                continue;
-            }
-
             t.rows = rows[j];
             (void) snprintf(shape, sizeof(shape), "%u x %s", rows[j],
                             ops[i].shape);
@@ -368,20 +343,16 @@ dsa_bench_elementwise(dsa_bench_t *b)
     }
 
     for (j = 8192; j <= DSA_BENCH_PAGES * 64; j *= 16) {
-        if (dsa_bench_wanted(b, "cache_latents")) {
-            t.keys = (uint32_t) j;
-            (void) snprintf(shape, sizeof(shape), "%zu tokens", j);
-            dsa_bench_row(b, "cache_latents", shape,
-                          dsa_bench_time(b, dsa_bench_cache_latents, &t, 1),
-                          0, 0, (double) j * (656 + 1152));
-        }
+        t.keys = (uint32_t) j;
+        (void) snprintf(shape, sizeof(shape), "%zu tokens", j);
+        dsa_bench_row(b, "cache_latents", shape,
+                      dsa_bench_time(b, dsa_bench_cache_latents, &t, 1), 0, 0,
+                      (double) j * (656 + 1152));
     }
 
-    if (dsa_bench_wanted(b, "fp8_decode_weight")) {
-        dsa_bench_row(b, "fp8_decode_weight", "32768 x 512",
-                      dsa_bench_time(b, dsa_bench_decode_weight, &t, 1), 0,
-                      0, (double) t.fp8.rows * t.fp8.cols * 3);
-    }
+    dsa_bench_row(b, "fp8_decode_weight", "32768 x 512",
+                  dsa_bench_time(b, dsa_bench_decode_weight, &t, 1), 0, 0,
+                  (double) t.fp8.rows * t.fp8.cols * 3);
 
 done:
 

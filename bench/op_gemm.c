@@ -230,7 +230,7 @@ dsa_bench_gemm(dsa_bench_t *b)
     c.w8.q = w;
     c.w8.scale = scale;
 
-    rc = dsa_cuda_gemm_create(&c.gemm, work);
+    rc = dsa_cuda_gemm_create(&c.gemm, &b->state, work);
     rc = rc != 0 ? rc : dsa_cuda_random_e4m3(w, size, 1, b->stream);
     rc = rc != 0 ? rc : dsa_cuda_random_e4m3(c.x8.q, (size_t) 4096 * 18432, 2,
                                              b->stream);

@@ -47,9 +47,9 @@ dsa_bench_index_prefill(dsa_bench_t *b, void *ctx, int turn)
 {
     dsa_bench_index_t  *x = ctx;
 
-    return dsa_cuda_index_score(x->score, x->ld, x->q, x->w, &x->cache,
-                                x->pages, x->start, x->rows, x->heads,
-                                b->stream);
+    return dsa_cuda_index_score(&b->state, x->score, x->ld, x->q, x->w,
+                                &x->cache, x->pages, x->start, x->rows,
+                                x->heads, b->stream);
 }
 
 
@@ -58,7 +58,7 @@ dsa_bench_index_decode(dsa_bench_t *b, void *ctx, int turn)
 {
     dsa_bench_index_t  *x = ctx;
 
-    return dsa_cuda_index_score_decode(x->score, x->ld, x->q, x->w,
+    return dsa_cuda_index_score_decode(&b->state, x->score, x->ld, x->q, x->w,
                                        &x->cache,
                                        x->pages + (size_t) turn * x->turn,
                                        x->ld / 64, x->keys, x->rows, x->most,

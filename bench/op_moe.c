@@ -197,16 +197,6 @@ dsa_bench_moe(dsa_bench_t *b)
         { "moe_combine", "8, 7168", dsa_bench_combine, 7168 * 4, 7168 * 2 }
     };
 
-    for (i = 0; b->only != NULL && i < sizeof(ops) / sizeof(ops[0]); i++) {
-        if (strstr(ops[i].op, b->only) != NULL) {
-            break;
-        }
-    }
-
-    if (i == sizeof(ops) / sizeof(ops[0])) {
-        return;
-    }
-
     rc = dsa_bench_moe_alloc(b, &t);
 
     for (i = 0; rc == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -218,10 +208,6 @@ dsa_bench_moe(dsa_bench_t *b)
         rc = rc != 0 ? rc : (int) cudaStreamSynchronize(b->stream);
 
         for (j = 0; rc == 0 && j < sizeof(ops) / sizeof(ops[0]); j++) {
-            if (b->only != NULL && strstr(ops[j].op, b->only) == NULL) {
-                continue;
-            }
-
             (void) snprintf(shape, sizeof(shape), "%u x %s", rows[i],
                             ops[j].shape);
             bytes = rows[i] * (ops[j].row + DSA_BENCH_K * ops[j].pair);

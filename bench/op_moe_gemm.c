@@ -99,7 +99,7 @@ dsa_bench_moe_call(dsa_bench_t *b, void *ctx, int turn)
 {
     dsa_bench_moe_t  *m = ctx;
 
-    return dsa_cuda_moe_gemm(m->y, &m->x, &m->w, &m->plan[turn],
+    return dsa_cuda_moe_gemm(&b->state, m->y, &m->x, &m->w, &m->plan[turn],
                              DSA_BENCH_EXPERTS, m->rows, b->stream);
 }
 

@@ -79,12 +79,13 @@ void dsa_attention_absorbed(float *out, const float *q_latent,
  * reach 2^22.  work: dsa_cuda_attention_work() bytes, 16-byte aligned, which
  * are enough for fewer rows and slots too.
  */
-int dsa_cuda_attention_decode(dsa_bf16_t *out, const dsa_bf16_t *q,
-    const dsa_cuda_cache_t *cache, const int32_t *slot, size_t ld_slot,
-    const int32_t *n_slot, uint32_t rows, uint32_t heads, uint32_t max_slots,
-    float scale, void *work, dsa_stream_t stream);
-size_t dsa_cuda_attention_work(uint32_t rows, uint32_t heads,
-    uint32_t max_slots);
+int dsa_cuda_attention_decode(const dsa_cuda_state_t *state,
+    dsa_bf16_t *out, const dsa_bf16_t *q, const dsa_cuda_cache_t *cache,
+    const int32_t *slot, size_t ld_slot, const int32_t *n_slot, uint32_t rows,
+    uint32_t heads, uint32_t max_slots, float scale, void *work,
+    dsa_stream_t stream);
+size_t dsa_cuda_attention_work(const dsa_cuda_state_t *state, uint32_t rows,
+    uint32_t heads, uint32_t max_slots);
 
 /*
  * CUDA.  The absorbed form for many rows of one sequence, over its latents in
@@ -92,10 +93,10 @@ size_t dsa_cuda_attention_work(uint32_t rows, uint32_t heads,
  * [rows, ld_pick] positions, of which n_pick [rows] count; what is below 0 or
  * not below keys is passed over.  Otherwise as dsa_cuda_attention_decode().
  */
-int dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
-    const dsa_bf16_t *kv, uint32_t keys, const int32_t *pick, size_t ld_pick,
-    const int32_t *n_pick, uint32_t rows, uint32_t heads, float scale,
-    dsa_stream_t stream);
+int dsa_cuda_attention_prefill(const dsa_cuda_state_t *state,
+    dsa_bf16_t *out, const dsa_bf16_t *q, const dsa_bf16_t *kv, uint32_t keys,
+    const int32_t *pick, size_t ld_pick, const int32_t *n_pick, uint32_t rows,
+    uint32_t heads, float scale, dsa_stream_t stream);
 
 /*
  * CUDA.  The multi-head form for many rows of one sequence at positions
@@ -107,10 +108,10 @@ int dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
  * the probabilities that weigh the values are normalized before they are
  * rounded to bf16.  scale > 0.
  */
-int dsa_cuda_attention_heads(dsa_bf16_t *out, const dsa_bf16_t *q,
-    const dsa_bf16_t *kv, const dsa_bf16_t *latents, const uint32_t *mask,
-    size_t ld_mask, uint32_t start, uint32_t rows, uint32_t heads,
-    float scale, dsa_stream_t stream);
+int dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
+    const dsa_bf16_t *q, const dsa_bf16_t *kv, const dsa_bf16_t *latents,
+    const uint32_t *mask, size_t ld_mask, uint32_t start, uint32_t rows,
+    uint32_t heads, float scale, dsa_stream_t stream);
 
 /*
  * CUDA.  mask [rows, ld_mask] from pick [rows, ld_pick], of which n_pick

@@ -6,6 +6,7 @@
 
 #include "kernels/attention_decode_narrow.cuh"
 #include "kernels/attention_decode_wide.cuh"
+#include "kernels/setup.cuh"
 
 
 /*
@@ -73,22 +74,6 @@ dsa_decode_combine(const __grid_constant__ dsa_decode_t a)
 }
 
 
-static uint32_t
-dsa_decode_processors(void)
-{
-    int  n, device;
-
-    if (cudaGetDevice(&device) != cudaSuccess
-        || cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device)
-           != cudaSuccess)
-    {
-        return 132;
-    }
-
-    return (uint32_t) n;
-}
-
-
 /*
  * Into how many parts rows are split: the least time, in steps of 64 keys.  A
  * block of threads costs about 3 of them on its own, combining as many.
@@ -124,11 +109,45 @@ dsa_decode_splits(uint32_t blocks, uint32_t max_slots, uint32_t processors)
 /* Parts, as many as blocks of threads in DSA_DECODE_WAVES at most, and lse. */
 
 extern "C" size_t
-dsa_cuda_attention_work(uint32_t rows, uint32_t heads, uint32_t max_slots)
+dsa_cuda_attention_work(const dsa_cuda_state_t *state, uint32_t rows,
+    uint32_t heads, uint32_t max_slots)
 {
-    return (size_t) dsa_decode_processors() * DSA_DECODE_WAVES
+    return (size_t) state->processors * DSA_DECODE_WAVES
            * (heads < 64 ? heads : 64) * (DSA_CUDA_LATENT + 1)
            * sizeof(float);
+}
+
+
+/* Bytes of dynamic shared memory with N heads in a block. */
+
+template <int N>
+static constexpr size_t
+dsa_decode_shared(void)
+{
+    if constexpr (N == 64) {
+        return 3 * DSA_DECODE_BUFFER + 64 * 128 + sizeof(dsa_decode_wide_t);
+
+    } else {
+        return 2 * DSA_DECODE_BUFFER + (DSA_DECODE_PANELS + 2) * N * 128
+               + (N == 32 ? 0 : DSA_DECODE_KEYS * DSA_DECODE_RAW)
+               + sizeof(dsa_decode_narrow_t<N>);
+    }
+}
+
+
+int
+dsa_attention_decode_setup(void)
+{
+    int  rc;
+
+    rc = dsa_setup_shared(dsa_decode_wide, dsa_decode_shared<64>());
+    rc = rc != 0 ? rc : dsa_setup_shared(dsa_decode_narrow<32>,
+                                         dsa_decode_shared<32>());
+    rc = rc != 0 ? rc : dsa_setup_shared(dsa_decode_narrow<16>,
+                                         dsa_decode_shared<16>());
+
+    return rc != 0 ? rc : dsa_setup_shared(dsa_decode_narrow<8>,
+                                           dsa_decode_shared<8>());
 }
 
 
@@ -136,34 +155,13 @@ template <int N>
 static int
 dsa_decode_launch(dsa_decode_t *a, uint32_t rows, cudaStream_t stream)
 {
-    int           rc;
-    size_t        smem;
-    const void   *kernel;
+    int                   rc;
     cudaLaunchConfig_t    config = {};
     cudaLaunchAttribute   attr = {};
 
-    if constexpr (N == 64) {
-        kernel = (const void *) dsa_decode_wide;
-        smem = 3 * DSA_DECODE_BUFFER + 64 * 128 + sizeof(dsa_decode_wide_t);
-
-    } else {
-        kernel = (const void *) dsa_decode_narrow<N>;
-        smem = 2 * DSA_DECODE_BUFFER + (DSA_DECODE_PANELS + 2) * N * 128
-               + (N == 32 ? 0 : DSA_DECODE_KEYS * DSA_DECODE_RAW)
-               + sizeof(dsa_decode_narrow_t<N>);
-    }
-
-    rc = cudaFuncSetAttribute(kernel,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              (int) smem);
-    if (rc != cudaSuccess) {
-        return rc;
-    }
-
-    config.blockDim.x = DSA_DECODE_THREADS;
     config.gridDim = dim3(rows * a->groups * a->splits, 1, 1);
     config.blockDim = dim3(DSA_DECODE_THREADS, 1, 1);
-    config.dynamicSmemBytes = smem;
+    config.dynamicSmemBytes = dsa_decode_shared<N>();
     config.stream = stream;
 
     if constexpr (N == 64) {
@@ -190,10 +188,10 @@ dsa_decode_launch(dsa_decode_t *a, uint32_t rows, cudaStream_t stream)
 
 
 extern "C" int
-dsa_cuda_attention_decode(dsa_bf16_t *out, const dsa_bf16_t *q,
-    const dsa_cuda_cache_t *cache, const int32_t *slot, size_t ld_slot,
-    const int32_t *n_slot, uint32_t rows, uint32_t heads, uint32_t max_slots,
-    float scale, void *work, dsa_stream_t stream)
+dsa_cuda_attention_decode(const dsa_cuda_state_t *state, dsa_bf16_t *out,
+    const dsa_bf16_t *q, const dsa_cuda_cache_t *cache, const int32_t *slot,
+    size_t ld_slot, const int32_t *n_slot, uint32_t rows, uint32_t heads,
+    uint32_t max_slots, float scale, void *work, dsa_stream_t stream)
 {
     uint32_t      blocks;
     dsa_decode_t  a;
@@ -224,7 +222,7 @@ dsa_cuda_attention_decode(dsa_bf16_t *out, const dsa_bf16_t *q,
     a.groups = heads > 64 ? 2 : 1;
 
     blocks = rows * a.groups;
-    a.splits = dsa_decode_splits(blocks, max_slots, dsa_decode_processors());
+    a.splits = dsa_decode_splits(blocks, max_slots, state->processors);
     a.part = (float *) work;
     a.lse = a.part + (size_t) rows * a.splits * heads * DSA_CUDA_LATENT;
 

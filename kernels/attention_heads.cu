@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "kernels/hopper.cuh"
+#include "kernels/setup.cuh"
 
 
 /*
@@ -563,11 +564,18 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
 }
 
 
+int
+dsa_attention_heads_setup(void)
+{
+    return dsa_setup_shared(dsa_heads_kernel, DSA_HEADS_SMEM);
+}
+
+
 extern "C" int
-dsa_cuda_attention_heads(dsa_bf16_t *out, const dsa_bf16_t *q,
-    const dsa_bf16_t *kv, const dsa_bf16_t *latents, const uint32_t *mask,
-    size_t ld_mask, uint32_t start, uint32_t rows, uint32_t heads, float scale,
-    dsa_stream_t stream)
+dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
+    const dsa_bf16_t *q, const dsa_bf16_t *kv, const dsa_bf16_t *latents,
+    const uint32_t *mask, size_t ld_mask, uint32_t start, uint32_t rows,
+    uint32_t heads, float scale, dsa_stream_t stream)
 {
     int               rc;
     uint32_t          keys, box[3];
@@ -596,8 +604,9 @@ dsa_cuda_attention_heads(dsa_bf16_t *out, const dsa_bf16_t *q,
     stride[0] = DSA_HEADS_QK * sizeof(dsa_bf16_t);
     stride[1] = stride[0] * heads;
 
-    rc = dsa_cuda_tensor_map(&q_map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, q,
-                             dim, stride, box, CU_TENSOR_MAP_SWIZZLE_128B);
+    rc = dsa_cuda_tensor_map(state, &q_map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                             3, q, dim, stride, box,
+                             CU_TENSOR_MAP_SWIZZLE_128B);
     if (rc != 0) {
         return rc;
     }
@@ -608,8 +617,9 @@ dsa_cuda_attention_heads(dsa_bf16_t *out, const dsa_bf16_t *q,
     stride[0] = 2 * DSA_CUDA_NOPE * sizeof(dsa_bf16_t);
     stride[1] = stride[0] * heads;
 
-    rc = dsa_cuda_tensor_map(&kv_map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, kv,
-                             dim, stride, box, CU_TENSOR_MAP_SWIZZLE_128B);
+    rc = dsa_cuda_tensor_map(state, &kv_map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                             3, kv, dim, stride, box,
+                             CU_TENSOR_MAP_SWIZZLE_128B);
     if (rc != 0) {
         return rc;
     }
@@ -619,16 +629,9 @@ dsa_cuda_attention_heads(dsa_bf16_t *out, const dsa_bf16_t *q,
     dim[1] = keys;
     stride[0] = dim[0] * sizeof(dsa_bf16_t);
 
-    rc = dsa_cuda_tensor_map(&rope_map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-                             latents, dim, stride, box,
+    rc = dsa_cuda_tensor_map(state, &rope_map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                             2, latents, dim, stride, box,
                              CU_TENSOR_MAP_SWIZZLE_128B);
-    if (rc != 0) {
-        return rc;
-    }
-
-    rc = cudaFuncSetAttribute(dsa_heads_kernel,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              DSA_HEADS_SMEM);
     if (rc != 0) {
         return rc;
     }

@@ -779,8 +779,8 @@ dsa_prefill_kernel(const __grid_constant__ CUtensorMap q_map,
 
 
 int
-dsa_prefill_q_map(CUtensorMap *map, const dsa_bf16_t *q,
-    const dsa_prefill_args_t *a, uint32_t heads)
+dsa_prefill_q_map(const dsa_cuda_state_t *state, CUtensorMap *map,
+    const dsa_bf16_t *q, const dsa_prefill_args_t *a, uint32_t heads)
 {
     uint32_t  box[3];
     uint64_t  dim[3], stride[2];
@@ -794,19 +794,26 @@ dsa_prefill_q_map(CUtensorMap *map, const dsa_bf16_t *q,
     stride[0] = DSA_PREFILL_COLUMNS * sizeof(dsa_bf16_t);
     stride[1] = stride[0] * a->heads;
 
-    return dsa_cuda_tensor_map(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, q,
-                               dim, stride, box,
+    return dsa_cuda_tensor_map(state, map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                               3, q, dim, stride, box,
                                CU_TENSOR_MAP_SWIZZLE_128B);
 }
 
 
-extern "C" int
-dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
-    const dsa_bf16_t *kv, uint32_t keys, const int32_t *pick, size_t ld_pick,
-    const int32_t *n_pick, uint32_t rows, uint32_t heads, float scale,
-    dsa_stream_t stream)
+int
+dsa_attention_prefill_setup(void)
 {
-    int                 rc, device, processors;
+    return dsa_setup_shared(dsa_prefill_kernel, DSA_PREFILL_SMEM);
+}
+
+
+extern "C" int
+dsa_cuda_attention_prefill(const dsa_cuda_state_t *state, dsa_bf16_t *out,
+    const dsa_bf16_t *q, const dsa_bf16_t *kv, uint32_t keys,
+    const int32_t *pick, size_t ld_pick, const int32_t *n_pick, uint32_t rows,
+    uint32_t heads, float scale, dsa_stream_t stream)
+{
+    int                 rc;
     CUtensorMap         q_map;
     dsa_prefill_args_t  a;
 
@@ -818,15 +825,6 @@ dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
         || !(scale > 0))
     {
         return cudaErrorInvalidValue;
-    }
-
-    rc = cudaGetDevice(&device);
-    rc = rc != 0 ? rc
-                 : cudaDeviceGetAttribute(&processors,
-                                          cudaDevAttrMultiProcessorCount,
-                                          device);
-    if (rc != 0) {
-        return rc;
     }
 
     a.out = out;
@@ -841,22 +839,15 @@ dsa_cuda_attention_prefill(dsa_bf16_t *out, const dsa_bf16_t *q,
     a.scale = scale * 1.44269504088896341f;
 
     if (heads <= 32) {
-        return dsa_prefill_narrow(&a, q, (uint32_t) processors, stream);
+        return dsa_prefill_narrow(state, &a, q, stream);
     }
 
-    rc = dsa_prefill_q_map(&q_map, q, &a, DSA_PREFILL_HEADS);
+    rc = dsa_prefill_q_map(state, &q_map, q, &a, DSA_PREFILL_HEADS);
     if (rc != 0) {
         return rc;
     }
 
-    rc = cudaFuncSetAttribute(dsa_prefill_kernel,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              DSA_PREFILL_SMEM);
-    if (rc != 0) {
-        return rc;
-    }
-
-    dsa_prefill_kernel<<<min((uint32_t) processors, rows * a.groups),
+    dsa_prefill_kernel<<<min(state->processors, rows * a.groups),
                          DSA_PREFILL_THREADS, DSA_PREFILL_SMEM,
                          stream>>>(q_map, a);
 

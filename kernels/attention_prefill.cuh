@@ -13,6 +13,7 @@ extern "C" {
 }
 
 #include "kernels/hopper.cuh"
+#include "kernels/setup.cuh"
 
 
 /*
@@ -48,12 +49,12 @@ typedef struct {
 
 
 /* heads <= 32. */
-int dsa_prefill_narrow(const dsa_prefill_args_t *a, const dsa_bf16_t *q,
-    uint32_t processors, dsa_stream_t stream);
+int dsa_prefill_narrow(const dsa_cuda_state_t *state,
+    const dsa_prefill_args_t *a, const dsa_bf16_t *q, dsa_stream_t stream);
 
 /* The map of q in boxes of heads x 64 columns. */
-int dsa_prefill_q_map(CUtensorMap *map, const dsa_bf16_t *q,
-    const dsa_prefill_args_t *a, uint32_t heads);
+int dsa_prefill_q_map(const dsa_cuda_state_t *state, CUtensorMap *map,
+    const dsa_bf16_t *q, const dsa_prefill_args_t *a, uint32_t heads);
 
 
 static __device__ __forceinline__ float

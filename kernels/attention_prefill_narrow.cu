@@ -621,42 +621,56 @@ dsa_narrow_kernel(const __grid_constant__ CUtensorMap q_map,
 
 template <int HEADS>
 static int
-dsa_narrow_run(const dsa_prefill_args_t *a, const dsa_bf16_t *q,
-    uint32_t processors, dsa_stream_t stream)
+dsa_narrow_run(const dsa_cuda_state_t *state, const dsa_prefill_args_t *a,
+    const dsa_bf16_t *q, dsa_stream_t stream)
 {
     int          rc;
     CUtensorMap  q_map;
 
-    rc = dsa_prefill_q_map(&q_map, q, a, HEADS);
+    rc = dsa_prefill_q_map(state, &q_map, q, a, HEADS);
     if (rc != 0) {
         return rc;
     }
 
-    rc = cudaFuncSetAttribute(dsa_narrow_kernel<HEADS>,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              dsa_narrow_smem(HEADS));
-    if (rc != 0) {
-        return rc;
-    }
-
-    dsa_narrow_kernel<HEADS><<<min(processors, a->rows), DSA_NARROW_THREADS,
-                               dsa_narrow_smem(HEADS), stream>>>(q_map, *a);
+    dsa_narrow_kernel<HEADS><<<min(state->processors, a->rows),
+                               DSA_NARROW_THREADS, dsa_narrow_smem(HEADS),
+                               stream>>>(q_map, *a);
 
     return cudaGetLastError();
 }
 
 
+template <int HEADS>
+static int
+dsa_narrow_permit(void)
+{
+    return dsa_setup_shared(dsa_narrow_kernel<HEADS>, dsa_narrow_smem(HEADS));
+}
+
+
 int
-dsa_prefill_narrow(const dsa_prefill_args_t *a, const dsa_bf16_t *q,
-    uint32_t processors, dsa_stream_t stream)
+dsa_attention_narrow_setup(void)
+{
+    int  rc;
+
+    rc = dsa_narrow_permit<8>();
+    rc = rc != 0 ? rc : dsa_narrow_permit<16>();
+
+    return rc != 0 ? rc : dsa_narrow_permit<32>();
+}
+
+
+int
+dsa_prefill_narrow(const dsa_cuda_state_t *state, const dsa_prefill_args_t *a,
+    const dsa_bf16_t *q, dsa_stream_t stream)
 {
     if (a->heads <= 8) {
-        return dsa_narrow_run<8>(a, q, processors, stream);
+        return dsa_narrow_run<8>(state, a, q, stream);
     }
 
     if (a->heads <= 16) {
-        return dsa_narrow_run<16>(a, q, processors, stream);
+        return dsa_narrow_run<16>(state, a, q, stream);
     }
 
-    return dsa_narrow_run<32>(a, q, processors, stream);
+    return dsa_narrow_run<32>(state, a, q, stream);
 }

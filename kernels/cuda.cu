@@ -11,15 +11,8 @@ extern "C" {
 #include "kernels/hopper.cuh"
 
 
-extern "C" const char *
-dsa_cuda_error(int error)
-{
-    return cudaGetErrorString((cudaError_t) error);
-}
+#define DSA_TENSOR_RANK     3
 
-
-/* The driver's function is found through the runtime: nothing links libcuda,
-   so that programs start on machines without a GPU. */
 
 typedef CUresult (*dsa_tensor_map_pt)(CUtensorMap *, CUtensorMapDataType,
     cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
@@ -27,36 +20,26 @@ typedef CUresult (*dsa_tensor_map_pt)(CUtensorMap *, CUtensorMapDataType,
     CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 
 
-int
-dsa_cuda_tensor_map(CUtensorMap *map, CUtensorMapDataType type, uint32_t rank,
-    const void *base, const uint64_t *dim, const uint64_t *stride,
-    const uint32_t *box, CUtensorMapSwizzle swizzle)
+extern "C" const char *
+dsa_cuda_error(int error)
 {
-    void                             *p;
-    uint32_t                          i;
-    cuuint32_t                        b[3], step[3];
-    cuuint64_t                        d[3], s[3];
-    cudaError_t                       rc;
-    static dsa_tensor_map_pt          encode;
-    cudaDriverEntryPointQueryResult   found;
+    return cudaGetErrorString((cudaError_t) error);
+}
 
-    if (rank < 2 || rank > 3) {
+
+int
+dsa_cuda_tensor_map(const dsa_cuda_state_t *state, CUtensorMap *map,
+    CUtensorMapDataType type, uint32_t rank, const void *base,
+    const uint64_t *dim, const uint64_t *stride, const uint32_t *box,
+    CUtensorMapSwizzle swizzle)
+{
+    uint32_t           i;
+    cuuint32_t         b[DSA_TENSOR_RANK], step[DSA_TENSOR_RANK];
+    cuuint64_t         d[DSA_TENSOR_RANK], s[DSA_TENSOR_RANK];
+    dsa_tensor_map_pt  encode;
+
+    if (rank < 2 || rank > DSA_TENSOR_RANK) {
         return cudaErrorInvalidValue;
-    }
-
-    if (encode == NULL) {
-        rc = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &p,
-                                              12000, cudaEnableDefault,
-                                              &found);
-        if (rc != cudaSuccess) {
-            return rc;
-        }
-
-        if (found != cudaDriverEntryPointSuccess) {
-            return cudaErrorNotSupported;
-        }
-
-        encode = (dsa_tensor_map_pt) p;
     }
 
     for (i = 0; i < rank; i++) {
@@ -68,6 +51,8 @@ dsa_cuda_tensor_map(CUtensorMap *map, CUtensorMapDataType type, uint32_t rank,
             s[i] = stride[i];
         }
     }
+
+    encode = (dsa_tensor_map_pt) state->encode;
 
     if (encode(map, type, rank, (void *) base, d, s, b, step,
                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,

@@ -13,17 +13,22 @@
 
 
 /*
- * What the CUDA versions of the ops share.  dsa_cuda_NAME() stands beside its
- * CPU twin in the op's header and computes the same function with the
- * roundings of served precision, on NVIDIA Hopper (sm_90a).
+ * What the CUDA versions of the ops share.  dsa_cuda_NAME() is declared beside
+ * its CPU twin in the op's header.  It computes the same function with the
+ * roundings of "precision served" on NVIDIA Hopper (sm_90a).
  *
- * All pointers are device memory, but where said.  Nothing is allocated and
- * nothing waits for the GPU: a call puts kernels in a stream, may be captured
- * in a graph, and reads no count on the host that the GPU computes.  The same
- * input gives the same bits.
+ * All pointers are device memory unless a comment says otherwise.  An op
+ * allocates nothing and does not wait for the GPU.  It enqueues kernels in a
+ * stream of the current device, can be captured in a graph, and reads no count
+ * on the host that the GPU computes.  The same input gives the same bits.
  *
- * Return: 0, or a cudaError_t that dsa_cuda_error() tells; arguments outside
- * of what an op's comment allows are cudaErrorInvalidValue.
+ * Ops have no global state.  Each device needs one dsa_cuda_init() before the
+ * first op runs on it; what an op needs besides its operands is an argument.
+ * Several threads may run ops at the same time if each has a state and a
+ * stream of its own.
+ *
+ * Return value: 0, or a cudaError_t for dsa_cuda_error().  Arguments outside
+ * of what an op's comment allows return cudaErrorInvalidValue.
  */
 
 typedef struct CUstream_st  *dsa_stream_t;      /* a cudaStream_t */
@@ -33,9 +38,52 @@ typedef uint8_t             dsa_e4m3_t;
 
 
 /*
+ * Counters in device memory with which the blocks of a launch share out work.
+ * All are 0 before a launch, and its last block sets them to 0 again; nothing
+ * else writes them.  Two launches with the same counters must not overlap:
+ * both would then draw from one count, and work would be left out.
+ */
+
+typedef struct {
+    uint32_t            index_drawn;    /* dsa_cuda_index_score_decode():
+                                           tickets that blocks drew, */
+    uint32_t            index_done;     /* and blocks that finished */
+    int32_t             moe_drawn;      /* dsa_cuda_moe_gemm(), prefill: tiles
+                                           that clusters drew */
+} dsa_cuda_counters_t;
+
+
+/*
+ * What ops need of a GPU.  Some take it as their first argument.  One state
+ * serves one stream at a time, because of its counters; ops only read it.
+ */
+
+typedef struct {
+    int                     device;
+    uint32_t                processors; /* multiprocessors of the GPU */
+    void                   *encode;     /* the driver's
+                                           cuTensorMapEncodeTiled() */
+    dsa_cuda_counters_t    *counters;   /* device memory, the caller's */
+} dsa_cuda_state_t;
+
+
+/*
+ * Prepares the current device: permits each kernel the shared memory that it
+ * needs, finds the driver's function for tensor maps, fills state, and zeroes
+ * counters, device memory of the caller that lives as long as state.  Waits
+ * for the GPU.  Several threads may call it at the same time, for the same
+ * device or for others.
+ */
+int dsa_cuda_init(dsa_cuda_state_t *state, dsa_cuda_counters_t *counters);
+
+/* The text for a return value of an op. */
+const char *dsa_cuda_error(int error);
+
+
+/*
  * Rows [rows, cols] of e4m3 with a float32 scale for every group of 128
- * columns: the scale of row r and group g at scale[g * ld + r].  Rows of a
- * group stand together, as the FP8 GEMMs of Hopper read them; ld is a multiple
+ * columns: the scale of row r and group g is scale[g * ld + r].  The scales of
+ * a group are contiguous, as Hopper's FP8 products read them; ld is a multiple
  * of 4 and at least rows.  q is row-major without gaps, 16-byte aligned.
  */
 
@@ -51,8 +99,8 @@ typedef struct {
 typedef struct {
     const dsa_e4m3_t   *q;              /* [rows, cols] */
     const float        *scale;          /* [ceil(rows/128), cols/128] */
-    uint32_t            rows;           /* out features */
-    uint32_t            cols;           /* in features, a multiple of 128 */
+    uint32_t            rows;           /* output features */
+    uint32_t            cols;           /* input features, a multiple of 128 */
 } dsa_fp8_weight_t;
 
 
@@ -68,10 +116,10 @@ typedef struct {
 
 typedef struct {
     uint8_t            *base;           /* of page 0; 128-byte aligned */
-    uint64_t            page;           /* bytes from a page to the next, a
+    uint64_t            page;           /* bytes from one page to the next, a
                                            multiple of 128 */
     uint64_t            keys;           /* 64 * 656 */
-    uint32_t            pages;          /* that there are */
+    uint32_t            pages;          /* number of pages */
 } dsa_cuda_cache_t;
 
 
@@ -80,10 +128,6 @@ typedef struct {
 #define DSA_CUDA_NOPE       128         /* qk_nope_head_dim, v_head_dim */
 #define DSA_CUDA_INDEX      128         /* index_head_dim */
 #define DSA_CUDA_RECORD     656         /* bytes of a latent */
-
-
-/* The text of an error of an op. */
-const char *dsa_cuda_error(int error);
 
 
 #endif /* _DSA_CUDA_H_INCLUDED_ */

@@ -68,6 +68,7 @@ typedef struct {
 
 struct dsa_cuda_gemm_s {
     cublasLtHandle_t        lt;
+    const dsa_cuda_state_t *state;
     uint8_t                *work;
     dsa_gemm_known_t        known[DSA_GEMM_KNOWN];
 };
@@ -112,7 +113,8 @@ dsa_gemm_error(cublasStatus_t status)
 
 
 extern "C" int
-dsa_cuda_gemm_create(dsa_cuda_gemm_t **g, void *work)
+dsa_cuda_gemm_create(dsa_cuda_gemm_t **g, const dsa_cuda_state_t *state,
+    void *work)
 {
     int               rc;
     dsa_cuda_gemm_t  *p;
@@ -131,6 +133,7 @@ dsa_cuda_gemm_create(dsa_cuda_gemm_t **g, void *work)
         return rc;
     }
 
+    p->state = state;
     p->work = (uint8_t *) work;
     *g = p;
 
@@ -448,7 +451,7 @@ dsa_gemm_run(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
 
     dsa_gemm_tile(&tile, g);
 
-    return dsa_gemm_decode(g, &tile, stream);
+    return dsa_gemm_decode(p->state, g, &tile, stream);
 }
 
 
@@ -540,7 +543,7 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
         g.x_scale = x->scale;
     }
 
-    return dsa_gemm_decode(&g, &tile, stream);
+    return dsa_gemm_decode(p->state, &g, &tile, stream);
 }
 
 

@@ -56,7 +56,8 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
 
 typedef struct dsa_cuda_gemm_s  dsa_cuda_gemm_t;
 
-int dsa_cuda_gemm_create(dsa_cuda_gemm_t **g, void *work);
+int dsa_cuda_gemm_create(dsa_cuda_gemm_t **g, const dsa_cuda_state_t *state,
+    void *work);
 void dsa_cuda_gemm_destroy(dsa_cuda_gemm_t *g);     /* NULL is allowed */
 size_t dsa_cuda_gemm_work(void);
 

@@ -6,6 +6,7 @@
 
 #include "kernels/hopper.cuh"
 #include "kernels/gemm_decode.cuh"
+#include "kernels/setup.cuh"
 
 
 /*
@@ -37,6 +38,7 @@
 #define DSA_GEMM_LOADERS    2           /* warps */
 #define DSA_GEMM_SHARED     (227 * 1024)    /* of a multiprocessor */
 #define DSA_GEMM_FIXED      2560            /* barriers, alignment, its own */
+#define DSA_GEMM_MOST       (DSA_GEMM_SHARED - DSA_GEMM_FIXED + 1024)
 #define DSA_GEMM_SMS        132
 
 
@@ -687,11 +689,10 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
 
 template <int KIND, int FEATURES, int PARTS, int ROWS>
 static int
-dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
-    cudaStream_t stream)
+dsa_gemm_launch(const dsa_cuda_state_t *state, const dsa_gemm_t *g,
+    const dsa_gemm_tile_t *tile, cudaStream_t stream)
 {
     int                  rc;
-    size_t               size;
     uint32_t             box[3], element, n;
     uint64_t             dim[3], stride[2];
     CUtensorMap          map_w, map_x, map_scale;
@@ -715,7 +716,7 @@ dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
     box[1] = KIND == DSA_GEMM_BF16_T ? 64 : FEATURES;
     box[2] = 1;
 
-    rc = dsa_cuda_tensor_map(&map_w, type, 3, g->w, dim, stride, box,
+    rc = dsa_cuda_tensor_map(state, &map_w, type, 3, g->w, dim, stride, box,
                              CU_TENSOR_MAP_SWIZZLE_128B);
 
     dim[0] = g->in;
@@ -725,8 +726,9 @@ dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
     box[0] = DSA_GEMM_ATOM / element;
     box[1] = ROWS;
 
-    rc = rc != 0 ? rc : dsa_cuda_tensor_map(&map_x, type, 3, g->x, dim, stride,
-                                            box, CU_TENSOR_MAP_SWIZZLE_128B);
+    rc = rc != 0 ? rc : dsa_cuda_tensor_map(state, &map_x, type, 3, g->x, dim,
+                                            stride, box,
+                                            CU_TENSOR_MAP_SWIZZLE_128B);
 
     map_scale = map_x;
 
@@ -738,19 +740,11 @@ dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
         box[1] = 1;
 
         rc = rc != 0 ? rc
-                     : dsa_cuda_tensor_map(&map_scale,
+                     : dsa_cuda_tensor_map(state, &map_scale,
                                            CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2,
                                            g->x_scale, dim, stride, box,
                                            CU_TENSOR_MAP_SWIZZLE_NONE);
     }
-
-    size = (size_t) tile->stages * dsa_gemm_stage(g, FEATURES, ROWS) + 1024;
-
-    rc = rc != 0 ? rc
-                 : (int) cudaFuncSetAttribute(
-                       dsa_gemm_decode_kernel<KIND, FEATURES, PARTS, ROWS>,
-                       cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       (int) size);
 
     if (rc != 0) {
         return rc;
@@ -776,7 +770,8 @@ dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
                           dsa_gemm_ceil(g->out, FEATURES), g->heads);
     config.blockDim = dim3(FEATURES * PARTS * 2
                            + DSA_GEMM_LOADERS * 32);
-    config.dynamicSmemBytes = size;
+    config.dynamicSmemBytes = (size_t) tile->stages
+                              * dsa_gemm_stage(g, FEATURES, ROWS) + 1024;
     config.stream = stream;
     config.attrs = attribute;
     config.numAttrs = 2;
@@ -798,27 +793,31 @@ dsa_gemm_launch(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
 
 template <int KIND, int FEATURES, int PARTS>
 static int
-dsa_gemm_launch_rows(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
-    cudaStream_t stream)
+dsa_gemm_launch_rows(const dsa_cuda_state_t *state, const dsa_gemm_t *g,
+    const dsa_gemm_tile_t *tile, cudaStream_t stream)
 {
     switch (dsa_gemm_rows(g->rows)) {
 
     case 8:
-        return dsa_gemm_launch<KIND, FEATURES, PARTS, 8>(g, tile, stream);
+        return dsa_gemm_launch<KIND, FEATURES, PARTS, 8>(state, g, tile,
+                                                         stream);
 
     case 16:
-        return dsa_gemm_launch<KIND, FEATURES, PARTS, 16>(g, tile, stream);
+        return dsa_gemm_launch<KIND, FEATURES, PARTS, 16>(state, g, tile,
+                                                          stream);
 
     case 32:
-        return dsa_gemm_launch<KIND, FEATURES, PARTS, 32>(g, tile, stream);
+        return dsa_gemm_launch<KIND, FEATURES, PARTS, 32>(state, g, tile,
+                                                          stream);
 
     case 64:
-        return dsa_gemm_launch<KIND, FEATURES, PARTS, 64>(g, tile, stream);
+        return dsa_gemm_launch<KIND, FEATURES, PARTS, 64>(state, g, tile,
+                                                          stream);
 
     default:
 
         if constexpr (FEATURES <= 128) {
-            return dsa_gemm_launch<KIND, FEATURES, PARTS, 128>(g, tile,
+            return dsa_gemm_launch<KIND, FEATURES, PARTS, 128>(state, g, tile,
                                                                stream);
         }
 
@@ -829,25 +828,25 @@ dsa_gemm_launch_rows(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
 
 template <int KIND>
 static int
-dsa_gemm_launch_tile(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
-    cudaStream_t stream)
+dsa_gemm_launch_tile(const dsa_cuda_state_t *state, const dsa_gemm_t *g,
+    const dsa_gemm_tile_t *tile, cudaStream_t stream)
 {
     if (tile->parts == 2) {
-        return dsa_gemm_launch_rows<KIND, 64, 2>(g, tile, stream);
+        return dsa_gemm_launch_rows<KIND, 64, 2>(state, g, tile, stream);
     }
 
     switch (tile->features) {
 
     case 64:
-        return dsa_gemm_launch_rows<KIND, 64, 1>(g, tile, stream);
+        return dsa_gemm_launch_rows<KIND, 64, 1>(state, g, tile, stream);
 
     case 128:
-        return dsa_gemm_launch_rows<KIND, 128, 1>(g, tile, stream);
+        return dsa_gemm_launch_rows<KIND, 128, 1>(state, g, tile, stream);
 
     default:
 
         if constexpr (KIND == DSA_GEMM_FP8) {
-            return dsa_gemm_launch_rows<KIND, 192, 1>(g, tile, stream);
+            return dsa_gemm_launch_rows<KIND, 192, 1>(state, g, tile, stream);
         }
 
         return cudaErrorInvalidValue;
@@ -856,18 +855,79 @@ dsa_gemm_launch_tile(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
 
 
 int
-dsa_gemm_decode(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
-    cudaStream_t stream)
+dsa_gemm_decode(const dsa_cuda_state_t *state, const dsa_gemm_t *g,
+    const dsa_gemm_tile_t *tile, cudaStream_t stream)
 {
     switch (g->kind) {
 
     case DSA_GEMM_FP8:
-        return dsa_gemm_launch_tile<DSA_GEMM_FP8>(g, tile, stream);
+        return dsa_gemm_launch_tile<DSA_GEMM_FP8>(state, g, tile, stream);
 
     case DSA_GEMM_BF16:
-        return dsa_gemm_launch_tile<DSA_GEMM_BF16>(g, tile, stream);
+        return dsa_gemm_launch_tile<DSA_GEMM_BF16>(state, g, tile, stream);
 
     default:
-        return dsa_gemm_launch_tile<DSA_GEMM_BF16_T>(g, tile, stream);
+        return dsa_gemm_launch_tile<DSA_GEMM_BF16_T>(state, g, tile, stream);
     }
+}
+
+
+/* Every kernel of one shape of blocks; rows as in dsa_gemm_launch_rows(). */
+
+template <int KIND, int FEATURES, int PARTS>
+static int
+dsa_gemm_permit(void)
+{
+    int  rc;
+
+    rc = dsa_setup_shared(dsa_gemm_decode_kernel<KIND, FEATURES, PARTS, 8>,
+                          DSA_GEMM_MOST);
+    rc = rc != 0 ? rc
+         : dsa_setup_shared(dsa_gemm_decode_kernel<KIND, FEATURES, PARTS, 16>,
+                            DSA_GEMM_MOST);
+    rc = rc != 0 ? rc
+         : dsa_setup_shared(dsa_gemm_decode_kernel<KIND, FEATURES, PARTS, 32>,
+                            DSA_GEMM_MOST);
+    rc = rc != 0 ? rc
+         : dsa_setup_shared(dsa_gemm_decode_kernel<KIND, FEATURES, PARTS, 64>,
+                            DSA_GEMM_MOST);
+
+    if constexpr (FEATURES <= 128) {
+        rc = rc != 0 ? rc
+             : dsa_setup_shared(dsa_gemm_decode_kernel<KIND, FEATURES, PARTS,
+                                                       128>,
+                                DSA_GEMM_MOST);
+    }
+
+    return rc;
+}
+
+
+template <int KIND>
+static int
+dsa_gemm_permit_kind(void)
+{
+    int  rc;
+
+    rc = dsa_gemm_permit<KIND, 64, 2>();
+    rc = rc != 0 ? rc : dsa_gemm_permit<KIND, 64, 1>();
+    rc = rc != 0 ? rc : dsa_gemm_permit<KIND, 128, 1>();
+
+    if constexpr (KIND == DSA_GEMM_FP8) {
+        rc = rc != 0 ? rc : dsa_gemm_permit<KIND, 192, 1>();
+    }
+
+    return rc;
+}
+
+
+int
+dsa_gemm_decode_setup(void)
+{
+    int  rc;
+
+    rc = dsa_gemm_permit_kind<DSA_GEMM_FP8>();
+    rc = rc != 0 ? rc : dsa_gemm_permit_kind<DSA_GEMM_BF16>();
+
+    return rc != 0 ? rc : dsa_gemm_permit_kind<DSA_GEMM_BF16_T>();
 }

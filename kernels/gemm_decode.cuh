@@ -11,6 +11,10 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+extern "C" {
+#include "kernels/cuda.h"
+}
+
 
 /*
  * Products with few rows, which are as fast as weights can be read; see
@@ -56,8 +60,8 @@ typedef struct {
 
 void dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g);
 
-int dsa_gemm_decode(const dsa_gemm_t *g, const dsa_gemm_tile_t *tile,
-    cudaStream_t stream);
+int dsa_gemm_decode(const dsa_cuda_state_t *state, const dsa_gemm_t *g,
+    const dsa_gemm_tile_t *tile, cudaStream_t stream);
 
 
 #endif /* _DSA_GEMM_DECODE_CUH_INCLUDED_ */

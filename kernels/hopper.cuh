@@ -14,6 +14,10 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+extern "C" {
+#include "kernels/cuda.h"
+}
+
 
 /*
  * The instructions of Hopper that the kernels share, by their names in the
@@ -461,9 +465,10 @@ dsa_wgmma_desc(uint32_t smem, uint32_t swizzle, uint32_t lead,
  * and contiguous, stride [rank - 1] bytes of the outer ones, loaded in boxes;
  * what lies outside reads as zeros.  Returns a cudaError_t.
  */
-int dsa_cuda_tensor_map(CUtensorMap *map, CUtensorMapDataType type,
-    uint32_t rank, const void *base, const uint64_t *dim,
-    const uint64_t *stride, const uint32_t *box, CUtensorMapSwizzle swizzle);
+int dsa_cuda_tensor_map(const dsa_cuda_state_t *state, CUtensorMap *map,
+    CUtensorMapDataType type, uint32_t rank, const void *base,
+    const uint64_t *dim, const uint64_t *stride, const uint32_t *box,
+    CUtensorMapSwizzle swizzle);
 
 
 #endif /* _DSA_HOPPER_CUH_INCLUDED_ */

@@ -96,19 +96,21 @@ int dsa_cuda_index_query(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,
  * greatest |score| it is 3e-4 off, 4e-5 in the mean square: the tensor cores
  * keep some 13 bits of a sum of FP8 products.
  */
-int dsa_cuda_index_score(float *score, size_t ld, const dsa_e4m3_t *q,
-    const float *w, const dsa_cuda_cache_t *cache, const int32_t *pages,
-    uint32_t start, uint32_t rows, uint32_t heads, dsa_stream_t stream);
+int dsa_cuda_index_score(const dsa_cuda_state_t *state, float *score,
+    size_t ld, const dsa_e4m3_t *q, const float *w,
+    const dsa_cuda_cache_t *cache, const int32_t *pages, uint32_t start,
+    uint32_t rows, uint32_t heads, dsa_stream_t stream);
 
 /*
  * CUDA.  The same for one row each of n sequences: keys [n] int32 how many
  * each sees, its own included (0: none; at most max_keys), pages [n, ld_pages];
  * ld at least keys rounded up to 64.  max_keys only bounds: time follows keys.
  */
-int dsa_cuda_index_score_decode(float *score, size_t ld, const dsa_e4m3_t *q,
-    const float *w, const dsa_cuda_cache_t *cache, const int32_t *pages,
-    size_t ld_pages, const int32_t *keys, uint32_t n, uint32_t max_keys,
-    uint32_t heads, dsa_stream_t stream);
+int dsa_cuda_index_score_decode(const dsa_cuda_state_t *state, float *score,
+    size_t ld, const dsa_e4m3_t *q, const float *w,
+    const dsa_cuda_cache_t *cache, const int32_t *pages, size_t ld_pages,
+    const int32_t *keys, uint32_t n, uint32_t max_keys, uint32_t heads,
+    dsa_stream_t stream);
 
 /*
  * CUDA.  The k greatest of score [rows, ld] among the first keys[row] of a

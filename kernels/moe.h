@@ -70,6 +70,9 @@ void dsa_swiglu(float *y, const float *gate, const float *up, size_t n,
  * rising within one, each expert's beginning at a multiple of align.
  */
 
+#define DSA_CUDA_EXPERTS    512         /* most experts of a layer */
+#define DSA_CUDA_CHOICES    16          /* most experts of a row */
+
 #define DSA_MOE_ALIGN       8           /* the least; dsa_cuda_moe_gemm() takes
                                            any, and gains nothing by more */
 
@@ -115,9 +118,10 @@ int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
  * same bits whatever the other places, the counts and the tiles are.  plan's
  * row and place are not read.
  */
-int dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
-    const dsa_fp8_weight_t *w, const dsa_moe_plan_t *plan, uint32_t experts,
-    uint32_t rows, dsa_stream_t stream);
+int dsa_cuda_moe_gemm(const dsa_cuda_state_t *state, dsa_bf16_t *y,
+    const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w,
+    const dsa_moe_plan_t *plan, uint32_t experts, uint32_t rows,
+    dsa_stream_t stream);
 
 /*
  * CUDA.  y [rows, cols] quantized, = swiglu of x [rows, 2 * cols] bf16, gate

@@ -4,11 +4,8 @@
  */
 
 
-extern "C" {
-#include "kernels/moe.h"
-}
-
-#include "kernels/hopper.cuh"
+#include "kernels/moe_tiles.cuh"
+#include "kernels/setup.cuh"
 
 
 /*
@@ -40,89 +37,6 @@ extern "C" {
  * beforehand, some get more, and those who share a weight drift apart by more
  * than the L2 holds.
  */
-
-#define DSA_MOE_EXPERTS     512
-#define DSA_MOE_K           128         /* bytes of K in a stage */
-#define DSA_MOE_OUT         128         /* features of a tile */
-#define DSA_MOE_GROUP       128         /* threads of a warpgroup */
-#define DSA_MOE_THREADS     (3 * DSA_MOE_GROUP)
-#define DSA_MOE_CLUSTER     2           /* of prefill; decode: 1 */
-#define DSA_MOE_COUNTERS    4096        /* of calls of prefill */
-
-/* rows an expert from which on prefill's tiles are faster */
-#define DSA_MOE_MANY        32
-
-
-typedef struct {
-    CUtensorMap         w;              /* cols, out features, experts */
-    CUtensorMap         x[5];           /* cols, places; boxes by size */
-    const float        *x_scale;
-    const float        *w_scale;
-    const int32_t      *offset;
-    const int32_t      *count;
-    uint16_t           *y;
-    size_t              ld;             /* of x_scale */
-    uint32_t            counter;
-    uint32_t            experts;
-    uint32_t            rows;           /* out features */
-    uint32_t            blocks;         /* of K */
-} dsa_moe_gemm_t;
-
-
-typedef struct {
-    int32_t             out;            /* first feature of this block */
-    int32_t             place;          /* first row */
-    int32_t             n;              /* rows */
-    int32_t             size;           /* n or more: that are multiplied */
-} dsa_moe_tile_t;
-
-
-/* Where a warp stands in the list of tiles. */
-
-typedef struct {
-    int32_t             i;
-    int32_t             e;              /* expert */
-    int32_t             total;
-    uint32_t            phase;          /* of drawn */
-    dsa_moe_tile_t      tile;
-} dsa_moe_walk_t;
-
-
-template <int CLUSTER, int N_MAX, int STAGES>
-struct dsa_moe_smem {
-    uint8_t             w[STAGES][DSA_MOE_OUT * DSA_MOE_K];
-    uint8_t             x[STAGES][N_MAX * DSA_MOE_K];
-
-    /* of a row times that of the weight; see dsa_moe_scale() */
-    float               scale[STAGES][N_MAX];
-
-    /* y of 64 rows and 64 features of each warpgroup, rows apart by an odd
-       number of 16 bytes: no two of the 8 rows that stmatrix writes at a time
-       meet in a bank */
-    uint16_t            y[2][64][64 + 8];
-
-    uint64_t            full[STAGES];
-    uint64_t            empty[STAGES];
-    dsa_moe_tile_t      tile[STAGES];   /* the last one has no size */
-    int32_t             first[DSA_MOE_EXPERTS + 1];
-    int32_t             offset[DSA_MOE_EXPERTS];
-    int32_t             count[DSA_MOE_EXPERTS];
-    int32_t             sum[DSA_MOE_THREADS / 32];
-
-    /* the tiles that this cluster gets, see dsa_moe_draw() */
-    uint64_t            drawn;
-    uint64_t            taken;
-    int32_t             next;
-};
-
-
-/*
- * The tiles that a call of prefill has drawn: 0 before and after.  A call, or
- * a captured one each time that it runs, counts in one of its own; two that
- * run at the same time share one if they were made a multiple of this apart.
- */
-static __device__ int32_t  dsa_moe_counter[DSA_MOE_COUNTERS];
-
 
 /* d [64, N] = or += a [64, 32] . b [N, 32]^T */
 
@@ -170,193 +84,6 @@ DSA_MOE_WGMMA(64, DSA_MOE_R4, "32", "33", "34", DSA_MOE_D16(0),
               DSA_MOE_D16(16))
 DSA_MOE_WGMMA(128, DSA_MOE_R8, "64", "65", "66", DSA_MOE_D16(0),
               DSA_MOE_D16(16), DSA_MOE_D16(32), DSA_MOE_D16(48))
-
-
-/*
- * The list of tiles: first[e] is the first of expert e, of parts (of the out
- * features) tiles for each part of its rows.  A thread counts two experts.
- */
-
-template <int N_MAX, typename S>
-static __device__ __forceinline__ void
-dsa_moe_list(S *s, const dsa_moe_gemm_t *g, int32_t parts)
-{
-    int32_t   i, u, v, n[2], lane, warp;
-    uint32_t  e;
-
-    lane = threadIdx.x % 32;
-    warp = threadIdx.x / 32;
-
-#pragma unroll
-    for (i = 0; i < 2; i++) {
-        e = 2 * threadIdx.x + i;
-        n[i] = 0;
-
-        if (e < g->experts) {
-            v = g->count[e];
-            s->count[e] = v;
-            s->offset[e] = g->offset[e];
-            n[i] = (v + N_MAX - 1) / N_MAX * parts;
-        }
-    }
-
-    v = n[0] + n[1];
-
-#pragma unroll
-    for (i = 1; i < 32; i <<= 1) {
-        u = __shfl_up_sync(0xffffffff, v, i);
-        v += lane >= i ? u : 0;
-    }
-
-    if (lane == 31) {
-        s->sum[warp] = v;
-    }
-
-    __syncthreads();
-
-    for (i = 0; i < warp; i++) {
-        v += s->sum[i];
-    }
-
-    e = 2 * threadIdx.x;
-
-    if (e < g->experts) {
-        s->first[e + 1] = v - n[1];
-    }
-
-    if (e + 1 < g->experts) {
-        s->first[e + 2] = v;
-    }
-
-    if (threadIdx.x == 0) {
-        s->first[0] = 0;
-    }
-
-    __syncthreads();
-}
-
-
-/* Tile i of the n that an expert's count rows are cut into, as even parts as
-   instructions allow. */
-
-template <int CLUSTER>
-static __device__ __forceinline__ void
-dsa_moe_cut(dsa_moe_tile_t *t, int32_t offset, int32_t count, int32_t n,
-    int32_t i)
-{
-    int32_t  at, size;
-
-    if (CLUSTER > 1) {
-        size = (count + 63) / 64;
-        at = (size / n * i + min(size % n, i)) * 64;
-        t->size = (size / n + (i < size % n)) * 64;
-
-    } else {
-        size = (count + n - 1) / n;
-        t->size = size <= 8 ? 8 : (size + 15) & ~15;
-        at = i * t->size;
-    }
-
-    t->place = offset + at;
-    t->n = min(t->size, count - at);
-}
-
-
-/* The tile at t->i; t->e is at most its expert.  All of a warp. */
-
-template <int CLUSTER, typename S>
-static __device__ __forceinline__ void
-dsa_moe_find(dsa_moe_walk_t *t, const S *s, const dsa_moe_gemm_t *g,
-    int32_t parts, uint32_t rank)
-{
-    int32_t  e, n, i;
-
-    for ( ;; ) {
-        e = t->e + 1 + (int32_t) threadIdx.x % 32;
-        n = __popc(__ballot_sync(0xffffffff, e <= (int32_t) g->experts
-                                             && s->first[e] <= t->i));
-        t->e += n;
-
-        if (n < 32) {
-            break;
-        }
-    }
-
-    i = t->i - s->first[t->e];
-    n = (s->first[t->e + 1] - s->first[t->e]) / parts;
-
-    t->tile.out = (i / n * CLUSTER + rank) * DSA_MOE_OUT;
-    dsa_moe_cut<CLUSTER>(&t->tile, s->offset[t->e], s->count[t->e], n, i % n);
-}
-
-
-/*
- * A thread of a cluster's first block: draws a tile when those who work at the
- * last one say so, until there are none.  The first one of each cluster is its
- * own number.
- */
-
-template <int CLUSTER, typename S>
-static __device__ __forceinline__ void
-dsa_moe_draw(S *s, const dsa_moe_gemm_t *g, const dsa_moe_walk_t *t)
-{
-    int32_t   n, clusters, *counter;
-    uint32_t  rank, phase;
-
-    clusters = gridDim.x / CLUSTER;
-    counter = &dsa_moe_counter[g->counter];
-
-    for (phase = 0, n = t->i; n < t->total; phase ^= 1) {
-        dsa_mbar_wait(&s->taken, phase);
-
-        n = atomicAdd(counter, 1) + clusters;
-
-#pragma unroll
-        for (rank = 0; rank < CLUSTER; rank++) {
-            dsa_cluster_send(&s->next, n, &s->drawn, rank);
-        }
-    }
-
-    if (t->i >= t->total) {
-        n = atomicAdd(counter, 1) + clusters;
-    }
-
-    /* each cluster has drawn one in vain; the last of these is known */
-
-    if (n == max(t->total, clusters) + clusters - 1) {
-        *counter = 0;
-    }
-}
-
-
-/* A warp is ready for the next tile to be drawn; says it once in each. */
-
-template <int CLUSTER, typename S>
-static __device__ __forceinline__ void
-dsa_moe_ready(S *s)
-{
-    if (CLUSTER > 1 && threadIdx.x % 32 == 0) {
-        dsa_mbar_arrive_cluster(&s->taken, 0);
-    }
-}
-
-
-/* Goes to a warp's next tile. */
-
-template <int CLUSTER, typename S>
-static __device__ __forceinline__ void
-dsa_moe_next(dsa_moe_walk_t *t, S *s)
-{
-    if (CLUSTER == 1) {
-        t->i += gridDim.x;
-        return;
-    }
-
-    dsa_mbar_wait_cluster(&s->drawn, t->phase);
-    t->i = s->next;
-    t->phase ^= 1;
-    __syncwarp();
-}
 
 
 /* A warp: starts the copies of weights and rows. */
@@ -961,24 +688,13 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
 
 template <int CLUSTER, int N_MAX, int STAGES>
 static int
-dsa_moe_gemm_launch(const dsa_moe_gemm_t *g, dsa_stream_t stream)
+dsa_moe_gemm_launch(const dsa_cuda_state_t *state, const dsa_moe_gemm_t *g,
+    dsa_stream_t stream)
 {
-    int                  n, rc, device;
     cudaLaunchConfig_t   config;
     cudaLaunchAttribute  attribute;
 
-    rc = cudaGetDevice(&device);
-
-    if (rc == cudaSuccess) {
-        rc = cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount,
-                                    device);
-    }
-
-    if (rc != cudaSuccess) {
-        return rc;
-    }
-
-    config.gridDim = dim3((uint32_t) n / CLUSTER * CLUSTER);
+    config.gridDim = dim3(state->processors / CLUSTER * CLUSTER);
     config.blockDim = dim3(DSA_MOE_THREADS);
     config.dynamicSmemBytes = sizeof(dsa_moe_smem<CLUSTER, N_MAX, STAGES>);
     config.stream = stream;
@@ -990,31 +706,36 @@ dsa_moe_gemm_launch(const dsa_moe_gemm_t *g, dsa_stream_t stream)
     attribute.val.clusterDim.y = 1;
     attribute.val.clusterDim.z = 1;
 
-    rc = cudaFuncSetAttribute(dsa_moe_gemm_kernel<CLUSTER, N_MAX, STAGES>,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              (int) config.dynamicSmemBytes);
+    return cudaLaunchKernelEx(&config,
+                              dsa_moe_gemm_kernel<CLUSTER, N_MAX, STAGES>, *g);
+}
 
-    if (rc == cudaSuccess) {
-        rc = cudaLaunchKernelEx(&config, dsa_moe_gemm_kernel<CLUSTER, N_MAX,
-                                                             STAGES>, *g);
-    }
 
-    return rc;
+int
+dsa_moe_gemm_setup(void)
+{
+    int  rc;
+
+    rc = dsa_setup_shared(dsa_moe_gemm_kernel<DSA_MOE_CLUSTER, 256, 4>,
+                          sizeof(dsa_moe_smem<DSA_MOE_CLUSTER, 256, 4>));
+
+    return rc != 0 ? rc : dsa_setup_shared(dsa_moe_gemm_kernel<1, 64, 8>,
+                                           sizeof(dsa_moe_smem<1, 64, 8>));
 }
 
 
 extern "C" int
-dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
-    const dsa_fp8_weight_t *w, const dsa_moe_plan_t *plan, uint32_t experts,
-    uint32_t rows, dsa_stream_t stream)
+dsa_cuda_moe_gemm(const dsa_cuda_state_t *state, dsa_bf16_t *y,
+    const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w,
+    const dsa_moe_plan_t *plan, uint32_t experts, uint32_t rows,
+    dsa_stream_t stream)
 {
-    int              rc, prefill;
-    uint32_t         i, box[3];
-    uint64_t         dim[3], stride[2];
-    dsa_moe_gemm_t   g;
-    static uint32_t  ticket;
+    int             rc, prefill;
+    uint32_t        i, box[3];
+    uint64_t        dim[3], stride[2];
+    dsa_moe_gemm_t  g;
 
-    if (experts == 0 || experts > DSA_MOE_EXPERTS || w->rows == 0
+    if (experts == 0 || experts > DSA_CUDA_EXPERTS || w->rows == 0
         || w->rows % 128 != 0 || w->cols == 0 || w->cols % DSA_MOE_K != 0
         || plan->align % 8 != 0 || x->ld % 4 != 0 || x->ld < plan->places
         || (uintptr_t) x->scale % 16 != 0)
@@ -1028,8 +749,7 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
 
     prefill = rows / experts >= DSA_MOE_MANY;
 
-    g.counter = __atomic_fetch_add(&ticket, 1, __ATOMIC_RELAXED)
-                % DSA_MOE_COUNTERS;
+    g.counter = &state->counters->moe_drawn;
     g.x_scale = x->scale;
     g.ld = x->ld;
     g.w_scale = w->scale;
@@ -1049,8 +769,9 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
     box[1] = DSA_MOE_OUT;
     box[2] = 1;
 
-    rc = dsa_cuda_tensor_map(&g.w, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, w->q,
-                             dim, stride, box, CU_TENSOR_MAP_SWIZZLE_128B);
+    rc = dsa_cuda_tensor_map(state, &g.w, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3,
+                             w->q, dim, stride, box,
+                             CU_TENSOR_MAP_SWIZZLE_128B);
 
     dim[1] = plan->places;
 
@@ -1062,9 +783,9 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
             box[1] = i > 0 ? 16 * i : 8;
         }
 
-        rc = dsa_cuda_tensor_map(&g.x[i], CU_TENSOR_MAP_DATA_TYPE_UINT8, 2,
-                                 x->q, dim, stride, box,
-                                 CU_TENSOR_MAP_SWIZZLE_128B);
+        rc = dsa_cuda_tensor_map(state, &g.x[i],
+                                 CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, x->q, dim,
+                                 stride, box, CU_TENSOR_MAP_SWIZZLE_128B);
     }
 
     if (rc != cudaSuccess) {
@@ -1072,8 +793,9 @@ dsa_cuda_moe_gemm(dsa_bf16_t *y, const dsa_fp8_rows_t *x,
     }
 
     if (prefill) {
-        return dsa_moe_gemm_launch<DSA_MOE_CLUSTER, 256, 4>(&g, stream);
+        return dsa_moe_gemm_launch<DSA_MOE_CLUSTER, 256, 4>(state, &g,
+                                                            stream);
     }
 
-    return dsa_moe_gemm_launch<1, 64, 8>(&g, stream);
+    return dsa_moe_gemm_launch<1, 64, 8>(state, &g, stream);
 }

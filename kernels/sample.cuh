@@ -76,6 +76,15 @@ typedef struct {
 } dsa_sample_row_t;
 
 
+/*
+ * sample_penalize.cu.  Writes the penalized logits, and a bit for each, to the
+ * rows' work; see dsa_cuda_sample() for the arguments.
+ */
+int dsa_sample_penalize(const dsa_cuda_sampling_t *s, const float *logits,
+    size_t ld, uint32_t rows, uint32_t vocab, uint32_t allowed,
+    const uint32_t *history, uint8_t *work, dsa_stream_t stream);
+
+
 static inline __host__ __device__ size_t
 dsa_sample_chunks(uint32_t vocab)
 {

@@ -10,6 +10,7 @@ extern "C" {
 #include "kernels/indexer.h"
 }
 #include "kernels/hopper.cuh"
+#include "kernels/setup.cuh"
 
 namespace cg = cooperative_groups;
 
@@ -796,6 +797,32 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
 }
 
 
+/* Bytes of dynamic shared memory. */
+
+static size_t
+dsa_topk_shared(uint32_t room, uint32_t max_keys)
+{
+    return sizeof(dsa_topk_shared_t) + room * sizeof(uint64_t)
+           + ((size_t) max_keys + 31) / 32 * sizeof(uint32_t);
+}
+
+
+int
+dsa_topk_setup(void)
+{
+    int     rc;
+    size_t  most;
+
+    most = dsa_topk_shared(DSA_TOPK_ROOM, DSA_TOPK_MAX_KEYS);
+
+    rc = dsa_setup_shared(dsa_topk_kernel<512>, most);
+    rc = rc != 0 ? rc : dsa_setup_shared(dsa_topk_kernel<256>, most);
+    rc = rc != 0 ? rc : dsa_setup_cluster(dsa_topk_kernel<512>);
+
+    return rc != 0 ? rc : dsa_setup_cluster(dsa_topk_kernel<256>);
+}
+
+
 extern "C" int
 dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     const float *score, size_t ld, const int32_t *keys, const int32_t *pages,
@@ -803,7 +830,6 @@ dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     uint32_t max_keys, dsa_stream_t stream)
 {
     int                   rc;
-    size_t                size;
     uint32_t              parts, room;
     dsa_topk_kernel_pt    kernel;
     cudaLaunchConfig_t    config = { };
@@ -839,23 +865,6 @@ dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     kernel = parts > 1 ? dsa_topk_kernel<512> : dsa_topk_kernel<256>;
     room = max_keys <= 40960 ? DSA_TOPK_ROOM_40K : DSA_TOPK_ROOM;
 
-    size = sizeof(dsa_topk_shared_t) + room * sizeof(uint64_t)
-           + ((size_t) max_keys + 31) / 32 * sizeof(uint32_t);
-
-    rc = cudaFuncSetAttribute(kernel,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              (int) size);
-    if (rc != 0) {
-        return rc;
-    }
-
-    rc = cudaFuncSetAttribute(kernel,
-                              cudaFuncAttributeNonPortableClusterSizeAllowed,
-                              1);
-    if (rc != 0) {
-        return rc;
-    }
-
     attr.id = cudaLaunchAttributeClusterDimension;
     attr.val.clusterDim.x = parts;
     attr.val.clusterDim.y = 1;
@@ -863,7 +872,7 @@ dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
 
     config.gridDim = dim3(rows * parts);
     config.blockDim = dim3(parts > 1 ? 512 : 256);
-    config.dynamicSmemBytes = size;
+    config.dynamicSmemBytes = dsa_topk_shared(room, max_keys);
     config.stream = stream;
     config.attrs = &attr;
     config.numAttrs = 1;

@@ -208,11 +208,15 @@ dsa_cuda_decode(dsa_cuda_model_t *m, uint32_t layer,
         n = dsa_cuda_score_rows(ld, step->decode - r);
         pages = m->input.pages + (uint64_t) r * m->ld_pages;
 
-        dsa_cuda_try(dsa_cuda_index_score_decode(w->score, ld,
-                         w->index_q8 + (uint64_t) r * heads * DSA_CUDA_INDEX,
-                         w->index_w8 + (uint64_t) r * heads, cache, pages,
-                         m->ld_pages, m->input.keys + r, n, step->max_keys,
-                         heads, m->stream));
+        dsa_cuda_try(dsa_cuda_index_score_decode(&m->state, w->score, ld,
+                                                 w->index_q8 + (uint64_t) r
+                                                 * heads * DSA_CUDA_INDEX,
+                                                 w->index_w8
+                                                 + (uint64_t) r * heads,
+                                                 cache, pages, m->ld_pages,
+                                                 m->input.keys + r, n,
+                                                 step->max_keys, heads,
+                                                 m->stream));
         dsa_cuda_try(dsa_cuda_topk(w->pick + (uint64_t) r * m->topk,
                                    w->pick_slot + (uint64_t) r * m->topk,
                                    w->n_pick + r, w->score, ld,
@@ -223,7 +227,7 @@ dsa_cuda_decode(dsa_cuda_model_t *m, uint32_t layer,
 
     dsa_cuda_try(dsa_cuda_selected(m, layer, 0, step->decode));
     dsa_cuda_try(dsa_cuda_absorb(m, l, 0, step->decode));
-    dsa_cuda_try(dsa_cuda_attention_decode(w->u, w->q_latent, cache,
+    dsa_cuda_try(dsa_cuda_attention_decode(&m->state, w->u, w->q_latent, cache,
                                            w->pick_slot, m->topk, w->n_pick,
                                            step->decode,
                                            m->config.num_attention_heads,
@@ -256,10 +260,12 @@ dsa_cuda_select(dsa_cuda_model_t *m, uint32_t layer,
         n = dsa_cuda_score_rows(ld, s->n - i);
 
         if (s->start + i + n > m->topk) {
-            dsa_cuda_try(dsa_cuda_index_score(w->score, ld,
-                             w->index_q8 + row * heads * DSA_CUDA_INDEX,
-                             w->index_w8 + row * heads, cache, pages,
-                             s->start + i, n, heads, m->stream));
+            dsa_cuda_try(dsa_cuda_index_score(&m->state, w->score, ld,
+                                              w->index_q8 + row * heads
+                                              * DSA_CUDA_INDEX,
+                                              w->index_w8 + row * heads, cache,
+                                              pages, s->start + i, n, heads,
+                                              m->stream));
         }
 
         dsa_cuda_try(dsa_cuda_topk(w->pick + row * m->topk,
@@ -302,8 +308,9 @@ dsa_cuda_absorbed(dsa_cuda_model_t *m, uint32_t layer,
         dsa_cuda_try(dsa_cuda_absorb(m, l, (uint32_t) row, n));
 
         if (s->n > DSA_CUDA_FEW_ROWS) {
-            dsa_cuda_try(dsa_cuda_attention_prefill(w->u, w->q_latent,
-                                                    w->latents, end,
+            dsa_cuda_try(dsa_cuda_attention_prefill(&m->state, w->u,
+                                                    w->q_latent, w->latents,
+                                                    end,
                                                     w->pick + row * m->topk,
                                                     m->topk, w->n_pick + row,
                                                     n, heads,
@@ -311,14 +318,13 @@ dsa_cuda_absorbed(dsa_cuda_model_t *m, uint32_t layer,
                                                     m->stream));
 
         } else {
-            dsa_cuda_try(dsa_cuda_attention_decode(w->u, w->q_latent, cache,
-                                                   w->pick_slot
-                                                   + row * m->topk,
-                                                   m->topk, w->n_pick + row,
-                                                   n, heads, m->topk,
+            dsa_cuda_try(dsa_cuda_attention_decode(&m->state, w->u,
+                                                   w->q_latent, cache,
+                                                   w->pick_slot + row * m->topk,
+                                                   m->topk, w->n_pick + row, n,
+                                                   heads, m->topk,
                                                    m->attention_scale,
-                                                   w->decode_work,
-                                                   m->stream));
+                                                   w->decode_work, m->stream));
         }
 
         dsa_cuda_try(dsa_cuda_expand(m, l, (uint32_t) row, n));
@@ -376,7 +382,8 @@ dsa_cuda_heads(dsa_cuda_model_t *m, uint32_t layer,
                                      m->rope, m->input.position + row, s->n,
                                      heads, m->stream));
 
-    return dsa_cuda_attention_heads(w->o + row * heads * DSA_CUDA_NOPE, q,
+    return dsa_cuda_attention_heads(&m->state,
+                                    w->o + row * heads * DSA_CUDA_NOPE, q,
                                     w->kv, w->latents, mask, ld, s->start,
                                     s->n, heads, m->attention_scale,
                                     m->stream);

@@ -64,13 +64,15 @@ dsa_cuda_ffn(dsa_cuda_model_t *m, uint32_t layer, const dsa_cuda_step_t *step)
                                    m->stream));
     dsa_cuda_try(dsa_cuda_moe_gather(&w->pair8, &w->y8, &w->plan, rows, k,
                                      experts, hidden, m->stream));
-    dsa_cuda_try(dsa_cuda_moe_gemm(w->pair_gu, &w->pair8, &l->expert_gate_up,
-                                   &w->plan, experts, pairs, m->stream));
+    dsa_cuda_try(dsa_cuda_moe_gemm(&m->state, w->pair_gu, &w->pair8,
+                                   &l->expert_gate_up, &w->plan, experts,
+                                   pairs, m->stream));
     dsa_cuda_try(dsa_cuda_swiglu(&w->pair_act, w->pair_gu, 0,
                                  l->expert_down.cols, &w->plan, experts,
                                  m->stream));
-    dsa_cuda_try(dsa_cuda_moe_gemm(w->pair_y, &w->pair_act, &l->expert_down,
-                                   &w->plan, experts, pairs, m->stream));
+    dsa_cuda_try(dsa_cuda_moe_gemm(&m->state, w->pair_y, &w->pair_act,
+                                   &l->expert_down, &w->plan, experts, pairs,
+                                   m->stream));
 
     dsa_cuda_try(dsa_cuda_mlp(m, w->shared, l, rows));
 

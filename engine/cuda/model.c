@@ -97,9 +97,12 @@ dsa_cuda_model_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
     }
 
     rc = cudaStreamCreateWithFlags(&m->stream, cudaStreamNonBlocking);
+    rc = rc != 0 ? rc : (int) cudaMalloc((void **) &m->counters,
+                                         sizeof(dsa_cuda_counters_t));
+    rc = rc != 0 ? rc : dsa_cuda_init(&m->state, m->counters);
 
     if (rc != 0) {
-        (void) dsa_error(err, "a stream of the GPU: %s", dsa_cuda_error(rc));
+        (void) dsa_error(err, "preparing the GPU: %s", dsa_cuda_error(rc));
         goto failed;
     }
 
@@ -121,7 +124,7 @@ dsa_cuda_model_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
-    rc = dsa_cuda_gemm_create(&m->gemm, m->gemm_work);
+    rc = dsa_cuda_gemm_create(&m->gemm, &m->state, m->gemm_work);
 
     if (rc != 0) {
         (void) dsa_error(err, "cuBLASLt: %s", dsa_cuda_error(rc));
@@ -151,6 +154,7 @@ dsa_cuda_model_close(dsa_cuda_model_t *m)
 
     dsa_cuda_gemm_destroy(m->gemm);
     dsa_cuda_weights_free(&m->weights);
+    (void) cudaFree(m->counters);
     (void) cudaFree(m->page);
     (void) cudaFree(m->memory);
 
@@ -438,7 +442,7 @@ dsa_cuda_model_lay(dsa_cuda_model_t *m, uintptr_t base)
     dsa_take(w->index_w8, rows * ih);
     dsa_take_bytes(w->score, DSA_CUDA_SCORE_BYTES);
     dsa_take_bytes(w->decode_work,
-                   dsa_cuda_attention_work((uint32_t) absorbed,
+                   dsa_cuda_attention_work(&m->state, (uint32_t) absorbed,
                                            (uint32_t) heads, m->topk));
     dsa_take(w->latents, ((uint64_t) m->context + DSA_PAGE_TOKENS)
                          * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));

@@ -228,6 +228,8 @@ typedef struct {
     dsa_cuda_sample_t      *sample;         /* [S] out */
     void                   *memory;         /* workspace of all kinds */
     uint64_t                memory_size;
+    dsa_cuda_state_t        state;
+    dsa_cuda_counters_t    *counters;
     dsa_cuda_gemm_t        *gemm;
     void                   *gemm_work;
     dsa_stream_t            stream;

@@ -17,8 +17,10 @@
 #define GPU_MAX_BLOCKS  256
 
 
-static void    *gpu_block[GPU_MAX_BLOCKS];
-static size_t   gpu_blocks;
+dsa_cuda_state_t    gpu_state;
+
+static void        *gpu_block[GPU_MAX_BLOCKS];
+static size_t       gpu_blocks;
 
 
 void
@@ -120,10 +122,18 @@ gpu_sync(void)
 }
 
 
+void
+gpu_init(dsa_cuda_state_t *state)
+{
+    gpu_ok(dsa_cuda_init(state, gpu_alloc(sizeof(dsa_cuda_counters_t))));
+}
+
+
 int
 gpu_setup(void **state)
 {
     gpu_blocks = 0;
+    gpu_init(&gpu_state);
 
     return 0;
 }

@@ -316,20 +316,22 @@ gpu_decode_case(gpu_decode_t *t, uint32_t rows, uint32_t heads,
     slot_dev = gpu_upload(slot, rows * ld * sizeof(int32_t));
     n_dev = gpu_upload(count, rows * sizeof(int32_t));
     out_dev = gpu_alloc(size * sizeof(uint16_t));
-    work = gpu_alloc(dsa_cuda_attention_work(rows, heads, max_slots));
+    work = gpu_alloc(dsa_cuda_attention_work(&gpu_state, rows, heads,
+                                             max_slots));
 
-    gpu_ok(dsa_cuda_attention_decode(out_dev, q_dev, &t->cache, slot_dev, ld,
-                                     n_dev, rows, heads, max_slots, scale,
-                                     work, NULL));
+    gpu_ok(dsa_cuda_attention_decode(&gpu_state, out_dev, q_dev, &t->cache,
+                                     slot_dev, ld, n_dev, rows, heads,
+                                     max_slots, scale, work, NULL));
     gpu_download(first, out_dev, size * sizeof(uint16_t));
     gpu_download_bf16(out, out_dev, size);
 
     gpu_poison(out_dev, size * sizeof(uint16_t));
-    gpu_poison(work, dsa_cuda_attention_work(rows, heads, max_slots));
+    gpu_poison(work, dsa_cuda_attention_work(&gpu_state, rows, heads,
+                                             max_slots));
 
-    gpu_ok(dsa_cuda_attention_decode(out_dev, q_dev, &t->cache, slot_dev, ld,
-                                     n_dev, rows, heads, max_slots, scale,
-                                     work, NULL));
+    gpu_ok(dsa_cuda_attention_decode(&gpu_state, out_dev, q_dev, &t->cache,
+                                     slot_dev, ld, n_dev, rows, heads,
+                                     max_slots, scale, work, NULL));
     gpu_download(second, out_dev, size * sizeof(uint16_t));
 
     assert_memory_equal(first, second, size * sizeof(uint16_t));
@@ -467,14 +469,14 @@ test_arguments(void **state)
 
     p = gpu_alloc(16);
 
-    gpu_ok(dsa_cuda_attention_decode(p, p, &t->cache, p, 1, p, 0, 16, 1, 1, p,
-                                     NULL));
-    assert_true(dsa_cuda_attention_decode(p, p, &t->cache, p, 1, p, 1, 0, 1, 1,
-                                          p, NULL) != 0);
-    assert_true(dsa_cuda_attention_decode(p, p, &t->cache, p, 1, p, 1, 129, 1,
-                                          1, p, NULL) != 0);
-    assert_true(dsa_cuda_attention_decode(p, p, &t->cache, p, 1, p, 1, 16, 1,
-                                          0, p, NULL) != 0);
+    gpu_ok(dsa_cuda_attention_decode(&gpu_state, p, p, &t->cache, p, 1, p, 0,
+                                     16, 1, 1, p, NULL));
+    assert_true(dsa_cuda_attention_decode(&gpu_state, p, p, &t->cache, p, 1, p,
+                                          1, 0, 1, 1, p, NULL) != 0);
+    assert_true(dsa_cuda_attention_decode(&gpu_state, p, p, &t->cache, p, 1, p,
+                                          1, 129, 1, 1, p, NULL) != 0);
+    assert_true(dsa_cuda_attention_decode(&gpu_state, p, p, &t->cache, p, 1, p,
+                                          1, 16, 1, 0, p, NULL) != 0);
 }
 
 

@@ -200,7 +200,8 @@ heads_check(const heads_case_t *t)
 
     for (i = 0; i < 2; i++) {
         gpu_poison(d_out, n_out * sizeof(uint16_t));
-        gpu_ok(dsa_cuda_attention_heads(d_out, d_q, d_kv, d_latents,
+        gpu_ok(dsa_cuda_attention_heads(&gpu_state, d_out, d_q, d_kv,
+                                        d_latents,
                                         t->select > 0 ? d_mask : NULL, words,
                                         t->start, t->rows, t->heads, scale,
                                         NULL));
@@ -353,14 +354,17 @@ test_selected(void **state)
 static void
 test_bounds(void **state)
 {
-    gpu_ok(dsa_cuda_attention_heads(NULL, NULL, NULL, NULL, NULL, 0, 5, 0, 16,
-                                    1, NULL));
-    assert_int_not_equal(dsa_cuda_attention_heads(NULL, NULL, NULL, NULL,
-                             NULL, 0, 5, 1, 0, 1, NULL), 0);
-    assert_int_not_equal(dsa_cuda_attention_heads(NULL, NULL, NULL, NULL,
-                             NULL, 0, 5, 1, 129, 1, NULL), 0);
-    assert_int_not_equal(dsa_cuda_attention_heads(NULL, NULL, NULL, NULL,
-                             NULL, 0, 0xffffffff, 5, 16, 1, NULL), 0);
+    gpu_ok(dsa_cuda_attention_heads(&gpu_state, NULL, NULL, NULL, NULL, NULL,
+                                    0, 5, 0, 16, 1, NULL));
+    assert_int_not_equal(dsa_cuda_attention_heads(&gpu_state, NULL, NULL, NULL,
+                                                  NULL, NULL, 0, 5, 1, 0, 1,
+                                                  NULL), 0);
+    assert_int_not_equal(dsa_cuda_attention_heads(&gpu_state, NULL, NULL, NULL,
+                                                  NULL, NULL, 0, 5, 1, 129, 1,
+                                                  NULL), 0);
+    assert_int_not_equal(dsa_cuda_attention_heads(&gpu_state, NULL, NULL, NULL,
+                                                  NULL, NULL, 0, 0xffffffff, 5,
+                                                  16, 1, NULL), 0);
 }
 
 

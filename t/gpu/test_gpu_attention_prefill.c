@@ -209,9 +209,10 @@ prefill_check(const prefill_case_t *t)
 
     for (i = 0; i < 2; i++) {
         gpu_poison(d_out, n_out * sizeof(uint16_t));
-        gpu_ok(dsa_cuda_attention_prefill(d_out, d_q, d_kv, t->keys, d_pick,
-                                          t->ld_pick, d_n_pick, t->rows,
-                                          t->heads, scale, NULL));
+        gpu_ok(dsa_cuda_attention_prefill(&gpu_state, d_out, d_q, d_kv,
+                                          t->keys, d_pick, t->ld_pick,
+                                          d_n_pick, t->rows, t->heads, scale,
+                                          NULL));
         gpu_download_bf16(i == 0 ? out : again, d_out, n_out);
     }
 
@@ -395,12 +396,14 @@ test_ragged(void **state)
 static void
 test_bounds(void **state)
 {
-    gpu_ok(dsa_cuda_attention_prefill(NULL, NULL, NULL, 5, NULL, 0, NULL, 0,
-                                      16, 1, NULL));
-    assert_int_not_equal(dsa_cuda_attention_prefill(NULL, NULL, NULL, 5, NULL,
-                             0, NULL, 1, 0, 1, NULL), 0);
-    assert_int_not_equal(dsa_cuda_attention_prefill(NULL, NULL, NULL, 5, NULL,
-                             0, NULL, 1, 129, 1, NULL), 0);
+    gpu_ok(dsa_cuda_attention_prefill(&gpu_state, NULL, NULL, NULL, 5, NULL, 0,
+                                      NULL, 0, 16, 1, NULL));
+    assert_int_not_equal(dsa_cuda_attention_prefill(&gpu_state, NULL, NULL,
+                                                    NULL, 5, NULL, 0, NULL, 1,
+                                                    0, 1, NULL), 0);
+    assert_int_not_equal(dsa_cuda_attention_prefill(&gpu_state, NULL, NULL,
+                                                    NULL, 5, NULL, 0, NULL, 1,
+                                                    129, 1, NULL), 0);
 }
 
 

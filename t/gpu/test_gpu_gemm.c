@@ -44,7 +44,8 @@ static dsa_cuda_gemm_t  *test_gemm;
 static void
 test_begin(void)
 {
-    gpu_ok(dsa_cuda_gemm_create(&test_gemm, gpu_alloc(dsa_cuda_gemm_work())));
+    gpu_ok(dsa_cuda_gemm_create(&test_gemm, &gpu_state,
+                                gpu_alloc(dsa_cuda_gemm_work())));
 }
 
 

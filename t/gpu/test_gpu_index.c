@@ -348,13 +348,13 @@ index_prefill(uint32_t start, uint32_t rows, uint32_t heads, uint32_t some)
     d_score = gpu_alloc(n * sizeof(float));
     d_table = gpu_upload(c.table, c.pages * sizeof(int32_t));
 
-    gpu_ok(dsa_cuda_index_score(d_score, ld, q.d_q, q.d_w, &c.cache, d_table,
-                                start, rows, heads, NULL));
+    gpu_ok(dsa_cuda_index_score(&gpu_state, d_score, ld, q.d_q, q.d_w,
+                                &c.cache, d_table, start, rows, heads, NULL));
     gpu_download(score, d_score, n * sizeof(float));
 
     gpu_poison(d_score, n * sizeof(float));
-    gpu_ok(dsa_cuda_index_score(d_score, ld, q.d_q, q.d_w, &c.cache, d_table,
-                                start, rows, heads, NULL));
+    gpu_ok(dsa_cuda_index_score(&gpu_state, d_score, ld, q.d_q, q.d_w,
+                                &c.cache, d_table, start, rows, heads, NULL));
     gpu_download(again, d_score, n * sizeof(float));
 
     for (r = 0; r < rows; r++) {
@@ -465,16 +465,16 @@ index_decode(const uint32_t *keys, uint32_t n, uint32_t heads,
     d_keys = gpu_upload(keys, n * sizeof(int32_t));
     d_score = gpu_alloc(n * ld * sizeof(float));
 
-    gpu_ok(dsa_cuda_index_score_decode(d_score, ld, q.d_q, q.d_w, &c.cache,
-                                       d_table, ld_pages, d_keys, n, most,
-                                       heads, NULL));
+    gpu_ok(dsa_cuda_index_score_decode(&gpu_state, d_score, ld, q.d_q, q.d_w,
+                                       &c.cache, d_table, ld_pages, d_keys, n,
+                                       most, heads, NULL));
     gpu_download(score, d_score, n * ld * sizeof(float));
 
     /* the bound of the keys changes the launch, not the result */
 
     gpu_poison(d_score, n * ld * sizeof(float));
-    gpu_ok(dsa_cuda_index_score_decode(d_score, ld, q.d_q, q.d_w, &c.cache,
-                                       d_table, ld_pages, d_keys, n,
+    gpu_ok(dsa_cuda_index_score_decode(&gpu_state, d_score, ld, q.d_q, q.d_w,
+                                       &c.cache, d_table, ld_pages, d_keys, n,
                                        most + 100000, heads, NULL));
     gpu_download(again, d_score, n * ld * sizeof(float));
 
@@ -635,22 +635,22 @@ test_same_bits(void **state)
         heads = head[i];
         index_query(&q, rows, heads);
 
-        gpu_ok(dsa_cuda_index_score(d_score, ld, q.d_q, q.d_w, &c.cache,
-                                    d_table, 0, rows, heads, NULL));
+        gpu_ok(dsa_cuda_index_score(&gpu_state, d_score, ld, q.d_q, q.d_w,
+                                    &c.cache, d_table, 0, rows, heads, NULL));
         gpu_download(whole, d_score, n * sizeof(float));
 
         gpu_poison(d_score, n * sizeof(float));
-        gpu_ok(dsa_cuda_index_score(d_score, ld, q.d_q, q.d_w, &c.cache,
-                                    d_table, 0, split, heads, NULL));
-        gpu_ok(dsa_cuda_index_score(d_score + split * ld, ld,
+        gpu_ok(dsa_cuda_index_score(&gpu_state, d_score, ld, q.d_q, q.d_w,
+                                    &c.cache, d_table, 0, split, heads, NULL));
+        gpu_ok(dsa_cuda_index_score(&gpu_state, d_score + split * ld, ld,
                                     q.d_q + (size_t) split * heads * DIM,
                                     q.d_w + split * heads, &c.cache, d_table,
                                     split, rows - split, heads, NULL));
         gpu_download(parts, d_score, n * sizeof(float));
 
         gpu_poison(d_score, n * sizeof(float));
-        gpu_ok(dsa_cuda_index_score_decode(d_score, ld, q.d_q, q.d_w,
-                                           &c.cache, d_tables, c.pages,
+        gpu_ok(dsa_cuda_index_score_decode(&gpu_state, d_score, ld, q.d_q,
+                                           q.d_w, &c.cache, d_tables, c.pages,
                                            d_keys, rows, rows, heads, NULL));
         gpu_download(step, d_score, n * sizeof(float));
 
@@ -691,21 +691,22 @@ test_arguments(void **state)
     keys = gpu_alloc(sizeof(int32_t));
 
     for (i = 0; i < sizeof(head) / sizeof(head[0]); i++) {
-        assert_int_equal(dsa_cuda_index_score(score, 64, q.d_q, q.d_w,
-                                              &c.cache, table, 0, 1,
+        assert_int_equal(dsa_cuda_index_score(&gpu_state, score, 64, q.d_q,
+                                              q.d_w, &c.cache, table, 0, 1,
                                               head[i], NULL),
                          cudaErrorInvalidValue);
-        assert_int_equal(dsa_cuda_index_score_decode(score, 64, q.d_q, q.d_w,
-                                                     &c.cache, table, 1,
-                                                     keys, 1, 64, head[i],
-                                                     NULL),
+        assert_int_equal(dsa_cuda_index_score_decode(&gpu_state, score, 64,
+                                                     q.d_q, q.d_w, &c.cache,
+                                                     table, 1, keys, 1, 64,
+                                                     head[i], NULL),
                          cudaErrorInvalidValue);
     }
 
-    gpu_ok(dsa_cuda_index_score(score, 64, q.d_q, q.d_w, &c.cache, table, 0,
-                                0, 64, NULL));
-    gpu_ok(dsa_cuda_index_score_decode(score, 64, q.d_q, q.d_w, &c.cache,
-                                       table, 1, keys, 0, 64, 64, NULL));
+    gpu_ok(dsa_cuda_index_score(&gpu_state, score, 64, q.d_q, q.d_w, &c.cache,
+                                table, 0, 0, 64, NULL));
+    gpu_ok(dsa_cuda_index_score_decode(&gpu_state, score, 64, q.d_q, q.d_w,
+                                       &c.cache, table, 1, keys, 0, 64, 64,
+                                       NULL));
     gpu_sync();
 
     index_query_free(&q);

@@ -183,8 +183,8 @@ multiply(problem_t *p, uint32_t pairs)
     size = (size_t) p->plan.places * p->w.rows * sizeof(uint16_t);
 
     gpu_poison(p->device, size);
-    gpu_ok(dsa_cuda_moe_gemm(p->device, &p->x, &p->w, &p->plan, p->experts,
-                             pairs, NULL));
+    gpu_ok(dsa_cuda_moe_gemm(&gpu_state, p->device, &p->x, &p->w, &p->plan,
+                             p->experts, pairs, NULL));
     gpu_download(p->y, p->device, size);
 }
 
@@ -361,7 +361,8 @@ test_ragged(void **state)
     /* no pairs: nothing is started */
 
     gpu_poison(p.device, (size_t) p.plan.places * 128 * sizeof(uint16_t));
-    gpu_ok(dsa_cuda_moe_gemm(p.device, &p.x, &p.w, &p.plan, 256, 0, NULL));
+    gpu_ok(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &p.w, &p.plan, 256, 0,
+                             NULL));
     gpu_download(p.y, p.device, 256 * sizeof(uint16_t));
     assert_int_equal(p.y[0], 0xffff);
 
@@ -383,26 +384,27 @@ test_refused(void **state)
 
     w = p.w;
     w.cols = 192;
-    assert_int_equal(dsa_cuda_moe_gemm(p.device, &p.x, &w, &p.plan, 1, 4,
-                                       NULL), cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &w, &p.plan,
+                                       1, 4, NULL), cudaErrorInvalidValue);
     w = p.w;
     w.rows = 64;
-    assert_int_equal(dsa_cuda_moe_gemm(p.device, &p.x, &w, &p.plan, 1, 4,
-                                       NULL), cudaErrorInvalidValue);
-    assert_int_equal(dsa_cuda_moe_gemm(p.device, &p.x, &p.w, &p.plan, 513, 4,
-                                       NULL), cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &w, &p.plan,
+                                       1, 4, NULL), cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &p.w,
+                                       &p.plan, 513, 4, NULL),
+                     cudaErrorInvalidValue);
     x = p.x;
     x.ld = 8;
-    assert_int_equal(dsa_cuda_moe_gemm(p.device, &x, &p.w, &p.plan, 1, 4,
-                                       NULL), cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_moe_gemm(&gpu_state, p.device, &x, &p.w, &p.plan,
+                                       1, 4, NULL), cudaErrorInvalidValue);
     x = p.x;
     x.scale++;
-    assert_int_equal(dsa_cuda_moe_gemm(p.device, &x, &p.w, &p.plan, 1, 4,
-                                       NULL), cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_moe_gemm(&gpu_state, p.device, &x, &p.w, &p.plan,
+                                       1, 4, NULL), cudaErrorInvalidValue);
     plan = p.plan;
     plan.align = 4;
-    assert_int_equal(dsa_cuda_moe_gemm(p.device, &p.x, &p.w, &plan, 1, 4,
-                                       NULL), cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &p.w, &plan,
+                                       1, 4, NULL), cudaErrorInvalidValue);
 
     problem_free(&p);
 }
@@ -464,25 +466,27 @@ check_random(uint32_t tokens, uint32_t cols, uint32_t rows)
     first = get(size);
     second = get(size);
 
-    gpu_ok(dsa_cuda_moe_gemm(p.device, &p.x, &p.w, &p.plan, 256, pairs,
-                             NULL));
+    gpu_ok(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &p.w, &p.plan, 256,
+                             pairs, NULL));
     gpu_download(first, p.device, size);
 
     /* a second run, and the other tiles: bit for bit */
 
     gpu_poison(p.device, size);
-    gpu_ok(dsa_cuda_moe_gemm(p.device, &p.x, &p.w, &p.plan, 256, pairs,
-                             NULL));
+    gpu_ok(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &p.w, &p.plan, 256,
+                             pairs, NULL));
     gpu_download(second, p.device, size);
     assert_memory_equal(first, second, size);
 
     gpu_poison(p.device, size);
-    gpu_ok(dsa_cuda_moe_gemm(p.device, &p.x, &p.w, &p.plan, 256, FEW, NULL));
+    gpu_ok(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &p.w, &p.plan, 256,
+                             FEW, NULL));
     gpu_download(second, p.device, size);
     assert_memory_equal(first, second, size);
 
     gpu_poison(p.device, size);
-    gpu_ok(dsa_cuda_moe_gemm(p.device, &p.x, &p.w, &p.plan, 256, MANY, NULL));
+    gpu_ok(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &p.w, &p.plan, 256,
+                             MANY, NULL));
     gpu_download(second, p.device, size);
     assert_memory_equal(first, second, size);
 

@@ -1,0 +1,119 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "kernels/sample.cuh"
+#include "kernels/setup.cuh"
+
+
+/*
+ * The penalized logits of a row, where weights will stand, and their bits:
+ * logit - presence, once, then - frequency for each time, rounded as often.
+ */
+
+static __global__ void __launch_bounds__(512)
+dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
+    const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
+    const uint32_t *history, uint8_t *work)
+{
+    float                x, y, logit;
+    uint32_t             i, j, id, n, b, words, *count, *bit;
+    dsa_cuda_sampling_t  p;
+
+    extern __shared__ __align__(16) uint8_t  shared[];
+
+    p = sampling[blockIdx.x];
+
+    if (!dsa_sample_penalizes(&p, history)) {
+        return;
+    }
+
+    logits += blockIdx.x * ld;
+    history += p.history;
+    work += blockIdx.x * dsa_sample_row_size(vocab);
+    count = (uint32_t *) work;
+    words = (uint32_t) dsa_sample_chunks(vocab) * DSA_SAMPLE_CHUNK / 32;
+    bit = (uint32_t *) shared;
+
+    for (i = threadIdx.x; i < words; i += blockDim.x) {
+        bit[i] = 0;
+    }
+
+    __syncthreads();
+
+    for (i = threadIdx.x; i < p.n_history; i += blockDim.x) {
+        id = history[i];
+
+        if (id < allowed) {
+            atomicOr(&bit[id / 32], 1U << id % 32);
+            atomicExch(&count[id], 0);
+        }
+    }
+
+    __syncthreads();
+
+    for (i = threadIdx.x; i < p.n_history; i += blockDim.x) {
+        id = history[i];
+
+        if (id < allowed) {
+            atomicAdd(&count[id], 1);
+        }
+    }
+
+    __syncthreads();
+
+    for (i = threadIdx.x; i < words; i += blockDim.x) {
+        ((uint32_t *) (work + words * 32 * sizeof(float)))[i] = bit[i];
+
+        for (b = bit[i]; b != 0; b &= b - 1) {
+            id = i * 32 + __ffs(b) - 1;
+            n = __ldcg(&count[id]);
+            logit = logits[id];
+            x = isnan(logit) ? -INFINITY : logit;
+
+            if (p.presence_penalty != 0 && x == logit) {
+                x -= p.presence_penalty;
+            }
+
+            if (p.frequency_penalty != 0) {
+                for (j = 0; j < n; j++) {
+                    y = x - p.frequency_penalty;
+
+                    if (y == x) {
+                        break;
+                    }
+
+                    x = y;
+                }
+            }
+
+            count[id] = __float_as_uint(x);
+        }
+    }
+}
+
+
+int
+dsa_sample_penalize_setup(void)
+{
+    return dsa_setup_shared(dsa_sample_penalize_kernel,
+                            DSA_SAMPLE_CHUNKS * DSA_SAMPLE_CHUNK / 8);
+}
+
+
+int
+dsa_sample_penalize(const dsa_cuda_sampling_t *s, const float *logits,
+    size_t ld, uint32_t rows, uint32_t vocab, uint32_t allowed,
+    const uint32_t *history, uint8_t *work, dsa_stream_t stream)
+{
+    size_t  size;
+
+    size = dsa_sample_chunks(vocab) * DSA_SAMPLE_CHUNK / 8;
+
+    dsa_sample_penalize_kernel<<<rows, 512, size, stream>>>(s, logits, ld,
+                                vocab, allowed, history, work);
+
+    return cudaGetLastError();
+}

@@ -1,0 +1,63 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_SETUP_CUH_INCLUDED_
+#define _DSA_SETUP_CUH_INCLUDED_
+
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+
+
+/*
+ * What dsa_cuda_init() calls once for each device.  A launch with more than
+ * 48 KB of shared memory is refused until the kernel was permitted as much on
+ * that device.  The attribute is a property of the kernel, not of the launch:
+ * it is set once, to the most that any launch needs, because two threads that
+ * set it before each launch could lower it for each other.
+ *
+ * Each of these permits the kernels of one file.
+ */
+
+int dsa_attention_decode_setup(void);
+int dsa_attention_heads_setup(void);
+int dsa_attention_prefill_setup(void);
+int dsa_attention_narrow_setup(void);
+int dsa_gemm_decode_setup(void);
+int dsa_index_decode_setup(void);
+int dsa_index_prefill_setup(void);
+int dsa_moe_gemm_setup(void);
+int dsa_moe_plan_setup(void);
+int dsa_sample_setup(void);
+int dsa_sample_penalize_setup(void);
+int dsa_topk_setup(void);
+
+
+/* Permits a kernel bytes of dynamic shared memory on the current device. */
+
+template <typename K>
+static inline int
+dsa_setup_shared(K kernel, size_t bytes)
+{
+    return cudaFuncSetAttribute(kernel,
+                                cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                (int) bytes);
+}
+
+
+/* Permits a kernel clusters of 16 blocks on the current device. */
+
+template <typename K>
+static inline int
+dsa_setup_cluster(K kernel)
+{
+    return cudaFuncSetAttribute(kernel,
+                                cudaFuncAttributeNonPortableClusterSizeAllowed,
+                                1);
+}
+
+
+#endif /* _DSA_SETUP_CUH_INCLUDED_ */
