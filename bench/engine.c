@@ -15,7 +15,7 @@
 
 #include "bench/bench.h"
 #include "bench/gpu.h"
-#include "engine/cuda/model.h"
+#include "engine/cuda/rank.h"
 
 
 /*
@@ -260,6 +260,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     size_t              left, all;
     uint64_t            tokens, page;
     dsa_cache_t         cache;
+    dsa_cuda_shard_t    shard;
     dsa_model_config_t  config;
 
     if (dsa_model_config_read(&config, e->model, err) != DSA_OK) {
@@ -282,6 +283,12 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
         return DSA_OK;
     }
 
+    if (dsa_cuda_shard_init(&shard, &config, 0, 1, DSA_SPLIT_DATA, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
     /* a tenth for workspace, graphs and the driver */
 
     for (e->layers = config.num_hidden_layers; e->layers > 1; e->layers--) {
@@ -295,7 +302,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
                          config.qk_rope_head_dim, config.index_head_dim);
         page = tokens / DSA_PAGE_TOKENS * cache.page;
 
-        if (dsa_cuda_weights_size(&config) + page < left / 10 * 9) {
+        if (dsa_cuda_weights_size(&config, &shard) + page < left / 10 * 9) {
             break;
         }
     }

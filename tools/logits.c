@@ -11,7 +11,7 @@
 #include <string.h>
 
 #if (DSA_CUDA)
-#include "engine/cuda/model.h"
+#include "engine/cuda/rank.h"
 #endif
 #include "engine/cpu/model.h"
 #include "engine/checkpoint/safetensors_write.h"
@@ -52,7 +52,7 @@ typedef struct {
     dsa_weights_t       *weights;
     dsa_model_t         *model;         /* one of the two is open */
 #if (DSA_CUDA)
-    dsa_cuda_model_t    *cuda;
+    dsa_cuda_rank_t     *cuda;
 #endif
     uint32_t            *tokens;
     uint32_t            *pages;
@@ -149,7 +149,7 @@ dsa_cmd_logits(int argc, char **argv)
     dsa_st_close(l.select);
     dsa_model_close(l.model);
 #if (DSA_CUDA)
-    dsa_cuda_model_close(l.cuda);
+    dsa_cuda_rank_close(l.cuda);
 #endif
     dsa_weights_close(l.weights);
 
@@ -388,13 +388,13 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         cuda.weights = l->weights;
         cuda.config = l->weights->config;
         cuda.kv_memory = kv;
-        cuda.max_rows = rows;
+        cuda.max_tokens = rows;
         cuda.max_seqs = rows;
         cuda.allowed = cuda.config.vocab_size;
         cuda.context = (l->n + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS
                        * DSA_PAGE_TOKENS;
 
-        l->cuda = dsa_cuda_model_open(&cuda, err);
+        l->cuda = dsa_cuda_rank_open(&cuda, err);
 
         if (l->cuda == NULL) {
             return DSA_ERROR;
@@ -429,10 +429,10 @@ dsa_logits_forward(dsa_logits_t *l, const dsa_logits_conf_t *conf,
 {
 #if (DSA_CUDA)
     if (l->cuda != NULL) {
-        return dsa_cuda_model_forward(l->cuda, rows,
-                                      conf->decode_from < l->n
-                                      ? conf->decode_from : l->n,
-                                      logits, err);
+        return dsa_cuda_rank_forward(l->cuda, rows,
+                                     conf->decode_from < l->n
+                                     ? conf->decode_from : l->n,
+                                     logits, err);
     }
 #endif
 

@@ -1,0 +1,115 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CUDA_BATCH_H_INCLUDED_
+#define _DSA_CUDA_BATCH_H_INCLUDED_
+
+
+#include <cuda_runtime_api.h>
+
+#include "engine/backend.h"
+#include "engine/cuda/rank.h"
+
+
+/*
+ * The scheduler's entries of a step as arrays for the GPU.  Only batch.c reads
+ * dsa_batch_seq_t.
+ */
+
+
+/*
+ * Host memory of a step that was started and not yet waited for.  All but out
+ * is pinned: the GPU copies it while the host makes the next step.
+ */
+
+typedef struct {
+    uint8_t                *input;      /* laid out as rank->input, from token
+                                           to end */
+    int32_t                *pages;      /* [max_samples, ld_pages] */
+    uint32_t               *history;    /* [max_samples * context] */
+    dsa_cuda_sample_t      *sample;     /* [max_samples] */
+    dsa_sample_t          **out;        /* [max_samples] where samples go;
+                                           NULL: nowhere */
+    cudaEvent_t             ended;      /* the GPU finished the step */
+    uint32_t                samples;
+} dsa_cuda_inflight_t;
+
+
+/* The arrays of inflight.input. */
+
+typedef struct {
+    int32_t                *token;
+    int32_t                *position;
+    int32_t                *slot;
+    int32_t                *keys;
+    int32_t                *table;
+    int32_t                *feed;
+    int32_t                *last;
+    dsa_cuda_sampling_t    *sampling;
+} dsa_cuda_host_t;
+
+
+/* What making steps needs from one to the next, of max_samples entries each. */
+
+typedef struct {
+    uint32_t               *sample_of;  /* sample of each entry of the step
+                                           that was started last */
+    uint32_t               *sample_now; /* the same of the step being made */
+    uint32_t               *order;      /* entries, decode tokens first */
+    dsa_cuda_seq_t         *seq;        /* [2 * max_samples] */
+} dsa_cuda_batch_t;
+
+
+/* What of a step's arrays is in use. */
+
+typedef struct {
+    uint32_t                tables;     /* rows of pages, */
+    uint32_t                pages;      /* and pages of the longest */
+    uint32_t                history;    /* ids */
+} dsa_cuda_extent_t;
+
+
+/* Both allocate for a rank's limits; DSA_ERROR with err.  Closing frees. */
+int dsa_cuda_batch_open(dsa_cuda_batch_t *batch, const dsa_cuda_rank_t *rank,
+    dsa_err_t *err);
+void dsa_cuda_batch_close(dsa_cuda_batch_t *batch);
+
+int dsa_cuda_inflight_open(dsa_cuda_inflight_t *f,
+    const dsa_cuda_rank_t *rank, dsa_err_t *err);
+void dsa_cuda_inflight_close(dsa_cuda_inflight_t *f);
+
+/* Bytes of inflight.input. */
+uint64_t dsa_cuda_input_size(const dsa_cuda_rank_t *rank);
+
+/* The arrays of f->input. */
+void dsa_cuda_host(dsa_cuda_host_t *host, const dsa_cuda_rank_t *rank,
+    const dsa_cuda_inflight_t *f);
+
+/* Enqueues the copy of f->input to the rank; a cudaError_t. */
+int dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f,
+    dsa_cuda_rank_t *rank);
+
+/*
+ * Sets tokens from .. to-1 of a step to padding: tokens that see nothing,
+ * write nothing, and whose sample is ignored.
+ */
+void dsa_cuda_host_pad(dsa_cuda_host_t *host, uint32_t from, uint32_t to);
+
+/*
+ * Fills f, step and extent from the entries of a step.  seq is used until the
+ * return, the places of its samples until dsa_cuda_batch_finish().  DSA_ERROR
+ * with err, and nothing changed: more entries or tokens than the rank's limits.
+ */
+int dsa_cuda_batch_make(dsa_cuda_batch_t *batch, dsa_cuda_inflight_t *f,
+    dsa_cuda_step_t *step, dsa_cuda_extent_t *extent,
+    const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq, uint32_t n_seqs,
+    dsa_err_t *err);
+
+/* Copies the samples of a finished step to where the scheduler expects them. */
+void dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f);
+
+
+#endif /* _DSA_CUDA_BATCH_H_INCLUDED_ */

@@ -1,0 +1,132 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <cuda_runtime_api.h>
+
+#include "engine/cuda/rank.h"
+
+
+#define DSA_CHECK_CONTEXT   393216      /* keys that dsa_cuda_topk() accepts */
+
+
+int
+dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
+{
+    uint32_t  i;
+
+    const struct {
+        const char  *name;
+        uint32_t     value;
+        uint32_t     expected;
+    } geometry[] = {
+        { "kv_lora_rank", s->kv_lora_rank, DSA_CUDA_LATENT },
+        { "qk_rope_head_dim", s->qk_rope_head_dim, DSA_CUDA_ROPE },
+        { "qk_nope_head_dim", s->qk_nope_head_dim, DSA_CUDA_NOPE },
+        { "v_head_dim", s->v_head_dim, DSA_CUDA_NOPE },
+        { "index_head_dim", s->index_head_dim, DSA_CUDA_INDEX }
+    };
+
+    const struct {
+        const char  *name;
+        uint32_t     value;
+        uint32_t     unit;
+        uint32_t     most;
+    } size[] = {
+        { "hidden_size", s->hidden_size, 128, 16384 },
+        { "q_lora_rank", s->q_lora_rank, 128, 16384 },
+        { "intermediate_size", s->intermediate_size, 128, 1 << 20 },
+        { "moe_intermediate_size", s->moe_intermediate_size, 128, 1 << 20 },
+        { "num_attention_heads", s->num_attention_heads, 1, 128 },
+        { "index_n_heads", s->index_n_heads, 1, 64 },
+        { "index_topk", s->index_topk, 8, 2048 },
+        { "vocab_size", s->vocab_size, 8, 524288 },
+        { "n_routed_experts", s->n_routed_experts, 8, DSA_CUDA_EXPERTS },
+        { "num_experts_per_tok", s->num_experts_per_tok, 1, DSA_CUDA_CHOICES }
+    };
+
+    if (!s->fp8 || !s->ue8m0) {
+        return dsa_error(err, "\"backend cuda\" expects FP8 checkpoints in "
+                         "128x128 blocks with scale_fmt \"ue8m0\" "
+                         "(quantization_config of config.json)%s",
+                         s->fp8 ? "" : "; this one is not quantized");
+    }
+
+    for (i = 0; i < sizeof(geometry) / sizeof(geometry[0]); i++) {
+        if (geometry[i].value != geometry[i].expected) {
+            return dsa_error(err, "config.json: \"%s\" is %u; \"backend "
+                             "cuda\" expects %u", geometry[i].name,
+                             geometry[i].value, geometry[i].expected);
+        }
+    }
+
+    for (i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
+        if (size[i].value % size[i].unit != 0 || size[i].value > size[i].most)
+        {
+            return dsa_error(err, "config.json: \"%s\" is %u; \"backend "
+                             "cuda\" expects a multiple of %u up to %u",
+                             size[i].name, size[i].value, size[i].unit,
+                             size[i].most);
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_cuda_check_limits(const dsa_cuda_rank_t *rank, dsa_err_t *err)
+{
+    if (rank->context > DSA_CHECK_CONTEXT) {
+        return dsa_error(err, "a context of %u tokens is too long for "
+                         "\"backend cuda\"; \"context_length\" can limit it "
+                         "to at most %u", rank->context, DSA_CHECK_CONTEXT);
+    }
+
+    if (rank->max_samples == 0 || rank->max_samples > rank->max_tokens) {
+        return dsa_error(err, "a step cannot have %u sequences and %u tokens; "
+                         "expected at least one sequence, and at least as "
+                         "many tokens as sequences", rank->max_samples,
+                         rank->max_tokens);
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_cuda_check_device(uint32_t device, dsa_err_t *err)
+{
+    int                    rc, n;
+    struct cudaDeviceProp  prop;
+
+    n = 0;
+    rc = cudaGetDeviceCount(&n);
+
+    if (rc != 0 || n == 0) {
+        return dsa_error(err, "no GPU can be used: %s",
+                         rc != 0 ? dsa_cuda_error(rc)
+                                 : "this machine has none");
+    }
+
+    if (device >= (uint32_t) n) {
+        return dsa_error(err, "GPU %u does not exist; expected a number below "
+                         "%d (each replica has a GPU of its own)", device, n);
+    }
+
+    rc = cudaGetDeviceProperties(&prop, (int) device);
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %u: %s", device, dsa_cuda_error(rc));
+    }
+
+    if (prop.major != 9 || prop.minor != 0) {
+        return dsa_error(err, "GPU %u is a %s of compute capability %d.%d; "
+                         "expected 9.0 (H100, H200)", device, prop.name,
+                         prop.major, prop.minor);
+    }
+
+    return DSA_OK;
+}

@@ -1,0 +1,221 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/cuda/graphs.h"
+
+
+static void dsa_graphs_sizes(dsa_cuda_graphs_t *g, uint32_t most);
+static void dsa_graphs_bounds(dsa_cuda_graphs_t *g, uint32_t least,
+    uint32_t most);
+static int dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
+    const dsa_cuda_inflight_t *f, uint32_t tokens, uint32_t bound,
+    dsa_err_t *err);
+
+
+int
+dsa_cuda_graphs_open(dsa_cuda_graphs_t *g, dsa_cuda_rank_t *rank,
+    const dsa_cuda_inflight_t *f, dsa_err_t *err)
+{
+    int       rc;
+    size_t    all, before, after;
+    uint32_t  i, j;
+    uint64_t  begin;
+
+    begin = dsa_clock_ms();
+    rc = cudaMemGetInfo(&before, &all);
+
+    dsa_graphs_sizes(g, rank->max_samples);
+    dsa_graphs_bounds(g, rank->topk, rank->context);
+
+    for (i = 0; i < g->sizes; i++) {
+        for (j = 0; j < g->bounds; j++) {
+            if (dsa_graphs_capture(&g->exec[i][j], rank, f, g->size[i],
+                                   g->bound[j], err)
+                != DSA_OK)
+            {
+                return DSA_ERROR;
+            }
+        }
+    }
+
+    rc = rc != 0 ? rc : (int) cudaMemGetInfo(&after, &all);
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: its free memory is not known: %s",
+                         rank->device, dsa_cuda_error(rc));
+    }
+
+    dsa_log(DSA_LOG_NOTICE, "GPU %d: %u graphs for decode steps of up to %u "
+            "tokens, contexts up to %u, %.2f GB, %.1f s", rank->device,
+            g->sizes * g->bounds, rank->max_samples, rank->context,
+            (double) (before > after ? before - after : 0) * 1e-9,
+            (double) (dsa_clock_ms() - begin) * 1e-3);
+
+    return DSA_OK;
+}
+
+
+void
+dsa_cuda_graphs_close(dsa_cuda_graphs_t *g)
+{
+    uint32_t  i, j;
+
+    for (i = 0; i < g->sizes; i++) {
+        for (j = 0; j < g->bounds; j++) {
+            if (g->exec[i][j] != NULL) {
+                (void) cudaGraphExecDestroy(g->exec[i][j]);
+            }
+        }
+    }
+}
+
+
+/*
+ * Numbers of tokens: each up to 16, then in steps of an eighth to a quarter;
+ * the last one is most.
+ */
+
+static void
+dsa_graphs_sizes(dsa_cuda_graphs_t *g, uint32_t most)
+{
+    uint32_t  n, step;
+
+    for (n = 1; g->sizes < DSA_CUDA_SIZES; n += step) {
+        if (n > most || g->sizes == DSA_CUDA_SIZES - 1) {
+            n = most;
+        }
+
+        g->size[g->sizes++] = n;
+
+        if (n == most) {
+            break;
+        }
+
+        for (step = 1; step < n / 8; step *= 2) {
+            /* void */
+        }
+    }
+}
+
+
+/* Bounds: what is selected whole, then four times as many each, up to most. */
+
+static void
+dsa_graphs_bounds(dsa_cuda_graphs_t *g, uint32_t least, uint32_t most)
+{
+    uint32_t  bound;
+
+    for (bound = least; g->bounds < DSA_CUDA_BOUNDS; bound *= 4) {
+        if (bound >= most || g->bounds == DSA_CUDA_BOUNDS - 1) {
+            bound = most;
+        }
+
+        g->bound[g->bounds++] = bound;
+
+        if (bound == most) {
+            break;
+        }
+    }
+}
+
+
+static void
+dsa_graphs_step(dsa_cuda_step_t *step, const dsa_cuda_rank_t *rank,
+    uint32_t tokens, uint32_t bound)
+{
+    memset(step, 0, sizeof(dsa_cuda_step_t));
+
+    step->tokens = tokens;
+    step->decode = tokens;
+    step->samples = tokens;
+    step->max_keys = bound;
+    step->indexed = bound > rank->topk;
+}
+
+
+/*
+ * The step runs once outside of the capture: libraries choose their kernels
+ * then, which they must not do during a capture.
+ */
+
+static int
+dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
+    const dsa_cuda_inflight_t *f, uint32_t tokens, uint32_t bound,
+    dsa_err_t *err)
+{
+    int              rc, ended;
+    cudaGraph_t      graph;
+    dsa_cuda_host_t  host;
+    dsa_cuda_step_t  step;
+
+    dsa_cuda_host(&host, rank, f);
+    dsa_cuda_host_pad(&host, 0, tokens);
+    dsa_graphs_step(&step, rank, tokens, bound);
+
+    rc = dsa_cuda_inflight_upload(f, rank);
+
+    if (rc == 0 && dsa_cuda_rank_run(rank, &step, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamBeginCapture(rank->stream,
+                                             cudaStreamCaptureModeThreadLocal);
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: a decode step of %u tokens: %s",
+                         rank->device, tokens, dsa_cuda_error(rc));
+    }
+
+    rc = dsa_cuda_rank_run(rank, &step, err);
+    ended = cudaStreamEndCapture(rank->stream, &graph);
+
+    if (ended == 0) {
+        ended = rc == DSA_OK ? (int) cudaGraphInstantiate(exec, graph, 0) : 0;
+        (void) cudaGraphDestroy(graph);
+    }
+
+    if (rc != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (ended != 0) {
+        return dsa_error(err, "GPU %d: the graph of a decode step of %u "
+                         "tokens: %s", rank->device, tokens,
+                         dsa_cuda_error(ended));
+    }
+
+    return DSA_OK;
+}
+
+
+cudaGraphExec_t
+dsa_cuda_graphs_find(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
+    const dsa_cuda_step_t *step, const dsa_cuda_inflight_t *f)
+{
+    uint32_t         i, j;
+    dsa_cuda_host_t  host;
+
+    if (step->n_seqs != 0) {
+        return NULL;
+    }
+
+    for (i = 0; i + 1 < g->sizes && g->size[i] < step->tokens; i++) {
+        /* void */
+    }
+
+    for (j = 0; j + 1 < g->bounds && g->bound[j] < step->max_keys; j++) {
+        /* void */
+    }
+
+    dsa_cuda_host(&host, rank, f);
+    dsa_cuda_host_pad(&host, step->tokens, g->size[i]);
+
+    return g->exec[i][j];
+}

@@ -1,0 +1,54 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CUDA_GRAPHS_H_INCLUDED_
+#define _DSA_CUDA_GRAPHS_H_INCLUDED_
+
+
+#include <cuda_runtime_api.h>
+
+#include "engine/cuda/batch.h"
+#include "engine/cuda/rank.h"
+
+
+/*
+ * A step of nothing but decode tokens is a CUDA graph.  Graphs are captured at
+ * the start for some numbers of tokens and bounds of contexts.  A step uses
+ * the next larger graph and is padded to it.
+ */
+
+#define DSA_CUDA_SIZES      40          /* most numbers of tokens */
+#define DSA_CUDA_BOUNDS     4           /* most bounds of contexts */
+
+
+typedef struct {
+    uint32_t            size[DSA_CUDA_SIZES];       /* tokens, rising */
+    uint32_t            sizes;
+    uint32_t            bound[DSA_CUDA_BOUNDS];     /* keys, rising */
+    uint32_t            bounds;
+    cudaGraphExec_t     exec[DSA_CUDA_SIZES][DSA_CUDA_BOUNDS];
+} dsa_cuda_graphs_t;
+
+
+/*
+ * Captures all graphs of a rank, using f as memory for their input; runs each
+ * of them once.  DSA_ERROR with err.  graphs is zeroed before, and closed by
+ * the caller in any case.
+ */
+int dsa_cuda_graphs_open(dsa_cuda_graphs_t *graphs, dsa_cuda_rank_t *rank,
+    const dsa_cuda_inflight_t *f, dsa_err_t *err);
+void dsa_cuda_graphs_close(dsa_cuda_graphs_t *graphs);
+
+/*
+ * The graph for a step, whose input in f is padded to it; NULL: the step has
+ * more than decode tokens.
+ */
+cudaGraphExec_t dsa_cuda_graphs_find(const dsa_cuda_graphs_t *graphs,
+    const dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
+    const dsa_cuda_inflight_t *f);
+
+
+#endif /* _DSA_CUDA_GRAPHS_H_INCLUDED_ */

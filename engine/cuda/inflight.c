@@ -1,0 +1,117 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/batch.h"
+
+
+int
+dsa_cuda_inflight_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
+    dsa_err_t *err)
+{
+    int     rc;
+    size_t  seqs;
+
+    seqs = rank->max_samples;
+    f->out = calloc(seqs, sizeof(dsa_sample_t *));
+
+    rc = f->out == NULL ? (int) cudaErrorMemoryAllocation : 0;
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->input,
+                                             dsa_cuda_input_size(rank));
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->pages,
+                                             seqs * rank->ld_pages
+                                             * sizeof(int32_t));
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->history,
+                                             seqs * rank->context
+                                             * sizeof(uint32_t));
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->sample,
+                                             seqs * sizeof(dsa_cuda_sample_t));
+    rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&f->ended,
+                                             cudaEventDisableTiming);
+
+    if (rc != 0) {
+        return dsa_error(err, "pinned memory for steps of %zu sequences: %s",
+                         seqs, dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_cuda_inflight_close(dsa_cuda_inflight_t *f)
+{
+    (void) cudaFreeHost(f->input);
+    (void) cudaFreeHost(f->pages);
+    (void) cudaFreeHost(f->history);
+    (void) cudaFreeHost(f->sample);
+    free(f->out);
+
+    if (f->ended != NULL) {
+        (void) cudaEventDestroy(f->ended);
+    }
+}
+
+
+uint64_t
+dsa_cuda_input_size(const dsa_cuda_rank_t *rank)
+{
+    return (uint64_t) ((uint8_t *) rank->input.end
+                       - (uint8_t *) rank->input.token);
+}
+
+
+int
+dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank)
+{
+    return cudaMemcpyAsync(rank->input.token, f->input,
+                           dsa_cuda_input_size(rank), cudaMemcpyHostToDevice,
+                           rank->stream);
+}
+
+
+void
+dsa_cuda_host(dsa_cuda_host_t *h, const dsa_cuda_rank_t *rank,
+    const dsa_cuda_inflight_t *f)
+{
+    const uint8_t  *first;
+
+    first = (const uint8_t *) rank->input.token;
+
+#define dsa_host_at(p)                                                        \
+    (void *) (f->input + ((const uint8_t *) rank->input.p - first))
+
+    h->token = dsa_host_at(token);
+    h->position = dsa_host_at(position);
+    h->slot = dsa_host_at(slot);
+    h->keys = dsa_host_at(keys);
+    h->table = dsa_host_at(table);
+    h->feed = dsa_host_at(feed);
+    h->last = dsa_host_at(last);
+    h->sampling = dsa_host_at(sampling);
+
+#undef dsa_host_at
+}
+
+
+void
+dsa_cuda_host_pad(dsa_cuda_host_t *h, uint32_t from, uint32_t to)
+{
+    uint32_t  i;
+
+    for (i = from; i < to; i++) {
+        h->token[i] = 0;
+        h->position[i] = 0;
+        h->slot[i] = -1;
+        h->keys[i] = 0;
+        h->table[i] = (int32_t) i;
+        h->feed[i] = -1;
+        h->last[i] = (int32_t) i;
+        memset(&h->sampling[i], 0, sizeof(dsa_cuda_sampling_t));
+    }
+}

@@ -1,0 +1,127 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "engine/cuda/rank.h"
+#include "kernels/embed.h"
+#include "kernels/norm.h"
+
+
+static int dsa_cuda_layers(dsa_cuda_rank_t *rank,
+    const dsa_cuda_step_t *step);
+static int dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
+
+
+int
+dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
+    dsa_err_t *err)
+{
+    int  rc;
+
+    rc = dsa_cuda_layers(rank, step);
+
+    if (rc == 0 && step->samples != 0) {
+        rc = dsa_cuda_head(rank, step);
+    }
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: a step of %u tokens: %s", rank->device,
+                         step->tokens, dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * As dsa_model_forward(): a block's output is in x, and the sum of all outputs
+ * so far in residual.  The norm before a block adds x to residual.
+ */
+
+static int
+dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
+{
+    uint32_t                   l;
+    dsa_cuda_work_t           *w;
+    const dsa_model_config_t  *s;
+    const dsa_cuda_layer_t    *layer;
+
+    w = &rank->work;
+    s = &rank->config;
+
+    /* cuBLASLt expects scales without gaps: kernels/gemm.h */
+
+    w->y8.ld = dsa_cuda_ld(step->tokens);
+    w->qr8.ld = dsa_cuda_ld(step->tokens);
+    w->o8.ld = dsa_cuda_ld(step->tokens);
+    w->act.ld = dsa_cuda_ld(step->tokens);
+
+    dsa_cuda_try(dsa_cuda_feed(rank->input.token, rank->input.feed,
+                               rank->sample, step->tokens, rank->stream));
+    dsa_cuda_try(dsa_cuda_embed(w->x, rank->weights.embed, rank->input.token,
+                                step->tokens, s->hidden_size, s->vocab_size,
+                                rank->stream));
+
+    if (!step->indexed) {
+        dsa_cuda_try(dsa_cuda_select_all(rank, step));
+    }
+
+    for (l = 0; l < s->num_hidden_layers; l++) {
+        layer = &rank->weights.layer[l];
+
+        dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, &w->y8, w->x,
+                                          l > 0 ? w->residual : NULL,
+                                          w->residual, layer->input_norm,
+                                          step->tokens, s->hidden_size,
+                                          s->rms_norm_eps, rank->stream));
+        dsa_cuda_try(dsa_cuda_attention(rank, l, step));
+        dsa_cuda_try(dsa_cuda_trace_bf16(rank, "attn_out", l, step->tokens,
+                                         s->hidden_size, w->x, NULL));
+
+        dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, &w->y8, w->x, w->residual,
+                                          w->residual, layer->post_norm,
+                                          step->tokens, s->hidden_size,
+                                          s->rms_norm_eps, rank->stream));
+        dsa_cuda_try(dsa_cuda_ffn(rank, l, step));
+        dsa_cuda_try(dsa_cuda_trace_bf16(rank, "hidden", l, step->tokens,
+                                         s->hidden_size, w->x, w->residual));
+    }
+
+    return 0;
+}
+
+
+/* Norm, head and sampling of the tokens that are sampled from. */
+
+static int
+dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
+{
+    uint32_t                   n, hidden;
+    dsa_cuda_work_t           *w;
+    const dsa_model_config_t  *s;
+
+    w = &rank->work;
+    s = &rank->config;
+    n = step->samples;
+    hidden = s->hidden_size;
+
+    dsa_cuda_try(dsa_cuda_gather_rows(w->last_x, w->x, rank->input.last, n,
+                                      hidden, rank->stream));
+    dsa_cuda_try(dsa_cuda_gather_rows(w->last_residual, w->residual,
+                                      rank->input.last, n, hidden,
+                                      rank->stream));
+    dsa_cuda_try(dsa_cuda_add_rmsnorm(w->last_y, NULL, w->last_x,
+                                      w->last_residual, w->last_residual,
+                                      rank->weights.norm, n, hidden,
+                                      s->rms_norm_eps, rank->stream));
+    dsa_cuda_try(dsa_cuda_gemm_bf16(rank->gemm, w->vocab, s->vocab_size, 1,
+                                    w->last_y, hidden, rank->weights.head,
+                                    hidden, n, s->vocab_size, hidden,
+                                    rank->stream));
+
+    return dsa_cuda_sample(rank->sample, rank->input.sampling, w->vocab,
+                           s->vocab_size, n, s->vocab_size, rank->allowed,
+                           rank->input.history, w->sample_work, rank->stream);
+}

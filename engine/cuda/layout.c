@@ -1,0 +1,239 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "engine/cuda/rank.h"
+
+
+/* Rows behind the last one that a product may read or write. */
+#define DSA_LAYOUT_SPARE    16
+
+#define DSA_LAYOUT_ALIGN    255ULL      /* 256 bytes */
+
+
+/* Memory that is handed out from the beginning to the end. */
+
+typedef struct {
+    uintptr_t           base;
+    uint64_t            used;
+} dsa_layout_t;
+
+
+/* Rows of the arrays, DSA_LAYOUT_SPARE included. */
+
+typedef struct {
+    uint64_t            tokens;
+    uint64_t            samples;
+    uint64_t            absorbed;
+    uint64_t            mha;
+} dsa_layout_rows_t;
+
+
+/* Places an array of n elements; n bytes; FP8 rows with their scales. */
+
+#define dsa_layout(l, p, n)                                                   \
+    p = dsa_layout_bytes(l, (uint64_t) (n) * sizeof(*(p)))
+
+#define dsa_layout_fp8(l, v, rows, cols)                                      \
+    (v).ld = ((rows) + 3) & ~3ULL;                                            \
+    dsa_layout(l, (v).q, (rows) * (cols));                                    \
+    dsa_layout(l, (v).scale, (v).ld * ((cols) / 128))
+
+
+static void *
+dsa_layout_bytes(dsa_layout_t *l, uint64_t bytes)
+{
+    void  *p;
+
+    p = (void *) (l->base + l->used);
+    l->used += (bytes + DSA_LAYOUT_ALIGN) & ~DSA_LAYOUT_ALIGN;
+
+    return p;
+}
+
+
+/* What lives during a whole step, or longer. */
+
+static void
+dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows)
+{
+    uint64_t           hidden;
+    dsa_cuda_work_t   *w;
+    dsa_cuda_input_t  *in;
+
+    w = &rank->work;
+    in = &rank->input;
+    hidden = rank->config.hidden_size;
+
+    dsa_layout(l, in->token, rows->tokens);
+    dsa_layout(l, in->position, rows->tokens);
+    dsa_layout(l, in->slot, rows->tokens);
+    dsa_layout(l, in->keys, rows->tokens);
+    dsa_layout(l, in->table, rows->tokens);
+    dsa_layout(l, in->feed, rows->tokens);
+    dsa_layout(l, in->last, rows->samples);
+    dsa_layout(l, in->sampling, rows->samples);
+    in->end = (void *) (l->base + l->used);
+    dsa_layout(l, in->history, (uint64_t) rank->max_samples * rank->context);
+    dsa_layout(l, in->pages, (uint64_t) rank->max_samples * rank->ld_pages);
+    dsa_layout(l, rank->sample, rows->samples);
+    dsa_layout(l, rank->rope, (uint64_t) rank->context * DSA_CUDA_ROPE);
+    rank->gemm_work = dsa_layout_bytes(l, dsa_cuda_gemm_work());
+
+    dsa_layout(l, w->x, rows->tokens * hidden);
+    dsa_layout(l, w->residual, rows->tokens * hidden);
+    dsa_layout(l, w->y, rows->tokens * hidden);
+    dsa_layout_fp8(l, w->y8, rows->tokens, hidden);
+    dsa_layout(l, w->pick, rows->tokens * rank->topk);
+    dsa_layout(l, w->pick_slot, rows->tokens * rank->topk);
+    dsa_layout(l, w->n_pick, rows->tokens);
+}
+
+
+static void
+dsa_layout_attention(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows)
+{
+    uint64_t                   heads, index, tokens;
+    dsa_cuda_work_t           *w;
+    const dsa_model_config_t  *s;
+
+    w = &rank->work;
+    s = &rank->config;
+    heads = s->num_attention_heads;
+    index = dsa_cuda_index_heads(s);
+    tokens = rows->tokens;
+
+    dsa_layout(l, w->a, tokens * (s->q_lora_rank + 640ULL + DSA_CUDA_INDEX));
+    dsa_layout_fp8(l, w->qr8, tokens, (uint64_t) s->q_lora_rank);
+    dsa_layout(l, w->q, tokens * heads * (DSA_CUDA_NOPE + DSA_CUDA_ROPE));
+    dsa_layout(l, w->o, tokens * heads * DSA_CUDA_NOPE);
+    dsa_layout_fp8(l, w->o8, tokens, heads * DSA_CUDA_NOPE);
+    dsa_layout(l, w->q_latent, rows->absorbed * heads
+                               * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
+    dsa_layout(l, w->u, rows->absorbed * heads * DSA_CUDA_LATENT);
+    dsa_layout(l, w->index_q, tokens * index * DSA_CUDA_INDEX);
+    dsa_layout(l, w->index_q8, tokens * index * DSA_CUDA_INDEX);
+    dsa_layout(l, w->index_w, tokens * index);
+    dsa_layout(l, w->index_w8, tokens * index);
+    w->score = dsa_layout_bytes(l, DSA_CUDA_SCORE_BYTES);
+    w->decode_work = dsa_layout_bytes(l,
+                         dsa_cuda_attention_work(&rank->state,
+                                                 (uint32_t) rows->absorbed,
+                                                 (uint32_t) heads,
+                                                 rank->topk));
+    dsa_layout(l, w->latents, ((uint64_t) rank->context + DSA_PAGE_TOKENS)
+                              * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
+    dsa_layout_fp8(l, w->latents8, rows->mha, DSA_CUDA_LATENT);
+    dsa_layout(l, w->kv, rows->mha * heads * 2 * DSA_CUDA_NOPE);
+    dsa_layout(l, w->mask, tokens * ((rank->mha_tokens + 31) / 32));
+}
+
+
+static void
+dsa_layout_ffn(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows)
+{
+    uint64_t                   k, hidden, inter, moe, shared, places, experts;
+    dsa_cuda_work_t           *w;
+    const dsa_model_config_t  *s;
+
+    w = &rank->work;
+    s = &rank->config;
+    k = s->num_experts_per_tok;
+    hidden = s->hidden_size;
+    experts = s->n_routed_experts;
+    moe = s->moe_intermediate_size;
+    shared = moe * s->n_shared_experts;
+    inter = s->intermediate_size > shared ? s->intermediate_size : shared;
+
+    places = rank->max_tokens * k + experts * DSA_MOE_ALIGN;
+    places = (places + DSA_MOE_ALIGN - 1) / DSA_MOE_ALIGN * DSA_MOE_ALIGN;
+
+    dsa_layout(l, w->logits, rows->tokens * experts);
+    dsa_layout(l, w->expert, rows->tokens * k);
+    dsa_layout(l, w->weight, rows->tokens * k);
+    dsa_layout(l, w->plan.offset, experts + 1);
+    dsa_layout(l, w->plan.count, experts);
+    dsa_layout(l, w->plan.place, rows->tokens * k);
+    dsa_layout(l, w->plan.row, places);
+    dsa_layout_fp8(l, w->pair8, places, hidden);
+    dsa_layout(l, w->pair_gu, places * 2 * moe);
+    dsa_layout_fp8(l, w->pair_act, places, moe);
+    dsa_layout(l, w->pair_y, places * hidden);
+    dsa_layout(l, w->gu, rows->tokens * 2 * inter);
+    dsa_layout_fp8(l, w->act, rows->tokens, inter);
+    dsa_layout(l, w->shared, rows->tokens * hidden);
+
+    w->plan.places = (uint32_t) places;
+    w->plan.align = DSA_MOE_ALIGN;
+}
+
+
+static void
+dsa_layout_head(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows)
+{
+    uint64_t                   hidden;
+    dsa_cuda_work_t           *w;
+    const dsa_model_config_t  *s;
+
+    w = &rank->work;
+    s = &rank->config;
+    hidden = s->hidden_size;
+
+    dsa_layout(l, w->last_x, rows->samples * hidden);
+    dsa_layout(l, w->last_residual, rows->samples * hidden);
+    dsa_layout(l, w->last_y, rows->samples * hidden);
+    dsa_layout(l, w->vocab, rows->samples * s->vocab_size);
+    w->sample_work = dsa_layout_bytes(l,
+                         dsa_cuda_sample_work(rank->max_samples,
+                                              s->vocab_size));
+}
+
+
+uint64_t
+dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base)
+{
+    uint32_t           i, absorbed;
+    uint64_t           block, most;
+    dsa_layout_t       l;
+    dsa_layout_rows_t  rows;
+
+    static void (*const part[])(dsa_layout_t *, dsa_cuda_rank_t *,
+                                const dsa_layout_rows_t *) = {
+        dsa_layout_attention,
+        dsa_layout_ffn,
+        dsa_layout_head
+    };
+
+    absorbed = rank->max_tokens < DSA_CUDA_ABSORB_TOKENS
+               ? rank->max_tokens : DSA_CUDA_ABSORB_TOKENS;
+    absorbed = absorbed < rank->max_samples ? rank->max_samples : absorbed;
+
+    rows.tokens = rank->max_tokens + DSA_LAYOUT_SPARE;
+    rows.samples = rank->max_samples + DSA_LAYOUT_SPARE;
+    rows.absorbed = absorbed + DSA_LAYOUT_SPARE;
+    rows.mha = rank->mha_tokens + DSA_LAYOUT_SPARE;
+
+    l.base = base;
+    l.used = 0;
+
+    dsa_layout_step(&l, rank, &rows);
+
+    /* each of these begins at the same byte: they are never used together */
+
+    block = l.used;
+    most = block;
+
+    for (i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+        l.used = block;
+        part[i](&l, rank, &rows);
+        most = l.used > most ? l.used : most;
+    }
+
+    return most;
+}

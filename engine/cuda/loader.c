@@ -1,0 +1,264 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "engine/cuda/loader.h"
+#include "kernels/fp8.h"
+#include "kernels/random.h"
+
+
+#define DSA_LOAD_ALIGN      256
+
+
+static uint64_t
+dsa_load_round_up(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+
+void *
+dsa_load_place(dsa_loader_t *ld, uint64_t bytes)
+{
+    void  *p;
+
+    p = ld->memory != NULL ? ld->memory + ld->used : NULL;
+    ld->used += dsa_load_round_up(bytes, DSA_LOAD_ALIGN);
+
+    return p;
+}
+
+
+/* Adds a task: bytes at the destination. */
+
+static void
+dsa_load_add(dsa_loader_t *ld, void *to, const void *from,
+    const dsa_cuda_copy_t *copy, uint64_t bytes, int widen)
+{
+    size_t            size;
+    dsa_read_task_t  *task;
+
+    if (ld->tasks == ld->size) {
+        size = ld->size * 2 + 1024;
+        task = realloc(ld->task, size * sizeof(dsa_read_task_t));
+
+        if (task == NULL) {
+            if (!ld->failed) {
+                ld->failed = 1;
+                (void) dsa_error(ld->err, "no memory for a list of %zu "
+                                 "weights", size);
+            }
+
+            return;
+        }
+
+        ld->task = task;
+        ld->size = size;
+    }
+
+    task = &ld->task[ld->tasks++];
+
+    task->to = to;
+    task->from = from;
+    task->copy = *copy;
+    task->bytes = bytes;
+    task->widen = widen;
+    ld->bytes += bytes;
+}
+
+
+/* Notes the return value of an op that made random numbers. */
+
+static void
+dsa_load_random(dsa_loader_t *ld, int rc)
+{
+    ld->seed++;
+
+    if (ld->rc == 0) {
+        ld->rc = rc;
+    }
+}
+
+
+float *
+dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
+    float mean, float spread)
+{
+    float            *p;
+    dsa_cuda_copy_t   copy;
+
+    p = dsa_load_place(ld, n * sizeof(float));
+
+    if (p == NULL) {
+        return NULL;
+    }
+
+    if (ld->random) {
+        dsa_load_random(ld, dsa_cuda_random_f32(p, n, mean, spread, ld->seed,
+                                                ld->stream));
+        return p;
+    }
+
+    copy.from = 0;
+    copy.run = n * (t->dtype == DSA_BF16 ? sizeof(dsa_bf16_t)
+                                         : sizeof(float));
+    copy.stride = copy.run;
+    copy.runs = 1;
+
+    dsa_load_add(ld, p, t->data, &copy, n * sizeof(float),
+                 t->dtype == DSA_BF16);
+
+    return p;
+}
+
+
+/*
+ * A tensor of another dtype than the published one is rejected: rounding it
+ * would make a model that differs from the one that the CPU computes.
+ */
+
+static void
+dsa_load_check(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_dtype_e expected,
+    const char *name, uint32_t layer)
+{
+    static const char *const  names[] = { "F32", "BF16", "F8_E4M3" };
+
+    if (t->dtype != expected && !ld->failed) {
+        ld->failed = 1;
+        (void) dsa_error(ld->err, "%s of layer %u has dtype %s; \"backend "
+                         "cuda\" expects %s", name, layer, names[t->dtype],
+                         names[expected]);
+    }
+}
+
+
+dsa_bf16_t *
+dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cuda_cut_e cut,
+    uint32_t rows, uint32_t cols, float spread, const char *name,
+    uint32_t layer)
+{
+    uint64_t           n;
+    dsa_bf16_t        *p;
+    dsa_cuda_copy_t    copy;
+    dsa_cuda_slice_t   slice;
+
+    dsa_cuda_shard_slice(&slice, ld->shard, cut, rows, cols);
+
+    n = (uint64_t) slice.rows * slice.cols;
+    p = dsa_load_place(ld, n * sizeof(dsa_bf16_t));
+
+    if (p == NULL) {
+        return NULL;
+    }
+
+    if (ld->random) {
+        dsa_load_random(ld, dsa_cuda_random_bf16(p, n, 0, spread, ld->seed,
+                                                 ld->stream));
+        return p;
+    }
+
+    dsa_cuda_copy_values(&copy, &slice, cols, sizeof(dsa_bf16_t));
+    dsa_load_check(ld, t, DSA_BF16, name, layer);
+    dsa_load_add(ld, p, t->data, &copy, n * sizeof(dsa_bf16_t), 0);
+
+    return p;
+}
+
+
+/* Adds the tasks of one part, whose first row is row at of a matrix. */
+
+static void
+dsa_load_fp8_part(dsa_loader_t *ld, const dsa_fp8_weight_t *w, uint64_t at,
+    const dsa_tensor_t *t, const dsa_cuda_slice_t *slice,
+    const dsa_load_fp8_t *m)
+{
+    float            *scale;
+    uint64_t          block;
+    dsa_e4m3_t       *q;
+    dsa_cuda_copy_t   copy;
+
+    block = w->cols / DSA_FP8_GROUP;
+    q = (dsa_e4m3_t *) w->q + at * w->cols;
+    scale = (float *) w->scale + at / DSA_FP8_GROUP * block;
+
+    dsa_load_check(ld, t, DSA_E4M3, m->name, m->layer);
+
+    dsa_cuda_copy_values(&copy, slice, m->cols, sizeof(dsa_e4m3_t));
+    dsa_load_add(ld, q, t->data, &copy, copy.run * copy.runs, 0);
+
+    dsa_cuda_copy_scales(&copy, slice, m->cols);
+    dsa_load_add(ld, scale, t->scale, &copy, copy.run * copy.runs, 0);
+}
+
+
+void
+dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_load_fp8_t *m)
+{
+    float             *scale;
+    uint32_t           i, j;
+    uint64_t           at, rows, cols, bytes, scales;
+    dsa_e4m3_t        *q;
+    dsa_cuda_slice_t   slice[3];
+    dsa_fp8_weight_t   one;
+
+    assert(m->parts >= 1 && m->parts <= 3);
+
+    rows = 0;
+    cols = 0;
+
+    for (i = 0; i < m->parts; i++) {
+        dsa_cuda_shard_slice(&slice[i], ld->shard, m->cut, m->rows[i],
+                             m->cols);
+        rows = dsa_load_round_up(rows, DSA_FP8_GROUP) + slice[i].rows;
+        cols = slice[i].cols;
+    }
+
+    rows += m->spare;
+    bytes = rows * cols;
+    scales = dsa_load_round_up(rows, DSA_FP8_GROUP) / DSA_FP8_GROUP
+             * (cols / DSA_FP8_GROUP);
+
+    q = dsa_load_place(ld, bytes * m->n);
+    scale = dsa_load_place(ld, scales * m->n * sizeof(float));
+
+    w->q = q;
+    w->scale = scale;
+    w->rows = (uint32_t) rows;
+    w->cols = (uint32_t) cols;
+
+    if (ld->memory == NULL) {
+        return;
+    }
+
+    if (ld->random) {
+
+        /*
+         * Uniform codes have a root mean square of about 102: with 2^-13 a
+         * product over some thousand columns keeps its operand's size.
+         */
+
+        dsa_load_random(ld, dsa_cuda_random_e4m3(q, bytes * m->n, ld->seed,
+                                                 ld->stream));
+        dsa_load_random(ld, dsa_cuda_random_f32(scale, scales * m->n, 0x1p-13f,
+                                                0, ld->seed, ld->stream));
+        return;
+    }
+
+    for (j = 0; j < m->n; j++) {
+        one = *w;
+        one.q += j * bytes;
+        one.scale += j * scales;
+
+        for (i = 0, at = 0; i < m->parts; i++) {
+            at = dsa_load_round_up(at, DSA_FP8_GROUP);
+            dsa_load_fp8_part(ld, &one, at, m->tensor[j * m->parts + i],
+                              &slice[i], m);
+            at += slice[i].rows;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CUDA_LOADER_H_INCLUDED_
+#define _DSA_CUDA_LOADER_H_INCLUDED_
+
+
+#include "engine/checkpoint/weights.h"
+#include "engine/cuda/reader.h"
+#include "engine/cuda/shard.h"
+#include "kernels/cuda.h"
+
+
+/*
+ * Places weights in one block of device memory, one after another, and lists
+ * what has to be read for them.  The weights are visited twice in the same
+ * order: with memory NULL to count the bytes, then with the memory to place
+ * them.
+ */
+
+typedef struct {
+    const dsa_cuda_shard_t *shard;
+    uint8_t                *memory;     /* device; NULL while counting */
+    uint64_t                used;       /* bytes placed so far */
+    int                     random;     /* 1: random numbers, no files */
+    uint64_t                seed;       /* of the next random numbers */
+    dsa_stream_t            stream;     /* for the random numbers */
+    dsa_read_task_t        *task;       /* [tasks], to be read afterwards */
+    size_t                  tasks;
+    size_t                  size;
+    uint64_t                bytes;      /* of all tasks */
+    int                     rc;         /* the first error of an op */
+    int                     failed;     /* 1: err has another error */
+    dsa_err_t              *err;
+} dsa_loader_t;
+
+
+/*
+ * A matrix of several parts, one below the other, each from a multiple of 128
+ * rows on, so that no FP8 block has two scales.  For routed experts n such
+ * matrices follow one another.
+ */
+
+typedef struct {
+    const dsa_tensor_t    **tensor;     /* [n * parts], matrix by matrix; not
+                                           read while counting or for random
+                                           numbers */
+    uint32_t                rows[3];    /* of each part, uncut */
+    uint32_t                parts;
+    uint32_t                cols;       /* uncut */
+    uint32_t                n;          /* matrices */
+    uint32_t                spare;      /* rows of zeros below the last part */
+    dsa_cuda_cut_e          cut;
+    const char             *name;       /* for errors */
+    uint32_t                layer;
+} dsa_load_fp8_t;
+
+
+/*
+ * Each of these places one weight.  Errors are noted in the loader: the first
+ * one counts.  A tensor is not read if the loader counts or is random.
+ */
+
+/* bytes of device memory, 256-byte aligned; NULL while counting. */
+void *dsa_load_place(dsa_loader_t *ld, uint64_t bytes);
+
+/* A vector [n], widened to float32; random: mean - spread .. mean + spread. */
+float *dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
+    float mean, float spread);
+
+/* The rank's rows of a matrix [rows, cols] BF16; random: about 0. */
+dsa_bf16_t *dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t,
+    dsa_cuda_cut_e cut, uint32_t rows, uint32_t cols, float spread,
+    const char *name, uint32_t layer);
+
+/* The rank's part of FP8 matrices; w describes the first one. */
+void dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w,
+    const dsa_load_fp8_t *m);
+
+
+#endif /* _DSA_CUDA_LOADER_H_INCLUDED_ */

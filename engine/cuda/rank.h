@@ -1,0 +1,307 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CUDA_RANK_H_INCLUDED_
+#define _DSA_CUDA_RANK_H_INCLUDED_
+
+
+#include "engine/backend.h"
+#include "engine/cpu/model.h"
+#include "engine/cuda/shard.h"
+#include "engine/cuda/step.h"
+#include "engine/cuda/weights.h"
+#include "kernels/attention.h"
+#include "kernels/cache.h"
+#include "kernels/cuda.h"
+#include "kernels/gemm.h"
+#include "kernels/moe.h"
+#include "kernels/sample.h"
+
+
+/*
+ * The forward pass of "precision served" on one GPU.  A rank owns everything
+ * that a GPU needs for it; ranks of one process share nothing, so that each
+ * can be used by a thread of its own.  Files:
+ *
+ *     shard, loader, reader, weights   the weights, and a rank's part of them
+ *     check, layout, rank              what is accepted, the plan of memory,
+ *                                      opening and closing
+ *     layers, attention, ffn, trace    a step, layer by layer
+ *     forward                          one sequence at a time, for tests
+ *     batch, graphs, backend           the scheduler's steps
+ *
+ * Checkpoints are FP8 in 128x128 blocks with ue8m0 activations and the
+ * published head geometry; widths are multiples of 128.
+ *
+ * T: tokens of a step, S: tokens that are sampled from, A: tokens absorbed at
+ * a time, P: pairs of a token and an expert, with padding.
+ */
+
+/*
+ * Prompts of up to so many tokens are computed by MHA prefill, longer ones and
+ * all answers by absorbed MQA (kernels/attention.h).  The two round
+ * differently.  Which one computes a token follows from the length of the
+ * request's prompt alone, not from how the request is batched or chunked.
+ *
+ * With 128 heads the MHA kernel takes 2.0 ms for 4,096 tokens; at the measured
+ * rate of the absorbed kernel the same tokens would take 2.9 ms.  The length
+ * at which both are equally fast was not measured.
+ */
+#define DSA_CUDA_MHA_TOKENS     4096
+
+/*
+ * Up to so many tokens of one sequence are computed by the kernel for decode,
+ * which needs no copy of the context in BF16.  It takes 95 us for 64 tokens;
+ * that copy alone takes 62 us for 128K tokens of context.  Other thresholds
+ * were not measured.
+ */
+#define DSA_CUDA_DECODE_TOKENS  64
+
+#define DSA_CUDA_ABSORB_TOKENS  1024        /* A, at most */
+#define DSA_CUDA_SCORE_BYTES    (512ULL << 20)  /* index scores at a time */
+
+
+/* What a rank is opened with. */
+
+typedef struct {
+    const dsa_weights_t    *weights;        /* NULL: random ones */
+    dsa_model_config_t      config;
+    uint32_t                device;         /* number of the GPU */
+    uint32_t                context;        /* tokens; 0: the config's */
+    uint64_t                kv_memory;      /* bytes; 0: what is left */
+    uint32_t                max_tokens;     /* of a step */
+    uint32_t                max_seqs;       /* of a step */
+    uint32_t                allowed;        /* ids below it can be sampled */
+} dsa_cuda_conf_t;
+
+
+/* The arrays of a step in device memory; the caller fills them. */
+
+typedef struct {
+    int32_t            *token;              /* [T] ids */
+    int32_t            *position;           /* [T] */
+    int32_t            *slot;               /* [T] where the cache entries go,
+                                               -1: nowhere */
+    int32_t            *keys;               /* [T] tokens of the context that
+                                               the token sees */
+    int32_t            *table;              /* [T] row of pages[] */
+    int32_t            *last;               /* [S] tokens to sample from */
+    int32_t            *feed;               /* [T] the sample of the step
+                                               before this one that is the
+                                               token's id; -1: it is in token */
+    dsa_cuda_sampling_t    *sampling;       /* [S] */
+    void               *end;                /* behind all arrays above, which
+                                               are copied at once */
+    uint32_t           *history;            /* ids that penalties count */
+    int32_t            *pages;              /* [S, ld_pages] block tables */
+} dsa_cuda_input_t;
+
+
+/*
+ * Workspace in device memory.  The blocks of a layer and the head follow one
+ * another in time, so that they share their memory.
+ */
+
+typedef struct {
+    dsa_bf16_t         *x;                  /* [T, hidden] */
+    dsa_bf16_t         *residual;           /* [T, hidden] */
+    dsa_bf16_t         *y;                  /* [T, hidden] after the norm */
+    dsa_fp8_rows_t      y8;                 /* [T, hidden] */
+
+    int32_t            *pick;               /* [T, topk] */
+    int32_t            *pick_slot;          /* [T, topk] */
+    int32_t            *n_pick;             /* [T] */
+
+    /* attention */
+    dsa_bf16_t         *a;                  /* [T, qkv_a rows] */
+    dsa_fp8_rows_t      qr8;                /* [T, q_lora] */
+    dsa_bf16_t         *q;                  /* [T, heads, 192] */
+    dsa_bf16_t         *o;                  /* [T, heads, 128] */
+    dsa_fp8_rows_t      o8;                 /* [T, heads * 128] */
+    dsa_bf16_t         *q_latent;           /* [A, heads, 576] */
+    dsa_bf16_t         *u;                  /* [A, heads, 512] */
+    dsa_bf16_t         *index_q;            /* [T, iheads, 128] */
+    dsa_e4m3_t         *index_q8;           /* [T, iheads, 128] */
+    float              *index_w;            /* [T, iheads] */
+    float              *index_w8;           /* [T, iheads], scales included */
+    float              *score;              /* DSA_CUDA_SCORE_BYTES */
+    void               *decode_work;
+    dsa_bf16_t         *latents;            /* [context, 576] */
+    dsa_fp8_rows_t      latents8;           /* [mha_tokens, 512] */
+    dsa_bf16_t         *kv;                 /* [mha_tokens, heads, 256] */
+    uint32_t           *mask;               /* [T, mha_tokens / 32] */
+
+    /* FFN */
+    float              *logits;             /* [T, experts] */
+    int32_t            *expert;             /* [T, k] */
+    float              *weight;             /* [T, k] */
+    dsa_moe_plan_t      plan;
+    dsa_fp8_rows_t      pair8;              /* [P, hidden] */
+    dsa_bf16_t         *pair_gu;            /* [P, 2 * moe inter] */
+    dsa_fp8_rows_t      pair_act;           /* [P, moe inter] */
+    dsa_bf16_t         *pair_y;             /* [P, hidden] */
+    dsa_bf16_t         *gu;                 /* [T, 2 * inter] */
+    dsa_fp8_rows_t      act;                /* [T, inter] */
+    dsa_bf16_t         *shared;             /* [T, hidden] */
+
+    /* head */
+    dsa_bf16_t         *last_x;             /* [S, hidden] */
+    dsa_bf16_t         *last_residual;      /* [S, hidden] */
+    dsa_bf16_t         *last_y;             /* [S, hidden] */
+    float              *vocab;              /* [S, vocab] logits */
+    void               *sample_work;
+} dsa_cuda_work_t;
+
+
+/*
+ * There is no communicator yet: rank 0 of 1, the only one that is opened
+ * today, exchanges nothing.  NCCL's, and the addresses of the other ranks'
+ * buffers, belong to the fields of the GPU once there are several.
+ */
+
+typedef struct {
+    /* the GPU */
+    int                     device;
+    dsa_stream_t            stream;         /* of all its kernels */
+    dsa_cuda_state_t        state;          /* of the ops */
+    dsa_cuda_counters_t    *counters;       /* device memory of state */
+    dsa_cuda_gemm_t        *gemm;
+
+    /* its part of the model */
+    dsa_model_config_t      config;
+    dsa_cuda_shard_t        shard;
+    dsa_cuda_weights_t      weights;
+    float                   attention_scale;
+    float                   index_constant;
+    dsa_router_t            router;
+
+    /* its KV pages */
+    dsa_cache_t             cache;          /* layout */
+    void                   *page;           /* device memory; page 0 */
+    uint32_t                pages;
+
+    /* limits */
+    uint32_t                context;        /* tokens of a sequence */
+    uint32_t                topk;
+    uint32_t                max_tokens;     /* of a step */
+    uint32_t                max_samples;    /* of a step, also sequences */
+    uint32_t                allowed;        /* ids below it can be sampled */
+    uint32_t                ld_pages;
+    uint32_t                mha_tokens;     /* longest prompt that MHA prefill
+                                               computes */
+
+    /* workspace */
+    void                   *memory;         /* device; of all below */
+    uint64_t                memory_size;
+    dsa_cuda_input_t        input;
+    dsa_cuda_work_t         work;
+    dsa_cuda_sample_t      *sample;         /* [S] out */
+    float                  *rope;           /* [context, 64] cos, sin */
+    void                   *gemm_work;
+
+    /* for tests and tools */
+    dsa_trace_pt            trace;          /* as dsa_model_trace() */
+    void                   *trace_ctx;
+    dsa_select_pt           select;         /* as dsa_model_select() */
+    void                   *select_ctx;
+} dsa_cuda_rank_t;
+
+
+/*
+ * Opens rank 0 of 1 on a GPU, which becomes the thread's current device.  All
+ * memory is allocated here, by a plan that is logged, and nothing later.  NULL
+ * with err: the GPU or the checkpoint is of a kind that the kernels do not
+ * support, or there is too little memory.  conf is not used afterwards.
+ *
+ * A rank is used by one thread at a time, and its GPU must be that thread's
+ * current device: dsa_cuda_rank_attach().
+ */
+dsa_cuda_rank_t *dsa_cuda_rank_open(const dsa_cuda_conf_t *conf,
+    dsa_err_t *err);
+void dsa_cuda_rank_close(dsa_cuda_rank_t *rank);    /* NULL is allowed */
+
+/* Makes the rank's GPU the calling thread's current one: 0 or a cudaError_t. */
+int dsa_cuda_rank_attach(const dsa_cuda_rank_t *rank);
+
+/*
+ * Enqueues a step of rank->input: layers, head, samples to rank->sample.
+ * DSA_ERROR with err.  rank->work.vocab keeps the logits of the sampled tokens
+ * until the next step.
+ */
+int dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
+    dsa_err_t *err);
+
+/*
+ * For tests and tools: as dsa_model_forward() for one sequence of a request
+ * with prompt tokens, with the logits of all tokens (at most max_seqs of
+ * them).  logits [n, vocab], host memory.  Waits for the GPU.  forward.c.
+ */
+int dsa_cuda_rank_forward(dsa_cuda_rank_t *rank, const dsa_rows_t *seq,
+    uint32_t prompt, float *logits, dsa_err_t *err);
+
+
+/* The rest is for the files of the forward pass.  int: 0 or a cudaError_t. */
+
+/* check.c: what the kernels support; DSA_ERROR with err. */
+int dsa_cuda_check_config(const dsa_model_config_t *config, dsa_err_t *err);
+int dsa_cuda_check_limits(const dsa_cuda_rank_t *rank, dsa_err_t *err);
+int dsa_cuda_check_device(uint32_t device, dsa_err_t *err);
+
+/*
+ * layout.c: sets the pointers of the workspace from base on and returns its
+ * bytes.  With base 0 only the bytes count.
+ */
+uint64_t dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base);
+
+/* attention.c: x becomes Attn(y) of a layer; y8 is y quantized. */
+int dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
+    const dsa_cuda_step_t *step);
+
+/* Where the decode tokens see no more than topk: they select everything. */
+int dsa_cuda_select_all(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
+
+/* ffn.c: x becomes FFN(y) of a layer; y8 is y quantized. */
+int dsa_cuda_ffn(dsa_cuda_rank_t *rank, uint32_t layer,
+    const dsa_cuda_step_t *step);
+
+/*
+ * trace.c: passes a device array [rows, cols] to the trace, if there is one:
+ * of 4-byte elements; or of bf16, x or x + residual, widened.
+ */
+int dsa_cuda_trace(dsa_cuda_rank_t *rank, const char *name, uint32_t layer,
+    uint32_t rows, uint32_t cols, const void *data);
+int dsa_cuda_trace_bf16(dsa_cuda_rank_t *rank, const char *name,
+    uint32_t layer, uint32_t rows, uint32_t cols, const dsa_bf16_t *x,
+    const dsa_bf16_t *residual);
+
+/*
+ * trace.c: traces the selection of tokens first .. first+n-1, and lets
+ * rank->select replace it, if there is one.
+ */
+int dsa_cuda_trace_selection(dsa_cuda_rank_t *rank, uint32_t layer,
+    uint32_t first, uint32_t n);
+
+
+/* The ld of scales [groups, ld] of so many rows without gaps. */
+
+static inline size_t
+dsa_cuda_ld(uint32_t rows)
+{
+    return ((size_t) rows + 3) & ~(size_t) 3;
+}
+
+
+/* Runs the ops of a block in order, up to the first that fails. */
+#define dsa_cuda_try(call)                                                    \
+    do {                                                                      \
+        int  rc_ = (call);                                                    \
+        if (rc_ != 0) {                                                       \
+            return rc_;                                                       \
+        }                                                                     \
+    } while (0)
+
+
+#endif /* _DSA_CUDA_RANK_H_INCLUDED_ */

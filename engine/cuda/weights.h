@@ -1,0 +1,86 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CUDA_WEIGHTS_H_INCLUDED_
+#define _DSA_CUDA_WEIGHTS_H_INCLUDED_
+
+
+#include "engine/checkpoint/weights.h"
+#include "engine/cuda/shard.h"
+#include "kernels/cuda.h"
+
+
+/*
+ * The weights of one rank in its GPU's memory.  Sizes in comments are those of
+ * rank 0 of 1; heads, iheads (dsa_cuda_index_heads()), inter, experts and
+ * vocab are the rank's part where a shard cuts them.
+ */
+
+typedef struct {
+    float              *input_norm;         /* [hidden] */
+    float              *post_norm;          /* [hidden] */
+    float              *q_norm;             /* [q_lora] */
+    float              *kv_norm;            /* [512] */
+    float              *k_norm;             /* [128] */
+    float              *k_bias;             /* [128] */
+    float              *router_bias;        /* [experts], of all ranks */
+    dsa_fp8_weight_t    qkv_a;              /* q_a, kv_a, index_wk; each begins
+                                               at a multiple of 128 rows */
+    dsa_fp8_weight_t    q_b;                /* [heads * 192, q_lora] */
+    dsa_fp8_weight_t    kv_b;               /* [heads * 256, 512] */
+    dsa_bf16_t         *kv_b_bf16;          /* the same, for absorption */
+    dsa_fp8_weight_t    o;                  /* [hidden, heads * 128] */
+    dsa_fp8_weight_t    index_q;            /* [iheads * 128, q_lora] */
+    dsa_bf16_t         *index_w;            /* [iheads, hidden] */
+    dsa_bf16_t         *router;             /* [experts, hidden], of all
+                                               ranks */
+    dsa_fp8_weight_t    gate_up;            /* dense or shared: gate, up */
+    dsa_fp8_weight_t    down;
+    dsa_fp8_weight_t    expert_gate_up;     /* of the rank's first expert; the
+                                               others follow without gaps */
+    dsa_fp8_weight_t    expert_down;
+    uint32_t            moe;                /* 1: has a router and experts */
+} dsa_cuda_layer_t;
+
+
+typedef struct {
+    dsa_cuda_layer_t   *layer;              /* [layers] */
+    dsa_bf16_t         *embed;              /* [vocab, hidden] */
+    dsa_bf16_t         *head;               /* [vocab, hidden] */
+    float              *norm;               /* [hidden] */
+    uint32_t            at_kv;              /* rows of qkv_a before kv_a */
+    uint32_t            at_k;               /* and before index_wk */
+    void               *memory;             /* of all of them */
+    uint64_t            size;
+} dsa_cuda_weights_t;
+
+
+/* Bytes that a rank's weights take on the GPU; UINT64_MAX: no host memory. */
+uint64_t dsa_cuda_weights_size(const dsa_model_config_t *config,
+    const dsa_cuda_shard_t *shard);
+
+/*
+ * Allocates w on the current device and fills it with the rank's part of a
+ * checkpoint, or with random numbers if weights is NULL.  Waits for the GPU.
+ * DSA_ERROR with err: too little memory, a tensor of another dtype than the
+ * kernels take, or an error of CUDA; w is then freed by the caller as well.
+ */
+int dsa_cuda_weights_load(dsa_cuda_weights_t *w,
+    const dsa_model_config_t *config, const dsa_cuda_shard_t *shard,
+    const dsa_weights_t *weights, dsa_stream_t stream, dsa_err_t *err);
+void dsa_cuda_weights_free(dsa_cuda_weights_t *w);
+
+
+/* Heads of the indexer with padding: its kernels take multiples of 8. */
+
+static inline uint32_t
+dsa_cuda_index_heads(const dsa_model_config_t *config)
+{
+    return (config->index_n_heads + 7) & ~7U;
+}
+
+
+#endif /* _DSA_CUDA_WEIGHTS_H_INCLUDED_ */
