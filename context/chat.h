@@ -173,9 +173,10 @@ int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
 int dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal);
 
 /*
- * One message as the JSON the API shows: role, content, reasoning_content,
- * tool_calls, tool_call_id; what a conversation stores and GET returns.
- * DSA_ERROR: no memory (b->failed).
+ * Appends a message as one JSON object without spaces between its parts: role,
+ * content, reasoning_content, tool_calls, tool_call_id.  A conversation is
+ * stored and returned in this form.  DSA_ERROR: out of memory (b->failed), or
+ * a number in the arguments of a tool call exceeds the range of a double.
  */
 int dsa_message_dump(dsa_buf_t *b, const dsa_message_t *m);
 

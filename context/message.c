@@ -40,8 +40,8 @@ static int dsa_message_id(dsa_reader_t *r, const dsa_at_t *up,
 static int dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
 static int dsa_tool_name_valid(dsa_str_t name);
-static void dsa_message_dump_string(dsa_buf_t *b, const char *before,
-    dsa_str_t s);
+static int dsa_message_dump_call(dsa_json_writer_t *w,
+    const dsa_tool_call_t *call);
 
 
 static const char *const  dsa_roles[] = {
@@ -659,74 +659,93 @@ dsa_tool_name_valid(dsa_str_t name)
 int
 dsa_message_dump(dsa_buf_t *b, const dsa_message_t *m)
 {
-    int                     rc;
-    uint32_t                i;
-    dsa_buf_t               arguments;
-    const dsa_tool_call_t  *call;
+    int                rc;
+    uint32_t           i;
+    dsa_json_writer_t  w;
 
     rc = DSA_OK;
 
-    dsa_buf_printf(b, "{\"role\":\"%s\"", dsa_roles[m->role]);
-    dsa_message_dump_string(b, ",\"content\":", m->content);
+    dsa_json_writer(&w, b);
+    dsa_json_object(&w);
+
+    dsa_json_key(&w, "role");
+    dsa_json_stringz(&w, dsa_roles[m->role]);
+    dsa_json_key(&w, "content");
+    dsa_json_string(&w, m->content);
 
     if (m->has_reasoning) {
-        dsa_message_dump_string(b, ",\"reasoning_content\":", m->reasoning);
+        dsa_json_key(&w, "reasoning_content");
+        dsa_json_string(&w, m->reasoning);
     }
 
-    for (i = 0; i < m->n_calls; i++) {
-        call = &m->calls[i];
+    if (m->n_calls != 0) {
+        dsa_json_key(&w, "tool_calls");
+        dsa_json_array(&w);
 
-        dsa_buf_addz(b, i == 0 ? ",\"tool_calls\":[{" : ",{");
-
-        if (call->id.len != 0) {
-            dsa_message_dump_string(b, "\"id\":", call->id);
-            dsa_buf_addz(b, ",");
+        for (i = 0; i < m->n_calls; i++) {
+            if (dsa_message_dump_call(&w, &m->calls[i]) != DSA_OK) {
+                rc = DSA_ERROR;
+            }
         }
 
-        dsa_message_dump_string(b, "\"type\":\"function\",\"function\":{"
-                                "\"name\":", call->name);
-
-        /* arguments are JSON within a string, escaped once more */
-
-        memset(&arguments, 0, sizeof(dsa_buf_t));
-
-        if (call->arguments == NULL) {
-            dsa_buf_add(&arguments, call->raw.data, call->raw.len);
-
-        } else if (dsa_json_dump(&arguments, call->arguments) != DSA_OK) {
-            rc = DSA_ERROR;
-        }
-
-        if (arguments.failed) {
-            rc = DSA_ERROR;
-        }
-
-        dsa_message_dump_string(b, ",\"arguments\":",
-                                dsa_str(arguments.data, arguments.len));
-        dsa_buf_free(&arguments);
-
-        dsa_buf_addz(b, i + 1 == m->n_calls ? "}}]" : "}}");
+        dsa_json_array_end(&w);
     }
 
     if (m->tool_call_id.len != 0) {
-        dsa_message_dump_string(b, ",\"tool_call_id\":", m->tool_call_id);
+        dsa_json_key(&w, "tool_call_id");
+        dsa_json_string(&w, m->tool_call_id);
     }
 
-    dsa_buf_addz(b, "}");
+    dsa_json_object_end(&w);
 
     return b->failed ? DSA_ERROR : rc;
 }
 
 
-static void
-dsa_message_dump_string(dsa_buf_t *b, const char *before, dsa_str_t s)
+static int
+dsa_message_dump_call(dsa_json_writer_t *w, const dsa_tool_call_t *call)
 {
-    dsa_buf_addz(b, before);
-    dsa_buf_addz(b, "\"");
+    int        rc;
+    dsa_buf_t  arguments;
 
-    if (s.len != 0) {
-        dsa_json_escape(b, s);
+    rc = DSA_OK;
+
+    dsa_json_object(w);
+
+    if (call->id.len != 0) {
+        dsa_json_key(w, "id");
+        dsa_json_string(w, call->id);
     }
 
-    dsa_buf_addz(b, "\"");
+    dsa_json_key(w, "type");
+    dsa_json_stringz(w, "function");
+    dsa_json_key(w, "function");
+    dsa_json_object(w);
+    dsa_json_key(w, "name");
+    dsa_json_string(w, call->name);
+    dsa_json_key(w, "arguments");
+
+    if (call->arguments == NULL) {
+        dsa_json_string(w, call->raw);
+
+    } else {
+
+        /* the arguments are JSON within a string and are escaped once more */
+
+        memset(&arguments, 0, sizeof(dsa_buf_t));
+
+        if (dsa_json_dump(&arguments, call->arguments) != DSA_OK
+            || arguments.failed)
+        {
+            rc = DSA_ERROR;
+        }
+
+        dsa_json_string(w, dsa_str(arguments.data, arguments.len));
+        dsa_buf_free(&arguments);
+    }
+
+    dsa_json_object_end(w);
+    dsa_json_object_end(w);
+
+    return rc;
 }
