@@ -10,12 +10,12 @@
 #include "resp.h"
 
 
-/* what the reader may keep allocated between replies */
+/* bytes that the reader may keep allocated between replies */
 
 #define DSA_RESP_IDLE_BUFFER  (64 * 1024)
 
 
-/* the type in which hiredis hands over a number of elements */
+/* the type in which hiredis passes a number of elements */
 
 #if (HIREDIS_MAJOR >= 1)
 typedef size_t  dsa_resp_elements_t;
@@ -48,8 +48,8 @@ static void *dsa_resp_create_array(const redisReadTask *task,
 
 
 static const dsa_resp_refusal_t  dsa_resp_refusals[] = {
-    { "NOAUTH", "Redis wants a password" },
-    { "WRONGPASS", "Redis refuses the password" },
+    { "NOAUTH", "Redis requires a password" },
+    { "WRONGPASS", "Redis rejects the password" },
     { "LOADING", "Redis is loading its data" },
     { "MASTERDOWN", "Redis is a replica without its master" },
     { "READONLY", "Redis is a read-only replica" },
@@ -154,7 +154,7 @@ dsa_resp_create_array(const redisReadTask *task, dsa_resp_elements_t elements)
 {
     dsa_resp_t  *resp = task->privdata;
 
-    /* a negative number is a very large one here */
+    /* the cast makes a negative number very large */
 
     if ((size_t) elements > resp->max_elements - resp->elements) {
         resp->exceeded = 1;

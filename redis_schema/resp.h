@@ -15,54 +15,57 @@
 
 
 /*
- * Replies of Redis out of a stream of bytes: hiredis' reader with bounds on
- * what one reply may take.  The reader alone collects a string of any
- * announced length and allocates an array of any announced number of
- * elements.
+ * Reads replies of Redis from a stream of bytes: the reader of hiredis with
+ * limits on one reply.  Without limits the reader collects a string of any
+ * announced length and allocates an array of any announced number of elements.
  */
 
 typedef struct dsa_resp_s  dsa_resp_t;
 
 
 /*
- * bytes: most bytes of one reply; elements: most elements of all its arrays
- * together, which bounds their nesting, too.  NULL when out of memory.
+ * Limits of one reply.  bytes: its length; elements: the elements of all its
+ * arrays together, which limits their nesting as well.  NULL: out of memory.
  */
 dsa_resp_t *dsa_resp_create(size_t bytes, size_t elements);
 void dsa_resp_destroy(dsa_resp_t *resp);            /* NULL is allowed */
 
 /*
- * Adds bytes, in pieces of any size.  Take out every reply before adding
- * more: what was not taken counts as the beginning of one reply.  After an
- * error of either function the stream cannot go on.
+ * Adds bytes, in pieces of any size.  Call dsa_resp_next() until it returns
+ * DSA_AGAIN before you add more: bytes that are still buffered count as the
+ * beginning of one reply.  After DSA_ERROR of either function the stream is
+ * unusable.
  */
 int dsa_resp_feed(dsa_resp_t *resp, const void *data, size_t len,
     dsa_err_t *err);
 
 /*
- * DSA_OK: *reply is the caller's, for freeReplyObject(); DSA_AGAIN: more
- * bytes are needed; DSA_ERROR: not RESP, or beyond the bounds.
+ * DSA_OK: *reply belongs to the caller, who frees it with freeReplyObject();
+ * DSA_AGAIN: more bytes are needed; DSA_ERROR: the bytes are not RESP, or the
+ * reply exceeds the limits.
  */
 int dsa_resp_next(dsa_resp_t *resp, redisReply **reply, dsa_err_t *err);
 
 
 /*
- * An error that says that this Redis cannot serve us at all, whatever the
- * command: the reason in a few words, for a log and for a client; NULL for
- * any other reply.
+ * Some errors mean that this Redis cannot serve any command, for example
+ * NOAUTH.  Returns the reason as a clause, for a log line and for a client, or
+ * NULL for any other reply.  The text is static: equal reasons are the same
+ * pointer.
  */
 const char *dsa_resp_refusal(const redisReply *reply);
 
 /*
- * Text that came from Redis, for a log line: at most 200 bytes of it, with
- * "?" in place of each byte that is not printable ASCII.  buf has
- * DSA_RESP_TEXT bytes; returns buf, with a terminating NUL.
+ * Copies text that came from Redis for a log line: at most 200 bytes, with "?"
+ * in place of each byte that is not printable ASCII, and with "..." if the
+ * text was longer.  buf has DSA_RESP_TEXT bytes; returns buf, with a
+ * terminating NUL.
  */
 #define DSA_RESP_TEXT  (200 + sizeof("..."))
 
 const char *dsa_resp_text(char *buf, const char *text, size_t len);
 
-/* The first word of an error's text: "NOSCRIPT", "OOM". */
+/* 1 if the reply is an error whose first word is code, as "NOSCRIPT". */
 int dsa_resp_is_error(const redisReply *reply, const char *code);
 
 

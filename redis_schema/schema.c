@@ -4,11 +4,13 @@
  */
 
 
+#include <assert.h>
 #include <inttypes.h>
 #include <openssl/sha.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "resp.h"
@@ -18,7 +20,7 @@
 
 #define DSA_SCHEMA_NAME_MAX    128
 
-/* 18 digits: sums of two stay within a signed 64-bit integer of Redis */
+/* 18 digits: the sum of two counts fits Redis's signed 64-bit integers */
 
 #define DSA_SCHEMA_COUNT_MAX   999999999999999999ULL
 
@@ -126,7 +128,10 @@ dsa_schema_create(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    /* rare and short: the text itself spares the way over NOSCRIPT */
+    /*
+     * The script is short and rarely used, so the command carries its text:
+     * there is no NOSCRIPT to handle.
+     */
 
     dsa_schema_word(cmd, dsa_strz("EVAL"));
     dsa_schema_word(cmd, dsa_strz(dsa_schema_create_script));
@@ -407,9 +412,10 @@ dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
         return DSA_AGAIN;
     }
 
-    items = dsa_arena_alloc(arena, reply->elements / 2 * sizeof(*items));
+    items = dsa_arena_alloc(arena, reply->elements / 2
+                                   * sizeof(dsa_schema_item_t));
     if (items == NULL) {
-        return dsa_error(err, "no memory for a conversation");
+        return dsa_error(err, "out of memory for a conversation");
     }
 
     memset(c, 0, sizeof(dsa_schema_conversation_t));
@@ -422,13 +428,15 @@ dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
         if (field->type != REDIS_REPLY_STRING
             || value->type != REDIS_REPLY_STRING)
         {
-            return dsa_error(err, "a conversation's field is no string");
+            return dsa_error(err, "a field of a conversation is not a "
+                             "string");
         }
 
         if (dsa_schema_number(field, &n) == DSA_OK) {
             items[c->n_messages].index = n;
             items[c->n_messages].text = dsa_str(value->str, value->len);
             c->n_messages++;
+            c->bytes += value->len;
             continue;
         }
 
@@ -455,12 +463,12 @@ dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
                          c->version, c->n_messages, count);
     }
 
-    qsort(items, c->n_messages, sizeof(*items), dsa_schema_compare);
+    qsort(items, c->n_messages, sizeof(dsa_schema_item_t), dsa_schema_compare);
 
     c->messages = dsa_arena_alloc(arena, (c->n_messages + 1)
                                          * sizeof(dsa_str_t));
     if (c->messages == NULL) {
-        return dsa_error(err, "no memory for a conversation");
+        return dsa_error(err, "out of memory for a conversation");
     }
 
     for (k = 0; k < c->n_messages; k++) {
@@ -468,6 +476,67 @@ dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
     }
 
     return DSA_OK;
+}
+
+
+dsa_json_t *
+dsa_schema_messages(const dsa_schema_conversation_t *c, dsa_arena_t *arena,
+    uint32_t depth, dsa_err_t *err)
+{
+    uint32_t     i;
+    dsa_err_t    why;
+    dsa_json_t  *list, *message, **end;
+
+    list = dsa_arena_calloc(arena, sizeof(dsa_json_t));
+    if (list == NULL) {
+        (void) dsa_error(err, "out of memory for a conversation");
+        return NULL;
+    }
+
+    list->type = DSA_JSON_ARRAY;
+    end = &list->first;
+
+    for (i = 0; i < c->n_messages; i++) {
+        message = dsa_json_parse(arena, c->messages[i].data,
+                                 c->messages[i].len, depth, &why);
+        if (message == NULL) {
+            (void) dsa_error(err, "message %" PRIu32 ": %s", i, why.text);
+            return NULL;
+        }
+
+        *end = message;
+        end = &message->next;
+        list->n++;
+    }
+
+    return list;
+}
+
+
+uint32_t
+dsa_schema_split(dsa_str_t text, dsa_str_t *messages)
+{
+    uint32_t     n;
+    const char  *p, *last, *nul;
+
+    p = text.data;
+    last = text.data + text.len;
+
+    for (n = 0; p < last; n++) {
+        nul = memchr(p, '\0', (size_t) (last - p));
+
+        /* a text that is not terminated was cut off */
+
+        assert(nul != NULL);
+
+        if (messages != NULL) {
+            messages[n] = dsa_str(p, (size_t) (nul - p));
+        }
+
+        p = nul + 1;
+    }
+
+    return n;
 }
 
 
@@ -490,7 +559,8 @@ dsa_schema_recorded(const redisReply *reply, dsa_schema_result_e *result,
         || code->integer < DSA_SCHEMA_LEDGER
         || code->integer > DSA_SCHEMA_DAMAGED)
     {
-        (void) dsa_error(err, "the record script's reply makes no sense");
+        (void) dsa_error(err, "the reply of the record script is not a "
+                         "result and a flag");
         return DSA_AGAIN;
     }
 
@@ -513,13 +583,14 @@ dsa_schema_result(dsa_schema_result_e result)
         return "the messages were appended";
 
     case DSA_SCHEMA_MOVED:
-        return "another turn of the conversation came between";
+        return "another turn of the conversation was stored in the "
+               "meantime";
 
     case DSA_SCHEMA_GONE:
         return "the conversation was deleted";
 
     case DSA_SCHEMA_TOO_LARGE:
-        return "the turn is larger than a conversation may be";
+        return "the turn alone exceeds the limits of a conversation";
 
     case DSA_SCHEMA_DAMAGED:
         return "the stored conversation is damaged";
@@ -529,7 +600,7 @@ dsa_schema_result(dsa_schema_result_e result)
 }
 
 
-/* Non-negative decimal digits. */
+/* Reads 1 to 18 decimal digits. */
 
 static int
 dsa_schema_number(const redisReply *reply, int64_t *n)
@@ -573,10 +644,10 @@ dsa_schema_unexpected(const redisReply *reply, dsa_err_t *err)
     char  text[DSA_RESP_TEXT];
 
     if (reply->type == REDIS_REPLY_ERROR) {
-        return dsa_error(err, "Redis answered \"%s\"",
+        return dsa_error(err, "Redis replied \"%s\"",
                          dsa_resp_text(text, reply->str, reply->len));
     }
 
-    return dsa_error(err, "Redis answered with a reply of type %d",
+    return dsa_error(err, "Redis sent a reply of unexpected type %d",
                      reply->type);
 }

@@ -12,23 +12,24 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/json.h"
 
 
 /*
- * Every key, layout, lifetime and script that the project has in Redis, as
- * commands made and replies read.  README.md beside this file tells the same
- * to a person.  Nothing here talks to Redis.
+ * Every key, layout, lifetime and script that the project has in Redis.  The
+ * functions make commands and read replies; the caller sends and receives
+ * them.  README.md beside this file describes the same layout in prose.
  */
 
 #define DSA_SCHEMA_CONVERSATION_TTL  (30 * 24 * 3600)       /* seconds */
 #define DSA_SCHEMA_DONE_TTL          (24 * 3600)
 
-/* one conversation; the oldest turns go first */
+/* limits of one conversation; the oldest turns are removed first */
 
 #define DSA_SCHEMA_MAX_MESSAGES      2000
 #define DSA_SCHEMA_MAX_BYTES         (4 * 1024 * 1024)
 
-/* the largest reply to any command made here: a whole conversation */
+/* limits of the largest reply to a command of this file: a conversation */
 
 #define DSA_SCHEMA_MAX_REPLY         (DSA_SCHEMA_MAX_BYTES + 512 * 1024)
 #define DSA_SCHEMA_MAX_ELEMENTS      (2 * DSA_SCHEMA_MAX_MESSAGES + 64)
@@ -39,7 +40,12 @@
                                       + 2 * DSA_SCHEMA_ID_RANDOM)
 
 
-/* A command's words, all in the arena it was made with; 0: out of memory. */
+/*
+ * The words of a command.  The array is in the arena that the command was made
+ * with.  The bytes of a word are in that arena, are static, or belong to the
+ * caller that passed them (names and messages), so send the command, or copy
+ * it, while all of these live.
+ */
 
 typedef struct {
     uint32_t             argc;
@@ -48,52 +54,80 @@ typedef struct {
 
 
 /*
- * Names that may become part of a key: 1 to 128 letters, digits, "-", "_" and
- * "."; of an id, that it was made by dsa_schema_make_id().
+ * name_ok: 1 if name may become part of a key: 1 to 128 letters, digits, "-",
+ * "_" and ".".  id_ok: 1 if id has the form that dsa_schema_make_id() gives.
  */
 int dsa_schema_name_ok(dsa_str_t name);
 int dsa_schema_id_ok(dsa_str_t id);
 
-/* id: DSA_SCHEMA_ID_LEN bytes, not terminated. */
+/* id: DSA_SCHEMA_ID_LEN bytes, without a terminating NUL. */
 void dsa_schema_make_id(char *id, const uint8_t random[DSA_SCHEMA_ID_RANDOM]);
 
 
 /*
- * A conversation is made.  messages: one JSON object each, its first member
- * "role"; within the bounds above.  Replies 1, or 0 when the id is taken.
+ * Commands that handle a whole conversation.  DSA_ERROR: out of memory, or an
+ * argument is out of range.
+ */
+
+/*
+ * Creates a conversation.  messages: JSON objects whose first member is "role",
+ * within the limits above.  Redis replies 1, or 0 if the id is taken.
  */
 int dsa_schema_create(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id, int64_t created, int64_t ttl,
     const dsa_str_t *messages, uint32_t n_messages);
 
-/* Replies 1, or 0 when there was none. */
+/* Redis replies 1, or 0 if there was no such conversation. */
 int dsa_schema_delete(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id);
 
-/* DSA_OK and *n, or DSA_ERROR when the reply is something else. */
+/* Redis replies with what dsa_schema_conversation() reads. */
+int dsa_schema_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id);
+
+
+/* Reads an integer reply: DSA_OK and *n, or DSA_ERROR if it is not one. */
 int dsa_schema_integer(const redisReply *reply, int64_t *n, dsa_err_t *err);
 
 
 typedef struct {
     int64_t              version;       /* 1, and 1 more with each turn */
     int64_t              created;       /* seconds since 1970 */
-    dsa_str_t           *messages;      /* oldest first; the reply's bytes */
+    dsa_str_t           *messages;      /* JSON, oldest first; the array is in
+                                           the arena, the bytes are the
+                                           reply's */
     uint32_t             n_messages;
+    size_t               bytes;         /* of all messages together */
 } dsa_schema_conversation_t;
 
 
-int dsa_schema_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, dsa_str_t id);
-
 /*
- * DSA_OK; DSA_AGAIN when there is no such conversation; DSA_ERROR when the
- * reply is no conversation: an error of Redis, or a damaged one.
+ * Reads the reply to dsa_schema_load().  DSA_OK; DSA_AGAIN: there is no such
+ * conversation; DSA_ERROR: the reply is an error of Redis, or it is not a
+ * complete conversation.
  */
 int dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
     const redisReply *reply, dsa_err_t *err);
 
+/*
+ * Parses the messages of a conversation into one JSON array in the arena,
+ * which does not refer to the reply.  depth: the deepest nesting of a message.
+ * NULL: out of memory, or err names the message that is not valid JSON.
+ */
+dsa_json_t *dsa_schema_messages(const dsa_schema_conversation_t *c,
+    dsa_arena_t *arena, uint32_t depth, dsa_err_t *err);
 
-/* What a request leaves behind. */
+
+/*
+ * Messages on their way to Redis are kept as one text: the JSON of each
+ * message, followed by a NUL.  JSON escapes NUL, so that a NUL only ends a
+ * message.  Returns the number of messages in text.  messages: NULL, or room
+ * for that many, which then refer to text.
+ */
+uint32_t dsa_schema_split(dsa_str_t text, dsa_str_t *messages);
+
+
+/* What a request leaves in Redis when it ends. */
 
 typedef struct {
     dsa_str_t            request;       /* its unique id */
@@ -108,7 +142,7 @@ typedef struct {
     dsa_str_t            conversation;  /* empty: none */
     int64_t              version;       /* as loaded */
     int64_t              ttl;
-    const dsa_str_t     *messages;      /* to append, as dsa_schema_create() */
+    const dsa_str_t     *messages;      /* to append, as in create */
     uint32_t             n_messages;
     uint32_t             max_messages;
     uint32_t             max_bytes;
@@ -116,39 +150,46 @@ typedef struct {
 
 
 /*
- * 1: the ledger can take what is in this record: its request and tenant are
- * names as above, its model is 1 byte or more without control characters, its
- * counts have at most 18 digits, and its time is of the years 1970 to 9999.
+ * 1 if the ledger accepts the entry: request and tenant satisfy
+ * dsa_schema_name_ok(), model has at least 1 byte and no control characters,
+ * each count has at most 18 digits, and time is in the years 1970 to 9999.
  */
 int dsa_schema_entry_ok(const dsa_schema_record_t *record);
 
 /*
- * text 0: by the script's hash (EVALSHA), which Redis may answer with
- * NOSCRIPT; 1: with its text (EVAL), after which the hash is known.
+ * text 0: the command names the script by its hash (EVALSHA), and Redis
+ * replies NOSCRIPT if it does not have it; 1: the command carries the text of
+ * the script (EVAL), and Redis has it from then on.  DSA_ERROR: out of memory,
+ * or a count or the time is out of range.
  */
 int dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     const dsa_schema_record_t *record, int text);
 
-/* What became of the messages; the ledger is written in each case. */
+/*
+ * What happened to the messages.  The entry is in the ledger in every case.
+ * The values are those of the script.
+ */
 
 typedef enum {
-    DSA_SCHEMA_LEDGER = 0,          /* there were none */
+    DSA_SCHEMA_LEDGER = 0,          /* there were no messages */
     DSA_SCHEMA_APPENDED,
-    DSA_SCHEMA_MOVED,               /* another turn came between */
-    DSA_SCHEMA_GONE,                /* deleted, or its time was over */
-    DSA_SCHEMA_TOO_LARGE,           /* this turn alone is over the bounds */
-    DSA_SCHEMA_DAMAGED              /* not written by us */
+    DSA_SCHEMA_MOVED,               /* the version is not the one loaded */
+    DSA_SCHEMA_GONE,                /* deleted or expired */
+    DSA_SCHEMA_TOO_LARGE,           /* this turn alone exceeds the limits */
+    DSA_SCHEMA_DAMAGED              /* the conversation has another layout */
 } dsa_schema_result_e;
 
 
 /*
- * DSA_OK: written, *again 1 when an earlier attempt had written it; DSA_AGAIN:
- * not written, another attempt may; DSA_ERROR: it never can be, err says why.
+ * Reads the reply to dsa_schema_record().  DSA_OK: the entry is written;
+ * *again is 1 if an earlier attempt wrote it.  DSA_AGAIN: it is not written,
+ * and a later attempt may succeed.  DSA_ERROR: no attempt can succeed.  err is
+ * set unless the result is DSA_OK.
  */
 int dsa_schema_recorded(const redisReply *reply, dsa_schema_result_e *result,
     int *again, dsa_err_t *err);
 
-/* In words, for a log line and for the client. */
+/* The result as a clause, for a log line and for the client. */
 const char *dsa_schema_result(dsa_schema_result_e result);
 
 

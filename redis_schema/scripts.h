@@ -9,18 +9,22 @@
 
 
 /*
- * The scripts.  Each reads and decides first and writes after, so that no
- * error can leave half of it behind: a script of Redis is not undone.  The
- * first write is one that Redis refuses when its memory is full.
+ * Redis does not roll back a script that fails.  Therefore each script first
+ * reads and decides, and only then writes, so that no error can leave half of
+ * its writes behind.  Its first write is a command that Redis refuses when its
+ * memory is full.
  */
 
 
 /*
- * A message's role is read off its beginning; a conversation's system
- * messages at its beginning are counted, for they are never trimmed.
+ * Creates a conversation.  The role of a message is found at the beginning of
+ * its JSON.  "first" counts the leading system messages, which are never
+ * trimmed.
  *
  *     KEYS[1]  conversation
  *     ARGV     created, ttl, then the messages
+ *
+ * Returns 1, or 0 if the conversation exists.
  */
 
 static const char  dsa_schema_create_script[] =
@@ -41,12 +45,14 @@ static const char  dsa_schema_create_script[] =
 
 
 /*
- *     KEYS     done, ledger and, if there is one, conversation
- *     ARGV     done's ttl, model, prompt, cached, completion and reasoning
- *              tokens; with a conversation: version, ttl, most messages,
- *              most bytes, then the messages
+ * Writes the ledger entry of a request and appends its messages.
  *
- * Returns { dsa_schema_result_e, 1 if it had been done before }.
+ *     KEYS     done marker, ledger and, if there is one, conversation
+ *     ARGV     ttl of the marker, model, prompt, cached, completion and
+ *              reasoning tokens; with a conversation: version, ttl, limit of
+ *              messages, limit of bytes, then the messages
+ *
+ * Returns { dsa_schema_result_e, 1 if an earlier call wrote the entry }.
  */
 
 static const char  dsa_schema_record_script[] =
@@ -71,7 +77,7 @@ static const char  dsa_schema_record_script[] =
 "  local old = redis.call('HGET', ledger, fields[i])\n"
 "  if old and (not old:find('^%d+$') or #old > 18) then\n"
 "    return redis.error_reply("
-"'DSADATA a field of the ledger is no count')\n"
+"'DSADATA a field of the ledger is not a count')\n"
 "  end\n"
 "end\n"
 "\n"
@@ -104,7 +110,7 @@ static const char  dsa_schema_record_script[] =
 "      count, bytes = count + 1, bytes + #ARGV[i]\n"
 "    end\n"
 "\n"
-"    -- the oldest turns go, whole: what is left begins with a question\n"
+"    -- remove whole turns, oldest first: what stays begins with a user\n"
 "\n"
 "    drop = {}\n"
 "    while count > max or bytes > maxbytes do\n"

@@ -315,12 +315,13 @@ my @both = map { [ $_->events ] } @two;
 is(DSA::HTTP->gather(@$_)->{done}, 1, 'answered') for @both;
 is_deeply([ sort map { $_->{stored} ? 'stored' : $_->{reason} }
             map { $_->{json}{conversation} || () } map { @$_ } @both ],
-          [ 'another turn of the conversation came between', 'stored' ],
+          [ 'another turn of the conversation was stored in the meantime',
+            'stored' ],
           'and each says what became of it');
 is(scalar @{ messages($id) }, 2, 'one turn is kept');
 is(version($id), 2, 'one version more');
-is($t->logged(qr/another turn of the conversation came between/) > 0, 1,
-   'the other is told');
+is($t->logged(qr/another turn of the conversation was stored in the/) > 0, 1,
+   'the other one is logged');
 
 
 # Deleted meanwhile, left by its client: nothing of the turn is kept.

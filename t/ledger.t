@@ -563,7 +563,7 @@ my ($field) = grep { /\|reasoning_tokens$/ } keys %{ $r->hgetall($key) };
 $r->cmd('HSET', $key, $field, 'many');
 %before = %want;
 chats(1, 1);
-wait_until(sub { $t->logged(qr/is lost: .*a field of the ledger is no count/) },
+wait_until(sub { $t->logged(qr/is lost: .*of the ledger is not a count/) },
            20, 'the loss to be told');
 $r->cmd('HSET', $key, $field, 0);
 %want = %before;

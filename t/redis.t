@@ -182,7 +182,7 @@ for (1 .. 5) {
     my $r = conversation();
 
     is($r->{status}, 503, 'wrong password');
-    like(message($r), qr/Redis refuses the password/, 'says so');
+    like(message($r), qr/Redis rejects the password/, 'says so');
 }
 
 is(told('WRONGPASS'), 1, 'logged once');
@@ -197,7 +197,7 @@ ok($t->logged(qr/\[notice\].*Redis is back/), 'told that it is back');
 $t->reload(conf => conf('dsa_redis %%REDIS%%;'));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
 wait_until(sub { told('NOAUTH') }, 10, 'a refusal');
-like(message(conversation()), qr/wants a password/, 'no password given');
+like(message(conversation()), qr/requires a password/, 'no password given');
 
 
 # A Redis that hangs, goes and comes.
@@ -502,7 +502,7 @@ for my $case ([ 'MOVED 3999 127.0.0.1:6381', qr/node of a cluster/ ],
               [ 'CLUSTERDOWN The cluster is down', qr/cluster that is down/ ],
               [ 'LOADING Redis is loading the dataset', qr/is loading/ ],
               [ 'MASTERDOWN Link with MASTER is down', qr/without its master/ ],
-              [ 'NOAUTH Authentication required.', qr/wants a password/ ],
+              [ 'NOAUTH Authentication required.', qr/requires a password/ ],
               [ "READONLY You can't write", qr/read-only replica/ ])
 {
     my ($error, $want_message) = @$case;

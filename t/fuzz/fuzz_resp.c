@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A Redis that sends any bytes, cut anywhere: replies within the bounds or an
- * error, the same ones however the bytes are cut, and every reading that the
- * schema has of a reply.  The first byte says how to cut.
+ * A Redis that sends any bytes in pieces of any size.  The result must be
+ * replies within the limits or an error, and it must not depend on the pieces.
+ * Each reply is passed to every function of the schema that reads replies.  The
+ * first byte of the input seeds the sizes of the pieces.
  */
 
 
@@ -129,6 +130,10 @@ interpret(const redisReply *reply, uint64_t hash)
             abort();
         }
 
+        if (dsa_schema_messages(&c, arena, 8, &err) != NULL) {
+            hash = mix(hash, c.bytes);
+        }
+
         for (i = 0; i < c.n_messages; i++) {
             hash = mix(hash, c.messages[i].len);
             hash = mix(hash, c.messages[i].len != 0 ? c.messages[i].data[0]
@@ -142,7 +147,7 @@ interpret(const redisReply *reply, uint64_t hash)
 }
 
 
-/* What the replies of the stream come to, when it is cut so. */
+/* A hash of the replies of the stream in pieces that cut seeds. */
 
 static uint64_t
 replies(const uint8_t *data, size_t size, uint32_t cut, size_t *n)
@@ -212,7 +217,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0 || size > MAX_BYTES) {
 
-        /* beyond the bound the cut decides where the error comes */
+        /* beyond the limit the pieces decide where the error occurs */
 
         return 0;
     }

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The schema against a real redis-server: what the scripts leave behind is
- * asked of Redis itself, with commands written here.
+ * The schema against a real redis-server.  The tests read what the scripts
+ * leave behind with commands of their own.
  */
 
 
@@ -167,7 +167,7 @@ run(const dsa_schema_command_t *cmd)
 }
 
 
-/* A command of the test's own; the reply as a number or a string. */
+/* Sends a command of the test itself; returns its reply as a number. */
 
 static long long
 number(const char *fmt, ...)
@@ -226,7 +226,7 @@ load(dsa_schema_conversation_t *c, const char *tenant, redisReply **reply,
 }
 
 
-/* The roles of the stored messages, a letter each. */
+/* want: the first letter of the role of each stored message. */
 
 static void
 assert_roles(const char *want, int64_t version)
@@ -512,7 +512,7 @@ test_append(void **state)
     assert_recorded(&r, DSA_SCHEMA_APPENDED, 1);
     assert_roles("ua", 2);
 
-    /* two turns began at the same version: one is kept, both are charged */
+    /* of two turns with the same version one is stored; both are charged */
 
     r.request = dsa_strz("r2");
     r.version = 2;
@@ -523,7 +523,7 @@ test_append(void **state)
     assert_recorded(&r, DSA_SCHEMA_MOVED, 1);
     assert_roles("uaua", 3);
 
-    /* not another tenant's, and not one that is gone */
+    /* a conversation of another tenant, and one that was deleted */
 
     r.request = dsa_strz("r4");
     r.tenant = dsa_strz(OTHER);
@@ -546,7 +546,7 @@ test_trim(void **state)
     dsa_str_t            turn[4];
     dsa_schema_record_t  r;
 
-    /* u, a tool round, and the system message: all of a turn goes at once */
+    /* a turn with a tool round is removed as a whole */
 
     turn[0] = dsa_strz(SYSTEM);
     create(TENANT, turn, 1);
@@ -575,7 +575,7 @@ test_trim(void **state)
     assert_int_equal(number("HGET " KEY " bytes"),
                      sizeof(SYSTEM USER ANSWER) - 1);
 
-    /* a turn that alone is too large is refused, nothing is dropped for it */
+    /* a turn that alone is too large is refused, and nothing is removed */
 
     r.request = dsa_strz("r3");
     r.version = 3;
@@ -597,7 +597,7 @@ test_trim(void **state)
     assert_recorded(&r, DSA_SCHEMA_TOO_LARGE, 0);
     assert_roles("sua", 4);
 
-    /* a tool's answer without its question is no beginning */
+    /* a turn that begins with a tool message cannot be the first one */
 
     turn[0] = dsa_strz(TOOL);
     r.request = dsa_strz("r6");
@@ -657,13 +657,13 @@ test_damage(void **state)
     turn[1] = dsa_strz(ANSWER);
     create(TENANT, turn, 2);
 
-    /* a message that is missing is never passed over in silence */
+    /* a conversation that lacks a message is an error */
 
     assert_int_equal(number("HDEL " KEY " 0"), 1);
     assert_int_equal(load(&c, TENANT, &reply, &err), DSA_ERROR);
     freeReplyObject(reply);
 
-    /* what is no conversation of ours costs no ledger entry */
+    /* the ledger entry is written if the key is not a conversation */
 
     number("DEL " KEY);
     number("SET " KEY " x");
@@ -683,7 +683,7 @@ test_damage(void **state)
     assert_recorded(&r, DSA_SCHEMA_DAMAGED, 0);
     assert_int_equal(number("HGET " LEDGER " v3|2|requests"), 2);
 
-    /* a ledger that cannot be counted up is left as it is, and told */
+    /* a ledger that cannot be added to is an error and stays as it is */
 
     number("HSET " LEDGER " v3|2|reasoning_tokens many");
     r = request("r3");
@@ -718,7 +718,7 @@ test_full(void **state)
     r.messages = turn;
     r.n_messages = 2;
 
-    /* Redis has no memory: nothing of it is written, later all of it is */
+    /* without memory Redis writes nothing; later it writes all */
 
     number("CONFIG SET maxmemory 1");
     assert_int_equal(record(&r, &result, &again, &err), DSA_AGAIN);
@@ -773,6 +773,95 @@ test_slots(void **state)
         assert_non_null(tag);
         assert_memory_equal(tag, "{" TENANT "}", sizeof("{" TENANT "}") - 1);
     }
+}
+
+
+/* Messages that are not stored in the order of their numbers, to a tree. */
+
+static void
+test_messages(void **state)
+{
+    dsa_err_t                   err;
+    dsa_str_t                   turn[2];
+    dsa_json_t                 *list, *message;
+    redisReply                 *reply;
+    dsa_schema_conversation_t   c;
+
+    turn[0] = dsa_strz(USER);
+    turn[1] = dsa_strz(ANSWER);
+    create(TENANT, turn, 2);
+
+    assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
+    assert_int_equal(c.bytes, sizeof(USER ANSWER) - 1);
+
+    list = dsa_schema_messages(&c, arena, 2, &err);
+    assert_non_null(list);
+    assert_int_equal(list->type, DSA_JSON_ARRAY);
+    assert_int_equal(list->n, 2);
+
+    /* the tree outlives the reply */
+
+    freeReplyObject(reply);
+
+    message = list->first;
+    assert_true(dsa_str_eqz(dsa_json_get(message, "content")->text,
+                            "question"));
+    message = message->next;
+    assert_true(dsa_str_eqz(dsa_json_get(message, "role")->text,
+                            "assistant"));
+    assert_null(message->next);
+
+    /* the error names the message: not JSON, two values, nested too deeply */
+
+    number("HSET " KEY " 1 {");
+    assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
+    assert_null(dsa_schema_messages(&c, arena, 2, &err));
+    assert_memory_equal(err.text, "message 1: ", 11);
+    freeReplyObject(reply);
+
+    number("HSET " KEY " 1 {},{}");
+    assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
+    assert_null(dsa_schema_messages(&c, arena, 2, &err));
+    assert_memory_equal(err.text, "message 1: ", 11);
+    freeReplyObject(reply);
+
+    number("HSET " KEY " 0 [[[]]]");
+    assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
+    assert_null(dsa_schema_messages(&c, arena, 2, &err));
+    assert_memory_equal(err.text, "message 0: ", 11);
+    freeReplyObject(reply);
+
+    /* a conversation without messages is an empty array */
+
+    number("DEL " KEY);
+    create(TENANT, NULL, 0);
+    assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
+    list = dsa_schema_messages(&c, arena, 2, &err);
+    assert_non_null(list);
+    assert_int_equal(list->n, 0);
+    assert_null(list->first);
+    freeReplyObject(reply);
+}
+
+
+static void
+test_split(void **state)
+{
+    dsa_str_t  messages[3];
+
+    static const char  text[] = "{\"a\":1}\0\0{}";
+
+    assert_int_equal(dsa_schema_split(dsa_str(NULL, 0), messages), 0);
+
+    /* the third text ends with the NUL of the literal */
+
+    assert_int_equal(dsa_schema_split(dsa_str(text, sizeof(text)), NULL), 3);
+    assert_int_equal(dsa_schema_split(dsa_str(text, sizeof(text)), messages),
+                     3);
+    assert_true(dsa_str_eqz(messages[0], "{\"a\":1}"));
+    assert_int_equal(messages[1].len, 0);
+    assert_true(dsa_str_eqz(messages[2], "{}"));
+    assert_ptr_equal(messages[0].data, text);
 }
 
 
@@ -916,7 +1005,7 @@ test_resp_bounds(void **state)
                                   "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", 1),
                      DSA_ERROR);
 
-    /* a reply that is complete counts no longer */
+    /* the limits are for one reply: a complete one no longer counts */
 
     assert_int_equal(resp_verdict("*9\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n"
                                   ":1\r\n:1\r\n:1\r\n*9\r\n:1\r\n:1\r\n:1\r\n"
@@ -925,7 +1014,7 @@ test_resp_bounds(void **state)
 }
 
 
-/* What Redis says goes to a log: short, and without control characters. */
+/* Text from Redis in a log line is short and has no control characters. */
 
 static void
 test_text(void **state)
@@ -1017,6 +1106,7 @@ main(void)
 
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_split),
         cmocka_unit_test(test_resp),
         cmocka_unit_test(test_resp_bounds),
         cmocka_unit_test(test_text),
@@ -1025,6 +1115,7 @@ main(void)
         test(test_slots),
         test(test_create),
         test(test_order),
+        test(test_messages),
         test(test_ledger),
         test(test_append),
         test(test_trim),
