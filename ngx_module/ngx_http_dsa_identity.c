@@ -10,6 +10,7 @@
 
 #include <openssl/evp.h>
 
+#include "ngx_http_dsa_header.h"
 #include "ngx_http_dsa_identity.h"
 
 
@@ -17,8 +18,8 @@
  * A key is a secret, so a caller with the key is the tenant, whichever header
  * carries it.  The fingerprint of a certificate and a value of dsa_tenant are
  * public, so a label with a NUL byte is hashed before them.  No header can
- * contain a NUL byte.  Otherwise "Bearer FINGERPRINT" would name the tenant of
- * the certificate.
+ * contain a NUL byte.  Without the label, "Bearer FINGERPRINT" would name the
+ * tenant of the certificate.
  */
 
 static const u_char  ngx_http_dsa_label_value[] = "\0dsa_tenant";
@@ -89,7 +90,7 @@ ngx_http_dsa_identify(ngx_http_request_t *r, ngx_http_complex_value_t *value,
 
     if (ngx_http_dsa_identity_digest(label, len, &s, digest) != NGX_OK) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "SHA-256 of a request's key failed");
+                      "dsa: SHA-256 of a request's key failed");
         return NGX_ERROR;
     }
 
@@ -122,7 +123,10 @@ ngx_http_dsa_identity_key(ngx_http_request_t *r, ngx_str_t *key,
 {
     ngx_str_t  other;
 
-    /* nginx before 1.23 lets a check see the first of two and not the other */
+    /*
+     * Before nginx 1.23 a check in the configuration sees only the first of
+     * two headers of one name, so this function must not use the other one.
+     */
 
     if (ngx_http_dsa_identity_header(r, "authorization", key) != NGX_OK) {
         *why = "The header \"Authorization\" must not be repeated.";
@@ -158,50 +162,23 @@ static ngx_int_t
 ngx_http_dsa_identity_header(ngx_http_request_t *r, const char *name,
     ngx_str_t *value)
 {
-    size_t            len;
-    ngx_uint_t        i, found;
-    ngx_list_part_t  *part;
+    ngx_uint_t        n;
     ngx_table_elt_t  *h;
 
-    ngx_str_null(value);
+    h = ngx_http_dsa_header_find(&r->headers_in.headers, name, &n);
 
-    found = 0;
-    len = ngx_strlen(name);
-
-    part = &r->headers_in.headers.part;
-    h = part->elts;
-
-    for (i = 0; /* void */ ; i++) {
-
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        if (h[i].key.len != len
-            || ngx_strncasecmp(h[i].key.data, (u_char *) name, len) != 0)
-        {
-            continue;
-        }
-
-        if (found) {
-            return NGX_DECLINED;
-        }
-
-        found = 1;
-        *value = h[i].value;
+    if (h == NULL) {
+        ngx_str_null(value);
+        return NGX_OK;
     }
 
-    return NGX_OK;
+    *value = h->value;
+
+    return n == 1 ? NGX_OK : NGX_DECLINED;
 }
 
 
-/* HTTP/2 lets blanks around a value through; HTTP/1 does not. */
+/* nginx removes the blanks around a value of HTTP/1, not of HTTP/2. */
 
 static void
 ngx_http_dsa_identity_trim(ngx_str_t *s)
@@ -259,7 +236,7 @@ ngx_http_dsa_identity_certificate(ngx_http_request_t *r,
 
     if (v == NULL || v->not_found || v->len == 0) {
 
-        /* a verified certificate must not become a caller without one */
+        /* without this error the caller would be one without a certificate */
 
         return NGX_ERROR;
     }

@@ -18,16 +18,16 @@
 
 
 /*
- * Finds the tenant that a request belongs to.  This identifies the caller, it
- * does not authenticate.  value is dsa_tenant's, or NULL.  Call it from a
- * content handler only: before the access phase has ended, a variable like
+ * Finds the tenant that a request belongs to.  This identifies the caller and
+ * does not authenticate it.  value: of dsa_tenant, or NULL.  Call it only from
+ * a content handler: before the access phase has ended, a variable like
  * $remote_user is what the client claims.
  *
- * NGX_OK: digest is set, and tenant is its first hexadecimal digits, in the
- * request's memory.  If value is empty for this request, the request has no
- * tenant: tenant is empty, and digest is that of a caller without a key.
+ * NGX_OK: digest is set, and tenant is the hexadecimal form of its beginning,
+ * in the request's pool.  If value is empty for this request, the request has
+ * no tenant: tenant is empty, and digest is that of a caller without a key.
  * NGX_DECLINED: the request is ambiguous and gets a 400 with *why, which is
- * static.  NGX_ERROR.
+ * static.  NGX_ERROR: out of memory, or the digest failed.
  */
 ngx_int_t ngx_http_dsa_identify(ngx_http_request_t *r,
     ngx_http_complex_value_t *value, ngx_str_t *tenant,
