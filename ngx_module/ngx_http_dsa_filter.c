@@ -8,21 +8,29 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_dsa_module.h"
+#include "api/ngx_http_dsa_openai.h"
+#include "ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_filter.h"
+#include "ngx_http_dsa_header.h"
 
 
-/*
- * Every answer of a location of dsa_pass gets a request id, and 429 and 503 get
- * Retry-After.  Errors that nginx itself reports
- * there (a body over client_max_body_size, a malformed chunk, limit_req, deny)
- * have the API's JSON in place of nginx's default HTML page.
- */
+/* The page in place of nginx's own; it belongs to the request's pool. */
+
+typedef struct {
+    ngx_buf_t   *buf;
+    ngx_uint_t   sent;
+} ngx_http_dsa_filter_page_t;
+
 
 static ngx_int_t ngx_http_dsa_header_filter(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_filter_add(ngx_http_request_t *r,
     const char *name, const ngx_str_t *value);
 static ngx_uint_t ngx_http_dsa_filter_is_default(ngx_http_request_t *r);
-static ngx_int_t ngx_http_dsa_filter_page(ngx_http_request_t *r);
+static ngx_int_t ngx_http_dsa_filter_set_page(ngx_http_request_t *r);
+static ngx_buf_t *ngx_http_dsa_filter_create_page(ngx_http_request_t *r);
+static ngx_http_dsa_filter_page_t *ngx_http_dsa_filter_page(
+    ngx_http_request_t *r);
+static void ngx_http_dsa_filter_page_cleanup(void *data);
 static ngx_int_t ngx_http_dsa_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
 static void ngx_http_dsa_filter_message(ngx_http_request_t *r, char *text,
@@ -31,6 +39,8 @@ static void ngx_http_dsa_filter_message(ngx_http_request_t *r, char *text,
 
 static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
 static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
+
+static ngx_http_dsa_filter_id_pt         ngx_http_dsa_filter_id;
 
 
 static ngx_int_t
@@ -47,7 +57,7 @@ ngx_http_dsa_header_filter(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    if (ngx_http_dsa_request_id(r, &id) != NGX_OK
+    if (ngx_http_dsa_filter_id(r, &id) != NGX_OK
         || ngx_http_dsa_filter_add(r, "X-Request-Id", &id) != NGX_OK)
     {
         return NGX_ERROR;
@@ -61,7 +71,7 @@ ngx_http_dsa_header_filter(ngx_http_request_t *r)
     }
 
     if (ngx_http_dsa_filter_is_default(r)
-        && ngx_http_dsa_filter_page(r) != NGX_OK)
+        && ngx_http_dsa_filter_set_page(r) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -70,68 +80,17 @@ ngx_http_dsa_header_filter(ngx_http_request_t *r)
 }
 
 
-ngx_int_t
-ngx_http_dsa_request_id(ngx_http_request_t *r, ngx_str_t *id)
-{
-    ngx_http_dsa_ctx_t         *ctx;
-    ngx_http_variable_value_t  *v;
-    ngx_http_dsa_main_conf_t   *mcf;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
-
-    if (ctx != NULL && ctx->id.len != 0) {
-        *id = ctx->id;
-        return NGX_OK;
-    }
-
-    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
-
-    v = ngx_http_get_indexed_variable(r, mcf->request_id);
-
-    if (v == NULL || v->not_found) {
-        return NGX_ERROR;
-    }
-
-    id->data = v->data;
-    id->len = v->len;
-
-    return NGX_OK;
-}
-
-
-/* A response header, unless there is one of this name; name is static. */
+/* Adds a response header unless there is one of this name; name is static. */
 
 static ngx_int_t
 ngx_http_dsa_filter_add(ngx_http_request_t *r, const char *name,
     const ngx_str_t *value)
 {
-    size_t            len;
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
+    ngx_uint_t        n;
     ngx_table_elt_t  *h;
 
-    len = ngx_strlen(name);
-
-    part = &r->headers_out.headers.part;
-    h = part->elts;
-
-    for (i = 0; /* void */ ; i++) {
-
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        if (h[i].hash != 0 && h[i].key.len == len
-            && ngx_strncasecmp(h[i].key.data, (u_char *) name, len) == 0)
-        {
-            return NGX_OK;
-        }
+    if (ngx_http_dsa_header_find(&r->headers_out.headers, name, &n) != NULL) {
+        return NGX_OK;
     }
 
     h = ngx_list_push(&r->headers_out.headers);
@@ -143,7 +102,7 @@ ngx_http_dsa_filter_add(ngx_http_request_t *r, const char *name,
 
     h->hash = 1;
     h->key.data = (u_char *) name;
-    h->key.len = len;
+    h->key.len = ngx_strlen(name);
     h->value = *value;
 
     return NGX_OK;
@@ -151,8 +110,8 @@ ngx_http_dsa_filter_add(ngx_http_request_t *r, const char *name,
 
 
 /*
- * Is this an error page of nginx's own, HTML or empty?  What an operator's
- * "error_page" or "return CODE TEXT" sends is left alone.
+ * 1 if the response is an error page of nginx itself, HTML or empty.  A page
+ * of an operator's "error_page" or "return CODE TEXT" is not replaced.
  */
 
 static ngx_uint_t
@@ -181,48 +140,33 @@ ngx_http_dsa_filter_is_default(ngx_http_request_t *r)
 
 
 static ngx_int_t
-ngx_http_dsa_filter_page(ngx_http_request_t *r)
+ngx_http_dsa_filter_set_page(ngx_http_request_t *r)
 {
-    char                 text[256];
-    dsa_buf_t            body;
-    ngx_buf_t           *b;
-    ngx_http_dsa_ctx_t  *ctx;
+    ngx_buf_t                   *b;
+    ngx_pool_cleanup_t          *cln;
+    ngx_http_dsa_filter_page_t  *page;
 
-    ngx_http_dsa_filter_message(r, text, sizeof(text));
-
-    ngx_memzero(&body, sizeof(dsa_buf_t));
-
-    ngx_http_dsa_openai_error(&body, r->headers_out.status, NULL, text);
-
-    if (body.failed) {
-        dsa_buf_free(&body);
-        return NGX_ERROR;
-    }
-
-    b = ngx_create_temp_buf(r->pool, body.len);
+    b = ngx_http_dsa_filter_create_page(r);
     if (b == NULL) {
-        dsa_buf_free(&body);
         return NGX_ERROR;
     }
 
-    b->last = ngx_cpymem(b->last, body.data, body.len);
-    b->last_buf = 1;
-    b->last_in_chain = 1;
+    page = ngx_http_dsa_filter_page(r);
 
-    dsa_buf_free(&body);
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
-
-    if (ctx == NULL) {
-        ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_dsa_ctx_t));
-        if (ctx == NULL) {
+    if (page == NULL) {
+        cln = ngx_pool_cleanup_add(r->pool,
+                                   sizeof(ngx_http_dsa_filter_page_t));
+        if (cln == NULL) {
             return NGX_ERROR;
         }
 
-        ngx_http_set_ctx(r, ctx, ngx_http_dsa_module);
+        cln->handler = ngx_http_dsa_filter_page_cleanup;
+
+        page = cln->data;
+        page->sent = 0;
     }
 
-    ctx->page = b;
+    page->buf = b;
 
     r->headers_out.content_length_n = b->last - b->pos;
 
@@ -239,15 +183,79 @@ ngx_http_dsa_filter_page(ngx_http_request_t *r)
 }
 
 
+static ngx_buf_t *
+ngx_http_dsa_filter_create_page(ngx_http_request_t *r)
+{
+    char        text[256];
+    dsa_buf_t   body;
+    ngx_buf_t  *b;
+
+    ngx_http_dsa_filter_message(r, text, sizeof(text));
+
+    ngx_memzero(&body, sizeof(dsa_buf_t));
+
+    ngx_http_dsa_openai_error(&body, r->headers_out.status, NULL, text);
+
+    b = NULL;
+
+    if (!body.failed) {
+        b = ngx_create_temp_buf(r->pool, body.len);
+    }
+
+    if (b != NULL) {
+        b->last = ngx_cpymem(b->last, body.data, body.len);
+        b->last_buf = 1;
+        b->last_in_chain = 1;
+    }
+
+    dsa_buf_free(&body);
+
+    return b;
+}
+
+
+/*
+ * The page of a request, or NULL.  The module's context of a request belongs
+ * to chats, so the page is found by its cleanup handler.
+ */
+
+static ngx_http_dsa_filter_page_t *
+ngx_http_dsa_filter_page(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    for (cln = r->pool->cleanup; cln != NULL; cln = cln->next) {
+        if (cln->handler == ngx_http_dsa_filter_page_cleanup) {
+            return cln->data;
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_dsa_filter_page_cleanup(void *data)
+{
+    /* the page is memory of the pool */
+}
+
+
 static ngx_int_t
 ngx_http_dsa_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
-    ngx_chain_t         *cl, out;
-    ngx_http_dsa_ctx_t  *ctx;
+    ngx_chain_t                 *cl, out;
+    ngx_http_dsa_filter_page_t  *page;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+    /* for the events of a stream err_status is 0, and nothing is searched */
 
-    if (in == NULL || ctx == NULL || ctx->page == NULL) {
+    if (in == NULL || r->err_status == 0 || r != r->main) {
+        return ngx_http_next_body_filter(r, in);
+    }
+
+    page = ngx_http_dsa_filter_page(r);
+
+    if (page == NULL) {
         return ngx_http_next_body_filter(r, in);
     }
 
@@ -256,13 +264,13 @@ ngx_http_dsa_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         cl->buf->file_pos = cl->buf->file_last;
     }
 
-    if (ctx->page_sent) {
+    if (page->sent) {
         return NGX_OK;
     }
 
-    ctx->page_sent = 1;
+    page->sent = 1;
 
-    out.buf = ctx->page;
+    out.buf = page->buf;
     out.next = NULL;
 
     return ngx_http_next_body_filter(r, &out);
@@ -332,28 +340,14 @@ ngx_http_dsa_filter_message(ngx_http_request_t *r, char *text, size_t size)
 }
 
 
-ngx_int_t
-ngx_http_dsa_filter_init(ngx_conf_t *cf)
+void
+ngx_http_dsa_filter_init(ngx_http_dsa_filter_id_pt id)
 {
-    ngx_str_t                  name;
-    ngx_http_dsa_main_conf_t  *mcf;
-
-    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_dsa_module);
-
-    /* an index makes nginx keep the value: without one each look gives a new */
-
-    ngx_str_set(&name, "request_id");
-
-    mcf->request_id = ngx_http_get_variable_index(cf, &name);
-    if (mcf->request_id == NGX_ERROR) {
-        return NGX_ERROR;
-    }
+    ngx_http_dsa_filter_id = id;
 
     ngx_http_next_header_filter = ngx_http_top_header_filter;
     ngx_http_top_header_filter = ngx_http_dsa_header_filter;
 
     ngx_http_next_body_filter = ngx_http_top_body_filter;
     ngx_http_top_body_filter = ngx_http_dsa_body_filter;
-
-    return NGX_OK;
 }

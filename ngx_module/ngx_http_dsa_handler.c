@@ -16,6 +16,7 @@
 
 #include "context/control_tokens.h"
 
+#include "ngx_http_dsa_filter.h"
 #include "ngx_http_dsa_module.h"
 
 
@@ -431,7 +432,6 @@ ngx_http_dsa_create_ctx(ngx_http_request_t *r, ngx_http_dsa_loc_conf_t *dlcf,
 
     ctx->request = r;
     ctx->pool = dlcf->pool;
-    ctx->is_chat = 1;
     ctx->start = ngx_current_msec;
     ctx->deadline = ctx->start + dlcf->timeout;
     ctx->last_write = ctx->start;

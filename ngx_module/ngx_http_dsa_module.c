@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_dsa_filter.h"
 #include "ngx_http_dsa_module.h"
 
 
@@ -29,6 +30,8 @@ static void *ngx_http_dsa_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
 static ngx_int_t ngx_http_dsa_add_variables(ngx_conf_t *cf);
+static ngx_int_t ngx_http_dsa_request_id(ngx_http_request_t *r,
+    ngx_str_t *id);
 static ngx_int_t ngx_http_dsa_variable_id(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_str(ngx_http_request_t *r,
@@ -546,6 +549,40 @@ ngx_http_dsa_add_variables(ngx_conf_t *cf)
 }
 
 
+/*
+ * The id of a request in a location of dsa_pass: the completion's of a chat,
+ * else $request_id.  It lives as long as the request.
+ */
+
+static ngx_int_t
+ngx_http_dsa_request_id(ngx_http_request_t *r, ngx_str_t *id)
+{
+    ngx_http_dsa_ctx_t         *ctx;
+    ngx_http_variable_value_t  *v;
+    ngx_http_dsa_main_conf_t   *mcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (ctx != NULL && ctx->id.len != 0) {
+        *id = ctx->id;
+        return NGX_OK;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    v = ngx_http_get_indexed_variable(r, mcf->request_id);
+
+    if (v == NULL || v->not_found) {
+        return NGX_ERROR;
+    }
+
+    id->data = v->data;
+    id->len = v->len;
+
+    return NGX_OK;
+}
+
+
 static ngx_int_t
 ngx_http_dsa_variable_id(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data)
@@ -692,6 +729,7 @@ ngx_http_dsa_variable_finish(ngx_http_request_t *r,
 static ngx_int_t
 ngx_http_dsa_init(ngx_conf_t *cf)
 {
+    ngx_str_t                    name;
     ngx_uint_t                   i;
     ngx_http_handler_pt         *h;
     ngx_http_dsa_pool_t        **pools;
@@ -716,6 +754,15 @@ ngx_http_dsa_init(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
+    /* without an index each evaluation of the variable draws another value */
+
+    ngx_str_set(&name, "request_id");
+
+    mcf->request_id = ngx_http_get_variable_index(cf, &name);
+    if (mcf->request_id == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
 
     h = ngx_array_push(&cmcf->phases[NGX_HTTP_LOG_PHASE].handlers);
@@ -725,7 +772,9 @@ ngx_http_dsa_init(ngx_conf_t *cf)
 
     *h = ngx_http_dsa_log_handler;
 
-    return ngx_http_dsa_filter_init(cf);
+    ngx_http_dsa_filter_init(ngx_http_dsa_request_id);
+
+    return NGX_OK;
 }
 
 
@@ -748,7 +797,7 @@ ngx_http_dsa_log_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
 
-    if (ctx != NULL && ctx->is_chat) {
+    if (ctx != NULL) {
         ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_DURATION,
                                      ngx_current_msec - ctx->start, 1);
     }

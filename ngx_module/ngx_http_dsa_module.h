@@ -16,6 +16,7 @@
 #include "context/encode.h"
 #include "context/parse.h"
 
+#include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_metrics.h"
 #include "api/ngx_http_dsa_openai.h"
@@ -24,35 +25,10 @@
 #include "ngx_http_dsa_stream.h"
 
 
-/* the text of a 404, also of nginx's own */
-#define NGX_HTTP_DSA_NOT_FOUND                                                \
-    "There is nothing at this path. Below the base URL, such as /v1, there "  \
-    "are: POST /chat/completions, GET /models, POST /conversations, GET and " \
-    "DELETE /conversations/ID."
-
 #define NGX_HTTP_DSA_ID_LEN       (sizeof("chatcmpl-") - 1 + 32)
 
 /* ms after dsa_timeout, for the engine to report what it has computed */
 #define NGX_HTTP_DSA_GRACE        1000
-
-
-typedef struct {
-    ngx_array_t               pools;        /* ngx_http_dsa_pool_t * */
-    ngx_http_dsa_redis_t     *redis;        /* NULL: none */
-    ngx_shm_zone_t           *metrics;
-    ngx_int_t                 request_id;   /* index of $request_id */
-} ngx_http_dsa_main_conf_t;
-
-
-typedef struct {
-    ngx_http_dsa_pool_t      *pool;         /* dsa_pass */
-    ngx_http_dsa_pool_t      *health;       /* dsa_health */
-    ngx_http_complex_value_t *tenant;       /* NULL: by key or certificate */
-    ngx_msec_t                keepalive;
-    ngx_msec_t                timeout;
-    size_t                    output_limit;
-    ngx_flag_t                keepalive_json;
-} ngx_http_dsa_loc_conf_t;
 
 
 /*
@@ -117,8 +93,6 @@ struct ngx_http_dsa_ctx_s {
     ngx_str_t                 model;
     ngx_str_t                 conversation;
 
-    ngx_buf_t                *page;         /* in place of nginx's error page */
-
     ngx_uint_t                status;       /* of the failure, 0: none */
     const char               *param;        /* the field at fault */
     const char               *code;         /* of the error; NULL: that of
@@ -127,7 +101,6 @@ struct ngx_http_dsa_ctx_s {
     char                      failure[400];
     ngx_uint_t                reason;       /* ngx_http_dsa_cancel_e */
 
-    unsigned                  is_chat:1;    /* not only an error page */
     unsigned                  queued:1;     /* in pool->waiting */
     unsigned                  accepted:1;
     unsigned                  begun:1;      /* first_token is set */
@@ -143,7 +116,6 @@ struct ngx_http_dsa_ctx_s {
     unsigned                  saving:1;     /* the conversation is written */
     unsigned                  recorded:1;   /* in the ledger */
     unsigned                  ended:1;      /* its last words are pending */
-    unsigned                  page_sent:1;
 };
 
 
@@ -189,20 +161,6 @@ void ngx_http_dsa_cleanup(void *data);
 /* ngx_http_dsa_health.c: dsa_health */
 
 ngx_int_t ngx_http_dsa_health_handler(ngx_http_request_t *r);
-
-
-/* ngx_http_dsa_filter.c: request ids, nginx's own error pages as JSON */
-
-ngx_int_t ngx_http_dsa_filter_init(ngx_conf_t *cf);
-
-/*
- * The id of a request in a location of dsa_pass: the completion's of a chat,
- * else $request_id.  It lives as long as the request.
- */
-ngx_int_t ngx_http_dsa_request_id(ngx_http_request_t *r, ngx_str_t *id);
-
-
-extern ngx_module_t  ngx_http_dsa_module;
 
 
 #endif /* _NGX_HTTP_DSA_MODULE_H_INCLUDED_ */

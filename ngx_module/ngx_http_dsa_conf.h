@@ -1,0 +1,47 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_CONF_H_INCLUDED_
+#define _NGX_HTTP_DSA_CONF_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+
+/*
+ * The configuration, for the parts that read it.  It names the types of other
+ * parts and includes none of them, so that every part can include it.
+ */
+
+struct ngx_http_dsa_pool_s;
+struct ngx_http_dsa_redis_s;
+
+
+typedef struct {
+    ngx_array_t                   pools;    /* ngx_http_dsa_pool_t * */
+    struct ngx_http_dsa_redis_s  *redis;    /* dsa_redis; NULL: none */
+    ngx_shm_zone_t               *metrics;
+    ngx_int_t                     request_id;   /* index of $request_id */
+} ngx_http_dsa_main_conf_t;
+
+
+typedef struct {
+    struct ngx_http_dsa_pool_s   *pool;     /* dsa_pass */
+    struct ngx_http_dsa_pool_s   *health;   /* dsa_health */
+    ngx_http_complex_value_t     *tenant;   /* NULL: by key or certificate */
+    ngx_msec_t                    keepalive;
+    ngx_msec_t                    timeout;
+    size_t                        output_limit;
+    ngx_flag_t                    keepalive_json;
+} ngx_http_dsa_loc_conf_t;
+
+
+extern ngx_module_t  ngx_http_dsa_module;
+
+
+#endif /* _NGX_HTTP_DSA_CONF_H_INCLUDED_ */
