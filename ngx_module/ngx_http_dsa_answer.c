@@ -728,15 +728,13 @@ ngx_http_dsa_record(ngx_http_dsa_account_t *account, ngx_http_dsa_ctx_t *ctx)
     record.reasoning_tokens = usage->reasoning;
 
     if (ctx != NULL && ctx->done && ctx->conversation.len != 0) {
-        dsa_buf_addz(&ctx->messages, ",");
         ngx_http_dsa_openai_message(&ctx->openai, &ctx->messages);
-        dsa_buf_addz(&ctx->messages, "]");
+        dsa_buf_add(&ctx->messages, "", 1);
 
         if (!ctx->messages.failed) {
             record.conversation = ctx->conversation;
             record.version = ctx->version;
-            record.messages.data = (u_char *) ctx->messages.data;
-            record.messages.len = ctx->messages.len;
+            record.messages = &ctx->messages;
             record.request = ctx->request;
             record.handler = ngx_http_dsa_recorded;
         }

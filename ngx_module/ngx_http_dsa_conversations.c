@@ -8,57 +8,52 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include <inttypes.h>
 #include <sys/random.h>
 
-#include "base/json.h"
-#include "context/chat.h"
-#include "ngx_http_dsa_store.h"
+#include "base/json_write.h"
+#include "redis_schema/schema.h"
+
+#include "ngx_http_dsa_conversations.h"
+#include "ngx_http_dsa_conversations_body.h"
 #include "ngx_http_dsa_stream.h"
 
 
-#define NGX_HTTP_DSA_CONVERSATIONS_DEPTH  32
 #define NGX_HTTP_DSA_CONVERSATIONS_ARENA  (64 * 1024 * 1024)
-#define NGX_HTTP_DSA_CONVERSATIONS_TOOLS  128
-#define NGX_HTTP_DSA_CONVERSATIONS_READ   4096
 
 
 typedef struct {
     ngx_http_request_t         *request;
     ngx_http_dsa_redis_t       *redis;
     dsa_str_t                   tenant;
-    dsa_str_t                   id;         /* of a POST: the one made */
+    dsa_str_t                   id;         /* of a POST: the new one */
     time_t                      created;
     dsa_arena_t                *arena;
-    ngx_http_dsa_redis_call_t  *call;
-    const char                 *why;        /* not sent at all */
-    u_char                      made[DSA_SCHEMA_ID_LEN];
-    unsigned                    at_once:1;
+    dsa_buf_t                   messages;   /* of a POST */
+    ngx_http_dsa_redis_call_t  *call;       /* NULL: none waits */
+    u_char                      new_id[DSA_SCHEMA_ID_LEN];
 } ngx_http_dsa_conversations_t;
 
 
 static void ngx_http_dsa_conversations_cleanup(void *data);
 static ngx_http_dsa_conversations_t *ngx_http_dsa_conversations_find(
     ngx_http_request_t *r);
-static void ngx_http_dsa_conversations_body(ngx_http_request_t *r);
+static void ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_conversations_start(
     ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
 static ngx_int_t ngx_http_dsa_conversations_create(
     ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
-static ngx_int_t ngx_http_dsa_conversations_parse(
-    ngx_http_dsa_conversations_t *ctx, dsa_json_t **root);
-static int ngx_http_dsa_conversations_feed(ngx_http_request_t *r,
-    dsa_json_parser_t *parser, ngx_uint_t *empty, dsa_err_t *err);
-static ngx_int_t ngx_http_dsa_conversations_messages(
-    ngx_http_dsa_conversations_t *ctx, dsa_json_t *list,
-    dsa_str_t **messages, uint32_t *n);
-static void ngx_http_dsa_conversations_rename(char *text, size_t size);
 static void ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     const char *why);
 static ngx_int_t ngx_http_dsa_conversations_answer(
     ngx_http_dsa_conversations_t *ctx, redisReply *reply);
+static ngx_int_t ngx_http_dsa_conversations_created(
+    ngx_http_dsa_conversations_t *ctx);
+static ngx_int_t ngx_http_dsa_conversations_deleted(
+    ngx_http_dsa_conversations_t *ctx);
 static ngx_int_t ngx_http_dsa_conversations_show(
     ngx_http_dsa_conversations_t *ctx, redisReply *reply);
+static void ngx_http_dsa_conversations_head(dsa_json_writer_t *w,
+    dsa_buf_t *body, dsa_str_t id, time_t created);
 static ngx_int_t ngx_http_dsa_conversations_unknown(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_conversations_unavailable(
     ngx_http_request_t *r, const char *why);
@@ -76,14 +71,14 @@ ngx_http_dsa_conversations_handler(ngx_http_request_t *r,
 
     if (redis == NULL) {
         return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
-                   "This server keeps no conversations: "
-                   "no dsa_redis is configured.");
+                   "This server does not store conversations, because "
+                   "dsa_redis is not configured.");
     }
 
     if (id->len == 0) {
         if (r->method != NGX_HTTP_POST) {
             return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED, "POST",
-                       "A conversation is made with POST.");
+                       "A conversation is created with POST.");
         }
 
     } else {
@@ -92,7 +87,7 @@ ngx_http_dsa_conversations_handler(ngx_http_request_t *r,
         {
             return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED,
                        "GET, HEAD, DELETE",
-                       "A conversation can be read with GET and removed with "
+                       "A conversation can be read with GET and deleted with "
                        "DELETE. Its messages are added by chat completions.");
         }
 
@@ -118,7 +113,8 @@ ngx_http_dsa_conversations_handler(ngx_http_request_t *r,
     ctx->tenant = dsa_str(tenant->data, tenant->len);
     ctx->id = dsa_str(id->data, id->len);
 
-    rc = ngx_http_read_client_request_body(r, ngx_http_dsa_conversations_body);
+    rc = ngx_http_read_client_request_body(r,
+                                     ngx_http_dsa_conversations_body_handler);
 
     if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
         return rc;
@@ -137,11 +133,15 @@ ngx_http_dsa_conversations_cleanup(void *data)
         ngx_http_dsa_redis_detach(ctx->call);
     }
 
+    dsa_buf_free(&ctx->messages);
     dsa_arena_destroy(ctx->arena);
 }
 
 
-/* The module's own context of a request belongs to chats. */
+/*
+ * The module's context of a request belongs to chats, so this one is found by
+ * its cleanup handler.
+ */
 
 static ngx_http_dsa_conversations_t *
 ngx_http_dsa_conversations_find(ngx_http_request_t *r)
@@ -159,9 +159,10 @@ ngx_http_dsa_conversations_find(ngx_http_request_t *r)
 
 
 static void
-ngx_http_dsa_conversations_body(ngx_http_request_t *r)
+ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r)
 {
     ngx_int_t                      rc;
+    const char                    *why;
     dsa_schema_command_t           cmd;
     ngx_http_dsa_conversations_t  *ctx;
 
@@ -189,21 +190,22 @@ ngx_http_dsa_conversations_body(ngx_http_request_t *r)
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
 
-    ctx->at_once = 1;
-
-    ctx->call = ngx_http_dsa_store_command(ctx->redis, &cmd,
+    ctx->call = ngx_http_dsa_redis_command(ctx->redis, &cmd,
                                            ngx_http_dsa_conversations_reply,
-                                           ctx);
-    ctx->at_once = 0;
+                                           ctx, &why);
+
+    /* the command has its own copy */
+
+    dsa_buf_free(&ctx->messages);
 
     if (ctx->call == NULL) {
-        rc = ngx_http_dsa_conversations_unavailable(r, ctx->why);
+        rc = ngx_http_dsa_conversations_unavailable(r, why);
         ngx_http_finalize_request(r, rc);
     }
 }
 
 
-/* NGX_AGAIN: cmd is to be sent; else what to finalize the request with. */
+/* NGX_AGAIN: cmd is to be sent; else the result to finalize with. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_start(ngx_http_dsa_conversations_t *ctx,
@@ -232,45 +234,27 @@ ngx_http_dsa_conversations_create(ngx_http_dsa_conversations_t *ctx,
 {
     uint8_t              bytes[DSA_SCHEMA_ID_RANDOM];
     uint32_t             n;
+    dsa_str_t           *messages, text;
     ngx_int_t            rc;
-    dsa_str_t           *messages;
-    dsa_json_t          *root, *list;
     ngx_http_request_t  *r;
 
     r = ctx->request;
 
-    rc = ngx_http_dsa_conversations_parse(ctx, &root);
+    rc = ngx_http_dsa_conversations_read_body(r, ctx->arena, &ctx->messages);
 
     if (rc != NGX_AGAIN) {
         return rc;
     }
 
-    n = 0;
-    messages = NULL;
-    list = NULL;
+    text = dsa_str(ctx->messages.data, ctx->messages.len);
+    n = dsa_schema_split(text, NULL);
 
-    if (root != NULL) {
-        if (root->type != DSA_JSON_OBJECT) {
-            return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL,
-                       "The body must be a JSON object or empty.");
-        }
-
-        if (dsa_json_get(root, "items") != NULL) {
-            return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, "items",
-                       "'items' is not supported, use 'messages' as in a "
-                       "chat completion.");
-        }
-
-        list = dsa_json_get(root, "messages");
+    messages = dsa_arena_alloc(ctx->arena, (n + 1) * sizeof(dsa_str_t));
+    if (messages == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (list != NULL && list->type != DSA_JSON_NULL) {
-        rc = ngx_http_dsa_conversations_messages(ctx, list, &messages, &n);
-
-        if (rc != NGX_AGAIN) {
-            return rc;
-        }
-    }
+    (void) dsa_schema_split(text, messages);
 
     if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
         ngx_log_error(NGX_LOG_CRIT, r->connection->log, ngx_errno,
@@ -278,9 +262,9 @@ ngx_http_dsa_conversations_create(ngx_http_dsa_conversations_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    dsa_schema_make_id((char *) ctx->made, bytes);
+    dsa_schema_make_id((char *) ctx->new_id, bytes);
 
-    ctx->id = dsa_str(ctx->made, DSA_SCHEMA_ID_LEN);
+    ctx->id = dsa_str(ctx->new_id, DSA_SCHEMA_ID_LEN);
     ctx->created = ngx_time();
 
     if (dsa_schema_create(cmd, ctx->arena, ctx->tenant, ctx->id, ctx->created,
@@ -294,207 +278,6 @@ ngx_http_dsa_conversations_create(ngx_http_dsa_conversations_t *ctx,
 }
 
 
-/* root is NULL for an empty body, which is as good as {}. */
-
-static ngx_int_t
-ngx_http_dsa_conversations_parse(ngx_http_dsa_conversations_t *ctx,
-    dsa_json_t **root)
-{
-    dsa_err_t            err;
-    ngx_uint_t           empty;
-    dsa_json_parser_t   *parser;
-    ngx_http_request_t  *r;
-
-    r = ctx->request;
-    *root = NULL;
-
-    parser = dsa_json_parser_create(ctx->arena,
-                                    NGX_HTTP_DSA_CONVERSATIONS_DEPTH);
-    if (parser == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    empty = 1;
-    err.text[0] = '\0';
-
-    if (ngx_http_dsa_conversations_feed(r, parser, &empty, &err) == DSA_OK
-        && !empty)
-    {
-        *root = dsa_json_finish(parser, &err);
-    }
-
-    dsa_json_parser_destroy(parser);
-
-    if (*root != NULL || (empty && err.text[0] == '\0')) {
-        return NGX_AGAIN;
-    }
-
-    if (dsa_arena_exceeded(ctx->arena)) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                   NULL, err.text);
-    }
-
-    return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, err.text);
-}
-
-
-static int
-ngx_http_dsa_conversations_feed(ngx_http_request_t *r,
-    dsa_json_parser_t *parser, ngx_uint_t *empty, dsa_err_t *err)
-{
-    off_t         pos;
-    u_char        data[NGX_HTTP_DSA_CONVERSATIONS_READ];
-    size_t        size;
-    ssize_t       n;
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
-
-    if (r->request_body == NULL) {
-        return DSA_OK;
-    }
-
-    for (cl = r->request_body->bufs; cl != NULL; cl = cl->next) {
-        b = cl->buf;
-
-        if (ngx_buf_size(b) == 0) {
-            continue;
-        }
-
-        *empty = 0;
-
-        if (ngx_buf_in_memory(b)) {
-            if (dsa_json_feed(parser, b->pos, b->last - b->pos, err)
-                != DSA_OK)
-            {
-                return DSA_ERROR;
-            }
-
-            continue;
-        }
-
-        for (pos = b->file_pos; pos < b->file_last; pos += n) {
-            size = ngx_min((off_t) sizeof(data), b->file_last - pos);
-
-            n = ngx_read_file(b->file, data, size, pos);
-
-            if (n <= 0) {
-                return dsa_error(err, "The body could not be read.");
-            }
-
-            if (dsa_json_feed(parser, data, n, err) != DSA_OK) {
-                return DSA_ERROR;
-            }
-        }
-    }
-
-    return DSA_OK;
-}
-
-
-/* Checked and written as chats do it; NGX_AGAIN: well. */
-
-static ngx_int_t
-ngx_http_dsa_conversations_messages(ngx_http_dsa_conversations_t *ctx,
-    dsa_json_t *list, dsa_str_t **messages, uint32_t *n)
-{
-    char                *copy;
-    size_t               bytes;
-    uint32_t             i;
-    dsa_buf_t            text;
-    dsa_chat_t           chat;
-    dsa_refusal_t        refusal;
-    dsa_chat_limits_t    limits;
-    ngx_http_request_t  *r;
-
-    r = ctx->request;
-
-    ngx_memzero(&chat, sizeof(dsa_chat_t));
-    ngx_memzero(&text, sizeof(dsa_buf_t));
-    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
-
-    limits.max_messages = DSA_SCHEMA_MAX_MESSAGES;
-    limits.max_tools = NGX_HTTP_DSA_CONVERSATIONS_TOOLS;
-    limits.hosted = 1;
-
-    if (dsa_chat_prepend(&chat, ctx->arena, list, &limits, &refusal) != DSA_OK)
-    {
-        ngx_http_dsa_conversations_rename(refusal.param,
-                                          sizeof(refusal.param));
-        ngx_http_dsa_conversations_rename(refusal.message,
-                                          sizeof(refusal.message));
-        return ngx_http_dsa_send_error(r, refusal.status,
-                   refusal.param[0] != '\0' ? refusal.param : NULL,
-                   refusal.message);
-    }
-
-    *messages = dsa_arena_alloc(ctx->arena, (chat.n_messages + 1)
-                                            * sizeof(dsa_str_t));
-    if (*messages == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    bytes = 0;
-
-    for (i = 0; i < chat.n_messages; i++) {
-        text.len = 0;
-
-        if (dsa_message_dump(&text, &chat.messages[i]) != DSA_OK
-            || text.failed)
-        {
-            dsa_buf_free(&text);
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        copy = dsa_arena_dup(ctx->arena, dsa_str(text.data, text.len));
-
-        if (copy == NULL) {
-            dsa_buf_free(&text);
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        (*messages)[i] = dsa_str(copy, text.len);
-        bytes += text.len;
-    }
-
-    dsa_buf_free(&text);
-
-    if (bytes > DSA_SCHEMA_MAX_BYTES) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                   "messages", "The messages are larger than the 4 MB that a "
-                   "conversation may have.");
-    }
-
-    *n = chat.n_messages;
-
-    return NGX_AGAIN;
-}
-
-
-/*
- * A stored list is named after the request's field "conversation" in
- * refusals; here it stands in "messages".
- */
-
-static void
-ngx_http_dsa_conversations_rename(char *text, size_t size)
-{
-    size_t  len;
-
-    static const char  from[] = "conversation";
-    static const char  to[] = "messages";
-
-    len = ngx_strlen(text);
-
-    if (len >= sizeof(from) - 1 && len < size
-        && ngx_memcmp(text, from, sizeof(from) - 1) == 0)
-    {
-        ngx_memcpy(text, to, sizeof(to) - 1);
-        ngx_memmove(text + sizeof(to) - 1, text + sizeof(from) - 1,
-                    len + 1 - (sizeof(from) - 1));
-    }
-}
-
-
 static void
 ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     const char *why)
@@ -504,20 +287,15 @@ ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     ngx_http_request_t            *r;
     ngx_http_dsa_conversations_t  *ctx = data;
 
-    if (ctx->at_once) {
-
-        /* who sends it sees that it was not sent, and ends the request */
-
-        ctx->why = why;
-        return;
-    }
-
     ctx->call = NULL;
 
     r = ctx->request;
     c = r->connection;
 
     ngx_http_set_log_request(c->log, r);
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "dsa conversation reply: %s", why == NULL ? "ok" : why);
 
     if (why != NULL) {
         rc = ngx_http_dsa_conversations_unavailable(r, why);
@@ -538,7 +316,6 @@ ngx_http_dsa_conversations_answer(ngx_http_dsa_conversations_t *ctx,
 {
     int64_t              n;
     dsa_err_t            err;
-    dsa_buf_t            body;
     ngx_http_request_t  *r;
 
     r = ctx->request;
@@ -551,33 +328,50 @@ ngx_http_dsa_conversations_answer(ngx_http_dsa_conversations_t *ctx,
         return ngx_http_dsa_conversations_unreadable(r, &err);
     }
 
+    if (r->method == NGX_HTTP_DELETE) {
+        return n != 0 ? ngx_http_dsa_conversations_deleted(ctx)
+                      : ngx_http_dsa_conversations_unknown(r);
+    }
+
+    /* 0 if the id exists: the same 128 random bits were drawn twice */
+
+    return n != 0 ? ngx_http_dsa_conversations_created(ctx)
+                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_conversations_created(ngx_http_dsa_conversations_t *ctx)
+{
+    dsa_buf_t          body;
+    dsa_json_writer_t  w;
+
+    ngx_http_dsa_conversations_head(&w, &body, ctx->id, ctx->created);
+    dsa_json_object_end(&w);
+
+    return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_conversations_deleted(ngx_http_dsa_conversations_t *ctx)
+{
+    dsa_buf_t          body;
+    dsa_json_writer_t  w;
+
     ngx_memzero(&body, sizeof(dsa_buf_t));
 
-    if (r->method == NGX_HTTP_DELETE) {
+    dsa_json_writer(&w, &body);
+    dsa_json_object(&w);
+    dsa_json_key(&w, "id");
+    dsa_json_string(&w, ctx->id);
+    dsa_json_key(&w, "object");
+    dsa_json_stringz(&w, "conversation.deleted");
+    dsa_json_key(&w, "deleted");
+    dsa_json_bool(&w, 1);
+    dsa_json_object_end(&w);
 
-        if (n == 0) {
-            return ngx_http_dsa_conversations_unknown(r);
-        }
-
-        dsa_buf_printf(&body, "{\"id\":\"%.*s\","
-                       "\"object\":\"conversation.deleted\",\"deleted\":true}",
-                       (int) ctx->id.len, ctx->id.data);
-
-        return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &body);
-    }
-
-    if (n == 0) {
-
-        /* 128 random bits were given out twice */
-
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    dsa_buf_printf(&body, "{\"id\":\"%.*s\",\"object\":\"conversation\","
-                   "\"created_at\":%" PRId64 "}",
-                   (int) ctx->id.len, ctx->id.data, (int64_t) ctx->created);
-
-    return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &body);
+    return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
 }
 
 
@@ -589,43 +383,57 @@ ngx_http_dsa_conversations_show(ngx_http_dsa_conversations_t *ctx,
     uint32_t                    i;
     dsa_buf_t                   body;
     dsa_err_t                   err;
-    ngx_http_request_t         *r;
+    dsa_json_writer_t           w;
     dsa_schema_conversation_t   c;
-
-    r = ctx->request;
 
     rc = dsa_schema_conversation(&c, ctx->arena, reply, &err);
 
     if (rc == DSA_AGAIN) {
-        return ngx_http_dsa_conversations_unknown(r);
+        return ngx_http_dsa_conversations_unknown(ctx->request);
     }
 
     if (rc != DSA_OK) {
-        return ngx_http_dsa_conversations_unreadable(r, &err);
+        return ngx_http_dsa_conversations_unreadable(ctx->request, &err);
     }
 
-    ngx_memzero(&body, sizeof(dsa_buf_t));
+    ngx_http_dsa_conversations_head(&w, &body, ctx->id, c.created);
 
-    dsa_buf_printf(&body, "{\"id\":\"%.*s\",\"object\":\"conversation\","
-                   "\"created_at\":%" PRId64 ",\"version\":%" PRId64
-                   ",\"messages\":[",
-                   (int) ctx->id.len, ctx->id.data, c.created, c.version);
+    dsa_json_key(&w, "version");
+    dsa_json_uint(&w, c.version);
+    dsa_json_key(&w, "messages");
+    dsa_json_array(&w);
 
     for (i = 0; i < c.n_messages; i++) {
-        if (i != 0) {
-            dsa_buf_add(&body, ",", 1);
-        }
-
-        dsa_buf_add(&body, c.messages[i].data, c.messages[i].len);
+        dsa_json_raw(&w, c.messages[i]);
     }
 
-    dsa_buf_addz(&body, "]}");
+    dsa_json_array_end(&w);
+    dsa_json_object_end(&w);
 
-    return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &body);
+    return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
 }
 
 
-/* The same whether it is nobody's or somebody else's. */
+/* Starts the object of a conversation in an empty body. */
+
+static void
+ngx_http_dsa_conversations_head(dsa_json_writer_t *w, dsa_buf_t *body,
+    dsa_str_t id, time_t created)
+{
+    ngx_memzero(body, sizeof(dsa_buf_t));
+
+    dsa_json_writer(w, body);
+    dsa_json_object(w);
+    dsa_json_key(w, "id");
+    dsa_json_string(w, id);
+    dsa_json_key(w, "object");
+    dsa_json_stringz(w, "conversation");
+    dsa_json_key(w, "created_at");
+    dsa_json_uint(w, created);
+}
+
+
+/* The same answer whether no tenant or another tenant has the id. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_unknown(ngx_http_request_t *r)
@@ -650,7 +458,7 @@ ngx_http_dsa_conversations_unavailable(ngx_http_request_t *r, const char *why)
 static ngx_int_t
 ngx_http_dsa_conversations_unreadable(ngx_http_request_t *r, dsa_err_t *err)
 {
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "%s", err->text);
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err->text);
 
     return ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                "Conversations are not available now: Redis refused the "

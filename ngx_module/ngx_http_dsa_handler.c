@@ -16,6 +16,7 @@
 
 #include "context/control_tokens.h"
 
+#include "ngx_http_dsa_conversations.h"
 #include "ngx_http_dsa_filter.h"
 #include "ngx_http_dsa_module.h"
 
@@ -57,7 +58,7 @@ static void ngx_http_dsa_refusal(ngx_http_dsa_ctx_t *ctx,
     dsa_refusal_t *refusal);
 static ngx_int_t ngx_http_dsa_read_messages(ngx_http_dsa_ctx_t *ctx);
 static void ngx_http_dsa_loaded(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_str_t *messages, int64_t version, const char *why);
+    const dsa_schema_conversation_t *conversation, const char *why);
 static void ngx_http_dsa_encode(ngx_http_dsa_ctx_t *ctx);
 static ngx_int_t ngx_http_dsa_fields(ngx_http_dsa_ctx_t *ctx);
 static ngx_int_t ngx_http_dsa_known(ngx_http_dsa_ctx_t *ctx,
@@ -768,18 +769,14 @@ ngx_http_dsa_read_messages(ngx_http_dsa_ctx_t *ctx)
 {
     uint32_t  i;
 
-    dsa_buf_addz(&ctx->messages, "[");
-
     for (i = 0; i < ctx->chat->n_messages; i++) {
-        if (i != 0) {
-            dsa_buf_addz(&ctx->messages, ",");
-        }
-
         if (dsa_message_dump(&ctx->messages, &ctx->chat->messages[i])
             != DSA_OK)
         {
             return NGX_ERROR;
         }
+
+        dsa_buf_add(&ctx->messages, "", 1);
     }
 
     return ctx->messages.failed ? NGX_ERROR : NGX_OK;
@@ -788,7 +785,7 @@ ngx_http_dsa_read_messages(ngx_http_dsa_ctx_t *ctx)
 
 static void
 ngx_http_dsa_loaded(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_str_t *messages, int64_t version, const char *why)
+    const dsa_schema_conversation_t *conversation, const char *why)
 {
     dsa_err_t            err;
     dsa_json_t          *root;
@@ -806,16 +803,14 @@ ngx_http_dsa_loaded(ngx_http_request_t *r, ngx_uint_t status,
     }
 
     if (status != NGX_HTTP_OK) {
-        ngx_http_dsa_set_failure(ctx, status, "conversation", "%s",
-                                 why != NULL ? why
-                                             : "No such conversation.");
+        ngx_http_dsa_set_failure(ctx, status, "conversation", "%s", why);
         ngx_http_dsa_fail(ctx);
         return;
     }
 
-    ctx->version = version;
+    ctx->version = conversation->version;
 
-    ctx->work = dsa_arena_create(NGX_HTTP_DSA_ARENA(messages->len
+    ctx->work = dsa_arena_create(NGX_HTTP_DSA_ARENA(conversation->bytes
                                              + ctx->request->request_length));
     if (ctx->work == NULL) {
         ngx_http_dsa_set_failure(ctx, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,
@@ -824,10 +819,8 @@ ngx_http_dsa_loaded(ngx_http_request_t *r, ngx_uint_t status,
         return;
     }
 
-    root = dsa_json_parse(ctx->work, messages->data, messages->len,
-                          NGX_HTTP_DSA_JSON_DEPTH, &err);
-
-    (void) ngx_pfree(r->pool, messages->data);
+    root = dsa_schema_messages(conversation, ctx->work,
+                               NGX_HTTP_DSA_JSON_DEPTH, &err);
 
     if (root == NULL) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,

@@ -9,13 +9,16 @@
 #include <ngx_http.h>
 
 #include "base/json_write.h"
-#include "ngx_http_dsa_module.h"
+
+#include "ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_health.h"
+#include "ngx_http_dsa_session.h"
+#include "ngx_http_dsa_stream.h"
 
 
-/*
- * 200 while this worker could hand a chat to some engine of the pool, 503
- * otherwise; what is known of each engine is in the body.
- */
+static void ngx_http_dsa_health_engine(dsa_json_writer_t *w,
+    ngx_http_dsa_session_t *s);
+
 
 ngx_int_t
 ngx_http_dsa_health_handler(ngx_http_request_t *r)
@@ -23,8 +26,8 @@ ngx_http_dsa_health_handler(ngx_http_request_t *r)
     dsa_buf_t                 b;
     ngx_int_t                 rc;
     ngx_uint_t                i, ok;
+    dsa_json_writer_t         w;
     ngx_http_dsa_pool_t      *pool;
-    dsa_link_control_t       *control;
     ngx_http_dsa_session_t   *s;
     ngx_http_dsa_loc_conf_t  *dlcf;
 
@@ -46,35 +49,59 @@ ngx_http_dsa_health_handler(ngx_http_request_t *r)
 
     ngx_memzero(&b, sizeof(dsa_buf_t));
 
-    dsa_buf_printf(&b, "{\"status\":\"%s\",\"pool\":\"",
-                   ok ? "ok" : "unavailable");
-    dsa_json_escape(&b, dsa_str(pool->name.data, pool->name.len));
-    dsa_buf_addz(&b, "\",\"engines\":[");
+    dsa_json_writer(&w, &b);
+    dsa_json_object(&w);
+    dsa_json_key(&w, "status");
+    dsa_json_stringz(&w, ok ? "ok" : "unavailable");
+    dsa_json_key(&w, "pool");
+    dsa_json_string(&w, dsa_str(pool->name.data, pool->name.len));
+    dsa_json_key(&w, "engines");
+    dsa_json_array(&w);
 
     s = pool->sessions.elts;
 
     for (i = 0; i < pool->sessions.nelts; i++) {
-        dsa_buf_addz(&b, i == 0 ? "{\"engine\":\"" : ",{\"engine\":\"");
-        dsa_json_escape(&b, dsa_str(s[i].name.data, s[i].name.len));
-
-        if (s[i].state != NGX_HTTP_DSA_READY) {
-            dsa_buf_addz(&b, "\",\"up\":false}");
-            continue;
-        }
-
-        control = s[i].link.control;
-
-        dsa_buf_addz(&b, "\",\"up\":true,\"model\":\"");
-        dsa_json_escape(&b, dsa_strz(s[i].hello.model));
-        dsa_buf_printf(&b, "\",\"draining\":%s,\"heartbeat_age_ms\":%llu,"
-                       "\"running\":%u,\"waiting\":%u}",
-                       control->draining ? "true" : "false",
-                       (unsigned long long) ngx_http_dsa_session_age(&s[i]),
-                       control->running, control->waiting);
+        ngx_http_dsa_health_engine(&w, &s[i]);
     }
 
-    dsa_buf_addz(&b, "]}\n");
+    dsa_json_array_end(&w);
+    dsa_json_object_end(&w);
+
+    dsa_buf_addz(&b, "\n");
 
     return ngx_http_dsa_send_json(r, ok ? NGX_HTTP_OK
                                         : NGX_HTTP_SERVICE_UNAVAILABLE, &b);
+}
+
+
+static void
+ngx_http_dsa_health_engine(dsa_json_writer_t *w, ngx_http_dsa_session_t *s)
+{
+    ngx_uint_t           up;
+    dsa_link_control_t  *control;
+
+    up = (s->state == NGX_HTTP_DSA_READY);
+
+    dsa_json_object(w);
+    dsa_json_key(w, "engine");
+    dsa_json_string(w, dsa_str(s->name.data, s->name.len));
+    dsa_json_key(w, "up");
+    dsa_json_bool(w, up);
+
+    if (up) {
+        control = s->link.control;
+
+        dsa_json_key(w, "model");
+        dsa_json_stringz(w, s->hello.model);
+        dsa_json_key(w, "draining");
+        dsa_json_bool(w, control->draining != 0);
+        dsa_json_key(w, "heartbeat_age_ms");
+        dsa_json_uint(w, ngx_http_dsa_session_age(s));
+        dsa_json_key(w, "running");
+        dsa_json_uint(w, control->running);
+        dsa_json_key(w, "waiting");
+        dsa_json_uint(w, control->waiting);
+    }
+
+    dsa_json_object_end(w);
 }

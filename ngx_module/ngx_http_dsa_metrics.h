@@ -10,14 +10,13 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
-#include <ngx_http.h>
 
 
 /*
- * Counters in shared memory, a block for each process of nginx, so that
- * nobody waits for a lock or a cache line: a process writes its own block
- * only, and who is asked sums them up.  Counters outlive their process,
- * gauges do not.
+ * Counters in shared memory.  Each process of nginx writes only to its own
+ * block, so that no process waits for a lock or for a cache line of another
+ * one.  A reader sums the blocks.  Counters outlive their process, gauges do
+ * not.
  */
 
 #define NGX_HTTP_DSA_BUCKETS      12
@@ -42,6 +41,8 @@ typedef enum {
 } ngx_http_dsa_cancel_e;
 
 
+/* status codes that are counted one by one, and one for all others */
+
 #define NGX_HTTP_DSA_CODES        17
 
 
@@ -60,49 +61,73 @@ typedef struct {
     uint64_t                  reasoning;
     uint64_t                  doorbells;
     uint64_t                  ring_full;
-    uint64_t                  lost;         /* requests an engine died with */
-    uint64_t                  redis_lost;   /* by processes that are gone */
-    uint64_t                  redis_refused;
-    uint64_t                  redis_now_lost;       /* by the one that has */
-    uint64_t                  redis_now_refused;    /*   the block now */
+    uint64_t                  lost;         /* requests whose engine died */
+    uint64_t                  redis_lost;   /* ledger entries */
+    uint64_t                  redis_refused;    /* turns that are not stored */
     ngx_http_dsa_hist_t       histogram[NGX_HTTP_DSA_HISTOGRAMS];
 
-    /* gauges, which count while the process lives */
+    /* gauges: from here on a block counts only while its process lives */
 
     int64_t                   in_flight;
     int64_t                   sessions;
-    uint64_t                  redis_up;
+    uint64_t                  redis_up;     /* 1: connected to Redis */
     uint64_t                  pid;
 } ngx_http_dsa_block_t;
 
 
-/* This process's block; one of its own until a worker has started. */
+/*
+ * The block of this process.  Until a worker has started, it is a private one
+ * that is never read.
+ */
 extern ngx_http_dsa_block_t  *ngx_http_dsa_block;
 
 
 #define ngx_http_dsa_metrics_add(name, n)                                     \
     (ngx_http_dsa_block->name += (n))
 
+#define ngx_http_dsa_metrics_set(name, value)                                 \
+    (ngx_http_dsa_block->name = (value))
+
 #define ngx_http_dsa_metrics_session(n)                                       \
     (ngx_http_dsa_block->sessions += (n))
 
 
-/* ms: milliseconds; n: how often. */
+/* Counts a duration of ms milliseconds n times. */
 void ngx_http_dsa_metrics_observe(ngx_http_dsa_histogram_e which,
     ngx_msec_t ms, ngx_uint_t n);
 
-/* A finished request, by its status. */
+/* Counts a finished request by its status. */
 void ngx_http_dsa_metrics_request(ngx_uint_t status);
 
 
-/* In configuration: the zone.  In a worker: its block, and its end. */
+/* In configuration: the zone of the blocks.  NULL: out of memory. */
 ngx_shm_zone_t *ngx_http_dsa_metrics_zone(ngx_conf_t *cf);
-void ngx_http_dsa_metrics_start(ngx_cycle_t *cycle);
-void ngx_http_dsa_metrics_stop(ngx_cycle_t *cycle);
+
+/* In a worker: uses its block of the zone; and the end of its gauges. */
+void ngx_http_dsa_metrics_start(ngx_shm_zone_t *zone);
+void ngx_http_dsa_metrics_stop(void);
 
 
-/* dsa_metrics: the text format of Prometheus. */
-ngx_int_t ngx_http_dsa_metrics_handler(ngx_http_request_t *r);
+/* The sum of all blocks of the zone. */
+void ngx_http_dsa_metrics_sum(ngx_shm_zone_t *zone,
+    ngx_http_dsa_block_t *total);
+
+/*
+ * Names for a report: the status that requests[i] counts (0: all others), the
+ * reason that cancelled[i] counts, and the name, the help text and the upper
+ * bounds in milliseconds of a histogram.
+ */
+ngx_uint_t ngx_http_dsa_metrics_code(ngx_uint_t i);
+const char *ngx_http_dsa_metrics_reason(ngx_http_dsa_cancel_e reason);
+
+typedef struct {
+    const char               *name;
+    const char               *help;
+    ngx_uint_t                bounds[NGX_HTTP_DSA_BUCKETS];
+} ngx_http_dsa_bounds_t;
+
+const ngx_http_dsa_bounds_t *ngx_http_dsa_metrics_bounds(
+    ngx_http_dsa_histogram_e which);
 
 
 #endif /* _NGX_HTTP_DSA_METRICS_H_INCLUDED_ */

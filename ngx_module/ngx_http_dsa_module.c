@@ -9,7 +9,10 @@
 #include <ngx_http.h>
 
 #include "ngx_http_dsa_filter.h"
+#include "ngx_http_dsa_health.h"
+#include "ngx_http_dsa_ledger_queue.h"
 #include "ngx_http_dsa_module.h"
+#include "ngx_http_dsa_prometheus.h"
 
 
 static char *ngx_http_dsa_pool(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -429,7 +432,7 @@ ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_core_loc_conf_t  *clcf;
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_dsa_metrics_handler;
+    clcf->handler = ngx_http_dsa_prometheus_handler;
 
     return NGX_CONF_OK;
 }
@@ -824,7 +827,7 @@ ngx_http_dsa_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
-    ngx_http_dsa_metrics_start(cycle);
+    ngx_http_dsa_metrics_start(mcf->metrics);
 
     pools = mcf->pools.elts;
 
@@ -837,7 +840,7 @@ ngx_http_dsa_init_process(ngx_cycle_t *cycle)
     }
 
     if (mcf->redis != NULL) {
-        return ngx_http_dsa_store_init_worker(mcf->redis, cycle);
+        return ngx_http_dsa_ledger_queue_init_worker(mcf->redis, cycle);
     }
 
     return NGX_OK;
@@ -872,5 +875,5 @@ ngx_http_dsa_exit_process(ngx_cycle_t *cycle)
         ngx_http_dsa_redis_exit_worker(mcf->redis);
     }
 
-    ngx_http_dsa_metrics_stop(cycle);
+    ngx_http_dsa_metrics_stop();
 }

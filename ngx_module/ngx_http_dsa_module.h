@@ -75,7 +75,8 @@ struct ngx_http_dsa_ctx_s {
     uint32_t                  counted;      /* tokens of the prompt; 0: none
                                                of the engines has counted */
     int64_t                   version;      /* of the conversation */
-    dsa_buf_t                 messages;     /* its new messages, as JSON */
+    dsa_buf_t                 messages;     /* its new messages, as
+                                               dsa_schema_split() reads them */
 
     dsa_parse_t              *parser;
     ngx_http_dsa_openai_t     openai;
@@ -156,11 +157,6 @@ void ngx_http_dsa_timer_handler(ngx_event_t *ev);
 
 /* Of the request. */
 void ngx_http_dsa_cleanup(void *data);
-
-
-/* ngx_http_dsa_health.c: dsa_health */
-
-ngx_int_t ngx_http_dsa_health_handler(ngx_http_request_t *r);
 
 
 #endif /* _NGX_HTTP_DSA_MODULE_H_INCLUDED_ */

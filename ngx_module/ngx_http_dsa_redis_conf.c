@@ -6,90 +6,76 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
-#include <ngx_http.h>
 
 #include "redis_schema/schema.h"
-#include "ngx_http_dsa_redis.h"
+#include "ngx_http_dsa_ledger.h"
 #include "ngx_http_dsa_redis_conf.h"
 
 
 #define NGX_HTTP_DSA_REDIS_PORT      6379
-#define NGX_HTTP_DSA_REDIS_PASSWORD  4096
+#define NGX_HTTP_DSA_REDIS_PASSWORD  4096       /* bytes of the file */
+
+_Static_assert(NGX_HTTP_DSA_LEDGER_MAX == 1000000,
+               "the error of queue= names the limit");
 
 
 static char *ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
-    ngx_http_dsa_redis_conf_t *redis, ngx_str_t *arg);
+    ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg);
 static char *ngx_http_dsa_redis_password(ngx_conf_t *cf,
-    ngx_http_dsa_redis_conf_t *redis, ngx_str_t *name);
+    ngx_http_dsa_redis_conf_t *conf, ngx_str_t *name);
 
 
 char *
-ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,
+    ngx_http_dsa_redis_conf_t *conf)
 {
-    char                       *p = conf;
+    char        *rv;
+    ngx_str_t   *value;
+    ngx_uint_t   i;
 
-    char                       *rv;
-    ngx_str_t                  *value;
-    ngx_uint_t                  i;
-    ngx_http_dsa_redis_t      **field;
-    ngx_http_dsa_redis_conf_t   redis;
-
-    field = (ngx_http_dsa_redis_t **) (p + cmd->offset);
-
-    if (*field != NULL && *field != NGX_CONF_UNSET_PTR) {
-        return "is duplicate";
-    }
-
-    ngx_memzero(&redis, sizeof(ngx_http_dsa_redis_conf_t));
+    ngx_memzero(conf, sizeof(ngx_http_dsa_redis_conf_t));
 
     value = cf->args->elts;
 
-    redis.timeout = 1000;
-    redis.connect_timeout = 1000;
-    redis.queue = 10000;
-    redis.ttl = DSA_SCHEMA_CONVERSATION_TTL;
+    conf->timeout = 1000;
+    conf->connect_timeout = 1000;
+    conf->queue = 10000;
+    conf->ttl = DSA_SCHEMA_CONVERSATION_TTL;
 
-    redis.url.url = value[1];
-    redis.url.default_port = NGX_HTTP_DSA_REDIS_PORT;
+    conf->url.url = value[1];
+    conf->url.default_port = NGX_HTTP_DSA_REDIS_PORT;
 
-    if (ngx_parse_url(cf->pool, &redis.url) != NGX_OK) {
+    if (ngx_parse_url(cf->pool, &conf->url) != NGX_OK) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in \"%V\" of \"%V\"",
-                           redis.url.err != NULL ? redis.url.err
+                           conf->url.err != NULL ? conf->url.err
                                                  : "invalid address",
-                           &value[1], &cmd->name);
+                           &value[1], directive);
         return NGX_CONF_ERROR;
     }
 
     for (i = 2; i < cf->args->nelts; i++) {
-        rv = ngx_http_dsa_redis_parameter(cf, &redis, &value[i]);
+        rv = ngx_http_dsa_redis_parameter(cf, conf, &value[i]);
         if (rv != NGX_CONF_OK) {
             return rv;
         }
     }
 
-    if (redis.user.len != 0 && redis.password.len == 0) {
+    if (conf->user.len != 0 && conf->password.len == 0) {
         return "has \"user\" without \"password_file\"";
     }
 
-    redis.ledger = ngx_http_dsa_ledger_create(cf, &redis.queue_file,
-                                              redis.queue);
-    if (redis.ledger == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    *field = ngx_http_dsa_redis_create(cf, &redis);
-
-    return *field != NULL ? NGX_CONF_OK : NGX_CONF_ERROR;
+    return NGX_CONF_OK;
 }
 
 
 static char *
 ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
-    ngx_http_dsa_redis_conf_t *redis, ngx_str_t *arg)
+    ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg)
 {
-    u_char     *eq;
-    ngx_int_t   n;
-    ngx_str_t   name, value;
+    u_char      *eq;
+    ngx_int_t    n;
+    ngx_str_t    name, value;
+    const char  *expected;
 
     eq = ngx_strlchr(arg->data, arg->data + arg->len, '=');
 
@@ -107,42 +93,49 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
      && ngx_strncmp(name.data, literal, sizeof(literal) - 1) == 0)
 
     if (is("password_file")) {
-        return ngx_http_dsa_redis_password(cf, redis, &value);
+        return ngx_http_dsa_redis_password(cf, conf, &value);
     }
 
     if (is("user")) {
-        redis->user = value;
+        conf->user = value;
         n = value.len != 0 ? NGX_OK : NGX_ERROR;
+        expected = "a name";
 
     } else if (is("db")) {
         n = ngx_atoi(value.data, value.len);
-        redis->db = n;
+        conf->db = n;
+        expected = "a number";
 
     } else if (is("queue")) {
         n = ngx_atoi(value.data, value.len);
-        redis->queue = n;
+        conf->queue = n;
         n = (n != 0 && n <= NGX_HTTP_DSA_LEDGER_MAX) ? n : NGX_ERROR;
+        expected = "a number from 1 to 1000000";
 
     } else if (is("queue_file")) {
-        redis->queue_file = value;
+        conf->queue_file = value;
         n = value.len != 0
-            ? ngx_conf_full_name(cf->cycle, &redis->queue_file, 0)
+            ? ngx_conf_full_name(cf->cycle, &conf->queue_file, 0)
             : NGX_ERROR;
+        expected = "a path";
 
     } else if (is("ttl")) {
         n = ngx_parse_time(&value, 1);
-        redis->ttl = n;
+        conf->ttl = n;
         n = n != 0 ? n : NGX_ERROR;
+        expected = "a time of 1s or more, for example 30d";
 
     } else if (is("timeout")) {
         n = ngx_parse_time(&value, 0);
-        redis->timeout = n;
+        conf->timeout = n;
         n = n != 0 ? n : NGX_ERROR;
+        expected = "a time of 1ms or more, for example 500ms";
 
     } else if (is("connect_timeout")) {
         n = ngx_parse_time(&value, 0);
-        redis->connect_timeout = n;
+        conf->connect_timeout = n;
         n = n != 0 ? n : NGX_ERROR;
+        expected = "a time of 1ms or more, for example 500ms";
 
     } else {
         goto invalid;
@@ -154,15 +147,16 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
         return NGX_CONF_OK;
     }
 
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid value in \"%V\"", arg);
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid value in \"%V\"; "
+                       "expected %s", arg, expected);
 
     return NGX_CONF_ERROR;
 
 invalid:
 
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\", "
-                       "known are user, password_file, db, timeout, "
-                       "connect_timeout, queue, queue_file, ttl", arg);
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\"; "
+                       "expected user=, password_file=, db=, timeout=, "
+                       "connect_timeout=, queue=, queue_file= or ttl=", arg);
 
     return NGX_CONF_ERROR;
 }
@@ -170,7 +164,7 @@ invalid:
 
 static char *
 ngx_http_dsa_redis_password(ngx_conf_t *cf,
-    ngx_http_dsa_redis_conf_t *redis, ngx_str_t *name)
+    ngx_http_dsa_redis_conf_t *conf, ngx_str_t *name)
 {
     u_char           buf[NGX_HTTP_DSA_REDIS_PASSWORD], *p;
     ssize_t          n;
@@ -205,9 +199,9 @@ ngx_http_dsa_redis_password(ngx_conf_t *cf,
     }
 
     if (ngx_file_access(&fi) & (S_IROTH | S_IWOTH)) {
-        ngx_conf_log_error(NGX_LOG_WARN, cf, 0, "\"%V\" holds a password and "
-                           "is open to every user, it should be mode 0600",
-                           &path);
+        ngx_conf_log_error(NGX_LOG_WARN, cf, 0, "\"%V\" contains a password "
+                           "and is open to every user; its mode should be "
+                           "0600", &path);
     }
 
     n = ngx_read_file(&file, buf, sizeof(buf), 0);
@@ -221,7 +215,7 @@ ngx_http_dsa_redis_password(ngx_conf_t *cf,
     }
 
     if (n == 0 || n == sizeof(buf)) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" must hold a "
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" must contain a "
                            "password of 1 to %uz bytes", &path,
                            sizeof(buf) - 1);
         n = NGX_ERROR;
@@ -235,8 +229,8 @@ ngx_http_dsa_redis_password(ngx_conf_t *cf,
     }
 
     ngx_memcpy(p, buf, n);
-    redis->password.data = p;
-    redis->password.len = n;
+    conf->password.data = p;
+    conf->password.len = n;
 
 done:
 

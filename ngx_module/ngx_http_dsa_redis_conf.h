@@ -8,28 +8,32 @@
 #define _NGX_HTTP_DSA_REDIS_CONF_H_INCLUDED_
 
 
-#include "ngx_http_dsa_redis.h"
+#include <ngx_config.h>
+#include <ngx_core.h>
 
 
-/* What dsa_redis says; between its two files. */
+/* The address and the parameters of dsa_redis. */
 
 typedef struct {
-    ngx_url_t               url;            /* resolved: addrs */
-    ngx_str_t               user;           /* empty: the default one */
-    ngx_str_t               password;       /* empty: none */
-    ngx_int_t               db;
-    ngx_msec_t              timeout;        /* of a command */
-    ngx_msec_t              connect_timeout;
-    ngx_int_t               queue;
-    ngx_str_t               queue_file;     /* empty: beside the pid file */
-    ngx_http_dsa_ledger_t  *ledger;
-    time_t                  ttl;
+    ngx_url_t     url;                  /* resolved: url.addrs */
+    ngx_str_t     user;                 /* empty: the default user */
+    ngx_str_t     password;             /* empty: none */
+    ngx_int_t     db;
+    ngx_msec_t    timeout;              /* of a command */
+    ngx_msec_t    connect_timeout;
+    ngx_int_t     queue;                /* slots for ledger entries */
+    ngx_str_t     queue_file;           /* empty: beside the pid file */
+    time_t        ttl;                  /* of a conversation, seconds */
 } ngx_http_dsa_redis_conf_t;
 
 
-/* A copy, with what a worker needs; NULL when out of memory. */
-ngx_http_dsa_redis_t *ngx_http_dsa_redis_create(ngx_conf_t *cf,
-    const ngx_http_dsa_redis_conf_t *conf);
+/*
+ * Reads the arguments of the directive in cf->args, resolves the address and
+ * reads the password file.  Returns NGX_CONF_OK or the error of a directive
+ * handler.
+ */
+char *ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,
+    ngx_http_dsa_redis_conf_t *conf);
 
 
 #endif /* _NGX_HTTP_DSA_REDIS_CONF_H_INCLUDED_ */

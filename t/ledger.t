@@ -191,10 +191,10 @@ settled('each counted once');
 my $redis = $t->redis($server);
 $redis->cmd(qw/ CONFIG SET maxmemory 1 /);
 chats(10, 5);
-wait_until(sub { $t->logged(qr/\[error\].*records wait: .*OOM/) }, 10,
+wait_until(sub { $t->logged(qr/\[error\].*are waiting for Redis: .*OOM/) }, 10,
            'a line that says so');
 chats(10, 5);
-cmp_ok($t->logged(qr/\[error\].*records wait/), '<=', 2,
+cmp_ok($t->logged(qr/\[error\].*are waiting for Redis/), '<=', 2,
        'once a worker');
 $redis->cmd(qw/ CONFIG SET maxmemory 0 /);
 settled('Redis was full');
@@ -313,7 +313,7 @@ for my $case (@how) {
 
 ok($t->logged(qr/\[notice\].*7 ledger entries are left over in "\Q$file\E"/),
    'told at the start');
-ok($t->logged(qr/\[notice\].*ledger entries of processes that ended/),
+ok($t->logged(qr/\[notice\].*ledger entries of processes that have ended/),
    'and by who takes them');
 
 # killed under load: an answer that has come to its end is in the ledger; one
@@ -455,7 +455,7 @@ damaged('a slot that was being written', sub {
 damaged('the header', sub { patch($_[0], 16, "\xff\xff\xff\xff") }, 0,
         qr/its header is damaged; it was renamed to "\S+\.damaged\.\d+"/);
 damaged('the layout', sub { patch($_[0], 0, 'elephant') }, 0,
-        qr/does not begin as a ledger queue/);
+        qr/does not begin like a file of ledger entries/);
 damaged('a text', sub { write_file($_[0], 'hello') }, 0,
         qr/it has no header; it was renamed/);
 damaged('a truncated file', sub {
@@ -564,7 +564,7 @@ $r->cmd('HSET', $key, $field, 'many');
 %before = %want;
 chats(1, 1);
 wait_until(sub { $t->logged(qr/is lost: .*of the ledger is not a count/) },
-           20, 'the loss to be told');
+           20, 'the loss to be logged');
 $r->cmd('HSET', $key, $field, 0);
 %want = %before;
 chats(2, 1);

@@ -90,7 +90,7 @@ for my $case (
     [ 'dsa_redis unix:;', qr/no path/ ],
     [ 'dsa_redis no.such.host.invalid;', qr/host not found/ ],
     [ 'dsa_redis 127.0.0.1:1 color=red;', qr/invalid parameter "color=red"/ ],
-    [ 'dsa_redis 127.0.0.1:1 db;', qr/invalid parameter "db", known are/ ],
+    [ 'dsa_redis 127.0.0.1:1 db;', qr/invalid parameter "db"; expected user=/ ],
     [ 'dsa_redis 127.0.0.1:1 db=-1;', qr/invalid value in "db=-1"/ ],
     [ 'dsa_redis 127.0.0.1:1 timeout=0;', qr/invalid value/ ],
     [ 'dsa_redis 127.0.0.1:1 timeout=soon;', qr/invalid value/ ],
@@ -104,9 +104,9 @@ for my $case (
     [ 'dsa_redis 127.0.0.1:1 password_file=%%DIR%%/none;',
       qr/No such file/ ],
     [ 'dsa_redis 127.0.0.1:1 password_file=%%DIR%%/empty;',
-      qr/must hold a password/ ],
+      qr/must contain a password/ ],
     [ 'dsa_redis 127.0.0.1:1 password_file=%%DIR%%/long;',
-      qr/must hold a password/ ],
+      qr/must contain a password/ ],
     [ 'dsa_redis;', qr/invalid number of arguments/ ])
 {
     my ($directive, $want) = @$case;
@@ -192,7 +192,8 @@ unlike($t->error_log, qr/s3cret/, 'no password in the log');
 
 $client->cmd(qw/ CONFIG SET requirepass other /);
 served(404);
-ok($t->logged(qr/\[notice\].*Redis is back/), 'told that it is back');
+ok($t->logged(qr/\[notice\].*Redis is available again/),
+   'the log reports that it is available');
 
 $t->reload(conf => conf('dsa_redis %%REDIS%%;'));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
@@ -482,9 +483,9 @@ is($evil_reply->{status}, 503, 'an error with control characters');
 unlike($evil_reply->{body}, qr/[\x00-\x1f\x7f]|xxx/, 'not for the client');
 play(HGETALL => ["-NOAUTH $evil\r\n"]);
 is(conversation()->{status}, 503, 'and one that ends the connection');
-my $refused = told('does not let us in');
+my $refused = told('rejects the connection');
 play(PING => ["-ERR $evil\r\n"], HGETALL => $good);
-wait_until(sub { told('does not let us in') > $refused }, 10,
+wait_until(sub { told('rejects the connection') > $refused }, 10,
            'a greeting refused');
 play(HGETALL => $good);
 served(200);
@@ -622,7 +623,7 @@ for my $case ([ 'too many clients',
 }
 
 ok(told('max number of clients'), 'what Redis says is in the log');
-ok(told('a reply to no command'), 'and what it should not say');
+ok(told('a reply without a command'), 'and what it should not say');
 
 
 # As large as can be.

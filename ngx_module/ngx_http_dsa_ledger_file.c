@@ -1,0 +1,437 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include <sys/mman.h>
+
+#include "ngx_http_dsa_ledger_file.h"
+
+
+#define NGX_HTTP_DSA_LEDGER_MAGIC    "dsaledgr"
+#define NGX_HTTP_DSA_LEDGER_VERSION  1
+#define NGX_HTTP_DSA_LEDGER_HEADER   4096       /* bytes before the slots */
+
+#define NGX_HTTP_DSA_LEDGER_OPENING  NGX_HTTP_DSA_LEDGER_SEATS
+
+
+typedef struct {
+    char                          magic[8];
+    uint32_t                      version;
+    uint32_t                      slot_size;
+    uint64_t                      slots;
+    uint32_t                      crc;      /* of all fields before it */
+    uint32_t                      unused;
+} ngx_http_dsa_ledger_header_t;
+
+
+/*
+ * Other processes, of other versions too, have the same file mapped.  A change
+ * of the layout requires another NGX_HTTP_DSA_LEDGER_VERSION.
+ */
+
+_Static_assert(sizeof(ngx_atomic_t) == 8, "state and seat are 8 bytes");
+_Static_assert(sizeof(ngx_http_dsa_ledger_slot_t) == 256, "size of a slot");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, word) == 0, "word");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, crc) == 8, "crc");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, request_len) == 12,
+               "request_len follows crc, which covers it");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, time) == 16, "time");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, prompt_tokens) == 24,
+               "prompt_tokens");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, cached_tokens) == 32,
+               "cached_tokens");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, completion_tokens) == 40,
+               "completion_tokens");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, reasoning_tokens) == 48,
+               "reasoning_tokens");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, request) == 56, "request");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, tenant) == 120, "tenant");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, model) == 184, "model");
+
+_Static_assert(sizeof(ngx_http_dsa_ledger_header_t) == 32, "size of a header");
+_Static_assert(offsetof(ngx_http_dsa_ledger_header_t, version) == 8,
+               "version");
+_Static_assert(offsetof(ngx_http_dsa_ledger_header_t, slot_size) == 12,
+               "slot_size");
+_Static_assert(offsetof(ngx_http_dsa_ledger_header_t, slots) == 16, "slots");
+_Static_assert(offsetof(ngx_http_dsa_ledger_header_t, crc) == 24, "crc");
+
+_Static_assert(sizeof(ngx_http_dsa_ledger_header_t)
+               <= NGX_HTTP_DSA_LEDGER_HEADER,
+               "the header fits before the slots");
+_Static_assert(NGX_HTTP_DSA_LEDGER_HEADER % sizeof(ngx_http_dsa_ledger_slot_t)
+               == 0, "slots are aligned to their size");
+_Static_assert(NGX_HTTP_DSA_LEDGER_TEXT <= UINT8_MAX,
+               "the length of a name is one byte");
+
+
+static ngx_int_t ngx_http_dsa_ledger_file_open_locked(
+    ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi, ngx_log_t *log);
+static ngx_int_t ngx_http_dsa_ledger_file_failed(
+    ngx_http_dsa_ledger_file_t *file, ngx_log_t *log, ngx_err_t err,
+    const char *call);
+static ngx_int_t ngx_http_dsa_ledger_file_check(
+    ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi, ngx_log_t *log,
+    const char **why);
+static ngx_int_t ngx_http_dsa_ledger_file_replace(
+    ngx_http_dsa_ledger_file_t *file, ngx_pool_t *pool, ngx_log_t *log,
+    const char *why);
+static ngx_int_t ngx_http_dsa_ledger_file_map(
+    ngx_http_dsa_ledger_file_t *file, ngx_uint_t slots, ngx_file_info_t *fi,
+    ngx_log_t *log);
+static uint32_t ngx_http_dsa_ledger_header_crc(
+    const ngx_http_dsa_ledger_header_t *header);
+static ngx_int_t ngx_http_dsa_ledger_file_fcntl(
+    ngx_http_dsa_ledger_file_t *file, ngx_uint_t byte, short type, int cmd);
+
+
+ngx_int_t
+ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
+    ngx_uint_t slots, ngx_pool_t *pool, ngx_log_t *log)
+{
+    ngx_int_t         rc;
+    const char       *why;
+    ngx_file_info_t   fi;
+
+    for ( ;; ) {
+        rc = ngx_http_dsa_ledger_file_open_locked(file, &fi, log);
+
+        if (rc == NGX_AGAIN) {
+            continue;
+        }
+
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (ngx_http_dsa_ledger_file_check(file, &fi, log, &why) == NGX_OK) {
+            break;
+        }
+
+        rc = ngx_http_dsa_ledger_file_replace(file, pool, log, why);
+
+        ngx_http_dsa_ledger_file_close(file);
+
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    if (ngx_http_dsa_ledger_file_map(file, slots, &fi, log) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_dsa_ledger_file_fcntl(file, NGX_HTTP_DSA_LEDGER_OPENING,
+                                       F_UNLCK, F_SETLK)
+        != NGX_OK)
+    {
+        return ngx_http_dsa_ledger_file_failed(file, log, ngx_errno,
+                                               "fcntl(F_SETLK)");
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * Another master may open, rename or extend the file at the same moment, so
+ * all of this happens under a lock.  NGX_AGAIN: path names another file by
+ * then.
+ */
+
+static ngx_int_t
+ngx_http_dsa_ledger_file_open_locked(ngx_http_dsa_ledger_file_t *file,
+    ngx_file_info_t *fi, ngx_log_t *log)
+{
+    ngx_file_info_t  named;
+
+    file->fd = open((const char *) file->path.data, O_RDWR|O_CREAT|O_CLOEXEC,
+                    0600);
+
+    if (file->fd == NGX_INVALID_FILE) {
+        return ngx_http_dsa_ledger_file_failed(file, log, ngx_errno, "open()");
+    }
+
+    if (ngx_http_dsa_ledger_file_fcntl(file, NGX_HTTP_DSA_LEDGER_OPENING,
+                                       F_WRLCK, F_SETLKW)
+        != NGX_OK)
+    {
+        return ngx_http_dsa_ledger_file_failed(file, log, ngx_errno,
+                                               "fcntl(F_SETLKW)");
+    }
+
+    if (ngx_fd_info(file->fd, fi) == NGX_FILE_ERROR) {
+        return ngx_http_dsa_ledger_file_failed(file, log, ngx_errno,
+                                               "fstat()");
+    }
+
+    if (!ngx_is_file(fi)) {
+        return ngx_http_dsa_ledger_file_failed(file, log, 0, NULL);
+    }
+
+    if (ngx_file_info(file->path.data, &named) == NGX_FILE_ERROR
+        || ngx_file_uniq(&named) != ngx_file_uniq(fi)
+        || named.st_dev != fi->st_dev)
+    {
+        ngx_http_dsa_ledger_file_close(file);
+        return NGX_AGAIN;
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_ledger_file_close(ngx_http_dsa_ledger_file_t *file)
+{
+    if (file->map != NULL) {
+        (void) munmap(file->map, file->size);
+        file->map = NULL;
+    }
+
+    if (file->fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(file->fd);
+        file->fd = NGX_INVALID_FILE;
+    }
+}
+
+
+/* call: the system call that failed; NULL: it is not a regular file. */
+
+static ngx_int_t
+ngx_http_dsa_ledger_file_failed(ngx_http_dsa_ledger_file_t *file,
+    ngx_log_t *log, ngx_err_t err, const char *call)
+{
+    if (call == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "queue_file \"%V\" of \"dsa_redis\" must be a regular "
+                      "file", &file->path);
+
+    } else {
+        ngx_log_error(NGX_LOG_EMERG, log, err,
+                      "%s of queue_file \"%V\" of \"dsa_redis\" failed",
+                      call, &file->path);
+    }
+
+    ngx_http_dsa_ledger_file_close(file);
+
+    return NGX_ERROR;
+}
+
+
+/*
+ * NGX_OK: the file is empty, or has this layout and file->n slots;
+ * NGX_DECLINED: it is damaged or has another layout; *why is the reason.
+ */
+
+static ngx_int_t
+ngx_http_dsa_ledger_file_check(ngx_http_dsa_ledger_file_t *file,
+    ngx_file_info_t *fi, ngx_log_t *log, const char **why)
+{
+    off_t                         size;
+    ngx_http_dsa_ledger_header_t  header;
+
+    file->n = 0;
+
+    if (ngx_file_size(fi) == 0) {
+        return NGX_OK;
+    }
+
+    if (pread(file->fd, &header, sizeof(header), 0)
+        != (ssize_t) sizeof(header))
+    {
+        *why = "it has no header";
+        return NGX_DECLINED;
+    }
+
+    if (ngx_memcmp(header.magic, NGX_HTTP_DSA_LEDGER_MAGIC, 8) != 0) {
+        *why = "it does not begin like a file of ledger entries";
+        return NGX_DECLINED;
+    }
+
+    if (header.crc != ngx_http_dsa_ledger_header_crc(&header)
+        || header.slots == 0 || header.slots > NGX_HTTP_DSA_LEDGER_MAX)
+    {
+        *why = "its header is damaged";
+        return NGX_DECLINED;
+    }
+
+    if (header.version != NGX_HTTP_DSA_LEDGER_VERSION
+        || header.slot_size != sizeof(ngx_http_dsa_ledger_slot_t))
+    {
+        *why = "it has the layout of another version";
+        return NGX_DECLINED;
+    }
+
+    file->n = header.slots;
+
+    size = NGX_HTTP_DSA_LEDGER_HEADER
+           + (off_t) file->n * sizeof(ngx_http_dsa_ledger_slot_t);
+
+    if (ngx_file_size(fi) < size) {
+
+        /* each entry has a checksum, so those that are complete are sent */
+
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "dsa: \"%V\" was truncated to %O of %O bytes; ledger "
+                      "entries may be lost",
+                      &file->path, ngx_file_size(fi), size);
+    }
+
+    return NGX_OK;
+}
+
+
+/* Renames a file that cannot be used, so that a new one can be created. */
+
+static ngx_int_t
+ngx_http_dsa_ledger_file_replace(ngx_http_dsa_ledger_file_t *file,
+    ngx_pool_t *pool, ngx_log_t *log, const char *why)
+{
+    u_char           *p, *name;
+    time_t            n;
+    ngx_file_info_t   fi;
+
+    name = ngx_pnalloc(pool, file->path.len + sizeof(".damaged.")
+                             + NGX_TIME_T_LEN);
+    if (name == NULL) {
+        return NGX_ERROR;
+    }
+
+    n = ngx_time();
+
+    do {
+        p = ngx_sprintf(name, "%V.damaged.%T", &file->path, n++);
+        *p = '\0';
+    } while (ngx_file_info(name, &fi) != NGX_FILE_ERROR);
+
+    if (ngx_rename_file(file->path.data, name) == NGX_FILE_ERROR) {
+        return ngx_http_dsa_ledger_file_failed(file, log, ngx_errno,
+                                               "rename()");
+    }
+
+    ngx_log_error(NGX_LOG_ERR, log, 0,
+                  "dsa: \"%V\" cannot be used for ledger entries: %s; it was "
+                  "renamed to \"%s\", and the ledger entries in it are not "
+                  "sent", &file->path, why, name);
+
+    return NGX_OK;
+}
+
+
+/*
+ * Allocates every block of the file, because a write to a mapping raises
+ * SIGBUS if the disk is full.
+ */
+
+static ngx_int_t
+ngx_http_dsa_ledger_file_map(ngx_http_dsa_ledger_file_t *file,
+    ngx_uint_t slots, ngx_file_info_t *fi, ngx_log_t *log)
+{
+    int                            err;
+    off_t                          size;
+    ngx_http_dsa_ledger_header_t   header;
+
+    file->n = ngx_max(file->n, slots);
+
+    size = NGX_HTTP_DSA_LEDGER_HEADER
+           + (off_t) file->n * sizeof(ngx_http_dsa_ledger_slot_t);
+
+    if (ngx_file_size(fi) < size || (off_t) fi->st_blocks * 512 < size) {
+
+        do {
+            err = posix_fallocate(file->fd, 0, size);
+        } while (err == NGX_EINTR);
+
+        if (err != 0) {
+            return ngx_http_dsa_ledger_file_failed(file, log, err,
+                                                   "posix_fallocate()");
+        }
+    }
+
+    file->size = size;
+    file->map = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED, file->fd,
+                     0);
+
+    if (file->map == MAP_FAILED) {
+        file->map = NULL;
+        return ngx_http_dsa_ledger_file_failed(file, log, ngx_errno, "mmap()");
+    }
+
+    ngx_memzero(&header, sizeof(ngx_http_dsa_ledger_header_t));
+    ngx_memcpy(header.magic, NGX_HTTP_DSA_LEDGER_MAGIC, 8);
+    header.version = NGX_HTTP_DSA_LEDGER_VERSION;
+    header.slot_size = sizeof(ngx_http_dsa_ledger_slot_t);
+    header.slots = file->n;
+    header.crc = ngx_http_dsa_ledger_header_crc(&header);
+
+    ngx_memcpy(file->map, &header, sizeof(ngx_http_dsa_ledger_header_t));
+
+    file->slots = (ngx_http_dsa_ledger_slot_t *)
+                      (file->map + NGX_HTTP_DSA_LEDGER_HEADER);
+
+    return NGX_OK;
+}
+
+
+static uint32_t
+ngx_http_dsa_ledger_header_crc(const ngx_http_dsa_ledger_header_t *header)
+{
+    return ngx_crc32_long((u_char *) header,
+                          offsetof(ngx_http_dsa_ledger_header_t, crc));
+}
+
+
+uint32_t
+ngx_http_dsa_ledger_file_crc(const ngx_http_dsa_ledger_slot_t *slot)
+{
+    size_t  start;
+
+    start = offsetof(ngx_http_dsa_ledger_slot_t, request_len);
+
+    return ngx_crc32_long((u_char *) slot + start,
+                          sizeof(ngx_http_dsa_ledger_slot_t) - start);
+}
+
+
+ngx_int_t
+ngx_http_dsa_ledger_file_lock(ngx_http_dsa_ledger_file_t *file,
+    ngx_uint_t seat)
+{
+    return ngx_http_dsa_ledger_file_fcntl(file, seat, F_WRLCK, F_SETLK);
+}
+
+
+void
+ngx_http_dsa_ledger_file_unlock(ngx_http_dsa_ledger_file_t *file,
+    ngx_uint_t seat)
+{
+    (void) ngx_http_dsa_ledger_file_fcntl(file, seat, F_UNLCK, F_SETLK);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_file_fcntl(ngx_http_dsa_ledger_file_t *file,
+    ngx_uint_t byte, short type, int cmd)
+{
+    int           rc;
+    struct flock  lock;
+
+    ngx_memzero(&lock, sizeof(struct flock));
+
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = byte;
+    lock.l_len = 1;
+
+    do {
+        rc = fcntl(file->fd, cmd, &lock);
+    } while (rc == -1 && ngx_errno == NGX_EINTR);
+
+    return rc == -1 ? NGX_ERROR : NGX_OK;
+}

@@ -1,0 +1,90 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_LEDGER_FILE_H_INCLUDED_
+#define _NGX_HTTP_DSA_LEDGER_FILE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+/*
+ * The file of ledger entries: a header and slots of one size, mapped by all
+ * processes.  ngx_http_dsa_ledger.h describes how the slots are used.
+ */
+
+#define NGX_HTTP_DSA_LEDGER_MAX     1000000     /* slots */
+#define NGX_HTTP_DSA_LEDGER_TEXT    64          /* bytes of a name */
+
+/*
+ * Processes lock single bytes of the file: one byte for each seat, and one
+ * more while they open the file.
+ */
+
+#define NGX_HTTP_DSA_LEDGER_SEATS   1024
+
+
+/*
+ * A slot in the file, in the byte order of the machine.  A reader does not
+ * trust it: it may be half written, or written by another program.
+ */
+
+typedef struct {
+    ngx_atomic_t                  word;     /* state and seat */
+    uint32_t                      crc;      /* of all that follows */
+    uint8_t                       request_len;
+    uint8_t                       tenant_len;
+    uint8_t                       model_len;
+    uint8_t                       reserved;
+    int64_t                       time;
+    uint64_t                      prompt_tokens;
+    uint64_t                      cached_tokens;
+    uint64_t                      completion_tokens;
+    uint64_t                      reasoning_tokens;
+    char                          request[NGX_HTTP_DSA_LEDGER_TEXT];
+    char                          tenant[NGX_HTTP_DSA_LEDGER_TEXT];
+    char                          model[NGX_HTTP_DSA_LEDGER_TEXT];
+    uint64_t                      unused;
+} ngx_http_dsa_ledger_slot_t;
+
+
+typedef struct {
+    ngx_str_t                     path;     /* with a terminating NUL */
+    ngx_fd_t                      fd;
+    u_char                       *map;      /* NULL: not open */
+    size_t                        size;
+    ngx_http_dsa_ledger_slot_t   *slots;    /* in map */
+    ngx_uint_t                    n;        /* slots */
+} ngx_http_dsa_ledger_file_t;
+
+
+/*
+ * Opens, creates, checks and maps the file at path.  It gets the number of
+ * slots that is asked for, or keeps a larger one.  A file that is damaged or
+ * has another layout is renamed and replaced.  pool: for the new name.  NGX_OK,
+ * or NGX_ERROR, which is logged, and the file is closed.
+ */
+ngx_int_t ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
+    ngx_uint_t slots, ngx_pool_t *pool, ngx_log_t *log);
+
+void ngx_http_dsa_ledger_file_close(ngx_http_dsa_ledger_file_t *file);
+
+/*
+ * Locks the byte of a seat without waiting, and unlocks it.  The kernel
+ * releases the locks of a process that ends.  NGX_OK, or NGX_ERROR with errno:
+ * another process has the lock.
+ */
+ngx_int_t ngx_http_dsa_ledger_file_lock(ngx_http_dsa_ledger_file_t *file,
+    ngx_uint_t seat);
+void ngx_http_dsa_ledger_file_unlock(ngx_http_dsa_ledger_file_t *file,
+    ngx_uint_t seat);
+
+/* The checksum that slot->crc must have. */
+uint32_t ngx_http_dsa_ledger_file_crc(const ngx_http_dsa_ledger_slot_t *slot);
+
+
+#endif /* _NGX_HTTP_DSA_LEDGER_FILE_H_INCLUDED_ */

@@ -1,0 +1,453 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include <inttypes.h>
+
+#include "base/buf.h"
+
+#include "ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_prometheus.h"
+#include "ngx_http_dsa_redis.h"
+#include "ngx_http_dsa_session.h"
+
+
+typedef enum {
+    NGX_HTTP_DSA_ENGINE_UP = 0,
+    NGX_HTTP_DSA_ENGINE_DRAINING,
+    NGX_HTTP_DSA_ENGINE_RUNNING,
+    NGX_HTTP_DSA_ENGINE_WAITING,
+    NGX_HTTP_DSA_ENGINE_PAGES,
+    NGX_HTTP_DSA_ENGINE_PAGES_USED,
+    NGX_HTTP_DSA_ENGINE_STEPS,
+    NGX_HTTP_DSA_ENGINE_PREEMPTIONS,
+    NGX_HTTP_DSA_ENGINE_PROMPT_TOKENS,
+    NGX_HTTP_DSA_ENGINE_CACHED_TOKENS,
+    NGX_HTTP_DSA_ENGINE_COMPLETION_TOKENS,
+    NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE,
+    NGX_HTTP_DSA_ENGINE_METRICS
+} ngx_http_dsa_engine_metric_e;
+
+
+typedef struct {
+    const char  *name;
+    const char  *type;
+    const char  *help;
+} ngx_http_dsa_engine_metric_t;
+
+
+static void ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total);
+static void ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total);
+static void ngx_http_dsa_prometheus_redis(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total, ngx_http_dsa_redis_t *redis);
+static void ngx_http_dsa_prometheus_engines(dsa_buf_t *b, ngx_array_t *pools);
+static void ngx_http_dsa_prometheus_engine(dsa_buf_t *b,
+    ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric);
+static uint64_t ngx_http_dsa_prometheus_engine_value(
+    ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric);
+static void ngx_http_dsa_prometheus_head(dsa_buf_t *b, const char *name,
+    const char *type, const char *help);
+static void ngx_http_dsa_prometheus_one(dsa_buf_t *b, const char *name,
+    const char *type, const char *help, uint64_t value);
+static void ngx_http_dsa_prometheus_histogram(dsa_buf_t *b,
+    const ngx_http_dsa_bounds_t *bounds, const ngx_http_dsa_hist_t *hist);
+static void ngx_http_dsa_prometheus_label(dsa_buf_t *b, const ngx_str_t *s);
+static ngx_int_t ngx_http_dsa_prometheus_send(ngx_http_request_t *r,
+    dsa_buf_t *b);
+
+
+static const ngx_http_dsa_engine_metric_t  ngx_http_dsa_engine_metrics[] = {
+
+    { "dsa_engine_up", "gauge",
+      "1: this worker has a session with the engine." },
+
+    { "dsa_engine_draining", "gauge",
+      "1: the engine accepts no new requests." },
+
+    { "dsa_engine_requests_running", "gauge", "Sequences in the batch." },
+
+    { "dsa_engine_requests_waiting", "gauge", "Sequences in the queue." },
+
+    { "dsa_engine_pages", "gauge", "Pages of its KV cache." },
+
+    { "dsa_engine_pages_used", "gauge", "Pages in use." },
+
+    { "dsa_engine_steps_total", "counter", "Steps of its scheduler." },
+
+    { "dsa_engine_preemptions_total", "counter",
+      "Sequences that were preempted." },
+
+    { "dsa_engine_prompt_tokens_total", "counter", "Prompt tokens." },
+
+    { "dsa_engine_cached_tokens_total", "counter",
+      "Prompt tokens found in the cache." },
+
+    { "dsa_engine_completion_tokens_total", "counter", "Tokens generated." },
+
+    { "dsa_engine_heartbeat_age_seconds", "gauge",
+      "Time since its last heartbeat." }
+};
+
+
+_Static_assert(sizeof(ngx_http_dsa_engine_metrics)
+               / sizeof(ngx_http_dsa_engine_metrics[0])
+               == NGX_HTTP_DSA_ENGINE_METRICS,
+               "a name for each metric of an engine");
+
+
+ngx_int_t
+ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
+{
+    dsa_buf_t                  b;
+    ngx_int_t                  rc;
+    ngx_uint_t                 i;
+    ngx_http_dsa_block_t       total;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+        return NGX_HTTP_NOT_ALLOWED;
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    ngx_http_dsa_metrics_sum(mcf->metrics, &total);
+
+    ngx_memzero(&b, sizeof(dsa_buf_t));
+
+    ngx_http_dsa_prometheus_requests(&b, &total);
+
+    for (i = 0; i < NGX_HTTP_DSA_HISTOGRAMS; i++) {
+        ngx_http_dsa_prometheus_histogram(&b, ngx_http_dsa_metrics_bounds(i),
+                                          &total.histogram[i]);
+    }
+
+    ngx_http_dsa_prometheus_sessions(&b, &total);
+
+    if (mcf->redis != NULL) {
+        ngx_http_dsa_prometheus_redis(&b, &total, mcf->redis);
+    }
+
+    ngx_http_dsa_prometheus_engines(&b, &mcf->pools);
+
+    rc = ngx_http_dsa_prometheus_send(r, &b);
+
+    dsa_buf_free(&b);
+
+    return rc;
+}
+
+
+static void
+ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total)
+{
+    ngx_uint_t  i;
+
+    ngx_http_dsa_prometheus_head(b, "dsa_requests_total", "counter",
+                                 "Requests finished, by status.");
+
+    for (i = 0; i < NGX_HTTP_DSA_CODES - 1; i++) {
+        dsa_buf_printf(b, "dsa_requests_total{code=\"%u\"} %" PRIu64 "\n",
+                       (unsigned) ngx_http_dsa_metrics_code(i),
+                       total->requests[i]);
+    }
+
+    dsa_buf_printf(b, "dsa_requests_total{code=\"other\"} %" PRIu64 "\n",
+                   total->requests[i]);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_requests_in_flight", "gauge",
+                                "Chats that are not finished.",
+                                ngx_max(total->in_flight, 0));
+
+    ngx_http_dsa_prometheus_head(b, "dsa_tokens_total", "counter",
+                                 "Tokens; cached are a part of prompt, "
+                                 "reasoning of completion.");
+
+    dsa_buf_printf(b, "dsa_tokens_total{type=\"prompt\"} %" PRIu64 "\n"
+                   "dsa_tokens_total{type=\"cached\"} %" PRIu64 "\n"
+                   "dsa_tokens_total{type=\"completion\"} %" PRIu64 "\n"
+                   "dsa_tokens_total{type=\"reasoning\"} %" PRIu64 "\n",
+                   total->prompt, total->cached, total->completion,
+                   total->reasoning);
+
+    ngx_http_dsa_prometheus_head(b, "dsa_cancelled_total", "counter",
+                                 "Requests cancelled before the engine had "
+                                 "finished them.");
+
+    for (i = 0; i < NGX_HTTP_DSA_CANCELS; i++) {
+        dsa_buf_printf(b, "dsa_cancelled_total{reason=\"%s\"} %" PRIu64 "\n",
+                       ngx_http_dsa_metrics_reason(i), total->cancelled[i]);
+    }
+}
+
+
+static void
+ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total)
+{
+    ngx_http_dsa_prometheus_one(b, "dsa_sessions", "gauge",
+                                "Sessions between workers and engines that "
+                                "are up.", ngx_max(total->sessions, 0));
+
+    ngx_http_dsa_prometheus_one(b, "dsa_sessions_lost_requests_total",
+                                "counter", "Requests whose engine died.",
+                                total->lost);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_doorbells_total", "counter",
+                                "Wake-ups by engines.", total->doorbells);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_ring_full_total", "counter",
+                                "Submissions that found no room in the ring, "
+                                "or no slot.", total->ring_full);
+}
+
+
+static void
+ngx_http_dsa_prometheus_redis(dsa_buf_t *b, const ngx_http_dsa_block_t *total,
+    ngx_http_dsa_redis_t *redis)
+{
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_connections", "gauge",
+                                "Workers that are connected to Redis.",
+                                total->redis_up);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_pending_records", "gauge",
+                                "Ledger entries that Redis has not confirmed.",
+                                ngx_http_dsa_ledger_entries(
+                                    ngx_http_dsa_redis_ledger(redis)));
+
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_lost_records_total", "counter",
+                                "Ledger entries that were lost; each is in "
+                                "the error log.", total->redis_lost);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_refused_turns_total", "counter",
+                                "Turns that were not stored in their "
+                                "conversation.", total->redis_refused);
+}
+
+
+/* The figures that the replicas report, as this worker sees them. */
+
+static void
+ngx_http_dsa_prometheus_engines(dsa_buf_t *b, ngx_array_t *pools)
+{
+    ngx_uint_t                           i, n, k;
+    ngx_http_dsa_pool_t                **pool;
+    ngx_http_dsa_session_t              *s;
+    const ngx_http_dsa_engine_metric_t  *metric;
+
+    pool = pools->elts;
+
+    for (k = 0; k < NGX_HTTP_DSA_ENGINE_METRICS; k++) {
+        metric = &ngx_http_dsa_engine_metrics[k];
+
+        ngx_http_dsa_prometheus_head(b, metric->name, metric->type,
+                                     metric->help);
+
+        for (i = 0; i < pools->nelts; i++) {
+            s = pool[i]->sessions.elts;
+
+            for (n = 0; n < pool[i]->sessions.nelts; n++) {
+
+                if (s[n].state == NGX_HTTP_DSA_READY
+                    || k == NGX_HTTP_DSA_ENGINE_UP)
+                {
+                    ngx_http_dsa_prometheus_engine(b, &s[n], k);
+                }
+            }
+        }
+    }
+}
+
+
+static void
+ngx_http_dsa_prometheus_engine(dsa_buf_t *b, ngx_http_dsa_session_t *s,
+    ngx_http_dsa_engine_metric_e metric)
+{
+    uint64_t  value;
+
+    value = ngx_http_dsa_prometheus_engine_value(s, metric);
+
+    dsa_buf_printf(b, "%s{pool=\"", ngx_http_dsa_engine_metrics[metric].name);
+    ngx_http_dsa_prometheus_label(b, &s->pool->name);
+    dsa_buf_addz(b, "\",engine=\"");
+    ngx_http_dsa_prometheus_label(b, &s->name);
+
+    if (metric == NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE) {
+        dsa_buf_printf(b, "\"} %.3f\n", (double) value / 1000);
+        return;
+    }
+
+    dsa_buf_printf(b, "\"} %" PRIu64 "\n", value);
+}
+
+
+static uint64_t
+ngx_http_dsa_prometheus_engine_value(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_engine_metric_e metric)
+{
+    dsa_link_control_t  *control;
+
+    if (metric == NGX_HTTP_DSA_ENGINE_UP) {
+        return s->state == NGX_HTTP_DSA_READY;
+    }
+
+    control = s->link.control;
+
+    switch (metric) {
+
+    case NGX_HTTP_DSA_ENGINE_DRAINING:
+        return control->draining;
+
+    case NGX_HTTP_DSA_ENGINE_RUNNING:
+        return control->running;
+
+    case NGX_HTTP_DSA_ENGINE_WAITING:
+        return control->waiting;
+
+    case NGX_HTTP_DSA_ENGINE_PAGES:
+        return control->pages;
+
+    case NGX_HTTP_DSA_ENGINE_PAGES_USED:
+        return control->pages_used;
+
+    case NGX_HTTP_DSA_ENGINE_STEPS:
+        return control->steps;
+
+    case NGX_HTTP_DSA_ENGINE_PREEMPTIONS:
+        return control->preemptions;
+
+    case NGX_HTTP_DSA_ENGINE_PROMPT_TOKENS:
+        return control->prompt_tokens;
+
+    case NGX_HTTP_DSA_ENGINE_CACHED_TOKENS:
+        return control->cached_tokens;
+
+    case NGX_HTTP_DSA_ENGINE_COMPLETION_TOKENS:
+        return control->completion_tokens;
+
+    default: /* NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE */
+        return ngx_http_dsa_session_age(s);
+    }
+}
+
+
+static void
+ngx_http_dsa_prometheus_head(dsa_buf_t *b, const char *name, const char *type,
+    const char *help)
+{
+    dsa_buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+
+static void
+ngx_http_dsa_prometheus_one(dsa_buf_t *b, const char *name, const char *type,
+    const char *help, uint64_t value)
+{
+    ngx_http_dsa_prometheus_head(b, name, type, help);
+
+    dsa_buf_printf(b, "%s %" PRIu64 "\n", name, value);
+}
+
+
+static void
+ngx_http_dsa_prometheus_histogram(dsa_buf_t *b,
+    const ngx_http_dsa_bounds_t *bounds, const ngx_http_dsa_hist_t *hist)
+{
+    uint64_t    count;
+    ngx_uint_t  i;
+
+    ngx_http_dsa_prometheus_head(b, bounds->name, "histogram", bounds->help);
+
+    count = 0;
+
+    for (i = 0; i < NGX_HTTP_DSA_BUCKETS; i++) {
+        count += hist->bucket[i];
+
+        dsa_buf_printf(b, "%s_bucket{le=\"%.9g\"} %" PRIu64 "\n",
+                       bounds->name, (double) bounds->bounds[i] / 1000, count);
+    }
+
+    count += hist->bucket[i];
+
+    dsa_buf_printf(b, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.3f\n"
+                   "%s_count %" PRIu64 "\n",
+                   bounds->name, count,
+                   bounds->name, (double) hist->sum / 1000,
+                   bounds->name, count);
+}
+
+
+static void
+ngx_http_dsa_prometheus_label(dsa_buf_t *b, const ngx_str_t *s)
+{
+    size_t  i;
+
+    for (i = 0; i < s->len; i++) {
+        if (s->data[i] == '"' || s->data[i] == '\\') {
+            dsa_buf_add(b, "\\", 1);
+        }
+
+        if (s->data[i] == '\n') {
+            dsa_buf_add(b, "\\n", 2);
+            continue;
+        }
+
+        dsa_buf_add(b, &s->data[i], 1);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_dsa_prometheus_send(ngx_http_request_t *r, dsa_buf_t *b)
+{
+    ngx_int_t    rc;
+    ngx_buf_t   *buf;
+    ngx_chain_t  out;
+
+    if (b->failed) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    buf = ngx_create_temp_buf(r->pool, b->len);
+    if (buf == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    buf->last = ngx_cpymem(buf->last, b->data, b->len);
+    buf->last_buf = 1;
+    buf->last_in_chain = 1;
+
+    r->headers_out.status = NGX_HTTP_OK;
+    r->headers_out.content_length_n = b->len;
+
+    ngx_str_set(&r->headers_out.content_type,
+                "text/plain; version=0.0.4; charset=utf-8");
+    r->headers_out.content_type_len = sizeof("text/plain") - 1;
+    r->headers_out.content_type_lowcase = NULL;
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    out.buf = buf;
+    out.next = NULL;
+
+    return ngx_http_output_filter(r, &out);
+}

@@ -1,0 +1,85 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_REDIS_CONNECTION_H_INCLUDED_
+#define _NGX_HTTP_DSA_REDIS_CONNECTION_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_event_connect.h>
+
+#include "redis_schema/resp.h"
+#include "ngx_http_dsa_redis_call.h"
+#include "ngx_http_dsa_redis_conf.h"
+
+
+/*
+ * A worker's connection to Redis: it connects, authenticates, reconnects after
+ * a failure, sends commands and dispatches their replies.
+ */
+
+typedef enum {
+    ngx_http_dsa_redis_down = 0,        /* the reconnect timer is set */
+    ngx_http_dsa_redis_connecting,
+    ngx_http_dsa_redis_setup,           /* AUTH, SELECT and PING are sent */
+    ngx_http_dsa_redis_ready
+} ngx_http_dsa_redis_state_e;
+
+
+typedef struct {
+    const ngx_http_dsa_redis_conf_t  *conf;
+
+    ngx_http_dsa_redis_state_e        state;
+    ngx_http_dsa_redis_calls_t        calls;
+
+    ngx_peer_connection_t             peer;
+    ngx_uint_t                        addr;     /* tried next */
+    ngx_log_t                         log;
+    ngx_connection_t                  dumb;     /* the data of the timers */
+    ngx_event_t                       reconnect;
+    ngx_event_t                       ping;
+    ngx_msec_t                        backoff;
+
+    dsa_resp_t                       *resp;
+    u_char                           *buffer;
+
+    const char                       *reported; /* the failure logged last,
+                                                   NULL: since then up */
+    void                            (*ready)(void *data);
+    void                             *data;
+
+    unsigned                          unproven:1;
+} ngx_http_dsa_redis_connection_t;
+
+
+/*
+ * Starts to connect.  rc is zeroed, and conf lives as long as the worker.
+ * NGX_OK, or NGX_ERROR: out of memory.  ready (NULL: none), which the caller
+ * sets, is called with data whenever commands can be sent again.
+ */
+ngx_int_t ngx_http_dsa_redis_connection_start(
+    ngx_http_dsa_redis_connection_t *rc, const ngx_http_dsa_redis_conf_t *conf,
+    ngx_cycle_t *cycle);
+
+/* Closes the connection for good.  No handler of a call is called. */
+void ngx_http_dsa_redis_connection_stop(ngx_http_dsa_redis_connection_t *rc);
+
+/*
+ * Queues a command.  NULL: it cannot be sent, and *why is the reason, which is
+ * static.  The handler is never called from within this function.
+ */
+ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_connection_command(
+    ngx_http_dsa_redis_connection_t *rc, const dsa_schema_command_t *cmd,
+    ngx_http_dsa_redis_pt handler, void *data, const char **why);
+
+/* Shortens the wait for the next attempt to connect. */
+void ngx_http_dsa_redis_connection_retry_soon(
+    ngx_http_dsa_redis_connection_t *rc);
+
+
+#endif /* _NGX_HTTP_DSA_REDIS_CONNECTION_H_INCLUDED_ */

@@ -1,0 +1,88 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_dsa_redis_setup.h"
+
+
+#define NGX_HTTP_DSA_REDIS_SETUP_WORDS  3       /* AUTH user password */
+
+
+static ngx_int_t ngx_http_dsa_redis_setup_call(
+    ngx_http_dsa_redis_calls_t *calls, const ngx_http_dsa_redis_conf_t *conf,
+    uint32_t argc, dsa_str_t *argv, ngx_uint_t last);
+
+
+/*
+ * A setup call goes in front of all that wait, so the commands are added in
+ * the reverse of the order in which they are sent.
+ */
+
+ngx_int_t
+ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
+    const ngx_http_dsa_redis_conf_t *conf)
+{
+    size_t     len;
+    u_char     text[NGX_INT_T_LEN];
+    uint32_t   n;
+    dsa_str_t  argv[NGX_HTTP_DSA_REDIS_SETUP_WORDS];
+
+    argv[0] = dsa_strz("PING");
+
+    if (ngx_http_dsa_redis_setup_call(calls, conf, 1, argv, 1) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (conf->db != 0) {
+        len = ngx_sprintf(text, "%i", conf->db) - text;
+
+        argv[0] = dsa_strz("SELECT");
+        argv[1] = dsa_str(text, len);
+
+        if (ngx_http_dsa_redis_setup_call(calls, conf, 2, argv, 0) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    if (conf->password.len == 0) {
+        return NGX_OK;
+    }
+
+    n = 0;
+    argv[n++] = dsa_strz("AUTH");
+
+    if (conf->user.len != 0) {
+        argv[n++] = dsa_str(conf->user.data, conf->user.len);
+    }
+
+    argv[n++] = dsa_str(conf->password.data, conf->password.len);
+
+    return ngx_http_dsa_redis_setup_call(calls, conf, n, argv, 0);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_redis_setup_call(ngx_http_dsa_redis_calls_t *calls,
+    const ngx_http_dsa_redis_conf_t *conf, uint32_t argc, dsa_str_t *argv,
+    ngx_uint_t last)
+{
+    dsa_schema_command_t        cmd;
+    ngx_http_dsa_redis_call_t  *call;
+
+    cmd.argc = argc;
+    cmd.argv = argv;
+
+    call = ngx_http_dsa_redis_calls_add(calls, &cmd, conf->timeout, 1);
+    if (call == NULL) {
+        return NGX_ERROR;
+    }
+
+    call->last = last;
+
+    return NGX_OK;
+}

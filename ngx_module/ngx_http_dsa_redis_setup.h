@@ -1,0 +1,24 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_REDIS_SETUP_H_INCLUDED_
+#define _NGX_HTTP_DSA_REDIS_SETUP_H_INCLUDED_
+
+
+#include "ngx_http_dsa_redis_call.h"
+#include "ngx_http_dsa_redis_conf.h"
+
+
+/*
+ * Queues the setup calls of a new connection in front of all others: AUTH if
+ * there is a password, SELECT if the database is not 0, and PING, whose call
+ * is marked as the last one.  NGX_OK, or NGX_ERROR: out of memory.
+ */
+ngx_int_t ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
+    const ngx_http_dsa_redis_conf_t *conf);
+
+
+#endif /* _NGX_HTTP_DSA_REDIS_SETUP_H_INCLUDED_ */

@@ -1,0 +1,187 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_dsa_ledger_queue.h"
+#include "ngx_http_dsa_store.h"
+
+
+/* memory for the words of the command, and for the list of the messages */
+
+#define NGX_HTTP_DSA_STORE_COMMAND  4096
+#define NGX_HTTP_DSA_STORE_LIST     (1024 * 1024)
+
+
+/* In the request's pool. */
+
+typedef struct {
+    ngx_http_request_t          *request;
+    ngx_http_dsa_redis_call_t   *call;      /* NULL: none waits */
+    ngx_http_dsa_store_load_pt   handler;
+} ngx_http_dsa_store_load_t;
+
+
+static void ngx_http_dsa_store_load_cleanup(void *data);
+static void ngx_http_dsa_store_load_reply(void *data, redisReply *reply,
+    const char *why);
+static void ngx_http_dsa_store_loaded(ngx_http_dsa_store_load_t *load,
+    redisReply *reply);
+
+
+ngx_int_t
+ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
+    ngx_str_t *tenant, ngx_str_t *id, ngx_http_dsa_store_load_pt handler)
+{
+    dsa_str_t                   name, owner;
+    const char                 *why;
+    dsa_arena_t                *arena;
+    ngx_pool_cleanup_t         *cln;
+    dsa_schema_command_t        cmd;
+    ngx_http_dsa_store_load_t  *load;
+
+    name = dsa_str(id->data, id->len);
+    owner = dsa_str(tenant->data, tenant->len);
+
+    if (!dsa_schema_id_ok(name) || !dsa_schema_name_ok(owner)) {
+        handler(r, NGX_HTTP_BAD_REQUEST, NULL, "it is not a conversation id");
+        return NGX_OK;
+    }
+
+    /* while Redis refuses to write, the turn could not be stored */
+
+    why = ngx_http_dsa_ledger_queue_blocked(redis);
+
+    if (why != NULL) {
+        handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
+        return NGX_OK;
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_dsa_store_load_t));
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    load = cln->data;
+    load->request = r;
+    load->handler = handler;
+    load->call = NULL;
+
+    cln->handler = ngx_http_dsa_store_load_cleanup;
+
+    arena = dsa_arena_create(NGX_HTTP_DSA_STORE_COMMAND);
+    if (arena == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (dsa_schema_load(&cmd, arena, owner, name) != DSA_OK) {
+        dsa_arena_destroy(arena);
+        return NGX_ERROR;
+    }
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "dsa conversation load: \"%V\"", id);
+
+    load->call = ngx_http_dsa_redis_command(redis, &cmd,
+                                            ngx_http_dsa_store_load_reply,
+                                            load, &why);
+
+    dsa_arena_destroy(arena);
+
+    if (load->call == NULL) {
+        handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_store_load_cleanup(void *data)
+{
+    ngx_http_dsa_store_load_t  *load = data;
+
+    if (load->call != NULL) {
+        ngx_http_dsa_redis_detach(load->call);
+    }
+}
+
+
+static void
+ngx_http_dsa_store_load_reply(void *data, redisReply *reply, const char *why)
+{
+    ngx_connection_t           *c;
+    ngx_http_request_t         *r;
+    ngx_http_dsa_store_load_t  *load = data;
+
+    load->call = NULL;
+
+    r = load->request;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (why != NULL) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                       "dsa conversation not loaded: %s", why);
+
+        load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
+
+    } else {
+        ngx_http_dsa_store_loaded(load, reply);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_dsa_store_loaded(ngx_http_dsa_store_load_t *load, redisReply *reply)
+{
+    int                         rc;
+    dsa_err_t                   err;
+    dsa_arena_t                *arena;
+    ngx_http_request_t         *r;
+    dsa_schema_conversation_t   c;
+
+    r = load->request;
+
+    arena = dsa_arena_create(NGX_HTTP_DSA_STORE_LIST);
+    if (arena == NULL) {
+        load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                      "nginx is out of memory");
+        return;
+    }
+
+    rc = dsa_schema_conversation(&c, arena, reply, &err);
+
+    switch (rc) {
+
+    case DSA_OK:
+        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                       "dsa conversation loaded: version %L, %uD messages, "
+                       "%uz bytes", c.version, c.n_messages, c.bytes);
+
+        load->handler(r, NGX_HTTP_OK, &c, NULL);
+        break;
+
+    case DSA_AGAIN:
+        load->handler(r, NGX_HTTP_NOT_FOUND, NULL,
+                      "there is no such conversation");
+        break;
+
+    default:
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err.text);
+
+        load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                      "the stored conversation cannot be read");
+        break;
+    }
+
+    dsa_arena_destroy(arena);
+}

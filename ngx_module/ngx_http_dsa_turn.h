@@ -1,0 +1,67 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_TURN_H_INCLUDED_
+#define _NGX_HTTP_DSA_TURN_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "base/buf.h"
+
+
+/*
+ * The messages that a request adds to its conversation.  They are in memory
+ * only, while the end of the answer waits until Redis has stored them.
+ */
+
+/*
+ * Called in the context of the request that waits.  why is NULL if the turn is
+ * stored.  Otherwise it is not, and why is the reason, which is static, for
+ * the developer of the client.
+ */
+typedef void (*ngx_http_dsa_turn_pt)(ngx_http_request_t *r, const char *why);
+
+
+typedef struct ngx_http_dsa_turn_waiter_s  ngx_http_dsa_turn_waiter_t;
+
+
+typedef struct {
+    dsa_str_t                     conversation;
+    int64_t                       version;      /* as loaded */
+    dsa_str_t                    *messages;     /* JSON, in text */
+    uint32_t                      n_messages;
+    dsa_buf_t                     text;
+
+    ngx_http_dsa_turn_waiter_t   *waiter;       /* NULL: its request ended */
+    ngx_event_t                   timer;        /* data: the turn */
+    void                         *data;         /* for the timer's handler */
+} ngx_http_dsa_turn_t;
+
+
+/*
+ * Creates a turn of the request r.  text: the messages as dsa_schema_split()
+ * reads them; if the result is not NULL, the turn owns its bytes, and text is
+ * empty.  conversation is copied.  NULL: out of memory.
+ */
+ngx_http_dsa_turn_t *ngx_http_dsa_turn_create(ngx_http_request_t *r,
+    const ngx_str_t *conversation, int64_t version, dsa_buf_t *text,
+    ngx_http_dsa_turn_pt handler);
+
+/*
+ * Frees the turn, then calls the handler of the request that waits for it,
+ * which may end the request and start another turn.
+ */
+void ngx_http_dsa_turn_end(ngx_http_dsa_turn_t *turn, const char *why);
+
+/* Frees the turn and calls no handler. */
+void ngx_http_dsa_turn_free(ngx_http_dsa_turn_t *turn);
+
+
+#endif /* _NGX_HTTP_DSA_TURN_H_INCLUDED_ */
