@@ -250,7 +250,7 @@ ngx_http_dsa_ledger_file_check(ngx_http_dsa_ledger_file_t *file,
     }
 
     if (ngx_memcmp(header.magic, NGX_HTTP_DSA_LEDGER_MAGIC, 8) != 0) {
-        *why = "it does not begin like a file of ledger entries";
+        *why = "it is not a file of ledger entries";
         return NGX_DECLINED;
     }
 

@@ -46,7 +46,7 @@ ngx_int_t ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
     const dsa_schema_record_t *entry, ngx_http_dsa_turn_t *turn,
     const char **why);
 
-/* Why Redis does not accept writes at present; NULL: as far as known it does. */
+/* Why Redis accepts no writes at present; NULL: no write was refused. */
 const char *ngx_http_dsa_ledger_queue_blocked(ngx_http_dsa_redis_t *redis);
 
 

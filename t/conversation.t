@@ -264,6 +264,16 @@ is(prompt(), '[<｜begin▁of▁sentence｜>]Be brief.[<｜User｜>]one'
    'with all that was before');
 is(scalar @{ messages($id) }, 5, 'is kept');
 
+# a message is stored in one form, whichever request brought it
+
+my ($stored) = $redis->keys("*:c:$id");
+is($redis->cmd('HGET', $stored, 0),
+   '{"role":"system","content":"Be brief."}', 'bytes of a message of a POST');
+is($redis->cmd('HGET', $stored, 1), '{"role":"user","content":"one"}',
+   'of one of a chat');
+is($redis->cmd('HGET', $stored, 2),
+   '{"role":"assistant","content":"echo: one"}', 'and of its answer');
+
 ok(!exists $t->post($chat, ask('x'))->{json}{conversation},
    'a chat without a conversation says nothing of one');
 

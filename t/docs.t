@@ -66,11 +66,9 @@ for my $file ('README.md', 'ngx_module/README.md') {
               set(@variables), "$file: variables");
 }
 
-my @known = $source =~ /known are ((?:[^;])*?)"\s*, arg/s;
-$known[0] =~ s/["\s]+/ /g;
+my ($known) = $source =~ /"expected (user=[^;]*)", arg\)/;
 is_deeply(set($readme =~ /`([a-z_]+)=(?:FILE|NAME|N|TIME)`/g),
-          set(split /, */, $known[0] =~ s/^ | $//gr),
-          'parameters of dsa_redis');
+          set($known =~ /(\w+)=/g), 'parameters of dsa_redis');
 
 
 # the engine's directives

@@ -455,7 +455,7 @@ damaged('a slot that was being written', sub {
 damaged('the header', sub { patch($_[0], 16, "\xff\xff\xff\xff") }, 0,
         qr/its header is damaged; it was renamed to "\S+\.damaged\.\d+"/);
 damaged('the layout', sub { patch($_[0], 0, 'elephant') }, 0,
-        qr/does not begin like a file of ledger entries/);
+        qr/it is not a file of ledger entries/);
 damaged('a text', sub { write_file($_[0], 'hello') }, 0,
         qr/it has no header; it was renamed/);
 damaged('a truncated file', sub {
@@ -491,6 +491,38 @@ my ($status, $out) = $t->nginx_test(
             =~ s{nginx\.pid}{test.pid}r);
 is($status, 0, 'nginx -t') or diag($out);
 ok(!-e $t->path('test.pid.ledger'), 'makes no file');
+
+
+# The debug log has each transition of the connection and of an entry.
+
+SKIP: {
+    my $nginx = $ENV{DSA_NGINX} || '/usr/sbin/nginx';
+    skip 'nginx is built without --with-debug', 1
+        if `$nginx -V 2>&1` !~ /--with-debug/;
+
+    $t->reload(redis => 'timeout=1s', workers => 1,
+               main => 'error_log %%DIR%%/debug.log debug;');
+    wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
+    wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}
+                     == 404 }, 10, 'Redis');
+    chats(1, 1);
+    settled('with a debug log');
+
+    my @seen;
+    wait_until(sub {
+        @seen = read_file($t->path('debug.log'))
+                =~ /dsa\ (redis\ (?:connecting|connected|ready)
+                         |ledger\ entry\ \d+\ \w+)/gx;
+        grep { /confirmed/ } @seen }, 10, 'the confirmation');
+
+    my ($number) = "@seen" =~ /entry (\d+)/;
+    is_deeply(\@seen, [ map({ "redis $_" } qw/ connecting connected ready /),
+                        map({ "ledger entry $number $_" }
+                            qw/ queued sent confirmed /) ], 'transitions');
+}
+
+$t->reload(redis => 'timeout=1s', workers => 1);
+wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
 
 
 # Replies that are lost on their way: a relay that hands each command to
