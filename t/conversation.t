@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# Conversations: made, read and deleted over HTTP, continued by chats, kept
-# apart by tenant, and never half written.
+# Conversations: created, read and deleted over HTTP, continued by chats,
+# separate for each tenant, and never half written.
 
 use strict;
 use warnings;
@@ -45,8 +45,8 @@ sub create {
 }
 
 
-# A conversation.  After Redis was away each worker connects anew by itself,
-# and answers with 503 until then.
+# Reads a conversation.  After Redis was away each worker has to reconnect, and
+# answers with 503 until then.
 
 sub conversation {
     my ($id, @more) = @_;
@@ -83,7 +83,7 @@ sub prompt {
 }
 
 
-# Made, read, deleted.
+# Created, read, deleted.
 
 my $r = $t->post($uri, {});
 is($r->{status}, 200, 'made');
@@ -130,7 +130,7 @@ is($kept->[4]{tool_calls}[0]{function}{arguments},
    $arguments, 'its arguments, to the byte');
 is($kept->[5]{tool_call_id}, 'call_1', 'whose result it is');
 
-# in pieces, and through a file
+# a body in pieces, and one in a file
 
 my $body = json_encode({ messages => \@start });
 my $pieces = $t->request('POST', $uri, type => 'application/json',
@@ -173,7 +173,7 @@ for my $case (
 
     is($r->{status}, 400, "refused: $name") or diag($r->{body});
     is($r->{json}{error}{param}, $param, "names it: $name");
-    isnt($r->{json}{error}{message}, '', 'says something');
+    isnt($r->{json}{error}{message}, '', 'has a message');
 }
 
 for my $n (1 .. 40) {
@@ -214,7 +214,7 @@ for my $case ([ GET => $uri, 'POST' ], [ DELETE => $uri, 'POST' ],
 }
 
 
-# To each tenant its own.
+# Each tenant has its own conversations.
 
 my $hers = create({ messages => [ { role => 'user', content => 'secret' } ] },
                   @alice);
@@ -229,12 +229,13 @@ for my $other (\@bob, []) {
                      @$other);
     is($r->{status}, 404, 'not to be continued');
     is($r->{json}{error}{param}, 'conversation', 'which names it');
-    is(scalar submitted($fake), $n, 'and no engine heard of it');
+    is(scalar submitted($fake), $n, 'and no engine received it');
 }
 
 my $unknown = $t->get("$uri/" . id('0'))->{body};
-is($t->get("$uri/$hers", @bob)->{body}, $unknown, 'as if there were none');
-is(story($hers, @alice), 'user: secret', 'it is still hers');
+is($t->get("$uri/$hers", @bob)->{body}, $unknown,
+   'the same answer as for an unknown id');
+is(story($hers, @alice), 'user: secret', 'the owner still has it');
 
 
 # Continued by chats.
@@ -248,7 +249,7 @@ is($m->{content}, 'echo: one', 'a streamed turn');
 is($m->{done}, 1, 'to its end');
 is_deeply([ map { $_->{json}{conversation} || () } @said ],
           [ { id => $id, version => 2, stored => JSON::PP::true } ],
-          'whose last chunk says that it is stored');
+          'the last chunk reports that it is stored');
 is(story($id), 'system: Be brief. | user: one | assistant: echo: one',
    'is kept');
 is(version($id), 2, 'as a new version');
@@ -257,7 +258,7 @@ $r = $t->post($chat, ask('two', conversation => $id));
 is($r->{json}{choices}[0]{message}{content}, 'echo: two', 'a whole turn');
 is_deeply($r->{json}{conversation},
           { id => $id, version => 3, stored => JSON::PP::true },
-          'which says the same');
+          'which reports the same');
 is(prompt(), '[<｜begin▁of▁sentence｜>]Be brief.[<｜User｜>]one'
              . '[<｜Assistant｜>][</think>]echo: one[<｜end▁of▁sentence｜>]'
              . '[<｜User｜>]two[<｜Assistant｜>][</think>]',
@@ -275,7 +276,7 @@ is($redis->cmd('HGET', $stored, 2),
    '{"role":"assistant","content":"echo: one"}', 'and of its answer');
 
 ok(!exists $t->post($chat, ask('x'))->{json}{conversation},
-   'a chat without a conversation says nothing of one');
+   'a chat without a conversation reports none');
 
 # reasoning and the call of a tool, answered in the next request
 
@@ -314,7 +315,7 @@ like(prompt(), qr/<result>22 °C<\/result>/, 'and the result');
 is(scalar @{ messages($id) }, 4, 'all of it is kept');
 
 
-# Two turns at once: one is kept, both are answered and charged.
+# Two turns at once: one is stored, both are answered and charged.
 
 $id = create({});
 my $lines = "t a\nwait\nt b";
@@ -327,14 +328,15 @@ is_deeply([ sort map { $_->{stored} ? 'stored' : $_->{reason} }
             map { $_->{json}{conversation} || () } map { @$_ } @both ],
           [ 'another turn of the conversation was stored in the meantime',
             'stored' ],
-          'and each says what became of it');
+          'and each reports what happened to its turn');
 is(scalar @{ messages($id) }, 2, 'one turn is kept');
 is(version($id), 2, 'one version more');
 is($t->logged(qr/another turn of the conversation was stored in the/) > 0, 1,
    'the other one is logged');
 
 
-# Deleted meanwhile, left by its client: nothing of the turn is kept.
+# The conversation was deleted, or the client left: nothing of the turn is
+# stored.
 
 $id = create({});
 $s = $t->stream(script($lines, conversation => $id));
@@ -355,11 +357,11 @@ $s->next_event;
 my $n = cancelled($fake);
 $s->close;
 wait_until(sub { cancelled($fake) > $n }, 10, 'the cancel');
-is(story($id), '', 'a turn that nobody heard is not kept');
+is(story($id), '', 'a turn whose client left is not stored');
 is($t->post($chat, ask('again', conversation => $id))->{status}, 200,
-   'and can be asked again');
+   'and can be repeated');
 
-# so is an answer that failed
+# an answer that failed is not stored
 
 $id = create({});
 $r = $t->post($chat, script('error internal broken', conversation => $id));
@@ -367,7 +369,7 @@ is($r->{status}, 500, 'an error');
 is(version($id), 1, 'is not kept');
 
 
-# Each turn finds the one before, on whatever worker it lands.
+# Each turn finds the one before, whichever worker serves it.
 
 $id = create({});
 
@@ -388,8 +390,8 @@ is(join(' ', map { $_->{content} } @{ messages($id) }),
    join(' ', map { ("q$_", "echo: q$_") } 1 .. 40), 'in order');
 
 
-# The end of an answer waits until its turn is written, so that no client can
-# be faster than it.
+# The end of an answer waits until its turn is stored, so that the client's next
+# turn finds it.
 
 $id = create({});
 $s = $t->stream(script($lines, conversation => $id));
@@ -401,16 +403,16 @@ my @events;
 eval { while (my $e = $s->next_event(0.3)) { push @events, $e } };
 like($@, qr/nothing to read/, 'no end while Redis hangs');
 is(scalar(grep { ($_->{data} || '') eq '[DONE]' } @events), 0,
-   'but what was said is there');
+   'but the text so far is there');
 
 $server->signal('CONT');
 is(DSA::HTTP->gather($s->events)->{done}, 1, 'then it ends');
 is(version($id), 2, 'and is written');
 
 
-# Redis gets the turn and hangs: whether it is stored is not known in time, and
-# the answer says so.  What Redis does later with it happens once, and the next
-# turn has it if and only if the conversation has.
+# Redis receives the turn and hangs: the answer reports that it is not known
+# whether the turn is stored.  Redis may store it later, but only once, and the
+# next turn has it if and only if the conversation has it.
 
 $id = create({});
 $s = $t->stream(script($lines, conversation => $id));
@@ -424,7 +426,7 @@ is_deeply([ map { $_->{json}{conversation} || () } @said ],
           [ { id => $id, stored => JSON::PP::false,
               reason => 'Redis did not confirm it in time; read the '
                         . 'conversation before the next turn' } ],
-          'and says that this is not known');
+          'and reports that this is not known');
 $server->signal('CONT');
 wait_until(sub { $markers + 1 == (() = $redis->keys('dsa1:*:done:*')) }, 20,
            'the ledger');
@@ -440,8 +442,8 @@ is($r->{json}{conversation}{stored}, JSON::PP::true, 'the next turn');
 is(prompt() =~ /t a\\nwait/ ? 2 : 0, $there, 'has what is there');
 
 
-# A client that left while its turn was written: the turn is stored or not,
-# and nothing comes of it later.
+# A client left while its turn was being stored: the turn is stored or not, and
+# that does not change later.
 
 for my $soon (0, 1) {
     $id = create({});
@@ -469,8 +471,8 @@ wait_until(sub { $t->post($chat, ask('x', conversation => $id))->{status}
                  == 200 }, 20, 'turns') for 1 .. 8;
 
 
-# Redis refuses to write.  The answer says so, and the worker that knows it
-# begins no other turn.
+# Redis refuses to write.  The answer reports that, and the worker begins no
+# other turn until Redis accepts writes.
 
 $id = create({});
 my $one = $t->connect;
@@ -483,11 +485,12 @@ is($r->{status}, 200, 'Redis is full');
 is_deeply($r->{json}{conversation},
           { id => $id, stored => JSON::PP::false,
             reason => 'Redis refuses to write at present' },
-          'the answer says that the turn is not stored');
+          'the answer reports that the turn is not stored');
 $n = submitted($fake);
 $r = $one->request(POST => $chat, @ask);
 is($r->{status}, 503, 'the next one is refused');
-like($r->{json}{error}{message}, qr/Redis refuses to write/, 'says so');
+like($r->{json}{error}{message}, qr/Redis refuses to write/,
+     'the message names the cause');
 is(scalar submitted($fake), $n, 'before anything is computed');
 is(version($id), 1, 'reading goes on');
 $redis->cmd(qw/ CONFIG SET maxmemory 0 /);
@@ -500,7 +503,7 @@ is(scalar @{ messages($id) }, 2, 'and what was refused does not appear');
 # and still serves reads: an answered turn is stored unless its answer says
 # that it is not, and the next turn has all that is stored.
 
-# 1 unless the answer says that its turn is not stored.
+# 1 unless the answer reports that its turn is not stored.
 
 sub says_stored {
     my ($r) = @_;
@@ -511,8 +514,8 @@ sub says_stored {
 }
 
 
-# A turn that the engine has; a worker that does not yet know that Redis takes
-# records again answers 503.
+# Starts a turn and waits until the engine has it.  A worker answers 503 until
+# Redis has accepted one of its writes again.
 
 sub begun {
     my ($value) = @_;
@@ -563,7 +566,7 @@ sub refusing {
 
     $t->reload if $how eq 'reloaded';
 
-    # the second ones are refused by a worker that knows
+    # the second turns are refused by a worker whose write was refused
 
     for my $i (0 .. $#ids) {
         $open[$i] = $t->connect;
@@ -635,7 +638,7 @@ for my $how ('stays', 'heals soon', 'reloaded') {
 }
 
 
-# What Redis holds, and for how long.
+# The keys in Redis and their lifetimes.
 
 is_deeply([ grep { !/^dsa1:\{[0-9a-f]{32}\}:(?:c:conv_[0-9a-f]{32}
                      |done:chatcmpl-[0-9a-f]{32}
@@ -643,8 +646,9 @@ is_deeply([ grep { !/^dsa1:\{[0-9a-f]{32}\}:(?:c:conv_[0-9a-f]{32}
           'no other keys');
 
 my @forever = grep { $redis->cmd('TTL', $_) < 0 } $redis->keys;
-is_deeply([ grep { !/:ledger:/ } @forever ], [], 'all but money goes');
-is_deeply([ grep { /:ledger:/ } $redis->keys ], \@forever, 'money stays');
+is_deeply([ grep { !/:ledger:/ } @forever ], [],
+          'every key but the ledger expires');
+is_deeply([ grep { /:ledger:/ } $redis->keys ], \@forever, 'the ledger stays');
 
 my ($key) = $redis->keys("*:c:$id");
 my $ttl = $redis->cmd('TTL', $key);
@@ -652,7 +656,7 @@ cmp_ok($ttl, '<=', 3600, "ttl=1h");
 cmp_ok($ttl, '>', 3500, 'since the last turn');
 
 
-# What is not a conversation is refused, not guessed at.
+# A damaged conversation is refused.
 
 $redis->cmd('HDEL', $key, 0);
 is($t->get("$uri/$id")->{status}, 503, 'a damaged one');
@@ -660,7 +664,8 @@ is($t->post($chat, ask('x', conversation => $id))->{status}, 503,
    'is not continued');
 
 
-# Without Redis: what needs it says so, what does not goes on.
+# Without Redis: requests that need it get an error that names it, others are
+# served.
 
 $id = create({});
 $s = $t->stream(script($lines, conversation => $id));
@@ -670,7 +675,7 @@ ctl($fake, 'go 1');
 @said = $s->events;
 is(DSA::HTTP->gather(@said)->{done}, 1, 'a turn under way ends well');
 my ($not) = map { $_->{json}{conversation} || () } @said;
-ok(!$not->{stored}, 'and says that it is not stored');
+ok(!$not->{stored}, 'and reports that it is not stored');
 like($not->{reason}, qr/Redis/, 'and why');
 
 wait_until(sub { $t->get("$uri/$id")->{status} == 503 }, 10, '503')
@@ -678,13 +683,14 @@ wait_until(sub { $t->get("$uri/$id")->{status} == 503 }, 10, '503')
 
 $r = $t->post($chat, ask('x', conversation => $id));
 is($r->{status}, 503, 'a turn needs Redis');
-like($r->{json}{error}{message}, qr/Redis/, 'says so');
+like($r->{json}{error}{message}, qr/Redis/, 'the message names the cause');
 is($t->post($uri, {})->{status}, 503, 'so does a new one');
 is($t->post($chat, ask('x'))->{status}, 200, 'a chat does not');
 is(DSA::HTTP->gather($t->stream(ask('x'))->events)->{done}, 1,
    'nor when streamed');
 
-# what it used is written when Redis is back, the turn is not
+# when Redis is back, the ledger entry of the turn is written, its messages are
+# not
 
 $server->restart;
 wait_until(sub { $t->get("$uri/$id")->{status} == 200 }, 20, 'Redis');

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# The ledger: each request is counted once, whatever happens to Redis, to the
-# replies of Redis, and to nginx.
+# The ledger: each request is counted once, whatever happens to Redis, to its
+# replies, and to nginx.
 
 use strict;
 use warnings;
@@ -22,7 +22,7 @@ my %want;
 my $serial = 0;
 
 
-# Chats, so many at once, each with numbers of its own.
+# Runs $n chats, $at_once at a time, each with counts of its own.
 
 sub chats {
     my ($n, $at_once) = @_;
@@ -71,7 +71,7 @@ sub count {
 }
 
 
-# All days' ledgers (midnight may pass), summed up by the last word.
+# The sums of each count over all days, because midnight may pass.
 
 sub ledger {
     my $redis = $t->redis($server);
@@ -106,7 +106,7 @@ chats(20, 5);
 settled('twenty requests');
 
 
-# A client that leaves is charged for what was made until then.
+# A client that leaves is charged for what was computed until then.
 
 my $s = begin("t a\nt b\nhold", stream => JSON::PP::true);
 $s->read_head;
@@ -116,16 +116,16 @@ $s->close;
 wait_until(sub { cancelled($fake) > $left }, 10, 'the cancel');
 settled('a client that left');
 
-# one that the engine refused is not
+# a request that the engine refused is not charged
 
 is($t->post($chat, script("noaccept\nerror context too long"))->{status}, 400,
    'refused by the engine');
 is($t->post($chat, '{')->{status}, 400, 'refused by us');
 chats(1, 1);
-settled('refusals cost nothing');
+settled('refusals are not charged');
 
 
-# Redis forgets the script.
+# Redis loses the script.
 
 $t->redis($server)->cmd(qw/ SCRIPT FLUSH /);
 chats(20, 10);
@@ -186,13 +186,13 @@ $serial += 800;
 settled('each counted once');
 
 
-# Redis is full.
+# Redis has no memory left.
 
 my $redis = $t->redis($server);
 $redis->cmd(qw/ CONFIG SET maxmemory 1 /);
 chats(10, 5);
 wait_until(sub { $t->logged(qr/\[error\].*are waiting for Redis: .*OOM/) }, 10,
-           'a line that says so');
+           'a line in the log');
 chats(10, 5);
 cmp_ok($t->logged(qr/\[error\].*are waiting for Redis/), '<=', 2,
        'once a worker');
@@ -200,14 +200,14 @@ $redis->cmd(qw/ CONFIG SET maxmemory 0 /);
 settled('Redis was full');
 
 
-# What waits is in a file that all processes share: none of them has to stay
-# for it, and the end of none loses it.
+# The entries that wait are in a file that all processes share: no process has
+# to wait for them, and no entry is lost when a process ends.
 
 my $file = $t->path('nginx.pid.ledger');
 my $header = 4096;
 my $slot = 256;
 
-is((stat $file)[2] & 07777, 0600, 'nobody else can read the file');
+is((stat $file)[2] & 07777, 0600, 'no other user can read the file');
 is(-s $file, $header + 10000 * $slot, 'it is allocated');
 
 
@@ -312,12 +312,12 @@ for my $case (@how) {
 }
 
 ok($t->logged(qr/\[notice\].*7 ledger entries are left over in "\Q$file\E"/),
-   'told at the start');
+   'logged at the start');
 ok($t->logged(qr/\[notice\].*ledger entries of processes that have ended/),
-   'and by who takes them');
+   'and by the worker that adopts them');
 
-# killed under load: an answer that has come to its end is in the ledger; one
-# that was cut may be, but once
+# workers are killed under load: a request whose answer was complete is in the
+# ledger; one whose answer was cut off may be, and at most once
 
 my $load_pid = fork;
 die "fork: $!\n" if !defined $load_pid;
@@ -384,14 +384,15 @@ my %before = %want;
 my $number = $serial + 1;
 chats(3, 1);
 %want = %before;
-is($t->logged(qr/is lost: the queue for Redis is full/), 3, 'over it, told');
+is($t->logged(qr/is lost: the queue for Redis is full/), 3,
+   'further entries are logged');
 is($t->metrics->{dsa_redis_lost_records_total}, 3, 'and counted');
 my ($prompt, $cached, $made) = (100 + $number, $number % 64,
                                 1 + $number % 7);
 is($t->logged(qr/is\ lost:.*\ prompt\ $prompt,\ cached\ $cached,
                  \ completion\ $made,/x), 1, 'each with its numbers');
 
-# a larger one takes what a smaller one has
+# a larger queue keeps the entries of a smaller one
 
 $t->reload(redis => $short =~ s/queue=5/queue=8/r, workers => 1);
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
@@ -405,7 +406,7 @@ settled('up to it, written');
 wait_until(sub { slots($t->path('short.ledger')) == 0 }, 10, 'no entry');
 
 
-# A file that is damaged is not believed.
+# Damaged entries of a file are not used.
 
 sub damaged {
     my ($name, $damage, $want_left, $want_log) = @_;
@@ -421,8 +422,7 @@ sub damaged {
         or diag($t->error_log =~ s/^(?!.*dsa: ).*\n//mgr);
     $server->restart;
 
-    # only the number of what is left is compared: which ones is known to the
-    # file alone
+    # the test knows how many entries are left, not which ones
 
     my $count = ledger()->{requests};
     my $left = $want{requests} - 4 + $want_left;
@@ -465,8 +465,8 @@ damaged('a truncated file', sub {
 damaged('an empty file', sub { truncate $_[0], 0 }, 0, qr/./);
 damaged('no file', sub { unlink $_[0] }, 0, qr/./);
 
-# and one that cannot be used is an error at the start, which leaves what runs
-# alone
+# a file that cannot be opened is an error at the start, and the running
+# configuration stays
 
 for my $case ([ '/nonexistent/queue', qr/open\(\) of queue_file .* failed/ ],
               [ '%%DIR%%', qr/open\(\) of queue_file .* failed/ ],
@@ -479,7 +479,7 @@ for my $case ([ '/nonexistent/queue', qr/open\(\) of queue_file .* failed/ ],
     $t->write_nginx_conf(redis => "queue_file=$path", workers => 1);
     kill 'HUP', $t->nginx_pid;
     wait_until(sub { $t->logged($want_log) > $n }, 10, 'the error');
-    is_deeply([ $t->workers ], \@workers, "$path: what runs is left alone");
+    is_deeply([ $t->workers ], \@workers, "$path: the workers stay");
 }
 
 $t->allow_alert(qr/\[emerg\].*queue_file/);
@@ -525,8 +525,8 @@ $t->reload(redis => 'timeout=1s', workers => 1);
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
 
 
-# Replies that are lost on their way: a relay that hands each command to
-# Redis and cuts the line instead of bringing the answer, two times of three.
+# Lost replies: a relay passes each command to Redis and closes the connection
+# instead of passing the reply, two times out of three.
 
 sub relay {
     my ($port) = @_;
@@ -588,7 +588,7 @@ is(scalar(() = $r->keys('dsa1:*:done:*')), $want{requests},
    'a marker for each request');
 
 
-# What can never be written is told and does not hold up the rest.
+# An entry that can never be written is logged and does not block the others.
 
 my ($key) = $r->keys('dsa1:*:ledger:*');
 my ($field) = grep { /\|reasoning_tokens$/ } keys %{ $r->hgetall($key) };

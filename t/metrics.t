@@ -2,8 +2,8 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# /metrics is what Prometheus reads, and its numbers move as they should;
-# /healthz; and what nginx -t says of mistakes in the configuration.
+# /metrics has the text format of Prometheus and counts right; /healthz; and the
+# errors of nginx -t for mistakes in the configuration.
 
 use strict;
 use warnings;
@@ -75,8 +75,8 @@ $t->post($chat, script("T r|r|</think>|c\ncached 3\nprompt 100\n",
 $t->post($chat, '{') for 1 .. 3;
 $t->get('/v1/none');
 
-# a worker counts a request when it has sent the answer, and the next request
-# may be another worker's
+# a worker counts a request after it has sent the answer, and another worker
+# may serve the next request
 
 my $m;
 
@@ -189,7 +189,7 @@ my ($status, $out) = $t->nginx_test(
     server => 'location /x/ { dsa_pass v32; dsa_keepalive 0; }');
 is($status, 0, 'and a good one') or diag($out);
 
-# Workers that start at once: the block of none of them is left out.
+# Workers that start at the same time: the block of each is counted.
 
 my $many = DSA::Test->new('metrics-many');
 
@@ -208,8 +208,8 @@ ok(eval { wait_until(sub {
               $many->metrics->{'dsa_requests_total{code="200"}'} == 200
           }, 10, 'the sum') }, 'are counted');
 
-# An old worker of a reload that is killed has no successor: its gauges end
-# with it.
+# No process reuses the block of an old worker that is killed after a reload:
+# its gauges are no longer counted.
 
 my %old = map { $_ => 1 } $many->workers;
 my $stream = $many->stream(script("t a\nhold\n"));

@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
-# The way to Redis: addresses, passwords, databases, timeouts, reconnecting,
-# and every byte that a Redis can send.  No engine is needed: conversations
-# can be made and read without one.
+# The connection to Redis: addresses, passwords, databases, timeouts,
+# reconnecting, and any bytes that a Redis can send.  No engine is needed:
+# conversations can be created and read without one.
 
 use strict;
 use warnings;
@@ -56,10 +56,10 @@ sub message {
 }
 
 
-# How many lines say that Redis is away for this reason; what is told to
-# clients is another line.
+# How many lines report that Redis cannot be used for this reason.  The line of
+# a client's refusal is not counted.
 
-sub told {
+sub reported {
     my ($why) = @_;
 
     return scalar grep { /\[error\]/ && !/refused with/ && /\Q$why\E/ }
@@ -120,7 +120,8 @@ my ($rc, $out) = $t->nginx_test(
                  . 'timeout=1s connect_timeout=300ms queue=5 user=x '
                  . 'queue_file=/nowhere/queue;'));
 is($rc, 0, 'all parameters') or diag($out);
-like($out, qr/\[warn\].*open to every user/, 'a password for all to read');
+like($out, qr/\[warn\].*open to every user/,
+     'a password that everyone can read');
 unlike($out, qr/s3cret/, 'a password is not shown');
 
 ($rc, $out) = $t->nginx_test(
@@ -163,12 +164,12 @@ served(404);
 ok((grep { /user=dsa/ } split /\n/, $client->cmd('CLIENT', 'LIST')),
    'as a user');
 
-# a database that is not there is told, and nothing lands in another
+# a database that does not exist is an error, and no other one is used
 
 $t->reload(conf => conf('dsa_redis %%REDIS%% db=9 '
                         . 'password_file=%%DIR%%/secret;'));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
-wait_until(sub { told('DB index is out of range') }, 10, 'a refusal');
+wait_until(sub { reported('DB index is out of range') }, 10, 'a refusal');
 is($t->post('/v1/conversations', '{}')->{status}, 503, 'no such database');
 
 # wrong and missing passwords
@@ -176,19 +177,20 @@ is($t->post('/v1/conversations', '{}')->{status}, 503, 'no such database');
 $t->reload(conf => conf('dsa_redis %%REDIS%% '
                         . 'password_file=%%DIR%%/other;'));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
-wait_until(sub { told('WRONGPASS') }, 10, 'a refusal');
+wait_until(sub { reported('WRONGPASS') }, 10, 'a refusal');
 
 for (1 .. 5) {
     my $r = conversation();
 
     is($r->{status}, 503, 'wrong password');
-    like(message($r), qr/Redis rejects the password/, 'says so');
+    like(message($r), qr/Redis rejects the password/,
+         'the message names the cause');
 }
 
-is(told('WRONGPASS'), 1, 'logged once');
+is(reported('WRONGPASS'), 1, 'logged once');
 unlike($t->error_log, qr/s3cret/, 'no password in the log');
 
-# it is tried again without a reload
+# the worker tries again without a reload
 
 $client->cmd(qw/ CONFIG SET requirepass other /);
 served(404);
@@ -197,11 +199,11 @@ ok($t->logged(qr/\[notice\].*Redis is available again/),
 
 $t->reload(conf => conf('dsa_redis %%REDIS%%;'));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
-wait_until(sub { told('NOAUTH') }, 10, 'a refusal');
+wait_until(sub { reported('NOAUTH') }, 10, 'a refusal');
 like(message(conversation()), qr/requires a password/, 'no password given');
 
 
-# A Redis that hangs, goes and comes.
+# A Redis that hangs, dies and restarts.
 
 $redis = $t->start_redis();
 
@@ -214,12 +216,12 @@ $redis->signal('STOP');
 my $start = time;
 my $r = conversation();
 is($r->{status}, 503, 'stopped');
-like(message($r), qr/does not answer in time/, 'says so');
+like(message($r), qr/does not answer in time/, 'the message names the cause');
 cmp_ok(time - $start, '<', slow(3), 'in time');
-is($r->{headers}{'retry-after'}, 1, 'come again');
+is($r->{headers}{'retry-after'}, 1, 'Retry-After');
 
 conversation() for 1 .. 5;
-is(told('does not answer in time'), 1, 'logged once');
+is(reported('does not answer in time'), 1, 'logged once');
 
 $redis->signal('CONT');
 served(404);
@@ -228,32 +230,32 @@ $redis->kill9;
 served(503);
 conversation() for 1 .. 5;
 wait_until(sub { $t->logged(qr/\[info\].*: Redis cannot be reached/) > 2 },
-           20, 'some attempts');
-is(told('Redis cannot be reached'), 1, 'a dead Redis is logged once');
+           20, 'more attempts');
+is(reported('Redis cannot be reached'), 1, 'a dead Redis is logged once');
 
 $redis->restart;
 served(404);
 
-# Redis closes what it finds idle
+# Redis closes an idle connection
 
 my $other = $t->redis($redis);
-my $lost = told('closed the connection');
+my $lost = reported('closed the connection');
 $other->cmd(qw/ CLIENT KILL TYPE normal SKIPME yes /);
-wait_until(sub { told('closed the connection') > $lost }, 10, 'the end');
+wait_until(sub { reported('closed the connection') > $lost }, 10, 'the end');
 served(404);
 
-# a worker that has nothing to write leaves at once
+# a worker that waits for no reply exits at once
 
 $t->reload();
 wait_until(sub { $t->workers == 1 }, 5, 'the old worker to leave');
 served(404);
 
 
-# A Redis of our own making.  Each command is a line in "commands"; what it
-# sends is what the test has put in "script": { connect => pieces, NAME =>
-# pieces }, a piece being bytes, "wait SECONDS" (so that they come apart),
-# or "close".  hold => N: answers to HGETALL wait until N of them have come.
-# large => 1: it answers with large().
+# A fake Redis.  It writes each command as a line of the file "commands", and
+# sends what the test has put into the file "script": { connect => pieces,
+# NAME => pieces }.  A piece is bytes, "wait SECONDS", so that the bytes arrive
+# apart, or "close".  hold => N: it replies to HGETALL when it has received N
+# of them.  large => 1: it replies with large().
 
 sub fake {
     my ($port) = @_;
@@ -381,7 +383,7 @@ sub answer {
 }
 
 
-# A conversation as HGETALL tells it.
+# The reply to HGETALL for a conversation.
 
 sub stored {
     my ($version, @messages) = @_;
@@ -450,7 +452,7 @@ is(conversation()->{body}, $want, 'byte by byte');
 my $opened = connects();
 
 
-# Errors that are the command's own leave the connection alone.
+# An error that concerns one command does not end the connection.
 
 play(HGETALL => ["-ERR boom\r\n"]);
 is(conversation()->{status}, 503, 'an error');
@@ -469,11 +471,11 @@ for my $reply (":1\r\n", "+OK\r\n", "\$3\r\nabc\r\n", "\$-1\r\n", "*-1\r\n",
 play(HGETALL => ["*0\r\n"]);
 is(conversation()->{status}, 404, 'unknown');
 play(HGETALL => $good);
-is(conversation()->{body}, $want, 'and all is well again');
+is(conversation()->{body}, $want, 'the next command succeeds');
 is(connects(), $opened, 'on the same connection');
 
 
-# What Redis says is put into the log in one short line of printable text.
+# Text from Redis is logged in one short line of printable characters.
 
 my $evil = "\x1b[2J\x07\x08\x7f\x00\x0b" . 'x' x 5000;
 
@@ -483,10 +485,10 @@ is($evil_reply->{status}, 503, 'an error with control characters');
 unlike($evil_reply->{body}, qr/[\x00-\x1f\x7f]|xxx/, 'not for the client');
 play(HGETALL => ["-NOAUTH $evil\r\n"]);
 is(conversation()->{status}, 503, 'and one that ends the connection');
-my $refused = told('rejects the connection');
+my $refused = reported('rejects the connection');
 play(PING => ["-ERR $evil\r\n"], HGETALL => $good);
-wait_until(sub { told('rejects the connection') > $refused }, 10,
-           'a greeting refused');
+wait_until(sub { reported('rejects the connection') > $refused }, 10,
+           'a refused setup');
 play(HGETALL => $good);
 served(200);
 
@@ -496,7 +498,7 @@ is_deeply([ grep { /[\x00-\x1f\x7f]/ || length > 600 } @lines ], [],
           'without control characters, and short');
 
 
-# Errors that say that this Redis is not for us.
+# Errors that mean that this Redis cannot be used at all.
 
 for my $case ([ 'MOVED 3999 127.0.0.1:6381', qr/node of a cluster/ ],
               [ 'ASK 3999 127.0.0.1:6381', qr/node of a cluster/ ],
@@ -507,9 +509,9 @@ for my $case ([ 'MOVED 3999 127.0.0.1:6381', qr/node of a cluster/ ],
               [ "READONLY You can't write", qr/read-only replica/ ])
 {
     my ($error, $want_message) = @$case;
-    my $before = told(substr $error, 0, 8);
+    my $before = reported(substr $error, 0, 8);
 
-    # with other slots and texts each time it is one failure all the same
+    # the text differs each time, and the cause is the same
 
     for my $n (1 .. 3) {
         my $asked = grep { /^HGETALL/ } commands();
@@ -523,11 +525,11 @@ for my $case ([ 'MOVED 3999 127.0.0.1:6381', qr/node of a cluster/ ],
         }, 10, $error);
 
         is($r->{status}, 503, "$error: refused");
-        like(message($r), $want_message, "$error: says so");
-        unlike(message($r), qr/127\.0\.0\.1/, 'no address for a client');
+        like(message($r), $want_message, "$error: the message names it");
+        unlike(message($r), qr/127\.0\.0\.1/, 'the client gets no address');
     }
 
-    is(told(substr $error, 0, 8) - $before, 1, "$error: logged once");
+    is(reported(substr $error, 0, 8) - $before, 1, "$error: logged once");
 
     play(HGETALL => $good);
     served(200);
@@ -539,13 +541,13 @@ wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
 like(message(wait_until(sub { my $r = conversation();
                               message($r) =~ /is loading/ ? $r : undef },
                         10, 'a refusal')),
-     qr/is loading/, 'loading when greeted');
+     qr/is loading/, 'loading during the setup');
 play(HGETALL => $good);
 served(200);
 
 
-# Nothing is asked before it is known in which database: a SELECT that is slow
-# to fail finds no command behind it.
+# No command is sent before the database is selected: a SELECT that fails
+# slowly is followed by no other command.
 
 play(SELECT => [ 'wait 0.2', "-ERR DB index is out of range\r\n" ]);
 my $asked = grep { /^HGETALL/ } commands();
@@ -556,24 +558,25 @@ for (1 .. 3) {
     my $selects = grep { /^SELECT/ } commands();
     wait_until(sub { $selects < grep { /^SELECT/ } commands() }, 10,
                'an attempt');
-    is(conversation()->{status}, 503, 'asked while greeting');
+    is(conversation()->{status}, 503, 'requested during the setup');
 }
 
 is(scalar(grep { /^HGETALL/ } commands()), $asked, 'and not sent');
 
-# what was asked meanwhile is sent when the greeting is over
+# a command that waits is sent when the setup has succeeded
 
 play(SELECT => [ 'wait 0.2', "+OK\r\n" ], HGETALL => $good);
 my $selects = grep { /^SELECT/ } commands();
 wait_until(sub { $selects < grep { /^SELECT/ } commands() }, 10,
            'an attempt');
-is(conversation()->{status}, 200, 'asked while greeting, answered after');
+is(conversation()->{status}, 200,
+   'requested during the setup, answered after it');
 
 $t->reload(conf => conf($fast));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
 
 
-# What is no reply, or one too large.
+# Bytes that are not a reply, or a reply that is too large.
 
 for my $case (
     [ 'no RESP', "hello\r\n" ],
@@ -603,7 +606,7 @@ my ($peak) = read_file("/proc/$worker/status") =~ /VmHWM:\s+(\d+) kB/;
 cmp_ok($peak, '<', $ENV{DSA_SANITIZED} ? 1_000_000 : 64_000,
        'bounded memory, kB');
 
-# unasked words, before any command
+# replies before any command
 
 for my $case ([ 'too many clients',
                 [ "-ERR max number of clients reached\r\n", 'close' ] ],
@@ -622,11 +625,11 @@ for my $case ([ 'too many clients',
     pass($name);
 }
 
-ok(told('max number of clients'), 'what Redis says is in the log');
-ok(told('a reply without a command'), 'and what it should not say');
+ok(reported('max number of clients'), 'the error is logged');
+ok(reported('a reply without a command'), 'and the unexpected reply');
 
 
-# As large as can be.
+# The largest conversation.
 
 play(large => 1);
 $r = conversation();
@@ -636,7 +639,7 @@ is(join(' ', map { $_->{content} } @{ $r->{json}{messages} }),
    join(' ', large()), 'as they are, in their order');
 
 
-# A worker that shuts down stays for an answer that is to come.
+# A worker that shuts down waits for a reply.
 
 play(hold => 2);
 my $n = grep { /^HGETALL/ } commands();
@@ -646,14 +649,14 @@ wait_until(sub { $n + 1 == grep { /^HGETALL/ } commands() }, 10, 'a command');
 my $quits = $t->logged(qr/gracefully shutting down/);
 $t->reload();
 wait_until(sub { $t->logged(qr/gracefully shutting down/) > $quits }, 10,
-           'the old worker to hear of it');
+           'the old worker to shut down');
 is(conversation()->{status}, 200, 'the new worker has its answer');
 is($early->response->{status}, 200, 'and the old one its own');
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
 
 
-# Fifty at once, answered together: to each its own.  A client that leaves
-# takes nobody's answer with it.
+# Fifty requests, answered together: each gets its own answer.  A client that
+# leaves does not affect the others.
 
 play(hold => 51);
 $n = grep { /^HGETALL/ } commands();
@@ -677,9 +680,9 @@ my @mixed = grep {
     || $r->{json}{messages}[0]{content} !~ /:c:$ids[$_]$/
 } 0 .. $#ids;
 
-is("@mixed", '', 'fifty answers, to each its own');
+is("@mixed", '', 'fifty answers, each for its own request');
 
-# and when none comes, all of them are told
+# if no reply comes, all of them get an error
 
 play(HGETALL => []);
 @clients = map {
@@ -695,7 +698,7 @@ served(200);
 $fake->stop;
 
 
-# An address where connecting hangs: a listener that accepts nobody.
+# An address where connecting hangs: a listener that accepts no connection.
 
 my $deaf = IO::Socket::INET->new(
     LocalAddr => '127.0.0.1', LocalPort => 0, Proto => 'tcp', Listen => 1)
@@ -710,15 +713,16 @@ $t->reload(conf => conf('dsa_redis 127.0.0.1:' . $deaf->sockport
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
 $start = time;
 $r = conversation();
-is($r->{status}, 503, 'nobody accepts');
+is($r->{status}, 503, 'no connection is accepted');
 cmp_ok(time - $start, '<', slow(3), 'in time');
 
-# and where nobody is
+# an address without a listener
 
 $t->reload(conf => conf('dsa_redis unix:%%DIR%%/nobody.sock;'));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
-like(message(conversation()), qr/cannot be reached/, 'nobody is there');
-is($t->get('/up')->{status}, 200, 'what needs no Redis goes on');
+like(message(conversation()), qr/cannot be reached/,
+     'the message names the cause');
+is($t->get('/up')->{status}, 200, 'a location without Redis is served');
 
 # none at all
 

@@ -1,7 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
-# What a client meets around the API: base URLs of every kind, errors of
-# nginx's own, request ids, Retry-After; and what an operator's own pages keep.
+# The API as a client sees it apart from chats: base URLs, errors of nginx
+# itself, request ids, Retry-After; and pages of the operator, which stay as
+# they are.
 
 use strict;
 use warnings;
@@ -117,7 +118,7 @@ is($r->{body}, '', 'without a body');
 like($r->{headers}{'x-request-id'}, qr/^[0-9a-f]{32}$/, 'with an id');
 
 
-# errors of nginx's own
+# errors of nginx itself
 
 refused($t->post('/closed/models', '{}'), 403, 'deny', qr/not allow/);
 refused($t->post('/small/chat/completions', ask('x')), 413, 'a long body',
@@ -183,7 +184,7 @@ $r = $t->request('POST', '/again/chat/completions',
 is($r->{json}{object}, 'list', 'also after a part of the body');
 
 
-# nginx has discarded some of the body by then
+# nginx has discarded a part of the body before the redirect
 
 $r = $t->post('/rechat/chat/completions', ask('x' x 1000));
 is($r->{status}, 400, 'error_page with a location of dsa_pass');

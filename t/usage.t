@@ -2,8 +2,8 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# What a request is charged with in the ledger, whatever way it ends: the
-# tokens that were computed or found in the cache, and nothing else.
+# The ledger charges a request with the tokens that were computed or found in
+# the cache, and with nothing else, however the request ends.
 
 use strict;
 use warnings;
@@ -43,8 +43,9 @@ sub ledger {
 }
 
 
-# What the last request added to the ledger, and no more: one that follows
-# it, of numbers of its own, is there as well.
+# Checks that the last request added these tokens to the ledger, or no entry.
+# Another request, with counts of its own, follows, because its entry is written
+# after that of the request before it.
 
 sub charged {
     my ($name, @tokens) = @_;
@@ -80,7 +81,7 @@ sub logged {
 }
 
 
-# A stream of a request that has come so far with its engine.
+# Starts a stream and reads until that many bytes of content have come.
 
 sub begin {
     my ($lines, $contents) = @_;
@@ -124,7 +125,7 @@ die_with($s);
 logged('200 500 0 2');
 charged('the engine died after two tokens', 500, 0, 2);
 
-# a hostile one: tokens of a prompt that it never accepted
+# a hostile engine: tokens of a prompt that it never accepted
 
 $s = begin("noaccept\nt a\nt b\nhold\n");
 die_with($s);
