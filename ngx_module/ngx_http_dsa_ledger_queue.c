@@ -53,7 +53,7 @@ typedef struct {
     ngx_queue_t                   queue;
     ngx_http_dsa_ledger_queue_t  *owner;
     ngx_http_dsa_redis_call_t    *call;         /* NULL: it is not sent */
-    ngx_http_dsa_turn_t          *turn;         /* NULL: none */
+    ngx_http_dsa_save_t          *turn;         /* NULL: none */
     ngx_uint_t                    slot;
     ngx_http_dsa_ledger_slot_t    copy;         /* the strings of record */
     dsa_schema_record_t           record;
@@ -86,7 +86,7 @@ static void ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
 static void ngx_http_dsa_ledger_entry_confirmed(
     ngx_http_dsa_ledger_entry_t *e, dsa_schema_result_e result);
 static void ngx_http_dsa_ledger_entry_late(ngx_event_t *ev);
-static void ngx_http_dsa_ledger_queue_end_turn(ngx_http_dsa_turn_t *turn,
+static void ngx_http_dsa_ledger_queue_end_turn(ngx_http_dsa_save_t *turn,
     const char *why);
 static void ngx_http_dsa_ledger_queue_block(
     ngx_http_dsa_ledger_queue_t *queue, const char *text);
@@ -175,7 +175,7 @@ ngx_http_dsa_ledger_queue_create(ngx_http_dsa_redis_t *redis,
 
 ngx_int_t
 ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
-    const dsa_schema_record_t *record, ngx_http_dsa_turn_t *turn,
+    const dsa_schema_record_t *record, ngx_http_dsa_save_t *turn,
     const char **why)
 {
     ngx_http_dsa_ledger_entry_t  *e;
@@ -352,7 +352,7 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
     const char                   *why;
     dsa_arena_t                  *arena;
     dsa_schema_record_t           record;
-    ngx_http_dsa_turn_t          *turn;
+    ngx_http_dsa_save_t          *turn;
     dsa_schema_command_t          cmd;
     ngx_http_dsa_ledger_queue_t  *queue;
 
@@ -477,7 +477,7 @@ static void
 ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
     dsa_schema_result_e result)
 {
-    ngx_http_dsa_turn_t          *turn;
+    ngx_http_dsa_save_t          *turn;
     ngx_http_dsa_ledger_queue_t  *queue;
 
     queue = e->owner;
@@ -526,7 +526,7 @@ static void
 ngx_http_dsa_ledger_entry_late(ngx_event_t *ev)
 {
     const char                   *why;
-    ngx_http_dsa_turn_t          *turn = ev->data;
+    ngx_http_dsa_save_t          *turn = ev->data;
     ngx_http_dsa_ledger_entry_t  *e = turn->data;
 
     if (e->unconfirmed || e->call != NULL) {
@@ -556,7 +556,7 @@ ngx_http_dsa_ledger_entry_late(ngx_event_t *ev)
 /* why: NULL if the turn is stored.  No entry has the turn any more. */
 
 static void
-ngx_http_dsa_ledger_queue_end_turn(ngx_http_dsa_turn_t *turn, const char *why)
+ngx_http_dsa_ledger_queue_end_turn(ngx_http_dsa_save_t *turn, const char *why)
 {
     if (why != NULL) {
         ngx_http_dsa_metrics_add(redis_refused, 1);
@@ -566,7 +566,7 @@ ngx_http_dsa_ledger_queue_end_turn(ngx_http_dsa_turn_t *turn, const char *why)
                       turn->conversation.len, turn->conversation.data, why);
     }
 
-    ngx_http_dsa_turn_end(turn, why);
+    ngx_http_dsa_save_end(turn, why);
 }
 
 
@@ -625,7 +625,7 @@ ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev)
 static void
 ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e)
 {
-    ngx_http_dsa_turn_t          *turn;
+    ngx_http_dsa_save_t          *turn;
     ngx_http_dsa_ledger_queue_t  *queue;
 
     queue = e->owner;
@@ -717,7 +717,7 @@ ngx_http_dsa_ledger_queue_done(void *data)
         }
 
         if (e->turn != NULL) {
-            ngx_http_dsa_turn_free(e->turn);
+            ngx_http_dsa_save_free(e->turn);
         }
 
         ngx_http_dsa_ledger_entry_free(e);

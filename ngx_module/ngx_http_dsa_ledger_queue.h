@@ -12,7 +12,7 @@
 #include <ngx_core.h>
 
 #include "ngx_http_dsa_redis.h"
-#include "ngx_http_dsa_turn.h"
+#include "ngx_http_dsa_save.h"
 
 
 /*
@@ -43,7 +43,7 @@ ngx_int_t ngx_http_dsa_ledger_queue_init_worker(ngx_http_dsa_redis_t *redis,
  * static, and the turn still belongs to the caller.
  */
 ngx_int_t ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
-    const dsa_schema_record_t *entry, ngx_http_dsa_turn_t *turn,
+    const dsa_schema_record_t *entry, ngx_http_dsa_save_t *turn,
     const char **why);
 
 /* Why Redis accepts no writes at present; NULL: no write was refused. */

@@ -51,7 +51,8 @@ static void ngx_http_dsa_prometheus_redis(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total, ngx_http_dsa_redis_t *redis);
 static void ngx_http_dsa_prometheus_engines(dsa_buf_t *b, ngx_array_t *pools);
 static void ngx_http_dsa_prometheus_engine(dsa_buf_t *b,
-    ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric);
+    const ngx_str_t *pool, ngx_http_dsa_session_t *s,
+    ngx_http_dsa_engine_metric_e metric);
 static uint64_t ngx_http_dsa_prometheus_engine_value(
     ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric);
 static void ngx_http_dsa_prometheus_head(dsa_buf_t *b, const char *name,
@@ -266,7 +267,8 @@ ngx_http_dsa_prometheus_engines(dsa_buf_t *b, ngx_array_t *pools)
                 if (s[n].state == NGX_HTTP_DSA_READY
                     || k == NGX_HTTP_DSA_ENGINE_UP)
                 {
-                    ngx_http_dsa_prometheus_engine(b, &s[n], k);
+                    ngx_http_dsa_prometheus_engine(b, &pool[i]->name, &s[n],
+                                                   k);
                 }
             }
         }
@@ -275,15 +277,15 @@ ngx_http_dsa_prometheus_engines(dsa_buf_t *b, ngx_array_t *pools)
 
 
 static void
-ngx_http_dsa_prometheus_engine(dsa_buf_t *b, ngx_http_dsa_session_t *s,
-    ngx_http_dsa_engine_metric_e metric)
+ngx_http_dsa_prometheus_engine(dsa_buf_t *b, const ngx_str_t *pool,
+    ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric)
 {
     uint64_t  value;
 
     value = ngx_http_dsa_prometheus_engine_value(s, metric);
 
     dsa_buf_printf(b, "%s{pool=\"", ngx_http_dsa_engine_metrics[metric].name);
-    ngx_http_dsa_prometheus_label(b, &s->pool->name);
+    ngx_http_dsa_prometheus_label(b, pool);
     dsa_buf_addz(b, "\",engine=\"");
     ngx_http_dsa_prometheus_label(b, &s->name);
 

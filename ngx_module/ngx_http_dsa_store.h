@@ -14,7 +14,7 @@
 
 #include "redis_schema/schema.h"
 #include "ngx_http_dsa_redis.h"
-#include "ngx_http_dsa_turn.h"
+#include "ngx_http_dsa_save.h"
 
 
 /*
@@ -69,7 +69,7 @@ typedef struct {
      * end of this answer, and that turn must find this one.
      */
     ngx_http_request_t     *request;
-    ngx_http_dsa_turn_pt    handler;
+    ngx_http_dsa_save_pt    handler;
 } ngx_http_dsa_record_t;
 
 

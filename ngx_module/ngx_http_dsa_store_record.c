@@ -63,16 +63,16 @@ ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis,
     const ngx_http_dsa_record_t *record, const dsa_schema_record_t *entry,
     const char **why)
 {
-    ngx_http_dsa_turn_t  *turn;
+    ngx_http_dsa_save_t  *turn;
 
-    turn = ngx_http_dsa_turn_create(record->request, &record->conversation,
+    turn = ngx_http_dsa_save_create(record->request, &record->conversation,
                                     record->version, record->messages,
                                     record->handler);
 
     if (ngx_http_dsa_ledger_queue_add(redis, entry, turn, why) != NGX_OK) {
 
         if (turn != NULL) {
-            ngx_http_dsa_turn_free(turn);
+            ngx_http_dsa_save_free(turn);
         }
 
         return NGX_DECLINED;

@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _NGX_HTTP_DSA_TURN_H_INCLUDED_
-#define _NGX_HTTP_DSA_TURN_H_INCLUDED_
+#ifndef _NGX_HTTP_DSA_SAVE_H_INCLUDED_
+#define _NGX_HTTP_DSA_SAVE_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -17,8 +17,9 @@
 
 
 /*
- * The messages that a request adds to its conversation.  They are in memory
- * only, while the end of the answer waits until Redis has stored them.
+ * A turn that is being saved: the messages that a request adds to its
+ * conversation.  They are in memory only, while the end of the answer waits
+ * until Redis has stored them.
  */
 
 /*
@@ -26,10 +27,10 @@
  * stored.  Otherwise it is not, and why is the reason, which is static, for
  * the developer of the client.
  */
-typedef void (*ngx_http_dsa_turn_pt)(ngx_http_request_t *r, const char *why);
+typedef void (*ngx_http_dsa_save_pt)(ngx_http_request_t *r, const char *why);
 
 
-typedef struct ngx_http_dsa_turn_waiter_s  ngx_http_dsa_turn_waiter_t;
+typedef struct ngx_http_dsa_save_waiter_s  ngx_http_dsa_save_waiter_t;
 
 
 typedef struct {
@@ -39,10 +40,10 @@ typedef struct {
     uint32_t                      n_messages;
     dsa_buf_t                     text;
 
-    ngx_http_dsa_turn_waiter_t   *waiter;       /* NULL: its request ended */
+    ngx_http_dsa_save_waiter_t   *waiter;       /* NULL: its request ended */
     ngx_event_t                   timer;        /* data: the turn */
     void                         *data;         /* for the timer's handler */
-} ngx_http_dsa_turn_t;
+} ngx_http_dsa_save_t;
 
 
 /*
@@ -50,18 +51,18 @@ typedef struct {
  * reads them; if the result is not NULL, the turn owns its bytes, and text is
  * empty.  conversation is copied.  NULL: out of memory.
  */
-ngx_http_dsa_turn_t *ngx_http_dsa_turn_create(ngx_http_request_t *r,
+ngx_http_dsa_save_t *ngx_http_dsa_save_create(ngx_http_request_t *r,
     const ngx_str_t *conversation, int64_t version, dsa_buf_t *text,
-    ngx_http_dsa_turn_pt handler);
+    ngx_http_dsa_save_pt handler);
 
 /*
  * Frees the turn, then calls the handler of the request that waits for it,
  * which may end the request and start another turn.
  */
-void ngx_http_dsa_turn_end(ngx_http_dsa_turn_t *turn, const char *why);
+void ngx_http_dsa_save_end(ngx_http_dsa_save_t *turn, const char *why);
 
 /* Frees the turn and calls no handler. */
-void ngx_http_dsa_turn_free(ngx_http_dsa_turn_t *turn);
+void ngx_http_dsa_save_free(ngx_http_dsa_save_t *turn);
 
 
-#endif /* _NGX_HTTP_DSA_TURN_H_INCLUDED_ */
+#endif /* _NGX_HTTP_DSA_SAVE_H_INCLUDED_ */

@@ -10,45 +10,45 @@
 #include <ngx_http.h>
 
 #include "redis_schema/schema.h"
-#include "ngx_http_dsa_turn.h"
+#include "ngx_http_dsa_save.h"
 
 
 /* In the request's pool, because either of the two may end first. */
 
-struct ngx_http_dsa_turn_waiter_s {
-    ngx_http_dsa_turn_t    *turn;       /* NULL: it has ended */
+struct ngx_http_dsa_save_waiter_s {
+    ngx_http_dsa_save_t    *turn;       /* NULL: it has ended */
     ngx_http_request_t     *request;
-    ngx_http_dsa_turn_pt    handler;
+    ngx_http_dsa_save_pt    handler;
 };
 
 
-static void ngx_http_dsa_turn_cleanup(void *data);
+static void ngx_http_dsa_save_cleanup(void *data);
 
 
-ngx_http_dsa_turn_t *
-ngx_http_dsa_turn_create(ngx_http_request_t *r,
+ngx_http_dsa_save_t *
+ngx_http_dsa_save_create(ngx_http_request_t *r,
     const ngx_str_t *conversation, int64_t version, dsa_buf_t *text,
-    ngx_http_dsa_turn_pt handler)
+    ngx_http_dsa_save_pt handler)
 {
     u_char                      *p;
     uint32_t                     n;
     ngx_pool_cleanup_t          *cln;
-    ngx_http_dsa_turn_t         *turn;
-    ngx_http_dsa_turn_waiter_t  *waiter;
+    ngx_http_dsa_save_t         *turn;
+    ngx_http_dsa_save_waiter_t  *waiter;
 
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_dsa_turn_waiter_t));
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_dsa_save_waiter_t));
     if (cln == NULL) {
         return NULL;
     }
 
     waiter = cln->data;
-    ngx_memzero(waiter, sizeof(ngx_http_dsa_turn_waiter_t));
+    ngx_memzero(waiter, sizeof(ngx_http_dsa_save_waiter_t));
 
-    cln->handler = ngx_http_dsa_turn_cleanup;
+    cln->handler = ngx_http_dsa_save_cleanup;
 
     n = dsa_schema_split(dsa_str(text->data, text->len), NULL);
 
-    turn = ngx_calloc(sizeof(ngx_http_dsa_turn_t) + n * sizeof(dsa_str_t)
+    turn = ngx_calloc(sizeof(ngx_http_dsa_save_t) + n * sizeof(dsa_str_t)
                       + conversation->len, r->connection->log);
     if (turn == NULL) {
         return NULL;
@@ -84,9 +84,9 @@ ngx_http_dsa_turn_create(ngx_http_request_t *r,
 /* The client left.  Redis may store its turn for the rest of the time. */
 
 static void
-ngx_http_dsa_turn_cleanup(void *data)
+ngx_http_dsa_save_cleanup(void *data)
 {
-    ngx_http_dsa_turn_waiter_t  *waiter = data;
+    ngx_http_dsa_save_waiter_t  *waiter = data;
 
     if (waiter->turn != NULL) {
         waiter->turn->waiter = NULL;
@@ -95,15 +95,15 @@ ngx_http_dsa_turn_cleanup(void *data)
 
 
 void
-ngx_http_dsa_turn_end(ngx_http_dsa_turn_t *turn, const char *why)
+ngx_http_dsa_save_end(ngx_http_dsa_save_t *turn, const char *why)
 {
     ngx_connection_t            *c;
     ngx_http_request_t          *r;
-    ngx_http_dsa_turn_waiter_t  *waiter;
+    ngx_http_dsa_save_waiter_t  *waiter;
 
     waiter = turn->waiter;
 
-    ngx_http_dsa_turn_free(turn);
+    ngx_http_dsa_save_free(turn);
 
     if (waiter == NULL) {
         return;
@@ -124,7 +124,7 @@ ngx_http_dsa_turn_end(ngx_http_dsa_turn_t *turn, const char *why)
 
 
 void
-ngx_http_dsa_turn_free(ngx_http_dsa_turn_t *turn)
+ngx_http_dsa_save_free(ngx_http_dsa_save_t *turn)
 {
     if (turn->waiter != NULL) {
         turn->waiter->turn = NULL;
