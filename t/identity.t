@@ -16,7 +16,7 @@ use DSA::Fake;
 use DSA::HTTP2;
 use DSA::Test;
 
-my $private = 8;
+my $private = 4;         # DSA_LINK_PRIVATE of engine/link.h
 
 my $t = DSA::Test->new('identity');
 my $dir = $t->dir;
