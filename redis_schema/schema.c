@@ -35,6 +35,8 @@ typedef struct {
 } dsa_schema_item_t;
 
 
+static int dsa_schema_record_words(dsa_schema_command_t *cmd,
+    dsa_arena_t *arena, int text);
 static int dsa_schema_words(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     uint32_t max);
 static void dsa_schema_word(dsa_schema_command_t *cmd, dsa_str_t word);
@@ -209,9 +211,8 @@ int
 dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     const dsa_schema_record_t *record, int text)
 {
-    char      day[16], *hash;
     int       named;
-    uint8_t   sha1[SHA_DIGEST_LENGTH];
+    char      day[16];
     uint32_t  i;
 
     named = record->conversation.len != 0;
@@ -222,25 +223,8 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    if (text) {
-        dsa_schema_word(cmd, dsa_strz("EVAL"));
-        dsa_schema_word(cmd, dsa_strz(dsa_schema_record_script));
-
-    } else {
-        hash = dsa_arena_alloc(arena, 2 * SHA_DIGEST_LENGTH + 1);
-        if (hash == NULL) {
-            return DSA_ERROR;
-        }
-
-        SHA1((const uint8_t *) dsa_schema_record_script,
-             sizeof(dsa_schema_record_script) - 1, sha1);
-
-        for (i = 0; i < SHA_DIGEST_LENGTH; i++) {
-            snprintf(&hash[2 * i], 3, "%02x", sha1[i]);
-        }
-
-        dsa_schema_word(cmd, dsa_strz("EVALSHA"));
-        dsa_schema_word(cmd, dsa_strz(hash));
+    if (dsa_schema_record_words(cmd, arena, text) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     dsa_schema_word(cmd, dsa_strz(named ? "3" : "2"));
@@ -294,6 +278,42 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     for (i = 0; i < record->n_messages; i++) {
         dsa_schema_word(cmd, record->messages[i]);
     }
+
+    return DSA_OK;
+}
+
+
+/* The first words of the command: EVAL and a text, or EVALSHA and a hash. */
+
+static int
+dsa_schema_record_words(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    int text)
+{
+    char     *hash;
+    size_t    i;
+    uint8_t   sha1[SHA_DIGEST_LENGTH];
+
+    if (text) {
+        dsa_schema_word(cmd, dsa_strz("EVAL"));
+        dsa_schema_word(cmd, dsa_strz(dsa_schema_record_script));
+
+        return DSA_OK;
+    }
+
+    hash = dsa_arena_alloc(arena, 2 * SHA_DIGEST_LENGTH + 1);
+    if (hash == NULL) {
+        return DSA_ERROR;
+    }
+
+    SHA1((const uint8_t *) dsa_schema_record_script,
+         sizeof(dsa_schema_record_script) - 1, sha1);
+
+    for (i = 0; i < SHA_DIGEST_LENGTH; i++) {
+        snprintf(&hash[2 * i], 3, "%02x", sha1[i]);
+    }
+
+    dsa_schema_word(cmd, dsa_strz("EVALSHA"));
+    dsa_schema_word(cmd, dsa_strz(hash));
 
     return DSA_OK;
 }
