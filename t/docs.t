@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# What the READMEs say of names and defaults is what is there: directives,
-# variables, metrics, commands; the configurations of README.md are taken.
+# The names and defaults in the READMEs are those of the programs: directives,
+# variables, metrics, commands.  The configurations in README.md work.
 
 use strict;
 use warnings;
@@ -51,12 +51,12 @@ for my $file ('README.md', 'ngx_module/README.md') {
     }
 }
 
-like($source, qr/\Q$_);\E/, "that default: $_")
+like($source, qr/\Q$_);\E/, "its default: $_")
     for 'conf->keepalive, prev->keepalive, 15000',
         'conf->keepalive_json, prev->keepalive_json, 0',
         'conf->timeout, prev->timeout, 1800000';
 like($source, qr/prev->output_limit,\s+256 \* 1024\);/,
-     'that default: 256k');
+     'its default: 256k');
 
 my ($variables) = $source =~ /ngx_http_dsa_vars\[\] = \{(.*?)^\};/ms;
 my @variables = $variables =~ /ngx_string\("(dsa_\w+)"\)/g;
@@ -84,7 +84,7 @@ is_deeply(set($listed =~ /^\| `(\w+)/mg), set(@engine),
           'engine/README.md: directives');
 
 
-# dsa: the same commands everywhere, with the options of their usage
+# dsa: every list has the same commands, with the options of their usage
 
 my ($rc, $help) = output($t->build . '/dsa', '--help');
 
@@ -103,7 +103,7 @@ for my $name (@names) {
     my ($short) = $help =~ /^  dsa $name (.*?)\n {6}\w/ms;
 
     is($rc, 0, "dsa $name --help");
-    like($usage, qr/^usage: dsa $name /m, 'tells its usage');
+    like($usage, qr/^usage: dsa $name /m, 'prints its usage');
 
     for my $option (($short || '') =~ /(--[a-z-]+)/g) {
         like($usage, qr/\Q$option\E\b/, "dsa $name: $option");
@@ -111,8 +111,8 @@ for my $name (@names) {
 }
 
 
-# metrics: every name of README.md is there, every family is named or under
-# a prefix that is
+# metrics: every name in README.md exists, and every family has its name or a
+# prefix of it there
 
 $t->start_redis();
 $t->start_fake();
@@ -123,16 +123,16 @@ my %family = map { $_ => 1 } $metrics =~ /^# TYPE (\w+) /mg;
 my ($section) = $readme =~ m{^`/metrics`(.*?)\n\n}ms;
 my @named = $section =~ /`(dsa_\w+)/g;
 
-cmp_ok(scalar @named, '>', 10, 'metrics are named');
+cmp_ok(scalar @named, '>', 10, 'README.md has metrics');
 
 for my $name (@named) {
     ok((grep { $_ eq $name || $name =~ /_$/ && /^\Q$name\E/ } keys %family),
-       "README.md: $name is there");
+       "README.md: $name exists");
 }
 
 is_deeply([ grep { my $f = $_;
                    !grep { $_ eq $f || /_$/ && $f =~ /^\Q$_\E/ } @named }
-            sort keys %family ], [], 'README.md: no family is left out');
+            sort keys %family ], [], 'README.md: no family is missing');
 
 
 # the configurations of README.md
@@ -149,7 +149,7 @@ $conf =~ s{/etc/dsa/redis\.pw}{$secret};
 
 my ($status, $out) = $t->nginx_test(conf => $conf);
 
-is($status, 0, 'nginx takes it') or diag($out);
+is($status, 0, 'nginx accepts it') or diag($out);
 unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
 
 $conf =~ s{unix:/run/dsa/v32\.sock}{unix:$sock};
@@ -182,7 +182,7 @@ for my $base ('', '/beta') {
     is($t->post("$base/chat/completions", $body, @alice)->{status}, 200,
        "base '$base'");
     is($t->post("$base/chat/completions", $body)->{status}, 401,
-       'which needs a key as well');
+       'it requires a key as well');
     is($t->get("$base/", @alice)->{json}{error}{code}, 'not_found',
        'its root is an error in JSON');
 }
@@ -198,14 +198,14 @@ $engine =~ s{^socket_group .*\n}{}m if $> != 0;
 
 ($rc, $out) = output($t->build . '/dsa-engine', '-t', '-c',
                      write_file($t->path('engine.conf'), $engine));
-is($rc, 0, 'the engine takes its own') or diag($out);
+is($rc, 0, 'the engine accepts its configuration') or diag($out);
 
-# a README in each folder, and no link to nowhere
+# each folder has a README, and every link leads to a file
 
 chdir $root or die "chdir: $!\n";
 
 my @files = grep { !m{^(?:build|node_modules)|/node_modules/} }
-            glob 'README.md */README.md t/data/*/README.md';
+            glob 'README.md */README.md engine/*/README.md t/data/*/README.md';
 
 for my $dir (grep { !/^build/ } map { s{/$}{}r } glob '*/') {
     ok(-e "$dir/README.md", "$dir has a README.md");

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# demo/make-model: the same bytes every time, a checkpoint in the published
-# layout whose numbers are what was meant, a tokenizer that works.
+# demo/make-model: it makes the same bytes in every run, a checkpoint in the
+# published layout with weights of the intended sizes, and a working tokenizer.
 
 use strict;
 use warnings;
@@ -41,7 +41,7 @@ is_deeply([@$config{qw/ kv_lora_rank qk_rope_head_dim qk_nope_head_dim
                         v_head_dim index_head_dim index_topk /}],
           [512, 64, 128, 128, 128, 64], 'head geometry and selection');
 
-# what a byte of e4m3 says, by its definition
+# the value of each byte of e4m3, by its definition
 
 my @e4m3 = map {
     my ($e, $m) = ($_ >> 3 & 15, $_ & 7);
@@ -95,7 +95,7 @@ for my $name (sort keys %tensor) {
 
     push @nan, $name if $w->{data} =~ /[\x7f\xff]/;
 
-    # a block uses the range of its scale, and weights have the size meant
+    # a block uses the range of e4m3, and its weights have the intended size
 
     my (@most, $sum);
 
@@ -121,11 +121,11 @@ for my $name (sort keys %tensor) {
 
 is("@size", '', 'every tensor has the bytes of its shape');
 is("@scale", '', 'every FP8 tensor has powers of two for its blocks');
-is("@nan", '', 'no weight is not a number');
+is("@nan", '', 'every weight is a number');
 is("@full", '', 'every block uses the range of e4m3');
-is("@spread", '', 'weights are of the size that keeps a signal');
+is("@spread", '', 'weights keep the size of their input');
 
-# the tokenizer in its own words
+# the tokenizer, by its file
 
 my $tokenizer = json_decode(read_file("$dir/tokenizer.json"));
 my %id = map { $_->{content} => $_->{id} } @{ $tokenizer->{added_tokens} };
@@ -138,9 +138,9 @@ ok(exists $id{$_}, $_ =~ s/[^ -~]/?/gr)
 
 my $n = keys %{ $tokenizer->{model}{vocab} };
 
-cmp_ok($n, '<', $config->{vocab_size}, 'all of the vocabulary has rows');
+cmp_ok($n, '<', $config->{vocab_size}, 'each entry has an embedding');
 is_deeply([sort { $a <=> $b } values %{ $tokenizer->{model}{vocab} }],
-          [0 .. $n - 1], 'ids without a gap');
+          [0 .. $n - 1], 'no id is missing');
 
 my $text = "<｜User｜>The small river follows the old road, doesn't it?\n"
            . "Ünïcode 12345 中文 😀<｜Assistant｜></think>";
@@ -155,7 +155,7 @@ is($?, 0, 'tokenize');
 
 my @ids = @{ json_decode($ids) };
 
-is($ids[0], $id{'<｜User｜>'}, 'a mark is its token');
+is($ids[0], $id{'<｜User｜>'}, 'a control token is one token');
 is_deeply([@ids[-2, -1]], [@id{'<｜Assistant｜>', '</think>'}], 'two of them');
 cmp_ok(scalar @ids, '<', 50, 'words are tokens');
 
@@ -164,7 +164,7 @@ write_file($in, $ids);
 my $back = `"$dsa" detokenize --tokenizer "$file" --jsonl < "$in"`;
 is(json_decode($back), $text, 'and back');
 
-# the engine's own loader and forward pass take it
+# the loader and the forward pass of the engine run it
 
 my $out = `"$dsa" generate --model "$dir" --ids "0 5 7" -n 4 --greedy 2>&1`;
 is($?, 0, 'generate') or diag($out);

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# demo/make-tokenizer: as many entries as were asked for, the special tokens
-# by name, every byte, digits one by one; the same from the same text.
+# demo/make-tokenizer: the number of entries, the special tokens, every byte,
+# each digit as a token; the same text makes the same tokenizer.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my $dsa = $t->build . '/dsa';
 my $in = $t->path('in');
 
 
-# The tokenizer of a text: (exit status, file, messages).
+# Trains on a text: (exit status, file, messages).
 
 sub make {
     my ($name, $n, $text) = @_;
@@ -42,7 +42,7 @@ sub ids {
 }
 
 
-# what the project's own files say, and some of it between special tokens
+# files of the project, and words between special tokens
 
 my $text = join '', map { read_file($_) } "$root/README.md",
                     sort(glob "$root/context/*.c"), glob "$root/engine/*/*.c";
@@ -80,10 +80,10 @@ for my $name (@names) {
     is_deeply(ids($file, $bytes), [$added{$name}], 'and a token in a text');
 }
 
-# the names of tokens are no words, and no word goes across them
+# no merge joins a special token with the text beside it
 
-is(@{ ids($file, "\xef\xbd\x9c") }, 3, 'nothing merges with their bars');
-ok(exists $id{zqzq}, 'what stands between them does');
+is(@{ ids($file, "\xef\xbd\x9c") }, 3, 'bars of special tokens never merge');
+ok(exists $id{zqzq}, 'the text between special tokens does');
 
 is(scalar(grep { /\d.|.\d/ } keys %id), 0, 'no digit in a longer token');
 is(@{ ids($file, '20241234567') }, 11, 'a number is its digits');
@@ -92,7 +92,7 @@ my $words = 'the server reads a request and the engine answers';
 cmp_ok(scalar @{ ids($file, $words) }, '<=', split(/ /, $words) + 2,
        'words are tokens');
 
-# all bytes and back, in an order that is no UTF-8
+# all bytes and back, in an order that is not UTF-8
 
 my $bytes = join '', map { chr } reverse(0 .. 255), 0 .. 255;
 my $ids = ids($file, $bytes);
@@ -101,7 +101,7 @@ write_file($in, json_encode($ids));
 ok(`"$dsa" detokenize --tokenizer "$file" < "$in"` eq $bytes,
    'every byte and back');
 
-# what cannot be
+# errors
 
 for ([4096, 'a few words', qr/the text is too small/],
      [100, $text, qr/100 entries are too few/],
@@ -111,8 +111,8 @@ for ([4096, 'a few words', qr/the text is too small/],
     my ($n, $text, $re) = @$_;
     my ($rc, undef, $err) = make('bad', $n, $text);
 
-    isnt($rc, 0, "$n entries: refused");
-    like($err, $re, 'and told why');
+    isnt($rc, 0, "$n entries: an error");
+    like($err, $re, 'with the reason');
 }
 
 $t->done;

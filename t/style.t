@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# What a machine can see of the style: nginx's for C and CUDA, and a few
-# rules for every text.
+# Rules of style that a script can check: nginx's for C and CUDA, and some for
+# every text.
 
 use strict;
 use warnings;
@@ -24,9 +24,22 @@ if (!@files) {
 my @c = grep { /\.(?:c|h|cu|cuh)$/ } @files;
 my @text = grep { -T } @files;
 my $limit = 1500;
+my $function = 120;
+
+# where the lengths of functions and the terms are checked
+
+my $finished = qr{engine/(?:checkpoint|tokenizer)/|tools/
+                  |base/(?!json|log|buf|pool)}x;
+
+# words that the project replaced by others, and errors of an older form
+
+my $terms = qr{\b(?:told|tells|whoever|unwelcome|garbled|lingers?|hurry)\b
+               |\b(?:heads|absorbed)\ form\b
+               |\b(?:is|are)\ no\ (?!longer\b|more\b)\w
+               |(?:is|are)\ accepted"}x;
 
 
-# The check returns "LINE: why" for everything that it finds in a text.
+# The check returns "LINE: what" for each violation in a text.
 
 sub lint {
     my ($name, $check, @list) = @_;
@@ -63,7 +76,7 @@ sub matches {
 }
 
 
-# Comments and strings blanked out, lines and columns kept.
+# Comments and strings replaced by blanks; lines and columns stay.
 
 sub code {
     my ($text) = @_;
@@ -75,7 +88,7 @@ sub code {
 }
 
 
-# A character of UTF-8 is one column.
+# Lines of more than 80 columns; a character of UTF-8 is one column.
 
 sub columns {
     my $n = 0;
@@ -85,7 +98,27 @@ sub columns {
 }
 
 
-ok(@c > 0, 'there is C to look at');
+# Functions that are too long.
+
+sub functions {
+    my ($n, $start, @found) = (0);
+
+    for (split /\n/, $_[0]) {
+        $n++;
+        $start = $n if /^\{/;
+
+        if (/^\}$/ && defined $start) {
+            push @found, "$start: " . ($n - $start + 1) . ' lines'
+                if $n - $start >= $function;
+            undef $start;
+        }
+    }
+
+    return @found;
+}
+
+
+ok(@c > 0, 'there are C files');
 
 lint('80 columns', \&columns, @c, grep { /\.(?:pm|t|pl)$/ } @files);
 lint('no tabs', sub { lines(qr/\t/, $_[0]) },
@@ -94,7 +127,7 @@ lint('no blanks at the end of a line',
      sub { lines(qr/[ \t\r]$/, $_[0]) }, @text);
 lint('a newline at the end of a file',
      sub { $_[0] eq '' || $_[0] =~ /[^\n]\n\z/ ? () : 'end' }, @text);
-lint('nothing left to do',
+lint('no notes about unfinished work',
      sub { lines(qr/\b(?:TO\x44O|FIX\x4dE|X\x58X|HA\x43K)\b/, $_[0]) },
      @text);
 lint('no path of the machine it was written on',
@@ -109,6 +142,10 @@ lint("C: a file is under $limit lines", sub {
     my $n = $_[0] =~ tr/\n//;
     return $n >= $limit ? "$n lines" : ();
 }, @c);
+lint("C: a function is under $function lines", \&functions,
+     grep { !/\.cuh?$/ && m{^(?:$finished)} } @c);
+lint('C: the terms of the project', sub { lines($terms, $_[0]) },
+     grep { m{^(?:$finished)} } @c);
 lint('C: comments are /* */',
      sub { lines(qr{//}, code($_[0])) }, @c);
 lint('C: the type of a function has its own line', sub {

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# dsa tokenize and dsa detokenize with the vocabulary of DeepSeek-V3.2, against
-# ids that others have published or made (t/data/tokenizer/README.md).
+# dsa tokenize and dsa detokenize with the vocabulary of DeepSeek-V3.2, compared
+# with ids from other implementations (t/data/tokenizer/README.md).
 
 use strict;
 use warnings;
@@ -53,7 +53,7 @@ sub jsonl { return join '', map { json_encode($_) . "\n" } @_ }
 sub lines { return map { json_decode($_) } split /\n/, $_[0] }
 
 
-# How many of these differ; the first of them is told.
+# Compares two lists, and shows the first three that differ.
 
 sub differ {
     my ($got, $expected, $name) = @_;
@@ -62,7 +62,7 @@ sub differ {
         json_encode($got->[$_]) ne json_encode($expected->[$_])
     } 0 .. $#$expected;
 
-    is(@$got, @$expected, "$name: as many answers");
+    is(@$got, @$expected, "$name: the number of answers");
     is(@bad, 0, "$name: none differs");
 
     for my $i (splice @bad, 0, 3) {
@@ -82,7 +82,7 @@ my ($rc, $out, $err) = dsa(jsonl(@texts), 'tokenize', '--tokenizer', $file,
                            '--special', '--jsonl');
 
 is($rc, 0, 'tokenize --special --jsonl');
-is($err, '', 'without a word');
+is($err, '', 'without a message');
 differ([lines($out)], \@ids, 'ids');
 
 ($rc, $out) = dsa(jsonl(@ids), 'detokenize', '--tokenizer', $file, '--jsonl');
@@ -90,8 +90,8 @@ differ([lines($out)], \@ids, 'ids');
 is($rc, 0, 'detokenize --jsonl');
 differ([lines($out)], \@texts, 'texts');
 
-# without --special all of it is text: no id of an added token, and the same
-# text again
+# without --special added tokens are text: none of their ids, and the same text
+# again
 
 ($rc, $out) = dsa(jsonl(@texts), 'tokenize', '--tokenizer', $file, '--jsonl');
 
@@ -102,9 +102,9 @@ my @added = grep { $_ < 3 || $_ >= 128000 } map { @$_ } @plain;
 
 is(@added, 0, 'no added token');
 
-my @marked = grep { "@{ $plain[$_] }" ne "@{ $ids[$_] }" } 0 .. $#ids;
+my @other = grep { "@{ $plain[$_] }" ne "@{ $ids[$_] }" } 0 .. $#ids;
 
-cmp_ok(scalar @marked, '>', 10, 'where there is one with --special');
+cmp_ok(scalar @other, '>', 10, 'where --special finds some');
 
 ($rc, $out) = dsa(jsonl(@plain), 'detokenize', '--tokenizer', $file,
                   '--jsonl');
@@ -118,27 +118,27 @@ is($out, "[19923]\n", 'a text');
 ($rc, $out) = dsa('', 'tokenize', '--tokenizer', $file);
 is($out, "[]\n", 'no text');
 
-my $mark = "<\x{ff5c}User\x{ff5c}>";
-utf8::encode($mark);
+my $user = "<\x{ff5c}User\x{ff5c}>";
+utf8::encode($user);
 
-($rc, $out) = dsa($mark, 'tokenize', '--tokenizer', $file, '--special');
+($rc, $out) = dsa($user, 'tokenize', '--tokenizer', $file, '--special');
 is($out, "[128803]\n", 'an added token');
 
-# any bytes come back
+# any bytes are preserved
 
 my $bytes = join '', map { chr } 0 .. 255, reverse 0 .. 255;
 
 $bytes .= "\xe4\xb8 \xf0\x9f\x98\x80 \xed\xa0\x80";
 
 ($rc, $out) = dsa($bytes, 'tokenize', '--tokenizer', $file);
-is($rc, 0, 'bytes that are no text');
+is($rc, 0, 'bytes that are not UTF-8');
 
 ($rc, $out) = dsa($out, 'detokenize', '--tokenizer', $file);
 is($rc, 0, 'and back');
 ok($out eq $bytes, 'the same bytes');
 
-# as JSON, what is no text is U+FFFD: a character of three tokens, and its
-# first two alone
+# in JSON invalid bytes are U+FFFD: a character of three tokens, and its first
+# two tokens
 
 ($rc, $out) = dsa("\xe9\xbe\x98", 'tokenize', '--tokenizer', $file);
 my $parts = json_decode($out);
@@ -148,7 +148,7 @@ cmp_ok(scalar @$parts, '>', 1, 'a character of several tokens');
                   'detokenize', '--tokenizer', $file, '--jsonl');
 is_deeply([lines($out)], ["\x{9f98}", "\x{fffd}Hello"], 'a character cut off');
 
-# a megabyte that no pattern cuts takes a moment, not minutes
+# a megabyte that no pattern cuts would take minutes if it were quadratic
 
 for my $c ('a', ' ', "\n", "\xcc\x81") {
     my $long = $c x (1024 * 1024 / length $c);
@@ -160,10 +160,10 @@ for my $c ('a', ' ', "\n", "\xcc\x81") {
     ok($out eq $long, 'and back');
 }
 
-# how fast it is, in seconds of the CPU beyond those that reading the file takes
+# the speed in CPU time, without that of opening the tokenizer
 
 SKIP: {
-    skip 'sanitizers take their time', 1 if $ENV{DSA_SANITIZED};
+    skip 'sanitizers are slow', 1 if $ENV{DSA_SANITIZED};
 
     my $cpu = sub {
         my ($text) = @_;
@@ -197,7 +197,7 @@ SKIP: {
     }
 }
 
-# what is refused, and how it is told
+# errors
 
 for (
     [2, '', qr/usage: dsa tokenize/, 'tokenize'],

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A config.json of any bytes: refused with a line, or a config whose numbers
- * fit one another.
+ * A config.json of any bytes either fails with an error, or makes a config with
+ * values that do not contradict one another.
  */
 
 

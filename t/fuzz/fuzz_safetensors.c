@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A safetensors file of any bytes: refused with a line, or every tensor lies
- * within the file.
+ * A safetensors file of any bytes either fails with an error, or all of its
+ * tensors are within the file.
  */
 
 

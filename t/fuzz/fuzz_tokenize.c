@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A text of any bytes under the published patterns: the tokens have its bytes,
- * all of them and in order, recognized tokens or not, and a bound holds.  The
- * same bytes through the detokenizer: a byte at a time as in one piece.
+ * A text of any bytes, tokenized with the published patterns: the tokens mean
+ * exactly its bytes, with and without added tokens, and a limit of tokens is
+ * never exceeded.  The detokenizer makes the same text of the bytes one by one
+ * as of all at once.
  */
 
 

@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A tokenizer.json of any bytes: refused with a line, or it tokenizes a fixed
- * text, and what it says about its tokens holds together.
+ * A tokenizer.json of any bytes either fails with an error, or makes a
+ * tokenizer that tokenizes a fixed text and whose functions agree about its
+ * tokens.
  */
 
 
