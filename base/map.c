@@ -4,6 +4,7 @@
  */
 
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
@@ -67,6 +68,10 @@ dsa_map_add(dsa_map_t *m, dsa_str_t key, uint64_t value)
 
         slot = dsa_map_slot(m, key, hash);
     }
+
+    /* a search ends at a free slot, so that one must always exist */
+
+    assert(m->n < m->size / 2);
 
     /* an empty string may have no bytes to point to */
 

@@ -17,12 +17,14 @@
 
 
 /*
- * Writes the fingerprint of a checkpoint with a NUL.  Cache pages of one
- * checkpoint are wrong for another, so that two that differ must have
- * different fingerprints.  It covers config.json, the headers, hence the sizes,
- * of all files, and the first 4 KiB of every F32 tensor (norms, biases, scales)
- * and of every tensor outside of the experts: training changes all of these,
- * and reading every byte of the weights would take minutes.
+ * Writes the fingerprint of a checkpoint and a NUL to out.  Cached pages are
+ * valid for one checkpoint only, so two checkpoints that differ must have
+ * different fingerprints.
+ *
+ * The fingerprint covers config.json, the headers of all files, and with them
+ * the sizes of the files, and the first 4 KiB of every F32 tensor (norms,
+ * biases, scales) and of every tensor outside of the experts.  Training changes
+ * all of these; to read every byte of the weights would take minutes.
  *
  * dir is for errors.  DSA_ERROR with err.
  */

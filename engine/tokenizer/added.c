@@ -10,9 +10,10 @@
 
 
 /*
- * Finds added tokens in a text: the leftmost, of those at one place the
- * longest, by a trie.  A byte of the text takes at most the time of the longest
- * token's length; nearly always its first byte is not in the trie.
+ * Finds added tokens in a text with a trie: the leftmost one, and of several
+ * that begin at the same place the longest.  A byte of the text costs at most
+ * as many steps as the longest token has bytes, and usually one, because no
+ * token begins with it.
  */
 
 
@@ -120,7 +121,7 @@ dsa_trie_child(const dsa_trie_t *trie, uint32_t node, uint8_t byte)
 }
 
 
-/* Finds the next token from *pos on, and sets its [*pos, *end); or NONE. */
+/* The next token at or after *pos, which is at [*pos, *end) then; or NONE. */
 
 static uint32_t
 dsa_trie_next(const dsa_trie_t *trie, dsa_str_t text, size_t *pos, size_t *end)

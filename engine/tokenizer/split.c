@@ -13,7 +13,7 @@
  * Pre-tokenizing: each stage cuts the pieces of the stage before, and a piece
  * is a text of its own, so that no pattern looks beyond its ends.  A piece
  * passes through all stages before the next one is cut.  So pieces need not be
- * stored, and a prompt that is too long ends early.
+ * stored, and tokenizing stops early when a prompt is too long.
  */
 
 
@@ -135,10 +135,10 @@ dsa_split_run(dsa_tokenizer_run_t *run, uint32_t stage, const char *data,
 
 
 /*
- * An item is a match or a text between matches.  MergedWithPrevious appends a
- * match to the text before it, MergedWithNext puts it before the text after
- * it; of several adjacent matches only one is next to the text, and the others
- * are pieces.  Contiguous joins adjacent matches, and adjacent texts.
+ * An item is a match, or a text between matches.  MergedWithPrevious appends a
+ * match to the text before it, and MergedWithNext puts it before the text after
+ * it.  Of several adjacent matches only one is next to that text; each of the
+ * others is a piece.  Contiguous joins adjacent items of the same kind.
  */
 
 static int

@@ -39,7 +39,7 @@ random_next(uint64_t *state)
 }
 
 
-/* Keys that differ in length only, in one byte only, and digests. */
+/* Keys that differ only in length, only in a byte, and digests. */
 
 static void
 make_keys(listed_t *list, char *bytes)
@@ -110,8 +110,8 @@ compare_all(const dsa_map_t *m, const listed_t *list)
 
 
 /*
- * keys bounds how many different ones are used: with 8 the table keeps its
- * smallest size, and entries often lie behind one another.
+ * keys: how many keys are in use at a time.  With 8 the table keeps its
+ * smallest size, and many entries are not in the slot that their hash selects.
  */
 
 static void
@@ -127,7 +127,7 @@ run(uint32_t keys, uint64_t state)
 
     for (n = 0; n < 4000; n++) {
 
-        /* the set of keys moves on, so that the entries become others */
+        /* every 100 operations some of the keys are replaced by others */
 
         first = n / 100 * 7;
         i = (first + random_next(&state) % keys) % KEYS;
@@ -162,7 +162,7 @@ run(uint32_t keys, uint64_t state)
 
         compare_one(&m, l);
 
-        /* of a small set, those that it left behind are deleted */
+        /* delete all of a small set, and compare after each deletion */
 
         if (n % 100 == 99) {
             compare_all(&m, list);
@@ -202,7 +202,7 @@ test_random(void **state)
 }
 
 
-/* Keys of the caller's own, as long as the table and the pointers agree. */
+/* Digests to pointers, where the key is a part of what it points to. */
 
 static void
 test_pointers(void **state)
@@ -239,7 +239,7 @@ test_pointers(void **state)
 }
 
 
-/* No addition within what was reserved moves the slots. */
+/* Additions up to the reserved number do not move the slots. */
 
 static void
 test_reserve(void **state)
