@@ -35,7 +35,7 @@ my $finished = qr{engine/(?:checkpoint|tokenizer)/|tools/
 
 my $terms = qr{\b(?:told|tells|whoever|unwelcome|garbled|lingers?|hurry)\b
                |\b(?:heads|absorbed)\ form\b
-               |\b(?:is|are)\ no\ (?!longer\b|more\b)\w
+               |(?<!\b[Tt]here\ )\b(?:is|are)\ no\ (?!longer\b|more\b)\w
                |(?:is|are)\ accepted"}x;
 
 
