@@ -174,8 +174,8 @@ void dsa_policy_charge(dsa_policy_t *p, uint32_t tokens);
 void dsa_policy_skip(dsa_policy_t *p, int blocked);
 
 /*
- * Tokens outside the run queue: served() adds those of decodes, and refund()
- * subtracts tokens that were charged but not computed.
+ * Counts tokens outside the run queue: those of decodes, and with refund those
+ * that are not computed after all.
  */
 void dsa_policy_served(dsa_tenant_t *t, uint32_t tokens);
 void dsa_policy_refund(dsa_tenant_t *t, uint32_t tokens);

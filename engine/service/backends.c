@@ -57,7 +57,7 @@ dsa_backend_open(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 #endif
     }
 
-    (void) dsa_error(err, "backend \"cuda\" is not available, because this "
+    (void) dsa_error(err, "backend \"cuda\" is not available because this "
                      "program was built without nvcc; expected \"cpu\" or "
                      "\"null\"");
 

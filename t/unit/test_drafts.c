@@ -282,20 +282,24 @@ test_pages(void **state)
     c = calloc(4, sizeof(client_t));
     assert_non_null(c);
 
-    /* each of four fills its two pages, and none is left for a third */
+    /*
+     * Each of four answers ends within two pages.  Before that, the drafts are
+     * for a third page, and none is left.
+     */
 
     s = start(&f, 8, 4, 1000);
 
     for (i = 0; i < 4; i++) {
         c[i].draft_right = 5;
         c[i].draft_wrong = 2;
-        submit(s, &c[i], i, i, 60, 128 + 1 - 60, 1);
+        c[i].stop_at = 67;
+        submit(s, &c[i], i, i, 60, 300, 1);
     }
 
     run(s);
 
     for (i = 0; i < 4; i++) {
-        check(&c[i], 128 + 1 - 60, DSA_FINISH_LENGTH);
+        check(&c[i], 67, DSA_FINISH_STOP);
     }
 
     dsa_sched_stats(s, &stats);

@@ -97,33 +97,29 @@ test_digests(void **state)
 {
     uint32_t         i, j, tokens[DSA_PAGE_TOKENS];
     dsa_digest_t     root, d[6];
-    dsa_digester_t  *digester;
+    dsa_digester_t  *dig;
 
-    digester = dsa_digester_create();
-    assert_non_null(digester);
+    dig = dsa_digester_create();
+    assert_non_null(dig);
 
     for (i = 0; i < DSA_PAGE_TOKENS; i++) {
         tokens[i] = i;
     }
 
-    assert_int_equal(dsa_digest_root(digester, "model", tenant_a, &root),
-                     DSA_OK);
-    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[0]), DSA_OK);
-    assert_int_equal(dsa_digest_page(digester, &d[0], tokens, &d[1]), DSA_OK);
+    assert_int_equal(dsa_digest_root(dig, "model", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_digest_page(dig, &root, tokens, &d[0]), DSA_OK);
+    assert_int_equal(dsa_digest_page(dig, &d[0], tokens, &d[1]), DSA_OK);
 
-    assert_int_equal(dsa_digest_root(digester, "model", tenant_b, &root),
-                     DSA_OK);
-    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[2]), DSA_OK);
+    assert_int_equal(dsa_digest_root(dig, "model", tenant_b, &root), DSA_OK);
+    assert_int_equal(dsa_digest_page(dig, &root, tokens, &d[2]), DSA_OK);
 
-    assert_int_equal(dsa_digest_root(digester, "model2", tenant_a, &root),
-                     DSA_OK);
-    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[3]), DSA_OK);
+    assert_int_equal(dsa_digest_root(dig, "model2", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_digest_page(dig, &root, tokens, &d[3]), DSA_OK);
 
     tokens[DSA_PAGE_TOKENS - 1]++;
 
-    assert_int_equal(dsa_digest_root(digester, "model", tenant_a, &root),
-                     DSA_OK);
-    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[4]), DSA_OK);
+    assert_int_equal(dsa_digest_root(dig, "model", tenant_a, &root), DSA_OK);
+    assert_int_equal(dsa_digest_page(dig, &root, tokens, &d[4]), DSA_OK);
     d[5] = root;
 
     for (i = 0; i < 6; i++) {
@@ -133,10 +129,10 @@ test_digests(void **state)
     }
 
     tokens[DSA_PAGE_TOKENS - 1]--;
-    assert_int_equal(dsa_digest_page(digester, &root, tokens, &d[5]), DSA_OK);
+    assert_int_equal(dsa_digest_page(dig, &root, tokens, &d[5]), DSA_OK);
     assert_memory_equal(&d[5], &d[0], sizeof(dsa_digest_t));
 
-    dsa_digester_destroy(digester);
+    dsa_digester_destroy(dig);
 }
 
 

@@ -654,6 +654,56 @@ test_fairness(void **state)
 
 
 /*
+ * Two tenants have shared all tokens for a while when a third one comes.  It
+ * gets a third from then on, and nothing for the time before.
+ */
+
+static void
+test_newcomer(void **state)
+{
+    fake_t       *f;
+    uint32_t      i, n, steps;
+    client_t     *c;
+    uint64_t      all;
+    dsa_sched_t  *s;
+
+    n = 30;
+    c = calloc(n, sizeof(client_t));
+    assert_non_null(c);
+    s = start(&f, 4000, 32, 64);
+
+    for (steps = 0; steps < 1500; steps++) {
+        for (i = 0; i < n; i++) {
+            if (c[i].seq == NULL && (i % 3 != 2 || steps >= 1000)) {
+                free(c[i].prompt);
+                c[i].seed = i;
+                submit(s, &c[i], i % 3, steps * n + i, 300, 5, 1);
+            }
+        }
+
+        if (steps == 1000) {
+            memset(f->tenant_tokens, 0, sizeof(f->tenant_tokens));
+        }
+
+        step(s);
+    }
+
+    all = f->tenant_tokens[0] + f->tenant_tokens[1] + f->tenant_tokens[2];
+
+    for (i = 0; i < 3; i++) {
+        assert_in_range(f->tenant_tokens[i], all * 3 / 10, all * 37 / 100);
+    }
+
+    for (i = 0; i < n; i++) {
+        free(c[i].prompt);
+    }
+
+    finish(s, f);
+    free(c);
+}
+
+
+/*
  * One tenant has taken every place with long answers.  The other one that
  * comes gets half of them at once, and gives none back.
  */
@@ -945,6 +995,7 @@ main(void)
         cmocka_unit_test(test_prefix_middle),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_fairness),
+        cmocka_unit_test(test_newcomer),
         cmocka_unit_test(test_penalty),
         cmocka_unit_test(test_soak)
     };
