@@ -49,7 +49,7 @@ typedef struct {
     uint32_t            first;
     uint32_t            flights;
     uint32_t            inputs_from;    /* inputs that were in-flight samples */
-    uint32_t            rows[MAX_PAGES][DSA_PAGE_TOKENS];
+    uint32_t            cache[MAX_PAGES][DSA_PAGE_TOKENS];
     uint32_t            max_seqs;
     uint32_t            max_tokens;
     uint32_t            eos_at;         /* this answer token is EOS; 0: none */
@@ -93,7 +93,7 @@ typedef struct {
 /* The cache entry of a token; before is the entry before it. */
 
 static inline uint32_t
-row_of(uint32_t before, uint32_t token)
+entry_of(uint32_t before, uint32_t token)
 {
     uint64_t  h;
 
@@ -104,7 +104,7 @@ row_of(uint32_t before, uint32_t token)
 
 
 static inline uint32_t
-token_of(const uint32_t *rows, uint32_t n, uint64_t seed)
+token_of(const uint32_t *entries, uint32_t n, uint64_t seed)
 {
     uint32_t  i;
     uint64_t  h;
@@ -112,7 +112,7 @@ token_of(const uint32_t *rows, uint32_t n, uint64_t seed)
     h = seed * 0x9e3779b97f4a7c15ULL + n;
 
     for (i = 0; i < n; i++) {
-        h = (h ^ rows[i]) * 0x100000001b3ULL;
+        h = (h ^ entries[i]) * 0x100000001b3ULL;
         h ^= h >> 29;
     }
 
@@ -150,16 +150,16 @@ static uint32_t  step_target_ms;
 static inline uint32_t
 fake_sample(const fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
 {
-    uint32_t         n, row, token, *all;
+    uint32_t         n, at, token, *all;
     const uint32_t  *mask;
 
     n = dsa_batch_position(seq, i);
     all = malloc(n * sizeof(uint32_t));
     assert_non_null(all);
 
-    for (row = 0; row < n; row++) {
-        all[row] = f->rows[seq->pages[row / DSA_PAGE_TOKENS]]
-                          [row % DSA_PAGE_TOKENS];
+    for (at = 0; at < n; at++) {
+        all[at] = f->cache[seq->pages[at / DSA_PAGE_TOKENS]]
+                          [at % DSA_PAGE_TOKENS];
     }
 
     token = token_of(all, n, seq->sampling->seed);
@@ -186,18 +186,18 @@ fake_sample(const fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
 static inline void
 fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, const flight_t *last)
 {
-    uint32_t  n, page, row, token, before;
+    uint32_t  n, page, at, token, before;
 
     n = seq->start + seq->n_input;
 
-    for (row = seq->start; row < n; row++) {
-        page = seq->pages[row / DSA_PAGE_TOKENS];
+    for (at = seq->start; at < n; at++) {
+        page = seq->pages[at / DSA_PAGE_TOKENS];
         assert_true(page < f->base.pages);
-        before = row == 0 ? 0
-                 : f->rows[seq->pages[(row - 1) / DSA_PAGE_TOKENS]]
-                          [(row - 1) % DSA_PAGE_TOKENS];
+        before = at == 0 ? 0
+                 : f->cache[seq->pages[(at - 1) / DSA_PAGE_TOKENS]]
+                          [(at - 1) % DSA_PAGE_TOKENS];
 
-        if (row + 1 == n && seq->input_from != DSA_INPUT_KNOWN) {
+        if (at + 1 == n && seq->input_from != DSA_INPUT_KNOWN) {
             assert_non_null(last);
             assert_true(seq->input_from < last->n);
             assert_int_equal(seq->n_draft, 0);
@@ -205,10 +205,10 @@ fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, const flight_t *last)
             f->inputs_from++;
 
         } else {
-            token = seq->tokens[row];
+            token = seq->tokens[at];
         }
 
-        f->rows[page][row % DSA_PAGE_TOKENS] = row_of(before, token);
+        f->cache[page][at % DSA_PAGE_TOKENS] = entry_of(before, token);
     }
 }
 
@@ -498,22 +498,22 @@ static inline uint32_t
 on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
     uint32_t *drafts, uint32_t most)
 {
-    uint32_t   i, n, *rows;
+    uint32_t   i, n, *entries;
     client_t  *c;
 
     c = owner;
     n = c->draft_right + c->draft_wrong;
     n = n < most ? n : most;
 
-    rows = malloc((n_tokens + n) * sizeof(uint32_t));
-    assert_non_null(rows);
+    entries = malloc((n_tokens + n) * sizeof(uint32_t));
+    assert_non_null(entries);
 
     for (i = 0; i < n_tokens; i++) {
-        rows[i] = row_of(i == 0 ? 0 : rows[i - 1], tokens[i]);
+        entries[i] = entry_of(i == 0 ? 0 : entries[i - 1], tokens[i]);
     }
 
     for (i = 0; i < n; i++) {
-        drafts[i] = permitted(token_of(rows, n_tokens + i, c->seed),
+        drafts[i] = permitted(token_of(entries, n_tokens + i, c->seed),
                               c->modulus);
 
         if (i >= c->draft_right) {
@@ -524,10 +524,10 @@ on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
             drafts[i] = EOS;
         }
 
-        rows[n_tokens + i] = row_of(rows[n_tokens + i - 1], drafts[i]);
+        entries[n_tokens + i] = entry_of(entries[n_tokens + i - 1], drafts[i]);
     }
 
-    free(rows);
+    free(entries);
 
     return n;
 }
@@ -631,23 +631,23 @@ submit(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
 static inline void
 check_answer(const client_t *c)
 {
-    uint32_t  i, n, *rows;
+    uint32_t  i, n, *entries;
 
     n = c->n_prompt;
-    rows = malloc((n + c->n) * sizeof(uint32_t));
-    assert_non_null(rows);
+    entries = malloc((n + c->n) * sizeof(uint32_t));
+    assert_non_null(entries);
 
     for (i = 0; i < n; i++) {
-        rows[i] = row_of(i == 0 ? 0 : rows[i - 1], c->prompt[i]);
+        entries[i] = entry_of(i == 0 ? 0 : entries[i - 1], c->prompt[i]);
     }
 
     for (i = 0; i < c->n; i++, n++) {
         assert_int_equal(c->answer[i],
-                         permitted(token_of(rows, n, c->seed), c->modulus));
-        rows[n] = row_of(rows[n - 1], c->answer[i]);
+                         permitted(token_of(entries, n, c->seed), c->modulus));
+        entries[n] = entry_of(entries[n - 1], c->answer[i]);
     }
 
-    free(rows);
+    free(entries);
 }
 
 

@@ -254,7 +254,7 @@ setup(void **state)
 
     memset(alone, 0, sizeof(alone));
 
-    /* the golden prompt, and others of the same text */
+    /* the golden prompt, and others from the same text */
 
     for (i = 0; i < CLIENTS; i++) {
         alone[i].n_prompt = i == 0 ? len : 80 + 30 * i;

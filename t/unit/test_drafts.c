@@ -293,7 +293,7 @@ test_pages(void **state)
         c[i].draft_right = 5;
         c[i].draft_wrong = 2;
         c[i].stop_at = 67;
-        submit(s, &c[i], i, i, 60, 300, 1);
+        submit(s, &c[i], i, i, 62, 300, 1);
     }
 
     run(s);

@@ -26,7 +26,7 @@
 #define ROUNDS      20
 
 
-/* As submit(), but the queue may be full: 0 then. */
+/* As submit(), but returns 0 when the queue is full. */
 
 static int
 try_submit(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
@@ -67,10 +67,10 @@ clients_free(client_t *c, uint32_t n)
 }
 
 
-/* Sequences that gave up their place so far, by their end or before it. */
+/* Batch slots that became free so far, by finish or preemption. */
 
 static uint64_t
-places(dsa_sched_t *s, const client_t *c, uint32_t n)
+slots(dsa_sched_t *s, const client_t *c, uint32_t n)
 {
     uint64_t            freed;
     uint32_t            i;
@@ -88,16 +88,16 @@ places(dsa_sched_t *s, const client_t *c, uint32_t n)
 
 
 /*
- * Tenant 0 keeps the queue full.  Every request of the other ones, who have
- * one at a time, is taken, and starts when two places became free at most,
- * those not counted that another one of them took.
+ * Tenant 0 keeps the queue full. The other tenants have one request at a time.
+ * Each of these is accepted, and starts after at most two batch slots became
+ * free, not counting slots that another of these tenants took.
  */
 
 static void
-check_flood(uint32_t lights)
+check_flood(uint32_t others)
 {
     fake_t             *f;
-    client_t           *c, *light;
+    client_t           *c, *other;
     uint32_t            i, r, all, taken, starts, dropped, ended[TENANTS];
     uint32_t            started[TENANTS];
     int64_t             at[TENANTS], freed;
@@ -106,7 +106,7 @@ check_flood(uint32_t lights)
 
     max_waiting = QUEUE;
     c = clients(FLOOD);
-    light = clients(TENANTS);
+    other = clients(TENANTS);
     s = start(&f, 4000, RUNNING, 256);
     memset(ended, 0, sizeof(ended));
     taken = 0;
@@ -123,9 +123,9 @@ check_flood(uint32_t lights)
         step(s);
     }
 
-    for (r = 0; r < ROUNDS * lights; /* void */) {
+    for (r = 0; r < ROUNDS * others; /* void */) {
 
-        /* the flood takes back what became free */
+        /* tenant 0 fills the queue again */
 
         for (i = 0; i < FLOOD; i++) {
             if (c[i].seq == NULL && c[i].finish == 0
@@ -135,12 +135,12 @@ check_flood(uint32_t lights)
             }
         }
 
-        freed = (int64_t) places(s, c, FLOOD) + r;
+        freed = (int64_t) slots(s, c, FLOOD) + r;
 
-        for (i = 1; i <= lights; i++) {
-            if (light[i].seq == NULL && ended[i] < ROUNDS) {
+        for (i = 1; i <= others; i++) {
+            if (other[i].seq == NULL && ended[i] < ROUNDS) {
                 all++;
-                assert_int_equal(try_submit(s, &light[i], i, all, 20, 5 + i,
+                assert_int_equal(try_submit(s, &other[i], i, all, 20, 5 + i,
                                             1), 1);
                 at[i] = freed - starts;
                 started[i] = 0;
@@ -154,21 +154,21 @@ check_flood(uint32_t lights)
         dsa_sched_stats(s, &stats);
         freed += stats.preemptions;
 
-        for (i = 1; i <= lights; i++) {
+        for (i = 1; i <= others; i++) {
             if (!started[i] && f->tenant_seqs[i] != 0) {
                 if (freed - starts - at[i] > 2) {
-                    fail_msg("tenant %u of %u waited for %u places", i,
-                             lights, (unsigned) (freed - starts - at[i]));
+                    fail_msg("tenant %u of %u waited for %u slots", i,
+                             others, (unsigned) (freed - starts - at[i]));
                 }
 
                 started[i] = 1;
                 starts++;
             }
 
-            if (light[i].finish != 0) {
-                assert_int_equal(light[i].n, 5 + i);
-                check_answer(&light[i]);
-                light[i].finish = 0;
+            if (other[i].finish != 0) {
+                assert_int_equal(other[i].n, 5 + i);
+                check_answer(&other[i]);
+                other[i].finish = 0;
                 ended[i]++;
                 r++;
             }
@@ -192,7 +192,7 @@ check_flood(uint32_t lights)
     check_free(s);
     finish(s, f);
     clients_free(c, FLOOD);
-    clients_free(light, TENANTS);
+    clients_free(other, TENANTS);
     max_waiting = 100000;
 }
 
@@ -205,7 +205,10 @@ test_flood(void **state)
 }
 
 
-/* A burst is taken up to what the flood has, then it is refused, too. */
+/*
+ * A burst is accepted until its tenant has as many waiting requests as the
+ * flood; the rest is rejected.
+ */
 
 static void
 test_burst(void **state)
@@ -232,7 +235,7 @@ test_burst(void **state)
 
     assert_int_equal(taken, 50);
 
-    /* the newest ones went */
+    /* the newest requests of tenant 0 were dropped */
 
     for (i = 0, dropped = 0; i < 200; i++) {
         assert_int_equal(c[i].dropped, i >= RUNNING + 50 && i < RUNNING + 100);
@@ -249,7 +252,7 @@ test_burst(void **state)
 }
 
 
-/* Twenty requests at weight 10 are less than five at weight 1. */
+/* Twenty requests at weight 10 are a smaller share than five at weight 1. */
 
 static void
 test_weight(void **state)
@@ -276,7 +279,7 @@ test_weight(void **state)
         assert_int_equal(c[i].dropped, i >= 22 && i < 25);
     }
 
-    /* both have 2 now, and the newcomer would have as many */
+    /* both have 2 requests per weight now, and so would the new tenant */
 
     assert_int_equal(try_submit(s, &c[28], 2 + 25 % 3, 28, 20, 30, 1), 0);
 
@@ -324,7 +327,7 @@ test_per_tenant(void **state)
 }
 
 
-/* Those that wait because they were preempted are never ended. */
+/* Preempted sequences are never dropped from the queue. */
 
 static void
 test_preempted_stay(void **state)
@@ -373,8 +376,9 @@ test_preempted_stay(void **state)
 
 
 /*
- * A prompt of 1000 tokens, 64 in a step, cancelled after each number of steps:
- * the bill is for those of the steps that ended, and for what was found.
+ * A prompt of 1000 tokens, 64 in a step, is cancelled after each number of
+ * steps. The usage has the tokens of steps that ended, and those found in the
+ * cache.
  */
 
 static void
@@ -382,7 +386,7 @@ check_bill(uint32_t found)
 {
     fake_t             *f;
     client_t            c[2];
-    uint32_t            i, steps, rows;
+    uint32_t            i, steps, tokens;
     dsa_sched_t        *s;
     dsa_sched_stats_t   stats;
 
@@ -406,10 +410,10 @@ check_bill(uint32_t found)
 
         dsa_sched_cancel(s, c[1].seq, DSA_FINISH_CANCELLED);
 
-        rows = steps >= depth ? (steps - depth + 1) * 64 : 0;
-        rows = steps == 0 ? 0 : found + rows;
+        tokens = steps >= depth ? (steps - depth + 1) * 64 : 0;
+        tokens = steps == 0 ? 0 : found + tokens;
 
-        assert_int_equal(c[1].usage.prompt_tokens, rows < 1000 ? rows : 1000);
+        assert_int_equal(c[1].usage.prompt_tokens, tokens < 1000 ? tokens : 1000);
         assert_int_equal(c[1].usage.cached_tokens, steps == 0 ? 0 : found);
 
         run(s);
@@ -433,7 +437,7 @@ test_bill(void **state)
 }
 
 
-/* What is computed again after preemption is billed once. */
+/* Tokens that are computed again after a preemption are counted once. */
 
 static void
 test_bill_preempted(void **state)
@@ -467,7 +471,7 @@ test_bill_preempted(void **state)
     assert_int_equal(stats.waiting, 1);
     assert_int_equal(stats.prompt_tokens, 300);
 
-    /* the one that waits for its second start */
+    /* the preempted sequence, which waits to be admitted again */
 
     dsa_sched_cancel(s, c[1].seq, DSA_FINISH_CANCELLED);
     assert_int_equal(c[1].usage.prompt_tokens, 100);
@@ -487,7 +491,7 @@ test_bill_preempted(void **state)
 }
 
 
-/* A private request finds nothing of others, and others nothing of it. */
+/* A private request finds no pages of others, and others find none of it. */
 
 static void
 test_private(void **state)
@@ -515,7 +519,7 @@ test_private(void **state)
         assert_int_equal(c[i].usage.cached_tokens, order[i].cached);
     }
 
-    /* nor at the same time */
+    /* the same while all of them run at once */
 
     for (i = 0; i < 6; i++) {
         free(c[i].prompt);
@@ -537,7 +541,7 @@ test_private(void **state)
 }
 
 
-/* Two private ones, one of them preempted, which finds its own pages again. */
+/* Of two private requests, one is preempted; it finds its own pages again. */
 
 static void
 test_private_preempted(void **state)
@@ -566,7 +570,10 @@ test_private_preempted(void **state)
     dsa_sched_stats(s, &stats);
     assert_int_equal(stats.preemptions, 1);
 
-    /* three pages were full: 8 rows of the prompt, and those of the answer */
+    /*
+     * three pages of the prompt were full and are found: 8 tokens of the
+     * prompt are computed again, and those of the answer
+     */
 
     assert_true(f->tenant_tokens[0] < 2 * (200 + 40) + 64);
 

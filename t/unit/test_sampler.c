@@ -86,9 +86,9 @@ test_philox(void **state)
 
 
 /*
- * Uniform: in (0, 1), every one of 64 equal parts hit as often as chance has
- * it (chi-square, 63 degrees of freedom: above 103.4 once in a thousand), and
- * another one for each seed, position and lane.
+ * Uniform numbers are in (0, 1). Each of 64 equal parts is hit as often as
+ * expected (chi-square with 63 degrees of freedom: above 103.4 once in a
+ * thousand). Each seed, position and lane gives another number.
  */
 
 static void
@@ -141,7 +141,7 @@ test_greedy(void **state)
     dsa_sample(&out, &s, logits, 5, 4, NULL, NULL, 0, 0, scratch);
     assert_true(out.token < 4);
 
-    /* a temperature near 0 is the same as 0, however near */
+    /* a temperature near 0 gives the same token as 0 */
 
     logits[3] = 2.9f;
     s = sampling(1e-45f, 1);
@@ -223,7 +223,9 @@ rank_order(const void *a, const void *b)
 }
 
 
-/* top_p keeps what sorting keeps: every kept id comes, and no other one. */
+/*
+ * top_p keeps the same ids as sorting: each of them is sampled, and no other.
+ */
 
 static void
 test_nucleus(void **state)
@@ -241,7 +243,7 @@ test_nucleus(void **state)
 
         for (i = 0, sum = 0; i < n; i++) {
 
-            /* few different values, so there are many ties */
+            /* only a few different values, so that there are many ties */
 
             logits[i] = (float) (dsa_uniform(t, i, 0) * 6);
 
@@ -286,7 +288,7 @@ test_nucleus(void **state)
 }
 
 
-/* The smallest possible nucleus is one id; the lowest of equal ones. */
+/* The smallest nucleus is one id: the lowest of equally probable ones. */
 
 static void
 test_nucleus_one(void **state)
@@ -347,7 +349,7 @@ test_penalties(void **state)
     dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 2);
 
-    /* once for each id, however often it came: 5 - 1.5, 4 - 1.5, 3 */
+    /* once for each id that occurs: 5 - 1.5, 4 - 1.5, 3 */
 
     s.frequency_penalty = 0;
     s.presence_penalty = 1.5f;
@@ -365,7 +367,7 @@ test_penalties(void **state)
     dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 2);
 
-    /* a negative one favors what was there */
+    /* a negative penalty favors ids of the history */
 
     s.presence_penalty = -1.5f;
     s.frequency_penalty = 0;
@@ -382,7 +384,7 @@ test_logprobs(void **state)
     dsa_sample_t    out;
     dsa_sampling_t  s;
 
-    /* of the allowed five, whatever temperature and penalties do */
+    /* over the five allowed ids, before temperature and penalties */
 
     norm = log(1 + 2 * exp(2) + exp(1));
 
@@ -403,7 +405,7 @@ test_logprobs(void **state)
     assert_true(fabs((double) out.top_logprob[1] - (2 - norm)) < 1e-6);
     assert_true(fabs((double) out.top_logprob[2] - (1 - norm)) < 1e-6);
 
-    /* more than there are */
+    /* more alternatives than allowed ids */
 
     s.top_logprobs = DSA_SAMPLE_MAX_TOP;
     dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);

@@ -21,7 +21,10 @@
 #include "t/unit/scheduler.h"
 
 
-/* A prompt in pieces of the budget; the first token with the last piece. */
+/*
+ * A prompt is computed in chunks of the budget; its first token comes with the
+ * last chunk.
+ */
 
 static void
 test_chunks(void **state)
@@ -60,7 +63,7 @@ test_chunks(void **state)
 }
 
 
-/* Who comes later joins the running step, decodes go on beside prompts. */
+/* A later request joins the running step; decodes go on beside prefill. */
 
 static void
 test_batch(void **state)
@@ -120,7 +123,7 @@ test_ends(void **state)
     memset(c, 0, sizeof(c));
     s = start(&f, 100, 4, 100);
 
-    /* the end token counts, and is no part of the answer */
+    /* the end token counts as completion, and is not part of the answer */
 
     f->eos_at = 4;
     submit(s, &c[0], 0, 1, 10, 100, 1);
@@ -128,7 +131,7 @@ test_ends(void **state)
     assert_int_equal(c[0].usage.completion_tokens, 4);
     check(&c[0], 3, DSA_FINISH_STOP);
 
-    /* as the last token that is allowed, too */
+    /* also as the last token that max_tokens permits */
 
     submit(s, &c[0], 0, 1, 10, 4, 1);
     run(s);
@@ -150,7 +153,10 @@ test_ends(void **state)
 }
 
 
-/* Pages for three where twelve run: all answers as if each had been alone. */
+/*
+ * Pages for three sequences, where twelve run: all answers are the same as if
+ * each request had been alone.
+ */
 
 static void
 test_preemption(void **state)
@@ -187,7 +193,7 @@ test_preemption(void **state)
 }
 
 
-/* One that takes all pages there are runs to its end. */
+/* A sequence that needs all pages runs to its end. */
 
 static void
 test_whole_memory(void **state)
@@ -262,7 +268,7 @@ test_refused(void **state)
 }
 
 
-/* The queue is what is beyond those that can run. */
+/* The queue holds the requests in excess of those that can run. */
 
 static void
 test_queue(void **state)
@@ -322,7 +328,7 @@ test_queue(void **state)
 }
 
 
-/* A prefix is found again by the same tenant, by pages, and by nobody else. */
+/* A prefix is found again in units of pages, and only by the same tenant. */
 
 static void
 test_prefix(void **state)
@@ -347,19 +353,19 @@ test_prefix(void **state)
     run(s);
     assert_int_equal(c[1].usage.cached_tokens, 15 * 64);
 
-    /* the last token is computed even where all pages are known */
+    /* the last token is computed although all pages are in the index */
 
     submit(s, &c[2], 0, 5, 960, 3, 1);
     run(s);
     assert_int_equal(c[2].usage.cached_tokens, 14 * 64);
 
-    /* another tenant, with all but the first token alike */
+    /* another tenant; all tokens but the first are the same */
 
     submit(s, &c[3], 1, 5, 1000, 3, 1);
     run(s);
     assert_int_equal(c[3].usage.cached_tokens, 0);
 
-    /* ... and with that one alike, too */
+    /* another tenant; all tokens are the same */
 
     ids = malloc(1000 * sizeof(uint32_t));
     assert_non_null(ids);
@@ -383,7 +389,7 @@ test_prefix(void **state)
     run(s);
     assert_int_equal(c[4].usage.cached_tokens, 0);
 
-    /* the next turn of a conversation finds the answer of the last one */
+    /* the next request of a conversation finds the answer of the last one */
 
     submit(s, &c[5], 0, 9, 100, 300, 1);
     run(s);
@@ -402,7 +408,7 @@ test_prefix(void **state)
     submit_ids(s, &c[6], ids, n, 10, 1);
     run(s);
 
-    /* 399 rows were computed */
+    /* 399 tokens were computed: the last token of the answer was not */
 
     assert_int_equal(c[6].usage.cached_tokens, 399 / 64 * 64);
 
@@ -424,8 +430,8 @@ test_prefix(void **state)
 
 
 /*
- * A page is that prefix only behind the same pages, all of them: the second
- * prompt has another page in the middle, and the third one is the second.
+ * A page is a hit only if all pages before it are the same. The second prompt
+ * differs from the first in its second page; the third is equal to the second.
  */
 
 static void
@@ -471,7 +477,7 @@ test_prefix_middle(void **state)
 }
 
 
-/* Sequences that run at once share the pages of a prefix. */
+/* Sequences that run at the same time share the pages of a prefix. */
 
 static void
 test_shared(void **state)
@@ -497,7 +503,7 @@ test_shared(void **state)
     step(s);
     dsa_sched_stats(s, &stats);
 
-    /* 9 pages for all four, and the 10th and the 11th for themselves */
+    /* 9 pages are shared; each sequence has a 10th and an 11th of its own */
 
     assert_true(stats.pages_used <= 9 + 4 * 2);
     assert_int_equal(stats.running, 4);
@@ -572,9 +578,9 @@ test_cancel(void **state)
 
 
 /*
- * Two tenants who always have more to do share all rows by weight.  What each
- * had, divided by its weight, differs by a quantum, and by what running
- * sequences still had to do after they were admitted.
+ * Two tenants that always have requests share all tokens by weight. Their
+ * tokens, divided by weight, differ by at most a quantum, and by the tokens
+ * that running sequences still lacked when they were admitted.
  */
 
 static void
@@ -623,7 +629,7 @@ check_fairness(uint32_t running, uint32_t weight_a, uint32_t weight_b,
                   / weight_b;
 
     if (share[0] - share[1] > tolerance || share[1] - share[0] > tolerance) {
-        fail_msg("weights %u and %u had %llu and %llu rows", weight_a,
+        fail_msg("weights %u and %u had %llu and %llu tokens", weight_a,
                  weight_b, (unsigned long long) f->tenant_tokens[0],
                  (unsigned long long) f->tenant_tokens[1]);
     }
@@ -640,13 +646,13 @@ check_fairness(uint32_t running, uint32_t weight_a, uint32_t weight_b,
 static void
 test_fairness(void **state)
 {
-    /* places are scarce, and rows */
+    /* batch slots are scarce, and tokens */
 
     check_fairness(8, 1, 1, 100, 100);
     check_fairness(8, 1, 3, 100, 100);
     check_fairness(8, 5, 1, 60, 60);
 
-    /* only rows */
+    /* only tokens are scarce */
 
     check_fairness(32, 1, 1, 300, 30);
     check_fairness(32, 2, 1, 300, 30);
@@ -704,8 +710,8 @@ test_newcomer(void **state)
 
 
 /*
- * One tenant has taken every place with long answers.  The other one that
- * comes gets half of them at once, and gives none back.
+ * One tenant has taken all batch slots with long answers. Another tenant
+ * comes, gets half of them at once, and keeps them.
  */
 
 static void
@@ -807,8 +813,9 @@ check_patience(uint32_t running)
 
 
 /*
- * A request that needs most of the pages is not passed by for ever, whether
- * places are left or those that pass it by take the last one each time.
+ * A request that needs most of the pages is not skipped forever. The requests
+ * that are admitted before it leave batch slots free, or take the last one
+ * each time.
  */
 
 static void
@@ -819,7 +826,7 @@ test_patience(void **state)
 }
 
 
-/* Everything at once, by chance: sizes, tenants, prefixes, cancels. */
+/* Random sizes, tenants, prefixes and cancels. */
 
 static void
 test_soak(void **state)
@@ -910,7 +917,10 @@ test_backend_fails(void **state)
 }
 
 
-/* Penalties look at the last token: such a sequence is never run ahead. */
+/*
+ * Penalties are a function of the last token, so that such a sequence is never
+ * scheduled one step ahead.
+ */
 
 static void
 test_penalty(void **state)
@@ -943,7 +953,10 @@ test_penalty(void **state)
 }
 
 
-/* Without them every row after an answer's first follows a step under way. */
+/*
+ * Without penalties, each input after the first answer token is a sample of
+ * the in-flight step.
+ */
 
 static void
 test_ahead(void **state)
@@ -960,7 +973,7 @@ test_ahead(void **state)
     check(&c, 40, DSA_FINISH_LENGTH);
     assert_int_equal(f->inputs_from, 39);
 
-    /* the token that is not known yet begins a page */
+    /* the token that is not known yet is the first of a page */
 
     submit(s, &c, 0, 2, 64, 2, 1);
     run(s);
