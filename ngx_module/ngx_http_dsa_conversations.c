@@ -15,7 +15,7 @@
 
 #include "ngx_http_dsa_conversations.h"
 #include "ngx_http_dsa_conversations_body.h"
-#include "ngx_http_dsa_stream.h"
+#include "ngx_http_dsa_reply.h"
 
 
 #define NGX_HTTP_DSA_CONVERSATIONS_ARENA  (64 * 1024 * 1024)

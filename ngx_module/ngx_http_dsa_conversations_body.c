@@ -13,7 +13,7 @@
 #include "redis_schema/schema.h"
 
 #include "ngx_http_dsa_conversations_body.h"
-#include "ngx_http_dsa_stream.h"
+#include "ngx_http_dsa_reply.h"
 
 
 #define NGX_HTTP_DSA_CONVERSATIONS_DEPTH  32

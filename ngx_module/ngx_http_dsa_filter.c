@@ -8,10 +8,10 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "api/ngx_http_dsa_openai.h"
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_filter.h"
 #include "ngx_http_dsa_header.h"
+#include "ngx_http_dsa_reply.h"
 
 
 /* The page in place of nginx's own; it belongs to the request's pool. */
@@ -194,7 +194,7 @@ ngx_http_dsa_filter_create_page(ngx_http_request_t *r)
 
     ngx_memzero(&body, sizeof(dsa_buf_t));
 
-    ngx_http_dsa_openai_error(&body, r->headers_out.status, NULL, text);
+    ngx_http_dsa_error_text(r, &body, r->headers_out.status, text);
 
     b = NULL;
 

@@ -12,8 +12,8 @@
 
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_health.h"
-#include "ngx_http_dsa_session.h"
-#include "ngx_http_dsa_stream.h"
+#include "ngx_http_dsa_pool.h"
+#include "ngx_http_dsa_reply.h"
 
 
 static void ngx_http_dsa_health_engine(dsa_json_writer_t *w,
@@ -80,7 +80,7 @@ ngx_http_dsa_health_engine(dsa_json_writer_t *w, ngx_http_dsa_session_t *s)
     ngx_uint_t           up;
     dsa_link_control_t  *control;
 
-    up = (s->state == NGX_HTTP_DSA_READY);
+    up = ngx_http_dsa_session_up(s);
 
     dsa_json_object(w);
     dsa_json_key(w, "engine");

@@ -14,9 +14,9 @@
 
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_pool.h"
 #include "ngx_http_dsa_prometheus.h"
 #include "ngx_http_dsa_redis.h"
-#include "ngx_http_dsa_session.h"
 
 
 typedef enum {
@@ -69,7 +69,7 @@ static ngx_int_t ngx_http_dsa_prometheus_send(ngx_http_request_t *r,
 static const ngx_http_dsa_engine_metric_t  ngx_http_dsa_engine_metrics[] = {
 
     { "dsa_engine_up", "gauge",
-      "1: this worker has a session with the engine." },
+      "1: this worker has a session with the engine, and it responds." },
 
     { "dsa_engine_draining", "gauge",
       "1: the engine accepts no new requests." },
@@ -305,7 +305,7 @@ ngx_http_dsa_prometheus_engine_value(ngx_http_dsa_session_t *s,
     dsa_link_control_t  *control;
 
     if (metric == NGX_HTTP_DSA_ENGINE_UP) {
-        return s->state == NGX_HTTP_DSA_READY;
+        return ngx_http_dsa_session_up(s);
     }
 
     control = s->link.control;

@@ -7,118 +7,79 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_event.h>
-#include <ngx_http.h>
 
+#include <assert.h>
 #include <ctype.h>
-#include <sys/mman.h>
 
-#include "base/utf8.h"
+#include "base/clock.h"
 
-#include "ngx_http_dsa_module.h"
+#include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_segment.h"
+#include "ngx_http_dsa_session.h"
+#include "ngx_http_dsa_text.h"
 
 
-/* records of one wake; what is left waits until others had their turn */
-#define NGX_HTTP_DSA_BATCH        1024
-
-#define NGX_HTTP_DSA_HELLO_TIME   5000
+#define NGX_HTTP_DSA_HELLO_TIME   5000      /* ms */
+#define NGX_HTTP_DSA_CHECK_TIME   500       /* between two looks at alive_ms */
 #define NGX_HTTP_DSA_RETRY_MIN    50
 #define NGX_HTTP_DSA_RETRY_MAX    400
 
-#define NGX_HTTP_DSA_NO_SLOT      0xffffffff
-
-
-/* Why an engine is no session; 0: nothing is the matter. */
-
-typedef enum {
-    NGX_HTTP_DSA_FAULT_CONNECT = 1,
-    NGX_HTTP_DSA_FAULT_TIMEOUT,
-    NGX_HTTP_DSA_FAULT_HELLO,
-    NGX_HTTP_DSA_FAULT_VERSION,
-    NGX_HTTP_DSA_FAULT_SEALS,
-    NGX_HTTP_DSA_FAULT_SIZE,
-    NGX_HTTP_DSA_FAULT_LINK
-} ngx_http_dsa_fault_e;
-
 
 static void ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s);
-static void ngx_http_dsa_session_socket_handler(ngx_event_t *rev);
-static void ngx_http_dsa_session_clean(dsa_link_hello_t *hello);
-static ngx_uint_t ngx_http_dsa_session_level(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_fault_e fault);
-static ngx_int_t ngx_http_dsa_session_open(ngx_http_dsa_session_t *s,
-    int fds[DSA_LINK_FDS]);
-static ngx_int_t ngx_http_dsa_session_map(ngx_http_dsa_session_t *s,
-    ngx_fd_t fd);
 static ngx_connection_t *ngx_http_dsa_session_channel(ngx_fd_t fd,
     ngx_event_handler_pt handler, void *data);
-static void ngx_http_dsa_session_bell_handler(ngx_event_t *rev);
-static ngx_int_t ngx_http_dsa_session_drain(ngx_http_dsa_session_t *s);
-static ngx_int_t ngx_http_dsa_session_record(ngx_http_dsa_session_t *s,
-    const dsa_link_record_t *record, const void *payload);
-static ngx_int_t ngx_http_dsa_session_check(const dsa_link_record_t *record,
-    const u_char *p);
-static void ngx_http_dsa_session_tell(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_event_e event, const void *data);
-static void ngx_http_dsa_session_flush(ngx_http_dsa_session_t *s);
-static void ngx_http_dsa_session_release(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call);
-static void ngx_http_dsa_session_ring(ngx_http_dsa_session_t *s);
-static void ngx_http_dsa_session_broken(ngx_http_dsa_session_t *s);
-static void ngx_http_dsa_session_failure_handler(ngx_event_t *ev);
+static void ngx_http_dsa_session_socket_handler(ngx_event_t *rev);
+static ngx_int_t ngx_http_dsa_session_hello(ngx_http_dsa_session_t *s,
+    int fds[DSA_LINK_FDS]);
+static void ngx_http_dsa_session_clean(dsa_link_hello_t *hello);
+static ngx_int_t ngx_http_dsa_session_open(ngx_http_dsa_session_t *s,
+    int fds[DSA_LINK_FDS]);
+static ngx_int_t ngx_http_dsa_session_wake_fds(ngx_http_dsa_session_t *s,
+    int fds[DSA_LINK_FDS]);
+static void ngx_http_dsa_session_ended(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_session_wake_handler(ngx_event_t *rev);
+static void ngx_http_dsa_session_wake(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_session_timer_handler(ngx_event_t *ev);
-static void ngx_http_dsa_session_close(ngx_http_dsa_session_t *s);
-static void ngx_http_dsa_session_forget(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_session_check(ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_session_fault(ngx_http_dsa_session_t *s,
+    ngx_err_t err, const char *why);
+static ngx_uint_t ngx_http_dsa_session_level(ngx_http_dsa_session_t *s,
+    const char *why);
+static void ngx_http_dsa_session_broken(ngx_http_dsa_session_t *s,
+    ngx_err_t err, const char *why);
+static void ngx_http_dsa_session_failure_handler(ngx_event_t *ev);
 static void ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s);
-static void ngx_http_dsa_pool_wake(ngx_http_dsa_pool_t *pool);
-static ngx_uint_t ngx_http_dsa_session_usable(ngx_http_dsa_session_t *s);
-static ngx_uint_t ngx_http_dsa_session_serves(ngx_http_dsa_session_t *s,
-    ngx_str_t *model);
+static void ngx_http_dsa_session_close(ngx_http_dsa_session_t *s);
 
 
-ngx_int_t
-ngx_http_dsa_pool_start(ngx_http_dsa_pool_t *pool, ngx_cycle_t *cycle)
+void
+ngx_http_dsa_session_start(ngx_http_dsa_session_t *s, ngx_log_t *log)
 {
-    ngx_uint_t               i;
-    ngx_http_dsa_session_t  *s;
+    s->timer.handler = ngx_http_dsa_session_timer_handler;
+    s->timer.data = s;
+    s->timer.log = log;
+    s->timer.cancelable = 1;
 
-    s = pool->sessions.elts;
+    s->failure.handler = ngx_http_dsa_session_failure_handler;
+    s->failure.data = s;
+    s->failure.log = log;
 
-    for (i = 0; i < pool->sessions.nelts; i++) {
-        s[i].timer.handler = ngx_http_dsa_session_timer_handler;
-        s[i].timer.data = &s[i];
-        s[i].timer.log = cycle->log;
-        s[i].timer.cancelable = 1;
+    s->wake_fd = NGX_INVALID_FILE;
+    ngx_http_dsa_slots_init(&s->slots);
 
-        s[i].failure.handler = ngx_http_dsa_session_failure_handler;
-        s[i].failure.data = &s[i];
-        s[i].failure.log = cycle->log;
-
-        s[i].ring = NGX_INVALID_FILE;
-        ngx_queue_init(&s[i].touched);
-
-        ngx_http_dsa_session_connect(&s[i]);
-    }
-
-    return NGX_OK;
+    ngx_http_dsa_session_connect(s);
 }
 
 
 void
-ngx_http_dsa_pool_stop(ngx_http_dsa_pool_t *pool)
+ngx_http_dsa_session_stop(ngx_http_dsa_session_t *s)
 {
-    ngx_uint_t               i;
-    ngx_http_dsa_session_t  *s;
-
-    s = pool->sessions.elts;
-
-    for (i = 0; i < pool->sessions.nelts; i++) {
-        if (s[i].timer.timer_set) {
-            ngx_del_timer(&s[i].timer);
-        }
-
-        ngx_http_dsa_session_close(&s[i]);
-        ngx_http_dsa_session_forget(&s[i]);
+    if (s->timer.timer_set) {
+        ngx_del_timer(&s->timer);
     }
+
+    ngx_http_dsa_session_close(s);
+    ngx_http_dsa_slots_destroy(&s->slots);
 }
 
 
@@ -127,9 +88,10 @@ ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s)
 {
     size_t              len;
     ngx_fd_t            fd;
-    ngx_err_t           err;
-    ngx_uint_t          level;
     struct sockaddr_un  sun;
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa engine \"%V\": connecting", &s->name);
 
     ngx_memzero(&sun, sizeof(struct sockaddr_un));
 
@@ -141,33 +103,25 @@ ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s)
     fd = ngx_socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC|SOCK_NONBLOCK, 0);
 
     if (fd == (ngx_fd_t) -1) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_socket_errno,
-                      ngx_socket_n " for engine \"%V\" failed", &s->name);
+        ngx_http_dsa_session_fault(s, ngx_socket_errno,
+                                   ngx_socket_n " failed");
         goto failed;
     }
 
-    /* a unix socket is connected at once, or its backlog is full */
+    /* connect() to a unix socket succeeds or fails at once */
 
     if (connect(fd, (struct sockaddr *) &sun,
                 offsetof(struct sockaddr_un, sun_path) + len + 1)
         == -1)
     {
-        err = ngx_socket_errno;
-        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_CONNECT);
-
-        ngx_log_error(level, ngx_cycle->log, err,
-                      "connect() to engine \"%V\" failed", &s->name);
+        ngx_http_dsa_session_fault(s, ngx_socket_errno, "connect() failed");
 
         (void) ngx_close_socket(fd);
         goto failed;
     }
 
     if (dsa_link_send_offer(fd) != 0) {
-        err = ngx_socket_errno;
-        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_CONNECT);
-
-        ngx_log_error(level, ngx_cycle->log, err,
-                      "send() to engine \"%V\" failed", &s->name);
+        ngx_http_dsa_session_fault(s, ngx_socket_errno, "send() failed");
 
         (void) ngx_close_socket(fd);
         goto failed;
@@ -193,9 +147,9 @@ failed:
 
 
 /*
- * A descriptor on the event loop, level triggered.  As a channel it keeps
- * neither a worker that shuts down nor its shutdown timer busy.  NULL: the
- * descriptor was closed.
+ * Puts a descriptor on the event loop, level triggered.  nginx ignores channels
+ * when it decides whether a worker that shuts down still has connections.
+ * NULL: the descriptor was closed.
  */
 
 static ngx_connection_t *
@@ -234,15 +188,13 @@ ngx_http_dsa_session_channel(ngx_fd_t fd, ngx_event_handler_pt handler,
 }
 
 
-/* The hello, and later the end: nothing else comes by the socket. */
+/* Only the hello comes by the socket, and later the end of the socket. */
 
 static void
 ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
 {
     int                      fds[DSA_LINK_FDS], rc;
-    uint64_t                 end;
-    ngx_err_t                err;
-    ngx_uint_t               level;
+    dsa_link_hello_t         hello;
     ngx_connection_t        *c;
     ngx_http_dsa_session_t  *s;
 
@@ -250,69 +202,27 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
     s = c->data;
 
     if (s->state == NGX_HTTP_DSA_READY) {
-
-        /* what it said before it left counts; that is a ring at most */
-
-        end = s->link.event.own + s->link.event.size;
-
-        while (s->link.event.own < end
-               && ngx_http_dsa_session_drain(s) == NGX_AGAIN)
-        {
-            /* void */
-        }
-
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "engine \"%V\" is gone, %ui requests were with it",
-                      &s->name, s->active);
-
-        ngx_http_dsa_session_fail(s);
+        ngx_http_dsa_session_ended(s);
         return;
     }
 
-    rc = dsa_link_recv_hello(c->fd, &s->hello, fds);
+    rc = dsa_link_recv_hello(c->fd, &hello, fds);
 
     if (rc == 0) {
         return;
     }
 
+    s->hello = hello;
+
     if (rc == -1) {
-        err = ngx_errno;
-        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_HELLO);
+        ngx_http_dsa_session_fault(s, ngx_errno, "it sent no valid hello");
 
-        ngx_log_error(level, ngx_cycle->log, err,
-                      "engine \"%V\" sent no valid hello", &s->name);
-        goto failed;
+    } else if (ngx_http_dsa_session_hello(s, fds) == NGX_OK) {
+        s->changed(s);
+        return;
     }
 
-    if (s->hello.version == 0) {
-        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_VERSION);
-
-        ngx_log_error(level, ngx_cycle->log, 0,
-                      "engine \"%V\" and this nginx have no version of the "
-                      "link in common: the engine accepts %uD to %uD, nginx "
-                      "%d to %d", &s->name, s->hello.version_min,
-                      s->hello.version_max, DSA_LINK_VERSION_MIN,
-                      DSA_LINK_VERSION_MAX);
-        goto failed;
-    }
-
-    ngx_http_dsa_session_clean(&s->hello);
-
-    if (ngx_http_dsa_session_open(s, fds) != NGX_OK) {
-        goto failed;
-    }
-
-    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                  "engine \"%V\" serves \"%s\", context of %uD tokens",
-                  &s->name, s->hello.model, s->hello.context_length);
-
-    ngx_http_dsa_pool_wake(s->pool);
-
-    return;
-
-failed:
-
-    /* what it says of itself is not believed */
+    /* the names in a hello that was rejected must not be used */
 
     s->hello.magic = 0;
 
@@ -320,7 +230,40 @@ failed:
 }
 
 
-/* An engine's names go to logs, JSON and labels; it could write its own. */
+static ngx_int_t
+ngx_http_dsa_session_hello(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
+{
+    ngx_uint_t  level;
+
+    if (s->hello.version == 0) {
+        level = ngx_http_dsa_session_level(s, "version");
+
+        ngx_log_error(level, ngx_cycle->log, 0,
+                      "engine \"%V\" cannot be used: it accepts versions %uD "
+                      "to %uD of the link, and nginx accepts %d to %d",
+                      &s->name, s->hello.version_min, s->hello.version_max,
+                      DSA_LINK_VERSION_MIN, DSA_LINK_VERSION_MAX);
+        return NGX_ERROR;
+    }
+
+    ngx_http_dsa_session_clean(&s->hello);
+
+    if (ngx_http_dsa_session_open(s, fds) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "engine \"%V\" serves \"%s\" with a context of %uD tokens",
+                  &s->name, s->hello.model, s->hello.context_length);
+
+    return NGX_OK;
+}
+
+
+/*
+ * The names in a hello are written to logs, JSON and labels.  Without this an
+ * engine could write log lines or labels of its own.
+ */
 
 static void
 ngx_http_dsa_session_clean(dsa_link_hello_t *hello)
@@ -341,210 +284,107 @@ ngx_http_dsa_session_clean(dsa_link_hello_t *hello)
 }
 
 
-size_t
-ngx_http_dsa_printable(u_char *out, size_t size, const u_char *text,
-    size_t len)
-{
-    int      n;
-    size_t   i;
-    u_char  *p;
-
-    p = out;
-
-    for (i = 0; i < len && p < out + size; /* void */ ) {
-        n = dsa_utf8_char(text + i, len - i);
-
-        if (n <= 0) {
-            *p++ = '?';
-            i++;
-            continue;
-        }
-
-        if (n > out + size - p) {
-            break;
-        }
-
-        /* C0 and DEL, and C1 (U+0080 to U+009F), which terminals obey too */
-
-        if ((n == 1 && (text[i] < 0x20 || text[i] == 0x7f))
-            || (n == 2 && text[i] == 0xc2 && text[i + 1] < 0xa0))
-        {
-            *p++ = ' ';
-
-        } else {
-            ngx_memmove(p, text + i, n);
-            p += n;
-        }
-
-        i += n;
-    }
-
-    return p - out;
-}
-
-
-/*
- * An engine is tried some times a second: a fault that lasts is told once, at
- * error level, until the engine is up or another fault takes its place.
- */
-
-static ngx_uint_t
-ngx_http_dsa_session_level(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_fault_e fault)
-{
-    if (s->told == fault) {
-        return NGX_LOG_INFO;
-    }
-
-    s->told = fault;
-
-    return NGX_LOG_ERR;
-}
-
+/* Consumes the descriptors. */
 
 static ngx_int_t
 ngx_http_dsa_session_open(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
 {
-    uint32_t   i;
-    ngx_int_t  rc;
+    const char  *why;
 
-    s->ring = fds[1];
+    s->wake_fd = fds[1];
 
-    rc = ngx_http_dsa_session_map(s, fds[0]);
+    why = ngx_http_dsa_segment_map(&s->segment, &s->link, fds[0], &s->hello);
 
     if (close(fds[0]) == -1) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
                       "close() of memfd failed");
     }
 
-    if (rc != NGX_OK) {
-        goto failed;
-    }
-
-    s->slots = ngx_alloc(s->hello.slots * sizeof(ngx_http_dsa_slot_t),
-                         ngx_cycle->log);
-    if (s->slots == NULL) {
-        goto failed;
-    }
-
-    for (i = 0; i < s->hello.slots; i++) {
-        s->slots[i].call = NULL;
-        s->slots[i].epoch = 0;
-        s->slots[i].next = i + 1;
-    }
-
-    s->slots[s->hello.slots - 1].next = NGX_HTTP_DSA_NO_SLOT;
-    s->free = 0;
-
-    if (ngx_nonblocking(fds[1]) == -1 || ngx_nonblocking(fds[2]) == -1) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      ngx_nonblocking_n " of eventfd of engine \"%V\" failed",
-                      &s->name);
-        goto failed;
-    }
-
-    s->bell = ngx_http_dsa_session_channel(fds[2],
-                                           ngx_http_dsa_session_bell_handler,
-                                           s);
-    if (s->bell == NULL) {
+    if (why != NULL) {
+        (void) close(fds[2]);
+        ngx_http_dsa_session_fault(s, 0, why);
         return NGX_ERROR;
     }
 
-    if (s->timer.timer_set) {
-        ngx_del_timer(&s->timer);
+    if (ngx_http_dsa_slots_create(&s->slots, s->hello.slots, ngx_cycle->log)
+        != NGX_OK)
+    {
+        (void) close(fds[2]);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_dsa_session_wake_fds(s, fds) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     s->state = NGX_HTTP_DSA_READY;
     s->attempts = 0;
-    s->told = 0;
+    s->fault = NULL;
+    s->stale = 0;
 
     ngx_http_dsa_metrics_session(1);
 
+    ngx_add_timer(&s->timer, NGX_HTTP_DSA_CHECK_TIME);
+
     if (dsa_link_sleep(&s->link.event) == 0) {
-        ngx_post_event(s->bell->read, &ngx_posted_next_events);
+        ngx_post_event(s->wake->read, &ngx_posted_next_events);
     }
 
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa engine \"%V\": ready, version %uD, pid %uD, "
+                   "%uD slots", &s->name, s->hello.version, s->hello.pid,
+                   s->hello.slots);
+
     return NGX_OK;
-
-failed:
-
-    (void) close(fds[2]);
-
-    return NGX_ERROR;
 }
 
 
 static ngx_int_t
-ngx_http_dsa_session_map(ngx_http_dsa_session_t *s, ngx_fd_t fd)
+ngx_http_dsa_session_wake_fds(ngx_http_dsa_session_t *s,
+    int fds[DSA_LINK_FDS])
 {
-    int                   seals;
-    ngx_uint_t            level;
-    ngx_file_info_t       fi;
-
-    /* unsealed, a file that shrinks would kill the worker with SIGBUS */
-
-    seals = fcntl(fd, F_GET_SEALS);
-
-    if (seals == -1 || (seals & F_SEAL_SHRINK) == 0
-        || (seals & F_SEAL_GROW) == 0)
-    {
-        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_SEALS);
-
-        ngx_log_error(level, ngx_cycle->log, 0,
-                      "engine \"%V\" sent a segment without seals", &s->name);
+    if (ngx_nonblocking(fds[1]) == -1 || ngx_nonblocking(fds[2]) == -1) {
+        ngx_http_dsa_session_fault(s, ngx_errno,
+                                   ngx_nonblocking_n " of eventfd failed");
+        (void) close(fds[2]);
         return NGX_ERROR;
     }
 
-    if (ngx_fd_info(fd, &fi) == NGX_FILE_ERROR
-        || s->hello.segment_size == 0
-        || (uint64_t) ngx_file_size(&fi) != s->hello.segment_size)
-    {
-        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_SIZE);
+    s->wake = ngx_http_dsa_session_channel(fds[2],
+                                           ngx_http_dsa_session_wake_handler,
+                                           s);
 
-        ngx_log_error(level, ngx_cycle->log, 0,
-                      "engine \"%V\" sent a segment of another size than "
-                      "its hello says", &s->name);
-        return NGX_ERROR;
-    }
-
-    s->segment = mmap(NULL, s->hello.segment_size, PROT_READ|PROT_WRITE,
-                      MAP_SHARED, fd, 0);
-
-    if (s->segment == MAP_FAILED) {
-        s->segment = NULL;
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "mmap(%uL) of the segment of engine \"%V\" failed",
-                      s->hello.segment_size, &s->name);
-        return NGX_ERROR;
-    }
-
-    if (dsa_link_attach(&s->link, s->segment, s->hello.segment_size, &s->hello)
-        != 0)
-    {
-        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_LINK);
-
-        ngx_log_error(level, ngx_cycle->log, 0,
-                      "engine \"%V\" sent a malformed hello, or one of "
-                      "version %uD of the link, which is not in the range %d "
-                      "to %d that nginx offered", &s->name,
-                      s->hello.version, DSA_LINK_VERSION_MIN,
-                      DSA_LINK_VERSION_MAX);
-
-        if (munmap(s->segment, s->hello.segment_size) == -1) {
-            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
-                          "munmap() failed");
-        }
-
-        s->segment = NULL;
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+    return s->wake != NULL ? NGX_OK : NGX_ERROR;
 }
 
 
 static void
-ngx_http_dsa_session_bell_handler(ngx_event_t *rev)
+ngx_http_dsa_session_ended(ngx_http_dsa_session_t *s)
+{
+    uint64_t    end;
+    ngx_int_t   rc;
+
+    /*
+     * Records that the replica wrote before its end are valid.  They fill one
+     * ring at most, whatever the ring's head says.
+     */
+
+    end = s->link.event.own + s->link.event.size;
+
+    do {
+        rc = ngx_http_dsa_records_read(&s->records, &s->link, &s->slots);
+    } while (rc == NGX_AGAIN && s->link.event.own < end);
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                  "engine \"%V\" has closed its socket, %ui requests are lost",
+                  &s->name, s->slots.active);
+
+    ngx_http_dsa_session_fail(s);
+}
+
+
+static void
+ngx_http_dsa_session_wake_handler(ngx_event_t *rev)
 {
     ssize_t                  n;
     uint64_t                 count;
@@ -561,18 +401,15 @@ ngx_http_dsa_session_bell_handler(ngx_event_t *rev)
         ngx_http_dsa_metrics_add(doorbells, 1);
 
     } else if (n == -1 && ngx_errno != NGX_EAGAIN && ngx_errno != NGX_EINTR) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "read() of eventfd of engine \"%V\" failed", &s->name);
+        ngx_http_dsa_session_fault(s, ngx_errno, "read() of eventfd failed");
         ngx_http_dsa_session_fail(s);
         return;
     }
 
-    rc = ngx_http_dsa_session_drain(s);
+    rc = ngx_http_dsa_records_read(&s->records, &s->link, &s->slots);
 
     if (rc == NGX_ERROR) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "engine \"%V\" sent a corrupt record, session closed",
-                      &s->name);
+        ngx_http_dsa_session_fault(s, 0, "it sent a corrupt record");
         ngx_http_dsa_session_fail(s);
         return;
     }
@@ -581,269 +418,7 @@ ngx_http_dsa_session_bell_handler(ngx_event_t *rev)
         ngx_post_event(rev, &ngx_posted_next_events);
     }
 
-    ngx_http_dsa_session_flush(s);
-}
-
-
-/* NGX_OK: empty and asleep; NGX_AGAIN: there is more; NGX_ERROR: corrupt. */
-
-static ngx_int_t
-ngx_http_dsa_session_drain(ngx_http_dsa_session_t *s)
-{
-    int                 rc;
-    ngx_uint_t          n;
-    const void         *payload;
-    dsa_link_record_t   record;
-
-    n = 0;
-
-    for ( ;; ) {
-        rc = dsa_link_peek(&s->link.event, &record, &payload);
-
-        if (rc == 0) {
-            if (dsa_link_sleep(&s->link.event)) {
-                return NGX_OK;
-            }
-
-            continue;
-        }
-
-        if (rc == -1) {
-            return NGX_ERROR;
-        }
-
-        if (n++ == NGX_HTTP_DSA_BATCH) {
-            return NGX_AGAIN;
-        }
-
-        if (ngx_http_dsa_session_record(s, &record, payload) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        dsa_link_release(&s->link.event);
-    }
-}
-
-
-static ngx_int_t
-ngx_http_dsa_session_record(ngx_http_dsa_session_t *s,
-    const dsa_link_record_t *record, const void *payload)
-{
-    size_t                size;
-    u_char               *p;
-    uint32_t              slot;
-    ngx_http_dsa_call_t  *call;
-
-    slot = dsa_link_slot(record->id);
-
-    if (slot >= s->hello.slots) {
-        return NGX_ERROR;
-    }
-
-    call = s->slots[slot].call;
-
-    if (call == NULL || call->id != record->id) {
-
-        /* of a request that has ended: must not happen, does no harm */
-
-        return NGX_OK;
-    }
-
-    if (record->length > dsa_link_max_payload(&s->link.event)) {
-        return NGX_ERROR;
-    }
-
-    if (record->length > s->scratch_size) {
-        size = ngx_align((size_t) record->length, 4096);
-
-        p = ngx_alloc(size, ngx_cycle->log);
-        if (p == NULL) {
-            return NGX_ERROR;
-        }
-
-        ngx_free(s->scratch);
-
-        s->scratch = p;
-        s->scratch_size = size;
-    }
-
-    /* a copy, since the replica could change it after the check */
-
-    if (record->length != 0) {
-        ngx_memcpy(s->scratch, payload, record->length);
-    }
-
-    if (ngx_http_dsa_session_check(record, s->scratch) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    switch (record->type) {
-
-    case DSA_LINK_ACCEPTED:
-
-        if (!call->accepted) {
-            call->accepted = 1;
-            s->unaccepted--;
-        }
-
-        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_ACCEPTED,
-                                  s->scratch);
-        break;
-
-    case DSA_LINK_TOKENS:
-        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_TOKENS,
-                                  s->scratch);
-        break;
-
-    case DSA_LINK_DONE:
-        ngx_http_dsa_session_release(s, call);
-        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_DONE, s->scratch);
-        break;
-
-    default: /* DSA_LINK_ERROR */
-        ngx_http_dsa_session_release(s, call);
-        ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_ERROR, s->scratch);
-        break;
-    }
-
-    return NGX_OK;
-}
-
-
-/* Whether a payload has the size and the inner order of its type. */
-
-static ngx_int_t
-ngx_http_dsa_session_check(const dsa_link_record_t *record, const u_char *p)
-{
-    uint32_t             i, last;
-    uint64_t             size;
-    dsa_link_token_t     token;
-    dsa_link_tokens_t    tokens;
-    dsa_link_failure_t   failure;
-
-    switch (record->type) {
-
-    case DSA_LINK_ACCEPTED:
-        return record->length == sizeof(dsa_link_accepted_t) ? NGX_OK
-                                                             : NGX_ERROR;
-
-    case DSA_LINK_DONE:
-        return record->length == sizeof(dsa_link_done_t) ? NGX_OK : NGX_ERROR;
-
-    case DSA_LINK_ERROR:
-
-        if (record->length < sizeof(dsa_link_failure_t)) {
-            return NGX_ERROR;
-        }
-
-        ngx_memcpy(&failure, p, sizeof(dsa_link_failure_t));
-
-        return record->length - sizeof(dsa_link_failure_t) == failure.text_len
-               ? NGX_OK : NGX_ERROR;
-
-    case DSA_LINK_TOKENS:
-        break;
-
-    default: /* this worker sends SUBMIT only, so no COUNTED may come */
-        return NGX_ERROR;
-    }
-
-    if (record->length < sizeof(dsa_link_tokens_t)) {
-        return NGX_ERROR;
-    }
-
-    ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
-
-    if (tokens.logprobs > 1 || tokens.n_top > DSA_LINK_MAX_TOP) {
-        return NGX_ERROR;
-    }
-
-    size = sizeof(dsa_link_tokens_t)
-           + (uint64_t) tokens.n_tokens * sizeof(dsa_link_token_t)
-           + tokens.text_len;
-
-    if (tokens.logprobs) {
-        size += (uint64_t) tokens.n_tokens * (1 + tokens.n_top)
-                * sizeof(dsa_link_logprob_t);
-    }
-
-    if (size != record->length) {
-        return NGX_ERROR;
-    }
-
-    p += sizeof(dsa_link_tokens_t);
-    last = 0;
-
-    for (i = 0; i < tokens.n_tokens; i++) {
-        ngx_memcpy(&token, p, sizeof(dsa_link_token_t));
-        p += sizeof(dsa_link_token_t);
-
-        if (token.end < last || token.end > tokens.text_len
-            || token.control > token.end - last)
-        {
-            return NGX_ERROR;
-        }
-
-        last = token.end;
-    }
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_http_dsa_session_tell(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_event_e event, const void *data)
-{
-    if (call->data != NULL && !call->touched) {
-        call->touched = 1;
-        ngx_queue_insert_tail(&s->touched, &call->queue);
-    }
-
-    /* a call that nobody owns may be freed in here */
-
-    call->handler(call, event, data);
-}
-
-
-static void
-ngx_http_dsa_session_flush(ngx_http_dsa_session_t *s)
-{
-    ngx_queue_t          *q;
-    ngx_http_dsa_call_t  *call;
-
-    /* any request may end in the course of another one's flush */
-
-    while (!ngx_queue_empty(&s->touched)) {
-        q = ngx_queue_head(&s->touched);
-        ngx_queue_remove(q);
-
-        call = ngx_queue_data(q, ngx_http_dsa_call_t, queue);
-        call->touched = 0;
-
-        call->handler(call, NGX_HTTP_DSA_EV_FLUSH, NULL);
-    }
-}
-
-
-static void
-ngx_http_dsa_session_release(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call)
-{
-    uint32_t  slot;
-
-    slot = dsa_link_slot(call->id);
-
-    s->slots[slot].call = NULL;
-    s->slots[slot].next = s->free;
-    s->free = slot;
-    s->active--;
-
-    if (!call->accepted) {
-        s->unaccepted--;
-    }
-
-    call->session = NULL;
+    ngx_http_dsa_slots_flush(&s->slots);
 }
 
 
@@ -853,13 +428,13 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
     const ngx_http_dsa_field_t *fields, uint32_t n)
 {
     u_char            *p;
-    uint32_t           i, slot;
+    uint32_t           i;
     uint64_t           length, padded, id;
     dsa_link_field_t   field;
 
-    slot = s->free;
+    id = ngx_http_dsa_slots_next(&s->slots);
 
-    if (slot == NGX_HTTP_DSA_NO_SLOT) {
+    if (id == 0) {
         ngx_http_dsa_metrics_add(ring_full, 1);
         return NGX_BUSY;
     }
@@ -871,12 +446,6 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
                   + dsa_link_pad(fields[i].value.len, 8);
     }
 
-    if (++s->slots[slot].epoch == 0) {
-        s->slots[slot].epoch = 1;
-    }
-
-    id = dsa_link_id(s->slots[slot].epoch, slot);
-
     p = dsa_link_reserve(&s->link.submit, DSA_LINK_SUBMIT, id, length);
 
     if (p == NULL) {
@@ -885,10 +454,7 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
         }
 
         if (errno == EPROTO) {
-            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                          "engine \"%V\" has a corrupt submit ring, "
-                          "session closed", &s->name);
-            ngx_http_dsa_session_broken(s);
+            ngx_http_dsa_session_broken(s, 0, "its submit ring is corrupt");
             return NGX_ERROR;
         }
 
@@ -911,17 +477,14 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
         p += padded;
     }
 
-    s->free = s->slots[slot].next;
-    s->slots[slot].call = call;
-    s->active++;
-    s->unaccepted++;
+    ngx_http_dsa_slots_attach(&s->slots, call, s);
 
-    call->session = s;
-    call->id = id;
-    call->accepted = 0;
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa engine \"%V\": submit of %uL bytes, slot %uD epoch %uD",
+                   &s->name, length, dsa_link_slot(id), dsa_link_epoch(id));
 
     if (dsa_link_commit(&s->link.submit)) {
-        ngx_http_dsa_session_ring(s);
+        ngx_http_dsa_session_wake(s);
     }
 
     return NGX_OK;
@@ -934,34 +497,161 @@ ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call)
     ngx_http_dsa_session_t  *s = call->session;
 
     dsa_link_cancel(&s->link, call->id);
-    ngx_http_dsa_session_ring(s);
+    ngx_http_dsa_session_wake(s);
 }
 
 
 static void
-ngx_http_dsa_session_ring(ngx_http_dsa_session_t *s)
+ngx_http_dsa_session_wake(ngx_http_dsa_session_t *s)
 {
     uint64_t  one;
 
     one = 1;
 
-    /* EAGAIN: the counter is full, so that the replica wakes anyway */
+    /* EAGAIN: the counter is at its maximum, so the replica wakes anyway */
 
-    if (write(s->ring, &one, sizeof(uint64_t)) == -1
+    if (write(s->wake_fd, &one, sizeof(uint64_t)) == -1
         && ngx_errno != NGX_EAGAIN)
     {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
-                      "write() to eventfd of engine \"%V\" failed", &s->name);
-        ngx_http_dsa_session_broken(s);
+        ngx_http_dsa_session_broken(s, ngx_errno, "write() to eventfd failed");
     }
 }
 
 
-/* The caller is in the middle of a request, so the session ends later. */
+ngx_msec_t
+ngx_http_dsa_session_age(ngx_http_dsa_session_t *s)
+{
+    uint64_t  now, alive;
+
+    now = dsa_clock_ms();
+    alive = atomic_load_explicit(&s->link.control->alive_ms,
+                                 memory_order_relaxed);
+
+    return alive < now ? (ngx_msec_t) (now - alive) : 0;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_session_up(ngx_http_dsa_session_t *s)
+{
+    return s->state == NGX_HTTP_DSA_READY
+           && ngx_http_dsa_session_age(s) < NGX_HTTP_DSA_STALL;
+}
+
 
 static void
-ngx_http_dsa_session_broken(ngx_http_dsa_session_t *s)
+ngx_http_dsa_session_timer_handler(ngx_event_t *ev)
 {
+    ngx_http_dsa_session_t  *s = ev->data;
+
+    switch (s->state) {
+
+    case NGX_HTTP_DSA_CONNECTING:
+        ngx_http_dsa_session_fault(s, 0, "it sent no hello in time");
+        ngx_http_dsa_session_fail(s);
+        return;
+
+    case NGX_HTTP_DSA_READY:
+        ngx_add_timer(&s->timer, NGX_HTTP_DSA_CHECK_TIME);
+        ngx_http_dsa_session_check(s);
+        return;
+
+    default: /* NGX_HTTP_DSA_DOWN */
+        ngx_http_dsa_session_connect(s);
+        return;
+    }
+}
+
+
+/*
+ * A replica that does not respond may hang, or it may go on.  Requests that it
+ * has not accepted have computed nothing and can move to another replica.
+ * Requests that it has accepted wait: its supervisor ends a replica that
+ * hangs, and the socket ends with it.
+ */
+
+static void
+ngx_http_dsa_session_check(ngx_http_dsa_session_t *s)
+{
+    ngx_uint_t  n, stale;
+
+    stale = !ngx_http_dsa_session_up(s);
+
+    if (!stale && !s->stale) {
+        return;
+    }
+
+    if (!stale) {
+        s->stale = 0;
+
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "engine \"%V\" responds again", &s->name);
+
+        s->changed(s);
+        return;
+    }
+
+    n = ngx_http_dsa_slots_abandon(&s->slots, &s->link);
+
+    if (!s->stale) {
+        s->stale = 1;
+
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "engine \"%V\" has not responded for %M ms: %ui requests "
+                      "that it has not accepted move to other engines, and "
+                      "%ui that it has accepted wait for it", &s->name,
+                      ngx_http_dsa_session_age(s), n, s->slots.active);
+
+        s->changed(s);
+    }
+
+    ngx_http_dsa_slots_flush(&s->slots);
+}
+
+
+/* Logs why an engine cannot be used; why is static. */
+
+static void
+ngx_http_dsa_session_fault(ngx_http_dsa_session_t *s, ngx_err_t err,
+    const char *why)
+{
+    ngx_uint_t  level;
+
+    level = ngx_http_dsa_session_level(s, why);
+
+    ngx_log_error(level, ngx_cycle->log, err,
+                  "engine \"%V\" cannot be used: %s", &s->name, why);
+}
+
+
+/*
+ * An engine is tried a few times a second, so a fault that lasts is logged at
+ * the level "error" only once, until the engine is ready or has another fault.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_session_level(ngx_http_dsa_session_t *s, const char *why)
+{
+    if (s->fault != NULL && ngx_strcmp(s->fault, why) == 0) {
+        return NGX_LOG_INFO;
+    }
+
+    s->fault = why;
+
+    return NGX_LOG_ERR;
+}
+
+
+/*
+ * The caller is in the middle of a request, which must not get an event now,
+ * so the session is closed by a posted event.
+ */
+
+static void
+ngx_http_dsa_session_broken(ngx_http_dsa_session_t *s, ngx_err_t err,
+    const char *why)
+{
+    ngx_http_dsa_session_fault(s, err, why);
     ngx_post_event(&s->failure, &ngx_posted_events);
 }
 
@@ -973,28 +663,39 @@ ngx_http_dsa_session_failure_handler(ngx_event_t *ev)
 }
 
 
+/* Closes a session, ends its calls, and starts the timer to connect again. */
+
 static void
-ngx_http_dsa_session_timer_handler(ngx_event_t *ev)
+ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s)
 {
-    ngx_uint_t               level;
-    ngx_http_dsa_session_t  *s = ev->data;
+    ngx_msec_t  delay;
 
-    if (s->state == NGX_HTTP_DSA_CONNECTING) {
-        level = ngx_http_dsa_session_level(s, NGX_HTTP_DSA_FAULT_TIMEOUT);
+    ngx_http_dsa_metrics_add(lost, s->slots.active);
 
-        ngx_log_error(level, ngx_cycle->log, 0,
-                      "engine \"%V\" did not say hello within %d ms",
-                      &s->name, NGX_HTTP_DSA_HELLO_TIME);
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa engine \"%V\": lost in state %d with %ui requests",
+                   &s->name, s->state, s->slots.active);
 
-        ngx_http_dsa_session_fail(s);
-        return;
-    }
+    ngx_http_dsa_session_close(s);
+    ngx_http_dsa_slots_destroy(&s->slots);
 
-    ngx_http_dsa_session_connect(s);
+    /* jitter, so that the workers do not all connect at the same moment */
+
+    delay = NGX_HTTP_DSA_RETRY_MIN << ngx_min(s->attempts, 3);
+    delay = ngx_min(delay, NGX_HTTP_DSA_RETRY_MAX);
+    delay += ngx_random() % (delay / 4 + 1);
+
+    s->attempts++;
+
+    ngx_add_timer(&s->timer, delay);
+
+    ngx_http_dsa_slots_flush(&s->slots);
+
+    s->changed(s);
 }
 
 
-/* Gives back all that a session has, without a word to its requests. */
+/* Frees everything of a session but its calls, which are not informed. */
 
 static void
 ngx_http_dsa_session_close(ngx_http_dsa_session_t *s)
@@ -1014,278 +715,22 @@ ngx_http_dsa_session_close(ngx_http_dsa_session_t *s)
         s->socket = NULL;
     }
 
-    if (s->bell != NULL) {
-        ngx_close_connection(s->bell);
-        s->bell = NULL;
+    if (s->wake != NULL) {
+        ngx_close_connection(s->wake);
+        s->wake = NULL;
     }
 
-    if (s->ring != NGX_INVALID_FILE) {
-        if (close(s->ring) == -1) {
+    if (s->wake_fd != NGX_INVALID_FILE) {
+        if (close(s->wake_fd) == -1) {
             ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
                           "close() of eventfd failed");
         }
 
-        s->ring = NGX_INVALID_FILE;
+        s->wake_fd = NGX_INVALID_FILE;
     }
 
-    if (s->segment != NULL) {
-        if (munmap(s->segment, s->hello.segment_size) == -1) {
-            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
-                          "munmap() failed");
-        }
+    ngx_http_dsa_segment_unmap(s->segment, &s->hello);
+    s->segment = NULL;
 
-        s->segment = NULL;
-    }
-
-    ngx_free(s->scratch);
-    s->scratch = NULL;
-    s->scratch_size = 0;
-}
-
-
-/* Tells all calls that they are lost. */
-
-static void
-ngx_http_dsa_session_forget(ngx_http_dsa_session_t *s)
-{
-    uint32_t              i;
-    ngx_http_dsa_call_t  *call;
-    ngx_http_dsa_slot_t  *slots;
-
-    slots = s->slots;
-    s->slots = NULL;
-
-    s->active = 0;
-    s->unaccepted = 0;
-
-    if (slots == NULL) {
-        return;
-    }
-
-    for (i = 0; i < s->hello.slots; i++) {
-        call = slots[i].call;
-
-        if (call != NULL) {
-            call->session = NULL;
-            ngx_http_dsa_session_tell(s, call, NGX_HTTP_DSA_EV_LOST, NULL);
-        }
-    }
-
-    ngx_free(slots);
-}
-
-
-/* The replica is lost: its requests are told, and it is called again. */
-
-static void
-ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s)
-{
-    ngx_msec_t  delay;
-
-    ngx_http_dsa_metrics_add(lost, s->active);
-
-    ngx_http_dsa_session_close(s);
-    ngx_http_dsa_session_forget(s);
-
-    /* jitter keeps the workers from calling all at the same moment */
-
-    delay = NGX_HTTP_DSA_RETRY_MIN << ngx_min(s->attempts, 3);
-    delay = ngx_min(delay, NGX_HTTP_DSA_RETRY_MAX);
-    delay += ngx_random() % (delay / 4 + 1);
-
-    s->attempts++;
-
-    ngx_add_timer(&s->timer, delay);
-
-    ngx_http_dsa_session_flush(s);
-
-    ngx_http_dsa_pool_wake(s->pool);
-}
-
-
-/* Requests that came before the first hello decide anew. */
-
-static void
-ngx_http_dsa_pool_wake(ngx_http_dsa_pool_t *pool)
-{
-    ngx_queue_t          waiting, *q;
-    ngx_http_dsa_ctx_t  *ctx;
-
-    if (ngx_queue_empty(&pool->waiting)) {
-        return;
-    }
-
-    /* who goes on waiting is put into the pool's own queue again */
-
-    ngx_queue_init(&waiting);
-    ngx_queue_add(&waiting, &pool->waiting);
-    ngx_queue_init(&pool->waiting);
-
-    while (!ngx_queue_empty(&waiting)) {
-        q = ngx_queue_head(&waiting);
-        ngx_queue_remove(q);
-
-        ctx = ngx_queue_data(q, ngx_http_dsa_ctx_t, waiting);
-        ctx->queued = 0;
-
-        ngx_http_dsa_resume(ctx);
-    }
-}
-
-
-static ngx_uint_t
-ngx_http_dsa_session_usable(ngx_http_dsa_session_t *s)
-{
-    return s->state == NGX_HTTP_DSA_READY
-           && atomic_load_explicit(&s->link.control->draining,
-                                   memory_order_relaxed) == 0
-           && ngx_http_dsa_session_age(s) < NGX_HTTP_DSA_STALL;
-}
-
-
-static ngx_uint_t
-ngx_http_dsa_session_serves(ngx_http_dsa_session_t *s, ngx_str_t *model)
-{
-    return model == NULL
-           || (ngx_strlen(s->hello.model) == model->len
-               && ngx_memcmp(s->hello.model, model->data, model->len) == 0);
-}
-
-
-uint32_t
-ngx_http_dsa_pool_context(ngx_http_dsa_pool_t *pool, ngx_str_t *model)
-{
-    uint32_t                 context;
-    ngx_uint_t               i;
-    ngx_http_dsa_session_t  *s;
-
-    s = pool->sessions.elts;
-    context = 0;
-
-    for (i = 0; i < pool->sessions.nelts; i++) {
-        if (s[i].hello.magic == DSA_LINK_MAGIC
-            && ngx_http_dsa_session_serves(&s[i], model))
-        {
-            context = ngx_max(context, s[i].hello.context_length);
-        }
-    }
-
-    return context;
-}
-
-
-ngx_http_dsa_session_t *
-ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
-    ngx_str_t *model, uint64_t context)
-{
-    uint64_t                 load, least;
-    ngx_uint_t               i, n;
-    dsa_link_control_t      *control;
-    ngx_http_dsa_session_t  *s, *next, *best;
-
-    s = pool->sessions.elts;
-    n = pool->sessions.nelts;
-
-    best = NULL;
-    least = 0;
-
-    pool->next++;
-
-    for (i = pool->next; i < pool->next + n; i++) {
-        next = &s[i % n];
-
-        if ((tried & (1ULL << next->index)) != 0
-            || !ngx_http_dsa_session_usable(next)
-            || !ngx_http_dsa_session_serves(next, model)
-            || next->hello.context_length < context)
-        {
-            continue;
-        }
-
-        control = next->link.control;
-
-        /* of all workers, and what this one has on its way */
-
-        load = (uint64_t) atomic_load_explicit(&control->running,
-                                               memory_order_relaxed)
-               + atomic_load_explicit(&control->waiting, memory_order_relaxed)
-               + next->unaccepted;
-
-        if (best == NULL || load < least) {
-            best = next;
-            least = load;
-        }
-    }
-
-    return best;
-}
-
-
-ngx_http_dsa_session_t *
-ngx_http_dsa_pool_any(ngx_http_dsa_pool_t *pool)
-{
-    ngx_uint_t               i;
-    ngx_http_dsa_session_t  *s, *known;
-
-    s = pool->sessions.elts;
-    known = NULL;
-
-    for (i = 0; i < pool->sessions.nelts; i++) {
-        if (s[i].state == NGX_HTTP_DSA_READY) {
-            return &s[i];
-        }
-
-        if (s[i].hello.magic == DSA_LINK_MAGIC && known == NULL) {
-            known = &s[i];
-        }
-    }
-
-    return known;
-}
-
-
-ngx_uint_t
-ngx_http_dsa_pool_opening(ngx_http_dsa_pool_t *pool)
-{
-    ngx_uint_t               i, opening;
-    ngx_http_dsa_session_t  *s;
-
-    s = pool->sessions.elts;
-    opening = 0;
-
-    for (i = 0; i < pool->sessions.nelts; i++) {
-        if (s[i].state == NGX_HTTP_DSA_READY) {
-            return 0;
-        }
-
-        if (s[i].state == NGX_HTTP_DSA_CONNECTING) {
-            opening = 1;
-        }
-    }
-
-    return opening;
-}
-
-
-uint64_t
-ngx_http_dsa_monotonic(void)
-{
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-
-ngx_msec_t
-ngx_http_dsa_session_age(ngx_http_dsa_session_t *s)
-{
-    uint64_t  now, beat;
-
-    now = ngx_http_dsa_monotonic();
-    beat = atomic_load_explicit(&s->link.control->alive_ms,
-                                memory_order_relaxed);
-
-    return beat < now ? (ngx_msec_t) (now - beat) : 0;
+    ngx_http_dsa_records_free(&s->records);
 }

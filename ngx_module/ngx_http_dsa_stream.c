@@ -9,20 +9,23 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
-#include "ngx_http_dsa_module.h"
+#include "ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_ctx.h"
+#include "ngx_http_dsa_reply.h"
+#include "ngx_http_dsa_stream.h"
 
 
-/* buffers that went out are kept for the next stream, to this number, size */
+/* buffers that were sent are kept for other streams, up to this number and
+ * size of each */
 #define NGX_HTTP_DSA_SPARE        64
 #define NGX_HTTP_DSA_SPARE_SIZE   8192
 
 
-static ngx_int_t ngx_http_dsa_stream_sent(ngx_http_dsa_ctx_t *ctx,
+static ngx_int_t ngx_http_dsa_stream_sent(ngx_http_dsa_stream_t *s,
     ngx_int_t rc);
 static void ngx_http_dsa_stream_write_handler(ngx_http_request_t *r);
 static void ngx_http_dsa_stream_recycle(dsa_buf_t *b);
-static ngx_int_t ngx_http_dsa_add_header(ngx_http_request_t *r,
-    const char *name, const char *value);
+static void ngx_http_dsa_stream_cleanup(void *data);
 
 
 static dsa_buf_t   ngx_http_dsa_spare[NGX_HTTP_DSA_SPARE];
@@ -30,32 +33,59 @@ static ngx_uint_t  ngx_http_dsa_spares;
 
 
 ngx_int_t
-ngx_http_dsa_stream_start(ngx_http_dsa_ctx_t *ctx)
+ngx_http_dsa_stream_init(ngx_http_dsa_stream_t *s, ngx_http_request_t *r,
+    size_t limit, void (*writable)(void *data), void *data)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    /*
+     * The buffers are freed with the pool, not with the request: a frame of
+     * HTTP/2 that is half sent needs its bytes longer than the request.
+     */
+
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_dsa_stream_cleanup;
+    cln->data = s;
+
+    s->request = r;
+    s->limit = limit;
+    s->writable = writable;
+    s->data = data;
+    s->last_write = ngx_current_msec;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_stream_start(ngx_http_dsa_stream_t *s, const char *type,
+    ngx_uint_t events)
 {
     ngx_int_t                  rc;
     ngx_connection_t          *c;
     ngx_http_request_t        *r;
     ngx_http_core_loc_conf_t  *clcf;
 
-    r = ctx->request;
+    r = s->request;
     c = r->connection;
 
     r->headers_out.status = NGX_HTTP_OK;
     r->headers_out.content_length_n = -1;
 
-    if (ctx->openai.stream) {
-        ngx_str_set(&r->headers_out.content_type, "text/event-stream");
-
-        if (ngx_http_dsa_add_header(r, "Cache-Control", "no-cache") != NGX_OK
-            || ngx_http_dsa_add_header(r, "X-Accel-Buffering", "no") != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-    } else {
-        ngx_str_set(&r->headers_out.content_type, "application/json");
+    if (events
+        && (ngx_http_dsa_add_header(r, "Cache-Control", "no-cache") != NGX_OK
+            || ngx_http_dsa_add_header(r, "X-Accel-Buffering", "no")
+               != NGX_OK))
+    {
+        return NGX_ERROR;
     }
 
+    r->headers_out.content_type.data = (u_char *) type;
+    r->headers_out.content_type.len = ngx_strlen(type);
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
 
@@ -73,7 +103,7 @@ ngx_http_dsa_stream_start(ngx_http_dsa_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    ctx->stream.headers = 1;
+    s->headers = 1;
     r->write_event_handler = ngx_http_dsa_stream_write_handler;
 
     rc = ngx_http_send_header(r);
@@ -82,33 +112,29 @@ ngx_http_dsa_stream_start(ngx_http_dsa_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    ctx->last_write = ngx_current_msec;
+    s->last_write = ngx_current_msec;
 
-    if (ctx->stream.pending.len != 0) {
+    if (s->pending.len != 0) {
 
-        /* they go out together */
+        /* they are sent together */
 
         return NGX_OK;
     }
 
     rc = ngx_http_send_special(r, NGX_HTTP_FLUSH);
 
-    return ngx_http_dsa_stream_sent(ctx, rc) == NGX_ERROR ? NGX_ERROR : NGX_OK;
+    return ngx_http_dsa_stream_sent(s, rc) == NGX_ERROR ? NGX_ERROR : NGX_OK;
 }
 
 
 ngx_int_t
-ngx_http_dsa_stream_send(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last)
+ngx_http_dsa_stream_send(ngx_http_dsa_stream_t *s, ngx_uint_t last)
 {
-    ngx_buf_t                *b;
-    ngx_int_t                 rc;
-    ngx_http_dsa_stream_t    *s;
-    ngx_http_dsa_loc_conf_t  *dlcf;
-
-    s = &ctx->stream;
+    ngx_buf_t  *b;
+    ngx_int_t   rc;
 
     if (s->pending.failed) {
-        ngx_log_error(NGX_LOG_ERR, ctx->request->connection->log, 0,
+        ngx_log_error(NGX_LOG_ERR, s->request->connection->log, 0,
                       "no memory for the answer");
         return NGX_ERROR;
     }
@@ -118,10 +144,13 @@ ngx_http_dsa_stream_send(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last)
     }
 
     if (s->busy) {
-        dlcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_dsa_module);
+        if (last || s->pending.len <= s->limit) {
+            return NGX_AGAIN;
+        }
 
-        return !last && s->pending.len > dlcf->output_limit ? NGX_DECLINED
-                                                            : NGX_AGAIN;
+        s->slow = 1;
+
+        return NGX_DECLINED;
     }
 
     if (s->pending.len == 0 && !last) {
@@ -151,33 +180,32 @@ ngx_http_dsa_stream_send(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last)
     s->out.buf = b;
     s->out.next = NULL;
 
-    ctx->last_write = ngx_current_msec;
+    s->last_write = ngx_current_msec;
 
-    rc = ngx_http_output_filter(ctx->request, &s->out);
+    rc = ngx_http_output_filter(s->request, &s->out);
 
-    return ngx_http_dsa_stream_sent(ctx, rc);
+    return ngx_http_dsa_stream_sent(s, rc);
 }
 
 
 static ngx_int_t
-ngx_http_dsa_stream_sent(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc)
+ngx_http_dsa_stream_sent(ngx_http_dsa_stream_t *s, ngx_int_t rc)
 {
     ngx_event_t               *wev;
     ngx_connection_t          *c;
     ngx_http_request_t        *r;
-    ngx_http_dsa_stream_t     *s;
     ngx_http_core_loc_conf_t  *clcf;
 
     if (rc == NGX_ERROR || rc > NGX_OK) {
         return NGX_ERROR;
     }
 
-    r = ctx->request;
+    r = s->request;
     c = r->connection;
-    s = &ctx->stream;
     wev = c->write;
 
-    /* a compressor is always "buffered": only the way to the socket counts */
+    /* a compressor always has a bit in c->buffered, so only those of the
+     * filters behind it are tested */
 
     s->busy = ngx_buf_size(&s->buf) != 0
               || (c->buffered & (NGX_LOWLEVEL_BUFFERED|NGX_HTTP_WRITE_BUFFERED))
@@ -185,7 +213,7 @@ ngx_http_dsa_stream_sent(ngx_http_dsa_ctx_t *ctx, ngx_int_t rc)
 
     if (s->last) {
 
-        /* finalizing writes the rest; sending is freed with the request */
+        /* nginx writes the rest; sending is freed with the request's pool */
 
         return NGX_DONE;
     }
@@ -221,25 +249,27 @@ ngx_http_dsa_stream_write_handler(ngx_http_request_t *r)
     ngx_event_t               *wev;
     ngx_connection_t          *c;
     ngx_http_dsa_ctx_t        *ctx;
+    ngx_http_dsa_stream_t     *s;
     ngx_http_core_loc_conf_t  *clcf;
 
     c = r->connection;
     wev = c->write;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+    s = ctx->stream;
 
     if (wev->timedout) {
         ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
                       "client timed out");
         c->timedout = 1;
-        ctx->reason = NGX_HTTP_DSA_CANCEL_SLOW;
+        s->slow = 1;
         ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
         return;
     }
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    if (wev->delayed || !ctx->stream.busy) {
+    if (wev->delayed || !s->busy) {
         if (ngx_handle_write_event(wev, wev->delayed ? 0 : clcf->send_lowat)
             != NGX_OK)
         {
@@ -251,7 +281,7 @@ ngx_http_dsa_stream_write_handler(ngx_http_request_t *r)
 
     rc = ngx_http_output_filter(r, NULL);
 
-    rc = ngx_http_dsa_stream_sent(ctx, rc);
+    rc = ngx_http_dsa_stream_sent(s, rc);
 
     if (rc == NGX_ERROR) {
         ngx_http_finalize_request(r, NGX_ERROR);
@@ -259,7 +289,7 @@ ngx_http_dsa_stream_write_handler(ngx_http_request_t *r)
     }
 
     if (rc == NGX_OK) {
-        ngx_http_dsa_flush(ctx);
+        s->writable(s->data);
     }
 }
 
@@ -291,135 +321,11 @@ ngx_http_dsa_stream_prepare(ngx_http_dsa_stream_t *s)
 }
 
 
-void
+static void
 ngx_http_dsa_stream_cleanup(void *data)
 {
     ngx_http_dsa_stream_t *s = data;
 
     ngx_http_dsa_stream_recycle(&s->pending);
     ngx_http_dsa_stream_recycle(&s->sending);
-}
-
-
-/* A response header; name and value must outlive the request. */
-
-static ngx_int_t
-ngx_http_dsa_add_header(ngx_http_request_t *r, const char *name,
-    const char *value)
-{
-    ngx_table_elt_t  *h;
-
-    h = ngx_list_push(&r->headers_out.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    h->hash = 1;
-#if (nginx_version >= 1023000)
-    h->next = NULL;
-#endif
-    h->key.data = (u_char *) name;
-    h->key.len = ngx_strlen(name);
-    h->value.data = (u_char *) value;
-    h->value.len = ngx_strlen(value);
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
-    dsa_buf_t *body)
-{
-    ngx_int_t    rc;
-    ngx_buf_t   *b;
-    ngx_chain_t  out;
-
-    if (body->failed || body->len == 0) {
-        dsa_buf_free(body);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    b = ngx_create_temp_buf(r->pool, body->len);
-    if (b == NULL) {
-        dsa_buf_free(body);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    b->last = ngx_cpymem(b->last, body->data, body->len);
-    b->last_buf = 1;
-    b->last_in_chain = 1;
-
-    dsa_buf_free(body);
-
-    r->headers_out.status = status;
-    r->headers_out.content_length_n = b->last - b->pos;
-
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-    r->headers_out.content_type_lowcase = NULL;
-
-    ngx_http_clear_accept_ranges(r);
-
-    rc = ngx_http_send_header(r);
-
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-        return rc;
-    }
-
-    out.buf = b;
-    out.next = NULL;
-
-    return ngx_http_output_filter(r, &out);
-}
-
-
-ngx_int_t
-ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
-    const char *param, const char *message)
-{
-    return ngx_http_dsa_send_failure(r, status, NULL, param, message);
-}
-
-
-ngx_int_t
-ngx_http_dsa_send_failure(ngx_http_request_t *r, ngx_uint_t status,
-    const char *code, const char *param, const char *message)
-{
-    size_t      len;
-    u_char      line[512];
-    dsa_buf_t   body;
-    ngx_int_t   rc;
-    ngx_uint_t  level;
-
-    level = status >= NGX_HTTP_INTERNAL_SERVER_ERROR ? NGX_LOG_ERR
-                                                     : NGX_LOG_INFO;
-
-    /* it may quote the client, who must not write lines of its own */
-
-    len = ngx_http_dsa_printable(line, sizeof(line), (u_char *) message,
-                                 ngx_strlen(message));
-
-    ngx_log_error(level, r->connection->log, 0, "refused with %ui: %*s",
-                  status, len, line);
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    ngx_memzero(&body, sizeof(dsa_buf_t));
-
-    if (status == NGX_HTTP_NOT_ALLOWED) {
-        if (ngx_http_dsa_add_header(r, "Allow", param) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        param = NULL;
-    }
-
-    ngx_http_dsa_openai_failure(&body, status, code, param, message);
-
-    return ngx_http_dsa_send_json(r, status, &body);
 }

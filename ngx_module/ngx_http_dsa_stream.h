@@ -12,71 +12,66 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "base/json.h"
-
-#include "ngx_http_dsa_session.h"
+#include "base/buf.h"
 
 
 /*
- * A response's way out.  Text is collected in pending; sending is what the
- * filters have.  While the client is slow pending grows, up to
- * dsa_output_limit.  A stream that waits for tokens holds no buffer.
+ * The output of one answer.  Text is collected in pending; sending belongs to
+ * the output filters.  While the client is slow, pending grows, up to limit.
+ * A stream that waits for tokens holds no buffer.
  */
 
-typedef struct {
+typedef struct ngx_http_dsa_stream_s  ngx_http_dsa_stream_t;
+
+
+struct ngx_http_dsa_stream_s {
+    ngx_http_request_t       *request;
+    size_t                    limit;        /* bytes of pending */
+
+    void                    (*writable)(void *data);
+    void                     *data;         /* of the producer */
+
     dsa_buf_t                 pending;
     dsa_buf_t                 sending;
-    ngx_buf_t                 buf;
+    ngx_buf_t                 buf;          /* of sending */
     ngx_chain_t               out;
-    unsigned                  headers:1;    /* sent */
-    unsigned                  busy:1;
-    unsigned                  last:1;
-} ngx_http_dsa_stream_t;
+    ngx_msec_t                last_write;   /* ngx_current_msec */
+
+    unsigned                  headers:1;    /* were sent */
+    unsigned                  busy:1;       /* sending is not sent yet */
+    unsigned                  last:1;       /* the end was passed on */
+    unsigned                  slow:1;       /* the client was too slow */
+};
 
 
 /*
- * Headers of a chat's answer: events, or one JSON object of still unknown
- * length.  They are flushed at once when nothing is pending.  NGX_OK or
+ * Prepares a zeroed stream.  writable(data) is called when the client, which
+ * was slow, has received all that was sent; the request may be finalized in
+ * it.  NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_dsa_stream_init(ngx_http_dsa_stream_t *s,
+    ngx_http_request_t *r, size_t limit, void (*writable)(void *data),
+    void *data);
+
+/*
+ * Sends the headers of an answer of unknown length: server-sent events if
+ * events is set, otherwise one JSON object.  They are flushed at once when
+ * nothing is pending.  type lives as long as the request.  NGX_OK or
  * NGX_ERROR.
  */
-ngx_int_t ngx_http_dsa_stream_start(ngx_http_dsa_ctx_t *ctx);
+ngx_int_t ngx_http_dsa_stream_start(ngx_http_dsa_stream_t *s,
+    const char *type, ngx_uint_t events);
 
 /*
- * Sends what is pending.  NGX_OK: all of it left; NGX_AGAIN: the client is
- * slower, ngx_http_dsa_flush() is called when there is room; NGX_DECLINED:
- * and more than dsa_output_limit waits; NGX_DONE: the last byte was passed on,
- * finalize with NGX_OK; NGX_ERROR.
+ * Sends what is pending.  NGX_OK: all of it was sent; NGX_AGAIN: the client
+ * is slower, and writable is called later; NGX_DECLINED: the same, and more
+ * than limit is pending; NGX_DONE: the end was passed on, finalize the request
+ * with NGX_OK; NGX_ERROR.
  */
-ngx_int_t ngx_http_dsa_stream_send(ngx_http_dsa_ctx_t *ctx, ngx_uint_t last);
+ngx_int_t ngx_http_dsa_stream_send(ngx_http_dsa_stream_t *s, ngx_uint_t last);
 
-/* Gives an empty pending its buffer, before text is added. */
+/* Gives an empty pending its buffer; call it before text is added. */
 void ngx_http_dsa_stream_prepare(ngx_http_dsa_stream_t *s);
-
-/*
- * Frees buffers; a cleanup of the request's pool, since a frame of HTTP/2 that
- * is half sent needs its bytes longer than the request's own cleanup.
- */
-void ngx_http_dsa_stream_cleanup(void *data);
-
-
-/*
- * A whole JSON response; frees body.  The result is for
- * ngx_http_finalize_request() and for content handlers alike.
- */
-ngx_int_t ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
-    dsa_buf_t *body);
-
-/*
- * An error in the API's shape.  param: the field at fault, or NULL.  message
- * is NUL-terminated UTF-8; it is logged in one line.  Reads a body that was
- * not read yet.  A 405 gets an Allow of param.
- */
-ngx_int_t ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
-    const char *param, const char *message);
-
-/* The same with a code of its own; NULL: that of the status. */
-ngx_int_t ngx_http_dsa_send_failure(ngx_http_request_t *r, ngx_uint_t status,
-    const char *code, const char *param, const char *message);
 
 
 #endif /* _NGX_HTTP_DSA_STREAM_H_INCLUDED_ */

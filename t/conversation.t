@@ -288,7 +288,8 @@ my $call = '\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather">\n'
            . '</｜DSML｜function_calls>';
 
 $id = create({});
-my $script = "!fake\nt Let me \nt look.\nt </think>\nt I look.\nt $call";
+my $script = "!fake\nt Let me \nt look.\nt </think>\nt I look.\n"
+             . tokens($call);
 $s = $t->stream({ model => 'deepseek-reasoner', conversation => $id,
                   tools => [$tool],
                   messages => [ { role => 'user', content => $script } ] });

@@ -38,11 +38,12 @@ sub prompt { ((submitted($fake))[-1] =~ /prompt=(.*) stop=/)[0] }
 sub user { { role => 'user', content => $_[0] } }
 
 
-for (['a call that was cut', "t ok\nt $open\ndone length\n",
+for (['a call that was cut', "t ok\n" . tokens($open) . "\ndone length\n",
       '{"a": "Par'],
-     ['a call that is no JSON', "t ok\nt " . ($open =~ s/"true">Par/"false">[/r)
-                                . "}$end\n", '{"a": [}}'],
-     ['a call without arguments', "t ok\nt " . ($open =~ s/\\n<[^<]*$//sr)
+     ['a call that is no JSON', "t ok\n"
+      . tokens(($open =~ s/"true">Par/"false">[/r) . "}$end") . "\n",
+      '{"a": [}}'],
+     ['a call without arguments', "t ok\n" . tokens($open =~ s/\\n<[^<]*$//sr)
                                   . "\ndone length\n", ''])
 {
     my ($name, $script, $arguments) = @$_;
@@ -83,7 +84,8 @@ for (['a call that was cut', "t ok\nt $open\ndone length\n",
 
 for my $pieces (1, 3, 7, 1000) {
     my $text = "one$open$end two";
-    my @parts = $text =~ /((?:\\n|.){1,$pieces})/g;
+    my @parts = map { $_ eq $dsml ? $_ : /((?:\\n|.){1,$pieces})/g }
+                    split /($dsml)/, $text;
     my $script = "!fake\n" . join '', map { "t $_\n" } @parts;
 
     for my $stream (0, 1) {

@@ -254,10 +254,11 @@ my $dsml = "\xef\xbd\x9cDSML\xef\xbd\x9c";
 my $call = "\\n\\n<${dsml}function_calls>\\n<${dsml}invoke name=\"f\">\\n"
            . "<${dsml}parameter name=\"a\" string=\"true\">hello";
 utf8::decode($call);
+$call = tokens($call);
 my %tools = (tools => [{ type => 'function', function => { name => 'f' } }]);
 
 my ($cut, $length) = map {
-    my $r = $t->post($chat, script("t $call\n$_\n", %tools));
+    my $r = $t->post($chat, script("$call\n$_\n", %tools));
     my $c = $r->{json}{choices}[0];
     delete $_->{id} for @{ $c->{message}{tool_calls} || [] };
     $c

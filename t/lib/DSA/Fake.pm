@@ -12,7 +12,7 @@ use IO::Socket::UNIX;
 
 use DSA::Wait qw/ slow /;
 
-our @EXPORT = qw/ ask script ctl submitted cancelled finished /;
+our @EXPORT = qw/ ask script tokens ctl submitted cancelled finished /;
 
 
 # A chat request whose user says TEXT.
@@ -31,6 +31,17 @@ sub script {
     my ($lines, %more) = @_;
 
     return ask("!fake\n$lines", %more);
+}
+
+
+# A line with the tokens of a text, which a tokenizer ends after each of these
+# control tokens.
+
+sub tokens {
+    my ($text) = @_;
+
+    return 'T ' . join('|', split m{(?<=\x{ff5c}DSML\x{ff5c})|(?<=</think>)},
+                                  $text);
 }
 
 

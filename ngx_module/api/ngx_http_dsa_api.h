@@ -1,0 +1,156 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_API_H_INCLUDED_
+#define _NGX_HTTP_DSA_API_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "context/chat.h"
+#include "context/parse.h"
+#include "engine/link.h"
+#include "ngx_module/ngx_http_dsa_usage.h"
+
+#include "ngx_http_dsa_message.h"
+
+
+/*
+ * An API that clients speak: how a body becomes a chat, and how an answer
+ * becomes text.  An API only makes text; nothing is sent here.
+ *
+ * The calls for one answer are, in this order:
+ *
+ *     create
+ *     read         the body; the API notes the options of the answer
+ *     start        the engine has accepted the prompt, so its tokens are
+ *                  known: events that stand before the first token
+ *     delta        any number of times: reasoning, content, tool calls
+ *     finish       or error: the last events, or the whole object
+ *     free         always
+ *
+ * delta, close and ping are called for streams only.  An answer that is not
+ * streamed is written by finish from the message that was collected.
+ */
+
+typedef enum {
+    NGX_HTTP_DSA_FINISH_STOP = 0,           /* end token, or a stop string */
+    NGX_HTTP_DSA_FINISH_LENGTH,             /* max_tokens, context, timeout */
+    NGX_HTTP_DSA_FINISH_TOOL_CALLS,
+    NGX_HTTP_DSA_FINISHES
+} ngx_http_dsa_finish_e;
+
+
+typedef struct {
+    ngx_uint_t                status;       /* of HTTP */
+    const char               *code;         /* NULL: the one of the status */
+    const char               *param;        /* the field at fault, or NULL */
+    const char               *message;      /* UTF-8 */
+} ngx_http_dsa_api_error_t;
+
+
+typedef struct ngx_http_dsa_api_s  ngx_http_dsa_api_t;
+
+
+/* What all APIs need of an answer; the first member of each API's struct. */
+
+typedef struct {
+    const ngx_http_dsa_api_t *api;
+    dsa_buf_t                *out;          /* where all text is appended */
+
+    /* set before start */
+    ngx_str_t                 id;
+    ngx_str_t                 model;
+    ngx_str_t                 fingerprint;
+    time_t                    created;
+
+    /* set before finish */
+    ngx_str_t                 conversation; /* its id; empty: none */
+    int64_t                   version;      /* with this turn */
+    const char               *unsaved;      /* why the turn is not stored;
+                                               NULL: it is */
+
+    ngx_http_dsa_message_t   *message;      /* NULL: not collected */
+    char                      call_id[NGX_HTTP_DSA_CALL_ID_LEN + 1];
+                                            /* of the call that began last */
+
+    /* set by read */
+    unsigned                  stream:1;
+    unsigned                  thinking:1;
+    unsigned                  include_usage:1;
+    unsigned                  logprobs:1;
+} ngx_http_dsa_api_answer_t;
+
+
+struct ngx_http_dsa_api_s {
+    ngx_str_t                 path;         /* the end of the URI */
+    const char               *stream_type;  /* content type of a stream */
+    const char               *finish_reason[NGX_HTTP_DSA_FINISHES];
+
+    /* A zeroed answer of the API's own size; NULL: no memory. */
+    ngx_http_dsa_api_answer_t *
+              (*create)(ngx_pool_t *pool);
+
+    /*
+     * Reads the tree of a body, which lies in arena, as dsa_chat_read() does.
+     * DSA_OK, or DSA_ERROR with refusal.
+     */
+    int       (*read)(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
+                      dsa_arena_t *arena, const dsa_json_t *root,
+                      const dsa_chat_limits_t *limits,
+                      dsa_refusal_t *refusal);
+
+    /*
+     * usage has prompt and cached as the engine reported them when it accepted
+     * the prompt.  NGX_OK or NGX_ERROR (no memory).
+     */
+    ngx_int_t (*start)(ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool,
+                       const ngx_http_dsa_usage_t *usage);
+
+    /*
+     * A piece of the answer.  An API may leave its event open, so that the
+     * next piece is added to it; close ends the event.
+     */
+    void      (*delta)(ngx_http_dsa_api_answer_t *a, dsa_delta_e what,
+                       uint32_t call, dsa_str_t text);
+    void      (*close)(ngx_http_dsa_api_answer_t *a);
+
+    /* One token's logprob and its n_top alternatives. */
+    void      (*logprob)(ngx_http_dsa_api_answer_t *a,
+                         const dsa_link_logprob_t *entry,
+                         const dsa_link_logprob_t *top, ngx_uint_t n_top,
+                         ngx_uint_t reasoning);
+
+    /*
+     * What keeps a connection alive between two events.  It may be called
+     * before start, because a prompt can wait for long.
+     */
+    void      (*ping)(ngx_http_dsa_api_answer_t *a);
+
+    void      (*finish)(ngx_http_dsa_api_answer_t *a,
+                        ngx_http_dsa_finish_e reason,
+                        const ngx_http_dsa_usage_t *usage);
+
+    /* The body of an error; event: as an event in a stream. */
+    void      (*error)(dsa_buf_t *out, const ngx_http_dsa_api_error_t *error,
+                       ngx_uint_t event);
+
+    void      (*free)(ngx_http_dsa_api_answer_t *a);
+};
+
+
+/*
+ * The callback of the parser; answer is an ngx_http_dsa_api_answer_t.  Collects
+ * the piece in the message, and passes it to the API if the answer is a stream.
+ */
+int ngx_http_dsa_api_delta(void *answer, dsa_delta_e what, uint32_t call,
+    dsa_str_t text);
+
+
+#endif /* _NGX_HTTP_DSA_API_H_INCLUDED_ */

@@ -1,0 +1,50 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_dsa_apis.h"
+#include "ngx_http_dsa_openai.h"
+
+
+static const ngx_http_dsa_api_t  *ngx_http_dsa_apis[] = {
+    &ngx_http_dsa_openai,
+    NULL
+};
+
+
+const ngx_http_dsa_api_t *
+ngx_http_dsa_apis_find(const ngx_str_t *uri)
+{
+    const ngx_str_t            *path;
+    const ngx_http_dsa_api_t  **api;
+
+    for (api = ngx_http_dsa_apis; *api != NULL; api++) {
+        path = &(*api)->path;
+
+        if (uri->len >= path->len
+            && ngx_memcmp(uri->data + uri->len - path->len, path->data,
+                          path->len)
+               == 0)
+        {
+            return *api;
+        }
+    }
+
+    return NULL;
+}
+
+
+const ngx_http_dsa_api_t *
+ngx_http_dsa_apis_errors(const ngx_str_t *uri)
+{
+    const ngx_http_dsa_api_t  *api;
+
+    api = ngx_http_dsa_apis_find(uri);
+
+    return api != NULL ? api : &ngx_http_dsa_openai;
+}

@@ -1,0 +1,321 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_dsa_openai_chunk.h"
+
+
+/*
+ * Nearly every event of a stream is one of these: the head, which is prepared,
+ * the beginning of a string, its text, and the end of the event.  They are
+ * written without the JSON writer, because they are what a token costs.
+ */
+
+#define NGX_HTTP_DSA_OPENAI_CONTENT    "\"content\":\""
+#define NGX_HTTP_DSA_OPENAI_REASONING                                         \
+    "\"content\":null,\"reasoning_content\":\""
+#define NGX_HTTP_DSA_OPENAI_TAIL                                              \
+    "},\"logprobs\":null,\"finish_reason\":null}]"
+
+#define ngx_http_dsa_add(b, lit)  dsa_buf_add(b, lit, sizeof(lit) - 1)
+
+
+static void ngx_http_dsa_openai_chunk_call(ngx_http_dsa_openai_t *o,
+    uint32_t call, dsa_str_t name);
+static void ngx_http_dsa_openai_chunk_open(ngx_http_dsa_openai_t *o,
+    dsa_delta_e what, uint32_t call);
+static void ngx_http_dsa_openai_chunk_function(dsa_json_writer_t *w,
+    uint32_t call);
+static void ngx_http_dsa_openai_chunk_role(ngx_http_dsa_openai_t *o);
+static void ngx_http_dsa_openai_chunk_begin(ngx_http_dsa_openai_t *o,
+    dsa_json_writer_t *w);
+static void ngx_http_dsa_openai_chunk_end(ngx_http_dsa_openai_t *o);
+
+
+ngx_int_t
+ngx_http_dsa_openai_chunk_start(ngx_http_dsa_openai_t *o, ngx_pool_t *pool)
+{
+    dsa_buf_t                   b;
+    dsa_json_writer_t           w;
+    ngx_http_dsa_api_answer_t  *a = &o->answer;
+
+    ngx_memzero(&b, sizeof(dsa_buf_t));
+
+    dsa_buf_addz(&b, "data: ");
+
+    dsa_json_writer(&w, &b);
+    dsa_json_object(&w);
+    dsa_json_key(&w, "id");
+    dsa_json_string(&w, dsa_str(a->id.data, a->id.len));
+    dsa_json_key(&w, "object");
+    dsa_json_stringz(&w, "chat.completion.chunk");
+    dsa_json_key(&w, "created");
+    dsa_json_uint(&w, a->created);
+    dsa_json_key(&w, "model");
+    dsa_json_string(&w, dsa_str(a->model.data, a->model.len));
+    dsa_json_key(&w, "system_fingerprint");
+    dsa_json_string(&w, dsa_str(a->fingerprint.data, a->fingerprint.len));
+    dsa_json_key(&w, "choices");
+    dsa_json_array(&w);
+    dsa_json_object(&w);
+    dsa_json_key(&w, "index");
+    dsa_json_uint(&w, 0);
+    dsa_json_key(&w, "delta");
+    dsa_json_object(&w);
+
+    if (b.failed) {
+        dsa_buf_free(&b);
+        return NGX_ERROR;
+    }
+
+    o->head.len = b.len;
+    o->head.data = ngx_pnalloc(pool, b.len);
+
+    if (o->head.data != NULL) {
+        ngx_memcpy(o->head.data, b.data, b.len);
+    }
+
+    dsa_buf_free(&b);
+
+    return o->head.data != NULL ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_http_dsa_openai_chunk_delta(ngx_http_dsa_api_answer_t *a,
+    dsa_delta_e what, uint32_t call, dsa_str_t text)
+{
+    ngx_http_dsa_openai_t *o = (ngx_http_dsa_openai_t *) a;
+
+    if (what == DSA_DELTA_CALL) {
+        ngx_http_dsa_openai_chunk_close(a);
+        ngx_http_dsa_openai_chunk_role(o);
+        ngx_http_dsa_openai_chunk_call(o, call, text);
+        return;
+    }
+
+    if (o->open != what || o->call != call) {
+        ngx_http_dsa_openai_chunk_close(a);
+        ngx_http_dsa_openai_chunk_role(o);
+        ngx_http_dsa_openai_chunk_open(o, what, call);
+    }
+
+    dsa_json_escape(a->out, text);
+}
+
+
+/* A tool call begins; its arguments come in chunks of their own. */
+
+static void
+ngx_http_dsa_openai_chunk_call(ngx_http_dsa_openai_t *o, uint32_t call,
+    dsa_str_t name)
+{
+    dsa_json_writer_t  w;
+
+    ngx_http_dsa_openai_chunk_begin(o, &w);
+    ngx_http_dsa_openai_chunk_function(&w, call);
+    dsa_json_key(&w, "id");
+    dsa_json_stringz(&w, o->answer.call_id);
+    dsa_json_key(&w, "type");
+    dsa_json_stringz(&w, "function");
+    dsa_json_key(&w, "function");
+    dsa_json_object(&w);
+    dsa_json_key(&w, "name");
+    dsa_json_string(&w, name);
+    dsa_json_key(&w, "arguments");
+    dsa_json_stringz(&w, "");
+    dsa_json_object_end(&w);
+    dsa_json_object_end(&w);
+    dsa_json_array_end(&w);
+    ngx_http_dsa_openai_chunk_end(o);
+}
+
+
+static void
+ngx_http_dsa_openai_chunk_open(ngx_http_dsa_openai_t *o, dsa_delta_e what,
+    uint32_t call)
+{
+    dsa_json_writer_t  w;
+
+    ngx_http_dsa_openai_chunk_begin(o, &w);
+
+    switch (what) {
+
+    case DSA_DELTA_REASONING:
+        ngx_http_dsa_add(w.out, NGX_HTTP_DSA_OPENAI_REASONING);
+        break;
+
+    case DSA_DELTA_ARGUMENTS:
+        ngx_http_dsa_openai_chunk_function(&w, call);
+        dsa_json_key(&w, "function");
+        dsa_json_object(&w);
+        dsa_json_key(&w, "arguments");
+        dsa_json_string_begin(&w);
+        break;
+
+    default: /* DSA_DELTA_CONTENT */
+        ngx_http_dsa_add(w.out, NGX_HTTP_DSA_OPENAI_CONTENT);
+        break;
+    }
+
+    o->open = what;
+    o->call = call;
+}
+
+
+/* The beginning of the one tool call that a chunk is about. */
+
+static void
+ngx_http_dsa_openai_chunk_function(dsa_json_writer_t *w, uint32_t call)
+{
+    dsa_json_key(w, "tool_calls");
+    dsa_json_array(w);
+    dsa_json_object(w);
+    dsa_json_key(w, "index");
+    dsa_json_uint(w, call);
+}
+
+
+void
+ngx_http_dsa_openai_chunk_close(ngx_http_dsa_api_answer_t *a)
+{
+    ngx_http_dsa_openai_t *o = (ngx_http_dsa_openai_t *) a;
+
+    switch (o->open) {
+
+    case 0:
+        return;
+
+    case DSA_DELTA_ARGUMENTS:
+        ngx_http_dsa_add(a->out, "\"}}]");
+        break;
+
+    case DSA_DELTA_CONTENT:
+        if (a->thinking) {
+            ngx_http_dsa_add(a->out, "\",\"reasoning_content\":null");
+            break;
+        }
+
+        /* fall through */
+
+    default: /* DSA_DELTA_REASONING */
+        ngx_http_dsa_add(a->out, "\"");
+        break;
+    }
+
+    o->open = 0;
+
+    ngx_http_dsa_openai_chunk_end(o);
+}
+
+
+/* The role is sent once, in the first chunk. */
+
+static void
+ngx_http_dsa_openai_chunk_role(ngx_http_dsa_openai_t *o)
+{
+    dsa_json_writer_t  w;
+
+    if (o->role_sent) {
+        return;
+    }
+
+    o->role_sent = 1;
+
+    ngx_http_dsa_openai_chunk_begin(o, &w);
+    dsa_json_key(&w, "role");
+    dsa_json_stringz(&w, "assistant");
+    dsa_json_key(&w, "content");
+
+    if (o->answer.thinking) {
+        dsa_json_null(&w);
+        dsa_json_key(&w, "reasoning_content");
+        dsa_json_stringz(&w, "");
+
+    } else {
+        dsa_json_stringz(&w, "");
+    }
+
+    /* logprobs that are there belong to the next chunk */
+
+    ngx_http_dsa_add(w.out, NGX_HTTP_DSA_OPENAI_TAIL);
+
+    if (o->answer.include_usage) {
+        ngx_http_dsa_add(w.out, ",\"usage\":null");
+    }
+
+    ngx_http_dsa_add(w.out, "}\n\n");
+}
+
+
+/* Afterwards the writer is at the beginning of the delta. */
+
+static void
+ngx_http_dsa_openai_chunk_begin(ngx_http_dsa_openai_t *o,
+    dsa_json_writer_t *w)
+{
+    dsa_buf_add(o->answer.out, o->head.data, o->head.len);
+    dsa_json_writer(w, o->answer.out);
+}
+
+
+/* From the end of the delta to the end of the event. */
+
+static void
+ngx_http_dsa_openai_chunk_end(ngx_http_dsa_openai_t *o)
+{
+    dsa_buf_t          *out;
+    dsa_json_writer_t   w;
+
+    out = o->answer.out;
+
+    if (o->answer.logprobs) {
+        dsa_json_writer(&w, out);
+        dsa_json_object_end(&w);
+        ngx_http_dsa_openai_choice_end(o, &w, NULL);
+
+    } else {
+        ngx_http_dsa_add(out, NGX_HTTP_DSA_OPENAI_TAIL);
+    }
+
+    if (o->answer.include_usage) {
+        ngx_http_dsa_add(out, ",\"usage\":null}\n\n");
+
+    } else {
+        ngx_http_dsa_add(out, "}\n\n");
+    }
+}
+
+
+void
+ngx_http_dsa_openai_chunk_finish(ngx_http_dsa_openai_t *o,
+    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage)
+{
+    dsa_json_writer_t           w;
+    ngx_http_dsa_api_answer_t  *a = &o->answer;
+
+    ngx_http_dsa_openai_chunk_close(a);
+    ngx_http_dsa_openai_chunk_role(o);
+
+    ngx_http_dsa_openai_chunk_begin(o, &w);
+    dsa_json_key(&w, "content");
+    dsa_json_stringz(&w, "");
+
+    if (a->thinking) {
+        dsa_json_key(&w, "reasoning_content");
+        dsa_json_null(&w);
+    }
+
+    dsa_json_object_end(&w);
+    ngx_http_dsa_openai_choice_end(o, &w, a->api->finish_reason[reason]);
+    ngx_http_dsa_openai_usage(o, &w, usage);
+    ngx_http_dsa_openai_conversation(o, &w);
+    dsa_json_object_end(&w);
+
+    dsa_buf_addz(w.out, "\n\ndata: [DONE]\n\n");
+}

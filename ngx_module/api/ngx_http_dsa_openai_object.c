@@ -1,0 +1,305 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include <math.h>
+
+#include "ngx_http_dsa_openai_object.h"
+
+
+static void ngx_http_dsa_openai_logprobs(ngx_http_dsa_openai_t *o,
+    dsa_json_writer_t *w);
+static void ngx_http_dsa_openai_token(dsa_json_writer_t *w,
+    const dsa_link_logprob_t *entry);
+static void ngx_http_dsa_openai_token_text(dsa_json_writer_t *w,
+    const dsa_link_logprob_t *entry);
+static void ngx_http_dsa_openai_str(dsa_json_writer_t *w, const char *key,
+    const ngx_str_t *value);
+
+
+void
+ngx_http_dsa_openai_object(ngx_http_dsa_openai_t *o,
+    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage)
+{
+    dsa_json_writer_t           w;
+    ngx_http_dsa_api_answer_t  *a = &o->answer;
+
+    dsa_json_writer(&w, a->out);
+    dsa_json_object(&w);
+    ngx_http_dsa_openai_str(&w, "id", &a->id);
+    dsa_json_key(&w, "object");
+    dsa_json_stringz(&w, "chat.completion");
+    dsa_json_key(&w, "created");
+    dsa_json_uint(&w, a->created);
+    ngx_http_dsa_openai_str(&w, "model", &a->model);
+
+    dsa_json_key(&w, "choices");
+    dsa_json_array(&w);
+    dsa_json_object(&w);
+    dsa_json_key(&w, "index");
+    dsa_json_uint(&w, 0);
+    dsa_json_key(&w, "message");
+    ngx_http_dsa_message_write(a->message, &w, a->thinking);
+    ngx_http_dsa_openai_choice_end(o, &w, a->api->finish_reason[reason]);
+
+    ngx_http_dsa_openai_usage(o, &w, usage);
+    ngx_http_dsa_openai_conversation(o, &w);
+    ngx_http_dsa_openai_str(&w, "system_fingerprint", &a->fingerprint);
+    dsa_json_object_end(&w);
+}
+
+
+void
+ngx_http_dsa_openai_choice_end(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
+    const char *finish)
+{
+    dsa_json_key(w, "logprobs");
+    ngx_http_dsa_openai_logprobs(o, w);
+    dsa_json_key(w, "finish_reason");
+
+    if (finish != NULL) {
+        dsa_json_stringz(w, finish);
+
+    } else {
+        dsa_json_null(w);
+    }
+
+    dsa_json_object_end(w);
+    dsa_json_array_end(w);
+}
+
+
+/* The logprobs since the last chunk, or null. */
+
+static void
+ngx_http_dsa_openai_logprobs(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w)
+{
+    dsa_buf_t  *content, *reasoning;
+
+    content = &o->content_logprobs;
+    reasoning = &o->reasoning_logprobs;
+
+    if (content->len == 0 && reasoning->len == 0) {
+        dsa_json_null(w);
+        return;
+    }
+
+    if (content->failed || reasoning->failed) {
+        w->out->failed = 1;
+    }
+
+    dsa_json_object(w);
+    dsa_json_key(w, "content");
+
+    if (content->len != 0) {
+        dsa_json_array(w);
+        dsa_json_raw(w, dsa_str(content->data, content->len));
+        dsa_json_array_end(w);
+
+    } else {
+        dsa_json_null(w);
+    }
+
+    if (reasoning->len != 0) {
+        dsa_json_key(w, "reasoning_content");
+        dsa_json_array(w);
+        dsa_json_raw(w, dsa_str(reasoning->data, reasoning->len));
+        dsa_json_array_end(w);
+
+    } else if (o->answer.thinking) {
+        dsa_json_key(w, "reasoning_content");
+        dsa_json_null(w);
+    }
+
+    dsa_json_object_end(w);
+
+    content->len = 0;
+    reasoning->len = 0;
+}
+
+
+void
+ngx_http_dsa_openai_logprob(ngx_http_dsa_api_answer_t *a,
+    const dsa_link_logprob_t *entry, const dsa_link_logprob_t *top,
+    ngx_uint_t n_top, ngx_uint_t reasoning)
+{
+    ngx_http_dsa_openai_t *o = (ngx_http_dsa_openai_t *) a;
+
+    dsa_buf_t          *b;
+    ngx_uint_t          i;
+    dsa_json_writer_t   w;
+
+    b = reasoning ? &o->reasoning_logprobs : &o->content_logprobs;
+
+    if (b->len != 0) {
+        dsa_buf_add(b, ",", 1);
+    }
+
+    dsa_json_writer(&w, b);
+    dsa_json_object(&w);
+    ngx_http_dsa_openai_token(&w, entry);
+    dsa_json_key(&w, "top_logprobs");
+    dsa_json_array(&w);
+
+    for (i = 0; i < n_top; i++) {
+        dsa_json_object(&w);
+        ngx_http_dsa_openai_token(&w, &top[i]);
+        dsa_json_object_end(&w);
+    }
+
+    dsa_json_array_end(&w);
+    dsa_json_object_end(&w);
+}
+
+
+static void
+ngx_http_dsa_openai_token(dsa_json_writer_t *w,
+    const dsa_link_logprob_t *entry)
+{
+    int         n;
+    char        text[32];
+    size_t      i, len;
+
+    dsa_json_key(w, "token");
+    ngx_http_dsa_openai_token_text(w, entry);
+
+    /* -9999.0 is the API's value for a token that is too improbable */
+
+    dsa_json_key(w, "logprob");
+
+    if (isfinite(entry->logprob) && entry->logprob > -9999.0f) {
+        n = snprintf(text, sizeof(text), "%.8g", (double) entry->logprob + 0.0);
+        dsa_json_raw(w, dsa_str(text, n));
+
+    } else {
+        dsa_json_raw(w, dsa_strz("-9999.0"));
+    }
+
+    dsa_json_key(w, "bytes");
+    dsa_json_array(w);
+
+    len = ngx_min(entry->len, sizeof(entry->bytes));
+
+    for (i = 0; i < len; i++) {
+        dsa_json_uint(w, (u_char) entry->bytes[i]);
+    }
+
+    dsa_json_array_end(w);
+}
+
+
+/* A token may be a part of a character, which a JSON string cannot hold. */
+
+static void
+ngx_http_dsa_openai_token_text(dsa_json_writer_t *w,
+    const dsa_link_logprob_t *entry)
+{
+    u_char    *p, *last, *start;
+    uint32_t   c;
+
+    p = (u_char *) entry->bytes;
+    last = p + ngx_min(entry->len, sizeof(entry->bytes));
+
+    dsa_json_string_begin(w);
+
+    while (p < last) {
+        start = p;
+        c = *p < 0x80 ? *p++ : ngx_utf8_decode(&p, last - p);
+
+        if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) {
+            p = start + 1;
+            dsa_buf_addz(w->out, "\xef\xbf\xbd");
+            continue;
+        }
+
+        dsa_json_escape(w->out, dsa_str(start, p - start));
+    }
+
+    dsa_json_string_end(w);
+}
+
+
+void
+ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
+    const ngx_http_dsa_usage_t *usage)
+{
+    dsa_json_key(w, "usage");
+    dsa_json_object(w);
+    dsa_json_key(w, "prompt_tokens");
+    dsa_json_uint(w, usage->prompt);
+    dsa_json_key(w, "completion_tokens");
+    dsa_json_uint(w, usage->completion);
+    dsa_json_key(w, "total_tokens");
+    dsa_json_uint(w, usage->prompt + usage->completion);
+
+    dsa_json_key(w, "prompt_tokens_details");
+    dsa_json_object(w);
+    dsa_json_key(w, "cached_tokens");
+    dsa_json_uint(w, usage->cached);
+    dsa_json_object_end(w);
+
+    if (o->answer.thinking) {
+        dsa_json_key(w, "completion_tokens_details");
+        dsa_json_object(w);
+        dsa_json_key(w, "reasoning_tokens");
+        dsa_json_uint(w, usage->reasoning);
+        dsa_json_object_end(w);
+    }
+
+    dsa_json_key(w, "prompt_cache_hit_tokens");
+    dsa_json_uint(w, usage->cached);
+    dsa_json_key(w, "prompt_cache_miss_tokens");
+    dsa_json_uint(w, usage->prompt - usage->cached);
+    dsa_json_object_end(w);
+}
+
+
+/* Whether this turn of the conversation is stored. */
+
+void
+ngx_http_dsa_openai_conversation(ngx_http_dsa_openai_t *o,
+    dsa_json_writer_t *w)
+{
+    ngx_http_dsa_api_answer_t  *a = &o->answer;
+
+    if (a->conversation.len == 0) {
+        return;
+    }
+
+    dsa_json_key(w, "conversation");
+    dsa_json_object(w);
+    ngx_http_dsa_openai_str(w, "id", &a->conversation);
+
+    if (a->unsaved == NULL) {
+        dsa_json_key(w, "version");
+        dsa_json_uint(w, a->version);
+        dsa_json_key(w, "stored");
+        dsa_json_bool(w, 1);
+
+    } else {
+        dsa_json_key(w, "stored");
+        dsa_json_bool(w, 0);
+        dsa_json_key(w, "reason");
+        dsa_json_stringz(w, a->unsaved);
+    }
+
+    dsa_json_object_end(w);
+}
+
+
+static void
+ngx_http_dsa_openai_str(dsa_json_writer_t *w, const char *key,
+    const ngx_str_t *value)
+{
+    dsa_json_key(w, key);
+    dsa_json_string(w, dsa_str(value->data, value->len));
+}
+
+
+_Static_assert(offsetof(ngx_http_dsa_openai_t, answer) == 0,
+               "an answer of the API is found by its common part");

@@ -1,0 +1,163 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_dsa_body.h"
+#include "ngx_http_dsa_reply.h"
+
+
+static dsa_json_t *ngx_http_dsa_body_parse(ngx_chain_t *cl,
+    dsa_arena_t *arena, dsa_err_t *err);
+
+
+ngx_uint_t
+ngx_http_dsa_body_is_json(ngx_http_request_t *r)
+{
+    size_t      len;
+    ngx_str_t  *value;
+
+    static u_char  prefix[] = "application/";
+
+    if (r->headers_in.content_type == NULL) {
+        return 0;
+    }
+
+    value = &r->headers_in.content_type->value;
+
+    for (len = 0; len < value->len; len++) {
+        if (value->data[len] == ';' || value->data[len] == ' '
+            || value->data[len] == '\t')
+        {
+            break;
+        }
+    }
+
+    if (len < sizeof("application/json") - 1
+        || ngx_strncasecmp(value->data, prefix, sizeof(prefix) - 1) != 0
+        || ngx_strncasecmp(value->data + len - 4, (u_char *) "json", 4) != 0)
+    {
+        return 0;
+    }
+
+    return len == sizeof("application/json") - 1
+           || value->data[len - 5] == '+';
+}
+
+
+ngx_int_t
+ngx_http_dsa_body_not_json(ngx_http_request_t *r)
+{
+    return ngx_http_dsa_send_error(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
+               "The body must be JSON, and the request must have the header "
+               "\"Content-Type: application/json\". Parameters and "
+               "other types application/...+json are accepted as well.");
+}
+
+
+dsa_json_t *
+ngx_http_dsa_body_read(ngx_http_request_t *r, dsa_arena_t **arena,
+    ngx_http_dsa_failure_t *failure)
+{
+    off_t                     size;
+    dsa_err_t                 err;
+    dsa_json_t               *root;
+    ngx_chain_t              *cl;
+    ngx_http_request_body_t  *rb;
+
+    rb = r->request_body;
+
+    if (rb == NULL || rb->temp_file != NULL) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                 NULL, "The request body is longer than what "
+                                 "is kept in memory here.");
+        return NULL;
+    }
+
+    size = 0;
+
+    for (cl = rb->bufs; cl != NULL; cl = cl->next) {
+        size += ngx_buf_size(cl->buf);
+    }
+
+    *arena = dsa_arena_create(NGX_HTTP_DSA_ARENA(size));
+
+    if (*arena == NULL) {
+        ngx_http_dsa_failure_memory(failure);
+        return NULL;
+    }
+
+    root = ngx_http_dsa_body_parse(rb->bufs, *arena, &err);
+
+    if (root != NULL) {
+        return root;
+    }
+
+    if (dsa_arena_exceeded(*arena)) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                 NULL, "The request body is too large: %s",
+                                 err.text);
+
+    } else {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, NULL,
+                                 "Failed to deserialize the JSON body into "
+                                 "the target type: %s", err.text);
+    }
+
+    return NULL;
+}
+
+
+static dsa_json_t *
+ngx_http_dsa_body_parse(ngx_chain_t *cl, dsa_arena_t *arena, dsa_err_t *err)
+{
+    ngx_buf_t          *b;
+    dsa_json_t         *root;
+    dsa_json_parser_t  *parser;
+
+    parser = dsa_json_parser_create(arena, NGX_HTTP_DSA_JSON_DEPTH);
+    if (parser == NULL) {
+        (void) dsa_error(err, "out of memory");
+        return NULL;
+    }
+
+    for ( /* void */ ; cl != NULL; cl = cl->next) {
+        b = cl->buf;
+
+        if (dsa_json_feed(parser, b->pos, b->last - b->pos, err) != DSA_OK) {
+            dsa_json_parser_destroy(parser);
+            return NULL;
+        }
+    }
+
+    root = dsa_json_finish(parser, err);
+
+    dsa_json_parser_destroy(parser);
+
+    return root;
+}
+
+
+void
+ngx_http_dsa_body_free(ngx_http_request_t *r)
+{
+    ngx_http_request_body_t  *rb;
+
+    if (r->preserve_body) {
+        return;
+    }
+
+    rb = r->request_body;
+
+    if (rb->buf != NULL) {
+        (void) ngx_pfree(r->pool, rb->buf->start);
+    }
+
+    rb->buf = NULL;
+    rb->bufs = NULL;
+}

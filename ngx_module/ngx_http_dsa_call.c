@@ -1,0 +1,312 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include <assert.h>
+
+#include "ngx_http_dsa_call.h"
+
+
+#define NGX_HTTP_DSA_NO_SLOT      0xffffffff
+
+
+static void ngx_http_dsa_slots_end(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_call_t *call);
+static void ngx_http_dsa_slots_free(ngx_http_dsa_slots_t *slots,
+    uint32_t slot);
+static void ngx_http_dsa_slots_event(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_event_e event, const void *data);
+
+
+void
+ngx_http_dsa_slots_init(ngx_http_dsa_slots_t *slots)
+{
+    ngx_memzero(slots, sizeof(ngx_http_dsa_slots_t));
+
+    slots->free = NGX_HTTP_DSA_NO_SLOT;
+    ngx_queue_init(&slots->touched);
+}
+
+
+ngx_int_t
+ngx_http_dsa_slots_create(ngx_http_dsa_slots_t *slots, uint32_t n,
+    ngx_log_t *log)
+{
+    uint32_t  i;
+
+    assert(slots->elts == NULL && slots->active == 0);
+    assert(n != 0 && n <= DSA_LINK_MAX_SLOTS);
+
+    slots->elts = ngx_alloc(n * sizeof(ngx_http_dsa_slot_t), log);
+    if (slots->elts == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        slots->elts[i].call = NULL;
+        slots->elts[i].epoch = 0;
+        slots->elts[i].next = i + 1;
+        slots->elts[i].used = 0;
+    }
+
+    slots->elts[n - 1].next = NGX_HTTP_DSA_NO_SLOT;
+    slots->n = n;
+    slots->free = 0;
+
+    return NGX_OK;
+}
+
+
+uint64_t
+ngx_http_dsa_slots_next(ngx_http_dsa_slots_t *slots)
+{
+    uint32_t  epoch;
+
+    if (slots->free == NGX_HTTP_DSA_NO_SLOT) {
+        return 0;
+    }
+
+    epoch = slots->elts[slots->free].epoch + 1;
+
+    return dsa_link_id(epoch != 0 ? epoch : 1, slots->free);
+}
+
+
+void
+ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s)
+{
+    ngx_http_dsa_slot_t  *slot;
+
+    assert(slots->free < slots->n);
+    assert(call->session == NULL && !call->touched);
+
+    call->id = ngx_http_dsa_slots_next(slots);
+    call->session = s;
+    call->accepted = 0;
+
+    slot = &slots->elts[slots->free];
+
+    assert(!slot->used && slot->call == NULL);
+
+    slots->free = slot->next;
+
+    slot->call = call;
+    slot->epoch = dsa_link_epoch(call->id);
+    slot->used = 1;
+
+    slots->active++;
+    slots->unaccepted++;
+}
+
+
+ngx_http_dsa_call_t *
+ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
+    const dsa_link_record_t *record)
+{
+    uint32_t              number;
+    ngx_http_dsa_slot_t  *slot;
+
+    number = dsa_link_slot(record->id);
+
+    assert(number < slots->n);
+
+    slot = &slots->elts[number];
+
+    /* a record of a request that has ended should not come; it is harmless */
+
+    if (!slot->used || slot->epoch != dsa_link_epoch(record->id)) {
+        return NULL;
+    }
+
+    if (slot->call == NULL
+        && (record->type == DSA_LINK_DONE || record->type == DSA_LINK_ERROR))
+    {
+        ngx_http_dsa_slots_free(slots, number);
+    }
+
+    return slot->call;
+}
+
+
+void
+ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_call_t *call, uint32_t type, const void *payload)
+{
+    switch (type) {
+
+    case DSA_LINK_ACCEPTED:
+
+        if (!call->accepted) {
+            call->accepted = 1;
+
+            assert(slots->unaccepted != 0);
+            slots->unaccepted--;
+        }
+
+        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ACCEPTED,
+                                 payload);
+        break;
+
+    case DSA_LINK_TOKENS:
+        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_TOKENS, payload);
+        break;
+
+    case DSA_LINK_DONE:
+        ngx_http_dsa_slots_end(slots, call);
+        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_DONE, payload);
+        break;
+
+    default: /* DSA_LINK_ERROR */
+        ngx_http_dsa_slots_end(slots, call);
+        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ERROR, payload);
+        break;
+    }
+}
+
+
+/* Detaches a call from its slot and frees the slot. */
+
+static void
+ngx_http_dsa_slots_end(ngx_http_dsa_slots_t *slots, ngx_http_dsa_call_t *call)
+{
+    uint32_t  number;
+
+    number = dsa_link_slot(call->id);
+
+    assert(number < slots->n && slots->elts[number].call == call);
+    assert(slots->active != 0);
+
+    slots->elts[number].call = NULL;
+    slots->active--;
+
+    if (!call->accepted) {
+        assert(slots->unaccepted != 0);
+        slots->unaccepted--;
+    }
+
+    call->session = NULL;
+
+    ngx_http_dsa_slots_free(slots, number);
+}
+
+
+static void
+ngx_http_dsa_slots_free(ngx_http_dsa_slots_t *slots, uint32_t number)
+{
+    assert(slots->elts[number].used && slots->elts[number].call == NULL);
+
+    slots->elts[number].used = 0;
+    slots->elts[number].next = slots->free;
+    slots->free = number;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_slots_abandon(ngx_http_dsa_slots_t *slots, dsa_link_t *link)
+{
+    uint32_t              i;
+    ngx_uint_t            n;
+    ngx_http_dsa_call_t  *call;
+
+    n = 0;
+
+    for (i = 0; i < slots->n && slots->unaccepted != 0; i++) {
+        call = slots->elts[i].call;
+
+        if (call == NULL || call->accepted) {
+            continue;
+        }
+
+        slots->elts[i].call = NULL;
+        slots->active--;
+        slots->unaccepted--;
+        n++;
+
+        dsa_link_cancel(link, call->id);
+
+        call->session = NULL;
+        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_LOST, NULL);
+    }
+
+    return n;
+}
+
+
+void
+ngx_http_dsa_slots_destroy(ngx_http_dsa_slots_t *slots)
+{
+    uint32_t              i, n;
+    ngx_http_dsa_call_t  *call;
+    ngx_http_dsa_slot_t  *elts;
+
+    elts = slots->elts;
+    n = slots->n;
+
+    slots->elts = NULL;
+    slots->n = 0;
+    slots->free = NGX_HTTP_DSA_NO_SLOT;
+    slots->active = 0;
+    slots->unaccepted = 0;
+
+    for (i = 0; i < n; i++) {
+        call = elts[i].call;
+
+        if (call != NULL) {
+            call->session = NULL;
+            ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_LOST, NULL);
+        }
+    }
+
+    ngx_free(elts);
+}
+
+
+static void
+ngx_http_dsa_slots_event(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_event_e event, const void *data)
+{
+    if (call->data != NULL && !call->touched) {
+        call->touched = 1;
+        ngx_queue_insert_tail(&slots->touched, &call->queue);
+    }
+
+    /* a call without data may be freed by its handler */
+
+    call->handler(call, event, data);
+}
+
+
+void
+ngx_http_dsa_slots_flush(ngx_http_dsa_slots_t *slots)
+{
+    ngx_queue_t          *q;
+    ngx_http_dsa_call_t  *call;
+
+    /* the FLUSH of one request may end any other one */
+
+    while (!ngx_queue_empty(&slots->touched)) {
+        q = ngx_queue_head(&slots->touched);
+
+        call = ngx_queue_data(q, ngx_http_dsa_call_t, queue);
+
+        ngx_http_dsa_call_untouch(call);
+
+        call->handler(call, NGX_HTTP_DSA_EV_FLUSH, NULL);
+    }
+}
+
+
+void
+ngx_http_dsa_call_untouch(ngx_http_dsa_call_t *call)
+{
+    if (call->touched) {
+        ngx_queue_remove(&call->queue);
+        call->touched = 0;
+    }
+}

@@ -1,0 +1,125 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_CALL_H_INCLUDED_
+#define _NGX_HTTP_DSA_CALL_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "engine/link.h"
+
+
+/*
+ * Calls and slots.  A call is one request at one engine.  It uses a slot of
+ * the session from its submit until the engine's last record for it.  The
+ * slots of a session are a table; a record finds its call by the slot in its
+ * id, and the epoch in the id has to match.
+ */
+
+typedef struct ngx_http_dsa_call_s     ngx_http_dsa_call_t;
+typedef struct ngx_http_dsa_session_s  ngx_http_dsa_session_t;
+
+
+typedef enum {
+    NGX_HTTP_DSA_EV_ACCEPTED = 1,   /* dsa_link_accepted_t */
+    NGX_HTTP_DSA_EV_TOKENS,         /* dsa_link_tokens_t and what follows */
+    NGX_HTTP_DSA_EV_DONE,           /* dsa_link_done_t; the call has ended */
+    NGX_HTTP_DSA_EV_ERROR,          /* dsa_link_failure_t and its text; the
+                                       call has ended */
+    NGX_HTTP_DSA_EV_LOST,           /* no data: the engine is gone, or does
+                                       not respond and has not accepted the
+                                       call; the call has ended */
+    NGX_HTTP_DSA_EV_FLUSH           /* no data: all records that were in the
+                                       ring have been reported */
+} ngx_http_dsa_event_e;
+
+
+/*
+ * Reports an event.  data is a checked, private copy of the record's payload,
+ * valid during the call.  Only the handler of FLUSH may write to the HTTP
+ * request or finalize it; FLUSH comes once after the ring was read, and only
+ * to calls that have data.
+ */
+
+typedef void (*ngx_http_dsa_call_pt)(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data);
+
+
+struct ngx_http_dsa_call_s {
+    ngx_queue_t               queue;        /* in slots->touched */
+    ngx_http_dsa_session_t   *session;      /* NULL: the call has no slot */
+    uint64_t                  id;
+    ngx_http_dsa_call_pt      handler;
+    void                     *data;         /* NULL: no FLUSH */
+    unsigned                  touched:1;    /* queue is in slots->touched */
+    unsigned                  accepted:1;
+};
+
+
+typedef struct {
+    ngx_http_dsa_call_t      *call;         /* NULL: free or abandoned */
+    uint32_t                  epoch;        /* of its last request */
+    uint32_t                  next;         /* in the free list */
+    unsigned                  used:1;       /* not in the free list */
+} ngx_http_dsa_slot_t;
+
+
+typedef struct {
+    ngx_http_dsa_slot_t      *elts;         /* NULL: no session */
+    uint32_t                  n;
+    uint32_t                  free;         /* head of the free list */
+    ngx_uint_t                active;       /* slots with a call */
+    ngx_uint_t                unaccepted;   /* of them */
+    ngx_queue_t               touched;      /* calls that wait for FLUSH */
+} ngx_http_dsa_slots_t;
+
+
+/* Before the first session: an empty table. */
+void ngx_http_dsa_slots_init(ngx_http_dsa_slots_t *slots);
+
+/* A table of n free slots.  NGX_OK, or NGX_ERROR without memory. */
+ngx_int_t ngx_http_dsa_slots_create(ngx_http_dsa_slots_t *slots, uint32_t n,
+    ngx_log_t *log);
+
+/* The id that the next call will have; 0: no slot is free. */
+uint64_t ngx_http_dsa_slots_next(ngx_http_dsa_slots_t *slots);
+
+/* Gives the next free slot to a call. */
+void ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
+
+/*
+ * The call of a checked record.  NULL: there is none, and the record is to be
+ * skipped.  A last record of an abandoned call frees its slot.
+ */
+ngx_http_dsa_call_t *ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
+    const dsa_link_record_t *record);
+
+/* Passes a checked record to its call; payload is the private copy. */
+void ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_call_t *call, uint32_t type, const void *payload);
+
+/*
+ * Cancels all calls that the engine has not accepted, and ends them with LOST.
+ * Their slots stay in use until the engine ends them, because it may still
+ * write records with their ids.  Returns how many calls there were.
+ */
+ngx_uint_t ngx_http_dsa_slots_abandon(ngx_http_dsa_slots_t *slots,
+    dsa_link_t *link);
+
+/* Ends all calls with LOST and frees the table. */
+void ngx_http_dsa_slots_destroy(ngx_http_dsa_slots_t *slots);
+
+/* Reports FLUSH to the calls that were touched since the last time. */
+void ngx_http_dsa_slots_flush(ngx_http_dsa_slots_t *slots);
+
+/* Takes a call that leaves out of the queue for FLUSH. */
+void ngx_http_dsa_call_untouch(ngx_http_dsa_call_t *call);
+
+
+#endif /* _NGX_HTTP_DSA_CALL_H_INCLUDED_ */

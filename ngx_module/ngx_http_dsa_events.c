@@ -1,0 +1,608 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include <assert.h>
+
+#include "ngx_http_dsa_events.h"
+#include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_text.h"
+
+
+/*
+ * While the ring of a session is read, a handler only notes what happened:
+ * nothing is sent and no request is finalized.  When the ring is empty, FLUSH
+ * comes once to each request that had an event, and the request goes on.  So
+ * there is one write to each client after one wake-up, and no request can be
+ * freed by the loop that reads the ring.
+ */
+
+/* bytes of an engine's error that are logged */
+#define NGX_HTTP_DSA_ERROR_LOG    512
+
+
+static void ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data);
+static void ngx_http_dsa_events_accepted(ngx_http_dsa_request_t *req,
+    const void *data);
+static void ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_tokens(ngx_http_dsa_request_t *req,
+    const u_char *p);
+static void ngx_http_dsa_events_done(ngx_http_dsa_request_t *req,
+    const void *data);
+static void ngx_http_dsa_events_error(ngx_http_dsa_request_t *req,
+    const u_char *data);
+static void ngx_http_dsa_events_rejected(ngx_http_dsa_request_t *req,
+    const dsa_link_failure_t *error);
+static void ngx_http_dsa_events_lost(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_complete(ngx_http_dsa_request_t *req,
+    ngx_uint_t stopped);
+static void ngx_http_dsa_events_cut(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_writable(void *data);
+static void ngx_http_dsa_events_pool_handler(void *data);
+static void ngx_http_dsa_events_timer_handler(ngx_event_t *ev);
+static void ngx_http_dsa_events_ping(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req);
+
+
+ngx_int_t
+ngx_http_dsa_events_init(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+
+    req->record->call.handler = ngx_http_dsa_events_call_handler;
+    req->record->call.data = req;
+
+    req->submit.waiter.handler = ngx_http_dsa_events_pool_handler;
+    req->submit.waiter.data = req;
+
+    req->timer.event.handler = ngx_http_dsa_events_timer_handler;
+    req->timer.event.data = req;
+    req->timer.event.log = req->http->connection->log;
+
+    return ngx_http_dsa_stream_init(&req->stream, req->http,
+                                    dlcf->output_limit,
+                                    ngx_http_dsa_events_writable, req);
+}
+
+
+void
+ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_dsa_submit(&req->submit, &req->record->call, &req->failure);
+
+    switch (rc) {
+
+    case NGX_OK:
+        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: submitted to engine \"%V\" as %xL",
+                       &req->ctx.id, &req->record->call.session->name,
+                       req->record->call.id);
+        return;
+
+    case NGX_AGAIN:
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: waits for the first hello",
+                       &req->ctx.id);
+        return;
+
+    default: /* NGX_ERROR */
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data)
+{
+    ngx_connection_t        *c;
+    ngx_http_dsa_request_t  *req = call->data;
+
+    c = req->http->connection;
+
+    if (event == NGX_HTTP_DSA_EV_FLUSH) {
+        ngx_http_set_log_request(c->log, req->http);
+        ngx_http_dsa_events_flush(req);
+        ngx_http_run_posted_requests(c);
+        return;
+    }
+
+    if (req->answer.complete) {
+
+        /* the timeout has completed it, and its usage is final */
+
+        return;
+    }
+
+    switch (event) {
+
+    case NGX_HTTP_DSA_EV_ACCEPTED:
+        ngx_http_dsa_events_accepted(req, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_TOKENS:
+        ngx_http_dsa_events_tokens(req, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_DONE:
+        ngx_http_dsa_events_done(req, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_ERROR:
+        ngx_http_dsa_events_error(req, data);
+        return;
+
+    default: /* NGX_HTTP_DSA_EV_LOST */
+        ngx_http_dsa_events_lost(req);
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_events_accepted(ngx_http_dsa_request_t *req, const void *data)
+{
+    dsa_link_accepted_t         accepted;
+    ngx_http_dsa_usage_t        usage;
+    ngx_http_dsa_api_answer_t  *a;
+
+    /* nothing of the prompt is computed yet, so nothing is charged */
+
+    ngx_http_dsa_usage_record_accepted(req->record, data);
+
+    if (req->answer.accepted) {
+        return;
+    }
+
+    ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: accepted, %uD tokens, %uD of them cached, "
+                   "vocabulary %xD", &req->ctx.id, accepted.prompt_tokens,
+                   accepted.cached_tokens, accepted.vocabulary);
+
+    ngx_memzero(&usage, sizeof(ngx_http_dsa_usage_t));
+
+    usage.prompt = req->record->prompt_tokens;
+    usage.cached = req->record->cached_tokens;
+
+    a = req->answer.api;
+    a->model = req->submit.model;
+    a->created = ngx_time();
+
+    ngx_http_dsa_events_fingerprint(req);
+    ngx_http_dsa_submit_free(&req->submit);
+
+    if (ngx_http_dsa_answer_start(&req->answer, req->http->pool,
+                                  accepted.vocabulary, &usage)
+        != NGX_OK)
+    {
+        ngx_http_dsa_failure_memory(&req->failure);
+    }
+}
+
+
+static void
+ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req)
+{
+    size_t      len;
+    char       *hex;
+    ngx_str_t  *to;
+
+    hex = req->record->call.session->hello.fingerprint;
+    len = ngx_min(ngx_strlen(hex), 10);
+
+    to = &req->answer.api->fingerprint;
+
+    to->data = ngx_pnalloc(req->http->pool, sizeof("fp_") + 10);
+
+    if (to->data == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        return;
+    }
+
+    to->len = ngx_sprintf(to->data, "fp_%*s", len, hex) - to->data;
+}
+
+
+static void
+ngx_http_dsa_events_tokens(ngx_http_dsa_request_t *req, const u_char *p)
+{
+    dsa_link_tokens_t  tokens;
+
+    ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
+
+    if (!req->record->call.accepted) {
+        return;
+    }
+
+    ngx_http_dsa_usage_record_tokens(req->record, tokens.n_tokens);
+
+    if (!req->answer.accepted || req->failure.status != 0) {
+        return;
+    }
+
+    if (!req->answer.begun && tokens.n_tokens != 0) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: first token", &req->ctx.id);
+    }
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+
+    if (ngx_http_dsa_answer_tokens(&req->answer, &tokens,
+                                   p + sizeof(dsa_link_tokens_t),
+                                   &req->record->usage.reasoning)
+        != NGX_OK)
+    {
+        ngx_http_dsa_failure_memory(&req->failure);
+    }
+}
+
+
+static void
+ngx_http_dsa_events_done(ngx_http_dsa_request_t *req, const void *data)
+{
+    dsa_link_done_t  done;
+
+    ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: done, finish %uD, completion %uD",
+                   &req->ctx.id, done.finish, done.completion_tokens);
+
+    ngx_http_dsa_usage_record_done(req->record, &done);
+
+    if (req->failure.status != 0) {
+        return;
+    }
+
+    if (done.finish == DSA_LINK_FINISH_DEADLINE
+        || (done.finish == DSA_LINK_FINISH_CANCELLED && req->timer.expired))
+    {
+        ngx_http_dsa_events_cut(req);
+        return;
+    }
+
+    if (!req->answer.accepted) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                 NULL, "The engine ended the request before it "
+                                 "accepted it.");
+        return;
+    }
+
+    switch (done.finish) {
+
+    case DSA_LINK_FINISH_STOP:
+        ngx_http_dsa_events_complete(req, 1);
+        return;
+
+    case DSA_LINK_FINISH_LENGTH:
+        ngx_http_dsa_events_complete(req, 0);
+        return;
+
+    default:
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                 NULL, "The engine gave up the request.");
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_events_error(ngx_http_dsa_request_t *req, const u_char *data)
+{
+    size_t               len;
+    u_char               text[NGX_HTTP_DSA_ERROR_LOG];
+    ngx_uint_t           level;
+    dsa_link_failure_t   error;
+
+    ngx_memcpy(&error, data, sizeof(dsa_link_failure_t));
+
+    level = (error.code == DSA_LINK_E_INVALID
+             || error.code == DSA_LINK_E_INTERNAL)
+            ? NGX_LOG_ERR : NGX_LOG_INFO;
+
+    len = ngx_http_dsa_printable(text, sizeof(text),
+                                 data + sizeof(dsa_link_failure_t),
+                                 error.text_len);
+
+    ngx_log_error(level, req->http->connection->log, 0,
+                  "engine refused with %uD: %*s", error.code, len, text);
+
+    if (req->failure.status != 0) {
+        return;
+    }
+
+    if (req->timer.expired) {
+        ngx_http_dsa_events_cut(req);
+        return;
+    }
+
+    ngx_http_dsa_events_rejected(req, &error);
+}
+
+
+static void
+ngx_http_dsa_events_rejected(ngx_http_dsa_request_t *req,
+    const dsa_link_failure_t *error)
+{
+    if (!req->answer.accepted
+        && ngx_http_dsa_submit_rejected(&req->submit, error) == NGX_OK)
+    {
+        req->retry = 1;
+        return;
+    }
+
+    switch (error->code) {
+
+    case DSA_LINK_E_OVERLOADED:
+    case DSA_LINK_E_DRAINING:
+
+        /*
+         * The queue is full, and a request that was accepted had to leave it.
+         * It cannot move to another engine, because its prompt was freed when
+         * it was accepted.
+         */
+
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 NULL, "The engine is overloaded or shuts "
+                                 "down, try again later.");
+
+        if (error->code == DSA_LINK_E_OVERLOADED) {
+            req->failure.code = "overloaded";
+        }
+
+        return;
+
+    default:
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                 NULL, "The engine failed.");
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_events_lost(ngx_http_dsa_request_t *req)
+{
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: engine lost, accepted %d", &req->ctx.id,
+                   req->answer.accepted);
+
+    if (req->timer.expired) {
+        ngx_http_dsa_events_cut(req);
+        return;
+    }
+
+    if (!req->answer.accepted) {
+
+        /* the engine has computed nothing: another one may be tried */
+
+        req->retry = 1;
+        return;
+    }
+
+    ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                             "The engine went away before the answer was "
+                             "complete.");
+}
+
+
+static void
+ngx_http_dsa_events_complete(ngx_http_dsa_request_t *req, ngx_uint_t stopped)
+{
+    ngx_http_dsa_stream_prepare(&req->stream);
+
+    if (ngx_http_dsa_answer_complete(&req->answer, stopped) != NGX_OK) {
+        ngx_http_dsa_failure_memory(&req->failure);
+    }
+}
+
+
+/*
+ * Ends an answer at its timeout: with its text so far, as if max_tokens had
+ * been reached, or with an error if it has no token.
+ */
+
+static void
+ngx_http_dsa_events_cut(ngx_http_dsa_request_t *req)
+{
+    if (req->failure.status != 0) {
+        return;
+    }
+
+    if (req->answer.accepted
+        && (req->answer.begun || req->record->usage.completion != 0))
+    {
+        ngx_http_dsa_events_complete(req, 0);
+        return;
+    }
+
+    ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_GATEWAY_TIME_OUT, NULL,
+                             "The answer was not complete in time.");
+}
+
+
+/* Goes on after events; the request may be gone afterwards. */
+
+static void
+ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_api_answer_t  *a;
+
+    if (req->saving) {
+        return;
+    }
+
+    if (req->failure.status != 0) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    if (req->retry) {
+        req->retry = 0;
+
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: retried", &req->ctx.id);
+
+        ngx_http_dsa_events_submit(req);
+        return;
+    }
+
+    if (req->answer.complete) {
+        ngx_http_dsa_request_finish(req);
+        return;
+    }
+
+    a = req->answer.api;
+
+    if (!req->answer.accepted || !a->stream) {
+        return;
+    }
+
+    /* while the client is slow its next event stays open and grows */
+
+    if (!req->stream.busy) {
+        a->api->close(a);
+    }
+
+    ngx_http_dsa_request_output(req, 0);
+}
+
+
+/* The client has received everything that was sent. */
+
+static void
+ngx_http_dsa_events_writable(void *data)
+{
+    ngx_http_dsa_events_flush(data);
+}
+
+
+/* An engine of the pool became ready, or its connection failed. */
+
+static void
+ngx_http_dsa_events_pool_handler(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_connection_t  *c;
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    ngx_http_dsa_events_submit(req);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_dsa_events_timer_handler(ngx_event_t *ev)
+{
+    ngx_connection_t        *c;
+    ngx_http_dsa_request_t  *req = ev->data;
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    if (ngx_http_dsa_timer_over(&req->timer)) {
+        ngx_http_dsa_events_expired(req);
+        ngx_http_run_posted_requests(c);
+        return;
+    }
+
+    ngx_http_dsa_timer_set(&req->timer, req->stream.last_write);
+
+    if (ngx_http_dsa_timer_quiet(&req->timer, req->stream.last_write)
+        && !req->stream.busy && !req->ended)
+    {
+        ngx_http_dsa_events_ping(req);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* A ping between two events, or a blank line in front of a JSON object. */
+
+static void
+ngx_http_dsa_events_ping(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+
+    if (a->stream) {
+        a->api->ping(a);
+
+    } else {
+        dsa_buf_addz(&req->stream.pending, "\n");
+    }
+
+    ngx_http_dsa_request_output(req, 0);
+}
+
+
+/*
+ * dsa_timeout is over.  The engine ends a cancelled request within one step
+ * and reports what it has computed.  The client and the ledger get that, so
+ * the worker waits for the report, but not longer than NGX_HTTP_DSA_GRACE.
+ */
+
+static void
+ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
+{
+    if (req->failure.status != 0 || req->ended || req->saving) {
+
+        /*
+         * The rest has limits of its own: send_timeout for a slow client, and
+         * dsa_redis's timeout for a turn that is written.  A failure now would
+         * hide from the client that its turn may be stored.
+         */
+
+        return;
+    }
+
+    /* the timer is set first, because the request may be freed below */
+
+    ngx_add_timer(&req->timer.event, NGX_HTTP_DSA_GRACE);
+
+    if (!req->timer.expired && !req->answer.complete
+        && req->record->call.session != NULL)
+    {
+        req->timer.expired = 1;
+        req->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
+        ngx_http_dsa_metrics_add(cancelled[req->reason], 1);
+
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: timed out, cancelled", &req->ctx.id);
+
+        ngx_http_dsa_session_cancel(&req->record->call);
+
+        return;
+    }
+
+    /* there is no report, so this worker's own count is used */
+
+    ngx_http_dsa_events_cut(req);
+    ngx_http_dsa_events_flush(req);
+}

@@ -1,0 +1,38 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_FAILURE_H_INCLUDED_
+#define _NGX_HTTP_DSA_FAILURE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+/* Why a request cannot be answered.  The first failure counts. */
+
+typedef struct {
+    ngx_uint_t                status;       /* of HTTP; 0: no failure */
+    const char               *param;        /* the field at fault, or NULL */
+    const char               *code;         /* of the error; NULL: the one of
+                                               its status */
+    char                      text[400];    /* UTF-8, NUL-terminated */
+} ngx_http_dsa_failure_t;
+
+
+/*
+ * Sets a failure unless there is one.  param lives as long as the request, and
+ * so does the code, which the caller sets.
+ */
+void ngx_http_dsa_failure_set(ngx_http_dsa_failure_t *failure,
+    ngx_uint_t status, const char *param, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The failure of an allocation. */
+void ngx_http_dsa_failure_memory(ngx_http_dsa_failure_t *failure);
+
+
+#endif /* _NGX_HTTP_DSA_FAILURE_H_INCLUDED_ */

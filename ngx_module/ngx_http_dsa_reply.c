@@ -1,0 +1,180 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "api/ngx_http_dsa_apis.h"
+
+#include "ngx_http_dsa_reply.h"
+#include "ngx_http_dsa_text.h"
+
+
+static ngx_int_t ngx_http_dsa_send(ngx_http_request_t *r,
+    const ngx_http_dsa_api_error_t *error);
+
+
+ngx_int_t
+ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
+    dsa_buf_t *body)
+{
+    ngx_int_t    rc;
+    ngx_buf_t   *b;
+    ngx_chain_t  out;
+
+    if (body->failed || body->len == 0) {
+        dsa_buf_free(body);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    b = ngx_create_temp_buf(r->pool, body->len);
+    if (b == NULL) {
+        dsa_buf_free(body);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    b->last = ngx_cpymem(b->last, body->data, body->len);
+    b->last_buf = 1;
+    b->last_in_chain = 1;
+
+    dsa_buf_free(body);
+
+    r->headers_out.status = status;
+    r->headers_out.content_length_n = b->last - b->pos;
+
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = NULL;
+
+    ngx_http_clear_accept_ranges(r);
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    out.buf = b;
+    out.next = NULL;
+
+    return ngx_http_output_filter(r, &out);
+}
+
+
+ngx_int_t
+ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
+    const char *param, const char *message)
+{
+    ngx_http_dsa_api_error_t  error;
+
+    error.status = status;
+    error.code = NULL;
+    error.param = param;
+    error.message = message;
+
+    return ngx_http_dsa_send(r, &error);
+}
+
+
+ngx_int_t
+ngx_http_dsa_send_failure(ngx_http_request_t *r,
+    const ngx_http_dsa_failure_t *failure)
+{
+    ngx_http_dsa_api_error_t  error;
+
+    error.status = failure->status;
+    error.code = failure->code;
+    error.param = failure->param;
+    error.message = failure->text;
+
+    return ngx_http_dsa_send(r, &error);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_send(ngx_http_request_t *r,
+    const ngx_http_dsa_api_error_t *error)
+{
+    size_t                     len;
+    u_char                     line[512];
+    dsa_buf_t                  body;
+    ngx_int_t                  rc;
+    ngx_uint_t                 level;
+    ngx_http_dsa_api_error_t   copy;
+
+    level = error->status >= NGX_HTTP_INTERNAL_SERVER_ERROR ? NGX_LOG_ERR
+                                                            : NGX_LOG_INFO;
+
+    /* the message may quote the client, who must not write log lines */
+
+    len = ngx_http_dsa_printable(line, sizeof(line), (u_char *) error->message,
+                                 ngx_strlen(error->message));
+
+    ngx_log_error(level, r->connection->log, 0, "refused with %ui: %*s",
+                  error->status, len, line);
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    copy = *error;
+
+    if (copy.status == NGX_HTTP_NOT_ALLOWED) {
+        if (ngx_http_dsa_add_header(r, "Allow", copy.param) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        copy.param = NULL;
+    }
+
+    ngx_memzero(&body, sizeof(dsa_buf_t));
+
+    ngx_http_dsa_apis_errors(&r->uri)->error(&body, &copy, 0);
+
+    return ngx_http_dsa_send_json(r, copy.status, &body);
+}
+
+
+void
+ngx_http_dsa_error_text(ngx_http_request_t *r, dsa_buf_t *body,
+    ngx_uint_t status, const char *message)
+{
+    ngx_http_dsa_api_error_t  error;
+
+    error.status = status;
+    error.code = NULL;
+    error.param = NULL;
+    error.message = message;
+
+    ngx_http_dsa_apis_errors(&r->uri)->error(body, &error, 0);
+}
+
+
+ngx_int_t
+ngx_http_dsa_add_header(ngx_http_request_t *r, const char *name,
+    const char *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    h->hash = 1;
+#if (nginx_version >= 1023000)
+    h->next = NULL;
+#endif
+    h->key.data = (u_char *) name;
+    h->key.len = ngx_strlen(name);
+    h->value.data = (u_char *) value;
+    h->value.len = ngx_strlen(value);
+
+    return NGX_OK;
+}

@@ -1,0 +1,51 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_REPLY_H_INCLUDED_
+#define _NGX_HTTP_DSA_REPLY_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "base/buf.h"
+
+#include "ngx_http_dsa_failure.h"
+
+
+/* Answers in one piece: JSON, and errors in the shape of the request's API. */
+
+
+/*
+ * Sends a whole JSON answer and frees body.  The result is for
+ * ngx_http_finalize_request() and for content handlers alike.
+ */
+ngx_int_t ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
+    dsa_buf_t *body);
+
+/*
+ * Sends an error.  param: the field at fault, or NULL; with a 405 it is the
+ * value of Allow.  message is NUL-terminated UTF-8; it is logged in one line.
+ * A body that was not read yet is discarded.
+ */
+ngx_int_t ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
+    const char *param, const char *message);
+
+/* Sends an error that is a failure of the request. */
+ngx_int_t ngx_http_dsa_send_failure(ngx_http_request_t *r,
+    const ngx_http_dsa_failure_t *failure);
+
+/* The text of an error for this request, without sending anything. */
+void ngx_http_dsa_error_text(ngx_http_request_t *r, dsa_buf_t *body,
+    ngx_uint_t status, const char *message);
+
+/* Adds a response header; name and value outlive the request. */
+ngx_int_t ngx_http_dsa_add_header(ngx_http_request_t *r, const char *name,
+    const char *value);
+
+
+#endif /* _NGX_HTTP_DSA_REPLY_H_INCLUDED_ */

@@ -1,0 +1,506 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include <assert.h>
+
+#include <openssl/rand.h>
+
+#include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_reply.h"
+#include "ngx_http_dsa_request.h"
+
+
+#define NGX_HTTP_DSA_ID_BYTES     16        /* random bytes of an id */
+
+
+static ngx_int_t ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
+    const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest);
+static ngx_int_t ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_request_save(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_request_message(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_saved(ngx_http_request_t *r,
+    const char *why);
+static void ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_finalize(ngx_http_dsa_request_t *req,
+    ngx_int_t rc);
+static void ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_cleanup(void *data);
+
+
+ngx_http_dsa_request_t *
+ngx_http_dsa_request_create(ngx_http_request_t *r,
+    const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest)
+{
+    ngx_http_cleanup_t       *cln;
+    ngx_http_dsa_request_t   *req;
+
+    req = ngx_pcalloc(r->pool, sizeof(ngx_http_dsa_request_t));
+    if (req == NULL) {
+        return NULL;
+    }
+
+    req->http = r;
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_dsa_request_cleanup;
+    cln->data = req;
+
+    ngx_http_dsa_metrics_add(in_flight, 1);
+
+    if (ngx_http_dsa_request_init(req, api, tenant, digest) != NGX_OK) {
+        return NULL;
+    }
+
+    req->ctx.request = req;
+    req->ctx.stream = &req->stream;
+
+    ngx_http_set_ctx(r, &req->ctx, ngx_http_dsa_module);
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "dsa request %V: received, tenant \"%V\"",
+                   &req->ctx.id, &req->tenant);
+
+    return req;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
+    const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest)
+{
+    ngx_http_request_t        *r;
+    ngx_http_dsa_loc_conf_t   *dlcf;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    r = req->http;
+
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    if (ngx_http_dsa_request_id_init(req) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    req->tenant = *tenant;
+    req->reason = NGX_HTTP_DSA_CANCEL_CLIENT;
+
+    req->answer.start = ngx_current_msec;
+    req->timer.deadline = req->answer.start + dlcf->timeout;
+
+    req->submit.pool = dlcf->pool;
+    req->submit.deadline = req->timer.deadline;
+    req->submit.private = (tenant->len == 0);
+    ngx_memcpy(req->submit.digest, digest, NGX_HTTP_DSA_DIGEST_LEN);
+
+    req->answer.api = api->create(r->pool);
+    if (req->answer.api == NULL) {
+        return NGX_ERROR;
+    }
+
+    req->answer.api->api = api;
+    req->answer.api->out = &req->stream.pending;
+    req->answer.api->id = req->ctx.id;
+
+    req->record = ngx_http_dsa_usage_record_create(mcf->redis, tenant,
+                                                   &req->ctx.id,
+                                                   r->connection->log);
+
+    return req->record != NULL ? NGX_OK : NGX_ERROR;
+}
+
+
+/* The id of the answer, and the seed for a client that gives none. */
+
+static ngx_int_t
+ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req)
+{
+    u_char      noise[NGX_HTTP_DSA_ID_BYTES + sizeof(uint64_t)], *p;
+    ngx_str_t  *id;
+
+    id = &req->ctx.id;
+
+    p = ngx_pnalloc(req->http->pool, NGX_HTTP_DSA_ID_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (RAND_bytes(noise, sizeof(noise)) != 1) {
+        ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0,
+                      "RAND_bytes() failed");
+        return NGX_ERROR;
+    }
+
+    id->data = p;
+
+    p = ngx_cpymem(p, "chatcmpl-", sizeof("chatcmpl-") - 1);
+    p = ngx_hex_dump(p, noise, NGX_HTTP_DSA_ID_BYTES);
+
+    id->len = p - id->data;
+
+    ngx_memcpy(&req->submit.seed, noise + NGX_HTTP_DSA_ID_BYTES,
+               sizeof(uint64_t));
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+
+    if (!req->record->written) {
+
+        ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: finished, %s, prompt %uL, "
+                       "completion %uL", &req->ctx.id, req->answer.finish,
+                       req->record->usage.prompt,
+                       req->record->usage.completion);
+
+        if (a->stream) {
+            a->api->close(a);
+        }
+
+        if (ngx_http_dsa_request_save(req) == NGX_OK) {
+
+            /*
+             * The client may send the next turn as soon as it has the end of
+             * this one, and the next turn has to find this one.
+             */
+
+            req->saving = 1;
+
+            if (a->stream) {
+                ngx_http_dsa_request_output(req, 0);
+            }
+
+            return;
+        }
+    }
+
+    if (!req->ended) {
+        req->ended = 1;
+
+        ngx_http_dsa_stream_prepare(&req->stream);
+        a->api->finish(a, req->answer.reason, &req->record->usage);
+    }
+
+    ngx_http_dsa_request_output(req, 1);
+}
+
+
+/*
+ * Writes the usage, with the turn if there is one.  NGX_OK:
+ * ngx_http_dsa_request_saved() will be called.
+ */
+
+static ngx_int_t
+ngx_http_dsa_request_save(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_record_t       entry;
+    ngx_http_dsa_api_answer_t  *a;
+
+    if (req->conversation.id.len == 0) {
+        ngx_http_dsa_usage_record_close(req->record);
+        return NGX_DECLINED;
+    }
+
+    a = req->answer.api;
+    a->conversation = req->conversation.id;
+    a->version = req->conversation.version + 1;
+
+    ngx_memzero(&entry, sizeof(ngx_http_dsa_record_t));
+
+    if (ngx_http_dsa_request_message(req) != NGX_OK) {
+        ngx_http_dsa_usage_record_close(req->record);
+        a->unsaved = "nginx is out of memory";
+        return NGX_DECLINED;
+    }
+
+    entry.conversation = req->conversation.id;
+    entry.version = req->conversation.version;
+    entry.messages = &req->conversation.messages;
+    entry.request = req->http;
+    entry.handler = ngx_http_dsa_request_saved;
+
+    return ngx_http_dsa_usage_record_write(req->record, &entry, &a->unsaved);
+}
+
+
+/* Adds the answer to the messages of the turn. */
+
+static ngx_int_t
+ngx_http_dsa_request_message(ngx_http_dsa_request_t *req)
+{
+    dsa_buf_t                  *messages;
+    dsa_json_writer_t           w;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    messages = &req->conversation.messages;
+
+    dsa_json_writer(&w, messages);
+    ngx_http_dsa_message_write(a->message, &w, a->thinking);
+    dsa_buf_add(messages, "", 1);
+
+    return messages->failed ? NGX_ERROR : NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_request_saved(ngx_http_request_t *r, const char *why)
+{
+    ngx_http_dsa_ctx_t      *ctx;
+    ngx_http_dsa_request_t  *req;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (ctx == NULL || ctx->request->record == NULL) {
+
+        /* the request is finalized, and its last bytes are being sent */
+
+        return;
+    }
+
+    req = ctx->request;
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "dsa request %V: turn %s", &req->ctx.id,
+                   why == NULL ? "stored" : "not stored");
+
+    req->answer.api->unsaved = why;
+    req->saving = 0;
+
+    ngx_http_dsa_request_finish(req);
+}
+
+
+void
+ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
+{
+    ngx_http_request_t  *r;
+
+    r = req->http;
+
+    req->answer.finish = "error";
+
+    if (req->record->call.session == NULL) {
+
+        if (!req->record->written) {
+            ngx_http_dsa_usage_record_close(req->record);
+        }
+
+    } else if (req->reason == NGX_HTTP_DSA_CANCEL_CLIENT) {
+        req->reason = NGX_HTTP_DSA_CANCEL_ERROR;
+    }
+
+    if (!req->stream.headers) {
+        req->ended = 1;
+        ngx_http_dsa_request_finalize(req,
+                                 ngx_http_dsa_send_failure(r, &req->failure));
+        return;
+    }
+
+    if (!req->ended) {
+        req->ended = 1;
+        ngx_http_dsa_request_failed(req);
+    }
+
+    /* without keep-alive a client can see that this is not a normal end */
+
+    r->keepalive = 0;
+
+    ngx_http_dsa_request_output(req, 1);
+}
+
+
+/* The text of a failure after the headers. */
+
+static void
+ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req)
+{
+    ngx_uint_t                  level;
+    ngx_http_dsa_failure_t     *failure;
+    ngx_http_dsa_api_error_t    error;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    failure = &req->failure;
+
+    level = (failure->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
+            ? NGX_LOG_ERR : NGX_LOG_INFO;
+
+    ngx_log_error(level, req->http->connection->log, 0,
+                  "stream ends with error %ui: %s", failure->status,
+                  failure->text);
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+
+    if (a->stream && req->answer.accepted) {
+        a->api->close(a);
+    }
+
+    error.status = failure->status;
+    error.code = failure->code;
+    error.param = failure->param;
+    error.message = failure->text;
+
+    a->api->error(a->out, &error, a->stream);
+}
+
+
+void
+ngx_http_dsa_request_output(ngx_http_dsa_request_t *req, ngx_uint_t last)
+{
+    ngx_int_t                   rc;
+    const char                 *type;
+    ngx_http_request_t         *r;
+    ngx_http_dsa_api_answer_t  *a;
+
+    r = req->http;
+    a = req->answer.api;
+
+    if (!req->stream.headers) {
+
+        if (last && !a->stream) {
+            ngx_http_dsa_request_finalize(req,
+                                 ngx_http_dsa_send_json(r, NGX_HTTP_OK,
+                                                        &req->stream.pending));
+            return;
+        }
+
+        type = a->stream ? a->api->stream_type : "application/json";
+
+        if (ngx_http_dsa_stream_start(&req->stream, type, a->stream)
+            != NGX_OK)
+        {
+            ngx_http_dsa_request_finalize(req, NGX_ERROR);
+            return;
+        }
+    }
+
+    rc = ngx_http_dsa_stream_send(&req->stream, last);
+
+    switch (rc) {
+
+    case NGX_DONE:
+        ngx_http_dsa_request_finalize(req, NGX_OK);
+        return;
+
+    case NGX_DECLINED:
+        ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                      "client is too slow, %uz bytes wait for it",
+                      req->stream.pending.len);
+
+        /* fall through */
+
+    case NGX_ERROR:
+        ngx_http_dsa_request_finalize(req, NGX_ERROR);
+        return;
+
+    default: /* NGX_OK, NGX_AGAIN */
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_request_finalize(ngx_http_dsa_request_t *req, ngx_int_t rc)
+{
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: finalized with %i", &req->ctx.id, rc);
+
+    /* nginx sends what is left with a timer of its own */
+
+    ngx_http_dsa_timer_stop(&req->timer);
+
+    /* no event may come while the client reads the rest */
+
+    ngx_http_dsa_request_detach(req);
+
+    ngx_http_finalize_request(req->http, rc);
+}
+
+
+/* Runs at the end of every request, however it ends. */
+
+static void
+ngx_http_dsa_request_cleanup(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_timer_stop(&req->timer);
+    ngx_http_dsa_request_detach(req);
+
+    ngx_http_dsa_answer_free(&req->answer);
+    ngx_http_dsa_submit_free(&req->submit);
+    dsa_buf_free(&req->conversation.messages);
+
+    ngx_http_dsa_metrics_add(in_flight, -1);
+}
+
+
+/*
+ * Detaches a request from its usage record, and cancels what the engine still
+ * computes for it.  No event of the engine comes for the request afterwards.
+ */
+
+static void
+ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
+{
+    ngx_connection_t             *c;
+    ngx_http_dsa_usage_record_t  *record;
+
+    record = req->record;
+
+    if (record == NULL) {
+        return;
+    }
+
+    req->record = NULL;
+    req->usage = record->usage;
+
+    if (req->answer.finish == NULL) {
+        req->answer.finish = "cancelled";
+    }
+
+    ngx_http_dsa_pool_leave(&req->submit.waiter);
+
+    if (record->call.session != NULL && !req->timer.expired) {
+        c = req->http->connection;
+
+        if (req->reason == NGX_HTTP_DSA_CANCEL_CLIENT) {
+
+            if (req->stream.slow) {
+                req->reason = NGX_HTTP_DSA_CANCEL_SLOW;
+
+            } else if (c->close && c->error) {
+                req->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
+            }
+        }
+
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                       "dsa request %V: cancelled, reason %ui", &req->ctx.id,
+                       req->reason);
+
+        ngx_http_dsa_metrics_add(cancelled[req->reason], 1);
+
+        ngx_http_dsa_session_cancel(&record->call);
+    }
+
+    ngx_http_dsa_usage_record_detach(record);
+}

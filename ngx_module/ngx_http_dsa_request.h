@@ -1,0 +1,87 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_REQUEST_H_INCLUDED_
+#define _NGX_HTTP_DSA_REQUEST_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_dsa_answer.h"
+#include "ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_ctx.h"
+#include "ngx_http_dsa_failure.h"
+#include "ngx_http_dsa_stream.h"
+#include "ngx_http_dsa_submit.h"
+#include "ngx_http_dsa_timer.h"
+#include "ngx_http_dsa_usage_record.h"
+
+
+/*
+ * A chat, and how it ends.  The parts are structs of their own files, which do
+ * not include this one.  What happens to a chat before its end is in
+ * ngx_http_dsa_chat.c (the way in) and ngx_http_dsa_events.c (the way back).
+ */
+
+typedef struct {
+    ngx_str_t                 id;           /* empty: none */
+    int64_t                   version;      /* as loaded */
+    dsa_buf_t                 messages;     /* new ones, as
+                                               dsa_schema_split() reads them */
+} ngx_http_dsa_conversation_t;
+
+
+typedef struct ngx_http_dsa_request_s  ngx_http_dsa_request_t;
+
+
+struct ngx_http_dsa_request_s {
+    ngx_http_dsa_ctx_t            ctx;
+    ngx_http_request_t           *http;
+
+    ngx_http_dsa_usage_record_t  *record;   /* NULL: it is finalized */
+    ngx_http_dsa_usage_t          usage;    /* from then on */
+
+    ngx_http_dsa_submit_t         submit;
+    ngx_http_dsa_answer_t         answer;
+    ngx_http_dsa_stream_t         stream;
+    ngx_http_dsa_failure_t        failure;
+    ngx_http_dsa_timer_t          timer;
+    ngx_http_dsa_conversation_t   conversation;
+
+    ngx_str_t                     tenant;   /* empty: none */
+    ngx_uint_t                    reason;   /* ngx_http_dsa_cancel_e */
+
+    unsigned                      retry:1;  /* submit it again */
+    unsigned                      saving:1; /* the turn is being written */
+    unsigned                      ended:1;  /* the end is in stream.pending */
+};
+
+
+/*
+ * Creates the chat of an HTTP request.  tenant and digest are its identity.
+ * NULL: no memory, or no random bytes.
+ */
+ngx_http_dsa_request_t *ngx_http_dsa_request_create(ngx_http_request_t *r,
+    const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest);
+
+/*
+ * Each of these may finalize the request, which may be gone afterwards.
+ */
+
+/* Sends what is pending; last: it is the end. */
+void ngx_http_dsa_request_output(ngx_http_dsa_request_t *req,
+    ngx_uint_t last);
+
+/* Ends a request with its failure: as HTTP, or in the stream. */
+void ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req);
+
+/* Ends a request whose answer is complete: ledger, conversation, last text. */
+void ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req);
+
+
+#endif /* _NGX_HTTP_DSA_REQUEST_H_INCLUDED_ */

@@ -1,0 +1,411 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include <float.h>
+#include <math.h>
+
+#include "base/clock.h"
+#include "context/control_tokens.h"
+
+#include "ngx_http_dsa_models.h"
+#include "ngx_http_dsa_submit.h"
+
+
+#define NGX_HTTP_DSA_CHAT_TOKENS    4096    /* default of max_tokens */
+#define NGX_HTTP_DSA_THINK_TOKENS   32768
+
+
+static ngx_int_t ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit);
+static ngx_int_t ngx_http_dsa_submit_check(ngx_http_dsa_submit_t *submit,
+    ngx_str_t *model, uint32_t context, ngx_http_dsa_failure_t *failure);
+static ngx_http_dsa_session_t *ngx_http_dsa_submit_pick(
+    ngx_http_dsa_submit_t *submit, ngx_str_t *model);
+static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
+static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
+    uint32_t context);
+static void ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
+    uint32_t context, ngx_http_dsa_failure_t *failure);
+
+
+_Static_assert((int) DSA_SEGMENT_TEXT == (int) DSA_LINK_FIELD_TEXT
+               && (int) DSA_SEGMENT_CONTROL == (int) DSA_LINK_FIELD_CONTROL,
+               "segments of a prompt are fields of the link");
+_Static_assert(DSA_CHAT_STOP <= DSA_LINK_MAX_STOP
+               && DSA_CHAT_STOP_LEN <= DSA_LINK_MAX_STOP_LEN,
+               "the link carries every stop string that a chat can have");
+_Static_assert(NGX_HTTP_DSA_DIGEST_LEN
+               == sizeof(((dsa_link_submit_t *) 0)->tenant),
+               "the link carries the digest of a tenant");
+
+
+_Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
+               "the vocabulary of ACCEPTED has a bit for each control token");
+
+
+ngx_int_t
+ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure)
+{
+    dsa_err_t  err;
+
+    if (dsa_encode(&submit->prompt, submit->work, submit->chat, &err)
+        != DSA_OK)
+    {
+        if (dsa_arena_exceeded(submit->work)) {
+            ngx_http_dsa_failure_set(failure,
+                                     NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                     "messages", "The prompt is too long.");
+
+        } else {
+            ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, "messages",
+                                     "%s", err.text);
+        }
+
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_dsa_submit_fields(submit) != NGX_OK) {
+        ngx_http_dsa_failure_memory(failure);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* The prompt, stop strings and queries. */
+
+static ngx_int_t
+ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
+{
+    uint32_t               i;
+    dsa_chat_t            *chat;
+    dsa_prompt_t          *prompt;
+    ngx_http_dsa_field_t  *f;
+
+    chat = submit->chat;
+    prompt = &submit->prompt;
+
+    submit->n_fields = prompt->n + chat->n_stop + DSA_CONTROL_TOKENS;
+
+    f = dsa_arena_alloc(submit->work,
+                        submit->n_fields * sizeof(ngx_http_dsa_field_t));
+    if (f == NULL) {
+        return NGX_ERROR;
+    }
+
+    submit->fields = f;
+
+    for (i = 0; i < prompt->n; i++, f++) {
+        f->type = (dsa_link_field_e) prompt->segments[i].kind;
+        f->value = prompt->segments[i].text;
+    }
+
+    for (i = 0; i < chat->n_stop; i++, f++) {
+        f->type = DSA_LINK_FIELD_STOP;
+        f->value = chat->stop[i];
+    }
+
+    /* query i becomes bit i of the vocabulary, as the parser expects it */
+
+    for (i = 0; i < DSA_CONTROL_TOKENS; i++, f++) {
+        f->type = DSA_LINK_FIELD_QUERY;
+        f->value = dsa_control_tokens[i];
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
+    ngx_http_dsa_failure_t *failure)
+{
+    uint32_t                 context;
+    ngx_int_t                rc;
+    ngx_str_t               *model;
+    ngx_http_dsa_session_t  *s;
+
+    if (ngx_http_dsa_pool_opening(submit->pool)) {
+
+        /* a worker that has just started is about to have an engine */
+
+        ngx_http_dsa_pool_wait(submit->pool, &submit->waiter);
+        return NGX_AGAIN;
+    }
+
+    model = ngx_http_dsa_models_any(&submit->model) ? NULL : &submit->model;
+    context = ngx_http_dsa_pool_context(submit->pool, model);
+
+    if (ngx_http_dsa_submit_check(submit, model, context, failure) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    submit->needed = ngx_max(submit->needed, submit->chat->max_tokens);
+
+    for ( ;; ) {
+        s = ngx_http_dsa_submit_pick(submit, model);
+
+        if (s == NULL) {
+            ngx_http_dsa_submit_unavailable(submit, context, failure);
+            return NGX_ERROR;
+        }
+
+        submit->tried |= 1ULL << s->index;
+
+        rc = ngx_http_dsa_submit_to(submit, call, s);
+
+        if (rc == NGX_OK) {
+            return NGX_OK;
+        }
+
+        if (rc == NGX_DECLINED) {
+
+            /* another engine may have a larger ring */
+
+            submit->too_long = 1;
+
+        } else {
+            submit->refused = 1;
+        }
+    }
+}
+
+
+/* Whether the request asks for what no engine of the pool has. */
+
+static ngx_int_t
+ngx_http_dsa_submit_check(ngx_http_dsa_submit_t *submit, ngx_str_t *model,
+    uint32_t context, ngx_http_dsa_failure_t *failure)
+{
+    dsa_chat_t  *chat;
+
+    chat = submit->chat;
+
+    if (ngx_http_dsa_models_known(submit->pool, &submit->model)
+        == NGX_DECLINED
+        && ngx_http_dsa_pool_any(submit->pool) != NULL)
+    {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, "model",
+                                 "Model Not Exist");
+        return NGX_ERROR;
+    }
+
+    if (context != 0 && chat->max_tokens > context) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST,
+                                 chat->max_tokens_field,
+                                 "Invalid %s value, the valid range of %s is "
+                                 "[1, %u]", chat->max_tokens_field,
+                                 chat->max_tokens_field, context);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_http_dsa_session_t *
+ngx_http_dsa_submit_pick(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
+{
+    ngx_http_dsa_session_t  *s;
+
+    s = ngx_http_dsa_pool_pick(submit->pool, submit->tried, model,
+                               submit->needed);
+
+    if (s != NULL || submit->counted == 0 || submit->chat->max_tokens != 0
+        || submit->fitted)
+    {
+        return s;
+    }
+
+    /* the default of max_tokens was too much: use what the prompt leaves */
+
+    submit->fitted = 1;
+    submit->tried = 0;
+    submit->needed = (uint64_t) submit->counted + 1;
+
+    return ngx_http_dsa_pool_pick(submit->pool, submit->tried, model,
+                                  submit->needed);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s)
+{
+    dsa_chat_t         *chat;
+    dsa_link_submit_t   head;
+
+    chat = submit->chat;
+
+    ngx_memzero(&head, sizeof(dsa_link_submit_t));
+
+    submit->context = s->hello.context_length;
+
+    head.max_tokens = ngx_http_dsa_submit_max_tokens(submit, submit->context);
+    head.top_logprobs = chat->top_logprobs;
+    head.weight = 1;
+    head.temperature = isnan(chat->temperature) ? s->hello.temperature
+                                                : chat->temperature;
+
+    /* a small double can be 0 as a float, and the engine rejects 0 */
+
+    head.top_p = isnan(chat->top_p) ? s->hello.top_p
+                                    : ngx_max(chat->top_p, FLT_MIN);
+    head.frequency_penalty = chat->frequency_penalty;
+    head.presence_penalty = chat->presence_penalty;
+
+    head.flags = (chat->logprobs ? DSA_LINK_LOGPROBS : 0)
+                 | (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
+                 | (submit->private ? DSA_LINK_PRIVATE : 0);
+    head.seed = chat->has_seed ? chat->seed : submit->seed;
+
+    /*
+     * The worker itself cancels the request at its deadline.  The engine's
+     * deadline is later and serves the case that the worker does not respond.
+     */
+
+    head.deadline_ms = dsa_clock_ms()
+                       + (ngx_msec_int_t) (submit->deadline - ngx_current_msec)
+                       + NGX_HTTP_DSA_GRACE;
+
+    ngx_memcpy(head.tenant, submit->digest, sizeof(head.tenant));
+
+    return ngx_http_dsa_session_submit(s, call, &head, submit->fields,
+                                       submit->n_fields);
+}
+
+
+/* For an engine with this context; 0: what the prompt leaves of it. */
+
+static uint32_t
+ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
+    uint32_t context)
+{
+    dsa_chat_t  *chat;
+
+    chat = submit->chat;
+
+    if (chat->max_tokens != 0) {
+        submit->max_tokens = chat->max_tokens;
+        return chat->max_tokens;
+    }
+
+    submit->max_tokens = chat->thinking ? NGX_HTTP_DSA_THINK_TOKENS
+                                        : NGX_HTTP_DSA_CHAT_TOKENS;
+
+    return (uint64_t) submit->counted + submit->max_tokens >= context
+           ? 0 : submit->max_tokens;
+}
+
+
+/* context: the largest one that an engine of the pool has for the model. */
+
+static void
+ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
+    uint32_t context, ngx_http_dsa_failure_t *failure)
+{
+    const char  *more;
+
+    if (submit->counted != 0 && submit->needed > context) {
+        more = submit->more ? "more than " : "";
+
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, "messages",
+                                 "This model's maximum context length is %u "
+                                 "tokens. However, you requested %s%llu tokens "
+                                 "(%s%u in the messages, %u in the "
+                                 "completion). Please reduce the length of "
+                                 "the messages or completion.", context, more,
+                                 (unsigned long long) submit->counted
+                                 + submit->max_tokens,
+                                 more, submit->counted, submit->max_tokens);
+        failure->code = "context_length_exceeded";
+
+    } else if (submit->too_long && !submit->refused) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                 "messages",
+                                 "The prompt of %lu bytes is longer than "
+                                 "what the engine takes.",
+                                 (unsigned long) submit->prompt.bytes);
+
+    } else if (submit->refused) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                 "All engines of pool \"%.*s\" are busy, try "
+                                 "again later.",
+                                 (int) submit->pool->name.len,
+                                 (char *) submit->pool->name.data);
+
+    } else {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                 "No engine of pool \"%.*s\" is available, "
+                                 "try again later.",
+                                 (int) submit->pool->name.len,
+                                 (char *) submit->pool->name.data);
+    }
+}
+
+
+ngx_int_t
+ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
+    const dsa_link_failure_t *error)
+{
+    uint64_t  needed;
+
+    switch (error->code) {
+
+    case DSA_LINK_E_OVERLOADED:
+    case DSA_LINK_E_DRAINING:
+        submit->refused = 1;
+        return NGX_OK;
+
+    case DSA_LINK_E_CONTEXT:
+        break;
+
+    default:
+        return NGX_DECLINED;
+    }
+
+    /* the context of another engine may be long enough */
+
+    /* of several counts an exact one is used, or else the largest */
+
+    if (!error->more || submit->counted == 0
+        || (submit->more && error->prompt_tokens > submit->counted))
+    {
+        submit->counted = ngx_max(error->prompt_tokens, 1);
+        submit->more = error->more ? 1 : 0;
+    }
+
+    needed = (uint64_t) submit->counted
+             + (submit->fitted ? 1 : submit->max_tokens);
+
+    submit->needed = ngx_max(needed, (uint64_t) submit->context + 1);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_submit_free(ngx_http_dsa_submit_t *submit)
+{
+    ngx_http_dsa_pool_leave(&submit->waiter);
+
+    dsa_arena_destroy(submit->work);
+    dsa_arena_destroy(submit->arena);
+
+    submit->work = NULL;
+    submit->arena = NULL;
+    submit->chat = NULL;
+    submit->fields = NULL;
+    submit->n_fields = 0;
+
+    ngx_memzero(&submit->prompt, sizeof(dsa_prompt_t));
+}

@@ -1,0 +1,89 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_SUBMIT_H_INCLUDED_
+#define _NGX_HTTP_DSA_SUBMIT_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "context/chat.h"
+#include "context/encode.h"
+
+#include "ngx_http_dsa_call.h"
+#include "ngx_http_dsa_failure.h"
+#include "ngx_http_dsa_identity.h"
+#include "ngx_http_dsa_pool.h"
+
+
+/*
+ * A prompt on its way to an engine: one engine of the pool after another is
+ * tried, until one accepts the prompt.  Then the prompt is freed.
+ */
+
+typedef struct {
+    /* set by the owner */
+    ngx_http_dsa_pool_t      *pool;
+    ngx_http_dsa_waiter_t     waiter;       /* for a first hello */
+    ngx_str_t                 model;
+    ngx_msec_t                deadline;     /* ngx_current_msec */
+    uint64_t                  seed;         /* if the client gave none */
+    u_char                    digest[NGX_HTTP_DSA_DIGEST_LEN];
+    dsa_arena_t              *arena;        /* the body's tree, the chat */
+    dsa_arena_t              *work;         /* stored messages, the prompt */
+    dsa_chat_t               *chat;         /* in arena */
+    unsigned                  private:1;    /* the cache is not shared */
+
+    dsa_prompt_t              prompt;       /* in work */
+    ngx_http_dsa_field_t     *fields;       /* in work */
+    uint32_t                  n_fields;
+
+    uint64_t                  tried;        /* a bit for each engine */
+    uint64_t                  needed;       /* tokens of context, at least */
+    uint32_t                  max_tokens;
+    uint32_t                  context;      /* of the engine tried last */
+    uint32_t                  counted;      /* tokens of the prompt; 0: no
+                                               engine has counted them */
+    unsigned                  fitted:1;     /* max_tokens is what the prompt
+                                               leaves of the context */
+    unsigned                  more:1;       /* counted is a lower bound */
+    unsigned                  refused:1;    /* an engine has no room now */
+    unsigned                  too_long:1;   /* for the ring of an engine */
+} ngx_http_dsa_submit_t;
+
+
+/* ms after the deadline, in which the engine may report what it computed */
+#define NGX_HTTP_DSA_GRACE        1000
+
+
+/*
+ * Encodes the chat, which dsa_chat_check() has accepted.  NGX_OK, or NGX_ERROR
+ * with a failure.
+ */
+ngx_int_t ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure);
+
+/*
+ * Submits the prompt to the next engine.  NGX_OK: call has a session;
+ * NGX_AGAIN: the waiter's handler will be called, submit again then;
+ * NGX_ERROR: there is no engine for the prompt, which is the failure.
+ */
+ngx_int_t ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_failure_t *failure);
+
+/*
+ * An engine has rejected the prompt before it accepted it.  NGX_OK: submit it
+ * again; NGX_DECLINED: the error has another cause.
+ */
+ngx_int_t ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
+    const dsa_link_failure_t *error);
+
+/* Frees the prompt, and takes the waiter out of its queue. */
+void ngx_http_dsa_submit_free(ngx_http_dsa_submit_t *submit);
+
+
+#endif /* _NGX_HTTP_DSA_SUBMIT_H_INCLUDED_ */

@@ -1,0 +1,265 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include <assert.h>
+
+#include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_usage_record.h"
+
+
+/* ms; an engine ends a cancelled request within one step */
+#define NGX_HTTP_DSA_DRAIN        5000
+
+
+static void ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data);
+static void ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev);
+static void ngx_http_dsa_usage_record_free(
+    ngx_http_dsa_usage_record_t *record);
+
+
+ngx_http_dsa_usage_record_t *
+ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
+    ngx_str_t *tenant, ngx_str_t *id, ngx_log_t *log)
+{
+    ngx_http_dsa_usage_record_t  *record;
+
+    assert(id->len == NGX_HTTP_DSA_ID_LEN);
+    assert(tenant->len == 0 || tenant->len == NGX_HTTP_DSA_TENANT_LEN);
+
+    record = ngx_calloc(sizeof(ngx_http_dsa_usage_record_t), log);
+    if (record == NULL) {
+        return NULL;
+    }
+
+    ngx_memcpy(record->id, id->data, id->len);
+
+    if (tenant->len != 0) {
+        record->redis = redis;
+        ngx_memcpy(record->tenant, tenant->data, tenant->len);
+    }
+
+    return record;
+}
+
+
+void
+ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
+    ngx_str_t *model)
+{
+    assert(model->len < sizeof(record->model));
+
+    record->model_len = model->len;
+    ngx_memcpy(record->model, model->data, model->len);
+}
+
+
+void
+ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_record_t *record,
+    const void *data)
+{
+    dsa_link_accepted_t  accepted;
+
+    ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
+
+    record->prompt_tokens = accepted.prompt_tokens;
+    record->cached_tokens = ngx_min(accepted.cached_tokens,
+                                    accepted.prompt_tokens);
+}
+
+
+void
+ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_record_t *record,
+    uint32_t n)
+{
+    ngx_http_dsa_usage_t  *usage = &record->usage;
+
+    usage->completion += n;
+
+    if (usage->completion != 0) {
+        usage->prompt = record->prompt_tokens;
+        usage->cached = record->cached_tokens;
+    }
+}
+
+
+void
+ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
+    const dsa_link_done_t *done)
+{
+    ngx_http_dsa_usage_t  *usage = &record->usage;
+
+    usage->prompt = done->prompt_tokens;
+    usage->cached = ngx_min(done->cached_tokens, done->prompt_tokens);
+    usage->completion = done->completion_tokens;
+    usage->reasoning = ngx_min(usage->reasoning, usage->completion);
+
+    ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_QUEUE, done->queue_ms, 1);
+}
+
+
+ngx_int_t
+ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_record_t *entry, const char **why)
+{
+    ngx_int_t              rc;
+    ngx_http_dsa_usage_t  *usage;
+
+    assert(!record->written);
+
+    record->written = 1;
+
+    usage = &record->usage;
+
+    if (usage->prompt == 0 && usage->completion == 0) {
+        *why = "the engine reported no tokens";
+        return NGX_DECLINED;
+    }
+
+    ngx_http_dsa_metrics_add(prompt, usage->prompt);
+    ngx_http_dsa_metrics_add(cached, usage->cached);
+    ngx_http_dsa_metrics_add(completion, usage->completion);
+    ngx_http_dsa_metrics_add(reasoning, usage->reasoning);
+
+    if (record->redis == NULL) {
+        *why = "\"dsa_redis\" is not configured";
+        return NGX_DECLINED;
+    }
+
+    entry->request_id.data = record->id;
+    entry->request_id.len = NGX_HTTP_DSA_ID_LEN;
+    entry->tenant.data = record->tenant;
+    entry->tenant.len = NGX_HTTP_DSA_TENANT_LEN;
+    entry->model.data = record->model;
+    entry->model.len = record->model_len;
+    entry->time = ngx_time();
+    entry->prompt_tokens = usage->prompt;
+    entry->cached_tokens = usage->cached;
+    entry->completion_tokens = usage->completion;
+    entry->reasoning_tokens = usage->reasoning;
+
+    *why = "nginx is out of memory";
+
+    rc = ngx_http_dsa_store_record(record->redis, entry, why);
+
+    return entry->handler != NULL ? rc : NGX_DECLINED;
+}
+
+
+void
+ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record)
+{
+    const char             *why;
+    ngx_http_dsa_record_t   entry;
+
+    ngx_memzero(&entry, sizeof(ngx_http_dsa_record_t));
+
+    (void) ngx_http_dsa_usage_record_write(record, &entry, &why);
+}
+
+
+void
+ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
+{
+    ngx_http_dsa_call_untouch(&record->call);
+
+    record->call.data = NULL;
+
+    if (record->call.session == NULL) {
+        ngx_http_dsa_usage_record_free(record);
+        return;
+    }
+
+    record->call.handler = ngx_http_dsa_usage_record_event;
+
+    /* this timer makes a worker that shuts down wait for the report */
+
+    record->drain.handler = ngx_http_dsa_usage_record_drain_handler;
+    record->drain.log = ngx_cycle->log;
+
+    ngx_add_timer(&record->drain, NGX_HTTP_DSA_DRAIN);
+}
+
+
+/* Events of a record without an owner. */
+
+static void
+ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data)
+{
+    dsa_link_done_t               done;
+    dsa_link_tokens_t             tokens;
+    ngx_http_dsa_usage_record_t  *record;
+
+    record = (ngx_http_dsa_usage_record_t *) call;
+
+    switch (event) {
+
+    case NGX_HTTP_DSA_EV_ACCEPTED:
+        ngx_http_dsa_usage_record_accepted(record, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_TOKENS:
+        ngx_memcpy(&tokens, data, sizeof(dsa_link_tokens_t));
+
+        if (call->accepted) {
+            ngx_http_dsa_usage_record_tokens(record, tokens.n_tokens);
+        }
+
+        return;
+
+    case NGX_HTTP_DSA_EV_DONE:
+        ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
+        ngx_http_dsa_usage_record_done(record, &done);
+        break;
+
+    case NGX_HTTP_DSA_EV_ERROR:
+    case NGX_HTTP_DSA_EV_LOST:
+        break;
+
+    case NGX_HTTP_DSA_EV_FLUSH: /* it does not come to a call without data */
+        return;
+    }
+
+    ngx_http_dsa_usage_record_free(record);
+}
+
+
+static void
+ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev)
+{
+    ngx_log_error(NGX_LOG_ERR, ev->log, 0,
+                  "engine has not ended a cancelled request within %d ms",
+                  NGX_HTTP_DSA_DRAIN);
+}
+
+
+static void
+ngx_http_dsa_usage_record_free(ngx_http_dsa_usage_record_t *record)
+{
+    assert(record->call.session == NULL && !record->call.touched);
+
+    if (record->drain.timer_set) {
+        ngx_del_timer(&record->drain);
+    }
+
+    if (!record->written) {
+        ngx_http_dsa_usage_record_close(record);
+    }
+
+    ngx_free(record);
+}
+
+
+_Static_assert(offsetof(ngx_http_dsa_usage_record_t, call) == 0,
+               "a record is found by the address of its call");
+_Static_assert(sizeof(((ngx_http_dsa_usage_record_t *) 0)->model)
+               == sizeof(((dsa_link_hello_t *) 0)->model),
+               "a record holds every model name that an engine can have");

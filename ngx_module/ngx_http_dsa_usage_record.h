@@ -1,0 +1,94 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_USAGE_RECORD_H_INCLUDED_
+#define _NGX_HTTP_DSA_USAGE_RECORD_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "engine/link.h"
+
+#include "ngx_http_dsa_call.h"
+#include "ngx_http_dsa_identity.h"
+#include "ngx_http_dsa_store.h"
+#include "ngx_http_dsa_usage.h"
+
+
+/*
+ * What a request is charged with, and the call whose events it is counted
+ * from.  A record is allocated on its own, because the engine still reports on
+ * a request that its client has left: until then the record has an owner, the
+ * call's handler and data are the owner's, and the owner passes on the events.
+ */
+
+#define NGX_HTTP_DSA_ID_LEN       (sizeof("chatcmpl-") - 1 + 32)
+
+
+typedef struct {
+    ngx_http_dsa_call_t       call;
+    ngx_event_t               drain;        /* without an owner: the drain
+                                               delay */
+    ngx_http_dsa_redis_t     *redis;        /* NULL: no ledger */
+    ngx_http_dsa_usage_t      usage;
+    uint32_t                  prompt_tokens;    /* of ACCEPTED */
+    uint32_t                  cached_tokens;
+    size_t                    model_len;
+    u_char                    model[64];
+    u_char                    tenant[NGX_HTTP_DSA_TENANT_LEN];
+    u_char                    id[NGX_HTTP_DSA_ID_LEN];
+    unsigned                  written:1;    /* counted, and in the ledger */
+} ngx_http_dsa_usage_record_t;
+
+
+/*
+ * redis is NULL without a tenant, because the ledger has entries of tenants
+ * only; tenant has NGX_HTTP_DSA_TENANT_LEN digits or is empty.  NULL: no
+ * memory.
+ */
+ngx_http_dsa_usage_record_t *ngx_http_dsa_usage_record_create(
+    ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id,
+    ngx_log_t *log);
+
+/* The model's name, once it is known; shorter than the record's array. */
+void ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
+    ngx_str_t *model);
+
+/*
+ * What the engine has reported; data is that of the event.  Until DONE the
+ * prompt is charged with the first token, because it was computed then, and
+ * with the cached tokens of ACCEPTED.
+ */
+void ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_record_t *record,
+    const void *data);
+void ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_record_t *record,
+    uint32_t n);
+void ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
+    const dsa_link_done_t *done);
+
+/*
+ * Counts the usage and writes it to the ledger, once.  entry is zero but for
+ * the fields of the turn, if one is stored together with the usage.  NGX_OK:
+ * entry->handler will be called; NGX_DECLINED: it will not be called, and *why
+ * is the reason why a turn is not stored.
+ */
+ngx_int_t ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_record_t *entry, const char **why);
+
+/* The same without a turn. */
+void ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record);
+
+/*
+ * The owner leaves.  A record whose call has ended is written and freed at
+ * once, the others when the engine has reported the end of the call.
+ */
+void ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record);
+
+
+#endif /* _NGX_HTTP_DSA_USAGE_RECORD_H_INCLUDED_ */
