@@ -125,6 +125,12 @@ die_with($s);
 logged('200 500 0 2');
 charged('the engine died after two tokens', 500, 0, 2);
 
+$s = begin("noaccept\nprompt 500\ncached 128\naccept\nt a\nhold\n", 1);
+die_with($s);
+logged('200 500 128 1');
+charged('it died after a token, with a part of the prompt cached',
+        500, 128, 1);
+
 # a hostile engine: tokens of a prompt that it never accepted
 
 $s = begin("noaccept\nt a\nt b\nhold\n");

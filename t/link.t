@@ -1,0 +1,144 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# The link as nginx sees it: engines of other versions, and engines that stop
+# responding.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Test;
+use Test::More;
+
+my $chat = '/v1/chat/completions';
+
+
+# An engine of the next version, which also accepts this one.  Its hello is
+# longer.
+
+my $stale = DSA::Test->new('stale');
+my $t = DSA::Test->new('versions');
+my $next = $t->start_fake('model=next', 'versions=3,4');
+
+$t->start_nginx(workers => 1);
+wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
+
+like($next->output, qr/^offer 3,3 version 3$/m, 'version 3 is in use');
+
+my $r = $t->post($chat, ask('hello', model => 'next'));
+is($r->{status}, 200, 'a chat with an engine of the next version');
+is($r->{json}{choices}[0]{message}{content}, 'echo: hello', 'its answer');
+
+$t->done;
+
+
+# an engine that does not accept this version
+
+$t = DSA::Test->new('no version');
+$t->start_fake('versions=4,5');
+$t->start_nginx(workers => 1, wait => 0);
+
+wait_until(sub { $t->logged(qr/cannot be used/) >= 3 }, 10, 'three attempts');
+
+my $why = qr/engine\ "unix:[^"]*"\ cannot\ be\ used:\ it\ accepts\ versions
+             \ 4\ to\ 5\ of\ the\ link,\ and\ nginx\ accepts\ 3\ to\ 3/x;
+
+is($t->logged(qr/\[error\].*$why/), 1, 'both ranges are logged, once');
+cmp_ok($t->logged(qr/\[info\].*$why/), '>=', 2, 'and then at a lower level');
+
+$r = $t->post($chat, ask('hello'));
+is($r->{status}, 503, 'there is no engine');
+is($t->metrics->{dsa_sessions}, 0, 'and no session');
+
+$t->done;
+
+
+# An engine that stops responding.  The pool has two, and the first one has
+# a single slot.
+
+$t = $stale;
+my $hung = $t->start_fake('slots=1');
+my $good = $t->start_fake();
+my @held = (script("noaccept\nwait\naccept\nt moved\n"), head => 0);
+
+sub up {
+    my ($engine) = @_;
+
+    return $t->metrics->{'dsa_engine_up{pool="v32",engine="unix:'
+                         . $engine->sock . '"}'};
+}
+
+sub health {
+    my ($engine) = @_;
+
+    return (grep { $_->{engine} eq 'unix:' . $engine->sock }
+            @{ $t->get('/healthz')->{json}{engines} })[0]{up};
+}
+
+
+$t->start_nginx(workers => 1);
+wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
+
+is(up($hung), 1, 'the engine is up');
+
+ctl($good, 'load 5 0');
+my $s = $t->stream(@held);
+wait_until(sub { ctl($hung, 'live') eq '1' }, 10, 'the submit');
+is(scalar(submitted($good)), 0, 'one engine has the request');
+
+ctl($hung, 'alive 0');
+wait_until(sub { ctl($good, 'live') eq '1' }, 10, 'the request to move');
+ok(1, 'a request that is not accepted moves when the engine does not respond');
+
+ctl($good, 'go');
+$s->read_head();
+is(DSA::HTTP->gather($s->events)->{content}, 'moved', 'and is answered');
+is(up($hung), 0, 'dsa_engine_up is 0');
+ok(!health($hung), 'so is its health');
+is($t->metrics->{dsa_sessions}, 2, 'the session goes on');
+is($t->logged(qr/\[error\].*has not responded for \d+ ms: 1 requests that it/),
+   1, 'it is logged once');
+
+is($t->post($chat, ask('x'))->{status}, 200, 'the other one serves');
+is(scalar(submitted($hung)), 1, 'the engine gets no request');
+
+# neither responds
+
+$s = $t->stream(@held);
+wait_until(sub { ctl($good, 'live') eq '1' }, 10, 'the submit');
+ctl($good, 'alive 0');
+$s->read_head();
+is($s->status, 503, 'none is left for a request');
+$s->close();
+
+# They respond again.  The slot of the request that moved is free only when the
+# engine has ended it: it was cancelled.
+
+ctl($_, 'alive 1') for $hung, $good;
+wait_until(sub { up($hung) && up($good) }, 10, 'the engines to be up');
+wait_until(sub { $t->logged(qr/\[notice\].*responds again/) == 2 }, 10,
+           'the log');
+wait_until(sub { ctl($hung, 'live') eq '0' }, 10, 'the cancel');
+is(scalar(cancelled($hung)), 1, 'the request that moved was cancelled');
+
+ctl($good, 'drain 1');
+wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 10, 'service');
+is($t->post($chat, ask('y'))->{status}, 200, 'its slot is used again');
+
+# A request that is accepted stays.
+
+$s = $t->stream(script("t one\nwait\nt two\n"));
+$s->next_event();
+ctl($hung, 'alive 0');
+wait_until(sub { up($hung) == 0 }, 10, 'the engine to be stale');
+wait_until(sub { $t->logged(qr/0 requests that it has not accepted/) == 1 },
+           10, 'the log');
+ctl($hung, 'alive 1');
+ctl($hung, 'go');
+is(DSA::HTTP->gather($s->events)->{content}, 'onetwo',
+   'a request that is accepted waits for its engine');
+
+$t->done;
