@@ -5,6 +5,7 @@
 # make test       installs what is missing, builds, runs what this machine can
 # make test-gpu   what needs a GPU: the ops, golden outputs, serving on it
 # make asan       the same tests with everything under ASan and UBSan
+# make tsan       the engine's threads under TSan
 # make soak       random faults under load for SOAK_TIME seconds; SOAK_SEED
 #                 repeats the choices of a run
 # make fuzz       each fuzz target for FUZZ_TIME seconds
@@ -175,7 +176,7 @@ $(MODEL_DIR)/config.json: demo/make-model demo/make-tokenizer
 	mv $@.tmp $@
 
 
-.PHONY: deps demo test test-gpu asan soak fuzz fuzzers bench install clean
+.PHONY: deps demo test test-gpu asan tsan soak fuzz fuzzers bench install clean
 
 deps:
 	$(DEPS) build
@@ -211,6 +212,20 @@ asan:
 	    NGINX_LD_OPT="-Wl,-z,nodelete" all model golden
 	DSA_BUILD=$(BUILD)/asan DSA_NGINX=$(abspath $(BUILD)/nginx-asan/nginx) \
 	    DSA_SLOW=5 DSA_SANITIZED=1 $(PROVE)
+
+# fences order the rings between two processes, which TSan does not watch; the
+# threads of the engine are ordered by mutexes and atomics alone.  OpenBLAS is
+# not instrumented: TSan sees its locks, but none of its memory accesses
+
+TSAN_TEST = engine threads link session
+
+tsan:
+	$(DEPS) build test
+	$(MAKE) -j$(JOBS) NVCC= BUILD=$(BUILD)/tsan \
+	    OPT="-O1 -g -fno-omit-frame-pointer -Wno-tsan" \
+	    SAN="-fsanitize=thread" golden engine \
+	    $(TSAN_TEST:%=$(BUILD)/tsan/t/test_%)
+	for t in $(TSAN_TEST); do $(BUILD)/tsan/t/test_$$t || exit 1; done
 
 soak:
 	$(DEPS) build test

@@ -230,7 +230,9 @@ dsa_answer_reserve_token(dsa_answer_t *a)
     void      *p;
     uint32_t   size;
 
-    if (a->n_tokens < a->tokens_size) {
+    /* resumed tokens have no logprobs, so these may begin later */
+
+    if (a->n_tokens < a->tokens_size && (a->row == 0 || a->logprob != NULL)) {
         return DSA_OK;
     }
 

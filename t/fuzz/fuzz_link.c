@@ -3,7 +3,7 @@
  * Copyright (C) The nginx-dsa authors
  *
  * What the other side of the link can write: a ring with any content and any
- * indices, read as both ends read it, and the payload of a submit.
+ * indices, read as both ends read it, and the payload of a SUBMIT or COUNT.
  *
  * The first byte of an input chooses; a ring then takes 8 bytes as its head,
  * 8 as the consumer's index, and the rest as its content.
@@ -25,7 +25,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fuzz_ring(const uint8_t *data, size_t size);
-static void fuzz_submit(const uint8_t *data, size_t size);
+static void fuzz_submit(dsa_link_type_e type, const uint8_t *data,
+    size_t size);
 
 
 static dsa_tokenizer_t       *tokenizer;
@@ -74,11 +75,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
 
-    if (data[0] % 2 == 0) {
-        fuzz_ring(data + 1, size - 1);
+    switch (data[0] % 3) {
 
-    } else {
-        fuzz_submit(data + 1, size - 1);
+    case 0:
+        fuzz_ring(data + 1, size - 1);
+        break;
+
+    case 1:
+        fuzz_submit(DSA_LINK_SUBMIT, data + 1, size - 1);
+        break;
+
+    default:
+        fuzz_submit(DSA_LINK_COUNT, data + 1, size - 1);
     }
 
     return 0;
@@ -106,7 +114,7 @@ fuzz_ring(const uint8_t *data, size_t size)
     data += 16;
     size -= 16;
 
-    /* one's own index is never but a multiple of 8 */
+    /* the own index is always a multiple of 8 */
 
     start &= ~7ULL;
 
@@ -146,7 +154,7 @@ fuzz_ring(const uint8_t *data, size_t size)
             sum += ((const uint8_t *) payload)[i];
         }
 
-        if (record.type <= DSA_LINK_PAD || record.type > DSA_LINK_ERROR) {
+        if (record.type <= DSA_LINK_PAD || record.type >= DSA_LINK_TYPES) {
             abort();
         }
 
@@ -157,7 +165,7 @@ fuzz_ring(const uint8_t *data, size_t size)
         abort();
     }
 
-    /* the producer, with a consumer who says anything of itself */
+    /* the producer, with any index of the consumer */
 
     atomic_store(&indices->tail, head);
 
@@ -178,7 +186,7 @@ fuzz_ring(const uint8_t *data, size_t size)
 
 
 static void
-fuzz_submit(const uint8_t *data, size_t size)
+fuzz_submit(dsa_link_type_e type, const uint8_t *data, size_t size)
 {
     void          *copy;
     size_t         i, j, sum;
@@ -196,13 +204,27 @@ fuzz_submit(const uint8_t *data, size_t size)
     memset(&tokens, 0, sizeof(tokens));
     sum = 0;
 
-    if (dsa_submit_decode(&submit, copy, size, &err) == DSA_OK) {
+    if (dsa_submit_decode(&submit, type, copy, size, &err) == DSA_OK) {
 
-        for (i = 0; i < submit.head.n_stop; i++) {
+        if (submit.n_stop > DSA_LINK_MAX_STOP
+            || submit.n_query > DSA_LINK_MAX_QUERIES
+            || (type == DSA_LINK_COUNT
+                && (submit.n_stop != 0 || submit.n_resume != 0)))
+        {
+            abort();
+        }
+
+        for (i = 0; i < submit.n_resume; i++) {
+            sum += submit.resume[i];
+        }
+
+        for (i = 0; i < submit.n_stop; i++) {
             for (j = 0; j < submit.stop[i].len; j++) {
                 sum += (uint8_t) submit.stop[i].data[j];
             }
         }
+
+        sum += dsa_submit_vocabulary(&submit, tokenizer);
 
         if (dsa_submit_tokenize(&submit, tokenizer, work, 500, &tokens, &err)
             == DSA_OK

@@ -2,13 +2,13 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The event loop and the sessions of a replica against workers that do
- * anything in any order: connect, write records and indices, ring, half-close,
- * close, keep descriptors and ring on them after the session is over.
+ * The threads of a replica, one after the other, against workers that do
+ * anything in any order: connect, send offers, write records and indices, wake,
+ * half-close, close, keep descriptors and wake after the session has ended.
  *
  * An input is a list of operations.  The low four bits of a byte select one,
- * the high four bits a worker and a variant, and the bytes behind it are its
- * arguments.  The scheduler's audit runs after each turn of the loop.
+ * the high four bits a worker and a variant, and the bytes after it are its
+ * arguments.  The scheduler's audit runs after each step.
  */
 
 
@@ -18,11 +18,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base/log.h"
-#include "engine/service/loop.h"
+#include "engine/service/io.h"
 #include "t/lib/small_model.h"
 
 
@@ -51,8 +53,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void operation(input_t *in);
-static void turn(void);
-static void worker_connect(worker_t *w);
+static void turn(uint32_t variant);
+static void worker_connect(worker_t *w, uint32_t variant, input_t *in);
+static void worker_offer(worker_t *w, uint32_t variant, input_t *in);
 static void worker_attach(worker_t *w);
 static void worker_close(worker_t *w, int keep);
 static void worker_submit(worker_t *w, input_t *in);
@@ -68,12 +71,22 @@ static char           dir[] = "/tmp/dsa-fuzz-XXXXXX";
 static worker_t       worker[WORKERS];
 static uint32_t       n_kept;
 static dsa_conf_t     conf;
-static dsa_loop_t     loop;
+static int            wake;
+static dsa_io_t       io;
+static dsa_pool_t    *pool;
+static dsa_step_t    *step;
+static dsa_vitals_t   vitals;
 static dsa_listen_t   listener;
 static dsa_service_t  service;
+static dsa_backend_t *backend;
+
+static void          (*backend_close)(dsa_backend_t *b);
 
 
-/* In place of base/log.c: the text is made, and goes nowhere. */
+/* In place of base/log.c: the text is formatted, and dropped. */
+
+int  dsa_log_debug_on = 1;
+
 
 _Atomic int  dsa_log_limit = DSA_LOG_DEBUG;
 
@@ -105,12 +118,20 @@ die(const char *what)
 }
 
 
+/* The backend is opened once for all inputs: that takes long. */
+
+static void
+keep_open(dsa_backend_t *b)
+{
+}
+
+
 static void
 leave(void)
 {
     dsa_listen_close(&listener);
-    service.backend->close(service.backend);
-    dsa_tokenizer_work_destroy(service.work);
+    backend_close(backend);
+    dsa_pool_destroy(pool);
     dsa_tokenizer_close(service.tokenizer);
     dsa_conf_free(&conf);
     small_model_remove(dir);
@@ -122,7 +143,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     char                 text[512], path[108];
     dsa_err_t            err;
-    dsa_backend_conf_t   backend;
+    dsa_backend_conf_t   from;
 
     (void) signal(SIGPIPE, SIG_IGN);
 
@@ -143,42 +164,45 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
     }
 
     (void) snprintf(text, sizeof(text), "%s/tokenizer.json", dir);
-    memset(&backend, 0, sizeof(backend));
-    backend.model = dir;
+    memset(&from, 0, sizeof(from));
+    from.model = dir;
 
     service.conf = &conf;
     service.generation.temperature = 1;
     service.generation.top_p = 1;
+    service.context = CONTEXT;
     service.tokenizer = dsa_tokenizer_open(text, &err);
-    service.backend = dsa_backend_null_open(&backend, &err);
+    wake = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
 
-    if (service.tokenizer == NULL || service.backend == NULL) {
+    backend = dsa_backend_null_open(&from, &err);
+
+    if (service.tokenizer == NULL || backend == NULL || wake == -1) {
         die(err.text);
-    }
-
-    service.work = dsa_tokenizer_work_create(service.tokenizer);
-
-    if (service.work == NULL) {
-        die("out of memory");
     }
 
     /* so few that sequences are preempted */
 
-    service.backend->pages = PAGES;
+    backend->pages = PAGES;
+    backend_close = backend->close;
+    backend->close = keep_open;
+
+    pool = dsa_pool_create(&service, wake, &err);
+
+    if (pool == NULL) {
+        die(err.text);
+    }
+
     (void) atexit(leave);
 
     return 0;
 }
 
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+host_open(void)
 {
-    int                 i, fd;
-    input_t             in;
-    dsa_err_t           err;
-    dsa_sched_conf_t    sched;
-    dsa_sched_stats_t   stats;
+    dsa_err_t         err;
+    dsa_sched_conf_t  sched;
 
     memset(&sched, 0, sizeof(sched));
     sched.max_running = conf.max_running;
@@ -187,15 +211,45 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sched.max_waiting_per_tenant = conf.max_waiting_per_tenant;
     sched.context = CONTEXT;
 
-    service.draining = 0;
-    service.sched = dsa_sched_create(service.backend, &sched,
-                                     &dsa_session_handler, &err);
+    step = dsa_step_create(wake, &vitals, &err);
 
-    if (service.sched == NULL
-        || dsa_loop_open(&loop, &service, &listener, &err) != DSA_OK)
+    if (step == NULL
+        || dsa_step_attach(step, backend, &sched, &err) != DSA_OK
+        || dsa_io_open(&io, &service, pool, step, &listener, &vitals, wake,
+                       &err)
+           != DSA_OK)
     {
         die(err.text);
     }
+}
+
+
+static void
+host_close(void)
+{
+    turn(0);
+    turn(0);
+
+    if (io.sessions.stats.running != 0 || io.sessions.stats.waiting != 0
+        || io.sessions.stats.pages_used != 0
+        || io.sessions.detached.next != &io.sessions.detached)
+    {
+        die("something is left of the sessions");
+    }
+
+    dsa_io_disconnect(&io);
+    dsa_io_close(&io);
+    dsa_step_destroy(step);
+}
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int      i, fd;
+    input_t  in;
+
+    host_open();
 
     for (i = 0; i < WORKERS; i++) {
         worker[i].fd = -1;
@@ -218,15 +272,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void) close(kept[n_kept]);
     }
 
-    turn();
-    dsa_loop_close(&loop);
-    dsa_sched_stats(service.sched, &stats);
+    turn(0);
 
-    if (stats.running != 0 || stats.waiting != 0 || stats.pages_used != 0) {
-        die("something is left of the sessions");
+    for (i = 0; i < 100 && io.peers.n != 0; i++) {
+        turn(0);
     }
 
-    dsa_sched_destroy(service.sched);
+    if (io.peers.n != 0) {
+        die("a connection is left");
+    }
+
+    host_close();
 
     /* connections that were not accepted are not for the next input */
 
@@ -254,12 +310,12 @@ operation(input_t *in)
     op = op % 16;
 
     if (op == 0) {
-        worker_connect(w);
+        worker_connect(w, variant, in);
         return;
     }
 
     if (op <= 4) {
-        turn();
+        turn(op == 4 ? variant : 0);
         return;
     }
 
@@ -323,9 +379,9 @@ operation(input_t *in)
     default:
         if (variant == 3) {
             if (take(in, 1) % 2) {
-                dsa_loop_abort(&loop);
+                dsa_io_abort(&io);
             } else {
-                service.draining = 1;
+                io.sessions.draining = 1;
             }
 
         } else {
@@ -336,24 +392,55 @@ operation(input_t *in)
 
 
 static void
-turn(void)
+io_turn(void)
+{
+    io.polled_ms = 0;
+
+    if (dsa_io_turn(&io, 0) != DSA_OK) {
+        die("the I/O thread failed");
+    }
+
+    (void) dsa_io_idle(&io);
+}
+
+
+/* All threads once, or only some of them: requests wait in between. */
+
+static void
+turn(uint32_t variant)
 {
     dsa_err_t  err;
 
-    if (dsa_loop_turn(&loop, 0) != DSA_OK) {
-        die("the loop failed");
+    io_turn();
+
+    if (variant == 1) {
+        return;
     }
 
-    (void) dsa_loop_idle(&loop);
+    dsa_pool_run(pool);
 
-    if (dsa_sched_audit(service.sched, &err) != DSA_OK) {
+    if (variant == 2) {
+        return;
+    }
+
+    io_turn();
+
+    if (dsa_step_turn(step) != DSA_OK) {
+        die("the step thread failed");
+    }
+
+    if (dsa_step_audit(step, &err) != DSA_OK) {
         die(err.text);
+    }
+
+    if (variant != 3) {
+        io_turn();
     }
 }
 
 
 static void
-worker_connect(worker_t *w)
+worker_connect(worker_t *w, uint32_t variant, input_t *in)
 {
     struct sockaddr_un  addr;
 
@@ -367,21 +454,56 @@ worker_connect(worker_t *w)
 
     w->fd = socket(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC|SOCK_NONBLOCK, 0);
 
-    if (w->fd != -1
-        && connect(w->fd, (struct sockaddr *) &addr, sizeof(addr)) == -1)
-    {
+    if (w->fd == -1) {
+        return;
+    }
+
+    if (connect(w->fd, (struct sockaddr *) &addr, sizeof(addr)) == -1) {
         (void) close(w->fd);
         w->fd = -1;
+        return;
     }
+
+    worker_offer(w, variant, in);
 }
 
 
-/* Takes the hello if it is there. */
+/* Mostly an offer as it should be, before the replica accepts or after. */
+
+static void
+worker_offer(worker_t *w, uint32_t variant, input_t *in)
+{
+    uint32_t           len;
+    dsa_link_offer_t   offer[2];
+
+    if (variant == 0) {
+        (void) dsa_link_send_offer(w->fd);
+        return;
+    }
+
+    if (variant == 1) {
+        turn(0);
+        (void) dsa_link_send_offer(w->fd);
+        return;
+    }
+
+    memset(offer, 0, sizeof(offer));
+    offer[0].magic = DSA_LINK_MAGIC + (variant == 3 ? take(in, 1) % 2 : 0);
+    offer[0].version_min = (uint32_t) take(in, 1);
+    offer[0].version_max = (uint32_t) take(in, 1);
+    len = variant == 3 ? (uint32_t) take(in, 1) % 33 : sizeof(offer[0]);
+
+    (void) send(w->fd, offer, len, MSG_NOSIGNAL|MSG_DONTWAIT);
+}
+
+
+/* Receives the hello if it is there. */
 
 static void
 worker_attach(worker_t *w)
 {
-    if (w->base != NULL || dsa_link_recv_hello(w->fd, &w->hello, w->fds) != 1)
+    if (w->base != NULL || dsa_link_recv_hello(w->fd, &w->hello, w->fds) != 1
+        || w->hello.version == 0)
     {
         return;
     }
@@ -429,15 +551,36 @@ worker_close(worker_t *w, int keep)
 }
 
 
+/* A field, as far as it fits. */
+
+static size_t
+field(uint8_t *p, size_t size, uint32_t type, uint32_t len, int c)
+{
+    dsa_link_field_t  f;
+
+    f.length = len;
+    f.type = type;
+
+    if (sizeof(f) + dsa_link_pad(len, 8) > size) {
+        return 0;
+    }
+
+    memcpy(p, &f, sizeof(f));
+    memset(p + sizeof(f), c, dsa_link_pad(len, 8));
+
+    return sizeof(f) + dsa_link_pad(len, 8);
+}
+
+
 /* A request that is mostly well-formed. */
 
 static void
 worker_submit(worker_t *w, input_t *in)
 {
-    uint8_t            *p;
+    size_t              n;
+    uint8_t            *p, text[4 * CONTEXT];
     uint64_t            id, what;
-    uint32_t            len;
-    dsa_link_run_t      run;
+    uint32_t            len, type;
     dsa_link_submit_t   head;
 
     memset(&head, 0, sizeof(head));
@@ -446,31 +589,40 @@ worker_submit(worker_t *w, input_t *in)
     what = take(in, 1);
     len = (uint32_t) take(in, 1) * 4 % (CONTEXT + 20);
 
-    head.n_runs = 1 + (what == 255);
-    head.flags = DSA_LINK_HAS_SEED | (uint32_t) (what & 15);
+    head.flags = (uint32_t) (what & 7);
     head.max_tokens = (uint32_t) take(in, 1);
     head.top_logprobs = (uint32_t) (what >> 4) % 3;
     head.weight = 1 + (uint32_t) (what >> 6);
     head.temperature = 1;
     head.top_p = 1;
-    head.deadline = what % 32 == 31;        /* long over, or none */
+    head.deadline_ms = what % 32 == 31;     /* long over, or none */
     head.tenant[0] = (uint8_t) (id >> 6);
 
-    run.length = len;
-    run.kind = DSA_LINK_TEXT;
+    type = what % 16 == 9 ? DSA_LINK_COUNT : DSA_LINK_SUBMIT;
+    n = field(text, sizeof(text), DSA_LINK_FIELD_TEXT, len,
+              'a' + (int) (what % 7));
+    head.n_fields = 1;
 
-    p = dsa_link_reserve(&w->link.submit, DSA_LINK_SUBMIT,
+    if (what % 8 >= 6) {
+        n += field(text + n, sizeof(text) - n,
+                   DSA_LINK_FIELD_STOP + (uint32_t) take(in, 1) % 3,
+                   (uint32_t) take(in, 1) % 24, 'a' + (int) (what % 5));
+        head.n_fields++;
+    }
+
+    head.n_fields += what == 255;
+
+    p = dsa_link_reserve(&w->link.submit, type,
                          dsa_link_id((uint32_t) id / 16, id % 17),
-                         sizeof(head) + sizeof(run) + dsa_link_pad(len, 8));
+                         (type == DSA_LINK_COUNT ? 8 : sizeof(head)) + n);
 
     if (p == NULL) {
         return;
     }
 
-    memcpy(p, &head, sizeof(head));
-    memcpy(p + sizeof(head), &run, sizeof(run));
-    memset(p + sizeof(head) + sizeof(run), 'a' + (int) (what % 7),
-           dsa_link_pad(len, 8));
+    len = type == DSA_LINK_COUNT ? 8 : sizeof(head);
+    memcpy(p, &head, len);
+    memcpy(p + len, text, n);
 
     (void) dsa_link_commit(&w->link.submit);
 }
@@ -485,7 +637,7 @@ worker_raw(worker_t *w, input_t *in)
     uint64_t   id;
     uint32_t   i, len, type;
 
-    type = (uint32_t) take(in, 1) % 8;
+    type = (uint32_t) take(in, 1) % (DSA_LINK_TYPES + 1);
     id = dsa_link_id((uint32_t) take(in, 1), (uint32_t) take(in, 1));
     len = (uint32_t) take(in, 1);
     p = dsa_link_reserve(&w->link.submit, type, id, len);

@@ -560,6 +560,7 @@ test_resume(void **state)
         { "hello world", "o w", 0, 20 },
         { "aaaab", "aaba", 0, 20 },
         { "\xe2\x82\xac\xe2\x82", "none", 0, 12 },
+        { "hello", "none", DSA_LINK_LOGPROBS, 9 },
         { "", "><", DSA_LINK_IGNORE_EOS, 5 }
     };
 
