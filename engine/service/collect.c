@@ -162,7 +162,7 @@ dsa_collect_token(dsa_sessions_t *all, dsa_request_t *r,
 
     all->completion_tokens++;
 
-    if (r->sched.sampling.logprobs) {
+    if (r->logprobs) {
         sample = &all->events.sample[event->sample];
 
         if (r->answer.row == 0) {

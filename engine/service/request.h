@@ -43,32 +43,32 @@ typedef enum {
 
 struct dsa_request_s {
 
-    /* the I/O thread */
+    /* the I/O thread; what it reads of each request for each token is first */
 
     dsa_request_t          *prev;       /* in a ring: of its session, or of */
     dsa_request_t          *next;       /* the detached requests */
-    dsa_request_t          *next_ready;
-    dsa_session_t          *session;    /* NULL: detached */
-    dsa_request_state_e     state;
     uint64_t                id;
     uint64_t                deadline_ms;
+    dsa_session_t          *session;    /* NULL: detached */
+    dsa_request_t          *next_ready;
+    dsa_request_state_e     state;
     uint32_t                ready;      /* in the session's list of requests
                                            with something to write */
     uint32_t                cancelled;  /* DSA_COMMAND_CANCEL was sent */
-    dsa_link_type_e         early;      /* the last record of a request that is
-                                           in the pool: DONE, ERROR; 0: none */
-    uint32_t                early_code; /* of it: finish or error */
     uint32_t                stopped;    /* by a stop string */
     uint32_t                muted;      /* the worker cancelled it: its tokens
                                            are not sent */
     uint32_t                samples;    /* tokens that count as completion */
+    dsa_link_type_e         early;      /* the last record of a request that is
+                                           in the pool: DONE, ERROR; 0: none */
+    uint32_t                early_code; /* of it: finish or error */
 
     /* records to write, in this order; set by a tokenizer thread before */
 
     uint32_t                accept;     /* 1: ACCEPTED is to be written */
-    dsa_link_accepted_t     accepted;
-    dsa_answer_t            answer;     /* TOKENS */
     dsa_link_type_e         last;       /* DONE, ERROR, COUNTED; 0: not yet */
+    dsa_answer_t            answer;     /* TOKENS */
+    dsa_link_accepted_t     accepted;
     dsa_link_done_t         done;
     dsa_link_counted_t      counted;
     dsa_link_failure_t      failure;
@@ -95,6 +95,7 @@ struct dsa_request_s {
 
     dsa_seq_t              *seq;        /* NULL: not in the scheduler */
     void                   *stepper;    /* the step thread's context */
+    uint32_t                logprobs;   /* constant */
     uint32_t                cached;     /* with DSA_EVENT_ADDED */
     uint32_t                reject;     /* dsa_link_error_e, and its reason, */
     const char             *reject_reason;  /* with DSA_EVENT_REJECTED */

@@ -249,6 +249,7 @@ dsa_step_add(dsa_step_t *st, dsa_request_t *r)
 {
     r->state = DSA_REQUEST_STEP;
     r->stepper = st;
+    r->logprobs = r->sched.sampling.logprobs;
 
     (void) pthread_mutex_lock(&st->mutex);
     dsa_step_command(st, r, DSA_COMMAND_ADD);
@@ -668,7 +669,7 @@ dsa_step_event(dsa_request_t *r, dsa_event_e kind, const dsa_sample_t *sample)
 
     st = r->stepper;
     out = &st->out;
-    logprobs = sample != NULL && r->sched.sampling.logprobs;
+    logprobs = sample != NULL && r->logprobs;
 
     if (dsa_events_reserve(out, 1, logprobs) != DSA_OK) {
         st->no_memory = 1;
