@@ -115,8 +115,10 @@ host_open(host_t *h, const char *more)
     host_log[0] = '\0';
 
     (void) snprintf(text, sizeof(text), "model %s; name m; listen unix:/x; "
-                    "backend null rate=0; event_ring 64k; submit_ring 1m; "
-                    "%s %s", model_dir,
+                    "backend null rate=0; event_ring 64k; %s %s %s",
+                    model_dir,
+                    strstr(more, "submit_ring") == NULL
+                    ? "submit_ring 1m;" : "",
                     strstr(more, "context_length") == NULL
                     ? "context_length 40000;" : "", more);
 

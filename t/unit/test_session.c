@@ -441,6 +441,260 @@ test_session_end(void **state)
 
 
 /*
+ * A session ends while its requests are in every state that they can have.
+ * What other threads still refer to is freed when they are done with it.
+ */
+
+static void
+test_session_end_states(void **state)
+{
+    host_t          h;
+    answer_t        a[8];
+    uint32_t        i, kind;
+    link_submit_t   s;
+
+    for (kind = 0; kind < 8; kind++) {
+        host_start(&h, "max_running 2; token_budget 64;");
+        memset(a, 0, sizeof(a));
+
+        for (i = 0; i < 6; i++) {
+            link_submit_init(&s, i == 0 ? 1 : 5000);
+            s.head.flags = i == 3 ? DSA_LINK_LOGPROBS : 0;
+            link_submit_text(&s, "a prompt");
+
+            if (i == 1) {
+                link_submit_stop(&s, "pt");
+            }
+
+            if (i == 5) {
+                assert_int_equal(link_client_count(&h.client[1],
+                                                   dsa_link_id(1, i), &s), 0);
+                continue;
+            }
+
+            assert_int_equal(link_client_submit(&h.client[1],
+                                                dsa_link_id(1, i), &s), 0);
+        }
+
+        host_io(&h);            /* all are in the pool */
+
+        if (kind >= 1) {
+            dsa_pool_run(h.pool);       /* prepared, and not collected */
+        }
+
+        if (kind >= 2) {
+            host_io(&h);        /* commands for the step thread */
+        }
+
+        if (kind >= 3) {
+
+            /* the last event of the first one is not collected, others run
+               or wait */
+
+            assert_int_equal(dsa_step_turn(h.step), DSA_OK);
+        }
+
+        if (kind >= 4) {
+            host_io(&h);
+        }
+
+        if (kind == 5) {
+            for (i = 0; i < 6; i++) {
+                dsa_link_cancel(&h.client[1].link, dsa_link_id(1, i));
+            }
+
+            host_io(&h);        /* cancel commands, not executed */
+        }
+
+        if (kind == 6) {
+            dsa_io_abort(&h.io);        /* errors are written, not executed */
+            host_io(&h);
+        }
+
+        if (kind == 7) {
+            for (i = 0; i < 3000; i++) {
+                host_turn(&h);  /* the event ring is full */
+            }
+        }
+
+        host_close(&h, 1);
+        assert_int_equal(h.io.peers.n, WORKERS - 1);
+
+        /* what is left belongs to no session, and ends without it */
+
+        host_turn(&h);
+        assert_int_equal(host_sequences(&h), 0);
+        assert_int_equal(h.io.sessions.stats.pages_used, 0);
+        assert_ptr_equal(h.io.sessions.detached.next, &h.io.sessions.detached);
+
+        link_submit_init(&s, 5);
+        link_submit_text(&s, "hello");
+        a[0] = ask(&h, &s);
+        assert_string_equal(a[0].text, "hello");
+        free(a[0].text);
+
+        host_stop(&h);
+    }
+}
+
+
+/* A slot is free as soon as its cancelled request in the pool is answered. */
+
+static void
+test_cancel_in_pool(void **state)
+{
+    host_t          h;
+    answer_t        a[2];
+    link_submit_t   s;
+
+    host_start(&h, "");
+    memset(a, 0, sizeof(a));
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
+                     0);
+    link_submit_init(&s, 5);
+    s.head.deadline_ms = 1;
+    link_submit_text(&s, "hello");
+    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 1), &s),
+                     0);
+    dsa_link_cancel(&h.client[0].link, dsa_link_id(1, 0));
+    host_io(&h);
+    take_events(&h, 0, a, 2);
+
+    assert_int_equal(a[0].finish, DSA_LINK_FINISH_CANCELLED);
+    assert_int_equal(a[0].done.prompt_tokens, 0);
+    assert_int_equal(a[1].finish, DSA_LINK_FINISH_DEADLINE);
+
+    /* the pool still has the first request of the slot */
+
+    memset(a, 0, sizeof(a));
+    link_submit_init(&s, 3);
+    link_submit_text(&s, "world");
+    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(2, 0), &s),
+                     0);
+    host_turn(&h);
+    host_turn(&h);
+    host_turn(&h);
+    take_events(&h, 0, a, 2);
+    assert_string_equal(a[0].text, "wor");
+    assert_int_equal(a[0].finish, DSA_LINK_FINISH_LENGTH);
+    free(a[0].text);
+
+    host_stop(&h);
+}
+
+
+/*
+ * A stop string is found by the I/O thread when the next steps have run
+ * already: their tokens are neither sent nor billed.
+ */
+
+static void
+test_stop_in_flight(void **state)
+{
+    host_t          h;
+    answer_t        a[1];
+    uint32_t        i;
+    link_submit_t   s;
+
+    host_start(&h, "");
+    memset(a, 0, sizeof(a));
+
+    link_submit_init(&s, 6);
+    link_submit_text(&s, "one two three");
+    link_submit_stop(&s, "e ");
+    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
+                     0);
+    host_io(&h);
+    dsa_pool_run(h.pool);
+    host_io(&h);
+
+    /* six steps, to the end of the answer, and no collect */
+
+    for (i = 0; i < 6; i++) {
+        assert_int_equal(dsa_step_turn(h.step), DSA_OK);
+    }
+
+    host_io(&h);
+    host_turn(&h);
+    take_events(&h, 0, a, 1);
+
+    assert_string_equal(a[0].text, "on");
+    assert_int_equal(a[0].tokens, 4);
+    assert_int_equal(a[0].finish, DSA_LINK_FINISH_STOP);
+    assert_int_equal(a[0].done.completion_tokens, 4);
+    assert_int_equal(
+        atomic_load(&h.client[0].link.control->completion_tokens), 4);
+    free(a[0].text);
+
+    host_stop(&h);
+}
+
+
+/*
+ * While one tenant's long prompts wait, others are tokenized in turn, and at
+ * most half of the memory for long prompts is of one queue.
+ */
+
+static void
+test_pool_turns(void **state)
+{
+    char            *text;
+    host_t           h;
+    answer_t         a[8];
+    uint32_t         i;
+    dsa_request_t   *r;
+    link_submit_t    s;
+
+    const size_t  size = 12 << 20;
+
+    host_start(&h, "submit_ring 128m;");
+    memset(a, 0, sizeof(a));
+    text = malloc(size + 1);
+    assert_non_null(text);
+    memset(text, 'x', size);
+    text[size] = '\0';
+
+    /* tenant 1: the third one is too much; tenant 2; a short one */
+
+    for (i = 0; i < 5; i++) {
+        link_submit_init(&s, 1);
+        s.head.tenant[0] = i < 3 ? 1 : 2;
+        link_submit_text(&s, i == 4 ? "short" : text);
+        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, i),
+                                            &s), 0);
+
+        /* a turn reads a bounded number of bytes */
+
+        host_io(&h);
+    }
+
+    free(text);
+    take_events(&h, 0, a, 8);
+
+    for (i = 0; i < 5; i++) {
+        assert_int_equal(a[i].error, i == 2 ? DSA_LINK_E_OVERLOADED : 0);
+    }
+
+    dsa_pool_run(h.pool);
+    r = dsa_pool_collect(h.pool);
+
+    for (i = 0; i < 4; i++) {
+        static const uint32_t  order[] = { 0, 3, 1, 4 };
+
+        assert_int_equal(dsa_link_slot(r->id), order[i]);
+        r->state = DSA_REQUEST_IDLE;
+        r = r->next_job;
+    }
+
+    assert_null(r);
+    host_stop(&h);
+}
+
+
+/*
  * A worker that does not read: its ring fills, all its answers are computed
  * to their ends, another worker has each of its tokens in the step in which
  * it was sampled, and when the first one reads at last everything is there.
@@ -572,6 +826,10 @@ main(void)
         cmocka_unit_test(test_overload_and_drain),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_session_end),
+        cmocka_unit_test(test_session_end_states),
+        cmocka_unit_test(test_cancel_in_pool),
+        cmocka_unit_test(test_stop_in_flight),
+        cmocka_unit_test(test_pool_turns),
         cmocka_unit_test(test_full_ring),
         cmocka_unit_test(test_full_ring_cancel)
     };
