@@ -271,8 +271,8 @@ dsa_sched_wait(dsa_sched_t *s, dsa_seq_t *seq, int first)
 static void
 dsa_sched_drop(dsa_sched_t *s, dsa_seq_t *seq)
 {
-    dsa_log_debug("request %llu: dropped from the full queue",
-                  (unsigned long long) seq->id);
+    dsa_log_debug("request %u.%u: dropped from the full queue",
+                  dsa_sched_log_id(seq));
 
     dsa_sched_stop(s, seq);
     s->handler.dropped(seq->owner);
@@ -381,8 +381,8 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
 
     dsa_sched_count(s, seq, 1);
 
-    dsa_log_debug("request %llu: admitted with %u tokens, %u of them cached",
-                  (unsigned long long) seq->id, seq->n_tokens, seq->computed);
+    dsa_log_debug("request %u.%u: admitted with %u tokens, %u of them cached",
+                  dsa_sched_log_id(seq), seq->n_tokens, seq->computed);
 
     return DSA_OK;
 }
@@ -394,8 +394,8 @@ dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
     dsa_sched_stop(s, seq);
     dsa_seq_rollback(seq, s->pages, seq->n_tokens - seq->n_draft);
 
-    dsa_log_debug("request %llu: preempted with %u tokens, %u of them "
-                  "computed", (unsigned long long) seq->id, seq->n_tokens,
+    dsa_log_debug("request %u.%u: preempted with %u tokens, %u of them "
+                  "computed", dsa_sched_log_id(seq), seq->n_tokens,
                   seq->computed);
 
     seq->n_draft = 0;

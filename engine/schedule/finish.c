@@ -320,9 +320,9 @@ dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
 
     usage.decode_ms = dsa_sched_ms(seq->first_us, seq->last_us);
 
-    dsa_log_debug("request %llu: finish %d, %u prompt tokens, %u of them "
+    dsa_log_debug("request %u.%u: finish %d, %u prompt tokens, %u of them "
                   "cached, %u completion tokens",
-                  (unsigned long long) seq->id, finish, usage.prompt_tokens,
+                  dsa_sched_log_id(seq), finish, usage.prompt_tokens,
                   usage.cached_tokens, usage.completion_tokens);
 
     dsa_sched_stop(s, seq);

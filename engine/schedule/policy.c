@@ -12,8 +12,7 @@
 #include "engine/schedule/policy.h"
 
 
-static dsa_tenant_t **dsa_policy_bucket(const dsa_policy_t *p,
-    const uint8_t id[32]);
+static dsa_str_t dsa_policy_key(const uint8_t id[32]);
 static void dsa_policy_sift(dsa_policy_t *p, uint32_t i);
 static double dsa_policy_share(const dsa_policy_t *p, const dsa_tenant_t *t,
     double slots, double pages);
@@ -32,36 +31,23 @@ dsa_policy_free(dsa_policy_t *p)
 {
     assert(p->n_tenants == 0);
 
+    dsa_map_free(&p->map);
     free(p->queue);
     p->queue = NULL;
 }
 
 
-/* An id is a SHA-256, so that any of its bytes make a hash. */
-
-static dsa_tenant_t **
-dsa_policy_bucket(const dsa_policy_t *p, const uint8_t id[32])
+static dsa_str_t
+dsa_policy_key(const uint8_t id[32])
 {
-    uint32_t  hash;
-
-    memcpy(&hash, id, sizeof(hash));
-
-    return (dsa_tenant_t **) &p->bucket[hash & (DSA_TENANT_BUCKETS - 1)];
+    return dsa_str((const char *) id, 32);
 }
 
 
 dsa_tenant_t *
 dsa_policy_find(const dsa_policy_t *p, const uint8_t id[32])
 {
-    dsa_tenant_t  *t;
-
-    t = *dsa_policy_bucket(p, id);
-
-    while (t != NULL && memcmp(t->id, id, sizeof(t->id)) != 0) {
-        t = t->chain;
-    }
-
-    return t;
+    return dsa_map_find_pointer(&p->map, dsa_policy_key(id));
 }
 
 
@@ -69,7 +55,7 @@ dsa_tenant_t *
 dsa_policy_tenant(dsa_policy_t *p, const uint8_t id[32], uint32_t weight)
 {
     uint32_t        size;
-    dsa_tenant_t   *t, **bucket, **queue;
+    dsa_tenant_t   *t, **queue;
 
     t = dsa_policy_find(p, id);
 
@@ -95,13 +81,15 @@ dsa_policy_tenant(dsa_policy_t *p, const uint8_t id[32], uint32_t weight)
         return NULL;
     }
 
-    p->n_tenants++;
     memcpy(t->id, id, sizeof(t->id));
     t->weight = weight;
 
-    bucket = dsa_policy_bucket(p, id);
-    t->chain = *bucket;
-    *bucket = t;
+    if (dsa_map_add_pointer(&p->map, dsa_policy_key(t->id), t) != DSA_OK) {
+        free(t);
+        return NULL;
+    }
+
+    p->n_tenants++;
 
     if (p->first == NULL) {
         t->prev = t;
@@ -122,18 +110,14 @@ dsa_policy_tenant(dsa_policy_t *p, const uint8_t id[32], uint32_t weight)
 void
 dsa_policy_remove(dsa_policy_t *p, dsa_tenant_t *t)
 {
-    dsa_tenant_t  **at;
+    int  rc;
 
     assert(t->n_seqs == 0 && t->n_waiting == 0 && t->n_running == 0
            && t->n_pages == 0);
 
-    at = dsa_policy_bucket(p, t->id);
+    rc = dsa_map_delete(&p->map, dsa_policy_key(t->id));
 
-    while (*at != t) {
-        at = &(*at)->chain;
-    }
-
-    *at = t->chain;
+    assert(rc == DSA_OK);
 
     if (p->first == t) {
         p->first = t->next != t ? t->next : NULL;

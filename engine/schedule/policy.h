@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "base/map.h"
+
 
 /*
  * Policy: how tenants share a replica.  The scheduler calls these functions to
@@ -36,7 +38,6 @@
  * reservation: no other tenant is admitted before it.
  */
 
-#define DSA_TENANT_BUCKETS      4096        /* power of two */
 #define DSA_POLICY_MAX_SKIPS    64
 
 
@@ -54,7 +55,6 @@ typedef struct {
 struct dsa_tenant_s {
     dsa_tenant_t       *prev;           /* ring of all tenants */
     dsa_tenant_t       *next;
-    dsa_tenant_t       *chain;          /* of its hash bucket */
     uint8_t             id[32];
 
     /* The scheduler's queues and counters; policy only reads the counters. */
@@ -90,12 +90,7 @@ typedef struct {
     uint32_t            n_tenants;
     double              virtual_time;   /* service count of the tenant chosen
                                            last */
-
-    /*
-     * Tenants by id.  They are chained through the tenants themselves, since
-     * they come and go with each request and base/map.h has no removal.
-     */
-    dsa_tenant_t       *bucket[DSA_TENANT_BUCKETS];
+    dsa_map_t           map;            /* tenants by id */
 } dsa_policy_t;
 
 

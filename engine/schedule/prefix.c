@@ -6,8 +6,8 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/map.h"
 #include "engine/schedule/prefix.h"
 
 
@@ -22,17 +22,10 @@ typedef struct {
 
 typedef struct {
     dsa_digest_t        digest;
-    uint32_t            next;           /* of the bucket, or of the unused */
+    uint32_t            next;           /* of an unused entry */
     dsa_copy_t          copy[DSA_STORES];
 } dsa_entry_t;
 
-
-/*
- * A hash table of its own, because base/map.h maps names of any length and
- * has no removal.  Here, keys are 32 random bytes, any of which make a hash;
- * an entry is removed with each page that is allocated again; and the number
- * of entries is known in advance, so that no operation can fail.
- */
 
 struct dsa_prefix_s {
     uint32_t            slots[DSA_STORES];
@@ -40,13 +33,13 @@ struct dsa_prefix_s {
     dsa_entry_t        *entry;          /* one for each slot */
     uint32_t            n_entries;
     uint32_t            unused;         /* the first one */
-    uint32_t           *bucket;         /* [mask + 1] first entry */
-    uint32_t            mask;
+    dsa_map_t           map;            /* digest to number of the entry; has
+                                           room for all entries, so that an
+                                           addition cannot fail */
 };
 
 
-static uint32_t *dsa_prefix_bucket(const dsa_prefix_t *x,
-    const dsa_digest_t *digest);
+static dsa_str_t dsa_prefix_key(const dsa_digest_t *digest);
 static uint32_t dsa_prefix_entry(const dsa_prefix_t *x,
     const dsa_digest_t *digest);
 
@@ -55,7 +48,7 @@ dsa_prefix_t *
 dsa_prefix_create(const uint32_t slots[DSA_STORES])
 {
     int            ok;
-    uint32_t       i, j, buckets;
+    uint32_t       i, j;
     dsa_prefix_t  *x;
 
     x = calloc(1, sizeof(dsa_prefix_t));
@@ -73,15 +66,11 @@ dsa_prefix_create(const uint32_t slots[DSA_STORES])
         ok = ok && x->entry_of[i] != NULL;
     }
 
-    for (buckets = 64; buckets < x->n_entries; buckets *= 2) {
-        /* void */
-    }
-
-    x->mask = buckets - 1;
-    x->bucket = malloc((size_t) buckets * sizeof(uint32_t));
     x->entry = calloc(x->n_entries, sizeof(dsa_entry_t));
 
-    if (!ok || x->bucket == NULL || x->entry == NULL) {
+    if (!ok || x->entry == NULL
+        || dsa_map_reserve(&x->map, x->n_entries) != DSA_OK)
+    {
         dsa_prefix_destroy(x);
         return NULL;
     }
@@ -90,10 +79,6 @@ dsa_prefix_create(const uint32_t slots[DSA_STORES])
         for (j = 0; j < slots[i]; j++) {
             x->entry_of[i][j] = DSA_NO_ENTRY;
         }
-    }
-
-    for (i = 0; i < buckets; i++) {
-        x->bucket[i] = DSA_NO_ENTRY;
     }
 
     for (i = 0; i < x->n_entries; i++) {
@@ -119,7 +104,7 @@ dsa_prefix_destroy(dsa_prefix_t *x)
         free(x->entry_of[i]);
     }
 
-    free(x->bucket);
+    dsa_map_free(&x->map);
     free(x->entry);
     free(x);
 }
@@ -173,7 +158,8 @@ void
 dsa_prefix_add(dsa_prefix_t *x, uint32_t store, const dsa_digest_t *digest,
     uint32_t slot, dsa_copy_e state)
 {
-    uint32_t      i, e, *bucket;
+    int           rc;
+    uint32_t      i, e;
     dsa_entry_t  *entry;
 
     assert(slot < x->slots[store]
@@ -188,11 +174,11 @@ dsa_prefix_add(dsa_prefix_t *x, uint32_t store, const dsa_digest_t *digest,
 
         entry = &x->entry[e];
         x->unused = entry->next;
-
-        bucket = dsa_prefix_bucket(x, digest);
         entry->digest = *digest;
-        entry->next = *bucket;
-        *bucket = e;
+
+        rc = dsa_map_add(&x->map, dsa_prefix_key(&entry->digest), e);
+
+        assert(rc == DSA_OK);
 
         for (i = 0; i < DSA_STORES; i++) {
             entry->copy[i].slot = DSA_NO_SLOT;
@@ -224,7 +210,8 @@ dsa_prefix_set(dsa_prefix_t *x, uint32_t store, uint32_t slot,
 void
 dsa_prefix_remove(dsa_prefix_t *x, uint32_t store, uint32_t slot)
 {
-    uint32_t      i, e, *at;
+    int           rc;
+    uint32_t      i, e;
     dsa_entry_t  *entry;
 
     assert(slot < x->slots[store]);
@@ -248,13 +235,10 @@ dsa_prefix_remove(dsa_prefix_t *x, uint32_t store, uint32_t slot)
         }
     }
 
-    at = dsa_prefix_bucket(x, &entry->digest);
+    rc = dsa_map_delete(&x->map, dsa_prefix_key(&entry->digest));
 
-    while (*at != e) {
-        at = &x->entry[*at].next;
-    }
+    assert(rc == DSA_OK);
 
-    *at = entry->next;
     entry->next = x->unused;
     x->unused = e;
 }
@@ -263,50 +247,38 @@ dsa_prefix_remove(dsa_prefix_t *x, uint32_t store, uint32_t slot)
 int
 dsa_prefix_audit(const dsa_prefix_t *x, dsa_err_t *err)
 {
-    uint32_t            i, j, e, n, of, copies;
+    uint32_t            i, j, e, n, copies;
     const dsa_entry_t  *entry;
 
-    n = 0;
     copies = 0;
 
-    for (i = 0; i <= x->mask; i++) {
-        for (e = x->bucket[i]; e != DSA_NO_ENTRY; e = x->entry[e].next) {
-            if (e >= x->n_entries || ++n > x->n_entries) {
-                return dsa_error(err, "bucket %u of the prefix index is "
-                                 "broken at entry %u", i, e);
+    for (i = 0; i < DSA_STORES; i++) {
+        for (j = 0; j < x->slots[i]; j++) {
+            e = x->entry_of[i][j];
+
+            if (e == DSA_NO_ENTRY) {
+                continue;
             }
 
             entry = &x->entry[e];
-            of = 0;
 
-            if (dsa_prefix_entry(x, &entry->digest) != e) {
-                return dsa_error(err, "entry %u of the prefix index is not "
-                                 "found by its digest", e);
+            if (dsa_prefix_entry(x, &entry->digest) != e
+                || entry->copy[i].slot != j)
+            {
+                return dsa_error(err, "slot %u of store %u has entry %u, whose "
+                                 "digest is not found, or whose slot is %u", j,
+                                 i, e, entry->copy[i].slot);
             }
 
-            for (j = 0; j < DSA_STORES; j++) {
-                if (entry->copy[j].slot == DSA_NO_SLOT) {
-                    continue;
-                }
-
-                if (entry->copy[j].slot >= x->slots[j]
-                    || x->entry_of[j][entry->copy[j].slot] != e)
-                {
-                    return dsa_error(err, "entry %u has slot %u of store %u, "
-                                     "which belongs to another entry", e,
-                                     entry->copy[j].slot, j);
-                }
-
-                of++;
-            }
-
-            if (of == 0) {
-                return dsa_error(err, "entry %u of the prefix index has no "
-                                 "copy", e);
-            }
-
-            copies += of;
+            copies++;
         }
+    }
+
+    n = x->map.n;
+
+    if (n > copies || copies > n * DSA_STORES) {
+        return dsa_error(err, "%u digests have %u copies; expected 1 to %u of "
+                         "each", n, copies, DSA_STORES);
     }
 
     for (e = x->unused; e != DSA_NO_ENTRY; e = x->entry[e].next) {
@@ -317,50 +289,27 @@ dsa_prefix_audit(const dsa_prefix_t *x, dsa_err_t *err)
     }
 
     if (n != x->n_entries) {
-        return dsa_error(err, "%u entries are in buckets or unused; expected "
-                         "%u", n, x->n_entries);
-    }
-
-    n = 0;
-
-    for (i = 0; i < DSA_STORES; i++) {
-        for (j = 0; j < x->slots[i]; j++) {
-            n += x->entry_of[i][j] != DSA_NO_ENTRY;
-        }
-    }
-
-    if (n != copies) {
-        return dsa_error(err, "%u slots have a digest; expected %u", n,
-                         copies);
+        return dsa_error(err, "%u entries are in use or unused; expected %u",
+                         n, x->n_entries);
     }
 
     return DSA_OK;
 }
 
 
-static uint32_t *
-dsa_prefix_bucket(const dsa_prefix_t *x, const dsa_digest_t *digest)
+static dsa_str_t
+dsa_prefix_key(const dsa_digest_t *digest)
 {
-    uint32_t  hash;
-
-    memcpy(&hash, digest->byte, sizeof(hash));
-
-    return &x->bucket[hash & x->mask];
+    return dsa_str((const char *) digest->byte, sizeof(digest->byte));
 }
 
 
 static uint32_t
 dsa_prefix_entry(const dsa_prefix_t *x, const dsa_digest_t *digest)
 {
-    uint32_t  e;
+    uint64_t  *e;
 
-    e = *dsa_prefix_bucket(x, digest);
+    e = dsa_map_find(&x->map, dsa_prefix_key(digest));
 
-    while (e != DSA_NO_ENTRY
-           && memcmp(&x->entry[e].digest, digest, sizeof(dsa_digest_t)) != 0)
-    {
-        e = x->entry[e].next;
-    }
-
-    return e;
+    return e != NULL ? (uint32_t) *e : DSA_NO_ENTRY;
 }

@@ -46,7 +46,9 @@ typedef void (*dsa_sched_mask_pt)(void *owner, const uint32_t *drafts,
 
 
 typedef struct {
-    uint64_t            id;             /* for the log */
+    uint64_t            id;             /* for the log, which has the low and
+                                           the high word as "low.high"; of the
+                                           link's ids these are slot.epoch */
     uint32_t           *tokens;         /* [n_tokens], malloc()ed; the
                                            sequence owns them when the request
                                            is accepted */

@@ -60,6 +60,12 @@ struct dsa_sched_s {
 };
 
 
+/* The arguments of "request %u.%u" in the log. */
+
+#define dsa_sched_log_id(seq)                                                 \
+    (uint32_t) (seq)->id, (uint32_t) ((seq)->id >> 32)
+
+
 static inline uint64_t
 dsa_sched_now(const dsa_sched_t *s)
 {

@@ -174,7 +174,7 @@ test_scheduler(void **state)
 
     for (i = 0; i < 2; i++) {
         memset(&request, 0, sizeof(request));
-        request.id = 7000000000 + i;
+        request.id = 3ULL << 32 | i;
         request.tokens = ids_of(i, i, 60);
         request.n_tokens = 60;
         request.max_tokens = 50;
@@ -196,11 +196,11 @@ test_scheduler(void **state)
     assert_int_equal(log_count(": admitted with"), 2 + stats.preemptions);
 
     for (i = 0; i < 2; i++) {
-        (void) snprintf(text, sizeof(text), "request 700000000%u: admitted "
+        (void) snprintf(text, sizeof(text), "request %u.3: admitted "
                         "with 60 tokens, 0 of them cached\n", i);
         assert_int_equal(log_count(text), 1);
 
-        (void) snprintf(text, sizeof(text), "request 700000000%u: finish 2, "
+        (void) snprintf(text, sizeof(text), "request %u.3: finish 2, "
                         "60 prompt tokens, 0 of them cached, 50 completion "
                         "tokens\n", i);
         assert_int_equal(log_count(text), 1);

@@ -413,7 +413,8 @@ check_bill(uint32_t found)
         tokens = steps >= depth ? (steps - depth + 1) * 64 : 0;
         tokens = steps == 0 ? 0 : found + tokens;
 
-        assert_int_equal(c[1].usage.prompt_tokens, tokens < 1000 ? tokens : 1000);
+        assert_int_equal(c[1].usage.prompt_tokens,
+                         tokens < 1000 ? tokens : 1000);
         assert_int_equal(c[1].usage.cached_tokens, steps == 0 ? 0 : found);
 
         run(s);
