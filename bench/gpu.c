@@ -81,7 +81,7 @@ dsa_bench_compare(const void *a, const void *b)
 }
 
 
-/* A graph of count rounds of all turns. */
+/* Captures a graph of count rounds of all turns. */
 
 static int
 dsa_bench_capture(dsa_bench_t *b, cudaGraphExec_t *exec, dsa_bench_pt call,
@@ -142,7 +142,7 @@ dsa_bench_time(dsa_bench_t *b, dsa_bench_pt call, void *ctx, int turns)
     us = -1;
     exec = NULL;
 
-    /* once outside of a capture: libraries make their choices then */
+    /* run once outside of a capture, so that libraries choose their kernels */
 
     for (i = 0, rc = 0; i < turns && rc == 0; i++) {
         rc = call(b, ctx, i);
@@ -159,7 +159,10 @@ dsa_bench_time(dsa_bench_t *b, dsa_bench_pt call, void *ctx, int turns)
         goto done;
     }
 
-    /* a sample of 200 us and more, that the event's clock does not show */
+    /*
+     * samples of at least 200 us, so that the resolution of events does not
+     * matter
+     */
 
     count = ms[0] > 0.2f ? 1 : (int) (0.2f / (ms[0] > 0.001f ? ms[0] : 0.001f))
                                + 1;

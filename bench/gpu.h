@@ -14,13 +14,13 @@
 
 
 /*
- * dsa bench kernels: one file op_NAME.c for each op, which lays out inputs,
- * times calls and prints rows beside the physical limit.
+ * dsa bench kernels: one file op_NAME.c for each op.  It prepares inputs,
+ * measures calls and prints rows of a table beside the physical limit.
  */
 
 /*
- * The ceilings of one H200 as measured (HBM read, FP8 and BF16 products of
- * 8192^3), and what shares are taken of.
+ * The measured ceilings of one H200 (HBM read, FP8 and BF16 products of
+ * 8192^3); shares are relative to them.
  */
 
 #define DSA_BENCH_HBM       4384.0      /* GB/s */
@@ -36,33 +36,39 @@ typedef struct {
 } dsa_bench_t;
 
 
-/* Device memory for one op, until dsa_bench_free_all(); NULL: told. */
+/*
+ * Device memory for one op, until dsa_bench_free_all(); NULL: the error was
+ * printed.
+ */
 void *dsa_bench_alloc(dsa_bench_t *b, size_t size);
 void dsa_bench_free_all(dsa_bench_t *b);
 
-/* What is measured: puts its kernels in b->stream, returns an op's error. */
+/*
+ * The call that is measured: enqueues its kernels in b->stream and returns an
+ * op's error.
+ */
 typedef int (*dsa_bench_pt)(dsa_bench_t *b, void *ctx, int turn);
 
 /*
- * The median time of a call in microseconds by events: the call is captured
- * in a graph (so that launch gaps are those of a step), warmed up, and
- * replayed often enough for a tenth of a second.  turns > 1: as many captures
- * with turn = 0 .. turns-1 follow one another, for inputs that have to be
- * cold in the L2; the time is that of one.  Below 0: failed, and told.
+ * The median time of a call in microseconds, measured with events.  The call
+ * is captured in a graph (so that launch gaps are those of a step), warmed up,
+ * and replayed for at least a tenth of a second.  turns > 1: calls with turn =
+ * 0 .. turns-1 follow one another, for inputs that have to be cold in the L2;
+ * the result is the time of one call.  Below 0: the measurement failed, and
+ * the error was printed.
  */
 double dsa_bench_time(dsa_bench_t *b, dsa_bench_pt call, void *ctx,
     int turns);
 
 /*
- * Prints a row: op, shape, time, and TFLOPS of flop operations beside tflops
- * (a ceiling; 0: not told), GB/s of bytes beside DSA_BENCH_HBM; the share is
- * that of the nearer limit.
+ * Prints a row: op, shape, time, TFLOPS for flop operations (their ceiling is
+ * tflops; 0: not printed), GB/s for bytes, and the share of the nearer limit.
  */
 void dsa_bench_row(dsa_bench_t *b, const char *op, const char *shape,
     double us, double flop, double tflops, double bytes);
 
 
-/* One for each op; in op_NAME.c. */
+/* One function for each op, in op_NAME.c. */
 void dsa_bench_elementwise(dsa_bench_t *b);
 void dsa_bench_moe(dsa_bench_t *b);
 void dsa_bench_gemm(dsa_bench_t *b);

@@ -15,9 +15,9 @@
 
 
 /*
- * Slots drawn from 1,048,576 cached tokens: 688 MB of records.  Rows that read
- * less than the L2 holds take turns with other slots, so that records are as
- * cold as they are in a step, which passes through the other layers.
+ * Slots are drawn from 1,048,576 cached tokens: 688 MB of records.  If rows
+ * read less than the L2 holds, several sets of slots alternate, so that
+ * records are as cold as in a step, which visits the other layers in between.
  */
 
 #define DSA_BENCH_TOKENS    1048576
@@ -52,7 +52,7 @@ dsa_bench_decode(dsa_bench_t *b, void *ctx, int turn)
 }
 
 
-/* Records of random values about 1, their scales 2^-8 .. 2^-7. */
+/* Records of random values of about 1, with scales of 2^-8 .. 2^-7. */
 
 static int
 dsa_bench_decode_cache(dsa_bench_t *b, dsa_bench_decode_t *d)

@@ -40,7 +40,7 @@ dsa_bench_heads_call(dsa_bench_t *b, void *ctx, int turn)
 }
 
 
-/* Random bits, each row with about 2,048 up to its own position. */
+/* Random bits; each row has about 2,048 up to its own position. */
 
 static uint32_t *
 dsa_bench_heads_mask(dsa_bench_t *b, const dsa_bench_heads_t *h)
@@ -90,9 +90,9 @@ dsa_bench_heads_mask(dsa_bench_t *b, const dsa_bench_heads_t *h)
 
 
 /*
- * The operations are those of the pairs that the equation names, taken once:
- * 2 * (192 + 128) for each head, row and key up to the row.  Two passes make
- * 1.6 times as many of them.
+ * The operations that the equation needs, counted once: 2 * (192 + 128) for
+ * each head, row and key up to the row.  The two passes of the kernel do 1.6
+ * times as many.
  */
 
 static void

@@ -44,8 +44,8 @@ dsa_bench_prefill_call(dsa_bench_t *b, void *ctx, int turn)
 
 
 /*
- * For each row 2,048 rising positions, one at random of each of as many equal
- * parts of the keys.
+ * 2,048 rising positions for each row: one random position from each of as
+ * many equal parts of the keys.
  */
 
 static int
@@ -135,7 +135,9 @@ dsa_bench_prefill_one(dsa_bench_t *b, uint32_t rows, uint32_t keys,
     (void) snprintf(shape, sizeof(shape), "%u queries, %u keys, h=%u, top-k "
                     "%d", rows, keys, heads, DSA_BENCH_PICKS);
 
-    /* the latents once: what more comes from the L2 is no limit of HBM */
+    /*
+     * latents are counted once: further reads are served by the L2, not by HBM
+     */
 
     dsa_bench_row(b, "sparse prefill", shape, us,
                   2.0 * rows * heads * (576 + 512) * DSA_BENCH_PICKS,

@@ -33,7 +33,7 @@
 #define DSA_BENCH_EPS       1e-6f
 
 
-/* Two buffers of the widest row, which each op views as its own. */
+/* Two buffers for the widest row; each op uses them with its own shape. */
 
 typedef struct {
     dsa_bf16_t         *in;
@@ -208,7 +208,7 @@ dsa_bench_rows_alloc(dsa_bench_t *b, dsa_bench_rows_t *t)
 }
 
 
-/* Picks that rise over keys; other numbers are random. */
+/* Picks rise over keys; the other inputs are random. */
 
 static int
 dsa_bench_rows_fill(dsa_bench_t *b, dsa_bench_rows_t *t, uint32_t keys)
@@ -294,7 +294,7 @@ dsa_bench_elementwise(dsa_bench_t *b)
 
     static const uint32_t  rows[] = { 1, 32, 128, DSA_BENCH_ROWS };
 
-    /* bytes of a row, those of scales included */
+    /* bytes of a row, including its scales */
 
     static const struct {
         const char         *op;

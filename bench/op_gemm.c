@@ -14,7 +14,7 @@
 #include "kernels/random.h"
 
 
-/* Weights of several turns, so that none is found in the L2 (50 MB). */
+/* Several weights alternate, so that none is found in the L2 (50 MB). */
 #define BENCH_COLD      (200 << 20)
 #define BENCH_TURNS     48
 
@@ -142,7 +142,10 @@ bench_fp8_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows, size_t n)
 }
 
 
-/* Head, router, the indexer's weights of heads; the two halves of kv_b. */
+/*
+ * The head, the router, the indexer's head weights, and the two halves of
+ * kv_b.
+ */
 
 static void
 bench_bf16_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows,
@@ -194,8 +197,8 @@ bench_bf16_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows,
 
 
 /*
- * Many rows come last: for a while after such work the chip clocks lower, and
- * what takes microseconds takes a fifth more of them.
+ * Many rows are measured last: for a while after such work the GPU runs at a
+ * lower clock, and operations of microseconds take a fifth longer.
  */
 
 void

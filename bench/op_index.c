@@ -16,8 +16,8 @@
 
 
 /*
- * Index scores.  Operations are those of the keys that a row sees, bytes the
- * keys and scales of a sequence, once, and the queries.
+ * Index scores.  The operations are those for the keys that a row sees; the
+ * bytes are the keys and scales of a sequence, counted once, and the queries.
  */
 
 #define DSA_BENCH_INDEX_PAGES   32768
@@ -91,7 +91,7 @@ dsa_bench_index_prefill_row(dsa_bench_t *b, dsa_bench_index_t *x,
 }
 
 
-/* n sequences of min .. max keys, spread evenly over it. */
+/* n sequences with min .. max keys, evenly distributed. */
 
 static void
 dsa_bench_index_decode_row(dsa_bench_t *b, dsa_bench_index_t *x, uint32_t n,
@@ -118,7 +118,7 @@ dsa_bench_index_decode_row(dsa_bench_t *b, dsa_bench_index_t *x, uint32_t n,
     x->ld = (max + 63) / 64 * 64;
     x->turn = n * (x->ld / 64);
 
-    /* tables overlap where there are more pages in them than there are */
+    /* tables overlap if they have more pages than there are */
 
     turns = (int) (DSA_BENCH_INDEX_PAGES / x->turn);
     turns = turns > 16 ? 16 : turns;
@@ -183,7 +183,7 @@ dsa_bench_index(dsa_bench_t *b)
         list[i] = (int32_t) i;
     }
 
-    /* a permutation that is the same in every run, and repeats of it */
+    /* a permutation that is the same in every run, repeated */
 
     for (i = (uint32_t) n - 1, t = 1; i > 0; i--) {
         t = t * 1664525 + 1013904223;

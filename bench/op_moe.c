@@ -21,7 +21,7 @@
 #define DSA_BENCH_ROWS      8192
 
 
-/* The mixture's ops but for its products, on what the router chose. */
+/* The ops of MoE except the products, on the choices of the router. */
 
 typedef struct {
     float              *logits;

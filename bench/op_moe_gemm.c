@@ -15,10 +15,10 @@
 
 
 /*
- * The experts' GEMM.  FLOPs are those of the pairs alone, without padding; the
- * bytes are the weights of experts that have a pair, and each pair's x and y.
- * Routing is uniform, 8 different experts a token, or even: the same number
- * for each expert.
+ * The experts' products.  The operations are those of the pairs, without
+ * padding.  The bytes are the weights of experts that have a pair, and each
+ * pair's x and y.  Routing is uniform (8 different experts for each token) or
+ * even (the same number of pairs for each expert).
  */
 
 #define DSA_BENCH_EXPERTS   256
@@ -46,7 +46,10 @@ dsa_bench_pick(uint64_t *state)
 }
 
 
-/* Counts of uniform routing, in the device's plan; the experts in use. */
+/*
+ * Writes the counts of uniform routing to the device's plan; returns the
+ * number of experts in use.
+ */
 
 static uint32_t
 dsa_bench_route(dsa_bench_t *b, const dsa_moe_plan_t *plan, uint32_t tokens,

@@ -44,9 +44,9 @@ dsa_bench_sample_call(dsa_bench_t *b, void *ctx, int turn)
 
 
 /*
- * Logits spread evenly over -10 .. 10: a nucleus of 0.95 has some 19,000 ids,
- * many more than that of a model that knows what to say.  Several inputs in
- * turn, beyond the L2.
+ * Logits are uniform in -10 .. 10: a nucleus of 0.95 then has about 19,000
+ * ids, many more than a model's distribution usually has.  Several inputs
+ * alternate, more than the L2 holds.
  */
 
 static void

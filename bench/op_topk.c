@@ -45,9 +45,9 @@ dsa_bench_topk_call(dsa_bench_t *b, void *ctx, int turn)
 
 
 /*
- * rows of keys scores: random about mean, or zeros with scale 0; causal: the
- * first row sees keys - rows + 1 of them.  cold: as many inputs in turn as
- * exceed the L2, where otherwise the scores were just written there.
+ * rows of keys scores: random about mean, or zeros with scale 0.  causal: the
+ * first row sees keys - rows + 1 of them.  cold: as many inputs alternate as
+ * exceed the L2, because otherwise the scores would still be in it.
  */
 
 static void

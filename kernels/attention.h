@@ -68,16 +68,17 @@ void dsa_attention_absorbed(float *out, const float *q_latent,
 
 
 /*
- * CUDA.  The absorbed form over the paged FP8 cache: one row each, for decode
- * and small chunks.  q [rows, heads, 576] bf16, W_UK^T q_nope then q_rope; slot
- * [rows, ld_slot] int32 (cuda.h), of which n_slot [rows] count; -1 among them
- * is passed over.  out [rows, heads, 512] bf16; a row without a key gets
- * zeros.  heads: any number from 1 to 128; 8, 16, 32, 64 and 128 lose nothing
- * to padding.  max_slots <= ld_slot bounds n_slot; what lies between may be
- * read.  scale > 0 multiplies the dot products.  Latents are widened to f16:
- * exact where their scales are powers of two from 2^-15 to 2^7; queries may
- * reach 2^22.  work: dsa_cuda_attention_work() bytes, 16-byte aligned, which
- * are enough for fewer rows and slots too.
+ * CUDA.  Absorbed MQA over the paged FP8 cache for rows of any sequences: for
+ * decode and for small chunks.  q [rows, heads, 576] bf16: W_UK^T q_nope, then
+ * q_rope.  slot [rows, ld_slot] int32 (cuda.h), of which n_slot [rows] count;
+ * -1 among them is skipped.  out [rows, heads, 512] bf16; a row without a key
+ * gets zeros.  heads: any number from 1 to 128; 8, 16, 32, 64 and 128 need no
+ * padding.  n_slot is at most max_slots, max_slots at most ld_slot; slots
+ * between n_slot and max_slots may be read.  scale > 0 multiplies the dot
+ * products.  Latents are widened to f16, which is exact if their scales are
+ * powers of two from 2^-15 to 2^7; queries may reach 2^22.  work:
+ * dsa_cuda_attention_work() bytes, 16-byte aligned; they also suffice for
+ * fewer rows and slots.
  */
 int dsa_cuda_attention_decode(const dsa_cuda_state_t *state,
     dsa_bf16_t *out, const dsa_bf16_t *q, const dsa_cuda_cache_t *cache,
@@ -88,10 +89,10 @@ size_t dsa_cuda_attention_work(const dsa_cuda_state_t *state, uint32_t rows,
     uint32_t heads, uint32_t max_slots);
 
 /*
- * CUDA.  The absorbed form for many rows of one sequence, over its latents in
- * bf16: kv [keys, 576] as dsa_cuda_cache_latents() gives them, pick
- * [rows, ld_pick] positions, of which n_pick [rows] count; what is below 0 or
- * not below keys is passed over.  Otherwise as dsa_cuda_attention_decode().
+ * CUDA.  Absorbed MQA for many rows of one sequence, over its latents in bf16:
+ * kv [keys, 576] as dsa_cuda_cache_latents() writes them, pick [rows, ld_pick]
+ * positions, of which n_pick [rows] count.  Positions below 0 or not below
+ * keys are skipped.  Otherwise as dsa_cuda_attention_decode().
  */
 int dsa_cuda_attention_prefill(const dsa_cuda_state_t *state,
     dsa_bf16_t *out, const dsa_bf16_t *q, const dsa_bf16_t *kv, uint32_t keys,
@@ -99,14 +100,14 @@ int dsa_cuda_attention_prefill(const dsa_cuda_state_t *state,
     uint32_t heads, float scale, dsa_stream_t stream);
 
 /*
- * CUDA.  The multi-head form for many rows of one sequence at positions
- * start .. start+rows-1, causal, over keys 0 .. start+rows-1:
- * q [rows, heads, 192] bf16, kv [keys, heads, 256] bf16, nope then value;
- * k_rope: the last 64 of latents [keys, 576] bf16; mask [rows, ld_mask] bits of
- * the selected positions (bit p % 32 of word p / 32), or NULL: every position
- * up to a row's own.  out [rows, heads, 128] bf16.  Two passes over the keys:
- * the probabilities that weigh the values are normalized before they are
- * rounded to bf16.  scale > 0.
+ * CUDA.  MHA prefill for many rows of one sequence at positions start ..
+ * start+rows-1, causal, over keys 0 .. start+rows-1.  q [rows, heads, 192]
+ * bf16; kv [keys, heads, 256] bf16, nope then value; k_rope: the last 64 of
+ * latents [keys, 576] bf16.  mask [rows, ld_mask]: bits of the selected
+ * positions (bit p % 32 of word p / 32), or NULL for every position up to a
+ * row's own.  out [rows, heads, 128] bf16.  scale > 0.  There are two passes
+ * over the keys, because the probabilities that weigh the values are
+ * normalized before they are rounded to bf16.
  */
 int dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     const dsa_bf16_t *q, const dsa_bf16_t *kv, const dsa_bf16_t *latents,
@@ -115,9 +116,9 @@ int dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
 
 /*
  * CUDA.  mask [rows, ld_mask] from pick [rows, ld_pick], of which n_pick
- * count, in any order; what is below 0 or beyond the mask is passed over.  All
- * ld_mask words of a row are written.  ld_pick is a multiple of 4, pick 16-byte
- * aligned.
+ * count, in any order.  Positions below 0 or beyond the mask are skipped.  All
+ * ld_mask words of a row are written.  ld_pick is a multiple of 4, pick
+ * 16-byte aligned.
  */
 int dsa_cuda_attention_mask(uint32_t *mask, size_t ld_mask,
     const int32_t *pick, size_t ld_pick, const int32_t *n_pick,

@@ -10,8 +10,9 @@
 
 
 /*
- * A row's head: parts weighed by 2^(lse - log2 of the sum of all 2^lse).  It
- * is launched while the last blocks of the parts run, and waits for them.
+ * One head of a row: the parts are weighed by 2^(lse - log2 of the sum of all
+ * 2^lse).  The kernel is launched while the last blocks of the parts still
+ * run, and waits for them.
  */
 
 static __global__ void
@@ -35,7 +36,7 @@ dsa_decode_combine(const __grid_constant__ dsa_decode_t a)
     p = a.part + at * DSA_CUDA_LATENT + threadIdx.x * 4;
     o = make_float4(0, 0, 0, 0);
 
-    /* the first parts are under way before their weights are known */
+    /* the first parts are loaded before their weights are known */
 
     for (s = 0; s < a.splits; s += 16) {
 #pragma unroll
@@ -75,8 +76,9 @@ dsa_decode_combine(const __grid_constant__ dsa_decode_t a)
 
 
 /*
- * Into how many parts rows are split: the least time, in steps of 64 keys.  A
- * block of threads costs about 3 of them on its own, combining as many.
+ * The number of parts that each row is split into: the one with the least
+ * time, counted in steps of 64 keys.  Starting a block of threads costs about
+ * 3 steps, and combining costs as many.
  */
 
 static uint32_t
@@ -106,7 +108,7 @@ dsa_decode_splits(uint32_t blocks, uint32_t max_slots, uint32_t processors)
 }
 
 
-/* Parts, as many as blocks of threads in DSA_DECODE_WAVES at most, and lse. */
+/* The workspace holds one part for each block of threads, and its lse. */
 
 extern "C" size_t
 dsa_cuda_attention_work(const dsa_cuda_state_t *state, uint32_t rows,

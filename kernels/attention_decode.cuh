@@ -16,34 +16,38 @@ extern "C" {
 
 
 /*
- * Two kernels, one producer.  A block of threads serves one row, up to 64 of
- * its heads, and a range of its slots in steps of 64 keys:
+ * Two kernels that share the code of their producer warps.  A block of threads
+ * computes one row, up to 64 of its heads, and a range of its slots in steps
+ * of 64 keys:
  *
- *     warps 8-15   gather 64 records and write them as f16, a step ahead, into
- *                  one of two key buffers
+ *     warps 8-15   gather 64 records and write them as f16, one step ahead,
+ *                  into one of two key buffers
  *     warps 0-7    scores, softmax and values on the tensor cores
  *
- * wide (more than 32 heads): heads are the 64 rows of the products.  512
- * columns of 64 heads are 256 registers a thread for one warpgroup, so two
- * share the output: the first takes the scores, hands the probabilities over
- * in shared memory, and each weighs one half of the columns.  Its limit is the
- * tensor cores: 36 products 64x64x16 and 16 of 64x128x16 a step, 2176 cycles.
+ * wide (more than 32 heads): heads are the 64 rows of the products.  One
+ * warpgroup would need 256 registers a thread for 512 columns of 64 heads, so
+ * two warpgroups share the output.  The first one computes the scores and
+ * passes the probabilities on in shared memory; each of the two weighs one
+ * half of the columns.  The tensor cores are the limit: 36 products 64x64x16
+ * and 16 of 64x128x16 take 2176 cycles a step.
  *
- * narrow (up to 32 heads): transposed, keys and latent columns are the 64 rows
- * and 8, 16 or 32 heads the columns, so that nothing is padded to 64 heads.
- * Each warpgroup does every second step on its own, with its own maximum, and
- * the halves meet at the end: one's latencies lie under the other's products.
+ * narrow (up to 32 heads): the roles are swapped.  Keys and latent columns are
+ * the 64 rows of the products, and 8, 16 or 32 heads are the columns, so that
+ * nothing is padded to 64 heads.  The two warpgroups compute alternate steps
+ * with separate maxima, and combine their results at the end; the latencies of
+ * one are hidden by the products of the other.
  *
- * e4m3 becomes f16 in one instruction and loses nothing by it, nor by a scale
- * from 2^-15 to 2^7; bf16 takes twice as many.  Queries and probabilities are
- * f16 then, which rounds less than bf16; the rope part stays bf16.
+ * One instruction converts e4m3 to f16 without loss, and a scale from 2^-15 to
+ * 2^7 loses nothing either; a conversion to bf16 takes two instructions.  So
+ * queries and probabilities are f16 too, which rounds less than bf16.  The
+ * rope part stays bf16.
  *
- * Rows that do not fill the GPU are split over their slots; parts then meet in
- * the combining kernel, in the order of the slots.
+ * If there are too few rows to fill the GPU, each row is split over its slots.
+ * A second kernel combines the parts in the order of the slots.
  *
  * A key buffer is 9 panels of 64 columns: [64 keys][128 bytes], swizzled by
- * 128 bytes.  The same bytes are read along the columns for the scores and
- * along the keys for the values.
+ * 128 bytes.  The scores read these bytes along the columns, the values read
+ * them along the keys.
  */
 
 #define DSA_DECODE_KEYS     64
@@ -59,17 +63,18 @@ extern "C" {
 #define DSA_DECODE_NONE     -1e30f      /* not -inf: differences stay finite */
 
 /*
- * A maximum is replaced when a score exceeds it by more than this, a power of
- * two: probabilities relative to it stay far below the largest f16, and the
- * output is rarely rescaled.
+ * A maximum is replaced only when a score exceeds it by more than this, as a
+ * power of two.  Probabilities relative to it stay far below the largest f16,
+ * and the output is rarely rescaled.
  */
 
 #define DSA_DECODE_SLACK    8.0f
 
 /*
- * Queries are scaled on their way to f16: values up to 2^22 pass, and what is
- * lost of those below 2^-8 is lost of a sum with larger ones, or of a score
- * about 0.  The scale of the scores makes up for it.
+ * Queries are multiplied by this when they are converted to f16, so that
+ * values up to 2^22 fit.  Values below 2^-8 lose bits, but these only matter
+ * in a sum with larger values, or in a score near 0.  The scale of the scores
+ * compensates for the factor.
  */
 
 #define DSA_DECODE_QUERY    0x1p-6f
@@ -104,7 +109,7 @@ typedef struct {
 } dsa_decode_t;
 
 
-/* What a block of threads does. */
+/* The work of a block of threads. */
 
 typedef struct {
     uint32_t         row;
@@ -144,8 +149,8 @@ struct dsa_decode_narrow_t {
 
 
 /*
- * The shapes of wgmma.  A k-step of 16 is 32 bytes along a panel's row, or 16
- * rows of it.
+ * The shapes of wgmma.  16 columns of k are 32 bytes along the row of a panel;
+ * if the keys are k, they are 16 rows of it.
  */
 
 #define DSA_R4 \
@@ -325,7 +330,7 @@ dsa_decode_load4(uint32_t smem)
 }
 
 
-/* 16 bytes, zeros where n is 0. */
+/* Copies 16 bytes, or zeros if n is 0. */
 
 static __device__ __forceinline__ void
 dsa_decode_copy16(uint32_t smem, const uint8_t *p, uint32_t n)
@@ -335,7 +340,7 @@ dsa_decode_copy16(uint32_t smem, const uint8_t *p, uint32_t n)
 }
 
 
-/* Whether v is not 0 in any of a barrier's threads. */
+/* Whether v is not 0 in at least one of a barrier's threads. */
 
 static __device__ __forceinline__ int
 dsa_decode_bar_or(uint32_t id, uint32_t threads, int v)
@@ -391,9 +396,9 @@ dsa_decode_query_f16(uint32_t v)
 
 
 /*
- * i: of a key from the first step on.  Its slot, should the row have all of
- * max_slots, is read before it is known whether it has: one latency less of
- * three in a row.
+ * The slot of key i, counted from the first step.  It is read before the
+ * number of the row's slots is known, as if the row had max_slots: this
+ * removes one of three memory latencies in a row.
  */
 
 static __device__ __forceinline__ dsa_decode_job_t
@@ -466,8 +471,9 @@ dsa_decode_slot(const dsa_decode_job_t &job, const int32_t *slot,
 
 
 /*
- * 16 bytes of a record to 16 columns of a key in a buffer, two chunks of a
- * swizzled row; to: the first.  scale: of the columns' group, 0 for no key.
+ * Writes 16 bytes of a record as 16 columns of a key in a buffer: two chunks
+ * of a swizzled row, to being the first.  scale: the scale of the group of the
+ * columns, 0 for no key.
  */
 
 static __device__ __forceinline__ void
@@ -489,9 +495,9 @@ dsa_decode_widen(uint32_t to, uint4 x, float scale)
 
 
 /*
- * Copies a warp's 8 records of a step to shared memory, record k to raw + k
- * pitch, those of odd keys 64 bytes further where odd is 64.  s: the slot of
- * key lane % 8.  Zeros for none.
+ * Copies a warp's 8 records of a step to shared memory: record k to raw + k *
+ * pitch, and 64 bytes further for odd keys if odd is 64.  s: the slot of key
+ * lane % 8.  A missing record is copied as zeros.
  */
 
 static __device__ __forceinline__ void
@@ -529,18 +535,19 @@ dsa_decode_gather(const dsa_decode_t &a, int32_t s, uint32_t raw,
 
 
 /*
- * The producer, 8 warps with 8 keys each of a step.  Records are copied to
- * shared memory, read into registers at once, and widened into the buffer.
+ * The producer: 8 warps, each with 8 keys of a step.  Records are copied to
+ * shared memory, read into registers, and widened into the buffer.
  *
- * With PLACE == 0 they have a place of their own there, in which the next
- * step's are under way meanwhile.  With PLACE == 1 shared memory has none: a
- * buffer's panels hold 1024 bytes each for a warp's keys, record k lands in
- * panel k, and its columns overwrite it.  Copies then have to wait until the
- * buffer is free.
+ * With PLACE == 0 shared memory has a separate place for the records, so that
+ * those of the next step can be copied meanwhile.  With PLACE == 1 there is no
+ * room for it.  The panels of a buffer hold 1024 bytes each for the keys of a
+ * warp; record k is copied into panel k, and its columns overwrite it.  The
+ * copies then have to wait until the buffer is free.
  *
- * A lane takes 16 bytes each of 4 keys: lanes 0-3, 8-11 .. of even and the
- * others of odd keys, so that eight lanes meet no bank twice, neither where
- * records land, for their pitch, nor in a buffer, for the swizzle.
+ * A lane reads 16 bytes of each of 4 keys: lanes 0-3, 8-11 and so on read even
+ * keys, the others odd keys.  So eight lanes never meet in a bank, neither
+ * where records are copied to (because of their pitch) nor in a buffer
+ * (because of the swizzle).
  */
 
 #define DSA_DECODE_RAW  704             /* a record's place */
@@ -655,8 +662,9 @@ dsa_decode_fill(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 
 /*
- * The row's heads first .. into panels [heads, 128 bytes]; zeros for those
- * that there are not.  By the 256 threads of the first two warpgroups.
+ * Copies the row's heads from first on into panels [heads, 128 bytes], and
+ * zeros for heads that do not exist.  Called by the 256 threads of the first
+ * two warpgroups.
  */
 
 template <int N>
@@ -722,8 +730,8 @@ dsa_decode_init(dsa_decode_sync_t *sync, uint32_t readers)
 
 
 /*
- * Where a split has no step: what the combining kernel passes over.  Returns
- * 1 then.
+ * If a split has no step, writes a result that the combining kernel ignores,
+ * and returns 1.
  */
 
 static __device__ __forceinline__ int

@@ -12,8 +12,9 @@
 
 
 /*
- * A warpgroup of narrow: every second step.  o [8][N / 2]: 64 columns each of
- * the transposed output; a thread's heads are 8 j + 2 (lane % 4) and the next.
+ * One warpgroup of narrow; it computes every second step.  o [8][N / 2]: 64
+ * columns each of the transposed output.  The heads of a thread are 8 j + 2
+ * (lane % 4) and the next one.
  */
 
 template <int N>
@@ -40,7 +41,10 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
     for (i = group; i < job.count; i += 2) {
         dsa_mbar_wait(&share->sync.full[group], i >> 1 & 1);
 
-        /* or the sums below are kept in registers over the loop */
+        /*
+         * otherwise the compiler keeps the sums below in registers during the
+         * loop
+         */
 
         asm volatile ("" : "+l"(dq), "+l"(dk), "+l"(dp), "+l"(dv));
 
@@ -80,7 +84,7 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
         if (dsa_decode_bar_or(DSA_BAR_GROUP + group, 128, need)) {
 
-            /* rare after the first step: the heads' maxima anew */
+            /* rare after the first step: new maxima for the heads */
 
 #pragma unroll
             for (j = 0; j < N / 4; j++) {
@@ -170,9 +174,10 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 
 /*
- * The warpgroups' outputs become one.  Each gives the other's half of the
- * columns away through shared memory, [2][N][DSA_DECODE_PITCH] floats, adds
- * what it gets, and stores its half from there in whole lines.
+ * Combines the outputs of the two warpgroups.  Each writes the half of the
+ * columns that the other one stores to shared memory, [2][N][DSA_DECODE_PITCH]
+ * floats, adds what the other one wrote to its own half, and stores it in
+ * whole lines.
  */
 
 #define DSA_DECODE_PITCH  260           /* heads 2 apart: 8 banks */

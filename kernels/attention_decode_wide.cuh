@@ -11,7 +11,7 @@
 #include "kernels/attention_decode.cuh"
 
 
-/* The first warpgroup of wide: scores, softmax, columns 0 .. 255. */
+/* The first warpgroup of wide: scores, softmax, and columns 0 .. 255. */
 
 static __device__ __forceinline__ void
 dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
@@ -38,7 +38,10 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
         dk = dsa_wgmma_desc(at, 1, 16, 1024);
 
-        /* or the sums below are kept in registers over the loop */
+        /*
+         * otherwise the compiler keeps the sums below in registers during the
+         * loop
+         */
 
         asm volatile ("" : "+l"(dq), "+l"(dk));
 
@@ -184,7 +187,7 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 }
 
 
-/* The second: columns 256 .. 511. */
+/* The second warpgroup of wide: columns 256 .. 511. */
 
 static __device__ __forceinline__ void
 dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
@@ -238,8 +241,9 @@ dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
 
 
 /*
- * A warp's 16 heads and a warpgroup's 256 columns.  bf16 goes through shared
- * memory, for whole lines; the float32 parts are whole sectors as they are.
+ * Stores a warp's 16 heads and a warpgroup's 256 columns.  bf16 goes through
+ * shared memory, so that whole lines are written; the float32 parts are whole
+ * sectors already.
  */
 
 static __device__ __forceinline__ void

@@ -13,20 +13,22 @@ extern "C" {
 
 
 /*
- * The multi-head form.  A block takes 128 rows of a head against tiles of 128
- * keys: two warpgroups of 64 rows, and a warp that keeps the copy engine busy
- * with two tiles of keys (128 nope and the shared 64 rope columns) and two of
- * values ahead.  Tiles stand in shared memory as segments of 64 columns, 128
- * swizzled bytes a row.
+ * MHA prefill.  A block computes 128 rows of one head against tiles of 128
+ * keys.  Two warpgroups have 64 rows each; another warp loads two tiles of
+ * keys (128 nope columns and the shared 64 rope columns) and two tiles of
+ * values ahead.  Tiles are stored in shared memory as segments of 64 columns,
+ * 128 swizzled bytes a row.
  *
- * Two passes: the first takes a row's maximum and sum of exponentials, the
- * second scores again, weighs with the normalized bf16 probabilities and never
- * rescales what it has summed.  In the first a warpgroup's next scores are in
- * the tensor cores while it works on the exponentials of the last ones; in the
- * second, where registers do not suffice for that, the other warpgroup's are.
+ * There are two passes over the keys.  The first computes the maximum and the
+ * sum of exponentials of each row.  The second computes the scores again,
+ * weighs the values with the normalized bf16 probabilities, and never rescales
+ * a sum.  In the first pass the tensor cores compute the next scores of a
+ * warpgroup while it computes the exponentials of the last ones.  In the
+ * second pass there are not enough registers for that, and the tensor cores
+ * work for the other warpgroup meanwhile.
  *
- * Columns of a row belong to four threads; maxima and sums stay a thread's own
- * until the end of the first pass.
+ * The columns of a row belong to four threads.  Each keeps its own maximum and
+ * sum until the end of the first pass.
  */
 
 #define DSA_HEADS_ROWS      128
@@ -127,7 +129,7 @@ dsa_heads_pack(float low, float high)
 }
 
 
-/* Starts the scores of 64 rows and a tile of keys. */
+/* Starts computing the scores of 64 rows and a tile of keys. */
 
 static __device__ __forceinline__ void
 dsa_heads_score(float (&s)[64], uint64_t q, uint64_t k)
@@ -151,7 +153,7 @@ dsa_heads_score(float (&s)[64], uint64_t q, uint64_t k)
 }
 
 
-/* What a thread knows of its two rows. */
+/* A thread's two rows. */
 
 typedef struct {
     uint32_t            position[2];
@@ -161,8 +163,9 @@ typedef struct {
 
 
 /*
- * The keys of the tile behind first that two rows attend to: 32 a word, from
- * the thread's own first column on.  Loaded before the scores are waited for.
+ * The keys of a tile that two rows attend to, as bits: 32 in a word, from the
+ * thread's own first column on.  They are loaded before the scores are
+ * complete.
  */
 
 static __device__ __forceinline__ void
@@ -197,7 +200,7 @@ dsa_heads_bits(uint32_t (&w)[8], const dsa_heads_rows_t *r, uint32_t first,
 }
 
 
-/* Scores of other keys become -inf. */
+/* Sets the scores of all other keys to -inf. */
 
 static __device__ __forceinline__ void
 dsa_heads_select(float (&s)[64], uint32_t (&w)[8], int masked, int causal)
@@ -221,7 +224,7 @@ dsa_heads_select(float (&s)[64], uint32_t (&w)[8], int masked, int causal)
 }
 
 
-/* Takes a tile into the maxima and sums of a thread's two rows. */
+/* Adds a tile to the maxima and sums of a thread's two rows. */
 
 static __device__ __forceinline__ void
 dsa_heads_stat(const float (&s)[64], float (&max)[2], float (&sum)[2],
@@ -257,7 +260,7 @@ dsa_heads_stat(const float (&s)[64], float (&max)[2], float (&sum)[2],
 }
 
 
-/* What the two passes share. */
+/* Arguments of both passes. */
 
 typedef struct {
     uint64_t            q;
@@ -273,7 +276,7 @@ typedef struct {
 } dsa_heads_work_t;
 
 
-/* Starts the scores of the tile that is the at-th to be loaded. */
+/* Starts computing the scores of the tile that is loaded as number at. */
 
 static __device__ __forceinline__ void
 dsa_heads_start(float (&s)[64], const dsa_heads_work_t *w, uint32_t at)
@@ -283,7 +286,7 @@ dsa_heads_start(float (&s)[64], const dsa_heads_work_t *w, uint32_t at)
 }
 
 
-/* What the i-th tile's rows attend to. */
+/* The keys of the i-th tile that the rows attend to. */
 
 static __device__ __forceinline__ void
 dsa_heads_ahead(uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
@@ -293,7 +296,7 @@ dsa_heads_ahead(uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
 }
 
 
-/* A warp's arrival, when all its threads are here. */
+/* Arrives at a barrier once for a warp, after all its threads are here. */
 
 static __device__ __forceinline__ void
 dsa_heads_done(uint64_t *bar)
@@ -306,7 +309,7 @@ dsa_heads_done(uint64_t *bar)
 }
 
 
-/* The i-th tile of the first pass, its scores in s. */
+/* Processes the i-th tile of the first pass; its scores are in s. */
 
 static __device__ __forceinline__ void
 dsa_heads_first(float (&s)[64], float (&max)[2], float (&sum)[2],
@@ -318,7 +321,10 @@ dsa_heads_first(float (&s)[64], float (&max)[2], float (&sum)[2],
 }
 
 
-/* The i-th of the second: starts what its scores weigh. */
+/*
+ * Processes the i-th tile of the second pass: starts the product with the
+ * values.
+ */
 
 static __device__ __forceinline__ void
 dsa_heads_second(float (&s)[64], float (&o)[64], const float (&shift)[2],
@@ -413,7 +419,9 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
     sv = sk + 2 * DSA_HEADS_K;
     bars = (dsa_heads_bars_t *) (sv + 2 * DSA_HEADS_V);
 
-    /* the longest rows of a head first: what ends last is short */
+    /*
+     * the longest rows of a head first, so that the last blocks are short ones
+     */
 
     row = (gridDim.x - 1 - blockIdx.x) * DSA_HEADS_ROWS;
     head = blockIdx.y;
@@ -477,7 +485,10 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
 
         dsa_mbar_wait(&bars->q_full, 0);
 
-        /* s and t in turns; wgmma's registers must not depend on a branch */
+        /*
+         * s and t alternate, because wgmma's registers must not depend on a
+         * branch
+         */
 
         dsa_heads_start(s, &w, 0);
 
@@ -507,7 +518,9 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
             dsa_heads_first(s, max, sum, bits, &w, i);
         }
 
-        /* a row's four threads agree; p = exp2(score * scale - shift) */
+        /*
+         * the four threads of a row agree on p = exp2(score * scale - shift)
+         */
 
 #pragma unroll
         for (n = 0; n < 2; n++) {

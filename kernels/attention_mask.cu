@@ -16,8 +16,9 @@ extern "C" {
 
 
 /*
- * A block a row.  Bits are gathered in shared memory; a thread takes four
- * picks, which rise and so mostly fall in one word: few of its atomics meet.
+ * One block for each row.  Bits are collected in shared memory.  A thread
+ * reads four picks; these rise, so that most of them fall in one word, and few
+ * atomics meet.
  */
 
 static __global__ void __launch_bounds__(DSA_MASK_THREADS)

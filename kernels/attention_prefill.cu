@@ -8,28 +8,31 @@
 
 
 /*
- * The absorbed form for many rows of a sequence.  A block takes one row and 64
- * heads at a time; its sums, 64 x 512 in float32, fill half of a
- * multiprocessor's registers, so two warpgroups own 256 columns of them each.
- * The row's keys come in pairs of blocks of 64: warpgroup 0 scores the even
- * ones, 1 the odd ones, and each gives its weights to the other through shared
- * memory.  One is in its softmax while the other one's products run.
+ * Absorbed MQA for many rows of a sequence.  A block computes one row and 64
+ * heads at a time.  The sums, 64 x 512 in float32, fill half of a
+ * multiprocessor's registers, so two warpgroups own 256 columns each.  The
+ * keys of the row come in pairs of blocks of 64.  Warpgroup 0 computes the
+ * scores of the even blocks, warpgroup 1 those of the odd ones, and each
+ * passes its weights to the other one through shared memory.  While one
+ * computes its softmax, the tensor cores work for the other one.
  *
- * A third warpgroup gathers the rows, 1,152 bytes each, in pieces of 16 bytes:
- * the copy engine's boxes of a row and 128 bytes take 52 cycles each, 25 times
- * as long.  There is room for two blocks only, which are in use for most of
- * the time: what counts is how soon a piece of them is free and filled again.
- * So a block comes and goes in halves: the columns that its scoring warpgroup
- * owns first; then the others with the rope columns, in which the weights are
- * handed over.
+ * A third warpgroup gathers the latents, 1,152 bytes each, in pieces of 16
+ * bytes.  The copy engine is not used, because its boxes of one row and 128
+ * bytes take 52 cycles each, 25 times as long.  There is room for two blocks
+ * only, and both are in use for most of the time, so a piece of them has to be
+ * freed and filled again as early as possible.  Therefore a block is loaded in
+ * halves: first the columns that belong to the warpgroup that computes its
+ * scores, then the other columns with the rope part, in whose memory the
+ * weights are passed on.
  *
- * References rise along the blocks: warpgroup 0 knows that of the last odd one
- * when it takes its own.  1 does not wait for that of the even block, so that
- * both softmaxes can run at once, and scales its weights in the rare case that
- * it turns out to be higher.
+ * The references of the softmax rise along the blocks.  Warpgroup 0 has the
+ * reference of the last odd block before it chooses its own.  Warpgroup 1 does
+ * not wait for the reference of the even block, so that both softmaxes can run
+ * at once; in the rare case that the even one is higher, it scales its
+ * weights.
  *
- * What ends it is the card's power: two thirds of the tensor cores' rate make
- * it lower its clock.
+ * The limit is the card's power: at two thirds of the tensor cores' rate it
+ * lowers its clock.
  */
 
 #define DSA_PREFILL_HEADS       64
@@ -132,7 +135,7 @@ dsa_prefill_pairs(const dsa_prefill_args_t *a, uint32_t row)
 
 /* The gathering warpgroup. */
 
-/* segments of a thread's four rows, key [4], into tile. */
+/* copies segments of a thread's four rows, key [4], into tile */
 
 static __device__ __forceinline__ void
 dsa_prefill_gather(const dsa_prefill_args_t *a, uint32_t tile,
@@ -160,7 +163,9 @@ dsa_prefill_gather(const dsa_prefill_args_t *a, uint32_t tile,
 }
 
 
-/* A thread's picks of a pair of blocks: four rows of each, two to check. */
+/*
+ * A thread's picks of a pair of blocks: four rows of each, and two to check.
+ */
 
 static __device__ __forceinline__ void
 dsa_prefill_picks(const dsa_prefill_args_t *a, uint32_t row, uint32_t pair,
@@ -279,7 +284,9 @@ typedef struct {
 } dsa_prefill_rows_t;
 
 
-/* Starts the scores of a block, own columns first. */
+/*
+ * Starts computing the scores of a block, the warpgroup's own columns first.
+ */
 
 static __device__ __forceinline__ void
 dsa_prefill_score(float (&s)[32], uint64_t q, uint64_t k,
@@ -310,7 +317,10 @@ dsa_prefill_score(float (&s)[32], uint64_t q, uint64_t k,
 }
 
 
-/* Takes sums from reference to reference; almost never more than a vote. */
+/*
+ * Rescales sums from one reference to another.  In most cases the threads only
+ * agree that nothing changes.
+ */
 
 static __device__ __forceinline__ void
 dsa_prefill_rescale(float (&o)[128], dsa_prefill_rows_t *t, const float *r)
@@ -337,8 +347,9 @@ dsa_prefill_rescale(float (&o)[128], dsa_prefill_rows_t *t, const float *r)
 
 
 /*
- * From scores to weights p, the A operand of four products.  r [2] goes from
- * the reference so far to that of the block; sum [2] are the weights' own.
+ * Computes the weights p from the scores; they are the A operand of four
+ * products.  r [2] changes from the reference so far to that of the block; sum
+ * [2] has the weights of this thread only.
  */
 
 static __device__ __forceinline__ void
@@ -390,7 +401,7 @@ dsa_prefill_softmax(uint32_t (&p)[16], float (&s)[32], float (&r)[2],
 }
 
 
-/* Weights whose reference turns out below that of the block before. */
+/* Scales weights whose reference is lower than that of the block before. */
 
 static __device__ __forceinline__ void
 dsa_prefill_raise(uint32_t (&p)[16], float (&r)[2], float (&sum)[2],
@@ -419,7 +430,7 @@ dsa_prefill_raise(uint32_t (&p)[16], float (&r)[2], float (&sum)[2],
 }
 
 
-/* Gives weights and their references to the other warpgroup. */
+/* Passes weights and their references to the other warpgroup. */
 
 static __device__ __forceinline__ void
 dsa_prefill_give(const uint32_t (&p)[16], const float (&r)[2], uint32_t to,
@@ -499,8 +510,8 @@ dsa_prefill_taken(float *r, const dsa_prefill_shared_t *sh, int b)
 
 
 /*
- * Four threads have two columns of each of four chunks of 8; they swap, so that
- * each stores a chunk.
+ * Four threads have two columns of each of four chunks of 8.  They exchange
+ * them, so that each thread stores one chunk.
  */
 
 static __device__ __forceinline__ void
@@ -538,7 +549,7 @@ dsa_prefill_store(dsa_bf16_t *out, const float *o, float f, int write)
 }
 
 
-/* Both halves of a row's weights make its sum; o [64, 256] goes out. */
+/* Adds up both halves of a row's weights, and stores o [64, 256]. */
 
 static __device__ __forceinline__ void
 dsa_prefill_finish(const dsa_prefill_args_t *a, float (&o)[128],

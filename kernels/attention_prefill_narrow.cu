@@ -8,15 +8,15 @@
 
 
 /*
- * Sparse prefill with up to 32 heads, a multiple of 8 of them in the products.
- * wgmma's 64 rows would be half empty, so the roles change: keys are the M
- * operand of the scores and latent columns that of the sums, heads are N in
- * both.  A block takes one row at a time; two warpgroups take its blocks of
- * keys in turns, each for itself with own references and sums [512, heads],
- * which they put together at the end.
+ * Absorbed MQA for many rows with up to 32 heads; the products have a multiple
+ * of 8 heads.  The 64 rows of wgmma would be half empty, so the roles are
+ * swapped: keys are the M operand of the scores, latent columns are that of
+ * the sums, and heads are N in both.  A block computes one row at a time.  Its
+ * two warpgroups process alternate blocks of keys with references and sums
+ * [512, heads] of their own, and combine them at the end.
  *
- * Thirds of a block, 192 columns, stand in a ring that a third warpgroup
- * gathers into.
+ * A ring in shared memory holds thirds of a block, 192 columns.  A third
+ * warpgroup gathers them.
  */
 
 #define DSA_NARROW_THREADS      384
@@ -233,7 +233,9 @@ dsa_narrow_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
 }
 
 
-/* Both warpgroups that compute wait for each other; met counts it. */
+/*
+ * The two warpgroups that compute wait for each other; met counts the times.
+ */
 
 static __device__ __forceinline__ void
 dsa_narrow_meet(uint64_t *bar, uint32_t *met)
@@ -267,7 +269,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
     pd = dsa_wgmma_desc(dsa_smem(sp) + group * dsa_narrow_t<HEADS>::p, 1, 16,
                         1024);
 
-    /* where the weights of a lane's row of a stored 8x8 matrix go */
+    /* where the weights of a lane's row of a stored 8x8 matrix belong */
 
     to = dsa_smem(sp) + group * dsa_narrow_t<HEADS>::p
          + (lane / 16 * 8 + lane % 8) * 128
@@ -391,7 +393,10 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
                 p[i] = dsa_prefill_pack(s[c], s[c + 1]);
             }
 
-            /* transposed: a row of each head, its keys one after the other */
+            /*
+             * transposed: one row for each head, with its keys one after
+             * another
+             */
 
             if (HEADS == 8) {
                 asm volatile ("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16"
@@ -447,7 +452,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
 
         first += blocks;
 
-        /* references and sums of both warpgroups make a row's */
+        /* combine the references and sums of both warpgroups */
 
 #pragma unroll
         for (i = 0; i < HEADS / 4; i++) {
@@ -493,9 +498,11 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
             }
         }
 
-        /* warpgroup 1 gives 256 columns and then takes, 0 the reverse; one
-           element of a thread after the other: the same thread's of the
-           other warpgroup */
+        /*
+         * warpgroup 1 writes 256 columns and then reads, warpgroup 0 the
+         * reverse; one element of a thread after another: the same thread of
+         * the other warpgroup has the same element
+         */
 
 #pragma unroll
         for (n = 0; n < 2; n++) {

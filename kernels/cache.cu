@@ -30,7 +30,10 @@ dsa_cache_inverse(float sum, uint32_t n)
 }
 
 
-/* A latent, 16 elements a lane, eight lanes a scale; then a pair a lane. */
+/*
+ * Writes a latent: 16 elements a lane and eight lanes a scale, then two rope
+ * values a lane.
+ */
 
 static __device__ __forceinline__ void
 dsa_cache_write_latent(uint8_t *record, const dsa_bf16_t *kv,
@@ -90,7 +93,7 @@ dsa_cache_write_latent(uint8_t *record, const dsa_bf16_t *kv,
 }
 
 
-/* An index key by eight lanes. */
+/* Writes an index key with eight lanes. */
 
 static __device__ __forceinline__ float
 dsa_cache_sum8(float v)
@@ -147,7 +150,7 @@ dsa_cache_key(float *v, const dsa_bf16_t *k, const float *norm,
 }
 
 
-/* A warp for each of four latents, and one for the four keys. */
+/* One warp for each of four latents, and one for the four keys. */
 
 static __global__ void __launch_bounds__(32 * (DSA_CACHE_BLOCK + 1))
 dsa_cache_write_kernel(dsa_cuda_cache_t cache, const int32_t *slot,
@@ -205,7 +208,10 @@ dsa_cache_write_kernel(dsa_cuda_cache_t cache, const int32_t *slot,
 }
 
 
-/* A chunk a thread and turn: 8 codes or 8 elements of the rope part. */
+/*
+ * One chunk for each thread at a time: 8 codes, or 8 elements of the rope
+ * part.
+ */
 
 static __global__ void __launch_bounds__(DSA_CACHE_THREADS)
 dsa_cache_latents_kernel(dsa_bf16_t *out, dsa_cuda_cache_t cache,

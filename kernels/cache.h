@@ -79,13 +79,14 @@ void dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
 
 
 /*
- * CUDA.  Writes the cache entries of rows tokens at slot [rows]; -1: none.
- * kv [rows, 576] bf16, ld_kv apart: its first 512 are RMS-normed with kv_norm
- * [512] float32, the other 64 rotated, interleaved; k [rows, 128] bf16, ld_k
- * apart: LayerNorm with k_norm, k_bias [128], its first 64 rotated half-split,
- * Hadamard.  eps of both 1e-6; each step rounded to bf16.  table, position: as
- * for dsa_cuda_rope_query().  ld_kv and ld_k are multiples of 8, kv, kv_norm, k
- * and table 16-byte aligned.
+ * CUDA.  Writes the cache entries of rows tokens at slot [rows]; -1: the token
+ * has none.  kv [rows, 576] bf16, ld_kv apart: its first 512 elements are
+ * RMS-normed with kv_norm [512] float32, the other 64 rotated, interleaved.  k
+ * [rows, 128] bf16, ld_k apart: LayerNorm with k_norm and k_bias [128], then
+ * its first 64 elements rotated half-split, then Hadamard.  eps of both norms
+ * is 1e-6; each step is rounded to bf16.  table, position: as for
+ * dsa_cuda_rope_query().  ld_kv and ld_k are multiples of 8; kv, kv_norm, k
+ * and table are 16-byte aligned.
  */
 int dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
     const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm,
@@ -94,8 +95,9 @@ int dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
     uint32_t rows, dsa_stream_t stream);
 
 /*
- * CUDA.  out [n, 576] bf16, latent and rope, of positions 0 .. n-1 of a
- * sequence with pages [ceil(n / 64)]: exact, scales being powers of two.
+ * CUDA.  out [n, 576] bf16, latent and rope part, of positions 0 .. n-1 of a
+ * sequence with pages [ceil(n / 64)].  Exact, because scales are powers of
+ * two.
  */
 int dsa_cuda_cache_latents(dsa_bf16_t *out, const dsa_cuda_cache_t *cache,
     const int32_t *pages, uint32_t n, dsa_stream_t stream);

@@ -15,7 +15,7 @@ extern "C" {
 #define DSA_EMBED_CHUNKS   4        /* of a thread, in flight at once */
 
 
-/* Rows that are not below limit are zeros. */
+/* A row whose number is not below limit is zeros. */
 
 static __global__ void __launch_bounds__(DSA_EMBED_THREADS)
 dsa_gather_rows_kernel(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,

@@ -13,15 +13,16 @@
 
 /*
  * CUDA.  x [rows, cols] bf16 = table [vocab, cols] bf16 at token [rows]; an id
- * that is not below vocab gives zeros.  cols a multiple of 8.  The CPU reads
- * its table in place (engine/cpu/model.c).
+ * that is not below vocab gives zeros.  cols is a multiple of 8.  There is no
+ * CPU twin: the CPU reads its table in place (engine/cpu/model.c).
  */
 int dsa_cuda_embed(dsa_bf16_t *x, const dsa_bf16_t *table,
     const int32_t *token, uint32_t rows, uint32_t cols, uint32_t vocab,
     dsa_stream_t stream);
 
 /*
- * CUDA.  y [n, cols] bf16 = the rows row[i] of x [., cols]; zeros below 0.
+ * CUDA.  y [n, cols] bf16 = the rows row[i] of x [., cols]; zeros if row[i] is
+ * below 0.
  */
 int dsa_cuda_gather_rows(dsa_bf16_t *y, const dsa_bf16_t *x,
     const int32_t *row, uint32_t n, uint32_t cols, dsa_stream_t stream);

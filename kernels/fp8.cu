@@ -15,8 +15,9 @@ extern "C" {
 
 
 /*
- * A chunk of a row a thread, 16 lanes a group: 16 bytes are read, 8 written.
- * Short rows share a block, threadIdx.y being the row.
+ * One chunk of a row for each thread, 16 lanes a group: 16 bytes are read and
+ * 8 written.  Short rows share a block of threads; threadIdx.y is then the
+ * row.
  */
 
 static __global__ void __launch_bounds__(DSA_FP8_THREADS)
@@ -33,7 +34,7 @@ dsa_fp8_quantize_kernel(dsa_fp8_rows_t q, const dsa_bf16_t *x, size_t ld_x,
     row = (size_t) blockIdx.x * blockDim.y + threadIdx.y;
     col = (blockIdx.y * blockDim.x + threadIdx.x) * DSA_CHUNK;
 
-    /* groups are whole half warps, and so is what lies beyond the end */
+    /* groups are half warps, and so is what lies beyond the end */
 
     live = row < rows && col < cols;
 
@@ -89,7 +90,7 @@ dsa_fp8_decode_weight_kernel(dsa_bf16_t *out, dsa_fp8_weight_t w)
 }
 
 
-/* Threads of a block: columns, in whole warps, and rows. */
+/* The threads of a block: columns, in whole warps, and rows. */
 
 static dim3
 dsa_fp8_threads(uint32_t cols)

@@ -137,17 +137,17 @@ void dsa_fp8_decode_weight(float *w, const void *q, const float *scale,
 
 
 /*
- * CUDA.  x [rows, cols] bf16, ld_x apart, to e4m3 with a ue8m0 scale a group
- * of 128 columns, divided by the rounded scale; cols a multiple of 128.  With
- * ue8m0 0 scales are amax / 448 as they are.  ld_x is a multiple of 8; x and
- * q are 16-byte aligned.
+ * CUDA.  Quantizes x [rows, cols] bf16, ld_x apart, to e4m3 with a ue8m0 scale
+ * for each group of 128 columns; values are divided by the rounded scale.
+ * With ue8m0 0 scales are amax / 448, not rounded.  cols is a multiple of 128,
+ * ld_x of 8; x and q are 16-byte aligned.
  */
 int dsa_cuda_fp8_quantize(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
     size_t ld_x, uint32_t rows, uint32_t cols, int ue8m0,
     dsa_stream_t stream);
 
 /*
- * CUDA.  out [rows, cols] bf16 from a weight, rounded to nearest: exact where
+ * CUDA.  out [rows, cols] bf16 from a weight, rounded to the nearest; exact if
  * scales are powers of two.
  */
 int dsa_cuda_fp8_decode_weight(dsa_bf16_t *out, const dsa_fp8_weight_t *w,

@@ -17,11 +17,13 @@ extern "C" {
 
 
 /*
- * Few rows go to gemm_decode.cu, many to cuBLASLt; what the library refuses
- * (its block scaling wants in / 128 in multiples of 4 and out of 16) goes to
- * the former too.
+ * Products with few rows are computed by gemm_decode.cu, those with many rows
+ * by cuBLASLt.  The library rejects some shapes (its block scaling expects in
+ * / 128 to be a multiple of 4 and out one of 16); gemm_decode.cu computes
+ * these as well.
  *
- * The library sees columns: y^T [out, rows] = w [in, out]^T . x [in, rows].
+ * The library's matrices are column-major: y^T [out, rows] = w [in, out]^T .
+ * x [in, rows].
  */
 
 
@@ -29,17 +31,20 @@ extern "C" {
 #define DSA_GEMM_SCALES     (16 << 20)  /* a copy of rows' scales */
 #define DSA_GEMM_KNOWN      512         /* a power of two */
 
-/* Above so many rows of a head, the library is the faster one ... */
+/* The library is faster for more than so many rows of a head ... */
 #define DSA_GEMM_HEADS_ROWS 32
 
 /*
- * ... and, for weights with more features, above half of DSA_GEMM_ROWS, or a
- * quarter if they have twice as many.
+ * ... and, for weights with more features than this, for more than half of
+ * DSA_GEMM_ROWS; for more than a quarter of it with twice as many features.
  */
 #define DSA_GEMM_WIDE       16384
 
 
-/* What an algorithm is chosen by; no padding. */
+/*
+ * What an algorithm is chosen by; there is no padding between the fields,
+ * because keys are compared as bytes.
+ */
 
 typedef struct {
     uint64_t                ld_y, step_y;
@@ -59,7 +64,7 @@ typedef struct {
 } dsa_gemm_known_t;
 
 
-/* How the library may add up. */
+/* How the library may sum over in. */
 
 #define DSA_GEMM_WHOLE      1           /* in one go */
 #define DSA_GEMM_SPLIT      2           /* parts of in as it pleases */
@@ -74,7 +79,7 @@ struct dsa_cuda_gemm_s {
 };
 
 
-/* What the library is asked for. */
+/* The library's description of a call. */
 
 typedef struct {
     cublasLtMatmulDescOpaque_t    desc;
@@ -265,8 +270,8 @@ dsa_gemm_describe(dsa_gemm_call_t *c, const dsa_gemm_t *g)
 
 
 /*
- * The library's choice for a call.  Parts of sums are added in float32 and in
- * a fixed order: the other schemes are not allowed.
+ * The algorithm that the library chooses for a call.  Only reduction schemes
+ * that add partial sums in float32 and in a fixed order are allowed.
  */
 
 static cublasStatus_t
@@ -371,7 +376,9 @@ dsa_gemm_known(dsa_cuda_gemm_t *p, const dsa_gemm_key_t *key)
 }
 
 
-/* Returns cudaErrorNotSupported where the library has no way. */
+/*
+ * Returns cudaErrorNotSupported if the library has no algorithm for the call.
+ */
 
 static int
 dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, uint32_t sums,
@@ -433,7 +440,7 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, uint32_t sums,
 }
 
 
-/* Products in bf16: the library adds parts as soon as that is faster. */
+/* Products in bf16: the library may split sums if that is faster. */
 
 static int
 dsa_gemm_run(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
@@ -455,7 +462,7 @@ dsa_gemm_run(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
 }
 
 
-/* Scales [groups, ld] to [groups, n]. */
+/* Copies scales [groups, ld] to [groups, n]. */
 
 static __global__ void
 dsa_gemm_scales_kernel(float *y, const float *x, size_t ld, uint32_t rows,
@@ -477,7 +484,7 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     dsa_stream_t stream)
 {
     int              rc;
-    uint32_t         n, few, sums, groups;
+    uint32_t         n, threshold, sums, groups;
     dsa_gemm_t       g;
     dsa_gemm_tile_t  tile;
 
@@ -510,10 +517,11 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     groups = w->cols / 128;
     sums = rows > DSA_GEMM_ROWS ? DSA_GEMM_EITHER : DSA_GEMM_WHOLE;
 
-    few = w->rows > 2 * DSA_GEMM_WIDE ? DSA_GEMM_ROWS / 4 : DSA_GEMM_ROWS / 2;
+    threshold = w->rows > 2 * DSA_GEMM_WIDE ? DSA_GEMM_ROWS / 4
+                                            : DSA_GEMM_ROWS / 2;
 
     if ((rows > DSA_GEMM_ROWS
-         || (rows > few && rows == n && tile.split * tile.parts == 1
+         || (rows > threshold && rows == n && tile.split * tile.parts == 1
              && w->rows > DSA_GEMM_WIDE))
         && groups % 4 == 0
         && (x->ld == n

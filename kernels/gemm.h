@@ -36,22 +36,24 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
 
 
 /*
- * CUDA.  Dense products: own kernels for up to 128 rows, 32 of several heads
- * (gemm_decode.cu), and for what the library refuses, cuBLASLt for more, and
- * above 32 for the widest FP8 weights.  A handle holds the library's context,
- * its workspace (device memory, dsa_cuda_gemm_work() bytes, the caller's,
- * 256-byte aligned) and the algorithm chosen for each shape; one stream at a
- * time.
+ * CUDA.  Dense products.  Own kernels (gemm_decode.cu) compute up to 128 rows,
+ * up to 32 with several heads, and the shapes that cuBLASLt rejects.  cuBLASLt
+ * computes the others, and from 33 rows on the widest FP8 weights.  A handle
+ * has the library's context, its workspace (device memory,
+ * dsa_cuda_gemm_work() bytes, the caller's, 256-byte aligned), and the
+ * algorithm chosen for each shape.  It refers to state, which has to live as
+ * long.  One stream at a time may use it.
  *
- * Weights are constants: they and their scales are fetched while the kernel
- * before still runs in the stream, so whatever writes them is waited for by
- * the host before the first product.
+ * Weights are constants: they and their scales are loaded while the kernel
+ * before still runs in the stream.  So the host has to wait for a kernel that
+ * writes them before it starts the first product.
  *
- * x, y, w and scales are 16-byte aligned.  A row's bits do not depend on the
- * rows beside it up to 128 rows, 32 of several heads.  Beyond, the library
- * chooses by their number how it sums; where it does so in one go, as it does
- * for many rows, FP8 bits were those of the own kernels with one segment
- * (dsa_gemm_tile()) in all outputs compared.
+ * x, y, w and scales are 16-byte aligned.  Up to 128 rows, or 32 with several
+ * heads, the bits of a row do not depend on the rows beside it.  Beyond that
+ * the library chooses by their number how it sums.  If it sums in one go, as
+ * it does for many rows, its FP8 results were equal to those of the own
+ * kernels with one segment (dsa_gemm_tile()) in all outputs that were
+ * compared.
  */
 
 typedef struct dsa_cuda_gemm_s  dsa_cuda_gemm_t;
@@ -62,12 +64,12 @@ void dsa_cuda_gemm_destroy(dsa_cuda_gemm_t *g);     /* NULL is allowed */
 size_t dsa_cuda_gemm_work(void);
 
 /*
- * y [rows, w.rows] bf16, ld_y apart, = x . w^T with both operands' block
- * scales, accumulated in float32.  Any rows > 0; w.rows a multiple of 8.
+ * y [rows, w.rows] bf16, ld_y apart, = x . w^T with the block scales of both
+ * operands, accumulated in float32.  rows > 0; w.rows is a multiple of 8.
  *
- * More than 128 rows: y is written, and x.q read, up to rows rounded up to 4;
- * and if x.ld is not that number the scales are copied first, as the library
- * takes no other.
+ * With more than 128 rows, y is written and x.q read up to rows rounded up to
+ * 4.  If x.ld is not that number, the scales are copied first, because the
+ * library expects them without gaps.
  */
 int dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
     const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w, uint32_t rows,
@@ -83,9 +85,9 @@ int dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *g, void *y, size_t ld_y, int f32,
     uint32_t rows, uint32_t out, uint32_t in, dsa_stream_t stream);
 
 /*
- * The same for each of n heads, y, x and w being step_ elements apart from
- * head to head, x and w by multiples of 8.  transposed 1: w is [in, out],
- * y = x . w.  The heads of a row may lie inside one another's ld_.
+ * The same for each of several heads.  y, x and w are step_ elements apart
+ * from head to head, x and w by multiples of 8.  transposed 1: w is [in, out]
+ * and y = x . w.  The heads of a row may lie within its ld_.
  */
 int dsa_cuda_gemm_heads(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
     size_t step_y, const dsa_bf16_t *x, size_t ld_x, size_t step_x,

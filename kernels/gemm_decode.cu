@@ -10,26 +10,28 @@
 
 
 /*
- * y = x . w^T for few rows: bound by reading w from HBM, so everything serves
- * that.
+ * y = x . w^T for few rows.  Reading w from HBM is the limit, so everything
+ * is arranged for that.
  *
- *     - w is the M operand of wgmma (64 features a warpgroup) and the rows
- *       are N: 8 rows cost a tile of 8, not of 64.
- *     - Two threads, a warp each, fill a ring of stages by TMA: 128 bytes of
- *       in of each feature and row (one swizzle atom), and the rows' scales.
- *       One thread cannot issue as many loads as HBM answers.
- *     - FP8: the tensor core sums 128 of in, which is one scale of either
- *       operand; the rest is in float32 registers.  The chain from a stage to
- *       the next is long (about 400 cycles), which several warpgroups hide.
- *     - Where tiles are too few for the chip, in is cut into segments.  They
- *       are summed each on its own, by the warpgroups of a block or by the
- *       blocks of a cluster, meet in (distributed) shared memory and are
- *       added in the order of in.  Their number is a function of the weight's
- *       shape alone, who sums them is not: so a row's bits do not depend on
- *       the rows beside it.
- *     - The launch is a programmatic dependent one: the ring is filled with
- *       weights, which no kernel writes, while the kernel before ends; rows
- *       are read after it.
+ *     - w is the M operand of wgmma (64 features for each warpgroup), and the
+ *       rows are N: 8 rows cost a tile of 8, not one of 64.
+ *     - Two threads in two warps fill a ring of stages by TMA.  A stage is 128
+ *       bytes of in of each feature and row (one swizzle atom), and the scales
+ *       of the rows.  One thread alone cannot issue as many loads as HBM can
+ *       serve.
+ *     - FP8: the tensor core sums 128 of in, which have one scale of either
+ *       operand; the rest is added in float32 registers.  The dependencies from
+ *       one stage to the next take about 400 cycles, which several warpgroups
+ *       hide.
+ *     - If there are too few tiles for the GPU, in is cut into segments.  Each
+ *       is summed by one of the warpgroups of a block, or of the blocks of a
+ *       cluster.  The sums meet in (distributed) shared memory and are added in
+ *       the order of in.  The number of segments depends on the weight's shape
+ *       alone, and the order does not depend on who summed them, so that a
+ *       row's bits do not depend on the rows beside it.
+ *     - The launch is a programmatic dependent one.  The ring is filled with
+ *       weights, which no kernel writes, while the kernel before still runs;
+ *       rows are read after it has ended.
  */
 
 
@@ -115,9 +117,9 @@ dsa_gemm_mma(float *d, uint64_t w, uint64_t x, int add)
 
 
 /*
- * An atom of in for 64 features and ROWS rows, added to d: 4 instructions.
- * Along in, these are 32 bytes apart within the swizzle; of a transposed w,
- * 16 lines of 64 features.
+ * Adds one atom of in for 64 features and ROWS rows to d: 4 instructions.
+ * Along in they are 32 bytes apart within the swizzle; in a transposed w they
+ * are 16 lines of 64 features apart.
  */
 
 template <int KIND, int ROWS>
@@ -139,10 +141,10 @@ dsa_gemm_atom(float *d, uint32_t w, uint32_t x, int add)
 
 
 /*
- * A place in the ring, and the phase of its barrier to wait for.  Stages are
- * even in number: a stage is always filled by the same loader, and emptied by
- * the same part, or else one of them could miss a phase of its barrier and
- * take the next but one for it.
+ * A stage of the ring, and the phase of its barrier that is waited for.  The
+ * number of stages is even, so that a stage is always filled by the same
+ * loader and emptied by the same part.  Otherwise one of them could miss a
+ * phase of the barrier and mistake the next but one for it.
  */
 
 typedef struct {
@@ -163,7 +165,7 @@ dsa_gemm_next(dsa_gemm_ring_t *r, uint32_t stages)
 }
 
 
-/* Starts the next atom when it has come. */
+/* Starts the product of the next atom after it was loaded. */
 
 template <int KIND, int FEATURES, int PARTS, int ROWS>
 static __device__ __forceinline__ void
@@ -180,7 +182,7 @@ dsa_gemm_start(float *d, dsa_gemm_ring_t *r, uint64_t *full, uint32_t w,
 }
 
 
-/* acc += part * the scales of a row and of the weight's block */
+/* acc += part * the scales of the row and of the weight's block */
 
 template <int ROWS>
 static __device__ __forceinline__ void
@@ -225,7 +227,9 @@ dsa_gemm_load_w(uint8_t *smem, const CUtensorMap *map, uint64_t *full,
 }
 
 
-/* From the same place in the shared memory of a block of the cluster. */
+/*
+ * Reads the same address in the shared memory of another block of the cluster.
+ */
 
 static __device__ __forceinline__ float4
 dsa_gemm_remote(uint32_t smem, uint32_t rank)
@@ -340,8 +344,10 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
     feature = blockIdx.y * FEATURES;
     head = blockIdx.z;
 
-    /* a loader's or warpgroup's; the segments of a block take turns in the
-       ring, and the longer one has the last turn */
+    /*
+     * the stages of a loader or warpgroup; the segments of a block use the
+     * ring alternately, and the longest segment is the last
+     */
 
     segment = warp < WARPS ? warp / 4 / GROUPS : (warp - WARPS) % PARTS;
     begin = a.blocks * (rank * PARTS + segment) / (a.split * PARTS);
@@ -372,7 +378,9 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
 
             k = PARTS == 1 ? warp - WARPS : 0;
 
-            /* weights first, their rows behind what runs before */
+            /*
+             * weights first; the rows only after the kernel before has ended
+             */
 
             for (i = k, s = in.stage; i < n && s < a.stages; i += STEP) {
                 dsa_mbar_arrive_expect(&full[s], BYTES);
@@ -435,7 +443,7 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
         for (i = 0; i < n; i++) {
             if constexpr (FP8) {
 
-                /* a lane has the scale of one atom of 32 */
+                /* each lane holds the scale of one of 32 atoms */
 
                 if (i % 32 == 0) {
                     w_scale = i + lane < n && feature + group * 64 < a.out
@@ -473,7 +481,9 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
 
         dsa_wgmma_wait<0>();
 
-        /* the ring's memory is free: no load is under way, all are read */
+        /*
+         * the memory of the ring is free: all loads have ended and were read
+         */
 
         dsa_bar_sync(1, WARPS * 32);
 
@@ -550,7 +560,7 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
 
     if (a.split > 1) {
 
-        /* others read this block's memory */
+        /* other blocks still read this block's memory */
 
         dsa_cluster_sync();
     }
@@ -586,9 +596,10 @@ dsa_gemm_stage(const dsa_gemm_t *g, uint32_t features, uint32_t rows)
 
 
 /*
- * Chosen from measurements of an H200 for the published shapes.  Only segments
- * decides about bits, so rows have no part in it: enough of them for a block
- * (of 64 features) on each multiprocessor, or two where they stay long.
+ * The choices come from measurements on an H200 in the published shapes.  Only
+ * the number of segments influences bits, so it does not depend on the rows:
+ * there are enough segments for one block (of 64 features) on each
+ * multiprocessor, or for two blocks if the segments stay long.
  */
 
 void
@@ -616,7 +627,7 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
 
     case 1:
 
-        /* three warpgroups, where that makes one wave */
+        /* three warpgroups, if all blocks then run at once */
 
         blocks = dsa_gemm_ceil(g->out, 192) * g->heads;
 
@@ -656,8 +667,8 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
     tile->split = segments / tile->parts;
 
     /*
-     * A ring that fills the multiprocessor, or half of it: then the blocks of
-     * the next product fill theirs while these end.
+     * A ring that fills the multiprocessor, or half of it: with half, the
+     * blocks of the next product can fill their rings while these blocks end.
      */
 
     blocks = dsa_gemm_ceil(g->out, tile->features) * g->heads * tile->split
@@ -679,7 +690,9 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
     atoms = dsa_gemm_ceil(atoms, segments) * tile->parts;
     n = n < atoms ? n : atoms;
 
-    /* at least what the sums take; even, see dsa_gemm_ring_t */
+    /*
+     * at least as much as the sums need; an even number, see dsa_gemm_ring_t
+     */
 
     least = dsa_gemm_ceil(tile->parts * rows * (tile->features + 4) * 4, size);
     n = n > least ? n : least;
@@ -872,7 +885,9 @@ dsa_gemm_decode(const dsa_cuda_state_t *state, const dsa_gemm_t *g,
 }
 
 
-/* Every kernel of one shape of blocks; rows as in dsa_gemm_launch_rows(). */
+/*
+ * Permits each kernel of one block shape; rows as in dsa_gemm_launch_rows().
+ */
 
 template <int KIND, int FEATURES, int PARTS>
 static int

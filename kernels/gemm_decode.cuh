@@ -17,15 +17,15 @@ extern "C" {
 
 
 /*
- * Products with few rows, which are as fast as weights can be read; see
- * gemm_decode.cu.  Any rows are right.
+ * Products with few rows, as fast as their weights can be read; see
+ * gemm_decode.cu.  The results are right for any number of rows.
  */
 
 #define DSA_GEMM_FP8        0       /* e4m3 with block scales */
 #define DSA_GEMM_BF16       1       /* w [out, in] */
 #define DSA_GEMM_BF16_T     2       /* w [in, out] */
 
-/* Rows up to which these products are the faster ones. */
+/* Up to so many rows these products are faster than the library's. */
 #define DSA_GEMM_ROWS       128
 
 /* y = x . w for each head; ld_ and step_ are elements, as in gemm.h. */
@@ -46,9 +46,10 @@ typedef struct {
 } dsa_gemm_t;
 
 /*
- * How a product is cut: a block computes features x (8 .. 128) rows, and a
- * cluster of split blocks with parts warpgroups for each 64 features shares
- * in.  stages of 128 bytes of in are in shared memory.
+ * How a product is divided.  A block of threads computes features x (8 ..
+ * 128) rows; a cluster of split blocks, each with parts warpgroups for every
+ * 64 features, shares the sum over in.  The ring in shared memory has stages
+ * of 128 bytes of in.
  */
 
 typedef struct {

@@ -20,9 +20,9 @@ extern "C" {
 
 
 /*
- * The instructions of Hopper that the kernels share, by their names in the
- * PTX ISA (sections "mbarrier", "cp.async.bulk", "wgmma").  A kernel's own
- * wgmma shapes stand in its file.
+ * The instructions of Hopper that the kernels share, by their names in the PTX
+ * ISA (sections "mbarrier", "cp.async.bulk", "wgmma").  The wgmma shapes of a
+ * kernel are in its own file.
  */
 
 
@@ -42,7 +42,7 @@ dsa_float_bf16(float v)
 }
 
 
-/* Two of them, a in the low half. */
+/* Two bf16, a in the low half. */
 
 static __device__ __forceinline__ uint32_t
 dsa_float2_bf16(float a, float b)
@@ -72,8 +72,8 @@ dsa_float_ue8m0(float s)
 
 
 /*
- * Unsigned order for the order of floats (kernels/indexer.h), and back.  -0
- * counts as 0; 0 is below all of them.
+ * Maps floats to unsigned numbers of the same order (kernels/indexer.h), and
+ * back.  -0 counts as 0; the number 0 is below all of them.
  */
 
 static __device__ __forceinline__ uint32_t
@@ -145,7 +145,10 @@ dsa_mbar_init(uint64_t *bar, uint32_t count)
 }
 
 
-/* After the inits, before any other thread or the copy engine uses them. */
+/*
+ * Called after the inits, before another thread or the copy engine uses the
+ * barriers.
+ */
 
 static __device__ __forceinline__ void
 dsa_mbar_fence_init(void)
@@ -185,7 +188,7 @@ dsa_mbar_wait(uint64_t *bar, uint32_t parity)
 }
 
 
-/* Ordinary stores to shared memory, before wgmma or the copy engine read. */
+/* Orders stores to shared memory before reads by wgmma or the copy engine. */
 
 static __device__ __forceinline__ void
 dsa_fence_async(void)
@@ -194,7 +197,7 @@ dsa_fence_async(void)
 }
 
 
-/* Barrier id 1 .. 15 of some of a block's warps. */
+/* Barrier id 1 .. 15 for some of a block's warps. */
 
 static __device__ __forceinline__ void
 dsa_bar_sync(uint32_t id, uint32_t threads)
@@ -226,7 +229,7 @@ dsa_regs_less(void)
 }
 
 
-/* cp.async: 16 bytes, zeros instead of what lies beyond n bytes. */
+/* cp.async: copies n bytes (0 .. 16) and fills up 16 with zeros. */
 
 static __device__ __forceinline__ void
 dsa_cp_async16(uint32_t smem, const void *p, uint32_t n)
@@ -251,7 +254,7 @@ dsa_cp_async_wait(void)
 }
 
 
-/* The barrier gets this thread's arrival when its copies have landed. */
+/* Arrives at the barrier when this thread's copies are complete. */
 
 static __device__ __forceinline__ void
 dsa_cp_async_arrive(uint64_t *bar)
@@ -261,7 +264,7 @@ dsa_cp_async_arrive(uint64_t *bar)
 }
 
 
-/* cp.async.bulk: n bytes, a multiple of 16, all aligned to 16. */
+/* cp.async.bulk: n bytes; n and both addresses are multiples of 16. */
 
 static __device__ __forceinline__ void
 dsa_bulk_load(void *smem, const void *p, uint32_t n, uint64_t *bar)
@@ -307,8 +310,10 @@ dsa_tma_load_3d(void *smem, const CUtensorMap *map, uint64_t *bar, int32_t x,
 }
 
 
-/* The same into each block of the cluster that has a bit in mask: to the same
-   place, and told to the same barrier there. */
+/*
+ * The same for each block of the cluster that has a bit in mask: the data
+ * arrives at the same address, and at the same barrier, in each of them.
+ */
 
 static __device__ __forceinline__ void
 dsa_tma_load_2d_cluster(void *smem, const CUtensorMap *map, uint64_t *bar,
@@ -334,9 +339,9 @@ dsa_cluster_sync(void)
 
 
 /*
- * At the same barrier of block rank of the cluster: tells that reads are
- * done.  To order writes it would take .release.cluster, a fence of hundreds
- * of cycles.
+ * Arrives at the same barrier of block rank of the cluster, to report that
+ * reads are complete.  Ordering writes as well would need .release.cluster, a
+ * fence of hundreds of cycles.
  */
 
 static __device__ __forceinline__ void
@@ -351,8 +356,10 @@ dsa_mbar_arrive_cluster(uint64_t *bar, uint32_t rank)
 }
 
 
-/* A word to p of block rank of the cluster, with an arrival at bar there that
-   dsa_mbar_wait_cluster() sees it after. */
+/*
+ * Stores a word at p of block rank of the cluster and arrives at bar there.  A
+ * thread that passes dsa_mbar_wait_cluster() sees the word.
+ */
 
 static __device__ __forceinline__ void
 dsa_cluster_send(int32_t *p, int32_t v, uint64_t *bar, uint32_t rank)
@@ -386,8 +393,10 @@ dsa_mbar_wait_cluster(uint64_t *bar, uint32_t parity)
 }
 
 
-/* 8x8 matrices of 16 bits, one for each register, to the rows that lanes
-   0 .. 7, 8 .. 15 and so on name; _trans: transposed on their way. */
+/*
+ * Stores 8x8 matrices of 16 bits, one for each register, to the rows whose
+ * addresses lanes 0 .. 7, 8 .. 15 and so on have; _trans: transposed.
+ */
 
 static __device__ __forceinline__ void
 dsa_stmatrix4(uint32_t smem, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
@@ -442,9 +451,9 @@ dsa_wgmma_wait(void)
 
 
 /*
- * A matrix in shared memory for wgmma.  swizzle: 0 none, 1 128, 2 64, 3 32
- * bytes; lead and stride in bytes, as the PTX ISA defines them for the
- * operand's major order.
+ * The descriptor of a matrix in shared memory for wgmma.  swizzle: 0 none, 1
+ * 128, 2 64, 3 32 bytes; lead and stride in bytes, as the PTX ISA defines them
+ * for the operand's major order.
  */
 
 static __device__ __forceinline__ uint64_t
@@ -461,9 +470,10 @@ dsa_wgmma_desc(uint32_t smem, uint32_t swizzle, uint32_t lead,
 /* Host: tensor maps.  See cuda.cu. */
 
 /*
- * A row-major tensor of rank 2 or 3 with elements of type, dim[0] innermost
- * and contiguous, stride [rank - 1] bytes of the outer ones, loaded in boxes;
- * what lies outside reads as zeros.  Returns a cudaError_t.
+ * A row-major tensor of rank 2 or 3 with elements of type; dim[0] is the
+ * innermost dimension and contiguous, stride [rank - 1] has the bytes of the
+ * outer ones.  It is loaded in boxes; elements outside of it are zeros.  state
+ * is that of the current device.  Returns a cudaError_t.
  */
 int dsa_cuda_tensor_map(const dsa_cuda_state_t *state, CUtensorMap *map,
     CUtensorMapDataType type, uint32_t rank, const void *base,

@@ -13,13 +13,14 @@
 
 /*
  * What queries and keys of the indexer share.  Eight lanes hold a vector of
- * 128: lane l the elements first .. first+7 and first+32 .. first+39, with
+ * 128 elements.  Lane l has elements first .. first+7 and first+32 ..
+ * first+39, with
  *
  *     first = (l & 3) * 8 + (l >> 2) * 64
  *
- * so that both elements of a pair of the half-split rotation, i and i + 32,
- * are one lane's, and of the seven steps of the Hadamard transform only three
- * go from lane to lane.
+ * So both elements of a pair of the half-split rotation, i and i + 32, are in
+ * one lane, and only three of the seven steps of the Hadamard transform
+ * exchange values between lanes.
  */
 
 #define DSA_INDEX_LANES   8
@@ -34,7 +35,10 @@ dsa_index_first(uint32_t lane)
 }
 
 
-/* Rotates the first 64, angles being a row of the table; rounds to bf16. */
+/*
+ * Rotates the first 64 elements; angles is a row of the table.  Rounds to
+ * bf16.
+ */
 
 static __device__ __forceinline__ void
 dsa_index_rope(float *v, const float *angles, uint32_t lane)
@@ -71,7 +75,7 @@ dsa_index_rope(float *v, const float *angles, uint32_t lane)
 }
 
 
-/* A step between v[i] and v[i + half] of the lane. */
+/* A step between v[i] and v[i + HALF] of the lane. */
 
 template <int HALF>
 static __device__ __forceinline__ void
@@ -92,7 +96,10 @@ dsa_index_butterfly(float *v)
 }
 
 
-/* A step between lanes; times 1 or -1 is exact, fma rounds the sum. */
+/*
+ * A step between lanes; multiplying by 1 or -1 is exact, and fma rounds the
+ * sum.
+ */
 
 static __device__ __forceinline__ void
 dsa_index_exchange(float *v, uint32_t lane, uint32_t other)
@@ -110,7 +117,9 @@ dsa_index_exchange(float *v, uint32_t lane, uint32_t other)
 }
 
 
-/* dsa_hadamard() of 128, in its order of steps; rounds to bf16. */
+/*
+ * dsa_hadamard() of 128 elements, in the same order of steps; rounds to bf16.
+ */
 
 static __device__ __forceinline__ void
 dsa_index_hadamard(float *v, uint32_t lane)
@@ -145,7 +154,7 @@ dsa_index_scale(const float *v)
 }
 
 
-/* The codes of a lane to its places of out [128]. */
+/* Writes the codes of a lane to its places in out [128]. */
 
 static __device__ __forceinline__ void
 dsa_index_store(dsa_e4m3_t *out, const float *v, float scale, uint32_t lane)

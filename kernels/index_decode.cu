@@ -10,12 +10,13 @@
 
 /*
  * Decode.  A block is one warp that loads and one warpgroup that computes;
- * four share an SM.  What limits is the memory: 16 pages of 8.25 KB are under
- * way to an SM.
+ * four blocks share an SM.  Memory is the limit: 16 pages of 8.25 KB are being
+ * loaded by an SM at any time.
  *
- * The pages of all sequences, one after another, are what there is to do.
- * SMs get unequal parts of the bandwidth, 25 % apart, so only three quarters
- * are dealt out beforehand, and the rest by tickets: whoever is done draws.
+ * The work is the pages of all sequences, one after another.  SMs get unequal
+ * shares of the bandwidth, up to 25 % apart.  So only three quarters of the
+ * pages are assigned in advance.  Blocks that have finished draw tickets for
+ * the rest, see dsa_cuda_counters_t.
  */
 
 #define DSA_INDEX_SHARE     4                   /* blocks of an SM, */
@@ -107,7 +108,10 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
     number = 0;
     ticket = 0;
 
-    /* 32 rows from base on, one a lane; scan: all pages to a row's end */
+    /*
+     * 32 rows from base on, one for each lane; scan: pages of all rows up to a
+     * row's end
+     */
 
     base = 0;
     count = dsa_index_pages(keys, lane, rows);
@@ -120,7 +124,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
                 break;
             }
 
-            /* beyond the first, a ticket is drawn one ahead of its turn */
+            /* after the first one, a ticket is drawn one ahead of its use */
 
             if (draws == 0) {
                 draws = 1;
@@ -139,7 +143,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
             ticket = lane == 0 ? atomicAdd(&counters->index_drawn, 1) : 0;
         }
 
-        /* begin only grows: rows are passed in one direction */
+        /* begin only grows, so rows are visited in one direction */
 
         for ( ;; ) {
             found = __ballot_sync(0xffffffff, scan > begin);

@@ -9,18 +9,18 @@
 
 
 /*
- * Prefill.  A block takes 512 columns, or Q = 512 / H queries; its two
- * warpgroups share them and both go through the same keys, which so pass the
- * L2 once for 512 columns.  A warpgroup sums one half of its columns while
- * the tensor cores work on its other half, or for the other warpgroup.
+ * Prefill.  A block has 512 columns, or Q = 512 / H queries.  Its two
+ * warpgroups share the columns and use the same keys, so that a key passes the
+ * L2 once for 512 columns.  A warpgroup sums one half of its columns while the
+ * tensor cores compute its other half, or work for the other warpgroup.
  *
- * What limits: a maximum and a multiply-add for each element of a product
- * would have half the time that they have, but they and the tensor cores'
- * accumulators meet at the ports of the register file.  Then power: at this
- * rate the clock is lowered.
+ * The limit: the maximum and the multiply-add for each element of a product
+ * would need only half of the available time, but they compete with the
+ * accumulators of the tensor cores for the ports of the register file.  After
+ * that the power limit: at this rate the clock is lowered.
  *
- * The queries' blocks follow one another with ceil((their last position + 1)
- * / 64) pages each.  Q divides 64: the pages before a block are a sum of
+ * The blocks of queries follow one another; each needs ceil((its last position
+ * + 1) / 64) pages.  Q divides 64, so the pages before a block are a sum of
  * floor(j / (64 / Q)), which has a closed form.
  */
 
@@ -94,8 +94,8 @@ struct dsa_index_plan_t {
 
 
 /*
- * A half's scores of a page: a lane has those of keys i or i + 8 of Q / 2
- * queries, of which n exist.
+ * Stores the scores of one half of the columns for a page.  A lane has those
+ * of keys i or i + 8 for Q / 2 queries, of which n exist.
  */
 
 template <int H>
@@ -121,9 +121,9 @@ dsa_index_finish(float *out, size_t ld, const float (&d)[DSA_INDEX_N / 2],
 
 
 /*
- * A warpgroup's part of a share: n pages from page of block on.  One page a
- * turn, and one copy of the loop for both warpgroups: it has to stay in the
- * instruction cache.
+ * A warpgroup's part of a block's work: n pages, from page of block on.  One
+ * page at a time, and one copy of the loop for both warpgroups, because the
+ * loop has to stay in the instruction cache.
  */
 
 template <int H>
@@ -196,7 +196,7 @@ dsa_index_consume(dsa_index_smem_t *smem, float *score, size_t ld,
 }
 
 
-/* The warp that loads for them. */
+/* The warp that loads queries and keys. */
 
 template <int H>
 static __device__ __forceinline__ void
@@ -296,7 +296,7 @@ dsa_index_score_kernel(float *score, size_t ld, const float *w,
     begin = total * blockIdx.x / gridDim.x;
     n = (uint32_t) (total * (blockIdx.x + 1) / gridDim.x - begin);
 
-    /* the block of queries in which the share begins */
+    /* find the block of queries in which the work begins */
 
     lo = 0;
     hi = plan.blocks() - 1;

@@ -16,18 +16,20 @@ extern "C" {
 
 
 /*
- * Index scores.  A page's 64 keys are the M operand of wgmma, queries times
- * heads the N operand, so that a thread holds, for two keys, a quarter of the
- * heads of each query: ReLU and weighted sum stay in its registers, and two
- * shuffles end them.  The other three quarters are in the lanes beside it.
+ * Index scores.  The 64 keys of a page are the M operand of wgmma, and queries
+ * times heads are the N operand.  So a thread holds, for two keys, a quarter
+ * of the heads of each query: ReLU and the weighted sum are computed in its
+ * registers, and two shuffles add the other three quarters, which are in the
+ * lanes beside it.
  *
- * Heads are padded to 8, 16, 32 or 64: the copy engine fills with zeros, and
- * the weights of the padding are 0.
+ * Heads are padded to 8, 16, 32 or 64: the copy engine fills the padding with
+ * zeros, and its weights are 0.
  *
  * A score is computed from its own key, query and weights in one fixed order,
- * the same in both kernels: it has the same bits whatever else is computed
- * along with it, and whichever block does it.  So work may be dealt out in any
- * way, and is, page by page: nothing has to be put together afterwards.
+ * which is the same in prefill and decode.  So it has the same bits whichever
+ * block computes it, and whatever else is computed with it.  Work can
+ * therefore be divided in any way: it is divided by pages, and no results have
+ * to be combined afterwards.
  */
 
 
@@ -175,8 +177,9 @@ dsa_index_product(float (&d)[N / 2], uint64_t k, uint64_t q)
 
 
 /*
- * Waits until at most LEFT products are under way.  The compiler does not see
- * that this writes d, the result of an earlier one: it is told.
+ * Waits until at most LEFT products are running.  The compiler does not see
+ * that the wait completes d, the result of an earlier product, so the asm
+ * statements name d as an output.
  */
 
 template <int LEFT, int N>
@@ -195,9 +198,10 @@ dsa_index_wait(float (&d)[N])
 
 
 /*
- * Thread t of a quad holds of each 8 columns 2t and 2t + 1, of keys i and
- * i + 8: d[4j .. 4j+1] and d[4j+2 .. 4j+3].  sum[2 * query + (0 or 1)] of its
- * part of the heads, with w in the order of its columns.
+ * Thread t of a quad holds columns 2t and 2t + 1 of each 8 columns for keys i
+ * and i + 8, in d[4j .. 4j+1] and d[4j+2 .. 4j+3].  sum[2 * query + (0 or
+ * 1)] is the sum over its part of the heads, with w in the order of its
+ * columns.
  */
 
 template <int N, int H>
@@ -225,10 +229,11 @@ dsa_index_sum(float (&sum)[2 * (N / H)], const float (&d)[N / 2],
 
 
 /*
- * Of x [N], half is added to the same half of lane ^ mask and kept, the other
- * half given away: x[0 .. N/2-1] are the sums.  STEP 1: lanes with the bit of
- * mask keep the upper half, those without it the lower one; STEP 2: the odd
- * elements, and the even ones.
+ * Lanes exchange halves of x [N].  A lane keeps one half and adds to it the
+ * same half of lane ^ mask, which keeps the other one; the results are x[0 ..
+ * N/2-1].  STEP 1: lanes with the bit of mask keep the upper half, the others
+ * the lower one.  STEP 2: they keep the odd elements, the others the even
+ * ones.
  */
 
 template <int N, int STEP>
@@ -280,8 +285,8 @@ dsa_index_weights(float (&out)[N / 4], const float *w, uint32_t heads,
 
 
 /*
- * Maps of the queries, loaded in boxes of some with padded heads, and of the
- * keys, in boxes of a page.
+ * Tensor maps of the queries, loaded in boxes of several queries with padded
+ * heads, and of the keys, loaded in boxes of a page.
  */
 
 static inline int

@@ -72,12 +72,11 @@ float dsa_topk_gap(const dsa_topk_t *t);
 
 
 /*
- * CUDA.  What the indexer multiplies: q [rows, heads, 128] bf16 is rotated
- * half-split in its first 64 elements, transformed by Hadamard, quantized to
- * out [rows, heads, 128] e4m3 with a ue8m0 scale a head, and that scale folded
- * into w_out [rows, heads] = w [rows, heads] * constant * scale, float32.
- * Rounded to bf16 after each of the first two.  table, position: as for
- * dsa_cuda_rope_query().
+ * CUDA.  The operands of index scores.  q [rows, heads, 128] bf16 is rotated
+ * half-split in its first 64 elements, transformed by Hadamard, rounded to
+ * bf16 after each of these two, and quantized to out [rows, heads, 128] e4m3
+ * with one ue8m0 scale for each head.  w_out [rows, heads] = w [rows, heads] *
+ * constant * scale, float32.  table, position: as for dsa_cuda_rope_query().
  */
 int dsa_cuda_index_query(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,
     const float *w, float constant, const float *table,
@@ -86,15 +85,15 @@ int dsa_cuda_index_query(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,
 
 /*
  * CUDA.  Index scores of rows of one sequence at positions start ..
- * start+rows-1: score [rows, ld] float32, ld at least start + rows rounded up
- * to 64, which is what may be written of a row.  q [rows, heads, 128] e4m3, w
- * [rows, heads] float32, both 16-byte aligned; heads a multiple of 8, at most
- * 64.  pages [ceil((start+rows)/64)] page numbers.  Scores of keys behind a
- * row's own position are left unwritten or hold anything.
+ * start+rows-1: score [rows, ld] float32.  ld is at least start + rows rounded
+ * up to 64; so many scores of a row may be written.  q [rows, heads, 128]
+ * e4m3, w [rows, heads] float32, both 16-byte aligned; heads is a multiple of
+ * 8, at most 64.  pages [ceil((start+rows)/64)] page numbers.  Scores of keys
+ * behind a row's own position are undefined.
  *
- * A score has the same bits in any chunk, and in a decode step.  Of a row's
- * greatest |score| it is 3e-4 off, 4e-5 in the mean square: the tensor cores
- * keep some 13 bits of a sum of FP8 products.
+ * A score has the same bits in any chunk and in a decode step.  Its error is
+ * at most 3e-4 of the row's greatest |score|, and 4e-5 in the root mean
+ * square: the tensor cores keep about 13 bits of a sum of FP8 products.
  */
 int dsa_cuda_index_score(const dsa_cuda_state_t *state, float *score,
     size_t ld, const dsa_e4m3_t *q, const float *w,
@@ -102,9 +101,11 @@ int dsa_cuda_index_score(const dsa_cuda_state_t *state, float *score,
     uint32_t rows, uint32_t heads, dsa_stream_t stream);
 
 /*
- * CUDA.  The same for one row each of n sequences: keys [n] int32 how many
- * each sees, its own included (0: none; at most max_keys), pages [n, ld_pages];
- * ld at least keys rounded up to 64.  max_keys only bounds: time follows keys.
+ * CUDA.  The same for one row each of n sequences.  keys [n] int32: how many
+ * keys each row sees, including its own (0: none; at most max_keys).  pages
+ * [n, ld_pages]; ld is at least keys rounded up to 64.  max_keys is only a
+ * bound: the time depends on keys.  Uses state's counters, so that two calls
+ * with one state must not run at the same time.
  */
 int dsa_cuda_index_score_decode(const dsa_cuda_state_t *state, float *score,
     size_t ld, const dsa_e4m3_t *q, const float *w,
@@ -114,13 +115,13 @@ int dsa_cuda_index_score_decode(const dsa_cuda_state_t *state, float *score,
 
 /*
  * CUDA.  The k greatest of score [rows, ld] among the first keys[row] of a
- * row, exact, ties to the lowest position, as dsa_topk_*.  pick [rows, k]
- * rising positions, -1 behind the last; slot [rows, k] their slots (cuda.h),
- * or NULL; n_pick [rows].  A row with keys <= k picks all, and score may be
- * anything.  pages [., ld_pages], row r's at pages + owner[r] * ld_pages, or
- * r * ld_pages with owner NULL.  k is a multiple of 8, at most 2048.
- * max_keys, at most ld and 393,216, bounds keys; ld is a multiple of 4, score
- * 16-byte aligned.
+ * row, exact, ties to the lowest position, as dsa_topk_*.  pick [rows, k]:
+ * rising positions, -1 behind the last one; slot [rows, k]: their slots
+ * (cuda.h), or NULL; n_pick [rows].  A row with keys <= k picks all of them,
+ * and its scores are not read.  The page numbers of row r are at pages +
+ * owner[r] * ld_pages, or at pages + r * ld_pages if owner is NULL.  k is a
+ * multiple of 8, at most 2048.  keys is at most max_keys, max_keys at most ld
+ * and 393,216; ld is a multiple of 4, score 16-byte aligned.
  */
 int dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     const float *score, size_t ld, const int32_t *keys,

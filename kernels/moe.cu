@@ -21,9 +21,10 @@ extern "C" {
 
 
 /*
- * Scales to their places: blocks of a group side by side, so that what they
- * write is whole sectors; rows would write four bytes here and there, which
- * takes half as long as all the codes do.
+ * Copies scales to their places.  The blocks of a group are side by side, so
+ * that they write whole sectors.  If each row were written on its own, in
+ * pieces of four bytes, the scales would take half as long as all the codes
+ * do.
  */
 
 static __device__ __forceinline__ void
@@ -61,8 +62,8 @@ dsa_gather_scales(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
 
 
 /*
- * A row to all its places: read once, two chunks of 16 codes a thread.  The
- * first blocks bring the scales.
+ * Copies a row to all its places: it is read once, two chunks of 16 codes for
+ * each thread.  The first blocks copy the scales.
  */
 
 template <int K>
@@ -165,10 +166,11 @@ dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
 
 
 /*
- * g / (1 + exp(-g)) by the approximate exponential and reciprocal, 3e-7 off:
- * exact ones take longer than memory does, and what is rounded to bf16 and
- * then to e4m3 shows either in one code of a hundred thousand.  Below -86,
- * where the divisor would leave float32, it is 0 to any group.
+ * g / (1 + exp(-g)) by the approximate exponential and reciprocal, with an
+ * error of 3e-7.  Exact ones would take longer than memory does.  After
+ * rounding to bf16 and then to e4m3, one code of a hundred thousand differs.
+ * Below -86, where the divisor would exceed float32, the result is 0, as any
+ * group would round it.
  */
 
 static __device__ __forceinline__ float
@@ -186,9 +188,9 @@ dsa_silu(float g)
 
 
 /*
- * The gated unit: a chunk a thread, 16 lanes a scale; blocks walk the rows.
- * places: where the last expert ends, or NULL: there are n rows; rows: n of
- * them, below 0 what is not taken, asked for a turn ahead.
+ * SwiGLU: one chunk for each thread, 16 lanes for a scale; blocks walk the
+ * rows.  places: where the last expert ends, or NULL if there are n rows.
+ * rows [n]: below 0 for places that are not used, loaded one iteration ahead.
  */
 
 static __global__ void __launch_bounds__(DSA_MOE_THREADS, 8)
@@ -267,8 +269,8 @@ dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
 
 
 /*
- * The weighted sum: a chunk a thread over all of a row's experts, which are
- * first brought in rising order.
+ * The weighted sum: one chunk for each thread over all experts of a row, which
+ * are sorted in rising order first.
  */
 
 template <int K>

@@ -67,7 +67,8 @@ void dsa_swiglu(float *y, const float *gate, const float *up, size_t n,
 
 /*
  * CUDA.  Rows by expert: the (row, choice) pairs in the order of experts, rows
- * rising within one, each expert's beginning at a multiple of align.
+ * rising within an expert.  The pairs of an expert begin at a multiple of
+ * align; the places between experts are padding.
  */
 
 #define DSA_CUDA_EXPERTS    512         /* most experts of a layer */
@@ -86,23 +87,26 @@ typedef struct {
     uint32_t            align;          /* 8, 16, 32, 64 or 128 */
 } dsa_moe_plan_t;
 
-/* CUDA.  As dsa_route(); at most 512 experts, and 16 of a row. */
+/*
+ * CUDA.  As dsa_route(); at most DSA_CUDA_EXPERTS experts and DSA_CUDA_CHOICES
+ * for each row.
+ */
 int dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
     const float *bias, uint32_t rows, const dsa_router_t *r,
     dsa_stream_t stream);
 
 /*
- * CUDA.  Fills a plan from expert [rows, k], a row's ids all different; ids
- * below 0, or not below experts, have no place, and -1 stands in place.  row[]
- * is written up to offset[experts], where the last expert's padding ends, and
- * looked at no further.
+ * CUDA.  Fills a plan from expert [rows, k]; the ids of a row are all
+ * different.  Ids below 0 or not below experts have no place, and their
+ * place[] is -1.  row[] is written up to offset[experts], where the padding of
+ * the last expert ends, and not read beyond.
  */
 int dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
     uint32_t rows, uint32_t k, uint32_t experts, dsa_stream_t stream);
 
 /*
- * CUDA.  y [places, cols] = x [rows, cols] at the places of its rows' k pairs;
- * padding between the experts is left alone.
+ * CUDA.  y [places, cols] = x [rows, cols] at the places of the rows' k pairs.
+ * Padding between the experts is not written.
  */
 int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
     const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t experts,
@@ -110,13 +114,14 @@ int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
 
 /*
  * CUDA.  y [places, w.rows] bf16 = x [places, w.cols] . w[e]^T for the places
- * of each expert e; y of padding is left alone.  w: experts (at most 512)
- * weights one behind the other, w.rows a multiple of 128, and their scales
- * likewise; x.scale is 16-byte aligned.  rows: pairs in all, as far as the
- * host knows, at most; it chooses between the tiles for prefill (many rows an
- * expert) and for decode (few, bound by reading weights).  A place's y has the
- * same bits whatever the other places, the counts and the tiles are.  plan's
- * row and place are not read.
+ * of each expert e; y of padding is not written.  w: experts weights (at most
+ * DSA_CUDA_EXPERTS) one after another, w.rows a multiple of 128, and their
+ * scales likewise; x.scale is 16-byte aligned.  rows: an upper bound of the
+ * number of pairs, which chooses between the tiles for prefill (many rows for
+ * each expert) and those for decode (few rows, limited by reading weights).  A
+ * place's y has the same bits whatever the other places, the counts and the
+ * tiles are.  plan's row and place are not read.  Uses state's counters, so
+ * that two calls with one state must not run at the same time.
  */
 int dsa_cuda_moe_gemm(const dsa_cuda_state_t *state, dsa_bf16_t *y,
     const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w,
@@ -124,18 +129,18 @@ int dsa_cuda_moe_gemm(const dsa_cuda_state_t *state, dsa_bf16_t *y,
     dsa_stream_t stream);
 
 /*
- * CUDA.  y [rows, cols] quantized, = swiglu of x [rows, 2 * cols] bf16, gate
- * then up, rounded to bf16.  cols a multiple of 128.  plan, or NULL: only
- * places that are taken are computed, and rows is ignored.
+ * CUDA.  y [rows, cols] quantized = swiglu of x [rows, 2 * cols] bf16 (gate,
+ * then up), rounded to bf16.  cols is a multiple of 128.  With a plan only the
+ * places that are used are computed, and rows is ignored; plan may be NULL.
  */
 int dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x,
     uint32_t rows, uint32_t cols, const dsa_moe_plan_t *plan,
     uint32_t experts, dsa_stream_t stream);
 
 /*
- * CUDA.  y [rows, cols] bf16 = sum over a row's k pairs, experts rising, of
- * weight * x at the pair's place, plus shared [rows, cols] bf16, if not NULL;
- * rounded once.  Pairs without a place are left out.
+ * CUDA.  y [rows, cols] bf16 = the sum over a row's k pairs, experts rising,
+ * of weight * x at the pair's place, plus shared [rows, cols] bf16 unless it
+ * is NULL; rounded once.  Pairs without a place are left out.
  */
 int dsa_cuda_moe_combine(dsa_bf16_t *y, const dsa_bf16_t *x,
     const dsa_bf16_t *shared, const float *weight, const int32_t *expert,

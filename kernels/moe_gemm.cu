@@ -9,33 +9,35 @@
 
 
 /*
- * The experts' products y = x . w[e]^T, both operands e4m3 in blocks of 128 of
- * K with float32 scales.
+ * The experts' products y = x . w[e]^T.  Both operands are e4m3 in blocks of
+ * 128 of K with float32 scales.
  *
- * A block of threads multiplies 128 out features by a tile of an expert's
- * rows: a warp of the copy engine fills a ring of K blocks, one or two more
- * bring the scales of rows times those of weights, and two warpgroups
- * multiply.  The tensor cores add up with fewer bits than float32 has, so each
- * block of K is added to float32 sums, times its scale.  This is the order of
- * the sums in every tile: a row's bits do not depend on which rows come with
- * it, nor on the kernel.
+ * A block of threads multiplies 128 output features by a tile of an expert's
+ * rows.  One warp fills a ring of K blocks with the copy engine, one or two
+ * more compute the scales of rows times those of weights, and two warpgroups
+ * multiply.  The tensor cores sum with fewer bits than float32 has, so each
+ * block of K is multiplied by its scale and added to float32 sums.  The order
+ * of the sums is the same in every tile, so a row's bits depend neither on the
+ * rows beside it nor on the kernel.
  *
- * Prefill: up to 256 rows, the first operand of wgmma (64 an instruction), so
- * that a weight is read once for as many; each warpgroup has a half of the
- * rows, and they take turns at the tensor cores, one adding to its sums while
- * the other multiplies.  The blocks of a cluster work at the same rows for
- * different features, and each loads its part of the rows for all: without it
- * the L2 would be the limit.
+ * Prefill: a tile has up to 256 rows, which are the first operand of wgmma (64
+ * for each instruction), so that a weight is read once for all of them.  Each
+ * warpgroup has half of the rows.  The two use the tensor cores alternately:
+ * one adds to its sums while the other one multiplies.  The blocks of a
+ * cluster compute different features of the same rows, and each loads its part
+ * of the rows for all of them.  Without that the L2 would be the limit.
  *
- * Decode: up to 64 rows, here the second operand, whose size goes in steps of
- * 8: few rows cost few products.  The ring is long enough to keep HBM busy.
+ * Decode: a tile has up to 64 rows, which are the second operand, whose size
+ * goes in steps of 8, so that few rows cost few products.  The ring is long
+ * enough to keep HBM busy.
  *
- * All blocks walk the same list of tiles, which they find from the plan's
- * counts: experts, then out features, then an expert's rows, so that those
- * who need a weight need it at the same time.  For prefill, where tiles differ
- * in size, each cluster draws its next tile when it can start it: dealt out
- * beforehand, some get more, and those who share a weight drift apart by more
- * than the L2 holds.
+ * All blocks walk the same list of tiles, which they compute from the plan's
+ * counts: by experts, then by output features, then by the rows of an expert,
+ * so that blocks that need the same weight need it at the same time.  In
+ * prefill tiles differ in size, and each cluster draws its next tile when it
+ * can start it.  If tiles were assigned in advance, some clusters would get
+ * more work, and those that share a weight would drift apart by more than the
+ * L2 holds.
  */
 
 /* d [64, N] = or += a [64, 32] . b [N, 32]^T */
@@ -86,7 +88,7 @@ DSA_MOE_WGMMA(128, DSA_MOE_R8, "64", "65", "66", DSA_MOE_D16(0),
               DSA_MOE_D16(16), DSA_MOE_D16(32), DSA_MOE_D16(48))
 
 
-/* A warp: starts the copies of weights and rows. */
+/* Runs in one warp: starts the copies of weights and rows. */
 
 template <int CLUSTER, int STAGES, typename S>
 static __device__ __forceinline__ void
@@ -101,8 +103,10 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
     phase = 0;
     n = 0;
 
-    /* the answer takes as long as some blocks of K; no earlier, so that tiles
-       are started in the order of the list */
+    /*
+     * a drawn number arrives some blocks of K later; it is not requested
+     * earlier, so that tiles are started in the order of the list
+     */
 
     late = g->blocks > 16 ? g->blocks - 16 : 0;
 
@@ -117,8 +121,10 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
             for (k = 0; k < g->blocks; k++) {
                 dsa_mbar_wait(&s->empty[stage], phase ^ 1);
 
-                /* the slot's last tile was read before its first stage was
-                   left, which is STAGES or more stages ago */
+                /*
+                 * the last tile in this slot was read before its first stage
+                 * was left, which was STAGES or more stages ago
+                 */
 
                 if (k == 0) {
                     s->tile[n] = t.tile;
@@ -165,7 +171,7 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
 }
 
 
-/* Of 4 rows in block k of K; row is this lane's first. */
+/* The scales of 4 rows in block k of K; row is this lane's first one. */
 
 static __device__ __forceinline__ float4
 dsa_moe_row_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
@@ -180,7 +186,7 @@ dsa_moe_row_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
 }
 
 
-/* Of 32 blocks of K, each a lane's. */
+/* The scales of 32 blocks of K, one for each lane. */
 
 static __device__ __forceinline__ float
 dsa_moe_weight_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
@@ -198,10 +204,11 @@ dsa_moe_weight_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
 
 
 /*
- * A warp: the scales of 128 rows from first on, times those of the weight, for
- * the ring; read some blocks ahead.  For prefill they stand as the rows do.
- * For decode, of 16 rows lane q of four that hold an accumulator's row needs
- * 2q, 2q + 1, 2q + 8 and 2q + 9, which stand together.
+ * Runs in one warp: computes the scales of 128 rows from first on, times those
+ * of the weight, for the ring.  They are read some blocks ahead.  In prefill
+ * they are stored in the order of the rows.  In decode they are stored as
+ * lanes need them: of 16 rows, lane q of the four that hold a row of the
+ * accumulator needs 2q, 2q + 1, 2q + 8 and 2q + 9, which are stored together.
  */
 
 template <int CLUSTER, int STAGES, typename S>
@@ -282,7 +289,10 @@ dsa_moe_scale(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
 }
 
 
-/* A warp has read a stage: every block of the cluster may fill it. */
+/*
+ * Called by a warp that has read a stage: the blocks of the cluster may fill
+ * it again.
+ */
 
 template <int CLUSTER>
 static __device__ __forceinline__ void
@@ -301,7 +311,9 @@ dsa_moe_release(uint64_t *empty)
 }
 
 
-/* acc [64, N] = a [64, 128] . b [N, 128]^T of a stage, and it is there. */
+/*
+ * Starts acc [64, N] = a [64, 128] . b [N, 128]^T of a stage that was loaded.
+ */
 
 template <int N>
 static __device__ __forceinline__ void
@@ -316,7 +328,7 @@ dsa_moe_block(float *acc, uint64_t a, uint64_t b)
 }
 
 
-/* The compiler may not move uses of acc over this. */
+/* Keeps the compiler from moving uses of acc across this point. */
 
 template <int N>
 static __device__ __forceinline__ void
@@ -332,8 +344,8 @@ dsa_moe_keep(float *acc)
 
 
 /*
- * Prefill: a warpgroup's WAVES times 64 rows of a tile, from row on, by 128
- * features.
+ * Prefill: computes WAVES times 64 rows of a tile, from row on, by 128
+ * features, in one warpgroup.
  */
 
 template <int WAVES, int CLUSTER, int STAGES, typename S>
@@ -408,7 +420,7 @@ dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
         return;
     }
 
-    /* a warp brings its 16 rows in order, 64 features a time, and writes */
+    /* a warp writes its 16 rows in order, 64 features at a time */
 
 #pragma unroll
     for (i = 0; i < WAVES; i++) {
@@ -447,7 +459,7 @@ dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
 }
 
 
-/* Decode: a warpgroup's 64 features of a tile of N rows. */
+/* Decode: computes a warpgroup's 64 features of a tile of N rows. */
 
 template <int N, int STAGES, typename S>
 static __device__ __forceinline__ void
@@ -513,7 +525,7 @@ dsa_moe_multiply_few(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
     ring[0] = stage;
     ring[1] = phase;
 
-    /* from features x rows to rows x features */
+    /* transpose features x rows to rows x features */
 
     dsa_bar_sync(1 + group, DSA_MOE_GROUP);
 
@@ -627,7 +639,10 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
 
             if constexpr (CLUSTER > 1) {
 
-                /* the first warpgroup has the odd 64 rows */
+                /*
+                 * if the number of 64 rows is odd, the first warpgroup has one
+                 * more
+                 */
 
                 i = tile.size / 64 + 1;
                 row = group * (i / 2 * 64);
@@ -677,7 +692,9 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
         }
     }
 
-    /* no block may leave while another one's copies or arrivals reach it */
+    /*
+     * no block may exit while copies or arrivals of another one still reach it
+     */
 
     if (CLUSTER > 1) {
         __syncwarp();

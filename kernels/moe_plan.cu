@@ -21,14 +21,15 @@ extern "C" {
 
 
 /*
- * The plan: counting sort by one cluster of blocks, each with a part of the
- * rows; few rows are one block's.  A row has an expert once at most, so that
- * the rows of an expert are bits of 32-row words, and a pair's place is the
- * beginning of its expert's, what lower blocks and words have of it, and the
- * lower bits of its word.  Or-ing and adding have no order that shows.
+ * The plan: a counting sort by one cluster of blocks, each with a part of the
+ * rows; few rows are sorted by one block.  A row has an expert at most once,
+ * so the rows of an expert are bits of words for 32 rows.  The place of a pair
+ * is the sum of three numbers: where its expert begins, how many pairs of the
+ * expert are in lower blocks and words, and how many lower bits its word has.
+ * The result does not depend on the order of the atomic operations.
  */
 
-/* The number at p of block rank of the cluster. */
+/* Reads the number at p of block rank of the cluster. */
 
 static __device__ __forceinline__ uint32_t
 dsa_plan_peer(const uint32_t *p, uint32_t rank)
@@ -46,7 +47,7 @@ dsa_plan_peer(const uint32_t *p, uint32_t rank)
 }
 
 
-/* A thread's next experts; none beyond end. */
+/* Loads a thread's next experts, up to end. */
 
 static __device__ __forceinline__ void
 dsa_plan_load(uint32_t *id, const int32_t *expert, uint32_t first,
@@ -63,7 +64,10 @@ dsa_plan_load(uint32_t *id, const int32_t *expert, uint32_t first,
 }
 
 
-/* each: rows of a block, a multiple of 32; words: in masks at once. */
+/*
+ * each: rows of a block, a multiple of 32; words: how many words of masks are
+ * in shared memory at once.
+ */
 
 static __global__ void __launch_bounds__(DSA_PLAN_THREADS)
 dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
@@ -102,7 +106,7 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
 
     __syncthreads();
 
-    /* counts, and the masks of the first rows, mostly all there are */
+    /* counts, and the masks of the first rows, which usually are all rows */
 
     for (i = first * k + t; i < last * k; i += DSA_PLAN_STEP) {
         dsa_plan_load(id, expert, i, last * k);
@@ -253,7 +257,7 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
         }
     }
 
-    /* a block's counts stay until all have read them */
+    /* a block's counts are kept until all blocks have read them */
 
     if (gridDim.x > 1) {
         dsa_cluster_sync();

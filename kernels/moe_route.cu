@@ -16,11 +16,11 @@ extern "C" {
 
 
 /*
- * The router: a warp a row.  Lane l has the experts l, l + 32, ... in
- * registers; groups are read through shared memory.
+ * The router: one warp for each row.  Lane l has the experts l, l + 32, ...
+ * in registers; groups are read through shared memory.
  */
 
-/* Float order as unsigned order; v is not -0. */
+/* Maps floats to unsigned numbers of the same order; v is not -0. */
 
 static __device__ __forceinline__ uint32_t
 dsa_route_order(float v)
@@ -33,15 +33,20 @@ dsa_route_order(float v)
 }
 
 
-/* Where shared memory has expert e: groups of 32 begin in different banks. */
+/*
+ * The index of expert e in shared memory: groups of 32 begin in different
+ * banks.
+ */
 
 #define dsa_route_at(e)  ((e) + (e) / 32)
 
 
 /*
- * exp(x), rounded right but in rare cases, as expf() of the CPU is: choices
- * hang on it.  2^f for f in -1/2 .. 1/2 by the first ten terms of its series,
- * 7e-12 off at most; what is added to f is 1.5 * 2^52.
+ * exp(x), correctly rounded except in rare cases, as expf() of the CPU is,
+ * because the chosen experts depend on it.  2^f for f in -1/2 .. 1/2 is the
+ * sum of the first ten terms of its series, with an error of at most 7e-12.
+ * The constant that is added to f is 1.5 * 2^52, which rounds it to an
+ * integer.
  */
 
 static __device__ __forceinline__ float
@@ -72,8 +77,8 @@ dsa_route_exp(float x)
 
 
 /*
- * 1 / (1 + exp(-x)).  The quotient by Markstein's steps, rounded right but for
- * subnormal ones, without the branches of the division.
+ * 1 / (1 + exp(-x)).  The quotient by Markstein's steps, which round it
+ * correctly unless it is subnormal, and need no branches as the division does.
  */
 
 static __device__ __forceinline__ float
@@ -93,8 +98,9 @@ dsa_route_sigmoid(float x)
 
 
 /*
- * The sums of the two greatest b of each group, by lanes side by side: their
- * number is the greatest power of two that gives every group some.
+ * The sums of the two greatest b of each group, computed by neighbouring
+ * lanes.  The number of lanes for a group is the greatest power of two for
+ * which each group has some.
  */
 
 static __device__ __forceinline__ void
@@ -131,8 +137,10 @@ dsa_route_groups(float *group, const float *b, uint32_t groups, uint32_t size,
 }
 
 
-/* Whether a group is among the kept: few have a greater score, or an equal
-   one and a lower index. */
+/*
+ * Whether a group is kept: fewer than kept others have a greater score, or an
+ * equal one and a lower index.
+ */
 
 static __device__ __forceinline__ int
 dsa_route_kept(const float *group, uint32_t groups, uint32_t kept, uint32_t g)
@@ -152,7 +160,7 @@ dsa_route_kept(const float *group, uint32_t groups, uint32_t kept, uint32_t g)
 }
 
 
-/* J: experts of a lane; inverse * e >> 20 is the group of expert e. */
+/* J: experts for each lane; inverse * e >> 20 is the group of expert e. */
 
 template <int J>
 static __global__ void __launch_bounds__(32 * DSA_ROUTE_WARPS)
@@ -179,7 +187,10 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
         return;
     }
 
-    /* all loads first; what is beyond the experts is computed for nothing */
+    /*
+     * all loads first; lanes beyond the experts compute values that are not
+     * used
+     */
 
 #pragma unroll
     for (i = 0; i < J; i++) {

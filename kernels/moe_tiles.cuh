@@ -21,7 +21,7 @@ extern "C" {
 #define DSA_MOE_THREADS     (3 * DSA_MOE_GROUP)
 #define DSA_MOE_CLUSTER     2           /* of prefill; decode: 1 */
 
-/* rows an expert from which on prefill's tiles are faster */
+/* from so many rows for each expert on, the tiles for prefill are faster */
 #define DSA_MOE_MANY        32
 
 
@@ -49,7 +49,7 @@ typedef struct {
 } dsa_moe_tile_t;
 
 
-/* Where a warp stands in the list of tiles. */
+/* A warp's position in the list of tiles. */
 
 typedef struct {
     int32_t             i;
@@ -65,12 +65,14 @@ struct dsa_moe_smem {
     uint8_t             w[STAGES][DSA_MOE_OUT * DSA_MOE_K];
     uint8_t             x[STAGES][N_MAX * DSA_MOE_K];
 
-    /* of a row times that of the weight; see dsa_moe_scale() */
+    /* the row's scale times the weight's; see dsa_moe_scale() */
     float               scale[STAGES][N_MAX];
 
-    /* y of 64 rows and 64 features of each warpgroup, rows apart by an odd
-       number of 16 bytes: no two of the 8 rows that stmatrix writes at a time
-       meet in a bank */
+    /*
+     * y of 64 rows and 64 features of each warpgroup; rows are an odd number
+     * of 16 bytes apart, so that no two of the 8 rows that stmatrix writes at
+     * a time meet in a bank
+     */
     uint16_t            y[2][64][64 + 8];
 
     uint64_t            full[STAGES];
@@ -81,7 +83,7 @@ struct dsa_moe_smem {
     int32_t             count[DSA_CUDA_EXPERTS];
     int32_t             sum[DSA_MOE_THREADS / 32];
 
-    /* the tiles that this cluster gets, see dsa_moe_draw() */
+    /* the tiles that this cluster draws, see dsa_moe_draw() */
     uint64_t            drawn;
     uint64_t            taken;
     int32_t             next;
@@ -89,8 +91,9 @@ struct dsa_moe_smem {
 
 
 /*
- * The list of tiles: first[e] is the first of expert e, of parts (of the out
- * features) tiles for each part of its rows.  A thread counts two experts.
+ * Makes the list of tiles: first[e] is the number of the first tile of expert
+ * e.  An expert has parts (of the output features) tiles for each part of its
+ * rows.  Each thread counts two experts.
  */
 
 template <int N_MAX, typename S>
@@ -152,8 +155,10 @@ dsa_moe_list(S *s, const dsa_moe_gemm_t *g, int32_t parts)
 }
 
 
-/* Tile i of the n that an expert's count rows are cut into, as even parts as
-   instructions allow. */
+/*
+ * Tile i of the n tiles that an expert's count rows are cut into, as evenly as
+ * the sizes of the instructions allow.
+ */
 
 template <int CLUSTER>
 static __device__ __forceinline__ void
@@ -178,7 +183,10 @@ dsa_moe_cut(dsa_moe_tile_t *t, int32_t offset, int32_t count, int32_t n,
 }
 
 
-/* The tile at t->i; t->e is at most its expert.  All of a warp. */
+/*
+ * Finds the tile with number t->i; t->e is at most its expert.  Called by all
+ * lanes of a warp.
+ */
 
 template <int CLUSTER, typename S>
 static __device__ __forceinline__ void
@@ -207,9 +215,9 @@ dsa_moe_find(dsa_moe_walk_t *t, const S *s, const dsa_moe_gemm_t *g,
 
 
 /*
- * A thread of a cluster's first block: draws a tile when those who work at the
- * last one say so, until there are none.  The first one of each cluster is its
- * own number.
+ * Runs in one thread of a cluster's first block: draws the next tile each time
+ * the warps that work on the last one arrive at taken, until there are no
+ * more.  The first tile of each cluster is its own number.
  */
 
 template <int CLUSTER, typename S>
@@ -236,7 +244,9 @@ dsa_moe_draw(S *s, const dsa_moe_gemm_t *g, const dsa_moe_walk_t *t)
         n = atomicAdd(g->counter, 1) + clusters;
     }
 
-    /* each cluster has drawn one in vain; the last of these is known */
+    /*
+     * each cluster has drawn one number too many; the last of these is known
+     */
 
     if (n == max(t->total, clusters) + clusters - 1) {
         *g->counter = 0;
@@ -244,7 +254,7 @@ dsa_moe_draw(S *s, const dsa_moe_gemm_t *g, const dsa_moe_walk_t *t)
 }
 
 
-/* A warp is ready for the next tile to be drawn; says it once in each. */
+/* Called once in each tile by a warp that is ready for the next one. */
 
 template <int CLUSTER, typename S>
 static __device__ __forceinline__ void
@@ -256,7 +266,7 @@ dsa_moe_ready(S *s)
 }
 
 
-/* Goes to a warp's next tile. */
+/* Moves a warp to its next tile. */
 
 template <int CLUSTER, typename S>
 static __device__ __forceinline__ void

@@ -12,12 +12,13 @@ extern "C" {
 
 
 /*
- * A block a row, a thread C chunks of it, threads apart, in registers: read
- * once, written once.  Blocks walk the rows; the next two, or one with C 2,
- * are on their way while a row is summed, and weights stay.
+ * One block for each row.  A thread has C chunks of it in registers, as many
+ * chunks apart as there are threads: the row is read once and written once.
+ * Blocks walk the rows.  While a row is summed, the next two rows (one with C
+ * 2) are being loaded; the weights stay in registers.
  *
- * The sum of squares is taken of 8, then of a warp's 32 chunks, then of all
- * these: a row's bits do not depend on the number of rows.
+ * Squares are summed over 8 elements, then over a warp's 32 chunks, then over
+ * the warps, so that a row's bits do not depend on the number of rows.
  */
 
 #define DSA_NORM_COLS     16384
@@ -42,7 +43,7 @@ dsa_norm_sum(const float *v)
 }
 
 
-/* A thread's chunks of a row, on their way. */
+/* A thread's chunks of a row that is being loaded. */
 
 template <int C, int ADD>
 static __device__ __forceinline__ void
@@ -83,7 +84,7 @@ dsa_norm_weights(float *w, const float *p)
 }
 
 
-/* ADD: the residual rule; else residuals are not looked at. */
+/* ADD: with the residual rule; otherwise the residuals are not used. */
 
 template <int C, int ADD>
 static __global__ void __launch_bounds__(DSA_NORM_THREADS)

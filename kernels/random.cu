@@ -87,7 +87,7 @@ dsa_random_e4m3_kernel(dsa_e4m3_t *x, size_t n, uint64_t seed)
 }
 
 
-/* 4 bytes a thread: codes, a scale, or two values of a rope part. */
+/* 4 bytes for each thread: codes, a scale, or two values of a rope part. */
 
 static __global__ void
 dsa_random_cache_kernel(uint32_t *x, size_t n, uint64_t seed)

@@ -12,10 +12,9 @@
 
 
 /*
- * CUDA.  Numbers for weights without files and for measurements: n elements,
- * uniform in -scale .. scale about mean, of (seed, index) alone.  e4m3: every
- * finite code with equal probability, so that its values, with a scale of
- * theirs, spread as those of a quantized weight do; scale has no meaning.
+ * CUDA.  Random numbers for weights without files and for measurements: n
+ * elements, uniform in mean - scale .. mean + scale, as a function of (seed,
+ * index) alone.  e4m3: every finite code with equal probability.
  */
 int dsa_cuda_random_f32(float *x, size_t n, float mean, float scale,
     uint64_t seed, dsa_stream_t stream);
@@ -25,10 +24,10 @@ int dsa_cuda_random_e4m3(dsa_e4m3_t *x, size_t n, uint64_t seed,
     dsa_stream_t stream);
 
 /*
- * CUDA.  Cache entries of tokens that nobody computed: n parts of a layer, one
- * behind the other (64 records of 656 bytes, 64 index keys, 64 scales): codes
- * with a mantissa's last bit 0, of either sign, scales of 2^-7, rope parts in
- * -1 .. 1.
+ * CUDA.  Random cache entries: n parts of a layer, one after another (64
+ * records of 656 bytes, 64 index keys, 64 scales).  Codes have 0 as the last
+ * bit of their mantissa and either sign, scales are 2^-7, rope parts are in -1
+ * .. 1.
  */
 int dsa_cuda_random_cache(void *base, size_t n, uint64_t seed,
     dsa_stream_t stream);

@@ -17,7 +17,10 @@ extern "C" {
 #define DSA_ROPE_HEAD     (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
 
 
-/* A row's heads, a chunk, which is 4 pairs, a thread; out may be q. */
+/*
+ * One chunk, which is 4 pairs, of the heads of a row for each thread; out may
+ * be q.
+ */
 
 static __global__ void __launch_bounds__(DSA_ROPE_THREADS)
 dsa_rope_query_kernel(dsa_bf16_t *out, uint32_t ld, uint32_t at,

@@ -69,10 +69,11 @@ void dsa_rope_half(float *x, size_t n, size_t ld, const float *cos,
 
 
 /*
- * CUDA.  Rotates the last 64 of 192 elements of every head, interleaved:
- * q [rows, heads, 192] bf16; out [rows, heads, ld] gets them at column at of
- * a head (q itself: ld 192, at 128).  table [positions, 64] float32: cos of 32
- * frequencies, then sin, as dsa_rope_angles() gives them.  position [rows].
+ * CUDA.  Rotates the last 64 of the 192 elements of every head of q [rows,
+ * heads, 192] bf16, interleaved, and writes them to out [rows, heads, ld] from
+ * column at of a head on.  In place: out q, ld 192, at 128.  table [positions,
+ * 64] float32: cos of 32 frequencies, then sin, as dsa_rope_angles() computes
+ * them.  position [rows].
  */
 int dsa_cuda_rope_query(dsa_bf16_t *out, uint32_t ld, uint32_t at,
     const dsa_bf16_t *q, const float *table, const int32_t *position,

@@ -12,10 +12,10 @@
 
 
 /*
- * What the ops bound by memory share: rows are moved in chunks of 8 elements,
- * 16 bytes of bf16, a chunk a thread.  Sums and products are written with the
- * intrinsics that are never contracted to fma, so that what is rounded here
- * is what the CPU twins round.
+ * What the ops that are limited by memory share.  A thread moves chunks of 8
+ * elements, 16 bytes of bf16.  Sums and products use the intrinsics that are
+ * never contracted to fma, so that values are rounded where the CPU twins
+ * round them.
  */
 
 #define DSA_CHUNK           8
@@ -39,7 +39,7 @@ dsa_store16(void *p, uint4 u)
 }
 
 
-/* bf16: the lower half of a word is the first of two. */
+/* bf16: the low half of a word is the first of two elements */
 
 static __device__ __forceinline__ void
 dsa_unpack2(float *v, uint32_t u)
@@ -156,7 +156,10 @@ dsa_e4m3x8_bf16(uint2 codes, float s)
 }
 
 
-/* The greatest |v| of N values a lane over lanes side by side; all get it. */
+/*
+ * The greatest |v| of N values in each of LANES neighbouring lanes; all of
+ * them get it.
+ */
 
 template <int N, int LANES>
 static __device__ __forceinline__ float
@@ -192,7 +195,8 @@ dsa_scale(float amax)
 
 /*
  * The reciprocal of a ue8m0 scale, 2^-126 .. 2^127: x / s and x * (1 / s) are
- * the same then.  That of 2^127, which only an infinity leads to, is denormal.
+ * equal then.  The reciprocal of 2^127, a scale that only an infinity has, is
+ * denormal.
  */
 
 static __device__ __forceinline__ float
@@ -203,9 +207,9 @@ dsa_reciprocal(float s)
 
 
 /*
- * A chunk that is already rounded, of a row's column col: codes and, by the
- * first lane of a group, the scale.  All lanes of a warp take part; those with
- * live 0 write nothing.
+ * Quantizes a rounded chunk at column col of a row: writes its codes, and in
+ * the first lane of a group the scale.  All lanes of a warp call it; those
+ * with live 0 write nothing.
  */
 
 static __device__ __forceinline__ void
@@ -229,9 +233,10 @@ dsa_quantize_chunk(const dsa_fp8_rows_t *q, const float *v, size_t row,
 
 
 /*
- * A kernel that dsa_launch() starts may be on the SMs before those ahead of it
- * in the stream have ended: this waits until they have and what they wrote is
- * seen, and comes before any access to memory.  The next kernel may then come.
+ * A kernel that dsa_launch() starts may be on the SMs before the kernels ahead
+ * of it in the stream have ended.  This waits until they have ended and their
+ * writes are visible, so it comes before any access to memory.  Then it lets
+ * the next kernel start.
  */
 
 static __device__ __forceinline__ void
@@ -244,8 +249,8 @@ dsa_begin(void)
 
 /*
  * Host: starts a kernel that begins with dsa_begin().  Its launch overlaps
- * with the kernel ahead of it, which is most of the time of a small one.
- * cluster: blocks of a cluster.
+ * with the kernel ahead of it; the launch is most of the time of a small
+ * kernel.  cluster: blocks of a cluster.
  */
 
 template <typename... P, typename... A>
@@ -293,7 +298,7 @@ dsa_aligned16(const void *p)
 }
 
 
-/* Host: a place for rows of e4m3. */
+/* Host: 1 if rows of e4m3 and their scales can be written to q. */
 
 static inline int
 dsa_fp8_rows_ok(const dsa_fp8_rows_t *q, uint32_t rows, uint32_t cols)

@@ -9,24 +9,26 @@
 
 
 /*
- * A row of logits belongs to a cluster of 1 .. 16 blocks.  Its ids stand in
- * chunks of 512, a warp's work at a time; a block has neighbouring chunks.
+ * A cluster of 1 .. 16 blocks samples from one row of logits.  The ids of the
+ * row are divided into chunks of 512, each for one warp at a time; a block has
+ * neighbouring chunks.
  *
  *  1. The greatest logit.  A greedy row ends here.
  *  2. Weights (float) exp((x - greatest) / temperature), in float64 as on the
- *     CPU, that a draw compares them bit by bit; to work[], where the L2 holds
- *     most of them.
- *  3. Which weight is the least of the nucleus: sums of the weights by their
- *     leading 11 bits.  Weights of one exponent add as integers of 24 bits, in
- *     two halves of 12 that cannot overflow in 2^20 additions, so the sums are
- *     exact and atomics may come in any order.  Those of the bin in which
- *     top_p is reached are listed (or, when there are too many, found again)
- *     and sorted out by 11 and 9 bits more.
+ *     CPU, because a draw compares them bit by bit.  They are written to
+ *     work[], and the L2 keeps most of them.
+ *  3. The least weight of the nucleus: weights are summed by their leading 11
+ *     bits.  Weights of one exponent add as integers of 24 bits, in two halves
+ *     of 12 that cannot overflow in 2^20 additions, so that the sums are exact
+ *     and atomics may run in any order.  The weights of the bin in which top_p
+ *     is reached are listed (or found again, if there are too many) and sorted
+ *     by 11 and 9 more bits.
  *  4. Sums of the kept weights of each chunk, in float64 and in an order that
- *     is the same for any number of blocks; the draw finds the chunk, then the
- *     id in it.
+ *     is the same for any number of blocks.  The draw finds the chunk, and then
+ *     the id in it.
  *
- * A step reads the row once: the first two from HBM when rows are many.
+ * Each step reads the row once.  If there are many rows, the first two steps
+ * read it from HBM.
  */
 
 
@@ -63,7 +65,7 @@ dsa_sample_uniform(uint64_t seed, uint64_t position)
 }
 
 
-/* The id that u draws, by the first block; the result is thread 0's. */
+/* The id that u draws. Called in the first block; thread 0 has the result. */
 
 static __device__ uint32_t
 dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
@@ -78,7 +80,7 @@ dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 
     const cg::cluster_group  cluster = cg::this_cluster();
 
-    /* a chunk for each thread */
+    /* one chunk for each thread */
 
     c = threadIdx.x;
     sum = 0;
@@ -130,7 +132,7 @@ dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
         return 0;
     }
 
-    /* 16 neighbours for each lane */
+    /* 16 neighbouring ids for each lane */
 
     lane = threadIdx.x;
     id = take * DSA_SAMPLE_CHUNK + lane * 16;
@@ -186,9 +188,9 @@ dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 
 
 /*
- * The logprobs of a row, by the first block; thread 0 has written the token.
- * The n_top greatest logits are not less than the n_top-th greatest of the
- * chunks' greatest, so that few have to be ranked.
+ * The logprobs of a row.  Called in the first block, after thread 0 has
+ * written the token.  The n_top greatest logits are not less than the n_top-th
+ * greatest of the chunks' maxima, so that only few have to be ranked.
  */
 
 static __device__ void
@@ -214,7 +216,10 @@ dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
         g = cluster.map_shared_rank(s, c / r->part)->greatest[c % r->part];
     }
 
-    /* what was listed is no longer needed, nor this block's own chunks' */
+    /*
+     * the list of weights is not needed any more, and neither are this block's
+     * own chunks
+     */
 
     (void) dsa_sample_before(s, norm, &total);
 
@@ -515,7 +520,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
         }
     }
 
-    /* a logprob is asked for to 1e-5: float32 is enough for a term */
+    /* logprobs have to be right to 1e-5: float32 is enough for each term */
 
     if (p.logprobs) {
         max = dsa_order_float((uint32_t) (s->best_raw >> 32));
@@ -542,7 +547,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
         }
     }
 
-    /* the first block gathers and writes */
+    /* the first block collects the results and writes them */
 
     if (parts > 1) {
         cluster.sync();
@@ -621,8 +626,9 @@ dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     }
 
     /*
-     * A block takes a multiprocessor, and a cluster finds them in one group of
-     * 16 or 18: more than 7 groups' worth would wait for a second turn.
+     * A block fills a multiprocessor, and the blocks of a cluster have to be
+     * in one group of 16 or 18 of these.  More clusters than 7 groups have
+     * room for would have to wait for others to end.
      */
 
     parts = DSA_SAMPLE_BLOCKS;

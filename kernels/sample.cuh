@@ -15,8 +15,8 @@ extern "C" {
 
 
 /*
- * What the steps of sample.cu have in common: what a block shares, how a row
- * is read, weights, and sums over a block.
+ * What the files of sampling share: the shared memory of a block, reading a
+ * row, weights, and sums over a block.
  */
 
 #define DSA_SAMPLE_THREADS  1024
@@ -28,7 +28,7 @@ extern "C" {
 #define DSA_SAMPLE_CHUNKS   DSA_SAMPLE_THREADS
 #define DSA_SAMPLE_ITEMS    (DSA_CUDA_TOP * DSA_SAMPLE_CHUNK)
 
-/* 1.5 * 2^52: what is added to it is rounded to an integer */
+/* 1.5 * 2^52: a number that is added to it is rounded to an integer */
 #define DSA_SAMPLE_ROUND    6755399441055744.0
 
 
@@ -92,7 +92,7 @@ dsa_sample_chunks(uint32_t vocab)
 }
 
 
-/* work[] of a row: weights, then bits of the penalized ids. */
+/* Bytes of work[] for a row: weights, then bits of the penalized ids. */
 
 static inline __host__ __device__ size_t
 dsa_sample_row_size(uint32_t vocab)
@@ -110,7 +110,7 @@ dsa_sample_penalizes(const dsa_cuda_sampling_t *p, const uint32_t *history)
 }
 
 
-/* Four logits from id i on; NaN from the allowed ones on. */
+/* Four logits from id i on; NaN for ids that are not allowed. */
 
 static __device__ __forceinline__ void
 dsa_sample_raw(float *v, const dsa_sample_row_t *r, uint32_t i)
@@ -168,7 +168,10 @@ dsa_sample_warp_max(uint64_t v)
 }
 
 
-/* The greatest of a warp, the lowest id of equals; 0: there is none. */
+/*
+ * The greatest x of a warp, with the lowest id among equals; 0 if there is
+ * none.
+ */
 
 static __device__ __forceinline__ uint64_t
 dsa_sample_warp_best(float x, uint32_t id)
@@ -184,9 +187,9 @@ dsa_sample_warp_best(float x, uint32_t id)
 
 
 /*
- * 2^(y / 64), 0 where a float has none: 2^(n / 64) of a table and the Taylor
- * polynomial of the rest, |r| <= 1/2, within 1e-15.  y is d * scale, |y| less
- * than 2^30.
+ * 2^(y / 64), and 0 if a float cannot hold it: 2^(n / 64) from a table times
+ * the Taylor polynomial of the rest, |r| <= 1/2, with an error below 1e-15.  y
+ * is d * scale, and |y| is less than 2^30.
  */
 
 static __device__ __forceinline__ double
@@ -195,7 +198,7 @@ dsa_sample_exp(const double *power, double d, double scale)
     int     n;
     double  r, p;
 
-    /* n to the nearest, in the low bits of the sum */
+    /* n is rounded to the nearest integer, in the low bits of the sum */
 
     p = __fma_rn(d, scale, DSA_SAMPLE_ROUND);
     n = __double2loint(p);
@@ -218,10 +221,10 @@ dsa_sample_exp(const double *power, double d, double scale)
 
 /*
  * The scale of dsa_sample_exp() for differences from the greatest logit, and
- * a logit from which on downwards all weights are 0.  However low
- * the temperature, what is not equal to the greatest lies at least half a unit
- * in its last place below it, so that a bounded scale does as well and keeps
- * the products in range.
+ * floor, a logit at and below which all weights are 0.  However low the
+ * temperature is, a logit that is not equal to the greatest one is at least
+ * half a unit in its last place below it.  So a bounded scale gives the same
+ * weights, and keeps the products in range.
  */
 
 static __device__ __forceinline__ void
@@ -296,7 +299,10 @@ dsa_sample_warp_count(uint32_t v)
 }
 
 
-/* The sum over the threads before this one, and that over all. */
+/*
+ * Returns the sum of v over the threads before this one; total is that over
+ * all threads.
+ */
 
 static __device__ __forceinline__ double
 dsa_sample_before(dsa_sample_shared_t *s, double v, double *total)
@@ -345,7 +351,7 @@ dsa_sample_before_count(dsa_sample_shared_t *s, uint32_t v)
 }
 
 
-/* A weight into a histogram: its mantissa, the leading bit included. */
+/* Adds a weight to a histogram: its mantissa, including the leading bit. */
 
 static __device__ __forceinline__ void
 dsa_sample_count(uint32_t *high, uint32_t *low, uint32_t bits)
@@ -359,7 +365,10 @@ dsa_sample_count(uint32_t *high, uint32_t *low, uint32_t bits)
 }
 
 
-/* The sum of a chunk's weights but those that are to be sorted out. */
+/*
+ * Stores the sum of a chunk's weights, except those that are still to be
+ * sorted.
+ */
 
 static __device__ __forceinline__ void
 dsa_sample_chunk(dsa_sample_shared_t *s, uint32_t c, double sum)

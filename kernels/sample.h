@@ -12,17 +12,16 @@
 
 
 /*
- * Sampling on the GPU; its CPU twin is dsa_sample() of engine/cpu/sampler.h,
- * which
- * says what is sampled.  Sums are float64, taken in another order than there:
- * where a draw lies within their rounding of the border between two ids, the
- * two may differ.
+ * Sampling on the GPU.  Its CPU twin is dsa_sample() of engine/cpu/sampler.h,
+ * which documents what is sampled.  Sums are float64 but added in another
+ * order than there.  The two may choose differently if a draw is as near to
+ * the border between two ids as the rounding of the sums.
  */
 
 #define DSA_CUDA_TOP        20          /* most alternatives of a token */
 
 
-/* As dsa_sampling_t, and what the row adds. */
+/* As dsa_sampling_t, and what belongs to the row. */
 
 typedef struct {
     float               temperature;    /* 0: the most probable token */
@@ -50,10 +49,11 @@ typedef struct {
 
 
 /*
- * CUDA.  out [rows] from logits [rows, vocab] float32, ld apart, s [rows];
- * history: tokens of answers, as s says, or NULL where no row has any.  work:
+ * CUDA.  out [rows] from logits [rows, vocab] float32, ld apart, and s [rows].
+ * Only ids below allowed are sampled.  history: ids that penalties count; s
+ * has the part of each row; NULL if no row has any.  work:
  * dsa_cuda_sample_work() bytes, 16-byte aligned.  vocab is at most 524,288 and
- * ld; rows that are aligned to 16 bytes are read faster.
+ * at most ld; rows that are 16-byte aligned are read faster.
  */
 int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     const float *logits, size_t ld, uint32_t rows, uint32_t vocab,
@@ -62,8 +62,9 @@ int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
 size_t dsa_cuda_sample_work(uint32_t rows, uint32_t vocab);
 
 /*
- * CUDA.  token [rows]: where feed [rows] is not below 0, becomes the token of
- * sample[feed]: an answer goes on before the host has seen it.
+ * CUDA.  token [rows]: if feed [rows] is not below 0, the token becomes that
+ * of sample[feed].  So a step can follow another one before the host has seen
+ * its samples.
  */
 int dsa_cuda_feed(int32_t *token, const int32_t *feed,
     const dsa_cuda_sample_t *sample, uint32_t rows, dsa_stream_t stream);

@@ -16,8 +16,8 @@ namespace cg = cooperative_groups;
 
 
 /*
- * The histograms of the cluster's blocks, added up in each of them; each adds
- * a part of the bins.  Leaves the blocks' own zero.
+ * Adds up the histograms of the cluster's blocks in each block; each of them
+ * adds a part of the bins.  Sets the blocks' own histograms to zero.
  */
 
 static __device__ void
@@ -79,9 +79,10 @@ dsa_sample_merge(dsa_sample_shared_t *s, uint32_t parts)
 
 
 /*
- * The greatest bin in which the sum of weights, taken of them before all bins,
- * reaches want; else the last.  exponent: of every bin, or none: of bin b,
- * b / 8.
+ * The greatest bin for which *taken plus the sum of the weights in it and in
+ * all bins above it reaches want, or the last bin; *taken becomes this sum
+ * without the bin's own weights.  exponent: that of every bin, or ~0 if bin b
+ * has exponent b / 8.
  */
 
 static __device__ uint32_t
@@ -132,7 +133,7 @@ dsa_sample_find(dsa_sample_shared_t *s, uint32_t exponent, double want,
 }
 
 
-/* A weight of the bin: of the list, or of all of the block's chunks. */
+/* A weight of the bin: from the list, or from all chunks of the block. */
 
 static __device__ __forceinline__ uint32_t
 dsa_sample_item(const dsa_sample_shared_t *s, const dsa_sample_row_t *r,
@@ -151,8 +152,9 @@ dsa_sample_item(const dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 
 
 /*
- * Which weights are kept: those above the returned bits, and the first *ties
- * of those that have them.  Leaves their sums in sum, chunk_ and equal.
+ * Finds which weights are kept: those above the returned bits, and the first
+ * *ties of those that are equal to them.  The sums of the kept weights are
+ * left in sum, chunk_ and equal.
  */
 
 static __device__ uint32_t
@@ -167,7 +169,7 @@ dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
 
-    /* all weights, a bin for each thread: there is none above 1 */
+    /* all weights, one bin for each thread; no weight is above 1 */
 
     dsa_sample_merge(s, parts);
 
@@ -182,7 +184,7 @@ dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     bin = dsa_sample_find(s, ~0U, want, &taken);
     exponent = bin / 8;
 
-    /* the chunks' sums above the bin; the list of what is in it */
+    /* the sums of chunks above the bin, and the list of the weights in it */
 
     for (c = r->first + warp; c < r->end; c += DSA_SAMPLE_WARPS) {
 

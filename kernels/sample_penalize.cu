@@ -9,8 +9,9 @@
 
 
 /*
- * The penalized logits of a row, where weights will stand, and their bits:
- * logit - presence, once, then - frequency for each time, rounded as often.
+ * Writes the penalized logits of a row to the place of its weights, and a bit
+ * for each: logit - presence, once, then - frequency for each occurrence,
+ * rounded after each subtraction.
  */
 
 static __global__ void __launch_bounds__(512)

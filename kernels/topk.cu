@@ -16,31 +16,33 @@ namespace cg = cooperative_groups;
 
 
 /*
- * The k greatest of a row.  A row belongs to a cluster of 1 .. 16 blocks, each
- * of which reads a part of it once:
+ * The k greatest scores of a row.  A cluster of 1 .. 16 blocks processes a
+ * row, and each block reads a part of it once:
  *
- *  1. All blocks look at the same sample, 2048 or 4096 of the scores, and take
- *     from it a bound that somewhat more than k of the row should reach.
- *  2. Each keeps what reaches the bound of its part in shared memory, as words
- *     that are no two equal: the score mapped to an unsigned above the
- *     complement of the position.
- *  3. The first block fetches what the others kept.  It has all of the k
- *     greatest if it has k at all.  A histogram over the range that they span
- *     tells in which narrow bin the k-th lies; the few words there are ranked
- *     against each other.
- *  4. A bit for each chosen position; counting the bits before a word puts the
- *     positions out in their order, however the words came.
+ *  1. All blocks read the same sample, 2048 or 4096 of the scores.  From it
+ *     they compute a bound that somewhat more than k scores of the row should
+ *     reach.
+ *  2. Each block keeps the scores of its part that reach the bound in shared
+ *     memory, as words of which no two are equal: the score mapped to an
+ *     unsigned, above the complement of the position.
+ *  3. The first block reads the words of the others.  The k greatest are among
+ *     them if there are at least k.  A histogram over their range finds the
+ *     narrow bin that has the k-th; the few words in it are compared with each
+ *     other.
+ *  4. Each chosen position sets a bit.  Counting the bits before a word gives
+ *     the place of its positions, so that they are written in rising order.
  *
- * Where the sample misleads, because fewer than k scores reach the bound or
- * more than there is room for (a row of zeros), the first block reads the row
- * again from the L2, a digit of the scores each time, and the result is as
- * exact.
+ * If fewer than k scores reach the bound, or more than there is room for (as
+ * in a row of zeros), the sample was misleading.  The first block then reads
+ * the row again from the L2, once for each digit of the scores, and the result
+ * is exact as well.
  *
- * Reading once is the bound when rows are many; then a row is one block's, and
- * four blocks share a multiprocessor, so that one loads while another selects.
- * What is in flight lands in the L1, which has what shared memory leaves: the
- * smaller room for rows of up to 40K.  A single row is a chain of latencies;
- * its parts are spread over as many multiprocessors as a cluster can hold.
+ * With many rows, reading once is the limit.  Then one block processes a row,
+ * and four blocks share a multiprocessor, so that one of them loads while
+ * another one selects.  Loads in flight are held by the L1, whose size is what
+ * shared memory leaves; this is why rows of up to 40K keys have less room.  A
+ * single row is a chain of latencies, so its parts are spread over as many
+ * multiprocessors as a cluster can have.
  */
 
 #define DSA_TOPK_MAX_WARPS  16
@@ -54,7 +56,7 @@ namespace cg = cooperative_groups;
 #define DSA_TOPK_SAMPLE     2           /* vectors of 4 a thread */
 #define DSA_TOPK_FLIGHT     2048        /* vectors of a block in flight */
 
-/* a bit for each key fits where the words were */
+/* a bit for each key fits into the memory of the words */
 #define DSA_TOPK_MAX_KEYS   (DSA_TOPK_ROOM * 64)
 
 
@@ -64,7 +66,7 @@ typedef void (*dsa_topk_kernel_pt)(int32_t *pick, int32_t *slot,
     uint32_t max_keys, uint32_t room);
 
 
-/* Bits of positions follow the words. */
+/* Shared memory; the words follow, and behind them the bits of positions. */
 
 typedef struct {
     uint64_t            ranked[DSA_TOPK_RANKED];
@@ -85,8 +87,8 @@ typedef struct {
 
 
 /*
- * The exclusive sum of v over the threads.  One barrier; total[] may be
- * written again after the next.
+ * The exclusive sum of v over the threads.  There is one barrier in it;
+ * total[] may be written again after the next one.
  */
 
 static __device__ __forceinline__ uint32_t
@@ -118,8 +120,9 @@ dsa_topk_scan(dsa_topk_shared_t *s, uint32_t v)
 
 
 /*
- * The bin of the need-th, 1 <= need <= all that were counted, into found,
- * before and count; the bins are zero again.  Between barriers.
+ * Stores in found, before and count the bin that has the need-th word, 1 <=
+ * need <= the number of all words counted.  The bins are zero afterwards.
+ * Called between barriers.
  */
 
 template <int THREADS>
@@ -166,9 +169,9 @@ dsa_topk_find(dsa_topk_shared_t *s, uint32_t need)
 
 
 /*
- * What to keep of a row of n > s->room: the leading bits of the
- * sampled score of a rank that lies five standard deviations of a binomial
- * draw beyond k's, as neighbours are alike.
+ * The bound for a row of n > s->room scores: the leading bits of the sampled
+ * score whose rank is five standard deviations of a binomial distribution
+ * beyond that of k, because neighbouring scores are alike.
  */
 
 template <int THREADS>
@@ -226,7 +229,7 @@ dsa_topk_bound(dsa_topk_shared_t *s, const float4 *score, uint32_t n,
 }
 
 
-/* The vectors of a thread from first on, those before end. */
+/* Loads a thread's vectors from first on, up to end. */
 
 template <int THREADS>
 static __device__ __forceinline__ void
@@ -246,10 +249,10 @@ dsa_topk_load(float4 *v, const float4 *score, uint32_t first, uint32_t end)
 
 
 /*
- * Keeps what reaches the bound of the vectors first .. end-1 of a row; the
- * first of them have been loaded.  Floats are compared, which lets NaNs of
- * both signs pass, and mapped when few are left: the loop is what a long row
- * waits for.
+ * Keeps the scores that reach the bound, of vectors first .. end-1 of a row;
+ * the first vectors have been loaded.  Scores are compared as floats, which
+ * lets NaNs of both signs pass, and mapped only if they are kept, because the
+ * time of a long row is the time of this loop.
  */
 
 template <int THREADS>
@@ -366,7 +369,10 @@ dsa_topk_mark(dsa_topk_shared_t *s, uint64_t word)
 }
 
 
-/* Marks the k greatest of the n >= k words, none below bound. */
+/*
+ * Sets the bits of the k greatest of n >= k words, none of which is below
+ * bound.
+ */
 
 template <int THREADS>
 static __device__ __forceinline__ void
@@ -393,7 +399,7 @@ dsa_topk_choose(dsa_topk_shared_t *s, uint32_t n, uint32_t k, uint32_t bound,
 
         dsa_topk_find<THREADS>(s, k);
 
-        /* k more are wanted, of the words base .. base + (1 << shift) - 1 */
+        /* k more words are needed, of base .. base + (1 << shift) - 1 */
 
         k -= s->before;
         base += (uint64_t) (DSA_TOPK_BINS - 1 - s->found) << shift;
@@ -441,9 +447,11 @@ dsa_topk_choose(dsa_topk_shared_t *s, uint32_t n, uint32_t k, uint32_t bound,
 
 
 /*
- * Counts v, of the lanes that have one, in a histogram.  Where equals abound
- * most lanes have what the first one has, and atomics to one address would
- * take turns: *many of *often are counted when another follows.
+ * Counts the v of each lane that has one in a histogram.  If many scores are
+ * equal, most lanes have the value of the first lane, and atomics on one
+ * address would run one after another.  So the value that came last, *often,
+ * is counted in *many, which is added to the histogram when another value
+ * follows.
  */
 
 static __device__ __forceinline__ void
@@ -478,7 +486,7 @@ dsa_topk_count(uint32_t *bin, uint32_t v, int has, uint32_t *often,
 }
 
 
-/* Marks the k greatest of a row, digit by digit. */
+/* Sets the bits of the k greatest of a row, digit by digit. */
 
 template <int THREADS>
 static __device__ __noinline__ void
@@ -544,7 +552,10 @@ dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
         }
     }
 
-    /* what is greater than the k-th, and k equals of it at the lowest */
+    /*
+     * scores above the k-th, and k of those equal to it, from the lowest
+     * position on
+     */
 
     equal = (uint32_t *) s->word;
 
@@ -585,7 +596,7 @@ dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
 }
 
 
-/* Picks and their slots. */
+/* Writes picks and their slots. */
 
 template <int THREADS>
 static __device__ __forceinline__ void
@@ -706,7 +717,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
     dsa_topk_keep<THREADS>(s, v, (const float4 *) score, rank * part, end, n,
                            bound);
 
-    /* the first block takes what the others kept; then they may go */
+    /* the first block reads the words of the others, which then may exit */
 
     total = 0;
     below = 0;
@@ -724,7 +735,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
 
         if (rank == 0) {
 
-            /* a lane for each block, then warps */
+            /* one lane for each block, then whole warps */
 
             lane = threadIdx.x % 32;
             warp = threadIdx.x / 32;
@@ -769,7 +780,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
         dsa_topk_again<THREADS>(s, score, n, k);
     }
 
-    /* the positions in their order, where the words were */
+    /* the positions in rising order, in the memory of the words */
 
     order = (uint32_t *) s->word;
 
@@ -847,9 +858,9 @@ dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     }
 
     /*
-     * As many blocks as run at once, of which no one has too little to read:
-     * large clusters find room in a group of 16 or 18 multiprocessors only,
-     * pairs may share them when rows are long.
+     * As many blocks as run at once, if each has enough to read.  Large
+     * clusters only fit into a group of 16 or 18 multiprocessors; pairs of
+     * blocks may share these if rows are long.
      */
 
     parts = DSA_TOPK_BLOCKS;

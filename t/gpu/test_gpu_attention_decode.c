@@ -19,9 +19,10 @@
 
 
 /*
- * Of the relative error of a head's 512 values: bf16 rounds each value of the
- * output by up to 2^-9 = 0.002; what is left is for the probabilities, f16.
- * The twin rounds them to bf16, 2^-9 again, of values that may cancel.
+ * Bounds of the relative error of a head's 512 values.  bf16 rounds each value
+ * of the output by up to 2^-9 = 0.002; the rest is for the probabilities,
+ * which are f16.  The twin rounds them to bf16, by 2^-9 again, and the values
+ * that they weigh may cancel.
  */
 
 #define GPU_MAX_ERROR   3e-3
@@ -51,7 +52,7 @@ gpu_random64(void)
 }
 
 
-/* Every e4m3 code, groups of different scales. */
+/* Every e4m3 code, in groups of different scales. */
 
 static void
 gpu_decode_record(uint8_t *p)
@@ -189,7 +190,7 @@ gpu_decode_exact(double *u, const float *q, const float *c,
 }
 
 
-/* Some heads of a row against float64 and the twin. */
+/* Checks some heads of a row against float64 and the twin. */
 
 static void
 gpu_decode_check(gpu_decode_t *t, const float *out, const float *q,
@@ -272,9 +273,9 @@ gpu_decode_check(gpu_decode_t *t, const float *out, const float *q,
 
 
 /*
- * rows with n_slot[row % n] slots each, a share of them (of 16) -1; every
- * step-th row is checked.  sharp: of the queries; 1 spreads the scores by
- * about 2.
+ * rows with n_slot[row % n] slots each, of which share sixteenths are -1;
+ * every step-th row is checked.  sharp: the factor of the queries; 1 spreads
+ * the scores by about 2.
  */
 
 static void
@@ -364,7 +365,7 @@ static const uint32_t  gpu_heads[] = { 128, 64, 32, 16, 8 };
 static const uint32_t  gpu_odd_heads[] = { 1, 4, 7, 12, 20, 33, 65, 100 };
 
 
-/* Every number of heads that is published, with every length. */
+/* Every number of heads that a model has, with every length. */
 
 static void
 test_contexts(void **state)
@@ -404,7 +405,7 @@ test_odd_heads(void **state)
 }
 
 
-/* No splits: rows enough for the GPU. */
+/* No splits: there are enough rows for the GPU. */
 
 static void
 test_many_rows(void **state)
@@ -417,7 +418,7 @@ test_many_rows(void **state)
 }
 
 
-/* Several rows a GPU, and two waves that are split. */
+/* Few rows, which are split, and two waves that are split. */
 
 static void
 test_some_rows(void **state)
@@ -429,7 +430,7 @@ test_some_rows(void **state)
 }
 
 
-/* -1 anywhere, everywhere. */
+/* -1 at some places, and at all places. */
 
 static void
 test_holes(void **state)
@@ -445,7 +446,7 @@ test_holes(void **state)
 }
 
 
-/* More slots than the model selects, and scores that a few keys decide. */
+/* More slots than the model selects, and scores that depend on a few keys. */
 
 static void
 test_sharp(void **state)

@@ -23,11 +23,12 @@
 #define HEADS_LATENT    576
 
 /*
- * The output is rounded to bf16, 2^-9 of a value at most; all else differs from
- * the twin by float32 roundings, which now and then tip a probability into the
- * neighbouring bf16: a quarter more.  Against float64 the rounding of the
- * probabilities counts, too; where few keys have all the weight it adds up with
- * the other, and half as much is left for values that cancel.
+ * The output is rounded to bf16, by 2^-9 of a value at most.  Everything else
+ * differs from the twin by float32 roundings, which sometimes change a
+ * probability to the neighbouring bf16: a quarter more.  Against float64 the
+ * rounding of the probabilities counts as well.  Where few keys have all the
+ * weight it adds to the first one; half as much is left for values that
+ * cancel.
  */
 #define HEADS_TWIN      (1.25 * 0x1p-9)
 #define HEADS_FLOAT64   (2.5 * 0x1p-9)
@@ -126,7 +127,10 @@ heads_float64(double *out, const float *q, const float *kv, const float *rope,
 }
 
 
-/* The rows and heads that the references take: ends, borders and others. */
+/*
+ * The rows and heads that are checked: first and last ones, borders and
+ * others.
+ */
 
 static uint32_t
 heads_sample(uint32_t i, uint32_t n, uint32_t samples)
@@ -318,7 +322,7 @@ test_causal(void **state)
 }
 
 
-/* A chunk behind others, at any place in a tile. */
+/* A chunk of a longer prompt, beginning at any place in a tile. */
 
 static void
 test_chunk(void **state)
@@ -334,7 +338,9 @@ test_chunk(void **state)
 }
 
 
-/* Rows that attend to what was selected: all before 2,048, then a part. */
+/*
+ * Rows that attend to a selection: to all keys before 2,048, then to a part.
+ */
 
 static void
 test_selected(void **state)
@@ -349,7 +355,7 @@ test_selected(void **state)
 }
 
 
-/* No row: nothing happens.  What cannot be: told. */
+/* Without rows nothing happens; invalid arguments return an error. */
 
 static void
 test_bounds(void **state)

@@ -21,11 +21,11 @@
 #define PREFILL_LATENT      512
 
 /*
- * Roundings to bf16, each 2^-9 of a value at most: of the output, and of the
- * probabilities, on the GPU before and in the twin after they are divided by
- * their sum, so that against the twin it counts twice.  Where few keys have
- * all the weight they add up, and half as much is left for values that cancel;
- * else they are a half and less of that.
+ * Bounds of roundings to bf16, each by 2^-9 of a value at most: that of the
+ * output, and that of the probabilities, which the GPU rounds before and the
+ * twin after they are divided by their sum, so that against the twin it counts
+ * twice.  Where few keys have all the weight the two add up, and half as much
+ * is left for values that cancel; elsewhere the error is half of that or less.
  */
 #define PREFILL_TWIN        (3.5 * 0x1p-9)
 #define PREFILL_FLOAT64     (2.5 * 0x1p-9)
@@ -55,8 +55,8 @@ prefill_round(float *x, size_t n)
 
 
 /*
- * Rising positions, random ones where there are more keys; holes become -1,
- * and numbers that are not below keys.
+ * Rising positions, chosen at random if there are more keys than picks.  Holes
+ * become -1, or numbers that are not below keys.
  */
 
 static void
@@ -107,7 +107,7 @@ prefill_pick(int32_t *pick, int32_t *n_pick, const prefill_case_t *t,
 
     *n_pick = (int32_t) n;
 
-    /* what is not counted must not be read as a position */
+    /* picks behind the last one must not be read as positions */
 
     while (n < t->ld_pick) {
         pick[n++] = 0;
@@ -327,7 +327,7 @@ prefill_run(const prefill_case_t *t, size_t n)
 }
 
 
-/* The heads that ranks of tensor parallelism have, and any others. */
+/* The numbers of heads that ranks of tensor parallelism have, and others. */
 
 static void
 test_heads(void **state)
@@ -373,7 +373,7 @@ test_keys(void **state)
 }
 
 
-/* Blocks take many rows in turn; some have none, some nothing but holes. */
+/* Each block computes many rows; some rows have no picks, some only holes. */
 
 static void
 test_ragged(void **state)
@@ -391,7 +391,7 @@ test_ragged(void **state)
 }
 
 
-/* No row: nothing happens.  What cannot be: told. */
+/* Without rows nothing happens; invalid arguments return an error. */
 
 static void
 test_bounds(void **state)

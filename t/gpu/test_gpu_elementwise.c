@@ -5,11 +5,11 @@
 
 
 /*
- * The ops that a row passes between the products.  Where no sum is taken they
- * are their CPU twins to the last bit.  Sums differ in order, by a few of
- * 2^-24 of themselves, which shows in a bf16 that stood within that of the
- * middle between two: about one in ten thousand.  Such are counted, and may
- * be off by one step.
+ * The ops between the products.  Those without sums are equal to their CPU
+ * twins in every bit.  Sums differ in their order, by a few times 2^-24 of
+ * themselves.  That changes a bf16 if the value was that near to the middle
+ * between two of them: about one value in ten thousand.  Such values are
+ * counted, and may be off by one step.
  */
 
 
@@ -52,7 +52,7 @@ take(size_t size)
 }
 
 
-/* n random numbers that are bf16; outliers, as activations have them. */
+/* n random numbers that are bf16, with outliers as activations have them. */
 
 static float *
 numbers(size_t n, float scale)
@@ -73,7 +73,7 @@ numbers(size_t n, float scale)
 }
 
 
-/* rows of cols to where they stand ld apart; gaps are 0xffff. */
+/* Copies rows of cols to rows that are ld apart; gaps are 0xffff. */
 
 static uint16_t *
 spread(const float *x, size_t rows, size_t cols, size_t ld)
@@ -98,8 +98,9 @@ spread(const float *x, size_t rows, size_t cols, size_t ld)
 
 
 /*
- * How many of the device's bf16 [rows, ld] are not want [rows, cols], by one
- * step; a greater difference, or anything in a gap, fails.  got [rows, cols].
+ * Counts how many of the device's bf16 [rows, ld] differ from want [rows,
+ * cols] by one step.  A greater difference, or a written gap, fails the test.
+ * got [rows, cols].
  */
 
 static size_t
@@ -141,7 +142,7 @@ differ(float *got, const uint16_t *device, const float *want, size_t rows,
 }
 
 
-/* The device's bytes are those, and a second run's too. */
+/* The device's bytes are the expected ones, also after a second run. */
 
 static void
 same(const void *device, const void *want, size_t size)
@@ -155,7 +156,7 @@ same(const void *device, const void *want, size_t size)
 }
 
 
-/* Device rows of e4m3 with more scales a group than rows. */
+/* Device rows of e4m3 with more scales for each group than there are rows. */
 
 static dsa_fp8_rows_t
 fp8_rows(size_t rows, size_t cols)
@@ -170,7 +171,10 @@ fp8_rows(size_t rows, size_t cols)
 }
 
 
-/* They are x [rows, cols] quantized, and scales behind the rows untouched. */
+/*
+ * Checks that they are x [rows, cols] quantized, and that scales behind the
+ * rows were not written.
+ */
 
 static void
 quantized(const dsa_fp8_rows_t *q, const float *x, size_t rows, size_t cols,
@@ -238,7 +242,7 @@ again(dsa_fp8_rows_t *a, dsa_fp8_rows_t *b, size_t rows, size_t cols)
 
 /*
  * Against float64 of unrounded sums [rows, cols]: half a step of bf16, which
- * is at most 2^-8 of a number, and a few 2^-24.
+ * is at most 2^-8 of a number, and a few times 2^-24.
  */
 
 static void
@@ -335,7 +339,7 @@ test_rmsnorm(void **state)
 }
 
 
-/* first: no residual yet. */
+/* first: there is no residual yet. */
 
 static void
 add_case(uint32_t rows, uint32_t cols, int first)
@@ -405,7 +409,9 @@ test_add_rmsnorm(void **state)
 }
 
 
-/* A row alone is the row among many, which other kernels compute. */
+/*
+ * A row alone has the bits of the row among many, which other kernels compute.
+ */
 
 static void
 test_norm_of_one_row(void **state)
@@ -439,7 +445,7 @@ test_norm_of_one_row(void **state)
 
 /* FP8 */
 
-/* Any finite bf16, and infinities where scales are powers of two. */
+/* Any finite bf16, and infinities if scales are powers of two. */
 
 static void
 quantize_case(uint32_t rows, uint32_t cols, uint32_t gap, int any, int ue8m0)
@@ -459,7 +465,9 @@ quantize_case(uint32_t rows, uint32_t cols, uint32_t gap, int any, int ue8m0)
             v = ue8m0 ? v & 0xff80 : 0x8000;
         }
 
-        /* a group's numbers of the like of its first, or zeros */
+        /*
+         * the numbers of a group have the size of the first one, or are zeros
+         */
 
         x[i] = dsa_t_random(3) ? dsa_bf16_decode(v)
                : i % 128 > 0 ? x[i - 1] * 0.75f : 0;
@@ -591,7 +599,7 @@ rope_table(int32_t *position, uint32_t rows)
 }
 
 
-/* In float64, but for the angle; out [64]. */
+/* In float64, except for the angle; out [64]. */
 
 static void
 rope_float64(double *out, const float *x, int32_t position, int half)
@@ -640,7 +648,7 @@ rope_case(uint32_t rows, uint32_t heads)
         dsa_rope_interleaved(want + i * 64, 1, 64, cos, sin, 64, 1);
     }
 
-    /* behind a latent of 512: the rest untouched */
+    /* behind a latent of 512, which is not changed */
 
     out = gpu_alloc(n * 576 * 2);
     v = take(n * 576 * 2);
@@ -715,7 +723,9 @@ hadamard_float64(double *x)
 }
 
 
-/* Everything of it is to the bit; float64: the step of e4m3 is 2^-3. */
+/*
+ * Every bit is equal to the twin's; against float64: the step of e4m3 is 2^-3.
+ */
 
 static void
 index_query_case(uint32_t rows, uint32_t heads)
@@ -820,7 +830,7 @@ cache_place(dsa_cache_t *host, dsa_cuda_cache_t *cache, uint8_t *device,
 }
 
 
-/* Pages whose codes are any and whose scales are powers of two. */
+/* Pages with arbitrary codes and scales that are powers of two. */
 
 static uint8_t *
 cache_pages(const dsa_cache_t *host, uint32_t pages)
@@ -923,9 +933,9 @@ test_cache_latents(void **state)
 
 
 /*
- * Both norms take sums: in so many codes, of those written, the cache may
- * differ from the CPU's, by one step; an element of an index key that rounds
- * otherwise shows a little in all of its key.
+ * Both norms have sums.  So in this many of the codes that are written the
+ * cache may differ from the CPU's by one step; an element of an index key that
+ * is rounded differently changes all of its key a little.
  */
 
 static void
@@ -1167,7 +1177,7 @@ test_embed(void **state)
 }
 
 
-/* Picks that rise, with -1 and what lies beyond the mask among them. */
+/* Rising picks, among them -1 and positions beyond the mask. */
 
 static void
 mask_case(uint32_t rows, uint32_t keys, uint32_t k, size_t ld_mask, int rise)

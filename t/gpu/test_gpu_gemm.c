@@ -19,17 +19,17 @@
 
 
 /*
- * Products against float64 at sampled outputs, and against the CPU twin over
- * the same operands.  The bounds of an output's error:
+ * Products against float64 at sampled outputs, and against the CPU twin on the
+ * same operands.  The bounds of an output's error:
  *
  *     bf16        2^-8 of the value: half a unit of the last place
  *     FP8         The tensor core adds 32 products and the sum so far with 13
- *                 bits below the largest of them, cutting off the rest: each
+ *                 bits below the largest of them, and cuts off the rest: each
  *                 of the 33 loses less than 2^-13 of it.  What is cut off has
  *                 either sign, so an eighth of the worst case is allowed.
  *     BF16        2^-20 of the sum of |products|: additions in float32
  *
- * The norm of the errors over all samples has a tighter one.
+ * The norm of the errors over all samples has a tighter bound.
  */
 
 #define TEST_FP8        (33 * 0x1p-13 / 8)
@@ -59,7 +59,9 @@ test_end(void)
 }
 
 
-/* Big operands repeat so many numbers: a prime, no multiple of any width. */
+/*
+ * Large operands repeat so many numbers: a prime, so that it divides no width.
+ */
 #define TEST_PERIOD     1048573
 
 
@@ -75,7 +77,7 @@ test_repeat(void *p, size_t n, size_t size)
 }
 
 
-/* Finite e4m3 codes, all alike in probability. */
+/* Finite e4m3 codes, all with equal probability. */
 
 static uint8_t *
 test_codes(size_t n)
@@ -131,7 +133,7 @@ test_bf16(size_t n, float scale)
 }
 
 
-/* y in its type -> float32 */
+/* Converts y from its type to float32. */
 
 static float *
 test_fetch(const void *y, size_t n, int f32)
@@ -202,7 +204,7 @@ test_fp8_shape(const test_fp8_t *t)
         ws[i] = test_scale(t->power);
     }
 
-    /* what is beyond the rows of a group is not to be looked at */
+    /* scales behind the rows of a group must not be read */
 
     for (i = 0; i < ld * groups; i++) {
         xs[i] = i % ld < t->rows ? test_scale(t->power) : NAN;
@@ -232,7 +234,10 @@ test_fp8_shape(const test_fp8_t *t)
 
     assert_memory_equal(y, again, n * sizeof(float));
 
-    /* nothing between the rows, and behind them at most what is promised */
+    /*
+     * nothing is written between rows, and behind them at most what is
+     * documented
+     */
 
     for (r = 0; r < t->rows + TEST_SLACK; r++) {
         o = r < t->rows ? t->out : 0;
@@ -308,7 +313,7 @@ test_fp8_shape(const test_fp8_t *t)
         exact[i] = ref;
     }
 
-    /* bf16's rounding is 0.0017; the twin's as much again */
+    /* bf16's rounding is 0.0017; the twin's is as large again */
 
     if (samples == TEST_SAMPLES) {
         assert_true(dsa_t_error(twin, exact, samples) < 0.0022);
@@ -331,7 +336,7 @@ test_fp8_shape(const test_fp8_t *t)
 }
 
 
-/* Every number of rows that chooses another tile, and its neighbours. */
+/* Every number of rows that selects another tile, and its neighbours. */
 
 static void
 test_fp8_rows(void **state)
@@ -359,7 +364,7 @@ test_fp8_rows(void **state)
 }
 
 
-/* The model's weights, and widths that no library likes. */
+/* The model's weights, and widths that cuBLASLt rejects. */
 
 static void
 test_fp8_weights(void **state)
@@ -461,7 +466,7 @@ test_bf16_shape(const test_bf16_t *t)
 
     assert_memory_equal(y, again, n_y * sizeof(float));
 
-    /* every output is written, and not one number more */
+    /* every output is written, and nothing else */
 
     k = 0;
 
@@ -511,7 +516,7 @@ test_bf16_shape(const test_bf16_t *t)
         twin[i] = y[at];
     }
 
-    /* the same bf16 but where the order of additions decides a tie */
+    /* the same bf16, except where the order of additions decides a tie */
 
     assert_true(dsa_t_error(twin, exact, samples) < (t->f32 ? 1e-5 : 5e-4));
 
@@ -621,7 +626,8 @@ test_heads(void **state)
 
 /*
  * A row's bits do not depend on the rows beside it, up to the 128 of a decode
- * batch: whatever the tile, the segments of in, or the library's part in it.
+ * batch, whatever the tile, the segments of in, or the library's part in it
+ * are.
  */
 
 static void
@@ -716,7 +722,7 @@ test_refused(void **state)
     dsa_fp8_rows_t    x = { NULL, NULL, 4 };
     dsa_fp8_weight_t  w = { NULL, NULL, 8, 128 };
 
-    /* nothing is launched: no pointer is followed */
+    /* nothing is launched, so the pointers are not used */
 
     test_begin();
 

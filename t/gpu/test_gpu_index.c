@@ -21,11 +21,11 @@
 
 
 /*
- * Index scores against float64 and against the CPU twin.  Operands are e4m3
- * of vectors as the engine quantizes them: what is left to differ is the
- * order of additions, and that Hopper's FP8 products keep fewer bits of a sum
- * than float32 has: 32 products and the sum so far are aligned with the
- * greatest of them and cut some 13 bits below it.
+ * Index scores against float64 and against the CPU twin.  Operands are e4m3 of
+ * vectors as the engine quantizes them.  What still differs is the order of
+ * additions, and that Hopper's FP8 products keep fewer bits of a sum than
+ * float32 has: 32 products and the sum so far are aligned with the greatest of
+ * them and cut about 13 bits below it.
  */
 
 #define DIM      128
@@ -34,11 +34,11 @@
 #define PAGE     (64 * (RECORD + 132) + 128)    /* not as dense as can be */
 
 /*
- * Errors are told of a row's greatest |score| where the row is long, of 2047
- * keys or more and 64 heads: 2.4e-4 was seen, and 3.5e-5 in the mean square.
- * In others, whose few scores may all be near 0, of the greatest sum of |w|
- * max(0, q . k): sums cut at 13 bits give 2.7e-4 there.  Inputs and results
- * are the same in every run.
+ * Errors are relative to a row's greatest |score| if the row is long (2047
+ * keys or more and 64 heads): 2.4e-4 was seen, and 3.5e-5 in the root mean
+ * square.  In other rows the few scores may all be near 0; errors are then
+ * relative to the greatest sum of |w| max(0, q . k), for which sums that are
+ * cut at 13 bits give 2.7e-4.  Inputs and results are the same in every run.
  */
 #define BOUND         5e-4
 #define BOUND_LONG    4e-4
@@ -71,7 +71,7 @@ static double  index_square_long;
 static double  index_count_long;
 
 
-/* n vectors with some elements greater than most, e4m3 and their scales. */
+/* n vectors with some large elements, as e4m3 and scales. */
 
 static void
 index_vectors(float *x, float *scale, size_t n)
@@ -88,8 +88,8 @@ index_vectors(float *x, float *scale, size_t n)
 
 
 /*
- * The keys of a sequence in shuffled pages.  Everything else in the pages,
- * also behind the last key, is NaN.
+ * The keys of a sequence in shuffled pages.  All other bytes of the pages,
+ * also behind the last key, are NaN.
  */
 
 static void
@@ -204,8 +204,8 @@ index_query_free(index_query_t *q)
 
 
 /*
- * score [keys] of a row against float64, at all keys or at about sample of
- * them and the last 130, and against the twin at all.
+ * Checks score [keys] of a row against float64, at all keys or at about sample
+ * of them and the last 130, and against the twin at all keys.
  */
 
 static void
@@ -262,7 +262,7 @@ index_check(const float *score, const index_cache_t *c,
         most = !is_long && size > most ? size : most;
     }
 
-    /* one key that no head likes: its score is exactly 0 */
+    /* one key with negative products for all heads: its score is exactly 0 */
 
     most = most > 0 ? most : 1e-30;
     bound = is_long ? BOUND_LONG : BOUND;
@@ -303,7 +303,7 @@ index_check(const float *score, const index_cache_t *c,
 }
 
 
-/* All of score [n] still is what gpu_alloc() left there. */
+/* Checks that score [n] still has the poison of gpu_alloc(). */
 
 static void
 index_untouched(const float *score, size_t n)
@@ -319,8 +319,9 @@ index_untouched(const float *score, size_t n)
 
 
 /*
- * rows positions from start, twice; every row is checked, or about some of
- * them and the last.  Nothing is written outside of whole pages of the rows.
+ * Computes rows positions from start on, twice.  Every row is checked, or
+ * about some of them and the last one.  Nothing is written outside of the
+ * whole pages of the rows.
  */
 
 static void
@@ -412,8 +413,8 @@ test_prefill_large(void **state)
 
 
 /*
- * n sequences with keys[] each, the pages of all from one pool: a sequence's
- * table is that of the pool, turned.  Only whole pages are read so.
+ * n sequences with keys[] each.  Their pages come from one pool: the table of
+ * a sequence is that of the pool, rotated.  So only whole pages are read.
  */
 
 static void
@@ -433,7 +434,7 @@ index_decode(const uint32_t *keys, uint32_t n, uint32_t heads,
         most = keys[r] > most ? keys[r] : most;
     }
 
-    /* a sequence alone keeps its last partial page */
+    /* a single sequence keeps its last partial page */
 
     index_cache(&c, n == 1 ? most : (most + 63) / 64 * 64);
     index_query(&q, n, heads);
@@ -564,7 +565,7 @@ test_decode_ragged(void **state)
     index_decode(keys, 32, 8, 100);
     assert_int_equal(gpu_free_all(NULL), 0);
 
-    /* so many pages that some are drawn by whoever is done */
+    /* so many pages that blocks that have finished draw some of them */
 
     for (i = 0; i < 40; i++) {
         keys[i] = i % 3 == 1 ? 1 + dsa_t_random(200)

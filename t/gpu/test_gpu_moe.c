@@ -5,10 +5,10 @@
 
 
 /*
- * The mixture's ops but for its products.  Choices, plans, copies and the
- * weighted sum are those of the CPU twins to the last bit.  exp() differs from
- * the CPU's by an ulp at times, which the router's weights and, after a
- * rounding to bf16, few of the gated unit's codes show.
+ * The ops of MoE except the products.  Choices, plans, copies and the weighted
+ * sum are equal to those of the CPU twins in every bit.  exp() sometimes
+ * differs from the CPU's by an ulp, which changes some of the router's weights
+ * and, after rounding to bf16, few of SwiGLU's codes.
  */
 
 
@@ -69,7 +69,7 @@ enum {
     UNIFORM = 0,
     STEPS,              /* many equal scores */
     EQUAL,
-    STRANGE,            /* NaNs, infinities, and what sigmoid cannot tell */
+    STRANGE,            /* NaNs, infinities, equal sigmoids */
     KINDS
 };
 
@@ -93,7 +93,10 @@ fill_logits(float *x, size_t n, int kind)
 }
 
 
-/* The choice in float64 of finite logits: b of all, and what was chosen. */
+/*
+ * The choice in float64 for finite logits: b of all experts, and the chosen
+ * ones.
+ */
 
 static void
 route_float64(double *s, double *b, int32_t *expert, const float *logits,
@@ -202,7 +205,7 @@ route_case(const dsa_router_t *r, uint32_t rows, int kind)
         other += memcmp(&got[i], &want[i], sizeof(float)) != 0;
     }
 
-    /* both round exp() right but in rare cases */
+    /* both round exp() correctly except in rare cases */
 
     assert_true(other <= rows * r->k / 200 + r->k);
 
@@ -213,7 +216,7 @@ route_case(const dsa_router_t *r, uint32_t rows, int kind)
         for (j = 0; j < r->k; j++) {
             sum += s[want_expert[i * r->k + j]];
 
-            /* another one only where float32 does not tell the two apart */
+            /* another expert only if the two are equal in float32 */
 
             assert_true(exact[j] == want_expert[i * r->k + j]
                         || fabs(b[exact[j]] - b[want_expert[i * r->k + j]])
@@ -285,7 +288,7 @@ test_route(void **state)
 
 /* The plan */
 
-/* A host's and a device's; what the device's is to be. */
+/* A plan on the host and one on the device, and the expected content. */
 
 typedef struct {
     dsa_moe_plan_t   device;
@@ -299,8 +302,8 @@ typedef struct {
 
 
 /*
- * Random experts, a row's all different; some are another GPU's where few is
- * below 100 percent; skew: most rows go to the first ones.
+ * Random experts, all different in a row.  If few is below 100 percent, some
+ * belong to another GPU.  skew: most rows use the first experts.
  */
 
 static void
@@ -360,7 +363,7 @@ plan_make(test_plan_t *t, uint32_t rows, uint32_t k, uint32_t experts,
     d->row = gpu_alloc(h->places * 4);
     t->device_expert = gpu_upload(t->expert, n * 4);
 
-    /* the same by its definition */
+    /* the same by the definition */
 
     for (i = 0; i < n; i++) {
         if (t->expert[i] >= 0) {
@@ -459,7 +462,7 @@ test_plan(void **state)
 }
 
 
-/* Device rows of e4m3 of the places, and the bytes that are there. */
+/* Device rows of e4m3 for the places, and their expected bytes. */
 
 static dsa_fp8_rows_t
 fp8_rows(size_t rows, size_t cols)
@@ -550,8 +553,8 @@ test_gather(void **state)
 
 
 /*
- * Against the twins, and against float64 within a half of e4m3's step, 2^-4 of
- * a number at most, with the two roundings to bf16 on top; below 2^-6 of the
+ * Against the twins, and against float64 within half of e4m3's step, which is
+ * at most 2^-4 of a number, plus the two roundings to bf16; below 2^-6 of the
  * scale the step is 2^-9 of it.  takes: which rows are computed, or NULL.
  */
 
@@ -696,7 +699,7 @@ test_swiglu(void **state)
 }
 
 
-/* To the last bit: the twin's sums are taken in the same order. */
+/* Equal in every bit: the twin's sums have the same order. */
 
 static void
 combine_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t few,
@@ -720,7 +723,7 @@ combine_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t few,
     v = take(n * 2);
     pair = take(sizeof(uint32_t));
 
-    /* padding and places that no one has are NaNs */
+    /* padding and unused places are NaNs */
 
     for (i = 0; i < t.host.places; i++) {
         for (j = 0; t.host.row[i] < 0 && j < cols; j++) {

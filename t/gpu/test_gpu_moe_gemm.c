@@ -21,11 +21,11 @@
 
 
 /*
- * The experts' GEMM.  Where values are small integers and scales powers of
+ * The experts' products.  If values are small integers and scales powers of
  * two, every sum is exact in any order, in the tensor cores too, and each
- * output has to be the integers' sum rounded to bf16, bit for bit: that is
- * how places, tiles, blocks of K and scales are proven.  Random e4m3 values
- * tell how exact sums are.
+ * output has to be the integers' sum rounded to bf16, in every bit.  That
+ * proves places, tiles, blocks of K and scales.  Random e4m3 values show how
+ * exact sums are.
  */
 
 #define EXPERTS     512
@@ -61,7 +61,7 @@ get(size_t size)
 }
 
 
-/* The plan of count[], as dsa_cuda_moe_plan() would lay it out. */
+/* The plan of count[], as dsa_cuda_moe_plan() would make it. */
 
 static void
 plan_places(problem_t *p, uint32_t align)
@@ -215,7 +215,9 @@ exact(const problem_t *p, uint32_t e, int32_t place, uint32_t row)
 }
 
 
-/* Every step-th output; and nothing but the places of pairs is written. */
+/*
+ * Checks every step-th output, and that only the places of pairs are written.
+ */
 
 static void
 check_exact(const problem_t *p, uint32_t step)
@@ -325,7 +327,10 @@ test_exact_sizes(void **state)
 }
 
 
-/* K of 31, 32, 33 and 65 blocks: weights' scales come 32 at a time. */
+/*
+ * K of 31, 32, 33 and 65 blocks: the scales of weights are loaded 32 at a
+ * time.
+ */
 
 static void
 test_exact_long(void **state)
@@ -339,7 +344,7 @@ test_exact_long(void **state)
 }
 
 
-/* Nobody is routed here; one expert has all. */
+/* No row is routed to some experts, or one expert has all rows. */
 
 static void
 test_ragged(void **state)
@@ -358,7 +363,7 @@ test_ragged(void **state)
     multiply(&p, MANY);
     check_exact(&p, 1);
 
-    /* no pairs: nothing is started */
+    /* without pairs nothing is launched */
 
     gpu_poison(p.device, (size_t) p.plan.places * 128 * sizeof(uint16_t));
     gpu_ok(dsa_cuda_moe_gemm(&gpu_state, p.device, &p.x, &p.w, &p.plan, 256, 0,
@@ -411,9 +416,9 @@ test_refused(void **state)
 
 
 /*
- * Random e4m3 values in the published sizes, all on the device; of it some
- * rows of x and w are read back, whose products are taken in float64 and as
- * the CPU computes them.
+ * Random e4m3 values in the published sizes, made on the device.  Some rows of
+ * x and w are read back, and their products are computed in float64 and as the
+ * CPU computes them.
  */
 
 static void
@@ -562,8 +567,8 @@ check_random(uint32_t tokens, uint32_t cols, uint32_t rows)
                   dsa_t_error(twin, ref, n), worst / norm);
 
     /*
-     * Nearly all of it is the rounding to bf16, which the CPU's result has
-     * too; the tensor cores' short sums of 128 add less than 1 % to it.
+     * Nearly all of the error is the rounding to bf16, which the CPU's result
+     * has too; the tensor cores' short sums of 128 add less than 1 % to it.
      */
 
     assert_true(dsa_t_error(got, ref, n) < 2.0e-3);

@@ -6,11 +6,11 @@
 
 /*
  * Sampling against dsa_sample(), and against a sort in float64 written here.
- * Weights have the same bits on both sides, sums do not have the same order:
- * a token may differ only where the draw lies within 1e-9 of the border of
- * its interval, a thousand times the rounding of a sum of 129,280 terms and a
- * thousandth of what one wrong weight moves.  Log-probabilities are rounded to
- * float32: 1e-5, and that share of what lies beyond 1.
+ * Weights have the same bits on both sides; sums have another order.  So a
+ * token may differ only if the draw is within 1e-9 of the border of its
+ * interval.  That is a thousand times the rounding of a sum of 129,280 terms,
+ * and a thousandth of the change by one wrong weight.  Log-probabilities are
+ * rounded to float32: 1e-5, and the same share of what exceeds 1.
  */
 
 
@@ -91,8 +91,8 @@ compare_id(const void *a, const void *b)
 
 
 /*
- * The nucleus of x [n], finite or minus infinity, with its least weights up to
- * BORDER beyond top_p.
+ * The nucleus of x [n], finite or minus infinity, and behind it the least
+ * weights up to BORDER beyond top_p.
  */
 
 static void
@@ -179,7 +179,10 @@ near(float a, float b)
 }
 
 
-/* One row's result beside dsa_sample()'s; tells whether the tokens agree. */
+/*
+ * Compares one row's result with dsa_sample()'s; returns whether the tokens
+ * agree.
+ */
 
 static int
 same(const dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
@@ -301,7 +304,7 @@ draws(uint32_t kind, float temperature, float top_p)
             x[i] = 3 * bell();
             break;
 
-        case 1:                         /* as sure as a model often is */
+        case 1:                         /* one id has almost all weight */
             x[i] = bell() + (dsa_t_random(20000) == 0 ? 12 : 0);
             break;
 
@@ -334,7 +337,7 @@ draws(uint32_t kind, float temperature, float top_p)
             p[r].top_p = top_p;
         }
 
-        /* as many rows as take each number of blocks */
+        /* numbers of rows for which clusters have each number of blocks */
 
         sample(out, p, d_x, VOCAB, ROWS >> i, VOCAB, VOCAB - 3, NULL, 0);
 
@@ -356,7 +359,7 @@ draws(uint32_t kind, float temperature, float top_p)
         }
     }
 
-    /* each of them lay within the border */
+    /* each difference was within the border */
 
     assert_true(differ <= 1);
 
@@ -385,7 +388,7 @@ test_draws(void **state)
 }
 
 
-/* Rows of all kinds in one batch, each as dsa_sample() has it. */
+/* Rows of all kinds in one batch; each result is that of dsa_sample(). */
 
 static void
 mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
@@ -545,8 +548,8 @@ test_published(void **state)
 
 
 /*
- * A token said ten thousand times; logits that fall or rise, which puts the
- * top ones side by side.
+ * A token that occurs ten thousand times; logits that fall or rise, so that
+ * the greatest ones are neighbours.
  */
 
 static void

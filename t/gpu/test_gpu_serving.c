@@ -11,7 +11,7 @@
 #include "t/unit/serving.h"
 
 
-/* Two runs of a batch: the same bits. */
+/* Two runs of a batch have the same bits. */
 
 static void
 test_twice(void **state)

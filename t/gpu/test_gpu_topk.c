@@ -6,7 +6,7 @@
 
 /*
  * Top-k is exact: the picks are those of dsa_topk_*(), and those of a sort
- * written here, to the last position.
+ * written here, in every position.
  */
 
 
@@ -211,9 +211,9 @@ twin(int32_t *pick, const float *score, uint32_t n, uint32_t k)
 
 
 /*
- * Rows of keys[] keys, the kinds in turn from first on; with_slots: some rows
- * share an owner's pages.  rows to be checked by the twin are every step-th,
- * by the sort every fifth of those.
+ * Rows of keys[] keys; the kinds of scores alternate from first on.
+ * with_slots: some rows share an owner's pages.  The twin checks every step-th
+ * row, the sort every fifth of these.
  */
 
 static void
@@ -242,7 +242,7 @@ check(const int32_t *keys, uint32_t rows, uint32_t max_keys, uint32_t k,
                 && want != NULL && page != NULL && owner != NULL
                 && n_pick != NULL);
 
-    /* what lies behind a row's keys is a NaN beyond everything */
+    /* behind a row's keys are NaNs, which would be chosen first */
 
     for (i = 0; i < rows; i++) {
         for (j = 0; j < ld; j++) {
@@ -343,7 +343,9 @@ test_lengths(void **state)
 }
 
 
-/* A row alone is shared by 16 blocks, more rows by fewer. */
+/*
+ * A single row is processed by 16 blocks, several rows by fewer blocks each.
+ */
 
 static void
 test_one_row(void **state)
@@ -378,7 +380,7 @@ test_few_rows(void **state)
 }
 
 
-/* Causal rows of a prefill, a block each. */
+/* Causal rows of a prefill, one block for each. */
 
 static void
 test_many_rows(void **state)
