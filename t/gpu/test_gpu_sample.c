@@ -304,7 +304,7 @@ draws(uint32_t kind, float temperature, float top_p)
             x[i] = 3 * bell();
             break;
 
-        case 1:                         /* one id has almost all weight */
+        case 1:                         /* few ids have almost all weight */
             x[i] = bell() + (dsa_t_random(20000) == 0 ? 12 : 0);
             break;
 
