@@ -45,7 +45,7 @@ typedef struct {
     uint32_t            keys;
     uint32_t            rows;
     uint32_t            heads;
-    uint32_t            groups;         /* of heads that a block takes */
+    uint32_t            groups;         /* of heads, one for a block */
     float               scale;          /* times log2(e) */
 } dsa_prefill_args_t;
 

@@ -27,7 +27,7 @@ extern "C" {
  */
 
 
-#define DSA_GEMM_WORKSPACE  (32 << 20)  /* what the library wants on Hopper */
+#define DSA_GEMM_WORKSPACE  (32 << 20)  /* as cuBLASLt advises for Hopper */
 #define DSA_GEMM_SCALES     (16 << 20)  /* a copy of rows' scales */
 #define DSA_GEMM_KNOWN      512         /* a power of two */
 

@@ -590,7 +590,7 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
         }
 
         dsa_mbar_init(&s->drawn, 1);
-        dsa_mbar_init(&s->taken, CLUSTER * (1 + SCALERS));
+        dsa_mbar_init(&s->consumed, CLUSTER * (1 + SCALERS));
 
         dsa_mbar_fence_init();
     }

@@ -85,7 +85,7 @@ struct dsa_moe_smem {
 
     /* the tiles that this cluster draws, see dsa_moe_draw() */
     uint64_t            drawn;
-    uint64_t            taken;
+    uint64_t            consumed;
     int32_t             next;
 };
 
@@ -216,7 +216,7 @@ dsa_moe_find(dsa_moe_walk_t *t, const S *s, const dsa_moe_gemm_t *g,
 
 /*
  * Runs in one thread of a cluster's first block: draws the next tile each time
- * the warps that work on the last one arrive at taken, until there are no
+ * the warps that work on the last one arrive at consumed, until there are no
  * more.  The first tile of each cluster is its own number.
  */
 
@@ -230,7 +230,7 @@ dsa_moe_draw(S *s, const dsa_moe_gemm_t *g, const dsa_moe_walk_t *t)
     clusters = gridDim.x / CLUSTER;
 
     for (phase = 0, n = t->i; n < t->total; phase ^= 1) {
-        dsa_mbar_wait(&s->taken, phase);
+        dsa_mbar_wait(&s->consumed, phase);
 
         n = atomicAdd(g->counter, 1) + clusters;
 
@@ -261,7 +261,7 @@ static __device__ __forceinline__ void
 dsa_moe_ready(S *s)
 {
     if (CLUSTER > 1 && threadIdx.x % 32 == 0) {
-        dsa_mbar_arrive_cluster(&s->taken, 0);
+        dsa_mbar_arrive_cluster(&s->consumed, 0);
     }
 }
 

@@ -31,7 +31,7 @@
  *                                      opening and closing
  *     layers, attention, ffn, trace    a step, layer by layer
  *     forward                          one sequence at a time, for tests
- *     batch, graphs, backend           the scheduler's steps
+ *     batch, inflight, graphs, backend  the scheduler's steps
  *
  * Checkpoints are FP8 in 128x128 blocks with ue8m0 activations and the
  * published head geometry; widths are multiples of 128.

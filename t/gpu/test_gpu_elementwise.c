@@ -41,7 +41,7 @@
 
 
 static void *
-take(size_t size)
+get(size_t size)
 {
     void  *p;
 
@@ -60,7 +60,7 @@ numbers(size_t n, float scale)
     float   *x;
     size_t   i;
 
-    x = take(n * sizeof(float));
+    x = get(n * sizeof(float));
     dsa_t_fill(x, n, scale);
 
     for (i = dsa_t_random(500); i < n; i += 1 + dsa_t_random(500)) {
@@ -81,7 +81,7 @@ spread(const float *x, size_t rows, size_t cols, size_t ld)
     size_t     i, j;
     uint16_t  *v, *device;
 
-    v = take(rows * ld * 2);
+    v = get(rows * ld * 2);
     memset(v, 0xff, rows * ld * 2);
 
     for (i = 0; i < rows; i++) {
@@ -111,7 +111,7 @@ differ(float *got, const uint16_t *device, const float *want, size_t rows,
     size_t     i, j, n;
     uint16_t  *v, a, b;
 
-    v = take(rows * ld * 2);
+    v = get(rows * ld * 2);
     gpu_download(v, device, rows * ld * 2);
 
     n = 0;
@@ -149,7 +149,7 @@ same(const void *device, const void *want, size_t size)
 {
     void  *v;
 
-    v = take(size);
+    v = get(size);
     gpu_download(v, device, size);
     assert_memory_equal(v, want, size);
     free(v);
@@ -185,9 +185,9 @@ quantized(const dsa_fp8_rows_t *q, const float *x, size_t rows, size_t cols,
     uint8_t   *code;
     uint32_t   u;
 
-    code = take(rows * cols);
-    want = take(cols / 128 * q->ld * sizeof(float));
-    scale = take(cols / 128 * q->ld * sizeof(float));
+    code = get(rows * cols);
+    want = get(cols / 128 * q->ld * sizeof(float));
+    scale = get(cols / 128 * q->ld * sizeof(float));
     memset(want, 0xff, cols / 128 * q->ld * sizeof(float));
 
     for (i = 0; i < rows; i++) {
@@ -225,13 +225,13 @@ again(dsa_fp8_rows_t *a, dsa_fp8_rows_t *b, size_t rows, size_t cols)
     size_t   n;
 
     n = rows * cols;
-    v = take(n);
+    v = get(n);
     gpu_download(v, a->q, n);
     same(b->q, v, n);
     free(v);
 
     n = cols / 128 * a->ld * sizeof(float);
-    v = take(n);
+    v = get(n);
     gpu_download(v, a->scale, n);
     same(b->scale, v, n);
     free(v);
@@ -280,10 +280,10 @@ norm_case(uint32_t rows, uint32_t cols, uint32_t gap, int with_q)
 
     n = (size_t) rows * cols;
     x = numbers(n, 3.0f);
-    w = take(cols * sizeof(float));
+    w = get(cols * sizeof(float));
     dsa_t_fill(w, cols, 2.0f);
-    want = take(n * sizeof(float));
-    got = take(n * sizeof(float));
+    want = get(n * sizeof(float));
+    got = get(n * sizeof(float));
 
     device_x = spread(x, rows, cols, cols + gap);
     device_w = gpu_upload(w, cols * sizeof(float));
@@ -351,12 +351,12 @@ add_case(uint32_t rows, uint32_t cols, int first)
 
     n = (size_t) rows * cols;
     x = numbers(n, 1.0f);
-    r = first ? take(n * sizeof(float)) : numbers(n, 5.0f);
-    w = take(cols * sizeof(float));
+    r = first ? get(n * sizeof(float)) : numbers(n, 5.0f);
+    w = get(cols * sizeof(float));
     dsa_t_fill(w, cols, 2.0f);
-    want = take(n * sizeof(float));
-    got = take(n * sizeof(float));
-    sum = take(n * sizeof(float));
+    want = get(n * sizeof(float));
+    got = get(n * sizeof(float));
+    sum = get(n * sizeof(float));
 
     for (i = 0; i < n; i++) {
         sum[i] = x[i] + r[i];
@@ -423,7 +423,7 @@ test_norm_of_one_row(void **state)
     n = 600 * 7168;
     x = numbers(n, 1.0f);
     w = numbers(7168, 1.0f);
-    v = take(n * 2);
+    v = get(n * 2);
 
     device_x = gpu_upload_bf16(x, n);
     y = gpu_alloc(n * 2);
@@ -518,10 +518,10 @@ decode_case(uint32_t rows, uint32_t cols, int power)
 
     n = (size_t) rows * cols;
     blocks = (size_t) ((rows + 127) / 128) * (cols / 128);
-    q = take(n);
-    s = take(blocks * sizeof(float));
-    want = take(n * sizeof(float));
-    got = take(n * sizeof(float));
+    q = get(n);
+    s = get(blocks * sizeof(float));
+    want = get(n * sizeof(float));
+    got = get(n * sizeof(float));
 
     for (i = 0; i < n; i++) {
         q[i] = (uint8_t) (dsa_t_random(127) | dsa_t_random(2) << 7);
@@ -581,7 +581,7 @@ rope_table(int32_t *position, uint32_t rows)
     uint32_t   i;
 
     dsa_rope_frequencies(rope_frequency, 64, &rope_conf);
-    table = take((size_t) ROPE_ROWS * 64 * sizeof(float));
+    table = get((size_t) ROPE_ROWS * 64 * sizeof(float));
 
     for (i = 0; i < rows; i++) {
         position[i] = i == 0 ? 0 : i == 1 ? ROPE_ROWS - 1
@@ -631,10 +631,10 @@ rope_case(uint32_t rows, uint32_t heads)
 
     n = (size_t) rows * heads;
     q = numbers(n * 192, 2.0f);
-    want = take(n * 64 * sizeof(float));
-    got = take(n * 64 * sizeof(float));
-    exact = take(n * 64 * sizeof(double));
-    position = take(rows * sizeof(int32_t));
+    want = get(n * 64 * sizeof(float));
+    got = get(n * 64 * sizeof(float));
+    exact = get(n * 64 * sizeof(double));
+    position = get(rows * sizeof(int32_t));
     table = rope_table(position, rows);
     device_position = gpu_upload(position, rows * sizeof(int32_t));
     device_q = gpu_upload_bf16(q, n * 192);
@@ -651,7 +651,7 @@ rope_case(uint32_t rows, uint32_t heads)
     /* behind a latent of 512, which is not changed */
 
     out = gpu_alloc(n * 576 * 2);
-    v = take(n * 576 * 2);
+    v = get(n * 576 * 2);
     memset(v, 0xff, n * 576 * 2);
 
     for (i = 0; i < n * 64; i++) {
@@ -670,7 +670,7 @@ rope_case(uint32_t rows, uint32_t heads)
 
     /* in place */
 
-    w = take(n * 192 * 2);
+    w = get(n * 192 * 2);
 
     for (i = 0; i < n * 192; i++) {
         w[i] = dsa_bf16_encode(i % 192 < 128 ? q[i]
@@ -741,14 +741,14 @@ index_query_case(uint32_t rows, uint32_t heads)
     n = (size_t) rows * heads;
     constant = 1.0f / sqrtf((float) heads) / sqrtf(128.0f);
     q = numbers(n * 128, 2.0f);
-    w = take(n * sizeof(float));
+    w = get(n * sizeof(float));
     dsa_t_fill(w, n, 3.0f);
-    want_w = take(n * sizeof(float));
-    scale = take(n * sizeof(float));
-    code = take(n * 128);
-    got = take(n * 128 * sizeof(float));
-    exact = take(n * 128 * sizeof(double));
-    position = take(rows * sizeof(int32_t));
+    want_w = get(n * sizeof(float));
+    scale = get(n * sizeof(float));
+    code = get(n * 128);
+    got = get(n * 128 * sizeof(float));
+    exact = get(n * 128 * sizeof(double));
+    position = get(rows * sizeof(int32_t));
     table = rope_table(position, rows);
 
     device_position = gpu_upload(position, rows * sizeof(int32_t));
@@ -839,7 +839,7 @@ cache_pages(const dsa_cache_t *host, uint32_t pages)
     size_t    i, j;
     uint8_t  *p, *token;
 
-    p = take(pages * host->page);
+    p = get(pages * host->page);
 
     for (i = 0; i < pages * host->page; i++) {
         p[i] = (uint8_t) (dsa_t_random(127) | dsa_t_random(2) << 7);
@@ -869,10 +869,10 @@ latents_case(const dsa_cache_t *host, const dsa_cuda_cache_t *cache,
     int32_t   *device_list;
 
     pages = (n + 63) / 64;
-    list = take(pages * 4);
-    c = take((size_t) n * 512 * sizeof(float));
-    r = take((size_t) n * 64 * sizeof(float));
-    want = take((size_t) n * 576 * 2);
+    list = get(pages * 4);
+    c = get((size_t) n * 512 * sizeof(float));
+    r = get((size_t) n * 64 * sizeof(float));
+    want = get((size_t) n * 576 * 2);
 
     for (i = 0; i < pages; i++) {
         list[i] = dsa_t_random(cache->pages);
@@ -958,10 +958,10 @@ cache_write_case(uint32_t rows, uint32_t ld_kv, uint32_t ld_k)
     norm = numbers(512, 2.0f);
     k_norm = numbers(128, 2.0f);
     k_bias = numbers(128, 0.5f);
-    position = take(rows * sizeof(int32_t));
-    slot = take(rows * sizeof(int32_t));
-    taken = take(pages * 64 * sizeof(uint32_t));
-    list = take(pages * sizeof(uint32_t));
+    position = get(rows * sizeof(int32_t));
+    slot = get(rows * sizeof(int32_t));
+    taken = get(pages * 64 * sizeof(uint32_t));
+    list = get(pages * sizeof(uint32_t));
 
     for (i = 0; i < pages; i++) {
         list[i] = (uint32_t) i;         /* positions are slots */
@@ -972,8 +972,8 @@ cache_write_case(uint32_t rows, uint32_t ld_kv, uint32_t ld_k)
     device = gpu_alloc(size);
     cache_place(&host, &cache, device, pages);
 
-    want = take(size);
-    out = take(size);
+    want = get(size);
+    out = get(size);
     memset(want, 0xff, size);
 
     for (i = 0; i < rows; i++) {
@@ -999,8 +999,8 @@ cache_write_case(uint32_t rows, uint32_t ld_kv, uint32_t ld_k)
                                 device_position, rows, NULL));
     gpu_download(out, device, size);
 
-    exact = take((size_t) rows * 128 * sizeof(double));
-    got = take((size_t) rows * 128 * sizeof(float));
+    exact = get((size_t) rows * 128 * sizeof(double));
+    got = get((size_t) rows * 128 * sizeof(float));
     used = 0;
 
     for (i = 0; i < rows; i++) {
@@ -1132,9 +1132,9 @@ test_embed(void **state)
     for (c = 0; c < 4; c++) {
         n = c == 0 ? 300 : 17;
         x = numbers((size_t) 500 * cols[c], 1.0f);
-        v = take((size_t) 500 * cols[c] * 2);
-        want = take((size_t) n * cols[c] * 2);
-        id = take(n * sizeof(int32_t));
+        v = get((size_t) 500 * cols[c] * 2);
+        want = get((size_t) n * cols[c] * 2);
+        id = get(n * sizeof(int32_t));
 
         for (i = 0; i < (size_t) 500 * cols[c]; i++) {
             v[i] = dsa_bf16_encode(x[i]);
@@ -1187,9 +1187,9 @@ mask_case(uint32_t rows, uint32_t keys, uint32_t k, size_t ld_mask, int rise)
     uint32_t  *want, *mask;
 
     ld_pick = (k + 3) & ~3U;
-    pick = take(rows * ld_pick * 4);
-    n_pick = take(rows * 4);
-    want = take(rows * ld_mask * 4);
+    pick = get(rows * ld_pick * 4);
+    n_pick = get(rows * 4);
+    want = get(rows * ld_mask * 4);
 
     for (i = 0; i < rows; i++) {
         n_pick[i] = (int32_t) (i == 0 ? k : dsa_t_random(k + 1));

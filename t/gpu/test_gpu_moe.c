@@ -27,7 +27,7 @@
 
 
 static void *
-take(size_t size)
+get(size_t size)
 {
     void  *p;
 
@@ -43,7 +43,7 @@ numbers(size_t n, float scale)
 {
     float  *x;
 
-    x = take(n * sizeof(float));
+    x = get(n * sizeof(float));
     dsa_t_fill(x, n, scale);
     dsa_bf16_round_rows(x, n);
 
@@ -56,7 +56,7 @@ same(const void *device, const void *want, size_t size)
 {
     void  *v;
 
-    v = take(size);
+    v = get(size);
     gpu_download(v, device, size);
     assert_memory_equal(v, want, size);
     free(v);
@@ -164,16 +164,16 @@ route_case(const dsa_router_t *r, uint32_t rows, int kind)
     int32_t   *expert, *want_expert, *got_expert, *exact;
 
     n = (size_t) rows * r->experts;
-    logits = take(n * sizeof(float));
-    bias = take(r->experts * sizeof(float));
-    scratch = take((2 * r->experts + r->groups) * sizeof(float));
-    want = take(rows * r->k * sizeof(float));
-    got = take(rows * r->k * sizeof(float));
-    want_expert = take(rows * r->k * 4);
-    got_expert = take(rows * r->k * 4);
-    exact = take(r->k * 4);
-    s = take(r->experts * sizeof(double));
-    b = take(r->experts * sizeof(double));
+    logits = get(n * sizeof(float));
+    bias = get(r->experts * sizeof(float));
+    scratch = get((2 * r->experts + r->groups) * sizeof(float));
+    want = get(rows * r->k * sizeof(float));
+    got = get(rows * r->k * sizeof(float));
+    want_expert = get(rows * r->k * 4);
+    got_expert = get(rows * r->k * 4);
+    exact = get(r->k * 4);
+    s = get(r->experts * sizeof(double));
+    b = get(r->experts * sizeof(double));
 
     fill_logits(logits, n, kind);
 
@@ -322,7 +322,7 @@ plan_make(test_plan_t *t, uint32_t rows, uint32_t k, uint32_t experts,
     t->rows = rows;
     t->k = k;
     t->experts = experts;
-    t->expert = take(n * 4);
+    t->expert = get(n * 4);
 
     for (i = 0; i < n; i++) {
         do {
@@ -350,10 +350,10 @@ plan_make(test_plan_t *t, uint32_t rows, uint32_t k, uint32_t experts,
     h->align = align;
     h->places = (uint32_t) (n + (size_t) experts * align + align - 1) / align
                 * align;
-    h->offset = take((experts + 1) * 4);
-    h->count = take(experts * 4);
-    h->place = take(n * 4);
-    h->row = take(h->places * 4);
+    h->offset = get((experts + 1) * 4);
+    h->count = get(experts * 4);
+    h->place = get(n * 4);
+    h->row = get(h->places * 4);
     memset(h->row, 0xff, h->places * 4);
 
     *d = *h;
@@ -492,10 +492,10 @@ gather_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t align,
     n = (size_t) rows * cols;
     x = fp8_rows(rows, cols);
     y = fp8_rows(t.host.places, cols);
-    q = take(n);
-    scale = take(cols / 128 * x.ld * 4);
-    want = take((size_t) t.host.places * cols);
-    want_scale = take(cols / 128 * y.ld * 4);
+    q = get(n);
+    scale = get(cols / 128 * x.ld * 4);
+    want = get((size_t) t.host.places * cols);
+    want_scale = get(cols / 128 * y.ld * 4);
 
     for (i = 0; i < n; i++) {
         q[i] = (uint8_t) dsa_t_random(256);
@@ -555,11 +555,12 @@ test_gather(void **state)
 /*
  * Against the twins, and against float64 within half of e4m3's step, which is
  * at most 2^-4 of a number, plus the two roundings to bf16; below 2^-6 of the
- * scale the step is 2^-9 of it.  takes: which rows are computed, or NULL.
+ * scale the step is 2^-9 of it.  used [rows], or NULL: rows with a number below
+ * 0 are not computed.
  */
 
 static void
-swiglu_check(const dsa_fp8_rows_t *y, const float *x, const int32_t *takes,
+swiglu_check(const dsa_fp8_rows_t *y, const float *x, const int32_t *used,
     size_t rows, uint32_t cols)
 {
     float    *v, *scale, *want_scale, s;
@@ -569,11 +570,11 @@ swiglu_check(const dsa_fp8_rows_t *y, const float *x, const int32_t *takes,
     uint8_t  *q, *want;
 
     n = rows * cols;
-    q = take(n);
-    v = take(cols * sizeof(float));
-    want = take(n);
-    scale = take(cols / 128 * y->ld * 4);
-    want_scale = take(cols / 128 * y->ld * 4);
+    q = get(n);
+    v = get(cols * sizeof(float));
+    want = get(n);
+    scale = get(cols / 128 * y->ld * 4);
+    want_scale = get(cols / 128 * y->ld * 4);
 
     gpu_download(q, y->q, n);
     gpu_download(scale, y->scale, cols / 128 * y->ld * 4);
@@ -581,7 +582,7 @@ swiglu_check(const dsa_fp8_rows_t *y, const float *x, const int32_t *takes,
     memset(want_scale, 0xff, cols / 128 * y->ld * 4);
 
     for (i = 0; i < rows; i++) {
-        if (takes != NULL && takes[i] < 0) {
+        if (used != NULL && used[i] < 0) {
             continue;
         }
 
@@ -648,7 +649,7 @@ swiglu_case(uint32_t rows, uint32_t cols)
 
     /* a second run, of the last row alone */
 
-    v = take((size_t) rows * cols);
+    v = get((size_t) rows * cols);
     gpu_download(v, y.q, (size_t) rows * cols);
     gpu_poison(y.q, (size_t) rows * cols);
     gpu_ok(dsa_cuda_swiglu(&y, device_x + (size_t) (rows - 1) * 2 * cols, 1,
@@ -717,11 +718,11 @@ combine_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t few,
 
     x = numbers((size_t) t.host.places * cols, 4.0f);
     shared = numbers(n, 2.0f);
-    weight = take(rows * k * sizeof(float));
+    weight = get(rows * k * sizeof(float));
     dsa_t_fill(weight, rows * k, 1.0f);
-    sum = take(n * sizeof(float));
-    v = take(n * 2);
-    pair = take(sizeof(uint32_t));
+    sum = get(n * sizeof(float));
+    v = get(n * 2);
+    pair = get(sizeof(uint32_t));
 
     /* padding and unused places are NaNs */
 

@@ -29,7 +29,7 @@
  */
 
 #define EXPERTS     512
-#define FEW         1                   /* pairs told: the decode tiles */
+#define FEW         1                   /* bound of pairs: the decode tiles */
 #define MANY        0x40000000          /* the prefill tiles */
 
 

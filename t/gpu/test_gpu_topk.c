@@ -25,13 +25,13 @@
 
 enum {
     UNIFORM = 0,
-    BELL,               /* far from zero, so that exponents tell little */
+    BELL,               /* far from zero, with few exponents */
     RELU,               /* most are zeros, of both signs */
     STEPS,              /* many equals everywhere */
     ZEROS,
     RISING,
     FALLING,
-    HIDDEN,             /* the greatest stand close together */
+    HIDDEN,             /* the greatest ones are neighbours */
     STRANGE,            /* infinities, NaNs of both signs, subnormals */
     KINDS
 };
