@@ -14,8 +14,8 @@
 
 
 /*
- * Wakes the reader of an eventfd.  EAGAIN is no error: the counter is at its
- * end, so the reader is awake.
+ * Wakes the reader of an eventfd.  EAGAIN is not an error: it means that the
+ * counter is full, and the reader is awake then.
  */
 
 static inline void
