@@ -76,10 +76,10 @@ sub clean {
     ok(!listens($port), "$name: nobody listens");
     is_deeply([ glob $t->path('dsa-demo.*') ], [], "$name: no sockets");
 
-    # nginx and the engine start side by side: only that may be told
+    # nginx and the engine start side by side, so nginx may be too early
 
     is_deeply([ grep { /\[(?:alert|emerg|crit|error)\]/
-                       && !/connect\(\) to engine .* failed/ }
+                       && !/engine .* cannot be used: connect\(\) failed/ }
                 split /\n/, read_file($t->path('demo/error.log')) ], [],
               "$name: no error in nginx's log");
 }

@@ -1,0 +1,103 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# The time between the tokens of an answer while a long prompt is read: the
+# demonstration model on the CPU, with the default step_target.
+
+use strict;
+use warnings;
+
+use Test::More;
+use Time::HiRes qw/ time /;
+
+use lib 't/lib';
+use DSA::Fake qw/ ask /;
+use DSA::Test;
+
+my $words = 1900;
+
+my $t = DSA::Test->new('latency');
+
+$t->start_engine(conf => { model => "$DSA::Test::root/demo/model",
+                           backend => 'cpu' });
+$t->start_nginx();
+
+
+# The times between the events of a stream, until the sub is true.
+
+sub gaps {
+    my ($stream, $until) = @_;
+
+    my @gaps;
+    my $last;
+
+    while (!$until->(scalar @gaps)) {
+        last if !defined $stream->next_event();
+
+        my $now = time;
+        push @gaps, $now - $last if defined $last;
+        $last = $now;
+    }
+
+    return sort { $a <=> $b } @gaps;
+}
+
+
+sub quantile {
+    my ($p, @sorted) = @_;
+
+    return $sorted[int($p * $#sorted)];
+}
+
+
+sub readable {
+    my ($http) = @_;
+
+    my $bits = '';
+    vec($bits, fileno $http->{socket}, 1) = 1;
+
+    return select $bits, undef, undef, 0;
+}
+
+
+# a chat that goes on, and long prompts that arrive in the middle
+
+my $chat = $t->stream(ask('Count for ever.', max_tokens => 3500, seed => 1,
+                          ignore_eos => JSON::PP::true));
+my @alone = gaps($chat, sub { $_[0] == 100 });
+
+my @beside;
+
+# Two prompts make enough gaps for a 99th percentile that is not the maximum.
+
+for my $word (qw/ cat dog /) {
+    my $long = $t->connect();
+
+    $long->send_request('POST', '/v1/chat/completions',
+                        body => DSA::Test::json_encode(
+                            ask("$word " x $words, max_tokens => 1)));
+    push @beside, gaps($chat, sub { readable($long) });
+
+    my $r = $long->response();
+    is($r->{status}, 200, 'a long prompt is answered');
+    cmp_ok(DSA::Test::json_decode($r->{body})->{usage}{prompt_tokens}, '>',
+           $words, 'and was a long one');
+}
+
+$chat->close();
+@beside = sort { $a <=> $b } @beside;
+
+cmp_ok(scalar @beside, '>', 60, 'tokens come while the prompts are read');
+
+my $median = quantile(0.5, @beside);
+my $late = quantile(0.99, @beside);
+
+note(sprintf '%d gaps: median %.1f ms, 99th percentile %.1f ms; alone %.1f ms',
+     scalar @beside, map { 1000 * $_ } $median, $late,
+     quantile(0.5, @alone));
+
+cmp_ok($late, '<=', 3 * $median,
+       'the 99th percentile of their gaps is at most three medians');
+
+$t->done;
