@@ -19,11 +19,11 @@ SAN      ?=
 WARN      = -Wall -Wextra -Werror -Wpointer-arith -Wno-unused-parameter
 CFLAGS    = -std=gnu11 $(OPT) $(WARN) -I. -D_GNU_SOURCE $(SAN)
 LDFLAGS   = $(SAN)
-LIBS      = -lyajl -lpcre2-8 -lopenblas -lcrypto -lxxhash -lhiredis -lm \
-            -lpthread
+LIBS      = -lyajl -lpcre2-8 -lcrypto -lxxhash -lhiredis -lm -lpthread
 
-# the ops run on any x86-64 or arm64; -O3 and no trapping lets them vectorize
-KERNEL_OPT = -O3 -fno-math-errno -fno-trapping-math
+# the ops run on any x86-64 or arm64; -O3 and no trapping lets them vectorize,
+# and without contraction they have the same bits on all (kernels/simd.h)
+KERNEL_OPT = -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off
 
 NGINX_SRC  ?= /usr/share/nginx/src
 PREFIX     ?= /usr
@@ -67,7 +67,7 @@ TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
 FAKE     := $(BUILD)/t/fake_engine
 HANG     := $(BUILD)/t/hang_engine
-BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source
+BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu
 MODULE_H := $(wildcard ngx_module/*.h ngx_module/api/*.h base/*.h \
             context/*.h redis_schema/*.h engine/link.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
@@ -158,9 +158,10 @@ $(FAKE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard t/fake/*.c))
 	$(CC) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/bench/load: $(BUILD)/obj/bench/observe.o
+$(BUILD)/bench/cpu: $(BUILD)/libdsa.a
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lpthread
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/t/fuzz/fuzz_%.o $(BUILD)/libdsa.a
 	@mkdir -p $(@D)

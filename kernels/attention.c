@@ -13,30 +13,30 @@
 
 /*
  * s [keys] from dot products to probabilities over the n > 0 rising positions
- * pick, 0 elsewhere.
+ * selected, 0 elsewhere.
  */
 
 static void
-dsa_attention_softmax(float *s, size_t keys, const int32_t *pick, size_t n,
+dsa_attention_softmax(float *s, size_t keys, const int32_t *selected, size_t n,
     float scale, int bf16)
 {
     float   max, sum, v;
     size_t  i, at;
 
-    max = s[pick[0]];
+    max = s[selected[0]];
 
     for (i = 1; i < n; i++) {
-        max = s[pick[i]] > max ? s[pick[i]] : max;
+        max = s[selected[i]] > max ? s[selected[i]] : max;
     }
 
     sum = 0;
     at = 0;
 
     for (i = 0; i < n; i++) {
-        v = expf((s[pick[i]] - max) * scale);
+        v = expf((s[selected[i]] - max) * scale);
         sum += v;
 
-        while (at < (size_t) pick[i]) {
+        while (at < (size_t) selected[i]) {
             s[at++] = 0;
         }
 
@@ -48,7 +48,7 @@ dsa_attention_softmax(float *s, size_t keys, const int32_t *pick, size_t n,
     }
 
     for (i = 0; i < n; i++) {
-        s[pick[i]] /= sum;
+        s[selected[i]] /= sum;
     }
 
     if (bf16) {
@@ -89,33 +89,34 @@ dsa_attention_softmax_all(float *s, size_t keys, float scale, int bf16)
 
 
 void
-dsa_attention_head(float *out, size_t ld_out, const float *q, size_t ld_q,
-    const float *kv, const float *k_rope, size_t rows, size_t keys,
-    const int32_t *pick, size_t ld_pick, const uint32_t *n_pick,
+dsa_attention_mha(float *out, size_t ld_out, const float *q, size_t ld_q,
+    const float *kv, const float *k_rope, size_t tokens, size_t keys,
+    const int32_t *selected, size_t ld_selected, const uint32_t *n_selected,
     const dsa_attention_t *a, int bf16, float *scratch)
 {
     size_t  t, ld_kv;
 
     ld_kv = a->nope + a->v;
 
-    dsa_gemm_nt(scratch, keys, q, ld_q, kv, ld_kv, rows, keys, a->nope, 0);
-    dsa_gemm_nt(scratch, keys, q + a->nope, ld_q, k_rope, a->rope, rows, keys,
-                a->rope, 1);
+    dsa_gemm_nt(scratch, keys, q, ld_q, kv, ld_kv, tokens, keys, a->nope, 0);
+    dsa_gemm_nt(scratch, keys, q + a->nope, ld_q, k_rope, a->rope, tokens,
+                keys, a->rope, 1);
 
-    for (t = 0; t < rows; t++) {
-        dsa_attention_softmax(scratch + t * keys, keys, pick + t * ld_pick,
-                              n_pick[t], a->scale, bf16);
+    for (t = 0; t < tokens; t++) {
+        dsa_attention_softmax(scratch + t * keys, keys,
+                              selected + t * ld_selected, n_selected[t],
+                              a->scale, bf16);
     }
 
-    dsa_gemm_nn(out, ld_out, scratch, keys, kv + a->nope, ld_kv, rows, a->v,
+    dsa_gemm_nn(out, ld_out, scratch, keys, kv + a->nope, ld_kv, tokens, a->v,
                 keys, 0);
 }
 
 
 void
-dsa_attention_absorbed(float *out, const float *q_latent,
-    const float *q_rope, size_t ld_q, const float *c, const float *k_rope,
-    size_t keys, const dsa_attention_t *a, int bf16, float *scratch)
+dsa_attention_mqa(float *out, const float *q_latent, const float *q_rope,
+    size_t ld_q, const float *c, const float *k_rope, size_t keys,
+    const dsa_attention_t *a, int bf16, float *scratch)
 {
     size_t  h;
 

@@ -5,9 +5,10 @@
 
 
 #include "kernels/bf16.h"
+#include "kernels/simd.h"
 
 
-void
+DSA_CLONES void
 dsa_bf16_round_rows(float *x, size_t n)
 {
     size_t  i;
@@ -18,7 +19,7 @@ dsa_bf16_round_rows(float *x, size_t n)
 }
 
 
-void
+DSA_CLONES void
 dsa_bf16_decode_rows(float *out, const void *in, size_t n)
 {
     size_t          i;

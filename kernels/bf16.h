@@ -16,8 +16,8 @@
 /*
  * BF16 is the upper half of a float32.  The CPU keeps activations as float32
  * in both precisions; in served precision every value that the published code
- * holds in BF16 is rounded to one, to nearest, ties to even.  Ops that take a
- * flag bf16 round their results so where it is 1 and leave them where it is 0.
+ * stores in BF16 is rounded to BF16, to nearest, ties to even.  Ops with a flag
+ * bf16 round their results in this way if it is 1, and do not if it is 0.
  */
 
 
@@ -50,7 +50,7 @@ dsa_bf16_decode(uint16_t v)
 }
 
 
-/* A NaN stays one: the carry out of its payload must not reach the sign. */
+/* A NaN stays a NaN: the carry of its payload must not reach the sign. */
 
 static inline uint16_t
 dsa_bf16_encode(float v)
@@ -71,10 +71,10 @@ dsa_bf16_round(float v)
 }
 
 
-/* x [n] float32, in place, to the nearest BF16. */
+/* Rounds x [n] float32 to the nearest BF16, in place. */
 void dsa_bf16_round_rows(float *x, size_t n);
 
-/* out [n] float32 from in [n] BF16, at any address; exact. */
+/* out [n] float32 = in [n] BF16, exactly; in has any alignment. */
 void dsa_bf16_decode_rows(float *out, const void *in, size_t n);
 
 

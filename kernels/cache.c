@@ -49,7 +49,10 @@ dsa_cache_part(const dsa_cache_t *cache, const void *base, uint32_t layer,
 }
 
 
-/* The layouts keep no alignment for every shape: hence memcpy(). */
+/*
+ * Scales and rope parts are not aligned in every model config, so memcpy()
+ * moves them.
+ */
 
 static void
 dsa_cache_write_latent(const dsa_cache_t *cache, uint8_t *p, const float *c)
@@ -130,7 +133,7 @@ dsa_cache_read_latent(float *c, float *k_rope, const dsa_cache_t *cache,
     const uint8_t *p)
 {
     float           scale;
-    size_t          i, j, end;
+    size_t          i, end;
     const uint8_t  *s;
 
     if (!cache->served) {
@@ -148,9 +151,7 @@ dsa_cache_read_latent(float *c, float *k_rope, const dsa_cache_t *cache,
         memcpy(&scale, s, sizeof(float));
         s += sizeof(float);
 
-        for (j = i; j < end; j++) {
-            c[j] = scale * dsa_e4m3_value[p[j]];
-        }
+        dsa_fp8_decode(c + i, p + i, end - i, scale);
     }
 
     dsa_bf16_decode_rows(k_rope, s, cache->rope);
@@ -184,7 +185,7 @@ dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
     const void *base, uint32_t layer, const uint32_t *pages, uint32_t first,
     size_t n)
 {
-    size_t          i, j;
+    size_t          i;
     uint32_t        p, at;
     const uint8_t  *keys, *q;
 
@@ -196,10 +197,7 @@ dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
         if (cache->served) {
             q = keys + at * cache->index;
 
-            for (j = 0; j < cache->index; j++) {
-                key[j] = dsa_e4m3_value[q[j]];
-            }
-
+            dsa_fp8_decode(key, q, cache->index, 1.0f);
             memcpy(&scale[i],
                    keys + DSA_CACHE_TOKENS * cache->index
                    + at * sizeof(float),

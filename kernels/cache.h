@@ -16,22 +16,22 @@
 
 /*
  * The cache in pages of 64 tokens.  A page is one record over all layers; a
- * layer's part holds the latents of the tokens, then their index keys, never
- * one without the other:
+ * layer's part has the latents of the tokens, then their index keys, and is
+ * never stored without either:
  *
- *              latent, a token                  index key, a page
+ *              latent, of a token               index keys, of a page
  *     served   latent e4m3 values,              64 tokens' e4m3 values, then
  *              a float32 scale for each 128,    64 float32 scales
  *              rope BF16 values
  *     exact    latent, rope float32 values      64 tokens' float32 values
  *
- * In the published dimensions served takes 656 and 132 bytes a token.
- * Scales are powers of two whatever the weights have: readers multiply in
- * BF16 with them, which only then is exact.  The rope part is not
- * quantized, being the part that suffers.
+ * In the published dimensions, served takes 656 and 132 bytes for a token.
+ * Scales are powers of two, also if those of the weights are not: readers
+ * multiply with them in BF16, which is exact only then.  The rope part is not
+ * quantized, because quantizing it costs the most accuracy.
  *
- * positions -> pages: a token at position p lies in page pages[p / 64] at
- * p % 64.
+ * pages is the block table of a sequence: the token at position p is entry
+ * p % 64 of page pages[p / 64].
  */
 
 #define DSA_CACHE_TOKENS  64
@@ -39,10 +39,9 @@
 
 typedef struct {
     uint32_t    served;
-    uint32_t    latent;         /* elements; of the rope part, of an index
-                                   key */
-    uint32_t    rope;
-    uint32_t    index;
+    uint32_t    latent;         /* elements of a latent, */
+    uint32_t    rope;           /* of its rope part, */
+    uint32_t    index;          /* of an index key */
     uint64_t    token;          /* bytes of a latent record */
     uint64_t    keys;           /* where a layer's index keys begin */
     uint64_t    layer;          /* bytes of a layer's part */
@@ -50,12 +49,14 @@ typedef struct {
 } dsa_cache_t;
 
 
+/* Fills cache from the elements of a token and the number of layers. */
 void dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
     uint32_t latent, uint32_t rope, uint32_t index);
 
 /*
- * Stores n tokens from position start: c with rows ld_c apart, its rope part
- * behind its latent, and key [n, index], all float32.  base: of page 0.
+ * Stores n tokens from position start on: c [n, latent + rope], ld_c elements
+ * from a token to the next, and key [n, index], all float32.  base is the
+ * address of page 0.
  */
 void dsa_cache_write(const dsa_cache_t *cache, void *base, uint32_t layer,
     const uint32_t *pages, uint32_t start, size_t n, const float *c,
@@ -70,8 +71,8 @@ void dsa_cache_latents(float *c, float *k_rope, const dsa_cache_t *cache,
     const int32_t *position, uint32_t first, size_t n);
 
 /*
- * The index keys of positions first .. first+n-1: key [n, index] float32,
- * and scale [n], which key is not multiplied with (1 in exact).
+ * The index keys of positions first .. first+n-1: key [n, index] float32, not
+ * yet multiplied with scale [n], which is 1 in exact precision.
  */
 void dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
     const void *base, uint32_t layer, const uint32_t *pages, uint32_t first,

@@ -32,10 +32,10 @@ extern const float  dsa_e4m3_value[256];
 
 
 /*
- * The e4m3 value nearest to v, ties to even, as float32; beyond the largest
- * one the largest one.  Adding 1.5 * 2^(e + 20) leaves v's bits from
- * 2^(e - 3) up, which are e4m3's, rounded by the addition itself; below 2^-6
- * the step stays 2^-9.  The sign is put back for what becomes -0.
+ * The e4m3 value nearest to v, ties to even, as float32; the largest value
+ * replaces what is beyond it.  Adding 1.5 * 2^(e + 20) leaves the bits of v
+ * from 2^(e - 3) up, which e4m3 has, rounded by the addition itself; below 2^-6
+ * the step stays 2^-9.  The sign is set again for what becomes -0.
  */
 
 static inline float
@@ -62,28 +62,26 @@ dsa_e4m3_round(float v)
 static inline uint8_t
 dsa_e4m3_code(float v)
 {
-    uint32_t  u, a, code;
+    int32_t   a, small, code;
+    uint32_t  u;
 
     u = dsa_float_bits(v);
-    a = u & 0x7fffffff;
+    a = (int32_t) (u & 0x7fffffff);
 
-    if (a > 0x7f800000) {
-        code = 0x7f;
+    /* both are computed: a loop without branches becomes vectors */
 
-    } else if (a < (121U << 23)) {
-        code = (uint32_t) (dsa_bits_float(a) * 512.0f);
+    small = (int32_t) (dsa_bits_float((uint32_t) (a < 121 << 23 ? a : 0))
+                       * 512.0f);
+    code = a < 121 << 23 ? small : (a >> 20) - (120 << 3);
+    code = a > 0x7f800000 ? 0x7f : code;
 
-    } else {
-        code = (a >> 20) - (120U << 3);
-    }
-
-    return (uint8_t) (u >> 24 & 0x80) | (uint8_t) code;
+    return (uint8_t) ((int32_t) (u >> 24 & 0x80) | code);
 }
 
 
 /*
- * The least power of two that is not below s > 0: the exponent, one more
- * where a bit of the fraction is set, kept within 2^-126 .. 2^127.
+ * The least power of two that is not below s > 0: the exponent, and one more
+ * if a bit of the fraction is set, limited to 2^-126 .. 2^127.
  */
 
 static inline float
@@ -108,25 +106,27 @@ dsa_ue8m0(float s)
 float dsa_fp8_scale(const float *x, size_t n, int ue8m0);
 
 /*
- * x [rows, cols] float32, a group being 128 columns of a row:
- * y = s * e4m3(x / s), what an FP8 GEMM sees of its left operand.  May be
- * in place.
+ * y = s * e4m3(x / s) for x [rows, cols] float32, with a scale s for each group
+ * of 128 columns of a row: the left operand of an FP8 GEMM.  y may be x.
  */
 void dsa_fp8_simulate(float *y, const float *x, size_t rows, size_t cols,
     int ue8m0);
 
 /*
- * x [n, dim] float32, in place, a group being a row: to the e4m3 values of
- * x / scale; scale [n], ue8m0.
+ * Replaces x [n, dim] float32 by the e4m3 values of x / scale; scale [n],
+ * ue8m0, has one for each row.
  */
 void dsa_fp8_round(float *x, float *scale, size_t n, size_t dim);
 
 /*
- * One vector x [n] float32 to codes q [n] with one scale for each group
- * of the given length; scale [ceil(n / group)].  Scales are ue8m0.
+ * Encodes one vector x [n] float32: codes q [n], and scale [ceil(n / group)],
+ * ue8m0, one for each group of the given length.
  */
 void dsa_fp8_encode(uint8_t *q, float *scale, const float *x, size_t n,
     size_t group);
+
+/* out [n] = scale * the values of codes q [n]. */
+void dsa_fp8_decode(float *out, const uint8_t *q, size_t n, float scale);
 
 /*
  * Rows first .. first+n-1 of a weight [rows, cols] e4m3 with scale

@@ -14,16 +14,84 @@
 
 
 /*
- * Matrix products in float32, on OpenBLAS; one row takes its sgemv.  FP8
- * products are these over dequantized operands: the product of two e4m3
- * values is exact in float32, and their power-of-two scales factor out, so
- * only the order of the additions differs from a GEMM on FP8 hardware.
+ * Matrix products in float32.  FP8 products are these over dequantized
+ * operands: the product of two e4m3 values is exact in float32, and their
+ * power-of-two scales factor out, so only the order of the additions differs
+ * from a GEMM on FP8 hardware.
+ *
+ * An element of y is a sum over its inputs in order, in blocks of
+ * DSA_GEMM_BLOCK inputs that begin at multiples of it:
+ *
+ *     s = 0;  s = fma(x[i], w[i], s) for the inputs i of a block, in order
+ *     y = s of the first block (with add = 1: y + s), then y + s for each
+ *     further block
+ *
+ * So its bits depend neither on the other rows and outputs of the call nor on
+ * the processor, except that an x86-64 without FMA, or another architecture,
+ * computes s + x[i] * w[i] with two roundings.
  */
+
+#define DSA_GEMM_BLOCK  128
+#define DSA_GEMM_PANEL  64      /* outputs that are stored side by side */
+
+
+typedef enum {
+    DSA_GEMM_F32 = 0,
+    DSA_GEMM_BF16,
+    DSA_GEMM_E4M3
+} dsa_gemm_dtype_e;
+
+
+typedef enum {
+    DSA_GEMM_OUT_IN = 0,        /* [out, in], as in a checkpoint */
+    DSA_GEMM_IN_OUT,            /* [in, out]: such a matrix, transposed */
+    DSA_GEMM_PANELS             /* [out / 64, in, 64], zeros at the end */
+} dsa_gemm_layout_e;
 
 
 /*
+ * A weight: a part of a row-major tensor, or a packed copy of it.  e4m3 has a
+ * scale for each 128 x 128 block of the tensor; first is the part's first row
+ * in the tensor, from which its blocks follow.
+ */
+
+typedef struct {
+    dsa_gemm_dtype_e    dtype;
+    dsa_gemm_layout_e   layout;
+    const void         *data;           /* of the part's first row */
+    const float        *scale;          /* e4m3: of the tensor, a multiplier */
+    size_t              first;
+    size_t              out;
+    size_t              in;
+    size_t              ld;             /* elements from a row to the next;
+                                           panels: not used */
+    size_t              ld_scale;       /* blocks of a row of the tensor */
+    int                 transposed;     /* panels: 1 if packed from in, out */
+} dsa_gemm_weight_t;
+
+
+/*
+ * y [rows, n] = x [rows, w->in] . w^T for the outputs first .. first+n-1 of w.
+ * first is a multiple of DSA_GEMM_PANEL.  ld_: elements from a row to the
+ * next.
+ */
+void dsa_gemm_weight(float *y, size_t ld_y, const float *x, size_t ld_x,
+    const dsa_gemm_weight_t *w, size_t rows, size_t first, size_t n);
+
+/*
+ * Packs w, which is not packed, into panels: they are read in order and need
+ * no transposing in each call.  dsa_gemm_packed() returns the bytes that this
+ * takes; memory, 64-byte aligned, is the caller's.  packed becomes the weight
+ * in panels, and products with it have the same bits.  Its dtype is the same,
+ * or float32 for e4m3 if the tensor's blocks do not fit those of the panels:
+ * first is no multiple of 64, or of 128 for [in, out].
+ */
+size_t dsa_gemm_packed(const dsa_gemm_weight_t *w);
+void dsa_gemm_pack(dsa_gemm_weight_t *packed, void *memory,
+    const dsa_gemm_weight_t *w);
+
+/*
  * y [rows, out] = x [rows, in] . w [out, in]^T, added to y with add = 1.
- * ld_: elements from a row to the next.
  */
 void dsa_gemm_nt(float *y, size_t ld_y, const float *x, size_t ld_x,
     const float *w, size_t ld_w, size_t rows, size_t out, size_t in,

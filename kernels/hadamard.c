@@ -8,9 +8,10 @@
 
 #include "kernels/bf16.h"
 #include "kernels/hadamard.h"
+#include "kernels/simd.h"
 
 
-void
+DSA_CLONES void
 dsa_hadamard(float *x, size_t n, size_t dim, int bf16)
 {
     float   a, b, scale;

@@ -12,10 +12,11 @@
 
 
 /*
- * x [n, dim] float32, in place: H x / sqrt(dim), H the Walsh-Hadamard matrix
- * in Sylvester's order, H[i][j] = (-1)^popcount(i & j).  dim is a power of
- * two.  Orthonormal: dot products of two transformed vectors are those of the
- * vectors; it spreads outliers before FP8.
+ * Replaces each x of x [n, dim] float32 by H x / sqrt(dim); H is the
+ * Walsh-Hadamard matrix in Sylvester's order, H[i][j] = (-1)^popcount(i & j),
+ * and dim a power of two.  The transform is orthonormal: the dot product of two
+ * transformed vectors is that of the vectors.  It spreads outliers over all
+ * elements before they are rounded to FP8.
  */
 void dsa_hadamard(float *x, size_t n, size_t dim, int bf16);
 

@@ -9,51 +9,75 @@
 #include "kernels/bf16.h"
 #include "kernels/gemm.h"
 #include "kernels/indexer.h"
+#include "kernels/simd.h"
 
 
-void
-dsa_index_score(float *score, const float *q, const float *w, const float *k,
-    const float *kscale, size_t rows, size_t heads, size_t dim, size_t keys,
-    float *scratch)
+/* score [keys] of a token from dots [heads, keys]. */
+
+DSA_CLONES static void
+dsa_index_sum(float *score, const float *dots, const float *w,
+    const float *kscale, size_t heads, size_t keys)
 {
     float   c;
-    size_t  t, h, s;
+    size_t  h, s;
 
-    dsa_gemm_nt(scratch, keys, q, dim, k, dim, rows * heads, keys, dim, 0);
+    memset(score, 0, keys * sizeof(float));
 
-    for (t = 0; t < rows; t++) {
-        memset(score, 0, keys * sizeof(float));
+    for (h = 0; h < heads; h++) {
+        c = w[h];
 
-        for (h = 0; h < heads; h++) {
-            c = *w++;
-
-            for (s = 0; s < keys; s++) {
-                score[s] += c * (scratch[s] > 0 ? scratch[s] : 0);
-            }
-
-            scratch += keys;
+        for (s = 0; s < keys; s++) {
+            score[s] += c * (dots[s] > 0 ? dots[s] : 0);
         }
 
-        if (kscale != NULL) {
-            for (s = 0; s < keys; s++) {
-                score[s] *= kscale[s];
-            }
-        }
+        dots += keys;
+    }
 
-        score += keys;
+    if (kscale != NULL) {
+        for (s = 0; s < keys; s++) {
+            score[s] *= kscale[s];
+        }
     }
 }
 
 
-static inline uint64_t
-dsa_topk_candidate(float score, uint32_t position)
+void
+dsa_index_score(float *score, const float *q, const float *w, const float *k,
+    const float *kscale, size_t tokens, size_t heads, size_t dim, size_t keys,
+    float *scratch)
+{
+    size_t  t;
+
+    dsa_gemm_nt(scratch, keys, q, dim, k, dim, tokens * heads, keys, dim, 0);
+
+    for (t = 0; t < tokens; t++) {
+        dsa_index_sum(score + t * keys, scratch + t * heads * keys,
+                      w + t * heads, kscale, heads, keys);
+    }
+}
+
+
+/* Bits of a score, mapped so that their order is that of the numbers. */
+
+static inline uint32_t
+dsa_topk_order(float score)
 {
     uint32_t  u;
 
     u = dsa_float_bits(score + 0.0f);       /* -0 + 0 = 0 */
-    u ^= (u >> 31) != 0 ? 0xffffffff : 0x80000000;
 
-    return (uint64_t) u << 32 | (uint32_t) ~position;
+    return u ^ ((uint32_t) ((int32_t) u >> 31) | 0x80000000);
+}
+
+
+/* Scores that dsa_topk_add() looks at together. */
+#define DSA_TOPK_TOGETHER  16
+
+
+static inline uint64_t
+dsa_topk_candidate(uint32_t order, uint32_t position)
+{
+    return (uint64_t) order << 32 | (uint32_t) ~position;
 }
 
 
@@ -70,8 +94,9 @@ dsa_topk_score(uint64_t candidate)
 
 
 /*
- * The k-th greatest candidate, byte by byte from the top: counts of the bytes
- * among those that agree with what is known so far.
+ * The k-th greatest candidate, 8 bits at a time from the first one in which
+ * any two differ: counts of these bits among those that agree with what is
+ * known so far.
  */
 
 static uint64_t
@@ -79,13 +104,25 @@ dsa_topk_threshold(const dsa_topk_t *t)
 {
     int       shift;
     uint32_t  i, byte, rank, count[256];
-    uint64_t  known, mask;
+    uint64_t  all, any, known, mask;
 
-    known = 0;
-    mask = 0;
+    all = t->candidate[0];
+    any = t->candidate[0];
+
+    for (i = 1; i < t->n; i++) {
+        all &= t->candidate[i];
+        any |= t->candidate[i];
+    }
+
+    /* candidates differ, because positions do */
+
+    shift = 64 - __builtin_clzll(all ^ any);
+    mask = shift < 64 ? ~(uint64_t) 0 << shift : 0;
+    known = all & mask;
     rank = t->k;
 
-    for (shift = 56; shift >= 0; shift -= 8) {
+    do {
+        shift = shift > 8 ? shift - 8 : 0;
         memset(count, 0, sizeof(count));
 
         for (i = 0; i < t->n; i++) {
@@ -103,10 +140,7 @@ dsa_topk_threshold(const dsa_topk_t *t)
         known |= (uint64_t) byte << shift;
         mask |= (uint64_t) 0xff << shift;
 
-        if (count[byte] == 1) {
-            break;
-        }
-    }
+    } while (count[byte] != 1);
 
     for (i = 0; (t->candidate[i] & mask) != known; i++) { /* void */ }
 
@@ -120,21 +154,25 @@ static void
 dsa_topk_drop(dsa_topk_t *t)
 {
     uint32_t  i, n;
-    uint64_t  least;
+    uint64_t  c, least, left, *candidate;
 
     least = dsa_topk_threshold(t);
+    left = t->left;
+    candidate = t->candidate;
+
+    /* without branches on values, which would be mispredicted half the time */
 
     for (i = 0, n = 0; i < t->n; i++) {
-        if (t->candidate[i] >= least) {
-            t->candidate[n++] = t->candidate[i];
-
-        } else if (t->candidate[i] > t->left) {
-            t->left = t->candidate[i];
-        }
+        c = candidate[i];
+        candidate[n] = c;
+        n += c >= least;
+        c = c >= least ? 0 : c;
+        left = c > left ? c : left;
     }
 
     t->n = n;
     t->least = least;
+    t->left = left;
 }
 
 
@@ -149,25 +187,96 @@ dsa_topk_start(dsa_topk_t *t, uint64_t *candidate, uint32_t k)
 }
 
 
-void
+static inline void
+dsa_topk_add_one(dsa_topk_t *t, uint64_t c)
+{
+    if (c > t->least && t->n == 2 * t->k) {
+        dsa_topk_drop(t);
+    }
+
+    if (c > t->least) {
+        t->candidate[t->n++] = c;
+
+    } else if (c > t->left) {
+        t->left = c;
+    }
+}
+
+
+/*
+ * The same for DSA_TOPK_TOGETHER scores, if there is room for all of them.  No
+ * branch depends on a score: each candidate is stored, but the next one
+ * overwrites it unless it is above t->least.
+ */
+
+static inline void
+dsa_topk_add_some(dsa_topk_t *t, const uint32_t *order, uint32_t first)
+{
+    uint32_t  i, n;
+    uint64_t  c, least, left, *candidate;
+
+    n = t->n;
+    least = t->least;
+    left = t->left;
+    candidate = t->candidate;
+
+    for (i = 0; i < DSA_TOPK_TOGETHER; i++) {
+        c = dsa_topk_candidate(order[i], first + i);
+        candidate[n] = c;
+        n += c > least;
+        c = c > least ? 0 : c;
+        left = c > left ? c : left;
+    }
+
+    t->n = n;
+    t->left = left;
+}
+
+
+/*
+ * Most scores of a long context are not above t->least.  If the greatest of
+ * some scores is not, none of them is: positions rise, so a candidate with an
+ * equal score is less, too.
+ */
+
+DSA_CLONES void
 dsa_topk_add(dsa_topk_t *t, const float *score, size_t n, uint32_t first)
 {
-    size_t    i;
+    size_t    i, j;
+    uint32_t  max, order[DSA_TOPK_TOGETHER];
     uint64_t  c;
 
-    for (i = 0; i < n; i++) {
-        c = dsa_topk_candidate(score[i], first + (uint32_t) i);
-
-        if (c > t->least && t->n == 2 * t->k) {
-            dsa_topk_drop(t);
+    for (i = 0; i + DSA_TOPK_TOGETHER <= n; i += DSA_TOPK_TOGETHER) {
+        for (j = 0; j < DSA_TOPK_TOGETHER; j++) {
+            order[j] = dsa_topk_order(score[i + j]);
         }
 
-        if (c > t->least) {
-            t->candidate[t->n++] = c;
+        max = 0;
 
-        } else if (c > t->left) {
-            t->left = c;
+        for (j = 0; j < DSA_TOPK_TOGETHER; j++) {
+            max = order[j] > max ? order[j] : max;
         }
+
+        if (max <= t->least >> 32) {
+            c = dsa_topk_candidate(max, first + (uint32_t) i);
+            t->left = c > t->left ? c : t->left;
+            continue;
+        }
+
+        if (t->n + DSA_TOPK_TOGETHER <= 2 * t->k) {
+            dsa_topk_add_some(t, order, first + (uint32_t) i);
+            continue;
+        }
+
+        for (j = 0; j < DSA_TOPK_TOGETHER; j++) {
+            dsa_topk_add_one(t, dsa_topk_candidate(order[j], first
+                                                   + (uint32_t) (i + j)));
+        }
+    }
+
+    for ( /* void */ ; i < n; i++) {
+        dsa_topk_add_one(t, dsa_topk_candidate(dsa_topk_order(score[i]),
+                                               first + (uint32_t) i));
     }
 }
 
@@ -190,7 +299,7 @@ dsa_topk_end(dsa_topk_t *t, int32_t *position)
 
 
 float
-dsa_topk_gap(const dsa_topk_t *t)
+dsa_topk_margin(const dsa_topk_t *t)
 {
     uint32_t  i;
     uint64_t  least;

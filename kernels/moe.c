@@ -9,9 +9,10 @@
 
 #include "kernels/bf16.h"
 #include "kernels/moe.h"
+#include "kernels/simd.h"
 
 
-#define DSA_TAKEN  -INFINITY
+#define DSA_USED   -INFINITY
 #define DSA_LEAST  -1e30f
 
 
@@ -76,7 +77,7 @@ dsa_route_row(int32_t *expert, float *weight, const float *logits,
         b[i] = s[i] + bias[i];
 
         if (!(b[i] > DSA_LEAST)) {
-            b[i] = DSA_LEAST;       /* a NaN comes last, but before taken */
+            b[i] = DSA_LEAST;       /* a NaN is last, but above DSA_USED */
         }
     }
 
@@ -85,13 +86,13 @@ dsa_route_row(int32_t *expert, float *weight, const float *logits,
     }
 
     for (j = 0; j < r->groups_kept; j++) {
-        group[dsa_greatest(group, r->groups)] = DSA_TAKEN;
+        group[dsa_greatest(group, r->groups)] = DSA_USED;
     }
 
     for (g = 0; g < r->groups; g++) {
-        if (group[g] != DSA_TAKEN) {
+        if (group[g] != DSA_USED) {
             for (i = g * size; i < (g + 1) * size; i++) {
-                b[i] = DSA_TAKEN;
+                b[i] = DSA_USED;
             }
         }
     }
@@ -100,7 +101,7 @@ dsa_route_row(int32_t *expert, float *weight, const float *logits,
 
     for (j = 0; j < r->k; j++) {
         e = dsa_greatest(b, r->experts);
-        b[e] = DSA_TAKEN;
+        b[e] = DSA_USED;
 
         expert[j] = (int32_t) e;
         weight[j] = s[e];
@@ -119,11 +120,11 @@ dsa_route_row(int32_t *expert, float *weight, const float *logits,
 
 void
 dsa_route(int32_t *expert, float *weight, const float *logits,
-    const float *bias, size_t rows, const dsa_router_t *r, float *scratch)
+    const float *bias, size_t tokens, const dsa_router_t *r, float *scratch)
 {
     size_t  i;
 
-    for (i = 0; i < rows; i++) {
+    for (i = 0; i < tokens; i++) {
         dsa_route_row(expert + i * r->k, weight + i * r->k,
                       logits + i * r->experts, bias, r, scratch);
     }
@@ -132,14 +133,14 @@ dsa_route(int32_t *expert, float *weight, const float *logits,
 
 void
 dsa_moe_group(uint32_t *pair, uint32_t *offset, const int32_t *expert,
-    size_t rows, uint32_t k, uint32_t experts)
+    size_t tokens, uint32_t k, uint32_t experts)
 {
     size_t    i;
     uint32_t  e;
 
     memset(offset, 0, (experts + 1) * sizeof(uint32_t));
 
-    for (i = 0; i < rows * k; i++) {
+    for (i = 0; i < tokens * k; i++) {
         offset[expert[i] + 1]++;
     }
 
@@ -147,7 +148,7 @@ dsa_moe_group(uint32_t *pair, uint32_t *offset, const int32_t *expert,
         offset[e + 1] += offset[e];
     }
 
-    for (i = 0; i < rows * k; i++) {
+    for (i = 0; i < tokens * k; i++) {
         pair[offset[expert[i]]++] = (uint32_t) i;
     }
 
@@ -173,22 +174,66 @@ dsa_moe_gather(float *y, const float *x, const uint32_t *pair, size_t n,
 }
 
 
-void
-dsa_moe_scatter(float *sum, const float *y, const float *weight,
-    const uint32_t *pair, size_t n, uint32_t k, size_t cols)
+/* The index of the least place above last, or k. */
+
+static uint32_t
+dsa_moe_next(const int32_t *place, uint32_t k, int32_t last)
 {
-    float   w, *to;
-    size_t  i, j;
+    uint32_t  i, next;
 
-    for (i = 0; i < n; i++) {
-        w = weight[pair[i]];
-        to = sum + pair[i] / k * cols;
+    for (i = 0, next = k; i < k; i++) {
+        if (place[i] > last && (next == k || place[i] < place[next])) {
+            next = i;
+        }
+    }
 
-        for (j = 0; j < cols; j++) {
-            to[j] += w * y[j];
+    return next;
+}
+
+
+DSA_CLONES void
+dsa_moe_combine(float *y, const float *x, const float *shared,
+    const float *weight, const int32_t *place, size_t tokens, uint32_t k,
+    size_t cols, int bf16)
+{
+    float         w;
+    size_t        t, j;
+    int32_t       last;
+    uint32_t      i, n;
+    const float  *from;
+
+    for (t = 0; t < tokens; t++) {
+        memset(y, 0, cols * sizeof(float));
+
+        for (n = 0, last = -1; n < k; n++) {
+            i = dsa_moe_next(place, k, last);
+
+            if (i == k) {
+                break;
+            }
+
+            last = place[i];
+            w = weight[i];
+            from = x + (size_t) last * cols;
+
+            for (j = 0; j < cols; j++) {
+                y[j] += w * from[j];
+            }
+        }
+
+        if (shared != NULL) {
+            for (j = 0; j < cols; j++) {
+                y[j] += shared[t * cols + j];
+            }
+        }
+
+        if (bf16) {
+            dsa_bf16_round_rows(y, cols);
         }
 
         y += cols;
+        weight += k;
+        place += k;
     }
 }
 

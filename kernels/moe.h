@@ -15,16 +15,16 @@
 
 
 /*
- * Mixture of experts: who computes a row (the router), rows brought together
- * by expert, the gated unit of an expert, and the weighted sum.
+ * Mixture of experts: the router, which chooses the experts of a token; tokens
+ * grouped by expert; the gated unit of an expert; and the weighted sum.
  */
 
 typedef struct {
     uint32_t    experts;
     uint32_t    groups;         /* of experts / groups, two or more, each */
     uint32_t    groups_kept;
-    uint32_t    k;              /* experts of a row */
-    uint32_t    normalize;      /* 1: chosen weights sum to scale */
+    uint32_t    k;              /* experts of a token */
+    uint32_t    normalize;      /* 1: the chosen weights sum to scale */
     float       scale;
 } dsa_router_t;
 
@@ -36,31 +36,38 @@ typedef struct {
  * chosen, over their sum with normalize, times scale.  Ties go to the lower
  * index.
  *
- * logits [rows, experts], bias [experts] float32; expert [rows, k] in falling
- * order of b, weight [rows, k].  scratch: 2 * experts + groups floats.
- * groups divides experts, and k is at most what the kept groups hold; then
- * every id is below experts and none stands twice, whatever logits hold.
+ * logits [tokens, experts], bias [experts] float32; expert [tokens, k] in
+ * falling order of b, weight [tokens, k].  scratch: 2 * experts + groups
+ * floats.  groups divides experts, and k is at most the number of experts in
+ * the kept groups; then every id is below experts and no id occurs twice,
+ * whatever the logits are.
  */
 void dsa_route(int32_t *expert, float *weight, const float *logits,
-    const float *bias, size_t rows, const dsa_router_t *r, float *scratch);
+    const float *bias, size_t tokens, const dsa_router_t *r, float *scratch);
 
 /*
- * Brings the (row, choice) pairs in the order of their experts, rows rising
- * within one: pair [rows * k] indices into expert[], those of expert e at
+ * Sorts the (token, choice) pairs by expert, tokens rising within an expert:
+ * pair [tokens * k] indices into expert[], those of expert e at
  * offset[e] .. offset[e + 1]; offset [experts + 1].
  */
 void dsa_moe_group(uint32_t *pair, uint32_t *offset, const int32_t *expert,
-    size_t rows, uint32_t k, uint32_t experts);
+    size_t tokens, uint32_t k, uint32_t experts);
 
-/* y [n, cols] = the rows pair[i] / k of x [., cols]. */
+/* y [n, cols] = the tokens pair[i] / k of x [., cols]. */
 void dsa_moe_gather(float *y, const float *x, const uint32_t *pair,
     size_t n, uint32_t k, size_t cols);
 
-/* sum [., cols] at row pair[i] / k += weight[pair[i]] * y[i], y [n, cols]. */
-void dsa_moe_scatter(float *sum, const float *y, const float *weight,
-    const uint32_t *pair, size_t n, uint32_t k, size_t cols);
+/*
+ * y [tokens, cols] = the sum over a token's k pairs of weight [tokens, k] times
+ * the row place [tokens, k] of x [., cols], in the order of places, which is
+ * that of experts; plus shared [tokens, cols], if not NULL.  A pair whose place
+ * is -1 is left out.
+ */
+void dsa_moe_combine(float *y, const float *x, const float *shared,
+    const float *weight, const int32_t *place, size_t tokens, uint32_t k,
+    size_t cols, int bf16);
 
-/* y [n] = silu(gate) * up, silu(g) = g / (1 + exp(-g)).  May be in place. */
+/* y [n] = silu(gate) * up, silu(g) = g / (1 + exp(-g)); y may be gate or up. */
 void dsa_swiglu(float *y, const float *gate, const float *up, size_t n,
     int bf16);
 

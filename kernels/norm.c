@@ -8,13 +8,14 @@
 
 #include "kernels/bf16.h"
 #include "kernels/norm.h"
+#include "kernels/simd.h"
 
 
-/* Partial sums side by side, which a compiler may turn into one register. */
+/* Partial sums side by side, which the compiler keeps in vector registers. */
 #define DSA_LANES  16
 
 
-static float
+static DSA_INLINE float
 dsa_sum(const float *x, size_t n, float mean, int power)
 {
     float   v, sum, lane[DSA_LANES];
@@ -46,7 +47,7 @@ dsa_sum(const float *x, size_t n, float mean, int power)
 }
 
 
-void
+DSA_CLONES void
 dsa_rmsnorm(float *y, size_t ld_y, const float *x, size_t ld_x,
     const float *w, size_t rows, size_t cols, float eps, int bf16)
 {
@@ -70,7 +71,7 @@ dsa_rmsnorm(float *y, size_t ld_y, const float *x, size_t ld_x,
 }
 
 
-void
+DSA_CLONES void
 dsa_add_rmsnorm(float *y, const float *x, float *residual, const float *w,
     size_t rows, size_t cols, float eps, int bf16)
 {
@@ -94,7 +95,7 @@ dsa_add_rmsnorm(float *y, const float *x, float *residual, const float *w,
 }
 
 
-void
+DSA_CLONES void
 dsa_layernorm(float *x, const float *w, const float *b, size_t rows,
     size_t cols, float eps, int bf16)
 {

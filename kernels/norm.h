@@ -14,20 +14,20 @@
 
 
 /*
- * Normalisations, in float32 up to the one rounding of the result.
+ * Normalizations, in float32; only the result is rounded, if at all.
  */
 
 
 /*
- * y = w * x / sqrt(mean(x^2) + eps), row by row.  x [rows, cols] with rows
- * ld_x apart, y likewise ld_y; w [cols].  May be in place.
+ * y = w * x / sqrt(mean(x^2) + eps) for each row of x [rows, cols], rows being
+ * ld_x elements apart, and ld_y in y; w [cols].  y may be x.
  */
 void dsa_rmsnorm(float *y, size_t ld_y, const float *x, size_t ld_x,
     const float *w, size_t rows, size_t cols, float eps, int bf16);
 
 /*
- * The residual rule: sum = x + residual; y = rmsnorm(sum), of the sum not yet
- * rounded; residual = sum, rounded.  All [rows, cols] float32; y may be x.
+ * sum = x + residual; y = rmsnorm(sum), of the sum before it is rounded;
+ * residual = sum, rounded.  All [rows, cols] float32; y may be x.
  */
 void dsa_add_rmsnorm(float *y, const float *x, float *residual,
     const float *w, size_t rows, size_t cols, float eps, int bf16);

@@ -8,9 +8,10 @@
 
 #include "kernels/bf16.h"
 #include "kernels/rope.h"
+#include "kernels/simd.h"
 
 
-/* The dimension that turns r times over the original context. */
+/* The dimension that rotates r times over the original context. */
 
 static double
 dsa_rope_dimension(const dsa_rope_conf_t *conf, size_t dim, double r)
@@ -49,7 +50,7 @@ dsa_rope_frequencies(float *freq, size_t dim, const dsa_rope_conf_t *conf)
     high = fmin(high, (double) dim - 1);
 
     if (low == high) {
-        high += 0.001;          /* a step, as published, not a division by 0 */
+        high += 0.001;          /* as published: avoids a division by 0 */
     }
 
     for (i = 0; i < dim / 2; i++) {
@@ -94,7 +95,7 @@ dsa_rope_angles(float *cos_out, float *sin_out, const float *freq,
 }
 
 
-void
+DSA_CLONES void
 dsa_rope_interleaved(float *x, size_t n, size_t ld, const float *cos,
     const float *sin, size_t dim, int bf16)
 {
@@ -119,7 +120,7 @@ dsa_rope_interleaved(float *x, size_t n, size_t ld, const float *cos,
 }
 
 
-void
+DSA_CLONES void
 dsa_rope_half(float *x, size_t n, size_t ld, const float *cos,
     const float *sin, size_t dim, int bf16)
 {

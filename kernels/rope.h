@@ -41,7 +41,7 @@ typedef struct {
 } dsa_rope_conf_t;
 
 
-/* freq [dim / 2], radians a position; computed in double, rounded once. */
+/* freq [dim / 2], radians per position; computed in double, rounded once. */
 void dsa_rope_frequencies(float *freq, size_t dim,
     const dsa_rope_conf_t *conf);
 
@@ -50,17 +50,17 @@ double dsa_rope_magnitude(const dsa_rope_conf_t *conf);
 double dsa_rope_softmax(const dsa_rope_conf_t *conf);
 
 /*
- * cos, sin [dim / 2] at a position, times magnitude.  The angle is a float32
- * product, as in the published code: near position 163839 its rounding is
- * worth up to 0.004 radians, and the weights were trained with it.
+ * cos, sin [dim / 2] of a position, times magnitude.  The angle is a float32
+ * product, as in the published code: near position 163839 its rounding error
+ * reaches 0.004 radians, and the weights were trained with it.
  */
 void dsa_rope_angles(float *cos, float *sin, const float *freq, size_t dim,
     uint32_t position, double magnitude);
 
 /*
- * Rotates in place n vectors of dim, ld elements apart, by the same angles.
- * interleaved pairs elements 2i and 2i+1 (the attention), half i and
- * i + dim/2 (the indexer): different functions of the same vector.
+ * Rotates n vectors of dim elements, ld apart, by the same angles, in place.
+ * interleaved pairs elements 2i and 2i + 1, as attention does; half pairs i and
+ * i + dim / 2, as the indexer does.
  */
 void dsa_rope_interleaved(float *x, size_t n, size_t ld, const float *cos,
     const float *sin, size_t dim, int bf16);

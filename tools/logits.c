@@ -409,7 +409,7 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     }
 #endif
 
-    l->model = dsa_model_open(l->weights, conf->precision, kv, rows, err);
+    l->model = dsa_model_open(l->weights, conf->precision, kv, rows, 0, err);
 
     if (l->model == NULL) {
         return DSA_ERROR;

@@ -20,18 +20,30 @@ typedef struct {
     dsa_model_t    *model;
     dsa_rows_t     *rows;           /* [max_seqs] */
     float          *logits;         /* [max_outputs, vocab] */
-    float          *scratch;        /* [vocab] */
+    float          *scratch;        /* [threads, vocab] */
+    uint32_t       *first;          /* [max_seqs] row of logits of a sequence's
+                                       first output */
     uint32_t        max_seqs;
     uint32_t        max_outputs;    /* of all sequences of a step */
     uint32_t        allowed;
 } dsa_backend_cpu_t;
 
 
+/* The sampling of a step; a piece is a sequence. */
+
+typedef struct {
+    dsa_backend_cpu_t  *cpu;
+    dsa_batch_seq_t    *seq;
+} dsa_sampling_job_t;
+
+
 static int dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
 static int dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err);
+static void dsa_backend_cpu_sample_piece(void *ctx, uint32_t piece,
+    uint32_t thread);
 static void dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu,
-    dsa_batch_seq_t *s, const float *logits);
+    dsa_batch_seq_t *s, const float *logits, float *scratch);
 static void dsa_backend_cpu_close(dsa_backend_t *b);
 
 
@@ -70,7 +82,7 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     memory = conf->kv_memory != 0 ? conf->kv_memory : DSA_CPU_KV_MEMORY;
 
     cpu->model = dsa_model_open(cpu->weights, conf->precision, memory,
-                                conf->max_tokens, err);
+                                conf->max_tokens, 0, err);
     if (cpu->model == NULL) {
         goto failed;
     }
@@ -87,9 +99,13 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     cpu->allowed = conf->allowed;
     cpu->rows = calloc(conf->max_seqs, sizeof(dsa_rows_t));
     cpu->logits = calloc(outputs, b->config.vocab_size * sizeof(float));
-    cpu->scratch = calloc(b->config.vocab_size, sizeof(float));
+    cpu->scratch = calloc(dsa_threads_count(dsa_model_pool(cpu->model)),
+                          b->config.vocab_size * sizeof(float));
+    cpu->first = calloc(conf->max_seqs, sizeof(uint32_t));
 
-    if (cpu->rows == NULL || cpu->logits == NULL || cpu->scratch == NULL) {
+    if (cpu->rows == NULL || cpu->logits == NULL || cpu->scratch == NULL
+        || cpu->first == NULL)
+    {
         (void) dsa_error(err, "no memory for the logits of %u outputs",
                          cpu->max_outputs);
         goto failed;
@@ -118,6 +134,7 @@ dsa_backend_cpu_close(dsa_backend_t *b)
     free(cpu->rows);
     free(cpu->logits);
     free(cpu->scratch);
+    free(cpu->first);
     free(cpu);
     free(b);
 }
@@ -128,8 +145,8 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
     uint32_t            i, outputs;
-    const float        *logits;
     dsa_backend_cpu_t  *cpu = b->data;
+    dsa_sampling_job_t  job = { cpu, seq };
 
     if (n_seqs > cpu->max_seqs) {
         return dsa_error(err, "a step has %u sequences; expected at most %u",
@@ -144,6 +161,7 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         cpu->rows[i].n = seq[i].n_input;
         cpu->rows[i].pages = seq[i].pages;
         cpu->rows[i].n_logits = dsa_batch_outputs(&seq[i]);
+        cpu->first[i] = outputs;
         outputs += cpu->rows[i].n_logits;
     }
 
@@ -158,15 +176,8 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         return DSA_ERROR;
     }
 
-    logits = cpu->logits;
-
-    for (i = 0; i < n_seqs; i++) {
-        if (seq[i].sampling != NULL) {
-            dsa_backend_cpu_sample(cpu, &seq[i], logits);
-            logits += (size_t) dsa_batch_outputs(&seq[i])
-                      * b->config.vocab_size;
-        }
-    }
+    dsa_threads_run(dsa_model_pool(cpu->model), n_seqs,
+                 dsa_backend_cpu_sample_piece, &job);
 
     return DSA_OK;
 }
@@ -181,11 +192,28 @@ dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err)
 }
 
 
+static void
+dsa_backend_cpu_sample_piece(void *ctx, uint32_t piece, uint32_t thread)
+{
+    size_t               vocab;
+    dsa_sampling_job_t  *job = ctx;
+    dsa_backend_cpu_t   *cpu = job->cpu;
+
+    vocab = cpu->weights->config.vocab_size;
+
+    if (job->seq[piece].sampling != NULL) {
+        dsa_backend_cpu_sample(cpu, &job->seq[piece],
+                               cpu->logits + cpu->first[piece] * vocab,
+                               cpu->scratch + thread * vocab);
+    }
+}
+
+
 /* Samples the outputs of a sequence up to the first rejected draft. */
 
 static void
 dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu, dsa_batch_seq_t *s,
-    const float *logits)
+    const float *logits, float *scratch)
 {
     uint32_t         i, vocab, accepted, position, n_prompt;
     const uint32_t  *mask;
@@ -200,7 +228,7 @@ dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu, dsa_batch_seq_t *s,
 
         dsa_sample(&s->sample[i], s->sampling, logits, vocab, cpu->allowed,
                    mask, s->tokens + n_prompt, position - n_prompt, position,
-                   cpu->scratch);
+                   scratch);
         accepted++;
 
         if (i < s->n_draft && s->sample[i].token != s->tokens[position]) {

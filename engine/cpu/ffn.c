@@ -4,86 +4,286 @@
  */
 
 
-#include <string.h>
-
 #include "engine/cpu/parts.h"
 #include "kernels/bf16.h"
+#include "kernels/fp8.h"
 #include "kernels/moe.h"
 
 
-/* y = down(silu(gate(x)) * up(x)), x and y [rows, hidden]. */
+typedef struct {
+    dsa_model_t              *model;
+    const dsa_model_layer_t  *weights;
+    uint32_t                  tokens;
+} dsa_ffn_t;
 
-static void
-dsa_model_mlp(dsa_model_t *m, float *y, const dsa_model_mlp_t *mlp,
-    const float *x, uint32_t rows)
-{
-    dsa_workspace_t  *w;
 
-    w = &m->work;
-
-    dsa_model_linear(m, w->gate, &mlp->gate, x, rows);
-    dsa_model_linear(m, w->up, &mlp->up, x, rows);
-    dsa_swiglu(w->gate, w->gate, w->up,
-               (size_t) rows * mlp->gate.tensor.rows, m->served);
-    dsa_model_linear(m, y, &mlp->down, w->gate, rows);
-}
+static void dsa_ffn_dense(dsa_ffn_t *f);
+static void dsa_ffn_swiglu_piece(void *ctx, uint32_t piece, uint32_t thread);
+static void dsa_ffn_experts(dsa_ffn_t *f, uint32_t layer);
+static uint32_t dsa_ffn_pieces(dsa_ffn_t *f);
+static void dsa_ffn_route_piece(void *ctx, uint32_t piece, uint32_t thread);
+static void dsa_ffn_expert_piece(void *ctx, uint32_t piece, uint32_t thread);
+static void dsa_ffn_mlp(const dsa_model_t *m, float *y,
+    const dsa_model_mlp_t *mlp, const float *x, const float *x8, uint32_t n,
+    const dsa_scratch_t *t);
+static void dsa_ffn_product(const dsa_model_t *m, float *y,
+    const dsa_matrix_t *w, const float *x, uint32_t n);
+static void dsa_ffn_combine_piece(void *ctx, uint32_t piece, uint32_t thread);
 
 
 void
-dsa_model_ffn(dsa_model_t *m, uint32_t layer, uint32_t rows)
+dsa_model_ffn(dsa_model_t *m, uint32_t layer, uint32_t tokens)
 {
-    uint32_t                  e, n, k, hidden;
-    uint64_t                  i, size;
-    const uint32_t           *pair;
-    dsa_workspace_t          *w;
-    const dsa_model_layer_t  *l;
+    dsa_ffn_t  f = { m, &m->layer[layer], tokens };
 
-    w = &m->work;
-    l = &m->layer[layer];
+    if (f.weights->moe) {
+        dsa_ffn_experts(&f, layer);
 
-    if (!l->moe) {
-        dsa_model_mlp(m, w->x, &l->mlp, w->x, rows);
-        return;
+    } else {
+        dsa_ffn_dense(&f);
     }
+}
+
+
+static uint32_t
+dsa_ffn_tokens(const dsa_ffn_t *f, uint32_t row)
+{
+    return f->tokens - row < DSA_ROW_TOKENS ? f->tokens - row
+                                            : DSA_ROW_TOKENS;
+}
+
+
+/* x = down(silu(gate(x)) * up(x)). */
+
+static void
+dsa_ffn_dense(dsa_ffn_t *f)
+{
+    dsa_model_t            *m = f->model;
+    dsa_product_t           p[2];
+    dsa_workspace_t        *w = &m->work;
+    const dsa_model_mlp_t  *mlp = &f->weights->mlp;
+
+    p[0] = (dsa_product_t) { w->gate,
+        dsa_model_operand(m, &mlp->gate, w->x, w->x8), &mlp->gate, m->served };
+    p[1] = (dsa_product_t) { w->up,
+        dsa_model_operand(m, &mlp->up, w->x, w->x8), &mlp->up, m->served };
+
+    dsa_model_products(m, p, 2, f->tokens);
+    dsa_model_rows(m, f->tokens, dsa_ffn_swiglu_piece, f);
+
+    p[0] = (dsa_product_t) { w->x, w->gate, &mlp->down, m->served };
+
+    dsa_model_products(m, p, 1, f->tokens);
+}
+
+
+static void
+dsa_ffn_swiglu_piece(void *ctx, uint32_t piece, uint32_t thread)
+{
+    float         *gate;
+    uint32_t       n, cols;
+    dsa_ffn_t     *f = ctx;
+    dsa_model_t   *m = f->model;
+
+    n = dsa_ffn_tokens(f, piece * DSA_ROW_TOKENS);
+    cols = (uint32_t) f->weights->mlp.down.tensor.in;
+    gate = m->work.gate + (uint64_t) piece * DSA_ROW_TOKENS * cols;
+
+    dsa_swiglu(gate, gate, m->work.up + (gate - m->work.gate),
+               (size_t) n * cols, m->served);
+
+    if (m->served && f->weights->mlp.down.tensor.dtype == DSA_GEMM_E4M3) {
+        dsa_fp8_simulate(gate, gate, n, cols, (int) m->config->ue8m0);
+    }
+}
+
+
+/* x = the weighted sum of the chosen experts, plus the shared expert. */
+
+static void
+dsa_ffn_experts(dsa_ffn_t *f, uint32_t layer)
+{
+    uint32_t          i, k;
+    dsa_model_t      *m = f->model;
+    dsa_product_t     router;
+    dsa_workspace_t  *w = &m->work;
 
     k = m->router.k;
+
+    router = (dsa_product_t) { w->router, w->x, &f->weights->router, 0 };
+
+    dsa_model_products(m, &router, 1, f->tokens);
+    dsa_model_rows(m, f->tokens, dsa_ffn_route_piece, f);
+
+    dsa_model_report(m, "expert", layer, f->tokens, k, w->expert);
+    dsa_model_report(m, "expert_weight", layer, f->tokens, k,
+                     w->expert_weight);
+
+    dsa_moe_group(w->pair, w->offset, w->expert, f->tokens, k,
+                  m->router.experts);
+
+    for (i = 0; i < f->tokens * k; i++) {
+        w->place[w->pair[i]] = (int32_t) i;
+    }
+
+    dsa_threads_run(m->pool, dsa_ffn_pieces(f), dsa_ffn_expert_piece, f);
+    dsa_model_rows(m, f->tokens, dsa_ffn_combine_piece, f);
+}
+
+
+/* Sets piece[e], the first piece of each expert; the shared one is the last. */
+
+static uint32_t
+dsa_ffn_pieces(dsa_ffn_t *f)
+{
+    uint32_t          e, n, pieces, experts;
+    dsa_workspace_t  *w = &f->model->work;
+
+    experts = f->model->router.experts;
+    pieces = 0;
+
+    for (e = 0; e <= experts; e++) {
+        n = e < experts ? w->offset[e + 1] - w->offset[e] : f->tokens;
+
+        w->piece[e] = pieces;
+        pieces += (n + DSA_EXPERT_TOKENS - 1) / DSA_EXPERT_TOKENS;
+    }
+
+    w->piece[experts + 1] = pieces;
+
+    return pieces;
+}
+
+
+static void
+dsa_ffn_route_piece(void *ctx, uint32_t piece, uint32_t thread)
+{
+    uint64_t          row, k;
+    dsa_ffn_t        *f = ctx;
+    dsa_model_t      *m = f->model;
+    dsa_workspace_t  *w = &m->work;
+
+    row = (uint64_t) piece * DSA_ROW_TOKENS;
+    k = m->router.k;
+
+    dsa_route(w->expert + row * k, w->expert_weight + row * k,
+              w->router + row * m->router.experts, f->weights->router_bias,
+              dsa_ffn_tokens(f, (uint32_t) row), &m->router,
+              m->scratch[thread].route);
+}
+
+
+/*
+ * Up to DSA_EXPERT_TOKENS tokens of an expert: results to expert_y in the order
+ * of pair, those of the shared expert to y.
+ */
+
+static void
+dsa_ffn_expert_piece(void *ctx, uint32_t piece, uint32_t thread)
+{
+    float                    *y;
+    uint32_t                  e, n, end, first, hidden, experts;
+    dsa_ffn_t                *f = ctx;
+    dsa_model_t              *m = f->model;
+    dsa_scratch_t            *t = &m->scratch[thread];
+    dsa_workspace_t          *w = &m->work;
+    const dsa_model_mlp_t    *mlp;
+
     hidden = m->config->hidden_size;
-    size = (uint64_t) rows * hidden;
+    experts = m->router.experts;
 
-    dsa_model_linear_f32(m, w->router, &l->router, w->x, rows);
-    dsa_route(w->expert, w->expert_weight, w->router, l->router_bias, rows,
-              &m->router, w->route);
+    for (e = 0; piece >= w->piece[e + 1]; e++) { /* void */ }
 
-    dsa_model_tell(m, "expert", layer, rows, k, w->expert);
-    dsa_model_tell(m, "expert_weight", layer, rows, k, w->expert_weight);
+    first = (piece - w->piece[e]) * DSA_EXPERT_TOKENS;
 
-    /* experts in rising order: a row's sum does not depend on the batch */
+    if (e < experts) {
+        mlp = &f->weights->expert[e];
+        first += w->offset[e];
+        end = w->offset[e + 1];
+        y = w->expert_y + (uint64_t) first * hidden;
 
-    dsa_moe_group(w->pair, w->offset, w->expert, rows, k, m->router.experts);
-    memset(w->y, 0, size * sizeof(float));
+    } else {
+        mlp = &f->weights->shared;
+        end = f->tokens;
+        y = w->y + (uint64_t) first * hidden;
+    }
 
-    for (e = 0; e < m->router.experts; e++) {
-        n = w->offset[e + 1] - w->offset[e];
+    n = end - first < DSA_EXPERT_TOKENS ? end - first : DSA_EXPERT_TOKENS;
 
-        if (n == 0) {
-            continue;
+    if (e < experts) {
+        dsa_moe_gather(t->expert_x, w->x, w->pair + first, n, m->router.k,
+                       hidden);
+
+        if (m->served) {
+            dsa_moe_gather(t->expert_x8, w->x8, w->pair + first, n,
+                           m->router.k, hidden);
         }
 
-        pair = w->pair + w->offset[e];
+        dsa_ffn_mlp(m, y, mlp, t->expert_x, t->expert_x8, n, t);
 
-        dsa_moe_gather(w->expert_x, w->x, pair, n, k, hidden);
-        dsa_model_mlp(m, w->expert_y, &l->expert[e], w->expert_x, n);
-        dsa_moe_scatter(w->y, w->expert_y, w->expert_weight, pair, n, k,
-                        hidden);
+    } else {
+        dsa_ffn_mlp(m, y, mlp, w->x + (uint64_t) first * hidden,
+                    w->x8 + (uint64_t) first * hidden, n, t);
+    }
+}
+
+
+static void
+dsa_ffn_mlp(const dsa_model_t *m, float *y, const dsa_model_mlp_t *mlp,
+    const float *x, const float *x8, uint32_t n, const dsa_scratch_t *t)
+{
+    size_t  width;
+
+    width = mlp->down.tensor.in;
+
+    dsa_ffn_product(m, t->expert_gate, &mlp->gate,
+                    dsa_model_operand(m, &mlp->gate, x, x8), n);
+    dsa_ffn_product(m, t->expert_up, &mlp->up,
+                    dsa_model_operand(m, &mlp->up, x, x8), n);
+
+    dsa_swiglu(t->expert_gate, t->expert_gate, t->expert_up, n * width,
+               m->served);
+
+    if (m->served && mlp->down.tensor.dtype == DSA_GEMM_E4M3) {
+        dsa_fp8_simulate(t->expert_gate, t->expert_gate, n, width,
+                         (int) m->config->ue8m0);
     }
 
-    dsa_model_mlp(m, w->expert_y, &l->shared, w->x, rows);
+    dsa_ffn_product(m, y, &mlp->down, t->expert_gate, n);
+}
 
-    for (i = 0; i < size; i++) {
-        w->x[i] = w->y[i] + w->expert_y[i];
-    }
+
+static void
+dsa_ffn_product(const dsa_model_t *m, float *y, const dsa_matrix_t *w,
+    const float *x, uint32_t n)
+{
+    size_t  out, in;
+
+    out = w->weight.out;
+    in = w->weight.in;
+
+    dsa_gemm_weight(y, out, x, in, &w->weight, n, 0, out);
 
     if (m->served) {
-        dsa_bf16_round_rows(w->x, size);
+        dsa_bf16_round_rows(y, n * out);
     }
+}
+
+
+static void
+dsa_ffn_combine_piece(void *ctx, uint32_t piece, uint32_t thread)
+{
+    uint64_t          row, hidden, k;
+    dsa_ffn_t        *f = ctx;
+    dsa_model_t      *m = f->model;
+    dsa_workspace_t  *w = &m->work;
+
+    row = (uint64_t) piece * DSA_ROW_TOKENS;
+    hidden = m->config->hidden_size;
+    k = m->router.k;
+
+    dsa_moe_combine(w->x + row * hidden, w->expert_y, w->y + row * hidden,
+                    w->expert_weight + row * k, w->place + row * k,
+                    dsa_ffn_tokens(f, (uint32_t) row), (uint32_t) k, hidden,
+                    m->served);
 }

@@ -10,27 +10,46 @@
 
 #include <stddef.h>
 
+#include "base/threads.h"
 #include "engine/cpu/model.h"
 #include "kernels/attention.h"
 #include "kernels/cache.h"
+#include "kernels/gemm.h"
 #include "kernels/moe.h"
 
 
-/* What model.c, model_weights.c, model_attention.c and model_ffn.c share. */
+/*
+ * What the files of the CPU backend share.  A forward pass is a sequence of
+ * jobs for the thread pool.  A job is cut into pieces by the constants below
+ * and by the step, never by the number of threads, and each element of a
+ * result is computed within one piece, so results are the same for any number
+ * of threads.
+ */
 
-#define DSA_TILE            256     /* keys scored at a time */
-#define DSA_SCORE_ROWS      64      /* rows scored at a time */
-#define DSA_HEADS_TOKENS    16384   /* longest context in multi-head form */
-#define DSA_HEAD_ROWS       64      /* rows of a head at a time */
-#define DSA_ABSORB_ROWS     32      /* rows absorbed at a time */
-#define DSA_WEIGHT_ROWS     512     /* rows of a weight at a time */
+#define DSA_ROW_TOKENS      16      /* tokens of a piece of elementwise work */
+#define DSA_LINEAR_TOKENS   64      /* tokens of a piece of a product */
+#define DSA_LINEAR_OUTPUTS  256     /* outputs of it, whole panels */
+#define DSA_LINEAR_SMALL    65536   /* multiply-adds below which a job of
+                                       products is not worth waking threads */
+#define DSA_INDEX_TOKENS    64      /* tokens that are scored together */
+#define DSA_INDEX_KEYS      256     /* keys that are scored at a time */
+#define DSA_DECODE_TOKENS   256     /* cache entries of a piece of decoding */
+#define DSA_CONTEXT         16384   /* longest context that is decoded to
+                                       float32 as a whole, for MHA */
+#define DSA_MHA_TOKENS      64      /* tokens of a head at a time */
+#define DSA_MQA_TOKENS      128     /* tokens of absorbed MQA at a time */
+#define DSA_EXPERT_TOKENS   64      /* tokens of a piece of an expert */
+#define DSA_PRODUCTS        4       /* products of a job, at most */
+
+_Static_assert(DSA_LINEAR_OUTPUTS % DSA_GEMM_PANEL == 0,
+               "a piece of a product begins at a panel");
 
 
-/* A weight as the forward pass uses it. */
+/* A matrix: as the products use it, and as it lies in the checkpoint. */
 
 typedef struct {
-    dsa_tensor_t        tensor;
-    const float        *f32;        /* [rows, cols] dequantized, or NULL */
+    dsa_gemm_weight_t   weight;     /* packed, or the same as tensor */
+    dsa_gemm_weight_t   tensor;
 } dsa_matrix_t;
 
 
@@ -39,6 +58,15 @@ typedef struct {
     dsa_matrix_t        up;
     dsa_matrix_t        down;
 } dsa_model_mlp_t;
+
+
+/* The parts of kv_b_proj for one head. */
+
+typedef struct {
+    dsa_matrix_t        k;          /* W_UK: latent to k_nope */
+    dsa_matrix_t        k_t;        /* W_UK^T: q_nope to the latent's space */
+    dsa_matrix_t        v;          /* W_UV: latent to v */
+} dsa_model_kv_t;
 
 
 /* As dsa_layer_t; vectors are float32. */
@@ -54,33 +82,38 @@ typedef struct {
     dsa_matrix_t        q_a_proj;
     dsa_matrix_t        q_b_proj;
     dsa_matrix_t        kv_a_proj;
-    dsa_matrix_t        kv_b_proj;
     dsa_matrix_t        o_proj;
     dsa_matrix_t        index_wq_b;
     dsa_matrix_t        index_wk;
     dsa_matrix_t        index_weights_proj;
     dsa_matrix_t        router;
+    dsa_model_kv_t     *kv_b;       /* [heads] */
     dsa_model_mlp_t     mlp;
     dsa_model_mlp_t     shared;
-    dsa_model_mlp_t    *expert;
+    dsa_model_mlp_t    *expert;     /* [experts] */
     uint32_t            moe;
 } dsa_model_layer_t;
 
 
-/* Workspace; R rows of a step, all float32 but where said. */
+/*
+ * Workspace of a step of up to R = max_rows tokens; float32 unless noted.
+ * Names with 8: the same values rounded as an FP8 operand, in served
+ * precision.
+ */
 
 typedef struct {
     float       *x;             /* [R, hidden] what a block reads, writes */
+    float       *x8;
     float       *residual;      /* [R, hidden] */
     float       *y;             /* [R, hidden] */
-    float       *q8;            /* an operand as FP8 has it */
-    float       *weight;        /* [DSA_WEIGHT_ROWS, .] a dequantized weight */
 
-    uint32_t    *owner;         /* [R] the row's sequence */
+    uint32_t    *owner;         /* [R] the token's sequence */
+    uint32_t    *position;      /* [R] */
     float       *cos;           /* [R, rope / 2] */
     float       *sin;
 
     float       *qr;            /* [R, q_lora] */
+    float       *qr8;
     float       *q;             /* [R, heads, nope + rope] */
     float       *kv;            /* [R, kv_lora + rope] */
     float       *o;             /* [R, heads, v] */
@@ -89,34 +122,56 @@ typedef struct {
     float       *index_q;       /* [R, index_heads, index_dim] */
     float       *index_w;       /* [R, index_heads] */
     float       *index_scale;   /* [R, index_heads] */
-    float       *index_dots;    /* [DSA_SCORE_ROWS, index_heads, DSA_TILE] */
-    float       *score;         /* [DSA_SCORE_ROWS, DSA_TILE] */
-    uint64_t    *candidate;     /* [DSA_SCORE_ROWS, 2 * topk] */
-    int32_t     *pick;          /* [R, topk] chosen positions, rising */
-    uint32_t    *n_pick;        /* [R] */
-    float       *gap;           /* [R] */
+    int32_t     *selected;      /* [R, topk] positions, rising */
+    uint32_t    *n_selected;    /* [R] */
+    float       *margin;        /* [R] */
 
-    float       *c;             /* [max(a context, topk), kv_lora] */
-    float       *k_rope;        /* [the same, rope] */
-    float       *head_kv;       /* [a context, nope + v] of one head */
-    float       *dots;          /* [DSA_HEAD_ROWS, a context], or
-                                   [heads, topk] */
-    float       *key;           /* [DSA_TILE, index_dim] */
-    float       *key_scale;     /* [DSA_TILE] */
-    float       *q_latent;      /* [DSA_ABSORB_ROWS, heads, kv_lora] */
-    float       *u;             /* [DSA_ABSORB_ROWS, heads, kv_lora] */
+    float       *c;             /* [a context, kv_lora] of one sequence */
+    float       *k_rope;        /* [a context, rope] */
+    float       *q_latent;      /* [DSA_MQA_TOKENS, heads, kv_lora] */
+    float       *u;             /* [DSA_MQA_TOKENS, heads, kv_lora] */
 
-    float       *gate;          /* [R, the widest MLP] */
+    float       *gate;          /* [R, the dense MLP] */
     float       *up;
     float       *router;        /* [R, experts] */
-    float       *route;         /* dsa_route()'s scratch */
     int32_t     *expert;        /* [R, k] */
     float       *expert_weight; /* [R, k] */
     uint32_t    *pair;          /* [R * k] */
+    int32_t     *place;         /* [R, k] of a pair in pair */
     uint32_t    *offset;        /* [experts + 1] */
-    float       *expert_x;      /* [R, hidden] */
-    float       *expert_y;      /* [R, hidden] */
+    uint32_t    *piece;         /* [experts + 2] first piece of an expert */
+    float       *expert_y;      /* [R * k, hidden] */
 } dsa_workspace_t;
+
+
+/*
+ * Scratch memory of a thread, of one use at a time: that for indexing, that
+ * for a token of absorbed MQA, that for a head of MHA, that for an expert and
+ * that for the router lie in the same bytes.
+ */
+
+typedef struct {
+    float       *index_dots;    /* [DSA_INDEX_TOKENS, index_heads,
+                                    DSA_INDEX_KEYS] */
+    float       *score;         /* [DSA_INDEX_TOKENS, DSA_INDEX_KEYS] */
+    uint64_t    *candidate;     /* [DSA_INDEX_TOKENS, 2 * topk] */
+    float       *key;           /* [DSA_INDEX_KEYS, index_dim] */
+    float       *key_scale;     /* [DSA_INDEX_KEYS] */
+
+    float       *c;             /* [topk, kv_lora] */
+    float       *k_rope;        /* [topk, rope] */
+    float       *mqa_dots;      /* [heads, topk] */
+
+    float       *head_kv;       /* [a context, nope + v] */
+    float       *mha_dots;      /* [DSA_MHA_TOKENS, a context] */
+
+    float       *expert_x;      /* [DSA_EXPERT_TOKENS, hidden] */
+    float       *expert_x8;
+    float       *expert_gate;   /* [DSA_EXPERT_TOKENS, an expert's width] */
+    float       *expert_up;
+
+    float       *route;         /* dsa_route()'s scratch */
+} dsa_scratch_t;
 
 
 struct dsa_model_s {
@@ -128,10 +183,11 @@ struct dsa_model_s {
 
     dsa_model_layer_t      *layer;
     dsa_model_mlp_t        *expert;     /* of all layers */
+    dsa_model_kv_t         *kv_b;       /* of all layers */
     dsa_matrix_t            head;
     const float            *norm;
-    void                   *decoded;    /* dequantized weights */
-    uint64_t                decoded_size;
+    void                   *copies;     /* packed weights, float32 vectors */
+    uint64_t                copies_size;
 
     float                  *frequency;  /* [rope / 2] */
     double                  magnitude;  /* of cos and sin */
@@ -143,7 +199,9 @@ struct dsa_model_s {
     uint64_t                page_size;  /* bytes of all */
     uint32_t                pages;
 
+    dsa_threads_t             *pool;
     dsa_workspace_t         work;
+    dsa_scratch_t          *scratch;    /* [threads] */
     void                   *work_memory;
     uint64_t                work_size;
 
@@ -154,11 +212,21 @@ struct dsa_model_s {
 };
 
 
+/* A product of a job: y [tokens, out] = x [tokens, in] . w^T. */
+
+typedef struct {
+    float               *y;
+    const float         *x;
+    const dsa_matrix_t  *w;
+    int                  bf16;      /* round y to BF16 */
+} dsa_product_t;
+
+
 /*
- * Lays out m->layer, head and norm, dequantizing matrices to float32 while
- * they fit a quarter of the machine's memory; the others are dequantized
- * piece by piece whenever they are used.  Results do not depend on it: products
- * are taken over the same pieces either way.
+ * Fills m->layer, head and norm.  Matrices are packed into panels of their own
+ * dtype while the copies fit a quarter of the machine's memory; the others are
+ * used as they lie in the checkpoint, which takes longer and gives the same
+ * bits.
  */
 int dsa_model_weights(dsa_model_t *m, dsa_err_t *err);
 void dsa_model_weights_free(dsa_model_t *m);
@@ -168,31 +236,55 @@ void dsa_model_decode_rows(float *out, const dsa_tensor_t *t, uint32_t first,
     uint32_t n);
 
 /*
- * The same without a copy where the matrix is float32 already, else in the
- * workspace until the next call; n is at most DSA_WEIGHT_ROWS or a head's.
+ * Allocates m->work and m->scratch for m->pool's threads, in one piece of
+ * memory that the kernel provides as it is touched.  It does not grow with the
+ * longest context beyond DSA_CONTEXT tokens; dsa_model_workspace() in
+ * workspace.c has the parts.
  */
-const float *dsa_model_weight_rows(dsa_model_t *m, const dsa_matrix_t *w,
-    uint32_t first, uint32_t n);
+int dsa_model_workspace_open(dsa_model_t *m, dsa_err_t *err);
 
 /*
- * y [rows, out] = x [rows, in] . w^T.  In served precision an e4m3 weight takes
- * its operand in FP8, and y is rounded to BF16; dsa_model_linear_f32 does
- * neither.
+ * Computes up to DSA_PRODUCTS products for the same tokens as one job.  x is
+ * what dsa_model_operand() returns.
  */
-void dsa_model_linear(dsa_model_t *m, float *y, const dsa_matrix_t *w,
-    const float *x, uint32_t rows);
-void dsa_model_linear_f32(dsa_model_t *m, float *y, const dsa_matrix_t *w,
-    const float *x, uint32_t rows);
+void dsa_model_products(dsa_model_t *m, const dsa_product_t *p, uint32_t n,
+    uint32_t tokens);
 
-/* w.x becomes Attn(w.x) of a layer; its cache entries are written. */
+/*
+ * The operand for w: x, or x8, its values rounded to FP8, when an e4m3 weight
+ * is used in served precision.
+ */
+const float *dsa_model_operand(const dsa_model_t *m, const dsa_matrix_t *w,
+    const float *x, const float *x8);
+
+/* Pieces of DSA_ROW_TOKENS tokens as a job; piece i begins at token i of it. */
+void dsa_model_rows(dsa_model_t *m, uint32_t tokens, dsa_threads_work_pt work,
+    void *ctx);
+
+/*
+ * w.x and w.x8 become Attn(w.x) of a layer, in w.x; the cache entries of the
+ * tokens are written.
+ */
 void dsa_model_attention(dsa_model_t *m, uint32_t layer,
-    const dsa_rows_t *seq, uint32_t n_seqs, uint32_t rows);
+    const dsa_rows_t *seq, uint32_t n_seqs, uint32_t tokens);
 
-/* w.x becomes FFN(w.x) of a layer. */
-void dsa_model_ffn(dsa_model_t *m, uint32_t layer, uint32_t rows);
+/* Sets selected, n_selected and margin of all tokens from index_q, index_w. */
+void dsa_model_selection(dsa_model_t *m, uint32_t layer,
+    const dsa_rows_t *seq, uint32_t n_seqs, uint32_t tokens);
+
+/* w.o of the tokens of one sequence from w.q, by MHA; row: of its first. */
+void dsa_model_mha(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
+    uint32_t row);
+
+/* w.o of tokens row .. row+n-1 from w.q, by absorbed MQA. */
+void dsa_model_mqa(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
+    uint32_t row, uint32_t n);
+
+/* w.x and w.x8 become FFN(w.x) of a layer, in w.x. */
+void dsa_model_ffn(dsa_model_t *m, uint32_t layer, uint32_t tokens);
 
 /* Calls the trace, if there is one. */
-void dsa_model_tell(dsa_model_t *m, const char *name, uint32_t layer,
+void dsa_model_report(dsa_model_t *m, const char *name, uint32_t layer,
     uint32_t rows, uint32_t cols, const void *data);
 
 

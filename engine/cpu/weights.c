@@ -12,21 +12,26 @@
 #include "engine/cpu/parts.h"
 #include "kernels/bf16.h"
 #include "kernels/fp8.h"
-#include "kernels/gemm.h"
 
 
 /*
- * Matrices and vectors are visited twice: once to count what is
- * dequantized, once, with the memory there, to do it.
+ * Matrices and vectors are visited twice: first to count the bytes of their
+ * copies, then, with the memory allocated, to make the copies.
  */
 
 typedef struct {
     dsa_model_t    *model;
-    float          *memory;         /* NULL while counting */
-    uint64_t        used;           /* floats */
-    uint64_t        limit;          /* floats of matrices */
+    uint8_t        *memory;         /* NULL while counting */
+    uint64_t        used;           /* bytes */
+    uint64_t        limit;          /* bytes of matrices */
     uint64_t        matrices;
-} dsa_decoder_t;
+} dsa_copier_t;
+
+
+_Static_assert((int) DSA_F32 == (int) DSA_GEMM_F32
+               && (int) DSA_BF16 == (int) DSA_GEMM_BF16
+               && (int) DSA_E4M3 == (int) DSA_GEMM_E4M3,
+               "dtypes of tensors are those of the products");
 
 
 void
@@ -56,98 +61,145 @@ dsa_model_decode_rows(float *out, const dsa_tensor_t *t, uint32_t first,
 
 
 static const float *
-dsa_decode_all(dsa_decoder_t *d, const dsa_tensor_t *t)
+dsa_copy_vector(dsa_copier_t *d, const dsa_tensor_t *t)
 {
     float  *out;
 
     out = NULL;
 
     if (d->memory != NULL) {
-        out = d->memory + d->used;
+        out = (float *) (d->memory + d->used);
         dsa_model_decode_rows(out, t, 0, t->rows);
     }
 
-    d->used += (uint64_t) t->rows * t->cols;
+    d->used += ((uint64_t) t->rows * t->cols * sizeof(float) + 63) & ~63ULL;
 
     return out;
 }
 
 
+/* A matrix of rows first .. first+n-1 of a tensor, or of them transposed. */
+
 static void
-dsa_decode_matrix(dsa_decoder_t *d, dsa_matrix_t *m, const dsa_tensor_t *t)
+dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
+    uint32_t first, uint32_t n, int transposed)
 {
-    uint64_t  n;
+    uint64_t            size;
+    dsa_gemm_weight_t  *w;
 
-    m->tensor = *t;
-    m->f32 = NULL;
+    static const uint32_t  bytes[] = { 4, 2, 1 };       /* of a dtype */
 
-    if (t->dtype == DSA_F32) {
-        m->f32 = t->data;
+    w = &m->tensor;
+
+    memset(w, 0, sizeof(dsa_gemm_weight_t));
+
+    w->dtype = (dsa_gemm_dtype_e) t->dtype;
+    w->layout = transposed ? DSA_GEMM_IN_OUT : DSA_GEMM_OUT_IN;
+    w->data = (const uint8_t *) t->data
+              + (uint64_t) first * t->cols * bytes[t->dtype];
+    w->scale = t->scale;
+    w->first = first;
+    w->out = transposed ? t->cols : n;
+    w->in = transposed ? n : t->cols;
+    w->ld = t->cols;
+    w->ld_scale = (t->cols + DSA_FP8_GROUP - 1) / DSA_FP8_GROUP;
+
+    m->weight = m->tensor;
+
+    size = dsa_gemm_packed(w);
+
+    if (size > d->limit - d->matrices) {
         return;
     }
 
-    n = (uint64_t) t->rows * t->cols;
-
-    if (n > d->limit - d->matrices) {
-        return;
+    if (d->memory != NULL) {
+        dsa_gemm_pack(&m->weight, d->memory + d->used, w);
     }
 
-    d->matrices += n;
-    m->f32 = dsa_decode_all(d, t);
+    d->matrices += size;
+    d->used += size;
 }
 
 
 static void
-dsa_decode_mlp(dsa_decoder_t *d, dsa_model_mlp_t *m, const dsa_mlp_t *t)
+dsa_copy_matrix(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t)
 {
-    dsa_decode_matrix(d, &m->gate, &t->gate);
-    dsa_decode_matrix(d, &m->up, &t->up);
-    dsa_decode_matrix(d, &m->down, &t->down);
+    dsa_copy_part(d, m, t, 0, t->rows, 0);
 }
 
 
 static void
-dsa_decode_layer(dsa_decoder_t *d, dsa_model_layer_t *m, const dsa_layer_t *t)
+dsa_copy_mlp(dsa_copier_t *d, dsa_model_mlp_t *m, const dsa_mlp_t *t)
+{
+    dsa_copy_matrix(d, &m->gate, &t->gate);
+    dsa_copy_matrix(d, &m->up, &t->up);
+    dsa_copy_matrix(d, &m->down, &t->down);
+}
+
+
+/* kv_b_proj has for each head the rows of k_nope, then those of v. */
+
+static void
+dsa_copy_kv(dsa_copier_t *d, dsa_model_kv_t *m, const dsa_tensor_t *t)
+{
+    uint32_t                   h, first;
+    const dsa_model_config_t  *s;
+
+    s = d->model->config;
+
+    for (h = 0; h < s->num_attention_heads; h++) {
+        first = h * (s->qk_nope_head_dim + s->v_head_dim);
+
+        dsa_copy_part(d, &m[h].k, t, first, s->qk_nope_head_dim, 0);
+        dsa_copy_part(d, &m[h].k_t, t, first, s->qk_nope_head_dim, 1);
+        dsa_copy_part(d, &m[h].v, t, first + s->qk_nope_head_dim,
+                      s->v_head_dim, 0);
+    }
+}
+
+
+static void
+dsa_copy_layer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t)
 {
     uint32_t  e;
 
     m->moe = t->moe;
 
-    m->input_layernorm = dsa_decode_all(d, &t->input_layernorm);
-    m->post_attention_layernorm = dsa_decode_all(d,
-                                                 &t->post_attention_layernorm);
-    m->q_a_layernorm = dsa_decode_all(d, &t->q_a_layernorm);
-    m->kv_a_layernorm = dsa_decode_all(d, &t->kv_a_layernorm);
-    m->index_k_norm_weight = dsa_decode_all(d, &t->index_k_norm_weight);
-    m->index_k_norm_bias = dsa_decode_all(d, &t->index_k_norm_bias);
+    m->input_layernorm = dsa_copy_vector(d, &t->input_layernorm);
+    m->post_attention_layernorm = dsa_copy_vector(d,
+                                                  &t->post_attention_layernorm);
+    m->q_a_layernorm = dsa_copy_vector(d, &t->q_a_layernorm);
+    m->kv_a_layernorm = dsa_copy_vector(d, &t->kv_a_layernorm);
+    m->index_k_norm_weight = dsa_copy_vector(d, &t->index_k_norm_weight);
+    m->index_k_norm_bias = dsa_copy_vector(d, &t->index_k_norm_bias);
 
-    dsa_decode_matrix(d, &m->q_a_proj, &t->q_a_proj);
-    dsa_decode_matrix(d, &m->q_b_proj, &t->q_b_proj);
-    dsa_decode_matrix(d, &m->kv_a_proj, &t->kv_a_proj_with_mqa);
-    dsa_decode_matrix(d, &m->kv_b_proj, &t->kv_b_proj);
-    dsa_decode_matrix(d, &m->o_proj, &t->o_proj);
-    dsa_decode_matrix(d, &m->index_wq_b, &t->index_wq_b);
-    dsa_decode_matrix(d, &m->index_wk, &t->index_wk);
-    dsa_decode_matrix(d, &m->index_weights_proj, &t->index_weights_proj);
+    dsa_copy_matrix(d, &m->q_a_proj, &t->q_a_proj);
+    dsa_copy_matrix(d, &m->q_b_proj, &t->q_b_proj);
+    dsa_copy_matrix(d, &m->kv_a_proj, &t->kv_a_proj_with_mqa);
+    dsa_copy_kv(d, m->kv_b, &t->kv_b_proj);
+    dsa_copy_matrix(d, &m->o_proj, &t->o_proj);
+    dsa_copy_matrix(d, &m->index_wq_b, &t->index_wq_b);
+    dsa_copy_matrix(d, &m->index_wk, &t->index_wk);
+    dsa_copy_matrix(d, &m->index_weights_proj, &t->index_weights_proj);
 
     if (!t->moe) {
-        dsa_decode_mlp(d, &m->mlp, &t->mlp);
+        dsa_copy_mlp(d, &m->mlp, &t->mlp);
         return;
     }
 
-    m->router_bias = dsa_decode_all(d, &t->router_bias);
+    m->router_bias = dsa_copy_vector(d, &t->router_bias);
 
-    dsa_decode_matrix(d, &m->router, &t->router);
-    dsa_decode_mlp(d, &m->shared, &t->shared);
+    dsa_copy_matrix(d, &m->router, &t->router);
+    dsa_copy_mlp(d, &m->shared, &t->shared);
 
     for (e = 0; e < d->model->config->n_routed_experts; e++) {
-        dsa_decode_mlp(d, &m->expert[e], &t->expert[e]);
+        dsa_copy_mlp(d, &m->expert[e], &t->expert[e]);
     }
 }
 
 
 static void
-dsa_decode_model(dsa_decoder_t *d)
+dsa_copy_model(dsa_copier_t *d)
 {
     uint32_t      l;
     dsa_model_t  *m;
@@ -158,63 +210,65 @@ dsa_decode_model(dsa_decoder_t *d)
     d->matrices = 0;
 
     for (l = 0; l < m->config->num_hidden_layers; l++) {
-        dsa_decode_layer(d, &m->layer[l], &m->weights->layer[l]);
+        dsa_copy_layer(d, &m->layer[l], &m->weights->layer[l]);
     }
 
-    m->norm = dsa_decode_all(d, &m->weights->norm);
-    dsa_decode_matrix(d, &m->head, &m->weights->head);
+    m->norm = dsa_copy_vector(d, &m->weights->norm);
+    dsa_copy_matrix(d, &m->head, &m->weights->head);
 }
 
 
 int
 dsa_model_weights(dsa_model_t *m, dsa_err_t *err)
 {
-    long           pages, size;
-    uint32_t       l;
-    uint64_t       experts;
-    dsa_decoder_t  d;
+    long          pages, size;
+    uint32_t      l, layers;
+    uint64_t      experts, heads;
+    dsa_copier_t  d;
 
+    layers = m->config->num_hidden_layers;
     experts = m->config->n_routed_experts;
+    heads = m->config->num_attention_heads;
 
-    m->layer = calloc(m->config->num_hidden_layers, sizeof(dsa_model_layer_t));
-    m->expert = calloc(m->config->num_hidden_layers * experts,
-                       sizeof(dsa_model_mlp_t));
+    m->layer = calloc(layers, sizeof(dsa_model_layer_t));
+    m->expert = calloc(layers * experts, sizeof(dsa_model_mlp_t));
+    m->kv_b = calloc(layers * heads, sizeof(dsa_model_kv_t));
 
-    if (m->layer == NULL || m->expert == NULL) {
-        return dsa_error(err, "no memory for the tables of %u layers",
-                         m->config->num_hidden_layers);
+    if (m->layer == NULL || m->expert == NULL || m->kv_b == NULL) {
+        return dsa_error(err, "no memory for the tables of %u layers", layers);
     }
 
-    for (l = 0; l < m->config->num_hidden_layers; l++) {
+    for (l = 0; l < layers; l++) {
         m->layer[l].expert = m->expert + l * experts;
+        m->layer[l].kv_b = m->kv_b + l * heads;
     }
 
     pages = sysconf(_SC_PHYS_PAGES);
     size = sysconf(_SC_PAGESIZE);
 
-    memset(&d, 0, sizeof(dsa_decoder_t));
+    memset(&d, 0, sizeof(dsa_copier_t));
 
     d.model = m;
 
     if (pages > 0 && size > 0) {
-        d.limit = (uint64_t) pages * (uint64_t) size / 4 / sizeof(float);
+        d.limit = (uint64_t) pages * (uint64_t) size / 4;
     }
 
-    dsa_decode_model(&d);
+    dsa_copy_model(&d);
 
-    m->decoded_size = d.used * sizeof(float);
-    m->decoded = mmap(NULL, m->decoded_size, PROT_READ|PROT_WRITE,
-                      MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+    m->copies_size = d.used;
+    m->copies = mmap(NULL, m->copies_size, PROT_READ|PROT_WRITE,
+                     MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
 
-    if (m->decoded == MAP_FAILED) {
-        m->decoded = NULL;
-        return dsa_error(err, "no memory for %llu bytes of float32 weights",
-                         (unsigned long long) m->decoded_size);
+    if (m->copies == MAP_FAILED) {
+        m->copies = NULL;
+        return dsa_error(err, "no memory for %llu bytes of packed weights",
+                         (unsigned long long) m->copies_size);
     }
 
-    d.memory = m->decoded;
+    d.memory = m->copies;
 
-    dsa_decode_model(&d);
+    dsa_copy_model(&d);
 
     return DSA_OK;
 }
@@ -223,63 +277,11 @@ dsa_model_weights(dsa_model_t *m, dsa_err_t *err)
 void
 dsa_model_weights_free(dsa_model_t *m)
 {
-    if (m->decoded != NULL) {
-        (void) munmap(m->decoded, m->decoded_size);
+    if (m->copies != NULL) {
+        (void) munmap(m->copies, m->copies_size);
     }
 
+    free(m->kv_b);
     free(m->expert);
     free(m->layer);
-}
-
-
-const float *
-dsa_model_weight_rows(dsa_model_t *m, const dsa_matrix_t *w, uint32_t first,
-    uint32_t n)
-{
-    if (w->f32 != NULL) {
-        return w->f32 + (uint64_t) first * w->tensor.cols;
-    }
-
-    dsa_model_decode_rows(m->work.weight, &w->tensor, first, n);
-
-    return m->work.weight;
-}
-
-
-void
-dsa_model_linear_f32(dsa_model_t *m, float *y, const dsa_matrix_t *w,
-    const float *x, uint32_t rows)
-{
-    uint32_t      first, n, out, in;
-    const float  *piece;
-
-    out = w->tensor.rows;
-    in = w->tensor.cols;
-
-    for (first = 0; first < out; first += n) {
-        n = out - first < DSA_WEIGHT_ROWS ? out - first : DSA_WEIGHT_ROWS;
-        piece = dsa_model_weight_rows(m, w, first, n);
-
-        dsa_gemm_nt(y + first, out, x, in, piece, in, rows, n, in, 0);
-    }
-}
-
-
-void
-dsa_model_linear(dsa_model_t *m, float *y, const dsa_matrix_t *w,
-    const float *x, uint32_t rows)
-{
-    if (!m->served) {
-        dsa_model_linear_f32(m, y, w, x, rows);
-        return;
-    }
-
-    if (w->tensor.dtype == DSA_E4M3) {
-        dsa_fp8_simulate(m->work.q8, x, rows, w->tensor.cols,
-                         (int) m->config->ue8m0);
-        x = m->work.q8;
-    }
-
-    dsa_model_linear_f32(m, y, w, x, rows);
-    dsa_bf16_round_rows(y, (size_t) rows * w->tensor.rows);
 }

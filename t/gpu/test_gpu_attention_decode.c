@@ -246,9 +246,8 @@ gpu_decode_check(gpu_decode_t *t, const float *out, const float *q,
                      error);
         }
 
-        dsa_attention_absorbed(twin, q + h * 576,
-                               q + h * 576 + DSA_CUDA_LATENT, 576, c, k_rope,
-                               n, &a, 1, scratch);
+        dsa_attention_mqa(twin, q + h * 576, q + h * 576 + DSA_CUDA_LATENT,
+                          576, c, k_rope, n, &a, 1, scratch);
 
         for (j = 0; j < DSA_CUDA_LATENT; j++) {
             v[j] = twin[j];

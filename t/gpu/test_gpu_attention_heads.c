@@ -251,8 +251,8 @@ heads_check(const heads_case_t *t)
                    HEADS_KV * sizeof(float));
         }
 
-        dsa_attention_head(twin, HEADS_V, hq, HEADS_QK, hkv, rope, 1, keys,
-                           pick, keys, n_pick, &a, 1, scratch);
+        dsa_attention_mha(twin, HEADS_V, hq, HEADS_QK, hkv, rope, 1, keys,
+                          pick, keys, n_pick, &a, 1, scratch);
 
         for (j = 0; j < HEADS_V; j++) {
             exact[j] = twin[j];

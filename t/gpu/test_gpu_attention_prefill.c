@@ -271,8 +271,8 @@ prefill_check(const prefill_case_t *t)
             got = out + (row * t->heads + head) * PREFILL_LATENT;
             q_row = q + (row * t->heads + head) * PREFILL_COLUMNS;
 
-            dsa_attention_absorbed(twin, q_row, q_row + PREFILL_LATENT, 64, c,
-                                   rope, n, &a, 1, scratch);
+            dsa_attention_mqa(twin, q_row, q_row + PREFILL_LATENT, 64, c,
+                              rope, n, &a, 1, scratch);
 
             for (k = 0; k < PREFILL_LATENT; k++) {
                 exact[k] = twin[k];

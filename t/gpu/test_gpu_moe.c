@@ -708,8 +708,6 @@ combine_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t few,
 {
     float        *x, *shared, *weight, *sum, *device_weight;
     size_t        i, j, n;
-    int32_t       e, p;
-    uint32_t     *pair;
     uint16_t     *device_x, *device_shared, *y, *v;
     test_plan_t   t;
 
@@ -722,7 +720,6 @@ combine_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t few,
     dsa_t_fill(weight, rows * k, 1.0f);
     sum = get(n * sizeof(float));
     v = get(n * 2);
-    pair = get(sizeof(uint32_t));
 
     /* padding and unused places are NaNs */
 
@@ -744,19 +741,10 @@ combine_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t few,
                                 device_weight, t.device_expert, &t.device,
                                 rows, k, cols, NULL));
 
-    for (e = 0; e < (int32_t) experts; e++) {
-        for (i = 0; i < rows * k; i++) {
-            if (t.expert[i] == e) {
-                p = t.host.place[i];
-                *pair = (uint32_t) i;
-                dsa_moe_scatter(sum, x + (size_t) p * cols, weight, pair, 1,
-                                k, cols);
-            }
-        }
-    }
+    dsa_moe_combine(sum, x, with_shared ? shared : NULL, weight, t.host.place,
+                    rows, k, cols, 0);
 
     for (i = 0; i < n; i++) {
-        sum[i] += with_shared ? shared[i] : 0;
         v[i] = dsa_bf16_encode(sum[i]);
     }
 
@@ -767,7 +755,6 @@ combine_case(uint32_t rows, uint32_t k, uint32_t experts, uint32_t few,
     free(weight);
     free(sum);
     free(v);
-    free(pair);
     plan_free(&t);
 }
 

@@ -662,13 +662,14 @@ test_router(void **state)
 static void
 test_moe(void **state)
 {
-    float     x[6 * 4], y[6 * 4], sum[6 * 4], weight[6 * 2];
-    size_t    i, j, n;
+    float     x[6 * 4], y[12 * 4], sum[6 * 4], shared[6 * 4], weight[6 * 2];
+    size_t    i, j, n, at;
     double    expected;
-    int32_t   expert[6 * 2];
+    int32_t   expert[6 * 2], place[6 * 2];
     uint32_t  e, pair[6 * 2], offset[5 + 1];
 
     dsa_t_fill(x, 24, 1);
+    dsa_t_fill(shared, 24, 1);
     dsa_t_fill(weight, 12, 1);
 
     for (i = 0; i < 6; i++) {
@@ -677,37 +678,40 @@ test_moe(void **state)
     }
 
     dsa_moe_group(pair, offset, expert, 6, 2, 5);
-    memset(sum, 0, sizeof(sum));
 
     assert_int_equal(offset[0], 0);
     assert_int_equal(offset[5], 12);
     assert_int_equal(offset[2], offset[3]);
 
     for (e = 0; e < 5; e++) {
-        n = offset[e + 1] - offset[e];
-        dsa_moe_gather(y, x, pair + offset[e], n, 2, 4);
+        at = offset[e];
+        n = offset[e + 1] - at;
+        dsa_moe_gather(y + at * 4, x, pair + at, n, 2, 4);
 
         for (i = 0; i < n; i++) {
             assert_int_equal(expert[pair[offset[e] + i]], e);
+            place[pair[offset[e] + i]] = (int32_t) (at + i);
 
             if (i != 0) {
                 assert_true(pair[offset[e] + i] > pair[offset[e] + i - 1]);
             }
 
             for (j = 0; j < 4; j++) {
-                y[i * 4 + j] *= (float) (e + 1);
+                y[(at + i) * 4 + j] *= (float) (e + 1);
             }
         }
-
-        dsa_moe_scatter(sum, y, weight, pair + offset[e], n, 2, 4);
     }
+
+    place[7] = -1;          /* left out */
+    dsa_moe_combine(sum, y, shared, weight, place, 6, 2, 4, 0);
 
     for (i = 0; i < 6; i++) {
         for (j = 0; j < 4; j++) {
             expected = x[i * 4 + j]
                        * ((double) weight[2 * i] * (expert[2 * i] + 1)
-                          + (double) weight[2 * i + 1]
-                            * (expert[2 * i + 1] + 1));
+                          + (i == 3 ? 0 : (double) weight[2 * i + 1]
+                                          * (expert[2 * i + 1] + 1)))
+                       + shared[i * 4 + j];
             assert_float_equal(sum[i * 4 + j], expected, 1e-5);
         }
     }

@@ -149,7 +149,7 @@ check_topk(const float *score, uint32_t n, uint32_t k)
     assert_int_equal(count, n < k ? n : k);
 
     gap = n > k ? ranked[k - 1].score - ranked[k].score : 0;
-    assert_true(dsa_topk_gap(&t) == gap);
+    assert_true(dsa_topk_margin(&t) == gap);
 
     qsort(ranked, count, sizeof(ranked_t), by_position);
 
@@ -290,7 +290,7 @@ test_attention(void **state)
             }
         }
 
-        dsa_attention_head(out + h * V, HEADS * V, q + h * (NOPE + ROPE),
+        dsa_attention_mha(out + h * V, HEADS * V, q + h * (NOPE + ROPE),
                            HEADS * (NOPE + ROPE), kv, k_rope, ROWS, KEYS,
                            pick, KEYS, n_pick, &a, 0, scratch);
 
@@ -351,10 +351,9 @@ test_attention(void **state)
             memcpy(sr + i * ROPE, k_rope + s * ROPE, ROPE * sizeof(float));
         }
 
-        dsa_attention_absorbed(u, q_latent,
+        dsa_attention_mqa(u, q_latent,
                                q + t * HEADS * (NOPE + ROPE) + NOPE,
-                               NOPE + ROPE, sc, sr, n_pick[t], &a, 0,
-                               scratch);
+                               NOPE + ROPE, sc, sr, n_pick[t], &a, 0, scratch);
 
         for (h = 0; h < HEADS; h++) {
             for (i = 0; i < V; i++) {
@@ -386,7 +385,7 @@ test_attention_range(void **state)
     uint32_t         n_pick = 3;
     dsa_attention_t  a = { 1, 1, 1, 1, 1, 1.0f };
 
-    dsa_attention_head(&out, 1, q, 2, kv, k_rope, 1, 3, pick, 3, &n_pick, &a,
+    dsa_attention_mha(&out, 1, q, 2, kv, k_rope, 1, 3, pick, 3, &n_pick, &a,
                        0, scratch);
     assert_float_equal(out, 3, 1e-6);
 }
