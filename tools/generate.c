@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/file.h"
 #include "engine/service/answer.h"
 #include "engine/checkpoint/generation_config.h"
 #include "engine/schedule/scheduler.h"
@@ -210,8 +211,8 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
             if (*optarg < '0' || *optarg > '9' || *end != '\0'
                 || errno != 0)
             {
-                (void) fprintf(stderr, "dsa generate: --seed takes a number "
-                               "of 64 bits; \"%s\" is not one\n", optarg);
+                (void) fprintf(stderr, "dsa generate: --seed \"%s\" is not "
+                               "a number of 64 bits\n", optarg);
                 rc = DSA_ERROR;
             }
 
@@ -265,8 +266,8 @@ dsa_generate_number(const char *name, const char *text, double most,
     if (strspn(text, "0123456789.") != strlen(text) || end == text
         || *end != '\0' || *out > most)
     {
-        (void) fprintf(stderr, "dsa generate: %s takes a number up to %g; "
-                       "\"%s\" is not one\n", name, most, text);
+        (void) fprintf(stderr, "dsa generate: %s \"%s\" is not a number; "
+                       "expected one from 0 to %g\n", name, text, most);
         return DSA_ERROR;
     }
 
@@ -278,8 +279,8 @@ static int
 dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     dsa_err_t *err)
 {
-    int                   n;
-    char                  path[4096];
+    int                   rc;
+    char                  path[PATH_MAX];
     uint64_t              total;
     dsa_model_config_t    config;
     dsa_sched_conf_t      sched;
@@ -306,10 +307,10 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
     backend.allowed = config.vocab_size;
 
     if (conf->ids == NULL) {
-        n = snprintf(path, sizeof(path), "%s/tokenizer.json", conf->model);
-
-        if (n < 0 || (size_t) n >= sizeof(path)) {
-            return dsa_error(err, "%s: the path is too long", conf->model);
+        if (dsa_file_path(path, conf->model, dsa_strz("tokenizer.json"), err)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
         }
 
         g->tokenizer = dsa_tokenizer_open(path, err);
@@ -328,11 +329,11 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
         backend.allowed = dsa_tokenizer_size(g->tokenizer);
     }
 
-    n = conf->ids != NULL
-        ? dsa_generate_ids(g, conf->ids, config.vocab_size, err)
-        : dsa_generate_text(g, conf, &config, err);
+    rc = conf->ids != NULL
+         ? dsa_generate_ids(g, conf->ids, config.vocab_size, err)
+         : dsa_generate_text(g, conf, &config, err);
 
-    if (n != DSA_OK) {
+    if (rc != DSA_OK) {
         return DSA_ERROR;
     }
 
