@@ -9,7 +9,7 @@
 
 
 #include "engine/backend.h"
-#include "engine/cpu/model.h"
+#include "engine/forward.h"
 #include "engine/cuda/shard.h"
 #include "engine/cuda/step.h"
 #include "engine/cuda/weights.h"
