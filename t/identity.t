@@ -210,7 +210,7 @@ is(tenant(['Authorization', 'Bearer a b']), sha256_hex('a b'),
 
 for my $empty ('Bearer', 'Bearer ', 'bearer  ', '') {
     is(tenant(['Authorization', $empty]), $anonymous,
-       "'$empty' is no key");
+       "'$empty' counts as no key");
     is(tenant(['Authorization', $empty, 'x-api-key', 'sk-1']), $key,
        'so that x-api-key counts');
 }
@@ -452,7 +452,7 @@ like($log, qr{^/arg/chat/completions \[-?\]$}m, 'without a tenant it is empty');
 unlike($log, qr/\Q$anonymous\E/, 'and names nobody');
 
 
-# a subrequest is no caller
+# a subrequest is not served
 
 is(tenant([], '/asked'), 'refused with 500', 'auth_request to dsa_pass');
 is($t->logged(qr/subrequest/) > 0, 1, 'is logged');
