@@ -179,9 +179,13 @@ ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
 
     record->call.handler = ngx_http_dsa_usage_record_event;
 
-    /* this timer makes a worker that shuts down wait for the report */
+    /*
+     * This timer makes a worker that shuts down wait for the report.  nginx
+     * reads through data when it logs a timer at the debug level.
+     */
 
     record->drain.handler = ngx_http_dsa_usage_record_drain_handler;
+    record->drain.data = record;
     record->drain.log = ngx_cycle->log;
 
     ngx_add_timer(&record->drain, NGX_HTTP_DSA_DRAIN);

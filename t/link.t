@@ -20,6 +20,7 @@ my $chat = '/v1/chat/completions';
 # longer.
 
 my $stale = DSA::Test->new('stale');
+my $debug = DSA::Test->new('debug');
 my $t = DSA::Test->new('versions');
 my $next = $t->start_fake('model=next', 'versions=3,4');
 
@@ -140,5 +141,58 @@ ctl($hung, 'alive 1');
 ctl($hung, 'go');
 is(DSA::HTTP->gather($s->events)->{content}, 'onetwo',
    'a request that is accepted waits for its engine');
+
+$t->done;
+
+
+# The debug log has each transition of a session and of a request.
+
+$t = $debug;
+my $nginx = $ENV{DSA_NGINX} || '/usr/sbin/nginx';
+
+SKIP: {
+    skip 'nginx is built without --with-debug', 2
+        if `$nginx -V 2>&1` !~ /--with-debug/;
+
+    my $engine = $t->start_fake();
+    $t->start_nginx(workers => 1,
+                    main => 'error_log %%DIR%%/debug.log debug;');
+    wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
+
+    $t->post($chat, ask('x'));
+
+    $s = $t->stream(script("noaccept\nerror draining\n"));
+    $s->close();
+
+    $s = $t->stream(script("t a\nhold\n"));
+    $s->next_event();
+    $s->close();
+    wait_until(sub { ctl($engine, 'live') eq '0' }, 10, 'the cancel');
+    ctl($engine, 'close');
+
+    my (@session, %request, @request);
+    wait_until(sub {
+        my $log = read_file($t->path('debug.log'));
+        my $n = 0;
+
+        @session = $log =~ /dsa engine "[^"]*": (\w+)/g;
+        @request = ();
+        %request = ();
+
+        while ($log =~ /dsa request (\S+): (\w+ ?(?:token)?)/g) {
+            $request{$1} //= $n++;
+            push @{ $request[$request{$1}] }, $2 =~ s/ $//r;
+        }
+
+        grep { /lost/ } @session }, 10, 'the end of the session');
+
+    is("@session[0 .. 2]", 'connecting ready submit', 'a session');
+    is_deeply(\@request, [
+        [ qw/ received parsed submitted accepted /, 'first token',
+          qw/ done finished finalized / ],
+        [ qw/ received parsed submitted retried finalized / ],
+        [ qw/ received parsed submitted accepted /, 'first token',
+          'cancelled' ] ], 'requests') or diag(explain(\@request));
+}
 
 $t->done;
