@@ -118,7 +118,7 @@ void ngx_http_dsa_slots_destroy(ngx_http_dsa_slots_t *slots);
 /* Reports FLUSH to the calls that were touched since the last time. */
 void ngx_http_dsa_slots_flush(ngx_http_dsa_slots_t *slots);
 
-/* Takes a call that leaves out of the queue for FLUSH. */
+/* Removes a call from the queue for FLUSH, if it is in it. */
 void ngx_http_dsa_call_untouch(ngx_http_dsa_call_t *call);
 
 

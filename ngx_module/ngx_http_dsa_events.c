@@ -296,7 +296,7 @@ ngx_http_dsa_events_done(ngx_http_dsa_request_t *req, const void *data)
 
     default:
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                 NULL, "The engine gave up the request.");
+                                 NULL, "The engine cancelled the request.");
         return;
     }
 }

@@ -16,8 +16,8 @@
 
 /*
  * Checks and maps the segment in fd, which stays open, and finds the parts of
- * the session in it.  NULL, or a static text that says why the engine cannot
- * be used; nothing is mapped then.
+ * the session in it.  Returns NULL, or the reason why the engine cannot be
+ * used, a static text; nothing is mapped then.
  */
 const char *ngx_http_dsa_segment_map(void **segment, dsa_link_t *link,
     ngx_fd_t fd, const dsa_link_hello_t *hello);

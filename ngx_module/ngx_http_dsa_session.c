@@ -366,7 +366,7 @@ ngx_http_dsa_session_ended(ngx_http_dsa_session_t *s)
 
     /*
      * Records that the replica wrote before its end are valid.  They fill one
-     * ring at most, whatever the ring's head says.
+     * ring at most; a head that claims more is not believed.
      */
 
     end = s->link.event.own + s->link.event.size;
@@ -598,8 +598,8 @@ ngx_http_dsa_session_check(ngx_http_dsa_session_t *s)
 
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "engine \"%V\" has not responded for %M ms: %ui requests "
-                      "that it has not accepted move to other engines, and "
-                      "%ui that it has accepted wait for it", &s->name,
+                      "that it has not accepted move to other engines, %ui "
+                      "that it has accepted wait for it", &s->name,
                       ngx_http_dsa_session_age(s), n, s->slots.active);
 
         s->changed(s);

@@ -332,8 +332,8 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
     } else if (submit->too_long && !submit->refused) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                  "messages",
-                                 "The prompt of %lu bytes is longer than "
-                                 "what the engine takes.",
+                                 "The prompt of %lu bytes is longer than the "
+                                 "engine accepts.",
                                  (unsigned long) submit->prompt.bytes);
 
     } else if (submit->refused) {

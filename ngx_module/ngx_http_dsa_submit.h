@@ -82,7 +82,7 @@ ngx_int_t ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
 ngx_int_t ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);
 
-/* Frees the prompt, and takes the waiter out of its queue. */
+/* Frees the prompt, and removes the waiter from its queue. */
 void ngx_http_dsa_submit_free(ngx_http_dsa_submit_t *submit);
 
 

@@ -232,7 +232,7 @@ pass('a session closed by the engine comes back');
 }
 
 
-# what an engine said before it left counts, though it rang no bell for it
+# records that an engine wrote before its end count, even if it woke nobody
 
 $s = $t->stream(script("t part\nwait\nt end\n"));
 $s->next_event() for 1 .. 2;

@@ -159,8 +159,8 @@ is(content($http->response()), "echo: \x{e9}\x{e9}", 'and then the answer');
 
 my $big = 'x' x (5 * 1024 * 1024);
 $r = $t->post($chat, ask($big));
-is($r->{status}, 413, 'more than the engine takes');
-like($r->{json}{error}{message}, qr/longer than what the engine takes/,
+is($r->{status}, 413, 'a prompt longer than the ring');
+like($r->{json}{error}{message}, qr/longer than the engine accepts/,
      'is told');
 
 $big = 'x' x (100 * 1024);

@@ -49,9 +49,9 @@ void ngx_http_dsa_message_write(const ngx_http_dsa_message_t *m,
 void ngx_http_dsa_message_free(ngx_http_dsa_message_t *m);
 
 /*
- * Makes an id for a tool call, as clients know them: "call_", two digits of
- * the index, "_", 22 alphanumerics.  id has room for NGX_HTTP_DSA_CALL_ID_LEN
- * bytes and a NUL.  NGX_ERROR: no random bytes.
+ * Makes an id for a tool call in the form that DeepSeek's API has: "call_", two
+ * digits of the index, "_", 22 alphanumerics.  id has room for
+ * NGX_HTTP_DSA_CALL_ID_LEN bytes and a NUL.  NGX_ERROR: no random bytes.
  */
 ngx_int_t ngx_http_dsa_message_call_id(char *id, uint32_t call);
 
