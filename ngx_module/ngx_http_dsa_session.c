@@ -88,6 +88,8 @@ ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s)
 {
     size_t              len;
     ngx_fd_t            fd;
+    ngx_err_t           err;
+    ngx_uint_t          level;
     struct sockaddr_un  sun;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
@@ -114,7 +116,11 @@ ngx_http_dsa_session_connect(ngx_http_dsa_session_t *s)
                 offsetof(struct sockaddr_un, sun_path) + len + 1)
         == -1)
     {
-        ngx_http_dsa_session_fault(s, ngx_socket_errno, "connect() failed");
+        err = ngx_socket_errno;
+        level = ngx_http_dsa_session_level(s, "connect");
+
+        ngx_log_error(level, ngx_cycle->log, err,
+                      "connect() to engine \"%V\" failed", &s->name);
 
         (void) ngx_close_socket(fd);
         goto failed;
