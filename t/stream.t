@@ -366,8 +366,10 @@ is($http->request('POST', $chat, body => json_encode(ask('x')))->{status},
 
 # errors after the headers
 
-$s = $t->stream(script("t partial\nerror internal secret\n"));
-@events = $s->events;
+$s = $t->stream(script("t partial\nwait\nerror internal secret\n"));
+@events = map { $s->next_event() } 1 .. 2;
+ctl($fake, 'go');
+push @events, $s->events;
 $m = DSA::HTTP->gather(@events);
 is($m->{content}, 'partial', 'what came before the error');
 is_deeply($m->{errors}, [{ message => 'The engine failed.', param => undef,
