@@ -81,6 +81,8 @@ ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
 {
     ngx_int_t  rc;
 
+    assert(req->record->call.session == NULL && !req->submit.waiter.queued);
+
     rc = ngx_http_dsa_submit(&req->submit, &req->record->call, &req->failure);
 
     switch (rc) {
@@ -111,6 +113,8 @@ ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
 {
     ngx_connection_t        *c;
     ngx_http_dsa_request_t  *req = call->data;
+
+    assert(req->record != NULL && &req->record->call == call);
 
     c = req->http->connection;
 

@@ -24,8 +24,8 @@
 ngx_int_t ngx_http_dsa_events_init(ngx_http_dsa_request_t *req);
 
 /*
- * Submits a request that is encoded, and starts nothing else.  The request may
- * be gone afterwards.
+ * Submits a request that is encoded, or ends it if there is no engine for it.
+ * The request may be gone afterwards.
  */
 void ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req);
 

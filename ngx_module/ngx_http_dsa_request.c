@@ -21,9 +21,14 @@
 #define NGX_HTTP_DSA_ID_BYTES     16        /* random bytes of an id */
 
 
+_Static_assert(NGX_HTTP_DSA_API_ID_PREFIX + 2 * NGX_HTTP_DSA_ID_BYTES
+               <= NGX_HTTP_DSA_ID_LEN, "a usage record holds every id");
+
+
 static ngx_int_t ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest);
-static ngx_int_t ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
+    const ngx_http_dsa_api_t *api);
 static ngx_int_t ngx_http_dsa_request_save(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_request_message(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_request_saved(ngx_http_request_t *r,
@@ -89,7 +94,7 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
     mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
 
-    if (ngx_http_dsa_request_id_init(req) != NGX_OK) {
+    if (ngx_http_dsa_request_id_init(req, api) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -124,12 +129,15 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
 /* The id of the answer, and the seed for a client that gives none. */
 
 static ngx_int_t
-ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req)
+ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
+    const ngx_http_dsa_api_t *api)
 {
     u_char      noise[NGX_HTTP_DSA_ID_BYTES + sizeof(uint64_t)], *p;
     ngx_str_t  *id;
 
     id = &req->ctx.id;
+
+    assert(api->id_prefix.len <= NGX_HTTP_DSA_API_ID_PREFIX);
 
     p = ngx_pnalloc(req->http->pool, NGX_HTTP_DSA_ID_LEN);
     if (p == NULL) {
@@ -144,7 +152,7 @@ ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req)
 
     id->data = p;
 
-    p = ngx_cpymem(p, "chatcmpl-", sizeof("chatcmpl-") - 1);
+    p = ngx_cpymem(p, api->id_prefix.data, api->id_prefix.len);
     p = ngx_hex_dump(p, noise, NGX_HTTP_DSA_ID_BYTES);
 
     id->len = p - id->data;

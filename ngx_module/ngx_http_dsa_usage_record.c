@@ -31,7 +31,7 @@ ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
 {
     ngx_http_dsa_usage_record_t  *record;
 
-    assert(id->len == NGX_HTTP_DSA_ID_LEN);
+    assert(id->len != 0 && id->len <= NGX_HTTP_DSA_ID_LEN);
     assert(tenant->len == 0 || tenant->len == NGX_HTTP_DSA_TENANT_LEN);
 
     record = ngx_calloc(sizeof(ngx_http_dsa_usage_record_t), log);
@@ -39,6 +39,7 @@ ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
         return NULL;
     }
 
+    record->id_len = id->len;
     ngx_memcpy(record->id, id->data, id->len);
 
     if (tenant->len != 0) {
@@ -134,7 +135,7 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
     }
 
     entry->request_id.data = record->id;
-    entry->request_id.len = NGX_HTTP_DSA_ID_LEN;
+    entry->request_id.len = record->id_len;
     entry->tenant.data = record->tenant;
     entry->tenant.len = NGX_HTTP_DSA_TENANT_LEN;
     entry->model.data = record->model;

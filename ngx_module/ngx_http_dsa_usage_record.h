@@ -28,7 +28,7 @@
  * call's handler and data are the owner's, and the owner passes on the events.
  */
 
-#define NGX_HTTP_DSA_ID_LEN       (sizeof("chatcmpl-") - 1 + 32)
+#define NGX_HTTP_DSA_ID_LEN       48        /* bytes of an id, at most */
 
 
 typedef struct {
@@ -39,6 +39,7 @@ typedef struct {
     ngx_http_dsa_usage_t      usage;
     uint32_t                  prompt_tokens;    /* of ACCEPTED */
     uint32_t                  cached_tokens;
+    size_t                    id_len;
     size_t                    model_len;
     u_char                    model[64];
     u_char                    tenant[NGX_HTTP_DSA_TENANT_LEN];

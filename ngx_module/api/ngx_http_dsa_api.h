@@ -55,6 +55,9 @@ typedef struct {
 } ngx_http_dsa_api_error_t;
 
 
+#define NGX_HTTP_DSA_API_ID_PREFIX  16
+
+
 typedef struct ngx_http_dsa_api_s  ngx_http_dsa_api_t;
 
 
@@ -83,13 +86,14 @@ typedef struct {
     /* set by read */
     unsigned                  stream:1;
     unsigned                  thinking:1;
-    unsigned                  include_usage:1;
     unsigned                  logprobs:1;
 } ngx_http_dsa_api_answer_t;
 
 
 struct ngx_http_dsa_api_s {
     ngx_str_t                 path;         /* the end of the URI */
+    ngx_str_t                 id_prefix;    /* of an answer's id; at most
+                                               NGX_HTTP_DSA_API_ID_PREFIX */
     const char               *stream_type;  /* content type of a stream */
     const char               *finish_reason[NGX_HTTP_DSA_FINISHES];
 

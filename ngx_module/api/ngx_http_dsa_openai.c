@@ -30,6 +30,7 @@ static void ngx_http_dsa_openai_free(ngx_http_dsa_api_answer_t *a);
 
 const ngx_http_dsa_api_t  ngx_http_dsa_openai = {
     .path = ngx_string("/chat/completions"),
+    .id_prefix = ngx_string("chatcmpl-"),
     .stream_type = "text/event-stream",
     .finish_reason = { "stop", "length", "tool_calls" },
     .create = ngx_http_dsa_openai_create,
@@ -64,14 +65,16 @@ ngx_http_dsa_openai_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     dsa_arena_t *arena, const dsa_json_t *root,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal)
 {
+    ngx_http_dsa_openai_t *o = (ngx_http_dsa_openai_t *) a;
+
     if (dsa_chat_read(chat, arena, root, limits, refusal) != DSA_OK) {
         return DSA_ERROR;
     }
 
     a->stream = chat->stream;
     a->thinking = chat->thinking;
-    a->include_usage = chat->include_usage;
     a->logprobs = chat->logprobs;
+    o->include_usage = chat->include_usage;
 
     return DSA_OK;
 }

@@ -245,7 +245,7 @@ ngx_http_dsa_openai_chunk_role(ngx_http_dsa_openai_t *o)
 
     ngx_http_dsa_add(w.out, NGX_HTTP_DSA_OPENAI_TAIL);
 
-    if (o->answer.include_usage) {
+    if (o->include_usage) {
         ngx_http_dsa_add(w.out, ",\"usage\":null");
     }
 
@@ -283,7 +283,7 @@ ngx_http_dsa_openai_chunk_end(ngx_http_dsa_openai_t *o)
         ngx_http_dsa_add(out, NGX_HTTP_DSA_OPENAI_TAIL);
     }
 
-    if (o->answer.include_usage) {
+    if (o->include_usage) {
         ngx_http_dsa_add(out, ",\"usage\":null}\n\n");
 
     } else {
