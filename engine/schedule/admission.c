@@ -209,6 +209,10 @@ dsa_sched_sequence(dsa_sched_t *s, const dsa_sched_request_t *r)
         seq->draft = r->draft;
     }
 
+    seq->needs_last = seq->sampling.frequency_penalty != 0
+                      || seq->sampling.presence_penalty != 0
+                      || seq->draft != NULL || seq->mask != NULL;
+
     for (i = 0; i < DSA_SCHED_DEPTH; i++) {
         seq->entry[i] = DSA_NO_BATCH_ENTRY;
     }

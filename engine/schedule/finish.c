@@ -115,8 +115,15 @@ dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
     assert(seq->computed <= seq->scheduled
            && seq->computed <= seq->n_tokens);
 
-    dsa_sched_count(s, seq, 0);
+    if (seq->counted < seq->n_prompt) {
+        dsa_sched_count(s, seq, 0);
+    }
+
     full = seq->computed / DSA_PAGE_TOKENS;
+
+    if (seq->published == full) {
+        return DSA_OK;
+    }
 
     if (dsa_seq_digests(seq, s->digester, s->backend->fingerprint, full)
         != DSA_OK)

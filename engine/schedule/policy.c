@@ -363,20 +363,6 @@ dsa_policy_skip(dsa_policy_t *p, int blocked)
 
 
 void
-dsa_policy_served(dsa_tenant_t *t, uint32_t tokens)
-{
-    t->served += (double) tokens / t->weight;
-}
-
-
-void
-dsa_policy_refund(dsa_tenant_t *t, uint32_t tokens)
-{
-    t->served -= (double) tokens / t->weight;
-}
-
-
-void
 dsa_policy_end(dsa_policy_t *p, int admitted)
 {
     uint32_t       active;

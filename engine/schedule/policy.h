@@ -94,6 +94,25 @@ typedef struct {
 } dsa_policy_t;
 
 
+/*
+ * Counts tokens outside the run queue: those of decodes, and with refund those
+ * that are not computed after all.
+ */
+
+static inline void
+dsa_policy_served(dsa_tenant_t *t, uint32_t tokens)
+{
+    t->served += (double) tokens / t->weight;
+}
+
+
+static inline void
+dsa_policy_refund(dsa_tenant_t *t, uint32_t tokens)
+{
+    t->served -= (double) tokens / t->weight;
+}
+
+
 /* p is zeroed memory; slots and pages are what tenants share. */
 void dsa_policy_init(dsa_policy_t *p, uint32_t slots, uint32_t pages);
 
@@ -167,13 +186,6 @@ void dsa_policy_charge(dsa_policy_t *p, uint32_t tokens);
  * although a batch slot was free.
  */
 void dsa_policy_skip(dsa_policy_t *p, int blocked);
-
-/*
- * Counts tokens outside the run queue: those of decodes, and with refund those
- * that are not computed after all.
- */
-void dsa_policy_served(dsa_tenant_t *t, uint32_t tokens);
-void dsa_policy_refund(dsa_tenant_t *t, uint32_t tokens);
 
 /*
  * Ends the prefill part of a step: updates skip counts and reservations.

@@ -85,6 +85,9 @@ struct dsa_seq_s {
     dsa_sampling_t      sampling;
     dsa_sched_draft_pt  draft;
     dsa_sched_mask_pt   mask;
+    uint32_t            needs_last;     /* 1: a step needs the last sample,
+                                           because penalties, drafts and masks
+                                           are functions of it */
     uint32_t           *masks;          /* [max_outputs][words] with mask */
     void               *owner;
     uint8_t             salt[32];       /* of its digests: the tenant's id, or

@@ -57,8 +57,7 @@ dsa_sched_step(dsa_sched_t *s, dsa_err_t *err)
 
 /*
  * 1 when a step may be made before the samples of the in-flight step are
- * known.  Penalties, drafts and masks are functions of the last token, so that
- * a sequence with any of these makes all wait.
+ * known.  One sequence that needs its last token makes all of them wait.
  */
 
 static int
@@ -70,10 +69,7 @@ dsa_sched_ahead(const dsa_sched_t *s)
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
 
-        if (seq != NULL && (seq->sampling.frequency_penalty != 0
-                            || seq->sampling.presence_penalty != 0
-                            || seq->draft != NULL || seq->mask != NULL))
-        {
+        if (seq != NULL && seq->needs_last) {
             return 0;
         }
     }
@@ -161,7 +157,7 @@ dsa_sched_goes_on(const dsa_seq_t *seq)
 static void
 dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget)
 {
-    uint32_t    i, n, left;
+    uint32_t    i, n;
     dsa_seq_t  *seq;
 
     for (i = 0; i < s->n_running; i++) {
@@ -173,25 +169,26 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget)
     }
 
     dsa_sched_compact(s);
-    left = 0;
-
-    for (i = 0; i < s->n_running; i++) {
-        left += (uint32_t) dsa_sched_goes_on(s->running[i]);
-    }
-
-    assert(left <= *budget);
 
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
 
-        if (dsa_sched_goes_on(seq)) {
-            n = 1 + dsa_sched_draft(s, seq, *budget - left);
-
-            dsa_sched_schedule(s, seq, n);
-            dsa_policy_served(seq->tenant, n);
-            *budget -= n;
-            left--;
+        if (!dsa_sched_goes_on(seq)) {
+            continue;
         }
+
+        n = 1;
+
+        if (seq->draft != NULL) {
+
+            /* each sequence from here on can have one token */
+
+            n += dsa_sched_draft(s, seq, *budget - (s->n_running - i));
+        }
+
+        dsa_sched_schedule(s, seq, n);
+        dsa_policy_served(seq->tenant, n);
+        *budget -= n;
     }
 }
 
@@ -243,11 +240,7 @@ dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq, uint32_t budget)
 {
     uint32_t  i, n, most, draft[DSA_MAX_OUTPUTS - 1];
 
-    assert(seq->n_draft == 0);
-
-    if (seq->draft == NULL || seq->scheduled_samples != 0) {
-        return 0;
-    }
+    assert(seq->n_draft == 0 && seq->scheduled_samples == 0);
 
     /* the output after the last draft is a token of the answer, too */
 
