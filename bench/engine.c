@@ -19,17 +19,17 @@
 
 
 /*
- * Whole steps through the backend, as the scheduler starts them: two under
- * way, decode rows in graphs.  Prefix caches are random, so that a long
- * context costs no prefill.  "ncu --profile-from-start off" sees one turn of a
- * prompt, and one decode step, of each measurement.
+ * Measures whole steps through the backend as the scheduler starts them: two
+ * in flight, decode steps as graphs.  The KV cache of prefixes is random, so
+ * that a long context costs no prefill.  "ncu --profile-from-start off"
+ * profiles one round of a prompt, and one decode step, of each measurement.
  */
 
 #define DSA_BENCH_SEQS      128
-#define DSA_BENCH_ROWS      8192
+#define DSA_BENCH_TOKENS    8192
 #define DSA_BENCH_WARM      4
 #define DSA_BENCH_STEPS     32
-#define DSA_BENCH_TURNS     3
+#define DSA_BENCH_ROUNDS    3
 
 
 #define DSA_BENCH_PROMPTS   5
@@ -93,9 +93,9 @@ static const uint32_t  dsa_bench_context[DSA_BENCH_CONTEXTS] = {
 
 
 /*
- * The model is measured with all the layers that fit, and with its dense ones
- * and one more: the difference is what the others cost, without embedding,
- * head and sampling.
+ * The model is measured with all layers that fit, and with its dense layers
+ * and one more.  The difference is the time of the other layers, without
+ * embedding, head and sampling.
  */
 
 int
@@ -251,7 +251,10 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
 }
 
 
-/* Layers that leave room for the largest measurement's pages. */
+/*
+ * Chooses as many layers as leave memory for the pages of the largest
+ * measurement.
+ */
 
 static int
 dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
@@ -324,7 +327,7 @@ dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers, dsa_err_t *err)
     conf.random = 1;
     conf.layers = layers;
     conf.precision = DSA_SERVED;
-    conf.max_tokens = DSA_BENCH_ROWS;
+    conf.max_tokens = DSA_BENCH_TOKENS;
     conf.max_seqs = DSA_BENCH_SEQS;
     conf.allowed = UINT32_MAX;
 
@@ -372,8 +375,8 @@ dsa_bench_now(void)
 
 
 /*
- * Pages scattered as those of a server that ran for long: page i of sequence s
- * is a multiple, by a number that is coprime to all of them.
+ * Pages are scattered as in a server that has run for long: the number of page
+ * i of sequence s is a multiple of a prime number, modulo the number of pages.
  */
 
 static void
@@ -399,20 +402,22 @@ dsa_bench_seq(dsa_bench_engine_t *e, uint32_t s, uint32_t tokens)
 }
 
 
-/* A prompt from its start in steps of DSA_BENCH_ROWS, then its first token. */
+/*
+ * Computes a prompt in steps of DSA_BENCH_TOKENS, and samples its first token.
+ */
 
 static int
 dsa_bench_prompt_time(dsa_bench_engine_t *e, uint32_t tokens, double *seconds,
     dsa_err_t *err)
 {
     double            begin;
-    uint32_t          at, under;
+    uint32_t          at, in_flight;
     dsa_backend_t    *b;
     dsa_batch_seq_t  *s;
 
     b = e->backend;
     s = &e->seq[0];
-    under = 0;
+    in_flight = 0;
 
     dsa_bench_seq(e, 0, tokens);
     s->n_prompt = tokens;
@@ -420,27 +425,27 @@ dsa_bench_prompt_time(dsa_bench_engine_t *e, uint32_t tokens, double *seconds,
 
     for (at = 0; at < tokens; at += s->n_input) {
         s->start = at;
-        s->n_input = tokens - at < DSA_BENCH_ROWS ? tokens - at
-                                                  : DSA_BENCH_ROWS;
+        s->n_input = tokens - at < DSA_BENCH_TOKENS ? tokens - at
+                                                    : DSA_BENCH_TOKENS;
         s->sampling = at + s->n_input == tokens ? &e->sampling : NULL;
         s->sample = &e->sample[0];
 
-        if (under == b->depth) {
+        if (in_flight == b->depth) {
             if (b->wait(b, err) != DSA_OK) {
                 return DSA_ERROR;
             }
 
-            under--;
+            in_flight--;
         }
 
         if (b->start(b, s, 1, err) != DSA_OK) {
             return DSA_ERROR;
         }
 
-        under++;
+        in_flight++;
     }
 
-    for ( /* void */ ; under != 0; under--) {
+    for ( /* void */ ; in_flight != 0; in_flight--) {
         if (b->wait(b, err) != DSA_OK) {
             return DSA_ERROR;
         }
@@ -455,7 +460,7 @@ dsa_bench_prompt_time(dsa_bench_engine_t *e, uint32_t tokens, double *seconds,
 static int
 dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
 {
-    size_t    i, turn;
+    size_t    i, round;
     double    t, best;
     uint32_t  n;
 
@@ -470,8 +475,8 @@ dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
 
         best = 0;
 
-        for (turn = 0; turn < DSA_BENCH_TURNS; turn++) {
-            if (turn + 1 == DSA_BENCH_TURNS) {
+        for (round = 0; round < DSA_BENCH_ROUNDS; round++) {
+            if (round + 1 == DSA_BENCH_ROUNDS) {
                 (void) cudaProfilerStart();
             }
 
@@ -480,7 +485,7 @@ dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
             }
 
             (void) cudaProfilerStop();
-            best = turn == 0 || t < best ? t : best;
+            best = round == 0 || t < best ? t : best;
         }
 
         e->result->prefill[i] = best;
@@ -490,7 +495,7 @@ dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
 }
 
 
-/* Steps of batch sequences, each context tokens long and growing. */
+/* Decode steps of batch sequences, each context tokens long and growing. */
 
 static int
 dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
@@ -603,7 +608,10 @@ dsa_bench_expert(const dsa_model_config_t *s)
 }
 
 
-/* Parameters of the experts that rows meet, with uniform routing. */
+/*
+ * Parameters of the experts that are chosen by at least one token, with
+ * uniform routing.
+ */
 
 static double
 dsa_bench_experts(const dsa_model_config_t *s, double rows)
@@ -615,9 +623,10 @@ dsa_bench_experts(const dsa_model_config_t *s, double rows)
 
 
 /*
- * The least time of an MoE layer for a prompt, seconds: its products at the
- * ceiling of FP8, or reading its weights in every step where that takes longer;
- * attention at the ceiling of BF16 in the cheaper form; index scores at FP8's.
+ * The lower bound of an MoE layer for a prompt, in seconds.  Products take
+ * their time at the ceiling of FP8, or the time to read the weights in every
+ * step if that is longer.  Attention is computed at the ceiling of BF16 in the
+ * cheaper form, index scores at the ceiling of FP8.
  */
 
 static double
@@ -639,7 +648,7 @@ dsa_bench_prefill_bound(const dsa_model_config_t *s, double n)
 
     linear *= 1e-12 / DSA_BENCH_FP8;
 
-    rows = n < DSA_BENCH_ROWS ? n : DSA_BENCH_ROWS;
+    rows = n < DSA_BENCH_TOKENS ? n : DSA_BENCH_TOKENS;
     bytes = (dsa_bench_dense(s) + dsa_bench_experts(s, rows)) * n / rows;
     bytes *= 1e-9 / DSA_BENCH_HBM;
 
@@ -649,9 +658,9 @@ dsa_bench_prefill_bound(const dsa_model_config_t *s, double n)
 
 
 /*
- * The same for a decode step: its weights (kv_b in BF16) and the experts that
- * uniform routing meets, read once; attention's products, or its reading where
- * that takes longer; index keys.
+ * The same for a decode step: the weights (kv_b in BF16) and the chosen
+ * experts are read once, and the index keys; attention takes the time of its
+ * products, or of reading its operands if that is longer.
  */
 
 static double

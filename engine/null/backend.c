@@ -361,8 +361,8 @@ dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
 
 
 /*
- * The token at a position behind the prompt: token i of the answer is plain
- * token i of the prompt, modulo their number.
+ * The token at a position after the prompt: token i of the answer is plain
+ * token i of the prompt, modulo the number of plain tokens.
  */
 
 static uint32_t

@@ -88,9 +88,9 @@ slots(dsa_sched_t *s, const client_t *c, uint32_t n)
 
 
 /*
- * Tenant 0 keeps the queue full. The other tenants have one request at a time.
- * Each of these is accepted, and starts after at most two batch slots became
- * free, not counting slots that another of these tenants took.
+ * Tenant 0 keeps the queue full.  The other tenants have one request at a
+ * time.  Each of these is accepted, and starts after at most two batch slots
+ * became free, not counting slots that another of these tenants took.
  */
 
 static void
@@ -377,7 +377,7 @@ test_preempted_stay(void **state)
 
 /*
  * A prompt of 1000 tokens, 64 in a step, is cancelled after each number of
- * steps. The usage has the tokens of steps that ended, and those found in the
+ * steps.  The usage has the tokens of steps that ended, and those found in the
  * cache.
  */
 

@@ -346,10 +346,12 @@ test_prefix(void **state)
     s = start(&f, 1000, 8, 512);
 
     submit(s, &c[0], 0, 5, 1000, 3, 1);
+    assert_int_equal(dsa_sched_cached(s, c[0].seq), 0);
     run(s);
     assert_int_equal(c[0].usage.cached_tokens, 0);
 
     submit(s, &c[1], 0, 5, 1000, 3, 1);
+    assert_int_equal(dsa_sched_cached(s, c[1].seq), 15 * 64);
     run(s);
     assert_int_equal(c[1].usage.cached_tokens, 15 * 64);
 
@@ -430,7 +432,7 @@ test_prefix(void **state)
 
 
 /*
- * A page is a hit only if all pages before it are the same. The second prompt
+ * A page is a hit only if all pages before it are the same.  The second prompt
  * differs from the first in its second page; the third is equal to the second.
  */
 
@@ -578,7 +580,7 @@ test_cancel(void **state)
 
 
 /*
- * Two tenants that always have requests share all tokens by weight. Their
+ * Two tenants that always have requests share all tokens by weight.  Their
  * tokens, divided by weight, differ by at most a quantum, and by the tokens
  * that running sequences still lacked when they were admitted.
  */
@@ -710,7 +712,7 @@ test_newcomer(void **state)
 
 
 /*
- * One tenant has taken all batch slots with long answers. Another tenant
+ * One tenant has taken all batch slots with long answers.  Another tenant
  * comes, gets half of them at once, and keeps them.
  */
 
@@ -813,7 +815,7 @@ check_patience(uint32_t running)
 
 
 /*
- * A request that needs most of the pages is not skipped forever. The requests
+ * A request that needs most of the pages is not skipped forever.  The requests
  * that are admitted before it leave batch slots free, or take the last one
  * each time.
  */

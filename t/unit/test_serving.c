@@ -24,7 +24,10 @@ test_alone(void **state)
 }
 
 
-/* The answer that drafts are taken from, and how many are right and wrong. */
+/*
+ * The answer from which drafts are taken, and the numbers of right and wrong
+ * drafts in each step.
+ */
 
 static const client_t  *draft_of;
 static uint32_t         draft_right;
@@ -124,9 +127,10 @@ test_drafts(void **state)
         assert_int_equal(check_drafts(&c, 0, 7), 1 + 99);
 
         /*
-         * Drafts change the shape of a step, and with it the rounding.  A
-         * sample of 1,024 ids is often so near to its neighbor that this would
-         * decide; of the few most probable ids it is not.
+         * Drafts change the shape of a step, and with it the rounding.  The
+         * cumulative probabilities of 1,024 ids are so close to each other
+         * that rounding would often decide which id is sampled.  With a small
+         * top_p there are only a few ids.
          */
 
         c.temperature = 1;
@@ -145,7 +149,10 @@ test_drafts(void **state)
 }
 
 
-/* A masked answer has permitted ids only, and another text than without. */
+/*
+ * A masked answer has only permitted ids, and differs from the answer without
+ * a mask.
+ */
 
 static void
 test_masks(void **state)
@@ -169,13 +176,19 @@ test_masks(void **state)
         n += c.sample[i].token != c.sample[i].top[0];
     }
 
-    /* alternatives are those of the model, so that most are others */
+    /*
+     * alternatives come from the distribution without the mask, so that most
+     * samples differ from the first alternative
+     */
 
     assert_true(n > ANSWER / 3);
 }
 
 
-/* An answer with penalties goes on elsewhere as it would have. */
+/*
+ * An answer with penalties continues after its first n tokens with the same
+ * tokens.
+ */
 
 static void
 test_resume(void **state)
