@@ -18,7 +18,7 @@
 uint32_t
 dsa_pace_limit(const dsa_pace_t *p, uint32_t decodes, uint32_t budget)
 {
-    double  most, limit;
+    double  room, most, limit;
 
     if (p->target == 0 || decodes == 0) {
         return budget;
@@ -27,7 +27,9 @@ dsa_pace_limit(const dsa_pace_t *p, uint32_t decodes, uint32_t budget)
     limit = DSA_PACE_GROWTH * p->chunk;
 
     if (p->extra > 0) {
-        most = (p->target - p->base) * p->chunk / p->extra;
+        room = p->target - p->base;
+        room = room > p->base / 4 ? room : p->base / 4;
+        most = room * p->chunk / p->extra;
         limit = most < limit ? most : limit;
     }
 

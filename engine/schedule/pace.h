@@ -24,10 +24,12 @@
  * The predicted duration of a step with n prefill tokens is
  * base + n * extra / chunk, so that the limit for n is
  *
- *     (target - base) * chunk / extra
+ *     max(target - base, base / 4) * chunk / extra
  *
- * but at most 4 * chunk, because the rate of small chunks is measured too
- * inaccurately to predict large ones, and at least DSA_PACE_LEAST, so that
+ * Where decodes alone take longer than the target, no limit can meet it; then
+ * prefill has a quarter of their time, so that prompts still make progress.
+ * The limit is at most 4 * chunk, because the rate of small chunks is measured
+ * too inaccurately to predict large ones, and at least DSA_PACE_LEAST, so that
  * prefill always proceeds.
  *
  * base is not measured while prompts keep arriving.  If it is too low then,
