@@ -30,7 +30,7 @@
  * it happens again, up to 64 times as long.
  */
 
-#define DSA_THREADS_SPIN_US   50
+#define DSA_THREADS_SPIN_US   20
 #define DSA_THREADS_LATE_US   200
 #define DSA_THREADS_ALONE_US  10000
 
