@@ -1,15 +1,15 @@
 // Copyright (C) The nginx-dsa authors
 //
-// An agent: a model that thinks, calls tools until it knows enough, and
-// answers; its answer is verified.
+// An agent: a model thinks, calls tools until it can answer, and answers.  The
+// answer is verified.
 //
 //     node agent.mjs [--url URL] [--model NAME] [--family trip] [--seed 7]
 //                    [--sampling-seed N]
 //
-// The task, its tools and its judge are those of demo/tasks, in a process of
-// their own.  With a sampling seed the model does the same again.  The exit
-// status is 0 when the answer was verified, 1 when it was wrong, 2 when there
-// was none.
+// The task, its tools and the check of its answer come from demo/tasks, which
+// runs as a process of its own.  With the same sampling seed the model repeats
+// the same answer.  The exit status is 0 if the answer was verified, 1 if it
+// was wrong, and 2 if there was no answer.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -45,8 +45,8 @@ const bold = (text) => color ? `\x1b[1m${text}\x1b[22m` : text;
 const print = (text) => process.stdout.write(text);
 
 
-// The task's process: a line of JSON out for each line of JSON in, and one
-// before them, which says what there is to do.
+// Starts the process of the task.  It writes one line of JSON with the task,
+// and then one line for each line of JSON that it reads.
 
 function startTask(family, seed) {
 
@@ -56,7 +56,7 @@ function startTask(family, seed) {
         env: { PYTHONPATH: demo, ...process.env },
     });
 
-    // what ended early is told where its next line is missed
+    // if the process ends early, read() reports it
 
     child.on("error", () => {});
     child.stdin.on("error", () => {});
@@ -90,7 +90,7 @@ function startTask(family, seed) {
 }
 
 
-// Shows one message of the model as it comes, and returns it whole.
+// Prints one message of the model as it arrives, and returns the whole message.
 
 async function say(request) {
 
@@ -101,7 +101,7 @@ async function say(request) {
     let last = "";
     let finish = null;
 
-    // thoughts, answer and calls are paragraphs
+    // reasoning, answer and calls are paragraphs of their own
 
     function show(part, text) {
         print((part !== last ? "\n\n" : "") + text);
@@ -130,7 +130,7 @@ async function say(request) {
             show("content", delta.content);
         }
 
-        // a call begins with its name; its arguments follow in pieces
+        // the first part of a call has its name, later parts have arguments
 
         for (const part of delta.tool_calls ?? []) {
 
@@ -162,8 +162,8 @@ async function say(request) {
 }
 
 
-// Lets the model call tools until it answers.  Its reasoning goes back with
-// its calls: what it has found out so far need not be thought again.
+// Lets the model call tools until it answers.  The reasoning is sent back with
+// the calls, so that the model need not repeat it.
 
 async function answer(task, tools, messages) {
 
@@ -199,7 +199,7 @@ async function answer(task, tools, messages) {
 }
 
 
-// Returns whether all turns of the task were right.
+// Returns true if all turns of the task were right.
 
 async function main() {
 

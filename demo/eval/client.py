@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Chat completions over HTTP, of the standard library alone."""
+"""Chat completions over HTTP, with the standard library only."""
 
 import http.client
 import json
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class RunFailed(Exception):
-    """The server did not do its part: nothing was learned of its model."""
+    """The server failed, so the run says nothing about the model."""
 
 
 class ContextFull(Exception):
@@ -19,7 +19,7 @@ class Client:
     """A connection to a server.
 
     url      with the API's prefix, http://127.0.0.1:8080/v1
-    key      the bearer key; a server keeps apart what it caches by key
+    key      the bearer key; the server keeps a separate cache for each key
     timeout  seconds without a byte
     """
 
@@ -27,7 +27,7 @@ class Client:
         parts = urlsplit(url)
 
         if parts.scheme not in ('http', 'https') or not parts.hostname:
-            raise RunFailed(f'{url} is no http:// or https:// address')
+            raise RunFailed(f'{url} is not an http:// or https:// URL')
 
         kind = http.client.HTTPSConnection if parts.scheme == 'https' \
             else http.client.HTTPConnection
@@ -40,7 +40,7 @@ class Client:
         self.connection.close()
 
     def model(self):
-        """Returns the name of the first model that is listed."""
+        """Returns the name of the first model that the server lists."""
 
         status, answer = self.request('GET', '/models')
 
@@ -50,8 +50,8 @@ class Client:
             raise RunFailed(f'no models, but {status}: {answer}') from None
 
     def chat(self, request):
-        """Returns a completion.  Where max_tokens is more than the context
-        has left, what it has left is the bound."""
+        """Returns a completion.  If max_tokens exceeds what the context has
+        left, the request is repeated without max_tokens."""
 
         status, answer = self.request('POST', '/chat/completions', request)
 

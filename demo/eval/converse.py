@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""A served model has the conversation of a task."""
+"""Runs the conversation of a task with a served model."""
 
 import json
 import re
@@ -11,12 +11,12 @@ from eval.client import ContextFull
 from tasks.task import CHAT, RETAIN, Call, refuse_unknown
 
 
-# messages of the assistant in a turn, by the kind of task
+# how many messages the model may write in a turn, by kind of task
 
 ROUNDS = {'plan': 40}
 ROUNDS_OTHER = 12
 
-# what is left in the text of a block of calls that the server could not read
+# remains in the text if the server could not parse a block of calls
 
 CALL_LEFT = re.compile(
     r'</?(?:\W*DSML\W*)?(?:function_calls|invoke|parameter)\b')
@@ -24,15 +24,14 @@ CALL_LEFT = re.compile(
 
 @dataclass
 class Outcome:
-    """What came of a task.
+    """The outcome of a task.
 
     why         the first thing that was wrong; None: all turns were right
     rounds      messages of the model
-    calls       tool calls, but for those of a message that was cut off,
-                of which
-    parsed      were JSON that the tool's schema takes
-    prompt_tokens, of which cached_tokens were not computed again
-    completion_tokens, of which reasoning_tokens were thought
+    calls       tool calls, without those of a message that was cut off
+    parsed      those of the calls that were JSON and fit the tool's schema
+    prompt_tokens, of which cached_tokens came from the cache
+    completion_tokens, of which reasoning_tokens were reasoning
     finish      the finish_reason of each message
     """
     why: Optional[str] = None
@@ -62,15 +61,15 @@ class Outcome:
 
 
 class Unanswered(Exception):
-    """A turn came to no answer."""
+    """A turn ended without an answer."""
 
 
 def converse(task, mode, chat):
-    """Returns the Outcome.  chat takes a request without a model and returns
-    a completion.
+    """Returns the Outcome.  chat takes a request without a model and returns a
+    completion.
 
-    A turn that was answered wrongly is followed by the next, so that two runs
-    have the same to do; one that was not answered ends the task.
+    After a wrong answer the next turn follows, so that two runs do the same
+    turns.  After a turn without an answer the task ends.
     """
     outcome = Outcome()
     messages = []
@@ -80,7 +79,7 @@ def converse(task, mode, chat):
 
     for n, turn in enumerate(task.turns, 1):
 
-        # the user speaks: reasoning that was kept until now goes
+        # before a message of the user, the reasoning so far is dropped
 
         for m in messages:
             m.pop('reasoning_content', None)
@@ -104,8 +103,8 @@ def converse(task, mode, chat):
 
 
 def have_turn(task, mode, chat, messages, outcome):
-    """Lets the model answer, and call tools until it does.  Returns its
-    answer and the calls that were made; raises Unanswered."""
+    """Lets the model call tools until it answers.  Returns the answer and the
+    calls, or raises Unanswered."""
 
     request = {'messages': messages,
                'thinking': {'type': 'disabled' if mode == CHAT
@@ -130,7 +129,7 @@ def have_turn(task, mode, chat, messages, outcome):
 
         text = f"{message.get('reasoning_content') or ''}\n{content}".strip()
 
-        # what was cut at max_tokens is no whole call, and no answer
+        # a message that was cut at max_tokens is neither an answer nor a call
 
         if outcome.finish[-1] == 'length':
             raise Unanswered('cut off: ' + text[-60:])
@@ -153,7 +152,7 @@ def have_turn(task, mode, chat, messages, outcome):
             outcome.calls += 1
             outcome.parsed += why is None
 
-            # such a call cannot go back to the server
+            # the server would reject a message with such a call
 
             if arguments is None:
                 raise Unanswered(f'{name}({written[:60]}): {why}')
@@ -167,7 +166,7 @@ def have_turn(task, mode, chat, messages, outcome):
 
 
 def assistant(message, mode):
-    """Returns the message with its calls as it goes back to the server."""
+    """Returns the message with its calls as the server accepts it."""
 
     m = {'role': 'assistant', 'content': message.get('content') or '',
          'tool_calls': [{'id': c['id'], 'type': 'function',
@@ -181,8 +180,8 @@ def assistant(message, mode):
 
 
 def read_call(task, name, text):
-    """Returns (the arguments, None), or what can be read of them (None: no
-    object) and why the tool would not take them."""
+    """Returns (the arguments, None).  If the tool would reject them: (what
+    could be parsed, or None if that is not an object; the reason)."""
 
     arguments = None
 
@@ -190,7 +189,7 @@ def read_call(task, name, text):
         value = json.loads(text)
 
         if not isinstance(value, dict):
-            return None, 'the arguments are no object'
+            return None, 'the arguments are not a JSON object'
 
         arguments = value
 

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Lets a served model have the conversations of many tasks, and writes down
-what came of them.
+"""Runs the conversations of many tasks with a served model, and writes a file
+of results.
 
     PYTHONPATH=demo python3 -m eval.run --families all --tasks 100 \\
         --seed 1 --mode retain --out retain.1.json
@@ -24,20 +24,22 @@ SEEDS_A_RUN = 1_000_000
 
 
 def task_numbers(seed, n):
-    """Returns the numbers of a run's tasks, which no other seed has."""
+    """Returns the numbers of a run's tasks.  Runs with other seeds have other
+    numbers."""
 
     first = seed * SEEDS_A_RUN
     return range(first, first + n)
 
 
 def name_of(number):
-    """Returns the seed of a task; training has other names for its own."""
+    """Returns the seed of a task.  Training uses other names, so that no task
+    is in both."""
 
     return f'eval-{number}'
 
 
 def have(task, number, options, key):
-    """Returns what came of a task, as it is written."""
+    """Runs a task.  Returns its result as the output file has it."""
 
     client = Client(options.url, key)
     seed = name_of(number)
@@ -65,8 +67,8 @@ def have(task, number, options, key):
 
 
 def run(options, task_of):
-    """Has all conversations, several at a time; returns their results in the
-    order of their tasks.  The first failure ends the run."""
+    """Runs all conversations, several at a time, and returns their results in
+    the order of their tasks.  The first failure ends the run."""
 
     todo = []
 
@@ -76,13 +78,13 @@ def run(options, task_of):
         fit = [(t, n) for t, n in tasks if options.mode in t.modes]
 
         if len(fit) < len(tasks):
-            tell(f'{family}: {len(fit)} of {len(tasks)} tasks have the mode '
+            log(f'{family}: {len(fit)} of {len(tasks)} tasks have the mode '
                  + options.mode)
 
         todo += fit
 
-    # a key for each task: it finds in the server's cache what it has itself
-    # put there, whatever ran before or runs beside it
+    # each task has a key and so a cache of its own: what it finds in the
+    # server's cache does not depend on other tasks or earlier runs
 
     nonce = uuid.uuid4().hex
 
@@ -102,7 +104,7 @@ def run(options, task_of):
 
 
 def summary(results):
-    """Returns lines: how many were right, by family."""
+    """Returns one line for each family: how many tasks were right."""
 
     count = {}
 
@@ -114,7 +116,7 @@ def summary(results):
             for family, (n, right) in count.items()]
 
 
-def tell(text):
+def log(text):
     print(text, file=sys.stderr, flush=True)
 
 
@@ -133,23 +135,24 @@ def parse(args, known):
                                 .RawDescriptionHelpFormatter)
 
     p.add_argument('--url', default='http://127.0.0.1:8080/v1')
-    p.add_argument('--model', help='the first that is listed, unless given')
-    p.add_argument('--name', help="the run's in tables; its mode, unless "
-                                  'given')
+    p.add_argument('--model', help='default: the first that the server lists')
+    p.add_argument('--name', help='name of the run in tables; default: its '
+                                  'mode')
     p.add_argument('--families', default='all',
-                   help='names with commas between, or all: '
+                   help='comma-separated names, or all: '
                         + ', '.join(known))
     p.add_argument('--tasks', type=positive, default=100,
-                   help='of each family')
+                   help='how many of each family')
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--mode', choices=(RETAIN, DISCARD, CHAT), default=RETAIN,
-                   help='reasoning is sent back until the user speaks, is '
-                        'not sent back, is not there')
+                   help='retain: reasoning is sent back until the next '
+                        'message of the user; discard: it is not sent back; '
+                        'chat: the model does not think')
     p.add_argument('--temperature', type=float, default=0,
-                   help='has an effect in the mode chat only: the API '
-                        'ignores it while thinking')
+                   help='only for the mode chat, because the API ignores it '
+                        'when the model thinks')
     p.add_argument('--max-tokens', type=positive, default=2048,
-                   help='of one message')
+                   help='limit of one message')
     p.add_argument('--concurrency', type=positive, default=8,
                    help='conversations at a time')
     p.add_argument('--out', required=True, metavar='FILE')
@@ -180,7 +183,7 @@ def main(args, known, task_of):
         results = run(options, task_of)
 
     except RunFailed as e:
-        tell(f'the run failed: {e}')
+        log(f'the run failed: {e}')
         return 1
 
     what = ('name', 'model', 'mode', 'seed', 'tasks', 'temperature',
@@ -192,7 +195,7 @@ def main(args, known, task_of):
         f.write('\n')
 
     for line in summary(results):
-        tell(line)
+        log(line)
 
     return 0
 

@@ -1,11 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Tables, in Markdown, of what eval.run has written.
+"""Prints tables, in Markdown, of the results that eval.run wrote.
 
     PYTHONPATH=demo python3 -m eval.table RESULT.json... \\
         [--compare 'NAME,NAME']...
 
-Results of one name are one run with several seeds.
+Files with the same name are one run with several seeds.
 """
 
 import argparse
@@ -20,7 +20,7 @@ KINDS = ('talk', 'single', 'multi', 'plan')
 
 
 def wilson(right, n, z=1.96):
-    """Returns the bounds of Wilson's interval, of 95 %, for a share."""
+    """Returns the bounds of Wilson's interval (95 %) for a share."""
 
     p = right / n
     middle = p + z * z / (2 * n)
@@ -42,7 +42,7 @@ def share(right, n):
 
 
 def grid(head, rows):
-    """Returns the lines of a table; all columns but the first are numbers."""
+    """Returns the lines of a table.  All columns but the first are numbers."""
 
     lines = [head, ['---'] + ['---:'] * (len(head) - 1), *rows]
 
@@ -50,9 +50,10 @@ def grid(head, rows):
 
 
 def accuracy(runs):
-    """Rows are families, kinds and all; columns are runs."""
+    """Returns a table with a row for each family, each kind and all tasks, and
+    a column for each run."""
 
-    groups = defaultdict(dict)      # kind -> its families, in their order
+    groups = defaultdict(dict)      # kind -> families in order
 
     for results in runs.values():
         for r in results:
@@ -81,7 +82,8 @@ def accuracy(runs):
 
 
 def parsed(runs):
-    """Rows are runs: how many of their tool calls could be run."""
+    """Returns a table with a row for each run: how many of its tool calls had
+    valid arguments."""
 
     rows = []
 
@@ -93,7 +95,7 @@ def parsed(runs):
     return grid(['tool calls', 'all', 'not parsed', 'parsed, % (95 %)'], rows)
 
 
-# what is compared: a name, its decimals, and what of the results of a seed
+# A measure is a name, its decimals, and a function of the results of a seed.
 
 def per_task(key):
     return lambda rs: mean(r[key] for r in rs)
@@ -139,8 +141,8 @@ def spread(values, decimals, sign=''):
 
 
 def compare(a, b, of):
-    """Rows are measures; over the tasks that both runs had, seed by seed.
-    of[name] is {seed: results}."""
+    """Returns a table with a row for each measure, over the tasks that both
+    runs have, seed by seed.  of[name] is {seed: results}."""
 
     left, right = [], []        # a list of results for each seed
 
@@ -211,7 +213,7 @@ def main(args):
     p.add_argument('files', nargs='+', metavar='RESULT.json')
     p.add_argument('--compare', action='append', default=[],
                    metavar='NAME,NAME',
-                   help='side by side, on the tasks that both have had')
+                   help='compare two runs on the tasks that both have')
 
     options = p.parse_args(args)
     of = load(options.files)
@@ -219,7 +221,7 @@ def main(args):
 
     for pair in pairs:
         if len(pair) != 2 or not set(pair) <= of.keys():
-            p.error(f'--compare takes two of: {", ".join(of)}')
+            p.error(f'--compare needs two of: {", ".join(of)}')
 
     sys.stdout.write(tables(of, pairs))
 

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""demo/eval against a server that plays the gold policy: what goes wrong
-there is counted, exactly."""
+"""Runs demo/eval with a server that plays the gold policy and makes known
+errors, which must be counted exactly."""
 
 import contextlib
 import dataclasses
@@ -27,11 +27,11 @@ from tasks.task import (CHAT, DISCARD, RETAIN, Step, Task, Tool,  # noqa: E402
 ADD = Tool(function('add', 'Adds.', a='integer', b='integer'),
            lambda args: args['a'] + args['b'])
 
-FIRST = run.SEEDS_A_RUN     # of the numbers of --seed 1's tasks
+FIRST = run.SEEDS_A_RUN     # the first task number of --seed 1
 
 
 def last_word(wanted):
-    """Returns a check: the answer's last word."""
+    """Returns a check: the answer's last word must be this one."""
 
     return lambda answer, calls: None \
         if answer.rstrip('.').split()[-1:] == [str(wanted)] \
@@ -39,7 +39,7 @@ def last_word(wanted):
 
 
 def sums(seed):
-    """Two turns, of two calls and one."""
+    """A task of two turns, with two calls and with one."""
 
     def first(mode):
         (n,) = yield Step('two steps', '', [('add', {'a': 1, 'b': 2})])
@@ -57,7 +57,7 @@ def sums(seed):
 
 
 def echo(seed):
-    """No tools; only even seeds can do without thinking."""
+    """A task without tools; only even seeds have the mode without thinking."""
 
     def gold(mode):
         yield Step('' if mode == CHAT else 'easy', f'You said {seed}.')
@@ -77,7 +77,7 @@ def find(request):
 
 
 def number(request):
-    """Returns which of the run's tasks a request is of."""
+    """Returns the number of the task that a request belongs to."""
 
     return request['seed'] - FIRST
 
@@ -92,28 +92,28 @@ def arguments(message, text):
 
 
 def evaluate(url, *args, known=('sums', 'echo'), task_of=task_of):
-    """Returns the exit status, what was written (None: nothing), and what
-    was said."""
+    """Returns the exit status, the output file (None: not written), and
+    stderr."""
 
     with tempfile.TemporaryDirectory() as d:
         out = os.path.join(d, 'out.json')
 
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
             rc = run.main(['--url', url, '--out', out, *args], known,
                           task_of)
 
         if not os.path.exists(out):
-            return rc, None, said.getvalue()
+            return rc, None, stderr.getvalue()
 
         with open(out) as f:
-            return rc, json.load(f), said.getvalue()
+            return rc, json.load(f), stderr.getvalue()
 
 
 class TestRun(unittest.TestCase):
 
     def results(self, server, *args):
-        rc, written, said = evaluate(server.url, *args)
-        self.assertEqual(rc, 0, said)
+        rc, written, stderr = evaluate(server.url, *args)
+        self.assertEqual(rc, 0, stderr)
         return written['results']
 
     def test_gold(self):
@@ -124,13 +124,13 @@ class TestRun(unittest.TestCase):
                 self.assertEqual([r['why'] for r in rs], [None] * n)
                 self.assertTrue(all(r['right'] for r in rs))
 
-    def test_what_is_written(self):
+    def test_output_file(self):
         with GoldServer(find, RETAIN) as server:
-            rc, written, said = evaluate(
+            rc, written, stderr = evaluate(
                 server.url, '--tasks', '3', '--seed', '1', '--name', 'one',
                 '--families', 'sums', '--concurrency', '2')
 
-        self.assertEqual(said, 'sums: 3 of 3 right\n')
+        self.assertEqual(stderr, 'sums: 3 of 3 right\n')
 
         results = written.pop('results')
         self.assertEqual(written, {
@@ -181,7 +181,8 @@ class TestRun(unittest.TestCase):
              'assistant', 'user', 'assistant', 'tool'])
 
     def test_reasoning_sent_back(self):
-        """Until the user speaks, or never."""
+        """RETAIN sends it until the next message of the user, DISCARD
+        never."""
 
         def kept(mode):
             with GoldServer(find, mode) as server:
@@ -208,8 +209,8 @@ class TestRun(unittest.TestCase):
             self.assertEqual(len({key for key, _ in server.seen}), 8)
             self.assertEqual(len(server.seen), 40)
 
-    def test_what_goes_wrong(self):
-        """One task for each thing that a model can do wrong."""
+    def test_errors_of_the_model(self):
+        """One task for each error that a model can make."""
 
         def spoil(request, message):
             n, turn = number(request), turn_of(request)
@@ -253,7 +254,8 @@ class TestRun(unittest.TestCase):
                 (f'turn 2: {2 * (s + 2)} is right', 5, 3, 3),
                 ('turn 1: add({"a": 1, "b": ): Expecting value: '
                  'line 1 column 15 (char 14)', 1, 1, 0),
-                ('turn 1: add([1, 2]): the arguments are no object', 1, 1, 0),
+                ('turn 1: add([1, 2]): the arguments are not a JSON object',
+                 1, 1, 0),
                 (None, 6, 4, 3),
                 (None, 6, 4, 3),
                 (f'turn 1: cut off: done\nIt is {3 + s + 7}.', 3, 2, 2),
@@ -283,7 +285,7 @@ class TestRun(unittest.TestCase):
 
             with self.subTest(kind), \
                     GoldServer(find, RETAIN, again) as server:
-                rc, written, said = evaluate(
+                rc, written, stderr = evaluate(
                     server.url, '--tasks', '1', '--families', 'sums',
                     task_of=chosen)
                 (r,) = written['results']
@@ -292,7 +294,7 @@ class TestRun(unittest.TestCase):
                     ('turn 1: too many rounds', n, n, 0))
 
     def test_the_server_fails(self):
-        """It is no wrong answer of the model."""
+        """An error of the server does not count as a wrong answer."""
 
         def failing(status):
             def spoil(request, message):
@@ -305,11 +307,12 @@ class TestRun(unittest.TestCase):
                 (0, 'RemoteDisconnected'), (400, '400: no engine'):
             with self.subTest(status), \
                     GoldServer(find, RETAIN, failing(status)) as server:
-                rc, written, said = evaluate(server.url, '--tasks', '6',
+                rc, written, stderr = evaluate(server.url, '--tasks', '6',
                                              '--families', 'sums')
                 self.assertEqual((rc, written), (1, None))
-                self.assertIn(f'the run failed: sums eval-{FIRST + 3}: ', said)
-                self.assertIn(text, said)
+                self.assertIn(f'the run failed: sums eval-{FIRST + 3}: ',
+                              stderr)
+                self.assertIn(text, stderr)
 
     def test_a_failure_ends_the_run(self):
         def spoil(request, message):
@@ -318,20 +321,20 @@ class TestRun(unittest.TestCase):
             return message
 
         with GoldServer(find, RETAIN, spoil) as server:
-            rc, written, said = evaluate(
+            rc, written, stderr = evaluate(
                 server.url, '--tasks', '200', '--families', 'sums',
                 '--concurrency', '2')
             self.assertEqual((rc, written), (1, None))
             self.assertLess(len(server.seen), 500)
 
-    def test_nobody_listens(self):
+    def test_no_server(self):
         with socket.socket() as s:
             s.bind(('127.0.0.1', 0))
-            rc, written, said = evaluate(
+            rc, written, stderr = evaluate(
                 f'http://127.0.0.1:{s.getsockname()[1]}/v1')
 
         self.assertEqual((rc, written), (1, None))
-        self.assertIn('ConnectionRefusedError', said)
+        self.assertIn('ConnectionRefusedError', stderr)
 
     def test_unknown_family(self):
         with self.assertRaises(SystemExit) as e:
@@ -343,7 +346,7 @@ class TestRun(unittest.TestCase):
 class TestFamilies(unittest.TestCase):
 
     def test_gold(self):
-        """What the gold policies of all families do over HTTP is right."""
+        """The gold policies of all families solve their tasks over HTTP."""
 
         for family, mode in itertools.product(mix.FAMILIES,
                                               (RETAIN, DISCARD, CHAT)):
@@ -353,11 +356,11 @@ class TestFamilies(unittest.TestCase):
 
             with self.subTest(family, mode=mode), \
                     GoldServer(find, mode) as server:
-                rc, written, said = evaluate(
+                rc, written, stderr = evaluate(
                     server.url, '--tasks', '2', '--mode', mode,
                     known=[family], task_of=mix.task_of)
 
-                self.assertEqual(rc, 0, said)
+                self.assertEqual(rc, 0, stderr)
 
                 fit = [t for t in (mix.task_of(family, f'eval-{FIRST + i}')
                                    for i in range(2)) if mode in t.modes]
@@ -440,7 +443,7 @@ class TestTable(unittest.TestCase):
             ('retain', 3, [result(5, True)])],
             '--compare', 'discard,retain')
 
-        # the tasks that both had: four, of two seeds
+        # the tasks that both runs have: four, of two seeds
 
         self.assertEqual(text.split('\n\n')[-1], '\n'.join((
             '| 4 tasks, 2 seeds | discard | retain | difference |',
@@ -477,11 +480,11 @@ class TestTable(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, 'a has the seed 1 already'):
             self.table([one, one])
 
-        with contextlib.redirect_stderr(io.StringIO()) as said, \
+        with contextlib.redirect_stderr(io.StringIO()) as stderr, \
                 self.assertRaises(SystemExit):
             self.table([one], '--compare', 'a,c')
 
-        self.assertIn('two of: a', said.getvalue())
+        self.assertIn('two of: a', stderr.getvalue())
 
 
 if __name__ == '__main__':
