@@ -1,3 +1,3 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Synthetic tasks with their checks; README.md tells of them."""
+"""Synthetic tasks with their checks; README.md describes them."""

@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Sums, differences, products, quotients, comparisons, orders and expressions
-of two operations, put bare, as one asks a calculator; and sums that are
-refused, as their digits cannot be worked out here."""
+"""Sums, differences, products, quotients, comparisons, sorting, and
+expressions of two operations, asked without a story; also questions that the
+model must decline because it cannot work out their digits."""
 
 from tasks import arithmetic_check as check
 from tasks import arithmetic_work, digits
@@ -61,7 +61,7 @@ DOWNWARDS = '''Sort these numbers downwards: {list}|Sort {list} downwards.
 Put these numbers in order, the largest first: {list}|Order {list} from the
  largest to the smallest.|Sort the numbers {list}, the largest first.'''
 
-# what has no lines: the reason, and how it is asked
+# questions without worked lines: the reason, and the ways to ask
 
 BEYOND = {
     'numbers of so many digits': '''What is {long} + {a}?|{a} + {long} = ?
@@ -110,8 +110,9 @@ def make(rng):
 
 
 def task(rng, phrasings, lines, answer, verdict, **values):
-    """Returns the task to find answer by way of lines.  A single line is
-    thought, never shown: what it says is known by heart."""
+    """Returns the task to find answer by way of lines.  A single line is used
+    as reasoning but never shown in an answer, because the model learns its
+    result by heart."""
 
     text = rng.choice(phrases(phrasings)).format(**values)
 
@@ -131,14 +132,15 @@ def task(rng, phrasings, lines, answer, verdict, **values):
 
 
 def phrases(text):
-    """Returns the list of what is parted by bars or new lines; a line that
-    begins with a blank goes on with the last."""
+    """Splits a text at bars and new lines.  A line that begins with a blank
+    continues the one before."""
 
     return text.replace('\n ', ' ').replace('\n', '|').split('|')
 
 
 def number(rng, most):
-    """Returns a number of 1 to most digits, each length as often."""
+    """Returns a number of 1 to most digits, each length with the same
+    probability."""
 
     n = rng.randint(1, most)
     return rng.randrange(10 ** (n - 1) if n > 1 else 0, 10 ** n)
@@ -160,7 +162,7 @@ def subtraction(rng):
 def multiplication(rng):
     a, b = number(rng, 3), number(rng, 2)
 
-    # six digits in all, so that the product is below digits.LIMIT
+    # six digits in total, so that the product is below digits.LIMIT
 
     if rng.randrange(4) == 0:
         b = number(rng, 3)
@@ -219,8 +221,8 @@ def comparison(rng):
 
 
 def near(rng):
-    """Returns two numbers; half of the time with their first digits alike,
-    at times equal."""
+    """Returns two numbers.  Half of the time their first digits are the same;
+    sometimes the numbers are equal."""
 
     a = number(rng, 5)
     b = number(rng, 5)
@@ -238,7 +240,7 @@ def relation(a, b):
 
 
 def extreme(rng):
-    """The largest or smallest of three to five numbers."""
+    """Returns a task: the largest or smallest of three to five numbers."""
 
     up = rng.randrange(2) == 0
     n = rng.randint(3, 5)
@@ -254,7 +256,7 @@ def extreme(rng):
 
 
 def sorting(rng):
-    """Three to six numbers in order."""
+    """Returns a task: sort three to six numbers."""
 
     up = rng.randrange(3) > 0
     most = 10 ** rng.randint(1, 3)
@@ -269,7 +271,7 @@ def sorting(rng):
 
 
 def beyond(rng):
-    """What the ways of digits.py cannot work out."""
+    """Returns a task that the methods of digits.py cannot solve."""
 
     what = rng.choice(sorted(BEYOND))
     text = rng.choice(phrases(BEYOND[what]))
@@ -292,7 +294,8 @@ def beyond(rng):
 
 
 def expression(rng):
-    """Two operations, of which the inner may stand left or right."""
+    """Returns a task with two operations; the inner one may be left or
+    right."""
 
     inner = rng.choice('+-**')
     outer = rng.choice('+-*' if inner != '*' else '+-')
@@ -321,7 +324,8 @@ def expression(rng):
 
 
 def operands(rng, op):
-    """Returns two numbers, so small that another operation can follow."""
+    """Returns two numbers that are small enough for another operation to
+    follow."""
 
     if op == '*':
         return rng.randint(2, 99), rng.randint(2, 9)

@@ -1,13 +1,13 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Which answers to a question about numbers are right.  Each check returns
-None, or why the answer is refused."""
+"""Checks of answers to questions about numbers.  Each check returns None if
+the answer is right, or else the reason."""
 
 import re
 
 
-# a minus is a sign where nothing stands before it that it could be taken
-# from
+# a minus is a sign unless something stands before it from which the number
+# could be subtracted
 
 NUMBER = re.compile(r'(?<![\w)])-?\d+(?:\.\d+)?|\d+(?:\.\d+)?')
 
@@ -16,14 +16,14 @@ DOWN = r'small|less|least|low|few|min|<'
 
 
 def numbers(text):
-    """Returns the numbers of a text in order; 1,234 is one."""
+    """Returns the numbers of a text in order; 1,234 is one number."""
 
     text = re.sub(r'(?<=\d),(?=\d{3}(?!\d))', '', text)
     return [float(s) if '.' in s else int(s) for s in NUMBER.findall(text)]
 
 
 def last_is(answer, n):
-    """The last number of the answer has to be n."""
+    """The last number of the answer must be n."""
 
     found = numbers(answer)
 
@@ -37,8 +37,8 @@ def last_is(answer, n):
 
 
 def divides(answer, q, r):
-    """The answer has to end with the quotient and the rest; without one
-    when it is 0."""
+    """The answer must end with the quotient and the rest; a rest of 0 may be
+    left out."""
 
     last = answer.strip().split('\n')[-1]
     found = numbers(last)
@@ -54,9 +54,8 @@ def divides(answer, q, r):
 
 
 def picks(answer, right, numbers_given, up):
-    """The answer has to pick one of the numbers given: alone, or by saying
-    how it stands to the others.  up: the largest was asked for, not the
-    smallest."""
+    """The answer must pick one of the given numbers: alone, or in a comparison
+    with the others.  up: the largest was asked for, not the smallest."""
 
     line = answer.strip().split('\n')[-1]
     given = [n for n in numbers(line) if n in numbers_given]
@@ -72,7 +71,8 @@ def picks(answer, right, numbers_given, up):
 
 
 def claim(line, asked, other):
-    """Returns the number of which a line says what was asked for."""
+    """Returns the number to which a line gives the property that was asked
+    for."""
 
     n = r'(-?\d+)'
     m = re.search(rf'{n} *(?:is |are )?(?:the )?(?:{asked})', line, re.I)
@@ -84,7 +84,7 @@ def claim(line, asked, other):
 
 
 def affirms(answer, yes):
-    """The answer has to begin with yes or no."""
+    """The answer must begin with yes or no."""
 
     word = re.match(r'\W*(yes|no)\b', answer.strip().split('\n')[-1], re.I)
 
@@ -98,7 +98,7 @@ def affirms(answer, yes):
 
 
 def lists(answer, right):
-    """The last line of the answer has to have these numbers, in order."""
+    """The last line of the answer must have these numbers in this order."""
 
     last = answer.strip().split('\n')[-1]
     found = numbers(last)
@@ -107,7 +107,7 @@ def lists(answer, right):
 
 
 def refuses(answer):
-    """The answer has to say that it cannot be had here."""
+    """The answer must say that the model cannot work it out."""
 
     if re.search(r"can't|cannot|can not|not taught|not able|do not know"
                  r"|don't know", answer, re.I):

@@ -1,11 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Word problems: who buys, shares, packs or ages, with one to three
+"""Word problems about buying, sharing, packing or ages, with one to three
 operations between the story and the answer.
 
-A problem is a function of rng that returns (stories, expression, answer):
-the stories are phrasings with the names of fields in them, the answer a
-sentence with the field {n} for the expression's value.
+A problem is a function of rng that returns (stories, expression, answer).  The
+stories are phrasings that contain names of fields.  The answer is a sentence
+with the field {n} for the value of the expression.
 """
 
 import re
@@ -33,7 +33,7 @@ def make(rng):
     story = rng.choice(phrases(stories)).format(**fields)
     answer = answer.format(n=n, **fields)
 
-    # as some people write them
+    # some people write numbers in this way
 
     if rng.randrange(4) == 0:
         story = re.sub(r'\b[2-9]\b', lambda m: ONES[int(m.group())], story)

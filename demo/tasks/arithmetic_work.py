@@ -1,10 +1,10 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Expressions worked out operation by operation.
+"""Works out expressions, one operation after the other.
 
-An expression is an integer or (operator, left, right) with the operators
-+ - * and / (how often) and % (what is left); the two of division only on
-their own, with a divisor of one digit.
+An expression is an integer or (operator, left, right) with the operators + - *
+and / (the quotient) and % (the rest).  The two operators of division occur
+only alone, and their divisor has one digit.
 """
 
 from tasks import digits
@@ -19,8 +19,8 @@ BINDS = {'+': 1, '-': 1, '*': 2, '/': 2, '%': 2}
 
 
 def text(e):
-    """Returns an expression as it is written; without parentheses it is
-    worked from the left.  Both divisions are written a/b."""
+    """Returns an expression as text.  Without parentheses the operations are
+    done from the left.  Both kinds of division are written a/b."""
 
     if isinstance(e, int):
         return str(e)
@@ -46,8 +46,8 @@ def value(e):
 
 
 def operations(e):
-    """Returns the (operator, number, number) of an expression in the order
-    in which they can be done."""
+    """Returns the operations of an expression as (operator, number, number),
+    in an order in which they can be done."""
 
     if isinstance(e, int):
         return []
@@ -58,7 +58,7 @@ def operations(e):
 
 
 def work(e):
-    """Returns the lines that work an expression out; the last one has its
+    """Returns the lines that work an expression out; the last line has the
     value."""
 
     todo = operations(e)

@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The family 'chat': conversations of two to five turns, of several families,
-with turns that ask for what was said before, and system prompts that matter.
-"""
+"""The family 'chat': conversations of two to five turns from several families,
+with turns that ask about earlier turns, and system prompts that change the
+answers."""
 
 import random
 import re
@@ -18,37 +18,38 @@ from tasks.tools_check import has_word
 from tasks.words import PEOPLE
 
 
-LIMIT = 3400            # tokens of a conversation, as tokens() estimates
+LIMIT = 3400            # tokens of a conversation, as estimated by tokens()
 TURNS = (2, 5)
 
-# the families that join, by how often
+# the families that take part, with their weights
 
 JOIN = {'talk': 7, 'arithmetic': 3, 'arithmetic_story': 1, 'lookup': 2,
         'tools_single': 4, 'tools_none': 1, 'tools_multi': 2,
         'tools_error': 1}
 
-# those that reckon by themselves, which beside a calculator would be wrong
+# families in which the model calculates itself; if a calculator is offered, it
+# should call the calculator instead
 
 RECKON = {'arithmetic', 'arithmetic_story', 'lookup'}
 
-# what a first question was about; of other families it is in Said
+# the topic of a question; other families have it in Said
 
 ABOUT = {'arithmetic': 'numbers', 'arithmetic_story': 'numbers'}
 
-# an answer that states a result, and nothing besides
+# an answer that states a result and nothing else
 
 RESULT = re.compile(r'(?:answer|result|sum|total) is (\d{1,4})\.$')
 
-# what a token is, about: a digit, a part of a word, a mark
+# roughly a token: a digit, a part of a word, or a punctuation mark
 
 TOKEN = re.compile(r'\d| ?[^\W\d_]{1,6}|[^\w\s]|_')
-HEAD = 300              # of the fixed text before a list of tools
-CALL = 14               # of the marks around a call, and around an argument
+HEAD = 300              # tokens of the fixed text before a list of tools
+CALL = 14          # tokens of the markup around a call, and around an argument
 
 
 def make(rng):
-    """Draws until a conversation fits.  To be measured it is played, which
-    may change what its tools store: it is made again then."""
+    """Draws until a conversation fits.  To be measured it is played, which may
+    change the data of its tools; then it is made again."""
 
     while True:
         seed = rng.getrandbits(64)
@@ -67,15 +68,15 @@ def fits(task):
         if task.system == '':
             raise
 
-        # an answer that does not survive the rule of the system prompt, such
-        # as one whose small letters count
+        # the rule of the system prompt may make an answer wrong, for example
+        # if its small letters matter
 
         return False
 
 
 def tokens(task, messages):
-    """Returns how many tokens a conversation has: an estimate, rather too
-    high, as the tokenizer comes later."""
+    """Estimates the tokens of a conversation.  The estimate is rather too
+    high, because the tokenizer does not exist yet."""
 
     n = sum(len(TOKEN.findall(str(t))) for t in task.tool_list())
     n += HEAD if task.tools else 0
@@ -92,14 +93,14 @@ def tokens(task, messages):
 
 
 def build(rng):
-    """Returns a conversation, or None where these draws make one of too few
-    or too many turns, or of no mode that all its turns have."""
+    """Returns a conversation, or None if the draws give too few or too many
+    turns, or no mode that all turns have."""
 
     rule, question, known = opening(rng)
     acts = list(draw_pieces(rng, rng.choice((1, 1, 2, 2, 3)),
                             personal=question is not None))
 
-    # a None stands for a turn that refers to those before it
+    # a None becomes a turn that refers to those before it
 
     for _ in range(rng.choice((0, 1, 1, 2))):
         acts.insert(rng.randint(1, len(acts)), None)
@@ -140,9 +141,9 @@ def build(rng):
 
 
 def opening(rng):
-    """Returns the rule of the system prompt or None; what is to be asked
-    where it tells of the model or the user, else None; and the set of what
-    it tells of the user."""
+    """Returns three things: the rule of the system prompt, or None; a question
+    about it, if it describes the model or the user, or else None; and the set
+    of facts about the user in it."""
 
     kind = rng.random()
 
@@ -167,8 +168,7 @@ def opening(rng):
 
 
 def draw_pieces(rng, n, personal):
-    """Returns n pieces at most, whose tools do not get into each other's
-    way."""
+    """Returns at most n pieces whose tools do not conflict."""
 
     families = rng.choices(list(JOIN), list(JOIN.values()), k=n)
     tasks = [None if family == 'talk' else task_piece(rng, family)
@@ -179,7 +179,8 @@ def draw_pieces(rng, n, personal):
         if piece is None:
             continue
 
-        # which tools are missing is the point of tools_none
+        # a piece of tools_none is about tools that are missing, so no other
+        # piece may offer them
 
         if (roles(tools) & roles(piece.tools)
                 or tools and piece.tools and 'tools_none' in families
@@ -198,7 +199,8 @@ def draw_pieces(rng, n, personal):
 
 def task_piece(rng, family):
     """Returns the turns of a task of a family as a piece.  The task is played
-    to learn its result, then made again: its tools have to be fresh."""
+    once to get its result, and then made again, because playing changes its
+    tools."""
 
     seed = rng.getrandbits(64)
     make_task = mix.FAMILIES[family]
@@ -216,8 +218,8 @@ def task_piece(rng, family):
 
 
 def roles(tools):
-    """Returns what the tools do: their roles, or the names of those that
-    have none."""
+    """Returns what the tools do: their roles, or for tools without a role
+    their names."""
 
     return {next((r for r, role in ROLES.items() if name in role.names), name)
             for name in tools}

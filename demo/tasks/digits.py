@@ -1,19 +1,20 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Arithmetic written out, a digit at a time, for reasoning that can be
-followed token by token.
+"""Arithmetic written out digit by digit, for reasoning that can be followed
+token by token.
 
-Every function takes integers of 0 and more, below LIMIT, and returns a list
-of short lines; the last one always states the whole result, as in
-'638+75=713'.  The lines obey three rules, so that each next character is
-either copied from near or is one fact of a small table:
+Every function takes integers from 0 to below LIMIT and returns a list of short
+lines.  The last line always has the whole result, as in '638+75=713'.  The
+lines follow three rules, so that each next character is either copied from
+nearby or is one fact of a small table:
 
  * a number is first spelled from its last digit on, each digit after the
    name of its place: the column "tens" finds its digits after the word
-   "tens", wherever they stand;
- * a column does one fact (7+6+1=14), then says what it carries;
- * the result grows at its left: after "so" stands the new digit and a copy
-   of what stood after the last "so".  It is never put together from afar.
+   "tens", wherever they are;
+ * a column does one fact (7+6+1=14), and then writes the carry;
+ * the result grows at its left: "so" is followed by the new digit and a copy
+   of the text after the last "so".  The digits of the result are never
+   collected from distant places.
 
 add(638, 75) is
 
@@ -31,8 +32,8 @@ LIMIT = 10 ** len(PLACES)
 
 
 def add(a, b):
-    """Returns the lines of a+b; one line when both have one digit or one
-    of them is 0."""
+    """Returns the lines of a+b; one line if both have one digit or one of them
+    is 0."""
 
     check(a, b)
 
@@ -60,8 +61,8 @@ def add(a, b):
 
 
 def sub(a, b):
-    """Returns the lines of a-b; where a is less, those of b-a and then the
-    sign:
+    """Returns the lines of a-b.  If a is less than b, these are the lines of
+    b-a, followed by the sign:
 
         638: ones 8 tens 3 hundreds 6
         75: ones 5 tens 7 hundreds 0
@@ -102,8 +103,8 @@ def sub(a, b):
 
 
 def mul(a, b):
-    """Returns the lines of a*b.  The number with more digits is multiplied
-    by each digit of the other that is not 0, then the parts are added:
+    """Returns the lines of a*b.  The number with more digits is multiplied by
+    each digit of the other that is not 0, then the parts are added:
 
         247: ones 7 tens 4 hundreds 2
         ones 7*6=42 carry 4 so 2
@@ -111,8 +112,8 @@ def mul(a, b):
         hundreds 2*6=12 12+2=14 so 1482
         247*6=1482
 
-    and 247*36 goes on with 247*3=741, 247*30=7410, the lines of
-    1482+7410, and 247*36=8892.
+    247*36 continues with 247*3=741, 247*30=7410, the lines of 1482+7410, and
+    247*36=8892.
     """
     check(a, b)
 
@@ -146,7 +147,7 @@ def mul(a, b):
 
 
 def mul_digit(x, d):
-    """Returns the lines of a spelled number times a digit."""
+    """Returns the lines of a spelled number multiplied by a digit."""
 
     if d == 1:
         return [f'{x}*1={x}']
@@ -174,8 +175,8 @@ def mul_digit(x, d):
 
 
 def divmod_(a, d):
-    """Returns the lines of a divided by a digit of 1 to 9.  Before the bar
-    stands what is divided next, after it the digits still to come:
+    """Returns the lines of a divided by a digit of 1 to 9.  The number before
+    the bar is divided next, the digits after it follow later:
 
         7|58 7/6=1 rest 1 so 1
         15|8 15/6=2 rest 3 so 12
@@ -202,8 +203,8 @@ def divmod_(a, d):
 
 
 def compare(a, b):
-    """Returns the line that finds which of two numbers is larger: by their
-    lengths, or by the first digit in which they differ:
+    """Returns the line that finds the larger of two numbers, by their lengths,
+    or by the first digit that differs:
 
         638 and 75: 3 digits > 2 digits so 638>75
         638 and 652: 6=6 3<5 so 638<652
@@ -228,8 +229,8 @@ def compare(a, b):
 
 
 def extreme(numbers, up):
-    """Returns the lines that find the largest (up) or the smallest of two
-    or more numbers: the best so far against each of the others.
+    """Returns the lines that find the largest (up) or the smallest of two or
+    more numbers.  The best so far is compared with each of the others:
 
         34 and 51: 3<5 so 34<51
         largest 51
@@ -248,8 +249,8 @@ def extreme(numbers, up):
 
 def insertion(items, up):
     """Returns (lines, order) of sorting items, (label, number) each, the
-    smallest first where up: every one is put in before the first that it has
-    to precede.  order has the items' indices.  Labels may be empty:
+    smallest first if up is true.  Each item is inserted before the first one
+    that it must precede.  order has the items' indices.  Labels may be empty:
 
         34: 34
         51 51>34: 34, 51
@@ -277,9 +278,9 @@ def insertion(items, up):
 
 
 def sum_list(numbers):
-    """Returns the lines of a sum, added from the left to the right; none
-    for a number alone.  Of more than two the last line has all: 'a+b+c=n'.
-    """
+    """Returns the lines of a sum, added from left to right; a single number
+    has none.  With more than two numbers the last line has them all:
+    'a+b+c=n'."""
     if len(numbers) < 2:
         return []
 
@@ -296,14 +297,14 @@ def sum_list(numbers):
 
 
 def spell(a, n):
-    """Returns a number's digits from the last on, n of them, by place."""
+    """Returns the last n digits of a number by place, from the last one on."""
 
     places = (f'{PLACES[i]} {digit(a, i)}' for i in range(n))
     return f'{a}: ' + ' '.join(places)
 
 
 def digit(a, i):
-    """Returns the digit of a that 10^i counts."""
+    """Returns the digit of a at the place of 10^i."""
 
     return a // 10 ** i % 10
 

@@ -1,8 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""What the model knows of itself and of the project; topics.py says how it is
-written.
-"""
+"""Questions and answers about the model and the project; topics.py describes
+the format."""
 
 from tasks.topics import topics
 

@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Look-ups in a few facts that the user has just stated."""
+"""Questions about a few facts that the user has just stated."""
 
 from tasks import lookup_ask, lookup_worlds
 from tasks.lookup_notes import FORMS, Notes
@@ -15,7 +15,7 @@ Notes of today:|What I have:'''.replace('\n', '|').split('|')
 WORLDS = (lookup_worlds.FRIENDS, lookup_worlds.PEOPLE, lookup_worlds.STORE,
           lookup_worlds.BOXES)
 
-# a question, how often it is asked, how many records it bears
+# a question, its weight, and the number of records that it allows
 
 KINDS = ((lookup_ask.value, 4, 6), (lookup_ask.each, 4, 6),
          (lookup_ask.reverse, 3, 6),
@@ -54,8 +54,8 @@ def make(rng):
 
 
 def choose_fields(rng, world, n, kind):
-    """Returns n of the world's fields in a random order; with a link where
-    the question goes through one."""
+    """Returns n of the world's fields in a random order; one of them is a link
+    if the question needs one."""
 
     if kind is not lookup_ask.hop:
         return tuple(rng.sample(world.fields, n))
@@ -68,8 +68,8 @@ def choose_fields(rng, world, n, kind):
 
 
 def conversation(family, asked, body, question, first):
-    """Returns the task in which something is asked about a text that goes
-    with it; first: the question stands before the text."""
+    """Returns a task that asks about a text in the user's message; first: the
+    question precedes the text."""
 
     def gold(mode):
         if mode == RETAIN:

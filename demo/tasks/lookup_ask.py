@@ -2,9 +2,8 @@
 
 """Questions about notes.
 
-Each function takes rng and notes and returns an Asked, or None when the
-notes do not bear such a question.  Reasoning quotes each entry that it uses
-before it uses it.
+Each function takes rng and notes and returns an Asked, or None if the notes do
+not allow such a question.  The reasoning quotes each entry before it uses it.
 """
 
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ from tasks.lookup_notes import capital
 @dataclass
 class Asked:
     """
-    question   what the user asks
+    question   the user's question
     thought    lines of reasoning
-    shown      lines that stand before the answer where nothing is thought
+    shown      lines before the answer if there is no reasoning
     answer     the sentence that answers
-    verdict    answer -> None when it is right, else why it is wrong
+    verdict    answer -> None if it is right, else the reason
     """
     question: str
     thought: List[str]
@@ -31,7 +30,7 @@ class Asked:
 
 
 def value(rng, notes):
-    """One field of one record."""
+    """Asks for one field of one record."""
 
     r, f = rng.choice(notes.records), rng.choice(notes.fields)
     question = ask(rng, f, notes.key(r))
@@ -42,7 +41,7 @@ def value(rng, notes):
 
 
 def each(rng, notes):
-    """One field of several records."""
+    """Asks for one field of several records."""
 
     fields = [f for f in notes.fields if not f.via]
 
@@ -66,8 +65,8 @@ def each(rng, notes):
 
 
 def reverse(rng, notes):
-    """The record of which a field says something that no other does: each
-    is looked at, until it is found."""
+    """Asks for the record with a value that no other record has.  The
+    reasoning searches the records in order until it finds it."""
 
     found = [(r, f) for f in notes.fields for r in notes.records
              if not f.via and only(notes, r, f)]
@@ -89,7 +88,8 @@ def reverse(rng, notes):
 
 
 def hop(rng, notes):
-    """A field of the record that a link of another one leads to."""
+    """Asks for a field of the record to which a link of another record
+    leads."""
 
     links = [f for f in notes.fields if f.via]
     plain = [f for f in notes.fields if not f.via]
@@ -109,7 +109,7 @@ def hop(rng, notes):
 
 
 def extreme(rng, notes):
-    """The record with the largest or the smallest number."""
+    """Asks for the record with the largest or the smallest number."""
 
     f = number_field(rng, notes)
 
@@ -137,7 +137,7 @@ def extreme(rng, notes):
 
 
 def count(rng, notes):
-    """How many records have a property."""
+    """Asks how many records have a property."""
 
     f = rng.choice(notes.fields)
     records, all = notes.records, notes.world.all
@@ -173,7 +173,7 @@ def count(rng, notes):
 
 
 def order(rng, notes):
-    """All records by a number."""
+    """Asks for all records, sorted by a number."""
 
     f = number_field(rng, notes)
 
@@ -198,7 +198,7 @@ def order(rng, notes):
 
 
 def total(rng, notes):
-    """The sum of two numbers."""
+    """Asks for the sum of two numbers."""
 
     f = number_field(rng, notes)
 
@@ -219,7 +219,7 @@ def total(rng, notes):
 
 
 def difference(rng, notes):
-    """The difference between two numbers."""
+    """Asks for the difference between two numbers."""
 
     f = number_field(rng, notes)
 
@@ -241,7 +241,7 @@ def difference(rng, notes):
 
 
 def which(rng, notes):
-    """Which of two records has the larger or the smaller number."""
+    """Asks which of two records has the larger or the smaller number."""
 
     f = number_field(rng, notes)
 
@@ -271,7 +271,7 @@ def which(rng, notes):
 
 
 def pair(notes, question, r, s, field, lines, answer, verdict):
-    """Returns what is asked of a number of two records."""
+    """Returns a question about a number of two records."""
 
     found = ['First: ' + notes.entry(r), 'Then: ' + notes.entry(s)]
     said = [notes.statement(r, field), notes.statement(s, field)]
@@ -293,7 +293,7 @@ def only(notes, record, field):
 
 
 def key_words(notes, record):
-    """Returns the words by which an answer has to name a record."""
+    """Returns the words with which an answer must name a record."""
 
     noun = notes.world.noun
 

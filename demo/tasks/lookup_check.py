@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Which answers to a look-up are right.  Each check returns None, or why the
-answer is refused.  What the question itself says, an answer may repeat."""
+"""Checks of answers to look-ups.  Each check returns None if the answer is
+right, or else the reason.  An answer may repeat the words of the question."""
 
 import re
 
@@ -12,7 +12,7 @@ COUNTED = 'none one two three four five six seven eight'.split()
 
 
 def has_value(answer, question, right, others):
-    """The answer has to have the right value and none of the others."""
+    """The answer must have the right value and none of the others."""
 
     if isinstance(right, int):
         asked = numbers(question)
@@ -30,8 +30,8 @@ def has_value(answer, question, right, others):
 
 
 def has_key(answer, right, others):
-    """The answer's last line has to name the right record, by the words of
-    its key, and none of the others."""
+    """The answer's last line must name the right record, by the words of its
+    key, and none of the others."""
 
     line = last_line(answer)
 
@@ -46,9 +46,9 @@ def has_key(answer, right, others):
 
 
 def prefers(answer, right, other, step, against):
-    """The answer's last line has to name the right one of two records; or
-    both, the right one first and with "than" or after it: 'A is older than
-    B'.  step is the word asked for, against its opposite."""
+    """The answer's last line must name the right one of two records; or both,
+    the right one first and with "than" or after it: 'A is older than B'.  step
+    is the adjective of the question, against is its opposite."""
 
     line = last_line(answer)
 
@@ -67,7 +67,7 @@ def prefers(answer, right, other, step, against):
 
 
 def counts(answer, n):
-    """The last number of the answer has to be n; small ones may be words."""
+    """The last number of the answer must be n; small numbers may be words."""
 
     text = answer.lower()
 
@@ -79,7 +79,7 @@ def counts(answer, n):
 
 
 def in_order(answer, keys):
-    """The last line that has all the keys has to have them in order."""
+    """The last line with all the keys must have them in order."""
 
     for line in reversed(answer.split('\n')):
         if all(has(line, *key) for key in keys):
@@ -90,8 +90,8 @@ def in_order(answer, keys):
 
 
 def tells_each(answer, pairs):
-    """Of each (key, value) one sentence of the answer has to name the key;
-    it has to have the value, and that of no other pair."""
+    """For each (key, value), one sentence of the answer must name the key and
+    have the value, and no value of another pair."""
 
     sentences = re.split(r'[.;]\s+|\n', answer.strip())
 
@@ -113,8 +113,8 @@ def last_line(answer):
 
 
 def place(text, key):
-    """Returns where a key stands in a text, or -1: its words one after
-    another, with at most a word between."""
+    """Returns the position of a key in a text, or -1.  Its words must follow
+    one another, with at most one word between two of them."""
 
     words = r'\W+(?:\w+\W+)?'.join(re.escape(str(w)) for w in key)
     m = re.search(rf'\b{words}\b', text, re.I)
@@ -122,6 +122,6 @@ def place(text, key):
 
 
 def has(text, *words):
-    """Tells whether words stand in a text as a key does."""
+    """Returns true if the words are in a text in the way of a key."""
 
     return place(text, words) >= 0

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Sentences that mean nothing to any question, made from a grammar: they
-name no person, color, city or number."""
+"""Sentences without meaning for any question, made from a grammar.  They have
+no person, color, city or number."""
 
 import re
 

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Look-ups in long notes: one to five of many entries count, and the others
-look alike.  They are what sparse attention has to select from."""
+"""Look-ups in long notes.  One to five of many entries matter, and the others
+are similar, so sparse attention must select among them."""
 
 import math
 import re
@@ -13,11 +13,11 @@ from tasks.lookup_notes import FORMS, Notes
 from tasks.wording import polite
 
 
-# tokens of the notes, about
+# tokens of the notes, approximately
 
 SHORTEST, LONGEST = 600, 3500
 
-# the least share of them that is entries; the rest is idle talk
+# the least share of the notes that are entries; the rest is filler
 
 FEWEST = 0.05
 
@@ -62,8 +62,8 @@ def make_notes(rng, kind, size):
 
 
 def text(rng, notes, size):
-    """Returns the notes with as many idle sentences as make it about size
-    tokens: between the entries, or around a table or list."""
+    """Returns the notes with enough filler sentences to have about size
+    tokens.  They are between the entries, or around a table or list."""
 
     head, lines = notes.lines(rng)
     joint = ' ' if notes.form == 'prose' else '\n'
@@ -86,7 +86,7 @@ def text(rng, notes, size):
 
 
 def mixed(rng, lines, idle):
-    """Returns two lists as one, each in its order."""
+    """Merges two lists at random; each keeps its order."""
 
     mine = [True] * len(lines) + [False] * len(idle)
     rng.shuffle(mine)
@@ -95,8 +95,8 @@ def mixed(rng, lines, idle):
 
 
 def tokens(text):
-    """Returns about how many tokens a text is, rather too many: a digit and
-    a run of marks are one each, a word one for each six letters."""
+    """Estimates the tokens of a text, rather too high: one per digit and per
+    run of punctuation, one per six letters of a word."""
 
     words = re.findall(r'[A-Za-z]+', text)
     others = re.findall(r' (?=\d)|\d|\n|[^\w\s]+', text)

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Records as a user writes them down: in sentences, in lines of keys and
-values, as a table, as JSON objects, as a dated log."""
+"""Records in the forms in which a user may write them: sentences, lines of
+keys and values, a table, JSON objects, a dated log."""
 
 import json
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ FORMS = ('prose', 'lines', 'table', 'json', 'log')
 @dataclass(frozen=True)
 class Notes:
     """
-    world     what they are about
+    world     the kind of records
     form      one of FORMS
-    fields    those that are noted
+    fields    the fields in the notes
     records   in the order of the notes
     """
     world: World
@@ -27,38 +27,39 @@ class Notes:
     records: Tuple[dict, ...]
 
     def key(self, record):
-        """Returns what a sentence calls a record."""
+        """Returns the name of a record in a sentence."""
         return self.world.key.format(**record)
 
     def label(self, record):
-        """Returns what lists call a record."""
+        """Returns the name of a record in a list."""
         return self.world.label.format(**record)
 
     def cell(self, record, field):
-        """Returns a value as lists have it."""
+        """Returns a value in the form for a list."""
         v = record[field.name]
         return self.label(v) if field.via else v
 
     def says(self, record, field):
-        """Returns what a sentence says of a record."""
+        """Returns the predicate of a sentence about a record."""
         v = record[field.name]
         return field.says.format(v=self.key(v) if field.via else v)
 
     def statement(self, record, *fields):
-        """Returns the sentence that tells some fields of a record."""
+        """Returns a sentence with some fields of a record."""
         said = [self.says(record, f) for f in fields]
         rest = ' and ' + said[-1] if len(said) > 1 else ''
         text = ', '.join(said[:-1] or said) + rest
         return capital(f'{self.key(record)} {text}.')
 
     def follow(self, record, field):
-        """Returns the record that a link leads to."""
+        """Returns the record to which a link leads."""
         to = record[field.name]
         return next(r for r in self.records
                     if all(r[p] == v for p, v in to.items()))
 
     def entry(self, record):
-        """Returns a record as it is noted, without the date of a log."""
+        """Returns a record in the form of the notes, without the date of a
+        log."""
 
         cells = [(f.name, self.cell(record, f)) for f in self.fields]
         parts = [(p, record[p]) for p in self.world.parts]
@@ -77,8 +78,8 @@ class Notes:
             + gap.join(f'{name}{joint}{v}' for name, v in cells)
 
     def lines(self, rng):
-        """Returns (head, lines): the line above a table, or None, and a
-        line for each record."""
+        """Returns (head, lines): the head of a table, or None, and a line for
+        each record."""
 
         entries = [self.entry(r) for r in self.records]
 

@@ -1,10 +1,10 @@
 # Copyright (C) The nginx-dsa authors
 
-"""What look-ups are about: worlds of records.
+"""Worlds of records for look-ups.
 
-A record is a dict: the parts of its key, which only together are its own,
-and the values of its fields.  The value of a link is the key of another
-record, so that a question can go through one record to another.
+A record is a dict with the parts of its key and the values of its fields.
+Only the whole key is unique.  The value of a link is the key of another
+record, so that a question can lead through one record to another.
 """
 
 import math
@@ -24,12 +24,12 @@ class Field:
     """
     name    its column
     says    a predicate with the value in it, as in 'is {v} years old'
-    asks    questions for the value, parted by bars
+    asks    questions for the value, separated by bars
     pool    its words, or a range of numbers; None for a link
-    many    the predicate of several records, where they can be counted
-    via     for a link: what to call the record it leads to, with bars
+    many    the predicate of several records, if they can be counted
+    via     for a link: names of the record to which it leads, with bars
     steps   for a number: (more, less, most, least)
-    unit    what follows the number
+    unit    the text after the number
     """
     name: str
     says: str
@@ -45,8 +45,8 @@ class Field:
 class World:
     """
     parts   columns of the key, with the words of each
-    noun    the part that will do where no other record has the same
-    key     how a sentence names a record; label is the same without article
+    noun    the part that is enough if no other record has the same
+    key     the name of a record in a sentence; label: without its article
     who     the question words for a record
     all     the records together
     """
@@ -110,7 +110,7 @@ REPLACES = Field('replaces', 'replaces {v}',
                  '|Name the thing that {key} replaces.',
                  via='the thing that {key} replaces')
 
-# below 100: no weight is taken for a box
+# below 100, so that a weight is never confused with a box number
 
 WEIGHT = Field('weight', 'weighs {v} kg',
                'What does {key} weigh?|How heavy is {key}?'
@@ -152,9 +152,9 @@ BOXES = World({'box': range(100, 1000)}, 'box', 'box {box}', 'box {box}',
 
 
 def make_records(rng, world, fields, n, few=None):
-    """Returns n records with different keys.  Their numbers differ where
-    the range allows; words do if it is so small that few, how many words
-    there are to a field, says nothing."""
+    """Returns n records with different keys.  Their numbers differ if the
+    range is large enough.  Words differ, too, if it is small; few is the
+    number of words per field, if limited."""
 
     keys = make_keys(rng, world, n)
     columns = {}
@@ -181,14 +181,14 @@ def most(world):
 
     sizes = [len(pool) for pool in world.parts.values() if pool != 'cities']
 
-    # of two parts, grid() wants isqrt(2n) + 1 values each
+    # with two parts, grid() needs isqrt(2n) + 1 values of each
 
     return min(sizes) if len(world.parts) == 1 \
         else (min(sizes) - 1) ** 2 // 2
 
 
 def links(rng, keys):
-    """Returns for each key another one; all of them make a ring."""
+    """Returns another key for each key; all links make a ring."""
 
     ring = rng.sample(range(len(keys)), len(keys))
     to = {a: keys[b] for a, b in zip(ring, ring[1:] + ring[:1])}
@@ -196,8 +196,8 @@ def links(rng, keys):
 
 
 def make_keys(rng, world, n):
-    """Returns n different keys that are hard to tell apart: each part is
-    shared by several, and numbers begin alike."""
+    """Returns n different keys that are similar: each part is shared by
+    several keys, and numbers begin with the same digits."""
 
     if len(world.parts) == 2:
         pairs = grid(rng, n)
@@ -221,8 +221,8 @@ def make_keys(rng, world, n):
 
 
 def grid(rng, n):
-    """Returns n different pairs of small integers; from six pairs on each
-    integer stands in two of them or more, on either side."""
+    """Returns n different pairs of small integers.  From six pairs on, each
+    integer is in at least two of them, on either side."""
 
     side = max(min(math.isqrt(2 * n) + 1, n // 2), math.isqrt(n - 1) + 1)
     pairs = [(i, (i + d) % side) for d in range(side) for i in range(side)]
@@ -233,13 +233,14 @@ def grid(rng, n):
 
 
 def values(rng, pool, n):
-    """Returns the values of a pool as a list; cities are made, n of them."""
+    """Returns the values of a pool as a list; cities are made up, n of
+    them."""
 
     return words.cities(rng, n) if pool == 'cities' else list(pool)
 
 
 def spread(rng, pool, n):
-    """Returns n values, all different as far as there are enough."""
+    """Returns n values, all different if there are enough."""
 
     found = []
 

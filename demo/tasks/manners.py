@@ -1,8 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Greetings, jokes and what else is said without being asked much; topics.py
-says how it is written.
-"""
+"""Greetings, jokes and other small talk; topics.py describes the format."""
 
 from tasks.topics import topics
 

@@ -1,8 +1,9 @@
 # Copyright (C) The nginx-dsa authors
 
-"""What users tell of themselves and ask for later: a name, a town, a color.
+"""Facts that users state about themselves and later ask for: a name, a town, a
+color.
 
-{} is the value, in what the user says and in what is answered.
+{} is the value, in the texts of the user and in the answers.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ plumber'''.split()
 
 
 def name(rng):
-    """Returns a name, at times one that nobody has."""
+    """Returns a name, sometimes a made-up one."""
 
     return made_up(rng).capitalize() if rng.random() < 0.3 \
         else rng.choice(PEOPLE)
@@ -29,11 +30,11 @@ def name(rng):
 class Fact:
     """
     what      a noun: "your WHAT"
-    value     rng -> one
-    system    how a system prompt says it
-    tell      how a user says it
-    ask       how a user asks for it
-    noted     the answer when told
+    value     rng -> a value
+    system    the fact in a system prompt
+    tell      ways in which a user states it
+    ask       ways in which a user asks for it
+    noted     the answer to the statement
     """
     what: str
     value: Callable
@@ -50,7 +51,7 @@ class Fact:
                     else f'does not repeat {value}', about=f'your {self.what}')
 
     def both(self, rng, value):
-        """Returns what is told and asked for at once."""
+        """Returns a turn that states the fact and asks for it at once."""
 
         told, asked = self.told(rng, value), self.asked(rng, value)
 
@@ -58,8 +59,8 @@ class Fact:
                     asked.wrong, asked.about)
 
     def asked(self, rng, value):
-        """Returns the question, and the answer: value, or that the user has
-        not told it where value is None."""
+        """Returns the question and the answer: the value, or, if value is
+        None, that the user has not stated it."""
 
         user = ask(rng, rng.choice(self.ask))
 

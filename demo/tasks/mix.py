@@ -1,14 +1,15 @@
 # Copyright (C) The nginx-dsa authors
 
-"""All families, and how often training draws each."""
+"""All families, with their weights in training."""
 
 import importlib
 import random
 
 
 class Make:
-    """The make() of a module of this package, which is imported when first
-    used: a program that needs one family does not wait for all."""
+    """The make() of a module of this package.  The module is imported when
+    it is first used, so that a program that needs one family does not load
+    all."""
 
     def __init__(self, module):
         self.module = module
@@ -17,9 +18,9 @@ class Make:
         return importlib.import_module('tasks.' + self.module).make(rng)
 
 
-# family: weight in training.  These count tasks, not tokens: a trip is as
-# long as sixteen look-ups.  Look-ups are many because to find what was said,
-# and to say it again, is learned late, and most families ask for it.
+# family: weight in training.  The weights count tasks, not tokens: a trip is
+# as long as sixteen look-ups.  There are many look-ups because finding and
+# repeating a statement is learned late, and most families need it.
 
 WEIGHTS = {
     'talk': 0.20,
@@ -41,7 +42,7 @@ FAMILIES = {family: Make(family) for family in WEIGHTS}
 
 
 def draw_family(rng, families=None):
-    """Returns one of the families, of all unless told, by their weights."""
+    """Draws a family by weight, from these or from all."""
 
     families = families or list(WEIGHTS)
 
@@ -49,7 +50,8 @@ def draw_family(rng, families=None):
 
 
 def task_of(family, seed):
-    """Returns the task that a seed, any text, names in a family.  Training
-    uses seeds train-N and evaluation eval-N, so that they do not meet."""
+    """Returns the task of a family with this seed, which may be any text.
+    Training uses the seeds train-N and evaluation eval-N, so no task is in
+    both."""
 
     return FAMILIES[family](random.Random(f'{family}/{seed}'))

@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Turns of a conversation that refer to the turns before them."""
+"""Turns of a conversation that refer to earlier turns."""
 
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
@@ -14,15 +14,15 @@ from tasks.task import CHAT, DISCARD, RETAIN, Tool, Turn
 from tasks.tools_check import has_word
 
 
-SHORT = 120         # characters of what is said again
+SHORT = 120         # longest text to repeat, in characters
 
 
 @dataclass
 class Piece:
     """Turns of a conversation that stay together.
 
-    about    a noun for what they are about, or ''
-    said     what was said, where it was no task
+    about    a noun for their topic, or ''
+    said     what was said, if it was not a task
     result   the number that the last answer states as its result, or None
     """
     turns: List[Turn]
@@ -39,10 +39,10 @@ class Piece:
 
 
 def draw(rng, before, calculator, known):
-    """Returns what refers to the pieces before.
+    """Returns a turn that refers to the pieces before it.
 
-    calculator   one is there, so that sums are not done by heart
-    known        what was told of the user: never asked as unknown
+    calculator   one is offered, so the model does not calculate itself
+    known        facts that the user has stated; they are not asked as unknown
     """
     users = [t.user for piece in before for t in piece.turns]
     last = before[-1]
@@ -95,7 +95,7 @@ def just_said(rng, users):
 
 
 def quotes(answer, text):
-    """Returns None where an answer ends with a text, whatever its marks."""
+    """Returns None if an answer ends with a text; punctuation is ignored."""
 
     wanted = words(text)
     return None if words(answer)[-len(wanted):] == wanted \

@@ -22,9 +22,9 @@ class Rule:
     """
     system   the system prompt
     form     the answer without the rule -> with it
-    core     the answer with the rule -> without it, None where it was not
+    core     the answer with the rule -> without it; None if it was not
              followed
-    note     what the reasoning says before the answer, or ''
+    note     the reasoning's text before the answer, or ''
     """
     system: str
     form: Callable[[str], str]
@@ -32,7 +32,7 @@ class Rule:
     note: str = ''
 
     def turn(self, turn):
-        """Returns a turn that follows the rule as well."""
+        """Returns a turn that follows the rule, too."""
 
         def check(answer, calls):
             core = self.core(answer)

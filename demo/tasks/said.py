@@ -1,8 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Turns that need no tool: something is said, a line is thought, an answer is
-given.
-"""
+"""Turns that need no tool: the user says something, the model thinks one line
+and answers."""
 
 from dataclasses import dataclass
 from typing import Callable, Optional
@@ -14,12 +13,12 @@ from tasks.wording import polite
 @dataclass
 class Said:
     """
-    user      what the user says
+    user      the user's text
     thought   the reasoning
-    answer    what to say
-    wrong     answer -> None, or why it is wrong
-    about     a noun for what it was about, or ''
-    work      what stands before the answer where it was not thought
+    answer    the answer
+    wrong     answer -> None, or the reason why it is wrong
+    about     a noun for the topic, or ''
+    work      lines before the answer if there is no reasoning
     result    the number that the answer states as its result, or None
     """
     user: str
@@ -47,14 +46,15 @@ class Said:
 
 
 def ask(rng, text):
-    """Returns a question or a demand as somebody might put it.  What ends
-    without a mark ends with words to be taken as they are."""
+    """Returns a question or a request in one of several styles.  A text that
+    does not end with a punctuation mark ends with words that must be kept as
+    they are."""
 
     return polite(rng, text) if text[-1] in '.?!' else text
 
 
 def words(text):
-    """Returns a text's words, in small letters, without marks."""
+    """Returns a text's words in small letters, without punctuation."""
 
     return [w for w in (''.join(c for c in part if c.isalnum())
                         for part in text.lower().split()) if w]

@@ -9,16 +9,16 @@ It begins with
 
     {"family": ..., "system": "...", "tools": [...], "turns": ["...", ...]}
 
-where tools are those of a chat request and turns are what the user says, one
-after the other.  Then it answers each line that it reads:
+where tools are those of a chat request and turns are the user's messages, in
+their order.  Then it answers each line that it reads:
 
     {"call": NAME, "arguments": "{...}"}   {"result": "..."}
     {"answer": "..."}                      {"turn": 0, "right": true,
                                             "why": null}
 
-A call belongs to the turn that the next answer ends; why tells what is wrong.
-A line that it does not understand is answered with {"error": "..."}.  It ends
-with its input.
+A call belongs to the turn that the next answer ends.  If the answer is wrong,
+"why" has the reason.  A line that cannot be parsed is answered with {"error":
+"..."}.  The program ends at the end of its input.
 """
 
 import json
@@ -29,7 +29,7 @@ from tasks.task import Call
 
 
 class Environment:
-    """A task while it is being done."""
+    """A task and the calls and answers so far."""
 
     def __init__(self, task):
         self.task = task
@@ -42,7 +42,7 @@ class Environment:
                 'turns': [t.user for t in self.task.turns]}
 
     def line(self, line):
-        """Returns what to answer to a line, some bytes."""
+        """Returns the answer to a line, which is some bytes."""
 
         try:
             message = json.loads(line)
@@ -71,8 +71,8 @@ class Environment:
 
         except Exception as e:
 
-            # a tool ought to raise ValueError only; one that does not must
-            # not end the conversation
+            # A tool should raise ValueError only.  Other exceptions must not
+            # end the conversation, either.
 
             result = json.dumps({'error': f'{type(e).__name__}: {e}'})
 
@@ -98,7 +98,7 @@ def texts(message):
 
 
 def parsed(arguments):
-    """Returns the arguments of a call, {} where they are no JSON object."""
+    """Returns the arguments of a call, or {} if they are not a JSON object."""
 
     try:
         value = json.loads(arguments)
@@ -110,8 +110,8 @@ def parsed(arguments):
 
 
 def say(message):
-    """Writes a line.  It is ASCII: half of a surrogate pair, which JSON can
-    name, has no bytes in UTF-8."""
+    """Writes a line in ASCII, because half of a surrogate pair, which JSON can
+    contain, cannot be encoded in UTF-8."""
 
     print(json.dumps(message), flush=True)
 
@@ -137,6 +137,6 @@ if __name__ == '__main__':
 
     except BrokenPipeError:
 
-        # who started it has seen enough; nor can the last flush be written
+        # the reader has closed the pipe, so the last flush would fail, too
 
         sys.stderr.close()

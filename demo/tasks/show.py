@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Prints a task as a conversation, the way its gold policy has it:
+"""Prints a task as a conversation, as its gold policy solves it:
 
     PYTHONPATH=demo python3 -m tasks.show FAMILY SEED [--mode M] [--json]
 """
@@ -17,7 +17,7 @@ INDENT = 10
 
 
 def show(task, messages):
-    """Returns the text of a conversation, for people."""
+    """Returns the text of a conversation for people."""
 
     lines = [tool_line(t.function) for t in task.tools.values()]
 
@@ -42,7 +42,7 @@ def tool_line(function):
 
 
 def entry(who, text):
-    """Returns a text behind its speaker, all its lines indented alike."""
+    """Returns a text after its speaker, with all lines indented alike."""
 
     text = f'{who:<{INDENT}}' + text.replace('\n', '\n' + ' ' * INDENT)
     return '\n'.join(line.rstrip() for line in text.split('\n'))
@@ -54,10 +54,10 @@ def main():
         'task.')
     parser.add_argument('family', choices=FAMILIES)
     parser.add_argument('seed', help='any text, such as eval-1')
-    parser.add_argument('--mode', help='retain, discard or chat; the first '
-                        'that the task has without it')
+    parser.add_argument('--mode', help='retain, discard or chat; default: the '
+                        'first mode of the task')
     parser.add_argument('--json', action='store_true',
-                        help='the messages and tools of a chat request')
+                        help='prints a chat request with messages and tools')
     args = parser.parse_args()
 
     task = task_of(args.family, args.seed)

@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Small things to do on demand: count, spell, repeat, name and compare words.
+"""Small skills: counting, spelling, repeating, naming and comparing words.
 
-Each function of SKILLS takes a random.Random and returns what was said.
+Each function of SKILLS takes a random.Random and returns a Said.
 """
 
 import re
@@ -45,7 +45,7 @@ flour=white|rust=brown|a fir tree=green|sugar=white|soot=black
 the clear sky=blue|a pumpkin=orange|a ripe apple=red|sand=yellow'''.replace(
     '\n', '|').split('|'))
 
-# kind, kinds: words of it; no word is of two kinds
+# kind, kinds: words of this kind; no word is of two kinds
 
 KINDS = {
     ('fruit', 'fruits'): 'apple pear plum cherry lemon banana grape peach',
@@ -71,7 +71,7 @@ KINDS = {
 
 KINDS = {kind: words_.split() for kind, words_ in KINDS.items()}
 
-# right as well, when somebody names some
+# also accepted when the user asks for some of a kind
 
 MORE = {
     'fruits': '''orange lime mango melon fig date kiwi apricot strawberry
@@ -85,7 +85,7 @@ MORE = {
     'instruments': 'horn bell organ oboe clarinet viola lute whistle',
 }
 
-# for what is done with letters
+# the words for skills with letters
 
 SPELLED = sorted({*THINGS, *COLORS, *(w.lower() for row in KINDS.values()
                                       for w in row),
@@ -160,9 +160,7 @@ def spell(rng):
 
 
 def spelled(answer, *right):
-    """Returns None where the letters that stand alone make one of the
-    words.
-    """
+    """Returns None if the letters that stand alone make one of the words."""
 
     return None if ''.join(alone(answer)) in right else f'not {right[0]}'
 
@@ -280,8 +278,8 @@ def next_letter(rng):
 
 
 def phrase(rng):
-    """Returns what to repeat: made of our words, of any, or a sentence that
-    usually means something to do."""
+    """Returns a text to repeat: of our words, of made-up words, or a sentence
+    that would usually be a request."""
 
     kind = rng.random()
 
@@ -343,7 +341,7 @@ def repeat_times(rng):
 
 
 def neighbor(rng):
-    """Returns what was said of the day or month n after or before another."""
+    """Returns a question about the day or month n after or before another."""
 
     what, row = rng.choice((('day', DAYS), ('month', MONTHS)))
     way = rng.choice(('after', 'before'))
@@ -616,7 +614,7 @@ def sentence(rng):
                 about='a sentence')
 
 
-# twice those that newcomers try and that are hard to learn
+# skills that newcomers try and that are hard to learn are listed twice
 
 SKILLS = (count, spell, backwards, letters, letter_times, letter_times,
           end_letter, next_letter, repeat, repeat, repeat_times, neighbor,

@@ -1,8 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Very short stories: the user chooses the kind, the hero and the thing; what
-was not chosen is always the same.
-"""
+"""Very short stories.  The user may choose the kind, the hero and the thing;
+each has a fixed default."""
 
 import re
 
@@ -13,7 +12,7 @@ from tasks.words import PEOPLE, THINGS
 
 HERO, THING = 'Mara', 'lantern'
 
-# (name, words one of which it must have): story
+# (name, words of which it must have one): story
 
 PLOTS = {
     ('', ()): '''{hero} had an old {thing}. One morning the {thing} was gone.

@@ -1,8 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The family 'talk': small talk of one turn, about the project and the model,
-with small things to do and questions to which "I do not know" is the answer.
-"""
+"""The family 'talk': small talk of one turn about the project and the model,
+small skills, and questions to which "I do not know" is the answer."""
 
 from tasks.facts import MODEL, PROJECT
 from tasks.manners import MANNERS
@@ -23,10 +22,10 @@ def make(rng):
 
 
 def among(rng, personal, tools):
-    """Returns something to be said among other things.
+    """Returns a turn of small talk for a longer conversation.
 
-    personal   the system prompt tells who the user or the model is
-    tools      may know what the model does not
+    personal   the system prompt describes the user or the model
+    tools      tools are offered; they may have what the model does not know
     """
     draws = [(project, 5), (manners, 1), (skill, 5), (story, 1)]
 
@@ -52,7 +51,7 @@ def model(rng):
 
 
 def manners(rng):
-    """Returns a greeting or the like; nothing is said before it."""
+    """Returns a greeting or the like, for the beginning of a conversation."""
 
     topic = rng.choice(list(MANNERS.values()))
     user = topic.ask(rng)
@@ -78,8 +77,8 @@ def skill(rng):
 
 
 def own(rng):
-    """Returns what users say of themselves, or ask for without having said
-    it."""
+    """Returns a fact about the user, stated, or asked for without having been
+    stated."""
 
     fact = rng.choice(FACTS)
     way = rng.randrange(3)

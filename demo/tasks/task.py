@@ -1,12 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 
-"""What a task is: a conversation to be had, with its tools, and the means to
-tell whether it was had well.
+"""A task: a conversation with its tools, and the checks of its answers.
 
-A task is made from a random.Random alone, so a seed names it.  It holds one
-or more turns.  Each turn has what the user says, a check of what came out of
-it, and a gold policy: steps that an ideal assistant would take, which reach
-the tools only by calling them.
+A task is made from a random.Random alone, so its seed identifies it.  It has
+one or more turns.  Each turn has the user's text, a check of the outcome, and
+a gold policy, which yields the steps of an ideal assistant.  The gold policy
+reaches the tools only by calling them.
 """
 
 import json
@@ -16,10 +15,10 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 # The three ways in which an assistant's reasoning is kept:
 #
-#   RETAIN   thinks; reasoning stays until the user speaks again (the paper,
-#            section 3.2.1)
-#   DISCARD  thinks; reasoning is gone after every tool round, so that each
-#            has to find out again what is known
+#   RETAIN   thinks; reasoning is kept until the next message of the user (the
+#            paper, section 3.2.1)
+#   DISCARD  thinks; reasoning is dropped after every tool round, so that each
+#            round must derive again what was known
 #   CHAT     does not think: every step's reasoning is empty
 
 RETAIN = 'retain'
@@ -33,8 +32,8 @@ class Tool:
 
     function   the "function" object of an OpenAI tool: name, description,
                parameters (JSON schema)
-    run        arguments (a dict) -> a value that json.dumps takes; raises
-               ValueError with a text for the model when they make no sense
+    run        arguments (a dict) -> a value for json.dumps; raises ValueError
+               with a text for the model if the arguments are not valid
     """
     function: dict
     run: Callable[[dict], object]
@@ -44,8 +43,8 @@ class Tool:
 class Step:
     """One message of the assistant.
 
-    calls is a list of (name, arguments); a step with calls is followed by
-    their results, one without ends the turn.
+    calls is a list of (name, arguments).  A step with calls is followed by
+    their results; a step without calls ends the turn.
     """
     reasoning: str = ''
     content: str = ''
@@ -54,7 +53,7 @@ class Step:
 
 @dataclass
 class Call:
-    """A call that was made, and its result's text."""
+    """A call that was made, and the text of its result."""
     name: str
     arguments: dict
     result: str
@@ -62,9 +61,9 @@ class Call:
 
 @dataclass
 class Turn:
-    """One thing the user says, and what has to come of it.
+    """One message of the user, and the checks of its outcome.
 
-    check   (answer, calls) -> None when it is right, else why it is wrong;
+    check   (answer, calls) -> None if it is right, else the reason;
             answer is the text of the last message, calls is [Call, ...]
     gold    mode -> generator of Step; "results = yield step" gives the list
             of the parsed results of the step's calls
@@ -77,7 +76,7 @@ class Turn:
 @dataclass
 class Task:
     """
-    family   the row of the table it counts in
+    family   the row of the table in which it counts
     kind     'talk', 'single', 'multi' or 'plan'
     modes    those of RETAIN, DISCARD and CHAT that its gold policies have
     system   the system prompt, or ''
@@ -96,10 +95,9 @@ class Task:
                 for t in self.tools.values()]
 
     def call(self, name, arguments):
-        """Runs a tool.  arguments is the text of a JSON object, as a model
-        wrote it; returns the text of a JSON value.  What cannot be run has
-        {"error": why} as its result: a model reads it, nothing is raised.
-        """
+        """Runs a tool.  arguments is the text of a JSON object, as the model
+        wrote it.  Returns the text of a JSON value.  If the call fails, that
+        is {"error": reason} for the model, and nothing is raised."""
         try:
             if name not in self.tools:
                 raise ValueError('no such tool: ' + name)
@@ -119,8 +117,8 @@ class Task:
 
 
 def refuse_unknown(function, arguments):
-    """Raises ValueError unless the arguments are those of the schema: none
-    missing, none too many, each of its type."""
+    """Raises ValueError unless the arguments match the schema: none missing,
+    none unknown, each of its type."""
 
     types = {'string': str, 'number': (int, float), 'integer': int,
              'array': list, 'object': dict, 'boolean': bool}
@@ -146,7 +144,7 @@ def refuse_unknown(function, arguments):
 
 def function(name, description, /, required=None, **properties):
     """Returns the "function" object of a tool.  A property is its type, or
-    (type, description); all are required unless told."""
+    (type, description).  All are required by default."""
 
     def schema(p):
         kind, text = p if isinstance(p, tuple) else (p, None)
@@ -173,11 +171,11 @@ class GoldFailed(Exception):
 
 
 def play(task, mode):
-    """Lets the gold policies have the conversation.
+    """Plays the conversation with the gold policies.
 
-    Returns its messages in the form of a chat request, every assistant's
-    with "reasoning_content" as it was thought (what of it a prompt still
-    shows is the encoding's business).  Raises GoldFailed.
+    Returns its messages in the form of a chat request.  Every message of the
+    assistant has its whole "reasoning_content"; the prompt encoding decides
+    which of it a prompt still has.  Raises GoldFailed.
     """
     messages = []
 

@@ -1,10 +1,10 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The tools that are offered.
+"""The tools of a task.
 
-A role is what a tool does.  In every task a role has another name, another
-description and other names for its arguments: what to write in a call is to
-be read from the tools' list, not known by heart.
+A role is what a tool does.  In each task a role has another name, another
+description and other names for its arguments, so that the model must read the
+list of tools and cannot learn the calls by heart.
 """
 
 import json
@@ -18,8 +18,9 @@ from tasks.tools_units import convert, convert_short
 
 @dataclass(frozen=True)
 class Role:
-    """types are those of the arguments, in order; arguments are the sets of
-    names that they may have."""
+    """
+    types      of the arguments, in order
+    arguments  sets of names that the arguments may have"""
     names: Tuple[str, ...]
     descriptions: Tuple[str, ...]
     types: Tuple[str, ...]
@@ -117,11 +118,11 @@ ROLES = {
         'string string', 'to text', 'person message', 'receiver body'),
 }
 
-# a stricter one looks the same
+# the stricter tool has the same descriptions
 
 ROLES['convert_short'] = ROLES['convert']
 
-# where days are dates, the argument says so
+# if days are given by date, the name of the argument shows it
 
 DATED = ('city date', 'place date', 'town on_date')
 
@@ -129,13 +130,13 @@ DATED = ('city date', 'place date', 'town on_date')
 class Kit:
     """The tools of a task.
 
-    tools     by name, as Task.tools is
-    offered   the roles that are there
+    tools     by name, as Task.tools
+    offered   the roles that are offered
     """
 
     def __init__(self, rng, world, needed, others=(0, 3), without=()):
-        """needed are the roles that must be there; others tells the least
-        and the most of further ones, none of them from without."""
+        """needed are the roles that must be offered.  others is the least and
+        the largest number of further roles; those in without are excluded."""
 
         spare = [r for r in ROLES
                  if r not in needed and r not in without
@@ -175,8 +176,8 @@ class Kit:
         return self.names[which], dict(zip(self.arguments[which], values))
 
     def done(self, which, calls):
-        """Returns the arguments, in order, of each of calls to a role that
-        did not fail."""
+        """For each successful call to a role, returns its arguments in
+        order."""
 
         return [tuple(c.arguments[a] for a in self.arguments[which])
                 for c in calls
@@ -185,7 +186,7 @@ class Kit:
 
 
 def run_of(which, world):
-    """Returns the function behind a role."""
+    """Returns the function of a role."""
 
     free = {'calculator': calculate, 'convert': convert,
             'convert_short': convert_short}

@@ -2,7 +2,7 @@
 
 """The calculator: + - * / and parentheses over decimal numbers, exactly.
 
-A grammar read from left to right, a function a rule:
+The grammar is read from left to right, with a function for each rule:
 
     sum     = product { ("+" | "-") product }
     product = factor { ("*" | "/") factor }
@@ -15,7 +15,7 @@ from fractions import Fraction
 
 LENGTH = 200        # characters of an expression
 DEPTH = 20          # of parentheses and signs
-LARGEST = 10 ** 11  # of a result: with PLACES a double still holds it
+LARGEST = 10 ** 11  # of a result; with PLACES a double can still hold it
 PLACES = 4          # decimals of a result
 
 TOKEN = re.compile(r'\s*([0-9]+(?:\.[0-9]+)?|[-+*/()])')
@@ -40,8 +40,8 @@ def value(expression):
 
 
 def short(number):
-    """Returns a Fraction as JSON should show it: whole, or with as many
-    decimals as it needs, PLACES at most."""
+    """Returns a Fraction in the form for JSON: an integer, or with as many
+    decimals as needed, at most PLACES."""
 
     if abs(number) >= LARGEST:
         raise ValueError('number too large')
@@ -76,8 +76,8 @@ def split(text):
     return tokens
 
 
-# Each reads its rule from tokens[at:] and returns the value and the index of
-# the first token that it did not use.
+# Each of these functions reads its rule from tokens[at:].  It returns the
+# value and the index of the first token after the rule.
 
 def read_sum(tokens, at, depth):
     left, at = read_product(tokens, at, depth)

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Whether an answer says what it should.  Each check returns None when it
-does, else why not."""
+"""Checks of answers.  Each check returns None if the answer is right, or else
+the reason."""
 
 import re
 from fractions import Fraction
@@ -17,15 +17,15 @@ NEGATIVE = re.compile(r"\b(?:not|no|none|cannot|unknown|unable|nothing"
 
 
 def numbers(text):
-    """Returns the numbers of a text, each without its thousands' commas; a
-    date is none."""
+    """Returns the numbers of a text, each without its thousands' commas.
+    Dates are not numbers."""
 
     return [n.replace(',', '') for n in NUMBER.findall(DATE.sub('', text))]
 
 
 def is_number(said, wanted):
-    """Tells whether a number's text is the wanted one, which may have been
-    rounded, though not to a whole one."""
+    """Returns true if the text of a number is the wanted number, which may be
+    rounded, but not to an integer."""
 
     wanted = Fraction(str(wanted))
     difference = abs(Fraction(said) - wanted)
@@ -39,8 +39,8 @@ def is_number(said, wanted):
 
 
 def says_number(answer, wanted, user=''):
-    """The wanted is the last number of the answer; those that the user has
-    said do not count, as an answer may repeat the question."""
+    """The last number of the answer must be the wanted one.  Numbers of the
+    user's text do not count, because an answer may repeat the question."""
 
     repeated = numbers(user)
     said = [n for n in numbers(answer)
@@ -58,7 +58,7 @@ def has_word(text, word):
 
 
 def says_words(answer, *words):
-    """The answer has each of the words, or sequences of words."""
+    """The answer must have each of the words, or sequences of words."""
 
     for word in words:
         if not has_word(answer, str(word)):
@@ -68,8 +68,8 @@ def says_words(answer, *words):
 
 
 def says_choice(answer, wanted, choices):
-    """The wanted is the one of choices that the answer has, or the first
-    where it speaks of the others too."""
+    """Of the choices, the answer must have only the wanted one, or have it
+    first."""
 
     def place(word):
         m = re.search(r'(?<!\w)' + re.escape(word) + r'(?!\w)', answer,
@@ -84,7 +84,7 @@ def says_choice(answer, wanted, choices):
 
 
 def says_no(answer, name=''):
-    """The answer says that something is not so, or not known."""
+    """The answer must say that something is not so, or not known."""
 
     if NEGATIVE.search(answer) is None:
         return f'no negation in: {answer}'
@@ -93,8 +93,8 @@ def says_no(answer, name=''):
 
 
 def same_text(a, b):
-    """Tells whether two texts are the same but for quotes, capitals and a
-    final mark."""
+    """Returns true if two texts differ only in quotes, capitals and a final
+    punctuation mark."""
 
     def plain(text):
         return ' '.join(text.lower().strip(' \n\'"').rstrip('.!').split())
@@ -103,13 +103,13 @@ def same_text(a, b):
 
 
 def repeats(answer, text):
-    """The answer is a text that was to be said."""
+    """The answer must be a text that the user asked for."""
 
     return None if same_text(answer, text) else f'not "{text}": {answer}'
 
 
 def sent(kit, calls, to, text):
-    """One message was sent: to somebody, with a text."""
+    """One message must have been sent, to this person and with this text."""
 
     messages = kit.done('send_message', calls)
 
@@ -126,7 +126,7 @@ def sent(kit, calls, to, text):
 
 
 def stored(kit, calls, key, value):
-    """One key was set, to a value."""
+    """One key must have been set, to this value."""
 
     writes = kit.done('kv_set', calls)
 
@@ -140,7 +140,7 @@ def stored(kit, calls, key, value):
 
 
 def quiet(kit, calls, *roles):
-    """Nothing was sent or stored; or not by these roles."""
+    """Nothing may have been sent or stored, by any role or by these."""
 
     for role in roles or ('send_message', 'kv_set'):
         if role in kit.offered and kit.done(role, calls):
@@ -149,7 +149,7 @@ def quiet(kit, calls, *roles):
     return None
 
 
-# the same as a Turn's check, for turns that must leave nothing behind
+# as a Turn's check, for turns that must not send or store anything
 
 def number_check(kit, wanted, user):
     return lambda answer, calls: (says_number(answer, wanted, user)

@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 
-"""A call fails.  Its error says what would have been known: either one of
-these is meant, then the call is made again, or none is, then the answer says
-so."""
+"""A call fails.  Its error lists the names that would have been valid.  If one
+of them is meant, the call is made again with it; otherwise the answer says
+that there is no such name."""
 
 from tasks.task import CHAT, DISCARD, RETAIN, Step, Task, Turn
 from tasks.tools_box import Kit
@@ -23,11 +23,11 @@ def make(rng):
 def corrected(kit, user, wanted, call, wrong, right, how, answer, check):
     """Returns the Task in which a call is made twice.
 
-    wanted    what for, in the reasoning
+    wanted    the purpose, in the reasoning
     call      name -> (role, values)
-    wrong     the name as the user put it
-    right     the name that is known
-    how       why it is that one, in the reasoning
+    wrong     the name in the user's text
+    right     the name that exists
+    how       the reason why it is that one, in the reasoning
     answer    the second result -> the answer
     """
     def gold(mode):
@@ -47,7 +47,7 @@ def corrected(kit, user, wanted, call, wrong, right, how, answer, check):
 
 
 def failed(kit, user, wanted, call, why, answer, check):
-    """Returns the Task in which a call is made in vain.
+    """Returns the Task in which a call fails and is not repeated.
 
     call      (role, values)
     why       in the reasoning
@@ -71,7 +71,7 @@ def task(kit, user, gold, check):
 # names
 
 def misspell(rng, name):
-    """Returns the name with a letter wrong, but not in its beginning."""
+    """Returns the name with a wrong letter, but not in its beginning."""
 
     while True:
         i = rng.randrange(2, len(name))
@@ -89,8 +89,9 @@ def misspell(rng, name):
 
 
 def draw_typo(rng, names):
-    """Returns one of names, and it misspelled; or None and a name that is
-    like none.  Like is what begins with the same two letters."""
+    """Returns one of names and its misspelled form, or None and a name that is
+    not similar to any.  Names are similar if they begin with the same two
+    letters."""
 
     alike = [n for n in names if sum(m[:2] == n[:2] for m in names) == 1]
     right = rng.choice(alike + [None] * (len(alike) // 2 + 1))
@@ -109,7 +110,7 @@ def like(right, wrong):
 
 
 def names_in(error):
-    """Returns the known names that an error tells."""
+    """Returns the names in an error's list."""
 
     return error.partition('; known: ')[2].split(', ')
 
@@ -120,7 +121,7 @@ def not_found(what, name):
 
 
 def weather(rng, world):
-    """A city that is misspelled or not known."""
+    """The user misspells a city, or it is unknown."""
 
     kit = Kit(rng, world, ('get_weather',), (0, 4))
     right, wrong = draw_typo(rng, world.cities)
@@ -146,7 +147,7 @@ def weather(rng, world):
 
 
 def days(rng, world):
-    """A day that has no forecast."""
+    """The user asks for a day without a forecast."""
 
     kit = Kit(rng, world, ('get_weather',), (0, 4))
     city = rng.choice(world.cities)
@@ -173,7 +174,7 @@ def days(rng, world):
 
 
 def people(rng, world):
-    """A person that is misspelled or not known."""
+    """The user misspells a person, or the person is unknown."""
 
     kit = Kit(rng, world, ('find_person',), (0, 4))
     right, wrong = draw_typo(rng, list(world.people))
@@ -198,7 +199,8 @@ def people(rng, world):
 
 
 def messages(rng, world):
-    """Somebody to write to who is misspelled or not known."""
+    """The user misspells the receiver of a message, or the receiver is
+    unknown."""
 
     kit = Kit(rng, world, ('send_message',), (0, 4))
     right, wrong = draw_typo(rng, list(world.people))
@@ -223,11 +225,11 @@ def messages(rng, world):
                                or says_words(answer, right)))
 
 
-# names of which only a part is said
+# names of which the user gives only a part
 
 def draw_part(rng, things):
-    """Returns one of the things and the longer name that it really has; or a
-    thing that is not there and None; and all long names."""
+    """Returns one of the things, its longer real name, and all long names.  If
+    the thing does not exist, its longer name is None."""
 
     names = {t: f'{rng.choice(COLORS)}_{t}' for t in things}
     thing = rng.choice([t for t in things
@@ -241,8 +243,8 @@ def draw_part(rng, things):
 
 
 def looked_through(part, names):
-    """Returns the reasoning in which each long name is looked at, until one
-    has the part in it."""
+    """Returns the reasoning that searches the long names in order for one that
+    contains the part."""
 
     said = []
 
@@ -256,7 +258,7 @@ def looked_through(part, names):
 
 
 def keys(rng, world):
-    """A key of which the user has told a part."""
+    """The user gives a part of a key."""
 
     things = rng.sample(THINGS, rng.randint(3, 5))
     part, right, names = draw_part(rng, things)
@@ -282,7 +284,7 @@ def keys(rng, world):
 
 
 def rows(rng, world):
-    """A row of which the user has told a part."""
+    """The user gives a part of a row's name."""
 
     table = world.shop
     part, right, names = draw_part(rng, table.rows())
@@ -319,7 +321,7 @@ drams chains spans fortnights'''.split()
 
 
 def strange_units(rng, world):
-    """A unit that no converter has."""
+    """The user gives a unit that no converter has."""
 
     kit = Kit(rng, world, ('convert',), (0, 4))
     n = rng.randrange(2, 1000)
@@ -338,7 +340,7 @@ def strange_units(rng, world):
 
 
 def short_units(rng, world):
-    """A converter that knows the short names of units only."""
+    """The converter accepts only the short names of units."""
 
     kit = Kit(rng, world, ('convert_short',), (0, 4))
     n, source, into, result = draw_conversion(rng)
@@ -364,7 +366,7 @@ def short_units(rng, world):
 
 
 def mixed_units(rng, world):
-    """Units of different things."""
+    """The user gives units of different quantities."""
 
     kit = Kit(rng, world, ('convert',), (0, 4))
     source, into = rng.sample(UNITS, 2)

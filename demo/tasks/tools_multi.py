@@ -1,6 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Several rounds of calls, each made of what the ones before it returned."""
+"""Tasks with several rounds of calls; each round uses the results before
+it."""
 
 from fractions import Fraction
 
@@ -29,7 +30,7 @@ def task(kit, modes, user, gold, check):
                 tools=kit.tools)
 
 
-# prices of a table, and what they come to
+# prices of a table, and their totals
 
 def totals(rng, world):
     while 'price' not in world.shop.columns():
@@ -75,7 +76,7 @@ def totals(rng, world):
                 number_check(kit, short(total), user))
 
 
-# cities compared
+# comparisons of cities
 
 EXTREMES = (('temperature', True, 'warmest'),
             ('temperature', False, 'coldest'),
@@ -114,7 +115,7 @@ def extremes(rng, world):
 
 
 def differences(rng, world):
-    """By how much it is warmer in one city than in another."""
+    """Asks how much warmer one city is than another."""
 
     kit = Kit(rng, world, ('get_weather', 'calculator'), (0, 3))
     day = rng.choice(world.days)
@@ -152,7 +153,7 @@ def differences(rng, world):
 
 
 def todays(rng, world):
-    """Today's weather, where the forecast wants to know which day it is."""
+    """Asks for today's weather; the forecast needs the name of the day."""
 
     kit = Kit(rng, world, ('get_time', 'get_weather'), (0, 3))
     city = rng.choice(world.cities)
@@ -160,7 +161,7 @@ def todays(rng, world):
                f'What is the temperature in {city} today?',
                f'Tell me how many degrees {city} has today.',
                f"What is today's temperature in {city}?")
-    # a forecast by dates has an argument that is named so
+    # a forecast by date has an argument with this name
     which = 'date' if world.dated else 'weekday'
 
     def gold(mode):
@@ -184,7 +185,8 @@ def todays(rng, world):
 # the key-value store
 
 def chains(rng, world):
-    """A key's value is the next key, up to a number."""
+    """Asks for a number behind several keys, each the value of the one
+    before."""
 
     hops = rng.randint(2, 5)
     chain = [f'{c}_{t}' for c, t in zip(rng.choices(COLORS, k=hops),
@@ -226,7 +228,7 @@ def chains(rng, world):
 
 
 def stored_sums(rng, world):
-    """Two values are read, and what they make is stored."""
+    """Asks to store the sum or the like of two stored values."""
 
     kit = Kit(rng, world, ('kv_get', 'calculator', 'kv_set'), (0, 2))
     a, b = rng.sample(list(world.store), 2)
@@ -265,7 +267,7 @@ def stored_sums(rng, world):
 
 
 def store_sums(rng, world):
-    """What all values of the store make together."""
+    """Asks for the total of all values of the store."""
 
     while len(world.store) > 4:
         world = World(rng)
@@ -298,10 +300,10 @@ def store_sums(rng, world):
     return task(kit, ANY, user, gold, number_check(kit, wanted, user))
 
 
-# tables of which the rows are not told
+# tables whose rows are not in the user's text
 
 def firsts(rng, world):
-    """The row of a table with the most or the least of a column."""
+    """Asks for the row with the most or the least of a column."""
 
     kit = Kit(rng, world, ('table_rows', 'table_lookup'), (0, 3))
     table = rng.choice(list(world.tables().values()))
@@ -327,7 +329,7 @@ def firsts(rng, world):
 
 
 def column_sums(rng, world):
-    """The sum or the average of a column."""
+    """Asks for the sum or the average of a column."""
 
     kit = Kit(rng, world, ('table_rows', 'table_lookup', 'calculator'),
               (0, 2))
@@ -371,8 +373,8 @@ def column_sums(rng, world):
 
 
 def find_first(kit, notes, table, column, more):
-    """Steps that find the row with the most, or least, of a column.  Notes
-    are left with what was compared; returns the row and its number."""
+    """Yields steps that find the row with the most, or the least, of a column.
+    They add the comparisons to the notes.  Returns the row and its number."""
 
     results = yield Step(notes.think(f'First the rows of {table}.'),
                          calls=[kit.call('table_rows', table)])
@@ -399,7 +401,8 @@ OLDEST = (('age', True, 'oldest'), ('age', False, 'youngest'),
 
 
 def calls_to_first(rng, world):
-    """The phone or the city of the oldest, tallest, ..., of a table."""
+    """Asks for the phone or the city of the oldest, tallest, ..., of a
+    table."""
 
     column, more, word = rng.choice(OLDEST)
 
@@ -441,7 +444,7 @@ MEASURED = (('weight', 'shop', 'kg'), ('distance', 'region', 'km'),
 
 
 def converted_cells(rng, world):
-    """A number of a table, in another unit."""
+    """Asks for a number of a table in another unit."""
 
     column, where, unit = rng.choice(MEASURED)
 
@@ -484,7 +487,7 @@ def converted_cells(rng, world):
                 number_check(kit, wanted, user))
 
 
-# what is compared: a word for more of it, and two units of it
+# quantities to compare: a word for more of it, and two units
 
 LENGTHS = (('longer', 'km', 'mi'), ('longer', 'm', 'ft'),
            ('longer', 'cm', 'in'), ('longer', 'm', 'yd'),
@@ -494,7 +497,7 @@ LENGTHS = (('longer', 'km', 'mi'), ('longer', 'm', 'ft'),
 
 
 def unlike_units(rng, world):
-    """Which of two quantities is more: one of them is converted first."""
+    """Asks which of two quantities is larger; one must be converted first."""
 
     kit = Kit(rng, world, ('convert',), (0, 4))
     word, short_a, short_b = rng.choice(LENGTHS)
@@ -502,7 +505,7 @@ def unlike_units(rng, world):
     b = next(u for u in UNITS if u.short == short_b)
 
     while True:
-        # near each other, but with different whole parts
+        # near each other, but with different integer parts
 
         n = rng.randrange(2, 200)
         m = round(converted(n, a, b) * rng.uniform(0.6, 1.6))
@@ -539,10 +542,10 @@ def unlike_units(rng, world):
                 choice_check(kit, best, (one, two)))
 
 
-# people, their weather and what to tell them
+# people, the weather at their homes, and messages to them
 
 def visits(rng, world):
-    """The weather where somebody lives."""
+    """Asks for the weather at somebody's home."""
 
     kit = Kit(rng, world, ('find_person', 'get_weather'), (0, 3))
     name = rng.choice(list(world.people))
@@ -570,7 +573,7 @@ def visits(rng, world):
 
 
 def find_city(kit, notes, name):
-    """The step that finds where somebody lives."""
+    """The step that finds somebody's city."""
 
     results = yield Step(notes.think(f'First the city of {name}.'),
                          calls=[kit.call('find_person', name)])
@@ -579,7 +582,7 @@ def find_city(kit, notes, name):
 
 
 def reports(rng, world):
-    """The temperature where somebody lives, sent to them."""
+    """Asks to send somebody the temperature at their home."""
 
     kit = Kit(rng, world, ('find_person', 'get_weather', 'send_message'),
               (0, 2))
@@ -618,7 +621,8 @@ def reports(rng, world):
 
 
 def advice(rng, world):
-    """One of two messages, by the sky where somebody lives."""
+    """Asks to send one of two messages, depending on the weather at somebody's
+    home."""
 
     kit = Kit(rng, world, ('find_person', 'get_weather', 'send_message'),
               (0, 2))

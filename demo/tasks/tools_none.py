@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Tools are offered and none is needed, or none fits: the answer is given
-without a call."""
+"""Tools are offered, but none is needed or none fits: the right answer makes
+no call."""
 
 from tasks import digits
 from tasks.task import CHAT, Step, Task, Turn
@@ -24,8 +24,8 @@ def make(rng):
 
 
 def direct(kit, user, thought, answer, check, shown=()):
-    """Returns the Task; check looks at the answer alone.  shown are lines of
-    work, which stand in the answer where there is no reasoning."""
+    """Returns the Task; check depends on the answer only.  shown are lines of
+    work, which are part of the answer if there is no reasoning."""
 
     shown = list(shown)
 
@@ -42,7 +42,7 @@ def direct(kit, user, thought, answer, check, shown=()):
                 tools=kit.tools)
 
 
-# none is needed
+# no tool is needed
 
 POLITE = (
     (('Hello!', 'Hi!', 'Hey there!', 'Hello there.', 'Hi, anybody there?'),
@@ -108,7 +108,7 @@ def tool_meant(rng, world, kit):
 
 
 def facts_told(rng, world, kit):
-    """What is asked has been said just before."""
+    """The user asks for a fact that is in the same message."""
 
     thing, other = rng.sample(THINGS, 2)
     name, second = rng.sample(PEOPLE, 2)
@@ -117,7 +117,7 @@ def facts_told(rng, world, kit):
 
     city = world.cities[0]
 
-    # what is said, what to answer, and the right word of some
+    # statement and question, the answer, and the right word of some
 
     user, answer, words = rng.choice((
         (f'My {thing} is {color}. Which color has my {thing}?',
@@ -155,7 +155,7 @@ def echoes(rng, world, kit):
 
 
 def written_sums(rng, world, kit):
-    """No calculator is there: the work is done by hand."""
+    """No calculator is offered, so the model calculates itself."""
 
     a, b = rng.randrange(11, 1000), rng.randrange(11, 1000)
     sign = rng.choice('+-')
@@ -175,12 +175,12 @@ def written_sums(rng, world, kit):
                   lambda text: says_number(text, result), lines)
 
 
-# none fits
+# no tool fits
 
 def missing(about, *ways):
-    """Returns the drawing of a task that asks about what no tool knows; the
-    ways may have {city}, {day}, {person}, {key}, {table}, {row}, {column}
-    and {text} in them."""
+    """Returns a function that draws a task about something for which there is
+    no tool.  The ways may contain {city}, {day}, {person}, {key}, {table},
+    {row}, {column} and {text}."""
 
     def draw(rng, world, kit):
         table = rng.choice(list(world.tables().values()))
@@ -200,7 +200,7 @@ def missing(about, *ways):
 NEEDLESS = (courtesies, digit_sums, tools_offered, tool_meant, facts_told,
             echoes)
 
-# each with the roles that must not be offered
+# functions that draw a task, each with the roles that must not be offered
 
 KINDS = tuple((draw, ()) for draw in NEEDLESS) + (
     (written_sums, ('calculator',)),

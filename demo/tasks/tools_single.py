@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 
-"""One call is needed: the right tool is to be chosen among those offered,
-and its result to be put into a sentence.  Now and then the user goes on with
-a second question of the kind."""
+"""Tasks with one call: the model must choose the right tool among those
+offered, and put its result into a sentence.  Sometimes the user asks a second
+question of the same kind."""
 
 from fractions import Fraction
 
@@ -32,11 +32,11 @@ def make(rng):
 
 
 def question(kit, user, wanted, call, found, answer, check):
-    """Returns the Turn of one call.
+    """Returns the Turn with one call.
 
-    wanted    what for, in the reasoning
+    wanted    the purpose, in the reasoning
     call      (role, values)
-    found     result -> what the reasoning says of it
+    found     result -> its text in the reasoning
     answer    result -> the answer
     check     as a Turn's
     """
@@ -70,8 +70,8 @@ def draw_number(rng):
 
 
 def draw_expression(rng, shapes):
-    """Returns an expression whose value is short, and none of its own
-    numbers; one that needs a calculator."""
+    """Returns an expression that needs a calculator.  Its value is short and
+    differs from all numbers in it."""
 
     while True:
         e = rng.choice(shapes)
@@ -185,8 +185,8 @@ result_answer = result_found
 # unit conversion
 
 def draw_conversion(rng, from_unit=None):
-    """Returns a number, two Units and the number that comes out, which is
-    neither tiny nor huge, nor the same."""
+    """Returns a number, two Units and the converted number, which is neither
+    tiny nor huge and differs from the first."""
 
     while True:
         source = from_unit or rng.choice(UNITS)
@@ -279,7 +279,7 @@ def weather(rng, world, kit):
 
 
 def weather_found(what, r):
-    """What the reasoning says of a forecast r."""
+    """Returns the text about a forecast r for the reasoning."""
 
     if what == 'weather':
         return (f'{r["sky"]}, temperature {r["temperature"]}, '
@@ -480,8 +480,8 @@ def cells(rng, world, kit):
 
 
 def headings(kind):
-    """Returns the drawing of a question for the 'rows' or 'columns' of a
-    table."""
+    """Returns a function that draws a question for the 'rows' or 'columns' of
+    a table."""
 
     def draw(rng, world, kit):
         table = rng.choice(list(world.tables().values()))

@@ -1,20 +1,20 @@
 # Copyright (C) The nginx-dsa authors
 
-"""How users put things, and how the assistant thinks about tools."""
+"""Styles of users' requests, and the assistant's reasoning about tools."""
 
 from tasks.task import CHAT, DISCARD
 from tasks.wording import polite
 
 
 def ask(rng, *ways):
-    """Returns one of the ways to say something, as a user may type it.  No
-    way may begin with a name, which would lose its capital."""
+    """Returns one of the ways in the style of a user.  No way may begin with a
+    name, which would lose its capital."""
 
     return polite(rng, rng.choice(ways))
 
 
 def listed(words):
-    """'a', 'a and b', 'a, b and c'"""
+    """Returns 'a', 'a and b' or 'a, b and c'."""
 
     words = [str(w) for w in words]
 
@@ -25,11 +25,11 @@ def listed(words):
 
 
 class Notes:
-    """The reasoning of one turn, step after step: what is wanted, what was
-    found, what comes next.
+    """The reasoning of one turn, step by step: the goal, the results so far,
+    and what to do next.
 
-    Where reasoning is kept, a step adds what is new.  Where it is discarded,
-    a step has to say all of it again.  Without thinking it says nothing.
+    If reasoning is kept, a step adds only what is new.  If it is discarded, a
+    step must repeat everything.  Without thinking it is empty.
     """
 
     def __init__(self, mode, wanted):
@@ -40,12 +40,12 @@ class Notes:
         self.pending = []
 
     def find(self, *found):
-        """Notes for the next step what was found."""
+        """Notes results for the next step."""
 
         self.pending += found
 
     def think(self, then, *found):
-        """Returns the reasoning of a step that found something and goes on
+        """Returns the reasoning of a step that has these results and goes on
         to do something."""
 
         first, self.begun = not self.begun, True
@@ -68,8 +68,9 @@ ANSWER = 'Now I can answer.'
 
 
 def compare(numbers, more):
-    """Finds the most of numbers (a dict by name) if more, else the least,
-    one after another.  Returns its name, and a line of notes for each."""
+    """Finds the largest (more) or smallest of numbers, a dict by name, one
+    after another.  Returns its name, and a line of notes for each
+    comparison."""
 
     best, lines = None, []
 

@@ -2,8 +2,8 @@
 
 """Conversion of units.
 
-A unit is a straight line to the base unit of what it measures:
-base = (value + offset) * factor.  Only temperatures have an offset.
+A unit is a linear function to the base unit of its quantity: base = (value +
+offset) * factor.  Only temperatures have an offset.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ from tasks.tools_calc import short
 
 @dataclass(frozen=True)
 class Unit:
-    """measures is 'length', 'weight', ...; the names are its short form, one
-    of it and many of it."""
+    """
+    measures  'length', 'weight', ...
+    names     the short form, the singular and the plural"""
     measures: str
     short: str
     one: str
@@ -68,15 +69,15 @@ LARGEST = 10 ** 9
 
 
 def convert(number, from_unit, to_unit):
-    """Returns {"result": number, "unit": to_unit}; units have any of their
-    names.  Raises ValueError."""
+    """Returns {"result": number, "unit": to_unit}.  Units may have any of
+    their names.  Raises ValueError."""
 
     return {'result': converted(number, find(from_unit), find(to_unit)),
             'unit': to_unit}
 
 
 def convert_short(number, from_unit, to_unit):
-    """The same for a stricter tool, which knows short names only."""
+    """Does the same for a stricter tool, which accepts short names only."""
 
     for name in (from_unit, to_unit):
         if name not in BY_SHORT:
@@ -87,7 +88,7 @@ def convert_short(number, from_unit, to_unit):
 
 
 def find(name):
-    """Returns the Unit of a name."""
+    """Returns the Unit with this name."""
 
     if name.lower() not in BY_NAME:
         raise ValueError(f'unknown unit: {name[:40]}; known: '
@@ -97,16 +98,16 @@ def find(name):
 
 
 def converted(number, from_unit, to_unit):
-    """Returns the number, as JSON should show it."""
+    """Returns the converted number in the form for JSON."""
 
     if from_unit.measures != to_unit.measures:
         raise ValueError(f'{from_unit.many} measure {from_unit.measures}, '
                          f'{to_unit.many} {to_unit.measures}')
 
-    if not abs(number) <= LARGEST:      # so put, it refuses NaN too
+    if not abs(number) <= LARGEST:      # rejects NaN, too
         raise ValueError('number too large')
 
-    # by its text: 0.1 is a tenth here, not the double beside it
+    # from the text, so that 0.1 is exactly a tenth and not the nearest double
 
     base = (Fraction(str(number)) + from_unit.offset) * from_unit.factor
 

@@ -1,10 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 
-"""What the tools know: weather, people, a key-value store, tables, a clock.
+"""The data behind the tools: weather, people, a key-value store, tables, a
+clock.
 
-A World is drawn from rng.  Its methods are what tools run: they take strings
-and return what JSON can show, or raise ValueError with a text that says what
-would have been known.
+A World is drawn from rng.  Its methods implement the tools.  They take strings
+and return values for JSON, or raise ValueError with a text that lists the
+valid names.
 """
 
 import datetime
@@ -19,7 +20,7 @@ Sunday'''.split()
 
 SKIES = 'sunny cloudy rainy snowy foggy stormy'.split()
 
-# a table has one of a group's names, and rows of the group's kind
+# a table has one of the names of a group, and rows of that group
 
 SHOPS = 'shop stock prices market'.split()
 CLUBS = 'staff club team class'.split()
@@ -37,19 +38,19 @@ COLUMNS = {
     'streets': (4, 99),
 }
 
-LONGEST = 300       # characters of what is stored or sent
-STORED = 20         # keys
+LONGEST = 300       # characters of a stored or sent text
+STORED = 20         # keys in the store
 
 
 def unknown(what, name, known):
-    """Returns the error for a name that is none of the known."""
+    """Returns the error for a name that is not known."""
 
     return ValueError(f'unknown {what}: {name[:40]}; known: '
                       + ', '.join(known))
 
 
 def look_up(what, name, known):
-    """Returns known[name], whatever the case of its letters."""
+    """Returns known[name]; letters may differ in case."""
 
     for k in known:
         if k.lower() == name.strip().lower():
@@ -76,8 +77,8 @@ class Table:
 
 
 def draw_table(rng, names, rows, columns):
-    """Returns a Table in which no column has a number twice, so that one
-    row of it is the first and one the last in any order."""
+    """Returns a Table in which no column has a number twice, so that sorting
+    has a unique order."""
 
     columns = rng.sample(columns, rng.randint(2, 3))
     numbers = {}
@@ -96,10 +97,10 @@ def draw_table(rng, names, rows, columns):
 
 class World:
     """
-    dated     days are named by their date, not by their weekday
+    dated     days are named by date instead of weekday
     days      those that have a forecast: today and those after it
-    weather   city -> day -> {"temperature", "sky", "wind"}; no two cities
-              have the same temperature or wind on a day
+    weather   city -> day -> {"temperature", "sky", "wind"}; on a day no two
+              cities have the same temperature or wind
     people    name -> {"city", "phone"}
     store     key -> value, both strings
     """
@@ -160,7 +161,7 @@ class World:
     def tables(self):
         return {t.name: t for t in (self.shop, self.club, self.region)}
 
-    # what tools run
+    # implementations of the tools
 
     def get_weather(self, city, day):
         days = look_up('city', city, self.weather)

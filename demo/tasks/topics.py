@@ -1,15 +1,15 @@
 # Copyright (C) The nginx-dsa authors
 
-"""What the model knows of itself and of the project: questions with one
-answer each.
+"""Parses questions and answers about the model, the project and small
+talk.  Each question has one answer.
 
 A topic is some lines:
 
-    = what the user does; "The user ..." is how the reasoning begins
+    = the purpose of the user; "The user ..." begins the reasoning
     ~ names of a thing, divided by |: the questions of WHAT are asked of them
     - a question; [a|b] is a or b, [a|] may be left out
     > the answer
-    + what an answer must say, divided by commas; a|b is a or b
+    + words that an answer must have, divided by commas; a|b is a or b
 """
 
 import re
@@ -33,7 +33,7 @@ What is meant by {}?'''.splitlines()
 
 @dataclass
 class Topic:
-    """keys is a list of alternatives; of each, one has to be said."""
+    """keys is a list of alternatives; an answer must have one word of each."""
     asks: str
     names: List[str]
     questions: List[str]
@@ -53,17 +53,17 @@ class Topic:
                       lambda m: rng.choice(m.group(1).split('|')),
                       self.questions[i - n])
 
-        # what was left out leaves its blank
+        # an omitted alternative leaves a blank
 
         return re.sub(r' (?=[ ?.!,]|$)', '', text).lstrip()
 
     def say(self):
-        """Returns the words that matter, as the reasoning lists them."""
+        """Returns the required words in the form of the reasoning."""
 
         return ', '.join(k[0] for k in self.keys)
 
     def missing(self, answer):
-        """Returns what an answer does not say, or None."""
+        """Returns a required word that an answer lacks, or None."""
 
         for key in self.keys:
             if not any(has_word(answer, k) for k in key):
@@ -73,7 +73,7 @@ class Topic:
 
 
 def topics(text):
-    """Returns the topics of a text, by what the user does."""
+    """Returns the topics of a text, by the purpose of the user."""
 
     found = {}
 

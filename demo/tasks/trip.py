@@ -1,7 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Trip planning, the paper's general agent task (section 3.2.3) in small:
-one to three days, conditional limits, fifteen tools, a verified plan."""
+"""Trip planning, a small version of the paper's general agent task (section
+3.2.3): one to three days, conditional limits, fifteen tools, a verified
+plan."""
 
 import json
 
@@ -11,7 +12,7 @@ from tasks.trip_verify import verify
 from tasks.trip_world import Size
 
 
-# by days: a conversation has to fit into 3,600 tokens
+# by days: a conversation must fit into 3,600 tokens
 
 SIZES = {
     1: Size(cities=(3, 6), hotels=(2, 4), restaurants=(3, 4),
@@ -45,8 +46,8 @@ def plan_task(family, kind, rng, size, days):
 
 
 def judge(request, world, answer, calls):
-    """Judges what was handed in last; the answer has to be there, but it
-    may tell of the plan as it likes."""
+    """Checks the last submitted plan.  The answer must not be empty, but may
+    describe the plan in any way."""
 
     plans = [c.arguments['answer_text'] for c in calls
              if c.name == 'submit_result'

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Small questions about the places of trip planning, with its tools: what
-trip.py does many times over in one conversation."""
+"""Short questions about the places of trip planning, with its tools.  They are
+the steps that trip.py combines in one conversation."""
 
 from tasks import digits, trip_tools, trip_world
 from tasks.task import CHAT, DISCARD, RETAIN, Task, Turn
@@ -33,11 +33,12 @@ def make(rng):
                             gold)])
 
 
-# Each question below is rng, world -> (ways, policy, check): ways to ask it,
-# Mind -> generator of steps, and (answer, user) -> None or why it is wrong.
+# Each function below takes rng and world and returns (ways, policy, check):
+# ways to ask, Mind -> generator of steps, and (answer, user) -> None or the
+# reason why the answer is wrong.
 
 
-# kind, info, one with it at x, its answer
+# kind, info, a question about this info of place x, its answer
 
 INFOS = (
     ('hotel', 'price', (
@@ -187,7 +188,7 @@ def weather_at(rng, world):
             policy, check)
 
 
-# kind, info, what is best, what is asked for
+# kind, info, the sign for better, the text of the question
 
 BEST = (
     ('hotel', 'price', '<', 'cheapest hotel'),
@@ -214,7 +215,7 @@ def best_in_city(rng, world):
 
 
 def best_near(rng, world):
-    """As best_in_city, but the city has to be found from a place first."""
+    """As best_in_city, but the city must first be found from a place."""
 
     kind, info, better, what = rng.choice(BEST)
     near = rng.choice([k for k in KINDS if k != kind])
@@ -245,7 +246,7 @@ def find_best(mind, city, kind, info, better, what):
 
 
 def look_up(mind, city, kind, info):
-    """Finds the names of a city's places, to ask each for the info."""
+    """Finds the names of a city's places, and queries the info of each."""
 
     mind.think(f'{kind.capitalize()}s of {city}.')
     result, = yield mind.step((f'get_all_{kind}s_by_city', {'city': city}))
@@ -283,7 +284,7 @@ def largest_city(rng, world):
             check_best(known, 'population', better))
 
 
-# kind, info, signs that keep a limit, what is asked for
+# kind, info, signs that satisfy a limit, the text of the question
 
 KEPT = (
     ('restaurant', 'rating', '>=', 'restaurants in {city} are rated {n} or '
@@ -299,7 +300,7 @@ def keep_limit(rng, world):
     city = rng.choice(list(world.cities))
     known = getattr(world.cities[city], kind + 's')
 
-    # near one of the numbers, or just that
+    # equal to one of the numbers, or near it
 
     n = known[rng.choice(list(known))][info]
     limit = round(n + rng.randint(-3, 3) / 10, 1) if info == 'rating' \
@@ -355,7 +356,7 @@ def together(rng, world):
 
 
 def names_all(answer, right, wrong):
-    """The answer has all the right names, and none of the wrong ones."""
+    """The answer must have all the right names, and none of the wrong ones."""
 
     why = says_words(answer, *right)
 
@@ -369,7 +370,7 @@ def names_all(answer, right, wrong):
     return None
 
 
-# what takes one round can be done without thinking, but for a sum
+# questions of one round do not need thinking, except for a sum
 
 ONE_ROUND = (RETAIN, DISCARD, CHAT)
 MORE_ROUNDS = (RETAIN, DISCARD)

@@ -1,11 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 
-"""What is asked for in trip planning, and a world in which it can be had.
+"""Requests for trips, and worlds in which each has a solution.
 
-A trip has one to three days, one city a day, and starts in a given one.  On
-the day of the limits the price of the hotel decides what holds for the two
-restaurants and the attraction, as in the paper's example; the dearer the
-hotel, the stricter.
+A trip has one to three days, one city per day, and starts in a given city.  On
+the day of the limits, the price of the hotel determines the limits for the two
+restaurants and the attraction, as in the paper's example: the more expensive
+the hotel, the stricter the limits.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from tasks import trip_text, trip_world
 
 @dataclass
 class Limits:
-    """What holds when the hotel costs hotel_from or more.
+    """Limits that apply if the hotel costs hotel_from or more.
 
-    rated           of the two restaurants, this many ...
-    rating          ... are rated so or better
-    together_under  what both restaurants cost, or None: any
-    ticket_under    what the attraction costs, or None: any
+    rated           so many of the two restaurants must have the rating ...
+    rating          ... of at least this
+    together_under  the sum of both restaurants is less, or None: any
+    ticket_under    the ticket of the attraction is less, or None: any
     """
     hotel_from: int
     rated: int
@@ -37,9 +37,9 @@ class Request:
     start   the city of day 1
     dates   of the days
     day     the day of the limits, from 1
-    limits  those of the dearest hotels first; the first whose hotel_from is
-            reached holds; that of the last is 0
-    text    all of it as a user would say it
+    limits  sorted from the most expensive hotels; the first whose hotel_from
+            is reached applies; the last one has a hotel_from of 0
+    text    the whole request in the words of a user
     """
     start: str
     dates: Tuple[str, ...]
@@ -49,14 +49,14 @@ class Request:
 
 
 def make(rng, size, days):
-    """Returns (request, world).  In each city there is a choice that keeps
-    the limits, and at least half of the choices do not."""
+    """Returns (request, world).  In each city some choice satisfies the
+    limits, and at least half of the choices do not."""
 
     limits = draw_limits(rng)
     dates = trip_world.dates(rng, days)
 
-    # a floor at each limit: the cheapest hotels of a world fall on either
-    # side of them alike
+    # a lowest price at each limit, so that the cheapest hotels of the worlds
+    # are evenly distributed over the limits
 
     floors = [max(x.hotel_from, trip_world.HOTEL_LEAST) for x in limits]
     world = trip_world.make(rng, size, dates, floors,
@@ -69,8 +69,8 @@ def make(rng, size, days):
 
 
 def draw_limits(rng):
-    """Returns three Limits, none stricter in anything than the one before:
-    the cheapest hotel is always the one that allows most."""
+    """Returns three Limits, none of them stricter in anything than the one
+    before.  So the cheapest hotel always has the loosest limits."""
 
     dear = 10 * rng.randint(22, 32)
     fair = dear - 10 * rng.randint(4, 9)
@@ -84,7 +84,7 @@ def draw_limits(rng):
 
 
 def passing(city, limits):
-    """Returns the share of a city's choices that keep the limits."""
+    """Returns the share of a city's choices that satisfy the limits."""
 
     pairs = list(permutations(city.restaurants.values(), 2))
     tickets = [a['ticket'] for a in city.attractions.values()]

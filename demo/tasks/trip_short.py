@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Trip planning of one or two days among few cities: what comes before
+"""Trip planning of one or two days and few cities, an easier step before
 trip.py in learning."""
 
 from tasks.trip import plan_task

@@ -2,11 +2,11 @@
 
 """The gold policy of trip planning.
 
-Of what is free it takes the first: the first line to a new city, the first
-hotel, the first restaurants.  On the day of the limits it takes the cheapest
-hotel, since the limits of cheaper hotels are never stricter, and then the
-first restaurants and the first attraction that keep what holds.  So nothing
-has to be taken back.
+For choices without limits it takes the first possibility: the first line to a
+new city, the first hotel, the first restaurants.  On the day of the limits it
+takes the cheapest hotel, because the limits of cheaper hotels are never
+stricter, and then the first restaurants and the first attraction that satisfy
+them.  So it never has to revise a choice.
 """
 
 import json
@@ -45,7 +45,7 @@ def gold(request):
         yield mind.step(('submit_result',
                          {'answer_text': json.dumps(plan)}))
 
-        # all that is left is to read what was handed in
+        # the last step repeats the submitted plan
 
         yield Step('Received.', ' '.join(
             f'Day {i}: {d.city}, {d.hotel}.' for i, d in enumerate(days, 1)))
@@ -54,7 +54,7 @@ def gold(request):
 
 
 class Day:
-    """A day's city, what there is in it and what was taken of it."""
+    """A day's city, its places, and the choices made."""
 
     def __init__(self, city, hotels, restaurants, attractions):
         self.city = city
@@ -69,7 +69,7 @@ class Day:
         return self.taken()
 
     def taken(self):
-        """Returns the thought of it, in the order of the plan."""
+        """Returns the thought with the choices, in the order of the plan."""
 
         return (f'{self.city}: {self.hotel}, {self.noon}, '
                 f'{self.attraction}, {self.evening}.')
@@ -84,7 +84,7 @@ class Day:
 
 
 def look_round(city, last):
-    """Returns the calls that find what a city has."""
+    """Returns the calls that list the places of a city."""
 
     names = ['get_all_hotels_by_city', 'get_all_restaurants_by_city',
              'get_all_attractions_by_city']

@@ -1,11 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 
-"""How a user asks for a trip: an opening, the rules and the limits, each in
+"""Texts of requests for trips: an opening, the rules and the limits, each in
 many wordings, in one of several orders."""
 
 
-# {n} is '1 day' or '3 days'; {when} is 'on 2025-10-01' or
-# 'from 2025-10-01 to 2025-10-03'
+# {n} is '1 day' or '3 days'; {when} is 'on 2025-10-01' or 'from 2025-10-01 to
+# 2025-10-03'
 
 OPENINGS = (
     'Plan a trip of {n} for me, {when}. It starts in {start}.',
@@ -48,8 +48,8 @@ RULES_ONE_DAY = (
     'not the same restaurant twice, and stay in the city.',
 )
 
-# a lead, then what holds for dear, fair and cheap hotels, in the order in
-# which they are said
+# an introduction, followed by the limits for expensive, medium and cheap
+# hotels, in the order of the text
 
 LIMITS = (
     ('On day {day} the hotel\'s price decides.', (
@@ -125,7 +125,7 @@ def phrase(rng, request):
     if rng.random() < 0.5:
         parts.reverse()
 
-    # the limits can come before there is a trip to speak of, too
+    # sometimes the limits precede the opening
 
     parts.insert(rng.choice((0, 0, 0, 0, 1)), opening)
     parts.append(rng.choice(CLOSINGS))

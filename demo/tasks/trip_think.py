@@ -1,18 +1,18 @@
 # Copyright (C) The nginx-dsa authors
 
-"""What the gold policies of the trip families think with."""
+"""The reasoning of the gold policies of the trip families."""
 
 from tasks import digits
 from tasks.task import CHAT, RETAIN, Step
 
 
 class Mind:
-    """Thoughts that come to be known one after another, and the steps in
-    which they are thought.
+    """The thoughts so far, in their order, and the steps in which they are
+    written.
 
-    With RETAIN a step thinks what is new since the step before.  With
-    DISCARD nothing of the earlier steps' reasoning is left, and a step
-    thinks the same thoughts, all of them, again.
+    With RETAIN, a step has the thoughts that are new since the step before.
+    With DISCARD, the reasoning of earlier steps is lost, so a step repeats all
+    thoughts.
     """
 
     def __init__(self, mode):
@@ -43,7 +43,7 @@ class Mind:
 
 
 def infos(kind, names, *keywords):
-    """Returns the calls that ask for infos of each."""
+    """Returns the calls that query infos of each name."""
 
     return [(f'get_infos_by_{kind}',
              {'info_keywords': list(keywords), kind: name})
@@ -51,9 +51,9 @@ def infos(kind, names, *keywords):
 
 
 def first_of(numbers, better):
-    """Finds the least ('<') or the largest ('>') of name -> number, all
-    different.  Returns (thought, name): 'Fir Inn 230. Owl Inn 180<230. So
-    Owl Inn 180.'"""
+    """Finds the least ('<') or the largest ('>') of name -> number; all
+    numbers differ.  Returns (thought, name): 'Fir Inn 230.  Owl Inn 180<230.
+    So Owl Inn 180.'"""
 
     best, said = None, []
 
@@ -73,7 +73,7 @@ def first_of(numbers, better):
 
 
 def compared(name, number, limit, ok):
-    """Returns the thought that a number keeps a limit or not; ok is the
+    """Returns the thought that a number satisfies a limit or not; ok has the
     signs that do: 'Rye Grill 3.8<4.0 no.'"""
 
     sign = digits.sign(number, limit)

@@ -2,8 +2,8 @@
 
 """The tools of trip planning: the set of the paper's section 3.2.3.
 
-A result says what it is about ({"hotel": "Amber Inn", "price": 230}), so
-that it can be found again by what it names, not by where it stands.
+A result names its subject ({"hotel": "Amber Inn", "price": 230}), so that the
+model can find it again by name instead of by position.
 """
 
 from tasks.task import Tool, function
@@ -41,8 +41,8 @@ def make(world):
                       city='string', date='string'),
              lambda a: weather(world, a['city'], a['date'])),
 
-        # what was handed in stays in the record of calls; whether it is
-        # right is not for a tool to say
+        # the submitted plan is kept in the record of calls; the check verifies
+        # it, not the tool
 
         Tool(function('submit_result', 'Hand in the plan',
                       answer_text='string'),
@@ -91,7 +91,7 @@ def city_of(kind, world):
 
 
 def infos(kind, keywords, known):
-    """Returns the tool that tells of a thing what is asked for; known is
+    """Returns the tool that reports the queried infos of a thing; known is
     name -> infos."""
 
     def run(arguments):

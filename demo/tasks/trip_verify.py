@@ -1,9 +1,9 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Tells whether a plan is what was asked for.
+"""Verifies plans of trips.
 
-It knows the request, the database and the text of an answer, and nothing of
-how requests are made or solved.
+It uses the request, the database and the text of an answer, and is independent
+of the code that makes and solves requests.
 """
 
 import json
@@ -12,7 +12,7 @@ import json
 FIELDS = ('time', 'city', 'hotel', 'afternoon_restaurant',
           'afternoon_attraction', 'evening_restaurant')
 
-# what may not come twice in a plan, and the fields that have it
+# kinds of which nothing may be twice in a plan, and their fields
 
 ONCE = {'city': ('city',),
         'hotel': ('hotel',),
@@ -21,11 +21,12 @@ ONCE = {'city': ('city',),
 
 
 class Wrong(Exception):
-    """Why a plan is wrong."""
+    """A plan is wrong; the text is the reason."""
 
 
 def verify(request, world, text):
-    """Returns None when text is a plan as asked for, else why not."""
+    """Returns None if text is a plan that satisfies the request, or else the
+    reason."""
 
     try:
         plan = read(text)
@@ -52,7 +53,7 @@ def read(text):
 
 
 def read_object(pairs):
-    """Refuses a field that an object has twice: which one would hold?"""
+    """Rejects an object with a repeated field, because it is ambiguous."""
 
     known = dict(pairs)
 

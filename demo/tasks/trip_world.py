@@ -2,10 +2,11 @@
 
 """A database of cities, places and the lines between them, made from rng.
 
-Prices are whole numbers: a night in a hotel has three digits and ends in 0
-or 5, dinner and tickets have two.  Ratings are tenths from 2.5 to 4.9.
-Within a city no two places of a kind agree in a number, so 'the cheapest' is
-always one; no two places of a world share the first word of their names.
+Prices are integers: a night in a hotel has three digits and ends in 0 or 5,
+dinner and tickets have two digits.  Ratings are tenths from 2.5 to 4.9.
+Within a city no two places of a kind have an equal number, so that 'the
+cheapest' is unique.  No two places of a world share the first word of their
+names.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Dict, Tuple
 from tasks import words
 
 
-# none that could be mistaken for a weather or a region
+# none that could be confused with a weather or a region
 
 FIRST = '''Acorn Alder Amber Anvil Apple Arrow Ash Aspen Aster Badger Barley
 Basil Beech Bell Berry Birch Blue Brass Brook Candle Castle Cedar Cherry Clover
@@ -60,14 +61,14 @@ class City:
 
 @dataclass
 class World:
-    """cities by name; dates, as '2025-10-01', are those with weather."""
+    """cities by name; dates, such as '2025-10-01', are those with weather."""
     cities: Dict[str, City]
     dates: Tuple[str, ...]
 
 
 @dataclass
 class Size:
-    """How many of each there are: (least, most); the last three in a
+    """How many of each there are: (least, most); the last three are per
     city."""
     cities: Tuple[int, int]
     hotels: Tuple[int, int]
@@ -76,7 +77,7 @@ class Size:
 
 
 def dates(rng, n):
-    """Returns n days in a row, all of one month."""
+    """Returns n consecutive days of one month."""
 
     year, month = rng.choice((2025, 2026, 2027)), rng.randint(1, 12)
     day = rng.randint(1, 29 - n)
@@ -84,9 +85,9 @@ def dates(rng, n):
 
 
 def make(rng, size, days, floors=(HOTEL_LEAST,), fits=None):
-    """Returns a world with weather on the dates in days.
+    """Returns a world with weather for the dates in days.
 
-    floors  in each city all hotels cost one of these or more
+    floors  in each city all hotels cost at least one of these
     fits    city -> bool; a city's numbers are drawn again until it is true
     """
     first = iter(rng.sample(FIRST, len(FIRST)))
@@ -145,8 +146,8 @@ def attraction_numbers(rng, names):
 
 
 def connect(rng, cities):
-    """Draws the lines: a ring, so that no way of three cities can end
-    early, and some across; no city has more than three."""
+    """Draws the lines: a ring, so that every route through three cities can be
+    continued, and some across; no city has more than three."""
 
     ring = rng.sample(list(cities), len(cities))
     pairs = {frozenset((ring[i - 1], ring[i])) for i in range(len(ring))}

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Questions and wishes of all kinds that a model which knows nothing of the
-world must not answer; some have words in them that nobody knows."""
+"""Questions and requests of many kinds that a model without knowledge of the
+world must decline; some contain made-up words."""
 
 import re
 

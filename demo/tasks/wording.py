@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""How people put a request: more or less politely, with or without a
-capital; and the plural of our things."""
+"""Styles of requests: more or less polite, with or without a capital; and
+plurals of things."""
 
 
 BEFORE = ('Please ', 'Hi! ', 'Hello, ', 'Quick question: ', 'Tell me: ',
@@ -10,7 +10,7 @@ AFTER = (' Thanks.', ' Thank you!', ' Please.', ' Be brief.')
 
 
 def polite(rng, text):
-    """Returns a request in one of several manners; its words stay."""
+    """Returns a request in one of several styles; its words are unchanged."""
 
     manner = rng.randrange(8)
 
@@ -43,6 +43,6 @@ def plural(thing):
 
 
 def a(thing):
-    """Returns a word with the article that goes before it."""
+    """Returns a word with its article, "a" or "an"."""
 
     return ('an ' if thing[0] in 'aeiou' else 'a ') + thing

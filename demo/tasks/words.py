@@ -22,14 +22,14 @@ COLORS = '''amber black blue bronze brown copper coral cream gold gray green
 indigo ivory lilac lime maroon olive orange pink purple red rose silver teal
 turquoise violet white yellow'''.split()
 
-# parts of made-up words, without those that easily make one to be ashamed of
+# parts of made-up words, without those that easily make embarrassing ones
 
 ONSETS = 'b bl br d dr g gr h j k kl l m n pl pr r sk sn st tr v w z'.split()
 VOWELS = 'a e i o u ai ea io ou'.split()
 CODAS = ['', '', '', *'d l ll m n r rt st'.split()]
 
-# a city's name is a beginning and an end: more of them than a model could
-# learn by heart
+# a city's name is a beginning and an end, so that there are more names than a
+# model could learn by heart
 
 CITY_HEAD = '''Al Ar Bel Ber Bor Bri Cal Car Cor Dal Dor El Fal Far Gal Gor
 Hal Har Hel Il Jor Kal Kar Kel Lan Lin Lor Mal Mar Mel Mor Nal Nor Ol Or Pal
@@ -56,8 +56,8 @@ def cities(rng, n):
 
 
 def made_up(rng):
-    """Returns a word that means nothing, so that what is done with words is
-    not learned of some words only."""
+    """Returns a made-up word, so that skills with words are not learned for
+    some words only."""
 
     return ''.join(rng.choice(ONSETS) + rng.choice(VOWELS) + rng.choice(CODAS)
                    for _ in range(rng.choice((1, 2, 2, 3))))
