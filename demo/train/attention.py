@@ -1,13 +1,14 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Attention to the tokens that the lightning indexer selects, and what the
-indexer learns from it.
+"""Attention to the tokens that the lightning indexer selects, and the training
+of the indexer.
 
-Both need the probabilities of the main attention: the one to multiply values
-by, the other as the target of its scores (eq. 3 and 4).  They are computed
-once, some rows of queries at a time, and never kept: what the indexer learns
-is known in the forward pass already, since the gradient of KL(p || softmax(I))
-by I is softmax(I) - p.
+Both need the probabilities of the main attention: attention multiplies the
+values by them, and the indexer's loss has them as its target (eq.  3 and 4).
+They are computed once, for some rows of queries at a time, and never stored.
+The gradient of the indexer's loss is available in the forward pass already,
+because the gradient of KL(p || softmax(I)) with respect to I is softmax(I) -
+p.
 
 Shapes: B rows of T tokens, H heads of Dq and Dv, J index heads of D; C rows of
 queries and the first K keys that they see.
@@ -24,9 +25,15 @@ PIECE = 1 << 28         # elements of B * H * C * K: 1 GB of float32
 
 
 def selected_attention(q, k, v, index, weight, topk, scale):
-    """q, k [B,T,H,Dq], v [B,T,H,Dv]; index = (iq [B,T,J,D], ik [B,T,D],
-    iw [B,T,J] with all constants in it); weight [B,T] of a token in the loss;
-    topk None for all visible tokens -> o [B,T,H,Dv], the indexer's loss.
+    """Computes attention to the selected tokens.
+
+    q, k    [B,T,H,Dq]
+    v       [B,T,H,Dv]
+    index   (iq [B,T,J,D], ik [B,T,D], iw [B,T,J] with all constants in it)
+    weight  [B,T] of a token in the indexer's loss
+    topk    None for all visible tokens
+
+    Returns o [B,T,H,Dv], the indexer's loss.
     """
     q, k, v = (x.transpose(1, 2).contiguous() for x in (q, k, v))
     o, loss = Selected.apply(q, k, v, *index, weight, topk, scale)
@@ -35,8 +42,8 @@ def selected_attention(q, k, v, index, weight, topk, scale):
 
 
 class Selected(torch.autograd.Function):
-    """The language loss reaches q, k, v through o; iq, ik, iw get what loss
-    teaches them, and nothing else does either."""
+    """The language loss has gradients for q, k and v through o.  The indexer's
+    loss has gradients for iq, ik and iw only."""
 
     @staticmethod
     def forward(ctx, q, k, v, iq, ik, iw, weight, topk, scale):
@@ -110,7 +117,7 @@ class Selected(torch.autograd.Function):
 
 
 def pieces(q):
-    """Yields (first, end) of rows that are worked on together."""
+    """Yields (first, end) of the rows that are computed together."""
 
     B, H, T, _ = q.shape
     C = 64
@@ -122,8 +129,8 @@ def pieces(q):
 
 
 def part(x, dim, first, end):
-    """Rows first to end of a dimension, in one piece of memory.  How many
-    they are, and in how many batches, differs from call to call."""
+    """Returns the elements first to end of a dimension in contiguous memory.
+    Their number and the batch size are marked as varying between calls."""
 
     x = x.narrow(dim, first, end - first).contiguous()
 
@@ -131,7 +138,7 @@ def part(x, dim, first, end):
 
 
 def index_scores(iq, ik, iw):
-    """Eq. 1: iq [B,C,J,D], ik [B,K,D], iw [B,C,J] -> the products after the
+    """Eq.  1: iq [B,C,J,D], ik [B,K,D], iw [B,C,J] -> the products after the
     ReLU [B,C,J,K], scores [B,C,K]."""
 
     B, C, J, D = iq.shape
@@ -142,9 +149,10 @@ def index_scores(iq, ik, iw):
 
 
 def select(scores, topk):
-    """Eq. 2: scores [B,C,K], -inf where nothing is seen -> bool, where the
-    topk greatest are, of equals the first as in the engine: where no head's
-    ReLU lets a key pass there are many zeros."""
+    """Eq.  2: scores [B,C,K], -inf for invisible keys -> bool, true for the
+    topk greatest scores.  Of equal scores the first are selected, as in the
+    engine.  There are many equal scores, because a key has the score 0 if the
+    ReLU of every head is 0."""
 
     least = scores.topk(topk, dim=-1, sorted=False).values.amin(-1, True)
     above, equal = scores > least, scores == least
@@ -155,12 +163,12 @@ def select(scores, topk):
 
 @region
 def rows_forward(q, k, v, iq, ik, iw, weight, at, topk, scale, every, learn):
-    """Some rows of queries, at the positions at [C], with the K keys up to
-    the last one's: q [B,H,C,Dq], k [B,H,K,Dq], v [B,H,K,Dv] ...
+    """Computes some rows of queries, at the positions at [C], with the K keys
+    up to the last row's: q [B,H,C,Dq], k [B,H,K,Dq], v [B,H,K,Dv] ...
 
-    every: all that is seen is chosen.  Returns o [B,H,C,Dv], the logarithm
-    lse [B,H,C,1] of each softmax's denominator, chosen [B or 1,C,K], the
-    loss, and with learn its gradients by iq, ik and iw.
+    every: all visible keys are selected.  Returns o [B,H,C,Dv], the logarithm
+    lse [B,H,C,1] of each softmax's denominator, chosen [B or 1,C,K], the loss,
+    and if learn is true its gradients with respect to iq, ik and iw.
     """
     seen = torch.arange(k.shape[2], device=q.device) <= at[:, None]
     dots, scores = index_scores(iq, ik, iw)
@@ -199,7 +207,8 @@ def rows_forward(q, k, v, iq, ik, iw, weight, at, topk, scale, every, learn):
 
 @region
 def rows_backward(q, k, v, o, do, lse, chosen, scale):
-    """The gradients by q, k and v; shapes as above, do as o."""
+    """Returns the gradients with respect to q, k and v; shapes as above, do as
+    o."""
 
     s = (wide(q) @ wide(k).transpose(-1, -2)) * scale
     p = (s - lse).exp().masked_fill(~chosen[:, None], 0)

@@ -1,15 +1,15 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Tells how far a trained checkpoint, its export as PyTorch computes it, and
-its export as the engine computes it lie apart.
+"""Prints the distances between a trained checkpoint, its export as PyTorch
+computes it, and its export as the engine computes it.
 
     python3 -m train.check CHECKPOINT.pt MODEL_DIR --data DIR --dsa PROGRAM
                            [--samples N] [--backend cpu|cuda]
 
---data has shards of train.data that were not trained on.  Perplexities are
-those of what the assistant says; distances are the norm of the difference of
-logits over their norm, quantiles over all positions; and where the assistant
-speaks, how often the most probable token is the same.
+--data has shards of train.data that were not used for training.  Perplexities
+are of the assistant's tokens.  A distance is the norm of the difference of
+logits over their norm; quantiles are over all positions.  The last number is
+how often the most probable token is the same, of the assistant's tokens.
 """
 
 import argparse
@@ -111,14 +111,14 @@ def model_of(config, state):
 
 
 def bfloat(tensor):
-    """A matrix in BF16, the rest in float32, as a checkpoint that was not
-    quantized has them."""
+    """Rounds a matrix to BF16; other tensors stay float32, as in a checkpoint
+    that is not quantized."""
 
     return tensor.bfloat16().float() if tensor.dim() > 1 else tensor
 
 
 def exported(name, tensor):
-    """What train.export stores, as float32."""
+    """Returns the tensor that train.export stores, as float32."""
 
     if tensor.dim() == 1 or name.endswith(BF16):
         return bfloat(tensor)

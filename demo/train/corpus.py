@@ -1,11 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Conversations drawn by their seeds, and a text of them to train a tokenizer
-on.
+"""Draws conversations by their seeds, and writes them as a text on which a
+tokenizer can be trained.
 
     python3 -m train.corpus --seed S --tasks N | demo/make-tokenizer 4096
 
-The text is as the model will see it, each segment of a conversation once.
+The text is in the model's format, with each segment of a conversation once.
 """
 
 import argparse
@@ -17,15 +17,15 @@ from tasks.task import CHAT, DISCARD, RETAIN, play
 from train.encode import training_samples
 
 
-# weights of those that a task has; a task with reasoning discarded makes as
+# weights of the modes that a task has; a task in the mode discard makes as
 # many samples as it has steps
 
 MODES = {RETAIN: 0.5, DISCARD: 0.2, CHAT: 0.3}
 
 
 def conversation(seed, families=None):
-    """Returns (task, mode, messages): a task of one of the families, by
-    their weights, played by its gold policy in one of its modes."""
+    """Returns (task, mode, messages).  The task is drawn from the families by
+    weight, and played by its gold policy in one of its modes."""
 
     rng = random.Random(seed)
     family = mix.draw_family(rng, families)

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Token ids to train on: shards of them, written by several processes and
-read in batches of equal lengths.
+"""Makes shards of token ids for training, in several processes, and reads them
+in batches of rows of equal length.
 
     python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
                           --samples N [--workers W] [--families a,b]
@@ -10,12 +10,12 @@ A shard is
 
     shard-00000.ids.npy   uint16, the ids of its samples one after the other;
                           the top bit marks a target
-    shard-00000.len.npy   int32, how many ids each sample has
-    shard-00000.json      counts, by family too; it comes last, and who sees
-                          it sees all of the shard
+    shard-00000.len.npy   int32, the number of ids of each sample
+    shard-00000.json      counts, in total and by family; it is written last,
+                          so where it exists, the shard is complete
 
-and the same of every run with that seed, however many workers.  There may be
-a few samples more than N: a task is not divided.
+Runs with the same seed make the same shards, with any number of workers.
+There may be a few samples more than N, because a task is not divided.
 """
 
 import argparse
@@ -38,20 +38,20 @@ from train import corpus
 from train.encode import training_samples
 
 
-TARGET = 0x8000         # of an id in a shard
+TARGET = 0x8000         # a bit of an id in a shard
 PAD = 2                 # the id of demo/make-tokenizer's padding
-LONGEST = 4096          # tokens of a sample; what is longer is dropped
-SHARD = 2048            # samples made for it
-FAILING = 0.01          # tasks a sample that may fail; more end it
+LONGEST = 4096          # tokens of a sample; longer samples are dropped
+SHARD = 2048            # samples in a shard, about
+FAILING = 0.01          # failing tasks per sample; more end the run
 WINDOW = 8              # shards that are shuffled together
 
-# lengths of rows; a batch of train.recipe's size holds a whole number of
-# rows of each, so that all batches have as many tokens
+# Lengths of rows.  A batch of train.recipe's size holds a whole number of rows
+# of each length, so all batches have the same number of tokens.
 BUCKETS = (128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096)
 
 
 class Tokenizer:
-    """A `dsa tokenize` that stays."""
+    """A process of `dsa tokenize` that is used for many texts."""
 
     def __init__(self, dsa, file):
         self.process = subprocess.Popen(
@@ -60,39 +60,39 @@ class Tokenizer:
             env={**os.environ, 'OPENBLAS_NUM_THREADS': '1'})
 
     def ids(self, texts):
-        """Returns an array of ids for each of the texts, none of which is
+        """Returns an array of ids for each of the texts, none of which may be
         empty."""
 
         lines = ''.join(json.dumps(t, ensure_ascii=False) + '\n'
                         for t in texts).encode()
 
-        # it answers while it is asked: one thread that did both would wait
-        # for a full pipe for ever
+        # The process answers while it still reads.  If one thread wrote and
+        # read, both processes could block on a full pipe.
 
-        asks = threading.Thread(target=self.ask, args=(lines,))
-        asks.start()
+        writer = threading.Thread(target=self.write, args=(lines,))
+        writer.start()
         answers = [self.process.stdout.readline() for _ in texts]
-        asks.join()
+        writer.join()
 
         if not answers[-1].endswith(b']\n'):
             raise RuntimeError('dsa tokenize ended')
 
         return [numpy.array(json.loads(a), numpy.int64) for a in answers]
 
-    def ask(self, lines):
+    def write(self, lines):
         try:
             self.process.stdin.write(lines)
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass                # told where the answers are missed
+            pass                # ids() reports this when answers are missing
 
     def close(self):
         self.process.communicate()
 
 
 def marked_ids(tokenizer, samples):
-    """Returns the ids of each sample, a list of segments, with the bit of
-    its targets."""
+    """Returns the ids of each sample, which is a list of segments; the top bit
+    marks targets."""
 
     segments = [s for sample in samples for s in sample]
     marked = []
@@ -100,7 +100,7 @@ def marked_ids(tokenizer, samples):
     for ids, (_, target) in zip(tokenizer.ids([t for t, _ in segments]),
                                 segments):
         if ids.max() >= TARGET:
-            raise ValueError('a shard holds ids of 15 bits')
+            raise ValueError('token ids must be less than 32768')
 
         marked.append((ids | (TARGET if target else 0)).astype(numpy.uint16))
 
@@ -111,7 +111,7 @@ def marked_ids(tokenizer, samples):
 
 
 class Maker:
-    """Makes shards, in a process of its own."""
+    """Makes shards in a process of its own."""
 
     def __init__(self, args):
         self.args = args
@@ -134,7 +134,7 @@ class Maker:
                 task, mode, messages = corpus.conversation(
                     seed, self.args.families)
             except Exception as e:
-                # one of many tasks may be at fault, but not one of few
+                # one of many tasks may fail, but not one of few
 
                 counts.failed += 1
                 print(f'{seed}: {e!r}', file=sys.stderr)
@@ -144,7 +144,7 @@ class Maker:
 
             more = training_samples(messages, task.tool_list(), mode)
 
-            # each of its steps repeats all that came before
+            # a step's sample repeats all earlier messages
 
             if mode == DISCARD:
                 more = random.Random(seed).sample(more, min(2, len(more)))
@@ -166,16 +166,16 @@ class Maker:
 
 
 class Counts:
-    """Of a shard and of its families."""
+    """The counts of a shard and of its families."""
 
     NAMES = ('samples', 'tokens', 'targets', 'dropped')
 
     def __init__(self):
         self.families = {}
-        self.failed = 0         # tasks that could not be played
+        self.failed = 0         # tasks whose gold policy failed
 
     def add(self, family, ids):
-        """Counts a sample; returns whether it is kept."""
+        """Counts a sample.  Returns true if it is kept."""
 
         counts = self.families.setdefault(family, dict.fromkeys(self.NAMES,
                                                                 0))
@@ -196,7 +196,7 @@ class Counts:
 
 
 def put(path, value):
-    """Writes a file that nobody sees half of."""
+    """Writes a file under another name and renames it when it is complete."""
 
     with open(path + '.tmp', 'wb') as f:
         if isinstance(value, dict):
@@ -208,18 +208,17 @@ def put(path, value):
 
 
 class Shards:
-    """The shards of a directory, also those still to come."""
+    """The shards of a directory, including those that appear later."""
 
     def __init__(self, directory):
         self.directory = directory
-        self.used = {}          # how often, by name
+        self.used = {}          # how often each was used, by name
 
     def batches(self, rng, tokens_per_batch, bucket_sizes=BUCKETS):
-        """Yields for ever (ids int64 [B, T], target bool [B, T], lengths
-        int64 [B]).  T is a bucket's size, B * T about tokens_per_batch; rows
-        are padded at their end.  Samples longer than the largest bucket are
-        left out.  rng is a random.Random.
-        """
+        """Yields (ids int64 [B, T], target bool [B, T], lengths int64 [B])
+        without end.  T is a bucket's size, B * T is about tokens_per_batch.
+        Rows are padded at their end.  Samples that are longer than the largest
+        bucket are skipped.  rng is a random.Random."""
         waiting = [[] for _ in bucket_sizes]
 
         while True:
@@ -237,7 +236,7 @@ class Shards:
 
     def window(self, rng):
         """Returns the samples of the shards that were used least, of new
-        ones first, shuffled."""
+        shards first, in random order."""
 
         while True:
             for path in glob.glob(os.path.join(self.directory,
@@ -300,7 +299,7 @@ def main():
                   file=sys.stderr)
 
 
-maker = None            # of a worker
+maker = None            # one per worker process
 
 
 def start_worker(args):

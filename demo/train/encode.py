@@ -1,13 +1,13 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Conversations as DeepSeek-V3.2 reads and writes them: its published prompt
-encoding, which context/encode.c does for the server.
+"""The published prompt encoding of DeepSeek-V3.2, as context/encode.c
+implements it for the server, with the targets of training.
 
-A conversation becomes segments, (text, target): target is True for what the
-model writes, that is for what follows the <think> or </think> with which a
-prompt ends, up to and with the end of the sentence.  Segments meet at special
-tokens, where a tokenizer cuts anyway: the ids of the segments, one after the
-other, are the ids of the whole.
+A conversation becomes segments, (text, target).  target is True for text that
+the model generates: from the <think> or </think> at the end of a prompt to the
+end of the sentence, including its token.  Segments are divided at special
+tokens, where a tokenizer divides anyway, so the ids of all segments joined are
+the ids of the whole text.
 """
 
 import json
@@ -24,7 +24,7 @@ THINK = '<think>'
 THINK_END = '</think>'
 DSML = '｜DSML｜'
 
-# all that the tokenizer knows by name
+# texts that could become special tokens
 
 NAMES = re.compile(r'｜|</?think>|<\|EOT\|>')
 
@@ -72,8 +72,8 @@ def encode(messages, tools, thinking):
 
     messages  of a chat request; a system message only at their beginning
     tools     of a chat request, or none
-    thinking  the mode; with it reasoning shows after the last user's message
-              only, and what was written before is no target
+    thinking  the mode; if true, only the messages after the last one of the
+              user have reasoning, and only they are targets
     """
     system = messages[0]['role'] == 'system'
     users = [i for i, m in enumerate(messages) if m['role'] == 'user']
@@ -106,18 +106,18 @@ def encode(messages, tools, thinking):
 
         else:
             raise ValueError(f'messages[{i}]: a {message["role"]} message '
-                             'cannot stand there')
+                             'is not allowed here')
 
     return segments
 
 
 def training_samples(messages, tools, mode):
-    """Returns the samples, lists of segments, that teach a conversation.
+    """Returns the training samples of a conversation, as lists of segments.
 
-    A model that thinks sees the reasoning of the turn that it is in, so that
-    every turn is a sample; if reasoning is discarded, every step is.  One
-    that does not think always sees all of what it wrote: one sample teaches
-    all of its turns.
+    A model that thinks sees only the reasoning of the current turn, so each
+    turn is a sample.  If reasoning is discarded, each step is.  A model that
+    does not think sees everything that it wrote, so one sample has the targets
+    of all turns.
     """
     if mode == CHAT:
         return [encode(messages, tools, False)]
@@ -144,8 +144,8 @@ def turns(messages):
 
 
 def step_alone(messages, i, begin, tools):
-    """The sample that has only the step messages[i] for a target, and none
-    of the reasoning before it in the turn that began there."""
+    """Returns the sample that has only the step messages[i] as a target, and
+    no reasoning from earlier steps of the turn, which begins at begin."""
 
     seen = [{**m, 'reasoning_content': ''} if m['role'] == 'assistant' else m
             for m in messages[begin:i]]
@@ -156,7 +156,7 @@ def step_alone(messages, i, begin, tools):
 
 
 def head(system, tools):
-    """What stands before the first user's message."""
+    """Returns the text before the first user's message."""
 
     text = BOS + plain(system)
 
@@ -169,7 +169,7 @@ def head(system, tools):
 
 
 def written(message, reasons):
-    """What the assistant wrote; reasons: with its reasoning."""
+    """Returns an assistant's message; reasons: with its reasoning."""
 
     text = plain(message.get('content') or '')
 
@@ -198,7 +198,8 @@ def calls_block(calls):
 
 
 def parameter(name, value):
-    """Strings stand as they are, without any escaping; the rest is JSON."""
+    """Strings are written as they are, without any escapes; the rest is
+    JSON."""
 
     string = isinstance(value, str)
     text = value if string else dump(value)
@@ -209,13 +210,13 @@ def parameter(name, value):
 
 
 def results(calls, answers):
-    """The tools' messages, in the order of the calls."""
+    """Returns the tools' messages, in the order of the calls."""
 
     text = {m['tool_call_id']: m['content'] for m in answers
             if m['role'] == 'tool'}
 
     if text.keys() != {c['id'] for c in calls}:
-        raise ValueError('every call needs its tool message')
+        raise ValueError('each call needs one tool message')
 
     return ('\n\n<function_results>'
             + ''.join(f'\n<result>{plain(text[c["id"]])}</result>'
@@ -228,8 +229,9 @@ def dump(value):
 
 
 def plain(text):
-    """Returns a text that comes from outside the encoding.  What spells a
-    special token would become one: no task has such words."""
+    """Returns a text that comes from outside the encoding.  It must not
+    contain the text of a special token, which would be tokenized as this
+    token."""
 
     if NAMES.search(text):
         raise ValueError(f'the name of a special token in: {text!r:.200}')

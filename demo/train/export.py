@@ -1,12 +1,13 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Makes a model's directory, as an engine loads it, from a checkpoint.
+"""Makes the directory of a model, as an engine loads it, from a checkpoint.
 
     python3 -m train.export CHECKPOINT.pt DIR [--tokenizer FILE]
 
 CHECKPOINT.pt is torch.save of {'config': ..., 'model': state_dict}.  DIR gets
 config.json, generation_config.json, the weights in two shards with an index,
-and FILE as tokenizer.json: names and types as published, projections in FP8.
+and FILE as tokenizer.json.  Names and types are as published, with projections
+in FP8.
 """
 
 import argparse
@@ -43,11 +44,11 @@ def main():
 
 
 def export(config, state, path, tokenizer=None):
-    """Returns the bytes of all files."""
+    """Writes all files and returns their total size in bytes."""
 
     os.makedirs(path, exist_ok=True)
 
-    # config.json comes last: whoever finds it finds all of the model
+    # config.json is written last: where it exists, the model is complete
 
     target = os.path.join(path, 'config.json')
 
@@ -56,7 +57,7 @@ def export(config, state, path, tokenizer=None):
 
     written = write_weights(config, state, path)
 
-    # it has one right word almost everywhere: to sample is to err
+    # almost everywhere there is one right word, so sampling adds errors
 
     written.append(write_json(path, 'generation_config.json', {
         '_from_model_config': True,
@@ -74,7 +75,7 @@ def export(config, state, path, tokenizer=None):
 
     if size > LIMIT:
         os.unlink(target)
-        sys.exit(f'train.export: {size} bytes, at most {LIMIT} are accepted')
+        sys.exit(f'train.export: {size} bytes; the limit is {LIMIT}')
 
     return size
 
@@ -90,7 +91,7 @@ def write_json(path, name, value):
 
 
 def write_weights(config, state, path):
-    """Returns the names of the files."""
+    """Writes the weights and returns the names of the files."""
 
     shards = [[] for _ in range(SHARDS)]
 
@@ -116,8 +117,8 @@ def write_weights(config, state, path):
 
 
 def place(config, name):
-    """The number of the shard: layers in their order, the embedding before
-    the first, the head after the last."""
+    """Returns the number of the shard.  Layers are in order, the embedding is
+    before the first, the head after the last."""
 
     layer = re.match(r'model\.layers\.(\d+)\.', name)
 
@@ -128,7 +129,7 @@ def place(config, name):
 
 
 def split(name, tensor):
-    """The tensor, or each of a stack of experts, with its name."""
+    """Yields a tensor with its name, or each of a stack of experts."""
 
     if '.experts.' not in name:
         return [(name, tensor)]
@@ -138,7 +139,8 @@ def split(name, tensor):
 
 
 def stored(name, tensor):
-    """[(name, type, shape, bytes)] of what is stored for a tensor."""
+    """Returns [(name, type, shape, bytes)] of the tensors that are stored for
+    a tensor."""
 
     if tensor.dim() == 1:
         return [(name, 'F32', tensor.shape, raw(tensor.float()))]
@@ -154,15 +156,17 @@ def stored(name, tensor):
 
 
 def raw(tensor):
-    """Its bytes, little-endian as the machines that train are."""
+    """Returns its bytes, which are little-endian like the machines for
+    training."""
 
     return tensor.contiguous().cpu().numpy().tobytes()
 
 
 def write_safetensors(path, tensors):
-    """The format is a length, a JSON object and bytes: by hand, since Debian
-    12 has no package of the library.  Floats before halves before bytes, so
-    that each is aligned.  Returns the bytes of the tensors."""
+    """Writes a file in the safetensors format: a length, a JSON object and
+    bytes.  Debian 12 has no package of the library.  Floats come before
+    halves before bytes, so that each is aligned.  Returns the bytes of the
+    tensors."""
 
     header, at = {'__metadata__': {'format': 'pt'}}, 0
     tensors = sorted(tensors, key=lambda t: (-SIZE[t[1]], t[0]))

@@ -1,12 +1,12 @@
 # Copyright (C) The nginx-dsa authors
 
-"""FP8 e4m3 as the published checkpoints and their serving use it: blocks of
-128, one power of two as the scale of each (kernels/fp8.h).
+"""FP8 e4m3 as in the published checkpoints and in serving: blocks of 128, each
+with a power of two as its scale (kernels/fp8.h).
 
-Values are rounded by arithmetic on float32 and its bits, neither by casts nor
-by division: every version of PyTorch gives the same bits then, and those of
-the engine.  Compiled code leaves out a cast to bfloat16 and back, and divides
-only nearly right.
+Values are rounded by arithmetic on float32 and its bits, without casts and
+divisions.  So every version of PyTorch gives the same bits as the engine.
+Compiled code would omit a cast to bfloat16 and back, and its divisions are not
+exact.
 """
 
 import torch
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 
 MOST = 448.0            # the largest e4m3 number
-LEAST_AMAX = 1e-4       # published: a block of zeros needs a scale too
+LEAST_AMAX = 1e-4       # published; a block of zeros needs a scale, too
 BLOCK = 128
 
 
@@ -27,12 +27,13 @@ def floats(i):
 
 
 def e4m3(x):
-    """The e4m3 number nearest to each of x (float32), ties to even; beyond
-    the largest one the largest one.
+    """Rounds x (float32) to the nearest e4m3 numbers, ties to even; beyond the
+    largest number, to the largest.
 
-    Adding 1.5 * 2^(e + 20) to a number of exponent e leaves its bits from
-    2^(e - 3) up, rounded by the addition itself: three of fraction, as e4m3
-    has.  Below 2^-6 its step stays 2^-9.  No zero is negative here.
+    Adding 1.5 * 2^(e + 20) to a number with the exponent e keeps only its bits
+    from 2^(e - 3) up, and the addition itself rounds them.  These are the
+    three bits of fraction that e4m3 has.  Below 2^-6 the step is always 2^-9.
+    Zeros are never negative here.
     """
     x = x.clamp(-MOST, MOST)
     exponent = (bits(x) & 0x7f800000).clamp(min=121 << 23)
@@ -42,7 +43,7 @@ def e4m3(x):
 
 
 def e4m3_code(x):
-    """The byte of each of x (float32), which are e4m3 numbers."""
+    """Returns the byte of each of x (float32), which must be e4m3 numbers."""
 
     sign = (bits(x) >> 24) & 0x80
     x = x.abs()
@@ -53,9 +54,9 @@ def e4m3_code(x):
 
 
 def scale_of(amax):
-    """The scale of a block whose greatest magnitude is amax (float32): amax
-    / 448, rounded up to a power of two (ue8m0) before anything is divided
-    by it.  448 is 1.75 * 2^8."""
+    """Returns the scale of a block whose greatest magnitude is amax (float32):
+    amax / 448, rounded up to a power of two (ue8m0) before it is used as a
+    divisor.  448 is 1.75 * 2^8."""
 
     i = bits(amax.clamp(min=LEAST_AMAX))
     up = ((i & 0x7fffff) > 0x600000).to(torch.int32)
@@ -64,13 +65,13 @@ def scale_of(amax):
 
 
 def inverse(scale):
-    """1 / scale, a power of two."""
+    """Returns 1 / scale, for a power of two."""
 
     return floats((254 << 23) - bits(scale))
 
 
 def bf16(x):
-    """The bfloat16 number nearest to each of x (float32), ties to even."""
+    """Rounds x (float32) to the nearest bfloat16 numbers, ties to even."""
 
     i = bits(x)
 
@@ -78,15 +79,15 @@ def bf16(x):
 
 
 def through(x, rounded):
-    """rounded, with the gradient of x: "straight through".  What is added
-    is a zero."""
+    """Returns rounded, with the gradient of x ("straight through").  The term
+    that is added to x has a gradient of zero."""
 
     return rounded.to(x.dtype).detach() + (x - x.detach())
 
 
 def narrow(x, dtype):
-    """x in a type, rounded to it even where the next thing is to widen it
-    again."""
+    """Converts x to a type and rounds it, even if the next operation makes it
+    wider again."""
 
     if dtype == torch.bfloat16 and x.dtype == torch.float32:
         x = through(x, bf16(x.detach()))
@@ -95,8 +96,8 @@ def narrow(x, dtype):
 
 
 def quantize(x):
-    """x [..., n] as an FP8 product sees its left operand: groups of 128 of
-    the last dimension, each with a scale of its own."""
+    """Rounds x [..., n] like the left operand of an FP8 product: groups of 128
+    of the last dimension, each with its own scale."""
 
     n = x.shape[-1]
     v = F.pad(x.detach().float(), (0, -n % BLOCK))
@@ -108,8 +109,8 @@ def quantize(x):
 
 
 def weight_blocks(w):
-    """w [..., rows, cols] -> e4m3 numbers of the same shape, their scales
-    [..., ceil(rows / 128), ceil(cols / 128)]."""
+    """Splits w [..., rows, cols] into e4m3 numbers of the same shape and their
+    scales [..., ceil(rows / 128), ceil(cols / 128)]."""
 
     rows, cols = w.shape[-2:]
     v = F.pad(w.detach().float(), (0, -cols % BLOCK, 0, -rows % BLOCK))
@@ -122,7 +123,7 @@ def weight_blocks(w):
 
 
 def quantize_weight(w):
-    """w [..., rows, cols] as it is after export."""
+    """Returns w [..., rows, cols] as it is after export."""
 
     rows, cols = w.shape[-2:]
     v, scale = weight_blocks(w)
@@ -133,8 +134,8 @@ def quantize_weight(w):
 
 
 def hadamard(n):
-    """The orthonormal Walsh-Hadamard matrix in Sylvester's order, but for
-    the factor n^-0.5; n is a power of two."""
+    """Returns the Walsh-Hadamard matrix in Sylvester's order.  It is
+    orthonormal except for the factor n^-0.5; n is a power of two."""
 
     h = torch.ones(1, 1)
 

@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Cross-entropy over a vocabulary, some tokens at a time.  The gradient by
-the logits is known as soon as they are, so that it is taken at once and they
-need not be kept or computed again."""
+"""Cross-entropy over a vocabulary, for some tokens at a time.  The gradient
+with respect to the logits is computed together with them, so that the logits
+are neither stored nor computed again."""
 
 import torch
 import torch.nn.functional as F
@@ -14,8 +14,8 @@ PIECE = 16384           # tokens; the same for all batches
 
 
 def cross_entropy(hidden, head, targets, weights):
-    """hidden [N,H], head [V,H], targets [N] int64, weights [N] -> the
-    weighted mean."""
+    """hidden [N,H], head [V,H], targets [N] int64, weights [N] -> the weighted
+    mean."""
 
     weights = weights.to(wide(hidden).dtype)
     weights = weights / weights.sum().clamp(min=1e-6)
@@ -31,7 +31,8 @@ class CrossEntropy(torch.autograd.Function):
     def forward(ctx, hidden, head, targets, weights, learn):
         loss, dhidden, dhead = 0, [], 0
 
-        # pieces of one size, the last filled up: one compiled function
+        # all pieces have the same size, so one compiled function is enough;
+        # the last is padded
 
         n = hidden.shape[0]
         more = -n % min(PIECE, 1 << (n - 1).bit_length())
@@ -62,8 +63,8 @@ class CrossEntropy(torch.autograd.Function):
 
 @region
 def some_tokens(hidden, head, targets, weights, learn):
-    """-> the sum of weighted losses and, with learn, its gradients by hidden
-    and by head."""
+    """Returns the sum of weighted losses and, if learn is true, its gradients
+    with respect to hidden and head."""
 
     logits = wide(hidden) @ wide(head).t()
     lse = logits.logsumexp(-1)
@@ -77,7 +78,7 @@ def some_tokens(hidden, head, targets, weights, learn):
     hit = torch.arange(d.shape[1], device=d.device) == targets[:, None]
     d = (d - hit.to(d.dtype)) * weights[:, None]
 
-    # two small products: float32 costs little here, and the rare tokens'
-    # gradients are small
+    # These two products are small, so float32 costs little here.  The
+    # gradients of rare tokens are small and need its precision.
 
     return (loss, (d @ wide(head)).to(hidden.dtype), d.t() @ wide(hidden))

@@ -1,23 +1,24 @@
 # Copyright (C) The nginx-dsa authors
 
 """DeepSeek-V3.2 for training: MLA in its multi-head form, the lightning
-indexer, experts without dispatch.  Parameters have the names of the published
-checkpoint, but that the experts of a layer are stacked: experts.gate_proj
-.weight [E, I, H] is split at export.
+indexer, and experts without dispatch.  Parameters have the names of the
+published checkpoint, except that the experts of a layer are stacked:
+experts.gate_proj.weight [E, I, H] is split at export.
 
-The residual stream and the parameters are float32, activations bfloat16 on a
-GPU; norms, softmax, router and index scores are computed in float32.  The
-types are explicit: autocast is kept out.
+The residual stream and the parameters are float32, activations are bfloat16 on
+a GPU.  Norms, softmax, router and index scores are computed in float32.  All
+types are explicit; autocast is disabled.
 
-    attention  'dense'   every token sees all before it; the indexer rests
-               'warmup'  the same, and only the indexer learns (eq. 3)
-               'sparse'  a token sees the index_topk that the indexer selects;
-                         the indexer learns from the rest of the model (eq. 4)
-                         but the model not from it
+    attention  'dense'   a token sees all before it; the indexer is not used
+               'warmup'  the same, and only the indexer is trained (eq. 3)
+               'sparse'  a token sees the index_topk tokens that the indexer
+                         selects; the indexer is trained on the model's
+                         attention (eq. 4), without gradients to the model
     precision  'float', or 'served': rounded where serving rounds, with
                straight-through gradients (fp8.py)
 
-What works token by token gets tokens in one row [N, ...], N = B * T.
+Functions that treat each token separately get the tokens in one dimension [N,
+...], N = B * T.
 """
 
 import math
@@ -33,11 +34,12 @@ from train.loss import cross_entropy
 from train.ops import causal_attention, linear, region, wide
 
 
-INNER_EPS = 1e-6        # of norms within attention, whatever the config says
+INNER_EPS = 1e-6        # of norms within attention, independent of the config
 
 
 class Output(NamedTuple):
     """
+
     hidden      [B,T,H] after the last norm
     index_loss  the indexers' loss, a mean over valid tokens and layers
     load        [MoE layers, experts] the share of each in the choices that
@@ -52,11 +54,11 @@ class Output(NamedTuple):
 
 
 class Matrix(nn.Module):
-    """A projection [rows, cols], or a stack of them, FP8 where it is served.
+    """A projection [rows, cols], or a stack of them; FP8 when served.
 
-    Drawn with a deviation of gain / sqrt(cols), so that a product has the
-    size of what goes in: the published 0.02 is right for a width of 2,500
-    and would be a whisper in one of 256.
+    The initial deviation is gain / sqrt(cols), so that a product is as large
+    as its input.  The published 0.02 is right for a width of 2,500, but much
+    too small for one of 256.
     """
     def __init__(self, rows, cols, gain=1.0, stack=()):
         super().__init__()
@@ -68,7 +70,7 @@ class Matrix(nn.Module):
 
 
 class Plain(nn.Module):
-    """A matrix that is BF16 where it is served."""
+    """A matrix that is BF16 when served."""
 
     def __init__(self, rows, cols, deviation):
         super().__init__()
@@ -159,8 +161,8 @@ class Layer(nn.Module):
     def __init__(self, c, n):
         super().__init__()
 
-        # each layer adds twice to the stream: together as much as the
-        # embedding
+        # each layer adds twice to the stream; all layers together add as much
+        # as the embedding
 
         gain = (2 * c['num_hidden_layers']) ** -0.5
 
@@ -199,13 +201,15 @@ def softmax_scale(c):
 
 
 def rope_table(c):
-    """YaRN's cosines and sines [positions, dim / 2] each: low frequencies
-    are divided by factor, high ones stay, between is a ramp."""
+    """Returns YaRN's cosines and sines, [positions, dim / 2] each.  Low
+    frequencies are divided by factor, high ones are unchanged, with a ramp
+    between."""
 
     s, dim, theta = c['rope_scaling'], c['qk_rope_head_dim'], c['rope_theta']
 
     def dimension(turns):
-        """The dimension that turns so often over the original context."""
+        """Returns the dimension with so many turns over the original
+        context."""
         return (dim * math.log(s['original_max_position_embeddings']
                                / (2 * math.pi * turns))
                 / (2 * math.log(theta)))
@@ -226,7 +230,7 @@ def rope_table(c):
 
 
 def interleaved(x, cos, sin):
-    """Rotates pairs (2i, 2i + 1) of x [..., dim]: that of MLA."""
+    """Rotates pairs (2i, 2i + 1) of x [..., dim]: the layout of MLA."""
 
     v = wide(x).unflatten(-1, (-1, 2))
     a, b = v[..., 0], v[..., 1]
@@ -236,7 +240,7 @@ def interleaved(x, cos, sin):
 
 
 def half_split(x, cos, sin):
-    """Rotates pairs (i, i + dim / 2) of x [..., dim]: the indexer's."""
+    """Rotates pairs (i, i + dim / 2) of x [..., dim]: the indexer's layout."""
 
     a, b = wide(x).chunk(2, -1)
 
@@ -254,19 +258,20 @@ def rms_norm(x, weight, eps, dtype):
 
 
 def held(h, served):
-    """The type in which activations are held beside the stream h."""
+    """Returns the type of activations beside the stream h."""
 
     return torch.bfloat16 if served or h.is_cuda else h.dtype
 
 
 def carried(h, served):
-    """The stream as it goes on beside a block.  Norms read it unrounded."""
+    """Returns the stream as it continues beside a block.  Norms read it before
+    it is rounded."""
 
     return fp8.through(h, fp8.bf16(h.detach().float())) if served else h
 
 
 def rounded(x, served):
-    """x as a product with FP8 weights reads it."""
+    """Rounds x like the input of a product with FP8 weights."""
 
     return fp8.quantize(x) if served else x
 
@@ -274,14 +279,14 @@ def rounded(x, served):
 @region
 def project(layer, h, cos, sin, served):
     """h [N,H], cos and sin [N,dim/2] -> x [N,H] and qr [N,rank], which the
-    indexer reads and teaches nothing; q [N,heads,192], k the same, v
+    indexer reads without gradients; q [N,heads,192], k the same, v
     [N,heads,128]."""
 
     a = layer.self_attn
     x = rms_norm(h, layer.input_layernorm.weight, layer.eps, held(h, served))
     cos, sin = cos[:, None], sin[:, None]
 
-    # one product for what reads the same
+    # one product for both matrices with the same input
 
     low = linear(rounded(x, served),
                  torch.cat([a.q_a_proj.value(served),
@@ -294,8 +299,8 @@ def project(layer, h, cos, sin, served):
     q = torch.cat([q[..., :a.nope],
                    interleaved(q[..., a.nope:], cos, sin)], -1)
 
-    # rounded as in the cache; to round it once more for the product would
-    # change nothing
+    # rounded as in the cache; rounding it once more for the product would not
+    # change it
 
     c = rms_norm(c, a.kv_a_layernorm.weight, INNER_EPS, x.dtype)
     kv = linear(rounded(c, served), a.kv_b_proj.value(served))
@@ -308,8 +313,8 @@ def project(layer, h, cos, sin, served):
 
 @region
 def index(layer, x, qr, cos, sin, served):
-    """-> iq [N,J,D], ik [N,D], iw [N,J] with the constants in it.  Head
-    parts lie the other way round than in MLA: rope first."""
+    """Returns iq [N,J,D], ik [N,D], iw [N,J] with the constants in it.  The
+    parts of a head are in the opposite order of MLA: rope first."""
 
     i = layer.self_attn.indexer
 
@@ -324,7 +329,8 @@ def index(layer, x, qr, cos, sin, served):
     ik = torch.cat([half_split(ik[..., :i.rope], cos, sin),
                     ik[..., i.rope:]], -1)
 
-    # the transform changes no product of two, only their rounding
+    # the transform does not change products of two vectors, only their
+    # rounding
 
     if served:
         iq, ik = turned(i, iq), turned(i, ik)
@@ -335,8 +341,8 @@ def index(layer, x, qr, cos, sin, served):
 
 
 def turned(i, x):
-    """x [..., D] by the Hadamard transform, rounded.  TF32 loses nothing of
-    1 and -1: the factor comes after."""
+    """Applies the Hadamard transform to x [..., D] and rounds it.  The matrix
+    of 1 and -1 is exact in TF32; the factor is applied afterwards."""
 
     y = (wide(x) @ i.hadamard) * i.dim ** -0.5
     return fp8.quantize(fp8.narrow(y, x.dtype))
@@ -344,8 +350,8 @@ def turned(i, x):
 
 @region
 def finish(layer, h, o, valid, served):
-    """The stream h [N,H] after o [N,heads*128] came out of attention, and
-    the experts' load, or None."""
+    """Returns the stream h [N,H] after attention with the output o
+    [N,heads*128], and the experts' load, or None."""
 
     a = layer.self_attn
     h = carried(h, served) + linear(rounded(o, served),
@@ -377,14 +383,15 @@ def mlp(m, x, served):
 def moe(m, x, valid, served):
     """x [N,H] -> y [N,H], load [E].
 
-    Experts are so small that to sort tokens by expert costs more than to
-    give every token to all: one product makes all intermediates, a weight of
-    0 silences those of experts that were not chosen, one product adds up.
+    The experts are so small that sorting tokens by expert would cost more than
+    computing all experts for every token.  One product makes all intermediate
+    values, experts that were not chosen get the weight 0, and one product adds
+    up.
     """
     weight, chosen = route(m.gate, x, served)
 
     def joined(name, dim):
-        """The experts' matrices beside each other, the shared last."""
+        """Joins the experts' matrices, with the shared expert last."""
         stack = getattr(m.experts, name).value(served)
         shared = getattr(m.shared_experts, name).value(served)
         stack = stack.movedim(0, -2) if dim == 1 else stack
@@ -395,7 +402,7 @@ def moe(m, x, valid, served):
                                  joined('up_proj', 0)])).chunk(2, -1)
     inner = swiglu(gate, up)
 
-    # weighted after the rounding, as if it were done to an expert's output
+    # the weight is applied after the rounding, as if to an expert's output
 
     E, I, _ = m.experts.gate_proj.weight.shape
     routed = rounded(inner[:, :E * I].unflatten(-1, (E, I)), served)
@@ -409,9 +416,9 @@ def moe(m, x, valid, served):
 
 
 def route(gate, x, served):
-    """x [N,H] -> weights [N,E], 0 where not chosen, and chosen [N,E].
+    """x [N,H] -> weights [N,E], 0 if not chosen, and chosen [N,E].
 
-    The bias has a say in the choice only; weights are the sigmoids.
+    The bias affects the choice only; the weights are the sigmoids.
     """
     s = (wide(x) @ wide(gate.value(served)).t()).sigmoid()
     b = (s + gate.e_score_correction_bias).detach()
@@ -433,9 +440,9 @@ def route(gate, x, served):
 
 
 def greatest(x, k):
-    """Where the k greatest of the last dimension are, of equals the first.
-    By comparing all with all: for a few experts that is one small kernel,
-    and no sort."""
+    """Returns true for the k greatest of the last dimension; of equal numbers
+    the first.  It compares all with all, which for a few experts is one small
+    kernel and needs no sort."""
 
     n = x.shape[-1]
     a, b = x[..., :, None], x[..., None, :]
@@ -457,7 +464,8 @@ class Model(nn.Module):
         self.eps = config['rms_norm_eps']
         self.model = Body(config)
 
-        # logits are small at first: no token is likelier than others
+        # logits are small at first, so that all tokens are nearly equally
+        # probable
 
         self.lm_head = Plain(config['vocab_size'], config['hidden_size'],
                              0.25 * config['hidden_size'] ** -0.5)
@@ -467,8 +475,8 @@ class Model(nn.Module):
         self.register_buffer('sin', sin, persistent=False)
 
     def forward(self, ids, valid, attention, precision):
-        """ids [B,T] int64; valid [B,T] bool, false for the padding at a
-        row's end -> Output."""
+        """ids [B,T] int64; valid [B,T] bool, false for the padding at a row's
+        end.  Returns an Output."""
 
         with torch.autocast(ids.device.type, enabled=False):
             return self.run(ids, valid, attention, precision)
@@ -487,7 +495,7 @@ class Model(nn.Module):
         def rows(x):
             return x.unflatten(0, (B, T))
 
-        # in the warm-up nothing but the indexer learns
+        # in the warm-up only the indexer is trained
 
         with torch.set_grad_enabled(learning and attention != 'warmup'):
             h = F.embedding(ids.flatten(),
@@ -533,9 +541,9 @@ class Model(nn.Module):
             return wide(hidden) @ wide(w).t()
 
     def loss(self, hidden, targets, weights, precision='float'):
-        """The mean of the cross-entropy of targets [B,T] int64 after hidden
-        [B,T,H], each weighted by weights [B,T]; all logits are never there
-        at once."""
+        """Returns the mean of the cross-entropy of targets [B,T] int64 after
+        hidden [B,T,H], weighted by weights [B,T].  Logits are never in memory
+        all at once."""
 
         with torch.autocast(hidden.device.type, enabled=False):
             return cross_entropy(hidden.flatten(0, 1),
@@ -544,9 +552,9 @@ class Model(nn.Module):
 
     @torch.no_grad()
     def balance(self, load, rate):
-        """Balances experts without a loss for it (DeepSeek-V3): an expert
-        with less than its share of the choices gets a larger bias, one with
-        more a smaller.  load is that of an Output."""
+        """Balances experts without a loss (DeepSeek-V3): the bias of an expert
+        with less than its share of the choices is increased, with more it is
+        decreased.  load is that of an Output."""
 
         gates = [layer.mlp.gate for layer in self.model.layers if layer.moe]
 

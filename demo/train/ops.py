@@ -1,9 +1,10 @@
 # Copyright (C) The nginx-dsa authors
 
-"""What differs between a GPU with PyTorch 2 and a CPU with PyTorch 1.13.
+"""Operations that differ between a GPU with PyTorch 2 and a CPU with PyTorch
+1.13.
 
-Activations are held in one type: bfloat16 on a GPU and wherever serving is
-imitated, else that of the parameters.  Products add up in float32 or better.
+Activations have one type: bfloat16 on a GPU and wherever serving is simulated,
+else that of the parameters.  Products are accumulated in float32 or better.
 """
 
 import math
@@ -13,20 +14,21 @@ import torch.nn.functional as F
 
 
 def wide(x):
-    """x in at least float32."""
+    """Returns x in at least float32."""
 
     return x if x.dtype == torch.float64 else x.float()
 
 
 def matmul(a, b):
-    """a @ b, both and the result of one type.  A CPU is slow at bfloat16,
-    and exact: the products of two fit into float32."""
+    """a @ b, with both and the result of one type.  A CPU is slow with
+    bfloat16, so float32 is used there, in which products of two bfloat16 are
+    exact."""
 
     return a @ b if a.is_cuda else (wide(a) @ wide(b)).to(a.dtype)
 
 
 def linear(x, w):
-    """x @ w^T in the type of x; w is a parameter, of any type."""
+    """x @ w^T in the type of x; w is a parameter of any type."""
 
     if x.is_cuda:
         return F.linear(x, w.to(x.dtype))
@@ -42,8 +44,8 @@ def causal_attention(q, k, v, scale):
 
     if hasattr(F, 'scaled_dot_product_attention'):
 
-        # the flash kernel knows one size of head only; accelerate() forbids
-        # what would keep all of the probabilities
+        # The flash kernel supports only equal sizes of heads.  accelerate()
+        # disables the implementation that would store all probabilities.
 
         v = F.pad(v, (0, q.shape[-1] - dim))
         o = F.scaled_dot_product_attention(q, k, v, is_causal=True,
@@ -58,12 +60,13 @@ def causal_attention(q, k, v, scale):
 
 
 class region:
-    """Marks a function that is worth compiling.  It runs as it is until
-    accelerate() was called.
+    """Marks a function for compilation.  It runs uncompiled until accelerate()
+    is called.
 
-    Not the whole model is compiled: layers share their code, and what works
-    token by token sees the same shapes whatever the length of the rows, so
-    each of these is compiled once and not once for every layer and length.
+    Only parts of the model are compiled.  Layers share their code, and
+    functions that treat each token separately see the same shapes for rows of
+    any length.  So each is compiled once, instead of once per layer and
+    length.
     """
     compiling = False
 
@@ -83,8 +86,8 @@ class region:
 
 
 def varying(x, *dims):
-    """x, having told the compiler that these of its sizes differ from call
-    to call: else it would compile for each of the first few."""
+    """Returns x and marks these sizes as varying between calls; otherwise the
+    compiler would compile a version for each of the first few sizes."""
 
     if region.compiling:
         torch._dynamo.maybe_mark_dynamic(x, dims)
@@ -93,21 +96,22 @@ def varying(x, *dims):
 
 
 def accelerate():
-    """From now on regions are compiled, where PyTorch can do that, and
-    products of float32 use the tensor cores (TF32: exact for numbers that
-    were bfloat16)."""
+    """Enables compilation of regions, if PyTorch supports it, and tensor cores
+    for products of float32 (TF32, which is exact for numbers that were
+    bfloat16)."""
 
     torch.set_float32_matmul_precision('high')
 
-    # a weight's gradient is a sum over all tokens, which is divided among
-    # many blocks: their sums too are added in float32
+    # The gradient of a weight is a sum over all tokens, which is divided among
+    # many blocks.  The sums of the blocks are added in float32, too.
 
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 
     if not hasattr(torch, 'compile'):
         return
 
-    # attention is flash or memory-efficient, or an error that says why not
+    # attention uses the flash or memory-efficient kernel, or fails with a
+    # reason
 
     torch.backends.cuda.enable_math_sdp(False)
     torch.backends.cuda.enable_cudnn_sdp(False)
@@ -116,12 +120,12 @@ def accelerate():
 
     config = dynamo.config
 
-    # a region that cannot be compiled runs as it is
+    # a region that cannot be compiled runs uncompiled
 
     config.suppress_errors = True
 
-    # stages differ in what learns, layers in their kind of network: more
-    # variants of a function than the default allows before it gives up
+    # Stages differ in the trained parameters, and layers in their kind of
+    # network.  So a function has more variants than the default limit.
 
     for name in ('recompile_limit', 'cache_size_limit'):
         if hasattr(config, name):

@@ -4,9 +4,9 @@
 
     python3 -m train.plot LOG.jsonl > curves.svg
 
-Three panels over the tokens trained on, one stage after the other: the
-language loss, the indexer's loss, the load of experts.  Of a stage that was
-trained again from some step on, the last time counts.
+It has three panels over the tokens of all stages: the language loss, the
+indexer's loss, and the load of experts.  If a stage was trained again from
+some step on, the later lines replace the earlier ones.
 """
 
 import json
@@ -50,14 +50,14 @@ def main():
         stages = read(f)
 
     if not stages:
-        sys.exit(f'{sys.argv[1]}: no lines')
+        sys.exit(f'{sys.argv[1]}: the log has no lines')
 
     print(draw(stages))
 
 
 def read(lines):
-    """Returns a list of (stage, its points): lines of the log, each with
-    'at', the tokens until then, those of the stages before too."""
+    """Returns a list of (stage, its points).  A point is a line of the log
+    with 'at', the tokens until then, including earlier stages."""
 
     stages = {}
 
@@ -110,7 +110,7 @@ def draw(stages):
 
 
 def legend(stages):
-    """The stages' colors and names, with the tokens of each."""
+    """Returns the stages' colors and names, with the tokens of each."""
 
     svg, step, before = [], (LEFT + WIDTH) / max(4, len(stages)), 0
 
@@ -126,7 +126,8 @@ def legend(stages):
 
 
 def frame(panel, top, ticks, borders):
-    """The axes of a panel and its lines at ticks, dotted between stages."""
+    """Returns the axes of a panel and its lines at ticks, dotted between
+    stages."""
 
     bottom, right = top + HEIGHT, LEFT + WIDTH
     svg = [text(LEFT, top - 8, panel.title, more=' font-weight="bold"')]
@@ -149,8 +150,9 @@ def frame(panel, top, ticks, borders):
 
 
 def curves(panel, stages, top, x):
-    """A panel's y axis and a curve for each field and stage.  What is not
-    above 0 has no place on a logarithmic axis: a loss that is not computed."""
+    """Returns a panel's y axis and a curve for each field and stage.  On a
+    logarithmic axis, 0 has no position; it is the value of a loss that is not
+    computed."""
 
     def values(field, points):
         return [(p['at'], p[field]) for p in points
@@ -188,7 +190,7 @@ def curves(panel, stages, top, x):
             if not places:
                 continue
 
-            # a line needs two
+            # a line needs two points
 
             if len(places) == 1:
                 places *= 2
@@ -214,7 +216,7 @@ def log_axis(least, most):
     high = min(t for t in grid if t > most)
     ticks = [t for t in grid if low <= t <= high]
 
-    # of many, those of whole decades
+    # if there are many, only whole decades
 
     if len(ticks) > 9:
         ticks = [t for t in ticks if round(math.log10(t), 9) % 1 == 0]
@@ -223,7 +225,7 @@ def log_axis(least, most):
 
 
 def steps(most, about):
-    """Returns round numbers from 0 to most, at most about + 1."""
+    """Returns round numbers from 0 to most, at most about + 1 of them."""
 
     size = 10.0 ** math.floor(math.log10(most / about))
     size *= min(m for m in (1, 2, 5, 10) if m * size * about >= most)
@@ -232,7 +234,7 @@ def steps(most, about):
 
 
 def short(n):
-    """A count, as people write it."""
+    """Formats a count for people."""
 
     for size, letter in ((1e9, ' G'), (1e6, ' M'), (1e3, ' k')):
         if n >= size:

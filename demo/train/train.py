@@ -5,28 +5,27 @@
     python3 -m train.train --data DIR --out DIR [--from CHECKPOINT]
                            [--stages a,b] [--scale X] [--seed N]
 
---data holds the shards of train.data and may still be filling.  --out gets a
-checkpoint after every stage, STAGE.pt.  --from goes on after a checkpoint's
-stage; --stages tells which stages instead.  --scale multiplies the length of
-every stage, to try it.  Runs on a GPU where there is one.
+--data has the shards of train.data, to which more may be added meanwhile.
+--out gets a checkpoint after every stage, STAGE.pt.  --from continues after a
+checkpoint's stage; --stages selects other stages.  --scale multiplies the
+length of every stage, for trials.  It runs on a GPU if there is one.
 
-SIGTERM and Ctrl-C end it after the step that it is at, with a checkpoint
-stopped.pt: --from goes on within the stage.  A second one ends it at once.
+SIGTERM and Ctrl-C end it after the current step, with a checkpoint stopped.pt,
+and --from continues within the stage.  A second signal ends it at once.
 
---out also gets log.jsonl, a line every 50 steps and at a stage's end:
+--out also gets log.jsonl, with a line every 50 steps and at a stage's end:
 
-    stage, step, of         where it is
-    positions, tokens       so many of the stage were trained on, with padding
-                            and without
-    seconds                 of the stage
+    stage, step, of         the position in the training
+    positions, tokens       so far in the stage, with padding and without
+    seconds                 so far in the stage
     tokens_per_second       since the last line, as are the means
     rate                    the learning rate
-    loss, index_loss        language and indexer; 0 where none is computed
+    loss, index_loss        language and indexer; 0 if not computed
     gradient, index_gradient
-                            their norms before clipping; 0 where none learns
+                            norms before clipping; 0 if not trained
     busiest_expert, idlest_expert
-                            the greatest and the least share in the choices of
-                            a layer
+                            the largest and the smallest share in the choices
+                            of a layer
 """
 
 import argparse
@@ -52,14 +51,14 @@ CONFIG = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       'config.json')
 
 LOG_EVERY = 50
-BALANCE_RATE = 1e-3     # of the routers' bias, as DeepSeek-V3 trained
+BALANCE_RATE = 1e-3     # of the routers' bias, as in DeepSeek-V3
 WEIGHT_DECAY = 0.1
 BETAS = (0.9, 0.95)
-CLIP = 1.0              # norm of the gradient
-RISE = 0.02             # of a stage's steps, until the rate is reached
-FLOOR = 0.1             # of the rate, at the end
+CLIP = 1.0              # largest norm of the gradient
+RISE = 0.02             # share of a stage's steps until the full rate
+FLOOR = 0.1             # share of the rate at the end
 
-# who learns, each from a loss of its own, by the stage's attention
+# parameters that are trained, each with a loss of its own, by attention
 
 LEARN = {'dense': ('model',),
          'warmup': ('indexer',),
@@ -105,7 +104,7 @@ def main():
             os.rename(path + '.tmp', path)
 
             if part:
-                sys.exit(f'stopped; --from {path} goes on')
+                sys.exit(f'stopped; continue with --from {path}')
 
 
 def arguments():
@@ -122,14 +121,15 @@ def arguments():
 
     for name in args.stages or []:
         if name not in names:
-            p.error(f'no stage {name}; there are ' + ', '.join(names))
+            p.error(f'unknown stage {name}; stages are ' + ', '.join(names))
 
     return args
 
 
 def to_train(names, saved):
-    """Returns the stages to train after a checkpoint, each with what train()
-    left of it, or None: those of the names, or all that are not done."""
+    """Returns the stages to train after a checkpoint, each with the state of
+    an unfinished train() or None.  Without names these are all remaining
+    stages."""
 
     part = saved.get('part')
 
@@ -144,7 +144,7 @@ def to_train(names, saved):
 
 
 def stop_on_signals():
-    """Returns a function that tells whether there was a signal to stop."""
+    """Returns a function that returns true after a signal to stop."""
 
     stop = threading.Event()
 
@@ -161,8 +161,8 @@ def stop_on_signals():
 
 def train(model, stage, shards, rng, device, scale, log,
           stop=lambda: False, part=None):
-    """One stage: the parameters of model change in place.  Returns None, or,
-    after stop() said so, what goes on with the stage when given as part."""
+    """Trains one stage; the parameters of model change in place.  Returns
+    None, or, after stop() returned true, a state to continue with as part."""
 
     steps = max(1, int(stage.positions * scale) // stage.batch)
     learners = parameters(model, stage)
@@ -213,7 +213,7 @@ def train(model, stage, shards, rng, device, scale, log,
             for name, value in means.items():
                 if not math.isfinite(value):
                     sys.exit(f'{stage.name}, step {at["step"]}: '
-                             f'{name} is no number any more')
+                             f'{name} is not finite')
 
             line = json.dumps({
                 'stage': stage.name, **at,
@@ -230,15 +230,15 @@ def train(model, stage, shards, rng, device, scale, log,
 
 
 def losses(model, stage, ids, target, length):
-    """ids [B,T] int64, target [B,T] bool, length [B] -> the language loss
-    (mean over the positions that count, of the next token's cross-entropy),
-    the indexers' loss, the experts' loads."""
+    """ids [B,T] int64, target [B,T] bool, length [B] -> the language loss (the
+    mean cross-entropy of the next token over the positions that count), the
+    indexers' loss, the experts' loads."""
 
     at = torch.arange(ids.shape[1], device=ids.device)
     valid = at < length[:, None]
     out = model(ids, valid, stage.attention, stage.precision)
 
-    # position t answers for token t + 1, the last for none
+    # position t predicts token t + 1, the last position predicts none
 
     counts = (target if stage.answers else valid).roll(-1, 1)
     counts[:, -1] = False
@@ -249,8 +249,8 @@ def losses(model, stage, ids, target, length):
 
 
 def parameters(model, stage):
-    """Returns the parameters of each that the stage teaches; the rest is
-    frozen."""
+    """Returns the parameters of each part that the stage trains; all others
+    are frozen."""
 
     learners = {who: [] for who in LEARN[stage.attention]}
 
@@ -264,8 +264,8 @@ def parameters(model, stage):
 
 
 def groups(model, learners):
-    """The optimizer's groups: of the model, matrices decay, but norms and
-    the embedding do not; nor does the indexer."""
+    """Returns the optimizer's groups.  The model's matrices have weight decay;
+    norms, the embedding and the indexer do not."""
 
     embedding = model.model.embed_tokens.weight
     decay, rest = [], []
@@ -283,7 +283,7 @@ def groups(model, learners):
 
 
 def rate(highest, step, steps):
-    """The learning rate of a step, the first of which is 0."""
+    """Returns the learning rate of a step; that of the first step is 0."""
 
     rise = max(1, int(RISE * steps))
 
@@ -295,7 +295,7 @@ def rate(highest, step, steps):
 
 
 def ahead(batches, n, device):
-    """Yields n batches, on the device; reads them in a thread of its own."""
+    """Yields n batches on the device; a thread reads them ahead."""
 
     q = queue.Queue(maxsize=8)
 
@@ -307,7 +307,7 @@ def ahead(batches, n, device):
                     tensors = [x.pin_memory() for x in tensors]
                 q.put(tensors)
             q.put(None)
-        except Exception as e:      # told where it is waited for
+        except Exception as e:      # the consumer raises it
             q.put(e)
 
     threading.Thread(target=read, daemon=True).start()
@@ -325,8 +325,8 @@ def ahead(batches, n, device):
 
 
 class Meter:
-    """Adds up over steps, on the device: a number fetched every step would
-    make the host wait for it."""
+    """Sums over steps, on the device, because fetching a number in every step
+    would make the host wait."""
 
     def __init__(self):
         self.sums, self.steps = {}, 0
@@ -339,8 +339,8 @@ class Meter:
         self.steps += 1
 
     def read(self):
-        """Returns the tokens, and the means of the rest by their names in
-        the log; and starts again."""
+        """Returns the tokens and the means by their names in the log, and
+        resets the sums."""
 
         sums, steps = self.sums, self.steps
         self.sums, self.steps = {}, 0

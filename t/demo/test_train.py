@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The training loop: its schedule, who learns in which stage and from what,
-its log, and that it stops and goes on."""
+"""The training loop: its schedule, which parameters each stage trains on which
+loss, its log, and stopping and continuing."""
 
 import contextlib
 import dataclasses
@@ -43,8 +43,8 @@ def stage(attention, steps, rate=1e-2, **change):
 
 
 class Pattern:
-    """Batches of rows that count up, each from somewhere; the last rows are
-    shorter.  Before each batch after(n) is called with its number."""
+    """Batches of rows that count up from random numbers; the last rows are
+    shorter.  after(n) is called before batch n."""
 
     def __init__(self, vocabulary, after=lambda n: None):
         self.vocabulary, self.after = vocabulary, after
@@ -68,7 +68,7 @@ TOKENS = LENGTH + LENGTH + 10 + 6
 
 
 def run(model, what, shards=None, **more):
-    """Trains; returns the lines of the log, and what train() returned."""
+    """Trains.  Returns the lines of the log, and the result of train()."""
 
     log = io.StringIO()
 
@@ -101,7 +101,7 @@ def is_bias(name):
 class Rate(unittest.TestCase):
 
     def test_by_hand(self):
-        """1,000 steps: 20 up, then half a cosine from 1 to 0.1."""
+        """1,000 steps: 20 of warm-up, then half a cosine from 1 to 0.1."""
 
         for step, want in ((0, 0.05), (9, 0.5), (18, 0.95), (19, 1), (20, 1),
                            (265, 0.1 + 0.9 * (1 + math.sqrt(0.5)) / 2),
@@ -115,9 +115,9 @@ class Rate(unittest.TestCase):
         self.assertEqual([round(train_file.rate(1, i, 3), 3)
                           for i in range(3)], [1, 1, 0.55])
 
-    def test_it_is_what_the_optimizer_gets(self):
-        """A step of Adam is as long as the rate, whatever the gradient: the
-        indexer does not decay."""
+    def test_rate_of_the_optimizer(self):
+        """A step of Adam is as long as the rate for any gradient.  It is
+        measured with the indexer, which has no weight decay."""
 
         moved = {}
 
@@ -134,7 +134,7 @@ class Rate(unittest.TestCase):
 @needs_torch
 class Groups(unittest.TestCase):
 
-    def test_each_once_and_none_else(self):
+    def test_each_parameter_once(self):
         m = make(tiny())
         name_of = {id(p): name for name, p in m.named_parameters()}
         everything = set(name_of.values())
@@ -145,7 +145,8 @@ class Groups(unittest.TestCase):
 
         self.assertEqual(len(norms), 4 * 2 + 1)
 
-        # 'dense' again at the end: what was frozen is not for ever
+        # 'dense' follows once more, because frozen parameters must be released
+        # again
 
         for attention, want, parts in (
                 ('dense', everything - indexer, ['model']),
@@ -170,9 +171,9 @@ class Groups(unittest.TestCase):
                     self.assertEqual(is_indexer(name_of[id(p)]),
                                      who == 'indexer')
 
-    def test_who_is_clipped_together(self):
-        """What the optimizer sees: the model's gradient has one norm, the
-        indexer's one of its own, and neither is longer than CLIP."""
+    def test_clipping(self):
+        """Checks the gradients at the optimizer: the model's and the indexer's
+        are clipped separately, and neither norm exceeds CLIP."""
 
         m = make(tiny())
         seen = {}
@@ -189,7 +190,7 @@ class Groups(unittest.TestCase):
                     mock.patch.object(train_file, 'CLIP', clip):
                 lines, _ = run(m, stage('sparse', 1))
 
-            # the log has the norms as they were
+            # the log has the norms before clipping
 
             for who, name in ((True, 'index_gradient'), (False, 'gradient')):
                 self.assertGreater(lines[0][name], 2e-2)
@@ -201,7 +202,8 @@ class Groups(unittest.TestCase):
 class Losses(unittest.TestCase):
 
     def naive(self, m, ids, counts):
-        """counts(row, position): that token is one to be answered."""
+        """Computes the loss in loops.  counts(row, position): that token is a
+        target."""
 
         total, n = 0.0, 0
         valid = torch.ones_like(ids, dtype=torch.bool)
@@ -265,8 +267,8 @@ class Losses(unittest.TestCase):
                                  target & False, length)[0]
         self.assertEqual(float(loss), 0)
 
-    def test_precision_is_the_stages(self):
-        """Of the model's and of the head's."""
+    def test_precision_of_a_stage(self):
+        """Both the model and the head use the precision of the stage."""
 
         m = make(tiny(hidden_size=128))
         ids, target, length = (torch.from_numpy(x) for x in
@@ -307,7 +309,7 @@ class Ahead(unittest.TestCase):
         self.assertEqual(taken, list(range(20)))
         self.assertIs(got[0][1].dtype, torch.bool)
 
-    def test_failure_comes_out(self):
+    def test_failure_is_raised(self):
         def source():
             yield (numpy.zeros(1),)
             yield (numpy.ones(1),)
@@ -351,12 +353,12 @@ class Train(unittest.TestCase):
             self.assertGreaterEqual(line['busiest_expert'], 1 / 8)
             self.assertLessEqual(line['idlest_expert'], 1 / 8)
 
-        # all that a stage teaches moves
+        # every parameter that the stage trains changes
 
         self.assertEqual(changed(before, m),
                          {n for n in before if not is_indexer(n)})
 
-        # a mean is that of its own steps: the last line is of 10
+        # a mean is over its own steps: the last line has 10 steps
 
         again, _ = run(m, stage('dense', 1))
         self.assertLess(abs(again[0]['loss'] - lines[2]['loss']), 0.3)
@@ -375,7 +377,7 @@ class Train(unittest.TestCase):
         self.assertGreater(lines[0]['index_gradient'], 0)
 
     def test_gradients_are_of_one_step(self):
-        """Where nothing moves every step has the same."""
+        """With a rate of 0 the gradients of every step are the same."""
 
         with mock.patch.object(train_file, 'LOG_EVERY', 1):
             lines, _ = run(make(tiny()), stage('warmup', 3, 0.0))
@@ -394,8 +396,8 @@ class Train(unittest.TestCase):
         self.assertGreater(lines[0]['index_gradient'], 0)
 
     def test_answers_only(self):
-        """What nobody has to say is not learned: token 4, the first that is
-        a target, follows 3, but 1 and 2 are only read."""
+        """Tokens that are not targets are not learned: token 4, the first
+        target, follows 3, but 1 and 2 are only read."""
 
         m = make(tiny())
         run(m, stage('dense', 60, answers=True))
@@ -416,7 +418,7 @@ class Train(unittest.TestCase):
 
         with torch.no_grad():
             gate.e_score_correction_bias.zero_()
-            gate.e_score_correction_bias[0] = 0.2      # the busiest by far
+            gate.e_score_correction_bias[0] = 0.2      # by far the busiest
 
         ids, target, length = (torch.from_numpy(x) for x in
                                next(Pattern(24).batches(None, PER_STEP)))
@@ -438,7 +440,7 @@ class Train(unittest.TestCase):
         lines, _ = run(m, stage('dense', 200, 1e-3))
         self.assertLess(lines[-1]['busiest_expert'], float(load.max()) - 0.1)
 
-    def test_no_number(self):
+    def test_not_finite(self):
         for attention, where, what in (
                 ('dense', 'lm_head', 'loss'),
                 ('warmup', 'model.layers.1.self_attn.indexer.wk',
@@ -452,7 +454,7 @@ class Train(unittest.TestCase):
                 run(m, stage(attention, 2))
 
             self.assertEqual(e.exception.code, f'{attention}, step 2: {what} '
-                                               'is no number any more')
+                                               'is not finite')
 
     def test_failure_of_the_data(self):
         def after(n):
@@ -462,8 +464,8 @@ class Train(unittest.TestCase):
         with self.assertRaisesRegex(OSError, 'no more of it'):
             run(make(tiny()), stage('dense', 5), Pattern(24, after))
 
-    def test_stops_and_goes_on(self):
-        """As if it had not stopped."""
+    def test_stops_and_continues(self):
+        """The result is the same as without a stop."""
 
         for attention in ('dense', 'sparse'):
             whole, halves = make(tiny()), make(tiny())
@@ -486,7 +488,7 @@ class Train(unittest.TestCase):
             for name in ('step', 'of', 'positions', 'tokens', 'rate'):
                 self.assertEqual(more[-1][name], want[-1][name])
 
-    def test_asked_to_stop_at_the_end(self):
+    def test_stop_at_the_end(self):
         self.assertIsNone(run(make(tiny()), stage('dense', 1),
                               stop=lambda: True)[1])
 
@@ -508,7 +510,7 @@ class Main(unittest.TestCase):
         for name in (signal.SIGINT, signal.SIGTERM):
             self.addCleanup(signal.signal, name, signal.getsignal(name))
 
-        # two rows of 128 a step, or one of 256
+        # two rows of 128 in a step, or one of 256
 
         self.stages = tuple(
             dataclasses.replace(s, batch=256, positions=256 * n)
@@ -528,7 +530,7 @@ class Main(unittest.TestCase):
         data.put(name + '.json', {'samples': len(lengths)})
 
     def main(self, *args, **patches):
-        """Returns what it exits with."""
+        """Returns the exit status or message."""
 
         with mock.patch('sys.argv', ['train', '--data', self.data, '--out',
                                      self.path('out'), *args]), \
@@ -573,7 +575,7 @@ class Main(unittest.TestCase):
         self.assertEqual(saved['config'], self.config)
         Model(saved['config']).load_state_dict(saved['model'])
 
-    def test_goes_on_from(self):
+    def test_continues_from(self):
         self.write_shard()
         self.assertIsNone(self.main('--scale', '0.1', '--stages',
                                     'pretrain,warmup'))
@@ -586,7 +588,8 @@ class Main(unittest.TestCase):
                           if not torch.equal(before[n], warm[n])},
                          {n for n in before if is_indexer(n)})
 
-        # the same model, the next stages; the log is added to
+        # the same model continues with the next stages, and lines are added to
+        # the log
 
         with mock.patch.object(train_file, 'train',
                                wraps=train_file.train) as train:
@@ -620,7 +623,7 @@ class Main(unittest.TestCase):
         self.assertTrue(torch.equal(a, b))
         self.assertFalse(torch.equal(a, c))
 
-    def test_each_stage_draws_for_itself(self):
+    def test_each_stage_has_its_own_seed(self):
         drawn = []
 
         for seed in ('1', '1', '2'):
@@ -646,14 +649,15 @@ class Main(unittest.TestCase):
             message = self.main('--stages', 'sparse,tune',
                                 Shards=lambda path: Pattern(24, after))
             stopped = self.path('out/stopped.pt')
-            self.assertEqual(message, f'stopped; --from {stopped} goes on')
+            self.assertEqual(message,
+                             f'stopped; continue with --from {stopped}')
 
             line = self.log()[-1]
             self.assertEqual(line['stage'], 'sparse')
             self.assertTrue(1 <= line['step'] < 40, line)
             self.assertFalse(os.path.exists(self.path('out/sparse.pt')))
 
-            # where it was, and to the end
+            # it continues where it stopped, and runs to its end
 
             self.assertIsNone(self.main(
                 '--from', stopped, Shards=lambda path: Pattern(24)))
@@ -667,10 +671,10 @@ class Main(unittest.TestCase):
             self.assertEqual(lines[at + 2]['tokens'], 60 * TOKENS)
             os.remove(self.path('out/sparse.pt'))
 
-    def test_no_such_stage(self):
+    def test_unknown_stage(self):
         for names in ('polish', 'pretrain,polish', ''):
             message = self.main('--stages', names)
-            self.assertIn(f'no stage {names.split(",")[-1]}; there are '
+            self.assertIn(f'unknown stage {names.split(",")[-1]}; stages are '
                           'pretrain, instruct, warmup, sparse, tune', message)
 
         self.assertFalse(os.path.exists(self.path('out')))
@@ -689,7 +693,7 @@ class Recipe(unittest.TestCase):
             self.assertIn(s.precision, ('float', 'served'))
             self.assertGreater(s.positions, s.batch)
 
-            # every batch has as many positions
+            # every batch has the same number of positions
 
             self.assertEqual([s.batch % size for size in data.BUCKETS],
                              [0] * len(data.BUCKETS))
