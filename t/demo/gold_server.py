@@ -1,13 +1,13 @@
 # Copyright (C) The nginx-dsa authors
 
-"""A chat server whose model is the gold policy of the task that it is asked
-about, whole or streamed.  It keeps nothing between requests: a conversation
-is played again from its beginning.
+"""A chat server in which the gold policy of a task takes the place of the
+model.  Answers are sent whole or streamed.  The server has no state: for each
+request it replays the conversation from its beginning.
 
     PYTHONPATH=demo python3 t/demo/gold_server.py FAMILY SEED [wrong|cut]
 
-serves one task, in the mode retain, and prints its port.  "wrong" answers
-wrongly and at once, "cut" closes the connection instead.
+serves one task, in the mode retain, and prints its port.  With "wrong" it
+sends a wrong answer at once, with "cut" it closes the connection instead.
 """
 
 import json
@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from tasks.task import CHAT, RETAIN, assistant
 
 
-# what every completion has used
+# the usage of every completion
 
 USAGE = {
     'prompt_tokens': 100, 'completion_tokens': 10, 'total_tokens': 110,
@@ -29,8 +29,8 @@ USAGE = {
 
 
 class Refusal(Exception):
-    """Raised for a status and a text instead of a completion; status 0
-    closes the connection."""
+    """Raised for an answer with this status and text instead of a completion.
+    Status 0 closes the connection."""
 
     def __init__(self, status, text=''):
         super().__init__(text)
@@ -39,9 +39,11 @@ class Refusal(Exception):
 
 class GoldServer(ThreadingHTTPServer):
     """
-    find   request -> the task that it is about
-    mode   of its gold policies
-    spoil  (request, message) -> message, as it is sent; may raise Refusal
+    A server of gold policies.
+
+    find   request -> its task
+    mode   of the gold policies
+    spoil  (request, message) -> the message to send; may raise Refusal
     """
     daemon_threads = True
 
@@ -50,7 +52,7 @@ class GoldServer(ThreadingHTTPServer):
         self.find = find
         self.mode = mode
         self.spoil = spoil
-        self.seen = []          # (key, request), as they came
+        self.seen = []          # (key, request), in the order of arrival
         self.url = f'http://127.0.0.1:{self.server_port}/v1'
 
     def __enter__(self):
@@ -75,7 +77,7 @@ class GoldServer(ThreadingHTTPServer):
 
         for reasoning, calls, results in rounds(messages[user[-1]:]):
 
-            # what was spoiled is said once more
+            # a call that was spoiled is sent again
 
             if calls != step.calls:
                 continue
@@ -89,8 +91,7 @@ class GoldServer(ThreadingHTTPServer):
 
 
 def rounds(messages):
-    """Yields reasoning, calls and their results of each message that has
-    calls."""
+    """Yields (reasoning, calls, results) for each message that has calls."""
 
     results = {}
 

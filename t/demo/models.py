@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Models of the training code to test, and how far their results lie apart.
-Without PyTorch this can be imported, but not used."""
+"""Small models of the training code for tests, and the distance of their
+results.  Without PyTorch this module can be imported, but not used."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def config(**change):
 
 
 def tiny(**change):
-    """Every part in sizes that a loop in Python can follow."""
+    """Returns a configuration so small that loops in Python can compute it."""
 
     return config(**{
         'first_k_dense_replace': 1, 'hidden_size': 16, 'index_head_dim': 8,
@@ -39,8 +39,8 @@ def tiny(**change):
 
 
 def lively(model):
-    """Moves what is drawn as 0 or 1, and has layers add more to the stream:
-    an error anywhere must be seen in the logits."""
+    """Changes the parameters that start as 0 or 1, and scales the layers'
+    outputs up, so that an error anywhere is seen in the logits."""
 
     with torch.no_grad():
         for name, p in model.named_parameters():
@@ -70,7 +70,7 @@ def batch(c, B, T, seed=1):
 
 
 def distances(got, want):
-    """Norm of the difference over the norm, row by row, sorted."""
+    """Returns the norm of the difference over the norm, row by row, sorted."""
 
     got, want = got.double(), want.double()
 

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Written-out arithmetic says nothing wrong, its tasks ask what their checks
-expect, and wrong answers are refused."""
+"""Arithmetic tasks: every line of written-out reasoning is true, the checks
+expect the right results, and wrong answers are rejected."""
 
 import random
 import re
@@ -21,7 +21,7 @@ ORDER = re.compile(r'(\d+) and (\d+): (.*) so (\d+)([<=>])(\d+)')
 INSERTED = re.compile(r'(\d+)((?: \d+[<=>]\d+)*): (\d+(?:, \d+)*)')
 RESULT = re.compile(r'([-+*/\d()]+)=(-?\d+)(?: rest (\d))?')
 
-# of a question, what cannot be worked out
+# parts of a question that the tasks do not solve without a calculator
 
 BEYOND = re.compile(
     r'\d{6}|\d{5}\D+\d{3}|\d{3}( \* | times )\d{5}|\d\.\d|-\d+[ ?.]*[-+*/]'
@@ -35,7 +35,7 @@ def holds(left, sign, right):
 
 
 def evaluate(text):
-    """Returns what + - * and parentheses of a text make."""
+    """Returns the value of a text with + - * and parentheses."""
 
     if not re.fullmatch(r'[-+*()\d ]+', text):
         raise AssertionError(f'no expression: {text}')
@@ -44,16 +44,16 @@ def evaluate(text):
 
 
 class Reader:
-    """Reads lines of reasoning one after another and fails at the first
-    that is wrong or does not follow from those before it."""
+    """Checks lines of reasoning in their order.  Fails at the first line that
+    is wrong or does not follow from the lines before."""
 
     def __init__(self, test, lines):
         self.test = test
-        self.spelled = []       # digits by place, the latest last
+        self.spelled = []    # digits by place, the last one spelled at the end
         self.so = ''
         self.carry = 0
-        self.rest = None        # of a division: digits to come, what is left
-        self.order = []         # of a sort, so far
+        self.rest = None        # of a division: digits to come, remainder
+        self.order = []         # of a sort: the numbers so far
 
         for line in lines:
             self.read(line)
@@ -247,8 +247,8 @@ class Digits(unittest.TestCase):
 
 
 def recompute(text):
-    """Returns the numbers that the answer to a bare question has to end
-    with, by the words of the question."""
+    """Returns the numbers that the answer to a bare question must end with,
+    computed from the words of the question."""
 
     text = text.lower().replace(' x ', '*')
     text = re.sub(r' (plus|minus|times) ',
@@ -362,7 +362,7 @@ class Tasks(unittest.TestCase):
                 Reader(self, self.last(task, CHAT)['content']
                        .split('\n')[:-1])
 
-                # the plan has the story's numbers, each once
+                # the plan has each number of the story once
 
                 told = re.sub('[a-z]+', lambda m: str(NUMBERS.index(m[0]) + 2)
                               if m[0] in NUMBERS else '', turn.user.lower())

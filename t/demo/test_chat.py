@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Conversations of several turns; and the mix of all families."""
+"""Conversations of several turns, and the mix of all families."""
 
 import json
 import os
@@ -87,7 +87,7 @@ class Gold(unittest.TestCase):
                       for c in m.get('tool_calls', ())}
             self.assertLessEqual(called, set(task.tools))
 
-            # with a calculator nothing is reckoned at length
+            # with a calculator there is no written-out arithmetic
 
             if 'calculator' in roles:
                 for m in messages:
@@ -179,7 +179,7 @@ class Rules(unittest.TestCase):
                    ['It is blue.', 'It is blue. Well.', 'Well. It is red.',
                     'WellIt is blue.', 'Well'])
 
-    def test_says_that_the_rule_was_not_followed(self):
+    def test_reports_a_broken_rule(self):
         turn = self.turn(self.rule(rules.ends, 'over'))
         self.assertIn('system prompt', turn.check('It is blue.', []))
         self.assertEqual(turn.check('It is red. Over.', []), 'no')
@@ -234,7 +234,7 @@ class Refer(unittest.TestCase):
                        [str(right + 1), f'{right} {n + right + 2}', 'much'])
             self.assertIn(str(n), said.thought)
 
-    def test_untold(self):
+    def test_facts_not_stated(self):
         known = {f.what for f in memory.FACTS[1:]}
         said = refer.untold(self.rng, known)
         self.judge(said, ["I don't know your name."], ['You are Ada.'])
@@ -264,7 +264,7 @@ class Mix(unittest.TestCase):
                     messages = play(mix.task_of(family, f'eval-{i}'), mode)
                     self.assertEqual(messages[-1]['role'], 'assistant')
 
-    def test_training_and_evaluation_do_not_meet(self):
+    def test_training_and_evaluation_are_disjoint(self):
         for family in ('arithmetic', 'arithmetic_story', 'lookup',
                        'lookup_long', 'trip_short', 'trip'):
             users = [{t.user for i in range(300)

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Shards: what is in them, that they do not depend on who makes them, and the
-batches that are read of them."""
+"""Shards of training data: their contents, which do not depend on the number
+of workers, and the batches that are read from them."""
 
 import argparse
 import contextlib
@@ -32,7 +32,7 @@ needs_numpy = unittest.skipIf(numpy is None, 'no numpy here')
 
 
 def texts(lists):
-    """The text of each list of ids."""
+    """Returns the text of each list of ids."""
 
     lines = ''.join(json.dumps([int(i) for i in ids]) + '\n' for ids in lists)
     out = subprocess.run(
@@ -63,7 +63,7 @@ def samples_of(directory, n):
 
 
 def make(directory, samples, workers, *more):
-    """What `python3 -m train.data` does, but with shards of 16 samples."""
+    """Runs `python3 -m train.data`, but with shards of 16 samples."""
 
     code = ('from train import data; data.SHARD = 16; '
             'data.main()')
@@ -110,8 +110,8 @@ class Made(unittest.TestCase):
         change = numpy.flatnonzero(numpy.diff(target)) + 1
         parts = numpy.split(ids, change)
 
-        # the model's text follows a <think> or </think>, and its end, which
-        # it writes too, is the sample's
+        # The targets follow a <think> or </think>.  The end token, which the
+        # model generates too, is the last id of the sample.
 
         self.assertEqual(ids[0], BOS)
         self.assertEqual(ids[-1], EOS)
@@ -142,7 +142,7 @@ class Made(unittest.TestCase):
                 name: sum(f[name] for f in families.values())
                 for name in ('samples', 'tokens', 'targets', 'dropped')})
 
-            del counts['dropped']       # test_too_long has some
+            del counts['dropped']       # tested by test_too_long
 
             self.assertEqual(counts, {
                 'samples': len(samples),
@@ -179,12 +179,12 @@ class Made(unittest.TestCase):
                 unittest.mock.patch.multiple(data, SHARD=200), \
                 unittest.mock.patch.object(data.corpus, 'conversation',
                                            conversation), \
-                contextlib.redirect_stderr(io.StringIO()) as told:
+                contextlib.redirect_stderr(io.StringIO()) as stderr:
             maker = self.maker(directory, 200)
             every = 10000
             counts = maker.shard(0)
             self.assertEqual(counts['failed'], 1)
-            self.assertEqual(told.getvalue(), "train-8-0-0: "
+            self.assertEqual(stderr.getvalue(), "train-8-0-0: "
                              "KeyError('broken')\n")
 
             every = 3
@@ -211,8 +211,8 @@ class Made(unittest.TestCase):
 
 @needs_numpy
 class Read(unittest.TestCase):
-    """Samples of shards made by hand: a sample's ids are its number and,
-    after it, targets."""
+    """Reads shards made by hand.  The first id of a sample is its number; all
+    others are targets."""
 
     SIZES = (8, 32)
 
@@ -227,7 +227,7 @@ class Read(unittest.TestCase):
         self.temporary.cleanup()
 
     def shard(self, n, samples=50):
-        """Writes shard n; returns its samples' numbers."""
+        """Writes shard n and returns the numbers of its samples."""
 
         numbers, arrays = [], []
 
@@ -250,8 +250,8 @@ class Read(unittest.TestCase):
         return numbers
 
     def read(self, batches, n):
-        """The numbers of the next n samples, or a few more; checks the
-        batches that they are in."""
+        """Returns the numbers of the next n samples, or a few more, and checks
+        their batches."""
 
         numbers = []
 
@@ -313,7 +313,7 @@ class Read(unittest.TestCase):
 
         self.assertGreater(len(set(seen) & set(new)), 40)
 
-    def test_half_a_shard_is_none(self):
+    def test_incomplete_shard_is_ignored(self):
         whole = self.shard(0)
         part = self.shard(1)
 

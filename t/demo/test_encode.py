@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The training data's prompts are the server's, byte for byte, and what it
-has the model learn is what the server has a model write."""
+"""The prompts of the training data equal the server's, byte for byte, and its
+targets are the text that a served model generates."""
 
 import json
 import os
@@ -73,8 +73,8 @@ def result(id, text):
     return {'role': 'tool', 'tool_call_id': id, 'content': text}
 
 
-# a turn with several steps, several calls a step, values of every kind, an
-# answer out of order; and a turn after it
+# a turn with several steps, several calls in a step, values of every type and
+# results out of order, followed by another turn
 
 TALK = [
     user('Where is the "red"\nlamp, 我的?'),
@@ -95,7 +95,7 @@ SYSTEM = {'role': 'system', 'content': 'Be kind.\n'}
 
 
 def same_message(test, got, message, thinking):
-    """got is what `dsa parse` made of what the model wrote."""
+    """got is the output of `dsa parse` for the model's text."""
 
     test.assertEqual(got['content'], message['content'])
     test.assertEqual(got.get('reasoning_content', ''),
@@ -141,7 +141,7 @@ class Published(unittest.TestCase):
 
 
 class ByHand(unittest.TestCase):
-    """Every prompt of the conversation, and what is written after it."""
+    """Expects each prompt of the conversation and the text after it."""
 
     def check(self, messages, tools, thinking):
         first = 1 if messages[0]['role'] == 'system' else 0
@@ -177,7 +177,7 @@ class ByHand(unittest.TestCase):
                        thinking)
 
     def test_a_history_of_chat_is_extended(self):
-        # so that one sample can teach all of its turns
+        # so that one sample has the targets of all its turns
 
         whole = encode([SYSTEM] + TALK, TOOLS, False)
 
@@ -209,7 +209,7 @@ class ByHand(unittest.TestCase):
             with self.assertRaises(ValueError):
                 encode([user('hi')], [{'function': {'name': name}}], True)
 
-    def test_what_makes_no_conversation_is_refused(self):
+    def test_invalid_conversations_are_rejected(self):
         for messages in ([user('hi'), result('a', '1')],
                          [user('hi'), assistant('', '', call('a', 'now')),
                           user('and?')],
@@ -258,7 +258,8 @@ class Samples(unittest.TestCase):
         self.assertIn('<think></think>I look.\n\n<｜DSML｜', seen)
         self.assertIn('<think></think>\n\n<｜DSML｜', seen)
 
-        # the server shows the same to a client that sends no reasoning
+        # the server encodes the same prompt for a client that sends no
+        # reasoning
 
         bare = [{k: v for k, v in m.items() if k != 'reasoning_content'}
                 for m in TALK[:6]]
@@ -283,7 +284,7 @@ class Families(unittest.TestCase):
                 with self.subTest(family=family, mode=mode):
                     texts += self.family(task, mode)
 
-        # the ids of segments, one after the other, are those of the whole
+        # the ids of the segments, joined, equal the ids of the whole text
 
         ids = iter(tokenized(t for sample in texts
                              for t in [*sample, ''.join(sample)]))
@@ -293,7 +294,7 @@ class Families(unittest.TestCase):
             self.assertEqual(parts, next(ids))
 
     def family(self, task, mode):
-        """Checks the samples of a conversation; returns their texts."""
+        """Checks the samples of a conversation and returns their texts."""
 
         thinking = mode != CHAT
         tools = task.tool_list()
@@ -304,7 +305,7 @@ class Families(unittest.TestCase):
         self.assertEqual(sum(target for s in samples for _, target in s),
                          len(written))
 
-        # the first sample and the last: each is a process or two
+        # only the first and the last sample: each starts a process or two
 
         for sample in {id(s): s for s in (samples[0], samples[-1])}.values():
             *before, (text, target) = sample
@@ -341,7 +342,7 @@ class Corpus(unittest.TestCase):
             stdout=subprocess.PIPE, check=True).stdout
 
     def test_seeds(self):
-        # nor do the orders of sets and hashes matter
+        # the order of sets and hashes has no effect
 
         a = self.text('a', '1')
         self.assertEqual(a, self.text('a', '2'))
@@ -353,7 +354,7 @@ class Corpus(unittest.TestCase):
                  for n in range(60)}
         self.assertEqual(drawn, set(some))
 
-    def test_a_segment_once(self):
+    def test_segments_are_unique(self):
         for n in range(5):
             text = corpus.text(f'c-{n}')
             self.assertEqual(text.count('<｜begin▁of▁sentence｜>'), 1)

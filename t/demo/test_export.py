@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""An exported checkpoint: its FP8, its files, and that the engine computes of
-it what the training code does."""
+"""An exported checkpoint: its FP8 numbers, its files, and that the engine
+computes the same with it as the training code."""
 
 import json
 import math
@@ -32,7 +32,7 @@ TOKENIZER = os.path.join(BUILD, 'model/tokenizer.json')
 
 
 def e4m3_of(code):
-    """What a byte says, by the definition of the format."""
+    """Returns the value of a byte, by the definition of the format."""
 
     e, m = code >> 3 & 15, code & 7
     x = (1 + m / 8) * 2.0 ** (e - 7) if e else m / 8 * 2.0 ** -6
@@ -46,7 +46,7 @@ class Fp8(unittest.TestCase):
     def test_every_number_is_the_nearest(self):
         values = numpy.array([e4m3_of(c) for c in range(127)])
 
-        # all of them, all middles, and what lies just beside those
+        # all values, all midpoints, and the numbers next to both
 
         middle = (values[1:] + values[:-1]) / 2
         x = numpy.concatenate([values, middle, middle * (1 + 1e-6),
@@ -79,7 +79,8 @@ class Fp8(unittest.TestCase):
                          fp8.scale_of(torch.tensor(1e-4)))
 
     def test_scale_is_exact(self):
-        """Where a quotient by 448 that is nearly right would be wrong."""
+        """Numbers for which an inexact quotient by 448 would give a wrong
+        scale."""
 
         for e in range(-10, 40):
             amax = torch.tensor(448 * 2.0 ** e)
@@ -93,7 +94,7 @@ class Fp8(unittest.TestCase):
         torch.manual_seed(3)
         x = torch.randn(4096) * torch.randn(4096).exp()
         low = x.bfloat16().float()
-        up = low * (1 + 2.0 ** -8)      # middles, some of them ties
+        up = low * (1 + 2.0 ** -8)      # midpoints, some of them ties
         x = torch.cat([x, low, up, -up, torch.zeros(1)]).requires_grad_()
 
         self.assertTrue(torch.equal(fp8.bf16(x.detach()),
@@ -115,7 +116,7 @@ class Fp8(unittest.TestCase):
                                ).max()), 0.0626)
         self.assertTrue(torch.equal(fp8.quantize(y), y))
 
-        # a block is as rough as its own greatest number, not another's
+        # the rounding error of a block depends only on its own largest number
 
         w = torch.randn(192, 384)
         w[:128, :128] *= 2.0 ** 20
@@ -161,7 +162,8 @@ def write_tokens(path, ids):
 
 
 def read_tensors(path):
-    """Name to tensor, as stored: FP8 as bytes, BF16 as 16-bit integers."""
+    """Returns name -> tensor, as stored: FP8 as bytes, BF16 as 16-bit
+    integers."""
 
     kinds = {'F32': numpy.float32, 'I32': numpy.int32, 'BF16': numpy.uint16,
              'F8_E4M3': numpy.uint8}
@@ -183,8 +185,8 @@ def read_tensors(path):
 
 
 def dequantized(directory):
-    """The weights of an exported model in float32, read by the formats'
-    definitions."""
+    """Returns the weights of an exported model in float32, decoded by the
+    definitions of the formats."""
 
     table = numpy.array([e4m3_of(c) for c in range(256)], numpy.float32)
     files = [f for f in os.listdir(directory) if f.endswith('.safetensors')]
@@ -207,7 +209,7 @@ def dequantized(directory):
 
 
 def load(c, weights):
-    """A Model with the tensors of an exported one."""
+    """Returns a Model with the tensors of an exported one."""
 
     model = Model(c)
     state = model.state_dict()
@@ -229,8 +231,9 @@ def load(c, weights):
 @needs_torch
 @unittest.skipUnless(os.path.exists(DSA), 'no build/dsa here')
 class Engine(unittest.TestCase):
-    """The same logits from the same checkpoint.  700 tokens: from the 257th
-    on a token sees what the indexer selected only."""
+    """Engine and training code compute the same logits from a checkpoint.  The
+    prompt has 700 tokens: from the 257th on, attention is limited to the
+    tokens that the indexer selected."""
 
     T = 700
 
@@ -269,7 +272,7 @@ class Engine(unittest.TestCase):
                 for name, x in read_tensors(out).items()}
 
     def run_model(self, model, how, precision):
-        """-> logits [T,V], streams after each layer, selections."""
+        """Returns logits [T,V], streams after each layer, selections."""
 
         stream, chosen = [], []
         finish, select = model_file.finish, attention.select
@@ -295,7 +298,7 @@ class Engine(unittest.TestCase):
         return logits, stream, [c & seen for c in chosen]
 
     def differing(self, out, chosen):
-        """Rows whose selection is another one, layer by layer."""
+        """Yields, for each layer, the rows with another selection."""
 
         rows = []
 
@@ -337,8 +340,8 @@ class Engine(unittest.TestCase):
 
         self.assertEqual(len(chosen), self.config['num_hidden_layers'])
 
-        # float32 adds up in another order: two scores that lie closer than
-        # that may change places
+        # float32 sums depend on their order, so scores that are closer than
+        # this may be in another order
 
         for n, rows in enumerate(self.differing(out, chosen)):
             for row in rows.tolist():
@@ -349,7 +352,7 @@ class Engine(unittest.TestCase):
         self.assertLess(quantile(d, 0.5), 1e-5)
         self.assertLess(quantile(d, 0.9), 1e-4)
 
-        # and a selection that is ignored would be seen
+        # without the selection the logits would differ
 
         dense, _, _ = self.run_model(model, 'dense', 'float')
         self.assertGreater(quantile(distances(dense, out['logits']), 0.5),
@@ -360,7 +363,7 @@ class Engine(unittest.TestCase):
         logits, stream, chosen = self.run_model(self.model, 'sparse',
                                                 'served')
 
-        # the first layer, without experts, is the same to the bit in nearly
+        # the first layer, which has no experts, is equal to the bit in nearly
         # all rows
 
         d = distances(stream[0], out['hidden.0'])
@@ -369,8 +372,9 @@ class Engine(unittest.TestCase):
         for row in self.differing(out, chosen)[0].tolist():
             self.assertLess(float(out['gap.0'][row]), 0.005)
 
-        # later a bit that differs flips an expert somewhere; what is left is
-        # closer than serving is to exact
+        # in later layers a different bit may change the choice of an expert;
+        # the remaining difference is less than the one between served and
+        # exact
 
         d = distances(stream[1], out['hidden.1'])
         self.assertLess(quantile(d, 0.5), 0.02)
@@ -382,7 +386,7 @@ class Engine(unittest.TestCase):
         mine = distances(logits, exact['logits'])
         self.assertLess(quantile(mine, 0.5), 1.15 * quantile(away, 0.5))
 
-    def test_served_loss_is_that_of_the_engine(self):
+    def test_served_loss_equals_the_engine(self):
         want = F.cross_entropy(self.engine()['logits'][:-1],
                                self.ids[0, 1:])
 

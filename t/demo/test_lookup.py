@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Look-ups: the answers are found again by reading what the user wrote, and
-wrong ones are refused."""
+"""Look-up tasks: this test finds the answers again in the user's text, and
+wrong answers are rejected."""
 
 import json
 import random
@@ -13,7 +13,7 @@ from tasks.lookup_long import tokens
 from tasks.task import CHAT, RETAIN, play
 
 
-# what sentences say, by column
+# patterns of the sentences, by column
 
 SAYS = (('age', r'is (\d+) years old'), ('city', r'lives in (\w+)'),
         ('color', r'(?:likes|is painted) (\w+)'),
@@ -23,7 +23,7 @@ SAYS = (('age', r'is (\d+) years old'), ('city', r'lives in (\w+)'),
         ('link', r'(?:has the friend|has the teacher|replaces the|leads to)'
                  r' (\w+ from \w+|box \d+|[A-Z]\w+|\w+ \w+)'))
 
-# what questions are about, by column; the first that is found counts
+# patterns of the questions, by column; the first match counts
 
 ASKS = (('age', r'how old|years old|\bages?\b|older|younger|oldest|youngest'),
         ('price', r'\bcosts?\b|how much is|\bprices?\b|dear|cheap|coins'),
@@ -44,8 +44,8 @@ NUMBERS = ('age', 'price', 'weight')
 
 
 def read(text):
-    """Returns (question, records): a record is a dict of texts by column,
-    those of its key among them."""
+    """Returns (question, records).  A record is a dict of texts by column,
+    including the columns of its key."""
 
     parts = text.split('\n\n')
     question = parts[-1]
@@ -122,7 +122,8 @@ def full(r):
 
 
 def key_in(text, r):
-    """Returns what a text calls a record, and the columns of that."""
+    """Returns the part of a record's key that is in a text, and its
+    columns."""
 
     if 'name' in r and ' from ' not in text:
         return r['name'], ('name',)
@@ -132,8 +133,8 @@ def key_in(text, r):
 
 
 def label(r, notes):
-    """Returns the least by which to call a record: a name that it shares
-    with none is enough."""
+    """Returns the shortest key that identifies a record; a name is enough if
+    no other record has it."""
 
     if 'name' in r and sum(r['name'] == s['name'] for s in notes) == 1:
         return r['name']
@@ -153,7 +154,7 @@ def word(w, text):
 
 
 def answer(question, notes):
-    """Returns what the answer has to say: a text, a list of them in order,
+    """Returns what the answer must contain: a text, a list of texts in order,
     or a tuple of keys with their values."""
 
     asks = question.lower()
@@ -242,7 +243,7 @@ class Lookup(unittest.TestCase):
                 self.verdicts(turn.check, notes, right)
 
     def verdicts(self, check, notes, right):
-        """What was found by reading is right, and nothing else is."""
+        """The answer that this test found is accepted, and no other one."""
 
         self.assertIsNotNone(check('', []))
         self.assertIsNotNone(check('I do not know.', []))
@@ -295,7 +296,7 @@ class Lookup(unittest.TestCase):
         self.every(lookup_long, 300)
 
     def test_quotes(self):
-        """What reasoning quotes stands in the user's text as it is."""
+        """Quotes in the reasoning are parts of the user's text."""
 
         for family, seeds in ((lookup, 1000), (lookup_long, 200)):
             quoted = 0
@@ -311,8 +312,8 @@ class Lookup(unittest.TestCase):
             self.assertGreater(quoted, seeds // 2)
 
     def test_thoughts_are_true(self):
-        """Numbers compare as they are said to; of entries that are passed
-        the one found is the last."""
+        """Comparisons of numbers in the reasoning are true.  When entries are
+        searched in order, the match is the last one that is listed."""
 
         compared = passed = 0
 
@@ -363,7 +364,7 @@ class Lookup(unittest.TestCase):
         self.assertTrue(110 < low < 190, low)
 
     def test_lookalikes(self):
-        """In long notes each part of a key belongs to several."""
+        """In long notes each part of a key belongs to several records."""
 
         for seed in range(100):
             turn = lookup_long.make(random.Random(seed)).turns[0]

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The training code's model against loops and differences: what it computes,
-and what learns from what."""
+"""Compares the training code's model with loops and finite differences: its
+results, and which parameters get gradients from which loss."""
 
 import unittest
 from unittest import mock
@@ -19,7 +19,7 @@ except ImportError:
 
 
 def naive_route(s, bias, c):
-    """s [E], one token's sigmoids, as published."""
+    """Routes one token as published.  s [E]: its sigmoids."""
 
     E, G = c['n_routed_experts'], c['n_group']
     b = [float(x) for x in s + bias]
@@ -36,12 +36,12 @@ def naive_route(s, bias, c):
 @needs_torch
 class Router(unittest.TestCase):
 
-    def test_as_a_loop_would(self):
+    def test_equals_a_loop(self):
         c = tiny(n_routed_experts=12, n_group=4, topk_group=2,
                  num_experts_per_tok=4)
         gate = make(c).model.layers[1].mlp.gate
         x = torch.randn(200, c['hidden_size'])
-        x[0] = 0                        # all equal but for the bias
+        x[0] = 0                        # all equal except for the bias
         x[1:3] = x[3]
         gate.e_score_correction_bias[:6] = 2
 
@@ -58,7 +58,7 @@ class Router(unittest.TestCase):
 
         self.assertTrue(bool((weight[~chosen] == 0).all()))
 
-    def test_experts_are_what_a_loop_computes(self):
+    def test_experts_equal_a_loop(self):
         c = tiny()
         m = make(c).model.layers[1].mlp
         x = torch.randn(30, c['hidden_size'])
@@ -94,7 +94,7 @@ class Router(unittest.TestCase):
         self.assertAlmostEqual(float(bias[5]), 0.01)
         self.assertEqual(float(bias[0]), 0)
 
-        # it does balance
+        # training with the bias does balance the load
 
         torch.manual_seed(5)
         m = Model(tiny(num_hidden_layers=2))
@@ -111,8 +111,8 @@ class Router(unittest.TestCase):
 
 
 def naive_index(q, k, v, iq, ik, iw, topk, scale):
-    """One row of one batch, in loops: (o [T,H,Dv], [KL of each token],
-    [the tokens chosen])."""
+    """Computes one row of one batch in loops.  Returns (o [T,H,Dv], [KL of
+    each token], [the tokens chosen])."""
 
     T, H, _ = q.shape
     o, losses, sets = torch.zeros(T, H, v.shape[-1], dtype=q.dtype), [], []
@@ -150,7 +150,7 @@ class Indexer(unittest.TestCase):
                       (B, T, 5), (B, T, J))]
         self.weight = torch.rand(B, T, dtype=torch.float64)
 
-    def test_as_a_loop_would(self):
+    def test_equals_a_loop(self):
         *qkv, iq, ik, iw = self.args
 
         for topk in (4, None):
@@ -167,7 +167,7 @@ class Indexer(unittest.TestCase):
 
             self.assertAlmostEqual(float(got), total, places=10)
 
-    def test_pieces_make_no_difference(self):
+    def test_pieces_have_no_effect(self):
         *qkv, iq, ik, iw = (torch.randn(2, 300, *x.shape[2:],
                                         dtype=torch.float64)
                             for x in self.args)
@@ -192,7 +192,7 @@ class Indexer(unittest.TestCase):
         self.assertEqual(got, [0, 1, 2])
 
     def test_gradients(self):
-        """Of both results by all that they learn from, by differences."""
+        """Compares the gradients of both results with finite differences."""
 
         def output(*x):
             return attention.selected_attention(
@@ -226,7 +226,7 @@ class Whole(unittest.TestCase):
         self.assertAlmostEqual(float(b.index_loss), float(w.index_loss),
                                places=6)
 
-    def test_padding_counts_nowhere(self):
+    def test_padding_has_no_effect(self):
         c = tiny()
         m, (ids, valid) = make(c), batch(c, 3, 20)
         valid[1, 12:] = False
@@ -247,7 +247,7 @@ class Whole(unittest.TestCase):
             a.load.sum(1), torch.ones(len(a.load))))
 
     def learned(self, m, ids, valid, how, language, precision='float'):
-        """The names of the parameters that a loss teaches."""
+        """Returns the names of the parameters that a loss changes."""
 
         m.zero_grad(set_to_none=True)
         out = m(ids, valid, how, precision)
@@ -258,7 +258,7 @@ class Whole(unittest.TestCase):
         return {n for n, p in m.named_parameters()
                 if p.grad is not None and bool(p.grad.any())}
 
-    def test_who_learns_from_what(self):
+    def test_gradients_of_each_loss(self):
         c = tiny()
         m, (ids, valid) = make(c), batch(c, 4, 24)
         indexer = {n for n, _ in m.named_parameters() if '.indexer.' in n}
@@ -285,7 +285,8 @@ class Whole(unittest.TestCase):
                                  .requires_grad)
 
     def test_gradients_by_differences(self):
-        """Of the language loss by the model, and of the indexer's by it."""
+        """Compares the model's gradient of the language loss, and the
+        indexer's gradient of its own loss."""
 
         c = tiny(num_hidden_layers=2)
         m, (ids, valid) = make(c).double(), batch(c, 2, 10)
@@ -317,8 +318,8 @@ class Whole(unittest.TestCase):
                 want = (at[0] - at[1]) / (2 * step)
                 got = float(p.grad.view(-1)[i])
 
-                # a row's indexer in layer 1 reads what layer 0 wrote, but
-                # must not teach it: only its own loss is compared
+                # The indexer of layer 1 reads the output of layer 0, but must
+                # not train layer 0.  So only its own loss is compared.
 
                 self.assertLess(abs(got - want), 1e-6 + 1e-4 * abs(want),
                                 f'{name}[{i}]')
@@ -348,7 +349,7 @@ class Whole(unittest.TestCase):
 
         self.assertEqual(float(m.loss(hidden, ids, 0 * weights)), 0)
 
-    def test_autocast_is_kept_out(self):
+    def test_autocast_is_disabled(self):
         c = tiny()
         m, (ids, valid) = make(c), batch(c, 2, 24)
         want = m(ids, valid, 'sparse', 'float').hidden
@@ -359,7 +360,8 @@ class Whole(unittest.TestCase):
         self.assertTrue(torch.equal(got, want))
 
     def test_it_learns(self):
-        """A few rows by heart; then the indexer what attention looks at."""
+        """The model learns a few rows by heart, then the indexer learns where
+        attention looks."""
 
         c = tiny()
         m, (ids, valid) = make(c, 6), batch(c, 4, 24, 6)

@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The curves of a training log: that they are where its numbers are."""
+"""The plot of a training log shows the numbers of the log."""
 
 import json
 import os
@@ -23,13 +23,13 @@ def line(stage, step, tokens, loss, index_loss=0.0, busiest=0.25,
 
 
 def plot(lines):
-    """Returns the exit status and the SVG, parsed, or the message."""
+    """Returns the exit status, and the parsed SVG or the message."""
 
     with tempfile.NamedTemporaryFile('w', suffix='.jsonl') as f:
         f.writelines(json.dumps(x) + '\n' for x in lines)
         f.flush()
 
-        # it needs nothing but the standard library
+        # it needs only the standard library
 
         p = subprocess.run([sys.executable, '-S', '-m', 'train.plot', f.name],
                            cwd=os.path.join(ROOT, 'demo'),
@@ -42,7 +42,7 @@ def plot(lines):
 
 
 def curves(svg):
-    """{'stage: field': [(x, y) in pixels]}"""
+    """Returns {'stage: field': [(x, y) in pixels]}."""
 
     return {c.find(SVG + 'title').text:
             [tuple(map(float, p.split(','))) for p in c.get('points').split()]
@@ -50,7 +50,7 @@ def curves(svg):
 
 
 def texts(svg):
-    """[(text, x, y)]"""
+    """Returns [(text, x, y)]."""
 
     return [(t.text, float(t.get('x')), float(t.get('y')))
             for t in svg.iter(SVG + 'text')]
@@ -90,7 +90,7 @@ class Plot(unittest.TestCase):
             self.assertEqual(colors[f'{stage}: loss'], color)
             self.assertEqual(colors[f'{stage}: idlest_expert'], color)
 
-    def test_places(self):
+    def test_positions(self):
         svg = self.draw(self.LINES)
         c = curves(svg)
         label = {}
@@ -98,7 +98,7 @@ class Plot(unittest.TestCase):
         for what, x, y in texts(svg):
             label.setdefault(what, (x, y))
 
-        # ten million tokens in all; a stage begins where the last ended
+        # ten million tokens in total; a stage begins where the last one ended
 
         zero = max(x for what, x, _ in texts(svg) if what == '0')
         width = label['10 M'][0] - zero
@@ -111,7 +111,8 @@ class Plot(unittest.TestCase):
             for (x, _), t in zip(c[name], tokens):
                 self.assertAlmostEqual(x, zero + width * t / 10, delta=0.2)
 
-        # logarithmic: halves are equally far apart, values at their labels
+        # logarithmic: halving always has the same distance, and values are at
+        # their labels
 
         y = [y for name in ('pretrain: loss', 'tune <a>: loss')
              for _, y in c[name]]
@@ -123,7 +124,7 @@ class Plot(unittest.TestCase):
         self.assertAlmostEqual(label['2'][1] - 4, y[1], delta=0.2)
         self.assertAlmostEqual(label['0.5'][1] - 4, y[3], delta=0.2)
 
-        # the experts' are linear, from 0
+        # the curves of the experts are linear and start at 0
 
         y = {name: [y for _, y in c[f'pretrain: {name}_expert']]
              for name in ('busiest', 'idlest')}
@@ -152,7 +153,8 @@ class Plot(unittest.TestCase):
                 self.assertTrue(0 < x < float(svg.get('width')), name)
 
     def test_no_indexer(self):
-        """Where it rests there is no loss to draw; without any, none is."""
+        """A stage without an indexer has no curve of its loss; without any
+        such stage the plot has none."""
 
         c = curves(self.draw(self.LINES))
         self.assertNotIn('pretrain: index_loss', c)
@@ -161,8 +163,8 @@ class Plot(unittest.TestCase):
         svg = self.draw(self.LINES[:3])
         self.assertIn('not in this log', [t for t, _, _ in texts(svg)])
 
-    def test_a_stage_again(self):
-        """What was trained again replaces what was thrown away."""
+    def test_repeated_stage(self):
+        """If a stage was trained again, the new lines replace the old ones."""
 
         again = [line('pretrain', 2, 1900000, 4.0),
                  line('pretrain', 3, 6000000, 1.0)]
@@ -172,7 +174,7 @@ class Plot(unittest.TestCase):
         self.assertEqual(xml.tostring(a), xml.tostring(b))
 
     def test_wide_ranges(self):
-        """The axis of a loss has few labels, however far it falls."""
+        """The axis of a loss has few labels, even if the loss falls by far."""
 
         for low in (7.9, 0.5, 1e-4):
             svg = self.draw([line('pretrain', 1, 10, 8.0),

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The environment over stdin and stdout, and the printing of a task, as
-somebody else's program meets them."""
+"""The environment over stdin and stdout, and the printing of a task, as other
+programs use them."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def run(module, *args, text=b''):
 
 
 def serve(family, seed, lines):
-    """Returns what is written: the head and the answers to the lines."""
+    """Returns the output: the head and the answers to the lines."""
 
     text = b''.join(line + b'\n' for line in lines)
     done = run('serve', family, seed, text=text)
@@ -81,7 +81,7 @@ class Serve(unittest.TestCase):
                 [{'turn': i, 'right': True, 'why': None}
                  for i in range(len(task.turns))])
 
-    def test_wrong_answers_are_told(self):
+    def test_wrong_answers_are_reported(self):
         turns = task_of('chat', 'eval-4').turns
         head, *answers = serve('chat', 'eval-4', [
             line(answer='Zebra 7777')] * (len(turns) + 1))
@@ -93,7 +93,7 @@ class Serve(unittest.TestCase):
 
         self.assertEqual(list(answers[-1]), ['error'])
 
-    def test_garbage_is_refused_and_does_no_harm(self):
+    def test_garbage_is_rejected(self):
         said = next(task_of('talk', 'eval-4').turns[0].gold('chat')).content
         head, *answers = serve('talk', 'eval-4',
                                GARBAGE + (line(answer=said),) + GARBAGE)

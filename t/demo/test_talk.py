@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Small talk: every gold answer is right, other answers are not, and what is
-said of the project and the model is so."""
+"""Small talk: every gold answer is accepted, other answers are rejected, and
+the facts about the project and the model are true."""
 
 import json
 import os
@@ -34,8 +34,8 @@ def text(*path):
 
 
 def find(draw, pattern):
-    """Returns what was said the first time that the user's words match, and
-    the match."""
+    """Returns the first question and answer whose user text matches, and the
+    match."""
 
     for rng in seeds(20000):
         said = draw(rng)
@@ -43,7 +43,7 @@ def find(draw, pattern):
         if m:
             return said, m
 
-    raise AssertionError(f'nobody says {pattern}')
+    raise AssertionError(f"no user text matches {pattern}")
 
 
 class Gold(unittest.TestCase):
@@ -139,7 +139,7 @@ class Topics(unittest.TestCase):
         self.assertIn(f'{round(parameters(c) / 1e6)} million',
                       MODEL['asks how large I am'].answer)
 
-    def test_readme_has_what_is_told(self):
+    def test_readme_agrees_with_answers(self):
         readme = text('README.md')
 
         for topic in PROJECT.values():
@@ -152,7 +152,7 @@ class Topics(unittest.TestCase):
 
 
 def parameters(c):
-    """Returns the number of parameters of a config.json's model."""
+    """Returns the number of parameters of the model of a config.json."""
 
     hidden, heads = c['hidden_size'], c['num_attention_heads']
     rope, nope = c['qk_rope_head_dim'], c['qk_nope_head_dim']
@@ -174,7 +174,7 @@ def parameters(c):
 
 
 class Skills(unittest.TestCase):
-    """What is right is worked out here from the user's words."""
+    """The right answers are computed here from the user's words."""
 
     def judge(self, said, right, wrong):
         for answer in right:
@@ -329,7 +329,7 @@ class Unknown(unittest.TestCase):
         for rng in seeds(2000):
             self.assertNotRegex(unknown.unknown(rng).user, r'[{}\n]|  ')
 
-    def test_what_was_not_told(self):
+    def test_facts_not_stated(self):
         for fact in memory.FACTS:
             rng = random.Random(1)
             value = fact.value(rng)
@@ -341,7 +341,7 @@ class Unknown(unittest.TestCase):
             self.assertIsNone(told.wrong(f'It is {value}!'))
             self.assertIsNotNone(told.wrong('I do not know it.'))
 
-    def test_told_and_asked_at_once(self):
+    def test_stated_and_asked_at_once(self):
         for fact in memory.FACTS:
             rng = random.Random(1)
             value = fact.value(rng)

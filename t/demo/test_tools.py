@@ -31,7 +31,7 @@ FAMILIES = (tools_single, tools_none, tools_multi, tools_error)
 SEEDS = 600
 GOLD_SEEDS = 1500
 
-# answers that name one of several
+# answers that name one of several items
 
 CHOICE = re.compile(r'is the \w+( windy)? with|has the \w+ \w+:')
 
@@ -42,7 +42,7 @@ def tasks(family, seeds=SEEDS):
 
 
 def last_turn(task, mode):
-    """Plays a task and returns the last turn's (user, answer, calls)."""
+    """Plays a task and returns (user, answer, calls) of the last turn."""
 
     messages = play(task, mode)
     start = max(i for i, m in enumerate(messages) if m['role'] == 'user')
@@ -60,8 +60,8 @@ def last_turn(task, mode):
 
 
 def tokens(text):
-    """Returns about how many tokens a text has: a digit is one, of the rest
-    four characters."""
+    """Estimates the number of tokens of a text: one per digit, and one per
+    four other characters."""
 
     digits = sum(c.isdigit() for c in text)
 
@@ -69,7 +69,7 @@ def tokens(text):
 
 
 def size(messages):
-    """Returns the tokens of messages; a call has some 30 of its own."""
+    """Estimates the tokens of messages; a call has about 30 more."""
 
     n = 0
 
@@ -83,7 +83,7 @@ def size(messages):
 
 class Families(unittest.TestCase):
     def test_gold_passes_in_every_mode_and_fits(self):
-        """play() raises where gold fails its check."""
+        """play() raises if a gold answer fails its check."""
 
         for family in FAMILIES:
             seen = set()
@@ -110,7 +110,7 @@ class Families(unittest.TestCase):
             self.assertEqual(seen, {RETAIN, CHAT}
                              | ({DISCARD} if multi else set()))
 
-    def test_a_task_can_be_had_again(self):
+    def test_a_task_can_be_played_again(self):
         for family in FAMILIES:
             for seed, task in tasks(family, 200):
                 first = [play(task, mode) for mode in task.modes]
@@ -138,8 +138,8 @@ class Families(unittest.TestCase):
         self.assertEqual(len(digests), 1)
 
     def test_tasks_differ(self):
-        """Not more than one in five users says what another has said, where
-        what is said has names or numbers in it."""
+        """At most one user text in five may be a repetition, among texts with
+        names or numbers."""
 
         for family in (tools_single, tools_multi, tools_error):
             said = {t.turns[0].user for _, t in tasks(family)}
@@ -157,8 +157,8 @@ class Families(unittest.TestCase):
                                          (family, seed))
 
     def test_wrong_numbers_are_refused(self):
-        """Every number of the answer that the user has not said is made
-        another."""
+        """Replaces every number of the answer that is not in the user's
+        text."""
 
         tried = 0
 
@@ -180,7 +180,7 @@ class Families(unittest.TestCase):
 
                 tried += 1
 
-                # a choice is right by its name, whatever is said of it
+                # a choice is checked by its name only
 
                 if CHOICE.search(answer):
                     continue
@@ -191,7 +191,7 @@ class Families(unittest.TestCase):
         self.assertGreater(tried, SEEDS)
 
     def test_wrong_names_are_refused(self):
-        """Of cities or rows compared, another is named."""
+        """Of compared cities or rows, another one is named."""
 
         tried = 0
 
@@ -213,9 +213,9 @@ class Families(unittest.TestCase):
 
         self.assertGreater(tried, 300)
 
-    def test_what_was_done_counts(self):
-        """What was to be sent or stored is not, is another, or is too much:
-        the same answer is refused."""
+    def test_wrong_actions_are_rejected(self):
+        """Something that should be sent or stored is missing, different, or
+        too much: the same answer is then rejected."""
 
         tried = 0
 
@@ -246,7 +246,8 @@ class Families(unittest.TestCase):
         self.assertGreater(tried, 150)
 
     def test_nothing_is_done_unasked(self):
-        """A message is sent beside a right answer."""
+        """Sending a message that was not requested makes a right answer
+        wrong."""
 
         tried = 0
 
@@ -266,14 +267,15 @@ class Families(unittest.TestCase):
 
         self.assertGreater(tried, 500)
 
-    def test_a_call_is_refused_where_none_is_needed(self):
+    def test_unneeded_calls_are_rejected(self):
         for seed, task in tasks(tools_none, 200):
             _, answer, _ = last_turn(task, RETAIN)
             self.assertIsNotNone(task.turns[0].check(
                 answer, [Call('clock', {}, '{}')]), seed)
 
-    def test_answers_have_no_number_from_nowhere(self):
-        """What a final answer says was said by the user or a tool."""
+    def test_numbers_of_answers_have_a_source(self):
+        """All numbers of a final answer are in the user's text or in
+        results."""
 
         for family in (tools_single, tools_multi, tools_error):
             for seed, task in tasks(family):
@@ -284,9 +286,9 @@ class Families(unittest.TestCase):
                         - set(re.findall(r'\d+', seen))
                     self.assertEqual(new, set(), (family, seed, mode))
 
-    def test_discarding_means_thinking_again(self):
-        """Each step of DISCARD says again what is wanted and all that was
-        found, RETAIN only what is new."""
+    def test_discarded_reasoning_is_repeated(self):
+        """In DISCARD each step repeats the goal and all results so far; in
+        RETAIN each step has only what is new."""
 
         for family in (tools_multi, tools_error):
             for seed, task in tasks(family, 400):
@@ -304,16 +306,16 @@ class Families(unittest.TestCase):
                     self.assertTrue(d.endswith(k), seed)
                     self.assertGreater(len(d), len(k))
 
-                # all but a step's last sentence is what it found
+                # all sentences of a step but the last are results
 
                 for i, k in enumerate(kept[1:], 1):
                     found = k.rpartition('. ')[0]
                     for d in dropped[i:]:
                         self.assertIn(found, d, seed)
 
-    def test_names_are_looked_through(self):
-        """Long names in which a part is looked for: in order, to the first
-        that has it."""
+    def test_names_are_searched_in_order(self):
+        """Long names are searched in order for a part, up to the first
+        match."""
 
         found = missed = 0
 
@@ -346,8 +348,8 @@ class Families(unittest.TestCase):
         self.assertGreater(missed, 5)
 
     def test_rounds(self):
-        """Several rounds take 2 to 6 steps, some with parallel calls; an
-        error is followed by one more call or by the answer."""
+        """Several rounds have 2 to 6 steps, some with parallel calls; an error
+        is followed by one more call or by the answer."""
 
         steps, parallel = set(), set()
 
@@ -380,8 +382,8 @@ class Offers(unittest.TestCase):
                 self.assertTrue(3 <= len(text.split()) <= 8, text)
 
     def test_offers_vary(self):
-        """The tool to call stands anywhere, under any of its names, beside
-        none to five others."""
+        """The needed tool is at any position, has any of its names, and none
+        to five other tools are offered with it."""
 
         names, counts, places, arguments = set(), set(), set(), set()
 
@@ -400,7 +402,7 @@ class Offers(unittest.TestCase):
         self.assertEqual(places, {0, 1, 2, 3, 4, 5})
         self.assertEqual(arguments, set(ROLES['find_person'].arguments))
 
-    def test_what_must_not_be_offered(self):
+    def test_forbidden_tools(self):
         for seed in range(300):
             rng = random.Random(seed)
             kit = Kit(rng, World(rng), (), (1, 6), ('get_weather',))
@@ -433,7 +435,7 @@ class Offers(unittest.TestCase):
                     for w in wrong[s['type']]:
                         fails(name, json.dumps({**good, n: w}))
 
-    def test_unknown_names_are_errors_that_tell_the_known(self):
+    def test_errors_list_the_known_names(self):
         world = World(random.Random(3))
         city, day = world.cities[0], world.days[0]
         table = world.shop.name
@@ -454,7 +456,7 @@ class Offers(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, 'known: .*' + known):
                 call()
 
-    def test_the_store_keeps_what_was_set(self):
+    def test_the_store_keeps_values(self):
         world = World(random.Random(4))
         world.kv_set('a', '1')
         world.kv_set('a', '2')
@@ -473,8 +475,8 @@ class Offers(unittest.TestCase):
 
 
 def expression(rng, depth):
-    """Returns a random expression and its value by Python's own operators,
-    or None for a division by zero."""
+    """Returns a random expression and its value by Python's own operators, or
+    None for a division by zero."""
 
     kind = rng.randrange(7)
 
@@ -605,7 +607,7 @@ class Units(unittest.TestCase):
                     back = convert(there, b.one, a.many)['result']
                     self.assertAlmostEqual(back / 500, 1, 5, (a, b))
 
-    def test_refuses_what_is_no_number_or_unit(self):
+    def test_rejects_bad_numbers_and_units(self):
         for n in (float('nan'), float('inf'), -float('inf'), 10 ** 400,
                   1e300, -10 ** 10):
             with self.assertRaisesRegex(ValueError, 'too large'):
@@ -618,7 +620,7 @@ class Units(unittest.TestCase):
         with self.assertRaises(ValueError):
             convert(10 ** 9, 'weeks', 's')
 
-    def test_the_strict_one_knows_short_names(self):
+    def test_strict_converter_takes_short_names(self):
         self.assertEqual(convert_short(1, 'km', 'm')['result'], 1000)
 
         for a, b in (('kilometers', 'm'), ('km', 'meters'), ('KM', 'm')):

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Trip planning: what is asked for can be had, by the tools alone, and small
-questions about the same places have the answers that they should."""
+"""Trip planning: each request has a plan, which the tools alone can find, and
+short questions about the same places have the right answers."""
 
 import json
 import random
@@ -31,7 +31,7 @@ def make(family, seed):
 
 
 def names_of(task):
-    """Returns the names of all cities and places, as the tools tell."""
+    """Returns the names of all cities and places, from the tools' results."""
 
     def ask(name, **arguments):
         return json.loads(task.call(name, json.dumps(arguments)))
@@ -63,7 +63,7 @@ class Gold(unittest.TestCase):
             self.assertEqual(play(make(family, 7), RETAIN),
                              play(make(family, 7), RETAIN))
 
-    def test_knows_only_what_was_said(self):
+    def test_uses_only_the_request_and_results(self):
         for family in FAMILIES:
             for seed in range(60):
                 task = make(family, seed)
@@ -79,7 +79,7 @@ class Gold(unittest.TestCase):
                     else:
                         seen += text
 
-    def test_thinks_the_same_again(self):
+    def test_discard_repeats_thoughts(self):
         for family in FAMILIES:
             for seed in range(100):
                 task = make(family, seed)
@@ -94,7 +94,7 @@ class Gold(unittest.TestCase):
                     self.assertIn(b['reasoning_content'],
                                   ('\n'.join(thoughts), thoughts[-1]))
 
-                # of a plan all but the last step
+                # all but the last step of a plan
 
                 if family != 'trip_facts':
                     self.assertEqual(lost[-2]['reasoning_content'],
@@ -116,7 +116,7 @@ class Gold(unittest.TestCase):
                                      {'<': -1, '=': 0, '>': 1}[sign])
                     compared += 1
 
-                # the names' numbers are those that are added
+                # numbers after the names are the ones that are added
 
                 for a, b, c, d, n in re.findall(
                         r'^\D+ (\d+), \D+ (\d+)\n(?:.*\n){4}'
@@ -169,7 +169,7 @@ class Gold(unittest.TestCase):
                 self.assertNotIn('reasoning_content', m)
 
     def test_fits(self):
-        """Characters of whole prompts; some 3.5 of them are a token."""
+        """Whole prompts in characters; a token has about 3.5."""
 
         for family, most in (('trip', 11800), ('trip_short', 10500),
                              ('trip_facts', 6700)):
@@ -194,7 +194,7 @@ class Requests(unittest.TestCase):
             yield trip_request.make(random.Random(seed), trip.SIZES[days],
                                     days)
 
-    def test_text_says_all(self):
+    def test_text_has_everything(self):
         shapes = set()
 
         for request, _ in self.requests(500):
@@ -234,12 +234,12 @@ class Requests(unittest.TestCase):
             count['any' if kind[2] is None and kind[1] == 'one'
                   else kind[1]] += 1
 
-        # both: 'both 4.0, together 80, ticket 30'
+        # an example of both: 'both 4.0, together 80, ticket 30'
 
         self.assertGreater(min(count.values()), 45, count)
 
     def test_half_of_the_choices_fail(self):
-        """In each city, and some choice passes."""
+        """In each city half of the choices fail, and some pass."""
 
         for seed in range(60):
             request, world = trip_request.make(random.Random(seed),
@@ -331,7 +331,7 @@ class World(unittest.TestCase):
             self.assertEqual(run('submit_result', answer_text=text),
                              'received')
 
-    def test_nonsense_is_answered(self):
+    def test_nonsense_gets_an_error(self):
         task = make('trip', 1)
         values = ['', 'Atlantis', 'price', 7, None, [], [1], ['color'],
                   [['price']], {}, True]
@@ -366,7 +366,7 @@ class Check(unittest.TestCase):
             'submit_result', json.dumps(a))) for a in arguments]
         return self.task.turns[0].check(answer, calls)
 
-    def test_what_was_submitted_counts(self):
+    def test_submitted_plan_decides(self):
         good, bad = {'answer_text': self.plan}, {'answer_text': '[]'}
 
         self.assertIsNone(self.check('Done.', good))
@@ -377,7 +377,7 @@ class Check(unittest.TestCase):
         self.assertIsNone(self.check('Done.', bad, good))
         self.assertEqual(self.check(' \n', good), 'the answer is empty')
 
-    def test_what_the_tool_refused_does_not(self):
+    def test_rejected_submission_is_ignored(self):
         for arguments in ({}, {'plan': self.plan},
                           {'answer_text': json.loads(self.plan)},
                           {'answer_text': self.plan, 'day': 1}):
@@ -400,7 +400,7 @@ class Facts(unittest.TestCase):
             self.assertIsNotNone(turn.check('', []), turn.user)
             self.assertIsNotNone(turn.check('Yes.', []), turn.user)
 
-            # 'no' is right where there is none
+            # 'no' is right if there is none
 
             if not re.match(r'No |There is no ', answer):
                 self.assertIsNotNone(turn.check('I do not know.', []),

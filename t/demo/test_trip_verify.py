@@ -1,7 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""A plan of a trip is accepted when, and only when, it is what was asked
-for."""
+"""A plan of a trip is accepted if and only if it satisfies the request."""
 
 import copy
 import itertools
@@ -44,7 +43,7 @@ class Verifier(unittest.TestCase):
         twice = good.replace('{', '{"city": "' + request.start + '", ')
         self.refuses('an object has a field twice', request, world, twice)
 
-        # any one character less, or another one
+        # one character missing, or another one in its place
 
         rng = random.Random(0)
 
@@ -164,7 +163,7 @@ class Verifier(unittest.TestCase):
                              request, bad, plan)
 
     def test_limits_by_one(self):
-        """Puts each number on its limit, and next to it."""
+        """Sets each number to its limit, and one beyond it."""
 
         for seed in range(30):
             request, world, plan = solved(seed, seed % 3 + 1)
@@ -187,7 +186,7 @@ class Verifier(unittest.TestCase):
             def below(rating):
                 return (round(rating * 10) - 1) / 10
 
-            # dear: both rated, together, ticket
+            # dear: the limits of both ratings, of the sum, and of the ticket
 
             r, most = dear.rating, dear.together_under
             ticket = dear.ticket_under - 1
@@ -204,7 +203,7 @@ class Verifier(unittest.TestCase):
                 self.assertIn('1 instead of 2', wrong(
                     price, (5.0, below(r)), (20, most - 21), ticket))
 
-            # fair: one rated, ticket, any sum
+            # fair: the limits of one rating and of the ticket, any sum
 
             r, ticket = fair.rating, fair.ticket_under - 1
 
@@ -217,7 +216,7 @@ class Verifier(unittest.TestCase):
                 self.assertIn('0 instead of 1', wrong(
                     price, (below(r), below(r)), (10, 10), ticket))
 
-            # cheap: one rated, any sum and ticket
+            # cheap: the limit of one rating, any sum and ticket
 
             r = cheap.rating
 
@@ -243,7 +242,7 @@ class Verifier(unittest.TestCase):
             self.assertIsNone(verify(request, world, json.dumps(plan)))
 
     def test_agrees_with_search(self):
-        """All plans of small worlds, right ones and wrong ones."""
+        """Checks all plans of small worlds, right and wrong ones."""
 
         size = Size(cities=(3, 3), hotels=(2, 2), restaurants=(2, 3),
                     attractions=(2, 2))
@@ -269,8 +268,9 @@ class Verifier(unittest.TestCase):
 
 
 def every_day(world, date, days):
-    """Yields each day that can be made of a city and the places in it, one
-    restaurant twice too; of a single day, also with places elsewhere."""
+    """Yields each day that is possible with a city and the places in it,
+    including one restaurant twice.  For a single day, it also yields places of
+    other cities."""
 
     for name, city in world.cities.items():
         around = world.cities.values() if days == 1 else [city]
@@ -284,7 +284,7 @@ def every_day(world, date, days):
 
 
 def is_right(request, world, plan):
-    """The rules once more, in few words."""
+    """States the rules a second time, independently and briefly."""
 
     for i, day in enumerate(plan):
         city = world.cities[day['city']]

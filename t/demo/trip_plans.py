@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Plans of trips, for tests: the right ones and those that can be made."""
+"""Plans of trips for tests: the right ones, and all possible ones."""
 
 import itertools
 import json
@@ -31,7 +31,7 @@ def submitted(messages):
 
 
 def solved(seed, days):
-    """Returns (request, world, plan), the plan being the gold policy's."""
+    """Returns (request, world, plan); the plan is the gold policy's."""
 
     size = trip.SIZES[days]
     request, world = trip_request.make(random.Random(seed), size, days)
@@ -40,7 +40,7 @@ def solved(seed, days):
 
 
 def choices(world, date, name):
-    """Yields each day that can be spent in a city."""
+    """Yields each day that is possible in a city."""
 
     city = world.cities[name]
 
