@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A model directory: config.json and weights of t/data/golden/b-bf16, and a
- * tokenizer with a token for each byte and a few added ones.
+ * Makes a model directory: config.json and weights of t/data/golden/b-bf16, and
+ * a tokenizer with a token for each byte and a few added tokens.
  */
 
 
@@ -91,7 +91,7 @@ small_model_tokenizer(FILE *f)
 }
 
 
-/* dir: a mkdtemp() template.  0, or -1 with a line on stderr. */
+/* dir: a mkdtemp() template.  Returns 0, or -1 after an error on stderr. */
 
 static inline int
 small_model_make(char *dir)

@@ -2,8 +2,8 @@ package DSA::GPU;
 
 # Copyright (C) The nginx-dsa authors
 #
-# What needs a GPU is skipped where there is none, and says so; "make test-gpu"
-# sets DSA_GPU=1, and there it fails.
+# Tests that need a GPU are skipped with a reason if there is none.  "make
+# test-gpu" sets DSA_GPU=1, with which they fail instead.
 
 use strict;
 use warnings;

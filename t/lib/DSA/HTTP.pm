@@ -2,10 +2,10 @@ package DSA::HTTP;
 
 # Copyright (C) The nginx-dsa authors
 #
-# An HTTP/1 client on a bare socket, so that a test can send a request byte
-# by byte, read events as they come, stop reading, half-close or reset.
+# An HTTP/1 client on a plain socket, so that a test can send a request byte by
+# byte, read events as they arrive, stop reading, half-close or reset.
 #
-# Every read has a deadline and dies when it passes.
+# Every read has a deadline, after which it dies.
 
 use strict;
 use warnings;
@@ -28,7 +28,7 @@ sub new {
     my $address = $opt{host} || '127.0.0.1';
     my $s = IO::Socket::INET->new(Proto => 'tcp') or die "socket: $!\n";
 
-    # a small window has to be asked for before the connection is made
+    # the size must be set before the connection is made
 
     setsockopt $s, SOL_SOCKET, SO_RCVBUF, $opt{rcvbuf} if $opt{rcvbuf};
 
@@ -46,7 +46,7 @@ sub new {
 sub socket { $_[0]{socket} }
 
 
-# All of the bytes, or dies; returns how many went out before a reset.
+# Sends all bytes, or dies.  Returns how many were sent before a reset.
 
 sub send {
     my ($self, $bytes) = @_;
@@ -69,9 +69,9 @@ sub send {
 }
 
 
-# body, type (that of a body is application/json; undef leaves the header out),
-# version ('1.1'), headers ([name, value, ...]), close (1: ask for it), chunked
-# (an array of pieces instead of body).
+# Options: body, type (application/json by default if there is a body; undef: no
+# such header), version ('1.1'), headers ([name, value, ...]), close (1: with
+# Connection: close), chunked (a list of pieces instead of body).
 
 sub format_request {
     my ($self, $method, $uri, %opt) = @_;
@@ -116,7 +116,7 @@ sub send_request {
 }
 
 
-# A request and its whole answer: { status, headers, body }.
+# Sends a request and returns its answer: { status, headers, body }.
 
 sub request {
     my ($self, $method, $uri, %opt) = @_;
@@ -140,7 +140,7 @@ sub response {
 }
 
 
-# More bytes into the buffer; false at the end of the stream.
+# Reads more bytes into the buffer.  Returns false at the end of the stream.
 
 sub fill {
     my ($self, $timeout) = @_;
@@ -212,8 +212,8 @@ sub read_head {
 }
 
 
-# The next piece of the body, undef at its end.  truncated() tells an end
-# that came too soon.
+# Returns the next piece of the body, or undef at its end.  truncated() is true
+# if the end came too early.
 
 sub read_piece {
     my ($self, $timeout) = @_;
@@ -294,9 +294,9 @@ sub read_body {
 sub truncated { $_[0]{truncated} ? 1 : 0 }
 
 
-# The next event of the stream as { data, json, event, comment, at }: data is
-# the text after "data: ", a comment event has only comment.  undef at the
-# end.  at is the time when it was read.
+# Returns the next event of the stream as { data, json, event, comment, at }, or
+# undef at the end.  data is the text after "data: ".  An event that is a
+# comment has only comment.  at is the time when it was read.
 
 sub next_event {
     my ($self, $timeout) = @_;
@@ -335,7 +335,7 @@ sub next_event {
 }
 
 
-# Everything to the end of the stream.
+# Returns all events to the end of the stream.
 
 sub events {
     my ($self, $timeout) = @_;
@@ -350,8 +350,8 @@ sub events {
 }
 
 
-# What the events of a chat add up to: { content, reasoning_content, role,
-# finish_reason, usage, done, chunks, errors, tool_calls }.
+# Joins the events of a chat: { content, reasoning_content, role, finish_reason,
+# usage, done, chunks, errors, tool_calls }.
 
 sub gather {
     my ($class, @events) = @_;
@@ -426,7 +426,7 @@ sub reset {
 }
 
 
-# Has the other end closed?  Waits for it so long.
+# Returns true if the other end closes within so many seconds.
 
 sub closed_within {
     my ($self, $seconds) = @_;

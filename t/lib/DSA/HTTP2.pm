@@ -2,10 +2,11 @@ package DSA::HTTP2;
 
 # Copyright (C) The nginx-dsa authors
 #
-# As much of HTTP/2 as a test needs (RFC 9113): requests with literal header
-# fields, several streams on a connection, windows in the test's hands, resets.
-# Of the answer's header block only :status is read: nginx sends it first, as
-# an entry of HPACK's static table or as a literal of one (RFC 7541, A).
+# The part of HTTP/2 (RFC 9113) that the tests need: requests with literal
+# header fields, several streams on a connection, windows that the test
+# controls, resets.  Of the answer's headers only :status is parsed.  nginx
+# sends it first, as an entry of HPACK's static table or as a literal with such
+# a name (RFC 7541, A).
 
 use strict;
 use warnings;
@@ -22,15 +23,15 @@ my %status = (8 => 200, 9 => 204, 10 => 206, 11 => 304, 12 => 400, 13 => 404,
               14 => 500);
 
 
-# port, window: of each stream (65535), grant: 0 leaves windows alone, rcvbuf:
-# bytes of the socket's buffer.
+# port, window: of each stream (65535), grant: 0: windows are not enlarged,
+# rcvbuf: bytes of the socket's buffer.
 
 sub new {
     my ($class, %opt) = @_;
 
     my $s = IO::Socket::INET->new(Proto => 'tcp') or die "socket: $!\n";
 
-    # a small window has to be asked for before the connection is made
+    # the size must be set before the connection is made
 
     setsockopt $s, SOL_SOCKET, SO_RCVBUF, $opt{rcvbuf} if $opt{rcvbuf};
 
@@ -44,7 +45,7 @@ sub new {
     $self->write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     $self->frame(4, 0, 0, pack 'nN', 4, $opt{window} // 65535);
 
-    # the connection's own window is never what stops a stream
+    # the connection's window is so large that it never stops a stream
 
     $self->frame(8, 0, 0, pack 'N', 0x7fffffff - 65535);
 
@@ -80,7 +81,7 @@ sub string {
 
     return pack('C', $n) . $s if $n < 127;
 
-    # RFC 7541, 5.1: the rest of the number, seven bits a byte
+    # RFC 7541, 5.1: the rest of the number, seven bits per byte
 
     my $out = pack 'C', 127;
 
@@ -92,8 +93,8 @@ sub string {
 }
 
 
-# Opens a stream with these header fields added ([name, value, ...]); its
-# number.  A body is JSON.
+# Opens a stream with these header fields added ([name, value, ...]) and returns
+# its number.  A body is sent as JSON.
 
 sub request {
     my ($self, $method, $uri, $body, $headers) = @_;
@@ -134,7 +135,7 @@ sub ended { $_[0]{streams}{$_[1]}{ended} }
 sub goaway { $_[0]{goaway} }
 
 
-# Reads frames until the sub is true; dies when time is up.
+# Reads frames until the sub returns true, or dies after so many seconds.
 
 sub until {
     my ($self, $done, $seconds) = @_;
@@ -156,7 +157,7 @@ sub until {
         return if $done->();
 
         my $left = $end - time;
-        die "HTTP/2: time is up\n"
+        die "HTTP/2: timed out\n"
             if $left <= 0
                || !IO::Select->new($self->{socket})->can_read($left);
 

@@ -2,9 +2,9 @@ package DSA::Load;
 
 # Copyright (C) The nginx-dsa authors
 #
-# Chat clients for t/soak/run: many connections in one loop, which write a
-# line of JSON about each request that ended, in whatever way.  What is right
-# is decided elsewhere (DSA::Soak).
+# The chat clients of t/soak/run: many connections in one loop.  For each
+# request that ends, in whatever way, a line of JSON is written.  DSA::Soak
+# decides which outcomes are right.
 
 use strict;
 use warnings;
@@ -21,8 +21,8 @@ use DSA::Wait qw/ slow /;
 
 use constant {
     TICK     => 0.05,       # s, the longest select()
-    PAUSE    => 0.15,       # s, a longer turn of the loop is noted
-    SILENCE  => 60,         # s without a byte: the request is stuck
+    PAUSE    => 0.15,       # s, a longer iteration of the loop is noted
+    SILENCE  => 60,         # s without a byte: the request has timed out
     SLOW_GAP => 0.1,        # s between the reads of a slow reader
     SLOW_LEN => 512,        # bytes of such a read
 };
@@ -32,15 +32,16 @@ my $true = JSON::PP::true;
 my $false = JSON::PP::false;
 
 
-# run(port =>, out => FILE, seed =>, tenants => [ {...} ]): until SIGTERM,
-# after which no request begins and those that are open end.  A tenant:
+# run(port =>, out => FILE, seed =>, tenants => [ {...} ]) runs until SIGTERM.
+# Then no more requests begin, and it returns when the open ones have ended.  A
+# tenant has:
 #
 #   key, model, role    role: flood, light, or talk, which has conversations
 #   open                connections at once
 #   tokens              [least, most] of an answer
 #   think, retry        s between requests, at most; and after a failure
-#   stream, leave, slow how many of 100 requests: are streamed, are left by
-#                       the client, are read slowly
+#   stream, leave, slow how many of 100 requests are streamed, are left by the
+#                       client, are read slowly
 
 sub run {
     my (%opt) = @_;
@@ -92,8 +93,8 @@ sub note {
 }
 
 
-# The next request of a client.  Returns further clients: now and then two
-# turns of a conversation are under way at once.
+# Begins the next request of a client.  Returns further clients: sometimes a
+# second turn of a conversation begins while the first is open.
 
 sub begin {
     my ($self, $c) = @_;
@@ -253,7 +254,7 @@ sub read {
     $c->{heard} = time;
     $c->{resume} = time + SLOW_GAP if $r->{slow};
 
-    # the role comes with an empty content; a token does not
+    # the event with the role has an empty content; an event of a token has text
 
     $r->{first} = time
         if $r->{stream} && !$r->{first} && $c->{in} =~ /"content":"[^"]/;
@@ -262,8 +263,8 @@ sub read {
 }
 
 
-# What became of it; how: closed (by the server), left (by this client),
-# silent, unconnected.
+# Records the outcome of a request.  how: closed (by the server), left (by this
+# client), silent, unconnected.
 
 sub finish {
     my ($self, $c, $how) = @_;
@@ -289,8 +290,9 @@ sub finish {
 
     $c->{conversation} = $r->{id} if $r->{kind} eq 'create' && $r->{done};
 
-    # Most refusals of the flooding tenant are counted only, for there are many.
-    # An engine that died may have begun the answer, which the ledger has then.
+    # Most refusals of the flooding tenant are only counted, because there are
+    # many.  An engine that died may have begun the answer; then the ledger may
+    # have an entry for it.
 
     $r->{begun} = 1 if ($r->{error} || '') =~ /went away/;
 
@@ -305,8 +307,8 @@ sub finish {
 }
 
 
-# Takes an answer apart: status, worker, tenant, id, done, usage, content,
-# claim (the member "conversation" of its end), error.
+# Parses an answer into status, worker, tenant, id, done, usage, content, claim
+# (the member "conversation" at its end), error.
 
 sub parse {
     my ($r, $text) = @_;
@@ -343,7 +345,7 @@ sub parse {
 
         ($r->{id}) = $event =~ /"id":"([^"]+)"/ if !$r->{id};
 
-        # events of tokens are many, and read without a parser
+        # there are many events with tokens, so they are matched by a pattern
 
         next if !$r->{conversation}
                 && $event !~ /"error":|"usage":\{|"conversation":/;

@@ -2,7 +2,7 @@ package DSA::Node;
 
 # Copyright (C) The nginx-dsa authors
 #
-# Programs of Node that need a package, put where the tests run them.
+# Installs programs for Node and their packages into the build directory.
 
 use strict;
 use warnings;
@@ -16,9 +16,9 @@ use DSA::Test;
 our @EXPORT_OK = qw/ install /;
 
 
-# install(FROM, TO, FILES...): these files and the packages of FROM's
-# package-lock.json into the directory TO; the packages are fetched once.
-# Returns why not, if it cannot.
+# install(FROM, TO, FILES...) copies these files to the directory TO and
+# installs the packages of FROM's package-lock.json there.  Packages are fetched
+# only once.  Returns the reason if that is not possible.
 
 sub install {
     my ($from, $to, @files) = @_;

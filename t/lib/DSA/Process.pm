@@ -2,8 +2,8 @@ package DSA::Process;
 
 # Copyright (C) The nginx-dsa authors
 #
-# A child process whose output goes to a file: started, watched and ended by
-# its id.
+# A child process whose output goes to a file.  It is watched and ended by its
+# process id.
 
 use strict;
 use warnings;
@@ -94,7 +94,8 @@ sub alive {
 }
 
 
-# Ready as the starter defined it; dies if the process ends before.
+# Waits until the process is ready, as its starter defined it.  Dies if it ends
+# before.
 
 sub wait_ready {
     my ($self, $seconds) = @_;
@@ -111,7 +112,7 @@ sub wait_ready {
 sub signal { kill $_[1], $_[0]{pid} if $_[0]->alive }
 
 
-# The wait status ($?) once it has ended, undef if it has not in time.
+# Returns the wait status ($?), or undef if it has not ended in time.
 
 sub wait_end {
     my ($self, $seconds) = @_;
@@ -127,7 +128,8 @@ sub wait_end {
 }
 
 
-# True if it ended by itself after the signal; killed otherwise.
+# Sends a signal and returns true if the process ended in time; kills it
+# otherwise.
 
 sub stop {
     my ($self, $signal, $seconds) = @_;
@@ -143,7 +145,7 @@ sub stop {
 }
 
 
-# kill -9, of it alone.
+# Sends SIGKILL to this process only, not to its children.
 
 sub kill9 {
     my ($self) = @_;
@@ -155,7 +157,7 @@ sub kill9 {
 }
 
 
-# Started again as it was; returns when it is ready.
+# Starts the process again with the same arguments and waits until it is ready.
 
 sub restart {
     my ($self, $seconds) = @_;
@@ -168,7 +170,7 @@ sub restart {
 }
 
 
-# Process ids of the children of a process.
+# Returns the process ids of the children of a process.
 
 sub children {
     my ($pid) = @_;
@@ -187,7 +189,7 @@ sub children {
 }
 
 
-# For a process that is not our child (a daemon).
+# Waits for the end of a process that is not our child (a daemon).
 
 sub wait_gone {
     my ($pid, $seconds) = @_;
@@ -208,7 +210,7 @@ sub wait_gone {
 }
 
 
-# Microseconds of CPU (user and system) that processes have used.
+# Returns the microseconds of CPU (user and system) that processes have used.
 
 sub cpu_us {
     my $us = 0;

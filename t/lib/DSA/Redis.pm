@@ -2,7 +2,7 @@ package DSA::Redis;
 
 # Copyright (C) The nginx-dsa authors
 #
-# A Redis client for assertions: one command, one reply.
+# A Redis client for assertions.
 
 use strict;
 use warnings;
@@ -30,8 +30,8 @@ sub new {
 }
 
 
-# Strings and numbers as they are, nil as undef, arrays as references; an
-# error reply dies with its text.
+# Sends a command and returns its reply: strings and numbers, nil as undef,
+# arrays as references.  Dies with the text of an error reply.
 
 sub cmd {
     my ($self, @words) = @_;
@@ -52,7 +52,7 @@ sub cmd {
 }
 
 
-# A hash as a reference.
+# Returns a hash as a reference.
 
 sub hgetall {
     my ($self, $key) = @_;
@@ -61,7 +61,7 @@ sub hgetall {
 }
 
 
-# All keys that match, sorted.
+# Returns all keys that match, sorted.
 
 sub keys {
     my ($self, $pattern) = @_;
@@ -74,7 +74,7 @@ sub fill {
     my ($self) = @_;
 
     IO::Select->new($self->{socket})->can_read(slow(10))
-        or die "redis does not answer\n";
+        or die "timed out waiting for redis\n";
 
     sysread $self->{socket}, $self->{in}, 65536, length $self->{in}
         or die "redis closed the connection\n";

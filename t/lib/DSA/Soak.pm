@@ -2,9 +2,9 @@ package DSA::Soak;
 
 # Copyright (C) The nginx-dsa authors
 #
-# What must hold after t/soak/run, decided from the answers that clients got
-# (DSA::Load), the faults that were made, and what is in Redis: each function
-# returns lines that name a request and what was found instead.
+# The checks after t/soak/run.  They compare the answers that clients got
+# (DSA::Load), the faults that were injected and the contents of Redis.  Each
+# function returns lines that name a request and what was wrong with it.
 
 use strict;
 use warnings;
@@ -18,15 +18,15 @@ our @EXPORT_OK = qw/ check_outcomes check_refusals check_turns check_ledger
                      check_shares /;
 
 use constant {
-    GRACE   => 1,       # s between a signal and what clients see of it
-    RESTART => 5,       # s until a replica serves again, and Redis
+    GRACE   => 1,       # s between a signal and its effect on clients
+    RESTART => 5,       # s until a replica, or Redis, serves again
     SETTLE  => 2,       # s until new workers have their sessions
     MARGIN  => 0.15,    # s, see check_shares()
     SLOTS   => 2,       # free slots that a tenant may wait for
 };
 
 
-# A request in one line, for messages.
+# Names a request in messages.
 
 sub name {
     my ($r) = @_;
@@ -42,8 +42,8 @@ sub name {
 }
 
 
-# The faults of these kinds between two times, of this model's replicas where
-# they are of replicas.  A fault has kind, at, to.
+# Returns the faults of these kinds between two times.  Faults of replicas count
+# only if the replica serves this model.  A fault has kind, at, to.
 
 sub faults {
     my ($faults, $from, $to, $model, @kinds) = @_;
@@ -56,9 +56,9 @@ sub faults {
 }
 
 
-# A request is broken only when its worker or its replica was ended, or nginx
-# was stopped, in its lifetime.  A stream of the flooding tenant may also end
-# because it gives way in the queue.  Returns also how many were explained.
+# A request may break only if its worker or its replica was ended, or nginx was
+# stopped, in its lifetime.  A stream of the flooding tenant may also be dropped
+# from the full queue.  Returns also how many broken requests were explained.
 
 sub check_outcomes {
     my ($requests, $faults) = @_;
@@ -77,7 +77,8 @@ sub check_outcomes {
 
         next if $outcome ne 'broken' && $outcome ne 'unconnected';
 
-        # when the queue is full, the tenant that holds most gives way
+        # if the queue is full, requests of the tenant with most of them are
+        # dropped
 
         next if $outcome eq 'broken' && $r->{role} eq 'flood'
                 && ($r->{error} // '') =~ /overloaded/;
@@ -95,9 +96,9 @@ sub check_outcomes {
 }
 
 
-# The flooding tenant may be refused.  Another one is refused only while no
-# replica of its model serves, while a worker has no session yet, or, with a
-# conversation, while Redis fails.
+# The flooding tenant may be refused at any time.  Another tenant may be refused
+# only while no replica of its model serves, while a worker has no session yet,
+# or, with a conversation, while Redis fails.
 
 sub check_refusals {
     my ($requests, $faults) = @_;
@@ -130,7 +131,8 @@ sub check_refusals {
 }
 
 
-# Turns.  conversations: id => what GET returned, {status, json}.
+# Checks the turns of conversations.  conversations: id => { status, json } of
+# GET.
 
 sub check_turns {
     my ($requests, $conversations) = @_;
@@ -173,17 +175,17 @@ sub check_story {
         my $found = @{ $at{ $r->{text} } || [] };
         my $claim = $r->{claim};
 
-        push @bad, "there $found times: " . name($r) if $found > 1;
+        push @bad, "stored $found times: " . name($r) if $found > 1;
 
         next if $r->{outcome} ne 'ended';
 
-        # an answer that says nothing of its turn says that it is kept
+        # an answer without a statement about its turn means that it is stored
 
         $claim ||= { stored => 1 };
 
         if (!$claim->{stored}) {
-            push @bad, "there although not stored ($claim->{reason}): "
-                       . name($r)
+            push @bad, "stored although reported as not stored "
+                       . "($claim->{reason}): " . name($r)
                 if $found && $claim->{reason} !~ /did not confirm/;
             next;
         }
@@ -196,7 +198,7 @@ sub check_story {
         my $n = $at{ $r->{text} }[0];
         my $answer = $messages->[ $user[$n] + 1 ] || {};
 
-        push @bad, 'kept with another answer: ' . name($r)
+        push @bad, 'stored with another answer: ' . name($r)
             if ($answer->{role} || '') ne 'assistant'
                || $answer->{content} ne $r->{content};
         push @bad, "version $claim->{version} is turn $n: " . name($r)
@@ -205,8 +207,8 @@ sub check_story {
         $stored[$n] = $r;
     }
 
-    # on top of what was stored before it was sent: with a longer prompt, and
-    # at a later place
+    # a turn builds on the ones that were stored before it was sent: its prompt
+    # is longer, and it comes later in the conversation
 
     for my $r (grep { $_->{outcome} eq 'ended' } @$turns) {
         my @before = grep { $_ && $_->{end} < $r->{sent} } @stored;
@@ -219,7 +221,7 @@ sub check_story {
     for my $n (0 .. $#stored) {
         my $r = $stored[$n] or next;
 
-        push @bad, 'put before ' . name($_) . ': ' . name($r)
+        push @bad, 'stored before ' . name($_) . ': ' . name($r)
             for grep { $_ && $_->{end} < $r->{sent} }
                 @stored[$n + 1 .. $#stored];
 
@@ -233,9 +235,9 @@ sub check_story {
 }
 
 
-# The ledger has each request that ended, and at most those that an engine may
-# have begun.  ledgers is tenant => { field => count } over all days, markers
-# has the keys of Redis.
+# The ledger must have each request that ended.  It may also have requests that
+# an engine may have begun, but no others.  ledgers is tenant => { field =>
+# count } over all days, markers has the keys of Redis.
 
 sub check_ledger {
     my ($requests, $ledgers, $markers) = @_;
@@ -268,7 +270,7 @@ sub check_ledger {
         for my $name (qw/ requests completion_tokens /) {
             my $has = $ledger->{"$model|$name"} || 0;
 
-            push @bad, "$key has $has $name in the ledger, which must be in "
+            push @bad, "$key has $has $name in the ledger; expected "
                        . "$least{$key}{$name} .. $most{$key}{$name}"
                 if $has < $least{$key}{$name} || $has > $most{$key}{$name};
         }
@@ -278,22 +280,21 @@ sub check_ledger {
 }
 
 
+# Counts, for each request of a tenant with few requests, how many requests of
+# other tenants began on the same replica while it waited.  One client process
+# sees all tokens of a replica, so their times are comparable.  The time at
+# which a request is queued is not known.  It is assumed to be MARGIN after the
+# request was sent, because a replica that paces its steps accepts it within a
+# step, and the first tokens of earlier requests may need as long to reach their
+# clients.  A request that begins in the same step does not count as begun
+# before.  A request that was ended before its first token counts, too, up to
+# its end.
 #
-# How many requests of other tenants began on the same replica while one of a
-# tenant with few requests waited.  A replica's tokens are seen by one client
-# process, so their times compare.  When a request is queued is not seen: it
-# is taken to be MARGIN after it was sent, because a replica that paces its
-# steps accepts it within a step, and the first tokens of requests that began
-# before may need as long again to their clients.  What begins in the same
-# step as the request did not begin before it.  A request that was ended
-# before its first token counts, too, up to its end.
-#
-# Left out: requests whose replica was ended, those sent when workers were new
-# and perhaps had no session yet, and those during which the client process
-# was not scheduled for longer than MARGIN.
+# Not counted are requests whose replica was ended, requests that were sent when
+# workers were new and perhaps had no session yet, and requests during which the
+# client process was not scheduled for longer than MARGIN.
 #
 # Returns (counts, seconds of the first tokens, lines).
-#
 
 sub check_shares {
     my ($requests, $faults, $lags, $models, $step) = @_;

@@ -2,7 +2,7 @@ package DSA::Tensors;
 
 # Copyright (C) The nginx-dsa authors
 #
-# Safetensors files in Perl, and how far two tensors lie apart.
+# Reads safetensors files and measures the distance between tensors.
 
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ my %bytes = (F32 => 'f<', I32 => 'l<');
 
 
 
-# A safetensors file: name to a list of rows.
+# Reads a safetensors file: tensor name => list of rows.
 
 sub tensors {
     my ($file) = @_;
@@ -67,7 +67,7 @@ sub write_tensors {
 }
 
 
-# Norm of the difference over the norm, row by row.
+# Returns for each row the norm of the difference, divided by the norm.
 
 sub distances {
     my ($got, $want) = @_;
@@ -104,7 +104,8 @@ sub at_most {
 }
 
 
-# The rows that do not hold the same numbers; -1 is none.
+# Returns the indices of the rows that have different sets of numbers.  -1 means
+# no number.
 
 sub differing {
     my ($got, $want) = @_;

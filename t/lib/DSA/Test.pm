@@ -2,8 +2,9 @@ package DSA::Test;
 
 # Copyright (C) The nginx-dsa authors
 #
-# The harness: a temporary directory with its own redis-server, engine, fake
-# engine and nginx in it.  Core Perl only.  t/README.md says how to use it.
+# The test harness: a temporary directory with its own redis-server, engine,
+# fake engine and nginx.  It needs core Perl only.  t/README.md describes how to
+# use it.
 
 use strict;
 use warnings;
@@ -60,7 +61,7 @@ sub write_file {
 }
 
 
-# The name is only for messages.
+# The name is used only in messages.
 
 sub new {
     my ($class, $name) = @_;
@@ -94,8 +95,8 @@ sub build { $_[0]{build} }
 sub path { "$_[0]{dir}/$_[1]" }
 
 
-# A port of 127.0.0.1 that nobody listens on, from below the range that the
-# kernel takes client ports from; held by a lock until this process ends.
+# Returns a port of 127.0.0.1 on which nobody listens.  It is below the range of
+# client ports of the kernel, and a lock reserves it until this process ends.
 
 sub free_port {
     my ($self) = @_;
@@ -130,7 +131,7 @@ sub port {
 }
 
 
-# The small model, made once in a build directory.
+# Returns the small model, which is made once per build directory.
 
 sub model {
     my ($self) = @_;
@@ -163,7 +164,7 @@ sub spawn {
 }
 
 
-# A Perl sub as a process of its own; it gets the port it is to listen on.
+# Runs a Perl sub as a process of its own; the sub gets the port to listen on.
 
 sub daemon {
     my ($self, $name, $code, $port) = @_;
@@ -177,9 +178,10 @@ sub daemon {
 }
 
 
-# Every sanitizer's report goes to a file that done() looks for.  nginx's
-# modules all define ngx_modules: that is no violation of anything; and a
-# failing `nginx -t` leaves what it had to the end of its process.
+# Sanitizers report to files that done() checks.  All modules of nginx define
+# ngx_modules, so violations of the one-definition rule are not reported.  A
+# failing `nginx -t` does not free its memory before it ends, so leaks are not
+# reported for it.
 
 sub sanitizer_env {
     my ($self, $name) = @_;
@@ -196,8 +198,8 @@ sub sanitizer_env {
 }
 
 
-# start_redis(password => S, appendonly => 1, conf => { name => value },
-# port => N): a DSA::Process with port(), and redis() for a client of it.
+# start_redis(password => S, appendonly => 1, conf => { name => value }, port =>
+# N) returns a DSA::Process with port(); redis() returns a client of it.
 
 sub start_redis {
     my ($self, %opt) = @_;
@@ -234,7 +236,7 @@ sub start_redis {
 }
 
 
-# A RESP client of this (or the first) redis-server.
+# Returns a client of this redis-server, or of the first.
 
 sub redis {
     my ($self, $proc) = @_;
@@ -246,12 +248,12 @@ sub redis {
 }
 
 
-# start_engine(conf => { backend => 'null' }, name => S, wait => 0): writes
-# engine.conf, starts dsa-engine and waits for its socket.  Values may be
-# arrays (the directive is repeated); undef leaves a default out.  With
-# replicas the default socket of each is its own, as in sock and socks.  Where
-# no backend is named it is DSA_BACKEND's, or cpu.  program is another program
-# of the build directory in place of dsa-engine.
+# start_engine(conf => { backend => 'null' }, name => S, wait => 0) writes
+# engine.conf, starts dsa-engine and waits for its socket.  A value may be an
+# array, which repeats the directive; undef removes a default.  With several
+# replicas each has its own default socket; they are in sock and socks.  The
+# default backend is DSA_BACKEND, or else cpu.  program names another program of
+# the build directory to start instead of dsa-engine.
 
 sub start_engine {
     my ($self, %opt) = @_;
@@ -289,8 +291,8 @@ sub start_engine {
 }
 
 
-# The scriptable engine of the tests (t/fake/): its first
-# argument is the socket, the others are the caller's.
+# Starts the fake engine (t/fake/).  Its first argument is the socket; the
+# others come from the caller.
 
 sub start_fake {
     my ($self, @args) = @_;
@@ -312,8 +314,8 @@ sub start_fake {
 }
 
 
-# Is somebody listening there?  Asked of the kernel, so that no connection
-# has to be made to know.
+# Returns true if a process listens on the socket.  /proc is read instead of
+# connecting, because a connection would be a session.
 
 sub unix_listening {
     my ($path) = @_;
@@ -331,15 +333,15 @@ sub unix_listening {
 
 # start_nginx(%opt):
 #   conf      a whole nginx.conf; without it one is made from the others:
-#   http, server, location, pool    added directives of that block
+#   http, server, location, pool    directives to add to that block
 #   redis     parameters after the address in dsa_redis
-#   workers   worker_processes, 1 unless told
-#   events, main                    as above
+#   workers   worker_processes, by default 1
+#   events, main                    directives to add to that block
 #   wait      0: do not wait for /healthz
 #
-# Replaced in it: %%GLOBALS%%, %%HTTP%%, %%PORT%%, %%PORT1%%.., %%SOCK%%,
-# %%SOCK1%%.. (of engines in order of starting), %%REDIS%%, %%REDIS1%%..
-# (host:port), %%DIR%%.
+# These are replaced in the configuration: %%GLOBALS%%, %%HTTP%%, %%PORT%%,
+# %%PORT1%%.., %%SOCK%%, %%SOCK1%%.. (of engines in the order of starting),
+# %%REDIS%%, %%REDIS1%%.. (host:port), %%DIR%%.
 
 sub start_nginx {
     my ($self, %opt) = @_;
@@ -480,8 +482,9 @@ sub nginx_argv {
 }
 
 
-# (exit status, output) of `nginx -t` on such a configuration, which is not
-# the one of the server that may be running, nor has it its log.
+# Returns (exit status, output) of `nginx -t` with such a configuration.  It
+# uses a configuration file and a log of its own, so a running server is not
+# affected.
 
 sub nginx_test {
     my ($self, %opt) = @_;
@@ -509,8 +512,8 @@ sub nginx_pid {
 }
 
 
-# Process ids of workers, of this master or the one given; the ones that
-# are shutting down too.
+# Returns the process ids of the workers of this master or the given one,
+# including workers that are shutting down.
 
 sub workers {
     my ($self, $master) = @_;
@@ -524,8 +527,8 @@ sub workers {
 }
 
 
-# Reload, with a new configuration when options are given.  Returns when new
-# workers run; old ones may still be finishing.
+# Reloads nginx, with a new configuration if there are options.  Returns when
+# new workers run; old ones may still be finishing.
 
 sub reload {
     my ($self, %opt) = @_;
@@ -544,8 +547,8 @@ sub reload {
 }
 
 
-# Binary upgrade: USR2, then QUIT of the old master.  Returns the old
-# master's id at once; it ends when its streams have.
+# Upgrades the binary: USR2, then QUIT to the old master.  Returns the old
+# master's id at once; that master ends when its streams have ended.
 
 sub upgrade {
     my ($self) = @_;
@@ -588,7 +591,7 @@ sub access_log { my $s = read_file("$_[0]{dir}/access.log");
                  return defined $s ? $s : '' }
 
 
-# How many lines of error.log match.
+# Returns how many lines of error.log match.
 
 sub logged {
     my ($self, $re) = @_;
@@ -597,7 +600,8 @@ sub logged {
 }
 
 
-# Alerts that a test provokes itself, like the one for a worker killed.
+# Permits an alert that the test provokes itself, such as that of a killed
+# worker.
 
 sub allow_alert {
     my ($self, $re) = @_;
@@ -608,7 +612,7 @@ sub allow_alert {
 }
 
 
-# HTTP with this nginx: see DSA::HTTP for the options.
+# Sends a request to this nginx; DSA::HTTP describes the options.
 
 sub request {
     my ($self, $method, $uri, %opt) = @_;
@@ -622,7 +626,7 @@ sub get { my ($self, $uri, %opt) = @_;
           return $self->request('GET', $uri, %opt) }
 
 
-# POST of a JSON value (or a string as it is).
+# Sends a POST with a JSON value, or with a string as it is.
 
 sub post {
     my ($self, $uri, $value, %opt) = @_;
@@ -633,7 +637,7 @@ sub post {
 }
 
 
-# A connection to talk on by hand.
+# Returns a connection to this nginx.
 
 sub connect {
     my ($self, %opt) = @_;
@@ -642,8 +646,8 @@ sub connect {
 }
 
 
-# POSTs a streaming chat and returns the DSA::HTTP to read events from; its
-# status is there already unless head => 0.
+# Sends a POST with a streaming chat and returns the DSA::HTTP to read events
+# from.  The status has been read unless head => 0.
 
 sub stream {
     my ($self, $value, %opt) = @_;
@@ -661,7 +665,7 @@ sub stream {
 }
 
 
-# Prometheus text as a hash { 'name{labels}' => value }.
+# Returns the Prometheus metrics as a hash { 'name{labels}' => value }.
 
 sub metrics {
     my ($self) = @_;
@@ -671,7 +675,8 @@ sub metrics {
 }
 
 
-# Stops everything, in the order in which nobody misses anybody.
+# Stops nginx first, and then the others in the reverse order of their start, so
+# that no process logs errors about one that was stopped before it.
 
 sub stop_all {
     my ($self) = @_;
@@ -731,8 +736,8 @@ sub sanitizer_reports {
 }
 
 
-# The end of a test file: everything stopped, the tests that every file has,
-# and done_testing.
+# Ends a test file: stops everything, runs the checks that every file has, and
+# calls done_testing.
 
 sub done {
     my ($self) = @_;

@@ -2,7 +2,7 @@ package DSA::Unit;
 
 # Copyright (C) The nginx-dsa authors
 #
-# C tests (cmocka) as tests of Perl's.
+# Runs C tests (cmocka) as Perl tests.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use DSA::Test;
 our @EXPORT = qw/ c_tests /;
 
 
-# Every program DIR/test_*.c as it was built, each of its cases a test.
+# Runs every program DIR/test_*.c; each of its cases is a test.
 
 sub c_tests {
     my ($t, $dir) = @_;

@@ -13,7 +13,7 @@ use Time::HiRes qw/ time /;
 our @EXPORT_OK = qw/ wait_until pause slow /;
 
 
-# Under sanitizers everything takes longer, and deadlines stretch with it.
+# Under sanitizers everything takes longer, so deadlines are longer, too.
 
 sub slow { ($ENV{DSA_SLOW} || 1) * ($_[0] || 1) }
 
@@ -21,8 +21,8 @@ sub slow { ($ENV{DSA_SLOW} || 1) * ($_[0] || 1) }
 sub pause { select undef, undef, undef, $_[0] }
 
 
-# The value of the sub as soon as it is true, asked every 10 ms; dies when it
-# is not within so many seconds.
+# Calls the sub every 10 ms until it returns true, and returns that value.  Dies
+# after so many seconds.
 
 sub wait_until {
     my ($code, $seconds, $what) = @_;
@@ -34,7 +34,7 @@ sub wait_until {
 
         return $value if $value;
 
-        die "gave up after $seconds s waiting for "
+        die "timed out after $seconds s waiting for "
             . ($what || 'a condition') . "\n" if time > $end;
 
         pause(0.01);
