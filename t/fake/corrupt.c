@@ -27,7 +27,7 @@ corrupt_token(dsa_link_ring_t *ring, uint64_t id,
 }
 
 
-/* How a ring can be wrong; what the worker must survive. */
+/* Corrupts a ring in the given way; the worker must survive it. */
 
 void
 corrupt(session_t *s, const char *kind)
@@ -45,13 +45,13 @@ corrupt(session_t *s, const char *kind)
     memset(&tokens, 0, sizeof(tokens));
     id = 0;
 
-    if (strcmp(kind, "head") == 0) {            /* further than the ring */
+    if (strcmp(kind, "head") == 0) {            /* beyond the ring */
         atomic_store(&ev->shared->head, ev->own + ev->size * 2 + 8);
 
     } else if (strcmp(kind, "odd") == 0) {      /* between records */
         atomic_store(&ev->shared->head, ev->own + 3);
 
-    } else if (strcmp(kind, "length") == 0) {   /* longer than what is there */
+    } else if (strcmp(kind, "length") == 0) {   /* longer than written */
         p = dsa_link_reserve(ev, DSA_LINK_DONE, 0, sizeof(done));
         ((dsa_link_record_t *) p - 1)->length = 0xfffffff0;
         dsa_link_commit(ev);
@@ -77,21 +77,21 @@ corrupt(session_t *s, const char *kind)
             }
         }
 
-        if (strcmp(kind, "huge") == 0) {        /* all that is left of it */
+        if (strcmp(kind, "huge") == 0) {      /* all that remains of the ring */
             p = dsa_link_reserve(ev, DSA_LINK_TOKENS, id, sizeof(tokens));
             ((dsa_link_record_t *) p - 1)->length =
                 (uint32_t) (ev->size - ev->own - sizeof(dsa_link_record_t));
             ev->pending = ev->size;
 
-        } else if (strcmp(kind, "short") == 0) {    /* a payload cut off */
+        } else if (strcmp(kind, "short") == 0) {    /* a truncated payload */
             (void) dsa_link_reserve(ev, DSA_LINK_DONE, id, 4);
 
-        } else if (strcmp(kind, "count") == 0) {    /* more than there is */
+        } else if (strcmp(kind, "count") == 0) {  /* more than in the payload */
             tokens.n_tokens = 0x40000000;
             p = dsa_link_reserve(ev, DSA_LINK_TOKENS, id, sizeof(tokens));
             memcpy(p, &tokens, sizeof(tokens));
 
-        } else if (strcmp(kind, "ends") == 0) {     /* past the text */
+        } else if (strcmp(kind, "ends") == 0) {     /* beyond the text */
             tokens.n_tokens = 1;
             tokens.text_len = 4;
             token.end = 9;
@@ -110,7 +110,7 @@ corrupt(session_t *s, const char *kind)
             memcpy(p, &done, sizeof(done));
 
         } else {
-            say("unknown corruption %s", kind);
+            print_event("unknown corruption %s", kind);
             return;
         }
 

@@ -76,7 +76,7 @@ extern fake_t  fake;
 
 /* main.c */
 void die(const char *what);
-void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void print_event(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 uint64_t now_ms(void);
 
 /* session.c */

@@ -73,7 +73,7 @@ die(const char *what)
 
 
 void
-say(const char *fmt, ...)
+print_event(const char *fmt, ...)
 {
     va_list  args;
 
@@ -110,7 +110,7 @@ stop_alive(void)
 }
 
 
-/* The number of open sessions, or of requests in them. */
+/* Returns the number of open sessions, or of requests in them. */
 
 static int
 count(int requests)
@@ -396,7 +396,10 @@ accept_control(int listener)
 }
 
 
-/* The listener, the control listener, the controls, two of each session. */
+/*
+ * Waits for the listener, the control listener, the control connections, and
+ * two descriptors of each session.
+ */
 
 static int
 wait_for_events(struct pollfd *pfd, int listener, int control, int busy)

@@ -112,8 +112,8 @@ send_done(session_t *s, request_t *r, uint32_t finish)
     done->prefill_ms = 2;
     done->decode_ms = 3;
 
-    say("done %llx finish=%u sent=%u", (unsigned long long) r->id, finish,
-        r->sent);
+    print_event("done %llx finish=%u sent=%u", (unsigned long long) r->id,
+                finish, r->sent);
 
     script_free(r);
 
@@ -140,7 +140,7 @@ send_error(session_t *s, uint64_t id, uint32_t code, uint32_t prompt,
     failure->more = more;
     memcpy(failure + 1, text, strlen(text));
 
-    say("error %llx code=%u", (unsigned long long) id, code);
+    print_event("error %llx code=%u", (unsigned long long) id, code);
 
     return 1;
 }

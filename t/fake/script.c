@@ -14,7 +14,7 @@
 #define MAX_TOKENS     4096
 
 
-/* A line: its first word, and what follows the space. */
+/* A line: its first word, and the text after the space. */
 
 typedef struct {
     const char       *op;
@@ -56,7 +56,7 @@ hex(int c)
 }
 
 
-/* The text without its escapes, in out; its length. */
+/* Writes the text without escapes to out and returns its length. */
 
 static size_t
 unescape(char *out, const char *text, size_t len)
@@ -86,7 +86,7 @@ unescape(char *out, const char *text, size_t len)
 }
 
 
-/* The number of a word in a list of names, from 1; 0: it is not there. */
+/* Returns the number of a word in a list of names, from 1; 0: not in it. */
 
 static uint32_t
 word_of(const char *names, const char *word, size_t len)
@@ -162,7 +162,7 @@ script_line(session_t *s, request_t *r)
 }
 
 
-/* One record of tokens. */
+/* Sends one record of tokens. */
 
 static int
 script_tokens(session_t *s, request_t *r, line_t *l)
@@ -192,7 +192,7 @@ script_tokens(session_t *s, request_t *r, line_t *l)
     }
 
     if (count > MAX_TOKENS) {
-        say("a record has at most %d tokens", MAX_TOKENS);
+        print_event("a record has at most %d tokens", MAX_TOKENS);
         exit(1);
     }
 
@@ -243,7 +243,7 @@ script_tokens(session_t *s, request_t *r, line_t *l)
 }
 
 
-/* A control token's text ends with one of the names that were queried. */
+/* The text of a control token ends with one of the names that were queried. */
 
 static void
 add_token(const request_t *r, tokens_t *t, const char *text, size_t len,
@@ -255,7 +255,7 @@ add_token(const request_t *r, tokens_t *t, const char *text, size_t len,
     dsa_link_token_t  *token;
 
     if (t->n == MAX_TOKENS) {
-        say("a record has at most %d tokens", MAX_TOKENS);
+        print_event("a record has at most %d tokens", MAX_TOKENS);
         exit(1);
     }
 
@@ -351,7 +351,7 @@ script_other(session_t *s, request_t *r, const line_t *l)
         raise(SIGKILL);
 
     } else if (l->op_len != 0) {
-        say("unknown line %.*s", (int) (l->end - l->op), l->op);
+        print_event("unknown line %.*s", (int) (l->end - l->op), l->op);
     }
 
     return 1;
@@ -386,7 +386,7 @@ script_error(session_t *s, request_t *r, const line_t *l)
 }
 
 
-/* "echo: " and the words of text, as a script */
+/* Returns a script that sends "echo: " and the words of the text. */
 
 char *
 script_echo(const char *text, size_t len)

@@ -49,7 +49,7 @@ session_accept(int listener)
 }
 
 
-/* The worker has sent something, which is an offer. */
+/* The worker has sent a datagram, which must be an offer. */
 
 void
 session_offer(session_t *s)
@@ -80,8 +80,8 @@ session_offer(session_t *s)
                                             : h.version_max;
     h.version = max >= offer.version_min && max >= h.version_min ? max : 0;
 
-    say("offer %u,%u version %u", offer.version_min, offer.version_max,
-        h.version);
+    print_event("offer %u,%u version %u", offer.version_min,
+                offer.version_max, h.version);
 
     if (h.version == 0) {
         if (dsa_link_send_hello(s->fd, &h, NULL) == -1) {
@@ -113,7 +113,7 @@ session_offer(session_t *s)
     }
 
     if (strcmp(fake.fault, "silent") == 0) {
-        say("session silent");
+        print_event("session silent");
 
     } else if (strcmp(fake.fault, "plain") == 0
                || fake.version_max > DSA_LINK_VERSION_MAX)
@@ -137,7 +137,7 @@ session_offer(session_t *s)
 
     close(fds[0]);
 
-    say("session open");
+    print_event("session open");
 }
 
 
@@ -204,7 +204,7 @@ session_close(session_t *s)
         close(s->own_wake);
         close(s->peer_wake);
 
-        say("session closed");
+        print_event("session closed");
     }
 
     close(s->fd);
@@ -230,7 +230,7 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
     r = &s->requests[dsa_link_slot(record->id)];
 
     if (r->script != NULL) {
-        say("slot %u is taken", dsa_link_slot(record->id));
+        print_event("slot %u is taken", dsa_link_slot(record->id));
         exit(1);
     }
 
@@ -257,7 +257,7 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
 
         if (field.type == DSA_LINK_FIELD_QUERY) {
             if (r->n_queries == FAKE_QUERIES) {
-                say("too many queries");
+                print_event("too many queries");
                 exit(1);
             }
 
@@ -280,7 +280,7 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
     }
 
     *out = '\0';
-    say("%s", log);
+    print_event("%s", log);
     free(log);
 
     r->id = record->id;
@@ -342,7 +342,7 @@ log_submit(char *out, uint64_t id, const dsa_link_submit_t *h)
 }
 
 
-/* A control token in brackets, a newline as \n. */
+/* Logs a control token in brackets, and a newline as \n. */
 
 static char *
 log_field(char *out, const dsa_link_field_t *field, const char *p)
@@ -397,7 +397,7 @@ session_step(session_t *s)
         if (rc == -1 || record.type != DSA_LINK_SUBMIT
             || dsa_link_slot(record.id) >= fake.hello.slots)
         {
-            say("the worker's ring is corrupt");
+            print_event("the worker's ring is corrupt");
             exit(1);
         }
 
@@ -416,7 +416,8 @@ session_step(session_t *s)
         }
 
         if (!r->deaf && dsa_link_cancelled(&s->link, r->id)) {
-            say("cancelled %llx sent=%u", (unsigned long long) r->id, r->sent);
+            print_event("cancelled %llx sent=%u", (unsigned long long) r->id,
+                        r->sent);
             (void) send_done(s, r, DSA_LINK_FINISH_CANCELLED);
             continue;
         }

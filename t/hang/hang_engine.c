@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * dsa-engine with a null backend that can hang, as a GPU does that does not
- * answer: in the wait for a step while the file DIR/step.PID is there, and in
- * the opening of the model while DIR/start is there.  DIR is the environment's
- * HANG_DIR, PID the replica's.  It is linked with
+ * dsa-engine with a null backend that can hang, like a GPU that does not
+ * respond.  It hangs in the wait for a step while the file DIR/step.PID exists,
+ * and while the model is opened if DIR/start exists.  DIR is HANG_DIR in the
+ * environment, PID is the replica's process id.  The program is linked with
  * -Wl,--wrap=dsa_backend_null_open.
  */
 
