@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The I/O side of a replica with the null backend, and workers, all in one
- * thread: host_turn() does in order what the threads of a replica do at once.
+ * The I/O side of a replica with the null backend, and its workers, in one
+ * thread: host_turn() does in order what the threads of a replica do at the
+ * same time.
  */
 
 
@@ -46,7 +47,7 @@ typedef struct {
 } host_t;
 
 
-/* All of an answer, gathered from its events. */
+/* An answer, collected from its events. */
 
 typedef struct {
     uint32_t            accepted;
@@ -65,14 +66,14 @@ typedef struct {
     dsa_link_done_t     done;
     dsa_link_logprob_t  logprob;            /* the last one */
     uint32_t            n_top;
-    dsa_link_token_t    token[64];          /* the first; ends in all text */
+    dsa_link_token_t    token[64];          /* the first; ends: in text */
 } answer_t;
 
 
 static char  model_dir[] = "/tmp/dsa-test-XXXXXX";
 
 
-/* In place of base/log.c: the lines since the last host_open(). */
+/* Replaces base/log.c: the lines since the last host_open(). */
 
 static char  host_log[4096];
 _Atomic int  dsa_log_limit = DSA_LOG_INFO;
@@ -175,7 +176,7 @@ host_open(host_t *h, const char *more)
 }
 
 
-/* A connection whose offer is sent; its session if there is one. */
+/* Adds a connection with an offer.  Returns its session, or NULL. */
 
 static dsa_session_t *
 host_add(host_t *h, int fd)
@@ -208,14 +209,14 @@ host_start(host_t *h, const char *more)
 static void
 host_io(host_t *h)
 {
-    /* cancel words are read once in a millisecond otherwise */
+    /* otherwise cancel words are read only once per millisecond */
 
     h->io.polled_ms = 0;
     assert_int_equal(dsa_io_turn(&h->io, 0), DSA_OK);
 }
 
 
-/* What the threads do: tokenize, a step if there is work, write. */
+/* Does the work of all threads once: tokenize, a step if needed, write. */
 
 static void
 host_turn(host_t *h)
@@ -253,7 +254,7 @@ host_sequences(host_t *h)
 }
 
 
-/* The worker goes. */
+/* The worker disconnects. */
 
 static void
 host_close(host_t *h, int i)
@@ -266,7 +267,7 @@ host_close(host_t *h, int i)
 }
 
 
-/* Nothing is left of any request. */
+/* Asserts that nothing remains of any request. */
 
 static inline void
 host_empty(host_t *h)
@@ -401,7 +402,7 @@ answer_tokens(answer_t *a, const dsa_link_record_t *record, const uint8_t *p)
 }
 
 
-/* Adds an event to the answer of its slot; checks every length in it. */
+/* Adds an event to the answer of its slot, and checks every length in it. */
 
 static void
 answer_event(answer_t *answers, uint32_t n, const dsa_link_record_t *record,
@@ -482,7 +483,7 @@ take_events(host_t *h, int worker, answer_t *answers, uint32_t n)
 }
 
 
-/* Turns until the request in slot 0 of worker 0 is over. */
+/* Runs until the request in slot 0 of worker 0 is done. */
 
 static inline answer_t
 ask_as(host_t *h, uint32_t type, link_submit_t *s)

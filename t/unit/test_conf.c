@@ -245,7 +245,7 @@ test_faults(void **state)
     bad(BASE "parallel tp 8;", "is not supported by this build");
     bad("model \"a\nb\";", "control character");
 
-    /* longer than anything may be */
+    /* values that are too long */
 
     text = malloc(5000);
     assert_non_null(text);
@@ -260,7 +260,7 @@ test_faults(void **state)
 }
 
 
-/* A name of the longest path of a socket fits with its replica's number. */
+/* The longest path of a socket has room for the replica's number. */
 
 static void
 test_longest_path(void **state)
@@ -283,7 +283,7 @@ test_longest_path(void **state)
 }
 
 
-/* No text at all, cut anywhere, is anything but read or refused. */
+/* Any prefix of a configuration is accepted or rejected without a crash. */
 
 static void
 test_cut(void **state)

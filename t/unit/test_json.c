@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * base/json.c and base/arena.c.  The expected texts are what Python's
- * json.dumps(json.loads(x), ensure_ascii=False) prints.
+ * Tests of base/json.c and base/arena.c.  The expected texts are the output of
+ * Python's json.dumps(json.loads(x), ensure_ascii=False).
  */
 
 
@@ -26,7 +26,7 @@
 
 static const struct {
     const char  *in;
-    const char  *out;       /* NULL: refused */
+    const char  *out;       /* NULL: rejected */
 } cases[] = {
     { "null", "null" },
     { " [ true , false ] ", "[true, false]" },
@@ -67,9 +67,9 @@ static const struct {
     { "\"\xed\xa0\x80\"", NULL },           /* a surrogate */
     { "\"\xc0\x80\"", NULL },               /* overlong */
     { "\"\xf4\x90\x80\x80\"", NULL },       /* above U+10FFFF */
-    { "\"\xe4\xb8\"", NULL },               /* cut off */
+    { "\"\xe4\xb8\"", NULL },               /* truncated */
     { "{\"\xff\":1}", NULL },
-    { "1e999", NULL },                      /* no double can hold it */
+    { "1e999", NULL },                      /* out of the range of a double */
 
     /* repeated names */
 
@@ -300,7 +300,7 @@ test_bound(void **state)
 }
 
 
-/* Many names are found as fast as few, and the one that comes again, too. */
+/* With many names, each is found as fast as with few, also the repeated one. */
 
 static void
 test_many_members(void **state)
@@ -346,7 +346,7 @@ test_many_members(void **state)
 }
 
 
-/* The number of values is bounded by itself, whatever memory there is. */
+/* The number of values has a limit of its own, independent of the memory. */
 
 static void
 test_many_values(void **state)
@@ -482,7 +482,7 @@ test_arena(void **state)
 }
 
 
-/* What the writer makes is read back by the reader. */
+/* The reader accepts what the writer prints. */
 
 static void
 test_writer(void **state)
