@@ -2,9 +2,9 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# The checks of t/soak/run find what they are made for, and a short run of it
-# with one seed: the choices of faults and of requests are the same each time,
-# the moments are not.
+# The checks of t/soak/run find the faults that they are made for.  Then it runs
+# for a short time with a fixed seed: the choices of faults and requests are the
+# same each time, the times are not.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ my $slow = $ENV{DSA_SLOW};
 $ENV{DSA_SLOW} = 1;
 
 
-# A request, of which a test says what matters.
+# A request with defaults; a test overrides what it is about.
 
 sub request {
     return { kind => 'chat', role => 'light', key => 'k', tenant => 'aa',
@@ -33,7 +33,7 @@ sub request {
 sub fault { return { at => 101, to => 101, @_ } }
 
 
-# One failure that is like this, or none.
+# Expects one failure that matches, or none if re is undef.
 
 sub finds {
     my ($name, $re, @bad) = @_;
@@ -51,10 +51,10 @@ my $left = request(outcome => 'broken', role => 'light',
                    error => 'The engine is overloaded, try again later.');
 my (undef, @left) = check_outcomes([$left], []);
 
-finds('a light tenant that gives way in the queue',
+finds('a stream of a light tenant is dropped from the queue',
       qr/^broken without a cause: chatcmpl-1 of k to m/, @left);
 (undef, @left) = check_outcomes([{ %$left, role => 'flood' }], []);
-is(scalar @left, 0, 'the flooding tenant may have to');
+is(scalar @left, 0, 'a stream of the flooding tenant may be dropped');
 
 for (['no fault', qr/^broken without a cause: chatcmpl-1 of k to m/],
      ['its worker', undef, kind => 'worker', pid => 7],
@@ -91,12 +91,12 @@ finds('status 500', qr/^status 500/,
                      []));
 finds('Redis is no cause without a conversation', qr/without a cause/,
       check_refusals([ request(@refused) ], [ fault(kind => 'redis') ]));
-finds('but with one', undef,
+finds('Redis is a cause with a conversation', undef,
       check_refusals([ request(@refused, role => 'talk') ],
                      [ fault(kind => 'redis') ]));
 
 
-# turns: two that are there, as the answers of the clients have to be
+# turns: a story is a stored conversation, a turn is what a client got
 
 sub story {
     my ($version, @turns) = @_;
@@ -125,11 +125,11 @@ my $b = turn('b', 3, %late);
 
 for (['two turns', undef, $story, $a, $b],
      ['a lost one', qr/^c: lost: chatcmpl-b/, story(2, 'a:A'), $a, $b],
-     ['a lost one that says nothing', qr/^c: lost: chatcmpl-b/,
+     ['a lost one without a statement', qr/^c: lost: chatcmpl-b/,
       story(2, 'a:A'), $a, { %$b, claim => undef }],
-     ['a repeated one', qr/^c: there 2 times: chatcmpl-b/,
+     ['a repeated one', qr/^c: stored 2 times: chatcmpl-b/,
       story(4, 'a:A', 'b:B', 'b:B'), $a, $b],
-     ['another answer', qr/^c: kept with another answer: chatcmpl-b/,
+     ['another answer', qr/^c: stored with another answer: chatcmpl-b/,
       story(3, 'a:A', 'b:C'), $a, $b],
      ['another version', qr/^c: version 4 is turn 1: chatcmpl-b/,
       $story, $a, turn('b', 4, %late)],
@@ -137,11 +137,12 @@ for (['two turns', undef, $story, $a, $b],
       story(4, 'a:A', 'b:B'), $a, $b],
      ['not stored', undef, story(2, 'a:A'), $a,
       { %$b, claim => { stored => 0, reason => 'no' } }],
-     ['not stored, and there', qr/^c: there although not stored \(no\): /,
+     ['not stored, but in the conversation',
+      qr/^c: stored although reported as not stored \(no\): /,
       $story, $a, { %$b, claim => { stored => 0, reason => 'no' } }],
-     ['not confirmed, and there', undef, $story, $a,
+     ['not confirmed, but stored', undef, $story, $a,
       { %$b, claim => { stored => 0, reason => 'Redis did not confirm' } }],
-     ['broken, and there', undef, $story, $a, { %$b, outcome => 'broken' }],
+     ['broken, but stored', undef, $story, $a, { %$b, outcome => 'broken' }],
      ['without an earlier one', qr/^c: answered without chatcmpl-a .*: chat/,
       story(2, 'a:A'), $a, turn('b', 3, sent => 110, end => 112, claim => {
           stored => 0, reason => 'no' })],
@@ -155,7 +156,7 @@ for (['two turns', undef, $story, $a, $b],
 
 my @bad = check_turns([ turn('a', 3), turn('b', 2, %late) ],
                       story(3, 'b:B', 'a:A'));
-ok((grep { /^c: put before chatcmpl-a .*: chatcmpl-b/ } @bad),
+ok((grep { /^c: stored before chatcmpl-a .*: chatcmpl-b/ } @bad),
    'turns: in another order') or diag(join "\n", @bad);
 
 
@@ -176,7 +177,7 @@ for (['', undef, 1, 5, \%marked],
           $markers));
 }
 
-finds('ledger: one that broke may be there', undef, check_ledger(
+finds('ledger: a broken request may be in it', undef, check_ledger(
       [ request(), request(outcome => 'broken', id => 'chatcmpl-2') ],
       { aa => { 'm|requests' => 2, 'm|completion_tokens' => 14 } },
       \%marked));
@@ -198,13 +199,14 @@ sub shares {
 
 finds('shares: two began before', undef, shares([], 99, 100.1, 100.3, 100.5,
                                                 100.99));
-finds('shares: three did', qr/^3 requests of others began before chatcmpl-1/,
+finds('shares: three began before',
+      qr/^3 requests of others began before chatcmpl-1/,
       shares([], 100.3, 100.4, 100.5));
 finds('shares: while the replica was new', undef,
       shares([ fault(kind => 'replica', model => 'm') ], 100.3, 100.4, 100.5));
 
 
-# the run
+# the program itself
 
 $ENV{DSA_SLOW} = $slow || 1;
 local $ENV{SOAK_TIME} = 20;
