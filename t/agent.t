@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# demo/agent plans a trip with a model that plays the gold policy, and says
-# whether the answer was verified.
+# demo/agent plans a trip.  The model is replaced by a server that plays the
+# gold policy; the agent must report whether the answer was verified.
 
 use strict;
 use warnings;
@@ -28,7 +28,8 @@ $ENV{PYTHONPATH} = "$root/demo";
 $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 
 
-# (exit status, output) of the agent with a model of that fault.
+# Runs the agent with a model that has this fault.  Returns (exit status,
+# output).
 
 sub agent {
     my ($fault, @args) = @_;
@@ -60,7 +61,7 @@ sub agent {
 }
 
 
-# The conversation that it has to become.
+# The conversation that the agent must have had.
 
 my $gold = json_decode(scalar `python3 -c '
 import json
@@ -72,7 +73,7 @@ print(json.dumps(play(task_of("trip", $seed), RETAIN)))'`);
 my ($rc, $out) = agent('');
 
 is($rc, 0, 'a right answer: exit status') or diag($out);
-like($out, qr/\n\nverified\n\n\z/, 'it says so at the end');
+like($out, qr/\n\nverified\n\n\z/, 'the output ends with "verified"');
 
 my $at = 0;
 my @missed;
@@ -84,7 +85,7 @@ for my $m (grep { $_->{role} ne 'system' } @$gold) {
                  map { "$_->{function}{name} $_->{function}{arguments}" }
                      @{ $m->{tool_calls} || [] });
 
-    # results follow the calls of their message: they have the calls' order
+    # the results of a message's calls are in the order of the calls
 
     for my $part (map { utf8::encode(my $s = $_); $s }
                   grep { defined && $_ ne '' } @parts)
@@ -100,12 +101,12 @@ for my $m (grep { $_->{role} ne 'system' } @$gold) {
     }
 }
 
-is_deeply(\@missed, [], 'thoughts, calls and results are shown, in order')
+is_deeply(\@missed, [], 'reasoning, calls and results are shown, in order')
     or diag($out);
 cmp_ok(scalar(grep { $_->{role} eq 'tool' } @$gold), '>', 3,
-       'there were some');
+       'there were tool calls');
 
-unlike($out, qr/\e\[/, 'no colours where there is no terminal');
+unlike($out, qr/\e\[/, 'no colours without a terminal');
 
 ($rc, $out) = agent('wrong');
 

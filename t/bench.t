@@ -22,7 +22,8 @@ $source->{ready} = sub {
 $source->wait_ready(10);
 
 
-# What the client writes at its end; the sub runs when its streams are open.
+# Runs the client and returns its report.  The sub runs when all streams are
+# open.
 
 sub load {
     my ($code) = @_;

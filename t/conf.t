@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# The configurations that the project ships are accepted by what reads them,
-# with nothing changed but where files lie.
+# The shipped configurations are accepted by nginx, dsa-engine and redis-server.
+# Only paths, ports and the user are changed here.
 
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ my $text = read_file("$root/conf/nginx.conf");
 ok($text =~ s{modules/ngx_http_dsa_module\.so}{$module}, 'loads the module');
 $text =~ s{/var/log/nginx/|/run/(?=nginx\.pid)}{$dir/}g;
 
-# only root can change the user, or write where Debian's nginx does
+# only root can change the user, or write to the directories of Debian's nginx
 
 $text =~ s{^user .*}{}m if $> != 0;
 my $temp = join '', map { "    ${_}_temp_path  $dir/tmp.$_;\n" }
@@ -34,7 +34,7 @@ my ($status, $out) = $t->nginx_test(conf => $text);
 is($status, 0, 'nginx.conf is accepted') or diag($out);
 unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
 
-# what is said about the same thing in two places agrees
+# values that two files have in common are the same
 
 my ($sock) = $text =~ /engine\s+(unix:\S+);/;
 my $engine = read_file("$root/conf/engine.conf");
@@ -50,7 +50,7 @@ my ($max) = $text =~ /client_max_body_size\s+(\S+);/;
 
 like($text, qr/client_body_buffer_size\s+$max;/, 'no body goes to a file');
 
-# the engine reads its own: with a model it starts, and answers nginx
+# the engine starts with a model, and nginx connects to it
 
 my $socket = $t->path('v32.sock');
 my $model = $t->model;
@@ -72,7 +72,7 @@ ok(eval {
     }, 60, 'the engine');
 }, 'engine.conf is accepted') or diag($@);
 
-# nginx serves the API with its configuration, below any base URL
+# nginx serves the API with this configuration, below any base URL
 
 my $live = $text;
 
@@ -93,9 +93,9 @@ for my $base ('', '/v1', '/beta') {
 my $root_page = $t->get('/');
 is($root_page->{status}, 404, 'nothing is at /');
 like($root_page->{json}{error}{message}, qr{POST /chat/completions},
-     'and the error says what there is');
+     'the error names the URI to use');
 
-# and redis-server
+# redis-server starts with conf/redis.conf
 
 my $port = $t->free_port();
 my $conf = read_file("$root/conf/redis.conf");

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# dsa encode and dsa parse, from outside, with the published pairs and worked
-# examples of t/data/encoding.
+# Runs dsa encode and dsa parse on the published pairs and worked examples of
+# t/data/encoding.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ my $eos = "<\xef\xbd\x9cend\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>";
 my $dsml = "\xef\xbd\x9cDSML\xef\xbd\x9c";
 
 
-# (exit status, stdout, stderr) of dsa with that input.
+# Runs dsa with that input.  Returns (exit status, stdout, stderr).
 
 sub dsa {
     my ($in, @args) = @_;
@@ -54,7 +54,7 @@ sub parse {
 }
 
 
-# The message that the deltas of a stream make.
+# Joins the deltas of a stream into a message.
 
 sub gather {
     my ($deltas) = @_;
@@ -95,7 +95,7 @@ for (['test_input.json', 'test_output.txt', 1],
 
     ok($joined eq $expected, "$in: encode --segments");
 
-    # the last answer, from its cue on
+    # the last answer, after the token that begins it
 
     my ($answer) = $expected =~ /<think>((?:(?!<think>).)*)\z/s;
     my $message = json_decode(parse($answer, '--thinking'));
@@ -117,7 +117,7 @@ for (@{ json_decode(read_file("$data/worked_examples.json"))->{examples} }) {
         thinking => { type => $_->{thinking_mode} eq 'thinking'
                               ? 'enabled' : 'disabled' } }));
 
-    # tools have lost the order of their keys on the way here
+    # the order of the keys of tools is not preserved in these examples
 
     s/^(\{"(?:name|desc|param).*)$/join '', sort split m{}, $1/gem
         for $out, $prompt;
@@ -149,9 +149,9 @@ for my $n (1 .. 7, 1000) {
 
 is(json_decode(parse("$call</${dsml}param"))
    ->{tool_calls}[0]{function}{arguments}, '{"city": "Paris',
-   'what is cut off stays open');
+   'an unfinished call stays unfinished');
 
-# what is cut or broken is history like any other answer
+# an answer with a truncated or malformed call is history like any other
 
 for (["$call</${dsml}param", "$call$end"], ["$call$end", "$call$end"],
      ["$call</${dsml}parameter>\n<${dsml}parameter name=\"city\" string="

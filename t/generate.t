@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
-# dsa generate: the greedy continuation of the golden vectors, sampling that
-# repeats with its seed, and what it refuses.  A model's own temperature and
-# top_p, here and where the model serves.
+# dsa generate: greedy continuations equal the golden vectors, sampling repeats
+# with its seed, and invalid input is rejected.  The temperature and top_p of a
+# model's generation_config.json are used here and by the engine.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ my $dsa = $t->build . '/dsa';
 chdir $DSA::Test::root or die "chdir: $!\n";
 
 
-# A tensor of int32 of a safetensors file.
+# Reads a tensor of int32 from a safetensors file.
 
 sub ints {
     my ($file, $name) = @_;
@@ -73,7 +73,7 @@ my @model = ('--model', $t->model);
 my ($rc, $one) = generate(@model, '--prompt', 'Once upon', '-n', 30,
                           '--seed', 11);
 is($rc, 0, 'text') or diag($one);
-cmp_ok(length $one, '>', 1, 'there is some');
+cmp_ok(length $one, '>', 1, 'the text is not empty');
 
 is((generate(@model, '--prompt', 'Once upon', '-n', 30, '--seed', 11))[1],
    $one, 'the same seed, the same text');
@@ -81,7 +81,7 @@ isnt((generate(@model, '--prompt', 'Once upon', '-n', 30, '--seed', 12))[1],
      $one, 'another seed, another text');
 
 
-# A copy of the small model with another generation_config.json.
+# Makes a copy of the small model with another generation_config.json.
 
 sub model_with {
     my ($name, $json) = @_;
@@ -122,7 +122,7 @@ my @args = ('--special', '--prompt', $prompt, '-n', 40);
 my $greedy = (generate(@model, @args, '--greedy'))[1];
 
 isnt((generate(@model, @args, '--seed', 3))[1], $greedy,
-     'the small model does not want the most probable token always');
+     'sampling with temperature 1 differs from greedy');
 
 for (
     [ 'temperature 0', '{"temperature": 0}' ],
@@ -133,11 +133,11 @@ for (
     my $dir = $name eq 'temperature 0' ? $cold : model_with($name, $json);
 
     is((generate('--model', $dir, @args, '--seed', 3))[1], $greedy,
-       "$name of the model's own");
+       "$name of the model is used");
 }
 
 isnt((generate('--model', $cold, @args, '--seed', 3, '--temperature', 1))[1],
-     $greedy, 'an option comes before it');
+     $greedy, 'an option overrides it');
 
 my $top = (generate(@model, @args, '--seed', 3, '--temperature', 1, '--top-p',
                     1))[1];
@@ -149,9 +149,9 @@ my $bad = model_with('bad', '{"temperature": "0"}');
 
 like((generate('--model', $bad, @args))[1],
      qr{/bad/generation_config\.json: "temperature" is "0"; expected },
-     'a file that is wrong is refused');
+     'an invalid file is rejected');
 
-# the same when it serves
+# the engine uses the same values
 
 $t->start_engine(conf => { model => $cold, name => 'cold' });
 $t->start_nginx();
@@ -170,16 +170,16 @@ sub answer {
 
 chomp $greedy;
 
-is(answer(%think), "$greedy|", 'thinking: as the model wants');
+is(answer(%think), "$greedy|", 'thinking: the values of the model');
 is(answer(%think, temperature => 1.5, top_p => 1), "$greedy|",
-   'thinking: whatever the request says');
+   'thinking: those of the request are ignored');
 
 my $plain = answer(%request);
 
-is(answer(%request), $plain, 'a chat: again');
+is(answer(%request), $plain, 'a chat: the same seed, the same text');
 is(answer(%request, temperature => 0), $plain, 'a chat: temperature 0');
 isnt(answer(%request, temperature => 1, seed => 3), $plain,
-     'a chat: the temperature of the request comes before it');
+     'a chat: the temperature of the request is used');
 
 my $conf = $t->path('bad.conf');
 
@@ -193,9 +193,9 @@ for my $test ([], ['-t']) {
     my $out = do { local $/; <$fh> };
     close $fh;
 
-    is($? >> 8, 1, "dsa-engine @$test: does not start with a wrong one");
+    is($? >> 8, 1, "dsa-engine @$test: does not start with an invalid file");
     like($out, qr{^dsa-engine: \S+/bad/generation_config\.json: "temperature"},
-         'told');
+         'the error names the field');
 }
 
 
@@ -218,7 +218,7 @@ for (
     my ($rc, $out) = generate(@args);
 
     is($rc, $want, "status of: @args");
-    like($out, $re, 'told');
+    like($out, $re, 'the reason');
 }
 
 $t->done;

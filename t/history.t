@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
-# What the API answered is accepted as the history of the next turn, in a
-# conversation and from a client, also when max_tokens cut a call.  With calls
-# off their markup reaches no client.
+# An answer of the API is accepted as the history of the next turn, in a stored
+# conversation and from a client, also if max_tokens cut a call.  If calls are
+# off, no client gets their markup.
 
 use strict;
 use warnings;
@@ -31,7 +31,7 @@ wait_until(sub { $t->get("$uri/conv_" . '0' x 32)->{status} == 404 }, 10,
            'Redis');
 
 
-# The prompt that the engine got last.
+# The prompt of the last request at the engine.
 
 sub prompt { ((submitted($fake))[-1] =~ /prompt=(.*) stop=/)[0] }
 
@@ -61,11 +61,11 @@ for (['a call that was cut', "t ok\n" . tokens($open) . "\ndone length\n",
 
         my $m = $r->{json}{choices}[0]{message};
         is($m->{tool_calls}[0]{function}{arguments}, $arguments,
-           'the call comes back');
+           'the answer has the call');
 
         $r = $t->post($chat, { model => $model, conversation => $id,
                                tools => [$tool], messages => [ user('x') ] });
-        is($r->{status}, 200, 'the conversation goes on')
+        is($r->{status}, 200, 'the next turn of the conversation')
             or diag($r->{body});
 
         my $prompt = prompt();
@@ -73,14 +73,14 @@ for (['a call that was cut', "t ok\n" . tokens($open) . "\ndone length\n",
         $r = $t->post($chat, { model => $model, tools => [$tool],
                                messages => [ user("!fake\n$sampled"), $m,
                                              user('x') ] });
-        is($r->{status}, 200, 'and the client that sends it back')
+        is($r->{status}, 200, 'a client that sends the history')
             or diag($r->{body});
-        is(prompt(), $prompt, 'with the same prompt');
+        is(prompt(), $prompt, 'both have the same prompt');
     }
 }
 
 
-# calls are off: the text before and behind their block, and nothing of it
+# calls are off: the client gets the text around their block, but not the block
 
 for my $pieces (1, 3, 7, 1000) {
     my $text = "one$open$end two";

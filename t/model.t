@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# demo/model, the demonstration model, served: it thinks, calls tools, and is
-# right as often as its card says.
+# Serves demo/model, the demonstration model: it thinks, calls tools, and solves
+# the share of its tasks that its model card reports.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use lib 't/lib';
 use DSA::Test;
 use Test::More;
 
-# of each family; under sanitizers it is slow
+# of each family; few under sanitizers, because they are slow
 
 use constant TASKS => $ENV{DSA_SANITIZED} ? 1 : 4;
 
@@ -20,7 +20,7 @@ my $model = "$root/demo/model";
 my $chat = '/v1/chat/completions';
 
 
-# what is shipped
+# the files of the model
 
 my @shards = glob "$model/*.safetensors";
 my $bytes = 0;
@@ -43,7 +43,7 @@ is_deeply([ @$config{qw/ kv_lora_rank qk_rope_head_dim v_head_dim
           [ 512, 64, 128, 128 ], 'the published head geometry');
 
 
-# what it says
+# its answers
 
 $t->start_redis();
 $t->start_engine(conf => { model => $model });
@@ -53,7 +53,7 @@ wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}
                  == 404 }, 10, 'Redis');
 
 
-# The answer's message, and its usage.
+# Sends a chat.  Returns the answer's message and the usage.
 
 sub ask {
     my ($thinking, @texts) = @_;
@@ -78,9 +78,10 @@ for my $thinking (1, 0) {
     like($m->{content}, qr/\b1296\b/, "$how: the product");
 
     if ($thinking) {
-        like($m->{reasoning_content}, qr/48\*27=1296/, 'thought before');
+        like($m->{reasoning_content}, qr/48\*27=1296/,
+             'the calculation is in the reasoning');
         cmp_ok($usage->{completion_tokens_details}{reasoning_tokens}, '>', 40,
-               'in tokens of reasoning');
+               'reasoning tokens are counted');
     } else {
         is($m->{reasoning_content}, undef, "$how: no reasoning");
     }
@@ -89,10 +90,10 @@ for my $thinking (1, 0) {
 my ($m) = ask(0, 'What is 31 plus 45?', 'The answer is 76.',
               'What is nginx-dsa?');
 
-like($m->{content}, qr/nginx module/, 'it knows what it belongs to');
+like($m->{content}, qr/nginx module/, 'it describes the project');
 
 
-# How it does its tasks.
+# Runs demo/eval on some tasks of each family.
 
 sub evaluate {
     my $out = $t->path('eval.json');
@@ -106,7 +107,7 @@ sub evaluate {
                     '--tasks', TASKS, '--seed', 9, '--mode', 'retain',
                     '--out', $out;
 
-    is($rc, 0, 'all conversations were had') or diag(read_file($log));
+    is($rc, 0, 'the evaluation ran all conversations') or diag(read_file($log));
 
     return $rc == 0 ? json_decode(read_file($out))->{results} : [];
 }
@@ -124,7 +125,7 @@ sub sum {
 
 my $results = evaluate();
 
-# less than the card says by what chance may take from so few tasks
+# lower than in the model card, because the share of so few tasks varies
 
 my %least = (talk => 0.5, single => 0.85, multi => 0.75, plan => 0.5);
 
@@ -143,9 +144,10 @@ for my $kind (sort keys %least) {
 my $calls = sum('calls', @$results);
 
 cmp_ok($calls, '>', 20 * TASKS, 'tools were called');
-cmp_ok(sum('parsed', @$results), '>=', 0.99 * $calls, 'with calls that parse');
+cmp_ok(sum('parsed', @$results), '>=', 0.99 * $calls,
+       'the calls can be parsed');
 cmp_ok(sum('cached_tokens', @$results), '>',
        sum('prompt_tokens', @$results) / 2,
-       'most of the prompts was in the cache');
+       'most prompt tokens came from the cache');
 
 $t->done;

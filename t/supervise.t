@@ -2,9 +2,9 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# Replicas that hang: in a step, stopped as a whole, or in their start.  The
-# supervisor kills and replaces them, their requests end or move, and the
-# other replica serves on.
+# Replicas that hang: in a step, as a whole (SIGSTOP), or while they start.  The
+# supervisor kills and replaces them, their requests fail or move to the other
+# replica, and the other replica continues to serve.
 
 use strict;
 use warnings;
@@ -32,14 +32,14 @@ $t->start_nginx(workers => 1);
 ready();
 
 
-# Both replicas have a session.
+# Waits until both replicas have a session.
 
 sub ready {
     wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 20, 'both sessions');
 }
 
 
-# Process ids of the replicas, the first one's first.
+# Returns the process ids of the replicas, the oldest first.
 
 sub replicas { sort { $a <=> $b } DSA::Process::children($engine->pid) }
 
@@ -55,7 +55,7 @@ sub six {
 }
 
 
-# How many of these streams are complete, and how many end with an error.
+# Counts the streams that are complete and those that end with an error.
 
 sub ends {
     my ($done, $errors) = (0, 0);
@@ -115,7 +115,7 @@ like($engine->output,
 is(ends(six(20)), '6 complete, 0 failed', 'then all requests are served');
 
 
-# a process that does not run: nothing was accepted, so everything moves
+# a stopped process has not accepted its requests, so all of them move
 
 ($first, $second) = replicas();
 
@@ -132,7 +132,7 @@ like($engine->output, qr/replica \d has not run for \d+ ms and is killed/,
      'the log has the reason');
 
 
-# a replica that is started again and hangs while it loads
+# a restarted replica hangs while it loads the model
 
 write_file($t->path('hang/start'), '');
 ($first) = replicas();
@@ -146,10 +146,10 @@ is($t->post($chat, ask('x', max_tokens => 1))->{status}, 200,
 
 unlink $t->path('hang/start');
 ready();
-pass('another one is started until it can');
+pass('the supervisor repeats the start until it succeeds');
 
 
-# the first start
+# the first start of an engine hangs
 
 write_file($t->path('hang/start'), '');
 
@@ -159,7 +159,7 @@ $other->wait_end(20);
 is($other->{status} >> 8, 1, 'a first start that hangs ends the program');
 is($other->output, "dsa-engine: replica 0 has not finished its start for "
    . ($other->output =~ /for (\d+) ms/ ? $1 : '?') . " ms\n",
-   'with one line');
+   'the log has one line');
 
 unlink $t->path('hang/start');
 

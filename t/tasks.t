@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
-# The Python tests of demo/: every t/demo/test_*.py.  Training is done offline,
-# on a machine that has numpy and torch; what needs them is skipped here
-# visibly, and nothing else is.
+# Runs the Python tests of demo/, t/demo/test_*.py.  The model is trained on
+# another machine, which has numpy and torch.  Only the tests that need one of
+# them are skipped here, with a reason.
 
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ chdir $DSA::Test::root or die "chdir: $!\n";
 
 my @sources = sort glob 't/demo/test_*.py';
 
-ok(@sources > 0, 'there are tests');
+ok(@sources > 0, 'tests were found');
 
 $ENV{DSA_BUILD} = $t->build;
 $ENV{PYTHONPATH} = 'demo';
@@ -30,7 +30,7 @@ for my $source (@sources) {
     my ($name) = $source =~ m{(test_\w+)\.py$};
     my $out = $t->path("$name.out");
 
-    # Debian's Python, whatever else the PATH has
+    # Debian's Python, even if the PATH has another one first
 
     my $rc = system 'sh', '-c', 'exec /usr/bin/python3 -m unittest discover'
                                 . ' -v -s t/demo -p "$1" > "$2" 2>&1',

@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 #
-# The C tests of t/unit.
+# Runs the C tests of t/unit.
 
 use strict;
 use warnings;

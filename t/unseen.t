@@ -2,8 +2,9 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# A worker that starts while an engine is away has not seen the name of its
-# model: a request for it is refused for now, and not as a mistake.
+# A worker that starts while an engine is away does not have the name of its
+# model yet.  A request for that model gets a 503, because the name may be
+# valid, instead of a 400.
 
 use strict;
 use warnings;
@@ -26,22 +27,22 @@ $t->start_nginx();
 sub status { $t->post($chat, ask('x', model => $_[0]))->{status} }
 
 
-is(status('one'), 200, 'an engine that is there');
+is(status('one'), 200, 'the model of a connected engine');
 
 my $r = $t->post($chat, ask('x', model => 'two'));
-is($r->{status}, 503, 'one that the worker has not seen');
+is($r->{status}, 503, 'a name that the worker has not seen');
 like($r->{json}{error}{message}, qr/^No engine of pool "v32" is available/,
-     'is not there now');
+     'the error says that no engine is available');
 
 $two->restart;
-wait_until(sub { status('two') == 200 }, 20, 'the second engine');
-pass('it serves when it is back');
+wait_until(sub { status('two') == 200 }, 20, 'the second engine to serve');
+pass('the second engine serves when it starts again');
 
-is(status('three'), 400, 'a name that no engine has');
+is(status('three'), 400, 'all engines are connected: an unknown name');
 
 $two->stop;
-wait_until(sub { status('two') == 503 }, 20, 'its end');
-is(status('three'), 400, 'nor one that the worker has seen');
-is(status('one'), 200, 'the other one serves');
+wait_until(sub { status('two') == 503 }, 20, 'the second engine to end');
+is(status('three'), 400, 'the worker has seen all names: an unknown name');
+is(status('one'), 200, 'the other engine serves');
 
 $t->done;
