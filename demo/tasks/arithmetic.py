@@ -110,9 +110,9 @@ def make(rng):
 
 
 def task(rng, phrasings, lines, answer, verdict, **values):
-    """Returns the task to find answer by way of lines.  A single line is used
-    as reasoning but never shown in an answer, because the model learns its
-    result by heart."""
+    """Returns the task to find answer by way of lines.  Without reasoning the
+    answer begins with the lines.  A single line is left out there, because the
+    model learns its result by heart."""
 
     text = rng.choice(phrases(phrasings)).format(**values)
 

@@ -15,7 +15,7 @@ Notes of today:|What I have:'''.replace('\n', '|').split('|')
 WORLDS = (lookup_worlds.FRIENDS, lookup_worlds.PEOPLE, lookup_worlds.STORE,
           lookup_worlds.BOXES)
 
-# a question, its weight, and the number of records that it allows
+# a question, its weight, and the largest number of records
 
 KINDS = ((lookup_ask.value, 4, 6), (lookup_ask.each, 4, 6),
          (lookup_ask.reverse, 3, 6),

@@ -152,9 +152,9 @@ BOXES = World({'box': range(100, 1000)}, 'box', 'box {box}', 'box {box}',
 
 
 def make_records(rng, world, fields, n, few=None):
-    """Returns n records with different keys.  Their numbers differ if the
-    range is large enough.  Words differ, too, if it is small; few is the
-    number of words per field, if limited."""
+    """Returns n records with different keys.  The values of a field differ as
+    far as its pool allows.  few limits the number of words in the pools of
+    fields that can be counted; None: no limit."""
 
     keys = make_keys(rng, world, n)
     columns = {}

@@ -140,7 +140,7 @@ def stored(kit, calls, key, value):
 
 
 def quiet(kit, calls, *roles):
-    """Nothing may have been sent or stored, by any role or by these."""
+    """Nothing may have been sent or stored; with roles, not by these roles."""
 
     for role in roles or ('send_message', 'kv_set'):
         if role in kit.offered and kit.done(role, calls):

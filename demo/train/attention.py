@@ -183,7 +183,7 @@ def rows_forward(q, k, v, iq, ik, iw, weight, at, topk, scale, every, learn):
     p = (s - lse).exp()
     o = matmul(p.to(v.dtype), v)
 
-    # p of a token sums to the number of heads
+    # the mean over the heads is a distribution again
 
     p = p.mean(1)
     log = scores.masked_fill(~chosen, -math.inf).log_softmax(-1)

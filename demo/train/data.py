@@ -134,7 +134,7 @@ class Maker:
                 task, mode, messages = corpus.conversation(
                     seed, self.args.families)
             except Exception as e:
-                # one of many tasks may fail, but not one of few
+                # a few tasks may fail, but not a larger share than FAILING
 
                 counts.failed += 1
                 print(f'{seed}: {e!r}', file=sys.stderr)
@@ -144,7 +144,8 @@ class Maker:
 
             more = training_samples(messages, task.tool_list(), mode)
 
-            # a step's sample repeats all earlier messages
+            # each step is a sample that repeats all earlier messages, so at
+            # most two of them are used
 
             if mode == DISCARD:
                 more = random.Random(seed).sample(more, min(2, len(more)))
