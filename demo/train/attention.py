@@ -4,7 +4,7 @@
 of the indexer.
 
 Both need the probabilities of the main attention: attention multiplies the
-values by them, and the indexer's loss has them as its target (eq.  3 and 4).
+values by them, and the indexer's loss has them as its target (eq. 3 and 4).
 They are computed once, for some rows of queries at a time, and never stored.
 The gradient of the indexer's loss is available in the forward pass already,
 because the gradient of KL(p || softmax(I)) with respect to I is softmax(I) -
@@ -138,7 +138,7 @@ def part(x, dim, first, end):
 
 
 def index_scores(iq, ik, iw):
-    """Eq.  1: iq [B,C,J,D], ik [B,K,D], iw [B,C,J] -> the products after the
+    """Eq. 1: iq [B,C,J,D], ik [B,K,D], iw [B,C,J] -> the products after the
     ReLU [B,C,J,K], scores [B,C,K]."""
 
     B, C, J, D = iq.shape
@@ -149,7 +149,7 @@ def index_scores(iq, ik, iw):
 
 
 def select(scores, topk):
-    """Eq.  2: scores [B,C,K], -inf for invisible keys -> bool, true for the
+    """Eq. 2: scores [B,C,K], -inf for invisible keys -> bool, true for the
     topk greatest scores.  Of equal scores the first are selected, as in the
     engine.  There are many equal scores, because a key has the score 0 if the
     ReLU of every head is 0."""

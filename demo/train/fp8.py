@@ -79,8 +79,8 @@ def bf16(x):
 
 
 def through(x, rounded):
-    """Returns rounded, with the gradient of x ("straight through").  The term
-    that is added to x has a gradient of zero."""
+    """Returns rounded, with the gradient of x ("straight through").  The added
+    difference is zero and only carries the gradient."""
 
     return rounded.to(x.dtype).detach() + (x - x.detach())
 

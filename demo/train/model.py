@@ -17,8 +17,8 @@ types are explicit; autocast is disabled.
     precision  'float', or 'served': rounded where serving rounds, with
                straight-through gradients (fp8.py)
 
-Functions that treat each token separately get the tokens in one dimension [N,
-...], N = B * T.
+Functions that treat each token separately get the tokens in one dimension:
+[N, ...], N = B * T.
 """
 
 import math
@@ -39,7 +39,6 @@ INNER_EPS = 1e-6        # of norms within attention, independent of the config
 
 class Output(NamedTuple):
     """
-
     hidden      [B,T,H] after the last norm
     index_loss  the indexers' loss, a mean over valid tokens and layers
     load        [MoE layers, experts] the share of each in the choices that

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Stage:
     """
-
     attention  'dense': no selection, the indexer is not used
                'warmup': dense, and only the indexer is trained (eq. 3)
                'sparse': the indexer selects, and is trained, too (eq. 4)

@@ -298,7 +298,7 @@ class Engine(unittest.TestCase):
         return logits, stream, [c & seen for c in chosen]
 
     def differing(self, out, chosen):
-        """Yields, for each layer, the rows with another selection."""
+        """Returns for each layer the rows with another selection."""
 
         rows = []
 

@@ -43,7 +43,7 @@ def find(draw, pattern):
         if m:
             return said, m
 
-    raise AssertionError(f"no user text matches {pattern}")
+    raise AssertionError(f'no user text matches {pattern}')
 
 
 class Gold(unittest.TestCase):
