@@ -129,7 +129,7 @@ def place(config, name):
 
 
 def split(name, tensor):
-    """Yields a tensor with its name, or each of a stack of experts."""
+    """Returns [(name, tensor)] of a tensor, or of a stack of experts."""
 
     if '.experts.' not in name:
         return [(name, tensor)]
