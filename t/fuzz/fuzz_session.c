@@ -85,9 +85,6 @@ static void          (*backend_close)(dsa_backend_t *b);
 
 /* In place of base/log.c: the text is formatted, and dropped. */
 
-int  dsa_log_debug_on = 1;
-
-
 _Atomic int  dsa_log_limit = DSA_LOG_DEBUG;
 
 

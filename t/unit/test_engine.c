@@ -271,7 +271,7 @@ test_cut_many(void **state)
 
     const uint32_t  n = 2000;
 
-    /* all prompts are to be read in the next step, although steps take 1 s */
+    /* at this rate every step exceeds a target, which would limit prompts */
 
     engine_start(&e, "a.sock", "rate=1; drain_timeout 10m; event_ring 64k; "
                  "step_target 0;");
@@ -713,6 +713,24 @@ send_tenant(link_client_t *c, uint64_t id, uint8_t tenant, uint32_t flags,
 }
 
 
+static void
+wait_sequences(link_client_t *c, uint32_t n)
+{
+    uint64_t             end;
+    dsa_link_control_t  *control;
+
+    end = link_client_now() + DEADLINE;
+    control = c->link.control;
+
+    while (atomic_load(&control->running) + atomic_load(&control->waiting)
+           != n)
+    {
+        assert_true(link_client_now() < end);
+        nap();
+    }
+}
+
+
 /* The tenant that fills the queue gives way, with a clean error. */
 
 static void
@@ -728,7 +746,10 @@ test_overloaded(void **state)
     connect_to(&d, e.sock);
     memset(replies, 0, sizeof(replies));
 
+    /* prompts are tokenized side by side: only one that has arrived is first */
+
     for (i = 0; i < 4; i++) {
+        wait_sequences(&c, i);
         send_tenant(&c, dsa_link_id(1, i), 1, 0, "abc", i == 0 ? 200 : 5);
     }
 
