@@ -66,8 +66,10 @@ nap(void)
 }
 
 
+/* more: the model's directory, and the rest of the configuration. */
+
 static void
-engine_start(engine_t *e, const char *sock, const char *more)
+engine_start_model(engine_t *e, const char *sock, const char *more)
 {
     int    fd;
     FILE  *f;
@@ -78,9 +80,7 @@ engine_start(engine_t *e, const char *sock, const char *more)
 
     f = fopen(e->conf, "w");
     assert_non_null(f);
-    fprintf(f, "model %s;\nname test;\nlisten unix:%s;\n%s%s\n", model_dir,
-            e->sock, strstr(more, "backend") == NULL ? "backend null " : "",
-            more);
+    fprintf(f, "name test;\nlisten unix:%s;\nmodel %s\n", e->sock, more);
     assert_int_equal(fclose(f), 0);
 
     e->pid = fork();
@@ -103,6 +103,18 @@ engine_start(engine_t *e, const char *sock, const char *more)
         (void) execl(program, program, "-c", e->conf, (char *) NULL);
         _exit(98);
     }
+}
+
+
+static void
+engine_start(engine_t *e, const char *sock, const char *more)
+{
+    char  text[1024];
+
+    (void) snprintf(text, sizeof(text), "%s;\n%s%s", model_dir,
+                    strstr(more, "backend") == NULL ? "backend null " : "",
+                    more);
+    engine_start_model(e, sock, text);
 }
 
 
