@@ -3,7 +3,7 @@
 # Copyright (C) The nginx-dsa authors
 #
 # Readers that are slow or do not read at all: they get everything or are
-# cancelled, and hurt nobody.
+# cancelled, and do not delay others.
 
 use strict;
 use warnings;

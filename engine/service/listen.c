@@ -14,7 +14,7 @@
 
 
 #define DSA_LISTEN_BACKLOG  64
-#define DSA_LISTEN_GROUPS   256         /* looked at, of a peer */
+#define DSA_LISTEN_GROUPS   256         /* of a peer, that are checked */
 
 
 static int dsa_listen_bind(dsa_listen_t *l, const struct sockaddr_un *addr,
@@ -88,7 +88,7 @@ dsa_listen_bind(dsa_listen_t *l, const struct sockaddr_un *addr,
 
     for (again = 0; again < 2; again++) {
 
-        /* never open to others, not even for a moment */
+        /* the mode is right from the start: a chmod() would come too late */
 
         mask = umask(0117);
         rc = bind(l->fd, (const struct sockaddr *) addr, sizeof(*addr));
@@ -117,7 +117,7 @@ dsa_listen_bind(dsa_listen_t *l, const struct sockaddr_un *addr,
 }
 
 
-/* Left behind by a process that was killed? */
+/* DSA_OK if no process listens there: a killed one left its socket. */
 
 static int
 dsa_listen_stale(const struct sockaddr_un *addr, dsa_err_t *err)
@@ -126,7 +126,7 @@ dsa_listen_stale(const struct sockaddr_un *addr, dsa_err_t *err)
     struct stat  file;
 
     if (lstat(addr->sun_path, &file) == 0 && !S_ISSOCK(file.st_mode)) {
-        return dsa_error(err, "%s: there is a file that is no socket",
+        return dsa_error(err, "%s: the file exists and is not a socket",
                          addr->sun_path);
     }
 
@@ -164,7 +164,7 @@ dsa_listen_close(dsa_listen_t *l)
     (void) close(l->fd);
     l->fd = -1;
 
-    /* a successor may have put its own there */
+    /* another process may have replaced it */
 
     if (stat(l->path, &file) == 0 && file.st_dev == l->file.st_dev
         && file.st_ino == l->file.st_ino)

@@ -15,31 +15,32 @@
 
 
 /*
- * The unix socket at which a replica is found: mode 0660, only for processes
- * of its owner, its group or root.
+ * The unix socket of a replica, with mode 0660.  Only processes of its owner,
+ * its group or root are accepted.
  */
 
 typedef struct {
     int             fd;
     char            path[108];
-    struct stat     file;           /* to remove our own socket only */
+    struct stat     file;           /* identifies this socket, so that only
+                                       it is removed */
 } dsa_listen_t;
 
 
 /*
- * Listens at path, non-blocking.  A socket that nobody answers on is
- * replaced; one that is in use, or any other file, is refused.  group
+ * Listens at path, non-blocking.  A socket on which no process listens is
+ * replaced; a socket that is in use and any other file are an error.  group
  * (gid_t) -1 leaves the group as it is.
  */
 int dsa_listen_open(dsa_listen_t *l, const char *path, gid_t group,
     dsa_err_t *err);
 
-/* Stops listening; the socket file goes if it is still ours. */
+/* Stops listening, and removes the socket unless another one replaced it. */
 void dsa_listen_close(dsa_listen_t *l);
 
 /*
- * The next connection, or -1 with errno: EAGAIN, none waits; EPERM, a process
- * that may not, whose connection is closed again.
+ * The next connection, or -1 with errno.  EAGAIN: no connection waits; EPERM:
+ * a process that is not permitted connected, and its connection is closed.
  */
 int dsa_listen_accept(dsa_listen_t *l);
 

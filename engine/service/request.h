@@ -82,7 +82,7 @@ struct dsa_request_s {
     void                   *copy;       /* of the payload */
     size_t                  len;
     dsa_sched_request_t     sched;
-    _Atomic uint32_t        abandoned;  /* 1: nobody reads the result; set by
+    _Atomic uint32_t        abandoned;  /* 1: the result is not needed; set by
                                            the I/O thread */
 
     /* the step thread; the first block under the mutex of its queue */

@@ -174,7 +174,7 @@ connect_to(link_client_t *c, const char *sock)
 
     while (link_client_connect(c, sock, DEADLINE) != 0) {
         if (link_client_now() > end) {
-            fail_msg("nobody listens at %s", sock);
+            fail_msg("no engine listens at %s", sock);
         }
 
         nap();

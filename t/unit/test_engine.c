@@ -102,7 +102,7 @@ test_heart_and_pace(void **state)
 }
 
 
-/* A replica that is killed comes back; what it had is told to be lost. */
+/* A killed replica is restarted; its requests are lost with its session. */
 
 static void
 test_kill_replica(void **state)
@@ -210,7 +210,7 @@ test_drain(void **state)
 }
 
 
-/* What cannot end in time is told so; a second signal is the end of time. */
+/* Requests over drain_timeout get an error; a second signal ends it now. */
 
 static void
 check_cut(const char *conf, int again)
@@ -476,13 +476,13 @@ test_startup_errors(void **state)
     link_client_close(&c);
     engine_stop(&e);
 
-    /* a file that is no socket stays what it is */
+    /* a file that is not a socket is left as it is */
 
     (void) snprintf(path, sizeof(path), "%s/a.sock", model_dir);
     fd = open(path, O_WRONLY|O_CREAT, 0600);
     assert_true(fd != -1);
     (void) close(fd);
-    check_refused("rate=50;", "no socket");
+    check_refused("rate=50;", "is not a socket");
     assert_int_equal(unlink(path), 0);
 
     /* the model */
@@ -509,7 +509,7 @@ test_startup_errors(void **state)
 }
 
 
-/* The worker that sends garbage on the socket or in the ring is let go. */
+/* A worker that violates the protocol loses its session; others go on. */
 
 static void
 test_bad_workers(void **state)
