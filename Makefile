@@ -226,7 +226,8 @@ tsan:
 	    OPT="-O1 -g -fno-omit-frame-pointer -Wno-tsan" \
 	    SAN="-fsanitize=thread" golden engine \
 	    $(TSAN_TEST:%=$(BUILD)/tsan/t/test_%)
-	for t in $(TSAN_TEST); do $(BUILD)/tsan/t/test_$$t || exit 1; done
+	for t in $(TSAN_TEST); do \
+	    DSA_SANITIZED=1 $(BUILD)/tsan/t/test_$$t || exit 1; done
 
 soak:
 	$(DEPS) build test

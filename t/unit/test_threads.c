@@ -314,7 +314,9 @@ check_long_prompts(link_client_t *c, link_client_t *load, uint32_t tokens,
                       beside[2]);
     }
 
-    for (j = 0; j < 3; j++) {
+    /* a sanitizer makes all threads slower than the pace of the steps */
+
+    for (j = 0; getenv("DSA_SANITIZED") == NULL && j < 3; j++) {
         assert_true(low[1][j] < most[j] * low[0][j]);
     }
 }
