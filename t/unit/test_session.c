@@ -538,6 +538,45 @@ test_session_end_states(void **state)
 }
 
 
+/* A cancel that follows the last event of a request is not executed. */
+
+static void
+test_cancel_after_end(void **state)
+{
+    int             i;
+    host_t          h;
+    link_submit_t   s;
+
+    host_start(&h, "");
+
+    link_submit_init(&s, 1);
+    link_submit_text(&s, "hello");
+    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
+                     0);
+    host_io(&h);
+    dsa_pool_run(h.pool);
+    host_io(&h);
+    assert_int_equal(dsa_step_turn(h.step), DSA_OK);
+
+    /* its session ends before the event is collected */
+
+    dsa_peers_close(&h.io.peers);
+
+    for (i = 0; i < WORKERS; i++) {
+        h.session[i] = NULL;
+    }
+
+    assert_int_equal(dsa_step_turn(h.step), DSA_OK);
+    host_io(&h);
+
+    /* accepted, one token, done */
+
+    assert_int_equal(h.io.sessions.events.n, 3);
+
+    host_stop(&h);
+}
+
+
 /* A slot is free as soon as its cancelled request in the pool is answered. */
 
 static void
@@ -827,6 +866,7 @@ main(void)
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_session_end),
         cmocka_unit_test(test_session_end_states),
+        cmocka_unit_test(test_cancel_after_end),
         cmocka_unit_test(test_cancel_in_pool),
         cmocka_unit_test(test_stop_in_flight),
         cmocka_unit_test(test_pool_turns),
