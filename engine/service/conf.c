@@ -55,6 +55,9 @@ static const dsa_directive_t  dsa_directives[] = {
 
     { "weights", dsa_conf_weights, 1, 1, DSA_CONF_OFFSET(random), 0, 0 },
 
+    { "log_level", dsa_conf_log_level, 1, 1, DSA_CONF_OFFSET(log_level),
+      0, 0 },
+
     { "replicas", dsa_conf_number, 1, 1, DSA_CONF_OFFSET(replicas),
       1, DSA_CONF_REPLICAS },
 
@@ -148,6 +151,7 @@ dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
 
     conf->rate = 50;
     conf->precision = DSA_SERVED;
+    conf->log_level = DSA_LOG_INFO;
     conf->replicas = 1;
     conf->drain_timeout_ms = 30 * 1000;
     conf->step_target_ms = 50;

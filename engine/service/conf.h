@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/backend.h"
 
 
@@ -29,6 +30,7 @@ typedef struct {
     char               *listen;         /* path, with %n when replicas > 1 */
     dsa_backend_e       backend;
     dsa_precision_e     precision;
+    dsa_log_level_e     log_level;
     uint32_t            random;         /* cuda: weights are random */
     double              rate;           /* null: tokens/s of a sequence */
     uint64_t            kv_memory;      /* bytes; 0: the backend's own */

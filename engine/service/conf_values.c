@@ -160,6 +160,30 @@ dsa_conf_weights(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 
 
 int
+dsa_conf_log_level(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    uint32_t  i;
+
+    static const char  *names[] = { "error", "warn", "notice", "info",
+                                    "debug" };
+
+    _Static_assert(sizeof(names) / sizeof(names[0]) == DSA_LOG_DEBUG + 1,
+                   "each log level has a name");
+
+    for (i = 0; i <= DSA_LOG_DEBUG; i++) {
+        if (strcmp(r->arg[1], names[i]) == 0) {
+            r->conf->log_level = (dsa_log_level_e) i;
+            return DSA_OK;
+        }
+    }
+
+    return dsa_conf_fail(r, "\"log_level\" is \"%s\"; expected error, warn, "
+                         "notice, info or debug", r->arg[1]);
+}
+
+
+int
 dsa_conf_number(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max)
 {

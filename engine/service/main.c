@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "engine/service/conf.h"
 #include "engine/checkpoint/generation_config.h"
 #include "engine/checkpoint/config.h"
@@ -73,6 +74,8 @@ main(int argc, char **argv)
         dsa_conf_free(&conf);
         return 1;
     }
+
+    dsa_log_level(conf.log_level);
 
     rc = test ? dsa_engine_test(&conf, file) : dsa_supervisor_run(&conf);
 

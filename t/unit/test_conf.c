@@ -77,6 +77,7 @@ test_defaults(void **state)
     assert_int_equal(conf.step_target_ms, 50);
     assert_int_equal(conf.step_timeout_ms, 60000);
     assert_int_equal(conf.start_timeout_ms, 1800000);
+    assert_int_equal(conf.log_level, DSA_LOG_INFO);
     assert_true(conf.socket_group == (gid_t) -1);
     assert_true(conf.max_running <= conf.token_budget);
     assert_int_equal(conf.slots, 16384);
@@ -153,7 +154,9 @@ test_all(void **state)
     assert_int_equal(conf.drain_timeout_ms, 120000);
     dsa_conf_free(&conf);
 
-    good(&conf, BASE "step_target 20ms; step_timeout 2; start_timeout 0;");
+    good(&conf, BASE "step_target 20ms; step_timeout 2; start_timeout 0; "
+         "log_level debug;");
+    assert_int_equal(conf.log_level, DSA_LOG_DEBUG);
     assert_int_equal(conf.step_target_ms, 20);
     assert_int_equal(conf.step_timeout_ms, 2000);
     assert_int_equal(conf.start_timeout_ms, 0);
@@ -228,6 +231,7 @@ test_faults(void **state)
     bad(BASE "step_target 2m;", "\"step_target\" is \"2m\"; expected a time "
         "from 0ms to 1m");
     bad(BASE "step_timeout -1;", "step_timeout");
+    bad(BASE "log_level loud;", "expected error, warn, notice, info or debug");
     bad(BASE "start_timeout 1h;", "start_timeout");
     bad(BASE "event_ring 100k;", "power of two");
     bad(BASE "event_ring 4k;", "event_ring");
