@@ -17,16 +17,12 @@
  * a sum.  Only gemm.c uses fused operations, explicitly.
  *
  * ThreadSanitizer is not initialized yet when the loader calls the code that
- * chooses, so there are no clones under it.
+ * chooses, so there are no clones under it.  Clang 14 leaves the symbols of
+ * clones undefined when they are linked from another file.
  */
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define DSA_NO_CLONES  1
-#endif
-#endif
-
-#if defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
+#if defined(__SANITIZE_THREAD__) || defined(__clang__)                        \
+    || !defined(__x86_64__)
 #define DSA_NO_CLONES  1
 #endif
 
