@@ -125,7 +125,12 @@ gpu_sync(void)
 void
 gpu_init(dsa_cuda_state_t *state)
 {
-    gpu_ok(dsa_cuda_init(state, gpu_alloc(sizeof(dsa_cuda_counters_t))));
+    void  *counters;
+
+    /* not a block of gpu_free_all(), which a test calls between its cases */
+
+    gpu_ok(cudaMalloc(&counters, sizeof(dsa_cuda_counters_t)));
+    gpu_ok(dsa_cuda_init(state, counters));
 }
 
 

@@ -23,7 +23,10 @@
 /* For ops of a test in its default stream; gpu_setup() initializes it. */
 extern dsa_cuda_state_t  gpu_state;
 
-/* Another state, with counters of its own, for another stream. */
+/*
+ * Another state for another stream.  Its counters live until the process
+ * ends.
+ */
 void gpu_init(dsa_cuda_state_t *state);
 
 /* Asserts that an op, or a call of the runtime, returned 0. */
