@@ -214,11 +214,11 @@ asan:
 	DSA_BUILD=$(BUILD)/asan DSA_NGINX=$(abspath $(BUILD)/nginx-asan/nginx) \
 	    DSA_SLOW=5 DSA_SANITIZED=1 $(PROVE)
 
-# fences order the rings between two processes, which TSan does not watch; the
-# threads of the engine are ordered by mutexes and atomics alone.  OpenBLAS is
-# not instrumented: TSan sees its locks, but none of its memory accesses
+# Fences order the rings between two processes, which TSan does not watch, so
+# gcc's warning about fences is off.  The threads of the engine are ordered by
+# mutexes and atomics alone.
 
-TSAN_TEST = engine threads link session
+TSAN_TEST = engine threads link session thread_pool model
 
 tsan:
 	$(DEPS) build test

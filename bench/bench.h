@@ -10,7 +10,7 @@
 
 /*
  * dsa bench, where the build has CUDA: tables in Markdown on stdout.  The
- * result is the exit status: 0, 1 a failure that was told on stderr, 2 bad
+ * result is the exit status: 0, 1 a failure that was reported on stderr, 2 bad
  * usage.
  */
 

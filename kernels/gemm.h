@@ -84,7 +84,7 @@ void dsa_gemm_weight(float *y, size_t ld_y, const float *x, size_t ld_x,
  * takes; memory, 64-byte aligned, is the caller's.  packed becomes the weight
  * in panels, and products with it have the same bits.  Its dtype is the same,
  * or float32 for e4m3 if the tensor's blocks do not fit those of the panels:
- * first is no multiple of 64, or of 128 for [in, out].
+ * first is not a multiple of 64, or of 128 for [in, out].
  */
 size_t dsa_gemm_packed(const dsa_gemm_weight_t *w);
 void dsa_gemm_pack(dsa_gemm_weight_t *packed, void *memory,

@@ -56,8 +56,7 @@ class Tokenizer:
     def __init__(self, dsa, file):
         self.process = subprocess.Popen(
             [dsa, 'tokenize', '--tokenizer', file, '--special', '--jsonl'],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={**os.environ, 'OPENBLAS_NUM_THREADS': '1'})
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ids(self, texts):
         """Returns an array of ids for each of the texts, none of which may be

@@ -15,7 +15,7 @@
 
 /*
  * A store is one tier of the KV cache: numbered slots, each of which holds one
- * page.  It manages numbers only; the memory behind a slot belongs to whoever
+ * page.  It manages numbers only; the memory of a slot belongs to the code that
  * computes or copies pages.  The pages of one GPU are a store (pool.h).
  *
  * A slot has users: block tables that contain it, or copies in progress.  A

@@ -31,8 +31,7 @@ TOOLS = [{'type': 'function', 'function': f} for f in (
 def dsa(*args, text):
     return subprocess.run(
         [os.path.join(BUILD, 'dsa'), *args], input=text.encode(), check=True,
-        stdout=subprocess.PIPE,
-        env={**os.environ, 'OPENBLAS_NUM_THREADS': '1'}).stdout.decode()
+        stdout=subprocess.PIPE).stdout.decode()
 
 
 def served_prompt(messages, tools, thinking):

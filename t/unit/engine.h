@@ -89,13 +89,10 @@ engine_start_model(engine_t *e, const char *sock, const char *more)
     if (e->pid == 0) {
         fd = open(e->log, O_WRONLY|O_CREAT|O_TRUNC, 0600);
 
-        /* threads of the library that computes are there in any case */
-
         /* a test that fails leaves no engine behind */
 
         if (fd == -1 || dup2(fd, 2) == -1
-            || prctl(PR_SET_PDEATHSIG, SIGTERM) == -1
-            || setenv("OPENBLAS_NUM_THREADS", "2", 1) == -1)
+            || prctl(PR_SET_PDEATHSIG, SIGTERM) == -1)
         {
             _exit(99);
         }

@@ -24,7 +24,6 @@ sub c_tests {
 
     $ENV{$_} = $env->{$_} for keys %$env;
     $ENV{CMOCKA_MESSAGE_OUTPUT} = 'TAP';
-    $ENV{OPENBLAS_NUM_THREADS} = 1;
     $ENV{TMPDIR} = $t->dir;
 
     chdir $DSA::Test::root or die "chdir: $!\n";
