@@ -148,7 +148,7 @@ int dsa_policy_may_admit(const dsa_policy_t *p, const dsa_tenant_t *t);
 /* A request of t was admitted: its reservation and skip count end. */
 void dsa_policy_admitted(dsa_policy_t *p, dsa_tenant_t *t);
 
-/* Nobody but t is admitted until a request of t is. */
+/* No other tenant's request is admitted before one of t. */
 void dsa_policy_reserve(dsa_policy_t *p, dsa_tenant_t *t);
 
 /*
