@@ -65,8 +65,8 @@ dsa_plan_load(uint32_t *id, const int32_t *expert, uint32_t first,
 
 
 /*
- * each: rows of a block, a multiple of 32; words: how many words of masks are
- * in shared memory at once.
+ * "each" is the number of rows of a block, a multiple of 32; "words" is the
+ * number of mask words that shared memory holds at once.
  */
 
 static __global__ void __launch_bounds__(DSA_PLAN_THREADS)

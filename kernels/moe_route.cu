@@ -160,7 +160,10 @@ dsa_route_kept(const float *group, uint32_t groups, uint32_t kept, uint32_t g)
 }
 
 
-/* J: experts for each lane; inverse * e >> 20 is the group of expert e. */
+/*
+ * J is the number of experts per lane.  The group of expert e is
+ * inverse * e >> 20, which replaces a division.
+ */
 
 template <int J>
 static __global__ void __launch_bounds__(32 * DSA_ROUTE_WARPS)

@@ -20,7 +20,7 @@ ngx_int_t ngx_http_dsa_chat_handler(ngx_http_request_t *r,
     const ngx_http_dsa_api_t *api);
 
 
-/* the text of a 403 for what needs a tenant */
+/* the text of the 403 for an endpoint that needs a tenant */
 extern const char  ngx_http_dsa_no_tenant[];
 
 

@@ -238,8 +238,9 @@ dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_load_fp8_t *m)
     if (ld->random) {
 
         /*
-         * Uniform codes have a root mean square of about 102: with 2^-13 a
-         * product over some thousand columns keeps its operand's size.
+         * Random e4m3 codes have a root mean square of about 102.  A scale of
+         * 2^-13 keeps the result of a product over some thousand columns as
+         * large as its operand, so that no layer overflows.
          */
 
         dsa_load_random(ld, dsa_cuda_random_e4m3(q, bytes * m->n, ld->seed,
