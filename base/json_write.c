@@ -4,7 +4,6 @@
  */
 
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,33 +94,6 @@ dsa_json_uint(dsa_json_writer_t *w, uint64_t value)
     } while (value != 0);
 
     dsa_json_literal(w, p, (size_t) (text + sizeof(text) - p));
-}
-
-
-void
-dsa_json_number(dsa_json_writer_t *w, double value)
-{
-    int   digits, n;
-    char  text[40];
-
-    if (!isfinite(value)) {
-        dsa_json_null(w);
-        return;
-    }
-
-    /* 17 digits always read back as the same double */
-
-    n = 0;
-
-    for (digits = 1; digits <= 17; digits++) {
-        n = snprintf(text, sizeof(text), "%.*g", digits, value);
-
-        if (strtod(text, NULL) == value) {
-            break;
-        }
-    }
-
-    dsa_json_literal(w, text, (size_t) n);
 }
 
 

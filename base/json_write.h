@@ -48,10 +48,6 @@ void dsa_json_key(dsa_json_writer_t *w, const char *name);
 void dsa_json_string(dsa_json_writer_t *w, dsa_str_t text);     /* UTF-8 */
 void dsa_json_stringz(dsa_json_writer_t *w, const char *text);
 void dsa_json_uint(dsa_json_writer_t *w, uint64_t value);
-
-/* The shortest text that reads back as value; null if it is not finite. */
-void dsa_json_number(dsa_json_writer_t *w, double value);
-
 void dsa_json_bool(dsa_json_writer_t *w, int value);
 void dsa_json_null(dsa_json_writer_t *w);
 

@@ -28,11 +28,4 @@ ngx_int_t ngx_http_dsa_copy(ngx_pool_t *pool, ngx_str_t *to,
     const dsa_str_t *from);
 
 
-static inline dsa_str_t
-ngx_http_dsa_str(const ngx_str_t *s)
-{
-    return dsa_str(s->data, s->len);
-}
-
-
 #endif /* _NGX_HTTP_DSA_TEXT_H_INCLUDED_ */

@@ -7,7 +7,6 @@
  */
 
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -499,9 +498,6 @@ test_writer(void **state)
     dsa_json_array(&w);
     dsa_json_uint(&w, 0);
     dsa_json_uint(&w, UINT64_MAX);
-    dsa_json_number(&w, 0.1);
-    dsa_json_number(&w, -2.0);
-    dsa_json_number(&w, NAN);
     dsa_json_bool(&w, 1);
     dsa_json_bool(&w, 0);
     dsa_json_null(&w);
@@ -524,7 +520,7 @@ test_writer(void **state)
     assert_false(b.failed);
     dsa_buf_add(&b, "", 1);
     assert_string_equal(b.data,
-                        "{\"a\":[0,18446744073709551615,0.1,-2,null,true,"
+                        "{\"a\":[0,18446744073709551615,true,"
                         "false,null,[],{}],\"b\":\"\\\"\\n\xc3\xa9\","
                         "\"c\":\"x\\ty\",\"d\":[1]}");
 
