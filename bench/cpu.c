@@ -168,6 +168,7 @@ main(int argc, char **argv)
     memset(&conf, 0, sizeof(dsa_backend_conf_t));
     conf.model = argv[1];
     conf.precision = DSA_SERVED;
+    conf.gpus = 1;
     conf.max_tokens = BENCH_BUDGET;
     conf.max_seqs = BENCH_STREAMS;
     conf.allowed = UINT32_MAX;

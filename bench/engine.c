@@ -263,7 +263,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     size_t              left, all;
     uint64_t            tokens, page;
     dsa_cache_t         cache;
-    dsa_cuda_shard_t    shard;
+    dsa_shard_t    shard;
     dsa_model_config_t  config;
 
     if (dsa_model_config_read(&config, e->model, err) != DSA_OK) {
@@ -286,7 +286,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
         return DSA_OK;
     }
 
-    if (dsa_cuda_shard_init(&shard, &config, 0, 1, DSA_SPLIT_DATA, err)
+    if (dsa_shard_init(&shard, &config, 0, 1, DSA_ATTENTION_DATA, err)
         != DSA_OK)
     {
         return DSA_ERROR;
@@ -327,6 +327,7 @@ dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers, dsa_err_t *err)
     conf.random = 1;
     conf.layers = layers;
     conf.precision = DSA_SERVED;
+    conf.gpus = 1;
     conf.max_tokens = DSA_BENCH_TOKENS;
     conf.max_seqs = DSA_BENCH_SEQS;
     conf.allowed = UINT32_MAX;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "engine/sampling.h"
 #include "engine/checkpoint/config.h"
+#include "engine/checkpoint/shard.h"
 
 
 /*
@@ -22,8 +23,9 @@
 
 #define DSA_PAGE_TOKENS     64
 
-#define DSA_PAGES_MAX       (1U << 26)  /* of a backend */
+#define DSA_PAGES_MAX       (1U << 26)  /* of a rank */
 #define DSA_MAX_OUTPUTS     8           /* of a sequence in a step */
+#define DSA_MAX_GPUS        16          /* of a replica */
 
 #define DSA_INPUT_KNOWN     UINT32_MAX  /* see input_from */
 
@@ -78,8 +80,19 @@ typedef struct {
                                            penalties */
     uint32_t                n_prompt;   /* tokens of the prompt; penalties
                                            count the tokens after it */
+    uint32_t                rank;       /* where the sequence's pages are:
+                                           below the backend's ranks */
     const uint32_t         *pages;      /* block table, [ceil((start +
-                                           n_input) / DSA_PAGE_TOKENS)] */
+                                           n_input) / DSA_PAGE_TOKENS)], of
+                                           pages of that rank */
+    const uint32_t *const  *copies;     /* NULL; or [ranks] block tables, one
+                                           of each rank, copies[rank] being
+                                           pages: the ranks share out the
+                                           input tokens.  Each rank has the
+                                           cache of all tokens before start in
+                                           its own table, and of all inputs
+                                           after the step.  Not with drafts,
+                                           nor with input_from */
     const dsa_sampling_t   *sampling;   /* NULL: the step has no outputs */
     const uint32_t         *mask;       /* [outputs][dsa_mask_words(vocab)],
                                            bit id % 32 of word id / 32 is 1
@@ -103,23 +116,50 @@ typedef struct {
     uint32_t            layers;         /* with random: number of layers; 0:
                                            all */
     dsa_precision_e     precision;
-    uint32_t            device;         /* cuda: number of the GPU */
+    uint32_t            gpus;           /* 1 .. DSA_MAX_GPUS; cpu: ranks that
+                                           the CPU computes in turn, for
+                                           tests */
+    uint32_t            gpu[DSA_MAX_GPUS];      /* cuda: their numbers */
+    dsa_attention_e     attention;      /* how several GPUs share the work */
     uint32_t            context;        /* most tokens of a sequence; 0: as
                                            config.json says */
-    uint64_t            kv_memory;      /* bytes for pages; 0: the backend
-                                           chooses */
-    uint32_t            max_tokens;     /* most input tokens of a step */
-    uint32_t            max_seqs;       /* most sequences in a step */
+    uint64_t            kv_memory;      /* bytes for pages on each GPU; 0: the
+                                           backend chooses */
+    uint32_t            max_tokens;     /* most input tokens of a step, on all
+                                           GPUs together */
+    uint32_t            max_seqs;       /* most sequences in a step, on each
+                                           rank */
     uint32_t            allowed;        /* ids from here on are never sampled */
     double              rate;           /* null: tokens/s of a sequence */
 } dsa_backend_conf_t;
 
 
+/* A page that is copied from one rank to another. */
+
+typedef struct {
+    uint32_t            from_rank;
+    uint32_t            from_page;
+    uint32_t            to_rank;
+    uint32_t            to_page;
+} dsa_page_copy_t;
+
+
+/*
+ * A rank is a part of the backend with pages of its own.  With "attention
+ * data" each GPU is a rank, and a sequence lives on one of them.  With
+ * "attention tensor" all GPUs compute each token and hold the same pages under
+ * the same numbers, so that the scheduler sees one rank.
+ */
+
 typedef struct dsa_backend_s  dsa_backend_t;
 
 struct dsa_backend_s {
     dsa_model_config_t  config;
-    uint32_t            pages;          /* 0 .. pages-1 may be used */
+    uint32_t            ranks;          /* 1 .. DSA_MAX_GPUS */
+    uint32_t            pages;          /* of each rank: 0 .. pages-1 */
+    uint32_t            rank_tokens;    /* most input tokens of a rank in a
+                                           step; those of an entry with copies
+                                           are shared out equally */
     uint32_t            depth;          /* most steps in flight: started and
                                            not yet waited for */
     uint32_t            max_outputs;    /* of a sequence in a step, 1 ..
@@ -141,6 +181,14 @@ struct dsa_backend_s {
      * accepted counts are valid when this returns.
      */
     int               (*wait)(dsa_backend_t *b, dsa_err_t *err);
+
+    /*
+     * Copies n pages between ranks: after all steps that were started before,
+     * and before those that are started later.  NULL if ranks is 1.
+     * DSA_ERROR is fatal for the replica.
+     */
+    int               (*copy)(dsa_backend_t *b, const dsa_page_copy_t *copy,
+                              uint32_t n, dsa_err_t *err);
     void              (*close)(dsa_backend_t *b);
 };
 

@@ -302,6 +302,7 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
     backend.model = conf->model;
     backend.precision = conf->precision;
+    backend.gpus = 1;
     backend.max_tokens = DSA_GENERATE_TOKENS;
     backend.max_seqs = 1;
     backend.allowed = config.vocab_size;

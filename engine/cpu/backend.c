@@ -87,7 +87,9 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
+    b->ranks = 1;
     b->pages = dsa_model_pages(cpu->model);
+    b->rank_tokens = conf->max_tokens;
 
     /* each output has an input token of its own */
 

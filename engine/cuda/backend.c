@@ -81,7 +81,7 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->max_outputs = 1;
     b->masks = 0;
 
-    if (dsa_cuda_check_device(conf->device, err) != DSA_OK
+    if (dsa_cuda_check_device(conf->gpu[0], err) != DSA_OK
         || dsa_backend_cuda_model(b, c, conf, err) != DSA_OK
         || dsa_backend_cuda_rank(b, c, conf, err) != DSA_OK
         || dsa_backend_cuda_steps(c, err) != DSA_OK)
@@ -141,7 +141,7 @@ dsa_backend_cuda_rank(dsa_backend_t *b, dsa_backend_cuda_t *c,
 
     rank.weights = c->weights;
     rank.config = b->config;
-    rank.device = conf->device;
+    rank.device = conf->gpu[0];
     rank.context = conf->context;
     rank.kv_memory = conf->kv_memory;
     rank.max_tokens = conf->max_tokens;
@@ -159,7 +159,9 @@ dsa_backend_cuda_rank(dsa_backend_t *b, dsa_backend_cuda_t *c,
     dsa_weights_close(c->weights);
     c->weights = NULL;
 
+    b->ranks = 1;
     b->pages = c->rank->pages;
+    b->rank_tokens = conf->max_tokens;
 
     return DSA_OK;
 }

@@ -38,7 +38,7 @@ dsa_load_place(dsa_loader_t *ld, uint64_t bytes)
 
 static void
 dsa_load_add(dsa_loader_t *ld, void *to, const void *from,
-    const dsa_cuda_copy_t *copy, uint64_t bytes, int widen)
+    const dsa_slice_copy_t *copy, uint64_t bytes, int widen)
 {
     size_t            size;
     dsa_read_task_t  *task;
@@ -90,7 +90,7 @@ dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
     float mean, float spread)
 {
     float            *p;
-    dsa_cuda_copy_t   copy;
+    dsa_slice_copy_t   copy;
 
     p = dsa_load_place(ld, n * sizeof(float));
 
@@ -138,16 +138,16 @@ dsa_load_check(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_dtype_e expected,
 
 
 dsa_bf16_t *
-dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cuda_cut_e cut,
+dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cut_e cut,
     uint32_t rows, uint32_t cols, float spread, const char *name,
     uint32_t layer)
 {
     uint64_t           n;
     dsa_bf16_t        *p;
-    dsa_cuda_copy_t    copy;
-    dsa_cuda_slice_t   slice;
+    dsa_slice_copy_t    copy;
+    dsa_slice_t         slice;
 
-    dsa_cuda_shard_slice(&slice, ld->shard, cut, rows, cols);
+    dsa_shard_slice(&slice, ld->shard, cut, rows, cols);
 
     n = (uint64_t) slice.rows * slice.cols;
     p = dsa_load_place(ld, n * sizeof(dsa_bf16_t));
@@ -162,7 +162,7 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cuda_cut_e cut,
         return p;
     }
 
-    dsa_cuda_copy_values(&copy, &slice, cols, sizeof(dsa_bf16_t));
+    dsa_slice_copy_values(&copy, &slice, cols, sizeof(dsa_bf16_t));
     dsa_load_check(ld, t, DSA_BF16, name, layer);
     dsa_load_add(ld, p, t->data, &copy, n * sizeof(dsa_bf16_t), 0);
 
@@ -174,13 +174,13 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cuda_cut_e cut,
 
 static void
 dsa_load_fp8_part(dsa_loader_t *ld, const dsa_fp8_weight_t *w, uint64_t at,
-    const dsa_tensor_t *t, const dsa_cuda_slice_t *slice,
+    const dsa_tensor_t *t, const dsa_slice_t *slice,
     const dsa_load_fp8_t *m)
 {
     float            *scale;
     uint64_t          block;
     dsa_e4m3_t       *q;
-    dsa_cuda_copy_t   copy;
+    dsa_slice_copy_t   copy;
 
     block = w->cols / DSA_FP8_GROUP;
     q = (dsa_e4m3_t *) w->q + at * w->cols;
@@ -188,10 +188,10 @@ dsa_load_fp8_part(dsa_loader_t *ld, const dsa_fp8_weight_t *w, uint64_t at,
 
     dsa_load_check(ld, t, DSA_E4M3, m->name, m->layer);
 
-    dsa_cuda_copy_values(&copy, slice, m->cols, sizeof(dsa_e4m3_t));
+    dsa_slice_copy_values(&copy, slice, m->cols, sizeof(dsa_e4m3_t));
     dsa_load_add(ld, q, t->data, &copy, copy.run * copy.runs, 0);
 
-    dsa_cuda_copy_scales(&copy, slice, m->cols);
+    dsa_slice_copy_scales(&copy, slice, m->cols);
     dsa_load_add(ld, scale, t->scale, &copy, copy.run * copy.runs, 0);
 }
 
@@ -203,7 +203,7 @@ dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_load_fp8_t *m)
     uint32_t           i, j;
     uint64_t           at, rows, cols, bytes, scales;
     dsa_e4m3_t        *q;
-    dsa_cuda_slice_t   slice[3];
+    dsa_slice_t         slice[3];
     dsa_fp8_weight_t   one;
 
     assert(m->parts >= 1 && m->parts <= 3);
@@ -212,7 +212,7 @@ dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_load_fp8_t *m)
     cols = 0;
 
     for (i = 0; i < m->parts; i++) {
-        dsa_cuda_shard_slice(&slice[i], ld->shard, m->cut, m->rows[i],
+        dsa_shard_slice(&slice[i], ld->shard, m->cut, m->rows[i],
                              m->cols);
         rows = dsa_load_round_up(rows, DSA_FP8_GROUP) + slice[i].rows;
         cols = slice[i].cols;

@@ -10,7 +10,7 @@
 
 #include "engine/checkpoint/weights.h"
 #include "engine/cuda/reader.h"
-#include "engine/cuda/shard.h"
+#include "engine/checkpoint/shard.h"
 #include "kernels/cuda.h"
 
 
@@ -22,7 +22,7 @@
  */
 
 typedef struct {
-    const dsa_cuda_shard_t *shard;
+    const dsa_shard_t  *shard;
     uint8_t                *memory;     /* device; NULL while counting */
     uint64_t                used;       /* bytes placed so far */
     int                     random;     /* 1: random numbers, no files */
@@ -53,7 +53,7 @@ typedef struct {
     uint32_t                cols;       /* uncut */
     uint32_t                n;          /* matrices */
     uint32_t                spare;      /* rows of zeros below the last part */
-    dsa_cuda_cut_e          cut;
+    dsa_cut_e          cut;
     const char             *name;       /* for errors */
     uint32_t                layer;
 } dsa_load_fp8_t;
@@ -73,7 +73,7 @@ float *dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
 
 /* The rank's rows of a matrix [rows, cols] BF16; random: about 0. */
 dsa_bf16_t *dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t,
-    dsa_cuda_cut_e cut, uint32_t rows, uint32_t cols, float spread,
+    dsa_cut_e cut, uint32_t rows, uint32_t cols, float spread,
     const char *name, uint32_t layer);
 
 /* The rank's part of FP8 matrices; w describes the first one. */

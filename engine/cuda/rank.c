@@ -162,7 +162,7 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
         return DSA_ERROR;
     }
 
-    return dsa_cuda_shard_init(&rank->shard, s, 0, 1, DSA_SPLIT_DATA, err);
+    return dsa_shard_init(&rank->shard, s, 0, 1, DSA_ATTENTION_DATA, err);
 }
 
 

@@ -10,7 +10,7 @@
 
 #include "engine/backend.h"
 #include "engine/forward.h"
-#include "engine/cuda/shard.h"
+#include "engine/checkpoint/shard.h"
 #include "engine/cuda/step.h"
 #include "engine/cuda/weights.h"
 #include "kernels/attention.h"
@@ -172,7 +172,7 @@ typedef struct {
 
     /* its part of the model */
     dsa_model_config_t      config;
-    dsa_cuda_shard_t        shard;
+    dsa_shard_t             shard;
     dsa_cuda_weights_t      weights;
     float                   attention_scale;
     float                   index_constant;

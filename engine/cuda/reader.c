@@ -99,7 +99,7 @@ dsa_reader_fill(uint8_t *to, const dsa_read_task_t *t, uint64_t at, uint64_t n)
                              t->from + t->copy.from + at / 2, n / 4);
 
     } else {
-        dsa_cuda_copy_part(to, t->from, &t->copy, at, n);
+        dsa_slice_copy_part(to, t->from, &t->copy, at, n);
     }
 }
 

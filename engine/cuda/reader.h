@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "engine/cuda/shard.h"
+#include "engine/checkpoint/shard.h"
 
 
 /* A tensor, or a slice of one, and the place on the GPU where it belongs. */
@@ -20,7 +20,7 @@
 typedef struct {
     uint8_t            *to;             /* device memory */
     const uint8_t      *from;           /* the tensor in host memory */
-    dsa_cuda_copy_t     copy;           /* the bytes of from */
+    dsa_slice_copy_t    copy;           /* the bytes of from */
     uint64_t            bytes;          /* of the destination */
     int                 widen;          /* 1: from BF16 to float32; the source
                                            is then in one piece */

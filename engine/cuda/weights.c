@@ -35,7 +35,7 @@ static void dsa_load_experts(const dsa_load_layer_t *v, dsa_cuda_layer_t *l);
 
 static void
 dsa_load_one(dsa_load_fp8_t *m, const dsa_load_layer_t *v,
-    const dsa_tensor_t **t, dsa_cuda_cut_e cut, uint32_t rows, uint32_t cols,
+    const dsa_tensor_t **t, dsa_cut_e cut, uint32_t rows, uint32_t cols,
     const char *name)
 {
     memset(m, 0, sizeof(dsa_load_fp8_t));
@@ -299,7 +299,7 @@ dsa_load_experts(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 
 uint64_t
 dsa_cuda_weights_size(const dsa_model_config_t *config,
-    const dsa_cuda_shard_t *shard)
+    const dsa_shard_t *shard)
 {
     dsa_err_t           err;
     dsa_loader_t        ld;
@@ -328,7 +328,7 @@ dsa_cuda_weights_size(const dsa_model_config_t *config,
 
 static int
 dsa_cuda_weights_alloc(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
-    const dsa_cuda_shard_t *shard, dsa_stream_t stream, dsa_err_t *err)
+    const dsa_shard_t *shard, dsa_stream_t stream, dsa_err_t *err)
 {
     int  rc;
 
@@ -358,7 +358,7 @@ dsa_cuda_weights_alloc(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
 
 int
 dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
-    const dsa_cuda_shard_t *shard, const dsa_weights_t *weights,
+    const dsa_shard_t *shard, const dsa_weights_t *weights,
     dsa_stream_t stream, dsa_err_t *err)
 {
     int           rc;

@@ -9,7 +9,7 @@
 
 
 #include "engine/checkpoint/weights.h"
-#include "engine/cuda/shard.h"
+#include "engine/checkpoint/shard.h"
 #include "kernels/cuda.h"
 
 
@@ -60,7 +60,7 @@ typedef struct {
 
 /* Bytes that a rank's weights take on the GPU; UINT64_MAX: no host memory. */
 uint64_t dsa_cuda_weights_size(const dsa_model_config_t *config,
-    const dsa_cuda_shard_t *shard);
+    const dsa_shard_t *shard);
 
 /*
  * Allocates w on the current device and fills it with the rank's part of a
@@ -69,7 +69,7 @@ uint64_t dsa_cuda_weights_size(const dsa_model_config_t *config,
  * kernels take, or an error of CUDA; w is then freed by the caller as well.
  */
 int dsa_cuda_weights_load(dsa_cuda_weights_t *w,
-    const dsa_model_config_t *config, const dsa_cuda_shard_t *shard,
+    const dsa_model_config_t *config, const dsa_shard_t *shard,
     const dsa_weights_t *weights, dsa_stream_t stream, dsa_err_t *err);
 void dsa_cuda_weights_free(dsa_cuda_weights_t *w);
 

@@ -114,7 +114,9 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
+    b->ranks = 1;
     b->pages = (uint32_t) (pages < DSA_PAGES_MAX ? pages : DSA_PAGES_MAX);
+    b->rank_tokens = conf->max_tokens;
     null->before = calloc(b->pages, sizeof(uint32_t));
 
     if (null->before == NULL) {

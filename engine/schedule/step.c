@@ -396,7 +396,9 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
     b->start = seq->scheduled;
     b->n_draft = seq->n_draft;
     b->n_prompt = seq->n_prompt;
+    b->rank = 0;
     b->pages = seq->pages;
+    b->copies = NULL;
     b->sampling = NULL;
     b->mask = NULL;
     b->sample = &step->sample[(size_t) i * s->backend->max_outputs];

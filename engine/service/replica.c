@@ -238,7 +238,8 @@ dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
     backend.rate = conf->rate;
     backend.random = conf->random;
     backend.context = conf->context_length;
-    backend.device = r->service.replica;
+    backend.gpus = 1;
+    backend.gpu[0] = r->service.replica;
 
     b = dsa_backend_open(conf->backend, &backend, err);
 

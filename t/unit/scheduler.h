@@ -401,6 +401,8 @@ start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
 
     f->base.pages = pages;
     f->base.depth = depth;
+    f->base.ranks = 1;
+    f->base.rank_tokens = UINT32_MAX;
     f->base.max_outputs = max_outputs;
     f->base.masks = 1;
     f->base.start = fake_start;

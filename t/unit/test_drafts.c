@@ -621,6 +621,8 @@ test_null(void **state)
 
     memset(&conf, 0, sizeof(conf));
     conf.model = dir;
+    conf.gpus = 1;
+    conf.max_tokens = 64;
     b = dsa_backend_null_open(&conf, &err);
 
     if (b == NULL) {

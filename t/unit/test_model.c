@@ -815,6 +815,7 @@ test_backend(void **state)
     conf.model = GOLDEN "a-fp8";
     conf.precision = DSA_SERVED;
     conf.kv_memory = 64ULL * 3 * (656 + 132) * 8;
+    conf.gpus = 1;
     conf.max_tokens = 16;
     conf.max_seqs = 2;
     conf.allowed = 1024;

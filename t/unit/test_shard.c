@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/cuda/shard.h"
+#include "engine/checkpoint/shard.h"
 
 
 /*
@@ -32,7 +32,7 @@
 
 typedef struct {
     const char         *name;
-    dsa_cuda_cut_e      cut;
+    dsa_cut_e      cut;
     uint32_t            rows;
     uint32_t            cols;
     uint32_t            size;       /* bytes of an element; 1: FP8 */
@@ -58,7 +58,9 @@ static const matrix_t  matrices[] = {
 
 static const uint32_t  sizes[] = { 1, 2, 4, 8 };
 
-static const dsa_cuda_split_e  splits[] = { DSA_SPLIT_DATA, DSA_SPLIT_TENSOR };
+static const dsa_attention_e  splits[] = {
+    DSA_ATTENTION_DATA, DSA_ATTENTION_TENSOR
+};
 
 
 static dsa_model_config_t
@@ -83,14 +85,14 @@ config(void)
 
 
 static void
-open_shard(dsa_cuda_shard_t *shard, uint32_t rank, uint32_t ranks,
-    dsa_cuda_split_e split)
+open_shard(dsa_shard_t *shard, uint32_t rank, uint32_t ranks,
+    dsa_attention_e split)
 {
     dsa_err_t           err;
     dsa_model_config_t  c;
 
     c = config();
-    assert_int_equal(dsa_cuda_shard_init(shard, &c, rank, ranks, split, &err),
+    assert_int_equal(dsa_shard_init(shard, &c, rank, ranks, split, &err),
                      0);
 }
 
@@ -149,15 +151,15 @@ paste(uint8_t *whole, uint8_t *seen, const uint8_t *piece, uint32_t row,
 /* The even part of rank as the test sees it: rows, columns or everything. */
 
 static void
-expected_part(dsa_cuda_slice_t *s, const matrix_t *m, uint32_t rank,
-    uint32_t ranks, dsa_cuda_split_e split)
+expected_part(dsa_slice_t *s, const matrix_t *m, uint32_t rank,
+    uint32_t ranks, dsa_attention_e split)
 {
     s->row = 0;
     s->col = 0;
     s->rows = m->rows;
     s->cols = m->cols;
 
-    if (split == DSA_SPLIT_DATA) {
+    if (split == DSA_ATTENTION_DATA) {
         return;
     }
 
@@ -188,15 +190,15 @@ expected_part(dsa_cuda_slice_t *s, const matrix_t *m, uint32_t rank,
  */
 
 static void
-check_matrix(const matrix_t *m, uint32_t ranks, dsa_cuda_split_e split,
+check_matrix(const matrix_t *m, uint32_t ranks, dsa_attention_e split,
     int scales)
 {
     uint8_t           *whole, *again, *seen, *piece;
     uint32_t           i, rows, cols, size, copies;
     uint64_t           n, bytes;
-    dsa_cuda_copy_t    copy;
-    dsa_cuda_shard_t   shard;
-    dsa_cuda_slice_t   slice, part;
+    dsa_slice_copy_t    copy;
+    dsa_shard_t   shard;
+    dsa_slice_t   slice, part;
 
     rows = scales ? blocks(m->rows) : m->rows;
     cols = scales ? blocks(m->cols) : m->cols;
@@ -213,30 +215,31 @@ check_matrix(const matrix_t *m, uint32_t ranks, dsa_cuda_split_e split,
 
     for (i = 0; i < ranks; i++) {
         open_shard(&shard, i, ranks, split);
-        dsa_cuda_shard_slice(&slice, &shard, m->cut, m->rows, m->cols);
+        dsa_shard_slice(&slice, &shard, m->cut, m->rows, m->cols);
         expected_part(&part, m, i, ranks, split);
         assert_memory_equal(&slice, &part, sizeof(part));
 
         if (scales) {
-            dsa_cuda_copy_scales(&copy, &slice, m->cols);
+            dsa_slice_copy_scales(&copy, &slice, m->cols);
             part.row /= BLOCK;
             part.col /= BLOCK;
             part.rows = blocks(part.rows);
             part.cols = blocks(part.cols);
 
         } else {
-            dsa_cuda_copy_values(&copy, &slice, m->cols, size);
+            dsa_slice_copy_values(&copy, &slice, m->cols, size);
         }
 
         bytes = (uint64_t) part.rows * part.cols * size;
         assert_int_equal(copy.run * copy.runs, bytes);
 
-        dsa_cuda_copy_part(piece, whole, &copy, 0, bytes);
+        dsa_slice_copy_part(piece, whole, &copy, 0, bytes);
         paste(again, seen, piece, part.row, part.col, part.rows, part.cols,
               cols, size);
     }
 
-    copies = split == DSA_SPLIT_TENSOR && m->cut != DSA_CUT_NONE ? 1 : ranks;
+    copies = split == DSA_ATTENTION_TENSOR && m->cut != DSA_CUT_NONE ? 1
+                                                                     : ranks;
 
     for (i = 0; i < n; i++) {
         assert_int_equal(seen[i], copies);
@@ -277,9 +280,9 @@ test_scales(void **state)
 {
     float              scale[3 * 8], part[3 * 8];
     uint32_t           i, r, c;
-    dsa_cuda_copy_t    copy;
-    dsa_cuda_shard_t   shard;
-    dsa_cuda_slice_t   slice;
+    dsa_slice_copy_t    copy;
+    dsa_shard_t   shard;
+    dsa_slice_t   slice;
 
     /* down_proj [300, 1024], the last row of blocks being 44 rows high */
 
@@ -288,10 +291,10 @@ test_scales(void **state)
     }
 
     for (i = 0; i < 4; i++) {
-        open_shard(&shard, i, 4, DSA_SPLIT_TENSOR);
-        dsa_cuda_shard_slice(&slice, &shard, DSA_CUT_WIDTH_COLS, 300, 1024);
-        dsa_cuda_copy_scales(&copy, &slice, 1024);
-        dsa_cuda_copy_part(part, scale, &copy, 0, copy.run * copy.runs);
+        open_shard(&shard, i, 4, DSA_ATTENTION_TENSOR);
+        dsa_shard_slice(&slice, &shard, DSA_CUT_WIDTH_COLS, 300, 1024);
+        dsa_slice_copy_scales(&copy, &slice, 1024);
+        dsa_slice_copy_part(part, scale, &copy, 0, copy.run * copy.runs);
 
         for (r = 0; r < 300; r += 7) {
             for (c = 0; c < 256; c += 5) {
@@ -309,13 +312,13 @@ static void
 test_experts(void **state)
 {
     uint32_t          i, j, e, owners[EXPERTS];
-    dsa_cuda_shard_t  shard;
+    dsa_shard_t  shard;
 
     for (j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++) {
         memset(owners, 0, sizeof(owners));
 
         for (i = 0; i < sizes[j]; i++) {
-            open_shard(&shard, i, sizes[j], DSA_SPLIT_DATA);
+            open_shard(&shard, i, sizes[j], DSA_ATTENTION_DATA);
             assert_int_equal(shard.rank, i);
             assert_int_equal(shard.ranks, sizes[j]);
             assert_int_equal(shard.experts.n, EXPERTS / sizes[j]);
@@ -328,7 +331,7 @@ test_experts(void **state)
 
             /* by width every rank has a part of all of them */
 
-            open_shard(&shard, i, sizes[j], DSA_SPLIT_TENSOR);
+            open_shard(&shard, i, sizes[j], DSA_ATTENTION_TENSOR);
             assert_int_equal(shard.experts.first, 0);
             assert_int_equal(shard.experts.n, EXPERTS);
         }
@@ -347,14 +350,14 @@ test_pieces(void **state)
 {
     uint8_t           *whole, *once, *pieces;
     uint64_t           at, n, size;
-    dsa_cuda_copy_t    copy;
-    dsa_cuda_shard_t   shard;
-    dsa_cuda_slice_t   slice;
+    dsa_slice_copy_t    copy;
+    dsa_shard_t   shard;
+    dsa_slice_t   slice;
 
     whole = numbers(256 * DENSE);
-    open_shard(&shard, 3, 8, DSA_SPLIT_TENSOR);
-    dsa_cuda_shard_slice(&slice, &shard, DSA_CUT_WIDTH_COLS, 256, DENSE);
-    dsa_cuda_copy_values(&copy, &slice, DENSE, 1);
+    open_shard(&shard, 3, 8, DSA_ATTENTION_TENSOR);
+    dsa_shard_slice(&slice, &shard, DSA_CUT_WIDTH_COLS, 256, DENSE);
+    dsa_slice_copy_values(&copy, &slice, DENSE, 1);
 
     size = copy.run * copy.runs;
     assert_int_equal(size, 256 * DENSE / 8);
@@ -365,13 +368,13 @@ test_pieces(void **state)
     assert_non_null(once);
     assert_non_null(pieces);
 
-    dsa_cuda_copy_part(once, whole, &copy, 0, size);
+    dsa_slice_copy_part(once, whole, &copy, 0, size);
 
     for (n = 1; n < size; n = n * 3 + 1) {
         memset(pieces, 0, size);
 
         for (at = 0; at < size; at += n) {
-            dsa_cuda_copy_part(pieces + at, whole, &copy, at,
+            dsa_slice_copy_part(pieces + at, whole, &copy, at,
                                size - at < n ? size - at : n);
         }
 
@@ -385,13 +388,13 @@ test_pieces(void **state)
 
 
 static void
-refused(const dsa_model_config_t *c, uint32_t ranks, dsa_cuda_split_e split,
+refused(const dsa_model_config_t *c, uint32_t ranks, dsa_attention_e split,
     const char *expected)
 {
     dsa_err_t         err;
-    dsa_cuda_shard_t  shard;
+    dsa_shard_t  shard;
 
-    assert_int_equal(dsa_cuda_shard_init(&shard, c, 0, ranks, split, &err),
+    assert_int_equal(dsa_shard_init(&shard, c, 0, ranks, split, &err),
                      DSA_ERROR);
 
     if (strstr(err.text, expected) == NULL) {
@@ -404,34 +407,36 @@ static void
 test_refused(void **state)
 {
     dsa_err_t           err;
-    dsa_cuda_shard_t    shard;
+    dsa_shard_t    shard;
     dsa_model_config_t  c;
 
     c = config();
 
-    refused(&c, 3, DSA_SPLIT_DATA, "32 experts cannot be shared out equally "
+    refused(&c, 3, DSA_ATTENTION_DATA,
+            "32 experts cannot be shared out equally "
             "to 3 GPUs");
-    refused(&c, 3, DSA_SPLIT_TENSOR, "\"num_attention_heads\" is 64");
+    refused(&c, 3, DSA_ATTENTION_TENSOR, "\"num_attention_heads\" is 64");
 
     /* 2048 columns over 32 ranks are half a block each */
 
     c.intermediate_size = 4096;
     c.vocab_size = 2048;
-    refused(&c, 32, DSA_SPLIT_TENSOR, "\"moe_intermediate_size\" is 2048 and "
+    refused(&c, 32, DSA_ATTENTION_TENSOR,
+            "\"moe_intermediate_size\" is 2048 and "
             "cannot be split over 32 GPUs; expected a multiple of 4096");
 
     c.intermediate_size = 1536;
-    refused(&c, 8, DSA_SPLIT_TENSOR, "\"intermediate_size\" is 1536");
+    refused(&c, 8, DSA_ATTENTION_TENSOR, "\"intermediate_size\" is 1536");
 
     c = config();
     c.vocab_size = 648;
-    refused(&c, 2, DSA_SPLIT_TENSOR, "\"vocab_size\" is 648");
+    refused(&c, 2, DSA_ATTENTION_TENSOR, "\"vocab_size\" is 648");
 
     /* one head has 192 rows of q_b_proj, a block and a half */
 
     c = config();
     c.num_attention_heads = 8;
-    refused(&c, 8, DSA_SPLIT_TENSOR, "192 rows of q_b_proj");
+    refused(&c, 8, DSA_ATTENTION_TENSOR, "192 rows of q_b_proj");
 
     /* one GPU takes them all */
 
@@ -440,9 +445,9 @@ test_refused(void **state)
     c.vocab_size = 648;
     c.intermediate_size = 1536;
 
-    assert_int_equal(dsa_cuda_shard_init(&shard, &c, 0, 1, DSA_SPLIT_DATA,
+    assert_int_equal(dsa_shard_init(&shard, &c, 0, 1, DSA_ATTENTION_DATA,
                                          &err), DSA_OK);
-    assert_int_equal(dsa_cuda_shard_init(&shard, &c, 0, 1, DSA_SPLIT_TENSOR,
+    assert_int_equal(dsa_shard_init(&shard, &c, 0, 1, DSA_ATTENTION_TENSOR,
                                          &err), DSA_OK);
 }
 

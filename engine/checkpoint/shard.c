@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "engine/cuda/shard.h"
+#include "engine/checkpoint/shard.h"
 
 
 #define DSA_SHARD_BLOCK     128         /* rows and columns of a scale */
@@ -22,7 +22,7 @@ static int dsa_shard_check_tensor(const dsa_model_config_t *config,
 
 
 static void
-dsa_shard_range(dsa_cuda_range_t *range, uint32_t rank, uint32_t ranks,
+dsa_shard_range(dsa_range_t *range, uint32_t rank, uint32_t ranks,
     uint32_t of)
 {
     range->n = of / ranks;
@@ -32,8 +32,8 @@ dsa_shard_range(dsa_cuda_range_t *range, uint32_t rank, uint32_t ranks,
 
 
 int
-dsa_cuda_shard_init(dsa_cuda_shard_t *shard, const dsa_model_config_t *config,
-    uint32_t rank, uint32_t ranks, dsa_cuda_split_e split, dsa_err_t *err)
+dsa_shard_init(dsa_shard_t *shard, const dsa_model_config_t *config,
+    uint32_t rank, uint32_t ranks, dsa_attention_e attention, dsa_err_t *err)
 {
     int       rc;
     uint32_t  all, part;
@@ -43,7 +43,7 @@ dsa_cuda_shard_init(dsa_cuda_shard_t *shard, const dsa_model_config_t *config,
     rc = DSA_OK;
 
     if (ranks > 1) {
-        rc = split == DSA_SPLIT_DATA
+        rc = attention == DSA_ATTENTION_DATA
              ? dsa_shard_check_data(config, ranks, err)
              : dsa_shard_check_tensor(config, ranks, err);
     }
@@ -54,16 +54,16 @@ dsa_cuda_shard_init(dsa_cuda_shard_t *shard, const dsa_model_config_t *config,
 
     /* what is not split is divided into one part, and this rank has it */
 
-    all = split == DSA_SPLIT_TENSOR ? 1 : ranks;
-    part = split == DSA_SPLIT_TENSOR ? 0 : rank;
+    all = attention == DSA_ATTENTION_TENSOR ? 1 : ranks;
+    part = attention == DSA_ATTENTION_TENSOR ? 0 : rank;
 
     shard->rank = rank;
     shard->ranks = ranks;
-    shard->split = split;
+    shard->attention = attention;
     dsa_shard_range(&shard->experts, part, all, config->n_routed_experts);
 
-    all = split == DSA_SPLIT_TENSOR ? ranks : 1;
-    part = split == DSA_SPLIT_TENSOR ? rank : 0;
+    all = attention == DSA_ATTENTION_TENSOR ? ranks : 1;
+    part = attention == DSA_ATTENTION_TENSOR ? rank : 0;
 
     dsa_shard_range(&shard->heads, part, all, config->num_attention_heads);
     dsa_shard_range(&shard->vocab, part, all, config->vocab_size);
@@ -131,7 +131,7 @@ dsa_shard_check_tensor(const dsa_model_config_t *config, uint32_t ranks,
 /* The part of a dimension: its first element, and their number. */
 
 static void
-dsa_shard_part(uint32_t *first, uint32_t *n, const dsa_cuda_range_t *range,
+dsa_shard_part(uint32_t *first, uint32_t *n, const dsa_range_t *range,
     uint32_t size)
 {
     uint32_t  unit;
@@ -145,8 +145,8 @@ dsa_shard_part(uint32_t *first, uint32_t *n, const dsa_cuda_range_t *range,
 
 
 void
-dsa_cuda_shard_slice(dsa_cuda_slice_t *slice, const dsa_cuda_shard_t *shard,
-    dsa_cuda_cut_e cut, uint32_t rows, uint32_t cols)
+dsa_shard_slice(dsa_slice_t *slice, const dsa_shard_t *shard,
+    dsa_cut_e cut, uint32_t rows, uint32_t cols)
 {
     slice->row = 0;
     slice->col = 0;
@@ -182,7 +182,7 @@ dsa_cuda_shard_slice(dsa_cuda_slice_t *slice, const dsa_cuda_shard_t *shard,
 
 
 void
-dsa_cuda_copy_values(dsa_cuda_copy_t *copy, const dsa_cuda_slice_t *slice,
+dsa_slice_copy_values(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
     uint32_t cols, uint32_t size)
 {
     assert((uint64_t) slice->col + slice->cols <= cols);
@@ -210,10 +210,10 @@ dsa_shard_blocks(uint32_t n)
 
 
 void
-dsa_cuda_copy_scales(dsa_cuda_copy_t *copy, const dsa_cuda_slice_t *slice,
+dsa_slice_copy_scales(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
     uint32_t cols)
 {
-    dsa_cuda_slice_t  block;
+    dsa_slice_t  block;
 
     /* a slice that begins within a block would need the block's scale twice */
 
@@ -225,12 +225,12 @@ dsa_cuda_copy_scales(dsa_cuda_copy_t *copy, const dsa_cuda_slice_t *slice,
     block.rows = dsa_shard_blocks(slice->rows);
     block.cols = dsa_shard_blocks(slice->cols);
 
-    dsa_cuda_copy_values(copy, &block, dsa_shard_blocks(cols), sizeof(float));
+    dsa_slice_copy_values(copy, &block, dsa_shard_blocks(cols), sizeof(float));
 }
 
 
 void
-dsa_cuda_copy_part(void *to, const void *from, const dsa_cuda_copy_t *copy,
+dsa_slice_copy_part(void *to, const void *from, const dsa_slice_copy_t *copy,
     uint64_t at, uint64_t n)
 {
     uint8_t   *p = to;

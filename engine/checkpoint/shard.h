@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _DSA_CUDA_SHARD_H_INCLUDED_
-#define _DSA_CUDA_SHARD_H_INCLUDED_
+#ifndef _DSA_SHARD_H_INCLUDED_
+#define _DSA_SHARD_H_INCLUDED_
 
 
 #include <stdint.h>
@@ -16,25 +16,27 @@
 
 /*
  * Which part of the weights one rank holds.  A rank is one of the GPUs that
- * compute a model together.  This file is arithmetic only: it calls neither
- * CUDA nor the checkpoint, so that it is tested on machines without a GPU.
+ * compute a model together; a CPU backend has ranks for tests.  This file is
+ * arithmetic only: it calls neither CUDA nor the checkpoint, so that it is
+ * tested on machines without a GPU.
  *
- * With DSA_SPLIT_DATA a sequence lives on one rank.  Every rank has the whole
- * attention, the dense and shared MLPs, the embedding and the head, and an
- * equal number of whole routed experts.
+ * With DSA_ATTENTION_DATA a sequence lives on one rank.  Every rank has the
+ * whole attention, the dense and shared MLPs, the embedding and the head, and
+ * an equal number of whole routed experts.
  *
- * With DSA_SPLIT_TENSOR all ranks compute every token.  Each has a part of the
- * heads, of the width of every MLP and routed expert, and of the vocabulary.
- * Latents, the indexer and the router are replicated.  The outputs of o_proj
- * and of down_proj are then partial sums that the ranks have to add up.
+ * With DSA_ATTENTION_TENSOR all ranks compute every token.  Each has a part of
+ * the heads, of the width of every MLP and routed expert, and of the
+ * vocabulary.  Latents, the indexer and the router are replicated.  The
+ * outputs of o_proj and of down_proj are then partial sums that the ranks have
+ * to add up.
  *
  * Rank 0 of 1 holds everything in both cases.
  */
 
 typedef enum {
-    DSA_SPLIT_DATA = 0,
-    DSA_SPLIT_TENSOR
-} dsa_cuda_split_e;
+    DSA_ATTENTION_DATA = 0,
+    DSA_ATTENTION_TENSOR
+} dsa_attention_e;
 
 
 /* Parts first .. first+n-1 of a dimension that is cut into of equal parts. */
@@ -43,18 +45,18 @@ typedef struct {
     uint32_t            first;
     uint32_t            n;
     uint32_t            of;
-} dsa_cuda_range_t;
+} dsa_range_t;
 
 
 typedef struct {
     uint32_t            rank;
     uint32_t            ranks;
-    dsa_cuda_split_e    split;
-    dsa_cuda_range_t    heads;          /* of attention */
-    dsa_cuda_range_t    experts;        /* whole routed experts */
-    dsa_cuda_range_t    width;          /* of every MLP and routed expert */
-    dsa_cuda_range_t    vocab;          /* ids of the embedding and the head */
-} dsa_cuda_shard_t;
+    dsa_attention_e     attention;
+    dsa_range_t         heads;          /* of attention */
+    dsa_range_t         experts;        /* whole routed experts */
+    dsa_range_t         width;          /* of every MLP and routed expert */
+    dsa_range_t         vocab;          /* ids of the embedding and the head */
+} dsa_shard_t;
 
 
 /*
@@ -68,9 +70,9 @@ typedef struct {
  *
  * For ranks 1 nothing is refused.
  */
-int dsa_cuda_shard_init(dsa_cuda_shard_t *shard,
+int dsa_shard_init(dsa_shard_t *shard,
     const dsa_model_config_t *config, uint32_t rank, uint32_t ranks,
-    dsa_cuda_split_e split, dsa_err_t *err);
+    dsa_attention_e attention, dsa_err_t *err);
 
 
 /*
@@ -86,7 +88,7 @@ typedef enum {
     DSA_CUT_WIDTH_ROWS,                 /* gate_proj, up_proj */
     DSA_CUT_WIDTH_COLS,                 /* down_proj */
     DSA_CUT_VOCAB_ROWS                  /* embed_tokens, lm_head */
-} dsa_cuda_cut_e;
+} dsa_cut_e;
 
 
 /* A rectangle of a matrix. */
@@ -96,12 +98,12 @@ typedef struct {
     uint32_t            col;
     uint32_t            rows;
     uint32_t            cols;
-} dsa_cuda_slice_t;
+} dsa_slice_t;
 
 
 /* The rank's part of a matrix [rows, cols]. */
-void dsa_cuda_shard_slice(dsa_cuda_slice_t *slice,
-    const dsa_cuda_shard_t *shard, dsa_cuda_cut_e cut, uint32_t rows,
+void dsa_shard_slice(dsa_slice_t *slice,
+    const dsa_shard_t *shard, dsa_cut_e cut, uint32_t rows,
     uint32_t cols);
 
 
@@ -116,26 +118,26 @@ typedef struct {
     uint64_t            stride;
     uint64_t            run;
     uint64_t            runs;
-} dsa_cuda_copy_t;
+} dsa_slice_copy_t;
 
 
 /* Of a matrix with cols columns of size bytes each. */
-void dsa_cuda_copy_values(dsa_cuda_copy_t *copy, const dsa_cuda_slice_t *slice,
+void dsa_slice_copy_values(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
     uint32_t cols, uint32_t size);
 
 /*
  * Of the float32 scales [ceil(rows/128), ceil(cols/128)] of an FP8 matrix with
  * cols columns.  The slice begins at multiples of 128.
  */
-void dsa_cuda_copy_scales(dsa_cuda_copy_t *copy, const dsa_cuda_slice_t *slice,
+void dsa_slice_copy_scales(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
     uint32_t cols);
 
 /*
  * Copies bytes at .. at+n-1 of the destination to to; from: the first byte of
  * the matrix.  at + n is at most run * runs.
  */
-void dsa_cuda_copy_part(void *to, const void *from,
-    const dsa_cuda_copy_t *copy, uint64_t at, uint64_t n);
+void dsa_slice_copy_part(void *to, const void *from,
+    const dsa_slice_copy_t *copy, uint64_t at, uint64_t n);
 
 
-#endif /* _DSA_CUDA_SHARD_H_INCLUDED_ */
+#endif /* _DSA_SHARD_H_INCLUDED_ */

@@ -1,0 +1,170 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_EXCHANGE_H_INCLUDED_
+#define _DSA_EXCHANGE_H_INCLUDED_
+
+
+#include "kernels/cuda.h"
+#include "kernels/moe.h"
+
+
+/*
+ * The exchange between the GPUs of one process.  Each GPU is a rank; its
+ * kernels store into the memory of the other ranks through peer pointers.
+ *
+ * An exchange has two halves on each rank: it stores its data to all ranks and
+ * then raises its flag there; later it waits until the flags of all ranks have
+ * been raised in its own memory.  Flags are numbers of exchanges, which only
+ * grow.  All ranks enqueue the same exchanges in the same order.
+ *
+ * A rank stores before it waits, and a store waits for nothing, so that no
+ * order of execution can make two ranks wait for each other.  A buffer is
+ * written again only after an exchange by which its owner reports that it has
+ * read the buffer: see each op.
+ *
+ * A wait ends after a time limit.  It then reports the first missing rank in
+ * the fault, and every later wait of this rank returns at once, so that the
+ * stream ends and the host can report the error.
+ */
+
+#define DSA_EXCHANGE_RANKS  16
+
+
+/* In device memory of each rank, zeroed before the first exchange. */
+
+typedef struct {
+    uint32_t            flag[DSA_EXCHANGE_RANKS];   /* [r]: the exchange whose
+                                           data rank r has stored here */
+    uint32_t            number;         /* exchanges that this rank stored */
+    uint32_t            blocks;         /* blocks of a store that are done */
+    uint32_t            failed;         /* 1: a wait has timed out */
+} dsa_exchange_state_t;
+
+
+/* In pinned host memory, mapped for the rank's GPU; zeroed before. */
+
+typedef struct {
+    volatile uint32_t   failed;         /* 1: the others are valid */
+    volatile uint32_t   missing;        /* the rank whose flag is not raised */
+    volatile uint32_t   number;         /* the exchange */
+} dsa_exchange_fault_t;
+
+
+/* What a rank's exchanges need; copied into the launches. */
+
+typedef struct {
+    uint32_t                rank;
+    uint32_t                ranks;      /* 1 .. DSA_EXCHANGE_RANKS */
+    uint32_t                processors; /* multiprocessors of the GPU */
+    uint64_t                timeout_ns;
+    dsa_exchange_fault_t   *fault;      /* device address */
+    dsa_exchange_state_t   *state[DSA_EXCHANGE_RANKS];      /* of each rank */
+} dsa_cuda_exchange_t;
+
+
+/*
+ * Raises this rank's flag everywhere, without data: what earlier kernels of
+ * this stream stored to other ranks is visible to them when their wait ends.
+ */
+int dsa_cuda_exchange_signal(const dsa_cuda_exchange_t *x,
+    dsa_stream_t stream);
+
+/* Waits for the flags of the last exchange that this rank stored. */
+int dsa_cuda_exchange_wait(const dsa_cuda_exchange_t *x, dsa_stream_t stream);
+
+
+/*
+ * Tokens for the experts of all ranks ("attention data").
+ *
+ * Each rank has slot rows in the buffers of every rank; those of rank r begin
+ * at row r * slot.  slot is the same on all ranks and at least the rank's
+ * tokens.  Rank q computes experts q * experts .. (q + 1) * experts - 1.
+ */
+
+typedef struct {
+    dsa_fp8_rows_t      x[DSA_EXCHANGE_RANKS];      /* of each rank: [ranks *
+                                           slot, cols]; ld is the same on all,
+                                           at least ranks * slot */
+    int32_t            *expert[DSA_EXCHANGE_RANKS]; /* [ranks * slot, k] number
+                                           among the experts of that rank, -1:
+                                           not one of them */
+    float              *weight[DSA_EXCHANGE_RANKS]; /* [ranks * slot, k] */
+} dsa_exchange_tokens_t;
+
+/*
+ * Stores the tokens of this rank to all ranks and raises its flag.  y [tokens,
+ * cols] is stored only where the rank has an expert of the token.  live: a
+ * token with a negative number is padding; padding, and rows tokens .. slot-1,
+ * get expert -1.  expert [tokens, k] (numbers of all experts), weight
+ * [tokens, k].
+ *
+ * to is written again by the next call, which must come after the sum of
+ * dsa_cuda_exchange_combine() on this rank: every rank has then read it.
+ */
+int dsa_cuda_exchange_tokens(const dsa_cuda_exchange_t *x,
+    const dsa_exchange_tokens_t *to, const dsa_fp8_rows_t *y,
+    const int32_t *expert, const float *weight, const int32_t *live,
+    uint32_t tokens, uint32_t slot, uint32_t experts, uint32_t k,
+    uint32_t cols, dsa_stream_t stream);
+
+/*
+ * As dsa_cuda_moe_combine() without shared, for rows first .. first+rows-1 of
+ * the buffers above: plan, and y [places, cols], are of these rows, expert and
+ * weight [ranks * slot, k] of all.  The sum of row q * slot + i, if it has an
+ * expert here, is rounded to bf16 and stored at row rank * slot + i of
+ * part[q] [ranks * slot, cols] in rank q's memory.  With last 1 the flag is
+ * raised: the rows of all calls since the last exchange are complete.
+ *
+ * part is written again after the next dsa_cuda_exchange_tokens() and its
+ * wait: its owner has then read it.
+ */
+int dsa_cuda_exchange_combine(const dsa_cuda_exchange_t *x,
+    dsa_bf16_t *const part[DSA_EXCHANGE_RANKS], const dsa_bf16_t *y,
+    const float *weight, const int32_t *expert, const dsa_moe_plan_t *plan,
+    uint32_t first, uint32_t rows, uint32_t slot, uint32_t k, uint32_t cols,
+    int last, dsa_stream_t stream);
+
+/*
+ * Waits for all ranks' sums; y [tokens, cols] bf16 = shared [tokens, cols]
+ * (bf16, unless NULL) plus part [ranks * slot, cols] of this rank, ranks
+ * rising, in float32, rounded once.  expert [tokens, k]: of all experts; a
+ * rank without an expert of the token has stored nothing and is left out.
+ */
+int dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
+    const dsa_bf16_t *part, const dsa_bf16_t *shared, const int32_t *expert,
+    const int32_t *live, uint32_t tokens, uint32_t slot, uint32_t experts,
+    uint32_t k, uint32_t cols, dsa_stream_t stream);
+
+
+/*
+ * y [rows, cols] bf16 = the sum of all ranks' x [rows, cols] bf16, ranks
+ * rising, in float32, rounded once; the same bits on all ranks ("attention
+ * tensor").  Stores, raises flags and waits: one exchange, or two for many
+ * rows.  y may be x.  part: the buffers of all ranks, each of
+ * dsa_cuda_exchange_part(ranks, rows, cols) bytes for the most rows; their
+ * halves alternate with the number of the exchange, so that a rank may store
+ * for the next sum while another still reads for this one.  Between two calls
+ * there may be other exchanges.
+ */
+uint64_t dsa_cuda_exchange_part(uint32_t ranks, uint32_t rows, uint32_t cols);
+
+int dsa_cuda_exchange_all_reduce(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
+    const dsa_bf16_t *from, void *const part[DSA_EXCHANGE_RANKS],
+    uint32_t rows, uint32_t cols, dsa_stream_t stream);
+
+/*
+ * to[q] [rows, ranks * cols] float32 of every rank q: columns
+ * rank * cols .. of this rank's x [rows, cols].  cols is a multiple of 4.
+ * Stores, raises the flag and waits.  to is written again by the next call;
+ * an exchange must lie between its last read and that call.
+ */
+int dsa_cuda_exchange_gather(const dsa_cuda_exchange_t *x,
+    float *const to[DSA_EXCHANGE_RANKS], const float *from, uint32_t rows,
+    uint32_t cols, dsa_stream_t stream);
+
+
+#endif /* _DSA_EXCHANGE_H_INCLUDED_ */
