@@ -91,8 +91,10 @@ typedef struct {
                                            input tokens.  Each rank has the
                                            cache of all tokens before start in
                                            its own table, and of all inputs
-                                           after the step.  Not with drafts,
-                                           nor with input_from */
+                                           after the step.  The entry counts
+                                           as one of max_seqs on each rank.
+                                           Not with drafts, nor with
+                                           input_from */
     const dsa_sampling_t   *sampling;   /* NULL: the step has no outputs */
     const uint32_t         *mask;       /* [outputs][dsa_mask_words(vocab)],
                                            bit id % 32 of word id / 32 is 1
