@@ -140,7 +140,7 @@ dsa_bench_embed(dsa_bench_t *b, void *ctx, int turn)
     dsa_bench_rows_t  *t = ctx;
 
     return dsa_cuda_embed(t->out, t->in, t->slot, t->rows, DSA_BENCH_HIDDEN,
-                          DSA_BENCH_ROWS, b->stream);
+                          0, DSA_BENCH_ROWS, b->stream);
 }
 
 

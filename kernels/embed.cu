@@ -15,11 +15,11 @@ extern "C" {
 #define DSA_EMBED_CHUNKS   4        /* of a thread, in flight at once */
 
 
-/* A row whose number is not below limit is zeros. */
+/* Rows are numbered from base on; others than base .. base+limit-1 are zeros. */
 
 static __global__ void __launch_bounds__(DSA_EMBED_THREADS)
 dsa_gather_rows_kernel(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,
-    uint32_t cols, uint32_t limit)
+    uint32_t cols, uint32_t base, uint32_t limit)
 {
     int                i;
     uint4              v[DSA_EMBED_CHUNKS];
@@ -28,7 +28,7 @@ dsa_gather_rows_kernel(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,
 
     dsa_begin();
 
-    from = (uint32_t) row[blockIdx.x];
+    from = (uint32_t) row[blockIdx.x] - base;
     p = x + (size_t) from * cols;
     y += (size_t) blockIdx.x * cols;
 
@@ -54,7 +54,8 @@ dsa_gather_rows_kernel(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,
 
 static int
 dsa_gather(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,
-    uint32_t n, uint32_t cols, uint32_t limit, dsa_stream_t stream)
+    uint32_t n, uint32_t cols, uint32_t base, uint32_t limit,
+    dsa_stream_t stream)
 {
     uint32_t  span;
 
@@ -72,15 +73,16 @@ dsa_gather(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,
 
     return dsa_launch(dsa_gather_rows_kernel,
                       dim3(n, (cols + span - 1) / span), DSA_EMBED_THREADS, 0,
-                      stream, y, x, row, cols, limit);
+                      stream, y, x, row, cols, base, limit);
 }
 
 
 extern "C" int
 dsa_cuda_embed(dsa_bf16_t *x, const dsa_bf16_t *table, const int32_t *token,
-    uint32_t rows, uint32_t cols, uint32_t vocab, dsa_stream_t stream)
+    uint32_t rows, uint32_t cols, uint32_t first, uint32_t vocab,
+    dsa_stream_t stream)
 {
-    return dsa_gather(x, table, token, rows, cols, vocab, stream);
+    return dsa_gather(x, table, token, rows, cols, first, vocab, stream);
 }
 
 
@@ -88,5 +90,5 @@ extern "C" int
 dsa_cuda_gather_rows(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,
     uint32_t n, uint32_t cols, dsa_stream_t stream)
 {
-    return dsa_gather(y, x, row, n, cols, 0x80000000, stream);
+    return dsa_gather(y, x, row, n, cols, 0, 0x80000000, stream);
 }

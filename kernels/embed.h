@@ -12,13 +12,14 @@
 
 
 /*
- * CUDA.  x [rows, cols] bf16 = table [vocab, cols] bf16 at token [rows]; an id
- * that is not below vocab gives zeros.  cols is a multiple of 8.  There is no
- * CPU twin: the CPU reads its table in place (engine/cpu/model.c).
+ * CUDA.  x [rows, cols] bf16 = table [vocab, cols] bf16 at token [rows].  The
+ * table has ids first .. first+vocab-1; others give zeros, so that tables with
+ * parts of a vocabulary give results that add up.  cols is a multiple of 8.
+ * There is no CPU twin: the CPU reads its table in place (engine/cpu/model.c).
  */
 int dsa_cuda_embed(dsa_bf16_t *x, const dsa_bf16_t *table,
-    const int32_t *token, uint32_t rows, uint32_t cols, uint32_t vocab,
-    dsa_stream_t stream);
+    const int32_t *token, uint32_t rows, uint32_t cols, uint32_t first,
+    uint32_t vocab, dsa_stream_t stream);
 
 /*
  * CUDA.  y [n, cols] bf16 = the rows row[i] of x [., cols]; zeros if row[i] is

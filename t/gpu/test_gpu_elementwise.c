@@ -1154,7 +1154,8 @@ test_embed(void **state)
         device_id = gpu_upload(id, n * sizeof(int32_t));
         y = gpu_alloc((size_t) n * cols[c] * 2);
 
-        gpu_ok(dsa_cuda_embed(y, table, device_id, n, cols[c], 500, NULL));
+        gpu_ok(dsa_cuda_embed(y, table, device_id, n, cols[c], 0, 500,
+                              NULL));
         same(y, want, (size_t) n * cols[c] * 2);
 
         for (i = 0; i < n; i++) {
@@ -1276,7 +1277,7 @@ test_refusals(void **state)
 
     assert_int_equal(dsa_cuda_rope_query(x, 192, 136, x, w, id, 1, 1, NULL),
                      cudaErrorInvalidValue);
-    assert_int_equal(dsa_cuda_embed(x, x, id, 1, 12, 10, NULL),
+    assert_int_equal(dsa_cuda_embed(x, x, id, 1, 12, 0, 10, NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_attention_mask((uint32_t *) w, 4, id, 6, id, 1,
                                              NULL), cudaErrorInvalidValue);
@@ -1287,7 +1288,7 @@ test_refusals(void **state)
     gpu_ok(dsa_cuda_fp8_quantize(&q, x, 256, 0, 256, 1, NULL));
     gpu_ok(dsa_cuda_rope_query(x, 192, 128, x, w, id, 0, 128, NULL));
     gpu_ok(dsa_cuda_index_query(q.q, w, x, w, 1, w, id, 0, 64, NULL));
-    gpu_ok(dsa_cuda_embed(x, x, id, 0, 256, 10, NULL));
+    gpu_ok(dsa_cuda_embed(x, x, id, 0, 256, 0, 10, NULL));
     gpu_ok(dsa_cuda_attention_mask((uint32_t *) w, 4, id, 8, id, 0, NULL));
 }
 
