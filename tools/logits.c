@@ -11,7 +11,7 @@
 #include <string.h>
 
 #if (DSA_CUDA)
-#include "engine/cuda/rank.h"
+#include "engine/cuda/group.h"
 #endif
 #include "engine/cpu/model.h"
 #include "engine/checkpoint/safetensors_write.h"
@@ -52,7 +52,7 @@ typedef struct {
     dsa_weights_t       *weights;
     dsa_model_t         *model;         /* one of the two is open */
 #if (DSA_CUDA)
-    dsa_cuda_rank_t     *cuda;
+    dsa_cuda_group_t    *cuda;
 #endif
     uint32_t            *tokens;
     uint32_t            *pages;
@@ -149,7 +149,7 @@ dsa_cmd_logits(int argc, char **argv)
     dsa_st_close(l.select);
     dsa_model_close(l.model);
 #if (DSA_CUDA)
-    dsa_cuda_rank_close(l.cuda);
+    dsa_cuda_group_close(l.cuda);
 #endif
     dsa_weights_close(l.weights);
 
@@ -372,6 +372,7 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     uint64_t           kv;
 #if (DSA_CUDA)
     dsa_cuda_conf_t    cuda;
+    dsa_cuda_rank_t   *rank;
 #endif
 
     rows = conf->chunk < l->n ? conf->chunk : l->n;
@@ -387,6 +388,7 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
 
         cuda.weights = l->weights;
         cuda.config = l->weights->config;
+        cuda.gpus = 1;
         cuda.kv_memory = kv;
         cuda.max_tokens = rows;
         cuda.max_seqs = rows;
@@ -394,16 +396,17 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         cuda.context = (l->n + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS
                        * DSA_PAGE_TOKENS;
 
-        l->cuda = dsa_cuda_rank_open(&cuda, err);
+        l->cuda = dsa_cuda_group_open(&cuda, err);
 
         if (l->cuda == NULL) {
             return DSA_ERROR;
         }
 
-        l->cuda->trace = conf->trace ? dsa_logits_note : NULL;
-        l->cuda->trace_ctx = l;
-        l->cuda->select = conf->select != NULL ? dsa_logits_select : NULL;
-        l->cuda->select_ctx = l;
+        rank = l->cuda->rank[0];
+        rank->trace = conf->trace ? dsa_logits_note : NULL;
+        rank->trace_ctx = l;
+        rank->select = conf->select != NULL ? dsa_logits_select : NULL;
+        rank->select_ctx = l;
 
         return DSA_OK;
     }
@@ -429,10 +432,10 @@ dsa_logits_forward(dsa_logits_t *l, const dsa_logits_conf_t *conf,
 {
 #if (DSA_CUDA)
     if (l->cuda != NULL) {
-        return dsa_cuda_rank_forward(l->cuda, rows,
-                                     conf->decode_from < l->n
-                                     ? conf->decode_from : l->n,
-                                     logits, err);
+        return dsa_cuda_group_forward(l->cuda, rows,
+                                      conf->decode_from < l->n
+                                      ? conf->decode_from : l->n,
+                                      logits, err);
     }
 #endif
 

@@ -5,6 +5,7 @@
 
 
 #include "engine/cuda/rank.h"
+#include "kernels/exchange.h"
 #include "kernels/fp8.h"
 #include "kernels/gemm.h"
 #include "kernels/indexer.h"
@@ -19,7 +20,11 @@
 
 
 static int dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
-    const dsa_cuda_cache_t *cache, uint32_t tokens);
+    uint32_t tokens);
+static int dsa_cuda_write(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    const dsa_cuda_cache_t *cache, const int32_t *slot, uint32_t tokens);
+static int dsa_cuda_write_peers(dsa_cuda_rank_t *rank, uint32_t layer,
+    const dsa_cuda_step_t *step);
 static int dsa_cuda_index_tokens(dsa_cuda_rank_t *rank,
     const dsa_cuda_layer_t *l, uint32_t tokens);
 static int dsa_cuda_decode(dsa_cuda_rank_t *rank, uint32_t layer,
@@ -59,7 +64,13 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
     cache.keys = rank->cache.keys;
     cache.pages = rank->pages;
 
-    dsa_cuda_try(dsa_cuda_project(rank, l, &cache, step->tokens));
+    dsa_cuda_try(dsa_cuda_project(rank, l, step->tokens));
+    dsa_cuda_try(dsa_cuda_write(rank, l, &cache, rank->input.slot,
+                                step->tokens));
+
+    if (step->shared) {
+        dsa_cuda_try(dsa_cuda_write_peers(rank, layer, step));
+    }
 
     indexed = step->decode != 0 && step->indexed;
 
@@ -103,11 +114,11 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
 }
 
 
-/* Queries to q, latents and index keys to the cache. */
+/* Queries to q; latents and index keys, not yet normed, to a. */
 
 static int
 dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
-    const dsa_cuda_cache_t *cache, uint32_t tokens)
+    uint32_t tokens)
 {
     uint32_t          ld;
     dsa_cuda_work_t  *w;
@@ -120,14 +131,66 @@ dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     dsa_cuda_try(dsa_cuda_rmsnorm(NULL, 0, &w->qr8, w->a, ld, l->q_norm,
                                   tokens, l->q_b.cols, DSA_LATENT_EPS,
                                   rank->stream));
-    dsa_cuda_try(dsa_cuda_gemm_fp8(rank->gemm, w->q, l->q_b.rows, &w->qr8,
-                                   &l->q_b, tokens, rank->stream));
 
-    return dsa_cuda_cache_write(cache, rank->input.slot,
-                                w->a + rank->weights.at_kv, ld, l->kv_norm,
-                                w->a + rank->weights.at_k, ld, l->k_norm,
-                                l->k_bias, rank->rope, rank->input.position,
-                                tokens, rank->stream);
+    return dsa_cuda_gemm_fp8(rank->gemm, w->q, l->q_b.rows, &w->qr8, &l->q_b,
+                             tokens, rank->stream);
+}
+
+
+/* Latents and index keys of a to a cache. */
+
+static int
+dsa_cuda_write(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    const dsa_cuda_cache_t *cache, const int32_t *slot, uint32_t tokens)
+{
+    uint32_t          ld;
+    dsa_cuda_work_t  *w;
+
+    w = &rank->work;
+    ld = l->qkv_a.rows;
+
+    return dsa_cuda_cache_write(cache, slot, w->a + rank->weights.at_kv, ld,
+                                l->kv_norm, w->a + rank->weights.at_k, ld,
+                                l->k_norm, l->k_bias, rank->rope,
+                                rank->input.position, tokens, rank->stream);
+}
+
+
+/*
+ * The same to the other ranks, which compute other tokens of the same prompts.
+ * Returns in the stream when all ranks have stored the entries of this layer.
+ */
+
+static int
+dsa_cuda_write_peers(dsa_cuda_rank_t *rank, uint32_t layer,
+    const dsa_cuda_step_t *step)
+{
+    uint32_t                 r;
+    dsa_cuda_cache_t         cache;
+    const dsa_cuda_peers_t  *peers;
+
+    peers = &rank->peers;
+
+    cache.page = rank->cache.page;
+    cache.keys = rank->cache.keys;
+    cache.pages = rank->pages;
+
+    for (r = 0; r < rank->shard.ranks; r++) {
+        if (r == rank->shard.rank) {
+            continue;
+        }
+
+        cache.base = peers->page[r] + layer * rank->cache.layer;
+
+        dsa_cuda_try(dsa_cuda_write(rank, &rank->weights.layer[layer], &cache,
+                                    rank->input.peer_slot
+                                    + (uint64_t) r * rank->max_tokens,
+                                    step->tokens));
+    }
+
+    dsa_cuda_try(dsa_cuda_exchange_signal(&peers->exchange, rank->stream));
+
+    return dsa_cuda_exchange_wait(&peers->exchange, rank->stream);
 }
 
 
@@ -228,7 +291,7 @@ dsa_cuda_decode(dsa_cuda_rank_t *rank, uint32_t layer,
     dsa_cuda_try(dsa_cuda_attention_decode(&rank->state, w->u, w->q_latent,
                                            cache, w->pick_slot, rank->topk,
                                            w->n_pick, step->decode,
-                                           rank->config.num_attention_heads,
+                                           rank->heads,
                                            rank->topk, rank->attention_scale,
                                            w->decode_work, rank->stream));
 
@@ -289,7 +352,7 @@ dsa_cuda_absorbed(dsa_cuda_rank_t *rank, uint32_t layer,
 
     w = &rank->work;
     l = &rank->weights.layer[layer];
-    heads = rank->config.num_attention_heads;
+    heads = rank->heads;
     end = s->start + s->n;
 
     dsa_cuda_try(dsa_cuda_select(rank, layer, cache, s, pages));
@@ -356,7 +419,7 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
 
     w = &rank->work;
     l = &rank->weights.layer[layer];
-    heads = rank->config.num_attention_heads;
+    heads = rank->heads;
     end = s->start + s->n;
     row = s->first;
     q = w->q + row * heads * DSA_CUDA_QUERY;
@@ -403,7 +466,7 @@ dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
     dsa_cuda_work_t  *w;
 
     w = &rank->work;
-    heads = rank->config.num_attention_heads;
+    heads = rank->heads;
     q = w->q + (uint64_t) row * heads * DSA_CUDA_QUERY;
 
     dsa_cuda_try(dsa_cuda_gemm_heads(rank->gemm, w->q_latent,
@@ -432,7 +495,7 @@ dsa_cuda_expand(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
     dsa_cuda_work_t  *w;
 
     w = &rank->work;
-    heads = rank->config.num_attention_heads;
+    heads = rank->heads;
 
     return dsa_cuda_gemm_heads(rank->gemm,
                                w->o + (uint64_t) row * heads * DSA_CUDA_NOPE,

@@ -12,41 +12,74 @@
 #include "engine/backend.h"
 #include "engine/cuda/batch.h"
 #include "engine/cuda/graphs.h"
-#include "engine/cuda/rank.h"
+#include "engine/cuda/group.h"
 
 
 /*
- * The scheduler's steps on one rank.  The arrays of a step are made in pinned
- * memory and copied in stream order, and its samples are copied back behind
- * it.  Two steps may be in flight, so that the host makes the second one while
- * the first one runs.
+ * The scheduler's steps on one or several ranks.  The arrays of a step are
+ * made in pinned memory and copied in stream order, and its samples are copied
+ * back behind it.  Two steps may be in flight, so that the host makes the
+ * second one while the first one runs.
+ *
+ * With "attention data" each rank computes the entries that are on it, or a
+ * padding token.  With "attention tensor" all ranks compute all entries, and
+ * the samples of rank 0 are used; those of the others are the same.
  */
 
 #define DSA_CUDA_DEPTH      2
 
 
+/* Of one rank. */
+
 typedef struct {
-    dsa_weights_t          *weights;    /* NULL after they were loaded */
     dsa_cuda_rank_t        *rank;
     dsa_cuda_graphs_t       graphs;
     dsa_cuda_batch_t        batch;
     dsa_cuda_inflight_t     inflight[DSA_CUDA_DEPTH];
+    cudaEvent_t             copying;    /* steps before a page copy ended */
+    cudaEvent_t             copied;     /* the last page copy to this rank */
+} dsa_cuda_lane_t;
+
+
+/* The step that is being started. */
+
+typedef struct {
+    const dsa_batch_seq_t  *seq;
+    uint32_t                n_seqs;
+    uint32_t                inflight;
+    dsa_cuda_common_t       common;
+} dsa_cuda_job_t;
+
+
+typedef struct {
+    dsa_weights_t          *weights;    /* NULL after they were loaded */
+    dsa_cuda_group_t       *group;
+    dsa_cuda_job_t          job;
     uint32_t                first;      /* the oldest step in flight */
     uint32_t                steps;      /* in flight */
+    dsa_cuda_lane_t         lane[DSA_MAX_GPUS];
 } dsa_backend_cuda_t;
 
 
 static int dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
-static int dsa_backend_cuda_rank(dsa_backend_t *b, dsa_backend_cuda_t *c,
+static int dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
-static int dsa_backend_cuda_steps(dsa_backend_cuda_t *c, dsa_err_t *err);
+static int dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err);
+static int dsa_backend_cuda_unlane(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
-static int dsa_backend_cuda_enqueue(dsa_backend_cuda_t *c,
-    dsa_cuda_inflight_t *f, const dsa_cuda_step_t *step,
-    const dsa_cuda_extent_t *extent, dsa_err_t *err);
+static int dsa_backend_cuda_enqueue(void *data, uint32_t rank,
+    dsa_err_t *err);
+static int dsa_backend_cuda_upload(dsa_cuda_inflight_t *f,
+    dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
+    const dsa_cuda_extent_t *extent);
 static int dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err);
+static int dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err);
+static int dsa_backend_cuda_copy(dsa_backend_t *b,
+    const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
+static int dsa_backend_cuda_copy_page(dsa_cuda_lane_t *to,
+    const dsa_cuda_lane_t *from, const dsa_page_copy_t *copy);
 static void dsa_backend_cuda_close(dsa_backend_t *b);
 
 
@@ -81,10 +114,11 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->max_outputs = 1;
     b->masks = 0;
 
-    if (dsa_cuda_check_device(conf->gpu[0], err) != DSA_OK
-        || dsa_backend_cuda_model(b, c, conf, err) != DSA_OK
-        || dsa_backend_cuda_rank(b, c, conf, err) != DSA_OK
-        || dsa_backend_cuda_steps(c, err) != DSA_OK)
+    if (dsa_backend_cuda_model(b, c, conf, err) != DSA_OK
+        || dsa_backend_cuda_group(b, c, conf, err) != DSA_OK
+        || dsa_cuda_team_run(c->group->team, dsa_backend_cuda_lane, c, err)
+           != DSA_OK
+        || dsa_cuda_group_check(c->group, err) != DSA_OK)
     {
         dsa_backend_cuda_close(b);
         return NULL;
@@ -132,79 +166,140 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
 
 
 static int
-dsa_backend_cuda_rank(dsa_backend_t *b, dsa_backend_cuda_t *c,
+dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err)
 {
-    dsa_cuda_conf_t  rank;
+    uint32_t         r;
+    dsa_cuda_conf_t  group;
 
-    memset(&rank, 0, sizeof(rank));
+    memset(&group, 0, sizeof(group));
 
-    rank.weights = c->weights;
-    rank.config = b->config;
-    rank.device = conf->gpu[0];
-    rank.context = conf->context;
-    rank.kv_memory = conf->kv_memory;
-    rank.max_tokens = conf->max_tokens;
-    rank.max_seqs = conf->max_seqs;
-    rank.allowed = conf->allowed;
+    b->ranks = conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
+    b->rank_tokens = (conf->max_tokens + b->ranks - 1) / b->ranks;
+    b->copy = b->ranks > 1 ? dsa_backend_cuda_copy : NULL;
 
-    c->rank = dsa_cuda_rank_open(&rank, err);
+    group.weights = c->weights;
+    group.config = b->config;
+    group.gpus = conf->gpus;
+    group.attention = conf->attention;
+    group.context = conf->context;
+    group.kv_memory = conf->kv_memory;
+    group.max_tokens = b->rank_tokens;
+    group.max_seqs = conf->max_seqs;
+    group.allowed = conf->allowed;
+    memcpy(group.gpu, conf->gpu, sizeof(group.gpu));
 
-    if (c->rank == NULL) {
+    c->group = dsa_cuda_group_open(&group, err);
+
+    if (c->group == NULL) {
         return DSA_ERROR;
     }
 
-    /* the weights are on the GPU: the files are not needed any more */
+    /* the weights are on the GPUs: the files are not needed any more */
 
     dsa_weights_close(c->weights);
     c->weights = NULL;
 
-    b->ranks = 1;
-    b->pages = c->rank->pages;
-    b->rank_tokens = conf->max_tokens;
+    b->pages = c->group->pages;
+
+    for (r = 0; r < c->group->ranks; r++) {
+        c->lane[r].rank = c->group->rank[r];
+    }
 
     return DSA_OK;
 }
 
 
-static int
-dsa_backend_cuda_steps(dsa_backend_cuda_t *c, dsa_err_t *err)
-{
-    uint32_t  i;
+/* What a rank needs for steps, and its graphs. */
 
-    if (dsa_cuda_batch_open(&c->batch, c->rank, err) != DSA_OK) {
+static int
+dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err)
+{
+    int                  rc;
+    uint32_t             i;
+    dsa_cuda_lane_t     *lane;
+    dsa_backend_cuda_t  *c;
+
+    c = data;
+    lane = &c->lane[rank];
+
+    rc = dsa_cuda_rank_attach(lane->rank);
+    rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&lane->copying,
+                                                   cudaEventDisableTiming);
+    rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&lane->copied,
+                                                   cudaEventDisableTiming);
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: events: %s", lane->rank->device,
+                         dsa_cuda_error(rc));
+    }
+
+    if (dsa_cuda_batch_open(&lane->batch, lane->rank, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
     for (i = 0; i < DSA_CUDA_DEPTH; i++) {
-        if (dsa_cuda_inflight_open(&c->inflight[i], c->rank, err) != DSA_OK) {
+        if (dsa_cuda_inflight_open(&lane->inflight[i], lane->rank, err)
+            != DSA_OK)
+        {
             return DSA_ERROR;
         }
     }
 
-    return dsa_cuda_graphs_open(&c->graphs, c->rank, &c->inflight[0], err);
+    return dsa_cuda_graphs_open(&lane->graphs, lane->rank, &lane->inflight[0],
+                                err);
+}
+
+
+static int
+dsa_backend_cuda_unlane(void *data, uint32_t rank, dsa_err_t *err)
+{
+    uint32_t             i;
+    dsa_cuda_lane_t     *lane;
+    dsa_backend_cuda_t  *c;
+
+    c = data;
+    lane = &c->lane[rank];
+
+    if (lane->rank == NULL) {
+        return DSA_OK;
+    }
+
+    (void) dsa_cuda_rank_attach(lane->rank);
+    (void) cudaStreamSynchronize(lane->rank->stream);
+
+    dsa_cuda_graphs_close(&lane->graphs);
+
+    for (i = 0; i < DSA_CUDA_DEPTH; i++) {
+        dsa_cuda_inflight_close(&lane->inflight[i]);
+    }
+
+    dsa_cuda_batch_close(&lane->batch);
+
+    if (lane->copying != NULL) {
+        (void) cudaEventDestroy(lane->copying);
+    }
+
+    if (lane->copied != NULL) {
+        (void) cudaEventDestroy(lane->copied);
+    }
+
+    return DSA_OK;
 }
 
 
 static void
 dsa_backend_cuda_close(dsa_backend_t *b)
 {
-    uint32_t             i;
+    dsa_err_t            err;
     dsa_backend_cuda_t  *c = b->data;
 
-    if (c->rank != NULL) {
-        (void) dsa_cuda_rank_attach(c->rank);
-        (void) cudaStreamSynchronize(c->rank->stream);
+    if (c->group != NULL) {
+        (void) dsa_cuda_team_run(c->group->team, dsa_backend_cuda_unlane, c,
+                                 &err);
     }
 
-    dsa_cuda_graphs_close(&c->graphs);
-
-    for (i = 0; i < DSA_CUDA_DEPTH; i++) {
-        dsa_cuda_inflight_close(&c->inflight[i]);
-    }
-
-    dsa_cuda_batch_close(&c->batch);
-    dsa_cuda_rank_close(c->rank);
+    dsa_cuda_group_close(c->group);
     dsa_weights_close(c->weights);
 
     free(c);
@@ -216,20 +311,20 @@ static int
 dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
-    dsa_cuda_step_t       step;
-    dsa_cuda_extent_t     extent;
-    dsa_backend_cuda_t   *c = b->data;
-    dsa_cuda_inflight_t  *f;
+    dsa_backend_cuda_t  *c = b->data;
 
     /* the caller never starts more steps than b->depth */
 
     assert(c->steps < DSA_CUDA_DEPTH);
 
-    f = &c->inflight[(c->first + c->steps) % DSA_CUDA_DEPTH];
+    c->job.seq = seq;
+    c->job.n_seqs = n_seqs;
+    c->job.inflight = (c->first + c->steps) % DSA_CUDA_DEPTH;
 
-    if (dsa_cuda_batch_make(&c->batch, f, &step, &extent, c->rank, seq,
-                            n_seqs, err) != DSA_OK
-        || dsa_backend_cuda_enqueue(c, f, &step, &extent, err) != DSA_OK)
+    if (dsa_cuda_batch_common(&c->job.common, c->group->rank[0], seq, n_seqs,
+                              err) != DSA_OK
+        || dsa_cuda_team_run(c->group->team, dsa_backend_cuda_enqueue, c, err)
+           != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -240,42 +335,39 @@ dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 }
 
 
-/* Input, the step, samples, and the event behind them. */
+/* One rank's part of a step: input, layers, samples, and the event. */
 
 static int
-dsa_backend_cuda_enqueue(dsa_backend_cuda_t *c, dsa_cuda_inflight_t *f,
-    const dsa_cuda_step_t *step, const dsa_cuda_extent_t *extent,
-    dsa_err_t *err)
+dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
 {
-    int               rc;
-    size_t            pitch;
-    cudaGraphExec_t   graph;
-    dsa_cuda_rank_t  *rank;
+    int                   rc;
+    dsa_cuda_job_t       *job;
+    cudaGraphExec_t       graph;
+    dsa_cuda_step_t       step;
+    dsa_cuda_lane_t      *lane;
+    dsa_cuda_rank_t      *rank;
+    dsa_cuda_extent_t     extent;
+    dsa_backend_cuda_t   *c;
+    dsa_cuda_inflight_t  *f;
 
-    rank = c->rank;
-    pitch = rank->ld_pages * sizeof(int32_t);
-    graph = dsa_cuda_graphs_find(&c->graphs, rank, step, f);
+    c = data;
+    job = &c->job;
+    lane = &c->lane[number];
+    rank = lane->rank;
+    f = &lane->inflight[job->inflight];
+
+    dsa_cuda_batch_make(&lane->batch, f, &step, &extent, &job->common, rank,
+                        job->seq, job->n_seqs);
+
+    graph = dsa_cuda_graphs_find(&lane->graphs, rank, &step, &job->common, f);
 
     rc = dsa_cuda_rank_attach(rank);
-    rc = rc != 0 ? rc : dsa_cuda_inflight_upload(f, rank);
-
-    if (rc == 0) {
-        rc = cudaMemcpy2DAsync(rank->input.pages, pitch, f->pages, pitch,
-                               extent->pages * sizeof(int32_t),
-                               extent->tables, cudaMemcpyHostToDevice,
-                               rank->stream);
-    }
-
-    if (rc == 0 && extent->history != 0) {
-        rc = cudaMemcpyAsync(rank->input.history, f->history,
-                             extent->history * sizeof(uint32_t),
-                             cudaMemcpyHostToDevice, rank->stream);
-    }
+    rc = rc != 0 ? rc : dsa_backend_cuda_upload(f, rank, &step, &extent);
 
     if (rc == 0 && graph != NULL) {
         rc = cudaGraphLaunch(graph, rank->stream);
 
-    } else if (rc == 0 && dsa_cuda_rank_run(rank, step, err) != DSA_OK) {
+    } else if (rc == 0 && dsa_cuda_rank_run(rank, &step, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -289,7 +381,7 @@ dsa_backend_cuda_enqueue(dsa_backend_cuda_t *c, dsa_cuda_inflight_t *f,
 
     if (rc != 0) {
         return dsa_error(err, "GPU %d: a step of %u tokens: %s", rank->device,
-                         step->tokens, dsa_cuda_error(rc));
+                         step.tokens, dsa_cuda_error(rc));
     }
 
     return DSA_OK;
@@ -297,28 +389,169 @@ dsa_backend_cuda_enqueue(dsa_backend_cuda_t *c, dsa_cuda_inflight_t *f,
 
 
 static int
+dsa_backend_cuda_upload(dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank,
+    const dsa_cuda_step_t *step, const dsa_cuda_extent_t *extent)
+{
+    int     rc;
+    size_t  pitch;
+
+    pitch = rank->ld_pages * sizeof(int32_t);
+
+    rc = dsa_cuda_inflight_upload(f, rank);
+    rc = rc != 0 ? rc : (int) cudaMemcpy2DAsync(rank->input.pages, pitch,
+                                                f->pages, pitch,
+                                                extent->pages
+                                                * sizeof(int32_t),
+                                                extent->tables,
+                                                cudaMemcpyHostToDevice,
+                                                rank->stream);
+
+    if (rc == 0 && extent->history != 0) {
+        rc = cudaMemcpyAsync(rank->input.history, f->history,
+                             extent->history * sizeof(uint32_t),
+                             cudaMemcpyHostToDevice, rank->stream);
+    }
+
+    if (rc == 0 && step->shared) {
+        pitch = rank->max_tokens * sizeof(int32_t);
+        rc = cudaMemcpy2DAsync(rank->input.peer_slot, pitch, f->peer_slot,
+                               pitch, step->tokens * sizeof(int32_t),
+                               rank->shard.ranks, cudaMemcpyHostToDevice,
+                               rank->stream);
+    }
+
+    return rc;
+}
+
+
+static int
 dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
 {
-    int                   rc;
-    dsa_backend_cuda_t   *c = b->data;
-    dsa_cuda_inflight_t  *f;
+    uint32_t             r;
+    dsa_backend_cuda_t  *c = b->data;
 
     assert(c->steps > 0);
 
-    f = &c->inflight[c->first];
-
-    rc = dsa_cuda_rank_attach(c->rank);
-    rc = rc != 0 ? rc : (int) cudaEventSynchronize(f->ended);
-
-    if (rc != 0) {
-        return dsa_error(err, "GPU %d: a step failed: %s", c->rank->device,
-                         dsa_cuda_error(rc));
+    if (dsa_backend_cuda_ended(c, err) != DSA_OK
+        || dsa_cuda_group_check(c->group, err) != DSA_OK)
+    {
+        return DSA_ERROR;
     }
 
-    dsa_cuda_batch_finish(f);
+    for (r = 0; r < b->ranks; r++) {
+        dsa_cuda_batch_finish(&c->lane[r].inflight[c->first]);
+    }
 
     c->first = (c->first + 1) % DSA_CUDA_DEPTH;
     c->steps--;
 
     return DSA_OK;
+}
+
+
+/*
+ * Waits until all ranks have finished the oldest step.  An error of any rank
+ * ends the wait, because the others may then wait for that rank on their GPUs
+ * until their time limit.
+ */
+
+static int
+dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
+{
+    int               rc;
+    uint32_t          r, busy;
+    cudaEvent_t       ended;
+    dsa_cuda_lane_t  *lane;
+
+    do {
+        busy = 0;
+
+        for (r = 0; r < c->group->ranks; r++) {
+            lane = &c->lane[r];
+            ended = lane->inflight[c->first].ended;
+
+            rc = c->group->ranks == 1 ? (int) cudaEventSynchronize(ended)
+                                      : (int) cudaEventQuery(ended);
+
+            if (rc == (int) cudaErrorNotReady) {
+                busy = 1;
+
+            } else if (rc != 0) {
+                return dsa_error(err, "GPU %d: a step failed: %s",
+                                 lane->rank->device, dsa_cuda_error(rc));
+            }
+        }
+
+    } while (busy);
+
+    return DSA_OK;
+}
+
+
+/*
+ * A copy runs in the stream of its destination, after the steps of its source
+ * that write the page; later steps of the source, which may write another
+ * prefix to it, wait for the copy.
+ */
+
+static int
+dsa_backend_cuda_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
+    uint32_t n, dsa_err_t *err)
+{
+    int                  rc;
+    uint32_t             i;
+    dsa_backend_cuda_t  *c = b->data;
+
+    for (i = 0; i < n; i++) {
+        if (copy[i].from_rank >= b->ranks || copy[i].to_rank >= b->ranks
+            || copy[i].from_page >= b->pages || copy[i].to_page >= b->pages)
+        {
+            return dsa_error(err, "a copy from page %u of rank %u to page %u "
+                             "of rank %u; expected pages below %u and ranks "
+                             "below %u", copy[i].from_page, copy[i].from_rank,
+                             copy[i].to_page, copy[i].to_rank, b->pages,
+                             b->ranks);
+        }
+
+        rc = dsa_backend_cuda_copy_page(&c->lane[copy[i].to_rank],
+                                        &c->lane[copy[i].from_rank], &copy[i]);
+
+        if (rc != 0) {
+            return dsa_error(err, "copying a page from GPU %d to GPU %d: %s",
+                             c->lane[copy[i].from_rank].rank->device,
+                             c->lane[copy[i].to_rank].rank->device,
+                             dsa_cuda_error(rc));
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_backend_cuda_copy_page(dsa_cuda_lane_t *to, const dsa_cuda_lane_t *from,
+    const dsa_page_copy_t *copy)
+{
+    int       rc;
+    uint8_t  *source, *target;
+    uint64_t  bytes;
+
+    bytes = to->rank->cache.page;
+    source = (uint8_t *) from->rank->page + copy->from_page * bytes;
+    target = (uint8_t *) to->rank->page + copy->to_page * bytes;
+
+    rc = dsa_cuda_rank_attach(from->rank);
+    rc = rc != 0 ? rc : (int) cudaEventRecord(from->copying,
+                                              from->rank->stream);
+    rc = rc != 0 ? rc : dsa_cuda_rank_attach(to->rank);
+    rc = rc != 0 ? rc : (int) cudaStreamWaitEvent(to->rank->stream,
+                                                  from->copying, 0);
+    rc = rc != 0 ? rc : (int) cudaMemcpyPeerAsync(target, to->rank->device,
+                                                  source, from->rank->device,
+                                                  bytes, to->rank->stream);
+    rc = rc != 0 ? rc : (int) cudaEventRecord(to->copied, to->rank->stream);
+    rc = rc != 0 ? rc : dsa_cuda_rank_attach(from->rank);
+
+    return rc != 0 ? rc : (int) cudaStreamWaitEvent(from->rank->stream,
+                                                    to->copied, 0);
 }

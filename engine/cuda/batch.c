@@ -4,21 +4,27 @@
  */
 
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/cuda/batch.h"
 
 
-static int dsa_batch_check(const dsa_cuda_rank_t *rank,
-    const dsa_batch_seq_t *seq, uint32_t n_seqs, dsa_err_t *err);
-static uint32_t dsa_batch_order(dsa_cuda_batch_t *batch,
+static uint32_t dsa_batch_ranks(const dsa_cuda_rank_t *rank);
+static int dsa_batch_piece(dsa_cuda_piece_t *piece,
+    const dsa_cuda_rank_t *rank, uint32_t number, const dsa_batch_seq_t *s);
+static int dsa_batch_decodes(const dsa_cuda_rank_t *rank,
+    const dsa_batch_seq_t *s);
+static uint32_t dsa_batch_pieces(dsa_cuda_batch_t *batch, uint32_t *decode,
     const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq, uint32_t n_seqs);
 static void dsa_batch_tokens(const dsa_cuda_batch_t *batch,
-    const dsa_cuda_host_t *h, const dsa_batch_seq_t *s, uint32_t first,
+    const dsa_cuda_host_t *h, const dsa_cuda_piece_t *p, uint32_t first,
     uint32_t table);
+static void dsa_batch_peers(const dsa_cuda_rank_t *rank, int32_t *slot,
+    const dsa_cuda_piece_t *p, uint32_t first);
 static void dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
-    const dsa_batch_seq_t *s, uint32_t table);
+    const dsa_cuda_piece_t *p, uint32_t table);
 static void dsa_batch_sampling(dsa_cuda_sampling_t *to,
     const dsa_batch_seq_t *s, uint32_t *history, uint32_t *n_history);
 
@@ -30,13 +36,14 @@ dsa_cuda_batch_open(dsa_cuda_batch_t *b, const dsa_cuda_rank_t *rank,
     size_t  seqs;
 
     seqs = rank->max_samples;
+    b->entries = rank->max_samples * dsa_batch_ranks(rank);
 
-    b->sample_of = calloc(seqs, sizeof(uint32_t));
-    b->sample_now = calloc(seqs, sizeof(uint32_t));
-    b->order = calloc(seqs, sizeof(uint32_t));
+    b->sample_of = calloc(b->entries, sizeof(uint32_t));
+    b->sample_now = calloc(b->entries, sizeof(uint32_t));
+    b->piece = calloc(seqs, sizeof(dsa_cuda_piece_t));
     b->seq = calloc(2 * seqs, sizeof(dsa_cuda_seq_t));
 
-    if (b->sample_of == NULL || b->sample_now == NULL || b->order == NULL
+    if (b->sample_of == NULL || b->sample_now == NULL || b->piece == NULL
         || b->seq == NULL)
     {
         return dsa_error(err, "no memory for steps of %zu sequences", seqs);
@@ -51,56 +58,173 @@ dsa_cuda_batch_close(dsa_cuda_batch_t *b)
 {
     free(b->sample_of);
     free(b->sample_now);
-    free(b->order);
+    free(b->piece);
     free(b->seq);
 }
 
 
+/* Ranks that entries are on, as the scheduler sees them. */
+
+static uint32_t
+dsa_batch_ranks(const dsa_cuda_rank_t *rank)
+{
+    return rank->shard.attention == DSA_ATTENTION_DATA ? rank->shard.ranks : 1;
+}
+
+
 int
+dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
+    const dsa_batch_seq_t *seq, uint32_t n_seqs, dsa_err_t *err)
+{
+    uint32_t          i, r, end, ranks;
+    dsa_cuda_piece_t  piece;
+    uint32_t          tokens[DSA_MAX_GPUS], entries[DSA_MAX_GPUS];
+
+    memset(c, 0, sizeof(dsa_cuda_common_t));
+    memset(tokens, 0, sizeof(tokens));
+    memset(entries, 0, sizeof(entries));
+
+    ranks = dsa_batch_ranks(rank);
+    c->decode = 1;
+
+    for (i = 0; i < n_seqs; i++) {
+        if (seq[i].rank >= ranks) {
+            return dsa_error(err, "entry %u of a step is on rank %u; expected "
+                             "a rank below %u", i, seq[i].rank, ranks);
+        }
+
+        c->shared |= seq[i].copies != NULL;
+
+        if (dsa_batch_decodes(rank, &seq[i])) {
+            end = seq[i].start + 1;
+            c->max_keys = end > c->max_keys ? end : c->max_keys;
+
+        } else {
+            c->decode = 0;
+        }
+
+        for (r = 0; r < ranks; r++) {
+            if (dsa_batch_piece(&piece, rank, r, &seq[i])) {
+                tokens[r] += piece.n;
+                entries[r]++;
+            }
+        }
+    }
+
+    for (r = 0; r < ranks; r++) {
+        if (n_seqs == 0 || entries[r] > rank->max_samples
+            || tokens[r] > rank->max_tokens)
+        {
+            return dsa_error(err, "a step has %u sequences of %u tokens on "
+                             "rank %u; expected up to %u sequences of up to "
+                             "%u tokens, and at least one in all", entries[r],
+                             tokens[r], r, rank->max_samples,
+                             rank->max_tokens);
+        }
+
+        c->slot = tokens[r] > c->slot ? tokens[r] : c->slot;
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * The tokens of an entry that rank number computes; 0: none.  Tokens of an
+ * entry with copies are cut into one piece for each rank.  The ranks after the
+ * sequence's own come first, so that its own has the last piece and the
+ * sample, which is there when the next step uses it.
+ */
+
+static int
+dsa_batch_piece(dsa_cuda_piece_t *p, const dsa_cuda_rank_t *rank,
+    uint32_t number, const dsa_batch_seq_t *s)
+{
+    uint32_t  i, end, ranks;
+
+    ranks = dsa_batch_ranks(rank);
+
+    p->seq = s;
+    p->start = s->start;
+    p->n = s->n_input;
+    p->last = 1;
+    p->pages = s->pages;
+
+    if (s->copies == NULL) {
+        return ranks == 1 || s->rank == number;
+    }
+
+    i = (number + ranks - s->rank - 1) % ranks;
+    end = (uint32_t) ((uint64_t) s->n_input * (i + 1) / ranks);
+
+    p->start += (uint32_t) ((uint64_t) s->n_input * i / ranks);
+    p->n = s->start + end - p->start;
+    p->last = i + 1 == ranks;
+    p->pages = s->copies[number];
+
+    return p->n != 0;
+}
+
+
+static int
+dsa_batch_decodes(const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *s)
+{
+    return s->copies == NULL
+           && dsa_cuda_step_decodes(rank->mha_tokens, s->start, s->n_input,
+                                    s->n_prompt);
+}
+
+
+void
 dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     dsa_cuda_step_t *step, dsa_cuda_extent_t *extent,
-    const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq, uint32_t n_seqs,
-    dsa_err_t *err)
+    const dsa_cuda_common_t *common, const dsa_cuda_rank_t *rank,
+    const dsa_batch_seq_t *seq, uint32_t n_seqs)
 {
-    uint32_t                i, n, first, end, width, *swap;
-    dsa_cuda_host_t         h;
-    dsa_cuda_sampling_t    *sampling;
-    const dsa_batch_seq_t  *s;
+    uint32_t                 i, n, first, end, width, *swap;
+    dsa_cuda_host_t          h;
+    dsa_cuda_sampling_t     *sampling;
+    const dsa_batch_seq_t   *s;
+    const dsa_cuda_piece_t  *p;
 
-    if (dsa_batch_check(rank, seq, n_seqs, err) != DSA_OK) {
-        return DSA_ERROR;
-    }
+    assert(n_seqs <= b->entries);
 
     dsa_cuda_host(&h, rank, f);
 
     memset(step, 0, sizeof(dsa_cuda_step_t));
     memset(extent, 0, sizeof(dsa_cuda_extent_t));
 
-    step->decode = dsa_batch_order(b, rank, seq, n_seqs);
+    n = dsa_batch_pieces(b, &step->decode, rank, seq, n_seqs);
+
     step->seq = b->seq;
+    step->slot = common->slot;
+    step->shared = common->shared;
     f->samples = 0;
     first = 0;
     width = 0;
 
-    for (i = 0; i < n_seqs; i++) {
-        n = b->order[i];
-        s = &seq[n];
-        end = s->start + s->n_input;
+    for (i = 0; i < n; i++) {
+        p = &b->piece[i];
+        s = p->seq;
+        end = p->start + p->n;
 
-        dsa_batch_tokens(b, &h, s, first, i);
-        dsa_batch_pages(rank, f->pages, s, i);
+        dsa_batch_tokens(b, &h, p, first, i);
+        dsa_batch_pages(rank, f->pages, p, i);
+
+        if (common->shared) {
+            dsa_batch_peers(rank, f->peer_slot, p, first);
+        }
 
         if (i < step->decode) {
             step->max_keys = end > step->max_keys ? end : step->max_keys;
 
         } else {
             step->n_seqs += dsa_cuda_step_parts(&b->seq[step->n_seqs],
-                                                rank->mha_tokens, s->start,
-                                                s->n_input, s->n_prompt,
-                                                first, i);
+                                                rank->mha_tokens, p->start,
+                                                p->n, s->n_prompt, first, i);
         }
 
-        first += s->n_input;
+        first += p->n;
         width = end > width ? end : width;
 
         /*
@@ -109,7 +233,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
          * destination.
          */
 
-        if (s->sampling != NULL || i < step->decode) {
+        if ((s->sampling != NULL && p->last) || i < step->decode) {
             sampling = &h.sampling[f->samples];
             memset(sampling, 0, sizeof(dsa_cuda_sampling_t));
 
@@ -121,7 +245,21 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
             }
 
             h.last[f->samples] = (int32_t) first - 1;
-            b->sample_now[n] = f->samples++;
+            b->sample_now[p->entry] = f->samples++;
+        }
+    }
+
+    if (n == 0) {
+        dsa_cuda_host_pad(&h, 0, 1);
+        memset(f->pages, 0, sizeof(int32_t));
+
+        step->decode = 1;
+        width = 1;
+        first = 1;
+        n = 1;
+
+        if (common->shared) {
+            dsa_batch_peers(rank, f->peer_slot, NULL, 0);
         }
     }
 
@@ -129,94 +267,72 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     step->samples = f->samples;
     step->indexed = step->max_keys > rank->topk;
 
-    extent->tables = n_seqs;
+    extent->tables = n;
     extent->pages = (width + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
 
     swap = b->sample_of;
     b->sample_of = b->sample_now;
     b->sample_now = swap;
-
-    return DSA_OK;
-}
-
-
-static int
-dsa_batch_check(const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq,
-    uint32_t n_seqs, dsa_err_t *err)
-{
-    uint32_t  i, n;
-
-    for (i = 0, n = 0; i < n_seqs; i++) {
-        n += seq[i].n_input;
-    }
-
-    if (n_seqs == 0 || n_seqs > rank->max_samples || n > rank->max_tokens) {
-        return dsa_error(err, "a step has %u sequences of %u tokens; expected "
-                         "1 to %u sequences of up to %u tokens", n_seqs, n,
-                         rank->max_samples, rank->max_tokens);
-    }
-
-    return DSA_OK;
-}
-
-
-static int
-dsa_batch_decodes(const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *s)
-{
-    return dsa_cuda_step_decodes(rank->mha_tokens, s->start, s->n_input,
-                                 s->n_prompt);
 }
 
 
 /*
- * Entries of one decode token first, because graphs are made of them.  Returns
- * their number.
+ * Pieces of this rank: those of one decode token first, because graphs are
+ * made of them.  Returns their number.
  */
 
 static uint32_t
-dsa_batch_order(dsa_cuda_batch_t *b, const dsa_cuda_rank_t *rank,
-    const dsa_batch_seq_t *seq, uint32_t n_seqs)
+dsa_batch_pieces(dsa_cuda_batch_t *b, uint32_t *decode,
+    const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq, uint32_t n_seqs)
 {
-    uint32_t  i, n, decode;
+    uint32_t          i, n, decodes;
+    dsa_cuda_piece_t  piece;
 
-    decode = 0;
+    n = 0;
 
-    for (i = 0; i < n_seqs; i++) {
-        decode += (uint32_t) dsa_batch_decodes(rank, &seq[i]);
-    }
-
-    for (i = 0, n = 0; i < n_seqs; i++) {
-        if (dsa_batch_decodes(rank, &seq[i])) {
-            b->order[n++] = i;
-
-        } else {
-            b->order[decode + i - n] = i;
+    for (decodes = 1; ; decodes = 0) {
+        for (i = 0; i < n_seqs; i++) {
+            if (dsa_batch_decodes(rank, &seq[i]) == (int) decodes
+                && dsa_batch_piece(&piece, rank, rank->shard.rank, &seq[i]))
+            {
+                piece.entry = i;
+                b->piece[n++] = piece;
+            }
         }
+
+        if (decodes == 0) {
+            break;
+        }
+
+        *decode = n;
     }
 
-    return decode;
+    return n;
 }
 
 
-/* The tokens of an entry, from index first of the step on. */
+/* The tokens of a piece, from index first of the step on. */
 
 static void
 dsa_batch_tokens(const dsa_cuda_batch_t *b, const dsa_cuda_host_t *h,
-    const dsa_batch_seq_t *s, uint32_t first, uint32_t table)
+    const dsa_cuda_piece_t *p, uint32_t first, uint32_t table)
 {
-    uint32_t  i, t, at;
+    uint32_t                i, t, at;
+    const dsa_batch_seq_t  *s;
 
-    for (i = 0, t = first; i < s->n_input; i++, t++) {
-        at = s->start + i;
+    s = p->seq;
+
+    for (i = 0, t = first; i < p->n; i++, t++) {
+        at = p->start + i;
 
         h->position[t] = (int32_t) at;
         h->keys[t] = (int32_t) at + 1;
         h->table[t] = (int32_t) table;
-        h->slot[t] = (int32_t) (s->pages[at / DSA_PAGE_TOKENS]
+        h->slot[t] = (int32_t) (p->pages[at / DSA_PAGE_TOKENS]
                                 * DSA_PAGE_TOKENS + at % DSA_PAGE_TOKENS);
         h->feed[t] = -1;
 
-        if (i + 1 == s->n_input && s->input_from != DSA_INPUT_KNOWN) {
+        if (p->last && i + 1 == p->n && s->input_from != DSA_INPUT_KNOWN) {
             h->token[t] = 0;
             h->feed[t] = (int32_t) b->sample_of[s->input_from];
 
@@ -227,18 +343,49 @@ dsa_batch_tokens(const dsa_cuda_batch_t *b, const dsa_cuda_host_t *h,
 }
 
 
-/* The block table of an entry. */
+/*
+ * Where the cache entries of a piece go on the other ranks; NULL: one padding
+ * token.
+ */
+
+static void
+dsa_batch_peers(const dsa_cuda_rank_t *rank, int32_t *slot,
+    const dsa_cuda_piece_t *p, uint32_t first)
+{
+    int32_t   *to;
+    uint32_t   i, r, n, at, page;
+
+    n = p != NULL ? p->n : 1;
+
+    for (r = 0; r < rank->shard.ranks; r++) {
+        to = slot + (uint64_t) r * rank->max_tokens + first;
+
+        for (i = 0; i < n; i++) {
+            if (p == NULL || p->seq->copies == NULL) {
+                to[i] = -1;
+                continue;
+            }
+
+            at = p->start + i;
+            page = p->seq->copies[r][at / DSA_PAGE_TOKENS];
+            to[i] = (int32_t) (page * DSA_PAGE_TOKENS + at % DSA_PAGE_TOKENS);
+        }
+    }
+}
+
+
+/* The block table of a piece: of the tokens up to its last one. */
 
 static void
 dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
-    const dsa_batch_seq_t *s, uint32_t table)
+    const dsa_cuda_piece_t *p, uint32_t table)
 {
     uint32_t  i, last;
 
-    last = (s->start + s->n_input - 1) / DSA_PAGE_TOKENS;
+    last = (p->start + p->n - 1) / DSA_PAGE_TOKENS;
 
     for (i = 0; i <= last; i++) {
-        pages[(uint64_t) table * rank->ld_pages + i] = (int32_t) s->pages[i];
+        pages[(uint64_t) table * rank->ld_pages + i] = (int32_t) p->pages[i];
     }
 }
 

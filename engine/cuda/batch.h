@@ -29,6 +29,8 @@ typedef struct {
     uint8_t                *input;      /* laid out as rank->input, from token
                                            to end */
     int32_t                *pages;      /* [max_samples, ld_pages] */
+    int32_t                *peer_slot;  /* [ranks, max_tokens]; NULL for one
+                                           rank */
     uint32_t               *history;    /* [max_samples * context] */
     dsa_cuda_sample_t      *sample;     /* [max_samples] */
     dsa_sample_t          **out;        /* [max_samples] where samples go;
@@ -52,15 +54,40 @@ typedef struct {
 } dsa_cuda_host_t;
 
 
-/* What making steps needs from one to the next, of max_samples entries each. */
+/* The tokens of an entry that a rank computes. */
 
 typedef struct {
-    uint32_t               *sample_of;  /* sample of each entry of the step
-                                           that was started last */
+    const dsa_batch_seq_t  *seq;
+    uint32_t                entry;      /* of the step */
+    uint32_t                start;      /* position of the first one */
+    uint32_t                n;
+    uint32_t                last;       /* 1: the last input is among them */
+    const uint32_t         *pages;      /* block table on this rank */
+} dsa_cuda_piece_t;
+
+
+/* What making steps needs from one to the next. */
+
+typedef struct {
+    uint32_t               *sample_of;  /* [entries] sample of each entry of
+                                           the step that was started last */
     uint32_t               *sample_now; /* the same of the step being made */
-    uint32_t               *order;      /* entries, decode tokens first */
+    uint32_t                entries;    /* most entries of a step, of all
+                                           ranks */
+    dsa_cuda_piece_t       *piece;      /* [max_samples] decode tokens first */
     dsa_cuda_seq_t         *seq;        /* [2 * max_samples] */
 } dsa_cuda_batch_t;
+
+
+/* What all ranks must agree on for a step. */
+
+typedef struct {
+    uint32_t                slot;       /* tokens of the fullest rank */
+    uint32_t                max_keys;   /* bound of keys[] of all decode
+                                           tokens */
+    uint32_t                decode;     /* 1: decode tokens only */
+    uint32_t                shared;     /* 1: an entry has copies */
+} dsa_cuda_common_t;
 
 
 /* What of a step's arrays is in use. */
@@ -99,14 +126,22 @@ int dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f,
 void dsa_cuda_host_pad(dsa_cuda_host_t *host, uint32_t from, uint32_t to);
 
 /*
- * Fills f, step and extent from the entries of a step.  seq is used until the
- * return, the places of its samples until dsa_cuda_batch_finish().  DSA_ERROR
- * with err, and nothing changed: more entries or tokens than the rank's limits.
+ * Sets common for the entries of a step.  DSA_ERROR with err: more entries or
+ * tokens than the limits of a rank.
  */
-int dsa_cuda_batch_make(dsa_cuda_batch_t *batch, dsa_cuda_inflight_t *f,
-    dsa_cuda_step_t *step, dsa_cuda_extent_t *extent,
+int dsa_cuda_batch_common(dsa_cuda_common_t *common,
     const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err);
+
+/*
+ * Fills f, step and extent from the entries of a step that this rank computes;
+ * a rank without entries gets a padding token.  seq is used until the return,
+ * the places of its samples until dsa_cuda_batch_finish().
+ */
+void dsa_cuda_batch_make(dsa_cuda_batch_t *batch, dsa_cuda_inflight_t *f,
+    dsa_cuda_step_t *step, dsa_cuda_extent_t *extent,
+    const dsa_cuda_common_t *common, const dsa_cuda_rank_t *rank,
+    const dsa_batch_seq_t *seq, uint32_t n_seqs);
 
 /* Copies the samples of a finished step to where the scheduler expects them. */
 void dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f);

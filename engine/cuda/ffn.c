@@ -5,8 +5,46 @@
 
 
 #include "engine/cuda/rank.h"
+#include "kernels/exchange.h"
 #include "kernels/gemm.h"
 #include "kernels/moe.h"
+
+
+static int dsa_cuda_mlp(dsa_cuda_rank_t *rank, dsa_bf16_t *y,
+    const dsa_cuda_layer_t *l, uint32_t tokens);
+static int dsa_cuda_route_tokens(dsa_cuda_rank_t *rank, uint32_t layer,
+    uint32_t tokens);
+static int dsa_cuda_experts(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    const dsa_fp8_rows_t *x, const int32_t *expert, uint32_t tokens,
+    uint32_t pairs);
+static int dsa_cuda_local(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    uint32_t tokens);
+static int dsa_cuda_gathered(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    const dsa_cuda_step_t *step);
+static int dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    uint32_t slot);
+
+
+int
+dsa_cuda_ffn(dsa_cuda_rank_t *rank, uint32_t layer,
+    const dsa_cuda_step_t *step)
+{
+    const dsa_cuda_layer_t  *l;
+
+    l = &rank->weights.layer[layer];
+
+    if (!l->moe) {
+        return dsa_cuda_mlp(rank, rank->work.x, l, step->tokens);
+    }
+
+    dsa_cuda_try(dsa_cuda_route_tokens(rank, layer, step->tokens));
+
+    if (rank->shard.experts.n == rank->shard.experts.of) {
+        return dsa_cuda_local(rank, l, step->tokens);
+    }
+
+    return dsa_cuda_gathered(rank, l, step);
+}
 
 
 /* y = down(silu(gate(y8)) * up(y8)) of the dense or the shared weights. */
@@ -29,26 +67,19 @@ dsa_cuda_mlp(dsa_cuda_rank_t *rank, dsa_bf16_t *y, const dsa_cuda_layer_t *l,
 }
 
 
-int
-dsa_cuda_ffn(dsa_cuda_rank_t *rank, uint32_t layer,
-    const dsa_cuda_step_t *step)
+/* expert and weight of this rank's tokens. */
+
+static int
+dsa_cuda_route_tokens(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
 {
-    uint32_t                 k, tokens, pairs, experts, hidden;
+    uint32_t                 experts, hidden;
     dsa_cuda_work_t         *w;
     const dsa_cuda_layer_t  *l;
 
     w = &rank->work;
     l = &rank->weights.layer[layer];
-    tokens = step->tokens;
-
-    if (!l->moe) {
-        return dsa_cuda_mlp(rank, w->x, l, tokens);
-    }
-
-    k = rank->router.k;
     experts = rank->router.experts;
     hidden = rank->config.hidden_size;
-    pairs = tokens * k;
 
     dsa_cuda_try(dsa_cuda_gemm_bf16(rank->gemm, w->logits, experts, 1, w->y,
                                     hidden, l->router, hidden, tokens, experts,
@@ -56,28 +87,142 @@ dsa_cuda_ffn(dsa_cuda_rank_t *rank, uint32_t layer,
     dsa_cuda_try(dsa_cuda_route(w->expert, w->weight, w->logits,
                                 l->router_bias, tokens, &rank->router,
                                 rank->stream));
+    dsa_cuda_try(dsa_cuda_trace(rank, "expert", layer, tokens, rank->router.k,
+                                w->expert));
 
-    dsa_cuda_try(dsa_cuda_trace(rank, "expert", layer, tokens, k, w->expert));
-    dsa_cuda_try(dsa_cuda_trace(rank, "expert_weight", layer, tokens, k,
-                                w->weight));
+    return dsa_cuda_trace(rank, "expert_weight", layer, tokens,
+                          rank->router.k, w->weight);
+}
 
-    dsa_cuda_try(dsa_cuda_moe_plan(&w->plan, w->expert, tokens, k, experts,
+
+/*
+ * pair_y: this rank's experts of x [tokens, hidden].  pairs: about how many
+ * pairs of a token and an expert there are, which chooses the products.
+ */
+
+static int
+dsa_cuda_experts(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    const dsa_fp8_rows_t *x, const int32_t *expert, uint32_t tokens,
+    uint32_t pairs)
+{
+    uint32_t          k, experts;
+    dsa_cuda_work_t  *w;
+
+    w = &rank->work;
+    k = rank->router.k;
+    experts = rank->experts;
+
+    dsa_cuda_try(dsa_cuda_moe_plan(&w->plan, expert, tokens, k, experts,
                                    rank->stream));
-    dsa_cuda_try(dsa_cuda_moe_gather(&w->pair8, &w->y8, &w->plan, tokens, k,
-                                     experts, hidden, rank->stream));
+    dsa_cuda_try(dsa_cuda_moe_gather(&w->pair8, x, &w->plan, tokens, k,
+                                     experts, rank->config.hidden_size,
+                                     rank->stream));
     dsa_cuda_try(dsa_cuda_moe_gemm(&rank->state, w->pair_gu, &w->pair8,
                                    &l->expert_gate_up, &w->plan, experts,
                                    pairs, rank->stream));
     dsa_cuda_try(dsa_cuda_swiglu(&w->pair_act, w->pair_gu, 0,
                                  l->expert_down.cols, &w->plan, experts,
                                  rank->stream));
-    dsa_cuda_try(dsa_cuda_moe_gemm(&rank->state, w->pair_y, &w->pair_act,
-                                   &l->expert_down, &w->plan, experts, pairs,
-                                   rank->stream));
 
+    return dsa_cuda_moe_gemm(&rank->state, w->pair_y, &w->pair_act,
+                             &l->expert_down, &w->plan, experts, pairs,
+                             rank->stream);
+}
+
+
+/* All experts, or a part of the width of each, are on this rank. */
+
+static int
+dsa_cuda_local(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    uint32_t tokens)
+{
+    uint32_t          k;
+    dsa_cuda_work_t  *w;
+
+    w = &rank->work;
+    k = rank->router.k;
+
+    dsa_cuda_try(dsa_cuda_experts(rank, l, &w->y8, w->expert, tokens,
+                                  tokens * k));
     dsa_cuda_try(dsa_cuda_mlp(rank, w->shared, l, tokens));
 
     return dsa_cuda_moe_combine(w->x, w->pair_y, w->shared, w->weight,
-                                w->expert, &w->plan, tokens, k, hidden,
-                                rank->stream);
+                                w->expert, &w->plan, tokens, k,
+                                rank->config.hidden_size, rank->stream);
+}
+
+
+/*
+ * Each rank has some of the experts: tokens go to the ranks of their experts,
+ * and the sums over these experts come back.  The shared expert is computed
+ * while the tokens of the other ranks arrive.
+ */
+
+static int
+dsa_cuda_gathered(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    const dsa_cuda_step_t *step)
+{
+    uint32_t           k, hidden;
+    dsa_cuda_work_t   *w;
+    dsa_cuda_peers_t  *p;
+
+    w = &rank->work;
+    p = &rank->peers;
+    k = rank->router.k;
+    hidden = rank->config.hidden_size;
+
+    dsa_cuda_try(dsa_cuda_exchange_tokens(&p->exchange, &p->tokens, &w->y8,
+                                          w->expert, w->weight,
+                                          rank->input.slot, step->tokens,
+                                          step->slot, rank->experts, k, hidden,
+                                          rank->stream));
+    dsa_cuda_try(dsa_cuda_mlp(rank, w->shared, l, step->tokens));
+    dsa_cuda_try(dsa_cuda_exchange_wait(&p->exchange, rank->stream));
+    dsa_cuda_try(dsa_cuda_rounds(rank, l, step->slot));
+
+    return dsa_cuda_exchange_sum(&p->exchange, w->x, rank->shared.part,
+                                 w->shared, w->expert, rank->input.slot,
+                                 step->tokens, step->slot, rank->experts, k,
+                                 hidden, rank->stream);
+}
+
+
+/* The gathered tokens of all ranks, as many at a time as have room. */
+
+static int
+dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    uint32_t slot)
+{
+    uint32_t            k, n, all, first, pairs, hidden;
+    dsa_cuda_work_t    *w;
+    dsa_fp8_rows_t      x;
+    dsa_cuda_peers_t   *p;
+    dsa_cuda_shared_t  *s;
+
+    w = &rank->work;
+    p = &rank->peers;
+    s = &rank->shared;
+    k = rank->router.k;
+    hidden = rank->config.hidden_size;
+    all = rank->shard.ranks * slot;
+
+    for (first = 0; first < all; first += n) {
+        n = all - first < rank->round ? all - first : rank->round;
+
+        x.q = s->x.q + (uint64_t) first * hidden;
+        x.scale = s->x.scale + first;
+        x.ld = s->x.ld;
+        pairs = n * k / rank->shard.ranks;
+
+        dsa_cuda_try(dsa_cuda_experts(rank, l, &x,
+                                      s->expert + (uint64_t) first * k, n,
+                                      pairs > 0 ? pairs : 1));
+        dsa_cuda_try(dsa_cuda_exchange_combine(&p->exchange, p->part,
+                                               w->pair_y, s->weight, s->expert,
+                                               &w->plan, first, n, slot, k,
+                                               hidden, first + n == all,
+                                               rank->stream));
+    }
+
+    return 0;
 }

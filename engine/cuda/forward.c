@@ -6,65 +6,123 @@
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "engine/cuda/rank.h"
+#include "engine/cuda/group.h"
+
+
+typedef struct {
+    dsa_cuda_group_t   *group;
+    const dsa_rows_t   *seq;
+    uint32_t            prompt;
+    float              *logits;
+} dsa_forward_t;
 
 
 static int dsa_forward_check(const dsa_cuda_rank_t *rank,
     const dsa_rows_t *seq, dsa_err_t *err);
+static int dsa_forward_rank(void *data, uint32_t number, dsa_err_t *err);
+static void dsa_forward_step(dsa_cuda_step_t *step, dsa_cuda_seq_t part[2],
+    const dsa_cuda_rank_t *rank, const dsa_rows_t *seq, uint32_t prompt);
 static int dsa_forward_input(dsa_cuda_rank_t *rank, const dsa_rows_t *seq);
+static int dsa_forward_padding(dsa_cuda_rank_t *rank);
 
 
 int
-dsa_cuda_rank_forward(dsa_cuda_rank_t *rank, const dsa_rows_t *seq,
+dsa_cuda_group_forward(dsa_cuda_group_t *group, const dsa_rows_t *seq,
     uint32_t prompt, float *logits, dsa_err_t *err)
 {
-    int              rc;
-    dsa_cuda_seq_t   part[2];
-    dsa_cuda_step_t  step = { 0 };
+    dsa_forward_t  f = { group, seq, prompt, logits };
 
-    if (dsa_forward_check(rank, seq, err) != DSA_OK) {
+    if (dsa_forward_check(group->rank[0], seq, err) != DSA_OK
+        || dsa_cuda_team_run(group->team, dsa_forward_rank, &f, err) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
+    return dsa_cuda_group_check(group, err);
+}
+
+
+/*
+ * With "attention data" the other ranks have one padding token: they take part
+ * in the exchanges.
+ */
+
+static int
+dsa_forward_rank(void *data, uint32_t number, dsa_err_t *err)
+{
+    int               rc, idle;
+    dsa_forward_t    *f;
+    dsa_cuda_seq_t    part[2];
+    dsa_cuda_rank_t  *rank;
+    dsa_cuda_step_t   step;
+
+    f = data;
+    rank = f->group->rank[number];
+    idle = number != 0 && f->group->attention == DSA_ATTENTION_DATA;
+
     rc = dsa_cuda_rank_attach(rank);
-    rc = rc != 0 ? rc : dsa_forward_input(rank, seq);
+
+    if (rc == 0) {
+        rc = idle ? dsa_forward_padding(rank)
+                  : dsa_forward_input(rank, f->seq);
+    }
 
     if (rc != 0) {
         return dsa_error(err, "GPU %d: the input of %u tokens: %s",
-                         rank->device, seq->n, dsa_cuda_error(rc));
+                         rank->device, f->seq->n, dsa_cuda_error(rc));
     }
 
-    step.tokens = seq->n;
-    step.samples = seq->n;
-    step.seq = part;
+    memset(&step, 0, sizeof(dsa_cuda_step_t));
 
-    if (dsa_cuda_step_decodes(rank->mha_tokens, seq->start, seq->n, prompt)) {
+    if (idle) {
+        step.tokens = 1;
         step.decode = 1;
-        step.max_keys = seq->start + 1;
-        step.indexed = step.max_keys > rank->topk;
 
     } else {
-        step.n_seqs = dsa_cuda_step_parts(part, rank->mha_tokens, seq->start,
-                                          seq->n, prompt, 0, 0);
+        dsa_forward_step(&step, part, rank, f->seq, f->prompt);
     }
+
+    step.slot = f->seq->n;
 
     if (dsa_cuda_rank_run(rank, &step, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    rc = cudaMemcpyAsync(logits, rank->work.vocab,
-                         (uint64_t) seq->n * rank->config.vocab_size
-                         * sizeof(float), cudaMemcpyDeviceToHost,
-                         rank->stream);
+    rc = number != 0 ? 0
+         : (int) cudaMemcpyAsync(f->logits, rank->work.vocab,
+                                 (uint64_t) f->seq->n
+                                 * rank->config.vocab_size * sizeof(float),
+                                 cudaMemcpyDeviceToHost, rank->stream);
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
 
     if (rc != 0) {
         return dsa_error(err, "GPU %d: the logits of %u tokens: %s",
-                         rank->device, seq->n, dsa_cuda_error(rc));
+                         rank->device, f->seq->n, dsa_cuda_error(rc));
     }
 
     return DSA_OK;
+}
+
+
+static void
+dsa_forward_step(dsa_cuda_step_t *step, dsa_cuda_seq_t part[2],
+    const dsa_cuda_rank_t *rank, const dsa_rows_t *seq, uint32_t prompt)
+{
+    step->tokens = seq->n;
+    step->samples = seq->n;
+    step->seq = part;
+
+    if (dsa_cuda_step_decodes(rank->mha_tokens, seq->start, seq->n, prompt)) {
+        step->decode = 1;
+        step->max_keys = seq->start + 1;
+        step->indexed = step->max_keys > rank->topk;
+
+    } else {
+        step->n_seqs = dsa_cuda_step_parts(part, rank->mha_tokens, seq->start,
+                                           seq->n, prompt, 0, 0);
+    }
 }
 
 
@@ -157,4 +215,28 @@ dsa_forward_input(dsa_cuda_rank_t *rank, const dsa_rows_t *seq)
     free(v);
 
     return rc;
+}
+
+
+/* One token that sees nothing and writes nothing. */
+
+static int
+dsa_forward_padding(dsa_cuda_rank_t *rank)
+{
+    int                rc;
+    int32_t            zero, none;
+    dsa_cuda_input_t  *in;
+
+    in = &rank->input;
+    zero = 0;
+    none = -1;
+
+    rc = dsa_forward_set(rank, in->token, &zero, 1);
+    rc = rc != 0 ? rc : dsa_forward_set(rank, in->position, &zero, 1);
+    rc = rc != 0 ? rc : dsa_forward_set(rank, in->keys, &zero, 1);
+    rc = rc != 0 ? rc : dsa_forward_set(rank, in->table, &zero, 1);
+    rc = rc != 0 ? rc : dsa_forward_set(rank, in->slot, &none, 1);
+    rc = rc != 0 ? rc : dsa_forward_set(rank, in->feed, &none, 1);
+
+    return rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
 }

@@ -135,6 +135,7 @@ dsa_graphs_step(dsa_cuda_step_t *step, const dsa_cuda_rank_t *rank,
     step->tokens = tokens;
     step->decode = tokens;
     step->samples = tokens;
+    step->slot = tokens;
     step->max_keys = bound;
     step->indexed = bound > rank->topk;
 }
@@ -197,20 +198,21 @@ dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
 
 cudaGraphExec_t
 dsa_cuda_graphs_find(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
-    const dsa_cuda_step_t *step, const dsa_cuda_inflight_t *f)
+    const dsa_cuda_step_t *step, const dsa_cuda_common_t *common,
+    const dsa_cuda_inflight_t *f)
 {
     uint32_t         i, j;
     dsa_cuda_host_t  host;
 
-    if (step->n_seqs != 0) {
+    if (!common->decode) {
         return NULL;
     }
 
-    for (i = 0; i + 1 < g->sizes && g->size[i] < step->tokens; i++) {
+    for (i = 0; i + 1 < g->sizes && g->size[i] < common->slot; i++) {
         /* void */
     }
 
-    for (j = 0; j + 1 < g->bounds && g->bound[j] < step->max_keys; j++) {
+    for (j = 0; j + 1 < g->bounds && g->bound[j] < common->max_keys; j++) {
         /* void */
     }
 

@@ -35,20 +35,21 @@ typedef struct {
 
 /*
  * Captures all graphs of a rank, using f as memory for their input; runs each
- * of them once.  DSA_ERROR with err.  graphs is zeroed before, and closed by
- * the caller in any case.
+ * of them once.  All ranks of a group do so at the same time, since their
+ * steps wait for each other.  DSA_ERROR with err.  graphs is zeroed before,
+ * and closed by the caller in any case.
  */
 int dsa_cuda_graphs_open(dsa_cuda_graphs_t *graphs, dsa_cuda_rank_t *rank,
     const dsa_cuda_inflight_t *f, dsa_err_t *err);
 void dsa_cuda_graphs_close(dsa_cuda_graphs_t *graphs);
 
 /*
- * The graph for a step, whose input in f is padded to it; NULL: the step has
- * more than decode tokens.
+ * The graph for a step, whose input in f is padded to it; NULL: some rank has
+ * more than decode tokens.  All ranks get the graph of the fullest one.
  */
 cudaGraphExec_t dsa_cuda_graphs_find(const dsa_cuda_graphs_t *graphs,
     const dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
-    const dsa_cuda_inflight_t *f);
+    const dsa_cuda_common_t *common, const dsa_cuda_inflight_t *f);
 
 
 #endif /* _DSA_CUDA_GRAPHS_H_INCLUDED_ */

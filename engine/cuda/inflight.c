@@ -26,6 +26,14 @@ dsa_cuda_inflight_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->pages,
                                              seqs * rank->ld_pages
                                              * sizeof(int32_t));
+
+    if (rank->input.peer_slot != NULL) {
+        rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->peer_slot,
+                                                 (uint64_t) rank->shard.ranks
+                                                 * rank->max_tokens
+                                                 * sizeof(int32_t));
+    }
+
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->history,
                                              seqs * rank->context
                                              * sizeof(uint32_t));
@@ -48,6 +56,7 @@ dsa_cuda_inflight_close(dsa_cuda_inflight_t *f)
 {
     (void) cudaFreeHost(f->input);
     (void) cudaFreeHost(f->pages);
+    (void) cudaFreeHost(f->peer_slot);
     (void) cudaFreeHost(f->history);
     (void) cudaFreeHost(f->sample);
     free(f->out);

@@ -6,11 +6,13 @@
 
 #include "engine/cuda/rank.h"
 #include "kernels/embed.h"
+#include "kernels/exchange.h"
 #include "kernels/norm.h"
 
 
 static int dsa_cuda_layers(dsa_cuda_rank_t *rank,
     const dsa_cuda_step_t *step);
+static int dsa_cuda_sum(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
 static int dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
 
 
@@ -61,11 +63,25 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
     dsa_cuda_try(dsa_cuda_feed(rank->input.token, rank->input.feed,
                                rank->sample, step->tokens, rank->stream));
     dsa_cuda_try(dsa_cuda_embed(w->x, rank->weights.embed, rank->input.token,
-                                step->tokens, s->hidden_size, s->vocab_size,
+                                step->tokens, s->hidden_size,
+                                rank->shard.vocab.first, rank->shard.vocab.n,
                                 rank->stream));
+    dsa_cuda_try(dsa_cuda_sum(rank, step));
 
     if (!step->indexed) {
         dsa_cuda_try(dsa_cuda_select_all(rank, step));
+    }
+
+    /*
+     * Before a rank stores cache entries on others, these must have finished
+     * the steps before, which may still read the same pages.
+     */
+
+    if (step->shared) {
+        dsa_cuda_try(dsa_cuda_exchange_signal(&rank->peers.exchange,
+                                              rank->stream));
+        dsa_cuda_try(dsa_cuda_exchange_wait(&rank->peers.exchange,
+                                            rank->stream));
     }
 
     for (l = 0; l < s->num_hidden_layers; l++) {
@@ -77,6 +93,7 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
                                           step->tokens, s->hidden_size,
                                           s->rms_norm_eps, rank->stream));
         dsa_cuda_try(dsa_cuda_attention(rank, l, step));
+        dsa_cuda_try(dsa_cuda_sum(rank, step));
         dsa_cuda_try(dsa_cuda_trace_bf16(rank, "attn_out", l, step->tokens,
                                          s->hidden_size, w->x, NULL));
 
@@ -85,6 +102,7 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
                                           step->tokens, s->hidden_size,
                                           s->rms_norm_eps, rank->stream));
         dsa_cuda_try(dsa_cuda_ffn(rank, l, step));
+        dsa_cuda_try(dsa_cuda_sum(rank, step));
         dsa_cuda_try(dsa_cuda_trace_bf16(rank, "hidden", l, step->tokens,
                                          s->hidden_size, w->x, w->residual));
     }
@@ -93,18 +111,41 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 }
 
 
-/* Norm, head and sampling of the tokens that are sampled from. */
+/* x becomes the sum of x on all ranks, if each has a part of a block. */
+
+static int
+dsa_cuda_sum(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
+{
+    if (rank->shard.ranks == 1 || rank->shard.attention == DSA_ATTENTION_DATA)
+    {
+        return 0;
+    }
+
+    return dsa_cuda_exchange_all_reduce(&rank->peers.exchange, rank->work.x,
+                                        rank->work.x, rank->peers.reduce,
+                                        step->tokens,
+                                        rank->config.hidden_size,
+                                        rank->stream);
+}
+
+
+/*
+ * Norm, head and sampling of the tokens that are sampled from.  When each rank
+ * has a part of the vocabulary, the logits are gathered, and all ranks sample
+ * the same tokens: the input of the next step is then on every GPU.
+ */
 
 static int
 dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 {
-    uint32_t                   n, hidden;
+    uint32_t                   n, part, hidden;
     dsa_cuda_work_t           *w;
     const dsa_model_config_t  *s;
 
     w = &rank->work;
     s = &rank->config;
     n = step->samples;
+    part = rank->shard.vocab.n;
     hidden = s->hidden_size;
 
     dsa_cuda_try(dsa_cuda_gather_rows(w->last_x, w->x, rank->input.last, n,
@@ -116,10 +157,16 @@ dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
                                       w->last_residual, w->last_residual,
                                       rank->weights.norm, n, hidden,
                                       s->rms_norm_eps, rank->stream));
-    dsa_cuda_try(dsa_cuda_gemm_bf16(rank->gemm, w->vocab, s->vocab_size, 1,
+    dsa_cuda_try(dsa_cuda_gemm_bf16(rank->gemm, w->vocab_part, part, 1,
                                     w->last_y, hidden, rank->weights.head,
-                                    hidden, n, s->vocab_size, hidden,
-                                    rank->stream));
+                                    hidden, n, part, hidden, rank->stream));
+
+    if (part != s->vocab_size) {
+        dsa_cuda_try(dsa_cuda_exchange_gather(&rank->peers.exchange,
+                                              rank->peers.vocab,
+                                              w->vocab_part, n, part,
+                                              rank->stream));
+    }
 
     return dsa_cuda_sample(rank->sample, rank->input.sampling, w->vocab,
                            s->vocab_size, n, s->vocab_size, rank->allowed,

@@ -28,6 +28,7 @@ typedef struct {
     uint64_t            samples;
     uint64_t            absorbed;
     uint64_t            mha;
+    uint64_t            gathered;
 } dsa_layout_rows_t;
 
 
@@ -93,6 +94,48 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
 }
 
 
+/*
+ * What other ranks store into.  It has memory of its own, because a rank may
+ * be an exchange ahead of another one.
+ */
+
+static void
+dsa_layout_shared(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows)
+{
+    uint64_t                   hidden, k;
+    dsa_cuda_shared_t         *x;
+    const dsa_model_config_t  *s;
+
+    s = &rank->config;
+    x = &rank->shared;
+    hidden = s->hidden_size;
+    k = s->num_experts_per_tok;
+
+    if (rank->shard.ranks == 1) {
+        return;
+    }
+
+    dsa_layout(l, x->state, 1);
+
+    if (rank->shard.attention == DSA_ATTENTION_DATA) {
+        dsa_layout_fp8(l, x->x, rows->gathered, hidden);
+        dsa_layout(l, x->expert, rows->gathered * k);
+        dsa_layout(l, x->weight, rows->gathered * k);
+        dsa_layout(l, x->part, rows->gathered * hidden);
+        dsa_layout(l, rank->input.peer_slot,
+                   (uint64_t) rank->shard.ranks * rank->max_tokens);
+
+    } else {
+        x->reduce = dsa_layout_bytes(l,
+                        dsa_cuda_exchange_part(rank->shard.ranks,
+                                               rank->max_tokens,
+                                               s->hidden_size));
+        dsa_layout(l, rank->work.vocab, rows->samples * s->vocab_size);
+    }
+}
+
+
 static void
 dsa_layout_attention(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     const dsa_layout_rows_t *rows)
@@ -103,7 +146,7 @@ dsa_layout_attention(dsa_layout_t *l, dsa_cuda_rank_t *rank,
 
     w = &rank->work;
     s = &rank->config;
-    heads = s->num_attention_heads;
+    heads = rank->heads;
     index = dsa_cuda_index_heads(s);
     tokens = rows->tokens;
 
@@ -138,6 +181,7 @@ dsa_layout_ffn(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     const dsa_layout_rows_t *rows)
 {
     uint64_t                   k, hidden, inter, moe, shared, places, experts;
+    uint64_t                   all;
     dsa_cuda_work_t           *w;
     const dsa_model_config_t  *s;
 
@@ -145,20 +189,22 @@ dsa_layout_ffn(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     s = &rank->config;
     k = s->num_experts_per_tok;
     hidden = s->hidden_size;
-    experts = s->n_routed_experts;
-    moe = s->moe_intermediate_size;
+    all = s->n_routed_experts;
+    experts = rank->experts;
+    moe = s->moe_intermediate_size / rank->shard.width.of;
     shared = moe * s->n_shared_experts;
-    inter = s->intermediate_size > shared ? s->intermediate_size : shared;
+    inter = s->intermediate_size / rank->shard.width.of;
+    inter = inter > shared ? inter : shared;
 
-    places = rank->max_tokens * k + experts * DSA_MOE_ALIGN;
+    places = (uint64_t) rank->round * k + experts * DSA_MOE_ALIGN;
     places = (places + DSA_MOE_ALIGN - 1) / DSA_MOE_ALIGN * DSA_MOE_ALIGN;
 
-    dsa_layout(l, w->logits, rows->tokens * experts);
+    dsa_layout(l, w->logits, rows->tokens * all);
     dsa_layout(l, w->expert, rows->tokens * k);
     dsa_layout(l, w->weight, rows->tokens * k);
     dsa_layout(l, w->plan.offset, experts + 1);
     dsa_layout(l, w->plan.count, experts);
-    dsa_layout(l, w->plan.place, rows->tokens * k);
+    dsa_layout(l, w->plan.place, (rank->round + DSA_LAYOUT_SPARE) * k);
     dsa_layout(l, w->plan.row, places);
     dsa_layout_fp8(l, w->pair8, places, hidden);
     dsa_layout(l, w->pair_gu, places * 2 * moe);
@@ -188,7 +234,12 @@ dsa_layout_head(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, w->last_x, rows->samples * hidden);
     dsa_layout(l, w->last_residual, rows->samples * hidden);
     dsa_layout(l, w->last_y, rows->samples * hidden);
-    dsa_layout(l, w->vocab, rows->samples * s->vocab_size);
+    dsa_layout(l, w->vocab_part, rows->samples * rank->shard.vocab.n);
+
+    if (rank->shard.vocab.n == s->vocab_size) {
+        w->vocab = w->vocab_part;
+    }
+
     w->sample_work = dsa_layout_bytes(l,
                          dsa_cuda_sample_work(rank->max_samples,
                                               s->vocab_size));
@@ -218,11 +269,14 @@ dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base)
     rows.samples = rank->max_samples + DSA_LAYOUT_SPARE;
     rows.absorbed = absorbed + DSA_LAYOUT_SPARE;
     rows.mha = rank->mha_tokens + DSA_LAYOUT_SPARE;
+    rows.gathered = (uint64_t) rank->shard.ranks * rank->max_tokens
+                    + DSA_LAYOUT_SPARE;
 
     l.base = base;
     l.used = 0;
 
     dsa_layout_step(&l, rank, &rows);
+    dsa_layout_shared(&l, rank, &rows);
 
     /* each of these begins at the same byte: they are never used together */
 

@@ -16,71 +16,79 @@
 #include "kernels/rope.h"
 
 
-/* Left to the driver, the library and the graphs of decode steps. */
-#define DSA_RANK_SLACK      (1536ULL << 20)
-
-
 static int dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
-    dsa_err_t *err);
+    uint32_t number, dsa_err_t *err);
+static int dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
+    uint32_t number, dsa_err_t *err);
 static int dsa_rank_device(dsa_cuda_rank_t *rank, uint32_t device,
-    dsa_err_t *err);
-static int dsa_rank_memory(dsa_cuda_rank_t *rank, uint64_t kv_memory,
     dsa_err_t *err);
 static int dsa_rank_allocate(dsa_cuda_rank_t *rank, dsa_err_t *err);
 static int dsa_rank_rope(dsa_cuda_rank_t *rank, dsa_err_t *err);
 
 
 dsa_cuda_rank_t *
-dsa_cuda_rank_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
+dsa_cuda_rank_open(const dsa_cuda_conf_t *conf, uint32_t number,
+    dsa_err_t *err)
 {
-    int               rc;
     dsa_cuda_rank_t  *rank;
 
     rank = calloc(1, sizeof(dsa_cuda_rank_t));
 
     if (rank == NULL) {
-        (void) dsa_error(err, "no memory for GPU %u", conf->device);
+        (void) dsa_error(err, "no memory for GPU %u", conf->gpu[number]);
         return NULL;
     }
 
     if (dsa_cuda_check_config(&conf->config, err) != DSA_OK
-        || dsa_rank_limits(rank, conf, err) != DSA_OK
-        || dsa_rank_device(rank, conf->device, err) != DSA_OK
-        || dsa_rank_memory(rank, conf->kv_memory, err) != DSA_OK
-        || dsa_cuda_weights_load(&rank->weights, &rank->config, &rank->shard,
-                                 conf->weights, rank->stream, err) != DSA_OK
-        || dsa_rank_rope(rank, err) != DSA_OK)
+        || dsa_rank_limits(rank, conf, number, err) != DSA_OK
+        || dsa_rank_device(rank, conf->gpu[number], err) != DSA_OK)
     {
-        goto failed;
+        dsa_cuda_rank_close(rank);
+        return NULL;
     }
 
-    rc = conf->weights == NULL
+    rank->weights_size = dsa_cuda_weights_size(&rank->config, &rank->shard);
+    rank->memory_size = dsa_cuda_layout(rank, 0);
+
+    return rank;
+}
+
+
+int
+dsa_cuda_rank_load(dsa_cuda_rank_t *rank, uint32_t pages,
+    const dsa_weights_t *weights, dsa_err_t *err)
+{
+    int  rc;
+
+    rank->pages = pages;
+
+    if (dsa_rank_allocate(rank, err) != DSA_OK
+        || dsa_cuda_weights_load(&rank->weights, &rank->config, &rank->shard,
+                                 weights, rank->stream, err) != DSA_OK
+        || dsa_rank_rope(rank, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    rc = weights == NULL
          ? dsa_cuda_random_cache(rank->page, rank->pages * rank->cache.page
                                              / rank->cache.layer, 1,
                                  rank->stream)
          : 0;
 
     if (rc != 0) {
-        (void) dsa_error(err, "GPU %d: random pages: %s", rank->device,
+        return dsa_error(err, "GPU %d: random pages: %s", rank->device,
                          dsa_cuda_error(rc));
-        goto failed;
     }
 
     rc = dsa_cuda_gemm_create(&rank->gemm, &rank->state, rank->gemm_work);
 
     if (rc != 0) {
-        (void) dsa_error(err, "GPU %d: cuBLASLt: %s", rank->device,
+        return dsa_error(err, "GPU %d: cuBLASLt: %s", rank->device,
                          dsa_cuda_error(rc));
-        goto failed;
     }
 
-    return rank;
-
-failed:
-
-    dsa_cuda_rank_close(rank);
-
-    return NULL;
+    return DSA_OK;
 }
 
 
@@ -102,6 +110,7 @@ dsa_cuda_rank_close(dsa_cuda_rank_t *rank)
     (void) cudaFree(rank->page);
     (void) cudaFree(rank->memory);
     (void) cudaFree(rank->counters);
+    (void) cudaFreeHost(rank->fault);
 
     if (rank->stream != NULL) {
         (void) cudaStreamDestroy(rank->stream);
@@ -122,7 +131,7 @@ dsa_cuda_rank_attach(const dsa_cuda_rank_t *rank)
 
 static int
 dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
-    dsa_err_t *err)
+    uint32_t number, dsa_err_t *err)
 {
     dsa_model_config_t  *s;
 
@@ -162,7 +171,37 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
         return DSA_ERROR;
     }
 
-    return dsa_shard_init(&rank->shard, s, 0, 1, DSA_ATTENTION_DATA, err);
+    return dsa_rank_shard(rank, conf, number, err);
+}
+
+
+static int
+dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
+    uint32_t number, dsa_err_t *err)
+{
+    uint32_t  tokens;
+
+    if (dsa_shard_init(&rank->shard, &rank->config, number, conf->gpus,
+                       conf->attention, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    rank->heads = rank->shard.heads.n;
+    rank->experts = rank->shard.experts.n;
+
+    rank->round = rank->max_tokens;
+
+    /* the experts of a rank may be chosen by tokens of all ranks */
+
+    if (rank->experts != rank->shard.experts.of) {
+        tokens = rank->max_tokens * rank->shard.ranks;
+        rank->round = tokens < DSA_CUDA_ROUND_TOKENS ? tokens
+                                                     : DSA_CUDA_ROUND_TOKENS;
+    }
+
+    return DSA_OK;
 }
 
 
@@ -193,63 +232,6 @@ dsa_rank_device(dsa_cuda_rank_t *rank, uint32_t device, dsa_err_t *err)
 }
 
 
-/* One plan: weights, workspace, and pages of what is left. */
-
-static int
-dsa_rank_memory(dsa_cuda_rank_t *rank, uint64_t kv_memory, dsa_err_t *err)
-{
-    int       rc;
-    size_t    all, left;
-    uint64_t  weights, kv, used, pages;
-
-    rc = cudaMemGetInfo(&left, &all);
-
-    if (rc != 0) {
-        return dsa_error(err, "GPU %d: its free memory is not known: %s",
-                         rank->device, dsa_cuda_error(rc));
-    }
-
-    weights = dsa_cuda_weights_size(&rank->config, &rank->shard);
-    rank->memory_size = dsa_cuda_layout(rank, 0);
-    used = weights + rank->memory_size + DSA_RANK_SLACK;
-
-    kv = kv_memory;
-
-    if (kv == 0) {
-        kv = used < left ? left - used : 0;
-    }
-
-    pages = kv / rank->cache.page;
-
-    if (pages == 0 || used + kv > left) {
-        return dsa_error(err, "GPU %d has %.2f GB of free memory; weights "
-                         "need %.2f, workspace for steps of %u tokens %.2f, "
-                         "graphs %.2f, and pages at least %.2f", rank->device,
-                         (double) left * 1e-9, (double) weights * 1e-9,
-                         rank->max_tokens, (double) rank->memory_size * 1e-9,
-                         (double) DSA_RANK_SLACK * 1e-9,
-                         (double) (kv_memory != 0 ? kv : rank->cache.page)
-                         * 1e-9);
-    }
-
-    rank->pages = pages < INT32_MAX / DSA_PAGE_TOKENS
-                  ? (uint32_t) pages : INT32_MAX / DSA_PAGE_TOKENS;
-
-    dsa_log(DSA_LOG_NOTICE, "GPU %d memory: %.2f GB free = weights %.2f + "
-            "workspace %.2f (steps of %u tokens, %u sequences) + graphs and "
-            "driver %.2f + pages %.2f (%u, %.2f M tokens) + unused %.2f",
-            rank->device, (double) left * 1e-9, (double) weights * 1e-9,
-            (double) rank->memory_size * 1e-9, rank->max_tokens,
-            rank->max_samples, (double) DSA_RANK_SLACK * 1e-9,
-            (double) rank->pages * (double) rank->cache.page * 1e-9,
-            rank->pages, (double) rank->pages * DSA_PAGE_TOKENS * 1e-6,
-            ((double) left - (double) used
-             - (double) rank->pages * (double) rank->cache.page) * 1e-9);
-
-    return dsa_rank_allocate(rank, err);
-}
-
-
 static int
 dsa_rank_allocate(dsa_cuda_rank_t *rank, dsa_err_t *err)
 {
@@ -260,6 +242,10 @@ dsa_rank_allocate(dsa_cuda_rank_t *rank, dsa_err_t *err)
 
     rc = cudaMalloc(&rank->memory, rank->memory_size);
     rc = rc != 0 ? rc : (int) cudaMalloc(&rank->page, pages);
+    rc = rc != 0 ? rc : (int) cudaHostAlloc((void **) &rank->fault,
+                                            sizeof(dsa_exchange_fault_t),
+                                            cudaHostAllocMapped
+                                            | cudaHostAllocPortable);
 
     if (rc != 0) {
         return dsa_error(err, "GPU %d: %.2f GB of workspace and %.2f GB of "
@@ -270,6 +256,7 @@ dsa_rank_allocate(dsa_cuda_rank_t *rank, dsa_err_t *err)
 
     size = dsa_cuda_layout(rank, (uintptr_t) rank->memory);
     assert(size == rank->memory_size);
+    memset(rank->fault, 0, sizeof(dsa_exchange_fault_t));
 
     /*
      * Padding, and pages that were never written, are read and multiplied by

@@ -16,6 +16,7 @@
 #include "kernels/attention.h"
 #include "kernels/cache.h"
 #include "kernels/cuda.h"
+#include "kernels/exchange.h"
 #include "kernels/gemm.h"
 #include "kernels/moe.h"
 #include "kernels/sample.h"
@@ -23,21 +24,27 @@
 
 /*
  * The forward pass of "precision served" on one GPU.  A rank owns everything
- * that a GPU needs for it; ranks of one process share nothing, so that each
- * can be used by a thread of its own.  Files:
+ * that a GPU needs for it.  Ranks of one process share nothing on the host, so
+ * that each is used by a thread of its own; on the GPUs they store into each
+ * other's memory: see kernels/exchange.h and dsa_cuda_peers_t.  Files:
  *
- *     shard, loader, reader, weights   the weights, and a rank's part of them
- *     check, layout, rank              what is accepted, the plan of memory,
+ *     loader, reader, weights          the weights, and a rank's part of them
+ *     check, layout, rank              what is accepted, the memory of a rank,
  *                                      opening and closing
  *     layers, attention, ffn, trace    a step, layer by layer
+ *     team, group                      a thread for each rank; the ranks of a
+ *                                      replica, and the plan of their memory
  *     forward                          one sequence at a time, for tests
  *     batch, inflight, graphs, backend  the scheduler's steps
  *
  * Checkpoints are FP8 in 128x128 blocks with ue8m0 activations and the
  * published head geometry; widths are multiples of 128.
  *
- * T: tokens of a step, S: tokens that are sampled from, A: tokens absorbed at
- * a time, P: pairs of a token and an expert, with padding.
+ * T: tokens of a step on this rank, S: tokens that are sampled from, A: tokens
+ * absorbed at a time, G: tokens that the ranks gather for the experts, R:
+ * tokens of a round of experts, P: pairs of a token and an expert in a round,
+ * with padding.  heads, experts, inter and vocab are the rank's part where
+ * dsa_shard_t cuts them.
  */
 
 /*
@@ -61,6 +68,15 @@
 #define DSA_CUDA_DECODE_TOKENS  64
 
 #define DSA_CUDA_ABSORB_TOKENS  1024        /* A, at most */
+
+/*
+ * R, at most.  All pairs of a round may belong to the experts of one rank, and
+ * have room there: 260 KB for a token of DeepSeek-V3.2.  With 8,192 tokens and
+ * uniform routing each expert has 256 tokens in a round, enough for products
+ * that are bound by arithmetic (206 tokens: reference formula in
+ * bench/README.md).
+ */
+#define DSA_CUDA_ROUND_TOKENS   8192
 #define DSA_CUDA_SCORE_BYTES    (512ULL << 20)  /* index scores at a time */
 
 
@@ -69,11 +85,15 @@
 typedef struct {
     const dsa_weights_t    *weights;        /* NULL: random ones */
     dsa_model_config_t      config;
-    uint32_t                device;         /* number of the GPU */
+    uint32_t                gpus;           /* 1 .. DSA_MAX_GPUS */
+    uint32_t                gpu[DSA_MAX_GPUS];      /* their numbers; a number
+                                               may occur twice, for tests */
+    dsa_attention_e         attention;
     uint32_t                context;        /* tokens; 0: the config's */
-    uint64_t                kv_memory;      /* bytes; 0: what is left */
-    uint32_t                max_tokens;     /* of a step */
-    uint32_t                max_seqs;       /* of a step */
+    uint64_t                kv_memory;      /* of each GPU, bytes; 0: what is
+                                               left */
+    uint32_t                max_tokens;     /* of a step on each rank */
+    uint32_t                max_seqs;       /* of a step on each rank */
     uint32_t                allowed;        /* ids below it can be sampled */
 } dsa_cuda_conf_t;
 
@@ -97,7 +117,36 @@ typedef struct {
                                                are copied at once */
     uint32_t           *history;            /* ids that penalties count */
     int32_t            *pages;              /* [S, ld_pages] block tables */
+    int32_t            *peer_slot;          /* [ranks, T] where the cache
+                                               entries go on other ranks; -1:
+                                               nowhere.  Used by steps with
+                                               shared set */
 } dsa_cuda_input_t;
+
+
+/* This rank's memory that other ranks store into; see kernels/exchange.h. */
+
+typedef struct {
+    dsa_exchange_state_t   *state;
+    dsa_fp8_rows_t          x;              /* [G, hidden] */
+    int32_t                *expert;         /* [G, k] */
+    float                  *weight;         /* [G, k] */
+    dsa_bf16_t             *part;           /* [G, hidden] */
+    void                   *reduce;         /* of sums ("attention tensor") */
+} dsa_cuda_shared_t;
+
+
+/* The same memory of all ranks, and their pages. */
+
+typedef struct {
+    dsa_cuda_exchange_t     exchange;
+    dsa_exchange_tokens_t   tokens;
+    dsa_bf16_t             *part[DSA_EXCHANGE_RANKS];
+    void                   *reduce[DSA_EXCHANGE_RANKS];
+    float                  *vocab[DSA_EXCHANGE_RANKS];
+    uint8_t                *page[DSA_EXCHANGE_RANKS];
+    uint32_t                pages;          /* of each rank */
+} dsa_cuda_peers_t;
 
 
 /*
@@ -135,7 +184,7 @@ typedef struct {
     uint32_t           *mask;               /* [T, mha_tokens / 32] */
 
     /* FFN */
-    float              *logits;             /* [T, experts] */
+    float              *logits;             /* [T, experts of all ranks] */
     int32_t            *expert;             /* [T, k] */
     float              *weight;             /* [T, k] */
     dsa_moe_plan_t      plan;
@@ -151,16 +200,12 @@ typedef struct {
     dsa_bf16_t         *last_x;             /* [S, hidden] */
     dsa_bf16_t         *last_residual;      /* [S, hidden] */
     dsa_bf16_t         *last_y;             /* [S, hidden] */
-    float              *vocab;              /* [S, vocab] logits */
+    float              *vocab_part;         /* [S, vocab] logits */
+    float              *vocab;              /* [S, vocab of all ranks]; one
+                                               rank: the same memory */
     void               *sample_work;
 } dsa_cuda_work_t;
 
-
-/*
- * There is no communicator yet: rank 0 of 1, the only one that is opened
- * today, exchanges nothing.  NCCL's, and the addresses of the other ranks'
- * buffers, belong to the fields of the GPU once there are several.
- */
 
 typedef struct {
     /* the GPU */
@@ -173,7 +218,10 @@ typedef struct {
     /* its part of the model */
     dsa_model_config_t      config;
     dsa_shard_t             shard;
+    uint32_t                heads;          /* of attention, on this rank */
+    uint32_t                experts;        /* whole ones on this rank */
     dsa_cuda_weights_t      weights;
+    uint64_t                weights_size;
     float                   attention_scale;
     float                   index_constant;
     dsa_router_t            router;
@@ -186,8 +234,10 @@ typedef struct {
     /* limits */
     uint32_t                context;        /* tokens of a sequence */
     uint32_t                topk;
-    uint32_t                max_tokens;     /* of a step */
-    uint32_t                max_samples;    /* of a step, also sequences */
+    uint32_t                max_tokens;     /* of a step on this rank */
+    uint32_t                max_samples;    /* of a step on this rank, also
+                                               sequences */
+    uint32_t                round;          /* R */
     uint32_t                allowed;        /* ids below it can be sampled */
     uint32_t                ld_pages;
     uint32_t                mha_tokens;     /* longest prompt that MHA prefill
@@ -202,6 +252,11 @@ typedef struct {
     float                  *rope;           /* [context, 64] cos, sin */
     void                   *gemm_work;
 
+    /* the other ranks */
+    dsa_cuda_shared_t       shared;
+    dsa_cuda_peers_t        peers;
+    dsa_exchange_fault_t   *fault;          /* pinned host memory */
+
     /* for tests and tools */
     dsa_trace_pt            trace;          /* as dsa_model_trace() */
     void                   *trace_ctx;
@@ -211,16 +266,21 @@ typedef struct {
 
 
 /*
- * Opens rank 0 of 1 on a GPU, which becomes the thread's current device.  All
- * memory is allocated here, by a plan that is logged, and nothing later.  NULL
- * with err: the GPU or the checkpoint is of a kind that the kernels do not
- * support, or there is too little memory.  conf is not used afterwards.
+ * Opening a rank is in two parts, because the number of pages depends on all
+ * GPUs.  The first one checks conf, makes rank's GPU the thread's current
+ * device and sets weights_size and memory_size; the second one allocates all
+ * memory of the rank and loads its weights.  Nothing is allocated later.  NULL
+ * or DSA_ERROR with err: the GPU or the checkpoint is of a kind that the
+ * kernels do not support, or there is too little memory.  conf is not used
+ * afterwards.
  *
  * A rank is used by one thread at a time, and its GPU must be that thread's
  * current device: dsa_cuda_rank_attach().
  */
 dsa_cuda_rank_t *dsa_cuda_rank_open(const dsa_cuda_conf_t *conf,
-    dsa_err_t *err);
+    uint32_t number, dsa_err_t *err);
+int dsa_cuda_rank_load(dsa_cuda_rank_t *rank, uint32_t pages,
+    const dsa_weights_t *weights, dsa_err_t *err);
 void dsa_cuda_rank_close(dsa_cuda_rank_t *rank);    /* NULL is allowed */
 
 /* Makes the rank's GPU the calling thread's current one: 0 or a cudaError_t. */
@@ -233,14 +293,6 @@ int dsa_cuda_rank_attach(const dsa_cuda_rank_t *rank);
  */
 int dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
     dsa_err_t *err);
-
-/*
- * For tests and tools: as dsa_model_forward() for one sequence of a request
- * with prompt tokens, with the logits of all tokens (at most max_seqs of
- * them).  logits [n, vocab], host memory.  Waits for the GPU.  forward.c.
- */
-int dsa_cuda_rank_forward(dsa_cuda_rank_t *rank, const dsa_rows_t *seq,
-    uint32_t prompt, float *logits, dsa_err_t *err);
 
 
 /* The rest is for the files of the forward pass.  int: 0 or a cudaError_t. */

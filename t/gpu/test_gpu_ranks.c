@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "engine/cuda/rank.h"
+#include "engine/cuda/group.h"
 #include "kernels/indexer.h"
 #include "kernels/moe.h"
 #include "kernels/random.h"
@@ -275,10 +275,10 @@ test_streams(void **state)
 }
 
 
-/* A rank with a sequence of its own, in a thread of its own. */
+/* A group of one rank with a sequence of its own, in a thread of its own. */
 
 typedef struct {
-    dsa_cuda_rank_t    *rank;
+    dsa_cuda_group_t   *group;
     uint32_t            token[TOKENS + ANSWER];
     uint32_t            pages[CONTEXT / DSA_PAGE_TOKENS];
     float              *logits;         /* [TOKENS + ANSWER, vocab] */
@@ -296,7 +296,7 @@ compute(void *data)
     member_t    *m = data;
     dsa_rows_t   seq;
 
-    vocab = m->rank->config.vocab_size;
+    vocab = m->group->rank[0]->config.vocab_size;
 
     memset(&seq, 0, sizeof(seq));
     seq.tokens = m->token;
@@ -304,7 +304,7 @@ compute(void *data)
     seq.pages = m->pages;
     seq.n_logits = TOKENS;
 
-    m->rc = dsa_cuda_rank_forward(m->rank, &seq, TOKENS, m->logits, &m->err);
+    m->rc = dsa_cuda_group_forward(m->group, &seq, TOKENS, m->logits, &m->err);
 
     for (i = 0; i < ANSWER && m->rc == DSA_OK; i++) {
         seq.tokens = m->token + TOKENS + i;
@@ -312,9 +312,9 @@ compute(void *data)
         seq.n = 1;
         seq.n_logits = 1;
 
-        m->rc = dsa_cuda_rank_forward(m->rank, &seq, TOKENS, m->logits
-                                      + (size_t) (TOKENS + i) * vocab,
-                                      &m->err);
+        m->rc = dsa_cuda_group_forward(m->group, &seq, TOKENS, m->logits
+                                       + (size_t) (TOKENS + i) * vocab,
+                                       &m->err);
     }
 
     return NULL;
@@ -341,15 +341,16 @@ open_member(member_t *m, const dsa_weights_t *weights, uint32_t seed)
 
     conf.weights = weights;
     conf.config = weights->config;
+    conf.gpus = 1;
     conf.context = CONTEXT;
     conf.kv_memory = 32 << 20;
     conf.max_tokens = TOKENS;
     conf.max_seqs = TOKENS;
     conf.allowed = weights->config.vocab_size;
 
-    m->rank = dsa_cuda_rank_open(&conf, &err);
+    m->group = dsa_cuda_group_open(&conf, &err);
 
-    if (m->rank == NULL) {
+    if (m->group == NULL) {
         fail_msg("%s", err.text);
     }
 
@@ -413,7 +414,7 @@ test_ranks(void **state)
     }
 
     for (i = 0; i < STREAMS; i++) {
-        dsa_cuda_rank_close(member[i].rank);
+        dsa_cuda_group_close(member[i].group);
         free(member[i].logits);
         free(alone[i]);
     }

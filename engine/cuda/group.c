@@ -1,0 +1,325 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/cuda/group.h"
+
+
+/* Left to the driver, the library and the graphs of decode steps. */
+#define DSA_GROUP_SLACK     (1536ULL << 20)
+
+
+typedef struct {
+    dsa_cuda_group_t       *group;
+    const dsa_cuda_conf_t  *conf;
+} dsa_group_open_t;
+
+
+static int dsa_group_open_rank(void *data, uint32_t rank, dsa_err_t *err);
+static int dsa_group_load_rank(void *data, uint32_t rank, dsa_err_t *err);
+static int dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err);
+static int dsa_group_plan(dsa_cuda_group_t *group,
+    const dsa_cuda_conf_t *conf, dsa_err_t *err);
+static int dsa_group_pages(uint32_t *pages, dsa_cuda_rank_t *rank,
+    uint64_t kv_memory, dsa_err_t *err);
+static int dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err);
+static void dsa_group_connect(dsa_cuda_group_t *group);
+
+
+dsa_cuda_group_t *
+dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
+{
+    dsa_cuda_group_t  *group;
+    dsa_group_open_t   open;
+
+    group = calloc(1, sizeof(dsa_cuda_group_t));
+
+    if (group == NULL) {
+        (void) dsa_error(err, "no memory for %u GPUs", conf->gpus);
+        return NULL;
+    }
+
+    group->ranks = conf->gpus;
+    group->attention = conf->attention;
+
+    open.group = group;
+    open.conf = conf;
+
+    /* see the comment in group.h; the variable is read once per process */
+
+    if (conf->gpus > 1) {
+        (void) setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    }
+
+    group->team = dsa_cuda_team_create(conf->gpus, err);
+
+    if (group->team == NULL
+        || dsa_group_access(conf, err) != DSA_OK
+        || dsa_cuda_team_run(group->team, dsa_group_open_rank, &open, err)
+           != DSA_OK
+        || dsa_group_plan(group, conf, err) != DSA_OK
+        || dsa_cuda_team_run(group->team, dsa_group_load_rank, &open, err)
+           != DSA_OK)
+    {
+        dsa_cuda_group_close(group);
+        return NULL;
+    }
+
+    if (group->ranks > 1) {
+        dsa_group_connect(group);
+    }
+
+    return group;
+}
+
+
+void
+dsa_cuda_group_close(dsa_cuda_group_t *group)
+{
+    dsa_err_t  err;
+
+    if (group == NULL) {
+        return;
+    }
+
+    if (group->team != NULL) {
+        (void) dsa_cuda_team_run(group->team, dsa_group_close_rank, group,
+                                 &err);
+        dsa_cuda_team_destroy(group->team);
+    }
+
+    free(group);
+}
+
+
+static int
+dsa_group_open_rank(void *data, uint32_t rank, dsa_err_t *err)
+{
+    dsa_group_open_t  *open;
+
+    open = data;
+    open->group->rank[rank] = dsa_cuda_rank_open(open->conf, rank, err);
+
+    return open->group->rank[rank] != NULL ? DSA_OK : DSA_ERROR;
+}
+
+
+static int
+dsa_group_load_rank(void *data, uint32_t rank, dsa_err_t *err)
+{
+    dsa_group_open_t  *open;
+
+    open = data;
+
+    return dsa_cuda_rank_load(open->group->rank[rank], open->group->pages,
+                              open->conf->weights, err);
+}
+
+
+static int
+dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err)
+{
+    dsa_cuda_group_t  *group;
+
+    group = data;
+
+    dsa_cuda_rank_close(group->rank[rank]);
+
+    return DSA_OK;
+}
+
+
+/* One plan for each GPU: weights, workspace, and pages of what is left. */
+
+static int
+dsa_group_plan(dsa_cuda_group_t *group, const dsa_cuda_conf_t *conf,
+    dsa_err_t *err)
+{
+    uint32_t  r, pages;
+
+    pages = 0;
+    group->pages = INT32_MAX / DSA_PAGE_TOKENS;
+
+    for (r = 0; r < group->ranks; r++) {
+        if (dsa_group_pages(&pages, group->rank[r], conf->kv_memory, err)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+
+        group->pages = pages < group->pages ? pages : group->pages;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_group_pages(uint32_t *pages, dsa_cuda_rank_t *rank, uint64_t kv_memory,
+    dsa_err_t *err)
+{
+    int       rc;
+    size_t    all, left;
+    uint64_t  kv, used, n;
+
+    rc = dsa_cuda_rank_attach(rank);
+    rc = rc != 0 ? rc : (int) cudaMemGetInfo(&left, &all);
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: its free memory is not known: %s",
+                         rank->device, dsa_cuda_error(rc));
+    }
+
+    used = rank->weights_size + rank->memory_size + DSA_GROUP_SLACK;
+    kv = kv_memory;
+
+    if (kv == 0) {
+        kv = used < left ? left - used : 0;
+    }
+
+    n = kv / rank->cache.page;
+
+    if (n == 0 || used + kv > left) {
+        return dsa_error(err, "GPU %d has %.2f GB of free memory; weights "
+                         "need %.2f, workspace for steps of %u tokens %.2f, "
+                         "graphs %.2f, and pages at least %.2f", rank->device,
+                         (double) left * 1e-9,
+                         (double) rank->weights_size * 1e-9,
+                         rank->max_tokens, (double) rank->memory_size * 1e-9,
+                         (double) DSA_GROUP_SLACK * 1e-9,
+                         (double) (kv_memory != 0 ? kv : rank->cache.page)
+                         * 1e-9);
+    }
+
+    *pages = n < INT32_MAX / DSA_PAGE_TOKENS ? (uint32_t) n
+                                             : INT32_MAX / DSA_PAGE_TOKENS;
+
+    dsa_log(DSA_LOG_NOTICE, "GPU %d memory: %.2f GB free = weights %.2f + "
+            "workspace %.2f (steps of %u tokens, %u sequences) + graphs and "
+            "driver %.2f + pages %.2f (%u, %.2f M tokens) + unused %.2f",
+            rank->device, (double) left * 1e-9,
+            (double) rank->weights_size * 1e-9,
+            (double) rank->memory_size * 1e-9, rank->max_tokens,
+            rank->max_samples, (double) DSA_GROUP_SLACK * 1e-9,
+            (double) *pages * (double) rank->cache.page * 1e-9, *pages,
+            (double) *pages * DSA_PAGE_TOKENS * 1e-6,
+            ((double) left - (double) used
+             - (double) *pages * (double) rank->cache.page) * 1e-9);
+
+    return DSA_OK;
+}
+
+
+/* Each GPU may access the memory of every other one. */
+
+static int
+dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err)
+{
+    int       rc, can;
+    uint32_t  i, j;
+
+    for (i = 0; i < conf->gpus; i++) {
+        if (dsa_cuda_check_device(conf->gpu[i], err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    for (i = 0; i < conf->gpus; i++) {
+        for (j = 0; j < conf->gpus; j++) {
+            if (conf->gpu[i] == conf->gpu[j]) {
+                continue;
+            }
+
+            can = 0;
+            rc = cudaDeviceCanAccessPeer(&can, (int) conf->gpu[i],
+                                         (int) conf->gpu[j]);
+
+            if (rc == 0 && !can) {
+                return dsa_error(err, "GPU %u cannot access the memory of GPU "
+                                 "%u; the GPUs of a replica must be linked by "
+                                 "NVLink, or by PCIe with peer access",
+                                 conf->gpu[i], conf->gpu[j]);
+            }
+
+            rc = rc != 0 ? rc : (int) cudaSetDevice((int) conf->gpu[i]);
+            rc = rc != 0 ? rc
+                 : (int) cudaDeviceEnablePeerAccess((int) conf->gpu[j], 0);
+
+            if (rc == (int) cudaErrorPeerAccessAlreadyEnabled) {
+                (void) cudaGetLastError();
+                rc = 0;
+            }
+
+            if (rc != 0) {
+                return dsa_error(err, "GPU %u: access to GPU %u: %s",
+                                 conf->gpu[i], conf->gpu[j],
+                                 dsa_cuda_error(rc));
+            }
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* Every rank gets the addresses of what all ranks share. */
+
+static void
+dsa_group_connect(dsa_cuda_group_t *group)
+{
+    uint32_t                  r, q;
+    dsa_cuda_peers_t         *p;
+    const dsa_cuda_rank_t    *from;
+
+    for (r = 0; r < group->ranks; r++) {
+        p = &group->rank[r]->peers;
+
+        p->exchange.rank = r;
+        p->exchange.ranks = group->ranks;
+        p->exchange.processors = group->rank[r]->state.processors;
+        p->exchange.timeout_ns = DSA_CUDA_EXCHANGE_MS * 1000000ULL;
+        p->exchange.fault = group->rank[r]->fault;
+        p->pages = group->pages;
+
+        for (q = 0; q < group->ranks; q++) {
+            from = group->rank[q];
+
+            p->exchange.state[q] = from->shared.state;
+            p->tokens.x[q] = from->shared.x;
+            p->tokens.expert[q] = from->shared.expert;
+            p->tokens.weight[q] = from->shared.weight;
+            p->part[q] = from->shared.part;
+            p->reduce[q] = from->shared.reduce;
+            p->vocab[q] = from->work.vocab;
+            p->page[q] = from->page;
+        }
+    }
+}
+
+
+int
+dsa_cuda_group_check(const dsa_cuda_group_t *group, dsa_err_t *err)
+{
+    uint32_t                     r;
+    const dsa_exchange_fault_t  *fault;
+
+    for (r = 0; group->ranks > 1 && r < group->ranks; r++) {
+        fault = group->rank[r]->fault;
+
+        if (fault->failed) {
+            return dsa_error(err, "GPU %d has received no data from GPU %d "
+                             "for %u ms (exchange %u)", group->rank[r]->device,
+                             group->rank[fault->missing]->device,
+                             DSA_CUDA_EXCHANGE_MS, fault->number);
+        }
+    }
+
+    return DSA_OK;
+}

@@ -1,0 +1,65 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CUDA_GROUP_H_INCLUDED_
+#define _DSA_CUDA_GROUP_H_INCLUDED_
+
+
+#include "engine/cuda/rank.h"
+#include "engine/cuda/team.h"
+
+
+/*
+ * The ranks of a replica: one or several GPUs that compute a model together.
+ *
+ * Ranks wait for each other on the GPUs, so that a call that makes one GPU
+ * wait for the host could stop all of them: memory is allocated, and graphs
+ * are captured, before the first step.  Kernels are loaded when the process
+ * first uses CUDA, not when they are first launched, because loading one may
+ * wait for the GPU while a kernel on it waits for another rank.
+ */
+
+/*
+ * A rank that waits longer for another one ends the replica.  The longest step
+ * of one GPU is one with a full prefill chunk, less than a second.
+ */
+#define DSA_CUDA_EXCHANGE_MS    20000
+
+
+typedef struct {
+    uint32_t            ranks;
+    dsa_attention_e     attention;
+    uint32_t            pages;          /* of each rank */
+    dsa_cuda_rank_t    *rank[DSA_MAX_GPUS];
+    dsa_cuda_team_t    *team;
+} dsa_cuda_group_t;
+
+
+/*
+ * Opens all GPUs of conf: checks them, plans and logs their memory, loads the
+ * weights, and connects them.  NULL with err.  conf is not used afterwards.
+ */
+dsa_cuda_group_t *dsa_cuda_group_open(const dsa_cuda_conf_t *conf,
+    dsa_err_t *err);
+void dsa_cuda_group_close(dsa_cuda_group_t *group);     /* NULL is allowed */
+
+/*
+ * DSA_ERROR with err if a rank has waited too long for another one; the
+ * stream of that rank has then ended, and its results are wrong.
+ */
+int dsa_cuda_group_check(const dsa_cuda_group_t *group, dsa_err_t *err);
+
+/*
+ * For tests and tools: as dsa_model_forward() for one sequence of a request
+ * with prompt tokens, with the logits of all tokens (at most max_seqs of
+ * them).  logits [n, vocab], host memory.  With "attention data" the sequence
+ * is on rank 0.  Waits for the GPUs.  forward.c.
+ */
+int dsa_cuda_group_forward(dsa_cuda_group_t *group, const dsa_rows_t *seq,
+    uint32_t prompt, float *logits, dsa_err_t *err);
+
+
+#endif /* _DSA_CUDA_GROUP_H_INCLUDED_ */
