@@ -42,6 +42,8 @@ typedef struct {
     uint32_t            number;         /* exchanges that this rank stored */
     uint32_t            blocks;         /* blocks of a store that are done */
     uint32_t            failed;         /* 1: a wait has timed out */
+    uint64_t            sums;           /* all-reduces in one kernel that this
+                                           rank has made */
 } dsa_exchange_state_t;
 
 
@@ -60,6 +62,10 @@ typedef struct {
     uint32_t                rank;
     uint32_t                ranks;      /* 1 .. DSA_EXCHANGE_RANKS */
     uint32_t                processors; /* multiprocessors of the GPU */
+    uint32_t                exclusive;  /* 1: no other stream of this GPU
+                                           exchanges, for another rank or for
+                                           another part of a step; 0 is always
+                                           correct, and slower */
     uint64_t                timeout_ns;
     dsa_exchange_fault_t   *fault;      /* device address */
     dsa_exchange_state_t   *state[DSA_EXCHANGE_RANKS];      /* of each rank */
@@ -73,7 +79,10 @@ typedef struct {
 int dsa_cuda_exchange_signal(const dsa_cuda_exchange_t *x,
     dsa_stream_t stream);
 
-/* Waits for the flags of the last exchange that this rank stored. */
+/*
+ * Waits for the flags of the last exchange that this rank stored; an
+ * all-reduce or a gather has waited for its own.
+ */
 int dsa_cuda_exchange_wait(const dsa_cuda_exchange_t *x, dsa_stream_t stream);
 
 
@@ -99,8 +108,10 @@ typedef struct {
  * Stores the tokens of this rank to all ranks and raises its flag.  y [tokens,
  * cols] is stored only where the rank has an expert of the token.  live: a
  * token with a negative number is padding; padding, and rows tokens .. slot-1,
- * get expert -1.  expert [tokens, k] (numbers of all experts), weight
- * [tokens, k].
+ * get expert -1.  live NULL: no token is padding.  expert [tokens, k] (numbers
+ * of all experts), weight [tokens, k]; the weight of an expert -1 is not
+ * stored.  Scales are stored for all tokens.  A rank with 0 tokens calls it
+ * too.
  *
  * to is written again by the next call, which must come after the sum of
  * dsa_cuda_exchange_combine() on this rank: every rank has then read it.
@@ -130,9 +141,10 @@ int dsa_cuda_exchange_combine(const dsa_cuda_exchange_t *x,
 
 /*
  * Waits for all ranks' sums; y [tokens, cols] bf16 = shared [tokens, cols]
- * (bf16, unless NULL) plus part [ranks * slot, cols] of this rank, ranks
+ * (bf16, unless NULL), then plus part [ranks * slot, cols] of this rank, ranks
  * rising, in float32, rounded once.  expert [tokens, k]: of all experts; a
- * rank without an expert of the token has stored nothing and is left out.
+ * rank without an expert of the token has stored nothing and is left out, and
+ * so are all ranks for padding (live as above).  y may be shared.
  */
 int dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
     const dsa_bf16_t *part, const dsa_bf16_t *shared, const int32_t *expert,
@@ -141,14 +153,13 @@ int dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
 
 
 /*
- * y [rows, cols] bf16 = the sum of all ranks' x [rows, cols] bf16, ranks
+ * y [rows, cols] bf16 = the sum of all ranks' from [rows, cols] bf16, ranks
  * rising, in float32, rounded once; the same bits on all ranks ("attention
- * tensor").  Stores, raises flags and waits: one exchange, or two for many
- * rows.  y may be x.  part: the buffers of all ranks, each of
- * dsa_cuda_exchange_part(ranks, rows, cols) bytes for the most rows; their
- * halves alternate with the number of the exchange, so that a rank may store
- * for the next sum while another still reads for this one.  Between two calls
- * there may be other exchanges.
+ * tensor").  Stores and waits: for few rows in one kernel, which needs no
+ * flag and counts no exchange, for many rows in two exchanges.  y may be from.
+ * part: a buffer of each rank of dsa_cuda_exchange_part(ranks, rows, cols)
+ * bytes for the most rows, 16-byte aligned, zeroed before the first sum, used
+ * by nothing else, and the same in all calls with one state.
  */
 uint64_t dsa_cuda_exchange_part(uint32_t ranks, uint32_t rows, uint32_t cols);
 

@@ -19,13 +19,17 @@
  * it is set once, to the most that any launch needs, because two threads that
  * set it before each launch could lower it for each other.
  *
- * Each of these permits the kernels of one file.
+ * Each of these permits the kernels of one file; those of the exchange only load
+ * theirs.
  */
 
 int dsa_attention_decode_setup(void);
 int dsa_attention_heads_setup(void);
 int dsa_attention_prefill_setup(void);
 int dsa_attention_narrow_setup(void);
+int dsa_exchange_setup(void);
+int dsa_exchange_moe_setup(void);
+int dsa_exchange_reduce_setup(void);
 int dsa_gemm_decode_setup(void);
 int dsa_index_decode_setup(void);
 int dsa_index_prefill_setup(void);
@@ -57,6 +61,21 @@ dsa_setup_cluster(K kernel)
     return cudaFuncSetAttribute(kernel,
                                 cudaFuncAttributeNonPortableClusterSizeAllowed,
                                 1);
+}
+
+
+/*
+ * Loads a kernel on the current device.  The first launch of a kernel loads it
+ * otherwise, and may wait for a kernel that waits for another rank.
+ */
+
+template <typename K>
+static inline int
+dsa_setup_load(K kernel)
+{
+    cudaFuncAttributes  attributes;
+
+    return cudaFuncGetAttributes(&attributes, kernel);
 }
 
 

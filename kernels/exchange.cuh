@@ -1,0 +1,345 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_EXCHANGE_CUH_INCLUDED_
+#define _DSA_EXCHANGE_CUH_INCLUDED_
+
+
+extern "C" {
+#include "kernels/exchange.h"
+}
+
+#include "kernels/rows.cuh"
+
+
+/*
+ * The halves of an exchange, as device functions.
+ *
+ * A kernel that stores ends with dsa_exchange_raise(): the last of its blocks,
+ * elected by a counter, raises the flags, so that no block waits for another
+ * block of its launch.  Only that block, or the few blocks of a kernel whose
+ * grid is limited to dsa_exchange_spin(), wait for other ranks.
+ */
+
+#define DSA_EXCHANGE_THREADS    256
+#define DSA_EXCHANGE_WARPS      (DSA_EXCHANGE_THREADS / 32)
+#define DSA_EXCHANGE_POLLS      64      /* between two looks at the clock */
+
+#define DSA_EXCHANGE_X          const __grid_constant__ dsa_cuda_exchange_t
+
+
+static __device__ __forceinline__ void
+dsa_fence_system(void)
+{
+    asm volatile ("fence.acq_rel.sys;" ::: "memory");
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_load_acquire(const uint32_t *p)
+{
+    uint32_t  v;
+
+    asm volatile ("ld.acquire.sys.global.u32 %0, [%1];"
+                  : "=r"(v) : "l"(p) : "memory");
+
+    return v;
+}
+
+
+static __device__ __forceinline__ uint32_t
+dsa_load_relaxed(const uint32_t *p)
+{
+    uint32_t  v;
+
+    asm volatile ("ld.relaxed.gpu.global.u32 %0, [%1];"
+                  : "=r"(v) : "l"(p) : "memory");
+
+    return v;
+}
+
+
+static __device__ __forceinline__ void
+dsa_store_relaxed(uint32_t *p, uint32_t v)
+{
+    asm volatile ("st.relaxed.sys.global.u32 [%0], %1;"
+                  :: "l"(p), "r"(v) : "memory");
+}
+
+
+static __device__ __forceinline__ uint64_t
+dsa_clock_ns(void)
+{
+    uint64_t  v;
+
+    asm volatile ("mov.u64 %0, %%globaltimer;" : "=l"(v) :: "memory");
+
+    return v;
+}
+
+
+/*
+ * The begin of a kernel that waits for other ranks.  Blocks of the next kernel
+ * that are on the SMs early could take the room that the store of another
+ * stream needs, which this kernel waits for.  So they may come early only if
+ * no other stream of this GPU exchanges; otherwise they come when this kernel
+ * ends.
+ */
+
+static __device__ __forceinline__ void
+dsa_exchange_begin(const dsa_cuda_exchange_t *x)
+{
+    asm volatile ("griddepcontrol.wait;" ::: "memory");
+
+    if (x->exclusive) {
+        asm volatile ("griddepcontrol.launch_dependents;");
+    }
+}
+
+
+/* Reports the first rank that is missing; the first report is kept. */
+
+static __device__ __forceinline__ void
+dsa_exchange_fail(const dsa_cuda_exchange_t *x, uint32_t missing,
+    uint32_t number)
+{
+    if (atomicExch(&x->state[x->rank]->failed, 1) == 0) {
+        x->fault->missing = missing;
+        x->fault->number = number;
+        __threadfence_system();
+        x->fault->failed = 1;
+    }
+}
+
+
+/*
+ * One look at the clock of a wait: returns 1 when the wait has to end, because
+ * an earlier one failed or because time is up.
+ */
+
+static __device__ __forceinline__ int
+dsa_exchange_expired(const dsa_cuda_exchange_t *x, uint64_t start,
+    uint32_t missing, uint32_t number)
+{
+    if (dsa_load_relaxed(&x->state[x->rank]->failed) != 0) {
+        return 1;
+    }
+
+    if (dsa_clock_ns() - start < x->timeout_ns) {
+        return 0;
+    }
+
+    dsa_exchange_fail(x, missing, number);
+
+    return 1;
+}
+
+
+/*
+ * Waits until all ranks have raised their flags to number or beyond; called by
+ * all lanes of a warp.  A barrier after it orders the loads of other warps.
+ */
+
+static __device__ __forceinline__ void
+dsa_exchange_poll(const dsa_cuda_exchange_t *x, uint32_t number)
+{
+    int                    ended;
+    uint32_t               i, lane, missing;
+    uint64_t               start;
+    dsa_exchange_state_t  *state;
+
+    lane = threadIdx.x % 32;
+    state = x->state[x->rank];
+    start = dsa_clock_ns();
+
+    for (i = 0; ; i++) {
+        missing = lane < x->ranks
+                  && (int32_t) (dsa_load_acquire(&state->flag[lane]) - number)
+                     < 0;
+        missing = __ballot_sync(0xffffffff, missing);
+
+        if (missing == 0) {
+            break;
+        }
+
+        if (i % DSA_EXCHANGE_POLLS != 0) {
+            continue;
+        }
+
+        ended = 0;
+
+        if (lane == 0) {
+            ended = dsa_exchange_expired(x, start, __ffs(missing) - 1, number);
+        }
+
+        if (__shfl_sync(0xffffffff, ended, 0)) {
+            break;
+        }
+    }
+
+    __syncwarp();
+}
+
+
+/* A whole block waits for the last exchange that this rank stored. */
+
+static __device__ __forceinline__ void
+dsa_exchange_await(const dsa_cuda_exchange_t *x)
+{
+    if (threadIdx.x < 32) {
+        dsa_exchange_poll(x, dsa_load_relaxed(&x->state[x->rank]->number));
+    }
+
+    __syncthreads();
+}
+
+
+/*
+ * Counts a block that is done; returns 1 in all lanes of the first warp of the
+ * last one, in which the stores of all blocks are visible and precede what the
+ * lanes store after it.  Called by all threads of all blocks of a grid with
+ * one dimension; the other warps get 0.
+ */
+
+static __device__ __forceinline__ int
+dsa_exchange_last(const dsa_cuda_exchange_t *x)
+{
+    int                    last;
+    dsa_exchange_state_t  *state;
+
+    state = x->state[x->rank];
+    last = 0;
+
+    __syncthreads();
+
+    if (threadIdx.x >= 32) {
+        return 0;
+    }
+
+    if (threadIdx.x == 0) {
+        dsa_fence_system();
+        last = atomicAdd(&state->blocks, 1) == gridDim.x - 1;
+    }
+
+    last = __shfl_sync(0xffffffff, last, 0);
+
+    if (last) {
+        dsa_fence_system();
+
+        if (threadIdx.x == 0) {
+            state->blocks = 0;
+        }
+    }
+
+    return last;
+}
+
+
+/*
+ * The end of a kernel that stores: raises this rank's flag everywhere, and
+ * with wait 1 waits for the others.  Called by all threads of all blocks.
+ */
+
+static __device__ __forceinline__ void
+dsa_exchange_raise(const dsa_cuda_exchange_t *x, int wait)
+{
+    uint32_t               lane, number;
+    dsa_exchange_state_t  *state;
+
+    if (!dsa_exchange_last(x)) {
+        return;
+    }
+
+    lane = threadIdx.x;
+    state = x->state[x->rank];
+    number = dsa_load_relaxed(&state->number) + 1;
+
+    __syncwarp();
+
+    if (lane < x->ranks) {
+        dsa_store_relaxed(&x->state[lane]->flag[x->rank], number);
+    }
+
+    if (lane == 0) {
+        state->number = number;
+    }
+
+    if (wait) {
+        dsa_exchange_poll(x, number);
+    }
+}
+
+
+/*
+ * The ranks, as bits, that have one of the k experts of a row; called by all
+ * lanes of a warp.  experts: of a rank.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_exchange_ranks(const int32_t *expert, const int32_t *live, size_t row,
+    uint32_t k, uint32_t experts, uint32_t ranks)
+{
+    int32_t   e, alive;
+    uint32_t  lane, rank;
+
+    lane = threadIdx.x % 32;
+
+    e = lane < k ? expert[row * k + lane] : -1;
+    alive = live != NULL ? live[row] : 0;
+    rank = e >= 0 && alive >= 0 ? (uint32_t) e / experts : ranks;
+
+    return __reduce_or_sync(0xffffffff, rank < ranks ? 1U << rank : 0);
+}
+
+
+/* Host: the most blocks of a kernel all of whose blocks may wait. */
+
+static inline uint32_t
+dsa_exchange_spin(const dsa_cuda_exchange_t *x)
+{
+    return x->processors > 1 ? x->processors / 2 : 1;
+}
+
+
+/* Host: blocks for n units of per, at least one and at most most. */
+
+static inline uint32_t
+dsa_exchange_blocks(uint64_t n, uint32_t per, uint32_t most)
+{
+    n = (n + per - 1) / per;
+
+    return n < 1 ? 1 : n < most ? (uint32_t) n : most;
+}
+
+
+/* Host: 1 if the exchange and the GPU are described completely. */
+
+static inline int
+dsa_exchange_ok(const dsa_cuda_exchange_t *x)
+{
+    return x->ranks >= 1 && x->ranks <= DSA_EXCHANGE_RANKS
+           && x->rank < x->ranks && x->processors > 0;
+}
+
+
+/* Host: 1 if each rank has an address, aligned to 16 bytes. */
+
+static inline int
+dsa_exchange_addresses_ok(const dsa_cuda_exchange_t *x, void *const *p)
+{
+    uint32_t  i;
+
+    for (i = 0; i < x->ranks; i++) {
+        if (p[i] == NULL || !dsa_aligned16(p[i])) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+#endif /* _DSA_EXCHANGE_CUH_INCLUDED_ */
