@@ -31,6 +31,7 @@ static int dsa_group_pages(uint32_t *pages, dsa_cuda_rank_t *rank,
     uint64_t kv_memory, dsa_err_t *err);
 static int dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err);
 static void dsa_group_connect(dsa_cuda_group_t *group);
+static int dsa_group_distinct(const dsa_cuda_group_t *group);
 
 
 dsa_cuda_group_t *
@@ -284,6 +285,7 @@ dsa_group_connect(dsa_cuda_group_t *group)
         p->exchange.rank = r;
         p->exchange.ranks = group->ranks;
         p->exchange.processors = group->rank[r]->state.processors;
+        p->exchange.exclusive = (uint32_t) dsa_group_distinct(group);
         p->exchange.timeout_ns = DSA_CUDA_EXCHANGE_MS * 1000000ULL;
         p->exchange.fault = group->rank[r]->fault;
         p->pages = group->pages;
@@ -301,6 +303,25 @@ dsa_group_connect(dsa_cuda_group_t *group)
             p->page[q] = from->page;
         }
     }
+}
+
+
+/* 1 if each rank has a GPU of its own. */
+
+static int
+dsa_group_distinct(const dsa_cuda_group_t *group)
+{
+    uint32_t  i, j;
+
+    for (i = 0; i < group->ranks; i++) {
+        for (j = 0; j < i; j++) {
+            if (group->rank[i]->device == group->rank[j]->device) {
+                return 0;
+            }
+        }
+    }
+
+    return 1;
 }
 
 

@@ -1,0 +1,563 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <cuda_runtime_api.h>
+
+#include "engine/backend.h"
+#include "engine/cuda/group.h"
+#include "t/gpu/gpu.h"
+
+
+/*
+ * A replica of several ranks through the backend's interface: steps, pages of
+ * each rank, page copies, and prompts that the ranks share out.  The answers of
+ * one rank are the oracle.  Ranks are on as many GPUs as the machine has, and
+ * share them when there are fewer.
+ *
+ * DSA_WIDE_MODEL: a model whose experts several ranks can share by width
+ * (t/lib/DSA/Widen.pm); without it the tests of "attention tensor" are
+ * skipped.
+ */
+
+#define MODEL       "t/data/golden/a-fp8"
+#define PAGES       64              /* of each rank */
+#define CONTEXT     1024
+#define PROMPT      300
+#define ANSWER      40
+#define SEQS        8
+#define BUDGET      512
+
+/*
+ * By how much a logprob may differ where sums are rounded in another order.
+ * The noise of FP8 products alone moves logits by 5 % (golden.t).
+ */
+#define NOISE       0.5f
+
+
+typedef struct {
+    uint32_t            rank;
+    uint32_t            prompt;
+    uint32_t            tokens[CONTEXT];
+    uint32_t            pages[PAGES];   /* block table */
+    dsa_sample_t        sample[ANSWER];
+} client_t;
+
+
+static const dsa_sampling_t  greedy = {
+    .top_p = 1, .logprobs = 1, .top_logprobs = 2
+};
+
+
+static uint32_t
+device(uint32_t rank)
+{
+    int  n;
+
+    n = 1;
+    (void) cudaGetDeviceCount(&n);
+
+    return rank % (uint32_t) n;
+}
+
+
+static dsa_backend_t *
+backend_open(const char *model, uint32_t gpus, dsa_attention_e attention)
+{
+    uint32_t             i;
+    dsa_err_t            err;
+    dsa_backend_t       *b;
+    dsa_model_config_t   config;
+    dsa_backend_conf_t   conf;
+
+    if (dsa_model_config_read(&config, model, &err) != DSA_OK) {
+        fail_msg("%s", err.text);
+    }
+
+    memset(&conf, 0, sizeof(conf));
+
+    conf.model = model;
+    conf.precision = DSA_SERVED;
+    conf.gpus = gpus;
+    conf.attention = attention;
+    conf.context = CONTEXT;
+    conf.kv_memory = (uint64_t) PAGES * DSA_PAGE_TOKENS
+                     * config.num_hidden_layers * (656 + 132);
+    conf.max_tokens = BUDGET * (attention == DSA_ATTENTION_DATA ? gpus : 1);
+    conf.max_seqs = SEQS;
+    conf.allowed = config.vocab_size;
+
+    for (i = 0; i < gpus; i++) {
+        conf.gpu[i] = device(i);
+    }
+
+    b = dsa_backend_cuda_open(&conf, &err);
+
+    if (b == NULL) {
+        fail_msg("%s", err.text);
+    }
+
+    assert_true(b->pages >= PAGES);
+    assert_int_equal(b->ranks, attention == DSA_ATTENTION_DATA ? gpus : 1);
+    assert_int_equal(b->rank_tokens, BUDGET);
+
+    return b;
+}
+
+
+/* A client with random tokens and pages of its own on a rank. */
+
+static void
+client_init(client_t *c, uint32_t seed, uint32_t rank, uint32_t prompt)
+{
+    uint32_t  i;
+
+    memset(c, 0, sizeof(client_t));
+
+    c->rank = rank;
+    c->prompt = prompt;
+
+    for (i = 0; i < prompt; i++) {
+        seed = seed * 1664525 + 1013904223;
+        c->tokens[i] = (seed >> 8) % 1024;
+    }
+}
+
+
+static void
+client_pages(client_t *c, uint32_t first)
+{
+    uint32_t  i, n;
+
+    n = (c->prompt + ANSWER + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
+
+    for (i = 0; i < n; i++) {
+        c->pages[i] = first + n - 1 - i;
+    }
+}
+
+
+static void
+entry(dsa_batch_seq_t *s, client_t *c, uint32_t start, uint32_t n,
+    dsa_sample_t *sample)
+{
+    memset(s, 0, sizeof(dsa_batch_seq_t));
+
+    s->tokens = c->tokens;
+    s->start = start;
+    s->n_input = n;
+    s->input_from = DSA_INPUT_KNOWN;
+    s->n_prompt = c->prompt;
+    s->rank = c->rank;
+    s->pages = c->pages;
+    s->sampling = sample != NULL ? &greedy : NULL;
+    s->sample = sample;
+}
+
+
+static void
+step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n)
+{
+    dsa_err_t  err;
+
+    if (b->start(b, seq, n, &err) != DSA_OK || b->wait(b, &err) != DSA_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+
+/* The prompts from position start on in one step, then answers together. */
+
+static void
+answer(dsa_backend_t *b, client_t *c, uint32_t n, uint32_t start)
+{
+    uint32_t         i, j;
+    dsa_batch_seq_t  seq[SEQS];
+
+    for (i = 0; i < ANSWER; i++) {
+        for (j = 0; j < n; j++) {
+            if (i == 0) {
+                entry(&seq[j], &c[j], start, c[j].prompt - start,
+                      &c[j].sample[0]);
+
+            } else {
+                c[j].tokens[c[j].prompt + i - 1] = c[j].sample[i - 1].token;
+                entry(&seq[j], &c[j], c[j].prompt + i - 1, 1,
+                      &c[j].sample[i]);
+            }
+        }
+
+        step(b, seq, n);
+    }
+}
+
+
+static void
+same(const client_t *a, const client_t *b)
+{
+    assert_memory_equal(a->sample, b->sample, sizeof(a->sample));
+}
+
+
+/*
+ * The same tokens with about the same probabilities, until two tokens were
+ * about as probable: from there on the answers are different texts.
+ */
+
+static void
+alike(const client_t *got, const client_t *want)
+{
+    uint32_t             i;
+    const dsa_sample_t  *g, *w;
+
+    for (i = 0; i < ANSWER; i++) {
+        g = &got->sample[i];
+        w = &want->sample[i];
+
+        if (g->token != w->token) {
+            assert_true(w->top_logprob[0] - w->top_logprob[1] < NOISE);
+            assert_true(i > 0);
+            return;
+        }
+
+        if (g->logprob - w->logprob > NOISE || w->logprob - g->logprob > NOISE)
+        {
+            fail_msg("token %u: logprob %f, on one rank %f", i, g->logprob,
+                     w->logprob);
+        }
+    }
+}
+
+
+/* The oracle: each client alone on a replica of one rank. */
+
+static void
+alone(const char *model, client_t *c, uint32_t n)
+{
+    uint32_t        i;
+    dsa_backend_t  *b;
+
+    b = backend_open(model, 1, DSA_ATTENTION_DATA);
+
+    for (i = 0; i < n; i++) {
+        client_pages(&c[i], 0);
+        answer(b, &c[i], 1, 0);
+    }
+
+    b->close(b);
+}
+
+
+/* A sequence has the same bits on each rank, beside none and beside others. */
+
+static void
+test_data(void **state)
+{
+    uint32_t         i, gpus, turn;
+    client_t        *c, *want, *first;
+    dsa_backend_t   *b;
+
+    c = calloc(3 * SEQS, sizeof(client_t));
+    assert_non_null(c);
+    want = c + SEQS;
+    first = want + SEQS;
+
+    for (i = 0; i < SEQS; i++) {
+        client_init(&want[i], i + 1, 0, 20 + 17 * i);
+    }
+
+    alone(MODEL, want, SEQS);
+
+    for (gpus = 2; gpus <= 4; gpus *= 2) {
+        b = backend_open(MODEL, gpus, DSA_ATTENTION_DATA);
+
+        for (i = 0; i < 2; i++) {
+            client_init(&c[i], 5, i, 20 + 17 * 4);
+            client_pages(&c[i], 7 * i);
+            answer(b, &c[i], 1, 0);
+            alike(&c[i], &want[4]);
+        }
+
+        same(&c[0], &c[1]);
+
+        for (turn = 0; turn < 3; turn++) {
+            for (i = 0; i < SEQS; i++) {
+                client_init(&c[i], i + 1, i % gpus, 20 + 17 * i);
+                client_pages(&c[i], i / gpus * 8);
+            }
+
+            answer(b, c, SEQS, 0);
+
+            for (i = 0; i < SEQS; i++) {
+                alike(&c[i], &want[i]);
+            }
+
+            if (turn > 0) {
+                for (i = 0; i < SEQS; i++) {
+                    same(&c[i], &first[i]);
+                }
+            }
+
+            memcpy(first, c, SEQS * sizeof(client_t));
+        }
+
+        b->close(b);
+    }
+
+    free(c);
+}
+
+
+/* A prefix that was computed on one rank is used on another one. */
+
+static void
+test_copy(void **state)
+{
+    uint32_t          i;
+    client_t          c, want;
+    dsa_err_t         err;
+    dsa_backend_t    *b;
+    dsa_batch_seq_t   seq;
+    dsa_page_copy_t   copy[4];
+
+    b = backend_open(MODEL, 2, DSA_ATTENTION_DATA);
+
+    /* 256 tokens, then the rest on the same rank */
+
+    client_init(&want, 9, 0, PROMPT);
+    client_pages(&want, 10);
+    entry(&seq, &want, 0, 256, NULL);
+    step(b, &seq, 1);
+    answer(b, &want, 1, 256);
+
+    /* the same 256 tokens from the other rank, into other pages */
+
+    client_init(&c, 9, 1, PROMPT);
+    client_pages(&c, 30);
+
+    for (i = 0; i < 4; i++) {
+        copy[i].from_rank = 0;
+        copy[i].from_page = want.pages[i];
+        copy[i].to_rank = 1;
+        copy[i].to_page = c.pages[i];
+    }
+
+    if (b->copy(b, copy, 4, &err) != DSA_OK) {
+        fail_msg("%s", err.text);
+    }
+
+    answer(b, &c, 1, 256);
+    same(&c, &want);
+
+    copy[0].to_page = b->pages;
+    assert_int_equal(b->copy(b, copy, 1, &err), DSA_ERROR);
+    copy[0].to_page = 0;
+    copy[0].to_rank = 2;
+    assert_int_equal(b->copy(b, copy, 1, &err), DSA_ERROR);
+
+    b->close(b);
+}
+
+
+/* A prompt whose tokens the ranks share out, in steps of several sizes. */
+
+static void
+test_shared(void **state)
+{
+    uint32_t          i, r, at, n, gpus, chunk;
+    uint32_t          table[4][PAGES];
+    client_t          c, other, want;
+    dsa_backend_t    *b;
+    const uint32_t   *copies[4];
+    dsa_batch_seq_t   seq[2];
+
+    client_init(&want, 11, 0, PROMPT);
+    alone(MODEL, &want, 1);
+
+    for (gpus = 2; gpus <= 4; gpus *= 2) {
+        b = backend_open(MODEL, gpus, DSA_ATTENTION_DATA);
+
+        for (chunk = 3; chunk <= 512; chunk = chunk * 13 - 2) {
+            client_init(&c, 11, chunk % gpus, PROMPT);
+            client_init(&other, 12, 0, 200);
+            client_pages(&other, 50);
+
+            for (r = 0; r < gpus; r++) {
+                client_pages(&c, 5 * r);
+                memcpy(table[r], c.pages, sizeof(c.pages));
+                copies[r] = table[r];
+            }
+
+            memcpy(c.pages, table[c.rank], sizeof(c.pages));
+
+            for (at = 0; at < PROMPT; at += n) {
+                n = PROMPT - at < chunk ? PROMPT - at : chunk;
+
+                entry(&seq[0], &c, at, n,
+                      at + n == PROMPT ? &c.sample[0] : NULL);
+                seq[0].copies = copies;
+
+                /* beside a prompt that only one rank computes */
+
+                entry(&seq[1], &other, 0, 200, &other.sample[0]);
+                step(b, seq, at == 0 ? 2 : 1);
+            }
+
+            /* the answer may go on with the pages of any rank */
+
+            for (r = 0; r < gpus; r++) {
+                c.rank = r;
+                memcpy(c.pages, table[r], sizeof(c.pages));
+
+                for (i = 1; i < ANSWER; i++) {
+                    c.tokens[PROMPT + i - 1] = c.sample[i - 1].token;
+                    entry(&seq[0], &c, PROMPT + i - 1, 1, &c.sample[i]);
+                    step(b, seq, 1);
+                }
+
+                alike(&c, &want);
+            }
+        }
+
+        b->close(b);
+    }
+}
+
+
+static void
+test_tensor(void **state)
+{
+    uint32_t        i, turn;
+    client_t       *c, *want, *first;
+    const char     *model;
+    dsa_backend_t  *b;
+
+    model = getenv("DSA_WIDE_MODEL");
+
+    if (model == NULL) {
+        skip();
+    }
+
+    c = calloc(3 * SEQS, sizeof(client_t));
+    assert_non_null(c);
+    want = c + SEQS;
+    first = want + SEQS;
+
+    for (i = 0; i < SEQS; i++) {
+        client_init(&want[i], i + 1, 0, 20 + 17 * i);
+    }
+
+    alone(model, want, SEQS);
+
+    b = backend_open(model, 2, DSA_ATTENTION_TENSOR);
+    assert_null(b->copy);
+
+    for (turn = 0; turn < 3; turn++) {
+        for (i = 0; i < SEQS; i++) {
+            client_init(&c[i], i + 1, 0, 20 + 17 * i);
+            client_pages(&c[i], i * 8);
+        }
+
+        answer(b, c, SEQS, 0);
+
+        for (i = 0; i < SEQS; i++) {
+            alike(&c[i], &want[i]);
+        }
+
+        if (turn > 0) {
+            for (i = 0; i < SEQS; i++) {
+                same(&c[i], &first[i]);
+            }
+        }
+
+        memcpy(first, c, SEQS * sizeof(client_t));
+    }
+
+    b->close(b);
+    free(c);
+}
+
+
+/* A step that a rank does not take part in ends, and names that rank. */
+
+static void
+test_missing(void **state)
+{
+    uint32_t             i;
+    dsa_err_t            err;
+    dsa_weights_t       *weights;
+    dsa_cuda_conf_t      conf;
+    dsa_cuda_step_t      run;
+    dsa_cuda_group_t    *group;
+
+    weights = dsa_weights_open(MODEL, &err);
+
+    if (weights == NULL) {
+        fail_msg("%s", err.text);
+    }
+
+    memset(&conf, 0, sizeof(conf));
+
+    conf.weights = weights;
+    conf.config = weights->config;
+    conf.gpus = 2;
+    conf.gpu[0] = device(0);
+    conf.gpu[1] = device(1);
+    conf.context = CONTEXT;
+    conf.kv_memory = 32 << 20;
+    conf.max_tokens = 64;
+    conf.max_seqs = 64;
+    conf.allowed = 1024;
+
+    group = dsa_cuda_group_open(&conf, &err);
+
+    if (group == NULL) {
+        fail_msg("%s", err.text);
+    }
+
+    for (i = 0; i < 2; i++) {
+        group->rank[i]->peers.exchange.timeout_ns = 200000000;
+    }
+
+    memset(&run, 0, sizeof(run));
+    run.tokens = 1;
+    run.decode = 1;
+    run.slot = 1;
+
+    gpu_ok(dsa_cuda_rank_attach(group->rank[1]));
+    assert_int_equal(dsa_cuda_rank_run(group->rank[1], &run, &err), DSA_OK);
+    gpu_ok(cudaStreamSynchronize(group->rank[1]->stream));
+
+    assert_int_equal(dsa_cuda_group_check(group, &err), DSA_ERROR);
+    assert_non_null(strstr(err.text, "has received no data from GPU"));
+    assert_int_equal(group->rank[1]->fault->missing, 0);
+
+    assert_int_equal(group->rank[0]->fault->failed, 0);
+
+    dsa_cuda_group_close(group);
+    dsa_weights_close(weights);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_tensor),
+        cmocka_unit_test(test_missing)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
