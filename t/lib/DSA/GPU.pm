@@ -11,7 +11,7 @@ use warnings;
 use Exporter qw/ import /;
 use Test::More;
 
-our @EXPORT = qw/ need_gpu /;
+our @EXPORT = qw/ need_gpu gpus /;
 
 
 sub need_gpu {
@@ -24,6 +24,11 @@ sub need_gpu {
     BAIL_OUT($why) if $ENV{DSA_GPU};
     plan skip_all => $why;
 }
+
+
+# The number of GPUs.
+
+sub gpus { return scalar grep { /^GPU / } `nvidia-smi -L` }
 
 
 sub cuda {
