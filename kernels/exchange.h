@@ -178,4 +178,40 @@ int dsa_cuda_exchange_gather(const dsa_cuda_exchange_t *x,
     uint32_t cols, dsa_stream_t stream);
 
 
+/*
+ * CPU twins: the sums of the exchanges.  All ranks are in one memory, so that
+ * nothing is sent and nothing waits.  Values are float32; with bf16 1 each
+ * partial sum is rounded to bf16, as it would be sent, and so is the result.
+ */
+
+/*
+ * The twin of dsa_cuda_exchange_combine(), of one rank: part [tokens, cols] =
+ * the sum over those of a token's k pairs whose expert is one of rank *
+ * experts .. (rank + 1) * experts - 1, experts rising, of weight [tokens, k]
+ * times the row place [tokens, k] of y [., cols].  expert [tokens, k] are
+ * numbers of all experts, which differ within a token; -1: no expert.  A row
+ * of part whose token has no expert of the rank is not written.
+ */
+void dsa_exchange_combine(float *part, const float *y, const float *weight,
+    const int32_t *expert, const int32_t *place, size_t tokens, uint32_t k,
+    size_t cols, uint32_t rank, uint32_t experts, int bf16);
+
+/*
+ * The twin of dsa_cuda_exchange_sum(): y [tokens, cols] = the parts of the
+ * ranks with an expert of the token, ranks rising, plus shared [tokens, cols],
+ * unless it is NULL.  That of rank r begins step * r elements after part.
+ */
+void dsa_exchange_sum(float *y, const float *part, size_t step,
+    const float *shared, const int32_t *expert, size_t tokens,
+    uint32_t ranks, uint32_t experts, uint32_t k, size_t cols, int bf16);
+
+/*
+ * The twin of dsa_cuda_exchange_all_reduce(): y [n] = the sum of part [n] of
+ * all ranks, ranks rising; that of rank r begins step * r elements after part.
+ * The parts are rounded already.
+ */
+void dsa_exchange_all_reduce(float *y, const float *part, size_t step,
+    size_t n, uint32_t ranks, int bf16);
+
+
 #endif /* _DSA_EXCHANGE_H_INCLUDED_ */
