@@ -24,6 +24,11 @@ typedef struct {
     uint32_t            n;
     const uint32_t     *pages;      /* block table, [ceil((start+n)/64)] */
     uint32_t            n_logits;
+
+    /* the CPU model only, as in dsa_batch_seq_t */
+
+    uint32_t                rank;
+    const uint32_t *const  *copies;
 } dsa_rows_t;
 
 /*

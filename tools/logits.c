@@ -312,6 +312,8 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         return DSA_ERROR;
     }
 
+    memset(&rows, 0, sizeof(dsa_rows_t));
+
     l->pages = calloc(n_pages, sizeof(uint32_t));
     l->logits = calloc(l->n, vocab * sizeof(float));
 
@@ -370,6 +372,7 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
 {
     uint32_t           rows;
     uint64_t           kv;
+    dsa_model_conf_t   model;
 #if (DSA_CUDA)
     dsa_cuda_conf_t    cuda;
     dsa_cuda_rank_t   *rank;
@@ -412,7 +415,14 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     }
 #endif
 
-    l->model = dsa_model_open(l->weights, conf->precision, kv, rows, 0, err);
+    memset(&model, 0, sizeof(model));
+
+    model.precision = conf->precision;
+    model.kv_memory = kv;
+    model.max_tokens = rows;
+    model.gpus = 1;
+
+    l->model = dsa_model_open(l->weights, &model, err);
 
     if (l->model == NULL) {
         return DSA_ERROR;

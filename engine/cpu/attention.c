@@ -34,6 +34,7 @@ typedef struct {
 static void dsa_attention_project(dsa_attend_t *a);
 static void dsa_attention_latents_piece(void *ctx, uint32_t piece,
     uint32_t thread);
+static void dsa_attention_cache(dsa_attend_t *a, uint32_t row);
 static void dsa_attention_key(dsa_attend_t *a, uint32_t row, uint32_t n);
 static void dsa_attention_queries_piece(void *ctx, uint32_t piece,
     uint32_t thread);
@@ -48,9 +49,8 @@ void
 dsa_model_attention(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     uint32_t n_seqs, uint32_t tokens)
 {
-    uint32_t        i, n, row;
-    dsa_attend_t    a = { m, &m->layer[layer], seq, layer, tokens, 0 };
-    dsa_product_t   out;
+    uint32_t      i, n, row;
+    dsa_attend_t  a = { m, &m->layer[layer], seq, layer, tokens, 0 };
 
     for (i = 0; i < n_seqs; i++) {
         if (seq[i].start + seq[i].n > m->topk) {
@@ -76,16 +76,11 @@ dsa_model_attention(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
         dsa_model_mqa(m, layer, seq, row, n);
     }
 
-    out.y = m->work.x;
-    out.x = m->work.o;
-    out.w = &a.weights->o_proj;
-    out.bf16 = m->served;
-
-    if (m->served && out.w->tensor.dtype == DSA_GEMM_E4M3) {
+    if (m->served && a.weights->o_proj->tensor.dtype == DSA_GEMM_E4M3) {
         dsa_model_rows(m, tokens, dsa_attention_output_piece, &a);
     }
 
-    dsa_model_products(m, &out, 1, tokens);
+    dsa_model_sliced(m, m->work.x, m->work.o, a.weights->o_proj, tokens);
 }
 
 
@@ -188,10 +183,33 @@ dsa_attention_latents_piece(void *ctx, uint32_t piece, uint32_t thread)
     dsa_attention_key(a, row, n);
 
     for (i = row; i < row + n; i++) {
-        dsa_cache_write(&m->cache, m->page, a->layer,
-                        a->seq[w->owner[i]].pages, w->position[i], 1,
-                        w->kv + (uint64_t) i * (latent + rope), latent + rope,
-                        w->index_k + (uint64_t) i * s->index_head_dim);
+        dsa_attention_cache(a, i);
+    }
+}
+
+
+/* The cache entry of a token, on its rank, or with copies on all ranks. */
+
+static void
+dsa_attention_cache(dsa_attend_t *a, uint32_t row)
+{
+    uint32_t           rank, first, end, width;
+    dsa_model_t       *m = a->model;
+    dsa_workspace_t   *w = &m->work;
+    const dsa_rows_t  *s;
+
+    s = &a->seq[w->owner[row]];
+    first = s->copies != NULL ? 0 : s->rank;
+    end = s->copies != NULL ? m->ranks : s->rank + 1;
+    width = m->config->kv_lora_rank + m->config->qk_rope_head_dim;
+
+    for (rank = first; rank < end; rank++) {
+        dsa_cache_write(&m->cache, dsa_model_page(m, rank), a->layer,
+                        s->copies != NULL ? s->copies[rank] : s->pages,
+                        w->position[row], 1, w->kv + (uint64_t) row * width,
+                        width,
+                        w->index_k + (uint64_t) row
+                                     * m->config->index_head_dim);
     }
 }
 
@@ -348,7 +366,7 @@ dsa_attention_output_piece(void *ctx, uint32_t piece, uint32_t thread)
 
     row = piece * DSA_ROW_TOKENS;
     n = dsa_attention_tokens(a, row);
-    cols = (uint32_t) a->weights->o_proj.tensor.in;
+    cols = (uint32_t) a->weights->o_proj->tensor.ld;
     o = a->model->work.o + (uint64_t) row * cols;
 
     dsa_fp8_simulate(o, o, n, cols, (int) a->model->config->ue8m0);

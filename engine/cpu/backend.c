@@ -5,6 +5,7 @@
 
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/backend.h"
 #include "engine/cpu/model.h"
@@ -18,12 +19,12 @@
 typedef struct {
     dsa_weights_t  *weights;
     dsa_model_t    *model;
-    dsa_rows_t     *rows;           /* [max_seqs] */
+    dsa_rows_t     *rows;           /* [max_seqs * ranks] */
     float          *logits;         /* [max_outputs, vocab] */
     float          *scratch;        /* [threads, vocab] */
-    uint32_t       *first;          /* [max_seqs] row of logits of a sequence's
-                                       first output */
-    uint32_t        max_seqs;
+    uint32_t       *first;          /* [max_seqs * ranks] row of logits of a
+                                       sequence's first output */
+    uint32_t        max_seqs;       /* of each rank */
     uint32_t        max_outputs;    /* of all sequences of a step */
     uint32_t        allowed;
 } dsa_backend_cpu_t;
@@ -37,9 +38,15 @@ typedef struct {
 } dsa_sampling_job_t;
 
 
+static int dsa_backend_cpu_open_model(dsa_backend_t *b,
+    const dsa_backend_conf_t *conf, dsa_err_t *err);
 static int dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
+static int dsa_backend_cpu_check(const dsa_backend_t *b,
+    const dsa_batch_seq_t *seq, uint32_t n_seqs, dsa_err_t *err);
 static int dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err);
+static int dsa_backend_cpu_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
+    uint32_t n, dsa_err_t *err);
 static void dsa_backend_cpu_sample_piece(void *ctx, uint32_t piece,
     uint32_t thread);
 static void dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu,
@@ -50,7 +57,7 @@ static void dsa_backend_cpu_close(dsa_backend_t *b);
 dsa_backend_t *
 dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 {
-    uint64_t            memory, outputs;
+    uint64_t            seqs, outputs;
     dsa_backend_t      *b;
     dsa_backend_cpu_t  *cpu;
 
@@ -79,31 +86,27 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 
     b->config = cpu->weights->config;
 
-    memory = conf->kv_memory != 0 ? conf->kv_memory : DSA_CPU_KV_MEMORY;
-
-    cpu->model = dsa_model_open(cpu->weights, conf->precision, memory,
-                                conf->max_tokens, 0, err);
-    if (cpu->model == NULL) {
+    if (dsa_backend_cpu_open_model(b, conf, err) != DSA_OK) {
         goto failed;
     }
 
-    b->ranks = 1;
-    b->pages = dsa_model_pages(cpu->model);
-    b->rank_tokens = conf->max_tokens;
-
     /* each output has an input token of its own */
 
-    outputs = (uint64_t) conf->max_seqs * b->max_outputs;
-    outputs = outputs < conf->max_tokens ? outputs : conf->max_tokens;
+    seqs = (uint64_t) conf->max_seqs * b->ranks;
+    outputs = seqs * b->max_outputs;
+
+    if (outputs > (uint64_t) b->rank_tokens * b->ranks) {
+        outputs = (uint64_t) b->rank_tokens * b->ranks;
+    }
 
     cpu->max_seqs = conf->max_seqs;
     cpu->max_outputs = (uint32_t) outputs;
     cpu->allowed = conf->allowed;
-    cpu->rows = calloc(conf->max_seqs, sizeof(dsa_rows_t));
+    cpu->rows = calloc(seqs, sizeof(dsa_rows_t));
     cpu->logits = calloc(outputs, b->config.vocab_size * sizeof(float));
     cpu->scratch = calloc(dsa_threads_count(dsa_model_pool(cpu->model)),
                           b->config.vocab_size * sizeof(float));
-    cpu->first = calloc(conf->max_seqs, sizeof(uint32_t));
+    cpu->first = calloc(seqs, sizeof(uint32_t));
 
     if (cpu->rows == NULL || cpu->logits == NULL || cpu->scratch == NULL
         || cpu->first == NULL)
@@ -122,6 +125,54 @@ failed:
     dsa_backend_cpu_close(b);
 
     return NULL;
+}
+
+
+/* Opens cpu->model, and sets what follows from the number of ranks. */
+
+static int
+dsa_backend_cpu_open_model(dsa_backend_t *b, const dsa_backend_conf_t *conf,
+    dsa_err_t *err)
+{
+    uint64_t            tokens;
+    dsa_model_conf_t    model;
+    dsa_backend_cpu_t  *cpu = b->data;
+
+    if (conf->gpus == 0 || conf->gpus > DSA_MAX_GPUS) {
+        return dsa_error(err, "%u GPUs were requested; expected 1 to %u",
+                         conf->gpus, DSA_MAX_GPUS);
+    }
+
+    b->ranks = conf->attention == DSA_ATTENTION_TENSOR ? 1 : conf->gpus;
+
+    tokens = ((uint64_t) conf->max_tokens + b->ranks - 1) / b->ranks;
+    tokens = tokens > conf->max_seqs ? tokens : conf->max_seqs;
+
+    if (tokens * b->ranks > UINT32_MAX) {
+        return dsa_error(err, "steps of %llu tokens on %u ranks were "
+                         "requested; expected at most %u tokens in all",
+                         (unsigned long long) tokens, b->ranks, UINT32_MAX);
+    }
+
+    memset(&model, 0, sizeof(dsa_model_conf_t));
+
+    model.precision = conf->precision;
+    model.kv_memory = conf->kv_memory != 0 ? conf->kv_memory
+                                           : DSA_CPU_KV_MEMORY;
+    model.max_tokens = (uint32_t) tokens * b->ranks;
+    model.gpus = conf->gpus;
+    model.attention = conf->attention;
+
+    cpu->model = dsa_model_open(cpu->weights, &model, err);
+    if (cpu->model == NULL) {
+        return DSA_ERROR;
+    }
+
+    b->rank_tokens = (uint32_t) tokens;
+    b->pages = dsa_model_pages(cpu->model);
+    b->copy = b->ranks > 1 ? dsa_backend_cpu_copy : NULL;
+
+    return DSA_OK;
 }
 
 
@@ -150,9 +201,8 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_backend_cpu_t  *cpu = b->data;
     dsa_sampling_job_t  job = { cpu, seq };
 
-    if (n_seqs > cpu->max_seqs) {
-        return dsa_error(err, "a step has %u sequences; expected at most %u",
-                         n_seqs, cpu->max_seqs);
+    if (dsa_backend_cpu_check(b, seq, n_seqs, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     outputs = 0;
@@ -161,7 +211,9 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         cpu->rows[i].tokens = seq[i].tokens + seq[i].start;
         cpu->rows[i].start = seq[i].start;
         cpu->rows[i].n = seq[i].n_input;
+        cpu->rows[i].rank = seq[i].rank;
         cpu->rows[i].pages = seq[i].pages;
+        cpu->rows[i].copies = seq[i].copies;
         cpu->rows[i].n_logits = dsa_batch_outputs(&seq[i]);
         cpu->first[i] = outputs;
         outputs += cpu->rows[i].n_logits;
@@ -185,12 +237,73 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 }
 
 
+/*
+ * The limits of each rank.  A sequence with copies counts on all ranks, and so
+ * do its tokens, in equal parts rounded up.
+ */
+
+static int
+dsa_backend_cpu_check(const dsa_backend_t *b, const dsa_batch_seq_t *seq,
+    uint32_t n_seqs, dsa_err_t *err)
+{
+    uint32_t                  i, n, rank, r, seqs[DSA_MAX_GPUS];
+    uint64_t                  tokens[DSA_MAX_GPUS];
+    const dsa_backend_cpu_t  *cpu = b->data;
+
+    memset(seqs, 0, sizeof(seqs));
+    memset(tokens, 0, sizeof(tokens));
+
+    for (i = 0; i < n_seqs; i++) {
+        rank = seq[i].rank;
+
+        if (rank >= b->ranks) {
+            return dsa_error(err, "sequence %u of a step is on rank %u; "
+                             "expected a rank below %u", i, rank, b->ranks);
+        }
+
+        n = seq[i].n_input;
+
+        if (seq[i].copies == NULL) {
+            seqs[rank]++;
+            tokens[rank] += n;
+            continue;
+        }
+
+        for (r = 0; r < b->ranks; r++) {
+            seqs[r]++;
+            tokens[r] += n / b->ranks + (n % b->ranks != 0);
+        }
+    }
+
+    for (r = 0; r < b->ranks; r++) {
+        if (seqs[r] > cpu->max_seqs || tokens[r] > b->rank_tokens) {
+            return dsa_error(err, "a step has %u sequences with %llu tokens on "
+                             "rank %u; expected at most %u with %u", seqs[r],
+                             (unsigned long long) tokens[r], r, cpu->max_seqs,
+                             b->rank_tokens);
+        }
+    }
+
+    return DSA_OK;
+}
+
+
 /* dsa_backend_cpu_start() has computed the step already. */
 
 static int
 dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err)
 {
     return DSA_OK;
+}
+
+
+static int
+dsa_backend_cpu_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
+    dsa_err_t *err)
+{
+    dsa_backend_cpu_t  *cpu = b->data;
+
+    return dsa_model_copy(cpu->model, copy, n, err);
 }
 
 

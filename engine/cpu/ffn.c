@@ -6,6 +6,7 @@
 
 #include "engine/cpu/parts.h"
 #include "kernels/bf16.h"
+#include "kernels/exchange.h"
 #include "kernels/fp8.h"
 #include "kernels/moe.h"
 
@@ -23,12 +24,14 @@ static void dsa_ffn_experts(dsa_ffn_t *f, uint32_t layer);
 static uint32_t dsa_ffn_pieces(dsa_ffn_t *f);
 static void dsa_ffn_route_piece(void *ctx, uint32_t piece, uint32_t thread);
 static void dsa_ffn_expert_piece(void *ctx, uint32_t piece, uint32_t thread);
-static void dsa_ffn_mlp(const dsa_model_t *m, float *y,
+static void dsa_ffn_mlp(const dsa_model_t *m, float *y, uint64_t step,
     const dsa_model_mlp_t *mlp, const float *x, const float *x8, uint32_t n,
     const dsa_scratch_t *t);
 static void dsa_ffn_product(const dsa_model_t *m, float *y,
     const dsa_matrix_t *w, const float *x, uint32_t n);
 static void dsa_ffn_combine_piece(void *ctx, uint32_t piece, uint32_t thread);
+static void dsa_ffn_combine_ranks(dsa_model_t *m, uint64_t row, uint32_t n);
+static void dsa_ffn_combine_slices(dsa_model_t *m, uint64_t row, uint32_t n);
 
 
 void
@@ -70,10 +73,7 @@ dsa_ffn_dense(dsa_ffn_t *f)
 
     dsa_model_products(m, p, 2, f->tokens);
     dsa_model_rows(m, f->tokens, dsa_ffn_swiglu_piece, f);
-
-    p[0] = (dsa_product_t) { w->x, w->gate, &mlp->down, m->served };
-
-    dsa_model_products(m, p, 1, f->tokens);
+    dsa_model_sliced(m, w->x, w->gate, mlp->down, f->tokens);
 }
 
 
@@ -86,13 +86,13 @@ dsa_ffn_swiglu_piece(void *ctx, uint32_t piece, uint32_t thread)
     dsa_model_t   *m = f->model;
 
     n = dsa_ffn_tokens(f, piece * DSA_ROW_TOKENS);
-    cols = (uint32_t) f->weights->mlp.down.tensor.in;
+    cols = (uint32_t) f->weights->mlp.down->tensor.ld;
     gate = m->work.gate + (uint64_t) piece * DSA_ROW_TOKENS * cols;
 
     dsa_swiglu(gate, gate, m->work.up + (gate - m->work.gate),
                (size_t) n * cols, m->served);
 
-    if (m->served && f->weights->mlp.down.tensor.dtype == DSA_GEMM_E4M3) {
+    if (m->served && f->weights->mlp.down->tensor.dtype == DSA_GEMM_E4M3) {
         dsa_fp8_simulate(gate, gate, n, cols, (int) m->config->ue8m0);
     }
 }
@@ -174,8 +174,8 @@ dsa_ffn_route_piece(void *ctx, uint32_t piece, uint32_t thread)
 
 
 /*
- * Up to DSA_EXPERT_TOKENS tokens of an expert: results to expert_y in the order
- * of pair, those of the shared expert to y.
+ * Up to DSA_EXPERT_TOKENS tokens of an expert: the results of each slice to
+ * expert_y in the order of pair, those of the shared expert to y.
  */
 
 static void
@@ -183,6 +183,7 @@ dsa_ffn_expert_piece(void *ctx, uint32_t piece, uint32_t thread)
 {
     float                    *y;
     uint32_t                  e, n, end, first, hidden, experts;
+    uint64_t                  step;
     dsa_ffn_t                *f = ctx;
     dsa_model_t              *m = f->model;
     dsa_scratch_t            *t = &m->scratch[thread];
@@ -191,6 +192,7 @@ dsa_ffn_expert_piece(void *ctx, uint32_t piece, uint32_t thread)
 
     hidden = m->config->hidden_size;
     experts = m->router.experts;
+    step = (uint64_t) m->max_tokens * hidden;
 
     for (e = 0; piece >= w->piece[e + 1]; e++) { /* void */ }
 
@@ -219,22 +221,27 @@ dsa_ffn_expert_piece(void *ctx, uint32_t piece, uint32_t thread)
                            m->router.k, hidden);
         }
 
-        dsa_ffn_mlp(m, y, mlp, t->expert_x, t->expert_x8, n, t);
+        dsa_ffn_mlp(m, y, step * m->router.k, mlp, t->expert_x, t->expert_x8,
+                    n, t);
 
     } else {
-        dsa_ffn_mlp(m, y, mlp, w->x + (uint64_t) first * hidden,
+        dsa_ffn_mlp(m, y, step, mlp, w->x + (uint64_t) first * hidden,
                     w->x8 + (uint64_t) first * hidden, n, t);
     }
 }
 
 
-static void
-dsa_ffn_mlp(const dsa_model_t *m, float *y, const dsa_model_mlp_t *mlp,
-    const float *x, const float *x8, uint32_t n, const dsa_scratch_t *t)
-{
-    size_t  width;
+/* The results of slice i of down_proj to y + i * step. */
 
-    width = mlp->down.tensor.in;
+static void
+dsa_ffn_mlp(const dsa_model_t *m, float *y, uint64_t step,
+    const dsa_model_mlp_t *mlp, const float *x, const float *x8, uint32_t n,
+    const dsa_scratch_t *t)
+{
+    size_t    width;
+    uint32_t  i;
+
+    width = mlp->down->tensor.ld;
 
     dsa_ffn_product(m, t->expert_gate, &mlp->gate,
                     dsa_model_operand(m, &mlp->gate, x, x8), n);
@@ -244,12 +251,15 @@ dsa_ffn_mlp(const dsa_model_t *m, float *y, const dsa_model_mlp_t *mlp,
     dsa_swiglu(t->expert_gate, t->expert_gate, t->expert_up, n * width,
                m->served);
 
-    if (m->served && mlp->down.tensor.dtype == DSA_GEMM_E4M3) {
+    if (m->served && mlp->down->tensor.dtype == DSA_GEMM_E4M3) {
         dsa_fp8_simulate(t->expert_gate, t->expert_gate, n, width,
                          (int) m->config->ue8m0);
     }
 
-    dsa_ffn_product(m, y, &mlp->down, t->expert_gate, n);
+    for (i = 0; i < m->slices; i++) {
+        dsa_ffn_product(m, y + i * step, &mlp->down[i],
+                        t->expert_gate + i * mlp->down[i].tensor.in, n);
+    }
 }
 
 
@@ -257,12 +267,11 @@ static void
 dsa_ffn_product(const dsa_model_t *m, float *y, const dsa_matrix_t *w,
     const float *x, uint32_t n)
 {
-    size_t  out, in;
+    size_t  out;
 
     out = w->weight.out;
-    in = w->weight.in;
 
-    dsa_gemm_weight(y, out, x, in, &w->weight, n, 0, out);
+    dsa_gemm_weight(y, out, x, w->tensor.ld, &w->weight, n, 0, out);
 
     if (m->served) {
         dsa_bf16_round_rows(y, n * out);
@@ -273,17 +282,87 @@ dsa_ffn_product(const dsa_model_t *m, float *y, const dsa_matrix_t *w,
 static void
 dsa_ffn_combine_piece(void *ctx, uint32_t piece, uint32_t thread)
 {
-    uint64_t          row, hidden, k;
+    uint32_t          row, n;
+    uint64_t          hidden, k;
     dsa_ffn_t        *f = ctx;
     dsa_model_t      *m = f->model;
     dsa_workspace_t  *w = &m->work;
 
-    row = (uint64_t) piece * DSA_ROW_TOKENS;
+    row = piece * DSA_ROW_TOKENS;
+    n = dsa_ffn_tokens(f, row);
     hidden = m->config->hidden_size;
     k = m->router.k;
 
+    if (m->ranks > 1) {
+        dsa_ffn_combine_ranks(m, row, n);
+        return;
+    }
+
+    if (m->slices > 1) {
+        dsa_ffn_combine_slices(m, row, n);
+        return;
+    }
+
     dsa_moe_combine(w->x + row * hidden, w->expert_y, w->y + row * hidden,
-                    w->expert_weight + row * k, w->place + row * k,
-                    dsa_ffn_tokens(f, (uint32_t) row), (uint32_t) k, hidden,
-                    m->served);
+                    w->expert_weight + row * k, w->place + row * k, n,
+                    (uint32_t) k, hidden, m->served);
+}
+
+
+/*
+ * With attention data: each rank adds up the results of its own experts, and
+ * the token's rank these sums and the result of the shared expert.
+ */
+
+static void
+dsa_ffn_combine_ranks(dsa_model_t *m, uint64_t row, uint32_t n)
+{
+    uint32_t          i, k, experts;
+    uint64_t          hidden, step;
+    dsa_workspace_t  *w = &m->work;
+
+    k = m->router.k;
+    experts = m->shard[0].experts.n;
+    hidden = m->config->hidden_size;
+    step = m->max_tokens * hidden;
+
+    for (i = 0; i < m->ranks; i++) {
+        dsa_exchange_combine(w->part + i * step + row * hidden, w->expert_y,
+                             w->expert_weight + row * k, w->expert + row * k,
+                             w->place + row * k, n, k, hidden, i, experts,
+                             m->served);
+    }
+
+    dsa_exchange_sum(w->x + row * hidden, w->part + row * hidden, step,
+                     w->y + row * hidden, w->expert + row * k, n, m->ranks,
+                     experts, k, hidden, m->served);
+}
+
+
+/*
+ * With attention tensor: each GPU adds up the results of its slices of all
+ * experts, the shared one included, and these sums are added up.
+ */
+
+static void
+dsa_ffn_combine_slices(dsa_model_t *m, uint64_t row, uint32_t n)
+{
+    uint32_t          i, k;
+    uint64_t          hidden, step;
+    dsa_workspace_t  *w = &m->work;
+
+    k = m->router.k;
+    hidden = m->config->hidden_size;
+    step = m->max_tokens * hidden;
+
+    for (i = 0; i < m->slices; i++) {
+        dsa_moe_combine(w->part + i * step + row * hidden,
+                        w->expert_y + i * step * k,
+                        w->y + i * step + row * hidden,
+                        w->expert_weight + row * k, w->place + row * k, n, k,
+                        hidden, m->served);
+    }
+
+    dsa_exchange_all_reduce(w->x + row * hidden, w->part + row * hidden, step,
+                            n * hidden, m->slices, m->served);
 }

@@ -125,8 +125,9 @@ dsa_select_top(dsa_select_t *job, const dsa_rows_t *s, uint32_t row,
     for (at = 0; at < end; at += keys) {
         keys = end - at < DSA_INDEX_KEYS ? end - at : DSA_INDEX_KEYS;
 
-        dsa_cache_keys(t->key, t->key_scale, &m->cache, m->page, job->layer,
-                       s->pages, at, keys);
+        dsa_cache_keys(t->key, t->key_scale, &m->cache,
+                       dsa_model_page(m, s->rank), job->layer, s->pages, at,
+                       keys);
         dsa_index_score(t->score, w->index_q + (uint64_t) row * heads * dim,
                         w->index_w + (uint64_t) row * heads, t->key,
                         m->served ? t->key_scale : NULL, n, heads, dim, keys,

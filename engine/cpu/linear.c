@@ -8,6 +8,7 @@
 
 #include "engine/cpu/parts.h"
 #include "kernels/bf16.h"
+#include "kernels/exchange.h"
 
 
 /* Products as a job of the thread pool. */
@@ -19,6 +20,18 @@ typedef struct {
                                                        outputs */
     uint32_t              blocks;                   /* pieces of the tokens */
 } dsa_products_t;
+
+
+/* The sum over slices; a piece is DSA_ROW_TOKENS tokens. */
+
+typedef struct {
+    dsa_model_t          *model;
+    float                *y;
+    uint32_t              tokens;
+} dsa_reduce_t;
+
+
+static void dsa_sliced_piece(void *ctx, uint32_t piece, uint32_t thread);
 
 
 const float *
@@ -55,7 +68,8 @@ dsa_products_piece(void *ctx, uint32_t piece, uint32_t thread)
 
     y = p->y + row * w->out + first;
 
-    dsa_gemm_weight(y, w->out, p->x + row * w->in, w->in, w, n, first, count);
+    dsa_gemm_weight(y, w->out, p->x + row * p->w->tensor.ld, p->w->tensor.ld,
+                    w, n, first, count);
 
     if (p->bf16) {
         for (i = 0; i < n; i++) {
@@ -99,6 +113,56 @@ dsa_model_products(dsa_model_t *m, const dsa_product_t *p, uint32_t n,
     }
 
     dsa_threads_run(m->pool, pieces, dsa_products_piece, &job);
+}
+
+
+void
+dsa_model_sliced(dsa_model_t *m, float *y, const float *x,
+    const dsa_matrix_t *w, uint32_t tokens)
+{
+    uint32_t       i;
+    uint64_t       step;
+    dsa_reduce_t   reduce = { m, y, tokens };
+    dsa_product_t  p;
+
+    p.bf16 = m->served;
+
+    if (m->slices == 1) {
+        p.y = y;
+        p.x = x;
+        p.w = w;
+        dsa_model_products(m, &p, 1, tokens);
+        return;
+    }
+
+    step = (uint64_t) m->max_tokens * m->config->hidden_size;
+
+    for (i = 0; i < m->slices; i++) {
+        p.y = m->work.part + i * step;
+        p.x = x + i * w[i].tensor.in;
+        p.w = &w[i];
+        dsa_model_products(m, &p, 1, tokens);
+    }
+
+    dsa_model_rows(m, tokens, dsa_sliced_piece, &reduce);
+}
+
+
+static void
+dsa_sliced_piece(void *ctx, uint32_t piece, uint32_t thread)
+{
+    uint64_t       at, n, hidden;
+    dsa_reduce_t  *job = ctx;
+    dsa_model_t   *m = job->model;
+
+    n = job->tokens - piece * DSA_ROW_TOKENS;
+    n = n < DSA_ROW_TOKENS ? n : DSA_ROW_TOKENS;
+    hidden = m->config->hidden_size;
+    at = (uint64_t) piece * DSA_ROW_TOKENS * hidden;
+
+    dsa_exchange_all_reduce(job->y + at, m->work.part + at,
+                            m->max_tokens * hidden, n * hidden, m->slices,
+                            m->served);
 }
 
 

@@ -61,8 +61,8 @@ dsa_mha_decode_piece(void *ctx, uint32_t piece, uint32_t thread)
     c = m->work.c + (size_t) at * m->cache.latent;
     k_rope = m->work.k_rope + (size_t) at * m->cache.rope;
 
-    dsa_cache_latents(c, k_rope, &m->cache, m->page, job->layer,
-                      job->seq->pages, NULL, at, n);
+    dsa_cache_latents(c, k_rope, &m->cache, dsa_model_page(m, job->seq->rank),
+                      job->layer, job->seq->pages, NULL, at, n);
 
     if (job->fp8) {
         dsa_fp8_simulate(c, c, n, m->cache.latent, (int) m->config->ue8m0);

@@ -30,12 +30,12 @@ static void dsa_model_rope(dsa_rope_conf_t *rope,
 static void dsa_model_configure(dsa_model_t *m);
 static void dsa_model_cache_layout(dsa_cache_t *cache,
     const dsa_model_config_t *s, int served);
+static int dsa_model_shards(dsa_model_t *m, const dsa_model_conf_t *conf,
+    dsa_err_t *err);
 static int dsa_model_cache(dsa_model_t *m, uint64_t kv_memory,
     dsa_err_t *err);
-static uint32_t dsa_model_check(const dsa_model_t *m, const dsa_rows_t *seq,
-    uint32_t n_seqs, dsa_err_t *err);
-static int dsa_model_check_seq(const dsa_model_t *m, const dsa_rows_t *s,
-    uint32_t i, dsa_err_t *err);
+static int dsa_model_check_copy(const dsa_model_t *m, uint32_t rank,
+    uint32_t page, dsa_err_t *err);
 static void dsa_model_embed(dsa_model_t *m, const dsa_rows_t *seq,
     uint32_t n_seqs, uint32_t tokens);
 static void dsa_model_embed_piece(void *ctx, uint32_t piece, uint32_t thread);
@@ -49,13 +49,13 @@ static void dsa_model_logits(dsa_model_t *m, const dsa_rows_t *seq,
 
 
 dsa_model_t *
-dsa_model_open(const dsa_weights_t *weights, dsa_precision_e precision,
-    uint64_t kv_memory, uint32_t max_rows, uint32_t threads, dsa_err_t *err)
+dsa_model_open(const dsa_weights_t *weights, const dsa_model_conf_t *conf,
+    dsa_err_t *err)
 {
     dsa_model_t      *m;
     dsa_rope_conf_t   rope;
 
-    if (max_rows == 0) {
+    if (conf->max_tokens == 0) {
         (void) dsa_error(err, "steps of 0 tokens were requested; expected 1 "
                          "or more");
         return NULL;
@@ -69,17 +69,23 @@ dsa_model_open(const dsa_weights_t *weights, dsa_precision_e precision,
 
     m->weights = weights;
     m->config = &weights->config;
-    m->served = (precision == DSA_SERVED);
-    m->max_rows = max_rows;
+    m->served = (conf->precision == DSA_SERVED);
+    m->max_tokens = conf->max_tokens;
 
     dsa_model_configure(m);
 
-    m->pool = dsa_threads_create(threads != 0 ? threads : dsa_threads_cpus(),
+    if (dsa_model_shards(m, conf, err) != DSA_OK) {
+        dsa_model_close(m);
+        return NULL;
+    }
+
+    m->pool = dsa_threads_create(conf->threads != 0 ? conf->threads
+                                                    : dsa_threads_cpus(),
                                  err);
 
     if (m->pool == NULL
         || dsa_model_weights(m, err) != DSA_OK
-        || dsa_model_cache(m, kv_memory, err) != DSA_OK
+        || dsa_model_cache(m, conf->kv_memory, err) != DSA_OK
         || dsa_model_workspace_open(m, err) != DSA_OK)
     {
         dsa_model_close(m);
@@ -163,6 +169,32 @@ dsa_model_configure(dsa_model_t *m)
 }
 
 
+static int
+dsa_model_shards(dsa_model_t *m, const dsa_model_conf_t *conf, dsa_err_t *err)
+{
+    uint32_t  i;
+
+    if (conf->gpus == 0 || conf->gpus > DSA_MAX_GPUS) {
+        return dsa_error(err, "a model on %u GPUs was requested; expected 1 "
+                         "to %u", conf->gpus, DSA_MAX_GPUS);
+    }
+
+    for (i = 0; i < conf->gpus; i++) {
+        if (dsa_shard_init(&m->shard[i], m->config, i, conf->gpus,
+                           conf->attention, err)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    m->ranks = conf->attention == DSA_ATTENTION_TENSOR ? 1 : conf->gpus;
+    m->slices = conf->attention == DSA_ATTENTION_TENSOR ? conf->gpus : 1;
+
+    return DSA_OK;
+}
+
+
 static void
 dsa_model_cache_layout(dsa_cache_t *cache, const dsa_model_config_t *s,
     int served)
@@ -191,15 +223,16 @@ dsa_model_cache(dsa_model_t *m, uint64_t kv_memory, dsa_err_t *err)
                          DSA_CACHE_TOKENS);
     }
 
-    m->pages = pages < UINT32_MAX ? (uint32_t) pages : UINT32_MAX;
-    m->page_size = m->pages * m->cache.page;
+    m->pages = pages < DSA_PAGES_MAX ? (uint32_t) pages : DSA_PAGES_MAX;
+    m->page_size = (uint64_t) m->ranks * m->pages * m->cache.page;
     m->page = mmap(NULL, m->page_size, PROT_READ|PROT_WRITE,
                    MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
 
     if (m->page == MAP_FAILED) {
         m->page = NULL;
-        return dsa_error(err, "no memory for %u cache pages of %llu bytes",
-                         m->pages, (unsigned long long) m->cache.page);
+        return dsa_error(err, "no memory for %u cache pages of %llu bytes on "
+                         "each of %u ranks", m->pages,
+                         (unsigned long long) m->cache.page, m->ranks);
     }
 
     return DSA_OK;
@@ -207,9 +240,68 @@ dsa_model_cache(dsa_model_t *m, uint64_t kv_memory, dsa_err_t *err)
 
 
 uint32_t
+dsa_model_ranks(const dsa_model_t *m)
+{
+    return m->ranks;
+}
+
+
+uint32_t
 dsa_model_pages(const dsa_model_t *m)
 {
     return m->pages;
+}
+
+
+void *
+dsa_model_page(const dsa_model_t *m, uint32_t rank)
+{
+    return (uint8_t *) m->page + (uint64_t) rank * m->pages * m->cache.page;
+}
+
+
+int
+dsa_model_copy(dsa_model_t *m, const dsa_page_copy_t *copy, uint32_t n,
+    dsa_err_t *err)
+{
+    uint32_t                i;
+    const dsa_page_copy_t  *c;
+
+    for (i = 0; i < n; i++) {
+        c = &copy[i];
+
+        if (dsa_model_check_copy(m, c->from_rank, c->from_page, err) != DSA_OK
+            || dsa_model_check_copy(m, c->to_rank, c->to_page, err) != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    for (i = 0; i < n; i++) {
+        c = &copy[i];
+
+        memmove((uint8_t *) dsa_model_page(m, c->to_rank)
+                + c->to_page * m->cache.page,
+                (uint8_t *) dsa_model_page(m, c->from_rank)
+                + c->from_page * m->cache.page,
+                m->cache.page);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_model_check_copy(const dsa_model_t *m, uint32_t rank, uint32_t page,
+    dsa_err_t *err)
+{
+    if (rank >= m->ranks || page >= m->pages) {
+        return dsa_error(err, "a copy has page %u of rank %u; expected a page "
+                         "below %u and a rank below %u", page, rank, m->pages,
+                         m->ranks);
+    }
+
+    return DSA_OK;
 }
 
 
@@ -268,14 +360,16 @@ int
 dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     float *logits, dsa_err_t *err)
 {
-    uint32_t                   l, tokens;
-    const dsa_model_layer_t   *layer;
+    uint32_t                  l, tokens;
+    const dsa_model_layer_t  *layer;
 
-    tokens = dsa_model_check(m, seq, n_seqs, err);
+    n_seqs = dsa_model_input(m, seq, n_seqs, &tokens, err);
 
-    if (tokens == 0) {
+    if (n_seqs == 0) {
         return DSA_ERROR;
     }
+
+    seq = m->work.seq;
 
     dsa_model_embed(m, seq, n_seqs, tokens);
 
@@ -293,81 +387,6 @@ dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     }
 
     dsa_model_logits(m, seq, n_seqs, logits);
-
-    return DSA_OK;
-}
-
-
-/*
- * Tokens of the step, 0 with err if it cannot be computed: tokens, positions
- * and pages come from outside.
- */
-
-static uint32_t
-dsa_model_check(const dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
-    dsa_err_t *err)
-{
-    uint32_t  i;
-    uint64_t  n;
-
-    n = 0;
-
-    for (i = 0; i < n_seqs; i++) {
-        if (dsa_model_check_seq(m, &seq[i], i, err) != DSA_OK) {
-            return 0;
-        }
-
-        n += seq[i].n;
-    }
-
-    if (n == 0 || n > m->max_rows) {
-        (void) dsa_error(err, "a step has %llu tokens; expected 1 to %u",
-                         (unsigned long long) n, m->max_rows);
-        return 0;
-    }
-
-    return (uint32_t) n;
-}
-
-
-static int
-dsa_model_check_seq(const dsa_model_t *m, const dsa_rows_t *s, uint32_t i,
-    dsa_err_t *err)
-{
-    uint32_t  j;
-    uint64_t  end;
-
-    end = (uint64_t) s->start + s->n;
-
-    if (s->n == 0 || s->n_logits > s->n) {
-        return dsa_error(err, "sequence %u of a step has %u tokens and "
-                         "requests %u logits; expected at least one token and "
-                         "no more logits than tokens", i, s->n, s->n_logits);
-    }
-
-    if (end > m->config->max_position_embeddings) {
-        return dsa_error(err, "sequence %u of a step ends at position %llu; "
-                         "expected a position below %u", i,
-                         (unsigned long long) end - 1,
-                         m->config->max_position_embeddings);
-    }
-
-    for (j = 0; j < s->n; j++) {
-        if (s->tokens[j] >= m->config->vocab_size) {
-            return dsa_error(err, "sequence %u of a step has token %u at "
-                             "position %u; expected an id below %u", i,
-                             s->tokens[j], s->start + j,
-                             m->config->vocab_size);
-        }
-    }
-
-    for (j = 0; (uint64_t) j * DSA_CACHE_TOKENS < end; j++) {
-        if (s->pages[j] >= m->pages) {
-            return dsa_error(err, "entry %u of the block table of sequence %u "
-                             "of a step is %u; expected a page below %u", j, i,
-                             s->pages[j], m->pages);
-        }
-    }
 
     return DSA_OK;
 }

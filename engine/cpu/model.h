@@ -28,16 +28,46 @@ typedef struct dsa_model_s  dsa_model_t;
 
 
 /*
- * kv_memory: bytes for pages, at least one page.  max_rows: most tokens of a
- * step.  threads: that compute, the caller's included; 0: as many as CPUs on
- * which the process may run.  weights must outlive the model.  NULL with err.
- * Nothing is allocated after this.
+ * A model of several GPUs, for tests on machines without one: the sums that
+ * GPUs exchange are computed in their order and with their roundings.  All
+ * ranks are in this process.  They share the weights and the thread pool.
+ *
+ * With attention data each GPU is a rank with pages of its own.  Attention, the
+ * dense and the shared MLPs have the same bits on every rank, so that the
+ * tokens of all ranks are computed in common jobs, each on the pages of its
+ * rank.  The routed experts are the ranks' own: their results are summed by
+ * rank, and then over the ranks.
+ *
+ * With attention tensor the scheduler sees one rank, and there is one set of
+ * pages, because those of the GPUs would be equal.  o_proj and the down_proj
+ * of every MLP are cut into slices of columns, one of each GPU; their results
+ * are partial sums.  The other matrices are cut by rows, of which each has the
+ * same bits on whichever GPU it is computed.  They are not cut here.
+ */
+
+typedef struct {
+    dsa_precision_e     precision;
+    uint64_t            kv_memory;  /* bytes for pages of each rank, at least
+                                       one page */
+    uint32_t            max_tokens; /* of a step, on all ranks together */
+    uint32_t            threads;    /* that compute, the caller's included; 0:
+                                       as many as CPUs on which the process may
+                                       run */
+    uint32_t            gpus;       /* 1 .. DSA_MAX_GPUS */
+    dsa_attention_e     attention;
+} dsa_model_conf_t;
+
+/*
+ * weights must outlive the model.  NULL with err, also if dsa_shard_init()
+ * rejects the number of GPUs.  Nothing is allocated after this.
  */
 dsa_model_t *dsa_model_open(const dsa_weights_t *weights,
-    dsa_precision_e precision, uint64_t kv_memory, uint32_t max_rows,
-    uint32_t threads, dsa_err_t *err);
+    const dsa_model_conf_t *conf, dsa_err_t *err);
 void dsa_model_close(dsa_model_t *m);               /* NULL is allowed */
 
+uint32_t dsa_model_ranks(const dsa_model_t *m);
+
+/* Of each rank. */
 uint32_t dsa_model_pages(const dsa_model_t *m);
 
 /* The threads of the model, for other work between its steps. */
@@ -54,11 +84,18 @@ void dsa_model_select(dsa_model_t *m, dsa_select_pt select, void *ctx);
  * Computes the tokens of n_seqs sequences through all layers, writes their
  * cache entries, and the requested logits, in order, to logits
  * [sum n_logits, vocab] float32.  DSA_ERROR with err, and nothing is computed,
- * if there are too many tokens, or a token, a position or a page is out of
- * range.
+ * if there are too many tokens, or a token, a position, a rank or a page is
+ * out of range.
  */
 int dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     float *logits, dsa_err_t *err);
+
+/*
+ * Copies n pages between ranks, in order.  DSA_ERROR with err, and nothing is
+ * copied, if a rank or a page is out of range.
+ */
+int dsa_model_copy(dsa_model_t *m, const dsa_page_copy_t *copy, uint32_t n,
+    dsa_err_t *err);
 
 
 #endif /* _DSA_MODEL_H_INCLUDED_ */

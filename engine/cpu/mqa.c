@@ -105,16 +105,18 @@ dsa_mqa_attend_piece(void *ctx, uint32_t piece, uint32_t thread)
     dsa_model_t            *m = job->model;
     dsa_scratch_t          *t = &m->scratch[thread];
     dsa_workspace_t        *w = &m->work;
+    const dsa_rows_t       *s;
     const dsa_attention_t  *a = &m->attention;
 
     row = (size_t) job->row + piece;
+    s = &job->seq[w->owner[row]];
     ld = a->heads * a->latent;
     q = w->q + row * a->heads * (a->nope + a->rope);
     u = w->u + piece * ld;
 
-    dsa_cache_latents(t->c, t->k_rope, &m->cache, m->page, job->layer,
-                      job->seq[w->owner[row]].pages,
-                      w->selected + row * m->topk, 0, w->n_selected[row]);
+    dsa_cache_latents(t->c, t->k_rope, &m->cache, dsa_model_page(m, s->rank),
+                      job->layer, s->pages, w->selected + row * m->topk, 0,
+                      w->n_selected[row]);
     dsa_attention_mqa(u, w->q_latent + piece * ld, q + a->nope,
                       a->nope + a->rope, t->c, t->k_rope, w->n_selected[row],
                       a, m->served, t->mqa_dots);

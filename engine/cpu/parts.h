@@ -45,7 +45,10 @@ _Static_assert(DSA_LINEAR_OUTPUTS % DSA_GEMM_PANEL == 0,
                "a piece of a product begins at a panel");
 
 
-/* A matrix: as the products use it, and as it lies in the checkpoint. */
+/*
+ * A matrix or a part of one: as the products use it, and as it lies in the
+ * checkpoint.
+ */
 
 typedef struct {
     dsa_gemm_weight_t   weight;     /* packed, or the same as tensor */
@@ -53,10 +56,16 @@ typedef struct {
 } dsa_matrix_t;
 
 
+/*
+ * A slice of the columns of a matrix is a dsa_matrix_t of its own.  Its
+ * tensor.ld is the number of columns of the whole matrix, and so of the tokens
+ * that are multiplied with it.
+ */
+
 typedef struct {
     dsa_matrix_t        gate;
     dsa_matrix_t        up;
-    dsa_matrix_t        down;
+    dsa_matrix_t       *down;       /* [slices] */
 } dsa_model_mlp_t;
 
 
@@ -82,7 +91,7 @@ typedef struct {
     dsa_matrix_t        q_a_proj;
     dsa_matrix_t        q_b_proj;
     dsa_matrix_t        kv_a_proj;
-    dsa_matrix_t        o_proj;
+    dsa_matrix_t       *o_proj;     /* [slices] */
     dsa_matrix_t        index_wq_b;
     dsa_matrix_t        index_wk;
     dsa_matrix_t        index_weights_proj;
@@ -96,16 +105,21 @@ typedef struct {
 
 
 /*
- * Workspace of a step of up to R = max_rows tokens; float32 unless noted.
+ * Workspace of a step of up to R = max_tokens tokens; float32 unless noted.
  * Names with 8: the same values rounded as an FP8 operand, in served
  * precision.
  */
 
 typedef struct {
+    dsa_rows_t  *seq;           /* [R] the sequences of the step, those with
+                                   copies cut into the parts of the ranks */
+
     float       *x;             /* [R, hidden] what a block reads, writes */
     float       *x8;
     float       *residual;      /* [R, hidden] */
-    float       *y;             /* [R, hidden] */
+    float       *y;             /* [slices, R, hidden] */
+    float       *part;          /* [ranks or slices, R, hidden] partial sums,
+                                   if there is more than one */
 
     uint32_t    *owner;         /* [R] the token's sequence */
     uint32_t    *position;      /* [R] */
@@ -140,7 +154,7 @@ typedef struct {
     int32_t     *place;         /* [R, k] of a pair in pair */
     uint32_t    *offset;        /* [experts + 1] */
     uint32_t    *piece;         /* [experts + 2] first piece of an expert */
-    float       *expert_y;      /* [R * k, hidden] */
+    float       *expert_y;      /* [slices, R * k, hidden] */
 } dsa_workspace_t;
 
 
@@ -178,12 +192,13 @@ struct dsa_model_s {
     const dsa_weights_t       *weights;
     const dsa_model_config_t  *config;
     int                        served;
-    uint32_t                   max_rows;
+    uint32_t                   max_tokens;
     uint32_t                   topk;       /* index_topk, or the context */
 
     dsa_model_layer_t      *layer;
     dsa_model_mlp_t        *expert;     /* of all layers */
     dsa_model_kv_t         *kv_b;       /* of all layers */
+    dsa_matrix_t           *sliced;     /* o_proj and down_proj of all */
     dsa_matrix_t            head;
     const float            *norm;
     void                   *copies;     /* packed weights, float32 vectors */
@@ -194,12 +209,18 @@ struct dsa_model_s {
     dsa_attention_t         attention;
     dsa_router_t            router;
 
-    dsa_cache_t             cache;
-    void                   *page;       /* page 0 */
-    uint64_t                page_size;  /* bytes of all */
-    uint32_t                pages;
+    dsa_shard_t             shard[DSA_MAX_GPUS];
+    uint32_t                ranks;      /* with pages and experts of their own:
+                                           1 with attention tensor */
+    uint32_t                slices;     /* of o_proj and each down_proj: 1 with
+                                           attention data */
 
-    dsa_threads_t             *pool;
+    dsa_cache_t             cache;
+    void                   *page;       /* page 0 of rank 0 */
+    uint64_t                page_size;  /* bytes of all */
+    uint32_t                pages;      /* of each rank */
+
+    dsa_threads_t          *pool;
     dsa_workspace_t         work;
     dsa_scratch_t          *scratch;    /* [threads] */
     void                   *work_memory;
@@ -212,7 +233,24 @@ struct dsa_model_s {
 };
 
 
-/* A product of a job: y [tokens, out] = x [tokens, in] . w^T. */
+/*
+ * Checks the sequences of a step, which come from outside, and sets m->work.seq
+ * from them.  Those with copies are cut: their tokens are shared out in
+ * contiguous parts, which differ by at most one token and of which the last is
+ * the home rank's.  Returns the number of sequences in m->work.seq, and their
+ * tokens in *tokens; 0 with err if the step is rejected.
+ */
+uint32_t dsa_model_input(dsa_model_t *m, const dsa_rows_t *seq,
+    uint32_t n_seqs, uint32_t *tokens, dsa_err_t *err);
+
+/* The address of page 0 of a rank. */
+void *dsa_model_page(const dsa_model_t *m, uint32_t rank);
+
+
+/*
+ * A product of a job: y [tokens, out] = x [tokens, in] . w^T, with
+ * w->tensor.ld elements from a token of x to the next.
+ */
 
 typedef struct {
     float               *y;
@@ -249,6 +287,14 @@ int dsa_model_workspace_open(dsa_model_t *m, dsa_err_t *err);
  */
 void dsa_model_products(dsa_model_t *m, const dsa_product_t *p, uint32_t n,
     uint32_t tokens);
+
+/*
+ * y [tokens, hidden] = x . w^T for a matrix in slices.  With several slices
+ * their results are rounded like those of one matrix, and the sum of them
+ * again.
+ */
+void dsa_model_sliced(dsa_model_t *m, float *y, const float *x,
+    const dsa_matrix_t *w, uint32_t tokens);
 
 /*
  * The operand for w: x, or x8, its values rounded to FP8, when an e4m3 weight

@@ -4,6 +4,7 @@
  */
 
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -78,11 +79,11 @@ dsa_copy_vector(dsa_copier_t *d, const dsa_tensor_t *t)
 }
 
 
-/* A matrix of rows first .. first+n-1 of a tensor, or of them transposed. */
+/* A slice of a tensor as a matrix of its own, or the slice transposed. */
 
 static void
 dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
-    uint32_t first, uint32_t n, int transposed)
+    const dsa_slice_t *slice, int transposed)
 {
     uint64_t            size;
     dsa_gemm_weight_t  *w;
@@ -96,13 +97,22 @@ dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
     w->dtype = (dsa_gemm_dtype_e) t->dtype;
     w->layout = transposed ? DSA_GEMM_IN_OUT : DSA_GEMM_OUT_IN;
     w->data = (const uint8_t *) t->data
-              + (uint64_t) first * t->cols * bytes[t->dtype];
-    w->scale = t->scale;
-    w->first = first;
-    w->out = transposed ? t->cols : n;
-    w->in = transposed ? n : t->cols;
+              + ((uint64_t) slice->row * t->cols + slice->col)
+                * bytes[t->dtype];
+    w->first = slice->row;
+    w->out = transposed ? slice->cols : slice->rows;
+    w->in = transposed ? slice->rows : slice->cols;
     w->ld = t->cols;
-    w->ld_scale = (t->cols + DSA_FP8_GROUP - 1) / DSA_FP8_GROUP;
+
+    if (t->scale != NULL) {
+
+        /* the blocks of a weight are counted from its first column */
+
+        assert(slice->col % DSA_FP8_GROUP == 0);
+
+        w->scale = t->scale + slice->col / DSA_FP8_GROUP;
+        w->ld_scale = (t->cols + DSA_FP8_GROUP - 1) / DSA_FP8_GROUP;
+    }
 
     m->weight = m->tensor;
 
@@ -124,7 +134,25 @@ dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
 static void
 dsa_copy_matrix(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t)
 {
-    dsa_copy_part(d, m, t, 0, t->rows, 0);
+    const dsa_slice_t  all = { 0, 0, t->rows, t->cols };
+
+    dsa_copy_part(d, m, t, &all, 0);
+}
+
+
+/* m [slices]: the matrix as the GPUs share it out. */
+
+static void
+dsa_copy_sliced(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
+    dsa_cut_e cut)
+{
+    uint32_t     i;
+    dsa_slice_t  slice;
+
+    for (i = 0; i < d->model->slices; i++) {
+        dsa_shard_slice(&slice, &d->model->shard[i], cut, t->rows, t->cols);
+        dsa_copy_part(d, &m[i], t, &slice, 0);
+    }
 }
 
 
@@ -133,7 +161,7 @@ dsa_copy_mlp(dsa_copier_t *d, dsa_model_mlp_t *m, const dsa_mlp_t *t)
 {
     dsa_copy_matrix(d, &m->gate, &t->gate);
     dsa_copy_matrix(d, &m->up, &t->up);
-    dsa_copy_matrix(d, &m->down, &t->down);
+    dsa_copy_sliced(d, m->down, &t->down, DSA_CUT_WIDTH_COLS);
 }
 
 
@@ -142,18 +170,25 @@ dsa_copy_mlp(dsa_copier_t *d, dsa_model_mlp_t *m, const dsa_mlp_t *t)
 static void
 dsa_copy_kv(dsa_copier_t *d, dsa_model_kv_t *m, const dsa_tensor_t *t)
 {
-    uint32_t                   h, first;
+    uint32_t                   h;
+    dsa_slice_t                k, v;
     const dsa_model_config_t  *s;
 
     s = d->model->config;
 
     for (h = 0; h < s->num_attention_heads; h++) {
-        first = h * (s->qk_nope_head_dim + s->v_head_dim);
+        k.row = h * (s->qk_nope_head_dim + s->v_head_dim);
+        k.col = 0;
+        k.rows = s->qk_nope_head_dim;
+        k.cols = t->cols;
 
-        dsa_copy_part(d, &m[h].k, t, first, s->qk_nope_head_dim, 0);
-        dsa_copy_part(d, &m[h].k_t, t, first, s->qk_nope_head_dim, 1);
-        dsa_copy_part(d, &m[h].v, t, first + s->qk_nope_head_dim,
-                      s->v_head_dim, 0);
+        v = k;
+        v.row += s->qk_nope_head_dim;
+        v.rows = s->v_head_dim;
+
+        dsa_copy_part(d, &m[h].k, t, &k, 0);
+        dsa_copy_part(d, &m[h].k_t, t, &k, 1);
+        dsa_copy_part(d, &m[h].v, t, &v, 0);
     }
 }
 
@@ -177,7 +212,7 @@ dsa_copy_layer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t)
     dsa_copy_matrix(d, &m->q_b_proj, &t->q_b_proj);
     dsa_copy_matrix(d, &m->kv_a_proj, &t->kv_a_proj_with_mqa);
     dsa_copy_kv(d, m->kv_b, &t->kv_b_proj);
-    dsa_copy_matrix(d, &m->o_proj, &t->o_proj);
+    dsa_copy_sliced(d, m->o_proj, &t->o_proj, DSA_CUT_HEAD_COLS);
     dsa_copy_matrix(d, &m->index_wq_b, &t->index_wq_b);
     dsa_copy_matrix(d, &m->index_wk, &t->index_wk);
     dsa_copy_matrix(d, &m->index_weights_proj, &t->index_weights_proj);
@@ -218,13 +253,15 @@ dsa_copy_model(dsa_copier_t *d)
 }
 
 
-int
-dsa_model_weights(dsa_model_t *m, dsa_err_t *err)
+/* A layer has slices of o_proj, two MLPs and the experts. */
+
+static int
+dsa_model_tables(dsa_model_t *m, dsa_err_t *err)
 {
-    long          pages, size;
-    uint32_t      l, layers;
-    uint64_t      experts, heads;
-    dsa_copier_t  d;
+    uint32_t            l, e, layers;
+    uint64_t            experts, heads;
+    dsa_matrix_t       *sliced;
+    dsa_model_layer_t  *layer;
 
     layers = m->config->num_hidden_layers;
     experts = m->config->n_routed_experts;
@@ -233,14 +270,45 @@ dsa_model_weights(dsa_model_t *m, dsa_err_t *err)
     m->layer = calloc(layers, sizeof(dsa_model_layer_t));
     m->expert = calloc(layers * experts, sizeof(dsa_model_mlp_t));
     m->kv_b = calloc(layers * heads, sizeof(dsa_model_kv_t));
+    m->sliced = calloc(layers * (experts + 3) * m->slices,
+                       sizeof(dsa_matrix_t));
 
-    if (m->layer == NULL || m->expert == NULL || m->kv_b == NULL) {
+    if (m->layer == NULL || m->expert == NULL || m->kv_b == NULL
+        || m->sliced == NULL)
+    {
         return dsa_error(err, "no memory for the tables of %u layers", layers);
     }
 
+    sliced = m->sliced;
+
     for (l = 0; l < layers; l++) {
-        m->layer[l].expert = m->expert + l * experts;
-        m->layer[l].kv_b = m->kv_b + l * heads;
+        layer = &m->layer[l];
+
+        layer->expert = m->expert + l * experts;
+        layer->kv_b = m->kv_b + l * heads;
+        layer->o_proj = sliced;
+        layer->mlp.down = sliced + m->slices;
+        layer->shared.down = sliced + 2 * m->slices;
+        sliced += 3 * m->slices;
+
+        for (e = 0; e < experts; e++) {
+            layer->expert[e].down = sliced;
+            sliced += m->slices;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_model_weights(dsa_model_t *m, dsa_err_t *err)
+{
+    long          pages, size;
+    dsa_copier_t  d;
+
+    if (dsa_model_tables(m, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     pages = sysconf(_SC_PHYS_PAGES);
@@ -281,6 +349,7 @@ dsa_model_weights_free(dsa_model_t *m)
         (void) munmap(m->copies, m->copies_size);
     }
 
+    free(m->sliced);
     free(m->kv_b);
     free(m->expert);
     free(m->layer);

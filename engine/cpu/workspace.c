@@ -52,14 +52,14 @@ static uintptr_t
 dsa_model_workspace(dsa_model_t *m, uintptr_t at)
 {
     uint64_t                   r, hidden, heads, latent, rope, qk, ih, idim,
-                               experts, k;
+                               experts, k, parts;
     dsa_workspace_t           *w;
     const dsa_model_config_t  *s;
 
     w = &m->work;
     s = m->config;
 
-    r = m->max_rows;
+    r = m->max_tokens;
     hidden = s->hidden_size;
     heads = s->num_attention_heads;
     latent = s->kv_lora_rank;
@@ -70,10 +70,16 @@ dsa_model_workspace(dsa_model_t *m, uintptr_t at)
     experts = s->n_routed_experts;
     k = s->num_experts_per_tok;
 
+    parts = dsa_max(m->ranks, m->slices);
+    parts = parts > 1 ? parts : 0;
+
+    dsa_place(w->seq, r);
+
     dsa_place(w->x, r * hidden);
     dsa_place(w->x8, r * hidden);
     dsa_place(w->residual, r * hidden);
-    dsa_place(w->y, r * hidden);
+    dsa_place(w->y, m->slices * r * hidden);
+    dsa_place(w->part, parts * r * hidden);
 
     dsa_place(w->owner, r);
     dsa_place(w->position, r);
@@ -108,7 +114,7 @@ dsa_model_workspace(dsa_model_t *m, uintptr_t at)
     dsa_place(w->place, r * k);
     dsa_place(w->offset, experts + 1);
     dsa_place(w->piece, experts + 2);
-    dsa_place(w->expert_y, r * k * hidden);
+    dsa_place(w->expert_y, m->slices * r * k * hidden);
 
     dsa_place(m->frequency, rope / 2);
 
@@ -203,7 +209,7 @@ dsa_model_workspace_open(dsa_model_t *m, dsa_err_t *err)
         m->work_memory = NULL;
         return dsa_error(err, "no memory for a workspace of %llu bytes, for "
                          "steps of %u tokens and %u threads",
-                         (unsigned long long) m->work_size, m->max_rows,
+                         (unsigned long long) m->work_size, m->max_tokens,
                          dsa_threads_count(m->pool));
     }
 

@@ -66,6 +66,31 @@ find(dsa_st_t *st, const char *name, uint64_t size)
 }
 
 
+/* A model with 64 pages. */
+
+static dsa_model_t *
+model_open(fixture_t *f, dsa_precision_e precision, uint32_t max_tokens,
+    uint32_t threads)
+{
+    dsa_err_t          err;
+    dsa_model_t       *model;
+    dsa_model_conf_t   conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.precision = precision;
+    conf.kv_memory = dsa_model_kv_memory(&f->weights->config, precision,
+                                         64 * 64);
+    conf.max_tokens = max_tokens;
+    conf.threads = threads;
+    conf.gpus = 1;
+
+    model = dsa_model_open(f->weights, &conf, &err);
+    must(model != NULL ? DSA_OK : DSA_ERROR, &err);
+
+    return model;
+}
+
+
 static void
 fixture_open(fixture_t *f, const char *name, dsa_precision_e precision)
 {
@@ -100,11 +125,7 @@ fixture_open(fixture_t *f, const char *name, dsa_precision_e precision)
     f->logits = calloc(f->n, f->vocab * sizeof(float));
     assert_true(f->whole != NULL && f->logits != NULL);
 
-    f->model = dsa_model_open(f->weights, precision,
-                              dsa_model_kv_memory(&f->weights->config,
-                                                  precision, 64 * 64),
-                              512, 0, &err);
-    must(f->model != NULL ? DSA_OK : DSA_ERROR, &err);
+    f->model = model_open(f, precision, 512, 0);
     assert_int_equal(dsa_model_pages(f->model), 64);
 
     for (i = 0; i < 16; i++) {
@@ -131,6 +152,7 @@ run(fixture_t *f, const uint32_t *tokens, uint32_t start, uint32_t n,
     dsa_err_t   err;
     dsa_rows_t  rows;
 
+    memset(&rows, 0, sizeof(rows));
     rows.tokens = tokens + start;
     rows.start = start;
     rows.n = n;
@@ -267,11 +289,12 @@ test_cuts_bf16(void **state)
 static void
 test_far(void **state)
 {
-    uint32_t      i, last, *pages;
-    dsa_err_t     err;
-    fixture_t     f;
-    dsa_rows_t    rows;
-    dsa_model_t  *model;
+    uint32_t           i, last, *pages;
+    dsa_err_t          err;
+    fixture_t          f;
+    dsa_rows_t         rows;
+    dsa_model_t       *model;
+    dsa_model_conf_t   conf;
 
     fixture_open(&f, "b-bf16", DSA_EXACT);
     run(&f, f.tokens, 0, 100, f.pages, f.whole);
@@ -281,7 +304,14 @@ test_far(void **state)
     assert_non_null(pages);
 
     model = f.model;
-    f.model = dsa_model_open(f.weights, DSA_EXACT, 5ULL << 30, 128, 0, &err);
+
+    memset(&conf, 0, sizeof(conf));
+    conf.precision = DSA_EXACT;
+    conf.kv_memory = 5ULL << 30;
+    conf.max_tokens = 128;
+    conf.gpus = 1;
+
+    f.model = dsa_model_open(f.weights, &conf, &err);
     must(f.model != NULL ? DSA_OK : DSA_ERROR, &err);
 
     for (i = 0; i < 16; i++) {
@@ -296,6 +326,7 @@ test_far(void **state)
     f.logits = realloc(f.logits, f.vocab * sizeof(float));
     assert_non_null(f.logits);
 
+    memset(&rows, 0, sizeof(rows));
     rows.tokens = f.tokens;
     rows.start = last;
     rows.n = 1;
@@ -327,6 +358,7 @@ test_batched(void **state)
     dsa_err_t   err;
     dsa_rows_t  rows[3];
 
+    memset(rows, 0, sizeof(rows));
     fixture_open(&f, "a-fp8", DSA_EXACT);
 
     step = calloc(512, f.vocab * sizeof(float));
@@ -491,7 +523,7 @@ check_bits(const char *name, dsa_precision_e precision)
         unpack(&layer->q_a_proj);
         unpack(&layer->q_b_proj);
         unpack(&layer->kv_a_proj);
-        unpack(&layer->o_proj);
+        unpack(layer->o_proj);
         unpack(&layer->index_wq_b);
         unpack(&layer->index_wk);
         unpack(&layer->index_weights_proj);
@@ -504,7 +536,7 @@ check_bits(const char *name, dsa_precision_e precision)
 
         if (!layer->moe) {
             unpack(&layer->mlp.gate);
-            unpack(&layer->mlp.down);
+            unpack(layer->mlp.down);
             continue;
         }
 
@@ -513,7 +545,7 @@ check_bits(const char *name, dsa_precision_e precision)
 
         for (e = 0; e < f.weights->config.n_routed_experts; e++) {
             unpack(&layer->expert[e].gate);
-            unpack(&layer->expert[e].down);
+            unpack(layer->expert[e].down);
         }
     }
 
@@ -574,11 +606,8 @@ run_cut(fixture_t *f, dsa_precision_e p, uint32_t threads, int only, float *out)
     dsa_rows_t    rows[CUT_SEQS];
     dsa_model_t  *model;
 
-    model = dsa_model_open(f->weights, p,
-                           dsa_model_kv_memory(&f->weights->config, p,
-                                               64 * 64),
-                           256, threads, &err);
-    must(model != NULL ? DSA_OK : DSA_ERROR, &err);
+    memset(rows, 0, sizeof(rows));
+    model = model_open(f, p, 256, threads);
 
     step = calloc(256, f->vocab * sizeof(float));
     assert_non_null(step);
@@ -741,13 +770,15 @@ refused(fixture_t *f, const dsa_rows_t *rows, uint32_t n, const char *why)
 static void
 test_refusals(void **state)
 {
-    uint32_t    tokens[600], pages[16];
-    fixture_t   f;
-    dsa_err_t   err;
-    dsa_rows_t  good, rows;
+    uint32_t          tokens[600], pages[16];
+    fixture_t         f;
+    dsa_err_t         err;
+    dsa_rows_t        good, rows;
+    dsa_model_conf_t  conf;
 
     fixture_open(&f, "b-bf16", DSA_EXACT);
     memset(tokens, 0, sizeof(tokens));
+    memset(&good, 0, sizeof(good));
     memcpy(pages, f.pages, sizeof(pages));
 
     good.tokens = tokens;
@@ -789,9 +820,28 @@ test_refusals(void **state)
 
     must(dsa_model_forward(f.model, &good, 1, f.logits, &err), &err);
 
-    assert_null(dsa_model_open(f.weights, DSA_EXACT, 1000, 1, 0, &err));
+    rows = good;
+    rows.rank = 1;
+    refused(&f, &rows, 1, "rank 1; expected a rank below 1");
+
+    memset(&conf, 0, sizeof(conf));
+    conf.precision = DSA_EXACT;
+    conf.kv_memory = 1000;
+    conf.max_tokens = 1;
+    conf.gpus = 1;
+
+    assert_null(dsa_model_open(f.weights, &conf, &err));
     assert_non_null(strstr(err.text, "1000 bytes"));
-    assert_null(dsa_model_open(f.weights, DSA_EXACT, 1 << 20, 0, 0, &err));
+
+    conf.kv_memory = 1 << 20;
+    conf.max_tokens = 0;
+    assert_null(dsa_model_open(f.weights, &conf, &err));
+    assert_non_null(strstr(err.text, "0 tokens"));
+
+    conf.max_tokens = 1;
+    conf.gpus = 17;
+    assert_null(dsa_model_open(f.weights, &conf, &err));
+    assert_non_null(strstr(err.text, "17 GPUs"));
 
     fixture_close(&f);
 }
