@@ -9,6 +9,7 @@
 
 
 #include "base/buf.h"
+#include "engine/checkpoint/shard.h"
 
 
 /*
@@ -29,6 +30,14 @@ int dsa_cmd_bench(int argc, char **argv);
  * Returns the exit status: 0, or 1 after an error on stderr.
  */
 int dsa_read_stdin(const char *command, dsa_buf_t *out);
+
+/*
+ * gpus.c.  The values of --gpus and --attention.  DSA_ERROR after an error on
+ * stderr.
+ */
+int dsa_gpus_option(uint32_t *gpus, const char *command, const char *text);
+int dsa_attention_option(dsa_attention_e *attention, const char *command,
+    const char *text);
 
 
 #endif /* _DSA_TOOLS_H_INCLUDED_ */

@@ -34,6 +34,8 @@ typedef struct {
     uint32_t                n;
     dsa_backend_e           backend;
     dsa_precision_e         precision;
+    uint32_t                gpus;
+    dsa_attention_e         attention;
     dsa_sampling_t          sampling;   /* NAN: as generation_config.json */
     int                     seeded;
     int                     special;
@@ -54,6 +56,7 @@ typedef struct {
 
 static int dsa_generate_options(dsa_generate_conf_t *conf, int argc,
     char **argv);
+static int dsa_generate_seed(dsa_generate_conf_t *conf, const char *text);
 static int dsa_generate_number(const char *name, const char *text,
     double most, double *out);
 static int dsa_generate_open(dsa_generate_t *g,
@@ -76,6 +79,7 @@ static const char  dsa_generate_usage[] =
     "usage: dsa generate --model DIR [--prompt TEXT | --ids \"0 5 7\"] -n N\n"
     "                    [--greedy] [--temperature T] [--top-p P] [--seed S]\n"
     "                    [--special] [--exact] [--backend cpu|cuda]\n"
+    "                    [--gpus N] [--attention data|tensor]\n"
     "\n"
     "  --prompt TEXT   continues the text after the model's BOS token;\n"
     "                  prints text\n"
@@ -89,7 +93,11 @@ static const char  dsa_generate_usage[] =
     "  --special       recognizes added tokens in TEXT, and puts no BOS\n"
     "                  token before it\n"
     "  --exact         computes in float32 instead of the served precision;\n"
-    "                  on the CPU only\n";
+    "                  on the CPU only\n"
+    "  --gpus N        computes on N GPUs; --backend cpu computes what they\n"
+    "                  would, with the sums of each\n"
+    "  --attention M   how N GPUs share the work: data (the default) or\n"
+    "                  tensor\n";
 
 
 int
@@ -138,7 +146,6 @@ static int
 dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
 {
     int      c, rc;
-    char    *end;
     double   value;
 
     static const struct option  options[] = {
@@ -152,6 +159,8 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
         { "special", no_argument, NULL, 'S' },
         { "exact", no_argument, NULL, 'e' },
         { "backend", required_argument, NULL, 'b' },
+        { "gpus", required_argument, NULL, 'G' },
+        { "attention", required_argument, NULL, 'A' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 }
     };
@@ -159,6 +168,7 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
     memset(conf, 0, sizeof(dsa_generate_conf_t));
 
     conf->precision = DSA_SERVED;
+    conf->gpus = 1;
     conf->sampling.temperature = NAN;
     conf->sampling.top_p = NAN;
 
@@ -204,18 +214,7 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
             break;
 
         case 's':
-            errno = 0;
-            conf->sampling.seed = strtoull(optarg, &end, 10);
-            conf->seeded = 1;
-
-            if (*optarg < '0' || *optarg > '9' || *end != '\0'
-                || errno != 0)
-            {
-                (void) fprintf(stderr, "dsa generate: --seed \"%s\" is not "
-                               "a number of 64 bits\n", optarg);
-                rc = DSA_ERROR;
-            }
-
+            rc = dsa_generate_seed(conf, optarg);
             break;
 
         case 'S':
@@ -228,6 +227,14 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
 
         case 'b':
             rc = dsa_backend_named(&conf->backend, optarg);
+            break;
+
+        case 'G':
+            rc = dsa_gpus_option(&conf->gpus, "generate", optarg);
+            break;
+
+        case 'A':
+            rc = dsa_attention_option(&conf->attention, "generate", optarg);
             break;
 
         case 'h':
@@ -252,6 +259,25 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
     }
 
     return rc;
+}
+
+
+static int
+dsa_generate_seed(dsa_generate_conf_t *conf, const char *text)
+{
+    char  *end;
+
+    errno = 0;
+    conf->sampling.seed = strtoull(text, &end, 10);
+    conf->seeded = 1;
+
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0) {
+        (void) fprintf(stderr, "dsa generate: --seed \"%s\" is not a number "
+                       "of 64 bits\n", text);
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
 }
 
 
@@ -281,6 +307,7 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 {
     int                   rc;
     char                  path[PATH_MAX];
+    uint32_t              i;
     uint64_t              total;
     dsa_model_config_t    config;
     dsa_sched_conf_t      sched;
@@ -302,10 +329,15 @@ dsa_generate_open(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
     backend.model = conf->model;
     backend.precision = conf->precision;
-    backend.gpus = 1;
+    backend.gpus = conf->gpus;
+    backend.attention = conf->attention;
     backend.max_tokens = DSA_GENERATE_TOKENS;
     backend.max_seqs = 1;
     backend.allowed = config.vocab_size;
+
+    for (i = 0; i < conf->gpus; i++) {
+        backend.gpu[i] = i;
+    }
 
     if (conf->ids == NULL) {
         if (dsa_file_path(path, conf->model, dsa_strz("tokenizer.json"), err)

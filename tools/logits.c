@@ -34,6 +34,8 @@ typedef struct {
     const char         *out;
     const char         *select;
     dsa_precision_e     precision;
+    uint32_t            gpus;
+    dsa_attention_e     attention;
     uint32_t            chunk;
     uint32_t            decode_from;
     dsa_backend_e       backend;
@@ -56,6 +58,7 @@ typedef struct {
 #endif
     uint32_t            *tokens;
     uint32_t            *pages;
+    const uint32_t      *copies[DSA_MAX_GPUS];  /* pages, of each rank */
     float               *logits;
     dsa_st_t            *select;
     uint32_t             n;             /* tokens */
@@ -96,7 +99,8 @@ static int dsa_logits_write(const dsa_logits_t *l, const char *path,
 static const char  dsa_logits_usage[] =
     "usage: dsa logits --model DIR --tokens FILE --out FILE [--exact]\n"
     "                  [--backend cpu|cuda] [--trace] [--chunk N]\n"
-    "                  [--decode-from N] [--select FILE]\n"
+    "                  [--decode-from N] [--select FILE] [--gpus N]\n"
+    "                  [--attention data|tensor]\n"
     "\n"
     "Reads the tensor \"tokens\", 32-bit integers, from the safetensors file\n"
     "of --tokens and writes \"logits\", float32 [tokens, vocabulary], to that\n"
@@ -111,7 +115,12 @@ static const char  dsa_logits_usage[] =
     "  --decode-from N  compute one token in a step from position N on\n"
     "  --select FILE    attend to the positions in topk.L of FILE, which are\n"
     "                   ascending and then -1, instead of those that the\n"
-    "                   indexer selects\n";
+    "                   indexer selects\n"
+    "  --gpus N         compute what N GPUs would, with the sums of each; on\n"
+    "                   the CPU only\n"
+    "  --attention M    how N GPUs share the work: data (the default), where\n"
+    "                   they share out the tokens of a step before the\n"
+    "                   position of --decode-from, or tensor\n";
 
 
 int
@@ -175,6 +184,8 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
         { "chunk", required_argument, NULL, 'c' },
         { "decode-from", required_argument, NULL, 'd' },
         { "select", required_argument, NULL, 's' },
+        { "gpus", required_argument, NULL, 'G' },
+        { "attention", required_argument, NULL, 'A' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 }
     };
@@ -182,6 +193,7 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
     memset(conf, 0, sizeof(dsa_logits_conf_t));
 
     conf->precision = DSA_SERVED;
+    conf->gpus = 1;
     conf->chunk = DSA_LOGITS_TOKENS;
     conf->decode_from = UINT32_MAX;
 
@@ -229,6 +241,14 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
         case 'd':
             rc = dsa_logits_number(&conf->decode_from, "--decode-from",
                                    optarg);
+            break;
+
+        case 'G':
+            rc = dsa_gpus_option(&conf->gpus, "logits", optarg);
+            break;
+
+        case 'A':
+            rc = dsa_attention_option(&conf->attention, "logits", optarg);
             break;
 
         case 'h':
@@ -312,8 +332,6 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    memset(&rows, 0, sizeof(dsa_rows_t));
-
     l->pages = calloc(n_pages, sizeof(uint32_t));
     l->logits = calloc(l->n, vocab * sizeof(float));
 
@@ -325,6 +343,12 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     for (i = 0; i < n_pages; i++) {
         l->pages[i] = i;
     }
+
+    for (i = 0; i < DSA_MAX_GPUS; i++) {
+        l->copies[i] = l->pages;
+    }
+
+    memset(&rows, 0, sizeof(dsa_rows_t));
 
     if (conf->select != NULL) {
         if (dsa_logits_selections(l, conf->select, err) != DSA_OK) {
@@ -347,6 +371,7 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         rows.start = l->done;
         rows.pages = l->pages;
         rows.n_logits = rows.n;
+        rows.copies = l->done < conf->decode_from ? l->copies : NULL;
 
         if (dsa_logits_forward(l, conf, &rows, l->logits + l->done * vocab,
                                err)
@@ -387,6 +412,11 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
             return dsa_error(err, "--exact is for --backend cpu");
         }
 
+        if (conf->gpus != 1) {
+            return dsa_error(err, "--gpus %u is for --backend cpu",
+                             conf->gpus);
+        }
+
         memset(&cuda, 0, sizeof(cuda));
 
         cuda.weights = l->weights;
@@ -420,7 +450,8 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     model.precision = conf->precision;
     model.kv_memory = kv;
     model.max_tokens = rows;
-    model.gpus = 1;
+    model.gpus = conf->gpus;
+    model.attention = conf->attention;
 
     l->model = dsa_model_open(l->weights, &model, err);
 
