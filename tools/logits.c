@@ -116,11 +116,12 @@ static const char  dsa_logits_usage[] =
     "  --select FILE    attend to the positions in topk.L of FILE, which are\n"
     "                   ascending and then -1, instead of those that the\n"
     "                   indexer selects\n"
-    "  --gpus N         compute what N GPUs would, with the sums of each; on\n"
-    "                   the CPU only\n"
-    "  --attention M    how N GPUs share the work: data (the default), where\n"
-    "                   they share out the tokens of a step before the\n"
-    "                   position of --decode-from, or tensor\n";
+    "  --gpus N         compute on N GPUs; --backend cpu computes what they\n"
+    "                   would, with the sums of each\n"
+    "  --attention M    how N GPUs share the work: data (the default) or\n"
+    "                   tensor.  With data, one GPU computes the attention of\n"
+    "                   all tokens; --backend cpu shares out the tokens of a\n"
+    "                   step before the position of --decode-from\n";
 
 
 int
@@ -399,6 +400,7 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     uint64_t           kv;
     dsa_model_conf_t   model;
 #if (DSA_CUDA)
+    uint32_t           i;
     dsa_cuda_conf_t    cuda;
     dsa_cuda_rank_t   *rank;
 #endif
@@ -412,16 +414,17 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
             return dsa_error(err, "--exact is for --backend cpu");
         }
 
-        if (conf->gpus != 1) {
-            return dsa_error(err, "--gpus %u is for --backend cpu",
-                             conf->gpus);
-        }
-
         memset(&cuda, 0, sizeof(cuda));
 
         cuda.weights = l->weights;
         cuda.config = l->weights->config;
-        cuda.gpus = 1;
+        cuda.gpus = conf->gpus;
+        cuda.attention = conf->attention;
+
+        for (i = 0; i < conf->gpus; i++) {
+            cuda.gpu[i] = i;
+        }
+
         cuda.kv_memory = kv;
         cuda.max_tokens = rows;
         cuda.max_seqs = rows;
