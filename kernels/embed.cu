@@ -15,7 +15,7 @@ extern "C" {
 #define DSA_EMBED_CHUNKS   4        /* of a thread, in flight at once */
 
 
-/* Rows are numbered from base on; others than base .. base+limit-1 are zeros. */
+/* A row number outside of base .. base+limit-1 gives zeros. */
 
 static __global__ void __launch_bounds__(DSA_EMBED_THREADS)
 dsa_gather_rows_kernel(dsa_bf16_t *y, const dsa_bf16_t *x, const int32_t *row,
