@@ -43,7 +43,8 @@ extern "C" {
 
 /*
  * What an algorithm is chosen by; there is no padding between the fields,
- * because keys are compared as bytes.
+ * because keys are compared as bytes.  rows is rounded up by
+ * dsa_cuda_gemm_rows(), so that there are few algorithms.
  */
 
 typedef struct {
@@ -52,7 +53,7 @@ typedef struct {
     uint64_t                ld_w, step_w;
     uint32_t                kind, f32;
     uint32_t                heads, rows, out, in;
-    uint32_t                align_y, align_x, align_w;
+    uint32_t                aligned;    /* bytes */
     uint32_t                sums;       /* 0: free */
 } dsa_gemm_key_t;
 
@@ -306,8 +307,7 @@ dsa_gemm_choose(dsa_cuda_gemm_t *p, dsa_gemm_known_t *k, dsa_gemm_call_t *c)
     }
 
     for (i = 0; i < 4; i++) {
-        align = i == 0 ? k->key.align_w
-                       : i == 1 ? k->key.align_x : k->key.align_y;
+        align = k->key.aligned;
 
         rc = cublasLtMatmulPreferenceSetAttribute(&want, name[i], &align,
                                                   sizeof(align));
@@ -344,16 +344,34 @@ dsa_gemm_choose(dsa_cuda_gemm_t *p, dsa_gemm_known_t *k, dsa_gemm_call_t *c)
 }
 
 
-static uint32_t
-dsa_gemm_align(const void *p)
-{
-    uint32_t  n;
+/* What all operands are aligned to; the library needs no more than 16. */
 
-    for (n = 256; (uintptr_t) p % n != 0; n /= 2) {
+static uint32_t
+dsa_gemm_align(const dsa_gemm_t *g)
+{
+    uint32_t   n;
+    uintptr_t  all;
+
+    all = (uintptr_t) g->y | (uintptr_t) g->x | (uintptr_t) g->w;
+
+    for (n = 16; all % n != 0; n /= 2) {
         /* void */
     }
 
     return n;
+}
+
+
+extern "C" uint32_t
+dsa_cuda_gemm_rows(uint32_t rows)
+{
+    uint32_t  step;
+
+    for (step = 1; step * 8 < rows; step *= 2) {
+        /* void */
+    }
+
+    return (rows + step - 1) / step * step;
 }
 
 
@@ -385,6 +403,7 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, uint32_t sums,
     cudaStream_t stream)
 {
     cublasStatus_t     rc;
+    dsa_gemm_t         all;
     dsa_gemm_key_t     key;
     dsa_gemm_call_t    c;
     dsa_gemm_known_t  *k;
@@ -402,12 +421,10 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, uint32_t sums,
     key.kind = g->kind;
     key.f32 = g->f32;
     key.heads = g->heads;
-    key.rows = g->rows;
+    key.rows = dsa_cuda_gemm_rows(g->rows);
     key.out = g->out;
     key.in = g->in;
-    key.align_y = dsa_gemm_align(g->y);
-    key.align_x = dsa_gemm_align(g->x);
-    key.align_w = dsa_gemm_align(g->w);
+    key.aligned = dsa_gemm_align(g);
     key.sums = sums;
 
     k = dsa_gemm_known(p, &key);
@@ -416,20 +433,24 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, uint32_t sums,
         return cudaErrorNotSupported;
     }
 
-    rc = dsa_gemm_describe(&c, g);
-    if (rc != CUBLAS_STATUS_SUCCESS) {
-        return dsa_gemm_error(rc);
-    }
-
     if (memcmp(&k->key, &key, sizeof(key)) != 0) {
         k->key = key;
 
-        rc = dsa_gemm_choose(p, k, &c);
+        all = *g;
+        all.rows = key.rows;
+
+        rc = dsa_gemm_describe(&c, &all);
+        rc = rc != CUBLAS_STATUS_SUCCESS ? rc : dsa_gemm_choose(p, k, &c);
         k->refused = rc != CUBLAS_STATUS_SUCCESS;
 
         if (k->refused) {
             return cudaErrorNotSupported;
         }
+    }
+
+    rc = dsa_gemm_describe(&c, g);
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return dsa_gemm_error(rc);
     }
 
     rc = cublasLtMatmul(p->lt, &c.desc, &one, g->w, &c.w, g->x, &c.x, &zero,

@@ -132,6 +132,13 @@ void dsa_cuda_gemm_destroy(dsa_cuda_gemm_t *g);     /* NULL is allowed */
 size_t dsa_cuda_gemm_work(void);
 
 /*
+ * The library's algorithm for a number of rows is the one for this number: the
+ * next one that has three significant bits.  When a product has been computed
+ * with dsa_cuda_gemm_rows(n) rows, one with n rows loads no further kernel.
+ */
+uint32_t dsa_cuda_gemm_rows(uint32_t rows);
+
+/*
  * y [rows, w.rows] bf16, ld_y apart, = x . w^T with the block scales of both
  * operands, accumulated in float32.  rows > 0; w.rows is a multiple of 8.
  *

@@ -204,7 +204,7 @@ dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     s = &rank->shared;
     k = rank->router.k;
     hidden = rank->config.hidden_size;
-    all = rank->shard.ranks * slot;
+    all = p->exchange.ranks * slot;
 
     for (first = 0; first < all; first += n) {
         n = all - first < rank->round ? all - first : rank->round;
@@ -212,7 +212,7 @@ dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
         x.q = s->x.q + (uint64_t) first * hidden;
         x.scale = s->x.scale + first;
         x.ld = s->x.ld;
-        pairs = n * k / rank->shard.ranks;
+        pairs = n * k / p->exchange.ranks;
 
         dsa_cuda_try(dsa_cuda_experts(rank, l, &x,
                                       s->expert + (uint64_t) first * k, n,

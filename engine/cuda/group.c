@@ -119,8 +119,15 @@ dsa_group_load_rank(void *data, uint32_t rank, dsa_err_t *err)
 
     open = data;
 
-    return dsa_cuda_rank_load(open->group->rank[rank], open->group->pages,
-                              open->conf->weights, err);
+    if (dsa_cuda_rank_load(open->group->rank[rank], open->group->pages,
+                           open->conf->weights, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return open->group->ranks > 1
+           ? dsa_cuda_rank_warm(open->group->rank[rank], err) : DSA_OK;
 }
 
 

@@ -17,9 +17,10 @@
  *
  * Ranks wait for each other on the GPUs, so that a call that makes one GPU
  * wait for the host could stop all of them: memory is allocated, and graphs
- * are captured, before the first step.  Kernels are loaded when the process
- * first uses CUDA, not when they are first launched, because loading one may
- * wait for the GPU while a kernel on it waits for another rank.
+ * are captured, before the first step.  The project's kernels are loaded when
+ * the process first uses CUDA, not when they are first launched, because
+ * loading one may wait for the GPUs while a kernel on one of them waits for
+ * another rank; see warm.c for the library's.
  */
 
 /*

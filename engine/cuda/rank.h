@@ -34,6 +34,7 @@
  *     layers, attention, ffn, trace    a step, layer by layer
  *     team, group                      a thread for each rank; the ranks of a
  *                                      replica, and the plan of their memory
+ *     warm                             the first steps of a rank
  *     forward                          one sequence at a time, for tests
  *     batch, inflight, graphs, backend  the scheduler's steps
  *
@@ -282,6 +283,12 @@ dsa_cuda_rank_t *dsa_cuda_rank_open(const dsa_cuda_conf_t *conf,
 int dsa_cuda_rank_load(dsa_cuda_rank_t *rank, uint32_t pages,
     const dsa_weights_t *weights, dsa_err_t *err);
 void dsa_cuda_rank_close(dsa_cuda_rank_t *rank);    /* NULL is allowed */
+
+/*
+ * warm.c: runs steps of all sizes on this rank alone, so that the libraries
+ * load their kernels.  Before the ranks are connected.  DSA_ERROR with err.
+ */
+int dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err);
 
 /* Makes the rank's GPU the calling thread's current one: 0 or a cudaError_t. */
 int dsa_cuda_rank_attach(const dsa_cuda_rank_t *rank);

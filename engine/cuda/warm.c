@@ -1,0 +1,169 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/rank.h"
+#include "kernels/gemm.h"
+
+
+/*
+ * Steps that a rank runs alone before the ranks are connected.  cuBLASLt loads
+ * a kernel when it first uses it.  Loading maps memory for all GPUs, which may
+ * wait until they are idle; if another rank waited for this one on its GPU at
+ * that time, both would wait for ever.  After these steps the library has
+ * loaded every kernel that later steps need.
+ */
+
+static int dsa_warm_steps(dsa_cuda_rank_t *rank, dsa_err_t *err);
+static int dsa_warm_input(dsa_cuda_rank_t *rank, uint32_t tokens);
+static int dsa_warm_step(dsa_cuda_rank_t *rank, uint32_t tokens, int mha,
+    dsa_err_t *err);
+
+
+int
+dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err)
+{
+    int                rc;
+    uint32_t           layers;
+    dsa_cuda_peers_t  *p;
+
+    p = &rank->peers;
+
+    /* a group of this rank alone, whose exchanges wait for nobody */
+
+    p->exchange.ranks = 1;
+    p->exchange.processors = rank->state.processors;
+    p->exchange.timeout_ns = 1000000000;
+    p->exchange.fault = rank->fault;
+    p->exchange.state[0] = rank->shared.state;
+    p->tokens.x[0] = rank->shared.x;
+    p->tokens.expert[0] = rank->shared.expert;
+    p->tokens.weight[0] = rank->shared.weight;
+    p->part[0] = rank->shared.part;
+    p->reduce[0] = rank->shared.reduce;
+    p->vocab[0] = rank->work.vocab;
+
+    /* all layers of a kind have the same products */
+
+    layers = rank->config.num_hidden_layers;
+
+    if (layers > rank->config.first_k_dense_replace + 1) {
+        rank->config.num_hidden_layers = rank->config.first_k_dense_replace
+                                         + 1;
+    }
+
+    rc = dsa_warm_steps(rank, err);
+
+    rank->config.num_hidden_layers = layers;
+    memset(p, 0, sizeof(dsa_cuda_peers_t));
+
+    return rc;
+}
+
+
+static int
+dsa_warm_steps(dsa_cuda_rank_t *rank, dsa_err_t *err)
+{
+    int       rc;
+    uint32_t  n;
+
+    rc = dsa_warm_input(rank, rank->max_tokens);
+
+    for (n = 1; rc == 0; n = dsa_cuda_gemm_rows(n + 1)) {
+        n = n < rank->max_tokens ? n : rank->max_tokens;
+
+        if (dsa_warm_step(rank, n, 0, err) != DSA_OK
+            || (n <= rank->mha_tokens
+                && dsa_warm_step(rank, n, 1, err) != DSA_OK))
+        {
+            return DSA_ERROR;
+        }
+
+        if (n == rank->max_tokens) {
+            break;
+        }
+    }
+
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
+
+    /* the counters of the exchanges start at 0 on all ranks */
+
+    rc = rc != 0 ? rc : (int) cudaMemsetAsync(rank->shared.state, 0,
+                                              sizeof(dsa_exchange_state_t),
+                                              rank->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: the first steps: %s", rank->device,
+                         dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+/* Tokens that see one key, the first of page 0, and write nothing. */
+
+static int
+dsa_warm_input(dsa_cuda_rank_t *rank, uint32_t tokens)
+{
+    int                rc;
+    size_t             bytes;
+    int32_t           *one;
+    uint32_t           i;
+    dsa_cuda_input_t  *in;
+
+    in = &rank->input;
+    bytes = tokens * sizeof(int32_t);
+    one = malloc(bytes);
+
+    if (one == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+
+    for (i = 0; i < tokens; i++) {
+        one[i] = 1;
+    }
+
+    rc = cudaMemsetAsync(in->token, 0, (uint8_t *) in->end
+                         - (uint8_t *) in->token, rank->stream);
+    rc = rc != 0 ? rc : (int) cudaMemsetAsync(in->slot, 0xff, bytes,
+                                              rank->stream);
+    rc = rc != 0 ? rc : (int) cudaMemsetAsync(in->feed, 0xff, bytes,
+                                              rank->stream);
+    rc = rc != 0 ? rc : (int) cudaMemcpyAsync(in->keys, one, bytes,
+                                              cudaMemcpyHostToDevice,
+                                              rank->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
+    free(one);
+
+    return rc;
+}
+
+
+static int
+dsa_warm_step(dsa_cuda_rank_t *rank, uint32_t tokens, int mha, dsa_err_t *err)
+{
+    dsa_cuda_seq_t   seq;
+    dsa_cuda_step_t  step;
+
+    memset(&seq, 0, sizeof(seq));
+    memset(&step, 0, sizeof(step));
+
+    seq.n = tokens;
+    seq.mha = (uint32_t) mha;
+
+    step.tokens = tokens;
+    step.slot = tokens;
+    step.seq = &seq;
+    step.n_seqs = 1;
+    step.samples = tokens < rank->max_samples ? tokens : rank->max_samples;
+
+    return dsa_cuda_rank_run(rank, &step, err);
+}
