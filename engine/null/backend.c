@@ -9,6 +9,9 @@
  * The "cache" of a page is the number of plain tokens before it.  A step
  * therefore costs next to nothing even for a long prompt, and the answer is
  * right only if block tables, chunks and reused prefixes are right.
+ *
+ * With "attention data" it has as many ranks as GPUs are configured, each with
+ * pages of its own.
  */
 
 
@@ -36,7 +39,9 @@
 typedef struct {
     uint8_t            *special;        /* bitmap of n_special ids */
     uint32_t            n_special;
-    uint32_t           *before;         /* [pages] plain tokens before it */
+    uint32_t           *before;         /* [ranks][pages] plain tokens before
+                                           a page */
+    uint32_t            pages;          /* of each rank */
     long                period;         /* ns of a step; 0: no delay */
     int                 paced;          /* the started step is delayed */
     struct timespec     tick;           /* end of the last delayed step */
@@ -49,7 +54,10 @@ static int dsa_null_fingerprint(const char *dir, char out[36],
     dsa_err_t *err);
 static int dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
-static void dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq);
+static void dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq,
+    uint32_t rank, const uint32_t *pages);
+static int dsa_null_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
+    uint32_t n, dsa_err_t *err);
 static void dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
     const dsa_model_config_t *config);
 static uint32_t dsa_null_echo(const dsa_null_t *null,
@@ -66,6 +74,15 @@ dsa_null_plain(const dsa_null_t *null, uint32_t id)
 {
     return id >= null->n_special
            || (null->special[id / 8] >> (id % 8) & 1) == 0;
+}
+
+
+/* The "cache" of a page of a rank. */
+
+static inline uint32_t *
+dsa_null_page(const dsa_null_t *null, uint32_t rank, uint32_t page)
+{
+    return &null->before[(size_t) rank * null->pages + page];
 }
 
 
@@ -114,13 +131,20 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
-    b->ranks = 1;
+    b->ranks = conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
     b->pages = (uint32_t) (pages < DSA_PAGES_MAX ? pages : DSA_PAGES_MAX);
-    b->rank_tokens = conf->max_tokens;
-    null->before = calloc(b->pages, sizeof(uint32_t));
+    b->rank_tokens = (conf->max_tokens + b->ranks - 1) / b->ranks;
+
+    if (b->ranks > 1) {
+        b->copy = dsa_null_copy;
+    }
+
+    null->pages = b->pages;
+    null->before = calloc((size_t) b->ranks * b->pages, sizeof(uint32_t));
 
     if (null->before == NULL) {
-        (void) dsa_error(err, "out of memory for %u pages", b->pages);
+        (void) dsa_error(err, "out of memory for %u pages on each of %u ranks",
+                         b->pages, b->ranks);
         goto failed;
     }
 
@@ -247,14 +271,21 @@ dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
     int          sampled;
-    uint32_t     i;
+    uint32_t     i, rank;
     dsa_null_t  *null;
 
     null = b->data;
     sampled = 0;
 
     for (i = 0; i < n_seqs; i++) {
-        dsa_null_cache(null, &seq[i]);
+        if (seq[i].copies == NULL) {
+            dsa_null_cache(null, &seq[i], seq[i].rank, seq[i].pages);
+
+        } else {
+            for (rank = 0; rank < b->ranks; rank++) {
+                dsa_null_cache(null, &seq[i], rank, seq[i].copies[rank]);
+            }
+        }
 
         if (seq[i].sampling != NULL) {
             dsa_null_sample(null, &seq[i], &b->config);
@@ -281,10 +312,32 @@ dsa_null_wait(dsa_backend_t *b, dsa_err_t *err)
 }
 
 
-/* Writes the "cache" of each page whose first token this step computes. */
+static int
+dsa_null_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
+    dsa_err_t *err)
+{
+    uint32_t           i;
+    const dsa_null_t  *null;
+
+    null = b->data;
+
+    for (i = 0; i < n; i++) {
+        *dsa_null_page(null, copy[i].to_rank, copy[i].to_page)
+            = *dsa_null_page(null, copy[i].from_rank, copy[i].from_page);
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * Writes the "cache" of each page whose first token this step computes, in the
+ * block table of a rank.
+ */
 
 static void
-dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq)
+dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq,
+    uint32_t rank, const uint32_t *pages)
 {
     uint32_t         page, last, n, i;
     const uint32_t  *tokens;
@@ -301,14 +354,14 @@ dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq)
 
         if (page != 0) {
             tokens = seq->tokens + (size_t) (page - 1) * DSA_PAGE_TOKENS;
-            n = null->before[seq->pages[page - 1]];
+            n = *dsa_null_page(null, rank, pages[page - 1]);
 
             for (i = 0; i < DSA_PAGE_TOKENS; i++) {
                 n += dsa_null_plain(null, tokens[i]);
             }
         }
 
-        null->before[seq->pages[page]] = n;
+        *dsa_null_page(null, rank, pages[page]) = n;
     }
 }
 
@@ -374,7 +427,7 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq,
     uint32_t  i, n, want, low, high, middle;
 
     low = (seq->n_prompt - 1) / DSA_PAGE_TOKENS;
-    n = null->before[seq->pages[low]];
+    n = *dsa_null_page(null, seq->rank, seq->pages[low]);
 
     for (i = low * DSA_PAGE_TOKENS; i < seq->n_prompt; i++) {
         n += dsa_null_plain(null, seq->tokens[i]);
@@ -394,7 +447,7 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq,
     while (low < high) {
         middle = (low + high + 1) / 2;
 
-        if (null->before[seq->pages[middle]] <= want) {
+        if (*dsa_null_page(null, seq->rank, seq->pages[middle]) <= want) {
             low = middle;
 
         } else {
@@ -402,7 +455,7 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq,
         }
     }
 
-    n = null->before[seq->pages[low]];
+    n = *dsa_null_page(null, seq->rank, seq->pages[low]);
 
     for (i = low * DSA_PAGE_TOKENS; i < seq->n_prompt; i++) {
         if (!dsa_null_plain(null, seq->tokens[i])) {
