@@ -25,7 +25,13 @@ static dsa_seq_t *dsa_sched_sequence(dsa_sched_t *s,
 static int dsa_sched_prepare(dsa_sched_t *s, dsa_seq_t *seq);
 static void dsa_sched_wait(dsa_sched_t *s, dsa_seq_t *seq, int first);
 static void dsa_sched_drop(dsa_sched_t *s, dsa_seq_t *seq);
-static int dsa_sched_fits(dsa_sched_t *s, const dsa_seq_t *seq);
+static void dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq);
+static uint32_t dsa_sched_gaining_rank(const dsa_sched_t *s,
+    const dsa_tenant_t *to, uint32_t need);
+static int dsa_sched_may_evict(const dsa_sched_t *s, uint32_t rank,
+    const dsa_tenant_t *to, uint32_t need);
+static dsa_seq_t *dsa_sched_newest(const dsa_sched_t *s,
+    const dsa_tenant_t *t, uint32_t rank);
 
 
 dsa_seq_t *
@@ -152,7 +158,7 @@ static int
 dsa_sched_room(const dsa_sched_t *s, const dsa_sched_request_t *r,
     dsa_tenant_t **crowded)
 {
-    uint32_t             open, n;
+    uint32_t             i, open, n;
     const dsa_tenant_t  *t;
 
     *crowded = NULL;
@@ -161,7 +167,11 @@ dsa_sched_room(const dsa_sched_t *s, const dsa_sched_request_t *r,
 
     /* requests that the next step can admit do not count as waiting */
 
-    open = s->conf.max_running - s->n_live;
+    open = s->slots;
+
+    for (i = 0; i < s->ranks; i++) {
+        open -= s->rank[i].n_live;
+    }
 
     if (n >= (uint64_t) s->conf.max_waiting_per_tenant + open) {
         return DSA_AGAIN;
@@ -284,98 +294,38 @@ dsa_sched_drop(dsa_sched_t *s, dsa_seq_t *seq)
 }
 
 
-/*
- * A sequence fits when a batch slot is free, and pages for all of its tokens
- * and one page more for each running sequence.  Without these, the next tokens
- * of running sequences would soon preempt what was admitted.
- */
-
-static int
-dsa_sched_fits(dsa_sched_t *s, const dsa_seq_t *seq)
-{
-    int       in_use;
-    uint32_t  i, n, need;
-
-    if (s->n_live == s->conf.max_running) {
-        return 0;
-    }
-
-    need = dsa_pages_of(seq->n_tokens);
-
-    if (need + s->n_live <= dsa_pages_free(s->pages)) {
-        return 1;
-    }
-
-    /* pages of the prefix that running sequences use are not taken */
-
-    n = (seq->n_tokens - 1) / DSA_PAGE_TOKENS;
-
-    for (i = 0; i < n; i++) {
-        if (dsa_pages_peek(s->pages, &seq->digest[i], &in_use)
-            == DSA_NO_PAGE)
-        {
-            break;
-        }
-
-        need -= (uint32_t) in_use;
-    }
-
-    return need + s->n_live <= dsa_pages_free(s->pages);
-}
-
-
 int
-dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
+dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
+    dsa_err_t *err)
 {
-    uint32_t    i, n, page;
+    uint32_t    rank;
     dsa_seq_t  *seq;
 
     seq = t->waiting.first;
 
-    if (seq == NULL || !dsa_policy_may_admit(&s->policy, t)
-        || !dsa_sched_fits(s, seq))
-    {
+    if (seq == NULL || !dsa_policy_may_admit(&s->policy, t)) {
         return DSA_AGAIN;
     }
 
-    n = (seq->n_tokens - 1) / DSA_PAGE_TOKENS;
+    rank = dsa_sched_place(s, seq);
 
-    for (i = 0; i < n; i++) {
-        page = dsa_pages_find(s->pages, &seq->digest[i]);
-
-        if (page == DSA_NO_PAGE) {
-            break;
-        }
-
-        dsa_seq_add_page(seq, page);
+    if (rank == DSA_NO_RANK) {
+        return DSA_AGAIN;
     }
 
-    seq->computed = i * DSA_PAGE_TOKENS;
-    seq->scheduled = seq->computed;
-    seq->published = i;
-
-    for (n = dsa_pages_of(seq->n_tokens); i < n; i++) {
-        dsa_seq_add_page(seq, dsa_pages_alloc(s->pages));
+    if ((ranks >> rank & 1) == 0) {
+        t->deferred = s->made;
+        return DSA_AGAIN;
     }
+
+    dsa_sched_assign(s, seq, rank);
 
     dsa_seq_remove(&t->waiting, seq);
     t->n_new -= !seq->started;
     t->n_waiting--;
     s->n_waiting--;
 
-    dsa_seq_push_last(&t->prefill, seq);
-    seq->state = DSA_SEQ_PREFILL;
-    t->n_prefill++;
-    t->n_running++;
-
-    dsa_sched_compact(s);
-
-    assert(s->n_running < s->conf.max_running);
-
-    seq->index = s->n_running;
-    s->running[s->n_running++] = seq;
-    s->n_live++;
-
+    dsa_sched_enter(s, seq);
     dsa_policy_admitted(&s->policy, t);
 
     if (!seq->started) {
@@ -388,13 +338,48 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t)
     dsa_log_debug("request %u.%u: admitted with %u tokens, %u of them cached",
                   dsa_sched_log_id(seq), seq->n_tokens, seq->computed);
 
-    return DSA_OK;
+    if (s->ranks > 1) {
+        dsa_log_debug("request %u.%u: runs on rank %u%s, %u pages copied",
+                      dsa_sched_log_id(seq), rank, seq->copies != NULL
+                      ? " with its prompt split" : "", s->n_copy);
+    }
+
+    return dsa_sched_copy(s, seq, err);
 }
 
 
 void
+dsa_sched_evict(dsa_sched_t *s, uint32_t rank)
+{
+    dsa_seq_t  *seq;
+
+    seq = dsa_sched_newest(s, dsa_policy_heaviest(&s->policy, rank), rank);
+
+    if (seq->rank != rank) {
+        dsa_log_debug("request %u.%u: its prompt is no longer split",
+                      dsa_sched_log_id(seq));
+        dsa_sched_join(s, seq);
+        return;
+    }
+
+    dsa_sched_preempt(s, seq);
+}
+
+
+static void
 dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
 {
+    uint32_t  entry;
+
+    entry = *dsa_sched_entry(s, seq);
+
+    if (entry != DSA_NO_BATCH_ENTRY) {
+
+        /* its tokens of this step will not be computed */
+
+        dsa_policy_refund(seq->tenant, s->next->batch[entry].n_input);
+    }
+
     dsa_sched_stop(s, seq);
     dsa_seq_rollback(seq, s->pages, seq->n_tokens - seq->n_draft);
 
@@ -413,66 +398,121 @@ dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
 }
 
 
-void
-dsa_sched_reclaim(dsa_sched_t *s)
+int
+dsa_sched_reclaim(dsa_sched_t *s, dsa_err_t *err)
 {
-    int            any;
-    uint32_t       need, entry;
-    dsa_seq_t     *seq, *victim;
-    dsa_tenant_t  *from, *to;
+    int            rc;
+    uint32_t       need, rank;
+    dsa_seq_t     *seq;
+    dsa_tenant_t  *to;
 
     to = dsa_policy_gaining(&s->policy);
 
     if (to == NULL) {
-        return;
+        return DSA_OK;
     }
 
-    any = 0;
     seq = to->waiting.first;
-    need = dsa_pages_of(seq->n_tokens);
 
-    while (!dsa_sched_fits(s, seq)) {
-        from = dsa_policy_heaviest(&s->policy);
-
-        if (from == NULL) {
-            break;
+    for (rank = 0; rank < s->ranks; rank++) {
+        if (dsa_sched_fits(s, seq, rank)) {
+            return DSA_OK;
         }
+    }
 
-        victim = dsa_sched_newest(s, from);
+    need = dsa_pages_of(seq->n_tokens);
+    rank = dsa_sched_gaining_rank(s, to, need);
 
-        if (!dsa_policy_may_preempt(&s->policy, from, victim->n_pages, to,
-                                    need))
+    if (rank == DSA_NO_RANK) {
+        return DSA_OK;
+    }
+
+    for ( ;; ) {
+        dsa_sched_evict(s, rank);
+
+        if (dsa_sched_fits(s, seq, rank)
+            || !dsa_sched_may_evict(s, rank, to, need))
         {
             break;
         }
-
-        entry = *dsa_sched_entry(s, victim);
-
-        if (entry != DSA_NO_BATCH_ENTRY) {
-
-            /* its tokens of this step will not be computed */
-
-            dsa_policy_refund(from, s->next->batch[entry].n_input);
-        }
-
-        dsa_sched_preempt(s, victim);
-        any = 1;
     }
 
-    if (any && dsa_sched_admit(s, to) != DSA_OK) {
+    rc = dsa_sched_admit(s, to, UINT32_MAX, err);
+
+    if (rc == DSA_AGAIN) {
         dsa_policy_reserve(&s->policy, to);
+        rc = DSA_OK;
     }
+
+    return rc;
 }
 
 
-dsa_seq_t *
-dsa_sched_newest(const dsa_sched_t *s, const dsa_tenant_t *t)
+/*
+ * The rank with the lowest load among those where a sequence may be preempted
+ * in favor of a request of `to` that needs so many pages.
+ */
+
+static uint32_t
+dsa_sched_gaining_rank(const dsa_sched_t *s, const dsa_tenant_t *to,
+    uint32_t need)
 {
-    uint32_t  i;
+    uint32_t  i, rank, load, least;
+
+    rank = DSA_NO_RANK;
+    least = 0;
+
+    for (i = 0; i < s->ranks; i++) {
+        if (!dsa_sched_may_evict(s, i, to, need)) {
+            continue;
+        }
+
+        load = dsa_sched_load(s, i);
+
+        if (rank == DSA_NO_RANK || load < least) {
+            rank = i;
+            least = load;
+        }
+    }
+
+    return rank;
+}
+
+
+/* 1 if dsa_sched_evict() may take pages of a rank in favor of this request. */
+
+static int
+dsa_sched_may_evict(const dsa_sched_t *s, uint32_t rank,
+    const dsa_tenant_t *to, uint32_t need)
+{
+    const dsa_seq_t     *victim;
+    const dsa_tenant_t  *from;
+
+    from = dsa_policy_heaviest(&s->policy, rank);
+
+    if (from == NULL) {
+        return 0;
+    }
+
+    victim = dsa_sched_newest(s, from, rank);
+
+    return dsa_policy_may_preempt(&s->policy, from, victim->n_pages, to, need);
+}
+
+
+/* The running sequence of a tenant on a rank that was admitted last. */
+
+static dsa_seq_t *
+dsa_sched_newest(const dsa_sched_t *s, const dsa_tenant_t *t, uint32_t rank)
+{
+    uint32_t    i;
+    dsa_seq_t  *seq;
 
     for (i = s->n_running; i-- != 0; /* void */) {
-        if (s->running[i] != NULL && s->running[i]->tenant == t) {
-            return s->running[i];
+        seq = s->running[i];
+
+        if (seq != NULL && seq->tenant == t && dsa_seq_is_on(seq, rank)) {
+            return seq;
         }
     }
 

@@ -11,6 +11,9 @@
 
 static int dsa_sched_audit_running(const dsa_sched_t *s, uint32_t *users,
     dsa_err_t *err);
+static int dsa_sched_audit_pages(const dsa_sched_t *s, const dsa_seq_t *seq,
+    uint32_t *users, dsa_err_t *err);
+static int dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err);
 static int dsa_sched_audit_tenant(const dsa_sched_t *s,
     const dsa_tenant_t *t, uint32_t *waiting, dsa_err_t *err);
 
@@ -22,13 +25,15 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
     uint32_t             waiting, *users;
     const dsa_tenant_t  *t;
 
-    users = calloc(dsa_pages_total(s->pages), sizeof(uint32_t));
+    users = calloc((size_t) s->ranks * dsa_pages_total(s->pages),
+                   sizeof(uint32_t));
 
     if (users == NULL) {
         return dsa_error(err, "out of memory");
     }
 
     rc = dsa_sched_audit_running(s, users, err);
+    rc = rc == DSA_OK ? dsa_sched_audit_ranks(s, err) : rc;
     waiting = 0;
 
     for (t = s->policy.first; t != NULL && rc == DSA_OK; /* void */) {
@@ -56,7 +61,7 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
 static int
 dsa_sched_audit_running(const dsa_sched_t *s, uint32_t *users, dsa_err_t *err)
 {
-    uint32_t          i, j, prompt, running;
+    uint32_t          i, prompt, running;
     const dsa_seq_t  *seq;
 
     running = 0;
@@ -106,8 +111,8 @@ dsa_sched_audit_running(const dsa_sched_t *s, uint32_t *users, dsa_err_t *err)
                              seq->computed);
         }
 
-        for (j = 0; j < seq->n_pages; j++) {
-            users[seq->pages[j]]++;
+        if (dsa_sched_audit_pages(s, seq, users, err) != DSA_OK) {
+            return DSA_ERROR;
         }
     }
 
@@ -120,11 +125,108 @@ dsa_sched_audit_running(const dsa_sched_t *s, uint32_t *users, dsa_err_t *err)
 }
 
 
+/* Counts the users of a sequence's pages on all ranks. */
+
+static int
+dsa_sched_audit_pages(const dsa_sched_t *s, const dsa_seq_t *seq,
+    uint32_t *users, dsa_err_t *err)
+{
+    uint32_t         i, j, n, total;
+    const uint32_t  *table;
+
+    total = dsa_pages_total(s->pages);
+
+    if (seq->rank >= s->ranks
+        || (seq->copies == NULL && seq->n_copied != 0)
+        || (seq->copies != NULL && (seq->copies[seq->rank] != seq->pages
+                                    || seq->n_copied > seq->n_pages)))
+    {
+        return dsa_error(err, "running sequence %u is on rank %u of %u with "
+                         "%u pages, and %u copied", seq->index, seq->rank,
+                         s->ranks, seq->n_pages, seq->n_copied);
+    }
+
+    for (i = 0; i < s->ranks; i++) {
+        if (!dsa_seq_is_on(seq, i)) {
+            continue;
+        }
+
+        table = dsa_seq_table(seq, i);
+        n = i == seq->rank ? seq->n_pages : seq->n_copied;
+
+        for (j = 0; j < n; j++) {
+            if (table[j] >= total) {
+                return dsa_error(err, "running sequence %u has page %u of "
+                                 "rank %u; expected less than %u", seq->index,
+                                 table[j], i, total);
+            }
+
+            users[(size_t) i * total + table[j]]++;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* Checks the counters of ranks against running sequences. */
+
+static int
+dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err)
+{
+    uint32_t          i, j, live, pending, prefill;
+    const dsa_seq_t  *seq;
+
+    for (i = 0; i < s->ranks; i++) {
+        live = 0;
+        pending = 0;
+        prefill = 0;
+
+        for (j = 0; j < s->n_running; j++) {
+            seq = s->running[j];
+
+            if (seq == NULL) {
+                continue;
+            }
+
+            if ((seq->state == DSA_SEQ_PREFILL) != (seq->pending != 0)
+                || (seq->pending != 0
+                    && seq->pending != seq->n_tokens - seq->scheduled))
+            {
+                return dsa_error(err, "running sequence %u in state %d has %u "
+                                 "tokens to schedule; expected %u", j,
+                                 seq->state, seq->pending,
+                                 seq->n_tokens - seq->scheduled);
+            }
+
+            prefill += seq->pending != 0;
+
+            if (dsa_seq_is_on(seq, i)) {
+                pending += dsa_sched_part(s, seq, seq->pending);
+                live++;
+            }
+        }
+
+        if (s->rank[i].n_live != live || live > s->conf.max_running
+            || s->rank[i].pending != pending || s->n_prefill != prefill)
+        {
+            return dsa_error(err, "rank %u counts %u sequences and %u tokens "
+                             "of %u prompts; expected %u, %u and %u", i,
+                             s->rank[i].n_live, s->rank[i].pending,
+                             s->n_prefill, live, pending, prefill);
+        }
+    }
+
+    return DSA_OK;
+}
+
+
 static int
 dsa_sched_audit_tenant(const dsa_sched_t *s, const dsa_tenant_t *t,
     uint32_t *waiting, dsa_err_t *err)
 {
-    uint32_t          i, n, unstarted, prefill, running, pages;
+    uint32_t          i, j, n, unstarted, prefill, running, pages;
+    uint32_t          on[DSA_MAX_GPUS] = { 0 };
     const dsa_seq_t  *seq;
 
     n = 0;
@@ -133,6 +235,7 @@ dsa_sched_audit_tenant(const dsa_sched_t *s, const dsa_tenant_t *t,
     for (seq = t->waiting.first; seq != NULL; seq = seq->next) {
         if (seq->state != DSA_SEQ_WAITING || seq->n_pages != 0
             || seq->computed != 0 || seq->n_draft != 0 || seq->tenant != t
+            || seq->copies != NULL || seq->pending != 0
             || (seq->started && unstarted != 0))
         {
             return dsa_error(err, "waiting sequence %u of a tenant has state "
@@ -157,9 +260,22 @@ dsa_sched_audit_tenant(const dsa_sched_t *s, const dsa_tenant_t *t,
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
 
-        if (seq != NULL && seq->tenant == t) {
-            pages += seq->n_pages;
-            running++;
+        if (seq == NULL || seq->tenant != t) {
+            continue;
+        }
+
+        pages += seq->n_pages + seq->n_copied * (s->ranks - 1);
+        running++;
+
+        for (j = 0; j < s->ranks; j++) {
+            on[j] += (uint32_t) dsa_seq_is_on(seq, j);
+        }
+    }
+
+    for (i = 0; i < s->ranks; i++) {
+        if (t->n_on[i] != on[i]) {
+            return dsa_error(err, "a tenant counts %u sequences on rank %u; "
+                             "expected %u", t->n_on[i], i, on[i]);
         }
     }
 

@@ -16,7 +16,6 @@ static int dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq,
 static int dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 static int dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_sample_t *samples, uint32_t n, uint64_t now);
-static void dsa_sched_leave_steps(dsa_sched_t *s, dsa_seq_t *seq);
 static uint32_t dsa_sched_ms(uint64_t from, uint64_t to);
 
 
@@ -99,6 +98,12 @@ dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
         return DSA_ERROR;
     }
 
+    /* the prompt is computed, and its pages are in the index of all ranks */
+
+    if (seq->copies != NULL) {
+        dsa_sched_join(s, seq);
+    }
+
     return dsa_sched_sampled(s, seq, b->sample, accepted, now);
 }
 
@@ -108,7 +113,7 @@ dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
 static int
 dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
 {
-    uint32_t  full;
+    uint32_t  i, full;
 
     seq->computed += n;
 
@@ -132,8 +137,14 @@ dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
     }
 
     while (seq->published < full) {
-        dsa_pages_publish(s->pages, seq->pages[seq->published],
-                          &seq->digest[seq->published]);
+        for (i = 0; i < s->ranks; i++) {
+            if (dsa_seq_is_on(seq, i)) {
+                dsa_pages_publish(s->pages, i,
+                                  dsa_seq_table(seq, i)[seq->published],
+                                  &seq->digest[seq->published]);
+            }
+        }
+
         seq->published++;
     }
 
@@ -249,59 +260,13 @@ dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
         return;
     }
 
-    if (seq->state == DSA_SEQ_PREFILL) {
-        dsa_seq_remove(&t->prefill, seq);
-        t->n_prefill--;
+    dsa_sched_leave(s, seq);
+
+    if (seq->copies != NULL) {
+        dsa_seq_join(seq, s->pages, s->ranks);
     }
-
-    dsa_sched_leave_steps(s, seq);
-
-    s->running[seq->index] = NULL;
-    s->n_live--;
-    t->n_running--;
 
     dsa_seq_release(seq, s->pages, 0);
-}
-
-
-static void
-dsa_sched_leave_steps(dsa_sched_t *s, dsa_seq_t *seq)
-{
-    uint32_t           i, last, entry;
-    dsa_sched_step_t  *step;
-
-    for (i = 0; i < DSA_SCHED_DEPTH; i++) {
-        step = &s->ring[(s->first + i) % DSA_SCHED_DEPTH];
-        entry = seq->entry[step - s->ring];
-
-        if (entry == DSA_NO_BATCH_ENTRY) {
-            continue;
-        }
-
-        seq->entry[step - s->ring] = DSA_NO_BATCH_ENTRY;
-
-        if (i < s->in_flight) {
-
-            /*
-             * The results of in-flight steps are not used.  The pages may be
-             * allocated again at once, because steps that use them run after
-             * those in flight.
-             */
-
-            step->member[entry] = NULL;
-            continue;
-        }
-
-        /* the step is still being made: its last entry moves to this one */
-
-        last = --step->n_batch;
-
-        if (last != entry) {
-            step->member[entry] = step->member[last];
-            step->member[entry]->entry[step - s->ring] = entry;
-            step->batch[entry] = step->batch[last];
-        }
-    }
 }
 
 
@@ -350,31 +315,6 @@ dsa_sched_free(dsa_sched_t *s, dsa_seq_t *seq)
     }
 
     dsa_seq_free(seq);
-}
-
-
-void
-dsa_sched_compact(dsa_sched_t *s)
-{
-    uint32_t  i, n;
-
-    if (s->n_live == s->n_running) {
-        return;
-    }
-
-    n = 0;
-
-    for (i = 0; i < s->n_running; i++) {
-        if (s->running[i] != NULL) {
-            s->running[n] = s->running[i];
-            s->running[n]->index = n;
-            n++;
-        }
-    }
-
-    assert(n == s->n_live);
-
-    s->n_running = n;
 }
 
 

@@ -253,7 +253,7 @@ dsa_policy_may_preempt(const dsa_policy_t *p, const dsa_tenant_t *from,
 
 
 dsa_tenant_t *
-dsa_policy_heaviest(const dsa_policy_t *p)
+dsa_policy_heaviest(const dsa_policy_t *p, uint32_t rank)
 {
     double         share, most;
     dsa_tenant_t  *t, *heaviest;
@@ -267,7 +267,7 @@ dsa_policy_heaviest(const dsa_policy_t *p)
     }
 
     do {
-        if (t->n_running != 0) {
+        if (t->n_on[rank] != 0) {
             share = dsa_policy_share(p, t, 0, 0);
 
             if (heaviest == NULL || share > most) {
@@ -352,11 +352,10 @@ dsa_policy_charge(dsa_policy_t *p, uint32_t tokens)
 
 
 void
-dsa_policy_skip(dsa_policy_t *p, int blocked)
+dsa_policy_skip(dsa_policy_t *p)
 {
     assert(p->n_queue != 0);
 
-    p->queue[0]->blocked = (uint32_t) blocked;
     p->queue[0] = p->queue[--p->n_queue];
     dsa_policy_sift(p, 0);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "engine/backend.h"
 
 
 /*
@@ -29,9 +30,10 @@
  *
  * Batch slots and pages are shared by dominant share (Ghodsi et al., NSDI
  * 2011): the larger of a tenant's fractions of all slots and of all pages,
- * divided by its weight.  When pages run out, the tenant with the largest
- * share is preempted.  It is also preempted in favor of a waiting tenant that
- * would still have the smaller share after admission.
+ * divided by its weight.  When the pages of a rank run out, the tenant with
+ * the largest share among those with pages on that rank is preempted there.  A
+ * tenant is also preempted in favor of a waiting tenant that would still have
+ * the smaller share after admission.
  *
  * A request that was skipped in DSA_POLICY_MAX_SKIPS steps, because it needs
  * more pages than were free while smaller requests were admitted, gets a
@@ -67,20 +69,26 @@ struct dsa_tenant_s {
     uint32_t            n_new;          /* waiting, never admitted */
     uint32_t            n_prefill;
     uint32_t            n_running;
+    uint32_t            n_on[DSA_MAX_GPUS];     /* running, with pages on this
+                                                   rank */
     uint32_t            n_pages;        /* in the block tables */
+    uint64_t            deferred;       /* number of the last step in which its
+                                           first waiting request was left in
+                                           the queue, although it fits */
 
     /* Private to policy. */
 
     double              served;         /* tokens divided by weight */
     uint32_t            skips;          /* steps */
     uint32_t            blocked;        /* 1: in this step a request did not
-                                           fit the free pages */
+                                           fit, although a batch slot was
+                                           free */
 };
 
 
 typedef struct {
-    uint32_t            slots;          /* batch slots */
-    uint32_t            pages;
+    uint32_t            slots;          /* batch slots of all ranks */
+    uint32_t            pages;          /* of all ranks */
     dsa_tenant_t       *first;          /* in the ring; NULL: no tenants */
     dsa_tenant_t       *reserved;       /* see above; NULL: none */
     dsa_tenant_t      **queue;          /* [n_queue] run queue of this step, a
@@ -110,6 +118,27 @@ static inline void
 dsa_policy_refund(dsa_tenant_t *t, uint32_t tokens)
 {
     t->served -= (double) tokens / t->weight;
+}
+
+
+/*
+ * In this step a waiting request of t did not fit, although a batch slot was
+ * free.
+ */
+
+static inline void
+dsa_policy_block(dsa_tenant_t *t)
+{
+    t->blocked = 1;
+}
+
+
+/* 1 after dsa_policy_block() in this step. */
+
+static inline int
+dsa_policy_blocked(const dsa_tenant_t *t)
+{
+    return t->blocked != 0;
 }
 
 
@@ -165,8 +194,11 @@ dsa_tenant_t *dsa_policy_gaining(dsa_policy_t *p);
 int dsa_policy_may_preempt(const dsa_policy_t *p, const dsa_tenant_t *from,
     uint32_t from_pages, const dsa_tenant_t *to, uint32_t to_pages);
 
-/* The tenant with running sequences that has the largest share, or NULL. */
-dsa_tenant_t *dsa_policy_heaviest(const dsa_policy_t *p);
+/*
+ * The tenant with the largest share among those that have running sequences
+ * with pages on a rank, or NULL.
+ */
+dsa_tenant_t *dsa_policy_heaviest(const dsa_policy_t *p, uint32_t rank);
 
 /* Begins the prefill part of a step: fills the run queue. */
 void dsa_policy_enqueue(dsa_policy_t *p);
@@ -182,10 +214,9 @@ void dsa_policy_charge(dsa_policy_t *p, uint32_t tokens);
 
 /*
  * The tenant of dsa_policy_next() has no work that can go on: it leaves the
- * run queue of this step.  blocked: 1 when a waiting request did not fit
- * although a batch slot was free.
+ * run queue of this step.
  */
-void dsa_policy_skip(dsa_policy_t *p, int blocked);
+void dsa_policy_skip(dsa_policy_t *p);
 
 /*
  * Ends the prefill part of a step: updates skip counts and reservations.

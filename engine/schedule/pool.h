@@ -12,7 +12,7 @@
 
 
 /*
- * The pages of one GPU as a store: reference counts and a free list in order
+ * The pages of one rank as a store: reference counts and a free list in order
  * of the last use.  The least recently used free page is allocated first; a
  * prefix hit takes a page out of the middle of the list.  All operations but
  * audit() are O(1).

@@ -23,14 +23,18 @@ typedef struct {
 typedef struct {
     dsa_digest_t        digest;
     uint32_t            next;           /* of an unused entry */
-    dsa_copy_t          copy[DSA_STORES];
+    dsa_copy_t          copy[];         /* [stores] */
 } dsa_entry_t;
 
 
 struct dsa_prefix_s {
-    uint32_t            slots[DSA_STORES];
-    uint32_t           *entry_of[DSA_STORES];   /* [slots] or DSA_NO_ENTRY */
-    dsa_entry_t        *entry;          /* one for each slot */
+    uint32_t            stores;
+    uint32_t            slots[DSA_PREFIX_STORES];
+    uint32_t           *entry_of[DSA_PREFIX_STORES];    /* [slots] or
+                                                           DSA_NO_ENTRY */
+    char               *entries;        /* [n_entries] of entry_size bytes,
+                                           one for each slot */
+    size_t              entry_size;
     uint32_t            n_entries;
     uint32_t            unused;         /* the first one */
     dsa_map_t           map;            /* digest to number of the entry; has
@@ -44,12 +48,21 @@ static uint32_t dsa_prefix_entry(const dsa_prefix_t *x,
     const dsa_digest_t *digest);
 
 
+static inline dsa_entry_t *
+dsa_prefix_at(const dsa_prefix_t *x, uint32_t e)
+{
+    return (dsa_entry_t *) (x->entries + e * x->entry_size);
+}
+
+
 dsa_prefix_t *
-dsa_prefix_create(const uint32_t slots[DSA_STORES])
+dsa_prefix_create(const uint32_t *slots, uint32_t stores)
 {
     int            ok;
     uint32_t       i, j;
     dsa_prefix_t  *x;
+
+    assert(stores >= 1 && stores <= DSA_PREFIX_STORES);
 
     x = calloc(1, sizeof(dsa_prefix_t));
 
@@ -58,31 +71,34 @@ dsa_prefix_create(const uint32_t slots[DSA_STORES])
     }
 
     ok = 1;
+    x->stores = stores;
+    x->entry_size = sizeof(dsa_entry_t) + stores * sizeof(dsa_copy_t);
 
-    for (i = 0; i < DSA_STORES; i++) {
+    for (i = 0; i < x->stores; i++) {
         x->slots[i] = slots[i];
         x->n_entries += slots[i];
         x->entry_of[i] = malloc((size_t) slots[i] * sizeof(uint32_t));
         ok = ok && x->entry_of[i] != NULL;
     }
 
-    x->entry = calloc(x->n_entries, sizeof(dsa_entry_t));
+    x->entries = calloc(x->n_entries, x->entry_size);
 
-    if (!ok || x->entry == NULL
+    if (!ok || x->entries == NULL
         || dsa_map_reserve(&x->map, x->n_entries) != DSA_OK)
     {
         dsa_prefix_destroy(x);
         return NULL;
     }
 
-    for (i = 0; i < DSA_STORES; i++) {
+    for (i = 0; i < x->stores; i++) {
         for (j = 0; j < slots[i]; j++) {
             x->entry_of[i][j] = DSA_NO_ENTRY;
         }
     }
 
     for (i = 0; i < x->n_entries; i++) {
-        x->entry[i].next = i + 1 < x->n_entries ? i + 1 : DSA_NO_ENTRY;
+        dsa_prefix_at(x, i)->next = i + 1 < x->n_entries ? i + 1
+                                                         : DSA_NO_ENTRY;
     }
 
     x->unused = 0;
@@ -100,12 +116,12 @@ dsa_prefix_destroy(dsa_prefix_t *x)
         return;
     }
 
-    for (i = 0; i < DSA_STORES; i++) {
+    for (i = 0; i < x->stores; i++) {
         free(x->entry_of[i]);
     }
 
     dsa_map_free(&x->map);
-    free(x->entry);
+    free(x->entries);
     free(x);
 }
 
@@ -123,9 +139,36 @@ dsa_prefix_find(const dsa_prefix_t *x, uint32_t store,
         return DSA_NO_SLOT;
     }
 
-    copy = &x->entry[e].copy[store];
+    copy = &dsa_prefix_at(x, e)->copy[store];
 
     return copy->state == DSA_COPY_READY ? copy->slot : DSA_NO_SLOT;
+}
+
+
+uint32_t
+dsa_prefix_ready(const dsa_prefix_t *x, const dsa_digest_t *digest)
+{
+    uint32_t            i, e, ready;
+    const dsa_entry_t  *entry;
+
+    e = dsa_prefix_entry(x, digest);
+
+    if (e == DSA_NO_ENTRY) {
+        return 0;
+    }
+
+    entry = dsa_prefix_at(x, e);
+    ready = 0;
+
+    for (i = 0; i < x->stores; i++) {
+        if (entry->copy[i].slot != DSA_NO_SLOT
+            && entry->copy[i].state == DSA_COPY_READY)
+        {
+            ready |= 1U << i;
+        }
+    }
+
+    return ready;
 }
 
 
@@ -137,7 +180,8 @@ dsa_prefix_copy(const dsa_prefix_t *x, uint32_t store,
 
     e = dsa_prefix_entry(x, digest);
 
-    return e != DSA_NO_ENTRY ? x->entry[e].copy[store].slot : DSA_NO_SLOT;
+    return e != DSA_NO_ENTRY ? dsa_prefix_at(x, e)->copy[store].slot
+                             : DSA_NO_SLOT;
 }
 
 
@@ -150,7 +194,7 @@ dsa_prefix_digest(const dsa_prefix_t *x, uint32_t store, uint32_t slot)
 
     e = x->entry_of[store][slot];
 
-    return e != DSA_NO_ENTRY ? &x->entry[e].digest : NULL;
+    return e != DSA_NO_ENTRY ? &dsa_prefix_at(x, e)->digest : NULL;
 }
 
 
@@ -172,7 +216,7 @@ dsa_prefix_add(dsa_prefix_t *x, uint32_t store, const dsa_digest_t *digest,
 
         assert(e != DSA_NO_ENTRY);
 
-        entry = &x->entry[e];
+        entry = dsa_prefix_at(x, e);
         x->unused = entry->next;
         entry->digest = *digest;
 
@@ -180,13 +224,13 @@ dsa_prefix_add(dsa_prefix_t *x, uint32_t store, const dsa_digest_t *digest,
 
         assert(rc == DSA_OK);
 
-        for (i = 0; i < DSA_STORES; i++) {
+        for (i = 0; i < x->stores; i++) {
             entry->copy[i].slot = DSA_NO_SLOT;
             entry->copy[i].state = DSA_COPY_READY;
         }
     }
 
-    entry = &x->entry[e];
+    entry = dsa_prefix_at(x, e);
 
     assert(entry->copy[store].slot == DSA_NO_SLOT);
 
@@ -203,7 +247,7 @@ dsa_prefix_set(dsa_prefix_t *x, uint32_t store, uint32_t slot,
     assert(slot < x->slots[store]
            && x->entry_of[store][slot] != DSA_NO_ENTRY);
 
-    x->entry[x->entry_of[store][slot]].copy[store].state = state;
+    dsa_prefix_at(x, x->entry_of[store][slot])->copy[store].state = state;
 }
 
 
@@ -222,14 +266,14 @@ dsa_prefix_remove(dsa_prefix_t *x, uint32_t store, uint32_t slot)
         return;
     }
 
-    entry = &x->entry[e];
+    entry = dsa_prefix_at(x, e);
 
     assert(entry->copy[store].state == DSA_COPY_READY);
 
     entry->copy[store].slot = DSA_NO_SLOT;
     x->entry_of[store][slot] = DSA_NO_ENTRY;
 
-    for (i = 0; i < DSA_STORES; i++) {
+    for (i = 0; i < x->stores; i++) {
         if (entry->copy[i].slot != DSA_NO_SLOT) {
             return;
         }
@@ -252,7 +296,7 @@ dsa_prefix_audit(const dsa_prefix_t *x, dsa_err_t *err)
 
     copies = 0;
 
-    for (i = 0; i < DSA_STORES; i++) {
+    for (i = 0; i < x->stores; i++) {
         for (j = 0; j < x->slots[i]; j++) {
             e = x->entry_of[i][j];
 
@@ -260,7 +304,7 @@ dsa_prefix_audit(const dsa_prefix_t *x, dsa_err_t *err)
                 continue;
             }
 
-            entry = &x->entry[e];
+            entry = dsa_prefix_at(x, e);
 
             if (dsa_prefix_entry(x, &entry->digest) != e
                 || entry->copy[i].slot != j)
@@ -276,12 +320,12 @@ dsa_prefix_audit(const dsa_prefix_t *x, dsa_err_t *err)
 
     n = x->map.n;
 
-    if (n > copies || copies > n * DSA_STORES) {
+    if (n > copies || copies > n * x->stores) {
         return dsa_error(err, "%u digests have %u copies; expected 1 to %u of "
-                         "each", n, copies, DSA_STORES);
+                         "each", n, copies, x->stores);
     }
 
-    for (e = x->unused; e != DSA_NO_ENTRY; e = x->entry[e].next) {
+    for (e = x->unused; e != DSA_NO_ENTRY; e = dsa_prefix_at(x, e)->next) {
         if (e >= x->n_entries || ++n > x->n_entries) {
             return dsa_error(err, "the list of unused entries is broken at "
                              "entry %u", e);

@@ -14,7 +14,8 @@
 
 /*
  * The prefix index: for each digest the set of its copies, at most one per
- * store.  A digest is in the index while it has a copy.
+ * store.  A digest is in the index while it has a copy.  Stores are numbered
+ * from 0; the index gives their numbers no meaning (pages.h does).
  *
  *     READY     the slot holds the page, which may be read
  *     LOADING   the page is being copied into this slot from a slower tier
@@ -35,13 +36,22 @@ typedef enum {
 typedef struct dsa_prefix_s  dsa_prefix_t;
 
 
-/* Slots of each store; NULL when out of memory. */
-dsa_prefix_t *dsa_prefix_create(const uint32_t slots[DSA_STORES]);
+#define DSA_PREFIX_STORES   32          /* most: bits of dsa_prefix_ready() */
+
+
+/*
+ * slots [stores]: slots of each store; stores is 1 .. DSA_PREFIX_STORES.  NULL
+ * when out of memory.
+ */
+dsa_prefix_t *dsa_prefix_create(const uint32_t *slots, uint32_t stores);
 void dsa_prefix_destroy(dsa_prefix_t *x);           /* NULL is allowed */
 
 /* The slot of the READY copy in a store, or DSA_NO_SLOT. */
 uint32_t dsa_prefix_find(const dsa_prefix_t *x, uint32_t store,
     const dsa_digest_t *digest);
+
+/* Bit i is 1 when store i has a READY copy. */
+uint32_t dsa_prefix_ready(const dsa_prefix_t *x, const dsa_digest_t *digest);
 
 /* The slot of a copy in any state, or DSA_NO_SLOT. */
 uint32_t dsa_prefix_copy(const dsa_prefix_t *x, uint32_t store,

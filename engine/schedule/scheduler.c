@@ -39,6 +39,8 @@ dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
     s->conf = *conf;
     s->handler = *handler;
     s->next = &s->ring[0];
+    s->ranks = backend->ranks;
+    s->slots = backend->ranks * conf->max_running;
     s->pace.target = 1000.0 * conf->step_target_ms;
 
     if (s->conf.clock_us == NULL) {
@@ -53,16 +55,19 @@ dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
         s->conf.context = (uint32_t) tokens;
     }
 
-    dsa_policy_init(&s->policy, conf->max_running, backend->pages);
+    dsa_policy_init(&s->policy, s->slots, backend->ranks * backend->pages);
 
     if (dsa_sched_alloc(s) != DSA_OK) {
-        (void) dsa_error(err, "out of memory for %u pages and %u sequences",
-                         backend->pages, conf->max_running);
+        (void) dsa_error(err, "out of memory for %u pages and %u sequences "
+                         "on each of %u ranks", backend->pages,
+                         conf->max_running, backend->ranks);
         dsa_sched_destroy(s);
         return NULL;
     }
 
-    s->stats.pages = backend->pages;
+    s->stats.ranks = backend->ranks;
+    s->stats.rank_pages = backend->pages;
+    s->stats.pages = backend->ranks * backend->pages;
 
     return s;
 }
@@ -81,10 +86,11 @@ dsa_sched_check(const dsa_backend_t *backend, const dsa_sched_conf_t *conf,
         return dsa_error(err, "max_running is 0; expected 1 or more");
     }
 
-    if (conf->token_budget < conf->max_running) {
+    if (conf->token_budget < (uint64_t) backend->ranks * conf->max_running) {
         return dsa_error(err, "token_budget is %u; expected at least "
-                         "max_running, %u", conf->token_budget,
-                         conf->max_running);
+                         "max_running, %u, for each of %u ranks",
+                         conf->token_budget, conf->max_running,
+                         backend->ranks);
     }
 
     if (conf->context < 2) {
@@ -92,6 +98,9 @@ dsa_sched_check(const dsa_backend_t *backend, const dsa_sched_conf_t *conf,
                          conf->context);
     }
 
+    assert(backend->ranks >= 1 && backend->ranks <= DSA_MAX_GPUS);
+    assert(backend->ranks == 1 || backend->copy != NULL);
+    assert(backend->rank_tokens >= conf->max_running);
     assert(backend->depth >= 1 && backend->depth <= DSA_SCHED_DEPTH);
     assert(backend->max_outputs >= 1
            && backend->max_outputs <= DSA_MAX_OUTPUTS);
@@ -108,13 +117,19 @@ dsa_sched_alloc(dsa_sched_t *s)
     uint32_t           i;
     dsa_sched_step_t  *step;
 
-    n = s->conf.max_running;
+    n = s->slots;
 
-    s->pages = dsa_pages_create(s->backend->pages);
+    s->pages = dsa_pages_create(s->ranks, s->backend->pages);
     s->digester = dsa_digester_create();
     s->running = calloc(n, sizeof(dsa_seq_t *));
 
     ok = s->pages != NULL && s->digester != NULL && s->running != NULL;
+
+    if (s->ranks > 1) {
+        s->copy = calloc((size_t) s->ranks * dsa_pages_of(s->conf.context),
+                         sizeof(dsa_page_copy_t));
+        ok = ok && s->copy != NULL;
+    }
 
     for (i = 0; i < DSA_SCHED_DEPTH; i++) {
         step = &s->ring[i];
@@ -136,19 +151,24 @@ dsa_sched_alloc(dsa_sched_t *s)
 void
 dsa_sched_destroy(dsa_sched_t *s)
 {
-    uint32_t       i;
-    dsa_seq_t     *seq;
-    dsa_tenant_t  *t;
+    uint32_t    i;
+    dsa_seq_t  *seq;
 
     if (s == NULL) {
         return;
     }
 
-    while (s->policy.first != NULL) {
-        t = s->policy.first;
+    for (i = 0; i < s->n_running; i++) {
+        seq = s->running[i];
 
-        seq = t->waiting.first != NULL ? t->waiting.first
-                                       : dsa_sched_newest(s, t);
+        if (seq != NULL) {
+            dsa_sched_stop(s, seq);
+            dsa_sched_free(s, seq);
+        }
+    }
+
+    while (s->policy.first != NULL) {
+        seq = s->policy.first->waiting.first;
         dsa_sched_stop(s, seq);
         dsa_sched_free(s, seq);
     }
@@ -164,6 +184,7 @@ dsa_sched_destroy(dsa_sched_t *s)
     dsa_digester_destroy(s->digester);
     dsa_pages_destroy(s->pages);
     free(s->running);
+    free(s->copy);
     free(s);
 }
 
@@ -178,7 +199,6 @@ dsa_sched_context(const dsa_sched_t *s)
 uint32_t
 dsa_sched_cached(const dsa_sched_t *s, const dsa_seq_t *seq)
 {
-    int       in_use;
     uint32_t  i, n;
 
     if (seq->state != DSA_SEQ_WAITING) {
@@ -190,9 +210,7 @@ dsa_sched_cached(const dsa_sched_t *s, const dsa_seq_t *seq)
     n = (seq->n_prompt - 1) / DSA_PAGE_TOKENS;
 
     for (i = 0; i < n; i++) {
-        if (dsa_pages_peek(s->pages, &seq->digest[i], &in_use)
-            == DSA_NO_PAGE)
-        {
+        if (dsa_pages_ready(s->pages, &seq->digest[i]) == 0) {
             break;
         }
     }
@@ -218,11 +236,19 @@ dsa_sched_busy(const dsa_sched_t *s)
 void
 dsa_sched_stats(const dsa_sched_t *s, dsa_sched_stats_t *stats)
 {
+    uint32_t  i;
+
     *stats = s->stats;
 
     stats->running = s->n_live;
     stats->waiting = s->n_waiting;
-    stats->pages_used = dsa_pages_total(s->pages) - dsa_pages_free(s->pages);
+    stats->pages_used = 0;
+
+    for (i = 0; i < s->ranks; i++) {
+        stats->rank_used[i] = dsa_pages_total(s->pages)
+                              - dsa_pages_free(s->pages, i);
+        stats->pages_used += stats->rank_used[i];
+    }
 }
 
 

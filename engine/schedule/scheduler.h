@@ -28,6 +28,10 @@
  *
  * policy.h describes how tenants share steps, batch slots and pages.
  *
+ * With several ranks, a sequence runs on one of them (placement.c).  The
+ * prompts of a step are chosen so that all ranks work.  The prompt of a
+ * sequence may be split over all ranks until it is computed.
+ *
  * A scheduler has no global state and no locks.  All calls come from one
  * thread; a caller may wrap dsa_sched_step(), for example to publish when a
  * step began.
@@ -35,14 +39,19 @@
 
 #define DSA_SCHED_QUANTUM   256     /* most prefill tokens before the next
                                        tenant is chosen */
+#define DSA_SCHED_SPLIT     4097    /* A prompt is split over the ranks if at
+                                       least so many of its tokens are to be
+                                       computed: more than the 4096 that a
+                                       GPU computes by MHA prefill */
 
 
 typedef struct dsa_sched_s  dsa_sched_t;
 
 
 typedef struct {
-    uint32_t            max_running;    /* sequences in a step */
-    uint32_t            token_budget;   /* tokens in a step, >= max_running */
+    uint32_t            max_running;    /* sequences in a step, on each rank */
+    uint32_t            token_budget;   /* tokens in a step, on all ranks
+                                           together; >= ranks * max_running */
     uint32_t            max_waiting;    /* in excess of those that can run */
     uint32_t            max_waiting_per_tenant;     /* as max_waiting */
     uint32_t            context;        /* tokens, prompt and answer */
@@ -93,17 +102,24 @@ typedef struct {
                                                ones */
     uint64_t            draft_tokens;       /* verified */
     uint64_t            accepted_tokens;    /* of them, accepted */
+    uint64_t            copied_tokens;      /* of cached ones: in pages that
+                                               were copied from other ranks,
+                                               each copy counted */
+    uint64_t            split_prompts;      /* prefilled on all ranks */
     uint64_t            preemptions;
     uint32_t            running;
     uint32_t            waiting;
-    uint32_t            pages;
+    uint32_t            pages;              /* of all ranks */
     uint32_t            pages_used;
+    uint32_t            ranks;
+    uint32_t            rank_pages;         /* of each rank */
+    uint32_t            rank_used[DSA_MAX_GPUS];    /* of them, in use */
 } dsa_sched_stats_t;
 
 
 /*
  * The caller keeps the backend, and closes it after the scheduler.  context is
- * reduced to the tokens that the backend's pages hold.  NULL with err.
+ * reduced to the tokens that the pages of one rank hold.  NULL with err.
  */
 dsa_sched_t *dsa_sched_create(dsa_backend_t *backend,
     const dsa_sched_conf_t *conf, const dsa_sched_handler_t *handler,

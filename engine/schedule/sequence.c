@@ -13,7 +13,7 @@
 void
 dsa_seq_free(dsa_seq_t *seq)
 {
-    assert(seq->n_pages == 0);
+    assert(seq->n_pages == 0 && seq->copies == NULL);
 
     free(seq->tokens);
     free(seq->pages);
@@ -56,6 +56,8 @@ dsa_seq_reserve(dsa_seq_t *seq, uint32_t pages)
         return DSA_OK;
     }
 
+    assert(seq->copies == NULL);
+
     size = pages + seq->pages_size / 2 + 4;
 
     p = realloc(seq->pages, size * sizeof(uint32_t));
@@ -89,11 +91,70 @@ dsa_seq_add_page(dsa_seq_t *seq, uint32_t page)
 }
 
 
+int
+dsa_seq_split(dsa_seq_t *seq, uint32_t ranks)
+{
+    uint32_t   i, n, *table;
+    uint32_t **copies;
+
+    n = dsa_pages_of(seq->n_tokens);
+
+    copies = calloc(ranks, sizeof(uint32_t *));
+    table = calloc((size_t) (ranks - 1) * n, sizeof(uint32_t));
+
+    if (copies == NULL || table == NULL) {
+        free(copies);
+        free(table);
+        return DSA_ERROR;
+    }
+
+    /* the first table of the other ranks is the whole allocation */
+
+    for (i = 0; i < ranks; i++) {
+        if (i == seq->rank) {
+            copies[i] = seq->pages;
+
+        } else {
+            copies[i] = table;
+            table += n;
+        }
+    }
+
+    seq->copies = copies;
+
+    return DSA_OK;
+}
+
+
+void
+dsa_seq_join(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t ranks)
+{
+    uint32_t  i, n;
+
+    for (i = 0; i < ranks; i++) {
+        if (i == seq->rank) {
+            continue;
+        }
+
+        for (n = seq->n_copied; n-- != 0; /* void */) {
+            dsa_pages_release(pages, i, seq->copies[i][n]);
+        }
+
+        seq->tenant->n_pages -= seq->n_copied;
+    }
+
+    free(seq->copies[seq->rank == 0 ? 1 : 0]);
+    free(seq->copies);
+    seq->copies = NULL;
+    seq->n_copied = 0;
+}
+
+
 void
 dsa_seq_release(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n)
 {
     while (seq->n_pages > n) {
-        dsa_pages_release(pages, seq->pages[--seq->n_pages]);
+        dsa_pages_release(pages, seq->rank, seq->pages[--seq->n_pages]);
         seq->tenant->n_pages--;
     }
 }

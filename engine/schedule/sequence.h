@@ -65,6 +65,9 @@ struct dsa_seq_s {
     uint32_t            scheduled_samples;  /* 0 or 1: a started step samples
                                                a token that tokens[] does not
                                                have */
+    uint32_t            pending;        /* in DSA_SEQ_PREFILL, tokens that no
+                                           step has yet, nor the one that is
+                                           being made; otherwise 0 */
     uint32_t            counted;        /* prompt tokens that were computed or
                                            found so far, each once */
     uint32_t            cached;         /* of them, found */
@@ -75,9 +78,14 @@ struct dsa_seq_s {
     uint32_t            entry[DSA_SCHED_DEPTH];     /* in each step, or
                                                        DSA_NO_BATCH_ENTRY */
 
+    uint32_t            rank;           /* of its pages, while it runs */
     uint32_t           *pages;          /* block table */
+    uint32_t          **copies;         /* NULL, or block tables of all ranks:
+                                           see dsa_seq_split() */
     dsa_digest_t       *digest;         /* [n_digests] of full pages */
     uint32_t            n_pages;
+    uint32_t            n_copied;       /* pages in the block table of each
+                                           other rank */
     uint32_t            n_digests;
     uint32_t            published;      /* full pages in the index */
     uint32_t            pages_size;     /* of pages[] and digest[] */
@@ -109,6 +117,24 @@ dsa_pages_of(uint32_t tokens)
 }
 
 
+/* 1 if a running sequence has pages on a rank. */
+
+static inline int
+dsa_seq_is_on(const dsa_seq_t *seq, uint32_t rank)
+{
+    return seq->rank == rank || seq->copies != NULL;
+}
+
+
+/* Its block table of a rank that it is on. */
+
+static inline uint32_t *
+dsa_seq_table(const dsa_seq_t *seq, uint32_t rank)
+{
+    return seq->copies != NULL ? seq->copies[rank] : seq->pages;
+}
+
+
 /* Frees everything but pages, which must be released before. */
 void dsa_seq_free(dsa_seq_t *seq);
 
@@ -123,6 +149,21 @@ int dsa_seq_reserve(dsa_seq_t *seq, uint32_t pages);
  * tenant.  The caller's use of the page becomes the sequence's.
  */
 void dsa_seq_add_page(dsa_seq_t *seq, uint32_t page);
+
+/*
+ * Prepares a sequence whose prompt is split over the ranks: copies becomes
+ * [ranks] block tables, of which copies[rank] is pages and each other one has
+ * room for all pages of the prompt.  The tables are still empty.  DSA_ERROR:
+ * out of memory, and the sequence is as before.
+ */
+int dsa_seq_split(dsa_seq_t *seq, uint32_t ranks);
+
+/*
+ * Ends the split: releases the pages of all ranks but its own.  In-flight
+ * steps that use these pages are not affected, because steps that use them for
+ * something else run later.
+ */
+void dsa_seq_join(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t ranks);
 
 /*
  * Releases pages from the end of the block table until n are left.  The last

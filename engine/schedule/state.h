@@ -15,8 +15,12 @@
 
 /*
  * The state of a scheduler, and the functions that its files share.  Calls go
- * downwards in this order: scheduler.c, step.c, admission.c, finish.c.
+ * downwards in this order: scheduler.c, step.c, prefill.c, admission.c,
+ * placement.c, finish.c, ranks.c.
  */
+
+#define DSA_NO_RANK     UINT32_MAX
+
 
 /*
  * One step.  A sequence that ends or is preempted while the step is in flight
@@ -24,15 +28,29 @@
  */
 
 typedef struct {
-    dsa_batch_seq_t    *batch;          /* [max_running] entries */
+    dsa_batch_seq_t    *batch;          /* [slots] entries */
     dsa_seq_t         **member;         /* sequence of an entry, or NULL */
-    dsa_sample_t       *sample;         /* [max_running][max_outputs] */
-    uint32_t           *accepted;       /* [max_running] */
+    dsa_sample_t       *sample;         /* [slots][max_outputs] */
+    uint32_t           *accepted;       /* [slots] */
     uint32_t            n_batch;        /* entries */
     uint32_t            n_decodes;      /* of them, decodes */
-    uint32_t            n_prefill;      /* prefill tokens */
+    uint32_t            n_prefill;      /* prefill tokens of the rank that has
+                                           the most */
     uint64_t            begin_us;
 } dsa_sched_step_t;
+
+
+/* What a rank has. */
+
+typedef struct {
+    uint32_t            n_live;         /* running sequences with pages on it:
+                                           batch slots in use */
+    uint32_t            pending;        /* prompt tokens of these sequences
+                                           that no step has yet */
+    uint32_t            tokens;         /* of the step that is being made */
+    uint32_t            decode_tokens;  /* of them, not of prompts; valid while
+                                           its prefill part is being made */
+} dsa_sched_rank_t;
 
 
 struct dsa_sched_s {
@@ -45,11 +63,16 @@ struct dsa_sched_s {
     dsa_policy_t        policy;
     dsa_pace_t          pace;
 
-    dsa_seq_t         **running;        /* [max_running], by admission; NULL
-                                           where a sequence has left */
+    uint32_t            ranks;
+    uint32_t            slots;          /* batch slots: ranks * max_running */
+    dsa_sched_rank_t    rank[DSA_MAX_GPUS];     /* [ranks] */
+
+    dsa_seq_t         **running;        /* [slots], by admission; NULL where a
+                                           sequence has left */
     uint32_t            n_running;      /* entries, with NULLs */
     uint32_t            n_live;         /* without */
     uint32_t            n_waiting;
+    uint32_t            n_prefill;      /* of n_live */
 
     dsa_sched_step_t    ring[DSA_SCHED_DEPTH];
     dsa_sched_step_t   *next;           /* the step that is being made */
@@ -57,6 +80,14 @@ struct dsa_sched_s {
                                            step */
     uint32_t            in_flight;      /* steps */
     uint64_t            end_us;         /* of the last step that ended */
+
+    uint64_t            made;           /* steps, with those that had no entry
+                                           and were not started */
+    uint32_t            prefill_limit;  /* prefill tokens of each rank in the
+                                           step that is being made */
+    dsa_page_copy_t    *copy;           /* [ranks][pages of a context]; NULL
+                                           with one rank */
+    uint32_t            n_copy;
 };
 
 
@@ -73,6 +104,15 @@ dsa_sched_now(const dsa_sched_t *s)
 }
 
 
+/* Of n tokens of a sequence, those that each rank computes. */
+
+static inline uint32_t
+dsa_sched_part(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t n)
+{
+    return seq->copies != NULL ? (n + s->ranks - 1) / s->ranks : n;
+}
+
+
 /* The entry of a sequence in the step that is being made. */
 
 static inline uint32_t *
@@ -82,31 +122,71 @@ dsa_sched_entry(const dsa_sched_t *s, dsa_seq_t *seq)
 }
 
 
+/* prefill.c */
+
+/*
+ * The prefill part of the step that is being made: shares budget tokens, or
+ * fewer, between the prompts, and admits requests.  DSA_ERROR as
+ * dsa_sched_step().
+ */
+int dsa_sched_prefills(dsa_sched_t *s, uint32_t budget, dsa_err_t *err);
+
+
 /* admission.c */
 
 /*
- * Admits the first waiting sequence of t: it takes the pages that hold its
- * prefix, then empty ones for the rest.  At least its last token is left to
- * compute, because the first answer token is sampled after it.  DSA_AGAIN when
- * there is no such sequence, no room, or a reservation of another tenant.
+ * Admits the first waiting sequence of t, if its rank is one of ranks (bit r:
+ * rank r).  DSA_AGAIN when there is no such sequence, no room, or a
+ * reservation of another tenant, and when it belongs on another rank: then
+ * t->deferred is set.  DSA_ERROR as dsa_sched_step().
  */
-int dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t);
+int dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
+    dsa_err_t *err);
 
 /*
- * Preempts a running sequence: it releases its pages and waits as the first of
- * its tenant.
+ * Takes pages of a rank from the running sequence that should give way first
+ * there.  It is preempted, which means that it releases its pages and waits as
+ * the first of its tenant; but a sequence of another rank, whose prompt is
+ * split, only releases its copies.
  */
-void dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq);
+void dsa_sched_evict(dsa_sched_t *s, uint32_t rank);
 
 /*
  * Preempts sequences of tenants with a large share in favor of a waiting
  * request of a tenant with a small one, as far as policy permits, and admits
- * that request or reserves the room for it.
+ * that request or reserves the room for it.  DSA_ERROR as dsa_sched_step().
  */
-void dsa_sched_reclaim(dsa_sched_t *s);
+int dsa_sched_reclaim(dsa_sched_t *s, dsa_err_t *err);
 
-/* The running sequence of a tenant that was admitted last, or NULL. */
-dsa_seq_t *dsa_sched_newest(const dsa_sched_t *s, const dsa_tenant_t *t);
+
+/* placement.c */
+
+/*
+ * 1 when a rank has a free batch slot, pages for all tokens of a waiting
+ * sequence, and one page more for each running sequence.
+ */
+int dsa_sched_fits(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t rank);
+
+/* The rank on which a waiting sequence is to run, DSA_NO_RANK: it fits none. */
+uint32_t dsa_sched_place(const dsa_sched_t *s, const dsa_seq_t *seq);
+
+/* The load of a rank in tokens, see placement.c. */
+uint32_t dsa_sched_load(const dsa_sched_t *s, uint32_t rank);
+
+/*
+ * Gives a waiting sequence that fits a rank its block table there, and on all
+ * ranks when its prompt is split: pages that hold its prefix, and empty ones
+ * for the rest.  At least its last token is left to compute, because the first
+ * answer token is sampled after it.  s->copy lists the pages of the prefix
+ * that have to be copied from other ranks.
+ */
+void dsa_sched_assign(dsa_sched_t *s, dsa_seq_t *seq, uint32_t rank);
+
+/*
+ * Orders the copies of dsa_sched_assign(), and enters the new pages into the
+ * index.  DSA_ERROR as dsa_sched_step().
+ */
+int dsa_sched_copy(dsa_sched_t *s, const dsa_seq_t *seq, dsa_err_t *err);
 
 
 /* finish.c */
@@ -132,6 +212,27 @@ void dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
 
 /* Frees a stopped sequence, and its tenant with the last one. */
 void dsa_sched_free(dsa_sched_t *s, dsa_seq_t *seq);
+
+
+/* ranks.c */
+
+/* A sequence with a block table starts to run, in DSA_SEQ_PREFILL. */
+void dsa_sched_enter(dsa_sched_t *s, dsa_seq_t *seq);
+
+/* A running sequence leaves its prefill list, steps, ranks and running[]. */
+void dsa_sched_leave(dsa_sched_t *s, dsa_seq_t *seq);
+
+/* Ends the split of a sequence's prompt: it is only on its own rank. */
+void dsa_sched_join(dsa_sched_t *s, dsa_seq_t *seq);
+
+/* Adds n tokens of a sequence to the step that is being made. */
+void dsa_sched_schedule(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
+
+/*
+ * n tokens of a sequence in DSA_SEQ_PREFILL have entered the step; with its
+ * last ones it is in DSA_SEQ_DECODE.
+ */
+void dsa_sched_prefilled(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 
 /* Closes the gaps in running[]. */
 void dsa_sched_compact(dsa_sched_t *s);

@@ -13,11 +13,11 @@
 static int dsa_sched_ahead(const dsa_sched_t *s);
 static int dsa_sched_start(dsa_sched_t *s, dsa_err_t *err);
 static void dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget);
+static uint32_t dsa_sched_draft_room(const dsa_sched_t *s,
+    const dsa_seq_t *seq, uint32_t budget, const uint32_t *left);
 static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq);
 static uint32_t dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq,
     uint32_t budget);
-static void dsa_sched_prefills(dsa_sched_t *s, uint32_t budget);
-static void dsa_sched_schedule(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 static void dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before);
 static const uint32_t *dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq);
 
@@ -98,10 +98,18 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
     step->n_decodes = 0;
     step->n_prefill = 0;
     s->next = step;
+    s->made++;
     budget = s->conf.token_budget;
 
+    for (i = 0; i < s->ranks; i++) {
+        s->rank[i].tokens = 0;
+    }
+
     dsa_sched_decodes(s, &budget);
-    dsa_sched_prefills(s, budget);
+
+    if (dsa_sched_prefills(s, budget, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
 
     if (step->n_batch == 0) {
         return DSA_OK;
@@ -114,8 +122,12 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
         n += step->batch[i].n_input;
     }
 
-    assert(n <= s->conf.token_budget
-           && step->n_batch <= s->conf.max_running);
+    assert(n <= s->conf.token_budget && step->n_batch <= s->slots);
+
+    for (i = 0; i < s->ranks; i++) {
+        assert(s->rank[i].tokens <= s->backend->rank_tokens
+               && s->rank[i].n_live <= s->conf.max_running);
+    }
 
     step->begin_us = dsa_sched_now(s);
 
@@ -157,7 +169,7 @@ dsa_sched_goes_on(const dsa_seq_t *seq)
 static void
 dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget)
 {
-    uint32_t    i, n;
+    uint32_t    i, n, left[DSA_MAX_GPUS];
     dsa_seq_t  *seq;
 
     for (i = 0; i < s->n_running; i++) {
@@ -170,8 +182,13 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget)
 
     dsa_sched_compact(s);
 
+    for (i = 0; i < s->ranks; i++) {
+        left[i] = s->rank[i].n_live;
+    }
+
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
+        left[seq->rank]--;
 
         if (!dsa_sched_goes_on(seq)) {
             continue;
@@ -180,16 +197,33 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget)
         n = 1;
 
         if (seq->draft != NULL) {
-
-            /* each sequence from here on can have one token */
-
-            n += dsa_sched_draft(s, seq, *budget - (s->n_running - i));
+            n += dsa_sched_draft(s, seq,
+                                 dsa_sched_draft_room(s, seq,
+                                     *budget - (s->n_running - i), left));
         }
 
         dsa_sched_schedule(s, seq, n);
         dsa_policy_served(seq->tenant, n);
         *budget -= n;
     }
+}
+
+
+/*
+ * The most drafts of a sequence: each sequence from it on, of which there are
+ * left [ranks] after it, can have one token of the budget and of its rank.
+ */
+
+static uint32_t
+dsa_sched_draft_room(const dsa_sched_t *s, const dsa_seq_t *seq,
+    uint32_t budget, const uint32_t *left)
+{
+    uint32_t  room;
+
+    room = s->backend->rank_tokens - s->rank[seq->rank].tokens
+           - left[seq->rank] - 1;
+
+    return room < budget ? room : budget;
 }
 
 
@@ -211,16 +245,14 @@ dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq)
     }
 
     for ( ;; ) {
-        page = dsa_pages_alloc(s->pages);
+        page = dsa_pages_alloc(s->pages, seq->rank);
 
         if (page != DSA_NO_PAGE) {
             dsa_seq_add_page(seq, page);
             return DSA_OK;
         }
 
-        dsa_sched_preempt(s,
-                          dsa_sched_newest(s,
-                                           dsa_policy_heaviest(&s->policy)));
+        dsa_sched_evict(s, seq->rank);
 
         if (seq->state == DSA_SEQ_WAITING) {
             return DSA_AGAIN;
@@ -260,7 +292,7 @@ dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq, uint32_t budget)
     assert(n <= most);
 
     while (n != 0 && dsa_pages_of(seq->n_tokens + n) - seq->n_pages
-                     > dsa_pages_free(s->pages))
+                     > dsa_pages_free(s->pages, seq->rank))
     {
         n--;
     }
@@ -277,105 +309,13 @@ dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq, uint32_t budget)
         }
 
         if (seq->n_pages < dsa_pages_of(seq->n_tokens)) {
-            dsa_seq_add_page(seq, dsa_pages_alloc(s->pages));
+            dsa_seq_add_page(seq, dsa_pages_alloc(s->pages, seq->rank));
         }
 
         seq->n_draft++;
     }
 
     return seq->n_draft;
-}
-
-
-/* Gives the budget that decodes have left, or less, to prompts. */
-
-static void
-dsa_sched_prefills(dsa_sched_t *s, uint32_t budget)
-{
-    uint32_t       n, entry, admitted;
-    dsa_seq_t     *seq;
-    dsa_tenant_t  *t;
-
-    admitted = s->n_live;
-
-    if (s->n_waiting != 0) {
-        dsa_sched_reclaim(s);
-    }
-
-    s->next->n_decodes = s->next->n_batch;
-    budget = dsa_pace_limit(&s->pace, s->next->n_decodes, budget);
-
-    dsa_policy_enqueue(&s->policy);
-
-    while (budget != 0) {
-        t = dsa_policy_next(&s->policy);
-
-        if (t == NULL) {
-            break;
-        }
-
-        if (t->prefill.first == NULL && dsa_sched_admit(s, t) != DSA_OK) {
-            dsa_policy_skip(&s->policy,
-                            t->waiting.first != NULL
-                            && s->n_live < s->conf.max_running);
-            continue;
-        }
-
-        seq = t->prefill.first;
-        n = seq->n_tokens - seq->scheduled;
-        entry = *dsa_sched_entry(s, seq);
-
-        if (entry != DSA_NO_BATCH_ENTRY) {
-            n -= s->next->batch[entry].n_input;
-        }
-
-        if (n > budget) {
-            n = budget;
-        }
-
-        if (n > DSA_SCHED_QUANTUM) {
-            n = DSA_SCHED_QUANTUM;
-        }
-
-        dsa_sched_schedule(s, seq, n);
-        s->next->n_prefill += n;
-        budget -= n;
-
-        entry = *dsa_sched_entry(s, seq);
-
-        if (seq->scheduled + s->next->batch[entry].n_input == seq->n_tokens) {
-            dsa_seq_remove(&t->prefill, seq);
-            t->n_prefill--;
-            seq->state = DSA_SEQ_DECODE;
-        }
-
-        dsa_policy_charge(&s->policy, n);
-    }
-
-    dsa_policy_end(&s->policy, s->n_live > admitted);
-}
-
-
-/* Adds n tokens of a sequence to the step. */
-
-static void
-dsa_sched_schedule(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
-{
-    uint32_t          *entry;
-    dsa_sched_step_t  *step;
-
-    step = s->next;
-    entry = dsa_sched_entry(s, seq);
-
-    if (*entry == DSA_NO_BATCH_ENTRY) {
-        assert(step->n_batch < s->conf.max_running);
-
-        *entry = step->n_batch++;
-        step->member[*entry] = seq;
-        step->batch[*entry].n_input = 0;
-    }
-
-    step->batch[*entry].n_input += n;
 }
 
 
@@ -396,15 +336,19 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
     b->start = seq->scheduled;
     b->n_draft = seq->n_draft;
     b->n_prompt = seq->n_prompt;
-    b->rank = 0;
+    b->rank = seq->rank;
     b->pages = seq->pages;
-    b->copies = NULL;
     b->sampling = NULL;
     b->mask = NULL;
     b->sample = &step->sample[(size_t) i * s->backend->max_outputs];
     b->accepted = &step->accepted[i];
     b->input_from = seq->scheduled_samples ? seq->entry[before]
                                            : DSA_INPUT_KNOWN;
+
+    /* with a scheduled sample, this is the token after the split prompt */
+
+    b->copies = seq->scheduled_samples ? NULL
+                : (const uint32_t *const *) seq->copies;
 
     assert(b->n_input != 0
            && dsa_pages_of(b->start + b->n_input) <= seq->n_pages);

@@ -14,9 +14,9 @@
 
 
 /*
- * A store is one tier of the KV cache: numbered slots, each of which holds one
+ * A store is a part of the KV cache: numbered slots, each of which holds one
  * page.  It manages numbers only; the memory of a slot belongs to the code that
- * computes or copies pages.  The pages of one GPU are a store (pool.h).
+ * computes or copies pages.  The pages of one rank are a store (pool.h).
  *
  * A slot has users: block tables that contain it, or copies in progress.  A
  * slot without users is free.  A free slot keeps its contents until
@@ -24,9 +24,6 @@
  */
 
 #define DSA_NO_SLOT     UINT32_MAX
-
-#define DSA_STORES      1           /* today: the GPU */
-#define DSA_STORE_GPU   0
 
 
 typedef struct {

@@ -9,6 +9,10 @@
  * prefix therefore changes the answer, and the expected answer is computed
  * here from the prompt alone.
  *
+ * It may have several ranks with pages of their own.  The inputs of a sequence
+ * with block tables on all ranks are written on all of them, and all ranks
+ * must have the same cache before them.
+ *
  * The backend has a clock of its own: a step takes base_us, and token_us for
  * each input token.
  */
@@ -28,7 +32,8 @@
 #define TENANTS     8
 
 
-#define MAX_SEQS    64
+#define MAX_SEQS    256
+#define MAX_RANKS   4
 
 
 /* In-flight steps: samples are written when the step is waited for. */
@@ -49,9 +54,9 @@ typedef struct {
     uint32_t            first;
     uint32_t            flights;
     uint32_t            inputs_from;    /* inputs that were in-flight samples */
-    uint32_t            cache[MAX_PAGES][DSA_PAGE_TOKENS];
-    uint32_t            max_seqs;
-    uint32_t            max_tokens;
+    uint32_t            cache[MAX_RANKS][MAX_PAGES][DSA_PAGE_TOKENS];
+    uint32_t            max_seqs;       /* on each rank */
+    uint32_t            max_tokens;     /* on all ranks */
     uint32_t            eos_at;         /* this answer token is EOS; 0: none */
     uint32_t            fails;
     uint64_t            now_us;
@@ -62,9 +67,15 @@ typedef struct {
 
     uint32_t            n_seqs;
     uint32_t            n_tokens;
+    uint32_t            rank_seqs[MAX_RANKS];
+    uint32_t            rank_tokens[MAX_RANKS];
+    uint32_t            n_split;        /* sequences on all ranks */
+    uint64_t            all_tokens;
+    uint64_t            copied;         /* pages */
     uint64_t            drafts;
     uint64_t            tenant_tokens[TENANTS];
     uint32_t            tenant_seqs[TENANTS];
+    uint32_t            tenant_rank[TENANTS];   /* of its last sequence */
 } fake_t;
 
 
@@ -134,6 +145,8 @@ permitted(uint32_t token, uint32_t modulus)
 
 
 static uint32_t  depth;         /* of the backend that tests run on */
+static uint32_t  ranks = 1;     /* its pages and max_running are of each */
+static uint32_t  rank_tokens = UINT32_MAX;
 static uint32_t  max_outputs = 1;
 static float     penalty;       /* presence penalty of what is submitted */
 
@@ -145,10 +158,22 @@ static uint32_t  max_per_tenant = 100000;
 static uint32_t  step_target_ms;
 
 
+/* The cache entry at a position of a block table of a rank. */
+
+static inline uint32_t *
+fake_entry(fake_t *f, uint32_t rank, const uint32_t *pages, uint32_t at)
+{
+    assert_true(rank < f->base.ranks);
+    assert_true(pages[at / DSA_PAGE_TOKENS] < f->base.pages);
+
+    return &f->cache[rank][pages[at / DSA_PAGE_TOKENS]][at % DSA_PAGE_TOKENS];
+}
+
+
 /* Samples output i of a sequence from the cache. */
 
 static inline uint32_t
-fake_sample(const fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
+fake_sample(fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
 {
     uint32_t         n, at, token, *all;
     const uint32_t  *mask;
@@ -158,8 +183,7 @@ fake_sample(const fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
     assert_non_null(all);
 
     for (at = 0; at < n; at++) {
-        all[at] = f->cache[seq->pages[at / DSA_PAGE_TOKENS]]
-                          [at % DSA_PAGE_TOKENS];
+        all[at] = *fake_entry(f, seq->rank, seq->pages, at);
     }
 
     token = token_of(all, n, seq->sampling->seed);
@@ -181,21 +205,18 @@ fake_sample(const fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
 }
 
 
-/* Writes the cache entries of a sequence's inputs. */
+/* Writes the cache entries of a sequence's inputs on one rank. */
 
 static inline void
-fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, const flight_t *last)
+fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, const flight_t *last,
+    uint32_t rank, const uint32_t *pages)
 {
-    uint32_t  n, page, at, token, before;
+    uint32_t  n, at, token, before;
 
     n = seq->start + seq->n_input;
 
     for (at = seq->start; at < n; at++) {
-        page = seq->pages[at / DSA_PAGE_TOKENS];
-        assert_true(page < f->base.pages);
-        before = at == 0 ? 0
-                 : f->cache[seq->pages[(at - 1) / DSA_PAGE_TOKENS]]
-                          [(at - 1) % DSA_PAGE_TOKENS];
+        before = at == 0 ? 0 : *fake_entry(f, rank, pages, at - 1);
 
         if (at + 1 == n && seq->input_from != DSA_INPUT_KNOWN) {
             assert_non_null(last);
@@ -208,8 +229,99 @@ fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, const flight_t *last)
             token = seq->tokens[at];
         }
 
-        f->cache[page][at % DSA_PAGE_TOKENS] = entry_of(before, token);
+        *fake_entry(f, rank, pages, at) = entry_of(before, token);
     }
+}
+
+
+/* The same on all ranks, which have the same cache before the inputs. */
+
+static inline void
+fake_split(fake_t *f, const dsa_batch_seq_t *seq)
+{
+    uint32_t  r, at;
+
+    assert_int_equal(seq->input_from, DSA_INPUT_KNOWN);
+    assert_int_equal(seq->n_draft, 0);
+    assert_ptr_equal(seq->copies[seq->rank], seq->pages);
+
+    for (r = 0; r < f->base.ranks; r++) {
+        for (at = 0; at < seq->start; at++) {
+            assert_int_equal(*fake_entry(f, r, seq->copies[r], at),
+                             *fake_entry(f, seq->rank, seq->pages, at));
+        }
+
+        fake_inputs(f, seq, NULL, r, seq->copies[r]);
+    }
+
+    f->n_split++;
+}
+
+
+/* Counts a sequence and its tokens on its ranks. */
+
+static inline void
+fake_count(fake_t *f, const dsa_batch_seq_t *seq)
+{
+    uint32_t  r, n;
+
+    n = f->base.ranks;
+
+    for (r = 0; r < n; r++) {
+        if (seq->copies != NULL) {
+            f->rank_seqs[r]++;
+            f->rank_tokens[r] += (seq->n_input + n - 1) / n;
+
+        } else if (r == seq->rank) {
+            f->rank_seqs[r]++;
+            f->rank_tokens[r] += seq->n_input;
+        }
+
+        assert_true(f->rank_seqs[r] <= f->max_seqs);
+        assert_true(f->rank_tokens[r] <= f->base.rank_tokens);
+    }
+}
+
+
+static inline int
+fake_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
+    dsa_err_t *err)
+{
+    fake_t    *f;
+    uint32_t   i, j;
+
+    f = (fake_t *) b;
+
+    if (f->fails) {
+        return dsa_error(err, "it fails");
+    }
+
+    assert_true(n != 0);
+
+    for (i = 0; i < n; i++) {
+        assert_true(copy[i].from_rank < b->ranks
+                    && copy[i].to_rank < b->ranks
+                    && copy[i].from_rank != copy[i].to_rank
+                    && copy[i].from_page < b->pages
+                    && copy[i].to_page < b->pages);
+
+        /* a call may make its copies in any order */
+
+        for (j = 0; j < n; j++) {
+            assert_false(copy[i].from_rank == copy[j].to_rank
+                         && copy[i].from_page == copy[j].to_page);
+            assert_false(i != j && copy[i].to_rank == copy[j].to_rank
+                         && copy[i].to_page == copy[j].to_page);
+        }
+
+        memcpy(f->cache[copy[i].to_rank][copy[i].to_page],
+               f->cache[copy[i].from_rank][copy[i].from_page],
+               sizeof(f->cache[0][0]));
+    }
+
+    f->copied += n;
+
+    return DSA_OK;
 }
 
 
@@ -227,7 +339,7 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         return dsa_error(err, "it fails");
     }
 
-    assert_true(n_seqs > 0 && n_seqs <= f->max_seqs);
+    assert_true(n_seqs > 0 && n_seqs <= f->max_seqs * b->ranks);
     assert_true(n_seqs <= MAX_SEQS && f->flights < b->depth);
 
     now = &f->flight[(f->first + f->flights) % 2];
@@ -237,6 +349,9 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 
     f->n_seqs = n_seqs;
     f->n_tokens = 0;
+    f->n_split = 0;
+    memset(f->rank_seqs, 0, sizeof(f->rank_seqs));
+    memset(f->rank_tokens, 0, sizeof(f->rank_tokens));
     memset(f->tenant_seqs, 0, sizeof(f->tenant_seqs));
 
     for (i = 0; i < n_seqs; i++) {
@@ -252,11 +367,20 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         assert_true(t < TENANTS);
         f->tenant_tokens[t] += seq[i].n_input;
         f->tenant_seqs[t]++;
+        f->tenant_rank[t] = seq[i].rank;
 
-        fake_inputs(f, &seq[i], last);
+        fake_count(f, &seq[i]);
+
+        if (seq[i].copies != NULL) {
+            fake_split(f, &seq[i]);
+
+        } else {
+            fake_inputs(f, &seq[i], last, seq[i].rank, seq[i].pages);
+        }
     }
 
     assert_true(f->n_tokens <= f->max_tokens);
+    f->all_tokens += f->n_tokens;
     now->n_tokens = f->n_tokens;
 
     /*
@@ -397,12 +521,13 @@ start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
 
     f = calloc(1, sizeof(fake_t));
     assert_non_null(f);
-    assert_true(pages <= MAX_PAGES);
+    assert_true(pages <= MAX_PAGES && ranks <= MAX_RANKS);
 
     f->base.pages = pages;
     f->base.depth = depth;
-    f->base.ranks = 1;
-    f->base.rank_tokens = UINT32_MAX;
+    f->base.ranks = ranks;
+    f->base.rank_tokens = rank_tokens;
+    f->base.copy = fake_copy;
     f->base.max_outputs = max_outputs;
     f->base.masks = 1;
     f->base.start = fake_start;

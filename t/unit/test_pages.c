@@ -63,27 +63,27 @@ test_all_once(void **state)
     dsa_pages_t  *p;
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(N_PAGES);
+    p = dsa_pages_create(1, N_PAGES);
     assert_non_null(p);
 
     for (i = 0; i < N_PAGES; i++) {
-        page = dsa_pages_alloc(p);
+        page = dsa_pages_alloc(p, 0);
         assert_true(page < N_PAGES);
         assert_int_equal(users[page], 0);
         users[page] = 1;
         audit(p, users);
     }
 
-    assert_int_equal(dsa_pages_alloc(p), DSA_NO_PAGE);
-    assert_int_equal(dsa_pages_free(p), 0);
+    assert_int_equal(dsa_pages_alloc(p, 0), DSA_NO_PAGE);
+    assert_int_equal(dsa_pages_free(p, 0), 0);
 
     for (i = 0; i < N_PAGES; i++) {
-        dsa_pages_release(p, i);
+        dsa_pages_release(p, 0, i);
         users[i] = 0;
         audit(p, users);
     }
 
-    assert_int_equal(dsa_pages_free(p), N_PAGES);
+    assert_int_equal(dsa_pages_free(p, 0), N_PAGES);
     assert_int_equal(dsa_pages_total(p), N_PAGES);
 
     dsa_pages_destroy(p);
@@ -145,39 +145,39 @@ test_reuse(void **state)
     dsa_digest_t   a, b;
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(N_PAGES);
+    p = dsa_pages_create(1, N_PAGES);
     assert_non_null(p);
 
     digest_of(tenant_a, 0, &a);
     digest_of(tenant_b, 0, &b);
 
-    assert_int_equal(dsa_pages_find(p, &a), DSA_NO_PAGE);
+    assert_int_equal(dsa_pages_find(p, 0, &a), DSA_NO_PAGE);
 
-    page = dsa_pages_alloc(p);
-    dsa_pages_publish(p, page, &a);
+    page = dsa_pages_alloc(p, 0);
+    dsa_pages_publish(p, 0, page, &a);
     users[page] = 1;
     audit(p, users);
 
-    assert_int_equal(dsa_pages_find(p, &a), page);
+    assert_int_equal(dsa_pages_find(p, 0, &a), page);
     users[page] = 2;
     audit(p, users);
 
-    assert_int_equal(dsa_pages_find(p, &b), DSA_NO_PAGE);
+    assert_int_equal(dsa_pages_find(p, 0, &b), DSA_NO_PAGE);
 
-    dsa_pages_release(p, page);
-    dsa_pages_release(p, page);
+    dsa_pages_release(p, 0, page);
+    dsa_pages_release(p, 0, page);
     users[page] = 0;
     audit(p, users);
 
     /* free, and still found */
 
-    assert_int_equal(dsa_pages_peek(p, &a, &in_use), page);
+    assert_int_equal(dsa_pages_peek(p, 0, &a, &in_use), page);
     assert_int_equal(in_use, 0);
-    assert_int_equal(dsa_pages_free(p), N_PAGES);
+    assert_int_equal(dsa_pages_free(p, 0), N_PAGES);
 
-    assert_int_equal(dsa_pages_find(p, &a), page);
+    assert_int_equal(dsa_pages_find(p, 0, &a), page);
     users[page] = 1;
-    assert_int_equal(dsa_pages_free(p), N_PAGES - 1);
+    assert_int_equal(dsa_pages_free(p, 0), N_PAGES - 1);
     audit(p, users);
 
     dsa_pages_destroy(p);
@@ -195,36 +195,36 @@ test_order(void **state)
     dsa_digest_t   d[N_PAGES];
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(N_PAGES);
+    p = dsa_pages_create(1, N_PAGES);
     assert_non_null(p);
 
     for (i = 0; i < N_PAGES; i++) {
-        page = dsa_pages_alloc(p);
+        page = dsa_pages_alloc(p, 0);
         assert_int_equal(page, i);
         digest_of(tenant_a, i * 100, &d[i]);
 
         if (i != 5) {
-            dsa_pages_publish(p, page, &d[i]);
+            dsa_pages_publish(p, 0, page, &d[i]);
         }
     }
 
     for (i = N_PAGES; i-- != 0; /* void */) {
-        dsa_pages_release(p, i);
+        dsa_pages_release(p, 0, i);
     }
 
     /* 5 holds nothing; 7, 6 and 4 were released before the others */
 
-    assert_int_equal(dsa_pages_alloc(p), 5);
-    assert_int_equal(dsa_pages_alloc(p), 7);
+    assert_int_equal(dsa_pages_alloc(p, 0), 5);
+    assert_int_equal(dsa_pages_alloc(p, 0), 7);
 
     /* a hit takes page 6 out of the order */
 
-    assert_int_equal(dsa_pages_find(p, &d[6]), 6);
-    assert_int_equal(dsa_pages_alloc(p), 4);
+    assert_int_equal(dsa_pages_find(p, 0, &d[6]), 6);
+    assert_int_equal(dsa_pages_alloc(p, 0), 4);
 
-    assert_int_equal(dsa_pages_peek(p, &d[4], &in_use), DSA_NO_PAGE);
-    assert_int_equal(dsa_pages_peek(p, &d[7], &in_use), DSA_NO_PAGE);
-    assert_int_equal(dsa_pages_peek(p, &d[3], &in_use), 3);
+    assert_int_equal(dsa_pages_peek(p, 0, &d[4], &in_use), DSA_NO_PAGE);
+    assert_int_equal(dsa_pages_peek(p, 0, &d[7], &in_use), DSA_NO_PAGE);
+    assert_int_equal(dsa_pages_peek(p, 0, &d[3], &in_use), 3);
 
     users[4] = users[5] = users[6] = users[7] = 1;
     audit(p, users);
@@ -244,25 +244,25 @@ test_twice(void **state)
     dsa_digest_t   a;
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(N_PAGES);
+    p = dsa_pages_create(1, N_PAGES);
     assert_non_null(p);
 
     digest_of(tenant_a, 0, &a);
 
-    first = dsa_pages_alloc(p);
-    second = dsa_pages_alloc(p);
-    dsa_pages_publish(p, first, &a);
-    dsa_pages_publish(p, second, &a);
-    dsa_pages_publish(p, first, &a);
+    first = dsa_pages_alloc(p, 0);
+    second = dsa_pages_alloc(p, 0);
+    dsa_pages_publish(p, 0, first, &a);
+    dsa_pages_publish(p, 0, second, &a);
+    dsa_pages_publish(p, 0, first, &a);
 
     users[first] = users[second] = 1;
     audit(p, users);
 
-    dsa_pages_release(p, second);
+    dsa_pages_release(p, 0, second);
     users[second] = 0;
     audit(p, users);
 
-    assert_int_equal(dsa_pages_peek(p, &a, &in_use), first);
+    assert_int_equal(dsa_pages_peek(p, 0, &a, &in_use), first);
     assert_int_equal(in_use, 1);
 
     dsa_pages_destroy(p);
@@ -279,10 +279,10 @@ test_audit(void **state)
     dsa_pages_t  *p;
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(N_PAGES);
+    p = dsa_pages_create(1, N_PAGES);
     assert_non_null(p);
 
-    users[dsa_pages_alloc(p)] = 2;
+    users[dsa_pages_alloc(p, 0)] = 2;
     assert_int_equal(dsa_pages_audit(p, users, &err), DSA_ERROR);
     assert_string_equal(err.text, "page 0 has a count of 1 users; expected 2");
 
@@ -307,45 +307,45 @@ test_states(void **state)
 
     for (i = 0; i < 2; i++) {
         memset(users, 0, sizeof(users));
-        p = dsa_pages_create(N_PAGES);
+        p = dsa_pages_create(1, N_PAGES);
         assert_non_null(p);
         digest_of(tenant_a, 0, &a);
 
-        page = dsa_pages_alloc(p);
-        dsa_prefix_add(p->prefix, DSA_STORE_GPU, &a, page, states[i]);
+        page = dsa_pages_alloc(p, 0);
+        dsa_prefix_add(p->prefix, 0, &a, page, states[i]);
 
-        assert_int_equal(dsa_pages_find(p, &a), DSA_NO_PAGE);
-        assert_int_equal(dsa_pages_peek(p, &a, &in_use), DSA_NO_PAGE);
-        assert_int_equal(dsa_prefix_copy(p->prefix, DSA_STORE_GPU, &a), page);
+        assert_int_equal(dsa_pages_find(p, 0, &a), DSA_NO_PAGE);
+        assert_int_equal(dsa_pages_peek(p, 0, &a, &in_use), DSA_NO_PAGE);
+        assert_int_equal(dsa_prefix_copy(p->prefix, 0, &a), page);
 
-        other = dsa_pages_alloc(p);
-        dsa_pages_publish(p, other, &a);
-        assert_int_equal(dsa_pages_find(p, &a), DSA_NO_PAGE);
+        other = dsa_pages_alloc(p, 0);
+        dsa_pages_publish(p, 0, other, &a);
+        assert_int_equal(dsa_pages_find(p, 0, &a), DSA_NO_PAGE);
         users[page] = users[other] = 1;
         audit(p, users);
 
         /* the other page cannot be found, so that it is allocated next */
 
-        dsa_pages_release(p, other);
-        assert_int_equal(dsa_pages_alloc(p), other);
+        dsa_pages_release(p, 0, other);
+        assert_int_equal(dsa_pages_alloc(p, 0), other);
 
-        dsa_prefix_set(p->prefix, DSA_STORE_GPU, page, DSA_COPY_READY);
-        assert_int_equal(dsa_pages_find(p, &a), page);
+        dsa_prefix_set(p->prefix, 0, page, DSA_COPY_READY);
+        assert_int_equal(dsa_pages_find(p, 0, &a), page);
         users[page] = 2;
         audit(p, users);
 
         /* the copy disappears with its page */
 
-        dsa_pages_release(p, page);
-        dsa_pages_release(p, page);
+        dsa_pages_release(p, 0, page);
+        dsa_pages_release(p, 0, page);
 
-        while (dsa_pages_alloc(p) != DSA_NO_PAGE) {
+        while (dsa_pages_alloc(p, 0) != DSA_NO_PAGE) {
             /* void */
         }
 
-        assert_int_equal(dsa_prefix_copy(p->prefix, DSA_STORE_GPU, &a),
+        assert_int_equal(dsa_prefix_copy(p->prefix, 0, &a),
                          DSA_NO_SLOT);
-        assert_null(dsa_prefix_digest(p->prefix, DSA_STORE_GPU, page));
+        assert_null(dsa_prefix_digest(p->prefix, 0, page));
 
         dsa_pages_destroy(p);
     }
@@ -357,16 +357,14 @@ test_states(void **state)
 static void
 test_index(void **state)
 {
-    uint32_t       i, slot, slots[DSA_STORES];
+    uint32_t       i, slot;
     dsa_err_t      err;
     dsa_prefix_t  *x;
     dsa_digest_t   held[200], d;
 
-    for (i = 0; i < DSA_STORES; i++) {
-        slots[i] = 200;
-    }
+    const uint32_t  slots = 200;
 
-    x = dsa_prefix_create(slots);
+    x = dsa_prefix_create(&slots, 1);
     assert_non_null(x);
     memset(held, 0, sizeof(held));
 
