@@ -25,6 +25,7 @@ static dsa_seq_t *dsa_sched_sequence(dsa_sched_t *s,
 static int dsa_sched_prepare(dsa_sched_t *s, dsa_seq_t *seq);
 static void dsa_sched_wait(dsa_sched_t *s, dsa_seq_t *seq, int first);
 static void dsa_sched_drop(dsa_sched_t *s, dsa_seq_t *seq);
+static int dsa_sched_unsplit(dsa_sched_t *s, uint32_t rank);
 static void dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq);
 static uint32_t dsa_sched_gaining_rank(const dsa_sched_t *s,
     const dsa_tenant_t *to, uint32_t need);
@@ -303,7 +304,7 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
 
     seq = t->waiting.first;
 
-    if (seq == NULL || !dsa_policy_may_admit(&s->policy, t)) {
+    if (seq == NULL) {
         return DSA_AGAIN;
     }
 
@@ -351,18 +352,40 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
 void
 dsa_sched_evict(dsa_sched_t *s, uint32_t rank)
 {
+    if (!dsa_sched_unsplit(s, rank)) {
+        dsa_sched_preempt(s, dsa_sched_newest(s,
+                                 dsa_policy_heaviest(&s->policy, rank), rank));
+    }
+}
+
+
+/*
+ * Ends the split of a prompt that belongs on another rank, so that its pages
+ * on this rank are free.  0: there is none.
+ */
+
+static int
+dsa_sched_unsplit(dsa_sched_t *s, uint32_t rank)
+{
+    uint32_t    i;
     dsa_seq_t  *seq;
 
-    seq = dsa_sched_newest(s, dsa_policy_heaviest(&s->policy, rank), rank);
-
-    if (seq->rank != rank) {
-        dsa_log_debug("request %u.%u: its prompt is no longer split",
-                      dsa_sched_log_id(seq));
-        dsa_sched_join(s, seq);
-        return;
+    if (s->n_split == 0) {
+        return 0;
     }
 
-    dsa_sched_preempt(s, seq);
+    for (i = s->n_running; i-- != 0; /* void */) {
+        seq = s->running[i];
+
+        if (seq != NULL && seq->copies != NULL && seq->rank != rank) {
+            dsa_log_debug("request %u.%u: its prompt is no longer split",
+                          dsa_sched_log_id(seq));
+            dsa_sched_join(s, seq);
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -415,9 +438,11 @@ dsa_sched_reclaim(dsa_sched_t *s, dsa_err_t *err)
     seq = to->waiting.first;
 
     for (rank = 0; rank < s->ranks; rank++) {
-        if (dsa_sched_fits(s, seq, rank)) {
-            return DSA_OK;
-        }
+        do {
+            if (dsa_sched_fits(s, seq, rank)) {
+                return DSA_OK;
+            }
+        } while (dsa_sched_unsplit(s, rank));
     }
 
     need = dsa_pages_of(seq->n_tokens);
@@ -440,7 +465,7 @@ dsa_sched_reclaim(dsa_sched_t *s, dsa_err_t *err)
     rc = dsa_sched_admit(s, to, UINT32_MAX, err);
 
     if (rc == DSA_AGAIN) {
-        dsa_policy_reserve(&s->policy, to);
+        dsa_policy_reserve(&s->policy, to, rank);
         rc = DSA_OK;
     }
 

@@ -174,13 +174,14 @@ dsa_sched_audit_pages(const dsa_sched_t *s, const dsa_seq_t *seq,
 static int
 dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err)
 {
-    uint32_t          i, j, live, pending, prefill;
+    uint32_t          i, j, live, pending, prefill, split;
     const dsa_seq_t  *seq;
 
     for (i = 0; i < s->ranks; i++) {
         live = 0;
         pending = 0;
         prefill = 0;
+        split = 0;
 
         for (j = 0; j < s->n_running; j++) {
             seq = s->running[j];
@@ -200,6 +201,7 @@ dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err)
             }
 
             prefill += seq->pending != 0;
+            split += seq->copies != NULL;
 
             if (dsa_seq_is_on(seq, i)) {
                 pending += dsa_sched_part(s, seq, seq->pending);
@@ -208,12 +210,14 @@ dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err)
         }
 
         if (s->rank[i].n_live != live || live > s->conf.max_running
-            || s->rank[i].pending != pending || s->n_prefill != prefill)
+            || s->rank[i].pending != pending || s->n_prefill != prefill
+            || s->n_split != split)
         {
             return dsa_error(err, "rank %u counts %u sequences and %u tokens "
-                             "of %u prompts; expected %u, %u and %u", i,
-                             s->rank[i].n_live, s->rank[i].pending,
-                             s->n_prefill, live, pending, prefill);
+                             "of %u prompts, %u split; expected %u, %u, %u "
+                             "and %u", i, s->rank[i].n_live,
+                             s->rank[i].pending, s->n_prefill, s->n_split,
+                             live, pending, prefill, split);
         }
     }
 

@@ -264,6 +264,7 @@ dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
 
     if (seq->copies != NULL) {
         dsa_seq_join(seq, s->pages, s->ranks);
+        s->n_split--;
     }
 
     dsa_seq_release(seq, s->pages, 0);

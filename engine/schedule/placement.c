@@ -37,6 +37,8 @@
 #define DSA_PLACE_BOUND     1024
 
 
+static int dsa_sched_may_use(const dsa_sched_t *s, const dsa_seq_t *seq,
+    uint32_t rank);
 static int dsa_sched_splits(const dsa_sched_t *s, const dsa_seq_t *seq);
 static uint32_t dsa_sched_find(dsa_sched_t *s, const dsa_seq_t *seq,
     uint32_t rank);
@@ -103,6 +105,14 @@ dsa_sched_fits(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t rank)
 }
 
 
+static int
+dsa_sched_may_use(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t rank)
+{
+    return dsa_policy_may_admit(&s->policy, seq->tenant, rank)
+           && dsa_sched_fits(s, seq, rank);
+}
+
+
 uint32_t
 dsa_sched_load(const dsa_sched_t *s, uint32_t rank)
 {
@@ -119,6 +129,27 @@ dsa_sched_load(const dsa_sched_t *s, uint32_t rank)
 
 
 uint32_t
+dsa_sched_least_loaded(const dsa_sched_t *s)
+{
+    uint32_t  i, rank, load, least;
+
+    rank = 0;
+    least = dsa_sched_load(s, 0);
+
+    for (i = 1; i < s->ranks; i++) {
+        load = dsa_sched_load(s, i);
+
+        if (load < least) {
+            rank = i;
+            least = load;
+        }
+    }
+
+    return rank;
+}
+
+
+uint32_t
 dsa_sched_place(const dsa_sched_t *s, const dsa_seq_t *seq)
 {
     uint32_t  i, n, best, ranks, longest, ready, load, least, least_longest;
@@ -126,7 +157,9 @@ dsa_sched_place(const dsa_sched_t *s, const dsa_seq_t *seq)
     ranks = 0;
 
     for (i = 0; i < s->ranks; i++) {
-        ranks |= (uint32_t) dsa_sched_fits(s, seq, i) << i;
+        if (dsa_sched_may_use(s, seq, i)) {
+            ranks |= 1U << i;
+        }
     }
 
     if ((ranks & (ranks - 1)) == 0) {
@@ -202,7 +235,7 @@ dsa_sched_splits(const dsa_sched_t *s, const dsa_seq_t *seq)
     }
 
     for (i = 0; i < s->ranks; i++) {
-        if (!dsa_sched_fits(s, seq, i)) {
+        if (!dsa_sched_may_use(s, seq, i)) {
             return 0;
         }
     }
@@ -234,6 +267,7 @@ dsa_sched_assign(dsa_sched_t *s, dsa_seq_t *seq, uint32_t rank)
     if (dsa_sched_splits(s, seq)
         && dsa_seq_split(seq, s->ranks) == DSA_OK)
     {
+        s->n_split++;
         s->stats.split_prompts++;
         seq->n_copied = n;
         seq->tenant->n_pages += n * (s->ranks - 1);

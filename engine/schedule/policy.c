@@ -175,9 +175,11 @@ dsa_policy_crowded(const dsa_policy_t *p, double least)
 
 
 int
-dsa_policy_may_admit(const dsa_policy_t *p, const dsa_tenant_t *t)
+dsa_policy_may_admit(const dsa_policy_t *p, const dsa_tenant_t *t,
+    uint32_t rank)
 {
-    return p->reserved == NULL || p->reserved == t;
+    return p->reserved == NULL || p->reserved == t
+           || p->reserved_rank != rank;
 }
 
 
@@ -193,9 +195,10 @@ dsa_policy_admitted(dsa_policy_t *p, dsa_tenant_t *t)
 
 
 void
-dsa_policy_reserve(dsa_policy_t *p, dsa_tenant_t *t)
+dsa_policy_reserve(dsa_policy_t *p, dsa_tenant_t *t, uint32_t rank)
 {
     p->reserved = t;
+    p->reserved_rank = rank;
 }
 
 
@@ -361,17 +364,18 @@ dsa_policy_skip(dsa_policy_t *p)
 }
 
 
-void
+dsa_tenant_t *
 dsa_policy_end(dsa_policy_t *p, int admitted)
 {
     uint32_t       active;
-    dsa_tenant_t  *t;
+    dsa_tenant_t  *t, *due;
 
     active = 0;
+    due = NULL;
     t = p->first;
 
     if (t == NULL) {
-        return;
+        return NULL;
     }
 
     do {
@@ -382,16 +386,16 @@ dsa_policy_end(dsa_policy_t *p, int admitted)
 
         } else if (admitted && t->blocked
                    && ++t->skips >= DSA_POLICY_MAX_SKIPS
-                   && p->reserved == NULL)
+                   && p->reserved == NULL && due == NULL)
         {
-            p->reserved = t;
+            due = t;
         }
 
         t = t->next;
     } while (t != p->first);
 
     if (active > 1) {
-        return;
+        return due;
     }
 
     /*
@@ -406,6 +410,8 @@ dsa_policy_end(dsa_policy_t *p, int admitted)
     } while (t != p->first);
 
     p->virtual_time = 0;
+
+    return due;
 }
 
 

@@ -37,7 +37,7 @@
  *
  * A request that was skipped in DSA_POLICY_MAX_SKIPS steps, because it needs
  * more pages than were free while smaller requests were admitted, gets a
- * reservation: no other tenant is admitted before it.
+ * reservation of one rank: no other tenant is admitted there before it.
  */
 
 #define DSA_POLICY_MAX_SKIPS    64
@@ -91,6 +91,7 @@ typedef struct {
     uint32_t            pages;          /* of all ranks */
     dsa_tenant_t       *first;          /* in the ring; NULL: no tenants */
     dsa_tenant_t       *reserved;       /* see above; NULL: none */
+    uint32_t            reserved_rank;
     dsa_tenant_t      **queue;          /* [n_queue] run queue of this step, a
                                            heap by service count */
     uint32_t            n_queue;
@@ -171,14 +172,15 @@ void dsa_policy_activate(dsa_policy_t *p, dsa_tenant_t *t);
  */
 dsa_tenant_t *dsa_policy_crowded(const dsa_policy_t *p, double least);
 
-/* 1 when no other tenant has a reservation. */
-int dsa_policy_may_admit(const dsa_policy_t *p, const dsa_tenant_t *t);
+/* 1 when no other tenant has a reservation of this rank. */
+int dsa_policy_may_admit(const dsa_policy_t *p, const dsa_tenant_t *t,
+    uint32_t rank);
 
 /* A request of t was admitted: its reservation and skip count end. */
 void dsa_policy_admitted(dsa_policy_t *p, dsa_tenant_t *t);
 
-/* No other tenant's request is admitted before one of t. */
-void dsa_policy_reserve(dsa_policy_t *p, dsa_tenant_t *t);
+/* No other tenant's request is admitted to a rank before one of t. */
+void dsa_policy_reserve(dsa_policy_t *p, dsa_tenant_t *t, uint32_t rank);
 
 /*
  * The tenant for whose first waiting request others may be preempted: the one
@@ -219,10 +221,11 @@ void dsa_policy_charge(dsa_policy_t *p, uint32_t tokens);
 void dsa_policy_skip(dsa_policy_t *p);
 
 /*
- * Ends the prefill part of a step: updates skip counts and reservations.
- * admitted: 1 when the step admitted a request.
+ * Ends the prefill part of a step: updates skip counts.  Returns the tenant
+ * that is due for a reservation, or NULL.  admitted: 1 when the step admitted
+ * a request.
  */
-void dsa_policy_end(dsa_policy_t *p, int admitted);
+dsa_tenant_t *dsa_policy_end(dsa_policy_t *p, int admitted);
 
 
 #endif /* _DSA_POLICY_H_INCLUDED_ */

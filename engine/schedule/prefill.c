@@ -98,7 +98,11 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t budget, dsa_err_t *err)
         }
     }
 
-    dsa_policy_end(&s->policy, s->n_live > admitted);
+    t = dsa_policy_end(&s->policy, s->n_live > admitted);
+
+    if (t != NULL) {
+        dsa_policy_reserve(&s->policy, t, dsa_sched_least_loaded(s));
+    }
 
     return DSA_OK;
 }

@@ -99,6 +99,7 @@ dsa_sched_join(dsa_sched_t *s, dsa_seq_t *seq)
     }
 
     dsa_seq_join(seq, s->pages, s->ranks);
+    s->n_split--;
     dsa_sched_set_pending(s, seq, pending);
 }
 

@@ -72,7 +72,8 @@ struct dsa_sched_s {
     uint32_t            n_running;      /* entries, with NULLs */
     uint32_t            n_live;         /* without */
     uint32_t            n_waiting;
-    uint32_t            n_prefill;      /* of n_live */
+    uint32_t            n_prefill;      /* of n_live, in DSA_SEQ_PREFILL */
+    uint32_t            n_split;        /* of n_live, with copies */
 
     dsa_sched_step_t    ring[DSA_SCHED_DEPTH];
     dsa_sched_step_t   *next;           /* the step that is being made */
@@ -144,10 +145,10 @@ int dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
     dsa_err_t *err);
 
 /*
- * Takes pages of a rank from the running sequence that should give way first
- * there.  It is preempted, which means that it releases its pages and waits as
- * the first of its tenant; but a sequence of another rank, whose prompt is
- * split, only releases its copies.
+ * Frees pages of a rank.  A prompt of another rank that is split releases its
+ * pages there, because nothing is computed again then.  If there is none, a
+ * sequence of the rank is preempted: the newest one of the tenant with the
+ * largest share.  It releases all pages and waits as the first of its tenant.
  */
 void dsa_sched_evict(dsa_sched_t *s, uint32_t rank);
 
@@ -167,11 +168,17 @@ int dsa_sched_reclaim(dsa_sched_t *s, dsa_err_t *err);
  */
 int dsa_sched_fits(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t rank);
 
-/* The rank on which a waiting sequence is to run, DSA_NO_RANK: it fits none. */
+/*
+ * The rank on which a waiting sequence is to run.  DSA_NO_RANK: it fits none,
+ * or only one that is reserved for another tenant.
+ */
 uint32_t dsa_sched_place(const dsa_sched_t *s, const dsa_seq_t *seq);
 
 /* The load of a rank in tokens, see placement.c. */
 uint32_t dsa_sched_load(const dsa_sched_t *s, uint32_t rank);
+
+/* The rank with the lowest load. */
+uint32_t dsa_sched_least_loaded(const dsa_sched_t *s);
 
 /*
  * Gives a waiting sequence that fits a rank its block table there, and on all
