@@ -22,8 +22,7 @@ static int dsa_shard_check_tensor(const dsa_model_config_t *config,
 
 
 static void
-dsa_shard_range(dsa_range_t *range, uint32_t rank, uint32_t ranks,
-    uint32_t of)
+dsa_shard_range(dsa_range_t *range, uint32_t rank, uint32_t ranks, uint32_t of)
 {
     range->n = of / ranks;
     range->first = rank * range->n;
@@ -145,8 +144,8 @@ dsa_shard_part(uint32_t *first, uint32_t *n, const dsa_range_t *range,
 
 
 void
-dsa_shard_slice(dsa_slice_t *slice, const dsa_shard_t *shard,
-    dsa_cut_e cut, uint32_t rows, uint32_t cols)
+dsa_shard_slice(dsa_slice_t *slice, const dsa_shard_t *shard, dsa_cut_e cut,
+    uint32_t rows, uint32_t cols)
 {
     slice->row = 0;
     slice->col = 0;

@@ -70,9 +70,8 @@ typedef struct {
  *
  * For ranks 1 nothing is refused.
  */
-int dsa_shard_init(dsa_shard_t *shard,
-    const dsa_model_config_t *config, uint32_t rank, uint32_t ranks,
-    dsa_attention_e attention, dsa_err_t *err);
+int dsa_shard_init(dsa_shard_t *shard, const dsa_model_config_t *config,
+    uint32_t rank, uint32_t ranks, dsa_attention_e attention, dsa_err_t *err);
 
 
 /*
@@ -102,9 +101,8 @@ typedef struct {
 
 
 /* The rank's part of a matrix [rows, cols]. */
-void dsa_shard_slice(dsa_slice_t *slice,
-    const dsa_shard_t *shard, dsa_cut_e cut, uint32_t rows,
-    uint32_t cols);
+void dsa_shard_slice(dsa_slice_t *slice, const dsa_shard_t *shard,
+    dsa_cut_e cut, uint32_t rows, uint32_t cols);
 
 
 /*

@@ -32,7 +32,7 @@
 
 typedef struct {
     const char         *name;
-    dsa_cut_e      cut;
+    dsa_cut_e           cut;
     uint32_t            rows;
     uint32_t            cols;
     uint32_t            size;       /* bytes of an element; 1: FP8 */
@@ -92,8 +92,7 @@ open_shard(dsa_shard_t *shard, uint32_t rank, uint32_t ranks,
     dsa_model_config_t  c;
 
     c = config();
-    assert_int_equal(dsa_shard_init(shard, &c, rank, ranks, split, &err),
-                     0);
+    assert_int_equal(dsa_shard_init(shard, &c, rank, ranks, split, &err), 0);
 }
 
 
@@ -196,9 +195,9 @@ check_matrix(const matrix_t *m, uint32_t ranks, dsa_attention_e split,
     uint8_t           *whole, *again, *seen, *piece;
     uint32_t           i, rows, cols, size, copies;
     uint64_t           n, bytes;
-    dsa_slice_copy_t    copy;
-    dsa_shard_t   shard;
-    dsa_slice_t   slice, part;
+    dsa_shard_t        shard;
+    dsa_slice_t        slice, part;
+    dsa_slice_copy_t   copy;
 
     rows = scales ? blocks(m->rows) : m->rows;
     cols = scales ? blocks(m->cols) : m->cols;
@@ -280,9 +279,9 @@ test_scales(void **state)
 {
     float              scale[3 * 8], part[3 * 8];
     uint32_t           i, r, c;
-    dsa_slice_copy_t    copy;
-    dsa_shard_t   shard;
-    dsa_slice_t   slice;
+    dsa_shard_t        shard;
+    dsa_slice_t        slice;
+    dsa_slice_copy_t   copy;
 
     /* down_proj [300, 1024], the last row of blocks being 44 rows high */
 
@@ -311,7 +310,7 @@ test_scales(void **state)
 static void
 test_experts(void **state)
 {
-    uint32_t          i, j, e, owners[EXPERTS];
+    uint32_t     i, j, e, owners[EXPERTS];
     dsa_shard_t  shard;
 
     for (j = 0; j < sizeof(sizes) / sizeof(sizes[0]); j++) {
@@ -350,9 +349,9 @@ test_pieces(void **state)
 {
     uint8_t           *whole, *once, *pieces;
     uint64_t           at, n, size;
-    dsa_slice_copy_t    copy;
-    dsa_shard_t   shard;
-    dsa_slice_t   slice;
+    dsa_shard_t        shard;
+    dsa_slice_t        slice;
+    dsa_slice_copy_t   copy;
 
     whole = numbers(256 * DENSE);
     open_shard(&shard, 3, 8, DSA_ATTENTION_TENSOR);
@@ -375,7 +374,7 @@ test_pieces(void **state)
 
         for (at = 0; at < size; at += n) {
             dsa_slice_copy_part(pieces + at, whole, &copy, at,
-                               size - at < n ? size - at : n);
+                                size - at < n ? size - at : n);
         }
 
         assert_memory_equal(once, pieces, size);
@@ -391,7 +390,7 @@ static void
 refused(const dsa_model_config_t *c, uint32_t ranks, dsa_attention_e split,
     const char *expected)
 {
-    dsa_err_t         err;
+    dsa_err_t    err;
     dsa_shard_t  shard;
 
     assert_int_equal(dsa_shard_init(&shard, c, 0, ranks, split, &err),
@@ -407,14 +406,13 @@ static void
 test_refused(void **state)
 {
     dsa_err_t           err;
-    dsa_shard_t    shard;
+    dsa_shard_t         shard;
     dsa_model_config_t  c;
 
     c = config();
 
     refused(&c, 3, DSA_ATTENTION_DATA,
-            "32 experts cannot be shared out equally "
-            "to 3 GPUs");
+            "32 experts cannot be shared out equally to 3 GPUs");
     refused(&c, 3, DSA_ATTENTION_TENSOR, "\"num_attention_heads\" is 64");
 
     /* 2048 columns over 32 ranks are half a block each */
