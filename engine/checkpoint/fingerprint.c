@@ -14,19 +14,22 @@
 #define DSA_FINGERPRINT_SAMPLE  4096            /* bytes of a tensor */
 
 
-static int dsa_fingerprint_add(EVP_MD_CTX *sha, dsa_str_t text);
+static int dsa_fingerprint_end(EVP_MD_CTX *sha, int ok, char *out, uint32_t len,
+    dsa_err_t *err);
+static int dsa_fingerprint_text(EVP_MD_CTX *sha, dsa_str_t text);
+static int dsa_fingerprint_number(EVP_MD_CTX *sha, uint64_t n);
+static int dsa_fingerprint_unavailable(dsa_err_t *err);
 
 
 int
-dsa_fingerprint(char out[DSA_FINGERPRINT_LEN + 1], const char *dir,
+dsa_fingerprint_sampled(char out[DSA_SAMPLED_LEN + 1], const char *dir,
     dsa_str_t config, const dsa_shards_t *shards,
     const dsa_tensor_table_t *table, dsa_err_t *err)
 {
     int                     ok;
     size_t                  size;
-    uint32_t                i, length;
+    uint32_t                i;
     EVP_MD_CTX             *sha;
-    unsigned char           digest[EVP_MAX_MD_SIZE];
     const dsa_st_tensor_t  *t;
 
     sha = EVP_MD_CTX_new();
@@ -35,10 +38,10 @@ dsa_fingerprint(char out[DSA_FINGERPRINT_LEN + 1], const char *dir,
     }
 
     ok = EVP_DigestInit_ex(sha, EVP_sha256(), NULL)
-         && dsa_fingerprint_add(sha, config);
+         && dsa_fingerprint_text(sha, config);
 
     for (i = 0; i < shards->n; i++) {
-        ok = ok && dsa_fingerprint_add(sha, dsa_st_header(shards->file[i]));
+        ok = ok && dsa_fingerprint_text(sha, dsa_st_header(shards->file[i]));
     }
 
     for (i = 0; i < table->n; i++) {
@@ -55,16 +58,82 @@ dsa_fingerprint(char out[DSA_FINGERPRINT_LEN + 1], const char *dir,
         ok = ok && EVP_DigestUpdate(sha, t->data, size);
     }
 
+    return dsa_fingerprint_end(sha, ok, out, DSA_SAMPLED_LEN, err);
+}
+
+
+int
+dsa_fingerprint_leaf(uint8_t out[DSA_LEAF_HASH], const void *data, size_t n,
+    dsa_err_t *err)
+{
+    uint32_t  len;
+
+    len = 0;
+
+    if (!EVP_Digest(data, n, out, &len, EVP_sha256(), NULL)
+        || len != DSA_LEAF_HASH)
+    {
+        return dsa_fingerprint_unavailable(err);
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_fingerprint_full(char out[DSA_FULL_LEN + 1],
+    const uint8_t config[DSA_LEAF_HASH], const dsa_shards_t *shards,
+    const uint8_t (*leaf)[DSA_LEAF_HASH], dsa_err_t *err)
+{
+    int          ok;
+    uint32_t     i;
+    uint64_t     size, leaves;
+    EVP_MD_CTX  *sha;
+
+    sha = EVP_MD_CTX_new();
+    if (sha == NULL) {
+        return dsa_error(err, "out of memory");
+    }
+
+    ok = EVP_DigestInit_ex(sha, EVP_sha256(), NULL)
+         && EVP_DigestUpdate(sha, config, DSA_LEAF_HASH)
+         && dsa_fingerprint_number(sha, shards->n);
+
+    for (i = 0; i < shards->n; i++) {
+        (void) dsa_st_image(shards->file[i], &size);
+        leaves = dsa_fingerprint_leaves(size);
+
+        ok = ok
+             && dsa_fingerprint_text(sha, dsa_strz(dsa_shards_name(shards, i)))
+             && dsa_fingerprint_number(sha, size)
+             && EVP_DigestUpdate(sha, leaf, leaves * DSA_LEAF_HASH);
+
+        leaf += leaves;
+    }
+
+    return dsa_fingerprint_end(sha, ok, out, DSA_FULL_LEN, err);
+}
+
+
+/* Writes len hex digits and a NUL, and frees sha; ok: 0 after an error. */
+
+static int
+dsa_fingerprint_end(EVP_MD_CTX *sha, int ok, char *out, uint32_t len,
+    dsa_err_t *err)
+{
+    uint32_t       i, length;
+    unsigned char  digest[EVP_MAX_MD_SIZE];
+
     length = 0;
     ok = ok && EVP_DigestFinal_ex(sha, digest, &length);
 
     EVP_MD_CTX_free(sha);
 
-    if (!ok || length < DSA_FINGERPRINT_LEN / 2) {
-        return dsa_error(err, "%s: SHA-256 is not available", dir);
+    if (!ok || length < len / 2) {
+        return dsa_fingerprint_unavailable(err);
     }
 
-    for (i = 0; i < DSA_FINGERPRINT_LEN / 2; i++) {
+    for (i = 0; i < len / 2; i++) {
         (void) snprintf(out + 2 * i, 3, "%02x", digest[i]);
     }
 
@@ -72,15 +141,26 @@ dsa_fingerprint(char out[DSA_FINGERPRINT_LEN + 1], const char *dir,
 }
 
 
-/* The length keeps a text apart from the next one. */
+/* The length separates a text from the next one. */
 
 static int
-dsa_fingerprint_add(EVP_MD_CTX *sha, dsa_str_t text)
+dsa_fingerprint_text(EVP_MD_CTX *sha, dsa_str_t text)
 {
-    uint64_t  len;
-
-    len = text.len;
-
-    return EVP_DigestUpdate(sha, &len, sizeof(len))
+    return dsa_fingerprint_number(sha, text.len)
            && EVP_DigestUpdate(sha, text.data, text.len);
+}
+
+
+static int
+dsa_fingerprint_number(EVP_MD_CTX *sha, uint64_t n)
+{
+    return EVP_DigestUpdate(sha, &n, sizeof(n));
+}
+
+
+static int
+dsa_fingerprint_unavailable(dsa_err_t *err)
+{
+    return dsa_error(err, "the fingerprint of the weights cannot be computed: "
+                     "libcrypto has no SHA-256");
 }

@@ -168,6 +168,15 @@ dsa_st_header(const dsa_st_t *st)
 }
 
 
+const uint8_t *
+dsa_st_image(const dsa_st_t *st, uint64_t *size)
+{
+    *size = st->size;
+
+    return st->image;
+}
+
+
 static int
 dsa_st_load(dsa_st_t *st, const char *name, dsa_err_t *err)
 {

@@ -62,5 +62,8 @@ const dsa_st_tensor_t *dsa_st_find(const dsa_st_t *st, dsa_str_t name);
 /* The header's bytes, for a fingerprint. */
 dsa_str_t dsa_st_header(const dsa_st_t *st);
 
+/* The address of the file's first byte, and the number of its bytes. */
+const uint8_t *dsa_st_image(const dsa_st_t *st, uint64_t *size);
+
 
 #endif /* _DSA_SAFETENSORS_H_INCLUDED_ */

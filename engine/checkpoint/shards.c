@@ -4,6 +4,7 @@
  */
 
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -35,6 +36,8 @@ static int dsa_shards_open_single(dsa_shards_t *shards, const char *dir,
     dsa_err_t *err);
 static int dsa_shards_open_index(dsa_shards_t *shards, const char *dir,
     const char *path, dsa_err_t *err);
+static int dsa_shards_reserve(dsa_shards_t *shards, uint32_t n,
+    const char *dir, dsa_err_t *err);
 static int dsa_shards_open_file(dsa_shards_t *shards, const char *dir,
     dsa_str_t name, dsa_err_t *err);
 static int dsa_index_read(dsa_index_t *index, const char *path,
@@ -74,9 +77,45 @@ dsa_shards_close(dsa_shards_t *shards)
 
     for (i = 0; i < shards->n; i++) {
         dsa_st_close(shards->file[i]);
+        free(shards->path[i]);
     }
 
     free(shards->file);
+    free(shards->path);
+}
+
+
+const char *
+dsa_shards_name(const dsa_shards_t *shards, uint32_t i)
+{
+    const char  *slash;
+
+    slash = strrchr(shards->path[i], '/');
+
+    return slash != NULL ? slash + 1 : shards->path[i];
+}
+
+
+uint32_t
+dsa_shards_find(const dsa_shards_t *shards, const void *byte,
+    uint64_t *offset)
+{
+    uint32_t   i;
+    uint64_t   size;
+    uintptr_t  image;
+
+    for (i = 0; i < shards->n; i++) {
+        image = (uintptr_t) dsa_st_image(shards->file[i], &size);
+
+        if ((uintptr_t) byte >= image && (uintptr_t) byte - image < size) {
+            *offset = (uintptr_t) byte - image;
+            break;
+        }
+    }
+
+    assert(i < shards->n);
+
+    return i;
 }
 
 
@@ -96,9 +135,8 @@ dsa_shards_open_single(dsa_shards_t *shards, const char *dir, dsa_err_t *err)
                          DSA_SHARDS_INDEX, DSA_SHARDS_SINGLE);
     }
 
-    shards->file = calloc(1, sizeof(dsa_st_t *));
-    if (shards->file == NULL) {
-        return dsa_error(err, "%s: out of memory", dir);
+    if (dsa_shards_reserve(shards, 1, dir, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     return dsa_shards_open_file(shards, dir, single, err);
@@ -130,11 +168,7 @@ dsa_shards_open_index(dsa_shards_t *shards, const char *dir, const char *path,
     }
 
     if (rc == DSA_OK) {
-        shards->file = calloc(index.n, sizeof(dsa_st_t *));
-
-        if (shards->file == NULL) {
-            rc = dsa_error(err, "%s: out of memory", dir);
-        }
+        rc = dsa_shards_reserve(shards, index.n, dir, err);
     }
 
     for (i = 0; rc == DSA_OK && i < index.n; i++) {
@@ -154,21 +188,46 @@ dsa_shards_open_index(dsa_shards_t *shards, const char *dir, const char *path,
 
 
 static int
+dsa_shards_reserve(dsa_shards_t *shards, uint32_t n, const char *dir,
+    dsa_err_t *err)
+{
+    shards->file = calloc(n, sizeof(dsa_st_t *));
+    shards->path = calloc(n, sizeof(char *));
+
+    if (shards->file == NULL || shards->path == NULL) {
+        return dsa_error(err, "%s: out of memory", dir);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
 dsa_shards_open_file(dsa_shards_t *shards, const char *dir, dsa_str_t name,
     dsa_err_t *err)
 {
-    char  path[PATH_MAX];
+    char      *copy, path[PATH_MAX];
+    dsa_st_t  *file;
 
     if (dsa_file_path(path, dir, name, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    shards->file[shards->n] = dsa_st_open(path, err);
+    file = dsa_st_open(path, err);
 
-    if (shards->file[shards->n] == NULL) {
+    if (file == NULL) {
         return DSA_ERROR;
     }
 
+    copy = strdup(path);
+
+    if (copy == NULL) {
+        dsa_st_close(file);
+        return dsa_error(err, "%s: out of memory", path);
+    }
+
+    shards->file[shards->n] = file;
+    shards->path[shards->n] = copy;
     shards->n++;
 
     return DSA_OK;

@@ -288,7 +288,7 @@ dsa_tensors_scale(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
     }
 
     value = scale->data;
-    n = (uint64_t) rows * cols;
+    n = table->unread ? 0 : (uint64_t) rows * cols;
 
     for (i = 0; i < n; i++) {
         if (!(value[i] > 0) || isinf(value[i])) {

@@ -34,6 +34,8 @@ typedef struct {
     uint32_t                    n;
 
     uint32_t                    fp8;            /* 1: F8_E4M3 is allowed */
+    uint32_t                    unread;         /* 1: scales are not read, and
+                                                   hence not checked */
     uint32_t                    unused;         /* 1: look-ups only mark the
                                                    tensor as known */
     char                        prefix[128];    /* of the names looked up */
@@ -59,7 +61,8 @@ void dsa_tensors_prefix(dsa_tensor_table_t *table, const char *fmt, ...)
  * Look up a tensor and set *t; *t is unchanged when the tensor is wrong.  A
  * vector has the name PREFIX NAME, a matrix PREFIX NAME .weight.  Vectors and
  * matrices are F32 or BF16.  A linear layer may be F8_E4M3, if table->fp8 is
- * 1, with the scales PREFIX NAME .weight_scale_inv.
+ * 1, with the scales PREFIX NAME .weight_scale_inv, which are finite and
+ * above 0.
  */
 void dsa_tensors_vector(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const char *name, uint32_t cols);

@@ -13,9 +13,11 @@
 #include "engine/checkpoint/weights.h"
 
 
-_Static_assert(sizeof(((dsa_weights_t *) NULL)->fingerprint)
-               > DSA_FINGERPRINT_LEN,
-               "the fingerprint does not fit dsa_weights_t");
+_Static_assert(sizeof(((dsa_weights_t *) NULL)->sampled_fingerprint)
+               > DSA_SAMPLED_LEN
+               && sizeof(((dsa_weights_t *) NULL)->config_hash)
+                  == DSA_LEAF_HASH,
+               "a fingerprint does not fit dsa_weights_t");
 
 
 /* dsa_weights_t with what its tensors point to. */
@@ -28,10 +30,12 @@ typedef struct {
 } dsa_checkpoint_t;
 
 
-static int dsa_weights_load(dsa_checkpoint_t *ck, const char *dir,
+static dsa_weights_t *dsa_weights_open_as(const char *dir, uint32_t unread,
     dsa_err_t *err);
+static int dsa_weights_load(dsa_checkpoint_t *ck, const char *dir,
+    uint32_t unread, dsa_err_t *err);
 static int dsa_weights_tensors(dsa_checkpoint_t *ck, const char *dir,
-    dsa_str_t config, dsa_err_t *err);
+    dsa_str_t config, uint32_t unread, dsa_err_t *err);
 static int dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t);
 static void dsa_weights_layer(dsa_tensor_table_t *t,
     const dsa_model_config_t *s, dsa_layer_t *layer, uint32_t n,
@@ -46,6 +50,20 @@ static void dsa_weights_mlp(dsa_tensor_table_t *t, const dsa_model_config_t *s,
 dsa_weights_t *
 dsa_weights_open(const char *dir, dsa_err_t *err)
 {
+    return dsa_weights_open_as(dir, 0, err);
+}
+
+
+dsa_weights_t *
+dsa_weights_open_unread(const char *dir, dsa_err_t *err)
+{
+    return dsa_weights_open_as(dir, 1, err);
+}
+
+
+static dsa_weights_t *
+dsa_weights_open_as(const char *dir, uint32_t unread, dsa_err_t *err)
+{
     dsa_checkpoint_t  *ck;
 
     ck = calloc(1, sizeof(dsa_checkpoint_t));
@@ -54,7 +72,9 @@ dsa_weights_open(const char *dir, dsa_err_t *err)
         return NULL;
     }
 
-    if (dsa_weights_load(ck, dir, err) != DSA_OK) {
+    ck->weights.shards = &ck->shards;
+
+    if (dsa_weights_load(ck, dir, unread, err) != DSA_OK) {
         dsa_weights_close(&ck->weights);
         return NULL;
     }
@@ -83,7 +103,8 @@ dsa_weights_close(dsa_weights_t *w)
 
 
 static int
-dsa_weights_load(dsa_checkpoint_t *ck, const char *dir, dsa_err_t *err)
+dsa_weights_load(dsa_checkpoint_t *ck, const char *dir, uint32_t unread,
+    dsa_err_t *err)
 {
     int        rc;
     char       path[PATH_MAX];
@@ -103,12 +124,17 @@ dsa_weights_load(dsa_checkpoint_t *ck, const char *dir, dsa_err_t *err)
     }
 
     if (rc == DSA_OK) {
+        rc = dsa_fingerprint_leaf(ck->weights.config_hash, config.data,
+                                  config.len, err);
+    }
+
+    if (rc == DSA_OK) {
         rc = dsa_shards_open(&ck->shards, dir, err);
     }
 
     if (rc == DSA_OK) {
         rc = dsa_weights_tensors(ck, dir, dsa_str(config.data, config.len),
-                                 err);
+                                 unread, err);
     }
 
     dsa_buf_free(&config);
@@ -119,7 +145,7 @@ dsa_weights_load(dsa_checkpoint_t *ck, const char *dir, dsa_err_t *err)
 
 static int
 dsa_weights_tensors(dsa_checkpoint_t *ck, const char *dir, dsa_str_t config,
-    dsa_err_t *err)
+    uint32_t unread, dsa_err_t *err)
 {
     int                 rc;
     dsa_tensor_table_t  table;
@@ -128,6 +154,7 @@ dsa_weights_tensors(dsa_checkpoint_t *ck, const char *dir, dsa_str_t config,
 
     if (rc == DSA_OK) {
         table.fp8 = ck->weights.config.fp8;
+        table.unread = unread;
 
         if (dsa_weights_model(ck, &table) != DSA_OK) {
             rc = dsa_error(err, "%s: out of memory", dir);
@@ -138,9 +165,9 @@ dsa_weights_tensors(dsa_checkpoint_t *ck, const char *dir, dsa_str_t config,
         rc = dsa_tensors_report(&table, dir, err);
     }
 
-    if (rc == DSA_OK) {
-        rc = dsa_fingerprint(ck->weights.fingerprint, dir, config,
-                             &ck->shards, &table, err);
+    if (rc == DSA_OK && !unread) {
+        rc = dsa_fingerprint_sampled(ck->weights.sampled_fingerprint, dir,
+                                     config, &ck->shards, &table, err);
     }
 
     dsa_tensors_close(&table);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/config.h"
+#include "engine/checkpoint/shards.h"
 #include "engine/checkpoint/tensor.h"
 
 
@@ -55,7 +56,10 @@ typedef struct {
     dsa_tensor_t        norm;                   /* [hidden] */
     dsa_tensor_t        head;                   /* [vocab, hidden] */
     dsa_layer_t        *layer;                  /* [num_hidden_layers] */
-    char                fingerprint[36];        /* hex, see fingerprint.h */
+    const dsa_shards_t *shards;                 /* the files */
+    uint8_t             config_hash[32];        /* SHA-256 of config.json */
+    char                sampled_fingerprint[36];/* hex, see fingerprint.h;
+                                                   empty if opened unread */
 } dsa_weights_t;
 
 
@@ -72,6 +76,14 @@ typedef struct {
  * num_hidden_layers others, are checked for unknown tensors and not used.
  */
 dsa_weights_t *dsa_weights_open(const char *dir, dsa_err_t *err);
+
+/*
+ * The same for a caller that reads all files with dsa_scan(): only config.json
+ * and the headers of the files are read.  The caller checks the scales, and
+ * the sampled fingerprint is empty.
+ */
+dsa_weights_t *dsa_weights_open_unread(const char *dir, dsa_err_t *err);
+
 void dsa_weights_close(dsa_weights_t *w);           /* NULL is allowed */
 
 

@@ -116,7 +116,8 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
-    dsa_backend_fingerprint(b, cpu->weights->fingerprint, conf->precision);
+    dsa_backend_fingerprint(b, cpu->weights->sampled_fingerprint,
+                            conf->precision);
 
     return b;
 

@@ -159,7 +159,8 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
     }
 
     b->config = c->weights->config;
-    dsa_backend_fingerprint(b, c->weights->fingerprint, conf->precision);
+    dsa_backend_fingerprint(b, c->weights->sampled_fingerprint,
+                            conf->precision);
 
     return DSA_OK;
 }

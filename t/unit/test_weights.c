@@ -266,8 +266,8 @@ accepted(char *fingerprint)
     }
 
     if (fingerprint != NULL) {
-        assert_int_equal(strlen(w->fingerprint), 32);
-        (void) strcpy(fingerprint, w->fingerprint);
+        assert_int_equal(strlen(w->sampled_fingerprint), 32);
+        (void) strcpy(fingerprint, w->sampled_fingerprint);
     }
 
     dsa_weights_close(w);
@@ -314,8 +314,8 @@ test_golden(void **state)
 
     assert_int_equal(w->config.num_hidden_layers, 3);
     assert_int_equal(w->config.index_topk, 64);
-    assert_int_equal(strspn(w->fingerprint, "0123456789abcdef"), 32);
-    assert_int_equal(strlen(w->fingerprint), 32);
+    assert_int_equal(strspn(w->sampled_fingerprint, "0123456789abcdef"), 32);
+    assert_int_equal(strlen(w->sampled_fingerprint), 32);
 
     assert_int_equal(w->layer[0].moe, 0);
     assert_int_equal(w->layer[1].moe, 1);
@@ -614,6 +614,59 @@ test_dtypes(void **state)
     assert_int_equal(w->layer[1].q_a_proj.dtype, DSA_BF16);
 
     dsa_weights_close(w);
+}
+
+
+/*
+ * Without reading the data: the same tensors, but a wrong scale is not found.
+ * Everything that the headers show is checked.
+ */
+
+static void
+test_unread(void **state)
+{
+    float             scale[2] = { 1, 0 };
+    model_t           m;
+    dsa_err_t         err;
+    dsa_weights_t    *w, *all;
+    dsa_st_tensor_t  *x;
+
+    all = dsa_weights_open(A_FP8, &err);
+    assert_non_null(all);
+    w = dsa_weights_open_unread(A_FP8, &err);
+    assert_non_null(w);
+
+    assert_string_equal(w->sampled_fingerprint, "");
+    assert_memory_equal(w->config_hash, all->config_hash, 32);
+    assert_memory_equal(&w->config, &all->config, sizeof(w->config));
+    assert_int_equal(w->shards->n, 2);
+    check(&w->head, DSA_BF16, 1024, 256, 0xaebd533e, 0x2bbe31bc);
+    check(&w->layer[2].expert[15].down, DSA_E4M3, 256, 128, 0xecebeeee,
+          0x6cf07366);
+
+    dsa_weights_close(w);
+    dsa_weights_close(all);
+
+    load(&m, A_FP8);
+    x = tensor(&m, q0 "_scale_inv");
+    assert_int_equal(x->size, sizeof(scale));
+    x->data = scale;
+    put_config(A_FP8, NULL, NULL);
+    put_single(&m);
+
+    assert_null(dsa_weights_open(dir, &err));
+    assert_non_null(strstr(err.text, "has the scale 0"));
+
+    w = dsa_weights_open_unread(dir, &err);
+    assert_non_null(w);
+    dsa_weights_close(w);
+
+    add(&m, "zzz");
+    put_single(&m);
+    unload(&m);
+
+    assert_null(dsa_weights_open_unread(dir, &err));
+    assert_non_null(strstr(err.text, "tensor \"zzz\" is unknown"));
 }
 
 
@@ -1124,6 +1177,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_one_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_broken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dtypes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unread, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mtp, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shards, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fingerprint, setup, teardown),
