@@ -34,45 +34,44 @@ dsa_load_place(dsa_loader_t *ld, uint64_t bytes)
 }
 
 
-/* Adds a task: bytes at the destination. */
-
 static void
 dsa_load_add(dsa_loader_t *ld, void *to, const void *from,
-    const dsa_slice_copy_t *copy, uint64_t bytes, int widen)
+    const dsa_slice_copy_t *copy, dsa_read_e kind)
 {
-    size_t            size;
+    size_t            room;
+    dsa_read_list_t  *list;
     dsa_read_task_t  *task;
 
-    if (ld->tasks == ld->size) {
-        size = ld->size * 2 + 1024;
-        task = realloc(ld->task, size * sizeof(dsa_read_task_t));
+    list = ld->list;
+
+    if (list->n == list->room) {
+        room = list->room * 2 + 1024;
+        task = realloc(list->task, room * sizeof(dsa_read_task_t));
 
         if (task == NULL) {
             if (!ld->failed) {
                 ld->failed = 1;
                 (void) dsa_error(ld->err, "no memory for a list of %zu "
-                                 "weights", size);
+                                 "weights", room);
             }
 
             return;
         }
 
-        ld->task = task;
-        ld->size = size;
+        list->task = task;
+        list->room = room;
     }
 
-    task = &ld->task[ld->tasks++];
+    task = &list->task[list->n++];
 
     task->to = to;
     task->from = from;
     task->copy = *copy;
-    task->bytes = bytes;
-    task->widen = widen;
-    ld->bytes += bytes;
+    task->kind = kind;
 }
 
 
-/* Notes the return value of an op that made random numbers. */
+/* Keeps the first error of the ops that made random numbers. */
 
 static void
 dsa_load_random(dsa_loader_t *ld, int rc)
@@ -89,7 +88,7 @@ float *
 dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
     float mean, float spread)
 {
-    float            *p;
+    float             *p;
     dsa_slice_copy_t   copy;
 
     p = dsa_load_place(ld, n * sizeof(float));
@@ -110,8 +109,8 @@ dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
     copy.stride = copy.run;
     copy.runs = 1;
 
-    dsa_load_add(ld, p, t->data, &copy, n * sizeof(float),
-                 t->dtype == DSA_BF16);
+    dsa_load_add(ld, p, t->data, &copy,
+                 t->dtype == DSA_BF16 ? DSA_READ_WIDEN : DSA_READ_COPY);
 
     return p;
 }
@@ -144,8 +143,8 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cut_e cut,
 {
     uint64_t           n;
     dsa_bf16_t        *p;
-    dsa_slice_copy_t    copy;
-    dsa_slice_t         slice;
+    dsa_slice_t        slice;
+    dsa_slice_copy_t   copy;
 
     dsa_shard_slice(&slice, ld->shard, cut, rows, cols);
 
@@ -164,7 +163,7 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cut_e cut,
 
     dsa_slice_copy_values(&copy, &slice, cols, sizeof(dsa_bf16_t));
     dsa_load_check(ld, t, DSA_BF16, name, layer);
-    dsa_load_add(ld, p, t->data, &copy, n * sizeof(dsa_bf16_t), 0);
+    dsa_load_add(ld, p, t->data, &copy, DSA_READ_COPY);
 
     return p;
 }
@@ -177,9 +176,9 @@ dsa_load_fp8_part(dsa_loader_t *ld, const dsa_fp8_weight_t *w, uint64_t at,
     const dsa_tensor_t *t, const dsa_slice_t *slice,
     const dsa_load_fp8_t *m)
 {
-    float            *scale;
-    uint64_t          block;
-    dsa_e4m3_t       *q;
+    float             *scale;
+    uint64_t           block;
+    dsa_e4m3_t        *q;
     dsa_slice_copy_t   copy;
 
     block = w->cols / DSA_FP8_GROUP;
@@ -189,10 +188,10 @@ dsa_load_fp8_part(dsa_loader_t *ld, const dsa_fp8_weight_t *w, uint64_t at,
     dsa_load_check(ld, t, DSA_E4M3, m->name, m->layer);
 
     dsa_slice_copy_values(&copy, slice, m->cols, sizeof(dsa_e4m3_t));
-    dsa_load_add(ld, q, t->data, &copy, copy.run * copy.runs, 0);
+    dsa_load_add(ld, q, t->data, &copy, DSA_READ_COPY);
 
     dsa_slice_copy_scales(&copy, slice, m->cols);
-    dsa_load_add(ld, scale, t->scale, &copy, copy.run * copy.runs, 0);
+    dsa_load_add(ld, scale, t->scale, &copy, DSA_READ_SCALES);
 }
 
 
@@ -203,7 +202,7 @@ dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_load_fp8_t *m)
     uint32_t           i, j;
     uint64_t           at, rows, cols, bytes, scales;
     dsa_e4m3_t        *q;
-    dsa_slice_t         slice[3];
+    dsa_slice_t        slice[3];
     dsa_fp8_weight_t   one;
 
     assert(m->parts >= 1 && m->parts <= 3);
@@ -212,8 +211,7 @@ dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_load_fp8_t *m)
     cols = 0;
 
     for (i = 0; i < m->parts; i++) {
-        dsa_shard_slice(&slice[i], ld->shard, m->cut, m->rows[i],
-                             m->cols);
+        dsa_shard_slice(&slice[i], ld->shard, m->cut, m->rows[i], m->cols);
         rows = dsa_load_round_up(rows, DSA_FP8_GROUP) + slice[i].rows;
         cols = slice[i].cols;
     }

@@ -8,9 +8,9 @@
 #define _DSA_CUDA_LOADER_H_INCLUDED_
 
 
+#include "engine/checkpoint/shard.h"
 #include "engine/checkpoint/weights.h"
 #include "engine/cuda/reader.h"
-#include "engine/checkpoint/shard.h"
 #include "kernels/cuda.h"
 
 
@@ -22,16 +22,15 @@
  */
 
 typedef struct {
-    const dsa_shard_t  *shard;
+    const dsa_shard_t      *shard;
     uint8_t                *memory;     /* device; NULL while counting */
     uint64_t                used;       /* bytes placed so far */
     int                     random;     /* 1: random numbers, no files */
     uint64_t                seed;       /* of the next random numbers */
     dsa_stream_t            stream;     /* for the random numbers */
-    dsa_read_task_t        *task;       /* [tasks], to be read afterwards */
-    size_t                  tasks;
-    size_t                  size;
-    uint64_t                bytes;      /* of all tasks */
+    dsa_read_list_t        *list;       /* to be read afterwards; not used
+                                           while counting or for random
+                                           numbers */
     int                     rc;         /* the first error of an op */
     int                     failed;     /* 1: err has another error */
     dsa_err_t              *err;
@@ -53,15 +52,15 @@ typedef struct {
     uint32_t                cols;       /* uncut */
     uint32_t                n;          /* matrices */
     uint32_t                spare;      /* rows of zeros below the last part */
-    dsa_cut_e          cut;
+    dsa_cut_e               cut;
     const char             *name;       /* for errors */
     uint32_t                layer;
 } dsa_load_fp8_t;
 
 
 /*
- * Each of these places one weight.  Errors are noted in the loader: the first
- * one counts.  A tensor is not read if the loader counts or is random.
+ * Each of these places one weight.  The loader keeps the first error.  t is
+ * not used if the loader counts or is random.
  */
 
 /* bytes of device memory, 256-byte aligned; NULL while counting. */

@@ -6,304 +6,495 @@
 
 #include <assert.h>
 #include <cuda_runtime_api.h>
-#include <pthread.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "engine/checkpoint/pieces.h"
+#include "engine/checkpoint/scan.h"
 #include "engine/cuda/reader.h"
 #include "kernels/bf16.h"
 #include "kernels/cuda.h"
 
 
-#define DSA_READERS         16          /* most threads */
-#define DSA_READER_BYTES    (8U << 20)  /* of a pinned buffer; two a thread */
-#define DSA_PROGRESS_MS     2000        /* between log lines */
-
-
-/* What the threads share; lock protects all but the tasks. */
+/* A task with its place in the files. */
 
 typedef struct {
-    const dsa_read_task_t  *task;
-    size_t                  tasks;
-    size_t                  next;       /* the first task not yet started */
-    uint64_t                done;       /* bytes */
-    unsigned                running;    /* threads */
-    int                     device;
-    int                     rc;         /* the first error */
-    pthread_mutex_t         lock;
-    pthread_cond_t          ended;      /* a thread ended */
-} dsa_readers_t;
+    uint32_t                    file;
+    uint32_t                    list;
+    uint64_t                    matrix;     /* offset of the tensor */
+    uint64_t                    begin;      /* offset of its first byte used */
+    uint64_t                    reach;      /* the largest end of this entry
+                                               and those before it in the file,
+                                               so that it never decreases */
+    uint8_t                    *vector;     /* DSA_READ_WIDEN: for the BF16 */
+    const dsa_read_task_t      *task;
+} dsa_read_entry_t;
 
 
-/* What one thread has: while one buffer is copied, the other is filled. */
+/* What the threads share, and do not change. */
 
 typedef struct {
-    uint8_t                *buffer[2];  /* pinned */
-    cudaEvent_t             event[2];   /* the last copy of a buffer */
-    cudaStream_t            stream;
-    unsigned                next;       /* buffer */
-} dsa_reader_t;
+    const dsa_weights_t        *weights;
+    const dsa_read_list_t      *list;
+    uint32_t                    lists;
+    dsa_read_entry_t           *entry;      /* [n], by file and begin */
+    size_t                      n;
+    uint8_t                    *vectors;    /* all BF16 vectors.  They are few
+                                               and small, and are widened when
+                                               they are complete */
+    uint64_t                    vector;     /* most bytes of one */
+} dsa_read_t;
 
 
-static int
-dsa_reader_open(dsa_reader_t *r)
-{
-    int       rc;
-    unsigned  i;
+/* What one thread has. */
 
-    rc = cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking);
-
-    for (i = 0; i < 2 && rc == 0; i++) {
-        rc = cudaMallocHost((void **) &r->buffer[i], DSA_READER_BYTES);
-
-        if (rc == 0) {
-            rc = cudaEventCreateWithFlags(&r->event[i],
-                                          cudaEventDisableTiming);
-        }
-    }
-
-    return rc;
-}
+typedef struct {
+    const dsa_read_t           *read;
+    uint8_t                    *buffer;     /* pinned */
+    cudaStream_t                stream[];   /* of each list, on its device */
+} dsa_read_part_t;
 
 
-static void
-dsa_reader_close(dsa_reader_t *r)
-{
-    unsigned  i;
-
-    for (i = 0; i < 2; i++) {
-        if (r->event[i] != NULL) {
-            (void) cudaEventDestroy(r->event[i]);
-        }
-
-        (void) cudaFreeHost(r->buffer[i]);
-    }
-
-    if (r->stream != NULL) {
-        (void) cudaStreamDestroy(r->stream);
-    }
-}
-
-
-/* Bytes at .. at+n-1 of a task's destination. */
-
-static void
-dsa_reader_fill(uint8_t *to, const dsa_read_task_t *t, uint64_t at, uint64_t n)
-{
-    if (t->widen) {
-        assert(t->copy.runs == 1);
-        dsa_bf16_decode_rows((float *) (void *) to,
-                             t->from + t->copy.from + at / 2, n / 4);
-
-    } else {
-        dsa_slice_copy_part(to, t->from, &t->copy, at, n);
-    }
-}
-
-
-static int
-dsa_reader_task(dsa_reader_t *r, const dsa_read_task_t *t)
-{
-    int       rc;
-    unsigned  i;
-    uint64_t  at, n;
-
-    for (at = 0, rc = 0; at < t->bytes && rc == 0; at += n) {
-        n = t->bytes - at < DSA_READER_BYTES ? t->bytes - at
-                                             : DSA_READER_BYTES;
-        i = r->next++ % 2;
-
-        rc = cudaEventSynchronize(r->event[i]);
-
-        if (rc == 0) {
-            dsa_reader_fill(r->buffer[i], t, at, n);
-            rc = cudaMemcpyAsync(t->to + at, r->buffer[i], n,
-                                 cudaMemcpyHostToDevice, r->stream);
-        }
-
-        if (rc == 0) {
-            rc = cudaEventRecord(r->event[i], r->stream);
-        }
-    }
-
-    return rc;
-}
-
-
-/* Notes an error; returns the next task, or NULL after the last one. */
-
-static const dsa_read_task_t *
-dsa_readers_next(dsa_readers_t *all, int rc)
-{
-    const dsa_read_task_t  *t;
-
-    (void) pthread_mutex_lock(&all->lock);
-
-    if (rc != 0 && all->rc == 0) {
-        all->rc = rc;
-    }
-
-    t = all->rc == 0 && all->next < all->tasks ? &all->task[all->next++]
-                                               : NULL;
-
-    (void) pthread_mutex_unlock(&all->lock);
-
-    return t;
-}
-
-
-static void *
-dsa_reader_run(void *data)
-{
-    int                     rc;
-    dsa_reader_t            reader;
-    dsa_readers_t          *all = data;
-    const dsa_read_task_t  *t;
-
-    memset(&reader, 0, sizeof(reader));
-
-    rc = cudaSetDevice(all->device);
-    rc = rc != 0 ? rc : dsa_reader_open(&reader);
-
-    for ( ;; ) {
-        t = dsa_readers_next(all, rc);
-
-        if (t == NULL) {
-            break;
-        }
-
-        rc = dsa_reader_task(&reader, t);
-
-        (void) pthread_mutex_lock(&all->lock);
-        all->done += t->bytes;
-        (void) pthread_mutex_unlock(&all->lock);
-    }
-
-    if (reader.stream != NULL) {
-        rc = cudaStreamSynchronize(reader.stream);
-    }
-
-    dsa_reader_close(&reader);
-
-    (void) pthread_mutex_lock(&all->lock);
-
-    if (rc != 0 && all->rc == 0) {
-        all->rc = rc;
-    }
-
-    all->running--;
-    (void) pthread_cond_signal(&all->ended);
-    (void) pthread_mutex_unlock(&all->lock);
-
-    return NULL;
-}
-
-
-static void
-dsa_readers_progress(uint64_t done, uint64_t bytes, uint64_t ms)
-{
-    dsa_log(DSA_LOG_NOTICE, "weights: %.1f of %.1f GB on the GPU, %.1f GB/s",
-            (double) done * 1e-9, (double) bytes * 1e-9,
-            (double) done * 1e-6 / (double) (ms > 0 ? ms : 1));
-}
-
-
-/* Until the last thread ended; lock is locked. */
-
-static void
-dsa_readers_wait(dsa_readers_t *all, uint64_t bytes, uint64_t begin)
-{
-    uint64_t         logged, now;
-    struct timespec  until;
-
-    logged = begin;
-
-    while (all->running != 0) {
-        (void) clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += 1;
-        (void) pthread_cond_timedwait(&all->ended, &all->lock, &until);
-
-        now = dsa_clock_ms();
-
-        if (now - logged >= DSA_PROGRESS_MS) {
-            dsa_readers_progress(all->done, bytes, now - begin);
-            logged = now;
-        }
-    }
-}
+static int dsa_read_index(dsa_read_t *r, dsa_err_t *err);
+static int dsa_read_vectors(const dsa_read_t *r, dsa_err_t *err);
+static void *dsa_read_open(void *data, uint8_t **buffer, dsa_err_t *err);
+static int dsa_read_block(void *data, const dsa_scan_block_t *block,
+    dsa_err_t *err);
+static int dsa_read_wait(void *data, dsa_err_t *err);
+static void dsa_read_close(void *data);
 
 
 int
-dsa_cuda_read(const dsa_read_task_t *task, size_t n, uint64_t bytes,
-    dsa_err_t *err)
+dsa_cuda_read(const dsa_weights_t *weights, const dsa_read_list_t *list,
+    uint32_t lists, char fingerprint[DSA_FULL_LEN + 1], dsa_err_t *err)
 {
-    int            rc;
-    long           cpus;
-    unsigned       i, threads;
-    uint64_t       begin;
-    pthread_t      thread[DSA_READERS];
-    dsa_readers_t  all;
+    int              rc, device;
+    dsa_read_t       r;
+    dsa_scan_sink_t  sink;
 
-    if (n == 0) {
-        return DSA_OK;
-    }
+    memset(&r, 0, sizeof(r));
 
-    memset(&all, 0, sizeof(all));
+    r.weights = weights;
+    r.list = list;
+    r.lists = lists;
 
-    all.task = task;
-    all.tasks = n;
+    sink.data = &r;
+    sink.open = dsa_read_open;
+    sink.block = dsa_read_block;
+    sink.wait = dsa_read_wait;
+    sink.close = dsa_read_close;
 
-    rc = cudaGetDevice(&all.device);
+    rc = cudaGetDevice(&device);
 
     if (rc != 0) {
         return dsa_error(err, "reading weights: no GPU is selected: %s",
                          dsa_cuda_error(rc));
     }
 
-    cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    threads = cpus < 1 ? 1
-              : cpus > DSA_READERS ? DSA_READERS : (unsigned) cpus;
+    rc = dsa_read_index(&r, err);
 
-    (void) pthread_mutex_init(&all.lock, NULL);
-    (void) pthread_cond_init(&all.ended, NULL);
+    if (rc == DSA_OK) {
+        rc = dsa_scan(weights, &sink, 0, fingerprint, err);
+    }
 
-    begin = dsa_clock_ms();
+    if (rc == DSA_OK) {
+        rc = dsa_read_vectors(&r, err);
+    }
 
-    (void) pthread_mutex_lock(&all.lock);
+    (void) cudaSetDevice(device);
 
-    for (i = 0; i < threads; i++) {
-        if (pthread_create(&thread[i], NULL, dsa_reader_run, &all) != 0) {
+    free(r.entry);
+    free(r.vectors);
+
+    return rc;
+}
+
+
+static int
+dsa_read_compare(const void *one, const void *two)
+{
+    const dsa_read_entry_t  *a = one, *b = two;
+
+    if (a->file != b->file) {
+        return a->file < b->file ? -1 : 1;
+    }
+
+    return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+
+static uint64_t
+dsa_read_end(const dsa_read_entry_t *e)
+{
+    const dsa_slice_copy_t  *copy;
+
+    copy = &e->task->copy;
+
+    return e->begin + (copy->runs - 1) * copy->stride + copy->run;
+}
+
+
+/* Finds the tasks of all lists in the files, and sorts them. */
+
+static int
+dsa_read_index(dsa_read_t *r, dsa_err_t *err)
+{
+    size_t                  i;
+    uint8_t                *vector;
+    uint32_t                k;
+    uint64_t                bytes, reach;
+    dsa_read_entry_t       *e;
+    const dsa_read_task_t  *t;
+
+    bytes = 0;
+
+    for (k = 0; k < r->lists; k++) {
+        r->n += r->list[k].n;
+
+        for (i = 0; i < r->list[k].n; i++) {
+            t = &r->list[k].task[i];
+
+            if (t->kind == DSA_READ_WIDEN) {
+                assert(t->copy.runs == 1);
+                bytes += t->copy.run;
+                r->vector = t->copy.run > r->vector ? t->copy.run : r->vector;
+            }
+        }
+    }
+
+    r->entry = malloc(r->n * sizeof(dsa_read_entry_t) + 1);
+    r->vectors = malloc(bytes + 1);
+
+    if (r->entry == NULL || r->vectors == NULL) {
+        return dsa_error(err, "no memory for a list of %zu weights", r->n);
+    }
+
+    vector = r->vectors;
+    e = r->entry;
+
+    for (k = 0; k < r->lists; k++) {
+        for (i = 0; i < r->list[k].n; i++, e++) {
+            t = &r->list[k].task[i];
+
+            e->file = dsa_shards_find(r->weights->shards, t->from, &e->matrix);
+            e->list = k;
+            e->begin = e->matrix + t->copy.from;
+            e->vector = vector;
+            e->task = t;
+
+            vector += t->kind == DSA_READ_WIDEN ? t->copy.run : 0;
+        }
+    }
+
+    qsort(r->entry, r->n, sizeof(dsa_read_entry_t), dsa_read_compare);
+
+    for (i = 0, reach = 0; i < r->n; i++) {
+        e = &r->entry[i];
+
+        if (i == 0 || e->file != e[-1].file) {
+            reach = 0;
+        }
+
+        reach = dsa_read_end(e) > reach ? dsa_read_end(e) : reach;
+        e->reach = reach;
+    }
+
+    return DSA_OK;
+}
+
+
+/* The first entry that may have bytes at or behind an offset of a file. */
+
+static size_t
+dsa_read_first(const dsa_read_t *r, uint32_t file, uint64_t offset)
+{
+    size_t                   low, high, middle;
+    const dsa_read_entry_t  *e;
+
+    low = 0;
+    high = r->n;
+
+    while (low < high) {
+        middle = low + (high - low) / 2;
+        e = &r->entry[middle];
+
+        if (e->file < file || (e->file == file && e->reach <= offset)) {
+            low = middle + 1;
+
+        } else {
+            high = middle;
+        }
+    }
+
+    return low;
+}
+
+
+/* Widens the vectors and copies them to their GPUs. */
+
+static int
+dsa_read_vectors(const dsa_read_t *r, dsa_err_t *err)
+{
+    int                      rc;
+    size_t                   i, n;
+    float                   *wide;
+    const dsa_read_entry_t  *e;
+
+    wide = malloc(r->vector / sizeof(dsa_bf16_t) * sizeof(float) + 1);
+
+    if (wide == NULL) {
+        return dsa_error(err, "no memory for a vector of %llu bytes",
+                         (unsigned long long) r->vector);
+    }
+
+    for (i = 0, rc = 0; i < r->n && rc == 0; i++) {
+        e = &r->entry[i];
+
+        if (e->task->kind == DSA_READ_WIDEN) {
+            n = e->task->copy.run / sizeof(dsa_bf16_t);
+            dsa_bf16_decode_rows(wide, e->vector, n);
+
+            rc = cudaSetDevice(r->list[e->list].device);
+            rc = rc != 0 ? rc : (int) cudaMemcpy(e->task->to, wide,
+                                                 n * sizeof(float),
+                                                 cudaMemcpyHostToDevice);
+        }
+    }
+
+    free(wide);
+
+    if (rc != 0) {
+        return dsa_error(err, "copying weights to the GPU: %s",
+                         dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+static void *
+dsa_read_open(void *data, uint8_t **buffer, dsa_err_t *err)
+{
+    int                rc;
+    uint32_t           i;
+    dsa_read_t        *r = data;
+    dsa_read_part_t   *part;
+
+    part = calloc(1, sizeof(dsa_read_part_t)
+                     + r->lists * sizeof(cudaStream_t));
+
+    if (part == NULL) {
+        (void) dsa_error(err, "no memory for a thread that reads weights");
+        return NULL;
+    }
+
+    part->read = r;
+
+    for (i = 0, rc = 0; i < r->lists && rc == 0; i++) {
+        rc = cudaSetDevice(r->list[i].device);
+        rc = rc != 0 ? rc
+                     : (int) cudaStreamCreateWithFlags(&part->stream[i],
+                                                       cudaStreamNonBlocking);
+    }
+
+    rc = rc != 0 ? rc : (int) cudaHostAlloc((void **) &part->buffer,
+                                            DSA_LEAF_SIZE,
+                                            cudaHostAllocPortable);
+
+    if (rc != 0) {
+        (void) dsa_error(err, "%u bytes of pinned memory to read weights: %s",
+                         DSA_LEAF_SIZE, dsa_cuda_error(rc));
+        dsa_read_close(part);
+        return NULL;
+    }
+
+    *buffer = part->buffer;
+
+    return part;
+}
+
+
+static void
+dsa_read_close(void *data)
+{
+    uint32_t          i;
+    dsa_read_part_t  *part = data;
+
+    for (i = 0; i < part->read->lists; i++) {
+        if (part->stream[i] != NULL) {
+            (void) cudaStreamSynchronize(part->stream[i]);
+            (void) cudaStreamDestroy(part->stream[i]);
+        }
+    }
+
+    (void) cudaFreeHost(part->buffer);
+    free(part);
+}
+
+
+static int
+dsa_read_wait(void *data, dsa_err_t *err)
+{
+    int               rc;
+    uint32_t          i;
+    dsa_read_part_t  *part = data;
+
+    for (i = 0, rc = 0; i < part->read->lists && rc == 0; i++) {
+        rc = cudaStreamSynchronize(part->stream[i]);
+    }
+
+    if (rc != 0) {
+        return dsa_error(err, "copying weights to GPU %d: %s",
+                         part->read->list[i - 1].device, dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+/* Reports the scale at an offset of a block; finds its tensor's name. */
+
+static int
+dsa_read_bad_scale(const dsa_read_t *r, const dsa_scan_block_t *block,
+    uint64_t at, dsa_err_t *err)
+{
+    float                   value;
+    uint32_t                i, n;
+    uint64_t                size;
+    dsa_str_t               name;
+    const dsa_st_t         *st;
+    const uint8_t          *byte;
+    const dsa_st_tensor_t  *t;
+
+    st = r->weights->shards->file[block->file];
+    byte = dsa_st_image(st, &size) + block->offset + at;
+    name = dsa_strz("");
+    n = dsa_st_count(st);
+
+    for (i = 0; i < n; i++) {
+        t = dsa_st_at(st, i);
+
+        if (byte >= (const uint8_t *) t->data
+            && byte < (const uint8_t *) t->data + t->size)
+        {
+            name = t->name;
+            break;
+        }
+    }
+
+    memcpy(&value, block->data + at, sizeof(value));
+
+    return dsa_error(err, "%s: tensor \"%.*s\" has the scale %g at byte %llu "
+                     "of the file; expected a finite number above 0",
+                     r->weights->shards->path[block->file], (int) name.len,
+                     name.data, (double) value,
+                     (unsigned long long) (block->offset + at));
+}
+
+
+static int
+dsa_read_check_scales(const dsa_read_t *r, const dsa_scan_block_t *block,
+    const dsa_piece_t *piece, dsa_err_t *err)
+{
+    float     value;
+    uint64_t  row, col, at;
+
+    for (row = 0; row < piece->rows; row++) {
+        for (col = 0; col < piece->width; col += sizeof(float)) {
+            at = piece->from + row * piece->stride + col;
+            memcpy(&value, block->data + at, sizeof(value));
+
+            if (!(value > 0) || isinf(value)) {
+                return dsa_read_bad_scale(r, block, at, err);
+            }
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* Enqueues the copies of one piece. */
+
+static int
+dsa_read_piece(dsa_read_part_t *part, const dsa_read_entry_t *e,
+    const dsa_scan_block_t *block, const dsa_piece_t *piece, dsa_err_t *err)
+{
+    int             rc;
+    uint8_t        *to;
+    const uint8_t  *from;
+
+    to = (uint8_t *) e->task->to + piece->to;
+    from = block->data + piece->from;
+
+    switch (e->task->kind) {
+
+    case DSA_READ_WIDEN:
+        memcpy(e->vector + piece->to, from, piece->width);
+        return DSA_OK;
+
+    case DSA_READ_SCALES:
+        if (dsa_read_check_scales(part->read, block, piece, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        break;
+
+    case DSA_READ_COPY:
+        break;
+    }
+
+    if (piece->rows == 1) {
+        rc = cudaMemcpyAsync(to, from, piece->width, cudaMemcpyHostToDevice,
+                             part->stream[e->list]);
+
+    } else {
+        rc = cudaMemcpy2DAsync(to, piece->width, from, piece->stride,
+                               piece->width, piece->rows,
+                               cudaMemcpyHostToDevice, part->stream[e->list]);
+    }
+
+    if (rc != 0) {
+        return dsa_error(err, "copying weights to GPU %d: %s",
+                         part->read->list[e->list].device,
+                         dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_read_block(void *data, const dsa_scan_block_t *block, dsa_err_t *err)
+{
+    size_t                   i;
+    uint32_t                 k, n;
+    dsa_piece_t              piece[DSA_PIECES_MAX];
+    dsa_read_part_t         *part = data;
+    const dsa_read_t        *r;
+    const dsa_read_entry_t  *e;
+
+    r = part->read;
+
+    for (i = dsa_read_first(r, block->file, block->offset); i < r->n; i++) {
+        e = &r->entry[i];
+
+        if (e->file != block->file
+            || e->begin >= block->offset + block->size)
+        {
             break;
         }
 
-        all.running++;
+        n = dsa_pieces(piece, &e->task->copy, e->matrix, block->offset,
+                       block->size);
+
+        for (k = 0; k < n; k++) {
+            if (dsa_read_piece(part, e, block, &piece[k], err) != DSA_OK) {
+                return DSA_ERROR;
+            }
+        }
     }
-
-    threads = i;
-    dsa_readers_wait(&all, bytes, begin);
-
-    (void) pthread_mutex_unlock(&all.lock);
-
-    for (i = 0; i < threads; i++) {
-        (void) pthread_join(thread[i], NULL);
-    }
-
-    (void) pthread_cond_destroy(&all.ended);
-    (void) pthread_mutex_destroy(&all.lock);
-
-    if (threads == 0) {
-        return dsa_error(err, "reading weights: no thread can be started");
-    }
-
-    if (all.rc != 0) {
-        return dsa_error(err, "copying weights to the GPU: %s",
-                         dsa_cuda_error(all.rc));
-    }
-
-    dsa_readers_progress(all.done, bytes, dsa_clock_ms() - begin);
 
     return DSA_OK;
 }

@@ -357,13 +357,22 @@ dsa_cuda_weights_alloc(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
 
 
 int
-dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
-    const dsa_shard_t *shard, const dsa_weights_t *weights,
-    dsa_stream_t stream, dsa_err_t *err)
+dsa_cuda_weights_place(dsa_cuda_weights_t *w,
+    const dsa_model_config_t *config, const dsa_shard_t *shard,
+    const dsa_weights_t *weights, dsa_stream_t stream, dsa_read_list_t *list,
+    dsa_err_t *err)
 {
     int           rc;
-    uint32_t      i;
     dsa_loader_t  ld;
+
+    memset(list, 0, sizeof(dsa_read_list_t));
+
+    rc = cudaGetDevice(&list->device);
+
+    if (rc != 0) {
+        return dsa_error(err, "placing weights: no GPU is selected: %s",
+                         dsa_cuda_error(rc));
+    }
 
     if (dsa_cuda_weights_alloc(w, config, shard, stream, err) != DSA_OK) {
         return DSA_ERROR;
@@ -376,21 +385,32 @@ dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
     ld.random = weights == NULL;
     ld.seed = 1;
     ld.stream = stream;
+    ld.list = list;
     ld.err = err;
 
     dsa_load_all(&ld, w, config, weights);
 
-    rc = ld.failed ? DSA_ERROR
-                   : dsa_cuda_read(ld.task, ld.tasks, ld.bytes, err);
-    free(ld.task);
-
-    if (rc != DSA_OK) {
+    if (ld.failed) {
         return DSA_ERROR;
     }
 
-    rc = ld.rc;
+    if (ld.rc != 0) {
+        return dsa_error(err, "random weights on GPU %d: %s", list->device,
+                         dsa_cuda_error(ld.rc));
+    }
 
-    for (i = 0; i < config->num_hidden_layers && rc == 0; i++) {
+    return DSA_OK;
+}
+
+
+int
+dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
+    const dsa_model_config_t *config, dsa_stream_t stream, dsa_err_t *err)
+{
+    int       rc;
+    uint32_t  i;
+
+    for (i = 0, rc = 0; i < config->num_hidden_layers && rc == 0; i++) {
         rc = dsa_cuda_fp8_decode_weight(w->layer[i].kv_b_bf16,
                                         &w->layer[i].kv_b, stream);
     }
@@ -403,6 +423,31 @@ dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
     }
 
     return DSA_OK;
+}
+
+
+int
+dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
+    const dsa_shard_t *shard, const dsa_weights_t *weights,
+    dsa_stream_t stream, dsa_err_t *err)
+{
+    int              rc;
+    char             fingerprint[DSA_FULL_LEN + 1];
+    dsa_read_list_t  list;
+
+    rc = dsa_cuda_weights_place(w, config, shard, weights, stream, &list, err);
+
+    if (rc == DSA_OK && weights != NULL) {
+        rc = dsa_cuda_read(weights, &list, 1, fingerprint, err);
+    }
+
+    if (rc == DSA_OK) {
+        rc = dsa_cuda_weights_finish(w, config, stream, err);
+    }
+
+    free(list.task);
+
+    return rc;
 }
 
 

@@ -8,8 +8,9 @@
 #define _DSA_CUDA_WEIGHTS_H_INCLUDED_
 
 
-#include "engine/checkpoint/weights.h"
 #include "engine/checkpoint/shard.h"
+#include "engine/checkpoint/weights.h"
+#include "engine/cuda/reader.h"
 #include "kernels/cuda.h"
 
 
@@ -63,11 +64,26 @@ uint64_t dsa_cuda_weights_size(const dsa_model_config_t *config,
     const dsa_shard_t *shard);
 
 /*
- * Allocates w on the current device and fills it with the rank's part of a
- * checkpoint, or with random numbers if weights is NULL.  Waits for the GPU.
- * DSA_ERROR with err: too little memory, a tensor of another dtype than the
- * kernels take, or an error of CUDA; w is then freed by the caller as well.
+ * The weights of several ranks are loaded in three steps: each rank places
+ * its own, one call of dsa_cuda_read() reads the files for all of them, and
+ * each rank finishes its own.  The current device is the rank's.
+ *
+ * place allocates w and lists what has to be read for it.  With weights NULL
+ * it fills w with random numbers instead, and the list is empty.  The caller
+ * frees list->task with free() in any case.  DSA_ERROR with err: too little
+ * memory, a tensor of another dtype than the kernels take, or an error of
+ * CUDA.  The caller frees w in any case.
  */
+int dsa_cuda_weights_place(dsa_cuda_weights_t *w,
+    const dsa_model_config_t *config, const dsa_shard_t *shard,
+    const dsa_weights_t *weights, dsa_stream_t stream, dsa_read_list_t *list,
+    dsa_err_t *err);
+
+/* Computes what is derived from other weights, and waits for the GPU. */
+int dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
+    const dsa_model_config_t *config, dsa_stream_t stream, dsa_err_t *err);
+
+/* All three steps, for one rank. */
 int dsa_cuda_weights_load(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, const dsa_shard_t *shard,
     const dsa_weights_t *weights, dsa_stream_t stream, dsa_err_t *err);
