@@ -23,6 +23,7 @@ int dsa_cmd_encode(int argc, char **argv);
 int dsa_cmd_parse(int argc, char **argv);
 int dsa_cmd_logits(int argc, char **argv);
 int dsa_cmd_generate(int argc, char **argv);
+int dsa_cmd_fingerprint(int argc, char **argv);
 int dsa_cmd_bench(int argc, char **argv);
 
 /*

@@ -45,6 +45,10 @@ static const dsa_command_t  dsa_commands[] = {
       "               [--greedy] [--backend cpu|cuda]\n"
       "      continue a prompt\n" },
 
+    { "fingerprint", dsa_cmd_fingerprint,
+      "  dsa fingerprint --model DIR\n"
+      "      print a hash of config.json and every byte of the weights\n" },
+
     { "bench", dsa_cmd_bench,
       "  dsa bench kernels | engine\n"
       "      measure the ops of a GPU and whole steps\n" }
