@@ -54,7 +54,7 @@ sub expected {
 }
 
 
-# the demonstration model has several leaves, the golden ones several files
+# here each file has one leaf; t/unit/test_scan.c has files with several
 
 for my $dir (qw{ t/data/golden/a-fp8 t/data/golden/b-bf16 demo/model },
              $t->build . '/model')
