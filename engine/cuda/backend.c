@@ -152,15 +152,15 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
         return DSA_OK;
     }
 
-    c->weights = dsa_weights_open(conf->model, err);
+    /* the group reads the data, and computes the fingerprint */
+
+    c->weights = dsa_weights_open_unread(conf->model, err);
 
     if (c->weights == NULL) {
         return DSA_ERROR;
     }
 
     b->config = c->weights->config;
-    dsa_backend_fingerprint(b, c->weights->sampled_fingerprint,
-                            conf->precision);
 
     return DSA_OK;
 }
@@ -194,6 +194,10 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
 
     if (c->group == NULL) {
         return DSA_ERROR;
+    }
+
+    if (c->weights != NULL) {
+        dsa_backend_fingerprint(b, c->group->fingerprint, conf->precision);
     }
 
     /* the weights are on the GPUs: the files are not needed any more */

@@ -19,11 +19,14 @@
 typedef struct {
     dsa_cuda_group_t       *group;
     const dsa_cuda_conf_t  *conf;
+    dsa_read_list_t         list[DSA_MAX_GPUS];     /* of each rank */
 } dsa_group_open_t;
 
 
 static int dsa_group_open_rank(void *data, uint32_t rank, dsa_err_t *err);
-static int dsa_group_load_rank(void *data, uint32_t rank, dsa_err_t *err);
+static int dsa_group_place_rank(void *data, uint32_t rank, dsa_err_t *err);
+static int dsa_group_finish_rank(void *data, uint32_t rank, dsa_err_t *err);
+static int dsa_group_load(dsa_group_open_t *open, dsa_err_t *err);
 static int dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_plan(dsa_cuda_group_t *group,
     const dsa_cuda_conf_t *conf, dsa_err_t *err);
@@ -50,6 +53,7 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
     group->ranks = conf->gpus;
     group->attention = conf->attention;
 
+    memset(&open, 0, sizeof(open));
     open.group = group;
     open.conf = conf;
 
@@ -66,8 +70,7 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         || dsa_cuda_team_run(group->team, dsa_group_open_rank, &open, err)
            != DSA_OK
         || dsa_group_plan(group, conf, err) != DSA_OK
-        || dsa_cuda_team_run(group->team, dsa_group_load_rank, &open, err)
-           != DSA_OK)
+        || dsa_group_load(&open, err) != DSA_OK)
     {
         dsa_cuda_group_close(group);
         return NULL;
@@ -113,21 +116,60 @@ dsa_group_open_rank(void *data, uint32_t rank, dsa_err_t *err)
 
 
 static int
-dsa_group_load_rank(void *data, uint32_t rank, dsa_err_t *err)
+dsa_group_place_rank(void *data, uint32_t rank, dsa_err_t *err)
 {
     dsa_group_open_t  *open;
 
     open = data;
 
-    if (dsa_cuda_rank_load(open->group->rank[rank], open->group->pages,
-                           open->conf->weights, err)
-        != DSA_OK)
-    {
+    return dsa_cuda_rank_place(open->group->rank[rank], open->group->pages,
+                               open->conf->weights, &open->list[rank], err);
+}
+
+
+static int
+dsa_group_finish_rank(void *data, uint32_t rank, dsa_err_t *err)
+{
+    dsa_group_open_t  *open;
+
+    open = data;
+
+    if (dsa_cuda_rank_finish(open->group->rank[rank], err) != DSA_OK) {
         return DSA_ERROR;
     }
 
     return open->group->ranks > 1
            ? dsa_cuda_rank_warm(open->group->rank[rank], err) : DSA_OK;
+}
+
+
+/* One pass over the files, between two parts that each rank does itself. */
+
+static int
+dsa_group_load(dsa_group_open_t *open, dsa_err_t *err)
+{
+    int                rc;
+    uint32_t           i;
+    dsa_cuda_group_t  *group;
+
+    group = open->group;
+
+    rc = dsa_cuda_team_run(group->team, dsa_group_place_rank, open, err);
+
+    if (rc == DSA_OK && open->conf->weights != NULL) {
+        rc = dsa_cuda_read(open->conf->weights, open->list, group->ranks,
+                           group->fingerprint, err);
+    }
+
+    for (i = 0; i < group->ranks; i++) {
+        free(open->list[i].task);
+    }
+
+    if (rc == DSA_OK) {
+        rc = dsa_cuda_team_run(group->team, dsa_group_finish_rank, open, err);
+    }
+
+    return rc;
 }
 
 

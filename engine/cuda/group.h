@@ -34,6 +34,8 @@ typedef struct {
     uint32_t            ranks;
     dsa_attention_e     attention;
     uint32_t            pages;          /* of each rank */
+    char                fingerprint[DSA_FULL_LEN + 1];  /* full, of the
+                                           weights; empty if they are random */
     dsa_cuda_rank_t    *rank[DSA_MAX_GPUS];
     dsa_cuda_team_t    *team;
 } dsa_cuda_group_t;

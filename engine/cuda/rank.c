@@ -55,16 +55,16 @@ dsa_cuda_rank_open(const dsa_cuda_conf_t *conf, uint32_t number,
 
 
 int
-dsa_cuda_rank_load(dsa_cuda_rank_t *rank, uint32_t pages,
-    const dsa_weights_t *weights, dsa_err_t *err)
+dsa_cuda_rank_place(dsa_cuda_rank_t *rank, uint32_t pages,
+    const dsa_weights_t *weights, dsa_read_list_t *list, dsa_err_t *err)
 {
     int  rc;
 
     rank->pages = pages;
 
     if (dsa_rank_allocate(rank, err) != DSA_OK
-        || dsa_cuda_weights_load(&rank->weights, &rank->config, &rank->shard,
-                                 weights, rank->stream, err) != DSA_OK
+        || dsa_cuda_weights_place(&rank->weights, &rank->config, &rank->shard,
+                                  weights, rank->stream, list, err) != DSA_OK
         || dsa_rank_rope(rank, err) != DSA_OK)
     {
         return DSA_ERROR;
@@ -79,6 +79,21 @@ dsa_cuda_rank_load(dsa_cuda_rank_t *rank, uint32_t pages,
     if (rc != 0) {
         return dsa_error(err, "GPU %d: random pages: %s", rank->device,
                          dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_cuda_rank_finish(dsa_cuda_rank_t *rank, dsa_err_t *err)
+{
+    int  rc;
+
+    if (dsa_cuda_weights_finish(&rank->weights, &rank->config, rank->stream,
+                                err) != DSA_OK)
+    {
+        return DSA_ERROR;
     }
 
     rc = dsa_cuda_gemm_create(&rank->gemm, &rank->state, rank->gemm_work);

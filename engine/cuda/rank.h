@@ -267,21 +267,23 @@ typedef struct {
 
 
 /*
- * Opening a rank is in two parts, because the number of pages depends on all
- * GPUs.  The first one checks conf, makes rank's GPU the thread's current
- * device and sets weights_size and memory_size; the second one allocates all
- * memory of the rank and loads its weights.  Nothing is allocated later.  NULL
- * or DSA_ERROR with err: the GPU or the checkpoint is of a kind that the
- * kernels do not support, or there is too little memory.  conf is not used
- * afterwards.
+ * Opening a rank is in three parts, because the number of pages depends on all
+ * GPUs, and the files are read once for all of them.  The first one checks
+ * conf, makes rank's GPU the thread's current device and sets weights_size and
+ * memory_size.  The second one allocates all memory of the rank and lists what
+ * dsa_cuda_read() has to read for it, see dsa_cuda_weights_place().  The third
+ * one follows that.  Nothing is allocated later.  NULL or DSA_ERROR with err:
+ * the GPU or the checkpoint is of a kind that the kernels do not support, or
+ * there is too little memory.  conf is not used afterwards.
  *
  * A rank is used by one thread at a time, and its GPU must be that thread's
  * current device: dsa_cuda_rank_attach().
  */
 dsa_cuda_rank_t *dsa_cuda_rank_open(const dsa_cuda_conf_t *conf,
     uint32_t number, dsa_err_t *err);
-int dsa_cuda_rank_load(dsa_cuda_rank_t *rank, uint32_t pages,
-    const dsa_weights_t *weights, dsa_err_t *err);
+int dsa_cuda_rank_place(dsa_cuda_rank_t *rank, uint32_t pages,
+    const dsa_weights_t *weights, dsa_read_list_t *list, dsa_err_t *err);
+int dsa_cuda_rank_finish(dsa_cuda_rank_t *rank, dsa_err_t *err);
 void dsa_cuda_rank_close(dsa_cuda_rank_t *rank);    /* NULL is allowed */
 
 /*

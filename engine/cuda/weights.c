@@ -426,31 +426,6 @@ dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
 }
 
 
-int
-dsa_cuda_weights_load(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
-    const dsa_shard_t *shard, const dsa_weights_t *weights,
-    dsa_stream_t stream, dsa_err_t *err)
-{
-    int              rc;
-    char             fingerprint[DSA_FULL_LEN + 1];
-    dsa_read_list_t  list;
-
-    rc = dsa_cuda_weights_place(w, config, shard, weights, stream, &list, err);
-
-    if (rc == DSA_OK && weights != NULL) {
-        rc = dsa_cuda_read(weights, &list, 1, fingerprint, err);
-    }
-
-    if (rc == DSA_OK) {
-        rc = dsa_cuda_weights_finish(w, config, stream, err);
-    }
-
-    free(list.task);
-
-    return rc;
-}
-
-
 void
 dsa_cuda_weights_free(dsa_cuda_weights_t *w)
 {

@@ -83,10 +83,6 @@ int dsa_cuda_weights_place(dsa_cuda_weights_t *w,
 int dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, dsa_stream_t stream, dsa_err_t *err);
 
-/* All three steps, for one rank. */
-int dsa_cuda_weights_load(dsa_cuda_weights_t *w,
-    const dsa_model_config_t *config, const dsa_shard_t *shard,
-    const dsa_weights_t *weights, dsa_stream_t stream, dsa_err_t *err);
 void dsa_cuda_weights_free(dsa_cuda_weights_t *w);
 
 
