@@ -213,6 +213,19 @@ dsa_batch_position(const dsa_batch_seq_t *s, uint32_t i)
 }
 
 
+/*
+ * Most input tokens of a GPU in a step of max_tokens: with "attention data" the
+ * GPUs share them out, with "attention tensor" each GPU computes all of them.
+ */
+
+static inline uint32_t
+dsa_rank_tokens(uint32_t max_tokens, uint32_t gpus, dsa_attention_e attention)
+{
+    return attention == DSA_ATTENTION_DATA
+           ? max_tokens / gpus + (max_tokens % gpus != 0) : max_tokens;
+}
+
+
 /* Words of the mask of one output. */
 
 static inline uint32_t

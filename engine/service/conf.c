@@ -31,6 +31,8 @@ typedef struct {
 
 static int dsa_conf_directive(dsa_conf_reader_t *r, unsigned *seen);
 static int dsa_conf_finish(dsa_conf_reader_t *r);
+static int dsa_conf_shares(dsa_conf_reader_t *r);
+static uint32_t dsa_conf_ranks(const dsa_conf_t *conf);
 static int dsa_conf_batch(dsa_conf_reader_t *r);
 static int dsa_conf_name(dsa_conf_reader_t *r);
 static int dsa_conf_slots(dsa_conf_reader_t *r);
@@ -60,6 +62,10 @@ static const dsa_directive_t  dsa_directives[] = {
 
     { "replicas", dsa_conf_number, 1, 1, DSA_CONF_OFFSET(replicas),
       1, DSA_CONF_REPLICAS },
+
+    { "gpus", dsa_conf_gpus, 1, 1, 0, 1, DSA_MAX_GPUS },
+
+    { "attention", dsa_conf_attention, 1, 1, 0, 0, 0 },
 
     { "kv_memory", dsa_conf_size, 1, 1, DSA_CONF_OFFSET(kv_memory),
       1, 1ULL << 48 },
@@ -104,8 +110,7 @@ static const dsa_directive_t  dsa_directives[] = {
       0, 0 },
 
     { "redis", dsa_conf_absent, 0, DSA_CONF_ARGS - 1, 0, 0, 0 },
-    { "host_memory", dsa_conf_absent, 0, DSA_CONF_ARGS - 1, 0, 0, 0 },
-    { "parallel", dsa_conf_absent, 0, DSA_CONF_ARGS - 1, 0, 0, 0 }
+    { "host_memory", dsa_conf_absent, 0, DSA_CONF_ARGS - 1, 0, 0, 0 }
 };
 
 
@@ -153,6 +158,8 @@ dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     conf->precision = DSA_SERVED;
     conf->log_level = DSA_LOG_INFO;
     conf->replicas = 1;
+    conf->gpus = 1;
+    conf->attention = DSA_ATTENTION_DATA;
     conf->drain_timeout_ms = 30 * 1000;
     conf->step_target_ms = 50;
     conf->step_timeout_ms = 60 * 1000;
@@ -213,6 +220,32 @@ dsa_conf_socket(const dsa_conf_t *conf, uint32_t replica, char *out,
     }
 
     return n > 0 && (size_t) n < size ? DSA_OK : DSA_ERROR;
+}
+
+
+void
+dsa_conf_backend_of(const dsa_conf_t *conf, uint32_t replica,
+    dsa_backend_conf_t *backend)
+{
+    uint32_t  i, n;
+
+    memset(backend, 0, sizeof(dsa_backend_conf_t));
+
+    backend->model = conf->model;
+    backend->precision = conf->precision;
+    backend->kv_memory = conf->kv_memory;
+    backend->max_tokens = conf->token_budget;
+    backend->max_seqs = conf->max_running;
+    backend->rate = conf->rate;
+    backend->random = conf->random;
+    backend->context = conf->context_length;
+    backend->gpus = conf->gpus;
+    backend->attention = conf->attention;
+
+    for (i = 0; i < conf->gpus; i++) {
+        n = replica * conf->gpus + i;
+        backend->gpu[i] = conf->listed != 0 ? conf->gpu[n] : n;
+    }
 }
 
 
@@ -301,7 +334,9 @@ dsa_conf_finish(dsa_conf_reader_t *r)
         return dsa_conf_fail(r, "\"precision exact\" needs \"backend cpu\"");
     }
 
-    if (dsa_conf_batch(r) != DSA_OK || dsa_conf_slots(r) != DSA_OK) {
+    if (dsa_conf_shares(r) != DSA_OK || dsa_conf_batch(r) != DSA_OK
+        || dsa_conf_slots(r) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
@@ -309,13 +344,66 @@ dsa_conf_finish(dsa_conf_reader_t *r)
 }
 
 
+/* How many GPUs each replica has. */
+
+static int
+dsa_conf_shares(dsa_conf_reader_t *r)
+{
+    dsa_conf_t  *conf;
+
+    conf = r->conf;
+
+    if (conf->listed == 0) {
+        return DSA_OK;
+    }
+
+    if (conf->backend != DSA_BACKEND_CUDA) {
+        return dsa_conf_fail(r, "a list of \"gpus\" needs \"backend cuda\"; "
+                             "expected a count, which the other backends use "
+                             "as the number of ranks to test with");
+    }
+
+    if (conf->listed % conf->replicas != 0) {
+        return dsa_conf_fail(r, "%u \"gpus\" cannot be shared out equally to "
+                             "%u replicas; expected a multiple of %u",
+                             conf->listed, conf->replicas, conf->replicas);
+    }
+
+    conf->gpus = conf->listed / conf->replicas;
+
+    if (conf->gpus > DSA_MAX_GPUS) {
+        return dsa_conf_fail(r, "each replica has %u \"gpus\"; expected at "
+                             "most %d", conf->gpus, DSA_MAX_GPUS);
+    }
+
+    return DSA_OK;
+}
+
+
+/* Parts of a replica that compute different sequences (engine/backend.h). */
+
+static uint32_t
+dsa_conf_ranks(const dsa_conf_t *conf)
+{
+    return conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
+}
+
+
+/*
+ * max_running is of a rank, and token_budget of all ranks, which share it out
+ * equally.  The default of token_budget grows with the ranks: a step then has
+ * as many tokens on each GPU as a step on one GPU, and takes about as long.
+ */
+
 static int
 dsa_conf_batch(dsa_conf_reader_t *r)
 {
     int          cuda, null;
+    uint32_t     ranks, running;
     dsa_conf_t  *conf;
 
     conf = r->conf;
+    ranks = dsa_conf_ranks(conf);
     cuda = conf->backend == DSA_BACKEND_CUDA;
     null = conf->backend == DSA_BACKEND_NULL;
 
@@ -323,9 +411,13 @@ dsa_conf_batch(dsa_conf_reader_t *r)
         conf->max_running = null ? 16384 : cuda ? 128 : 64;
 
         if (conf->token_budget != 0
-            && conf->token_budget < conf->max_running)
+            && conf->token_budget / ranks < conf->max_running)
         {
-            conf->max_running = conf->token_budget;
+            conf->max_running = conf->token_budget / ranks;
+
+            /* with less than a token for each rank the check below fails */
+
+            conf->max_running += conf->max_running == 0;
         }
     }
 
@@ -335,13 +427,19 @@ dsa_conf_batch(dsa_conf_reader_t *r)
         if (conf->token_budget < conf->max_running) {
             conf->token_budget = conf->max_running;
         }
+
+        conf->token_budget *= ranks;
     }
 
-    if (conf->token_budget < conf->max_running) {
-        return dsa_conf_fail(r, "\"token_budget\" (%u) is below "
-                             "\"max_running\" (%u), but each running sequence "
-                             "needs a token in each step", conf->token_budget,
-                             conf->max_running);
+    running = conf->max_running * ranks;
+
+    if (conf->token_budget < running) {
+        return dsa_conf_fail(r, "\"token_budget\" is %u and \"max_running\" "
+                             "is %u%s, but each running sequence needs a "
+                             "token in each step; expected a budget of at "
+                             "least %u", conf->token_budget,
+                             conf->max_running,
+                             ranks > 1 ? " on each GPU" : "", running);
     }
 
     if (conf->max_waiting == UINT32_MAX) {
@@ -401,11 +499,12 @@ dsa_conf_name(dsa_conf_reader_t *r)
 static int
 dsa_conf_slots(dsa_conf_reader_t *r)
 {
-    uint32_t     most;
+    uint32_t     most, running;
     dsa_conf_t  *conf;
 
     conf = r->conf;
-    most = conf->max_running + conf->max_waiting;
+    running = conf->max_running * dsa_conf_ranks(conf);
+    most = running + conf->max_waiting;
 
     if (conf->slots == 0) {
         conf->slots = DSA_CONF_SLOTS;
@@ -417,10 +516,13 @@ dsa_conf_slots(dsa_conf_reader_t *r)
 
     if (conf->slots <= most) {
         return dsa_conf_fail(r, "\"slots\" (%u, at most %u) is not above "
-                             "\"max_running\" (%u) and \"max_waiting\" (%u) "
+                             "\"max_running\" (%u%s) and \"max_waiting\" (%u) "
                              "together; one worker may have all of these "
                              "requests", conf->slots, DSA_LINK_MAX_SLOTS,
-                             conf->max_running, conf->max_waiting);
+                             running,
+                             running != conf->max_running ? " on all GPUs"
+                                                          : "",
+                             conf->max_waiting);
     }
 
     return DSA_OK;

@@ -22,6 +22,7 @@
 
 #define DSA_CONF_SIZE       65536       /* most bytes of a file */
 #define DSA_CONF_REPLICAS   256
+#define DSA_CONF_GPUS       256         /* numbers in a list of GPUs */
 
 
 typedef struct {
@@ -30,6 +31,7 @@ typedef struct {
     char               *listen;         /* path, with %n when replicas > 1 */
     dsa_backend_e       backend;
     dsa_precision_e     precision;
+    dsa_attention_e     attention;
     dsa_log_level_e     log_level;
     uint32_t            random;         /* cuda: weights are random */
     double              rate;           /* null: tokens/s of a sequence */
@@ -41,8 +43,13 @@ typedef struct {
     uint64_t            step_timeout_ms;    /* 0: none */
     uint64_t            start_timeout_ms;   /* 0: none */
     uint32_t            replicas;
-    uint32_t            max_running;    /* sequences in a step */
-    uint32_t            token_budget;   /* tokens in a step */
+    uint32_t            gpus;           /* of each replica */
+    uint32_t            listed;         /* numbers in gpu; 0: no list */
+    uint32_t            gpu[DSA_CONF_GPUS];     /* cuda: of replica 0, then of
+                                           replica 1, .. */
+    uint32_t            max_running;    /* sequences in a step: on each GPU
+                                           with "attention data" */
+    uint32_t            token_budget;   /* tokens in a step of a replica */
     uint32_t            max_waiting;    /* requests in the queue */
     uint32_t            max_waiting_per_tenant;
     uint32_t            context_length; /* 0: the model's */
@@ -63,6 +70,13 @@ int dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     size_t len, dsa_err_t *err);
 
 void dsa_conf_free(dsa_conf_t *conf);
+
+/*
+ * What the backend of a replica is opened with.  allowed is left at 0: it is
+ * the size of the tokenizer, which the configuration does not have.
+ */
+void dsa_conf_backend_of(const dsa_conf_t *conf, uint32_t replica,
+    dsa_backend_conf_t *backend);
 
 /*
  * The socket of a replica: "listen" with %n replaced.  DSA_ERROR if size is too

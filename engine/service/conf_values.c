@@ -17,6 +17,7 @@
 #define DSA_CONF_MAX_PATH   (sizeof(((struct sockaddr_un *) 0)->sun_path) - 1)
 
 
+static int dsa_conf_gpu_list(dsa_conf_reader_t *r);
 static int dsa_conf_unsigned(const char *text, const char *units,
     const uint64_t *factors, uint64_t *out);
 
@@ -153,6 +154,94 @@ dsa_conf_weights(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     } else if (strcmp(r->arg[1], "files") != 0) {
         return dsa_conf_fail(r, "\"weights\" is \"%s\"; expected files or "
                              "random", r->arg[1]);
+    }
+
+    return DSA_OK;
+}
+
+
+/* A count from min to max, or a list of numbers with commas between them. */
+
+int
+dsa_conf_gpus(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
+{
+    uint64_t  count;
+
+    if (strchr(r->arg[1], ',') != NULL) {
+        return dsa_conf_gpu_list(r);
+    }
+
+    if (dsa_conf_unsigned(r->arg[1], "", NULL, &count) != DSA_OK
+        || count < min || count > max)
+    {
+        return dsa_conf_fail(r, "\"gpus\" is \"%s\"; expected the number of "
+                             "GPUs of a replica, %llu to %llu, or a list of "
+                             "GPUs, such as 0,2,4,6", r->arg[1],
+                             (unsigned long long) min,
+                             (unsigned long long) max);
+    }
+
+    r->conf->gpus = (uint32_t) count;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_conf_gpu_list(dsa_conf_reader_t *r)
+{
+    char        *text, *comma;
+    uint32_t     i;
+    uint64_t     number;
+    dsa_conf_t  *conf;
+
+    conf = r->conf;
+
+    for (text = r->arg[1]; text != NULL; text = comma) {
+        comma = strchr(text, ',');
+
+        if (comma != NULL) {
+            *comma++ = '\0';
+        }
+
+        if (dsa_conf_unsigned(text, "", NULL, &number) != DSA_OK
+            || number >= DSA_CONF_GPUS)
+        {
+            return dsa_conf_fail(r, "\"%s\" in the list of \"gpus\" is not "
+                                 "the number of a GPU; expected 0 to %d",
+                                 text, DSA_CONF_GPUS - 1);
+        }
+
+        for (i = 0; i < conf->listed; i++) {
+            if (conf->gpu[i] == number) {
+                return dsa_conf_fail(r, "GPU %u is in the list of \"gpus\" "
+                                     "twice; expected different numbers",
+                                     conf->gpu[i]);
+            }
+        }
+
+        /* all numbers differ, so that gpu[] has room for them */
+
+        conf->gpu[conf->listed++] = (uint32_t) number;
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_conf_attention(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    if (strcmp(r->arg[1], "data") == 0) {
+        r->conf->attention = DSA_ATTENTION_DATA;
+
+    } else if (strcmp(r->arg[1], "tensor") == 0) {
+        r->conf->attention = DSA_ATTENTION_TENSOR;
+
+    } else {
+        return dsa_conf_fail(r, "\"attention\" is \"%s\"; expected data or "
+                             "tensor", r->arg[1]);
     }
 
     return DSA_OK;

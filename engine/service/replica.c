@@ -227,19 +227,8 @@ dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
     conf = r->service.conf;
     size = dsa_tokenizer_size(r->service.tokenizer);
 
-    memset(&backend, 0, sizeof(backend));
-
-    backend.model = conf->model;
-    backend.precision = conf->precision;
-    backend.kv_memory = conf->kv_memory;
-    backend.max_tokens = conf->token_budget;
-    backend.max_seqs = conf->max_running;
+    dsa_conf_backend_of(conf, r->service.replica, &backend);
     backend.allowed = size;
-    backend.rate = conf->rate;
-    backend.random = conf->random;
-    backend.context = conf->context_length;
-    backend.gpus = 1;
-    backend.gpu[0] = r->service.replica;
 
     b = dsa_backend_open(conf->backend, &backend, err);
 

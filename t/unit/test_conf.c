@@ -172,6 +172,149 @@ test_all(void **state)
 }
 
 
+/*
+ * The GPUs of a replica, and what follows from their number.  The limits of a
+ * sequence are on each GPU with "attention data", where each GPU computes
+ * other sequences; with "attention tensor" all GPUs compute the same ones.
+ */
+
+static void
+test_gpus(void **state)
+{
+    uint32_t            i;
+    dsa_conf_t          conf;
+    dsa_backend_conf_t  b;
+
+    good(&conf, BASE);
+    assert_int_equal(conf.gpus, 1);
+    assert_int_equal(conf.attention, DSA_ATTENTION_DATA);
+    dsa_conf_backend_of(&conf, 0, &b);
+    assert_int_equal(b.gpus, 1);
+    assert_int_equal(b.gpu[0], 0);
+    assert_int_equal(b.attention, DSA_ATTENTION_DATA);
+    dsa_conf_free(&conf);
+
+    /* the limits of one GPU stay; the budget is that of all GPUs */
+
+    good(&conf, BASE "gpus 4;");
+    assert_int_equal(conf.gpus, 4);
+    assert_int_equal(conf.max_running, 64);
+    assert_int_equal(conf.token_budget, 4 * 512);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "gpus 4; attention tensor;");
+    assert_int_equal(conf.attention, DSA_ATTENTION_TENSOR);
+    assert_int_equal(conf.max_running, 64);
+    assert_int_equal(conf.token_budget, 512);
+    dsa_conf_backend_of(&conf, 0, &b);
+    assert_int_equal(b.attention, DSA_ATTENTION_TENSOR);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "gpus 4; token_budget 100;");
+    assert_int_equal(conf.max_running, 25);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "gpus 4; attention data; max_running 600;");
+    assert_int_equal(conf.token_budget, 4 * 600);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "gpus 4; max_running 25; token_budget 100;");
+    dsa_conf_free(&conf);
+
+    /* slots: 4 * 4096 running, and 1024 that wait */
+
+    good(&conf, BASE "gpus 4; max_running 4096;");
+    assert_int_equal(conf.slots, 32768);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "gpus 4; max_running 4096; attention tensor;");
+    assert_int_equal(conf.slots, 16384);
+    dsa_conf_free(&conf);
+
+    /* the GPUs of each replica follow those of the one before */
+
+    good(&conf, "model m; listen unix:%n; replicas 3; gpus 2; kv_memory 5g; "
+         "context_length 77; backend null rate=3;");
+
+    for (i = 0; i < 3; i++) {
+        dsa_conf_backend_of(&conf, i, &b);
+        assert_int_equal(b.gpus, 2);
+        assert_int_equal(b.gpu[0], 2 * i);
+        assert_int_equal(b.gpu[1], 2 * i + 1);
+        assert_string_equal(b.model, "m");
+        assert_int_equal(b.kv_memory, 5ULL << 30);
+        assert_int_equal(b.max_tokens, 2 * 65536);
+        assert_int_equal(b.max_seqs, 16384);
+        assert_int_equal(b.context, 77);
+        assert_true(b.rate == 3);
+    }
+
+    dsa_conf_free(&conf);
+
+#if (DSA_CUDA)
+    good(&conf, BASE "backend cuda; gpus 8;");
+    assert_int_equal(conf.max_running, 128);
+    assert_int_equal(conf.token_budget, 8 * 8192);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "backend cuda; gpus 6,0,4;");
+    assert_int_equal(conf.gpus, 3);
+    dsa_conf_backend_of(&conf, 0, &b);
+    assert_int_equal(b.gpu[0], 6);
+    assert_int_equal(b.gpu[1], 0);
+    assert_int_equal(b.gpu[2], 4);
+    dsa_conf_free(&conf);
+
+    /* a list is of all replicas, and may come before their number */
+
+    good(&conf, "model m; listen unix:%n; gpus 7,5,3,1; replicas 2; "
+         "backend cuda;");
+    assert_int_equal(conf.gpus, 2);
+    dsa_conf_backend_of(&conf, 1, &b);
+    assert_int_equal(b.gpu[0], 3);
+    assert_int_equal(b.gpu[1], 1);
+    dsa_conf_free(&conf);
+#endif
+}
+
+
+static void
+test_gpus_faults(void **state)
+{
+    bad(BASE "gpus 0;", "\"gpus\" is \"0\"; expected the number of GPUs of a "
+        "replica, 1 to 16, or a list of GPUs, such as 0,2,4,6");
+    bad(BASE "gpus 17;", "1 to 16");
+    bad(BASE "gpus all;", "1 to 16");
+    bad(BASE "gpus 0 1;", "\"gpus\" has 2 values; expected 1");
+    bad(BASE "gpus 0,,1;", "\"\" in the list of \"gpus\" is not the number of "
+        "a GPU; expected 0 to 255");
+    bad(BASE "gpus 0,1,;", "\"\" in the list");
+    bad(BASE "gpus ,;", "\"\" in the list");
+    bad(BASE "gpus 0,256;", "\"256\" in the list");
+    bad(BASE "gpus 0,-1;", "\"-1\" in the list");
+    bad(BASE "gpus 0,1k;", "\"1k\" in the list");
+    bad(BASE "gpus 3,1,3;", "GPU 3 is in the list of \"gpus\" twice");
+    bad(BASE "gpus 0,1;", "needs \"backend cuda\"; expected a count");
+    bad(BASE "backend null; gpus 0,1;", "needs \"backend cuda\"");
+    bad(BASE "attention both;", "\"attention\" is \"both\"; expected data or "
+        "tensor");
+    bad(BASE "gpus 4; max_running 25; token_budget 99;", "\"token_budget\" is "
+        "99 and \"max_running\" is 25 on each GPU, but each running sequence "
+        "needs a token in each step; expected a budget of at least 100");
+    bad(BASE "gpus 4; token_budget 3;", "expected a budget of at least 4");
+    bad(BASE "gpus 4; max_running 1000; slots 5024;", "\"max_running\" (4000 "
+        "on all GPUs) and \"max_waiting\" (1024)");
+
+#if (DSA_CUDA)
+    bad("model m; listen unix:%n; replicas 2; gpus 0,1,2; backend cuda;",
+        "3 \"gpus\" cannot be shared out equally to 2 replicas; expected a "
+        "multiple of 2");
+    bad(BASE "backend cuda; gpus 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16;",
+        "each replica has 17 \"gpus\"; expected at most 16");
+#endif
+}
+
+
 static void
 test_faults(void **state)
 {
@@ -241,12 +384,13 @@ test_faults(void **state)
         "above \"max_running\" (64) and \"max_waiting\" (1024) together");
     bad(BASE "max_waiting 1048576;", "\"slots\" (1048576, at most 1048576)");
     bad(BASE "max_waiting_per_tenant -1;", "max_waiting_per_tenant");
-    bad(BASE "max_running 64; token_budget 10;", "token_budget");
+    bad(BASE "max_running 64; token_budget 10;", "\"max_running\" is 64, but "
+        "each running sequence needs a token in each step; expected a budget "
+        "of at least 64");
     bad(BASE "context_length 1;", "context_length");
     bad(BASE "socket_group no-such-group-here;", "no-such-group-here");
     bad(BASE "redis 127.0.0.1;", "is not supported by this build");
     bad(BASE "host_memory 5g;", "is not supported by this build");
-    bad(BASE "parallel tp 8;", "is not supported by this build");
     bad("model \"a\nb\";", "control character");
 
     /* values that are too long */
@@ -312,6 +456,8 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_all),
+        cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_gpus_faults),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_longest_path),
         cmocka_unit_test(test_cut)
