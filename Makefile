@@ -56,7 +56,7 @@ CUDA_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,bench/gpu.c bench/kernels.c \
             bench/engine.c $(wildcard bench/op_*.c))
 else
 CUDA_NOTE = "== no nvcc with cuBLASLt: the CUDA code is not built"
-NO_CUDA   = $(wildcard engine/cuda/*.c)
+NO_CUDA   = $(filter-out engine/cuda/plan.c,$(wildcard engine/cuda/*.c))
 endif
 
 LIB_SRC  := $(filter-out engine/service/main.c $(NO_CUDA),$(wildcard \

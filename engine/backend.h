@@ -8,6 +8,7 @@
 #define _DSA_BACKEND_H_INCLUDED_
 
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "engine/sampling.h"
 #include "engine/checkpoint/config.h"
@@ -258,6 +259,21 @@ dsa_backend_t *dsa_backend_null_open(const dsa_backend_conf_t *conf,
     dsa_err_t *err);
 #if (DSA_CUDA)
 dsa_backend_t *dsa_backend_cuda_open(const dsa_backend_conf_t *conf,
+    dsa_err_t *err);
+#endif
+
+/*
+ * Checks conf against the model's config.json, without the weights, and appends
+ * to text what the backend would allocate: lines for a person, none for the
+ * CPU.  DSA_ERROR with err: the model cannot be split over so many GPUs, or the
+ * GPUs of this machine cannot hold it.  A machine without a GPU is not an
+ * error; text then says so.
+ */
+int dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
+    dsa_buf_t *text, dsa_err_t *err);
+
+#if (DSA_CUDA)
+int dsa_backend_cuda_plan(const dsa_backend_conf_t *conf, dsa_buf_t *text,
     dsa_err_t *err);
 #endif
 

@@ -13,6 +13,7 @@
 #include "engine/cuda/batch.h"
 #include "engine/cuda/graphs.h"
 #include "engine/cuda/group.h"
+#include "engine/cuda/preview.h"
 
 
 /*
@@ -173,22 +174,12 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     uint32_t         r;
     dsa_cuda_conf_t  group;
 
-    memset(&group, 0, sizeof(group));
+    dsa_cuda_conf_init(&group, conf, &b->config);
+    group.weights = c->weights;
 
     b->ranks = conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
-    b->rank_tokens = (conf->max_tokens + b->ranks - 1) / b->ranks;
+    b->rank_tokens = group.max_tokens;
     b->copy = b->ranks > 1 ? dsa_backend_cuda_copy : NULL;
-
-    group.weights = c->weights;
-    group.config = b->config;
-    group.gpus = conf->gpus;
-    group.attention = conf->attention;
-    group.context = conf->context;
-    group.kv_memory = conf->kv_memory;
-    group.max_tokens = b->rank_tokens;
-    group.max_seqs = conf->max_seqs;
-    group.allowed = conf->allowed;
-    memcpy(group.gpu, conf->gpu, sizeof(group.gpu));
 
     c->group = dsa_cuda_group_open(&group, err);
 

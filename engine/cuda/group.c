@@ -8,12 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "engine/cuda/group.h"
-
-
-/* Left to the driver, the library and the graphs of decode steps. */
-#define DSA_GROUP_SLACK     (1536ULL << 20)
+#include "engine/cuda/preview.h"
 
 
 typedef struct {
@@ -30,8 +26,6 @@ static int dsa_group_load(dsa_group_open_t *open, dsa_err_t *err);
 static int dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_plan(dsa_cuda_group_t *group,
     const dsa_cuda_conf_t *conf, dsa_err_t *err);
-static int dsa_group_pages(uint32_t *pages, dsa_cuda_rank_t *rank,
-    uint64_t kv_memory, dsa_err_t *err);
 static int dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err);
 static void dsa_group_connect(dsa_cuda_group_t *group);
 static int dsa_group_distinct(const dsa_cuda_group_t *group);
@@ -186,82 +180,45 @@ dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err)
 }
 
 
-/* One plan for each GPU: weights, workspace, and pages of what is left. */
+/* What is free on the GPUs decides how many pages each of them has. */
 
 static int
 dsa_group_plan(dsa_cuda_group_t *group, const dsa_cuda_conf_t *conf,
     dsa_err_t *err)
 {
-    uint32_t  r, pages;
+    int               rc;
+    size_t            all, left;
+    uint32_t          r;
+    dsa_plan_t        plan;
+    dsa_cuda_rank_t  *rank;
 
-    pages = 0;
-    group->pages = INT32_MAX / DSA_PAGE_TOKENS;
+    if (dsa_cuda_plan(&plan, conf, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    plan.free = 1;
 
     for (r = 0; r < group->ranks; r++) {
-        if (dsa_group_pages(&pages, group->rank[r], conf->kv_memory, err)
-            != DSA_OK)
-        {
-            return DSA_ERROR;
+        rank = group->rank[r];
+
+        rc = dsa_cuda_rank_attach(rank);
+        rc = rc != 0 ? rc : (int) cudaMemGetInfo(&left, &all);
+
+        if (rc != 0) {
+            return dsa_error(err, "GPU %d: its free memory is not known: %s",
+                             rank->device, dsa_cuda_error(rc));
         }
 
-        group->pages = pages < group->pages ? pages : group->pages;
+        plan.gpu[r].memory = left;
+        dsa_cuda_rank_needs(rank, &plan.gpu[r].needs);
     }
 
-    return DSA_OK;
-}
-
-
-static int
-dsa_group_pages(uint32_t *pages, dsa_cuda_rank_t *rank, uint64_t kv_memory,
-    dsa_err_t *err)
-{
-    int       rc;
-    size_t    all, left;
-    uint64_t  kv, used, n;
-
-    rc = dsa_cuda_rank_attach(rank);
-    rc = rc != 0 ? rc : (int) cudaMemGetInfo(&left, &all);
-
-    if (rc != 0) {
-        return dsa_error(err, "GPU %d: its free memory is not known: %s",
-                         rank->device, dsa_cuda_error(rc));
+    if (dsa_cuda_plan_pages(&plan, conf, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
-    used = rank->weights_size + rank->memory_size + DSA_GROUP_SLACK;
-    kv = kv_memory;
-
-    if (kv == 0) {
-        kv = used < left ? left - used : 0;
-    }
-
-    n = kv / rank->cache.page;
-
-    if (n == 0 || used + kv > left) {
-        return dsa_error(err, "GPU %d has %.2f GB of free memory; weights "
-                         "need %.2f, workspace for steps of %u tokens %.2f, "
-                         "graphs %.2f, and pages at least %.2f", rank->device,
-                         (double) left * 1e-9,
-                         (double) rank->weights_size * 1e-9,
-                         rank->max_tokens, (double) rank->memory_size * 1e-9,
-                         (double) DSA_GROUP_SLACK * 1e-9,
-                         (double) (kv_memory != 0 ? kv : rank->cache.page)
-                         * 1e-9);
-    }
-
-    *pages = n < INT32_MAX / DSA_PAGE_TOKENS ? (uint32_t) n
-                                             : INT32_MAX / DSA_PAGE_TOKENS;
-
-    dsa_log(DSA_LOG_NOTICE, "GPU %d memory: %.2f GB free = weights %.2f + "
-            "workspace %.2f (steps of %u tokens, %u sequences) + graphs and "
-            "driver %.2f + pages %.2f (%u, %.2f M tokens) + unused %.2f",
-            rank->device, (double) left * 1e-9,
-            (double) rank->weights_size * 1e-9,
-            (double) rank->memory_size * 1e-9, rank->max_tokens,
-            rank->max_samples, (double) DSA_GROUP_SLACK * 1e-9,
-            (double) *pages * (double) rank->cache.page * 1e-9, *pages,
-            (double) *pages * DSA_PAGE_TOKENS * 1e-6,
-            ((double) left - (double) used
-             - (double) *pages * (double) rank->cache.page) * 1e-9);
+    dsa_plan_log(&plan);
+    group->pages = plan.pages;
 
     return DSA_OK;
 }

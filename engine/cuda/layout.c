@@ -276,7 +276,10 @@ dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base)
     l.used = 0;
 
     dsa_layout_step(&l, rank, &rows);
+
+    rank->exchange_size = l.used;
     dsa_layout_shared(&l, rank, &rows);
+    rank->exchange_size = l.used - rank->exchange_size;
 
     /* each of these begins at the same byte: they are never used together */
 

@@ -16,10 +16,17 @@
 #include "kernels/rope.h"
 
 
+/* Left to the driver, the library and the graphs of decode steps. */
+#define DSA_RANK_RESERVE    (1536ULL << 20)
+
+#define DSA_RANK_PROCESSORS 132         /* of an H100 or H200 in SXM form */
+
+
 static int dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     uint32_t number, dsa_err_t *err);
 static int dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     uint32_t number, dsa_err_t *err);
+static int dsa_rank_sizes(dsa_cuda_rank_t *rank, dsa_err_t *err);
 static int dsa_rank_device(dsa_cuda_rank_t *rank, uint32_t device,
     dsa_err_t *err);
 static int dsa_rank_allocate(dsa_cuda_rank_t *rank, dsa_err_t *err);
@@ -41,14 +48,12 @@ dsa_cuda_rank_open(const dsa_cuda_conf_t *conf, uint32_t number,
 
     if (dsa_cuda_check_config(&conf->config, err) != DSA_OK
         || dsa_rank_limits(rank, conf, number, err) != DSA_OK
-        || dsa_rank_device(rank, conf->gpu[number], err) != DSA_OK)
+        || dsa_rank_device(rank, conf->gpu[number], err) != DSA_OK
+        || dsa_rank_sizes(rank, err) != DSA_OK)
     {
         dsa_cuda_rank_close(rank);
         return NULL;
     }
-
-    rank->weights_size = dsa_cuda_weights_size(&rank->config, &rank->shard);
-    rank->memory_size = dsa_cuda_layout(rank, 0);
 
     return rank;
 }
@@ -139,6 +144,68 @@ int
 dsa_cuda_rank_attach(const dsa_cuda_rank_t *rank)
 {
     return cudaSetDevice(rank->device);
+}
+
+
+int
+dsa_cuda_needs(dsa_plan_needs_t *needs, const dsa_cuda_conf_t *conf,
+    dsa_err_t *err)
+{
+    int               rc;
+    dsa_cuda_rank_t  *rank;
+
+    rank = calloc(1, sizeof(dsa_cuda_rank_t));
+
+    if (rank == NULL) {
+        return dsa_error(err, "no memory for the plan of %u GPUs",
+                         conf->gpus);
+    }
+
+    rc = dsa_cuda_check_config(&conf->config, err);
+
+    if (rc == DSA_OK) {
+        rc = dsa_rank_limits(rank, conf, 0, err);
+    }
+
+    if (rc == DSA_OK) {
+        rank->state.processors = DSA_RANK_PROCESSORS;
+        rc = dsa_rank_sizes(rank, err);
+    }
+
+    if (rc == DSA_OK) {
+        dsa_cuda_rank_needs(rank, needs);
+    }
+
+    free(rank);
+
+    return rc;
+}
+
+
+void
+dsa_cuda_rank_needs(const dsa_cuda_rank_t *rank, dsa_plan_needs_t *needs)
+{
+    needs->weights = rank->weights_size;
+    needs->workspace = rank->memory_size - rank->exchange_size;
+    needs->exchange = rank->exchange_size;
+    needs->reserve = DSA_RANK_RESERVE;
+}
+
+
+/* The bytes of its memory. */
+
+static int
+dsa_rank_sizes(dsa_cuda_rank_t *rank, dsa_err_t *err)
+{
+    rank->weights_size = dsa_cuda_weights_size(&rank->config, &rank->shard);
+    rank->memory_size = dsa_cuda_layout(rank, 0);
+
+    if (rank->weights_size == UINT64_MAX) {
+        return dsa_error(err, "no memory for a table of %u layers",
+                         rank->config.num_hidden_layers);
+    }
+
+    return DSA_OK;
 }
 
 

@@ -11,6 +11,7 @@
 #include "engine/backend.h"
 #include "engine/forward.h"
 #include "engine/checkpoint/shard.h"
+#include "engine/cuda/plan.h"
 #include "engine/cuda/step.h"
 #include "engine/cuda/weights.h"
 #include "kernels/attention.h"
@@ -247,6 +248,7 @@ typedef struct {
     /* workspace */
     void                   *memory;         /* device; of all below */
     uint64_t                memory_size;
+    uint64_t                exchange_size;  /* of them, what others write */
     dsa_cuda_input_t        input;
     dsa_cuda_work_t         work;
     dsa_cuda_sample_t      *sample;         /* [S] out */
@@ -291,6 +293,17 @@ void dsa_cuda_rank_close(dsa_cuda_rank_t *rank);    /* NULL is allowed */
  * load their kernels.  Before the ranks are connected.  DSA_ERROR with err.
  */
 int dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err);
+
+/* What an opened rank needs. */
+void dsa_cuda_rank_needs(const dsa_cuda_rank_t *rank, dsa_plan_needs_t *needs);
+
+/*
+ * The same without a GPU and without files, of rank 0 of conf; the other ranks
+ * need the same.  DSA_ERROR with err: the kernels do not support the config or
+ * the limits, the model cannot be split so, or there is no host memory.
+ */
+int dsa_cuda_needs(dsa_plan_needs_t *needs, const dsa_cuda_conf_t *conf,
+    dsa_err_t *err);
 
 /* Makes the rank's GPU the calling thread's current one: 0 or a cudaError_t. */
 int dsa_cuda_rank_attach(const dsa_cuda_rank_t *rank);

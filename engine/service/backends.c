@@ -65,6 +65,35 @@ dsa_backend_open(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 }
 
 
+int
+dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
+    dsa_buf_t *text, dsa_err_t *err)
+{
+    dsa_shard_t         shard;
+    dsa_model_config_t  config;
+
+#if (DSA_CUDA)
+    if (kind == DSA_BACKEND_CUDA) {
+        return dsa_backend_cuda_plan(conf, text, err);
+    }
+#endif
+
+    if (kind != DSA_BACKEND_CPU) {
+
+        /* "backend null" splits nothing */
+
+        return DSA_OK;
+    }
+
+    if (dsa_model_config_read(&config, conf->model, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_shard_init(&shard, &config, 0, conf->gpus, conf->attention,
+                          err);
+}
+
+
 void
 dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
     dsa_precision_e precision)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "engine/service/conf.h"
 #include "engine/checkpoint/generation_config.h"
@@ -18,6 +19,7 @@
 
 
 static int dsa_engine_test(const dsa_conf_t *conf, const char *file);
+static int dsa_engine_plan(const dsa_conf_t *conf, dsa_err_t *err);
 
 
 static const char  dsa_engine_usage[] =
@@ -25,7 +27,8 @@ static const char  dsa_engine_usage[] =
     "\n"
     "  -c FILE   the configuration\n"
     "  -t        only checks it, and the model's config.json,\n"
-    "            generation_config.json and tokenizer.json\n";
+    "            generation_config.json and tokenizer.json, and prints how\n"
+    "            the memory of the GPUs would be used\n";
 
 
 int
@@ -117,8 +120,58 @@ dsa_engine_test(const dsa_conf_t *conf, const char *file)
     }
 
     dsa_tokenizer_close(tokenizer);
+
+    if (dsa_engine_plan(conf, &err) != DSA_OK) {
+        (void) fprintf(stderr, "dsa-engine: %s\n", err.text);
+        return 1;
+    }
+
     (void) fprintf(stderr, "dsa-engine: configuration file %s is valid\n",
                    file);
 
     return 0;
+}
+
+
+/* Prints what each replica would allocate. */
+
+static int
+dsa_engine_plan(const dsa_conf_t *conf, dsa_err_t *err)
+{
+    int                  rc;
+    char                *line, *next;
+    uint32_t             i;
+    dsa_buf_t            text;
+    dsa_backend_conf_t   backend;
+
+    rc = DSA_OK;
+
+    for (i = 0; i < conf->replicas && rc == DSA_OK; i++) {
+        memset(&text, 0, sizeof(text));
+        dsa_conf_backend_of(conf, i, &backend);
+
+        rc = dsa_backend_plan(conf->backend, &backend, &text, err);
+        dsa_buf_add(&text, "", 1);
+
+        if (text.failed) {
+            dsa_buf_free(&text);
+            return dsa_error(err, "out of memory");
+        }
+
+        for (line = text.data; *line != '\0'; line = next) {
+            next = strchr(line, '\n') + 1;
+
+            (void) fprintf(stderr, "dsa-engine: ");
+
+            if (conf->replicas > 1) {
+                (void) fprintf(stderr, "replica %u: ", i);
+            }
+
+            (void) fprintf(stderr, "%.*s", (int) (next - line), line);
+        }
+
+        dsa_buf_free(&text);
+    }
+
+    return rc;
 }

@@ -1,0 +1,206 @@
+# Copyright (C) The nginx-dsa authors
+#
+# "dsa-engine -t" prints the plan of GPU memory from config.json alone.  The
+# weights of the published DeepSeek-V3.2 are computed here from its shapes.  No
+# GPU is visible to the program, also where there are some.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+$ENV{CUDA_VISIBLE_DEVICES} = '';
+
+my $t = DSA::Test->new('plan');
+
+my $v32 = $t->path('v32');
+my $small = $t->model;
+
+mkdir $v32 or die "mkdir: $!\n";
+write_file("$v32/config.json",
+           read_file("$DSA::Test::root/bench/v3.2/config.json"));
+write_file("$v32/tokenizer.json", read_file("$small/tokenizer.json"));
+
+
+# (exit status, output) of dsa-engine -t
+
+sub check {
+    my ($model, $text) = @_;
+
+    my $conf = write_file($t->path('engine.conf'),
+                          "model $model; listen unix:" . $t->path('%n.sock')
+                          . "; $text");
+
+    open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', '-',
+        $t->build . '/dsa-engine', '-t', '-c', $conf or die "sh: $!\n";
+    my $out = do { local $/; <$fh> };
+    close $fh;
+
+    return ($? >> 8, $out);
+}
+
+
+# on the CPU there is no plan, but the model must have equal parts
+
+my ($rc, $out) = check($small, 'gpus 4;');
+is($rc, 0, 'cpu: 4 ranks');
+like($out, qr/\Adsa-engine: configuration file \S+ is valid\n\z/, 'one line');
+
+($rc, $out) = check($small, 'gpus 3;');
+is($rc, 1, 'cpu: 3 ranks');
+is($out, "dsa-engine: 8 experts cannot be shared out equally to 3 GPUs; "
+         . "expected a number of GPUs that divides \"n_routed_experts\" of "
+         . "config.json\n", 'the reason');
+
+($rc, $out) = check($small, 'gpus 2; attention tensor;');
+is($rc, 1, 'cpu: 2 ranks with attention tensor');
+like($out, qr/"moe_intermediate_size" is 128 and cannot be split over 2 GPUs/,
+     'the reason');
+
+is((check($small, 'backend null; gpus 3;'))[0], 0, 'null: 3 ranks');
+
+
+($rc, $out) = check($v32, 'backend cuda; weights random;');
+
+if ($out =~ /built without nvcc/) {
+    $t->done;
+    exit;
+}
+
+
+# Bytes of an FP8 matrix with a float32 scale for each 128 x 128 block, and of
+# a BF16 one.
+
+sub fp8 {
+    my ($rows, $cols) = @_;
+
+    return $rows * $cols
+           + 4 * int(($rows + 127) / 128) * int(($cols + 127) / 128);
+}
+
+
+sub bf16 { 2 * $_[0] * $_[1] }
+
+
+# Bytes of DeepSeek-V3.2 on one of $n GPUs: 61 layers of width 7168 with 128
+# heads, the first 3 with an MLP of width 18432, the others with 256 experts
+# and a shared one of width 2048.
+
+sub weights {
+    my ($n, $tensor) = @_;
+
+    my $heads = $tensor ? 128 / $n : 128;
+    my $part = $tensor ? 1 / $n : 1;
+    my $mlp = sub { 2 * fp8($_[0] * $part, 7168) + fp8(7168, $_[0] * $part) };
+    my $experts = $tensor ? 256 : 256 / $n;
+
+    # queries, latents and index keys of the hidden state begin at multiples
+    # of 128 rows; kv_b is there in BF16 as well
+
+    my $attention = fp8(1536 + 640 + 128, 7168) + fp8($heads * 192, 1536)
+                    + fp8($heads * 256, 512) + bf16($heads * 256, 512)
+                    + fp8(7168, $heads * 128);
+    my $indexer = fp8(64 * 128, 1536) + bf16(64, 7168);
+    my $norms = 4 * (2 * 7168 + 1536 + 512 + 2 * 128);
+    my $moe = bf16(256, 7168) + 4 * 256 + ($experts + 1) * $mlp->(2048);
+
+    return 61 * ($attention + $indexer + $norms) + 3 * $mlp->(18432)
+           + 58 * $moe + 4 * 7168 + 2 * bf16(129280 * $part, 7168);
+}
+
+
+sub weighs {
+    my ($n, $attention) = @_;
+
+    my $name = "$n with attention $attention";
+    my ($rc, $out) = check($v32, "backend cuda; weights random; gpus $n; "
+                                 . "attention $attention;");
+    my $want = weights($n, $attention eq 'tensor') * 1e-9;
+
+    my ($sum, $parts) = $out =~ /([\d.]+) GB = (weights .*?), and what/;
+    my ($weights) = $parts =~ /weights ([\d.]+)/;
+
+    cmp_ok(abs($weights - $want), '<', 0.011,
+           sprintf('%s: %.2f GB of weights', $name, $want)) or diag($out);
+
+    $sum -= $_ for $parts =~ /([\d.]+)/g;
+    cmp_ok(abs($sum), '<', 0.03, "$name: the sum") or diag($out);
+}
+
+
+weighs(1, 'data');
+weighs(2, 'data');
+weighs(8, 'data');
+weighs(16, 'data');
+weighs(2, 'tensor');
+weighs(8, 'tensor');
+weighs(16, 'tensor');
+
+($rc, $out) = check($v32, 'backend cuda; weights random; gpus 3;');
+is($rc, 1, '3 GPUs');
+like($out, qr/256 experts cannot be shared out equally to 3 GPUs/,
+     'the reason');
+
+
+# the whole output, without and with a size of the KV cache: a page has 64
+# tokens of 656 + 132 bytes in 61 layers
+
+my $page = 64 * (656 + 132) * 61;
+my $mb = sprintf '%.2f', $page * 1e-6;
+my $gb = sprintf '%.2f', $page * 163840 / 64 * 1e-9;
+
+($rc, $out) = check($v32, 'backend cuda; weights random; gpus 8;');
+is($rc, 0, 'the configuration is valid');
+
+like($out, qr{\A
+dsa-engine:\ each\ of\ 8\ GPUs:\ [\d.]+\ GB\ =\ weights\ .*\n
+dsa-engine:\ 8\ GPUs\ with\ attention\ data:\ steps\ of\ up\ to\ 8192\ tokens
+\ and\ 128\ sequences\ on\ each\ GPU;\ a\ page\ of\ 64\ tokens\ has\ $mb\ MB,
+\ the\ pages\ of\ a\ sequence\ of\ 163840\ tokens\ $gb\ GB\ on\ one\ GPU\n
+dsa-engine:\ no\ GPU\ was\ found\ \(.*\):\ whether\ the\ plan\ fits\ was\ not
+\ checked\n
+dsa-engine:\ configuration\ file\ \S+\ is\ valid\n
+\z}x, 'the plan');
+
+my ($each) = $out =~ /GPUs: ([\d.]+) GB/;
+my $pages = int(30 * 2**30 / $page);
+my $tokens = sprintf '%.2f', 8 * $pages * 64 * 1e-6;
+
+($rc, $out) = check($v32, 'backend cuda; weights random; gpus 8; replicas 2; '
+                          . 'kv_memory 30g;');
+is($rc, 0, 'kv_memory and two replicas');
+
+for my $n (0, 1) {
+    like($out, qr{^dsa-engine:\ replica\ $n:\ 8\ GPUs\ with\ attention\ data:
+                  \ .*;\ $pages\ pages\ of\ 64\ tokens\ on\ each\ GPU,
+                  \ $tokens\ M\ tokens\ of\ KV\ in\ all;
+                  \ contexts\ up\ to\ 163840\ tokens$}mx,
+         "replica $n: its pages");
+}
+
+my ($more) = $out =~ /GPUs: ([\d.]+) GB/;
+
+cmp_ok(abs($more - $each - $pages * $page * 1e-9), '<', 0.02,
+       'its GPUs need the memory of the pages as well') or diag($out);
+
+
+($rc, $out) = check($v32, 'backend cuda; gpus 5,2; replicas 2;');
+like($out, qr/^dsa-engine:\ replica\ 0:\ GPU\ 5:\ .*
+              ^dsa-engine:\ replica\ 1:\ GPU\ 2:\ /msx,
+     'each replica has its GPU of the list');
+
+
+# with attention tensor all GPUs have the same pages and compute all tokens
+
+$tokens = sprintf '%.2f', $pages * 64 * 1e-6;
+($rc, $out) = check($v32, 'backend cuda; gpus 8; attention tensor; kv_memory '
+                          . '30g; context_length 5000;');
+is($rc, 0, 'attention tensor');
+like($out, qr{steps\ of\ up\ to\ 8192\ tokens\ and\ 128\ sequences;
+              \ $pages\ pages\ of\ 64\ tokens,\ the\ same\ on\ each\ GPU,
+              \ $tokens\ M\ tokens\ of\ KV\ in\ all;
+              \ contexts\ up\ to\ 5000\ tokens$}mx, 'its pages');
+
+$t->done;
