@@ -4,7 +4,8 @@
 #
 # Replicas that hang: in a step, as a whole (SIGSTOP), or while they start.  The
 # supervisor kills and replaces them, their requests fail or move to the other
-# replica, and the other replica continues to serve.
+# replica, and the other replica continues to serve.  A replica whose step fails
+# ends itself.
 
 use strict;
 use warnings;
@@ -112,6 +113,40 @@ took($start, 'and another replica serves');
 like($engine->output,
      qr/replica \d has not finished a step for \d+ ms and is killed/,
      'the log has the reason');
+is(ends(six(20)), '6 complete, 0 failed', 'then all requests are served');
+
+
+# a step that fails: the replica ends although its backend can not be closed
+
+($first, $second) = replicas();
+@streams = six(100);
+
+for my $s (@streams) {
+    $s->read_head();
+    $s->next_event() for 1 .. 2;
+}
+
+my $before = length $engine->output;
+
+write_file($t->path("hang/fail.$first"), '');
+
+$start = Time::HiRes::time();
+is(ends(@streams), '3 complete, 3 failed',
+   'a step fails: the requests of one replica fail');
+
+wait_until(sub { my @now = replicas();
+                 @now == 2 && $now[0] == $second }, 10, 'another replica');
+ready();
+took($start, 'and another replica serves');
+
+my $log = substr $engine->output, $before;
+
+is(() = $log =~ /an illegal memory access/g, 1, 'the log has the reason once');
+like($log, qr/ $first: a step failed: GPU 3: an illegal memory access$/m,
+     'with the process and the GPU');
+like($log, qr/replica \d ended with status 1, a new one starts in \d+ ms/,
+     'the replica ended itself');
+unlike($log, qr/killed/, 'and was not killed');
 is(ends(six(20)), '6 complete, 0 failed', 'then all requests are served');
 
 

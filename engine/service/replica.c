@@ -46,6 +46,8 @@ static int dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err);
 static int dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err);
 static int dsa_replica_listen(dsa_replica_t *r, dsa_err_t *err);
 static void dsa_replica_close(dsa_replica_t *r);
+static void dsa_replica_abandon(dsa_replica_t *r)
+    __attribute__((noreturn));
 static int dsa_replica_loop(dsa_replica_t *r);
 static int dsa_replica_over(dsa_replica_t *r);
 static void dsa_replica_signal(void *data);
@@ -56,7 +58,6 @@ int
 dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
     dsa_vitals_t *vitals)
 {
-    int             rc;
     dsa_err_t       err;
     dsa_replica_t   r;
 
@@ -85,12 +86,14 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
     dsa_replica_report(ready, DSA_REPLICA_READY);
     (void) close(ready);
 
-    rc = dsa_replica_loop(&r);
+    if (dsa_replica_loop(&r) != DSA_OK) {
+        dsa_replica_abandon(&r);
+    }
 
     dsa_replica_close(&r);
     dsa_log(DSA_LOG_NOTICE, "replica %u: ends", number);
 
-    return rc == DSA_OK ? 0 : 1;
+    return 0;
 }
 
 
@@ -323,6 +326,30 @@ dsa_replica_close(dsa_replica_t *r)
     }
 
     dsa_tokenizer_close(r->service.tokenizer);
+}
+
+
+/*
+ * Ends the process after a failed step, without closing the backend.  When one
+ * GPU fails, the kernels of the others wait for data that it does not send any
+ * more.  NCCL's symmetric kernels cannot be aborted, and to free memory or to
+ * destroy a stream, a graph or the process's contexts, CUDA waits for all
+ * kernels, also in the destructors that exit() calls.  The kernel of the
+ * operating system resets the GPUs' contexts when the process has ended.
+ *
+ * The cause is in the log, whose lines are written at once.  The sockets are
+ * closed first: threads in a call of the driver may delay the end, and the
+ * workers do not have to wait for that.  Requests that were accepted fail
+ * there, the others move to another replica.
+ */
+
+static void
+dsa_replica_abandon(dsa_replica_t *r)
+{
+    dsa_io_disconnect(&r->io);
+    dsa_listen_close(&r->listen);
+
+    _exit(1);
 }
 
 

@@ -392,8 +392,10 @@ dsa_step_thread(void *data)
             st->failed = 1;
             (void) pthread_mutex_unlock(&st->mutex);
 
+            /* closing the backend here could hang: see dsa_step_collect() */
+
             dsa_wake(st->wake);
-            break;
+            return NULL;
         }
     }
 

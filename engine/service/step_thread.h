@@ -105,7 +105,9 @@ void dsa_step_forget(dsa_step_t *st, dsa_request_t *r);
 
 /*
  * Swaps the waiting events into *events, whose old events are dropped.
- * DSA_ERROR: a step failed, which is logged, and no event will come.
+ * DSA_ERROR: a step failed, which is logged, and no event will come after
+ * these.  The process should then end by _exit(): dsa_step_stop() and
+ * dsa_step_destroy() would close the backend, which waits for its GPUs.
  */
 int dsa_step_collect(dsa_step_t *st, dsa_events_t *events,
     dsa_sched_stats_t *stats);
