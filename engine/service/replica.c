@@ -39,6 +39,7 @@ typedef struct {
 } dsa_replica_t;
 
 
+static void dsa_replica_started(const dsa_replica_t *r);
 static int dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err);
 static int dsa_replica_open(dsa_replica_t *r, dsa_err_t *err);
 static int dsa_replica_model(dsa_replica_t *r, dsa_err_t *err);
@@ -78,9 +79,7 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
         return 1;
     }
 
-    dsa_log(DSA_LOG_NOTICE, "replica %u: model %s, %u pages of %d tokens, "
-            "context %u, at %s", number, conf->name, dsa_step_pages(r.step),
-            DSA_PAGE_TOKENS, r.service.context, r.listen.path);
+    dsa_replica_started(&r);
 
     atomic_store(&vitals->alive_ms, dsa_clock_ms());
     dsa_replica_report(ready, DSA_REPLICA_READY);
@@ -94,6 +93,26 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
     dsa_log(DSA_LOG_NOTICE, "replica %u: ends", number);
 
     return 0;
+}
+
+
+static void
+dsa_replica_started(const dsa_replica_t *r)
+{
+    char      on[64];
+    uint32_t  ranks;
+
+    on[0] = '\0';
+    ranks = dsa_step_ranks(r->step);
+
+    if (ranks > 1) {
+        (void) snprintf(on, sizeof(on), " on each of %u ranks", ranks);
+    }
+
+    dsa_log(DSA_LOG_NOTICE, "replica %u: model %s, %u pages of %d tokens%s, "
+            "context %u, at %s", r->service.replica, r->service.conf->name,
+            dsa_step_pages(r->step), DSA_PAGE_TOKENS, on, r->service.context,
+            r->listen.path);
 }
 
 

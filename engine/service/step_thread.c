@@ -231,6 +231,13 @@ dsa_step_context(const dsa_step_t *st)
 
 
 uint32_t
+dsa_step_ranks(const dsa_step_t *st)
+{
+    return st->backend->ranks;
+}
+
+
+uint32_t
 dsa_step_pages(const dsa_step_t *st)
 {
     return st->backend->pages;

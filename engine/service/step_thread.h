@@ -90,7 +90,8 @@ void dsa_step_destroy(dsa_step_t *st);              /* NULL is allowed */
 
 /* Of the scheduler and the backend; constant after dsa_step_attach(). */
 uint32_t dsa_step_context(const dsa_step_t *st);
-uint32_t dsa_step_pages(const dsa_step_t *st);
+uint32_t dsa_step_ranks(const dsa_step_t *st);
+uint32_t dsa_step_pages(const dsa_step_t *st);      /* of each rank */
 const char *dsa_step_fingerprint(const dsa_step_t *st);
 
 /* Hands over a request until its last event is collected. */
