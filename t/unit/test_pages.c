@@ -395,6 +395,82 @@ test_index(void **state)
 }
 
 
+/* Pages of two ranks have the same numbers, and nothing else in common. */
+
+static void
+test_ranks(void **state)
+{
+    int            in_use;
+    uint32_t       i, page, other, users[2 * N_PAGES];
+    dsa_err_t      err;
+    dsa_pages_t   *p;
+    dsa_digest_t   a;
+
+    memset(users, 0, sizeof(users));
+    p = dsa_pages_create(2, N_PAGES);
+    assert_non_null(p);
+    assert_int_equal(dsa_pages_total(p), N_PAGES);
+
+    digest_of(tenant_a, 0, &a);
+    assert_int_equal(dsa_pages_ready(p, &a), 0);
+
+    /* rank 1 has page 3 with this digest, rank 0 does not */
+
+    for (i = 0; i < 4; i++) {
+        page = dsa_pages_alloc(p, 1);
+        users[N_PAGES + page] = 1;
+    }
+
+    dsa_pages_publish(p, 1, page, &a);
+    assert_int_equal(dsa_pages_ready(p, &a), 1 << 1);
+    assert_int_equal(dsa_pages_find(p, 0, &a), DSA_NO_PAGE);
+    assert_int_equal(dsa_pages_peek(p, 1, &a, &in_use), page);
+    assert_int_equal(in_use, 1);
+    assert_int_equal(dsa_pages_free(p, 0), N_PAGES);
+    assert_int_equal(dsa_pages_free(p, 1), N_PAGES - 4);
+    audit(p, users);
+
+    /* a copy on each rank, and no second one on rank 0 */
+
+    other = dsa_pages_alloc(p, 0);
+    users[other] = 1;
+    dsa_pages_publish(p, 0, other, &a);
+    assert_int_equal(dsa_pages_ready(p, &a), 1 << 0 | 1 << 1);
+    i = dsa_pages_alloc(p, 0);
+    users[i] = 1;
+    dsa_pages_publish(p, 0, i, &a);
+    assert_int_equal(dsa_pages_find(p, 0, &a), other);
+    users[other] = 2;
+    audit(p, users);
+
+    /* the copy of rank 1 is overwritten, that of rank 0 stays */
+
+    dsa_pages_release(p, 1, page);
+    assert_int_equal(dsa_pages_ready(p, &a), 1 << 0 | 1 << 1);
+
+    while (dsa_pages_alloc(p, 1) != DSA_NO_PAGE) {
+        /* void */
+    }
+
+    for (i = 0; i < N_PAGES; i++) {
+        users[N_PAGES + i] = 1;
+    }
+
+    assert_int_equal(dsa_pages_ready(p, &a), 1 << 0);
+    assert_int_equal(dsa_pages_find(p, 0, &a), other);
+    users[other] = 3;
+    audit(p, users);
+
+    /* each rank has counts of its own */
+
+    users[N_PAGES + 2] = 0;
+    assert_int_equal(dsa_pages_audit(p, users, &err), DSA_ERROR);
+    assert_string_equal(err.text, "page 2 has a count of 1 users; expected 0");
+
+    dsa_pages_destroy(p);
+}
+
+
 int
 main(void)
 {
@@ -406,7 +482,8 @@ main(void)
         cmocka_unit_test(test_twice),
         cmocka_unit_test(test_audit),
         cmocka_unit_test(test_states),
-        cmocka_unit_test(test_index)
+        cmocka_unit_test(test_index),
+        cmocka_unit_test(test_ranks)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "engine/cpu/sampler.h"
+#include "t/lib/small_model.h"
 #include "t/unit/scheduler.h"
 
 
@@ -232,6 +233,56 @@ test_bound(void **state)
     check_free(s);
     finish(s, f);
     free(c);
+}
+
+
+/*
+ * Pages in use count as load, too: all of them as 4096 tokens.  The request's
+ * prefix of 128 tokens is on rank 0, where another sequence runs.
+ */
+
+static void
+check_bound_pages(uint32_t n_tokens, uint32_t rank)
+{
+    fake_t       *f;
+    client_t     *c;
+    dsa_sched_t  *s;
+
+    c = clients(3);
+    s = start_ranks(&f, 2, 100, 8, 4096);
+
+    submit(s, &c[0], 1, 1, 128, 3, 1);
+    run(s);
+    check(&c[0], 3, DSA_FINISH_LENGTH);
+
+    submit(s, &c[1], 0, 0, n_tokens, 20, 1);
+    step(s);
+    step(s);
+    assert_int_equal(f->tenant_rank[0], 0);
+
+    submit(s, &c[2], 1, 1, 200, 3, 1);
+    step(s);
+    assert_int_equal(f->tenant_rank[1], rank);
+    assert_int_equal(f->copied, rank == 0 ? 0 : 2);
+
+    run(s);
+    assert_int_equal(c[2].usage.cached_tokens, 128);
+    check(&c[1], 20, DSA_FINISH_LENGTH);
+    check(&c[2], 3, DSA_FINISH_LENGTH);
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+static void
+test_bound_pages(void **state)
+{
+    /* 256 + 1 + 4096 * pages / 100, compared with 1024 */
+
+    check_bound_pages(18 * 64 - 10, 0);
+    check_bound_pages(19 * 64 - 10, 1);
 }
 
 
@@ -745,6 +796,59 @@ test_latecomer(void **state)
 
 
 /*
+ * A request needs most pages of a rank, and both ranks are used by small ones.
+ * It is not skipped forever; and while pages of one rank are reserved for it,
+ * requests are still admitted to the other rank.
+ */
+
+static void
+test_patience(void **state)
+{
+    fake_t       *f;
+    client_t     *c;
+    uint32_t      i, steps, least;
+    dsa_sched_t  *s;
+
+    c = clients(33);
+    s = start_ranks(&f, 2, 40, 16, 512);
+    least = UINT32_MAX;
+
+    for (steps = 0; c[0].finish == 0; steps++) {
+        assert_true(steps < 2000);
+
+        for (i = 1; i < 33; i++) {
+            if (c[i].seq == NULL) {
+                free(c[i].prompt);
+                submit(s, &c[i], i % 7 + 1, steps * 33 + i, 150, 40 + i, 1);
+            }
+        }
+
+        if (steps == 30) {
+            submit(s, &c[0], 0, 999, 37 * 64, 100, 1);
+        }
+
+        step(s);
+
+        if (steps > 30 && c[0].n == 0) {
+            least = stats_of(s).running < least ? stats_of(s).running : least;
+        }
+    }
+
+    /* one rank has room for 9 of the small requests */
+
+    assert_in_range(least, 8, 10);
+    check(&c[0], 100, DSA_FINISH_LENGTH);
+
+    for (i = 1; i < 33; i++) {
+        free(c[i].prompt);
+    }
+
+    finish(s, f);
+    free(c);
+}
+
+
+/*
  * Tenants that always have requests share the tokens of all ranks by weight,
  * also when a rank can have half of them at most.
  */
@@ -1034,6 +1138,96 @@ test_budget(void **state)
 }
 
 
+/*
+ * The null backend with three ranks repeats the prompt: a split one, then two
+ * that begin like it, which run on different ranks.
+ */
+
+static void
+test_null(void **state)
+{
+    char                dir[] = "/tmp/dsa-test-XXXXXX";
+    uint32_t            i, j, n, *ids;
+    client_t           *c;
+    dsa_err_t           err;
+    dsa_sched_t        *s;
+    dsa_backend_t      *b;
+    dsa_sched_conf_t    sched;
+    dsa_backend_conf_t  conf;
+
+    assert_int_equal(small_model_make(dir), 0);
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = dir;
+    conf.gpus = 3;
+    conf.max_tokens = 1000;
+    b = dsa_backend_null_open(&conf, &err);
+
+    if (b == NULL) {
+        fail_msg("%s", err.text);
+    }
+
+    assert_int_equal(b->ranks, 3);
+    assert_int_equal(b->rank_tokens, 334);
+
+    memset(&sched, 0, sizeof(sched));
+    sched.max_running = 1;
+    sched.token_budget = 1000;
+    sched.max_waiting = 10;
+    sched.max_waiting_per_tenant = 10;
+    sched.context = 20000;
+    s = dsa_sched_create(b, &sched, &handler, &err);
+    assert_non_null(s);
+
+    c = clients(4);
+
+    for (i = 0; i < 4; i++) {
+        n = i == 0 ? 6000 : 6100 + i;
+        ids = ids_of(0, 1, n);
+
+        /* ids of bytes, which are plain tokens */
+
+        for (j = 0; j < n; j++) {
+            ids[j] = 'a' + j % 23;
+        }
+
+        submit_ids(s, &c[i], ids, n, 200, 1);
+
+        if (i == 0) {
+            run(s);
+            assert_int_equal(stats_of(s).split_prompts, 1);
+        }
+    }
+
+    run(s);
+    assert_int_equal(stats_of(s).copied_tokens, 0);
+
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(c[i].n, 200);
+        assert_int_equal(c[i].usage.cached_tokens, i == 0 ? 0 : 5952);
+
+        for (j = 0; j < 200; j++) {
+            assert_int_equal(c[i].answer[j], c[i].prompt[j]);
+        }
+
+        free(c[i].prompt);
+    }
+
+    dsa_sched_destroy(s);
+    b->close(b);
+    free(c);
+
+    /* with "attention tensor" all GPUs are one rank */
+
+    conf.attention = DSA_ATTENTION_TENSOR;
+    b = dsa_backend_null_open(&conf, &err);
+    assert_non_null(b);
+    assert_int_equal(b->ranks, 1);
+    b->close(b);
+    small_model_remove(dir);
+}
+
+
 int
 main(void)
 {
@@ -1043,6 +1237,7 @@ main(void)
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_longest_prefix),
         cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_bound_pages),
         cmocka_unit_test(test_system_prompt),
         cmocka_unit_test(test_prefill_shared),
         cmocka_unit_test(test_passed_over),
@@ -1052,10 +1247,12 @@ main(void)
         cmocka_unit_test(test_split_joined),
         cmocka_unit_test(test_preempted_there),
         cmocka_unit_test(test_latecomer),
+        cmocka_unit_test(test_patience),
         cmocka_unit_test(test_fairness),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_soak),
         cmocka_unit_test(test_copy_fails),
+        cmocka_unit_test(test_null),
         cmocka_unit_test(test_budget)
     };
 
