@@ -1139,21 +1139,76 @@ test_budget(void **state)
 
 
 /*
- * The null backend with three ranks repeats the prompt: a split one, then two
- * that begin like it, which run on different ranks.
+ * Three ranks repeat a prompt of n tokens, then three longer ones that begin
+ * like it and run at the same time.
  */
+
+static void
+check_null(dsa_backend_t *b, uint32_t n, uint32_t split, uint32_t copied)
+{
+    uint32_t           i, j, size, *ids;
+    client_t          *c;
+    dsa_err_t          err;
+    dsa_sched_t       *s;
+    dsa_sched_conf_t   sched;
+
+    memset(&sched, 0, sizeof(sched));
+    sched.max_running = 1;
+    sched.token_budget = 1000;
+    sched.max_waiting = 10;
+    sched.max_waiting_per_tenant = 10;
+    sched.context = 20000;
+    s = dsa_sched_create(b, &sched, &handler, &err);
+    assert_non_null(s);
+
+    c = clients(4);
+
+    for (i = 0; i < 4; i++) {
+        size = i == 0 ? n : n + 100 + i;
+        ids = ids_of(0, 1, size);
+
+        /* ids of bytes, which are plain tokens */
+
+        for (j = 0; j < size; j++) {
+            ids[j] = 'a' + j % 23;
+        }
+
+        submit_ids(s, &c[i], ids, size, 200, 1);
+
+        if (i == 0) {
+            run(s);
+        }
+    }
+
+    run(s);
+    assert_int_equal(stats_of(s).split_prompts, split);
+    assert_int_equal(stats_of(s).copied_tokens, copied);
+
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(c[i].n, 200);
+        assert_int_equal(c[i].usage.cached_tokens, i == 0 ? 0 : n / 64 * 64);
+
+        for (j = 0; j < 200; j++) {
+            assert_int_equal(c[i].answer[j], c[i].prompt[j]);
+        }
+
+        free(c[i].prompt);
+    }
+
+    dsa_sched_destroy(s);
+    free(c);
+}
+
+
+/* The null backend repeats prompts that are split, and copied. */
 
 static void
 test_null(void **state)
 {
-    char                dir[] = "/tmp/dsa-test-XXXXXX";
-    uint32_t            i, j, n, *ids;
-    client_t           *c;
-    dsa_err_t           err;
-    dsa_sched_t        *s;
-    dsa_backend_t      *b;
-    dsa_sched_conf_t    sched;
-    dsa_backend_conf_t  conf;
+    char                 dir[] = "/tmp/dsa-test-XXXXXX";
+    dsa_err_t            err;
+    dsa_backend_t       *b;
+    dsa_backend_conf_t   conf;
 
     assert_int_equal(small_model_make(dir), 0);
 
@@ -1170,52 +1225,9 @@ test_null(void **state)
     assert_int_equal(b->ranks, 3);
     assert_int_equal(b->rank_tokens, 334);
 
-    memset(&sched, 0, sizeof(sched));
-    sched.max_running = 1;
-    sched.token_budget = 1000;
-    sched.max_waiting = 10;
-    sched.max_waiting_per_tenant = 10;
-    sched.context = 20000;
-    s = dsa_sched_create(b, &sched, &handler, &err);
-    assert_non_null(s);
-
-    c = clients(4);
-
-    for (i = 0; i < 4; i++) {
-        n = i == 0 ? 6000 : 6100 + i;
-        ids = ids_of(0, 1, n);
-
-        /* ids of bytes, which are plain tokens */
-
-        for (j = 0; j < n; j++) {
-            ids[j] = 'a' + j % 23;
-        }
-
-        submit_ids(s, &c[i], ids, n, 200, 1);
-
-        if (i == 0) {
-            run(s);
-            assert_int_equal(stats_of(s).split_prompts, 1);
-        }
-    }
-
-    run(s);
-    assert_int_equal(stats_of(s).copied_tokens, 0);
-
-    for (i = 0; i < 4; i++) {
-        assert_int_equal(c[i].n, 200);
-        assert_int_equal(c[i].usage.cached_tokens, i == 0 ? 0 : 5952);
-
-        for (j = 0; j < 200; j++) {
-            assert_int_equal(c[i].answer[j], c[i].prompt[j]);
-        }
-
-        free(c[i].prompt);
-    }
-
-    dsa_sched_destroy(s);
+    check_null(b, 6000, 1, 0);
+    check_null(b, 3000, 0, 2 * 2944);
     b->close(b);
-    free(c);
 
     /* with "attention tensor" all GPUs are one rank */
 
