@@ -14,7 +14,7 @@
  * must have the same cache before them.
  *
  * The backend has a clock of its own: a step takes base_us, and token_us for
- * each input token.
+ * each input token of the rank that has the most.
  */
 
 
@@ -40,7 +40,7 @@
 
 typedef struct {
     uint32_t            n;
-    uint32_t            n_tokens;
+    uint32_t            n_tokens;       /* of the rank with the most */
     uint32_t            n_outputs[MAX_SEQS];
     uint32_t            token[MAX_SEQS][DSA_MAX_OUTPUTS];
     uint32_t            accepted[MAX_SEQS];
@@ -381,7 +381,13 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 
     assert_true(f->n_tokens <= f->max_tokens);
     f->all_tokens += f->n_tokens;
-    now->n_tokens = f->n_tokens;
+    now->n_tokens = 0;
+
+    for (i = 0; i < b->ranks; i++) {
+        if (f->rank_tokens[i] > now->n_tokens) {
+            now->n_tokens = f->rank_tokens[i];
+        }
+    }
 
     /*
      * Samples follow after all cache entries are written, so that a sequence

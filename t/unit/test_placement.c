@@ -456,6 +456,80 @@ test_passed_over(void **state)
 }
 
 
+/*
+ * step_target limits the prefill tokens of each rank: 400 tokens of 0.1 ms fit
+ * 50 ms beside the decodes, on one rank, or on both.
+ */
+
+static void
+check_pace(uint32_t prompts)
+{
+    fake_t       *f;
+    uint32_t      i;
+    client_t     *c;
+    uint64_t      from;
+    dsa_sched_t  *s;
+
+    c = clients(8);
+    step_target_ms = 50;
+    s = start_ranks(&f, 2, 1000, 8, 2048);
+    step_target_ms = 0;
+    f->base_us = 10000;
+    f->token_us = 100;
+
+    for (i = 0; i < 4; i++) {
+        submit(s, &c[i], i, i, 20, 200, 1);
+    }
+
+    for (i = 0; i < 10; i++) {
+        step(s);
+    }
+
+    assert_int_equal(f->rank_seqs[0], 2);
+    assert_int_equal(f->rank_seqs[1], 2);
+
+    /* a short prompt beside the long one, which is then not split */
+
+    for (i = 0; i < prompts; i++) {
+        submit(s, &c[4 + i], 4 + i, i, 20000, 3, 1);
+    }
+
+    for (i = prompts; i < 2; i++) {
+        submit(s, &c[4 + i], 4 + i, i, 20, 3, 1);
+    }
+
+    for (i = 0; i < 40; i++) {
+        from = f->now_us;
+        step(s);
+
+        if (i > 10) {
+            assert_in_range(f->now_us - from, 45000, 55000);
+            assert_in_range(f->n_tokens, prompts * 350, prompts * 450);
+        }
+    }
+
+    f->base_us = 0;
+    f->token_us = 0;
+    run(s);
+
+    for (i = 0; i < 6; i++) {
+        check(&c[i], i < 4 ? 200 : 3, DSA_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+static void
+test_pace(void **state)
+{
+    check_pace(1);
+    check_pace(2);
+}
+
+
 /* A long prompt that is alone is computed by all ranks, each its part. */
 
 static void
@@ -1253,6 +1327,7 @@ main(void)
         cmocka_unit_test(test_system_prompt),
         cmocka_unit_test(test_prefill_shared),
         cmocka_unit_test(test_passed_over),
+        cmocka_unit_test(test_pace),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_split_when),
         cmocka_unit_test(test_split_prefix),
