@@ -15,6 +15,7 @@
  */
 
 
+#include <assert.h>
 #include <errno.h>
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -130,6 +131,8 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
                          (unsigned long long) page);
         goto failed;
     }
+
+    assert(conf->gpus >= 1 && conf->gpus <= DSA_MAX_GPUS);
 
     b->ranks = conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
     b->pages = (uint32_t) (pages < DSA_PAGES_MAX ? pages : DSA_PAGES_MAX);

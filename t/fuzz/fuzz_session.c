@@ -163,6 +163,8 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
     (void) snprintf(text, sizeof(text), "%s/tokenizer.json", dir);
     memset(&from, 0, sizeof(from));
     from.model = dir;
+    from.gpus = 1;
+    from.max_tokens = conf.token_budget;
 
     service.conf = &conf;
     service.generation.temperature = 1;

@@ -132,6 +132,8 @@ host_open(host_t *h, const char *more)
     memset(&backend, 0, sizeof(backend));
     backend.model = model_dir;
     backend.kv_memory = h->conf.kv_memory;
+    backend.gpus = 1;
+    backend.max_tokens = h->conf.token_budget;
 
     (void) snprintf(text, sizeof(text), "%s/tokenizer.json", model_dir);
 
