@@ -53,7 +53,7 @@ CU_OBJ   := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu))
 CUDA_NOTE = "== with CUDA; what needs a GPU is in \"make test-gpu\""
 GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
 CUDA_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,bench/gpu.c bench/kernels.c \
-            bench/engine.c $(wildcard bench/op_*.c))
+            bench/engine.c bench/comm.c $(wildcard bench/op_*.c))
 else
 CUDA_NOTE = "== no nvcc with cuBLASLt: the CUDA code is not built"
 NO_CUDA   = $(filter-out engine/cuda/plan.c,$(wildcard engine/cuda/*.c))

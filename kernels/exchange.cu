@@ -102,7 +102,7 @@ dsa_exchange_gather_kernel(DSA_EXCHANGE_X x,
 
 extern "C" int
 dsa_cuda_exchange_gather(const dsa_cuda_exchange_t *x,
-    float *const to[DSA_EXCHANGE_RANKS], const float *from, uint32_t rows,
+    float *const *to, const float *from, uint32_t rows,
     uint32_t cols, dsa_stream_t stream)
 {
     uint32_t               i;

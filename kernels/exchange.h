@@ -134,7 +134,7 @@ int dsa_cuda_exchange_tokens(const dsa_cuda_exchange_t *x,
  * wait: its owner has then read it.
  */
 int dsa_cuda_exchange_combine(const dsa_cuda_exchange_t *x,
-    dsa_bf16_t *const part[DSA_EXCHANGE_RANKS], const dsa_bf16_t *y,
+    dsa_bf16_t *const *part, const dsa_bf16_t *y,
     const float *weight, const int32_t *expert, const dsa_moe_plan_t *plan,
     uint32_t first, uint32_t rows, uint32_t slot, uint32_t k, uint32_t cols,
     int last, dsa_stream_t stream);
@@ -164,7 +164,7 @@ int dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
 uint64_t dsa_cuda_exchange_part(uint32_t ranks, uint32_t rows, uint32_t cols);
 
 int dsa_cuda_exchange_all_reduce(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
-    const dsa_bf16_t *from, void *const part[DSA_EXCHANGE_RANKS],
+    const dsa_bf16_t *from, void *const *part,
     uint32_t rows, uint32_t cols, dsa_stream_t stream);
 
 /*
@@ -174,7 +174,7 @@ int dsa_cuda_exchange_all_reduce(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
  * an exchange must lie between its last read and that call.
  */
 int dsa_cuda_exchange_gather(const dsa_cuda_exchange_t *x,
-    float *const to[DSA_EXCHANGE_RANKS], const float *from, uint32_t rows,
+    float *const *to, const float *from, uint32_t rows,
     uint32_t cols, dsa_stream_t stream);
 
 

@@ -349,7 +349,7 @@ dsa_exchange_combine_kernel(DSA_EXCHANGE_X x,
 
 extern "C" int
 dsa_cuda_exchange_combine(const dsa_cuda_exchange_t *x,
-    dsa_bf16_t *const part[DSA_EXCHANGE_RANKS], const dsa_bf16_t *y,
+    dsa_bf16_t *const *part, const dsa_bf16_t *y,
     const float *weight, const int32_t *expert, const dsa_moe_plan_t *plan,
     uint32_t first, uint32_t rows, uint32_t slot, uint32_t k, uint32_t cols,
     int last, dsa_stream_t stream)

@@ -440,7 +440,7 @@ dsa_reduce_many(const dsa_cuda_exchange_t *x, dsa_exchange_reduce_t *c,
 
 extern "C" int
 dsa_cuda_exchange_all_reduce(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
-    const dsa_bf16_t *from, void *const part[DSA_EXCHANGE_RANKS],
+    const dsa_bf16_t *from, void *const *part,
     uint32_t rows, uint32_t cols, dsa_stream_t stream)
 {
     uint32_t               i, blocks;

@@ -17,12 +17,14 @@ static const char  dsa_bench_usage[] =
     "usage: dsa bench kernels [--only OP]\n"
     "       dsa bench engine --model DIR [--layers N] [--prefill[=TOKENS]]\n"
     "                        [--decode[=BATCHxCONTEXT]]\n"
+    "       dsa bench comm [--gpus N]\n"
     "\n"
     "Measures the CUDA backend and prints tables.\n"
     "\n"
     "  kernels   each CUDA op and its limits; OP is a part of a name\n"
     "  engine    whole steps of a model with the config.json of DIR, random\n"
-    "            weights, and as many layers as fit the GPU\n";
+    "            weights, and as many layers as fit the GPU\n"
+    "  comm      the exchange between GPUs by size; all GPUs without --gpus\n";
 
 
 int
@@ -36,9 +38,14 @@ dsa_cmd_bench(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "engine") == 0) {
         return dsa_bench_engine(argc - 1, argv + 1, dsa_bench_usage);
     }
+
+    if (argc > 1 && strcmp(argv[1], "comm") == 0) {
+        return dsa_bench_comm(argc - 1, argv + 1, dsa_bench_usage);
+    }
 #else
     if (argc > 1 && (strcmp(argv[1], "kernels") == 0
-                     || strcmp(argv[1], "engine") == 0))
+                     || strcmp(argv[1], "engine") == 0
+                     || strcmp(argv[1], "comm") == 0))
     {
         (void) fprintf(stderr, "dsa bench: this program was built without "
                        "nvcc, and only CUDA is measured\n");

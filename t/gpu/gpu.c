@@ -14,7 +14,7 @@
 #include "t/gpu/gpu.h"
 
 
-#define GPU_MAX_BLOCKS  256
+#define GPU_MAX_BLOCKS  1024
 
 
 dsa_cuda_state_t    gpu_state;
