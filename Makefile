@@ -53,7 +53,9 @@ CU_OBJ   := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu))
 CUDA_NOTE = "== with CUDA; what needs a GPU is in \"make test-gpu\""
 GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
 CUDA_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,bench/gpu.c bench/kernels.c \
-            bench/engine.c bench/comm.c $(wildcard bench/op_*.c))
+            bench/engine.c bench/comm.c bench/comm_nccl.c \
+            $(wildcard bench/op_*.c))
+NCCL     := $(wildcard $(CUDA)/include/nccl.h /usr/include/nccl.h)
 else
 CUDA_NOTE = "== no nvcc with cuBLASLt: the CUDA code is not built"
 NO_CUDA   = $(filter-out engine/cuda/plan.c,$(wildcard engine/cuda/*.c))
@@ -135,6 +137,10 @@ $(BUILD)/libdsa.a: $(LIB_OBJ) $(CU_OBJ)
 
 $(BUILD)/dsa-engine: $(BUILD)/obj/engine/service/main.o $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+ifneq ($(NCCL),)
+$(BUILD)/obj/bench/comm_nccl.o: CFLAGS += -DDSA_NCCL=1
+endif
 
 $(BUILD)/dsa: $(TOOL_OBJ) $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)

@@ -27,6 +27,11 @@
 #define DSA_COMM_MOST       200         /* exchanges in a graph */
 #define DSA_COMM_TIMEOUT    5000000000ULL
 
+/* bytes of a token: codes, scales, ids and weights; a row of bf16 */
+#define DSA_COMM_FP8        (DSA_COMM_HIDDEN + DSA_COMM_HIDDEN / 128 * 4 \
+                             + DSA_COMM_K * 8)
+#define DSA_COMM_BF16       (DSA_COMM_HIDDEN * 2)
+
 
 static const uint32_t  dsa_comm_sizes[] = {
     1, 4, 8, 16, 64, 128, 256, 1024, 4096
@@ -36,7 +41,8 @@ static const uint32_t  dsa_comm_sizes[] = {
 /* The buffers of all ranks, for the most tokens. */
 
 typedef struct {
-    uint32_t                tokens;     /* of the row that is measured */
+    uint32_t                tokens;     /* of the row that is measured, */
+    size_t                  size;       /* and bytes of a rank */
     dsa_exchange_tokens_t   to;
     dsa_bf16_t             *part[DSA_EXCHANGE_RANKS];
     void                   *sums[DSA_EXCHANGE_RANKS];
@@ -290,7 +296,7 @@ dsa_comm_both(dsa_comm_t *c, void *data)
 }
 
 
-/* What one GPU alone does for the same tokens: the sum without exchange. */
+/* The weighted sums of as many pairs on one GPU, without an exchange. */
 
 static int
 dsa_comm_alone(dsa_comm_t *c, void *data)
@@ -304,9 +310,9 @@ dsa_comm_alone(dsa_comm_t *c, void *data)
     for (r = 0; r < c->ranks && rc == 0; r++) {
         rc = cudaSetDevice((int) r);
         rc = rc != 0 ? rc
-                     : dsa_cuda_moe_combine(b->sum[r], b->y[r], b->shared[r],
+                     : dsa_cuda_moe_combine(b->part[r], b->y[r], NULL,
                            b->to.weight[r], b->to.expert[r], &b->plan[r],
-                           b->tokens, DSA_COMM_K, DSA_COMM_HIDDEN,
+                           c->ranks * b->tokens, DSA_COMM_K, DSA_COMM_HIDDEN,
                            c->stream[r]);
     }
 
@@ -335,7 +341,7 @@ dsa_comm_all_reduce(dsa_comm_t *c, void *data)
 }
 
 
-/* The bytes of tokens or of sums by the copy engines, without any signal. */
+/* As many bytes by the copy engines, without any signal. */
 
 static int
 dsa_comm_copy(dsa_comm_t *c, void *data)
@@ -351,11 +357,9 @@ dsa_comm_copy(dsa_comm_t *c, void *data)
 
         for (q = 0; q < c->ranks && rc == 0; q++) {
             if (q != r) {
-                rc = cudaMemcpyPeerAsync(b->part[q] + (size_t) r * b->tokens
-                                                      * DSA_COMM_HIDDEN,
+                rc = cudaMemcpyPeerAsync((uint8_t *) b->part[q] + r * b->size,
                                          (int) q, b->shared[r], (int) r,
-                                         (size_t) b->tokens * DSA_COMM_HIDDEN
-                                         * sizeof(dsa_bf16_t), c->stream[r]);
+                                         b->size, c->stream[r]);
             }
         }
     }
@@ -528,63 +532,151 @@ dsa_comm_plan(dsa_comm_t *c, dsa_comm_buffers_t *b)
 }
 
 
-static int
-dsa_comm_run(dsa_comm_t *c, dsa_comm_buffers_t *b)
-{
-    int       rc;
-    size_t    i, j;
-    double    us[6];
+/* Prints a cell; returns 1 after an error, which was printed. */
 
-    static const dsa_comm_pt  calls[] = {
-        dsa_comm_tokens,
-        dsa_comm_sums,
-        dsa_comm_both,
-        dsa_comm_alone,
-        dsa_comm_all_reduce,
-        dsa_comm_copy
+static int
+dsa_comm_cell(double us)
+{
+    if (us < 0) {
+        return 1;
+    }
+
+    (void) printf(" | %.1f", us);
+
+    return 0;
+}
+
+
+/* The table of one op: the kernels beside NCCL and the copy engines. */
+
+static int
+dsa_comm_table(dsa_comm_t *c, dsa_comm_buffers_t *b, dsa_comm_e op,
+    int nccl)
+{
+    int     failed;
+    size_t  i;
+
+    static const struct {
+        const char     *name;
+        size_t          bytes;          /* of a token */
+        dsa_comm_pt     call;
+    } ops[] = {
+        { "All-reduce, bf16", DSA_COMM_BF16, dsa_comm_all_reduce },
+        { "Gather of FP8 tokens", DSA_COMM_FP8, dsa_comm_tokens },
+        { "Partial sums to their owners, bf16", DSA_COMM_BF16, dsa_comm_sums }
     };
 
-    (void) printf("| tokens | tokens, wait | combine, sum | both "
-                  "| combine on one GPU | all-reduce | peer copy |\n"
-                  "|---|---|---|---|---|---|---|\n");
+    (void) printf("%s, %zu bytes a token, us:\n\n"
+                  "| tokens of a GPU | kernels | NCCL plain "
+                  "| NCCL symmetric | peer copy |\n|---|---|---|---|---|\n",
+                  ops[op].name, ops[op].bytes);
 
     for (i = 0; i < sizeof(dsa_comm_sizes) / sizeof(dsa_comm_sizes[0]); i++) {
         b->tokens = dsa_comm_sizes[i];
+        b->size = b->tokens * ops[op].bytes;
 
-        rc = dsa_comm_plan(c, b);
-        if (dsa_comm_failed("the plan", rc) != 0) {
+        if (dsa_comm_failed("the plan", dsa_comm_plan(c, b)) != 0) {
             return 1;
         }
 
         (void) printf("| %u", b->tokens);
 
-        for (j = 0; j < 6; j++) {
-            us[j] = dsa_comm_time(c, calls[j], b);
+        failed = dsa_comm_cell(dsa_comm_time(c, ops[op].call, b));
 
-            if (us[j] < 0) {
-                return 1;
-            }
+        if (nccl) {
+            failed |= dsa_comm_cell(dsa_comm_nccl_time(c, op, b->size, 0));
+            failed |= dsa_comm_cell(dsa_comm_nccl_time(c, op, b->size, 1));
 
-            (void) printf(" | %.1f", us[j]);
+        } else {
+            (void) printf(" | none | none");
         }
+
+        failed |= dsa_comm_cell(dsa_comm_time(c, dsa_comm_copy, b));
 
         (void) printf(" |\n");
         (void) fflush(stdout);
+
+        if (failed) {
+            return 1;
+        }
     }
 
+    (void) printf("\n");
+
     return 0;
+}
+
+
+/* Both exchanges of an MoE layer, and the part that one GPU has, too. */
+
+static int
+dsa_comm_layers(dsa_comm_t *c, dsa_comm_buffers_t *b)
+{
+    int     failed;
+    size_t  i;
+
+    (void) printf("The exchange of an MoE layer, us:\n\n"
+                  "| tokens of a GPU | tokens and sums "
+                  "| weighted sums without exchange |\n|---|---|---|\n");
+
+    for (i = 0; i < sizeof(dsa_comm_sizes) / sizeof(dsa_comm_sizes[0]); i++) {
+        b->tokens = dsa_comm_sizes[i];
+
+        if (dsa_comm_failed("the plan", dsa_comm_plan(c, b)) != 0) {
+            return 1;
+        }
+
+        (void) printf("| %u", b->tokens);
+        failed = dsa_comm_cell(dsa_comm_time(c, dsa_comm_both, b));
+        failed |= dsa_comm_cell(dsa_comm_time(c, dsa_comm_alone, b));
+        (void) printf(" |\n");
+        (void) fflush(stdout);
+
+        if (failed) {
+            return 1;
+        }
+    }
+
+    (void) printf("\n");
+
+    return 0;
+}
+
+
+static int
+dsa_comm_run(dsa_comm_t *c)
+{
+    int                 nccl;
+    dsa_comm_buffers_t  b;
+
+    memset(&b, 0, sizeof(b));
+
+    if (dsa_comm_failed("the buffers", dsa_comm_open(c, &b)) != 0) {
+        return 1;
+    }
+
+    nccl = dsa_comm_nccl_open(c, (size_t) DSA_COMM_TOKENS * DSA_COMM_BF16)
+           == 0;
+
+    if (dsa_comm_layers(c, &b) != 0
+        || dsa_comm_table(c, &b, DSA_COMM_REDUCE, nccl) != 0
+        || dsa_comm_table(c, &b, DSA_COMM_GATHER, nccl) != 0
+        || dsa_comm_table(c, &b, DSA_COMM_SUMS, nccl) != 0)
+    {
+        return 1;
+    }
+
+    return fflush(stdout) == 0 ? 0 : 1;
 }
 
 
 int
 dsa_bench_comm(int argc, char **argv, const char *usage)
 {
-    int                 rc, gpus;
-    dsa_comm_t          c;
-    dsa_comm_buffers_t  b;
+    int         rc, gpus;
+    dsa_comm_t  c;
 
     memset(&c, 0, sizeof(c));
-    memset(&b, 0, sizeof(b));
 
     rc = cudaGetDeviceCount(&gpus);
     if (dsa_comm_failed("cudaGetDeviceCount", rc) != 0) {
@@ -614,9 +706,5 @@ dsa_bench_comm(int argc, char **argv, const char *usage)
 
     c.ranks = (uint32_t) gpus;
 
-    if (dsa_comm_failed("the buffers", dsa_comm_open(&c, &b)) != 0) {
-        return 1;
-    }
-
-    return dsa_comm_run(&c, &b);
+    return dsa_comm_run(&c);
 }

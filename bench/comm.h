@@ -22,6 +22,13 @@ typedef struct {
 } dsa_comm_t;
 
 
+typedef enum {
+    DSA_COMM_REDUCE = 0,        /* all-reduce of bf16 */
+    DSA_COMM_GATHER,            /* FP8 tokens of each rank to all */
+    DSA_COMM_SUMS               /* partial sums of bf16 to their owners */
+} dsa_comm_e;
+
+
 /* Enqueues an exchange on all ranks; returns an error of CUDA. */
 typedef int (*dsa_comm_pt)(dsa_comm_t *c, void *data);
 
@@ -31,6 +38,15 @@ typedef int (*dsa_comm_pt)(dsa_comm_t *c, void *data);
  * error, which was printed.
  */
 double dsa_comm_time(dsa_comm_t *c, dsa_comm_pt call, void *data);
+
+/*
+ * The same by NCCL: dsa_comm_nccl_open() prepares buffers of size bytes of a
+ * rank, and returns 0, or 1 if it printed why there is none.  size: bytes of
+ * a rank's tokens, sums or rows.  symmetric 1: with registered buffers.
+ */
+int dsa_comm_nccl_open(dsa_comm_t *c, size_t size);
+double dsa_comm_nccl_time(dsa_comm_t *c, dsa_comm_e op, size_t size,
+    int symmetric);
 
 /* Reports an error of CUDA, if rc is one; returns rc. */
 int dsa_comm_failed(const char *what, int rc);
