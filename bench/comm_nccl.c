@@ -98,7 +98,7 @@ dsa_comm_nccl_register(dsa_comm_t *c, void **p, size_t size)
     for (r = 0; r < c->ranks && rc == ncclSuccess; r++) {
         (void) cudaSetDevice((int) r);
         rc = nccl.ncclCommWindowRegister(nccl.comm[r], p[r], size, &window,
-                                    NCCL_WIN_COLL_SYMMETRIC);
+                                         NCCL_WIN_COLL_SYMMETRIC);
     }
 
     return rc != ncclSuccess ? rc : nccl.ncclGroupEnd();
@@ -192,16 +192,16 @@ dsa_comm_nccl_rank(dsa_comm_t *c, const dsa_comm_nccl_call_t *call,
     switch (call->op) {
 
     case DSA_COMM_GATHER:
-        return nccl.ncclAllGather(from, to, call->size, ncclUint8, nccl.comm[r],
-                             c->stream[r]);
+        return nccl.ncclAllGather(from, to, call->size, ncclUint8,
+                                  nccl.comm[r], c->stream[r]);
 
     case DSA_COMM_SUMS:
         return nccl.ncclReduceScatter(to, from, call->size / 2, ncclBfloat16,
                                       ncclSum, nccl.comm[r], c->stream[r]);
 
     default:
-        return nccl.ncclAllReduce(from, to, call->size / 2, ncclBfloat16, ncclSum,
-                             nccl.comm[r], c->stream[r]);
+        return nccl.ncclAllReduce(from, to, call->size / 2, ncclBfloat16,
+                                  ncclSum, nccl.comm[r], c->stream[r]);
     }
 }
 

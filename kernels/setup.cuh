@@ -19,8 +19,8 @@
  * it is set once, to the most that any launch needs, because two threads that
  * set it before each launch could lower it for each other.
  *
- * Each of these permits the kernels of one file; those of the exchange only load
- * theirs.
+ * Each of these permits the kernels of one file; those of the exchange only
+ * load theirs.
  */
 
 int dsa_attention_decode_setup(void);
