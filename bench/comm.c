@@ -105,7 +105,7 @@ dsa_comm_capture(dsa_comm_t *c, dsa_comm_pt call, void *data, int count,
 {
     int          i, rc, ended;
     uint32_t     r;
-    cudaGraph_t  graph;
+    cudaGraph_t  graph[DSA_EXCHANGE_RANKS] = { NULL };
 
     rc = 0;
 
@@ -122,12 +122,18 @@ dsa_comm_capture(dsa_comm_t *c, dsa_comm_pt call, void *data, int count,
 
     for (r = 0; r < c->ranks; r++) {
         (void) cudaSetDevice((int) r);
-        ended = cudaStreamEndCapture(c->stream[r], &graph);
+        ended = cudaStreamEndCapture(c->stream[r], &graph[r]);
         rc = rc != 0 ? rc : ended;
+    }
 
-        if (ended == 0) {
-            rc = rc != 0 ? rc : (int) cudaGraphInstantiate(&exec[r], graph, 0);
-            (void) cudaGraphDestroy(graph);
+    /* nothing is captured any longer, because instantiation allocates */
+
+    for (r = 0; r < c->ranks; r++) {
+        (void) cudaSetDevice((int) r);
+        rc = rc != 0 ? rc : (int) cudaGraphInstantiate(&exec[r], graph[r], 0);
+
+        if (graph[r] != NULL) {
+            (void) cudaGraphDestroy(graph[r]);
         }
     }
 

@@ -140,11 +140,11 @@ int dsa_cuda_exchange_combine(const dsa_cuda_exchange_t *x,
     int last, dsa_stream_t stream);
 
 /*
- * Waits for all ranks' sums; y [tokens, cols] bf16 = shared [tokens, cols]
- * (bf16, unless NULL), then plus part [ranks * slot, cols] of this rank, ranks
- * rising, in float32, rounded once.  expert [tokens, k]: of all experts; a
- * rank without an expert of the token has stored nothing and is left out, and
- * so are all ranks for padding (live as above).  y may be shared.
+ * Waits for all ranks' sums; y [tokens, cols] bf16 = part [ranks * slot, cols]
+ * of this rank, ranks rising, then plus shared [tokens, cols] (bf16, unless
+ * NULL), in float32, rounded once.  expert [tokens, k]: of all experts; a rank
+ * without an expert of the token has stored nothing and is left out, and so
+ * are all ranks for padding (live as above).  y may be shared.
  */
 int dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
     const dsa_bf16_t *part, const dsa_bf16_t *shared, const int32_t *expert,

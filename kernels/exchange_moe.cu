@@ -409,28 +409,44 @@ typedef struct {
 
 
 static __device__ __forceinline__ void
+dsa_sum_add(float *sum, uint4 u)
+{
+    int    j;
+    float  v[DSA_CHUNK];
+
+    dsa_unpack8(v, u);
+
+#pragma unroll
+    for (j = 0; j < DSA_CHUNK; j++) {
+        sum[j] = __fadd_rn(sum[j], v[j]);
+    }
+}
+
+
+/* The parts, ranks rising, then shared. */
+
+static __device__ __forceinline__ void
 dsa_sum_part(const dsa_exchange_sum_t *s, const dsa_exchange_size_t *n,
     uint32_t ranks, uint32_t row, uint32_t col)
 {
-    int       i, j, l;
-    float     sum[DSA_PART_LOADS][DSA_CHUNK], v[DSA_CHUNK];
-    uint4     in[DSA_PART_LOADS][DSA_SUM_RANKS];
+    int       i, l;
+    float     sum[DSA_PART_LOADS][DSA_CHUNK] = { { 0 } };
+    uint4     in[DSA_PART_LOADS][DSA_SUM_RANKS], own[DSA_PART_LOADS];
     size_t    at;
     uint32_t  r, has;
 
     at = (size_t) row * n->cols + col;
-    has = dsa_exchange_ranks(s->expert, s->live, row, n->k, n->experts, ranks);
 
 #pragma unroll
     for (l = 0; l < DSA_PART_LOADS; l++) {
-        in[l][0] = make_uint4(0, 0, 0, 0);
+        own[l] = make_uint4(0, 0, 0, 0);
 
         if (s->shared != NULL && col + l * 256 < n->cols) {
-            in[l][0] = dsa_load16(s->shared + at + l * 256);
+            own[l] = dsa_load16(s->shared + at + l * 256);
         }
-
-        dsa_unpack8(sum[l], in[l][0]);
     }
+
+    has = dsa_exchange_ranks(s->expert, s->live, row, n->k, n->experts, ranks);
 
     for (r = 0; r < ranks; r += DSA_SUM_RANKS, has >>= DSA_SUM_RANKS) {
 
@@ -454,12 +470,7 @@ dsa_sum_part(const dsa_exchange_sum_t *s, const dsa_exchange_size_t *n,
 
 #pragma unroll
             for (l = 0; l < DSA_PART_LOADS; l++) {
-                dsa_unpack8(v, in[l][i]);
-
-#pragma unroll
-                for (j = 0; j < DSA_CHUNK; j++) {
-                    sum[l][j] = __fadd_rn(sum[l][j], v[j]);
-                }
+                dsa_sum_add(sum[l], in[l][i]);
             }
         }
     }
@@ -467,6 +478,7 @@ dsa_sum_part(const dsa_exchange_sum_t *s, const dsa_exchange_size_t *n,
 #pragma unroll
     for (l = 0; l < DSA_PART_LOADS; l++) {
         if (col + l * 256 < n->cols) {
+            dsa_sum_add(sum[l], own[l]);
             dsa_store16(s->y + at + l * 256, dsa_pack8(sum[l]));
         }
     }

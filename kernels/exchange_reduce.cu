@@ -89,7 +89,8 @@ dsa_add_word(float *sum, uint64_t data)
 
 /*
  * Adds the words of ranks first .. first+RANKS-1 at p to sum, ranks rising.
- * All of them are in flight at the same time.
+ * All of them are in flight at the same time.  A word of a later sum is one of
+ * a rank whose own wait has failed; a rank that is behind is reported first.
  */
 
 template <int RANKS>
@@ -116,7 +117,9 @@ dsa_reduce_words(const dsa_cuda_exchange_t *x, float *sum, const uint8_t *p,
 
 #pragma unroll
         for (i = RANKS - 1; i >= 0; i--) {
-            if (first + i < x->ranks && v[i].y != number) {
+            if (first + i < x->ranks
+                && (v[i].y < number || (v[i].y != number && missing < 0)))
+            {
                 missing = (int) first + i;
             }
         }

@@ -498,10 +498,6 @@ expect_sum(const world_t *w, const round_t *n, uint32_t r, size_t row)
     sum = get(n->cols * sizeof(float));
     part = get(n->cols * sizeof(float));
 
-    for (c = 0; c < n->cols; c++) {
-        sum[c] = dsa_bf16_decode(m->shared[row * n->cols + c]);
-    }
-
     for (q = 0; q < w->ranks; q++) {
         if (!expect_part(n, q, (size_t) r * n->slot + row, part)) {
             continue;
@@ -513,6 +509,7 @@ expect_sum(const world_t *w, const round_t *n, uint32_t r, size_t row)
     }
 
     for (c = 0; c < n->cols; c++) {
+        sum[c] += dsa_bf16_decode(m->shared[row * n->cols + c]);
         m->y[row * n->cols + c] = dsa_bf16_encode(sum[c]);
     }
 
@@ -796,6 +793,7 @@ each_world(world_pt test)
 
     n = gpus_here();
 
+    test(1, 1);
     test(2, 1);
     test(4, 1);
 
@@ -1169,6 +1167,10 @@ deadlines(uint32_t ranks, int gpus)
 
     static round_t  n;
 
+    if (ranks == 1) {
+        return;
+    }
+
     for (op = 0; op < 5; op++) {
         open_world(&w, ranks, gpus, 600, 2048, 40);
         memset(&n, 0, sizeof(n));
@@ -1236,6 +1238,13 @@ main(void)
         cmocka_unit_test_setup_teardown(test_graphs_one_gpu, gpu_setup,
                                         gpu_free_all)
     };
+
+    /*
+     * A kernel that is loaded at its first launch may wait for the GPU, and so
+     * for a kernel that waits for a rank whose kernels come next.
+     */
+
+    (void) setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
