@@ -18,10 +18,11 @@ extern "C" {
 /*
  * The halves of an exchange, as device functions.
  *
- * A kernel that stores ends with dsa_exchange_raise(): the last of its blocks,
- * elected by a counter, raises the flags, so that no block waits for another
- * block of its launch.  Only that block, or the few blocks of a kernel whose
- * grid is limited to dsa_exchange_spin(), wait for other ranks.
+ * A kernel that stores ends with dsa_exchange_raise(): each block adds to the
+ * flags in all ranks what it contributes to an exchange, so that no block
+ * waits for another block of its launch.  Only the first block, or the few
+ * blocks of a kernel whose grid is limited to dsa_exchange_spin(), wait for
+ * other ranks.
  */
 
 #define DSA_EXCHANGE_THREADS    256
@@ -63,9 +64,9 @@ dsa_load_relaxed(const uint32_t *p)
 
 
 static __device__ __forceinline__ void
-dsa_store_relaxed(uint32_t *p, uint32_t v)
+dsa_add_relaxed(uint32_t *p, uint32_t v)
 {
-    asm volatile ("st.relaxed.sys.global.u32 [%0], %1;"
+    asm volatile ("red.relaxed.sys.global.add.u32 [%0], %1;"
                   :: "l"(p), "r"(v) : "memory");
 }
 
@@ -139,12 +140,12 @@ dsa_exchange_expired(const dsa_cuda_exchange_t *x, uint64_t start,
 
 
 /*
- * Waits until all ranks have raised their flags to number or beyond; called by
- * all lanes of a warp.  A barrier after it orders the loads of other warps.
+ * Waits until the flags of all ranks are sum or beyond; called by all lanes of
+ * a warp.  A barrier after it orders the loads of other warps.
  */
 
 static __device__ __forceinline__ void
-dsa_exchange_poll(const dsa_cuda_exchange_t *x, uint32_t number)
+dsa_exchange_poll(const dsa_cuda_exchange_t *x, uint32_t sum)
 {
     int                    ended;
     uint32_t               i, lane, missing;
@@ -157,7 +158,7 @@ dsa_exchange_poll(const dsa_cuda_exchange_t *x, uint32_t number)
 
     for (i = 0; ; i++) {
         missing = lane < x->ranks
-                  && (int32_t) (dsa_load_acquire(&state->flag[lane]) - number)
+                  && (int32_t) (dsa_load_acquire(&state->flag[lane]) - sum)
                      < 0;
         missing = __ballot_sync(0xffffffff, missing);
 
@@ -172,7 +173,8 @@ dsa_exchange_poll(const dsa_cuda_exchange_t *x, uint32_t number)
         ended = 0;
 
         if (lane == 0) {
-            ended = dsa_exchange_expired(x, start, __ffs(missing) - 1, number);
+            ended = dsa_exchange_expired(x, start, __ffs(missing) - 1,
+                                         sum / DSA_EXCHANGE_ONE);
         }
 
         if (__shfl_sync(0xffffffff, ended, 0)) {
@@ -184,13 +186,22 @@ dsa_exchange_poll(const dsa_cuda_exchange_t *x, uint32_t number)
 }
 
 
+/* The sum of this rank's own flag: a part of an exchange may be in it. */
+
+static __device__ __forceinline__ uint32_t
+dsa_exchange_own(const dsa_cuda_exchange_t *x)
+{
+    return dsa_load_relaxed(&x->state[x->rank]->flag[x->rank]);
+}
+
+
 /* A whole block waits for the last exchange that this rank stored. */
 
 static __device__ __forceinline__ void
 dsa_exchange_await(const dsa_cuda_exchange_t *x)
 {
     if (threadIdx.x < 32) {
-        dsa_exchange_poll(x, dsa_load_relaxed(&x->state[x->rank]->number));
+        dsa_exchange_poll(x, dsa_exchange_own(x));
     }
 
     __syncthreads();
@@ -198,77 +209,47 @@ dsa_exchange_await(const dsa_cuda_exchange_t *x)
 
 
 /*
- * Counts a block that is done; returns 1 in all lanes of the first warp of the
- * last one, in which the stores of all blocks are visible and precede what the
- * lanes store after it.  Called by all threads of all blocks of a grid with
- * one dimension; the other warps get 0.
- */
-
-static __device__ __forceinline__ int
-dsa_exchange_last(const dsa_cuda_exchange_t *x)
-{
-    int                    last;
-    dsa_exchange_state_t  *state;
-
-    state = x->state[x->rank];
-    last = 0;
-
-    __syncthreads();
-
-    if (threadIdx.x >= 32) {
-        return 0;
-    }
-
-    if (threadIdx.x == 0) {
-        dsa_fence_system();
-        last = atomicAdd(&state->blocks, 1) == gridDim.x - 1;
-    }
-
-    last = __shfl_sync(0xffffffff, last, 0);
-
-    if (last) {
-        dsa_fence_system();
-
-        if (threadIdx.x == 0) {
-            state->blocks = 0;
-        }
-    }
-
-    return last;
-}
-
-
-/*
- * The end of a kernel that stores: raises this rank's flag everywhere, and
- * with wait 1 waits for the others.  Called by all threads of all blocks.
+ * The end of a kernel that stores: adds to this rank's flag everywhere.  What
+ * the blocks of a launch add sums to DSA_EXCHANGE_ONE.  With wait 1 the first
+ * block waits for the other ranks.  Called by all threads of all blocks of a
+ * grid with one dimension and fewer than DSA_EXCHANGE_ONE blocks.
+ *
+ * The barrier and the fence order the stores of the block before the addition,
+ * and a chain of additions passes this order on: a rank that sees the sum of
+ * all blocks sees the stores of all.
  */
 
 static __device__ __forceinline__ void
 dsa_exchange_raise(const dsa_cuda_exchange_t *x, int wait)
 {
-    uint32_t               lane, number;
-    dsa_exchange_state_t  *state;
+    uint32_t  next;
 
-    if (!dsa_exchange_last(x)) {
+    __syncthreads();
+
+    if (threadIdx.x >= 32) {
         return;
     }
 
-    lane = threadIdx.x;
-    state = x->state[x->rank];
-    number = dsa_load_relaxed(&state->number) + 1;
+    next = 0;
+
+    if (wait && blockIdx.x == 0) {
+
+        /* without this block's addition the exchange is not complete */
+
+        next = dsa_exchange_own(x) / DSA_EXCHANGE_ONE * DSA_EXCHANGE_ONE
+               + DSA_EXCHANGE_ONE;
+    }
 
     __syncwarp();
 
-    if (lane < x->ranks) {
-        dsa_store_relaxed(&x->state[lane]->flag[x->rank], number);
+    if (threadIdx.x < x->ranks) {
+        dsa_fence_system();
+        dsa_add_relaxed(&x->state[threadIdx.x]->flag[x->rank],
+                        blockIdx.x > 0 ? 1 : DSA_EXCHANGE_ONE + 1 - gridDim.x);
     }
 
-    if (lane == 0) {
-        state->number = number;
-    }
-
-    if (wait) {
-        dsa_exchange_poll(x, number);
+    if (wait && blockIdx.x == 0) {
+        dsa_exchange_poll(x, next);
     }
 }
 

@@ -18,8 +18,10 @@
  *
  * An exchange has two halves on each rank: it stores its data to all ranks and
  * then raises its flag there; later it waits until the flags of all ranks have
- * been raised in its own memory.  Flags are numbers of exchanges, which only
- * grow.  All ranks enqueue the same exchanges in the same order.
+ * been raised in its own memory.  A flag counts the exchanges of a rank in
+ * units of DSA_EXCHANGE_ONE; the blocks of a kernel that stores add parts of
+ * the unit.  Flags only grow, modulo 2^32.  All ranks enqueue the same
+ * exchanges in the same order.
  *
  * A rank stores before it waits, and a store waits for nothing, so that no
  * order of execution can make two ranks wait for each other.  A buffer is
@@ -32,15 +34,16 @@
  */
 
 #define DSA_EXCHANGE_RANKS  16
+#define DSA_EXCHANGE_ONE    65536       /* of a flag: an exchange */
 
 
 /* In device memory of each rank, zeroed before the first exchange. */
 
 typedef struct {
-    uint32_t            flag[DSA_EXCHANGE_RANKS];   /* [r]: the exchange whose
-                                           data rank r has stored here */
-    uint32_t            number;         /* exchanges that this rank stored */
-    uint32_t            blocks;         /* blocks of a store that are done */
+    uint32_t            flag[DSA_EXCHANGE_RANKS];   /* [r]: what rank r has
+                                           added here */
+    uint32_t            blocks;         /* of an all-reduce in one kernel that
+                                           are done */
     uint32_t            failed;         /* 1: a wait has timed out */
     uint64_t            sums;           /* all-reduces in one kernel that this
                                            rank has made */
@@ -52,7 +55,8 @@ typedef struct {
 typedef struct {
     volatile uint32_t   failed;         /* 1: the others are valid */
     volatile uint32_t   missing;        /* the rank whose flag is not raised */
-    volatile uint32_t   number;         /* the exchange */
+    volatile uint32_t   number;         /* the exchange, modulo 65536; of an
+                                           all-reduce in one kernel: sums */
 } dsa_exchange_fault_t;
 
 

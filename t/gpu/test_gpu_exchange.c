@@ -211,10 +211,9 @@ open_world(world_t *w, uint32_t ranks, int gpus, uint32_t slot, uint32_t cols,
     w->max_slot = slot;
     w->max_cols = cols;
     rows = (ranks * slot + 3) / 4 * 4;
-    first.number = number;
 
     for (r = 0; r < RANKS; r++) {
-        first.flag[r] = number;
+        first.flag[r] = number * DSA_EXCHANGE_ONE;
     }
 
     for (r = 0; r < ranks; r++) {
@@ -1004,8 +1003,7 @@ capture(const world_t *w, const round_t *n, uint32_t r)
 /*
  * Rounds in captured graphs, back to back.  The graphs of a rank differ in
  * their delays only, and each replay chooses one at random, so that the ranks
- * meet in another way each time.  The number of exchanges wraps in the first
- * replays.
+ * meet in another way each time.  The flags wrap in the first replays.
  */
 
 static void
@@ -1017,7 +1015,7 @@ graphs(uint32_t ranks, int gpus)
 
     static round_t   n[ROUNDS];
 
-    open_world(&w, ranks, gpus, 600, 2048, UINT32_MAX - 100);
+    open_world(&w, ranks, gpus, 600, 2048, 65536 - 100);
 
     for (i = 0; i < ROUNDS; i++) {
         memset(&n[i], 0, sizeof(n[i]));
