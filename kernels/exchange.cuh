@@ -276,12 +276,21 @@ dsa_exchange_ranks(const int32_t *expert, const int32_t *live, size_t row,
 }
 
 
-/* Host: the most blocks of a kernel all of whose blocks may wait. */
+/*
+ * Host: the most blocks of a kernel all of whose blocks may wait.  They must
+ * leave room for the stores of the other ranks on this GPU, and a block may
+ * fill a multiprocessor.
+ */
 
 static inline uint32_t
 dsa_exchange_spin(const dsa_cuda_exchange_t *x)
 {
-    return x->processors > 1 ? x->processors / 2 : 1;
+    uint32_t  n;
+
+    n = x->exclusive ? x->processors
+                     : (x->processors - 1) / DSA_EXCHANGE_SHARE;
+
+    return n > 1 ? n : 1;
 }
 
 

@@ -35,6 +35,8 @@
 
 #define DSA_EXCHANGE_RANKS  16
 #define DSA_EXCHANGE_ONE    65536       /* of a flag: an exchange */
+#define DSA_EXCHANGE_SHARE  4           /* most streams of a GPU that exchange
+                                           at the same time */
 
 
 /* In device memory of each rank, zeroed before the first exchange. */
@@ -68,8 +70,9 @@ typedef struct {
     uint32_t                processors; /* multiprocessors of the GPU */
     uint32_t                exclusive;  /* 1: no other stream of this GPU
                                            exchanges, for another rank or for
-                                           another part of a step; 0 is always
-                                           correct, and slower */
+                                           another part of a step; 0: at most
+                                           DSA_EXCHANGE_SHARE do, which is
+                                           always correct, and slower */
     uint64_t                timeout_ns;
     dsa_exchange_fault_t   *fault;      /* device address */
     dsa_exchange_state_t   *state[DSA_EXCHANGE_RANKS];      /* of each rank */
