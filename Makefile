@@ -150,7 +150,7 @@ $(BUILD)/t/test_%: $(BUILD)/obj/t/unit/test_%.o $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
 $(BUILD)/t/test_%: $(BUILD)/obj/t/gpu/test_%.o $(BUILD)/obj/t/gpu/gpu.o \
-                   $(BUILD)/libdsa.a
+                   $(BUILD)/obj/t/gpu/exchange.o $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
