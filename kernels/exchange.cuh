@@ -117,19 +117,29 @@ dsa_exchange_fail(const dsa_cuda_exchange_t *x, uint32_t missing,
 
 
 /*
- * One look at the clock of a wait: returns 1 when the wait has to end, because
- * an earlier one failed or because time is up.
+ * The time limit of a wait, looked at in every DSA_EXCHANGE_POLLS-th turn; the
+ * limit begins with the first look, so that a wait that ends soon reads no
+ * clock.  Returns 1 when the wait has to end, because an earlier one failed or
+ * because time is up.
  */
 
 static __device__ __forceinline__ int
-dsa_exchange_expired(const dsa_cuda_exchange_t *x, uint64_t start,
+dsa_exchange_expired(const dsa_cuda_exchange_t *x, uint64_t *start,
     uint32_t missing, uint32_t number)
 {
+    uint64_t  now;
+
     if (dsa_load_relaxed(&x->state[x->rank]->failed) != 0) {
         return 1;
     }
 
-    if (dsa_clock_ns() - start < x->timeout_ns) {
+    now = dsa_clock_ns();
+
+    if (*start == 0) {
+        *start = now;
+    }
+
+    if (now - *start < x->timeout_ns) {
         return 0;
     }
 
@@ -154,9 +164,9 @@ dsa_exchange_poll(const dsa_cuda_exchange_t *x, uint32_t sum)
 
     lane = threadIdx.x % 32;
     state = x->state[x->rank];
-    start = dsa_clock_ns();
+    start = 0;
 
-    for (i = 0; ; i++) {
+    for (i = 1; ; i++) {
         missing = lane < x->ranks
                   && (int32_t) (dsa_load_acquire(&state->flag[lane]) - sum)
                      < 0;
@@ -173,7 +183,7 @@ dsa_exchange_poll(const dsa_cuda_exchange_t *x, uint32_t sum)
         ended = 0;
 
         if (lane == 0) {
-            ended = dsa_exchange_expired(x, start, __ffs(missing) - 1,
+            ended = dsa_exchange_expired(x, &start, __ffs(missing) - 1,
                                          sum / DSA_EXCHANGE_ONE);
         }
 

@@ -103,9 +103,9 @@ dsa_reduce_words(const dsa_cuda_exchange_t *x, float *sum, const uint8_t *p,
     uint64_t    start;
     ulonglong2  v[RANKS];
 
-    start = dsa_clock_ns();
+    start = 0;
 
-    for (j = 0; ; j++) {
+    for (j = 1; ; j++) {
         missing = -1;
 
 #pragma unroll
@@ -126,7 +126,7 @@ dsa_reduce_words(const dsa_cuda_exchange_t *x, float *sum, const uint8_t *p,
 
         if (missing < 0
             || (j % DSA_EXCHANGE_POLLS == 0
-                && dsa_exchange_expired(x, start, (uint32_t) missing,
+                && dsa_exchange_expired(x, &start, (uint32_t) missing,
                                         (uint32_t) number)))
         {
             break;

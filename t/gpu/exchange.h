@@ -120,7 +120,7 @@ void round_close(const world_t *w, round_t *n);
 /* What the checks read, so that no result is one of an earlier replay. */
 void round_poison(const world_t *w, const round_t *n);
 
-/* A kernel of a random length in one of four places, if noisy is 1. */
+/* With noisy 1, one of four calls enqueues a kernel of a random length. */
 void round_delay(const world_t *w, uint32_t r, int noisy);
 
 /* Enqueues rank r's part in its stream. */
