@@ -66,7 +66,7 @@ dsa_exchange_gather_kernel(DSA_EXCHANGE_X x,
     int       j;
     uint4     v[DSA_EXCHANGE_LOADS];
     size_t    at[DSA_EXCHANGE_LOADS];
-    uint32_t  i, q, n, step, wide;
+    uint32_t  i, q, r, n, step, wide;
 
     dsa_exchange_begin(&x);
 
@@ -86,7 +86,9 @@ dsa_exchange_gather_kernel(DSA_EXCHANGE_X x,
             }
         }
 
-        for (q = 0; q < x.ranks; q++) {
+        for (r = 0; r < x.ranks; r++) {
+            q = dsa_exchange_peer(&x, r);
+
 #pragma unroll
             for (j = 0; j < DSA_EXCHANGE_LOADS; j++) {
                 if (i + j * step < g.chunks) {

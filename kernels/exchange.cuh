@@ -265,6 +265,20 @@ dsa_exchange_raise(const dsa_cuda_exchange_t *x, int wait)
 
 
 /*
+ * The i-th rank that this rank stores to: itself last, and each rank begins
+ * with another one, so that they do not all store to one at a time.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_exchange_peer(const dsa_cuda_exchange_t *x, uint32_t i)
+{
+    i += x->rank + 1;
+
+    return i < x->ranks ? i : i - x->ranks;
+}
+
+
+/*
  * The ranks, as bits, that have one of the k experts of a row; called by all
  * lanes of a warp.  experts: of a rank.
  */

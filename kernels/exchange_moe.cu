@@ -48,7 +48,7 @@ dsa_tokens_rows(const dsa_cuda_exchange_t *x, const dsa_exchange_tokens_t *to,
     int       j;
     uint4     v[DSA_TOKENS_LOADS];
     size_t    row, at;
-    uint32_t  i, q, col, ranks;
+    uint32_t  i, q, r, col, ranks;
 
     i = blockIdx.x * DSA_EXCHANGE_WARPS + threadIdx.x / 32;
 
@@ -69,7 +69,9 @@ dsa_tokens_rows(const dsa_cuda_exchange_t *x, const dsa_exchange_tokens_t *to,
                                    x->ranks);
         at = ((size_t) x->rank * n->slot + row) * n->cols + col;
 
-        for (q = 0; q < x->ranks; q++) {
+        for (r = 0; r < x->ranks; r++) {
+            q = dsa_exchange_peer(x, r);
+
             if ((ranks >> q & 1) == 0) {
                 continue;
             }
@@ -322,23 +324,34 @@ dsa_combine_part(const dsa_cuda_exchange_t *x, const dsa_exchange_combine_t *c,
 }
 
 
+/*
+ * Neighbouring warps have rows of different owners, so that the links to all of
+ * them are busy from begin to end.
+ */
+
 template <int K>
 static __global__ void __launch_bounds__(DSA_EXCHANGE_THREADS)
 dsa_exchange_combine_kernel(DSA_EXCHANGE_X x,
     const __grid_constant__ dsa_exchange_combine_t c, int last)
 {
-    uint32_t  i;
+    uint32_t  i, row, span;
 
     dsa_begin();
 
     i = blockIdx.x * DSA_EXCHANGE_WARPS + threadIdx.x / 32;
+    span = (c.rows + x.ranks - 1) / x.ranks;
 
-    for ( /* void */ ; i < c.rows * c.parts;
+    for ( /* void */ ; i < span * x.ranks * c.parts;
           i += gridDim.x * DSA_EXCHANGE_WARPS)
     {
-        dsa_combine_part<K>(&x, &c, i / c.parts,
-                            i % c.parts * DSA_PART_SPAN
-                            + threadIdx.x % 32 * DSA_CHUNK);
+        row = i / c.parts;
+        row = dsa_exchange_peer(&x, row % x.ranks) * span + row / x.ranks;
+
+        if (row < c.rows) {
+            dsa_combine_part<K>(&x, &c, row,
+                                i % c.parts * DSA_PART_SPAN
+                                + threadIdx.x % 32 * DSA_CHUNK);
+        }
     }
 
     if (last) {

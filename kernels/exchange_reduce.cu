@@ -151,7 +151,7 @@ dsa_exchange_words_kernel(DSA_EXCHANGE_X x,
     size_t                 at, stride;
     uint8_t               *p;
     uint64_t               v, number;
-    uint32_t               i, q, first, step;
+    uint32_t               i, q, r, first, step;
     dsa_exchange_state_t  *state;
 
     dsa_exchange_begin(&x);
@@ -166,7 +166,8 @@ dsa_exchange_words_kernel(DSA_EXCHANGE_X x,
     for (i = first; i < c.n; i += step) {
         v = *(const uint64_t *) (c.from + (size_t) i * 4);
 
-        for (q = 0; q < x.ranks; q++) {
+        for (r = 0; r < x.ranks; r++) {
+            q = dsa_exchange_peer(&x, r);
             dsa_store_word(c.part[q] + at + x.rank * stride + (size_t) i * 16,
                            v, number);
         }
@@ -296,7 +297,9 @@ dsa_exchange_reduce_kernel(DSA_EXCHANGE_X x,
             }
         }
 
-        for (q = 0; q < x.ranks; q++) {
+        for (r = 0; r < x.ranks; r++) {
+            q = dsa_exchange_peer(&x, r);
+
 #pragma unroll
             for (j = 0; j < DSA_REDUCE_LOADS; j++) {
                 if (i + j * step < end) {
