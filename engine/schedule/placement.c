@@ -277,18 +277,14 @@ dsa_sched_assign(dsa_sched_t *s, dsa_seq_t *seq, uint32_t rank)
     seq->tenant->n_pages += n;
 
     /*
-     * The pages of the prefix get a user on all ranks first, so that none of
-     * them is allocated as an empty page.
+     * All pages of the prefix on a rank get a user before one is allocated
+     * there, so that none of them is allocated as an empty page.  The index
+     * does not change for this prefix, so that all ranks find the same length.
      */
 
     for (i = 0; i < s->ranks; i++) {
         if (dsa_seq_is_on(seq, i)) {
             prefix = dsa_sched_find(s, seq, i);
-        }
-    }
-
-    for (i = 0; i < s->ranks; i++) {
-        if (dsa_seq_is_on(seq, i)) {
             dsa_sched_fill(s, seq, i, prefix);
         }
     }

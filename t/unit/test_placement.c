@@ -185,13 +185,13 @@ test_longest_prefix(void **state)
 
 
 /*
- * Requests join the rank of their prefix until its load exceeds that of the
- * idle rank by 1024; then the prefix is copied.  Each of these requests loads
- * its rank with 256 + 40 tokens, and with two pages: 4 * 296 = 1184.
+ * n requests of one prefix, 960 tokens, come at once and have `rest` tokens
+ * each after it.  They join the rank of the prefix until its load exceeds that
+ * of the idle rank by 1024; then the prefix is copied.
  */
 
 static void
-test_bound(void **state)
+check_bound(uint32_t n, uint32_t rest, uint32_t on_first)
 {
     fake_t       *f;
     uint32_t      i;
@@ -199,40 +199,54 @@ test_bound(void **state)
     uint64_t      before;
     dsa_sched_t  *s;
 
-    c = clients(6);
+    c = clients(n + 1);
     s = start_ranks(&f, 2, 4000, 8, 4096);
 
-    submit(s, &c[0], 0, 1, 1000, 3, 1);
+    submit(s, &c[0], 0, 1, 990, 3, 1);
     run(s);
+    assert_int_equal(f->tenant_rank[0], 0);
 
     before = f->all_tokens;
 
-    for (i = 1; i < 6; i++) {
-        submit(s, &c[i], 0, 1, 1000, 20, 1);
+    for (i = 1; i <= n; i++) {
+        submit_user(s, &c[i], 0, 1, 960, i, 960 + rest, 20);
     }
 
     step(s);
 
-    assert_int_equal(f->rank_seqs[0], 4);
-    assert_int_equal(f->rank_seqs[1], 1);
+    assert_int_equal(f->rank_seqs[0], on_first);
+    assert_int_equal(f->rank_seqs[1], n - on_first);
 
-    /* 15 pages of the prefix are copied, and 40 tokens are computed of each */
+    /* the pages of the prefix are copied, and the rest is computed of each */
 
     assert_int_equal(f->copied, 15);
     assert_int_equal(stats_of(s).copied_tokens, 15 * 64);
-    assert_int_equal(f->all_tokens - before, 5 * 40);
+    assert_int_equal(f->all_tokens - before, n * rest);
 
     run(s);
-    assert_int_equal(c[5].usage.cached_tokens, 15 * 64);
     check(&c[0], 3, DSA_FINISH_LENGTH);
 
-    for (i = 1; i < 6; i++) {
+    for (i = 1; i <= n; i++) {
+        assert_int_equal(c[i].usage.cached_tokens, 15 * 64);
         check(&c[i], 20, DSA_FINISH_LENGTH);
     }
 
     check_free(s);
     finish(s, f);
     free(c);
+}
+
+
+static void
+test_bound(void **state)
+{
+    /* three load the rank with 3 * (256 + 40), and four with 1184 */
+
+    check_bound(5, 40, 4);
+
+    /* one with 256 + 400, and two with 1312 */
+
+    check_bound(3, 400, 2);
 }
 
 
@@ -363,12 +377,13 @@ test_system_prompt(void **state)
 
 
 /*
- * The prompts of one tenant are computed on both ranks at once; those of one
- * rank one after the other, as far as the rank has room.
+ * The prompts of one tenant are computed on both ranks at once, with equal
+ * numbers of tokens; those of one rank one after the other.
  */
 
 static void
-test_prefill_shared(void **state)
+check_prefill_shared(uint32_t of_rank, uint32_t budget, uint32_t each,
+    uint32_t steps)
 {
     fake_t       *f;
     uint32_t      i;
@@ -376,26 +391,26 @@ test_prefill_shared(void **state)
     dsa_sched_t  *s;
 
     c = clients(4);
-    rank_tokens = 300;
-    s = start_ranks(&f, 2, 400, 8, 1000);
+    rank_tokens = of_rank;
+    s = start_ranks(&f, 2, 400, 8, budget);
     rank_tokens = UINT32_MAX;
 
     for (i = 0; i < 4; i++) {
-        submit(s, &c[i], 0, i, 1500, 10, 1);
+        submit(s, &c[i], 0, i, each * steps, 10, 1);
     }
 
-    for (i = 0; i < 5; i++) {
+    for (i = 0; i < steps; i++) {
         step(s);
-        assert_int_equal(f->rank_tokens[0], 300);
-        assert_int_equal(f->rank_tokens[1], 300);
+        assert_int_equal(f->rank_tokens[0], each);
+        assert_int_equal(f->rank_tokens[1], each);
         assert_int_equal(f->n_seqs, 2);
         assert_int_equal(c[2].n, 0);
     }
 
-    for (i = 0; i < 5; i++) {
+    for (i = 0; i < steps; i++) {
         step(s);
-        assert_int_equal(f->rank_tokens[0], 300);
-        assert_int_equal(f->rank_tokens[1], 300);
+        assert_in_range(f->rank_tokens[0], each - 2, each + 1);
+        assert_in_range(f->rank_tokens[1], each - 2, each + 1);
     }
 
     run(s);
@@ -407,6 +422,14 @@ test_prefill_shared(void **state)
     check_free(s);
     finish(s, f);
     free(c);
+}
+
+
+static void
+test_prefill_shared(void **state)
+{
+    check_prefill_shared(300, 1000, 300, 5);
+    check_prefill_shared(UINT32_MAX, 1024, 512, 3);
 }
 
 
@@ -870,6 +893,59 @@ test_latecomer(void **state)
 
 
 /*
+ * All batch slots are taken: those of rank 0 by four tenants, and those of
+ * rank 1 by one.  Another tenant gets one of the slots of rank 1, because the
+ * others would have smaller shares than it has.
+ */
+
+static void
+test_reclaimed_there(void **state)
+{
+    fake_t       *f;
+    uint32_t      i;
+    client_t     *c;
+    dsa_sched_t  *s;
+
+    c = clients(9);
+    s = start_ranks(&f, 2, 100, 4, 1024);
+
+    for (i = 0; i < 8; i++) {
+
+        /* the load of rank 1 is higher with each of its sequences */
+
+        submit(s, &c[i], i % 2 == 0 ? i / 2 + 1 : 0, i,
+               i % 2 == 0 ? 50 : 200, 60, 1);
+        step(s);
+        assert_int_equal(f->tenant_rank[i % 2 == 0 ? i / 2 + 1 : 0], i % 2);
+    }
+
+    step(s);
+    assert_int_equal(f->rank_seqs[0], 4);
+    assert_int_equal(f->rank_seqs[1], 4);
+    assert_int_equal(f->tenant_seqs[0], 4);
+
+    submit(s, &c[8], 7, 8, 50, 60, 1);
+    step(s);
+    step(s);
+    assert_int_equal(f->tenant_seqs[0], 3);
+    assert_int_equal(f->tenant_seqs[7], 1);
+    assert_int_equal(f->tenant_rank[7], 1);
+    assert_int_equal(f->rank_seqs[0], 4);
+    assert_int_equal(stats_of(s).preemptions, 1);
+
+    run(s);
+
+    for (i = 0; i < 9; i++) {
+        check(&c[i], 60, DSA_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+/*
  * A request needs most pages of a rank, and both ranks are used by small ones.
  * It is not skipped forever; and while pages of one rank are reserved for it,
  * requests are still admitted to the other rank.
@@ -1220,7 +1296,7 @@ test_budget(void **state)
 static void
 check_null(dsa_backend_t *b, uint32_t n, uint32_t split, uint32_t copied)
 {
-    uint32_t           i, j, size, *ids;
+    uint32_t           i, j, at, size, *ids;
     client_t          *c;
     dsa_err_t          err;
     dsa_sched_t       *s;
@@ -1241,10 +1317,10 @@ check_null(dsa_backend_t *b, uint32_t n, uint32_t split, uint32_t copied)
         size = i == 0 ? n : n + 100 + i;
         ids = ids_of(0, 1, size);
 
-        /* ids of bytes, which are plain tokens */
+        /* ids of bytes, and in places that depend on n an added token */
 
         for (j = 0; j < size; j++) {
-            ids[j] = 'a' + j % 23;
+            ids[j] = j % 97 < n % 97 ? SMALL_MODEL_USER : 'a' + j % 25;
         }
 
         submit_ids(s, &c[i], ids, size, 200, 1);
@@ -1262,8 +1338,12 @@ check_null(dsa_backend_t *b, uint32_t n, uint32_t split, uint32_t copied)
         assert_int_equal(c[i].n, 200);
         assert_int_equal(c[i].usage.cached_tokens, i == 0 ? 0 : n / 64 * 64);
 
-        for (j = 0; j < 200; j++) {
-            assert_int_equal(c[i].answer[j], c[i].prompt[j]);
+        for (j = 0, at = 0; j < 200; j++, at++) {
+            while (c[i].prompt[at] == SMALL_MODEL_USER) {
+                at++;
+            }
+
+            assert_int_equal(c[i].answer[j], c[i].prompt[at]);
         }
 
         free(c[i].prompt);
@@ -1334,6 +1414,7 @@ main(void)
         cmocka_unit_test(test_split_joined),
         cmocka_unit_test(test_preempted_there),
         cmocka_unit_test(test_latecomer),
+        cmocka_unit_test(test_reclaimed_there),
         cmocka_unit_test(test_patience),
         cmocka_unit_test(test_fairness),
         cmocka_unit_test(test_cancel),
