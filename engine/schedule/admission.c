@@ -152,7 +152,7 @@ dsa_sched_check(const dsa_sched_t *s, const dsa_sched_request_t *r,
 
 /*
  * Checks whether the request may wait.  When the queue as a whole is full,
- * *crowded is the tenant that loses a request, otherwise NULL.
+ * *crowded is the tenant whose newest request is dropped, otherwise NULL.
  */
 
 static int

@@ -241,8 +241,8 @@ dsa_policy_gaining(dsa_policy_t *p)
 
 /*
  * A tenant is preempted only if its share afterwards is at least as large as
- * the share of the tenant that gains the slot and the pages; this prevents
- * ping-pong.
+ * the share of the tenant that gains the slot and the pages; otherwise the two
+ * would preempt each other in turn.
  */
 
 int

@@ -131,9 +131,9 @@ void dsa_sched_destroy(dsa_sched_t *s);
 uint32_t dsa_sched_context(const dsa_sched_t *s);
 
 /*
- * Queues a sequence.  When the queue is full, the tenant with the most waiting
- * requests by weight loses its newest request that was never admitted.  NULL
- * with err and errno:
+ * Queues a sequence.  When the queue is full, the newest request of the tenant
+ * with the most waiting requests by weight is dropped, if it was never
+ * admitted.  NULL with err and errno:
  *
  *     EAGAIN   the queue is full, and the request's tenant has the most
  *              waiting requests or as many as one tenant may have

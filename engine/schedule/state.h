@@ -241,7 +241,7 @@ void dsa_sched_schedule(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
  */
 void dsa_sched_prefilled(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 
-/* Closes the gaps in running[]. */
+/* Removes the NULLs from running[]. */
 void dsa_sched_compact(dsa_sched_t *s);
 
 

@@ -301,6 +301,47 @@ test_bound_pages(void **state)
 
 
 /*
+ * Both ranks have fewer free pages than a request needs, but on rank 0 most of
+ * them are in use by a sequence with the same prefix.
+ */
+
+static void
+test_shared(void **state)
+{
+    fake_t       *f;
+    uint32_t      i;
+    client_t     *c;
+    dsa_sched_t  *s;
+
+    c = clients(3);
+    s = start_ranks(&f, 2, 20, 4, 4096);
+
+    submit(s, &c[0], 0, 1, 900, 50, 1);
+    step(s);
+    submit(s, &c[1], 1, 2, 500, 50, 1);
+    step(s);
+    submit(s, &c[2], 0, 1, 900, 50, 1);
+    step(s);
+
+    assert_int_equal(f->rank_seqs[0], 2);
+    assert_int_equal(f->rank_seqs[1], 1);
+    assert_int_equal(stats_of(s).rank_used[0], 14 + 2);
+
+    run(s);
+    assert_int_equal(f->copied, 0);
+    assert_int_equal(stats_of(s).preemptions, 0);
+
+    for (i = 0; i < 3; i++) {
+        check(&c[i], 50, DSA_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+/*
  * One tenant's system prompt is computed once, and its users run on all ranks.
  * at_once: all users come while the system prompt is not computed yet.
  */
@@ -471,6 +512,50 @@ test_passed_over(void **state)
 
     for (i = 0; i < 4; i++) {
         check(&c[i], 4, DSA_FINISH_LENGTH);
+    }
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
+/* Drafts only use what a rank has left beside a token of each sequence. */
+
+static void
+test_drafts(void **state)
+{
+    fake_t       *f;
+    uint32_t      i, most;
+    client_t     *c;
+    dsa_sched_t  *s;
+
+    c = clients(8);
+    rank_tokens = 6;
+    max_outputs = 4;
+    s = start_ranks(&f, 2, 100, 4, 12);
+    rank_tokens = UINT32_MAX;
+    max_outputs = 1;
+    most = 0;
+
+    for (i = 0; i < 8; i++) {
+        c[i].draft_right = 3;
+        submit(s, &c[i], i, i, 10, 20 + 20 * (i % 4), 1);
+    }
+
+    while (dsa_sched_busy(s)) {
+        step(s);
+
+        if (stats_of(s).running == 8 && f->rank_tokens[0] > most) {
+            most = f->rank_tokens[0];
+        }
+    }
+
+    assert_int_equal(most, 6);
+    assert_true(f->drafts > 100);
+
+    for (i = 0; i < 8; i++) {
+        check(&c[i], 20 + 20 * (i % 4), DSA_FINISH_LENGTH);
     }
 
     check_free(s);
@@ -1394,6 +1479,108 @@ test_null(void **state)
 }
 
 
+#define CPU_USERS   5
+#define CPU_ANSWER  8
+
+/*
+ * The answers of the CPU backend: to a prompt of 4200 tokens, then to users
+ * whose prompts begin with its first 640 tokens, and to others.
+ */
+
+static void
+cpu_answers(const char *dir, uint32_t n_ranks,
+    uint32_t answer[CPU_USERS + 1][CPU_ANSWER])
+{
+    uint32_t             i, j, n, *ids;
+    client_t            *c;
+    dsa_err_t            err;
+    dsa_sched_t         *s;
+    dsa_backend_t       *b;
+    dsa_sched_conf_t     sched;
+    dsa_sched_stats_t    stats;
+    dsa_backend_conf_t   conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = dir;
+    conf.gpus = n_ranks;
+    conf.context = 4300;
+    conf.max_tokens = 512;
+    conf.max_seqs = 3;
+    conf.allowed = 259;
+    b = dsa_backend_cpu_open(&conf, &err);
+
+    if (b == NULL) {
+        fail_msg("%s", err.text);
+    }
+
+    assert_int_equal(b->ranks, n_ranks);
+
+    memset(&sched, 0, sizeof(sched));
+    sched.max_running = 3;
+    sched.token_budget = 512;
+    sched.max_waiting = 10;
+    sched.max_waiting_per_tenant = 10;
+    sched.context = 4300;
+    s = dsa_sched_create(b, &sched, &handler, &err);
+    assert_non_null(s);
+
+    c = clients(CPU_USERS + 1);
+
+    for (i = 0; i <= CPU_USERS; i++) {
+        n = i == 0 ? 4200 : 650 + 40 * i;
+        ids = ids_of(0, 1, n);
+
+        for (j = 0; j < n; j++) {
+            ids[j] = 3 + (i > 3 || j >= 640 ? i * 29 + j * 7 : j * 11) % 256;
+        }
+
+        submit_ids(s, &c[i], ids, n, CPU_ANSWER, 1);
+        assert_non_null(c[i].seq);
+
+        if (i == 0) {
+            run(s);
+        }
+    }
+
+    run(s);
+
+    dsa_sched_stats(s, &stats);
+    assert_int_equal(stats.split_prompts, n_ranks > 1);
+
+    for (i = 0; i <= CPU_USERS; i++) {
+        assert_int_equal(c[i].n, CPU_ANSWER);
+        memcpy(answer[i], c[i].answer, sizeof(answer[i]));
+        free(c[i].prompt);
+    }
+
+    dsa_sched_destroy(s);
+    b->close(b);
+    free(c);
+}
+
+
+/* The answers of a model are the same with one rank, two and four. */
+
+static void
+test_cpu(void **state)
+{
+    char      dir[] = "/tmp/dsa-test-XXXXXX";
+    uint32_t  i, one[CPU_USERS + 1][CPU_ANSWER];
+    uint32_t  several[CPU_USERS + 1][CPU_ANSWER];
+
+    assert_int_equal(small_model_make(dir), 0);
+
+    cpu_answers(dir, 1, one);
+
+    for (i = 2; i <= 4; i += 2) {
+        cpu_answers(dir, i, several);
+        assert_memory_equal(several, one, sizeof(one));
+    }
+
+    small_model_remove(dir);
+}
+
+
 int
 main(void)
 {
@@ -1404,9 +1591,11 @@ main(void)
         cmocka_unit_test(test_longest_prefix),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_bound_pages),
+        cmocka_unit_test(test_shared),
         cmocka_unit_test(test_system_prompt),
         cmocka_unit_test(test_prefill_shared),
         cmocka_unit_test(test_passed_over),
+        cmocka_unit_test(test_drafts),
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_split_when),
@@ -1421,6 +1610,7 @@ main(void)
         cmocka_unit_test(test_soak),
         cmocka_unit_test(test_copy_fails),
         cmocka_unit_test(test_null),
+        cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_budget)
     };
 
