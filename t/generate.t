@@ -145,6 +145,47 @@ my $top = (generate(@model, @args, '--seed', 3, '--temperature', 1, '--top-p',
 is((generate('--model', model_with('none'), @args, '--seed', 3))[1], $top,
    'both are 1 without the file');
 
+
+# On several GPUs, which the CPU computes, the demonstration model answers as on
+# one.  It is widened for "attention tensor", because its experts have the least
+# width that there is.
+
+my $demo = "$DSA::Test::root/demo/model";
+my $wide = $t->path('wide');
+
+is(system($^X, "$DSA::Test::root/t/lib/widen-model", $demo, $wide, 2), 0,
+   'a wide model');
+
+write_file($t->path('request'), json_encode({ model => 'deepseek-chat',
+    messages => [{ role => 'user', content => 'What is 48 times 27?' }] }));
+
+my $question = do {
+    open my $fh, '-|', "$dsa encode < " . $t->path('request')
+        or die "sh: $!\n";
+    local $/;
+    <$fh>;
+};
+
+for my $precision ([], ['--exact']) {
+    my @all = ('--special', '--prompt', $question, '-n', 240, '--greedy',
+               @$precision);
+    my $text = (generate('--model', $demo, @all))[1];
+
+    like($text, qr/1296/, "one GPU @$precision: the answer");
+
+    for (
+        [ $demo, '--gpus', 2 ],
+        [ $demo, '--gpus', 4, '--attention', 'data' ],
+        [ $wide, '--gpus', 2, '--attention', 'tensor' ],
+    ) {
+        my ($model, @gpus) = @$_;
+
+        is((generate('--model', $model, @all, @gpus))[1], $text,
+           "@gpus @$precision: the same text");
+    }
+}
+
+
 my $bad = model_with('bad', '{"temperature": "0"}');
 
 like((generate('--model', $bad, @args))[1],
@@ -208,6 +249,14 @@ for (
     [ 2, qr/-n "x" is not a number/, @model, '--prompt', 'a', '-n', 'x' ],
     [ 2, qr/--seed "-1" is not/, @model, '--prompt', 'a', '-n', 5,
       '--seed', -1 ],
+    [ 2, qr/--gpus "17" is not a number of GPUs; expected 1 to 16/, @model,
+      '--ids', 1, '-n', 5, '--gpus', 17 ],
+    [ 2, qr/--attention is "heads"; expected data or tensor/, @model,
+      '--ids', 1, '-n', 5, '--attention', 'heads' ],
+    [ 1, qr/8 experts cannot be shared out equally to 3 GPUs/, @model,
+      '--ids', 1, '-n', 5, '--gpus', 3 ],
+    [ 1, qr/"moe_intermediate_size" is 128 and cannot be split over 2 GPUs/,
+      @model, '--ids', 1, '-n', 5, '--gpus', 2, '--attention', 'tensor' ],
     [ 1, qr/"x" does not begin with an id/, @model, '--ids', '1 x', '-n', 5 ],
     [ 1, qr/expected 0 to 2047/, @model, '--ids', '99999999', '-n', 5 ],
     [ 1, qr/one id at least/, @model, '--ids', ' ', '-n', 5 ],

@@ -46,7 +46,7 @@ sub logits {
 
 
 sub exact {
-    my ($name, $model, $file) = @_;
+    my ($name, $model, $file, @gpus) = @_;
 
     my $want = tensors($file);
     my @layers = map { /^topk\.(\d+)$/ ? $1 : () } sort keys %$want;
@@ -57,7 +57,8 @@ sub exact {
     # keeps what torch.topk happens to, dsa the lowest positions.  So the
     # model is asked what it would choose, and goes on with their choice.
 
-    my $got = logits($model, $file, '--exact', '--trace', '--select', $file);
+    my $got = logits($model, $file, '--exact', '--trace', '--select', $file,
+                     @gpus);
 
     for my $l (@layers) {
         my @differ = differing($got->{"topk.$l"}, $want->{"topk.$l"});
@@ -98,7 +99,7 @@ sub exact {
 
     # left to itself it is the same up to the first such plateau
 
-    my $own = logits($model, $file, '--exact', '--trace');
+    my $own = logits($model, $file, '--exact', '--trace', @gpus);
     my $first = min(scalar @{$want->{logits}},
                     map { differing($own->{"topk.$_"}, $want->{"topk.$_"}) }
                         @layers);
@@ -110,13 +111,32 @@ sub exact {
     # and the same in chunks
 
     my $cut = logits($model, $file, '--exact', '--chunk', 50,
-                     '--decode-from', @{$want->{logits}} - 20);
+                     '--decode-from', @{$want->{logits}} - 20, @gpus);
     at_most(max(distances($cut->{logits}, $own->{logits})), 1e-5,
             "$name: in chunks, then token by token");
 }
 
 
 exact($_, "$data/$_", "$data/$_/golden.safetensors") for 'a-fp8', 'b-bf16';
+
+
+# The same on several GPUs, which the CPU computes.  The wide model computes the
+# same function and can be split by its heads and widths.
+
+my $wide = $t->path('wide');
+
+is(system($^X, "$DSA::Test::root/t/lib/widen-model", "$data/a-fp8", $wide, 4),
+   0, 'a wide model');
+
+for my $gpus (2, 4) {
+    exact("$_, data, $gpus GPUs", "$data/$_",
+          "$data/$_/golden.safetensors", '--gpus', $gpus)
+        for 'a-fp8', 'b-bf16';
+
+    exact("wide, tensor, $gpus GPUs", $wide,
+          "$data/a-fp8/golden.safetensors", '--gpus', $gpus, '--attention',
+          'tensor');
+}
 
 
 # The same weights under other values of config.json: nothing is hard-wired.
@@ -164,30 +184,35 @@ exact($_, "$data/$_", "$data/$_/golden.safetensors") for 'a-fp8', 'b-bf16';
 
 # served
 
-{
-    my $model = "$data/a-fp8";
-    my $tokens = "$model/golden.safetensors";
+for (
+    [ 'served', "$data/a-fp8" ],
+    [ 'served, tensor, 2 GPUs', $wide, '--gpus', 2, '--attention', 'tensor' ],
+    [ 'served, tensor, 4 GPUs', $wide, '--gpus', 4, '--attention', 'tensor' ]
+) {
+    my ($served, $model, @gpus) = @$_;
+
+    my $tokens = "$data/a-fp8/golden.safetensors";
     my $exact = tensors($tokens)->{logits};
-    my $want = tensors("$model/served.safetensors");
+    my $want = tensors("$data/a-fp8/served.safetensors");
     my $start = $want->{served_decode_start}[0][0];
 
-    my $got = logits($model, $tokens, '--trace');
-    my $decoded = logits($model, $tokens, '--decode-from', $start);
+    my $got = logits($model, $tokens, '--trace', @gpus);
+    my $decoded = logits($model, $tokens, '--decode-from', $start, @gpus);
 
     at_most(quantile(0.5, distances($got->{'hidden.0'},
                                     $want->{'served_hidden.0'})),
-            0.005, 'served: the residual stream after layer 0');
+            0.005, "$served: the residual stream after layer 0");
 
     # a step of e4m3 in one of the sums moves a score by a few thousandths
 
     for my $row (differing($got->{'topk.0'}, $want->{'served_topk.0'})) {
         at_most($want->{'served_gap.0'}[$row][0], 0.005,
-                "served: topk.0, position $row: a choice within rounding");
+                "$served: topk.0, position $row: a choice within rounding");
     }
 
     my @d = distances($got->{logits}, $want->{served_logits});
-    at_most(quantile(0.5, @d), 0.04, 'served: logits of the prefill');
-    note(sprintf 'served: prefill: median %.4f', quantile(0.5, @d));
+    at_most(quantile(0.5, @d), 0.04, "$served: logits of the prefill");
+    note(sprintf "$served: prefill: median %.4f", quantile(0.5, @d));
 
     # prefill up to $start, then decode: each against the same of the oracle
 
@@ -195,14 +220,14 @@ exact($_, "$data/$_", "$data/$_/golden.safetensors") for 'a-fp8', 'b-bf16';
     my @oracle = (@{$want->{served_logits}}[0 .. $start - 1], @$decode);
 
     @d = distances($decoded->{logits}, \@oracle);
-    at_most(quantile(0.5, @d), 0.04, 'served: logits of prefill and decode');
-    note(sprintf 'served: prefill and decode: median %.4f, decode alone %.4f',
+    at_most(quantile(0.5, @d), 0.04, "$served: logits of prefill and decode");
+    note(sprintf "$served: prefill and decode: median %.4f, decode alone %.4f",
          quantile(0.5, @d), quantile(0.5, @d[$start .. $#d]));
 
     # as far from exact as the oracle is, up to the noise of flipped choices
 
     for my $q (0.1, 0.5, 0.9) {
-        my $name = sprintf 'served: %d %% from exact', $q * 100;
+        my $name = sprintf "$served: %d %% from exact", $q * 100;
 
         at_most(quantile($q, distances($got->{logits}, $exact)),
                 1.1 * quantile($q, distances($want->{served_logits}, $exact)),
@@ -214,6 +239,28 @@ exact($_, "$data/$_", "$data/$_/golden.safetensors") for 'a-fp8', 'b-bf16';
                 1.1 * quantile($q, distances($decode,
                     [ @{$exact}[$start .. $#$exact] ])),
                 "$name, decode");
+    }
+}
+
+# With attention data the GPUs share out the tokens of the prefill.  Their parts
+# are computed as chunks are, some in the form of attention that rounds in
+# another way than that of the oracle, so they are compared with chunks.
+
+for my $gpus (2, 4) {
+    my @args = ("$data/a-fp8", "$data/a-fp8/golden.safetensors");
+    my $exact = tensors($args[1])->{logits};
+    my $chunks = logits(@args, '--chunk', @$exact / $gpus)->{logits};
+    my $parts = logits(@args, '--gpus', $gpus)->{logits};
+    my $median = quantile(0.5, distances($parts, $chunks));
+
+    at_most($median, 0.04, "served, data, $gpus GPUs: logits of the prefill");
+    note(sprintf 'served, data, %d GPUs: median %.4f', $gpus, $median);
+
+    for my $q (0.1, 0.5, 0.9) {
+        at_most(quantile($q, distances($parts, $exact)),
+                1.1 * quantile($q, distances($chunks, $exact)),
+                sprintf 'served, data, %d GPUs: %d %% from exact', $gpus,
+                        $q * 100);
     }
 }
 
@@ -239,6 +286,14 @@ exact($_, "$data/$_", "$data/$_/golden.safetensors") for 'a-fp8', 'b-bf16';
         [ 2, qr/usage: dsa logits/, $good, 'more' ],
         [ 2, qr/--chunk "0" is not a number/, $good, '--chunk', '0' ],
         [ 2, qr/--chunk "7x" is not a number/, $good, '--chunk', '7x' ],
+        [ 2, qr/--gpus "0" is not a number of GPUs; expected 1 to 16/, $good,
+          '--gpus', '0' ],
+        [ 2, qr/--attention is "both"; expected data or tensor/, $good,
+          '--attention', 'both' ],
+        [ 1, qr/8 experts cannot be shared out equally to 3 GPUs/, $good,
+          '--gpus', '3' ],
+        [ 1, qr/"intermediate_size" is 320 and cannot be split over 2 GPUs/,
+          $good, '--gpus', '2', '--attention', 'tensor' ],
         [ 1, qr/nowhere/, $t->path('nowhere') ],
         [ 1, qr/a tensor "tokens" of dtype I32/,
           { token => [ 'I32', [ 2 ], 1, 2 ] } ],

@@ -2,81 +2,88 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * What the tests of the scheduler with several ranks have in common.
+ * What the tests of several ranks on the CPU share: models, and how they are
+ * split.
  */
 
 
-#ifndef _RANKS_H_INCLUDED_
-#define _RANKS_H_INCLUDED_
+#ifndef _DSA_T_RANKS_H_INCLUDED_
+#define _DSA_T_RANKS_H_INCLUDED_
 
 
-#include "t/unit/scheduler.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "engine/backend.h"
 
 
-static inline client_t *
-clients(uint32_t n)
-{
-    uint32_t   i;
-    client_t  *c;
-
-    c = calloc(n, sizeof(client_t));
-    assert_non_null(c);
-
-    for (i = 0; i < n; i++) {
-        c[i].seed = i;
-    }
-
-    return c;
-}
+#define GOLDEN      "t/data/golden/"
+#define DEMO        "demo/model"
 
 
-/* A scheduler on several ranks, each with so many pages and batch slots. */
-
-static inline dsa_sched_t *
-start_ranks(fake_t **f, uint32_t n, uint32_t pages, uint32_t max_running,
-    uint32_t budget)
-{
-    dsa_sched_t  *s;
-
-    ranks = n;
-    s = start(f, pages, max_running, budget);
-    ranks = 1;
-
-    return s;
-}
+typedef struct {
+    uint32_t            gpus;
+    dsa_attention_e     attention;
+} split_t;
 
 
-static inline dsa_sched_stats_t
-stats_of(const dsa_sched_t *s)
-{
-    dsa_sched_stats_t  stats;
-
-    dsa_sched_stats(s, &stats);
-
-    return stats;
-}
-
+static const split_t  one = { 1, DSA_ATTENTION_DATA };
+static const split_t  data2 = { 2, DSA_ATTENTION_DATA };
+static const split_t  data4 = { 4, DSA_ATTENTION_DATA };
+static const split_t  tensor2 = { 2, DSA_ATTENTION_TENSOR };
+static const split_t  tensor4 = { 4, DSA_ATTENTION_TENSOR };
 
 /*
- * A prompt of n tokens that begins with the first n_system tokens of the
- * prompt "text" and goes on with other tokens for each user.
+ * a-fp8 with four times the heads and widths, which computes the same function
+ * and can be split over 2 and 4 GPUs (t/lib/widen-model).
  */
+static char  wide[] = "/tmp/dsa-ranks-XXXXXX";
+
 
 static inline void
-submit_user(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
-    uint32_t n_system, uint32_t user, uint32_t n, uint32_t max_tokens)
+must(int rc, const dsa_err_t *err)
 {
-    uint32_t  i, *ids;
-
-    ids = ids_of(tenant, text, n);
-
-    for (i = n_system != 0 ? n_system : 1; i < n; i++) {
-        ids[i] = 100 + (user * 104729 + i * 17) % (VOCAB - 100);
+    if (rc != DSA_OK) {
+        fail_msg("%s", err->text);
     }
-
-    submit_ids(s, c, ids, n, max_tokens, 1);
-    assert_non_null(c->seq);
 }
 
 
-#endif /* _RANKS_H_INCLUDED_ */
+static inline int
+wide_make(void **state)
+{
+    char  command[256];
+
+    if (mkdtemp(wide) == NULL) {
+        return -1;
+    }
+
+    (void) snprintf(command, sizeof(command),
+                    "perl t/lib/widen-model " GOLDEN "a-fp8 %s 4", wide);
+
+    return system(command);
+}
+
+
+static inline int
+wide_remove(void **state)
+{
+    char  path[256];
+
+    (void) snprintf(path, sizeof(path), "%s/config.json", wide);
+    (void) unlink(path);
+    (void) snprintf(path, sizeof(path), "%s/model.safetensors", wide);
+    (void) unlink(path);
+
+    return rmdir(wide);
+}
+
+
+#endif /* _DSA_T_RANKS_H_INCLUDED_ */

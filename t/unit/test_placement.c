@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "t/unit/ranks.h"
+#include "t/unit/placement.h"
 
 
 /* All batch slots of all ranks are used at the same time. */

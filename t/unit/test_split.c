@@ -18,7 +18,7 @@
 
 #include "engine/cpu/sampler.h"
 #include "t/lib/small_model.h"
-#include "t/unit/ranks.h"
+#include "t/unit/placement.h"
 
 
 /* A long prompt that is alone is computed by all ranks, each its part. */
