@@ -184,12 +184,129 @@ test_limits(void **state)
 }
 
 
+/*
+ * Two sequences that have the same numbers of pages on two ranks, and a third
+ * one that is shared out, have the samples that they have on one rank.
+ */
+
+static void
+run_three(split_t split, dsa_sample_t sample[3][6])
+{
+    uint32_t             i, j, step, tokens[3][150], page[3][2][3];
+    dsa_err_t            err;
+    dsa_backend_t       *b;
+    dsa_sampling_t       sampling;
+    const uint32_t      *copies[2];
+    dsa_batch_seq_t      seq[3];
+    dsa_page_copy_t      copy;
+    dsa_backend_conf_t   conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = GOLDEN "a-fp8";
+    conf.precision = DSA_EXACT;
+    conf.kv_memory = 16 << 20;
+    conf.gpus = split.gpus;
+    conf.attention = split.attention;
+    conf.max_tokens = 512;
+    conf.max_seqs = 4;
+    conf.allowed = 1024;
+
+    b = dsa_backend_cpu_open(&conf, &err);
+    must(b != NULL ? DSA_OK : DSA_ERROR, &err);
+
+    memset(&sampling, 0, sizeof(sampling));
+    sampling.top_p = 1;
+    sampling.logprobs = 1;
+    memset(seq, 0, sizeof(seq));
+
+    for (i = 0; i < 3; i++) {
+        for (j = 0; j < 150; j++) {
+            tokens[i][j] = (j * (71 + i) + i) % 1024;
+        }
+
+        for (j = 0; j < 3; j++) {
+            page[i][0][j] = 3 * i + j;
+            page[i][1][j] = b->ranks == 1 || i == 2 ? 3 * i + 2 - j : j;
+        }
+
+        seq[i].tokens = tokens[i];
+        seq[i].n_input = 100 + i;
+        seq[i].n_prompt = 100 + i;
+        seq[i].rank = i == 1 ? b->ranks - 1 : 0;
+        seq[i].pages = page[i][seq[i].rank];
+        seq[i].sampling = &sampling;
+    }
+
+    copies[0] = page[2][0];
+    copies[1] = page[2][1];
+    seq[2].copies = b->ranks == 2 ? copies : NULL;
+
+    for (step = 0; step < 6; step++) {
+        for (i = 0; i < 3; i++) {
+            seq[i].sample = &sample[i][step];
+        }
+
+        must(b->start(b, seq, 3, &err), &err);
+        must(b->wait(b, &err), &err);
+
+        for (i = 0; i < 3; i++) {
+            seq[i].start += seq[i].n_input;
+            seq[i].n_input = 1;
+            tokens[i][seq[i].start] = sample[i][step].token;
+        }
+
+        /* the third sequence continues on one rank, in step 2 on the other */
+
+        seq[2].copies = NULL;
+        seq[2].rank = step == 1 ? b->ranks - 1 : 0;
+        seq[2].pages = page[2][seq[2].rank];
+
+        /* a rank that continues gets the page with the last tokens */
+
+        if (b->copy != NULL && step != 0) {
+            copy.from_rank = 1 - seq[2].rank;
+            copy.from_page = page[2][copy.from_rank][1];
+            copy.to_rank = seq[2].rank;
+            copy.to_page = page[2][copy.to_rank][1];
+
+            must(b->copy(b, &copy, step <= 2, &err), &err);
+        }
+    }
+
+    b->close(b);
+}
+
+
+static void
+test_steps(void **state)
+{
+    uint32_t      i, j;
+    dsa_sample_t  want[3][6], got[3][6];
+
+    run_three(one, want);
+    run_three(data2, got);
+
+    for (i = 0; i < 3; i++) {
+        for (j = 0; j < 6; j++) {
+            assert_int_equal(got[i][j].token, want[i][j].token);
+            assert_float_equal(got[i][j].logprob, want[i][j].logprob, 1e-4);
+        }
+    }
+
+    /* different sequences have different samples */
+
+    assert_int_not_equal(want[0][0].token, want[1][0].token);
+    assert_int_not_equal(want[1][0].token, want[2][0].token);
+}
+
+
 int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_limits)
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_steps)
     };
 
     return cmocka_run_group_tests(tests, wide_make, wide_remove);
