@@ -224,7 +224,7 @@ asan:
 # gcc's warning about fences is off.  The threads of the engine are ordered by
 # mutexes and atomics alone.
 
-TSAN_TEST = engine threads link session thread_pool model ranks
+TSAN_TEST = engine threads link session thread_pool model
 
 tsan:
 	$(DEPS) build test

@@ -251,6 +251,12 @@ dsa_backend_cpu_check(const dsa_backend_t *b, const dsa_batch_seq_t *seq,
     uint64_t                  tokens[DSA_MAX_GPUS];
     const dsa_backend_cpu_t  *cpu = b->data;
 
+    if (n_seqs > (uint64_t) cpu->max_seqs * b->ranks) {
+        return dsa_error(err, "a step has %u sequences; expected at most %u "
+                         "on each of %u ranks", n_seqs, cpu->max_seqs,
+                         b->ranks);
+    }
+
     memset(seqs, 0, sizeof(seqs));
     memset(tokens, 0, sizeof(tokens));
 

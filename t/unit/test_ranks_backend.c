@@ -133,7 +133,10 @@ test_limits(void **state)
 
     must(b->start(b, seq, 8, &err), &err);
     must(b->wait(b, &err), &err);
-    step_fails(b, seq, 9, "5 sequences with 20 tokens on rank 0; expected at "
+    step_fails(b, seq, 9, "9 sequences; expected at most 4 on each of 2");
+
+    seq[1].rank = 0;
+    step_fails(b, seq, 8, "5 sequences with 20 tokens on rank 0; expected at "
                           "most 4 with 17");
 
     seq[1].rank = 2;
