@@ -106,7 +106,12 @@ dsa_exchange_sum(float *y, const float *part, size_t step,
     const float  *from;
 
     for (t = 0; t < tokens; t++) {
-        memset(y, 0, cols * sizeof(float));
+        if (shared != NULL) {
+            memcpy(y, shared + t * cols, cols * sizeof(float));
+
+        } else {
+            memset(y, 0, cols * sizeof(float));
+        }
 
         for (r = 0; r < ranks; r++) {
             if (!dsa_exchange_has(expert, k, r * experts, experts)) {
@@ -117,12 +122,6 @@ dsa_exchange_sum(float *y, const float *part, size_t step,
 
             for (j = 0; j < cols; j++) {
                 y[j] += from[j];
-            }
-        }
-
-        if (shared != NULL) {
-            for (j = 0; j < cols; j++) {
-                y[j] += shared[t * cols + j];
             }
         }
 

@@ -311,7 +311,7 @@ dsa_ffn_combine_piece(void *ctx, uint32_t piece, uint32_t thread)
 
 /*
  * With attention data: each rank adds up the results of its own experts, and
- * the token's rank these sums and the result of the shared expert.
+ * the token's rank adds these sums to the result of the shared expert.
  */
 
 static void
