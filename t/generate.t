@@ -11,6 +11,7 @@ use File::Spec;
 
 use lib 't/lib';
 use DSA::Test;
+use DSA::Widen;
 use Test::More;
 
 my $t = DSA::Test->new('generate');
@@ -151,10 +152,7 @@ is((generate('--model', model_with('none'), @args, '--seed', 3))[1], $top,
 # width that there is.
 
 my $demo = "$DSA::Test::root/demo/model";
-my $wide = $t->path('wide');
-
-is(system($^X, "$DSA::Test::root/t/lib/widen-model", $demo, $wide, 2), 0,
-   'a wide model');
+my $wide = widen_all($demo, $t->path('wide'), 2);
 
 write_file($t->path('request'), json_encode({ model => 'deepseek-chat',
     messages => [{ role => 'user', content => 'What is 48 times 27?' }] }));

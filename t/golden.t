@@ -14,6 +14,7 @@ use lib 't/lib';
 use DSA::GPU;
 use DSA::Tensors;
 use DSA::Test;
+use DSA::Widen;
 use Test::More;
 
 my $t = DSA::Test->new('golden');
@@ -123,10 +124,7 @@ exact($_, "$data/$_", "$data/$_/golden.safetensors") for 'a-fp8', 'b-bf16';
 # The same on several GPUs, which the CPU computes.  The wide model computes the
 # same function and can be split by its heads and widths.
 
-my $wide = $t->path('wide');
-
-is(system($^X, "$DSA::Test::root/t/lib/widen-model", "$data/a-fp8", $wide, 4),
-   0, 'a wide model');
+my $wide = widen_all("$data/a-fp8", $t->path('wide'), 4);
 
 for my $gpus (2, 4) {
     exact("$_, data, $gpus GPUs", "$data/$_",

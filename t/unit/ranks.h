@@ -42,7 +42,7 @@ static const split_t  tensor4 = { 4, DSA_ATTENTION_TENSOR };
 
 /*
  * a-fp8 with four times the heads and widths, which computes the same function
- * and can be split over 2 and 4 GPUs (t/lib/widen-model).
+ * and can be split over 2 and 4 GPUs (t/lib/DSA/Widen.pm).
  */
 static char  wide[] = "/tmp/dsa-ranks-XXXXXX";
 
@@ -66,7 +66,8 @@ wide_make(void **state)
     }
 
     (void) snprintf(command, sizeof(command),
-                    "perl t/lib/widen-model " GOLDEN "a-fp8 %s 4", wide);
+                    "perl -It/lib -MDSA::Widen -e 'widen_all(@ARGV)' "
+                    GOLDEN "a-fp8 %s 4", wide);
 
     return system(command);
 }

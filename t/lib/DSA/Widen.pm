@@ -2,24 +2,103 @@ package DSA::Widen;
 
 # Copyright (C) The nginx-dsa authors
 #
-# Writes a copy of a model whose experts are N times as wide and compute the
-# same function: each of N equal parts of the old width is followed by zeros.
-# The small models have experts of 128 columns, one FP8 block, which several
-# GPUs cannot share ("attention tensor"); those of the copy can be shared.
+# Writes a copy of a model that is wider and computes the same function.  The
+# small models have experts of 128 columns, one FP8 block, and two pairs of
+# heads, which several GPUs cannot share ("attention tensor"); those of the copy
+# can be shared.
+#
+#     widen($from, $to, $n)       experts N times as wide, with the same sums
+#     widen_all($from, $to, $n)   N times the heads, MLPs and experts N times as
+#                                 wide; every part of them contributes
+#
+# A test in C calls perl -It/lib -MDSA::Widen -e 'widen_all(@ARGV)' FROM TO N.
 
 use strict;
 use warnings;
 
 use Exporter qw/ import /;
-use JSON::PP qw/ decode_json /;
+use JSON::PP ();
 
-use DSA::Test;
+use DSA::Test qw/ read_file write_file /;
 
-our @EXPORT = qw/ widen /;
+use constant BLOCK => 128;
+
+our @EXPORT = qw/ widen widen_all /;
 
 my $json = JSON::PP->new->canonical;
 my %bytes = (F8_E4M3 => 1, BF16 => 2, F32 => 4);
 
+
+# Returns name => { dtype, shape, data } of all tensors of a model.
+
+sub read_tensors {
+    my ($dir) = @_;
+
+    my %tensor;
+
+    for my $file (sort glob "$dir/model*.safetensors") {
+        my $text = read_file($file);
+        my $len = unpack 'Q<', $text;
+        my $head = $json->decode(substr $text, 8, $len);
+
+        for my $name (grep { $_ ne '__metadata__' } keys %$head) {
+            my ($dtype, $shape, $at) =
+                @{$head->{$name}}{qw(dtype shape data_offsets)};
+
+            $tensor{$name} = { dtype => $dtype, shape => $shape,
+                               data => substr $text, 8 + $len + $at->[0],
+                                              $at->[1] - $at->[0] };
+        }
+    }
+
+    return %tensor;
+}
+
+
+# Writes the model of $from with other tensors, and with the fields of
+# config.json in @fields multiplied by $n.
+
+sub write_model {
+    my ($from, $to, $n, $tensor, @fields) = @_;
+
+    my %head;
+    my $body = '';
+
+    mkdir $to or -d $to or die "$to: $!\n";
+
+    for my $name (sort keys %$tensor) {
+        my ($dtype, $shape, $data) =
+            @{$tensor->{$name}}{qw(dtype shape data)};
+        my $start = length $body;
+
+        $body .= $data;
+        $head{$name} = { dtype => $dtype, shape => $shape,
+                         data_offsets => [ $start, length $body ] };
+    }
+
+    my $head = $json->encode(\%head);
+    $head .= ' ' x (-length($head) % 8);
+    write_file("$to/model.safetensors",
+               pack('Q<', length $head) . $head . $body);
+
+    for my $name (qw/ tokenizer.json tokenizer_config.json
+                      generation_config.json /)
+    {
+        write_file("$to/$name", read_file("$from/$name"))
+            if -e "$from/$name";
+    }
+
+    my $config = $json->decode(read_file("$from/config.json"));
+
+    $config->{$_} *= $n for @fields;
+    write_file("$to/config.json", $json->encode($config));
+
+    return $to;
+}
+
+
+# widen(): each of N equal parts of the old width is followed by zeros, so that
+# all sums are the same.
 
 # The rows [$rows, $size bytes] in $n parts, each filled with zeros.
 
@@ -36,7 +115,7 @@ sub tall {
 sub wider {
     my ($n, $name, $t) = @_;
 
-    my ($dtype, $shape, $data) = @$t;
+    my ($dtype, $shape, $data) = @$t{qw(dtype shape data)};
     my $size = $bytes{$dtype};
 
     return $t if $name !~ /\.mlp\.(?:experts\.\d+|shared_experts)\./;
@@ -44,15 +123,16 @@ sub wider {
     my ($rows, $cols) = @$shape;
 
     if ($name =~ /\.down_proj\.weight$/) {
-        return [ $dtype, [ $rows, $cols * $n ],
-                 join '', map { tall(substr($data, $_ * $cols * $size,
-                                            $cols * $size), $n, $cols, $size) }
-                 0 .. $rows - 1 ];
+        return { dtype => $dtype, shape => [ $rows, $cols * $n ],
+                 data => join '', map { tall(substr($data, $_ * $cols * $size,
+                                                    $cols * $size),
+                                             $n, $cols, $size) }
+                                  0 .. $rows - 1 };
     }
 
     if ($name =~ /\.weight$/) {
-        return [ $dtype, [ $rows * $n, $cols ],
-                 tall($data, $n, $rows, $cols * $size) ];
+        return { dtype => $dtype, shape => [ $rows * $n, $cols ],
+                 data => tall($data, $n, $rows, $cols * $size) };
     }
 
     # the blocks of the copy have the scales of the blocks that they came from
@@ -60,64 +140,185 @@ sub wider {
     if ($name =~ /\.down_proj\.weight_scale_inv$/) {
         die "$name: $cols columns\n" if $cols != 1;
 
-        return [ $dtype, [ $rows, $n ],
-                 join '', map { substr($data, $_ * 4, 4) x $n }
-                 0 .. $rows - 1 ];
+        return { dtype => $dtype, shape => [ $rows, $n ],
+                 data => join '', map { substr($data, $_ * 4, 4) x $n }
+                                  0 .. $rows - 1 };
     }
 
     die "$name: $rows rows\n" if $rows != 1;
 
-    return [ $dtype, [ $n, $cols ], $data x $n ];
+    return { dtype => $dtype, shape => [ $n, $cols ], data => $data x $n };
 }
 
-
-# widen($from, $to, $n): directories; $to is made.
 
 sub widen {
     my ($from, $to, $n) = @_;
 
-    my %head;
-    my $body = '';
+    my %tensor = read_tensors($from);
 
-    mkdir $to or die "$to: $!\n";
+    $n += 0;                    # an argument of a program is a string
+    $tensor{$_} = wider($n, $_, $tensor{$_}) for keys %tensor;
 
-    for my $file (sort glob "$from/model*.safetensors") {
-        my $text = read_file($file);
-        my $len = unpack 'Q<', $text;
-        my $old = decode_json(substr $text, 8, $len);
+    return write_model($from, $to, $n, \%tensor, 'moe_intermediate_size');
+}
 
-        for my $name (sort grep { $_ ne '__metadata__' } keys %$old) {
-            my ($dtype, $shape, $at) =
-                @{$old->{$name}}{qw(dtype shape data_offsets)};
-            my $new = wider($n, $name,
-                            [ $dtype, $shape,
-                              substr $text, 8 + $len + $at->[0],
-                              $at->[1] - $at->[0] ]);
-            my $start = length $body;
 
-            $body .= $new->[2];
-            $head{$name} = { dtype => $new->[0], shape => $new->[1],
-                             data_offsets => [ $start, length $body ] };
+# widen_all(): every pair of heads and every column of an MLP occurs N times.
+# The copies are added up with weights whose sum is 1, which differ between
+# neighbors, so that a result with a missing, repeated or exchanged part is
+# wrong.  All weights are powers of two, which multiply exactly in each dtype.
+# The copies are also in different orders: heads change their places by pairs,
+# because two heads are the least that begin at a block of FP8, and columns
+# within their block.
+
+my %weights = (2 => [ 2, -1 ], 4 => [ 4, -2, -2, 1 ]);
+
+
+sub widen_all {
+    my ($from, $to, $n) = @_;
+
+    my %tensor = read_tensors($from);
+    my $config = $json->decode(read_file("$from/config.json"));
+    my $pairs = $config->{num_attention_heads} / 2;
+
+    die "widen_all: $n times; expected 2 or 4\n" if !$weights{$n};
+    die "$from: an odd number of heads\n" if $pairs != int $pairs;
+
+    widen_tensor(\%tensor, $_, $pairs, $weights{$n})
+        for grep { /\.weight\z/ } keys %tensor;
+
+    return write_model($from, $to, $n, \%tensor,
+                       qw/ num_attention_heads num_key_value_heads
+                           intermediate_size moe_intermediate_size /);
+}
+
+
+sub widen_tensor {
+    my ($tensor, $name, $pairs, $weights) = @_;
+
+    my $t = $tensor->{$name};
+    my $scale = $tensor->{"${name}_scale_inv"};
+    my ($rows, $cols) = @{$t->{shape}};
+    my @copies = 0 .. $#$weights;
+
+    if ($name =~ /\.(?:q_b_proj|kv_b_proj)\.weight\z/) {
+        more_rows($t, $scale,
+                  map { [ heads($_, $pairs, $rows / $pairs) ] } @copies);
+
+    } elsif ($name =~ /\.o_proj\.weight\z/) {
+        more_cols($t, $scale, $weights,
+                  map { [ heads($_, $pairs, $cols / $pairs) ] } @copies);
+
+    } elsif ($name =~ /\.(?:gate_proj|up_proj)\.weight\z/) {
+        more_rows($t, $scale, map { [ columns($_, $rows) ] } @copies);
+
+    } elsif ($name =~ /\.down_proj\.weight\z/) {
+        more_cols($t, $scale, $weights,
+                  map { [ columns($_, $cols) ] } @copies);
+    }
+}
+
+
+# The order of a copy: the pairs of heads, of size elements each, rotated.
+
+sub heads {
+    my ($copy, $pairs, $size) = @_;
+
+    return map {
+        my $pair = ($_ + $copy) % $pairs;
+        $pair * $size .. ($pair + 1) * $size - 1;
+    } 0 .. $pairs - 1;
+}
+
+
+# The order of a copy: the n columns, rotated within each block.
+
+sub columns {
+    my ($copy, $n) = @_;
+
+    return map {
+        my $start = $_ - $_ % BLOCK;
+        my $size = $n - $start < BLOCK ? $n - $start : BLOCK;
+
+        $start + ($_ - $start + 37 * $copy) % $size;
+    } 0 .. $n - 1;
+}
+
+
+# Replaces the rows by those of all copies, each a list of rows.
+
+sub more_rows {
+    my ($t, $scale, @copies) = @_;
+
+    my $width = $t->{shape}[1] * $bytes{$t->{dtype}};
+
+    $t->{data} = join '', map { substr $t->{data}, $_ * $width, $width }
+                          map { @$_ } @copies;
+    $t->{shape}[0] *= @copies;
+
+    if ($scale) {
+        more_rows($scale, undef, map { [ blocks(@$_) ] } @copies);
+    }
+}
+
+
+# The same for columns, multiplied with the weights of the copies.
+
+sub more_cols {
+    my ($t, $scale, $weights, @copies) = @_;
+
+    my $size = $bytes{$t->{dtype}};
+    my $width = $t->{shape}[1] * $size;
+    my $data = '';
+
+    for my $row (0 .. $t->{shape}[0] - 1) {
+        my $old = substr $t->{data}, $row * $width, $width;
+
+        for my $i (0 .. $#copies) {
+            my $new = join '', map { substr $old, $_ * $size, $size }
+                               @{$copies[$i]};
+
+            $data .= scaled($t->{dtype}, $weights->[$i], $new);
         }
     }
 
-    my $head = $json->encode(\%head);
-    $head .= ' ' x (-length($head) % 8);
-    write_file("$to/model.safetensors",
-               pack('Q<', length $head) . $head . $body);
+    $t->{data} = $data;
+    $t->{shape}[1] *= @copies;
 
-    my $config = decode_json(read_file("$from/config.json"));
-    $config->{moe_intermediate_size} *= $n;
-    write_file("$to/config.json", $json->encode($config));
+    if ($scale) {
+        more_cols($scale, undef, [ map { abs } @$weights ],
+                  map { [ blocks(@$_) ] } @copies);
+    }
+}
 
-    for my $name (qw/ tokenizer.json tokenizer_config.json
-                      generation_config.json /)
-    {
-        write_file("$to/$name", read_file("$from/$name"))
-            if -e "$from/$name";
+
+# The blocks of a list of whole blocks of rows or columns.
+
+sub blocks {
+    my (@list) = @_;
+
+    return map { int($list[$_ * BLOCK] / BLOCK) } 0 .. @list / BLOCK - 1;
+}
+
+
+# FP8 has the sign of the weight, and its scales have the rest.
+
+sub scaled {
+    my ($dtype, $weight, $data) = @_;
+
+    if ($dtype eq 'F8_E4M3') {
+        return $weight < 0 ? $data ^ "\x80" x length $data : $data;
     }
 
-    return $to;
+    return pack 'f<*', map { $_ * $weight } unpack 'f<*', $data
+        if $dtype eq 'F32';
+
+    # BF16 is the upper half of float32
+
+    return pack 'v*', map { unpack('L<', pack 'f<', $_ * $weight) >> 16 }
+                      map { unpack 'f<', pack 'L<', $_ << 16 }
+                      unpack 'v*', $data;
 }
+
 
 1;
