@@ -18,13 +18,13 @@
  * differ must have different fingerprints.  There are two kinds, and their
  * values are not comparable:
  *
- *     sampled   is there as soon as a checkpoint is open.  It covers
+ *     sampled   is computed when a checkpoint is opened.  It covers
  *               config.json, the headers of all files, and with them the sizes
  *               of the files, and the first 4 KiB of every F32 tensor (norms,
  *               biases, scales) and of every tensor outside of the experts.
  *               Training changes all of these.
- *     full      covers config.json and every byte of the files, and is there
- *               when all of them have been read.
+ *     full      is computed while all files are read.  It covers config.json
+ *               and every byte of the files.
  */
 
 #define DSA_SAMPLED_LEN     32              /* hex digits */

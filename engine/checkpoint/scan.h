@@ -13,9 +13,9 @@
 
 
 /*
- * Reads every byte of a checkpoint once: each of several threads reads a leaf
- * of a file into its buffer, hands it to the sink, hashes it, and goes on with
- * the next leaf.  Host memory is bounded by one buffer for each thread.
+ * Reads every byte of a checkpoint once.  Each of several threads reads a leaf
+ * of a file into its buffer, passes it to the sink, hashes it, and continues
+ * with the next leaf.  Host memory is bounded by one buffer for each thread.
  */
 
 #define DSA_SCAN_THREADS    64          /* most */
@@ -32,9 +32,9 @@ typedef struct {
 
 
 /*
- * What takes the blocks.  Each thread opens one and closes it; the functions
- * of different threads run at the same time.  They return DSA_ERROR with err,
- * and the scan then fails with that error.
+ * What consumes the blocks.  Each thread opens its part of the sink and closes
+ * it; the functions of different threads run at the same time.  If one of them
+ * returns DSA_ERROR with err, the scan fails with that error.
  */
 
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
      */
     void             *(*open)(void *data, uint8_t **buffer, dsa_err_t *err);
 
-    /* Begins to take a block, which lies in the buffer. */
+    /* Consumes a block.  The buffer may still be in use afterwards. */
     int               (*block)(void *part, const dsa_scan_block_t *block,
                                dsa_err_t *err);
 

@@ -844,7 +844,7 @@ test_scales(void **state)
 }
 
 
-/* A file that is a link to something else when it is read. */
+/* A file that is missing when it is read. */
 
 static void
 test_unreadable(void **state)

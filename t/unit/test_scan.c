@@ -414,7 +414,7 @@ record_block(void *part, const dsa_scan_block_t *block, dsa_err_t *err)
     (void) pthread_mutex_unlock(&r->lock);
 
     if (n == r->fail_block) {
-        return dsa_error(err, "the sink does not take it");
+        return dsa_error(err, "the sink rejects the block");
     }
 
     if (r->copy[block->file] != NULL) {
@@ -551,7 +551,7 @@ test_sink_fails(void **state)
         memset(&r, 0, sizeof(r));
         r.fail_block = threads;
         rc = scan_to(&r, &w, threads, &err);
-        failed(&r, rc, &err, "the sink does not take it");
+        failed(&r, rc, &err, "the sink rejects the block");
 
         if (threads == 1) {
             assert_int_equal(r.blocks, 1);
