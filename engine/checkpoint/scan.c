@@ -57,6 +57,7 @@ typedef struct {
 
 
 static void *dsa_scan_run(void *data);
+static void dsa_scan_fail(dsa_scan_t *s, const dsa_err_t *err);
 static int dsa_scan_next(dsa_scan_thread_t *t);
 static int dsa_scan_block(dsa_scan_thread_t *t, dsa_err_t *err);
 static uint32_t dsa_scan_start(dsa_scan_t *s, pthread_t *thread,
@@ -293,28 +294,44 @@ dsa_scan_run(void *data)
         rc = dsa_scan_block(&t, &err);
     }
 
-    if (t.part != NULL) {
-        if (rc == DSA_OK) {
-            rc = s->sink->wait(t.part, &err);
-        }
+    if (rc == DSA_OK) {
+        rc = s->sink->wait(t.part, &err);
+    }
 
+    /* the other threads stop while this one closes what it has */
+
+    if (rc != DSA_OK) {
+        dsa_scan_fail(s, &err);
+    }
+
+    if (t.part != NULL) {
         s->sink->close(t.part);
     }
 
     dsa_direct_close(&t.file);
 
     (void) pthread_mutex_lock(&s->lock);
-
-    if (rc != DSA_OK && !s->failed) {
-        s->failed = 1;
-        (void) dsa_error(s->err, "%s", err.text);
-    }
-
     s->running--;
     (void) pthread_cond_signal(&s->ended);
     (void) pthread_mutex_unlock(&s->lock);
 
     return NULL;
+}
+
+
+/* The scan fails with the first error. */
+
+static void
+dsa_scan_fail(dsa_scan_t *s, const dsa_err_t *err)
+{
+    (void) pthread_mutex_lock(&s->lock);
+
+    if (!s->failed) {
+        s->failed = 1;
+        (void) dsa_error(s->err, "%s", err->text);
+    }
+
+    (void) pthread_mutex_unlock(&s->lock);
 }
 
 
