@@ -262,7 +262,8 @@ install: all
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system \
 	    conf/systemd/*.service
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/nginx-dsa/examples \
-	    conf/nginx.conf conf/engine.conf conf/redis.conf
+	    conf/nginx.conf conf/engine.conf conf/engine-v3.2-8gpu.conf \
+	    conf/redis.conf
 
 clean:
 	rm -rf $(BUILD)

@@ -1,7 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
 # The shipped configurations are accepted by nginx, dsa-engine and redis-server.
-# Only paths, ports and the user are changed here.
+# Only paths, ports and the user are changed here.  The numbers of conf/README.md
+# are those that dsa-engine prints.
 
 use strict;
 use warnings;
@@ -39,7 +40,99 @@ unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
 my ($sock) = $text =~ /engine\s+(unix:\S+);/;
 my $engine = read_file("$root/conf/engine.conf");
 
-like($engine, qr/^listen\s+\Q$sock\E;/m, 'nginx and engine name one socket');
+# every configuration of an engine is accepted, with the shapes of the model
+# that it names
+
+$ENV{CUDA_VISIBLE_DEVICES} = '';
+
+my $v32 = $t->path('v32');
+my $guide = read_file("$root/conf/README.md");
+my ($stop) = read_file("$root/conf/systemd/dsa-engine.service")
+             =~ /^TimeoutStopSec=(\d+)$/m;
+
+mkdir $v32 or die "mkdir: $!\n";
+write_file("$v32/config.json", read_file("$root/bench/v3.2/config.json"));
+write_file("$v32/tokenizer.json", read_file($t->model . '/tokenizer.json'));
+
+
+# (exit status, output) of dsa-engine -t
+
+sub engine_test {
+    my ($conf) = @_;
+
+    write_file($t->path('test.conf'), $conf);
+
+    open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', '-',
+        $t->build . '/dsa-engine', '-t', '-c', $t->path('test.conf')
+        or die "sh: $!\n";
+    my $out = do { local $/; <$fh> };
+    close $fh;
+
+    return ($? >> 8, $out);
+}
+
+
+my @engines = map { s{.*/}{}r } glob "$root/conf/engine*.conf";
+
+cmp_ok(scalar @engines, '>', 1, 'there are configurations of engines');
+
+for my $name (@engines) {
+    my $conf = read_file("$root/conf/$name");
+
+    like($guide, qr/^\| `\Q$name\E` \|/m, "$name is in the README");
+    like($conf, qr/^listen\s+\Q$sock\E;/m, "$name: nginx names its socket");
+
+    my ($drain) = $conf =~ /^drain_timeout\s+(\d+)s;/m;
+    cmp_ok($drain, '<', $stop, "$name: the unit lets answers finish");
+
+    $conf =~ s{^model\s.*}{model $v32;}m;
+    $conf =~ s{^socket_group\s.*}{}m if $> != 0;
+
+    my ($rc, $out) = engine_test($conf);
+
+    if ($out =~ /built without nvcc/) {
+        like($conf, qr/^backend\s+cuda;/m, "$name needs a GPU");
+        next;
+    }
+
+    is($rc, 0, "$name is accepted") or diag($out);
+}
+
+
+# the table of memory: weights, workspace, buffers, reserve and pages of one of
+# eight GPUs, of which 149.5 GB are free, and tokens in all pages
+
+my $eight = read_file("$root/conf/engine-v3.2-8gpu.conf");
+
+$eight =~ s{^(?:model|socket_group)\s.*\n}{}mg;
+
+my %column = (data => 0, tensor => 1);
+
+for my $attention (sort keys %column) {
+    my ($rc, $out) = engine_test(
+        $eight =~ s{^attention\s.*}{attention $attention;}mr
+        . "model $v32;");
+
+    last if $out =~ /built without nvcc/;
+
+    my ($sum, @want) = $out =~ /:\ ([\d.]+)\ GB\ =\ weights\ ([\d.]+)
+        \ \+\ workspace\ ([\d.]+)\ \+\ exchange\ ([\d.]+)
+        \ \+\ graphs\ and\ driver\ ([\d.]+),/x;
+    my $pages = int((149.5e9 - $sum * 1e9) / (61 * 64 * 788));
+    my $tokens = $pages * 64 * ($attention eq 'data' ? 8 : 1);
+
+    push @want, sprintf('%.1f', 149.5 - $sum),
+                sprintf('%.1f million', $tokens * 1e-6);
+
+    my @have = map { (split / \| /)[$column{$attention} + 1] }
+               map { s/ \|$//r }
+               ($guide =~ /^(\|\ (?:weights|workspace|buffers|graphs|pages
+                             |tokens)\ .*)$/mgx)[0 .. 5];
+
+    is_deeply(\@have, \@want, "the table of memory: $attention")
+        or diag($out);
+}
+
 
 my ($redis) = $text =~ /dsa_redis\s+127\.0\.0\.1:(\d+);/;
 

@@ -190,15 +190,32 @@ for my $base ('', '/beta') {
 is($t->request('OPTIONS', $chat, headers => [ Authorization =>
                'Bearer sk-alice' ])->{status}, 405, 'no OPTIONS');
 
-my ($engine) = $readme =~ /^```\n(model .*?)^```/ms;
-my $model = $t->model;
+# the engine's configurations: the second one is for the published model and
+# needs a build with CUDA; no GPU is visible to it, also where there are some
 
-$engine =~ s{^model\s.*}{model $model;}m;
-$engine =~ s{^socket_group .*\n}{}m if $> != 0;
+my @confs = $readme =~ /^```\n(model .*?)^```/msg;
+my $small = $t->model;
+my $v32 = $t->path('v32');
 
-($rc, $out) = output($t->build . '/dsa-engine', '-t', '-c',
-                     write_file($t->path('engine.conf'), $engine));
-is($rc, 0, 'the engine accepts its configuration') or diag($out);
+is(scalar @confs, 2, 'README.md has two configurations of engines');
+
+mkdir $v32 or die "mkdir: $!\n";
+write_file("$v32/config.json", read_file("$root/bench/v3.2/config.json"));
+write_file("$v32/tokenizer.json", read_file("$small/tokenizer.json"));
+$ENV{CUDA_VISIBLE_DEVICES} = '';
+
+for my $engine (@confs) {
+    my $model = $engine =~ /^backend\s+cuda;/m ? $v32 : $small;
+
+    $engine =~ s{^model\s.*}{model $model;}m;
+    $engine =~ s{^socket_group .*\n}{}m if $> != 0;
+
+    ($rc, $out) = output($t->build . '/dsa-engine', '-t', '-c',
+                         write_file($t->path('engine.conf'), $engine));
+
+    ok($rc == 0 || ($model eq $v32 && $out =~ /built without nvcc/),
+       "the engine accepts its configuration for $model") or diag($out);
+}
 
 # each folder has a README, and every link leads to a file
 

@@ -113,7 +113,8 @@ dsa_cuda_check_device(uint32_t device, dsa_err_t *err)
 
     if (device >= (uint32_t) n) {
         return dsa_error(err, "GPU %u does not exist; expected a number below "
-                         "%d (each replica has a GPU of its own)", device, n);
+                         "%d (\"gpus\" and \"replicas\" of engine.conf)",
+                         device, n);
     }
 
     rc = cudaGetDeviceProperties(&prop, (int) device);
