@@ -34,7 +34,9 @@
  *                                      opening and closing
  *     layers, attention, ffn, trace    a step, layer by layer
  *     team, group                      a thread for each rank; the ranks of a
- *                                      replica, and the plan of their memory
+ *                                      replica
+ *     plan, preview                    how much memory all of it needs, before
+ *                                      anything is opened
  *     warm                             the first steps of a rank
  *     forward                          one sequence at a time, for tests
  *     batch, inflight, graphs, backend  the scheduler's steps
