@@ -24,6 +24,7 @@ static uint64_t dsa_plan_fixed(const dsa_plan_needs_t *needs);
 static uint64_t dsa_plan_context(const dsa_plan_t *plan);
 static int dsa_plan_lacks(const dsa_plan_t *plan, const dsa_plan_gpu_t *gpu,
     uint64_t kv, dsa_err_t *err);
+static int dsa_plan_page_fits(const dsa_plan_t *plan);
 static void dsa_plan_parts(const dsa_plan_t *plan, const dsa_plan_gpu_t *gpu,
     dsa_buf_t *text);
 static void dsa_plan_total(const dsa_plan_t *plan, dsa_buf_t *text);
@@ -138,12 +139,34 @@ dsa_plan_lacks(const dsa_plan_t *plan, const dsa_plan_gpu_t *gpu, uint64_t kv,
 
     dsa_buf_free(&text);
 
-    if (plan->kv_memory != 0 && used + plan->page <= gpu->memory) {
+    if (dsa_plan_page_fits(plan)) {
         dsa_plan_append(err, "; \"kv_memory\" can be %llum at most",
                         (unsigned long long) (gpu->memory - used) >> 20);
     }
 
     return DSA_ERROR;
+}
+
+
+/* 1 if each GPU has room for one page at least. */
+
+static int
+dsa_plan_page_fits(const dsa_plan_t *plan)
+{
+    uint32_t               i;
+    const dsa_plan_gpu_t  *gpu;
+
+    for (i = 0; i < plan->gpus; i++) {
+        gpu = &plan->gpu[i];
+
+        if (gpu->memory != 0
+            && dsa_plan_fixed(&gpu->needs) + plan->page > gpu->memory)
+        {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 
@@ -295,6 +318,13 @@ dsa_plan_alternatives(const dsa_plan_t *plan, dsa_plan_needs_pt needs,
 {
     uint32_t  by_data, by_tensor;
 
+    if (dsa_plan_page_fits(plan)) {
+
+        /* a smaller kv_memory is enough, which err has already */
+
+        return;
+    }
+
     by_data = dsa_plan_smallest(plan, DSA_ATTENTION_DATA, needs, data);
     by_tensor = dsa_plan_smallest(plan, DSA_ATTENTION_TENSOR, needs, data);
 
@@ -328,7 +358,7 @@ dsa_plan_smallest(const dsa_plan_t *plan, dsa_attention_e attention,
     dsa_plan_needs_pt needs, void *data)
 {
     uint32_t          i;
-    uint64_t          memory, kv;
+    uint64_t          memory;
     dsa_err_t         err;
     dsa_plan_needs_t  n;
 
@@ -340,12 +370,9 @@ dsa_plan_smallest(const dsa_plan_t *plan, dsa_attention_e attention,
         }
     }
 
-    kv = dsa_plan_context(plan);
-    kv = kv < plan->kv_memory ? plan->kv_memory : kv;
-
     for (i = 1; i <= DSA_MAX_GPUS; i++) {
         if (needs(data, &n, i, attention, &err) == DSA_OK
-            && dsa_plan_fixed(&n) + kv <= memory)
+            && dsa_plan_fixed(&n) + dsa_plan_context(plan) <= memory)
         {
             return i;
         }

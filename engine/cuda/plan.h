@@ -84,7 +84,8 @@ typedef int (*dsa_plan_needs_pt)(void *data, dsa_plan_needs_t *needs,
 /*
  * After a DSA_ERROR of dsa_plan_pages(): appends to err the smallest numbers of
  * GPUs, of the memory that the smallest one here has, that would hold the model
- * with the KV cache of one sequence of plan->context tokens.
+ * with the KV cache of one sequence of plan->context tokens.  Appends nothing
+ * if the GPUs are enough and only kv_memory is too large.
  */
 void dsa_plan_alternatives(const dsa_plan_t *plan, dsa_plan_needs_pt needs,
     void *data, dsa_err_t *err);

@@ -284,6 +284,7 @@ test_alternatives(void **state)
     /* GPU 1 has less than GPU 0; 0.1 GB are for the context */
 
     make(&plan, 2, 1000 * GB);
+    plan.gpu[1].needs.weights = 200 * GB;
 
     alternatives(&plan, 30 * GB, 16, "x; enough for a context of 6400 tokens: "
                  "8 such GPUs with \"attention data\", or 4 such GPUs with "
@@ -305,12 +306,21 @@ test_alternatives(void **state)
     alternatives(&plan, 6975 * MB - 1, 16, "x; up to 16 such GPUs cannot hold "
                  "the model and a context of 6400 tokens");
 
-    /* kv_memory is kept */
+    /* kv_memory has no influence */
 
     plan.kv_memory = 7 * GB;
     alternatives(&plan, 30 * GB, 16, "x; enough for a context of 6400 tokens: "
-                 "8 such GPUs with \"attention data\", or 8 such GPUs with "
+                 "8 such GPUs with \"attention data\", or 4 such GPUs with "
                  "\"attention tensor\"");
+
+    /* the two GPUs have room for a page each: only kv_memory is too large */
+
+    plan.gpu[0].needs.weights = 25 * GB;
+    plan.gpu[1].needs.weights = 25 * GB;
+    alternatives(&plan, 31 * GB + GB / 2 + MB, 16, "x");
+    alternatives(&plan, 31 * GB + GB / 2 + MB - 1, 16, "x; enough for a "
+                 "context of 6400 tokens: 8 such GPUs with \"attention data\", "
+                 "or 4 such GPUs with \"attention tensor\"");
 
     /* what does not fit the text is cut off */
 
