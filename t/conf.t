@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
 # The shipped configurations are accepted by nginx, dsa-engine and redis-server.
-# Only paths, ports and the user are changed here.  The numbers of conf/README.md
-# are those that dsa-engine prints.
+# Only paths, ports and the user are changed here.  The numbers in
+# conf/README.md are those that dsa-engine prints.
 
 use strict;
 use warnings;
