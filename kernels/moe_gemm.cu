@@ -6,6 +6,7 @@
 
 #include "kernels/moe_tiles.cuh"
 #include "kernels/setup.cuh"
+#include "kernels/wgmma_e4m3.cuh"
 
 
 /*
@@ -39,54 +40,6 @@
  * more work, and those that share a weight would drift apart by more than the
  * L2 holds.
  */
-
-/* d [64, N] = or += a [64, 32] . b [N, 32]^T */
-
-template <int N>
-static __device__ __forceinline__ void dsa_moe_wgmma(float *d, uint64_t a,
-    uint64_t b, int add);
-
-#define DSA_MOE_D4(i)                                                        \
-    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define DSA_MOE_D8(i)   DSA_MOE_D4(i), DSA_MOE_D4(i + 4)
-#define DSA_MOE_D16(i)  DSA_MOE_D8(i), DSA_MOE_D8(i + 8)
-
-#define DSA_MOE_R0   "%0,%1,%2,%3"
-#define DSA_MOE_R1   DSA_MOE_R0 ",%4,%5,%6,%7"
-#define DSA_MOE_R2   DSA_MOE_R1 ",%8,%9,%10,%11,%12,%13,%14,%15"
-#define DSA_MOE_R3   DSA_MOE_R2 ",%16,%17,%18,%19,%20,%21,%22,%23"
-#define DSA_MOE_R4   DSA_MOE_R3 ",%24,%25,%26,%27,%28,%29,%30,%31"
-#define DSA_MOE_R5   DSA_MOE_R4 ",%32,%33,%34,%35,%36,%37,%38,%39"
-#define DSA_MOE_R6   DSA_MOE_R5 ",%40,%41,%42,%43,%44,%45,%46,%47"
-#define DSA_MOE_R7   DSA_MOE_R6 ",%48,%49,%50,%51,%52,%53,%54,%55"
-#define DSA_MOE_R8   DSA_MOE_R7 ",%56,%57,%58,%59,%60,%61,%62,%63"
-
-#define DSA_MOE_WGMMA(N, R, A, B, P, ...)                                    \
-                                                                             \
-template <>                                                                  \
-__device__ __forceinline__ void                                              \
-dsa_moe_wgmma<N>(float *d, uint64_t a, uint64_t b, int add)                  \
-{                                                                            \
-    asm volatile ("{\n"                                                      \
-                  ".reg .pred  p;\n"                                         \
-                  "setp.ne.b32 p, %" P ", 0;\n"                              \
-                  "wgmma.mma_async.sync.aligned.m64n" #N "k32"               \
-                  ".f32.e4m3.e4m3 {" R "}, %" A ", %" B ", p, 1, 1;\n"       \
-                  "}"                                                        \
-                  : __VA_ARGS__                                              \
-                  : "l"(a), "l"(b), "r"(add));                               \
-}
-
-DSA_MOE_WGMMA(8, DSA_MOE_R0, "4", "5", "6", DSA_MOE_D4(0))
-DSA_MOE_WGMMA(16, DSA_MOE_R1, "8", "9", "10", DSA_MOE_D8(0))
-DSA_MOE_WGMMA(32, DSA_MOE_R2, "16", "17", "18", DSA_MOE_D16(0))
-DSA_MOE_WGMMA(48, DSA_MOE_R3, "24", "25", "26", DSA_MOE_D16(0),
-              DSA_MOE_D8(16))
-DSA_MOE_WGMMA(64, DSA_MOE_R4, "32", "33", "34", DSA_MOE_D16(0),
-              DSA_MOE_D16(16))
-DSA_MOE_WGMMA(128, DSA_MOE_R8, "64", "65", "66", DSA_MOE_D16(0),
-              DSA_MOE_D16(16), DSA_MOE_D16(32), DSA_MOE_D16(48))
-
 
 /* Runs in one warp: starts the copies of weights and rows. */
 
@@ -312,38 +265,6 @@ dsa_moe_release(uint64_t *empty)
 
 
 /*
- * Starts acc [64, N] = a [64, 128] . b [N, 128]^T of a stage that was loaded.
- */
-
-template <int N>
-static __device__ __forceinline__ void
-dsa_moe_block(float *acc, uint64_t a, uint64_t b)
-{
-    dsa_wgmma_fence();
-    dsa_moe_wgmma<N>(acc, a, b, 0);
-    dsa_moe_wgmma<N>(acc, a + 2, b + 2, 1);
-    dsa_moe_wgmma<N>(acc, a + 4, b + 4, 1);
-    dsa_moe_wgmma<N>(acc, a + 6, b + 6, 1);
-    dsa_wgmma_commit();
-}
-
-
-/* Keeps the compiler from moving uses of acc across this point. */
-
-template <int N>
-static __device__ __forceinline__ void
-dsa_moe_keep(float *acc)
-{
-    int32_t  i;
-
-#pragma unroll
-    for (i = 0; i < N / 2; i++) {
-        asm volatile ("" : "+f"(acc[i]) :: "memory");
-    }
-}
-
-
-/*
  * Prefill: computes WAVES times 64 rows of a tile, from row on, by 128
  * features, in one warpgroup.
  */
@@ -384,14 +305,13 @@ dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
         for (i = 0; i < WAVES; i++) {
             da = dsa_wgmma_desc(a + i * 64 * DSA_MOE_K, 1, 16, 1024);
 
-            dsa_moe_keep<128>(acc);
-            dsa_moe_block<128>(acc, da, db);
+            dsa_wgmma_e4m3_block<128>(acc, da, db);
 
             v[0] = scale[i * 64];
             v[1] = scale[i * 64 + 8];
 
             dsa_wgmma_wait<0>();
-            dsa_moe_keep<128>(acc);
+            dsa_wgmma_keep<128>(acc);
 
             if (i + 1 == WAVES) {
                 dsa_moe_release<CLUSTER>(&s->empty[stage]);
@@ -492,10 +412,9 @@ dsa_moe_multiply_few(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
         db = dsa_wgmma_desc(dsa_smem(s->x[stage]), 1, 16, 1024);
         scale = (const float4 *) s->scale[stage] + lane % 4;
 
-        dsa_moe_keep<N>(acc);
-        dsa_moe_block<N>(acc, da, db);
+        dsa_wgmma_e4m3_block<N>(acc, da, db);
         dsa_wgmma_wait<0>();
-        dsa_moe_keep<N>(acc);
+        dsa_wgmma_keep<N>(acc);
 
 #pragma unroll
         for (i = 0; i < N / 2; i += 8) {
