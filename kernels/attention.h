@@ -106,9 +106,17 @@ int dsa_cuda_attention_prefill(const dsa_cuda_state_t *state,
  * bf16; kv [keys, heads, 256] bf16, nope then value; k_rope: the last 64 of
  * latents [keys, 576] bf16.  mask [rows, ld_mask]: bits of the selected
  * positions (bit p % 32 of word p / 32), or NULL for every position up to a
- * row's own.  out [rows, heads, 128] bf16.  scale > 0.  There are two passes
- * over the keys, because the probabilities that weigh the values are
- * normalized before they are rounded to bf16.
+ * row's own.  out [rows, heads, 128] bf16; a row without a key gets zeros.
+ * scale > 0.
+ *
+ * Exponentials, relative to the greatest score of the row so far, are rounded
+ * to bf16 before they weigh the values; the weighted sum is divided by the
+ * float32 sum of the unrounded ones.  The published code rounds after the
+ * division: other numbers, by as much.
+ *
+ * The bits of a row do not depend on the chunk in which it is computed, nor on
+ * the rows and heads beside it.  Uses state's counters, so that two calls with
+ * one state must not run at the same time.
  */
 int dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     const dsa_bf16_t *q, const dsa_bf16_t *kv, const dsa_bf16_t *latents,

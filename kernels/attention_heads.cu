@@ -4,296 +4,32 @@
  */
 
 
-extern "C" {
-#include "kernels/attention.h"
-}
-
-#include "kernels/hopper.cuh"
+#include "kernels/attention_heads.cuh"
 #include "kernels/setup.cuh"
 
 
 /*
- * MHA prefill.  A block computes 128 rows of one head against tiles of 128
- * keys.  Two warpgroups have 64 rows each; another warp loads two tiles of
- * keys (128 nope columns and the shared 64 rope columns) and two tiles of
- * values ahead.  Tiles are stored in shared memory as segments of 64 columns,
- * 128 swizzled bytes a row.
+ * MHA prefill.  A work item is 128 rows of one head; it is computed against
+ * tiles of 128 keys, in one pass with an online softmax.  Two warpgroups have
+ * 64 rows each.  Another warp loads the queries, and two tiles of keys (128
+ * nope columns and the shared 64 rope columns) and two tiles of values ahead.
+ * Tiles are stored in shared memory as segments of 64 columns, 128 swizzled
+ * bytes a row.
  *
- * There are two passes over the keys.  The first computes the maximum and the
- * sum of exponentials of each row.  The second computes the scores again,
- * weighs the values with the normalized bf16 probabilities, and never rescales
- * a sum.  In the first pass the tensor cores compute the next scores of a
- * warpgroup while it computes the exponentials of the last ones.  In the
- * second pass there are not enough registers for that, and the tensor cores
- * work for the other warpgroup meanwhile.
+ * A warpgroup starts the scores of tile i and the product of tile i - 1 with
+ * the values together, and computes the exponentials of tile i while the
+ * second product runs.  The warpgroups take turns in starting products, so
+ * that the tensor cores work for one of them while the other one computes its
+ * softmax.  This is the schedule of FlashAttention-3 (arXiv 2407.08608).
  *
- * The columns of a row belong to four threads.  Each keeps its own maximum and
- * sum until the end of the first pass.
+ * Blocks are persistent and draw items from a counter, so that the loads of an
+ * item overlap with the end of the item before.  The longest items of some
+ * heads come first.  The keys and values of these heads fit the L2 together.
+ *
+ * The columns of a row belong to four threads.  They agree on the row's
+ * maximum after each tile.  Each of them sums its own exponentials until the
+ * end.
  */
-
-#define DSA_HEADS_ROWS      128
-#define DSA_HEADS_KEYS      128
-#define DSA_HEADS_QK        192
-#define DSA_HEADS_THREADS   384
-
-#define DSA_HEADS_SEGMENT   (DSA_HEADS_KEYS * 128)
-#define DSA_HEADS_K         (3 * DSA_HEADS_SEGMENT)
-#define DSA_HEADS_V         (2 * DSA_HEADS_SEGMENT)
-#define DSA_HEADS_SMEM      (3 * DSA_HEADS_SEGMENT + 2 * DSA_HEADS_K          \
-                             + 2 * DSA_HEADS_V + 1024 + 128)
-
-
-typedef struct {
-    uint64_t            q_full;
-    uint64_t            k_full[2];
-    uint64_t            k_empty[2];
-    uint64_t            v_full[2];
-    uint64_t            v_empty[2];
-} dsa_heads_bars_t;
-
-
-typedef struct {
-    dsa_bf16_t         *out;
-    const uint32_t     *mask;
-    size_t              ld_mask;
-    uint32_t            start;
-    uint32_t            rows;
-    uint32_t            heads;
-    float               scale;          /* times log2(e) */
-} dsa_heads_args_t;
-
-
-#define dsa_heads_d8(d, i)                                                    \
-    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),               \
-    "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
-
-#define dsa_heads_d64(d)                                                      \
-    dsa_heads_d8(d, 0), dsa_heads_d8(d, 8), dsa_heads_d8(d, 16),              \
-    dsa_heads_d8(d, 24), dsa_heads_d8(d, 32), dsa_heads_d8(d, 40),            \
-    dsa_heads_d8(d, 48), dsa_heads_d8(d, 56)
-
-#define DSA_HEADS_D64                                                         \
-    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "  \
-    "%30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "  \
-    "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, "  \
-    "%58, %59, %60, %61, %62, %63}"
-
-
-/* d [64, 128] (+)= a b^T, both of shared memory, 16 columns. */
-
-static __device__ __forceinline__ void
-dsa_heads_mma_qk(float (&d)[64], uint64_t a, uint64_t b, int add)
-{
-    asm volatile ("{\n"
-                  ".reg .pred  p;\n"
-                  "setp.ne.b32 p, %66, 0;\n"
-                  "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-                  DSA_HEADS_D64 ", %64, %65, p, 1, 1, 0, 0;\n"
-                  "}"
-                  : dsa_heads_d64(d) : "l"(a), "l"(b), "r"(add));
-}
-
-
-/* d [64, 128] += a b, a in registers, the rows of b are 16 keys. */
-
-static __device__ __forceinline__ void
-dsa_heads_mma_pv(float (&d)[64], const uint32_t *a, uint64_t b)
-{
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-                  DSA_HEADS_D64 ", {%64, %65, %66, %67}, %68, 1, 1, 1, 1;\n"
-                  : dsa_heads_d64(d)
-                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
-
-
-static __device__ __forceinline__ float
-dsa_heads_exp2(float x)
-{
-    float  y;
-
-    asm ("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-
-    return y;
-}
-
-
-static __device__ __forceinline__ uint32_t
-dsa_heads_pack(float low, float high)
-{
-    uint32_t  v;
-
-    asm ("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
-
-    return v;
-}
-
-
-/* Starts computing the scores of 64 rows and a tile of keys. */
-
-static __device__ __forceinline__ void
-dsa_heads_score(float (&s)[64], uint64_t q, uint64_t k)
-{
-    int  i, j;
-
-    dsa_wgmma_fence();
-
-#pragma unroll
-    for (i = 0; i < 3; i++) {
-
-#pragma unroll
-        for (j = 0; j < 4; j++) {
-            dsa_heads_mma_qk(s, q + (i * DSA_HEADS_SEGMENT + j * 32) / 16,
-                             k + (i * DSA_HEADS_SEGMENT + j * 32) / 16,
-                             i + j > 0);
-        }
-    }
-
-    dsa_wgmma_commit();
-}
-
-
-/* A thread's two rows. */
-
-typedef struct {
-    uint32_t            position[2];
-    const uint32_t     *mask[2];        /* NULL: up to the position */
-    uint32_t            words;
-} dsa_heads_rows_t;
-
-
-/*
- * The keys of a tile that two rows attend to, as bits: 32 in a word, from the
- * thread's own first column on.  They are loaded before the scores are
- * complete.
- */
-
-static __device__ __forceinline__ void
-dsa_heads_bits(uint32_t (&w)[8], const dsa_heads_rows_t *r, uint32_t first,
-    int masked, int causal)
-{
-    int       i, n;
-    uint32_t  at;
-
-    if (!masked && !causal) {
-        return;
-    }
-
-#pragma unroll
-    for (i = 0; i < 8; i++) {
-        n = i / 4;
-        at = first / 32 + i % 4;
-        w[i] = 0xffffffff;
-
-        if (masked) {
-            w[i] = at < r->words ? __ldg(r->mask[n] + at) : 0;
-        }
-    }
-
-    if (causal) {
-#pragma unroll
-        for (i = 0; i < 8; i++) {
-            n = (int) (r->position[i / 4] + 1 - (first + i % 4 * 32));
-            w[i] &= n <= 0 ? 0 : n < 32 ? (1u << n) - 1 : 0xffffffff;
-        }
-    }
-}
-
-
-/* Sets the scores of all other keys to -inf. */
-
-static __device__ __forceinline__ void
-dsa_heads_select(float (&s)[64], uint32_t (&w)[8], int masked, int causal)
-{
-    int  i;
-
-    if (!masked && !causal) {
-        return;
-    }
-
-#pragma unroll
-    for (i = 0; i < 8; i++) {
-        w[i] >>= threadIdx.x % 4 * 2;
-    }
-
-#pragma unroll
-    for (i = 0; i < 64; i++) {
-        s[i] = w[i / 2 % 2 * 4 + i / 16] & 1u << (i / 4 % 4 * 8 + i % 2)
-               ? s[i] : -INFINITY;
-    }
-}
-
-
-/* Adds a tile to the maxima and sums of a thread's two rows. */
-
-static __device__ __forceinline__ void
-dsa_heads_stat(const float (&s)[64], float (&max)[2], float (&sum)[2],
-    float scale)
-{
-    int    i, n;
-    float  m, c, part[2];
-
-#pragma unroll
-    for (n = 0; n < 2; n++) {
-        m = max[n];
-
-#pragma unroll
-        for (i = 0; i < 16; i++) {
-            m = fmaxf(m, fmaxf(s[i * 4 + n * 2], s[i * 4 + n * 2 + 1]));
-        }
-
-        c = m * scale;
-        sum[n] *= dsa_heads_exp2((max[n] - m) * scale);
-        max[n] = m;
-
-        part[0] = 0;
-        part[1] = 0;
-
-#pragma unroll
-        for (i = 0; i < 16; i++) {
-            part[0] += dsa_heads_exp2(fmaf(s[i * 4 + n * 2], scale, -c));
-            part[1] += dsa_heads_exp2(fmaf(s[i * 4 + n * 2 + 1], scale, -c));
-        }
-
-        sum[n] += part[0] + part[1];
-    }
-}
-
-
-/* Arguments of both passes. */
-
-typedef struct {
-    uint64_t            q;
-    uint64_t            k;
-    uint64_t            v;
-    dsa_heads_bars_t   *bars;
-    dsa_heads_rows_t    rows;
-    uint32_t            tiles;
-    uint32_t            causal;         /* the first tile that has a key beyond
-                                           a row of the warpgroup */
-    int                 masked;
-    float               scale;
-} dsa_heads_work_t;
-
-
-/* Starts computing the scores of the tile that is loaded as number at. */
-
-static __device__ __forceinline__ void
-dsa_heads_start(float (&s)[64], const dsa_heads_work_t *w, uint32_t at)
-{
-    dsa_mbar_wait(&w->bars->k_full[at % 2], at / 2 % 2);
-    dsa_heads_score(s, w->q, w->k + at % 2 * (DSA_HEADS_K / 16));
-}
-
-
-/* The keys of the i-th tile that the rows attend to. */
-
-static __device__ __forceinline__ void
-dsa_heads_ahead(uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
-{
-    dsa_heads_bits(bits, &w->rows, i * DSA_HEADS_KEYS, w->masked,
-                   i >= w->causal);
-}
 
 
 /* Arrives at a barrier once for a warp, after all its threads are here. */
@@ -309,269 +45,445 @@ dsa_heads_done(uint64_t *bar)
 }
 
 
-/* Processes the i-th tile of the first pass; its scores are in s. */
+/* What a warpgroup has in registers. */
 
+typedef struct {
+    uint64_t            q;
+    uint64_t            k;
+    uint64_t            v;
+    uint32_t            tile;           /* loaded so far */
+    uint32_t            group;
+} dsa_heads_group_t;
+
+
+/*
+ * Computes tile i of an item, i > 0: its scores, its softmax, and the product
+ * of tile i - 1.
+ */
+
+template <int MASKED, int CAUSAL>
 static __device__ __forceinline__ void
-dsa_heads_first(float (&s)[64], float (&max)[2], float (&sum)[2],
-    uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
+dsa_heads_step(float (&s)[64], float (&o)[64], uint32_t (&p)[32],
+    dsa_heads_rows_t *r, dsa_heads_group_t *g, dsa_heads_shared_t *shared,
+    const dsa_heads_args_t *a, uint32_t i)
 {
-    dsa_heads_done(&w->bars->k_empty[i % 2]);
-    dsa_heads_select(s, bits, w->masked, i >= w->causal);
-    dsa_heads_stat(s, max, sum, w->scale);
+    int       j;
+    float     factor[2];
+    uint32_t  stage, last, words[2];
+
+    stage = g->tile % 2;
+    last = (g->tile - 1) % 2;
+
+    if (MASKED) {
+        dsa_heads_words(words, r, a, i);
+    }
+
+    dsa_mbar_wait(&shared->k_full[stage], g->tile / 2 % 2);
+    dsa_bar_sync(1 + g->group, 256);
+
+    dsa_heads_score(s, g->q, g->k + stage * (DSA_HEADS_K / 16));
+    dsa_mbar_wait(&shared->v_full[last], (g->tile - 1) / 2 % 2);
+    dsa_heads_weigh(o, p, g->v + last * (DSA_HEADS_V / 16));
+
+    dsa_bar_arrive(2 - g->group, 256);
+
+    dsa_wgmma_wait<1>();
+    dsa_heads_settle(s);
+    dsa_heads_done(&shared->k_empty[stage]);
+
+    if (MASKED) {
+        dsa_heads_select(s, words);
+    }
+
+    if (CAUSAL) {
+        dsa_heads_causal(s, r, i);
+    }
+
+    dsa_heads_softmax(s, r, factor, a->scale);
+
+    dsa_wgmma_wait<0>();
+    dsa_heads_settle(o);
+    dsa_heads_done(&shared->v_empty[last]);
+
+#pragma unroll
+    for (j = 0; j < 64; j++) {
+        o[j] *= factor[j / 2 % 2];
+    }
+
+    dsa_heads_weights(p, s);
+    g->tile++;
 }
 
 
 /*
- * Processes the i-th tile of the second pass: starts the product with the
- * values.
+ * Each of four threads has a word of four vectors of four words; word n of
+ * vector v is in w[v] of thread n.  Afterwards thread v has vector v.
  */
 
 static __device__ __forceinline__ void
-dsa_heads_second(float (&s)[64], float (&o)[64], const float (&shift)[2],
-    uint32_t (&bits)[8], const dsa_heads_work_t *w, uint32_t i)
+dsa_heads_gather(uint32_t (&w)[4])
 {
-    int       j, n;
-    uint32_t  p[32];
-
-    dsa_heads_select(s, bits, w->masked, i >= w->causal);
+    int       i, j;
+    uint32_t  got, lane;
 
 #pragma unroll
-    for (j = 0; j < 32; j++) {
-        n = j % 2;
-        p[j] = dsa_heads_pack(
-                   dsa_heads_exp2(fmaf(s[j * 2], w->scale, -shift[n])),
-                   dsa_heads_exp2(fmaf(s[j * 2 + 1], w->scale, -shift[n])));
-    }
-
-    dsa_mbar_wait(&w->bars->v_full[i % 2], i / 2 % 2);
-    dsa_wgmma_fence();
+    for (i = 1; i < 4; i *= 2) {
+        lane = threadIdx.x & i;
 
 #pragma unroll
-    for (j = 0; j < DSA_HEADS_KEYS / 16; j++) {
-        dsa_heads_mma_pv(o, p + j * 4, w->v + i % 2 * (DSA_HEADS_V / 16)
-                                       + j * (2048 / 16));
+        for (j = 0; j < 4; j++) {
+            if (j & i) {
+                continue;
+            }
+
+            got = __shfl_xor_sync(0xffffffff, lane ? w[j] : w[j + i], i);
+            w[j] = lane ? got : w[j];
+            w[j + i] = lane ? w[j + i] : got;
+        }
+    }
+}
+
+
+/* Writes the 64 rows of a warpgroup. */
+
+static __device__ __forceinline__ void
+dsa_heads_write(const float (&o)[64], const dsa_heads_rows_t *r,
+    const dsa_heads_args_t *a, uint32_t head, uint32_t row)
+{
+    int          i, j, n;
+    float        sum;
+    uint32_t     w[4];
+    dsa_bf16_t  *out;
+
+#pragma unroll
+    for (n = 0; n < 2; n++) {
+        sum = r->sum[n];
+        sum += __shfl_xor_sync(0xffffffff, sum, 1);
+        sum += __shfl_xor_sync(0xffffffff, sum, 2);
+        sum = sum > 0 ? 1 / sum : 0;
+
+        out = a->out + ((size_t) (row + n * 8) * a->heads + head)
+                       * DSA_CUDA_NOPE + threadIdx.x % 4 * 8;
+
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+
+#pragma unroll
+            for (j = 0; j < 4; j++) {
+                w[j] = dsa_heads_pack(o[i * 16 + j * 4 + n * 2] * sum,
+                                      o[i * 16 + j * 4 + n * 2 + 1] * sum);
+            }
+
+            dsa_heads_gather(w);
+
+            if (row + n * 8 < a->rows) {
+                *(uint4 *) (out + i * 32) = make_uint4(w[0], w[1], w[2], w[3]);
+            }
+        }
+    }
+}
+
+
+/* Computes 64 rows of an item. */
+
+template <int MASKED>
+static __device__ __forceinline__ void
+dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
+    dsa_heads_group_t *g, const dsa_heads_item_t *item)
+{
+    int               n;
+    float             s[64], o[64], factor[2];
+    uint32_t          i, row, causal, stage, words[2], p[32];
+    dsa_heads_rows_t  r;
+
+    /* the first tile that has a key beyond a row of the warpgroup */
+
+    row = item->row + g->group * 64;
+    causal = (a->start + row + 1) / DSA_HEADS_KEYS;
+
+    row += threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+
+    for (n = 0; n < 2; n++) {
+        r.position[n] = a->start + row + n * 8 - threadIdx.x % 4 * 2;
+        r.max[n] = -1e30f;
+        r.sum[n] = 0;
+
+        if (MASKED) {
+            r.mask[n] = a->mask + min(row + n * 8, a->rows - 1) * a->ld_mask
+                        + threadIdx.x % 4;
+        }
     }
 
-    dsa_wgmma_commit();
+    stage = g->tile % 2;
+
+    if (MASKED) {
+        dsa_heads_words(words, &r, a, 0);
+    }
+
+    dsa_mbar_wait(&shared->k_full[stage], g->tile / 2 % 2);
+    dsa_heads_score(s, g->q, g->k + stage * (DSA_HEADS_K / 16));
+    dsa_wgmma_wait<0>();
+    dsa_heads_settle(s);
+    dsa_heads_done(&shared->k_empty[stage]);
+
+    if (MASKED) {
+        dsa_heads_select(s, words);
+    }
+
+    if (causal == 0) {
+        dsa_heads_causal(s, &r, 0);
+    }
+
+    dsa_heads_softmax(s, &r, factor, a->scale);
+    dsa_heads_weights(p, s);
+    g->tile++;
+
+#pragma unroll
+    for (n = 0; n < 64; n++) {
+        o[n] = 0;
+    }
+
+#pragma unroll 1
+    for (i = 1; i < min(causal, item->tiles); i++) {
+        dsa_heads_step<MASKED, 0>(s, o, p, &r, g, shared, a, i);
+    }
+
+#pragma unroll 1
+    for ( /* void */ ; i < item->tiles; i++) {
+        dsa_heads_step<MASKED, 1>(s, o, p, &r, g, shared, a, i);
+    }
+
+    dsa_heads_done(&shared->q_empty[g->group]);
+
+    stage = (g->tile - 1) % 2;
+
+    dsa_mbar_wait(&shared->v_full[stage], (g->tile - 1) / 2 % 2);
+    dsa_heads_weigh(o, p, g->v + stage * (DSA_HEADS_V / 16));
+    dsa_wgmma_wait<0>();
+    dsa_heads_settle(o);
+    dsa_heads_done(&shared->v_empty[stage]);
+
+    dsa_heads_write(o, &r, a, item->head, row);
+}
+
+
+/* Where the tiles are. */
+
+typedef struct {
+    uint8_t            *q;
+    uint8_t            *k;
+    uint8_t            *v;
+    uint32_t            tile;           /* number of the next one */
+} dsa_heads_loader_t;
+
+
+static __device__ __forceinline__ void
+dsa_heads_load_k(dsa_heads_loader_t *l, const CUtensorMap *kv_map,
+    const CUtensorMap *rope_map, dsa_heads_shared_t *shared, uint32_t head,
+    uint32_t tile)
+{
+    int       i;
+    uint8_t  *k;
+    uint32_t  stage;
+
+    stage = l->tile % 2;
+    k = l->k + stage * DSA_HEADS_K;
+
+    dsa_mbar_wait(&shared->k_empty[stage], (l->tile / 2 + 1) % 2);
+    dsa_mbar_arrive_expect(&shared->k_full[stage], DSA_HEADS_K);
+
+    for (i = 0; i < 2; i++) {
+        dsa_tma_load_3d(k + i * DSA_HEADS_SEGMENT, kv_map,
+                        &shared->k_full[stage], i * 64, (int) head,
+                        (int) (tile * DSA_HEADS_KEYS));
+    }
+
+    dsa_tma_load_2d(k + 2 * DSA_HEADS_SEGMENT, rope_map,
+                    &shared->k_full[stage], DSA_CUDA_LATENT,
+                    (int) (tile * DSA_HEADS_KEYS));
 }
 
 
 static __device__ __forceinline__ void
-dsa_heads_copy(uint8_t *k, uint8_t *v, const CUtensorMap *kv_map,
-    const CUtensorMap *rope_map, dsa_heads_bars_t *bars, uint32_t head,
-    uint32_t tiles)
+dsa_heads_load_v(dsa_heads_loader_t *l, const CUtensorMap *kv_map,
+    dsa_heads_shared_t *shared, uint32_t head, uint32_t tile)
 {
-    int       j;
-    uint32_t  i, key, stage;
+    int       i;
+    uint8_t  *v;
+    uint32_t  stage;
 
-    for (i = 0; i < 2 * tiles; i++) {
-        stage = i % 2;
-        key = (i < tiles ? i : i - tiles) * DSA_HEADS_KEYS;
+    stage = l->tile % 2;
+    v = l->v + stage * DSA_HEADS_V;
 
-        dsa_mbar_wait(&bars->k_empty[stage], (i / 2 + 1) % 2);
-        dsa_mbar_arrive_expect(&bars->k_full[stage], DSA_HEADS_K);
+    dsa_mbar_wait(&shared->v_empty[stage], (l->tile / 2 + 1) % 2);
+    dsa_mbar_arrive_expect(&shared->v_full[stage], DSA_HEADS_V);
 
-        for (j = 0; j < 2; j++) {
-            dsa_tma_load_3d(k + stage * DSA_HEADS_K + j * DSA_HEADS_SEGMENT,
-                            kv_map, &bars->k_full[stage], j * 64,
-                            (int) head, (int) key);
-        }
+    for (i = 0; i < 2; i++) {
+        dsa_tma_load_3d(v + i * DSA_HEADS_SEGMENT, kv_map,
+                        &shared->v_full[stage], DSA_CUDA_NOPE + i * 64,
+                        (int) head, (int) (tile * DSA_HEADS_KEYS));
+    }
+}
 
-        dsa_tma_load_2d(k + stage * DSA_HEADS_K + 2 * DSA_HEADS_SEGMENT,
-                        rope_map, &bars->k_full[stage], DSA_CUDA_LATENT,
-                        (int) key);
 
-        if (i < tiles) {
+/*
+ * Loads the queries of the turn-th item of this block for both warpgroups; or,
+ * without an item, only reports the end.
+ */
+
+static __device__ __forceinline__ void
+dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
+    dsa_heads_shared_t *shared, const dsa_heads_item_t *item, uint32_t n,
+    uint32_t turn)
+{
+    int       i, j;
+    uint8_t  *q;
+
+    for (i = 0; i < 2; i++) {
+        q = l->q + i * DSA_HEADS_Q;
+
+        dsa_mbar_wait(&shared->q_empty[i], (turn + 1) % 2);
+        shared->item[i] = n;
+
+        if (item == NULL) {
+            dsa_mbar_arrive(&shared->q_full[i]);
             continue;
         }
 
-        stage = (i - tiles) % 2;
+        dsa_mbar_arrive_expect(&shared->q_full[i], DSA_HEADS_Q);
 
-        dsa_mbar_wait(&bars->v_empty[stage], ((i - tiles) / 2 + 1) % 2);
-        dsa_mbar_arrive_expect(&bars->v_full[stage], DSA_HEADS_V);
-
-        for (j = 0; j < 2; j++) {
-            dsa_tma_load_3d(v + stage * DSA_HEADS_V + j * DSA_HEADS_SEGMENT,
-                            kv_map, &bars->v_full[stage],
-                            DSA_CUDA_NOPE + j * 64, (int) head, (int) key);
+        for (j = 0; j < 3; j++) {
+            dsa_tma_load_3d(q + j * DSA_HEADS_HALF, q_map, &shared->q_full[i],
+                            j * 64, (int) item->head,
+                            (int) (item->row + i * 64));
         }
     }
 }
 
 
+/* Draws items and loads all that they need, in one thread. */
+
+static __device__ __forceinline__ void
+dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
+    const CUtensorMap *q_map, const CUtensorMap *kv_map,
+    const CUtensorMap *rope_map, dsa_heads_shared_t *shared)
+{
+    uint32_t          i, n, turn, items, drawn;
+    dsa_heads_item_t  item;
+
+    items = a->blocks * a->heads;
+    n = blockIdx.x;
+
+    for (turn = 0; n < items; turn++) {
+        item = dsa_heads_item(a, n);
+
+        dsa_heads_load_k(l, kv_map, rope_map, shared, item.head, 0);
+        dsa_heads_load_q(l, q_map, shared, &item, n, turn);
+
+        for (i = 1; i <= item.tiles; i++) {
+            l->tile++;
+
+            if (i < item.tiles) {
+                dsa_heads_load_k(l, kv_map, rope_map, shared, item.head, i);
+            }
+
+            l->tile--;
+            dsa_heads_load_v(l, kv_map, shared, item.head, i - 1);
+            l->tile++;
+        }
+
+        /*
+         * every block draws until there is no item left, so that items numbers
+         * are drawn in all
+         */
+
+        drawn = atomicAdd(a->drawn, 1);
+        n = gridDim.x + drawn;
+
+        if (drawn == items - 1) {
+            *a->drawn = 0;
+        }
+    }
+
+    dsa_heads_load_q(l, q_map, shared, NULL, DSA_HEADS_END, turn);
+}
+
+
+template <int MASKED>
 static __global__ void __launch_bounds__(DSA_HEADS_THREADS, 1)
 dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
     const __grid_constant__ CUtensorMap kv_map,
-    const __grid_constant__ CUtensorMap rope_map, dsa_heads_args_t a)
+    const __grid_constant__ CUtensorMap rope_map,
+    const __grid_constant__ dsa_heads_args_t a)
 {
-    int                         j, n;
-    float                       max[2], sum[2], shift[2], c;
-    uint8_t                    *smem, *sq, *sk, *sv;
-    uint32_t                    i, head, row, group, tiles, bits[8];
-    dsa_bf16_t                 *out;
-    dsa_heads_work_t            w;
-    dsa_heads_bars_t           *bars;
+    int                         i;
+    uint8_t                    *smem;
+    uint32_t                    turn, n;
+    dsa_heads_item_t            item;
+    dsa_heads_group_t           g;
+    dsa_heads_loader_t          l;
+    dsa_heads_shared_t         *shared;
     extern __shared__ uint8_t   dsa_heads_smem[];
 
     smem = dsa_heads_smem + (1024 - dsa_smem(dsa_heads_smem) % 1024) % 1024;
-    sq = smem;
-    sk = sq + 3 * DSA_HEADS_SEGMENT;
-    sv = sk + 2 * DSA_HEADS_K;
-    bars = (dsa_heads_bars_t *) (sv + 2 * DSA_HEADS_V);
 
-    /*
-     * the longest rows of a head first, so that the last blocks are short ones
-     */
-
-    row = (gridDim.x - 1 - blockIdx.x) * DSA_HEADS_ROWS;
-    head = blockIdx.y;
-
-    tiles = (a.start + min(row + DSA_HEADS_ROWS, a.rows) + DSA_HEADS_KEYS - 1)
-            / DSA_HEADS_KEYS;
-    group = threadIdx.x / 128;
+    l.q = smem;
+    l.k = l.q + 2 * DSA_HEADS_Q;
+    l.v = l.k + 2 * DSA_HEADS_K;
+    l.tile = 0;
+    shared = (dsa_heads_shared_t *) (l.v + 2 * DSA_HEADS_V);
 
     if (threadIdx.x == 0) {
-        dsa_mbar_init(&bars->q_full, 1);
-
-        for (j = 0; j < 2; j++) {
-            dsa_mbar_init(&bars->k_full[j], 1);
-            dsa_mbar_init(&bars->v_full[j], 1);
-            dsa_mbar_init(&bars->k_empty[j], 8);
-            dsa_mbar_init(&bars->v_empty[j], 8);
+        for (i = 0; i < 2; i++) {
+            dsa_mbar_init(&shared->q_full[i], 1);
+            dsa_mbar_init(&shared->k_full[i], 1);
+            dsa_mbar_init(&shared->v_full[i], 1);
+            dsa_mbar_init(&shared->q_empty[i], 4);
+            dsa_mbar_init(&shared->k_empty[i], 8);
+            dsa_mbar_init(&shared->v_empty[i], 8);
         }
 
         dsa_mbar_fence_init();
     }
 
     __syncthreads();
+    dsa_begin();
 
-    if (group == 2) {
-        dsa_regs_less<24>();
+    if (threadIdx.x >= 256) {
+        dsa_regs_less<40>();
 
         if (threadIdx.x == 256) {
-            dsa_mbar_arrive_expect(&bars->q_full, 3 * DSA_HEADS_SEGMENT);
-
-            for (j = 0; j < 3; j++) {
-                dsa_tma_load_3d(sq + j * DSA_HEADS_SEGMENT, &q_map,
-                                &bars->q_full, j * 64, (int) head, (int) row);
-            }
-
-            dsa_heads_copy(sk, sv, &kv_map, &rope_map, bars, head, tiles);
+            dsa_heads_load(&a, &l, &q_map, &kv_map, &rope_map, shared);
         }
 
     } else {
-        float  s[64], t[64], o[64];
+        dsa_regs_more<232>();
 
-        dsa_regs_more<240>();
+        g.group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
+        g.tile = 0;
+        g.q = dsa_wgmma_desc(dsa_smem(l.q) + g.group * DSA_HEADS_Q, 1, 16,
+                             1024);
+        g.k = dsa_wgmma_desc(dsa_smem(l.k), 1, 16, 1024);
+        g.v = dsa_wgmma_desc(dsa_smem(l.v), 1, DSA_HEADS_SEGMENT, 1024);
 
-        w.q = dsa_wgmma_desc(dsa_smem(sq) + group * 64 * 128, 1, 16, 1024);
-        w.k = dsa_wgmma_desc(dsa_smem(sk), 1, 16, 1024);
-        w.v = dsa_wgmma_desc(dsa_smem(sv), 1, DSA_HEADS_SEGMENT, 1024);
-        w.bars = bars;
-        w.tiles = tiles;
-        w.causal = (a.start + row + group * 64 + 1) / DSA_HEADS_KEYS;
-        w.masked = a.mask != NULL;
-        w.scale = a.scale;
-        w.rows.words = (uint32_t) min(a.ld_mask, (size_t) UINT32_MAX);
-
-        row += group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
-
-        for (n = 0; n < 2; n++) {
-            w.rows.position[n] = a.start + row + n * 8;
-            w.rows.mask[n] = a.mask + min(row + n * 8, a.rows - 1) * a.ld_mask;
-            max[n] = -1e30f;
-            sum[n] = 0;
+        if (g.group == 1) {
+            dsa_bar_arrive(1, 256);
         }
 
-        dsa_mbar_wait(&bars->q_full, 0);
+        for (turn = 0; /* void */ ; turn++) {
+            dsa_mbar_wait(&shared->q_full[g.group], turn % 2);
+            n = shared->item[g.group];
 
-        /*
-         * s and t alternate, because wgmma's registers must not depend on a
-         * branch
-         */
-
-        dsa_heads_start(s, &w, 0);
-
-        for (i = 0; i + 2 < tiles; i += 2) {
-            dsa_heads_start(t, &w, i + 1);
-            dsa_heads_ahead(bits, &w, i);
-            dsa_wgmma_wait<1>();
-            dsa_heads_first(s, max, sum, bits, &w, i);
-            dsa_heads_start(s, &w, i + 2);
-            dsa_heads_ahead(bits, &w, i + 1);
-            dsa_wgmma_wait<1>();
-            dsa_heads_first(t, max, sum, bits, &w, i + 1);
-        }
-
-        if (i + 1 < tiles) {
-            dsa_heads_start(t, &w, i + 1);
-            dsa_heads_ahead(bits, &w, i);
-            dsa_wgmma_wait<1>();
-            dsa_heads_first(s, max, sum, bits, &w, i);
-            dsa_heads_ahead(bits, &w, i + 1);
-            dsa_wgmma_wait<0>();
-            dsa_heads_first(t, max, sum, bits, &w, i + 1);
-
-        } else {
-            dsa_heads_ahead(bits, &w, i);
-            dsa_wgmma_wait<0>();
-            dsa_heads_first(s, max, sum, bits, &w, i);
-        }
-
-        /*
-         * the four threads of a row agree on p = exp2(score * scale - shift)
-         */
-
-#pragma unroll
-        for (n = 0; n < 2; n++) {
-            c = max[n];
-            c = fmaxf(c, __shfl_xor_sync(0xffffffff, c, 1));
-            c = fmaxf(c, __shfl_xor_sync(0xffffffff, c, 2));
-
-            sum[n] *= dsa_heads_exp2((max[n] - c) * a.scale);
-            sum[n] += __shfl_xor_sync(0xffffffff, sum[n], 1);
-            sum[n] += __shfl_xor_sync(0xffffffff, sum[n], 2);
-
-            shift[n] = sum[n] > 0 ? fmaf(c, a.scale, log2f(sum[n])) : 0;
-        }
-
-#pragma unroll
-        for (j = 0; j < 64; j++) {
-            o[j] = 0;
-        }
-
-        dsa_heads_start(s, &w, tiles);
-        dsa_heads_ahead(bits, &w, 0);
-        dsa_wgmma_wait<0>();
-        dsa_heads_done(&bars->k_empty[tiles % 2]);
-
-        for (i = 0; i + 1 < tiles; i++) {
-            dsa_heads_second(s, o, shift, bits, &w, i);
-            dsa_heads_start(s, &w, tiles + i + 1);
-            dsa_heads_ahead(bits, &w, i + 1);
-            dsa_wgmma_wait<0>();
-            dsa_heads_done(&bars->v_empty[i % 2]);
-            dsa_heads_done(&bars->k_empty[(tiles + i + 1) % 2]);
-        }
-
-        dsa_heads_second(s, o, shift, bits, &w, i);
-        dsa_wgmma_wait<0>();
-
-#pragma unroll
-        for (n = 0; n < 2; n++) {
-            if (row + n * 8 >= a.rows) {
-                continue;
+            if (n == DSA_HEADS_END) {
+                break;
             }
 
-            out = a.out + ((size_t) (row + n * 8) * a.heads + head)
-                          * DSA_CUDA_NOPE + threadIdx.x % 4 * 2;
+            item = dsa_heads_item(&a, n);
+            dsa_heads_compute<MASKED>(&a, shared, &g, &item);
+        }
 
-#pragma unroll
-            for (j = 0; j < 16; j++) {
-                *(uint32_t *) (out + j * 8) =
-                              dsa_heads_pack(o[j * 4 + n * 2],
-                                             o[j * 4 + n * 2 + 1]);
-            }
+        if (g.group == 0) {
+            dsa_bar_sync(1, 256);
         }
     }
 }
@@ -580,7 +492,12 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
 int
 dsa_attention_heads_setup(void)
 {
-    return dsa_setup_shared(dsa_heads_kernel, DSA_HEADS_SMEM);
+    int  rc;
+
+    rc = dsa_setup_shared(dsa_heads_kernel<0>, DSA_HEADS_SMEM);
+
+    return rc != 0 ? rc : dsa_setup_shared(dsa_heads_kernel<1>,
+                                           DSA_HEADS_SMEM);
 }
 
 
@@ -591,8 +508,8 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     uint32_t heads, float scale, dsa_stream_t stream)
 {
     int               rc;
-    uint32_t          keys, box[3];
-    uint64_t          dim[3], stride[2];
+    uint32_t          keys, grid, box[3];
+    uint64_t          dim[3], stride[2], fit;
     CUtensorMap       q_map, kv_map, rope_map;
     dsa_heads_args_t  a;
 
@@ -610,7 +527,7 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
 
     box[0] = 64;
     box[1] = 1;
-    box[2] = DSA_HEADS_ROWS;
+    box[2] = DSA_HEADS_ROWS / 2;
     dim[0] = DSA_HEADS_QK;
     dim[1] = heads;
     dim[2] = rows;
@@ -649,17 +566,24 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
         return rc;
     }
 
+    fit = DSA_HEADS_L2 / ((uint64_t) keys * 2 * DSA_CUDA_NOPE
+                         * sizeof(dsa_bf16_t));
+
     a.out = out;
     a.mask = mask;
+    a.drawn = &state->counters->heads_drawn;
     a.ld_mask = ld_mask;
     a.start = start;
     a.rows = rows;
     a.heads = heads;
+    a.blocks = (rows + DSA_HEADS_ROWS - 1) / DSA_HEADS_ROWS;
+    a.group = fit < 1 ? 1 : fit < heads ? (uint32_t) fit : heads;
     a.scale = scale * 1.44269504088896341f;
 
-    dsa_heads_kernel<<<dim3((rows + DSA_HEADS_ROWS - 1) / DSA_HEADS_ROWS,
-                            heads), DSA_HEADS_THREADS, DSA_HEADS_SMEM,
-                       stream>>>(q_map, kv_map, rope_map, a);
+    grid = a.blocks * heads < state->processors ? a.blocks * heads
+                                                : state->processors;
 
-    return cudaGetLastError();
+    return dsa_launch(mask != NULL ? dsa_heads_kernel<1> : dsa_heads_kernel<0>,
+                      grid, DSA_HEADS_THREADS, DSA_HEADS_SMEM, stream, q_map,
+                      kv_map, rope_map, a);
 }

@@ -50,6 +50,8 @@ typedef struct {
     uint32_t            index_done;     /* and blocks that finished */
     int32_t             moe_drawn;      /* dsa_cuda_moe_gemm(), prefill: tiles
                                            that clusters drew */
+    uint32_t            heads_drawn;    /* dsa_cuda_attention_heads(): items
+                                           that blocks drew */
 } dsa_cuda_counters_t;
 
 

@@ -23,14 +23,12 @@
 #define HEADS_LATENT    576
 
 /*
- * The output is rounded to bf16, by 2^-9 of a value at most.  Everything else
- * differs from the twin by float32 roundings, which sometimes change a
- * probability to the neighbouring bf16: a quarter more.  Against float64 the
- * rounding of the probabilities counts as well.  Where few keys have all the
- * weight it adds to the first one; half as much is left for values that
- * cancel.
+ * The output is rounded to bf16, by 2^-9 of a value at most.  So are the
+ * probabilities, which adds up to as much where few keys have all the weight;
+ * half as much is left for values that cancel.  The twin rounds other numbers,
+ * the normalized probabilities, so that both roundings count against it.
  */
-#define HEADS_TWIN      (1.25 * 0x1p-9)
+#define HEADS_TWIN      (3 * 0x1p-9)
 #define HEADS_FLOAT64   (2.5 * 0x1p-9)
 
 
@@ -314,8 +312,9 @@ test_causal(void **state)
         { 0, 64, 8, 0, 4 }, { 0, 65, 16, 0, 1 }, { 0, 127, 5, 0, 1 },
         { 0, 128, 2, 0, 1 }, { 0, 129, 2, 0, 4 }, { 0, 255, 2, 0, 1 },
         { 0, 256, 1, 0, 1 }, { 0, 257, 7, 0, 1 }, { 0, 383, 1, 0, 1 },
-        { 0, 384, 1, 0, 1 }, { 0, 1024, 16, 0, 4 }, { 0, 2047, 3, 0, 1 },
-        { 0, 2048, 3, 0, 4 }, { 0, 2049, 3, 0, 1 }
+        { 0, 384, 1, 0, 1 }, { 0, 1000, 128, 0, 1 }, { 0, 1024, 16, 0, 4 },
+        { 0, 2047, 3, 0, 1 }, { 0, 2048, 3, 0, 4 }, { 0, 2049, 3, 0, 1 },
+        { 0, 4096, 16, 0, 1 }
     };
 
     heads_run(t, sizeof(t) / sizeof(t[0]));
@@ -355,6 +354,134 @@ test_selected(void **state)
 }
 
 
+/*
+ * The bits of a row do not depend on the chunk in which it is computed, nor on
+ * the rows and heads beside it.
+ */
+
+static void
+heads_chunks(uint32_t tokens, uint32_t heads, uint32_t select,
+    const uint32_t *chunk, size_t chunks)
+{
+    float     *kv, *latents, *q;
+    size_t     i, row, words, n_q, n_kv, n_out;
+    int32_t   *pick;
+    uint16_t  *d_q, *d_out, *whole, *out;
+    uint32_t  *mask, *d_mask;
+    void      *d_kv, *d_latents;
+
+    words = (tokens + 31) / 32;
+    n_q = (size_t) tokens * heads * HEADS_QK;
+    n_kv = (size_t) tokens * heads * HEADS_KV;
+    n_out = (size_t) tokens * heads * HEADS_V;
+
+    q = malloc(n_q * sizeof(float));
+    kv = malloc(n_kv * sizeof(float));
+    latents = malloc((size_t) tokens * HEADS_LATENT * sizeof(float));
+    mask = malloc(tokens * words * sizeof(uint32_t));
+    pick = malloc(tokens * sizeof(int32_t));
+    whole = malloc(n_out * sizeof(uint16_t));
+    out = malloc(n_out * sizeof(uint16_t));
+
+    assert_true(q && kv && latents && mask && pick && whole && out);
+
+    dsa_t_fill(q, n_q, 4);
+    dsa_t_fill(kv, n_kv, 1.7f);
+    dsa_t_fill(latents, (size_t) tokens * HEADS_LATENT, 1.7f);
+
+    for (i = 0; i < tokens; i++) {
+        heads_select(pick, mask + i * words, words, (uint32_t) i, select);
+    }
+
+    d_q = gpu_upload_bf16(q, n_q);
+    d_kv = gpu_upload_bf16(kv, n_kv);
+    d_latents = gpu_upload_bf16(latents, (size_t) tokens * HEADS_LATENT);
+    d_mask = gpu_upload(mask, tokens * words * sizeof(uint32_t));
+    d_out = gpu_alloc(n_out * sizeof(uint16_t));
+
+    gpu_ok(dsa_cuda_attention_heads(&gpu_state, d_out, d_q, d_kv, d_latents,
+                                    select > 0 ? d_mask : NULL, words, 0,
+                                    tokens, heads, 0.1f, NULL));
+    gpu_download(whole, d_out, n_out * sizeof(uint16_t));
+    gpu_poison(d_out, n_out * sizeof(uint16_t));
+
+    for (i = 0, row = 0; i < chunks; i++) {
+        gpu_ok(dsa_cuda_attention_heads(&gpu_state,
+                                        d_out + row * heads * HEADS_V,
+                                        d_q + row * heads * HEADS_QK, d_kv,
+                                        d_latents,
+                                        select > 0 ? d_mask + row * words
+                                                   : NULL, words,
+                                        (uint32_t) row, chunk[i], heads, 0.1f,
+                                        NULL));
+        row += chunk[i];
+    }
+
+    assert_int_equal(row, tokens);
+    gpu_download(out, d_out, n_out * sizeof(uint16_t));
+    assert_memory_equal(whole, out, n_out * sizeof(uint16_t));
+
+    free(q);
+    free(kv);
+    free(latents);
+    free(mask);
+    free(pick);
+    free(whole);
+    free(out);
+}
+
+
+static void
+test_chunks(void **state)
+{
+    static const uint32_t  odd[] = { 1, 63, 65, 130, 500, 241, 3, 497 };
+    static const uint32_t  even[] = { 512, 512, 512, 512 };
+
+    heads_chunks(1500, 3, 0, odd, 8);
+    gpu_ok(gpu_free_all(NULL));
+    heads_chunks(1500, 2, 100, odd, 8);
+    gpu_ok(gpu_free_all(NULL));
+    heads_chunks(2048, 5, 0, even, 4);
+}
+
+
+/* A row whose mask is empty gets zeros, and its neighbours are correct. */
+
+static void
+test_empty(void **state)
+{
+    float       kv[3 * HEADS_KV], latents[3 * HEADS_LATENT], q[3 * HEADS_QK],
+                out[3 * HEADS_V];
+    size_t      i;
+    void       *d_q, *d_kv, *d_latents, *d_mask, *d_out;
+
+    static const uint32_t  mask[3] = { 1, 0, 2 };
+
+    dsa_t_fill(q, 3 * HEADS_QK, 1);
+    dsa_t_fill(kv, 3 * HEADS_KV, 1);
+    dsa_t_fill(latents, 3 * HEADS_LATENT, 1);
+    heads_round(kv, 3 * HEADS_KV);
+
+    d_q = gpu_upload_bf16(q, 3 * HEADS_QK);
+    d_kv = gpu_upload_bf16(kv, 3 * HEADS_KV);
+    d_latents = gpu_upload_bf16(latents, 3 * HEADS_LATENT);
+    d_mask = gpu_upload(mask, sizeof(mask));
+    d_out = gpu_alloc(sizeof(out) / 2);
+
+    gpu_ok(dsa_cuda_attention_heads(&gpu_state, d_out, d_q, d_kv, d_latents,
+                                    d_mask, 1, 0, 3, 1, 0.1f, NULL));
+    gpu_download_bf16(out, d_out, 3 * HEADS_V);
+
+    /* with one key, the result is its value */
+
+    for (i = 0; i < HEADS_V; i++) {
+        assert_true(out[i] == kv[HEADS_V + i]);
+        assert_true(out[HEADS_V + i] == 0);
+        assert_true(out[2 * HEADS_V + i] == kv[HEADS_KV + HEADS_V + i]);
+    }
+}
+
+
 /* Without rows nothing happens; invalid arguments return an error. */
 
 static void
@@ -382,6 +509,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_chunk, gpu_setup, gpu_free_all),
         cmocka_unit_test_setup_teardown(test_selected, gpu_setup,
                                         gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_chunks, gpu_setup, gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_empty, gpu_setup, gpu_free_all),
         cmocka_unit_test_setup_teardown(test_bounds, gpu_setup, gpu_free_all)
     };
 
