@@ -1,8 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 #
-# dsa logits --backend cuda on several GPUs against one GPU, with the bounds of
-# golden.t: sums in another order move the logits by as much as the noise of
-# FP8 products does.
+# dsa logits --backend cuda on several GPUs against one GPU.  Each GPU rounds
+# its part of a sum to BF16, and this small model turns such roundings into
+# flipped choices, so that the logits move by some percent.  How much is right
+# follows from the CPU, which computes the same parts and roundings with
+# "--gpus": its distance from itself with one rank, and the widest margin of a
+# token that it chooses differently, bound those of the GPUs.
 
 use strict;
 use warnings;
@@ -36,11 +39,17 @@ my $start = tensors("$golden/served.safetensors")
 sub logits {
     my ($name, @args) = @_;
 
+    return run($name, '--backend', 'cuda', @args);
+}
+
+
+sub run {
+    my ($name, @args) = @_;
+
     my $out = $t->path("$name.safetensors");
     my $log = $t->path("$name.log");
     my $rc = system 'sh', '-c', 'exec "$@" 2> "$0"', $log, $dsa, 'logits',
-                    '--backend', 'cuda', '--tokens', $tokens, '--out', $out,
-                    @args;
+                    '--tokens', $tokens, '--out', $out, @args;
 
     die "dsa logits @args: " . read_file($log) . "\n" if $rc != 0;
 
@@ -51,30 +60,26 @@ sub logits {
 sub median { quantile(0.5, distances(@_)) }
 
 
-# Greedy tokens agree except where the two best logits are close.
+# By how much, in units of the logits' root mean square, a token with another
+# choice is less probable than the best one; the widest of all tokens.
 
-sub greedy {
+sub margin {
     my ($got, $want) = @_;
 
-    my @wrong;
-
-    for my $row (0 .. $#$want) {
-        my ($g, $w) = ($got->[$row], $want->[$row]);
+    return max 0, map {
+        my ($g, $w) = ($got->[$_], $want->[$_]);
         my ($best) = sort { $w->[$b] <=> $w->[$a] } 0 .. $#$w;
         my ($mine) = sort { $g->[$b] <=> $g->[$a] } 0 .. $#$g;
-        my $norm = sqrt(sum(map { $_ * $_ } @$w) / @$w);
 
-        push @wrong, $row if $mine != $best
-                             && $w->[$best] - $w->[$mine] > 0.25 * $norm;
-    }
-
-    return @wrong;
+        ($w->[$best] - $w->[$mine]) / sqrt(sum(map { $_ * $_ } @$w) / @$w);
+    } 0 .. $#$want;
 }
 
 
 for my $form ([ 'prefill' ], [ 'decode', '--decode-from', $start ]) {
     my ($name, @form) = @$form;
     my $one = logits("$name-1", '--model', $golden, @form);
+    my $cpu_one = run("$name-cpu-1", '--model', $golden, @form);
     my $from = $name eq 'decode' ? $start : 0;
     my @floats = @{$exact}[$from .. $#$exact];
 
@@ -90,10 +95,14 @@ for my $form ([ 'prefill' ], [ 'decode', '--decode-from', $start ]) {
                         '--gpus', $ranks, '--attention', $attention, @form);
             my $got = logits("$name-$ranks-$attention", @args);
             my $again = logits("$name-$ranks-$attention-2", @args);
+            my $cpu = run("$name-$ranks-$attention-cpu", @args);
+            my ($far, $widest) = (median($cpu, $cpu_one),
+                                  margin($cpu, $cpu_one));
 
             is(max(distances($again, $got)), 0, "$what: the same bits twice");
-            at_most(median($got, $one), 0.051, "$what: as one GPU");
-            is_deeply([ greedy($got, $one) ], [], "$what: greedy tokens");
+            at_most(median($got, $one), 1.2 * $far, "$what: as one GPU");
+            at_most(margin($got, $one), 1.5 * $widest,
+                    "$what: greedy tokens differ only within the noise");
 
             at_most(quantile(0.5, distances([ @{$got}[$from .. $#$got] ],
                                             \@floats)),
