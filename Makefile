@@ -155,6 +155,8 @@ $(BUILD)/t/test_%: $(BUILD)/obj/t/gpu/test_%.o $(BUILD)/obj/t/gpu/gpu.o \
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
+$(BUILD)/t/test_gpu_hang: $(BUILD)/obj/t/gpu/spin.cu.o
+
 $(HANG): $(BUILD)/obj/t/hang/hang_engine.o $(BUILD)/obj/engine/service/main.o \
          $(BUILD)/libdsa.a
 	@mkdir -p $(@D)

@@ -448,7 +448,8 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
 /*
  * Waits until all ranks have finished the oldest step.  An error of any rank
  * ends the wait, because the others may then wait for that rank on their GPUs
- * until their time limit.
+ * until their time limit; and so does the end of such a time limit, because a
+ * rank that another one misses may never finish.
  */
 
 static int
@@ -473,9 +474,15 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
                 busy = 1;
 
             } else if (rc != 0) {
-                return dsa_error(err, "GPU %d: a step failed: %s",
-                                 lane->rank->device, dsa_cuda_error(rc));
+                return dsa_error(err, "GPU %d: %s", lane->rank->device,
+                                 dsa_cuda_error(rc));
             }
+        }
+
+        /* a rank that hangs keeps this one busy for ever */
+
+        if (busy && dsa_cuda_group_check(c->group, err) != DSA_OK) {
+            return DSA_ERROR;
         }
 
     } while (busy);
