@@ -38,11 +38,13 @@
 #define BUDGET      1024
 
 /*
- * By how much a logprob may differ where sums are rounded in another order.
- * The noise of FP8 products alone moves the logits of this model by 5 % of
- * their norm (golden.t).
+ * Sums in another order move the logits of this model by 5 to 7 % of their
+ * norm, and by more where a choice flips; one rank and two of the CPU backend
+ * choose another token in 15 % of the positions (golden_ranks.t).  A sequence
+ * with a wrong page or rank would have none of the tokens.
  */
-#define NOISE       1.0f
+#define EQUAL       70          /* least percentage of equal tokens */
+#define NOISE       0.3f        /* most mean difference of a logprob */
 
 
 typedef struct {
@@ -176,10 +178,15 @@ step(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n)
 }
 
 
-/* The prompts from position start on in one step, then answers together. */
+/*
+ * The prompts from position start on in one step, then answers together.  With
+ * want, the tokens of these answers are the inputs, so that one other token
+ * does not change the rest of an answer.
+ */
 
 static void
-answer(dsa_backend_t *b, client_t *c, uint32_t n, uint32_t start)
+answer(dsa_backend_t *b, client_t *c, uint32_t n, uint32_t start,
+    const client_t *want)
 {
     uint32_t         i, j;
     dsa_batch_seq_t  seq[SEQS];
@@ -191,7 +198,9 @@ answer(dsa_backend_t *b, client_t *c, uint32_t n, uint32_t start)
                       &c[j].sample[0]);
 
             } else {
-                c[j].tokens[c[j].prompt + i - 1] = c[j].sample[i - 1].token;
+                c[j].tokens[c[j].prompt + i - 1] =
+                                (want != NULL ? &want[j] : &c[j])
+                                ->sample[i - 1].token;
                 entry(&seq[j], &c[j], c[j].prompt + i - 1, 1,
                       &c[j].sample[i]);
             }
@@ -209,36 +218,32 @@ same(const client_t *a, const client_t *b)
 }
 
 
-/*
- * The same tokens with about the same probabilities, until two tokens were
- * about as probable: from there on the answers are different texts.
- */
+/* Most tokens are equal, and have about the same probabilities. */
 
 static void
 alike(const client_t *got, const client_t *want)
 {
-    uint32_t             i;
+    float                far;
+    uint32_t             i, equal;
     const dsa_sample_t  *g, *w;
+
+    far = 0;
+    equal = 0;
 
     for (i = 0; i < ANSWER; i++) {
         g = &got->sample[i];
         w = &want->sample[i];
 
-        if (g->token != w->token) {
-            if (w->top_logprob[0] - w->top_logprob[1] > NOISE) {
-                fail_msg("token %u is %u; on one rank %u, with a margin of "
-                         "%f", i, g->token, w->token,
-                         w->top_logprob[0] - w->top_logprob[1]);
-            }
-
-            return;
+        if (g->token == w->token) {
+            far += g->logprob > w->logprob ? g->logprob - w->logprob
+                                           : w->logprob - g->logprob;
+            equal++;
         }
+    }
 
-        if (g->logprob - w->logprob > NOISE || w->logprob - g->logprob > NOISE)
-        {
-            fail_msg("token %u: logprob %f, on one rank %f", i, g->logprob,
-                     w->logprob);
-        }
+    if (equal * 100 < ANSWER * EQUAL || far > NOISE * (float) equal) {
+        fail_msg("%u of %u tokens are those of one rank; their logprobs "
+                 "differ by %f", equal, ANSWER, far / (float) equal);
     }
 }
 
@@ -255,7 +260,7 @@ alone(const char *model, client_t *c, uint32_t n)
 
     for (i = 0; i < n; i++) {
         client_pages(&c[i], 0);
-        answer(b, &c[i], 1, 0);
+        answer(b, &c[i], 1, 0, NULL);
     }
 
     b->close(b);
@@ -288,7 +293,7 @@ test_data(void **state)
         for (i = 0; i < 2; i++) {
             client_init(&c[i], 5, i, 20 + 17 * 4);
             client_pages(&c[i], 7 * i);
-            answer(b, &c[i], 1, 0);
+            answer(b, &c[i], 1, 0, &want[4]);
             alike(&c[i], &want[4]);
         }
 
@@ -300,7 +305,7 @@ test_data(void **state)
                 client_pages(&c[i], i / gpus * 8);
             }
 
-            answer(b, c, SEQS, 0);
+            answer(b, c, SEQS, 0, want);
 
             for (i = 0; i < SEQS; i++) {
                 alike(&c[i], &want[i]);
@@ -342,7 +347,7 @@ test_copy(void **state)
     client_pages(&want, 10);
     entry(&seq, &want, 0, 256, NULL);
     step(b, &seq, 1);
-    answer(b, &want, 1, 256);
+    answer(b, &want, 1, 256, NULL);
 
     /* the same 256 tokens from the other rank, into other pages */
 
@@ -360,7 +365,7 @@ test_copy(void **state)
         fail_msg("%s", err.text);
     }
 
-    answer(b, &c, 1, 256);
+    answer(b, &c, 1, 256, NULL);
     same(&c, &want);
 
     copy[0].to_page = b->pages;
@@ -424,7 +429,7 @@ test_shared(void **state)
                 memcpy(c.pages, table[r], sizeof(c.pages));
 
                 for (i = 1; i < ANSWER; i++) {
-                    c.tokens[PROMPT + i - 1] = c.sample[i - 1].token;
+                    c.tokens[PROMPT + i - 1] = want.sample[i - 1].token;
                     entry(&seq[0], &c, PROMPT + i - 1, 1, &c.sample[i]);
                     step(b, seq, 1);
                 }
@@ -472,7 +477,7 @@ test_tensor(void **state)
             client_pages(&c[i], i * 8);
         }
 
-        answer(b, c, SEQS, 0);
+        answer(b, c, SEQS, 0, want);
 
         for (i = 0; i < SEQS; i++) {
             alike(&c[i], &want[i]);

@@ -26,9 +26,14 @@ sub need_gpu {
 }
 
 
-# The number of GPUs.
+# The number of GPUs that a program may use.
 
-sub gpus { return scalar grep { /^GPU / } `nvidia-smi -L` }
+sub gpus {
+    my $visible = $ENV{CUDA_VISIBLE_DEVICES};
+
+    return defined $visible ? scalar(split /,/, $visible)
+                            : scalar grep { /^GPU / } `nvidia-smi -L`;
+}
 
 
 sub cuda {
