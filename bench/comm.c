@@ -363,9 +363,9 @@ dsa_comm_copy(dsa_comm_t *c, void *data)
 
         for (q = 0; q < c->ranks && rc == 0; q++) {
             if (q != r) {
-                rc = cudaMemcpyPeerAsync((uint8_t *) b->part[q] + r * b->size,
-                                         (int) q, b->shared[r], (int) r,
-                                         b->size, c->stream[r]);
+                rc = cudaMemcpyAsync((uint8_t *) b->part[q] + r * b->size,
+                                     b->shared[r], b->size, cudaMemcpyDefault,
+                                     c->stream[r]);
             }
         }
     }
@@ -622,8 +622,9 @@ dsa_comm_layers(dsa_comm_t *c, dsa_comm_buffers_t *b)
     size_t  i;
 
     (void) printf("The exchange of an MoE layer, us:\n\n"
-                  "| tokens of a GPU | tokens and sums "
-                  "| weighted sums without exchange |\n|---|---|---|\n");
+                  "| tokens of a GPU | tokens | sums | both "
+                  "| weighted sums without exchange |\n"
+                  "|---|---|---|---|---|\n");
 
     for (i = 0; i < sizeof(dsa_comm_sizes) / sizeof(dsa_comm_sizes[0]); i++) {
         b->tokens = dsa_comm_sizes[i];
@@ -633,7 +634,9 @@ dsa_comm_layers(dsa_comm_t *c, dsa_comm_buffers_t *b)
         }
 
         (void) printf("| %u", b->tokens);
-        failed = dsa_comm_cell(dsa_comm_time(c, dsa_comm_both, b));
+        failed = dsa_comm_cell(dsa_comm_time(c, dsa_comm_tokens, b));
+        failed |= dsa_comm_cell(dsa_comm_time(c, dsa_comm_sums, b));
+        failed |= dsa_comm_cell(dsa_comm_time(c, dsa_comm_both, b));
         failed |= dsa_comm_cell(dsa_comm_time(c, dsa_comm_alone, b));
         (void) printf(" |\n");
         (void) fflush(stdout);

@@ -19,6 +19,10 @@
 #define DSA_PART_LOADS      2           /* of 8 columns a lane */
 #define DSA_PART_SPAN       (DSA_PART_LOADS * 32 * DSA_CHUNK)
 
+#define DSA_COMBINE_THREADS 256
+#define DSA_COMBINE_WARPS   (DSA_COMBINE_THREADS / 32)
+#define DSA_COMBINE_GRID    2           /* blocks of a multiprocessor */
+
 #define DSA_SUM_THREADS     512
 #define DSA_SUM_WARPS       (DSA_SUM_THREADS / 32)
 #define DSA_SUM_TURNS       4           /* parts of a warp up to which the sum
@@ -330,7 +334,7 @@ dsa_combine_part(const dsa_cuda_exchange_t *x, const dsa_exchange_combine_t *c,
  */
 
 template <int K>
-static __global__ void __launch_bounds__(DSA_EXCHANGE_THREADS)
+static __global__ void __launch_bounds__(DSA_COMBINE_THREADS)
 dsa_exchange_combine_kernel(DSA_EXCHANGE_X x,
     const __grid_constant__ dsa_exchange_combine_t c, int last)
 {
@@ -338,11 +342,11 @@ dsa_exchange_combine_kernel(DSA_EXCHANGE_X x,
 
     dsa_begin();
 
-    i = blockIdx.x * DSA_EXCHANGE_WARPS + threadIdx.x / 32;
+    i = blockIdx.x * DSA_COMBINE_WARPS + threadIdx.x / 32;
     span = (c.rows + x.ranks - 1) / x.ranks;
 
     for ( /* void */ ; i < span * x.ranks * c.parts;
-          i += gridDim.x * DSA_EXCHANGE_WARPS)
+          i += gridDim.x * DSA_COMBINE_WARPS)
     {
         row = i / c.parts;
         row = dsa_exchange_peer(&x, row % x.ranks) * span + row / x.ranks;
@@ -400,15 +404,15 @@ dsa_cuda_exchange_combine(const dsa_cuda_exchange_t *x,
     c.parts = (cols + DSA_PART_SPAN - 1) / DSA_PART_SPAN;
 
     blocks = dsa_exchange_blocks((uint64_t) rows * c.parts,
-                                 DSA_EXCHANGE_WARPS, 4 * x->processors);
+                                 DSA_COMBINE_WARPS, DSA_COMBINE_GRID * x->processors);
 
     if (k <= 8) {
         return dsa_launch(dsa_exchange_combine_kernel<8>, blocks,
-                          DSA_EXCHANGE_THREADS, 0, stream, *x, c, last);
+                          DSA_COMBINE_THREADS, 0, stream, *x, c, last);
     }
 
     return dsa_launch(dsa_exchange_combine_kernel<DSA_CUDA_CHOICES>, blocks,
-                      DSA_EXCHANGE_THREADS, 0, stream, *x, c, last);
+                      DSA_COMBINE_THREADS, 0, stream, *x, c, last);
 }
 
 

@@ -94,7 +94,7 @@ rounds(uint32_t ranks, int gpus)
           .wide = 100 },
         { .slot = 16, .experts = 16, .k = 8, .cols = 7168, .rows = 16,
           .wide = 1024, .split = 9 },
-        { .slot = 64, .experts = 9, .k = 16, .cols = 1152, .rows = 37,
+        { .slot = 64, .experts = 19, .k = 16, .cols = 1152, .rows = 37,
           .wide = 64 },
         { .slot = 100, .experts = 64, .k = 8, .cols = 2048, .rows = 100,
           .wide = 128, .split = 100 }
