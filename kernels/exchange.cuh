@@ -222,7 +222,7 @@ dsa_exchange_await(const dsa_cuda_exchange_t *x)
  * The end of a kernel that stores: adds to this rank's flag everywhere.  What
  * the blocks of a launch add sums to DSA_EXCHANGE_ONE.  With wait 1 the first
  * block waits for the other ranks.  Called by all threads of all blocks of a
- * grid with one dimension and fewer than DSA_EXCHANGE_ONE blocks.
+ * grid with fewer than DSA_EXCHANGE_ONE blocks, in one or two dimensions.
  *
  * The barrier and the fence order the stores of the block before the addition,
  * and a chain of additions passes this order on: a rank that sees the sum of
@@ -232,6 +232,7 @@ dsa_exchange_await(const dsa_cuda_exchange_t *x)
 static __device__ __forceinline__ void
 dsa_exchange_raise(const dsa_cuda_exchange_t *x, int wait)
 {
+    int       first;
     uint32_t  next;
 
     __syncthreads();
@@ -240,9 +241,10 @@ dsa_exchange_raise(const dsa_cuda_exchange_t *x, int wait)
         return;
     }
 
+    first = blockIdx.x == 0 && blockIdx.y == 0;
     next = 0;
 
-    if (wait && blockIdx.x == 0) {
+    if (wait && first) {
 
         /* without this block's addition the exchange is not complete */
 
@@ -255,10 +257,11 @@ dsa_exchange_raise(const dsa_cuda_exchange_t *x, int wait)
     if (threadIdx.x < x->ranks) {
         dsa_fence_system();
         dsa_add_relaxed(&x->state[threadIdx.x]->flag[x->rank],
-                        blockIdx.x > 0 ? 1 : DSA_EXCHANGE_ONE + 1 - gridDim.x);
+                        first ? DSA_EXCHANGE_ONE + 1 - gridDim.x * gridDim.y
+                              : 1);
     }
 
-    if (wait && blockIdx.x == 0) {
+    if (wait && first) {
         dsa_exchange_poll(x, next);
     }
 }

@@ -19,12 +19,11 @@
 #define DSA_PART_LOADS      2           /* of 8 columns a lane */
 #define DSA_PART_SPAN       (DSA_PART_LOADS * 32 * DSA_CHUNK)
 
-#define DSA_COMBINE_THREADS 256
-#define DSA_COMBINE_WARPS   (DSA_COMBINE_THREADS / 32)
-#define DSA_COMBINE_GRID    2           /* blocks of a multiprocessor */
+#define DSA_PART_FEW        128         /* threads of a block for few parts, so
+                                           that more multiprocessors work, */
+#define DSA_PART_MANY       512         /* and for many, so that fewer blocks
+                                           wait for their stores */
 
-#define DSA_SUM_THREADS     512
-#define DSA_SUM_WARPS       (DSA_SUM_THREADS / 32)
 #define DSA_SUM_TURNS       4           /* parts of a warp up to which the sum
                                            itself waits */
 #define DSA_SUM_RANKS       8           /* whose rows are in flight */
@@ -233,6 +232,9 @@ typedef struct {
     const int32_t      *place;
     uint32_t            first;
     uint32_t            rows;
+    uint32_t            owner;          /* of the first row, */
+    uint32_t            owners;         /* of all rows, */
+    uint32_t            begin;          /* and with which of them to begin */
     uint32_t            slot;
     uint32_t            k;
     uint32_t            cols;
@@ -241,18 +243,18 @@ typedef struct {
 
 
 /*
- * A part of a row: the warp sorts the row's pairs by expert, and adds up what
- * the experts computed.
+ * A part of a row that rank owner has sent: the warp sorts the row's pairs by
+ * expert, and adds up what the experts computed.
  */
 
-template <int K>
+template <int K, int LOADS>
 static __device__ __forceinline__ void
 dsa_combine_part(const dsa_cuda_exchange_t *x, const dsa_exchange_combine_t *c,
-    uint32_t row, uint32_t col)
+    uint32_t owner, uint32_t row, uint32_t col)
 {
     int          i, j, l, from, at[K];
     float        w, weight[K], sum[DSA_CHUNK], v[DSA_CHUNK];
-    uint4        in[DSA_PART_LOADS][K];
+    uint4        in[LOADS][K];
     int32_t      e, p, other;
     uint32_t     lane, order, all;
     dsa_bf16_t  *to;
@@ -263,9 +265,9 @@ dsa_combine_part(const dsa_cuda_exchange_t *x, const dsa_exchange_combine_t *c,
     w = 0;
 
     if (lane < c->k) {
-        p = c->place[(size_t) row * c->k + lane];
-        e = c->expert[(size_t) (c->first + row) * c->k + lane];
-        w = c->weight[(size_t) (c->first + row) * c->k + lane];
+        p = c->place[(size_t) (row - c->first) * c->k + lane];
+        e = c->expert[(size_t) row * c->k + lane];
+        w = c->weight[(size_t) row * c->k + lane];
     }
 
     if (!__any_sync(0xffffffff, p >= 0)) {
@@ -288,7 +290,7 @@ dsa_combine_part(const dsa_cuda_exchange_t *x, const dsa_exchange_combine_t *c,
         weight[i] = __shfl_sync(0xffffffff, w, from);
 
 #pragma unroll
-        for (l = 0; l < DSA_PART_LOADS; l++) {
+        for (l = 0; l < LOADS; l++) {
             if (at[i] >= 0 && col + l * 256 < c->cols) {
                 in[l][i] = dsa_load16(c->y + (size_t) at[i] * c->cols + col
                                       + l * 256);
@@ -296,12 +298,11 @@ dsa_combine_part(const dsa_cuda_exchange_t *x, const dsa_exchange_combine_t *c,
         }
     }
 
-    row += c->first;
-    to = c->part[row / c->slot]
-         + ((size_t) x->rank * c->slot + row % c->slot) * c->cols + col;
+    row += (x->rank - owner) * c->slot;
+    to = c->part[owner] + (size_t) row * c->cols + col;
 
 #pragma unroll
-    for (l = 0; l < DSA_PART_LOADS; l++) {
+    for (l = 0; l < LOADS; l++) {
         if (col + l * 256 >= c->cols) {
             continue;
         }
@@ -329,38 +330,48 @@ dsa_combine_part(const dsa_cuda_exchange_t *x, const dsa_exchange_combine_t *c,
 
 
 /*
- * Neighbouring warps have rows of different owners, so that the links to all of
- * them are busy from begin to end.
+ * blockIdx.y: an owner of rows; the links to all owners are busy from begin to
+ * end.
  */
 
-template <int K>
-static __global__ void __launch_bounds__(DSA_COMBINE_THREADS)
+template <int K, int LOADS>
+static __global__ void __launch_bounds__(DSA_PART_MANY)
 dsa_exchange_combine_kernel(DSA_EXCHANGE_X x,
     const __grid_constant__ dsa_exchange_combine_t c, int last)
 {
-    uint32_t  i, row, span;
+    uint32_t  i, part, step, owner, row, end;
 
     dsa_begin();
 
-    i = blockIdx.x * DSA_COMBINE_WARPS + threadIdx.x / 32;
-    span = (c.rows + x.ranks - 1) / x.ranks;
+    owner = blockIdx.y + c.begin;
+    owner = c.owner + (owner < c.owners ? owner : owner - c.owners);
+    row = max(c.first, owner * c.slot);
+    end = min(c.first + c.rows, (owner + 1) * c.slot);
 
-    for ( /* void */ ; i < span * x.ranks * c.parts;
-          i += gridDim.x * DSA_COMBINE_WARPS)
-    {
-        row = i / c.parts;
-        row = dsa_exchange_peer(&x, row % x.ranks) * span + row / x.ranks;
+    i = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    step = gridDim.x * (blockDim.x / 32);
 
-        if (row < c.rows) {
-            dsa_combine_part<K>(&x, &c, row,
-                                i % c.parts * DSA_PART_SPAN
-                                + threadIdx.x % 32 * DSA_CHUNK);
-        }
+    for ( /* void */ ; i < (end - row) * c.parts; i += step) {
+        part = i % c.parts;
+
+        dsa_combine_part<K, LOADS>(&x, &c, owner, row + i / c.parts,
+                                   part * LOADS * 256
+                                   + threadIdx.x % 32 * DSA_CHUNK);
     }
 
     if (last) {
         dsa_exchange_raise(&x, 0);
     }
+}
+
+
+/* Host: the threads of a block for n parts. */
+
+static uint32_t
+dsa_part_threads(const dsa_cuda_exchange_t *x, uint64_t n)
+{
+    return n <= (uint64_t) x->processors * (DSA_PART_FEW / 32) ? DSA_PART_FEW
+                                                               : DSA_PART_MANY;
 }
 
 
@@ -371,13 +382,14 @@ dsa_cuda_exchange_combine(const dsa_cuda_exchange_t *x,
     uint32_t first, uint32_t rows, uint32_t slot, uint32_t k, uint32_t cols,
     int last, dsa_stream_t stream)
 {
-    uint32_t                i, blocks;
+    dim3                    grid;
+    uint32_t                i, most, span, threads;
     dsa_exchange_combine_t  c;
 
     if (!dsa_exchange_ok(x) || k == 0 || k > DSA_CUDA_CHOICES || cols == 0
         || cols % DSA_CHUNK != 0 || slot == 0
         || (uint64_t) first + rows > (uint64_t) x->ranks * slot
-        || (uint64_t) x->ranks * slot * cols / DSA_PART_SPAN > INT32_MAX
+        || (uint64_t) x->ranks * slot * cols / 256 > INT32_MAX
         || !dsa_exchange_addresses_ok(x, (void *const *) part)
         || !dsa_aligned16(y))
     {
@@ -398,21 +410,29 @@ dsa_cuda_exchange_combine(const dsa_cuda_exchange_t *x,
     c.place = plan->place;
     c.first = first;
     c.rows = rows;
+    c.owner = first / slot;
+    c.owners = rows == 0 ? 1 : (first + rows - 1) / slot - c.owner + 1;
+    c.begin = (x->rank + 1) % c.owners;
     c.slot = slot;
     c.k = k;
     c.cols = cols;
-    c.parts = (cols + DSA_PART_SPAN - 1) / DSA_PART_SPAN;
 
-    blocks = dsa_exchange_blocks((uint64_t) rows * c.parts,
-                                 DSA_COMBINE_WARPS, DSA_COMBINE_GRID * x->processors);
+    span = (k <= 8 ? DSA_PART_LOADS : 1) * 256;
+    c.parts = (cols + span - 1) / span;
+
+    most = rows < slot ? rows : slot;
+    threads = dsa_part_threads(x, (uint64_t) rows * c.parts);
+    grid = dim3(dsa_exchange_blocks((uint64_t) most * c.parts, threads / 32,
+                                    (x->processors + c.owners - 1)
+                                    / c.owners), c.owners);
 
     if (k <= 8) {
-        return dsa_launch(dsa_exchange_combine_kernel<8>, blocks,
-                          DSA_COMBINE_THREADS, 0, stream, *x, c, last);
+        return dsa_launch(dsa_exchange_combine_kernel<8, DSA_PART_LOADS>, grid,
+                          threads, 0, stream, *x, c, last);
     }
 
-    return dsa_launch(dsa_exchange_combine_kernel<DSA_CUDA_CHOICES>, blocks,
-                      DSA_COMBINE_THREADS, 0, stream, *x, c, last);
+    return dsa_launch(dsa_exchange_combine_kernel<DSA_CUDA_CHOICES, 1>, grid,
+                      threads, 0, stream, *x, c, last);
 }
 
 
@@ -502,12 +522,12 @@ dsa_sum_part(const dsa_exchange_sum_t *s, const dsa_exchange_size_t *n,
 }
 
 
-static __global__ void __launch_bounds__(DSA_SUM_THREADS)
+static __global__ void __launch_bounds__(DSA_PART_MANY)
 dsa_exchange_sum_kernel(DSA_EXCHANGE_X x,
     const __grid_constant__ dsa_exchange_sum_t s,
     const __grid_constant__ dsa_exchange_size_t n, int wait)
 {
-    uint32_t  i;
+    uint32_t  i, step;
 
     if (wait) {
         dsa_exchange_begin(&x);
@@ -517,10 +537,10 @@ dsa_exchange_sum_kernel(DSA_EXCHANGE_X x,
         dsa_begin();
     }
 
-    i = blockIdx.x * DSA_SUM_WARPS + threadIdx.x / 32;
+    i = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    step = gridDim.x * (blockDim.x / 32);
 
-    for ( /* void */ ; i < n.tokens * n.parts; i += gridDim.x * DSA_SUM_WARPS)
-    {
+    for ( /* void */ ; i < n.tokens * n.parts; i += step) {
         dsa_sum_part(&s, &n, x.ranks, i / n.parts,
                      i % n.parts * DSA_PART_SPAN
                      + threadIdx.x % 32 * DSA_CHUNK);
@@ -535,7 +555,8 @@ dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
     uint32_t k, uint32_t cols, dsa_stream_t stream)
 {
     int                  rc, wait;
-    uint32_t             most;
+    uint32_t             most, threads;
+    uint64_t             parts;
     dsa_exchange_sum_t   s;
     dsa_exchange_size_t  n = { 0 };
 
@@ -563,9 +584,10 @@ dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
 
     /* blocks that wait are few; if they were too few, one block waits first */
 
+    parts = (uint64_t) tokens * n.parts;
+    threads = dsa_part_threads(x, parts);
     most = dsa_exchange_spin(x);
-    wait = (uint64_t) tokens * n.parts
-           <= (uint64_t) most * DSA_SUM_WARPS * DSA_SUM_TURNS;
+    wait = parts <= (uint64_t) most * (threads / 32) * DSA_SUM_TURNS;
 
     if (!wait) {
         rc = dsa_cuda_exchange_wait(x, stream);
@@ -577,9 +599,8 @@ dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
     }
 
     return dsa_launch(dsa_exchange_sum_kernel,
-                      dsa_exchange_blocks((uint64_t) tokens * n.parts,
-                                          DSA_SUM_WARPS, most),
-                      DSA_SUM_THREADS, 0, stream, *x, s, n, wait);
+                      dsa_exchange_blocks(parts, threads / 32, most), threads,
+                      0, stream, *x, s, n, wait);
 }
 
 
@@ -589,9 +610,10 @@ dsa_exchange_moe_setup(void)
     int  rc;
 
     rc = dsa_setup_load(dsa_exchange_tokens_kernel);
-    rc = rc != 0 ? rc : dsa_setup_load(dsa_exchange_combine_kernel<8>);
     rc = rc != 0 ? rc : dsa_setup_load(
-                            dsa_exchange_combine_kernel<DSA_CUDA_CHOICES>);
+                            dsa_exchange_combine_kernel<8, DSA_PART_LOADS>);
+    rc = rc != 0 ? rc : dsa_setup_load(
+                            dsa_exchange_combine_kernel<DSA_CUDA_CHOICES, 1>);
     rc = rc != 0 ? rc : dsa_setup_load(dsa_exchange_sum_kernel);
 
     return rc;
