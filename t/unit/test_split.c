@@ -259,6 +259,56 @@ test_split_joined(void **state)
 }
 
 
+/*
+ * A sequence of the split prompt's own rank needs a page: the prompt, whose
+ * tenant has the largest share, is preempted, and releases the pages of both
+ * ranks.  It is computed again when it fits, as far as its pages are gone.
+ */
+
+static void
+test_split_preempted(void **state)
+{
+    fake_t       *f;
+    client_t     *c;
+    dsa_sched_t  *s;
+
+    c = clients(3);
+    s = start_ranks(&f, 2, 81, 4, 64);
+
+    submit(s, &c[0], 0, 1, 58, 400, 1);
+    step(s);
+    submit(s, &c[1], 1, 2, 58, 400, 1);
+    step(s);
+    step(s);
+    submit(s, &c[2], 2, 3, 5000, 20, 1);
+    step(s);
+    assert_int_equal(f->n_split, 1);
+    assert_int_equal(f->tenant_rank[2], 0);
+
+    while (stats_of(s).preemptions == 0) {
+        assert_int_equal(c[2].n, 0);
+        assert_in_range(stats_of(s).rank_used[1], 80, 81);
+        step(s);
+    }
+
+    assert_int_equal(f->n_split, 0);
+    assert_int_equal(stats_of(s).waiting, 1);
+    assert_int_equal(stats_of(s).rank_used[0], 3);
+    assert_in_range(stats_of(s).rank_used[1], 2, 3);
+
+    run(s);
+    assert_int_equal(c[2].usage.cached_tokens, 0);
+    check(&c[0], 400, DSA_FINISH_LENGTH);
+    check(&c[1], 400, DSA_FINISH_LENGTH);
+    check(&c[2], 20, DSA_FINISH_LENGTH);
+    assert_int_equal(stats_of(s).preemptions, 1);
+
+    check_free(s);
+    finish(s, f);
+    free(c);
+}
+
+
 /* A cancel in any state frees the pages of all ranks at once. */
 
 static void
@@ -630,6 +680,7 @@ main(void)
         cmocka_unit_test(test_split_when),
         cmocka_unit_test(test_split_prefix),
         cmocka_unit_test(test_split_joined),
+        cmocka_unit_test(test_split_preempted),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_soak)
     };
