@@ -572,8 +572,8 @@ test_null(void **state)
 #define CPU_ANSWER  8
 
 /*
- * The answers of the CPU backend: to a prompt of 4200 tokens, then to users
- * whose prompts begin with its first 640 tokens, and to others.
+ * The answers of the CPU backend: to a prompt of 4200 tokens, to one of 690,
+ * and then to users whose prompts begin with 640 tokens of one of these.
  */
 
 static void
@@ -616,17 +616,19 @@ cpu_answers(const char *dir, uint32_t n_ranks,
     c = clients(CPU_USERS + 1);
 
     for (i = 0; i <= CPU_USERS; i++) {
-        n = i == 0 ? 4200 : 650 + 40 * i;
+        n = i == 0 ? 4200 : i == 1 ? 690 : 750 + 200 * i;
         ids = ids_of(0, 1, n);
 
         for (j = 0; j < n; j++) {
-            ids[j] = 3 + (i > 3 || j >= 640 ? i * 29 + j * 7 : j * 11) % 256;
+            ids[j] = 3 + (j >= 640 ? i * 29 + j * 7
+                          : i == 0 || i == CPU_USERS ? j * 11
+                          : j * 13 + j / 5) % 256;
         }
 
         submit_ids(s, &c[i], ids, n, CPU_ANSWER, 1);
         assert_non_null(c[i].seq);
 
-        if (i == 0) {
+        if (i < 2) {
             run(s);
         }
     }
@@ -635,6 +637,7 @@ cpu_answers(const char *dir, uint32_t n_ranks,
 
     dsa_sched_stats(s, &stats);
     assert_int_equal(stats.split_prompts, n_ranks > 1);
+    assert_int_equal(stats.copied_tokens != 0, n_ranks > 1);
 
     for (i = 0; i <= CPU_USERS; i++) {
         assert_int_equal(c[i].n, CPU_ANSWER);
