@@ -186,9 +186,10 @@ struct dsa_backend_s {
     int               (*wait)(dsa_backend_t *b, dsa_err_t *err);
 
     /*
-     * Copies n pages between ranks: after all steps that were started before,
-     * and before those that are started later.  NULL if ranks is 1.
-     * DSA_ERROR is fatal for the replica.
+     * Copies n pages between ranks: after all steps that were started and
+     * copies that were ordered by earlier calls, and before those of later
+     * ones.  Within a call no page is both read and written, so that the order
+     * is free.  NULL if ranks is 1.  DSA_ERROR is fatal for the replica.
      */
     int               (*copy)(dsa_backend_t *b, const dsa_page_copy_t *copy,
                               uint32_t n, dsa_err_t *err);
