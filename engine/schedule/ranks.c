@@ -129,13 +129,16 @@ dsa_sched_move(dsa_sched_t *s, const dsa_seq_t *seq, uint32_t from,
 {
     uint32_t  i;
 
+    if (seq->copies == NULL) {
+        s->rank[seq->rank].tokens += to - from;
+        return;
+    }
+
     from = dsa_sched_part(s, seq, from);
     to = dsa_sched_part(s, seq, to);
 
     for (i = 0; i < s->ranks; i++) {
-        if (dsa_seq_is_on(seq, i)) {
-            s->rank[i].tokens += to - from;
-        }
+        s->rank[i].tokens += to - from;
     }
 }
 
