@@ -216,8 +216,8 @@ dsa_model_cache(dsa_model_t *m, uint64_t kv_memory, dsa_err_t *err)
     pages = kv_memory / m->cache.page;
 
     if (pages == 0) {
-        return dsa_error(err, "%llu bytes of kv_memory hold no page; expected "
-                         "at least %llu, for %u tokens",
+        return dsa_error(err, "%llu bytes of kv_memory are less than a page; "
+                         "expected at least %llu, for %u tokens",
                          (unsigned long long) kv_memory,
                          (unsigned long long) m->cache.page,
                          DSA_CACHE_TOKENS);

@@ -20,8 +20,8 @@
  *
  * Results do not depend on the number of threads, and those of a sequence do
  * not depend on the other sequences of a step.  They do depend on how a prompt
- * is cut into chunks, because a chunk is computed in the cheaper of the two
- * forms of attention (kernels/attention.h).
+ * is cut into chunks, and these over ranks, because each part is computed in
+ * the cheaper of the two forms of attention (kernels/attention.h).
  */
 
 typedef struct dsa_model_s  dsa_model_t;

@@ -20,10 +20,11 @@
 
 
 /*
- * The forward pass however it is cut: in chunks, token by token, beside other
- * sequences, from pages anywhere and from another sequence's prefix, logits
- * are those of the whole at once.  What they ought to be is golden.t's
- * matter; only the greedy continuation is compared here.
+ * A prompt is computed in chunks, token by token, beside other sequences, on
+ * any pages and from another sequence's prefix.  Its logits are those of the
+ * whole prompt in one step.  golden.t compares logits with other
+ * implementations; here only the greedy continuation is compared.
+ * test_ranks.c has the tests with several ranks.
  */
 
 #define GOLDEN  "t/data/golden/"
@@ -229,7 +230,7 @@ check_cuts(const char *name)
         same(&f, what, 0, f.n);
     }
 
-    /* pages anywhere, over what others left there; the prefill then decode */
+    /* shuffled pages that were used before; prefill, then decode */
 
     for (i = 0; i < 16; i++) {
         f.pages[i] = 3 * i + 15;
@@ -321,7 +322,7 @@ test_far(void **state)
     run(&f, f.tokens, 0, 100, f.pages, f.logits);
     same(&f, "far pages", 0, 100);
 
-    /* of a context that nobody wrote, all on page 0 */
+    /* the context was never written and is all on page 0 */
 
     f.logits = realloc(f.logits, f.vocab * sizeof(float));
     assert_non_null(f.logits);
@@ -762,7 +763,7 @@ refused(fixture_t *f, const dsa_rows_t *rows, uint32_t n, const char *why)
                      DSA_ERROR);
 
     if (strstr(err.text, why) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", err.text, why);
+        fail_msg("\"%s\" does not contain \"%s\"", err.text, why);
     }
 }
 
