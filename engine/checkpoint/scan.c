@@ -20,6 +20,12 @@
 #define DSA_SCAN_PROGRESS_MS    5000    /* between log lines */
 #define DSA_SCAN_WAKE_S         1       /* between looks at the clock */
 
+/*
+ * A thread either waits for the storage or hashes.  With this many threads
+ * more than CPUs, the storage always has enough to read while all CPUs hash.
+ */
+#define DSA_SCAN_READING        8
+
 _Static_assert(DSA_LEAF_SIZE % DSA_DIRECT_ALIGN == 0,
                "leaves cannot be read by direct I/O");
 
@@ -132,10 +138,8 @@ dsa_scan(const dsa_weights_t *w, const dsa_scan_sink_t *sink,
                          (unsigned long long) leaves);
     }
 
-    /* a thread waits for the storage, or hashes: two keep a CPU busy */
-
     if (threads == 0) {
-        threads = 2 * dsa_threads_cpus();
+        threads = dsa_threads_cpus() + DSA_SCAN_READING;
     }
 
     threads = threads < DSA_SCAN_THREADS ? threads : DSA_SCAN_THREADS;
