@@ -239,6 +239,7 @@ dsa_read_vectors(const dsa_read_t *r, dsa_err_t *err)
     int                      rc;
     size_t                   i, n;
     float                   *wide;
+    uint32_t                 k;
     const dsa_read_entry_t  *e;
 
     wide = malloc(r->vector / sizeof(dsa_bf16_t) * sizeof(float) + 1);
@@ -263,6 +264,13 @@ dsa_read_vectors(const dsa_read_t *r, dsa_err_t *err)
     }
 
     free(wide);
+
+    /* a copy from pageable memory may return before its bytes have arrived */
+
+    for (k = 0; k < r->lists && rc == 0; k++) {
+        rc = cudaSetDevice(r->list[k].device);
+        rc = rc != 0 ? rc : (int) cudaStreamSynchronize(NULL);
+    }
 
     if (rc != 0) {
         return dsa_error(err, "copying weights to the GPU: %s",
