@@ -5,7 +5,6 @@
 
 
 #include <assert.h>
-#include <string.h>
 
 #include "engine/checkpoint/shard.h"
 
@@ -225,28 +224,4 @@ dsa_slice_copy_scales(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
     block.cols = dsa_shard_blocks(slice->cols);
 
     dsa_slice_copy_values(copy, &block, dsa_shard_blocks(cols), sizeof(float));
-}
-
-
-void
-dsa_slice_copy_part(void *to, const void *from, const dsa_slice_copy_t *copy,
-    uint64_t at, uint64_t n)
-{
-    uint8_t   *p = to;
-    uint64_t   row, col, part;
-
-    assert(at <= copy->run * copy->runs && n <= copy->run * copy->runs - at);
-
-    while (n > 0) {
-        row = at / copy->run;
-        col = at % copy->run;
-        part = copy->run - col < n ? copy->run - col : n;
-
-        memcpy(p, (const uint8_t *) from + copy->from + row * copy->stride
-                  + col, part);
-
-        p += part;
-        at += part;
-        n -= part;
-    }
 }

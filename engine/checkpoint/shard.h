@@ -108,7 +108,8 @@ void dsa_shard_slice(dsa_slice_t *slice, const dsa_shard_t *shard,
 /*
  * The bytes of a slice in the memory of its matrix: runs pieces of run bytes,
  * the first at offset from, stride bytes from one to the next.  At their
- * destination they follow one another without gaps.
+ * destination they follow one another without gaps.  pieces.h finds those of
+ * a block of a file.
  */
 
 typedef struct {
@@ -129,13 +130,6 @@ void dsa_slice_copy_values(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
  */
 void dsa_slice_copy_scales(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
     uint32_t cols);
-
-/*
- * Copies bytes at .. at+n-1 of the destination to to; from: the first byte of
- * the matrix.  at + n is at most run * runs.
- */
-void dsa_slice_copy_part(void *to, const void *from,
-    const dsa_slice_copy_t *copy, uint64_t at, uint64_t n);
 
 
 #endif /* _DSA_SHARD_H_INCLUDED_ */

@@ -122,6 +122,20 @@ numbers(uint64_t n)
 }
 
 
+/* The bytes that a copy describes, without gaps. */
+
+static void
+take(void *to, const void *from, const dsa_slice_copy_t *copy)
+{
+    uint64_t  i;
+
+    for (i = 0; i < copy->runs; i++) {
+        memcpy((uint8_t *) to + i * copy->run, (const uint8_t *) from
+               + copy->from + i * copy->stride, copy->run);
+    }
+}
+
+
 /*
  * Puts piece [rows, cols] of elements of size bytes to row, col of a matrix
  * with all columns; seen counts how often each element was written.
@@ -232,7 +246,7 @@ check_matrix(const matrix_t *m, uint32_t ranks, dsa_attention_e split,
         bytes = (uint64_t) part.rows * part.cols * size;
         assert_int_equal(copy.run * copy.runs, bytes);
 
-        dsa_slice_copy_part(piece, whole, &copy, 0, bytes);
+        take(piece, whole, &copy);
         paste(again, seen, piece, part.row, part.col, part.rows, part.cols,
               cols, size);
     }
@@ -293,7 +307,7 @@ test_scales(void **state)
         open_shard(&shard, i, 4, DSA_ATTENTION_TENSOR);
         dsa_shard_slice(&slice, &shard, DSA_CUT_WIDTH_COLS, 300, 1024);
         dsa_slice_copy_scales(&copy, &slice, 1024);
-        dsa_slice_copy_part(part, scale, &copy, 0, copy.run * copy.runs);
+        take(part, scale, &copy);
 
         for (r = 0; r < 300; r += 7) {
             for (c = 0; c < 256; c += 5) {
@@ -339,50 +353,6 @@ test_experts(void **state)
             assert_int_equal(owners[e], 1);
         }
     }
-}
-
-
-/* Pieces of any size are the same bytes as all at once. */
-
-static void
-test_pieces(void **state)
-{
-    uint8_t           *whole, *once, *pieces;
-    uint64_t           at, n, size;
-    dsa_shard_t        shard;
-    dsa_slice_t        slice;
-    dsa_slice_copy_t   copy;
-
-    whole = numbers(256 * DENSE);
-    open_shard(&shard, 3, 8, DSA_ATTENTION_TENSOR);
-    dsa_shard_slice(&slice, &shard, DSA_CUT_WIDTH_COLS, 256, DENSE);
-    dsa_slice_copy_values(&copy, &slice, DENSE, 1);
-
-    size = copy.run * copy.runs;
-    assert_int_equal(size, 256 * DENSE / 8);
-    assert_int_equal(copy.runs, 256);
-
-    once = malloc(size);
-    pieces = malloc(size);
-    assert_non_null(once);
-    assert_non_null(pieces);
-
-    dsa_slice_copy_part(once, whole, &copy, 0, size);
-
-    for (n = 1; n < size; n = n * 3 + 1) {
-        memset(pieces, 0, size);
-
-        for (at = 0; at < size; at += n) {
-            dsa_slice_copy_part(pieces + at, whole, &copy, at,
-                                size - at < n ? size - at : n);
-        }
-
-        assert_memory_equal(once, pieces, size);
-    }
-
-    free(whole);
-    free(once);
-    free(pieces);
 }
 
 
@@ -457,7 +427,6 @@ main(void)
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_experts),
-        cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_refused)
     };
 
