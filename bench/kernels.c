@@ -29,7 +29,8 @@ static const dsa_bench_op_t  dsa_bench_ops[] = {
     { "gemm", dsa_bench_gemm },
     { "elementwise", dsa_bench_elementwise },
     { "moe", dsa_bench_moe },
-    { "sample", dsa_bench_sample }
+    { "sample", dsa_bench_sample },
+    { "attention_forms", dsa_bench_attention_forms }
 };
 
 

@@ -91,8 +91,7 @@ dsa_bench_heads_mask(dsa_bench_t *b, const dsa_bench_heads_t *h)
 
 /*
  * The operations that the equation needs, counted once: 2 * (192 + 128) for
- * each head, row and key up to the row.  The two passes of the kernel do 1.6
- * times as many.
+ * each head, row and key up to the row.
  */
 
 static void
@@ -160,11 +159,22 @@ done:
 void
 dsa_bench_attention_heads(dsa_bench_t *b)
 {
-    dsa_bench_heads_one(b, 0, 1024, 128, 0);
-    dsa_bench_heads_one(b, 0, 2048, 128, 0);
-    dsa_bench_heads_one(b, 0, 4096, 128, 0);
-    dsa_bench_heads_one(b, 0, 8192, 128, 0);
-    dsa_bench_heads_one(b, 4096, 4096, 128, 1);
-    dsa_bench_heads_one(b, 0, 8192, 16, 1);
-    dsa_bench_heads_one(b, 0, 8192, 16, 0);
+    size_t  i;
+
+    static const struct {
+        uint32_t  start, rows, heads;
+        int       masked;
+    } shape[] = {
+        { 0, 512, 128, 0 }, { 0, 1024, 128, 0 }, { 0, 2048, 128, 0 },
+        { 0, 4096, 128, 0 }, { 0, 4096, 128, 1 }, { 3584, 512, 128, 1 },
+        { 0, 8192, 128, 0 }, { 0, 8192, 128, 1 }, { 0, 4096, 64, 0 },
+        { 0, 512, 16, 0 }, { 0, 1024, 16, 0 }, { 0, 2048, 16, 0 },
+        { 0, 4096, 16, 0 }, { 0, 4096, 16, 1 }, { 3584, 512, 16, 1 },
+        { 0, 8192, 16, 1 }
+    };
+
+    for (i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+        dsa_bench_heads_one(b, shape[i].start, shape[i].rows, shape[i].heads,
+                            shape[i].masked);
+    }
 }
