@@ -1,0 +1,318 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_T_JOIN_H_INCLUDED_
+#define _DSA_T_JOIN_H_INCLUDED_
+
+
+#include "engine/schedule/scheduler.h"
+#include "t/unit/numbers.h"
+#include "t/unit/ranks.h"
+
+
+/*
+ * The scheduler on a backend with several ranks.  Requests join and leave at
+ * random, share prefixes, and need more pages than there are; everything is
+ * audited after each step.  A test defines before it includes this file:
+ *
+ *     JOIN_BACKEND     the kind of backend
+ *     JOIN_PRECISION   DSA_EXACT: each answer is the greedy one that the
+ *                      request has alone on one rank.  DSA_SERVED: roundings
+ *                      change tokens of an answer, and then the rest of it is
+ *                      another text, so that first tokens are compared:
+ *                      JOIN_EQUAL percent of them are the same
+ *     JOIN_PAGE        bytes of a token and layer in a page
+ *     JOIN_GPU(rank)   the number of the GPU of a rank
+ */
+
+#define REQUESTS    32
+#define PREFIXES    3           /* that requests share, of a tenant each */
+#define PREFIX      130         /* tokens of a prefix */
+#define PROMPT      220         /* most tokens of a prompt */
+#define ANSWER      60          /* most tokens of an answer */
+#define RUNNING     4           /* on a rank */
+#define PAGES       13          /* of a rank */
+#define BUDGET      96
+
+
+typedef struct {
+    uint32_t            prompt[PROMPT];
+    uint32_t            n_prompt;
+    uint32_t            max_tokens;
+    uint32_t            prefix;
+    uint32_t            join;           /* the step before which it is added */
+    uint32_t            leave;          /* it is cancelled so many steps later;
+                                           0: never */
+    uint32_t            want[ANSWER];   /* [max_tokens] */
+} request_t;
+
+
+typedef struct {
+    dsa_seq_t          *seq;            /* NULL before and after */
+    dsa_finish_e        finish;
+    uint32_t            answer[ANSWER];
+    uint32_t            n;
+} client_t;
+
+
+static request_t  requests[REQUESTS];
+
+
+static int
+on_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
+{
+    uint32_t   i;
+    client_t  *c = owner;
+
+    for (i = 0; i < n; i++) {
+        assert_true(c->n < ANSWER);
+        c->answer[c->n++] = samples[i].token;
+    }
+
+    return 0;
+}
+
+
+static void
+on_done(void *owner, const dsa_sched_usage_t *usage)
+{
+    client_t  *c = owner;
+
+    assert_non_null(c->seq);
+    c->seq = NULL;
+    c->finish = usage->finish;
+}
+
+
+static const dsa_sched_handler_t  handler = { on_tokens, on_done, NULL };
+
+
+static void
+make_requests(uint32_t vocab)
+{
+    uint32_t    i, j;
+    request_t  *r;
+
+    for (i = 0; i < REQUESTS; i++) {
+        r = &requests[i];
+
+        r->prefix = dsa_t_random(PREFIXES);
+        r->n_prompt = 1 + dsa_t_random(PROMPT);
+        r->max_tokens = 1 + dsa_t_random(ANSWER);
+        r->join = dsa_t_random(40);
+        r->leave = dsa_t_random(4) == 0 ? 1 + dsa_t_random(20) : 0;
+
+        for (j = 0; j < r->n_prompt; j++) {
+            r->prompt[j] = j < PREFIX ? (j * 37 + r->prefix * 11) % vocab
+                                      : dsa_t_random(vocab);
+        }
+    }
+}
+
+
+static dsa_backend_t *
+backend_open(const char *dir, split_t split)
+{
+    uint32_t             i;
+    dsa_err_t            err;
+    dsa_backend_t       *b;
+    dsa_backend_conf_t   conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = dir;
+    conf.precision = JOIN_PRECISION;
+    conf.gpus = split.gpus;
+    conf.attention = split.attention;
+    conf.kv_memory = PAGES * 64ULL * 3 * JOIN_PAGE;
+    conf.max_tokens = BUDGET;
+    conf.max_seqs = RUNNING;
+    conf.allowed = UINT32_MAX;
+    conf.context = PAGES * DSA_PAGE_TOKENS;
+
+    for (i = 0; i < split.gpus; i++) {
+        conf.gpu[i] = JOIN_GPU(i);
+    }
+
+    b = dsa_backend_open(JOIN_BACKEND, &conf, &err);
+    must(b != NULL ? DSA_OK : DSA_ERROR, &err);
+    assert_int_equal(b->pages, PAGES);
+
+    return b;
+}
+
+
+static dsa_sched_t *
+sched_open(dsa_backend_t *b)
+{
+    dsa_err_t          err;
+    dsa_sched_t       *s;
+    dsa_sched_conf_t   conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.max_running = RUNNING;
+    conf.token_budget = BUDGET;
+    conf.max_waiting = REQUESTS;
+    conf.max_waiting_per_tenant = REQUESTS;
+    conf.context = PAGES * DSA_PAGE_TOKENS;
+
+    s = dsa_sched_create(b, &conf, &handler, &err);
+    must(s != NULL ? DSA_OK : DSA_ERROR, &err);
+
+    return s;
+}
+
+
+static void
+submit(dsa_sched_t *s, client_t *c, const request_t *r)
+{
+    dsa_err_t            err;
+    dsa_sched_request_t  request;
+
+    memset(&request, 0, sizeof(request));
+    request.tokens = malloc(r->n_prompt * sizeof(uint32_t));
+    assert_non_null(request.tokens);
+    memcpy(request.tokens, r->prompt, r->n_prompt * sizeof(uint32_t));
+
+    request.n_tokens = r->n_prompt;
+    request.max_tokens = r->max_tokens;
+    request.weight = 1;
+    request.ignore_eos = 1;
+    request.sampling.top_p = 1;
+    request.tenant[0] = (uint8_t) r->prefix;
+    request.owner = c;
+
+    c->seq = dsa_sched_add(s, &request, &err);
+    must(c->seq != NULL ? DSA_OK : DSA_ERROR, &err);
+}
+
+
+static void
+step(dsa_sched_t *s)
+{
+    dsa_err_t  err;
+
+    must(dsa_sched_step(s, &err), &err);
+    must(dsa_sched_audit(s, &err), &err);
+}
+
+
+/* The answers that each request has alone on one rank. */
+
+static void
+run_alone(void)
+{
+    uint32_t        i;
+    client_t        c;
+    dsa_sched_t    *s;
+    dsa_backend_t  *b;
+
+    b = backend_open(GOLDEN "a-fp8", one);
+
+    for (i = 0; i < REQUESTS; i++) {
+        memset(&c, 0, sizeof(client_t));
+        s = sched_open(b);
+        submit(s, &c, &requests[i]);
+
+        while (dsa_sched_busy(s)) {
+            step(s);
+        }
+
+        assert_int_equal(c.n, requests[i].max_tokens);
+        memcpy(requests[i].want, c.answer, sizeof(c.answer));
+        dsa_sched_destroy(s);
+    }
+
+    b->close(b);
+}
+
+
+/* Returns 1 if the first token is the wanted one; in DSA_EXACT all are. */
+
+static uint32_t
+check_answer(const request_t *r, const client_t *c, uint32_t i, split_t split)
+{
+    uint32_t  j;
+
+    assert_null(c->seq);
+
+    if (c->finish != DSA_FINISH_CANCELLED) {
+        assert_int_equal(c->finish, DSA_FINISH_LENGTH);
+        assert_int_equal(c->n, r->max_tokens);
+    }
+
+    for (j = 0; JOIN_PRECISION == DSA_EXACT && j < c->n; j++) {
+        if (c->answer[j] != r->want[j]) {
+            fail_msg("%u GPUs, attention %d: token %u of answer %u is %u, not "
+                     "%u", split.gpus, (int) split.attention, j, i,
+                     c->answer[j], r->want[j]);
+        }
+    }
+
+    return c->n > 0 && c->answer[0] == r->want[0];
+}
+
+
+/* Returns the statistics after all requests. */
+
+static dsa_sched_stats_t
+run_together(const char *dir, split_t split)
+{
+    uint32_t            i, n, cancelled, first, equal;
+    client_t            c[REQUESTS];
+    dsa_sched_t        *s;
+    dsa_backend_t      *b;
+    const request_t    *r;
+    dsa_sched_stats_t   stats;
+
+    memset(c, 0, sizeof(c));
+    b = backend_open(dir, split);
+    s = sched_open(b);
+
+    for (n = 0; n < 40 || dsa_sched_busy(s); n++) {
+        for (i = 0; i < REQUESTS; i++) {
+            r = &requests[i];
+
+            if (r->join == n) {
+                submit(s, &c[i], r);
+            }
+
+            if (c[i].seq != NULL && r->leave != 0 && n == r->join + r->leave) {
+                dsa_sched_cancel(s, c[i].seq, DSA_FINISH_CANCELLED);
+                assert_null(c[i].seq);
+            }
+        }
+
+        step(s);
+    }
+
+    cancelled = 0;
+    first = 0;
+    equal = 0;
+
+    for (i = 0; i < REQUESTS; i++) {
+        equal += check_answer(&requests[i], &c[i], i, split);
+        first += c[i].n > 0;
+        cancelled += c[i].finish == DSA_FINISH_CANCELLED;
+    }
+
+    assert_true(cancelled > 0);
+
+    if (equal * 100 < first * JOIN_EQUAL) {
+        fail_msg("%u GPUs, attention %d: %u of %u first tokens are those of "
+                 "one rank", split.gpus, (int) split.attention, equal, first);
+    }
+
+    dsa_sched_stats(s, &stats);
+    assert_int_equal(stats.pages_used, 0);
+
+    dsa_sched_destroy(s);
+    b->close(b);
+
+    return stats;
+}
+
+
+#endif /* _DSA_T_JOIN_H_INCLUDED_ */
