@@ -10,7 +10,6 @@
 
 #include "bench/bench.h"
 #include "bench/comm.h"
-#include "kernels/random.h"
 
 
 /*

@@ -14,7 +14,9 @@
 
 /*
  * The exchange between the GPUs of one process.  Each GPU is a rank; its
- * kernels store into the memory of the other ranks through peer pointers.
+ * kernels store into the memory of the other ranks through peer pointers, and
+ * add to counters there: the links have native atomics, as NVLink has and PCIe
+ * has not (cudaDevP2PAttrNativeAtomicSupported).
  *
  * An exchange has two halves on each rank: it stores its data to all ranks and
  * then raises its flag there; later it waits until the flags of all ranks have
@@ -175,10 +177,10 @@ int dsa_cuda_exchange_all_reduce(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
     uint32_t rows, uint32_t cols, dsa_stream_t stream);
 
 /*
- * to[q] [rows, ranks * cols] float32 of every rank q: columns
- * rank * cols .. of this rank's x [rows, cols].  cols is a multiple of 4.
- * Stores, raises the flag and waits.  to is written again by the next call;
- * an exchange must lie between its last read and that call.
+ * Columns rank * cols .. (rank + 1) * cols - 1 of to[q] [rows, ranks * cols]
+ * float32, of every rank q, = from [rows, cols] of this rank.  cols is a
+ * multiple of 4.  Stores, raises the flag and waits.  to is written again by
+ * the next call; an exchange must lie between its last read and that call.
  */
 int dsa_cuda_exchange_gather(const dsa_cuda_exchange_t *x,
     float *const *to, const float *from, uint32_t rows,
