@@ -79,8 +79,11 @@ static int dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err);
 static int dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err);
 static int dsa_backend_cuda_copy(dsa_backend_t *b,
     const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
-static int dsa_backend_cuda_copy_page(dsa_cuda_lane_t *to,
+static int dsa_backend_cuda_before(dsa_backend_cuda_t *c,
+    const uint32_t *to);
+static int dsa_backend_cuda_copy_page(const dsa_cuda_lane_t *to,
     const dsa_cuda_lane_t *from, const dsa_page_copy_t *copy);
+static int dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to);
 static void dsa_backend_cuda_close(dsa_backend_t *b);
 
 
@@ -492,69 +495,134 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
 
 
 /*
- * A copy runs in the stream of its destination, after the steps of its source
- * that write the page; later steps of the source, which may write another
- * prefix to it, wait for the copy.
+ * Copies run in the streams of their destinations, after the steps of their
+ * sources that write the pages.  Later steps of a source, which may write
+ * another prefix to a page, wait for the copies from it.
  */
 
 static int
 dsa_backend_cuda_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
     uint32_t n, dsa_err_t *err)
 {
-    int                  rc;
-    uint32_t             i;
-    dsa_backend_cuda_t  *c = b->data;
+    int                     rc;
+    uint32_t                i, to[DSA_MAX_GPUS];
+    dsa_backend_cuda_t     *c = b->data;
+    const dsa_page_copy_t  *p;
+
+    memset(to, 0, sizeof(to));
 
     for (i = 0; i < n; i++) {
-        if (copy[i].from_rank >= b->ranks || copy[i].to_rank >= b->ranks
-            || copy[i].from_page >= b->pages || copy[i].to_page >= b->pages)
+        p = &copy[i];
+
+        if (p->from_rank >= b->ranks || p->to_rank >= b->ranks
+            || p->from_page >= b->pages || p->to_page >= b->pages)
         {
             return dsa_error(err, "a copy from page %u of rank %u to page %u "
                              "of rank %u; expected pages below %u and ranks "
-                             "below %u", copy[i].from_page, copy[i].from_rank,
-                             copy[i].to_page, copy[i].to_rank, b->pages,
-                             b->ranks);
+                             "below %u", p->from_page, p->from_rank,
+                             p->to_page, p->to_rank, b->pages, b->ranks);
         }
 
+        to[p->from_rank] |= 1U << p->to_rank;
+    }
+
+    rc = dsa_backend_cuda_before(c, to);
+
+    for (i = 0; rc == 0 && i < n; i++) {
         rc = dsa_backend_cuda_copy_page(&c->lane[copy[i].to_rank],
-                                        &c->lane[copy[i].from_rank], &copy[i]);
+                                        &c->lane[copy[i].from_rank],
+                                        &copy[i]);
+    }
 
-        if (rc != 0) {
-            return dsa_error(err, "copying a page from GPU %d to GPU %d: %s",
-                             c->lane[copy[i].from_rank].rank->device,
-                             c->lane[copy[i].to_rank].rank->device,
-                             dsa_cuda_error(rc));
-        }
+    rc = rc != 0 ? rc : dsa_backend_cuda_after(c, to);
+
+    if (rc != 0) {
+        return dsa_error(err, "copying %u pages between GPUs: %s", n,
+                         dsa_cuda_error(rc));
     }
 
     return DSA_OK;
 }
 
 
+/*
+ * Each rank waits for the sources of its copies.  to [ranks]: the ranks, as
+ * bits, that get pages of each rank.
+ */
+
 static int
-dsa_backend_cuda_copy_page(dsa_cuda_lane_t *to, const dsa_cuda_lane_t *from,
-    const dsa_page_copy_t *copy)
+dsa_backend_cuda_before(dsa_backend_cuda_t *c, const uint32_t *to)
 {
-    int       rc;
-    uint8_t  *source, *target;
-    uint64_t  bytes;
+    int               rc;
+    uint32_t          r, q;
+    dsa_cuda_lane_t  *lane;
+
+    rc = 0;
+
+    for (r = 0; rc == 0 && r < c->group->ranks; r++) {
+        if (to[r] == 0) {
+            continue;
+        }
+
+        lane = &c->lane[r];
+
+        rc = dsa_cuda_rank_attach(lane->rank);
+        rc = rc != 0 ? rc : (int) cudaEventRecord(lane->copying,
+                                                  lane->rank->stream);
+
+        for (q = 0; rc == 0 && q < c->group->ranks; q++) {
+            if ((to[r] >> q & 1) != 0) {
+                rc = cudaStreamWaitEvent(c->lane[q].rank->stream,
+                                         lane->copying, 0);
+            }
+        }
+    }
+
+    return rc;
+}
+
+
+static int
+dsa_backend_cuda_copy_page(const dsa_cuda_lane_t *to,
+    const dsa_cuda_lane_t *from, const dsa_page_copy_t *copy)
+{
+    uint8_t   *source, *target;
+    uint64_t   bytes;
 
     bytes = to->rank->cache.page;
     source = (uint8_t *) from->rank->page + copy->from_page * bytes;
     target = (uint8_t *) to->rank->page + copy->to_page * bytes;
 
-    rc = dsa_cuda_rank_attach(from->rank);
-    rc = rc != 0 ? rc : (int) cudaEventRecord(from->copying,
-                                              from->rank->stream);
-    rc = rc != 0 ? rc : dsa_cuda_rank_attach(to->rank);
-    rc = rc != 0 ? rc : (int) cudaStreamWaitEvent(to->rank->stream,
-                                                  from->copying, 0);
-    rc = rc != 0 ? rc : (int) cudaMemcpyPeerAsync(target, to->rank->device,
-                                                  source, from->rank->device,
-                                                  bytes, to->rank->stream);
-    rc = rc != 0 ? rc : (int) cudaEventRecord(to->copied, to->rank->stream);
-    rc = rc != 0 ? rc : dsa_cuda_rank_attach(from->rank);
+    return cudaMemcpyPeerAsync(target, to->rank->device, source,
+                               from->rank->device, bytes, to->rank->stream);
+}
 
-    return rc != 0 ? rc : (int) cudaStreamWaitEvent(from->rank->stream,
-                                                    to->copied, 0);
+
+/* Each source waits for the copies of its pages. */
+
+static int
+dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
+{
+    int               rc;
+    uint32_t          r, q;
+    dsa_cuda_lane_t  *lane;
+
+    rc = 0;
+
+    for (q = 0; rc == 0 && q < c->group->ranks; q++) {
+        lane = &c->lane[q];
+
+        rc = dsa_cuda_rank_attach(lane->rank);
+        rc = rc != 0 ? rc : (int) cudaEventRecord(lane->copied,
+                                                  lane->rank->stream);
+
+        for (r = 0; rc == 0 && r < c->group->ranks; r++) {
+            if ((to[r] >> q & 1) != 0) {
+                rc = cudaStreamWaitEvent(c->lane[r].rank->stream,
+                                         lane->copied, 0);
+            }
+        }
+    }
+
+    return rc;
 }
