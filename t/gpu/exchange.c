@@ -56,8 +56,8 @@ world_fetch(const world_t *w, uint32_t r, void *p, const void *device,
 }
 
 
-static void
-same(const world_t *w, uint32_t r, const void *device, const void *want,
+void
+round_same(const world_t *w, uint32_t r, const void *device, const void *want,
     size_t size, const char *what)
 {
     void   *p;
@@ -79,30 +79,27 @@ same(const world_t *w, uint32_t r, const void *device, const void *want,
 }
 
 
-/* Peer access is enabled once for each pair. */
+/* Peer access is enabled once for each pair of GPUs. */
 
 static void
 enable_peers(const world_t *w)
 {
-    int       rc;
+    int       from, to;
     uint32_t  r, q;
 
+    static int  enabled[RANKS][RANKS];
+
     for (r = 0; r < w->ranks; r++) {
-        gpu_ok(cudaSetDevice(w->device[r]));
+        from = w->device[r];
+        gpu_ok(cudaSetDevice(from));
 
         for (q = 0; q < w->ranks; q++) {
-            if (w->device[q] == w->device[r]) {
-                continue;
+            to = w->device[q];
+
+            if (to != from && !enabled[from][to]) {
+                gpu_ok(cudaDeviceEnablePeerAccess(to, 0));
+                enabled[from][to] = 1;
             }
-
-            rc = cudaDeviceEnablePeerAccess(w->device[q], 0);
-
-            if (rc == cudaErrorPeerAccessAlreadyEnabled) {
-                (void) cudaGetLastError();
-                rc = 0;
-            }
-
-            gpu_ok(rc);
         }
     }
 }
@@ -645,12 +642,13 @@ round_check(const world_t *w, const round_t *n)
                      w->fault[r]->missing, w->fault[r]->number);
         }
 
-        same(w, r, m->plan.place, m->place,
+        round_same(w, r, m->plan.place, m->place,
              (size_t) w->ranks * n->slot * n->k * 4, "place");
         check_places(w, n, r);
-        same(w, r, m->d_y, m->y, (size_t) m->tokens * n->cols * 2, "y");
-        same(w, r, m->d_sum, m->sum, (size_t) n->rows * n->cols * 2, "sum");
-        same(w, r, m->d_gathered, m->gathered,
+        round_same(w, r, m->d_y, m->y, (size_t) m->tokens * n->cols * 2, "y");
+        round_same(w, r, m->d_sum, m->sum, (size_t) n->rows * n->cols * 2,
+                   "sum");
+        round_same(w, r, m->d_gathered, m->gathered,
              (size_t) n->rows * n->wide * w->ranks * 4, "gathered");
     }
 }

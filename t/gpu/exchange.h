@@ -126,6 +126,10 @@ void round_delay(const world_t *w, uint32_t r, int noisy);
 /* Enqueues rank r's part in its stream. */
 void round_enqueue(const world_t *w, const round_t *n, uint32_t r, int noisy);
 
+/* Compares size bytes of rank r's memory with want. */
+void round_same(const world_t *w, uint32_t r, const void *device,
+    const void *want, size_t size, const char *what);
+
 /* Compares all results with the expected ones, bit by bit. */
 void round_check(const world_t *w, const round_t *n);
 
