@@ -27,6 +27,7 @@ static int dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_plan(dsa_cuda_group_t *group,
     const dsa_cuda_conf_t *conf, dsa_err_t *err);
 static int dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err);
+static int dsa_group_pair(int from, int to, dsa_err_t *err);
 static void dsa_group_connect(dsa_cuda_group_t *group);
 static int dsa_group_distinct(const dsa_cuda_group_t *group);
 
@@ -229,7 +230,6 @@ dsa_group_plan(dsa_cuda_group_t *group, const dsa_cuda_conf_t *conf,
 static int
 dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err)
 {
-    int       rc, can;
     uint32_t  i, j;
 
     for (i = 0; i < conf->gpus; i++) {
@@ -240,36 +240,49 @@ dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err)
 
     for (i = 0; i < conf->gpus; i++) {
         for (j = 0; j < conf->gpus; j++) {
-            if (conf->gpu[i] == conf->gpu[j]) {
-                continue;
-            }
-
-            can = 0;
-            rc = cudaDeviceCanAccessPeer(&can, (int) conf->gpu[i],
-                                         (int) conf->gpu[j]);
-
-            if (rc == 0 && !can) {
-                return dsa_error(err, "GPU %u cannot access the memory of GPU "
-                                 "%u; the GPUs of a replica must be linked by "
-                                 "NVLink, or by PCIe with peer access",
-                                 conf->gpu[i], conf->gpu[j]);
-            }
-
-            rc = rc != 0 ? rc : (int) cudaSetDevice((int) conf->gpu[i]);
-            rc = rc != 0 ? rc
-                 : (int) cudaDeviceEnablePeerAccess((int) conf->gpu[j], 0);
-
-            if (rc == (int) cudaErrorPeerAccessAlreadyEnabled) {
-                (void) cudaGetLastError();
-                rc = 0;
-            }
-
-            if (rc != 0) {
-                return dsa_error(err, "GPU %u: access to GPU %u: %s",
-                                 conf->gpu[i], conf->gpu[j],
-                                 dsa_cuda_error(rc));
+            if (conf->gpu[i] != conf->gpu[j]
+                && dsa_group_pair((int) conf->gpu[i], (int) conf->gpu[j], err)
+                   != DSA_OK)
+            {
+                return DSA_ERROR;
             }
         }
+    }
+
+    return DSA_OK;
+}
+
+
+/* Flags are raised by atomic additions in the memory of the other GPU. */
+
+static int
+dsa_group_pair(int from, int to, dsa_err_t *err)
+{
+    int  rc, can;
+
+    can = 0;
+    rc = cudaDeviceGetP2PAttribute(&can, cudaDevP2PAttrNativeAtomicSupported,
+                                   from, to);
+
+    if (rc == 0 && !can) {
+        return dsa_error(err, "GPU %d has no NVLink to GPU %d; expected GPUs "
+                         "that are all linked (\"nvidia-smi topo -m\" shows "
+                         "the links)", from, to);
+    }
+
+    rc = rc != 0 ? rc : (int) cudaSetDevice(from);
+    rc = rc != 0 ? rc : (int) cudaDeviceEnablePeerAccess(to, 0);
+
+    /* the process had a group before this one */
+
+    if (rc == (int) cudaErrorPeerAccessAlreadyEnabled) {
+        (void) cudaGetLastError();
+        rc = 0;
+    }
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: access to GPU %d: %s", from, to,
+                         dsa_cuda_error(rc));
     }
 
     return DSA_OK;
