@@ -142,8 +142,11 @@ dsa_graphs_step(dsa_cuda_step_t *step, const dsa_cuda_rank_t *rank,
 
 
 /*
- * The step runs once outside of the capture: libraries choose their kernels
- * then, which they must not do during a capture.
+ * A rank that is alone runs the step once before the capture: libraries choose
+ * and load their kernels then, which they must not do during a capture.
+ * Several ranks have done so in warm.c.  They must not run steps here: such a
+ * step would wait for another rank on the GPU while that rank allocates the
+ * memory of a graph, which may wait for this GPU.
  */
 
 static int
@@ -160,13 +163,18 @@ dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
     dsa_cuda_host_pad(&host, 0, tokens);
     dsa_graphs_step(&step, rank, tokens, bound);
 
-    rc = dsa_cuda_inflight_upload(f, rank);
+    rc = 0;
 
-    if (rc == 0 && dsa_cuda_rank_run(rank, &step, err) != DSA_OK) {
-        return DSA_ERROR;
+    if (rank->shard.ranks == 1) {
+        rc = dsa_cuda_inflight_upload(f, rank);
+
+        if (rc == 0 && dsa_cuda_rank_run(rank, &step, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
     }
 
-    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
     rc = rc != 0 ? rc : (int) cudaStreamBeginCapture(rank->stream,
                                              cudaStreamCaptureModeThreadLocal);
     if (rc != 0) {

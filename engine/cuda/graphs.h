@@ -34,9 +34,9 @@ typedef struct {
 
 
 /*
- * Captures all graphs of a rank, using f as memory for their input; runs each
- * of them once.  All ranks of a group do so at the same time, since their
- * steps wait for each other.  DSA_ERROR with err.  graphs is zeroed before,
+ * Captures all graphs of a rank, using f as memory for their input.  A rank
+ * that is alone runs each step once; no step of several ranks runs.  DSA_ERROR
+ * with err.  graphs is zeroed before,
  * and closed by the caller in any case.
  */
 int dsa_cuda_graphs_open(dsa_cuda_graphs_t *graphs, dsa_cuda_rank_t *rank,
