@@ -45,6 +45,7 @@ dsa_cuda_graphs_open(dsa_cuda_graphs_t *g, dsa_cuda_rank_t *rank,
         }
     }
 
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
     rc = rc != 0 ? rc : (int) cudaMemGetInfo(&after, &all);
 
     if (rc != 0) {
@@ -188,6 +189,12 @@ dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
     if (ended == 0) {
         ended = rc == DSA_OK ? (int) cudaGraphInstantiate(exec, graph, 0) : 0;
         (void) cudaGraphDestroy(graph);
+
+        /* the first launch would allocate otherwise */
+
+        if (rc == DSA_OK && ended == 0) {
+            ended = cudaGraphUpload(*exec, rank->stream);
+        }
     }
 
     if (rc != DSA_OK) {
