@@ -14,17 +14,20 @@
  * 64 rows each.  Another warp loads the queries, and two tiles of keys (128
  * nope columns and the shared 64 rope columns) and two tiles of values ahead.
  * Tiles are stored in shared memory as segments of 64 columns, 128 swizzled
- * bytes a row.
+ * bytes a row.  If there are too few items for all multiprocessors, an item is
+ * 64 rows, and one warpgroup computes them.
  *
  * A warpgroup starts the scores of tile i and the product of tile i - 1 with
- * the values together, and computes the exponentials of tile i while the
- * second product runs.  The warpgroups take turns in starting products, so
- * that the tensor cores work for one of them while the other one computes its
- * softmax.  This is the schedule of FlashAttention-3 (arXiv 2407.08608).
+ * the values together, and computes the maxima of tile i while the second
+ * product runs.  The warpgroups take turns in starting products, so that the
+ * tensor cores work for one of them while the other one computes its
+ * exponentials.  This is the schedule of FlashAttention-3 (arXiv 2407.08608).
+ * The tiles of all items of a block follow one another without a gap: the
+ * first tile of an item is the tile after the last one of the item before.
  *
- * Blocks are persistent and draw items from a counter, so that the loads of an
- * item overlap with the end of the item before.  The longest items of some
- * heads come first.  The keys and values of these heads fit the L2 together.
+ * Blocks are persistent and draw items from a counter.  The longest items of
+ * some heads come first.  The keys and values of these heads fit the L2
+ * together.
  *
  * The columns of a row belong to four threads.  They agree on the row's
  * maximum after each tile.  Each of them sums its own exponentials until the
@@ -54,65 +57,6 @@ typedef struct {
     uint32_t            tile;           /* loaded so far */
     uint32_t            group;
 } dsa_heads_group_t;
-
-
-/*
- * Computes tile i of an item, i > 0: its scores, its softmax, and the product
- * of tile i - 1.
- */
-
-template <int MASKED, int CAUSAL>
-static __device__ __forceinline__ void
-dsa_heads_step(float (&s)[64], float (&o)[64], uint32_t (&p)[32],
-    dsa_heads_rows_t *r, dsa_heads_group_t *g, dsa_heads_shared_t *shared,
-    const dsa_heads_args_t *a, uint32_t i)
-{
-    int       j;
-    float     factor[2];
-    uint32_t  stage, last, words[2];
-
-    stage = g->tile % 2;
-    last = (g->tile - 1) % 2;
-
-    if (MASKED) {
-        dsa_heads_words(words, r, a, i);
-    }
-
-    dsa_mbar_wait(&shared->k_full[stage], g->tile / 2 % 2);
-    dsa_bar_sync(1 + g->group, 256);
-
-    dsa_heads_score(s, g->q, g->k + stage * (DSA_HEADS_K / 16));
-    dsa_mbar_wait(&shared->v_full[last], (g->tile - 1) / 2 % 2);
-    dsa_heads_weigh(o, p, g->v + last * (DSA_HEADS_V / 16));
-
-    dsa_bar_arrive(2 - g->group, 256);
-
-    dsa_wgmma_wait<1>();
-    dsa_heads_settle(s);
-    dsa_heads_done(&shared->k_empty[stage]);
-
-    if (MASKED) {
-        dsa_heads_select(s, words);
-    }
-
-    if (CAUSAL) {
-        dsa_heads_causal(s, r, i);
-    }
-
-    dsa_heads_softmax(s, r, factor, a->scale);
-
-    dsa_wgmma_wait<0>();
-    dsa_heads_settle(o);
-    dsa_heads_done(&shared->v_empty[last]);
-
-#pragma unroll
-    for (j = 0; j < 64; j++) {
-        o[j] *= factor[j / 2 % 2];
-    }
-
-    dsa_heads_weights(p, s);
-    g->tile++;
-}
 
 
 /*
@@ -148,7 +92,7 @@ dsa_heads_gather(uint32_t (&w)[4])
 
 static __device__ __forceinline__ void
 dsa_heads_write(const float (&o)[64], const dsa_heads_rows_t *r,
-    const dsa_heads_args_t *a, uint32_t head, uint32_t row)
+    const dsa_heads_args_t *a)
 {
     int          i, j, n;
     float        sum;
@@ -160,9 +104,9 @@ dsa_heads_write(const float (&o)[64], const dsa_heads_rows_t *r,
         sum = r->sum[n];
         sum += __shfl_xor_sync(0xffffffff, sum, 1);
         sum += __shfl_xor_sync(0xffffffff, sum, 2);
-        sum = sum > 0 ? 1 / sum : 0;
+        sum = sum > 0 ? dsa_heads_reciprocal(sum) : 0;
 
-        out = a->out + ((size_t) (row + n * 8) * a->heads + head)
+        out = a->out + ((size_t) (r->row + n * 8) * a->heads + r->item.head)
                        * DSA_CUDA_NOPE + threadIdx.x % 4 * 8;
 
 #pragma unroll
@@ -176,7 +120,7 @@ dsa_heads_write(const float (&o)[64], const dsa_heads_rows_t *r,
 
             dsa_heads_gather(w);
 
-            if (row + n * 8 < a->rows) {
+            if (r->row + n * 8 < a->rows) {
                 *(uint4 *) (out + i * 32) = make_uint4(w[0], w[1], w[2], w[3]);
             }
         }
@@ -184,57 +128,163 @@ dsa_heads_write(const float (&o)[64], const dsa_heads_rows_t *r,
 }
 
 
-/* Computes 64 rows of an item. */
+/* Prepares a thread for an item. */
 
 template <int MASKED>
 static __device__ __forceinline__ void
-dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
-    dsa_heads_group_t *g, const dsa_heads_item_t *item)
+dsa_heads_begin(dsa_heads_rows_t *r, const dsa_heads_args_t *a,
+    const dsa_heads_item_t *item, uint32_t group)
 {
-    int               n;
-    float             s[64], o[64], factor[2];
-    uint32_t          i, row, causal, stage, words[2], p[32];
-    dsa_heads_rows_t  r;
+    int       n;
+    uint32_t  row;
+
+    r->item = *item;
+    row = item->row + group * DSA_HEADS_ROWS;
 
     /* the first tile that has a key beyond a row of the warpgroup */
 
-    row = item->row + g->group * 64;
-    causal = (a->start + row + 1) / DSA_HEADS_KEYS;
+    r->causal = (a->start + row + 1) / DSA_HEADS_KEYS;
 
     row += threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    r->row = row;
 
+#pragma unroll
     for (n = 0; n < 2; n++) {
-        r.position[n] = a->start + row + n * 8 - threadIdx.x % 4 * 2;
-        r.max[n] = -1e30f;
-        r.sum[n] = 0;
+        r->max[n] = -1e30f;
+        r->sum[n] = 0;
 
         if (MASKED) {
-            r.mask[n] = a->mask + min(row + n * 8, a->rows - 1) * a->ld_mask
-                        + threadIdx.x % 4;
+            r->mask[n] = a->mask + min(row + n * 8, a->rows - 1) * a->ld_mask
+                         + threadIdx.x % 4;
+        }
+    }
+}
+
+
+/*
+ * Computes tile i of an item: its scores, its softmax, and the product of the
+ * tile before.  That is a tile of the item before if FIRST is 1; then old
+ * are the rows of that item, whose sums are complete and are written.
+ */
+
+template <int MASKED, int GROUPS, int CAUSAL, int FIRST>
+static __device__ __forceinline__ void
+dsa_heads_step(float (&s)[64], float (&o)[64], uint32_t (&p)[32],
+    dsa_heads_rows_t *r, const dsa_heads_rows_t *old, dsa_heads_group_t *g,
+    dsa_heads_shared_t *shared, const dsa_heads_args_t *a, uint32_t i)
+{
+    int       j;
+    float     factor[2];
+    uint32_t  stage, last, words[2];
+
+    stage = g->tile % 2;
+    last = (g->tile - 1) % 2;
+
+    if (MASKED) {
+        dsa_heads_words(words, r, a, i);
+    }
+
+    dsa_mbar_wait(&shared->k_full[stage], g->tile / 2 % 2);
+    dsa_bar_sync(1 + g->group, GROUPS * 128);
+
+    dsa_heads_score(s, g->q, g->k + stage * (DSA_HEADS_K / 16));
+    dsa_mbar_wait(&shared->v_full[last], (g->tile - 1) / 2 % 2);
+    dsa_heads_weigh(o, p, g->v + last * (DSA_HEADS_V / 16));
+
+    dsa_bar_arrive(2 - g->group, GROUPS * 128);
+
+    dsa_wgmma_wait<1>();
+    dsa_heads_settle(s);
+    dsa_heads_done(&shared->k_empty[stage]);
+
+    if (CAUSAL && i + 1 == r->item.tiles) {
+        dsa_heads_done(&shared->q_empty[g->group]);
+    }
+
+    if (MASKED && __any_sync(0xffffffff, (words[0] & words[1]) != UINT32_MAX))
+    {
+        dsa_heads_select(s, words);
+    }
+
+    if (CAUSAL && (!FIRST || i >= r->causal)) {
+        dsa_heads_causal(s, r, a, i);
+    }
+
+    dsa_heads_max(s, r, factor, a->scale);
+    dsa_heads_order(shared->order, r);
+
+    dsa_wgmma_wait<0>();
+    dsa_heads_settle(o);
+    dsa_heads_exponentials(s, r, factor, a->scale);
+    dsa_heads_done(&shared->v_empty[last]);
+
+    if (FIRST) {
+        dsa_heads_write(o, old, a);
+
+#pragma unroll
+        for (j = 0; j < 64; j++) {
+            o[j] = 0;
+        }
+
+    } else {
+
+#pragma unroll
+        for (j = 0; j < 64; j++) {
+            o[j] *= factor[j / 2 % 2];
         }
     }
 
-    stage = g->tile % 2;
+    dsa_heads_weights(p, s);
+    g->tile++;
+}
+
+
+/*
+ * Computes 64 rows of each item of the block.  The first one's first tile has
+ * no product before it, and the last one's last tile no scores after it.
+ */
+
+template <int MASKED, int GROUPS>
+static __device__ __forceinline__ void
+dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
+    dsa_heads_group_t *g)
+{
+    int               n;
+    float             s[64], o[64], factor[2];
+    uint32_t          i, turn, stage, words[2], p[32];
+    dsa_heads_item_t  item;
+    dsa_heads_rows_t  r, next;
+
+    dsa_mbar_wait(&shared->q_full[g->group], 0);
+    item = shared->item[g->group];
+    dsa_heads_begin<MASKED>(&r, a, &item, g->group);
 
     if (MASKED) {
         dsa_heads_words(words, &r, a, 0);
     }
 
-    dsa_mbar_wait(&shared->k_full[stage], g->tile / 2 % 2);
-    dsa_heads_score(s, g->q, g->k + stage * (DSA_HEADS_K / 16));
+    dsa_mbar_wait(&shared->k_full[0], 0);
+    dsa_bar_sync(1 + g->group, GROUPS * 128);
+    dsa_heads_score(s, g->q, g->k);
+    dsa_bar_arrive(2 - g->group, GROUPS * 128);
     dsa_wgmma_wait<0>();
     dsa_heads_settle(s);
-    dsa_heads_done(&shared->k_empty[stage]);
+    dsa_heads_done(&shared->k_empty[0]);
+
+    if (item.tiles == 1) {
+        dsa_heads_done(&shared->q_empty[g->group]);
+    }
 
     if (MASKED) {
         dsa_heads_select(s, words);
     }
 
-    if (causal == 0) {
-        dsa_heads_causal(s, &r, 0);
+    if (r.causal == 0) {
+        dsa_heads_causal(s, &r, a, 0);
     }
 
-    dsa_heads_softmax(s, &r, factor, a->scale);
+    dsa_heads_max(s, &r, factor, a->scale);
+    dsa_heads_exponentials(s, &r, factor, a->scale);
     dsa_heads_weights(p, s);
     g->tile++;
 
@@ -243,17 +293,32 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
         o[n] = 0;
     }
 
-#pragma unroll 1
-    for (i = 1; i < min(causal, item->tiles); i++) {
-        dsa_heads_step<MASKED, 0>(s, o, p, &r, g, shared, a, i);
-    }
+    for (turn = 1; /* void */ ; turn++) {
 
 #pragma unroll 1
-    for ( /* void */ ; i < item->tiles; i++) {
-        dsa_heads_step<MASKED, 1>(s, o, p, &r, g, shared, a, i);
-    }
+        for (i = 1; i < min(r.causal, r.item.tiles - 1); i++) {
+            dsa_heads_step<MASKED, GROUPS, 0, 0>(s, o, p, &r, NULL, g, shared,
+                                                 a, i);
+        }
 
-    dsa_heads_done(&shared->q_empty[g->group]);
+#pragma unroll 1
+        for ( /* void */ ; i < r.item.tiles; i++) {
+            dsa_heads_step<MASKED, GROUPS, 1, 0>(s, o, p, &r, NULL, g, shared,
+                                                 a, i);
+        }
+
+        dsa_mbar_wait(&shared->q_full[g->group], turn % 2);
+        item = shared->item[g->group];
+
+        if (item.tiles == 0) {
+            break;
+        }
+
+        dsa_heads_begin<MASKED>(&next, a, &item, g->group);
+        dsa_heads_step<MASKED, GROUPS, 1, 1>(s, o, p, &next, &r, g, shared, a,
+                                             0);
+        r = next;
+    }
 
     stage = (g->tile - 1) % 2;
 
@@ -261,9 +326,7 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
     dsa_heads_weigh(o, p, g->v + stage * (DSA_HEADS_V / 16));
     dsa_wgmma_wait<0>();
     dsa_heads_settle(o);
-    dsa_heads_done(&shared->v_empty[stage]);
-
-    dsa_heads_write(o, &r, a, item->head, row);
+    dsa_heads_write(o, &r, a);
 }
 
 
@@ -327,25 +390,26 @@ dsa_heads_load_v(dsa_heads_loader_t *l, const CUtensorMap *kv_map,
 
 
 /*
- * Loads the queries of the turn-th item of this block for both warpgroups; or,
+ * Loads the queries of the turn-th item of this block for each warpgroup; or,
  * without an item, only reports the end.
  */
 
 static __device__ __forceinline__ void
 dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
-    dsa_heads_shared_t *shared, const dsa_heads_item_t *item, uint32_t n,
-    uint32_t turn)
+    dsa_heads_shared_t *shared, const dsa_heads_item_t *item, uint32_t turn,
+    uint32_t groups)
 {
-    int       i, j;
+    int       j;
     uint8_t  *q;
+    uint32_t  i;
 
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < groups; i++) {
         q = l->q + i * DSA_HEADS_Q;
 
         dsa_mbar_wait(&shared->q_empty[i], (turn + 1) % 2);
-        shared->item[i] = n;
+        shared->item[i] = *item;
 
-        if (item == NULL) {
+        if (item->tiles == 0) {
             dsa_mbar_arrive(&shared->q_full[i]);
             continue;
         }
@@ -355,20 +419,61 @@ dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
         for (j = 0; j < 3; j++) {
             dsa_tma_load_3d(q + j * DSA_HEADS_HALF, q_map, &shared->q_full[i],
                             j * 64, (int) item->head,
-                            (int) (item->row + i * 64));
+                            (int) (item->row + i * DSA_HEADS_ROWS));
         }
     }
 }
 
 
-/* Draws items and loads all that they need, in one thread. */
+/*
+ * Returns the number of the block's next item, and loads its queries into the
+ * L2, because nothing else reads them.  Every block draws until there is no
+ * item left, so that as many numbers are drawn as there are items; the last
+ * one resets the counter.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_heads_draw(const dsa_heads_args_t *a, const CUtensorMap *q_map,
+    uint32_t items)
+{
+    int               j;
+    uint32_t          i, n, drawn;
+    dsa_heads_item_t  item;
+
+    drawn = atomicAdd(a->drawn, 1);
+    n = gridDim.x + drawn;
+
+    if (drawn == items - 1) {
+        *a->drawn = 0;
+    }
+
+    if (n < items) {
+        item = dsa_heads_item(a, n);
+
+        for (j = 0; j < 3; j++) {
+            for (i = 0; i < a->groups; i++) {
+                dsa_heads_prefetch(q_map, j * 64, (int) item.head,
+                                   (int) (item.row + i * DSA_HEADS_ROWS));
+            }
+        }
+    }
+
+    return n;
+}
+
+
+/*
+ * Draws items and loads all that they need, in one thread.  The next item is
+ * drawn two tiles before the end of an item: late enough for an even
+ * distribution, and early enough for its loads.
+ */
 
 static __device__ __forceinline__ void
 dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
     const CUtensorMap *q_map, const CUtensorMap *kv_map,
     const CUtensorMap *rope_map, dsa_heads_shared_t *shared)
 {
-    uint32_t          i, n, turn, items, drawn;
+    uint32_t          i, n, turn, items, next;
     dsa_heads_item_t  item;
 
     items = a->blocks * a->heads;
@@ -378,9 +483,16 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
         item = dsa_heads_item(a, n);
 
         dsa_heads_load_k(l, kv_map, rope_map, shared, item.head, 0);
-        dsa_heads_load_q(l, q_map, shared, &item, n, turn);
+        dsa_heads_load_q(l, q_map, shared, &item, turn, a->groups);
+
+        next = items;
 
         for (i = 1; i <= item.tiles; i++) {
+
+            if (i == (item.tiles > 3 ? item.tiles - 2 : 1)) {
+                next = dsa_heads_draw(a, q_map, items);
+            }
+
             l->tile++;
 
             if (i < item.tiles) {
@@ -392,24 +504,15 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
             l->tile++;
         }
 
-        /*
-         * every block draws until there is no item left, so that items numbers
-         * are drawn in all
-         */
-
-        drawn = atomicAdd(a->drawn, 1);
-        n = gridDim.x + drawn;
-
-        if (drawn == items - 1) {
-            *a->drawn = 0;
-        }
+        n = next;
     }
 
-    dsa_heads_load_q(l, q_map, shared, NULL, DSA_HEADS_END, turn);
+    item.tiles = 0;
+    dsa_heads_load_q(l, q_map, shared, &item, turn, a->groups);
 }
 
 
-template <int MASKED>
+template <int MASKED, int GROUPS>
 static __global__ void __launch_bounds__(DSA_HEADS_THREADS, 1)
 dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
     const __grid_constant__ CUtensorMap kv_map,
@@ -418,8 +521,6 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
 {
     int                         i;
     uint8_t                    *smem;
-    uint32_t                    turn, n;
-    dsa_heads_item_t            item;
     dsa_heads_group_t           g;
     dsa_heads_loader_t          l;
     dsa_heads_shared_t         *shared;
@@ -439,8 +540,8 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
             dsa_mbar_init(&shared->k_full[i], 1);
             dsa_mbar_init(&shared->v_full[i], 1);
             dsa_mbar_init(&shared->q_empty[i], 4);
-            dsa_mbar_init(&shared->k_empty[i], 8);
-            dsa_mbar_init(&shared->v_empty[i], 8);
+            dsa_mbar_init(&shared->k_empty[i], 4 * GROUPS);
+            dsa_mbar_init(&shared->v_empty[i], 4 * GROUPS);
         }
 
         dsa_mbar_fence_init();
@@ -459,6 +560,10 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
     } else {
         dsa_regs_more<232>();
 
+        if (threadIdx.x / 128 >= GROUPS) {
+            return;
+        }
+
         g.group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
         g.tile = 0;
         g.q = dsa_wgmma_desc(dsa_smem(l.q) + g.group * DSA_HEADS_Q, 1, 16,
@@ -470,34 +575,74 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
             dsa_bar_arrive(1, 256);
         }
 
-        for (turn = 0; /* void */ ; turn++) {
-            dsa_mbar_wait(&shared->q_full[g.group], turn % 2);
-            n = shared->item[g.group];
-
-            if (n == DSA_HEADS_END) {
-                break;
-            }
-
-            item = dsa_heads_item(&a, n);
-            dsa_heads_compute<MASKED>(&a, shared, &g, &item);
-        }
+        dsa_heads_compute<MASKED, GROUPS>(&a, shared, &g);
 
         if (g.group == 0) {
-            dsa_bar_sync(1, 256);
+            dsa_bar_sync(1, GROUPS * 128);
         }
     }
 }
 
 
+typedef void (*dsa_heads_kernel_pt)(const CUtensorMap, const CUtensorMap,
+    const CUtensorMap, const dsa_heads_args_t);
+
+/* With or without a mask, and for one or two warpgroups. */
+
+static const dsa_heads_kernel_pt  dsa_heads_kernels[2][2] = {
+    { dsa_heads_kernel<0, 1>, dsa_heads_kernel<0, 2> },
+    { dsa_heads_kernel<1, 1>, dsa_heads_kernel<1, 2> }
+};
+
+
 int
 dsa_attention_heads_setup(void)
 {
-    int  rc;
+    int  i, rc;
 
-    rc = dsa_setup_shared(dsa_heads_kernel<0>, DSA_HEADS_SMEM);
+    for (i = 0, rc = 0; i < 4 && rc == 0; i++) {
+        rc = dsa_setup_shared(dsa_heads_kernels[i / 2][i % 2], DSA_HEADS_SMEM);
+    }
 
-    return rc != 0 ? rc : dsa_setup_shared(dsa_heads_kernel<1>,
-                                           DSA_HEADS_SMEM);
+    return rc;
+}
+
+
+/*
+ * How many warpgroups compute an item.  Two need 1.25 times as long for 128
+ * rows and a tile as one for 64, because the softmax of one overlaps with the
+ * products of the other.  One is better if two have too few items for all
+ * processors.
+ */
+
+static uint32_t
+dsa_heads_groups(uint32_t start, uint32_t rows, uint32_t heads,
+    uint32_t processors)
+{
+    uint32_t  n, best;
+    uint64_t  blocks, longest, shortest, tiles, time, least;
+
+    static const uint64_t  cost[2] = { 8, 10 };
+
+    best = 0;
+    least = UINT64_MAX;
+    longest = ((uint64_t) start + rows + DSA_HEADS_KEYS - 1) / DSA_HEADS_KEYS;
+
+    for (n = 2; n > 0; n--) {
+        blocks = (rows + n * DSA_HEADS_ROWS - 1) / (n * DSA_HEADS_ROWS);
+        shortest = (start + min(n * DSA_HEADS_ROWS, rows) + DSA_HEADS_KEYS - 1)
+                   / DSA_HEADS_KEYS;
+        tiles = (blocks * heads * (longest + shortest) / 2 + processors - 1)
+                / processors;
+        time = cost[n - 1] * max(tiles, longest);
+
+        if (time < least) {
+            least = time;
+            best = n;
+        }
+    }
+
+    return best;
 }
 
 
@@ -508,7 +653,7 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     uint32_t heads, float scale, dsa_stream_t stream)
 {
     int               rc;
-    uint32_t          keys, grid, box[3];
+    uint32_t          n, keys, grid, box[3];
     uint64_t          dim[3], stride[2], fit;
     CUtensorMap       q_map, kv_map, rope_map;
     dsa_heads_args_t  a;
@@ -527,7 +672,7 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
 
     box[0] = 64;
     box[1] = 1;
-    box[2] = DSA_HEADS_ROWS / 2;
+    box[2] = DSA_HEADS_ROWS;
     dim[0] = DSA_HEADS_QK;
     dim[1] = heads;
     dim[2] = rows;
@@ -566,8 +711,11 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
         return rc;
     }
 
+    /* groups of heads that fit the L2, equally many in each */
+
     fit = DSA_HEADS_L2 / ((uint64_t) keys * 2 * DSA_CUDA_NOPE
-                         * sizeof(dsa_bf16_t));
+                          * sizeof(dsa_bf16_t));
+    n = fit > 1 ? (uint32_t) ((heads + fit - 1) / fit) : heads;
 
     a.out = out;
     a.mask = mask;
@@ -576,14 +724,16 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     a.start = start;
     a.rows = rows;
     a.heads = heads;
-    a.blocks = (rows + DSA_HEADS_ROWS - 1) / DSA_HEADS_ROWS;
-    a.group = fit < 1 ? 1 : fit < heads ? (uint32_t) fit : heads;
+    a.group = (heads + n - 1) / n;
+    a.groups = dsa_heads_groups(start, rows, heads, state->processors);
+    a.blocks = (rows + a.groups * DSA_HEADS_ROWS - 1)
+               / (a.groups * DSA_HEADS_ROWS);
     a.scale = scale * 1.44269504088896341f;
 
     grid = a.blocks * heads < state->processors ? a.blocks * heads
                                                 : state->processors;
 
-    return dsa_launch(mask != NULL ? dsa_heads_kernel<1> : dsa_heads_kernel<0>,
-                      grid, DSA_HEADS_THREADS, DSA_HEADS_SMEM, stream, q_map,
-                      kv_map, rope_map, a);
+    return dsa_launch(dsa_heads_kernels[mask != NULL][a.groups - 1], grid,
+                      DSA_HEADS_THREADS, DSA_HEADS_SMEM, stream, q_map, kv_map,
+                      rope_map, a);
 }

@@ -20,7 +20,7 @@ extern "C" {
  * itself: products, masks, softmax.
  */
 
-#define DSA_HEADS_ROWS      128
+#define DSA_HEADS_ROWS      64          /* of a warpgroup */
 #define DSA_HEADS_KEYS      128
 #define DSA_HEADS_QK        192
 #define DSA_HEADS_THREADS   384
@@ -37,7 +37,14 @@ extern "C" {
 /* Keys and values of the heads whose items are mixed, in bytes. */
 #define DSA_HEADS_L2        (16U << 20)
 
-#define DSA_HEADS_END       UINT32_MAX      /* instead of an item */
+
+/* tiles 0: there are no more items. */
+
+typedef struct {
+    uint32_t            head;
+    uint32_t            row;                /* the first one */
+    uint32_t            tiles;              /* of keys */
+} dsa_heads_item_t;
 
 
 typedef struct {
@@ -47,7 +54,8 @@ typedef struct {
     uint64_t            k_empty[2];
     uint64_t            v_full[2];
     uint64_t            v_empty[2];
-    uint32_t            item[2];            /* belongs to the queries */
+    float               order[32];          /* see dsa_heads_order() */
+    dsa_heads_item_t    item[2];            /* belongs to the queries */
 } dsa_heads_shared_t;
 
 
@@ -61,6 +69,7 @@ typedef struct {
     uint32_t            heads;
     uint32_t            blocks;             /* of rows */
     uint32_t            group;              /* heads whose items are mixed */
+    uint32_t            groups;             /* warpgroups that compute */
     float               scale;              /* times log2(e) */
 } dsa_heads_args_t;
 
@@ -120,6 +129,19 @@ dsa_heads_exp2(float x)
 }
 
 
+/* Of a sum, which is 1 at least: the greatest score adds 1. */
+
+static __device__ __forceinline__ float
+dsa_heads_reciprocal(float x)
+{
+    float  y;
+
+    asm ("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+
+    return y;
+}
+
+
 static __device__ __forceinline__ uint32_t
 dsa_heads_pack(float low, float high)
 {
@@ -128,6 +150,17 @@ dsa_heads_pack(float low, float high)
     asm ("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
 
     return v;
+}
+
+
+/* Starts loading 64 rows and columns at x, y, z into the L2. */
+
+static __device__ __forceinline__ void
+dsa_heads_prefetch(const CUtensorMap *map, int32_t x, int32_t y, int32_t z)
+{
+    asm volatile ("cp.async.bulk.prefetch.tensor.3d.L2.global.tile"
+                  " [%0, {%1, %2, %3}];"
+                  :: "l"(map), "r"(x), "r"(y), "r"(z) : "memory");
 }
 
 
@@ -185,17 +218,13 @@ dsa_heads_weigh(float (&o)[64], const uint32_t (&p)[32], uint64_t v)
 }
 
 
-/* An item, and what a thread keeps of its two rows. */
+/* What a thread keeps of its two rows. */
 
 typedef struct {
-    uint32_t            head;
-    uint32_t            row;            /* the first one of the item */
-    uint32_t            tiles;
-} dsa_heads_item_t;
-
-
-typedef struct {
-    uint32_t            position[2];    /* minus the thread's first column */
+    dsa_heads_item_t    item;
+    uint32_t            causal;         /* the first tile with keys beyond a
+                                           row of the warpgroup */
+    uint32_t            row;            /* the first; the other is row + 8 */
     const uint32_t     *mask[2];        /* from the thread's first word on */
     float               max[2];
     float               sum[2];
@@ -218,8 +247,9 @@ dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
     n -= first * a->blocks;
 
     item.head = first + n % heads;
-    item.row = (a->blocks - 1 - n / heads) * DSA_HEADS_ROWS;
-    item.tiles = (a->start + min(item.row + DSA_HEADS_ROWS, a->rows)
+    item.row = (a->blocks - 1 - n / heads) * (a->groups * DSA_HEADS_ROWS);
+    item.tiles = (a->start + min(item.row + a->groups * DSA_HEADS_ROWS,
+                                 a->rows)
                   + DSA_HEADS_KEYS - 1) / DSA_HEADS_KEYS;
 
     return item;
@@ -287,12 +317,14 @@ dsa_heads_select(float (&s)[64], uint32_t (&w)[2])
 /* Sets the scores of keys beyond a row's position to -inf. */
 
 static __device__ __forceinline__ void
-dsa_heads_causal(float (&s)[64], const dsa_heads_rows_t *r, uint32_t tile)
+dsa_heads_causal(float (&s)[64], const dsa_heads_rows_t *r,
+    const dsa_heads_args_t *a, uint32_t tile)
 {
     int  i, n[2];
 
-    n[0] = (int) (r->position[0] - tile * DSA_HEADS_KEYS);
-    n[1] = (int) (r->position[1] - tile * DSA_HEADS_KEYS);
+    n[0] = (int) (a->start + r->row - threadIdx.x % 4 * 2
+                  - tile * DSA_HEADS_KEYS);
+    n[1] = n[0] + 8;
 
 #pragma unroll
     for (i = 0; i < 64; i++) {
@@ -302,17 +334,16 @@ dsa_heads_causal(float (&s)[64], const dsa_heads_rows_t *r, uint32_t tile)
 
 
 /*
- * Replaces scores by exponentials, and adds a tile to the maxima and sums of a
- * thread's two rows.  factor is that by which sums of earlier tiles are to be
- * multiplied.
+ * Adds a tile to the maxima of a thread's two rows.  factor is that by which
+ * sums of earlier tiles are to be multiplied.
  */
 
 static __device__ __forceinline__ void
-dsa_heads_softmax(float (&s)[64], dsa_heads_rows_t *r, float (&factor)[2],
+dsa_heads_max(const float (&s)[64], dsa_heads_rows_t *r, float (&factor)[2],
     float scale)
 {
     int    i, n;
-    float  m, c, part[2];
+    float  m;
 
 #pragma unroll
     for (n = 0; n < 2; n++) {
@@ -327,10 +358,24 @@ dsa_heads_softmax(float (&s)[64], dsa_heads_rows_t *r, float (&factor)[2],
         m = fmaxf(m, __shfl_xor_sync(0xffffffff, m, 2));
         m = fmaxf(m, r->max[n]);
 
-        c = m * scale;
         factor[n] = dsa_heads_exp2((r->max[n] - m) * scale);
         r->max[n] = m;
+    }
+}
 
+
+/* Replaces scores by exponentials, and adds them to the sums. */
+
+static __device__ __forceinline__ void
+dsa_heads_exponentials(float (&s)[64], dsa_heads_rows_t *r,
+    const float (&factor)[2], float scale)
+{
+    int    i, n;
+    float  c, part[2];
+
+#pragma unroll
+    for (n = 0; n < 2; n++) {
+        c = r->max[n] * scale;
         part[0] = 0;
         part[1] = 0;
 
@@ -344,6 +389,22 @@ dsa_heads_softmax(float (&s)[64], dsa_heads_rows_t *r, float (&factor)[2],
 
         r->sum[n] = fmaf(r->sum[n], factor[n], part[0] + part[1]);
     }
+}
+
+
+/*
+ * Stores a number that depends on the maxima.  Nobody reads it.  ptxas keeps
+ * the order of memory accesses and of waits for products, so that the maxima
+ * are computed before the wait that follows.  Otherwise it moves the wait
+ * ahead of them, and they are not computed while the product runs.
+ */
+
+static __device__ __forceinline__ void
+dsa_heads_order(float *order, const dsa_heads_rows_t *r)
+{
+    asm volatile ("st.shared.f32 [%0], %1;"
+                  :: "r"(dsa_smem(&order[threadIdx.x % 32])),
+                     "f"(r->max[0] + r->max[1]) : "memory");
 }
 
 
