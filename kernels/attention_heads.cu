@@ -22,6 +22,8 @@
  * product runs.  The warpgroups take turns in starting products, so that the
  * tensor cores work for one of them while the other one computes its
  * exponentials.  This is the schedule of FlashAttention-3 (arXiv 2407.08608).
+ * Sums are rescaled for a greater maximum after the scores of the next tile
+ * are started, because these do not wait for the sums.
  * The tiles of all items of a block follow one another without a gap: the
  * first tile of an item is the tile after the last one of the item before.
  *
@@ -162,6 +164,26 @@ dsa_heads_begin(dsa_heads_rows_t *r, const dsa_heads_args_t *a,
 
 
 /*
+ * Multiplies the sums by the factors of the tile before, unless these are 1
+ * for all rows of a warp, as they are for most tiles.
+ */
+
+static __device__ __forceinline__ void
+dsa_heads_rescale(float (&o)[64], const float (&factor)[2])
+{
+    int  i;
+
+    if (__any_sync(0xffffffff, factor[0] != 1 || factor[1] != 1)) {
+
+#pragma unroll
+        for (i = 0; i < 64; i++) {
+            o[i] *= factor[i / 2 % 2];
+        }
+    }
+}
+
+
+/*
  * Computes tile i of an item: its scores, its softmax, and the product of the
  * tile before.  That is a tile of the item before if FIRST is 1; then old
  * are the rows of that item, whose sums are complete and are written.
@@ -171,10 +193,10 @@ template <int MASKED, int GROUPS, int CAUSAL, int FIRST>
 static __device__ __forceinline__ void
 dsa_heads_step(float (&s)[64], float (&o)[64], uint32_t (&p)[32],
     dsa_heads_rows_t *r, const dsa_heads_rows_t *old, dsa_heads_group_t *g,
-    dsa_heads_shared_t *shared, const dsa_heads_args_t *a, uint32_t i)
+    dsa_heads_shared_t *shared, const dsa_heads_args_t *a, uint32_t i,
+    float (&factor)[2])
 {
     int       j;
-    float     factor[2];
     uint32_t  stage, last, words[2];
 
     stage = g->tile % 2;
@@ -189,6 +211,7 @@ dsa_heads_step(float (&s)[64], float (&o)[64], uint32_t (&p)[32],
 
     dsa_heads_score(s, g->q, g->k + stage * (DSA_HEADS_K / 16));
     dsa_mbar_wait(&shared->v_full[last], (g->tile - 1) / 2 % 2);
+    dsa_heads_rescale(o, factor);
     dsa_heads_weigh(o, p, g->v + last * (DSA_HEADS_V / 16));
 
     dsa_bar_arrive(2 - g->group, GROUPS * 128);
@@ -219,18 +242,14 @@ dsa_heads_step(float (&s)[64], float (&o)[64], uint32_t (&p)[32],
     dsa_heads_done(&shared->v_empty[last]);
 
     if (FIRST) {
+        factor[0] = 1;
+        factor[1] = 1;
+
         dsa_heads_write(o, old, a);
 
 #pragma unroll
         for (j = 0; j < 64; j++) {
             o[j] = 0;
-        }
-
-    } else {
-
-#pragma unroll
-        for (j = 0; j < 64; j++) {
-            o[j] *= factor[j / 2 % 2];
         }
     }
 
@@ -285,6 +304,8 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
 
     dsa_heads_max(s, &r, factor, a->scale);
     dsa_heads_exponentials(s, &r, factor, a->scale);
+    factor[0] = 1;
+    factor[1] = 1;
     dsa_heads_weights(p, s);
     g->tile++;
 
@@ -298,13 +319,13 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
 #pragma unroll 1
         for (i = 1; i < min(r.causal, r.item.tiles - 1); i++) {
             dsa_heads_step<MASKED, GROUPS, 0, 0>(s, o, p, &r, NULL, g, shared,
-                                                 a, i);
+                                                 a, i, factor);
         }
 
 #pragma unroll 1
         for ( /* void */ ; i < r.item.tiles; i++) {
             dsa_heads_step<MASKED, GROUPS, 1, 0>(s, o, p, &r, NULL, g, shared,
-                                                 a, i);
+                                                 a, i, factor);
         }
 
         dsa_mbar_wait(&shared->q_full[g->group], turn % 2);
@@ -316,9 +337,11 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
 
         dsa_heads_begin<MASKED>(&next, a, &item, g->group);
         dsa_heads_step<MASKED, GROUPS, 1, 1>(s, o, p, &next, &r, g, shared, a,
-                                             0);
+                                             0, factor);
         r = next;
     }
+
+    dsa_heads_rescale(o, factor);
 
     stage = (g->tile - 1) % 2;
 
