@@ -56,7 +56,8 @@ typedef struct {
     uint64_t            q;
     uint64_t            k;
     uint64_t            v;
-    uint32_t            tile;           /* loaded so far */
+    uint32_t            tile;           /* number of the next one, over all
+                                           items */
     uint32_t            group;
 } dsa_heads_group_t;
 
@@ -185,8 +186,9 @@ dsa_heads_rescale(float (&o)[64], const float (&factor)[2])
 
 /*
  * Computes tile i of an item: its scores, its softmax, and the product of the
- * tile before.  That is a tile of the item before if FIRST is 1; then old
- * are the rows of that item, whose sums are complete and are written.
+ * tile before.  If FIRST is 1, that is a tile of the item before, and old are
+ * the rows of that item, whose sums are complete and are written.  factor: for
+ * the sums, of the tile before; becomes that of this tile.
  */
 
 template <int MASKED, int GROUPS, int CAUSAL, int FIRST>
@@ -420,13 +422,13 @@ dsa_heads_load_v(dsa_heads_loader_t *l, const CUtensorMap *kv_map,
 static __device__ __forceinline__ void
 dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
     dsa_heads_shared_t *shared, const dsa_heads_item_t *item, uint32_t turn,
-    uint32_t groups)
+    uint32_t warpgroups)
 {
     int       j;
     uint8_t  *q;
     uint32_t  i;
 
-    for (i = 0; i < groups; i++) {
+    for (i = 0; i < warpgroups; i++) {
         q = l->q + i * DSA_HEADS_Q;
 
         dsa_mbar_wait(&shared->q_empty[i], (turn + 1) % 2);
@@ -474,7 +476,7 @@ dsa_heads_draw(const dsa_heads_args_t *a, const CUtensorMap *q_map,
         item = dsa_heads_item(a, n);
 
         for (j = 0; j < 3; j++) {
-            for (i = 0; i < a->groups; i++) {
+            for (i = 0; i < a->warpgroups; i++) {
                 dsa_heads_prefetch(q_map, j * 64, (int) item.head,
                                    (int) (item.row + i * DSA_HEADS_ROWS));
             }
@@ -506,7 +508,7 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
         item = dsa_heads_item(a, n);
 
         dsa_heads_load_k(l, kv_map, rope_map, shared, item.head, 0);
-        dsa_heads_load_q(l, q_map, shared, &item, turn, a->groups);
+        dsa_heads_load_q(l, q_map, shared, &item, turn, a->warpgroups);
 
         next = items;
 
@@ -531,7 +533,7 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
     }
 
     item.tiles = 0;
-    dsa_heads_load_q(l, q_map, shared, &item, turn, a->groups);
+    dsa_heads_load_q(l, q_map, shared, &item, turn, a->warpgroups);
 }
 
 
@@ -594,6 +596,11 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
         g.k = dsa_wgmma_desc(dsa_smem(l.k), 1, 16, 1024);
         g.v = dsa_wgmma_desc(dsa_smem(l.v), 1, DSA_HEADS_SEGMENT, 1024);
 
+        /*
+         * Barrier 1 + w gives warpgroup w its turn.  Warpgroup 0 has the first
+         * one, and waits at the end for the arrival that would begin another.
+         */
+
         if (g.group == 1) {
             dsa_bar_arrive(1, 256);
         }
@@ -639,7 +646,7 @@ dsa_attention_heads_setup(void)
  */
 
 static uint32_t
-dsa_heads_groups(uint32_t start, uint32_t rows, uint32_t heads,
+dsa_heads_warpgroups(uint32_t start, uint32_t rows, uint32_t heads,
     uint32_t processors)
 {
     uint32_t  n, best;
@@ -747,16 +754,16 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     a.start = start;
     a.rows = rows;
     a.heads = heads;
-    a.group = (heads + n - 1) / n;
-    a.groups = dsa_heads_groups(start, rows, heads, state->processors);
-    a.blocks = (rows + a.groups * DSA_HEADS_ROWS - 1)
-               / (a.groups * DSA_HEADS_ROWS);
+    a.mixed = (heads + n - 1) / n;
+    a.warpgroups = dsa_heads_warpgroups(start, rows, heads, state->processors);
+    a.blocks = (rows + a.warpgroups * DSA_HEADS_ROWS - 1)
+               / (a.warpgroups * DSA_HEADS_ROWS);
     a.scale = scale * 1.44269504088896341f;
 
     grid = a.blocks * heads < state->processors ? a.blocks * heads
                                                 : state->processors;
 
-    return dsa_launch(dsa_heads_kernels[mask != NULL][a.groups - 1], grid,
+    return dsa_launch(dsa_heads_kernels[mask != NULL][a.warpgroups - 1], grid,
                       DSA_HEADS_THREADS, DSA_HEADS_SMEM, stream, q_map, kv_map,
                       rope_map, a);
 }

@@ -68,8 +68,8 @@ typedef struct {
     uint32_t            rows;
     uint32_t            heads;
     uint32_t            blocks;             /* of rows */
-    uint32_t            group;              /* heads whose items are mixed */
-    uint32_t            groups;             /* warpgroups that compute */
+    uint32_t            mixed;              /* heads whose items are mixed */
+    uint32_t            warpgroups;         /* that compute */
     float               scale;              /* times log2(e) */
 } dsa_heads_args_t;
 
@@ -232,8 +232,8 @@ typedef struct {
 
 
 /*
- * The n-th item: groups of heads follow one another, in a group the blocks of
- * rows, the longest ones first, in a block the heads.
+ * The n-th item.  Items are sorted by groups of a->mixed heads, in a group by
+ * blocks of rows, the longest ones first, and in a block by heads.
  */
 
 static __device__ __forceinline__ dsa_heads_item_t
@@ -242,13 +242,13 @@ dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
     uint32_t          first, heads;
     dsa_heads_item_t  item;
 
-    first = n / (a->group * a->blocks) * a->group;
-    heads = min(a->group, a->heads - first);
+    first = n / (a->mixed * a->blocks) * a->mixed;
+    heads = min(a->mixed, a->heads - first);
     n -= first * a->blocks;
 
     item.head = first + n % heads;
-    item.row = (a->blocks - 1 - n / heads) * (a->groups * DSA_HEADS_ROWS);
-    item.tiles = (a->start + min(item.row + a->groups * DSA_HEADS_ROWS,
+    item.row = (a->blocks - 1 - n / heads) * (a->warpgroups * DSA_HEADS_ROWS);
+    item.tiles = (a->start + min(item.row + a->warpgroups * DSA_HEADS_ROWS,
                                  a->rows)
                   + DSA_HEADS_KEYS - 1) / DSA_HEADS_KEYS;
 
