@@ -5,6 +5,7 @@
 
 
 #include "kernels/index_score.cuh"
+#include "kernels/rows.cuh"
 #include "kernels/setup.cuh"
 
 
@@ -326,6 +327,7 @@ dsa_index_decode_kernel(float *score, size_t ld, const float *w,
         dsa_mbar_fence_init();
     }
 
+    dsa_begin();
     __syncthreads();
 
     if (threadIdx.x >= 128) {
@@ -382,13 +384,11 @@ dsa_index_decode(const dsa_cuda_state_t *state, float *score, size_t ld,
     blocks = state->processors * DSA_INDEX_SHARE;
     blocks = most < blocks ? (uint32_t) most : blocks;
 
-    dsa_index_decode_kernel<H>
-        <<<blocks, 160, sizeof(dsa_index_decode_smem_t<H>), stream>>>
-        (score, ld, w, cache->base + cache->keys + DSA_INDEX_KEYS,
-         cache->page, pages, ld_pages, keys, n, heads, state->counters, map_q,
-         map_k);
-
-    return cudaGetLastError();
+    return dsa_launch(dsa_index_decode_kernel<H>, blocks, 160,
+                      sizeof(dsa_index_decode_smem_t<H>), stream, score, ld, w,
+                      cache->base + cache->keys + DSA_INDEX_KEYS, cache->page,
+                      pages, ld_pages, keys, n, heads, state->counters, map_q,
+                      map_k);
 }
 
 

@@ -83,8 +83,6 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
     __shared__ uint32_t         part[DSA_PLAN_WARPS];
     extern __shared__ uint32_t  dsa_plan_words[];
 
-    dsa_begin();
-
     mask = dsa_plan_words;                  /* [words, experts] */
     below = mask + words * experts;         /* places before a word's */
 
@@ -104,6 +102,7 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
         total[t] = 0;
     }
 
+    dsa_begin();
     __syncthreads();
 
     /* counts, and the masks of the first rows, which usually are all rows */

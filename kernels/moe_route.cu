@@ -180,26 +180,31 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
     __shared__ float   group[DSA_ROUTE_WARPS][16 * J];
     __shared__ int     kept[DSA_ROUTE_WARPS][16 * J];
 
-    dsa_begin();
-
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
     row = (size_t) blockIdx.x * DSA_ROUTE_WARPS + warp;
 
-    if (row >= rows) {
-        return;
-    }
-
     /*
-     * all loads first; lanes beyond the experts compute values that are not
-     * used
+     * all loads first, and the bias, which is constant, before the wait; lanes
+     * beyond the experts compute values that are not used
      */
 
 #pragma unroll
     for (i = 0; i < J; i++) {
         e = lane + 32 * i;
-        in[i] = e < r.experts ? logits[row * r.experts + e] : 0;
         own[i] = e < r.experts ? bias[e] : 0;
+    }
+
+    dsa_begin();
+
+    if (row >= rows) {
+        return;
+    }
+
+#pragma unroll
+    for (i = 0; i < J; i++) {
+        e = lane + 32 * i;
+        in[i] = e < r.experts ? logits[row * r.experts + e] : 0;
     }
 
 #pragma unroll

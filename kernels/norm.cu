@@ -101,6 +101,12 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
     uint32_t          col, lane, warp, warps, turn;
     __shared__ float  part[2][DSA_NORM_COLS / DSA_CHUNK / 32];
 
+    /* weights are constants: kernels/gemm.h */
+
+    if (C == 1 && threadIdx.x * DSA_CHUNK < cols) {
+        dsa_norm_weights(weight, w + threadIdx.x * DSA_CHUNK);
+    }
+
     dsa_begin();
 
     lane = threadIdx.x % 32;
@@ -113,10 +119,6 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
     for (s = 0; s < 3 - C; s++) {
         dsa_norm_load<C, ADD>(in[s], x, ld_x, residual_in,
                               row + s * gridDim.x, rows, cols);
-    }
-
-    if (C == 1 && threadIdx.x * DSA_CHUNK < cols) {
-        dsa_norm_weights(weight, w + threadIdx.x * DSA_CHUNK);
     }
 
     while (row < rows) {

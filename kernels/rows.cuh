@@ -235,8 +235,8 @@ dsa_quantize_chunk(const dsa_fp8_rows_t *q, const float *v, size_t row,
 /*
  * A kernel that dsa_launch() starts may be on the SMs before the kernels ahead
  * of it in the stream have ended.  This waits until they have ended and their
- * writes are visible, so it comes before any access to memory.  Then it lets
- * the next kernel start.
+ * writes are visible, so it comes before any access to memory, except loads of
+ * weights, which are constants.  Then it lets the next kernel start.
  */
 
 static __device__ __forceinline__ void

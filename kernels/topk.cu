@@ -9,7 +9,7 @@
 extern "C" {
 #include "kernels/indexer.h"
 }
-#include "kernels/hopper.cuh"
+#include "kernels/rows.cuh"
 #include "kernels/setup.cuh"
 
 namespace cg = cooperative_groups;
@@ -650,6 +650,8 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
 
     extern __shared__ __align__(16) uint8_t  shared[];
 
+    dsa_begin();
+
     s = (dsa_topk_shared_t *) shared;
 
     rank = cluster.block_rank();
@@ -840,11 +842,8 @@ dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     size_t ld_pages, const int32_t *owner, uint32_t rows, uint32_t k,
     uint32_t max_keys, dsa_stream_t stream)
 {
-    int                   rc;
     uint32_t              parts, room;
     dsa_topk_kernel_pt    kernel;
-    cudaLaunchConfig_t    config = { };
-    cudaLaunchAttribute   attr = { };
 
     if (rows == 0) {
         return 0;
@@ -876,20 +875,9 @@ dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     kernel = parts > 1 ? dsa_topk_kernel<512> : dsa_topk_kernel<256>;
     room = max_keys <= 40960 ? DSA_TOPK_ROOM_40K : DSA_TOPK_ROOM;
 
-    attr.id = cudaLaunchAttributeClusterDimension;
-    attr.val.clusterDim.x = parts;
-    attr.val.clusterDim.y = 1;
-    attr.val.clusterDim.z = 1;
-
-    config.gridDim = dim3(rows * parts);
-    config.blockDim = dim3(parts > 1 ? 512 : 256);
-    config.dynamicSmemBytes = dsa_topk_shared(room, max_keys);
-    config.stream = stream;
-    config.attrs = &attr;
-    config.numAttrs = 1;
-
-    rc = cudaLaunchKernelEx(&config, kernel, pick, slot, n_pick, score, ld,
-                            keys, pages, ld_pages, owner, k, max_keys, room);
-
-    return rc != 0 ? rc : (int) cudaGetLastError();
+    return dsa_launch_cluster(kernel, rows * parts, parts,
+                              parts > 1 ? 512 : 256,
+                              dsa_topk_shared(room, max_keys), stream, pick,
+                              slot, n_pick, score, ld, keys, pages, ld_pages,
+                              owner, k, max_keys, room);
 }
