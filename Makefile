@@ -53,8 +53,8 @@ CU_OBJ   := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu))
 CUDA_NOTE = "== with CUDA; what needs a GPU is in \"make test-gpu\""
 GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
 CUDA_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,bench/gpu.c bench/kernels.c \
-            bench/engine.c bench/comm.c bench/comm_nccl.c \
-            $(wildcard bench/op_*.c))
+            bench/bound.c bench/routing.c bench/comm.c bench/comm_nccl.c \
+            $(wildcard bench/engine*.c bench/node*.c bench/op_*.c))
 NCCL     := $(wildcard $(CUDA)/include/nccl.h /usr/include/nccl.h)
 else
 CUDA_NOTE = "== no nvcc with cuBLASLt: the CUDA code is not built"

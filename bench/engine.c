@@ -4,111 +4,50 @@
  */
 
 
-#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <getopt.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/bench.h"
-#include "bench/gpu.h"
-#include "engine/cuda/rank.h"
-
-
-/*
- * Measures whole steps through the backend as the scheduler starts them: two
- * in flight, decode steps as graphs.  The KV cache of prefixes is random, so
- * that a long context costs no prefill.  "ncu --profile-from-start off"
- * profiles one round of a prompt, and one decode step, of each measurement.
- */
-
-#define DSA_BENCH_SEQS      128
-#define DSA_BENCH_TOKENS    8192
-#define DSA_BENCH_WARM      4
-#define DSA_BENCH_STEPS     32
-#define DSA_BENCH_ROUNDS    3
-
-
-#define DSA_BENCH_PROMPTS   5
-#define DSA_BENCH_BATCHES   4
-#define DSA_BENCH_CONTEXTS  3
-
-
-/* Seconds; 0: not measured. */
-
-typedef struct {
-    uint32_t            layers;
-    double              prefill[DSA_BENCH_PROMPTS];
-    double              decode[DSA_BENCH_CONTEXTS][DSA_BENCH_BATCHES];
-} dsa_bench_result_t;
-
-
-typedef struct {
-    const char         *model;
-    uint32_t            layers;         /* 0: as many as fit */
-    int                 prefill;
-    int                 decode;
-    uint32_t            tokens_only;    /* of the prompts measured; 0: all */
-    uint32_t            batch_only;
-    uint32_t            context_only;
-    dsa_backend_t      *backend;
-    uint32_t           *tokens;         /* [context] */
-    uint32_t           *pages;          /* [seqs, pages of the context] */
-    dsa_batch_seq_t    *seq;            /* [seqs] */
-    dsa_sample_t       *sample;         /* [2, seqs] */
-    dsa_sampling_t      sampling;
-    uint32_t            context;
-    dsa_model_config_t  config;          /* of config.json */
-    dsa_bench_result_t *result;         /* of the model being measured */
-} dsa_bench_engine_t;
+#include "bench/engine.h"
+#include "engine/cuda/weights.h"
+#include "kernels/cache.h"
 
 
 static int dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv);
 static int dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err);
-static int dsa_bench_model(dsa_bench_engine_t *e, uint32_t layers,
-    dsa_bench_result_t *result, dsa_err_t *err);
-static int dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers,
-    dsa_err_t *err);
+static int dsa_bench_gpus(dsa_bench_engine_t *e, dsa_bench_result_t result[2],
+    uint32_t gpus, dsa_err_t *err);
+static int dsa_bench_model(dsa_bench_engine_t *e, dsa_bench_result_t *result,
+    uint32_t gpus, uint32_t layers, dsa_err_t *err);
+static int dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err);
 static void dsa_bench_close(dsa_bench_engine_t *e);
-static int dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err);
-static int dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err);
-static void dsa_bench_print(const dsa_bench_engine_t *e,
-    const dsa_bench_result_t *few, const dsa_bench_result_t *all);
 
 
-static const uint32_t  dsa_bench_prompt[DSA_BENCH_PROMPTS] = {
+const uint32_t  dsa_bench_prompt[DSA_BENCH_PROMPTS] = {
     1024, 4096, 16384, 32768, 131072
 };
 
-static const uint32_t  dsa_bench_batch[DSA_BENCH_BATCHES] = {
+const uint32_t  dsa_bench_batch[DSA_BENCH_BATCHES] = {
     1, 8, 32, 128
 };
 
-static const uint32_t  dsa_bench_context[DSA_BENCH_CONTEXTS] = {
+const uint32_t  dsa_bench_context[DSA_BENCH_CONTEXTS] = {
     1024, 8192, 65536
 };
 
-
-/*
- * The model is measured with all layers that fit, and with its dense layers
- * and one more.  The difference is the time of the other layers, without
- * embedding, head and sampling.
- */
 
 int
 dsa_bench_engine(int argc, char **argv, const char *usage)
 {
     int                 rc;
-    uint32_t            few;
     dsa_err_t           err;
     dsa_bench_engine_t  e;
-    dsa_bench_result_t  result[2];
+    dsa_bench_result_t  one[2], many[2];
 
     memset(&e, 0, sizeof(e));
-    memset(result, 0, sizeof(result));
 
     if (dsa_bench_options(&e, argc, argv) != DSA_OK) {
         (void) fputs(usage, stderr);
@@ -116,20 +55,29 @@ dsa_bench_engine(int argc, char **argv, const char *usage)
     }
 
     rc = dsa_bench_fit(&e, &err);
-    few = e.config.first_k_dense_replace + 1;
 
-    if (rc == DSA_OK && few < e.layers) {
-        rc = dsa_bench_model(&e, few, &result[0], &err);
+    if (rc == DSA_OK) {
+        (void) printf("Random weights, %u layers of which %u are dense; an "
+                      "MoE layer is the difference to %u layers.\n", e.layers,
+                      e.config.first_k_dense_replace,
+                      e.config.first_k_dense_replace + 1);
+
+        rc = dsa_bench_gpus(&e, one, 1, &err);
     }
 
     if (rc == DSA_OK) {
-        rc = dsa_bench_model(&e, e.layers, &result[1], &err);
+        rc = dsa_bench_tables(&e, &one[0], &one[1], &one[1], &err);
     }
 
-    if (rc == DSA_OK) {
-        dsa_bench_print(&e, &result[0], &result[1]);
+    if (rc == DSA_OK && e.gpus > 1) {
+        rc = dsa_bench_gpus(&e, many, e.gpus, &err);
 
-    } else {
+        if (rc == DSA_OK) {
+            rc = dsa_bench_tables(&e, &many[0], &many[1], &one[1], &err);
+        }
+    }
+
+    if (rc != DSA_OK) {
         (void) fprintf(stderr, "dsa bench: %s\n", err.text);
     }
 
@@ -137,16 +85,43 @@ dsa_bench_engine(int argc, char **argv, const char *usage)
 }
 
 
+/*
+ * The model is measured with all its layers, and with its dense layers and one
+ * more.  The difference is the time of the other layers, without embedding,
+ * head and sampling.
+ */
+
 static int
-dsa_bench_model(dsa_bench_engine_t *e, uint32_t layers,
-    dsa_bench_result_t *result, dsa_err_t *err)
+dsa_bench_gpus(dsa_bench_engine_t *e, dsa_bench_result_t result[2],
+    uint32_t gpus, dsa_err_t *err)
+{
+    uint32_t  few;
+
+    memset(result, 0, 2 * sizeof(dsa_bench_result_t));
+    few = e->config.first_k_dense_replace + 1;
+
+    if (few < e->layers
+        && dsa_bench_model(e, &result[0], gpus, few, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_bench_model(e, &result[1], gpus, e->layers, err);
+}
+
+
+static int
+dsa_bench_model(dsa_bench_engine_t *e, dsa_bench_result_t *result,
+    uint32_t gpus, uint32_t layers, dsa_err_t *err)
 {
     int  rc;
 
-    e->result = result;
     result->layers = layers;
+    result->gpus = gpus;
+    result->attention = gpus > 1 ? e->attention : DSA_ATTENTION_DATA;
+    e->result = result;
 
-    rc = dsa_bench_open(e, layers, err);
+    rc = dsa_bench_open(e, err);
 
     if (rc == DSA_OK && e->prefill) {
         rc = dsa_bench_prefill(e, err);
@@ -183,13 +158,68 @@ dsa_bench_close(dsa_bench_engine_t *e)
 
 
 static int
+dsa_bench_number(uint32_t *n, const char *text, uint32_t most)
+{
+    char           *end;
+    unsigned long   v;
+
+    v = strtoul(text, &end, 10);
+    *n = (uint32_t) v;
+
+    return *end == '\0' && v != 0 && v <= most ? DSA_OK : DSA_ERROR;
+}
+
+
+static int
+dsa_bench_option(dsa_bench_engine_t *e, int c, const char *value)
+{
+    switch (c) {
+
+    case 'm':
+        e->model = value;
+        return DSA_OK;
+
+    case 'g':
+        return dsa_bench_number(&e->gpus, value, DSA_MAX_GPUS);
+
+    case 'a':
+        e->attention = strcmp(value, "tensor") == 0 ? DSA_ATTENTION_TENSOR
+                                                    : DSA_ATTENTION_DATA;
+
+        return e->attention == DSA_ATTENTION_TENSOR
+               || strcmp(value, "data") == 0 ? DSA_OK : DSA_ERROR;
+
+    case 'l':
+        return dsa_bench_number(&e->layers, value, 1024);
+
+    case 'p':
+        e->prefill = 1;
+
+        return value == NULL || sscanf(value, "%u", &e->tokens_only) == 1
+               ? DSA_OK : DSA_ERROR;
+
+    case 'd':
+        e->decode = 1;
+
+        return value == NULL
+               || sscanf(value, "%ux%u", &e->batch_only, &e->context_only) == 2
+               ? DSA_OK : DSA_ERROR;
+
+    default:
+        return DSA_ERROR;
+    }
+}
+
+
+static int
 dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
 {
-    int    c;
-    char  *end;
+    int  c;
 
     static const struct option  options[] = {
         { "model", required_argument, NULL, 'm' },
+        { "gpus", required_argument, NULL, 'g' },
+        { "attention", required_argument, NULL, 'a' },
         { "layers", required_argument, NULL, 'l' },
         { "prefill", optional_argument, NULL, 'p' },
         { "decode", optional_argument, NULL, 'd' },
@@ -197,47 +227,10 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
     };
 
     optind = 1;
+    e->gpus = 1;
 
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        switch (c) {
-
-        case 'm':
-            e->model = optarg;
-            break;
-
-        case 'l':
-            e->layers = (uint32_t) strtoul(optarg, &end, 10);
-
-            if (*end != '\0' || e->layers == 0 || e->layers > 1024) {
-                return DSA_ERROR;
-            }
-
-            break;
-
-        case 'p':
-            e->prefill = 1;
-
-            if (optarg != NULL
-                && sscanf(optarg, "%u", &e->tokens_only) != 1)
-            {
-                return DSA_ERROR;
-            }
-
-            break;
-
-        case 'd':
-            e->decode = 1;
-
-            if (optarg != NULL
-                && sscanf(optarg, "%ux%u", &e->batch_only,
-                          &e->context_only) != 2)
-            {
-                return DSA_ERROR;
-            }
-
-            break;
-
-        default:
+        if (dsa_bench_option(e, c, optarg) != DSA_OK) {
             return DSA_ERROR;
         }
     }
@@ -253,7 +246,7 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
 
 /*
  * Chooses as many layers as leave memory for the pages of the largest
- * measurement.
+ * measurement on one GPU.
  */
 
 static int
@@ -263,7 +256,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     size_t              left, all;
     uint64_t            tokens, page;
     dsa_cache_t         cache;
-    dsa_shard_t    shard;
+    dsa_shard_t         shard;
     dsa_model_config_t  config;
 
     if (dsa_model_config_read(&config, e->model, err) != DSA_OK) {
@@ -315,22 +308,33 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
 
 
 static int
-dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers, dsa_err_t *err)
+dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
 {
-    uint32_t            i, seqs;
-    uint64_t            n;
-    dsa_backend_conf_t  conf;
+    uint32_t                   i, seqs;
+    uint64_t                   n;
+    dsa_backend_conf_t         conf;
+    const dsa_bench_result_t  *r;
 
     memset(&conf, 0, sizeof(conf));
+    r = e->result;
 
     conf.model = e->model;
     conf.random = 1;
-    conf.layers = layers;
+    conf.layers = r->layers;
     conf.precision = DSA_SERVED;
-    conf.gpus = 1;
+    conf.gpus = r->gpus;
+    conf.attention = r->attention;
     conf.max_tokens = DSA_BENCH_TOKENS;
     conf.max_seqs = DSA_BENCH_SEQS;
     conf.allowed = UINT32_MAX;
+
+    if (r->attention == DSA_ATTENTION_DATA) {
+        conf.max_tokens *= r->gpus;
+    }
+
+    for (i = 0; i < r->gpus; i++) {
+        conf.gpu[i] = i;
+    }
 
     e->backend = dsa_backend_cuda_open(&conf, err);
 
@@ -338,10 +342,10 @@ dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    seqs = DSA_BENCH_SEQS;
+    seqs = e->backend->ranks * DSA_BENCH_SEQS;
     n = (e->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
 
-    e->tokens = malloc(e->context * sizeof(uint32_t));
+    e->tokens = malloc((e->context + seqs) * sizeof(uint32_t));
     e->pages = malloc(seqs * n * sizeof(uint32_t));
     e->seq = calloc(seqs, sizeof(dsa_batch_seq_t));
     e->sample = calloc(2 * (size_t) seqs, sizeof(dsa_sample_t));
@@ -352,7 +356,7 @@ dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers, dsa_err_t *err)
         return dsa_error(err, "no memory for %u sequences", seqs);
     }
 
-    for (i = 0; i < e->context; i++) {
+    for (i = 0; i < e->context + seqs; i++) {
         e->tokens[i] = (uint32_t) ((uint64_t) i * 2654435761U
                                    % e->backend->config.vocab_size);
     }
@@ -361,405 +365,4 @@ dsa_bench_open(dsa_bench_engine_t *e, uint32_t layers, dsa_err_t *err)
     e->sampling.top_p = 0.95f;
 
     return DSA_OK;
-}
-
-
-static double
-dsa_bench_now(void)
-{
-    struct timespec  t;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &t);
-
-    return (double) t.tv_sec + (double) t.tv_nsec * 1e-9;
-}
-
-
-/*
- * Pages are scattered as in a server that has run for long: the number of page
- * i of sequence s is a multiple of a prime number, modulo the number of pages.
- */
-
-static void
-dsa_bench_seq(dsa_bench_engine_t *e, uint32_t s, uint32_t tokens)
-{
-    uint32_t  i, n, of;
-
-    n = (tokens + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
-    of = (e->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
-
-    for (i = 0; i < n; i++) {
-        e->pages[(uint64_t) s * of + i]
-            = (uint32_t) (((uint64_t) s * n + i) * 1000003
-                          % e->backend->pages);
-    }
-
-    memset(&e->seq[s], 0, sizeof(dsa_batch_seq_t));
-
-    e->seq[s].tokens = e->tokens;
-    e->seq[s].pages = e->pages + (uint64_t) s * of;
-    e->seq[s].input_from = DSA_INPUT_KNOWN;
-    e->seq[s].sampling = &e->sampling;
-}
-
-
-/*
- * Computes a prompt in steps of DSA_BENCH_TOKENS, and samples its first token.
- */
-
-static int
-dsa_bench_prompt_time(dsa_bench_engine_t *e, uint32_t tokens, double *seconds,
-    dsa_err_t *err)
-{
-    double            begin;
-    uint32_t          at, in_flight;
-    dsa_backend_t    *b;
-    dsa_batch_seq_t  *s;
-
-    b = e->backend;
-    s = &e->seq[0];
-    in_flight = 0;
-
-    dsa_bench_seq(e, 0, tokens);
-    s->n_prompt = tokens;
-    begin = dsa_bench_now();
-
-    for (at = 0; at < tokens; at += s->n_input) {
-        s->start = at;
-        s->n_input = tokens - at < DSA_BENCH_TOKENS ? tokens - at
-                                                    : DSA_BENCH_TOKENS;
-        s->sampling = at + s->n_input == tokens ? &e->sampling : NULL;
-        s->sample = &e->sample[0];
-
-        if (in_flight == b->depth) {
-            if (b->wait(b, err) != DSA_OK) {
-                return DSA_ERROR;
-            }
-
-            in_flight--;
-        }
-
-        if (b->start(b, s, 1, err) != DSA_OK) {
-            return DSA_ERROR;
-        }
-
-        in_flight++;
-    }
-
-    for ( /* void */ ; in_flight != 0; in_flight--) {
-        if (b->wait(b, err) != DSA_OK) {
-            return DSA_ERROR;
-        }
-    }
-
-    *seconds = dsa_bench_now() - begin;
-
-    return DSA_OK;
-}
-
-
-static int
-dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
-{
-    size_t    i, round;
-    double    t, best;
-    uint32_t  n;
-
-    for (i = 0; i < DSA_BENCH_PROMPTS; i++) {
-        n = dsa_bench_prompt[i];
-
-        if ((e->tokens_only != 0 && n != e->tokens_only) || n > e->context
-            || (uint64_t) n > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
-        {
-            continue;
-        }
-
-        best = 0;
-
-        for (round = 0; round < DSA_BENCH_ROUNDS; round++) {
-            if (round + 1 == DSA_BENCH_ROUNDS) {
-                (void) cudaProfilerStart();
-            }
-
-            if (dsa_bench_prompt_time(e, n, &t, err) != DSA_OK) {
-                return DSA_ERROR;
-            }
-
-            (void) cudaProfilerStop();
-            best = round == 0 || t < best ? t : best;
-        }
-
-        e->result->prefill[i] = best;
-    }
-
-    return DSA_OK;
-}
-
-
-/* Decode steps of batch sequences, each context tokens long and growing. */
-
-static int
-dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
-    double *seconds, dsa_err_t *err)
-{
-    double          begin;
-    uint32_t        i, k;
-    dsa_backend_t  *b;
-
-    b = e->backend;
-    begin = 0;
-
-    for (i = 0; i < batch; i++) {
-        dsa_bench_seq(e, i, context + DSA_BENCH_WARM + DSA_BENCH_STEPS);
-    }
-
-    for (k = 0; k < DSA_BENCH_WARM + DSA_BENCH_STEPS; k++) {
-        for (i = 0; i < batch; i++) {
-            e->seq[i].start = context + k - 1;
-            e->seq[i].n_input = 1;
-            e->seq[i].n_prompt = context - 1;
-            e->seq[i].input_from = k == 0 ? DSA_INPUT_KNOWN : i;
-            e->seq[i].sample = &e->sample[(k % 2) * DSA_BENCH_SEQS + i];
-        }
-
-        if (b->start(b, e->seq, batch, err) != DSA_OK) {
-            return DSA_ERROR;
-        }
-
-        if (k > 0 && b->wait(b, err) != DSA_OK) {
-            return DSA_ERROR;
-        }
-
-        if (k == DSA_BENCH_WARM) {
-            begin = dsa_bench_now();
-            (void) cudaProfilerStart();
-
-        } else if (k == DSA_BENCH_WARM + 1) {
-            (void) cudaProfilerStop();
-        }
-    }
-
-    if (b->wait(b, err) != DSA_OK) {
-        return DSA_ERROR;
-    }
-
-    *seconds = (dsa_bench_now() - begin) / DSA_BENCH_STEPS;
-
-    return DSA_OK;
-}
-
-
-static int
-dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err)
-{
-    size_t    i, j;
-    uint32_t  batch, context;
-
-    for (i = 0; i < DSA_BENCH_CONTEXTS; i++) {
-        for (j = 0; j < DSA_BENCH_BATCHES; j++) {
-            context = dsa_bench_context[i];
-            batch = dsa_bench_batch[j];
-
-            if ((e->batch_only != 0 && (batch != e->batch_only
-                                        || context != e->context_only))
-                || context + DSA_BENCH_WARM + DSA_BENCH_STEPS > e->context
-                || (uint64_t) batch * (context + DSA_BENCH_STEPS + 64)
-                   > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
-            {
-                continue;
-            }
-
-            if (dsa_bench_steps(e, batch, context, &e->result->decode[i][j],
-                                err)
-                != DSA_OK)
-            {
-                return DSA_ERROR;
-            }
-        }
-    }
-
-    return DSA_OK;
-}
-
-
-/* Parameters of an MoE layer without its routed experts, and of one expert. */
-
-static double
-dsa_bench_dense(const dsa_model_config_t *s)
-{
-    double  heads;
-
-    heads = s->num_attention_heads;
-
-    return (double) s->hidden_size * (s->q_lora_rank + DSA_CUDA_LATENT
-                                      + DSA_CUDA_ROPE + DSA_CUDA_INDEX
-                                      + heads * DSA_CUDA_NOPE)
-           + s->q_lora_rank * (heads * (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
-                               + (double) s->index_n_heads * DSA_CUDA_INDEX)
-           + heads * 2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT
-           + 3.0 * s->hidden_size * s->moe_intermediate_size
-             * s->n_shared_experts;
-}
-
-
-static double
-dsa_bench_expert(const dsa_model_config_t *s)
-{
-    return 3.0 * s->hidden_size * s->moe_intermediate_size;
-}
-
-
-/*
- * Parameters of the experts that are chosen by at least one token, with
- * uniform routing.
- */
-
-static double
-dsa_bench_experts(const dsa_model_config_t *s, double rows)
-{
-    return dsa_bench_expert(s) * s->n_routed_experts
-           * (1 - pow(1 - (double) s->num_experts_per_tok
-                          / s->n_routed_experts, rows));
-}
-
-
-/*
- * The lower bound of an MoE layer for a prompt, in seconds.  Products take
- * their time at the ceiling of FP8, or the time to read the weights in every
- * step if that is longer.  Attention is computed at the ceiling of BF16 in the
- * cheaper form, index scores at the ceiling of FP8.
- */
-
-static double
-dsa_bench_prefill_bound(const dsa_model_config_t *s, double n)
-{
-    double  linear, bytes, rows, pairs, few, k, heads, index;
-
-    k = n < s->index_topk ? n : s->index_topk;
-    pairs = n * n / 2;
-    few = k * k / 2 + (n - k) * k;
-    heads = s->num_attention_heads;
-
-    linear = 2 * n * (dsa_bench_dense(s)
-                      + s->num_experts_per_tok * dsa_bench_expert(s));
-    pairs *= 2 * heads * (2 * DSA_CUDA_NOPE + DSA_CUDA_ROPE);
-    few *= 2 * heads * (2 * DSA_CUDA_LATENT + DSA_CUDA_ROPE);
-    index = n > s->index_topk
-            ? (n * n - k * k) * s->index_n_heads * DSA_CUDA_INDEX : 0;
-
-    linear *= 1e-12 / DSA_BENCH_FP8;
-
-    rows = n < DSA_BENCH_TOKENS ? n : DSA_BENCH_TOKENS;
-    bytes = (dsa_bench_dense(s) + dsa_bench_experts(s, rows)) * n / rows;
-    bytes *= 1e-9 / DSA_BENCH_HBM;
-
-    return (linear > bytes ? linear : bytes) + index * 1e-12 / DSA_BENCH_FP8
-           + (pairs < few ? pairs : few) * 1e-12 / DSA_BENCH_BF16;
-}
-
-
-/*
- * The same for a decode step: the weights (kv_b in BF16) and the chosen
- * experts are read once, and the index keys; attention takes the time of its
- * products, or of reading its operands if that is longer.
- */
-
-static double
-dsa_bench_decode_bound(const dsa_model_config_t *s, double batch,
-    double context)
-{
-    double  bytes, k, flop, latents, t;
-
-    k = context < s->index_topk ? context : s->index_topk;
-
-    bytes = dsa_bench_dense(s) + dsa_bench_experts(s, batch)
-            + (double) s->num_attention_heads * 2 * DSA_CUDA_NOPE
-              * DSA_CUDA_LATENT
-            + 2.0 * s->hidden_size * (s->n_routed_experts
-                                      + s->index_n_heads);
-
-    if (context > s->index_topk) {
-        bytes += batch * context * (DSA_CUDA_INDEX + sizeof(float));
-    }
-
-    flop = batch * k * 2 * s->num_attention_heads
-           * (2 * DSA_CUDA_LATENT + DSA_CUDA_ROPE);
-    latents = batch * k * DSA_CUDA_RECORD;
-    t = flop * 1e-12 / DSA_BENCH_BF16;
-
-    if (latents * 1e-9 / DSA_BENCH_HBM > t) {
-        t = latents * 1e-9 / DSA_BENCH_HBM;
-    }
-
-    return t + bytes * 1e-9 / DSA_BENCH_HBM;
-}
-
-
-/* "us an MoE layer | times its bound" */
-
-static void
-dsa_bench_layer(double few, double all, uint32_t layers, double bound)
-{
-    double  t;
-
-    if (few == 0 || layers == 0) {
-        (void) printf(" | |\n");
-        return;
-    }
-
-    t = (all - few) / layers;
-    (void) printf(" %.1f | %.2f |\n", t * 1e6, t / bound);
-}
-
-
-static void
-dsa_bench_print(const dsa_bench_engine_t *e, const dsa_bench_result_t *few,
-    const dsa_bench_result_t *all)
-{
-    size_t    i, j;
-    double    t, n;
-    uint32_t  layers;
-
-    layers = few->layers != 0 ? all->layers - few->layers : 0;
-
-    (void) printf("Random weights, %u layers of which %u are dense; an MoE "
-                  "layer is the difference to %u layers.\n", all->layers,
-                  e->config.first_k_dense_replace, few->layers);
-
-    if (e->prefill) {
-        (void) printf("\n| prefill | tokens | ms | tokens/s | us an MoE layer "
-                      "| times its bound |\n|---|---|---|---|---|---|\n");
-    }
-
-    for (i = 0; i < DSA_BENCH_PROMPTS; i++) {
-        t = all->prefill[i];
-        n = dsa_bench_prompt[i];
-
-        if (t > 0) {
-            (void) printf("| prompt | %.0f | %.2f | %.0f |", n, t * 1e3, n / t);
-            dsa_bench_layer(few->prefill[i], t, layers,
-                            dsa_bench_prefill_bound(&e->config, n));
-        }
-    }
-
-    if (e->decode) {
-        (void) printf("\n| decode, batch | context | ms a step | tokens/s | "
-                      "us an MoE layer | times its bound |\n"
-                      "|---|---|---|---|---|---|\n");
-    }
-
-    for (i = 0; i < DSA_BENCH_CONTEXTS; i++) {
-        for (j = 0; j < DSA_BENCH_BATCHES; j++) {
-            t = all->decode[i][j];
-            n = dsa_bench_batch[j];
-
-            if (t > 0) {
-                (void) printf("| %.0f | %u | %.3f | %.0f |", n,
-                              dsa_bench_context[i], t * 1e3, n / t);
-                dsa_bench_layer(few->decode[i][j], t, layers,
-                                dsa_bench_decode_bound(&e->config, n,
-                                    dsa_bench_context[i]));
-            }
-        }
-    }
 }

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "bench/bound.h"
 #include "kernels/cuda.h"
 
 
@@ -17,16 +18,6 @@
  * dsa bench kernels: one file op_NAME.c for each op.  It prepares inputs,
  * measures calls and prints rows of a table beside the physical limit.
  */
-
-/*
- * The measured ceilings of one H200 (HBM read, FP8 and BF16 products of
- * 8192^3); shares are relative to them.
- */
-
-#define DSA_BENCH_HBM       4384.0      /* GB/s */
-#define DSA_BENCH_FP8       1453.0      /* TFLOPS */
-#define DSA_BENCH_BF16      790.0
-
 
 typedef struct {
     dsa_stream_t        stream;

@@ -16,14 +16,16 @@
 static const char  dsa_bench_usage[] =
     "usage: dsa bench kernels [--only OP]\n"
     "       dsa bench engine --model DIR [--layers N] [--prefill[=TOKENS]]\n"
-    "                        [--decode[=BATCHxCONTEXT]]\n"
+    "                        [--decode[=BATCHxCONTEXT]] [--gpus N]\n"
+    "                        [--attention data|tensor]\n"
     "       dsa bench comm [--gpus N]\n"
     "\n"
     "Measures the CUDA backend and prints tables.\n"
     "\n"
     "  kernels   each CUDA op and its limits; OP is a part of a name\n"
     "  engine    whole steps of a model with the config.json of DIR, random\n"
-    "            weights, and as many layers as fit the GPU\n"
+    "            weights, and as many layers as fit the GPU; with --gpus\n"
+    "            also on N GPUs\n"
     "  comm      the exchange between GPUs by size; all GPUs without --gpus\n";
 
 

@@ -1,0 +1,257 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "bench/bound.h"
+#include "kernels/cuda.h"
+
+
+#define DSA_BOUND_KEY       (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
+#define DSA_BOUND_QUERY     (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
+#define DSA_BOUND_INDEX     (DSA_CUDA_INDEX + sizeof(float))    /* bytes */
+
+
+static void dsa_bound_attention(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step);
+static void dsa_bound_decode(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step, double heads);
+static void dsa_bound_prefill(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step, double heads);
+static void dsa_bound_moe(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step);
+
+
+/* Ranks that share the heads, widths and the vocabulary. */
+
+static double
+dsa_bound_parts(const dsa_bound_step_t *step)
+{
+    return step->attention == DSA_ATTENTION_TENSOR ? step->ranks : 1;
+}
+
+
+/* A product of the step's tokens with n FP8 weights. */
+
+static void
+dsa_bound_product(dsa_bound_t *b, const dsa_bound_step_t *step, double n)
+{
+    b->bytes += n;
+    b->fp8 += 2 * step->tokens * n;
+}
+
+
+/*
+ * A sum over all ranks of a value of cols bf16 for each token.  A rank receives
+ * at least its part of it from each other rank, and then the sums of theirs.
+ */
+
+static void
+dsa_bound_sum(dsa_bound_t *b, const dsa_bound_step_t *step, double cols)
+{
+    double  parts;
+
+    parts = dsa_bound_parts(step);
+    b->link += 2 * (parts - 1) / parts * step->tokens * cols * 2;
+}
+
+
+void
+dsa_bound_layers(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step, int moe, uint32_t n)
+{
+    dsa_bound_t  one = { 0, 0, 0, 0 };
+
+    dsa_bound_attention(&one, s, step);
+    dsa_bound_sum(&one, step, s->hidden_size);
+
+    if (moe) {
+        dsa_bound_moe(&one, s, step);
+
+    } else {
+        dsa_bound_product(&one, step, 3.0 * s->hidden_size
+                                      * s->intermediate_size
+                                      / dsa_bound_parts(step));
+    }
+
+    dsa_bound_sum(&one, step, s->hidden_size);
+
+    b->bytes += n * one.bytes;
+    b->fp8 += n * one.fp8;
+    b->bf16 += n * one.bf16;
+    b->link += n * one.link;
+}
+
+
+static void
+dsa_bound_attention(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step)
+{
+    double  end, heads, hidden, q_lora;
+
+    heads = s->num_attention_heads / dsa_bound_parts(step);
+    hidden = s->hidden_size;
+    q_lora = s->q_lora_rank;
+    end = step->prefill ? step->start + step->tokens : step->start;
+
+    dsa_bound_product(b, step, hidden * (q_lora + DSA_BOUND_KEY
+                                         + DSA_CUDA_INDEX));
+    dsa_bound_product(b, step, q_lora * heads * DSA_BOUND_QUERY);
+    dsa_bound_product(b, step, heads * DSA_CUDA_NOPE * hidden);
+
+    /* without more keys than are selected, there is nothing to score */
+
+    if (end > s->index_topk) {
+        dsa_bound_product(b, step, q_lora * s->index_n_heads
+                                   * DSA_CUDA_INDEX);
+        b->bytes += 2.0 * hidden * s->index_n_heads;
+        b->bf16 += 2.0 * step->tokens * hidden * s->index_n_heads;
+    }
+
+    if (step->prefill) {
+        dsa_bound_prefill(b, s, step, heads);
+
+    } else {
+        dsa_bound_decode(b, s, step, heads);
+    }
+}
+
+
+/* Absorbed MQA of one token of each sequence; kv_b is used in bf16. */
+
+static void
+dsa_bound_decode(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step, double heads)
+{
+    double  keys, kv_b;
+
+    keys = step->start < s->index_topk ? step->start : s->index_topk;
+    kv_b = heads * 2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT;
+
+    b->bytes += 2 * kv_b + step->tokens * keys * DSA_CUDA_RECORD;
+    b->bf16 += 2 * step->tokens
+               * (kv_b + keys * heads * (DSA_BOUND_KEY + DSA_CUDA_LATENT));
+
+    if (step->start > s->index_topk) {
+        b->bytes += step->tokens * step->start * DSA_BOUND_INDEX;
+        b->fp8 += 2 * step->tokens * step->start * s->index_n_heads
+                  * DSA_CUDA_INDEX;
+    }
+}
+
+
+/*
+ * Tokens of one sequence.  The pairs of a token and a selected key are computed
+ * in the cheaper form; kv_b is multiplied with each token once in either.
+ */
+
+static void
+dsa_bound_prefill(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step, double heads)
+{
+    double  n, k, end, all, below, above, selected, absorbed;
+
+    n = step->tokens;
+    k = s->index_topk;
+    end = step->start + n;
+
+    all = n * (step->start + end) / 2;
+
+    /* tokens before position k select all keys, the others k of them */
+
+    below = end < k ? end : k;
+    below = below > step->start ? below - step->start : 0;
+    above = n - below;
+    selected = below * (step->start + below / 2) + above * k;
+
+    dsa_bound_product(b, step, heads * 2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT);
+
+    all *= 2 * heads * (DSA_BOUND_QUERY + DSA_CUDA_NOPE);
+    absorbed = selected * 2 * heads * (DSA_BOUND_KEY + DSA_CUDA_LATENT);
+
+    b->bf16 += all < absorbed ? all : absorbed;
+    b->bytes += end * DSA_CUDA_RECORD;
+
+    if (end > k) {
+        b->bytes += end * DSA_BOUND_INDEX;
+        b->fp8 += (above * (end + end - above) / 2) * 2 * s->index_n_heads
+                  * DSA_CUDA_INDEX;
+    }
+}
+
+
+static void
+dsa_bound_moe(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step)
+{
+    double  parts, hidden, expert, foreign;
+
+    parts = dsa_bound_parts(step);
+    hidden = s->hidden_size;
+    expert = 3.0 * hidden * s->moe_intermediate_size / parts;
+
+    b->bytes += 2.0 * hidden * s->n_routed_experts;
+    b->bf16 += 2.0 * step->tokens * hidden * s->n_routed_experts;
+
+    dsa_bound_product(b, step, expert * s->n_shared_experts);
+
+    b->bytes += expert * step->load.experts;
+    b->fp8 += 2 * expert * step->load.pairs;
+
+    /*
+     * Tokens of other ranks arrive in FP8 with their scales.  As many sums
+     * arrive in bf16, because all ranks have equally many tokens.
+     */
+
+    if (step->attention == DSA_ATTENTION_DATA) {
+        foreign = step->load.tokens * (step->ranks - 1) / step->ranks;
+        b->link += foreign * hidden * (1 + sizeof(float) / 128.0 + 2);
+    }
+}
+
+
+void
+dsa_bound_head(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step, double samples)
+{
+    double  n, parts;
+
+    parts = dsa_bound_parts(step);
+    n = (double) s->vocab_size * s->hidden_size / parts;
+
+    b->bytes += 2 * n;
+    b->bf16 += 2 * samples * n;
+
+    if (parts > 1) {
+        dsa_bound_sum(b, step, s->hidden_size);     /* embeddings */
+        b->link += samples * s->vocab_size * sizeof(float) * (parts - 1)
+                   / parts;
+    }
+}
+
+
+double
+dsa_bound_seconds(const dsa_bound_t *b, const char **limit)
+{
+    double  t, products, link;
+
+    t = b->bytes * 1e-9 / DSA_BENCH_HBM;
+    products = b->fp8 * 1e-12 / DSA_BENCH_FP8
+               + b->bf16 * 1e-12 / DSA_BENCH_BF16;
+    link = b->link * 1e-9 / DSA_BENCH_LINK;
+
+    *limit = "HBM";
+
+    if (products > t) {
+        t = products;
+        *limit = "products";
+    }
+
+    if (link > t) {
+        t = link;
+        *limit = "link";
+    }
+
+    return t;
+}

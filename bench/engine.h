@@ -1,0 +1,95 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_BENCH_ENGINE_H_INCLUDED_
+#define _DSA_BENCH_ENGINE_H_INCLUDED_
+
+
+#include "bench/bound.h"
+#include "engine/backend.h"
+
+
+/*
+ * dsa bench engine: whole steps through the backend as the scheduler starts
+ * them: two in flight, decode steps as graphs.  The KV cache of prefixes is
+ * random, so that a long context costs no prefill.  "ncu --profile-from-start
+ * off" profiles one round of a prompt, and one decode step, of each
+ * measurement.  Files:
+ *
+ *     engine           options, and the models that are measured
+ *     engine_steps     the measurements
+ *     engine_table     bounds and tables
+ */
+
+#define DSA_BENCH_SEQS      128         /* of each rank */
+#define DSA_BENCH_TOKENS    8192        /* of each rank in a step */
+
+#define DSA_BENCH_PROMPTS   5
+#define DSA_BENCH_BATCHES   4
+#define DSA_BENCH_CONTEXTS  3
+
+
+extern const uint32_t  dsa_bench_prompt[DSA_BENCH_PROMPTS];
+extern const uint32_t  dsa_bench_batch[DSA_BENCH_BATCHES];
+extern const uint32_t  dsa_bench_context[DSA_BENCH_CONTEXTS];
+
+
+/* Seconds; 0: not measured. */
+
+typedef struct {
+    uint32_t            layers;
+    uint32_t            gpus;
+    dsa_attention_e     attention;
+    double              prefill[DSA_BENCH_PROMPTS];     /* "data": a prompt
+                                           for each GPU */
+    double              split[DSA_BENCH_PROMPTS];       /* "data": one prompt
+                                           for all GPUs */
+    double              decode[DSA_BENCH_CONTEXTS][DSA_BENCH_BATCHES];
+                                        /* "data": batch is of each GPU */
+} dsa_bench_result_t;
+
+
+typedef struct {
+    const char         *model;
+    uint32_t            gpus;
+    dsa_attention_e     attention;
+    uint32_t            layers;         /* 0: as many as fit one GPU */
+    int                 prefill;
+    int                 decode;
+    uint32_t            tokens_only;    /* of the prompts measured; 0: all */
+    uint32_t            batch_only;
+    uint32_t            context_only;
+    dsa_model_config_t  config;         /* of config.json */
+
+    /* of the model being measured */
+    dsa_backend_t      *backend;
+    dsa_bench_result_t *result;
+    uint32_t           *tokens;         /* [context + ranks * seqs] */
+    uint32_t           *pages;          /* [ranks * seqs, pages of the
+                                           context] */
+    const uint32_t     *copies[DSA_MAX_GPUS];
+    dsa_batch_seq_t    *seq;            /* [ranks * seqs] */
+    dsa_sample_t       *sample;         /* [2, ranks * seqs] */
+    dsa_sampling_t      sampling;
+    uint32_t            context;
+} dsa_bench_engine_t;
+
+
+/* engine_steps.c: fill e->result; DSA_ERROR with err. */
+int dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err);
+int dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err);
+
+/*
+ * engine_table.c: the tables of one number of GPUs.  few: the same model with
+ * fewer layers, or layers is 0; one: all its layers on one GPU.  DSA_ERROR
+ * with err.
+ */
+int dsa_bench_tables(const dsa_bench_engine_t *e,
+    const dsa_bench_result_t *few, const dsa_bench_result_t *all,
+    const dsa_bench_result_t *one, dsa_err_t *err);
+
+
+#endif /* _DSA_BENCH_ENGINE_H_INCLUDED_ */

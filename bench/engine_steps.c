@@ -1,0 +1,313 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <cuda_profiler_api.h>
+#include <cuda_runtime_api.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/engine.h"
+
+
+#define DSA_BENCH_WARM      4
+#define DSA_BENCH_STEPS     32
+#define DSA_BENCH_ROUNDS    3
+
+
+static double
+dsa_bench_now(void)
+{
+    struct timespec  t;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &t);
+
+    return (double) t.tv_sec + (double) t.tv_nsec * 1e-9;
+}
+
+
+/*
+ * Sequence s of a rank.  Pages are scattered as in a server that has run for
+ * long: the number of page i of sequence s is a multiple of a prime number,
+ * modulo the number of pages.  The ranks' pages are equal, and so their
+ * sequences have to differ in their tokens: otherwise all ranks would choose
+ * the same experts.
+ */
+
+static dsa_batch_seq_t *
+dsa_bench_seq(dsa_bench_engine_t *e, uint32_t rank, uint32_t s,
+    uint32_t tokens)
+{
+    uint32_t          i, n, of, *pages;
+    dsa_batch_seq_t  *seq;
+
+    n = (tokens + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
+    of = (e->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
+    pages = e->pages + ((uint64_t) rank * DSA_BENCH_SEQS + s) * of;
+
+    for (i = 0; i < n; i++) {
+        pages[i] = (uint32_t) (((uint64_t) s * n + i) * 1000003
+                               % e->backend->pages);
+    }
+
+    seq = &e->seq[s * e->backend->ranks + rank];
+    memset(seq, 0, sizeof(dsa_batch_seq_t));
+
+    seq->tokens = e->tokens + s * e->backend->ranks + rank;
+    seq->rank = rank;
+    seq->pages = pages;
+    seq->input_from = DSA_INPUT_KNOWN;
+    seq->sampling = &e->sampling;
+
+    return seq;
+}
+
+
+/* Starts a step of seqs sequences; waits for the oldest if too many run. */
+
+static int
+dsa_bench_start(dsa_bench_engine_t *e, uint32_t seqs, uint32_t *in_flight,
+    dsa_err_t *err)
+{
+    dsa_backend_t  *b;
+
+    b = e->backend;
+
+    if (*in_flight == b->depth) {
+        if (b->wait(b, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        (*in_flight)--;
+    }
+
+    if (b->start(b, e->seq, seqs, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    (*in_flight)++;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_bench_drain(dsa_bench_engine_t *e, uint32_t in_flight, dsa_err_t *err)
+{
+    for ( /* void */ ; in_flight != 0; in_flight--) {
+        if (e->backend->wait(e->backend, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * Computes a prompt on each rank, or one prompt that all ranks share out, in
+ * steps of DSA_BENCH_TOKENS on each rank, and samples its first token.
+ */
+
+static int
+dsa_bench_prompt_time(dsa_bench_engine_t *e, uint32_t tokens, int split,
+    double *seconds, dsa_err_t *err)
+{
+    double            begin;
+    uint32_t          i, at, n, most, prompts, in_flight;
+    dsa_batch_seq_t  *s;
+
+    prompts = split ? 1 : e->backend->ranks;
+    most = split ? DSA_BENCH_TOKENS * e->backend->ranks : DSA_BENCH_TOKENS;
+    in_flight = 0;
+
+    for (i = 0; i < prompts; i++) {
+        s = dsa_bench_seq(e, i, 0, tokens);
+        s->n_prompt = tokens;
+        s->sample = &e->sample[i];
+    }
+
+    /* the ranks' pages have equal numbers, and so do the block tables */
+
+    for (i = 0; split && i < e->backend->ranks; i++) {
+        e->copies[i] = e->seq[0].pages;
+        e->seq[0].copies = e->copies;
+    }
+
+    begin = dsa_bench_now();
+
+    for (at = 0; at < tokens; at += n) {
+        n = tokens - at < most ? tokens - at : most;
+
+        for (i = 0; i < prompts; i++) {
+            e->seq[i].start = at;
+            e->seq[i].n_input = n;
+            e->seq[i].sampling = at + n == tokens ? &e->sampling : NULL;
+        }
+
+        if (dsa_bench_start(e, prompts, &in_flight, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    if (dsa_bench_drain(e, in_flight, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    *seconds = dsa_bench_now() - begin;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_bench_prompt_best(dsa_bench_engine_t *e, uint32_t tokens, int split,
+    double *best, dsa_err_t *err)
+{
+    double    t;
+    uint32_t  round;
+
+    for (round = 0; round < DSA_BENCH_ROUNDS; round++) {
+        if (round + 1 == DSA_BENCH_ROUNDS) {
+            (void) cudaProfilerStart();
+        }
+
+        if (dsa_bench_prompt_time(e, tokens, split, &t, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        (void) cudaProfilerStop();
+        *best = round == 0 || t < *best ? t : *best;
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
+{
+    size_t    i;
+    uint32_t  n;
+
+    for (i = 0; i < DSA_BENCH_PROMPTS; i++) {
+        n = dsa_bench_prompt[i];
+
+        if ((e->tokens_only != 0 && n != e->tokens_only) || n > e->context
+            || (uint64_t) n > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
+        {
+            continue;
+        }
+
+        if (dsa_bench_prompt_best(e, n, 0, &e->result->prefill[i], err)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+
+        if (e->backend->ranks > 1
+            && dsa_bench_prompt_best(e, n, 1, &e->result->split[i], err)
+               != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * Decode steps of batch sequences on each rank, each context tokens long and
+ * growing.
+ */
+
+static int
+dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
+    double *seconds, dsa_err_t *err)
+{
+    double            begin;
+    uint32_t          i, k, seqs, in_flight;
+    dsa_batch_seq_t  *s;
+
+    begin = 0;
+    in_flight = 0;
+    seqs = batch * e->backend->ranks;
+
+    for (i = 0; i < seqs; i++) {
+        (void) dsa_bench_seq(e, i % e->backend->ranks, i / e->backend->ranks,
+                             context + DSA_BENCH_WARM + DSA_BENCH_STEPS);
+    }
+
+    for (k = 0; k < DSA_BENCH_WARM + DSA_BENCH_STEPS; k++) {
+        for (i = 0; i < seqs; i++) {
+            s = &e->seq[i];
+            s->start = context + k - 1;
+            s->n_input = 1;
+            s->n_prompt = context - 1;
+            s->input_from = k == 0 ? DSA_INPUT_KNOWN : i;
+            s->sample = &e->sample[(k % 2) * seqs + i];
+        }
+
+        /* one step stays in flight while the next one is made */
+
+        if (dsa_bench_start(e, seqs, &in_flight, err) != DSA_OK
+            || dsa_bench_drain(e, in_flight - 1, err) != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+
+        in_flight = 1;
+
+        if (k == DSA_BENCH_WARM) {
+            begin = dsa_bench_now();
+            (void) cudaProfilerStart();
+
+        } else if (k == DSA_BENCH_WARM + 1) {
+            (void) cudaProfilerStop();
+        }
+    }
+
+    if (dsa_bench_drain(e, in_flight, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    *seconds = (dsa_bench_now() - begin) / DSA_BENCH_STEPS;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err)
+{
+    size_t    i, j;
+    uint32_t  batch, context;
+
+    for (i = 0; i < DSA_BENCH_CONTEXTS; i++) {
+        for (j = 0; j < DSA_BENCH_BATCHES; j++) {
+            context = dsa_bench_context[i];
+            batch = dsa_bench_batch[j];
+
+            if ((e->batch_only != 0 && (batch != e->batch_only
+                                        || context != e->context_only))
+                || context + DSA_BENCH_WARM + DSA_BENCH_STEPS > e->context
+                || (uint64_t) batch * (context + DSA_BENCH_STEPS + 64)
+                   > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
+            {
+                continue;
+            }
+
+            if (dsa_bench_steps(e, batch, context, &e->result->decode[i][j],
+                                err)
+                != DSA_OK)
+            {
+                return DSA_ERROR;
+            }
+        }
+    }
+
+    return DSA_OK;
+}

@@ -1,0 +1,54 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_BENCH_ROUTING_H_INCLUDED_
+#define _DSA_BENCH_ROUTING_H_INCLUDED_
+
+
+#include <stdint.h>
+
+#include "engine/checkpoint/config.h"
+
+
+/*
+ * Experts that the router would choose for random logits: uniform, within the
+ * groups that the model keeps for a token.  A trained model prefers some
+ * experts, so that its fullest GPU has more to compute.
+ */
+
+/* What one GPU of several has to compute in an MoE layer. */
+
+typedef struct {
+    uint32_t            rank;
+    double              experts;        /* that have a token */
+    double              pairs;          /* of a token and an expert */
+    double              tokens;         /* with at least one expert there */
+} dsa_bench_load_t;
+
+
+/*
+ * expert [tokens, k]: the experts chosen for random logits, which depend on
+ * seed alone.  DSA_ERROR: no memory.
+ */
+int dsa_bench_routing(int32_t *expert, const dsa_model_config_t *config,
+    uint32_t tokens, uint64_t seed);
+
+/*
+ * Of ranks GPUs with equal numbers of whole experts, the one that has most
+ * experts to read, and among equals most pairs.
+ */
+void dsa_bench_fullest(dsa_bench_load_t *load, const int32_t *expert,
+    const dsa_model_config_t *config, uint32_t tokens, uint32_t ranks);
+
+/*
+ * The mean load of the fullest GPU over several samples of routing for so many
+ * tokens.  DSA_ERROR: no memory.
+ */
+int dsa_bench_load(dsa_bench_load_t *load, const dsa_model_config_t *config,
+    uint32_t tokens, uint32_t ranks);
+
+
+#endif /* _DSA_BENCH_ROUTING_H_INCLUDED_ */
