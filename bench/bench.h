@@ -17,6 +17,7 @@
 int dsa_bench_kernels(int argc, char **argv, const char *usage);
 int dsa_bench_engine(int argc, char **argv, const char *usage);
 int dsa_bench_comm(int argc, char **argv, const char *usage);
+int dsa_bench_node(int argc, char **argv, const char *usage);
 
 
 #endif /* _DSA_BENCH_H_INCLUDED_ */

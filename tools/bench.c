@@ -19,6 +19,9 @@ static const char  dsa_bench_usage[] =
     "                        [--decode[=BATCHxCONTEXT]] [--gpus N]\n"
     "                        [--attention data|tensor]\n"
     "       dsa bench comm [--gpus N]\n"
+    "       dsa bench node --model DIR [--gpus N] [--attention data|tensor]\n"
+    "                      [--only decode|prefill|cost|ops|exchange]...\n"
+    "                      [--exchange FILE] [--csv FILE]\n"
     "\n"
     "Measures the CUDA backend and prints tables.\n"
     "\n"
@@ -26,7 +29,10 @@ static const char  dsa_bench_usage[] =
     "  engine    whole steps of a model with the config.json of DIR, random\n"
     "            weights, and as many layers as fit the GPU; with --gpus\n"
     "            also on N GPUs\n"
-    "  comm      the exchange between GPUs by size; all GPUs without --gpus\n";
+    "  comm      the exchange between GPUs by size; all GPUs without --gpus\n"
+    "  node      what a node of N (8) GPUs would do, measured on one of them;\n"
+    "            \"--only exchange\" measures the exchanges between two GPUs\n"
+    "            and prints the FILE for --exchange\n";
 
 
 int
@@ -44,10 +50,15 @@ dsa_cmd_bench(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "comm") == 0) {
         return dsa_bench_comm(argc - 1, argv + 1, dsa_bench_usage);
     }
+
+    if (argc > 1 && strcmp(argv[1], "node") == 0) {
+        return dsa_bench_node(argc - 1, argv + 1, dsa_bench_usage);
+    }
 #else
     if (argc > 1 && (strcmp(argv[1], "kernels") == 0
                      || strcmp(argv[1], "engine") == 0
-                     || strcmp(argv[1], "comm") == 0))
+                     || strcmp(argv[1], "comm") == 0
+                     || strcmp(argv[1], "node") == 0))
     {
         (void) fprintf(stderr, "dsa bench: this program was built without "
                        "nvcc, and only CUDA is measured\n");

@@ -1,0 +1,316 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <cuda_runtime_api.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/node.h"
+
+
+/* Which tables are made: bits; 0: all. */
+
+#define DSA_NODE_DECODE     1
+#define DSA_NODE_PREFILL    2
+#define DSA_NODE_COST       4
+#define DSA_NODE_OPS        8
+#define DSA_NODE_EXCHANGE   16          /* a file for --exchange; alone */
+
+
+typedef struct {
+    const char             *model;
+    const char             *exchange;   /* file; NULL: left out */
+    const char             *csv;        /* file; NULL: none */
+    uint32_t                gpus;
+    dsa_attention_e         attention;
+    unsigned                tables;
+} dsa_node_options_t;
+
+
+static int dsa_node_options(dsa_node_options_t *o, int argc, char **argv);
+static int dsa_node_tables(const dsa_node_options_t *o, dsa_node_t *n,
+    dsa_err_t *err);
+static int dsa_node_ops_tables(dsa_node_t *n, dsa_err_t *err);
+
+
+int
+dsa_bench_node(int argc, char **argv, const char *usage)
+{
+    int                     rc;
+    dsa_err_t               err;
+    dsa_node_t              n;
+    dsa_node_options_t      o;
+    struct cudaDeviceProp   prop;
+
+    if (dsa_node_options(&o, argc, argv) != DSA_OK) {
+        (void) fputs(usage, stderr);
+        return 2;
+    }
+
+    if (o.tables == DSA_NODE_EXCHANGE) {
+        rc = dsa_node_exchange_measure(o.model, o.gpus, &err);
+
+        if (rc != DSA_OK) {
+            (void) fprintf(stderr, "dsa bench: %s\n", err.text);
+        }
+
+        return rc == DSA_OK && fflush(stdout) == 0 ? 0 : 1;
+    }
+
+    rc = cudaGetDeviceProperties(&prop, 0);
+
+    if (rc != 0) {
+        (void) fprintf(stderr, "dsa bench: %s\n", dsa_cuda_error(rc));
+        return 1;
+    }
+
+    (void) printf("%s.  One of %u GPUs, random weights, the fullest GPU's "
+                  "work with random routing.  Bounds: HBM %.0f GB/s, FP8 %.0f "
+                  "and BF16 %.0f TFLOPS, link %.0f GB/s, as measured on two "
+                  "H200.\n", prop.name, o.gpus, DSA_BENCH_HBM,
+                  DSA_BENCH_FP8, DSA_BENCH_BF16, DSA_BENCH_LINK);
+
+    rc = dsa_node_open(&n, o.model, o.gpus, o.attention, &err);
+
+    if (rc == DSA_OK) {
+        rc = dsa_node_tables(&o, &n, &err);
+        dsa_node_close(&n);
+    }
+
+    if (rc != DSA_OK) {
+        (void) fprintf(stderr, "dsa bench: %s\n", err.text);
+    }
+
+    return rc == DSA_OK && fflush(stdout) == 0 ? 0 : 1;
+}
+
+
+static int
+dsa_node_table_named(unsigned *tables, const char *name)
+{
+    size_t  i;
+
+    static const char *const  names[] = { "decode", "prefill", "cost",
+                                          "ops", "exchange" };
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *tables |= 1U << i;
+            return DSA_OK;
+        }
+    }
+
+    return DSA_ERROR;
+}
+
+
+static int
+dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
+{
+    int    c;
+    char  *end;
+
+    static const struct option  options[] = {
+        { "model", required_argument, NULL, 'm' },
+        { "gpus", required_argument, NULL, 'g' },
+        { "attention", required_argument, NULL, 'a' },
+        { "exchange", required_argument, NULL, 'x' },
+        { "only", required_argument, NULL, 'o' },
+        { "csv", required_argument, NULL, 'c' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    memset(o, 0, sizeof(dsa_node_options_t));
+    optind = 1;
+    o->gpus = DSA_NODE_GPUS;
+
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (c) {
+
+        case 'm':
+            o->model = optarg;
+            break;
+
+        case 'g':
+            o->gpus = (uint32_t) strtoul(optarg, &end, 10);
+
+            if (*end != '\0' || o->gpus == 0 || o->gpus > DSA_MAX_GPUS) {
+                return DSA_ERROR;
+            }
+
+            break;
+
+        case 'a':
+            if (strcmp(optarg, "tensor") == 0) {
+                o->attention = DSA_ATTENTION_TENSOR;
+
+            } else if (strcmp(optarg, "data") != 0) {
+                return DSA_ERROR;
+            }
+
+            break;
+
+        case 'x':
+            o->exchange = optarg;
+            break;
+
+        case 'o':
+            if (dsa_node_table_named(&o->tables, optarg) != DSA_OK) {
+                return DSA_ERROR;
+            }
+
+            break;
+
+        case 'c':
+            o->csv = optarg;
+            break;
+
+        default:
+            return DSA_ERROR;
+        }
+    }
+
+    if (o->tables == DSA_NODE_EXCHANGE && o->gpus == 1) {
+        return DSA_ERROR;
+    }
+
+    if (o->tables == 0) {
+        o->tables = DSA_NODE_DECODE | DSA_NODE_PREFILL | DSA_NODE_COST
+                    | DSA_NODE_OPS;
+    }
+
+    /* prefill is projected with "data": it shares out the tokens */
+
+    if (o->attention == DSA_ATTENTION_TENSOR
+        && o->tables != DSA_NODE_EXCHANGE)
+    {
+        o->tables &= DSA_NODE_DECODE | DSA_NODE_OPS;
+    }
+
+    return o->model != NULL && optind == argc ? DSA_OK : DSA_ERROR;
+}
+
+
+static int
+dsa_node_tables(const dsa_node_options_t *o, dsa_node_t *n, dsa_err_t *err)
+{
+    int                   rc;
+    FILE                 *csv;
+    dsa_node_exchange_t   x, *exchange;
+
+    csv = NULL;
+    exchange = NULL;
+
+    if (o->exchange != NULL) {
+        exchange = &x;
+
+        if (dsa_node_exchange_read(&x, o->exchange, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    if (o->csv != NULL) {
+        csv = fopen(o->csv, "w");
+
+        if (csv == NULL) {
+            return dsa_error(err, "%s: %s", o->csv, strerror(errno));
+        }
+
+        (void) fputs("work,attention,tokens,position,ms,exchange_ms,bound_ms,"
+                     "tokens_s,usd_per_million\n", csv);
+    }
+
+    rc = DSA_OK;
+
+    if (o->tables & DSA_NODE_DECODE) {
+        rc = dsa_node_decode_table(n, exchange, csv, err);
+    }
+
+    if (rc == DSA_OK && (o->tables & DSA_NODE_PREFILL)) {
+        rc = dsa_node_prefill_table(n, exchange, csv, err);
+    }
+
+    if (rc == DSA_OK && (o->tables & DSA_NODE_COST)) {
+        rc = dsa_node_cost_table(n, exchange, csv, err);
+    }
+
+    if (rc == DSA_OK && (o->tables & DSA_NODE_OPS)) {
+        rc = dsa_node_ops_tables(n, err);
+    }
+
+    if (csv != NULL && fclose(csv) != 0 && rc == DSA_OK) {
+        rc = dsa_error(err, "%s: %s", o->csv, strerror(errno));
+    }
+
+    return rc;
+}
+
+
+/* The ops of an MoE layer and of the head in some steps, each alone. */
+
+static int
+dsa_node_ops_table(dsa_node_t *n, const dsa_node_step_t *step,
+    const char *what, dsa_err_t *err)
+{
+    if (dsa_node_input(n, step, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    (void) printf("\n| MoE layer, %s, %u tokens | us |\n|---|---|\n", what,
+                  step->batch);
+    dsa_node_time_ops(n, DSA_NODE_MOE);
+    (void) fflush(stdout);
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_node_ops_tables(dsa_node_t *n, dsa_err_t *err)
+{
+    size_t           i;
+    dsa_node_step_t  step;
+
+    static const uint32_t  many[][2] = { { 512, 1024 }, { 128, 32768 } };
+    static const uint32_t  one[][2] = { { 1, 1024 }, { 1, 32768 } };
+
+    for (i = 0; i < 2; i++) {
+        if (dsa_node_gathers(n)) {
+            dsa_node_decode(&step, n, many[i][0], many[i][1]);
+
+        } else {
+            dsa_node_decode(&step, n, one[i][0], one[i][1]);
+        }
+
+        if (dsa_node_ops_table(n, &step, i == 0 ? "decode at 1K"
+                                                : "decode at 32K", err)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    (void) printf("\n| embedding and head, %u samples | us |\n|---|---|\n",
+                  step.samples);
+    dsa_node_time_ops(n, DSA_NODE_HEAD);
+
+    if (!dsa_node_gathers(n)) {
+        return DSA_OK;
+    }
+
+    dsa_node_prefill(&step, n, DSA_NODE_TOKENS, 0, DSA_NODE_TOKENS);
+
+    if (dsa_node_ops_table(n, &step, "prompts of 4K", err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_node_prefill(&step, n, DSA_NODE_TOKENS, 28672, 32768);
+
+    return dsa_node_ops_table(n, &step, "prompts of 32K, from 28K on", err);
+}

@@ -1,0 +1,43 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_BENCH_NODE_OPS_H_INCLUDED_
+#define _DSA_BENCH_NODE_OPS_H_INCLUDED_
+
+
+#include "bench/node.h"
+
+
+/*
+ * The ops of a step in the order of the forward pass.  They use n->step and
+ * n->turn, and return 0 or a cudaError_t.
+ */
+
+/* When an op is called: every bit of it has to apply to step and layer. */
+
+#define DSA_NODE_IF_DECODE      1
+#define DSA_NODE_IF_PREFILL     2
+#define DSA_NODE_IF_INDEXED     4
+#define DSA_NODE_IF_WHOLE       8       /* all keys are selected */
+#define DSA_NODE_IF_MHA         16
+#define DSA_NODE_IF_ABSORBED    32
+#define DSA_NODE_IF_MOE         64
+#define DSA_NODE_IF_LOCAL       128     /* no tokens are gathered */
+
+
+typedef struct {
+    const char         *name;           /* NULL: the end of a table */
+    unsigned            when;
+    int               (*call)(dsa_node_t *n, const dsa_cuda_layer_t *l);
+} dsa_node_op_t;
+
+
+/* node_attention.c, node_ffn.c */
+extern const dsa_node_op_t  dsa_node_attention_ops[];
+extern const dsa_node_op_t  dsa_node_ffn_ops[];
+
+
+#endif /* _DSA_BENCH_NODE_OPS_H_INCLUDED_ */
