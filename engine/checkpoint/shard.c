@@ -90,7 +90,7 @@ static int
 dsa_shard_check_tensor(const dsa_model_config_t *config, uint32_t ranks,
     dsa_err_t *err)
 {
-    uint32_t  i, rows;
+    uint32_t  i, rows, cols;
 
     const struct {
         const char  *name;
@@ -120,6 +120,14 @@ dsa_shard_check_tensor(const dsa_model_config_t *config, uint32_t ranks,
         return dsa_error(err, "config.json: the heads of one of %u GPUs have "
                          "%u rows of q_b_proj; expected a multiple of %u",
                          ranks, rows, DSA_SHARD_BLOCK);
+    }
+
+    cols = config->num_attention_heads / ranks * config->v_head_dim;
+
+    if (config->fp8 && cols % DSA_SHARD_BLOCK != 0) {
+        return dsa_error(err, "config.json: the heads of one of %u GPUs have "
+                         "%u columns of o_proj, which is FP8; expected a "
+                         "multiple of %u", ranks, cols, DSA_SHARD_BLOCK);
     }
 
     return DSA_OK;

@@ -66,7 +66,8 @@ typedef struct {
  *     data     ranks must divide n_routed_experts
  *     tensor   ranks must divide the number of heads, vocab_size / 8, and
  *              every width / 128; the q_b_proj rows of a rank's heads must be
- *              a multiple of 128
+ *              a multiple of 128, and so must their o_proj columns in an FP8
+ *              checkpoint
  *
  * For ranks 1 nothing is refused.
  */

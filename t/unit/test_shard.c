@@ -406,8 +406,19 @@ test_refused(void **state)
     c.num_attention_heads = 8;
     refused(&c, 8, DSA_ATTENTION_TENSOR, "192 rows of q_b_proj");
 
+    /* two heads have 192 columns of o_proj, which only FP8 has blocks of */
+
+    c = config();
+    c.num_attention_heads = 16;
+    c.v_head_dim = 96;
+    assert_int_equal(dsa_shard_init(&shard, &c, 0, 8, DSA_ATTENTION_TENSOR,
+                                    &err), DSA_OK);
+    c.fp8 = 1;
+    refused(&c, 8, DSA_ATTENTION_TENSOR, "192 columns of o_proj");
+
     /* one GPU takes them all */
 
+    c = config();
     c.num_attention_heads = 3;
     c.n_routed_experts = 7;
     c.vocab_size = 648;
