@@ -20,6 +20,7 @@
  * loaded every kernel that later steps need.
  */
 
+static uint32_t dsa_warm_layers(const dsa_cuda_rank_t *rank);
 static int dsa_warm_steps(dsa_cuda_rank_t *rank, dsa_err_t *err);
 static int dsa_warm_input(dsa_cuda_rank_t *rank, uint32_t tokens);
 static int dsa_warm_step(dsa_cuda_rank_t *rank, uint32_t tokens, int mha,
@@ -49,14 +50,8 @@ dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err)
     p->reduce[0] = rank->shared.reduce;
     p->vocab[0] = rank->work.vocab;
 
-    /* all layers of a kind have the same products */
-
     layers = rank->config.num_hidden_layers;
-
-    if (layers > rank->config.first_k_dense_replace + 1) {
-        rank->config.num_hidden_layers = rank->config.first_k_dense_replace
-                                         + 1;
-    }
+    rank->config.num_hidden_layers = dsa_warm_layers(rank);
 
     rc = dsa_warm_steps(rank, err);
 
@@ -64,6 +59,31 @@ dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err)
     memset(p, 0, sizeof(dsa_cuda_peers_t));
 
     return rc;
+}
+
+
+/*
+ * How many layers are enough: all dense layers have the same products, and so
+ * have all layers with experts.  With "moe_layer_freq" above 1 the first layer
+ * with experts may come after layer first_k_dense_replace.
+ */
+
+static uint32_t
+dsa_warm_layers(const dsa_cuda_rank_t *rank)
+{
+    uint32_t                 i, n;
+    const dsa_cuda_layer_t  *l;
+
+    l = rank->weights.layer;
+    n = rank->config.num_hidden_layers;
+
+    for (i = 1; i < n; i++) {
+        if (l[i].moe != l[0].moe) {
+            return i + 1;
+        }
+    }
+
+    return 1;
 }
 
 
