@@ -517,8 +517,9 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
 
 /*
  * Copies run in the streams of their destinations, after the steps of their
- * sources that write the pages.  Later steps of a source, which may write
- * another prefix to a page, wait for the copies from it.
+ * sources that write the pages.  Later steps of all ranks wait for the copies:
+ * they may write another prefix to a page that is copied, and with a split
+ * prompt each rank writes to the pages of all.
  */
 
 static int
@@ -619,18 +620,27 @@ dsa_backend_cuda_copy_page(const dsa_cuda_lane_t *to,
 }
 
 
-/* Each source waits for the copies of its pages. */
+/* Each rank waits for all copies.  to: see dsa_backend_cuda_before(). */
 
 static int
 dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
 {
     int               rc;
-    uint32_t          r, q;
+    uint32_t          r, q, targets;
     dsa_cuda_lane_t  *lane;
 
     rc = 0;
+    targets = 0;
+
+    for (r = 0; r < c->group->ranks; r++) {
+        targets |= to[r];
+    }
 
     for (q = 0; rc == 0 && q < c->group->ranks; q++) {
+        if ((targets >> q & 1) == 0) {
+            continue;
+        }
+
         lane = &c->lane[q];
 
         rc = dsa_cuda_rank_attach(lane->rank);
@@ -638,7 +648,7 @@ dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
                                                   lane->rank->stream);
 
         for (r = 0; rc == 0 && r < c->group->ranks; r++) {
-            if ((to[r] >> q & 1) != 0) {
+            if (r != q) {
                 rc = cudaStreamWaitEvent(c->lane[r].rank->stream,
                                          lane->copied, 0);
             }
