@@ -158,7 +158,8 @@ dsa_cuda_write(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
 
 /*
  * The same to the other ranks, which compute other tokens of the same prompts.
- * Returns in the stream when all ranks have stored the entries of this layer.
+ * What follows in the stream begins when all ranks have stored the entries of
+ * this layer.
  */
 
 static int

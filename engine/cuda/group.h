@@ -24,8 +24,9 @@
  */
 
 /*
- * A rank that waits longer for another one ends the replica.  The longest step
- * of one GPU is one with a full prefill chunk, less than a second.
+ * The time limit of a wait for another rank, in ms: the replica ends when it is
+ * exceeded.  A whole step with the default token_budget takes less than a
+ * second, and ranks wait for each other in every layer with experts.
  */
 #define DSA_CUDA_EXCHANGE_MS    20000
 
