@@ -57,7 +57,7 @@ typedef struct {
 } dsa_exchange_gather_t;
 
 
-/* Each thread copies chunks to all ranks; the last block waits for theirs. */
+/* Each thread copies chunks to all ranks; the first block waits for theirs. */
 
 static __global__ void __launch_bounds__(DSA_EXCHANGE_THREADS)
 dsa_exchange_gather_kernel(DSA_EXCHANGE_X x,

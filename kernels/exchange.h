@@ -168,7 +168,10 @@ int dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
  * flag and counts no exchange, for many rows in two exchanges.  y may be from.
  * part: a buffer of each rank of dsa_cuda_exchange_part(ranks, rows, cols)
  * bytes for the most rows, 16-byte aligned, zeroed before the first sum, used
- * by nothing else, and the same in all calls with one state.
+ * by nothing else, and the same in all calls with one state.  Another exchange
+ * must lie between two sums of many rows if the later one has more rows or
+ * columns: the offsets in part depend on the size, and the later sum stores
+ * where a slower rank may still read the earlier one.
  */
 uint64_t dsa_cuda_exchange_part(uint32_t ranks, uint32_t rows, uint32_t cols);
 

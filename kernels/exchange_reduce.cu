@@ -22,9 +22,11 @@
  *
  * Many rows: rank q gets chunks n * q / ranks .. n * (q + 1) / ranks - 1 of
  * all ranks (scattered), adds them up and stores the sums to all ranks
- * (gathered), which copy them.  The first exchange of the next such sum proves
- * that the last copy has ended, and the second that the scattered chunks were
- * read.
+ * (gathered), which copy them.  The second exchange of a sum proves that the
+ * scattered chunks were read, and the first exchange of the next such sum that
+ * the last copy has ended.  This holds if the scattered chunks of the next sum
+ * do not reach the gathered ones of this sum, that is, unless the next sum is
+ * larger: see the header.
  */
 
 #define DSA_REDUCE_WORDS    (1U << 17)  /* most words that a rank stores to the

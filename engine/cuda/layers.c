@@ -14,6 +14,7 @@ static int dsa_cuda_layers(dsa_cuda_rank_t *rank,
     const dsa_cuda_step_t *step);
 static int dsa_cuda_sum(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
 static int dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
+static int dsa_cuda_no_head(dsa_cuda_rank_t *rank);
 
 
 int
@@ -24,8 +25,9 @@ dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
 
     rc = dsa_cuda_layers(rank, step);
 
-    if (rc == 0 && step->samples != 0) {
-        rc = dsa_cuda_head(rank, step);
+    if (rc == 0) {
+        rc = step->samples != 0 ? dsa_cuda_head(rank, step)
+                                : dsa_cuda_no_head(rank);
     }
 
     if (rc != 0) {
@@ -171,4 +173,25 @@ dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
     return dsa_cuda_sample(rank->sample, rank->input.sampling, w->vocab,
                            s->vocab_size, n, s->vocab_size, rank->allowed,
                            rank->input.history, w->sample_work, rank->stream);
+}
+
+
+/*
+ * A step without samples gathers no logits.  The next step may sum more tokens
+ * than this one, and must then not begin on another rank before this rank has
+ * read the last sum: kernels/exchange.h.
+ */
+
+static int
+dsa_cuda_no_head(dsa_cuda_rank_t *rank)
+{
+    if (rank->shard.ranks == 1 || rank->shard.attention == DSA_ATTENTION_DATA)
+    {
+        return 0;
+    }
+
+    dsa_cuda_try(dsa_cuda_exchange_signal(&rank->peers.exchange,
+                                          rank->stream));
+
+    return dsa_cuda_exchange_wait(&rank->peers.exchange, rank->stream);
 }
