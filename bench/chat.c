@@ -37,7 +37,8 @@ typedef enum {
     CHAT_HEAD = 0,                  /* the head of the response */
     CHAT_SIZE,                      /* the line with the size of a chunk */
     CHAT_DATA,                      /* in a chunk */
-    CHAT_END                        /* the line end behind a chunk */
+    CHAT_END,                       /* the line end behind a chunk */
+    CHAT_ERROR                      /* a body that is not a stream of events */
 } chat_part_e;
 
 
@@ -118,7 +119,7 @@ draw(void)
 
 /*
  * A length from a log-normal distribution with this mean and a sigma of 1, as
- * lengths of chats are spread, from 4 to 16 times the mean.
+ * lengths of chats are spread; at least 4, and at most 16 times the mean.
  */
 
 static uint32_t
@@ -202,6 +203,8 @@ chat_begin(chat_stream_t *s)
 
     begun++;
     s->part = CHAT_HEAD;
+    s->chunk = 0;
+    s->line[0] = '\0';
     s->line_len = 0;
     s->status = 0;
     s->done = 0;
@@ -337,7 +340,7 @@ chat_byte(chat_stream_t *s, char c, uint64_t now)
                 (void) sscanf(s->line, "HTTP/1.1 %d", &s->status);
 
             } else if (s->line[0] == '\0') {
-                s->part = CHAT_SIZE;
+                s->part = s->status == 200 ? CHAT_SIZE : CHAT_ERROR;
             }
         }
 
@@ -371,6 +374,15 @@ chat_byte(chat_stream_t *s, char c, uint64_t now)
 
         if (c == '\n') {
             s->part = CHAT_SIZE;
+        }
+
+        break;
+
+    case CHAT_ERROR:
+
+        if (s->line_len < CHAT_LINE - 1) {
+            s->line[s->line_len++] = c;
+            s->line[s->line_len] = '\0';
         }
 
         break;
@@ -571,7 +583,9 @@ main(int argc, char **argv)
         n = epoll_wait(ep, ev, 256, 60000);
 
         if (n == 0 || (n == -1 && errno != EINTR)) {
-            (void) fprintf(stderr, "chat: nothing arrived for 60 s\n");
+            (void) fprintf(stderr, "chat: %s\n",
+                           n == 0 ? "nothing arrived for 60 s"
+                                  : strerror(errno));
             return 1;
         }
 
