@@ -1,0 +1,86 @@
+# Copyright (C) The nginx-dsa authors
+#
+# bench/serve with the null backend: it starts an engine and nginx, runs loads
+# through both, reports errors, and leaves no process and no file behind.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+my $t = DSA::Test->new('serve');
+my $nginx = $ENV{DSA_NGINX} || '/usr/sbin/nginx';
+
+if (!-x $nginx && !$ENV{DSA_NO_SKIP}) {
+    plan skip_all => "there is no $nginx";
+}
+
+my $tmp = $t->path('tmp');
+mkdir $tmp or die "mkdir: $!\n";
+$t->model;
+
+my %env = (%{ $t->sanitizer_env('serve') }, DSA_BUILD => $t->build,
+           DSA_NGINX => $nginx, TMPDIR => $tmp);
+
+$ENV{$_} = $env{$_} for keys %env;
+
+my $n = 0;
+
+
+sub serve {
+    my (@args) = @_;
+
+    return $t->spawn('serve' . $n++, "$DSA::Test::root/bench/serve", '-k',
+                     'null', '-p', $t->free_port, @args);
+}
+
+
+# Waits for the end of a run and checks its exit status and what is left of it.
+
+sub ended {
+    my ($proc, $status, $what) = @_;
+
+    my $rc = $proc->wait_end(60);
+
+    is(defined $rc ? $rc >> 8 : 'still running', $status,
+       "$what: exit status");
+    is_deeply([ glob "$tmp/*" ], [], "$what: no files are left");
+
+    my @left = grep { (read_file($_) // '') =~ /\Q$tmp\E/ }
+                    glob '/proc/[0-9]*/cmdline';
+    is_deeply(\@left, [], "$what: no processes are left");
+
+    return $proc->output;
+}
+
+
+sub rows { map { [ split / *\| */ ] } grep { /^\| \d/ } split /\n/, $_[0] }
+
+
+my $out = ended(serve('3,6,40,8', '2,4,30,6,l'), 0, 'two loads');
+my @rows = rows($out);
+
+is(scalar @rows, 2, 'a row for each load') or diag($out);
+is_deeply([ map { [ @{$_}[1, 2, 9] ] } @rows ], [ [ 3, 6, 0 ], [ 2, 4, 0 ] ],
+          'streams, requests, and no failed request') or diag($out);
+like($rows[0][3], qr{^\d\d+ / 8$}, 'tokens of the prompts and the answers');
+cmp_ok($rows[0][4], '>', 0, 'tokens per second');
+unlike($out, qr/\[(?:error|alert|emerg)\]/, 'no errors in the logs');
+
+$out = ended(serve('-c', 1024, '1,2,3000,8'), 1, 'prompts that do not fit');
+like($out, qr/^chat: status 400, 0 tokens, cut: .*context/m,
+     'the error of nginx') or diag($out);
+is((rows($out))[0][9], 2, 'the failed requests are counted');
+
+$out = ended(serve('-m', '/nonexistent', '1,1,30,8'), 1, 'no model');
+like($out, qr/^serve: the model's files cannot be copied$/m, 'the error');
+
+my $proc = serve('1,1,30,100', '1,1,30,100');
+wait_until(sub { $proc->output =~ /^\|---/m }, 20, 'the first load');
+$proc->signal('TERM');
+$out = ended($proc, 1, 'a run that is ended');
+cmp_ok(scalar(rows($out)), '<', 2, 'the second load is not run');
+
+$t->done;
