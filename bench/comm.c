@@ -196,6 +196,33 @@ dsa_comm_destroy(dsa_comm_t *c, cudaGraphExec_t *exec)
 }
 
 
+/* Returns an error if a wait has timed out: the waits after it do not wait. */
+
+static int
+dsa_comm_fault(dsa_comm_t *c)
+{
+    int                   rc;
+    uint32_t              r;
+    dsa_exchange_fault_t  fault;
+
+    for (r = 0; r < c->ranks; r++) {
+        rc = cudaMemcpy(&fault, c->x[r].fault, sizeof(fault),
+                        cudaMemcpyDefault);
+        if (rc != 0) {
+            return rc;
+        }
+
+        if (fault.failed) {
+            (void) fprintf(stderr, "dsa bench: GPU %u has received no data "
+                           "from GPU %u\n", r, fault.missing);
+            return cudaErrorLaunchTimeout;
+        }
+    }
+
+    return 0;
+}
+
+
 double
 dsa_comm_time(dsa_comm_t *c, dsa_comm_pt call, void *data)
 {
@@ -229,6 +256,7 @@ dsa_comm_time(dsa_comm_t *c, dsa_comm_pt call, void *data)
     }
 
     dsa_comm_destroy(c, exec);
+    rc = rc != 0 ? rc : dsa_comm_fault(c);
 
     if (dsa_comm_failed("a measurement", rc) != 0) {
         return -1;
