@@ -225,8 +225,8 @@ dsa_exchange_await(const dsa_cuda_exchange_t *x)
  * grid with fewer than DSA_EXCHANGE_ONE blocks, in one or two dimensions.
  *
  * The barrier and the fence order the stores of the block before the addition,
- * and a chain of additions passes this order on: a rank that sees the sum of
- * all blocks sees the stores of all.
+ * and a chain of additions passes this order on: to a rank that loads the sum
+ * of all blocks, the stores of all blocks are visible.
  */
 
 static __device__ __forceinline__ void

@@ -37,7 +37,7 @@ below(uint32_t n)
 }
 
 
-/* Puts the bytes of a piece to where it says; each byte only once. */
+/* Copies the bytes of a piece to their offsets; each byte only once. */
 
 static void
 put(uint8_t *to, uint8_t *seen, uint64_t size, const uint8_t *block,

@@ -7,7 +7,7 @@
 #include "t/unit/ranks.h"
 
 
-/* The CPU backend with several ranks, as the scheduler sees it. */
+/* The CPU backend with several ranks, as the scheduler calls it. */
 
 
 static void
