@@ -77,10 +77,10 @@ is((rows($out))[0][9], 2, 'the failed requests are counted');
 $out = ended(serve('-m', '/nonexistent', '1,1,30,8'), 1, 'no model');
 like($out, qr/^serve: the model's files cannot be copied$/m, 'the error');
 
-my $proc = serve('1,1,30,100', '1,1,30,100');
+my $proc = serve(('1,1,30,100') x 20);
 wait_until(sub { $proc->output =~ /^\|---/m }, 20, 'the first load');
 $proc->signal('TERM');
 $out = ended($proc, 1, 'a run that is ended');
-cmp_ok(scalar(rows($out)), '<', 2, 'the second load is not run');
+cmp_ok(scalar(rows($out)), '<', 20, 'later loads are not run');
 
 $t->done;
