@@ -29,7 +29,8 @@ extern "C" {
 
 #define DSA_GEMM_WORKSPACE  (32 << 20)  /* as cuBLASLt advises for Hopper */
 #define DSA_GEMM_SCALES     (16 << 20)  /* a copy of rows' scales */
-#define DSA_GEMM_KNOWN      512         /* a power of two */
+#define DSA_GEMM_KNOWN      4096        /* most algorithms; a model has about
+                                           12 products, of 50 sizes each */
 
 /* The library is faster for more than so many rows of a head ... */
 #define DSA_GEMM_HEADS_ROWS 32
@@ -59,8 +60,9 @@ typedef struct {
 
 
 typedef struct {
+    int                     used;       /* 1: the others are set */
+    int                     refused;    /* 1: the library has no algorithm */
     dsa_gemm_key_t          key;
-    int                     refused;
     cublasLtMatmulAlgo_t    algo;
 } dsa_gemm_known_t;
 
@@ -76,6 +78,7 @@ struct dsa_cuda_gemm_s {
     cublasLtHandle_t        lt;
     const dsa_cuda_state_t *state;
     uint8_t                *work;
+    int                     sealed;     /* 1: no further algorithms */
     dsa_gemm_known_t        known[DSA_GEMM_KNOWN];
 };
 
@@ -154,6 +157,13 @@ dsa_cuda_gemm_destroy(dsa_cuda_gemm_t *g)
         (void) cublasLtDestroy(g->lt);
         free(g);
     }
+}
+
+
+extern "C" void
+dsa_cuda_gemm_seal(dsa_cuda_gemm_t *g)
+{
+    g->sealed = 1;
 }
 
 
@@ -375,12 +385,15 @@ dsa_cuda_gemm_rows(uint32_t rows)
 }
 
 
+/* The entry of a key, a new one for a key that is not known; NULL: none left. */
+
 static dsa_gemm_known_t *
 dsa_gemm_known(dsa_cuda_gemm_t *p, const dsa_gemm_key_t *key)
 {
-    size_t           i;
-    uint64_t         hash;
-    const uint32_t  *word;
+    size_t             i, n;
+    uint64_t           hash;
+    const uint32_t    *word;
+    dsa_gemm_known_t  *k;
 
     word = (const uint32_t *) key;
     hash = 0;
@@ -390,12 +403,21 @@ dsa_gemm_known(dsa_cuda_gemm_t *p, const dsa_gemm_key_t *key)
         hash ^= hash >> 32;
     }
 
-    return &p->known[hash % DSA_GEMM_KNOWN];
+    for (n = 0; n < DSA_GEMM_KNOWN; n++) {
+        k = &p->known[(hash + n) % DSA_GEMM_KNOWN];
+
+        if (!k->used || memcmp(&k->key, key, sizeof(dsa_gemm_key_t)) == 0) {
+            return k;
+        }
+    }
+
+    return NULL;
 }
 
 
 /*
- * Returns cudaErrorNotSupported if the library has no algorithm for the call.
+ * Returns cudaErrorNotSupported if the library has no algorithm for the call,
+ * or would have to load one after dsa_cuda_gemm_seal().
  */
 
 static int
@@ -429,11 +451,12 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, uint32_t sums,
 
     k = dsa_gemm_known(p, &key);
 
-    if (memcmp(&k->key, &key, sizeof(key)) == 0 && k->refused) {
+    if (k == NULL || (k->used ? k->refused : p->sealed)) {
         return cudaErrorNotSupported;
     }
 
-    if (memcmp(&k->key, &key, sizeof(key)) != 0) {
+    if (!k->used) {
+        k->used = 1;
         k->key = key;
 
         all = *g;

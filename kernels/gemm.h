@@ -139,6 +139,13 @@ size_t dsa_cuda_gemm_work(void);
 uint32_t dsa_cuda_gemm_rows(uint32_t rows);
 
 /*
+ * From now on the library computes only what it has computed before, so that
+ * it loads no further kernel; the own kernels compute other products, with
+ * many rows slowly.
+ */
+void dsa_cuda_gemm_seal(dsa_cuda_gemm_t *g);
+
+/*
  * y [rows, w.rows] bf16, ld_y apart, = x . w^T with the block scales of both
  * operands, accumulated in float32.  rows > 0; w.rows is a multiple of 8.
  *

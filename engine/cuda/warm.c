@@ -17,14 +17,20 @@
  * a kernel when it first uses it.  Loading maps memory for all GPUs, which may
  * wait until they are idle; if another rank waited for this one on its GPU at
  * that time, both would wait for ever.  After these steps the library has
- * loaded every kernel that later steps need.
+ * loaded every kernel that later steps need, and may load no other.
  */
 
 static uint32_t dsa_warm_layers(const dsa_cuda_rank_t *rank);
 static int dsa_warm_steps(dsa_cuda_rank_t *rank, dsa_err_t *err);
 static int dsa_warm_input(dsa_cuda_rank_t *rank, uint32_t tokens);
-static int dsa_warm_step(dsa_cuda_rank_t *rank, uint32_t tokens, int mha,
+static int dsa_warm_decode(dsa_cuda_rank_t *rank, uint32_t tokens,
     dsa_err_t *err);
+static int dsa_warm_absorbed(dsa_cuda_rank_t *rank, uint32_t tokens,
+    dsa_err_t *err);
+static int dsa_warm_mha(dsa_cuda_rank_t *rank, uint32_t tokens,
+    dsa_err_t *err);
+static int dsa_warm_step(dsa_cuda_rank_t *rank, const dsa_cuda_seq_t *seq,
+    uint32_t n_seqs, uint32_t tokens, dsa_err_t *err);
 
 
 int
@@ -55,6 +61,7 @@ dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err)
 
     rc = dsa_warm_steps(rank, err);
 
+    dsa_cuda_gemm_seal(rank->gemm);
     rank->config.num_hidden_layers = layers;
     memset(p, 0, sizeof(dsa_cuda_peers_t));
 
@@ -87,26 +94,30 @@ dsa_warm_layers(const dsa_cuda_rank_t *rank)
 }
 
 
+/*
+ * Steps of all sizes for which the library has an algorithm, up to the limits
+ * of a step and of MHA prefill, in each of the three forms of attention.
+ */
+
 static int
 dsa_warm_steps(dsa_cuda_rank_t *rank, dsa_err_t *err)
 {
     int       rc;
-    uint32_t  n;
+    uint32_t  n, most;
+
+    most = rank->max_tokens > rank->mha_tokens ? rank->max_tokens
+                                               : rank->mha_tokens;
 
     rc = dsa_warm_input(rank, rank->max_tokens);
 
-    for (n = 1; rc == 0; n = dsa_cuda_gemm_rows(n + 1)) {
-        n = n < rank->max_tokens ? n : rank->max_tokens;
-
-        if (dsa_warm_step(rank, n, 0, err) != DSA_OK
-            || (n <= rank->mha_tokens
-                && dsa_warm_step(rank, n, 1, err) != DSA_OK))
+    for (n = 1; rc == 0 && n <= dsa_cuda_gemm_rows(most);
+         n = dsa_cuda_gemm_rows(n + 1))
+    {
+        if (dsa_warm_decode(rank, n, err) != DSA_OK
+            || dsa_warm_absorbed(rank, n, err) != DSA_OK
+            || dsa_warm_mha(rank, n, err) != DSA_OK)
         {
             return DSA_ERROR;
-        }
-
-        if (n == rank->max_tokens) {
-            break;
         }
     }
 
@@ -167,22 +178,96 @@ dsa_warm_input(dsa_cuda_rank_t *rank, uint32_t tokens)
 }
 
 
+/* Up to tokens decode tokens, which may see more than topk keys. */
+
 static int
-dsa_warm_step(dsa_cuda_rank_t *rank, uint32_t tokens, int mha, dsa_err_t *err)
+dsa_warm_decode(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
 {
-    dsa_cuda_seq_t   seq;
     dsa_cuda_step_t  step;
 
-    memset(&seq, 0, sizeof(seq));
     memset(&step, 0, sizeof(step));
 
-    seq.n = tokens;
-    seq.mha = (uint32_t) mha;
+    step.tokens = tokens < rank->max_samples ? tokens : rank->max_samples;
+    step.decode = step.tokens;
+    step.samples = step.tokens;
+    step.slot = step.tokens;
+    step.max_keys = rank->context < rank->topk + 1 ? rank->context
+                                                   : rank->topk + 1;
+    step.indexed = step.max_keys > rank->topk;
+
+    return dsa_cuda_rank_run(rank, &step, err);
+}
+
+
+/*
+ * Up to tokens tokens by absorbed MQA.  They see more than topk keys if the
+ * context permits it, so that the indexer computes all of them too.  Prompts
+ * are no longer than the context; a step may have several.
+ */
+
+static int
+dsa_warm_absorbed(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
+{
+    int              rc;
+    uint32_t         i, n, at, seqs;
+    dsa_cuda_seq_t  *seq;
+
+    tokens = tokens < rank->max_tokens ? tokens : rank->max_tokens;
+    seqs = (tokens + rank->context - 1) / rank->context;
+    seq = calloc(seqs, sizeof(dsa_cuda_seq_t));
+
+    if (seq == NULL) {
+        return dsa_error(err, "no memory for the first steps of GPU %d",
+                         rank->device);
+    }
+
+    for (i = 0, at = 0; i < seqs; i++, at += n) {
+        n = tokens - at < rank->context ? tokens - at : rank->context;
+
+        seq[i].first = at;
+        seq[i].n = n;
+        seq[i].start = rank->context - n < rank->topk ? rank->context - n
+                                                      : rank->topk;
+    }
+
+    rc = dsa_warm_step(rank, seq, seqs, tokens, err);
+    free(seq);
+
+    return rc;
+}
+
+
+/* The last tokens of a prompt of up to tokens tokens by MHA prefill. */
+
+static int
+dsa_warm_mha(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
+{
+    dsa_cuda_seq_t  seq;
+
+    tokens = tokens < rank->mha_tokens ? tokens : rank->mha_tokens;
+
+    memset(&seq, 0, sizeof(seq));
+
+    seq.n = tokens < rank->max_tokens ? tokens : rank->max_tokens;
+    seq.start = tokens - seq.n;
+    seq.mha = 1;
+
+    return dsa_warm_step(rank, &seq, 1, seq.n, err);
+}
+
+
+static int
+dsa_warm_step(dsa_cuda_rank_t *rank, const dsa_cuda_seq_t *seq,
+    uint32_t n_seqs, uint32_t tokens, dsa_err_t *err)
+{
+    dsa_cuda_step_t  step;
+
+    memset(&step, 0, sizeof(step));
 
     step.tokens = tokens;
     step.slot = tokens;
-    step.seq = &seq;
-    step.n_seqs = 1;
+    step.seq = seq;
+    step.n_seqs = n_seqs;
     step.samples = tokens < rank->max_samples ? tokens : rank->max_samples;
 
     return dsa_cuda_rank_run(rank, &step, err);

