@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The scheduler on a scripted backend with several ranks (ranks.h): where
+ * The scheduler on a scripted backend with several ranks (placement.h): where
  * sequences run, which pages are copied, and what tenants and prompts get.
  */
 
