@@ -261,7 +261,7 @@ static int
 dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     uint32_t number, dsa_err_t *err)
 {
-    uint32_t  tokens;
+    uint32_t  most, tokens;
 
     if (dsa_shard_init(&rank->shard, &rank->config, number, conf->gpus,
                        conf->attention, err)
@@ -278,6 +278,16 @@ dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     /* the experts of a rank may be chosen by tokens of all ranks */
 
     if (rank->experts != rank->shard.experts.of) {
+        most = INT32_MAX / rank->config.hidden_size;
+
+        if (rank->max_tokens > most) {
+            return dsa_error(err, "a step has up to %u tokens on each GPU; "
+                             "\"attention data\" with several GPUs expects "
+                             "at most %u for a hidden_size of %u (see "
+                             "\"token_budget\")", rank->max_tokens, most,
+                             rank->config.hidden_size);
+        }
+
         tokens = rank->max_tokens * rank->shard.ranks;
         rank->round = tokens < DSA_CUDA_ROUND_TOKENS ? tokens
                                                      : DSA_CUDA_ROUND_TOKENS;
