@@ -517,9 +517,10 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
 
 /*
  * Copies run in the streams of their destinations, after the steps of their
- * sources that write the pages.  Later steps of all ranks wait for the copies:
- * they may write another prefix to a page that is copied, and with a split
- * prompt each rank writes to the pages of all.
+ * sources that write the pages.  Later steps of a source, which may write
+ * another prefix to a page, wait for the copies from it.  With a split prompt
+ * other ranks write to its pages, too, but only after the exchange with which
+ * such a step begins (dsa_cuda_layers()), and thus after the source's wait.
  */
 
 static int
@@ -620,27 +621,18 @@ dsa_backend_cuda_copy_page(const dsa_cuda_lane_t *to,
 }
 
 
-/* Each rank waits for all copies.  to: see dsa_backend_cuda_before(). */
+/* Each source waits for the copies of its pages. */
 
 static int
 dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
 {
     int               rc;
-    uint32_t          r, q, targets;
+    uint32_t          r, q;
     dsa_cuda_lane_t  *lane;
 
     rc = 0;
-    targets = 0;
-
-    for (r = 0; r < c->group->ranks; r++) {
-        targets |= to[r];
-    }
 
     for (q = 0; rc == 0 && q < c->group->ranks; q++) {
-        if ((targets >> q & 1) == 0) {
-            continue;
-        }
-
         lane = &c->lane[q];
 
         rc = dsa_cuda_rank_attach(lane->rank);
@@ -648,7 +640,7 @@ dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
                                                   lane->rank->stream);
 
         for (r = 0; rc == 0 && r < c->group->ranks; r++) {
-            if (r != q) {
+            if ((to[r] >> q & 1) != 0) {
                 rc = cudaStreamWaitEvent(c->lane[r].rank->stream,
                                          lane->copied, 0);
             }
