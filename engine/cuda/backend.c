@@ -67,7 +67,6 @@ static int dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
 static int dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 static int dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err);
-static int dsa_backend_cuda_graphs(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_backend_cuda_unlane(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
@@ -122,8 +121,6 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     if (dsa_backend_cuda_model(b, c, conf, err) != DSA_OK
         || dsa_backend_cuda_group(b, c, conf, err) != DSA_OK
         || dsa_cuda_team_run(c->group->team, dsa_backend_cuda_lane, c, err)
-           != DSA_OK
-        || dsa_cuda_team_run(c->group->team, dsa_backend_cuda_graphs, c, err)
            != DSA_OK
         || dsa_cuda_group_check(c->group, err) != DSA_OK)
     {
@@ -212,7 +209,7 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
 }
 
 
-/* What a rank needs for steps, except its graphs. */
+/* What a rank needs for steps, and its graphs. */
 
 static int
 dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err)
@@ -247,24 +244,6 @@ dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err)
             return DSA_ERROR;
         }
     }
-
-    return DSA_OK;
-}
-
-
-/*
- * After dsa_backend_cuda_lane() of all ranks: the steps that are captured wait
- * for the other ranks, which must not allocate memory at that time.
- */
-
-static int
-dsa_backend_cuda_graphs(void *data, uint32_t rank, dsa_err_t *err)
-{
-    dsa_cuda_lane_t     *lane;
-    dsa_backend_cuda_t  *c;
-
-    c = data;
-    lane = &c->lane[rank];
 
     return dsa_cuda_graphs_open(&lane->graphs, lane->rank, &lane->inflight[0],
                                 err);
