@@ -385,7 +385,7 @@ dsa_cuda_gemm_rows(uint32_t rows)
 }
 
 
-/* The entry of a key, a new one for a key that is not known; NULL: none left. */
+/* The entry of a key, or an unused one for a new key; NULL: none is left. */
 
 static dsa_gemm_known_t *
 dsa_gemm_known(dsa_cuda_gemm_t *p, const dsa_gemm_key_t *key)

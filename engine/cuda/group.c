@@ -23,6 +23,7 @@ static int dsa_group_open_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_place_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_finish_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_load(dsa_group_open_t *open, dsa_err_t *err);
+static int dsa_group_sync_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_plan(dsa_cuda_group_t *group,
     const dsa_cuda_conf_t *conf, dsa_err_t *err);
@@ -89,6 +90,11 @@ dsa_cuda_group_close(dsa_cuda_group_t *group)
     }
 
     if (group->team != NULL) {
+
+        /* kernels of a rank store to the memory of others, which is freed */
+
+        (void) dsa_cuda_team_run(group->team, dsa_group_sync_rank, group,
+                                 &err);
         (void) dsa_cuda_team_run(group->team, dsa_group_close_rank, group,
                                  &err);
         dsa_cuda_team_destroy(group->team);
@@ -165,6 +171,24 @@ dsa_group_load(dsa_group_open_t *open, dsa_err_t *err)
     }
 
     return rc;
+}
+
+
+static int
+dsa_group_sync_rank(void *data, uint32_t rank, dsa_err_t *err)
+{
+    dsa_cuda_rank_t   *r;
+    dsa_cuda_group_t  *group;
+
+    group = data;
+    r = group->rank[rank];
+
+    if (r != NULL && r->stream != NULL) {
+        (void) dsa_cuda_rank_attach(r);
+        (void) cudaStreamSynchronize(r->stream);
+    }
+
+    return DSA_OK;
 }
 
 
