@@ -42,7 +42,7 @@ dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err)
 
     p = &rank->peers;
 
-    /* a group of this rank alone, whose exchanges wait for nobody */
+    /* a group of this rank alone, whose exchanges wait for no other rank */
 
     p->exchange.ranks = 1;
     p->exchange.processors = rank->state.processors;
