@@ -12,6 +12,7 @@
 
 #include "bench/bench.h"
 #include "bench/engine.h"
+#include "engine/cuda/group.h"
 #include "engine/cuda/weights.h"
 #include "kernels/cache.h"
 
@@ -52,6 +53,10 @@ dsa_bench_engine(int argc, char **argv, const char *usage)
     if (dsa_bench_options(&e, argc, argv) != DSA_OK) {
         (void) fputs(usage, stderr);
         return 2;
+    }
+
+    if (e.gpus > 1) {
+        dsa_cuda_load_all();
     }
 
     rc = dsa_bench_fit(&e, &err);

@@ -33,6 +33,15 @@ static void dsa_group_connect(dsa_cuda_group_t *group);
 static int dsa_group_distinct(const dsa_cuda_group_t *group);
 
 
+/* The driver reads the variable once per process. */
+
+void
+dsa_cuda_load_all(void)
+{
+    (void) setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+}
+
+
 dsa_cuda_group_t *
 dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
 {
@@ -53,10 +62,8 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
     open.group = group;
     open.conf = conf;
 
-    /* see the comment in group.h; the variable is read once per process */
-
     if (conf->gpus > 1) {
-        (void) setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+        dsa_cuda_load_all();
     }
 
     group->team = dsa_cuda_team_create(conf->gpus, err);

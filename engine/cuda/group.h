@@ -43,6 +43,13 @@ typedef struct {
 
 
 /*
+ * Makes CUDA load all kernels of the process when it is first used.  A program
+ * that uses CUDA before it opens a group of several GPUs calls this before;
+ * dsa_cuda_group_open() calls it, too.
+ */
+void dsa_cuda_load_all(void);
+
+/*
  * Opens all GPUs of conf: checks them, plans and logs their memory, loads the
  * weights, and connects them.  NULL with err.  conf is not used afterwards.
  */

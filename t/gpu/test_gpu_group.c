@@ -593,5 +593,7 @@ main(void)
         cmocka_unit_test(test_missing)
     };
 
+    dsa_cuda_load_all();
+
     return cmocka_run_group_tests(tests, wide_make, wide_remove);
 }

@@ -27,6 +27,7 @@ gpus(void)
 }
 
 
+#include "engine/cuda/group.h"
 #include "t/unit/join.h"
 
 
@@ -81,6 +82,8 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_join)
     };
+
+    dsa_cuda_load_all();
 
     return cmocka_run_group_tests(tests, wide_make, wide_remove);
 }
