@@ -106,12 +106,7 @@ dsa_exchange_sum(float *y, const float *part, size_t step,
     const float  *from;
 
     for (t = 0; t < tokens; t++) {
-        if (shared != NULL) {
-            memcpy(y, shared + t * cols, cols * sizeof(float));
-
-        } else {
-            memset(y, 0, cols * sizeof(float));
-        }
+        memset(y, 0, cols * sizeof(float));
 
         for (r = 0; r < ranks; r++) {
             if (!dsa_exchange_has(expert, k, r * experts, experts)) {
@@ -123,6 +118,10 @@ dsa_exchange_sum(float *y, const float *part, size_t step,
             for (j = 0; j < cols; j++) {
                 y[j] += from[j];
             }
+        }
+
+        for (j = 0; shared != NULL && j < cols; j++) {
+            y[j] += shared[t * cols + j];
         }
 
         if (bf16) {

@@ -209,10 +209,10 @@ void dsa_exchange_combine(float *part, const float *y, const float *weight,
     size_t cols, uint32_t rank, uint32_t experts, int bf16);
 
 /*
- * The twin of dsa_cuda_exchange_sum(): y [tokens, cols] = shared [tokens,
- * cols], unless it is NULL, then plus the parts of the ranks with an expert of
- * the token, ranks rising.  That of rank r begins step * r elements after
- * part.
+ * The twin of dsa_cuda_exchange_sum(): y [tokens, cols] = the parts of the
+ * ranks with an expert of the token, ranks rising, then plus shared [tokens,
+ * cols], unless it is NULL.  That of rank r begins step * r elements after
+ * part.  y and shared do not overlap.
  */
 void dsa_exchange_sum(float *y, const float *part, size_t step,
     const float *shared, const int32_t *expert, size_t tokens,

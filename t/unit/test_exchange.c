@@ -258,9 +258,9 @@ test_order(void **state)
         assert_true(sum[j] == 0);
     }
 
-    /* the shared expert is the first term, and the parts are 1 and -2^24 */
+    /* the parts are 2^24 and 1, and the shared expert is the last term */
 
-    dsa_exchange_sum(sum, all[1], COLS, all[0], ids, 1, 2, 1, 3, COLS, 0);
+    dsa_exchange_sum(sum, all[0], COLS, all[2], ids, 1, 2, 1, 3, COLS, 0);
 
     for (j = 0; j < COLS; j++) {
         assert_true(sum[j] == 0);
