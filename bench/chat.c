@@ -599,5 +599,14 @@ main(int argc, char **argv)
 
     chat_print((double) (now_ns() - start) * 1e-9);
 
+    for (k = 0; k < conf.streams; k++) {
+        free(s[k].line);
+        free(s[k].request);
+    }
+
+    free(s);
+    free(first_ms);
+    free(gap_ms);
+
     return failed == 0 ? 0 : 1;
 }
