@@ -393,7 +393,7 @@ dsa_heads_exponentials(float (&s)[64], dsa_heads_rows_t *r,
 
 
 /*
- * Stores a number that depends on the maxima.  Nobody reads it.  ptxas keeps
+ * Stores a number that depends on the maxima.  No code reads it.  ptxas keeps
  * the order of memory accesses and of waits for products, so that the maxima
  * are computed before the wait that follows.  Otherwise it moves the wait
  * ahead of them, and they are not computed while the product runs.

@@ -36,8 +36,7 @@ typedef struct {
 /*
  * Captures all graphs of a rank, using f as memory for their input.  A rank
  * that is alone runs each step once; no step of several ranks runs.  DSA_ERROR
- * with err.  graphs is zeroed before,
- * and closed by the caller in any case.
+ * with err.  graphs is zeroed before, and closed by the caller in any case.
  */
 int dsa_cuda_graphs_open(dsa_cuda_graphs_t *graphs, dsa_cuda_rank_t *rank,
     const dsa_cuda_inflight_t *f, dsa_err_t *err);

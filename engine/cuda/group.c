@@ -338,7 +338,6 @@ dsa_group_connect(dsa_cuda_group_t *group)
         p->exchange.exclusive = (uint32_t) dsa_group_distinct(group);
         p->exchange.timeout_ns = DSA_CUDA_EXCHANGE_MS * 1000000ULL;
         p->exchange.fault = group->rank[r]->fault;
-        p->pages = group->pages;
 
         for (q = 0; q < group->ranks; q++) {
             from = group->rank[q];

@@ -351,8 +351,8 @@ dsa_replica_close(dsa_replica_t *r)
 /*
  * Ends the process after a failed step, without closing the backend.  When one
  * GPU fails, the kernels of the others wait for data that it does not send any
- * more, and NCCL's symmetric kernels cannot be aborted.  cudaFree() does not
- * return while a kernel runs, but the end of the process ends its kernels: on
+ * more, and a kernel cannot be aborted.  cudaFree() does not return while a
+ * kernel runs, but the end of the process ends its kernels: on
  * two H200 with a kernel that never ends on each, _exit() took less than 0.7 s,
  * and the next process could use both GPUs at once.  exit() would run the
  * destructors of libraries that other threads still use.
