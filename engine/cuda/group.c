@@ -66,6 +66,13 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         dsa_cuda_load_all();
     }
 
+    /* first: the error does not depend on the GPUs of this machine */
+
+    if (dsa_cuda_check_config(&conf->config, err) != DSA_OK) {
+        dsa_cuda_group_close(group);
+        return NULL;
+    }
+
     group->team = dsa_cuda_team_create(conf->gpus, err);
 
     if (group->team == NULL

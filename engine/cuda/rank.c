@@ -46,8 +46,7 @@ dsa_cuda_rank_open(const dsa_cuda_conf_t *conf, uint32_t number,
         return NULL;
     }
 
-    if (dsa_cuda_check_config(&conf->config, err) != DSA_OK
-        || dsa_rank_limits(rank, conf, number, err) != DSA_OK
+    if (dsa_rank_limits(rank, conf, number, err) != DSA_OK
         || dsa_rank_device(rank, conf->gpu[number], err) != DSA_OK
         || dsa_rank_sizes(rank, err) != DSA_OK)
     {
