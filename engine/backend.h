@@ -133,6 +133,8 @@ typedef struct {
     uint32_t            max_seqs;       /* most sequences in a step, on each
                                            rank */
     uint32_t            allowed;        /* ids from here on are never sampled */
+    uint32_t            persistent;     /* 1: the fingerprint has to cover every
+                                           byte of the weights */
     double              rate;           /* null: tokens/s of a sequence */
 } dsa_backend_conf_t;
 
@@ -145,6 +147,29 @@ typedef struct {
     uint32_t            to_rank;
     uint32_t            to_page;
 } dsa_page_copy_t;
+
+
+/*
+ * A page that moves between a rank and host memory.  A page in host memory has
+ * the same bytes for all ranks and all backends of one fingerprint: latents and
+ * index keys of all layers together.
+ */
+
+typedef struct {
+    uint32_t            page;           /* of the rank */
+    void               *host;           /* page_bytes, in memory that pin() was
+                                           called for */
+} dsa_page_move_t;
+
+
+typedef enum {
+    DSA_MOVE_OUT = 0,                   /* from the rank to host memory */
+    DSA_MOVE_IN,                        /* from host memory to the rank */
+    DSA_MOVES
+} dsa_move_e;
+
+#define DSA_MOVE_CALLS      16          /* most calls of move() in flight, of
+                                           one rank and way */
 
 
 /*
@@ -170,6 +195,12 @@ struct dsa_backend_s {
     uint32_t            masks;          /* 1: takes masks; 0: each mask must
                                            be NULL */
     char                fingerprint[36];/* of the model and the page layout */
+    uint32_t            sampled;        /* 1: the fingerprint does not cover
+                                           every byte of the weights, so that
+                                           pages must not outlive the process */
+    uint64_t            page_bytes;     /* of a page in host memory */
+    int32_t             node[DSA_MAX_GPUS];     /* [ranks], the NUMA node of a
+                                           rank; -1: not known */
     void               *data;           /* private to the backend */
 
     /*
@@ -193,6 +224,43 @@ struct dsa_backend_s {
      */
     int               (*copy)(dsa_backend_t *b, const dsa_page_copy_t *copy,
                               uint32_t n, dsa_err_t *err);
+
+    /*
+     * Prepares host memory for moves.  The memory must exist until close().
+     * Not while steps or moves are in flight.
+     */
+    int               (*pin)(dsa_backend_t *b, void *memory, uint64_t bytes,
+                             dsa_err_t *err);
+
+    /*
+     * Orders moves of n pages between a rank and host memory, n >= 1, beside
+     * the steps and never on their stream:
+     *
+     *     DSA_MOVE_OUT  begins after the page copies of earlier calls of
+     *                   copy().  The caller orders it when the steps that
+     *                   wrote the pages have ended, and keeps the pages
+     *                   unchanged until it has ended.
+     *     DSA_MOVE_IN   begins after all steps that were started and copies
+     *                   that were ordered, because they may still read what
+     *                   the pages held before.  Steps that read the pages are
+     *                   started when it has ended.
+     *
+     * At most DSA_MOVE_CALLS calls of a rank and way are in flight.  DSA_ERROR
+     * is fatal for the replica.
+     */
+    int               (*move)(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
+                              const dsa_page_move_t *move, uint32_t n,
+                              dsa_err_t *err);
+
+    /*
+     * Sets *calls to the number of calls of move(), since the backend was
+     * opened, of this rank and way whose pages have all moved; they end in
+     * their order.  With wait 1 it waits for the oldest one in flight, if
+     * there is one.
+     */
+    int               (*moved)(dsa_backend_t *b, dsa_move_e way,
+                               uint32_t rank, int wait, uint64_t *calls,
+                               dsa_err_t *err);
     void              (*close)(dsa_backend_t *b);
 };
 

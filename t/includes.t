@@ -32,7 +32,8 @@ my %may_include = (
 
     'engine/tokenizer/'  => [ 'base/' ],
     'engine/checkpoint/' => [ 'base/' ],
-    'engine/schedule/'   => [ 'base/', @interface ],
+    'engine/pages/'      => [ 'base/', 'redis_schema/', @interface ],
+    'engine/schedule/'   => [ 'base/', 'engine/pages/', @interface ],
 
     'engine/cpu/'        => [ 'base/', 'kernels/', 'engine/checkpoint/',
                               @interface ],

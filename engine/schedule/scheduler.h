@@ -48,6 +48,35 @@
 typedef struct dsa_sched_s  dsa_sched_t;
 
 
+/* Where pages are: the memory of the ranks, host memory, Redis. */
+
+typedef enum {
+    DSA_TIER_GPU = 0,
+    DSA_TIER_HOST,
+    DSA_TIER_REDIS,
+    DSA_TIERS
+} dsa_tier_e;
+
+
+typedef struct {
+    uint64_t            pages;          /* that the tier can hold; Redis: 0 */
+    uint64_t            used;           /* of them, with contents that can be
+                                           found, or in use; Redis: 0 */
+    uint64_t            hit_tokens;     /* prompt tokens found here first */
+    uint64_t            read_pages;     /* moved from here to a faster tier */
+    uint64_t            read_bytes;
+    uint64_t            read_us;        /* sum of their times */
+    uint64_t            write_pages;    /* moved here */
+    uint64_t            write_bytes;
+    uint64_t            write_us;
+    uint64_t            abandoned;      /* pages whose read was too slow */
+    uint64_t            invalid;        /* pages that did not verify */
+    uint64_t            failed;         /* operations that failed */
+    uint64_t            lost;           /* pages that left the tier before a
+                                           slower one had them */
+} dsa_tier_stats_t;
+
+
 typedef struct {
     uint32_t            max_running;    /* sequences in a step, on each rank */
     uint32_t            token_budget;   /* tokens in a step, on all ranks
@@ -58,6 +87,11 @@ typedef struct {
     uint32_t            step_target_ms; /* limits the prefill part of steps
                                            that have decodes, see pace.h; 0:
                                            no limit */
+
+    /* Slower tiers, which the caller opens before and closes after it. */
+
+    const struct dsa_host_s   *host;    /* NULL: none */
+    struct dsa_cache_s        *cache;   /* NULL: none; needs host */
 
     /* Microseconds that never decrease; NULL: CLOCK_MONOTONIC. */
 
@@ -114,6 +148,7 @@ typedef struct {
     uint32_t            ranks;
     uint32_t            rank_pages;         /* of each rank */
     uint32_t            rank_used[DSA_MAX_GPUS];    /* of them, in use */
+    dsa_tier_stats_t    tier[DSA_TIERS];
 } dsa_sched_stats_t;
 
 
@@ -153,6 +188,19 @@ void dsa_sched_cancel(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish);
 
 /* 1 when dsa_sched_step() has something to do. */
 int dsa_sched_busy(const dsa_sched_t *s);
+
+/*
+ * With dsa_sched_busy() 0: when dsa_sched_step() has to be called although
+ * nothing was added and the cache (conf.cache) did not wake its user, by
+ * conf.clock_us; UINT64_MAX: never.
+ */
+uint64_t dsa_sched_due_us(const dsa_sched_t *s);
+
+/*
+ * Writes the pages that are worth it to the cache, for at most `ms`
+ * milliseconds: before the end of a replica that has no sequences any more.
+ */
+int dsa_sched_flush(dsa_sched_t *s, uint64_t ms, dsa_err_t *err);
 
 /*
  * Runs a step.  With a backend of depth 2 it starts a step and waits for the

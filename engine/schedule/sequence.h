@@ -9,7 +9,7 @@
 
 
 #include "engine/backend.h"
-#include "engine/schedule/pages.h"
+#include "engine/pages/pages.h"
 #include "engine/schedule/policy.h"
 #include "engine/schedule/request.h"
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "engine/backend.h"
-#include "engine/schedule/pages.h"
+#include "engine/pages/pages.h"
 
 
 #define N_PAGES     8

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "engine/schedule/prefix.h"
+#include "engine/pages/prefix.h"
 
 
 #define DSA_NO_ENTRY    UINT32_MAX

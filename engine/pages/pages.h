@@ -9,8 +9,8 @@
 
 
 #include "engine/backend.h"
-#include "engine/schedule/prefix.h"
-#include "engine/schedule/store.h"
+#include "engine/pages/prefix.h"
+#include "engine/pages/store.h"
 
 
 /*

@@ -8,7 +8,7 @@
 #define _DSA_POOL_H_INCLUDED_
 
 
-#include "engine/schedule/store.h"
+#include "engine/pages/store.h"
 
 
 /*
@@ -21,6 +21,15 @@
  * numbers.  DSA_ERROR: out of memory, or n is out of bounds.
  */
 int dsa_pool_init(dsa_store_t *store, uint32_t n);
+
+/*
+ * The pages that will be allocated next, so that they can be copied elsewhere
+ * in time: each call returns one of the first `window` free pages, at most once
+ * for each time that a page becomes one of them, and DSA_NO_SLOT when all of
+ * them were returned.  Pages that were released with keep 0 are not returned.
+ * O(1), averaged over calls.
+ */
+uint32_t dsa_pool_cold(dsa_store_t *store, uint32_t window);
 
 
 #endif /* _DSA_POOL_H_INCLUDED_ */

@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "engine/schedule/pages.h"
-#include "engine/schedule/pool.h"
+#include "engine/pages/pages.h"
+#include "engine/pages/pool.h"
 
 
 _Static_assert(DSA_MAX_GPUS <= DSA_PREFIX_STORES,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engine/backend.h"
-#include "engine/schedule/digest.h"
+#include "engine/pages/digest.h"
 
 
 struct dsa_digester_s {

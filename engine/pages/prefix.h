@@ -8,8 +8,8 @@
 #define _DSA_PREFIX_H_INCLUDED_
 
 
-#include "engine/schedule/digest.h"
-#include "engine/schedule/store.h"
+#include "engine/pages/digest.h"
+#include "engine/pages/store.h"
 
 
 /*

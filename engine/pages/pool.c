@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "engine/backend.h"
-#include "engine/schedule/pool.h"
+#include "engine/pages/pool.h"
 
 
 /*

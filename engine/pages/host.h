@@ -1,0 +1,66 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_HOST_H_INCLUDED_
+#define _DSA_HOST_H_INCLUDED_
+
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+
+/*
+ * The host memory of a replica for pages of the KV cache: one slab of slots for
+ * each NUMA node, in huge pages if the system has them, all of it present
+ * before the first use.  A slot has the bytes of one page.
+ */
+
+#define DSA_HOST_SLABS      8           /* most nodes that are used */
+#define DSA_HOST_ALIGN      4096        /* bytes, of a slot */
+
+
+typedef struct {
+    uint8_t            *memory;
+    uint64_t            bytes;          /* of the slots */
+    uint64_t            mapped;         /* bytes of the mapping */
+    int32_t             node;           /* -1: the system has only one */
+    uint32_t            slots;
+} dsa_host_slab_t;
+
+
+typedef struct dsa_host_s {
+    dsa_host_slab_t     slab[DSA_HOST_SLABS];
+    uint32_t            slabs;
+    uint64_t            slot_bytes;     /* multiple of DSA_HOST_ALIGN */
+} dsa_host_t;
+
+
+/*
+ * Maps size bytes, or a little less, shares them out equally to the NUMA
+ * nodes, and writes to every page of the mappings by several threads.
+ * page_bytes is what a slot has to hold.  Logs sizes, huge pages and time at
+ * level notice.  DSA_ERROR with err, and nothing is mapped: not even one slot
+ * fits size, or the memory is not available.
+ */
+int dsa_host_open(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
+    dsa_err_t *err);
+
+/* Unmaps everything; a zeroed dsa_host_t is allowed. */
+void dsa_host_close(dsa_host_t *h);
+
+/* The slab of a NUMA node; slab 0 if there is none or node is -1. */
+uint32_t dsa_host_slab(const dsa_host_t *h, int32_t node);
+
+
+static inline uint8_t *
+dsa_host_slot(const dsa_host_t *h, uint32_t slab, uint32_t slot)
+{
+    return h->slab[slab].memory + slot * h->slot_bytes;
+}
+
+
+#endif /* _DSA_HOST_H_INCLUDED_ */

@@ -1,0 +1,44 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_LRU_H_INCLUDED_
+#define _DSA_LRU_H_INCLUDED_
+
+
+#include "engine/pages/store.h"
+
+
+/*
+ * The slots of a slab of host memory as a store.  Free slots are allocated in
+ * this order:
+ *
+ *     empty       slots that hold nothing
+ *     shadowed    slots whose page a faster tier has, too, the least recently
+ *                 used first: nothing is lost when they are overwritten
+ *     probation   pages that were not found again since they came
+ *     protected   pages that were: those of shared system prompts, and of
+ *                 conversations that go on; at most 4 of 5 slots, beyond which
+ *                 the least recently used one is in probation again
+ *
+ * A slot that is released with keep 1 is the most recently used of its list.
+ * All operations but audit() are O(1).
+ *
+ * Sets *store with n slots, 1 .. DSA_PAGES_MAX, all of them empty.  DSA_ERROR:
+ * out of memory, or n is out of bounds.
+ */
+int dsa_lru_init(dsa_store_t *store, uint32_t n);
+
+/* The page of a slot was found by another request. */
+void dsa_lru_hit(dsa_store_t *store, uint32_t slot);
+
+/* 1: a faster tier has the page as well; 0: it has it no longer. */
+void dsa_lru_shadow(dsa_store_t *store, uint32_t slot, int shadowed);
+
+/* 1 when alloc() would return a slot that is empty or shadowed. */
+int dsa_lru_cheap(const dsa_store_t *store);
+
+
+#endif /* _DSA_LRU_H_INCLUDED_ */
