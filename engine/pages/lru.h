@@ -12,18 +12,22 @@
 
 
 /*
- * The slots of a slab of host memory as a store.  Free slots are allocated in
- * this order:
+ * The slots of a slab of host memory as a store.  Free slots are in four lists
+ * and are allocated in this order:
  *
  *     empty       slots that hold nothing
- *     shadowed    slots whose page a faster tier has, too, the least recently
- *                 used first: nothing is lost when they are overwritten
+ *     shadowed    slots whose page a faster tier has, too, and will keep for a
+ *                 while, the least recently used first: when they are
+ *                 overwritten, the page can be copied here again
  *     probation   pages that were not found again since they came
  *     protected   pages that were: those of shared system prompts, and of
  *                 conversations that go on; at most 4 of 5 slots, beyond which
  *                 the least recently used one is in probation again
  *
- * A slot that is released with keep 1 is the most recently used of its list.
+ * A slot with users is in no list.  What dsa_lru_hit() and dsa_lru_shadow() set
+ * meanwhile selects its list when its last user releases it with keep 1, as the
+ * most recently used one of that list.  With keep 0 it is empty.
+ *
  * All operations but audit() are O(1).
  *
  * Sets *store with n slots, 1 .. DSA_PAGES_MAX, all of them empty.  DSA_ERROR:
@@ -31,10 +35,19 @@
  */
 int dsa_lru_init(dsa_store_t *store, uint32_t n);
 
-/* The page of a slot was found by another request. */
+/*
+ * The page of a slot was found by another request.  The slot must not be
+ * empty.
+ */
 void dsa_lru_hit(dsa_store_t *store, uint32_t slot);
 
-/* 1: a faster tier has the page as well; 0: it has it no longer. */
+/*
+ * 1: a faster tier has the page as well; 0: it has the page no longer, or will
+ * overwrite it soon (dsa_pool_cold() has returned it).  A shadow of a page that
+ * is about to be overwritten must end before, because its slot would otherwise
+ * be allocated first and the page would be in no tier.  A slot whose shadow
+ * ends is the most recently used one of its list.  The slot must not be empty.
+ */
 void dsa_lru_shadow(dsa_store_t *store, uint32_t slot, int shadowed);
 
 /* 1 when alloc() would return a slot that is empty or shadowed. */

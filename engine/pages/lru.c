@@ -1,0 +1,407 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "engine/backend.h"
+#include "engine/pages/lru.h"
+
+
+/* In the order of allocation. */
+
+typedef enum {
+    DSA_LRU_EMPTY = 0,
+    DSA_LRU_SHADOWED,
+    DSA_LRU_PROBATION,
+    DSA_LRU_PROTECTED,
+    DSA_LRU_LISTS
+} dsa_lru_list_e;
+
+
+/*
+ * Each list is a ring through prev[] and next[].  The head of list l is number
+ * n + l: next[n + l] is its least recently used slot, prev[n + l] its most
+ * recently used one.
+ */
+
+typedef struct {
+    uint8_t             list;           /* of a free slot: dsa_lru_list_e */
+    uint8_t             hit;            /* protected, unless shadowed */
+    uint8_t             shadowed;
+} dsa_lru_slot_t;
+
+
+typedef struct {
+    uint32_t            n;
+    uint32_t            n_free;
+    uint32_t            protected;      /* most slots of this list */
+    uint32_t            length[DSA_LRU_LISTS];
+    uint32_t           *prev;           /* [n + DSA_LRU_LISTS] */
+    uint32_t           *next;           /* [n + DSA_LRU_LISTS] */
+    uint32_t           *users;          /* [n] */
+    dsa_lru_slot_t     *slot;           /* [n] */
+} dsa_lru_t;
+
+
+static uint32_t dsa_lru_alloc(void *data);
+static void dsa_lru_retain(void *data, uint32_t slot);
+static void dsa_lru_release(void *data, uint32_t slot, int keep);
+static uint32_t dsa_lru_users(const void *data, uint32_t slot);
+static uint32_t dsa_lru_free(const void *data);
+static int dsa_lru_audit(const void *data, const uint32_t *users,
+    dsa_err_t *err);
+static int dsa_lru_audit_list(const dsa_lru_t *l, uint32_t list,
+    dsa_err_t *err);
+static void dsa_lru_destroy(void *data);
+static void dsa_lru_place(dsa_lru_t *l, uint32_t slot);
+static dsa_lru_list_e dsa_lru_list(const dsa_lru_t *l, uint32_t slot);
+static void dsa_lru_unlink(dsa_lru_t *l, uint32_t slot);
+static void dsa_lru_link(dsa_lru_t *l, uint32_t slot, dsa_lru_list_e list,
+    uint32_t after);
+
+
+int
+dsa_lru_init(dsa_store_t *store, uint32_t n)
+{
+    uint32_t    i;
+    dsa_lru_t  *l;
+
+    if (n == 0 || n > DSA_PAGES_MAX) {
+        return DSA_ERROR;
+    }
+
+    l = calloc(1, sizeof(dsa_lru_t));
+
+    if (l == NULL) {
+        return DSA_ERROR;
+    }
+
+    l->n = n;
+    l->protected = (uint32_t) ((uint64_t) n * 4 / 5);
+    l->prev = calloc((size_t) n + DSA_LRU_LISTS, sizeof(uint32_t));
+    l->next = calloc((size_t) n + DSA_LRU_LISTS, sizeof(uint32_t));
+    l->users = calloc(n, sizeof(uint32_t));
+    l->slot = calloc(n, sizeof(dsa_lru_slot_t));
+
+    if (l->prev == NULL || l->next == NULL || l->users == NULL
+        || l->slot == NULL)
+    {
+        dsa_lru_destroy(l);
+        return DSA_ERROR;
+    }
+
+    for (i = n; i < n + DSA_LRU_LISTS; i++) {
+        l->prev[i] = i;
+        l->next[i] = i;
+    }
+
+    for (i = 0; i < n; i++) {
+        dsa_lru_link(l, i, DSA_LRU_EMPTY, l->prev[n + DSA_LRU_EMPTY]);
+    }
+
+    store->total = n;
+    store->data = l;
+    store->alloc = dsa_lru_alloc;
+    store->retain = dsa_lru_retain;
+    store->release = dsa_lru_release;
+    store->users = dsa_lru_users;
+    store->n_free = dsa_lru_free;
+    store->audit = dsa_lru_audit;
+    store->destroy = dsa_lru_destroy;
+
+    return DSA_OK;
+}
+
+
+static void
+dsa_lru_destroy(void *data)
+{
+    dsa_lru_t  *l = data;
+
+    free(l->prev);
+    free(l->next);
+    free(l->users);
+    free(l->slot);
+    free(l);
+}
+
+
+void
+dsa_lru_hit(dsa_store_t *store, uint32_t slot)
+{
+    dsa_lru_t  *l = store->data;
+
+    assert(slot < l->n);
+
+    l->slot[slot].hit = 1;
+
+    if (l->users[slot] == 0) {
+        assert(l->slot[slot].list != DSA_LRU_EMPTY);
+
+        dsa_lru_unlink(l, slot);
+        dsa_lru_place(l, slot);
+    }
+}
+
+
+void
+dsa_lru_shadow(dsa_store_t *store, uint32_t slot, int shadowed)
+{
+    dsa_lru_t  *l = store->data;
+
+    assert(slot < l->n);
+
+    if (l->slot[slot].shadowed == shadowed) {
+        return;
+    }
+
+    l->slot[slot].shadowed = shadowed;
+
+    if (l->users[slot] == 0) {
+        assert(l->slot[slot].list != DSA_LRU_EMPTY);
+
+        dsa_lru_unlink(l, slot);
+        dsa_lru_place(l, slot);
+    }
+}
+
+
+int
+dsa_lru_cheap(const dsa_store_t *store)
+{
+    const dsa_lru_t  *l = store->data;
+
+    return l->length[DSA_LRU_EMPTY] != 0 || l->length[DSA_LRU_SHADOWED] != 0;
+}
+
+
+static uint32_t
+dsa_lru_alloc(void *data)
+{
+    uint32_t    i, slot;
+    dsa_lru_t  *l = data;
+
+    for (i = 0; i < DSA_LRU_LISTS; i++) {
+        if (l->length[i] != 0) {
+            break;
+        }
+    }
+
+    if (i == DSA_LRU_LISTS) {
+        return DSA_NO_SLOT;
+    }
+
+    slot = l->next[l->n + i];
+
+    assert(slot < l->n && l->users[slot] == 0);
+
+    dsa_lru_unlink(l, slot);
+    l->users[slot] = 1;
+    l->slot[slot].hit = 0;
+    l->slot[slot].shadowed = 0;
+
+    return slot;
+}
+
+
+static void
+dsa_lru_retain(void *data, uint32_t slot)
+{
+    dsa_lru_t  *l = data;
+
+    assert(slot < l->n && l->users[slot] != UINT32_MAX);
+
+    if (l->users[slot] == 0) {
+        dsa_lru_unlink(l, slot);
+    }
+
+    l->users[slot]++;
+}
+
+
+static void
+dsa_lru_release(void *data, uint32_t slot, int keep)
+{
+    dsa_lru_t  *l = data;
+
+    assert(slot < l->n && l->users[slot] != 0);
+
+    if (--l->users[slot] != 0) {
+        return;
+    }
+
+    if (keep) {
+        dsa_lru_place(l, slot);
+        return;
+    }
+
+    l->slot[slot].hit = 0;
+    l->slot[slot].shadowed = 0;
+    dsa_lru_link(l, slot, DSA_LRU_EMPTY, l->n + DSA_LRU_EMPTY);
+}
+
+
+static uint32_t
+dsa_lru_users(const void *data, uint32_t slot)
+{
+    const dsa_lru_t  *l = data;
+
+    assert(slot < l->n);
+
+    return l->users[slot];
+}
+
+
+static uint32_t
+dsa_lru_free(const void *data)
+{
+    const dsa_lru_t  *l = data;
+
+    return l->n_free;
+}
+
+
+static int
+dsa_lru_audit(const void *data, const uint32_t *users, dsa_err_t *err)
+{
+    uint32_t          i, n;
+    const dsa_lru_t  *l = data;
+
+    n = 0;
+
+    for (i = 0; i < l->n; i++) {
+        if (l->users[i] != users[i]) {
+            return dsa_error(err, "slot %u has a count of %u users; expected "
+                             "%u", i, l->users[i], users[i]);
+        }
+
+        n += l->users[i] == 0;
+    }
+
+    if (n != l->n_free) {
+        return dsa_error(err, "%u slots have no user; expected %u free slots",
+                         n, l->n_free);
+    }
+
+    n = 0;
+
+    for (i = 0; i < DSA_LRU_LISTS; i++) {
+        if (dsa_lru_audit_list(l, i, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        n += l->length[i];
+    }
+
+    if (n != l->n_free) {
+        return dsa_error(err, "%u slots are in the lists; expected %u", n,
+                         l->n_free);
+    }
+
+    if (l->length[DSA_LRU_PROTECTED] > l->protected) {
+        return dsa_error(err, "%u slots are protected; expected at most %u",
+                         l->length[DSA_LRU_PROTECTED], l->protected);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_lru_audit_list(const dsa_lru_t *l, uint32_t list, dsa_err_t *err)
+{
+    uint32_t               n, slot, head;
+    const dsa_lru_slot_t  *s;
+
+    n = 0;
+    head = l->n + list;
+
+    for (slot = l->next[head]; slot != head; slot = l->next[slot]) {
+        if (slot >= l->n || l->users[slot] != 0
+            || l->prev[l->next[slot]] != slot || ++n > l->length[list])
+        {
+            return dsa_error(err, "list %u is broken at slot %u", list, slot);
+        }
+
+        s = &l->slot[slot];
+
+        if (s->list != list
+            || (list == DSA_LRU_EMPTY ? s->hit || s->shadowed
+                                      : dsa_lru_list(l, slot) != list))
+        {
+            return dsa_error(err, "slot %u is in list %u; expected list %u, "
+                             "hit %u, shadowed %u", slot, list, s->list, s->hit,
+                             s->shadowed);
+        }
+    }
+
+    if (n != l->length[list]) {
+        return dsa_error(err, "list %u has %u slots; expected %u", list, n,
+                         l->length[list]);
+    }
+
+    return DSA_OK;
+}
+
+
+/* Links a slot that holds a page as the most recently used one of its list. */
+
+static void
+dsa_lru_place(dsa_lru_t *l, uint32_t slot)
+{
+    uint32_t        last;
+    dsa_lru_list_e  list;
+
+    list = dsa_lru_list(l, slot);
+    dsa_lru_link(l, slot, list, l->prev[l->n + list]);
+
+    if (l->length[DSA_LRU_PROTECTED] <= l->protected) {
+        return;
+    }
+
+    last = l->next[l->n + DSA_LRU_PROTECTED];
+    l->slot[last].hit = 0;
+    dsa_lru_unlink(l, last);
+    dsa_lru_link(l, last, DSA_LRU_PROBATION,
+                 l->prev[l->n + DSA_LRU_PROBATION]);
+}
+
+
+/* The list of a free slot that holds a page. */
+
+static dsa_lru_list_e
+dsa_lru_list(const dsa_lru_t *l, uint32_t slot)
+{
+    if (l->slot[slot].shadowed) {
+        return DSA_LRU_SHADOWED;
+    }
+
+    return l->slot[slot].hit ? DSA_LRU_PROTECTED : DSA_LRU_PROBATION;
+}
+
+
+static void
+dsa_lru_unlink(dsa_lru_t *l, uint32_t slot)
+{
+    l->next[l->prev[slot]] = l->next[slot];
+    l->prev[l->next[slot]] = l->prev[slot];
+    l->length[l->slot[slot].list]--;
+    l->n_free--;
+}
+
+
+static void
+dsa_lru_link(dsa_lru_t *l, uint32_t slot, dsa_lru_list_e list, uint32_t after)
+{
+    l->prev[slot] = after;
+    l->next[slot] = l->next[after];
+    l->prev[l->next[slot]] = slot;
+    l->next[after] = slot;
+    l->slot[slot].list = list;
+    l->length[list]++;
+    l->n_free++;
+}
