@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/backend.h"
 #include "engine/pages/pool.h"
@@ -13,12 +14,16 @@
 
 /*
  * The free list is a ring through prev[] and next[] whose head is number n:
- * next[n] is allocated first, prev[n] last.
+ * next[n] is allocated first, prev[n] last.  Its first n_cold pages need not be
+ * returned by dsa_pool_cold() any more; the pages after them do.
  */
 
 typedef struct {
     uint32_t            n;
     uint32_t            n_free;
+    uint32_t            n_cold;
+    uint32_t            last_cold;      /* the last one of them, n: none */
+    uint8_t            *cold;           /* [n]; 1: one of them */
     uint32_t           *prev;           /* [n + 1] */
     uint32_t           *next;           /* [n + 1] */
     uint32_t           *users;          /* [n] */
@@ -34,7 +39,7 @@ static int dsa_pool_audit(const void *data, const uint32_t *users,
     dsa_err_t *err);
 static void dsa_pool_destroy(void *data);
 static void dsa_pool_unlink(dsa_pool_t *p, uint32_t page);
-static void dsa_pool_link(dsa_pool_t *p, uint32_t page, uint32_t after);
+static void dsa_pool_link(dsa_pool_t *p, uint32_t page, int keep);
 
 
 int
@@ -58,11 +63,20 @@ dsa_pool_init(dsa_store_t *store, uint32_t n)
     p->prev = calloc((size_t) n + 1, sizeof(uint32_t));
     p->next = calloc((size_t) n + 1, sizeof(uint32_t));
     p->users = calloc(n, sizeof(uint32_t));
+    p->cold = malloc(n);
 
-    if (p->prev == NULL || p->next == NULL || p->users == NULL) {
+    if (p->prev == NULL || p->next == NULL || p->users == NULL
+        || p->cold == NULL)
+    {
         dsa_pool_destroy(p);
         return DSA_ERROR;
     }
+
+    /* the pages hold nothing yet */
+
+    p->n_cold = n;
+    p->last_cold = n - 1;
+    memset(p->cold, 1, n);
 
     for (i = 0; i <= n; i++) {
         p->next[i] = i == n ? 0 : i + 1;
@@ -91,7 +105,30 @@ dsa_pool_destroy(void *data)
     free(p->prev);
     free(p->next);
     free(p->users);
+    free(p->cold);
     free(p);
+}
+
+
+uint32_t
+dsa_pool_cold(dsa_store_t *store, uint32_t window)
+{
+    uint32_t     page;
+    dsa_pool_t  *p = store->data;
+
+    if (p->n_cold >= window || p->n_cold == p->n_free) {
+        return DSA_NO_SLOT;
+    }
+
+    page = p->next[p->last_cold];
+
+    assert(page < p->n && p->users[page] == 0 && !p->cold[page]);
+
+    p->cold[page] = 1;
+    p->last_cold = page;
+    p->n_cold++;
+
+    return page;
 }
 
 
@@ -139,7 +176,7 @@ dsa_pool_release(void *data, uint32_t page, int keep)
     assert(page < p->n && p->users[page] != 0);
 
     if (--p->users[page] == 0) {
-        dsa_pool_link(p, page, keep ? p->prev[p->n] : p->n);
+        dsa_pool_link(p, page, keep);
     }
 }
 
@@ -167,7 +204,7 @@ dsa_pool_free(const void *data)
 static int
 dsa_pool_audit(const void *data, const uint32_t *users, dsa_err_t *err)
 {
-    uint32_t           i, n, page;
+    uint32_t           i, n, page, last;
     const dsa_pool_t  *p = data;
 
     n = 0;
@@ -187,6 +224,7 @@ dsa_pool_audit(const void *data, const uint32_t *users, dsa_err_t *err)
     }
 
     n = 0;
+    last = p->n;
 
     for (page = p->next[p->n]; page != p->n; page = p->next[page]) {
         if (page > p->n || p->users[page] != 0
@@ -194,11 +232,27 @@ dsa_pool_audit(const void *data, const uint32_t *users, dsa_err_t *err)
         {
             return dsa_error(err, "the free list is broken at page %u", page);
         }
+
+        if (p->cold[page] != (n <= p->n_cold)) {
+            return dsa_error(err, "free page %u is %s at number %u; expected "
+                             "the first %u to be cold", page,
+                             p->cold[page] ? "cold" : "not cold", n,
+                             p->n_cold);
+        }
+
+        if (p->cold[page]) {
+            last = page;
+        }
     }
 
     if (n != p->n_free) {
         return dsa_error(err, "%u pages are in the free list; expected %u", n,
                          p->n_free);
+    }
+
+    if (p->n_cold > n || p->last_cold != last) {
+        return dsa_error(err, "the last of %u cold pages is %u; expected %u",
+                         p->n_cold, p->last_cold, last);
     }
 
     return DSA_OK;
@@ -208,18 +262,42 @@ dsa_pool_audit(const void *data, const uint32_t *users, dsa_err_t *err)
 static void
 dsa_pool_unlink(dsa_pool_t *p, uint32_t page)
 {
+    if (p->cold[page]) {
+        p->cold[page] = 0;
+        p->n_cold--;
+
+        if (p->last_cold == page) {
+            p->last_cold = p->prev[page];
+        }
+    }
+
     p->next[p->prev[page]] = p->next[page];
     p->prev[p->next[page]] = p->prev[page];
     p->n_free--;
 }
 
 
+/* With keep 1 as the last page of the list, otherwise as the first one. */
+
 static void
-dsa_pool_link(dsa_pool_t *p, uint32_t page, uint32_t after)
+dsa_pool_link(dsa_pool_t *p, uint32_t page, int keep)
 {
+    uint32_t  after;
+
+    after = keep ? p->prev[p->n] : p->n;
+
     p->prev[page] = after;
     p->next[page] = p->next[after];
-    p->prev[p->next[after]] = page;
+    p->prev[p->next[page]] = page;
     p->next[after] = page;
     p->n_free++;
+
+    if (!keep) {
+        p->cold[page] = 1;
+        p->n_cold++;
+
+        if (p->last_cold == p->n) {
+            p->last_cold = page;
+        }
+    }
 }

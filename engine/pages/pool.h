@@ -25,9 +25,13 @@ int dsa_pool_init(dsa_store_t *store, uint32_t n);
 /*
  * The pages that will be allocated next, so that they can be copied elsewhere
  * in time: each call returns one of the first `window` free pages, at most once
- * for each time that a page becomes one of them, and DSA_NO_SLOT when all of
- * them were returned.  Pages that were released with keep 0 are not returned.
- * O(1), averaged over calls.
+ * for each time that a page becomes free, and DSA_NO_SLOT when all of them were
+ * returned.  Pages that were released with keep 0, or were never allocated, are
+ * not returned.  The window may differ between calls.
+ *
+ * A page that is retained while it is copied is released with keep 0, although
+ * it can still be found: with keep 1 it would become the page that is allocated
+ * last, and would be returned again.
  */
 uint32_t dsa_pool_cold(dsa_store_t *store, uint32_t window);
 

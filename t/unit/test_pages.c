@@ -15,6 +15,7 @@
 
 #include "engine/backend.h"
 #include "engine/pages/pages.h"
+#include "engine/pages/pool.h"
 
 
 #define N_PAGES     8
@@ -471,6 +472,189 @@ test_ranks(void **state)
 }
 
 
+/* The free pages in order of allocation, as an array. */
+
+typedef struct {
+    uint32_t            page[N_PAGES];
+    uint32_t            n;
+    uint32_t            users[N_PAGES];
+    int                 returned[N_PAGES];
+} free_list_t;
+
+
+static void
+list_remove(free_list_t *l, uint32_t page)
+{
+    uint32_t  i;
+
+    for (i = 0; l->page[i] != page; i++) {
+        assert_true(i + 1 < l->n);
+    }
+
+    l->n--;
+    memmove(&l->page[i], &l->page[i + 1], (l->n - i) * sizeof(uint32_t));
+}
+
+
+static void
+list_release(free_list_t *l, uint32_t page, int keep)
+{
+    if (--l->users[page] != 0) {
+        return;
+    }
+
+    l->returned[page] = !keep;
+
+    if (keep) {
+        l->page[l->n++] = page;
+        return;
+    }
+
+    memmove(&l->page[1], &l->page[0], l->n++ * sizeof(uint32_t));
+    l->page[0] = page;
+}
+
+
+/* The first page of the window that was not returned since it was freed. */
+
+static uint32_t
+list_cold(free_list_t *l, uint32_t window)
+{
+    uint32_t  i;
+
+    for (i = 0; i < window && i < l->n; i++) {
+        if (!l->returned[l->page[i]]) {
+            l->returned[l->page[i]] = 1;
+            return l->page[i];
+        }
+    }
+
+    return DSA_NO_SLOT;
+}
+
+
+static void
+test_cold(void **state)
+{
+    uint32_t     i;
+    dsa_store_t  store;
+
+    static const uint32_t  order[] = { 1, 6, 2, 3, 0 };
+
+    assert_int_equal(dsa_pool_init(&store, N_PAGES), DSA_OK);
+
+    /* pages that hold nothing */
+
+    assert_int_equal(dsa_pool_cold(&store, N_PAGES), DSA_NO_SLOT);
+
+    for (i = 0; i < N_PAGES; i++) {
+        assert_int_equal(store.alloc(store.data), i);
+    }
+
+    for (i = 0; i < 4; i++) {
+        store.release(store.data, i, 1);
+    }
+
+    store.release(store.data, 6, 0);
+
+    /* 6 is allocated next and holds nothing, 0 and 1 follow it */
+
+    assert_int_equal(dsa_pool_cold(&store, 0), DSA_NO_SLOT);
+    assert_int_equal(dsa_pool_cold(&store, 1), DSA_NO_SLOT);
+    assert_int_equal(dsa_pool_cold(&store, 3), 0);
+    assert_int_equal(dsa_pool_cold(&store, 3), 1);
+    assert_int_equal(dsa_pool_cold(&store, 3), DSA_NO_SLOT);
+
+    /* a page that is copied stays the next one */
+
+    store.retain(store.data, 1);
+    store.release(store.data, 1, 0);
+    assert_int_equal(dsa_pool_cold(&store, 3), DSA_NO_SLOT);
+
+    /* a hit takes 0 away; 2 moves up, and 0 is cold again at the end */
+
+    store.retain(store.data, 0);
+    assert_int_equal(dsa_pool_cold(&store, 3), 2);
+    store.release(store.data, 0, 1);
+    assert_int_equal(dsa_pool_cold(&store, 3), DSA_NO_SLOT);
+    assert_int_equal(dsa_pool_cold(&store, 2), DSA_NO_SLOT);
+    assert_int_equal(dsa_pool_cold(&store, N_PAGES), 3);
+    assert_int_equal(dsa_pool_cold(&store, N_PAGES), 0);
+    assert_int_equal(dsa_pool_cold(&store, N_PAGES), DSA_NO_SLOT);
+
+    for (i = 0; i < 5; i++) {
+        assert_int_equal(store.alloc(store.data), order[i]);
+    }
+
+    assert_int_equal(dsa_pool_cold(&store, N_PAGES), DSA_NO_SLOT);
+    store.destroy(store.data);
+}
+
+
+static void
+test_cold_random(void **state)
+{
+    int          keep;
+    uint32_t     i, op, page, window;
+    dsa_err_t    err;
+    dsa_store_t  store;
+    free_list_t  l;
+
+    assert_int_equal(dsa_pool_init(&store, N_PAGES), DSA_OK);
+    memset(&l, 0, sizeof(l));
+
+    for (i = 0; i < N_PAGES; i++) {
+        l.page[l.n++] = i;
+        l.returned[i] = 1;
+    }
+
+    srandom(2);
+
+    for (i = 0; i < 200000; i++) {
+        page = random() % N_PAGES;
+        op = random() % 8;
+
+        if (op < 2) {
+            page = store.alloc(store.data);
+            assert_int_equal(page, l.n == 0 ? DSA_NO_PAGE : l.page[0]);
+
+            if (page == DSA_NO_PAGE) {
+                continue;
+            }
+
+            list_remove(&l, page);
+            l.users[page] = 1;
+
+        } else if (op < 3) {
+            store.retain(store.data, page);
+
+            if (l.users[page]++ == 0) {
+                list_remove(&l, page);
+            }
+
+        } else if (op < 6) {
+
+            if (l.users[page] != 0) {
+                keep = random() % 4 != 0;
+                store.release(store.data, page, keep);
+                list_release(&l, page, keep);
+            }
+
+        } else {
+            window = random() % (N_PAGES + 2);
+            page = dsa_pool_cold(&store, window);
+            assert_int_equal(page, list_cold(&l, window));
+        }
+
+        if (store.audit(store.data, l.users, &err) != DSA_OK) {
+            fail_msg("%s", err.text);
+        }
+    }
+
+    store.destroy(store.data);
+}
+
+
 int
 main(void)
 {
@@ -483,7 +667,9 @@ main(void)
         cmocka_unit_test(test_audit),
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_index),
-        cmocka_unit_test(test_ranks)
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_cold),
+        cmocka_unit_test(test_cold_random)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
