@@ -20,6 +20,7 @@
  */
 
 #define DSA_HOST_SLABS      8           /* most nodes that are used */
+#define DSA_HOST_NODES      1024        /* their numbers are below that */
 #define DSA_HOST_ALIGN      4096        /* bytes, of a slot */
 
 
@@ -42,15 +43,26 @@ typedef struct dsa_host_s {
 /*
  * Maps size bytes, or a little less, shares them out equally to the NUMA
  * nodes, and writes to every page of the mappings by several threads.
- * page_bytes is what a slot has to hold.  Logs sizes, huge pages and time at
- * level notice.  DSA_ERROR with err, and nothing is mapped: not even one slot
- * fits size, or the memory is not available.
+ * page_bytes is what a slot has to hold.  The memory is in huge pages that the
+ * administrator has reserved, if there are enough for a slab, otherwise in
+ * normal memory with transparent huge pages.  Reserved pages are rounded up, so
+ * that a mapping may be larger than its slots by up to 1/8.
+ *
+ * Logs sizes, huge pages and time at level notice, and progress at level info.
+ * DSA_ERROR with err, and nothing is mapped: not even one slot fits size, or
+ * the memory is not available.
  */
 int dsa_host_open(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
     dsa_err_t *err);
 
 /* Unmaps everything; a zeroed dsa_host_t is allowed. */
 void dsa_host_close(dsa_host_t *h);
+
+/*
+ * Sets set[i] to 1 for each node i in a list as the kernel writes it, for
+ * example "0-1,3", and to 0 for the others.  Larger numbers are ignored.
+ */
+void dsa_host_nodes(const char *list, uint8_t set[DSA_HOST_NODES]);
 
 /* The slab of a NUMA node; slab 0 if there is none or node is -1. */
 uint32_t dsa_host_slab(const dsa_host_t *h, int32_t node);
