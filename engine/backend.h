@@ -171,6 +171,16 @@ typedef enum {
 #define DSA_MOVE_CALLS      16          /* most calls of move() in flight, of
                                            one rank and way */
 
+#define DSA_PIN_REGIONS     16          /* most calls of pin() */
+
+
+/* Memory that pin() was called for. */
+
+typedef struct {
+    void               *memory;
+    uint64_t            bytes;
+} dsa_pin_region_t;
+
 
 /*
  * A rank is a part of the backend with pages of its own.  With "attention
@@ -201,6 +211,8 @@ struct dsa_backend_s {
     uint64_t            page_bytes;     /* of a page in host memory */
     int32_t             node[DSA_MAX_GPUS];     /* [ranks], the NUMA node of a
                                            rank; -1: not known */
+    dsa_pin_region_t    pinned[DSA_PIN_REGIONS];
+    uint32_t            n_pinned;
     void               *data;           /* private to the backend */
 
     /*
@@ -226,8 +238,10 @@ struct dsa_backend_s {
                               uint32_t n, dsa_err_t *err);
 
     /*
-     * Prepares host memory for moves.  The memory must exist until close().
-     * Not while steps or moves are in flight.
+     * Prepares host memory for moves, at most DSA_PIN_REGIONS times.  The
+     * memory must exist until close().  Not while steps or moves are in
+     * flight, and best before the first step: registering memory with a GPU
+     * may take seconds.
      */
     int               (*pin)(dsa_backend_t *b, void *memory, uint64_t bytes,
                              dsa_err_t *err);
@@ -245,8 +259,10 @@ struct dsa_backend_s {
      *                   the pages held before.  Steps that read the pages are
      *                   started when it has ended.
      *
-     * At most DSA_MOVE_CALLS calls of a rank and way are in flight.  DSA_ERROR
-     * is fatal for the replica.
+     * At most DSA_MOVE_CALLS calls of a rank and way are in flight.  Called by
+     * the thread that calls start(); move is not used after the return.
+     * DSA_ERROR, also for a page, a rank or memory that is out of range, is
+     * fatal for the replica.
      */
     int               (*move)(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
                               const dsa_page_move_t *move, uint32_t n,
@@ -256,7 +272,7 @@ struct dsa_backend_s {
      * Sets *calls to the number of calls of move(), since the backend was
      * opened, of this rank and way whose pages have all moved; they end in
      * their order.  With wait 1 it waits for the oldest one in flight, if
-     * there is one.
+     * there is one.  Called by the thread that calls move().
      */
     int               (*moved)(dsa_backend_t *b, dsa_move_e way,
                                uint32_t rank, int wait, uint64_t *calls,
@@ -353,6 +369,22 @@ int dsa_backend_cuda_plan(const dsa_backend_conf_t *conf, dsa_buf_t *text,
  */
 void dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
     dsa_precision_e precision);
+
+/*
+ * Records memory in b->pinned; it is pin() of a backend that needs no other
+ * preparation.  DSA_ERROR with err: the memory is empty, or there is no room
+ * for the record.
+ */
+int dsa_backend_pin(dsa_backend_t *b, void *memory, uint64_t bytes,
+    dsa_err_t *err);
+
+/*
+ * Checks the arguments of a call of move(): the rank, the pages, and that all
+ * host memory was pinned.  Memory that was not pinned would still be copied by
+ * a GPU, but slowly, and the calling thread would wait for the copy.
+ */
+int dsa_backend_check_moves(const dsa_backend_t *b, uint32_t rank,
+    const dsa_page_move_t *move, uint32_t n, dsa_err_t *err);
 
 
 #endif /* _DSA_BACKEND_H_INCLUDED_ */

@@ -4,10 +4,12 @@
  */
 
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/backend.h"
+#include "engine/checkpoint/scan.h"
 #include "engine/cpu/model.h"
 #include "engine/cpu/sampler.h"
 
@@ -27,6 +29,7 @@ typedef struct {
     uint32_t        max_seqs;       /* of each rank */
     uint32_t        max_outputs;    /* of all sequences of a step */
     uint32_t        allowed;
+    uint64_t        moves[DSA_MAX_GPUS][DSA_MOVES];     /* calls of move() */
 } dsa_backend_cpu_t;
 
 
@@ -40,6 +43,8 @@ typedef struct {
 
 static int dsa_backend_cpu_open_model(dsa_backend_t *b,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
+static int dsa_backend_cpu_identify(dsa_backend_t *b,
+    const dsa_backend_conf_t *conf, dsa_err_t *err);
 static int dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
 static int dsa_backend_cpu_check(const dsa_backend_t *b,
@@ -47,6 +52,10 @@ static int dsa_backend_cpu_check(const dsa_backend_t *b,
 static int dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err);
 static int dsa_backend_cpu_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
     uint32_t n, dsa_err_t *err);
+static int dsa_backend_cpu_move(dsa_backend_t *b, dsa_move_e way,
+    uint32_t rank, const dsa_page_move_t *move, uint32_t n, dsa_err_t *err);
+static int dsa_backend_cpu_moved(dsa_backend_t *b, dsa_move_e way,
+    uint32_t rank, int wait, uint64_t *calls, dsa_err_t *err);
 static void dsa_backend_cpu_sample_piece(void *ctx, uint32_t piece,
     uint32_t thread);
 static void dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu,
@@ -77,6 +86,9 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->masks = 1;
     b->start = dsa_backend_cpu_start;
     b->wait = dsa_backend_cpu_wait;
+    b->pin = dsa_backend_pin;
+    b->move = dsa_backend_cpu_move;
+    b->moved = dsa_backend_cpu_moved;
     b->close = dsa_backend_cpu_close;
 
     cpu->weights = dsa_weights_open(conf->model, err);
@@ -86,7 +98,9 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 
     b->config = cpu->weights->config;
 
-    if (dsa_backend_cpu_open_model(b, conf, err) != DSA_OK) {
+    if (dsa_backend_cpu_identify(b, conf, err) != DSA_OK
+        || dsa_backend_cpu_open_model(b, conf, err) != DSA_OK)
+    {
         goto failed;
     }
 
@@ -116,9 +130,6 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
-    dsa_backend_fingerprint(b, cpu->weights->sampled_fingerprint,
-                            conf->precision);
-
     return b;
 
 failed:
@@ -129,12 +140,43 @@ failed:
 }
 
 
+/*
+ * Sets the fingerprint.  The full one reads all files once more, so that it is
+ * computed only for pages that outlive the process.
+ */
+
+static int
+dsa_backend_cpu_identify(dsa_backend_t *b, const dsa_backend_conf_t *conf,
+    dsa_err_t *err)
+{
+    char                full[DSA_FULL_LEN + 1];
+    dsa_backend_cpu_t  *cpu = b->data;
+
+    if (!conf->persistent) {
+        b->sampled = 1;
+        dsa_backend_fingerprint(b, cpu->weights->sampled_fingerprint,
+                                conf->precision);
+
+        return DSA_OK;
+    }
+
+    if (dsa_scan(cpu->weights, NULL, 0, full, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_backend_fingerprint(b, full, conf->precision);
+
+    return DSA_OK;
+}
+
+
 /* Opens cpu->model, and sets what follows from the number of ranks. */
 
 static int
 dsa_backend_cpu_open_model(dsa_backend_t *b, const dsa_backend_conf_t *conf,
     dsa_err_t *err)
 {
+    uint32_t            r;
     uint64_t            tokens;
     dsa_model_conf_t    model;
     dsa_backend_cpu_t  *cpu = b->data;
@@ -171,7 +213,12 @@ dsa_backend_cpu_open_model(dsa_backend_t *b, const dsa_backend_conf_t *conf,
 
     b->rank_tokens = (uint32_t) tokens;
     b->pages = dsa_model_pages(cpu->model);
+    b->page_bytes = dsa_model_page_bytes(cpu->model);
     b->copy = b->ranks > 1 ? dsa_backend_cpu_copy : NULL;
+
+    for (r = 0; r < b->ranks; r++) {
+        b->node[r] = -1;
+    }
 
     return DSA_OK;
 }
@@ -311,6 +358,39 @@ dsa_backend_cpu_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
     dsa_backend_cpu_t  *cpu = b->data;
 
     return dsa_model_copy(cpu->model, copy, n, err);
+}
+
+
+/* The copies are made at once, so that no move is ever in flight. */
+
+static int
+dsa_backend_cpu_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
+    const dsa_page_move_t *move, uint32_t n, dsa_err_t *err)
+{
+    dsa_backend_cpu_t  *cpu = b->data;
+
+    if (dsa_backend_check_moves(b, rank, move, n, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_model_move(cpu->model, way, rank, move, n);
+    cpu->moves[rank][way]++;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_backend_cpu_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
+    int wait, uint64_t *calls, dsa_err_t *err)
+{
+    dsa_backend_cpu_t  *cpu = b->data;
+
+    assert(rank < b->ranks);
+
+    *calls = cpu->moves[rank][way];
+
+    return DSA_OK;
 }
 
 

@@ -291,6 +291,27 @@ dsa_model_copy(dsa_model_t *m, const dsa_page_copy_t *copy, uint32_t n,
 }
 
 
+void
+dsa_model_move(dsa_model_t *m, dsa_move_e way, uint32_t rank,
+    const dsa_page_move_t *move, uint32_t n)
+{
+    uint32_t   i;
+    uint8_t   *page;
+
+    for (i = 0; i < n; i++) {
+        page = (uint8_t *) dsa_model_page(m, rank)
+               + move[i].page * m->cache.page;
+
+        if (way == DSA_MOVE_OUT) {
+            memcpy(move[i].host, page, m->cache.page);
+
+        } else {
+            memcpy(page, move[i].host, m->cache.page);
+        }
+    }
+}
+
+
 static int
 dsa_model_check_copy(const dsa_model_t *m, uint32_t rank, uint32_t page,
     dsa_err_t *err)
@@ -302,6 +323,13 @@ dsa_model_check_copy(const dsa_model_t *m, uint32_t rank, uint32_t page,
     }
 
     return DSA_OK;
+}
+
+
+uint64_t
+dsa_model_page_bytes(const dsa_model_t *m)
+{
+    return m->cache.page;
 }
 
 

@@ -70,6 +70,9 @@ uint32_t dsa_model_ranks(const dsa_model_t *m);
 /* Of each rank. */
 uint32_t dsa_model_pages(const dsa_model_t *m);
 
+/* Bytes of a page: latents and index keys of all layers, contiguous. */
+uint64_t dsa_model_page_bytes(const dsa_model_t *m);
+
 /* The threads of the model, for other work between its steps. */
 dsa_threads_t *dsa_model_pool(const dsa_model_t *m);
 
@@ -96,6 +99,13 @@ int dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
  */
 int dsa_model_copy(dsa_model_t *m, const dsa_page_copy_t *copy, uint32_t n,
     dsa_err_t *err);
+
+/*
+ * Copies n pages between a rank and host memory.  The rank and the pages are in
+ * range, and each move has dsa_model_page_bytes() bytes of memory.
+ */
+void dsa_model_move(dsa_model_t *m, dsa_move_e way, uint32_t rank,
+    const dsa_page_move_t *move, uint32_t n);
 
 
 #endif /* _DSA_MODEL_H_INCLUDED_ */

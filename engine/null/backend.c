@@ -6,9 +6,11 @@
  * the GPU.  The answer repeats the plain tokens of the prompt (those that are
  * not added tokens) over and over, at a configurable rate.
  *
- * The "cache" of a page is the number of plain tokens before it.  A step
- * therefore costs next to nothing even for a long prompt, and the answer is
- * right only if block tables, chunks and reused prefixes are right.
+ * The "cache" of a page is the number of plain tokens before it, and a hash of
+ * all tokens before its end.  A step therefore costs next to nothing even for a
+ * long prompt, and the answer is right only if block tables, chunks and reused
+ * prefixes are right.  A prefill step compares the hashes of pages that came
+ * from host memory with the tokens of its sequence.
  *
  * With "attention data" it has as many ranks as GPUs are configured, each with
  * pages of its own.
@@ -26,6 +28,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "engine/backend.h"
+#include "engine/null/pages.h"
 #include "engine/tokenizer/tokenizer.h"
 
 
@@ -40,9 +43,9 @@
 typedef struct {
     uint8_t            *special;        /* bitmap of n_special ids */
     uint32_t            n_special;
-    uint32_t           *before;         /* [ranks][pages] plain tokens before
-                                           a page */
+    dsa_null_page_t    *page;           /* [ranks][pages] */
     uint32_t            pages;          /* of each rank */
+    uint64_t            moves[DSA_MAX_GPUS][DSA_MOVES];     /* calls */
     long                period;         /* ns of a step; 0: no delay */
     int                 paced;          /* the started step is delayed */
     struct timespec     tick;           /* end of the last delayed step */
@@ -55,10 +58,18 @@ static int dsa_null_fingerprint(const char *dir, char out[36],
     dsa_err_t *err);
 static int dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
+static int dsa_null_prefix(const dsa_null_t *null, const dsa_batch_seq_t *seq,
+    uint32_t rank, const uint32_t *pages, dsa_err_t *err);
 static void dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq,
+    uint32_t rank, const uint32_t *pages);
+static void dsa_null_chains(const dsa_null_t *null, const dsa_batch_seq_t *seq,
     uint32_t rank, const uint32_t *pages);
 static int dsa_null_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
     uint32_t n, dsa_err_t *err);
+static int dsa_null_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
+    const dsa_page_move_t *move, uint32_t n, dsa_err_t *err);
+static int dsa_null_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
+    int wait, uint64_t *calls, dsa_err_t *err);
 static void dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
     const dsa_model_config_t *config);
 static uint32_t dsa_null_echo(const dsa_null_t *null,
@@ -80,16 +91,17 @@ dsa_null_plain(const dsa_null_t *null, uint32_t id)
 
 /* The "cache" of a page of a rank. */
 
-static inline uint32_t *
+static inline dsa_null_page_t *
 dsa_null_page(const dsa_null_t *null, uint32_t rank, uint32_t page)
 {
-    return &null->before[(size_t) rank * null->pages + page];
+    return &null->page[(size_t) rank * null->pages + page];
 }
 
 
 dsa_backend_t *
 dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 {
+    uint32_t        r;
     uint64_t        pages, page;
     dsa_null_t     *null;
     dsa_backend_t  *b;
@@ -108,8 +120,12 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->depth = 1;
     b->max_outputs = DSA_MAX_OUTPUTS;
     b->masks = 1;
+    b->page_bytes = DSA_NULL_PAGE_BYTES;
     b->start = dsa_null_start;
     b->wait = dsa_null_wait;
+    b->pin = dsa_backend_pin;
+    b->move = dsa_null_move;
+    b->moved = dsa_null_moved;
     b->close = dsa_null_close;
 
     if (dsa_model_config_read(&b->config, conf->model, err) != DSA_OK
@@ -142,10 +158,15 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         b->copy = dsa_null_copy;
     }
 
-    null->pages = b->pages;
-    null->before = calloc((size_t) b->ranks * b->pages, sizeof(uint32_t));
+    for (r = 0; r < b->ranks; r++) {
+        b->node[r] = -1;
+    }
 
-    if (null->before == NULL) {
+    null->pages = b->pages;
+    null->page = calloc((size_t) b->ranks * b->pages,
+                        sizeof(dsa_null_page_t));
+
+    if (null->page == NULL) {
         (void) dsa_error(err, "out of memory for %u pages on each of %u ranks",
                          b->pages, b->ranks);
         goto failed;
@@ -214,8 +235,9 @@ dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
 
 
 /*
- * There are no weights that distinguish models, so the fingerprint is that of
- * their two files.
+ * There are no weights.  Answers depend on the two files of the model that are
+ * read, and pages on these and on DSA_NULL_LAYOUT, so that the fingerprint
+ * covers them completely.
  */
 
 static int
@@ -230,7 +252,7 @@ dsa_null_fingerprint(const char *dir, char out[36], dsa_err_t *err)
     static const char  *files[] = { "config.json", "tokenizer.json" };
 
     memset(&text, 0, sizeof(text));
-    dsa_buf_addz(&text, "null");
+    dsa_buf_addz(&text, DSA_NULL_LAYOUT);
 
     for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         n = snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
@@ -273,21 +295,28 @@ static int
 dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
-    int          sampled;
-    uint32_t     i, rank;
-    dsa_null_t  *null;
+    int              sampled;
+    uint32_t         i, rank;
+    dsa_null_t      *null;
+    const uint32_t  *pages;
 
     null = b->data;
     sampled = 0;
 
     for (i = 0; i < n_seqs; i++) {
-        if (seq[i].copies == NULL) {
-            dsa_null_cache(null, &seq[i], seq[i].rank, seq[i].pages);
-
-        } else {
-            for (rank = 0; rank < b->ranks; rank++) {
-                dsa_null_cache(null, &seq[i], rank, seq[i].copies[rank]);
+        for (rank = 0; rank < b->ranks; rank++) {
+            if (seq[i].copies == NULL && rank != seq[i].rank) {
+                continue;
             }
+
+            pages = seq[i].copies != NULL ? seq[i].copies[rank] : seq[i].pages;
+
+            if (dsa_null_prefix(null, &seq[i], rank, pages, err) != DSA_OK) {
+                return DSA_ERROR;
+            }
+
+            dsa_null_cache(null, &seq[i], rank, pages);
+            dsa_null_chains(null, &seq[i], rank, pages);
         }
 
         if (seq[i].sampling != NULL) {
@@ -333,6 +362,103 @@ dsa_null_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
 }
 
 
+static int
+dsa_null_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
+    const dsa_page_move_t *move, uint32_t n, dsa_err_t *err)
+{
+    uint32_t          i;
+    dsa_null_t       *null;
+    dsa_null_page_t  *page;
+
+    null = b->data;
+
+    if (dsa_backend_check_moves(b, rank, move, n, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        page = dsa_null_page(null, rank, move[i].page);
+
+        if (way == DSA_MOVE_OUT) {
+            if (page->chain == 0) {
+                return dsa_error(err, "page %u of rank %u cannot be moved to "
+                                 "host memory because its last token was not "
+                                 "computed", move[i].page, rank);
+            }
+
+            dsa_null_page_write(move[i].host, page);
+
+        } else if (dsa_null_page_read(page, move[i].host) != DSA_OK) {
+            return dsa_error(err, "page %u of rank %u cannot be moved from "
+                             "host memory, which holds no page of \"backend "
+                             "null\"", move[i].page, rank);
+        }
+    }
+
+    null->moves[rank][way]++;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_null_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank, int wait,
+    uint64_t *calls, dsa_err_t *err)
+{
+    dsa_null_t  *null = b->data;
+
+    assert(rank < b->ranks);
+
+    *calls = null->moves[rank][way];
+
+    return DSA_OK;
+}
+
+
+/*
+ * Checks the pages before a prefill step that came from host memory, in the
+ * block table of a rank.  Each is checked once, because a step of decode would
+ * otherwise take as long as the prompt is.
+ */
+
+static int
+dsa_null_prefix(const dsa_null_t *null, const dsa_batch_seq_t *seq,
+    uint32_t rank, const uint32_t *pages, dsa_err_t *err)
+{
+    uint32_t          i, n;
+    uint64_t          previous;
+    dsa_null_page_t  *page;
+
+    if (seq->start >= seq->n_prompt) {
+        return DSA_OK;
+    }
+
+    n = seq->start / DSA_PAGE_TOKENS;
+    previous = 0;
+
+    for (i = 0; i < n; i++) {
+        page = dsa_null_page(null, rank, pages[i]);
+
+        if (page->loaded) {
+            if (page->chain != dsa_null_chain(previous, seq->tokens + (size_t) i
+                                                        * DSA_PAGE_TOKENS))
+            {
+                return dsa_error(err, "page %u of rank %u came from host "
+                                 "memory with other tokens than those of the "
+                                 "sequence from position %u on", pages[i],
+                                 rank, i * DSA_PAGE_TOKENS);
+            }
+
+            page->loaded = 0;
+        }
+
+        previous = page->chain;
+    }
+
+    return DSA_OK;
+}
+
+
 /*
  * Writes the "cache" of each page whose first token this step computes, in the
  * block table of a rank.
@@ -342,8 +468,9 @@ static void
 dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq,
     uint32_t rank, const uint32_t *pages)
 {
-    uint32_t         page, last, n, i;
-    const uint32_t  *tokens;
+    uint32_t          page, last, n, i;
+    const uint32_t   *tokens;
+    dsa_null_page_t  *p;
 
     page = seq->start / DSA_PAGE_TOKENS;
     last = (seq->start + seq->n_input - 1) / DSA_PAGE_TOKENS;
@@ -357,14 +484,40 @@ dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq,
 
         if (page != 0) {
             tokens = seq->tokens + (size_t) (page - 1) * DSA_PAGE_TOKENS;
-            n = *dsa_null_page(null, rank, pages[page - 1]);
+            n = dsa_null_page(null, rank, pages[page - 1])->before;
 
             for (i = 0; i < DSA_PAGE_TOKENS; i++) {
                 n += dsa_null_plain(null, tokens[i]);
             }
         }
 
-        *dsa_null_page(null, rank, pages[page]) = n;
+        p = dsa_null_page(null, rank, pages[page]);
+        p->before = n;
+        p->chain = 0;
+        p->loaded = 0;
+    }
+}
+
+
+/* The same for the chain of each page whose last token this step computes. */
+
+static void
+dsa_null_chains(const dsa_null_t *null, const dsa_batch_seq_t *seq,
+    uint32_t rank, const uint32_t *pages)
+{
+    uint32_t  page, end;
+    uint64_t  previous;
+
+    page = seq->start / DSA_PAGE_TOKENS;
+    end = (seq->start + seq->n_input) / DSA_PAGE_TOKENS;
+
+    for ( /* void */ ; page < end; page++) {
+        previous = page == 0
+                   ? 0 : dsa_null_page(null, rank, pages[page - 1])->chain;
+
+        dsa_null_page(null, rank, pages[page])->chain =
+            dsa_null_chain(previous, seq->tokens + (size_t) page
+                                     * DSA_PAGE_TOKENS);
     }
 }
 
@@ -430,7 +583,7 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq,
     uint32_t  i, n, want, low, high, middle;
 
     low = (seq->n_prompt - 1) / DSA_PAGE_TOKENS;
-    n = *dsa_null_page(null, seq->rank, seq->pages[low]);
+    n = dsa_null_page(null, seq->rank, seq->pages[low])->before;
 
     for (i = low * DSA_PAGE_TOKENS; i < seq->n_prompt; i++) {
         n += dsa_null_plain(null, seq->tokens[i]);
@@ -450,7 +603,9 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq,
     while (low < high) {
         middle = (low + high + 1) / 2;
 
-        if (*dsa_null_page(null, seq->rank, seq->pages[middle]) <= want) {
+        if (dsa_null_page(null, seq->rank, seq->pages[middle])->before
+            <= want)
+        {
             low = middle;
 
         } else {
@@ -458,7 +613,7 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq,
         }
     }
 
-    n = *dsa_null_page(null, seq->rank, seq->pages[low]);
+    n = dsa_null_page(null, seq->rank, seq->pages[low])->before;
 
     for (i = low * DSA_PAGE_TOKENS; i < seq->n_prompt; i++) {
         if (!dsa_null_plain(null, seq->tokens[i])) {
@@ -531,7 +686,7 @@ dsa_null_close(dsa_backend_t *b)
     null = b->data;
 
     free(null->special);
-    free(null->before);
+    free(null->page);
     free(null);
     free(b);
 }
