@@ -27,12 +27,14 @@
  *         88     16  XXH3, 128 bits, of the bytes before this and of the page
  *        104     24  0
  *
- * The digest is a chain over all tokens before the end of the page, whose root
- * contains the fingerprint and the tenant, so that a page is never found under
- * the key of another one.  The header has both again, because a cache may hold
- * wrong values: a page whose header or checksum differs is a miss.  The
- * checksum detects damage, not forgery: clients that may write to this Redis
- * are trusted.
+ * The digest is a chain over all tokens before the end of the page.  The root
+ * of the chain contains the fingerprint and the tenant, so that each page has
+ * a key of its own.  The header repeats the digest and the fingerprint, because
+ * a cache may hold wrong values: a page whose header or checksum differs is a
+ * miss.  The checksum detects damage, not forgery: clients that may write to
+ * this Redis are trusted.
+ *
+ * The checksum is a number of 128 bits: its low half comes first.
  */
 
 #define DSA_KV_HEADER       128
@@ -44,13 +46,16 @@
 void dsa_kv_key(char out[DSA_KV_KEY + 1], const uint8_t digest[32]);
 
 /*
- * Writes the header of a page.  fingerprint: 32 hex digits.  The checksum reads
- * all bytes of the page.
+ * Writes the header of a page of so many bytes.  fingerprint: 32 hex digits and
+ * a NUL.  The function reads the whole page for the checksum.
  */
 void dsa_kv_header(uint8_t out[DSA_KV_HEADER], const uint8_t digest[32],
     const char *fingerprint, const void *page, uint64_t bytes);
 
-/* 1 if a header and a page were written for these arguments, otherwise 0. */
+/*
+ * 1 if the header is what dsa_kv_header() writes for these arguments, otherwise
+ * 0.  All bytes of the header and of the page are compared.
+ */
 int dsa_kv_valid(const uint8_t header[DSA_KV_HEADER],
     const uint8_t digest[32], const char *fingerprint, const void *page,
     uint64_t bytes);

@@ -1,0 +1,199 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <hiredis/hiredis.h>
+
+#include "engine/pages/cache_cluster.h"
+
+
+#define DSA_CRC16_XMODEM    0x1021      /* x^16 + x^12 + x^5 + 1 */
+
+_Static_assert(DSA_CLUSTER_NODES < DSA_CLUSTER_NONE,
+               "an index of a node is not that of a slot without one");
+
+
+static int dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
+    const dsa_cache_address_t *from, dsa_err_t *err);
+static int dsa_cluster_node(dsa_cluster_map_t *map, const redisReply *node,
+    const dsa_cache_address_t *from, uint8_t *number, dsa_err_t *err);
+
+
+uint32_t
+dsa_cluster_slot(const char *key, size_t len)
+{
+    size_t    i;
+    uint32_t  crc, bit;
+
+    crc = 0;
+
+    for (i = 0; i < len; i++) {
+        crc ^= (uint32_t) (uint8_t) key[i] << 8;
+
+        for (bit = 0; bit < 8; bit++) {
+            crc = (crc & 0x8000) ? (crc << 1) ^ DSA_CRC16_XMODEM : crc << 1;
+        }
+    }
+
+    return crc % DSA_CLUSTER_SLOTS;
+}
+
+
+int
+dsa_cluster_map(dsa_cluster_map_t *map, const redisReply *reply,
+    const dsa_cache_address_t *from, dsa_err_t *err)
+{
+    size_t  i;
+
+    map->nodes = 0;
+    memset(map->slot, DSA_CLUSTER_NONE, sizeof(map->slot));
+
+    if (reply->type != REDIS_REPLY_ARRAY) {
+        return dsa_error(err, "protocol error: the reply to CLUSTER SLOTS is "
+                         "not an array");
+    }
+
+    for (i = 0; i < reply->elements; i++) {
+        if (dsa_cluster_range(map, reply->element[i], from, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* One range: [first slot, last slot, master, replica...]. */
+
+static int
+dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
+    const dsa_cache_address_t *from, dsa_err_t *err)
+{
+    uint8_t    number;
+    long long  first, last;
+
+    if (range->type != REDIS_REPLY_ARRAY || range->elements < 3
+        || range->element[0]->type != REDIS_REPLY_INTEGER
+        || range->element[1]->type != REDIS_REPLY_INTEGER)
+    {
+        return dsa_error(err, "protocol error: a range of CLUSTER SLOTS does "
+                         "not have two slots and a node");
+    }
+
+    first = range->element[0]->integer;
+    last = range->element[1]->integer;
+
+    if (first < 0 || first > last || last >= DSA_CLUSTER_SLOTS) {
+        return dsa_error(err, "protocol error: CLUSTER SLOTS has a range of "
+                         "slots from %lld to %lld", first, last);
+    }
+
+    if (dsa_cluster_node(map, range->element[2], from, &number, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    memset(&map->slot[first], number, (size_t) (last - first + 1));
+
+    return DSA_OK;
+}
+
+
+/* A node: [host, port, id...].  The host may be nil or "". */
+
+static int
+dsa_cluster_node(dsa_cluster_map_t *map, const redisReply *node,
+    const dsa_cache_address_t *from, uint8_t *number, dsa_err_t *err)
+{
+    size_t                len;
+    uint32_t              i;
+    const char           *host;
+    dsa_cache_address_t   address;
+
+    if (node->type != REDIS_REPLY_ARRAY || node->elements < 2
+        || (node->element[0]->type != REDIS_REPLY_STRING
+            && node->element[0]->type != REDIS_REPLY_NIL)
+        || node->element[1]->type != REDIS_REPLY_INTEGER)
+    {
+        return dsa_error(err, "protocol error: a node of CLUSTER SLOTS does "
+                         "not have a host and a port");
+    }
+
+    host = node->element[0]->str;
+    len = node->element[0]->type == REDIS_REPLY_STRING ? node->element[0]->len
+                                                       : 0;
+    if (len == 0) {
+        host = from->host;
+        len = strlen(host);
+    }
+
+    if (dsa_cache_address_set(&address, host, len, node->element[1]->integer,
+                              err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    for (i = 0; i < map->nodes; i++) {
+        if (strcmp(map->node[i].text, address.text) == 0) {
+            *number = (uint8_t) i;
+            return DSA_OK;
+        }
+    }
+
+    if (i == DSA_CLUSTER_NODES) {
+        return dsa_error(err, "the cluster has more than %d masters",
+                         DSA_CLUSTER_NODES);
+    }
+
+    map->node[i] = address;
+    map->nodes++;
+    *number = (uint8_t) i;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_cluster_redirect(dsa_cache_address_t *to, const char *text,
+    const dsa_cache_address_t *from, dsa_err_t *err)
+{
+    int          at;
+    char         end;
+    size_t       len;
+    unsigned     slot, port;
+    const char  *host, *colon;
+
+    at = 0;
+
+    if (sscanf(text, "%*[A-Z] %5u %n", &slot, &at) != 1 || at == 0
+        || slot >= DSA_CLUSTER_SLOTS)
+    {
+        return dsa_error(err, "protocol error: \"%s\" does not have a slot",
+                         text);
+    }
+
+    /* an IPv6 host has colons and no brackets here; the last one counts */
+
+    host = text + at;
+    colon = strrchr(host, ':');
+
+    if (colon == NULL || colon[1] < '0' || colon[1] > '9'
+        || sscanf(colon + 1, "%5u%c", &port, &end) != 1)
+    {
+        return dsa_error(err, "protocol error: \"%s\" does not have an address",
+                         text);
+    }
+
+    len = (size_t) (colon - host);
+
+    return len != 0 ? dsa_cache_address_set(to, host, len, port, err)
+                    : dsa_cache_address_set(to, from->host,
+                                            strlen(from->host), port, err);
+}

@@ -1,0 +1,727 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "engine/pages/cache_conn.h"
+#include "redis_schema/resp.h"
+
+
+#define DSA_CONN_EXISTS     "*2\r\n$6\r\nEXISTS\r\n$72\r\n"
+#define DSA_CONN_GET        "*2\r\n$3\r\nGET\r\n$72\r\n"
+#define DSA_CONN_SET        "*5\r\n$3\r\nSET\r\n$72\r\n"
+
+_Static_assert(DSA_KV_KEY == 72, "commands contain the length of a key");
+
+/* limits of the reply to CLUSTER SLOTS: every slot may be a range */
+
+#define DSA_CONN_MAP        (8 * 1024 * 1024)
+#define DSA_CONN_ELEMENTS   (32 * DSA_CLUSTER_SLOTS)
+
+
+static int dsa_conn_fail(dsa_cache_conn_t *c);
+static int dsa_conn_wait(dsa_cache_conn_t *c, short events, dsa_err_t *err);
+static int dsa_conn_send(dsa_cache_conn_t *c, struct iovec *iov, int n,
+    dsa_err_t *err);
+static int dsa_conn_receive(dsa_cache_conn_t *c, struct iovec *iov, int n,
+    size_t *size, dsa_err_t *err);
+static int dsa_conn_reply(dsa_cache_conn_t *c, size_t want,
+    dsa_cache_reply_t *r, dsa_err_t *err);
+static int dsa_conn_body(dsa_cache_conn_t *c, uint8_t *header, uint8_t *page,
+    uint64_t bytes, dsa_err_t *err);
+static int dsa_conn_end(dsa_cache_conn_t *c, dsa_err_t *err);
+static int dsa_conn_auth(dsa_cache_conn_t *c, const char *user,
+    const char *password, dsa_err_t *err);
+static int dsa_conn_array(dsa_cache_conn_t *c, dsa_resp_t *resp,
+    redisReply **reply, dsa_err_t *err);
+
+
+void
+dsa_cache_conn_begin(dsa_cache_conn_t *c, uint64_t bytes)
+{
+    c->last_ms = dsa_clock_ms();
+    c->deadline_ms = c->last_ms + c->timeout_ms + bytes / DSA_CACHE_SLOWEST;
+}
+
+
+int
+dsa_cache_conn_open(dsa_cache_conn_t *c, const dsa_cache_address_t *a,
+    const char *user, const char *password, dsa_err_t *err)
+{
+    int                 error;
+    size_t              len;
+    socklen_t           size;
+    const char         *ping;
+    redisContext       *redis;
+    dsa_cache_reply_t   r;
+
+    assert(c->fd == -1);
+
+    redis = a->port != 0 ? redisConnectNonBlock(a->host, a->port)
+                         : redisConnectUnixNonBlock(a->host);
+
+    if (redis == NULL || redis->err != 0) {
+        (void) dsa_error(err, "cannot connect: %s",
+                         redis != NULL ? redis->errstr : strerror(ENOMEM));
+        redisFree(redis);
+        return DSA_ERROR;
+    }
+
+    c->fd = redisFreeKeepFd(redis);
+    c->pos = 0;
+    c->len = 0;
+
+    (void) fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+
+    if (dsa_conn_wait(c, POLLOUT, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    error = 0;
+    size = sizeof(error);
+
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size) == -1) {
+        error = errno;
+    }
+
+    if (error != 0) {
+        (void) dsa_error(err, "cannot connect: %s", strerror(error));
+        return dsa_conn_fail(c);
+    }
+
+    if (dsa_conn_auth(c, user, password, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    ping = "PING";
+    len = 4;
+
+    if (dsa_cache_conn_command(c, 1, &ping, &len, &r, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (r.type != DSA_REPLY_STATUS) {
+        (void) dsa_error(err, "the reply to PING is %s",
+                         r.type == DSA_REPLY_ERROR ? r.text : "not a status");
+        return dsa_conn_fail(c);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_conn_auth(dsa_cache_conn_t *c, const char *user, const char *password,
+    dsa_err_t *err)
+{
+    int                 argc;
+    size_t              len[3];
+    const char         *argv[3];
+    dsa_cache_reply_t   r;
+
+    if (password == NULL) {
+        return DSA_OK;
+    }
+
+    argc = 0;
+    argv[argc++] = "AUTH";
+
+    if (user != NULL) {
+        argv[argc++] = user;
+    }
+
+    argv[argc++] = password;
+
+    len[0] = strlen(argv[0]);
+    len[1] = strlen(argv[1]);
+    len[2] = argc == 3 ? strlen(argv[2]) : 0;
+
+    if (dsa_cache_conn_command(c, argc, argv, len, &r, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (r.type != DSA_REPLY_STATUS) {
+        (void) dsa_error(err, "the reply to AUTH is %s",
+                         r.type == DSA_REPLY_ERROR ? r.text : "not a status");
+        return dsa_conn_fail(c);
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_cache_conn_close(dsa_cache_conn_t *c)
+{
+    if (c->fd != -1) {
+        (void) close(c->fd);
+        c->fd = -1;
+    }
+}
+
+
+int
+dsa_cache_conn_idle(const dsa_cache_conn_t *c)
+{
+    struct pollfd  p;
+
+    p.fd = c->fd;
+    p.events = POLLIN;
+
+    return c->fd != -1 && c->pos == c->len && poll(&p, 1, 0) == 0;
+}
+
+
+int
+dsa_cache_conn_command(dsa_cache_conn_t *c, int argc, const char **argv,
+    const size_t *argvlen, dsa_cache_reply_t *r, dsa_err_t *err)
+{
+    int            n, rc;
+    char          *text;
+    struct iovec   iov;
+
+    n = redisFormatCommandArgv(&text, argc, argv, argvlen);
+
+    if (n < 0) {
+        (void) dsa_error(err, "%s", strerror(ENOMEM));
+        return dsa_conn_fail(c);
+    }
+
+    iov.iov_base = text;
+    iov.iov_len = (size_t) n;
+
+    rc = dsa_conn_send(c, &iov, 1, err);
+    redisFreeCommand(text);
+
+    if (rc != DSA_OK
+        || dsa_conn_reply(c, DSA_CACHE_INPUT, r, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (r->type == DSA_REPLY_STRING) {
+        (void) dsa_error(err, "protocol error: the reply to %s is a string",
+                         argv[0]);
+        return dsa_conn_fail(c);
+    }
+
+    return dsa_conn_end(c, err);
+}
+
+
+int
+dsa_cache_conn_exists(dsa_cache_conn_t *c, const dsa_digest_t **digest,
+    uint32_t n, uint32_t *found, dsa_cache_reply_t *r, dsa_err_t *err)
+{
+    char               *p;
+    uint32_t            i;
+    struct iovec        iov;
+    dsa_cache_reply_t   reply;
+    char                out[DSA_CACHE_CHUNK * (sizeof(DSA_CONN_EXISTS) - 1
+                                               + DSA_KV_KEY + 2) + 1];
+
+    assert(n >= 1 && n <= DSA_CACHE_CHUNK);
+
+    p = out;
+
+    for (i = 0; i < n; i++) {
+        memcpy(p, DSA_CONN_EXISTS, sizeof(DSA_CONN_EXISTS) - 1);
+        p += sizeof(DSA_CONN_EXISTS) - 1;
+        dsa_kv_key(p, digest[i]->byte);
+        p += DSA_KV_KEY;
+        memcpy(p, "\r\n", 2);
+        p += 2;
+    }
+
+    iov.iov_base = out;
+    iov.iov_len = (size_t) (p - out);
+
+    if (dsa_conn_send(c, &iov, 1, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    *found = 0;
+
+    for (i = 0; i < n; i++) {
+        if (dsa_conn_reply(c, DSA_CACHE_INPUT, &reply, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        if (reply.type != DSA_REPLY_INTEGER && reply.type != DSA_REPLY_ERROR) {
+            (void) dsa_error(err, "protocol error: the reply to EXISTS is "
+                             "neither an integer nor an error");
+            return dsa_conn_fail(c);
+        }
+
+        if (*found != i) {
+            continue;
+        }
+
+        if (reply.type == DSA_REPLY_INTEGER && reply.number == 1) {
+            (*found)++;
+
+        } else {
+            *r = reply;
+        }
+    }
+
+    return dsa_conn_end(c, err);
+}
+
+
+int
+dsa_cache_conn_get(dsa_cache_conn_t *c, const char *key, uint8_t *header,
+    uint8_t *page, uint64_t bytes, dsa_cache_reply_t *r, dsa_err_t *err)
+{
+    int           n;
+    char          line[32];
+    struct iovec  iov[3];
+
+    iov[0].iov_base = DSA_CONN_GET;
+    iov[0].iov_len = sizeof(DSA_CONN_GET) - 1;
+    iov[1].iov_base = (void *) key;
+    iov[1].iov_len = DSA_KV_KEY;
+    iov[2].iov_base = "\r\n";
+    iov[2].iov_len = 2;
+
+    /*
+     * No more is read at first than the line that announces a page has, so that
+     * the page itself goes from the socket to its memory.
+     */
+
+    n = snprintf(line, sizeof(line), "$%llu\r\n",
+                 (unsigned long long) (DSA_KV_HEADER + bytes));
+
+    if (dsa_conn_send(c, iov, 3, err) != DSA_OK
+        || dsa_conn_reply(c, (size_t) n, r, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (r->type != DSA_REPLY_STRING || r->number == -1) {
+        return dsa_conn_end(c, err);
+    }
+
+    if ((uint64_t) r->number != DSA_KV_HEADER + bytes) {
+        (void) dsa_conn_fail(c);
+        return DSA_OK;
+    }
+
+    return dsa_conn_body(c, header, page, bytes, err);
+}
+
+
+static int
+dsa_conn_body(dsa_cache_conn_t *c, uint8_t *header, uint8_t *page,
+    uint64_t bytes, dsa_err_t *err)
+{
+    char          end[2];
+    size_t        size;
+    uint64_t      left;
+    struct iovec  iov[3], *p;
+
+    /* the line has exactly as many bytes as were read */
+
+    assert(c->pos == c->len);
+
+    iov[0].iov_base = header;
+    iov[0].iov_len = DSA_KV_HEADER;
+    iov[1].iov_base = page;
+    iov[1].iov_len = bytes;
+    iov[2].iov_base = end;
+    iov[2].iov_len = sizeof(end);
+
+    p = iov;
+    left = DSA_KV_HEADER + bytes + sizeof(end);
+
+    while (left != 0) {
+        if (dsa_conn_receive(c, p, (int) (iov + 3 - p), &size, err) != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+
+        left -= size;
+
+        while (size != 0 && size >= p->iov_len) {
+            size -= p->iov_len;
+            p++;
+        }
+
+        if (size != 0) {
+            p->iov_base = (char *) p->iov_base + size;
+            p->iov_len -= size;
+        }
+    }
+
+    if (end[0] != '\r' || end[1] != '\n') {
+        (void) dsa_error(err, "protocol error: a string does not end with CR "
+                         "and LF");
+        return dsa_conn_fail(c);
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_cache_conn_set(dsa_cache_conn_t *c, const char *key,
+    const uint8_t *header, const uint8_t *page, uint64_t bytes, uint64_t ttl_s,
+    dsa_cache_reply_t *r, dsa_err_t *err)
+{
+    int           n;
+    char          length[32], ttl[64], seconds[32];
+    struct iovec  iov[6];
+
+    iov[0].iov_base = DSA_CONN_SET;
+    iov[0].iov_len = sizeof(DSA_CONN_SET) - 1;
+    iov[1].iov_base = (void *) key;
+    iov[1].iov_len = DSA_KV_KEY;
+
+    n = snprintf(length, sizeof(length), "\r\n$%llu\r\n",
+                 (unsigned long long) (DSA_KV_HEADER + bytes));
+    iov[2].iov_base = length;
+    iov[2].iov_len = (size_t) n;
+
+    iov[3].iov_base = (void *) header;
+    iov[3].iov_len = DSA_KV_HEADER;
+    iov[4].iov_base = (void *) page;
+    iov[4].iov_len = bytes;
+
+    n = snprintf(seconds, sizeof(seconds), "%llu", (unsigned long long) ttl_s);
+    n = snprintf(ttl, sizeof(ttl), "\r\n$2\r\nEX\r\n$%d\r\n%s\r\n", n, seconds);
+    iov[5].iov_base = ttl;
+    iov[5].iov_len = (size_t) n;
+
+    if (dsa_conn_send(c, iov, 6, err) != DSA_OK
+        || dsa_conn_reply(c, DSA_CACHE_INPUT, r, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (r->type != DSA_REPLY_STATUS && r->type != DSA_REPLY_ERROR) {
+        (void) dsa_error(err, "protocol error: the reply to SET is neither a "
+                         "status nor an error");
+        return dsa_conn_fail(c);
+    }
+
+    return dsa_conn_end(c, err);
+}
+
+
+int
+dsa_cache_conn_map(dsa_cache_conn_t *c, const dsa_cache_address_t *from,
+    dsa_cluster_map_t *map, int *is_cluster, dsa_err_t *err)
+{
+    int            rc;
+    dsa_resp_t    *resp;
+    redisReply    *reply;
+    struct iovec   iov;
+
+    static const char  command[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
+
+    *is_cluster = 0;
+
+    iov.iov_base = (void *) command;
+    iov.iov_len = sizeof(command) - 1;
+
+    if (dsa_conn_send(c, &iov, 1, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    resp = dsa_resp_create(DSA_CONN_MAP, DSA_CONN_ELEMENTS);
+
+    if (resp == NULL) {
+        (void) dsa_error(err, "%s", strerror(ENOMEM));
+        return dsa_conn_fail(c);
+    }
+
+    rc = dsa_conn_array(c, resp, &reply, err);
+
+    if (rc == DSA_OK && reply->type != REDIS_REPLY_ERROR) {
+        *is_cluster = 1;
+        rc = dsa_cluster_map(map, reply, from, err);
+    }
+
+    if (reply != NULL) {
+        freeReplyObject(reply);
+    }
+
+    dsa_resp_destroy(resp);
+
+    return rc == DSA_OK ? DSA_OK : dsa_conn_fail(c);
+}
+
+
+/* Reads one reply of any kind; *reply is NULL unless the result is DSA_OK. */
+
+static int
+dsa_conn_array(dsa_cache_conn_t *c, dsa_resp_t *resp, redisReply **reply,
+    dsa_err_t *err)
+{
+    int           rc;
+    size_t        size;
+    redisReply   *more;
+    struct iovec  iov;
+
+    *reply = NULL;
+
+    do {
+        iov.iov_base = c->in;
+        iov.iov_len = sizeof(c->in);
+
+        if (dsa_conn_receive(c, &iov, 1, &size, err) != DSA_OK
+            || dsa_resp_feed(resp, c->in, size, err) != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+
+        rc = dsa_resp_next(resp, reply, err);
+
+    } while (rc == DSA_AGAIN);
+
+    if (rc != DSA_OK) {
+        *reply = NULL;
+        return DSA_ERROR;
+    }
+
+    more = NULL;
+
+    if (dsa_resp_next(resp, &more, err) != DSA_AGAIN) {
+        if (more != NULL) {
+            freeReplyObject(more);
+        }
+
+        freeReplyObject(*reply);
+        *reply = NULL;
+
+        return dsa_error(err, "protocol error: Redis sent more than a reply");
+    }
+
+    return DSA_OK;
+}
+
+
+/* Closes the connection; the caller has written the cause. */
+
+static int
+dsa_conn_fail(dsa_cache_conn_t *c)
+{
+    dsa_cache_conn_close(c);
+
+    return DSA_ERROR;
+}
+
+
+/*
+ * Waits until the socket is readable or writable.  The time without a byte
+ * counts from the last byte, and the deadline for the whole operation.
+ */
+
+static int
+dsa_conn_wait(dsa_cache_conn_t *c, short events, dsa_err_t *err)
+{
+    int            n;
+    uint64_t       now, until;
+    struct pollfd  p[3];
+
+    for ( ;; ) {
+        now = dsa_clock_ms();
+        until = c->last_ms + c->timeout_ms;
+
+        if (now >= until) {
+            (void) dsa_error(err, "timed out: not a byte in %llu ms",
+                             (unsigned long long) c->timeout_ms);
+            break;
+        }
+
+        until = until < c->deadline_ms ? until : c->deadline_ms;
+
+        if (now >= until) {
+            (void) dsa_error(err, "timed out: less than %d MB/s",
+                             DSA_CACHE_SLOWEST / 1000);
+            break;
+        }
+
+        p[0].fd = c->fd;
+        p[0].events = events;
+        p[1].fd = c->off_fd;
+        p[1].events = POLLIN;
+        p[2].fd = c->stop_fd;
+        p[2].events = POLLIN;
+
+        n = poll(p, 3, (int) (until - now));
+
+        if (n == -1 && errno != EINTR) {
+            (void) dsa_error(err, "poll() failed: %s", strerror(errno));
+            break;
+        }
+
+        if (n > 0 && (p[1].revents != 0 || p[2].revents != 0)) {
+            (void) dsa_error(err, "interrupted");
+            break;
+        }
+
+        if (n > 0) {
+            return DSA_OK;
+        }
+    }
+
+    return dsa_conn_fail(c);
+}
+
+
+/* Sends everything; changes iov. */
+
+static int
+dsa_conn_send(dsa_cache_conn_t *c, struct iovec *iov, int n, dsa_err_t *err)
+{
+    ssize_t        size;
+    struct msghdr  msg;
+
+    memset(&msg, 0, sizeof(msg));
+    msg.msg_iov = iov;
+    msg.msg_iovlen = (size_t) n;
+
+    while (msg.msg_iovlen != 0) {
+        size = sendmsg(c->fd, &msg, MSG_NOSIGNAL);
+
+        if (size == -1 && errno == EINTR) {
+            continue;
+        }
+
+        if (size == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            if (dsa_conn_wait(c, POLLOUT, err) != DSA_OK) {
+                return DSA_ERROR;
+            }
+
+            continue;
+        }
+
+        if (size == -1) {
+            (void) dsa_error(err, "cannot send: %s", strerror(errno));
+            return dsa_conn_fail(c);
+        }
+
+        c->last_ms = dsa_clock_ms();
+
+        while (msg.msg_iovlen != 0 && (size_t) size >= msg.msg_iov->iov_len) {
+            size -= (ssize_t) msg.msg_iov->iov_len;
+            msg.msg_iov++;
+            msg.msg_iovlen--;
+        }
+
+        if (msg.msg_iovlen != 0) {
+            msg.msg_iov->iov_base = (char *) msg.msg_iov->iov_base + size;
+            msg.msg_iov->iov_len -= (size_t) size;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* Receives at least one byte and at most what iov has. */
+
+static int
+dsa_conn_receive(dsa_cache_conn_t *c, struct iovec *iov, int n, size_t *size,
+    dsa_err_t *err)
+{
+    ssize_t  rc;
+
+    for ( ;; ) {
+        rc = readv(c->fd, iov, n);
+
+        if (rc > 0) {
+            c->last_ms = dsa_clock_ms();
+            *size = (size_t) rc;
+            return DSA_OK;
+        }
+
+        if (rc == -1 && errno == EINTR) {
+            continue;
+        }
+
+        if (rc == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            if (dsa_conn_wait(c, POLLIN, err) != DSA_OK) {
+                return DSA_ERROR;
+            }
+
+            continue;
+        }
+
+        (void) dsa_error(err, rc == 0 ? "Redis closed the connection"
+                                      : "cannot receive: %s", strerror(errno));
+
+        return dsa_conn_fail(c);
+    }
+}
+
+
+/*
+ * Reads the first line of a reply.  Not more than want bytes are read before
+ * the line is complete or known to be longer.
+ */
+
+static int
+dsa_conn_reply(dsa_cache_conn_t *c, size_t want, dsa_cache_reply_t *r,
+    dsa_err_t *err)
+{
+    int           rc;
+    size_t        size;
+    struct iovec  iov;
+
+    for ( ;; ) {
+        rc = dsa_cache_reply(r, c->in + c->pos, c->len - c->pos, err);
+
+        if (rc == DSA_OK) {
+            c->pos += r->size;
+            return DSA_OK;
+        }
+
+        if (rc == DSA_ERROR) {
+            return dsa_conn_fail(c);
+        }
+
+        memmove(c->in, c->in + c->pos, c->len - c->pos);
+        c->len -= c->pos;
+        c->pos = 0;
+
+        iov.iov_base = c->in + c->len;
+        iov.iov_len = c->len < want ? want - c->len : sizeof(c->in) - c->len;
+
+        if (dsa_conn_receive(c, &iov, 1, &size, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        c->len += size;
+    }
+}
+
+
+/* A reply ends where the input ends, because each one is read before the next
+ * command is sent. */
+
+static int
+dsa_conn_end(dsa_cache_conn_t *c, dsa_err_t *err)
+{
+    if (c->pos == c->len) {
+        return DSA_OK;
+    }
+
+    (void) dsa_error(err, "protocol error: Redis sent more than a reply");
+
+    return dsa_conn_fail(c);
+}
