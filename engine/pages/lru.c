@@ -11,6 +11,9 @@
 #include "engine/pages/lru.h"
 
 
+#define DSA_LRU_HITS        2           /* that protect a page */
+
+
 /* In the order of allocation. */
 
 typedef enum {
@@ -30,7 +33,7 @@ typedef enum {
 
 typedef struct {
     uint8_t             list;           /* of a free slot: dsa_lru_list_e */
-    uint8_t             hit;            /* protected, unless shadowed */
+    uint8_t             hits;           /* at most DSA_LRU_HITS */
     uint8_t             shadowed;
 } dsa_lru_slot_t;
 
@@ -137,7 +140,9 @@ dsa_lru_hit(dsa_store_t *store, uint32_t slot)
 
     assert(slot < l->n);
 
-    l->slot[slot].hit = 1;
+    if (l->slot[slot].hits < DSA_LRU_HITS) {
+        l->slot[slot].hits++;
+    }
 
     if (l->users[slot] == 0) {
         assert(l->slot[slot].list != DSA_LRU_EMPTY);
@@ -175,7 +180,7 @@ dsa_lru_cheap(const dsa_store_t *store)
 {
     const dsa_lru_t  *l = store->data;
 
-    return l->length[DSA_LRU_EMPTY] != 0 || l->length[DSA_LRU_SHADOWED] != 0;
+    return l->length[DSA_LRU_EMPTY] != 0;
 }
 
 
@@ -201,7 +206,7 @@ dsa_lru_alloc(void *data)
 
     dsa_lru_unlink(l, slot);
     l->users[slot] = 1;
-    l->slot[slot].hit = 0;
+    l->slot[slot].hits = 0;
     l->slot[slot].shadowed = 0;
 
     return slot;
@@ -239,7 +244,7 @@ dsa_lru_release(void *data, uint32_t slot, int keep)
         return;
     }
 
-    l->slot[slot].hit = 0;
+    l->slot[slot].hits = 0;
     l->slot[slot].shadowed = 0;
     dsa_lru_link(l, slot, DSA_LRU_EMPTY, l->n + DSA_LRU_EMPTY);
 }
@@ -330,12 +335,12 @@ dsa_lru_audit_list(const dsa_lru_t *l, uint32_t list, dsa_err_t *err)
         s = &l->slot[slot];
 
         if (s->list != list
-            || (list == DSA_LRU_EMPTY ? s->hit || s->shadowed
+            || (list == DSA_LRU_EMPTY ? s->hits != 0 || s->shadowed
                                       : dsa_lru_list(l, slot) != list))
         {
             return dsa_error(err, "slot %u is in list %u; expected list %u, "
-                             "hit %u, shadowed %u", slot, list, s->list, s->hit,
-                             s->shadowed);
+                             "hits %u, shadowed %u", slot, list, s->list,
+                             s->hits, s->shadowed);
         }
     }
 
@@ -364,7 +369,7 @@ dsa_lru_place(dsa_lru_t *l, uint32_t slot)
     }
 
     last = l->next[l->n + DSA_LRU_PROTECTED];
-    l->slot[last].hit = 0;
+    l->slot[last].hits = DSA_LRU_HITS - 1;
     dsa_lru_unlink(l, last);
     dsa_lru_link(l, last, DSA_LRU_PROBATION,
                  l->prev[l->n + DSA_LRU_PROBATION]);
@@ -380,7 +385,8 @@ dsa_lru_list(const dsa_lru_t *l, uint32_t slot)
         return DSA_LRU_SHADOWED;
     }
 
-    return l->slot[slot].hit ? DSA_LRU_PROTECTED : DSA_LRU_PROBATION;
+    return l->slot[slot].hits == DSA_LRU_HITS ? DSA_LRU_PROTECTED
+                                              : DSA_LRU_PROBATION;
 }
 
 

@@ -29,6 +29,10 @@ int dsa_pool_init(dsa_store_t *store, uint32_t n);
  * returned.  Pages that were released with keep 0, or were never allocated, are
  * not returned.  The window may differ between calls.
  *
+ * The window should be about twice the pages that are allocated between two
+ * calls: pages beyond it may be overwritten before they are copied, and pages
+ * within it take memory twice.
+ *
  * A page that is retained while it is copied is released with keep 0, although
  * it can still be found: with keep 1 it would become the page that is allocated
  * last, and would be returned again.
