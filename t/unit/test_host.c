@@ -247,6 +247,58 @@ test_no_address_space(void **state)
 }
 
 
+/* The log has the sizes, the kind of memory and the time. */
+
+static void
+test_log(void **state)
+{
+    int             fd, saved, rc;
+    char            text[4096], kind[32];
+    ssize_t         n;
+    uint32_t        slots;
+    dsa_err_t       err;
+    dsa_host_t      h;
+    const char     *line;
+    unsigned long   bytes, mb, seconds;
+
+    fd = memfd_create("log", MFD_CLOEXEC);
+    saved = dup(STDERR_FILENO);
+    assert_true(fd != -1 && saved != -1);
+    assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+
+    dsa_log_level(DSA_LOG_NOTICE);
+    rc = dsa_host_open(&h, 25 * MB, 3 * MB, &err);
+    dsa_log_level(DSA_LOG_WARN);
+
+    assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+    assert_int_equal(rc, DSA_OK);
+
+    n = pread(fd, text, sizeof(text) - 1, 0);
+    assert_true(n > 0);
+    text[n] = '\0';
+
+    line = strstr(text, "[notice]");
+    assert_non_null(line);
+    line = strstr(line, "host memory: ");
+    assert_non_null(line);
+    assert_int_equal(sscanf(line, "host memory: %u slots of %lu bytes, %lu MB "
+                            "of %31[a-z0-9MG ]", &slots, &bytes, &mb, kind), 4);
+    assert_int_equal(slots, h.slab[0].slots);
+    assert_int_equal(bytes, 3 * MB);
+    assert_int_equal(mb, h.slab[0].mapped / MB);
+
+    line = strstr(text, "host memory: 24 MB on ");
+    assert_non_null(line);
+    line = strstr(line, "present after ");
+    assert_non_null(line);
+    assert_int_equal(sscanf(line, "present after %lu.%*u s", &seconds), 1);
+
+    (void) close(fd);
+    (void) close(saved);
+    dsa_host_close(&h);
+}
+
+
 static void
 expect_nodes(const char *list, const char *expected)
 {
@@ -319,11 +371,12 @@ main(void)
         cmocka_unit_test(test_too_small),
         cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_no_address_space),
+        cmocka_unit_test(test_log),
         cmocka_unit_test(test_nodes),
         cmocka_unit_test(test_slab)
     };
 
-    dsa_log_level(DSA_LOG_NOTICE);
+    dsa_log_level(DSA_LOG_WARN);
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
