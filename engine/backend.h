@@ -128,6 +128,8 @@ typedef struct {
                                            config.json says */
     uint64_t            kv_memory;      /* bytes for pages on each GPU; 0: the
                                            backend chooses */
+    uint64_t            host_memory;    /* bytes for pages in host memory, for
+                                           dsa_backend_plan() only; 0: none */
     uint32_t            max_tokens;     /* most input tokens of a step, on all
                                            GPUs together */
     uint32_t            max_seqs;       /* most sequences in a step, on each
@@ -349,12 +351,20 @@ dsa_backend_t *dsa_backend_cuda_open(const dsa_backend_conf_t *conf,
 
 /*
  * Checks conf against the model's config.json, without the weights, and appends
- * to text what the backend would allocate: lines for a person, none for the
- * CPU.  DSA_ERROR with err: the model cannot be split over so many GPUs, or the
- * GPUs of this machine cannot hold it.  A machine without a GPU is not an
+ * to text what the backend would allocate: lines for a person, for the CPU only
+ * that of host memory.  DSA_ERROR with err: the model cannot be split over so
+ * many GPUs, the GPUs of this machine cannot hold it, or host memory cannot
+ * hold a page.  A machine without a GPU is not an
  * error; text then says so.
  */
 int dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
+    dsa_buf_t *text, dsa_err_t *err);
+
+/*
+ * Appends a line for a person to text: how many pages and tokens so many bytes
+ * of host memory hold.  DSA_ERROR with err: not even one page.
+ */
+int dsa_backend_plan_host(uint64_t host_memory, uint64_t page_bytes,
     dsa_buf_t *text, dsa_err_t *err);
 
 #if (DSA_CUDA)

@@ -99,6 +99,45 @@ for my $name (@engines) {
 }
 
 
+# The tiers of the cache in the example, with the directive that is a comment
+# there.  The CPU has pages of the same size.
+
+my $tiers = read_file("$root/conf/engine-v3.2-8gpu.conf");
+my ($size, $million) = $tiers =~ /^# .*: (\d+)g\n# holds ([\d.]+) million/m;
+
+write_file($t->path('cache.pw'), "secret-of-the-cache\n");
+
+$tiers =~ s{^model\s.*}{model $v32;}m;
+$tiers =~ s{^socket_group\s.*}{}m;
+$tiers =~ s{^backend\s.*}{backend cpu;}m;
+$tiers =~ s{^# (?=redis_cache )}{}m;
+$tiers =~ s{password_file=\S+(?= )}{"password_file=" . $t->path('cache.pw')}e;
+
+like($tiers, qr/^redis_cache /m, 'the example has a cache in Redis');
+like($tiers, qr/^host_memory\s+${size}g;/m, 'and the host memory it describes');
+
+{
+    my ($rc, $out) = engine_test($tiers);
+
+    is($rc, 0, 'both are accepted') or diag($out);
+    is(sprintf('%.1f', $size * 2**30 / (64 * 788 * 61) * 64e-6), $million,
+       "$million million tokens");
+    like($out, qr/host memory: .*, \Q$million\E\d M tokens of KV$/m,
+         'which -t prints, too');
+    unlike($out, qr/secret-of-the-cache/, 'without the password');
+
+    ($rc, $out) = engine_test($tiers =~ s/^host_memory.*//mr);
+    is($rc, 1, 'no cache without host memory');
+    like($out, qr/pages pass through host memory/, 'the reason');
+
+    unlink $t->path('cache.pw');
+    ($rc, $out) = engine_test($tiers);
+    is($rc, 1, 'the password cannot be read');
+    like($out, qr/test\.conf:\d+: "password_file" of "redis_cache": /,
+         'the reason');
+}
+
+
 # the table of memory: weights, workspace, buffers, reserve and pages of one of
 # eight GPUs, of which 149.5 GB are free, and tokens in all pages
 

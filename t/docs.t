@@ -75,13 +75,20 @@ is_deeply(set($readme =~ /`([a-z_]+)=(?:FILE|NAME|N|TIME)`/g),
 
 my ($table) = read_file("$root/engine/service/conf.c")
               =~ /dsa_directives\[\] = \{(.*?)^\};/ms;
-my @engine = $table =~ /\{ "(\w+)", dsa_conf_(?!absent)/g;
+my @engine = $table =~ /\{ "(\w+)", dsa_conf_/g;
 my ($listed) = read_file("$root/engine/README.md")
                =~ /^## Directives\n(.*)/ms;
 
 cmp_ok(scalar @engine, '>', 10, 'there are directives of the engine');
-is_deeply(set($listed =~ /^\| `(\w+)/mg), set(@engine),
+is_deeply(set($listed =~ /^\| `(\w+)[ `]/mg), set(@engine),
           'engine/README.md: directives');
+
+my @cache = read_file("$root/engine/service/conf_cache.c")
+            =~ /^    \{ "(\w+)=", /mg;
+
+cmp_ok(scalar @cache, '>', 3, 'there are parameters of redis_cache');
+is_deeply(set($listed =~ /^\| `(\w+)=/mg), set(@cache),
+          'engine/README.md: parameters of redis_cache');
 
 
 # dsa: every list has the same commands, with the options of their usage

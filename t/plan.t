@@ -62,6 +62,49 @@ like($out, qr/"moe_intermediate_size" is 128 and cannot be split over 2 GPUs/,
 is((check($small, 'backend null; gpus 3;'))[0], 0, 'null: 3 ranks');
 
 
+# Host memory: a page of 64 tokens has 656 + 132 bytes of each token and layer,
+# or 4 bytes of each element, and begins at a multiple of 4096.  The one of the
+# null backend has 64 bytes.
+
+my ($layers) = read_file("$small/config.json")
+               =~ /"num_hidden_layers":\s*(\d+)/;
+
+sub holds {
+    my ($what, $model, $text, $page, $memory) = @_;
+
+    my ($rc, $out) = check($model, "$text host_memory $memory;");
+    my $slots = int($memory / (4096 * int(($page + 4095) / 4096)));
+
+    is($rc, 0, $what);
+    like($out, qr{^dsa-engine:\ host\ memory:
+                  \ \Q${\ sprintf('%.2f', $memory * 1e-9)}\E\ GB,
+                  \ $slots\ pages\ of\ 64\ tokens\ with
+                  \ \Q${\ sprintf('%.2f', $page * 1e-6)}\E\ MB\ each,
+                  \ \Q${\ sprintf('%.2f', $slots * 64e-6)}\E\ M\ tokens\ of
+                  \ KV$}mx, "$what: its tokens");
+}
+
+my $small_page = 64 * (656 + 132) * $layers;
+
+holds('cpu', $small, '', $small_page, 20_000_000_000);
+holds('cpu, precision exact', $small, 'precision exact;',
+      64 * (512 + 64 + 128) * 4 * $layers, 20_000_000_000);
+holds('cpu, the published model', $v32, '', 64 * (656 + 132) * 61,
+      20_000_000_000);
+holds('cpu, one page', $small, '', $small_page, 4096 * 75);
+holds('null', $small, 'backend null;', 64, 40_960_000);
+
+($rc, $out) = check($small, 'replicas 2; host_memory 1g;');
+is($rc, 0, 'host memory of two replicas');
+like($out, qr/^dsa-engine: replica $_: host memory: 1\.07 GB, /m,
+     "of replica $_") for 0, 1;
+
+($rc, $out) = check($small, 'host_memory 100k;');
+is($rc, 1, 'host memory below a page');
+like($out, qr/"host_memory" is 102400 bytes; expected at least one page, \d+/,
+     'the reason');
+
+
 ($rc, $out) = check($v32, 'backend cuda; weights random;');
 
 if ($out =~ /built without nvcc/) {
@@ -190,6 +233,15 @@ cmp_ok(abs($more - $each - $pages * $page * 1e-9), '<', 0.02,
 like($out, qr/^dsa-engine:\ replica\ 0:\ GPU\ 5:\ .*
               ^dsa-engine:\ replica\ 1:\ GPU\ 2:\ /msx,
      'each replica has its GPU of the list');
+
+
+# host memory is beside the GPUs
+
+($rc, $out) = check($v32, 'backend cuda; gpus 8; host_memory 512g;');
+is($rc, 0, 'host memory');
+like($out, qr{^dsa-engine:\ host\ memory:\ 549\.76\ GB,\ 178481\ pages\ of\ 64
+              \ tokens\ with\ 3\.08\ MB\ each,\ 11\.42\ M\ tokens\ of\ KV$}mx,
+     'its tokens');
 
 
 # with attention tensor all GPUs have the same pages and compute all tokens

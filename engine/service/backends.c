@@ -10,6 +10,9 @@
 #include <xxhash.h>
 
 #include "engine/backend.h"
+#include "engine/cpu/model.h"
+#include "engine/null/pages.h"
+#include "engine/pages/host.h"
 
 
 /*
@@ -73,28 +76,69 @@ int
 dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
     dsa_buf_t *text, dsa_err_t *err)
 {
+    int                 rc;
+    uint64_t            page;
     dsa_shard_t         shard;
     dsa_model_config_t  config;
-
-#if (DSA_CUDA)
-    if (kind == DSA_BACKEND_CUDA) {
-        return dsa_backend_cuda_plan(conf, text, err);
-    }
-#endif
-
-    if (kind != DSA_BACKEND_CPU) {
-
-        /* "backend null" splits nothing */
-
-        return DSA_OK;
-    }
 
     if (dsa_model_config_read(&config, conf->model, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    return dsa_shard_init(&shard, &config, 0, conf->gpus, conf->attention,
-                          err);
+    rc = DSA_OK;
+
+    /* "backend null" splits nothing */
+
+    if (kind == DSA_BACKEND_CPU) {
+        rc = dsa_shard_init(&shard, &config, 0, conf->gpus, conf->attention,
+                            err);
+    }
+
+#if (DSA_CUDA)
+    if (kind == DSA_BACKEND_CUDA) {
+        rc = dsa_backend_cuda_plan(conf, text, err);
+    }
+#endif
+
+    if (rc != DSA_OK || conf->host_memory == 0) {
+        return rc;
+    }
+
+    if (conf->random && conf->layers != 0) {
+        config.num_hidden_layers = conf->layers;
+    }
+
+    page = kind == DSA_BACKEND_NULL
+           ? DSA_NULL_PAGE_BYTES
+           : dsa_model_kv_memory(&config, conf->precision, DSA_PAGE_TOKENS);
+
+    return dsa_backend_plan_host(conf->host_memory, page, text, err);
+}
+
+
+int
+dsa_backend_plan_host(uint64_t host_memory, uint64_t page_bytes,
+    dsa_buf_t *text, dsa_err_t *err)
+{
+    uint64_t  slot, pages;
+
+    slot = (page_bytes + DSA_HOST_ALIGN - 1) / DSA_HOST_ALIGN * DSA_HOST_ALIGN;
+    pages = host_memory / slot;
+
+    if (pages == 0) {
+        return dsa_error(err, "\"host_memory\" is %llu bytes; expected at "
+                         "least one page, %llu bytes",
+                         (unsigned long long) host_memory,
+                         (unsigned long long) slot);
+    }
+
+    dsa_buf_printf(text, "host memory: %.2f GB, %llu pages of %d tokens with "
+                   "%.2f MB each, %.2f M tokens of KV\n",
+                   (double) host_memory * 1e-9, (unsigned long long) pages,
+                   DSA_PAGE_TOKENS, (double) page_bytes * 1e-6,
+                   (double) (pages * DSA_PAGE_TOKENS) * 1e-6);
+
+    return DSA_OK;
 }
 
 

@@ -31,6 +31,7 @@ typedef struct {
 
 static int dsa_conf_directive(dsa_conf_reader_t *r, unsigned *seen);
 static int dsa_conf_finish(dsa_conf_reader_t *r);
+static int dsa_conf_tiers(dsa_conf_reader_t *r);
 static int dsa_conf_shares(dsa_conf_reader_t *r);
 static uint32_t dsa_conf_ranks(const dsa_conf_t *conf);
 static int dsa_conf_batch(dsa_conf_reader_t *r);
@@ -109,8 +110,10 @@ static const dsa_directive_t  dsa_directives[] = {
     { "socket_group", dsa_conf_group, 1, 1, DSA_CONF_OFFSET(socket_group),
       0, 0 },
 
-    { "redis", dsa_conf_absent, 0, DSA_CONF_ARGS - 1, 0, 0, 0 },
-    { "host_memory", dsa_conf_absent, 0, DSA_CONF_ARGS - 1, 0, 0, 0 }
+    { "host_memory", dsa_conf_size, 1, 1, DSA_CONF_OFFSET(host_memory),
+      0, 1ULL << 48 },
+
+    { "redis_cache", dsa_conf_redis_cache, 1, DSA_CONF_ARGS - 1, 0, 0, 0 }
 };
 
 
@@ -197,6 +200,7 @@ dsa_conf_free(dsa_conf_t *conf)
     free(conf->model);
     free(conf->name);
     free(conf->listen);
+    dsa_conf_cache_free(&conf->cache);
 
     memset(conf, 0, sizeof(dsa_conf_t));
 }
@@ -234,6 +238,8 @@ dsa_conf_backend_of(const dsa_conf_t *conf, uint32_t replica,
     backend->model = conf->model;
     backend->precision = conf->precision;
     backend->kv_memory = conf->kv_memory;
+    backend->host_memory = conf->host_memory;
+    backend->persistent = conf->cache.addresses != 0;
     backend->max_tokens = conf->token_budget;
     backend->max_seqs = conf->max_running;
     backend->rate = conf->rate;
@@ -279,8 +285,11 @@ dsa_conf_directive(dsa_conf_reader_t *r, unsigned *seen)
         seen[i] = r->start;
 
         if (r->n - 1 < d->min_args || r->n - 1 > d->max_args) {
-            return dsa_conf_fail(r, "\"%s\" has %u values; expected %u",
-                                 d->name, r->n - 1, d->max_args);
+            return dsa_conf_fail(r, d->min_args == d->max_args
+                                    ? "\"%s\" has %u values; expected %u"
+                                    : "\"%s\" has %u values; expected %u to "
+                                      "%u",
+                                 d->name, r->n - 1, d->min_args, d->max_args);
         }
 
         rc = d->set(r, d->offset, d->min, d->max);
@@ -334,13 +343,43 @@ dsa_conf_finish(dsa_conf_reader_t *r)
         return dsa_conf_fail(r, "\"precision exact\" needs \"backend cpu\"");
     }
 
-    if (dsa_conf_shares(r) != DSA_OK || dsa_conf_batch(r) != DSA_OK
-        || dsa_conf_slots(r) != DSA_OK)
+    if (dsa_conf_tiers(r) != DSA_OK || dsa_conf_shares(r) != DSA_OK
+        || dsa_conf_batch(r) != DSA_OK || dsa_conf_slots(r) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
     return conf->name == NULL ? dsa_conf_name(r) : DSA_OK;
+}
+
+
+/* What the cache in Redis needs. */
+
+static int
+dsa_conf_tiers(dsa_conf_reader_t *r)
+{
+    dsa_conf_t  *conf;
+
+    conf = r->conf;
+
+    if (conf->cache.addresses == 0) {
+        return DSA_OK;
+    }
+
+    if (conf->host_memory == 0) {
+        return dsa_conf_fail(r, "\"redis_cache\" needs \"host_memory\", "
+                             "because pages pass through host memory on "
+                             "their way to and from Redis; expected a size, "
+                             "such as \"host_memory 64g\"");
+    }
+
+    if (conf->random) {
+        return dsa_conf_fail(r, "\"redis_cache\" needs \"weights files\", "
+                             "because the pages of random weights are of use "
+                             "to one process only");
+    }
+
+    return DSA_OK;
 }
 
 

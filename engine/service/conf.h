@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/backend.h"
+#include "engine/pages/cache.h"
 
 
 /*
@@ -23,6 +24,20 @@
 #define DSA_CONF_SIZE       65536       /* most bytes of a file */
 #define DSA_CONF_REPLICAS   256
 #define DSA_CONF_GPUS       256         /* numbers in a list of GPUs */
+
+
+/* redis_cache. */
+
+typedef struct {
+    char               *address[DSA_CACHE_SERVERS];     /* HOST:PORT or
+                                           unix:PATH */
+    uint32_t            addresses;      /* 0: there is no cache */
+    uint32_t            connections;    /* to each server, 1 .. 64 */
+    char               *user;           /* NULL: the default user */
+    char               *password;       /* NULL: none; never logged */
+    uint64_t            ttl_s;          /* of a page; >= 1 */
+    uint64_t            max_bandwidth;  /* bytes/s of writes; 0: no limit */
+} dsa_conf_cache_t;
 
 
 typedef struct {
@@ -36,6 +51,8 @@ typedef struct {
     uint32_t            random;         /* cuda: weights are random */
     double              rate;           /* null: tokens/s of a sequence */
     uint64_t            kv_memory;      /* bytes; 0: the backend's own */
+    uint64_t            host_memory;    /* bytes, of each replica; 0: none */
+    dsa_conf_cache_t    cache;          /* needs host_memory */
     uint64_t            submit_ring;    /* bytes, powers of two */
     uint64_t            event_ring;
     uint64_t            drain_timeout_ms;
@@ -59,9 +76,9 @@ typedef struct {
 
 
 /*
- * Reads and checks a file, and sets defaults.  Relative paths are left as they
- * are.  On DSA_ERROR err is "FILE:LINE: reason".  The caller frees conf in any
- * case.
+ * Reads and checks a file, and the password file that it names, and sets
+ * defaults.  Relative paths are left as they are.  On DSA_ERROR err is
+ * "FILE:LINE: reason".  The caller frees conf in any case.
  */
 int dsa_conf_read(dsa_conf_t *conf, const char *path, dsa_err_t *err);
 

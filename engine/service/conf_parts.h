@@ -12,11 +12,14 @@
 
 
 /*
- * What conf.c (the directives), conf_words.c (the words of the text) and
- * conf_values.c (words to values) share.
+ * What conf.c (the directives), conf_words.c (the words of the text),
+ * conf_values.c (words to values) and conf_cache.c (redis_cache) share.
  */
 
-#define DSA_CONF_ARGS       4           /* name and values of a directive */
+#define DSA_CONF_CACHE_PARAMETERS   5
+
+/* name and values of a directive; redis_cache has the most */
+#define DSA_CONF_ARGS       (1 + DSA_CACHE_SERVERS + DSA_CONF_CACHE_PARAMETERS)
 #define DSA_CONF_VALUE      1024        /* bytes of one, with NUL */
 
 
@@ -78,9 +81,24 @@ int dsa_conf_time(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 int dsa_conf_group(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);
 
-/* A directive of a later version, which this build rejects. */
-int dsa_conf_absent(dsa_conf_reader_t *r, size_t offset, uint64_t min,
-    uint64_t max);
+int dsa_conf_redis_cache(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);                      /* cache */
+
+void dsa_conf_cache_free(dsa_conf_cache_t *cache);
+
+
+/*
+ * Values of a text.  DSA_ERROR if it is not one.
+ *
+ *     unsigned       digits, and at most one of the units, in either case;
+ *                    factors has what each unit multiplies with
+ *     bytes          units k, m, g
+ *     milliseconds   units ms, s (the default), m, h, d
+ */
+int dsa_conf_unsigned(const char *text, const char *units,
+    const uint64_t *factors, uint64_t *out);
+int dsa_conf_bytes(const char *text, uint64_t *out);
+int dsa_conf_milliseconds(const char *text, uint64_t *out);
 
 
 #endif /* _DSA_CONF_PARTS_H_INCLUDED_ */

@@ -18,8 +18,6 @@
 
 
 static int dsa_conf_gpu_list(dsa_conf_reader_t *r);
-static int dsa_conf_unsigned(const char *text, const char *units,
-    const uint64_t *factors, uint64_t *out);
 
 
 int
@@ -302,11 +300,9 @@ dsa_conf_size(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 {
     uint64_t  *p, value;
 
-    static const uint64_t  factors[] = { 1 << 10, 1 << 20, 1 << 30 };
-
     p = (uint64_t *) (void *) ((char *) r->conf + offset);
 
-    if (dsa_conf_unsigned(r->arg[1], "kmg", factors, &value) != DSA_OK
+    if (dsa_conf_bytes(r->arg[1], &value) != DSA_OK
         || value < min || value > max)
     {
         return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a size from "
@@ -347,38 +343,20 @@ dsa_conf_ring(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
 int
 dsa_conf_time(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
 {
-    char       text[DSA_CONF_VALUE];
-    size_t     len;
-    uint64_t  *p, value, factor;
+    uint64_t  *p, value;
 
     p = (uint64_t *) (void *) ((char *) r->conf + offset);
 
-    len = strlen(r->arg[1]);
-    memcpy(text, r->arg[1], len + 1);
-    factor = 1000;
-
-    if (len > 2 && strcmp(text + len - 2, "ms") == 0) {
-        factor = 1;
-        text[len - 2] = '\0';
-
-    } else if (len > 1 && text[len - 1] == 's') {
-        text[len - 1] = '\0';
-
-    } else if (len > 1 && text[len - 1] == 'm') {
-        factor = 60 * 1000;
-        text[len - 1] = '\0';
-    }
-
-    if (dsa_conf_unsigned(text, "", NULL, &value) != DSA_OK
-        || value > max / factor || value * factor < min)
+    if (dsa_conf_milliseconds(r->arg[1], &value) != DSA_OK
+        || value < min || value > max)
     {
         return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a time from "
-                             "%llums to %llum (units ms, s, m)", r->arg[0],
-                             r->arg[1], (unsigned long long) min,
+                             "%llums to %llum (units ms, s, m, h, d)",
+                             r->arg[0], r->arg[1], (unsigned long long) min,
                              (unsigned long long) max / 60000);
     }
 
-    *p = value * factor;
+    *p = value;
 
     return DSA_OK;
 }
@@ -414,16 +392,48 @@ dsa_conf_group(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 
 
 int
-dsa_conf_absent(dsa_conf_reader_t *r, size_t offset, uint64_t min,
-    uint64_t max)
+dsa_conf_bytes(const char *text, uint64_t *out)
 {
-    return dsa_conf_fail(r, "\"%s\" is not supported by this build", r->arg[0]);
+    static const uint64_t  factors[] = { 1 << 10, 1 << 20, 1 << 30 };
+
+    return dsa_conf_unsigned(text, "kmg", factors, out);
 }
 
 
-/* Digits, and at most one of the units in either case. */
+int
+dsa_conf_milliseconds(const char *text, uint64_t *out)
+{
+    char    digits[32];
+    size_t  len;
 
-static int
+    static const uint64_t  factors[] = { 1000, 60000, 3600000, 86400000 };
+
+    len = strlen(text);
+
+    if (len == 0 || len + 2 > sizeof(digits)) {
+        return DSA_ERROR;
+    }
+
+    if (len > 2 && strcmp(text + len - 2, "ms") == 0) {
+        memcpy(digits, text, len - 2);
+        digits[len - 2] = '\0';
+
+        return dsa_conf_unsigned(digits, "", NULL, out);
+    }
+
+    if (text[len - 1] >= '0' && text[len - 1] <= '9') {
+        memcpy(digits, text, len);
+        digits[len] = 's';
+        digits[len + 1] = '\0';
+
+        return dsa_conf_unsigned(digits, "smhd", factors, out);
+    }
+
+    return dsa_conf_unsigned(text, "smhd", factors, out);
+}
+
+
+int
 dsa_conf_unsigned(const char *text, const char *units,
     const uint64_t *factors, uint64_t *out)
 {

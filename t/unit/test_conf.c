@@ -4,6 +4,7 @@
  */
 
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -150,8 +152,13 @@ test_all(void **state)
 
     dsa_conf_free(&conf);
 
-    good(&conf, BASE "drain_timeout 2m;");
+    good(&conf, BASE "drain_timeout 2m; start_timeout 5H;");
     assert_int_equal(conf.drain_timeout_ms, 120000);
+    assert_int_equal(conf.start_timeout_ms, 5 * 3600000);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "drain_timeout 1d;");
+    assert_int_equal(conf.drain_timeout_ms, 86400000);
     dsa_conf_free(&conf);
 
     good(&conf, BASE "step_target 20ms; step_timeout 2; start_timeout 0; "
@@ -315,6 +322,218 @@ test_gpus_faults(void **state)
 }
 
 
+/* Writes the password file, NULL: removes it.  Returns its path. */
+
+static const char *
+password_file(const char *data, size_t len)
+{
+    int          fd;
+    static char  path[] = "/tmp/dsa-conf-XXXXXX";
+    static int   made;
+
+    if (!made) {
+        fd = mkstemp(path);
+        assert_true(fd != -1);
+        assert_int_equal(close(fd), 0);
+        made = 1;
+    }
+
+    if (data == NULL) {
+        assert_int_equal(unlink(path), 0);
+        return path;
+    }
+
+    fd = open(path, O_WRONLY|O_TRUNC|O_CREAT, 0600);
+    assert_true(fd != -1);
+    assert_int_equal(write(fd, data, len), len);
+    assert_int_equal(close(fd), 0);
+
+    return path;
+}
+
+
+#define HOST    BASE "host_memory 5g; redis_cache "
+
+
+static void
+test_tiers(void **state)
+{
+    char                text[512];
+    dsa_conf_t          conf;
+    dsa_backend_conf_t  b;
+
+    good(&conf, BASE);
+    assert_int_equal(conf.host_memory, 0);
+    assert_int_equal(conf.cache.addresses, 0);
+    dsa_conf_backend_of(&conf, 0, &b);
+    assert_int_equal(b.host_memory, 0);
+    assert_int_equal(b.persistent, 0);
+    dsa_conf_free(&conf);
+
+    good(&conf, BASE "host_memory 0;");
+    assert_int_equal(conf.host_memory, 0);
+    dsa_conf_free(&conf);
+
+    /* each replica has its own host memory, and all have one cache */
+
+    good(&conf, "model m; listen unix:%n; replicas 2; redis_cache "
+         "127.0.0.1:6379; host_memory 5g;");
+    assert_int_equal(conf.host_memory, 5ULL << 30);
+    assert_int_equal(conf.cache.addresses, 1);
+    assert_string_equal(conf.cache.address[0], "127.0.0.1:6379");
+    assert_int_equal(conf.cache.connections, 4);
+    assert_int_equal(conf.cache.ttl_s, 86400);
+    assert_int_equal(conf.cache.max_bandwidth, 0);
+    assert_null(conf.cache.user);
+    assert_null(conf.cache.password);
+    dsa_conf_backend_of(&conf, 1, &b);
+    assert_int_equal(b.host_memory, 5ULL << 30);
+    assert_int_equal(b.persistent, 1);
+    dsa_conf_free(&conf);
+
+    /* parameters and addresses in any order */
+
+    (void) snprintf(text, sizeof(text), HOST "ttl=90m unix:/run/a=b.sock "
+                    "user=pages [::1]:1 connections=64 "
+                    "redis-1.example.net:65535 max_bandwidth=500m "
+                    "password_file=%s;",
+                    password_file("pass word;#{}\nsecond line\n", 26));
+    good(&conf, text);
+    assert_int_equal(conf.cache.addresses, 3);
+    assert_string_equal(conf.cache.address[0], "unix:/run/a=b.sock");
+    assert_string_equal(conf.cache.address[1], "[::1]:1");
+    assert_string_equal(conf.cache.address[2], "redis-1.example.net:65535");
+    assert_string_equal(conf.cache.user, "pages");
+    assert_string_equal(conf.cache.password, "pass word;#{}");
+    assert_int_equal(conf.cache.connections, 64);
+    assert_int_equal(conf.cache.ttl_s, 5400);
+    assert_int_equal(conf.cache.max_bandwidth, 500ULL << 20);
+    dsa_conf_free(&conf);
+
+    good(&conf, HOST "a:1 ttl=3650d max_bandwidth=0 connections=1;");
+    assert_int_equal(conf.cache.ttl_s, 3650ULL * 86400);
+    dsa_conf_free(&conf);
+
+    good(&conf, HOST "a:1 ttl=2000ms;");
+    assert_int_equal(conf.cache.ttl_s, 2);
+    dsa_conf_free(&conf);
+}
+
+
+/* The first line is the password, without its newline, up to 512 bytes. */
+
+static void
+test_password(void **state)
+{
+    char        text[512], secret[515];
+    dsa_conf_t  conf;
+
+    (void) snprintf(text, sizeof(text), HOST "a:1 password_file=%s;",
+                    password_file("x", 1));
+    good(&conf, text);
+    assert_string_equal(conf.cache.password, "x");
+    dsa_conf_free(&conf);
+
+    (void) password_file("x y \r\n", 6);
+    good(&conf, text);
+    assert_string_equal(conf.cache.password, "x y ");
+    dsa_conf_free(&conf);
+
+    memset(secret, 's', sizeof(secret));
+    (void) password_file(secret, 512);
+    good(&conf, text);
+    assert_int_equal(strlen(conf.cache.password), 512);
+    dsa_conf_free(&conf);
+
+    (void) password_file(secret, 513);
+    bad(text, "has 513 bytes; expected a password of 1 to 512 bytes");
+
+    (void) password_file("", 0);
+    bad(text, "has 0 bytes; expected a password");
+    (void) password_file("\nsecret", 7);
+    bad(text, "has 0 bytes; expected a password");
+    (void) password_file("se\0cret\n", 8);
+    bad(text, "has 7 bytes, one of them 0; expected a password");
+
+    (void) password_file(NULL, 0);
+    bad(text, "engine.conf:1: \"password_file\" of \"redis_cache\": /tmp/");
+}
+
+
+static void
+test_tiers_faults(void **state)
+{
+    char        *text;
+    size_t       i, n;
+    dsa_conf_t   conf;
+
+    bad(BASE "redis_cache a:1;", "\"redis_cache\" needs \"host_memory\", "
+        "because pages pass through host memory");
+    bad(BASE "host_memory 0; redis_cache a:1;", "needs \"host_memory\"");
+    bad(BASE "redis_cache;", "\"redis_cache\" has 0 values; expected 1 to 69");
+    bad(HOST "connections=4;", "has no address; expected HOST:PORT or "
+        "unix:PATH");
+    bad(HOST "localhost;", "\"localhost\" is neither an address nor a "
+        "parameter of \"redis_cache\"; expected HOST:PORT, unix:PATH, user=, "
+        "connections=, password_file=, ttl= or max_bandwidth=");
+    bad(HOST ":6379;", "\":6379\" is neither");
+    bad(HOST "a:;", "neither");
+    bad(HOST "a:0;", "neither");
+    bad(HOST "a:65536;", "neither");
+    bad(HOST "a:1x;", "neither");
+    bad(HOST "::1:1;", "neither");
+    bad(HOST "[]:1;", "neither");
+    bad(HOST "[x]:1;", "neither");
+    bad(HOST "unix:;", "neither");
+    bad(HOST "a:1 timeout=5;", "\"timeout=5\" is neither");
+    bad(HOST "redis://a:1;", "neither");
+    bad(HOST "a:1 b:1 a:1;", "\"redis_cache\" has the address \"a:1\" twice");
+    bad(HOST "a:1 ttl=1d ttl=1d;", "\"ttl=\" of \"redis_cache\" is repeated");
+    bad(HOST "a:1 connections=0;", "\"connections\" of \"redis_cache\" is "
+        "\"0\"; expected 1 to 64");
+    bad(HOST "a:1 connections=65;", "1 to 64");
+    bad(HOST "a:1 connections=;", "1 to 64");
+    bad(HOST "a:1 ttl=999ms;", "\"ttl\" of \"redis_cache\" is \"999ms\"; "
+        "expected a time of whole seconds from 1s to 3650d (units s, m, h, "
+        "d)");
+    bad(HOST "a:1 ttl=1500ms;", "whole seconds");
+    bad(HOST "a:1 ttl=0;", "ttl");
+    bad(HOST "a:1 ttl=3651d;", "ttl");
+    bad(HOST "a:1 max_bandwidth=fast;", "\"max_bandwidth\" of "
+        "\"redis_cache\" is \"fast\"; expected bytes per second");
+    bad(HOST "a:1 user=;", "\"user\" of \"redis_cache\" is \"\"");
+    bad(HOST "a:1 user=x;", "has user=x without a password; expected "
+        "password_file=PATH as well");
+    bad(HOST "a:1 password_file=/no/such/file;", "/no/such/file");
+    bad(HOST "a:1 password_file=/tmp;", "\"password_file\"");
+    bad(HOST "a:1 password_file=;", "\"password_file\"");
+#if (DSA_CUDA)
+    bad(HOST "a:1; backend cuda; weights random;", "\"redis_cache\" needs "
+        "\"weights files\"");
+#endif
+
+    /* 64 servers, and not 65; words without an end */
+
+    text = malloc(4096);
+    assert_non_null(text);
+    n = (size_t) sprintf(text, HOST);
+
+    for (i = 0; i < 64; i++) {
+        n += (size_t) sprintf(text + n, " a:%zu", i + 1);
+    }
+
+    strcpy(text + n, ";");
+    good(&conf, text);
+    assert_int_equal(conf.cache.addresses, 64);
+    dsa_conf_free(&conf);
+    strcpy(text + n, " b:1;");
+    bad(text, "more than 64 addresses");
+    strcpy(text + n, " 1 2 3 4 5 6");
+    bad(text, "\"redis_cache\" has too many values, or no \";\" follows it");
+    free(text);
+}
+
+
 static void
 test_faults(void **state)
 {
@@ -331,7 +550,8 @@ test_faults(void **state)
     bad("model x;;", "unexpected \";\"");
     bad("model;", "\"model\" has 0 values; expected 1");
     bad("model a b;", "\"model\" has 2 values; expected 1");
-    bad("model a b c d e;", "too many values");
+    bad("model a b c d e;", "\"model\" has 5 values; expected 1");
+    bad("backend;", "\"backend\" has 0 values; expected 1 to 2");
     bad("model \"a;", "quote");
     bad("model a{};", "unexpected \"{\"");
     bad("model \"\";", "\"model\"");
@@ -368,14 +588,23 @@ test_faults(void **state)
     bad(BASE "kv_memory 5x;", "units k, m, g");
     bad(BASE "kv_memory 5kk;", "kv_memory");
     bad(BASE "kv_memory 99999999999g;", "kv_memory");
-    bad(BASE "drain_timeout 5h;", "units ms, s, m");
+    bad(BASE "drain_timeout 25h;", "\"drain_timeout\" is \"25h\"; expected a "
+        "time from 0ms to 1440m (units ms, s, m, h, d)");
+    bad(BASE "drain_timeout 2d;", "drain_timeout");
+    bad(BASE "drain_timeout 5x;", "units ms, s, m, h, d");
+    bad(BASE "drain_timeout 5sm;", "drain_timeout");
+    bad(BASE "drain_timeout 5mms;", "drain_timeout");
+    bad(BASE "drain_timeout ms;", "drain_timeout");
+    bad(BASE "drain_timeout \"\";", "drain_timeout");
+    bad(BASE "drain_timeout 1000000000000000000000000000000;",
+        "drain_timeout");
     bad(BASE "drain_timeout 25000m;", "drain_timeout");
     bad(BASE "drain_timeout s;", "drain_timeout");
     bad(BASE "step_target 2m;", "\"step_target\" is \"2m\"; expected a time "
         "from 0ms to 1m");
     bad(BASE "step_timeout -1;", "step_timeout");
     bad(BASE "log_level loud;", "expected error, warn, notice, info or debug");
-    bad(BASE "start_timeout 1h;", "start_timeout");
+    bad(BASE "start_timeout 2d;", "start_timeout");
     bad(BASE "event_ring 100k;", "power of two");
     bad(BASE "event_ring 4k;", "event_ring");
     bad(BASE "submit_ring 2g;", "submit_ring");
@@ -389,8 +618,11 @@ test_faults(void **state)
         "of at least 64");
     bad(BASE "context_length 1;", "context_length");
     bad(BASE "socket_group no-such-group-here;", "no-such-group-here");
-    bad(BASE "redis 127.0.0.1;", "is not supported by this build");
-    bad(BASE "host_memory 5g;", "is not supported by this build");
+    bad(BASE "redis 127.0.0.1;", "unknown directive \"redis\"");
+    bad(BASE "host_memory;", "\"host_memory\" has 0 values; expected 1");
+    bad(BASE "host_memory 5t;", "\"host_memory\" is \"5t\"; expected a size");
+    bad(BASE "host_memory 300000g;", "expected a size from 0 to "
+        "281474976710656 bytes");
     bad("model \"a\nb\";", "control character");
 
     /* values that are too long */
@@ -441,7 +673,9 @@ test_cut(void **state)
     dsa_conf_t  conf;
 
     static const char  text[] = "model 'a b'; listen unix:x.%n; backend null "
-                                "rate=5; # end\nslots 50000;";
+                                "rate=5; # end\nslots 50000; host_memory 5g; "
+                                "redis_cache a:1 unix:b user=c ttl=1d "
+                                "max_bandwidth=5m connections=3;";
 
     for (i = 0; i < sizeof(text); i++) {
         (void) dsa_conf_parse(&conf, "engine.conf", text, i, &err);
@@ -458,6 +692,9 @@ main(void)
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_gpus),
         cmocka_unit_test(test_gpus_faults),
+        cmocka_unit_test(test_tiers),
+        cmocka_unit_test(test_password),
+        cmocka_unit_test(test_tiers_faults),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_longest_path),
         cmocka_unit_test(test_cut)

@@ -1,0 +1,351 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/file.h"
+#include "engine/service/conf_parts.h"
+
+
+/*
+ * redis_cache ADDRESS... [user=NAME] [connections=N] [password_file=PATH]
+ *     [ttl=TIME] [max_bandwidth=SIZE];
+ */
+
+#define DSA_CONF_PASSWORD       512         /* most bytes of a password */
+#define DSA_CONF_PASSWORD_FILE  4096        /* and of its file */
+#define DSA_CONF_CONNECTIONS    64
+#define DSA_CONF_MAX_PATH   (sizeof(((struct sockaddr_un *) 0)->sun_path) - 1)
+
+#define DSA_CONF_DAY_S          (24 * 3600ULL)
+#define DSA_CONF_TTL_S          (3650 * DSA_CONF_DAY_S)     /* longest */
+
+
+/* Sets what one parameter is for from its value. */
+typedef int (*dsa_conf_cache_pt)(dsa_conf_reader_t *r, const char *value);
+
+
+typedef struct {
+    const char         *name;               /* with its "=" */
+    dsa_conf_cache_pt   set;
+} dsa_conf_cache_parameter_t;
+
+
+static int dsa_conf_cache_word(dsa_conf_reader_t *r, const char *word,
+    uint32_t *seen);
+static int dsa_conf_cache_address(dsa_conf_reader_t *r, const char *text);
+static int dsa_conf_cache_is_address(const char *text);
+static int dsa_conf_cache_user(dsa_conf_reader_t *r, const char *value);
+static int dsa_conf_cache_connections(dsa_conf_reader_t *r,
+    const char *value);
+static int dsa_conf_cache_password(dsa_conf_reader_t *r, const char *value);
+static int dsa_conf_cache_password_set(dsa_conf_reader_t *r,
+    const char *path, const dsa_buf_t *text);
+static int dsa_conf_cache_ttl(dsa_conf_reader_t *r, const char *value);
+static int dsa_conf_cache_bandwidth(dsa_conf_reader_t *r, const char *value);
+
+
+static const dsa_conf_cache_parameter_t  dsa_conf_cache_parameters[] = {
+    { "user=", dsa_conf_cache_user },
+    { "connections=", dsa_conf_cache_connections },
+    { "password_file=", dsa_conf_cache_password },
+    { "ttl=", dsa_conf_cache_ttl },
+    { "max_bandwidth=", dsa_conf_cache_bandwidth }
+};
+
+
+#define DSA_N_PARAMETERS  (sizeof(dsa_conf_cache_parameters)                  \
+                           / sizeof(dsa_conf_cache_parameters[0]))
+
+_Static_assert(DSA_N_PARAMETERS == DSA_CONF_CACHE_PARAMETERS,
+               "a directive has room for all parameters");
+
+
+int
+dsa_conf_redis_cache(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    unsigned           i;
+    uint32_t           seen;
+    dsa_conf_cache_t  *cache;
+
+    cache = &r->conf->cache;
+    cache->connections = 4;
+    cache->ttl_s = DSA_CONF_DAY_S;
+    seen = 0;
+
+    for (i = 1; i < r->n; i++) {
+        if (dsa_conf_cache_word(r, r->arg[i], &seen) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    if (cache->addresses == 0) {
+        return dsa_conf_fail(r, "\"redis_cache\" has no address; expected "
+                             "HOST:PORT or unix:PATH");
+    }
+
+    if (cache->user != NULL && cache->password == NULL) {
+        return dsa_conf_fail(r, "\"redis_cache\" has user=%s without a "
+                             "password; expected password_file=PATH as well",
+                             cache->user);
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_conf_cache_free(dsa_conf_cache_t *cache)
+{
+    uint32_t  i;
+
+    for (i = 0; i < cache->addresses; i++) {
+        free(cache->address[i]);
+    }
+
+    if (cache->password != NULL) {
+        explicit_bzero(cache->password, strlen(cache->password));
+    }
+
+    free(cache->password);
+    free(cache->user);
+}
+
+
+/* A parameter, or else an address.  seen: bits of the parameters before. */
+
+static int
+dsa_conf_cache_word(dsa_conf_reader_t *r, const char *word, uint32_t *seen)
+{
+    size_t                             i, len;
+    const dsa_conf_cache_parameter_t  *p;
+
+    for (i = 0; i < DSA_N_PARAMETERS; i++) {
+        p = &dsa_conf_cache_parameters[i];
+        len = strlen(p->name);
+
+        if (strncmp(word, p->name, len) != 0) {
+            continue;
+        }
+
+        if ((*seen >> i & 1) != 0) {
+            return dsa_conf_fail(r, "\"%s\" of \"redis_cache\" is repeated; "
+                                 "expected it once", p->name);
+        }
+
+        *seen |= 1U << i;
+
+        return p->set(r, word + len);
+    }
+
+    return dsa_conf_cache_address(r, word);
+}
+
+
+static int
+dsa_conf_cache_address(dsa_conf_reader_t *r, const char *text)
+{
+    uint32_t           i;
+    dsa_conf_cache_t  *cache;
+
+    cache = &r->conf->cache;
+
+    if (!dsa_conf_cache_is_address(text)) {
+        return dsa_conf_fail(r, "\"%s\" is neither an address nor a parameter "
+                             "of \"redis_cache\"; expected HOST:PORT, "
+                             "unix:PATH, user=, connections=, "
+                             "password_file=, ttl= or max_bandwidth=", text);
+    }
+
+    for (i = 0; i < cache->addresses; i++) {
+        if (strcmp(cache->address[i], text) == 0) {
+            return dsa_conf_fail(r, "\"redis_cache\" has the address \"%s\" "
+                                 "twice; expected different servers", text);
+        }
+    }
+
+    if (cache->addresses == DSA_CACHE_SERVERS) {
+        return dsa_conf_fail(r, "\"redis_cache\" has more than %d addresses; "
+                             "expected at most so many", DSA_CACHE_SERVERS);
+    }
+
+    cache->address[cache->addresses] = strdup(text);
+
+    if (cache->address[cache->addresses] == NULL) {
+        return dsa_conf_fail(r, "out of memory");
+    }
+
+    cache->addresses++;
+
+    return DSA_OK;
+}
+
+
+/* unix:PATH, HOST:PORT, or [IPV6]:PORT. */
+
+static int
+dsa_conf_cache_is_address(const char *text)
+{
+    size_t       len;
+    uint64_t     port;
+    const char  *colon;
+
+    if (strncmp(text, "unix:", 5) == 0) {
+        return text[5] != '\0' && strlen(text + 5) <= DSA_CONF_MAX_PATH;
+    }
+
+    colon = strrchr(text, ':');
+
+    if (colon == NULL
+        || dsa_conf_unsigned(colon + 1, "", NULL, &port) != DSA_OK
+        || port < 1 || port > 65535)
+    {
+        return 0;
+    }
+
+    len = (size_t) (colon - text);
+
+    if (len > 2 && text[0] == '[' && text[len - 1] == ']') {
+        return strspn(text + 1, "0123456789abcdefABCDEF:.%") == len - 2;
+    }
+
+    return len >= 1 && len <= 253
+           && strcspn(text, " /=[]:") == len;
+}
+
+
+static int
+dsa_conf_cache_user(dsa_conf_reader_t *r, const char *value)
+{
+    if (*value == '\0' || strchr(value, ' ') != NULL) {
+        return dsa_conf_fail(r, "\"user\" of \"redis_cache\" is \"%s\"; "
+                             "expected a name without spaces", value);
+    }
+
+    r->conf->cache.user = strdup(value);
+
+    return r->conf->cache.user != NULL ? DSA_OK
+                                       : dsa_conf_fail(r, "out of memory");
+}
+
+
+static int
+dsa_conf_cache_connections(dsa_conf_reader_t *r, const char *value)
+{
+    uint64_t  n;
+
+    if (dsa_conf_unsigned(value, "", NULL, &n) != DSA_OK
+        || n < 1 || n > DSA_CONF_CONNECTIONS)
+    {
+        return dsa_conf_fail(r, "\"connections\" of \"redis_cache\" is "
+                             "\"%s\"; expected 1 to %d connections to each "
+                             "server", value, DSA_CONF_CONNECTIONS);
+    }
+
+    r->conf->cache.connections = (uint32_t) n;
+
+    return DSA_OK;
+}
+
+
+/* The password is never in an error. */
+
+static int
+dsa_conf_cache_password(dsa_conf_reader_t *r, const char *value)
+{
+    int        rc;
+    dsa_err_t  err;
+    dsa_buf_t  text;
+
+    memset(&text, 0, sizeof(text));
+
+    rc = dsa_file_read(value, DSA_CONF_PASSWORD_FILE, &text, &err);
+
+    rc = rc == DSA_OK ? dsa_conf_cache_password_set(r, value, &text)
+                      : dsa_conf_fail(r, "\"password_file\" of "
+                                      "\"redis_cache\": %s", err.text);
+
+    if (text.data != NULL) {
+        explicit_bzero(text.data, text.len);
+    }
+
+    dsa_buf_free(&text);
+
+    return rc;
+}
+
+
+/* The first line, without its newline. */
+
+static int
+dsa_conf_cache_password_set(dsa_conf_reader_t *r, const char *path,
+    const dsa_buf_t *text)
+{
+    size_t       len;
+    const char  *end;
+
+    end = text->len != 0 ? memchr(text->data, '\n', text->len) : NULL;
+    len = end != NULL ? (size_t) (end - text->data) : text->len;
+
+    if (len > 0 && text->data[len - 1] == '\r') {
+        len--;
+    }
+
+    if (len == 0 || len > DSA_CONF_PASSWORD
+        || memchr(text->data, '\0', len) != NULL)
+    {
+        return dsa_conf_fail(r, "\"password_file\" of \"redis_cache\": the "
+                             "first line of %s has %zu bytes%s; expected a "
+                             "password of 1 to %d bytes", path, len,
+                             len != 0 && len <= DSA_CONF_PASSWORD
+                             ? ", one of them 0" : "", DSA_CONF_PASSWORD);
+    }
+
+    r->conf->cache.password = strndup(text->data, len);
+
+    return r->conf->cache.password != NULL
+           ? DSA_OK : dsa_conf_fail(r, "out of memory");
+}
+
+
+static int
+dsa_conf_cache_ttl(dsa_conf_reader_t *r, const char *value)
+{
+    uint64_t  ms;
+
+    if (dsa_conf_milliseconds(value, &ms) != DSA_OK || ms < 1000
+        || ms % 1000 != 0 || ms / 1000 > DSA_CONF_TTL_S)
+    {
+        return dsa_conf_fail(r, "\"ttl\" of \"redis_cache\" is \"%s\"; "
+                             "expected a time of whole seconds from 1s to "
+                             "%llud (units s, m, h, d)", value,
+                             DSA_CONF_TTL_S / DSA_CONF_DAY_S);
+    }
+
+    r->conf->cache.ttl_s = ms / 1000;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_conf_cache_bandwidth(dsa_conf_reader_t *r, const char *value)
+{
+    uint64_t  bytes;
+
+    if (dsa_conf_bytes(value, &bytes) != DSA_OK || bytes > 1ULL << 48) {
+        return dsa_conf_fail(r, "\"max_bandwidth\" of \"redis_cache\" is "
+                             "\"%s\"; expected bytes per second (units k, m, "
+                             "g), or 0 for no limit", value);
+    }
+
+    r->conf->cache.max_bandwidth = bytes;
+
+    return DSA_OK;
+}
