@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "engine/backend.h"
 #include "engine/cuda/batch.h"
 #include "engine/cuda/graphs.h"
 #include "engine/cuda/group.h"
+#include "engine/cuda/moves.h"
 #include "engine/cuda/preview.h"
 
 
@@ -59,6 +62,7 @@ typedef struct {
     uint32_t                first;      /* the oldest step in flight */
     uint32_t                steps;      /* in flight */
     dsa_cuda_lane_t         lane[DSA_MAX_GPUS];
+    dsa_cuda_moves_t        moves;
 } dsa_backend_cuda_t;
 
 
@@ -84,6 +88,12 @@ static int dsa_backend_cuda_before(dsa_backend_cuda_t *c,
 static int dsa_backend_cuda_copy_page(const dsa_cuda_lane_t *to,
     const dsa_cuda_lane_t *from, const dsa_page_copy_t *copy);
 static int dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to);
+static int dsa_backend_cuda_pin(dsa_backend_t *b, void *memory,
+    uint64_t bytes, dsa_err_t *err);
+static int dsa_backend_cuda_move(dsa_backend_t *b, dsa_move_e way,
+    uint32_t rank, const dsa_page_move_t *move, uint32_t n, dsa_err_t *err);
+static int dsa_backend_cuda_moved(dsa_backend_t *b, dsa_move_e way,
+    uint32_t rank, int wait, uint64_t *calls, dsa_err_t *err);
 static void dsa_backend_cuda_close(dsa_backend_t *b);
 
 
@@ -113,6 +123,9 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->data = c;
     b->start = dsa_backend_cuda_start;
     b->wait = dsa_backend_cuda_wait;
+    b->pin = dsa_backend_cuda_pin;
+    b->move = dsa_backend_cuda_move;
+    b->moved = dsa_backend_cuda_moved;
     b->close = dsa_backend_cuda_close;
     b->depth = DSA_CUDA_DEPTH;
     b->max_outputs = 1;
@@ -151,6 +164,9 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
             }
         }
 
+        /* two random models need not be equal */
+
+        b->sampled = 1;
         dsa_backend_fingerprint(b, "random", conf->precision);
 
         return DSA_OK;
@@ -200,9 +216,15 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     c->weights = NULL;
 
     b->pages = c->group->pages;
+    b->page_bytes = c->group->rank[0]->cache.page;
+    c->moves.group = c->group;
 
     for (r = 0; r < c->group->ranks; r++) {
         c->lane[r].rank = c->group->rank[r];
+    }
+
+    for (r = 0; r < b->ranks; r++) {
+        b->node[r] = dsa_cuda_node(c->group->rank[r]->device);
     }
 
     return DSA_OK;
@@ -233,7 +255,9 @@ dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err)
                          dsa_cuda_error(rc));
     }
 
-    if (dsa_cuda_batch_open(&lane->batch, lane->rank, err) != DSA_OK) {
+    if (dsa_cuda_moves_open(&c->moves, rank, err) != DSA_OK
+        || dsa_cuda_batch_open(&lane->batch, lane->rank, err) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
@@ -267,6 +291,7 @@ dsa_backend_cuda_unlane(void *data, uint32_t rank, dsa_err_t *err)
     (void) dsa_cuda_rank_attach(lane->rank);
     (void) cudaStreamSynchronize(lane->rank->stream);
 
+    dsa_cuda_moves_close(&c->moves, rank);
     dsa_cuda_graphs_close(&lane->graphs);
 
     for (i = 0; i < DSA_CUDA_DEPTH; i++) {
@@ -290,12 +315,17 @@ dsa_backend_cuda_unlane(void *data, uint32_t rank, dsa_err_t *err)
 static void
 dsa_backend_cuda_close(dsa_backend_t *b)
 {
+    uint32_t             i;
     dsa_err_t            err;
     dsa_backend_cuda_t  *c = b->data;
 
     if (c->group != NULL) {
         (void) dsa_cuda_team_run(c->group->team, dsa_backend_cuda_unlane, c,
                                  &err);
+    }
+
+    for (i = 0; i < b->n_pinned; i++) {
+        dsa_cuda_moves_unpin(&c->moves, b->pinned[i].memory);
     }
 
     dsa_cuda_group_close(c->group);
@@ -627,4 +657,68 @@ dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
     }
 
     return rc;
+}
+
+
+/* Nothing may be registered while steps run: see engine/cuda/group.h. */
+
+static int
+dsa_backend_cuda_pin(dsa_backend_t *b, void *memory, uint64_t bytes,
+    dsa_err_t *err)
+{
+    int                  rc;
+    uint64_t             begin;
+    dsa_backend_cuda_t  *c = b->data;
+
+    assert(c->steps == 0);
+
+    if (dsa_backend_pin(b, memory, bytes, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    begin = dsa_clock_ms();
+    rc = dsa_cuda_moves_pin(&c->moves, memory, bytes);
+
+    if (rc != 0) {
+        b->n_pinned--;
+
+        return dsa_error(err, "%.2f GB of host memory cannot be registered "
+                         "with the GPUs: %s; expected the right to lock so "
+                         "much (\"LimitMEMLOCK=infinity\" of systemd, "
+                         "\"ulimit -l\")", (double) bytes * 1e-9,
+                         dsa_cuda_error(rc));
+    }
+
+    dsa_log(DSA_LOG_NOTICE, "host memory: %.2f GB registered with %u GPUs in "
+            "%.1f s", (double) bytes * 1e-9, c->group->ranks,
+            (double) (dsa_clock_ms() - begin) * 1e-3);
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_backend_cuda_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
+    const dsa_page_move_t *move, uint32_t n, dsa_err_t *err)
+{
+    dsa_backend_cuda_t  *c = b->data;
+
+    if (dsa_backend_check_moves(b, rank, move, n, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_cuda_moves_order(&c->moves, way, rank, c->lane[rank].copied,
+                                move, n, err);
+}
+
+
+static int
+dsa_backend_cuda_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
+    int wait, uint64_t *calls, dsa_err_t *err)
+{
+    dsa_backend_cuda_t  *c = b->data;
+
+    assert(rank < b->ranks);
+
+    return dsa_cuda_moves_ended(&c->moves, way, rank, wait, calls, err);
 }

@@ -16,11 +16,11 @@
  * The ranks of a replica: one or several GPUs that compute a model together.
  *
  * Ranks wait for each other on the GPUs, so that a call that makes one GPU
- * wait for the host could stop all of them: memory is allocated, and graphs
- * are captured, before the first step.  The project's kernels are loaded when
- * the process first uses CUDA, not when they are first launched, because
- * loading one may wait for the GPUs while a kernel on one of them waits for
- * another rank; see warm.c for the library's.
+ * wait for the host could stop all of them: memory is allocated, host memory
+ * is registered, and graphs are captured, before the first step.  The
+ * project's kernels are loaded when the process first uses CUDA, not when they
+ * are first launched, because loading one may wait for the GPUs while a kernel
+ * on one of them waits for another rank; see warm.c for the library's.
  */
 
 /*

@@ -40,6 +40,7 @@
  *     warm                             the first steps of a rank
  *     forward                          one sequence at a time, for tests
  *     batch, inflight, graphs, backend  the scheduler's steps
+ *     moves                            pages to and from host memory
  *
  * Checkpoints are FP8 in 128x128 blocks with ue8m0 activations and the
  * published head geometry; widths are multiples of 128.
