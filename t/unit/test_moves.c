@@ -70,6 +70,29 @@ test_page_bytes(void **state)
 }
 
 
+/* Host memory may have many parts, but not any number. */
+
+static void
+check_pins(const setup_t *s)
+{
+    uint8_t         memory[16];
+    uint32_t        i;
+    dsa_err_t       err;
+    dsa_backend_t  *b;
+
+    b = backend_open(s, 0);
+
+    for (i = 0; i < DSA_PIN_REGIONS; i++) {
+        must(b->pin(b, memory, sizeof(memory), &err), &err);
+    }
+
+    assert_int_equal(b->pin(b, memory, sizeof(memory), &err), DSA_ERROR);
+    assert_non_null(strstr(err.text, "16 regions"));
+
+    b->close(b);
+}
+
+
 static void
 test_limits(void **state)
 {
@@ -78,6 +101,8 @@ test_limits(void **state)
 
     check_limits(&cpu);
     check_limits(&null);
+    check_pins(&cpu);
+    check_pins(&null);
 }
 
 
