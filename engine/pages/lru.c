@@ -175,12 +175,12 @@ dsa_lru_shadow(dsa_store_t *store, uint32_t slot, int shadowed)
 }
 
 
-int
-dsa_lru_cheap(const dsa_store_t *store)
+uint32_t
+dsa_lru_n_empty(const dsa_store_t *store)
 {
     const dsa_lru_t  *l = store->data;
 
-    return l->length[DSA_LRU_EMPTY] != 0;
+    return l->length[DSA_LRU_EMPTY];
 }
 
 

@@ -57,11 +57,11 @@ void dsa_lru_hit(dsa_store_t *store, uint32_t slot);
 void dsa_lru_shadow(dsa_store_t *store, uint32_t slot, int shadowed);
 
 /*
- * 1 when alloc() would return a slot that is empty: a page can be copied here
- * although it is not cold, and nothing is overwritten.  A shadowed slot is not
- * cheap in this sense, because its page has to be copied again later.
+ * Slots that are empty.  While there are some, a page can be copied here
+ * although it is not cold, and nothing is overwritten.  A shadowed slot does
+ * not count, because its page has to be copied again later.
  */
-int dsa_lru_cheap(const dsa_store_t *store);
+uint32_t dsa_lru_n_empty(const dsa_store_t *store);
 
 
 #endif /* _DSA_LRU_H_INCLUDED_ */

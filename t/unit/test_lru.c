@@ -139,26 +139,26 @@ test_order(void **state)
 
 
 static void
-test_cheap(void **state)
+test_empty(void **state)
 {
     uint32_t  slot;
 
     open_store(2);
-    assert_int_equal(dsa_lru_cheap(&store), 1);
+    assert_int_equal(dsa_lru_n_empty(&store) != 0, 1);
     fill(0);
-    assert_int_equal(dsa_lru_cheap(&store), 1);
+    assert_int_equal(dsa_lru_n_empty(&store) != 0, 1);
     fill(1);
-    assert_int_equal(dsa_lru_cheap(&store), 0);
+    assert_int_equal(dsa_lru_n_empty(&store) != 0, 0);
 
     dsa_lru_shadow(&store, 1, 1);
-    assert_int_equal(dsa_lru_cheap(&store), 0);
+    assert_int_equal(dsa_lru_n_empty(&store) != 0, 0);
 
     slot = store.alloc(store.data);
     assert_int_equal(slot, 1);
-    assert_int_equal(dsa_lru_cheap(&store), 0);
+    assert_int_equal(dsa_lru_n_empty(&store) != 0, 0);
 
     store.release(store.data, slot, 0);
-    assert_int_equal(dsa_lru_cheap(&store), 1);
+    assert_int_equal(dsa_lru_n_empty(&store) != 0, 1);
     close_store();
 }
 
@@ -497,7 +497,7 @@ static void
 test_random(void **state)
 {
     int       op;
-    uint32_t  i, slot, count, cheap, full;
+    uint32_t  i, slot, count, empty, full;
     model_t   m;
 
     memset(&m, 0, sizeof(m));
@@ -532,8 +532,8 @@ test_random(void **state)
         (void) model_oldest(&m, PROTECTED, &count);
         full += count == N_MODEL * 4 / 5;
 
-        (void) model_oldest(&m, EMPTY, &cheap);
-        assert_int_equal(dsa_lru_cheap(&store), cheap != 0);
+        (void) model_oldest(&m, EMPTY, &empty);
+        assert_int_equal(dsa_lru_n_empty(&store), empty);
 
         if (i % 16 == 0) {
             check(m.users);
@@ -552,7 +552,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_order),
-        cmocka_unit_test(test_cheap),
+        cmocka_unit_test(test_empty),
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_reset),
         cmocka_unit_test(test_shadow_keeps_class),

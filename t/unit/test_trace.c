@@ -432,7 +432,7 @@ cache_compute(cache_t *c, const dsa_digest_t *d)
     if (slot != DSA_NO_SLOT) {
         dsa_lru_shadow(&c->store[HOST], slot, 1);
 
-    } else if (dsa_lru_cheap(&c->store[HOST])) {
+    } else if (dsa_lru_n_empty(&c->store[HOST]) != 0) {
         copy_out(c, page, 1);
     }
 
