@@ -25,4 +25,17 @@ dsa_clock_ms(void)
 }
 
 
+/* Microseconds of the same clock. */
+
+static inline uint64_t
+dsa_clock_us(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
+}
+
+
 #endif /* _DSA_CLOCK_H_INCLUDED_ */

@@ -7,21 +7,26 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "engine/pages/lru.h"
 #include "engine/pages/pages.h"
 #include "engine/pages/pool.h"
 
 
-_Static_assert(DSA_MAX_GPUS <= DSA_PREFIX_STORES,
-               "each rank is a store of the prefix index");
+_Static_assert(DSA_MAX_GPUS + DSA_HOST_SLABS <= DSA_PREFIX_STORES,
+               "each rank and each slab is a store of the prefix index");
+
+
+static void dsa_pages_shadow(dsa_pages_t *p, const dsa_digest_t *digest);
 
 
 dsa_pages_t *
-dsa_pages_create(uint32_t ranks, uint32_t n)
+dsa_pages_create(uint32_t ranks, uint32_t n, const dsa_host_t *host)
 {
-    uint32_t      i, slots[DSA_MAX_GPUS];
+    uint32_t      i, slots[DSA_PREFIX_STORES];
     dsa_pages_t  *p;
 
     assert(ranks >= 1 && ranks <= DSA_MAX_GPUS);
+    assert(host == NULL || host->slabs <= DSA_HOST_SLABS);
 
     p = calloc(1, sizeof(dsa_pages_t));
 
@@ -39,7 +44,17 @@ dsa_pages_create(uint32_t ranks, uint32_t n)
         p->ranks++;
     }
 
-    p->prefix = dsa_prefix_create(slots, ranks);
+    for (i = 0; host != NULL && i < host->slabs; i++) {
+        if (dsa_lru_init(&p->host[i], host->slab[i].slots) != DSA_OK) {
+            dsa_pages_destroy(p);
+            return NULL;
+        }
+
+        slots[ranks + i] = host->slab[i].slots;
+        p->slabs++;
+    }
+
+    p->prefix = dsa_prefix_create(slots, p->ranks + p->slabs);
 
     if (p->prefix == NULL) {
         dsa_pages_destroy(p);
@@ -61,6 +76,10 @@ dsa_pages_destroy(dsa_pages_t *p)
 
     for (i = 0; i < p->ranks; i++) {
         p->store[i].destroy(p->store[i].data);
+    }
+
+    for (i = 0; i < p->slabs; i++) {
+        p->host[i].destroy(p->host[i].data);
     }
 
     dsa_prefix_destroy(p->prefix);
@@ -89,17 +108,48 @@ dsa_pages_free(const dsa_pages_t *p, uint32_t rank)
 uint32_t
 dsa_pages_alloc(dsa_pages_t *p, uint32_t rank)
 {
-    uint32_t      page;
-    dsa_store_t  *store;
+    uint32_t             page;
+    dsa_digest_t         digest;
+    dsa_store_t         *store;
+    const dsa_digest_t  *old;
 
     store = &p->store[rank];
     page = store->alloc(store->data);
 
-    if (page != DSA_NO_PAGE) {
+    if (page == DSA_NO_PAGE) {
+        return DSA_NO_PAGE;
+    }
+
+    old = dsa_prefix_digest(p->prefix, rank, page);
+
+    if (old != NULL) {
+        digest = *old;
         dsa_prefix_remove(p->prefix, rank, page);
+        p->lost += dsa_prefix_ready(p->prefix, &digest) == 0;
+        dsa_pages_shadow(p, &digest);
     }
 
     return page;
+}
+
+
+/*
+ * Sets whether a rank has the page that a slot of host memory holds, if there
+ * is such a slot: host memory first overwrites pages that are not lost then.
+ * The shadow ends before the rank overwrites its page, in dsa_pages_cold(),
+ * or with it, if that many pages are allocated at once.
+ */
+
+static void
+dsa_pages_shadow(dsa_pages_t *p, const dsa_digest_t *digest)
+{
+    int            ready;
+    dsa_host_at_t  at;
+
+    if (dsa_pages_host(p, digest, &at, &ready)) {
+        dsa_lru_shadow(&p->host[at.slab], at.slot,
+                       dsa_pages_ready(p, digest) != 0);
+    }
 }
 
 
@@ -141,7 +191,17 @@ dsa_pages_peek(const dsa_pages_t *p, uint32_t rank,
 uint32_t
 dsa_pages_ready(const dsa_pages_t *p, const dsa_digest_t *digest)
 {
-    return dsa_prefix_ready(p->prefix, digest);
+    return dsa_prefix_ready(p->prefix, digest) & ((1U << p->ranks) - 1);
+}
+
+
+void
+dsa_pages_retain(dsa_pages_t *p, uint32_t rank, uint32_t page)
+{
+    dsa_store_t  *store;
+
+    store = &p->store[rank];
+    store->retain(store->data, page);
 }
 
 
@@ -164,12 +224,201 @@ dsa_pages_publish(dsa_pages_t *p, uint32_t rank, uint32_t page,
         && dsa_prefix_copy(p->prefix, rank, digest) == DSA_NO_PAGE)
     {
         dsa_prefix_add(p->prefix, rank, digest, page, DSA_COPY_READY);
+        dsa_pages_shadow(p, digest);
     }
 }
 
 
 int
-dsa_pages_audit(const dsa_pages_t *p, const uint32_t *users, dsa_err_t *err)
+dsa_pages_loading(dsa_pages_t *p, uint32_t rank, uint32_t page,
+    const dsa_digest_t *digest)
+{
+    if (dsa_prefix_copy(p->prefix, rank, digest) != DSA_NO_PAGE) {
+        return 0;
+    }
+
+    dsa_prefix_add(p->prefix, rank, digest, page, DSA_COPY_LOADING);
+
+    return 1;
+}
+
+
+void
+dsa_pages_loaded(dsa_pages_t *p, uint32_t rank, uint32_t page)
+{
+    dsa_prefix_set(p->prefix, rank, page, DSA_COPY_READY);
+    dsa_pages_shadow(p, dsa_prefix_digest(p->prefix, rank, page));
+}
+
+
+uint32_t
+dsa_pages_cold(dsa_pages_t *p, uint32_t rank, uint32_t window,
+    const dsa_digest_t **digest)
+{
+    int            ready;
+    uint32_t       page;
+    dsa_host_at_t  at;
+
+    for ( ;; ) {
+        page = dsa_pool_cold(&p->store[rank], window);
+
+        if (page == DSA_NO_PAGE) {
+            return DSA_NO_PAGE;
+        }
+
+        *digest = dsa_prefix_digest(p->prefix, rank, page);
+
+        if (*digest == NULL) {
+            continue;
+        }
+
+        if (!dsa_pages_host(p, *digest, &at, &ready)) {
+            dsa_pages_retain(p, rank, page);
+            return page;
+        }
+
+        dsa_lru_shadow(&p->host[at.slab], at.slot, 0);
+    }
+}
+
+
+void
+dsa_pages_release_cold(dsa_pages_t *p, uint32_t rank, uint32_t page)
+{
+    p->store[rank].release(p->store[rank].data, page, 0);
+}
+
+
+int
+dsa_pages_host(const dsa_pages_t *p, const dsa_digest_t *digest,
+    dsa_host_at_t *at, int *ready)
+{
+    uint32_t  i;
+
+    for (i = 0; i < p->slabs; i++) {
+        at->slot = dsa_prefix_copy(p->prefix, p->ranks + i, digest);
+
+        if (at->slot != DSA_NO_SLOT) {
+            at->slab = i;
+            *ready = dsa_prefix_find(p->prefix, p->ranks + i, digest)
+                     != DSA_NO_SLOT;
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+int
+dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
+    const dsa_digest_t *digest, dsa_copy_e state, dsa_host_at_t *at)
+{
+    uint32_t      i;
+    dsa_store_t  *store;
+
+    for (i = 0; i < p->slabs; i++) {
+        at->slab = (slab + i) % p->slabs;
+        store = &p->host[at->slab];
+        at->slot = store->alloc(store->data);
+
+        if (at->slot != DSA_NO_SLOT) {
+            break;
+        }
+    }
+
+    if (i == p->slabs) {
+        return DSA_AGAIN;
+    }
+
+    dsa_prefix_remove(p->prefix, p->ranks + at->slab, at->slot);
+    dsa_prefix_add(p->prefix, p->ranks + at->slab, digest, at->slot, state);
+
+    return DSA_OK;
+}
+
+
+int
+dsa_pages_host_empty(const dsa_pages_t *p, uint32_t slab)
+{
+    return dsa_lru_n_empty(&p->host[slab]) != 0;
+}
+
+
+void
+dsa_pages_host_ready(dsa_pages_t *p, dsa_host_at_t at, int last)
+{
+    uint32_t  store;
+
+    store = p->ranks + at.slab;
+    dsa_prefix_set(p->prefix, store, at.slot, DSA_COPY_READY);
+
+    if (!last) {
+        dsa_pages_shadow(p, dsa_prefix_digest(p->prefix, store, at.slot));
+    }
+}
+
+
+void
+dsa_pages_host_drop(dsa_pages_t *p, dsa_host_at_t at)
+{
+    uint32_t  store;
+
+    store = p->ranks + at.slab;
+
+    dsa_prefix_set(p->prefix, store, at.slot, DSA_COPY_READY);
+    dsa_prefix_remove(p->prefix, store, at.slot);
+    dsa_pages_host_release(p, at);
+}
+
+
+void
+dsa_pages_host_retain(dsa_pages_t *p, dsa_host_at_t at)
+{
+    p->host[at.slab].retain(p->host[at.slab].data, at.slot);
+}
+
+
+void
+dsa_pages_host_release(dsa_pages_t *p, dsa_host_at_t at)
+{
+    p->host[at.slab].release(p->host[at.slab].data, at.slot,
+                             dsa_prefix_digest(p->prefix, p->ranks + at.slab,
+                                               at.slot) != NULL);
+}
+
+
+void
+dsa_pages_hit(dsa_pages_t *p, const dsa_digest_t *digest)
+{
+    int            ready;
+    dsa_host_at_t  at;
+
+    if (dsa_pages_host(p, digest, &at, &ready)) {
+        dsa_lru_hit(&p->host[at.slab], at.slot);
+        dsa_pages_shadow(p, digest);
+    }
+}
+
+
+void
+dsa_pages_host_count(const dsa_pages_t *p, uint64_t *total, uint64_t *used)
+{
+    uint32_t  i;
+
+    *total = 0;
+    *used = 0;
+
+    for (i = 0; i < p->slabs; i++) {
+        *total += p->host[i].total;
+        *used += p->host[i].total - dsa_lru_n_empty(&p->host[i]);
+    }
+}
+
+
+int
+dsa_pages_audit(const dsa_pages_t *p, const uint32_t *users,
+    const uint32_t *slots, dsa_err_t *err)
 {
     uint32_t            i;
     const dsa_store_t  *store;
@@ -182,6 +431,16 @@ dsa_pages_audit(const dsa_pages_t *p, const uint32_t *users, dsa_err_t *err)
         {
             return DSA_ERROR;
         }
+    }
+
+    for (i = 0; i < p->slabs; i++) {
+        store = &p->host[i];
+
+        if (store->audit(store->data, slots, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        slots += store->total;
     }
 
     return dsa_prefix_audit(p->prefix, err);

@@ -98,6 +98,8 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *r, dsa_err_t *err)
 
     dsa_policy_activate(&s->policy, t);
     dsa_sched_wait(s, seq, 0);
+    dsa_sched_probe(s, seq);
+    s->stuck = 0;
 
     return seq;
 }
@@ -205,6 +207,7 @@ dsa_sched_sequence(dsa_sched_t *s, const dsa_sched_request_t *r)
     }
 
     seq->id = r->id;
+    seq->private = r->private;
     seq->n_tokens = r->n_tokens;
     seq->tokens_size = r->n_tokens;
     seq->n_prompt = r->n_tokens - r->n_resume;
@@ -299,12 +302,12 @@ int
 dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
     dsa_err_t *err)
 {
-    uint32_t    rank;
+    uint32_t    n, rank;
     dsa_seq_t  *seq;
 
     seq = t->waiting.first;
 
-    if (seq == NULL) {
+    if (seq == NULL || dsa_sched_probing(seq)) {
         return DSA_AGAIN;
     }
 
@@ -334,10 +337,16 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
         seq->start_us = dsa_sched_now(s);
     }
 
-    dsa_sched_count(s, seq, 1);
+    n = dsa_sched_count(s, seq, 1);
+    s->stats.tier[DSA_TIER_GPU].hit_tokens += n;
 
     dsa_log_debug("request %u.%u: admitted with %u tokens, %u of them cached",
                   dsa_sched_log_id(seq), seq->n_tokens, seq->computed);
+
+    if (seq->fetch != NULL) {
+        dsa_log_debug("request %u.%u: fetches %u pages",
+                      dsa_sched_log_id(seq), seq->fetch_pages);
+    }
 
     if (s->ranks > 1) {
         dsa_log_debug("request %u.%u: runs on rank %u%s, %u pages copied",
@@ -436,6 +445,10 @@ dsa_sched_reclaim(dsa_sched_t *s, dsa_err_t *err)
     }
 
     seq = to->waiting.first;
+
+    if (dsa_sched_probing(seq)) {
+        return DSA_OK;
+    }
 
     for (rank = 0; rank < s->ranks; rank++) {
         do {

@@ -22,14 +22,24 @@ int
 dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
 {
     int                  rc;
-    uint32_t             waiting, *users;
+    uint32_t             waiting, *users, *slots;
+    uint64_t             host, used;
     const dsa_tenant_t  *t;
+
+    dsa_pages_host_count(s->pages, &host, &used);
 
     users = calloc((size_t) s->ranks * dsa_pages_total(s->pages),
                    sizeof(uint32_t));
+    slots = calloc(host + 1, sizeof(uint32_t));
 
-    if (users == NULL) {
+    if (users == NULL || slots == NULL) {
+        free(users);
+        free(slots);
         return dsa_error(err, "out of memory");
+    }
+
+    if (s->tiers != NULL) {
+        dsa_tiers_users(s->tiers, users, slots);
     }
 
     rc = dsa_sched_audit_running(s, users, err);
@@ -47,10 +57,11 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
     }
 
     if (rc == DSA_OK) {
-        rc = dsa_pages_audit(s->pages, users, err);
+        rc = dsa_pages_audit(s->pages, users, slots, err);
     }
 
     free(users);
+    free(slots);
 
     return rc;
 }
@@ -174,7 +185,7 @@ dsa_sched_audit_pages(const dsa_sched_t *s, const dsa_seq_t *seq,
 static int
 dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err)
 {
-    uint32_t          i, j, live, pending, prefill, split;
+    uint32_t          i, j, live, pending, prefill, split, loading;
     const dsa_seq_t  *seq;
 
     for (i = 0; i < s->ranks; i++) {
@@ -182,6 +193,7 @@ dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err)
         pending = 0;
         prefill = 0;
         split = 0;
+        loading = 0;
 
         for (j = 0; j < s->n_running; j++) {
             seq = s->running[j];
@@ -200,6 +212,18 @@ dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err)
                                  seq->n_tokens - seq->scheduled);
             }
 
+            if ((seq->state == DSA_SEQ_LOADING) != (seq->fetch != NULL)
+                || (seq->fetch != NULL && (seq->scheduled != seq->computed
+                                           || seq->fetch->ready
+                                              > seq->fetch_pages)))
+            {
+                return dsa_error(err, "running sequence %u in state %d has a "
+                                 "fetch of %u pages, and %u of %u tokens "
+                                 "scheduled", j, seq->state, seq->fetch_pages,
+                                 seq->scheduled, seq->n_tokens);
+            }
+
+            loading += seq->fetch != NULL;
             prefill += seq->pending != 0;
             split += seq->copies != NULL;
 
@@ -211,13 +235,14 @@ dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err)
 
         if (s->rank[i].n_live != live || live > s->conf.max_running
             || s->rank[i].pending != pending || s->n_prefill != prefill
-            || s->n_split != split)
+            || s->n_split != split || s->n_loading != loading)
         {
             return dsa_error(err, "rank %u counts %u sequences and %u tokens "
-                             "of %u prompts, %u split; expected %u, %u, %u "
-                             "and %u", i, s->rank[i].n_live,
+                             "of %u prompts, %u split, %u loading; expected "
+                             "%u, %u, %u, %u and %u", i, s->rank[i].n_live,
                              s->rank[i].pending, s->n_prefill, s->n_split,
-                             live, pending, prefill, split);
+                             s->n_loading, live, pending, prefill, split,
+                             loading);
         }
     }
 
@@ -239,7 +264,7 @@ dsa_sched_audit_tenant(const dsa_sched_t *s, const dsa_tenant_t *t,
     for (seq = t->waiting.first; seq != NULL; seq = seq->next) {
         if (seq->state != DSA_SEQ_WAITING || seq->n_pages != 0
             || seq->computed != 0 || seq->n_draft != 0 || seq->tenant != t
-            || seq->copies != NULL || seq->pending != 0
+            || seq->copies != NULL || seq->pending != 0 || seq->fetch != NULL
             || (seq->started && unstarted != 0))
         {
             return dsa_error(err, "waiting sequence %u of a tenant has state "
@@ -256,6 +281,13 @@ dsa_sched_audit_tenant(const dsa_sched_t *s, const dsa_tenant_t *t,
 
     for (seq = t->prefill.first; seq != NULL; seq = seq->next) {
         prefill++;
+    }
+
+    for (seq = t->loading.first; seq != NULL; seq = seq->next) {
+        if (seq->state != DSA_SEQ_LOADING || seq->tenant != t) {
+            return dsa_error(err, "a loading sequence has state %d",
+                             seq->state);
+        }
     }
 
     running = 0;

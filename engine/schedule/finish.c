@@ -39,6 +39,7 @@ dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err)
 
     s->first = (s->first + 1) % DSA_SCHED_DEPTH;
     s->in_flight--;
+    s->ended++;
 
     /* a step that was started early began when the one before it ended */
 
@@ -113,7 +114,7 @@ dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
 static int
 dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
 {
-    uint32_t  i, full;
+    uint32_t  i, full, page;
 
     seq->computed += n;
 
@@ -121,7 +122,7 @@ dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
            && seq->computed <= seq->n_tokens);
 
     if (seq->counted < seq->n_prompt) {
-        dsa_sched_count(s, seq, 0);
+        (void) dsa_sched_count(s, seq, 0);
     }
 
     full = seq->computed / DSA_PAGE_TOKENS;
@@ -138,10 +139,17 @@ dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
 
     while (seq->published < full) {
         for (i = 0; i < s->ranks; i++) {
-            if (dsa_seq_is_on(seq, i)) {
-                dsa_pages_publish(s->pages, i,
-                                  dsa_seq_table(seq, i)[seq->published],
-                                  &seq->digest[seq->published]);
+            if (!dsa_seq_is_on(seq, i)) {
+                continue;
+            }
+
+            page = dsa_seq_table(seq, i)[seq->published];
+            dsa_pages_publish(s->pages, i, page,
+                              &seq->digest[seq->published]);
+
+            if (s->tiers != NULL && !seq->private) {
+                dsa_tiers_published(s->tiers, i, page,
+                                    &seq->digest[seq->published]);
             }
         }
 
@@ -158,7 +166,7 @@ dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
  * the sequence is cancelled first.
  */
 
-void
+uint32_t
 dsa_sched_count(dsa_sched_t *s, dsa_seq_t *seq, int found)
 {
     uint32_t  n;
@@ -166,7 +174,7 @@ dsa_sched_count(dsa_sched_t *s, dsa_seq_t *seq, int found)
     n = seq->computed < seq->n_prompt ? seq->computed : seq->n_prompt;
 
     if (n <= seq->counted) {
-        return;
+        return 0;
     }
 
     n -= seq->counted;
@@ -177,6 +185,8 @@ dsa_sched_count(dsa_sched_t *s, dsa_seq_t *seq, int found)
         seq->cached += n;
         s->stats.cached_tokens += n;
     }
+
+    return n;
 }
 
 
@@ -257,10 +267,12 @@ dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
         t->n_new -= !seq->started;
         t->n_waiting--;
         s->n_waiting--;
+        dsa_sched_unload(s, seq);
         return;
     }
 
     dsa_sched_leave(s, seq);
+    dsa_sched_unload(s, seq);
 
     if (seq->copies != NULL) {
         dsa_seq_join(seq, s->pages, s->ranks);
@@ -282,6 +294,8 @@ dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
     usage.finish = finish;
     usage.prompt_tokens = seq->counted;
     usage.cached_tokens = seq->cached;
+    usage.host_tokens = seq->host;
+    usage.redis_tokens = seq->redis;
     usage.completion_tokens = seq->completion;
     usage.queue_ms = dsa_sched_ms(seq->submit_us, seq->started ? seq->start_us
                                                                : now);
@@ -297,6 +311,12 @@ dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
                   "cached, %u completion tokens",
                   dsa_sched_log_id(seq), finish, usage.prompt_tokens,
                   usage.cached_tokens, usage.completion_tokens);
+
+    /* a later turn of the conversation begins with these pages */
+
+    if (s->tiers != NULL && !seq->private && finish != DSA_FINISH_CANCELLED) {
+        dsa_tiers_keep(s->tiers, seq->digest, seq->published);
+    }
 
     dsa_sched_stop(s, seq);
     s->handler.done(seq->owner, &usage);

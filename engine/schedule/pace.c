@@ -11,6 +11,7 @@
 
 #define DSA_PACE_BASE       0.25
 #define DSA_PACE_PREFILL    0.5
+#define DSA_PACE_TOKEN      0.25
 
 #define DSA_PACE_GROWTH     4.0         /* times the measured chunk */
 
@@ -50,9 +51,18 @@ void
 dsa_pace_measure(dsa_pace_t *p, uint64_t duration_us, uint32_t decodes,
     uint32_t prefill)
 {
-    double  duration;
+    double  duration, token;
 
     duration = (double) duration_us;
+
+    if (prefill != 0) {
+        token = decodes != 0 && p->base < duration ? duration - p->base
+                                                   : duration;
+        token /= prefill;
+        p->token = p->token != 0
+                   ? dsa_pace_average(p->token, token, DSA_PACE_TOKEN)
+                   : token;
+    }
 
     if (decodes == 0) {
         return;

@@ -41,11 +41,18 @@
 #define DSA_PACE_LEAST      16          /* prefill tokens of a step */
 
 
+/*
+ * A fourth average, over all steps with prefill, is the time of a prompt token:
+ * the duration of the step, or with decodes what exceeds base, divided by the
+ * prefill tokens; the newest step has a weight of 1/4.
+ */
+
 typedef struct {
     double              target;         /* us; 0: no limit */
     double              base;           /* us; 0: not measured yet */
     double              chunk;          /* tokens; 0: not measured yet */
     double              extra;          /* us */
+    double              token;          /* us; 0: not measured yet */
 } dsa_pace_t;
 
 
@@ -56,7 +63,7 @@ typedef struct {
 uint32_t dsa_pace_limit(const dsa_pace_t *p, uint32_t decodes,
     uint32_t budget);
 
-/* A step has taken this long.  Steps without decodes are not measured. */
+/* A step has taken this long. */
 void dsa_pace_measure(dsa_pace_t *p, uint64_t duration_us, uint32_t decodes,
     uint32_t prefill);
 

@@ -39,7 +39,9 @@
 
 static int dsa_sched_may_use(const dsa_sched_t *s, const dsa_seq_t *seq,
     uint32_t rank);
-static int dsa_sched_splits(const dsa_sched_t *s, const dsa_seq_t *seq);
+static uint32_t dsa_sched_prefix(dsa_sched_t *s, const dsa_seq_t *seq);
+static int dsa_sched_splits(const dsa_sched_t *s, const dsa_seq_t *seq,
+    uint32_t found);
 static uint32_t dsa_sched_find(dsa_sched_t *s, const dsa_seq_t *seq,
     uint32_t rank);
 static void dsa_sched_fill(dsa_sched_t *s, const dsa_seq_t *seq,
@@ -224,11 +226,11 @@ dsa_sched_place(const dsa_sched_t *s, const dsa_seq_t *seq)
  */
 
 static int
-dsa_sched_splits(const dsa_sched_t *s, const dsa_seq_t *seq)
+dsa_sched_splits(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t found)
 {
-    uint32_t  i, n;
+    uint32_t  i;
 
-    if (seq->n_tokens < DSA_SCHED_SPLIT
+    if (seq->n_tokens - found * DSA_PAGE_TOKENS < DSA_SCHED_SPLIT
         || s->n_prefill + s->n_waiting >= s->ranks)
     {
         return 0;
@@ -240,31 +242,45 @@ dsa_sched_splits(const dsa_sched_t *s, const dsa_seq_t *seq)
         }
     }
 
+    return 1;
+}
+
+
+/* Pages of the prefix that any rank has; host memory protects them, too. */
+
+static uint32_t
+dsa_sched_prefix(dsa_sched_t *s, const dsa_seq_t *seq)
+{
+    uint32_t  i, n;
+
     n = dsa_sched_prefix_most(seq);
 
     for (i = 0; i < n; i++) {
         if (dsa_pages_ready(s->pages, &seq->digest[i]) == 0) {
             break;
         }
+
+        dsa_pages_hit(s->pages, &seq->digest[i]);
     }
 
-    return seq->n_tokens - i * DSA_PAGE_TOKENS >= DSA_SCHED_SPLIT;
+    return i;
 }
 
 
 void
 dsa_sched_assign(dsa_sched_t *s, dsa_seq_t *seq, uint32_t rank)
 {
-    uint32_t  i, n, prefix;
+    uint32_t  i, n, prefix, more, found;
 
     assert(seq->n_pages == 0 && seq->copies == NULL);
 
     seq->rank = rank;
     n = dsa_pages_of(seq->n_tokens);
-    prefix = 0;
+    prefix = dsa_sched_prefix(s, seq);
+    more = dsa_sched_available(s, seq, prefix);
     s->n_copy = 0;
 
-    if (dsa_sched_splits(s, seq)
+    if (dsa_sched_splits(s, seq, prefix + more)
         && dsa_seq_split(seq, s->ranks) == DSA_OK)
     {
         s->n_split++;
@@ -284,7 +300,10 @@ dsa_sched_assign(dsa_sched_t *s, dsa_seq_t *seq, uint32_t rank)
 
     for (i = 0; i < s->ranks; i++) {
         if (dsa_seq_is_on(seq, i)) {
-            prefix = dsa_sched_find(s, seq, i);
+            found = dsa_sched_find(s, seq, i);
+
+            assert(found == prefix);
+
             dsa_sched_fill(s, seq, i, prefix);
         }
     }
@@ -292,6 +311,10 @@ dsa_sched_assign(dsa_sched_t *s, dsa_seq_t *seq, uint32_t rank)
     seq->computed = prefix * DSA_PAGE_TOKENS;
     seq->scheduled = seq->computed;
     seq->published = prefix;
+
+    if (more != 0) {
+        dsa_sched_fetch(s, seq, more);
+    }
 }
 
 

@@ -62,6 +62,7 @@ struct dsa_tenant_s {
     /* The scheduler's queues and counters; policy only reads the counters. */
 
     dsa_seq_list_t      waiting;        /* preempted sequences come first */
+    dsa_seq_list_t      loading;
     dsa_seq_list_t      prefill;
     uint32_t            weight;
     uint32_t            n_seqs;         /* waiting and running */

@@ -31,7 +31,8 @@ static int dsa_sched_prompt(dsa_sched_t *s, dsa_tenant_t *t,
     dsa_seq_t **prompt, dsa_err_t *err);
 static dsa_seq_t *dsa_sched_pick(const dsa_sched_t *s, const dsa_tenant_t *t);
 static uint32_t dsa_sched_open(const dsa_sched_t *s, const dsa_tenant_t *t);
-static int dsa_sched_waits_for_prefix(const dsa_tenant_t *t);
+static int dsa_sched_shares_next(const dsa_seq_list_t *list,
+    const dsa_seq_t *seq);
 static uint32_t dsa_sched_rank_room(const dsa_sched_t *s, uint32_t rank);
 static uint32_t dsa_sched_prompt_room(const dsa_sched_t *s, dsa_seq_t *seq);
 
@@ -159,7 +160,9 @@ dsa_sched_open(const dsa_sched_t *s, const dsa_tenant_t *t)
     uint32_t                 i, all, idle, room;
     const dsa_sched_rank_t  *rank;
 
-    if (t->waiting.first == NULL || dsa_policy_blocked(t)) {
+    if (t->waiting.first == NULL || dsa_policy_blocked(t)
+        || dsa_sched_probing(t->waiting.first))
+    {
         return 0;
     }
 
@@ -180,12 +183,16 @@ dsa_sched_open(const dsa_sched_t *s, const dsa_tenant_t *t)
         }
     }
 
+    if (dsa_sched_shares_next(&t->loading, t->waiting.first)) {
+        return 0;
+    }
+
     if (t->prefill.first == NULL) {
         return room != 0 ? all : 0;
     }
 
     if ((idle & room) == 0 || t->deferred == s->made
-        || dsa_sched_waits_for_prefix(t))
+        || dsa_sched_shares_next(&t->prefill, t->waiting.first))
     {
         return 0;
     }
@@ -195,19 +202,17 @@ dsa_sched_open(const dsa_sched_t *s, const dsa_tenant_t *t)
 
 
 /*
- * 1 when a prompt of t computes a page that its first waiting request needs,
- * too.  The request is admitted later and finds this page.
+ * 1 when a sequence of a list computes or fetches a page that a waiting one
+ * needs, too.  The waiting one is admitted later and finds this page.
  */
 
 static int
-dsa_sched_waits_for_prefix(const dsa_tenant_t *t)
+dsa_sched_shares_next(const dsa_seq_list_t *list, const dsa_seq_t *seq)
 {
     uint32_t          next;
-    const dsa_seq_t  *seq, *prompt;
+    const dsa_seq_t  *prompt;
 
-    seq = t->waiting.first;
-
-    for (prompt = t->prefill.first; prompt != NULL; prompt = prompt->next) {
+    for (prompt = list->first; prompt != NULL; prompt = prompt->next) {
         next = prompt->computed / DSA_PAGE_TOKENS;
 
         /* equal digests have equal pages before them */

@@ -19,6 +19,8 @@
 static void dsa_sched_set_pending(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 static void dsa_sched_move(dsa_sched_t *s, const dsa_seq_t *seq,
     uint32_t from, uint32_t to);
+static void dsa_sched_enter_prefill(dsa_sched_t *s, dsa_seq_t *seq);
+static void dsa_sched_leave_loading(dsa_sched_t *s, dsa_seq_t *seq);
 static void dsa_sched_leave_prefill(dsa_sched_t *s, dsa_seq_t *seq);
 static void dsa_sched_leave_steps(dsa_sched_t *s, dsa_seq_t *seq);
 
@@ -30,12 +32,7 @@ dsa_sched_enter(dsa_sched_t *s, dsa_seq_t *seq)
     dsa_tenant_t  *t;
 
     t = seq->tenant;
-
-    dsa_seq_push_last(&t->prefill, seq);
-    seq->state = DSA_SEQ_PREFILL;
-    t->n_prefill++;
     t->n_running++;
-    s->n_prefill++;
 
     dsa_sched_compact(s);
 
@@ -54,7 +51,42 @@ dsa_sched_enter(dsa_sched_t *s, dsa_seq_t *seq)
         }
     }
 
+    if (seq->fetch != NULL) {
+        dsa_seq_push_last(&t->loading, seq);
+        seq->state = DSA_SEQ_LOADING;
+        s->n_loading++;
+
+    } else {
+        dsa_sched_enter_prefill(s, seq);
+    }
+}
+
+
+void
+dsa_sched_entered(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    dsa_sched_leave_loading(s, seq);
+    dsa_sched_enter_prefill(s, seq);
+}
+
+
+static void
+dsa_sched_enter_prefill(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    dsa_seq_push_last(&seq->tenant->prefill, seq);
+    seq->state = DSA_SEQ_PREFILL;
+    seq->tenant->n_prefill++;
+    s->n_prefill++;
+
     dsa_sched_set_pending(s, seq, seq->n_tokens - seq->scheduled);
+}
+
+
+static void
+dsa_sched_leave_loading(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    dsa_seq_remove(&seq->tenant->loading, seq);
+    s->n_loading--;
 }
 
 
@@ -63,7 +95,10 @@ dsa_sched_leave(dsa_sched_t *s, dsa_seq_t *seq)
 {
     uint32_t  i;
 
-    if (seq->state == DSA_SEQ_PREFILL) {
+    if (seq->state == DSA_SEQ_LOADING) {
+        dsa_sched_leave_loading(s, seq);
+
+    } else if (seq->state == DSA_SEQ_PREFILL) {
         dsa_sched_set_pending(s, seq, 0);
         dsa_sched_leave_prefill(s, seq);
     }

@@ -6,11 +6,15 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "engine/schedule/state.h"
 
 
+static dsa_sched_t *dsa_sched_open(dsa_backend_t *backend,
+    const dsa_sched_conf_t *conf, const dsa_sched_handler_t *handler,
+    dsa_err_t *err);
 static int dsa_sched_check(const dsa_backend_t *backend,
     const dsa_sched_conf_t *conf, dsa_err_t *err);
 static int dsa_sched_alloc(dsa_sched_t *s);
@@ -21,8 +25,25 @@ dsa_sched_t *
 dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
     const dsa_sched_handler_t *handler, dsa_err_t *err)
 {
-    uint64_t      tokens;
     dsa_sched_t  *s;
+
+    s = dsa_sched_open(backend, conf, handler, err);
+
+    if (s == NULL) {
+        dsa_cache_close(conf->cache);
+    }
+
+    return s;
+}
+
+
+static dsa_sched_t *
+dsa_sched_open(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
+    const dsa_sched_handler_t *handler, dsa_err_t *err)
+{
+    uint64_t          tokens;
+    dsa_sched_t      *s;
+    dsa_tiers_conf_t  tiers;
 
     if (dsa_sched_check(backend, conf, err) != DSA_OK) {
         return NULL;
@@ -63,6 +84,23 @@ dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
                          conf->max_running, backend->ranks);
         dsa_sched_destroy(s);
         return NULL;
+    }
+
+    if (conf->host != NULL) {
+        memset(&tiers, 0, sizeof(tiers));
+        tiers.backend = backend;
+        tiers.pages = s->pages;
+        tiers.host = conf->host;
+        tiers.cache = conf->cache;
+        tiers.clock_us = s->conf.clock_us;
+        tiers.clock_data = s->conf.clock_data;
+
+        s->tiers = dsa_tiers_create(&tiers, err);
+
+        if (s->tiers == NULL) {
+            dsa_sched_destroy(s);
+            return NULL;
+        }
     }
 
     s->stats.ranks = backend->ranks;
@@ -119,7 +157,7 @@ dsa_sched_alloc(dsa_sched_t *s)
 
     n = s->slots;
 
-    s->pages = dsa_pages_create(s->ranks, s->backend->pages);
+    s->pages = dsa_pages_create(s->ranks, s->backend->pages, s->conf.host);
     s->digester = dsa_digester_create();
     s->running = calloc(n, sizeof(dsa_seq_t *));
 
@@ -180,6 +218,7 @@ dsa_sched_destroy(dsa_sched_t *s)
         free(s->ring[i].accepted);
     }
 
+    dsa_tiers_destroy(s->tiers);
     dsa_policy_free(&s->policy);
     dsa_digester_destroy(s->digester);
     dsa_pages_destroy(s->pages);
@@ -199,7 +238,9 @@ dsa_sched_context(const dsa_sched_t *s)
 uint32_t
 dsa_sched_cached(const dsa_sched_t *s, const dsa_seq_t *seq)
 {
-    uint32_t  i, n;
+    int            ready;
+    uint32_t       i, n;
+    dsa_host_at_t  at;
 
     if (seq->state != DSA_SEQ_WAITING) {
         return seq->cached;
@@ -210,7 +251,9 @@ dsa_sched_cached(const dsa_sched_t *s, const dsa_seq_t *seq)
     n = (seq->n_prompt - 1) / DSA_PAGE_TOKENS;
 
     for (i = 0; i < n; i++) {
-        if (dsa_pages_ready(s->pages, &seq->digest[i]) == 0) {
+        if (dsa_pages_ready(s->pages, &seq->digest[i]) == 0
+            && !dsa_pages_host(s->pages, &seq->digest[i], &at, &ready))
+        {
             break;
         }
     }
@@ -223,13 +266,52 @@ void
 dsa_sched_cancel(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish)
 {
     dsa_sched_finish(s, seq, finish, dsa_sched_now(s));
+    s->stuck = 0;
 }
 
 
 int
 dsa_sched_busy(const dsa_sched_t *s)
 {
-    return s->n_live != 0 || s->n_waiting != 0 || s->in_flight != 0;
+    if (s->in_flight != 0
+        || (s->tiers != NULL && dsa_tiers_moving(s->tiers) != 0))
+    {
+        return 1;
+    }
+
+    return !s->stuck && (s->n_live != 0 || s->n_waiting != 0);
+}
+
+
+int
+dsa_sched_poll(dsa_sched_t *s, dsa_err_t *err)
+{
+    if (s->tiers == NULL) {
+        return DSA_OK;
+    }
+
+    if (dsa_tiers_poll(s->tiers, 0, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_sched_loads(s);
+    s->stuck = 0;
+
+    return DSA_OK;
+}
+
+
+uint64_t
+dsa_sched_due_us(const dsa_sched_t *s)
+{
+    return dsa_sched_load_due(s);
+}
+
+
+uint32_t
+dsa_sched_unwritten(const dsa_sched_t *s)
+{
+    return s->tiers != NULL ? dsa_tiers_unwritten(s->tiers) : 0;
 }
 
 
@@ -249,15 +331,18 @@ dsa_sched_stats(const dsa_sched_t *s, dsa_sched_stats_t *stats)
                               - dsa_pages_free(s->pages, i);
         stats->pages_used += stats->rank_used[i];
     }
+
+    if (s->tiers != NULL) {
+        dsa_tiers_stats(s->tiers, stats->tier);
+    }
+
+    stats->tier[DSA_TIER_GPU].pages = stats->pages;
+    stats->tier[DSA_TIER_GPU].used = stats->pages_used;
 }
 
 
 static uint64_t
 dsa_sched_monotonic(void *data)
 {
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
+    return dsa_clock_us();
 }

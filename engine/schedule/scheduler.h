@@ -10,7 +10,10 @@
 
 #include "base/error.h"
 #include "engine/backend.h"
+#include "engine/pages/cache.h"
+#include "engine/pages/host.h"
 #include "engine/schedule/request.h"
+#include "engine/schedule/stats.h"
 
 
 /*
@@ -48,35 +51,6 @@
 typedef struct dsa_sched_s  dsa_sched_t;
 
 
-/* Where pages are: the memory of the ranks, host memory, Redis. */
-
-typedef enum {
-    DSA_TIER_GPU = 0,
-    DSA_TIER_HOST,
-    DSA_TIER_REDIS,
-    DSA_TIERS
-} dsa_tier_e;
-
-
-typedef struct {
-    uint64_t            pages;          /* that the tier can hold; Redis: 0 */
-    uint64_t            used;           /* of them, with contents that can be
-                                           found, or in use; Redis: 0 */
-    uint64_t            hit_tokens;     /* prompt tokens found here first */
-    uint64_t            read_pages;     /* moved from here to a faster tier */
-    uint64_t            read_bytes;
-    uint64_t            read_us;        /* sum of their times */
-    uint64_t            write_pages;    /* moved here */
-    uint64_t            write_bytes;
-    uint64_t            write_us;
-    uint64_t            abandoned;      /* pages whose read was too slow */
-    uint64_t            invalid;        /* pages that did not verify */
-    uint64_t            failed;         /* operations that failed */
-    uint64_t            lost;           /* pages that left the tier before a
-                                           slower one had them */
-} dsa_tier_stats_t;
-
-
 typedef struct {
     uint32_t            max_running;    /* sequences in a step, on each rank */
     uint32_t            token_budget;   /* tokens in a step, on all ranks
@@ -88,10 +62,13 @@ typedef struct {
                                            that have decodes, see pace.h; 0:
                                            no limit */
 
-    /* Slower tiers, which the caller opens before and closes after it. */
+    /*
+     * Slower tiers.  The caller keeps host until the backend is closed.  The
+     * scheduler closes cache, also if it cannot be created.
+     */
 
-    const struct dsa_host_s   *host;    /* NULL: none */
-    struct dsa_cache_s        *cache;   /* NULL: none; needs host */
+    const dsa_host_t   *host;           /* NULL: none */
+    dsa_cache_t        *cache;          /* NULL: none; needs host */
 
     /* Microseconds that never decrease; NULL: CLOCK_MONOTONIC. */
 
@@ -190,17 +167,17 @@ void dsa_sched_cancel(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish);
 int dsa_sched_busy(const dsa_sched_t *s);
 
 /*
- * With dsa_sched_busy() 0: when dsa_sched_step() has to be called although
- * nothing was added and the cache (conf.cache) did not wake its user, by
- * conf.clock_us; UINT64_MAX: never.
+ * Collects pages that were moved or read, and begins to move others; as a part
+ * of dsa_sched_step(), too.  To be called when the cache (conf.cache) has woken
+ * its user, and at dsa_sched_due_us().  DSA_ERROR as dsa_sched_step().
  */
+int dsa_sched_poll(dsa_sched_t *s, dsa_err_t *err);
+
+/* By conf.clock_us; UINT64_MAX: never. */
 uint64_t dsa_sched_due_us(const dsa_sched_t *s);
 
-/*
- * Writes the pages that are worth it to the cache, for at most `ms`
- * milliseconds: before the end of a replica that has no sequences any more.
- */
-int dsa_sched_flush(dsa_sched_t *s, uint64_t ms, dsa_err_t *err);
+/* Pages that wait to be written to the cache, or are being written. */
+uint32_t dsa_sched_unwritten(const dsa_sched_t *s);
 
 /*
  * Runs a step.  With a backend of depth 2 it starts a step and waits for the

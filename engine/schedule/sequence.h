@@ -12,6 +12,7 @@
 #include "engine/pages/pages.h"
 #include "engine/schedule/policy.h"
 #include "engine/schedule/request.h"
+#include "engine/schedule/tiers.h"
 
 
 /*
@@ -37,6 +38,9 @@
 
 typedef enum {
     DSA_SEQ_WAITING = 0,                /* in its tenant's waiting list */
+    DSA_SEQ_LOADING,                    /* in its tenant's loading list, and
+                                           running: pages of its prefix are
+                                           fetched from a slower tier */
     DSA_SEQ_PREFILL,                    /* in its tenant's prefill list, and
                                            running */
     DSA_SEQ_DECODE                      /* running: lacks one token, or gets
@@ -71,6 +75,8 @@ struct dsa_seq_s {
     uint32_t            counted;        /* prompt tokens that were computed or
                                            found so far, each once */
     uint32_t            cached;         /* of them, found */
+    uint32_t            host;           /* of these, loaded from host memory */
+    uint32_t            redis;          /* of these, read from Redis */
     uint32_t            ignore_eos;
     uint32_t            started;        /* 1: was admitted before */
 
@@ -90,6 +96,14 @@ struct dsa_seq_s {
     uint32_t            published;      /* full pages in the index */
     uint32_t            pages_size;     /* of pages[] and digest[] */
 
+    dsa_probe_t        *probe;          /* of its prefix in Redis, or NULL */
+    uint32_t            probe_first;    /* page with which the probe begins */
+    dsa_fetch_t        *fetch;          /* in DSA_SEQ_LOADING: the pages from
+                                           computed on */
+    uint32_t            fetch_pages;    /* that were to be fetched */
+    uint64_t            fetch_after;    /* steps that had to end before its
+                                           first one could begin */
+
     dsa_sampling_t      sampling;
     dsa_sched_draft_pt  draft;
     dsa_sched_mask_pt   mask;
@@ -98,6 +112,8 @@ struct dsa_seq_s {
                                            are functions of it */
     uint32_t           *masks;          /* [max_outputs][words] with mask */
     void               *owner;
+    uint32_t            private;        /* 1: its pages are of no use to
+                                           others */
     uint8_t             salt[32];       /* of its digests: the tenant's id, or
                                            random for a private request */
 

@@ -16,7 +16,7 @@
 /*
  * The state of a scheduler, and the functions that its files share.  Calls go
  * downwards in this order: scheduler.c, step.c, prefill.c, admission.c,
- * placement.c, finish.c, ranks.c.
+ * placement.c, finish.c, load.c, ranks.c.
  */
 
 #define DSA_NO_RANK     UINT32_MAX
@@ -56,6 +56,7 @@ typedef struct {
 struct dsa_sched_s {
     dsa_backend_t      *backend;
     dsa_pages_t        *pages;
+    dsa_tiers_t        *tiers;          /* NULL: no slower tiers */
     dsa_digester_t     *digester;
     dsa_sched_conf_t    conf;
     dsa_sched_handler_t handler;
@@ -72,6 +73,7 @@ struct dsa_sched_s {
     uint32_t            n_running;      /* entries, with NULLs */
     uint32_t            n_live;         /* without */
     uint32_t            n_waiting;
+    uint32_t            n_loading;      /* of n_live, in DSA_SEQ_LOADING */
     uint32_t            n_prefill;      /* of n_live, in DSA_SEQ_PREFILL */
     uint32_t            n_split;        /* of n_live, with copies */
 
@@ -82,6 +84,10 @@ struct dsa_sched_s {
     uint32_t            in_flight;      /* steps */
     uint64_t            end_us;         /* of the last step that ended */
 
+    uint32_t            stuck;          /* 1: nothing can be done before the
+                                           next dsa_sched_poll(), addition or
+                                           cancellation */
+    uint64_t            ended;          /* steps */
     uint64_t            made;           /* steps, with those that had no entry
                                            and were not started */
     uint32_t            prefill_limit;  /* prefill tokens of each rank in the
@@ -206,9 +212,10 @@ int dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err);
 
 /*
  * Adds the prompt tokens that are computed and were not counted before to the
- * sequence's usage; found: 1 when they were found in the cache.
+ * sequence's usage, and returns their number.  found: 1 when they were found in
+ * the cache.
  */
-void dsa_sched_count(dsa_sched_t *s, dsa_seq_t *seq, int found);
+uint32_t dsa_sched_count(dsa_sched_t *s, dsa_seq_t *seq, int found);
 
 /* Takes a sequence out of all lists and steps, and releases its pages. */
 void dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq);
@@ -221,10 +228,41 @@ void dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
 void dsa_sched_free(dsa_sched_t *s, dsa_seq_t *seq);
 
 
+/* load.c */
+
+/* Begins to count the pages of a waiting sequence that Redis has. */
+void dsa_sched_probe(dsa_sched_t *s, dsa_seq_t *seq);
+
+/* 1 while it counts: the sequence is not admitted before. */
+int dsa_sched_probing(const dsa_seq_t *seq);
+
+/* Of the pages after this prefix, those that a fetch would load. */
+uint32_t dsa_sched_available(dsa_sched_t *s, const dsa_seq_t *seq,
+    uint32_t prefix);
+
+/* Begins to load n pages from seq->computed on into the block tables. */
+void dsa_sched_fetch(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
+
+/* Gives up what the sequence has of the tiers. */
+void dsa_sched_unload(dsa_sched_t *s, dsa_seq_t *seq);
+
+/* Sequences whose pages are loaded are in DSA_SEQ_PREFILL afterwards. */
+void dsa_sched_loads(dsa_sched_t *s);
+
+/* The first time at which a load may have to be abandoned. */
+uint64_t dsa_sched_load_due(const dsa_sched_t *s);
+
+
 /* ranks.c */
 
-/* A sequence with a block table starts to run, in DSA_SEQ_PREFILL. */
+/*
+ * A sequence with a block table starts to run: in DSA_SEQ_LOADING if it has a
+ * fetch, otherwise in DSA_SEQ_PREFILL.
+ */
 void dsa_sched_enter(dsa_sched_t *s, dsa_seq_t *seq);
+
+/* From DSA_SEQ_LOADING to DSA_SEQ_PREFILL. */
+void dsa_sched_entered(dsa_sched_t *s, dsa_seq_t *seq);
 
 /* A running sequence leaves its prefill list, steps, ranks and running[]. */
 void dsa_sched_leave(dsa_sched_t *s, dsa_seq_t *seq);

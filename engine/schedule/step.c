@@ -10,6 +10,7 @@
 #include "engine/schedule/state.h"
 
 
+static int dsa_sched_idle(dsa_sched_t *s, dsa_err_t *err);
 static int dsa_sched_ahead(const dsa_sched_t *s);
 static int dsa_sched_start(dsa_sched_t *s, dsa_err_t *err);
 static void dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget);
@@ -39,6 +40,10 @@ dsa_sched_step(dsa_sched_t *s, dsa_err_t *err)
         return DSA_ERROR;
     }
 
+    if (dsa_sched_poll(s, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     if (dsa_sched_start(s, err) != DSA_OK) {
         return DSA_ERROR;
     }
@@ -50,6 +55,41 @@ dsa_sched_step(dsa_sched_t *s, dsa_err_t *err)
             return DSA_ERROR;
         }
     }
+
+    if (s->tiers == NULL) {
+        return DSA_OK;
+    }
+
+    if (s->in_flight == 0 && s->next->n_batch == 0) {
+        return dsa_sched_idle(s, err);
+    }
+
+    /* pages that are free now are saved before the next step allocates them */
+
+    return dsa_sched_poll(s, err);
+}
+
+
+/*
+ * There was nothing to compute.  If a page moves, it may be what a sequence
+ * waits for; otherwise only Redis, or another request, can change anything.
+ */
+
+static int
+dsa_sched_idle(dsa_sched_t *s, dsa_err_t *err)
+{
+    if (dsa_tiers_moving(s->tiers) != 0) {
+        if (dsa_tiers_poll(s->tiers, 1, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        dsa_sched_loads(s);
+
+        return DSA_OK;
+    }
+
+    s->stuck = dsa_tiers_probing(s->tiers) != 0
+               || (s->n_loading != 0 && s->n_loading == s->n_live);
 
     return DSA_OK;
 }

@@ -517,16 +517,9 @@ static const dsa_sched_handler_t  handler = {
 };
 
 
-static inline dsa_sched_t *
-start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
+static inline void
+fake_init(fake_t *f, uint32_t pages, uint32_t max_running, uint32_t budget)
 {
-    fake_t            *f;
-    dsa_err_t          err;
-    dsa_sched_t       *s;
-    dsa_sched_conf_t   conf;
-
-    f = calloc(1, sizeof(fake_t));
-    assert_non_null(f);
     assert_true(pages <= MAX_PAGES && ranks <= MAX_RANKS);
 
     f->base.pages = pages;
@@ -543,15 +536,39 @@ start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
     f->max_seqs = max_running;
     f->max_tokens = budget;
     strcpy(f->base.fingerprint, "fake");
+}
 
-    conf.max_running = max_running;
-    conf.token_budget = budget;
-    conf.max_waiting = max_waiting;
-    conf.max_waiting_per_tenant = max_per_tenant;
-    conf.context = 100000;
-    conf.step_target_ms = step_target_ms;
-    conf.clock_us = fake_clock;
-    conf.clock_data = f;
+
+static inline void
+fake_conf(dsa_sched_conf_t *conf, fake_t *f, uint32_t max_running,
+    uint32_t budget)
+{
+    memset(conf, 0, sizeof(dsa_sched_conf_t));
+
+    conf->max_running = max_running;
+    conf->token_budget = budget;
+    conf->max_waiting = max_waiting;
+    conf->max_waiting_per_tenant = max_per_tenant;
+    conf->context = 100000;
+    conf->step_target_ms = step_target_ms;
+    conf->clock_us = fake_clock;
+    conf->clock_data = f;
+}
+
+
+static inline dsa_sched_t *
+start(fake_t **fake, uint32_t pages, uint32_t max_running, uint32_t budget)
+{
+    fake_t            *f;
+    dsa_err_t          err;
+    dsa_sched_t       *s;
+    dsa_sched_conf_t   conf;
+
+    f = calloc(1, sizeof(fake_t));
+    assert_non_null(f);
+
+    fake_init(f, pages, max_running, budget);
+    fake_conf(&conf, f, max_running, budget);
 
     s = dsa_sched_create(&f->base, &conf, &handler, &err);
     assert_non_null(s);

@@ -30,7 +30,7 @@ audit(const dsa_pages_t *p, const uint32_t *users)
 {
     dsa_err_t  err;
 
-    if (dsa_pages_audit(p, users, &err) != DSA_OK) {
+    if (dsa_pages_audit(p, users, NULL, &err) != DSA_OK) {
         fail_msg("%s", err.text);
     }
 }
@@ -64,7 +64,7 @@ test_all_once(void **state)
     dsa_pages_t  *p;
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(1, N_PAGES);
+    p = dsa_pages_create(1, N_PAGES, NULL);
     assert_non_null(p);
 
     for (i = 0; i < N_PAGES; i++) {
@@ -146,7 +146,7 @@ test_reuse(void **state)
     dsa_digest_t   a, b;
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(1, N_PAGES);
+    p = dsa_pages_create(1, N_PAGES, NULL);
     assert_non_null(p);
 
     digest_of(tenant_a, 0, &a);
@@ -196,7 +196,7 @@ test_order(void **state)
     dsa_digest_t   d[N_PAGES];
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(1, N_PAGES);
+    p = dsa_pages_create(1, N_PAGES, NULL);
     assert_non_null(p);
 
     for (i = 0; i < N_PAGES; i++) {
@@ -245,7 +245,7 @@ test_twice(void **state)
     dsa_digest_t   a;
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(1, N_PAGES);
+    p = dsa_pages_create(1, N_PAGES, NULL);
     assert_non_null(p);
 
     digest_of(tenant_a, 0, &a);
@@ -280,11 +280,11 @@ test_audit(void **state)
     dsa_pages_t  *p;
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(1, N_PAGES);
+    p = dsa_pages_create(1, N_PAGES, NULL);
     assert_non_null(p);
 
     users[dsa_pages_alloc(p, 0)] = 2;
-    assert_int_equal(dsa_pages_audit(p, users, &err), DSA_ERROR);
+    assert_int_equal(dsa_pages_audit(p, users, NULL, &err), DSA_ERROR);
     assert_string_equal(err.text, "page 0 has a count of 1 users; expected 2");
 
     dsa_pages_destroy(p);
@@ -308,7 +308,7 @@ test_states(void **state)
 
     for (i = 0; i < 2; i++) {
         memset(users, 0, sizeof(users));
-        p = dsa_pages_create(1, N_PAGES);
+        p = dsa_pages_create(1, N_PAGES, NULL);
         assert_non_null(p);
         digest_of(tenant_a, 0, &a);
 
@@ -408,7 +408,7 @@ test_ranks(void **state)
     dsa_digest_t   a;
 
     memset(users, 0, sizeof(users));
-    p = dsa_pages_create(2, N_PAGES);
+    p = dsa_pages_create(2, N_PAGES, NULL);
     assert_non_null(p);
     assert_int_equal(dsa_pages_total(p), N_PAGES);
 
@@ -465,7 +465,7 @@ test_ranks(void **state)
     /* each rank has counts of its own */
 
     users[N_PAGES + 2] = 0;
-    assert_int_equal(dsa_pages_audit(p, users, &err), DSA_ERROR);
+    assert_int_equal(dsa_pages_audit(p, users, NULL, &err), DSA_ERROR);
     assert_string_equal(err.text, "page 2 has a count of 1 users; expected 0");
 
     dsa_pages_destroy(p);

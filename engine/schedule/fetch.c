@@ -1,0 +1,411 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/schedule/tiers_parts.h"
+
+
+/*
+ * Fetches: pages of a prefix that the ranks lack.  They begin in their order,
+ * because a page is of use only with all pages before it:
+ *
+ *     host memory has the page       it moves to the ranks
+ *     it is coming to host memory    the fetch waits for that
+ *     otherwise                      it is read from Redis into a slot
+ *
+ * A page that cannot be read ends the prefix there (f.n).  What is read for a
+ * fetch that was given up stays in host memory.
+ */
+
+
+#define DSA_FETCH_WEIGHT    0.25        /* of the newest fetch in read_us */
+#define DSA_FETCH_RECOVERY  0.9375      /* of read_us, for each decision not to
+                                           read, so that a server that was slow
+                                           is tried again */
+
+
+static void dsa_fetch_truncate(dsa_fetching_t *f, uint32_t n);
+static void dsa_fetch_move(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
+    dsa_host_at_t at);
+static int dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f,
+    uint32_t index);
+static void dsa_fetch_ready(dsa_fetching_t *f, uint32_t index);
+static void dsa_fetch_measure(dsa_tiers_t *t, dsa_fetching_t *f);
+
+
+uint32_t
+dsa_tiers_available(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n,
+    uint32_t in_redis, double token_us)
+{
+    int            ready;
+    double         read, compute;
+    uint32_t       i, redis, first;
+    dsa_host_at_t  at;
+
+    redis = 0;
+    first = 0;
+
+    for (i = 0; i < n; i++) {
+        if (dsa_pages_host(t->pages, &digest[i], &at, &ready)) {
+            continue;
+        }
+
+        if (i >= in_redis || t->cache == NULL || !dsa_cache_on(t->cache)) {
+            break;
+        }
+
+        first = redis == 0 ? i : first;
+        redis++;
+    }
+
+    if (redis == 0 || token_us == 0 || t->read_us == 0) {
+        return i;
+    }
+
+    read = t->read_us * (redis + t->reading);
+    compute = token_us * DSA_PAGE_TOKENS * (i - first);
+
+    if (read < compute) {
+        return i;
+    }
+
+    t->read_us *= DSA_FETCH_RECOVERY;
+
+    return first;
+}
+
+
+dsa_fetch_t *
+dsa_tiers_fetch(dsa_tiers_t *t, const dsa_digest_t *digest,
+    const uint32_t *target, uint32_t n)
+{
+    size_t           size;
+    char            *p;
+    dsa_fetching_t  *f;
+
+    assert(n != 0);
+
+    /* one block of memory: the struct, then its arrays by alignment */
+
+    size = (size_t) n * t->pages->ranks * sizeof(uint32_t);
+    p = calloc(1, sizeof(dsa_fetching_t) + size
+                  + (size_t) n * (sizeof(dsa_digest_t) + 3));
+
+    if (p == NULL) {
+        return NULL;
+    }
+
+    f = (dsa_fetching_t *) p;
+    p += sizeof(dsa_fetching_t);
+    f->target = (uint32_t *) p;
+    p += size;
+    f->digest = (dsa_digest_t *) p;
+    f->state = (uint8_t *) (f->digest + n);
+    f->left = f->state + n;
+    f->from_redis = f->left + n;
+
+    memcpy(f->target, target, size);
+    memcpy(f->digest, digest, n * sizeof(dsa_digest_t));
+
+    f->n = n;
+    f->f.n = n;
+    f->next_fetch = t->fetches;
+
+    if (t->fetches != NULL) {
+        t->fetches->prev = f;
+    }
+
+    t->fetches = f;
+
+    dsa_fetch_advance(t, f);
+
+    return &f->f;
+}
+
+
+void
+dsa_tiers_abandon(dsa_tiers_t *t, dsa_fetch_t *fetch)
+{
+    uint32_t         i;
+    dsa_fetching_t  *f;
+
+    f = (dsa_fetching_t *) fetch;
+
+    for (i = f->f.ready; i < f->f.n; i++) {
+        if (f->state[i] == DSA_FETCH_WAITS || f->state[i] == DSA_FETCH_READS) {
+            t->stats[DSA_TIER_REDIS].abandoned += f->f.n - i;
+            dsa_fetch_truncate(f, i);
+        }
+    }
+}
+
+
+void
+dsa_tiers_unfetch(dsa_tiers_t *t, dsa_fetch_t *fetch)
+{
+    dsa_fetching_t  *f;
+
+    f = (dsa_fetching_t *) fetch;
+    f->given_up = 1;
+
+    if (f->reading != 0) {
+        dsa_cache_cancel(t->cache, f);
+    }
+
+    dsa_fetch_free_unused(t, f);
+}
+
+
+void
+dsa_fetch_free_unused(dsa_tiers_t *t, dsa_fetching_t *f)
+{
+    if (!f->given_up || f->reading != 0 || f->f.moving != 0) {
+        return;
+    }
+
+    if (f->prev != NULL) {
+        f->prev->next_fetch = f->next_fetch;
+
+    } else {
+        t->fetches = f->next_fetch;
+    }
+
+    if (f->next_fetch != NULL) {
+        f->next_fetch->prev = f->prev;
+    }
+
+    free(f);
+}
+
+
+/* Pages from n on are left out; n is at least f.ready. */
+
+static void
+dsa_fetch_truncate(dsa_fetching_t *f, uint32_t n)
+{
+    if (n < f->f.n) {
+        f->f.n = n;
+    }
+}
+
+
+void
+dsa_fetch_advance(dsa_tiers_t *t, dsa_fetching_t *f)
+{
+    int            ready;
+    uint32_t       i;
+    dsa_host_at_t  at;
+
+    if (f->given_up) {
+        return;
+    }
+
+    while (f->next < f->f.n) {
+        i = f->next;
+
+        if (dsa_pages_host(t->pages, &f->digest[i], &at, &ready)) {
+            if (!ready) {
+                return;
+            }
+
+            dsa_fetch_move(t, f, i, at);
+
+        } else if (t->cache == NULL || !dsa_cache_on(t->cache)) {
+            dsa_fetch_truncate(f, i);
+            return;
+
+        } else if (dsa_fetch_begin_read(t, f, i) != DSA_OK) {
+            return;
+        }
+
+        f->next++;
+    }
+}
+
+
+/* A slot has the page: it moves to the ranks. */
+
+static void
+dsa_fetch_move(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
+    dsa_host_at_t at)
+{
+    uint32_t  i, page;
+
+    f->state[index] = DSA_FETCH_MOVES;
+    dsa_pages_hit(t->pages, &f->digest[index]);
+
+    for (i = 0; i < t->pages->ranks; i++) {
+        page = f->target[(size_t) i * f->n + index];
+
+        if (page != DSA_NO_PAGE) {
+            dsa_tiers_load(t, f, index, at, i, page);
+        }
+    }
+
+    if (f->left[index] == 0) {
+        dsa_fetch_ready(f, index);
+    }
+}
+
+
+/* DSA_AGAIN: not now, or the prefix ends here. */
+
+static int
+dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
+{
+    dsa_page_op_t  *op;
+
+    if (f->reading >= DSA_TIER_READS) {
+        return DSA_AGAIN;
+    }
+
+    op = dsa_tiers_op(t, DSA_OP_READ, &f->digest[index]);
+
+    if (op == NULL) {
+        return DSA_AGAIN;
+    }
+
+    if (dsa_pages_host_alloc(t->pages, 0, &op->digest, DSA_COPY_LOADING,
+                             &op->at)
+        != DSA_OK)
+    {
+        dsa_tiers_op_free(t, op);
+
+        /* without a copy in progress, no slot will become free */
+
+        if (t->ops == NULL) {
+            dsa_fetch_truncate(f, index);
+        }
+
+        return DSA_AGAIN;
+    }
+
+    op->fetch = f;
+    op->index = index;
+    op->cache.kind = DSA_CACHE_GET;
+    op->cache.digest = &op->digest;
+    op->cache.n = 1;
+    op->cache.page = dsa_host_slot(t->host, op->at.slab, op->at.slot);
+    op->cache.owner = f;
+
+    if (dsa_cache_submit(t->cache, &op->cache) != DSA_OK) {
+        dsa_pages_host_drop(t->pages, op->at);
+        dsa_tiers_op_free(t, op);
+
+        if (!dsa_cache_on(t->cache)) {
+            dsa_fetch_truncate(f, index);
+        }
+
+        return DSA_AGAIN;
+    }
+
+    if (f->n_read++ == 0) {
+        f->read_begin_us = dsa_tiers_now(t);
+    }
+
+    f->state[index] = DSA_FETCH_READS;
+    f->from_redis[index] = 1;
+    f->reading++;
+    t->reading++;
+
+    return DSA_OK;
+}
+
+
+void
+dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
+{
+    uint32_t           index;
+    dsa_fetching_t    *f;
+    dsa_tier_stats_t  *stats;
+
+    f = op->fetch;
+    index = op->index;
+    stats = &t->stats[DSA_TIER_REDIS];
+
+    f->reading--;
+    t->reading--;
+
+    if (op->cache.result == DSA_CACHE_DONE) {
+        stats->read_pages++;
+        stats->read_bytes += t->backend->page_bytes;
+        stats->read_us += op->cache.end_us - op->cache.begin_us;
+
+        dsa_pages_host_ready(t->pages, op->at, 0);
+
+        if (!f->given_up && index < f->f.n) {
+            dsa_fetch_move(t, f, index, op->at);
+        }
+
+        dsa_pages_host_release(t->pages, op->at);
+
+    } else {
+        stats->invalid += op->cache.result == DSA_CACHE_INVALID;
+        stats->failed += op->cache.result == DSA_CACHE_FAILED && !f->given_up;
+
+        dsa_pages_host_drop(t->pages, op->at);
+        dsa_fetch_truncate(f, index);
+    }
+
+    dsa_tiers_op_free(t, op);
+
+    if (f->reading == 0) {
+        dsa_fetch_measure(t, f);
+    }
+
+    dsa_fetch_free_unused(t, f);
+}
+
+
+/* The time of a page while several of them are on their way. */
+
+static void
+dsa_fetch_measure(dsa_tiers_t *t, dsa_fetching_t *f)
+{
+    double  us;
+
+    if (f->given_up) {
+        return;
+    }
+
+    us = (double) (dsa_tiers_now(t) - f->read_begin_us) / f->n_read;
+
+    t->read_us = t->read_us != 0
+                 ? t->read_us + DSA_FETCH_WEIGHT * (us - t->read_us)
+                 : us;
+}
+
+
+void
+dsa_fetch_loaded(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
+{
+    assert(f->left[index] != 0 && f->f.moving != 0);
+
+    f->f.moving--;
+
+    if (--f->left[index] == 0) {
+        dsa_fetch_ready(f, index);
+    }
+
+    dsa_fetch_free_unused(t, f);
+}
+
+
+static void
+dsa_fetch_ready(dsa_fetching_t *f, uint32_t index)
+{
+    f->state[index] = DSA_FETCH_READY;
+
+    while (f->f.ready < f->f.n
+           && f->state[f->f.ready] == DSA_FETCH_READY)
+    {
+        f->f.redis += f->from_redis[f->f.ready];
+        f->f.ready++;
+    }
+}

@@ -1,0 +1,257 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/schedule/state.h"
+
+
+/*
+ * Sequences whose prefix is in a slower tier.  A request waits in the queue
+ * until Redis has counted the pages that it has (the cache is off after a
+ * timeout, so that only one round of requests waits so long).  When it is
+ * admitted, the pages of its prefix that no rank has are fetched into its
+ * block table.  It has a batch slot meanwhile, but is in no step, and other
+ * sequences go on.
+ *
+ * A fetch must not take longer than computing the same tokens.  Each page that
+ * has arrived earns the time of computing it, t, and the fetch may spend 5 % of
+ * the time of computing all n pages in advance:
+ *
+ *     elapsed <= t * (ready + 0.05 * n)
+ *
+ * When this no longer holds, pages that are still to be read are computed
+ * instead.  Then all took at most elapsed + t * (n - ready) <= 1.05 * t * n.
+ * Example: 512 pages of a prompt at 20 us a token are worth 655 ms; a server
+ * that stops at once costs 33 ms, and one that stops after 100 pages is
+ * abandoned 160 ms after the fetch began.
+ */
+
+#define DSA_LOAD_ADVANCE    0.05
+
+
+static uint64_t dsa_sched_load_limit(const dsa_sched_t *s,
+    const dsa_seq_t *seq);
+static void dsa_sched_load_ended(dsa_sched_t *s, dsa_seq_t *seq);
+
+
+void
+dsa_sched_probe(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    int            ready;
+    uint32_t       i, n;
+    dsa_host_at_t  at;
+
+    if (s->tiers == NULL || seq->private) {
+        return;
+    }
+
+    n = (seq->n_tokens - 1) / DSA_PAGE_TOKENS;
+
+    for (i = 0; i < n; i++) {
+        if (dsa_pages_ready(s->pages, &seq->digest[i]) != 0) {
+            continue;
+        }
+
+        if (!dsa_pages_host(s->pages, &seq->digest[i], &at, &ready) || !ready)
+        {
+            break;
+        }
+    }
+
+    if (i != n) {
+        seq->probe = dsa_tiers_probe(s->tiers, &seq->digest[i], n - i);
+        seq->probe_first = i;
+    }
+}
+
+
+int
+dsa_sched_probing(const dsa_seq_t *seq)
+{
+    return seq->probe != NULL && !seq->probe->done;
+}
+
+
+uint32_t
+dsa_sched_available(dsa_sched_t *s, const dsa_seq_t *seq, uint32_t prefix)
+{
+    uint32_t  n, end;
+
+    n = (seq->n_tokens - 1) / DSA_PAGE_TOKENS;
+
+    if (s->tiers == NULL || seq->private || prefix >= n) {
+        return 0;
+    }
+
+    end = seq->probe != NULL ? seq->probe_first + seq->probe->found : 0;
+
+    return dsa_tiers_available(s->tiers, &seq->digest[prefix], n - prefix,
+                               end > prefix ? end - prefix : 0,
+                               s->pace.token);
+}
+
+
+void
+dsa_sched_fetch(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
+{
+    uint32_t  i, first, *target;
+
+    first = seq->computed / DSA_PAGE_TOKENS;
+    target = malloc((size_t) s->ranks * n * sizeof(uint32_t));
+
+    if (target == NULL) {
+        return;
+    }
+
+    memset(target, 0xff, (size_t) s->ranks * n * sizeof(uint32_t));
+
+    for (i = 0; i < s->ranks; i++) {
+        if (dsa_seq_is_on(seq, i)) {
+            memcpy(target + (size_t) i * n, dsa_seq_table(seq, i) + first,
+                   n * sizeof(uint32_t));
+        }
+    }
+
+    seq->fetch = dsa_tiers_fetch(s->tiers, &seq->digest[first], target, n);
+
+    free(target);
+
+    if (seq->fetch != NULL) {
+        seq->fetch->begin_us = dsa_sched_now(s);
+        seq->fetch_pages = n;
+        seq->fetch_after = s->ended + s->in_flight;
+    }
+}
+
+
+void
+dsa_sched_unload(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    if (seq->probe != NULL) {
+        dsa_tiers_unprobe(s->tiers, seq->probe);
+        seq->probe = NULL;
+    }
+
+    if (seq->fetch != NULL) {
+        dsa_tiers_unfetch(s->tiers, seq->fetch);
+        seq->fetch = NULL;
+    }
+}
+
+
+void
+dsa_sched_loads(dsa_sched_t *s)
+{
+    uint32_t    i;
+    uint64_t    now;
+    dsa_seq_t  *seq;
+
+    if (s->n_loading == 0) {
+        return;
+    }
+
+    now = dsa_sched_now(s);
+
+    for (i = 0; i < s->n_running; i++) {
+        seq = s->running[i];
+
+        if (seq == NULL || seq->state != DSA_SEQ_LOADING) {
+            continue;
+        }
+
+        if (!dsa_fetch_ended(seq->fetch)) {
+
+            /* computing would wait for these steps, too */
+
+            if (s->ended < seq->fetch_after) {
+                seq->fetch->begin_us = now;
+            }
+
+            if (now >= dsa_sched_load_limit(s, seq)) {
+                dsa_tiers_abandon(s->tiers, seq->fetch);
+            }
+        }
+
+        if (dsa_fetch_ended(seq->fetch)) {
+            dsa_sched_load_ended(s, seq);
+        }
+    }
+}
+
+
+/* When the load of a sequence is too slow; UINT64_MAX: never. */
+
+static uint64_t
+dsa_sched_load_limit(const dsa_sched_t *s, const dsa_seq_t *seq)
+{
+    double  pages;
+
+    if (s->pace.token == 0 || seq->fetch->ready >= seq->fetch->n) {
+        return UINT64_MAX;
+    }
+
+    pages = seq->fetch->ready + DSA_LOAD_ADVANCE * seq->fetch_pages;
+
+    return seq->fetch->begin_us
+           + (uint64_t) (pages * DSA_PAGE_TOKENS * s->pace.token);
+}
+
+
+uint64_t
+dsa_sched_load_due(const dsa_sched_t *s)
+{
+    uint32_t          i;
+    uint64_t          due, limit;
+    const dsa_seq_t  *seq;
+
+    due = UINT64_MAX;
+
+    for (i = 0; s->n_loading != 0 && i < s->n_running; i++) {
+        seq = s->running[i];
+
+        if (seq != NULL && seq->state == DSA_SEQ_LOADING) {
+            limit = dsa_sched_load_limit(s, seq);
+            due = limit < due ? limit : due;
+        }
+    }
+
+    return due;
+}
+
+
+static void
+dsa_sched_load_ended(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    uint32_t  n, redis;
+
+    n = seq->fetch->ready;
+    redis = seq->fetch->redis * DSA_PAGE_TOKENS;
+
+    dsa_log_debug("request %u.%u: %u of %u pages fetched, %u of them from "
+                  "Redis", dsa_sched_log_id(seq), n, seq->fetch_pages,
+                  seq->fetch->redis);
+
+    dsa_tiers_unfetch(s->tiers, seq->fetch);
+    seq->fetch = NULL;
+
+    seq->computed += n * DSA_PAGE_TOKENS;
+    seq->scheduled = seq->computed;
+    seq->published = seq->computed / DSA_PAGE_TOKENS;
+
+    /* tokens that were counted before a preemption are not counted again */
+
+    n = dsa_sched_count(s, seq, 1);
+    redis = redis < n ? redis : n;
+    seq->redis += redis;
+    seq->host += n - redis;
+    s->stats.tier[DSA_TIER_REDIS].hit_tokens += redis;
+    s->stats.tier[DSA_TIER_HOST].hit_tokens += n - redis;
+
+    dsa_sched_entered(s, seq);
+}

@@ -1,0 +1,374 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "engine/schedule/tiers_parts.h"
+
+
+/*
+ * Moves between ranks and host memory.  A lane has the moves of one rank and
+ * way in their order: the first ones are in flight, in calls of the backend
+ * with up to DSA_TIER_BATCH pages each, and the rest waits until fewer than
+ * DSA_MOVE_CALLS calls are in flight.
+ */
+
+
+static void dsa_lane_push(dsa_tiers_t *t, dsa_lane_t *lane,
+    dsa_page_op_t *op);
+static int dsa_lane_order(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
+    uint32_t rank, dsa_err_t *err);
+static void dsa_lane_collect(dsa_tiers_t *t, dsa_lane_t *lane);
+static void dsa_tiers_saved(dsa_tiers_t *t, dsa_page_op_t *op);
+static void dsa_tiers_loaded(dsa_tiers_t *t, dsa_page_op_t *op);
+
+
+dsa_page_op_t *
+dsa_tiers_op(dsa_tiers_t *t, dsa_page_op_e kind, const dsa_digest_t *digest)
+{
+    dsa_page_op_t  *op;
+
+    op = calloc(1, sizeof(dsa_page_op_t));
+
+    if (op == NULL) {
+        t->no_memory = 1;
+        return NULL;
+    }
+
+    op->kind = kind;
+    op->digest = *digest;
+    op->next = t->ops;
+
+    if (t->ops != NULL) {
+        t->ops->prev = op;
+    }
+
+    t->ops = op;
+
+    return op;
+}
+
+
+void
+dsa_tiers_op_free(dsa_tiers_t *t, dsa_page_op_t *op)
+{
+    if (op->prev != NULL) {
+        op->prev->next = op->next;
+
+    } else {
+        t->ops = op->next;
+    }
+
+    if (op->next != NULL) {
+        op->next->prev = op->prev;
+    }
+
+    free(op);
+}
+
+
+int
+dsa_tiers_save(dsa_tiers_t *t, uint32_t rank, uint32_t page,
+    const dsa_digest_t *digest, int last)
+{
+    dsa_lane_t     *lane;
+    dsa_page_op_t  *op;
+
+    lane = &t->lane[rank][DSA_MOVE_OUT];
+
+    if (lane->n >= DSA_TIER_SAVES) {
+        return DSA_AGAIN;
+    }
+
+    op = dsa_tiers_op(t, DSA_OP_SAVE, digest);
+
+    if (op == NULL) {
+        return DSA_AGAIN;
+    }
+
+    if (dsa_pages_host_alloc(t->pages, t->slab[rank], digest,
+                             DSA_COPY_WRITING, &op->at)
+        != DSA_OK)
+    {
+        dsa_tiers_op_free(t, op);
+        return DSA_AGAIN;
+    }
+
+    op->rank = rank;
+    op->page = page;
+    op->last = (uint32_t) last;
+
+    dsa_lane_push(t, lane, op);
+
+    return DSA_OK;
+}
+
+
+void
+dsa_tiers_load(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
+    dsa_host_at_t at, uint32_t rank, uint32_t page)
+{
+    dsa_page_op_t  *op;
+
+    op = dsa_tiers_op(t, DSA_OP_LOAD, &f->digest[index]);
+
+    if (op == NULL) {
+        return;
+    }
+
+    op->at = at;
+    op->rank = rank;
+    op->page = page;
+    op->fetch = f;
+    op->index = index;
+    op->indexed = (uint32_t) dsa_pages_loading(t->pages, rank, page,
+                                               &op->digest);
+
+    dsa_pages_retain(t->pages, rank, page);
+    dsa_pages_host_retain(t->pages, at);
+
+    f->left[index]++;
+    f->f.moving++;
+
+    dsa_lane_push(t, &t->lane[rank][DSA_MOVE_IN], op);
+}
+
+
+void
+dsa_tiers_save_cold(dsa_tiers_t *t)
+{
+    uint32_t             rank, page;
+    const dsa_digest_t  *digest;
+
+    for (rank = 0; rank < t->pages->ranks; rank++) {
+
+        /* pages that are being saved will be the first free ones again */
+
+        while (t->n_cold[rank] < t->window) {
+            page = dsa_pages_cold(t->pages, rank,
+                                  t->window - t->n_cold[rank], &digest);
+
+            if (page == DSA_NO_PAGE) {
+                break;
+            }
+
+            if (dsa_tiers_save(t, rank, page, digest, 1) != DSA_OK) {
+                dsa_pages_release_cold(t->pages, rank, page);
+                break;
+            }
+
+            t->n_cold[rank]++;
+        }
+    }
+}
+
+
+int
+dsa_tiers_order(dsa_tiers_t *t, dsa_err_t *err)
+{
+    uint32_t  rank;
+
+    for (rank = 0; rank < t->pages->ranks; rank++) {
+        if (dsa_lane_order(t, &t->lane[rank][DSA_MOVE_OUT], DSA_MOVE_OUT, rank,
+                           err)
+            != DSA_OK
+            || dsa_lane_order(t, &t->lane[rank][DSA_MOVE_IN], DSA_MOVE_IN,
+                              rank, err)
+               != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_tiers_in_flight(const dsa_tiers_t *t)
+{
+    uint32_t           rank, way;
+    const dsa_lane_t  *lane;
+
+    for (rank = 0; rank < t->pages->ranks; rank++) {
+        for (way = 0; way < DSA_MOVES; way++) {
+            lane = &t->lane[rank][way];
+
+            if (lane->ordered != lane->ended) {
+                return 1;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+int
+dsa_tiers_moved(dsa_tiers_t *t, int wait, dsa_err_t *err)
+{
+    uint32_t     rank, way;
+    dsa_lane_t  *lane;
+
+    for (rank = 0; rank < t->pages->ranks; rank++) {
+        for (way = 0; way < DSA_MOVES; way++) {
+            lane = &t->lane[rank][way];
+
+            if (lane->ordered == lane->ended) {
+                continue;
+            }
+
+            if (t->backend->moved(t->backend, (dsa_move_e) way, rank, wait,
+                                  &lane->ended, err)
+                != DSA_OK)
+            {
+                return DSA_ERROR;
+            }
+
+            assert(lane->ended <= lane->ordered);
+
+            wait = 0;
+            dsa_lane_collect(t, lane);
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+static void
+dsa_lane_push(dsa_tiers_t *t, dsa_lane_t *lane, dsa_page_op_t *op)
+{
+    if (lane->last != NULL) {
+        lane->last->queue = op;
+
+    } else {
+        lane->first = op;
+    }
+
+    lane->last = op;
+
+    if (lane->unordered == NULL) {
+        lane->unordered = op;
+    }
+
+    lane->n++;
+    t->moving++;
+}
+
+
+static int
+dsa_lane_order(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
+    uint32_t rank, dsa_err_t *err)
+{
+    uint32_t          n;
+    uint64_t          now;
+    dsa_page_op_t    *op;
+    dsa_page_move_t   move[DSA_TIER_BATCH];
+
+    if (lane->unordered == NULL) {
+        return DSA_OK;
+    }
+
+    now = dsa_tiers_now(t);
+
+    while (lane->unordered != NULL
+           && lane->ordered - lane->ended < DSA_MOVE_CALLS)
+    {
+        for (n = 0; n < DSA_TIER_BATCH && lane->unordered != NULL; n++) {
+            op = lane->unordered;
+
+            move[n].page = op->page;
+            move[n].host = dsa_host_slot(t->host, op->at.slab, op->at.slot);
+            op->call = lane->ordered;
+            op->begin_us = now;
+            lane->unordered = op->queue;
+        }
+
+        lane->ordered++;
+
+        if (t->backend->move(t->backend, way, rank, move, n, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* The ops of the calls that have ended leave the lane. */
+
+static void
+dsa_lane_collect(dsa_tiers_t *t, dsa_lane_t *lane)
+{
+    dsa_page_op_t  *op;
+
+    while (lane->first != lane->unordered && lane->first->call < lane->ended) {
+        op = lane->first;
+        lane->first = op->queue;
+        lane->n--;
+        t->moving--;
+
+        if (lane->first == NULL) {
+            lane->last = NULL;
+        }
+
+        if (op->kind == DSA_OP_SAVE) {
+            dsa_tiers_saved(t, op);
+
+        } else {
+            dsa_tiers_loaded(t, op);
+        }
+    }
+}
+
+
+static void
+dsa_tiers_saved(dsa_tiers_t *t, dsa_page_op_t *op)
+{
+    dsa_tier_stats_t  *stats;
+
+    stats = &t->stats[DSA_TIER_HOST];
+    stats->write_pages++;
+    stats->write_bytes += t->backend->page_bytes;
+    stats->write_us += dsa_tiers_now(t) - op->begin_us;
+
+    dsa_pages_host_ready(t->pages, op->at, (int) op->last);
+    dsa_pages_host_release(t->pages, op->at);
+
+    if (op->last) {
+        t->n_cold[op->rank]--;
+        dsa_pages_release_cold(t->pages, op->rank, op->page);
+
+    } else {
+        dsa_pages_release(t->pages, op->rank, op->page);
+    }
+
+    dsa_tiers_op_free(t, op);
+}
+
+
+static void
+dsa_tiers_loaded(dsa_tiers_t *t, dsa_page_op_t *op)
+{
+    dsa_tier_stats_t  *stats;
+
+    stats = &t->stats[DSA_TIER_HOST];
+    stats->read_pages++;
+    stats->read_bytes += t->backend->page_bytes;
+    stats->read_us += dsa_tiers_now(t) - op->begin_us;
+
+    if (op->indexed) {
+        dsa_pages_loaded(t->pages, op->rank, op->page);
+    }
+
+    dsa_pages_host_release(t->pages, op->at);
+    dsa_pages_release(t->pages, op->rank, op->page);
+
+    dsa_fetch_loaded(t, op->fetch, op->index);
+    dsa_tiers_op_free(t, op);
+}

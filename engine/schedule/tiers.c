@@ -1,0 +1,341 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/schedule/tiers_parts.h"
+
+
+/*
+ * The pages of a rank that are saved before it overwrites them: enough for the
+ * longest burst of allocations between two polls in most cases, few enough
+ * that the ranks and host memory hold little twice.
+ */
+
+#define DSA_TIER_WINDOW     4           /* part of a rank's pages */
+#define DSA_TIER_WINDOW_MAX 4096        /* pages */
+
+
+static int dsa_tiers_pin(dsa_tiers_t *t, dsa_err_t *err);
+static void dsa_tiers_collect(dsa_tiers_t *t);
+
+
+dsa_tiers_t *
+dsa_tiers_create(const dsa_tiers_conf_t *conf, dsa_err_t *err)
+{
+    uint32_t      i;
+    dsa_tiers_t  *t;
+
+    t = calloc(1, sizeof(dsa_tiers_t));
+
+    if (t == NULL) {
+        (void) dsa_error(err, "out of memory");
+        return NULL;
+    }
+
+    t->conf = *conf;
+    t->backend = conf->backend;
+    t->pages = conf->pages;
+    t->host = conf->host;
+    t->window = dsa_pages_total(t->pages) / DSA_TIER_WINDOW;
+
+    if (t->window > DSA_TIER_WINDOW_MAX) {
+        t->window = DSA_TIER_WINDOW_MAX;
+    }
+
+    for (i = 0; i < t->pages->ranks; i++) {
+        t->slab[i] = dsa_host_slab(t->host, t->backend->node[i]);
+    }
+
+    if (conf->cache != NULL) {
+        t->kept = calloc(DSA_TIER_KEPT, sizeof(dsa_digest_t));
+
+        if (t->kept == NULL
+            || dsa_map_reserve(&t->kept_map,
+                               DSA_TIER_KEPT + DSA_TIER_WRITES + 1)
+               != DSA_OK)
+        {
+            (void) dsa_error(err, "out of memory");
+            dsa_tiers_destroy(t);
+            return NULL;
+        }
+    }
+
+    if (dsa_tiers_pin(t, err) != DSA_OK) {
+        dsa_tiers_destroy(t);
+        return NULL;
+    }
+
+    t->cache = conf->cache;
+
+    return t;
+}
+
+
+static int
+dsa_tiers_pin(dsa_tiers_t *t, dsa_err_t *err)
+{
+    uint32_t                i;
+    const dsa_host_slab_t  *slab;
+
+    assert(t->host->slot_bytes >= t->backend->page_bytes);
+
+    for (i = 0; i < t->host->slabs; i++) {
+        slab = &t->host->slab[i];
+
+        if (t->backend->pin(t->backend, slab->memory, slab->bytes, err)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_tiers_destroy(dsa_tiers_t *t)
+{
+    dsa_err_t  err;
+
+    if (t == NULL) {
+        return;
+    }
+
+    /* moves that were not ordered yet are left out */
+
+    while (dsa_tiers_in_flight(t)
+           && dsa_tiers_moved(t, 1, &err) == DSA_OK)
+    {
+        /* void */
+    }
+
+    dsa_cache_close(t->cache);
+
+    while (t->ops != NULL) {
+        dsa_tiers_op_free(t, t->ops);
+    }
+
+    while (t->probes != NULL) {
+        dsa_tiers_free_probe(t, t->probes);
+    }
+
+    while (t->fetches != NULL) {
+        assert(t->fetches->given_up);
+
+        t->fetches->reading = 0;
+        t->fetches->f.moving = 0;
+        dsa_fetch_free_unused(t, t->fetches);
+    }
+
+    dsa_map_free(&t->kept_map);
+    free(t->kept);
+    free(t);
+}
+
+
+int
+dsa_tiers_poll(dsa_tiers_t *t, int wait, dsa_err_t *err)
+{
+    dsa_fetching_t  *f;
+
+    if (dsa_tiers_moved(t, wait, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (t->cache != NULL) {
+        dsa_tiers_collect(t);
+    }
+
+    dsa_tiers_save_cold(t);
+
+    for (f = t->fetches; f != NULL; f = f->next_fetch) {
+        dsa_fetch_advance(t, f);
+    }
+
+    if (t->cache != NULL) {
+        dsa_keep_advance(t);
+    }
+
+    if (dsa_tiers_order(t, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return t->no_memory ? dsa_error(err, "out of memory") : DSA_OK;
+}
+
+
+static void
+dsa_tiers_collect(dsa_tiers_t *t)
+{
+    dsa_probing_t   *p;
+    dsa_page_op_t   *page;
+    dsa_cache_op_t  *op, *next;
+
+    for (op = dsa_cache_collect(t->cache); op != NULL; op = next) {
+        next = op->next;
+
+        if (op->kind == DSA_CACHE_PROBE) {
+            p = op->owner;
+
+            if (p->keep) {
+                dsa_keep_probed(t, p);
+                continue;
+            }
+
+            p->p.done = 1;
+            t->probing -= !p->given_up;
+            p->p.found = op->result == DSA_CACHE_DONE ? op->found : 0;
+            t->stats[DSA_TIER_REDIS].failed += op->result != DSA_CACHE_DONE;
+
+            if (p->given_up) {
+                dsa_tiers_free_probe(t, p);
+            }
+
+            continue;
+        }
+
+        page = (dsa_page_op_t *) ((char *) op
+                                  - offsetof(dsa_page_op_t, cache));
+
+        if (page->kind == DSA_OP_READ) {
+            dsa_fetch_read(t, page);
+
+        } else {
+            dsa_keep_written(t, page);
+        }
+    }
+}
+
+
+uint32_t
+dsa_tiers_moving(const dsa_tiers_t *t)
+{
+    return t->moving;
+}
+
+
+uint32_t
+dsa_tiers_probing(const dsa_tiers_t *t)
+{
+    return t->probing;
+}
+
+
+uint32_t
+dsa_tiers_unwritten(const dsa_tiers_t *t)
+{
+    if (t->cache == NULL || !dsa_cache_on(t->cache)) {
+        return 0;
+    }
+
+    return t->n_kept + t->writing + t->keeping;
+}
+
+
+dsa_probe_t *
+dsa_tiers_probe(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n)
+{
+    dsa_probing_t  *p;
+
+    if (t->cache == NULL || !dsa_cache_on(t->cache)) {
+        return NULL;
+    }
+
+    n = n < DSA_TIER_CHAIN ? n : DSA_TIER_CHAIN;
+    p = dsa_tiers_submit_probe(t, digest, n, 0);
+
+    if (p == NULL) {
+        return NULL;
+    }
+
+    t->probing++;
+
+    return &p->p;
+}
+
+
+void
+dsa_tiers_unprobe(dsa_tiers_t *t, dsa_probe_t *probe)
+{
+    dsa_probing_t  *p;
+
+    p = (dsa_probing_t *) probe;
+
+    if (p->p.done) {
+        dsa_tiers_free_probe(t, p);
+
+    } else {
+        p->given_up = 1;
+        t->probing--;
+    }
+}
+
+
+void
+dsa_tiers_published(dsa_tiers_t *t, uint32_t rank, uint32_t page,
+    const dsa_digest_t *digest)
+{
+    int            ready;
+    dsa_host_at_t  at;
+
+    if (!dsa_pages_host_empty(t->pages, t->slab[rank])
+        || dsa_pages_host(t->pages, digest, &at, &ready))
+    {
+        return;
+    }
+
+    dsa_pages_retain(t->pages, rank, page);
+
+    if (dsa_tiers_save(t, rank, page, digest, 0) != DSA_OK) {
+        dsa_pages_release(t->pages, rank, page);
+    }
+}
+
+
+void
+dsa_tiers_users(const dsa_tiers_t *t, uint32_t *users, uint32_t *slots)
+{
+    uint32_t              i, total, first[DSA_HOST_SLABS];
+    const dsa_page_op_t  *op;
+
+    total = dsa_pages_total(t->pages);
+    first[0] = 0;
+
+    for (i = 1; i < t->host->slabs; i++) {
+        first[i] = first[i - 1] + t->host->slab[i - 1].slots;
+    }
+
+    for (op = t->ops; op != NULL; op = op->next) {
+        slots[first[op->at.slab] + op->at.slot]++;
+
+        if (op->kind == DSA_OP_SAVE || op->kind == DSA_OP_LOAD) {
+            users[(size_t) op->rank * total + op->page]++;
+        }
+    }
+}
+
+
+void
+dsa_tiers_stats(const dsa_tiers_t *t, dsa_tier_stats_t *tier)
+{
+    uint32_t  i;
+    uint64_t  hits;
+
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        hits = tier[i].hit_tokens;
+        tier[i] = t->stats[i];
+        tier[i].hit_tokens = hits;
+    }
+
+    tier[DSA_TIER_GPU].lost = t->pages->lost;
+    dsa_pages_host_count(t->pages, &tier[DSA_TIER_HOST].pages,
+                         &tier[DSA_TIER_HOST].used);
+}

@@ -1,0 +1,201 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_TIERS_PARTS_H_INCLUDED_
+#define _DSA_TIERS_PARTS_H_INCLUDED_
+
+
+#include "base/map.h"
+#include "engine/schedule/tiers.h"
+
+
+/*
+ * Shared by the files of the tiers.  Calls go one way: tiers.c (poll), keep.c,
+ * fetch.c, moves.c.
+ */
+
+#define DSA_TIER_BATCH      32          /* most pages in a call of move() */
+#define DSA_TIER_SAVES      256         /* most saves of a rank in progress */
+#define DSA_TIER_READS      64          /* most reads of a fetch in progress */
+#define DSA_TIER_WRITES     32          /* most writes in progress */
+#define DSA_TIER_KEPT       16384       /* most pages that wait to be written */
+#define DSA_TIER_PROBES     256         /* most counts of ended turns in
+                                           progress */
+#define DSA_TIER_CHAIN      16384       /* most pages of a probe */
+
+
+typedef struct dsa_fetching_s  dsa_fetching_t;
+typedef struct dsa_page_op_s  dsa_page_op_t;
+typedef struct dsa_probing_s  dsa_probing_t;
+
+
+typedef enum {
+    DSA_OP_SAVE = 0,                    /* rank to host memory */
+    DSA_OP_LOAD,                        /* host memory to rank */
+    DSA_OP_READ,                        /* Redis to host memory */
+    DSA_OP_WRITE                        /* host memory to Redis */
+} dsa_page_op_e;
+
+
+/* A page that is being copied; it is a user of the slot, and of the page. */
+
+struct dsa_page_op_s {
+    dsa_page_op_e       kind;
+    dsa_digest_t        digest;
+    dsa_host_at_t       at;
+    uint32_t            rank;           /* SAVE, LOAD */
+    uint32_t            page;           /* SAVE, LOAD */
+    uint32_t            last;           /* SAVE: the rank will overwrite it */
+    uint32_t            indexed;        /* LOAD: it is in the index */
+    uint32_t            index;          /* LOAD, READ: in fetch */
+    dsa_fetching_t     *fetch;          /* LOAD, READ; NULL: given up */
+    uint64_t            call;           /* SAVE, LOAD: which call of move() */
+    uint64_t            begin_us;       /* SAVE, LOAD: of that call */
+    dsa_cache_op_t      cache;          /* READ, WRITE */
+    dsa_page_op_t      *queue;          /* next one in the lane */
+    dsa_page_op_t      *prev;           /* in t->ops */
+    dsa_page_op_t      *next;
+};
+
+
+/* Moves of a rank in one way, in their order. */
+
+typedef struct {
+    dsa_page_op_t      *first;          /* in flight, then not ordered */
+    dsa_page_op_t      *last;
+    dsa_page_op_t      *unordered;      /* the first one that is not ordered */
+    uint32_t            n;
+    uint64_t            ordered;        /* calls */
+    uint64_t            ended;          /* calls */
+} dsa_lane_t;
+
+
+struct dsa_fetching_s {
+    dsa_fetch_t         f;              /* what the caller sees */
+    uint32_t            n;              /* of the arrays */
+    uint32_t            next;           /* the first page not begun */
+    uint32_t            reading;        /* READ ops that refer to it */
+    uint32_t            given_up;
+    uint32_t            n_read;         /* READ ops so far */
+    uint64_t            read_begin_us;  /* of the first one */
+    dsa_digest_t       *digest;         /* [n] */
+    uint32_t           *target;         /* [ranks][n] */
+    uint8_t            *state;          /* [n], dsa_fetch_e */
+    uint8_t            *left;           /* [n] moves in flight */
+    uint8_t            *from_redis;     /* [n] */
+    dsa_fetching_t     *prev;           /* in t->fetches */
+    dsa_fetching_t     *next_fetch;
+};
+
+
+struct dsa_probing_s {
+    dsa_probe_t         p;              /* what the caller sees */
+    uint32_t            keep;           /* 1: of a turn that has ended */
+    uint32_t            given_up;
+    dsa_cache_op_t      cache;
+    dsa_probing_t      *prev;           /* in t->probes */
+    dsa_probing_t      *next;
+    dsa_digest_t        digest[];       /* [cache.n] */
+};
+
+
+struct dsa_tiers_s {
+    dsa_tiers_conf_t    conf;
+    dsa_backend_t      *backend;        /* of conf */
+    dsa_pages_t        *pages;
+    const dsa_host_t   *host;
+    dsa_cache_t        *cache;
+    uint32_t            slab[DSA_MAX_GPUS];     /* of each rank */
+    uint32_t            window;         /* pages that are saved in advance */
+    uint32_t            n_cold[DSA_MAX_GPUS];   /* of them, being saved */
+    dsa_lane_t          lane[DSA_MAX_GPUS][DSA_MOVES];
+    uint32_t            moving;         /* ops in all lanes */
+    dsa_page_op_t      *ops;            /* all */
+    dsa_fetching_t     *fetches;
+    dsa_probing_t      *probes;
+    uint32_t            reading;        /* READ ops */
+    uint32_t            writing;        /* WRITE ops */
+    uint32_t            keeping;        /* probes with keep */
+    uint32_t            probing;        /* probes of callers, not done */
+    double              read_us;        /* of a page, while several are read;
+                                           0: not measured */
+    dsa_digest_t       *kept;           /* [DSA_TIER_KEPT] ring: to be written
+                                           to Redis */
+    uint32_t            kept_first;
+    uint32_t            n_kept;
+    dsa_map_t           kept_map;       /* digests in it, and being written */
+    uint32_t            no_memory;      /* 1: the next poll fails */
+    dsa_tier_stats_t    stats[DSA_TIERS];
+};
+
+
+static inline uint64_t
+dsa_tiers_now(const dsa_tiers_t *t)
+{
+    return t->conf.clock_us(t->conf.clock_data);
+}
+
+
+/* moves.c */
+
+/* A zeroed op in t->ops; NULL: out of memory, and the next poll fails. */
+dsa_page_op_t *dsa_tiers_op(dsa_tiers_t *t, dsa_page_op_e kind,
+    const dsa_digest_t *digest);
+void dsa_tiers_op_free(dsa_tiers_t *t, dsa_page_op_t *op);
+
+/*
+ * Saves a page of a rank, which has one user that becomes that of the copy.
+ * last: see dsa_pages_host_ready().  DSA_AGAIN: not now, and the user is the
+ * caller's.
+ */
+int dsa_tiers_save(dsa_tiers_t *t, uint32_t rank, uint32_t page,
+    const dsa_digest_t *digest, int last);
+
+/* Moves a page from a slot to a rank; both get a user. */
+void dsa_tiers_load(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
+    dsa_host_at_t at, uint32_t rank, uint32_t page);
+
+/* Saves free pages that the ranks will overwrite soon. */
+void dsa_tiers_save_cold(dsa_tiers_t *t);
+
+/* Orders what can be ordered; DSA_ERROR with err. */
+int dsa_tiers_order(dsa_tiers_t *t, dsa_err_t *err);
+
+/* 1 if a call of move() is in flight. */
+int dsa_tiers_in_flight(const dsa_tiers_t *t);
+
+/* Collects moves that have ended; with wait 1 it waits for one of them. */
+int dsa_tiers_moved(dsa_tiers_t *t, int wait, dsa_err_t *err);
+
+
+/* fetch.c */
+
+/* Begins the next pages of a fetch. */
+void dsa_fetch_advance(dsa_tiers_t *t, dsa_fetching_t *f);
+
+/* A move or a read of a page has ended. */
+void dsa_fetch_loaded(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index);
+void dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op);
+
+/* Frees a fetch that was given up when nothing refers to it. */
+void dsa_fetch_free_unused(dsa_tiers_t *t, dsa_fetching_t *f);
+
+
+/* keep.c */
+
+void dsa_keep_probed(dsa_tiers_t *t, dsa_probing_t *p);
+void dsa_keep_written(dsa_tiers_t *t, dsa_page_op_t *op);
+
+/* Begins to write pages. */
+void dsa_keep_advance(dsa_tiers_t *t);
+
+/* A probe in t->probes, submitted; NULL: not now. */
+dsa_probing_t *dsa_tiers_submit_probe(dsa_tiers_t *t,
+    const dsa_digest_t *digest, uint32_t n, int keep);
+void dsa_tiers_free_probe(dsa_tiers_t *t, dsa_probing_t *p);
+
+
+#endif /* _DSA_TIERS_PARTS_H_INCLUDED_ */

@@ -1,0 +1,764 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The scheduler with slower tiers: pages that leave the ranks come back from
+ * host memory or Redis and give the same answer, whatever happens meanwhile.
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tiers.h"
+
+
+#define PAGE    DSA_PAGE_TOKENS
+
+
+static int
+setup(void **state)
+{
+    (void) state;
+
+    depth = 1;
+    ranks = 1;
+    rank_tokens = UINT32_MAX;
+    redis_reset();
+
+    return 0;
+}
+
+
+/* Runs until a client has its answer, as the step thread would. */
+
+static void
+answer(dsa_sched_t *s, const client_t *c)
+{
+    uint32_t   n;
+    dsa_err_t  err;
+
+    for (n = 0; c->finish == 0; n++) {
+        assert_true(n < 10000);
+        assert_int_equal(dsa_sched_poll(s, &err), DSA_OK);
+        run(s);
+    }
+}
+
+
+/* A prompt of n tokens, answered; its usage is in c. */
+
+static void
+turn(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text, uint32_t n)
+{
+    memset(c, 0, sizeof(client_t));
+    c->seed = text;
+    submit(s, c, tenant, text, n, 3, 1);
+    answer(s, c);
+    check(c, 3, DSA_FINISH_LENGTH);
+}
+
+
+/* Everything that was put off is done: nothing moves, nothing is written. */
+
+static void
+settle(dsa_sched_t *s)
+{
+    uint32_t    n;
+    dsa_err_t   err;
+
+    for (n = 0; dsa_sched_unwritten(s) != 0 || dsa_sched_busy(s); n++) {
+        assert_true(n < 10000);
+        assert_int_equal(dsa_sched_poll(s, &err), DSA_OK);
+
+        if (dsa_sched_busy(s)) {
+            step(s);
+        }
+    }
+}
+
+
+static dsa_sched_stats_t
+stats_of(dsa_sched_t *s)
+{
+    dsa_sched_stats_t  stats;
+
+    dsa_sched_stats(s, &stats);
+
+    return stats;
+}
+
+
+/*
+ * 8 pages on the rank: a second prompt overwrites the first, which is then
+ * found in host memory but for its last page, and not computed again.
+ */
+
+static void
+test_host(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint64_t      tokens;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    for (depth = 1; depth <= 2; depth++) {
+        s = start_tiers(&f, 8, 64, 0);
+        assert_int_equal(pinned, 64 * PAGE_BYTES);
+
+        turn(s, &c, 1, 1, 7 * PAGE);
+        assert_int_equal(c.usage.cached_tokens, 0);
+        turn(s, &c, 1, 2, 7 * PAGE);
+        assert_int_equal(c.usage.cached_tokens, 0);
+
+        tokens = f->all_tokens;
+        turn(s, &c, 1, 1, 7 * PAGE);
+        assert_int_equal(c.usage.cached_tokens, 6 * PAGE);
+        assert_int_equal(c.usage.host_tokens, 6 * PAGE);
+        assert_int_equal(c.usage.redis_tokens, 0);
+        assert_int_equal(f->all_tokens - tokens, PAGE + 2);
+        assert_int_equal(stats_of(s).tier[DSA_TIER_HOST].hit_tokens, 6 * PAGE);
+        assert_int_equal(stats_of(s).tier[DSA_TIER_HOST].read_pages, 6);
+
+        /* now the rank has it */
+
+        turn(s, &c, 1, 1, 7 * PAGE);
+        assert_int_equal(c.usage.cached_tokens, 6 * PAGE);
+        assert_int_equal(c.usage.host_tokens, 0);
+
+        settle(s);
+        check_free(s);
+        finish_tiers(s, f);
+    }
+}
+
+
+/* Half of the prefix is on the rank, half in host memory. */
+
+static void
+test_half(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 16, 64, 0);
+
+    turn(s, &c, 1, 1, 9 * PAGE + 1);
+    turn(s, &c, 1, 2, 11 * PAGE);
+    turn(s, &c, 1, 1, 9 * PAGE + 1);
+
+    assert_int_equal(c.usage.cached_tokens, 9 * PAGE);
+    assert_in_range(c.usage.host_tokens, PAGE, 8 * PAGE);
+
+    finish_tiers(s, f);
+}
+
+
+/* No tenant finds the pages of another one, nor those of private requests. */
+
+static void
+test_isolation(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 8, 64, 1);
+
+    turn(s, &c, 1, 1, 7 * PAGE);
+    turn(s, &c, 1, 2, 7 * PAGE);
+    settle(s);
+    turn(s, &c, 2, 1, 7 * PAGE);
+    assert_int_equal(c.usage.cached_tokens, 0);
+    settle(s);
+    assert_int_equal(redis.n_pages, 21);
+
+    memset(&c, 0, sizeof(c));
+    c.seed = 3;
+    c.private = 1;
+    submit(s, &c, 1, 3, 7 * PAGE, 3, 1);
+    run(s);
+    check(&c, 3, DSA_FINISH_LENGTH);
+    settle(s);
+    assert_int_equal(redis.n_pages, 21);
+
+    turn(s, &c, 1, 3, 7 * PAGE);
+    assert_int_equal(c.usage.cached_tokens, 0);
+
+    finish_tiers(s, f);
+}
+
+
+/* Another replica finds in Redis what the first one wrote when it drained. */
+
+static void
+test_redis(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint64_t      tokens;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 16, 64, 1);
+    turn(s, &c, 1, 1, 10 * PAGE);
+    settle(s);
+    assert_int_equal(redis.n_pages, 10);
+    assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].write_pages, 10);
+
+    /* a second turn writes only what is new */
+
+    turn(s, &c, 1, 1, 12 * PAGE);
+    settle(s);
+    assert_int_equal(redis.n_pages, 12);
+    assert_int_equal(redis.doubled, 0);
+    finish_tiers(s, f);
+
+    s = start_tiers(&f, 16, 64, 1);
+    tokens = f->all_tokens;
+    turn(s, &c, 1, 1, 12 * PAGE);
+    assert_int_equal(c.usage.cached_tokens, 11 * PAGE);
+    assert_int_equal(c.usage.redis_tokens, 11 * PAGE);
+    assert_int_equal(c.usage.host_tokens, 0);
+    assert_int_equal(f->all_tokens - tokens, PAGE + 2);
+    assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].hit_tokens, 11 * PAGE);
+    assert_int_equal(redis.doubled, 0);
+    check_free(s);
+    finish_tiers(s, f);
+}
+
+
+/* Pages that are damaged, missing, or whose server fails are computed. */
+
+static void
+test_redis_fails(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 16, 64, 1);
+    turn(s, &c, 1, 1, 12 * PAGE);
+    settle(s);
+    finish_tiers(s, f);
+
+    for (i = 0; i < 4; i++) {
+        s = start_tiers(&f, 16, 64, 1);
+        redis.damage = i == 0 ? 1 : 0;
+        redis.vanish = i == 1 ? 5 : 0;
+        redis.fail = i == 2 ? 1 : 0;
+        redis.on = i == 3 ? 0 : 1;
+
+        turn(s, &c, 1, 1, 12 * PAGE);
+        assert_int_equal(c.usage.cached_tokens, 0);
+        assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].invalid, i == 0);
+        assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].failed, i == 2);
+
+        redis.on = 1;
+        settle(s);
+        check_free(s);
+        finish_tiers(s, f);
+    }
+}
+
+
+/* A request of other tokens goes on while pages are read, and so does time. */
+
+static void
+test_overlap(void **state)
+{
+    fake_t       *f;
+    client_t      slow, other, next;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 32, 64, 1);
+    turn(s, &slow, 1, 1, 12 * PAGE);
+    settle(s);
+    finish_tiers(s, f);
+
+    s = start_tiers(&f, 32, 64, 1);
+
+    redis.held = 1;
+    memset(&slow, 0, sizeof(slow));
+    slow.seed = 1;
+    submit(s, &slow, 1, 1, 12 * PAGE, 3, 1);
+    step(s);
+    assert_false(dsa_sched_busy(s));
+    redis_run(&redis, 1);
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    assert_true(dsa_sched_busy(s));
+    run(s);
+    assert_int_equal(stats_of(s).running, 1);
+
+    /* half of the pages arrive while another request is answered */
+
+    redis_run(&redis, 6);
+    memset(&other, 0, sizeof(other));
+    other.seed = 5;
+    submit(s, &other, 2, 5, PAGE / 2, 20, 1);
+    run(s);
+    check(&other, 20, DSA_FINISH_LENGTH);
+    assert_int_equal(slow.finish, 0);
+
+    /* a request with the same prefix waits for it, and finds it */
+
+    memset(&next, 0, sizeof(next));
+    next.seed = 7;
+    submit(s, &next, 1, 1, 11 * PAGE + 5, 3, 1);
+    redis.held = 0;
+    answer(s, &slow);
+    answer(s, &next);
+    check(&slow, 3, DSA_FINISH_LENGTH);
+    check(&next, 3, DSA_FINISH_LENGTH);
+    assert_int_equal(slow.usage.redis_tokens, 11 * PAGE);
+    assert_int_equal(next.usage.cached_tokens, 11 * PAGE);
+    assert_int_equal(next.usage.redis_tokens, 0);
+    assert_int_equal(redis.gets, 11);
+
+    finish_tiers(s, f);
+}
+
+
+/*
+ * Redis stops in the middle: computing the rest begins before more than 5 % of
+ * the time of computing everything is lost.
+ */
+
+static void
+test_abandon(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    uint64_t      due;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    for (i = 0; i <= 5; i += 5) {
+        redis_reset();
+        s = start_tiers(&f, 200, 400, 1);
+        turn(s, &c, 1, 1, 101 * PAGE);
+        settle(s);
+        finish_tiers(s, f);
+
+        s = start_tiers(&f, 200, 400, 1);
+        f->token_us = 10;
+
+        /* the time of a token is measured */
+
+        turn(s, &c, 2, 2, 3 * PAGE);
+        settle(s);
+
+        redis.held = 1;
+        memset(&c, 0, sizeof(c));
+        c.seed = 1;
+        submit(s, &c, 1, 1, 101 * PAGE, 3, 1);
+        step(s);
+        redis_run(&redis, 1);
+        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        step(s);
+        redis_run(&redis, i);
+        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+
+        while (dsa_sched_busy(s)) {
+            step(s);
+        }
+
+        due = dsa_sched_due_us(s);
+
+        /* 100 pages of 64 tokens at 10 us; those that came have earned more */
+
+        assert_in_range(due - f->now_us, 64 * 10 * 5 + i * 640 - 400,
+                        64 * 10 * 5 + i * 640 + 100);
+
+        f->now_us = due - 1;
+        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        step(s);
+        assert_false(dsa_sched_busy(s));
+
+        f->now_us = due;
+        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        run(s);
+        check(&c, 3, DSA_FINISH_LENGTH);
+        assert_int_equal(c.usage.redis_tokens, i * PAGE);
+        assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].abandoned, 100 - i);
+
+        redis.held = 0;
+        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        settle(s);
+        check_free(s);
+        finish_tiers(s, f);
+    }
+}
+
+
+/* If reading was slower than computing, the next prompt is computed. */
+
+static void
+test_decision(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 64, 256, 1);
+
+    for (i = 1; i <= 3; i++) {
+        turn(s, &c, i, i, 21 * PAGE);
+        settle(s);
+    }
+
+    finish_tiers(s, f);
+
+    s = start_tiers(&f, 64, 256, 1);
+
+    /* the time of a token is not known yet: pages are read, slowly */
+
+    redis.held = 1;
+    memset(&c, 0, sizeof(c));
+    c.seed = 1;
+    submit(s, &c, 1, 1, 21 * PAGE, 3, 1);
+    step(s);
+    redis_run(&redis, 1);
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    step(s);
+    f->now_us += 20 * 1000;
+    redis.held = 0;
+    f->token_us = 10;
+    answer(s, &c);
+    check(&c, 3, DSA_FINISH_LENGTH);
+    assert_int_equal(c.usage.redis_tokens, 20 * PAGE);
+
+    /* 1 ms a page against 64 tokens of 10 us */
+
+    turn(s, &c, 2, 2, 21 * PAGE);
+    assert_int_equal(c.usage.redis_tokens, 0);
+
+    /* and with 64 tokens of 30 us */
+
+    f->token_us = 30;
+
+    for (i = 0; i < 20; i++) {
+        turn(s, &c, 4, 100 + i, 2 * PAGE);
+    }
+
+    turn(s, &c, 3, 3, 21 * PAGE);
+    assert_int_equal(c.usage.redis_tokens, 20 * PAGE);
+
+    finish_tiers(s, f);
+}
+
+
+/* A client leaves at each moment. */
+
+static void
+test_cancel(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    for (i = 0; i < 6; i++) {
+        redis_reset();
+        s = start_tiers(&f, 32, 64, 1);
+        turn(s, &c, 1, 1, 12 * PAGE);
+        settle(s);
+        finish_tiers(s, f);
+
+        s = start_tiers(&f, 32, 64, 1);
+        redis.held = 1;
+        moves_wait = 1;
+        memset(&c, 0, sizeof(c));
+        c.seed = 1;
+        submit(s, &c, 1, 1, 12 * PAGE, 3, 1);
+
+        if (i >= 1) {                   /* it is being probed */
+            step(s);
+        }
+
+        if (i >= 2) {                   /* it is known what Redis has */
+            redis_run(&redis, 1);
+            assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        }
+
+        if (i >= 3) {                   /* it reads */
+            step(s);
+        }
+
+        if (i >= 4) {                   /* pages move */
+            redis_run(&redis, 5);
+            assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+            audit(s);
+        }
+
+        if (i >= 5) {
+            way[0][DSA_MOVE_IN].may_end = 1;
+            assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+            audit(s);
+        }
+
+        dsa_sched_cancel(s, c.seq, DSA_FINISH_CANCELLED);
+        audit(s);
+        assert_int_equal(c.finish, DSA_FINISH_CANCELLED);
+        free(c.prompt);
+
+        redis.held = 0;
+        moves_wait = 0;
+        settle(s);
+        check_free(s);
+
+        /* what was read is not read again */
+
+        turn(s, &c, 1, 1, 12 * PAGE);
+        assert_int_equal(c.usage.cached_tokens, 11 * PAGE);
+        check_free(s);
+        finish_tiers(s, f);
+    }
+}
+
+
+/* A full host memory keeps what the rank overwrites, by recent use. */
+
+static void
+test_eviction(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    /*
+     * 48 pages on the rank, of which up to a quarter is in host memory, too,
+     * and 96 in host memory: 13 prompts of 10 pages.
+     */
+
+    s = start_tiers(&f, 48, 96, 0);
+
+    for (i = 0; i < 20; i++) {
+        turn(s, &c, 1, i, 10 * PAGE + 1);
+    }
+
+    assert_int_equal(stats_of(s).tier[DSA_TIER_HOST].used, 96);
+
+    for (i = 19; i >= 8; i--) {
+        turn(s, &c, 1, i, 10 * PAGE + 1);
+        assert_int_equal(c.usage.cached_tokens, 10 * PAGE);
+    }
+
+    turn(s, &c, 1, 0, 10 * PAGE + 1);
+    assert_int_equal(c.usage.cached_tokens, 0);
+
+    finish_tiers(s, f);
+}
+
+
+/* Redis that is full or read-only loses pages, and nothing else. */
+
+static void
+test_redis_full(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    redis.limit = 4;
+    s = start_tiers(&f, 16, 64, 1);
+    turn(s, &c, 1, 1, 10 * PAGE);
+    settle(s);
+
+    assert_int_equal(redis.n_pages, 4);
+    assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].lost, 6);
+    finish_tiers(s, f);
+}
+
+
+/*
+ * Random requests on 1 to 3 ranks, with everything that can happen to pages on
+ * their way.  Every answer is compared with what its prompt determines.
+ */
+
+static uint64_t  noise;
+
+static uint32_t
+random_below(uint32_t n)
+{
+    noise = noise * 6364136223846793005ULL + 1442695040888963407ULL;
+
+    return (uint32_t) (noise >> 33) % n;
+}
+
+
+static void
+shake(fake_t *f)
+{
+    uint32_t  r;
+
+    f->now_us += random_below(2000);
+    redis_run(&redis, random_below(40));
+
+    for (r = 0; r < ranks; r++) {
+        way[r][DSA_MOVE_IN].may_end += random_below(2);
+        way[r][DSA_MOVE_OUT].may_end += random_below(2);
+    }
+
+    if (random_below(20) == 0) {
+        redis.damage = random_below(3);
+        redis.fail = random_below(3);
+        redis.vanish = random_below(3);
+    }
+
+    if (random_below(200) == 0) {
+        redis.on = !redis.on;
+    }
+}
+
+
+static void
+test_random(void **state)
+{
+    enum { CLIENTS = 12 };
+
+    fake_t             *f;
+    client_t           *c;
+    uint32_t            i, round, made, ended;
+    dsa_err_t           err;
+    dsa_sched_t        *s;
+    dsa_sched_stats_t   stats;
+
+    static client_t  client[CLIENTS];
+
+    (void) state;
+
+    for (round = 0; round < 24; round++) {
+        noise = 1000 + round;
+        depth = 1 + round % 2;
+        ranks = 1 + round % 3;
+        made = 0;
+        ended = 0;
+
+        s = start_tiers(&f, 100, 20 + random_below(300), round % 4 != 3);
+        f->base_us = 100;
+        f->token_us = round % 5;
+        moves_wait = 1;
+        redis.held = 1;
+        memset(client, 0, sizeof(client));
+
+        while (made < 150 || dsa_sched_busy(s) || ended < made) {
+            for (i = 0; i < CLIENTS; i++) {
+                c = &client[i];
+
+                if (c->seq != NULL && random_below(60) == 0) {
+                    dsa_sched_cancel(s, c->seq, DSA_FINISH_CANCELLED);
+                }
+
+                if (c->finish != 0) {
+                    check_answer(c);
+                    free(c->prompt);
+                    ended++;
+                    memset(c, 0, sizeof(client_t));
+                }
+
+                if (c->seq == NULL && made < 150 && random_below(4) == 0) {
+                    made++;
+                    c->seed = made;
+                    c->private = random_below(8) == 0;
+                    submit(s, c, random_below(3), random_below(6),
+                           1 + random_below(random_below(10) == 0
+                                            ? 80 * PAGE : 20 * PAGE),
+                           1 + random_below(90), 1 + random_below(3));
+                }
+            }
+
+            shake(f);
+
+            if (random_below(3) == 0 || !dsa_sched_busy(s)) {
+                assert_int_equal(dsa_sched_poll(s, &err), DSA_OK);
+                audit(s);
+            }
+
+            if (dsa_sched_busy(s)) {
+                step(s);
+            }
+        }
+
+        redis.on = 1;
+        redis.held = 0;
+        moves_wait = 0;
+        settle(s);
+        check_free(s);
+        dsa_sched_stats(s, &stats);
+        assert_true(stats.cached_tokens > 0);
+
+        if (getenv("DSA_TIERS_STATS") != NULL) {
+            print_message("%u ranks: %llu prompt tokens, hits %llu %llu %llu, "
+                          "preempted %llu, abandoned %llu, split %llu\n",
+                          ranks, (unsigned long long) stats.prompt_tokens,
+                          (unsigned long long) stats.tier[0].hit_tokens,
+                          (unsigned long long) stats.tier[1].hit_tokens,
+                          (unsigned long long) stats.tier[2].hit_tokens,
+                          (unsigned long long) stats.preemptions,
+                          (unsigned long long) stats.tier[2].abandoned,
+                          (unsigned long long) stats.split_prompts);
+        }
+
+        /* some rounds begin with what the one before left in Redis */
+
+        finish_tiers(s, f);
+
+        if (random_below(2) == 0) {
+            redis_reset();
+        }
+    }
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test_setup(test_host, setup),
+        cmocka_unit_test_setup(test_half, setup),
+        cmocka_unit_test_setup(test_isolation, setup),
+        cmocka_unit_test_setup(test_redis, setup),
+        cmocka_unit_test_setup(test_redis_fails, setup),
+        cmocka_unit_test_setup(test_overlap, setup),
+        cmocka_unit_test_setup(test_abandon, setup),
+        cmocka_unit_test_setup(test_decision, setup),
+        cmocka_unit_test_setup(test_cancel, setup),
+        cmocka_unit_test_setup(test_eviction, setup),
+        cmocka_unit_test_setup(test_redis_full, setup),
+        cmocka_unit_test_setup(test_random, setup)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,532 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * Slower tiers for tests of the scheduler: moves of the scripted backend that
+ * end when the test lets them, and a Redis in memory in place of the one of
+ * engine/pages/cache.h, whose operations end, fail or find damaged pages as
+ * the test decides.  Everything runs in one thread and repeats.
+ *
+ * A page in host memory has the hashes of the backend's cache, so that a wrong
+ * or an unfinished page changes the answer.  Steps must not use a page that is
+ * moving.
+ */
+
+
+#ifndef _DSA_T_TIERS_H_INCLUDED_
+#define _DSA_T_TIERS_H_INCLUDED_
+
+
+#include "scheduler.h"
+
+#include "base/map.h"
+
+
+#define PAGE_BYTES      (DSA_PAGE_TOKENS * sizeof(uint32_t))
+#define MAX_CALLS       DSA_MOVE_CALLS
+#define MAX_MOVES       64
+
+
+typedef struct {
+    uint32_t            n;
+    dsa_page_move_t     move[MAX_MOVES];
+} call_t;
+
+
+/* Moves of a rank and way. */
+
+typedef struct {
+    call_t              call[MAX_CALLS];
+    uint64_t            ordered;
+    uint64_t            ended;
+    uint64_t            may_end;        /* calls that the test lets end */
+} way_t;
+
+
+typedef struct {
+    uint32_t            value[DSA_PAGE_TOKENS];
+    dsa_digest_t        digest;
+    uint32_t            used;
+} stored_t;
+
+
+#define MAX_STORED      8192
+
+
+struct dsa_cache_s {
+    uint32_t            on;
+    uint32_t            held;           /* 1: operations do not end */
+    uint32_t            limit;          /* most pages; sets fail beyond */
+    dsa_cache_op_t     *first;          /* in their order */
+    dsa_cache_op_t     *last;
+    uint32_t            n;
+    uint32_t            damage;         /* so many of the next reads are of
+                                           damaged pages */
+    uint32_t            fail;           /* so many of the next ops fail */
+    uint32_t            vanish;         /* so many of the next reads miss */
+    uint32_t            sets;
+    uint32_t            doubled;        /* sets of a page that was there */
+    uint32_t            gets;
+    uint32_t            probes;
+    stored_t            page[MAX_STORED];
+    uint32_t            n_pages;
+    dsa_map_t           map;
+    dsa_cache_op_t     *done;           /* newest first */
+};
+
+
+static way_t       way[MAX_RANKS][DSA_MOVES];
+static uint32_t    moves_wait;          /* 1: moves end only by let_end() */
+static dsa_host_t  host;
+static dsa_cache_t redis;
+static uint64_t    pinned;
+
+
+/* A step uses no page that is moving in. */
+
+static inline void
+check_not_moving(uint32_t rank, uint32_t page, uint32_t written)
+{
+    uint32_t      i;
+    uint64_t      c;
+    const way_t  *w;
+
+    w = &way[rank][DSA_MOVE_IN];
+
+    for (c = w->ended; c < w->ordered; c++) {
+        for (i = 0; i < w->call[c % MAX_CALLS].n; i++) {
+            assert_int_not_equal(w->call[c % MAX_CALLS].move[i].page, page);
+        }
+    }
+
+    w = &way[rank][DSA_MOVE_OUT];
+
+    for (c = w->ended; written && c < w->ordered; c++) {
+        for (i = 0; i < w->call[c % MAX_CALLS].n; i++) {
+            assert_int_not_equal(w->call[c % MAX_CALLS].move[i].page, page);
+        }
+    }
+}
+
+
+static inline int
+tiers_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
+    dsa_err_t *err)
+{
+    uint32_t         i, j, r, n;
+    const uint32_t  *table;
+
+    for (i = 0; i < n_seqs; i++) {
+        n = (seq[i].start + seq[i].n_input + DSA_PAGE_TOKENS - 1)
+            / DSA_PAGE_TOKENS;
+
+        for (r = 0; r < b->ranks; r++) {
+            table = seq[i].copies != NULL ? seq[i].copies[r]
+                    : r == seq[i].rank ? seq[i].pages : NULL;
+
+            for (j = 0; table != NULL && j < n; j++) {
+                check_not_moving(r, table[j],
+                                 j >= seq[i].start / DSA_PAGE_TOKENS);
+            }
+        }
+    }
+
+    return fake_start(b, seq, n_seqs, err);
+}
+
+
+static inline int
+tiers_pin(dsa_backend_t *b, void *memory, uint64_t bytes, dsa_err_t *err)
+{
+    (void) b;
+    (void) err;
+
+    assert_non_null(memory);
+    pinned += bytes;
+
+    return DSA_OK;
+}
+
+
+static inline int
+tiers_move(dsa_backend_t *b, dsa_move_e direction, uint32_t rank,
+    const dsa_page_move_t *move, uint32_t n, dsa_err_t *err)
+{
+    way_t     *w;
+    uint32_t   i;
+
+    assert_true(rank < b->ranks && n >= 1 && n <= MAX_MOVES);
+
+    if (((fake_t *) b)->fails) {
+        return dsa_error(err, "it fails");
+    }
+
+    w = &way[rank][direction];
+    assert_true(w->ordered - w->ended < MAX_CALLS);
+
+    w->call[w->ordered % MAX_CALLS].n = n;
+
+    for (i = 0; i < n; i++) {
+        assert_true(move[i].page < b->pages);
+        w->call[w->ordered % MAX_CALLS].move[i] = move[i];
+
+        /* what a page holds while it moves is of no use */
+
+        if (direction == DSA_MOVE_IN) {
+            memset(((fake_t *) b)->cache[rank][move[i].page], 0xee,
+                   PAGE_BYTES);
+
+        } else {
+            memset(move[i].host, 0xdd, PAGE_BYTES);
+        }
+    }
+
+    w->ordered++;
+
+    return DSA_OK;
+}
+
+
+static inline void
+end_call(fake_t *f, uint32_t rank, dsa_move_e direction)
+{
+    way_t     *w;
+    call_t    *c;
+    uint32_t   i;
+
+    w = &way[rank][direction];
+    c = &w->call[w->ended++ % MAX_CALLS];
+
+    for (i = 0; i < c->n; i++) {
+        if (direction == DSA_MOVE_IN) {
+            memcpy(f->cache[rank][c->move[i].page], c->move[i].host,
+                   PAGE_BYTES);
+
+        } else {
+            memcpy(c->move[i].host, f->cache[rank][c->move[i].page],
+                   PAGE_BYTES);
+        }
+    }
+}
+
+
+static inline int
+tiers_moved(dsa_backend_t *b, dsa_move_e direction, uint32_t rank, int wait,
+    uint64_t *calls, dsa_err_t *err)
+{
+    way_t   *w;
+    fake_t  *f;
+
+    (void) err;
+
+    f = (fake_t *) b;
+    w = &way[rank][direction];
+
+    if (!moves_wait) {
+        w->may_end = w->ordered;
+    }
+
+    while (w->ended < w->may_end && w->ended < w->ordered) {
+        end_call(f, rank, direction);
+    }
+
+    if (wait && w->ended < w->ordered) {
+        f->now_us += 50;
+        w->may_end = w->ended + 1;
+        end_call(f, rank, direction);
+    }
+
+    *calls = w->ended;
+
+    return DSA_OK;
+}
+
+
+/* The cache of engine/pages/cache.h, in memory. */
+
+static inline dsa_str_t
+digest_key(const dsa_digest_t *d)
+{
+    return dsa_str((const char *) d->byte, sizeof(d->byte));
+}
+
+
+static inline stored_t *
+stored(dsa_cache_t *c, const dsa_digest_t *d)
+{
+    uint64_t  *i;
+
+    i = dsa_map_find(&c->map, digest_key(d));
+
+    return i != NULL ? &c->page[*i] : NULL;
+}
+
+
+int
+dsa_cache_on(const dsa_cache_t *c)
+{
+    return (int) c->on;
+}
+
+
+int
+dsa_cache_submit(dsa_cache_t *c, dsa_cache_op_t *op)
+{
+    if (!c->on || c->n == DSA_CACHE_QUEUE) {
+        return DSA_AGAIN;
+    }
+
+    op->next = NULL;
+
+    if (c->last != NULL) {
+        c->last->next = op;
+
+    } else {
+        c->first = op;
+    }
+
+    c->last = op;
+    c->n++;
+
+    return DSA_OK;
+}
+
+
+static inline void
+redis_execute(dsa_cache_t *c, dsa_cache_op_t *op)
+{
+    stored_t  *s;
+
+    op->result = DSA_CACHE_DONE;
+
+    if (!c->on || c->fail != 0) {
+        c->fail -= c->fail != 0;
+        op->result = DSA_CACHE_FAILED;
+
+        /* a part may have arrived */
+
+        if (op->kind == DSA_CACHE_GET) {
+            memset(op->page, 0xcc, PAGE_BYTES / 2);
+        }
+
+        return;
+    }
+
+    if (op->kind == DSA_CACHE_PROBE) {
+        c->probes++;
+
+        for (op->found = 0; op->found < op->n; op->found++) {
+            if (stored(c, &op->digest[op->found]) == NULL) {
+                break;
+            }
+        }
+
+        return;
+    }
+
+    s = stored(c, op->digest);
+
+    if (op->kind == DSA_CACHE_GET) {
+        c->gets++;
+
+        if (s == NULL || c->vanish != 0) {
+            c->vanish -= c->vanish != 0;
+            op->result = DSA_CACHE_MISS;
+
+        } else if (c->damage != 0) {
+            c->damage--;
+            memset(op->page, 0xbb, PAGE_BYTES);
+            op->result = DSA_CACHE_INVALID;
+
+        } else {
+            memcpy(op->page, s->value, PAGE_BYTES);
+        }
+
+        return;
+    }
+
+    c->sets++;
+    c->doubled += s != NULL;
+
+    if (s == NULL && c->n_pages == c->limit) {
+        op->result = DSA_CACHE_FAILED;
+        return;
+    }
+
+    if (s == NULL) {
+        assert_true(c->n_pages < MAX_STORED);
+        s = &c->page[c->n_pages];
+        s->digest = *op->digest;
+        assert_int_equal(dsa_map_add(&c->map, digest_key(&s->digest),
+                                     c->n_pages++), DSA_OK);
+    }
+
+    memcpy(s->value, op->page, PAGE_BYTES);
+}
+
+
+/* The next n operations end, or all that there are. */
+
+static inline void
+redis_run(dsa_cache_t *c, uint32_t n)
+{
+    dsa_cache_op_t  *op, **tail;
+
+    while (n-- != 0 && c->first != NULL) {
+        op = c->first;
+        c->first = op->next;
+        c->n--;
+
+        if (c->first == NULL) {
+            c->last = NULL;
+        }
+
+        redis_execute(c, op);
+        op->next = NULL;
+
+        for (tail = &c->done; *tail != NULL; tail = &(*tail)->next) {
+            /* void */
+        }
+
+        *tail = op;
+    }
+}
+
+
+dsa_cache_op_t *
+dsa_cache_collect(dsa_cache_t *c)
+{
+    dsa_cache_op_t  *done;
+
+    if (!c->held) {
+        redis_run(c, UINT32_MAX);
+    }
+
+    done = c->done;
+    c->done = NULL;
+
+    return done;
+}
+
+
+void
+dsa_cache_cancel(dsa_cache_t *c, const void *owner)
+{
+    dsa_cache_op_t  *op, *next, *first;
+
+    first = c->first;
+    c->first = NULL;
+    c->last = NULL;
+    c->n = 0;
+
+    for (op = first; op != NULL; op = next) {
+        next = op->next;
+
+        if (op->owner == owner) {
+            op->result = DSA_CACHE_FAILED;
+            op->next = c->done;
+            c->done = op;
+            continue;
+        }
+
+        (void) c->on;
+        op->next = NULL;
+
+        if (c->last != NULL) {
+            c->last->next = op;
+
+        } else {
+            c->first = op;
+        }
+
+        c->last = op;
+        c->n++;
+    }
+}
+
+
+void
+dsa_cache_close(dsa_cache_t *c)
+{
+    if (c != NULL) {
+        c->first = NULL;
+        c->last = NULL;
+        c->done = NULL;
+        c->n = 0;
+    }
+}
+
+
+static inline void
+redis_reset(void)
+{
+    dsa_map_free(&redis.map);
+    memset(&redis, 0, sizeof(redis));
+    redis.on = 1;
+    redis.limit = MAX_STORED;
+}
+
+
+/* A replica whose host memory has so many slots; with 0: no tiers. */
+
+static inline dsa_sched_t *
+start_tiers(fake_t **fake, uint32_t pages, uint32_t slots, int with_redis)
+{
+    fake_t            *f;
+    dsa_err_t          err;
+    dsa_sched_t       *s;
+    dsa_sched_conf_t   conf;
+
+    f = calloc(1, sizeof(fake_t));
+    assert_non_null(f);
+    fake_init(f, pages, 16, 1024);
+    memset(way, 0, sizeof(way));
+    moves_wait = 0;
+    pinned = 0;
+
+    f->base.page_bytes = PAGE_BYTES;
+    f->base.start = tiers_start;
+    f->base.pin = tiers_pin;
+    f->base.move = tiers_move;
+    f->base.moved = tiers_moved;
+
+    fake_conf(&conf, f, 16, 1024);
+
+    if (slots != 0) {
+        memset(&host, 0, sizeof(host));
+        host.slabs = 1;
+        host.slot_bytes = PAGE_BYTES;
+        host.slab[0].slots = slots;
+        host.slab[0].bytes = slots * PAGE_BYTES;
+        host.slab[0].node = -1;
+        host.slab[0].memory = malloc(host.slab[0].bytes);
+        assert_non_null(host.slab[0].memory);
+        memset(host.slab[0].memory, 0xaa, host.slab[0].bytes);
+        conf.host = &host;
+    }
+
+    conf.cache = with_redis ? &redis : NULL;
+
+    s = dsa_sched_create(&f->base, &conf, &handler, &err);
+
+    if (s == NULL) {
+        fail_msg("%s", err.text);
+    }
+
+    *fake = f;
+
+    return s;
+}
+
+
+static inline void
+finish_tiers(dsa_sched_t *s, fake_t *f)
+{
+    dsa_sched_destroy(s);
+    free(host.slab[0].memory);
+    memset(&host, 0, sizeof(host));
+    free(f);
+}
+
+
+#endif /* _DSA_T_TIERS_H_INCLUDED_ */
