@@ -336,6 +336,7 @@ dsa_sched_stats(const dsa_sched_t *s, dsa_sched_stats_t *stats)
         dsa_tiers_stats(s->tiers, stats->tier);
     }
 
+    stats->unwritten = dsa_sched_unwritten(s);
     stats->tier[DSA_TIER_GPU].pages = stats->pages;
     stats->tier[DSA_TIER_GPU].used = stats->pages_used;
 }

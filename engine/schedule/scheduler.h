@@ -125,6 +125,7 @@ typedef struct {
     uint32_t            ranks;
     uint32_t            rank_pages;         /* of each rank */
     uint32_t            rank_used[DSA_MAX_GPUS];    /* of them, in use */
+    uint32_t            unwritten;      /* pages, see dsa_sched_unwritten() */
     dsa_tier_stats_t    tier[DSA_TIERS];
 } dsa_sched_stats_t;
 

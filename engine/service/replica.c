@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "engine/service/io.h"
 #include "engine/service/replica.h"
+#include "engine/service/tiers.h"
 
 
 #define DSA_REPLICA_LAST_MS     1000    /* for workers to read the end */
@@ -29,6 +30,7 @@ typedef struct {
     dsa_listen_t        listen;
     dsa_pool_t         *pool;
     dsa_step_t         *step;
+    dsa_host_t          host;           /* memory of the backend's pages */
     dsa_io_t            io;
     dsa_source_t        signal;
     dsa_vitals_t       *vitals;
@@ -280,6 +282,11 @@ dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
         sched.context = conf->context_length;
     }
 
+    if (dsa_service_tiers(conf, b, st, &r->host, &sched, err) != DSA_OK) {
+        b->close(b);
+        return DSA_ERROR;
+    }
+
     return dsa_step_attach(st, b, &sched, err);
 }
 
@@ -334,6 +341,7 @@ dsa_replica_close(dsa_replica_t *r)
 
     dsa_pool_destroy(r->pool);
     dsa_step_destroy(r->step);
+    dsa_host_close(&r->host);
     dsa_listen_close(&r->listen);
 
     if (r->signals != -1) {
@@ -406,7 +414,10 @@ dsa_replica_over(dsa_replica_t *r)
         return 0;
     }
 
-    return dsa_io_idle(&r->io)
+    /* pages that are worth it may be written to the cache until then */
+
+    return (dsa_io_idle(&r->io) && (dsa_step_unwritten(r->step) == 0
+                                    || now_ms >= r->drain_end_ms))
            || now_ms >= r->drain_end_ms + DSA_REPLICA_LAST_MS;
 }
 

@@ -43,6 +43,7 @@ struct dsa_step_s {
     uint32_t                batches;    /* in waiting */
     uint32_t                opened;
     uint32_t                idle;       /* the thread waits for work */
+    uint32_t                nudged;     /* dsa_step_nudge() was called */
     uint32_t                failed;
     uint32_t                stop;
     dsa_sched_stats_t       stats;
@@ -94,7 +95,8 @@ static const dsa_sched_handler_t  dsa_step_handler = {
 dsa_step_t *
 dsa_step_create(int wake, dsa_vitals_t *vitals, dsa_err_t *err)
 {
-    dsa_step_t  *st;
+    dsa_step_t          *st;
+    pthread_condattr_t   attr;
 
     st = calloc(1, sizeof(dsa_step_t));
 
@@ -107,7 +109,10 @@ dsa_step_create(int wake, dsa_vitals_t *vitals, dsa_err_t *err)
     st->vitals = vitals;
 
     (void) pthread_mutex_init(&st->mutex, NULL);
-    (void) pthread_cond_init(&st->work, NULL);
+    (void) pthread_condattr_init(&attr);
+    (void) pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void) pthread_cond_init(&st->work, &attr);
+    (void) pthread_condattr_destroy(&attr);
     (void) pthread_cond_init(&st->room, NULL);
 
     if (dsa_events_reserve(&st->out, DSA_STEP_EVENTS, 0) != DSA_OK) {
@@ -275,6 +280,39 @@ dsa_step_cancel(dsa_step_t *st, dsa_request_t *r, dsa_link_finish_e finish)
 
 
 void
+dsa_step_nudge(void *data)
+{
+    dsa_step_t  *st;
+
+    st = data;
+
+    (void) pthread_mutex_lock(&st->mutex);
+
+    st->nudged = 1;
+
+    if (st->idle) {
+        st->idle = 0;
+        (void) pthread_cond_signal(&st->work);
+    }
+
+    (void) pthread_mutex_unlock(&st->mutex);
+}
+
+
+uint32_t
+dsa_step_unwritten(dsa_step_t *st)
+{
+    uint32_t  n;
+
+    (void) pthread_mutex_lock(&st->mutex);
+    n = st->stats.unwritten;
+    (void) pthread_mutex_unlock(&st->mutex);
+
+    return n;
+}
+
+
+void
 dsa_step_forget(dsa_step_t *st, dsa_request_t *r)
 {
     (void) pthread_mutex_lock(&st->mutex);
@@ -417,18 +455,33 @@ dsa_step_thread(void *data)
 static int
 dsa_step_wait(dsa_step_t *st)
 {
-    int  busy, stop;
+    int              rc, busy, stop;
+    uint64_t         due_us;
+    struct timespec  due;
 
     busy = dsa_sched_busy(st->sched);
+    due_us = dsa_sched_due_us(st->sched);
+    due.tv_sec = (time_t) (due_us / 1000000);
+    due.tv_nsec = (long) (due_us % 1000000) * 1000;
+    rc = 0;
 
     (void) pthread_mutex_lock(&st->mutex);
 
-    while (!busy && st->first == NULL && !st->stop) {
+    while (!busy && st->first == NULL && !st->stop && !st->nudged
+           && rc != ETIMEDOUT)
+    {
         st->idle = 1;
-        (void) pthread_cond_wait(&st->work, &st->mutex);
+
+        if (due_us != UINT64_MAX) {
+            rc = pthread_cond_timedwait(&st->work, &st->mutex, &due);
+
+        } else {
+            (void) pthread_cond_wait(&st->work, &st->mutex);
+        }
     }
 
     st->idle = 0;
+    st->nudged = 0;
     stop = st->stop;
 
     (void) pthread_mutex_unlock(&st->mutex);
@@ -444,6 +497,11 @@ dsa_step_turn(dsa_step_t *st)
     dsa_err_t  err;
 
     dsa_step_execute(st);
+
+    if (dsa_sched_poll(st->sched, &err) != DSA_OK) {
+        dsa_log(DSA_LOG_ERR, "moving pages failed: %s", err.text);
+        return DSA_ERROR;
+    }
 
     if (dsa_step_publish(st) != DSA_OK) {
         dsa_log(DSA_LOG_ERR, "a step failed: out of memory");

@@ -101,6 +101,15 @@ void dsa_step_add(dsa_step_t *st, dsa_request_t *r);
 void dsa_step_cancel(dsa_step_t *st, dsa_request_t *r,
     dsa_link_finish_e finish);
 
+/*
+ * Something has changed that the scheduler has to look at: a page was read or
+ * written.  data is a dsa_step_t; may be called from any thread.
+ */
+void dsa_step_nudge(void *data);
+
+/* Pages that wait to be written to the cache, or are being written. */
+uint32_t dsa_step_unwritten(dsa_step_t *st);
+
 /* After the last event of r: removes a command that came too late. */
 void dsa_step_forget(dsa_step_t *st, dsa_request_t *r);
 

@@ -1,0 +1,66 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <string.h>
+
+#include "engine/service/tiers.h"
+
+
+/*
+ * A server that sends nothing for so long is off: requests that wait for it
+ * are computed, and others do not wait.
+ */
+
+#define DSA_TIERS_TIMEOUT_MS    200
+
+
+int
+dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
+    dsa_step_t *st, dsa_host_t *host, dsa_sched_conf_t *sched, dsa_err_t *err)
+{
+    dsa_cache_conf_t  cache;
+
+    if (conf->host_memory == 0) {
+        return DSA_OK;
+    }
+
+    if (conf->cache.addresses != 0 && backend->sampled) {
+        return dsa_error(err, "\"redis_cache\" cannot be used with random "
+                         "weights, because their pages are of no use to "
+                         "another process");
+    }
+
+    if (dsa_host_open(host, conf->host_memory, backend->page_bytes, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    sched->host = host;
+
+    if (conf->cache.addresses == 0) {
+        return DSA_OK;
+    }
+
+    memset(&cache, 0, sizeof(cache));
+
+    cache.address = (char **) conf->cache.address;
+    cache.n_addresses = conf->cache.addresses;
+    cache.connections = conf->cache.connections;
+    cache.user = conf->cache.user;
+    cache.password = conf->cache.password;
+    cache.ttl_s = conf->cache.ttl_s;
+    cache.max_bandwidth = conf->cache.max_bandwidth;
+    cache.timeout_ms = DSA_TIERS_TIMEOUT_MS;
+    cache.page_bytes = backend->page_bytes;
+    cache.fingerprint = backend->fingerprint;
+    cache.wake = dsa_step_nudge;
+    cache.wake_data = st;
+
+    sched->cache = dsa_cache_open(&cache, err);
+
+    return sched->cache != NULL ? DSA_OK : DSA_ERROR;
+}

@@ -1,0 +1,26 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_SERVICE_TIERS_H_INCLUDED_
+#define _DSA_SERVICE_TIERS_H_INCLUDED_
+
+
+#include "engine/service/conf.h"
+#include "engine/service/step_thread.h"
+
+
+/*
+ * Opens the slower tiers of a replica, as far as conf has them, for a scheduler
+ * on backend, and sets sched->host and sched->cache.  *host is zeroed memory,
+ * which the caller closes after the backend; the scheduler closes the cache.
+ * The cache wakes st.  DSA_ERROR with err, and nothing is open but *host.
+ */
+int dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
+    dsa_step_t *st, dsa_host_t *host, dsa_sched_conf_t *sched,
+    dsa_err_t *err);
+
+
+#endif /* _DSA_SERVICE_TIERS_H_INCLUDED_ */
