@@ -2,7 +2,9 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The link between an nginx worker and a replica of the engine, version 3.
+ * The link between an nginx worker and a replica of the engine, versions 3
+ * and 4.  Version 4 adds the tiers of the prefix cache: the end of DONE and the
+ * end of the control block.  All else is the same in both.
  *
  * The worker connects to the replica's unix SEQPACKET socket and sends an
  * offer: the range of versions that it accepts.  The replica answers with one
@@ -44,7 +46,8 @@
 
 #define DSA_LINK_MAGIC          0x6b6e696c2d617364ULL    /* "dsa-link" */
 #define DSA_LINK_VERSION_MIN    3         /* the versions that this header */
-#define DSA_LINK_VERSION_MAX    3         /* describes */
+#define DSA_LINK_VERSION_MAX    4         /* describes */
+#define DSA_LINK_VERSION_TIERS  4         /* the first one with tiers */
 
 #define DSA_LINK_CACHE_LINE     64
 #define DSA_LINK_ALIGN          4096
@@ -100,6 +103,38 @@ typedef struct {
 } dsa_link_indices_t;
 
 
+/* Where the pages of the prefix cache are. */
+
+typedef enum {
+    DSA_LINK_TIER_GPU = 0,          /* memory of the replica's GPUs; without
+                                       GPUs, the memory that steps use */
+    DSA_LINK_TIER_HOST,             /* host memory */
+    DSA_LINK_TIER_REDIS,
+    DSA_LINK_TIERS
+} dsa_link_tier_e;
+
+
+/* What a tier has, and what it has done since the replica started. */
+
+typedef struct {
+    _Atomic uint64_t    pages;          /* that it can hold; Redis: 0 */
+    _Atomic uint64_t    used;           /* of them, with contents that can be
+                                           found, or in use; Redis: 0 */
+    _Atomic uint64_t    hit_tokens;     /* prompt tokens found here first */
+    _Atomic uint64_t    read_pages;     /* moved from here to a faster tier */
+    _Atomic uint64_t    read_bytes;
+    _Atomic uint64_t    read_us;        /* sum of their times */
+    _Atomic uint64_t    write_pages;    /* moved here */
+    _Atomic uint64_t    write_bytes;
+    _Atomic uint64_t    write_us;
+    _Atomic uint64_t    abandoned;      /* pages whose read was too slow */
+    _Atomic uint64_t    invalid;        /* pages that did not verify */
+    _Atomic uint64_t    failed;         /* operations that failed */
+    _Atomic uint64_t    lost;           /* pages that left the tier before a
+                                           slower one had them */
+} dsa_link_tier_t;
+
+
 /* The head of the segment. */
 
 typedef struct {
@@ -123,11 +158,30 @@ typedef struct {
     _Atomic uint32_t    pages;
     _Atomic uint32_t    pages_used;
     _Atomic uint32_t    draining;           /* 1: rejects new requests */
+
+    /* from DSA_LINK_VERSION_TIERS on; a worker of version 3 does not read it */
+
+    _Atomic uint64_t    page_bytes;         /* of a page, in every tier; 0: not
+                                               known */
+    dsa_link_tier_t     tier[DSA_LINK_TIERS];
 } dsa_link_control_t;
 
 
 _Static_assert(sizeof(dsa_link_control_t) <= DSA_LINK_CONTROL_SIZE,
                "the control block has a page of its own");
+
+/* Version 3 ends with draining; nothing before it may move. */
+
+_Static_assert(offsetof(dsa_link_control_t, submit) == 0
+               && offsetof(dsa_link_control_t, event) == 192
+               && offsetof(dsa_link_control_t, alive_ms) == 384
+               && offsetof(dsa_link_control_t, preemptions) == 432
+               && offsetof(dsa_link_control_t, running) == 440
+               && offsetof(dsa_link_control_t, draining) == 456
+               && offsetof(dsa_link_control_t, page_bytes) == 464
+               && offsetof(dsa_link_control_t, tier) == 472
+               && sizeof(dsa_link_tier_t) == 104,
+               "the layout of the control block");
 
 
 /* The header of every record, on an 8-byte boundary. */
@@ -299,6 +353,11 @@ typedef struct {
     uint32_t    prefill_ms;         /* first step to the first token */
     uint32_t    decode_ms;          /* first token to the last */
     uint32_t    reserved;
+
+    /* Version 3 ends here.  The rest of the cached tokens was on the GPU. */
+
+    uint32_t    host_tokens;        /* of cached ones, from host memory */
+    uint32_t    redis_tokens;       /* of cached ones, from Redis */
 } dsa_link_done_t;
 
 
@@ -333,7 +392,8 @@ _Static_assert(sizeof(dsa_link_record_t) == 16
                && sizeof(dsa_link_tokens_t) == 16
                && sizeof(dsa_link_token_t) == 12
                && sizeof(dsa_link_logprob_t) == 64
-               && sizeof(dsa_link_done_t) == 32
+               && sizeof(dsa_link_done_t) == 40
+               && offsetof(dsa_link_done_t, host_tokens) == 32
                && sizeof(dsa_link_failure_t) == 16,
                "sizes of records");
 
@@ -356,6 +416,7 @@ typedef struct {
     dsa_link_control_t  *control;
     _Atomic uint32_t    *cancel;    /* [slots]: the epoch to cancel */
     uint32_t             slots;
+    uint32_t             version;   /* in use */
     dsa_link_ring_t      submit;
     dsa_link_ring_t      event;
 } dsa_link_t;
@@ -440,6 +501,7 @@ dsa_link_attach(dsa_link_t *link, void *base, uint64_t mapped,
 
     link->control = base;
     link->slots = hello->slots;
+    link->version = hello->version;
 
     p += DSA_LINK_CONTROL_SIZE;
     link->cancel = (_Atomic uint32_t *) p;
@@ -455,6 +517,41 @@ dsa_link_attach(dsa_link_t *link, void *base, uint64_t mapped,
     link->event.size = hello->event_size;
 
     return 0;
+}
+
+
+/* Bytes of a DONE in this version of the link. */
+
+static inline uint32_t
+dsa_link_done_size(uint32_t version)
+{
+    return version >= DSA_LINK_VERSION_TIERS
+           ? (uint32_t) sizeof(dsa_link_done_t)
+           : (uint32_t) offsetof(dsa_link_done_t, host_tokens);
+}
+
+
+/*
+ * Reads a DONE of length bytes, a private copy of its payload.  In version 3
+ * all cached tokens are of the GPU.  0, or -1: its length is wrong, or more
+ * tokens are a part of others than there are of these.
+ */
+
+static inline int
+dsa_link_done_read(dsa_link_done_t *done, uint32_t version,
+    const void *payload, uint32_t length)
+{
+    if (length != dsa_link_done_size(version)) {
+        return -1;
+    }
+
+    memset(done, 0, sizeof(dsa_link_done_t));
+    memcpy(done, payload, length);
+
+    return done->cached_tokens <= done->prompt_tokens
+           && (uint64_t) done->host_tokens + done->redis_tokens
+              <= done->cached_tokens
+           ? 0 : -1;
 }
 
 

@@ -18,8 +18,10 @@ static ngx_int_t ngx_http_dsa_records_one(ngx_http_dsa_records_t *records,
     const dsa_link_record_t *record, const void *payload);
 static ngx_int_t ngx_http_dsa_records_copy(ngx_http_dsa_records_t *records,
     const dsa_link_record_t *record, const void *payload);
-static ngx_int_t ngx_http_dsa_records_check(const dsa_link_record_t *record,
-    const u_char *p);
+static ngx_int_t ngx_http_dsa_records_check(const dsa_link_t *link,
+    const dsa_link_record_t *record, u_char *p);
+static ngx_int_t ngx_http_dsa_records_done(uint32_t version,
+    const dsa_link_record_t *record, u_char *p);
 static ngx_int_t ngx_http_dsa_records_tokens(const dsa_link_record_t *record,
     const u_char *p);
 
@@ -85,7 +87,7 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
     }
 
     if (ngx_http_dsa_records_copy(records, record, payload) != NGX_OK
-        || ngx_http_dsa_records_check(record, records->copy) != NGX_OK)
+        || ngx_http_dsa_records_check(link, record, records->copy) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -106,6 +108,9 @@ ngx_http_dsa_records_copy(ngx_http_dsa_records_t *records,
     u_char  *p;
 
     if (record->length > records->size) {
+
+        /* so every record of a fixed size fits in the form that is passed on */
+
         size = ngx_align((size_t) record->length, 4096);
 
         p = ngx_alloc(size, ngx_cycle->log);
@@ -127,10 +132,14 @@ ngx_http_dsa_records_copy(ngx_http_dsa_records_t *records,
 }
 
 
-/* Whether a payload has the size and the inner order of its type. */
+/*
+ * Whether a payload has the size and the inner order of its type.  The form of
+ * an older version of the link becomes that of the newest one.
+ */
 
 static ngx_int_t
-ngx_http_dsa_records_check(const dsa_link_record_t *record, const u_char *p)
+ngx_http_dsa_records_check(const dsa_link_t *link,
+    const dsa_link_record_t *record, u_char *p)
 {
     dsa_link_failure_t  failure;
 
@@ -144,7 +153,7 @@ ngx_http_dsa_records_check(const dsa_link_record_t *record, const u_char *p)
         return ngx_http_dsa_records_tokens(record, p);
 
     case DSA_LINK_DONE:
-        return record->length == sizeof(dsa_link_done_t) ? NGX_OK : NGX_ERROR;
+        return ngx_http_dsa_records_done(link->version, record, p);
 
     case DSA_LINK_ERROR:
 
@@ -160,6 +169,22 @@ ngx_http_dsa_records_check(const dsa_link_record_t *record, const u_char *p)
     default: /* this worker sends SUBMIT only, so COUNTED must not come */
         return NGX_ERROR;
     }
+}
+
+
+static ngx_int_t
+ngx_http_dsa_records_done(uint32_t version, const dsa_link_record_t *record,
+    u_char *p)
+{
+    dsa_link_done_t  done;
+
+    if (dsa_link_done_read(&done, version, p, record->length) != 0) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(p, &done, sizeof(dsa_link_done_t));
+
+    return NGX_OK;
 }
 
 

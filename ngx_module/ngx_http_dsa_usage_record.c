@@ -98,7 +98,7 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
     ngx_http_dsa_usage_t  *usage = &record->usage;
 
     usage->prompt = done->prompt_tokens;
-    usage->cached = ngx_min(done->cached_tokens, done->prompt_tokens);
+    usage->cached = done->cached_tokens;
     usage->completion = done->completion_tokens;
     usage->reasoning = ngx_min(usage->reasoning, usage->completion);
 

@@ -22,12 +22,12 @@ my $chat = '/v1/chat/completions';
 my $stale = DSA::Test->new('stale');
 my $debug = DSA::Test->new('debug');
 my $t = DSA::Test->new('versions');
-my $next = $t->start_fake('model=next', 'versions=3,4');
+my $next = $t->start_fake('model=next', 'versions=4,5');
 
 $t->start_nginx(workers => 1);
 wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 
-like($next->output, qr/^offer 3,3 version 3$/m, 'version 3 is in use');
+like($next->output, qr/^offer 3,4 version 4$/m, 'version 4 is in use');
 
 my $r = $t->post($chat, ask('hello', model => 'next'));
 is($r->{status}, 200, 'a chat with an engine of the next version');
@@ -39,13 +39,13 @@ $t->done;
 # an engine that does not accept this version
 
 $t = DSA::Test->new('no version');
-$t->start_fake('versions=4,5');
+$t->start_fake('versions=5,6');
 $t->start_nginx(workers => 1, wait => 0);
 
 wait_until(sub { $t->logged(qr/cannot be used/) >= 3 }, 10, 'three attempts');
 
 my $why = qr/engine\ "unix:[^"]*"\ cannot\ be\ used:\ it\ accepts\ versions
-             \ 4\ to\ 5\ of\ the\ link,\ and\ nginx\ accepts\ 3\ to\ 3/x;
+             \ 5\ to\ 6\ of\ the\ link,\ and\ nginx\ accepts\ 3\ to\ 4/x;
 
 is($t->logged(qr/\[error\].*$why/), 1, 'both ranges are logged, once');
 cmp_ok($t->logged(qr/\[info\].*$why/), '>=', 2, 'and then at a lower level');
@@ -53,6 +53,71 @@ cmp_ok($t->logged(qr/\[info\].*$why/), '>=', 2, 'and then at a lower level');
 $r = $t->post($chat, ask('hello'));
 is($r->{status}, 503, 'there is no engine');
 is($t->metrics->{dsa_sessions}, 0, 'and no session');
+
+$t->done;
+
+
+# An engine of version 3, whose DONE ends before the tiers of cached tokens: its
+# other figures are used.
+
+$t = DSA::Test->new('version 3');
+my $old = $t->start_fake('model=old', 'versions=3,3');
+
+$t->start_nginx(workers => 1);
+wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
+
+like($old->output, qr/^offer 3,4 version 3$/m, 'version 3 is in use');
+
+for my $tiers ('', "tiers 128 64\n") {
+    $r = $t->post($chat, script("prompt 1000\ncached 640\n$tiers"
+                                . "completion 7\nt x\n", model => 'old'));
+    is($r->{status}, 200, 'a chat with an engine of version 3');
+    is(join(' ', map { $r->{json}{usage}{$_} }
+            qw/ prompt_tokens prompt_cache_hit_tokens completion_tokens /),
+       '1000 640 7', 'its usage');
+}
+
+$t->done;
+
+
+# Engines that contradict themselves: the session ends, and a new one begins.
+
+$t = DSA::Test->new('contradictions');
+my @versions = map { $t->start_fake("model=v$_", "versions=$_,$_") } 3, 4;
+
+$t->start_nginx(workers => 1);
+wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
+
+for ([ 3, 'more cached tokens than prompt tokens',
+       "prompt 100\ncached 101\nt part\n" ],
+     [ 4, 'more cached tokens than prompt tokens',
+       "prompt 100\ncached 101\nt part\n" ],
+     [ 4, 'more tokens of the host than cached ones',
+       "prompt 100\ncached 64\ntiers 65 0\nt part\n" ],
+     [ 4, 'more tokens of Redis than cached ones',
+       "prompt 100\ncached 64\ntiers 0 65\nt part\n" ],
+     [ 4, 'more of both', "prompt 100\ncached 64\ntiers 32 33\nt part\n" ],
+     [ 4, 'a sum of more than 32 bits',
+       "prompt 100\ncached 64\ntiers 4294967295 1\nt part\n" ],
+     [ 3, 'a DONE of version 4', "t part\ncorrupt other\n" ],
+     [ 4, 'a DONE of version 3', "t part\ncorrupt other\n" ])
+{
+    my ($version, $name, $lines) = @$_;
+
+    my $lost = $t->metrics->{dsa_sessions_lost_requests_total};
+    my $m = DSA::HTTP->gather(
+        $t->stream(script($lines, model => "v$version"))->events);
+
+    is($m->{content}, 'part', "version $version, $name: the answer until then");
+    is(scalar(@{ $m->{errors} }), 1, 'and an error');
+    is($t->metrics->{dsa_sessions_lost_requests_total}, $lost + 1,
+       'the request is lost');
+    wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the session');
+}
+
+is($t->post($chat, script("prompt 100\ncached 100\ntiers 50 50\nt x\n",
+                          model => 'v4'))->{status}, 200,
+   'all of the prompt cached, and all of it in slower tiers, is no error');
 
 $t->done;
 

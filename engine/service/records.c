@@ -26,11 +26,11 @@ dsa_record_accepted(dsa_link_ring_t *ring, uint64_t id,
 
 
 int
-dsa_record_done(dsa_link_ring_t *ring, uint64_t id,
+dsa_record_done(dsa_link_ring_t *ring, uint32_t version, uint64_t id,
     const dsa_link_done_t *done)
 {
     return dsa_record_write(ring, DSA_LINK_DONE, id, done,
-                            sizeof(dsa_link_done_t));
+                            dsa_link_done_size(version));
 }
 
 

@@ -26,7 +26,8 @@ int dsa_record_accepted(dsa_link_ring_t *ring, uint64_t id,
  */
 int dsa_record_tokens(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a);
 
-int dsa_record_done(dsa_link_ring_t *ring, uint64_t id,
+/* In the form of this version of the link. */
+int dsa_record_done(dsa_link_ring_t *ring, uint32_t version, uint64_t id,
     const dsa_link_done_t *done);
 
 int dsa_record_counted(dsa_link_ring_t *ring, uint64_t id,

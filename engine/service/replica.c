@@ -225,6 +225,7 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
     }
 
     s->context = dsa_step_context(r->step);
+    s->page_bytes = dsa_step_page_bytes(r->step);
 
     (void) snprintf(s->fingerprint, sizeof(s->fingerprint), "%s",
                     dsa_step_fingerprint(r->step));

@@ -56,6 +56,18 @@ static int dsa_session_write(dsa_session_t *s, dsa_request_t *r);
 static int dsa_session_write_early(dsa_session_t *s, const dsa_request_t *r);
 static int dsa_session_write_last(dsa_session_t *s, const dsa_request_t *r);
 static void dsa_session_remove(dsa_session_t *s, dsa_request_t *r);
+static void dsa_session_publish_tier(dsa_link_tier_t *to,
+    const dsa_tier_stats_t *from);
+
+
+/* The link and the scheduler name the same tiers. */
+
+_Static_assert((int) DSA_LINK_TIER_GPU == (int) DSA_TIER_GPU
+               && (int) DSA_LINK_TIER_HOST == (int) DSA_TIER_HOST
+               && (int) DSA_LINK_TIER_REDIS == (int) DSA_TIER_REDIS
+               && (int) DSA_LINK_TIERS == (int) DSA_TIERS
+               && sizeof(dsa_link_tier_t) == sizeof(dsa_tier_stats_t),
+               "dsa_link_tier_e and dsa_tier_e agree");
 
 
 dsa_session_t *
@@ -548,7 +560,7 @@ dsa_session_write_early(dsa_session_t *s, const dsa_request_t *r)
         memset(&done, 0, sizeof(done));
         done.finish = r->early_code;
 
-        return dsa_record_done(&s->link.event, r->id, &done);
+        return dsa_record_done(&s->link.event, s->link.version, r->id, &done);
     }
 
     memset(&failure, 0, sizeof(failure));
@@ -568,7 +580,7 @@ dsa_session_write_last(dsa_session_t *s, const dsa_request_t *r)
     switch (r->last) {
 
     case DSA_LINK_DONE:
-        return dsa_record_done(ring, r->id, &r->done);
+        return dsa_record_done(ring, s->link.version, r->id, &r->done);
 
     case DSA_LINK_COUNTED:
         return dsa_record_counted(ring, r->id, &r->counted);
@@ -637,6 +649,7 @@ void
 dsa_session_publish(dsa_session_t *s, uint64_t now_ms,
     uint64_t step_started_ms)
 {
+    uint32_t                  i;
     dsa_link_control_t       *c;
     const dsa_sched_stats_t  *stats;
 
@@ -659,9 +672,41 @@ dsa_session_publish(dsa_session_t *s, uint64_t now_ms,
                           memory_order_relaxed);
     atomic_store_explicit(&c->draining, s->all->draining,
                           memory_order_relaxed);
+    atomic_store_explicit(&c->page_bytes, s->all->service->page_bytes,
+                          memory_order_relaxed);
+
+    for (i = 0; i < DSA_LINK_TIERS; i++) {
+        dsa_session_publish_tier(&c->tier[i], &stats->tier[i]);
+    }
+
     atomic_store_explicit(&c->step_started_ms, step_started_ms,
                           memory_order_relaxed);
     atomic_store_explicit(&c->alive_ms, now_ms, memory_order_release);
+}
+
+
+static void
+dsa_session_publish_tier(dsa_link_tier_t *to, const dsa_tier_stats_t *from)
+{
+    atomic_store_explicit(&to->pages, from->pages, memory_order_relaxed);
+    atomic_store_explicit(&to->used, from->used, memory_order_relaxed);
+    atomic_store_explicit(&to->hit_tokens, from->hit_tokens,
+                          memory_order_relaxed);
+    atomic_store_explicit(&to->read_pages, from->read_pages,
+                          memory_order_relaxed);
+    atomic_store_explicit(&to->read_bytes, from->read_bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&to->read_us, from->read_us, memory_order_relaxed);
+    atomic_store_explicit(&to->write_pages, from->write_pages,
+                          memory_order_relaxed);
+    atomic_store_explicit(&to->write_bytes, from->write_bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&to->write_us, from->write_us, memory_order_relaxed);
+    atomic_store_explicit(&to->abandoned, from->abandoned,
+                          memory_order_relaxed);
+    atomic_store_explicit(&to->invalid, from->invalid, memory_order_relaxed);
+    atomic_store_explicit(&to->failed, from->failed, memory_order_relaxed);
+    atomic_store_explicit(&to->lost, from->lost, memory_order_relaxed);
 }
 
 

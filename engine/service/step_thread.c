@@ -249,6 +249,13 @@ dsa_step_pages(const dsa_step_t *st)
 }
 
 
+uint64_t
+dsa_step_page_bytes(const dsa_step_t *st)
+{
+    return st->backend->page_bytes;
+}
+
+
 const char *
 dsa_step_fingerprint(const dsa_step_t *st)
 {
@@ -707,6 +714,14 @@ dsa_step_done(void *owner, const dsa_sched_usage_t *usage)
     r->usage.queue_ms = usage->queue_ms;
     r->usage.prefill_ms = usage->prefill_ms;
     r->usage.decode_ms = usage->decode_ms;
+    r->usage.host_tokens = usage->host_tokens;
+    r->usage.redis_tokens = usage->redis_tokens;
+
+    /* a worker closes the session of a DONE that contradicts itself */
+
+    assert(usage->cached_tokens <= usage->prompt_tokens
+           && (uint64_t) usage->host_tokens + usage->redis_tokens
+              <= usage->cached_tokens);
 
     dsa_step_event(r, DSA_EVENT_DONE, NULL);
 }

@@ -92,6 +92,7 @@ void dsa_step_destroy(dsa_step_t *st);              /* NULL is allowed */
 uint32_t dsa_step_context(const dsa_step_t *st);
 uint32_t dsa_step_ranks(const dsa_step_t *st);
 uint32_t dsa_step_pages(const dsa_step_t *st);      /* of each rank */
+uint64_t dsa_step_page_bytes(const dsa_step_t *st); /* 0: not known */
 const char *dsa_step_fingerprint(const dsa_step_t *st);
 
 /* Hands over a request until its last event is collected. */

@@ -86,6 +86,11 @@ corrupt(session_t *s, const char *kind)
         } else if (strcmp(kind, "short") == 0) {    /* a truncated payload */
             (void) dsa_link_reserve(ev, DSA_LINK_DONE, id, 4);
 
+        } else if (strcmp(kind, "other") == 0) {    /* of the other version */
+            p = dsa_link_reserve(ev, DSA_LINK_DONE, id,
+                                 s->link.version == 3 ? 40 : 32);
+            memset(p, 0, s->link.version == 3 ? 40 : 32);
+
         } else if (strcmp(kind, "count") == 0) {  /* more than in the payload */
             tokens.n_tokens = 0x40000000;
             p = dsa_link_reserve(ev, DSA_LINK_TOKENS, id, sizeof(tokens));

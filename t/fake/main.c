@@ -27,6 +27,7 @@
  *     deaf            a cancel is ignored    cancel    waits for one
  *     noaccept        (first) ACCEPTED comes with     accept
  *     prompt N        cached N        completion N     to be reported
+ *     tiers HOST REDIS                of the cached ones, in DONE only
  *     done stop|length|cancelled|deadline
  *     error invalid|context|overloaded|draining|internal TEXT
  *     corrupt KIND    see corrupt.c          die       by SIGKILL
@@ -39,7 +40,9 @@
  * Commands arrive at the stream socket SOCKET.ctl, one per line, and each is
  * answered by a line: go [N], drain 0|1, alive 0|1 (0: alive_ms stops in the
  * past), load RUNNING WAITING, corrupt KIND, mute 0|1 (1: the worker is not
- * woken), close (all sessions), live (requests), sessions.
+ * woken), page BYTES, tier N V..., close (all sessions), live (requests),
+ * sessions.  "tier" sets the words of a tier in all control blocks, in their
+ * order, also in a session whose version of the link has no tiers.
  *
  * Each event is one line on stdout.
  */
@@ -143,6 +146,35 @@ count(int requests)
 
 
 static void
+set_tier(const char *text)
+{
+    int                i;
+    char              *p;
+    size_t             n, tier;
+    uint64_t           value;
+    _Atomic uint64_t  *word;
+
+    tier = strtoul(text, &p, 10);
+
+    if (tier >= DSA_LINK_TIERS) {
+        print_event("there is no tier %zu", tier);
+        exit(1);
+    }
+
+    for (n = 0; *p != '\0' && n < sizeof(dsa_link_tier_t) / 8; n++) {
+        value = strtoull(p, &p, 10);
+
+        for (i = 0; i < FAKE_SESSIONS; i++) {
+            if (fake.sessions[i].open) {
+                word = &fake.sessions[i].link.control->tier[tier].pages;
+                atomic_store(word + n, value);
+            }
+        }
+    }
+}
+
+
+static void
 command(int fd, char *text)
 {
     int   i;
@@ -171,6 +203,17 @@ command(int fd, char *text)
         for (i = 0; i < FAKE_SESSIONS; i++) {
             if (fake.sessions[i].open) {
                 corrupt(&fake.sessions[i], text + 8);
+            }
+        }
+
+    } else if (strncmp(text, "tier ", 5) == 0) {
+        set_tier(text + 5);
+
+    } else if (strncmp(text, "page ", 5) == 0) {
+        for (i = 0; i < FAKE_SESSIONS; i++) {
+            if (fake.sessions[i].open) {
+                atomic_store(&fake.sessions[i].link.control->page_bytes,
+                             strtoull(text + 5, NULL, 10));
             }
         }
 

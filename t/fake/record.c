@@ -92,25 +92,32 @@ send_tokens(session_t *s, request_t *r, uint32_t n,
 int
 send_done(session_t *s, request_t *r, uint32_t finish)
 {
-    dsa_link_done_t  *done;
+    void             *p;
+    uint32_t          size;
+    dsa_link_done_t   done;
 
-    done = dsa_link_reserve(&s->link.event, DSA_LINK_DONE, r->id,
-                            sizeof(dsa_link_done_t));
-    if (done == NULL) {
+    size = s->link.version >= 4 ? 40 : 32;
+    p = dsa_link_reserve(&s->link.event, DSA_LINK_DONE, r->id, size);
+
+    if (p == NULL) {
         fake.blocked = 1;
         return 0;
     }
 
-    memset(done, 0, sizeof(dsa_link_done_t));
+    memset(&done, 0, sizeof(done));
 
-    done->finish = finish;
-    done->prompt_tokens = r->prompt;
-    done->cached_tokens = r->cached;
-    done->completion_tokens = r->reported ? r->completion
-                              : r->sent + (finish == DSA_LINK_FINISH_STOP);
-    done->queue_ms = 1;
-    done->prefill_ms = 2;
-    done->decode_ms = 3;
+    done.finish = finish;
+    done.prompt_tokens = r->prompt;
+    done.cached_tokens = r->cached;
+    done.completion_tokens = r->reported ? r->completion
+                             : r->sent + (finish == DSA_LINK_FINISH_STOP);
+    done.queue_ms = 1;
+    done.prefill_ms = 2;
+    done.decode_ms = 3;
+    done.host_tokens = r->host;
+    done.redis_tokens = r->redis;
+
+    memcpy(p, &done, size);
 
     print_event("done %llx finish=%u sent=%u", (unsigned long long) r->id,
                 finish, r->sent);

@@ -324,6 +324,9 @@ script_other(session_t *s, request_t *r, const line_t *l)
     } else if (is(l, "cached")) {
         r->cached = (uint32_t) strtoul(l->arg, NULL, 10);
 
+    } else if (is(l, "tiers")) {
+        (void) sscanf(l->arg, "%u %u", &r->host, &r->redis);
+
     } else if (is(l, "completion")) {
         r->completion = (uint32_t) strtoul(l->arg, NULL, 10);
         r->reported = 1;

@@ -3,7 +3,8 @@
  * Copyright (C) The nginx-dsa authors
  *
  * What the other side of the link can write: a ring with any content and any
- * indices, read as both ends read it, and the payload of a SUBMIT or COUNT.
+ * indices, read as both ends read it, and the payload of a SUBMIT, COUNT or
+ * DONE.
  *
  * The first byte of an input chooses; a ring then takes 8 bytes as its head,
  * 8 as the consumer's index, and the rest as its content.
@@ -27,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void fuzz_ring(const uint8_t *data, size_t size);
 static void fuzz_submit(dsa_link_type_e type, const uint8_t *data,
     size_t size);
+static void fuzz_done(const uint8_t *data, size_t size);
 
 
 static dsa_tokenizer_t       *tokenizer;
@@ -75,7 +77,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
 
-    switch (data[0] % 3) {
+    switch (data[0] % 4) {
 
     case 0:
         fuzz_ring(data + 1, size - 1);
@@ -85,8 +87,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_submit(DSA_LINK_SUBMIT, data + 1, size - 1);
         break;
 
-    default:
+    case 2:
         fuzz_submit(DSA_LINK_COUNT, data + 1, size - 1);
+        break;
+
+    default:
+        fuzz_done(data + 1, size - 1);
     }
 
     return 0;
@@ -239,5 +245,45 @@ fuzz_submit(dsa_link_type_e type, const uint8_t *data, size_t size)
     }
 
     free(tokens.ids);
+    free(copy);
+}
+
+
+/* A DONE is rejected, or its tiers are a part of its prompt. */
+
+static void
+fuzz_done(const uint8_t *data, size_t size)
+{
+    uint8_t          *copy;
+    uint64_t          cached;
+    uint32_t          version;
+    dsa_link_done_t   done;
+
+    if (size == 0) {
+        return;
+    }
+
+    /* a block of its own, so that ASan sees each byte that is read behind it */
+
+    version = DSA_LINK_VERSION_MIN + data[0] % 2;
+    copy = malloc(size - 1 != 0 ? size - 1 : 1);
+
+    if (copy == NULL) {
+        abort();
+    }
+
+    memcpy(copy, data + 1, size - 1);
+
+    if (dsa_link_done_read(&done, version, copy, (uint32_t) size - 1) == 0) {
+        cached = (uint64_t) done.host_tokens + done.redis_tokens;
+
+        if (cached > done.cached_tokens
+            || done.cached_tokens > done.prompt_tokens
+            || (version == 3 && cached != 0))
+        {
+            abort();
+        }
+    }
+
     free(copy);
 }

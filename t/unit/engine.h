@@ -222,7 +222,8 @@ collect(link_client_t *c, reply_t *replies, uint32_t over)
             r->len += t->text_len;
 
         } else if (record.type == DSA_LINK_DONE) {
-            memcpy(&r->done, payload, sizeof(r->done));
+            assert_int_equal(dsa_link_done_read(&r->done, c->link.version,
+                                                payload, record.length), 0);
             r->finish = r->done.finish;
             n++;
 

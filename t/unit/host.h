@@ -191,19 +191,36 @@ host_add(host_t *h, int fd)
 }
 
 
+/* Connects a worker that accepts these versions of the link. */
+
 static void
+host_connect(host_t *h, int worker, uint32_t min, uint32_t max)
+{
+    int               fds[2];
+    dsa_link_offer_t  offer;
+
+    offer.magic = DSA_LINK_MAGIC;
+    offer.version_min = min;
+    offer.version_max = max;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    assert_int_equal(send(fds[1], &offer, sizeof(offer), 0), sizeof(offer));
+
+    h->session[worker] = host_add(h, fds[0]);
+    assert_non_null(h->session[worker]);
+    assert_int_equal(link_client_hello(&h->client[worker], fds[1], 1000), 0);
+}
+
+
+static inline void
 host_start(host_t *h, const char *more)
 {
-    int  i, fds[2];
+    int  i;
 
     host_open(h, more);
 
     for (i = 0; i < WORKERS; i++) {
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
-        assert_int_equal(dsa_link_send_offer(fds[1]), 0);
-        h->session[i] = host_add(h, fds[0]);
-        assert_non_null(h->session[i]);
-        assert_int_equal(link_client_hello(&h->client[i], fds[1], 1000), 0);
+        host_connect(h, i, DSA_LINK_VERSION_MIN, DSA_LINK_VERSION_MAX);
     }
 }
 
@@ -407,8 +424,8 @@ answer_tokens(answer_t *a, const dsa_link_record_t *record, const uint8_t *p)
 /* Adds an event to the answer of its slot, and checks every length in it. */
 
 static void
-answer_event(answer_t *answers, uint32_t n, const dsa_link_record_t *record,
-    const uint8_t *p)
+answer_event(answer_t *answers, uint32_t n, uint32_t version,
+    const dsa_link_record_t *record, const uint8_t *p)
 {
     answer_t                  *a;
     dsa_link_counted_t         counted;
@@ -448,8 +465,9 @@ answer_event(answer_t *answers, uint32_t n, const dsa_link_record_t *record,
         break;
 
     case DSA_LINK_DONE:
-        assert_int_equal(record->length, sizeof(dsa_link_done_t));
-        memcpy(&a->done, p, sizeof(dsa_link_done_t));
+        assert_int_equal(record->length, version == 3 ? 32 : 40);
+        assert_int_equal(dsa_link_done_read(&a->done, version, p,
+                                            record->length), 0);
         a->finish = a->done.finish;
         break;
 
@@ -479,7 +497,8 @@ take_events(host_t *h, int worker, answer_t *answers, uint32_t n)
     dsa_link_record_t   record;
 
     while (link_client_next(&h->client[worker], &record, &payload, 0) == 1) {
-        answer_event(answers, n, &record, payload);
+        answer_event(answers, n, h->client[worker].link.version, &record,
+                     payload);
         free(payload);
     }
 }

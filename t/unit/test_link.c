@@ -699,10 +699,12 @@ test_offers(void **state)
         uint32_t  version;
     } t[] = {
         { DSA_LINK_MAGIC, 3, 3, 1, 3 },
-        { DSA_LINK_MAGIC, 1, 4, 1, 3 },
-        { DSA_LINK_MAGIC, 0, UINT32_MAX, 1, 3 },
-        { DSA_LINK_MAGIC, 3, 900, 1, 3 },
-        { DSA_LINK_MAGIC, 4, 5, 1, 0 },
+        { DSA_LINK_MAGIC, 1, 3, 1, 3 },
+        { DSA_LINK_MAGIC, 3, 4, 1, 4 },
+        { DSA_LINK_MAGIC, 4, 4, 1, 4 },
+        { DSA_LINK_MAGIC, 0, UINT32_MAX, 1, 4 },
+        { DSA_LINK_MAGIC, 3, 900, 1, 4 },
+        { DSA_LINK_MAGIC, 5, 6, 1, 0 },
         { DSA_LINK_MAGIC, 1, 2, 1, 0 },
         { DSA_LINK_MAGIC, 5, 1, 1, 0 },
         { DSA_LINK_MAGIC, UINT32_MAX, 0, 1, 0 },
@@ -731,7 +733,7 @@ test_offers(void **state)
 
     /* a mismatch is logged once, however often workers try */
 
-    at = strstr(host_log, "it accepts versions 4 to 5");
+    at = strstr(host_log, "it accepts versions 5 to 6");
     assert_non_null(at);
     assert_null(strstr(at + 1, "it accepts versions"));
 
@@ -744,7 +746,7 @@ test_offers(void **state)
     memcpy(longer, &offer, sizeof(offer));
 
     assert_int_equal(first_message(&h, longer, sizeof(longer), &hello), 1);
-    assert_int_equal(hello.version, 3);
+    assert_int_equal(hello.version, 4);
     assert_int_equal(first_message(&h, longer, 15, &hello), 0);
     assert_int_equal(first_message(&h, "x", 1, &hello), 0);
 
