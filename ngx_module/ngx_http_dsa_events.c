@@ -181,8 +181,7 @@ ngx_http_dsa_events_accepted(ngx_http_dsa_request_t *req, const void *data)
 
     ngx_memzero(&usage, sizeof(ngx_http_dsa_usage_t));
 
-    usage.prompt = req->record->prompt_tokens;
-    usage.cached = req->record->cached_tokens;
+    ngx_http_dsa_usage_record_prompt(req->record, &usage);
 
     a = req->answer.api;
     a->model = req->submit.model;

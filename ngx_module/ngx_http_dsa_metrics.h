@@ -11,6 +11,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "engine/link.h"
+
 
 /*
  * Counters in shared memory.  Each process of nginx writes only to its own
@@ -57,6 +59,7 @@ typedef struct {
     uint64_t                  cancelled[NGX_HTTP_DSA_CANCELS];
     uint64_t                  prompt;       /* tokens, cached included */
     uint64_t                  cached;
+    uint64_t                  tier[DSA_LINK_TIERS];     /* of cached */
     uint64_t                  completion;   /* reasoning included */
     uint64_t                  reasoning;
     uint64_t                  doorbells;
@@ -114,11 +117,12 @@ void ngx_http_dsa_metrics_sum(ngx_shm_zone_t *zone,
 
 /*
  * Names for a report: the status that requests[i] counts (0: all others), the
- * reason that cancelled[i] counts, and the name, the help text and the upper
- * bounds in milliseconds of a histogram.
+ * reason that cancelled[i] counts, the tier that tier[i] counts, and the name,
+ * the help text and the upper bounds in milliseconds of a histogram.
  */
 ngx_uint_t ngx_http_dsa_metrics_code(ngx_uint_t i);
 const char *ngx_http_dsa_metrics_reason(ngx_http_dsa_cancel_e reason);
+const char *ngx_http_dsa_metrics_tier(dsa_link_tier_e tier);
 
 typedef struct {
     const char               *name;

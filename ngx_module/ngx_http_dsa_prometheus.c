@@ -186,6 +186,15 @@ ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
                    total->prompt, total->cached, total->completion,
                    total->reasoning);
 
+    ngx_http_dsa_prometheus_head(b, "dsa_cached_tokens_total", "counter",
+                                 "Cached prompt tokens, by the tier of the "
+                                 "cache that had them.");
+
+    for (i = 0; i < DSA_LINK_TIERS; i++) {
+        dsa_buf_printf(b, "dsa_cached_tokens_total{tier=\"%s\"} %" PRIu64 "\n",
+                       ngx_http_dsa_metrics_tier(i), total->tier[i]);
+    }
+
     ngx_http_dsa_prometheus_head(b, "dsa_cancelled_total", "counter",
                                  "Requests cancelled before the engine had "
                                  "finished them.");

@@ -10,12 +10,16 @@
 
 #include <stdint.h>
 
+#include "engine/link.h"
+
 
 /* The tokens that a request is charged with. */
 
 typedef struct {
     uint64_t                  prompt;       /* cached ones included */
     uint64_t                  cached;
+    uint64_t                  tier[DSA_LINK_TIERS];     /* of cached, which is
+                                                           their sum */
     uint64_t                  completion;   /* reasoning included */
     uint64_t                  reasoning;
 } ngx_http_dsa_usage_t;

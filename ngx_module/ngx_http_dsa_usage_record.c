@@ -76,6 +76,20 @@ ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_record_t *record,
 }
 
 
+/* Sets the prompt's part of usage to what ACCEPTED reported. */
+
+void
+ngx_http_dsa_usage_record_prompt(const ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_usage_t *usage)
+{
+    usage->prompt = record->prompt_tokens;
+    usage->cached = record->cached_tokens;
+    usage->tier[DSA_LINK_TIER_GPU] = record->cached_tokens;
+    usage->tier[DSA_LINK_TIER_HOST] = 0;
+    usage->tier[DSA_LINK_TIER_REDIS] = 0;
+}
+
+
 void
 ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_record_t *record,
     uint32_t n)
@@ -85,8 +99,7 @@ ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_record_t *record,
     usage->completion += n;
 
     if (usage->completion != 0) {
-        usage->prompt = record->prompt_tokens;
-        usage->cached = record->cached_tokens;
+        ngx_http_dsa_usage_record_prompt(record, usage);
     }
 }
 
@@ -99,6 +112,10 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
 
     usage->prompt = done->prompt_tokens;
     usage->cached = done->cached_tokens;
+    usage->tier[DSA_LINK_TIER_GPU] = done->cached_tokens - done->host_tokens
+                                     - done->redis_tokens;
+    usage->tier[DSA_LINK_TIER_HOST] = done->host_tokens;
+    usage->tier[DSA_LINK_TIER_REDIS] = done->redis_tokens;
     usage->completion = done->completion_tokens;
     usage->reasoning = ngx_min(usage->reasoning, usage->completion);
 
@@ -111,6 +128,7 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
     ngx_http_dsa_record_t *entry, const char **why)
 {
     ngx_int_t              rc;
+    ngx_uint_t             i;
     ngx_http_dsa_usage_t  *usage;
 
     assert(!record->written);
@@ -126,6 +144,11 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
 
     ngx_http_dsa_metrics_add(prompt, usage->prompt);
     ngx_http_dsa_metrics_add(cached, usage->cached);
+
+    for (i = 0; i < DSA_LINK_TIERS; i++) {
+        ngx_http_dsa_metrics_add(tier[i], usage->tier[i]);
+    }
+
     ngx_http_dsa_metrics_add(completion, usage->completion);
     ngx_http_dsa_metrics_add(reasoning, usage->reasoning);
 

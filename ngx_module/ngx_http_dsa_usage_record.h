@@ -64,10 +64,12 @@ void ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
 /*
  * What the engine has reported; data is that of the event.  Until DONE the
  * prompt is charged with the first token, because it was computed then, and
- * with the cached tokens of ACCEPTED.
+ * with the cached tokens of ACCEPTED, which count as those of the GPU.
  */
 void ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_record_t *record,
     const void *data);
+void ngx_http_dsa_usage_record_prompt(
+    const ngx_http_dsa_usage_record_t *record, ngx_http_dsa_usage_t *usage);
 void ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_record_t *record,
     uint32_t n);
 void ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,

@@ -54,7 +54,8 @@ is_deeply($r->{json}{choices},
           'choices');
 is_deeply($r->{json}{usage},
           { prompt_tokens => 9, completion_tokens => 3, total_tokens => 12,
-            prompt_tokens_details => { cached_tokens => 0 },
+            prompt_tokens_details => { cached_tokens => 0, gpu_tokens => 0,
+                                       host_tokens => 0, redis_tokens => 0 },
             prompt_cache_hit_tokens => 0, prompt_cache_miss_tokens => 9 },
           'usage');
 

@@ -75,6 +75,9 @@ for my $tiers ('', "tiers 128 64\n") {
     is(join(' ', map { $r->{json}{usage}{$_} }
             qw/ prompt_tokens prompt_cache_hit_tokens completion_tokens /),
        '1000 640 7', 'its usage');
+    is_deeply($r->{json}{usage}{prompt_tokens_details},
+              { cached_tokens => 640, gpu_tokens => 640, host_tokens => 0,
+                redis_tokens => 0 }, 'all cached tokens are of the GPU');
 }
 
 $t->done;
@@ -115,9 +118,12 @@ for ([ 3, 'more cached tokens than prompt tokens',
     wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the session');
 }
 
-is($t->post($chat, script("prompt 100\ncached 100\ntiers 50 50\nt x\n",
-                          model => 'v4'))->{status}, 200,
-   'all of the prompt cached, and all of it in slower tiers, is no error');
+$r = $t->post($chat, script("prompt 100\ncached 100\ntiers 60 40\nt x\n",
+                            model => 'v4'));
+is_deeply($r->{json}{usage}{prompt_tokens_details},
+          { cached_tokens => 100, gpu_tokens => 0, host_tokens => 60,
+            redis_tokens => 40 },
+          'all of the prompt in slower tiers is no contradiction');
 
 $t->done;
 

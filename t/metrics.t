@@ -70,7 +70,7 @@ is(check($r->{body}), '', 'well-formed');
 
 # numbers
 
-$t->post($chat, script("T r|r|</think>|c\ncached 3\nprompt 100\n",
+$t->post($chat, script("T r|r|</think>|c\ncached 9\nprompt 100\ntiers 4 2\n",
                        model => 'deepseek-reasoner')) for 1 .. 10;
 $t->post($chat, '{') for 1 .. 3;
 $t->get('/v1/none');
@@ -91,7 +91,10 @@ is($m->{'dsa_requests_total{code="200"}'}, 10, 'answered, by all workers');
 is($m->{'dsa_requests_total{code="400"}'}, 3, 'bad requests');
 is($m->{'dsa_requests_total{code="404"}'}, 1, 'not found');
 is($m->{'dsa_tokens_total{type="prompt"}'}, 1000, 'prompt tokens');
-is($m->{'dsa_tokens_total{type="cached"}'}, 30, 'cached tokens');
+is($m->{'dsa_tokens_total{type="cached"}'}, 90, 'cached tokens');
+is($m->{'dsa_cached_tokens_total{tier="gpu"}'}, 30, 'of the GPU');
+is($m->{'dsa_cached_tokens_total{tier="host"}'}, 40, 'of the host');
+is($m->{'dsa_cached_tokens_total{tier="redis"}'}, 20, 'of Redis');
 is($m->{'dsa_tokens_total{type="completion"}'}, 50, 'completion tokens');
 is($m->{'dsa_tokens_total{type="reasoning"}'}, 30, 'reasoning tokens');
 is($m->{dsa_time_to_first_token_seconds_count}, 10, 'first tokens');

@@ -93,7 +93,8 @@ is($text, join('', map({ "data: $head$_\n\n" }
     '"content":"c"},"logprobs":null,"finish_reason":null}]}',
     '"content":""},"logprobs":null,"finish_reason":"stop"}],"usage":{'
     . "\"prompt_tokens\":$prompt,\"completion_tokens\":4,\"total_tokens\":"
-    . ($prompt + 4) . ',"prompt_tokens_details":{"cached_tokens":0},'
+    . ($prompt + 4) . ',"prompt_tokens_details":{"cached_tokens":0,'
+    . '"gpu_tokens":0,"host_tokens":0,"redis_tokens":0},'
     . "\"prompt_cache_hit_tokens\":0,\"prompt_cache_miss_tokens\":$prompt}}"),
     "data: [DONE]\n\n"), 'a stream, byte by byte');
 
@@ -122,7 +123,7 @@ is_deeply([deltas(script("done stop\n"))],
            { content => '', finish => 'stop' }, '[DONE]'], 'nothing to say');
 
 my @usage = map { $_->{json} } grep { $_->{json} }
-            $t->stream(script("T r|</think>|c\ncached 7\n",
+            $t->stream(script("T r|</think>|c\ncached 7\ntiers 4 1\n",
                               model => 'deepseek-reasoner',
                               stream_options => { include_usage => $true }))
               ->events;
@@ -137,6 +138,9 @@ is_deeply([@{ $usage[-1]{usage} }{qw/ prompt_cache_hit_tokens
            $usage[-1]{usage}{prompt_cache_miss_tokens} + 7
            - $usage[-1]{usage}{prompt_tokens}],
           [7, 4, 7, 0], 'cached tokens, by both names');
+is_deeply($usage[-1]{usage}{prompt_tokens_details},
+          { cached_tokens => 7, gpu_tokens => 2, host_tokens => 4,
+            redis_tokens => 1 }, 'and by tier');
 is(scalar(grep { $_->{id} ne $usage[0]{id}
                  || $_->{created} != $usage[0]{created} } @usage), 0,
    'one id and time in all chunks');

@@ -21,7 +21,9 @@ my $fake = $t->start_fake();
 
 $t->start_nginx(workers => 1,
     http => 'log_format dsa "$status $dsa_prompt_tokens $dsa_cached_tokens '
-            . '$dsa_completion_tokens"; access_log %%DIR%%/dsa.log dsa;');
+            . '$dsa_completion_tokens | $dsa_cached_gpu_tokens '
+            . '$dsa_cached_host_tokens $dsa_cached_redis_tokens"; '
+            . 'access_log %%DIR%%/dsa.log dsa;');
 
 my @sum = (0, 0, 0, 0);
 
@@ -117,19 +119,30 @@ sub die_with {
 
 my $s = begin("noaccept\nprompt 500\naccept\nhold\n");
 die_with($s);
-logged('200 0 0 0');
+logged('200 0 0 0 | 0 0 0');
 charged('the engine died while the request was queued');
 
 $s = begin("noaccept\nprompt 500\naccept\nt a\nt b\nhold\n", 2);
 die_with($s);
-logged('200 500 0 2');
+logged('200 500 0 2 | 0 0 0');
 charged('the engine died after two tokens', 500, 0, 2);
 
-$s = begin("noaccept\nprompt 500\ncached 128\naccept\nt a\nhold\n", 1);
+# only DONE has the tiers, and until then the GPU counts for all of them
+
+$s = begin("noaccept\nprompt 500\ncached 128\ntiers 64 32\naccept\nt a\nhold\n",
+           1);
 die_with($s);
-logged('200 500 128 1');
+logged('200 500 128 1 | 128 0 0');
 charged('it died after a token, with a part of the prompt cached',
         500, 128, 1);
+
+# tokens of each tier
+
+is($t->post($chat, script("prompt 500\ncached 320\ntiers 128 64\ncompletion 9\n"
+                          . "t x\n"))->{status}, 200, 'an answer');
+logged('200 500 320 9 | 128 128 64');
+charged('an answer with tokens of each tier', 500, 320, 9);
+
 
 # a hostile engine: tokens of a prompt that it never accepted
 
