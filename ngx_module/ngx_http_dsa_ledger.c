@@ -433,6 +433,11 @@ ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
 {
     ngx_memzero(slot, sizeof(ngx_http_dsa_ledger_slot_t));
 
+    /* the link counts the tokens of a request in 32 bits */
+
+    assert(entry->host_tokens <= UINT32_MAX
+           && entry->redis_tokens <= UINT32_MAX);
+
     if (ngx_http_dsa_ledger_text(slot->request, &slot->request_len,
                                  entry->request)
         != NGX_OK
@@ -451,6 +456,8 @@ ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
     slot->cached_tokens = entry->cached_tokens;
     slot->completion_tokens = entry->completion_tokens;
     slot->reasoning_tokens = entry->reasoning_tokens;
+    slot->host_tokens = (uint32_t) entry->host_tokens;
+    slot->redis_tokens = (uint32_t) entry->redis_tokens;
     slot->crc = ngx_http_dsa_ledger_file_crc(slot);
 
     return NGX_OK;
@@ -498,6 +505,8 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
     entry->cached_tokens = copy->cached_tokens;
     entry->completion_tokens = copy->completion_tokens;
     entry->reasoning_tokens = copy->reasoning_tokens;
+    entry->host_tokens = copy->host_tokens;
+    entry->redis_tokens = copy->redis_tokens;
 
     return dsa_schema_entry_ok(entry) ? NGX_OK : NGX_ERROR;
 }

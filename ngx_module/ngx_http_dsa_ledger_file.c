@@ -53,6 +53,16 @@ _Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, request) == 56, "request");
 _Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, tenant) == 120, "tenant");
 _Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, model) == 184, "model");
 
+/*
+ * Versions without tiers write 0 here and do not read it, so both kinds of
+ * processes can use the same file.
+ */
+
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, host_tokens) == 248,
+               "host_tokens");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, redis_tokens) == 252,
+               "redis_tokens");
+
 _Static_assert(sizeof(ngx_http_dsa_ledger_header_t) == 32, "size of a header");
 _Static_assert(offsetof(ngx_http_dsa_ledger_header_t, version) == 8,
                "version");

@@ -48,7 +48,9 @@ typedef struct {
     char                          request[NGX_HTTP_DSA_LEDGER_TEXT];
     char                          tenant[NGX_HTTP_DSA_LEDGER_TEXT];
     char                          model[NGX_HTTP_DSA_LEDGER_TEXT];
-    uint64_t                      unused;
+    uint32_t                      host_tokens;      /* of cached ones; 0 in an
+                                                       entry of a version */
+    uint32_t                      redis_tokens;     /* without tiers */
 } ngx_http_dsa_ledger_slot_t;
 
 

@@ -672,12 +672,14 @@ ngx_http_dsa_ledger_queue_lost(const dsa_schema_record_t *record,
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "dsa: a ledger entry is lost: %s; request \"%*s\", "
                   "tenant \"%*s\", model \"%*s\", time %T, prompt %uL, "
-                  "cached %uL, completion %uL, reasoning %uL",
+                  "cached %uL, cached host %uL, cached redis %uL, "
+                  "completion %uL, reasoning %uL",
                   why, record->request.len, record->request.data,
                   record->tenant.len, record->tenant.data,
                   record->model.len, record->model.data,
                   (time_t) record->time, record->prompt_tokens,
-                  record->cached_tokens, record->completion_tokens,
+                  record->cached_tokens, record->host_tokens,
+                  record->redis_tokens, record->completion_tokens,
                   record->reasoning_tokens);
 }
 

@@ -53,6 +53,8 @@ typedef struct {
     time_t          time;
     uint64_t        prompt_tokens;
     uint64_t        cached_tokens;
+    uint64_t        host_tokens;        /* of cached ones */
+    uint64_t        redis_tokens;
     uint64_t        completion_tokens;
     uint64_t        reasoning_tokens;
 

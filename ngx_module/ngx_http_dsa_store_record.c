@@ -34,6 +34,8 @@ ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis,
     entry.time = record->time;
     entry.prompt_tokens = record->prompt_tokens;
     entry.cached_tokens = record->cached_tokens;
+    entry.host_tokens = record->host_tokens;
+    entry.redis_tokens = record->redis_tokens;
     entry.completion_tokens = record->completion_tokens;
     entry.reasoning_tokens = record->reasoning_tokens;
 

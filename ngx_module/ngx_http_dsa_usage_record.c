@@ -166,6 +166,8 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
     entry->time = ngx_time();
     entry->prompt_tokens = usage->prompt;
     entry->cached_tokens = usage->cached;
+    entry->host_tokens = usage->tier[DSA_LINK_TIER_HOST];
+    entry->redis_tokens = usage->tier[DSA_LINK_TIER_REDIS];
     entry->completion_tokens = usage->completion;
     entry->reasoning_tokens = usage->reasoning;
 

@@ -202,6 +202,9 @@ dsa_schema_entry_ok(const dsa_schema_record_t *record)
            && record->time <= DSA_SCHEMA_TIME_MAX
            && record->prompt_tokens <= DSA_SCHEMA_COUNT_MAX
            && record->cached_tokens <= DSA_SCHEMA_COUNT_MAX
+           && record->host_tokens <= record->cached_tokens
+           && record->redis_tokens
+              <= record->cached_tokens - record->host_tokens
            && record->completion_tokens <= DSA_SCHEMA_COUNT_MAX
            && record->reasoning_tokens <= DSA_SCHEMA_COUNT_MAX;
 }
@@ -218,7 +221,7 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     named = record->conversation.len != 0;
 
     if (dsa_schema_day(day, record->time) != DSA_OK
-        || dsa_schema_words(cmd, arena, 16 + record->n_messages) != DSA_OK)
+        || dsa_schema_words(cmd, arena, 18 + record->n_messages) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -257,6 +260,8 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
     if (dsa_schema_count(cmd, arena, record->prompt_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->cached_tokens) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->host_tokens) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->redis_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->completion_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->reasoning_tokens) != DSA_OK)
     {

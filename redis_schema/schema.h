@@ -136,6 +136,8 @@ typedef struct {
     int64_t              time;          /* seconds since 1970 */
     uint64_t             prompt_tokens;
     uint64_t             cached_tokens;
+    uint64_t             host_tokens;   /* of cached ones, from host memory */
+    uint64_t             redis_tokens;  /* of cached ones, from Redis */
     uint64_t             completion_tokens;
     uint64_t             reasoning_tokens;
 
@@ -152,7 +154,8 @@ typedef struct {
 /*
  * 1 if the ledger accepts the entry: request and tenant satisfy
  * dsa_schema_name_ok(), model has at least 1 byte and no control characters,
- * each count has at most 18 digits, and time is in the years 1970 to 9999.
+ * each count has at most 18 digits, host and Redis tokens together are at most
+ * the cached ones, and time is in the years 1970 to 9999.
  */
 int dsa_schema_entry_ok(const dsa_schema_record_t *record);
 

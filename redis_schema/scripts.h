@@ -48,9 +48,10 @@ static const char  dsa_schema_create_script[] =
  * Writes the ledger entry of a request and appends its messages.
  *
  *     KEYS     done marker, ledger and, if there is one, conversation
- *     ARGV     ttl of the marker, model, prompt, cached, completion and
- *              reasoning tokens; with a conversation: version, ttl, limit of
- *              messages, limit of bytes, then the messages
+ *     ARGV     ttl of the marker, model, prompt and cached tokens, of these
+ *              host and Redis tokens, completion and reasoning tokens; with a
+ *              conversation: version, ttl, limit of messages, limit of bytes,
+ *              then the messages
  *
  * Returns { dsa_schema_result_e, 1 if an earlier call wrote the entry }.
  */
@@ -69,9 +70,11 @@ static const char  dsa_schema_record_script[] =
 "local code = redis.call('GET', done)\n"
 "if code then return { tonumber(code), 1 } end\n"
 "\n"
-"local add = { '1', ARGV[3], ARGV[4], ARGV[5], ARGV[6] }\n"
+"local add = { '1', ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7],"
+" ARGV[8] }\n"
 "local fields = { 'requests', 'prompt_tokens', 'cached_tokens',"
-" 'completion_tokens', 'reasoning_tokens' }\n"
+" 'cached_host_tokens', 'cached_redis_tokens', 'completion_tokens',"
+" 'reasoning_tokens' }\n"
 "for i, f in ipairs(fields) do\n"
 "  fields[i] = ARGV[2] .. '|' .. f\n"
 "  local old = redis.call('HGET', ledger, fields[i])\n"
@@ -98,15 +101,15 @@ static const char  dsa_schema_record_script[] =
 "    code = 3\n"
 "  elseif not (c[1] and count and bytes and first and next) then\n"
 "    code = 5\n"
-"  elseif c[1] ~= ARGV[7] then\n"
+"  elseif c[1] ~= ARGV[9] then\n"
 "    code = 2\n"
 "  else\n"
 "    code = 1\n"
-"    local max, maxbytes = tonumber(ARGV[9]), tonumber(ARGV[10])\n"
+"    local max, maxbytes = tonumber(ARGV[11]), tonumber(ARGV[12])\n"
 "    if next == 0 then\n"
-"      while role(ARGV[11 + first], 'system') do first = first + 1 end\n"
+"      while role(ARGV[13 + first], 'system') do first = first + 1 end\n"
 "    end\n"
-"    for i = 11, #ARGV do\n"
+"    for i = 13, #ARGV do\n"
 "      count, bytes = count + 1, bytes + #ARGV[i]\n"
 "    end\n"
 "\n"
@@ -120,7 +123,7 @@ static const char  dsa_schema_record_script[] =
 "        drop[#drop + 1] = first\n"
 "        count, bytes, first = count - 1, bytes - #m, first + 1\n"
 "        m = first < next and redis.call('HGET', conv, first)"
-" or ARGV[11]\n"
+" or ARGV[13]\n"
 "      until role(m, 'user')\n"
 "      if code ~= 1 then break end\n"
 "    end\n"
@@ -132,14 +135,14 @@ static const char  dsa_schema_record_script[] =
 "end\n"
 "if code == 1 then\n"
 "  for _, i in ipairs(drop) do redis.call('HDEL', conv, i) end\n"
-"  for i = 11, #ARGV do\n"
+"  for i = 13, #ARGV do\n"
 "    redis.call('HSET', conv, next, ARGV[i])\n"
 "    next = next + 1\n"
 "  end\n"
 "  redis.call('HSET', conv, 'count', count, 'bytes', bytes,"
 " 'first', first, 'next', next)\n"
 "  redis.call('HINCRBY', conv, 'version', 1)\n"
-"  redis.call('EXPIRE', conv, ARGV[8])\n"
+"  redis.call('EXPIRE', conv, ARGV[10])\n"
 "end\n"
 "redis.call('SET', done, code, 'EX', ARGV[1])\n"
 "return { code, 0 }\n";

@@ -46,8 +46,10 @@ sub begin {
 
     my $i = ++$serial;
     my ($prompt, $cached, $completion) = (100 + $i, $i % 64, 1 + $i % 7);
+    my ($host, $redis) = tiers($cached);
 
-    my $text = "prompt $prompt\ncached $cached\ncompletion $completion\n"
+    my $text = "prompt $prompt\ncached $cached\ntiers $host $redis\n"
+               . "completion $completion\n"
                . (defined $lines ? $lines : 't word');
     my $c = $t->connect;
 
@@ -60,12 +62,24 @@ sub begin {
 }
 
 
+# What of so many cached tokens is in host memory and in Redis.
+
+sub tiers {
+    my ($cached) = @_;
+
+    return (int($cached / 2), int($cached / 3));
+}
+
+
 sub count {
     my ($prompt, $cached, $completion) = @_;
+    my ($host, $redis) = tiers($cached);
 
     $want{requests}++;
     $want{prompt_tokens} += $prompt;
     $want{cached_tokens} += $cached;
+    $want{cached_host_tokens} += $host;
+    $want{cached_redis_tokens} += $redis;
     $want{completion_tokens} += $completion;
     $want{reasoning_tokens} += 0;
 }
@@ -389,7 +403,9 @@ is($t->logged(qr/is lost: the queue for Redis is full/), 3,
 is($t->metrics->{dsa_redis_lost_records_total}, 3, 'and counted');
 my ($prompt, $cached, $made) = (100 + $number, $number % 64,
                                 1 + $number % 7);
+my ($of_host, $of_redis) = tiers($cached);
 is($t->logged(qr/is\ lost:.*\ prompt\ $prompt,\ cached\ $cached,
+                 \ cached\ host\ $of_host,\ cached\ redis\ $of_redis,
                  \ completion\ $made,/x), 1, 'each with its numbers');
 
 # a larger queue keeps the entries of a smaller one
@@ -404,6 +420,60 @@ is(-s $t->path('short.ledger'), $header + 8 * $slot, 'does not shrink');
 $server->restart;
 settled('up to it, written');
 wait_until(sub { slots($t->path('short.ledger')) == 0 }, 10, 'no entry');
+
+
+# The tiers of an entry are in the last 8 bytes of its slot, where versions that
+# had none wrote zeros.  Their entries are sent like others.
+
+sub crc32 {
+    my ($crc, $bytes) = (0xffffffff, @_);
+
+    for my $byte (unpack 'C*', $bytes) {
+        $crc ^= $byte;
+        $crc = ($crc >> 1) ^ ($crc & 1 ? 0xedb88320 : 0) for 1 .. 8;
+    }
+
+    return $crc ^ 0xffffffff;
+}
+
+
+# Writes other tiers to a slot, with the checksum of the whole.
+
+sub set_tiers {
+    my ($path, $slot_at, $host, $redis) = @_;
+
+    my $bytes = substr($slot_at->[1], 12, 236) . pack 'VV', $host, $redis;
+    patch($path, $header + $slot_at->[0] * $slot + 8,
+          pack('V', crc32($bytes)) . $bytes);
+}
+
+
+my $queue = $t->path('short.ledger');
+
+$server->stop;
+chats(4, 1);
+kill_all();
+
+my @slots = slots($queue);
+my @first = unpack 'x24 Q4 x192 V2', $slots[0][1];
+
+is(scalar @slots, 4, 'four entries in the file');
+is_deeply([ sort { $a->[0] <=> $b->[0] }
+            map { [ (unpack 'x24 Q4 x192 V2', $_->[1])[1, 4, 5] ] } @slots ],
+          [ sort { $a->[0] <=> $b->[0] }
+            map { [ $_ % 64, tiers($_ % 64) ] } $serial - 3 .. $serial ],
+          'their cached tokens, and these of the host and of Redis');
+is(unpack('x8 V', $slots[0][1]), crc32(substr $slots[0][1], 12),
+   'the checksum covers them');
+
+set_tiers($queue, $slots[0], 0, 0);
+$want{cached_host_tokens} -= $first[4];
+$want{cached_redis_tokens} -= $first[5];
+
+$t->start_nginx(redis => $short, workers => 1);
+$server->restart;
+settled('an entry without tiers, and three with them');
+wait_until(sub { slots($queue) == 0 }, 10, 'no entry');
 
 
 # Damaged entries of a file are not used.
@@ -445,6 +515,12 @@ damaged('a slot of no owner', sub {
 damaged('a slot of no state', sub {
     my ($path, $first) = @_;
     patch($path, $header + $first->[0] * $slot, "\x7f");
+}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+
+damaged('a slot with more tokens of the host than cached ones', sub {
+    my ($path, $first) = @_;
+    my $cached = unpack 'x32 Q', $first->[1];
+    set_tiers($path, $first, $cached, 1);
 }, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
 
 damaged('a slot that was being written', sub {

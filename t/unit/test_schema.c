@@ -266,6 +266,8 @@ request(const char *id)
     r.time = WHEN;
     r.prompt_tokens = 1000;
     r.cached_tokens = 640;
+    r.host_tokens = 128;
+    r.redis_tokens = 64;
     r.completion_tokens = 20;
     r.reasoning_tokens = 7;
     r.ttl = 600;
@@ -470,7 +472,9 @@ test_ledger(void **state)
     assert_int_equal(number("HGET " LEDGER " v3|2|cached_tokens"), 1280);
     assert_int_equal(number("HGET " LEDGER " v3|2|completion_tokens"), 40);
     assert_int_equal(number("HGET " LEDGER " v3|2|reasoning_tokens"), 14);
-    assert_int_equal(number("HLEN " LEDGER), 5);
+    assert_int_equal(number("HGET " LEDGER " v3|2|cached_host_tokens"), 256);
+    assert_int_equal(number("HGET " LEDGER " v3|2|cached_redis_tokens"), 128);
+    assert_int_equal(number("HLEN " LEDGER), 7);
 
     assert_int_equal(number("HGET dsa1:{" TENANT "}:ledger:2026-02-04 "
                             "v3|2|requests"), 1);
@@ -1074,6 +1078,9 @@ test_entry(void **state)
     good.model = dsa_strz("a model|ü");
     good.time = WHEN;
     good.prompt_tokens = 999999999999999999ULL;
+    good.cached_tokens = 100;
+    good.host_tokens = 60;
+    good.redis_tokens = 40;
 
     assert_true(dsa_schema_entry_ok(&good));
 
@@ -1092,6 +1099,11 @@ test_entry(void **state)
     refused(time, 253402300800);
     refused(prompt_tokens, 1000000000000000000ULL);
     refused(cached_tokens, UINT64_MAX);
+    refused(cached_tokens, 99);
+    refused(host_tokens, 61);
+    refused(host_tokens, UINT64_MAX);
+    refused(redis_tokens, 41);
+    refused(redis_tokens, UINT64_MAX);
     refused(completion_tokens, UINT64_MAX);
     refused(reasoning_tokens, UINT64_MAX);
 
