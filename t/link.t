@@ -91,28 +91,27 @@ my @versions = map { $t->start_fake("model=v$_", "versions=$_,$_") } 3, 4;
 $t->start_nginx(workers => 1);
 wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
 
-for ([ 3, 'more cached tokens than prompt tokens',
-       "prompt 100\ncached 101\nt part\n" ],
-     [ 4, 'more cached tokens than prompt tokens',
-       "prompt 100\ncached 101\nt part\n" ],
-     [ 4, 'more tokens of the host than cached ones',
-       "prompt 100\ncached 64\ntiers 65 0\nt part\n" ],
-     [ 4, 'more tokens of Redis than cached ones',
-       "prompt 100\ncached 64\ntiers 0 65\nt part\n" ],
-     [ 4, 'more of both', "prompt 100\ncached 64\ntiers 32 33\nt part\n" ],
-     [ 4, 'a sum of more than 32 bits',
-       "prompt 100\ncached 64\ntiers 4294967295 1\nt part\n" ],
-     [ 3, 'a DONE of version 4', "t part\ncorrupt other\n" ],
-     [ 4, 'a DONE of version 3', "t part\ncorrupt other\n" ])
+for ([ 3, 'more cached tokens than prompt tokens', 'cached 101' ],
+     [ 4, 'more cached tokens than prompt tokens', 'cached 101' ],
+     [ 4, 'more tokens of the host than cached ones', "cached 64\ntiers 65 0" ],
+     [ 4, 'more tokens of Redis than cached ones', "cached 64\ntiers 0 65" ],
+     [ 4, 'more of both', "cached 64\ntiers 32 33" ],
+     [ 4, 'a sum of more than 32 bits', "cached 64\ntiers 4294967295 1" ],
+     [ 3, 'a DONE of version 4', 'corrupt other' ],
+     [ 4, 'a DONE of version 3', 'corrupt other' ])
 {
     my ($version, $name, $lines) = @$_;
 
     my $lost = $t->metrics->{dsa_sessions_lost_requests_total};
-    my $m = DSA::HTTP->gather(
-        $t->stream(script($lines, model => "v$version"))->events);
+    my $s = $t->stream(script("prompt 100\nt part\nwait\n$lines\n",
+                              model => "v$version"));
 
-    is($m->{content}, 'part', "version $version, $name: the answer until then");
-    is(scalar(@{ $m->{errors} }), 1, 'and an error');
+    $s->next_event() for 1 .. 2;
+    ctl($versions[$version - 3], 'go');
+
+    my $m = DSA::HTTP->gather($s->events);
+
+    is(scalar(@{ $m->{errors} }), 1, "version $version, $name: an error");
     is($t->metrics->{dsa_sessions_lost_requests_total}, $lost + 1,
        'the request is lost');
     wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the session');
