@@ -43,6 +43,25 @@ typedef struct {
 } ngx_http_dsa_engine_metric_t;
 
 
+/* What a word of dsa_link_tier_t counts, and how it is reported. */
+
+typedef enum {
+    NGX_HTTP_DSA_TIER_COUNT = 0,
+    NGX_HTTP_DSA_TIER_SIZE,         /* pages; not known of Redis */
+    NGX_HTTP_DSA_TIER_BYTES,        /* the same, reported as bytes */
+    NGX_HTTP_DSA_TIER_TIME          /* microseconds, reported as seconds */
+} ngx_http_dsa_tier_unit_e;
+
+
+typedef struct {
+    const char                *name;
+    const char                *type;
+    const char                *help;
+    size_t                     offset;
+    ngx_http_dsa_tier_unit_e   unit;
+} ngx_http_dsa_tier_metric_t;
+
+
 static void ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
@@ -55,6 +74,11 @@ static void ngx_http_dsa_prometheus_engine(dsa_buf_t *b,
     ngx_http_dsa_engine_metric_e metric);
 static uint64_t ngx_http_dsa_prometheus_engine_value(
     ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric);
+static void ngx_http_dsa_prometheus_tiers(dsa_buf_t *b, ngx_array_t *pools);
+static void ngx_http_dsa_prometheus_tier(dsa_buf_t *b, const ngx_str_t *pool,
+    ngx_http_dsa_session_t *s, const ngx_http_dsa_tier_metric_t *metric);
+static void ngx_http_dsa_prometheus_names(dsa_buf_t *b, const char *name,
+    const ngx_str_t *pool, const ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_prometheus_head(dsa_buf_t *b, const char *name,
     const char *type, const char *help);
 static void ngx_http_dsa_prometheus_one(dsa_buf_t *b, const char *name,
@@ -105,6 +129,76 @@ _Static_assert(sizeof(ngx_http_dsa_engine_metrics)
                "a name for each metric of an engine");
 
 
+#define ngx_http_dsa_tier(word, unit)                                         \
+    offsetof(dsa_link_tier_t, word), NGX_HTTP_DSA_TIER_##unit
+
+
+static const ngx_http_dsa_tier_metric_t  ngx_http_dsa_tier_metrics[] = {
+
+    { "dsa_engine_tier_pages", "gauge",
+      "Pages that a tier of the prefix cache can hold; Redis has no figure.",
+      ngx_http_dsa_tier(pages, SIZE) },
+
+    { "dsa_engine_tier_used_pages", "gauge",
+      "Pages of the tier that have contents or are in use.",
+      ngx_http_dsa_tier(used, SIZE) },
+
+    { "dsa_engine_tier_bytes", "gauge",
+      "The pages that the tier can hold, in bytes.",
+      ngx_http_dsa_tier(pages, BYTES) },
+
+    { "dsa_engine_tier_used_bytes", "gauge",
+      "The used pages, in bytes.",
+      ngx_http_dsa_tier(used, BYTES) },
+
+    { "dsa_engine_tier_hit_tokens_total", "counter",
+      "Prompt tokens found in the tier and in no faster one.",
+      ngx_http_dsa_tier(hit_tokens, COUNT) },
+
+    { "dsa_engine_tier_read_pages_total", "counter",
+      "Pages moved from the tier to a faster one.",
+      ngx_http_dsa_tier(read_pages, COUNT) },
+
+    { "dsa_engine_tier_read_bytes_total", "counter",
+      "Bytes moved from the tier to a faster one.",
+      ngx_http_dsa_tier(read_bytes, COUNT) },
+
+    { "dsa_engine_tier_read_seconds_total", "counter",
+      "Sum of the times of these moves, which may overlap.",
+      ngx_http_dsa_tier(read_us, TIME) },
+
+    { "dsa_engine_tier_written_pages_total", "counter",
+      "Pages moved to the tier from a faster one.",
+      ngx_http_dsa_tier(write_pages, COUNT) },
+
+    { "dsa_engine_tier_written_bytes_total", "counter",
+      "Bytes moved to the tier from a faster one.",
+      ngx_http_dsa_tier(write_bytes, COUNT) },
+
+    { "dsa_engine_tier_write_seconds_total", "counter",
+      "Sum of the times of these moves, which may overlap.",
+      ngx_http_dsa_tier(write_us, TIME) },
+
+    { "dsa_engine_tier_abandoned_pages_total", "counter",
+      "Pages that were computed because reading them was too slow.",
+      ngx_http_dsa_tier(abandoned, COUNT) },
+
+    { "dsa_engine_tier_invalid_pages_total", "counter",
+      "Pages that did not verify.",
+      ngx_http_dsa_tier(invalid, COUNT) },
+
+    { "dsa_engine_tier_failed_operations_total", "counter",
+      "Reads and writes that failed.",
+      ngx_http_dsa_tier(failed, COUNT) },
+
+    { "dsa_engine_tier_lost_pages_total", "counter",
+      "Pages that left the tier before a slower one had them.",
+      ngx_http_dsa_tier(lost, COUNT) },
+
+    { NULL, NULL, NULL, 0, NGX_HTTP_DSA_TIER_COUNT }
+};
+
+
 ngx_int_t
 ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
 {
@@ -144,6 +238,7 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
     }
 
     ngx_http_dsa_prometheus_engines(&b, &mcf->pools);
+    ngx_http_dsa_prometheus_tiers(&b, &mcf->pools);
 
     rc = ngx_http_dsa_prometheus_send(r, &b);
 
@@ -293,17 +388,15 @@ ngx_http_dsa_prometheus_engine(dsa_buf_t *b, const ngx_str_t *pool,
 
     value = ngx_http_dsa_prometheus_engine_value(s, metric);
 
-    dsa_buf_printf(b, "%s{pool=\"", ngx_http_dsa_engine_metrics[metric].name);
-    ngx_http_dsa_prometheus_label(b, pool);
-    dsa_buf_addz(b, "\",engine=\"");
-    ngx_http_dsa_prometheus_label(b, &s->name);
+    ngx_http_dsa_prometheus_names(b, ngx_http_dsa_engine_metrics[metric].name,
+                                  pool, s);
 
     if (metric == NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE) {
-        dsa_buf_printf(b, "\"} %.3f\n", (double) value / 1000);
+        dsa_buf_printf(b, "} %.3f\n", (double) value / 1000);
         return;
     }
 
-    dsa_buf_printf(b, "\"} %" PRIu64 "\n", value);
+    dsa_buf_printf(b, "} %" PRIu64 "\n", value);
 }
 
 
@@ -354,6 +447,99 @@ ngx_http_dsa_prometheus_engine_value(ngx_http_dsa_session_t *s,
     default: /* NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE */
         return ngx_http_dsa_session_age(s);
     }
+}
+
+
+/* An engine of a version of the link without tiers has no samples here. */
+
+static void
+ngx_http_dsa_prometheus_tiers(dsa_buf_t *b, ngx_array_t *pools)
+{
+    ngx_uint_t                          i, n;
+    ngx_http_dsa_pool_t               **pool;
+    ngx_http_dsa_session_t             *s;
+    const ngx_http_dsa_tier_metric_t   *metric;
+
+    pool = pools->elts;
+
+    for (metric = ngx_http_dsa_tier_metrics; metric->name != NULL; metric++) {
+        ngx_http_dsa_prometheus_head(b, metric->name, metric->type,
+                                     metric->help);
+
+        for (i = 0; i < pools->nelts; i++) {
+            s = pool[i]->sessions.elts;
+
+            for (n = 0; n < pool[i]->sessions.nelts; n++) {
+
+                if (s[n].state == NGX_HTTP_DSA_READY
+                    && s[n].link.version >= DSA_LINK_VERSION_TIERS)
+                {
+                    ngx_http_dsa_prometheus_tier(b, &pool[i]->name, &s[n],
+                                                 metric);
+                }
+            }
+        }
+    }
+}
+
+
+static void
+ngx_http_dsa_prometheus_tier(dsa_buf_t *b, const ngx_str_t *pool,
+    ngx_http_dsa_session_t *s, const ngx_http_dsa_tier_metric_t *metric)
+{
+    uint64_t             value, page;
+    ngx_uint_t           i, sized;
+    dsa_link_control_t  *control;
+
+    control = s->link.control;
+    page = atomic_load_explicit(&control->page_bytes, memory_order_relaxed);
+
+    sized = metric->unit == NGX_HTTP_DSA_TIER_SIZE
+            || metric->unit == NGX_HTTP_DSA_TIER_BYTES;
+
+    if (metric->unit == NGX_HTTP_DSA_TIER_BYTES && page == 0) {
+        return;
+    }
+
+    for (i = 0; i < DSA_LINK_TIERS; i++) {
+
+        if (sized && i == DSA_LINK_TIER_REDIS) {
+            continue;
+        }
+
+        value = atomic_load_explicit((_Atomic uint64_t *)
+                                         ((u_char *) &control->tier[i]
+                                          + metric->offset),
+                                     memory_order_relaxed);
+
+        ngx_http_dsa_prometheus_names(b, metric->name, pool, s);
+        dsa_buf_printf(b, ",tier=\"%s\"} ", ngx_http_dsa_metrics_tier(i));
+
+        if (metric->unit == NGX_HTTP_DSA_TIER_TIME) {
+            dsa_buf_printf(b, "%.6f\n", (double) value / 1000000);
+            continue;
+        }
+
+        if (metric->unit == NGX_HTTP_DSA_TIER_BYTES) {
+            value *= page;
+        }
+
+        dsa_buf_printf(b, "%" PRIu64 "\n", value);
+    }
+}
+
+
+/* A name and the labels of an engine; the caller ends the labels. */
+
+static void
+ngx_http_dsa_prometheus_names(dsa_buf_t *b, const char *name,
+    const ngx_str_t *pool, const ngx_http_dsa_session_t *s)
+{
+    dsa_buf_printf(b, "%s{pool=\"", name);
+    ngx_http_dsa_prometheus_label(b, pool);
+    dsa_buf_addz(b, "\",engine=\"");
+    ngx_http_dsa_prometheus_label(b, &s->name);
+    dsa_buf_addz(b, "\"");
 }
 
 

@@ -80,6 +80,14 @@ for my $tiers ('', "tiers 128 64\n") {
                 redis_tokens => 0 }, 'all cached tokens are of the GPU');
 }
 
+# what is in its segment, where version 4 has the tiers, is not read
+
+ctl($old, 'page 4096');
+ctl($old, "tier $_ 10 5 100") for 0 .. 2;
+my $m = $t->metrics;
+is(scalar(grep { /^dsa_engine_pages\{/ } keys %$m), 1, 'its pages');
+is(scalar(grep { /^dsa_engine_tier_/ } keys %$m), 0, 'but not by tier');
+
 $t->done;
 
 

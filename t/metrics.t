@@ -117,6 +117,52 @@ is($m->{"dsa_engine_up$engine"}, 1, 'the engine is up');
 is($m->{"dsa_engine_pages$engine"}, 100, 'pages');
 is($m->{"dsa_engine_pages_used$engine"}, 25, 'pages in use');
 
+
+# the tiers of an engine's cache, as its control block has them
+
+my @words = qw/ pages used_pages hit_tokens_total read_pages_total
+                read_bytes_total read_seconds_total written_pages_total
+                written_bytes_total write_seconds_total abandoned_pages_total
+                invalid_pages_total failed_operations_total lost_pages_total /;
+my @tiers = qw/ gpu host redis /;
+
+for my $i (0 .. 2) {
+    ctl($fake, join ' ', 'tier', $i, map { ($i * 13 + $_) * 100 } 1 .. 13);
+}
+
+sub tiers {
+    my ($m) = @_;
+    my %got;
+
+    for (keys %$m) {
+        $got{$2}{$1} = $m->{$_} if /^dsa_engine_tier_(\w+)\{pool="v32",
+                                    engine="[^"]*",tier="(\w+)"\}$/x;
+    }
+
+    return \%got;
+}
+
+my %tiers;
+
+for my $i (0 .. 2) {
+    for my $n (0 .. $#words) {
+        my $value = ($i * 13 + 1 + $n) * 100;
+        $value = sprintf '%.6f', $value / 1e6 if $words[$n] =~ /seconds/;
+        $tiers{$tiers[$i]}{$words[$n]} = $value;
+    }
+}
+
+delete @{ $tiers{redis} }{qw/ pages used_pages /};
+is_deeply(tiers($t->metrics), \%tiers, 'tiers of pages of unknown size');
+
+ctl($fake, 'page 3080192');
+$tiers{gpu}{bytes} = 100 * 3080192;
+$tiers{gpu}{used_bytes} = 200 * 3080192;
+$tiers{host}{bytes} = 1400 * 3080192;
+$tiers{host}{used_bytes} = 1500 * 3080192;
+is_deeply(tiers($t->metrics), \%tiers, 'and of a known size');
+is(check($t->get('/metrics')->{body}), '', 'well-formed with them');
+
 my @s = map { $t->stream(script("t a\nhold\n")) } 1 .. 5;
 is($t->metrics->{dsa_requests_in_flight}, 5, 'in flight');
 $_->close() for @s;
