@@ -157,6 +157,8 @@ $(BUILD)/t/test_%: $(BUILD)/obj/t/gpu/test_%.o $(BUILD)/obj/t/gpu/gpu.o \
 
 $(BUILD)/t/test_gpu_hang: $(BUILD)/obj/t/gpu/spin.cu.o
 
+$(BUILD)/t/test_versions: LDFLAGS += -Wl,--wrap=dsa_sched_create
+
 $(HANG): $(BUILD)/obj/t/hang/hang_engine.o $(BUILD)/obj/engine/service/main.o \
          $(BUILD)/libdsa.a
 	@mkdir -p $(@D)

@@ -3,7 +3,9 @@
  * Copyright (C) The nginx-dsa authors
  *
  * Versions 3 and 4 of the link: DONE with and without the tiers of cached
- * tokens, and the tiers in the control block.
+ * tokens, and the tiers in the control block.  The replica's usage is replaced
+ * by one that has tokens of each tier: all of the prompt is cached, 5 tokens in
+ * host memory and 3 in Redis.
  */
 
 
@@ -11,7 +13,48 @@
 #include "t/unit/host.h"
 
 
-/* A DONE as words, which are little endian on each machine that it runs on. */
+dsa_sched_t *__real_dsa_sched_create(dsa_backend_t *backend,
+    const dsa_sched_conf_t *conf, const dsa_sched_handler_t *handler,
+    dsa_err_t *err);
+dsa_sched_t *__wrap_dsa_sched_create(dsa_backend_t *backend,
+    const dsa_sched_conf_t *conf, const dsa_sched_handler_t *handler,
+    dsa_err_t *err);
+
+
+static const dsa_sched_handler_t  *replica;
+
+
+static void
+done_with_tiers(void *owner, const dsa_sched_usage_t *usage)
+{
+    dsa_sched_usage_t  tiers;
+
+    tiers = *usage;
+    tiers.cached_tokens = tiers.prompt_tokens;
+    tiers.host_tokens = 5;
+    tiers.redis_tokens = 3;
+
+    replica->done(owner, &tiers);
+}
+
+
+/* The linker calls this one in place of dsa_sched_create(). */
+
+dsa_sched_t *
+__wrap_dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
+    const dsa_sched_handler_t *handler, dsa_err_t *err)
+{
+    static dsa_sched_handler_t  changed;
+
+    replica = handler;
+    changed = *handler;
+    changed.done = done_with_tiers;
+
+    return __real_dsa_sched_create(backend, conf, &changed, err);
+}
+
+
+/* A DONE as words, in the byte order of the machine. */
 
 static void
 test_done(void **state)
@@ -144,7 +187,7 @@ test_record(void **state)
 }
 
 
-/* Workers of both versions at one replica. */
+/* Workers of both versions at one replica, and what it reports to them. */
 
 static void
 test_both(void **state)
@@ -152,7 +195,7 @@ test_both(void **state)
     int                  i, rc;
     void                *payload;
     host_t               h;
-    uint32_t             turns, length[2];
+    uint32_t             turns, length[2], word[2][10];
     link_submit_t        s;
     dsa_link_record_t    record;
 
@@ -187,6 +230,8 @@ test_both(void **state)
 
                 if (record.type == DSA_LINK_DONE) {
                     length[i] = record.length;
+                    assert_true(record.length <= sizeof(word[i]));
+                    memcpy(word[i], payload, record.length);
                 }
 
                 free(payload);
@@ -196,6 +241,17 @@ test_both(void **state)
 
     assert_int_equal(length[0], 32);
     assert_int_equal(length[1], 40);
+
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(word[i][0], DSA_LINK_FINISH_LENGTH);
+        assert_int_equal(word[i][1], 10);
+        assert_int_equal(word[i][2], 10);
+        assert_int_equal(word[i][3], 3);
+        assert_int_equal(word[i][7], 0);
+    }
+
+    assert_int_equal(word[1][8], 5);
+    assert_int_equal(word[1][9], 3);
 
     for (i = 2; i < WORKERS; i++) {
         host_connect(&h, i, 3, 4);
