@@ -242,8 +242,8 @@ struct dsa_backend_s {
     /*
      * Prepares host memory for moves, at most DSA_PIN_REGIONS times.  The
      * memory must exist until close().  Not while steps or moves are in
-     * flight, and best before the first step: registering memory with a GPU
-     * may take seconds.
+     * flight, by the thread that calls start() or before that thread is
+     * started.  Registering memory with GPUs may take seconds.
      */
     int               (*pin)(dsa_backend_t *b, void *memory, uint64_t bytes,
                              dsa_err_t *err);
@@ -354,8 +354,7 @@ dsa_backend_t *dsa_backend_cuda_open(const dsa_backend_conf_t *conf,
  * to text what the backend would allocate: lines for a person, for the CPU only
  * that of host memory.  DSA_ERROR with err: the model cannot be split over so
  * many GPUs, the GPUs of this machine cannot hold it, or host memory cannot
- * hold a page.  A machine without a GPU is not an
- * error; text then says so.
+ * hold a page.  A machine without a GPU is not an error; text then says so.
  */
 int dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
     dsa_buf_t *text, dsa_err_t *err);

@@ -416,9 +416,9 @@ dsa_null_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank, int wait,
 
 
 /*
- * Checks the pages before a prefill step that came from host memory, in the
- * block table of a rank.  Each is checked once, because a step of decode would
- * otherwise take as long as the prompt is.
+ * Checks the pages before a prefill step that came from host memory, each of
+ * them once, in the block table of a rank.  Decode steps are not checked,
+ * because each of them would visit all pages of its sequence.
  */
 
 static int
