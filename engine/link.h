@@ -88,7 +88,9 @@ typedef struct {
     uint32_t    replica;            /* number within its supervisor */
     float       temperature;        /* [0, 2]: defaults of the model, if a */
     float       top_p;              /* (0, 1]   request does not set them */
-    uint32_t    reserved;
+    uint32_t    epoch;              /* random for each start of the replica:
+                                       a container may give the same pid to
+                                       every start */
     char        model[64];          /* NUL-terminated */
     char        fingerprint[40];    /* hex, NUL-terminated */
 } dsa_link_hello_t;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -121,6 +122,10 @@ dsa_replica_started(const dsa_replica_t *r)
 static int
 dsa_replica_open(dsa_replica_t *r, dsa_err_t *err)
 {
+    if (getrandom(&r->service.epoch, sizeof(uint32_t), 0) != sizeof(uint32_t)) {
+        return dsa_error(err, "getrandom() failed: %s", strerror(errno));
+    }
+
     if (dsa_replica_signals(r, err) != DSA_OK
         || dsa_replica_model(r, err) != DSA_OK
         || dsa_replica_threads(r, err) != DSA_OK

@@ -21,6 +21,7 @@
 typedef struct {
     const dsa_conf_t        *conf;
     uint32_t                 replica;        /* number */
+    uint32_t                 epoch;          /* random, of this start */
     uint32_t                 context;        /* tokens, prompt and answer */
     uint64_t                 page_bytes;     /* 0: not known */
     dsa_tokenizer_t         *tokenizer;

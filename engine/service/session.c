@@ -191,6 +191,7 @@ dsa_session_hello(const dsa_session_t *s, uint32_t version,
     hello->page_tokens = DSA_PAGE_TOKENS;
     hello->pid = (uint32_t) getpid();
     hello->replica = service->replica;
+    hello->epoch = service->epoch;
     hello->temperature = service->generation.temperature;
     hello->top_p = service->generation.top_p;
 

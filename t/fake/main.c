@@ -8,7 +8,7 @@
  *     fake_engine SOCKET [name=value ...]
  *
  *     model= fingerprint= context= slots= submit= event= temperature= top_p=
- *                           of the hello; submit and event are the rings' sizes
+ *     pid=                  of the hello; submit and event are the rings' sizes
  *     hello=magic|version|size|heat|top|unsealed|plain|silent  a faulty one
  *     versions=MIN,MAX      of the link that it accepts
  *     vocabulary=0|1        1 (the default): its vocabulary has the names that
@@ -53,6 +53,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -325,6 +326,9 @@ option(const char *name, char *value)
     } else if (is("top_p")) {
         h->top_p = strtof(value, NULL);
 
+    } else if (is("pid")) {
+        h->pid = (uint32_t) strtoul(value, NULL, 10);
+
     } else if (is("hello")) {
         fake.fault = value;
 
@@ -370,6 +374,11 @@ options(int argc, char **argv)
     h->context_length = 163840;
     h->page_tokens = 64;
     h->pid = (uint32_t) getpid();
+
+    if (getrandom(&h->epoch, sizeof(uint32_t), 0) != sizeof(uint32_t)) {
+        die("getrandom");
+    }
+
     h->temperature = 1;
     h->top_p = 1;
     strcpy(h->model, "fake-model");

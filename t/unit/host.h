@@ -140,6 +140,7 @@ host_open(host_t *h, const char *more)
     h->wake = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
     h->service.conf = &h->conf;
     h->service.replica = 3;
+    h->service.epoch = 0x89abcdef;
     h->service.generation.temperature = 0.75f;
     h->service.generation.top_p = 0.5f;
     h->service.tokenizer = dsa_tokenizer_open(text, &err);

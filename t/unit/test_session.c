@@ -20,6 +20,7 @@ test_echo(void **state)
 
     assert_string_equal(h.client[0].hello.model, "m");
     assert_int_equal(h.client[0].hello.replica, 3);
+    assert_true(h.client[0].hello.epoch == 0x89abcdef);
     assert_int_equal(h.client[0].hello.context_length, 40000);
     assert_int_equal(h.client[0].hello.page_tokens, 64);
     assert_true(h.client[0].hello.temperature == 0.75f);
