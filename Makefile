@@ -75,6 +75,8 @@ MODULE_H := $(wildcard ngx_module/*.h ngx_module/api/*.h base/*.h \
             context/*.h redis_schema/*.h engine/link.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
             context/*.c redis_schema/*.c)
+PREFIX_OBJ = $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_keys.o \
+             $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_map.o
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
 GOLDEN   := $(basename $(wildcard t/data/golden/*.xz t/data/golden/*/*.xz))
@@ -154,6 +156,8 @@ $(BUILD)/t/test_%: $(BUILD)/obj/t/gpu/test_%.o $(BUILD)/obj/t/gpu/gpu.o \
                    $(BUILD)/obj/t/gpu/exchange.o $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
+$(BUILD)/t/test_prefix: $(PREFIX_OBJ)
 
 $(BUILD)/t/test_gpu_hang: $(BUILD)/obj/t/gpu/spin.cu.o
 

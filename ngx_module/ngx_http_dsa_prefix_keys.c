@@ -1,0 +1,172 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "context/control_tokens.h"
+
+#include "ngx_http_dsa_prefix_keys.h"
+
+
+/* The boundaries of a prompt so far; each array is used as a ring. */
+
+typedef struct {
+    uint32_t                    n;
+    uint32_t                    n_questions;
+    ngx_http_dsa_prefix_key_t   first;
+    ngx_http_dsa_prefix_key_t   last[NGX_HTTP_DSA_PREFIX_LAST];
+    ngx_http_dsa_prefix_key_t   questions[NGX_HTTP_DSA_PREFIX_QUESTIONS];
+} ngx_http_dsa_boundaries_t;
+
+
+static uint32_t ngx_http_dsa_prefix_control(const dsa_segment_t *segment);
+static int ngx_http_dsa_prefix_boundary(uint32_t before, uint32_t behind);
+static uint64_t ngx_http_dsa_prefix_hash(const uint8_t *secret, uint64_t hash,
+    uint64_t kind, dsa_str_t text);
+static void ngx_http_dsa_prefix_select(ngx_http_dsa_prefix_keys_t *keys,
+    const ngx_http_dsa_boundaries_t *b);
+
+
+_Static_assert(NGX_HTTP_DSA_PREFIX_SECRET >= XXH3_SECRET_SIZE_MIN,
+               "the secret is long enough for XXH3");
+
+
+void
+ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
+    const dsa_prompt_t *prompt, const uint8_t *secret, const uint8_t *tenant,
+    dsa_str_t model)
+{
+    uint32_t                     i, token, before;
+    const dsa_segment_t         *segment;
+    ngx_http_dsa_prefix_key_t    end;
+    ngx_http_dsa_boundaries_t    b;
+
+    b.n = 0;
+    b.n_questions = 0;
+
+    end.bytes = 0;
+    end.key = ngx_http_dsa_prefix_hash(secret, 0, 0,
+                                       dsa_str((const char *) tenant,
+                                               NGX_HTTP_DSA_PREFIX_TENANT));
+    end.key = ngx_http_dsa_prefix_hash(secret, end.key, 0, model);
+
+    before = DSA_CONTROL_TOKENS;
+
+    for (i = 0; i < prompt->n; i++) {
+        segment = &prompt->segments[i];
+        token = ngx_http_dsa_prefix_control(segment);
+
+        if (end.bytes >= NGX_HTTP_DSA_PREFIX_MIN
+            && ngx_http_dsa_prefix_boundary(before, token))
+        {
+            if (b.n == 0) {
+                b.first = end;
+            }
+
+            b.last[b.n++ % NGX_HTTP_DSA_PREFIX_LAST] = end;
+
+            if (before == DSA_CONTROL_TOKEN_ASSISTANT) {
+                b.questions[b.n_questions++ % NGX_HTTP_DSA_PREFIX_QUESTIONS] =
+                                                                          end;
+            }
+        }
+
+        end.key = ngx_http_dsa_prefix_hash(secret, end.key, segment->kind,
+                                           segment->text);
+        end.bytes += segment->text.len;
+
+        before = token;
+    }
+
+    ngx_http_dsa_prefix_select(keys, &b);
+}
+
+
+/* A dsa_control_token_e, or DSA_CONTROL_TOKENS for text. */
+
+static uint32_t
+ngx_http_dsa_prefix_control(const dsa_segment_t *segment)
+{
+    uint32_t          i;
+    const dsa_str_t  *name;
+
+    if (segment->kind != DSA_SEGMENT_CONTROL) {
+        return DSA_CONTROL_TOKENS;
+    }
+
+    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
+        name = &dsa_control_tokens[i];
+
+        if (name->len == segment->text.len
+            && memcmp(name->data, segment->text.data, name->len) == 0)
+        {
+            break;
+        }
+    }
+
+    return i;
+}
+
+
+/* Whether a message ends between these two segments. */
+
+static int
+ngx_http_dsa_prefix_boundary(uint32_t before, uint32_t behind)
+{
+    return before == DSA_CONTROL_TOKEN_EOS
+           || behind == DSA_CONTROL_TOKEN_USER
+           || behind == DSA_CONTROL_TOKEN_THINK
+           || behind == DSA_CONTROL_TOKEN_THINK_END;
+}
+
+
+/* The hash of a prefix that is one segment longer. */
+
+static uint64_t
+ngx_http_dsa_prefix_hash(const uint8_t *secret, uint64_t hash, uint64_t kind,
+    dsa_str_t text)
+{
+    uint64_t  link[3];
+
+    link[0] = hash;
+    link[1] = kind;
+    link[2] = XXH3_64bits_withSecret(text.data, text.len, secret,
+                                     NGX_HTTP_DSA_PREFIX_SECRET);
+
+    return XXH3_64bits_withSecret(link, sizeof(link), secret,
+                                  NGX_HTTP_DSA_PREFIX_SECRET);
+}
+
+
+/* Each prefix is longer than the one before it, so bytes compare them. */
+
+static void
+ngx_http_dsa_prefix_select(ngx_http_dsa_prefix_keys_t *keys,
+    const ngx_http_dsa_boundaries_t *b)
+{
+    uint32_t                          i;
+    const ngx_http_dsa_prefix_key_t  *key;
+
+    keys->n = 0;
+
+    for (i = b->n; i-- > 0 && keys->n < NGX_HTTP_DSA_PREFIX_LAST; /* void */) {
+        keys->elts[keys->n++] = b->last[i % NGX_HTTP_DSA_PREFIX_LAST];
+    }
+
+    for (i = 0; i < NGX_HTTP_DSA_PREFIX_QUESTIONS && i < b->n_questions; i++) {
+        key = &b->questions[(b->n_questions - 1 - i)
+                            % NGX_HTTP_DSA_PREFIX_QUESTIONS];
+
+        if (key->bytes < keys->elts[keys->n - 1].bytes) {
+            keys->elts[keys->n++] = *key;
+        }
+    }
+
+    if (b->n != 0 && b->first.bytes < keys->elts[keys->n - 1].bytes) {
+        keys->elts[keys->n++] = b->first;
+    }
+}

@@ -1,0 +1,80 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_PREFIX_KEYS_H_INCLUDED_
+#define _NGX_HTTP_DSA_PREFIX_KEYS_H_INCLUDED_
+
+
+#include "context/encode.h"
+
+
+/*
+ * Keys of a prompt's prefixes.  A replica that has computed a prompt can reuse
+ * its beginning for another prompt.  Prompts of a conversation, and those with
+ * the same system message and tools, share their beginning up to the end of a
+ * message.  So a prefix has a key if it ends at such a boundary: behind the
+ * system message and tools, behind a question, behind an answer, behind the
+ * results of tool calls.
+ *
+ * A boundary is in front of the tag <think> or </think>, because the tag behind
+ * a question is another one in the next turn.  Example, with | for boundaries:
+ *
+ *     turn 1    system |<User> q1 <Assistant>|<think>
+ *     turn 2    system |<User> q1 <Assistant>|</think> a1 <eos>|
+ *               <User> q2 <Assistant>|<think>
+ *
+ * The key is a hash of tenant, model and all segments before the boundary.  It
+ * is XXH3 with a secret of random bytes, so that nobody can choose texts whose
+ * keys collide with those of another tenant.  Two prefixes with the same key
+ * would only send a request to a replica that does not have its prefix.
+ *
+ * This file and ngx_http_dsa_prefix_map.h do not depend on nginx.
+ */
+
+#define NGX_HTTP_DSA_PREFIX_SECRET  192     /* bytes; XXH3 needs 136 */
+#define NGX_HTTP_DSA_PREFIX_TENANT  32      /* bytes of its digest */
+
+/*
+ * The fewest bytes that get a key.  Replicas reuse pages of 64 tokens, and a
+ * token has about 4 bytes: below this no page is full.
+ */
+#define NGX_HTTP_DSA_PREFIX_MIN     256
+
+/*
+ * Of a prompt with more boundaries these are used: the last ones; the last ends
+ * of questions, because a new question removes the reasoning behind the
+ * question before it, and with it every later boundary; and the first one,
+ * because other conversations share it.
+ */
+#define NGX_HTTP_DSA_PREFIX_LAST       8
+#define NGX_HTTP_DSA_PREFIX_QUESTIONS  4
+#define NGX_HTTP_DSA_PREFIX_KEYS       (NGX_HTTP_DSA_PREFIX_LAST              \
+                                        + NGX_HTTP_DSA_PREFIX_QUESTIONS + 1)
+
+
+typedef struct {
+    uint64_t                     key;
+    size_t                       bytes;     /* of the prefix */
+} ngx_http_dsa_prefix_key_t;
+
+
+typedef struct {
+    uint32_t                     n;
+    ngx_http_dsa_prefix_key_t    elts[NGX_HTTP_DSA_PREFIX_KEYS];
+                                            /* the longest prefix first */
+} ngx_http_dsa_prefix_keys_t;
+
+
+/*
+ * Computes the keys of a prompt.  secret has NGX_HTTP_DSA_PREFIX_SECRET bytes,
+ * tenant NGX_HTTP_DSA_PREFIX_TENANT.  Every byte of the prompt is read once.
+ */
+void ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
+    const dsa_prompt_t *prompt, const uint8_t *secret, const uint8_t *tenant,
+    dsa_str_t model);
+
+
+#endif /* _NGX_HTTP_DSA_PREFIX_KEYS_H_INCLUDED_ */
