@@ -88,10 +88,11 @@ ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
     switch (rc) {
 
     case NGX_OK:
-        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                       "dsa request %V: submitted to engine \"%V\" as %xL",
-                       &req->ctx.id, &req->record->call.session->name,
-                       req->record->call.id);
+        ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: submitted to engine \"%V\" as %xL, "
+                       "route \"%V\"", &req->ctx.id,
+                       &req->record->call.session->name,
+                       req->record->call.id, &req->submit.route);
         return;
 
     case NGX_AGAIN:

@@ -12,10 +12,16 @@
 #include "ngx_http_dsa_pool.h"
 
 
+#define NGX_HTTP_DSA_POOL_EXCESS  4         /* requests */
+
+
 static void ngx_http_dsa_pool_changed(ngx_http_dsa_session_t *s);
 static ngx_uint_t ngx_http_dsa_pool_usable(ngx_http_dsa_session_t *s);
 static ngx_uint_t ngx_http_dsa_pool_serves(ngx_http_dsa_session_t *s,
     ngx_str_t *model);
+static ngx_uint_t ngx_http_dsa_pool_fits(ngx_http_dsa_session_t *s,
+    uint64_t tried, ngx_str_t *model, uint64_t context);
+static uint64_t ngx_http_dsa_pool_load(ngx_http_dsa_session_t *s);
 
 
 void
@@ -80,6 +86,10 @@ ngx_http_dsa_pool_changed(ngx_http_dsa_session_t *s)
     ngx_queue_t             waiting, *q;
     ngx_http_dsa_waiter_t  *waiter;
 
+    if (pool->route != NULL && s->state == NGX_HTTP_DSA_READY) {
+        ngx_http_dsa_route_hello(pool->route, s->index, &s->name, &s->hello);
+    }
+
     if (ngx_queue_empty(&pool->waiting)) {
         return;
     }
@@ -119,6 +129,35 @@ ngx_http_dsa_pool_serves(ngx_http_dsa_session_t *s, ngx_str_t *model)
 }
 
 
+/* Whether a request can be sent to the engine. */
+
+static ngx_uint_t
+ngx_http_dsa_pool_fits(ngx_http_dsa_session_t *s, uint64_t tried,
+    ngx_str_t *model, uint64_t context)
+{
+    return (tried & (1ULL << s->index)) == 0
+           && ngx_http_dsa_pool_usable(s)
+           && ngx_http_dsa_pool_serves(s, model)
+           && s->hello.context_length >= context;
+}
+
+
+/* Requests of all workers, and what this one has submitted since. */
+
+static uint64_t
+ngx_http_dsa_pool_load(ngx_http_dsa_session_t *s)
+{
+    dsa_link_control_t  *control;
+
+    control = s->link.control;
+
+    return (uint64_t) atomic_load_explicit(&control->running,
+                                           memory_order_relaxed)
+           + atomic_load_explicit(&control->waiting, memory_order_relaxed)
+           + s->slots.unaccepted;
+}
+
+
 uint32_t
 ngx_http_dsa_pool_context(ngx_http_dsa_pool_t *pool, ngx_str_t *model)
 {
@@ -147,7 +186,6 @@ ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
 {
     uint64_t                 load, least;
     ngx_uint_t               i, n;
-    dsa_link_control_t      *control;
     ngx_http_dsa_session_t  *s, *next, *best;
 
     s = pool->sessions.elts;
@@ -161,22 +199,11 @@ ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
     for (i = pool->next; i < pool->next + n; i++) {
         next = &s[i % n];
 
-        if ((tried & (1ULL << next->index)) != 0
-            || !ngx_http_dsa_pool_usable(next)
-            || !ngx_http_dsa_pool_serves(next, model)
-            || next->hello.context_length < context)
-        {
+        if (!ngx_http_dsa_pool_fits(next, tried, model, context)) {
             continue;
         }
 
-        control = next->link.control;
-
-        /* of all workers, and what this one has submitted since */
-
-        load = (uint64_t) atomic_load_explicit(&control->running,
-                                               memory_order_relaxed)
-               + atomic_load_explicit(&control->waiting, memory_order_relaxed)
-               + next->slots.unaccepted;
+        load = ngx_http_dsa_pool_load(next);
 
         if (best == NULL || load < least) {
             best = next;
@@ -185,6 +212,76 @@ ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
     }
 
     return best;
+}
+
+
+/*
+ * An engine that has a prefix may have NGX_HTTP_DSA_POOL_EXCESS requests more
+ * than the one with the lowest load, or a quarter more if that is more.  For
+ * example, with 2 requests at the other engine it is used up to 6 of its own,
+ * and with 40 up to 50.  Each request in a batch makes its steps a little
+ * longer, while a prefix that is found saves a whole prefill, so the bound can
+ * be generous; without one, a popular system message would send all requests to
+ * one engine.
+ *
+ * If the engine with the longest prefix is not used, one with a shorter prefix
+ * may be.
+ */
+
+ngx_http_dsa_session_t *
+ngx_http_dsa_pool_prefer(ngx_http_dsa_pool_t *pool,
+    ngx_http_dsa_session_t *least, uint64_t tried, ngx_str_t *model,
+    uint64_t context, const ngx_http_dsa_prefix_keys_t *keys,
+    ngx_http_dsa_route_e *result)
+{
+    uint64_t                 lowest, load, limit;
+    ngx_uint_t               i, engines[NGX_HTTP_DSA_PREFIX_KEYS];
+    ngx_http_dsa_route_e     why;
+    ngx_http_dsa_session_t  *s;
+
+    ngx_http_dsa_route_find(pool->route, keys, engines);
+
+    lowest = ngx_http_dsa_pool_load(least);
+    limit = lowest + ngx_max(NGX_HTTP_DSA_POOL_EXCESS, lowest / 4);
+
+    *result = NGX_HTTP_DSA_ROUTE_NONE;
+
+    for (i = 0; i < keys->n; i++) {
+        if (engines[i] == NGX_HTTP_DSA_ROUTE_NO_ENGINE) {
+            continue;
+        }
+
+        s = pool->sessions.elts;
+        s += engines[i];
+
+        load = 0;
+        why = NGX_HTTP_DSA_ROUTE_UNAVAILABLE;
+
+        if (ngx_http_dsa_pool_fits(s, tried, model, context)) {
+            load = ngx_http_dsa_pool_load(s);
+            why = load <= limit ? NGX_HTTP_DSA_ROUTE_PREFIX
+                                : NGX_HTTP_DSA_ROUTE_LOAD;
+        }
+
+        ngx_log_debug6(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "dsa pool \"%V\": engine \"%V\" has a prefix of %uz "
+                       "bytes, %V, load %uL of at most %uL",
+                       &pool->name, &s->name, keys->elts[i].bytes,
+                       &ngx_http_dsa_routes[why], load, limit);
+
+        if (why == NGX_HTTP_DSA_ROUTE_PREFIX) {
+            *result = why;
+            return s;
+        }
+
+        /* the reason for the longest prefix is reported */
+
+        if (*result == NGX_HTTP_DSA_ROUTE_NONE) {
+            *result = why;
+        }
+    }
+
+    return least;
 }
 
 

@@ -11,6 +11,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "ngx_http_dsa_route.h"
 #include "ngx_http_dsa_session.h"
 
 
@@ -27,6 +28,8 @@ struct ngx_http_dsa_pool_s {
     ngx_array_t               sessions;     /* ngx_http_dsa_session_t */
     ngx_queue_t               waiting;      /* ngx_http_dsa_waiter_t */
     ngx_uint_t                next;         /* the first one in a tie */
+    ngx_http_dsa_route_t     *route;        /* NULL: there is one engine */
+    size_t                    zone_size;    /* bytes of its zone */
     u_char                   *file;         /* where it was first named */
     ngx_uint_t                line;
 };
@@ -53,6 +56,17 @@ void ngx_http_dsa_pool_stop(ngx_http_dsa_pool_t *pool);
  */
 ngx_http_dsa_session_t *ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool,
     uint64_t tried, ngx_str_t *model, uint64_t context);
+
+/*
+ * The engine to use in place of least, which ngx_http_dsa_pool_pick() has
+ * returned for the same values: the one with the longest prefix that keys has,
+ * unless it cannot serve the request or is too busy.  *result is the reason.
+ * The pool has a route.
+ */
+ngx_http_dsa_session_t *ngx_http_dsa_pool_prefer(ngx_http_dsa_pool_t *pool,
+    ngx_http_dsa_session_t *least, uint64_t tried, ngx_str_t *model,
+    uint64_t context, const ngx_http_dsa_prefix_keys_t *keys,
+    ngx_http_dsa_route_e *result);
 
 /*
  * Tokens of the largest context among the engines that serve or served model

@@ -12,8 +12,18 @@
 #include "ngx_http_dsa_pool_conf.h"
 
 
-static char *ngx_http_dsa_pool_engine(ngx_conf_t *cf, ngx_command_t *dummy,
+/* the default of prefix_zone, and the least, which has about 1,000 entries */
+
+#define NGX_HTTP_DSA_POOL_ZONE      (4 * 1024 * 1024)
+#define NGX_HTTP_DSA_POOL_ZONE_MIN  (8 * ngx_pagesize)
+
+
+static char *ngx_http_dsa_pool_line(ngx_conf_t *cf, ngx_command_t *dummy,
     void *conf);
+static char *ngx_http_dsa_pool_engine(ngx_conf_t *cf,
+    ngx_http_dsa_pool_t *pool);
+static char *ngx_http_dsa_pool_zone(ngx_conf_t *cf,
+    ngx_http_dsa_pool_t *pool);
 static ngx_int_t ngx_http_dsa_pool_address(ngx_conf_t *cf,
     ngx_str_t *address);
 
@@ -86,7 +96,7 @@ ngx_http_dsa_pool_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     save = *cf;
-    cf->handler = ngx_http_dsa_pool_engine;
+    cf->handler = ngx_http_dsa_pool_line;
     cf->handler_conf = (char *) pool;
 
     rv = ngx_conf_parse(cf, NULL);
@@ -103,36 +113,95 @@ ngx_http_dsa_pool_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    return NGX_CONF_OK;
+    if (pool->sessions.nelts == 1) {
+        return NGX_CONF_OK;
+    }
+
+    if (pool->zone_size == 0) {
+        pool->zone_size = NGX_HTTP_DSA_POOL_ZONE;
+    }
+
+    pool->route = ngx_http_dsa_route_add(cf, &pool->name,
+                                         pool->sessions.nelts,
+                                         pool->zone_size);
+
+    return pool->route != NULL ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
 
-static char *
-ngx_http_dsa_pool_engine(ngx_conf_t *cf, ngx_command_t *dummy, void *conf)
-{
-    ngx_http_dsa_pool_t *pool = conf;
+/* A directive in the block. */
 
-    ngx_str_t               *value;
-    ngx_uint_t               i;
-    ngx_http_dsa_session_t  *s;
+static char *
+ngx_http_dsa_pool_line(ngx_conf_t *cf, ngx_command_t *dummy, void *conf)
+{
+    char       *(*set)(ngx_conf_t *cf, ngx_http_dsa_pool_t *pool);
+    ngx_str_t    *value;
 
     value = cf->args->elts;
 
-    if (value[0].len != sizeof("engine") - 1
-        || ngx_strncmp(value[0].data, "engine", sizeof("engine") - 1) != 0)
-    {
+    if (ngx_strcmp(value[0].data, "engine") == 0) {
+        set = ngx_http_dsa_pool_engine;
+
+    } else if (ngx_strcmp(value[0].data, "prefix_zone") == 0) {
+        set = ngx_http_dsa_pool_zone;
+
+    } else {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "unknown directive \"%V\", expected \"engine\"",
-                           &value[0]);
+                           "unknown directive \"%V\", expected \"engine\" "
+                           "or \"prefix_zone\"", &value[0]);
         return NGX_CONF_ERROR;
     }
 
     if (cf->args->nelts != 2) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid number of arguments in \"engine\" "
-                           "directive");
+                           "invalid number of arguments in \"%V\" directive",
+                           &value[0]);
         return NGX_CONF_ERROR;
     }
+
+    return set(cf, conf);
+}
+
+
+static char *
+ngx_http_dsa_pool_zone(ngx_conf_t *cf, ngx_http_dsa_pool_t *pool)
+{
+    ssize_t     size;
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    if (pool->zone_size != 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "duplicate \"prefix_zone\" in dsa_pool \"%V\"",
+                           &pool->name);
+        return NGX_CONF_ERROR;
+    }
+
+    size = ngx_parse_size(&value[1]);
+
+    if (size == NGX_ERROR || (size_t) size < NGX_HTTP_DSA_POOL_ZONE_MIN) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid size \"%V\" of \"prefix_zone\", expected "
+                           "at least %uzk", &value[1],
+                           (size_t) NGX_HTTP_DSA_POOL_ZONE_MIN / 1024);
+        return NGX_CONF_ERROR;
+    }
+
+    pool->zone_size = size;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_dsa_pool_engine(ngx_conf_t *cf, ngx_http_dsa_pool_t *pool)
+{
+    ngx_str_t               *value;
+    ngx_uint_t               i;
+    ngx_http_dsa_session_t  *s;
+
+    value = cf->args->elts;
 
     if (ngx_http_dsa_pool_address(cf, &value[1]) != NGX_OK) {
         return NGX_CONF_ERROR;

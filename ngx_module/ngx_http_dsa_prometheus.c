@@ -68,6 +68,7 @@ static void ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_redis(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total, ngx_http_dsa_redis_t *redis);
+static void ngx_http_dsa_prometheus_routes(dsa_buf_t *b, ngx_array_t *pools);
 static void ngx_http_dsa_prometheus_engines(dsa_buf_t *b, ngx_array_t *pools);
 static void ngx_http_dsa_prometheus_engine(dsa_buf_t *b,
     const ngx_str_t *pool, ngx_http_dsa_session_t *s,
@@ -237,6 +238,7 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
         ngx_http_dsa_prometheus_redis(&b, &total, mcf->redis);
     }
 
+    ngx_http_dsa_prometheus_routes(&b, &mcf->pools);
     ngx_http_dsa_prometheus_engines(&b, &mcf->pools);
     ngx_http_dsa_prometheus_tiers(&b, &mcf->pools);
 
@@ -342,6 +344,36 @@ ngx_http_dsa_prometheus_redis(dsa_buf_t *b, const ngx_http_dsa_block_t *total,
     ngx_http_dsa_prometheus_one(b, "dsa_redis_refused_turns_total", "counter",
                                 "Turns that were not stored in their "
                                 "conversation.", total->redis_refused);
+}
+
+
+/* Of pools with several engines. */
+
+static void
+ngx_http_dsa_prometheus_routes(dsa_buf_t *b, ngx_array_t *pools)
+{
+    ngx_uint_t             i, n;
+    ngx_http_dsa_pool_t  **pool;
+
+    pool = pools->elts;
+
+    ngx_http_dsa_prometheus_head(b, "dsa_route_total", "counter",
+                                 "Submissions to an engine, by how it was "
+                                 "chosen.");
+
+    for (i = 0; i < pools->nelts; i++) {
+        if (pool[i]->route == NULL) {
+            continue;
+        }
+
+        for (n = 0; n < NGX_HTTP_DSA_ROUTE_RESULTS; n++) {
+            dsa_buf_addz(b, "dsa_route_total{pool=\"");
+            ngx_http_dsa_prometheus_label(b, &pool[i]->name);
+            dsa_buf_printf(b, "\",result=\"%s\"} %" PRIu64 "\n",
+                           (char *) ngx_http_dsa_routes[n].data,
+                           ngx_http_dsa_route_count(pool[i]->route, n));
+        }
+    }
 }
 
 

@@ -23,10 +23,15 @@
 
 
 static ngx_int_t ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit);
+static ngx_int_t ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit);
 static ngx_int_t ngx_http_dsa_submit_check(ngx_http_dsa_submit_t *submit,
     ngx_str_t *model, uint32_t context, ngx_http_dsa_failure_t *failure);
 static ngx_http_dsa_session_t *ngx_http_dsa_submit_pick(
     ngx_http_dsa_submit_t *submit, ngx_str_t *model);
+static ngx_http_dsa_session_t *ngx_http_dsa_submit_least(
+    ngx_http_dsa_submit_t *submit, ngx_str_t *model);
+static void ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_session_t *s);
 static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
 static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
@@ -44,6 +49,9 @@ _Static_assert(DSA_CHAT_STOP <= DSA_LINK_MAX_STOP
 _Static_assert(NGX_HTTP_DSA_DIGEST_LEN
                == sizeof(((dsa_link_submit_t *) 0)->tenant),
                "the link carries the digest of a tenant");
+_Static_assert((int) NGX_HTTP_DSA_DIGEST_LEN
+               == (int) NGX_HTTP_DSA_PREFIX_TENANT,
+               "keys of prefixes include the digest of a tenant");
 
 
 _Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
@@ -72,7 +80,9 @@ ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
         return NGX_ERROR;
     }
 
-    if (ngx_http_dsa_submit_fields(submit) != NGX_OK) {
+    if (ngx_http_dsa_submit_fields(submit) != NGX_OK
+        || ngx_http_dsa_submit_keys(submit) != NGX_OK)
+    {
         ngx_http_dsa_failure_memory(failure);
         return NGX_ERROR;
     }
@@ -125,6 +135,28 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
 }
 
 
+/* The keys of the prompt's prefixes, if they can matter. */
+
+static ngx_int_t
+ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
+{
+    if (submit->pool->route == NULL || submit->private) {
+        return NGX_OK;
+    }
+
+    submit->keys = dsa_arena_alloc(submit->work,
+                                   sizeof(ngx_http_dsa_prefix_keys_t));
+    if (submit->keys == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_dsa_route_keys(submit->pool->route, submit->keys,
+                            &submit->prompt, submit->digest, &submit->model);
+
+    return NGX_OK;
+}
+
+
 ngx_int_t
 ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
     ngx_http_dsa_failure_t *failure)
@@ -164,6 +196,7 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
         rc = ngx_http_dsa_submit_to(submit, call, s);
 
         if (rc == NGX_OK) {
+            ngx_http_dsa_submit_record(submit, s);
             return NGX_OK;
         }
 
@@ -217,6 +250,25 @@ ngx_http_dsa_submit_pick(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
 {
     ngx_http_dsa_session_t  *s;
 
+    s = ngx_http_dsa_submit_least(submit, model);
+
+    if (s == NULL || submit->keys == NULL) {
+        return s;
+    }
+
+    return ngx_http_dsa_pool_prefer(submit->pool, s, submit->tried, model,
+                                    submit->needed, submit->keys,
+                                    &submit->result);
+}
+
+
+/* The least busy engine. */
+
+static ngx_http_dsa_session_t *
+ngx_http_dsa_submit_least(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
+{
+    ngx_http_dsa_session_t  *s;
+
     s = ngx_http_dsa_pool_pick(submit->pool, submit->tried, model,
                                submit->needed);
 
@@ -234,6 +286,23 @@ ngx_http_dsa_submit_pick(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
 
     return ngx_http_dsa_pool_pick(submit->pool, submit->tried, model,
                                   submit->needed);
+}
+
+
+/* The prefill begins at once, so the next request may use these prefixes. */
+
+static void
+ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_session_t *s)
+{
+    if (submit->keys == NULL) {
+        return;
+    }
+
+    submit->route = ngx_http_dsa_routes[submit->result];
+
+    ngx_http_dsa_route_record(submit->pool->route, submit->keys, s->index,
+                              submit->result);
 }
 
 
@@ -406,6 +475,7 @@ ngx_http_dsa_submit_free(ngx_http_dsa_submit_t *submit)
     submit->chat = NULL;
     submit->fields = NULL;
     submit->n_fields = 0;
+    submit->keys = NULL;
 
     ngx_memzero(&submit->prompt, sizeof(dsa_prompt_t));
 }

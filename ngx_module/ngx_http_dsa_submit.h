@@ -42,6 +42,11 @@ typedef struct {
     ngx_http_dsa_field_t     *fields;       /* in work */
     uint32_t                  n_fields;
 
+    ngx_http_dsa_prefix_keys_t  *keys;      /* in work; NULL: the pool has one
+                                               engine, or private is set */
+    ngx_http_dsa_route_e      result;       /* of the engine tried last */
+    ngx_str_t                 route;        /* its name; empty: no keys */
+
     uint64_t                  tried;        /* a bit for each engine */
     uint64_t                  needed;       /* tokens of context, at least */
     uint32_t                  max_tokens;

@@ -1,0 +1,312 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# Several engines in a pool: a request goes to the one that has its prefix,
+# unless that one is too busy or cannot serve it.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Test;
+use Test::More;
+
+my $chat = '/v1/chat/completions';
+my $echo = 'add_header x-route "$dsa_route" always;';
+my $none = 'location /none/ { dsa_pass v32; dsa_tenant ""; ' . $echo . ' }';
+
+my $t = DSA::Test->new('route');
+
+# without its epoch a restart of the first one would look like no restart
+
+my @engine = ($t->start_fake('pid=7'), map { $t->start_fake() } 1 .. 2);
+my %conf = (workers => 2, location => $echo, server => $none);
+
+$t->start_nginx(%conf);
+sessions($t, 6);
+
+
+sub sessions {
+    my ($t, $n) = @_;
+
+    wait_until(sub { $t->metrics->{dsa_sessions} == $n }, 20, 'the sessions');
+}
+
+
+# Waits until only the new workers run after a reload.
+
+sub left {
+    my ($t) = @_;
+
+    wait_until(sub { $t->workers == 2 }, 20, 'old workers to leave');
+    sessions($t, 2 * @{ $t->{engines} });
+}
+
+
+# Sets the running requests of the engines; undef: it is dead.
+
+my @load;
+
+sub load {
+    @load = @_;
+
+    for (grep { defined $load[$_] } 0 .. $#load) {
+        ctl($engine[$_], "load $load[$_] 0");
+    }
+
+    return;
+}
+
+
+# Waits until nginx sees just these requests, and none of the last chat.
+
+sub settle {
+    for my $i (grep { defined $load[$_] } 0 .. $#load) {
+        my $name = 'dsa_engine_requests_running{pool="v32",engine="unix:'
+                   . $engine[$i]->sock . '"}';
+
+        wait_until(sub { ($t->metrics->{$name} // -1) == $load[$i] }, 10,
+                   "the load of engine $i");
+    }
+
+    return;
+}
+
+
+# Sends a chat.  Returns the engine that got it and how it was chosen, like
+# "0 prefix"; without a choice "0 -".
+
+my @seen;
+
+sub sent {
+    my ($messages, %opt) = @_;
+
+    my $more = delete $opt{more} || {};
+    my $uri = delete $opt{uri} || $chat;
+
+    settle();
+
+    my $r = $t->post($uri, { model => 'deepseek-chat', max_tokens => 10,
+                             messages => $messages, %$more }, %opt);
+
+    return "status $r->{status}" if $r->{status} != 200;
+
+    my @to;
+
+    for my $i (0 .. $#engine) {
+        my $n = submitted($engine[$i]);
+
+        push @to, $i if $n > ($seen[$i] // 0);
+        $seen[$i] = $n;
+    }
+
+    return join '+', @to, if @to != 1;
+    return "$to[0] " . ($r->{headers}{'x-route'} || '-');
+}
+
+
+# The beginning of a conversation of its own, and what follows in it.
+
+my $conversations = 0;
+
+sub begin {
+    my ($system, $text) = @_;
+
+    return [ { role => 'system',
+               content => ($system // ++$conversations) . ' rule' x 80 },
+             { role => 'user', content => $text // 'question' } ];
+}
+
+sub more {
+    my ($messages, $text) = @_;
+
+    return [ @$messages, { role => 'assistant', content => 'an answer' },
+             { role => 'user', content => $text // 'question' } ];
+}
+
+# A conversation whose first turn is at engine 0.
+
+sub placed {
+    my $c = begin();
+
+    load(0, 30, 30);
+    is(sent($c), '0 none', 'a first turn goes to the least busy engine');
+
+    return $c;
+}
+
+
+# the turns of a conversation return
+
+my $c = placed();
+
+load(4, 0, 0);
+
+for my $turn (2 .. 4) {
+    $c = more($c);
+    is(sent($c), '0 prefix', "turn $turn returns");
+}
+
+is(sent(more([ @$c[0 .. 4] ], 'edited')), '0 prefix', 'an edited one as well');
+is(sent(begin($conversations, 'x')), '0 prefix', 'the system message alone');
+like(sent([ { role => 'user', content => 'short' } ]), qr/[12] none/,
+     'a short prompt goes anywhere');
+like(sent([ { role => 'user', content => 'short' } ]), qr/[12] none/,
+     'and so does its repetition');
+
+
+# thinking and tools: a new question removes the reasoning before it
+
+my %thinking = (more => { model => 'deepseek-reasoner' });
+
+$c = [ { role => 'user', content => 'long ' x 80 } ];
+load(0, 30, 30);
+is(sent($c, %thinking), '0 none', 'thinking');
+load(4, 0, 0);
+
+for my $round (1 .. 12) {
+    push @$c, { role => 'assistant', content => '',
+                reasoning_content => "thought $round",
+                tool_calls => [ { id => "c$round", type => 'function',
+                    function => { name => 'f', arguments => '{}' } } ] },
+              { role => 'tool', tool_call_id => "c$round", content => "r" };
+
+    is(sent($c, %thinking), '0 prefix', "round $round of tools");
+}
+
+push @$c, { role => 'assistant', content => 'an answer' },
+          { role => 'user', content => 'another question' };
+is(sent($c, %thinking), '0 prefix', 'a question after rounds of tools');
+
+
+# tenants
+
+$c = placed();
+load(4, 0, 0);
+like(sent($c, headers => [ 'Authorization' => 'Bearer alice' ]),
+     qr/[12] none/, 'another tenant with the same text');
+is(sent($c), '0 prefix', 'which changes nothing for the first');
+
+
+# requests without a tenant share nothing
+
+$c = begin();
+load(0, 30, 30);
+is(sent($c, uri => '/none/chat/completions'), '0 -', 'no tenant: no choice');
+load(4, 0, 0);
+like(sent($c, uri => '/none/chat/completions'), qr/[12] -/,
+     'nor for its repetition');
+like(sent($c), qr/[12] none/, 'nor for the tenant of callers without a key');
+
+
+# the bound
+
+for (['4 more than the lowest', '0 prefix', 4, 0, 0],
+     ['5 more', '[12] load', 5, 0, 0],
+     ['a quarter more', '0 prefix', 50, 40, 40],
+     ['more than a quarter', '[12] load', 51, 40, 40])
+{
+    my ($name, $want, @load) = @$_;
+
+    $c = placed();
+    load(@load);
+    like(sent($c), qr/^$want$/, $name);
+}
+
+load(30, 0, 0);
+like(sent(more($c)), qr/[12] prefix/, 'and then it stays at the other one');
+
+$c = placed();
+load(30, 0, 30);
+is(sent(begin($conversations, 'x')), '1 load', 'its system message elsewhere');
+load(0, 30, 30);
+is(sent(more($c)), '0 prefix', 'the longest prefix counts');
+load(30, 0, 30);
+is(sent(begin($conversations, 'y')), '1 load', 'the system message once more');
+load(30, 4, 0);
+is(sent(more($c, 'new')), '1 prefix',
+   'a shorter prefix, if the engine of the longest is too busy');
+
+
+# an engine that cannot serve it
+
+$c = placed();
+ctl($engine[0], 'drain 1');
+load(0, 0, 0);
+wait_until(sub { $t->metrics->{'dsa_engine_draining{pool="v32",engine="unix:'
+                 . $engine[0]->sock . '"}'} == 1 }, 10, 'draining');
+like(sent($c), qr/[12] unavailable/, 'a draining engine is not used');
+ctl($engine[0], 'drain 0');
+
+
+# a dead engine, and a restarted one, whose pages are gone
+
+$c = placed();
+$engine[0]->kill9();
+sessions($t, 4);
+load(undef, 0, 0);
+like(sent($c), qr/[12] unavailable/, 'its engine is dead');
+$engine[0]->restart();
+sessions($t, 6);
+$seen[0] = submitted($engine[0]);
+
+$c = placed();
+$engine[0]->kill9();
+sessions($t, 4);
+$engine[0]->restart();
+sessions($t, 6);
+$seen[0] = submitted($engine[0]);
+load(4, 0, 0);
+like(sent($c), qr/[12] none/, 'its engine was restarted: forgotten');
+
+
+# a reload keeps the map; engines are known by their addresses
+
+$c = placed();
+$t->reload(%conf);
+left($t);
+load(4, 0, 0);
+is(sent($c), '0 prefix', 'a reload keeps the map');
+
+my @all = @{ $t->{engines} };
+
+@{ $t->{engines} } = ($engine[1], $t->start_fake(), $engine[0]);
+@engine = @{ $t->{engines} };
+@seen = map { scalar submitted($_) } @engine;
+$t->reload(%conf);
+left($t);
+load(0, 0, 4);
+is(sent($c), '2 prefix', 'with one removed, one added and another order');
+
+load(10, 20, 30);
+$c = begin();
+is(sent($c), '0 none', 'a new turn at what was the second engine');
+load(4, 0, 0);
+is(sent($c), '0 prefix', 'returns there');
+
+@{ $t->{engines} } = @engine[1, 2];
+$t->reload(%conf);
+left($t);
+load(undef, 0, 0);
+like(sent($c), qr/[12] none/, 'not to one that was removed');
+
+@{ $t->{engines} } = @engine;
+$t->reload(%conf, pool => 'prefix_zone 1m;');
+left($t);
+load(0, 0, 4);
+like(sent($c), qr/[01] none/, 'another size makes a new map');
+
+my $m = $t->metrics;
+
+cmp_ok($m->{'dsa_route_total{pool="v32",result="none"}'}, '==', 1,
+       'counters begin again with it');
+is(sent($c) =~ /prefix/, 1, 'and it is used');
+is($t->metrics->{'dsa_route_total{pool="v32",result="prefix"}'}, 1,
+   'a prefix is counted');
+
+@{ $t->{engines} } = @all;
+
+
+done_testing();
