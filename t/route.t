@@ -17,7 +17,8 @@ my $chat = '/v1/chat/completions';
 my $echo = 'add_header x-route "$dsa_route" always;';
 my $none = 'location /none/ { dsa_pass v32; dsa_tenant ""; ' . $echo . ' }';
 
-my $t = DSA::Test->new('route');
+my %test = map { $_ => DSA::Test->new($_) } qw/ route busy full one real /;
+my $t = $test{route};
 
 # without its epoch a restart of the first one would look like no restart
 
@@ -307,6 +308,144 @@ is($t->metrics->{'dsa_route_total{pool="v32",result="prefix"}'}, 1,
    'a prefix is counted');
 
 @{ $t->{engines} } = @all;
+$t->done();
 
 
-done_testing();
+# an engine that rejects it, before and after it has read it
+
+$t = $test{busy};
+@engine = map { $t->start_fake('slots=1') } 1 .. 3;
+@seen = ();
+
+$t->start_nginx(location => $echo);
+sessions($t, 3);
+
+$c = placed();
+
+my $held = $t->stream(script("t x\nhold\n"));
+
+$held->next_event();
+$seen[0] = submitted($engine[0]);
+@load = (1, 0, 0);
+ctl($engine[$_], 'load 0 0') for 0 .. 2;
+like(sent($c), qr/[12] unavailable/, 'no slot is free at its engine');
+$held->close();
+
+$c = more(placed(), "!fake\nnoaccept\nerror overloaded too many\n");
+load(0, 0, 0);
+is(sent($c), 'status 503', 'all engines reject it');
+is(submitted($engine[$_]), $seen[$_] + 1, "engine $_ was tried once")
+    for 0 .. 2;
+like($t->metrics->{'dsa_route_total{pool="v32",result="unavailable"}'},
+     qr/^3$/, 'the first one because of its prefix, the others without one');
+
+$t->done();
+
+
+# a full zone: what was used least recently is forgotten
+
+my $u = $test{full};
+
+$u->start_fake() for 1 .. 2;
+$u->start_nginx(pool => 'prefix_zone 32k;', location => $echo);
+sessions($u, 2);
+
+
+sub route {
+    my ($t, $messages) = @_;
+
+    my $r = $t->post($chat, { model => 'deepseek-chat',
+                             messages => $messages });
+
+    die "status $r->{status}\n" if $r->{status} != 200;
+    return $r->{headers}{'x-route'};
+}
+
+# Has as many boundaries as are ever used.
+
+sub talk {
+    my ($name) = @_;
+
+    my $talk = begin($name);
+
+    $talk = more($talk, "$name $_") for 1 .. 10;
+
+    return $talk;
+}
+
+
+my ($old, $kept) = map { talk($_) } qw/ old kept /;
+
+is(route($u, $_), 'none', 'a new conversation') for $old, $kept;
+is(route($u, $_), 'prefix', 'which is in the map') for $old, $kept;
+
+for my $i (1 .. 400) {
+    route($u, talk("x$i"));
+    route($u, $kept) if $i % 20 == 0;
+}
+
+is(route($u, $kept), 'prefix', 'one that is in use stays');
+is(route($u, talk('x400')), 'prefix', 'a new one is there');
+is(route($u, $old), 'none', 'an old one has left');
+
+$u->done();
+
+
+# one engine: there is nothing to choose
+
+my $one = $test{one};
+
+$one->start_fake();
+$one->start_nginx(pool => 'prefix_zone 1m;', location => $echo);
+sessions($one, 1);
+is(route($one, $old), undef, 'one engine: no choice');
+is(route($one, $old), undef, 'again');
+is(scalar(grep { /^dsa_route_total/ } keys %{ $one->metrics }), 0,
+   'and nothing is counted');
+
+
+# mistakes in the configuration
+
+for (['prefix_zone;', 'invalid number of arguments in "prefix_zone"'],
+     ['prefix_zone 1m 2m;', 'invalid number of arguments in "prefix_zone"'],
+     ['prefix_zone much;', 'invalid size "much" of "prefix_zone", expected at '
+      . 'least 32k'],
+     ['prefix_zone 31k;', 'invalid size "31k"'],
+     ['prefix_zone 1m; prefix_zone 2m;',
+      'duplicate "prefix_zone" in dsa_pool "v32"'],
+     ['zone 1m;', 'unknown directive "zone", expected "engine" or '
+      . '"prefix_zone"'])
+{
+    my ($pool, $message) = @$_;
+    my ($status, $out) = $one->nginx_test(pool => $pool);
+
+    ok($status != 0 && index($out, $message) >= 0, $pool) or diag($out);
+}
+
+$one->done();
+
+
+# engines that compute: with their prefixes, turns have cached tokens
+
+my $real = $test{real};
+
+$real->start_engine() for 1 .. 2;
+$real->start_nginx(location => $echo);
+sessions($real, 2);
+
+$c = begin('a');
+
+for my $turn (1 .. 5) {
+    my $r = $real->post($chat, { model => 'deepseek-chat', max_tokens => 4,
+                                 messages => $c });
+    my $cached = $r->{json}{usage}{prompt_tokens_details}{cached_tokens};
+
+    is($r->{status}, 200, "turn $turn of engines that compute");
+    cmp_ok($cached, $turn == 1 ? '==' : '>', 0, 'its cached tokens');
+
+    push @$c, { role => 'assistant',
+                content => $r->{json}{choices}[0]{message}{content} },
+              { role => 'user', content => "more $turn" };
+}
+
+$real->done();
