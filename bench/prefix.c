@@ -1,0 +1,195 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "context/control_tokens.h"
+#include "ngx_module/ngx_http_dsa_prefix_keys.h"
+#include "ngx_module/ngx_http_dsa_prefix_map.h"
+
+
+/*
+ * Measures what the choice of an engine by prefix adds to a request, without
+ * nginx: the keys of prompts of several sizes, and a lookup and a record of all
+ * keys that a request can have, in a full map of the default size.
+ *
+ *     build/bench/prefix [RUNS]
+ *
+ * Prints the best of the runs, because other processes on the machine only make
+ * a run slower.  Every request has keys of its own, as in a server with many
+ * conversations, so that their sets are not in the first caches of the CPU.
+ */
+
+#define BENCH_MAP         (4 * 1024 * 1024)
+#define BENCH_REQUESTS    20000
+#define BENCH_MESSAGES    50            /* in a prompt */
+#define BENCH_SEGMENTS    (4 * BENCH_MESSAGES + 2)
+
+
+static uint8_t  secret[NGX_HTTP_DSA_PREFIX_SECRET];
+static uint8_t  tenant[NGX_HTTP_DSA_PREFIX_TENANT];
+
+
+static double
+now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (double) ts.tv_sec + (double) ts.tv_nsec / 1e9;
+}
+
+
+static uint64_t
+random_next(void)
+{
+    static uint64_t  state = 1;
+
+    state = state * 6364136223846793005 + 1442695040888963407;
+
+    return state ^ state >> 29;
+}
+
+
+static void
+bench_control(dsa_prompt_t *prompt, dsa_control_token_e token)
+{
+    prompt->segments[prompt->n].kind = DSA_SEGMENT_CONTROL;
+    prompt->segments[prompt->n++].text = dsa_control_tokens[token];
+}
+
+
+/* Seconds for the keys of one prompt of size bytes. */
+
+static double
+bench_keys(char *text, size_t size)
+{
+    double                       start;
+    uint32_t                     i, n;
+    dsa_prompt_t                 prompt;
+    dsa_segment_t                segments[BENCH_SEGMENTS];
+    ngx_http_dsa_prefix_keys_t   keys;
+
+    prompt.segments = segments;
+    prompt.n = 0;
+
+    bench_control(&prompt, DSA_CONTROL_TOKEN_BOS);
+
+    for (i = 0; i < BENCH_MESSAGES; i++) {
+        bench_control(&prompt, DSA_CONTROL_TOKEN_USER);
+        segments[prompt.n].kind = DSA_SEGMENT_TEXT;
+        segments[prompt.n++].text = dsa_str(text + i * (size / BENCH_MESSAGES),
+                                            size / BENCH_MESSAGES);
+        bench_control(&prompt, DSA_CONTROL_TOKEN_ASSISTANT);
+        bench_control(&prompt, DSA_CONTROL_TOKEN_THINK_END);
+    }
+
+    n = (uint32_t) (100 * 1000 * 1000 / (size + 10000));
+    start = now();
+
+    for (i = 0; i < n; i++) {
+        text[0]++;
+        ngx_http_dsa_prefix_keys(&keys, &prompt, secret, tenant,
+                                 dsa_str("deepseek-chat", 13));
+    }
+
+    return (now() - start) / n;
+}
+
+
+/* Seconds for the lookup and the record of one request. */
+
+static double
+bench_map(ngx_http_dsa_prefix_map_t *map, uint64_t *keys)
+{
+    double     start;
+    uint32_t   i, k, found;
+    uint64_t  *key;
+
+    for (i = 0; i < BENCH_REQUESTS * NGX_HTTP_DSA_PREFIX_KEYS; i++) {
+        keys[i] = random_next() << 32 | random_next() >> 32;
+    }
+
+    found = 0;
+    start = now();
+
+    for (i = 0; i < BENCH_REQUESTS; i++) {
+        key = keys + i * NGX_HTTP_DSA_PREFIX_KEYS;
+
+        for (k = 0; k < NGX_HTTP_DSA_PREFIX_KEYS; k++) {
+            ngx_http_dsa_prefix_map_prefetch(map, key[k]);
+        }
+
+        for (k = 0; k < NGX_HTTP_DSA_PREFIX_KEYS; k++) {
+            found += ngx_http_dsa_prefix_map_find(map, key[k]);
+        }
+
+        for (k = 0; k < NGX_HTTP_DSA_PREFIX_KEYS; k++) {
+            ngx_http_dsa_prefix_map_put(map, key[k], 1 + found % 4);
+        }
+    }
+
+    return (now() - start) / BENCH_REQUESTS;
+}
+
+
+int
+main(int argc, char **argv)
+{
+    int                          run, runs;
+    char                        *text;
+    double                       best, time;
+    size_t                       i;
+    uint64_t                    *keys;
+    ngx_http_dsa_prefix_map_t   *map;
+
+    static const size_t  sizes[] = { 1000, 10 * 1000, 100 * 1000, 1000 * 1000 };
+
+    runs = argc > 1 ? atoi(argv[1]) : 20;
+
+    text = malloc(1000 * 1000);
+    keys = calloc(BENCH_REQUESTS * NGX_HTTP_DSA_PREFIX_KEYS, sizeof(uint64_t));
+    map = aligned_alloc(4096, BENCH_MAP);
+
+    if (runs < 1 || text == NULL || keys == NULL || map == NULL) {
+        (void) fprintf(stderr, "usage: bench/prefix [RUNS], at least 1\n");
+        return 1;
+    }
+
+    memset(text, 'x', 1000 * 1000);
+    map = ngx_http_dsa_prefix_map_init(map, BENCH_MAP);
+
+    for (i = 0; i < sizeof(secret); i++) {
+        secret[i] = (uint8_t) random_next();
+    }
+
+    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (best = 1, run = 0; run < runs; run++) {
+            time = bench_keys(text, sizes[i]);
+            best = time < best ? time : best;
+        }
+
+        (void) printf("keys of %d messages, %7zu bytes: %8.2f us, %5.1f GB/s\n",
+                      BENCH_MESSAGES, sizes[i], best * 1e6,
+                      (double) sizes[i] / best / 1e9);
+    }
+
+    /* the first runs fill the map */
+
+    for (best = 1, run = 0; run < runs + 5; run++) {
+        time = bench_map(map, keys);
+        best = time < best ? time : best;
+    }
+
+    (void) printf("lookup and record of %d keys, 4 MB map:  %8.2f us\n",
+                  NGX_HTTP_DSA_PREFIX_KEYS, best * 1e6);
+
+    return 0;
+}
