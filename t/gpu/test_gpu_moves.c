@@ -118,7 +118,7 @@ test_after_copy(void **state)
 }
 
 
-/* Starts a decode of the answer's token i, without waiting for it. */
+/* Starts a decode of the token at this position, without waiting for it. */
 
 static void
 decode(dsa_backend_t *b, const uint32_t *pages, uint32_t position,
@@ -267,6 +267,86 @@ test_beside(void **state)
     check_beside(&alone);
     check_beside(&data);
     check_beside(&tensor);
+}
+
+
+/*
+ * Pages of another prompt are moved into the pages that a step in flight still
+ * reads: they arrive after it, and the next step has the other prompt's answer.
+ */
+
+static void
+check_overwrite(const setup_t *s)
+{
+    uint8_t          *host, *other;
+    uint32_t          i;
+    uint64_t          in;
+    dsa_err_t         err;
+    dsa_sample_t      want[2], got[2];
+    dsa_backend_t    *b;
+    dsa_page_move_t   move[FULL];
+
+    static const uint32_t  pages[] = { 3, 1, 6 };
+
+    memset(want, 0, sizeof(want));
+    b = backend_open(s, 0);
+    host = host_open(b);
+    other = host + FULL * b->page_bytes;
+
+    /* page 6 keeps the last tokens of the second prompt */
+
+    make_prompt(53);
+    compute(b, 0, pages, 0, FULL * DSA_PAGE_TOKENS, NULL);
+    move2(b, DSA_MOVE_OUT, 0, pages, other);
+
+    make_prompt(71);
+    compute(b, 0, pages, 0, PROMPT, NULL);
+    move2(b, DSA_MOVE_OUT, 0, pages, host);
+
+    decode(b, pages, PROMPT - 1, &want[0]);
+    must(b->wait(b, &err), &err);
+    move2(b, DSA_MOVE_IN, 0, pages, other);
+    decode(b, pages, PROMPT - 1, &want[1]);
+    must(b->wait(b, &err), &err);
+    assert_memory_not_equal(&want[0], &want[1], sizeof(want[0]));
+
+    for (i = 0; i < ROUNDS; i++) {
+        memset(got, 0, sizeof(got));
+        move2(b, DSA_MOVE_IN, 0, pages, host);
+        in = moved(b, DSA_MOVE_IN, 0, 0);
+
+        move[0].page = pages[0];
+        move[0].host = other;
+        move[1].page = pages[1];
+        move[1].host = other + b->page_bytes;
+
+        decode(b, pages, PROMPT - 1, &got[0]);
+        must(b->move(b, DSA_MOVE_IN, 0, move, FULL, &err), &err);
+        must(b->wait(b, &err), &err);
+        wait_in(b, in + 1);
+        decode(b, pages, PROMPT - 1, &got[1]);
+        must(b->wait(b, &err), &err);
+
+        assert_memory_equal(got, want, sizeof(want));
+    }
+
+    b->close(b);
+    free(host);
+}
+
+
+static void
+test_overwrite(void **state)
+{
+    const setup_t  alone = { DSA_BACKEND_CUDA, GOLDEN "a-fp8", DSA_SERVED,
+                             one };
+    const setup_t  data = { DSA_BACKEND_CUDA, GOLDEN "a-fp8", DSA_SERVED,
+                            data2 };
+    const setup_t  tensor = { DSA_BACKEND_CUDA, wide, DSA_SERVED, tensor4 };
+
+    check_overwrite(&alone);
+    check_overwrite(&data);
+    check_overwrite(&tensor);
 }
 
 
@@ -480,6 +560,7 @@ main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_after_copy),
         cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_overwrite),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_rate)
     };
