@@ -535,8 +535,9 @@ dsa_link_done_size(uint32_t version)
 
 /*
  * Reads a DONE of length bytes, a private copy of its payload.  In version 3
- * all cached tokens are of the GPU.  0, or -1: its length is wrong, or more
- * tokens are a part of others than there are of these.
+ * all cached tokens are of the GPU.  0, or -1: its length is wrong, it has more
+ * cached tokens than prompt tokens, or those from host memory and Redis
+ * together exceed the cached ones.
  */
 
 static inline int

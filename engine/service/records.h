@@ -26,7 +26,7 @@ int dsa_record_accepted(dsa_link_ring_t *ring, uint64_t id,
  */
 int dsa_record_tokens(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a);
 
-/* In the form of this version of the link. */
+/* A DONE as version of the link has it. */
 int dsa_record_done(dsa_link_ring_t *ring, uint32_t version, uint64_t id,
     const dsa_link_done_t *done);
 
