@@ -172,7 +172,8 @@ $(FAKE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard t/fake/*.c))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^
 
-$(BUILD)/bench/load: $(BUILD)/obj/bench/observe.o
+$(BUILD)/bench/load: $(BUILD)/obj/bench/observe.o $(BUILD)/obj/bench/http.o
+$(BUILD)/bench/chat: $(BUILD)/obj/bench/http.o
 $(BUILD)/bench/cpu: $(BUILD)/libdsa.a
 $(BUILD)/bench/prefix: $(PREFIX_OBJ) $(BUILD)/libdsa.a
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o

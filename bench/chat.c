@@ -4,22 +4,17 @@
  */
 
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "bench/http.h"
 
 
 /*
@@ -29,29 +24,13 @@
  * events with tokens.  Token counts are those of the server's usage.
  */
 
-#define CHAT_LINE       65536       /* most bytes of a line of the response */
-#define CHAT_EVENTS     (1U << 24)  /* most gaps that are kept */
-
-
-typedef enum {
-    CHAT_HEAD = 0,                  /* the head of the response */
-    CHAT_SIZE,                      /* the line with the size of a chunk */
-    CHAT_DATA,                      /* in a chunk */
-    CHAT_END,                       /* the line end behind a chunk */
-    CHAT_ERROR                      /* a body that is not a stream of events */
-} chat_part_e;
+#define CHAT_EVENTS     (1U << 24)  /* most intervals that are kept */
 
 
 typedef struct {
-    int             fd;
+    http_t          http;
     char           *request;
     size_t          request_len;
-    size_t          sent;
-    chat_part_e     part;
-    uint64_t        chunk;          /* bytes of the chunk that are left */
-    char           *line;           /* [CHAT_LINE] */
-    size_t          line_len;
-    int             status;         /* of HTTP */
     int             done;           /* 1: "[DONE]" */
     uint32_t        prompt_tokens;
     uint32_t        tokens;
@@ -85,20 +64,9 @@ static chat_conf_t      conf = { .uri = "/v1/chat/completions",
 static uint64_t         seed = 1;
 static uint32_t         begun, ended, failed;
 static uint64_t         prompt_tokens, tokens;
-static float           *first_ms, *gap_ms;
-static uint32_t         n_first, n_gap;
+static float           *first_ms, *interval_ms;
+static uint32_t         n_first, n_interval;
 static int              ep;
-
-
-static uint64_t
-now_ns(void)
-{
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000000000 + (uint64_t) ts.tv_nsec;
-}
 
 
 /* splitmix64 */
@@ -184,7 +152,6 @@ chat_request(chat_stream_t *s)
                             "%s", conf.uri, len, body);
     free(body);
     s->request_len = n;
-    s->sent = 0;
 
     return n == UINT32_MAX ? -1 : 0;
 }
@@ -193,62 +160,33 @@ chat_request(chat_stream_t *s)
 static int
 chat_begin(chat_stream_t *s)
 {
-    int                 on;
-    struct epoll_event  ev;
-    struct sockaddr_in  sin;
-
     if (chat_request(s) == -1) {
         return -1;
     }
 
     begun++;
-    s->part = CHAT_HEAD;
-    s->chunk = 0;
-    s->line[0] = '\0';
-    s->line_len = 0;
-    s->status = 0;
     s->done = 0;
     s->prompt_tokens = 0;
     s->tokens = 0;
     s->last = 0;
-    s->begun = now_ns();
+    s->begun = http_now();
 
-    on = 1;
-    memset(&sin, 0, sizeof(sin));
-    sin.sin_family = AF_INET;
-    sin.sin_port = htons((uint16_t) conf.port);
-    sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-
-    s->fd = socket(AF_INET, SOCK_STREAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0);
-
-    if (s->fd == -1
-        || setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == -1
-        || (connect(s->fd, (struct sockaddr *) &sin, sizeof(sin)) == -1
-            && errno != EINPROGRESS))
-    {
-        return -1;
-    }
-
-    ev.events = EPOLLIN|EPOLLOUT;
-    ev.data.ptr = s;
-
-    return epoll_ctl(ep, EPOLL_CTL_ADD, s->fd, &ev);
+    return http_open(&s->http, ep, conf.port, s->request, s->request_len, s);
 }
 
 
 static int
 chat_end(chat_stream_t *s)
 {
-    if (s->status != 200 || !s->done || s->tokens == 0) {
+    if (s->http.status != 200 || !s->done || s->tokens == 0) {
         if (failed++ == 0) {
             (void) fprintf(stderr, "chat: status %d, %u tokens, %s: %.300s\n",
-                           s->status, s->tokens, s->done ? "done" : "cut",
-                           s->line);
+                           s->http.status, s->tokens,
+                           s->done ? "done" : "cut", s->http.line);
         }
     }
 
-    (void) close(s->fd);
-    s->fd = -1;
+    http_close(&s->http);
     ended++;
     prompt_tokens += s->prompt_tokens;
     tokens += s->tokens;
@@ -268,172 +206,42 @@ chat_number(const char *line, const char *name)
 }
 
 
-/* A line of the response, with \0 at its end. */
+/* A line of the response. */
 
 static void
-chat_line(chat_stream_t *s, uint64_t now)
+chat_line(void *data, const char *line, uint64_t now)
 {
-    char  *p;
+    const char     *p;
+    chat_stream_t  *s;
 
-    if (strncmp(s->line, "data: ", 6) != 0) {
+    s = data;
+
+    if (strncmp(line, "data: ", 6) != 0) {
         return;
     }
 
-    if (strcmp(s->line + 6, "[DONE]") == 0) {
+    if (strcmp(line + 6, "[DONE]") == 0) {
         s->done = 1;
         return;
     }
 
-    p = strstr(s->line, "content\":\"");
+    p = strstr(line, "content\":\"");
 
     if (p != NULL && p[10] != '"') {
         if (s->last == 0) {
             first_ms[n_first++] = (float) (now - s->begun) * 1e-6f;
 
-        } else if (n_gap < CHAT_EVENTS) {
-            gap_ms[n_gap++] = (float) (now - s->last) * 1e-6f;
+        } else if (n_interval < CHAT_EVENTS) {
+            interval_ms[n_interval++] = (float) (now - s->last) * 1e-6f;
         }
 
         s->last = now;
     }
 
-    if (strstr(s->line, "\"usage\":{") != NULL) {
-        s->prompt_tokens = chat_number(s->line, "\"prompt_tokens\":");
-        s->tokens = chat_number(s->line, "\"completion_tokens\":");
+    if (strstr(line, "\"usage\":{") != NULL) {
+        s->prompt_tokens = chat_number(line, "\"prompt_tokens\":");
+        s->tokens = chat_number(line, "\"completion_tokens\":");
     }
-}
-
-
-/* 1: a whole line is in s->line; its end is left out. */
-
-static int
-chat_collect(chat_stream_t *s, char c)
-{
-    if (c == '\n') {
-        if (s->line_len > 0 && s->line[s->line_len - 1] == '\r') {
-            s->line_len--;
-        }
-
-        s->line[s->line_len] = '\0';
-        s->line_len = 0;
-
-        return 1;
-    }
-
-    if (s->line_len < CHAT_LINE - 1) {
-        s->line[s->line_len++] = c;
-    }
-
-    return 0;
-}
-
-
-static void
-chat_byte(chat_stream_t *s, char c, uint64_t now)
-{
-    switch (s->part) {
-
-    case CHAT_HEAD:
-
-        if (chat_collect(s, c)) {
-            if (s->status == 0) {
-                (void) sscanf(s->line, "HTTP/1.1 %d", &s->status);
-
-            } else if (s->line[0] == '\0') {
-                s->part = s->status == 200 ? CHAT_SIZE : CHAT_ERROR;
-            }
-        }
-
-        break;
-
-    case CHAT_SIZE:
-
-        if (c == '\n') {
-            s->part = s->chunk != 0 ? CHAT_DATA : CHAT_END;
-
-        } else if (c != '\r') {
-            s->chunk = s->chunk * 16
-                       + (uint64_t) (c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
-        }
-
-        break;
-
-    case CHAT_DATA:
-
-        if (chat_collect(s, c)) {
-            chat_line(s, now);
-        }
-
-        if (--s->chunk == 0) {
-            s->part = CHAT_END;
-        }
-
-        break;
-
-    case CHAT_END:
-
-        if (c == '\n') {
-            s->part = CHAT_SIZE;
-        }
-
-        break;
-
-    case CHAT_ERROR:
-
-        if (s->line_len < CHAT_LINE - 1) {
-            s->line[s->line_len++] = c;
-            s->line[s->line_len] = '\0';
-        }
-
-        break;
-    }
-}
-
-
-static int
-chat_io(chat_stream_t *s, uint32_t events)
-{
-    static char         buf[65536];
-
-    ssize_t             i, n;
-    uint64_t            now;
-    struct epoll_event  ev;
-
-    if (events & EPOLLOUT && s->sent < s->request_len) {
-        n = send(s->fd, s->request + s->sent, s->request_len - s->sent,
-                 MSG_NOSIGNAL);
-
-        if (n > 0) {
-            s->sent += (size_t) n;
-
-        } else if (errno != EAGAIN) {
-            return chat_end(s);
-        }
-
-        if (s->sent == s->request_len) {
-            ev.events = EPOLLIN;
-            ev.data.ptr = s;
-            (void) epoll_ctl(ep, EPOLL_CTL_MOD, s->fd, &ev);
-        }
-    }
-
-    if ((events & ~(uint32_t) EPOLLOUT) == 0) {
-        return 0;
-    }
-
-    n = read(s->fd, buf, sizeof(buf));
-
-    if (n == 0 || (n == -1 && errno != EAGAIN)) {
-        return chat_end(s);
-    }
-
-    now = now_ns();
-
-    for (i = 0; i < n; i++) {
-        chat_byte(s, buf[i], now);
-    }
-
-    return 0;
 }
 
 
@@ -522,7 +330,7 @@ chat_print(double seconds)
           + (double) (use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6;
 
     qsort(first_ms, n_first, sizeof(float), chat_order);
-    qsort(gap_ms, n_gap, sizeof(float), chat_order);
+    qsort(interval_ms, n_interval, sizeof(float), chat_order);
 
     (void) printf("| %u | %u | %.0f / %.0f | %.0f | %.0f | %.0f / %.0f | %.1f "
                   "/ %.1f | %.1f | %u | %.2f |\n", conf.streams, ended,
@@ -531,8 +339,8 @@ chat_print(double seconds)
                   (double) (prompt_tokens + tokens) / seconds,
                   chat_quantile(first_ms, n_first, 0.5),
                   chat_quantile(first_ms, n_first, 0.99),
-                  chat_quantile(gap_ms, n_gap, 0.5),
-                  chat_quantile(gap_ms, n_gap, 0.99), seconds, failed,
+                  chat_quantile(interval_ms, n_interval, 0.5),
+                  chat_quantile(interval_ms, n_interval, 0.99), seconds, failed,
                   cpu / seconds);
 }
 
@@ -543,7 +351,7 @@ main(int argc, char **argv)
     int                  i, n;
     uint32_t             k;
     uint64_t             start;
-    chat_stream_t       *s;
+    chat_stream_t       *s, *ready;
     struct epoll_event   ev[256];
 
     if (chat_options(argc, argv) == -1) {
@@ -560,20 +368,20 @@ main(int argc, char **argv)
 
     s = calloc(conf.streams, sizeof(chat_stream_t));
     first_ms = calloc(conf.requests, sizeof(float));
-    gap_ms = calloc(CHAT_EVENTS, sizeof(float));
+    interval_ms = calloc(CHAT_EVENTS, sizeof(float));
     ep = epoll_create1(EPOLL_CLOEXEC);
 
-    if (s == NULL || first_ms == NULL || gap_ms == NULL || ep == -1) {
+    if (s == NULL || first_ms == NULL || interval_ms == NULL || ep == -1) {
         (void) fprintf(stderr, "chat: no memory\n");
         return 1;
     }
 
-    start = now_ns();
+    start = http_now();
 
     for (k = 0; k < conf.streams; k++) {
-        s[k].line = malloc(CHAT_LINE);
-
-        if (s[k].line == NULL || chat_begin(&s[k]) == -1) {
+        if (http_init(&s[k].http, chat_line, &s[k]) == -1
+            || chat_begin(&s[k]) == -1)
+        {
             (void) fprintf(stderr, "chat: %s\n", strerror(errno));
             return 1;
         }
@@ -590,23 +398,27 @@ main(int argc, char **argv)
         }
 
         for (i = 0; i < n; i++) {
-            if (chat_io(ev[i].data.ptr, ev[i].events) == -1) {
+            ready = ev[i].data.ptr;
+
+            if (http_io(&ready->http, ep, ev[i].events, ready) == 1
+                && chat_end(ready) == -1)
+            {
                 (void) fprintf(stderr, "chat: %s\n", strerror(errno));
                 return 1;
             }
         }
     }
 
-    chat_print((double) (now_ns() - start) * 1e-9);
+    chat_print((double) (http_now() - start) * 1e-9);
 
     for (k = 0; k < conf.streams; k++) {
-        free(s[k].line);
+        http_free(&s[k].http);
         free(s[k].request);
     }
 
     free(s);
     free(first_ms);
-    free(gap_ms);
+    free(interval_ms);
 
     return failed == 0 ? 0 : 1;
 }

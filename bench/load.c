@@ -22,10 +22,7 @@
  */
 
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,6 +33,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bench/http.h"
 #include "bench/observe.h"
 
 
@@ -126,27 +124,11 @@ load_end(load_stream_t *s, load_state_e state, const char *why)
 static int
 load_start(load_stream_t *s)
 {
-    int                 on;
-    struct sockaddr_in  sin;
     struct epoll_event  ev;
 
-    memset(&sin, 0, sizeof(sin));
-    sin.sin_family = AF_INET;
-    sin.sin_port = htons((uint16_t) load_conf.port);
-    sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    s->fd = http_connect(load_conf.port);
 
-    on = 1;
-    s->fd = socket(AF_INET, SOCK_STREAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0);
-
-    if (s->fd == -1
-        || setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == -1)
-    {
-        return -1;
-    }
-
-    if (connect(s->fd, (struct sockaddr *) &sin, sizeof(sin)) == -1
-        && errno != EINPROGRESS)
-    {
+    if (s->fd == -1) {
         return -1;
     }
 
