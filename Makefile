@@ -70,7 +70,7 @@ TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
 FAKE     := $(BUILD)/t/fake_engine
 HANG     := $(BUILD)/t/hang_engine
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
-            $(BUILD)/bench/chat $(BUILD)/bench/prefix
+            $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay
 MODULE_H := $(wildcard ngx_module/*.h ngx_module/api/*.h base/*.h \
             context/*.h redis_schema/*.h engine/link.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
@@ -174,6 +174,8 @@ $(FAKE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard t/fake/*.c))
 
 $(BUILD)/bench/load: $(BUILD)/obj/bench/observe.o $(BUILD)/obj/bench/http.o
 $(BUILD)/bench/chat: $(BUILD)/obj/bench/http.o
+$(BUILD)/bench/replay: $(patsubst %.c,$(BUILD)/obj/%.o,bench/http.c \
+                       $(wildcard bench/replay_*.c)) $(BUILD)/libdsa.a
 $(BUILD)/bench/cpu: $(BUILD)/libdsa.a
 $(BUILD)/bench/prefix: $(PREFIX_OBJ) $(BUILD)/libdsa.a
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o

@@ -195,23 +195,11 @@ chat_end(chat_stream_t *s)
 }
 
 
-static uint32_t
-chat_number(const char *line, const char *name)
-{
-    const char  *p;
-
-    p = strstr(line, name);
-
-    return p != NULL ? (uint32_t) strtoul(p + strlen(name), NULL, 10) : 0;
-}
-
-
 /* A line of the response. */
 
 static void
 chat_line(void *data, const char *line, uint64_t now)
 {
-    const char     *p;
     chat_stream_t  *s;
 
     s = data;
@@ -225,9 +213,7 @@ chat_line(void *data, const char *line, uint64_t now)
         return;
     }
 
-    p = strstr(line, "content\":\"");
-
-    if (p != NULL && p[10] != '"') {
+    if (http_has_text(line)) {
         if (s->last == 0) {
             first_ms[n_first++] = (float) (now - s->begun) * 1e-6f;
 
@@ -239,8 +225,8 @@ chat_line(void *data, const char *line, uint64_t now)
     }
 
     if (strstr(line, "\"usage\":{") != NULL) {
-        s->prompt_tokens = chat_number(line, "\"prompt_tokens\":");
-        s->tokens = chat_number(line, "\"completion_tokens\":");
+        s->prompt_tokens = (uint32_t) http_number(line, "\"prompt_tokens\":");
+        s->tokens = (uint32_t) http_number(line, "\"completion_tokens\":");
     }
 }
 

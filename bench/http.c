@@ -329,3 +329,25 @@ http_collect(http_t *h, const char *p, const char *last, int *whole)
 
     return end + 1;
 }
+
+
+int
+http_has_text(const char *line)
+{
+    const char  *p;
+
+    p = strstr(line, "content\":\"");
+
+    return p != NULL && p[10] != '"';
+}
+
+
+int64_t
+http_number(const char *line, const char *name)
+{
+    const char  *p;
+
+    p = strstr(line, name);
+
+    return p != NULL ? strtoll(p + strlen(name), NULL, 10) : -1;
+}

@@ -84,5 +84,14 @@ int http_io(http_t *h, int ep, uint32_t events, void *ptr);
 
 void http_close(http_t *h);
 
+/* 1 if a line is an event of a chat with text. */
+int http_has_text(const char *line);
+
+/*
+ * The number after a name in a line of JSON, for example after
+ * "\"prompt_tokens\":".  -1 when the line does not contain the name.
+ */
+int64_t http_number(const char *line, const char *name);
+
 
 #endif /* _DSA_BENCH_HTTP_H_INCLUDED_ */
