@@ -1,0 +1,425 @@
+# Copyright (C) The nginx-dsa authors
+#
+# bench/agents and bench/replay.  The best hit rate that the generator prints
+# is checked by comparing each request with all before it, and the hits that
+# the replay measures by the same numbers, rounded to pages.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use List::Util qw/ max min sum /;
+use Test::More;
+use Time::HiRes qw/ time /;
+
+use constant {
+    BLOCK => 512,
+    PAGE  => 64,
+};
+
+chdir $DSA::Test::root or die "chdir: $!\n";
+
+my $t = DSA::Test->new('replay');
+my $replay = $t->build . '/bench/replay';
+my $tokenizer = $t->model . '/tokenizer.json';
+
+
+# (exit status, stdout, stderr) of a program.
+
+sub run {
+    my (@argv) = @_;
+
+    my $file = $t->path('stderr');
+
+    open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>"$0"', $file, @argv
+        or die "sh: $!\n";
+    my $out = do { local $/; <$fh> };
+    close $fh;
+
+    return ($? >> 8, defined $out ? $out : '', read_file($file));
+}
+
+
+# The requests of a trace, and what is printed about it.
+
+sub agents {
+    my (@options) = @_;
+
+    my ($rc, $out, $err) = run('bench/agents', @options);
+
+    die "bench/agents: $err\n" if $rc != 0;
+
+    return ([ map { json_decode($_) } split /\n/, $out ], $err, $out);
+}
+
+
+# The longest common prefix in tokens with any of the requests before.  A last
+# block that is not full is as long as the shorter prompt.
+
+sub common {
+    my ($all, $n) = @_;
+
+    my $r = $all->[$n];
+    my @same = grep { ($_->{tenant} // '') eq ($r->{tenant} // '') }
+               @$all[0 .. $n - 1];
+
+    return max(0, map {
+        my $other = $_;
+        my $k = 0;
+
+        $k++ while $k < @{ $r->{hash_ids} } && $k < @{ $other->{hash_ids} }
+                   && $r->{hash_ids}[$k] == $other->{hash_ids}[$k];
+
+        min($k * BLOCK, $r->{input_length}, $other->{input_length});
+    } @same);
+}
+
+
+sub commons { my ($all) = @_; return map { common($all, $_) } 0 .. $#$all }
+
+
+# The lines of a file that --list wrote.
+
+sub listed {
+    my ($name, @line) = split /\n/, read_file($t->path('list'));
+    my @name = split /,/, $name;
+
+    return map { my %r; @r{@name} = split /,/, $_, -1; \%r } @line;
+}
+
+
+# Replays requests; returns (exit status, rows of cells, stderr).
+
+sub replay {
+    my ($trace, @options) = @_;
+
+    my $file = ref $trace ? write_trace($trace) : $trace;
+    my ($rc, $out, $err) = run($replay, '--port', $t->port, '--tokenizer',
+                               $tokenizer, '--label', 'a | b', '--list',
+                               $t->path('list'), @options, $file);
+    my @rows = map { [ map { s/^\s+|\s+$//gr } split /\|/ ] }
+               split /\n/, $out;
+
+    return ($rc, \@rows, $err);
+}
+
+
+sub write_trace {
+    my ($requests) = @_;
+
+    return write_file($t->path('trace'),
+                      join '', map { json_encode($_) . "\n" } @$requests);
+}
+
+
+sub request {
+    my ($input, $output, $ids, %more) = @_;
+
+    return { timestamp => 0, input_length => $input,
+             output_length => $output, hash_ids => $ids, %more };
+}
+
+
+# the generator
+
+for ([ qw/ --tenants 3 --conversations 5 --system 1500 --tool 400 / ],
+     [ qw/ --tenants 1 --conversations 3 --context 4000 --system 2000 / ],
+     [ qw/ --conversations 6 --system 300 --user 60 --tool 90 --seed 7 / ],
+     [ qw/ --tenants 2 --turns 2 --rounds 1 --start 0 --system 5000 / ])
+{
+    my ($all, $err) = agents(@$_);
+    my $prompt = sum(map { $_->{input_length} } @$all);
+    my $hits = sum(commons($all));
+    my (%last, @wrong);
+
+    is($err, sprintf("%d requests, %d prompt tokens, at best %d hits, "
+                     . "%.2f %%\n", scalar @$all, $prompt, $hits,
+                     100 * $hits / $prompt), "agents @$_");
+
+    for my $i (0 .. $#$all) {
+        my $r = $all->[$i];
+        my $last = $last{$r->{conversation}};
+
+        push @wrong, "$i: ids" if @{ $r->{hash_ids} }
+            != int(($r->{input_length} + BLOCK - 1) / BLOCK);
+        push @wrong, "$i: time"
+            if $i && $r->{timestamp} < $all->[$i - 1]{timestamp};
+        push @wrong, "$i: the answer is not in the next prompt"
+            if $last && $r->{input_length}
+               <= $last->{input_length} + $last->{output_length};
+        push @wrong, "$i: tenant" if $last && $r->{tenant} ne $last->{tenant};
+        $last{$r->{conversation}} = $r;
+    }
+
+    is_deeply(\@wrong, [], 'the requests fit together');
+}
+
+is((agents('--seed', 5))[2], (agents('--seed', 5))[2],
+   'equal seeds make equal traces');
+isnt((agents('--seed', 5))[2], (agents('--seed', 6))[2],
+     'other seeds make other traces');
+is((agents(qw/ --context 3000 --system 2000 /))[0]
+   ->[-1]{input_length} <= 3000, 1, 'no prompt exceeds the context');
+like((run('bench/agents', '--tenants', 0))[2],
+     qr/^bench\/agents: --tenants is 0; expected at least 1$/m,
+     'a wrong number');
+like((run('bench/agents', '--nothing', 1))[2], qr/^usage: /m,
+     'a wrong option');
+
+
+# what is wrong with a trace, and in which line
+
+my $good = '{"timestamp":3,"input_length":600,"output_length":2,'
+           . '"hash_ids":[1,2]}';
+
+for ([ '{"timestamp":3,', qr/:2: .*(?:parse error|premature)/i ],
+     [ '[1]', qr/:2: expected a JSON object$/ ],
+     [ $good =~ s/"output_length":2,//r, qr/:2: "output_length" is missing$/ ],
+     [ $good =~ s/"timestamp":3,//r, qr/:2: "timestamp" is missing$/ ],
+     [ $good =~ s/,"hash_ids".*/}/r, qr/:2: "hash_ids" is missing$/ ],
+     [ $good =~ s/600/-600/r,
+       qr/:2: "input_length" must be an integer from 1 to \d+$/ ],
+     [ $good =~ s/600/600.5/r, qr/:2: "input_length" must be an integer/ ],
+     [ $good =~ s/:2,/:0,/r, qr/:2: "output_length" must be an integer/ ],
+     [ $good =~ s/:3,/:-3,/r, qr/:2: "timestamp" must be a number of ms/ ],
+     [ $good =~ s/:3,/:2,/r,
+       qr/:2: "timestamp" is 2, less than 3 in the line before; / ],
+     [ $good =~ s/\[1,2\]/[1]/r,
+       qr/:2: "hash_ids" must be an array with 2 numbers, one for each 512 / ],
+     [ $good =~ s/\[1,2\]/[1,-2]/r,
+       qr/:2: "hash_ids" must contain integers from 0 / ],
+     [ $good =~ s/\}/,"tenant":"a b"}/r, qr/:2: "tenant" must consist of / ],
+     [ $good =~ s/\}/,"conversation":7}/r,
+       qr/:2: "conversation" must be a string of 1 to 64 bytes$/ ])
+{
+    my ($line, $error) = @$_;
+    my $file = write_file($t->path('bad'), "$good\n$line\n");
+    my ($rc, $out, $err) = run($replay, '--port', 1, '--tokenizer',
+                               $tokenizer, $file);
+
+    is($rc, 1, "an error: $line");
+    like($err, qr/^replay: \Q$file\E$error/m, 'with the file and the line');
+}
+
+like((replay(write_file($t->path('empty'), '')))[2],
+     qr/^replay: .*empty: has no request$/m, 'an empty file');
+like((replay($t->path('absent')))[2],
+     qr/^replay: .*absent: cannot be read: No such file/m, 'no file');
+like((replay(write_file($t->path('bad.xz'), "no xz\n")))[2],
+     qr/^replay: .*bad\.xz: xz -dc failed$/m, 'a file that xz rejects');
+like((replay([], '--speed', 'fast'))[2],
+     qr/^replay: the speed is "fast"; expected a number .*, or max$/m,
+     'a wrong speed');
+like((replay([], '--prices', '1,2'))[2],
+     qr/^replay: the prices are "1,2"; expected three numbers/m,
+     'wrong prices');
+like((replay([], '--requests', '-1'))[2],
+     qr/^replay: "-1" is not a number; expected an integer from 1 /m,
+     'a wrong number');
+
+
+# one replica: the hits are the generator's, request by request
+
+$t->start_engine(conf => { backend => 'null rate=0' });
+$t->start_nginx();
+
+my @small = qw/ --tenants 2 --conversations 4 --turns 2 --system 1500
+                --tool 400 --answer 40 /;
+my ($all) = agents(@small);
+my @common = commons($all);
+my ($rc, $rows, $err) = replay($all, '--concurrency', 1);
+my @list = listed();
+
+is($rc, 0, 'the replay succeeds') or diag($err);
+is_deeply([ map { $_->{output} } @list ],
+          [ map { $_->{output_length} } @$all ],
+          'the answers have the lengths of the trace');
+
+# the tokens that the template adds to a prompt, and those before the text
+
+my $text = (run('sh', '-c', 'echo \'{"messages":[{"role":"user",'
+                . '"content":"MARK"}]}\' | "$0" encode',
+                $t->build . '/dsa'))[1];
+my ($head) = $text =~ /^(.*)MARK/s or die "no text in the prompt\n";
+my $before = () = $head =~ /<\x{ef}\x{bd}\x{9c}.*?>/g;
+
+cmp_ok($before, '>', 0, 'tokens precede the text');
+is_deeply([ grep { $_ != $list[0]{prompt} - $list[0]{input} }
+            map { $_->{prompt} - $_->{input} } @list ], [],
+          'each prompt has its length and the tokens of the template');
+
+
+sub pages { my ($n) = @_; return int(($before + $n) / PAGE) * PAGE }
+
+
+is_deeply([ map { $_->{cached} } @list ], [ map { pages($_) } @common ],
+          'the hits of each request are the pages of its common prefix');
+is($rows->[0][5], sprintf('%.2f', 100 * sum(map { pages($_) } @common)
+                                  / sum(map { $_->{prompt} } @list)),
+   'their share is printed');
+is($rows->[0][9], sprintf('%.2f', 100 * sum(@common)
+                                  / sum(map { $_->{input_length} } @$all)),
+   'so is the best share');
+is($rows->[0][11], 0, 'and that no request failed');
+
+# the rounding to pages, where a common prefix ends within one
+
+my @odd = (request(12 * PAGE - $before - 1, 1, [ 911, 912 ]),
+           request(1000, 1, [ 911, 912 ]),
+           request(12 * PAGE - $before, 1, [ 921, 922 ]),
+           request(1000, 1, [ 921, 922 ]));
+replay(\@odd, '--concurrency', 1);
+is_deeply([ map { $_->{cached} } listed() ], [ 0, 11 * PAGE, 0, 12 * PAGE ],
+          'a page that is not full is not found');
+
+# tenants
+
+my @tenants = map { request(1024, 1, [ 931, 932 ], tenant => $_) }
+              qw/ a b a /;
+$tenants[2] = request(1500, 1, [ 931, 932, 933 ], tenant => 'a');
+replay(\@tenants, '--concurrency', 1);
+is_deeply([ map { $_->{cached} } listed() ], [ 0, 0, 1024 ],
+          'tenants share nothing');
+is_deeply([ map { $_->{best} } listed() ], [ 0, 0, 1024 ],
+          'nor does the best cache');
+
+# prices
+
+($rc, $rows) = replay(\@tenants, '--prices', '1000,100,10000',
+                      '--concurrency', 1);
+@list = listed();
+
+my $cached = sum(map { $_->{cached} } @list);
+my $prompt = sum(map { $_->{prompt} } @list);
+
+is_deeply([ @{ $rows->[1] }[6, 7] ],
+          [ map { sprintf '%.4f', $_ / 1e6 }
+            ($prompt - $cached) * 1000 + $cached * 100 + 3 * 10000,
+            $prompt * 1000 + 3 * 10000 ], 'the costs');
+
+# a conversation is in order, also on several connections
+
+my @turns = map { request($_ * BLOCK, 3, [ 1000 .. 999 + $_ ],
+                          conversation => 'c') } 1 .. 20;
+replay(\@turns, '--concurrency', 20);
+is_deeply([ map { $_->{cached} } listed() ],
+          [ map { pages($_ * BLOCK) } 0 .. 19 ],
+          'a request waits for the one before it in its conversation');
+
+# times of arrival
+
+my @times = map { request(10, 1, [ 2000 + $_ ], timestamp => 4000 * $_) }
+            0 .. 2;
+my $start = time;
+($rc, $rows) = replay(\@times, '--speed', 10);
+cmp_ok(time - $start, '>=', 0.8, 'times of arrival are divided by the speed');
+$start = time;
+replay(\@times);
+cmp_ok(time - $start, '<', 8, 'and are ignored without one');
+
+# --requests, and a packed trace
+
+write_file($t->path('more'), "$good\n$good\nwrong\n");
+($rc, $rows) = replay($t->path('more'), '--requests', 2);
+is("$rc $rows->[0][3]", '0 2', 'lines after the last request are not read');
+
+system('xz', '-f', write_file($t->path('packed'), "$good\n")) == 0
+    or die "xz failed\n";
+($rc, $rows) = replay($t->path('packed.xz'));
+is("$rc $rows->[0][3]", '0 1', 'a packed trace');
+
+# errors of the server
+
+($rc, $rows, $err) = replay(\@times, '--uri', '/v1/nothing');
+is($rc, 1, 'failed requests are an error');
+like($err, qr/^replay: request 1: status 404: \{/m, 'and are reported');
+
+my $long = request(200000, 1, [ 3000 .. 3390 ]);
+($rc, $rows, $err) = replay([ $times[0], $long ], '--concurrency', 1);
+is($rc, 1, 'so is one of several');
+like($err, qr/^replay: request 2: status 4\d\d: \{/m, 'with its number');
+is($rows->[0][11], 1, 'and they are counted');
+is($rows->[0][3], 1, 'the others too');
+
+
+# the tokens of tiers, from a server that sends them in small pieces
+
+my $port = $t->free_port();
+my $usage = '{"choices":[],"usage":{"prompt_tokens":110,'
+            . '"completion_tokens":1,"prompt_tokens_details":'
+            . '{"cached_tokens":99,"gpu_tokens":55,"host_tokens":33,'
+            . '"redis_tokens":11}}}';
+
+$t->daemon('tiers', sub {
+    my $listen = IO::Socket::INET->new(LocalAddr => "127.0.0.1:$port",
+                                       Listen => 8, ReuseAddr => 1)
+        or die "listen: $!\n";
+
+    while (my $s = $listen->accept) {
+        my ($in, $length) = ('');
+
+        while (!defined $length || length $in < $length) {
+            sysread $s, $in, 65536, length $in or last;
+            $length = $+[0] + $1
+                if $in =~ /Content-Length: (\d+)\r\n.*?\r\n\r\n/s;
+        }
+
+        my $events = join '', map { "data: $_\n\n" }
+                     '{"choices":[{"delta":{"content":"x"}}],"usage":null}',
+                     $usage, '[DONE]';
+
+        print $s "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                 map({ sprintf "%x\r\n%s\r\n", length, $_ }
+                     $events =~ /(.{1,29})/gs), "0\r\n\r\n";
+        close $s;
+    }
+}, $port);
+wait_until(sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") }, 10,
+           'the server to listen');
+
+($rc, $rows, $err) = replay([ request(100, 1, [ 1 ]) ], '--port', $port);
+is($rc, 0, 'a server with tiers') or diag($err);
+is_deeply([ @{ $rows->[0] }[5 .. 8] ], [ '90.00', '50.00', '30.00', '10.00' ],
+          'the shares of the tiers');
+($rc, $rows, $err) = replay([ request(100, 2, [ 1 ]) ], '--port', $port);
+like($err, qr/^replay: request 1: the answer has 1 tokens; expected 2$/m,
+     'an answer of another length');
+($rc, $rows, $err) = replay([ request(111, 1, [ 1 ]) ], '--port', $port);
+like($err, qr/^replay: request 1: the prompt has 110 tokens and .*; expected /m,
+     'a prompt that is too short');
+
+
+# bench/replay itself: two replicas have fewer hits than one
+
+my $file = write_trace($all);
+my $svg = $t->path('svg');
+
+$ENV{DSA_BUILD} = $t->build;
+$ENV{DSA_NGINX} = $t->{nginx};
+
+my $out;
+($rc, $out, $err) = run('bench/replay', '--concurrency', 1, '--port',
+                        $t->free_port(), '--workers', 1, '--plot', $svg,
+                        $file, '1', '2,1mt');
+is($rc, 0, 'bench/replay') or diag($err);
+
+my @cells = map { [ map { s/^\s+|\s+$//gr } split /\|/, $_, -1 ] }
+            grep { /^\| \d/ } split /\n/, $out;
+
+is_deeply([ map { "@$_[1, 2]" } @cells ],
+          [ ('1 default', '2 1mt') x 2 ], 'rows of both tables');
+
+$prompt = sum(map { $_->{input_length} + $list[0]{prompt} - $list[0]{input} }
+              @$all);
+is($cells[0][5], sprintf('%.2f', 100 * sum(map { pages($_) } @common)
+                                 / $prompt), 'one replica');
+cmp_ok($cells[1][5], '>', 0, 'two replicas have hits');
+cmp_ok($cells[1][5], '<', $cells[0][5] - 5, 'but fewer than one');
+is(scalar(() = read_file($svg) =~ /<rect x=/g), 2, 'the plot has two bars');
+
+($rc, $out, $err) = run('bench/replay', $file, 'x');
+is($rc, 1, 'a wrong configuration');
+like($err, qr/^replay: "x" is not REPLICAS/m, 'is reported');
+
+$t->done;
