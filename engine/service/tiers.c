@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "engine/service/tiers.h"
 
 
@@ -21,6 +22,8 @@ int
 dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
     dsa_step_t *st, dsa_host_t *host, dsa_sched_conf_t *sched, dsa_err_t *err)
 {
+    uint32_t          i;
+    uint64_t          pages;
     dsa_cache_conf_t  cache;
 
     if (conf->host_memory == 0) {
@@ -40,6 +43,15 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
     }
 
     sched->host = host;
+    pages = 0;
+
+    for (i = 0; i < host->slabs; i++) {
+        pages += host->slab[i].slots;
+    }
+
+    dsa_log(DSA_LOG_NOTICE, "host memory: %llu pages, %.2f M tokens of KV",
+            (unsigned long long) pages,
+            (double) (pages * DSA_PAGE_TOKENS) * 1e-6);
 
     if (conf->cache.addresses == 0) {
         return DSA_OK;
