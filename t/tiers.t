@@ -197,12 +197,14 @@ spoil('the page of another key', sub {
     $r->cmd('SET', $key, $foreign) if $key ne $key[0];
     $r->cmd('DEL', $key) if $key eq $key[0];
 });
+repaired();
 
 spoil('another type', sub {
     my ($r, $key) = @_;
     $r->cmd('DEL', $key);
     $r->cmd('RPUSH', $key, 'x');
 });
+repaired();
 
 spoil('nothing', sub { $_[0]->cmd('DEL', $_[1]) });
 repaired();
