@@ -105,11 +105,13 @@ dsa_sched_audit_running(const dsa_sched_t *s, uint32_t *users, dsa_err_t *err)
         }
 
         if (seq->counted < prompt || seq->counted > seq->n_prompt
-            || seq->cached > seq->counted)
+            || seq->cached > seq->counted
+            || seq->cached - seq->host < seq->redis)
         {
             return dsa_error(err, "running sequence %u has %u prompt tokens, "
-                             "%u counted, %u cached", i, seq->n_prompt,
-                             seq->counted, seq->cached);
+                             "%u counted, %u cached, %u of them from host "
+                             "memory and %u from Redis", i, seq->n_prompt,
+                             seq->counted, seq->cached, seq->host, seq->redis);
         }
 
         if (seq->n_pages < dsa_pages_of(seq->scheduled)
