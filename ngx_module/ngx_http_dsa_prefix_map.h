@@ -23,7 +23,7 @@
  * process that is killed in the middle of an operation leaves at worst one
  * wrong entry.  The price is that LRU is exact only within a set.
  *
- * The caller has a lock.
+ * The caller has to lock the map, except for a prefetch.
  */
 
 #define NGX_HTTP_DSA_PREFIX_WAYS    8

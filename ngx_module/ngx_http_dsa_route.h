@@ -22,9 +22,9 @@
  * survives a reload unless its size changes.
  *
  * A prefix maps to the number of a replica, a hash of the engine's address and
- * of pid and epoch of the replica.  So entries stay right when a reload adds,
- * removes or reorders engines, and those of a replica that was started again,
- * whose pages are gone, no longer match.
+ * of pid and epoch of the replica.  So entries stay valid when a reload adds,
+ * removes or reorders engines.  When a replica was started again, its pages are
+ * gone, and its old entries no longer match.
  */
 
 typedef struct ngx_http_dsa_route_s  ngx_http_dsa_route_t;
