@@ -247,7 +247,7 @@ test_many(void **state)
     dsa_prompt_t    prompt;
     dsa_segment_t  *segments;
 
-    segments = calloc(8192 * 6, sizeof(dsa_segment_t));
+    segments = calloc(2 + 8192 * 6, sizeof(dsa_segment_t));
     assert_non_null(segments);
 
     prompt.segments = segments;
