@@ -265,9 +265,9 @@ ngx_http_dsa_pool_prefer(ngx_http_dsa_pool_t *pool,
 
         ngx_log_debug6(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                        "dsa pool \"%V\": engine \"%V\" has a prefix of %uz "
-                       "bytes, %V, load %uL of at most %uL",
-                       &pool->name, &s->name, keys->elts[i].bytes,
-                       &ngx_http_dsa_routes[why], load, limit);
+                       "bytes, load %uL of at most %uL, result \"%V\"",
+                       &pool->name, &s->name, keys->elts[i].bytes, load,
+                       limit, &ngx_http_dsa_routes[why]);
 
         if (why == NGX_HTTP_DSA_ROUTE_PREFIX) {
             *result = why;
