@@ -19,7 +19,7 @@
  */
 
 #define DSA_TIER_WINDOW     4           /* part of a rank's pages */
-#define DSA_TIER_WINDOW_MAX 4096        /* pages */
+#define DSA_TIER_WINDOW_MAX DSA_TIER_SAVES
 
 
 static int dsa_tiers_pin(dsa_tiers_t *t, dsa_err_t *err);

@@ -18,7 +18,11 @@
  */
 
 #define DSA_TIER_BATCH      32          /* most pages in a call of move() */
-#define DSA_TIER_SAVES      256         /* most saves of a rank in progress */
+#define DSA_TIER_SAVES      4096        /* most saves of a rank in progress:
+                                           as many pages as may be saved in
+                                           advance, because a page that comes
+                                           too late ends all prefixes that it
+                                           is a part of */
 #define DSA_TIER_READS      64          /* most reads of a fetch in progress */
 #define DSA_TIER_WRITES     32          /* most writes in progress */
 #define DSA_TIER_KEPT       16384       /* most pages that wait to be written */
