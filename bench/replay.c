@@ -31,6 +31,7 @@
  */
 
 #define REPLAY_EVENTS       256
+#define REPLAY_ADDED        3           /* <User>, <Assistant>, </think> */
 #define REPLAY_TIMEOUT_MS   600000      /* without any event */
 
 
@@ -50,6 +51,8 @@ typedef struct {
     int                 ep;
     uint32_t            limit;
     uint32_t            concurrency;
+    uint32_t            added;          /* tokens of the template for a further
+                                           message, or PROMPT_ONE */
     double              speed;          /* 0: times of arrival are ignored */
     const char         *file;
     const char         *tokenizer;
@@ -72,7 +75,7 @@ typedef struct {
 
 static int replay_options(replay_t *r, int argc, char **argv);
 static int replay_value(replay_t *r, int option);
-static int replay_count(const char *text, uint32_t *out);
+static int replay_count(const char *text, uint32_t max, uint32_t *out);
 static int replay_speed(const char *text, double *out);
 static int replay_prices(const char *text, replay_prices_t *out);
 static int replay_init(replay_t *r);
@@ -102,6 +105,10 @@ static const char  replay_usage[] =
 "  --requests N       only the first N requests\n"
 "  --prices M,H,O     USD for a million tokens: miss, hit, output\n"
 "                     (default 0.28,0.028,0.42)\n"
+"  --messages N|one   a message ends where prompts of the trace part, and the\n"
+"                     template adds N tokens for each (default 3); one: a\n"
+"                     prompt is one message, so that nginx finds no prefix to\n"
+"                     choose a replica by\n"
 "  --uri URI          default /v1/chat/completions\n"
 "  --model NAME       in requests (default model)\n"
 "  --label TEXT       the first columns of the rows that are printed\n"
@@ -119,6 +126,7 @@ main(int argc, char **argv)
     r.ep = -1;
     r.limit = UINT32_MAX;
     r.concurrency = 16;
+    r.added = REPLAY_ADDED;
     r.uri = "/v1/chat/completions";
     r.model = "model";
     r.label = "";
@@ -171,6 +179,7 @@ replay_options(replay_t *r, int argc, char **argv)
         { "concurrency", required_argument, NULL, 'c' },
         { "requests", required_argument, NULL, 'n' },
         { "prices", required_argument, NULL, 'd' },
+        { "messages", required_argument, NULL, 'a' },
         { "uri", required_argument, NULL, 'u' },
         { "model", required_argument, NULL, 'm' },
         { "label", required_argument, NULL, 'l' },
@@ -202,7 +211,7 @@ replay_value(replay_t *r, int option)
     switch (option) {
 
     case 'p':
-        if (replay_count(optarg, &port) == -1 || port > 65535) {
+        if (replay_count(optarg, UINT16_MAX, &port) == -1) {
             return -1;
         }
 
@@ -217,13 +226,21 @@ replay_value(replay_t *r, int option)
         return replay_speed(optarg, &r->speed);
 
     case 'c':
-        return replay_count(optarg, &r->concurrency);
+        return replay_count(optarg, INT32_MAX, &r->concurrency);
 
     case 'n':
-        return replay_count(optarg, &r->limit);
+        return replay_count(optarg, INT32_MAX, &r->limit);
 
     case 'd':
         return replay_prices(optarg, &r->prices);
+
+    case 'a':
+        if (strcmp(optarg, "one") == 0) {
+            r->added = PROMPT_ONE;
+            return 0;
+        }
+
+        return replay_count(optarg, TRACE_BLOCK - 1, &r->added);
 
     case 'u':
         r->uri = optarg;
@@ -247,7 +264,7 @@ replay_value(replay_t *r, int option)
 
 
 static int
-replay_count(const char *text, uint32_t *out)
+replay_count(const char *text, uint32_t max, uint32_t *out)
 {
     char           *end;
     unsigned long   n;
@@ -256,10 +273,10 @@ replay_count(const char *text, uint32_t *out)
     n = strtoul(text, &end, 10);
 
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0
-        || n == 0 || n > INT32_MAX)
+        || n == 0 || n > max)
     {
         (void) fprintf(stderr, "replay: \"%s\" is not a number; expected an "
-                       "integer from 1 to %d\n", text, INT32_MAX);
+                       "integer from 1 to %u\n", text, max);
         return -1;
     }
 
@@ -519,10 +536,10 @@ replay_request(replay_t *r, replay_stream_t *s, const trace_request_t *request)
     dsa_buf_printf(&body, "{\"model\":\"%s\",\"stream\":true,"
                    "\"stream_options\":{\"include_usage\":true},"
                    "\"temperature\":1,\"seed\":1,\"ignore_eos\":true,"
-                   "\"max_tokens\":%u,\"messages\":[{\"role\":\"user\","
-                   "\"content\":\"", r->model, request->output);
-    prompt_text(&r->words, &r->trace, request, &body);
-    dsa_buf_addz(&body, "\"}]}");
+                   "\"max_tokens\":%u,\"messages\":", r->model,
+                   request->output);
+    prompt_messages(&r->words, &r->trace, request, r->added, &body);
+    dsa_buf_addz(&body, "}");
 
     s->request.len = 0;
     dsa_buf_printf(&s->request, "POST %s HTTP/1.1\r\nHost: localhost\r\n"

@@ -24,6 +24,8 @@ typedef struct {
 static int prompt_choose(prompt_words_t *words, prompt_tokenizer_t *p,
     const char *file, dsa_err_t *err);
 static int prompt_is_word(prompt_tokenizer_t *p, dsa_str_t bytes);
+static void prompt_block(const prompt_words_t *words, uint64_t id, uint32_t n,
+    dsa_buf_t *out);
 
 
 int
@@ -127,29 +129,57 @@ prompt_draw(uint64_t *state)
 
 
 void
-prompt_text(const prompt_words_t *words, const trace_t *t,
-    const trace_request_t *r, dsa_buf_t *out)
+prompt_messages(const prompt_words_t *words, const trace_t *t,
+    const trace_request_t *r, uint32_t added, dsa_buf_t *out)
 {
-    char       text[TRACE_BLOCK * PROMPT_WORD];
-    size_t     len;
-    uint32_t   i, k, n, word;
-    uint64_t   state, bits;
+    size_t    at;
+    uint32_t  k, n;
+
+    dsa_buf_addz(out, "[{\"role\":\"user\",\"content\":\"");
 
     for (k = 0; k < r->n_ids; k++) {
+        at = r->first_id + k;
         n = r->input - k * TRACE_BLOCK;
-        n = n < TRACE_BLOCK ? n : TRACE_BLOCK;
-        state = t->id[r->first_id + k];
-        state = prompt_draw(&state);
-        bits = 0;
-        len = 0;
 
-        for (i = 0; i < n; i++) {
-            bits = i % 8 == 0 ? prompt_draw(&state) : bits >> 8;
-            word = bits % PROMPT_WORDS;
-            memcpy(text + len, words->word[word], words->len[word]);
-            len += words->len[word];
+        if (n < TRACE_BLOCK || added == PROMPT_ONE || !t->part[at]) {
+            prompt_block(words, t->id[at], n < TRACE_BLOCK ? n : TRACE_BLOCK,
+                         out);
+            continue;
         }
 
-        dsa_buf_add(out, text, len);
+        prompt_block(words, t->id[at], TRACE_BLOCK - added, out);
+
+        if (k + 1 < r->n_ids) {
+            dsa_buf_addz(out, "\"},{\"role\":\"user\",\"content\":\"");
+        }
     }
+
+    dsa_buf_addz(out, "\"}]");
+}
+
+
+/* The first n words of a block. */
+
+static void
+prompt_block(const prompt_words_t *words, uint64_t id, uint32_t n,
+    dsa_buf_t *out)
+{
+    char      text[TRACE_BLOCK * PROMPT_WORD];
+    size_t    len;
+    uint32_t  i, word;
+    uint64_t  state, bits;
+
+    state = id;
+    state = prompt_draw(&state);
+    bits = 0;
+    len = 0;
+
+    for (i = 0; i < n; i++) {
+        bits = i % 8 == 0 ? prompt_draw(&state) : bits >> 8;
+        word = bits % PROMPT_WORDS;
+        memcpy(text + len, words->word[word], words->len[word]);
+        len += words->len[word];
+    }
+
+    dsa_buf_add(out, text, len);
 }

@@ -19,6 +19,7 @@
 #define TRACE_DEPTH         8
 #define TRACE_TOKENS        (1 << 24)       /* most of a prompt or an answer */
 #define TRACE_IDS           (1LL << 53)     /* most that JSON keeps exact */
+#define TRACE_PARTED        UINT64_MAX      /* no number of a block */
 #define TRACE_TIME          1e12            /* ms */
 
 
@@ -54,6 +55,7 @@ static int trace_tenant(trace_t *t, dsa_str_t name, uint32_t *number);
 static int trace_conversation(trace_t *t, dsa_str_t name,
     trace_request_t *request);
 static int trace_best(trace_t *t);
+static int trace_parts(trace_t *t);
 static int trace_fail(trace_reader_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -98,8 +100,13 @@ trace_read(trace_t *t, const char *path, uint32_t limit, dsa_err_t *err)
         return dsa_error(err, "%s: has no request", path);
     }
 
-    return rc == DSA_OK && trace_best(t) != DSA_OK
-           ? dsa_error(err, "out of memory") : rc;
+    if (rc == DSA_OK
+        && (trace_best(t) != DSA_OK || trace_parts(t) != DSA_OK))
+    {
+        return dsa_error(err, "out of memory");
+    }
+
+    return rc;
 }
 
 
@@ -510,6 +517,51 @@ trace_best(trace_t *t)
 }
 
 
+/*
+ * Two blocks that follow the same block have different numbers.  A number
+ * stands for its prefix, so what follows it does not depend on what precedes.
+ */
+
+static int
+trace_parts(trace_t *t)
+{
+    int         rc;
+    size_t      at;
+    uint32_t    i, k;
+    uint64_t   *next;
+    dsa_map_t   follows;
+    dsa_str_t   key;
+
+    memset(&follows, 0, sizeof(follows));
+    t->part = calloc(t->n_ids, 1);
+    rc = t->part != NULL ? DSA_OK : DSA_ERROR;
+
+    for (i = 0; i < t->n && rc == DSA_OK; i++) {
+        for (k = 0; k + 1 < t->request[i].n_ids && rc == DSA_OK; k++) {
+            at = t->request[i].first_id + k;
+            key = dsa_str(&t->id[at], sizeof(uint64_t));
+            next = dsa_map_find(&follows, key);
+
+            if (next == NULL) {
+                rc = dsa_map_add(&follows, key, t->id[at + 1]);
+
+            } else if (*next != t->id[at + 1]) {
+                *next = TRACE_PARTED;
+            }
+        }
+    }
+
+    for (at = 0; at < t->n_ids && rc == DSA_OK; at++) {
+        next = dsa_map_find(&follows, dsa_str(&t->id[at], sizeof(uint64_t)));
+        t->part[at] = next != NULL && *next == TRACE_PARTED;
+    }
+
+    dsa_map_free(&follows);
+
+    return rc;
+}
+
+
 static int
 trace_fail(trace_reader_t *r, const char *fmt, ...)
 {
@@ -542,5 +594,6 @@ trace_free(trace_t *t)
     free(t->tenant);
     free(t->request);
     free(t->id);
+    free(t->part);
     memset(t, 0, sizeof(trace_t));
 }

@@ -48,6 +48,8 @@ typedef struct {
 typedef struct {
     trace_request_t    *request;        /* [n] */
     uint64_t           *id;             /* [n_ids], of all requests */
+    uint8_t            *part;           /* [n_ids]: 1 where prompts of the
+                                           trace part behind this block */
     char              **tenant;         /* [n_tenants], names */
     uint32_t            n;
     uint32_t            n_tenants;
