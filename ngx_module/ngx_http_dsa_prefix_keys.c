@@ -17,9 +17,11 @@
 typedef struct {
     uint32_t                    n;
     uint32_t                    n_questions;
+    uint32_t                    n_blocks;
     ngx_http_dsa_prefix_key_t   first;
     ngx_http_dsa_prefix_key_t   last[NGX_HTTP_DSA_PREFIX_LAST];
     ngx_http_dsa_prefix_key_t   questions[NGX_HTTP_DSA_PREFIX_QUESTIONS];
+    ngx_http_dsa_prefix_key_t   blocks[NGX_HTTP_DSA_PREFIX_BLOCKS];
 } ngx_http_dsa_boundaries_t;
 
 
@@ -29,6 +31,8 @@ static uint64_t ngx_http_dsa_prefix_hash(const uint8_t *secret, uint64_t hash,
     uint64_t kind, dsa_str_t text);
 static void ngx_http_dsa_prefix_select(ngx_http_dsa_prefix_keys_t *keys,
     const ngx_http_dsa_boundaries_t *b);
+static void ngx_http_dsa_prefix_insert(ngx_http_dsa_prefix_keys_t *keys,
+    const ngx_http_dsa_prefix_key_t *key);
 
 
 _Static_assert(NGX_HTTP_DSA_PREFIX_SECRET >= XXH3_SECRET_SIZE_MIN,
@@ -41,12 +45,14 @@ ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
     dsa_str_t model)
 {
     uint32_t                     i, token, before;
+    dsa_str_t                    text;
     const dsa_segment_t         *segment;
     ngx_http_dsa_prefix_key_t    end;
     ngx_http_dsa_boundaries_t    b;
 
     b.n = 0;
     b.n_questions = 0;
+    b.n_blocks = 0;
 
     end.bytes = 0;
     end.key = ngx_http_dsa_prefix_hash(secret, 0, 0,
@@ -75,9 +81,23 @@ ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
             }
         }
 
+        text = segment->text;
+
+        while (text.len > NGX_HTTP_DSA_PREFIX_BLOCK) {
+            end.key = ngx_http_dsa_prefix_hash(secret, end.key, segment->kind,
+                                  dsa_str(text.data,
+                                          NGX_HTTP_DSA_PREFIX_BLOCK));
+            end.bytes += NGX_HTTP_DSA_PREFIX_BLOCK;
+
+            text.data += NGX_HTTP_DSA_PREFIX_BLOCK;
+            text.len -= NGX_HTTP_DSA_PREFIX_BLOCK;
+
+            b.blocks[b.n_blocks++ % NGX_HTTP_DSA_PREFIX_BLOCKS] = end;
+        }
+
         end.key = ngx_http_dsa_prefix_hash(secret, end.key, segment->kind,
-                                           segment->text);
-        end.bytes += segment->text.len;
+                                           text);
+        end.bytes += text.len;
 
         before = token;
     }
@@ -142,31 +162,51 @@ ngx_http_dsa_prefix_hash(const uint8_t *secret, uint64_t hash, uint64_t kind,
 }
 
 
-/* Each prefix is longer than the one before it, so bytes compare them. */
-
 static void
 ngx_http_dsa_prefix_select(ngx_http_dsa_prefix_keys_t *keys,
     const ngx_http_dsa_boundaries_t *b)
 {
-    uint32_t                          i;
-    const ngx_http_dsa_prefix_key_t  *key;
+    uint32_t  i;
 
     keys->n = 0;
 
-    for (i = b->n; i-- > 0 && keys->n < NGX_HTTP_DSA_PREFIX_LAST; /* void */) {
-        keys->elts[keys->n++] = b->last[i % NGX_HTTP_DSA_PREFIX_LAST];
+    for (i = 0; i < NGX_HTTP_DSA_PREFIX_LAST && i < b->n; i++) {
+        ngx_http_dsa_prefix_insert(keys, &b->last[i]);
     }
 
     for (i = 0; i < NGX_HTTP_DSA_PREFIX_QUESTIONS && i < b->n_questions; i++) {
-        key = &b->questions[(b->n_questions - 1 - i)
-                            % NGX_HTTP_DSA_PREFIX_QUESTIONS];
-
-        if (key->bytes < keys->elts[keys->n - 1].bytes) {
-            keys->elts[keys->n++] = *key;
-        }
+        ngx_http_dsa_prefix_insert(keys, &b->questions[i]);
     }
 
-    if (b->n != 0 && b->first.bytes < keys->elts[keys->n - 1].bytes) {
-        keys->elts[keys->n++] = b->first;
+    for (i = 0; i < NGX_HTTP_DSA_PREFIX_BLOCKS && i < b->n_blocks; i++) {
+        ngx_http_dsa_prefix_insert(keys, &b->blocks[i]);
     }
+
+    if (b->n != 0) {
+        ngx_http_dsa_prefix_insert(keys, &b->first);
+    }
+}
+
+
+/* Keeps the longest prefix first; a length identifies a prefix of a prompt. */
+
+static void
+ngx_http_dsa_prefix_insert(ngx_http_dsa_prefix_keys_t *keys,
+    const ngx_http_dsa_prefix_key_t *key)
+{
+    uint32_t  i, k;
+
+    for (i = 0; i < keys->n && keys->elts[i].bytes > key->bytes; i++) {
+        /* void */
+    }
+
+    if (i < keys->n && keys->elts[i].bytes == key->bytes) {
+        return;
+    }
+
+    for (k = keys->n++; k > i; k--) {
+        keys->elts[k] = keys->elts[k - 1];
+    }
+
+    keys->elts[i] = *key;
 }

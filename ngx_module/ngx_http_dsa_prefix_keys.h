@@ -47,12 +47,17 @@
  * Of a prompt with more boundaries these are used: the last ones; the last ends
  * of questions, because a new question removes the reasoning behind the
  * question before it, and with it every later boundary; and the first one,
- * because other conversations share it.
+ * because other conversations share it.  A long text, for example a document
+ * with a question behind it, has boundaries of its own after each block of
+ * NGX_HTTP_DSA_PREFIX_BLOCK bytes, of which the last ones are used as well.
  */
 #define NGX_HTTP_DSA_PREFIX_LAST       8
 #define NGX_HTTP_DSA_PREFIX_QUESTIONS  4
+#define NGX_HTTP_DSA_PREFIX_BLOCKS     8
+#define NGX_HTTP_DSA_PREFIX_BLOCK      4096
 #define NGX_HTTP_DSA_PREFIX_KEYS       (NGX_HTTP_DSA_PREFIX_LAST              \
-                                        + NGX_HTTP_DSA_PREFIX_QUESTIONS + 1)
+                                        + NGX_HTTP_DSA_PREFIX_QUESTIONS       \
+                                        + NGX_HTTP_DSA_PREFIX_BLOCKS + 1)
 
 
 typedef struct {

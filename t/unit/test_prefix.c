@@ -352,6 +352,43 @@ test_rounds(void **state)
 }
 
 
+/* A long text that grows, and one that ends in another way. */
+
+static void
+test_blocks(void **state)
+{
+    keys_t   a, b;
+    char    *text, *other;
+
+    text = malloc(100001);
+    other = malloc(100001);
+    assert_non_null(text);
+    assert_non_null(other);
+
+    memset(text, 'x', 100000);
+    memcpy(other, text, 100000);
+    text[30000] = other[33000] = '\0';
+    other[32999] = 'y';
+
+    a = keys_of(BOS, USER, text, SAY, OFF);
+    b = keys_of(BOS, USER, other, SAY, OFF);
+
+    /* behind the text, and behind 7 and 8 blocks in it */
+
+    assert_int_equal(a.n, 1 + 7);
+    assert_int_equal(b.n, 1 + 8);
+    assert_int_equal(common(&a, &b), 7);
+    assert_int_equal(a.elts[1].bytes, 29 + 12 + 7 * 4096);
+
+    other[4095] = 'y';
+    b = keys_of(BOS, USER, other, SAY, OFF);
+    assert_int_equal(common(&a, &b), 0);
+
+    free(text);
+    free(other);
+}
+
+
 static map_t *
 map_of(size_t n_sets, void **memory)
 {
@@ -502,6 +539,7 @@ main(void)
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_lru),
         cmocka_unit_test(test_sets),
         cmocka_unit_test(test_small)
