@@ -13,26 +13,45 @@
 
 
 /*
- * Pages of the KV cache in Redis.  Operations are queued by one thread and
- * executed by the threads of the cache, one for each connection; the queueing
- * thread collects them when they have ended.  Nothing here waits for Redis but
- * these threads.
+ * Pages of the KV cache in Redis.  The caller queues operations; the threads of
+ * the cache, one for each connection, execute them; the caller collects them
+ * when they have ended.  Only these threads wait for Redis.
  *
- * While no server can be used, the cache is off: operations are rejected at
- * once, and a thread tries to connect again after a growing time.  With several
- * servers each one is on or off for itself.
+ * Several addresses are either independent servers or nodes of one Redis
+ * Cluster, which the first connection finds out.  Rendezvous hashing over
+ * digest and address chooses the server of a page, so that the loss of a server
+ * affects only its own pages.  In a cluster the slot of the key decides, and
+ * the nodes come from the map of the cluster.
+ *
+ * Each server is on or off for itself.  It goes off, and everything that was
+ * queued for it ends as DSA_CACHE_FAILED, when a connection fails, when a reply
+ * is not RESP, or when an operation is too slow: timeout_ms without a byte, or
+ * longer than timeout_ms and its bytes at 10 MB/s.  Operations for a server
+ * that is off are rejected.  One of its threads tries to connect again after
+ * 100 ms, then after twice as long each time, up to 5 s.  The log has each
+ * change with the cause.
+ *
+ * After a SET that a server refused (OOM, READONLY, ...), others for it fail
+ * for one second without being sent, because each would send a whole page for
+ * nothing.  The server stays on for reads.
+ *
+ * All functions but open and close may be called from any thread; those with
+ * the same cache do not wait for Redis, but for a mutex that is held for
+ * microseconds.  When dsa_cache_close() is called, no other call may be in
+ * progress.
  *
  * redis_schema/kv.h has the key and the value of a page.
  */
 
-#define DSA_CACHE_SERVERS   64          /* most addresses */
+#define DSA_CACHE_SERVERS   64          /* most addresses, and nodes of a
+                                           cluster */
 #define DSA_CACHE_QUEUE     4096        /* most operations that were queued and
                                            not collected */
 
 
 typedef struct {
-    char              **address;        /* [n_addresses], HOST:PORT or
-                                           unix:PATH */
+    char              **address;        /* [n_addresses], HOST:PORT,
+                                           [IPV6]:PORT or unix:PATH */
     uint32_t            n_addresses;
     uint32_t            connections;    /* to each server, 1 .. 64 */
     char               *user;           /* NULL: the default user */
@@ -40,11 +59,15 @@ typedef struct {
     uint64_t            ttl_s;          /* of a page; >= 1 */
     uint64_t            max_bandwidth;  /* bytes/s of writes to all servers
                                            together; 0: no limit */
-    uint64_t            timeout_ms;     /* without a byte of an answer */
+    uint64_t            timeout_ms;     /* without a byte; >= 1 */
     uint64_t            page_bytes;
-    const char         *fingerprint;    /* of the backend */
+    const char         *fingerprint;    /* of the backend, 32 hex digits */
 
-    /* Called by a thread of the cache when there is something to collect. */
+    /*
+     * Called when there is something to collect: by a thread of the cache, or
+     * by the one that calls dsa_cache_cancel().  It must not call a function of
+     * the cache.  NULL is allowed.
+     */
 
     void              (*wake)(void *data);
     void               *wake_data;
@@ -76,12 +99,15 @@ struct dsa_cache_op_s {
                                            operation is collected */
     uint32_t            n;              /* PROBE: >= 1; otherwise 1 */
     uint32_t            found;          /* out, PROBE: the first `found` pages
-                                           are all there */
-    uint8_t            *page;           /* GET, SET: page_bytes, which nobody
-                                           else writes until the operation is
-                                           collected */
+                                           are all there; a page whose server
+                                           is off counts as absent */
+    uint8_t            *page;           /* GET, SET: page_bytes, which only the
+                                           cache may access until the operation
+                                           is collected; GET: the bytes are
+                                           undefined unless it is DONE */
     uint64_t            queued_us;      /* out: CLOCK_MONOTONIC */
-    uint64_t            begin_us;       /* out: of the first byte sent */
+    uint64_t            begin_us;       /* out: when a thread began it; 0: none
+                                           did */
     uint64_t            end_us;         /* out */
     void               *owner;          /* the caller's */
     dsa_cache_op_t     *next;           /* the cache's until collected, then of
@@ -90,15 +116,15 @@ struct dsa_cache_op_s {
 
 
 typedef struct {
-    uint64_t            probes;
+    uint64_t            probes;         /* that were DONE */
     uint64_t            gets;           /* that were DONE */
-    uint64_t            sets;
+    uint64_t            sets;           /* that were DONE */
     uint64_t            misses;
     uint64_t            invalid;
-    uint64_t            failed;
-    uint64_t            get_bytes;
+    uint64_t            failed;         /* of all kinds, also canceled */
+    uint64_t            get_bytes;      /* of pages, without headers */
     uint64_t            set_bytes;
-    uint32_t            servers;        /* known */
+    uint32_t            servers;        /* configured, or the cluster's nodes */
     uint32_t            servers_on;
 } dsa_cache_stats_t;
 
@@ -108,30 +134,36 @@ typedef struct dsa_cache_s  dsa_cache_t;
 
 /*
  * Starts the threads; conf and what it points to are copied.  A server that
- * cannot be reached is not an error.  NULL with err.
+ * cannot be reached is not an error.  NULL with err: an address is wrong or
+ * occurs twice, or there is not enough memory.
  */
 dsa_cache_t *dsa_cache_open(const dsa_cache_conf_t *conf, dsa_err_t *err);
 
 /*
- * Ends the threads, after the operations that are being executed; reads and
- * probes among them are cut short.  Operations that were not collected belong
+ * Ends the threads.  Reads and probes that are being executed are interrupted;
+ * a SET is executed to its end, which takes a timeout at most.  Host names are
+ * resolved without a limit of time.  Operations that were not collected belong
  * to the caller again.  NULL is allowed.
  */
 void dsa_cache_close(dsa_cache_t *c);
 
-/* 1 when dsa_cache_submit() would accept an operation. */
+/*
+ * 1 when dsa_cache_submit() would accept an operation for at least one server.
+ * Two atomic loads.
+ */
 int dsa_cache_on(const dsa_cache_t *c);
 
 /*
- * Queues an operation, which the caller owns and keeps until it is collected.
- * Reads and probes are executed before writes.  DSA_AGAIN: the cache is off, or
- * has DSA_CACHE_QUEUE operations.
+ * Queues an operation, which the caller keeps until it is collected.  Each
+ * server executes reads and probes before writes; of several connections, one
+ * is left for reads.  DSA_AGAIN: the server of the page, or of the first page
+ * of a probe, is off; or there are DSA_CACHE_QUEUE operations.
  */
 int dsa_cache_submit(dsa_cache_t *c, dsa_cache_op_t *op);
 
 /*
- * Takes operations that no thread has begun out of the queue; they end as
- * DSA_CACHE_FAILED and are collected as others.  Only those with this owner.
+ * Takes operations with this owner that no thread has begun out of the queue;
+ * they end as DSA_CACHE_FAILED and are collected as others.
  */
 void dsa_cache_cancel(dsa_cache_t *c, const void *owner);
 

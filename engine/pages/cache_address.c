@@ -81,9 +81,12 @@ dsa_cache_address_set(dsa_cache_address_t *a, const char *host, size_t len,
     }
 
     for (i = 0; i < len; i++) {
-        if (host[i] <= ' ' || host[i] > '~') {
+        if (host[i] <= ' ' || host[i] > '~' || host[i] == '['
+            || host[i] == ']')
+        {
             return dsa_error(err, "byte %zu of a host name is 0x%02x; expected "
-                             "printable ASCII", i, (unsigned char) host[i]);
+                             "printable ASCII without brackets", i,
+                             (unsigned char) host[i]);
         }
     }
 

@@ -12,8 +12,6 @@
 #include "engine/pages/cache_cluster.h"
 
 
-#define DSA_CRC16_XMODEM    0x1021      /* x^16 + x^12 + x^5 + 1 */
-
 _Static_assert(DSA_CLUSTER_NODES < DSA_CLUSTER_NONE,
                "an index of a node is not that of a slot without one");
 
@@ -28,16 +26,22 @@ uint32_t
 dsa_cluster_slot(const char *key, size_t len)
 {
     size_t    i;
-    uint32_t  crc, bit;
+    uint8_t   c;
+    uint16_t  crc;
+
+    /* the polynomial 0x1021 times each half of a byte */
+
+    static const uint16_t  half[16] = {
+        0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
+        0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef
+    };
 
     crc = 0;
 
     for (i = 0; i < len; i++) {
-        crc ^= (uint32_t) (uint8_t) key[i] << 8;
-
-        for (bit = 0; bit < 8; bit++) {
-            crc = (crc & 0x8000) ? (crc << 1) ^ DSA_CRC16_XMODEM : crc << 1;
-        }
+        c = (uint8_t) key[i];
+        crc = (uint16_t) (crc << 4) ^ half[crc >> 12 ^ c >> 4];
+        crc = (uint16_t) (crc << 4) ^ half[crc >> 12 ^ (c & 15)];
     }
 
     return crc % DSA_CLUSTER_SLOTS;

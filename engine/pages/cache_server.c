@@ -176,6 +176,7 @@ dsa_cache_server_on(dsa_cache_server_t *s)
            && s->writes.first == NULL);
 
     s->on = 1;
+    s->epoch++;
     s->since_ms = dsa_clock_ms();
     s->cause.text[0] = '\0';
 

@@ -69,6 +69,7 @@ typedef struct {
     dsa_cache_server_t     *server;
     pthread_t               thread;
     uint32_t                number;     /* 0 connects again when it is off */
+    uint32_t                epoch;      /* of the server when conn was opened */
     dsa_cache_conn_t        conn;
 } dsa_cache_thread_t;
 
@@ -85,6 +86,8 @@ struct dsa_cache_server_s {
 
     pthread_cond_t          work;       /* a task, on, or busy is 0 */
     int                     on;
+    uint32_t                epoch;      /* how often it went on; changes only
+                                           while it is not busy */
     int                     off_fd;     /* readable: it went off */
     uint32_t                busy;       /* threads that execute something */
     uint32_t                writing;    /* of these, a SET */

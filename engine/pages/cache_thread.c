@@ -122,8 +122,10 @@ dsa_cache_sleep(dsa_cache_server_t *s, uint64_t until_us)
 
     c = s->cache;
 
-    /* every change of the list of ended operations is followed by an unlock
-     * that reports it; a wait would be none */
+    /*
+     * After the end of an operation dsa_cache_unlock() has to report it.  A
+     * wait would unlock the mutex without the report.
+     */
 
     assert(!c->wake_due);
 
@@ -200,6 +202,7 @@ dsa_cache_connect(dsa_cache_thread_t *t)
 
     if (rc == DSA_OK) {
         log = dsa_cache_server_on(s);
+        t->epoch = s->epoch;
 
         if (is_cluster) {
             dsa_cache_server_map(c, &map);
@@ -408,7 +411,10 @@ dsa_cache_execute(dsa_cache_thread_t *t, dsa_cache_task_t *task,
 }
 
 
-/* Opens the connection, again if the server closed it in the meantime. */
+/*
+ * Opens the connection, again if the server closed it in the meantime.  One
+ * from before the server was off may be to another address.
+ */
 
 static int
 dsa_cache_ready(dsa_cache_thread_t *t, dsa_err_t *err)
@@ -417,11 +423,12 @@ dsa_cache_ready(dsa_cache_thread_t *t, dsa_err_t *err)
 
     s = t->server;
 
-    if (dsa_cache_conn_idle(&t->conn)) {
+    if (t->epoch == s->epoch && dsa_cache_conn_idle(&t->conn)) {
         return DSA_OK;
     }
 
     dsa_cache_conn_close(&t->conn);
+    t->epoch = s->epoch;
 
     return dsa_cache_conn_open(&t->conn, &s->address, s->cache->conf.user,
                                s->cache->conf.password, err);
