@@ -159,7 +159,7 @@ redis_start(redis_t *r, const char *name, const char *options)
     uint64_t  until;
 
     (void) snprintf(r->path, sizeof(r->path), "%s/%s", dir, name);
-    (void) snprintf(r->address, sizeof(r->address), "unix:%s", r->path);
+    (void) snprintf(r->address, sizeof(r->address), "unix:%s/%s", dir, name);
     (void) snprintf(text, sizeof(text), "redis-server --save  --dir %s "
                     "--unixsocket %s --unixsocketperm 700 %s", dir, r->path,
                     options);
@@ -445,7 +445,7 @@ get(box_t *b, uint32_t n)
 }
 
 
-/* The pages that are found of first, first + 1, ..; -1: rejected, -2: failed. */
+/* How many of first, first + 1, .. are found; -1: rejected, -2: failed. */
 
 static inline int
 probe(box_t *b, uint32_t first, uint32_t n)

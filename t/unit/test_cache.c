@@ -260,7 +260,9 @@ put_at_last(box_t *b, uint32_t n)
 static void
 test_refused_writes(void **state)
 {
-    box_t  b;
+    char        *line;
+    box_t        b;
+    redisReply  *reply;
 
     redis_start(&redis[1], "r1", "--port 0");
     box_simple(&b, &redis[1]);
@@ -272,6 +274,15 @@ test_refused_writes(void **state)
     assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
     assert_int_equal(get(&b, 2), DSA_CACHE_MISS);
     assert_true(dsa_cache_on(b.cache));
+
+    /* only the first of the two was sent */
+
+    reply = ask(&redis[1], "INFO commandstats");
+    line = strstr(reply->str, "cmdstat_set:");
+    assert_non_null(line);
+    line[strcspn(line, "\r")] = '\0';
+    assert_non_null(strstr(line, "rejected_calls=1,"));
+    freeReplyObject(reply);
 
     ok(&redis[1], "CONFIG SET maxmemory 0");
     put_at_last(&b, 2);
@@ -405,6 +416,7 @@ test_frozen(void **state)
     uint64_t           begin, took;
     uint8_t           *page;
     dsa_digest_t       digest[50];
+    struct pollfd      p;
     dsa_cache_op_t     op[50], *done[50];
     dsa_cache_conf_t   conf;
 
@@ -412,7 +424,7 @@ test_frozen(void **state)
 
     address = redis[1].address;
     box_conf(&b, &conf, &address, 1);
-    conf.timeout_ms = slow_ms(300);
+    conf.timeout_ms = slow_ms(600);
     box_open(&b, &conf);
     wait_on(&b, 1);
     assert_int_equal(put(&b, 1), DSA_CACHE_DONE);
@@ -444,8 +456,8 @@ test_frozen(void **state)
 
     /* 49 one after another would need 24 timeouts */
 
-    assert_true(took >= 300);
-    assert_true(took < slow_ms(300) * 4);
+    assert_true(took >= slow_ms(600));
+    assert_true(took < slow_ms(600) * 4);
     assert_int_equal(dsa_cache_writes(b.cache), 0);
     assert_int_equal(get(&b, 1), 0);
     wait_logged("is off: timed out: not a byte");
@@ -454,15 +466,77 @@ test_frozen(void **state)
     wait_on(&b, 1);
     assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
 
+    /* an operation that begins later ends with the others */
+
+    assert_int_equal(kill(redis[1].pid, SIGSTOP), 0);
+    assert_int_equal(dsa_cache_submit(b.cache, &op[0]), DSA_OK);
+    p.fd = b.fd;
+    p.events = POLLIN;
+    assert_int_equal(poll(&p, 1, (int) slow_ms(450)), 0);
+    assert_int_equal(dsa_cache_submit(b.cache, &op[1]), DSA_OK);
+    collect(&b, done, 2);
+    assert_true(op[1].begin_us != 0);
+    assert_true(op[1].end_us - op[1].queued_us < slow_ms(450) * 1000);
+    assert_int_equal(kill(redis[1].pid, SIGCONT), 0);
+    wait_on(&b, 1);
+
     /* while it is frozen, the cache ends promptly */
 
     assert_int_equal(kill(redis[1].pid, SIGSTOP), 0);
     assert_int_equal(dsa_cache_submit(b.cache, &op[0]), DSA_OK);
     begin = dsa_clock_ms();
     box_close(&b);
-    assert_true(dsa_clock_ms() - begin < slow_ms(250));
+    assert_true(dsa_clock_ms() - begin < slow_ms(450));
 
     redis_stop(&redis[1]);
+    free(page);
+}
+
+
+/* Writes that take long leave a connection to reads. */
+
+static void
+test_slow_writes(void **state)
+{
+    box_t              b;
+    char              *address;
+    uint8_t           *page;
+    uint32_t           i;
+    dsa_digest_t       digest[5];
+    dsa_cache_op_t     op[5], *done[5];
+    dsa_cache_conf_t   conf;
+
+    address = redis[0].address;
+    box_conf(&b, &conf, &address, 1);
+    conf.connections = 3;
+    box_open(&b, &conf);
+    wait_on(&b, 1);
+    assert_int_equal(put(&b, 1), DSA_CACHE_DONE);
+
+    page = calloc(5, BYTES);
+    assert_non_null(page);
+    ok(&redis[0], "CLIENT PAUSE 100000 WRITE");
+
+    for (i = 0; i < 5; i++) {
+        digest[i] = digest_of(50 + i);
+        set_op(&op[i], DSA_CACHE_SET, &digest[i], 1, page + i * BYTES);
+        assert_int_equal(dsa_cache_submit(b.cache, &op[i]), DSA_OK);
+    }
+
+    for (i = 0; i < 10; i++) {
+        assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
+        assert_int_equal(probe(&b, 1, 1), 1);
+    }
+
+    assert_int_equal(dsa_cache_writes(b.cache), 5);
+    ok(&redis[0], "CLIENT UNPAUSE");
+    collect(&b, done, 5);
+
+    for (i = 0; i < 5; i++) {
+        assert_int_equal(op[i].result, DSA_CACHE_DONE);
+    }
+
+    box_close(&b);
     free(page);
 }
 
@@ -515,6 +589,18 @@ test_servers(void **state)
         (void) number(&redis[1 + on[i]], "UNLINK %s", key_of(i));
         assert_int_equal(probe(&b, 0, 60), i);
         assert_int_equal(put(&b, i), DSA_CACHE_DONE);
+    }
+
+    /* of two on different servers, the first one is */
+
+    for (i = 0; i < 50; i++) {
+        for (s = i + 1; on[s] == on[i]; s++) { /* void */ }
+
+        (void) number(&redis[1 + on[i]], "UNLINK %s", key_of(i));
+        (void) number(&redis[1 + on[s]], "UNLINK %s", key_of(s));
+        assert_int_equal(probe(&b, 0, 60), i);
+        assert_int_equal(put(&b, i), DSA_CACHE_DONE);
+        assert_int_equal(put(&b, s), DSA_CACHE_DONE);
     }
 
     /* server 1 is lost */
@@ -622,6 +708,7 @@ main(void)
         cmocka_unit_test(test_auth),
         cmocka_unit_test(test_restart),
         cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_slow_writes),
         cmocka_unit_test(test_servers),
         cmocka_unit_test(test_addresses)
     };
