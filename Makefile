@@ -64,7 +64,8 @@ endif
 LIB_SRC  := $(filter-out engine/service/main.c $(NO_CUDA),$(wildcard \
             base/*.c context/*.c kernels/*.c redis_schema/*.c engine/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
-TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c)) $(CUDA_OBJ)
+TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
+            bench/cache.c) $(CUDA_OBJ)
 TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
 FAKE     := $(BUILD)/t/fake_engine
@@ -237,7 +238,8 @@ asan:
 # gcc's warning about fences is off.  The threads of the engine are ordered by
 # mutexes and atomics alone.
 
-TSAN_TEST = engine threads link session thread_pool model
+TSAN_TEST = engine threads link session thread_pool model cache cache_faults \
+            cache_cluster cache_random
 
 tsan:
 	$(DEPS) build test

@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#if (DSA_CUDA)
 #include "bench/bench.h"
-#endif
 #include "tools/dsa.h"
 
 
 static const char  dsa_bench_usage[] =
-    "usage: dsa bench kernels [--only OP]\n"
+    "usage: dsa bench cache --address ADDRESS... [--connections N]\n"
+    "                       [--pages N] [--page-bytes N]\n"
+    "       dsa bench kernels [--only OP]\n"
     "       dsa bench engine --model DIR [--layers N] [--prefill[=TOKENS]]\n"
     "                        [--decode[=BATCHxCONTEXT]] [--gpus N]\n"
     "                        [--attention data|tensor]\n"
@@ -23,8 +23,11 @@ static const char  dsa_bench_usage[] =
     "                      [--only decode|prefill|cost|ops|exchange]...\n"
     "                      [--exchange FILE] [--csv FILE]\n"
     "\n"
-    "Measures the CUDA backend and prints tables.\n"
+    "Measures the page cache in Redis or the CUDA backend, and prints tables.\n"
     "\n"
+    "  cache     pages written to Redis and read from there, in GB/s, and the\n"
+    "            time of a probe; ADDRESS is HOST:PORT or unix:PATH, and the\n"
+    "            pages are deleted after 10 minutes\n"
     "  kernels   each CUDA op and its limits; OP is a part of a name\n"
     "  engine    whole steps of a model with the config.json of DIR, random\n"
     "            weights, and as many layers as fit the GPU; with --gpus\n"
@@ -38,6 +41,10 @@ static const char  dsa_bench_usage[] =
 int
 dsa_cmd_bench(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "cache") == 0) {
+        return dsa_bench_cache(argc - 1, argv + 1, dsa_bench_usage);
+    }
+
 #if (DSA_CUDA)
     if (argc > 1 && strcmp(argv[1], "kernels") == 0) {
         return dsa_bench_kernels(argc - 1, argv + 1, dsa_bench_usage);
@@ -61,7 +68,7 @@ dsa_cmd_bench(int argc, char **argv)
                      || strcmp(argv[1], "node") == 0))
     {
         (void) fprintf(stderr, "dsa bench: this program was built without "
-                       "nvcc, and only CUDA is measured\n");
+                       "nvcc, and this command measures CUDA only\n");
         return 1;
     }
 #endif

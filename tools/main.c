@@ -50,8 +50,8 @@ static const dsa_command_t  dsa_commands[] = {
       "      print a hash of config.json and every byte of the weights\n" },
 
     { "bench", dsa_cmd_bench,
-      "  dsa bench kernels | engine\n"
-      "      measure the ops of a GPU and whole steps\n" }
+      "  dsa bench cache | kernels | engine | comm | node\n"
+      "      measure pages in Redis, the ops of a GPU, and whole steps\n" }
 };
 
 
