@@ -390,8 +390,8 @@ like($err, qr/^replay: request 1: the prompt has 110 tokens and .*; expected /m,
      'a prompt that is too short');
 
 
-# bench/replay itself: two replicas have fewer hits than one, unless nginx can
-# choose them by the ends of messages
+# bench/replay itself: two replicas have nearly the hits of one with all the
+# memory, and all of them if nginx can choose by the ends of messages
 
 my $file = write_trace($all);
 my $svg = $t->path('svg');
@@ -424,8 +424,7 @@ $prompt = sum(map { $_->{input_length} + $list[0]{prompt} - $list[0]{input} }
               @$all);
 is($cells[0][5], sprintf('%.2f', 100 * sum(map { pages($_) } @common)
                                  / $prompt), 'one replica');
-cmp_ok($cells[1][5], '>', 0, 'two replicas have hits');
-cmp_ok($cells[1][5], '<', $cells[0][5] - 5, 'but fewer than one');
+cmp_ok($cells[1][5], '>=', 0.95 * $cells[0][5], 'two replicas');
 is(scalar(() = read_file($svg) =~ /<rect x=/g), 2, 'the plot has two bars');
 
 ($rc, $out, $err) = run('bench/replay', @args, $file, '2');
