@@ -164,5 +164,7 @@ main(void)
         cmocka_unit_test(test_hang)
     };
 
+    dsa_cuda_load_all();
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
