@@ -24,6 +24,9 @@
  */
 
 
+_Static_assert(DSA_NO_PAGE == UINT32_MAX, "memset() to 0xff sets it");
+
+
 #define DSA_FETCH_WEIGHT    0.25        /* of the newest fetch in read_us */
 #define DSA_FETCH_RECOVERY  0.9375      /* of read_us, for each decision not to
                                            read, so that a server that was slow
@@ -141,6 +144,23 @@ dsa_tiers_abandon(dsa_tiers_t *t, dsa_fetch_t *fetch)
         if (f->state[i] == DSA_FETCH_WAITS || f->state[i] == DSA_FETCH_READS) {
             t->stats[DSA_TIER_REDIS].abandoned += f->f.n - i;
             dsa_fetch_truncate(f, i);
+        }
+    }
+}
+
+
+void
+dsa_tiers_fetch_only(dsa_tiers_t *t, dsa_fetch_t *fetch, uint32_t rank)
+{
+    uint32_t         i;
+    dsa_fetching_t  *f;
+
+    f = (dsa_fetching_t *) fetch;
+
+    for (i = 0; i < t->pages->ranks; i++) {
+        if (i != rank) {
+            memset(f->target + (size_t) i * f->n, 0xff,
+                   f->n * sizeof(uint32_t));
         }
     }
 }

@@ -133,6 +133,12 @@ dsa_sched_join(dsa_sched_t *s, dsa_seq_t *seq)
         }
     }
 
+    /* what is fetched from now on must not move to the released pages */
+
+    if (seq->fetch != NULL) {
+        dsa_tiers_fetch_only(s->tiers, seq->fetch, seq->rank);
+    }
+
     dsa_seq_join(seq, s->pages, s->ranks);
     s->n_split--;
     dsa_sched_set_pending(s, seq, pending);

@@ -139,6 +139,12 @@ dsa_fetch_ended(const dsa_fetch_t *f)
 void dsa_tiers_abandon(dsa_tiers_t *t, dsa_fetch_t *f);
 
 /*
+ * From now on the fetch loads only into the pages of one rank.  The target
+ * pages of the other ranks may be released as of dsa_tiers_unfetch().
+ */
+void dsa_tiers_fetch_only(dsa_tiers_t *t, dsa_fetch_t *f, uint32_t rank);
+
+/*
  * Gives up a fetch, in any state.  Its target pages may be released; those
  * that are being copied keep a user until the copy ends.
  */

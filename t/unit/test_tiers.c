@@ -603,6 +603,76 @@ test_redis_full(void **state)
 
 
 /*
+ * The split of a prompt ends while its prefix is loaded: what still arrives
+ * moves to its own rank only, as the pages of the other one are in use by
+ * another request.
+ */
+
+static void
+test_unsplit(void **state)
+{
+    fake_t       *f;
+    client_t      c, other;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    for (i = 0; i <= 6; i += 3) {
+        redis_reset();
+        ranks = 2;
+        s = start_tiers(&f, 100, 300, 1);
+        turn(s, &c, 1, 1, 10 * PAGE + 1);
+        settle(s);
+        finish_tiers(s, f);
+
+        s = start_tiers(&f, 100, 300, 1);
+        redis.held = 1;
+        moves_wait = 1;
+        memset(&c, 0, sizeof(c));
+        c.seed = 1;
+        submit(s, &c, 1, 1, 80 * PAGE, 3, 1);
+        step(s);
+        redis_run(&redis, 1);
+        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        step(s);
+        assert_int_equal(stats_of(s).split_prompts, 1);
+        assert_int_equal(stats_of(s).pages_used, 160);
+
+        /* some pages are on their way to both ranks already */
+
+        redis_run(&redis, i);
+        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+
+        /* a private request does not wait for Redis */
+
+        memset(&other, 0, sizeof(other));
+        other.seed = 2;
+        other.private = 1;
+        submit(s, &other, 2, 2, 85 * PAGE, 20, 1);
+        step(s);
+        assert_int_equal(stats_of(s).running, 2);
+        assert_int_equal(f->tenant_rank[2], 1);
+
+        redis_run(&redis, 10);
+        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        step(s);
+        moves_wait = 0;
+        redis.held = 0;
+        answer(s, &other);
+        answer(s, &c);
+        check(&other, 20, DSA_FINISH_LENGTH);
+        check(&c, 3, DSA_FINISH_LENGTH);
+        assert_int_equal(c.usage.redis_tokens, 10 * PAGE);
+
+        settle(s);
+        check_free(s);
+        finish_tiers(s, f);
+    }
+}
+
+
+/*
  * Random requests on 1 to 3 ranks, with everything that can happen to pages on
  * their way.  Every answer is compared with what its prompt determines.
  */
@@ -757,6 +827,7 @@ main(void)
         cmocka_unit_test_setup(test_cancel, setup),
         cmocka_unit_test_setup(test_eviction, setup),
         cmocka_unit_test_setup(test_redis_full, setup),
+        cmocka_unit_test_setup(test_unsplit, setup),
         cmocka_unit_test_setup(test_random, setup)
     };
 
