@@ -339,6 +339,21 @@ dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
 
 
 int
+dsa_pages_host_room(const dsa_pages_t *p)
+{
+    uint32_t  i;
+
+    for (i = 0; i < p->slabs; i++) {
+        if (p->host[i].n_free(p->host[i].data) != 0) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+int
 dsa_pages_host_empty(const dsa_pages_t *p, uint32_t slab)
 {
     return dsa_lru_n_empty(&p->host[slab]) != 0;

@@ -129,6 +129,9 @@ int dsa_pages_host(const dsa_pages_t *p, const dsa_digest_t *digest,
 int dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
     const dsa_digest_t *digest, dsa_copy_e state, dsa_host_at_t *at);
 
+/* 1 if dsa_pages_host_alloc() has a slot. */
+int dsa_pages_host_room(const dsa_pages_t *p);
+
 /* 1 if a slot of the slab has never been used, or is empty again. */
 int dsa_pages_host_empty(const dsa_pages_t *p, uint32_t slab);
 

@@ -146,9 +146,16 @@ dsa_tiers_save_cold(dsa_tiers_t *t)
 
     for (rank = 0; rank < t->pages->ranks; rank++) {
 
-        /* pages that are being saved will be the first free ones again */
+        /*
+         * Pages that are being saved will be the first free ones again.  A
+         * page is returned only once, so that it must be possible to save it
+         * then; otherwise its contents would be overwritten.
+         */
 
-        while (t->n_cold[rank] < t->window) {
+        while (t->n_cold[rank] < t->window
+               && t->lane[rank][DSA_MOVE_OUT].n < DSA_TIER_SAVES
+               && dsa_pages_host_room(t->pages))
+        {
             page = dsa_pages_cold(t->pages, rank,
                                   t->window - t->n_cold[rank], &digest);
 

@@ -580,6 +580,41 @@ test_eviction(void **state)
 }
 
 
+/*
+ * More pages than can be saved at once will be overwritten soon, and host
+ * memory is slow.  All of them are saved when their time has come.
+ */
+
+static void
+test_slow_saves(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 2000, 6000, 0);
+    moves_wait = 1;
+
+    for (i = 0; i < 12; i++) {
+        turn(s, &c, 1, i, 450 * PAGE + 1);
+    }
+
+    assert_int_equal(stats_of(s).tier[DSA_TIER_GPU].lost, 0);
+
+    for (i = 0; i < 12; i++) {
+        turn(s, &c, 1, i, 450 * PAGE + 1);
+        assert_int_equal(c.usage.cached_tokens, 450 * PAGE);
+    }
+
+    settle(s);
+    check_free(s);
+    finish_tiers(s, f);
+}
+
+
 /* Redis that is full or read-only loses pages, and nothing else. */
 
 static void
@@ -826,6 +861,7 @@ main(void)
         cmocka_unit_test_setup(test_decision, setup),
         cmocka_unit_test_setup(test_cancel, setup),
         cmocka_unit_test_setup(test_eviction, setup),
+        cmocka_unit_test_setup(test_slow_saves, setup),
         cmocka_unit_test_setup(test_redis_full, setup),
         cmocka_unit_test_setup(test_unsplit, setup),
         cmocka_unit_test_setup(test_random, setup)
