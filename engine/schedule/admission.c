@@ -465,8 +465,18 @@ dsa_sched_reclaim(dsa_sched_t *s, dsa_err_t *err)
         return DSA_OK;
     }
 
+    /* pages that are being saved will be free soon, without a preemption */
+
     for ( ;; ) {
-        dsa_sched_evict(s, rank);
+        rc = dsa_sched_wait_saves(s, rank, err);
+
+        if (rc == DSA_ERROR) {
+            return DSA_ERROR;
+        }
+
+        if (rc == DSA_AGAIN) {
+            dsa_sched_evict(s, rank);
+        }
 
         if (dsa_sched_fits(s, seq, rank)
             || !dsa_sched_may_evict(s, rank, to, need))

@@ -203,6 +203,17 @@ dsa_sched_load_limit(const dsa_sched_t *s, const dsa_seq_t *seq)
 }
 
 
+int
+dsa_sched_wait_saves(dsa_sched_t *s, uint32_t rank, dsa_err_t *err)
+{
+    if (s->tiers == NULL) {
+        return DSA_AGAIN;
+    }
+
+    return dsa_tiers_wait_saves(s->tiers, rank, err);
+}
+
+
 uint64_t
 dsa_sched_load_due(const dsa_sched_t *s)
 {

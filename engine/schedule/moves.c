@@ -22,6 +22,8 @@ static void dsa_lane_push(dsa_tiers_t *t, dsa_lane_t *lane,
     dsa_page_op_t *op);
 static int dsa_lane_order(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
     uint32_t rank, dsa_err_t *err);
+static int dsa_lane_moved(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
+    uint32_t rank, int wait, dsa_err_t *err);
 static void dsa_lane_collect(dsa_tiers_t *t, dsa_lane_t *lane);
 static void dsa_tiers_saved(dsa_tiers_t *t, dsa_page_op_t *op);
 static void dsa_tiers_loaded(dsa_tiers_t *t, dsa_page_op_t *op);
@@ -216,6 +218,25 @@ dsa_tiers_in_flight(const dsa_tiers_t *t)
 
 
 int
+dsa_tiers_wait_saves(dsa_tiers_t *t, uint32_t rank, dsa_err_t *err)
+{
+    dsa_lane_t  *lane;
+
+    lane = &t->lane[rank][DSA_MOVE_OUT];
+
+    if (lane->n == 0) {
+        return DSA_AGAIN;
+    }
+
+    if (dsa_lane_order(t, lane, DSA_MOVE_OUT, rank, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_lane_moved(t, lane, DSA_MOVE_OUT, rank, 1, err);
+}
+
+
+int
 dsa_tiers_moved(dsa_tiers_t *t, int wait, dsa_err_t *err)
 {
     uint32_t     rank, way;
@@ -229,17 +250,13 @@ dsa_tiers_moved(dsa_tiers_t *t, int wait, dsa_err_t *err)
                 continue;
             }
 
-            if (t->backend->moved(t->backend, (dsa_move_e) way, rank, wait,
-                                  &lane->ended, err)
+            if (dsa_lane_moved(t, lane, (dsa_move_e) way, rank, wait, err)
                 != DSA_OK)
             {
                 return DSA_ERROR;
             }
 
-            assert(lane->ended <= lane->ordered);
-
             wait = 0;
-            dsa_lane_collect(t, lane);
         }
     }
 
@@ -302,6 +319,26 @@ dsa_lane_order(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
             return DSA_ERROR;
         }
     }
+
+    return DSA_OK;
+}
+
+
+/* Collects the calls of a lane that have ended; with wait 1 waits for one. */
+
+static int
+dsa_lane_moved(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
+    uint32_t rank, int wait, dsa_err_t *err)
+{
+    if (t->backend->moved(t->backend, way, rank, wait, &lane->ended, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    assert(lane->ended <= lane->ordered);
+
+    dsa_lane_collect(t, lane);
 
     return DSA_OK;
 }

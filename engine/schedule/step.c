@@ -13,10 +13,11 @@
 static int dsa_sched_idle(dsa_sched_t *s, dsa_err_t *err);
 static int dsa_sched_ahead(const dsa_sched_t *s);
 static int dsa_sched_start(dsa_sched_t *s, dsa_err_t *err);
-static void dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget);
+static int dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget,
+    dsa_err_t *err);
 static uint32_t dsa_sched_draft_room(const dsa_sched_t *s,
     const dsa_seq_t *seq, uint32_t budget, const uint32_t *left);
-static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq);
+static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err);
 static uint32_t dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq,
     uint32_t budget);
 static void dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before);
@@ -145,9 +146,9 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
         s->rank[i].tokens = 0;
     }
 
-    dsa_sched_decodes(s, &budget);
-
-    if (dsa_sched_prefills(s, budget, err) != DSA_OK) {
+    if (dsa_sched_decodes(s, &budget, err) != DSA_OK
+        || dsa_sched_prefills(s, budget, err) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
@@ -206,8 +207,8 @@ dsa_sched_goes_on(const dsa_seq_t *seq)
 
 /* One token for each sequence that lacks only its last token, and drafts. */
 
-static void
-dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget)
+static int
+dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget, dsa_err_t *err)
 {
     uint32_t    i, n, left[DSA_MAX_GPUS];
     dsa_seq_t  *seq;
@@ -215,8 +216,10 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget)
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
 
-        if (seq != NULL && dsa_sched_goes_on(seq)) {
-            (void) dsa_sched_grow(s, seq);
+        if (seq != NULL && dsa_sched_goes_on(seq)
+            && dsa_sched_grow(s, seq, err) != DSA_OK)
+        {
+            return DSA_ERROR;
         }
     }
 
@@ -246,6 +249,8 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget)
         dsa_policy_served(seq->tenant, n);
         *budget -= n;
     }
+
+    return DSA_OK;
 }
 
 
@@ -269,13 +274,15 @@ dsa_sched_draft_room(const dsa_sched_t *s, const dsa_seq_t *seq,
 
 /*
  * Allocates the page of the sequence's last token, if it has none yet.  When
- * no page is free, the tenant with the largest share is preempted until one
- * is; DSA_AGAIN when this sequence was among those preempted.
+ * no page is free, it waits for pages that are being saved, which takes a few
+ * milliseconds; without such pages, the tenant with the largest share is
+ * preempted until a page is free, or until this sequence was preempted.
  */
 
 static int
-dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq)
+dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err)
 {
+    int       rc;
     uint32_t  page;
 
     if (seq->n_pages
@@ -292,10 +299,20 @@ dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq)
             return DSA_OK;
         }
 
+        rc = dsa_sched_wait_saves(s, seq->rank, err);
+
+        if (rc == DSA_ERROR) {
+            return DSA_ERROR;
+        }
+
+        if (rc == DSA_OK) {
+            continue;
+        }
+
         dsa_sched_evict(s, seq->rank);
 
         if (seq->state == DSA_SEQ_WAITING) {
-            return DSA_AGAIN;
+            return DSA_OK;
         }
     }
 }

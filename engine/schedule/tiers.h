@@ -93,6 +93,13 @@ void dsa_tiers_destroy(dsa_tiers_t *t);
  */
 int dsa_tiers_poll(dsa_tiers_t *t, int wait, dsa_err_t *err);
 
+/*
+ * Waits until some pages of a rank are saved that are being saved: they are
+ * not free meanwhile, although they may have no other user.  DSA_AGAIN: no
+ * page of the rank is being saved.  DSA_ERROR as dsa_tiers_poll().
+ */
+int dsa_tiers_wait_saves(dsa_tiers_t *t, uint32_t rank, dsa_err_t *err);
+
 /* Pages that move between ranks and host memory, or wait for that. */
 uint32_t dsa_tiers_moving(const dsa_tiers_t *t);
 

@@ -615,6 +615,54 @@ test_slow_saves(void **state)
 }
 
 
+/*
+ * Pages that are being saved are not free for a moment.  No sequence is
+ * preempted for that: there are as many preemptions as without host memory.
+ * The sequence a needs a page when c, which has the last 3 pages, ends.
+ */
+
+static uint32_t
+crowd(uint32_t tokens, uint32_t slots)
+{
+    fake_t       *f;
+    client_t      a, c;
+    uint32_t      n;
+    dsa_sched_t  *s;
+
+    s = start_tiers(&f, 12, slots, 0);
+    turn(s, &c, 3, 9, 11 * PAGE);
+    settle(s);
+
+    memset(&a, 0, sizeof(a));
+    memset(&c, 0, sizeof(c));
+    a.seed = 1;
+    c.seed = 2;
+    submit(s, &a, 1, 1, 8 * PAGE, 100, 1);
+    submit(s, &c, 2, 2, 2 * PAGE, tokens, 1);
+    run(s);
+    check(&a, 100, DSA_FINISH_LENGTH);
+    check(&c, tokens, DSA_FINISH_LENGTH);
+    n = (uint32_t) stats_of(s).preemptions;
+    check_free(s);
+    finish_tiers(s, f);
+
+    return n;
+}
+
+
+static void
+test_crowd(void **state)
+{
+    uint32_t  tokens;
+
+    (void) state;
+
+    for (tokens = 60; tokens < 70; tokens++) {
+        assert_int_equal(crowd(tokens, 4), crowd(tokens, 0));
+    }
+}
+
+
 /* Redis that is full or read-only loses pages, and nothing else. */
 
 static void
@@ -862,6 +910,7 @@ main(void)
         cmocka_unit_test_setup(test_cancel, setup),
         cmocka_unit_test_setup(test_eviction, setup),
         cmocka_unit_test_setup(test_slow_saves, setup),
+        cmocka_unit_test_setup(test_crowd, setup),
         cmocka_unit_test_setup(test_redis_full, setup),
         cmocka_unit_test_setup(test_unsplit, setup),
         cmocka_unit_test_setup(test_random, setup)
