@@ -89,8 +89,12 @@ dsa_sched_idle(dsa_sched_t *s, dsa_err_t *err)
         return DSA_OK;
     }
 
-    s->stuck = dsa_tiers_probing(s->tiers) != 0
-               || (s->n_loading != 0 && s->n_loading == s->n_live);
+    /* a fetch that this step began may have ended at once, without a page */
+
+    dsa_sched_loads(s);
+
+    s->stuck = s->n_loading == s->n_live
+               && (s->n_loading != 0 || dsa_tiers_probing(s->tiers) != 0);
 
     return DSA_OK;
 }

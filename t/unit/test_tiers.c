@@ -279,6 +279,54 @@ test_redis_fails(void **state)
 }
 
 
+/*
+ * A thread of the cache turns it off between any two calls, which wakes nobody
+ * if no operation is queued.  The prompt is computed at once.
+ */
+
+static void
+test_redis_off(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    for (i = 1; i < 20; i++) {
+        redis_reset();
+        s = start_tiers(&f, 32, 64, 1);
+        turn(s, &c, 1, 1, 12 * PAGE);
+        settle(s);
+        finish_tiers(s, f);
+
+        s = start_tiers(&f, 32, 64, 1);
+        redis.held = 1;
+        memset(&c, 0, sizeof(c));
+        c.seed = 1;
+        submit(s, &c, 1, 1, 12 * PAGE, 3, 1);
+        step(s);
+        redis_run(&redis, 1);
+        redis.off_after = i;
+        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        run(s);
+
+        /* operations that were queued end, and the cache wakes its user */
+
+        if (redis.n != 0) {
+            redis_run(&redis, UINT32_MAX);
+            assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+            run(s);
+        }
+
+        check(&c, 3, DSA_FINISH_LENGTH);
+        assert_false(redis.on);
+        finish_tiers(s, f);
+    }
+}
+
+
 /* A request of other tokens goes on while pages are read, and so does time. */
 
 static void
@@ -904,6 +952,7 @@ main(void)
         cmocka_unit_test_setup(test_isolation, setup),
         cmocka_unit_test_setup(test_redis, setup),
         cmocka_unit_test_setup(test_redis_fails, setup),
+        cmocka_unit_test_setup(test_redis_off, setup),
         cmocka_unit_test_setup(test_overlap, setup),
         cmocka_unit_test_setup(test_abandon, setup),
         cmocka_unit_test_setup(test_decision, setup),

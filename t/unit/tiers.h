@@ -55,6 +55,8 @@ typedef struct {
 
 struct dsa_cache_s {
     uint32_t            on;
+    uint32_t            off_after;      /* it is off after so many calls of
+                                           dsa_cache_on(); 0: it is not */
     uint32_t            held;           /* 1: operations do not end */
     uint32_t            limit;          /* most pages; sets fail beyond */
     dsa_cache_op_t     *first;          /* in their order */
@@ -265,6 +267,10 @@ stored(dsa_cache_t *c, const dsa_digest_t *d)
 int
 dsa_cache_on(const dsa_cache_t *c)
 {
+    if (redis.off_after != 0 && --redis.off_after == 0) {
+        redis.on = 0;
+    }
+
     return (int) c->on;
 }
 
