@@ -313,11 +313,13 @@ dsa_lane_order(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
             lane->unordered = op->queue;
         }
 
-        lane->ordered++;
-
         if (t->backend->move(t->backend, way, rank, move, n, err) != DSA_OK) {
             return DSA_ERROR;
         }
+
+        /* a call that failed is not waited for */
+
+        lane->ordered++;
     }
 
     return DSA_OK;

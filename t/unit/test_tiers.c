@@ -803,6 +803,45 @@ test_unsplit(void **state)
 }
 
 
+/* The backend fails when it moves a page, and everything can be freed. */
+
+static void
+test_backend_fails(void **state)
+{
+    int           rc;
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i, n;
+    dsa_err_t     err;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    for (i = 0; i < 2; i++) {
+        s = start_tiers(&f, 8, 64, 0);
+        turn(s, &c, 1, 1, 7 * PAGE);
+        turn(s, &c, 1, 2, 7 * PAGE);
+        moves_wait = i;
+
+        memset(&c, 0, sizeof(c));
+        c.seed = 1;
+        submit(s, &c, 1, 1, 7 * PAGE, 3, 1);
+        move_fails = 1;
+        rc = DSA_OK;
+
+        for (n = 0; rc == DSA_OK; n++) {
+            assert_true(n < 100);
+            rc = dsa_sched_step(s, &err);
+        }
+
+        assert_string_equal(err.text, "it fails");
+        move_fails = 0;
+        finish_tiers(s, f);
+        free(c.prompt);
+    }
+}
+
+
 /*
  * Random requests on 1 to 3 ranks, with everything that can happen to pages on
  * their way.  Every answer is compared with what its prompt determines.
@@ -962,6 +1001,7 @@ main(void)
         cmocka_unit_test_setup(test_crowd, setup),
         cmocka_unit_test_setup(test_redis_full, setup),
         cmocka_unit_test_setup(test_unsplit, setup),
+        cmocka_unit_test_setup(test_backend_fails, setup),
         cmocka_unit_test_setup(test_random, setup)
     };
 

@@ -81,6 +81,7 @@ static way_t       way[MAX_RANKS][DSA_MOVES];
 static uint32_t    moves_wait;          /* 1: moves end only by let_end() */
 static dsa_host_t  host;
 static dsa_cache_t redis;
+static uint32_t    move_fails;
 static uint64_t    pinned;
 
 
@@ -159,7 +160,7 @@ tiers_move(dsa_backend_t *b, dsa_move_e direction, uint32_t rank,
 
     assert_true(rank < b->ranks && n >= 1 && n <= MAX_MOVES);
 
-    if (((fake_t *) b)->fails) {
+    if (((fake_t *) b)->fails || move_fails) {
         return dsa_error(err, "it fails");
     }
 
