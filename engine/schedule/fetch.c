@@ -28,6 +28,7 @@ _Static_assert(DSA_NO_PAGE == UINT32_MAX, "memset() to 0xff sets it");
 
 
 #define DSA_FETCH_WEIGHT    0.25        /* of the newest fetch in read_us */
+#define DSA_FETCH_MANY      16          /* pages that have this weight */
 #define DSA_FETCH_RECOVERY  0.9375      /* of read_us, for each decision not to
                                            read, so that a server that was slow
                                            is tried again */
@@ -325,8 +326,10 @@ dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
         return DSA_AGAIN;
     }
 
-    if (f->n_read++ == 0) {
-        f->read_begin_us = dsa_tiers_now(t);
+    if (f->reading == 0) {
+        f->n_read = 0;
+        f->read_begin_us = op->cache.queued_us;
+        f->read_end_us = op->cache.queued_us;
     }
 
     f->state[index] = DSA_FETCH_READS;
@@ -357,6 +360,12 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
         stats->read_bytes += t->backend->page_bytes;
         stats->read_us += op->cache.end_us - op->cache.begin_us;
 
+        f->n_read++;
+
+        if (op->cache.end_us > f->read_end_us) {
+            f->read_end_us = op->cache.end_us;
+        }
+
         dsa_pages_host_ready(t->pages, op->at, 0);
 
         if (!f->given_up && index < f->f.n) {
@@ -383,22 +392,32 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
 }
 
 
-/* The time of a page while several of them are on their way. */
+/*
+ * The time of a page while several of them are on their way, until the last
+ * one has arrived: it may be collected much later, after a long step.  Pages
+ * that arrive for a fetch that was given up count, because that is how a slow
+ * server is known.  A few pages show the latency more than the rate, so that
+ * they have less weight.
+ */
 
 static void
 dsa_fetch_measure(dsa_tiers_t *t, dsa_fetching_t *f)
 {
-    double  us;
+    double  us, weight;
 
-    if (f->given_up) {
+    if (f->n_read == 0) {
         return;
     }
 
-    us = (double) (dsa_tiers_now(t) - f->read_begin_us) / f->n_read;
+    us = (double) (f->read_end_us - f->read_begin_us) / f->n_read;
+    weight = DSA_FETCH_WEIGHT;
 
-    t->read_us = t->read_us != 0
-                 ? t->read_us + DSA_FETCH_WEIGHT * (us - t->read_us)
-                 : us;
+    if (f->n_read < DSA_FETCH_MANY) {
+        weight *= (double) f->n_read / DSA_FETCH_MANY;
+    }
+
+    t->read_us = t->read_us != 0 ? t->read_us + weight * (us - t->read_us)
+                                 : us;
 }
 
 

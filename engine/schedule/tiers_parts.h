@@ -83,8 +83,10 @@ struct dsa_fetching_s {
     uint32_t            next;           /* the first page not begun */
     uint32_t            reading;        /* READ ops that refer to it */
     uint32_t            given_up;
-    uint32_t            n_read;         /* READ ops so far */
-    uint64_t            read_begin_us;  /* of the first one */
+    uint32_t            n_read;         /* pages that were read since reading
+                                           was 0 */
+    uint64_t            read_begin_us;  /* when the first one was queued */
+    uint64_t            read_end_us;    /* when the last one had arrived */
     dsa_digest_t       *digest;         /* [n] */
     uint32_t           *target;         /* [ranks][n] */
     uint8_t            *state;          /* [n], dsa_fetch_e */

@@ -494,6 +494,7 @@ test_decision(void **state)
     assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
     step(s);
     f->now_us += 20 * 1000;
+    redis_run(&redis, UINT32_MAX);
     redis.held = 0;
     f->token_us = 10;
     answer(s, &c);
@@ -516,6 +517,128 @@ test_decision(void **state)
     turn(s, &c, 3, 3, 21 * PAGE);
     assert_int_equal(c.usage.redis_tokens, 20 * PAGE);
 
+    finish_tiers(s, f);
+}
+
+
+/*
+ * The time of reading ends with the last page, not with the long step after
+ * which it is collected: reading remains faster than computing.
+ */
+
+static void
+test_measure_busy(void **state)
+{
+    fake_t       *f;
+    client_t      c, stream;
+    uint32_t      i, n;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 64, 256, 1);
+
+    for (i = 1; i <= 2; i++) {
+        turn(s, &c, i, i, 21 * PAGE);
+        settle(s);
+    }
+
+    finish_tiers(s, f);
+
+    s = start_tiers(&f, 64, 256, 1);
+
+    /*
+     * Another request decodes in steps of 100 ms.  A page is worth 640 us,
+     * which is measured with prompts that Redis does not have.
+     */
+
+    memset(&stream, 0, sizeof(stream));
+    stream.seed = 9;
+    f->token_us = 10;
+    f->base_us = 100 * 1000;
+    redis.page_us = 100;
+    submit(s, &stream, 3, 9, PAGE, 200, 1);
+
+    while (stream.n < 50) {
+        step(s);
+    }
+
+    for (i = 1; i <= 22; i++) {
+        memset(&c, 0, sizeof(c));
+        c.seed = i;
+        n = i <= 20 ? 0 : i - 20;
+        submit(s, &c, n != 0 ? n : 4, n != 0 ? n : 10 + i, 21 * PAGE, 1, 1);
+
+        while (c.finish == 0) {
+            step(s);
+        }
+
+        check(&c, 1, DSA_FINISH_LENGTH);
+        assert_int_equal(c.usage.redis_tokens, n != 0 ? 20 * PAGE : 0);
+    }
+
+    run(s);
+    check(&stream, 200, DSA_FINISH_LENGTH);
+    finish_tiers(s, f);
+}
+
+
+/* A fetch that was abandoned shows how slow the server is. */
+
+static void
+test_measure_abandoned(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i, gets;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 64, 256, 1);
+
+    for (i = 1; i <= 2; i++) {
+        turn(s, &c, i, i, 21 * PAGE);
+        settle(s);
+    }
+
+    finish_tiers(s, f);
+
+    s = start_tiers(&f, 64, 256, 1);
+    f->token_us = 10;
+    turn(s, &c, 3, 3, 3 * PAGE);
+    settle(s);
+
+    /* 4 connections read a page each, in 200 ms */
+
+    redis.held = 1;
+    memset(&c, 0, sizeof(c));
+    c.seed = 1;
+    submit(s, &c, 1, 1, 21 * PAGE, 1, 1);
+    step(s);
+    redis_run(&redis, 1);
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    step(s);
+    redis_begin(&redis, 4);
+    f->now_us = dsa_sched_due_us(s);
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    run(s);
+    check(&c, 1, DSA_FINISH_LENGTH);
+    assert_int_equal(c.usage.redis_tokens, 0);
+
+    f->now_us += 200 * 1000;
+    redis_run(&redis, 4);
+    redis.held = 0;
+    settle(s);
+    gets = redis.gets;
+    assert_int_equal(gets, 4);
+
+    turn(s, &c, 2, 2, 21 * PAGE);
+    assert_int_equal(c.usage.redis_tokens, 0);
+    assert_int_equal(redis.gets, gets);
+
+    settle(s);
+    check_free(s);
     finish_tiers(s, f);
 }
 
@@ -995,6 +1118,8 @@ main(void)
         cmocka_unit_test_setup(test_overlap, setup),
         cmocka_unit_test_setup(test_abandon, setup),
         cmocka_unit_test_setup(test_decision, setup),
+        cmocka_unit_test_setup(test_measure_busy, setup),
+        cmocka_unit_test_setup(test_measure_abandoned, setup),
         cmocka_unit_test_setup(test_cancel, setup),
         cmocka_unit_test_setup(test_eviction, setup),
         cmocka_unit_test_setup(test_slow_saves, setup),

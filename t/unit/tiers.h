@@ -58,6 +58,9 @@ struct dsa_cache_s {
     uint32_t            off_after;      /* it is off after so many calls of
                                            dsa_cache_on(); 0: it is not */
     uint32_t            held;           /* 1: operations do not end */
+    uint64_t            page_us;        /* of an operation, one after the
+                                           other, if they are not held */
+    uint64_t            end_us;         /* of the last operation */
     uint32_t            limit;          /* most pages; sets fail beyond */
     dsa_cache_op_t     *first;          /* in their order */
     dsa_cache_op_t     *last;
@@ -82,6 +85,7 @@ static uint32_t    moves_wait;          /* 1: moves end only by let_end() */
 static dsa_host_t  host;
 static dsa_cache_t redis;
 static uint32_t    move_fails;
+static fake_t     *timer;               /* of the operations of redis */
 static uint64_t    pinned;
 
 
@@ -284,6 +288,8 @@ dsa_cache_submit(dsa_cache_t *c, dsa_cache_op_t *op)
     }
 
     op->next = NULL;
+    op->queued_us = timer->now_us;
+    op->begin_us = 0;
 
     if (c->last != NULL) {
         c->last->next = op;
@@ -372,6 +378,19 @@ redis_execute(dsa_cache_t *c, dsa_cache_op_t *op)
 }
 
 
+/* Threads begin to execute the next n operations. */
+
+static inline void
+redis_begin(dsa_cache_t *c, uint32_t n)
+{
+    dsa_cache_op_t  *op;
+
+    for (op = c->first; op != NULL && n-- != 0; op = op->next) {
+        op->begin_us = timer->now_us + 1;
+    }
+}
+
+
 /* The next n operations end, or all that there are. */
 
 static inline void
@@ -390,6 +409,14 @@ redis_run(dsa_cache_t *c, uint32_t n)
 
         redis_execute(c, op);
         op->next = NULL;
+
+        if (c->end_us < op->queued_us) {
+            c->end_us = op->queued_us;
+        }
+
+        c->end_us = c->held ? timer->now_us : c->end_us + c->page_us;
+        op->begin_us = op->begin_us != 0 ? op->begin_us : op->queued_us;
+        op->end_us = c->end_us;
 
         for (tail = &c->done; *tail != NULL; tail = &(*tail)->next) {
             /* void */
@@ -429,14 +456,14 @@ dsa_cache_cancel(dsa_cache_t *c, const void *owner)
     for (op = first; op != NULL; op = next) {
         next = op->next;
 
-        if (op->owner == owner) {
+        if (op->owner == owner && op->begin_us == 0) {
             op->result = DSA_CACHE_FAILED;
+            op->end_us = timer->now_us;
             op->next = c->done;
             c->done = op;
             continue;
         }
 
-        (void) c->on;
         op->next = NULL;
 
         if (c->last != NULL) {
@@ -487,6 +514,7 @@ start_tiers(fake_t **fake, uint32_t pages, uint32_t slots, int with_redis)
     f = calloc(1, sizeof(fake_t));
     assert_non_null(f);
     fake_init(f, pages, 16, 1024);
+    timer = f;
     memset(way, 0, sizeof(way));
     moves_wait = 0;
     pinned = 0;
