@@ -967,7 +967,10 @@ test_backend_fails(void **state)
 
 /*
  * Random requests on 1 to 3 ranks, with everything that can happen to pages on
- * their way.  Every answer is compared with what its prompt determines.
+ * their way: Redis off at any call, splits, drafts, memory of several nodes or
+ * too small for a prefix, and the end of the replica.  Every answer is compared
+ * with what its prompt determines.  DSA_TIERS_STATS=1 prints what a round
+ * reached; DSA_TIERS_FIRST and DSA_TIERS_ROUNDS select other rounds.
  */
 
 static uint64_t  noise;
@@ -987,6 +990,7 @@ shake(fake_t *f)
     uint32_t  r;
 
     f->now_us += random_below(2000);
+    redis_begin(&redis, random_below(4));
     redis_run(&redis, random_below(40));
 
     for (r = 0; r < ranks; r++) {
@@ -1000,8 +1004,62 @@ shake(fake_t *f)
         redis.vanish = random_below(3);
     }
 
-    if (random_below(200) == 0) {
-        redis.on = !redis.on;
+    if (!redis.on) {
+        redis.on = random_below(10) == 0;
+
+    } else if (random_below(100) == 0) {
+        redis.off_after = 1 + random_below(20);
+    }
+}
+
+
+/* If there are few clients, long prompts are split. */
+
+static void
+submit_random(dsa_sched_t *s, client_t *c, uint32_t seed, int few)
+{
+    uint32_t  n;
+
+    n = random_below(few ? 2 : 10) == 0 ? 80 * PAGE : 20 * PAGE;
+
+    memset(c, 0, sizeof(client_t));
+    c->seed = seed;
+    c->private = random_below(8) == 0;
+
+    if (max_outputs > 1 && random_below(2) == 0) {
+        c->draft_right = random_below(4);
+        c->draft_wrong = random_below(3);
+    }
+
+    penalty = random_below(4) == 0 ? 0.5f : 0;
+
+    submit(s, c, random_below(3), random_below(12), 1 + random_below(n),
+           1 + random_below(90), 1 + random_below(3));
+}
+
+
+static void
+check_stats(dsa_sched_t *s)
+{
+    dsa_sched_stats_t  stats;
+
+    dsa_sched_stats(s, &stats);
+
+    assert_int_equal(stats.tier[0].hit_tokens + stats.tier[1].hit_tokens
+                     + stats.tier[2].hit_tokens, stats.cached_tokens);
+
+    if (getenv("DSA_TIERS_STATS") != NULL) {
+        print_message("%u ranks, %u slabs of %u: %llu prompt tokens, hits "
+                      "%llu %llu %llu, preempted %llu, abandoned %llu, split "
+                      "%llu, drafts %llu\n", ranks, slabs, host.slab[0].slots,
+                      (unsigned long long) stats.prompt_tokens,
+                      (unsigned long long) stats.tier[0].hit_tokens,
+                      (unsigned long long) stats.tier[1].hit_tokens,
+                      (unsigned long long) stats.tier[2].hit_tokens,
+                      (unsigned long long) stats.preemptions,
+                      (unsigned long long) stats.tier[2].abandoned,
+                      (unsigned long long) stats.split_prompts,
+                      (unsigned long long) stats.draft_tokens);
     }
 }
 
@@ -1011,33 +1069,42 @@ test_random(void **state)
 {
     enum { CLIENTS = 12 };
 
-    fake_t             *f;
-    client_t           *c;
-    uint32_t            i, round, made, ended;
-    dsa_err_t           err;
-    dsa_sched_t        *s;
-    dsa_sched_stats_t   stats;
+    fake_t       *f;
+    client_t     *c;
+    uint32_t      i, round, made, ended, clients, first, rounds;
+    dsa_err_t     err;
+    const char   *more;
+    dsa_sched_t  *s;
 
     static client_t  client[CLIENTS];
 
     (void) state;
 
-    for (round = 0; round < 24; round++) {
+    more = getenv("DSA_TIERS_ROUNDS");
+    rounds = more != NULL ? (uint32_t) atoi(more) : 36;
+    first = getenv("DSA_TIERS_FIRST") != NULL
+            ? (uint32_t) atoi(getenv("DSA_TIERS_FIRST")) : 0;
+
+    for (round = first; round < first + rounds; round++) {
         noise = 1000 + round;
         depth = 1 + round % 2;
         ranks = 1 + round % 3;
+        slabs = 1 + round / 3 % 2;
+        max_outputs = round % 5 < 2 ? 4 : 1;
+        clients = round / 2 % 2 ? 2 : CLIENTS;
         made = 0;
         ended = 0;
 
-        s = start_tiers(&f, 100, 20 + random_below(300), round % 4 != 3);
+        s = start_tiers(&f, 100, 1 + random_below(round / 4 % 2 ? 12 : 200),
+                        round % 4 != 3);
         f->base_us = 100;
-        f->token_us = round % 5;
+        f->token_us = round % 5 * (round % 5) * 10;
         moves_wait = 1;
         redis.held = 1;
         memset(client, 0, sizeof(client));
 
         while (made < 150 || dsa_sched_busy(s) || ended < made) {
-            for (i = 0; i < CLIENTS; i++) {
+            for (i = 0; i < clients; i++) {
                 c = &client[i];
 
                 if (c->seq != NULL && random_below(60) == 0) {
@@ -1046,6 +1113,8 @@ test_random(void **state)
 
                 if (c->finish != 0) {
                     check_answer(c);
+                    assert_true(c->usage.host_tokens + c->usage.redis_tokens
+                                <= c->usage.cached_tokens);
                     free(c->prompt);
                     ended++;
                     memset(c, 0, sizeof(client_t));
@@ -1053,12 +1122,7 @@ test_random(void **state)
 
                 if (c->seq == NULL && made < 150 && random_below(4) == 0) {
                     made++;
-                    c->seed = made;
-                    c->private = random_below(8) == 0;
-                    submit(s, c, random_below(3), random_below(6),
-                           1 + random_below(random_below(10) == 0
-                                            ? 80 * PAGE : 20 * PAGE),
-                           1 + random_below(90), 1 + random_below(3));
+                    submit_random(s, c, made, clients != CLIENTS);
                 }
             }
 
@@ -1072,36 +1136,44 @@ test_random(void **state)
             if (dsa_sched_busy(s)) {
                 step(s);
             }
+
+            /* a replica ends at any moment */
+
+            if (round % 9 == 8 && made == 140) {
+                break;
+            }
         }
 
-        redis.on = 1;
-        redis.held = 0;
-        moves_wait = 0;
-        settle(s);
-        check_free(s);
-        dsa_sched_stats(s, &stats);
-        assert_true(stats.cached_tokens > 0);
-
-        if (getenv("DSA_TIERS_STATS") != NULL) {
-            print_message("%u ranks: %llu prompt tokens, hits %llu %llu %llu, "
-                          "preempted %llu, abandoned %llu, split %llu\n",
-                          ranks, (unsigned long long) stats.prompt_tokens,
-                          (unsigned long long) stats.tier[0].hit_tokens,
-                          (unsigned long long) stats.tier[1].hit_tokens,
-                          (unsigned long long) stats.tier[2].hit_tokens,
-                          (unsigned long long) stats.preemptions,
-                          (unsigned long long) stats.tier[2].abandoned,
-                          (unsigned long long) stats.split_prompts);
+        if (made == 150) {
+            redis.on = 1;
+            redis.off_after = 0;
+            redis.held = 0;
+            moves_wait = 0;
+            settle(s);
+            check_free(s);
         }
+
+        for (i = 0; i < clients; i++) {
+            free(client[i].prompt);
+        }
+
+        check_stats(s);
 
         /* some rounds begin with what the one before left in Redis */
 
         finish_tiers(s, f);
 
-        if (random_below(2) == 0) {
+        if (random_below(4) == 0) {
             redis_reset();
         }
+
+        redis.on = 1;
+        redis.off_after = 0;
     }
+
+    slabs = 1;
+    max_outputs = 1;
+    penalty = 0;
 }
 
 

@@ -82,6 +82,7 @@ struct dsa_cache_s {
 
 static way_t       way[MAX_RANKS][DSA_MOVES];
 static uint32_t    moves_wait;          /* 1: moves end only by let_end() */
+static uint32_t    slabs = 1;           /* of host memory: nodes */
 static dsa_host_t  host;
 static dsa_cache_t redis;
 static uint32_t    move_fails;
@@ -501,12 +502,16 @@ redis_reset(void)
 }
 
 
-/* A replica whose host memory has so many slots; with 0: no tiers. */
+/*
+ * A replica whose host memory has so many slots in each slab; with 0: no
+ * tiers.
+ */
 
 static inline dsa_sched_t *
 start_tiers(fake_t **fake, uint32_t pages, uint32_t slots, int with_redis)
 {
     fake_t            *f;
+    uint32_t           i;
     dsa_err_t          err;
     dsa_sched_t       *s;
     dsa_sched_conf_t   conf;
@@ -529,14 +534,22 @@ start_tiers(fake_t **fake, uint32_t pages, uint32_t slots, int with_redis)
 
     if (slots != 0) {
         memset(&host, 0, sizeof(host));
-        host.slabs = 1;
+        host.slabs = slabs;
         host.slot_bytes = PAGE_BYTES;
-        host.slab[0].slots = slots;
-        host.slab[0].bytes = slots * PAGE_BYTES;
-        host.slab[0].node = -1;
-        host.slab[0].memory = malloc(host.slab[0].bytes);
-        assert_non_null(host.slab[0].memory);
-        memset(host.slab[0].memory, 0xaa, host.slab[0].bytes);
+
+        for (i = 0; i < slabs; i++) {
+            host.slab[i].slots = slots;
+            host.slab[i].bytes = slots * PAGE_BYTES;
+            host.slab[i].node = slabs == 1 ? -1 : (int32_t) i;
+            host.slab[i].memory = malloc(host.slab[i].bytes);
+            assert_non_null(host.slab[i].memory);
+            memset(host.slab[i].memory, 0xaa, host.slab[i].bytes);
+        }
+
+        for (i = 0; i < ranks; i++) {
+            f->base.node[i] = (int32_t) (i % slabs);
+        }
+
         conf.host = &host;
     }
 
@@ -557,8 +570,14 @@ start_tiers(fake_t **fake, uint32_t pages, uint32_t slots, int with_redis)
 static inline void
 finish_tiers(dsa_sched_t *s, fake_t *f)
 {
+    uint32_t  i;
+
     dsa_sched_destroy(s);
-    free(host.slab[0].memory);
+
+    for (i = 0; i < DSA_HOST_SLABS; i++) {
+        free(host.slab[i].memory);
+    }
+
     memset(&host, 0, sizeof(host));
     free(f);
 }
