@@ -161,8 +161,9 @@ dsa_tenant_t *dsa_policy_tenant(dsa_policy_t *p, const uint8_t id[32],
 void dsa_policy_remove(dsa_policy_t *p, dsa_tenant_t *t);
 
 /*
- * To be called before a request of t is queued: a tenant that had no request
- * starts at the virtual time.
+ * To be called before a request of t is queued, or has a prompt to compute
+ * after it was loaded: a tenant that had no such request starts at the virtual
+ * time.
  */
 void dsa_policy_activate(dsa_policy_t *p, dsa_tenant_t *t);
 

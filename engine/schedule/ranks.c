@@ -66,6 +66,10 @@ void
 dsa_sched_entered(dsa_sched_t *s, dsa_seq_t *seq)
 {
     dsa_sched_leave_loading(s, seq);
+
+    /* the tenant did not compete for prompt tokens while it only loaded */
+
+    dsa_policy_activate(&s->policy, seq->tenant);
     dsa_sched_enter_prefill(s, seq);
 }
 

@@ -926,6 +926,67 @@ test_unsplit(void **state)
 }
 
 
+/*
+ * A tenant whose prefix was loaded for a long time has no claim on the prompt
+ * tokens that others had meanwhile: it gets a third of the steps from then on.
+ */
+
+static void
+test_share_after_load(void **state)
+{
+    fake_t       *f;
+    client_t      c, a, b;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 1500, 2000, 1);
+    turn(s, &c, 3, 3, 5 * PAGE + 1);
+    settle(s);
+    finish_tiers(s, f);
+
+    s = start_tiers(&f, 1500, 2000, 1);
+    redis.held = 1;
+    memset(&a, 0, sizeof(a));
+    memset(&b, 0, sizeof(b));
+    memset(&c, 0, sizeof(c));
+    a.seed = 1;
+    b.seed = 2;
+    c.seed = 3;
+    submit(s, &a, 1, 1, 600 * PAGE, 3, 1);
+    submit(s, &b, 2, 2, 600 * PAGE, 3, 1);
+    submit(s, &c, 3, 3, 200 * PAGE, 3, 1);
+    redis_run(&redis, 3);
+
+    for (i = 0; i < 20; i++) {
+        step(s);
+    }
+
+    assert_int_equal(f->tenant_tokens[3], 0);
+    assert_int_equal(stats_of(s).running, 3);
+
+    redis_run(&redis, 5);
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+
+    for (i = 0; i < 6; i++) {
+        step(s);
+    }
+
+    assert_in_range(f->tenant_tokens[3], 6 * 1024 / 3 - 512,
+                    6 * 1024 / 3 + 512);
+
+    redis.held = 0;
+    settle(s);
+    check(&a, 3, DSA_FINISH_LENGTH);
+    check(&b, 3, DSA_FINISH_LENGTH);
+    check(&c, 3, DSA_FINISH_LENGTH);
+    assert_int_equal(c.usage.redis_tokens, 5 * PAGE);
+    finish_tiers(s, f);
+}
+
+
 /* The backend fails when it moves a page, and everything can be freed. */
 
 static void
@@ -1198,6 +1259,7 @@ main(void)
         cmocka_unit_test_setup(test_crowd, setup),
         cmocka_unit_test_setup(test_redis_full, setup),
         cmocka_unit_test_setup(test_unsplit, setup),
+        cmocka_unit_test_setup(test_share_after_load, setup),
         cmocka_unit_test_setup(test_backend_fails, setup),
         cmocka_unit_test_setup(test_random, setup)
     };
