@@ -13,8 +13,9 @@
 
 /*
  * Sequences whose prefix is in a slower tier.  A request waits in the queue
- * until Redis has counted the pages that it has (the cache is off after a
- * timeout, so that only one round of requests waits so long).  When it is
+ * until Redis has counted the pages that it has, at most DSA_LOAD_PROBE_US:
+ * the reads of other requests may be before it in the queue of the cache, and
+ * their number is not limited by what this request could gain.  When it is
  * admitted, the pages of its prefix that no rank has are fetched into its
  * block table.  It has a batch slot meanwhile, but is in no step, and other
  * sequences go on.
@@ -33,8 +34,10 @@
  */
 
 #define DSA_LOAD_ADVANCE    0.05
+#define DSA_LOAD_PROBE_US   100000
 
 
+static uint64_t dsa_sched_probe_due(const dsa_sched_t *s);
 static uint64_t dsa_sched_load_limit(const dsa_sched_t *s,
     const dsa_seq_t *seq);
 static void dsa_sched_load_ended(dsa_sched_t *s, dsa_seq_t *seq);
@@ -75,6 +78,70 @@ int
 dsa_sched_probing(const dsa_seq_t *seq)
 {
     return seq->probe != NULL && !seq->probe->done;
+}
+
+
+/*
+ * The first requests of the tenants are admitted without Redis if they waited
+ * too long for it; the ones behind them do not wait for it yet.
+ */
+
+void
+dsa_sched_probes(dsa_sched_t *s)
+{
+    uint64_t       now;
+    dsa_seq_t     *seq;
+    dsa_tenant_t  *t;
+
+    t = s->policy.first;
+
+    if (t == NULL || dsa_tiers_probing(s->tiers) == 0) {
+        return;
+    }
+
+    now = dsa_sched_now(s);
+
+    do {
+        seq = t->waiting.first;
+
+        if (seq != NULL && dsa_sched_probing(seq)
+            && now >= seq->submit_us + DSA_LOAD_PROBE_US)
+        {
+            dsa_tiers_unprobe(s->tiers, seq->probe);
+            seq->probe = NULL;
+        }
+
+        t = t->next;
+    } while (t != s->policy.first);
+}
+
+
+static uint64_t
+dsa_sched_probe_due(const dsa_sched_t *s)
+{
+    uint64_t             due, limit;
+    const dsa_seq_t     *seq;
+    const dsa_tenant_t  *t;
+
+    due = UINT64_MAX;
+    t = s->policy.first;
+
+    if (t == NULL || s->tiers == NULL || dsa_tiers_probing(s->tiers) == 0) {
+        return due;
+    }
+
+    do {
+        seq = t->waiting.first;
+
+        if (seq != NULL && dsa_sched_probing(seq)) {
+            limit = seq->submit_us + DSA_LOAD_PROBE_US;
+            due = limit < due ? limit : due;
+        }
+
+        t = t->next;
+    } while (t != s->policy.first);
+
+    return due;
 }
 
 
@@ -221,7 +288,7 @@ dsa_sched_load_due(const dsa_sched_t *s)
     uint64_t          due, limit;
     const dsa_seq_t  *seq;
 
-    due = UINT64_MAX;
+    due = dsa_sched_probe_due(s);
 
     for (i = 0; s->n_loading != 0 && i < s->n_running; i++) {
         seq = s->running[i];

@@ -294,6 +294,7 @@ dsa_sched_poll(dsa_sched_t *s, dsa_err_t *err)
         return DSA_ERROR;
     }
 
+    dsa_sched_probes(s);
     dsa_sched_loads(s);
     s->stuck = 0;
 

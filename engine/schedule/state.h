@@ -246,13 +246,16 @@ void dsa_sched_fetch(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 /* Gives up what the sequence has of the tiers. */
 void dsa_sched_unload(dsa_sched_t *s, dsa_seq_t *seq);
 
+/* Requests that waited too long for their probe have none afterwards. */
+void dsa_sched_probes(dsa_sched_t *s);
+
 /* Sequences whose pages are loaded are in DSA_SEQ_PREFILL afterwards. */
 void dsa_sched_loads(dsa_sched_t *s);
 
 /* As dsa_tiers_wait_saves(); DSA_AGAIN, too, without slower tiers. */
 int dsa_sched_wait_saves(dsa_sched_t *s, uint32_t rank, dsa_err_t *err);
 
-/* The first time at which a load may have to be abandoned. */
+/* The first time at which a load or a probe may have to be abandoned. */
 uint64_t dsa_sched_load_due(const dsa_sched_t *s);
 
 

@@ -193,7 +193,8 @@ dsa_tiers_collect(dsa_tiers_t *t)
             p->p.done = 1;
             t->probing -= !p->given_up;
             p->p.found = op->result == DSA_CACHE_DONE ? op->found : 0;
-            t->stats[DSA_TIER_REDIS].failed += op->result != DSA_CACHE_DONE;
+            t->stats[DSA_TIER_REDIS].failed += op->result != DSA_CACHE_DONE
+                                               && !p->given_up;
 
             if (p->given_up) {
                 dsa_tiers_free_probe(t, p);
@@ -275,6 +276,7 @@ dsa_tiers_unprobe(dsa_tiers_t *t, dsa_probe_t *probe)
     } else {
         p->given_up = 1;
         t->probing--;
+        dsa_cache_cancel(t->cache, p);
     }
 }
 

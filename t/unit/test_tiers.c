@@ -327,6 +327,50 @@ test_redis_off(void **state)
 }
 
 
+/*
+ * A request does not wait for a Redis that is busy with others: after 100 ms it
+ * is computed, and nothing is left of it in the queue of the cache.
+ */
+
+static void
+test_slow_probe(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 32, 64, 1);
+    redis.held = 1;
+    f->now_us = 5000;
+    memset(&c, 0, sizeof(c));
+    c.seed = 1;
+    submit(s, &c, 1, 1, 12 * PAGE, 3, 1);
+    run(s);
+    assert_int_equal(dsa_sched_due_us(s), 5000 + 100 * 1000);
+
+    f->now_us = 5000 + 100 * 1000 - 1;
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    run(s);
+    assert_int_equal(c.finish, 0);
+    assert_int_equal(redis.n, 1);
+
+    f->now_us++;
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    assert_int_equal(redis.n, 0);
+    assert_int_equal(dsa_sched_due_us(s), UINT64_MAX);
+    run(s);
+    check(&c, 3, DSA_FINISH_LENGTH);
+    assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].failed, 0);
+
+    redis.held = 0;
+    settle(s);
+    check_free(s);
+    finish_tiers(s, f);
+}
+
+
 /* A request of other tokens goes on while pages are read, and so does time. */
 
 static void
@@ -1050,7 +1094,7 @@ shake(fake_t *f)
 {
     uint32_t  r;
 
-    f->now_us += random_below(2000);
+    f->now_us += random_below(300) == 0 ? 200 * 1000 : random_below(2000);
     redis_begin(&redis, random_below(4));
     redis_run(&redis, random_below(40));
 
@@ -1248,6 +1292,7 @@ main(void)
         cmocka_unit_test_setup(test_redis, setup),
         cmocka_unit_test_setup(test_redis_fails, setup),
         cmocka_unit_test_setup(test_redis_off, setup),
+        cmocka_unit_test_setup(test_slow_probe, setup),
         cmocka_unit_test_setup(test_overlap, setup),
         cmocka_unit_test_setup(test_abandon, setup),
         cmocka_unit_test_setup(test_decision, setup),
