@@ -39,6 +39,8 @@ static void dsa_fetch_move(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
     dsa_host_at_t at);
 static int dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f,
     uint32_t index);
+static uint32_t dsa_fetch_slab(const dsa_tiers_t *t, const dsa_fetching_t *f,
+    uint32_t index);
 static void dsa_fetch_ready(dsa_fetching_t *f, uint32_t index);
 static void dsa_fetch_measure(dsa_tiers_t *t, dsa_fetching_t *f);
 
@@ -292,8 +294,8 @@ dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
         return DSA_AGAIN;
     }
 
-    if (dsa_pages_host_alloc(t->pages, 0, &op->digest, DSA_COPY_LOADING,
-                             &op->at)
+    if (dsa_pages_host_alloc(t->pages, dsa_fetch_slab(t, f, index),
+                             &op->digest, DSA_COPY_LOADING, &op->at)
         != DSA_OK)
     {
         dsa_tiers_op_free(t, op);
@@ -338,6 +340,26 @@ dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
     t->reading++;
 
     return DSA_OK;
+}
+
+
+/*
+ * The slab of the first rank that loads a page: the other ones are farther
+ * from it, and one slab for all reads would leave the others unused.
+ */
+
+static uint32_t
+dsa_fetch_slab(const dsa_tiers_t *t, const dsa_fetching_t *f, uint32_t index)
+{
+    uint32_t  i;
+
+    for (i = 0; i < t->pages->ranks; i++) {
+        if (f->target[(size_t) i * f->n + index] != DSA_NO_PAGE) {
+            return t->slab[i];
+        }
+    }
+
+    return 0;
 }
 
 

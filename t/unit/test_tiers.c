@@ -327,6 +327,52 @@ test_redis_off(void **state)
 }
 
 
+/* Pages from Redis are in the memory of the node that will load them. */
+
+static void
+test_nodes(void **state)
+{
+    fake_t       *f;
+    client_t      c, other;
+    uint64_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 32, 64, 1);
+    turn(s, &c, 1, 1, 12 * PAGE);
+    settle(s);
+    finish_tiers(s, f);
+
+    ranks = 2;
+    slabs = 2;
+    s = start_tiers(&f, 32, 64, 1);
+
+    memset(&other, 0, sizeof(other));
+    other.seed = 2;
+    submit(s, &other, 2, 2, 10, 40, 1);
+    step(s);
+
+    memset(&c, 0, sizeof(c));
+    c.seed = 1;
+    submit(s, &c, 1, 1, 11 * PAGE + 1, 3, 1);
+    run(s);
+    check(&c, 3, DSA_FINISH_LENGTH);
+    check(&other, 40, DSA_FINISH_LENGTH);
+    assert_int_equal(c.usage.redis_tokens, 11 * PAGE);
+    assert_int_equal(f->tenant_rank[1], 1);
+
+    for (i = 0; i < host.slab[0].bytes; i++) {
+        assert_int_equal(host.slab[0].memory[i], 0xaa);
+    }
+
+    settle(s);
+    check_free(s);
+    finish_tiers(s, f);
+    slabs = 1;
+}
+
+
 /*
  * A request does not wait for a Redis that is busy with others: after 100 ms it
  * is computed, and nothing is left of it in the queue of the cache.
@@ -1292,6 +1338,7 @@ main(void)
         cmocka_unit_test_setup(test_redis, setup),
         cmocka_unit_test_setup(test_redis_fails, setup),
         cmocka_unit_test_setup(test_redis_off, setup),
+        cmocka_unit_test_setup(test_nodes, setup),
         cmocka_unit_test_setup(test_slow_probe, setup),
         cmocka_unit_test_setup(test_overlap, setup),
         cmocka_unit_test_setup(test_abandon, setup),
