@@ -229,6 +229,13 @@ dsa_pages_publish(dsa_pages_t *p, uint32_t rank, uint32_t page,
 }
 
 
+void
+dsa_pages_forget(dsa_pages_t *p, uint32_t rank, uint32_t page)
+{
+    dsa_prefix_remove(p->prefix, rank, page);
+}
+
+
 int
 dsa_pages_loading(dsa_pages_t *p, uint32_t rank, uint32_t page,
     const dsa_digest_t *digest)

@@ -93,6 +93,9 @@ void dsa_pages_release(dsa_pages_t *p, uint32_t rank, uint32_t page);
 void dsa_pages_publish(dsa_pages_t *p, uint32_t rank, uint32_t page,
     const dsa_digest_t *digest);
 
+/* The page leaves the index, if it is in it: nobody will look for it. */
+void dsa_pages_forget(dsa_pages_t *p, uint32_t rank, uint32_t page);
+
 /*
  * A page is being copied from host memory into this page.  Returns 1 if it
  * entered the index as LOADING; the caller calls dsa_pages_loaded() when it

@@ -16,6 +16,7 @@ static int dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq,
 static int dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 static int dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_sample_t *samples, uint32_t n, uint64_t now);
+static void dsa_sched_forget(dsa_sched_t *s, const dsa_seq_t *seq);
 static uint32_t dsa_sched_ms(uint64_t from, uint64_t to);
 
 
@@ -318,9 +319,32 @@ dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
         dsa_tiers_keep(s->tiers, seq->digest, seq->published);
     }
 
+    if (seq->private) {
+        dsa_sched_forget(s, seq);
+    }
+
     dsa_sched_stop(s, seq);
     s->handler.done(seq->owner, &usage);
     dsa_sched_free(s, seq);
+}
+
+
+/*
+ * The pages of a private request are in the index only for its own resumption
+ * after a preemption.  Afterwards they would take the room of pages that other
+ * requests find, here and in host memory.
+ */
+
+static void
+dsa_sched_forget(dsa_sched_t *s, const dsa_seq_t *seq)
+{
+    uint32_t  i, j;
+
+    for (i = 0; i < s->ranks; i++) {
+        for (j = 0; dsa_seq_is_on(seq, i) && j < seq->published; j++) {
+            dsa_pages_forget(s->pages, i, dsa_seq_table(seq, i)[j]);
+        }
+    }
 }
 
 

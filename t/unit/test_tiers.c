@@ -202,6 +202,39 @@ test_isolation(void **state)
 }
 
 
+/* Pages of private requests take no room from those that can be found. */
+
+static void
+test_private(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 8, 8, 0);
+    turn(s, &c, 1, 1, 7 * PAGE);
+
+    for (i = 2; i < 6; i++) {
+        memset(&c, 0, sizeof(c));
+        c.seed = i;
+        c.private = 1;
+        submit(s, &c, 1, i, 7 * PAGE, 3, 1);
+        run(s);
+        check(&c, 3, DSA_FINISH_LENGTH);
+        check_free(s);
+    }
+
+    turn(s, &c, 1, 1, 7 * PAGE);
+    assert_int_equal(c.usage.cached_tokens, 6 * PAGE);
+
+    check_free(s);
+    finish_tiers(s, f);
+}
+
+
 /* Another replica finds in Redis what the first one wrote when it drained. */
 
 static void
@@ -1335,6 +1368,7 @@ main(void)
         cmocka_unit_test_setup(test_host, setup),
         cmocka_unit_test_setup(test_half, setup),
         cmocka_unit_test_setup(test_isolation, setup),
+        cmocka_unit_test_setup(test_private, setup),
         cmocka_unit_test_setup(test_redis, setup),
         cmocka_unit_test_setup(test_redis_fails, setup),
         cmocka_unit_test_setup(test_redis_off, setup),
