@@ -55,7 +55,7 @@ struct dsa_page_op_s {
     uint32_t            last;           /* SAVE: the rank will overwrite it */
     uint32_t            indexed;        /* LOAD: it is in the index */
     uint32_t            index;          /* LOAD, READ: in fetch */
-    dsa_fetching_t     *fetch;          /* LOAD, READ; NULL: given up */
+    dsa_fetching_t     *fetch;          /* LOAD, READ; it exists until then */
     uint64_t            call;           /* SAVE, LOAD: which call of move() */
     uint64_t            begin_us;       /* SAVE, LOAD: of that call */
     dsa_cache_op_t      cache;          /* READ, WRITE */
