@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/wake.h"
 #include "bench/bench.h"
-#include "engine/pages/cache.h"
+#include "engine/pages/redis.h"
 
 
 /*
@@ -25,47 +25,47 @@
  * pages share the memory of a few, as many as are in progress.
  */
 
-#define DSA_CACHE_BENCH_BYTES   3080192 /* a page of DeepSeek-V3.2 */
-#define DSA_CACHE_BENCH_PAGES   256
-#define DSA_CACHE_BENCH_TTL     600     /* s, so that no page remains */
-#define DSA_CACHE_BENCH_KEYS    512     /* of a probe */
-#define DSA_CACHE_BENCH_PROBES  101
-#define DSA_CACHE_BENCH_WAIT    10000   /* ms */
+#define DSA_REDIS_BENCH_BYTES   3080192 /* a page of DeepSeek-V3.2 */
+#define DSA_REDIS_BENCH_PAGES   256
+#define DSA_REDIS_BENCH_TTL     600     /* s, so that no page remains */
+#define DSA_REDIS_BENCH_KEYS    512     /* of a probe */
+#define DSA_REDIS_BENCH_PROBES  101
+#define DSA_REDIS_BENCH_WAIT    10000   /* ms */
 
 
 typedef struct {
-    char               *address[DSA_CACHE_SERVERS];
+    char               *address[DSA_REDIS_SERVERS];
     uint32_t            n_addresses;
     uint32_t            connections;
     uint32_t            pages;
     uint64_t            page_bytes;
 
-    dsa_cache_t        *cache;
+    dsa_redis_t        *cache;
     int                 fd;
     uint32_t            slots;          /* operations in progress at most */
     uint8_t            *memory;         /* [slots][page_bytes] */
-    dsa_cache_op_t     *op;             /* [slots] */
+    dsa_redis_op_t     *op;             /* [slots] */
     dsa_digest_t       *digest;         /* [max(pages, KEYS)] */
-    uint64_t            us[DSA_CACHE_BENCH_PROBES];
-} dsa_cache_bench_t;
+    uint64_t            us[DSA_REDIS_BENCH_PROBES];
+} dsa_redis_bench_t;
 
 
-static int dsa_cache_bench_options(dsa_cache_bench_t *b, int argc, char **argv,
+static int dsa_redis_bench_options(dsa_redis_bench_t *b, int argc, char **argv,
     const char *usage);
-static int dsa_cache_bench_number(uint64_t *n, const char *name,
+static int dsa_redis_bench_number(uint64_t *n, const char *name,
     const char *text, uint64_t most);
-static int dsa_cache_bench_open(dsa_cache_bench_t *b);
-static int dsa_cache_bench_run(dsa_cache_bench_t *b);
-static int dsa_cache_bench_pages(dsa_cache_bench_t *b, dsa_cache_kind_e kind,
+static int dsa_redis_bench_open(dsa_redis_bench_t *b);
+static int dsa_redis_bench_run(dsa_redis_bench_t *b);
+static int dsa_redis_bench_pages(dsa_redis_bench_t *b, dsa_redis_kind_e kind,
     double *rate);
-static int dsa_cache_bench_probe(dsa_cache_bench_t *b, uint64_t *median);
-static dsa_cache_op_t *dsa_cache_bench_collect(dsa_cache_bench_t *b);
+static int dsa_redis_bench_probe(dsa_redis_bench_t *b, uint64_t *median);
+static dsa_redis_op_t *dsa_redis_bench_collect(dsa_redis_bench_t *b);
 
 
 static void
-dsa_cache_bench_wake(void *data)
+dsa_redis_bench_wake(void *data)
 {
-    dsa_wake(((dsa_cache_bench_t *) data)->fd);
+    dsa_wake(((dsa_redis_bench_t *) data)->fd);
 }
 
 
@@ -73,24 +73,24 @@ int
 dsa_bench_cache(int argc, char **argv, const char *usage)
 {
     int                rc;
-    dsa_cache_bench_t  b;
+    dsa_redis_bench_t  b;
 
     memset(&b, 0, sizeof(b));
     b.fd = -1;
 
-    rc = dsa_cache_bench_options(&b, argc, argv, usage);
+    rc = dsa_redis_bench_options(&b, argc, argv, usage);
 
     if (rc != -1) {
         return rc;
     }
 
-    rc = dsa_cache_bench_open(&b);
+    rc = dsa_redis_bench_open(&b);
 
     if (rc == 0) {
-        rc = dsa_cache_bench_run(&b);
+        rc = dsa_redis_bench_run(&b);
     }
 
-    dsa_cache_close(b.cache);
+    dsa_redis_close(b.cache);
 
     if (b.fd != -1) {
         (void) close(b.fd);
@@ -107,7 +107,7 @@ dsa_bench_cache(int argc, char **argv, const char *usage)
 /* Returns -1 when the command is to run, else the exit status. */
 
 static int
-dsa_cache_bench_options(dsa_cache_bench_t *b, int argc, char **argv,
+dsa_redis_bench_options(dsa_redis_bench_t *b, int argc, char **argv,
     const char *usage)
 {
     int       opt, rc;
@@ -121,8 +121,8 @@ dsa_cache_bench_options(dsa_cache_bench_t *b, int argc, char **argv,
         { NULL, 0, NULL, 0 }
     };
 
-    bytes = DSA_CACHE_BENCH_BYTES;
-    pages = DSA_CACHE_BENCH_PAGES;
+    bytes = DSA_REDIS_BENCH_BYTES;
+    pages = DSA_REDIS_BENCH_PAGES;
     connections = 4;
     rc = 0;
 
@@ -132,9 +132,9 @@ dsa_cache_bench_options(dsa_cache_bench_t *b, int argc, char **argv,
         switch (opt) {
 
         case 'a':
-            if (b->n_addresses == DSA_CACHE_SERVERS) {
+            if (b->n_addresses == DSA_REDIS_SERVERS) {
                 (void) fprintf(stderr, "dsa bench: there are more than %d "
-                               "addresses\n", DSA_CACHE_SERVERS);
+                               "addresses\n", DSA_REDIS_SERVERS);
                 return 2;
             }
 
@@ -142,16 +142,16 @@ dsa_cache_bench_options(dsa_cache_bench_t *b, int argc, char **argv,
             break;
 
         case 'b':
-            rc = dsa_cache_bench_number(&bytes, "page-bytes", optarg,
+            rc = dsa_redis_bench_number(&bytes, "page-bytes", optarg,
                                         256 << 20);
             break;
 
         case 'p':
-            rc = dsa_cache_bench_number(&pages, "pages", optarg, 1 << 20);
+            rc = dsa_redis_bench_number(&pages, "pages", optarg, 1 << 20);
             break;
 
         case 'c':
-            rc = dsa_cache_bench_number(&connections, "connections", optarg,
+            rc = dsa_redis_bench_number(&connections, "connections", optarg,
                                         64);
             break;
 
@@ -175,7 +175,7 @@ dsa_cache_bench_options(dsa_cache_bench_t *b, int argc, char **argv,
 
 
 static int
-dsa_cache_bench_number(uint64_t *n, const char *name, const char *text,
+dsa_redis_bench_number(uint64_t *n, const char *name, const char *text,
     uint64_t most)
 {
     char                *end;
@@ -200,22 +200,22 @@ dsa_cache_bench_number(uint64_t *n, const char *name, const char *text,
 
 
 static int
-dsa_cache_bench_open(dsa_cache_bench_t *b)
+dsa_redis_bench_open(dsa_redis_bench_t *b)
 {
     uint32_t            i, keys;
     uint64_t            until, k;
     dsa_err_t           err;
-    dsa_cache_conf_t    conf;
-    dsa_cache_stats_t   stats;
+    dsa_redis_conf_t    conf;
+    dsa_redis_stats_t   stats;
 
     /* more than one operation for each connection, so that none waits */
 
     b->slots = 2 * b->connections * b->n_addresses + 2;
-    keys = b->pages > DSA_CACHE_BENCH_KEYS ? b->pages : DSA_CACHE_BENCH_KEYS;
+    keys = b->pages > DSA_REDIS_BENCH_KEYS ? b->pages : DSA_REDIS_BENCH_KEYS;
 
     b->fd = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
     b->memory = malloc(b->slots * b->page_bytes);
-    b->op = calloc(b->slots, sizeof(dsa_cache_op_t));
+    b->op = calloc(b->slots, sizeof(dsa_redis_op_t));
     b->digest = calloc(keys, sizeof(dsa_digest_t));
 
     if (b->fd == -1 || b->memory == NULL || b->op == NULL || b->digest == NULL)
@@ -237,25 +237,25 @@ dsa_cache_bench_open(dsa_cache_bench_t *b)
     conf.address = b->address;
     conf.n_addresses = b->n_addresses;
     conf.connections = b->connections;
-    conf.ttl_s = DSA_CACHE_BENCH_TTL;
-    conf.timeout_ms = DSA_CACHE_BENCH_WAIT;
+    conf.ttl_s = DSA_REDIS_BENCH_TTL;
+    conf.timeout_ms = DSA_REDIS_BENCH_WAIT;
     conf.page_bytes = b->page_bytes;
     conf.fingerprint = "dsa0bench0dsa0bench0dsa0bench000";
-    conf.wake = dsa_cache_bench_wake;
+    conf.wake = dsa_redis_bench_wake;
     conf.wake_data = b;
 
-    b->cache = dsa_cache_open(&conf, &err);
+    b->cache = dsa_redis_open(&conf, &err);
 
     if (b->cache == NULL) {
         (void) fprintf(stderr, "dsa bench: %s\n", err.text);
         return 1;
     }
 
-    until = dsa_clock_ms() + DSA_CACHE_BENCH_WAIT;
+    until = dsa_clock_ms() + DSA_REDIS_BENCH_WAIT;
 
     do {
         (void) usleep(1000);
-        dsa_cache_stats(b->cache, &stats);
+        dsa_redis_stats(b->cache, &stats);
     } while (stats.servers_on != stats.servers && dsa_clock_ms() < until);
 
     if (stats.servers_on != stats.servers) {
@@ -269,14 +269,14 @@ dsa_cache_bench_open(dsa_cache_bench_t *b)
 
 
 static int
-dsa_cache_bench_run(dsa_cache_bench_t *b)
+dsa_redis_bench_run(dsa_redis_bench_t *b)
 {
     double    set, get;
     uint64_t  probe;
 
-    if (dsa_cache_bench_pages(b, DSA_CACHE_SET, &set) != 0
-        || dsa_cache_bench_pages(b, DSA_CACHE_GET, &get) != 0
-        || dsa_cache_bench_probe(b, &probe) != 0)
+    if (dsa_redis_bench_pages(b, DSA_REDIS_SET, &set) != 0
+        || dsa_redis_bench_pages(b, DSA_REDIS_GET, &get) != 0
+        || dsa_redis_bench_probe(b, &probe) != 0)
     {
         return 1;
     }
@@ -285,7 +285,7 @@ dsa_cache_bench_run(dsa_cache_bench_t *b)
                   "| GET, GB/s | PROBE of %d, us |\n"
                   "|---|---|---|---|---|---|\n"
                   "| %u | %u | %llu | %.2f | %.2f | %llu |\n",
-                  DSA_CACHE_BENCH_KEYS, b->connections, b->pages,
+                  DSA_REDIS_BENCH_KEYS, b->connections, b->pages,
                   (unsigned long long) b->page_bytes, set, get,
                   (unsigned long long) probe);
 
@@ -296,12 +296,12 @@ dsa_cache_bench_run(dsa_cache_bench_t *b)
 /* All pages once; *rate is in GB/s. */
 
 static int
-dsa_cache_bench_pages(dsa_cache_bench_t *b, dsa_cache_kind_e kind,
+dsa_redis_bench_pages(dsa_redis_bench_t *b, dsa_redis_kind_e kind,
     double *rate)
 {
     uint32_t         i, next, ended;
     uint64_t         begin;
-    dsa_cache_op_t  *op, *list, *after;
+    dsa_redis_op_t  *op, *list, *after;
 
     begin = 0;
     list = NULL;
@@ -321,7 +321,7 @@ dsa_cache_bench_pages(dsa_cache_bench_t *b, dsa_cache_kind_e kind,
             op->digest = &b->digest[next++];
             op->n = 1;
 
-            if (dsa_cache_submit(b->cache, op) != DSA_OK) {
+            if (dsa_redis_submit(b->cache, op) != DSA_OK) {
                 (void) fprintf(stderr, "dsa bench: the cache is off\n");
                 return 1;
             }
@@ -329,7 +329,7 @@ dsa_cache_bench_pages(dsa_cache_bench_t *b, dsa_cache_kind_e kind,
             begin = begin != 0 ? begin : op->queued_us;
         }
 
-        op = dsa_cache_bench_collect(b);
+        op = dsa_redis_bench_collect(b);
 
         if (op == NULL) {
             return 1;
@@ -351,7 +351,7 @@ dsa_cache_bench_pages(dsa_cache_bench_t *b, dsa_cache_kind_e kind,
 
 
 static int
-dsa_cache_bench_compare(const void *a, const void *b)
+dsa_redis_bench_compare(const void *a, const void *b)
 {
     uint64_t  x, y;
 
@@ -365,32 +365,32 @@ dsa_cache_bench_compare(const void *a, const void *b)
 /* The median time of a probe of pages that are all there, if so many are. */
 
 static int
-dsa_cache_bench_probe(dsa_cache_bench_t *b, uint64_t *median)
+dsa_redis_bench_probe(dsa_redis_bench_t *b, uint64_t *median)
 {
     uint32_t         i;
-    dsa_cache_op_t  *op;
+    dsa_redis_op_t  *op;
 
-    for (i = 0; i < DSA_CACHE_BENCH_PROBES; i++) {
+    for (i = 0; i < DSA_REDIS_BENCH_PROBES; i++) {
         op = &b->op[0];
-        op->kind = DSA_CACHE_PROBE;
+        op->kind = DSA_REDIS_PROBE;
         op->digest = b->digest;
-        op->n = DSA_CACHE_BENCH_KEYS;
+        op->n = DSA_REDIS_BENCH_KEYS;
 
-        if (dsa_cache_submit(b->cache, op) != DSA_OK) {
+        if (dsa_redis_submit(b->cache, op) != DSA_OK) {
             (void) fprintf(stderr, "dsa bench: the cache is off\n");
             return 1;
         }
 
-        if (dsa_cache_bench_collect(b) == NULL) {
+        if (dsa_redis_bench_collect(b) == NULL) {
             return 1;
         }
 
         b->us[i] = op->end_us - op->queued_us;
     }
 
-    qsort(b->us, DSA_CACHE_BENCH_PROBES, sizeof(b->us[0]),
-          dsa_cache_bench_compare);
-    *median = b->us[DSA_CACHE_BENCH_PROBES / 2];
+    qsort(b->us, DSA_REDIS_BENCH_PROBES, sizeof(b->us[0]),
+          dsa_redis_bench_compare);
+    *median = b->us[DSA_REDIS_BENCH_PROBES / 2];
 
     return 0;
 }
@@ -398,18 +398,18 @@ dsa_cache_bench_probe(dsa_cache_bench_t *b, uint64_t *median)
 
 /* At least one operation that is done, or NULL after an error on stderr. */
 
-static dsa_cache_op_t *
-dsa_cache_bench_collect(dsa_cache_bench_t *b)
+static dsa_redis_op_t *
+dsa_redis_bench_collect(dsa_redis_bench_t *b)
 {
     uint64_t         count;
     struct pollfd    p;
-    dsa_cache_op_t  *list, *op;
+    dsa_redis_op_t  *list, *op;
 
     p.fd = b->fd;
     p.events = POLLIN;
 
     do {
-        list = dsa_cache_collect(b->cache);
+        list = dsa_redis_collect(b->cache);
 
         if (list == NULL) {
             (void) poll(&p, 1, -1);
@@ -418,10 +418,10 @@ dsa_cache_bench_collect(dsa_cache_bench_t *b)
     } while (list == NULL);
 
     for (op = list; op != NULL; op = op->next) {
-        if (op->result != DSA_CACHE_DONE) {
+        if (op->result != DSA_REDIS_DONE) {
             (void) fprintf(stderr, "dsa bench: a %s\n",
-                           op->result == DSA_CACHE_MISS ? "page is missing"
-                           : op->result == DSA_CACHE_INVALID
+                           op->result == DSA_REDIS_MISS ? "page is missing"
+                           : op->result == DSA_REDIS_INVALID
                              ? "page is not what was written"
                              : "server failed, or refused a command");
             return NULL;

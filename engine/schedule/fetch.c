@@ -62,7 +62,7 @@ dsa_tiers_available(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n,
             continue;
         }
 
-        if (i >= in_redis || t->cache == NULL || !dsa_cache_on(t->cache)) {
+        if (i >= in_redis || t->cache == NULL || !dsa_redis_on(t->cache)) {
             break;
         }
 
@@ -178,7 +178,7 @@ dsa_tiers_unfetch(dsa_tiers_t *t, dsa_fetch_t *fetch)
     f->given_up = 1;
 
     if (f->reading != 0) {
-        dsa_cache_cancel(t->cache, f);
+        dsa_redis_cancel(t->cache, f);
     }
 
     dsa_fetch_free_unused(t, f);
@@ -239,7 +239,7 @@ dsa_fetch_advance(dsa_tiers_t *t, dsa_fetching_t *f)
 
             dsa_fetch_move(t, f, i, at);
 
-        } else if (t->cache == NULL || !dsa_cache_on(t->cache)) {
+        } else if (t->cache == NULL || !dsa_redis_on(t->cache)) {
             dsa_fetch_truncate(f, i);
             return;
 
@@ -311,17 +311,17 @@ dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
 
     op->fetch = f;
     op->index = index;
-    op->cache.kind = DSA_CACHE_GET;
+    op->cache.kind = DSA_REDIS_GET;
     op->cache.digest = &op->digest;
     op->cache.n = 1;
     op->cache.page = dsa_host_slot(t->host, op->at.slab, op->at.slot);
     op->cache.owner = f;
 
-    if (dsa_cache_submit(t->cache, &op->cache) != DSA_OK) {
+    if (dsa_redis_submit(t->cache, &op->cache) != DSA_OK) {
         dsa_pages_host_drop(t->pages, op->at);
         dsa_tiers_op_free(t, op);
 
-        if (!dsa_cache_on(t->cache)) {
+        if (!dsa_redis_on(t->cache)) {
             dsa_fetch_truncate(f, index);
         }
 
@@ -377,7 +377,7 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
     f->reading--;
     t->reading--;
 
-    if (op->cache.result == DSA_CACHE_DONE) {
+    if (op->cache.result == DSA_REDIS_DONE) {
         stats->read_pages++;
         stats->read_bytes += t->backend->page_bytes;
         stats->read_us += op->cache.end_us - op->cache.begin_us;
@@ -397,8 +397,8 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
         dsa_pages_host_release(t->pages, op->at);
 
     } else {
-        stats->invalid += op->cache.result == DSA_CACHE_INVALID;
-        stats->failed += op->cache.result == DSA_CACHE_FAILED && !f->given_up;
+        stats->invalid += op->cache.result == DSA_REDIS_INVALID;
+        stats->failed += op->cache.result == DSA_REDIS_FAILED && !f->given_up;
 
         dsa_pages_host_drop(t->pages, op->at);
         dsa_fetch_truncate(f, index);

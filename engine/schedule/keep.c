@@ -39,7 +39,7 @@ dsa_tiers_keep(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n)
 {
     n = n < DSA_TIER_CHAIN ? n : DSA_TIER_CHAIN;
 
-    if (t->cache == NULL || n == 0 || !dsa_cache_on(t->cache)) {
+    if (t->cache == NULL || n == 0 || !dsa_redis_on(t->cache)) {
         return;
     }
 
@@ -71,12 +71,12 @@ dsa_tiers_submit_probe(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n,
 
     p->keep = (uint32_t) keep;
     p->given_up = (uint32_t) keep;
-    p->cache.kind = DSA_CACHE_PROBE;
+    p->cache.kind = DSA_REDIS_PROBE;
     p->cache.digest = p->digest;
     p->cache.n = n;
     p->cache.owner = p;
 
-    if (dsa_cache_submit(t->cache, &p->cache) != DSA_OK) {
+    if (dsa_redis_submit(t->cache, &p->cache) != DSA_OK) {
         free(p);
         return NULL;
     }
@@ -118,7 +118,7 @@ dsa_keep_probed(dsa_tiers_t *t, dsa_probing_t *p)
 
     t->keeping--;
 
-    if (p->cache.result == DSA_CACHE_DONE) {
+    if (p->cache.result == DSA_REDIS_DONE) {
         for (i = p->cache.found; i < p->cache.n; i++) {
             dsa_keep_add(t, &p->digest[i]);
         }
@@ -221,7 +221,7 @@ dsa_keep_advance(dsa_tiers_t *t)
     dsa_digest_t  *digest;
 
     while (t->n_kept != 0 && t->writing < DSA_TIER_WRITES
-           && dsa_cache_on(t->cache))
+           && dsa_redis_on(t->cache))
     {
         digest = &t->kept[t->kept_first];
 
@@ -258,13 +258,13 @@ dsa_keep_write(dsa_tiers_t *t, const dsa_digest_t *digest, dsa_host_at_t at)
     }
 
     op->at = at;
-    op->cache.kind = DSA_CACHE_SET;
+    op->cache.kind = DSA_REDIS_SET;
     op->cache.digest = &op->digest;
     op->cache.n = 1;
     op->cache.page = dsa_host_slot(t->host, at.slab, at.slot);
     op->cache.owner = op;
 
-    if (dsa_cache_submit(t->cache, &op->cache) != DSA_OK) {
+    if (dsa_redis_submit(t->cache, &op->cache) != DSA_OK) {
         dsa_tiers_op_free(t, op);
         return DSA_AGAIN;
     }
@@ -291,7 +291,7 @@ dsa_keep_written(dsa_tiers_t *t, dsa_page_op_t *op)
     stats = &t->stats[DSA_TIER_REDIS];
     t->writing--;
 
-    if (op->cache.result == DSA_CACHE_DONE) {
+    if (op->cache.result == DSA_REDIS_DONE) {
         stats->write_pages++;
         stats->write_bytes += t->backend->page_bytes;
         stats->write_us += op->cache.end_us - op->cache.begin_us;

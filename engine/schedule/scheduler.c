@@ -30,7 +30,7 @@ dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
     s = dsa_sched_open(backend, conf, handler, err);
 
     if (s == NULL) {
-        dsa_cache_close(conf->cache);
+        dsa_redis_close(conf->cache);
     }
 
     return s;

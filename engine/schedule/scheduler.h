@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "engine/backend.h"
-#include "engine/pages/cache.h"
+#include "engine/pages/redis.h"
 #include "engine/pages/host.h"
 #include "engine/schedule/request.h"
 #include "engine/schedule/stats.h"
@@ -68,7 +68,7 @@ typedef struct {
      */
 
     const dsa_host_t   *host;           /* NULL: none */
-    dsa_cache_t        *cache;          /* NULL: none; needs host */
+    dsa_redis_t        *cache;          /* NULL: none; needs host */
 
     /* Microseconds that never decrease; NULL: CLOCK_MONOTONIC. */
 

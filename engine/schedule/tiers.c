@@ -117,7 +117,7 @@ dsa_tiers_destroy(dsa_tiers_t *t)
         /* void */
     }
 
-    dsa_cache_close(t->cache);
+    dsa_redis_close(t->cache);
 
     while (t->ops != NULL) {
         dsa_tiers_op_free(t, t->ops);
@@ -177,12 +177,12 @@ dsa_tiers_collect(dsa_tiers_t *t)
 {
     dsa_probing_t   *p;
     dsa_page_op_t   *page;
-    dsa_cache_op_t  *op, *next;
+    dsa_redis_op_t  *op, *next;
 
-    for (op = dsa_cache_collect(t->cache); op != NULL; op = next) {
+    for (op = dsa_redis_collect(t->cache); op != NULL; op = next) {
         next = op->next;
 
-        if (op->kind == DSA_CACHE_PROBE) {
+        if (op->kind == DSA_REDIS_PROBE) {
             p = op->owner;
 
             if (p->keep) {
@@ -192,8 +192,8 @@ dsa_tiers_collect(dsa_tiers_t *t)
 
             p->p.done = 1;
             t->probing -= !p->given_up;
-            p->p.found = op->result == DSA_CACHE_DONE ? op->found : 0;
-            t->stats[DSA_TIER_REDIS].failed += op->result != DSA_CACHE_DONE
+            p->p.found = op->result == DSA_REDIS_DONE ? op->found : 0;
+            t->stats[DSA_TIER_REDIS].failed += op->result != DSA_REDIS_DONE
                                                && !p->given_up;
 
             if (p->given_up) {
@@ -233,7 +233,7 @@ dsa_tiers_probing(const dsa_tiers_t *t)
 uint32_t
 dsa_tiers_unwritten(const dsa_tiers_t *t)
 {
-    if (t->cache == NULL || !dsa_cache_on(t->cache)) {
+    if (t->cache == NULL || !dsa_redis_on(t->cache)) {
         return 0;
     }
 
@@ -246,7 +246,7 @@ dsa_tiers_probe(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n)
 {
     dsa_probing_t  *p;
 
-    if (t->cache == NULL || !dsa_cache_on(t->cache)) {
+    if (t->cache == NULL || !dsa_redis_on(t->cache)) {
         return NULL;
     }
 
@@ -276,7 +276,7 @@ dsa_tiers_unprobe(dsa_tiers_t *t, dsa_probe_t *probe)
     } else {
         p->given_up = 1;
         t->probing--;
-        dsa_cache_cancel(t->cache, p);
+        dsa_redis_cancel(t->cache, p);
     }
 }
 

@@ -9,7 +9,7 @@
 
 
 #include "engine/backend.h"
-#include "engine/pages/cache.h"
+#include "engine/pages/redis.h"
 #include "engine/pages/pages.h"
 #include "engine/schedule/stats.h"
 
@@ -69,7 +69,7 @@ typedef struct {
     dsa_backend_t      *backend;        /* these are the caller's */
     dsa_pages_t        *pages;
     const dsa_host_t   *host;
-    dsa_cache_t        *cache;          /* or NULL */
+    dsa_redis_t        *cache;          /* or NULL */
     uint64_t          (*clock_us)(void *data);
     void               *clock_data;
 } dsa_tiers_conf_t;

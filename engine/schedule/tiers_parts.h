@@ -58,7 +58,7 @@ struct dsa_page_op_s {
     dsa_fetching_t     *fetch;          /* LOAD, READ; it exists until then */
     uint64_t            call;           /* SAVE, LOAD: which call of move() */
     uint64_t            begin_us;       /* SAVE, LOAD: of that call */
-    dsa_cache_op_t      cache;          /* READ, WRITE */
+    dsa_redis_op_t      cache;          /* READ, WRITE */
     dsa_page_op_t      *queue;          /* next one in the lane */
     dsa_page_op_t      *prev;           /* in t->ops */
     dsa_page_op_t      *next;
@@ -101,7 +101,7 @@ struct dsa_probing_s {
     dsa_probe_t         p;              /* what the caller sees */
     uint32_t            keep;           /* 1: of a turn that has ended */
     uint32_t            given_up;
-    dsa_cache_op_t      cache;
+    dsa_redis_op_t      cache;
     dsa_probing_t      *prev;           /* in t->probes */
     dsa_probing_t      *next;
     dsa_digest_t        digest[];       /* [cache.n] */
@@ -113,7 +113,7 @@ struct dsa_tiers_s {
     dsa_backend_t      *backend;        /* of conf */
     dsa_pages_t        *pages;
     const dsa_host_t   *host;
-    dsa_cache_t        *cache;
+    dsa_redis_t        *cache;
     uint32_t            slab[DSA_MAX_GPUS];     /* of each rank */
     uint32_t            window;         /* pages that are saved in advance */
     uint32_t            n_cold[DSA_MAX_GPUS];   /* of them, being saved */

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/backend.h"
-#include "engine/pages/cache.h"
+#include "engine/pages/redis.h"
 
 
 /*
@@ -29,7 +29,7 @@
 /* redis_cache. */
 
 typedef struct {
-    char               *address[DSA_CACHE_SERVERS];     /* HOST:PORT or
+    char               *address[DSA_REDIS_SERVERS];     /* HOST:PORT or
                                            unix:PATH */
     uint32_t            addresses;      /* 0: there is no cache */
     uint32_t            connections;    /* to each server, 1 .. 64 */

@@ -170,9 +170,9 @@ dsa_conf_cache_address(dsa_conf_reader_t *r, const char *text)
         }
     }
 
-    if (cache->addresses == DSA_CACHE_SERVERS) {
+    if (cache->addresses == DSA_REDIS_SERVERS) {
         return dsa_conf_fail(r, "\"redis_cache\" has more than %d addresses; "
-                             "expected at most so many", DSA_CACHE_SERVERS);
+                             "expected at most so many", DSA_REDIS_SERVERS);
     }
 
     cache->address[cache->addresses] = strdup(text);

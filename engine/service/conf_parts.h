@@ -19,7 +19,7 @@
 #define DSA_CONF_CACHE_PARAMETERS   5
 
 /* name and values of a directive; redis_cache has the most */
-#define DSA_CONF_ARGS       (1 + DSA_CACHE_SERVERS + DSA_CONF_CACHE_PARAMETERS)
+#define DSA_CONF_ARGS       (1 + DSA_REDIS_SERVERS + DSA_CONF_CACHE_PARAMETERS)
 #define DSA_CONF_VALUE      1024        /* bytes of one, with NUL */
 
 

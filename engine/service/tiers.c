@@ -24,7 +24,7 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
 {
     uint32_t          i;
     uint64_t          pages;
-    dsa_cache_conf_t  cache;
+    dsa_redis_conf_t  cache;
 
     if (conf->host_memory == 0) {
         return DSA_OK;
@@ -72,7 +72,7 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
     cache.wake = dsa_step_nudge;
     cache.wake_data = st;
 
-    sched->cache = dsa_cache_open(&cache, err);
+    sched->cache = dsa_redis_open(&cache, err);
 
     return sched->cache != NULL ? DSA_OK : DSA_ERROR;
 }

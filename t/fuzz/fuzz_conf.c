@@ -42,7 +42,7 @@ check_cache(const dsa_conf_t *conf)
     }
 
     check(conf->host_memory != 0 && !conf->random);
-    check(cache->addresses <= DSA_CACHE_SERVERS);
+    check(cache->addresses <= DSA_REDIS_SERVERS);
     check(cache->connections >= 1 && cache->connections <= 64);
     check(cache->ttl_s >= 1 && cache->ttl_s <= 3650ULL * 86400);
     check(cache->user == NULL || cache->password != NULL);

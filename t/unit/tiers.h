@@ -4,7 +4,7 @@
  *
  * Slower tiers for tests of the scheduler: moves of the scripted backend that
  * end when the test lets them, and a Redis in memory in place of the one of
- * engine/pages/cache.h, whose operations end, fail or find damaged pages as
+ * engine/pages/redis.h, whose operations end, fail or find damaged pages as
  * the test decides.  Everything runs in one thread and repeats.
  *
  * A page in host memory has the hashes of the backend's cache, so that a wrong
@@ -53,17 +53,17 @@ typedef struct {
 #define MAX_STORED      8192
 
 
-struct dsa_cache_s {
+struct dsa_redis_s {
     uint32_t            on;
     uint32_t            off_after;      /* it is off after so many calls of
-                                           dsa_cache_on(); 0: it is not */
+                                           dsa_redis_on(); 0: it is not */
     uint32_t            held;           /* 1: operations do not end */
     uint64_t            page_us;        /* of an operation, one after the
                                            other, if they are not held */
     uint64_t            end_us;         /* of the last operation */
     uint32_t            limit;          /* most pages; sets fail beyond */
-    dsa_cache_op_t     *first;          /* in their order */
-    dsa_cache_op_t     *last;
+    dsa_redis_op_t     *first;          /* in their order */
+    dsa_redis_op_t     *last;
     uint32_t            n;
     uint32_t            damage;         /* so many of the next reads are of
                                            damaged pages */
@@ -76,7 +76,7 @@ struct dsa_cache_s {
     stored_t            page[MAX_STORED];
     uint32_t            n_pages;
     dsa_map_t           map;
-    dsa_cache_op_t     *done;           /* newest first */
+    dsa_redis_op_t     *done;           /* newest first */
 };
 
 
@@ -84,7 +84,7 @@ static way_t       way[MAX_RANKS][DSA_MOVES];
 static uint32_t    moves_wait;          /* 1: moves end only by let_end() */
 static uint32_t    slabs = 1;           /* of host memory: nodes */
 static dsa_host_t  host;
-static dsa_cache_t redis;
+static dsa_redis_t redis;
 static uint32_t    move_fails;
 static fake_t     *timer;               /* of the operations of redis */
 static uint64_t    pinned;
@@ -250,7 +250,7 @@ tiers_moved(dsa_backend_t *b, dsa_move_e direction, uint32_t rank, int wait,
 }
 
 
-/* The cache of engine/pages/cache.h, in memory. */
+/* The cache of engine/pages/redis.h, in memory. */
 
 static inline dsa_str_t
 digest_key(const dsa_digest_t *d)
@@ -260,7 +260,7 @@ digest_key(const dsa_digest_t *d)
 
 
 static inline stored_t *
-stored(dsa_cache_t *c, const dsa_digest_t *d)
+stored(dsa_redis_t *c, const dsa_digest_t *d)
 {
     uint64_t  *i;
 
@@ -271,7 +271,7 @@ stored(dsa_cache_t *c, const dsa_digest_t *d)
 
 
 int
-dsa_cache_on(const dsa_cache_t *c)
+dsa_redis_on(const dsa_redis_t *c)
 {
     if (redis.off_after != 0 && --redis.off_after == 0) {
         redis.on = 0;
@@ -282,9 +282,9 @@ dsa_cache_on(const dsa_cache_t *c)
 
 
 int
-dsa_cache_submit(dsa_cache_t *c, dsa_cache_op_t *op)
+dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op)
 {
-    if (!c->on || c->n == DSA_CACHE_QUEUE) {
+    if (!c->on || c->n == DSA_REDIS_QUEUE) {
         return DSA_AGAIN;
     }
 
@@ -307,26 +307,26 @@ dsa_cache_submit(dsa_cache_t *c, dsa_cache_op_t *op)
 
 
 static inline void
-redis_execute(dsa_cache_t *c, dsa_cache_op_t *op)
+redis_execute(dsa_redis_t *c, dsa_redis_op_t *op)
 {
     stored_t  *s;
 
-    op->result = DSA_CACHE_DONE;
+    op->result = DSA_REDIS_DONE;
 
     if (!c->on || c->fail != 0) {
         c->fail -= c->fail != 0;
-        op->result = DSA_CACHE_FAILED;
+        op->result = DSA_REDIS_FAILED;
 
         /* a part may have arrived */
 
-        if (op->kind == DSA_CACHE_GET) {
+        if (op->kind == DSA_REDIS_GET) {
             memset(op->page, 0xcc, PAGE_BYTES / 2);
         }
 
         return;
     }
 
-    if (op->kind == DSA_CACHE_PROBE) {
+    if (op->kind == DSA_REDIS_PROBE) {
         c->probes++;
 
         for (op->found = 0; op->found < op->n; op->found++) {
@@ -340,17 +340,17 @@ redis_execute(dsa_cache_t *c, dsa_cache_op_t *op)
 
     s = stored(c, op->digest);
 
-    if (op->kind == DSA_CACHE_GET) {
+    if (op->kind == DSA_REDIS_GET) {
         c->gets++;
 
         if (s == NULL || c->vanish != 0) {
             c->vanish -= c->vanish != 0;
-            op->result = DSA_CACHE_MISS;
+            op->result = DSA_REDIS_MISS;
 
         } else if (c->damage != 0) {
             c->damage--;
             memset(op->page, 0xbb, PAGE_BYTES);
-            op->result = DSA_CACHE_INVALID;
+            op->result = DSA_REDIS_INVALID;
 
         } else {
             memcpy(op->page, s->value, PAGE_BYTES);
@@ -363,7 +363,7 @@ redis_execute(dsa_cache_t *c, dsa_cache_op_t *op)
     c->doubled += s != NULL;
 
     if (s == NULL && c->n_pages == c->limit) {
-        op->result = DSA_CACHE_FAILED;
+        op->result = DSA_REDIS_FAILED;
         return;
     }
 
@@ -382,9 +382,9 @@ redis_execute(dsa_cache_t *c, dsa_cache_op_t *op)
 /* Threads begin to execute the next n operations. */
 
 static inline void
-redis_begin(dsa_cache_t *c, uint32_t n)
+redis_begin(dsa_redis_t *c, uint32_t n)
 {
-    dsa_cache_op_t  *op;
+    dsa_redis_op_t  *op;
 
     for (op = c->first; op != NULL && n-- != 0; op = op->next) {
         op->begin_us = timer->now_us + 1;
@@ -395,9 +395,9 @@ redis_begin(dsa_cache_t *c, uint32_t n)
 /* The next n operations end, or all that there are. */
 
 static inline void
-redis_run(dsa_cache_t *c, uint32_t n)
+redis_run(dsa_redis_t *c, uint32_t n)
 {
-    dsa_cache_op_t  *op, **tail;
+    dsa_redis_op_t  *op, **tail;
 
     while (n-- != 0 && c->first != NULL) {
         op = c->first;
@@ -428,10 +428,10 @@ redis_run(dsa_cache_t *c, uint32_t n)
 }
 
 
-dsa_cache_op_t *
-dsa_cache_collect(dsa_cache_t *c)
+dsa_redis_op_t *
+dsa_redis_collect(dsa_redis_t *c)
 {
-    dsa_cache_op_t  *done;
+    dsa_redis_op_t  *done;
 
     if (!c->held) {
         redis_run(c, UINT32_MAX);
@@ -445,9 +445,9 @@ dsa_cache_collect(dsa_cache_t *c)
 
 
 void
-dsa_cache_cancel(dsa_cache_t *c, const void *owner)
+dsa_redis_cancel(dsa_redis_t *c, const void *owner)
 {
-    dsa_cache_op_t  *op, *next, *first;
+    dsa_redis_op_t  *op, *next, *first;
 
     first = c->first;
     c->first = NULL;
@@ -458,7 +458,7 @@ dsa_cache_cancel(dsa_cache_t *c, const void *owner)
         next = op->next;
 
         if (op->owner == owner && op->begin_us == 0) {
-            op->result = DSA_CACHE_FAILED;
+            op->result = DSA_REDIS_FAILED;
             op->end_us = timer->now_us;
             op->next = c->done;
             c->done = op;
@@ -481,7 +481,7 @@ dsa_cache_cancel(dsa_cache_t *c, const void *owner)
 
 
 void
-dsa_cache_close(dsa_cache_t *c)
+dsa_redis_close(dsa_redis_t *c)
 {
     if (c != NULL) {
         c->first = NULL;

@@ -15,30 +15,30 @@
 #include <xxhash.h>
 
 #include "base/wake.h"
-#include "engine/pages/cache_state.h"
+#include "engine/pages/redis_state.h"
 
 
-#define DSA_CACHE_THREADS   64          /* most connections to a server */
+#define DSA_REDIS_THREADS   64          /* most connections to a server */
 
-_Static_assert(DSA_CACHE_SERVERS <= 64, "a set of servers is a uint64_t");
-_Static_assert(DSA_CACHE_SERVERS <= DSA_CLUSTER_NONE,
+_Static_assert(DSA_REDIS_SERVERS <= 64, "a set of servers is a uint64_t");
+_Static_assert(DSA_REDIS_SERVERS <= DSA_CLUSTER_NONE,
                "the number of a server is not that of a slot without one");
 
 
-static int dsa_cache_start(dsa_cache_t *c, const dsa_cache_conf_t *conf,
+static int dsa_redis_start(dsa_redis_t *c, const dsa_redis_conf_t *conf,
     dsa_err_t *err);
-static int dsa_cache_submit_probe(dsa_cache_t *c, dsa_cache_op_t *op);
-static int dsa_cache_split(dsa_cache_t *c, dsa_cache_op_t *op,
-    dsa_cache_probe_t *probe);
-static void dsa_cache_cancel_queue(dsa_cache_t *c, dsa_cache_queue_t *q,
+static int dsa_redis_submit_probe(dsa_redis_t *c, dsa_redis_op_t *op);
+static int dsa_redis_split(dsa_redis_t *c, dsa_redis_op_t *op,
+    dsa_redis_probe_t *probe);
+static void dsa_redis_cancel_queue(dsa_redis_t *c, dsa_redis_queue_t *q,
     const void *owner);
-static void dsa_cache_free_queue(dsa_cache_queue_t *q);
-static void dsa_cache_done(dsa_cache_t *c, dsa_cache_op_t *op,
-    dsa_cache_result_e result);
+static void dsa_redis_free_queue(dsa_redis_queue_t *q);
+static void dsa_redis_done(dsa_redis_t *c, dsa_redis_op_t *op,
+    dsa_redis_result_e result);
 
 
 uint64_t
-dsa_cache_now(void)
+dsa_redis_now(void)
 {
     struct timespec  ts;
 
@@ -48,17 +48,17 @@ dsa_cache_now(void)
 }
 
 
-dsa_cache_t *
-dsa_cache_open(const dsa_cache_conf_t *conf, dsa_err_t *err)
+dsa_redis_t *
+dsa_redis_open(const dsa_redis_conf_t *conf, dsa_err_t *err)
 {
-    dsa_cache_t  *c;
+    dsa_redis_t  *c;
 
-    assert(conf->n_addresses >= 1 && conf->n_addresses <= DSA_CACHE_SERVERS);
-    assert(conf->connections >= 1 && conf->connections <= DSA_CACHE_THREADS);
+    assert(conf->n_addresses >= 1 && conf->n_addresses <= DSA_REDIS_SERVERS);
+    assert(conf->connections >= 1 && conf->connections <= DSA_REDIS_THREADS);
     assert(conf->ttl_s >= 1 && conf->timeout_ms >= 1 && conf->page_bytes >= 1);
     assert(strlen(conf->fingerprint) == sizeof(c->fingerprint) - 1);
 
-    c = calloc(1, sizeof(dsa_cache_t));
+    c = calloc(1, sizeof(dsa_redis_t));
 
     if (c == NULL) {
         (void) dsa_error(err, "%s", strerror(ENOMEM));
@@ -77,7 +77,7 @@ dsa_cache_open(const dsa_cache_conf_t *conf, dsa_err_t *err)
     c->conf.fingerprint = c->fingerprint;
 
     c->bucket.rate = conf->max_bandwidth;
-    c->bucket.next_us = dsa_cache_now();
+    c->bucket.next_us = dsa_redis_now();
     memset(c->slot, DSA_CLUSTER_NONE, sizeof(c->slot));
     c->stop_fd = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
 
@@ -86,12 +86,12 @@ dsa_cache_open(const dsa_cache_conf_t *conf, dsa_err_t *err)
         || (c->conf.password == NULL) != (conf->password == NULL))
     {
         (void) dsa_error(err, "%s", strerror(errno));
-        dsa_cache_close(c);
+        dsa_redis_close(c);
         return NULL;
     }
 
-    if (dsa_cache_start(c, conf, err) != DSA_OK) {
-        dsa_cache_close(c);
+    if (dsa_redis_start(c, conf, err) != DSA_OK) {
+        dsa_redis_close(c);
         return NULL;
     }
 
@@ -100,18 +100,18 @@ dsa_cache_open(const dsa_cache_conf_t *conf, dsa_err_t *err)
 
 
 static int
-dsa_cache_start(dsa_cache_t *c, const dsa_cache_conf_t *conf, dsa_err_t *err)
+dsa_redis_start(dsa_redis_t *c, const dsa_redis_conf_t *conf, dsa_err_t *err)
 {
     int                   rc;
     uint32_t              i, j;
-    dsa_cache_server_t   *s;
-    dsa_cache_address_t   address;
+    dsa_redis_server_t   *s;
+    dsa_redis_address_t   address;
 
     rc = DSA_OK;
-    dsa_cache_lock(c);
+    dsa_redis_lock(c);
 
     for (i = 0; i < conf->n_addresses && rc == DSA_OK; i++) {
-        rc = dsa_cache_address(&address, conf->address[i], err);
+        rc = dsa_redis_address(&address, conf->address[i], err);
 
         for (j = 0; j < c->n_servers && rc == DSA_OK; j++) {
             if (strcmp(c->server[j].address.text, address.text) == 0) {
@@ -121,7 +121,7 @@ dsa_cache_start(dsa_cache_t *c, const dsa_cache_conf_t *conf, dsa_err_t *err)
         }
 
         if (rc == DSA_OK) {
-            s = dsa_cache_server_add(c, &address, err);
+            s = dsa_redis_server_add(c, &address, err);
             rc = s != NULL ? DSA_OK : DSA_ERROR;
 
             if (s != NULL) {
@@ -131,23 +131,23 @@ dsa_cache_start(dsa_cache_t *c, const dsa_cache_conf_t *conf, dsa_err_t *err)
         }
     }
 
-    dsa_cache_unlock(c);
+    dsa_redis_unlock(c);
 
     return rc;
 }
 
 
 void
-dsa_cache_close(dsa_cache_t *c)
+dsa_redis_close(dsa_redis_t *c)
 {
     uint32_t             i, j;
-    dsa_cache_server_t  *s;
+    dsa_redis_server_t  *s;
 
     if (c == NULL) {
         return;
     }
 
-    dsa_cache_lock(c);
+    dsa_redis_lock(c);
 
     c->closing = 1;
 
@@ -155,7 +155,7 @@ dsa_cache_close(dsa_cache_t *c)
         (void) pthread_cond_broadcast(&c->server[i].work);
     }
 
-    dsa_cache_unlock(c);
+    dsa_redis_unlock(c);
 
     if (c->stop_fd != -1) {
         dsa_wake(c->stop_fd);
@@ -172,8 +172,8 @@ dsa_cache_close(dsa_cache_t *c)
     for (i = 0; i < c->n_servers; i++) {
         s = &c->server[i];
 
-        dsa_cache_free_queue(&s->reads);
-        dsa_cache_free_queue(&s->writes);
+        dsa_redis_free_queue(&s->reads);
+        dsa_redis_free_queue(&s->writes);
         (void) pthread_cond_destroy(&s->work);
         (void) close(s->off_fd);
         free(s->thread);
@@ -196,9 +196,9 @@ dsa_cache_close(dsa_cache_t *c)
 
 
 static void
-dsa_cache_free_queue(dsa_cache_queue_t *q)
+dsa_redis_free_queue(dsa_redis_queue_t *q)
 {
-    dsa_cache_task_t  *task;
+    dsa_redis_task_t  *task;
 
     while (q->first != NULL) {
         task = q->first;
@@ -214,74 +214,74 @@ dsa_cache_free_queue(dsa_cache_queue_t *q)
 
 
 int
-dsa_cache_on(const dsa_cache_t *c)
+dsa_redis_on(const dsa_redis_t *c)
 {
-    return atomic_load(&c->on) != 0 && atomic_load(&c->ops) < DSA_CACHE_QUEUE;
+    return atomic_load(&c->on) != 0 && atomic_load(&c->ops) < DSA_REDIS_QUEUE;
 }
 
 
 int
-dsa_cache_submit(dsa_cache_t *c, dsa_cache_op_t *op)
+dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op)
 {
     int                  rc;
-    dsa_cache_task_t    *task;
-    dsa_cache_server_t  *s;
+    dsa_redis_task_t    *task;
+    dsa_redis_server_t  *s;
 
-    assert(op->n >= 1 && (op->n == 1 || op->kind == DSA_CACHE_PROBE));
+    assert(op->n >= 1 && (op->n == 1 || op->kind == DSA_REDIS_PROBE));
 
-    op->result = DSA_CACHE_FAILED;
+    op->result = DSA_REDIS_FAILED;
     op->found = 0;
     op->begin_us = 0;
     op->end_us = 0;
     op->next = NULL;
 
-    dsa_cache_lock(c);
+    dsa_redis_lock(c);
 
-    op->queued_us = dsa_cache_now();
+    op->queued_us = dsa_redis_now();
     rc = DSA_AGAIN;
 
-    if (atomic_load(&c->ops) >= DSA_CACHE_QUEUE) {
-        dsa_cache_unlock(c);
+    if (atomic_load(&c->ops) >= DSA_REDIS_QUEUE) {
+        dsa_redis_unlock(c);
         return rc;
     }
 
-    if (op->kind == DSA_CACHE_PROBE) {
-        rc = dsa_cache_submit_probe(c, op);
+    if (op->kind == DSA_REDIS_PROBE) {
+        rc = dsa_redis_submit_probe(c, op);
 
     } else {
-        s = dsa_cache_route(c, op->digest);
-        task = s != NULL ? calloc(1, sizeof(dsa_cache_task_t)) : NULL;
+        s = dsa_redis_route(c, op->digest);
+        task = s != NULL ? calloc(1, sizeof(dsa_redis_task_t)) : NULL;
 
         if (task != NULL) {
             task->op = op;
-            dsa_cache_push(s, task, 0);
+            dsa_redis_push(s, task, 0);
             rc = DSA_OK;
         }
     }
 
     if (rc == DSA_OK) {
         atomic_fetch_add(&c->ops, 1);
-        c->n_writes += op->kind == DSA_CACHE_SET;
+        c->n_writes += op->kind == DSA_REDIS_SET;
     }
 
-    dsa_cache_unlock(c);
+    dsa_redis_unlock(c);
 
     return rc;
 }
 
 
 static int
-dsa_cache_submit_probe(dsa_cache_t *c, dsa_cache_op_t *op)
+dsa_redis_submit_probe(dsa_redis_t *c, dsa_redis_op_t *op)
 {
-    dsa_cache_probe_t  *probe;
+    dsa_redis_probe_t  *probe;
 
-    probe = calloc(1, sizeof(dsa_cache_probe_t) + op->n);
+    probe = calloc(1, sizeof(dsa_redis_probe_t) + op->n);
 
     if (probe == NULL) {
         return DSA_AGAIN;
     }
 
-    if (dsa_cache_split(c, op, probe) != DSA_OK) {
+    if (dsa_redis_split(c, op, probe) != DSA_OK) {
         free(probe);
         return DSA_AGAIN;
     }
@@ -297,17 +297,17 @@ dsa_cache_submit_probe(dsa_cache_t *c, dsa_cache_op_t *op)
  */
 
 static int
-dsa_cache_split(dsa_cache_t *c, dsa_cache_op_t *op, dsa_cache_probe_t *probe)
+dsa_redis_split(dsa_redis_t *c, dsa_redis_op_t *op, dsa_redis_probe_t *probe)
 {
     uint32_t             i;
     uint64_t             set;
-    dsa_cache_task_t    *task, *list;
-    dsa_cache_server_t  *s;
+    dsa_redis_task_t    *task, *list;
+    dsa_redis_server_t  *s;
 
     set = 0;
 
     for (i = 0; i < op->n; i++) {
-        s = dsa_cache_route(c, &op->digest[i]);
+        s = dsa_redis_route(c, &op->digest[i]);
 
         if (s == NULL) {
             break;
@@ -326,7 +326,7 @@ dsa_cache_split(dsa_cache_t *c, dsa_cache_op_t *op, dsa_cache_probe_t *probe)
             continue;
         }
 
-        task = calloc(1, sizeof(dsa_cache_task_t));
+        task = calloc(1, sizeof(dsa_redis_task_t));
 
         if (task == NULL) {
             break;
@@ -358,7 +358,7 @@ dsa_cache_split(dsa_cache_t *c, dsa_cache_op_t *op, dsa_cache_probe_t *probe)
         task = list;
         list = list->next;
         probe->parts++;
-        dsa_cache_push(&c->server[i - 1], task, 0);
+        dsa_redis_push(&c->server[i - 1], task, 0);
     }
 
     return DSA_OK;
@@ -371,14 +371,14 @@ dsa_cache_split(dsa_cache_t *c, dsa_cache_op_t *op, dsa_cache_probe_t *probe)
  * are when one is added or removed.  In a cluster the slot of the key decides.
  */
 
-dsa_cache_server_t *
-dsa_cache_route(dsa_cache_t *c, const dsa_digest_t *digest)
+dsa_redis_server_t *
+dsa_redis_route(dsa_redis_t *c, const dsa_digest_t *digest)
 {
     char                 key[DSA_KV_KEY + 1];
     uint8_t              number;
     uint32_t             i;
     uint64_t             hash, highest;
-    dsa_cache_server_t  *s, *best;
+    dsa_redis_server_t  *s, *best;
 
     best = NULL;
 
@@ -406,14 +406,14 @@ dsa_cache_route(dsa_cache_t *c, const dsa_digest_t *digest)
 
 
 void
-dsa_cache_push(dsa_cache_server_t *s, dsa_cache_task_t *task, int front)
+dsa_redis_push(dsa_redis_server_t *s, dsa_redis_task_t *task, int front)
 {
-    dsa_cache_queue_t  *q;
+    dsa_redis_queue_t  *q;
 
     assert(s->on);
 
     task->server = s->number;
-    q = task->op->kind == DSA_CACHE_SET ? &s->writes : &s->reads;
+    q = task->op->kind == DSA_REDIS_SET ? &s->writes : &s->reads;
 
     if (q->first == NULL) {
         task->next = NULL;
@@ -435,25 +435,25 @@ dsa_cache_push(dsa_cache_server_t *s, dsa_cache_task_t *task, int front)
 
 
 void
-dsa_cache_cancel(dsa_cache_t *c, const void *owner)
+dsa_redis_cancel(dsa_redis_t *c, const void *owner)
 {
     uint32_t  i;
 
-    dsa_cache_lock(c);
+    dsa_redis_lock(c);
 
     for (i = 0; i < c->n_servers; i++) {
-        dsa_cache_cancel_queue(c, &c->server[i].reads, owner);
-        dsa_cache_cancel_queue(c, &c->server[i].writes, owner);
+        dsa_redis_cancel_queue(c, &c->server[i].reads, owner);
+        dsa_redis_cancel_queue(c, &c->server[i].writes, owner);
     }
 
-    dsa_cache_unlock(c);
+    dsa_redis_unlock(c);
 }
 
 
 static void
-dsa_cache_cancel_queue(dsa_cache_t *c, dsa_cache_queue_t *q, const void *owner)
+dsa_redis_cancel_queue(dsa_redis_t *c, dsa_redis_queue_t *q, const void *owner)
 {
-    dsa_cache_task_t  *task, *next;
+    dsa_redis_task_t  *task, *next;
 
     next = q->first;
     q->first = NULL;
@@ -464,7 +464,7 @@ dsa_cache_cancel_queue(dsa_cache_t *c, dsa_cache_queue_t *q, const void *owner)
         next = task->next;
 
         if (task->op->owner == owner && task->op->begin_us == 0) {
-            dsa_cache_task_fail(c, task);
+            dsa_redis_task_fail(c, task);
             continue;
         }
 
@@ -482,15 +482,15 @@ dsa_cache_cancel_queue(dsa_cache_t *c, dsa_cache_queue_t *q, const void *owner)
 
 
 void
-dsa_cache_task_fail(dsa_cache_t *c, dsa_cache_task_t *task)
+dsa_redis_task_fail(dsa_redis_t *c, dsa_redis_task_t *task)
 {
     uint32_t            i;
-    dsa_cache_probe_t  *probe;
+    dsa_redis_probe_t  *probe;
 
     probe = task->probe;
 
     if (probe == NULL) {
-        dsa_cache_op_end(c, task, DSA_CACHE_FAILED);
+        dsa_redis_op_end(c, task, DSA_REDIS_FAILED);
         return;
     }
 
@@ -498,43 +498,43 @@ dsa_cache_task_fail(dsa_cache_t *c, dsa_cache_task_t *task)
         /* the first page of this server */
     }
 
-    dsa_cache_part_end(c, task, i, 1, 0);
+    dsa_redis_part_end(c, task, i, 1, 0);
 }
 
 
 void
-dsa_cache_op_end(dsa_cache_t *c, dsa_cache_task_t *task,
-    dsa_cache_result_e result)
+dsa_redis_op_end(dsa_redis_t *c, dsa_redis_task_t *task,
+    dsa_redis_result_e result)
 {
-    dsa_cache_op_t  *op;
+    dsa_redis_op_t  *op;
 
     op = task->op;
     free(task);
 
-    if (op->kind == DSA_CACHE_SET) {
+    if (op->kind == DSA_REDIS_SET) {
         assert(c->n_writes != 0);
         c->n_writes--;
     }
 
-    if (result == DSA_CACHE_DONE && op->kind == DSA_CACHE_SET) {
+    if (result == DSA_REDIS_DONE && op->kind == DSA_REDIS_SET) {
         c->stats.sets++;
         c->stats.set_bytes += c->conf.page_bytes;
 
-    } else if (result == DSA_CACHE_DONE) {
+    } else if (result == DSA_REDIS_DONE) {
         c->stats.gets++;
         c->stats.get_bytes += c->conf.page_bytes;
     }
 
-    dsa_cache_done(c, op, result);
+    dsa_redis_done(c, op, result);
 }
 
 
 void
-dsa_cache_part_end(dsa_cache_t *c, dsa_cache_task_t *task, uint32_t absent,
+dsa_redis_part_end(dsa_redis_t *c, dsa_redis_task_t *task, uint32_t absent,
     int failed, int moved)
 {
-    dsa_cache_op_t     *op;
-    dsa_cache_probe_t  *probe;
+    dsa_redis_op_t     *op;
+    dsa_redis_probe_t  *probe;
 
     op = task->op;
     probe = task->probe;
@@ -558,7 +558,7 @@ dsa_cache_part_end(dsa_cache_t *c, dsa_cache_task_t *task, uint32_t absent,
         probe->retried = 1;
         probe->ended = 0;
 
-        if (!c->closing && dsa_cache_split(c, op, probe) == DSA_OK) {
+        if (!c->closing && dsa_redis_split(c, op, probe) == DSA_OK) {
             return;
         }
 
@@ -570,20 +570,20 @@ dsa_cache_part_end(dsa_cache_t *c, dsa_cache_task_t *task, uint32_t absent,
     free(probe);
 
     c->stats.probes += !failed;
-    dsa_cache_done(c, op, failed ? DSA_CACHE_FAILED : DSA_CACHE_DONE);
+    dsa_redis_done(c, op, failed ? DSA_REDIS_FAILED : DSA_REDIS_DONE);
 }
 
 
 static void
-dsa_cache_done(dsa_cache_t *c, dsa_cache_op_t *op, dsa_cache_result_e result)
+dsa_redis_done(dsa_redis_t *c, dsa_redis_op_t *op, dsa_redis_result_e result)
 {
     op->result = result;
-    op->end_us = dsa_cache_now();
+    op->end_us = dsa_redis_now();
     op->next = NULL;
 
-    c->stats.misses += result == DSA_CACHE_MISS;
-    c->stats.invalid += result == DSA_CACHE_INVALID;
-    c->stats.failed += result == DSA_CACHE_FAILED;
+    c->stats.misses += result == DSA_REDIS_MISS;
+    c->stats.invalid += result == DSA_REDIS_INVALID;
+    c->stats.failed += result == DSA_REDIS_FAILED;
 
     if (c->done == NULL) {
         c->done = op;
@@ -597,13 +597,13 @@ dsa_cache_done(dsa_cache_t *c, dsa_cache_op_t *op, dsa_cache_result_e result)
 }
 
 
-dsa_cache_op_t *
-dsa_cache_collect(dsa_cache_t *c)
+dsa_redis_op_t *
+dsa_redis_collect(dsa_redis_t *c)
 {
     uint32_t         n;
-    dsa_cache_op_t  *list, *op;
+    dsa_redis_op_t  *list, *op;
 
-    dsa_cache_lock(c);
+    dsa_redis_lock(c);
 
     list = c->done;
     c->done = NULL;
@@ -614,31 +614,31 @@ dsa_cache_collect(dsa_cache_t *c)
     }
 
     atomic_fetch_sub(&c->ops, n);
-    dsa_cache_unlock(c);
+    dsa_redis_unlock(c);
 
     return list;
 }
 
 
 uint32_t
-dsa_cache_writes(dsa_cache_t *c)
+dsa_redis_writes(dsa_redis_t *c)
 {
     uint32_t  n;
 
-    dsa_cache_lock(c);
+    dsa_redis_lock(c);
     n = c->n_writes;
-    dsa_cache_unlock(c);
+    dsa_redis_unlock(c);
 
     return n;
 }
 
 
 void
-dsa_cache_stats(dsa_cache_t *c, dsa_cache_stats_t *stats)
+dsa_redis_stats(dsa_redis_t *c, dsa_redis_stats_t *stats)
 {
     uint32_t  i;
 
-    dsa_cache_lock(c);
+    dsa_redis_lock(c);
 
     *stats = c->stats;
     stats->servers = 0;
@@ -648,12 +648,12 @@ dsa_cache_stats(dsa_cache_t *c, dsa_cache_stats_t *stats)
         stats->servers += c->cluster ? c->server[i].mapped : 1;
     }
 
-    dsa_cache_unlock(c);
+    dsa_redis_unlock(c);
 }
 
 
 void
-dsa_cache_unlock(dsa_cache_t *c)
+dsa_redis_unlock(dsa_redis_t *c)
 {
     int  wake;
 

@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _DSA_CACHE_H_INCLUDED_
-#define _DSA_CACHE_H_INCLUDED_
+#ifndef _DSA_REDIS_H_INCLUDED_
+#define _DSA_REDIS_H_INCLUDED_
 
 
 #include "base/error.h"
@@ -24,7 +24,7 @@
  * the nodes come from the map of the cluster.
  *
  * Each server is on or off for itself.  It goes off, and everything that was
- * queued for it ends as DSA_CACHE_FAILED, when a connection fails, when a reply
+ * queued for it ends as DSA_REDIS_FAILED, when a connection fails, when a reply
  * is not RESP, or when an operation is too slow: timeout_ms without a byte, or
  * longer than timeout_ms and its bytes at 10 MB/s.  Operations for a server
  * that is off are rejected.  One of its threads tries to connect again after
@@ -37,15 +37,15 @@
  *
  * All functions but open and close may be called from any thread; those with
  * the same cache do not wait for Redis, but for a mutex that is held for
- * microseconds.  When dsa_cache_close() is called, no other call may be in
+ * microseconds.  When dsa_redis_close() is called, no other call may be in
  * progress.
  *
  * redis_schema/kv.h has the key and the value of a page.
  */
 
-#define DSA_CACHE_SERVERS   64          /* most addresses, and nodes of a
+#define DSA_REDIS_SERVERS   64          /* most addresses, and nodes of a
                                            cluster */
-#define DSA_CACHE_QUEUE     4096        /* most operations that were queued and
+#define DSA_REDIS_QUEUE     4096        /* most operations that were queued and
                                            not collected */
 
 
@@ -65,36 +65,36 @@ typedef struct {
 
     /*
      * Called when there is something to collect: by a thread of the cache, or
-     * by the one that calls dsa_cache_cancel().  It must not call a function of
+     * by the one that calls dsa_redis_cancel().  It must not call a function of
      * the cache.  NULL is allowed.
      */
 
     void              (*wake)(void *data);
     void               *wake_data;
-} dsa_cache_conf_t;
+} dsa_redis_conf_t;
 
 
 typedef enum {
-    DSA_CACHE_PROBE = 1,                /* count the pages that are there */
-    DSA_CACHE_GET,                      /* read one page */
-    DSA_CACHE_SET                       /* write one page */
-} dsa_cache_kind_e;
+    DSA_REDIS_PROBE = 1,                /* count the pages that are there */
+    DSA_REDIS_GET,                      /* read one page */
+    DSA_REDIS_SET                       /* write one page */
+} dsa_redis_kind_e;
 
 
 typedef enum {
-    DSA_CACHE_DONE = 1,
-    DSA_CACHE_MISS,                     /* GET: there is no such page */
-    DSA_CACHE_INVALID,                  /* GET: there is a value that is not
+    DSA_REDIS_DONE = 1,
+    DSA_REDIS_MISS,                     /* GET: there is no such page */
+    DSA_REDIS_INVALID,                  /* GET: there is a value that is not
                                            this page; it was deleted */
-    DSA_CACHE_FAILED                    /* the server failed, or was too slow */
-} dsa_cache_result_e;
+    DSA_REDIS_FAILED                    /* the server failed, or was too slow */
+} dsa_redis_result_e;
 
 
-typedef struct dsa_cache_op_s  dsa_cache_op_t;
+typedef struct dsa_redis_op_s  dsa_redis_op_t;
 
-struct dsa_cache_op_s {
-    dsa_cache_kind_e    kind;
-    dsa_cache_result_e  result;         /* out */
+struct dsa_redis_op_s {
+    dsa_redis_kind_e    kind;
+    dsa_redis_result_e  result;         /* out */
     const dsa_digest_t *digest;         /* [n]; the caller keeps them until the
                                            operation is collected */
     uint32_t            n;              /* PROBE: >= 1; otherwise 1 */
@@ -110,8 +110,8 @@ struct dsa_cache_op_s {
                                            did */
     uint64_t            end_us;         /* out */
     void               *owner;          /* the caller's */
-    dsa_cache_op_t     *next;           /* the cache's until collected, then of
-                                           the list of dsa_cache_collect() */
+    dsa_redis_op_t     *next;           /* the cache's until collected, then of
+                                           the list of dsa_redis_collect() */
 };
 
 
@@ -126,10 +126,10 @@ typedef struct {
     uint64_t            set_bytes;
     uint32_t            servers;        /* configured, or the cluster's nodes */
     uint32_t            servers_on;
-} dsa_cache_stats_t;
+} dsa_redis_stats_t;
 
 
-typedef struct dsa_cache_s  dsa_cache_t;
+typedef struct dsa_redis_s  dsa_redis_t;
 
 
 /*
@@ -137,7 +137,7 @@ typedef struct dsa_cache_s  dsa_cache_t;
  * cannot be reached is not an error.  NULL with err: an address is wrong or
  * occurs twice, or there is not enough memory.
  */
-dsa_cache_t *dsa_cache_open(const dsa_cache_conf_t *conf, dsa_err_t *err);
+dsa_redis_t *dsa_redis_open(const dsa_redis_conf_t *conf, dsa_err_t *err);
 
 /*
  * Ends the threads.  Reads and probes that are being executed are interrupted;
@@ -145,35 +145,35 @@ dsa_cache_t *dsa_cache_open(const dsa_cache_conf_t *conf, dsa_err_t *err);
  * resolved without a limit of time.  Operations that were not collected belong
  * to the caller again.  NULL is allowed.
  */
-void dsa_cache_close(dsa_cache_t *c);
+void dsa_redis_close(dsa_redis_t *c);
 
 /*
- * 1 when dsa_cache_submit() would accept an operation for at least one server.
+ * 1 when dsa_redis_submit() would accept an operation for at least one server.
  * Two atomic loads.
  */
-int dsa_cache_on(const dsa_cache_t *c);
+int dsa_redis_on(const dsa_redis_t *c);
 
 /*
  * Queues an operation, which the caller keeps until it is collected.  Each
  * server executes reads and probes before writes; of several connections, one
  * is left for reads.  DSA_AGAIN: the server of the page, or of the first page
- * of a probe, is off; or there are DSA_CACHE_QUEUE operations.
+ * of a probe, is off; or there are DSA_REDIS_QUEUE operations.
  */
-int dsa_cache_submit(dsa_cache_t *c, dsa_cache_op_t *op);
+int dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op);
 
 /*
  * Takes operations with this owner that no thread has begun out of the queue;
- * they end as DSA_CACHE_FAILED and are collected as others.
+ * they end as DSA_REDIS_FAILED and are collected as others.
  */
-void dsa_cache_cancel(dsa_cache_t *c, const void *owner);
+void dsa_redis_cancel(dsa_redis_t *c, const void *owner);
 
 /* The operations that have ended, as a list in the order of their ends. */
-dsa_cache_op_t *dsa_cache_collect(dsa_cache_t *c);
+dsa_redis_op_t *dsa_redis_collect(dsa_redis_t *c);
 
 /* Writes that are queued or being executed. */
-uint32_t dsa_cache_writes(dsa_cache_t *c);
+uint32_t dsa_redis_writes(dsa_redis_t *c);
 
-void dsa_cache_stats(dsa_cache_t *c, dsa_cache_stats_t *stats);
+void dsa_redis_stats(dsa_redis_t *c, dsa_redis_stats_t *stats);
 
 
-#endif /* _DSA_CACHE_H_INCLUDED_ */
+#endif /* _DSA_REDIS_H_INCLUDED_ */

@@ -4,14 +4,14 @@
  */
 
 
-#ifndef _DSA_CACHE_CLUSTER_H_INCLUDED_
-#define _DSA_CACHE_CLUSTER_H_INCLUDED_
+#ifndef _DSA_REDIS_CLUSTER_H_INCLUDED_
+#define _DSA_REDIS_CLUSTER_H_INCLUDED_
 
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/pages/cache_address.h"
+#include "engine/pages/redis_address.h"
 
 
 struct redisReply;
@@ -28,7 +28,7 @@ struct redisReply;
 
 
 typedef struct {
-    dsa_cache_address_t node[DSA_CLUSTER_NODES];
+    dsa_redis_address_t node[DSA_CLUSTER_NODES];
     uint32_t            nodes;
     uint8_t             slot[DSA_CLUSTER_SLOTS];    /* an index of node[] */
 } dsa_cluster_map_t;
@@ -46,14 +46,14 @@ uint32_t dsa_cluster_slot(const char *key, size_t len);
  * err: this is not such a reply, or it has more than DSA_CLUSTER_NODES masters.
  */
 int dsa_cluster_map(dsa_cluster_map_t *map, const struct redisReply *reply,
-    const dsa_cache_address_t *from, dsa_err_t *err);
+    const dsa_redis_address_t *from, dsa_err_t *err);
 
 /*
  * The address in the text of an error reply, "MOVED 3999 127.0.0.1:6381" or
  * "ASK ...".  DSA_ERROR with err.
  */
-int dsa_cluster_redirect(dsa_cache_address_t *to, const char *text,
-    const dsa_cache_address_t *from, dsa_err_t *err);
+int dsa_cluster_redirect(dsa_redis_address_t *to, const char *text,
+    const dsa_redis_address_t *from, dsa_err_t *err);
 
 
-#endif /* _DSA_CACHE_CLUSTER_H_INCLUDED_ */
+#endif /* _DSA_REDIS_CLUSTER_H_INCLUDED_ */

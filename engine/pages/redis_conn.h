@@ -4,12 +4,12 @@
  */
 
 
-#ifndef _DSA_CACHE_CONN_H_INCLUDED_
-#define _DSA_CACHE_CONN_H_INCLUDED_
+#ifndef _DSA_REDIS_CONN_H_INCLUDED_
+#define _DSA_REDIS_CONN_H_INCLUDED_
 
 
-#include "engine/pages/cache_cluster.h"
-#include "engine/pages/cache_reply.h"
+#include "engine/pages/redis_cluster.h"
+#include "engine/pages/redis_reply.h"
 #include "engine/pages/digest.h"
 #include "redis_schema/kv.h"
 
@@ -23,9 +23,9 @@
  * reply of Redis is DSA_OK.
  */
 
-#define DSA_CACHE_CHUNK     512         /* most keys of one round trip */
-#define DSA_CACHE_SLOWEST   10000       /* bytes/ms: least speed of a page */
-#define DSA_CACHE_INPUT     4096
+#define DSA_REDIS_CHUNK     512         /* most keys of one round trip */
+#define DSA_REDIS_SLOWEST   10000       /* bytes/ms: least speed of a page */
+#define DSA_REDIS_INPUT     4096
 
 
 typedef struct {
@@ -37,61 +37,61 @@ typedef struct {
     uint64_t            deadline_ms;    /* of the operation */
     size_t              pos;            /* of in[]: what was not parsed yet */
     size_t              len;
-    char                in[DSA_CACHE_INPUT];
-} dsa_cache_conn_t;
+    char                in[DSA_REDIS_INPUT];
+} dsa_redis_conn_t;
 
 
 /*
  * Begins the time of an operation that moves so many bytes: everything until
  * the next call must end within timeout_ms and the time that the bytes take at
- * DSA_CACHE_SLOWEST.
+ * DSA_REDIS_SLOWEST.
  */
-void dsa_cache_conn_begin(dsa_cache_conn_t *c, uint64_t bytes);
+void dsa_redis_conn_begin(dsa_redis_conn_t *c, uint64_t bytes);
 
 /*
  * Connects, and sends AUTH if there is a password, and PING.  An error reply
  * is an error here.  user: NULL is the default user.  A host name is resolved
  * by getaddrinfo(), whose time is not limited here.
  */
-int dsa_cache_conn_open(dsa_cache_conn_t *c, const dsa_cache_address_t *a,
+int dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     const char *user, const char *password, dsa_err_t *err);
 
-void dsa_cache_conn_close(dsa_cache_conn_t *c);
+void dsa_redis_conn_close(dsa_redis_conn_t *c);
 
 /* 1 if the connection is open, and its server has neither sent nor closed. */
-int dsa_cache_conn_idle(const dsa_cache_conn_t *c);
+int dsa_redis_conn_idle(const dsa_redis_conn_t *c);
 
 /* Sends a command of few bytes and reads a reply of one line. */
-int dsa_cache_conn_command(dsa_cache_conn_t *c, int argc, const char **argv,
-    const size_t *argvlen, dsa_cache_reply_t *r, dsa_err_t *err);
+int dsa_redis_conn_command(dsa_redis_conn_t *c, int argc, const char **argv,
+    const size_t *argvlen, dsa_redis_reply_t *r, dsa_err_t *err);
 
 /*
- * Sends EXISTS for n keys, at most DSA_CACHE_CHUNK, and reads all replies.
+ * Sends EXISTS for n keys, at most DSA_REDIS_CHUNK, and reads all replies.
  * *found: the first `found` keys exist; r: the first other reply, if there is
  * one.
  */
-int dsa_cache_conn_exists(dsa_cache_conn_t *c, const dsa_digest_t **digest,
-    uint32_t n, uint32_t *found, dsa_cache_reply_t *r, dsa_err_t *err);
+int dsa_redis_conn_exists(dsa_redis_conn_t *c, const dsa_digest_t **digest,
+    uint32_t n, uint32_t *found, dsa_redis_reply_t *r, dsa_err_t *err);
 
 /*
  * Reads a value.  If r is a string of DSA_KV_HEADER + bytes, header and page
  * have been read.  If it is a string of another length, the connection was
  * closed instead of reading the value, and header and page are unchanged.
  */
-int dsa_cache_conn_get(dsa_cache_conn_t *c, const char *key, uint8_t *header,
-    uint8_t *page, uint64_t bytes, dsa_cache_reply_t *r, dsa_err_t *err);
+int dsa_redis_conn_get(dsa_redis_conn_t *c, const char *key, uint8_t *header,
+    uint8_t *page, uint64_t bytes, dsa_redis_reply_t *r, dsa_err_t *err);
 
 /* Writes a value that expires after ttl_s seconds. */
-int dsa_cache_conn_set(dsa_cache_conn_t *c, const char *key,
+int dsa_redis_conn_set(dsa_redis_conn_t *c, const char *key,
     const uint8_t *header, const uint8_t *page, uint64_t bytes, uint64_t ttl_s,
-    dsa_cache_reply_t *r, dsa_err_t *err);
+    dsa_redis_reply_t *r, dsa_err_t *err);
 
 /*
  * Reads the map of the cluster.  *is_cluster is 0 and map is not set if the
  * reply is an error: the server is not a node of a cluster.
  */
-int dsa_cache_conn_map(dsa_cache_conn_t *c, const dsa_cache_address_t *from,
+int dsa_redis_conn_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from,
     dsa_cluster_map_t *map, int *is_cluster, dsa_err_t *err);
 
 
-#endif /* _DSA_CACHE_CONN_H_INCLUDED_ */
+#endif /* _DSA_REDIS_CONN_H_INCLUDED_ */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <hiredis/hiredis.h>
 
-#include "engine/pages/cache_cluster.h"
+#include "engine/pages/redis_cluster.h"
 
 
 _Static_assert(DSA_CLUSTER_NODES < DSA_CLUSTER_NONE,
@@ -17,9 +17,9 @@ _Static_assert(DSA_CLUSTER_NODES < DSA_CLUSTER_NONE,
 
 
 static int dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
-    const dsa_cache_address_t *from, dsa_err_t *err);
+    const dsa_redis_address_t *from, dsa_err_t *err);
 static int dsa_cluster_node(dsa_cluster_map_t *map, const redisReply *node,
-    const dsa_cache_address_t *from, uint8_t *number, dsa_err_t *err);
+    const dsa_redis_address_t *from, uint8_t *number, dsa_err_t *err);
 
 
 uint32_t
@@ -50,7 +50,7 @@ dsa_cluster_slot(const char *key, size_t len)
 
 int
 dsa_cluster_map(dsa_cluster_map_t *map, const redisReply *reply,
-    const dsa_cache_address_t *from, dsa_err_t *err)
+    const dsa_redis_address_t *from, dsa_err_t *err)
 {
     size_t  i;
 
@@ -76,7 +76,7 @@ dsa_cluster_map(dsa_cluster_map_t *map, const redisReply *reply,
 
 static int
 dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
-    const dsa_cache_address_t *from, dsa_err_t *err)
+    const dsa_redis_address_t *from, dsa_err_t *err)
 {
     uint8_t    number;
     long long  first, last;
@@ -113,12 +113,12 @@ dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
 
 static int
 dsa_cluster_node(dsa_cluster_map_t *map, const redisReply *node,
-    const dsa_cache_address_t *from, uint8_t *number, dsa_err_t *err)
+    const dsa_redis_address_t *from, uint8_t *number, dsa_err_t *err)
 {
     size_t                len;
     uint32_t              i;
     const char           *host;
-    dsa_cache_address_t   address;
+    dsa_redis_address_t   address;
 
     if (node->type != REDIS_REPLY_ARRAY || node->elements < 2
         || (node->element[0]->type != REDIS_REPLY_STRING
@@ -137,7 +137,7 @@ dsa_cluster_node(dsa_cluster_map_t *map, const redisReply *node,
         len = strlen(host);
     }
 
-    if (dsa_cache_address_set(&address, host, len, node->element[1]->integer,
+    if (dsa_redis_address_set(&address, host, len, node->element[1]->integer,
                               err)
         != DSA_OK)
     {
@@ -165,8 +165,8 @@ dsa_cluster_node(dsa_cluster_map_t *map, const redisReply *node,
 
 
 int
-dsa_cluster_redirect(dsa_cache_address_t *to, const char *text,
-    const dsa_cache_address_t *from, dsa_err_t *err)
+dsa_cluster_redirect(dsa_redis_address_t *to, const char *text,
+    const dsa_redis_address_t *from, dsa_err_t *err)
 {
     int          at;
     char         end;
@@ -197,7 +197,7 @@ dsa_cluster_redirect(dsa_cache_address_t *to, const char *text,
 
     len = (size_t) (colon - host);
 
-    return len != 0 ? dsa_cache_address_set(to, host, len, port, err)
-                    : dsa_cache_address_set(to, from->host,
+    return len != 0 ? dsa_redis_address_set(to, host, len, port, err)
+                    : dsa_redis_address_set(to, from->host,
                                             strlen(from->host), port, err);
 }

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "t/unit/cache.h"
+#include "t/unit/redis.h"
 
 
 /*
@@ -24,7 +24,7 @@
 
 
 typedef struct {
-    dsa_cache_op_t  op;
+    dsa_redis_op_t  op;
     uint32_t        n;                  /* page */
     uint8_t        *page;
     int             queued;
@@ -130,15 +130,15 @@ check(slot_t *s, uint32_t *count)
     assert_true(s->queued);
     s->queued = 0;
 
-    assert_in_range(s->op.result, DSA_CACHE_DONE, DSA_CACHE_FAILED);
+    assert_in_range(s->op.result, DSA_REDIS_DONE, DSA_REDIS_FAILED);
     count[s->op.kind * 8 + s->op.result]++;
 
-    if (s->op.kind == DSA_CACHE_PROBE) {
+    if (s->op.kind == DSA_REDIS_PROBE) {
         assert_true(s->op.found <= s->op.n);
         return;
     }
 
-    if (s->op.result == DSA_CACHE_DONE) {
+    if (s->op.result == DSA_REDIS_DONE) {
         expected = malloc(BYTES);
         assert_non_null(expected);
         page_of(s->n, expected, BYTES);
@@ -152,9 +152,9 @@ static uint32_t
 take(box_t *b, uint32_t *count)
 {
     uint32_t         n;
-    dsa_cache_op_t  *op, *next;
+    dsa_redis_op_t  *op, *next;
 
-    for (op = dsa_cache_collect(b->cache), n = 0; op != NULL; op = next) {
+    for (op = dsa_redis_collect(b->cache), n = 0; op != NULL; op = next) {
         next = op->next;
         check((slot_t *) ((char *) op - offsetof(slot_t, op)), count);
         n++;
@@ -174,9 +174,9 @@ test_random(void **state)
     uint64_t            seed, wake;
     pthread_t           thread;
     struct pollfd       p;
-    dsa_cache_kind_e    kind;
-    dsa_cache_conf_t    conf;
-    dsa_cache_stats_t   stats;
+    dsa_redis_kind_e    kind;
+    dsa_redis_conf_t    conf;
+    dsa_redis_stats_t   stats;
 
     for (i = 0; i < SERVERS; i++) {
         address[i] = redis[i].address;
@@ -205,20 +205,20 @@ test_random(void **state)
 
         if (!s->queued) {
             s->n = dice(&seed, PAGES);
-            kind = DSA_CACHE_PROBE + dice(&seed, 3);
+            kind = DSA_REDIS_PROBE + dice(&seed, 3);
 
-            if (kind == DSA_CACHE_SET) {
+            if (kind == DSA_REDIS_SET) {
                 page_of(s->n, s->page, BYTES);
             } else {
                 memset(s->page, 0, BYTES);
             }
 
             set_op(&s->op, kind, &digest[s->n],
-                   kind == DSA_CACHE_PROBE ? 1 + dice(&seed, CHAIN) : 1,
+                   kind == DSA_REDIS_PROBE ? 1 + dice(&seed, CHAIN) : 1,
                    s->page);
             s->op.owner = &slot[dice(&seed, 4)];
 
-            if (dsa_cache_submit(b.cache, &s->op) == DSA_OK) {
+            if (dsa_redis_submit(b.cache, &s->op) == DSA_OK) {
                 s->queued = 1;
                 queued++;
                 round++;
@@ -226,13 +226,13 @@ test_random(void **state)
         }
 
         if (dice(&seed, 50) == 0) {
-            dsa_cache_cancel(b.cache, &slot[dice(&seed, 4)]);
+            dsa_redis_cancel(b.cache, &slot[dice(&seed, 4)]);
         }
 
         if (dice(&seed, 20) == 0) {
-            dsa_cache_stats(b.cache, &stats);
-            (void) dsa_cache_writes(b.cache);
-            (void) dsa_cache_on(b.cache);
+            dsa_redis_stats(b.cache, &stats);
+            (void) dsa_redis_writes(b.cache);
+            (void) dsa_redis_on(b.cache);
         }
 
         if (queued > OPS / 4 || dice(&seed, 4) == 0) {
@@ -257,23 +257,23 @@ test_random(void **state)
         queued -= take(&b, count);
     }
 
-    assert_int_equal(dsa_cache_writes(b.cache), 0);
+    assert_int_equal(dsa_redis_writes(b.cache), 0);
 
     /* every kind of end occurred */
 
-    assert_true(count[DSA_CACHE_GET * 8 + DSA_CACHE_DONE] > 50);
-    assert_true(count[DSA_CACHE_GET * 8 + DSA_CACHE_MISS] > 0);
-    assert_true(count[DSA_CACHE_GET * 8 + DSA_CACHE_INVALID] > 0);
-    assert_true(count[DSA_CACHE_GET * 8 + DSA_CACHE_FAILED] > 0);
-    assert_true(count[DSA_CACHE_SET * 8 + DSA_CACHE_DONE] > 50);
-    assert_true(count[DSA_CACHE_PROBE * 8 + DSA_CACHE_DONE] > 50);
+    assert_true(count[DSA_REDIS_GET * 8 + DSA_REDIS_DONE] > 50);
+    assert_true(count[DSA_REDIS_GET * 8 + DSA_REDIS_MISS] > 0);
+    assert_true(count[DSA_REDIS_GET * 8 + DSA_REDIS_INVALID] > 0);
+    assert_true(count[DSA_REDIS_GET * 8 + DSA_REDIS_FAILED] > 0);
+    assert_true(count[DSA_REDIS_SET * 8 + DSA_REDIS_DONE] > 50);
+    assert_true(count[DSA_REDIS_PROBE * 8 + DSA_REDIS_DONE] > 50);
 
     /* it ends while faults and operations go on */
 
     for (i = 0; i < OPS; i++) {
-        set_op(&slot[i].op, DSA_CACHE_PROBE + i % 2, &digest[i % PAGES], 1,
+        set_op(&slot[i].op, DSA_REDIS_PROBE + i % 2, &digest[i % PAGES], 1,
                slot[i].page);
-        (void) dsa_cache_submit(b.cache, &slot[i].op);
+        (void) dsa_redis_submit(b.cache, &slot[i].op);
     }
 
     box_close(&b);

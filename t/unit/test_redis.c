@@ -4,7 +4,7 @@
  */
 
 
-#include "t/unit/cache.h"
+#include "t/unit/redis.h"
 
 
 /*
@@ -50,19 +50,19 @@ test_round_trip(void **state)
     box_t               b;
     uint32_t            i;
     redisReply         *reply;
-    dsa_cache_stats_t   stats;
+    dsa_redis_stats_t   stats;
 
     box_simple(&b, &redis[0]);
 
-    assert_int_equal(get(&b, 0), DSA_CACHE_MISS);
+    assert_int_equal(get(&b, 0), DSA_REDIS_MISS);
     assert_int_equal(probe(&b, 0, 3), 0);
 
     for (i = 0; i < 20; i++) {
-        assert_int_equal(put(&b, i), DSA_CACHE_DONE);
+        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
     }
 
     for (i = 0; i < 20; i++) {
-        assert_int_equal(get(&b, i), DSA_CACHE_DONE);
+        assert_int_equal(get(&b, i), DSA_REDIS_DONE);
     }
 
     assert_int_equal(probe(&b, 0, 20), 20);
@@ -84,7 +84,7 @@ test_round_trip(void **state)
     assert_int_equal(number(&redis[0], "DEL %s", key_of(7)), 1);
     assert_int_equal(probe(&b, 0, 20), 7);
 
-    dsa_cache_stats(b.cache, &stats);
+    dsa_redis_stats(b.cache, &stats);
     assert_int_equal(stats.gets, 20);
     assert_int_equal(stats.sets, 20);
     assert_int_equal(stats.misses, 1);
@@ -93,7 +93,7 @@ test_round_trip(void **state)
     assert_int_equal(stats.set_bytes, 20 * BYTES);
     assert_int_equal(stats.invalid + stats.failed, 0);
     assert_int_equal(stats.servers, 1);
-    assert_int_equal(dsa_cache_writes(b.cache), 0);
+    assert_int_equal(dsa_redis_writes(b.cache), 0);
 
     box_close(&b);
 }
@@ -108,7 +108,7 @@ test_large(void **state)
     char              *address;
     uint32_t           i, n;
     redisReply        *reply;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     address = redis[0].address;
     box_conf(&b, &conf, &address, 1);
@@ -116,8 +116,8 @@ test_large(void **state)
     box_open(&b, &conf);
     wait_on(&b, 1);
 
-    assert_int_equal(put(&b, 1), DSA_CACHE_DONE);
-    assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
 
     n = 2000;
 
@@ -140,22 +140,22 @@ test_large(void **state)
 static void
 check_invalid(box_t *b, uint32_t n, const char *what)
 {
-    dsa_cache_stats_t  stats;
+    dsa_redis_stats_t  stats;
 
-    dsa_cache_stats(b->cache, &stats);
+    dsa_redis_stats(b->cache, &stats);
 
-    if (get(b, n) != DSA_CACHE_INVALID) {
+    if (get(b, n) != DSA_REDIS_INVALID) {
         fail_msg("%s: not INVALID", what);
     }
 
     assert_int_equal(number(&redis[0], "EXISTS %s", key_of(n)), 0);
-    assert_int_equal(get(b, n), DSA_CACHE_MISS);
-    assert_true(dsa_cache_on(b->cache));
+    assert_int_equal(get(b, n), DSA_REDIS_MISS);
+    assert_true(dsa_redis_on(b->cache));
 
     stats.invalid++;
     stats.misses++;
-    dsa_cache_stats_t  now;
-    dsa_cache_stats(b->cache, &now);
+    dsa_redis_stats_t  now;
+    dsa_redis_stats(b->cache, &now);
     assert_memory_equal(&now, &stats, sizeof(stats));
 }
 
@@ -176,7 +176,7 @@ test_damage(void **state)
     box_simple(&b, &redis[0]);
 
     for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
-        assert_int_equal(put(&b, 30), DSA_CACHE_DONE);
+        assert_int_equal(put(&b, 30), DSA_REDIS_DONE);
 
         reply = ask(&redis[0], "GETRANGE %s %u %u", key_of(30), at[i], at[i]);
         assert_int_equal(reply->len, 1);
@@ -199,11 +199,11 @@ test_foreign(void **state)
 {
     char              *address, key[DSA_KV_KEY + 1];
     box_t              b, other;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     box_simple(&b, &redis[0]);
 
-    assert_int_equal(put(&b, 31), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 31), DSA_REDIS_DONE);
     (void) number(&redis[0], "APPEND %s x", key_of(31));
     check_invalid(&b, 31, "one byte more");
 
@@ -223,7 +223,7 @@ test_foreign(void **state)
     (void) number(&redis[0], "RPUSH %s x", key_of(31));
     check_invalid(&b, 31, "a list");
 
-    assert_int_equal(put(&b, 31), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 31), DSA_REDIS_DONE);
     (void) strcpy(key, key_of(31));
     ok(&redis[0], "RENAME %s %s", key, key_of(32));
     check_invalid(&b, 32, "another digest");
@@ -233,8 +233,8 @@ test_foreign(void **state)
     conf.fingerprint = "ffffffffffffffffffffffffffffffff";
     box_open(&other, &conf);
     wait_on(&other, 1);
-    assert_int_equal(put(&other, 31), DSA_CACHE_DONE);
-    assert_int_equal(get(&other, 31), DSA_CACHE_DONE);
+    assert_int_equal(put(&other, 31), DSA_REDIS_DONE);
+    assert_int_equal(get(&other, 31), DSA_REDIS_DONE);
     check_invalid(&b, 31, "another fingerprint");
 
     box_close(&other);
@@ -250,7 +250,7 @@ put_at_last(box_t *b, uint32_t n)
 {
     uint64_t  until;
 
-    for (until = deadline(); put(b, n) != DSA_CACHE_DONE; ) {
+    for (until = deadline(); put(b, n) != DSA_REDIS_DONE; ) {
         assert_true(dsa_clock_ms() < until);
         (void) usleep(1000);
     }
@@ -266,14 +266,14 @@ test_refused_writes(void **state)
 
     redis_start(&redis[1], "r1", "--port 0");
     box_simple(&b, &redis[1]);
-    assert_int_equal(put(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
 
     ok(&redis[1], "CONFIG SET maxmemory-policy noeviction maxmemory 1");
-    assert_int_equal(put(&b, 2), DSA_CACHE_FAILED);
-    assert_int_equal(put(&b, 3), DSA_CACHE_FAILED);
-    assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
-    assert_int_equal(get(&b, 2), DSA_CACHE_MISS);
-    assert_true(dsa_cache_on(b.cache));
+    assert_int_equal(put(&b, 2), DSA_REDIS_FAILED);
+    assert_int_equal(put(&b, 3), DSA_REDIS_FAILED);
+    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 2), DSA_REDIS_MISS);
+    assert_true(dsa_redis_on(b.cache));
 
     /* only the first of the two was sent */
 
@@ -286,15 +286,15 @@ test_refused_writes(void **state)
 
     ok(&redis[1], "CONFIG SET maxmemory 0");
     put_at_last(&b, 2);
-    assert_int_equal(get(&b, 2), DSA_CACHE_DONE);
+    assert_int_equal(get(&b, 2), DSA_REDIS_DONE);
     wait_logged("accepts SET again");
     assert_int_equal(logged("refuses SET: OOM"), 1);
 
     /* a replica whose master does not exist serves what it has */
 
     ok(&redis[1], "REPLICAOF 127.0.0.1 1");
-    assert_int_equal(put(&b, 3), DSA_CACHE_FAILED);
-    assert_int_equal(get(&b, 2), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 3), DSA_REDIS_FAILED);
+    assert_int_equal(get(&b, 2), DSA_REDIS_DONE);
     assert_int_equal(probe(&b, 1, 3), 2);
     wait_logged("refuses SET: READONLY");
 
@@ -305,7 +305,7 @@ test_refused_writes(void **state)
     ok(&redis[1], "ACL SETUSER default -exists");
     assert_int_equal(probe(&b, 1, 3), -2);
     assert_int_equal(probe(&b, 1, 3), -2);
-    assert_int_equal(get(&b, 2), DSA_CACHE_DONE);
+    assert_int_equal(get(&b, 2), DSA_REDIS_DONE);
     wait_logged("refuses EXISTS: NOPERM");
     assert_int_equal(logged("refuses EXISTS: NOPERM"), 1);
 
@@ -319,7 +319,7 @@ test_auth(void **state)
 {
     char              *address;
     box_t              b;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     redis_start(&redis[1], "r1", "--port 0 --requirepass secret");
     ok(&redis[1], "AUTH secret");
@@ -331,27 +331,27 @@ test_auth(void **state)
     conf.password = "wrong";
     box_open(&b, &conf);
     wait_logged("is off: the reply to AUTH is WRONGPASS");
-    assert_false(dsa_cache_on(b.cache));
+    assert_false(dsa_redis_on(b.cache));
     assert_int_equal(get(&b, 1), 0);
     box_close(&b);
 
     conf.password = NULL;
     box_open(&b, &conf);
     wait_logged("is off: the reply to PING is NOAUTH");
-    assert_false(dsa_cache_on(b.cache));
+    assert_false(dsa_redis_on(b.cache));
     box_close(&b);
 
     conf.password = "secret";
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(put(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
     box_close(&b);
 
     conf.user = "kv";
     conf.password = "other";
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
 
     /* the password is not in the log */
 
@@ -372,13 +372,13 @@ test_restart(void **state)
 
     redis_start(&redis[1], "r1", "--port 0");
     box_simple(&b, &redis[1]);
-    assert_int_equal(put(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
 
     /* a server that closes idle connections is no failure */
 
     for (i = 0; i < 5; i++) {
         (void) number(&redis[1], "CLIENT KILL TYPE normal SKIPME yes");
-        assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
+        assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
         assert_int_equal(probe(&b, 1, 1), 1);
     }
 
@@ -386,19 +386,19 @@ test_restart(void **state)
     until = deadline();
 
     while ((rc = get(&b, 1)) != 0) {
-        assert_int_equal(rc, DSA_CACHE_FAILED);
+        assert_int_equal(rc, DSA_REDIS_FAILED);
         assert_true(dsa_clock_ms() < until);
     }
 
     assert_int_equal(probe(&b, 1, 1), -1);
     assert_int_equal(put(&b, 1), 0);
-    assert_false(dsa_cache_on(b.cache));
+    assert_false(dsa_redis_on(b.cache));
 
     redis_start(&redis[1], "r1", "--port 0");
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_CACHE_MISS);
-    assert_int_equal(put(&b, 1), DSA_CACHE_DONE);
-    assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(get(&b, 1), DSA_REDIS_MISS);
+    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
 
     box_close(&b);
     redis_stop(&redis[1]);
@@ -417,8 +417,8 @@ test_frozen(void **state)
     uint8_t           *page;
     dsa_digest_t       digest[50];
     struct pollfd      p;
-    dsa_cache_op_t     op[50], *done[50];
-    dsa_cache_conf_t   conf;
+    dsa_redis_op_t     op[50], *done[50];
+    dsa_redis_conf_t   conf;
 
     redis_start(&redis[1], "r1", "--port 0");
 
@@ -427,7 +427,7 @@ test_frozen(void **state)
     conf.timeout_ms = slow_ms(600);
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(put(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
 
     page = calloc(50, BYTES);
     assert_non_null(page);
@@ -435,45 +435,45 @@ test_frozen(void **state)
 
     for (i = 0; i < 50; i++) {
         digest[i] = digest_of(i);
-        set_op(&op[i], i % 5 == 4 ? DSA_CACHE_SET
-                       : i % 5 == 3 ? DSA_CACHE_PROBE : DSA_CACHE_GET,
+        set_op(&op[i], i % 5 == 4 ? DSA_REDIS_SET
+                       : i % 5 == 3 ? DSA_REDIS_PROBE : DSA_REDIS_GET,
                &digest[i], 1, page + i * BYTES);
     }
 
     begin = dsa_clock_ms();
 
     for (i = 0; i < 50; i++) {
-        assert_int_equal(dsa_cache_submit(b.cache, &op[i]), DSA_OK);
+        assert_int_equal(dsa_redis_submit(b.cache, &op[i]), DSA_OK);
     }
 
-    assert_int_equal(dsa_cache_writes(b.cache), 10);
+    assert_int_equal(dsa_redis_writes(b.cache), 10);
     collect(&b, done, 50);
     took = dsa_clock_ms() - begin;
 
     for (i = 0; i < 50; i++) {
-        assert_int_equal(op[i].result, DSA_CACHE_FAILED);
+        assert_int_equal(op[i].result, DSA_REDIS_FAILED);
     }
 
     /* 49 one after another would need 24 timeouts */
 
     assert_true(took >= slow_ms(600));
     assert_true(took < slow_ms(600) * 4);
-    assert_int_equal(dsa_cache_writes(b.cache), 0);
+    assert_int_equal(dsa_redis_writes(b.cache), 0);
     assert_int_equal(get(&b, 1), 0);
     wait_logged("is off: timed out: not a byte");
 
     assert_int_equal(kill(redis[1].pid, SIGCONT), 0);
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
 
     /* an operation that begins later ends with the others */
 
     assert_int_equal(kill(redis[1].pid, SIGSTOP), 0);
-    assert_int_equal(dsa_cache_submit(b.cache, &op[0]), DSA_OK);
+    assert_int_equal(dsa_redis_submit(b.cache, &op[0]), DSA_OK);
     p.fd = b.fd;
     p.events = POLLIN;
     assert_int_equal(poll(&p, 1, (int) slow_ms(450)), 0);
-    assert_int_equal(dsa_cache_submit(b.cache, &op[1]), DSA_OK);
+    assert_int_equal(dsa_redis_submit(b.cache, &op[1]), DSA_OK);
     collect(&b, done, 2);
     assert_true(op[1].begin_us != 0);
     assert_true(op[1].end_us - op[1].queued_us < slow_ms(450) * 1000);
@@ -483,7 +483,7 @@ test_frozen(void **state)
     /* while it is frozen, the cache ends promptly */
 
     assert_int_equal(kill(redis[1].pid, SIGSTOP), 0);
-    assert_int_equal(dsa_cache_submit(b.cache, &op[0]), DSA_OK);
+    assert_int_equal(dsa_redis_submit(b.cache, &op[0]), DSA_OK);
     begin = dsa_clock_ms();
     box_close(&b);
     assert_true(dsa_clock_ms() - begin < slow_ms(450));
@@ -503,15 +503,15 @@ test_slow_writes(void **state)
     uint8_t           *page;
     uint32_t           i;
     dsa_digest_t       digest[5];
-    dsa_cache_op_t     op[5], *done[5];
-    dsa_cache_conf_t   conf;
+    dsa_redis_op_t     op[5], *done[5];
+    dsa_redis_conf_t   conf;
 
     address = redis[0].address;
     box_conf(&b, &conf, &address, 1);
     conf.connections = 3;
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(put(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
 
     page = calloc(5, BYTES);
     assert_non_null(page);
@@ -519,21 +519,21 @@ test_slow_writes(void **state)
 
     for (i = 0; i < 5; i++) {
         digest[i] = digest_of(50 + i);
-        set_op(&op[i], DSA_CACHE_SET, &digest[i], 1, page + i * BYTES);
-        assert_int_equal(dsa_cache_submit(b.cache, &op[i]), DSA_OK);
+        set_op(&op[i], DSA_REDIS_SET, &digest[i], 1, page + i * BYTES);
+        assert_int_equal(dsa_redis_submit(b.cache, &op[i]), DSA_OK);
     }
 
     for (i = 0; i < 10; i++) {
-        assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
+        assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
         assert_int_equal(probe(&b, 1, 1), 1);
     }
 
-    assert_int_equal(dsa_cache_writes(b.cache), 5);
+    assert_int_equal(dsa_redis_writes(b.cache), 5);
     ok(&redis[0], "CLIENT UNPAUSE");
     collect(&b, done, 5);
 
     for (i = 0; i < 5; i++) {
-        assert_int_equal(op[i].result, DSA_CACHE_DONE);
+        assert_int_equal(op[i].result, DSA_REDIS_DONE);
     }
 
     box_close(&b);
@@ -551,8 +551,8 @@ test_servers(void **state)
     char                name[8], *address[4];
     uint32_t            i, s, on[60], count[4], first;
     uint64_t            until;
-    dsa_cache_conf_t    conf;
-    dsa_cache_stats_t   stats;
+    dsa_redis_conf_t    conf;
+    dsa_redis_stats_t   stats;
 
     for (i = 0; i < 4; i++) {
         (void) snprintf(name, sizeof(name), "s%u", i);
@@ -566,7 +566,7 @@ test_servers(void **state)
     wait_on(&b, 3);
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(put(&b, i), DSA_CACHE_DONE);
+        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
 
         for (s = 0, on[i] = 4; s < 3; s++) {
             if (number(&redis[1 + s], "EXISTS %s", key_of(i)) == 1) {
@@ -588,7 +588,7 @@ test_servers(void **state)
     for (i = 0; i < 60; i++) {
         (void) number(&redis[1 + on[i]], "UNLINK %s", key_of(i));
         assert_int_equal(probe(&b, 0, 60), i);
-        assert_int_equal(put(&b, i), DSA_CACHE_DONE);
+        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
     }
 
     /* of two on different servers, the first one is */
@@ -599,8 +599,8 @@ test_servers(void **state)
         (void) number(&redis[1 + on[i]], "UNLINK %s", key_of(i));
         (void) number(&redis[1 + on[s]], "UNLINK %s", key_of(s));
         assert_int_equal(probe(&b, 0, 60), i);
-        assert_int_equal(put(&b, i), DSA_CACHE_DONE);
-        assert_int_equal(put(&b, s), DSA_CACHE_DONE);
+        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
+        assert_int_equal(put(&b, s), DSA_REDIS_DONE);
     }
 
     /* server 1 is lost */
@@ -612,17 +612,17 @@ test_servers(void **state)
     until = deadline();
 
     while ((rc = get(&b, first)) != 0) {
-        assert_int_equal(rc, DSA_CACHE_FAILED);
+        assert_int_equal(rc, DSA_REDIS_FAILED);
         assert_true(dsa_clock_ms() < until);
     }
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(get(&b, i), on[i] == 1 ? 0 : DSA_CACHE_DONE);
+        assert_int_equal(get(&b, i), on[i] == 1 ? 0 : DSA_REDIS_DONE);
     }
 
     assert_int_equal(probe(&b, 0, 60), first == 0 ? -1 : (int) first);
-    assert_true(dsa_cache_on(b.cache));
-    dsa_cache_stats(b.cache, &stats);
+    assert_true(dsa_redis_on(b.cache));
+    dsa_redis_stats(b.cache, &stats);
     assert_int_equal(stats.servers, 3);
     assert_int_equal(stats.servers_on, 2);
     box_close(&b);
@@ -637,7 +637,7 @@ test_servers(void **state)
     wait_on(&b, 4);
 
     for (i = 0, s = 0; i < 60; i++) {
-        s += on[i] != 1 && get(&b, i) == DSA_CACHE_DONE;
+        s += on[i] != 1 && get(&b, i) == DSA_REDIS_DONE;
     }
 
     /* a quarter of 40 is expected on the new one */
@@ -660,7 +660,7 @@ test_addresses(void **state)
     char              *address[2];
     uint32_t           i;
     dsa_err_t          err;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     static const char  *wrong[] = {
         "", ":", "host", "host:", ":6379", "host:0", "host:65536", "host:x",
@@ -673,14 +673,14 @@ test_addresses(void **state)
         address[0] = (char *) wrong[i];
         box_conf(&b, &conf, address, 1);
         err.text[0] = '\0';
-        assert_null(dsa_cache_open(&conf, &err));
+        assert_null(dsa_redis_open(&conf, &err));
         assert_int_not_equal(err.text[0], '\0');
     }
 
     address[0] = "127.0.0.1:1";
     address[1] = "127.0.0.1:1";
     box_conf(&b, &conf, address, 2);
-    assert_null(dsa_cache_open(&conf, &err));
+    assert_null(dsa_redis_open(&conf, &err));
     assert_non_null(strstr(err.text, "occurs twice"));
 
     /* a server that cannot be reached is not an error */
@@ -689,10 +689,10 @@ test_addresses(void **state)
     box_open(&b, &conf);
     wait_logged("Redis 127.0.0.1:1 is off: ");
     wait_logged("Redis [::1]:1 is off: ");
-    assert_false(dsa_cache_on(b.cache));
+    assert_false(dsa_redis_on(b.cache));
     box_close(&b);
 
-    dsa_cache_close(NULL);
+    dsa_redis_close(NULL);
 }
 
 

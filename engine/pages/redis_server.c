@@ -18,31 +18,31 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/wake.h"
-#include "engine/pages/cache_state.h"
+#include "engine/pages/redis_state.h"
 
 
-#define DSA_CACHE_BACKOFF       100     /* ms until the first reconnect, then */
-#define DSA_CACHE_BACKOFF_MAX   5000    /* twice as long, up to this */
-#define DSA_CACHE_MAP_MS        1000    /* between reads of the map while a
+#define DSA_REDIS_BACKOFF       100     /* ms until the first reconnect, then */
+#define DSA_REDIS_BACKOFF_MAX   5000    /* twice as long, up to this */
+#define DSA_REDIS_MAP_MS        1000    /* between reads of the map while a
                                            node is off */
 
 
-static dsa_cache_server_t *dsa_cache_server_entry(dsa_cache_t *c);
-static int dsa_cache_server_start(dsa_cache_server_t *s, dsa_err_t *err);
-static void dsa_cache_server_drop(dsa_cache_queue_t *q, dsa_cache_t *c);
+static dsa_redis_server_t *dsa_redis_server_entry(dsa_redis_t *c);
+static int dsa_redis_server_start(dsa_redis_server_t *s, dsa_err_t *err);
+static void dsa_redis_server_drop(dsa_redis_queue_t *q, dsa_redis_t *c);
 
 
-dsa_cache_server_t *
-dsa_cache_server_add(dsa_cache_t *c, const dsa_cache_address_t *address,
+dsa_redis_server_t *
+dsa_redis_server_add(dsa_redis_t *c, const dsa_redis_address_t *address,
     dsa_err_t *err)
 {
-    dsa_cache_server_t  *s;
+    dsa_redis_server_t  *s;
 
-    s = dsa_cache_server_entry(c);
+    s = dsa_redis_server_entry(c);
 
     if (s == NULL) {
         (void) dsa_error(err, "there are more than %d servers",
-                         DSA_CACHE_SERVERS);
+                         DSA_REDIS_SERVERS);
         return NULL;
     }
 
@@ -58,7 +58,7 @@ dsa_cache_server_add(dsa_cache_t *c, const dsa_cache_address_t *address,
         s->cache = c;
         s->number = c->n_servers;
 
-        if (dsa_cache_server_start(s, err) != DSA_OK) {
+        if (dsa_redis_server_start(s, err) != DSA_OK) {
             return NULL;
         }
     }
@@ -69,20 +69,20 @@ dsa_cache_server_add(dsa_cache_t *c, const dsa_cache_address_t *address,
 
 /* A new entry, or that of a node that has left the cluster. */
 
-static dsa_cache_server_t *
-dsa_cache_server_entry(dsa_cache_t *c)
+static dsa_redis_server_t *
+dsa_redis_server_entry(dsa_redis_t *c)
 {
     uint32_t             i;
-    dsa_cache_server_t  *s;
+    dsa_redis_server_t  *s;
 
-    if (c->n_servers < DSA_CACHE_SERVERS) {
+    if (c->n_servers < DSA_REDIS_SERVERS) {
         return &c->server[c->n_servers];
     }
 
     for (i = 0; i < c->n_servers; i++) {
         s = &c->server[i];
 
-        if (!dsa_cache_server_wanted(s) && !s->on && s->busy == 0) {
+        if (!dsa_redis_server_wanted(s) && !s->on && s->busy == 0) {
             return s;
         }
     }
@@ -97,16 +97,16 @@ dsa_cache_server_entry(dsa_cache_t *c)
  */
 
 static int
-dsa_cache_server_start(dsa_cache_server_t *s, dsa_err_t *err)
+dsa_redis_server_start(dsa_redis_server_t *s, dsa_err_t *err)
 {
     int                  rc;
     sigset_t             all, old;
-    dsa_cache_t         *c;
-    dsa_cache_thread_t  *t;
+    dsa_redis_t         *c;
+    dsa_redis_thread_t  *t;
 
     c = s->cache;
     s->off_fd = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
-    s->thread = calloc(c->conf.connections, sizeof(dsa_cache_thread_t));
+    s->thread = calloc(c->conf.connections, sizeof(dsa_redis_thread_t));
     rc = (s->off_fd == -1 || s->thread == NULL) ? errno : 0;
 
     (void) pthread_cond_init(&s->work, &c->clock);
@@ -121,7 +121,7 @@ dsa_cache_server_start(dsa_cache_server_t *s, dsa_err_t *err)
         t->conn.off_fd = s->off_fd;
         t->conn.timeout_ms = c->conf.timeout_ms;
 
-        rc = pthread_create(&t->thread, NULL, dsa_cache_thread, t);
+        rc = pthread_create(&t->thread, NULL, dsa_redis_thread, t);
         s->n_threads += rc == 0;
     }
 
@@ -139,24 +139,24 @@ dsa_cache_server_start(dsa_cache_server_t *s, dsa_err_t *err)
     }
 
     free(s->thread);
-    memset(s, 0, sizeof(dsa_cache_server_t));
+    memset(s, 0, sizeof(dsa_redis_server_t));
 
     return dsa_error(err, "cannot start a thread for Redis: %s", strerror(rc));
 }
 
 
 int
-dsa_cache_server_wanted(const dsa_cache_server_t *s)
+dsa_redis_server_wanted(const dsa_redis_server_t *s)
 {
     return s->seed || s->mapped;
 }
 
 
 void
-dsa_cache_server_count(dsa_cache_t *c)
+dsa_redis_server_count(dsa_redis_t *c)
 {
     uint32_t                   i, n;
-    const dsa_cache_server_t  *s;
+    const dsa_redis_server_t  *s;
 
     n = 0;
 
@@ -170,7 +170,7 @@ dsa_cache_server_count(dsa_cache_t *c)
 
 
 int
-dsa_cache_server_on(dsa_cache_server_t *s)
+dsa_redis_server_on(dsa_redis_server_t *s)
 {
     assert(!s->on && s->busy == 0 && s->reads.first == NULL
            && s->writes.first == NULL);
@@ -180,7 +180,7 @@ dsa_cache_server_on(dsa_cache_server_t *s)
     s->since_ms = dsa_clock_ms();
     s->cause.text[0] = '\0';
 
-    dsa_cache_server_count(s->cache);
+    dsa_redis_server_count(s->cache);
     (void) pthread_cond_broadcast(&s->work);
 
     return 1;
@@ -188,7 +188,7 @@ dsa_cache_server_on(dsa_cache_server_t *s)
 
 
 int
-dsa_cache_server_off(dsa_cache_server_t *s, const dsa_err_t *cause)
+dsa_redis_server_off(dsa_redis_server_t *s, const dsa_err_t *cause)
 {
     int       log;
     uint64_t  now;
@@ -196,14 +196,14 @@ dsa_cache_server_off(dsa_cache_server_t *s, const dsa_err_t *cause)
     now = dsa_clock_ms();
     log = s->on || strcmp(s->cause.text, cause->text) != 0;
 
-    if (s->on && now - s->since_ms >= DSA_CACHE_BACKOFF_MAX) {
+    if (s->on && now - s->since_ms >= DSA_REDIS_BACKOFF_MAX) {
         s->backoff_ms = 0;
     }
 
-    s->backoff_ms = s->backoff_ms != 0 ? s->backoff_ms * 2 : DSA_CACHE_BACKOFF;
+    s->backoff_ms = s->backoff_ms != 0 ? s->backoff_ms * 2 : DSA_REDIS_BACKOFF;
 
-    if (s->backoff_ms > DSA_CACHE_BACKOFF_MAX) {
-        s->backoff_ms = DSA_CACHE_BACKOFF_MAX;
+    if (s->backoff_ms > DSA_REDIS_BACKOFF_MAX) {
+        s->backoff_ms = DSA_REDIS_BACKOFF_MAX;
     }
 
     s->retry_ms = now + s->backoff_ms;
@@ -211,9 +211,9 @@ dsa_cache_server_off(dsa_cache_server_t *s, const dsa_err_t *cause)
 
     if (s->on) {
         s->on = 0;
-        dsa_cache_server_count(s->cache);
-        dsa_cache_server_drop(&s->reads, s->cache);
-        dsa_cache_server_drop(&s->writes, s->cache);
+        dsa_redis_server_count(s->cache);
+        dsa_redis_server_drop(&s->reads, s->cache);
+        dsa_redis_server_drop(&s->writes, s->cache);
         dsa_wake(s->off_fd);
         (void) pthread_cond_broadcast(&s->work);
     }
@@ -223,9 +223,9 @@ dsa_cache_server_off(dsa_cache_server_t *s, const dsa_err_t *cause)
 
 
 static void
-dsa_cache_server_drop(dsa_cache_queue_t *q, dsa_cache_t *c)
+dsa_redis_server_drop(dsa_redis_queue_t *q, dsa_redis_t *c)
 {
-    dsa_cache_task_t  *task, *next;
+    dsa_redis_task_t  *task, *next;
 
     next = q->first;
     q->first = NULL;
@@ -234,18 +234,18 @@ dsa_cache_server_drop(dsa_cache_queue_t *q, dsa_cache_t *c)
     while (next != NULL) {
         task = next;
         next = task->next;
-        dsa_cache_task_fail(c, task);
+        dsa_redis_task_fail(c, task);
     }
 }
 
 
 void
-dsa_cache_server_map(dsa_cache_t *c, const dsa_cluster_map_t *map)
+dsa_redis_server_map(dsa_redis_t *c, const dsa_cluster_map_t *map)
 {
     uint8_t              number[DSA_CLUSTER_NODES];
     uint32_t             i, j;
     dsa_err_t            err, left;
-    dsa_cache_server_t  *s;
+    dsa_redis_server_t  *s;
 
     if (c->closing) {
         return;
@@ -278,7 +278,7 @@ dsa_cache_server_map(dsa_cache_t *c, const dsa_cluster_map_t *map)
             continue;
         }
 
-        s = dsa_cache_server_add(c, &map->node[i], &err);
+        s = dsa_redis_server_add(c, &map->node[i], &err);
 
         if (s == NULL) {
             dsa_log(DSA_LOG_WARN, "cache: the node %s of the Redis Cluster is "
@@ -300,8 +300,8 @@ dsa_cache_server_map(dsa_cache_t *c, const dsa_cluster_map_t *map)
     for (i = 0; i < c->n_servers; i++) {
         s = &c->server[i];
 
-        if (s->on && !dsa_cache_server_wanted(s)
-            && dsa_cache_server_off(s, &left))
+        if (s->on && !dsa_redis_server_wanted(s)
+            && dsa_redis_server_off(s, &left))
         {
             dsa_log(DSA_LOG_NOTICE, "cache: Redis %s is off: %s",
                     s->address.text, left.text);
@@ -310,16 +310,16 @@ dsa_cache_server_map(dsa_cache_t *c, const dsa_cluster_map_t *map)
         (void) pthread_cond_broadcast(&s->work);
     }
 
-    dsa_cache_server_count(c);
+    dsa_redis_server_count(c);
 }
 
 
 int
-dsa_cache_server_map_due(const dsa_cache_t *c, uint64_t now_ms)
+dsa_redis_server_map_due(const dsa_redis_t *c, uint64_t now_ms)
 {
     uint32_t  i;
 
-    if (!c->cluster || now_ms - c->map_ms < DSA_CACHE_MAP_MS) {
+    if (!c->cluster || now_ms - c->map_ms < DSA_REDIS_MAP_MS) {
         return 0;
     }
 

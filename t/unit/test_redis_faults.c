@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "t/unit/cache.h"
-#include "engine/pages/cache_bucket.h"
+#include "t/unit/redis.h"
+#include "engine/pages/redis_bucket.h"
 
 
 /*
@@ -243,7 +243,7 @@ fake_at(void)
 
 
 static void
-open_fake(box_t *b, dsa_cache_conf_t *conf)
+open_fake(box_t *b, dsa_redis_conf_t *conf)
 {
     static char  *address[1];
 
@@ -358,7 +358,7 @@ test_cut(void **state)
     box_t              b;
     size_t             size;
     uint32_t           i;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     static const size_t  at[] = {
         0, 1, 5, 8, 9, 10, 9 + 64, 9 + DSA_KV_HEADER, 9 + DSA_KV_HEADER + 1,
@@ -376,7 +376,7 @@ test_cut(void **state)
         box_open(&b, &conf);
         wait_on(&b, 1);
 
-        assert_int_equal(get(&b, 1), DSA_CACHE_FAILED);
+        assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
         wait_logged("Redis closed the connection");
 
         /* it is tried again, and the whole value is a page */
@@ -392,8 +392,8 @@ test_cut(void **state)
     open_fake(&b, &conf);
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
-    assert_int_equal(get(&b, 1), DSA_CACHE_DONE);
+    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
     box_close(&b);
     fake_stop();
 
@@ -407,7 +407,7 @@ test_cut(void **state)
         open_fake(&b, &conf);
         box_open(&b, &conf);
         wait_on(&b, 1);
-        assert_int_equal(get(&b, 1), DSA_CACHE_FAILED);
+        assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
         box_close(&b);
         fake_stop();
         value[size - i]--;
@@ -425,7 +425,7 @@ test_freeze_and_drip(void **state)
     size_t             size;
     uint32_t           i;
     uint64_t           begin, took;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     value = value_of(&size);
 
@@ -439,7 +439,7 @@ test_freeze_and_drip(void **state)
         wait_on(&b, 1);
 
         begin = dsa_clock_ms();
-        assert_int_equal(get(&b, 1), DSA_CACHE_FAILED);
+        assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
         took = dsa_clock_ms() - begin;
 
         assert_true(took >= slow_ms(200));
@@ -464,7 +464,7 @@ test_garbage(void **state)
 {
     box_t              b;
     uint32_t           i, k;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     static const char  *garbage[] = {
         "hello\r\n", "\r\n", "*1\r\n$1\r\nx\r\n", "+OK\r\n", ":1\r\n:2\r\n",
@@ -486,10 +486,10 @@ test_garbage(void **state)
             wait_on(&b, 1);
 
             if (k == 0) {
-                assert_int_equal(get(&b, 1), DSA_CACHE_FAILED);
+                assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
 
             } else if (k == 1 && strcmp(garbage[i], "+OK\r\n") != 0) {
-                assert_int_equal(put(&b, 1), DSA_CACHE_FAILED);
+                assert_int_equal(put(&b, 1), DSA_REDIS_FAILED);
 
             } else if (k == 2 && garbage[i][0] != ':') {
                 assert_true(probe(&b, 1, 2) <= 0);
@@ -514,7 +514,7 @@ test_garbage(void **state)
     open_fake(&b, &conf);
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_CACHE_FAILED);
+    assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
     wait_logged("longer than 1024 bytes");
     box_close(&b);
     fake_stop();
@@ -559,12 +559,12 @@ test_priority(void **state)
     uint8_t           *page;
     uint32_t           i;
     dsa_digest_t       digest;
-    dsa_cache_op_t     op[8], *done[8];
-    dsa_cache_conf_t   conf;
+    dsa_redis_op_t     op[8], *done[8];
+    dsa_redis_conf_t   conf;
 
-    static const dsa_cache_kind_e  kind[8] = {
-        DSA_CACHE_SET, DSA_CACHE_SET, DSA_CACHE_GET, DSA_CACHE_SET,
-        DSA_CACHE_PROBE, DSA_CACHE_GET, DSA_CACHE_SET, DSA_CACHE_GET
+    static const dsa_redis_kind_e  kind[8] = {
+        DSA_REDIS_SET, DSA_REDIS_SET, DSA_REDIS_GET, DSA_REDIS_SET,
+        DSA_REDIS_PROBE, DSA_REDIS_GET, DSA_REDIS_SET, DSA_REDIS_GET
     };
 
     page = calloc(8, BYTES);
@@ -578,7 +578,7 @@ test_priority(void **state)
 
     for (i = 0; i < 8; i++) {
         set_op(&op[i], kind[i], &digest, 1, page + i * BYTES);
-        assert_int_equal(dsa_cache_submit(b.cache, &op[i]), DSA_OK);
+        assert_int_equal(dsa_redis_submit(b.cache, &op[i]), DSA_OK);
 
         if (i == 0) {
             fake_at();              /* the first one is being executed */
@@ -590,8 +590,8 @@ test_priority(void **state)
     assert_string_equal(fake.order, "SGEGGSSS");
 
     for (i = 0; i < 8; i++) {
-        assert_int_equal(op[i].result, kind[i] == DSA_CACHE_GET
-                                       ? DSA_CACHE_MISS : DSA_CACHE_DONE);
+        assert_int_equal(op[i].result, kind[i] == DSA_REDIS_GET
+                                       ? DSA_REDIS_MISS : DSA_REDIS_DONE);
     }
 
     box_close(&b);
@@ -607,12 +607,12 @@ test_queue_bound(void **state)
     uint8_t           *page;
     uint32_t           i, n;
     dsa_digest_t       digest;
-    dsa_cache_op_t    *op, **done;
-    dsa_cache_conf_t   conf;
+    dsa_redis_op_t    *op, **done;
+    dsa_redis_conf_t   conf;
 
     page = calloc(1, BYTES);
-    op = calloc(DSA_CACHE_QUEUE + 1, sizeof(dsa_cache_op_t));
-    done = calloc(DSA_CACHE_QUEUE, sizeof(dsa_cache_op_t *));
+    op = calloc(DSA_REDIS_QUEUE + 1, sizeof(dsa_redis_op_t));
+    done = calloc(DSA_REDIS_QUEUE, sizeof(dsa_redis_op_t *));
     assert_true(page != NULL && op != NULL && done != NULL);
     digest = digest_of(1);
 
@@ -621,13 +621,13 @@ test_queue_bound(void **state)
     box_open(&b, &conf);
     wait_on(&b, 1);
 
-    for (i = 0; i <= DSA_CACHE_QUEUE; i++) {
-        set_op(&op[i], i % 2 ? DSA_CACHE_GET : DSA_CACHE_PROBE, &digest, 1,
+    for (i = 0; i <= DSA_REDIS_QUEUE; i++) {
+        set_op(&op[i], i % 2 ? DSA_REDIS_GET : DSA_REDIS_PROBE, &digest, 1,
                page);
         op[i].owner = i < 100 ? &b : NULL;
-        assert_int_equal(dsa_cache_on(b.cache), i < DSA_CACHE_QUEUE);
-        assert_int_equal(dsa_cache_submit(b.cache, &op[i]),
-                         i < DSA_CACHE_QUEUE ? DSA_OK : DSA_AGAIN);
+        assert_int_equal(dsa_redis_on(b.cache), i < DSA_REDIS_QUEUE);
+        assert_int_equal(dsa_redis_submit(b.cache, &op[i]),
+                         i < DSA_REDIS_QUEUE ? DSA_OK : DSA_AGAIN);
 
         if (i == 0) {
             fake_at();
@@ -636,29 +636,29 @@ test_queue_bound(void **state)
 
     /* all with this owner but the first one, which is being executed */
 
-    dsa_cache_cancel(b.cache, &b);
+    dsa_redis_cancel(b.cache, &b);
     collect(&b, done, 99);
 
     for (i = 0; i < 99; i++) {
         assert_ptr_equal(done[i], &op[i + 1]);
-        assert_int_equal(done[i]->result, DSA_CACHE_FAILED);
+        assert_int_equal(done[i]->result, DSA_REDIS_FAILED);
         assert_int_equal(done[i]->begin_us, 0);
     }
 
-    assert_true(dsa_cache_on(b.cache));
+    assert_true(dsa_redis_on(b.cache));
     fake_go();
-    collect(&b, done, DSA_CACHE_QUEUE - 99);
+    collect(&b, done, DSA_REDIS_QUEUE - 99);
 
-    for (i = 0, n = 0; i < DSA_CACHE_QUEUE; i++) {
-        n += op[i].result == DSA_CACHE_MISS || op[i].result == DSA_CACHE_DONE;
+    for (i = 0, n = 0; i < DSA_REDIS_QUEUE; i++) {
+        n += op[i].result == DSA_REDIS_MISS || op[i].result == DSA_REDIS_DONE;
     }
 
-    assert_int_equal(n, DSA_CACHE_QUEUE - 99);
-    assert_null(dsa_cache_collect(b.cache));
+    assert_int_equal(n, DSA_REDIS_QUEUE - 99);
+    assert_null(dsa_redis_collect(b.cache));
 
     /* operations that were never collected are the caller's again */
 
-    assert_int_equal(dsa_cache_submit(b.cache, &op[0]), DSA_OK);
+    assert_int_equal(dsa_redis_submit(b.cache, &op[0]), DSA_OK);
     box_close(&b);
     fake_stop();
     free(page);
@@ -672,20 +672,20 @@ test_bucket(void **state)
 {
     uint32_t             i;
     uint64_t             now, wait, sent;
-    dsa_cache_bucket_t   b;
+    dsa_redis_bucket_t   b;
 
     memset(&b, 0, sizeof(b));
-    assert_int_equal(dsa_cache_bucket(&b, 5, 1000000), 0);
+    assert_int_equal(dsa_redis_bucket(&b, 5, 1000000), 0);
 
     /* 3 MB at 1 GB/s: one page every 3 ms */
 
     b.rate = 1000000000;
     b.next_us = 1000;
 
-    assert_int_equal(dsa_cache_bucket(&b, 1000, 3000000), 0);
-    assert_int_equal(dsa_cache_bucket(&b, 1000, 3000000), 3000);
-    assert_int_equal(dsa_cache_bucket(&b, 3999, 3000000), 1);
-    assert_int_equal(dsa_cache_bucket(&b, 4000, 3000000), 0);
+    assert_int_equal(dsa_redis_bucket(&b, 1000, 3000000), 0);
+    assert_int_equal(dsa_redis_bucket(&b, 1000, 3000000), 3000);
+    assert_int_equal(dsa_redis_bucket(&b, 3999, 3000000), 1);
+    assert_int_equal(dsa_redis_bucket(&b, 4000, 3000000), 0);
 
     /* late by 1 ms each time: the rate is that of the limit nevertheless */
 
@@ -694,7 +694,7 @@ test_bucket(void **state)
     sent = 0;
 
     for (i = 0; i < 1000; i++) {
-        while ((wait = dsa_cache_bucket(&b, now, 3000000)) != 0) {
+        while ((wait = dsa_redis_bucket(&b, now, 3000000)) != 0) {
             now += wait + 1000;
         }
 
@@ -709,7 +709,7 @@ test_bucket(void **state)
 
     now += 3600000000ULL;
 
-    for (sent = 0; dsa_cache_bucket(&b, now, 3000000) == 0; ) {
+    for (sent = 0; dsa_redis_bucket(&b, now, 3000000) == 0; ) {
         sent += 3000000;
     }
 
@@ -719,8 +719,8 @@ test_bucket(void **state)
 
     b.rate = 1;
     b.next_us = now;
-    assert_int_equal(dsa_cache_bucket(&b, now, 3600ULL << 32), 0);
-    assert_true(dsa_cache_bucket(&b, now, 1) == (3600ULL << 32) * 1000000);
+    assert_int_equal(dsa_redis_bucket(&b, now, 3600ULL << 32), 0);
+    assert_true(dsa_redis_bucket(&b, now, 1) == (3600ULL << 32) * 1000000);
 }
 
 
@@ -734,9 +734,9 @@ test_bandwidth(void **state)
     uint32_t           i;
     uint64_t           sets;
     dsa_digest_t       digest;
-    dsa_cache_op_t     op[3], *done;
-    dsa_cache_conf_t   conf;
-    dsa_cache_stats_t  stats;
+    dsa_redis_op_t     op[3], *done;
+    dsa_redis_conf_t   conf;
+    dsa_redis_stats_t  stats;
 
     page = calloc(3, BYTES);
     assert_non_null(page);
@@ -750,22 +750,22 @@ test_bandwidth(void **state)
     wait_on(&b, 1);
 
     for (i = 0; i < 3; i++) {
-        set_op(&op[i], DSA_CACHE_SET, &digest, 1, page + i * BYTES);
-        assert_int_equal(dsa_cache_submit(b.cache, &op[i]), DSA_OK);
+        set_op(&op[i], DSA_REDIS_SET, &digest, 1, page + i * BYTES);
+        assert_int_equal(dsa_redis_submit(b.cache, &op[i]), DSA_OK);
     }
 
     collect(&b, &done, 1);
     assert_ptr_equal(done, &op[0]);
 
     for (i = 0; i < 20; i++) {
-        assert_int_equal(get(&b, 1), DSA_CACHE_MISS);
+        assert_int_equal(get(&b, 1), DSA_REDIS_MISS);
         assert_int_equal(probe(&b, 1, 2), 2);
     }
 
-    dsa_cache_stats(b.cache, &stats);
+    dsa_redis_stats(b.cache, &stats);
     sets = stats.sets;
     assert_int_equal(sets, 1);
-    assert_int_equal(dsa_cache_writes(b.cache), 2);
+    assert_int_equal(dsa_redis_writes(b.cache), 2);
 
     box_close(&b);
     fake_stop();

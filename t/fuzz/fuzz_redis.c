@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/pages/cache_conn.h"
+#include "engine/pages/redis_conn.h"
 
 
 #define BYTES   48
@@ -29,13 +29,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 
 static void
-check_get(dsa_cache_conn_t *c, const uint8_t *data, size_t size)
+check_get(dsa_redis_conn_t *c, const uint8_t *data, size_t size)
 {
     int                  rc;
     char                 line[] = "$176\r\n";
     uint8_t             *header, *page;
     dsa_err_t            err;
-    dsa_cache_reply_t    r;
+    dsa_redis_reply_t    r;
 
     header = malloc(DSA_KV_HEADER);
     page = malloc(BYTES);
@@ -44,7 +44,7 @@ check_get(dsa_cache_conn_t *c, const uint8_t *data, size_t size)
         abort();
     }
 
-    rc = dsa_cache_conn_get(c, key, header, page, BYTES, &r, &err);
+    rc = dsa_redis_conn_get(c, key, header, page, BYTES, &r, &err);
 
     if (rc == DSA_OK && r.type == DSA_REPLY_STRING && r.number == SENT
         && (size < sizeof(line) - 1 + SENT + 2
@@ -72,16 +72,16 @@ check_get(dsa_cache_conn_t *c, const uint8_t *data, size_t size)
 
 
 static void
-check_map(dsa_cache_conn_t *c, const dsa_cache_address_t *from)
+check_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from)
 {
     int                  is_cluster;
     uint32_t             i;
     dsa_err_t            err;
-    dsa_cache_address_t  again;
+    dsa_redis_address_t  again;
 
     static dsa_cluster_map_t  map;
 
-    if (dsa_cache_conn_map(c, from, &map, &is_cluster, &err) != DSA_OK) {
+    if (dsa_redis_conn_map(c, from, &map, &is_cluster, &err) != DSA_OK) {
         if (c->fd != -1) {
             abort();
         }
@@ -109,7 +109,7 @@ check_map(dsa_cache_conn_t *c, const dsa_cache_address_t *from)
         /* "unix:1" is a socket */
 
         if (strcmp(map.node[i].host, "unix") != 0
-            && (dsa_cache_address(&again, map.node[i].text, &err) != DSA_OK
+            && (dsa_redis_address(&again, map.node[i].text, &err) != DSA_OK
                 || strcmp(again.host, map.node[i].host) != 0
                 || again.port != map.node[i].port))
         {
@@ -121,13 +121,13 @@ check_map(dsa_cache_conn_t *c, const dsa_cache_address_t *from)
 
 static void
 check_redirect(const uint8_t *data, size_t size,
-    const dsa_cache_address_t *from)
+    const dsa_redis_address_t *from)
 {
     dsa_err_t            err;
-    dsa_cache_reply_t    r;
-    dsa_cache_address_t  to;
+    dsa_redis_reply_t    r;
+    dsa_redis_address_t  to;
 
-    if (dsa_cache_reply(&r, (const char *) data, size, &err) == DSA_OK
+    if (dsa_redis_reply(&r, (const char *) data, size, &err) == DSA_OK
         && r.type == DSA_REPLY_ERROR
         && dsa_cluster_redirect(&to, r.text, from, &err) == DSA_OK
         && (to.port < 1 || to.port > 65535 || to.host[0] == '\0'))
@@ -148,9 +148,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dsa_digest_t          digest[3];
     const char           *ping;
     const dsa_digest_t   *p[3];
-    dsa_cache_conn_t      c;
-    dsa_cache_reply_t     r;
-    dsa_cache_address_t   from;
+    dsa_redis_conn_t      c;
+    dsa_redis_reply_t     r;
+    dsa_redis_address_t   from;
 
     if (size < 1 || size > MOST) {
         return 0;
@@ -163,12 +163,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (socketpair(AF_UNIX, SOCK_STREAM|SOCK_NONBLOCK, 0, fd) != 0
         || send(fd[1], data, size, MSG_NOSIGNAL) != (ssize_t) size
         || shutdown(fd[1], SHUT_WR) != 0
-        || dsa_cache_address(&from, "seed:7000", &err) != DSA_OK)
+        || dsa_redis_address(&from, "seed:7000", &err) != DSA_OK)
     {
         abort();
     }
 
-    memset(&c, 0, offsetof(dsa_cache_conn_t, in));
+    memset(&c, 0, offsetof(dsa_redis_conn_t, in));
     memset(digest, 0, sizeof(digest));
     memset(page, 1, sizeof(page));
     memset(header, 2, sizeof(header));
@@ -176,7 +176,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     c.off_fd = -1;
     c.stop_fd = -1;
     c.timeout_ms = 1000;
-    dsa_cache_conn_begin(&c, 0);
+    dsa_redis_conn_begin(&c, 0);
 
     p[0] = &digest[0];
     p[1] = &digest[1];
@@ -189,11 +189,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
 
     case 1:
-        (void) dsa_cache_conn_set(&c, key, header, page, BYTES, 1, &r, &err);
+        (void) dsa_redis_conn_set(&c, key, header, page, BYTES, 1, &r, &err);
         break;
 
     case 2:
-        if (dsa_cache_conn_exists(&c, p, 3, &found, &r, &err) == DSA_OK
+        if (dsa_redis_conn_exists(&c, p, 3, &found, &r, &err) == DSA_OK
             && found > 3)
         {
             abort();
@@ -203,7 +203,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 3:
         ping = "PING";
         len = 4;
-        (void) dsa_cache_conn_command(&c, 1, &ping, &len, &r, &err);
+        (void) dsa_redis_conn_command(&c, 1, &ping, &len, &r, &err);
         break;
 
     case 4:
@@ -214,7 +214,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_redirect(data, size, &from);
     }
 
-    dsa_cache_conn_close(&c);
+    dsa_redis_conn_close(&c);
     (void) close(fd[1]);
 
     return 0;

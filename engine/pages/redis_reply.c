@@ -6,18 +6,18 @@
 
 #include <string.h>
 
-#include "engine/pages/cache_reply.h"
+#include "engine/pages/redis_reply.h"
 
 
 #define DSA_REPLY_DIGITS    18          /* 10^18 fits in 63 bits */
 
 
-static int dsa_cache_reply_number(dsa_cache_reply_t *r, const char *in,
+static int dsa_redis_reply_number(dsa_redis_reply_t *r, const char *in,
     size_t len);
 
 
 int
-dsa_cache_reply(dsa_cache_reply_t *r, const char *in, size_t n,
+dsa_redis_reply(dsa_redis_reply_t *r, const char *in, size_t n,
     dsa_err_t *err)
 {
     size_t       i, len;
@@ -33,13 +33,13 @@ dsa_cache_reply(dsa_cache_reply_t *r, const char *in, size_t n,
                          (unsigned char) in[0]);
     }
 
-    end = memchr(in, '\n', n < DSA_CACHE_LINE ? n : DSA_CACHE_LINE);
+    end = memchr(in, '\n', n < DSA_REDIS_LINE ? n : DSA_REDIS_LINE);
 
     if (end == NULL) {
-        return n < DSA_CACHE_LINE
+        return n < DSA_REDIS_LINE
                ? DSA_AGAIN
                : dsa_error(err, "protocol error: a line of a reply is longer "
-                           "than %d bytes", DSA_CACHE_LINE);
+                           "than %d bytes", DSA_REDIS_LINE);
     }
 
     len = (size_t) (end - in);
@@ -51,7 +51,7 @@ dsa_cache_reply(dsa_cache_reply_t *r, const char *in, size_t n,
                          "with one CR and LF");
     }
 
-    r->type = (dsa_cache_reply_e) in[0];
+    r->type = (dsa_redis_reply_e) in[0];
     r->size = len + 1;
     r->number = 0;
     r->text[0] = '\0';
@@ -60,7 +60,7 @@ dsa_cache_reply(dsa_cache_reply_t *r, const char *in, size_t n,
     len -= 2;
 
     if (r->type == DSA_REPLY_INTEGER || r->type == DSA_REPLY_STRING) {
-        return dsa_cache_reply_number(r, in, len) == DSA_OK
+        return dsa_redis_reply_number(r, in, len) == DSA_OK
                ? DSA_OK
                : dsa_error(err, "protocol error: a reply has a wrong number");
     }
@@ -78,7 +78,7 @@ dsa_cache_reply(dsa_cache_reply_t *r, const char *in, size_t n,
 /* Only the form in which Redis writes numbers: no "+", no leading zeros. */
 
 static int
-dsa_cache_reply_number(dsa_cache_reply_t *r, const char *in, size_t len)
+dsa_redis_reply_number(dsa_redis_reply_t *r, const char *in, size_t len)
 {
     int      minus;
     size_t   i;
@@ -112,7 +112,7 @@ dsa_cache_reply_number(dsa_cache_reply_t *r, const char *in, size_t len)
 
 
 int
-dsa_cache_reply_is(const dsa_cache_reply_t *r, const char *code)
+dsa_redis_reply_is(const dsa_redis_reply_t *r, const char *code)
 {
     size_t  n;
 

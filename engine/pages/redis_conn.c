@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/pages/cache_conn.h"
+#include "engine/pages/redis_conn.h"
 #include "redis_schema/resp.h"
 
 
@@ -32,33 +32,33 @@ _Static_assert(DSA_KV_KEY == 72, "commands contain the length of a key");
 #define DSA_CONN_ELEMENTS   (32 * DSA_CLUSTER_SLOTS)
 
 
-static int dsa_conn_fail(dsa_cache_conn_t *c);
-static int dsa_conn_wait(dsa_cache_conn_t *c, short events, dsa_err_t *err);
-static int dsa_conn_send(dsa_cache_conn_t *c, struct iovec *iov, int n,
+static int dsa_conn_fail(dsa_redis_conn_t *c);
+static int dsa_conn_wait(dsa_redis_conn_t *c, short events, dsa_err_t *err);
+static int dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n,
     dsa_err_t *err);
-static int dsa_conn_receive(dsa_cache_conn_t *c, struct iovec *iov, int n,
+static int dsa_conn_receive(dsa_redis_conn_t *c, struct iovec *iov, int n,
     size_t *size, dsa_err_t *err);
-static int dsa_conn_reply(dsa_cache_conn_t *c, size_t want,
-    dsa_cache_reply_t *r, dsa_err_t *err);
-static int dsa_conn_body(dsa_cache_conn_t *c, uint8_t *header, uint8_t *page,
+static int dsa_conn_reply(dsa_redis_conn_t *c, size_t want,
+    dsa_redis_reply_t *r, dsa_err_t *err);
+static int dsa_conn_body(dsa_redis_conn_t *c, uint8_t *header, uint8_t *page,
     uint64_t bytes, dsa_err_t *err);
-static int dsa_conn_end(dsa_cache_conn_t *c, dsa_err_t *err);
-static int dsa_conn_auth(dsa_cache_conn_t *c, const char *user,
+static int dsa_conn_end(dsa_redis_conn_t *c, dsa_err_t *err);
+static int dsa_conn_auth(dsa_redis_conn_t *c, const char *user,
     const char *password, dsa_err_t *err);
-static int dsa_conn_array(dsa_cache_conn_t *c, dsa_resp_t *resp,
+static int dsa_conn_array(dsa_redis_conn_t *c, dsa_resp_t *resp,
     redisReply **reply, dsa_err_t *err);
 
 
 void
-dsa_cache_conn_begin(dsa_cache_conn_t *c, uint64_t bytes)
+dsa_redis_conn_begin(dsa_redis_conn_t *c, uint64_t bytes)
 {
     c->last_ms = dsa_clock_ms();
-    c->deadline_ms = c->last_ms + c->timeout_ms + bytes / DSA_CACHE_SLOWEST;
+    c->deadline_ms = c->last_ms + c->timeout_ms + bytes / DSA_REDIS_SLOWEST;
 }
 
 
 int
-dsa_cache_conn_open(dsa_cache_conn_t *c, const dsa_cache_address_t *a,
+dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     const char *user, const char *password, dsa_err_t *err)
 {
     int                 error;
@@ -66,7 +66,7 @@ dsa_cache_conn_open(dsa_cache_conn_t *c, const dsa_cache_address_t *a,
     socklen_t           size;
     const char         *ping;
     redisContext       *redis;
-    dsa_cache_reply_t   r;
+    dsa_redis_reply_t   r;
 
     assert(c->fd == -1);
 
@@ -109,7 +109,7 @@ dsa_cache_conn_open(dsa_cache_conn_t *c, const dsa_cache_address_t *a,
     ping = "PING";
     len = 4;
 
-    if (dsa_cache_conn_command(c, 1, &ping, &len, &r, err) != DSA_OK) {
+    if (dsa_redis_conn_command(c, 1, &ping, &len, &r, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -124,13 +124,13 @@ dsa_cache_conn_open(dsa_cache_conn_t *c, const dsa_cache_address_t *a,
 
 
 static int
-dsa_conn_auth(dsa_cache_conn_t *c, const char *user, const char *password,
+dsa_conn_auth(dsa_redis_conn_t *c, const char *user, const char *password,
     dsa_err_t *err)
 {
     int                 argc;
     size_t              len[3];
     const char         *argv[3];
-    dsa_cache_reply_t   r;
+    dsa_redis_reply_t   r;
 
     if (password == NULL) {
         return DSA_OK;
@@ -149,7 +149,7 @@ dsa_conn_auth(dsa_cache_conn_t *c, const char *user, const char *password,
     len[1] = strlen(argv[1]);
     len[2] = argc == 3 ? strlen(argv[2]) : 0;
 
-    if (dsa_cache_conn_command(c, argc, argv, len, &r, err) != DSA_OK) {
+    if (dsa_redis_conn_command(c, argc, argv, len, &r, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -164,7 +164,7 @@ dsa_conn_auth(dsa_cache_conn_t *c, const char *user, const char *password,
 
 
 void
-dsa_cache_conn_close(dsa_cache_conn_t *c)
+dsa_redis_conn_close(dsa_redis_conn_t *c)
 {
     if (c->fd != -1) {
         (void) close(c->fd);
@@ -174,7 +174,7 @@ dsa_cache_conn_close(dsa_cache_conn_t *c)
 
 
 int
-dsa_cache_conn_idle(const dsa_cache_conn_t *c)
+dsa_redis_conn_idle(const dsa_redis_conn_t *c)
 {
     struct pollfd  p;
 
@@ -186,8 +186,8 @@ dsa_cache_conn_idle(const dsa_cache_conn_t *c)
 
 
 int
-dsa_cache_conn_command(dsa_cache_conn_t *c, int argc, const char **argv,
-    const size_t *argvlen, dsa_cache_reply_t *r, dsa_err_t *err)
+dsa_redis_conn_command(dsa_redis_conn_t *c, int argc, const char **argv,
+    const size_t *argvlen, dsa_redis_reply_t *r, dsa_err_t *err)
 {
     int            n, rc;
     char          *text;
@@ -207,7 +207,7 @@ dsa_cache_conn_command(dsa_cache_conn_t *c, int argc, const char **argv,
     redisFreeCommand(text);
 
     if (rc != DSA_OK
-        || dsa_conn_reply(c, DSA_CACHE_INPUT, r, err) != DSA_OK)
+        || dsa_conn_reply(c, DSA_REDIS_INPUT, r, err) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -223,17 +223,17 @@ dsa_cache_conn_command(dsa_cache_conn_t *c, int argc, const char **argv,
 
 
 int
-dsa_cache_conn_exists(dsa_cache_conn_t *c, const dsa_digest_t **digest,
-    uint32_t n, uint32_t *found, dsa_cache_reply_t *r, dsa_err_t *err)
+dsa_redis_conn_exists(dsa_redis_conn_t *c, const dsa_digest_t **digest,
+    uint32_t n, uint32_t *found, dsa_redis_reply_t *r, dsa_err_t *err)
 {
     char               *p;
     uint32_t            i;
     struct iovec        iov;
-    dsa_cache_reply_t   reply;
-    char                out[DSA_CACHE_CHUNK * (sizeof(DSA_CONN_EXISTS) - 1
+    dsa_redis_reply_t   reply;
+    char                out[DSA_REDIS_CHUNK * (sizeof(DSA_CONN_EXISTS) - 1
                                                + DSA_KV_KEY + 2) + 1];
 
-    assert(n >= 1 && n <= DSA_CACHE_CHUNK);
+    assert(n >= 1 && n <= DSA_REDIS_CHUNK);
 
     p = out;
 
@@ -256,7 +256,7 @@ dsa_cache_conn_exists(dsa_cache_conn_t *c, const dsa_digest_t **digest,
     *found = 0;
 
     for (i = 0; i < n; i++) {
-        if (dsa_conn_reply(c, DSA_CACHE_INPUT, &reply, err) != DSA_OK) {
+        if (dsa_conn_reply(c, DSA_REDIS_INPUT, &reply, err) != DSA_OK) {
             return DSA_ERROR;
         }
 
@@ -283,8 +283,8 @@ dsa_cache_conn_exists(dsa_cache_conn_t *c, const dsa_digest_t **digest,
 
 
 int
-dsa_cache_conn_get(dsa_cache_conn_t *c, const char *key, uint8_t *header,
-    uint8_t *page, uint64_t bytes, dsa_cache_reply_t *r, dsa_err_t *err)
+dsa_redis_conn_get(dsa_redis_conn_t *c, const char *key, uint8_t *header,
+    uint8_t *page, uint64_t bytes, dsa_redis_reply_t *r, dsa_err_t *err)
 {
     int           n;
     char          line[32];
@@ -325,7 +325,7 @@ dsa_cache_conn_get(dsa_cache_conn_t *c, const char *key, uint8_t *header,
 
 
 static int
-dsa_conn_body(dsa_cache_conn_t *c, uint8_t *header, uint8_t *page,
+dsa_conn_body(dsa_redis_conn_t *c, uint8_t *header, uint8_t *page,
     uint64_t bytes, dsa_err_t *err)
 {
     char          end[2];
@@ -377,9 +377,9 @@ dsa_conn_body(dsa_cache_conn_t *c, uint8_t *header, uint8_t *page,
 
 
 int
-dsa_cache_conn_set(dsa_cache_conn_t *c, const char *key,
+dsa_redis_conn_set(dsa_redis_conn_t *c, const char *key,
     const uint8_t *header, const uint8_t *page, uint64_t bytes, uint64_t ttl_s,
-    dsa_cache_reply_t *r, dsa_err_t *err)
+    dsa_redis_reply_t *r, dsa_err_t *err)
 {
     int           n;
     char          length[32], ttl[64], seconds[32];
@@ -406,7 +406,7 @@ dsa_cache_conn_set(dsa_cache_conn_t *c, const char *key,
     iov[5].iov_len = (size_t) n;
 
     if (dsa_conn_send(c, iov, 6, err) != DSA_OK
-        || dsa_conn_reply(c, DSA_CACHE_INPUT, r, err) != DSA_OK)
+        || dsa_conn_reply(c, DSA_REDIS_INPUT, r, err) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -422,7 +422,7 @@ dsa_cache_conn_set(dsa_cache_conn_t *c, const char *key,
 
 
 int
-dsa_cache_conn_map(dsa_cache_conn_t *c, const dsa_cache_address_t *from,
+dsa_redis_conn_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from,
     dsa_cluster_map_t *map, int *is_cluster, dsa_err_t *err)
 {
     int            rc;
@@ -468,7 +468,7 @@ dsa_cache_conn_map(dsa_cache_conn_t *c, const dsa_cache_address_t *from,
 /* Reads one reply of any kind; *reply is NULL unless the result is DSA_OK. */
 
 static int
-dsa_conn_array(dsa_cache_conn_t *c, dsa_resp_t *resp, redisReply **reply,
+dsa_conn_array(dsa_redis_conn_t *c, dsa_resp_t *resp, redisReply **reply,
     dsa_err_t *err)
 {
     int           rc;
@@ -517,9 +517,9 @@ dsa_conn_array(dsa_cache_conn_t *c, dsa_resp_t *resp, redisReply **reply,
 /* Closes the connection; the caller has written the cause. */
 
 static int
-dsa_conn_fail(dsa_cache_conn_t *c)
+dsa_conn_fail(dsa_redis_conn_t *c)
 {
-    dsa_cache_conn_close(c);
+    dsa_redis_conn_close(c);
 
     return DSA_ERROR;
 }
@@ -531,7 +531,7 @@ dsa_conn_fail(dsa_cache_conn_t *c)
  */
 
 static int
-dsa_conn_wait(dsa_cache_conn_t *c, short events, dsa_err_t *err)
+dsa_conn_wait(dsa_redis_conn_t *c, short events, dsa_err_t *err)
 {
     int            n;
     uint64_t       now, until;
@@ -551,7 +551,7 @@ dsa_conn_wait(dsa_cache_conn_t *c, short events, dsa_err_t *err)
 
         if (now >= until) {
             (void) dsa_error(err, "timed out: less than %d MB/s",
-                             DSA_CACHE_SLOWEST / 1000);
+                             DSA_REDIS_SLOWEST / 1000);
             break;
         }
 
@@ -586,7 +586,7 @@ dsa_conn_wait(dsa_cache_conn_t *c, short events, dsa_err_t *err)
 /* Sends everything; changes iov. */
 
 static int
-dsa_conn_send(dsa_cache_conn_t *c, struct iovec *iov, int n, dsa_err_t *err)
+dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n, dsa_err_t *err)
 {
     ssize_t        size;
     struct msghdr  msg;
@@ -636,7 +636,7 @@ dsa_conn_send(dsa_cache_conn_t *c, struct iovec *iov, int n, dsa_err_t *err)
 /* Receives at least one byte and at most what iov has. */
 
 static int
-dsa_conn_receive(dsa_cache_conn_t *c, struct iovec *iov, int n, size_t *size,
+dsa_conn_receive(dsa_redis_conn_t *c, struct iovec *iov, int n, size_t *size,
     dsa_err_t *err)
 {
     ssize_t  rc;
@@ -676,7 +676,7 @@ dsa_conn_receive(dsa_cache_conn_t *c, struct iovec *iov, int n, size_t *size,
  */
 
 static int
-dsa_conn_reply(dsa_cache_conn_t *c, size_t want, dsa_cache_reply_t *r,
+dsa_conn_reply(dsa_redis_conn_t *c, size_t want, dsa_redis_reply_t *r,
     dsa_err_t *err)
 {
     int           rc;
@@ -684,7 +684,7 @@ dsa_conn_reply(dsa_cache_conn_t *c, size_t want, dsa_cache_reply_t *r,
     struct iovec  iov;
 
     for ( ;; ) {
-        rc = dsa_cache_reply(r, c->in + c->pos, c->len - c->pos, err);
+        rc = dsa_redis_reply(r, c->in + c->pos, c->len - c->pos, err);
 
         if (rc == DSA_OK) {
             c->pos += r->size;
@@ -715,7 +715,7 @@ dsa_conn_reply(dsa_cache_conn_t *c, size_t want, dsa_cache_reply_t *r,
  * command is sent. */
 
 static int
-dsa_conn_end(dsa_cache_conn_t *c, dsa_err_t *err)
+dsa_conn_end(dsa_redis_conn_t *c, dsa_err_t *err)
 {
     if (c->pos == c->len) {
         return DSA_OK;

@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _DSA_CACHE_BUCKET_H_INCLUDED_
-#define _DSA_CACHE_BUCKET_H_INCLUDED_
+#ifndef _DSA_REDIS_BUCKET_H_INCLUDED_
+#define _DSA_REDIS_BUCKET_H_INCLUDED_
 
 
 #include <stdint.h>
@@ -24,13 +24,13 @@
 typedef struct {
     uint64_t            rate;           /* bytes/s; 0: no limit */
     uint64_t            next_us;
-} dsa_cache_bucket_t;
+} dsa_redis_bucket_t;
 
 
 /* Charges bytes and returns 0, or returns the us until they may be sent. */
 
 static inline uint64_t
-dsa_cache_bucket(dsa_cache_bucket_t *b, uint64_t now_us, uint64_t bytes)
+dsa_redis_bucket(dsa_redis_bucket_t *b, uint64_t now_us, uint64_t bytes)
 {
     if (b->rate == 0) {
         return 0;
@@ -53,4 +53,4 @@ dsa_cache_bucket(dsa_cache_bucket_t *b, uint64_t now_us, uint64_t bytes)
 }
 
 
-#endif /* _DSA_CACHE_BUCKET_H_INCLUDED_ */
+#endif /* _DSA_REDIS_BUCKET_H_INCLUDED_ */

@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _T_CACHE_H_INCLUDED_
-#define _T_CACHE_H_INCLUDED_
+#ifndef _T_REDIS_H_INCLUDED_
+#define _T_REDIS_H_INCLUDED_
 
 
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 #include "base/clock.h"
 #include "base/wake.h"
-#include "engine/pages/cache.h"
+#include "engine/pages/redis.h"
 #include "redis_schema/kv.h"
 
 
@@ -52,7 +52,7 @@ typedef struct {
 
 
 typedef struct {
-    dsa_cache_t    *cache;
+    dsa_redis_t    *cache;
     int             fd;                 /* the wake fd */
     uint64_t        bytes;
 } box_t;
@@ -223,9 +223,9 @@ wake_up(void *data)
 
 
 static inline void
-box_conf(box_t *b, dsa_cache_conf_t *conf, char **address, uint32_t n)
+box_conf(box_t *b, dsa_redis_conf_t *conf, char **address, uint32_t n)
 {
-    memset(conf, 0, sizeof(dsa_cache_conf_t));
+    memset(conf, 0, sizeof(dsa_redis_conf_t));
 
     conf->address = address;
     conf->n_addresses = n;
@@ -240,7 +240,7 @@ box_conf(box_t *b, dsa_cache_conf_t *conf, char **address, uint32_t n)
 
 
 static inline void
-box_open(box_t *b, const dsa_cache_conf_t *conf)
+box_open(box_t *b, const dsa_redis_conf_t *conf)
 {
     dsa_err_t  err;
 
@@ -248,7 +248,7 @@ box_open(box_t *b, const dsa_cache_conf_t *conf)
     b->fd = eventfd(0, 0);
     assert_int_not_equal(b->fd, -1);
 
-    b->cache = dsa_cache_open(conf, &err);
+    b->cache = dsa_redis_open(conf, &err);
 
     if (b->cache == NULL) {
         fail_msg("%s", err.text);
@@ -259,7 +259,7 @@ box_open(box_t *b, const dsa_cache_conf_t *conf)
 static inline void
 box_close(box_t *b)
 {
-    dsa_cache_close(b->cache);
+    dsa_redis_close(b->cache);
     (void) close(b->fd);
 }
 
@@ -270,12 +270,12 @@ static inline void
 wait_on(box_t *b, uint32_t servers)
 {
     uint64_t            until;
-    dsa_cache_stats_t   stats;
+    dsa_redis_stats_t   stats;
 
     until = deadline();
 
     for ( ;; ) {
-        dsa_cache_stats(b->cache, &stats);
+        dsa_redis_stats(b->cache, &stats);
 
         if (stats.servers_on == servers) {
             return;
@@ -296,7 +296,7 @@ static inline void
 box_simple(box_t *b, redis_t *r)
 {
     char              *address;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     address = r->address;
     box_conf(b, &conf, &address, 1);
@@ -308,11 +308,11 @@ box_simple(box_t *b, redis_t *r)
 /* Waits until n operations have ended; they are in the order of their ends. */
 
 static inline void
-collect(box_t *b, dsa_cache_op_t **done, uint32_t n)
+collect(box_t *b, dsa_redis_op_t **done, uint32_t n)
 {
     uint32_t         i;
     uint64_t         count;
-    dsa_cache_op_t  *op;
+    dsa_redis_op_t  *op;
     struct pollfd    p;
 
     for (i = 0; i < n; ) {
@@ -325,7 +325,7 @@ collect(box_t *b, dsa_cache_op_t **done, uint32_t n)
 
         assert_int_equal(read(b->fd, &count, sizeof(count)), sizeof(count));
 
-        for (op = dsa_cache_collect(b->cache); op != NULL; op = op->next) {
+        for (op = dsa_redis_collect(b->cache); op != NULL; op = op->next) {
             assert_true(i < n);
             done[i++] = op;
         }
@@ -334,10 +334,10 @@ collect(box_t *b, dsa_cache_op_t **done, uint32_t n)
 
 
 static inline void
-set_op(dsa_cache_op_t *op, dsa_cache_kind_e kind, const dsa_digest_t *digest,
+set_op(dsa_redis_op_t *op, dsa_redis_kind_e kind, const dsa_digest_t *digest,
     uint32_t n, uint8_t *page)
 {
-    memset(op, 0, sizeof(dsa_cache_op_t));
+    memset(op, 0, sizeof(dsa_redis_op_t));
     op->kind = kind;
     op->digest = digest;
     op->n = n;
@@ -348,11 +348,11 @@ set_op(dsa_cache_op_t *op, dsa_cache_kind_e kind, const dsa_digest_t *digest,
 /* Executes one operation; 0 if it was rejected, otherwise its result. */
 
 static inline int
-execute(box_t *b, dsa_cache_op_t *op)
+execute(box_t *b, dsa_redis_op_t *op)
 {
-    dsa_cache_op_t  *done;
+    dsa_redis_op_t  *done;
 
-    if (dsa_cache_submit(b->cache, op) != DSA_OK) {
+    if (dsa_redis_submit(b->cache, op) != DSA_OK) {
         return 0;
     }
 
@@ -400,14 +400,14 @@ put(box_t *b, uint32_t n)
     int              rc;
     uint8_t         *page;
     dsa_digest_t     digest;
-    dsa_cache_op_t   op;
+    dsa_redis_op_t   op;
 
     page = malloc(b->bytes);
     assert_non_null(page);
     page_of(n, page, b->bytes);
     digest = digest_of(n);
 
-    set_op(&op, DSA_CACHE_SET, &digest, 1, page);
+    set_op(&op, DSA_REDIS_SET, &digest, 1, page);
     rc = execute(b, &op);
     free(page);
 
@@ -423,7 +423,7 @@ get(box_t *b, uint32_t n)
     int              rc;
     uint8_t         *page, *expected;
     dsa_digest_t     digest;
-    dsa_cache_op_t   op;
+    dsa_redis_op_t   op;
 
     page = calloc(1, b->bytes);
     expected = malloc(b->bytes);
@@ -431,10 +431,10 @@ get(box_t *b, uint32_t n)
     page_of(n, expected, b->bytes);
     digest = digest_of(n);
 
-    set_op(&op, DSA_CACHE_GET, &digest, 1, page);
+    set_op(&op, DSA_REDIS_GET, &digest, 1, page);
     rc = execute(b, &op);
 
-    if (rc == DSA_CACHE_DONE) {
+    if (rc == DSA_REDIS_DONE) {
         assert_memory_equal(page, expected, b->bytes);
     }
 
@@ -453,7 +453,7 @@ probe(box_t *b, uint32_t first, uint32_t n)
     int              rc;
     uint32_t         i;
     dsa_digest_t    *digest;
-    dsa_cache_op_t   op;
+    dsa_redis_op_t   op;
 
     digest = malloc(n * sizeof(dsa_digest_t));
     assert_non_null(digest);
@@ -462,11 +462,11 @@ probe(box_t *b, uint32_t first, uint32_t n)
         digest[i] = digest_of(first + i);
     }
 
-    set_op(&op, DSA_CACHE_PROBE, digest, n, NULL);
+    set_op(&op, DSA_REDIS_PROBE, digest, n, NULL);
     rc = execute(b, &op);
     free(digest);
 
-    return rc == 0 ? -1 : rc == DSA_CACHE_DONE ? (int) op.found : -2;
+    return rc == 0 ? -1 : rc == DSA_REDIS_DONE ? (int) op.found : -2;
 }
 
 
@@ -553,4 +553,4 @@ wait_logged(const char *text)
 }
 
 
-#endif /* _T_CACHE_H_INCLUDED_ */
+#endif /* _T_REDIS_H_INCLUDED_ */

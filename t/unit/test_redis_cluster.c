@@ -8,8 +8,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "t/unit/cache.h"
-#include "engine/pages/cache_cluster.h"
+#include "t/unit/redis.h"
+#include "engine/pages/redis_cluster.h"
 
 
 /*
@@ -233,8 +233,8 @@ test_cluster(void **state)
     box_t               b;
     char               *address;
     uint32_t            i;
-    dsa_cache_conf_t    conf;
-    dsa_cache_stats_t   stats;
+    dsa_redis_conf_t    conf;
+    dsa_redis_stats_t   stats;
 
     address = tcp[1];
     box_conf(&b, &conf, &address, 1);
@@ -242,20 +242,20 @@ test_cluster(void **state)
     wait_on(&b, NODES);
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(put(&b, i), DSA_CACHE_DONE);
+        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
         assert_int_equal(where(i), node_of(i));
     }
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(get(&b, i), DSA_CACHE_DONE);
+        assert_int_equal(get(&b, i), DSA_REDIS_DONE);
     }
 
     assert_int_equal(probe(&b, 0, 61), 60);
     assert_int_equal(number(&node[node_of(33)], "UNLINK %s", key_of(33)), 1);
     assert_int_equal(probe(&b, 0, 61), 33);
-    assert_int_equal(put(&b, 33), DSA_CACHE_DONE);
+    assert_int_equal(put(&b, 33), DSA_REDIS_DONE);
 
-    dsa_cache_stats(b.cache, &stats);
+    dsa_redis_stats(b.cache, &stats);
     assert_int_equal(stats.servers, NODES);
     assert_int_equal(stats.failed, 0);
 
@@ -286,8 +286,8 @@ test_moved(void **state)
     box_t              b;
     char              *address;
     uint32_t           i, from, to;
-    dsa_cache_conf_t   conf;
-    dsa_cache_stats_t  stats;
+    dsa_redis_conf_t   conf;
+    dsa_redis_stats_t  stats;
 
     address = node[0].address;
     box_conf(&b, &conf, &address, 1);
@@ -302,12 +302,12 @@ test_moved(void **state)
         move_slot(slot_of(i), to);
 
         if (i == 100) {
-            assert_int_equal(put(&b, i), DSA_CACHE_DONE);
+            assert_int_equal(put(&b, i), DSA_REDIS_DONE);
             assert_int_equal(where(i), to);
-            assert_int_equal(get(&b, i), DSA_CACHE_DONE);
+            assert_int_equal(get(&b, i), DSA_REDIS_DONE);
 
         } else if (i == 101) {
-            assert_int_equal(get(&b, i), DSA_CACHE_MISS);
+            assert_int_equal(get(&b, i), DSA_REDIS_MISS);
 
         } else {
             ok(&node[to], "SET %s x", key_of(i));
@@ -318,7 +318,7 @@ test_moved(void **state)
         move_slot(slot_of(i), from);
     }
 
-    dsa_cache_stats(b.cache, &stats);
+    dsa_redis_stats(b.cache, &stats);
     assert_int_equal(stats.failed, 0);
     box_close(&b);
 }
@@ -330,7 +330,7 @@ test_ask(void **state)
     box_t              b;
     char              *address;
     uint32_t           from, to;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     address = tcp[0];
     box_conf(&b, &conf, &address, 1);
@@ -344,9 +344,9 @@ test_ask(void **state)
     ok(&node[to], "CLUSTER SETSLOT %u IMPORTING %s", slot_of(200), id[from]);
     ok(&node[from], "CLUSTER SETSLOT %u MIGRATING %s", slot_of(200), id[to]);
 
-    assert_int_equal(get(&b, 200), DSA_CACHE_MISS);
-    assert_int_equal(put(&b, 200), DSA_CACHE_DONE);
-    assert_int_equal(get(&b, 200), DSA_CACHE_DONE);
+    assert_int_equal(get(&b, 200), DSA_REDIS_MISS);
+    assert_int_equal(put(&b, 200), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 200), DSA_REDIS_DONE);
     assert_int_equal(probe(&b, 200, 1), 0);
 
     /* the page is on the node that gets the slot */
@@ -355,7 +355,7 @@ test_ask(void **state)
                             slot_of(200)), 1);
 
     move_slot(slot_of(200), to);
-    assert_int_equal(get(&b, 200), DSA_CACHE_DONE);
+    assert_int_equal(get(&b, 200), DSA_REDIS_DONE);
     assert_int_equal(probe(&b, 200, 1), 1);
 
     (void) number(&node[to], "UNLINK %s", key_of(200));
@@ -373,7 +373,7 @@ test_lost_node(void **state)
     char              *address[2];
     uint32_t           i, lost;
     uint64_t           until;
-    dsa_cache_conf_t   conf;
+    dsa_redis_conf_t   conf;
 
     address[0] = tcp[0];
     address[1] = tcp[1];
@@ -387,12 +387,12 @@ test_lost_node(void **state)
     until = deadline();
 
     while ((rc = get(&b, lost)) != 0) {
-        assert_int_equal(rc, DSA_CACHE_FAILED);
+        assert_int_equal(rc, DSA_REDIS_FAILED);
         assert_true(dsa_clock_ms() < until);
     }
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(get(&b, i), node_of(i) == 2 ? 0 : DSA_CACHE_DONE);
+        assert_int_equal(get(&b, i), node_of(i) == 2 ? 0 : DSA_REDIS_DONE);
     }
 
     assert_int_equal(probe(&b, 0, 60), lost == 0 ? -1 : (int) lost);
@@ -401,7 +401,7 @@ test_lost_node(void **state)
     wait_on(&b, NODES);
     wait_cluster();
     put(&b, lost);
-    assert_int_equal(get(&b, lost), DSA_CACHE_DONE);
+    assert_int_equal(get(&b, lost), DSA_REDIS_DONE);
 
     box_close(&b);
 }
@@ -412,9 +412,9 @@ check_redirect(const char *text, const char *expected)
 {
     int                   rc;
     dsa_err_t             err;
-    dsa_cache_address_t   to, from;
+    dsa_redis_address_t   to, from;
 
-    assert_int_equal(dsa_cache_address(&from, "seed:7000", &err), DSA_OK);
+    assert_int_equal(dsa_redis_address(&from, "seed:7000", &err), DSA_OK);
     rc = dsa_cluster_redirect(&to, text, &from, &err);
 
     if (expected == NULL) {
@@ -458,9 +458,9 @@ read_map(dsa_cluster_map_t *map, const char *text)
     void                 *reply;
     dsa_err_t             err;
     redisReader          *reader;
-    dsa_cache_address_t   from;
+    dsa_redis_address_t   from;
 
-    assert_int_equal(dsa_cache_address(&from, "seed:7000", &err), DSA_OK);
+    assert_int_equal(dsa_redis_address(&from, "seed:7000", &err), DSA_OK);
 
     reader = redisReaderCreate();
     assert_int_equal(redisReaderFeed(reader, text, strlen(text)), REDIS_OK);

@@ -8,24 +8,24 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "engine/pages/cache_address.h"
+#include "engine/pages/redis_address.h"
 
 
-#define DSA_CACHE_UNIX      "unix:"
+#define DSA_REDIS_UNIX      "unix:"
 
 
-static int dsa_cache_address_port(const char *text);
+static int dsa_redis_address_port(const char *text);
 
 
 int
-dsa_cache_address(dsa_cache_address_t *a, const char *text, dsa_err_t *err)
+dsa_redis_address(dsa_redis_address_t *a, const char *text, dsa_err_t *err)
 {
     int          port;
     size_t       len;
     const char  *host, *colon;
 
-    if (strncmp(text, DSA_CACHE_UNIX, sizeof(DSA_CACHE_UNIX) - 1) == 0) {
-        host = text + sizeof(DSA_CACHE_UNIX) - 1;
+    if (strncmp(text, DSA_REDIS_UNIX, sizeof(DSA_REDIS_UNIX) - 1) == 0) {
+        host = text + sizeof(DSA_REDIS_UNIX) - 1;
         len = strlen(host);
 
         if (len == 0 || len >= sizeof(((struct sockaddr_un *) NULL)->sun_path))
@@ -35,7 +35,7 @@ dsa_cache_address(dsa_cache_address_t *a, const char *text, dsa_err_t *err)
         }
 
         memcpy(a->host, host, len + 1);
-        (void) snprintf(a->text, sizeof(a->text), DSA_CACHE_UNIX "%s", a->host);
+        (void) snprintf(a->text, sizeof(a->text), DSA_REDIS_UNIX "%s", a->host);
         a->port = 0;
 
         return DSA_OK;
@@ -43,7 +43,7 @@ dsa_cache_address(dsa_cache_address_t *a, const char *text, dsa_err_t *err)
 
     host = text;
     colon = strrchr(text, ':');
-    port = colon != NULL ? dsa_cache_address_port(colon + 1) : -1;
+    port = colon != NULL ? dsa_redis_address_port(colon + 1) : -1;
     len = colon != NULL ? (size_t) (colon - host) : 0;
 
     if (len > 2 && host[0] == '[' && host[len - 1] == ']') {
@@ -54,17 +54,17 @@ dsa_cache_address(dsa_cache_address_t *a, const char *text, dsa_err_t *err)
         port = -1;
     }
 
-    if (port == -1 || len == 0 || len >= DSA_CACHE_HOST) {
+    if (port == -1 || len == 0 || len >= DSA_REDIS_HOST) {
         return dsa_error(err, "\"%s\" is not an address of Redis; expected "
                          "HOST:PORT, [IPV6]:PORT or unix:PATH", text);
     }
 
-    return dsa_cache_address_set(a, host, len, port, err);
+    return dsa_redis_address_set(a, host, len, port, err);
 }
 
 
 int
-dsa_cache_address_set(dsa_cache_address_t *a, const char *host, size_t len,
+dsa_redis_address_set(dsa_redis_address_t *a, const char *host, size_t len,
     int64_t port, dsa_err_t *err)
 {
     int     v6;
@@ -75,9 +75,9 @@ dsa_cache_address_set(dsa_cache_address_t *a, const char *host, size_t len,
                          (long long) port);
     }
 
-    if (len == 0 || len >= DSA_CACHE_HOST) {
+    if (len == 0 || len >= DSA_REDIS_HOST) {
         return dsa_error(err, "a host name has %zu bytes; expected 1 to %d",
-                         len, DSA_CACHE_HOST - 1);
+                         len, DSA_REDIS_HOST - 1);
     }
 
     for (i = 0; i < len; i++) {
@@ -105,7 +105,7 @@ dsa_cache_address_set(dsa_cache_address_t *a, const char *host, size_t len,
 /* 1 to 65535, or -1 if the text is something else. */
 
 static int
-dsa_cache_address_port(const char *text)
+dsa_redis_address_port(const char *text)
 {
     int     port;
     size_t  i;
