@@ -172,6 +172,7 @@ dsa_redis_close(dsa_redis_t *c)
     for (i = 0; i < c->n_servers; i++) {
         s = &c->server[i];
 
+        dsa_redis_free_queue(&s->probes);
         dsa_redis_free_queue(&s->reads);
         dsa_redis_free_queue(&s->writes);
         (void) pthread_cond_destroy(&s->work);
@@ -413,7 +414,20 @@ dsa_redis_push(dsa_redis_server_t *s, dsa_redis_task_t *task, int front)
     assert(s->on);
 
     task->server = s->number;
-    q = task->op->kind == DSA_REDIS_SET ? &s->writes : &s->reads;
+
+    switch (task->op->kind) {
+
+    case DSA_REDIS_PROBE:
+        q = &s->probes;
+        break;
+
+    case DSA_REDIS_GET:
+        q = &s->reads;
+        break;
+
+    default: /* DSA_REDIS_SET */
+        q = &s->writes;
+    }
 
     if (q->first == NULL) {
         task->next = NULL;
@@ -442,6 +456,7 @@ dsa_redis_cancel(dsa_redis_t *c, const void *owner)
     dsa_redis_lock(c);
 
     for (i = 0; i < c->n_servers; i++) {
+        dsa_redis_cancel_queue(c, &c->server[i].probes, owner);
         dsa_redis_cancel_queue(c, &c->server[i].reads, owner);
         dsa_redis_cancel_queue(c, &c->server[i].writes, owner);
     }

@@ -155,9 +155,10 @@ int dsa_redis_on(const dsa_redis_t *c);
 
 /*
  * Queues an operation, which the caller keeps until it is collected.  Each
- * server executes reads and probes before writes; of several connections, one
- * is left for reads.  DSA_AGAIN: the server of the page, or of the first page
- * of a probe, is off; or there are DSA_REDIS_QUEUE operations.
+ * server executes probes before reads, and reads before writes; of several
+ * connections, one is left for probes and reads.  DSA_AGAIN: the server of the
+ * page, or of the first page of a probe, is off; or there are DSA_REDIS_QUEUE
+ * operations.
  */
 int dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op);
 

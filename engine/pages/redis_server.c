@@ -172,8 +172,8 @@ dsa_redis_server_count(dsa_redis_t *c)
 int
 dsa_redis_server_on(dsa_redis_server_t *s)
 {
-    assert(!s->on && s->busy == 0 && s->reads.first == NULL
-           && s->writes.first == NULL);
+    assert(!s->on && s->busy == 0 && s->probes.first == NULL
+           && s->reads.first == NULL && s->writes.first == NULL);
 
     s->on = 1;
     s->epoch++;
@@ -212,6 +212,7 @@ dsa_redis_server_off(dsa_redis_server_t *s, const dsa_err_t *cause)
     if (s->on) {
         s->on = 0;
         dsa_redis_server_count(s->cache);
+        dsa_redis_server_drop(&s->probes, s->cache);
         dsa_redis_server_drop(&s->reads, s->cache);
         dsa_redis_server_drop(&s->writes, s->cache);
         dsa_wake(s->off_fd);

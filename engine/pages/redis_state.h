@@ -91,7 +91,8 @@ struct dsa_redis_server_s {
     int                     off_fd;     /* readable: it went off */
     uint32_t                busy;       /* threads that execute something */
     uint32_t                writing;    /* of these, a SET */
-    dsa_redis_queue_t       reads;      /* empty while it is off */
+    dsa_redis_queue_t       probes;     /* all are empty while it is off */
+    dsa_redis_queue_t       reads;
     dsa_redis_queue_t       writes;
 
     uint64_t                since_ms;   /* when it was on the last time */

@@ -242,7 +242,12 @@ dsa_redis_next(dsa_redis_server_t *s, uint64_t *until_us)
     dsa_redis_queue_t  *q;
 
     c = s->cache;
-    q = &s->reads;
+    /*
+     * Probes come first: they take microseconds, and requests that have not
+     * begun wait for them.
+     */
+
+    q = s->probes.first != NULL ? &s->probes : &s->reads;
     most = s->n_threads > 1 ? s->n_threads - 1 : 1;
     *until_us = 0;
 

@@ -587,7 +587,7 @@ test_priority(void **state)
 
     fake_go();
     collect(&b, done, 8);
-    assert_string_equal(fake.order, "SGEGGSSS");
+    assert_string_equal(fake.order, "SEGGGSSS");
 
     for (i = 0; i < 8; i++) {
         assert_int_equal(op[i].result, kind[i] == DSA_REDIS_GET
@@ -634,13 +634,16 @@ test_queue_bound(void **state)
         }
     }
 
-    /* all with this owner but the first one, which is being executed */
+    /*
+     * All with this owner but the first one, which is being executed: 49
+     * probes, and then 50 reads.
+     */
 
     dsa_redis_cancel(b.cache, &b);
     collect(&b, done, 99);
 
     for (i = 0; i < 99; i++) {
-        assert_ptr_equal(done[i], &op[i + 1]);
+        assert_ptr_equal(done[i], &op[i < 49 ? 2 * i + 2 : 2 * i - 97]);
         assert_int_equal(done[i]->result, DSA_REDIS_FAILED);
         assert_int_equal(done[i]->begin_us, 0);
     }
