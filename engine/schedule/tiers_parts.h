@@ -18,7 +18,7 @@
  */
 
 #define DSA_TIER_BATCH      32          /* most pages in a call of move() */
-#define DSA_TIER_SAVES      4096        /* most saves of a rank in progress:
+#define DSA_TIER_SAVES      2048        /* most saves of a rank in progress:
                                            as many pages as may be saved in
                                            advance, because a page that comes
                                            too late ends all prefixes that it
