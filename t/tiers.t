@@ -48,12 +48,15 @@ sub redis_metric {
 
 # An answer with what its logarithms of probabilities are, and its usage.
 
-sub chat {
-    my ($text, %more) = @_;
+sub chat { return chat_on($t, @_) }
 
-    my $r = $t->post('/v1/chat/completions',
-                     ask($text, max_tokens => 12, temperature => 0, seed => 1,
-                         logprobs => JSON::PP::true, %more));
+
+sub chat_on {
+    my ($host, $text, %more) = @_;
+
+    my $r = $host->post('/v1/chat/completions',
+                        ask($text, max_tokens => 12, temperature => 0,
+                            seed => 1, logprobs => JSON::PP::true, %more));
 
     is($r->{status}, 200, 'answered') or diag $r->{body};
 
@@ -138,6 +141,31 @@ is(tiers($usage), "$hit: 0 0 $hit", 'found in Redis after a restart');
 is($answer, $computed, 'the same answer');
 is(redis_metric('hit_tokens_total'), $hit,
    'and counted');
+
+# a replica of another host finds them as well, beyond what its indexer selects
+
+{
+    my $host = DSA::Test->new('tiers-other');
+
+    $host->start_engine(conf => { %conf });
+    $host->start_nginx();
+
+    ($answer, $usage) = chat_on($host, $prompt);
+    is(tiers($usage), "$hit: 0 0 $hit", 'another replica finds them');
+    is($answer, $computed, 'the same answer');
+
+    # the first half from Redis, and a part that only this replica knows
+
+    my $half = substr($prompt, 0, length($prompt) / 2) . 'sun ' x 300;
+
+    (my $first, $usage) = chat_on($host, $half);
+    cmp_ok($usage->{prompt_tokens_details}{cached_tokens}, '>', 256,
+           'more than the 256 tokens that attention selects');
+    ($answer) = chat_on($host, $half);
+    is($answer, $first, 'half of a prefix: the same answer');
+
+    $host->done();
+}
 
 # a drained replica writes what is worth keeping before it ends
 
