@@ -31,10 +31,15 @@
  * Example: 512 pages of a prompt at 20 us a token are worth 655 ms; a server
  * that stops at once costs 33 ms, and one that stops after 100 pages is
  * abandoned 160 ms after the fetch began.
+ *
+ * Before the first prompt of a replica was computed, t is not known.  Pages are
+ * read then, and a read is abandoned as if t were DSA_LOAD_TOKEN_US, which is
+ * more than on any GPU.
  */
 
 #define DSA_LOAD_ADVANCE    0.05
 #define DSA_LOAD_PROBE_US   100000
+#define DSA_LOAD_TOKEN_US   500
 
 
 static uint64_t dsa_sched_probe_due(const dsa_sched_t *s);
@@ -257,16 +262,17 @@ dsa_sched_loads(dsa_sched_t *s)
 static uint64_t
 dsa_sched_load_limit(const dsa_sched_t *s, const dsa_seq_t *seq)
 {
-    double  pages;
+    double  pages, token;
 
-    if (s->pace.token == 0 || seq->fetch->ready >= seq->fetch->n) {
+    if (seq->fetch->ready >= seq->fetch->n) {
         return UINT64_MAX;
     }
 
+    token = s->pace.token != 0 ? s->pace.token : DSA_LOAD_TOKEN_US;
     pages = seq->fetch->ready + DSA_LOAD_ADVANCE * seq->fetch_pages;
 
     return seq->fetch->begin_us
-           + (uint64_t) (pages * DSA_PAGE_TOKENS * s->pace.token);
+           + (uint64_t) (pages * DSA_PAGE_TOKENS * token);
 }
 
 

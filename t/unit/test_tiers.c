@@ -583,6 +583,45 @@ test_abandon(void **state)
 }
 
 
+/* Before the first prompt was computed, a read has 0.5 ms for each token. */
+
+static void
+test_abandon_first(void **state)
+{
+    fake_t       *f;
+    client_t      c;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    s = start_tiers(&f, 200, 400, 1);
+    turn(s, &c, 1, 1, 101 * PAGE);
+    settle(s);
+    finish_tiers(s, f);
+
+    s = start_tiers(&f, 200, 400, 1);
+    redis.held = 1;
+    memset(&c, 0, sizeof(c));
+    c.seed = 1;
+    submit(s, &c, 1, 1, 101 * PAGE, 3, 1);
+    step(s);
+    redis_run(&redis, 1);
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    run(s);
+    assert_int_equal(dsa_sched_due_us(s) - f->now_us, 5 * PAGE * 500);
+
+    f->now_us = dsa_sched_due_us(s);
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    run(s);
+    check(&c, 3, DSA_FINISH_LENGTH);
+    assert_int_equal(c.usage.redis_tokens, 0);
+
+    redis.held = 0;
+    settle(s);
+    finish_tiers(s, f);
+}
+
+
 /* If reading was slower than computing, the next prompt is computed. */
 
 static void
@@ -1376,6 +1415,7 @@ main(void)
         cmocka_unit_test_setup(test_slow_probe, setup),
         cmocka_unit_test_setup(test_overlap, setup),
         cmocka_unit_test_setup(test_abandon, setup),
+        cmocka_unit_test_setup(test_abandon_first, setup),
         cmocka_unit_test_setup(test_decision, setup),
         cmocka_unit_test_setup(test_measure_busy, setup),
         cmocka_unit_test_setup(test_measure_abandoned, setup),
