@@ -396,8 +396,8 @@ like($err, qr/^replay: request 1: the prompt has 110 tokens and .*; expected /m,
 my $file = write_trace($all);
 my $svg = $t->path('svg');
 
-$ENV{DSA_BUILD} = $t->build;
-$ENV{DSA_NGINX} = $t->{nginx};
+%ENV = (%ENV, %{ $t->sanitizer_env('replay') }, DSA_BUILD => $t->build,
+        DSA_NGINX => $t->{nginx});
 
 my $out;
 my @args = ('--concurrency', 1, '--port', $t->free_port(), '--workers', 1);
