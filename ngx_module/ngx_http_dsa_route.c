@@ -156,7 +156,7 @@ ngx_http_dsa_route_hello(ngx_http_dsa_route_t *route, ngx_uint_t index,
 
     assert(index < route->n);
 
-    /* every worker gets the same number, and 0 is none */
+    /* all workers compute the same number; 0 means that no engine is known */
 
     words[0] = XXH3_64bits_withSecret(address->data, address->len,
                                       route->shared->secret,

@@ -56,9 +56,9 @@ sub median { (sort { $a <=> $b } @_)[@_ / 2] }
 sub prompt { "$_[0] " . 'cat dog ' x 300 }
 
 
-# In each round: a prompt that the other tenant has sent (in turn it is on the
-# rank, or only in host memory and Redis), one that nobody has sent, and one
-# that this tenant has sent, in an order that changes.
+# Each round measures a prompt that another tenant has sent, a new prompt, and a
+# prompt that this tenant has sent, in an order that changes.  In every second
+# round the first one is no longer on the rank.
 
 my %seconds;
 my %cached;

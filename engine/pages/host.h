@@ -64,7 +64,10 @@ void dsa_host_close(dsa_host_t *h);
  */
 void dsa_host_nodes(const char *list, uint8_t set[DSA_HOST_NODES]);
 
-/* The slab of a NUMA node; slab 0 if there is none or node is -1. */
+/*
+ * Returns the slab of a NUMA node, or slab 0 if the node has no slab or is not
+ * known (-1).
+ */
 uint32_t dsa_host_slab(const dsa_host_t *h, int32_t node);
 
 

@@ -93,7 +93,7 @@ void dsa_pages_release(dsa_pages_t *p, uint32_t rank, uint32_t page);
 void dsa_pages_publish(dsa_pages_t *p, uint32_t rank, uint32_t page,
     const dsa_digest_t *digest);
 
-/* The page leaves the index, if it is in it: nobody will look for it. */
+/* Removes a page from the index, if the index has it. */
 void dsa_pages_forget(dsa_pages_t *p, uint32_t rank, uint32_t page);
 
 /*
@@ -111,7 +111,7 @@ void dsa_pages_loaded(dsa_pages_t *p, uint32_t rank, uint32_t page);
  * such a page, it keeps the copy from now on.  Otherwise the page is returned
  * with one user and *digest, so that it can be copied; the user is given back
  * by dsa_pages_release_cold(), which leaves the page where it was.
- * DSA_NO_PAGE: there is none.
+ * DSA_NO_PAGE if no page has to be copied.
  */
 uint32_t dsa_pages_cold(dsa_pages_t *p, uint32_t rank, uint32_t window,
     const dsa_digest_t **digest);

@@ -50,7 +50,7 @@
 
 
 typedef struct {
-    char              **address;        /* [n_addresses], HOST:PORT,
+    char *const        *address;        /* [n_addresses], HOST:PORT,
                                            [IPV6]:PORT or unix:PATH */
     uint32_t            n_addresses;
     uint32_t            connections;    /* to each server, 1 .. 64 */

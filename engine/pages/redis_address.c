@@ -12,6 +12,7 @@
 
 
 #define DSA_REDIS_UNIX      "unix:"
+#define DSA_REDIS_IPV6      "0123456789abcdefABCDEF:.%"
 
 
 static int dsa_redis_address_port(const char *text);
@@ -50,6 +51,10 @@ dsa_redis_address(dsa_redis_address_t *a, const char *text, dsa_err_t *err)
         host++;
         len -= 2;
 
+        if (strspn(host, DSA_REDIS_IPV6) != len) {
+            port = -1;
+        }
+
     } else if (memchr(host, ':', len) != NULL || host[0] == '[') {
         port = -1;
     }
@@ -81,12 +86,12 @@ dsa_redis_address_set(dsa_redis_address_t *a, const char *host, size_t len,
     }
 
     for (i = 0; i < len; i++) {
-        if (host[i] <= ' ' || host[i] > '~' || host[i] == '['
-            || host[i] == ']')
+        if (host[i] <= ' ' || host[i] > '~'
+            || strchr("[]/=", host[i]) != NULL)
         {
             return dsa_error(err, "byte %zu of a host name is 0x%02x; expected "
-                             "printable ASCII without brackets", i,
-                             (unsigned char) host[i]);
+                             "printable ASCII without brackets, \"/\" and "
+                             "\"=\"", i, (unsigned char) host[i]);
         }
     }
 

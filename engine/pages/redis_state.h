@@ -152,7 +152,10 @@ void dsa_redis_part_end(dsa_redis_t *c, dsa_redis_task_t *task,
 /* Locked.  Ends a task that was not executed. */
 void dsa_redis_task_fail(dsa_redis_t *c, dsa_redis_task_t *task);
 
-/* Locked.  The server of a page, or NULL: it is off, or there is none. */
+/*
+ * Locked.  Returns the server of a page, or NULL if that server is off or if no
+ * server has the slot.
+ */
 dsa_redis_server_t *dsa_redis_route(dsa_redis_t *c, const dsa_digest_t *digest);
 
 /* Locked.  Adds a task at the end, or at the front, of a server's queue. */

@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "base/file.h"
+#include "engine/pages/redis_address.h"
 #include "engine/service/conf_parts.h"
 
 
@@ -20,7 +20,6 @@
 #define DSA_CONF_PASSWORD       512         /* most bytes of a password */
 #define DSA_CONF_PASSWORD_FILE  4096        /* and of its file */
 #define DSA_CONF_CONNECTIONS    64
-#define DSA_CONF_MAX_PATH   (sizeof(((struct sockaddr_un *) 0)->sun_path) - 1)
 
 #define DSA_CONF_DAY_S          (24 * 3600ULL)
 #define DSA_CONF_TTL_S          (3650 * DSA_CONF_DAY_S)     /* longest */
@@ -39,7 +38,6 @@ typedef struct {
 static int dsa_conf_cache_word(dsa_conf_reader_t *r, const char *word,
     uint32_t *seen);
 static int dsa_conf_cache_address(dsa_conf_reader_t *r, const char *text);
-static int dsa_conf_cache_is_address(const char *text);
 static int dsa_conf_cache_user(dsa_conf_reader_t *r, const char *value);
 static int dsa_conf_cache_connections(dsa_conf_reader_t *r,
     const char *value);
@@ -151,12 +149,14 @@ dsa_conf_cache_word(dsa_conf_reader_t *r, const char *word, uint32_t *seen)
 static int
 dsa_conf_cache_address(dsa_conf_reader_t *r, const char *text)
 {
-    uint32_t           i;
-    dsa_conf_cache_t  *cache;
+    uint32_t              i;
+    dsa_err_t             err;
+    dsa_conf_cache_t     *cache;
+    dsa_redis_address_t   address;
 
     cache = &r->conf->cache;
 
-    if (!dsa_conf_cache_is_address(text)) {
+    if (dsa_redis_address(&address, text, &err) != DSA_OK) {
         return dsa_conf_fail(r, "\"%s\" is neither an address nor a parameter "
                              "of \"redis_cache\"; expected HOST:PORT, "
                              "unix:PATH, user=, connections=, "
@@ -164,7 +164,7 @@ dsa_conf_cache_address(dsa_conf_reader_t *r, const char *text)
     }
 
     for (i = 0; i < cache->addresses; i++) {
-        if (strcmp(cache->address[i], text) == 0) {
+        if (strcmp(cache->address[i], address.text) == 0) {
             return dsa_conf_fail(r, "\"redis_cache\" has the address \"%s\" "
                                  "twice; expected different servers", text);
         }
@@ -175,7 +175,7 @@ dsa_conf_cache_address(dsa_conf_reader_t *r, const char *text)
                              "expected at most so many", DSA_REDIS_SERVERS);
     }
 
-    cache->address[cache->addresses] = strdup(text);
+    cache->address[cache->addresses] = strdup(address.text);
 
     if (cache->address[cache->addresses] == NULL) {
         return dsa_conf_fail(r, "out of memory");
@@ -184,39 +184,6 @@ dsa_conf_cache_address(dsa_conf_reader_t *r, const char *text)
     cache->addresses++;
 
     return DSA_OK;
-}
-
-
-/* unix:PATH, HOST:PORT, or [IPV6]:PORT. */
-
-static int
-dsa_conf_cache_is_address(const char *text)
-{
-    size_t       len;
-    uint64_t     port;
-    const char  *colon;
-
-    if (strncmp(text, "unix:", 5) == 0) {
-        return text[5] != '\0' && strlen(text + 5) <= DSA_CONF_MAX_PATH;
-    }
-
-    colon = strrchr(text, ':');
-
-    if (colon == NULL
-        || dsa_conf_unsigned(colon + 1, "", NULL, &port) != DSA_OK
-        || port < 1 || port > 65535)
-    {
-        return 0;
-    }
-
-    len = (size_t) (colon - text);
-
-    if (len > 2 && text[0] == '[' && text[len - 1] == ']') {
-        return strspn(text + 1, "0123456789abcdefABCDEF:.%") == len - 2;
-    }
-
-    return len >= 1 && len <= 253
-           && strcspn(text, " /=[]:") == len;
 }
 
 

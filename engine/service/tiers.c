@@ -59,7 +59,7 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
 
     memset(&cache, 0, sizeof(cache));
 
-    cache.address = (char **) conf->cache.address;
+    cache.address = conf->cache.address;
     cache.n_addresses = conf->cache.addresses;
     cache.connections = conf->cache.connections;
     cache.user = conf->cache.user;

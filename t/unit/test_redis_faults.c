@@ -457,7 +457,7 @@ test_freeze_and_drip(void **state)
 }
 
 
-/* Replies that are none, or not to this command: never a page, never a hang. */
+/* Bytes that are no reply to the command end the connection. */
 
 static void
 test_garbage(void **state)

@@ -313,7 +313,7 @@ test_redis_fails(void **state)
 
 
 /*
- * A thread of the cache turns it off between any two calls, which wakes nobody
+ * A thread of the cache turns it off between any two calls and wakes no thread
  * if no operation is queued.  The prompt is computed at once.
  */
 
