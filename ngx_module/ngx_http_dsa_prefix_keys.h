@@ -28,8 +28,8 @@
  *
  * The key is a hash of tenant, model and all segments before the boundary.  It
  * is XXH3 with a secret of random bytes, so that a client cannot find texts
- * whose keys collide with those of another tenant.  Two prefixes with the same key
- * would only send a request to a replica that does not have its prefix.
+ * whose keys collide with those of another tenant.  Two prefixes with the same
+ * key would only send a request to a replica that does not have its prefix.
  *
  * This file and ngx_http_dsa_prefix_map.h do not depend on nginx.
  */

@@ -22,6 +22,7 @@
 #include "base/map.h"
 
 
+#define PAGE            DSA_PAGE_TOKENS
 #define PAGE_BYTES      (DSA_PAGE_TOKENS * sizeof(uint32_t))
 #define MAX_CALLS       DSA_MOVE_CALLS
 #define MAX_MOVES       64
@@ -580,6 +581,79 @@ finish_tiers(dsa_sched_t *s, fake_t *f)
 
     memset(&host, 0, sizeof(host));
     free(f);
+}
+
+
+static inline int
+setup(void **state)
+{
+    (void) state;
+
+    depth = 1;
+    ranks = 1;
+    rank_tokens = UINT32_MAX;
+    redis_reset();
+
+    return 0;
+}
+
+
+/* Runs until a client has its answer, as the step thread would. */
+
+static inline void
+answer(dsa_sched_t *s, const client_t *c)
+{
+    uint32_t   n;
+    dsa_err_t  err;
+
+    for (n = 0; c->finish == 0; n++) {
+        assert_true(n < 10000);
+        assert_int_equal(dsa_sched_poll(s, &err), DSA_OK);
+        run(s);
+    }
+}
+
+
+/* A prompt of n tokens, answered; its usage is in c. */
+
+static inline void
+turn(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text, uint32_t n)
+{
+    memset(c, 0, sizeof(client_t));
+    c->seed = text;
+    submit(s, c, tenant, text, n, 3, 1);
+    answer(s, c);
+    check(c, 3, DSA_FINISH_LENGTH);
+}
+
+
+/* Everything that was put off is done: nothing moves, nothing is written. */
+
+static inline void
+settle(dsa_sched_t *s)
+{
+    uint32_t    n;
+    dsa_err_t   err;
+
+    for (n = 0; dsa_sched_unwritten(s) != 0 || dsa_sched_busy(s); n++) {
+        assert_true(n < 10000);
+        assert_int_equal(dsa_sched_poll(s, &err), DSA_OK);
+
+        if (dsa_sched_busy(s)) {
+            step(s);
+        }
+    }
+}
+
+
+static inline dsa_sched_stats_t
+stats_of(dsa_sched_t *s)
+{
+    dsa_sched_stats_t  stats;
+
+    dsa_sched_stats(s, &stats);
+
+    return stats;
 }
 
 
