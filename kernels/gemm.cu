@@ -14,13 +14,13 @@ extern "C" {
 
 #include "kernels/hopper.cuh"
 #include "kernels/gemm_decode.cuh"
+#include "kernels/gemm_fp8.cuh"
 
 
 /*
- * Products with few rows are computed by gemm_decode.cu, those with many rows
- * by cuBLASLt.  The library rejects some shapes (its block scaling expects in
- * / 128 to be a multiple of 4 and out one of 16); gemm_decode.cu computes
- * these as well.
+ * Products with few rows are computed by gemm_decode.cu, FP8 products with
+ * many rows by gemm_fp8.cu, and BF16 products with many rows by cuBLASLt.  The
+ * library rejects some shapes; gemm_decode.cu computes these as well.
  *
  * The library's matrices are column-major: y^T [out, rows] = w [in, out]^T .
  * x [in, rows].
@@ -28,18 +28,21 @@ extern "C" {
 
 
 #define DSA_GEMM_WORKSPACE  (32 << 20)  /* as cuBLASLt advises for Hopper */
-#define DSA_GEMM_SCALES     (16 << 20)  /* a copy of rows' scales */
-#define DSA_GEMM_KNOWN      4096        /* most algorithms; a model has about
-                                           12 products, of 50 sizes each */
+#define DSA_GEMM_KNOWN      1024        /* most algorithms; a model has 5
+                                           such products, of 50 sizes each */
 
-/* The library is faster for more than so many rows of a head ... */
+/* With several heads the library is faster for more than so many rows. */
 #define DSA_GEMM_HEADS_ROWS 32
 
 /*
- * ... and, for weights with more features than this, for more than half of
- * DSA_GEMM_ROWS; for more than a quarter of it with twice as many features.
+ * gemm_decode.cu computes FP8 products with up to so many rows, if in is one
+ * segment and if it is two.  Measured on an H200, in us: 32768 x 512, one
+ * segment, 64 (128) rows, 8.9 (14.1) with gemm_decode.cu and 6.3 (8.0) with
+ * gemm_fp8.cu; 7168 x 16384, two segments, 96 (128) rows, 49.0 (48.5) and 43.1
+ * (42.5).
  */
-#define DSA_GEMM_WIDE       16384
+#define DSA_GEMM_FP8_ONE    32
+#define DSA_GEMM_FP8_TWO    64
 
 
 /*
@@ -52,10 +55,9 @@ typedef struct {
     uint64_t                ld_y, step_y;
     uint64_t                ld_x, step_x;
     uint64_t                ld_w, step_w;
+    uint64_t                aligned;    /* bytes */
     uint32_t                kind, f32;
     uint32_t                heads, rows, out, in;
-    uint32_t                aligned;    /* bytes */
-    uint32_t                sums;       /* 0: free */
 } dsa_gemm_key_t;
 
 
@@ -65,13 +67,6 @@ typedef struct {
     dsa_gemm_key_t          key;
     cublasLtMatmulAlgo_t    algo;
 } dsa_gemm_known_t;
-
-
-/* How the library may sum over in. */
-
-#define DSA_GEMM_WHOLE      1           /* in one go */
-#define DSA_GEMM_SPLIT      2           /* parts of in as it pleases */
-#define DSA_GEMM_EITHER     3           /* in one go where it has a way */
 
 
 struct dsa_cuda_gemm_s {
@@ -170,7 +165,7 @@ dsa_cuda_gemm_seal(dsa_cuda_gemm_t *g)
 extern "C" size_t
 dsa_cuda_gemm_work(void)
 {
-    return DSA_GEMM_WORKSPACE + DSA_GEMM_SCALES;
+    return DSA_GEMM_WORKSPACE;
 }
 
 
@@ -207,12 +202,10 @@ dsa_gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, cudaDataType_t type,
 static cublasStatus_t
 dsa_gemm_describe(dsa_gemm_call_t *c, const dsa_gemm_t *g)
 {
-    cudaDataType_t               in, out;
-    cublasStatus_t               rc;
-    cublasOperation_t            op;
-    cublasLtMatmulMatrixScale_t  mode;
+    cudaDataType_t     out;
+    cublasStatus_t     rc;
+    cublasOperation_t  op;
 
-    in = g->kind == DSA_GEMM_FP8 ? CUDA_R_8F_E4M3 : CUDA_R_16BF;
     out = g->f32 ? CUDA_R_32F : CUDA_R_16BF;
 
     rc = cublasLtMatmulDescInit(&c->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
@@ -228,49 +221,16 @@ dsa_gemm_describe(dsa_gemm_call_t *c, const dsa_gemm_t *g)
         return rc;
     }
 
-    if (g->kind == DSA_GEMM_FP8) {
-        mode = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
-
-        rc = cublasLtMatmulDescSetAttribute(&c->desc,
-                                            CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
-                                            &mode, sizeof(mode));
-        if (rc != CUBLAS_STATUS_SUCCESS) {
-            return rc;
-        }
-
-        mode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
-
-        rc = cublasLtMatmulDescSetAttribute(&c->desc,
-                                            CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
-                                            &mode, sizeof(mode));
-        if (rc != CUBLAS_STATUS_SUCCESS) {
-            return rc;
-        }
-
-        rc = cublasLtMatmulDescSetAttribute(&c->desc,
-                                       CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
-                                       &g->w_scale, sizeof(g->w_scale));
-        if (rc != CUBLAS_STATUS_SUCCESS) {
-            return rc;
-        }
-
-        rc = cublasLtMatmulDescSetAttribute(&c->desc,
-                                       CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
-                                       &g->x_scale, sizeof(g->x_scale));
-        if (rc != CUBLAS_STATUS_SUCCESS) {
-            return rc;
-        }
-    }
-
-    rc = dsa_gemm_layout(&c->w, in, op == CUBLAS_OP_T ? g->in : g->out,
+    rc = dsa_gemm_layout(&c->w, CUDA_R_16BF,
+                         op == CUBLAS_OP_T ? g->in : g->out,
                          op == CUBLAS_OP_T ? g->out : g->in, g->ld_w,
                          g->heads, g->step_w);
     if (rc != CUBLAS_STATUS_SUCCESS) {
         return rc;
     }
 
-    rc = dsa_gemm_layout(&c->x, in, g->in, g->rows, g->ld_x, g->heads,
-                         g->step_x);
+    rc = dsa_gemm_layout(&c->x, CUDA_R_16BF, g->in, g->rows, g->ld_x,
+                         g->heads, g->step_x);
     if (rc != CUBLAS_STATUS_SUCCESS) {
         return rc;
     }
@@ -317,7 +277,7 @@ dsa_gemm_choose(dsa_cuda_gemm_t *p, dsa_gemm_known_t *k, dsa_gemm_call_t *c)
     }
 
     for (i = 0; i < 4; i++) {
-        align = k->key.aligned;
+        align = (uint32_t) k->key.aligned;
 
         rc = cublasLtMatmulPreferenceSetAttribute(&want, name[i], &align,
                                                   sizeof(align));
@@ -326,31 +286,25 @@ dsa_gemm_choose(dsa_cuda_gemm_t *p, dsa_gemm_known_t *k, dsa_gemm_call_t *c)
         }
     }
 
-    for (i = 0; i < 2; i++) {
-        if ((k->key.sums & 1U << i) == 0) {
-            continue;
-        }
+    mask = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
-        mask = i == 0 ? CUBLASLT_REDUCTION_SCHEME_NONE
-                      : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-
-        rc = cublasLtMatmulPreferenceSetAttribute(&want,
+    rc = cublasLtMatmulPreferenceSetAttribute(&want,
                                   CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                   &mask, sizeof(mask));
-        if (rc != CUBLAS_STATUS_SUCCESS) {
-            return rc;
-        }
-
-        rc = cublasLtMatmulAlgoGetHeuristic(p->lt, &c->desc, &c->w, &c->x,
-                                            &c->y, &c->y, &want, 1, &found,
-                                            &n);
-        if (rc == CUBLAS_STATUS_SUCCESS && n > 0) {
-            k->algo = found.algo;
-            return rc;
-        }
+    if (rc != CUBLAS_STATUS_SUCCESS) {
+        return rc;
     }
 
-    return CUBLAS_STATUS_NOT_SUPPORTED;
+    rc = cublasLtMatmulAlgoGetHeuristic(p->lt, &c->desc, &c->w, &c->x, &c->y,
+                                        &c->y, &want, 1, &found, &n);
+
+    if (rc != CUBLAS_STATUS_SUCCESS || n == 0) {
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+
+    k->algo = found.algo;
+
+    return rc;
 }
 
 
@@ -421,8 +375,7 @@ dsa_gemm_known(dsa_cuda_gemm_t *p, const dsa_gemm_key_t *key)
  */
 
 static int
-dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, uint32_t sums,
-    cudaStream_t stream)
+dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
 {
     cublasStatus_t     rc;
     dsa_gemm_t         all;
@@ -447,7 +400,6 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, uint32_t sums,
     key.out = g->out;
     key.in = g->in;
     key.aligned = dsa_gemm_align(g);
-    key.sums = sums;
 
     k = dsa_gemm_known(p, &key);
 
@@ -493,7 +445,7 @@ dsa_gemm_run(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
     dsa_gemm_tile_t  tile;
 
     if (g->rows > (g->heads > 1 ? DSA_GEMM_HEADS_ROWS : DSA_GEMM_ROWS)) {
-        rc = dsa_gemm_library(p, g, DSA_GEMM_SPLIT, stream);
+        rc = dsa_gemm_library(p, g, stream);
 
         if (rc != cudaErrorNotSupported) {
             return rc;
@@ -506,34 +458,18 @@ dsa_gemm_run(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
 }
 
 
-/* Copies scales [groups, ld] to [groups, n]. */
-
-static __global__ void
-dsa_gemm_scales_kernel(float *y, const float *x, size_t ld, uint32_t rows,
-    uint32_t n)
-{
-    uint32_t  i;
-
-    i = blockIdx.x * blockDim.x + threadIdx.x;
-
-    if (i < n) {
-        y[(size_t) blockIdx.y * n + i] = i < rows ? x[blockIdx.y * ld + i] : 0;
-    }
-}
-
-
 extern "C" int
 dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w, uint32_t rows,
     dsa_stream_t stream)
 {
-    int              rc;
-    uint32_t         n, threshold, sums, groups;
+    uint32_t         segments;
     dsa_gemm_t       g;
     dsa_gemm_tile_t  tile;
 
     if (rows == 0 || w->rows == 0 || w->rows % 8 != 0 || w->cols == 0
-        || w->cols % 128 != 0 || x->ld % 4 != 0 || x->ld < rows)
+        || w->cols % 128 != 0 || x->ld % 4 != 0 || x->ld < rows
+        || ld_y % 8 != 0)
     {
         return cudaErrorInvalidValue;
     }
@@ -555,44 +491,18 @@ dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     g.out = w->rows;
     g.in = w->cols;
 
+    if (rows > DSA_GEMM_ROWS) {
+        return dsa_gemm_fp8(p->state, &g, 1, stream);
+    }
+
     dsa_gemm_tile(&tile, &g);
 
-    n = (rows + 3) / 4 * 4;
-    groups = w->cols / 128;
-    sums = rows > DSA_GEMM_ROWS ? DSA_GEMM_EITHER : DSA_GEMM_WHOLE;
+    segments = tile.split * tile.parts;
 
-    threshold = w->rows > 2 * DSA_GEMM_WIDE ? DSA_GEMM_ROWS / 4
-                                            : DSA_GEMM_ROWS / 2;
-
-    if ((rows > DSA_GEMM_ROWS
-         || (rows > threshold && rows == n && tile.split * tile.parts == 1
-             && w->rows > DSA_GEMM_WIDE))
-        && groups % 4 == 0
-        && (x->ld == n
-            || (size_t) groups * n * sizeof(float) <= DSA_GEMM_SCALES))
+    if ((segments == 1 && rows > DSA_GEMM_FP8_ONE)
+        || (segments == DSA_GEMM_FP8_SEGMENTS && rows > DSA_GEMM_FP8_TWO))
     {
-        if (x->ld != n) {
-            g.x_scale = (float *) (p->work + DSA_GEMM_WORKSPACE);
-
-            dsa_gemm_scales_kernel<<<dim3((n + 255) / 256, groups), 256, 0,
-                                     stream>>>((float *) g.x_scale, x->scale,
-                                               x->ld, rows, n);
-            rc = cudaGetLastError();
-
-            if (rc != 0) {
-                return rc;
-            }
-        }
-
-        g.rows = n;
-        rc = dsa_gemm_library(p, &g, sums, stream);
-
-        if (rc != cudaErrorNotSupported) {
-            return rc;
-        }
-
-        g.rows = rows;
-        g.x_scale = x->scale;
+        return dsa_gemm_fp8(p->state, &g, segments, stream);
     }
 
     return dsa_gemm_decode(p->state, &g, &tile, stream);

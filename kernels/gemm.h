@@ -104,10 +104,11 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
 
 
 /*
- * CUDA.  Dense products.  Own kernels (gemm_decode.cu) compute up to 128 rows,
- * up to 32 with several heads, and the shapes that cuBLASLt rejects.  cuBLASLt
- * computes the others, and from 33 rows on the widest FP8 weights.  A handle
- * has the library's context, its workspace (device memory,
+ * CUDA.  Dense products.  Own kernels compute all FP8 products: gemm_decode.cu
+ * those with few rows, gemm_fp8.cu the others.  gemm_decode.cu also computes
+ * BF16 products with up to 128 rows, up to 32 with several heads, and the
+ * shapes that cuBLASLt rejects.  cuBLASLt computes the other BF16 products.  A
+ * handle has the library's context, its workspace (device memory,
  * dsa_cuda_gemm_work() bytes, the caller's, 256-byte aligned), and the
  * algorithm chosen for each shape.  It refers to state, which has to live as
  * long.  One stream at a time may use it.
@@ -116,12 +117,17 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
  * before still runs in the stream.  So the host has to wait for a kernel that
  * writes them before it starts the first product.
  *
- * x, y, w and scales are 16-byte aligned.  Up to 128 rows, or 32 with several
- * heads, the bits of a row do not depend on the rows beside it.  Beyond that
- * the library chooses by their number how it sums.  If it sums in one go, as
- * it does for many rows, its FP8 results were equal to those of the own
- * kernels with one segment (dsa_gemm_tile()) in all outputs that were
- * compared.
+ * x, y, w and scales are 16-byte aligned.
+ *
+ * The bits of a row do not depend on the rows beside it in an FP8 product with
+ * up to 128 rows, nor in one with more rows.  The two may differ: with more
+ * than 128 rows in is summed in one segment, and with up to 128 rows it is
+ * summed in 1, 2, 4 or 8 segments, whose number depends on the weight's shape
+ * (dsa_gemm_tile()).
+ *
+ * In BF16 products the bits of a row do not depend on the rows beside it up to
+ * 128 rows, or 32 with several heads.  Beyond that the library chooses by
+ * their number how it sums.
  */
 
 typedef struct dsa_cuda_gemm_s  dsa_cuda_gemm_t;
@@ -147,11 +153,8 @@ void dsa_cuda_gemm_seal(dsa_cuda_gemm_t *g);
 
 /*
  * y [rows, w.rows] bf16, ld_y apart, = x . w^T with the block scales of both
- * operands, accumulated in float32.  rows > 0; w.rows is a multiple of 8.
- *
- * With more than 128 rows, y is written and x.q read up to rows rounded up to
- * 4.  If x.ld is not that number, the scales are copied first, because the
- * library expects them without gaps.
+ * operands, accumulated in float32.  rows > 0; w.rows and ld_y are multiples
+ * of 8.  Nothing is read or written behind the rows.
  */
 int dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
     const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w, uint32_t rows,

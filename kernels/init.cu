@@ -48,6 +48,7 @@ dsa_init_kernels(void)
         dsa_exchange_moe_setup,
         dsa_exchange_reduce_setup,
         dsa_gemm_decode_setup,
+        dsa_gemm_fp8_setup,
         dsa_index_decode_setup,
         dsa_index_prefill_setup,
         dsa_moe_gemm_setup,

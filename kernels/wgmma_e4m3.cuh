@@ -38,6 +38,11 @@ static __device__ __forceinline__ void dsa_wgmma_e4m3(float *d, uint64_t a,
     ",%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61"    \
     ",%62,%63"
 
+#define DSA_WGMMA_R96                                                         \
+    DSA_WGMMA_R64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77"  \
+    ",%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94"    \
+    ",%95"
+
 #define DSA_WGMMA_E4M3(N, R, A, B, P, ...)                                    \
                                                                               \
 template <>                                                                   \
@@ -62,6 +67,8 @@ DSA_WGMMA_E4M3(48, DSA_WGMMA_R24, "24", "25", "26", DSA_WGMMA_D16(0),
 DSA_WGMMA_E4M3(64, DSA_WGMMA_R32, "32", "33", "34", DSA_WGMMA_D32(0))
 DSA_WGMMA_E4M3(128, DSA_WGMMA_R64, "64", "65", "66", DSA_WGMMA_D32(0),
                DSA_WGMMA_D32(32))
+DSA_WGMMA_E4M3(192, DSA_WGMMA_R96, "96", "97", "98", DSA_WGMMA_D32(0),
+               DSA_WGMMA_D32(32), DSA_WGMMA_D32(64))
 
 
 /* Keeps the compiler from moving uses of acc across this point. */

@@ -14,6 +14,8 @@
 
 #include "kernels/fp8.h"
 #include "kernels/gemm.h"
+#include "kernels/norm.h"
+#include "kernels/random.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 
@@ -234,15 +236,10 @@ test_fp8_shape(const test_fp8_t *t)
 
     assert_memory_equal(y, again, n * sizeof(float));
 
-    /*
-     * nothing is written between rows, and behind them at most what is
-     * documented
-     */
+    /* nothing is written between rows or behind them */
 
     for (r = 0; r < t->rows + TEST_SLACK; r++) {
         o = r < t->rows ? t->out : 0;
-        o = r >= t->rows && t->rows > 128 && r < (t->rows + 3) / 4 * 4
-            ? t->out : o;
 
         for (; o < ld_y; o++) {
             assert_true(isnan(y[r * ld_y + o]));
@@ -345,8 +342,8 @@ test_fp8_rows(void **state)
     test_fp8_t  t;
 
     static const uint32_t  rows[] = {
-        1, 2, 5, 8, 9, 16, 17, 32, 33, 64, 65, 127, 128, 129, 130, 131, 132,
-        200, 515
+        1, 2, 5, 8, 9, 16, 17, 32, 33, 64, 65, 96, 127, 128, 129, 130, 131,
+        132, 191, 192, 193, 200, 256, 257, 515, 1000
     };
 
     memset(&t, 0, sizeof(t));
@@ -364,7 +361,7 @@ test_fp8_rows(void **state)
 }
 
 
-/* The model's weights, and widths that cuBLASLt rejects. */
+/* The model's weights, and widths that are no multiple of a tile. */
 
 static void
 test_fp8_weights(void **state)
@@ -384,6 +381,20 @@ test_fp8_weights(void **state)
         { 40, 128, 7168 },
         { 1027, 1536, 7168 },
         { 4096, 576, 7168 },
+        { 1001, 2240, 7168 },
+        { 999, 24576, 1536 },
+        { 515, 32768, 512 },
+        { 333, 7168, 16384 },
+        { 130, 36864, 7168 },
+        { 260, 7168, 18432 },
+        { 257, 8192, 1536 },
+        { 2049, 3072, 1536 },           /* of one of 8 GPUs, as the next */
+        { 1000, 4096, 512 },
+        { 700, 512, 7168 },
+        { 65, 512, 7168 },
+        { 513, 7168, 256 },
+        { 1023, 4608, 7168 },
+        { 200, 7168, 2304 },
         { 1, 8, 128 },
         { 70, 72, 384 },
         { 300, 72, 384 },
@@ -625,93 +636,287 @@ test_heads(void **state)
 
 
 /*
- * A row's bits do not depend on the rows beside it, up to the 128 of a decode
- * batch, whatever the tile, the segments of in, or the library's part in it
- * are.
+ * A row's bits do not depend on the rows beside it, whatever the tile and the
+ * kernel are: they are the same in products with rows[0] rows, the most, and
+ * with fewer.
  */
 
 static void
-test_alone(void **state)
+test_alone_shape(uint32_t n_out, uint32_t n_in, const uint32_t *rows,
+    size_t n_rows)
 {
     float            *first, *y, *ws, *xs;
-    size_t            i, j, k, n, ld, groups;
+    size_t            j, k, n, groups;
     uint8_t          *wq, *xq;
     dsa_bf16_t       *out;
     dsa_fp8_rows_t    x;
     dsa_fp8_weight_t  w;
 
+    test_begin();
+
+    groups = n_in / 128;
+    wq = test_codes((size_t) n_out * n_in);
+    xq = test_codes((size_t) rows[0] * n_in);
+
+    n = (n_out + 127) / 128 * groups;
+    ws = malloc(n * sizeof(float));
+    xs = malloc(rows[0] * groups * sizeof(float));
+    assert_true(ws != NULL && xs != NULL);
+
+    for (j = 0; j < n; j++) {
+        ws[j] = test_scale(0);
+    }
+
+    for (j = 0; j < rows[0] * groups; j++) {
+        xs[j] = test_scale(0);
+    }
+
+    w.q = gpu_upload(wq, (size_t) n_out * n_in);
+    w.scale = gpu_upload(ws, n * sizeof(float));
+    w.rows = n_out;
+    w.cols = n_in;
+
+    x.q = gpu_upload(xq, (size_t) rows[0] * n_in);
+    x.scale = gpu_upload(xs, rows[0] * groups * sizeof(float));
+    x.ld = rows[0];
+
+    n = (size_t) rows[0] * n_out;
+    out = gpu_alloc(n * sizeof(dsa_bf16_t));
+    first = NULL;
+
+    for (j = 0; j < n_rows; j++) {
+        gpu_ok(dsa_cuda_gemm_fp8(test_gemm, out, n_out, &x, &w, rows[j],
+                                 NULL));
+        y = test_fetch(out, n, 0);
+
+        if (first == NULL) {
+            first = y;
+            continue;
+        }
+
+        for (k = 0; k < (size_t) rows[j] * n_out; k++) {
+            if (memcmp(&y[k], &first[k], sizeof(float)) != 0) {
+                fail_msg("%u x %u, %u rows: %g at %zu, %g of %u rows", n_out,
+                         n_in, rows[j], y[k], k, first[k], rows[0]);
+            }
+        }
+
+        free(y);
+    }
+
+    free(first);
+    free(wq);
+    free(xq);
+    free(ws);
+    free(xs);
+
+    test_end();
+}
+
+
+/* Up to the 128 rows of a decode batch in may be summed in segments. */
+
+static void
+test_alone_few(void **state)
+{
+    size_t  i;
+
     static const struct {
         uint32_t  out, in;
     } c[] = {
         { 576, 7168 }, { 2112, 7168 }, { 4096, 2048 }, { 7168, 2560 },
-        { 9216, 512 }, { 20480, 256 }
+        { 9216, 512 }, { 20480, 256 }, { 7168, 8320 }, { 2240, 7168 }
     };
     static const uint32_t  rows[] = {
-        128, 1, 2, 8, 9, 17, 33, 64, 68, 100
+        128, 1, 2, 8, 9, 17, 32, 33, 64, 65, 68, 100
     };
 
     for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+        test_alone_shape(c[i].out, c[i].in, rows,
+                         sizeof(rows) / sizeof(rows[0]));
+    }
+}
+
+
+static void
+test_alone_many(void **state)
+{
+    size_t  i;
+
+    static const struct {
+        uint32_t  out, in;
+    } c[] = {
+        { 576, 7168 }, { 2240, 1536 }, { 7168, 4096 }, { 24576, 384 }
+    };
+    static const uint32_t  rows[] = {
+        2048, 129, 192, 193, 256, 300, 512, 800, 1024
+    };
+
+    for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+        test_alone_shape(c[i].out, c[i].in, rows,
+                         sizeof(rows) / sizeof(rows[0]));
+    }
+}
+
+
+/*
+ * A product starts while the kernel before it in the stream still runs.  It
+ * must not read rows, and must not write y, before that kernel has ended.
+ * Here dsa_cuda_rmsnorm(), which permits the next kernel to start before it
+ * writes, writes the rows of each product, in a stream and in a graph.  It has
+ * a block of threads for each row.  So 129 rows leave 3 of the 132
+ * multiprocessors idle, and there the product starts at once.
+ */
+
+#define TEST_ORDER      3
+#define TEST_TURNS      4
+
+typedef struct {
+    dsa_bf16_t        *source[TEST_ORDER];
+    dsa_bf16_t        *y[TEST_ORDER];
+    float             *expected[TEST_ORDER];
+    float             *norm;
+    size_t             n;               /* elements of a y */
+    uint32_t           rows;
+    dsa_fp8_rows_t     x;
+    dsa_fp8_weight_t   w;
+} test_order_t;
+
+
+static void
+test_order_begin(test_order_t *t, uint32_t rows)
+{
+    float    *v, *scale;
+    size_t    i, n, groups;
+    uint8_t  *q;
+
+    t->rows = rows;
+    t->w.rows = 2240;
+    t->w.cols = 7168;
+
+    groups = t->w.cols / 128;
+    n = (t->w.rows + 127) / 128 * groups;
+    q = gpu_alloc((size_t) t->w.rows * t->w.cols);
+    scale = gpu_alloc(n * sizeof(float));
+    t->w.q = q;
+    t->w.scale = scale;
+    t->norm = gpu_alloc(t->w.cols * sizeof(float));
+
+    gpu_ok(dsa_cuda_random_e4m3(q, (size_t) t->w.rows * t->w.cols, 1, NULL));
+    gpu_ok(dsa_cuda_random_f32(scale, n, 1.0f, 0.5f, 2, NULL));
+    gpu_ok(dsa_cuda_random_f32(t->norm, t->w.cols, 1.0f, 0.5f, 3, NULL));
+
+    t->x.ld = (rows + 3) / 4 * 4;
+    t->x.q = gpu_alloc((size_t) rows * t->w.cols);
+    t->x.scale = gpu_alloc(t->x.ld * groups * sizeof(float));
+
+    t->n = (size_t) rows * t->w.rows;
+    n = (size_t) rows * t->w.cols;
+
+    for (i = 0; i < TEST_ORDER; i++) {
+        t->y[i] = gpu_alloc(t->n * sizeof(dsa_bf16_t));
+        t->source[i] = gpu_alloc(n * sizeof(dsa_bf16_t));
+        gpu_ok(dsa_cuda_random_bf16(t->source[i], n, 0.0f, 1.0f, 4 + i, NULL));
+    }
+
+    /* what is expected: products that start when all is quiet */
+
+    for (i = 0; i < TEST_ORDER; i++) {
+        gpu_sync();
+        gpu_ok(dsa_cuda_rmsnorm(NULL, 0, &t->x, t->source[i], t->w.cols,
+                                t->norm, rows, t->w.cols, 1e-6f, NULL));
+        gpu_sync();
+        gpu_ok(dsa_cuda_gemm_fp8(test_gemm, t->y[i], t->w.rows, &t->x, &t->w,
+                                 rows, NULL));
+
+        v = test_fetch(t->y[i], t->n, 0);
+        assert_true(i == 0 || memcmp(v, t->expected[0], t->n * sizeof(float))
+                              != 0);
+        t->expected[i] = v;
+        gpu_poison(t->y[i], t->n * sizeof(dsa_bf16_t));
+    }
+}
+
+
+static void
+test_order_run(const test_order_t *t, cudaStream_t stream)
+{
+    size_t  i;
+
+    for (i = 0; i < TEST_ORDER; i++) {
+        gpu_ok(dsa_cuda_rmsnorm(NULL, 0, &t->x, t->source[i], t->w.cols,
+                                t->norm, t->rows, t->w.cols, 1e-6f, stream));
+        gpu_ok(dsa_cuda_gemm_fp8(test_gemm, t->y[i], t->w.rows, &t->x, &t->w,
+                                 t->rows, stream));
+    }
+}
+
+
+static void
+test_order_check(const test_order_t *t, const char *where)
+{
+    float   *v;
+    size_t   i;
+
+    for (i = 0; i < TEST_ORDER; i++) {
+        v = test_fetch(t->y[i], t->n, 0);
+
+        if (memcmp(v, t->expected[i], t->n * sizeof(float)) != 0) {
+            fail_msg("%u rows, product %zu in a %s: rows were read too early",
+                     t->rows, i, where);
+        }
+
+        free(v);
+        gpu_poison(t->y[i], t->n * sizeof(dsa_bf16_t));
+    }
+}
+
+
+static void
+test_order(void **state)
+{
+    size_t           i, j;
+    cudaGraph_t      graph;
+    cudaStream_t     stream;
+    test_order_t     t;
+    cudaGraphExec_t  exec;
+
+    static const uint32_t  rows[] = { 7, 64, 65, 128, 129, 300, 1003 };
+
+    gpu_ok(cudaStreamCreate(&stream));
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         test_begin();
+        test_order_begin(&t, rows[i]);
 
-        groups = c[i].in / 128;
-        wq = test_codes((size_t) c[i].out * c[i].in);
-        xq = test_codes(128 * c[i].in);
+        gpu_ok(cudaStreamBeginCapture(stream,
+                                      cudaStreamCaptureModeThreadLocal));
+        test_order_run(&t, stream);
+        gpu_ok(cudaStreamEndCapture(stream, &graph));
+        gpu_ok(cudaGraphInstantiate(&exec, graph, 0));
 
-        n = (c[i].out + 127) / 128 * groups;
-        ws = malloc(n * sizeof(float));
-        xs = malloc(128 * groups * sizeof(float));
-        assert_true(ws != NULL && xs != NULL);
+        for (j = 0; j < TEST_TURNS; j++) {
+            gpu_sync();
+            test_order_run(&t, stream);
+            gpu_sync();
+            test_order_check(&t, "stream");
 
-        for (j = 0; j < n; j++) {
-            ws[j] = test_scale(0);
+            gpu_ok(cudaGraphLaunch(exec, stream));
+            gpu_sync();
+            test_order_check(&t, "graph");
         }
 
-        for (j = 0; j < 128 * groups; j++) {
-            xs[j] = test_scale(0);
+        gpu_ok(cudaGraphExecDestroy(exec));
+        gpu_ok(cudaGraphDestroy(graph));
+
+        for (j = 0; j < TEST_ORDER; j++) {
+            free(t.expected[j]);
         }
-
-        w.q = gpu_upload(wq, (size_t) c[i].out * c[i].in);
-        w.scale = gpu_upload(ws, n * sizeof(float));
-        w.rows = c[i].out;
-        w.cols = c[i].in;
-
-        x.q = gpu_upload(xq, 128 * c[i].in);
-        x.scale = gpu_upload(xs, 128 * groups * sizeof(float));
-        ld = 128;
-
-        n = 128 * c[i].out;
-        out = gpu_alloc(n * sizeof(dsa_bf16_t));
-        first = NULL;
-
-        for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-            x.ld = ld;
-            gpu_ok(dsa_cuda_gemm_fp8(test_gemm, out, c[i].out, &x, &w, rows[j],
-                                     NULL));
-            y = test_fetch(out, n, 0);
-
-            if (first == NULL) {
-                first = y;
-                continue;
-            }
-
-            for (k = 0; k < rows[j] * c[i].out; k++) {
-                if (memcmp(&y[k], &first[k], sizeof(float)) != 0) {
-                    fail_msg("%u x %u, %u rows: %g at %zu, %g of 128 rows",
-                             c[i].out, c[i].in, rows[j], y[k], k, first[k]);
-                }
-            }
-
-            free(y);
-        }
-
-        free(first);
-        free(wq);
-        free(xq);
-        free(ws);
-        free(xs);
 
         test_end();
     }
+
+    gpu_ok(cudaStreamDestroy(stream));
 }
 
 
@@ -742,6 +947,9 @@ test_refused(void **state)
     w.cols = 64;
     REFUSED(dsa_cuda_gemm_fp8(test_gemm, y, 8, &x, &w, 5, NULL));
 
+    w.cols = 128;
+    REFUSED(dsa_cuda_gemm_fp8(test_gemm, y, 12, &x, &w, 5, NULL));
+
     REFUSED(dsa_cuda_gemm_bf16(test_gemm, y, 8, 0, y, 8, y, 8, 0, 8, 8, NULL));
     REFUSED(dsa_cuda_gemm_bf16(test_gemm, y, 8, 0, y, 8, y, 8, 1, 4, 8, NULL));
     REFUSED(dsa_cuda_gemm_bf16(test_gemm, y, 8, 0, y, 8, y, 8, 1, 8, 4, NULL));
@@ -768,7 +976,11 @@ main(void)
         cmocka_unit_test_setup_teardown(test_bf16_rows, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_heads, gpu_setup, gpu_free_all),
-        cmocka_unit_test_setup_teardown(test_alone, gpu_setup, gpu_free_all)
+        cmocka_unit_test_setup_teardown(test_alone_few, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_alone_many, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_order, gpu_setup, gpu_free_all)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
