@@ -120,7 +120,8 @@ bench_fp8_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows, size_t n)
         uint32_t  out, in;
     } shape[] = {
         { 7168, 16384 }, { 24576, 1536 }, { 4096, 7168 }, { 7168, 2048 },
-        { 2112, 7168 }, { 576, 7168 }, { 36864, 7168 }, { 7168, 18432 }
+        { 2240, 7168 }, { 8192, 1536 }, { 32768, 512 }, { 36864, 7168 },
+        { 7168, 18432 }
     };
 
     c->heads = 1;
@@ -211,7 +212,7 @@ dsa_bench_gemm(dsa_bench_t *b)
     bench_gemm_t  c;
 
     static const uint32_t  few[] = { 1, 8, 32, 64, 128 };
-    static const uint32_t  many[] = { 256, 1024, 4096 };
+    static const uint32_t  many[] = { 200, 256, 1001, 1024, 4096 };
 
     memset(&c, 0, sizeof(c));
 
