@@ -4,11 +4,7 @@
  */
 
 
-extern "C" {
-#include "kernels/moe.h"
-}
-
-#include "kernels/rows.cuh"
+#include "kernels/moe.cuh"
 #include "kernels/setup.cuh"
 
 
@@ -279,13 +275,7 @@ dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
 {
     uint32_t  each, words, blocks;
 
-    if (k == 0 || k > DSA_CUDA_CHOICES || experts == 0
-        || experts > DSA_CUDA_EXPERTS || plan->align < 8 || plan->align > 128
-        || (plan->align & (plan->align - 1)) != 0
-        || (uint64_t) rows * k + (uint64_t) experts * plan->align > INT32_MAX
-        || (uint64_t) rows * k + (uint64_t) experts * plan->align
-           > plan->places)
-    {
+    if (!dsa_moe_plan_ok(plan, rows, k, experts)) {
         return cudaErrorInvalidValue;
     }
 

@@ -4,165 +4,16 @@
  */
 
 
-extern "C" {
-#include "kernels/moe.h"
-}
-
-#include "kernels/rows.cuh"
+#include "kernels/moe.cuh"
 
 
 #define DSA_ROUTE_WARPS      4      /* rows of a block */
-#define DSA_ROUTE_LEAST      -1e30f
 
 
 /*
  * The router: one warp for each row.  Lane l has the experts l, l + 32, ...
- * in registers; groups are read through shared memory.
- */
-
-/* Maps floats to unsigned numbers of the same order; v is not -0. */
-
-static __device__ __forceinline__ uint32_t
-dsa_route_order(float v)
-{
-    uint32_t  u;
-
-    u = __float_as_uint(v);
-
-    return u ^ ((int32_t) u < 0 ? 0xffffffff : 0x80000000);
-}
-
-
-/*
- * The index of expert e in shared memory: groups of 32 begin in different
- * banks.
- */
-
-#define dsa_route_at(e)  ((e) + (e) / 32)
-
-
-/*
- * exp(x), correctly rounded except in rare cases, as expf() of the CPU is,
- * because the chosen experts depend on it.  2^f for f in -1/2 .. 1/2 is the
- * sum of the first ten terms of its series, with an error of at most 7e-12.
- * The constant that is added to f is 1.5 * 2^52, which rounds it to an
- * integer.
- */
-
-static __device__ __forceinline__ float
-dsa_route_exp(float x)
-{
-    double  t, k, f, p;
-
-    t = (double) fminf(fmaxf(x, -110.0f), 110.0f) * 1.4426950408889634;
-    k = __dadd_rn(t, 6755399441055744.0);
-    f = __dadd_rn(t, -__dadd_rn(k, -6755399441055744.0));
-
-    p = 1.0178086009239699e-7;
-    p = fma(p, f, 1.3215486790144307e-6);
-    p = fma(p, f, 1.5252733804059841e-5);
-    p = fma(p, f, 1.5403530393381608e-4);
-    p = fma(p, f, 1.3333558146428443e-3);
-    p = fma(p, f, 9.6181291076284772e-3);
-    p = fma(p, f, 5.5504108664821580e-2);
-    p = fma(p, f, 2.4022650695910072e-1);
-    p = fma(p, f, 6.9314718055994531e-1);
-    p = fma(p, f, 1.0);
-
-    p = __hiloint2double(__double2hiint(p) + (__double2loint(k) << 20),
-                         __double2loint(p));
-
-    return isnan(x) ? x : (float) p;
-}
-
-
-/*
- * 1 / (1 + exp(-x)).  The quotient by Markstein's steps, which round it
- * correctly unless it is subnormal, and need no branches as the division does.
- */
-
-static __device__ __forceinline__ float
-dsa_route_sigmoid(float x)
-{
-    float  d, q, r;
-
-    d = __fadd_rn(1.0f, dsa_route_exp(-x));
-
-    asm ("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(d));
-
-    q = __fmaf_rn(__fmaf_rn(-d, r, 1.0f), r, r);
-    q = __fmaf_rn(__fmaf_rn(-d, q, 1.0f), r, q);
-
-    return d == INFINITY ? 0.0f : q;
-}
-
-
-/*
- * The sums of the two greatest b of each group, computed by neighbouring
- * lanes.  The number of lanes for a group is the greatest power of two for
- * which each group has some.
- */
-
-static __device__ __forceinline__ void
-dsa_route_groups(float *group, const float *b, uint32_t groups, uint32_t size,
-    uint32_t lanes, uint32_t lane)
-{
-    float     first, second, f, s, v;
-    uint32_t  e, g, i, j, end;
-
-    for (i = 0; i < groups; i += 32 / lanes) {
-        g = i + lane / lanes;
-        first = -INFINITY;
-        second = -INFINITY;
-        end = g < groups ? (g + 1) * size : 0;
-
-#pragma unroll 8
-        for (e = g * size + lane % lanes; e < end; e += lanes) {
-            v = b[dsa_route_at(e)];
-            second = fmaxf(second, fminf(first, v));
-            first = fmaxf(first, v);
-        }
-
-        for (j = lanes / 2; j > 0; j /= 2) {
-            f = __shfl_xor_sync(0xffffffff, first, j);
-            s = __shfl_xor_sync(0xffffffff, second, j);
-            second = fmaxf(fminf(first, f), fmaxf(second, s));
-            first = fmaxf(first, f);
-        }
-
-        if (g < groups && lane % lanes == 0) {
-            group[g] = __fadd_rn(first, second);
-        }
-    }
-}
-
-
-/*
- * Whether a group is kept: fewer than kept others have a greater score, or an
- * equal one and a lower index.
- */
-
-static __device__ __forceinline__ int
-dsa_route_kept(const float *group, uint32_t groups, uint32_t kept, uint32_t g)
-{
-    float     v;
-    uint32_t  i, before;
-
-    v = group[g];
-    before = 0;
-
-#pragma unroll 8
-    for (i = 0; i < groups; i++) {
-        before += group[i] > v || (group[i] == v && i < g);
-    }
-
-    return before < kept;
-}
-
-
-/*
- * J is the number of experts per lane.  The group of expert e is
- * inverse * e >> 20, which replaces a division.
+ * in registers; groups are read through shared memory.  J is the number of
+ * experts per lane.
  */
 
 template <int J>
@@ -171,29 +22,18 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
     const float *bias, uint32_t rows, dsa_router_t r, uint32_t lanes,
     uint32_t inverse)
 {
-    int                i;
-    float              v, w, sum, in[J], own[J];
-    size_t             row;
-    uint32_t           e, j, g, lane, warp, best, at, chosen, order[J];
-    __shared__ float   score[DSA_ROUTE_WARPS][33 * J];
-    __shared__ float   biased[DSA_ROUTE_WARPS][33 * J];
-    __shared__ float   group[DSA_ROUTE_WARPS][16 * J];
-    __shared__ int     kept[DSA_ROUTE_WARPS][16 * J];
+    float                             w, in[J], own[J];
+    size_t                            row;
+    uint32_t                          lane, warp, chosen;
+    __shared__ dsa_route_shared_t<J>  shared[DSA_ROUTE_WARPS];
 
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
     row = (size_t) blockIdx.x * DSA_ROUTE_WARPS + warp;
 
-    /*
-     * all loads first, and the bias, which is constant, before the wait; lanes
-     * beyond the experts compute values that are not used
-     */
+    /* all loads first, and the bias, which is constant, before the wait */
 
-#pragma unroll
-    for (i = 0; i < J; i++) {
-        e = lane + 32 * i;
-        own[i] = e < r.experts ? bias[e] : 0;
-    }
+    dsa_route_load<J>(own, bias, r.experts, lane);
 
     dsa_begin();
 
@@ -201,85 +41,13 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
         return;
     }
 
-#pragma unroll
-    for (i = 0; i < J; i++) {
-        e = lane + 32 * i;
-        in[i] = e < r.experts ? logits[row * r.experts + e] : 0;
-    }
+    dsa_route_load<J>(in, logits + row * r.experts, r.experts, lane);
 
-#pragma unroll
-    for (i = 0; i < J; i++) {
-        e = lane + 32 * i;
-        v = dsa_route_sigmoid(in[i]);
-        w = __fadd_rn(v, own[i]);
-        w = w > DSA_ROUTE_LEAST ? w : DSA_ROUTE_LEAST;
-
-        score[warp][dsa_route_at(e)] = v;
-        biased[warp][dsa_route_at(e)] = w;
-        order[i] = dsa_route_order(w);
-    }
-
-    __syncwarp();
-
-    dsa_route_groups(group[warp], biased[warp], r.groups,
-                     r.experts / r.groups, lanes, lane);
-    __syncwarp();
-
-    for (g = lane; g < r.groups; g += 32) {
-        kept[warp][g] = dsa_route_kept(group[warp], r.groups, r.groups_kept,
-                                       g);
-    }
-
-    __syncwarp();
-
-#pragma unroll
-    for (i = 0; i < J; i++) {
-        e = lane + 32 * i;
-        g = e < r.experts ? e * inverse >> 20 : 0;
-        order[i] = kept[warp][g] && e < r.experts ? order[i] : 0;
-    }
-
-    sum = 0;
-    chosen = 0;
-
-    for (j = 0; j < r.k; j++) {
-        best = order[0];
-
-#pragma unroll
-        for (i = 1; i < J; i++) {
-            best = max(best, order[i]);
-        }
-
-        best = __reduce_max_sync(0xffffffff, best);
-        at = UINT32_MAX;
-
-#pragma unroll
-        for (i = J - 1; i >= 0; i--) {
-            at = order[i] == best ? lane + 32 * i : at;
-        }
-
-        e = __reduce_min_sync(0xffffffff, at);
-
-#pragma unroll
-        for (i = 0; i < J; i++) {
-            if (e == lane + 32 * i) {
-                order[i] = 0;
-            }
-        }
-
-        sum = __fadd_rn(sum, score[warp][dsa_route_at(e)]);
-        chosen = lane == j ? e : chosen;
-    }
-
+    chosen = dsa_route_choose<J>(&w, &shared[warp], in, own, &r, lanes,
+                                 inverse, lane);
     if (lane < r.k) {
-        v = score[warp][dsa_route_at(chosen)];
-
-        if (r.normalize) {
-            v = __fdiv_rn(v, sum);
-        }
-
         expert[row * r.k + lane] = (int32_t) chosen;
-        weight[row * r.k + lane] = __fmul_rn(v, r.scale);
+        weight[row * r.k + lane] = w;
     }
 }
 
@@ -289,13 +57,9 @@ dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
     const float *bias, uint32_t rows, const dsa_router_t *r,
     dsa_stream_t stream)
 {
-    uint32_t  size, lanes, inverse, blocks;
+    uint32_t  lanes, inverse, blocks;
 
-    if (r->groups == 0 || r->experts > DSA_CUDA_EXPERTS
-        || r->experts % r->groups != 0 || r->experts / r->groups < 2
-        || r->groups_kept > r->groups || r->k == 0 || r->k > DSA_CUDA_CHOICES
-        || r->k > r->experts / r->groups * r->groups_kept)
-    {
+    if (!dsa_router_ok(r)) {
         return cudaErrorInvalidValue;
     }
 
@@ -303,13 +67,8 @@ dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
         return cudaSuccess;
     }
 
-    size = r->experts / r->groups;
-    inverse = ((1U << 20) + size - 1) / size;
+    dsa_route_split(r, &lanes, &inverse);
     blocks = (rows + DSA_ROUTE_WARPS - 1) / DSA_ROUTE_WARPS;
-
-    for (lanes = 32; lanes * r->groups > 32 && lanes > 1; lanes /= 2) {
-        /* void */
-    }
 
     if (r->experts <= 256) {
         return dsa_launch(dsa_route_kernel<8>, blocks, 32 * DSA_ROUTE_WARPS, 0,
