@@ -53,6 +53,7 @@ dsa_init_kernels(void)
         dsa_index_prefill_setup,
         dsa_moe_gemm_setup,
         dsa_moe_plan_setup,
+        dsa_moe_small_setup,
         dsa_sample_setup,
         dsa_sample_penalize_setup,
         dsa_topk_setup

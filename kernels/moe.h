@@ -84,6 +84,15 @@ void dsa_swiglu(float *y, const float *gate, const float *up, size_t n,
 #define DSA_MOE_ALIGN       8           /* the least; dsa_cuda_moe_gemm() takes
                                            any, and gains nothing by more */
 
+/*
+ * The most rows of the kernel that chooses, plans and gathers.  Each of its
+ * blocks chooses for all rows, so its time grows with them, while the kernels
+ * that it replaces take 1.5 to 3.3 us each.  16 is a warp for each row of a
+ * block of 512 threads, and not yet measured: "dsa bench kernels --only moe"
+ * measures both ways at 1 to 16 rows.
+ */
+#define DSA_MOE_SMALL       16
+
 typedef struct {
     int32_t            *offset;         /* [experts + 1] first place of each */
     int32_t            *count;          /* [experts] pairs of each */
@@ -118,6 +127,24 @@ int dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
 int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
     const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t experts,
     uint32_t cols, dsa_stream_t stream);
+
+/*
+ * CUDA.  dsa_cuda_moe_plan() and dsa_cuda_moe_gather(), with the same bits, in
+ * one kernel for at most DSA_MOE_SMALL rows.
+ */
+int dsa_cuda_moe_sort(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
+    const dsa_moe_plan_t *plan, const int32_t *expert, uint32_t rows,
+    uint32_t k, uint32_t experts, uint32_t cols, dsa_stream_t stream);
+
+/*
+ * CUDA.  dsa_cuda_route() and dsa_cuda_moe_sort() of its choices, with the same
+ * bits, in one kernel for at most DSA_MOE_SMALL rows.  All experts of r are
+ * experts of the plan.
+ */
+int dsa_cuda_route_sort(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
+    const dsa_moe_plan_t *plan, int32_t *expert, float *weight,
+    const float *logits, const float *bias, uint32_t rows,
+    const dsa_router_t *r, uint32_t cols, dsa_stream_t stream);
 
 /*
  * CUDA.  y [places, w.rows] bf16 = x [places, w.cols] . w[e]^T for the places

@@ -36,6 +36,7 @@ int dsa_index_decode_setup(void);
 int dsa_index_prefill_setup(void);
 int dsa_moe_gemm_setup(void);
 int dsa_moe_plan_setup(void);
+int dsa_moe_small_setup(void);
 int dsa_sample_setup(void);
 int dsa_sample_penalize_setup(void);
 int dsa_topk_setup(void);
