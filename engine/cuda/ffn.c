@@ -12,14 +12,15 @@
 
 static int dsa_cuda_mlp(dsa_cuda_rank_t *rank, dsa_bf16_t *y,
     const dsa_cuda_layer_t *l, uint32_t tokens);
-static int dsa_cuda_route_tokens(dsa_cuda_rank_t *rank, uint32_t layer,
+static int dsa_cuda_logits(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    uint32_t tokens);
+static int dsa_cuda_trace_choice(dsa_cuda_rank_t *rank, uint32_t layer,
     uint32_t tokens);
 static int dsa_cuda_experts(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
-    const dsa_fp8_rows_t *x, const int32_t *expert, uint32_t tokens,
     uint32_t pairs);
-static int dsa_cuda_local(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+static int dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer,
     uint32_t tokens);
-static int dsa_cuda_gathered(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+static int dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step);
 static int dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     uint32_t slot);
@@ -37,13 +38,13 @@ dsa_cuda_ffn(dsa_cuda_rank_t *rank, uint32_t layer,
         return dsa_cuda_mlp(rank, rank->work.x, l, step->tokens);
     }
 
-    dsa_cuda_try(dsa_cuda_route_tokens(rank, layer, step->tokens));
+    dsa_cuda_try(dsa_cuda_logits(rank, l, step->tokens));
 
     if (rank->shard.experts.n == rank->shard.experts.of) {
-        return dsa_cuda_local(rank, l, step->tokens);
+        return dsa_cuda_local(rank, layer, step->tokens);
     }
 
-    return dsa_cuda_gathered(rank, l, step);
+    return dsa_cuda_gathered(rank, layer, step);
 }
 
 
@@ -67,56 +68,52 @@ dsa_cuda_mlp(dsa_cuda_rank_t *rank, dsa_bf16_t *y, const dsa_cuda_layer_t *l,
 }
 
 
-/* expert and weight of this rank's tokens. */
+/* The router's logits of this rank's tokens. */
 
 static int
-dsa_cuda_route_tokens(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
+dsa_cuda_logits(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    uint32_t tokens)
 {
-    uint32_t                 experts, hidden;
-    dsa_cuda_work_t         *w;
-    const dsa_cuda_layer_t  *l;
+    uint32_t          experts, hidden;
+    dsa_cuda_work_t  *w;
 
     w = &rank->work;
-    l = &rank->weights.layer[layer];
     experts = rank->router.experts;
     hidden = rank->config.hidden_size;
 
-    dsa_cuda_try(dsa_cuda_gemm_bf16(rank->gemm, w->logits, experts, 1, w->y,
-                                    hidden, l->router, hidden, tokens, experts,
-                                    hidden, rank->stream));
-    dsa_cuda_try(dsa_cuda_route(w->expert, w->weight, w->logits,
-                                l->router_bias, tokens, &rank->router,
-                                rank->stream));
+    return dsa_cuda_gemm_bf16(rank->gemm, w->logits, experts, 1, w->y, hidden,
+                              l->router, hidden, tokens, experts, hidden,
+                              rank->stream);
+}
+
+
+static int
+dsa_cuda_trace_choice(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
+{
     dsa_cuda_try(dsa_cuda_trace(rank, "expert", layer, tokens, rank->router.k,
-                                w->expert));
+                                rank->work.expert));
 
     return dsa_cuda_trace(rank, "expert_weight", layer, tokens,
-                          rank->router.k, w->weight);
+                          rank->router.k, rank->work.weight);
 }
 
 
 /*
- * pair_y: this rank's experts of x [tokens, hidden].  pairs: about how many
- * pairs of a token and an expert there are, which chooses the products.
+ * pair_y: this rank's experts of pair8, which is in the order of the plan.
+ * pairs: about how many pairs of a token and an expert there are, which chooses
+ * the products.
  */
 
 static int
 dsa_cuda_experts(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
-    const dsa_fp8_rows_t *x, const int32_t *expert, uint32_t tokens,
     uint32_t pairs)
 {
-    uint32_t          k, experts;
+    uint32_t          experts;
     dsa_cuda_work_t  *w;
 
     w = &rank->work;
-    k = rank->router.k;
     experts = rank->experts;
 
-    dsa_cuda_try(dsa_cuda_moe_plan(&w->plan, expert, tokens, k, experts,
-                                   rank->stream));
-    dsa_cuda_try(dsa_cuda_moe_gather(&w->pair8, x, &w->plan, tokens, k,
-                                     experts, rank->config.hidden_size,
-                                     rank->stream));
     dsa_cuda_try(dsa_cuda_moe_gemm(&rank->state, w->pair_gu, &w->pair8,
                                    &l->expert_gate_up, &w->plan, experts,
                                    pairs, rank->stream));
@@ -133,22 +130,28 @@ dsa_cuda_experts(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
 /* All experts, or a part of the width of each, are on this rank. */
 
 static int
-dsa_cuda_local(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
-    uint32_t tokens)
+dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
 {
-    uint32_t          k;
-    dsa_cuda_work_t  *w;
+    uint32_t                 k, hidden;
+    dsa_cuda_work_t         *w;
+    const dsa_cuda_layer_t  *l;
 
     w = &rank->work;
+    l = &rank->weights.layer[layer];
     k = rank->router.k;
+    hidden = rank->config.hidden_size;
 
-    dsa_cuda_try(dsa_cuda_experts(rank, l, &w->y8, w->expert, tokens,
-                                  tokens * k));
+    dsa_cuda_try(dsa_cuda_route_sort(&w->pair8, &w->y8, &w->plan, w->expert,
+                                     w->weight, w->logits, l->router_bias,
+                                     tokens, &rank->router, hidden,
+                                     rank->stream));
+    dsa_cuda_try(dsa_cuda_trace_choice(rank, layer, tokens));
+    dsa_cuda_try(dsa_cuda_experts(rank, l, tokens * k));
     dsa_cuda_try(dsa_cuda_mlp(rank, w->shared, l, tokens));
 
     return dsa_cuda_moe_combine(w->x, w->pair_y, w->shared, w->weight,
-                                w->expert, &w->plan, tokens, k,
-                                rank->config.hidden_size, rank->stream);
+                                w->expert, &w->plan, tokens, k, hidden,
+                                rank->stream);
 }
 
 
@@ -159,18 +162,24 @@ dsa_cuda_local(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
  */
 
 static int
-dsa_cuda_gathered(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step)
 {
-    uint32_t           k, hidden;
-    dsa_cuda_work_t   *w;
-    dsa_cuda_peers_t  *p;
+    uint32_t                 k, hidden;
+    dsa_cuda_work_t         *w;
+    dsa_cuda_peers_t        *p;
+    const dsa_cuda_layer_t  *l;
 
     w = &rank->work;
     p = &rank->peers;
+    l = &rank->weights.layer[layer];
     k = rank->router.k;
     hidden = rank->config.hidden_size;
 
+    dsa_cuda_try(dsa_cuda_route(w->expert, w->weight, w->logits,
+                                l->router_bias, step->tokens, &rank->router,
+                                rank->stream));
+    dsa_cuda_try(dsa_cuda_trace_choice(rank, layer, step->tokens));
     dsa_cuda_try(dsa_cuda_exchange_tokens(&p->exchange, &p->tokens, &w->y8,
                                           w->expert, w->weight,
                                           rank->input.slot, step->tokens,
@@ -194,6 +203,7 @@ dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     uint32_t slot)
 {
     uint32_t            k, n, all, first, pairs, hidden;
+    const int32_t      *expert;
     dsa_cuda_work_t    *w;
     dsa_fp8_rows_t      x;
     dsa_cuda_peers_t   *p;
@@ -212,11 +222,12 @@ dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
         x.q = s->x.q + (uint64_t) first * hidden;
         x.scale = s->x.scale + first;
         x.ld = s->x.ld;
+        expert = s->expert + (uint64_t) first * k;
         pairs = n * k / p->exchange.ranks;
 
-        dsa_cuda_try(dsa_cuda_experts(rank, l, &x,
-                                      s->expert + (uint64_t) first * k, n,
-                                      pairs > 0 ? pairs : 1));
+        dsa_cuda_try(dsa_cuda_moe_sort(&w->pair8, &x, &w->plan, expert, n, k,
+                                       rank->experts, hidden, rank->stream));
+        dsa_cuda_try(dsa_cuda_experts(rank, l, pairs > 0 ? pairs : 1));
         dsa_cuda_try(dsa_cuda_exchange_combine(&p->exchange, p->part,
                                                w->pair_y, s->weight, s->expert,
                                                &w->plan, first, n, slot, k,
