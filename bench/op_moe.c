@@ -76,6 +76,42 @@ dsa_bench_gather(dsa_bench_t *b, void *ctx, int turn)
 }
 
 
+/* The three above one after another, and as the engine calls them. */
+
+static int
+dsa_bench_apart(dsa_bench_t *b, void *ctx, int turn)
+{
+    int  rc;
+
+    rc = dsa_bench_route(b, ctx, turn);
+    rc = rc != 0 ? rc : dsa_bench_plan(b, ctx, turn);
+
+    return rc != 0 ? rc : dsa_bench_gather(b, ctx, turn);
+}
+
+
+static int
+dsa_bench_route_sort(dsa_bench_t *b, void *ctx, int turn)
+{
+    dsa_bench_moe_t  *t = ctx;
+
+    return dsa_cuda_route_sort(&t->pair8, &t->x8, &t->plan, t->expert,
+                               t->weight, t->logits, t->bias, t->rows,
+                               &dsa_bench_router, DSA_BENCH_HIDDEN, b->stream);
+}
+
+
+static int
+dsa_bench_sort(dsa_bench_t *b, void *ctx, int turn)
+{
+    dsa_bench_moe_t  *t = ctx;
+
+    return dsa_cuda_moe_sort(&t->pair8, &t->x8, &t->plan, t->expert, t->rows,
+                             DSA_BENCH_K, DSA_BENCH_EXPERTS, DSA_BENCH_HIDDEN,
+                             b->stream);
+}
+
+
 static int
 dsa_bench_swiglu_shared(dsa_bench_t *b, void *ctx, int turn)
 {
@@ -177,7 +213,9 @@ dsa_bench_moe(dsa_bench_t *b)
     double            bytes;
     dsa_bench_moe_t   t;
 
-    static const uint32_t  rows[] = { 1, 32, 128, DSA_BENCH_ROWS };
+    static const uint32_t  rows[] = {
+        1, 2, 4, 8, DSA_MOE_SMALL, 32, 128, DSA_BENCH_ROWS
+    };
 
     /* bytes of a row and of a pair; each is read or written once */
 
@@ -192,6 +230,12 @@ dsa_bench_moe(dsa_bench_t *b)
         { "moe_plan", "8 of 256", dsa_bench_plan, 0, 4 + 4 + 4 },
         { "moe_gather", "8, 7168", dsa_bench_gather, 7168 + 56 * 4,
           7168 + 56 * 4 },
+        { "route, plan, gather", "8 of 256, 7168", dsa_bench_apart,
+          256 * 4 + 7168 + 56 * 4, 8 + 3 * 4 + 7168 + 56 * 4 },
+        { "route_sort", "8 of 256, 7168", dsa_bench_route_sort,
+          256 * 4 + 7168 + 56 * 4, 8 + 3 * 4 + 7168 + 56 * 4 },
+        { "moe_sort", "8 of 256, 7168", dsa_bench_sort, 7168 + 56 * 4,
+          3 * 4 + 7168 + 56 * 4 },
         { "swiglu", "8, 2048", dsa_bench_swiglu, 0, 2048 * 5 + 16 * 4 },
         { "swiglu", "2048", dsa_bench_swiglu_shared, 2048 * 5 + 16 * 4, 0 },
         { "moe_combine", "8, 7168", dsa_bench_combine, 7168 * 4, 7168 * 2 }
