@@ -89,6 +89,10 @@ typedef struct {
 
     int32_t                *chosen;     /* [DSA_NODE_TURNS, R, k] experts of
                                            this rank, -1: of another one */
+    float                  *logits;     /* [DSA_NODE_TURNS, DSA_MOE_SMALL,
+                                           experts] from which the router
+                                           chooses these; set for at most
+                                           DSA_MOE_SMALL tokens */
     dsa_cuda_input_t        input;
     dsa_cuda_work_t         work;
     dsa_cuda_sample_t      *sample;     /* [S] */

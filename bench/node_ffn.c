@@ -61,12 +61,21 @@ dsa_node_plan_some(dsa_node_t *n, uint32_t first, uint32_t count)
 }
 
 
+/* What the experts get. */
+
+static dsa_fp8_rows_t
+dsa_node_rows(const dsa_node_t *n)
+{
+    return dsa_node_gathers(n) ? n->gathered : n->work.y8;
+}
+
+
 static int
 dsa_node_gather_some(dsa_node_t *n, uint32_t first, uint32_t count)
 {
     dsa_fp8_rows_t  x;
 
-    x = dsa_node_gathers(n) ? n->gathered : n->work.y8;
+    x = dsa_node_rows(n);
     x.q += (uint64_t) first * n->config.hidden_size;
     x.scale += first;
 
@@ -135,6 +144,37 @@ dsa_node_gather(dsa_node_t *n, const dsa_cuda_layer_t *l)
 }
 
 
+/* These two take the place of the choice, the plan and the gather. */
+
+static int
+dsa_node_route_sort(dsa_node_t *n, const dsa_cuda_layer_t *l)
+{
+    const float  *logits;
+
+    logits = n->logits + (uint64_t) n->turn * DSA_MOE_SMALL
+                         * n->router.experts;
+
+    return dsa_cuda_route_sort(&n->work.pair8, &n->work.y8, &n->work.plan,
+                               n->work.expert, n->work.weight, logits,
+                               l->router_bias, n->step.rows, &n->router,
+                               n->config.hidden_size, n->b.stream);
+}
+
+
+static int
+dsa_node_sort(dsa_node_t *n, const dsa_cuda_layer_t *l)
+{
+    dsa_fp8_rows_t  x;
+
+    x = dsa_node_rows(n);
+
+    return dsa_cuda_moe_sort(&n->work.pair8, &x, &n->work.plan,
+                             dsa_node_chosen(n), n->step.rows, n->router.k,
+                             dsa_node_experts(n), n->config.hidden_size,
+                             n->b.stream);
+}
+
+
 static int
 dsa_node_expert_up(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
@@ -197,7 +237,10 @@ dsa_node_down(dsa_node_t *n, const dsa_cuda_layer_t *l)
 }
 
 
-/* Where tokens are gathered this belongs to the exchange. */
+/*
+ * Where tokens are gathered this belongs to the exchange.  The choices of
+ * dsa_node_route_sort() are the same experts, but may be in another order.
+ */
 
 static int
 dsa_node_combine(dsa_node_t *n, const dsa_cuda_layer_t *l)
@@ -211,12 +254,22 @@ dsa_node_combine(dsa_node_t *n, const dsa_cuda_layer_t *l)
 
 const dsa_node_op_t  dsa_node_ffn_ops[] = {
     { "router", DSA_NODE_IF_MOE, dsa_node_router },
-    { "choice", DSA_NODE_IF_MOE, dsa_node_route },
+    { "choice", DSA_NODE_IF_MOE | DSA_NODE_IF_LARGE, dsa_node_route },
+    { "choice", DSA_NODE_IF_MOE | DSA_NODE_IF_SMALL | DSA_NODE_IF_GATHERED,
+      dsa_node_route },
     { "gate and up", 0, dsa_node_up },
     { "SwiGLU", 0, dsa_node_act },
     { "down", 0, dsa_node_down },
-    { "plan", DSA_NODE_IF_DECODE | DSA_NODE_IF_MOE, dsa_node_plan },
-    { "gather", DSA_NODE_IF_DECODE | DSA_NODE_IF_MOE, dsa_node_gather },
+    { "plan", DSA_NODE_IF_DECODE | DSA_NODE_IF_MOE | DSA_NODE_IF_LARGE,
+      dsa_node_plan },
+    { "gather", DSA_NODE_IF_DECODE | DSA_NODE_IF_MOE | DSA_NODE_IF_LARGE,
+      dsa_node_gather },
+    { "plan and gather", DSA_NODE_IF_DECODE | DSA_NODE_IF_MOE
+                         | DSA_NODE_IF_SMALL | DSA_NODE_IF_GATHERED,
+      dsa_node_sort },
+    { "choice, plan and gather", DSA_NODE_IF_DECODE | DSA_NODE_IF_MOE
+                                 | DSA_NODE_IF_SMALL | DSA_NODE_IF_LOCAL,
+      dsa_node_route_sort },
     { "experts, gate and up", DSA_NODE_IF_DECODE | DSA_NODE_IF_MOE,
       dsa_node_expert_up },
     { "experts, SwiGLU", DSA_NODE_IF_DECODE | DSA_NODE_IF_MOE,

@@ -241,6 +241,47 @@ dsa_node_local_experts(const dsa_node_t *n, int32_t *local,
 }
 
 
+/*
+ * Logits from which the router chooses chosen [rows, k] in each layer: biases
+ * are at most 0.01, and the choices are within the groups that it keeps.
+ */
+
+static int
+dsa_node_input_logits(const dsa_node_t *n, const int32_t *chosen,
+    uint32_t turn)
+{
+    int        rc;
+    float     *logits;
+    uint32_t   i, k, rows, experts;
+    uint64_t   count;
+
+    k = n->router.k;
+    rows = n->step.rows;
+    experts = n->router.experts;
+    count = (uint64_t) rows * experts;
+
+    logits = malloc(count * sizeof(float));
+
+    if (logits == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+
+    for (i = 0; i < count; i++) {
+        logits[i] = -4;
+    }
+
+    for (i = 0; i < rows * k; i++) {
+        logits[(uint64_t) (i / k) * experts + chosen[i]] = 4;
+    }
+
+    rc = cudaMemcpy(n->logits + (uint64_t) turn * DSA_MOE_SMALL * experts,
+                    logits, count * sizeof(float), cudaMemcpyHostToDevice);
+    free(logits);
+
+    return rc;
+}
+
+
 static int
 dsa_node_input_experts(dsa_node_t *n)
 {
@@ -279,6 +320,10 @@ dsa_node_input_experts(dsa_node_t *n)
 
         rc = dsa_node_copy(n->chosen + i * size, ranks > 1 ? local : chosen,
                            size);
+
+        if (rc == 0 && ranks == 1 && n->step.rows <= DSA_MOE_SMALL) {
+            rc = dsa_node_input_logits(n, chosen, i);
+        }
     }
 
     free(chosen);

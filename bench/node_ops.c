@@ -123,7 +123,8 @@ dsa_node_applies(const dsa_node_call_t *c, const dsa_node_op_t *op)
     is |= step->indexed ? DSA_NODE_IF_INDEXED : DSA_NODE_IF_WHOLE;
     is |= step->mha ? DSA_NODE_IF_MHA : DSA_NODE_IF_ABSORBED;
     is |= c->part == DSA_NODE_MOE ? DSA_NODE_IF_MOE : 0;
-    is |= dsa_node_gathers(c->n) ? 0 : DSA_NODE_IF_LOCAL;
+    is |= dsa_node_gathers(c->n) ? DSA_NODE_IF_GATHERED : DSA_NODE_IF_LOCAL;
+    is |= step->rows <= DSA_MOE_SMALL ? DSA_NODE_IF_SMALL : DSA_NODE_IF_LARGE;
 
     return (op->when & ~is) == 0;
 }

@@ -26,6 +26,10 @@
 #define DSA_NODE_IF_ABSORBED    32
 #define DSA_NODE_IF_MOE         64
 #define DSA_NODE_IF_LOCAL       128     /* no tokens are gathered */
+#define DSA_NODE_IF_GATHERED    256
+#define DSA_NODE_IF_SMALL       512     /* at most DSA_MOE_SMALL rows, for which
+                                           ops are fused, */
+#define DSA_NODE_IF_LARGE       1024    /* and more */
 
 
 typedef struct {
