@@ -41,7 +41,10 @@
  * L2 holds.
  */
 
-/* Runs in one warp: starts the copies of weights and rows. */
+/*
+ * Runs in one warp: starts the copies of weights and rows.  After the last one
+ * the next kernel may start, if the launch is a programmatic dependent one.
+ */
 
 template <int CLUSTER, int STAGES, typename S>
 static __device__ __forceinline__ void
@@ -116,6 +119,10 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
         __syncwarp();
     }
 
+    if (CLUSTER == 1 && g->dependent) {
+        asm volatile ("griddepcontrol.launch_dependents;" ::: "memory");
+    }
+
     if (threadIdx.x % 32 == 0) {
         dsa_mbar_wait(&s->empty[stage], phase ^ 1);
         s->tile[n].size = 0;
@@ -124,18 +131,26 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
 }
 
 
-/* The scales of 4 rows in block k of K; row is this lane's first one. */
+/*
+ * The scales of 4 rows in block k of K; row is this lane's first one.  __ldg()
+ * is for data that no kernel writes while this one runs, and a programmatic
+ * dependent launch, which only decode has, begins while they are written.
+ */
 
+template <int CLUSTER>
 static __device__ __forceinline__ float4
 dsa_moe_row_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
     int32_t row, uint32_t k)
 {
+    const float4  *p;
+
     if (row >= t->tile.n || k >= g->blocks) {
         return make_float4(0, 0, 0, 0);
     }
 
-    return __ldg((const float4 *) (g->x_scale + k * g->ld + t->tile.place
-                                   + row));
+    p = (const float4 *) (g->x_scale + k * g->ld + t->tile.place + row);
+
+    return CLUSTER > 1 ? __ldg(p) : *p;
 }
 
 
@@ -188,7 +203,7 @@ dsa_moe_scale(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
 
 #pragma unroll
         for (i = 0; i < AHEAD; i++) {
-            v[i] = dsa_moe_row_scale(&t, g, row, i);
+            v[i] = dsa_moe_row_scale<CLUSTER>(&t, g, row, i);
         }
 
         w[1] = dsa_moe_weight_scale(&t, g, 0);
@@ -229,7 +244,7 @@ dsa_moe_scale(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
                     phase ^= 1;
                 }
 
-                v[i] = dsa_moe_row_scale(&t, g, row, k + AHEAD);
+                v[i] = dsa_moe_row_scale<CLUSTER>(&t, g, row, k + AHEAD);
             }
         }
     }
@@ -514,6 +529,12 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
         dsa_mbar_fence_init();
     }
 
+    /* the plan and the rows are read after the kernel before has ended */
+
+    if (CLUSTER == 1) {
+        asm volatile ("griddepcontrol.wait;" ::: "memory");
+    }
+
     dsa_moe_list<N_MAX>(s, &g, parts);
 
     if (CLUSTER > 1) {
@@ -628,19 +649,21 @@ dsa_moe_gemm_launch(const dsa_cuda_state_t *state, const dsa_moe_gemm_t *g,
     dsa_stream_t stream)
 {
     cudaLaunchConfig_t   config;
-    cudaLaunchAttribute  attribute;
+    cudaLaunchAttribute  attribute[2];
 
     config.gridDim = dim3(state->processors / CLUSTER * CLUSTER);
     config.blockDim = dim3(DSA_MOE_THREADS);
     config.dynamicSmemBytes = sizeof(dsa_moe_smem<CLUSTER, N_MAX, STAGES>);
     config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
+    config.attrs = attribute;
+    config.numAttrs = g->dependent ? 2 : 1;
 
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = CLUSTER;
-    attribute.val.clusterDim.y = 1;
-    attribute.val.clusterDim.z = 1;
+    attribute[0].id = cudaLaunchAttributeClusterDimension;
+    attribute[0].val.clusterDim.x = CLUSTER;
+    attribute[0].val.clusterDim.y = 1;
+    attribute[0].val.clusterDim.z = 1;
+    attribute[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[1].val.programmaticStreamSerializationAllowed = 1;
 
     return cudaLaunchKernelEx(&config,
                               dsa_moe_gemm_kernel<CLUSTER, N_MAX, STAGES>, *g);
@@ -684,6 +707,8 @@ dsa_cuda_moe_gemm(const dsa_cuda_state_t *state, dsa_bf16_t *y,
     }
 
     prefill = rows / experts >= DSA_MOE_MANY;
+
+    g.dependent = !prefill && rows <= DSA_MOE_DEPENDENT;
 
     g.counter = &state->counters->moe_drawn;
     g.x_scale = x->scale;

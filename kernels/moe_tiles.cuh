@@ -24,6 +24,13 @@ extern "C" {
 /* from so many rows for each expert on, the tiles for prefill are faster */
 #define DSA_MOE_MANY        32
 
+/*
+ * Up to so many pairs the launch is a programmatic dependent one: 16 tokens
+ * with 8 experts each.  The number is an estimate; "dsa bench engine" with 1,
+ * 8, 16 and 32 streams measures it.
+ */
+#define DSA_MOE_DEPENDENT   128
+
 
 typedef struct {
     CUtensorMap         w;              /* cols, out features, experts */
@@ -38,6 +45,8 @@ typedef struct {
     uint32_t            experts;
     uint32_t            rows;           /* out features */
     uint32_t            blocks;         /* of K */
+    uint32_t            dependent;      /* the launch overlaps with the kernels
+                                           before and after it */
 } dsa_moe_gemm_t;
 
 
