@@ -55,8 +55,6 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
     w = &rank->work;
     s = &rank->config;
 
-    /* cuBLASLt expects scales without gaps: kernels/gemm.h */
-
     w->y8.ld = dsa_cuda_ld(step->tokens);
     w->qr8.ld = dsa_cuda_ld(step->tokens);
     w->o8.ld = dsa_cuda_ld(step->tokens);
