@@ -44,6 +44,7 @@ dsa_init_kernels(void)
         dsa_attention_heads_setup,
         dsa_attention_prefill_setup,
         dsa_attention_narrow_setup,
+        dsa_copy_setup,
         dsa_exchange_setup,
         dsa_exchange_moe_setup,
         dsa_exchange_reduce_setup,

@@ -27,6 +27,7 @@ int dsa_attention_decode_setup(void);
 int dsa_attention_heads_setup(void);
 int dsa_attention_prefill_setup(void);
 int dsa_attention_narrow_setup(void);
+int dsa_copy_setup(void);
 int dsa_exchange_setup(void);
 int dsa_exchange_moe_setup(void);
 int dsa_exchange_reduce_setup(void);

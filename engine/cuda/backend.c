@@ -76,9 +76,6 @@ static int dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
 static int dsa_backend_cuda_enqueue(void *data, uint32_t rank,
     dsa_err_t *err);
-static int dsa_backend_cuda_upload(dsa_cuda_inflight_t *f,
-    dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
-    const dsa_cuda_extent_t *extent);
 static int dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err);
 static int dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err);
 static int dsa_backend_cuda_copy(dsa_backend_t *b,
@@ -391,7 +388,7 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
     graph = dsa_cuda_graphs_find(&lane->graphs, rank, &step, &job->common, f);
 
     rc = dsa_cuda_rank_attach(rank);
-    rc = rc != 0 ? rc : dsa_backend_cuda_upload(f, rank, &step, &extent);
+    rc = rc != 0 ? rc : dsa_cuda_inflight_upload(f, rank, &extent);
 
     if (rc == 0 && graph != NULL) {
         rc = cudaGraphLaunch(graph, rank->stream);
@@ -400,12 +397,7 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    if (rc == 0 && f->samples != 0) {
-        rc = cudaMemcpyAsync(f->sample, rank->sample,
-                             f->samples * sizeof(dsa_cuda_sample_t),
-                             cudaMemcpyDeviceToHost, rank->stream);
-    }
-
+    rc = rc != 0 ? rc : dsa_cuda_inflight_download(f, rank);
     rc = rc != 0 ? rc : (int) cudaEventRecord(f->ended, rank->stream);
 
     if (rc != 0) {
@@ -414,42 +406,6 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
     }
 
     return DSA_OK;
-}
-
-
-static int
-dsa_backend_cuda_upload(dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank,
-    const dsa_cuda_step_t *step, const dsa_cuda_extent_t *extent)
-{
-    int     rc;
-    size_t  pitch;
-
-    pitch = rank->ld_pages * sizeof(int32_t);
-
-    rc = dsa_cuda_inflight_upload(f, rank);
-    rc = rc != 0 ? rc : (int) cudaMemcpy2DAsync(rank->input.pages, pitch,
-                                                f->pages, pitch,
-                                                extent->pages
-                                                * sizeof(int32_t),
-                                                extent->tables,
-                                                cudaMemcpyHostToDevice,
-                                                rank->stream);
-
-    if (rc == 0 && extent->history != 0) {
-        rc = cudaMemcpyAsync(rank->input.history, f->history,
-                             extent->history * sizeof(uint32_t),
-                             cudaMemcpyHostToDevice, rank->stream);
-    }
-
-    if (rc == 0 && step->shared) {
-        pitch = rank->max_tokens * sizeof(int32_t);
-        rc = cudaMemcpy2DAsync(rank->input.peer_slot, pitch, f->peer_slot,
-                               pitch, step->tokens * sizeof(int32_t),
-                               rank->shard.ranks, cudaMemcpyHostToDevice,
-                               rank->stream);
-    }
-
-    return rc;
 }
 
 

@@ -269,6 +269,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
 
     extent->tables = n;
     extent->pages = (width + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
+    extent->peers = common->shared ? first : 0;
 
     swap = b->sample_of;
     b->sample_of = b->sample_now;

@@ -22,7 +22,7 @@
 
 /*
  * Host memory of a step that was started and not yet waited for.  All but out
- * is pinned: the GPU copies it while the host makes the next step.
+ * is pinned: the GPU reads and writes it while the host makes the next step.
  */
 
 typedef struct {
@@ -96,6 +96,7 @@ typedef struct {
     uint32_t                tables;     /* rows of pages, */
     uint32_t                pages;      /* and pages of the longest */
     uint32_t                history;    /* ids */
+    uint32_t                peers;      /* tokens of peer_slot */
 } dsa_cuda_extent_t;
 
 
@@ -115,9 +116,15 @@ uint64_t dsa_cuda_input_size(const dsa_cuda_rank_t *rank);
 void dsa_cuda_host(dsa_cuda_host_t *host, const dsa_cuda_rank_t *rank,
     const dsa_cuda_inflight_t *f);
 
-/* Enqueues the copy of f->input to the rank; a cudaError_t. */
+/*
+ * Enqueues the copies of f->input, and of what extent has of the other arrays,
+ * to rank->input; and of f->samples samples from rank->sample to f->sample.
+ * Each returns a cudaError_t.
+ */
 int dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f,
-    dsa_cuda_rank_t *rank);
+    dsa_cuda_rank_t *rank, const dsa_cuda_extent_t *extent);
+int dsa_cuda_inflight_download(const dsa_cuda_inflight_t *f,
+    const dsa_cuda_rank_t *rank);
 
 /*
  * Sets tokens from .. to-1 of a step to padding: tokens that see nothing,

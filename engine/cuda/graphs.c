@@ -160,6 +160,8 @@ dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
     dsa_cuda_host_t  host;
     dsa_cuda_step_t  step;
 
+    static const dsa_cuda_extent_t  none;
+
     dsa_cuda_host(&host, rank, f);
     dsa_cuda_host_pad(&host, 0, tokens);
     dsa_graphs_step(&step, rank, tokens, bound);
@@ -167,7 +169,7 @@ dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
     rc = 0;
 
     if (rank->shard.ranks == 1) {
-        rc = dsa_cuda_inflight_upload(f, rank);
+        rc = dsa_cuda_inflight_upload(f, rank, &none);
 
         if (rc == 0 && dsa_cuda_rank_run(rank, &step, err) != DSA_OK) {
             return DSA_ERROR;

@@ -8,6 +8,11 @@
 #include <string.h>
 
 #include "engine/cuda/batch.h"
+#include "kernels/copy.h"
+
+
+static int dsa_inflight_part(dsa_copy_t *part, void *to, const void *from,
+    uint64_t pitch, uint64_t width, uint32_t rows);
 
 
 int
@@ -76,11 +81,59 @@ dsa_cuda_input_size(const dsa_cuda_rank_t *rank)
 
 
 int
-dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank)
+dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank,
+    const dsa_cuda_extent_t *extent)
 {
-    return cudaMemcpyAsync(rank->input.token, f->input,
-                           dsa_cuda_input_size(rank), cudaMemcpyHostToDevice,
-                           rank->stream);
+    uint32_t           n;
+    dsa_copy_t         part[DSA_COPY_PARTS];
+    dsa_cuda_input_t  *in;
+
+    in = &rank->input;
+    n = 0;
+
+    n += dsa_inflight_part(&part[n], in->token, f->input,
+                           dsa_cuda_input_size(rank) / sizeof(uint32_t),
+                           dsa_cuda_input_size(rank) / sizeof(uint32_t), 1);
+    n += dsa_inflight_part(&part[n], in->pages, f->pages, rank->ld_pages,
+                           extent->pages, extent->tables);
+    n += dsa_inflight_part(&part[n], in->history, f->history,
+                           extent->history, extent->history, 1);
+    n += dsa_inflight_part(&part[n], in->peer_slot, f->peer_slot,
+                           rank->max_tokens, extent->peers,
+                           rank->shard.ranks);
+
+    return dsa_cuda_copy(part, n, rank->stream);
+}
+
+
+int
+dsa_cuda_inflight_download(const dsa_cuda_inflight_t *f,
+    const dsa_cuda_rank_t *rank)
+{
+    uint64_t    words;
+    dsa_copy_t  part;
+
+    words = (uint64_t) f->samples * sizeof(dsa_cuda_sample_t)
+            / sizeof(uint32_t);
+
+    return dsa_inflight_part(&part, f->sample, rank->sample, words, words, 1)
+           ? dsa_cuda_copy(&part, 1, rank->stream) : 0;
+}
+
+
+/* Returns 1 if there is something to copy. */
+
+static int
+dsa_inflight_part(dsa_copy_t *part, void *to, const void *from,
+    uint64_t pitch, uint64_t width, uint32_t rows)
+{
+    part->to = to;
+    part->from = from;
+    part->pitch = (uint32_t) pitch;
+    part->width = (uint32_t) width;
+    part->rows = rows;
+
+    return width != 0 && rows != 0;
 }
 
 
