@@ -6,8 +6,11 @@
 
 #include <assert.h>
 #include <cuda_runtime_api.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -68,6 +71,8 @@ typedef struct {
 
 static int dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
+static int dsa_backend_cuda_random(dsa_backend_t *b,
+    dsa_precision_e precision, dsa_err_t *err);
 static int dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 static int dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err);
@@ -161,12 +166,7 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
             }
         }
 
-        /* two random models need not be equal */
-
-        b->sampled = 1;
-        dsa_backend_fingerprint(b, "random", conf->precision);
-
-        return DSA_OK;
+        return dsa_backend_cuda_random(b, conf->precision, err);
     }
 
     /* the group reads the data, and computes the fingerprint */
@@ -178,6 +178,33 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
     }
 
     b->config = c->weights->config;
+
+    return DSA_OK;
+}
+
+
+/*
+ * Random weights depend on the number of GPUs and on the program's version, so
+ * that each process has a fingerprint of its own: no other one finds its pages
+ * in Redis.
+ */
+
+static int
+dsa_backend_cuda_random(dsa_backend_t *b, dsa_precision_e precision,
+    dsa_err_t *err)
+{
+    char      model[48];
+    uint64_t  number[2];
+
+    if (getrandom(number, sizeof(number), 0) != sizeof(number)) {
+        return dsa_error(err, "getrandom() failed: %s", strerror(errno));
+    }
+
+    (void) snprintf(model, sizeof(model), "random %016llx%016llx",
+                    (unsigned long long) number[0],
+                    (unsigned long long) number[1]);
+
+    dsa_backend_fingerprint(b, model, precision);
 
     return DSA_OK;
 }

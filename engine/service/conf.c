@@ -373,12 +373,6 @@ dsa_conf_tiers(dsa_conf_reader_t *r)
                              "such as \"host_memory 64g\"");
     }
 
-    if (conf->random) {
-        return dsa_conf_fail(r, "\"redis_cache\" needs \"weights files\", "
-                             "because the pages of random weights are of use "
-                             "to one process only");
-    }
-
     return DSA_OK;
 }
 

@@ -4,6 +4,7 @@
  */
 
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -30,11 +31,9 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
         return DSA_OK;
     }
 
-    if (conf->cache.addresses != 0 && backend->sampled) {
-        return dsa_error(err, "\"redis_cache\" cannot be used with random "
-                         "weights, because their pages are of no use to "
-                         "another process");
-    }
+    /* pages of other weights must not have the keys of these */
+
+    assert(conf->cache.addresses == 0 || !backend->sampled);
 
     if (dsa_host_open(host, conf->host_memory, backend->page_bytes, err)
         != DSA_OK)

@@ -507,11 +507,6 @@ test_tiers_faults(void **state)
     bad(HOST "a:1 password_file=/no/such/file;", "/no/such/file");
     bad(HOST "a:1 password_file=/tmp;", "\"password_file\"");
     bad(HOST "a:1 password_file=;", "\"password_file\"");
-#if (DSA_CUDA)
-    bad(HOST "a:1; backend cuda; weights random;", "\"redis_cache\" needs "
-        "\"weights files\"");
-#endif
-
     /* 64 servers, and not 65; words without an end */
 
     text = malloc(4096);
