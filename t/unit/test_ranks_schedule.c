@@ -6,7 +6,6 @@
 
 #define JOIN_BACKEND    DSA_BACKEND_CPU
 #define JOIN_PRECISION  DSA_EXACT
-#define JOIN_EQUAL      100
 #define JOIN_PAGE       ((512 + 64 + 128) * sizeof(float))
 #define JOIN_GPU(rank)  (rank)
 
@@ -17,6 +16,7 @@ static void
 test_random(void **state)
 {
     uint32_t           i;
+    client_t           answers[REQUESTS];
     dsa_sched_stats_t  stats;
 
     static const split_t  data[] = {
@@ -26,11 +26,11 @@ test_random(void **state)
     make_requests(1024);
     run_alone();
 
-    stats = run_together(GOLDEN "a-fp8", one);
+    stats = run_together(GOLDEN "a-fp8", one, answers);
     assert_true(stats.preemptions > 0);
 
     for (i = 0; i < 2; i++) {
-        stats = run_together(GOLDEN "a-fp8", data[i]);
+        stats = run_together(GOLDEN "a-fp8", data[i], answers);
 
         assert_int_equal(stats.ranks, data[i].gpus);
         assert_true(stats.cached_tokens > 0);
@@ -38,7 +38,7 @@ test_random(void **state)
         assert_true(stats.preemptions > 0);
     }
 
-    stats = run_together(wide, tensor2);
+    stats = run_together(wide, tensor2, answers);
     assert_int_equal(stats.ranks, 1);
     assert_true(stats.preemptions > 0);
 }
