@@ -477,6 +477,10 @@ round_open(const world_t *w, round_t *n, const uint32_t *tokens)
     }
 
     expect(w, n);
+
+    /* the streams do not wait for the stream that fills the buffers */
+
+    world_sync(w);
 }
 
 
