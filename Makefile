@@ -160,7 +160,8 @@ $(BUILD)/t/test_%: $(BUILD)/obj/t/gpu/test_%.o $(BUILD)/obj/t/gpu/gpu.o \
 
 $(BUILD)/t/test_prefix: $(PREFIX_OBJ)
 
-$(BUILD)/t/test_gpu_hang: $(BUILD)/obj/t/gpu/spin.cu.o
+$(BUILD)/t/test_gpu_hang $(BUILD)/t/test_gpu_moves: \
+    $(BUILD)/obj/t/gpu/spin.cu.o
 
 $(BUILD)/t/test_versions: LDFLAGS += -Wl,--wrap=dsa_sched_create
 

@@ -26,6 +26,7 @@ gpus(void)
 
 
 #include "engine/cuda/group.h"
+#include "t/gpu/spin.h"
 #include "t/unit/moves.h"
 
 
@@ -277,19 +278,22 @@ test_beside(void **state)
 
 
 /*
- * Pages of another prompt are moved into the pages that the steps in flight
- * still read: they arrive after them, and the next step has the other prompt's
- * answer.  Two steps are in flight, because one may end before the move begins.
+ * Pages of another prompt are moved into the pages that a step in flight still
+ * reads: they arrive after it, and the next step has the other prompt's answer.
+ * The step does not get on before the pages were moved out, which needs as long
+ * as moving them in: what was moved out are the old pages.
  */
 
 static void
 check_overwrite(const setup_t *s)
 {
-    uint8_t          *host, *other;
+    volatile int     *end;
+    uint8_t          *host, *other, *old;
     uint32_t          i;
     uint64_t          in;
     dsa_err_t         err;
-    dsa_sample_t      want[2], got[3];
+    dsa_sample_t      want[2], got[2];
+    cudaStream_t      stream;
     dsa_backend_t    *b;
     dsa_page_move_t   move[FULL];
 
@@ -299,6 +303,12 @@ check_overwrite(const setup_t *s)
     b = backend_open(s, 0);
     host = host_open(b);
     other = host + FULL * b->page_bytes;
+
+    assert_int_equal(cudaSetDevice((int) MOVES_GPU(0)), 0);
+    assert_int_equal(cudaStreamCreateWithFlags(&stream,
+                                               cudaStreamNonBlocking), 0);
+    assert_int_equal(cudaMallocHost((void **) &end, sizeof(int)), 0);
+    old = host_open(b);
 
     /* page 6 keeps the last tokens of the second prompt */
 
@@ -327,22 +337,28 @@ check_overwrite(const setup_t *s)
         move[1].page = pages[1];
         move[1].host = other + b->page_bytes;
 
+        *end = 0;
+        assert_int_equal(gpu_spin(end, stream), 0);
+
         decode(b, pages, PROMPT - 1, &got[0]);
-        decode(b, pages, PROMPT - 1, &got[1]);
         must(b->move(b, DSA_MOVE_IN, 0, move, FULL, &err), &err);
-        must(b->wait(b, &err), &err);
+        move2(b, DSA_MOVE_OUT, 0, pages, old);
+
+        *end = 1;
         must(b->wait(b, &err), &err);
         wait_in(b, in + 1);
-        decode(b, pages, PROMPT - 1, &got[2]);
+        decode(b, pages, PROMPT - 1, &got[1]);
         must(b->wait(b, &err), &err);
 
-        assert_memory_equal(&got[0], &want[0], sizeof(want[0]));
-        assert_memory_equal(&got[1], &want[0], sizeof(want[0]));
-        assert_memory_equal(&got[2], &want[1], sizeof(want[1]));
+        assert_memory_equal(got, want, sizeof(want));
+        assert_memory_equal(old, host, FULL * b->page_bytes);
     }
 
+    assert_int_equal(cudaStreamDestroy(stream), 0);
+    assert_int_equal(cudaFreeHost((void *) end), 0);
     b->close(b);
     free(host);
+    free(old);
 }
 
 
