@@ -62,7 +62,8 @@ NO_CUDA   = $(filter-out engine/cuda/plan.c,$(wildcard engine/cuda/*.c))
 endif
 
 LIB_SRC  := $(filter-out engine/service/main.c $(NO_CUDA),$(wildcard \
-            base/*.c context/*.c kernels/*.c redis_schema/*.c engine/*/*.c))
+            base/*.c context/*.c grammar/*.c kernels/*.c redis_schema/*.c \
+            engine/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
             bench/cache.c) $(CUDA_OBJ)
@@ -73,9 +74,9 @@ HANG     := $(BUILD)/t/hang_engine
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
             $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay
 MODULE_H := $(wildcard ngx_module/*.h ngx_module/api/*.h base/*.h \
-            context/*.h redis_schema/*.h engine/link.h)
+            context/*.h grammar/*.h redis_schema/*.h engine/link.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
-            context/*.c redis_schema/*.c)
+            context/*.c grammar/*.c redis_schema/*.c)
 PREFIX_OBJ = $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_keys.o \
              $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_map.o
 MODULE    = $(BUILD)/ngx_http_dsa_module.so

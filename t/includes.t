@@ -20,6 +20,7 @@ my %may_include = (
     'base/'              => [],
     'context/'           => [ 'base/' ],
     'redis_schema/'      => [ 'base/' ],
+    'grammar/'           => [ 'base/' ],
     'kernels/'           => [ 'base/' ],
 
     # both ends compile the wire format, so that it depends on nothing
@@ -45,8 +46,8 @@ my %may_include = (
     'engine/null/'       => [ 'base/', 'engine/checkpoint/',
                               'engine/tokenizer/', @interface ],
 
-    'engine/service/'    => [ 'base/', 'engine/' ],
-    'ngx_module/'        => [ 'base/', 'context/', 'redis_schema/',
+    'engine/service/'    => [ 'base/', 'engine/', 'grammar/' ],
+    'ngx_module/'        => [ 'base/', 'context/', 'grammar/', 'redis_schema/',
                               'engine/link.h' ],
 );
 

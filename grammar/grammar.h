@@ -1,0 +1,129 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_GRAMMAR_H_INCLUDED_
+#define _DSA_GRAMMAR_H_INCLUDED_
+
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/json.h"
+
+
+/*
+ * Constrained output.  A request names the structure of its answer in a spec; a
+ * spec is compiled once to a grammar over bytes; a matcher follows one answer
+ * through its grammar, and turns its state into a mask over the vocabulary.
+ *
+ * nginx compiles a spec to refuse what it cannot enforce, and the engine
+ * compiles the same spec to enforce it.
+ *
+ * A spec is JSON:
+ *
+ *     {"type": "json_object"}
+ *
+ *     {"type": "json_schema", "schema": {...}}
+ *
+ *     {"type": "tools", "syntax": "dsml", "calls": "one" | "many",
+ *      "text": false | true,
+ *      "tools": [{"name": "get_weather", "strict": true,
+ *                 "parameters": {...}}, ...]}
+ *
+ * json_object and json_schema: the answer is one JSON value, compact or with
+ * JSON's white space, at most a few characters of it between two tokens.
+ * Properties appear in the order of the schema.
+ *
+ * tools: the answer is a block of calls in the syntax of the model family, of
+ * one of the tools each.  calls "one": exactly one; "many": one or more.  text
+ * true: text may come before the block, and the answer may be text only (the
+ * request has strict tools, and tool_choice is auto).  strict false, or no
+ * parameters: the name and the syntax are constrained, and the arguments are
+ * any JSON.
+ */
+
+#define DSA_GRAMMAR_SPEC        (1U << 20)  /* most bytes of a spec */
+
+
+/* Why a spec cannot be enforced; a schema's author reads it. */
+
+typedef struct {
+    char                path[256];      /* of the schema, "" for its root, for
+                                           example "properties.a.items"; in
+                                           tools it begins "tools[0].function.
+                                           parameters" */
+    char                message[400];   /* what is wrong, and what would be
+                                           accepted */
+    uint32_t            no_memory;      /* 1: the schema is not at fault */
+} dsa_grammar_error_t;
+
+
+typedef struct dsa_grammar_s  dsa_grammar_t;
+typedef struct dsa_vocabulary_s  dsa_vocabulary_t;
+typedef struct dsa_matcher_s  dsa_matcher_t;
+
+
+/*
+ * Compiles a spec.  Time and memory are bounded for every spec; a schema that
+ * needs more is refused.  A grammar does not change: threads may share it.
+ * DSA_ERROR: error is set.
+ */
+int dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
+    dsa_grammar_error_t *error);
+void dsa_grammar_free(dsa_grammar_t *grammar);      /* NULL is allowed */
+
+
+/*
+ * The vocabulary as a trie, made once for each tokenizer.  A token is its
+ * bytes, or a control token with a name, which never matches bytes.  add() is
+ * called for all ids in rising order; ids that were not added are never
+ * permitted.  seal() makes the trie; DSA_ERROR: no memory.
+ *
+ * end: the ids that end an answer; they are permitted where the answer is
+ * complete.
+ */
+dsa_vocabulary_t *dsa_vocabulary_create(uint32_t size);
+int dsa_vocabulary_add(dsa_vocabulary_t *v, uint32_t id, dsa_str_t bytes);
+int dsa_vocabulary_add_control(dsa_vocabulary_t *v, uint32_t id,
+    dsa_str_t name);
+int dsa_vocabulary_end(dsa_vocabulary_t *v, const uint32_t *end, uint32_t n);
+int dsa_vocabulary_seal(dsa_vocabulary_t *v);
+void dsa_vocabulary_free(dsa_vocabulary_t *v);      /* NULL is allowed */
+
+
+/*
+ * A matcher of one answer; its grammar and vocabulary outlive it.  NULL: no
+ * memory.  A matcher is used by one thread at a time; those of one grammar and
+ * vocabulary share a cache of masks, which has a lock.
+ *
+ * begin: the name of the control token behind which the grammar begins, for
+ * example "</think>", or an empty string: it begins at once.  Before it, every
+ * id is permitted except those that end the answer.
+ */
+dsa_matcher_t *dsa_matcher_create(dsa_grammar_t *grammar,
+    dsa_vocabulary_t *v, dsa_str_t begin);
+void dsa_matcher_free(dsa_matcher_t *m);            /* NULL is allowed */
+
+/*
+ * The next token of the answer.  DSA_ERROR: the grammar does not permit it; the
+ * matcher is as it was before.
+ */
+int dsa_matcher_accept(dsa_matcher_t *m, uint32_t id);
+
+/*
+ * Clears the bits of the ids that may not come next; mask [words], words =
+ * ceil(size / 32), bit id % 32 of word id / 32.  At least one bit stays.
+ */
+void dsa_matcher_mask(dsa_matcher_t *m, uint32_t *mask, uint32_t words);
+
+/* 1: the answer is complete, and may end here. */
+int dsa_matcher_complete(const dsa_matcher_t *m);
+
+/* Takes back the last n tokens that were accepted, n <= 64. */
+void dsa_matcher_rollback(dsa_matcher_t *m, uint32_t n);
+
+
+#endif /* _DSA_GRAMMAR_H_INCLUDED_ */
