@@ -143,18 +143,25 @@ ngx_http_dsa_chat_body_handler(ngx_http_request_t *r)
 
 
 /*
- * Makes nginx report when the client closes the connection.  The client may
- * have closed it while its body was read, and this event is over: a new event
- * on the same descriptor brings it again.
+ * Makes nginx report when the client closes the connection, unless the answer
+ * goes on in this case.  The client may have closed it while its body was read,
+ * and this event is over: a new event on the same descriptor brings it again.
  */
 
 static ngx_int_t
 ngx_http_dsa_chat_watch(ngx_http_request_t *r)
 {
-    ngx_uint_t         events;
-    ngx_connection_t  *c;
+    ngx_uint_t                events;
+    ngx_connection_t         *c;
+    ngx_http_dsa_loc_conf_t  *dlcf;
 
     c = r->connection;
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+
+    if (dlcf->ignore_client_abort) {
+        r->read_event_handler = ngx_http_block_reading;
+        return NGX_OK;
+    }
 
     r->read_event_handler = ngx_http_test_reading;
 

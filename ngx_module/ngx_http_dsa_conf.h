@@ -38,6 +38,7 @@ typedef struct {
     ngx_msec_t                    timeout;
     size_t                        output_limit;
     ngx_flag_t                    keepalive_json;
+    ngx_flag_t                    ignore_client_abort;
 } ngx_http_dsa_loc_conf_t;
 
 

@@ -99,6 +99,13 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       offsetof(ngx_http_dsa_loc_conf_t, keepalive_json),
       NULL },
 
+    { ngx_string("dsa_ignore_client_abort"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_dsa_loc_conf_t, ignore_client_abort),
+      NULL },
+
     { ngx_string("dsa_timeout"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_msec_slot,
@@ -262,6 +269,7 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
     conf->tenant = NGX_CONF_UNSET_PTR;
     conf->keepalive = NGX_CONF_UNSET_MSEC;
     conf->keepalive_json = NGX_CONF_UNSET;
+    conf->ignore_client_abort = NGX_CONF_UNSET;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->output_limit = NGX_CONF_UNSET_SIZE;
 
@@ -280,6 +288,8 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_ptr_value(conf->tenant, prev->tenant, NULL);
     ngx_conf_merge_msec_value(conf->keepalive, prev->keepalive, 15000);
     ngx_conf_merge_value(conf->keepalive_json, prev->keepalive_json, 0);
+    ngx_conf_merge_value(conf->ignore_client_abort,
+                         prev->ignore_client_abort, 0);
     ngx_conf_merge_msec_value(conf->timeout, prev->timeout, 1800000);
     ngx_conf_merge_size_value(conf->output_limit, prev->output_limit,
                               256 * 1024);

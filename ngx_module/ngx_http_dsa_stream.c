@@ -23,6 +23,7 @@
 
 static ngx_int_t ngx_http_dsa_stream_sent(ngx_http_dsa_stream_t *s,
     ngx_int_t rc);
+static ngx_int_t ngx_http_dsa_stream_abandon(ngx_http_dsa_stream_t *s);
 static void ngx_http_dsa_stream_write_handler(ngx_http_request_t *r);
 static void ngx_http_dsa_stream_recycle(dsa_buf_t *b);
 static void ngx_http_dsa_stream_cleanup(void *data);
@@ -109,7 +110,7 @@ ngx_http_dsa_stream_start(ngx_http_dsa_stream_t *s, const char *type,
     rc = ngx_http_send_header(r);
 
     if (rc == NGX_ERROR || rc > NGX_OK) {
-        return NGX_ERROR;
+        return ngx_http_dsa_stream_abandon(s);
     }
 
     s->last_write = ngx_current_msec;
@@ -123,7 +124,8 @@ ngx_http_dsa_stream_start(ngx_http_dsa_stream_t *s, const char *type,
 
     rc = ngx_http_send_special(r, NGX_HTTP_FLUSH);
 
-    return ngx_http_dsa_stream_sent(s, rc) == NGX_ERROR ? NGX_ERROR : NGX_OK;
+    return ngx_http_dsa_stream_sent(s, rc) == NGX_ERROR
+           ? ngx_http_dsa_stream_abandon(s) : NGX_OK;
 }
 
 
@@ -143,14 +145,21 @@ ngx_http_dsa_stream_send(ngx_http_dsa_stream_t *s, ngx_uint_t last)
         return NGX_DONE;
     }
 
-    if (s->busy) {
-        if (last || s->pending.len <= s->limit) {
-            return NGX_AGAIN;
-        }
+    if (s->busy && (last || s->pending.len <= s->limit)) {
+        return NGX_AGAIN;
+    }
 
+    if (s->busy) {
         s->slow = 1;
 
-        return NGX_DECLINED;
+        if (ngx_http_dsa_stream_abandon(s) != NGX_OK) {
+            return NGX_DECLINED;
+        }
+    }
+
+    if (s->gone) {
+        s->pending.len = 0;
+        return last ? NGX_DONE : NGX_OK;
     }
 
     if (s->pending.len == 0 && !last) {
@@ -184,7 +193,53 @@ ngx_http_dsa_stream_send(ngx_http_dsa_stream_t *s, ngx_uint_t last)
 
     rc = ngx_http_output_filter(s->request, &s->out);
 
-    return ngx_http_dsa_stream_sent(s, rc);
+    rc = ngx_http_dsa_stream_sent(s, rc);
+
+    if (rc != NGX_ERROR) {
+        return rc;
+    }
+
+    if (ngx_http_dsa_stream_abandon(s) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return last ? NGX_DONE : NGX_OK;
+}
+
+
+/*
+ * The client does not receive the rest.  NGX_OK: the answer goes on without it,
+ * because it is to be stored; NGX_ERROR: it ends.
+ */
+
+static ngx_int_t
+ngx_http_dsa_stream_abandon(ngx_http_dsa_stream_t *s)
+{
+    ngx_connection_t         *c;
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(s->request, ngx_http_dsa_module);
+
+    if (!dlcf->ignore_client_abort) {
+        return NGX_ERROR;
+    }
+
+    c = s->request->connection;
+
+    ngx_log_error(NGX_LOG_INFO, c->log, 0, "client %s, its answer goes on",
+                  s->slow ? "is too slow" : "left");
+
+    /* nginx closes the connection at the end, and keeps it for nothing else */
+
+    c->error = 1;
+    s->gone = 1;
+    s->busy = 0;
+
+    if (c->write->timer_set) {
+        ngx_del_timer(c->write);
+    }
+
+    return NGX_OK;
 }
 
 
@@ -261,9 +316,19 @@ ngx_http_dsa_stream_write_handler(ngx_http_request_t *r)
     if (wev->timedout) {
         ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
                       "client timed out");
-        c->timedout = 1;
         s->slow = 1;
+
+        if (ngx_http_dsa_stream_abandon(s) == NGX_OK) {
+            s->writable(s->data);
+            return;
+        }
+
+        c->timedout = 1;
         ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
+        return;
+    }
+
+    if (s->gone) {
         return;
     }
 
@@ -282,6 +347,10 @@ ngx_http_dsa_stream_write_handler(ngx_http_request_t *r)
     rc = ngx_http_output_filter(r, NULL);
 
     rc = ngx_http_dsa_stream_sent(s, rc);
+
+    if (rc == NGX_ERROR) {
+        rc = ngx_http_dsa_stream_abandon(s);
+    }
 
     if (rc == NGX_ERROR) {
         ngx_http_finalize_request(r, NGX_ERROR);

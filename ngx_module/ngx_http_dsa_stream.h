@@ -41,6 +41,8 @@ struct ngx_http_dsa_stream_s {
     unsigned                  busy:1;       /* sending is not sent yet */
     unsigned                  last:1;       /* the end was passed on */
     unsigned                  slow:1;       /* the client was too slow */
+    unsigned                  gone:1;       /* the client left, and all further
+                                               text is dropped */
 };
 
 
@@ -66,7 +68,9 @@ ngx_int_t ngx_http_dsa_stream_start(ngx_http_dsa_stream_t *s,
  * Sends what is pending.  NGX_OK: all of it was sent; NGX_AGAIN: the client
  * is slower, and writable is called later; NGX_DECLINED: the same, and more
  * than limit is pending; NGX_DONE: the end was passed on, finalize the request
- * with NGX_OK; NGX_ERROR.
+ * with NGX_OK; NGX_ERROR.  With dsa_ignore_client_abort, NGX_OK is returned
+ * instead of an error when the client left or is too slow, and all further text
+ * is dropped.
  */
 ngx_int_t ngx_http_dsa_stream_send(ngx_http_dsa_stream_t *s, ngx_uint_t last);
 
