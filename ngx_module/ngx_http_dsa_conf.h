@@ -37,6 +37,7 @@ typedef struct {
     ngx_msec_t                    keepalive;
     ngx_msec_t                    timeout;
     size_t                        output_limit;
+    ngx_array_t                  *cors;     /* ngx_str_t: origins; empty: off */
     ngx_flag_t                    keepalive_json;
     ngx_flag_t                    ignore_client_abort;
 } ngx_http_dsa_loc_conf_t;

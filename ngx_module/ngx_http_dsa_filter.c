@@ -9,6 +9,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_cors.h"
 #include "ngx_http_dsa_filter.h"
 #include "ngx_http_dsa_header.h"
 #include "ngx_http_dsa_reply.h"
@@ -58,7 +59,8 @@ ngx_http_dsa_header_filter(ngx_http_request_t *r)
     }
 
     if (ngx_http_dsa_filter_id(r, &id) != NGX_OK
-        || ngx_http_dsa_filter_add(r, "X-Request-Id", &id) != NGX_OK)
+        || ngx_http_dsa_filter_add(r, "X-Request-Id", &id) != NGX_OK
+        || ngx_http_dsa_cors_headers(r) != NGX_OK)
     {
         return NGX_ERROR;
     }

@@ -9,6 +9,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_cors.h"
 #include "ngx_http_dsa_filter.h"
 #include "ngx_http_dsa_handler.h"
 #include "ngx_http_dsa_health.h"
@@ -34,6 +35,11 @@ static char *ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent,
 static ngx_int_t ngx_http_dsa_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_dsa_init_process(ngx_cycle_t *cycle);
 static void ngx_http_dsa_exit_process(ngx_cycle_t *cycle);
+
+
+/* the default of dsa_cors: no origin */
+
+static ngx_array_t  ngx_http_dsa_no_cors;
 
 
 static ngx_conf_post_t  ngx_http_dsa_positive_post = {
@@ -118,6 +124,13 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       ngx_conf_set_size_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, output_limit),
+      NULL },
+
+    { ngx_string("dsa_cors"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_dsa_cors_directive,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
       NULL },
 
       ngx_null_command
@@ -272,6 +285,7 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
     conf->ignore_client_abort = NGX_CONF_UNSET;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->output_limit = NGX_CONF_UNSET_SIZE;
+    conf->cors = NGX_CONF_UNSET_PTR;
 
     return conf;
 }
@@ -293,6 +307,7 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_msec_value(conf->timeout, prev->timeout, 1800000);
     ngx_conf_merge_size_value(conf->output_limit, prev->output_limit,
                               256 * 1024);
+    ngx_conf_merge_ptr_value(conf->cors, prev->cors, &ngx_http_dsa_no_cors);
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
@@ -353,6 +368,13 @@ ngx_http_dsa_init(ngx_conf_t *cf)
     }
 
     *h = ngx_http_dsa_log_handler;
+
+    h = ngx_array_push(&cmcf->phases[NGX_HTTP_REWRITE_PHASE].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = ngx_http_dsa_cors_handler;
 
     ngx_http_dsa_filter_init(ngx_http_dsa_request_id);
 
