@@ -56,7 +56,9 @@ ngx_http_dsa_body_not_json(ngx_http_request_t *r)
     return ngx_http_dsa_send_error(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
                "The body must be JSON, and the request must have the header "
                "\"Content-Type: application/json\". Parameters and "
-               "other types application/...+json are accepted as well.");
+               "other types application/...+json are accepted as well. curl "
+               "-d sends another type unless the command has -H "
+               "'Content-Type: application/json'.");
 }
 
 

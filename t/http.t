@@ -225,6 +225,8 @@ for my $type ('text/plain', 'text/plain; charset=utf-8', '', 'text/json',
         is($r->{json}{error}{code}, 'unsupported_media_type', 'its code');
         like($r->{json}{error}{message}, qr{Content-Type: application/json},
              'the error says what is accepted');
+        like($r->{json}{error}{message}, qr{curl -d sends another type},
+             'and what to do about curl -d');
         is(scalar submitted($fake), $n, 'nothing is computed');
     }
 }
