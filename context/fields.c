@@ -61,6 +61,8 @@ static const dsa_field_t  dsa_fields[] = {
     { "stop_token_ids", { "[]" }, "use stop" },
     { "stop_regex", { "[]" }, "use stop" },
     { "tfs_z", { "1" }, NULL },
+    { "max_reasoning_tokens", { NULL }, "use max_tokens" },
+    { "max_thinking_tokens", { NULL }, "use max_tokens" },
     { "thinking_budget", { NULL }, "use max_tokens" },
     { "thinking_token_budget", { NULL }, "use max_tokens" },
     { "top_a", { "0" }, NULL },

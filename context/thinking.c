@@ -53,6 +53,12 @@ dsa_read_thinking(dsa_reader_t *r, const dsa_json_t *root)
                                "or {\"type\": \"disabled\"}");
     }
 
+    /* above all budget_tokens: nothing here ends the reasoning early */
+
+    if (dsa_thinking_members(r, &at, v, "type", NULL) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     type = dsa_json_get(v, "type");
 
     if (type == NULL || type->type != DSA_JSON_STRING) {
@@ -182,7 +188,10 @@ dsa_thinking_switch(dsa_reader_t *r, const dsa_at_t *up,
 }
 
 
-/* Rejects members other than these two, unless they are null. */
+/*
+ * Rejects members other than these two, unless they are null.  second may be
+ * NULL.
+ */
 
 static int
 dsa_thinking_members(dsa_reader_t *r, const dsa_at_t *up,
@@ -194,7 +203,7 @@ dsa_thinking_members(dsa_reader_t *r, const dsa_at_t *up,
 
     for (v = obj->first; v != NULL; v = v->next) {
         if (v->type == DSA_JSON_NULL || dsa_str_eqz(v->key, first)
-            || dsa_str_eqz(v->key, second))
+            || (second != NULL && dsa_str_eqz(v->key, second)))
         {
             continue;
         }
@@ -203,7 +212,13 @@ dsa_thinking_members(dsa_reader_t *r, const dsa_at_t *up,
                         v->key.data);
 
         return dsa_refuse_at(r->refusal, &at, "this member is not supported; "
-                             "expected %s or %s", first, second);
+                             "expected %s%s%s only%s", first,
+                             second != NULL ? " or " : "",
+                             second != NULL ? second : "",
+                             dsa_str_eqz(v->key, "budget_tokens")
+                             || dsa_str_eqz(v->key, "max_tokens")
+                             ? "; max_tokens of the request limits reasoning "
+                               "and answer together" : "");
     }
 
     return DSA_OK;
