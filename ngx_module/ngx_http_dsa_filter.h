@@ -24,8 +24,8 @@
 
 #define NGX_HTTP_DSA_NOT_FOUND                                                \
     "There is nothing at this path. Below the base URL, such as /v1, there "  \
-    "are: POST /chat/completions, GET /models, POST /conversations, GET and " \
-    "DELETE /conversations/ID."
+    "are: POST /chat/completions, GET /models, GET /models/ID, POST "         \
+    "/conversations, GET and DELETE /conversations/ID."
 
 
 /*

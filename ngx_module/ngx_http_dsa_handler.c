@@ -23,8 +23,13 @@
 #include "ngx_http_dsa_reply.h"
 
 
+static u_char *ngx_http_dsa_handler_model(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_handler_models(ngx_http_request_t *r,
-    ngx_http_dsa_pool_t *pool);
+    ngx_http_dsa_pool_t *pool, ngx_str_t *name);
+static ngx_int_t ngx_http_dsa_handler_list(ngx_http_request_t *r,
+    ngx_http_dsa_pool_t *pool, dsa_buf_t *b);
+static ngx_int_t ngx_http_dsa_handler_unknown(ngx_http_request_t *r,
+    ngx_int_t why);
 static ngx_int_t ngx_http_dsa_handler_conversations(ngx_http_request_t *r,
     ngx_http_dsa_loc_conf_t *dlcf);
 static u_char *ngx_http_dsa_handler_conversation(ngx_http_request_t *r);
@@ -34,6 +39,7 @@ static ngx_uint_t ngx_http_dsa_handler_ends(ngx_str_t *uri, const char *end);
 ngx_int_t
 ngx_http_dsa_handler(ngx_http_request_t *r)
 {
+    ngx_str_t                  name;
     ngx_http_dsa_loc_conf_t   *dlcf;
     const ngx_http_dsa_api_t  *api;
 
@@ -57,28 +63,59 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
         return ngx_http_dsa_chat_handler(r, api);
     }
 
-    if (ngx_http_dsa_handler_ends(&r->uri, "/models")) {
+    name.data = ngx_http_dsa_handler_model(r);
 
-        if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
-            return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED,
-                                           "GET, HEAD",
-                                           "Only GET and HEAD are accepted "
-                                           "here.");
-        }
-
-        return ngx_http_dsa_handler_models(r, dlcf->pool);
+    if (name.data != NULL) {
+        name.len = r->uri.data + r->uri.len - name.data;
+        return ngx_http_dsa_handler_models(r, dlcf->pool, &name);
     }
 
     return ngx_http_dsa_handler_conversations(r, dlcf);
 }
 
 
-static ngx_int_t
-ngx_http_dsa_handler_models(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool)
+/*
+ * Where the name begins in ".../models/NAME"; the end of the URI for
+ * ".../models"; NULL for other paths.  A name may contain a slash.
+ */
+
+static u_char *
+ngx_http_dsa_handler_model(ngx_http_request_t *r)
 {
-    dsa_buf_t    b;
-    ngx_int_t    rc;
-    ngx_array_t  names;
+    u_char  *p, *end;
+
+    static const char  name[] = "/models/";
+
+    end = r->uri.data + r->uri.len;
+
+    if (ngx_http_dsa_handler_ends(&r->uri, "/models")) {
+        return end;
+    }
+
+    for (p = end - (sizeof(name) - 1) - 1; p >= r->uri.data; p--) {
+        if (ngx_memcmp(p, name, sizeof(name) - 1) == 0) {
+            return p + sizeof(name) - 1;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* name is empty for the list of all models. */
+
+static ngx_int_t
+ngx_http_dsa_handler_models(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool,
+    ngx_str_t *name)
+{
+    dsa_buf_t                     b;
+    ngx_int_t                     rc;
+    ngx_http_dsa_openai_model_t   model;
+
+    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED, "GET, HEAD",
+                                       "Only GET and HEAD are accepted here.");
+    }
 
     rc = ngx_http_discard_request_body(r);
 
@@ -91,17 +128,90 @@ ngx_http_dsa_handler_models(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool)
                                        "No engine has been reached yet.");
     }
 
-    if (ngx_array_init(&names, r->pool, 4, sizeof(ngx_str_t)) != NGX_OK
-        || ngx_http_dsa_models(pool, &names) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
     ngx_memzero(&b, sizeof(dsa_buf_t));
 
-    ngx_http_dsa_openai_models(&b, &names);
+    if (name->len == 0) {
+
+        if (ngx_http_dsa_handler_list(r, pool, &b) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &b);
+    }
+
+    rc = ngx_http_dsa_models_known(pool, name);
+
+    if (rc != NGX_OK) {
+        return ngx_http_dsa_handler_unknown(r, rc);
+    }
+
+    model.name = *name;
+    model.context = ngx_http_dsa_models_context(pool, name);
+
+    ngx_http_dsa_openai_model(&b, &model);
 
     return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &b);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_handler_list(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool,
+    dsa_buf_t *b)
+{
+    ngx_str_t                    *name;
+    ngx_uint_t                    i;
+    ngx_array_t                   names, models;
+    ngx_http_dsa_openai_model_t  *model;
+
+    if (ngx_array_init(&names, r->pool, 4, sizeof(ngx_str_t)) != NGX_OK
+        || ngx_http_dsa_models(pool, &names) != NGX_OK
+        || ngx_array_init(&models, r->pool, names.nelts,
+                          sizeof(ngx_http_dsa_openai_model_t))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    name = names.elts;
+
+    for (i = 0; i < names.nelts; i++) {
+        model = ngx_array_push(&models);
+        if (model == NULL) {
+            return NGX_ERROR;
+        }
+
+        model->name = name[i];
+        model->context = ngx_http_dsa_models_context(pool, &name[i]);
+    }
+
+    ngx_http_dsa_openai_models(b, &models);
+
+    return NGX_OK;
+}
+
+
+/* why is what ngx_http_dsa_models_known() has returned. */
+
+static ngx_int_t
+ngx_http_dsa_handler_unknown(ngx_http_request_t *r, ngx_int_t why)
+{
+    ngx_http_dsa_failure_t  failure;
+
+    if (why == NGX_AGAIN) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                       "No engine with this model has been "
+                                       "reached yet, and not all engines "
+                                       "have.");
+    }
+
+    ngx_memzero(&failure, sizeof(ngx_http_dsa_failure_t));
+
+    ngx_http_dsa_failure_set(&failure, NGX_HTTP_NOT_FOUND, "model",
+                             "The model does not exist. GET /models lists "
+                             "those that do.");
+    failure.code = "model_not_found";
+
+    return ngx_http_dsa_send_failure(r, &failure);
 }
 
 

@@ -81,6 +81,14 @@ ngx_http_dsa_models_add(ngx_array_t *names, ngx_str_t *name)
 }
 
 
+uint32_t
+ngx_http_dsa_models_context(ngx_http_dsa_pool_t *pool, ngx_str_t *name)
+{
+    return ngx_http_dsa_pool_context(pool, ngx_http_dsa_models_any(name)
+                                           ? NULL : name);
+}
+
+
 ngx_uint_t
 ngx_http_dsa_models_any(const ngx_str_t *name)
 {

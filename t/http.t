@@ -68,12 +68,34 @@ is(join(' ', (submitted($fake))[0] =~ /^submit (\S+) (max=\S+) .*(prompt=.*)/),
 
 $r = $t->get('/v1/models');
 is_deeply($r->{json}, { object => 'list', data => [
-              map { { id => $_, object => 'model', owned_by => 'deepseek' } }
+              map { { id => $_, object => 'model', owned_by => 'deepseek',
+                      context_length => 163840, max_model_len => 163840 } }
               qw/ fake-model deepseek-chat deepseek-reasoner / ] }, 'models');
 
 $r = $t->request('HEAD', '/v1/models');
 is($r->{status}, 200, 'HEAD of models');
 is($r->{body}, '', 'without a body');
+
+for my $name (qw/ fake-model deepseek-chat deepseek-reasoner /) {
+    $r = $t->get("/v1/models/$name");
+    is_deeply($r->{json}, { id => $name, object => 'model',
+                            owned_by => 'deepseek', context_length => 163840,
+                            max_model_len => 163840 }, "model $name");
+}
+
+is_deeply($t->get('/v1/models/fake%2Dmodel')->{json},
+          $t->get('/v1/models/fake-model')->{json}, 'a name that is escaped');
+
+$r = $t->request('HEAD', '/v1/models/fake-model');
+is("$r->{status} $r->{body}", '200 ', 'HEAD of a model');
+
+for my $name ('fake', 'fake-model2', 'fake-model/', 'a/b', '%00', "x\xff") {
+    $r = $t->get("/v1/models/$name");
+    is($r->{status}, $name eq '%00' ? 400 : 404, "no model $name");
+    next if $name eq '%00';
+    is($r->{json}{error}{code}, 'model_not_found', 'its code');
+    is($r->{json}{error}{param}, 'model', 'the field');
+}
 
 for my $uri ('/v1/chat/completions', '/api/chat/completions',
              '/api/v1/chat/completions', '/if/chat/completions?x=1',
@@ -93,7 +115,8 @@ for my $uri ('/v1/', '/v1/chat', '/v1/completions', '/v1/models/',
 }
 
 for ([GET => $chat, 'POST'], [PUT => $chat, 'POST'], [DELETE => $chat, 'POST'],
-     [HEAD => $chat, 'POST'], [POST => '/v1/models', 'GET, HEAD'])
+     [HEAD => $chat, 'POST'], [POST => '/v1/models', 'GET, HEAD'],
+     [DELETE => '/v1/models/fake-model', 'GET, HEAD'])
 {
     my ($method, $uri, $allow) = @$_;
 

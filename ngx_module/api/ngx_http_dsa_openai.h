@@ -14,8 +14,21 @@
 /* POST .../chat/completions */
 extern const ngx_http_dsa_api_t  ngx_http_dsa_openai;
 
-/* The body of GET .../models: names are ngx_str_t. */
-void ngx_http_dsa_openai_models(dsa_buf_t *b, const ngx_array_t *names);
+typedef struct {
+    ngx_str_t                 name;
+    uint32_t                  context;      /* tokens, prompt and answer */
+} ngx_http_dsa_openai_model_t;
+
+
+/*
+ * The body of GET .../models/ID, and that of GET .../models, where models are
+ * ngx_http_dsa_openai_model_t.  The context length has the two names under
+ * which clients look for it: context_length (OpenRouter) and max_model_len
+ * (vLLM).
+ */
+void ngx_http_dsa_openai_model(dsa_buf_t *b,
+    const ngx_http_dsa_openai_model_t *model);
+void ngx_http_dsa_openai_models(dsa_buf_t *b, const ngx_array_t *models);
 
 
 #endif /* _NGX_HTTP_DSA_OPENAI_H_INCLUDED_ */
