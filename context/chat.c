@@ -65,6 +65,7 @@ dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
         || dsa_read_sampling(&r, root) != DSA_OK
         || dsa_chat_read_flags(&r, root) != DSA_OK
         || dsa_chat_read_stream_options(&r, root) != DSA_OK
+        || dsa_read_bias(&r, root) != DSA_OK
         || dsa_chat_read_format(&r, root) != DSA_OK
         || dsa_chat_read_tool_choice(&r, root) != DSA_OK)
     {

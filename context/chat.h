@@ -52,8 +52,18 @@ typedef struct {
 
 typedef enum {
     DSA_TOOL_CHOICE_NONE = 0,
-    DSA_TOOL_CHOICE_AUTO
+    DSA_TOOL_CHOICE_AUTO,
+    DSA_TOOL_CHOICE_REQUIRED,           /* at least one call, of any tool */
+    DSA_TOOL_CHOICE_NAMED               /* one call, of the tool named */
 } dsa_tool_choice_e;
+
+
+/* A number that is added to the logit of a token. */
+
+typedef struct {
+    uint32_t            id;
+    float               bias;           /* -100 .. 100 */
+} dsa_chat_bias_t;
 
 
 typedef struct {
@@ -88,7 +98,13 @@ typedef struct {
     dsa_str_t          *stop;
     uint32_t            n_stop;
 
+    dsa_chat_bias_t    *bias;           /* each id once */
+    uint32_t            n_bias;
+
     dsa_tool_choice_e   tool_choice;
+    uint32_t            tool;           /* DSA_TOOL_CHOICE_NAMED: which one */
+    dsa_json_t         *schema;         /* of a json_schema */
+
     unsigned            hosted:1;       /* of dsa_chat_limits_t */
     unsigned            thinking:1;     /* as the request has it, or the
                                            model's default: on for
@@ -99,6 +115,8 @@ typedef struct {
     unsigned            include_usage:1;
     unsigned            logprobs:1;
     unsigned            json_object:1;
+    unsigned            json_strict:1;  /* schema is enforced, or refused */
+    unsigned            one_call:1;     /* parallel_tool_calls is false */
     unsigned            ignore_eos:1;   /* an extension, for load tests */
 } dsa_chat_t;
 
@@ -108,9 +126,9 @@ typedef struct {
 typedef struct {
     uint32_t            status;         /* HTTP: 400; 413: the arena's limit
                                            is exceeded; 503: out of memory */
-    char                message[400];   /* what is wrong, and what would be
+    char                message[640];   /* what is wrong, and what would be
                                            accepted */
-    char                param[96];      /* the path of the field, for example
+    char                param[320];     /* the path of the field, for example
                                            "messages[2].content" */
 } dsa_refusal_t;
 
@@ -127,6 +145,7 @@ typedef struct {
 #define DSA_CHAT_STOP       16          /* stop strings in a request */
 #define DSA_CHAT_STOP_LEN   1024        /* bytes of one */
 #define DSA_CHAT_CALLS      1024        /* tool calls in one message */
+#define DSA_CHAT_BIAS       1024        /* ids with a bias */
 
 /*
  * Arguments of tool calls that are nested more deeply, or that have more JSON

@@ -37,7 +37,6 @@ static const dsa_field_t  dsa_fields[] = {
     { "audio", { NULL }, NULL },
     { "function_call", { "\"none\"", "\"auto\"" }, "use tool_choice" },
     { "functions", { "[]" }, "use tools" },
-    { "logit_bias", { "{}" }, NULL },
     { "modalities", { "[\"text\"]" }, NULL },
     { "parallel_tool_calls", { "true" }, NULL },
     { "prediction", { NULL }, NULL },

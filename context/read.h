@@ -106,10 +106,17 @@ int dsa_read_finite(dsa_reader_t *r, const dsa_at_t *at,
 int dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root);
 
 
-/* thinking.c and sampling.c: their fields of the request. */
+/* thinking.c, sampling.c, bias.c: their fields of the request. */
 
 int dsa_read_thinking(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_sampling(dsa_reader_t *r, const dsa_json_t *root);
+int dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root);
+
+
+/* format.c: the structure of the answer; tools are read before. */
+
+int dsa_read_format(dsa_reader_t *r, const dsa_json_t *root);
+int dsa_read_tool_choice(dsa_reader_t *r, const dsa_json_t *root);
 
 
 /* message.c: an array of messages, whose path is at. */

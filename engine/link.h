@@ -2,9 +2,10 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The link between an nginx worker and a replica of the engine, versions 3
- * and 4.  Version 4 adds the tiers of the prefix cache: the end of DONE and the
- * end of the control block.  All else is the same in both.
+ * The link between an nginx worker and a replica of the engine, versions 3 to
+ * 5.  Version 4 adds the tiers of the prefix cache: the end of DONE and the end
+ * of the control block.  Version 5 adds the fields GRAMMAR and BIAS and the
+ * flag THINKING to SUBMIT.  All else is the same in all of them.
  *
  * The worker connects to the replica's unix SEQPACKET socket and sends an
  * offer: the range of versions that it accepts.  The replica answers with one
@@ -46,8 +47,9 @@
 
 #define DSA_LINK_MAGIC          0x6b6e696c2d617364ULL    /* "dsa-link" */
 #define DSA_LINK_VERSION_MIN    3         /* the versions that this header */
-#define DSA_LINK_VERSION_MAX    4         /* describes */
-#define DSA_LINK_VERSION_TIERS  4         /* the first one with tiers */
+#define DSA_LINK_VERSION_MAX    5         /* describes */
+#define DSA_LINK_VERSION_TIERS  4         /* the first one with tiers, */
+#define DSA_LINK_VERSION_GRAMMAR  5       /* and with GRAMMAR and BIAS */
 
 #define DSA_LINK_CACHE_LINE     64
 #define DSA_LINK_ALIGN          4096
@@ -60,6 +62,7 @@
 #define DSA_LINK_MAX_TOP        20        /* alternatives beside a logprob */
 #define DSA_LINK_MAX_WEIGHT     10000
 #define DSA_LINK_MAX_QUERIES    32        /* bits of ACCEPTED's vocabulary */
+#define DSA_LINK_MAX_BIAS       1024      /* ids with a bias */
 
 
 /* The worker's first and only message.  A later version may append to it. */
@@ -227,11 +230,26 @@ typedef enum {
                                        they are part of the answer (penalties,
                                        max_tokens, stop strings, positions),
                                        and are not sent again */
-    DSA_LINK_FIELD_QUERY            /* a name: field i sets bit i of ACCEPTED's
+    DSA_LINK_FIELD_QUERY,           /* a name: field i sets bit i of ACCEPTED's
                                        vocabulary if the tokenizer has the name
                                        as one token; at most
                                        DSA_LINK_MAX_QUERIES of them */
+
+    /* from DSA_LINK_VERSION_GRAMMAR on; not allowed in COUNT */
+
+    DSA_LINK_FIELD_GRAMMAR,         /* the spec of the answer's structure, see
+                                       grammar/grammar.h; at most one */
+    DSA_LINK_FIELD_BIAS             /* dsa_link_bias_t []; at most one, with at
+                                       most DSA_LINK_MAX_BIAS ids */
 } dsa_link_field_e;
+
+
+/* Is added to the logit of an id before temperature: -100 .. 100. */
+
+typedef struct {
+    uint32_t    id;
+    float       bias;
+} dsa_link_bias_t;
 
 
 typedef struct {
@@ -249,6 +267,8 @@ typedef struct {
 #define DSA_LINK_IGNORE_EOS     0x2U
 #define DSA_LINK_PRIVATE        0x4U    /* no other request may reuse pages of
                                            this one, nor this one another's */
+#define DSA_LINK_THINKING       0x8U    /* the prompt ends in <think>: the
+                                           grammar begins behind </think> */
 
 typedef struct {
     uint32_t    n_fields;

@@ -17,6 +17,21 @@
  */
 
 #define DSA_SAMPLE_MAX_TOP  20      /* alternatives reported beside a token */
+#define DSA_SAMPLE_MAX_BIAS 1024    /* ids with a bias */
+#define DSA_SAMPLE_FORCE    100     /* the greatest bias */
+
+
+/*
+ * Is added to the logit of an id before temperature.  The greatest bias forces
+ * and the least one bans: of permitted ids with DSA_SAMPLE_FORCE, if there are
+ * any, one is sampled, and an id with -DSA_SAMPLE_FORCE only if no other id is
+ * permitted.
+ */
+
+typedef struct {
+    uint32_t    id;
+    float       bias;               /* -DSA_SAMPLE_FORCE .. DSA_SAMPLE_FORCE */
+} dsa_bias_t;
 
 
 typedef struct {
@@ -27,6 +42,8 @@ typedef struct {
     uint64_t    seed;
     uint32_t    logprobs;           /* 1: report them */
     uint32_t    top_logprobs;       /* alternatives, <= DSA_SAMPLE_MAX_TOP */
+    uint32_t    n_bias;             /* <= DSA_SAMPLE_MAX_BIAS */
+    const dsa_bias_t  *bias;        /* [n_bias], each id at most once */
 } dsa_sampling_t;
 
 
@@ -34,8 +51,8 @@ typedef struct {
     uint32_t    token;
     float       logprob;            /* natural, of the model's distribution
                                        over the allowed ids, before mask,
-                                       temperature and penalties; 0 unless
-                                       logprobs is 1 */
+                                       bias, temperature and penalties; 0
+                                       unless logprobs is 1 */
     uint32_t    n_top;
     uint32_t    top[DSA_SAMPLE_MAX_TOP];
     float       top_logprob[DSA_SAMPLE_MAX_TOP];

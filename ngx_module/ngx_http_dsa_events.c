@@ -336,6 +336,14 @@ ngx_http_dsa_events_error(ngx_http_dsa_request_t *req, const u_char *data)
         return;
     }
 
+    if (!req->answer.accepted
+        && ngx_http_dsa_submit_unsupported(&req->submit, &error))
+    {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, NULL,
+                                 "%.*s", (int) len, text);
+        return;
+    }
+
     ngx_http_dsa_events_rejected(req, &error);
 }
 

@@ -19,7 +19,7 @@ typedef struct {
     const char               *param;        /* the field at fault, or NULL */
     const char               *code;         /* of the error; NULL: the one of
                                                its status */
-    char                      text[400];    /* UTF-8, NUL-terminated */
+    char                      text[640];    /* UTF-8, NUL-terminated */
 } ngx_http_dsa_failure_t;
 
 

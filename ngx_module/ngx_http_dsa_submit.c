@@ -54,6 +54,11 @@ _Static_assert((int) NGX_HTTP_DSA_DIGEST_LEN
                "keys of prefixes include the digest of a tenant");
 
 
+_Static_assert((int) DSA_CHAT_BIAS == (int) DSA_LINK_MAX_BIAS
+               && sizeof(dsa_chat_bias_t) == sizeof(dsa_link_bias_t)
+               && offsetof(dsa_chat_bias_t, bias)
+                  == offsetof(dsa_link_bias_t, bias),
+               "the link carries the biases of a chat as they are");
 _Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
                "the vocabulary of ACCEPTED has a bit for each control token");
 
@@ -91,7 +96,16 @@ ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
 }
 
 
-/* The prompt, stop strings and queries. */
+/* What older versions of the link do not have. */
+
+static ngx_uint_t
+ngx_http_dsa_submit_constrained(const ngx_http_dsa_submit_t *submit)
+{
+    return submit->format.spec.len != 0 || submit->chat->n_bias != 0;
+}
+
+
+/* The prompt, stop strings, queries, and what constrains the answer. */
 
 static ngx_int_t
 ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
@@ -104,7 +118,9 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
     chat = submit->chat;
     prompt = &submit->prompt;
 
-    submit->n_fields = prompt->n + chat->n_stop + DSA_CONTROL_TOKENS;
+    submit->n_fields = prompt->n + chat->n_stop + DSA_CONTROL_TOKENS
+                       + (submit->format.spec.len != 0)
+                       + (chat->n_bias != 0);
 
     f = dsa_arena_alloc(submit->work,
                         submit->n_fields * sizeof(ngx_http_dsa_field_t));
@@ -129,6 +145,18 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
     for (i = 0; i < DSA_CONTROL_TOKENS; i++, f++) {
         f->type = DSA_LINK_FIELD_QUERY;
         f->value = dsa_control_tokens[i];
+    }
+
+    if (submit->format.spec.len != 0) {
+        f->type = DSA_LINK_FIELD_GRAMMAR;
+        f->value = submit->format.spec;
+        f++;
+    }
+
+    if (chat->n_bias != 0) {
+        f->type = DSA_LINK_FIELD_BIAS;
+        f->value = dsa_str((const char *) chat->bias,
+                           chat->n_bias * sizeof(dsa_chat_bias_t));
     }
 
     return NGX_OK;
@@ -192,6 +220,13 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
         }
 
         submit->tried |= 1ULL << s->index;
+
+        if (s->link.version < DSA_LINK_VERSION_GRAMMAR
+            && ngx_http_dsa_submit_constrained(submit))
+        {
+            submit->outdated = 1;
+            continue;
+        }
 
         rc = ngx_http_dsa_submit_to(submit, call, s);
 
@@ -334,7 +369,9 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 
     head.flags = (chat->logprobs ? DSA_LINK_LOGPROBS : 0)
                  | (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
-                 | (submit->private ? DSA_LINK_PRIVATE : 0);
+                 | (submit->private ? DSA_LINK_PRIVATE : 0)
+                 | (submit->format.spec.len != 0 && chat->thinking
+                    ? DSA_LINK_THINKING : 0);
     head.seed = chat->has_seed ? chat->seed : submit->seed;
 
     /*
@@ -405,6 +442,16 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
                                  "engine accepts.",
                                  (unsigned long) submit->prompt.bytes);
 
+    } else if (submit->outdated && !submit->refused) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                 "No engine of pool \"%.*s\" that is "
+                                 "available can constrain answers "
+                                 "(response_format, tool_choice, strict "
+                                 "tools, logit_bias), because its version is "
+                                 "too old.",
+                                 (int) submit->pool->name.len,
+                                 (char *) submit->pool->name.data);
+
     } else if (submit->refused) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                  "All engines of pool \"%.*s\" are busy, try "
@@ -419,6 +466,16 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
                                  (int) submit->pool->name.len,
                                  (char *) submit->pool->name.data);
     }
+}
+
+
+ngx_uint_t
+ngx_http_dsa_submit_unsupported(const ngx_http_dsa_submit_t *submit,
+    const dsa_link_failure_t *error)
+{
+    return error->code == DSA_LINK_E_INVALID
+           && submit->chat != NULL
+           && ngx_http_dsa_submit_constrained(submit);
 }
 
 

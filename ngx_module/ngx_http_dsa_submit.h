@@ -13,6 +13,7 @@
 
 #include "context/chat.h"
 #include "context/encode.h"
+#include "context/format.h"
 
 #include "ngx_http_dsa_call.h"
 #include "ngx_http_dsa_failure.h"
@@ -36,6 +37,8 @@ typedef struct {
     dsa_arena_t              *arena;        /* the body's tree, the chat */
     dsa_arena_t              *work;         /* stored messages, the prompt */
     dsa_chat_t               *chat;         /* in arena */
+    dsa_format_t              format;       /* of the answer; its spec is in
+                                               arena */
     unsigned                  private:1;    /* the cache is not shared */
 
     dsa_prompt_t              prompt;       /* in work */
@@ -58,6 +61,8 @@ typedef struct {
     unsigned                  more:1;       /* counted is a lower bound */
     unsigned                  refused:1;    /* an engine has no room now */
     unsigned                  too_long:1;   /* for the ring of an engine */
+    unsigned                  outdated:1;   /* an engine cannot constrain
+                                               answers */
 } ngx_http_dsa_submit_t;
 
 
@@ -86,6 +91,13 @@ ngx_int_t ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
  */
 ngx_int_t ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);
+
+/*
+ * 1: what the engine has rejected is how the request constrains its answer.
+ * The text of the error is for the client.
+ */
+ngx_uint_t ngx_http_dsa_submit_unsupported(
+    const ngx_http_dsa_submit_t *submit, const dsa_link_failure_t *error);
 
 /* Frees the prompt, and removes the waiter from its queue. */
 void ngx_http_dsa_submit_free(ngx_http_dsa_submit_t *submit);

@@ -143,12 +143,21 @@ my @table = (
      ['max_tokens', '1e300'], ['max_completion_tokens', 0],
      ['max_completion_tokens', 5000]),
 
+    (map { ["logit_bias $_->[0]", "{$base,\"logit_bias\":$_->[0]}", 400,
+            'logit_bias', $_->[1]] }
+     ['{"a":-100}', qr/^logit_bias: "a" is not a token id; expected digits/],
+     ['{"1":-101}', qr/^logit_bias: the bias of token id 1 is not a number in/],
+     ['{"1":1,"01":2}', qr/^logit_bias: token id 1 stands twice/],
+     ['{' . join(',', map { "\"$_\":0" } 1 .. 1025) . '}',
+      qr/^logit_bias: 1025 ids; at most 1024/],
+     ['[1]', qr/expected an object of token ids and numbers/]),
+
     # fields that change the answer, and nothing here honors them
 
     (map { ["$_->[0] $_->[1]", "{$base,\"$_->[0]\":$_->[1]}", 400, $_->[0],
             qr/^\Q$_->[0]\E(?:: this value)? is not supported; expected .*field/
            ] }
-     ['logit_bias', '{"1":-100}'], ['parallel_tool_calls', 'false'],
+     ['parallel_tool_calls', 'false'],
      ['functions', '[{"name":"f"}]'], ['function_call', '{"name":"f"}'],
      ['prediction', '{}'], ['modalities', '["text","audio"]'],
      ['top_k', 40], ['min_p', 0.1], ['repetition_penalty', 1.1],

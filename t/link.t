@@ -22,12 +22,12 @@ my $chat = '/v1/chat/completions';
 my $stale = DSA::Test->new('stale');
 my $debug = DSA::Test->new('debug');
 my $t = DSA::Test->new('versions');
-my $next = $t->start_fake('model=next', 'versions=4,5');
+my $next = $t->start_fake('model=next', 'versions=5,6');
 
 $t->start_nginx(workers => 1);
 wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 
-like($next->output, qr/^offer 3,4 version 4$/m, 'version 4 is in use');
+like($next->output, qr/^offer 3,5 version 5$/m, 'version 5 is in use');
 
 my $r = $t->post($chat, ask('hello', model => 'next'));
 is($r->{status}, 200, 'a chat with an engine of the next version');
@@ -39,13 +39,13 @@ $t->done;
 # an engine that does not accept this version
 
 $t = DSA::Test->new('no version');
-$t->start_fake('versions=5,6');
+$t->start_fake('versions=6,7');
 $t->start_nginx(workers => 1, wait => 0);
 
 wait_until(sub { $t->logged(qr/cannot be used/) >= 3 }, 10, 'three attempts');
 
 my $why = qr/engine\ "unix:[^"]*"\ cannot\ be\ used:\ it\ accepts\ versions
-             \ 5\ to\ 6\ of\ the\ link,\ and\ nginx\ accepts\ 3\ to\ 4/x;
+             \ 6\ to\ 7\ of\ the\ link,\ and\ nginx\ accepts\ 3\ to\ 5/x;
 
 is($t->logged(qr/\[error\].*$why/), 1, 'both ranges are logged, once');
 cmp_ok($t->logged(qr/\[info\].*$why/), '>=', 2, 'and then at a lower level');
@@ -66,7 +66,7 @@ my $old = $t->start_fake('model=old', 'versions=3,3');
 $t->start_nginx(workers => 1);
 wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 
-like($old->output, qr/^offer 3,4 version 3$/m, 'version 3 is in use');
+like($old->output, qr/^offer 3,5 version 3$/m, 'version 3 is in use');
 
 for my $tiers ('', "tiers 128 64\n") {
     $r = $t->post($chat, script("prompt 1000\ncached 640\n$tiers"
@@ -87,6 +87,48 @@ ctl($old, "tier $_ 10 5 100") for 0 .. 2;
 my $m = $t->metrics;
 is(scalar(grep { /^dsa_engine_pages\{/ } keys %$m), 1, 'its pages');
 is(scalar(grep { /^dsa_engine_tier_/ } keys %$m), 0, 'but not by tier');
+
+$t->done;
+
+
+# Engines before version 5 cannot constrain an answer: the request goes to
+# another engine, or is refused.
+
+$t = DSA::Test->new('version 4');
+my @four = map { $t->start_fake('model=old', 'versions=3,4') } 1 .. 2;
+
+$t->start_nginx(workers => 1);
+wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
+
+is($t->post($chat, ask('x', model => 'old'))->{status}, 200,
+   'a chat with an engine of version 4');
+
+my @bias = (model => 'old', logit_bias => { 17 => -100, 3 => 2.5 });
+
+$r = $t->post($chat, ask('x', @bias));
+is($r->{status}, 503, 'but not with logit_bias');
+like($r->{json}{error}{message},
+     qr/No engine of pool "v32" .* can constrain .* its version is too old/,
+     'the reason');
+is($r->{json}{error}{type}, 'server_error', 'its type');
+is(scalar(map { submitted($_) } @four), 1, 'no engine has the request');
+
+$t->done;
+
+$t = DSA::Test->new('versions 4 and 5');
+my $four = $t->start_fake('model=old', 'versions=3,4');
+my $five = $t->start_fake('model=old', 'versions=3,5');
+
+$t->start_nginx(workers => 1);
+wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
+
+for (1 .. 3) {
+    is($t->post($chat, ask('x', @bias))->{status}, 200,
+       'an engine of version 5 serves it');
+}
+
+is(scalar(submitted($four)), 0, 'the one of version 4 has none');
+like((submitted($five))[0], qr/ bias 3=2\.5 bias 17=-100/, 'the biases');
 
 $t->done;
 

@@ -4,6 +4,7 @@
  */
 
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@
 static void dsa_sample_penalize(float *x, const dsa_sampling_t *s,
     const float *logits, uint32_t allowed, const uint32_t *history,
     uint32_t n_history);
+static void dsa_sample_bias(float *x, const dsa_sampling_t *s,
+    uint32_t allowed);
 static uint32_t dsa_sample_permitted(const uint32_t *mask, uint32_t allowed,
     uint32_t token);
 static uint32_t dsa_sample_max(const float *x, uint32_t n);
@@ -55,6 +58,7 @@ dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
     }
 
     dsa_sample_penalize(scratch, s, logits, allowed, history, n_history);
+    dsa_sample_bias(scratch, s, allowed);
 
     if (s->temperature > 0) {
         out->token = dsa_sample_random(scratch, allowed, (double) s->top_p,
@@ -166,6 +170,52 @@ dsa_sample_penalize(float *x, const dsa_sampling_t *s, const float *logits,
                 x[id] -= s->frequency_penalty;
             }
         }
+    }
+}
+
+
+static void
+dsa_sample_bias(float *x, const dsa_sampling_t *s, uint32_t allowed)
+{
+    uint32_t           i, n_forced;
+    dsa_bias_t         forced[DSA_SAMPLE_MAX_BIAS];
+    const dsa_bias_t  *b;
+
+    assert(s->n_bias <= DSA_SAMPLE_MAX_BIAS);
+
+    n_forced = 0;
+
+    for (i = 0; i < s->n_bias; i++) {
+        b = &s->bias[i];
+
+        if (b->id >= allowed) {
+            continue;
+        }
+
+        if (b->bias <= -DSA_SAMPLE_FORCE) {
+            x[b->id] = -INFINITY;
+            continue;
+        }
+
+        x[b->id] += b->bias;
+
+        if (b->bias >= DSA_SAMPLE_FORCE && x[b->id] > -INFINITY) {
+            forced[n_forced].id = b->id;
+            forced[n_forced].bias = x[b->id];
+            n_forced++;
+        }
+    }
+
+    if (n_forced == 0) {
+        return;
+    }
+
+    for (i = 0; i < allowed; i++) {
+        x[i] = -INFINITY;
+    }
+
+    for (i = 0; i < n_forced; i++) {
+        x[forced[i].id] = forced[i].bias;
     }
 }
 

@@ -13,10 +13,10 @@
 
 /*
  * Samples one token from logits [vocab] float32: an id of
- * softmax((logits - penalties) / temperature), restricted to the nucleus, the
- * smallest set of most probable ids whose probabilities reach top_p (among
- * equally probable ids the lower one comes first).  A NaN logit counts as
- * minus infinity.
+ * softmax((logits - penalties + bias) / temperature), restricted to the
+ * nucleus, the smallest set of most probable ids whose probabilities reach
+ * top_p (among equally probable ids the lower one comes first).  A NaN logit
+ * counts as minus infinity.
  *
  * allowed: 1 to vocab.  Ids from there on are never sampled, because the
  *     matrix of the head may have more rows than the tokenizer has ids.
@@ -25,7 +25,11 @@
  *     temperature, top_p and penalties.  When all ids that the mask permits
  *     have logits of minus infinity, the lowest of them is sampled.  The mask
  *     must permit at least one id below allowed.  Reported logprobs are those
- *     of the model's distribution over all allowed ids, without the mask.
+ *     of the model's distribution over all allowed ids, without mask and bias.
+ * s->bias: is added to the logits beside the penalties.  As documented by
+ *     OpenAI, a bias of -100 bans an id: its logit counts as minus infinity.
+ *     If permitted ids have a bias of 100, the logits of all others do.  Ids
+ *     from allowed on have no effect.
  * history: the n_history answer tokens so far, for the penalties.
  * position: of the token to be sampled.  The noise is a function of (seed,
  *     position) alone, so that another replica continues a sequence with the

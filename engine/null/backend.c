@@ -4,7 +4,8 @@
  *
  * A backend that computes nothing, for load tests of everything in front of
  * the GPU.  The answer repeats the plain tokens of the prompt (those that are
- * not added tokens) over and over, at a configurable rate.
+ * not added tokens) over and over, at a configurable rate.  Under a mask it is
+ * random instead (choice.h).
  *
  * The "cache" of a page is the number of plain tokens before it, and a hash of
  * all tokens before its end.  A step therefore costs next to nothing even for a
@@ -28,6 +29,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "engine/backend.h"
+#include "engine/null/choice.h"
 #include "engine/null/pages.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -43,6 +45,7 @@
 typedef struct {
     uint8_t            *special;        /* bitmap of n_special ids */
     uint32_t            n_special;
+    dsa_null_ends_t     ends;
     dsa_null_page_t    *page;           /* [ranks][pages] */
     uint32_t            pages;          /* of each rank */
     uint64_t            moves[DSA_MAX_GPUS][DSA_MOVES];     /* calls */
@@ -53,7 +56,7 @@ typedef struct {
 
 
 static int dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
-    dsa_err_t *err);
+    uint32_t eos, dsa_err_t *err);
 static int dsa_null_fingerprint(const char *dir, char out[36],
     dsa_err_t *err);
 static int dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
@@ -74,8 +77,6 @@ static void dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
     const dsa_model_config_t *config);
 static uint32_t dsa_null_echo(const dsa_null_t *null,
     const dsa_batch_seq_t *seq, uint32_t position, uint32_t eos);
-static uint32_t dsa_null_permitted(const uint32_t *mask, uint32_t vocab,
-    uint32_t token);
 static int dsa_null_wait(dsa_backend_t *b, dsa_err_t *err);
 static void dsa_null_pace(dsa_null_t *null);
 static void dsa_null_close(dsa_backend_t *b);
@@ -129,7 +130,8 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->close = dsa_null_close;
 
     if (dsa_model_config_read(&b->config, conf->model, err) != DSA_OK
-        || dsa_null_tokens(null, conf->model, b->config.vocab_size, err)
+        || dsa_null_tokens(null, conf->model, b->config.vocab_size,
+                           b->config.eos_token_id, err)
            != DSA_OK
         || dsa_null_fingerprint(conf->model, b->fingerprint, err) != DSA_OK)
     {
@@ -190,10 +192,11 @@ failed:
 
 static int
 dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
-    dsa_err_t *err)
+    uint32_t eos, dsa_err_t *err)
 {
     int               n;
     char              path[4096];
+    int64_t           end;
     uint32_t          id;
     dsa_tokenizer_t  *t;
 
@@ -227,6 +230,16 @@ dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
             null->special[id / 8] |= (uint8_t) (1U << (id % 8));
         }
     }
+
+    /* so that an answer that is constrained behind its reasoning gets there */
+
+    end = dsa_tokenizer_special(t, dsa_str("</think>", 8));
+
+    if (end >= 0) {
+        null->ends.end[null->ends.n++] = (uint32_t) end;
+    }
+
+    null->ends.end[null->ends.n++] = eos;
 
     dsa_tokenizer_close(t);
 
@@ -538,12 +551,16 @@ dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
     for (i = 0; i <= seq->n_draft; i++) {
         sample = &seq->sample[i];
         position = dsa_batch_position(seq, i);
-        sample->token = dsa_null_echo(null, seq, position,
-                                      config->eos_token_id);
+        sample->token = mask != NULL
+                        ? dsa_null_masked(mask, config->vocab_size,
+                                          &null->ends, seq->sampling, position)
+                        : dsa_null_echo(null, seq, position,
+                                        config->eos_token_id);
+
+        sample->token = dsa_null_biased(mask, config->vocab_size,
+                                        seq->sampling, sample->token);
 
         if (mask != NULL) {
-            sample->token = dsa_null_permitted(mask, config->vocab_size,
-                                               sample->token);
             mask += dsa_mask_words(config->vocab_size);
         }
 
@@ -626,23 +643,6 @@ dsa_null_echo(const dsa_null_t *null, const dsa_batch_seq_t *seq,
     }
 
     return eos;
-}
-
-
-/* The first id from token on, cyclically, that the mask permits. */
-
-static uint32_t
-dsa_null_permitted(const uint32_t *mask, uint32_t vocab, uint32_t token)
-{
-    uint32_t  i;
-
-    for (i = 0; i < vocab; i++) {
-        if (dsa_mask_has(mask, (token + i) % vocab)) {
-            return (token + i) % vocab;
-        }
-    }
-
-    return token;
 }
 
 

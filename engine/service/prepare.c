@@ -26,8 +26,16 @@ static int dsa_prepare_context(const dsa_service_t *service,
     dsa_request_t *r, const dsa_submit_t *submit);
 static int dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit, dsa_tokens_t *tokens);
+static int dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit);
+static int dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit);
 static void dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     dsa_tokens_t *tokens);
+
+
+_Static_assert((int) DSA_LINK_MAX_BIAS == (int) DSA_SAMPLE_MAX_BIAS,
+               "a sampler takes as many biases as a record has");
 
 
 void
@@ -60,6 +68,7 @@ dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
     }
 
     if (dsa_prepare_context(service, r, &submit) == DSA_OK
+        && dsa_prepare_output(service, r, &submit) == DSA_OK
         && dsa_prepare_resume(service, r, &submit, &tokens) == DSA_OK)
     {
         dsa_prepare_sched(r, &submit, &tokens);
@@ -197,6 +206,75 @@ failed:
 }
 
 
+/* What constrains the sampling of the answer.  DSA_ERROR with an error. */
+
+static int
+dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit)
+{
+    if (submit->grammar.data != NULL) {
+        dsa_request_reject(r, DSA_LINK_E_INVALID, "This engine cannot "
+                           "constrain the structure of an answer.");
+        return DSA_ERROR;
+    }
+
+    if (submit->n_bias == 0) {
+        return DSA_OK;
+    }
+
+    if (!service->masks) {
+        dsa_request_reject(r, DSA_LINK_E_INVALID, "logit_bias is not "
+                           "supported by the backend of this engine.");
+        return DSA_ERROR;
+    }
+
+    return dsa_prepare_bias(service, r, submit);
+}
+
+
+static int
+dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit)
+{
+    uint32_t                i, j, id, size;
+    dsa_err_t               err;
+    const dsa_link_bias_t  *b;
+
+    size = dsa_tokenizer_size(service->tokenizer);
+    r->bias = calloc(submit->n_bias, sizeof(dsa_bias_t));
+
+    if (r->bias == NULL) {
+        dsa_request_reject(r, DSA_LINK_E_INTERNAL, "out of memory");
+        return DSA_ERROR;
+    }
+
+    for (i = 0; i < submit->n_bias; i++) {
+        b = &submit->bias[i];
+        id = b->id;
+
+        if (id >= size) {
+            (void) dsa_error(&err, "logit_bias has id %u; expected less than "
+                             "%u, the size of the vocabulary", id, size);
+            dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+            return DSA_ERROR;
+        }
+
+        for (j = 0; j < i; j++) {
+            if (r->bias[j].id == id) {
+                (void) dsa_error(&err, "logit_bias has id %u twice", id);
+                dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+                return DSA_ERROR;
+            }
+        }
+
+        r->bias[i].id = id;
+        r->bias[i].bias = b->bias;
+    }
+
+    return DSA_OK;
+}
+
+
 static void
 dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     dsa_tokens_t *tokens)
@@ -225,6 +303,8 @@ dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     sched->sampling.seed = head->seed;
     sched->sampling.logprobs = (head->flags & DSA_LINK_LOGPROBS) != 0;
     sched->sampling.top_logprobs = head->top_logprobs;
+    sched->sampling.n_bias = submit->n_bias;
+    sched->sampling.bias = r->bias;
 
     /* they belong to r now */
 

@@ -231,6 +231,9 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
 
     s->context = dsa_step_context(r->step);
     s->page_bytes = dsa_step_page_bytes(r->step);
+    s->masks = dsa_step_masks(r->step);
+    s->vocab = dsa_step_config(r->step)->vocab_size;
+    s->eos = dsa_step_config(r->step)->eos_token_id;
 
     (void) snprintf(s->fingerprint, sizeof(s->fingerprint), "%s",
                     dsa_step_fingerprint(r->step));

@@ -82,6 +82,7 @@ struct dsa_request_s {
     void                   *copy;       /* of the payload */
     size_t                  len;
     dsa_sched_request_t     sched;
+    dsa_bias_t             *bias;       /* of sched.sampling; NULL: none */
     _Atomic uint32_t        abandoned;  /* 1: the result is not needed; set by
                                            the I/O thread */
 

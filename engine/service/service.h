@@ -27,6 +27,9 @@ typedef struct {
     dsa_tokenizer_t         *tokenizer;
     dsa_generation_config_t  generation;     /* of the model */
     char                     fingerprint[36];
+    uint32_t                 masks;          /* of the backend, see backend.h */
+    uint32_t                 vocab;          /* ids of the model */
+    uint32_t                 eos;            /* the id that ends an answer */
 } dsa_service_t;
 
 

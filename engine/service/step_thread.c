@@ -263,6 +263,20 @@ dsa_step_fingerprint(const dsa_step_t *st)
 }
 
 
+uint32_t
+dsa_step_masks(const dsa_step_t *st)
+{
+    return st->backend->masks;
+}
+
+
+const dsa_model_config_t *
+dsa_step_config(const dsa_step_t *st)
+{
+    return &st->backend->config;
+}
+
+
 void
 dsa_step_add(dsa_step_t *st, dsa_request_t *r)
 {

@@ -10,13 +10,15 @@
 #include "base/escape.h"
 #include "base/utf8.h"
 #include "engine/service/submit.h"
+#include "grammar/grammar.h"
 
 
 #define DSA_SUBMIT_FLAGS  (DSA_LINK_LOGPROBS|DSA_LINK_IGNORE_EOS              \
-                           |DSA_LINK_PRIVATE)
+                           |DSA_LINK_PRIVATE|DSA_LINK_THINKING)
 
 #define DSA_SUBMIT_NAME   100           /* bytes of a name in an error */
 #define DSA_MAX_PENALTY   2
+#define DSA_MAX_BIAS      100
 
 
 static int dsa_submit_head(dsa_submit_t *out, dsa_str_t *rest,
@@ -29,6 +31,10 @@ static int dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
 static int dsa_submit_stop(dsa_submit_t *out, dsa_str_t bytes,
     dsa_err_t *err);
 static int dsa_submit_resume(dsa_submit_t *out, dsa_str_t bytes,
+    dsa_err_t *err);
+static int dsa_submit_grammar(dsa_submit_t *out, dsa_str_t bytes,
+    dsa_err_t *err);
+static int dsa_submit_bias(dsa_submit_t *out, dsa_str_t bytes,
     dsa_err_t *err);
 static int dsa_submit_control(const dsa_tokenizer_t *t, dsa_str_t name,
     uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
@@ -249,7 +255,8 @@ dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
     dsa_str_t bytes, dsa_err_t *err)
 {
     if (out->type == DSA_LINK_COUNT
-        && (type == DSA_LINK_FIELD_STOP || type == DSA_LINK_FIELD_RESUME))
+        && (type == DSA_LINK_FIELD_STOP || type == DSA_LINK_FIELD_RESUME
+            || type == DSA_LINK_FIELD_GRAMMAR || type == DSA_LINK_FIELD_BIAS))
     {
         return dsa_error(err, "field %u has type %u, which is not allowed in "
                          "a count", i, type);
@@ -276,6 +283,12 @@ dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
         out->query[out->n_query++] = bytes;
 
         return DSA_OK;
+
+    case DSA_LINK_FIELD_GRAMMAR:
+        return dsa_submit_grammar(out, bytes, err);
+
+    case DSA_LINK_FIELD_BIAS:
+        return dsa_submit_bias(out, bytes, err);
     }
 
     return dsa_error(err, "field %u has type %u, which is unknown", i, type);
@@ -321,6 +334,69 @@ dsa_submit_resume(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
 
     out->resume = (const uint32_t *) (const void *) bytes.data;
     out->n_resume = (uint32_t) (bytes.len / sizeof(uint32_t));
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_submit_grammar(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
+{
+    if (out->grammar.data != NULL) {
+        return dsa_error(err, "there is more than one grammar");
+    }
+
+    if (bytes.len == 0 || bytes.len > DSA_GRAMMAR_SPEC) {
+        return dsa_error(err, "the grammar has %zu bytes; expected 1 to %u",
+                         bytes.len, DSA_GRAMMAR_SPEC);
+    }
+
+    if ((out->head.flags & DSA_LINK_IGNORE_EOS) != 0) {
+        return dsa_error(err, "flag 0x%x, which ignores end tokens, is set "
+                         "beside a grammar, whose answer ends with one",
+                         DSA_LINK_IGNORE_EOS);
+    }
+
+    out->grammar = bytes;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_submit_bias(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
+{
+    uint32_t                i;
+    const dsa_link_bias_t  *b;
+
+    if (out->bias != NULL) {
+        return dsa_error(err, "there is more than one field of biases");
+    }
+
+    if (bytes.len == 0 || bytes.len % sizeof(dsa_link_bias_t) != 0
+        || bytes.len / sizeof(dsa_link_bias_t) > DSA_LINK_MAX_BIAS)
+    {
+        return dsa_error(err, "the biases have %zu bytes; expected 1 to %d "
+                         "entries of %zu bytes", bytes.len,
+                         DSA_LINK_MAX_BIAS, sizeof(dsa_link_bias_t));
+    }
+
+    /* fields are aligned to 8, as the copy is */
+
+    out->bias = (const dsa_link_bias_t *) (const void *) bytes.data;
+    out->n_bias = (uint32_t) (bytes.len / sizeof(dsa_link_bias_t));
+
+    for (i = 0; i < out->n_bias; i++) {
+        b = &out->bias[i];
+
+        /* false for NaN */
+
+        if (!(fabsf(b->bias) <= DSA_MAX_BIAS)) {
+            return dsa_error(err, "the bias of id %u is %g; expected -%d to "
+                             "%d", b->id, (double) b->bias, DSA_MAX_BIAS,
+                             DSA_MAX_BIAS);
+        }
+    }
 
     return DSA_OK;
 }

@@ -19,6 +19,8 @@
 static void session_map(session_t *s, int fds[DSA_LINK_FDS]);
 static void submit(session_t *s, const dsa_link_record_t *record,
     const char *p);
+static char *log_bias(char *out, const dsa_link_field_t *field,
+    const char *p);
 static char *log_submit(char *out, uint64_t id, const dsa_link_submit_t *h);
 static char *log_field(char *out, const dsa_link_field_t *field,
     const char *p);
@@ -263,6 +265,13 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
 
             r->query[r->n_queries++] = strndup(p, field.length);
 
+        } else if (field.type == DSA_LINK_FIELD_GRAMMAR) {
+            out += sprintf(out, " grammar=");
+            out = log_field(out, &field, p);
+
+        } else if (field.type == DSA_LINK_FIELD_BIAS) {
+            out = log_bias(out, &field, p);
+
         } else {
             out = log_field(out, &field, p);
         }
@@ -316,6 +325,24 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
     }
 
     r->pc = r->script;
+}
+
+
+static char *
+log_bias(char *out, const dsa_link_field_t *field, const char *p)
+{
+    uint32_t         i;
+    dsa_link_bias_t  b;
+
+    for (i = 0; i < field->length / sizeof(b); i++) {
+        memcpy(&b, p + i * sizeof(b), sizeof(b));
+
+        /* a text of 30 bytes at most, for 8 bytes of the record */
+
+        out += sprintf(out, " bias %u=%g", b.id, (double) b.bias);
+    }
+
+    return out;
 }
 
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "engine/service/submit.h"
+#include "grammar/grammar.h"
 #include "t/lib/small_model.h"
 
 
@@ -215,9 +216,26 @@ fuzz_submit(dsa_link_type_e type, const uint8_t *data, size_t size)
         if (submit.n_stop > DSA_LINK_MAX_STOP
             || submit.n_query > DSA_LINK_MAX_QUERIES
             || (type == DSA_LINK_COUNT
-                && (submit.n_stop != 0 || submit.n_resume != 0)))
+                && (submit.n_stop != 0 || submit.n_resume != 0
+                    || submit.n_bias != 0 || submit.grammar.len != 0))
+            || submit.n_bias > DSA_LINK_MAX_BIAS
+            || submit.grammar.len > DSA_GRAMMAR_SPEC)
         {
             abort();
+        }
+
+        for (i = 0; i < submit.n_bias; i++) {
+            if (!(submit.bias[i].bias >= -100
+                  && submit.bias[i].bias <= 100))
+            {
+                abort();
+            }
+
+            sum += submit.bias[i].id;
+        }
+
+        for (j = 0; j < submit.grammar.len; j++) {
+            sum += (uint8_t) submit.grammar.data[j];
         }
 
         for (i = 0; i < submit.n_resume; i++) {

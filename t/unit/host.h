@@ -164,6 +164,9 @@ host_open(host_t *h, const char *more)
     assert_int_equal(dsa_step_attach(h->step, b, &sched, &err), DSA_OK);
 
     h->service.context = dsa_step_context(h->step);
+    h->service.masks = dsa_step_masks(h->step);
+    h->service.vocab = dsa_step_config(h->step)->vocab_size;
+    h->service.eos = dsa_step_config(h->step)->eos_token_id;
     (void) snprintf(h->service.fingerprint, sizeof(h->service.fingerprint),
                     "%s", dsa_step_fingerprint(h->step));
 

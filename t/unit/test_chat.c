@@ -309,6 +309,20 @@ static const struct {
         "\"name\":\"f\"}}]"),
       "tools[1]", "Tool names must be unique" },
     { R("\"tools\":[{},{},{},{},{}]"), "tools", "5 tools, at most 4" },
+    { R("\"logit_bias\":[]"), "logit_bias", "an object of token ids" },
+    { R("\"logit_bias\":{\"x\":1}"), "logit_bias",
+      "\"x\" is not a token id" },
+    { R("\"logit_bias\":{\"-1\":1}"), "logit_bias",
+      "\"-1\" is not a token id" },
+    { R("\"logit_bias\":{\"4294967296\":1}"), "logit_bias",
+      "\"4294967296\" is not a token id" },
+    { R("\"logit_bias\":{\"\":1}"), "logit_bias", "\"\" is not a token id" },
+    { R("\"logit_bias\":{\"7\":101}"), "logit_bias",
+      "the bias of token id 7 is not a number in [-100, 100]" },
+    { R("\"logit_bias\":{\"7\":\"1\"}"), "logit_bias",
+      "the bias of token id 7 is not a number" },
+    { R("\"logit_bias\":{\"7\":1,\"07\":2}"), "logit_bias",
+      "token id 7 stands twice" },
     { R("\"tool_choice\":\"required\""), "tool_choice",
       "not supported; expected `none` or `auto`" },
     { R("\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
@@ -444,7 +458,6 @@ static const struct {
     const char  *other;         /* some values that are refused */
 } unsupported[] = {
     { "best_of", "1", "2" },
-    { "logit_bias", "{}", "{\"50256\":-100} [] 0" },
     { "parallel_tool_calls", "true", "false" },
     { "functions", "[]", "[{\"name\":\"f\"}]" },
     { "function_call", "\"none\" \"auto\"", "{\"name\":\"f\"}" },

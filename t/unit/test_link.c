@@ -181,9 +181,14 @@ test_hostile(void **state)
     answer_t           a;
     uint32_t           i, bad, ids[6];
     link_submit_t      s;
+    dsa_link_bias_t    bias[2];
     dsa_link_field_t   field;
 
+    static const char  large[1025 * 8];
+
     host_start(&h, "");
+    memset(bias, 0, sizeof(bias));
+    bias[1].id = 1;
     memset(big, 'x', sizeof(big));
     big[1999] = '\0';
     memset(ids, 0, sizeof(ids));
@@ -198,7 +203,7 @@ test_hostile(void **state)
     HOSTILE(s.head.n_fields = 2, "last field");
     HOSTILE(s.head.n_fields = UINT32_MAX, "last field");
     HOSTILE(s.head.n_fields = 0, "empty");
-    HOSTILE(s.head.flags = 8, "flags 0x8");
+    HOSTILE(s.head.flags = 16, "flags 0x10");
     HOSTILE(s.head.top_logprobs = 21, "top_logprobs is 21");
     HOSTILE(s.head.weight = 0, "weight");
     HOSTILE(s.head.weight = 10001, "weight");
@@ -225,7 +230,36 @@ test_hostile(void **state)
     HOSTILE(for (i = 0; i < 33; i++) link_submit_query(&s, "x"),
             "more than 32 queries");
     HOSTILE(link_submit_field(&s, 0, "x", 1), "field 1 has type 0");
-    HOSTILE(link_submit_field(&s, 6, "x", 1), "field 1 has type 6");
+    HOSTILE(link_submit_field(&s, 8, "x", 1), "field 1 has type 8");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "", 0),
+            "the grammar has 0 bytes");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "{}", 2);
+            link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "{}", 2),
+            "more than one grammar");
+    HOSTILE(s.head.flags = DSA_LINK_IGNORE_EOS;
+            link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "{}", 2),
+            "flag 0x2");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 0),
+            "the biases have 0 bytes");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 12),
+            "the biases have 12 bytes");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_BIAS, large, 1025 * 8),
+            "the biases have 8200 bytes; expected 1 to 1024 entries");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 8);
+            link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 8),
+            "more than one field of biases");
+    HOSTILE(bias[1].bias = 100.5f;
+            link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 16),
+            "the bias of id 1 is 100.5; expected -100 to 100");
+    HOSTILE(bias[1].bias = NAN;
+            link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 16),
+            "the bias of id 1 is nan");
+    HOSTILE(bias[1].bias = 1; bias[1].id = SMALL_MODEL_BYTES + 256;
+            link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 16),
+            "logit_bias has id 259");
+    HOSTILE(bias[1].id = 0;
+            link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 16),
+            "logit_bias has id 0 twice");
     HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_RESUME, ids, 6),
             "have 6 bytes");
     HOSTILE(link_submit_resume(&s, ids, 1); link_submit_resume(&s, ids, 0),
@@ -270,6 +304,16 @@ test_hostile(void **state)
     link_submit_text(&s, "hello");
     link_submit_resume(&s, ids, 1);
     refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "type 4");
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "{}", 2);
+    refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "type 6");
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 8);
+    refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "type 7");
 
     /* shorter than its head */
 
@@ -702,9 +746,11 @@ test_offers(void **state)
         { DSA_LINK_MAGIC, 1, 3, 1, 3 },
         { DSA_LINK_MAGIC, 3, 4, 1, 4 },
         { DSA_LINK_MAGIC, 4, 4, 1, 4 },
-        { DSA_LINK_MAGIC, 0, UINT32_MAX, 1, 4 },
-        { DSA_LINK_MAGIC, 3, 900, 1, 4 },
-        { DSA_LINK_MAGIC, 5, 6, 1, 0 },
+        { DSA_LINK_MAGIC, 3, 5, 1, 5 },
+        { DSA_LINK_MAGIC, 5, 6, 1, 5 },
+        { DSA_LINK_MAGIC, 0, UINT32_MAX, 1, 5 },
+        { DSA_LINK_MAGIC, 3, 900, 1, 5 },
+        { DSA_LINK_MAGIC, 6, 7, 1, 0 },
         { DSA_LINK_MAGIC, 1, 2, 1, 0 },
         { DSA_LINK_MAGIC, 5, 1, 1, 0 },
         { DSA_LINK_MAGIC, UINT32_MAX, 0, 1, 0 },
@@ -733,7 +779,7 @@ test_offers(void **state)
 
     /* a mismatch is logged once, however often workers try */
 
-    at = strstr(host_log, "it accepts versions 5 to 6");
+    at = strstr(host_log, "it accepts versions 6 to 7");
     assert_non_null(at);
     assert_null(strstr(at + 1, "it accepts versions"));
 
@@ -746,7 +792,7 @@ test_offers(void **state)
     memcpy(longer, &offer, sizeof(offer));
 
     assert_int_equal(first_message(&h, longer, sizeof(longer), &hello), 1);
-    assert_int_equal(hello.version, 4);
+    assert_int_equal(hello.version, 5);
     assert_int_equal(first_message(&h, longer, 15, &hello), 0);
     assert_int_equal(first_message(&h, "x", 1, &hello), 0);
 

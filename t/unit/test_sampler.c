@@ -529,6 +529,74 @@ test_mask_logprobs(void **state)
 }
 
 
+/*
+ * A bias is added to its logit, so that the sample is that of logits with the
+ * sum; the least one bans and the greatest one forces an id.
+ */
+
+static void
+test_bias(void **state)
+{
+    float           logits[6] = { 0, 2, 1, 2, -INFINITY, 50 };
+    float           sums[6] = { 3, 2, 0.5f, 2, -INFINITY, 50 };
+    uint32_t        i, mask;
+    dsa_sample_t    out, want;
+    dsa_sampling_t  s, plain;
+
+    static const dsa_bias_t  added[2] = { { 0, 3 }, { 2, -0.5f } };
+    static const dsa_bias_t  ban[3] = { { 1, -100 }, { 3, -100 }, { 5, 100 } };
+    static const dsa_bias_t  force[3] = { { 0, 100 }, { 4, 100 }, { 1, 99 } };
+
+    for (i = 0; i < 200; i++) {
+        s = plain = sampling(1, 1);
+        s.seed = plain.seed = i;
+        s.bias = added;
+        s.n_bias = 2;
+
+        dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+        dsa_sample(&want, &plain, sums, 6, 5, NULL, NULL, 0, 0, scratch);
+        assert_int_equal(out.token, want.token);
+
+        /* id 5 is not allowed, so that forcing it has no effect */
+
+        s.bias = ban;
+        s.n_bias = 3;
+        dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+        assert_true(out.token == 0 || out.token == 2);
+
+        /* the logit of id 4 is minus infinity whatever is added */
+
+        s.bias = force;
+        dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+        assert_int_equal(out.token, 0);
+
+        /* the mask excludes what is forced */
+
+        mask = 1U << 1 | 1U << 2;
+        dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+        assert_int_equal(out.token, 1);
+
+        /* and permits only what is banned */
+
+        s.bias = ban;
+        mask = 1U << 3;
+        dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+        assert_int_equal(out.token, 3);
+    }
+
+    /* logprobs are those without the biases */
+
+    s = sampling(0, 1);
+    s.logprobs = 1;
+    s.bias = force;
+    s.n_bias = 3;
+    dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+    assert_int_equal(out.token, 0);
+    assert_true(fabs((double) out.logprob + log(1 + 2 * exp(2) + exp(1)))
+                < 1e-6);
+}
+
+
 /* The same (seed, position) gives the same token. */
 
 static void
@@ -612,6 +680,7 @@ main(void)
         cmocka_unit_test(test_logprobs),
         cmocka_unit_test(test_mask),
         cmocka_unit_test(test_mask_logprobs),
+        cmocka_unit_test(test_bias),
         cmocka_unit_test(test_repeat),
         cmocka_unit_test(test_odd_logits)
     };

@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * Versions 3 and 4 of the link: DONE with and without the tiers of cached
- * tokens, and the tiers in the control block.  The replica's usage is replaced
- * by one that has tokens of each tier: all of the prompt is cached, 5 tokens in
- * host memory and 3 in Redis.
+ * Versions 3 to 5 of the link: DONE with and without the tiers of cached
+ * tokens, and the tiers in the control block, which version 5 has as version 4
+ * does.  The replica's usage is replaced by one that has tokens of each tier:
+ * all of the prompt is cached, 5 tokens in host memory and 3 in Redis.
  */
 
 
@@ -171,7 +171,7 @@ test_record(void **state)
     done.host_tokens = 128;
     done.redis_tokens = 64;
 
-    for (version = 3; version <= 4; version++) {
+    for (version = 3; version <= 5; version++) {
         assert_int_equal(dsa_record_done(&in, version, 9, &done), DSA_OK);
         (void) dsa_link_commit(&in);
 

@@ -1,0 +1,562 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * What a request says about the structure of its answer: response_format,
+ * tool_choice and parallel_tool_calls.
+ */
+
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json_write.h"
+#include "context/format.h"
+#include "context/read.h"
+
+
+#define DSA_FORMAT_NAME   64            /* bytes of a schema's name */
+#define DSA_FORMAT_TYPES  "`text`, `json_object` or `json_schema`"
+#define DSA_FORMAT_CHOICES                                                    \
+    "`none`, `auto`, `required` or {\"type\": \"function\", "                 \
+    "\"function\": {\"name\": ...}}"
+
+
+static int dsa_format_read_schema(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *format);
+static int dsa_format_name_valid(dsa_str_t name);
+static int dsa_format_read_named(dsa_reader_t *r, const dsa_at_t *at,
+    const dsa_json_t *v);
+static uint32_t dsa_format_tool(const dsa_json_t *tools, dsa_str_t name);
+static int dsa_format_any_strict(const dsa_json_t *tools);
+static int dsa_format_is_strict(const dsa_json_t *tool);
+static int dsa_format_check(const dsa_chat_t *chat, dsa_refusal_t *refusal,
+    int calls);
+static int dsa_format_write_schema(dsa_json_writer_t *w,
+    const dsa_json_t *schema);
+static int dsa_format_write_tools(dsa_json_writer_t *w,
+    const dsa_chat_t *chat);
+static int dsa_format_write_tool(dsa_json_writer_t *w,
+    const dsa_json_t *tool);
+static int dsa_format_write(dsa_json_writer_t *w, const dsa_json_t *v);
+
+
+const dsa_str_t  dsa_format_object = dsa_string("{\"type\":\"json_object\"}");
+
+
+int
+dsa_read_format(dsa_reader_t *r, const dsa_json_t *root)
+{
+    dsa_at_t     at = { NULL, "response_format", 0 };
+    dsa_at_t     type_at = { &at, "type", 0 };
+    dsa_json_t  *v, *type;
+
+    if (dsa_read_any(root, "response_format", &v) == 0) {
+        return DSA_OK;
+    }
+
+    if (v->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(r->refusal, &at, v, "an object whose type is "
+                               DSA_FORMAT_TYPES);
+    }
+
+    type = dsa_json_get(v, "type");
+
+    if ((type == NULL && r->limits.hosted)
+        || (type != NULL && type->type != DSA_JSON_STRING))
+    {
+        return dsa_refuse_type(r->refusal, &type_at, type, DSA_FORMAT_TYPES);
+    }
+
+    if (type != NULL && dsa_str_eqz(type->text, "text")) {
+        return DSA_OK;
+    }
+
+    r->chat->response_format = v;
+
+    if (type != NULL && dsa_str_eqz(type->text, "json_object")) {
+        r->chat->json_object = 1;
+
+    } else if (r->limits.hosted) {
+        if (!dsa_str_eqz(type->text, "json_schema")) {
+            return dsa_refuse_variant(r->refusal, &type_at, type,
+                                      DSA_FORMAT_TYPES);
+        }
+
+        if (dsa_format_read_schema(r, &at, v) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return dsa_read_finite(r, &at, v);
+}
+
+
+/* {"name": ..., "description": ..., "schema": {...}, "strict": true} */
+
+static int
+dsa_format_read_schema(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *format)
+{
+    int          strict;
+    dsa_at_t     at = { up, "json_schema", 0 };
+    dsa_at_t     name_at = { &at, "name", 0 };
+    dsa_at_t     schema_at = { &at, "schema", 0 };
+    dsa_str_t    name, description;
+    dsa_json_t  *v, *schema;
+
+    v = dsa_json_get(format, "json_schema");
+
+    if (v == NULL || v->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(r->refusal, &at, v, "an object with name and "
+                               "schema");
+    }
+
+    strict = 0;
+    name = dsa_str("", 0);
+
+    if (dsa_read_string(r, &at, v, "name", &name) == DSA_ERROR
+        || dsa_read_string(r, &at, v, "description", &description)
+           == DSA_ERROR
+        || dsa_read_bool(r, &at, v, "strict", &strict) == DSA_ERROR)
+    {
+        return DSA_ERROR;
+    }
+
+    if (!dsa_format_name_valid(name)) {
+        return dsa_refuse_at(r->refusal, &name_at, "expected a string that "
+                             "matches the pattern '^[a-zA-Z0-9_-]{1,%d}$'",
+                             DSA_FORMAT_NAME);
+    }
+
+    schema = dsa_json_get(v, "schema");
+
+    if (schema == NULL || schema->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(r->refusal, &schema_at, schema,
+                               "a JSON Schema object");
+    }
+
+    r->chat->schema = schema;
+    r->chat->json_strict = strict;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_format_name_valid(dsa_str_t name)
+{
+    char    c;
+    size_t  i;
+
+    for (i = 0; i < name.len; i++) {
+        c = name.data[i];
+
+        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+            && (c < '0' || c > '9') && c != '_' && c != '-')
+        {
+            return 0;
+        }
+    }
+
+    return name.len >= 1 && name.len <= DSA_FORMAT_NAME;
+}
+
+
+int
+dsa_read_tool_choice(dsa_reader_t *r, const dsa_json_t *root)
+{
+    int          parallel;
+    dsa_at_t     at = { NULL, "tool_choice", 0 };
+    dsa_json_t  *v;
+    dsa_chat_t  *chat;
+
+    chat = r->chat;
+    parallel = 1;
+
+    if (dsa_read_bool(r, NULL, root, "parallel_tool_calls", &parallel)
+        == DSA_ERROR)
+    {
+        return DSA_ERROR;
+    }
+
+    chat->one_call = !parallel;
+    chat->tool_choice = chat->tools != NULL ? DSA_TOOL_CHOICE_AUTO
+                                            : DSA_TOOL_CHOICE_NONE;
+
+    if (dsa_read_any(root, "tool_choice", &v) == 0) {
+        return DSA_OK;
+    }
+
+    if (v->type == DSA_JSON_OBJECT) {
+        return dsa_format_read_named(r, &at, v);
+    }
+
+    if (v->type != DSA_JSON_STRING) {
+        return dsa_refuse_type(r->refusal, &at, v, DSA_FORMAT_CHOICES);
+    }
+
+    if (dsa_str_eqz(v->text, "none")) {
+        chat->tool_choice = DSA_TOOL_CHOICE_NONE;
+        return DSA_OK;
+    }
+
+    if (dsa_str_eqz(v->text, "auto")) {
+        return DSA_OK;
+    }
+
+    if (!dsa_str_eqz(v->text, "required")) {
+        return dsa_refuse_variant(r->refusal, &at, v, DSA_FORMAT_CHOICES);
+    }
+
+    if (chat->tools == NULL) {
+        return dsa_refuse_at(r->refusal, &at, "`required` without tools; "
+                             "expected at least one tool in \"tools\"");
+    }
+
+    chat->tool_choice = DSA_TOOL_CHOICE_REQUIRED;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_format_read_named(dsa_reader_t *r, const dsa_at_t *at,
+    const dsa_json_t *v)
+{
+    dsa_at_t     type_at = { at, "type", 0 };
+    dsa_at_t     function_at = { at, "function", 0 };
+    dsa_at_t     name_at = { &function_at, "name", 0 };
+    dsa_json_t  *type, *function, *name;
+
+    type = dsa_json_get(v, "type");
+
+    if (type == NULL || type->type != DSA_JSON_STRING) {
+        return dsa_refuse_type(r->refusal, &type_at, type, "`function`");
+    }
+
+    if (!dsa_str_eqz(type->text, "function")) {
+        return dsa_refuse_variant(r->refusal, &type_at, type, "`function`");
+    }
+
+    function = dsa_json_get(v, "function");
+
+    if (function == NULL || function->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(r->refusal, &function_at, function,
+                               "an object with a name");
+    }
+
+    name = dsa_json_get(function, "name");
+
+    if (name == NULL || name->type != DSA_JSON_STRING) {
+        return dsa_refuse_type(r->refusal, &name_at, name, "a string");
+    }
+
+    r->chat->tool = dsa_format_tool(r->chat->tools, name->text);
+
+    if (r->chat->tool == UINT32_MAX) {
+        return dsa_refuse_at(r->refusal, &name_at, "no tool has the name "
+                             "\"%.*s\"; expected the name of one in "
+                             "\"tools\"", dsa_read_shown(name->text),
+                             name->text.data);
+    }
+
+    r->chat->tool_choice = DSA_TOOL_CHOICE_NAMED;
+
+    return DSA_OK;
+}
+
+
+/* Its number; UINT32_MAX: there is none. */
+
+static uint32_t
+dsa_format_tool(const dsa_json_t *tools, dsa_str_t name)
+{
+    uint32_t           i;
+    const dsa_json_t  *tool;
+
+    if (tools == NULL) {
+        return UINT32_MAX;
+    }
+
+    for (tool = tools->first, i = 0; tool != NULL; tool = tool->next, i++) {
+        if (dsa_str_eq(dsa_json_get(dsa_json_get(tool, "function"),
+                                    "name")->text, name))
+        {
+            return i;
+        }
+    }
+
+    return UINT32_MAX;
+}
+
+
+int
+dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
+    dsa_arena_t *arena, dsa_refusal_t *refusal)
+{
+    int                 rc, forced, calls;
+    dsa_buf_t           b;
+    dsa_json_writer_t   w;
+
+    memset(format, 0, sizeof(dsa_format_t));
+    memset(&b, 0, sizeof(dsa_buf_t));
+
+    forced = chat->tool_choice == DSA_TOOL_CHOICE_REQUIRED
+             || chat->tool_choice == DSA_TOOL_CHOICE_NAMED;
+
+    calls = forced
+            || (chat->tool_choice == DSA_TOOL_CHOICE_AUTO
+                && chat->tools != NULL
+                && (chat->one_call || dsa_format_any_strict(chat->tools)));
+
+    if (dsa_format_check(chat, refusal, calls) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_json_writer(&w, &b);
+    rc = DSA_OK;
+
+    if (calls) {
+        format->tools = 1;
+        format->first_tool = chat->tool_choice == DSA_TOOL_CHOICE_NAMED
+                             ? chat->tool : 0;
+        rc = dsa_format_write_tools(&w, chat);
+
+    } else if (chat->tool_choice != DSA_TOOL_CHOICE_NONE) {
+
+        /* json_object, but the model may also call a tool */
+
+        return DSA_OK;
+
+    } else if (chat->schema != NULL) {
+        format->optional = !chat->json_strict;
+        rc = dsa_format_write_schema(&w, chat->schema);
+
+    } else if (chat->json_object) {
+        format->spec = dsa_format_object;
+        return DSA_OK;
+
+    } else {
+        return DSA_OK;
+    }
+
+    if (rc == DSA_OK && !b.failed) {
+        format->spec = dsa_str(dsa_arena_dup(arena, dsa_str(b.data, b.len)),
+                               b.len);
+    }
+
+    dsa_buf_free(&b);
+
+    return format->spec.data != NULL ? DSA_OK
+                                     : dsa_refuse_memory(refusal, arena);
+}
+
+
+/* Fields that contradict each other.  calls: the calls are constrained. */
+
+static int
+dsa_format_check(const dsa_chat_t *chat, dsa_refusal_t *refusal, int calls)
+{
+    int       json;
+    dsa_at_t  at = { NULL, "response_format", 0 };
+    dsa_at_t  choice = { NULL, "tool_choice", 0 };
+    dsa_at_t  ignore = { NULL, "ignore_eos", 0 };
+
+    json = chat->schema != NULL || chat->json_object;
+
+    if (!calls && !json) {
+        return DSA_OK;
+    }
+
+    if (chat->tool_choice == DSA_TOOL_CHOICE_AUTO && json
+        && (calls || chat->schema != NULL))
+    {
+        return dsa_refuse_at(refusal, &at, "an answer that follows a schema "
+                             "cannot be combined with tools that the model "
+                             "may call; expected tool_choice `none`, "
+                             "`required` or a named function");
+    }
+
+    if (chat->ignore_eos) {
+        return dsa_refuse_at(refusal, &ignore, "the end of an answer with a "
+                             "structure cannot be ignored; expected false "
+                             "or no such field");
+    }
+
+    if (chat->n_messages != 0
+        && chat->messages[chat->n_messages - 1].prefix)
+    {
+        return dsa_refuse_at(refusal, calls ? &choice : &at, "the structure "
+                             "of an answer that continues a prefix cannot be "
+                             "enforced; expected no message with prefix");
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_format_any_strict(const dsa_json_t *tools)
+{
+    const dsa_json_t  *tool;
+
+    for (tool = tools->first; tool != NULL; tool = tool->next) {
+        if (dsa_format_is_strict(tool)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+dsa_format_is_strict(const dsa_json_t *tool)
+{
+    const dsa_json_t  *strict;
+
+    strict = dsa_json_get(dsa_json_get(tool, "function"), "strict");
+
+    return strict != NULL && strict->type == DSA_JSON_TRUE;
+}
+
+
+static int
+dsa_format_write_schema(dsa_json_writer_t *w, const dsa_json_t *schema)
+{
+    int  rc;
+
+    dsa_json_object(w);
+    dsa_json_key(w, "type");
+    dsa_json_stringz(w, "json_schema");
+    dsa_json_key(w, "schema");
+    rc = dsa_format_write(w, schema);
+    dsa_json_object_end(w);
+
+    return rc;
+}
+
+
+static int
+dsa_format_write_tools(dsa_json_writer_t *w, const dsa_chat_t *chat)
+{
+    int                named;
+    uint32_t           i;
+    const dsa_json_t  *tool;
+
+    named = chat->tool_choice == DSA_TOOL_CHOICE_NAMED;
+
+    dsa_json_object(w);
+    dsa_json_key(w, "type");
+    dsa_json_stringz(w, "tools");
+    dsa_json_key(w, "syntax");
+    dsa_json_stringz(w, "dsml");
+    dsa_json_key(w, "calls");
+    dsa_json_stringz(w, chat->one_call || named ? "one" : "many");
+    dsa_json_key(w, "text");
+    dsa_json_bool(w, chat->tool_choice == DSA_TOOL_CHOICE_AUTO);
+    dsa_json_key(w, "tools");
+    dsa_json_array(w);
+
+    for (tool = chat->tools->first, i = 0;
+         tool != NULL;
+         tool = tool->next, i++)
+    {
+        if ((!named || i == chat->tool)
+            && dsa_format_write_tool(w, tool) != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    dsa_json_array_end(w);
+    dsa_json_object_end(w);
+
+    return DSA_OK;
+}
+
+
+/* The schema of a tool that is not strict may have any keywords. */
+
+static int
+dsa_format_write_tool(dsa_json_writer_t *w, const dsa_json_t *tool)
+{
+    int                rc, strict;
+    dsa_json_t        *parameters;
+    const dsa_json_t  *function;
+
+    rc = DSA_OK;
+    strict = dsa_format_is_strict(tool);
+    function = dsa_json_get(tool, "function");
+
+    dsa_json_object(w);
+    dsa_json_key(w, "name");
+    dsa_json_string(w, dsa_json_get(function, "name")->text);
+    dsa_json_key(w, "strict");
+    dsa_json_bool(w, strict);
+
+    if (strict && dsa_read_any(function, "parameters", &parameters)) {
+        dsa_json_key(w, "parameters");
+        rc = dsa_format_write(w, parameters);
+    }
+
+    dsa_json_object_end(w);
+
+    return rc;
+}
+
+
+static int
+dsa_format_write(dsa_json_writer_t *w, const dsa_json_t *v)
+{
+    int        rc;
+    dsa_buf_t  b;
+
+    memset(&b, 0, sizeof(dsa_buf_t));
+
+    rc = dsa_json_dump(&b, v);
+
+    if (b.failed) {
+        rc = DSA_ERROR;
+    }
+
+    if (rc == DSA_OK) {
+        dsa_json_raw(w, dsa_str(b.data, b.len));
+    }
+
+    dsa_buf_free(&b);
+
+    return rc;
+}
+
+
+int
+dsa_format_refuse(const dsa_format_t *format, const char *path,
+    const char *message, dsa_refusal_t *refusal)
+{
+    char           *end;
+    char            text[sizeof(refusal->param)];
+    dsa_at_t        at = { NULL, text, 0 };
+    unsigned long   n;
+
+    static const char  tools[] = "tools[";
+    static const char  schema[] = "response_format.json_schema.schema";
+
+    if (!format->tools) {
+        (void) snprintf(text, sizeof(text), "%s%s%s", schema,
+                        path[0] != '\0' && path[0] != '[' ? "." : "", path);
+
+    } else if (strncmp(path, tools, sizeof(tools) - 1) == 0) {
+        n = strtoul(path + sizeof(tools) - 1, &end, 10);
+
+        (void) snprintf(text, sizeof(text), "tools[%lu%s",
+                        n + format->first_tool, end);
+
+    } else {
+        (void) snprintf(text, sizeof(text), "%s",
+                        path[0] != '\0' ? path : "tools");
+    }
+
+    return dsa_refuse_at(refusal, &at, "%s", message);
+}

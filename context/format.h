@@ -1,0 +1,63 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_FORMAT_H_INCLUDED_
+#define _DSA_FORMAT_H_INCLUDED_
+
+
+#include "context/chat.h"
+
+
+/*
+ * The structure that a request demands of its answer, as the spec that
+ * grammar/grammar.h describes.
+ *
+ *     response_format         spec
+ *     text                    none
+ *     json_object             {"type": "json_object"}
+ *     json_schema             {"type": "json_schema", ...}
+ *
+ *     tool_choice
+ *     none                    as response_format has it
+ *     auto                    of the tools, with text, if one of them is strict
+ *                             or parallel_tool_calls is false
+ *     required, named         of the tools, without text
+ */
+
+typedef struct {
+    dsa_str_t           spec;           /* JSON; len 0: no constraint */
+    unsigned            optional:1;     /* json_schema without strict: if it
+                                           cannot be enforced, the answer is
+                                           any JSON object */
+    unsigned            tools:1;        /* the spec has tools, and */
+    uint32_t            first_tool;     /* the first one of them is this one of
+                                           the request */
+} dsa_format_t;
+
+
+/* The spec of any JSON object, for a schema that is optional. */
+
+extern const dsa_str_t  dsa_format_object;
+
+
+/*
+ * Makes the spec; it is allocated from arena.  DSA_ERROR: refusal is filled in,
+ * because the fields contradict each other or there is no memory.
+ */
+int dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
+    dsa_arena_t *arena, dsa_refusal_t *refusal);
+
+/*
+ * A refusal of a schema that cannot be enforced: path and message are those of
+ * the compiler.  path "properties.a" becomes
+ * "response_format.json_schema.schema.properties.a"; a path that begins with
+ * "tools[0]" keeps its form with the number of the tool in the request.
+ */
+int dsa_format_refuse(const dsa_format_t *format, const char *path,
+    const char *message, dsa_refusal_t *refusal);
+
+
+#endif /* _DSA_FORMAT_H_INCLUDED_ */
