@@ -125,7 +125,8 @@ ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
     }
 
     if (slot->call == NULL
-        && (record->type == DSA_LINK_DONE || record->type == DSA_LINK_ERROR))
+        && (record->type == DSA_LINK_DONE || record->type == DSA_LINK_ERROR
+            || record->type == DSA_LINK_COUNTED))
     {
         ngx_http_dsa_slots_free(slots, number);
     }
@@ -162,6 +163,12 @@ ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
         ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_DONE, payload);
         break;
 
+    case DSA_LINK_COUNTED:
+        ngx_http_dsa_slots_end(slots, call);
+        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_COUNTED,
+                                 payload);
+        break;
+
     default: /* DSA_LINK_ERROR */
         ngx_http_dsa_slots_end(slots, call);
         ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ERROR, payload);
@@ -179,19 +186,7 @@ ngx_http_dsa_slots_end(ngx_http_dsa_slots_t *slots, ngx_http_dsa_call_t *call)
 
     number = dsa_link_slot(call->id);
 
-    assert(number < slots->n && slots->elts[number].call == call);
-    assert(slots->active != 0);
-
-    slots->elts[number].call = NULL;
-    slots->active--;
-
-    if (!call->accepted) {
-        assert(slots->unaccepted != 0);
-        slots->unaccepted--;
-    }
-
-    call->session = NULL;
-
+    ngx_http_dsa_slots_detach(slots, call);
     ngx_http_dsa_slots_free(slots, number);
 }
 
@@ -235,6 +230,31 @@ ngx_http_dsa_slots_abandon(ngx_http_dsa_slots_t *slots, dsa_link_t *link)
     }
 
     return n;
+}
+
+
+void
+ngx_http_dsa_slots_detach(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_call_t *call)
+{
+    uint32_t  number;
+
+    number = dsa_link_slot(call->id);
+
+    assert(number < slots->n && slots->elts[number].call == call);
+    assert(slots->active != 0);
+
+    slots->elts[number].call = NULL;
+    slots->active--;
+
+    if (!call->accepted) {
+        assert(slots->unaccepted != 0);
+        slots->unaccepted--;
+    }
+
+    call->session = NULL;
+
+    ngx_http_dsa_call_untouch(call);
 }
 
 

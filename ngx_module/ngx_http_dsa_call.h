@@ -31,6 +31,8 @@ typedef enum {
     NGX_HTTP_DSA_EV_DONE,           /* dsa_link_done_t; the call has ended */
     NGX_HTTP_DSA_EV_ERROR,          /* dsa_link_failure_t and its text; the
                                        call has ended */
+    NGX_HTTP_DSA_EV_COUNTED,        /* dsa_link_counted_t; the call has ended,
+                                       which was a COUNT */
     NGX_HTTP_DSA_EV_LOST,           /* no data: the engine is gone, or does
                                        not respond and has not accepted the
                                        call; the call has ended */
@@ -58,6 +60,7 @@ struct ngx_http_dsa_call_s {
     void                     *data;         /* NULL: no FLUSH */
     unsigned                  touched:1;    /* queue is in slots->touched */
     unsigned                  accepted:1;
+    unsigned                  count:1;      /* COUNT was sent, not SUBMIT */
 };
 
 
@@ -111,6 +114,13 @@ void ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
  */
 ngx_uint_t ngx_http_dsa_slots_abandon(ngx_http_dsa_slots_t *slots,
     dsa_link_t *link);
+
+/*
+ * Detaches a call from its slot, which stays in use until the engine ends the
+ * request.
+ */
+void ngx_http_dsa_slots_detach(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_call_t *call);
 
 /* Ends all calls with LOST and frees the table. */
 void ngx_http_dsa_slots_destroy(ngx_http_dsa_slots_t *slots);

@@ -86,6 +86,12 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
         return NGX_OK;
     }
 
+    if (record->type != DSA_LINK_ERROR
+        && (record->type == DSA_LINK_COUNTED) != call->count)
+    {
+        return NGX_ERROR;
+    }
+
     if (ngx_http_dsa_records_copy(records, record, payload) != NGX_OK
         || ngx_http_dsa_records_check(link, record, records->copy) != NGX_OK)
     {
@@ -166,7 +172,11 @@ ngx_http_dsa_records_check(const dsa_link_t *link,
         return record->length - sizeof(dsa_link_failure_t) == failure.text_len
                ? NGX_OK : NGX_ERROR;
 
-    default: /* this worker sends SUBMIT only, so COUNTED must not come */
+    case DSA_LINK_COUNTED:
+        return record->length == sizeof(dsa_link_counted_t) ? NGX_OK
+                                                            : NGX_ERROR;
+
+    default:
         return NGX_ERROR;
     }
 }

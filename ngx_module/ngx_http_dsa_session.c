@@ -34,6 +34,9 @@ static ngx_int_t ngx_http_dsa_session_hello(ngx_http_dsa_session_t *s,
 static void ngx_http_dsa_session_clean(dsa_link_hello_t *hello);
 static ngx_int_t ngx_http_dsa_session_open(ngx_http_dsa_session_t *s,
     int fds[DSA_LINK_FDS]);
+static ngx_int_t ngx_http_dsa_session_send(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_call_t *call, uint32_t type, const void *head, size_t size,
+    const ngx_http_dsa_field_t *fields, uint32_t n);
 static ngx_int_t ngx_http_dsa_session_wake_fds(ngx_http_dsa_session_t *s,
     int fds[DSA_LINK_FDS]);
 static void ngx_http_dsa_session_ended(ngx_http_dsa_session_t *s);
@@ -433,6 +436,32 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
     ngx_http_dsa_call_t *call, dsa_link_submit_t *head,
     const ngx_http_dsa_field_t *fields, uint32_t n)
 {
+    head->n_fields = n;
+
+    return ngx_http_dsa_session_send(s, call, DSA_LINK_SUBMIT, head,
+                                     sizeof(dsa_link_submit_t), fields, n);
+}
+
+
+ngx_int_t
+ngx_http_dsa_session_count(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_call_t *call, const ngx_http_dsa_field_t *fields, uint32_t n)
+{
+    dsa_link_count_t  head;
+
+    head.n_fields = n;
+    head.reserved = 0;
+
+    return ngx_http_dsa_session_send(s, call, DSA_LINK_COUNT, &head,
+                                     sizeof(dsa_link_count_t), fields, n);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_session_send(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_call_t *call, uint32_t type, const void *head, size_t size,
+    const ngx_http_dsa_field_t *fields, uint32_t n)
+{
     u_char            *p;
     uint32_t           i;
     uint64_t           length, padded, id;
@@ -445,14 +474,14 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
         return NGX_BUSY;
     }
 
-    length = sizeof(dsa_link_submit_t);
+    length = size;
 
     for (i = 0; i < n; i++) {
         length += sizeof(dsa_link_field_t)
                   + dsa_link_pad(fields[i].value.len, 8);
     }
 
-    p = dsa_link_reserve(&s->link.submit, DSA_LINK_SUBMIT, id, length);
+    p = dsa_link_reserve(&s->link.submit, type, id, length);
 
     if (p == NULL) {
         if (errno == EMSGSIZE) {
@@ -468,9 +497,7 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
         return NGX_BUSY;
     }
 
-    head->n_fields = n;
-
-    p = ngx_cpymem(p, head, sizeof(dsa_link_submit_t));
+    p = ngx_cpymem(p, head, size);
 
     for (i = 0; i < n; i++) {
         field.length = fields[i].value.len;
@@ -484,10 +511,12 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
     }
 
     ngx_http_dsa_slots_attach(&s->slots, call, s);
+    call->count = (type == DSA_LINK_COUNT);
 
-    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "dsa engine \"%V\": submit of %uL bytes, slot %uD epoch %uD",
-                   &s->name, length, dsa_link_slot(id), dsa_link_epoch(id));
+    ngx_log_debug5(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa engine \"%V\": record of type %uD, %uL bytes, slot %uD "
+                   "epoch %uD", &s->name, type, length, dsa_link_slot(id),
+                   dsa_link_epoch(id));
 
     if (dsa_link_commit(&s->link.submit)) {
         ngx_http_dsa_session_wake(s);
@@ -504,6 +533,16 @@ ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call)
 
     dsa_link_cancel(&s->link, call->id);
     ngx_http_dsa_session_wake(s);
+}
+
+
+void
+ngx_http_dsa_session_abandon(ngx_http_dsa_call_t *call)
+{
+    ngx_http_dsa_session_t  *s = call->session;
+
+    ngx_http_dsa_session_cancel(call);
+    ngx_http_dsa_slots_detach(&s->slots, call);
 }
 
 

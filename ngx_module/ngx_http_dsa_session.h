@@ -102,10 +102,25 @@ ngx_int_t ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
     const ngx_http_dsa_field_t *fields, uint32_t n);
 
 /*
+ * Has the replica count the tokens of a prompt, without computing it: fields
+ * are TEXT and CONTROL.  The call ends with COUNTED, ERROR or LOST.  The
+ * results are those of ngx_http_dsa_session_submit().
+ */
+ngx_int_t ngx_http_dsa_session_count(ngx_http_dsa_session_t *s,
+    ngx_http_dsa_call_t *call, const ngx_http_dsa_field_t *fields,
+    uint32_t n);
+
+/*
  * Cancels a call that has a session.  The call keeps its slot until the engine
  * has ended it.
  */
 void ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call);
+
+/*
+ * Cancels a call that has a session, and detaches the call from its slot.  No
+ * event comes afterwards, and the call may be freed.
+ */
+void ngx_http_dsa_session_abandon(ngx_http_dsa_call_t *call);
 
 /* Milliseconds since the replica wrote alive_ms; the session is ready. */
 ngx_msec_t ngx_http_dsa_session_age(ngx_http_dsa_session_t *s);

@@ -254,6 +254,10 @@ ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *call,
     case NGX_HTTP_DSA_EV_LOST:
         break;
 
+    case NGX_HTTP_DSA_EV_COUNTED: /* a record's call is no COUNT */
+        assert(0);
+        return;
+
     case NGX_HTTP_DSA_EV_FLUSH: /* it does not come to a call without data */
         return;
     }
