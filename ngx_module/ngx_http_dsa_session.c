@@ -514,9 +514,9 @@ ngx_http_dsa_session_send(ngx_http_dsa_session_t *s,
     call->count = (type == DSA_LINK_COUNT);
 
     ngx_log_debug5(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "dsa engine \"%V\": record of type %uD, %uL bytes, slot %uD "
-                   "epoch %uD", &s->name, type, length, dsa_link_slot(id),
-                   dsa_link_epoch(id));
+                   "dsa engine \"%V\": %s of %uL bytes, slot %uD epoch %uD",
+                   &s->name, call->count ? "count" : "submit", length,
+                   dsa_link_slot(id), dsa_link_epoch(id));
 
     if (dsa_link_commit(&s->link.submit)) {
         ngx_http_dsa_session_wake(s);

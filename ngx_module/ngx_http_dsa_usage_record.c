@@ -254,7 +254,7 @@ ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *call,
     case NGX_HTTP_DSA_EV_LOST:
         break;
 
-    case NGX_HTTP_DSA_EV_COUNTED: /* a record's call is no COUNT */
+    case NGX_HTTP_DSA_EV_COUNTED: /* for calls of COUNT only */
         assert(0);
         return;
 
