@@ -10,6 +10,7 @@
 
 #include <ngx_config.h>
 #include <ngx_core.h>
+#include <ngx_http.h>
 
 
 /*
@@ -22,6 +23,13 @@ typedef struct {
     struct ngx_http_dsa_stream_s   *stream;
     struct ngx_http_dsa_request_s  *request;
 } ngx_http_dsa_ctx_t;
+
+
+/*
+ * The id of a request in a location of dsa_pass: the completion's of a chat,
+ * else $request_id.  It lives as long as the request.
+ */
+ngx_int_t ngx_http_dsa_request_id(ngx_http_request_t *r, ngx_str_t *id);
 
 
 #endif /* _NGX_HTTP_DSA_CTX_H_INCLUDED_ */

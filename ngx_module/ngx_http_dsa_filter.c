@@ -8,6 +8,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "api/ngx_http_dsa_apis.h"
+
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_cors.h"
 #include "ngx_http_dsa_filter.h"
@@ -48,6 +50,7 @@ static ngx_int_t
 ngx_http_dsa_header_filter(ngx_http_request_t *r)
 {
     ngx_str_t                 id;
+    const char               *name;
     ngx_http_dsa_loc_conf_t  *dlcf;
 
     static const ngx_str_t  second = ngx_string("1");
@@ -62,6 +65,12 @@ ngx_http_dsa_header_filter(ngx_http_request_t *r)
         || ngx_http_dsa_filter_add(r, "X-Request-Id", &id) != NGX_OK
         || ngx_http_dsa_cors_headers(r) != NGX_OK)
     {
+        return NGX_ERROR;
+    }
+
+    name = ngx_http_dsa_apis_errors(&r->uri)->id_header;
+
+    if (name != NULL && ngx_http_dsa_filter_add(r, name, &id) != NGX_OK) {
         return NGX_ERROR;
     }
 

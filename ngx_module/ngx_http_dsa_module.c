@@ -10,6 +10,7 @@
 
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_cors.h"
+#include "ngx_http_dsa_ctx.h"
 #include "ngx_http_dsa_filter.h"
 #include "ngx_http_dsa_handler.h"
 #include "ngx_http_dsa_health.h"

@@ -10,6 +10,7 @@
 
 #include "api/ngx_http_dsa_apis.h"
 
+#include "ngx_http_dsa_ctx.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_text.h"
 
@@ -75,6 +76,7 @@ ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
     error.code = NULL;
     error.param = param;
     error.message = message;
+    ngx_str_null(&error.id);
 
     return ngx_http_dsa_send(r, &error);
 }
@@ -90,6 +92,7 @@ ngx_http_dsa_send_failure(ngx_http_request_t *r,
     error.code = failure->code;
     error.param = failure->param;
     error.message = failure->text;
+    ngx_str_null(&error.id);
 
     return ngx_http_dsa_send(r, &error);
 }
@@ -133,6 +136,10 @@ ngx_http_dsa_send(ngx_http_request_t *r,
         copy.param = NULL;
     }
 
+    if (ngx_http_dsa_request_id(r, &copy.id) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     ngx_memzero(&body, sizeof(dsa_buf_t));
 
     ngx_http_dsa_apis_errors(&r->uri)->error(&body, &copy, 0);
@@ -151,6 +158,11 @@ ngx_http_dsa_error_text(ngx_http_request_t *r, dsa_buf_t *body,
     error.code = NULL;
     error.param = NULL;
     error.message = message;
+
+    if (ngx_http_dsa_request_id(r, &error.id) != NGX_OK) {
+        body->failed = 1;
+        return;
+    }
 
     ngx_http_dsa_apis_errors(&r->uri)->error(body, &error, 0);
 }

@@ -366,6 +366,7 @@ ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req)
     error.code = failure->code;
     error.param = failure->param;
     error.message = failure->text;
+    error.id = req->ctx.id;
 
     a->api->error(a->out, &error, a->stream);
 }

@@ -107,35 +107,6 @@ ngx_http_dsa_variables_add(ngx_conf_t *cf)
 }
 
 
-ngx_int_t
-ngx_http_dsa_request_id(ngx_http_request_t *r, ngx_str_t *id)
-{
-    ngx_http_dsa_ctx_t         *ctx;
-    ngx_http_variable_value_t  *v;
-    ngx_http_dsa_main_conf_t   *mcf;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
-
-    if (ctx != NULL) {
-        *id = ctx->id;
-        return NGX_OK;
-    }
-
-    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
-
-    v = ngx_http_get_indexed_variable(r, mcf->request_id);
-
-    if (v == NULL || v->not_found) {
-        return NGX_ERROR;
-    }
-
-    id->data = v->data;
-    id->len = v->len;
-
-    return NGX_OK;
-}
-
-
 static ngx_int_t
 ngx_http_dsa_variable_id(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data)

@@ -16,12 +16,6 @@
 /* $dsa_...; before the configuration is read. */
 ngx_int_t ngx_http_dsa_variables_add(ngx_conf_t *cf);
 
-/*
- * The id of a request in a location of dsa_pass: the completion's of a chat,
- * else $request_id.  It lives as long as the request.
- */
-ngx_int_t ngx_http_dsa_request_id(ngx_http_request_t *r, ngx_str_t *id);
-
 /* The log phase of requests to dsa_pass: counts them in the metrics. */
 ngx_int_t ngx_http_dsa_log_handler(ngx_http_request_t *r);
 

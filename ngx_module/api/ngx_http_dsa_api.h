@@ -51,6 +51,7 @@ typedef struct {
     ngx_uint_t                status;       /* of HTTP */
     const char               *code;         /* NULL: the one of the status */
     const char               *param;        /* the field at fault, or NULL */
+    ngx_str_t                 id;           /* of the request */
     const char               *message;      /* UTF-8 */
 } ngx_http_dsa_api_error_t;
 
@@ -94,6 +95,9 @@ struct ngx_http_dsa_api_s {
     ngx_str_t                 path;         /* the end of the URI */
     ngx_str_t                 id_prefix;    /* of an answer's id; at most
                                                NGX_HTTP_DSA_API_ID_PREFIX */
+    const char               *id_header;    /* a response header for the id of
+                                               a request, besides X-Request-Id;
+                                               NULL: none */
     const char               *stream_type;  /* content type of a stream */
     const char               *finish_reason[NGX_HTTP_DSA_FINISHES];
 
