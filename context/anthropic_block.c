@@ -1,0 +1,72 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdio.h>
+
+#include "context/anthropic_read.h"
+
+
+int
+dsa_anthropic_block(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v,
+    const char *const *types, const char **type)
+{
+    int          n;
+    char         expected[128];
+    size_t       i, len;
+    dsa_at_t     type_at = { at, "type", 0 };
+    dsa_json_t  *name;
+
+    if (v->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(r->refusal, at, v, "a content block object");
+    }
+
+    name = dsa_json_get(v, "type");
+
+    if (name == NULL || name->type != DSA_JSON_STRING) {
+        return dsa_refuse_type(r->refusal, &type_at, name, "a string");
+    }
+
+    for (i = 0; types[i] != NULL; i++) {
+        if (dsa_str_eqz(name->text, types[i])) {
+            *type = types[i];
+            return DSA_OK;
+        }
+    }
+
+    len = 0;
+
+    for (i = 0; types[i] != NULL; i++) {
+        n = snprintf(expected + len, sizeof(expected) - len, "%s`%s`",
+                     i == 0 ? "" : types[i + 1] == NULL ? " or " : ", ",
+                     types[i]);
+
+        len += (size_t) n < sizeof(expected) - len ? (size_t) n : 0;
+    }
+
+    return dsa_refuse_at(r->refusal, &type_at, "content blocks of the type "
+                      "`%.*s` are not supported here, because the model reads "
+                      "and writes text only; expected %s",
+                      dsa_read_shown(name->text), name->text.data, expected);
+}
+
+
+int
+dsa_anthropic_string(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *block, const char *name, dsa_str_t *out)
+{
+    dsa_at_t     at = { up, name, 0 };
+    dsa_json_t  *v;
+
+    v = dsa_json_get(block, name);
+
+    if (v == NULL || v->type != DSA_JSON_STRING) {
+        return dsa_refuse_type(r->refusal, &at, v, "a string");
+    }
+
+    *out = v->text;
+
+    return DSA_OK;
+}
