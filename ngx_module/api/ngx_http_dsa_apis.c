@@ -7,12 +7,14 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "ngx_http_dsa_anthropic.h"
 #include "ngx_http_dsa_apis.h"
 #include "ngx_http_dsa_openai.h"
 
 
 static const ngx_http_dsa_api_t  *ngx_http_dsa_apis[] = {
     &ngx_http_dsa_openai,
+    &ngx_http_dsa_anthropic,
     NULL
 };
 

@@ -1,0 +1,128 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "context/anthropic.h"
+
+#include "ngx_http_dsa_anthropic.h"
+#include "ngx_http_dsa_anthropic_answer.h"
+#include "ngx_http_dsa_anthropic_error.h"
+
+
+static ngx_http_dsa_api_answer_t *ngx_http_dsa_anthropic_create(
+    ngx_pool_t *pool);
+static int ngx_http_dsa_anthropic_read(ngx_http_dsa_api_answer_t *a,
+    dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
+    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
+static ngx_int_t ngx_http_dsa_anthropic_start(ngx_http_dsa_api_answer_t *a,
+    ngx_pool_t *pool, const ngx_http_dsa_usage_t *usage);
+static void ngx_http_dsa_anthropic_logprob(ngx_http_dsa_api_answer_t *a,
+    const dsa_link_logprob_t *entry, const dsa_link_logprob_t *top,
+    ngx_uint_t n_top, ngx_uint_t reasoning);
+static void ngx_http_dsa_anthropic_finish(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage);
+static void ngx_http_dsa_anthropic_free(ngx_http_dsa_api_answer_t *a);
+
+
+const ngx_http_dsa_api_t  ngx_http_dsa_anthropic = {
+    .path = ngx_string("/v1/messages"),
+    .id_prefix = ngx_string("msg_"),
+    .id_header = "request-id",
+    .stream_type = "text/event-stream",
+    .finish_reason = { "end_turn", "max_tokens", "tool_use" },
+    .create = ngx_http_dsa_anthropic_create,
+    .read = ngx_http_dsa_anthropic_read,
+    .start = ngx_http_dsa_anthropic_start,
+    .delta = ngx_http_dsa_anthropic_event_delta,
+    .close = ngx_http_dsa_anthropic_event_close,
+    .logprob = ngx_http_dsa_anthropic_logprob,
+    .ping = ngx_http_dsa_anthropic_event_ping,
+    .finish = ngx_http_dsa_anthropic_finish,
+    .error = ngx_http_dsa_anthropic_error,
+    .free = ngx_http_dsa_anthropic_free
+};
+
+
+static ngx_http_dsa_api_answer_t *
+ngx_http_dsa_anthropic_create(ngx_pool_t *pool)
+{
+    ngx_http_dsa_anthropic_t  *n;
+
+    n = ngx_pcalloc(pool, sizeof(ngx_http_dsa_anthropic_t));
+    if (n == NULL) {
+        return NULL;
+    }
+
+    n->pool = pool;
+
+    return &n->answer;
+}
+
+
+static int
+ngx_http_dsa_anthropic_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
+    dsa_arena_t *arena, const dsa_json_t *root,
+    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal)
+{
+    if (dsa_anthropic_read(chat, arena, root, limits, 0, refusal) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    a->stream = chat->stream;
+    a->thinking = chat->thinking;
+
+    return DSA_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_anthropic_start(ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool,
+    const ngx_http_dsa_usage_t *usage)
+{
+    if (a->stream) {
+        ngx_http_dsa_anthropic_event_start((ngx_http_dsa_anthropic_t *) a,
+                                           usage);
+    }
+
+    return a->out->failed ? NGX_ERROR : NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_anthropic_logprob(ngx_http_dsa_api_answer_t *a,
+    const dsa_link_logprob_t *entry, const dsa_link_logprob_t *top,
+    ngx_uint_t n_top, ngx_uint_t reasoning)
+{
+    /* this API has none, and requests none */
+}
+
+
+static void
+ngx_http_dsa_anthropic_finish(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage)
+{
+    ngx_http_dsa_anthropic_t *n = (ngx_http_dsa_anthropic_t *) a;
+
+    if (a->stream) {
+        ngx_http_dsa_anthropic_event_finish(n, reason, usage);
+
+    } else {
+        ngx_http_dsa_anthropic_object(n, reason, usage);
+    }
+}
+
+
+static void
+ngx_http_dsa_anthropic_free(ngx_http_dsa_api_answer_t *a)
+{
+    /* all of it is memory of the pool */
+}
+
+
+_Static_assert(offsetof(ngx_http_dsa_anthropic_t, answer) == 0,
+               "an answer of the API is found by its common part");

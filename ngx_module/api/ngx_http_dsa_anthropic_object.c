@@ -1,0 +1,229 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include <assert.h>
+
+#include "ngx_http_dsa_anthropic_answer.h"
+
+
+#define NGX_HTTP_DSA_ANTHROPIC_DEPTH  512   /* of the arguments of a call */
+
+
+static void ngx_http_dsa_anthropic_calls(dsa_json_writer_t *w,
+    const dsa_buf_t *calls);
+static void ngx_http_dsa_anthropic_call(dsa_json_writer_t *w,
+    dsa_arena_t *arena, const dsa_json_t *call);
+
+
+void
+ngx_http_dsa_anthropic_object(ngx_http_dsa_anthropic_t *n,
+    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage)
+{
+    dsa_json_writer_t        w;
+    ngx_http_dsa_message_t  *m;
+
+    m = n->answer.message;
+
+    dsa_json_writer(&w, n->answer.out);
+
+    if (ngx_http_dsa_message_failed(m)) {
+        w.out->failed = 1;
+        return;
+    }
+
+    dsa_json_object(&w);
+    ngx_http_dsa_anthropic_head(n, &w);
+    dsa_json_key(&w, "content");
+    dsa_json_array(&w);
+
+    if (m->reasoning.len != 0) {
+        dsa_json_object(&w);
+        dsa_json_key(&w, "type");
+        dsa_json_stringz(&w, "thinking");
+        dsa_json_key(&w, "thinking");
+        dsa_json_string_begin(&w);
+        dsa_buf_add(w.out, m->reasoning.data, m->reasoning.len);
+        dsa_json_string_end(&w);
+        ngx_http_dsa_anthropic_signature(n, &w);
+        dsa_json_object_end(&w);
+    }
+
+    if (m->content.len != 0) {
+        dsa_json_object(&w);
+        dsa_json_key(&w, "type");
+        dsa_json_stringz(&w, "text");
+        dsa_json_key(&w, "text");
+        dsa_json_string_begin(&w);
+        dsa_buf_add(w.out, m->content.data, m->content.len);
+        dsa_json_string_end(&w);
+        dsa_json_object_end(&w);
+    }
+
+    if (m->calls.len != 0) {
+        ngx_http_dsa_anthropic_calls(&w, &m->calls);
+    }
+
+    dsa_json_array_end(&w);
+    ngx_http_dsa_anthropic_stop(n, &w, n->answer.api->finish_reason[reason]);
+    ngx_http_dsa_anthropic_usage(&w, usage);
+    dsa_json_object_end(&w);
+}
+
+
+/*
+ * The calls were collected as chat completions have them; the last one is not
+ * closed.
+ */
+
+static void
+ngx_http_dsa_anthropic_calls(dsa_json_writer_t *w, const dsa_buf_t *calls)
+{
+    dsa_buf_t          text;
+    dsa_err_t          err;
+    dsa_arena_t       *arena;
+    const dsa_json_t  *root, *call;
+
+    ngx_memzero(&text, sizeof(dsa_buf_t));
+
+    dsa_buf_add(&text, "[", 1);
+    dsa_buf_add(&text, calls->data, calls->len);
+    dsa_buf_addz(&text, "\"}}]");
+
+    arena = dsa_arena_create(SIZE_MAX);
+    root = NULL;
+
+    if (arena != NULL && !text.failed) {
+        root = dsa_json_parse(arena, text.data, text.len,
+                              NGX_HTTP_DSA_ANTHROPIC_DEPTH, &err);
+    }
+
+    if (root != NULL) {
+        for (call = root->first; call != NULL; call = call->next) {
+            ngx_http_dsa_anthropic_call(w, arena, call);
+        }
+
+    } else {
+        w->out->failed = 1;
+    }
+
+    dsa_arena_destroy(arena);
+    dsa_buf_free(&text);
+}
+
+
+/*
+ * input has to be an object.  Arguments that are not, because max_tokens cut
+ * them or because the model wrote something else, become an empty one.
+ */
+
+static void
+ngx_http_dsa_anthropic_call(dsa_json_writer_t *w, dsa_arena_t *arena,
+    const dsa_json_t *call)
+{
+    dsa_err_t          err;
+    const dsa_json_t  *function, *arguments, *input;
+
+    function = dsa_json_get(call, "function");
+    arguments = dsa_json_get(function, "arguments");
+
+    input = dsa_json_parse(arena, arguments->text.data, arguments->text.len,
+                           NGX_HTTP_DSA_ANTHROPIC_DEPTH, &err);
+
+    dsa_json_object(w);
+    dsa_json_key(w, "type");
+    dsa_json_stringz(w, "tool_use");
+    dsa_json_key(w, "id");
+    dsa_json_string(w, dsa_json_get(call, "id")->text);
+    dsa_json_key(w, "name");
+    dsa_json_string(w, dsa_json_get(function, "name")->text);
+    dsa_json_key(w, "input");
+
+    if (input != NULL && input->type == DSA_JSON_OBJECT) {
+        dsa_json_raw(w, arguments->text);
+
+    } else {
+        dsa_json_object(w);
+        dsa_json_object_end(w);
+    }
+
+    dsa_json_object_end(w);
+}
+
+
+void
+ngx_http_dsa_anthropic_head(const ngx_http_dsa_anthropic_t *n,
+    dsa_json_writer_t *w)
+{
+    const ngx_http_dsa_api_answer_t  *a = &n->answer;
+
+    dsa_json_key(w, "id");
+    dsa_json_string(w, dsa_str(a->id.data, a->id.len));
+    dsa_json_key(w, "type");
+    dsa_json_stringz(w, "message");
+    dsa_json_key(w, "role");
+    dsa_json_stringz(w, "assistant");
+    dsa_json_key(w, "model");
+    dsa_json_string(w, dsa_str(a->model.data, a->model.len));
+}
+
+
+void
+ngx_http_dsa_anthropic_signature(const ngx_http_dsa_anthropic_t *n,
+    dsa_json_writer_t *w)
+{
+    size_t            prefix;
+    const ngx_str_t  *id;
+
+    id = &n->answer.id;
+    prefix = n->answer.api->id_prefix.len;
+
+    assert(id->len > prefix);
+
+    dsa_json_key(w, "signature");
+    dsa_json_string_begin(w);
+    dsa_buf_addz(w->out, NGX_HTTP_DSA_ANTHROPIC_SIGNATURE);
+    dsa_buf_add(w->out, id->data + prefix, id->len - prefix);
+    dsa_json_string_end(w);
+}
+
+
+void
+ngx_http_dsa_anthropic_stop(const ngx_http_dsa_anthropic_t *n,
+    dsa_json_writer_t *w, const char *reason)
+{
+    dsa_json_key(w, "stop_reason");
+
+    if (reason != NULL) {
+        dsa_json_stringz(w, reason);
+
+    } else {
+        dsa_json_null(w);
+    }
+
+    dsa_json_key(w, "stop_sequence");
+    dsa_json_null(w);
+}
+
+
+void
+ngx_http_dsa_anthropic_usage(dsa_json_writer_t *w,
+    const ngx_http_dsa_usage_t *usage)
+{
+    dsa_json_key(w, "usage");
+    dsa_json_object(w);
+    dsa_json_key(w, "input_tokens");
+    dsa_json_uint(w, usage->prompt - usage->cached);
+    dsa_json_key(w, "cache_creation_input_tokens");
+    dsa_json_uint(w, 0);
+    dsa_json_key(w, "cache_read_input_tokens");
+    dsa_json_uint(w, usage->cached);
+    dsa_json_key(w, "output_tokens");
+    dsa_json_uint(w, usage->completion);
+    dsa_json_object_end(w);
+}
