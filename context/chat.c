@@ -13,10 +13,8 @@
 #define DSA_CHAT_CONVERSATION   128     /* bytes of a conversation id */
 
 
-static int dsa_chat_read_model(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_chat_read_conversation(dsa_reader_t *r,
     const dsa_json_t *root);
-static int dsa_chat_read_flags(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_chat_read_stream_options(dsa_reader_t *r,
     const dsa_json_t *root);
 static int dsa_chat_read_format(dsa_reader_t *r, const dsa_json_t *root);
@@ -45,7 +43,7 @@ dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
         return dsa_refuse_type(refusal, NULL, root, "a chat request object");
     }
 
-    if (dsa_chat_read_model(&r, root) != DSA_OK
+    if (dsa_read_model(&r, root) != DSA_OK
         || dsa_chat_read_conversation(&r, root) != DSA_OK
         || dsa_read_messages(&r, &at, dsa_json_get(root, "messages"),
                              &chat->messages, &chat->n_messages)
@@ -63,9 +61,9 @@ dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
         || dsa_read_tools(&r, NULL, root, &chat->tools) != DSA_OK
         || dsa_read_thinking(&r, root) != DSA_OK
         || dsa_read_sampling(&r, root) != DSA_OK
-        || dsa_chat_read_flags(&r, root) != DSA_OK
-        || dsa_chat_read_stream_options(&r, root) != DSA_OK
         || dsa_read_bias(&r, root) != DSA_OK
+        || dsa_read_logprobs(&r, root) != DSA_OK
+        || dsa_read_stream(&r, root) != DSA_OK
         || dsa_chat_read_format(&r, root) != DSA_OK
         || dsa_chat_read_tool_choice(&r, root) != DSA_OK)
     {
@@ -131,8 +129,8 @@ dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
 
 /* The caller checks whether the model exists. */
 
-static int
-dsa_chat_read_model(dsa_reader_t *r, const dsa_json_t *root)
+int
+dsa_read_model(dsa_reader_t *r, const dsa_json_t *root)
 {
     dsa_at_t  at = { NULL, "model", 0 };
 
@@ -190,8 +188,8 @@ dsa_chat_read_conversation(dsa_reader_t *r, const dsa_json_t *root)
 }
 
 
-static int
-dsa_chat_read_flags(dsa_reader_t *r, const dsa_json_t *root)
+int
+dsa_read_stream(dsa_reader_t *r, const dsa_json_t *root)
 {
     int  stream, ignore_eos;
 
@@ -208,7 +206,7 @@ dsa_chat_read_flags(dsa_reader_t *r, const dsa_json_t *root)
     r->chat->stream = stream;
     r->chat->ignore_eos = ignore_eos;
 
-    return DSA_OK;
+    return dsa_chat_read_stream_options(r, root);
 }
 
 

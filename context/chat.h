@@ -66,9 +66,14 @@ typedef struct {
 } dsa_chat_bias_t;
 
 
+typedef struct dsa_completion_s  dsa_completion_t;      /* completion.h */
+
+
 typedef struct {
     dsa_str_t           model;
     dsa_str_t           conversation;   /* empty: none */
+    dsa_completion_t   *completion;     /* NULL: a chat; otherwise there are no
+                                           messages */
     dsa_message_t      *messages;
     uint32_t            n_messages;
     uint32_t            n_stored;       /* how many of them, at the front, were

@@ -24,6 +24,7 @@ typedef struct {
 } dsa_field_t;
 
 
+static int dsa_field_of_completion(const dsa_field_t *field);
 static int dsa_field_neutral(const dsa_field_t *field, const dsa_json_t *v);
 static int dsa_field_refuse(dsa_reader_t *r, const dsa_field_t *field);
 
@@ -123,6 +124,10 @@ dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root)
     for (i = 0; i < sizeof(dsa_fields) / sizeof(dsa_fields[0]); i++) {
         field = &dsa_fields[i];
 
+        if (r->chat->completion != NULL && dsa_field_of_completion(field)) {
+            continue;
+        }
+
         if (dsa_read_any(root, field->name, &v) == 1
             && !dsa_field_neutral(field, v))
         {
@@ -131,6 +136,16 @@ dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root)
     }
 
     return DSA_OK;
+}
+
+
+/* 1 if a text completion honors the field. */
+
+static int
+dsa_field_of_completion(const dsa_field_t *field)
+{
+    return strcmp(field->name, "echo") == 0
+           || strcmp(field->name, "suffix") == 0;
 }
 
 

@@ -101,9 +101,18 @@ int dsa_read_finite(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
 
 
-/* fields.c: rejects fields that would change the answer. */
+/*
+ * fields.c: rejects fields that would change the answer.  Those that a text
+ * completion has are left to it.
+ */
 
 int dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root);
+
+
+/* chat.c: model; stream, stream_options and ignore_eos. */
+
+int dsa_read_model(dsa_reader_t *r, const dsa_json_t *root);
+int dsa_read_stream(dsa_reader_t *r, const dsa_json_t *root);
 
 
 /* thinking.c, sampling.c, bias.c: their fields of the request. */
@@ -117,6 +126,11 @@ int dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root);
 
 int dsa_read_format(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_tool_choice(dsa_reader_t *r, const dsa_json_t *root);
+
+
+/* Of chats: logprobs is a boolean beside top_logprobs. */
+
+int dsa_read_logprobs(dsa_reader_t *r, const dsa_json_t *root);
 
 
 /* message.c: an array of messages, whose path is at. */

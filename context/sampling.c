@@ -23,8 +23,6 @@ static int dsa_sampling_read_seed(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_sampling_read_stop(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_sampling_add_stop(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
-static int dsa_sampling_read_logprobs(dsa_reader_t *r,
-    const dsa_json_t *root);
 
 
 static const struct {
@@ -53,8 +51,7 @@ dsa_read_sampling(dsa_reader_t *r, const dsa_json_t *root)
         || dsa_sampling_read_max_tokens(r, root) != DSA_OK
         || dsa_sampling_read_n(r, root) != DSA_OK
         || dsa_sampling_read_seed(r, root) != DSA_OK
-        || dsa_sampling_read_stop(r, root) != DSA_OK
-        || dsa_sampling_read_logprobs(r, root) != DSA_OK)
+        || dsa_sampling_read_stop(r, root) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -267,8 +264,8 @@ dsa_sampling_add_stop(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
 }
 
 
-static int
-dsa_sampling_read_logprobs(dsa_reader_t *r, const dsa_json_t *root)
+int
+dsa_read_logprobs(dsa_reader_t *r, const dsa_json_t *root)
 {
     int        logprobs;
     int64_t    top;

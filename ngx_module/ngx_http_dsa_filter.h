@@ -24,9 +24,9 @@
 
 #define NGX_HTTP_DSA_NOT_FOUND                                                \
     "There is nothing at this path. Below the base URL, such as /v1, there "  \
-    "are: POST /chat/completions, GET /models, GET /models/ID, POST "         \
-    "/conversations, GET and DELETE /conversations/ID. POST /v1/messages is " \
-    "there below any prefix."
+    "are: POST /chat/completions, POST /completions, GET /models, GET "       \
+    "/models/ID, POST /conversations, GET and DELETE /conversations/ID. POST " \
+    "/v1/messages is there below any prefix."
 
 
 /*

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "context/completion.h"
 #include "context/control_tokens.h"
 
 #include "ngx_http_dsa_models.h"
@@ -22,6 +23,7 @@
 #define NGX_HTTP_DSA_THINK_TOKENS   32768
 
 
+static const char *ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit);
 static ngx_int_t ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit);
 static ngx_int_t ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit);
 static ngx_int_t ngx_http_dsa_submit_check(ngx_http_dsa_submit_t *submit,
@@ -67,19 +69,31 @@ ngx_int_t
 ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_failure_t *failure)
 {
-    dsa_err_t  err;
+    int          rc;
+    dsa_err_t    err;
+    dsa_chat_t  *chat;
 
-    if (dsa_encode(&submit->prompt, submit->work, submit->chat, &err)
-        != DSA_OK)
-    {
+    chat = submit->chat;
+
+    if (chat->completion != NULL) {
+        rc = dsa_completion_encode(&submit->prompt, submit->work,
+                                   chat->completion, &err);
+
+    } else {
+        rc = dsa_encode(&submit->prompt, submit->work, chat, &err);
+    }
+
+    if (rc != DSA_OK) {
         if (dsa_arena_exceeded(submit->work)) {
             ngx_http_dsa_failure_set(failure,
                                      NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                     "messages", "The prompt is too long.");
+                                     ngx_http_dsa_submit_param(submit),
+                                     "The prompt is too long.");
 
         } else {
-            ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, "messages",
-                                     "%s", err.text);
+            ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST,
+                                     ngx_http_dsa_submit_param(submit), "%s",
+                                     err.text);
         }
 
         return NGX_ERROR;
@@ -93,6 +107,15 @@ ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     }
 
     return NGX_OK;
+}
+
+
+/* The field of the request that has the prompt, for an error. */
+
+static const char *
+ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit)
+{
+    return submit->chat->completion != NULL ? "prompt" : "messages";
 }
 
 
@@ -419,25 +442,28 @@ static void
 ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
     uint32_t context, ngx_http_dsa_failure_t *failure)
 {
-    const char  *more;
+    const char  *more, *param;
+
+    param = ngx_http_dsa_submit_param(submit);
 
     if (submit->counted != 0 && submit->needed > context) {
         more = submit->more ? "more than " : "";
 
-        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, "messages",
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, param,
                                  "This model's maximum context length is %u "
                                  "tokens. However, you requested %s%llu tokens "
-                                 "(%s%u in the messages, %u in the "
-                                 "completion). Please reduce the length of "
-                                 "the messages or completion.", context, more,
+                                 "(%s%u in the %s, %u in the completion). "
+                                 "Please reduce the length of the %s or "
+                                 "completion.", context, more,
                                  (unsigned long long) submit->counted
                                  + submit->max_tokens,
-                                 more, submit->counted, submit->max_tokens);
+                                 more, submit->counted, param,
+                                 submit->max_tokens, param);
         failure->code = "context_length_exceeded";
 
     } else if (submit->too_long && !submit->refused) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                 "messages",
+                                 param,
                                  "The prompt of %lu bytes is longer than the "
                                  "engine accepts.",
                                  (unsigned long) submit->prompt.bytes);

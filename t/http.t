@@ -106,7 +106,7 @@ for my $uri ('/v1/chat/completions', '/api/chat/completions',
     is($r->{json}{choices}[0]{message}{content}, 'echo: hi', "POST $uri");
 }
 
-for my $uri ('/v1/', '/v1/chat', '/v1/completions', '/v1/models/',
+for my $uri ('/v1/', '/v1/chat', '/v1/xcompletions', '/v1/models/',
              '/v1/chat/completions/', '/v1/conversationsx', '/v1//')
 {
     $r = $t->get($uri);
@@ -114,7 +114,8 @@ for my $uri ('/v1/', '/v1/chat', '/v1/completions', '/v1/models/',
     is($r->{json}{error}{code}, 'not_found', 'in the API\'s shape');
 }
 
-for ([GET => $chat, 'POST'], [PUT => $chat, 'POST'], [DELETE => $chat, 'POST'],
+for ([GET => $chat, 'POST'], [GET => '/v1/completions', 'POST'],
+     [PUT => $chat, 'POST'], [DELETE => $chat, 'POST'],
      [HEAD => $chat, 'POST'], [POST => '/v1/models', 'GET, HEAD'],
      [DELETE => '/v1/models/fake-model', 'GET, HEAD'])
 {

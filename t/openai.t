@@ -90,7 +90,69 @@ for my $case (
     is($sum->{done}, 1, "$name: one [DONE]");
 }
 
-my $e = client('chat', { model => "no-$model", messages => \@messages });
+# text completions
+
+for my $case (
+    [ 'greedy', { temperature => 0, max_tokens => 30 } ],
+    [ 'seeded', { temperature => 0.9, seed => 7, max_tokens => 20 } ],
+    [ 'logprobs', { seed => 7, max_tokens => 8, logprobs => 3 } ],
+    [ 'echo', { seed => 7, max_tokens => 8, echo => JSON::PP::true } ],
+    [ 'fill in the middle', { seed => 7, max_tokens => 8,
+                              suffix => ' the end.' } ])
+{
+    my ($name, $args) = @$case;
+
+    my $request = { model => $model, prompt => 'Once upon a time, caf'
+                                               . chr(0xe9), %$args };
+
+    my $whole = client('completion', $request);
+    my $stream = client('completionStream', $request);
+
+    is($whole->{object}, 'text_completion', "$name: a completion")
+        or diag(json_encode($whole));
+    is_deeply($stream, $whole, "$name: streamed");
+    ok(length $whole->{text} > 0, "$name: there is text");
+
+    my $n = $whole->{usage}{completion_tokens};
+
+    is($whole->{finish}, $n < $args->{max_tokens} ? 'stop' : 'length',
+       "$name: finish_reason");
+
+    if ($args->{echo}) {
+        is(index($whole->{text}, $request->{prompt}), 0,
+           "$name: the prompt stands first");
+    }
+
+    my $l = $whole->{logprobs} or next;
+
+    is(scalar @{ $l->{$_} }, $n, "$name: $_ of every token") for sort keys %$l;
+    is(join('', grep { !/^bytes:/ } @{ $l->{tokens} }),
+       $whole->{text}, "$name: the tokens are the text")
+        if !grep { /^bytes:/ } @{ $l->{tokens} };
+    is(scalar(grep { keys %$_ < 3 || keys %$_ > 4 } @{ $l->{top_logprobs} }),
+       0, "$name: 3 alternatives and the sampled one");
+    is_deeply([ map { substr $whole->{text}, $l->{text_offset}[$_],
+                             length $l->{tokens}[$_] } 0 .. $n - 1 ],
+              $l->{tokens}, "$name: text_offset")
+        if !grep { /^bytes:/ } @{ $l->{tokens} };
+}
+
+my $one = client('model', { id => $model });
+
+is($one->{id}, $model, 'models.retrieve');
+ok($one->{context_length} > 0, 'its context length');
+
+my $e = client('model', { id => "no-$model" });
+
+is($e->{error}, 'NotFoundError', 'unknown model: exception')
+    or diag(json_encode($e));
+
+$e = client('completion', { model => $model, prompt => [1, 2] });
+
+is($e->{error}, 'BadRequestError', 'token ids: exception');
+is($e->{param}, 'prompt', 'token ids: the field');
+
+$e = client('chat', { model => "no-$model", messages => \@messages });
 
 is($e->{error}, 'BadRequestError', 'unknown model: exception')
     or diag(json_encode($e));

@@ -98,7 +98,7 @@ for my $base ('', '/v1', '/beta', '/beta/v1', '/api/v3') {
        'its conversations');
 }
 
-for my $uri ('/', '/v1', '/v1/', '/favicon.ico', '/v1/completions',
+for my $uri ('/', '/v1', '/v1/', '/favicon.ico', '/v1/complete',
              '/chat/completions/', '/index.html', '/%ff%0a')
 {
     my $r = $t->get($uri);

@@ -9,12 +9,16 @@
 
 #include "ngx_http_dsa_anthropic.h"
 #include "ngx_http_dsa_apis.h"
+#include "ngx_http_dsa_completions.h"
 #include "ngx_http_dsa_openai.h"
 
+
+/* A path that ends with the path of another API stands before it. */
 
 static const ngx_http_dsa_api_t  *ngx_http_dsa_apis[] = {
     &ngx_http_dsa_openai,
     &ngx_http_dsa_anthropic,
+    &ngx_http_dsa_completions,
     NULL
 };
 

@@ -161,24 +161,12 @@ static void
 ngx_http_dsa_openai_token(dsa_json_writer_t *w,
     const dsa_link_logprob_t *entry)
 {
-    int         n;
-    char        text[32];
-    size_t      i, len;
+    size_t  i, len;
 
     dsa_json_key(w, "token");
     ngx_http_dsa_openai_token_text(w, entry);
-
-    /* -9999.0 is the API's value for a token that is too improbable */
-
     dsa_json_key(w, "logprob");
-
-    if (isfinite(entry->logprob) && entry->logprob > -9999.0f) {
-        n = snprintf(text, sizeof(text), "%.8g", (double) entry->logprob + 0.0);
-        dsa_json_raw(w, dsa_str(text, n));
-
-    } else {
-        dsa_json_raw(w, dsa_strz("-9999.0"));
-    }
+    ngx_http_dsa_openai_logprob_value(w, entry->logprob);
 
     dsa_json_key(w, "bytes");
     dsa_json_array(w);
@@ -190,6 +178,24 @@ ngx_http_dsa_openai_token(dsa_json_writer_t *w,
     }
 
     dsa_json_array_end(w);
+}
+
+
+void
+ngx_http_dsa_openai_logprob_value(dsa_json_writer_t *w, float logprob)
+{
+    int   n;
+    char  text[32];
+
+    /* -9999.0 is the API's value for a token that is too improbable */
+
+    if (isfinite(logprob) && logprob > -9999.0f) {
+        n = snprintf(text, sizeof(text), "%.8g", (double) logprob + 0.0);
+        dsa_json_raw(w, dsa_str(text, n));
+
+    } else {
+        dsa_json_raw(w, dsa_strz("-9999.0"));
+    }
 }
 
 

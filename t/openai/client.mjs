@@ -5,7 +5,8 @@
 //
 //     node client.mjs BASE_URL COMMAND JSON
 //
-// Commands: chat, stream (the same request both ways), models.
+// Commands: chat, stream (the same request both ways), completion,
+// completionStream, models, model.
 
 import OpenAI from "openai";
 
@@ -57,6 +58,45 @@ const commands = {
         }
 
         return got;
+    },
+
+    async completion() {
+        const c = await client.completions.create(args);
+        const choice = c.choices[0];
+
+        return {
+            object: c.object,
+            text: choice.text,
+            logprobs: choice.logprobs,
+            finish: choice.finish_reason,
+            usage: c.usage,
+        };
+    },
+
+    async completionStream() {
+        const s = await client.completions.create({ ...args, stream: true });
+        const got = { text: "", logprobs: null };
+
+        for await (const chunk of s) {
+            const choice = chunk.choices[0];
+
+            got.object = chunk.object;
+            got.text += choice.text;
+            got.finish = choice.finish_reason ?? got.finish;
+            got.usage = chunk.usage ?? got.usage;
+
+            for (const key of Object.keys(choice.logprobs ?? {})) {
+                got.logprobs ??= {};
+                got.logprobs[key] = [ ...got.logprobs[key] ?? [],
+                                      ...choice.logprobs[key] ];
+            }
+        }
+
+        return got;
+    },
+
+    async model() {
+        return await client.models.retrieve(args.id);
     },
 
     async models() {
