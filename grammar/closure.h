@@ -1,0 +1,59 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CLOSURE_H_INCLUDED_
+#define _DSA_CLOSURE_H_INCLUDED_
+
+
+#include "grammar/automaton.h"
+
+
+/*
+ * Inside grammar/: which configurations a byte leads to.  A configuration is a
+ * node and the frame on top of its stack; frame 0 is the empty stack.  Equal
+ * frames have the same number.
+ */
+
+typedef struct {
+    uint32_t             node;
+    uint32_t             frame;
+} dsa_config_t;
+
+
+typedef struct dsa_closure_s  dsa_closure_t;
+
+
+/* control: the vocabulary has the control token.  NULL: no memory. */
+dsa_closure_t *dsa_closure_create(const dsa_automaton_t *a, int control);
+void dsa_closure_free(dsa_closure_t *c);            /* NULL is allowed */
+
+/* Finds the configurations at the front of an answer. */
+void dsa_closure_start(dsa_closure_t *c);
+
+/*
+ * Finds those behind a byte of a class, or behind the control token if class
+ * is the number of classes.
+ */
+void dsa_closure_step(dsa_closure_t *c, const dsa_config_t *config,
+    uint32_t n, uint32_t class);
+
+/* What was found: sorted, with a hash; 1: the answer may end; 1: nothing. */
+const dsa_config_t *dsa_closure_configs(const dsa_closure_t *c, uint32_t *n,
+    uint32_t *hash);
+int dsa_closure_complete(const dsa_closure_t *c);
+int dsa_closure_empty(const dsa_closure_t *c);
+
+/* 1: there are so many frames that some should be dropped. */
+int dsa_closure_crowded(const dsa_closure_t *c);
+
+/* Drops the frames that were not kept since mark(). */
+void dsa_closure_mark(dsa_closure_t *c);
+void dsa_closure_keep(dsa_closure_t *c, const dsa_config_t *config,
+    uint32_t n);
+void dsa_closure_sweep(dsa_closure_t *c);
+
+
+#endif /* _DSA_CLOSURE_H_INCLUDED_ */

@@ -1,0 +1,545 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "grammar/closure.h"
+#include "grammar/states.h"
+
+
+#define DSA_STATES_UNKNOWN  0xfffffffeU
+#define DSA_STATES_HASH     (4 * DSA_STATES_MAX)
+
+
+typedef struct {
+    uint32_t             refs;
+    uint32_t             hash;
+    uint32_t             n;         /* configurations */
+    uint32_t             complete;
+    dsa_config_t        *config;    /* [n] */
+    uint32_t            *next;      /* [classes + 1], the last for the control
+                                       token */
+    uint32_t            *mask;      /* NULL: not made */
+    uint32_t             empty;     /* the mask has no bit */
+    uint32_t             newer;     /* states with masks, by their use */
+    uint32_t             older;
+} dsa_state_t;
+
+
+struct dsa_states_s {
+    const dsa_automaton_t   *a;
+    const dsa_vocabulary_t  *v;
+    uint32_t                 control;   /* id of the control token */
+
+    dsa_closure_t           *closure;
+
+    dsa_state_t            **state;     /* [DSA_STATES_MAX] */
+    uint32_t                 n;         /* numbers in use, with free ones */
+    uint32_t                 n_free;
+    uint32_t                *unused;    /* [DSA_STATES_MAX] free numbers */
+    uint32_t                *hash;      /* [DSA_STATES_HASH] */
+
+    uint32_t                 newest;
+    uint32_t                 oldest;
+    uint32_t                 n_masks;
+    uint32_t                 max_masks;
+    uint32_t                 words;
+
+    uint32_t                *path;      /* of a walk: the state at each depth */
+    uint32_t                 n_path;
+};
+
+
+static uint32_t dsa_states_step(dsa_states_t *s, uint32_t state,
+    uint32_t class);
+static uint32_t dsa_states_intern(dsa_states_t *s);
+static dsa_state_t *dsa_states_new(dsa_states_t *s, uint32_t hash);
+static void dsa_states_drop(dsa_states_t *s);
+static void dsa_states_rehash(dsa_states_t *s);
+static int dsa_states_walk(dsa_states_t *s, uint32_t state);
+static void dsa_states_use(dsa_states_t *s, uint32_t state);
+static void dsa_states_unlink(dsa_states_t *s, uint32_t state);
+static void dsa_states_state_free(dsa_states_t *s, uint32_t state);
+
+
+dsa_states_t *
+dsa_states_create(const dsa_automaton_t *a, const dsa_vocabulary_t *v)
+{
+    dsa_states_t  *s;
+
+    s = calloc(1, sizeof(dsa_states_t));
+
+    if (s == NULL) {
+        return NULL;
+    }
+
+    s->a = a;
+    s->v = v;
+    s->words = (v->size + 31) / 32;
+    s->newest = DSA_STATE_NONE;
+    s->oldest = DSA_STATE_NONE;
+    s->max_masks = DSA_STATES_MASKS / (s->words * sizeof(uint32_t) + 1) + 1;
+    s->control = dsa_vocabulary_control(v, dsa_strz(DSA_AUTOMATON_CONTROL));
+
+    s->closure = dsa_closure_create(a, s->control != DSA_VOCABULARY_NONE);
+    s->state = calloc(DSA_STATES_MAX, sizeof(dsa_state_t *));
+    s->unused = malloc(DSA_STATES_MAX * sizeof(uint32_t));
+    s->hash = malloc(DSA_STATES_HASH * sizeof(uint32_t));
+    s->path = malloc(((size_t) v->max_depth + 1) * sizeof(uint32_t));
+
+    if (s->closure == NULL || s->state == NULL || s->unused == NULL
+        || s->hash == NULL || s->path == NULL)
+    {
+        dsa_states_free(s);
+        return NULL;
+    }
+
+    memset(s->hash, 0xff, DSA_STATES_HASH * sizeof(uint32_t));
+
+    return s;
+}
+
+
+void
+dsa_states_free(dsa_states_t *s)
+{
+    uint32_t  i;
+
+    if (s == NULL) {
+        return;
+    }
+
+    for (i = 0; i < s->n; i++) {
+        if (s->state[i] != NULL) {
+            free(s->state[i]->mask);
+            free(s->state[i]);
+        }
+    }
+
+    dsa_closure_free(s->closure);
+    free(s->state);
+    free(s->unused);
+    free(s->hash);
+    free(s->path);
+    free(s);
+}
+
+
+uint32_t
+dsa_states_start(dsa_states_t *s)
+{
+    dsa_closure_start(s->closure);
+
+    return dsa_states_intern(s);
+}
+
+
+uint32_t
+dsa_states_token(dsa_states_t *s, uint32_t state, uint32_t id)
+{
+    size_t     i;
+    dsa_str_t  bytes;
+
+    if (id >= s->v->size || s->v->bytes[id].len == 0
+        || dsa_vocabulary_is_end(s->v, id))
+    {
+        return DSA_STATE_NONE;
+    }
+
+    bytes = s->v->bytes[id];
+
+    if (s->v->control[id]) {
+        return dsa_str_eqz(bytes, DSA_AUTOMATON_CONTROL)
+               ? dsa_states_step(s, state, s->a->n_classes) : DSA_STATE_NONE;
+    }
+
+    for (i = 0; i < bytes.len && state != DSA_STATE_NONE; i++) {
+        state = dsa_states_step(s, state,
+                                s->a->class[(uint8_t) bytes.data[i]]);
+    }
+
+    return state;
+}
+
+
+int
+dsa_states_complete(const dsa_states_t *s, uint32_t state)
+{
+    return (int) s->state[state]->complete;
+}
+
+
+const uint32_t *
+dsa_states_mask(dsa_states_t *s, uint32_t state, int *empty)
+{
+    dsa_state_t  *st;
+
+    st = s->state[state];
+
+    if (st->mask != NULL) {
+        dsa_states_unlink(s, state);
+
+    } else {
+        if (s->n_masks == s->max_masks) {
+            st = s->state[s->oldest];
+            free(st->mask);
+            st->mask = NULL;
+            dsa_states_unlink(s, s->oldest);
+            st = s->state[state];
+        }
+
+        if (dsa_states_walk(s, state) != DSA_OK) {
+            return NULL;
+        }
+    }
+
+    dsa_states_use(s, state);
+    *empty = (int) st->empty;
+
+    return st->mask;
+}
+
+
+void
+dsa_states_retain(dsa_states_t *s, uint32_t state)
+{
+    s->state[state]->refs++;
+}
+
+
+void
+dsa_states_release(dsa_states_t *s, uint32_t state)
+{
+    assert(s->state[state]->refs != 0);
+
+    s->state[state]->refs--;
+}
+
+
+/* Walks the trie: a token is permitted when a state is behind its bytes. */
+
+static int
+dsa_states_walk(dsa_states_t *s, uint32_t state)
+{
+    uint32_t                 i, k, id, next, any, *mask;
+    const dsa_vocabulary_t  *v;
+
+    v = s->v;
+    mask = calloc((size_t) s->words + 1, sizeof(uint32_t));
+
+    if (mask == NULL) {
+        return DSA_ERROR;
+    }
+
+    any = 0;
+    i = 0;
+    s->path[0] = state;
+
+    while (i < v->n_nodes) {
+        s->n_path = v->depth[i];
+        next = dsa_states_step(s, s->path[s->n_path - 1],
+                               s->a->class[v->byte[i]]);
+
+        if (next == DSA_STATE_NONE) {
+            i = v->skip[i];
+            continue;
+        }
+
+        s->path[s->n_path] = next;
+
+        for (k = v->first[i]; k < v->first[i + 1]; k++) {
+            mask[v->ids[k] / 32] |= 1U << v->ids[k] % 32;
+            any = 1;
+        }
+
+        i++;
+    }
+
+    s->n_path = 1;
+
+    if (s->control != DSA_VOCABULARY_NONE
+        && dsa_states_step(s, state, s->a->n_classes) != DSA_STATE_NONE)
+    {
+        for (id = s->control; id < v->size; id++) {
+            if (v->control[id]
+                && dsa_str_eqz(v->bytes[id], DSA_AUTOMATON_CONTROL)
+                && !dsa_vocabulary_is_end(v, id))
+            {
+                mask[id / 32] |= 1U << id % 32;
+                any = 1;
+            }
+        }
+    }
+
+    s->n_path = 0;
+    s->state[state]->mask = mask;
+    s->state[state]->empty = !any;
+
+    return DSA_OK;
+}
+
+
+static uint32_t
+dsa_states_step(dsa_states_t *s, uint32_t state, uint32_t class)
+{
+    uint32_t      next;
+    dsa_state_t  *st;
+
+    st = s->state[state];
+    next = st->next[class];
+
+    if (next != DSA_STATES_UNKNOWN) {
+        return next;
+    }
+
+    st->refs++;
+
+    if (dsa_closure_crowded(s->closure)) {
+        dsa_states_drop(s);
+    }
+
+    dsa_closure_step(s->closure, st->config, st->n, class);
+
+    if (dsa_closure_empty(s->closure)) {
+        st->next[class] = DSA_STATE_NONE;
+        st->refs--;
+        return DSA_STATE_NONE;
+    }
+
+    next = dsa_states_intern(s);
+    st->refs--;
+
+    if (next != DSA_STATE_NONE) {
+        st->next[class] = next;
+    }
+
+    return next;
+}
+
+
+/* The number of the state that the closure has found. */
+
+static uint32_t
+dsa_states_intern(dsa_states_t *s)
+{
+    uint32_t             i, n, slot, hash, state;
+    dsa_state_t         *st;
+    const dsa_config_t  *config;
+
+    config = dsa_closure_configs(s->closure, &n, &hash);
+
+    for (slot = hash % DSA_STATES_HASH; s->hash[slot] != DSA_STATE_NONE;
+         slot = (slot + 1) % DSA_STATES_HASH)
+    {
+        state = s->hash[slot];
+        st = s->state[state];
+
+        if (st->hash == hash && st->n == n
+            && (n == 0
+                || memcmp(st->config, config, n * sizeof(dsa_config_t)) == 0)
+            && st->complete == (uint32_t) dsa_closure_complete(s->closure))
+        {
+            return state;
+        }
+    }
+
+    if (s->n_free == 0 && s->n == DSA_STATES_MAX) {
+        dsa_states_drop(s);
+
+        if (s->n_free == 0) {
+            return DSA_STATE_NONE;
+        }
+
+        slot = hash % DSA_STATES_HASH;
+
+        while (s->hash[slot] != DSA_STATE_NONE) {
+            slot = (slot + 1) % DSA_STATES_HASH;
+        }
+    }
+
+    st = dsa_states_new(s, hash);
+
+    if (st == NULL) {
+        return DSA_STATE_NONE;
+    }
+
+    for (i = 0; i <= s->a->n_classes; i++) {
+        st->next[i] = DSA_STATES_UNKNOWN;
+    }
+
+    state = s->n_free != 0 ? s->unused[--s->n_free] : s->n++;
+
+    s->state[state] = st;
+    s->hash[slot] = state;
+
+    return state;
+}
+
+
+static dsa_state_t *
+dsa_states_new(dsa_states_t *s, uint32_t hash)
+{
+    size_t               size;
+    uint32_t             n, ignored;
+    dsa_state_t         *st;
+    const dsa_config_t  *config;
+
+    config = dsa_closure_configs(s->closure, &n, &ignored);
+
+    size = sizeof(dsa_state_t) + n * sizeof(dsa_config_t)
+           + (s->a->n_classes + 1) * sizeof(uint32_t);
+    st = calloc(1, size);
+
+    if (st == NULL) {
+        return NULL;
+    }
+
+    st->hash = hash;
+    st->n = n;
+    st->complete = (uint32_t) dsa_closure_complete(s->closure);
+    st->config = (dsa_config_t *) (st + 1);
+    st->next = (uint32_t *) (st->config + n);
+
+    if (n != 0) {
+        memcpy(st->config, config, n * sizeof(dsa_config_t));
+    }
+
+    return st;
+}
+
+
+/*
+ * Drops the states that nothing retains, and the frames that no state needs.
+ * The configurations that the closure has found stay valid.
+ */
+
+static void
+dsa_states_drop(dsa_states_t *s)
+{
+    uint32_t      i, k;
+    dsa_state_t  *st;
+
+    for (i = 0; i < s->n_path; i++) {
+        s->state[s->path[i]]->refs++;
+    }
+
+    dsa_closure_mark(s->closure);
+
+    for (i = 0; i < s->n; i++) {
+        st = s->state[i];
+
+        if (st == NULL) {
+            continue;
+        }
+
+        if (st->refs == 0) {
+            dsa_states_state_free(s, i);
+            continue;
+        }
+
+        dsa_closure_keep(s->closure, st->config, st->n);
+
+        for (k = 0; k <= s->a->n_classes; k++) {
+            if (st->next[k] != DSA_STATE_NONE) {
+                st->next[k] = DSA_STATES_UNKNOWN;
+            }
+        }
+    }
+
+    dsa_closure_sweep(s->closure);
+    dsa_states_rehash(s);
+
+    for (i = 0; i < s->n_path; i++) {
+        s->state[s->path[i]]->refs--;
+    }
+}
+
+
+static void
+dsa_states_rehash(dsa_states_t *s)
+{
+    uint32_t  i, slot;
+
+    memset(s->hash, 0xff, DSA_STATES_HASH * sizeof(uint32_t));
+
+    for (i = 0; i < s->n; i++) {
+
+        if (s->state[i] == NULL) {
+            continue;
+        }
+
+        slot = s->state[i]->hash % DSA_STATES_HASH;
+
+        while (s->hash[slot] != DSA_STATE_NONE) {
+            slot = (slot + 1) % DSA_STATES_HASH;
+        }
+
+        s->hash[slot] = i;
+    }
+}
+
+
+static void
+dsa_states_use(dsa_states_t *s, uint32_t state)
+{
+    dsa_state_t  *st;
+
+    st = s->state[state];
+
+    st->older = s->newest;
+    st->newer = DSA_STATE_NONE;
+
+    if (s->newest != DSA_STATE_NONE) {
+        s->state[s->newest]->newer = state;
+
+    } else {
+        s->oldest = state;
+    }
+
+    s->newest = state;
+    s->n_masks++;
+}
+
+
+static void
+dsa_states_unlink(dsa_states_t *s, uint32_t state)
+{
+    dsa_state_t  *st;
+
+    st = s->state[state];
+
+    if (st->newer != DSA_STATE_NONE) {
+        s->state[st->newer]->older = st->older;
+
+    } else {
+        s->newest = st->older;
+    }
+
+    if (st->older != DSA_STATE_NONE) {
+        s->state[st->older]->newer = st->newer;
+
+    } else {
+        s->oldest = st->newer;
+    }
+
+    s->n_masks--;
+}
+
+
+static void
+dsa_states_state_free(dsa_states_t *s, uint32_t state)
+{
+    if (s->state[state]->mask != NULL) {
+        dsa_states_unlink(s, state);
+        free(s->state[state]->mask);
+    }
+
+    free(s->state[state]);
+
+    s->state[state] = NULL;
+    s->unused[s->n_free++] = state;
+}

@@ -1,0 +1,363 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * Calls of tools in the syntax of DeepSeek-V3.2.
+ */
+
+
+#include <stdio.h>
+
+#include "grammar/regex.h"
+#include "grammar/schema.h"
+#include "grammar/text.h"
+
+
+#define DSA_TOOLS_MAX   1024
+#define DSA_TOOLS_NAME  256             /* longest name of a parameter */
+
+
+static void dsa_tools_text(dsa_schema_t *s, uint32_t from, uint32_t to);
+static void dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool,
+    uint32_t index, uint32_t from, uint32_t to);
+static void dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema,
+    uint32_t from, uint32_t to);
+static int dsa_tools_name(dsa_str_t name);
+static void dsa_tools_others(dsa_schema_t *s, const dsa_json_t *schema,
+    const dsa_property_t *property, uint32_t n, uint32_t empty,
+    uint32_t more);
+static void dsa_tools_parameter(dsa_schema_t *s, const dsa_json_t *schema,
+    uint32_t from, uint32_t to);
+static uint32_t dsa_tools_tag(dsa_schema_t *s, const char *before,
+    const char *after, uint32_t from);
+static uint32_t dsa_tools_literal(dsa_schema_t *s, dsa_str_t text,
+    uint32_t from);
+
+
+void
+dsa_tools_compile(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
+    uint32_t to)
+{
+    uint32_t           i, node, body, end;
+    const dsa_json_t  *tools, *v, *calls, *text;
+
+    tools = dsa_json_get(spec, "tools");
+    calls = dsa_json_get(spec, "calls");
+    text = dsa_json_get(spec, "text");
+    v = dsa_json_get(spec, "syntax");
+
+    if (v == NULL || !dsa_str_eqz(v->text, "dsml")) {
+        dsa_schema_fail(s, "syntax", "the syntax is unknown; expected "
+                        "\"dsml\"");
+    }
+
+    if (calls == NULL || (!dsa_str_eqz(calls->text, "one")
+                          && !dsa_str_eqz(calls->text, "many")))
+    {
+        dsa_schema_fail(s, "calls", "it is unknown; expected \"one\" or "
+                        "\"many\"");
+    }
+
+    if (text == NULL || (text->type != DSA_JSON_TRUE
+                         && text->type != DSA_JSON_FALSE))
+    {
+        dsa_schema_fail(s, "text", "it is not a boolean");
+    }
+
+    if (tools == NULL || tools->type != DSA_JSON_ARRAY || tools->n == 0
+        || tools->n > DSA_TOOLS_MAX)
+    {
+        dsa_schema_fail(s, "tools", "it is not a list; expected an array with "
+                        "1 to %d tools", DSA_TOOLS_MAX);
+    }
+
+    if (s->failed) {
+        return;
+    }
+
+    if (text->type == DSA_JSON_TRUE) {
+        node = dsa_automaton_node(s->a);
+        dsa_tools_text(s, from, node);
+        dsa_automaton_empty(s->a, node, to);
+        from = node;
+    }
+
+    node = dsa_tools_tag(s, "\n\n<", "function_calls>\n", from);
+
+    body = dsa_automaton_node(s->a);
+    end = dsa_automaton_node(s->a);
+    dsa_automaton_end(s->a, end);
+
+    for (i = 0, v = tools->first; v != NULL && !s->failed; i++, v = v->next) {
+        dsa_tools_call(s, v, i, body, end);
+    }
+
+    end = dsa_automaton_node(s->a);
+    dsa_automaton_loop(s->a, node, body, 1,
+                       dsa_str_eqz(calls->text, "one")
+                       ? 1 : DSA_AUTOMATON_MANY, end);
+
+    node = dsa_tools_tag(s, "</", "function_calls>", end);
+    dsa_automaton_empty(s->a, node, to);
+}
+
+
+/* Any text that does not spell the control token. */
+
+static void
+dsa_tools_text(dsa_schema_t *s, uint32_t from, uint32_t to)
+{
+    dsa_schema_any(s, DSA_VALUES_TEXT, from, to);
+}
+
+
+static void
+dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool, uint32_t index,
+    uint32_t from, uint32_t to)
+{
+    uint32_t           node, close;
+    const dsa_json_t  *name, *strict, *schema;
+
+    name = dsa_json_get(tool, "name");
+    strict = dsa_json_get(tool, "strict");
+    schema = dsa_json_get(tool, "parameters");
+
+    (void) snprintf(s->prefix, sizeof(s->prefix),
+                    "tools[%u].function.parameters", index);
+    (void) snprintf(s->path, sizeof(s->path), "%s", s->prefix);
+
+    if (name == NULL || name->type != DSA_JSON_STRING
+        || !dsa_tools_name(name->text))
+    {
+        (void) snprintf(s->path, sizeof(s->path), "tools[%u].function.name",
+                        index);
+        dsa_schema_fail(s, NULL, "it is not a name; expected a string of 1 to "
+                        "%d bytes without quotes, \"<\", \">\" and control "
+                        "characters", DSA_TOOLS_NAME);
+        return;
+    }
+
+    node = dsa_tools_tag(s, "<", "invoke name=\"", from);
+    node = dsa_tools_literal(s, name->text, node);
+    node = dsa_tools_literal(s, dsa_strz("\">\n"), node);
+
+    close = dsa_automaton_node(s->a);
+
+    if (strict == NULL || strict->type != DSA_JSON_TRUE || schema == NULL
+        || schema->type == DSA_JSON_NULL)
+    {
+        static const dsa_json_t  any = { .type = DSA_JSON_OBJECT };
+
+        dsa_tools_strict(s, &any, node, close);
+
+    } else {
+        s->root = schema;
+        dsa_tools_strict(s, schema, node, close);
+        dsa_schema_rules(s);
+    }
+
+    node = dsa_tools_tag(s, "</", "invoke>\n", close);
+    dsa_automaton_empty(s->a, node, to);
+}
+
+
+/*
+ * The properties of the parameters' schema, one element each, as the members
+ * of an object: before each there is a node for no element so far, and one for
+ * some.
+ */
+
+static void
+dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
+    uint32_t to)
+{
+    size_t             len;
+    uint32_t           i, n, empty, more, node, name;
+    dsa_property_t    *p;
+    const dsa_json_t  *other, *v;
+
+    static const dsa_json_t  any = { .type = DSA_JSON_TRUE };
+
+    schema = dsa_schema_resolve(s, schema);
+
+    if (schema == NULL) {
+        return;
+    }
+
+    v = dsa_json_get(schema, "type");
+
+    if (schema->type != DSA_JSON_OBJECT
+        || (v != NULL && (v->type != DSA_JSON_STRING
+                          || !dsa_str_eqz(v->text, "object"))))
+    {
+        dsa_schema_fail(s, "type", "the parameters are not an object; "
+                        "expected type \"object\"");
+        return;
+    }
+
+    if (dsa_json_get(schema, "anyOf") != NULL
+        || dsa_json_get(schema, "enum") != NULL
+        || dsa_json_get(schema, "const") != NULL)
+    {
+        dsa_schema_fail(s, NULL, "the parameters have anyOf, enum or const; "
+                        "expected type \"object\" with properties");
+        return;
+    }
+
+    dsa_schema_keywords(s, schema, DSA_TYPE_OBJECT);
+    p = dsa_schema_properties(s, schema, &n);
+    other = dsa_json_get(schema, "additionalProperties");
+
+    empty = from;
+    more = dsa_automaton_node(s->a);
+
+    for (i = 0; i < n && !s->failed; i++) {
+        len = dsa_schema_push(s, "properties.%.*s",
+                              (int) (p[i].name.len < 100 ? p[i].name.len : 100),
+                              p[i].name.data);
+
+        if (!dsa_tools_name(p[i].name)) {
+            dsa_schema_fail(s, NULL, "a parameter cannot have this name; "
+                            "expected 1 to %d bytes without quotes, \"<\", "
+                            "\">\" and control characters", DSA_TOOLS_NAME);
+            return;
+        }
+
+        name = dsa_automaton_node(s->a);
+        dsa_automaton_empty(s->a, empty, name);
+        dsa_automaton_empty(s->a, more, name);
+
+        node = dsa_tools_tag(s, "<", "parameter name=\"", name);
+        node = dsa_tools_literal(s, p[i].name, node);
+
+        name = dsa_automaton_node(s->a);
+
+        dsa_tools_parameter(s, p[i].schema != NULL ? p[i].schema
+                               : other != NULL ? other : &any, node, name);
+        dsa_schema_pop(s, len);
+
+        node = dsa_automaton_node(s->a);
+
+        if (!p[i].required) {
+            dsa_automaton_empty(s->a, more, name);
+            dsa_automaton_empty(s->a, empty, node);
+        }
+
+        more = name;
+        empty = node;
+    }
+
+    if (!s->failed && (other == NULL || other->type != DSA_JSON_FALSE)) {
+        dsa_tools_others(s, other != NULL ? other : &any, p, n, empty, more);
+    }
+
+    /* a call without parameters has an empty line */
+
+    dsa_automaton_bytes(s->a, empty, '\n', '\n', to);
+    dsa_automaton_empty(s->a, more, to);
+}
+
+
+static int
+dsa_tools_name(dsa_str_t name)
+{
+    size_t  i;
+
+    for (i = 0; i < name.len; i++) {
+        if ((uint8_t) name.data[i] < 0x20 || name.data[i] == 0x7f
+            || name.data[i] == '"' || name.data[i] == '<'
+            || name.data[i] == '>')
+        {
+            return 0;
+        }
+    }
+
+    return name.len != 0 && name.len <= DSA_TOOLS_NAME
+           && memmem(name.data, name.len, DSA_AUTOMATON_CONTROL,
+                     sizeof(DSA_AUTOMATON_CONTROL) - 1) == NULL;
+}
+
+
+/* Any number of elements with other names. */
+
+static void
+dsa_tools_others(dsa_schema_t *s, const dsa_json_t *schema,
+    const dsa_property_t *property, uint32_t n, uint32_t empty, uint32_t more)
+{
+    size_t      len;
+    uint32_t    node, name;
+    dsa_dfa_t  *dfa;
+    dsa_err_t   error;
+
+    dfa = dsa_schema_other_names(s, property, n);
+    dfa = dsa_dfa_intersect(dfa, dsa_regex(dsa_strz("^[A-Za-z0-9_.-]{1,64}$"),
+                                           &error));
+
+    if (dfa == NULL) {
+        dsa_schema_fail(s, "additionalProperties", "there is no memory for "
+                        "the names of other parameters");
+        return;
+    }
+
+    node = dsa_automaton_node(s->a);
+    dsa_automaton_empty(s->a, empty, node);
+    dsa_automaton_empty(s->a, more, node);
+
+    node = dsa_tools_tag(s, "<", "parameter name=\"", node);
+    name = dsa_automaton_node(s->a);
+    dsa_text_dfa(s->a, dfa, DSA_TEXT_PLAIN, node, name);
+    dsa_dfa_free(dfa);
+
+    len = dsa_schema_push(s, "additionalProperties");
+    dsa_tools_parameter(s, schema, name, more);
+    dsa_schema_pop(s, len);
+}
+
+
+/* A parameter behind its name, to the end of its element. */
+
+static void
+dsa_tools_parameter(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
+    uint32_t to)
+{
+    uint32_t  node, end;
+
+    end = dsa_automaton_node(s->a);
+
+    node = dsa_tools_literal(s, dsa_strz("\" string=\"true\">"), from);
+    dsa_schema_compile(s, schema, DSA_VALUES_TEXT, node, end);
+
+    node = dsa_tools_literal(s, dsa_strz("\" string=\"false\">"), from);
+    dsa_schema_compile(s, schema, DSA_VALUES_NOT_STRINGS, node, end);
+
+    node = dsa_tools_tag(s, "</", "parameter>\n", end);
+    dsa_automaton_empty(s->a, node, to);
+}
+
+
+/* Text, the control token, and text; returns the node behind it. */
+
+static uint32_t
+dsa_tools_tag(dsa_schema_t *s, const char *before, const char *after,
+    uint32_t from)
+{
+    uint32_t  control;
+
+    from = dsa_tools_literal(s, dsa_strz(before), from);
+    control = dsa_automaton_node(s->a);
+    dsa_automaton_control(s->a, from, control);
+
+    return dsa_tools_literal(s, dsa_strz(after), control);
+}
+
+
+static uint32_t
+dsa_tools_literal(dsa_schema_t *s, dsa_str_t text, uint32_t from)
+{
+    uint32_t  to;
+
+    to = dsa_automaton_node(s->a);
+    dsa_automaton_literal(s->a, from, text, to);
+
+    return to;
+}

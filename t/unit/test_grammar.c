@@ -1,0 +1,463 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "grammar.h"
+
+
+typedef struct {
+    const char  *schema;
+    const char  *accepted[12];
+    const char  *rejected[12];
+} schema_case_t;
+
+
+static void check_cases(const schema_case_t *c, size_t n);
+
+
+static const schema_case_t  cases[] = {
+    { "{\"type\":\"null\"}",
+      { "null" },
+      { "", "nul", "null ", "true" } },
+    { "{\"type\":[\"boolean\",\"null\"]}",
+      { "true", "false", "null" },
+      { "1", "\"true\"" } },
+    { "{\"type\":\"integer\"}",
+      { "0", "-7", "123" },
+      { "01", "1.0", "1e3", "-", "+1", "" } },
+    { "{\"type\":\"number\"}",
+      { "0", "-7.25", "1e3", "2E-7", "0.5" },
+      { ".5", "1.", "00", "1e", "NaN" } },
+    { "{\"type\":\"string\"}",
+      { "\"\"", "\"a b\"", "\"\\n\\u00e9\\ud83d\\ude00\"", "\"\xc3\xa9\"",
+        "\"\\/\"" },
+      { "\"", "a", "\"\n\"", "\"\\x\"", "\"\\ud83d\"", "\"\xc3\"",
+        "\"\\ude00\"", "\"\xff\"" } },
+    { "{\"enum\":[\"a\",\"ab\",3,null,{\"x\":[1]}]}",
+      { "\"a\"", "\"ab\"", "3", "null", "{\"x\":[1]}" },
+      { "\"b\"", "\"\"", "4", "33" } },
+    { "{\"const\":\"q\\\"\"}",
+      { "\"q\\\"\"" },
+      { "\"q\"" } },
+    { "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}",
+      { "[]", "[1]", "[1,2, 3]", "[ 1 ]", "[\n  1,\n  2\n]" },
+      { "[1,]", "[,1]", "[1 2]", "[\"a\"]", "[\n\n1]", "[  1]" } },
+    { "{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"minItems\":2,"
+      "\"maxItems\":3}",
+      { "[1,2]", "[1,2,3]" },
+      { "[]", "[1]", "[1,2,3,4]" } },
+    { "{\"type\":\"array\",\"prefixItems\":[{\"type\":\"integer\"},"
+      "{\"type\":\"string\"}],\"items\":false}",
+      { "[]", "[1]", "[1,\"a\"]" },
+      { "[\"a\"]", "[1,2]", "[1,\"a\",2]" } },
+    { "{\"type\":\"array\",\"prefixItems\":[{\"type\":\"integer\"}],"
+      "\"items\":{\"type\":\"null\"},\"minItems\":2,\"maxItems\":3}",
+      { "[1,null]", "[1,null,null]" },
+      { "[1]", "[1,2]", "[1,null,null,null]" } },
+    { "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},"
+      "\"b\":{\"type\":\"null\"}},\"required\":[\"b\"],"
+      "\"additionalProperties\":false}",
+      { "{\"a\":1,\"b\":null}", "{\"b\":null}", "{ \"a\": 1, \"b\": null }",
+        "{\n  \"b\": null\n}" },
+      { "{}", "{\"a\":1}", "{\"b\":null,\"a\":1}", "{\"b\":null,\"c\":1}",
+        "{\"b\" :null}", "{\"b\":null,}" } },
+    { "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}",
+      { "{}", "{\"a\":1}", "{\"a\":1,\"b\":2,\"ab\":[]}", "{\"c\":{}}",
+        "{\"\":1}" },
+      { "{\"a\":\"x\"}", "{\"c\":1,\"a\":2}", "{\"a\":1,\"a\":2}",
+        "{\"\\u0061\":\"x\"}" } },
+    { "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"},"
+      "\"required\":[\"z\"]}",
+      { "{\"z\":1}", "{\"z\":1,\"y\":2}" },
+      { "{}", "{\"z\":\"\"}", "{\"z\":1,\"y\":\"\"}" } },
+    { "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}]}",
+      { "1", "\"1\"" },
+      { "null", "[]" } },
+    { "{\"$ref\":\"#/$defs/node\",\"$defs\":{\"node\":{\"type\":\"object\","
+      "\"properties\":{\"v\":{\"type\":\"integer\"},\"next\":{\"anyOf\":["
+      "{\"$ref\":\"#/$defs/node\"},{\"type\":\"null\"}]}},\"required\":"
+      "[\"v\",\"next\"],\"additionalProperties\":false}}}",
+      { "{\"v\":1,\"next\":null}",
+        "{\"v\":1,\"next\":{\"v\":2,\"next\":null}}" },
+      { "{\"v\":1}", "{\"v\":1,\"next\":{}}" } },
+    { "{}",
+      { "1", "\"\"", "{\"a\":[1,{\"b\":null}]}", "[[[]]]", "true" },
+      { "", "[", "tru" } },
+    { "{\"type\":\"string\",\"minLength\":2,\"maxLength\":3}",
+      { "\"ab\"", "\"\\u00e9\\n\\\"\"", "\"\xf0\x9f\x98\x80""a\"" },
+      { "\"a\"", "\"abcd\"", "\"\xf0\x9f\x98\x80\"" } },
+    { "{\"type\":\"string\",\"pattern\":\"^[a-c]{2,3}$\"}",
+      { "\"ab\"", "\"abc\"" },
+      { "\"a\"", "\"abca\"", "\"xab\"" } },
+    { "{\"type\":\"string\",\"pattern\":\"ab|\\\\d$\"}",
+      { "\"xxabxx\"", "\"x1\"", "\"1ab\"" },
+      { "\"1a\"", "\"\"" } },
+    { "{\"type\":\"string\",\"pattern\":\"^(a|\\\"|\\\\\\\\)+$\"}",
+      { "\"a\"", "\"\\\"\"", "\"\\\\a\"" },
+      { "\"\"", "\"\\n\"" } },
+    { "{\"type\":\"string\",\"pattern\":\"^x\",\"minLength\":3,"
+      "\"maxLength\":4}",
+      { "\"xab\"", "\"x\xc3\xa9""ab\"" },
+      { "\"xa\"", "\"xabcd\"", "\"aaa\"" } },
+    { "{\"type\":\"integer\",\"minimum\":-5,\"maximum\":12}",
+      { "-5", "0", "9", "10", "12", "-1" },
+      { "-6", "13", "100", "-50", "-0", "05" } },
+    { "{\"type\":\"integer\",\"exclusiveMinimum\":99,\"maximum\":1000}",
+      { "100", "1000", "999" },
+      { "99", "1001", "-100", "9" } },
+    { "{\"type\":\"number\",\"minimum\":0.5,\"exclusiveMaximum\":2.25}",
+      { "0.5", "0.50", "1", "2", "2.2", "2.249", "0.51" },
+      { "0", "0.49", "2.25", "2.3", "2.250", "3", "-1", "1e0" } },
+    { "{\"type\":\"number\",\"exclusiveMinimum\":-0.5,\"maximum\":0}",
+      { "-0.4", "0", "0.0", "-0.49" },
+      { "-0.5", "-1", "0.1", "-0.51" } },
+    { "{\"type\":\"integer\",\"multipleOf\":7,\"minimum\":10,\"maximum\":30}",
+      { "14", "21", "28" },
+      { "7", "35", "15", "0" } },
+    { "{\"type\":\"number\",\"multipleOf\":0.25}",
+      { "0", "1.5", "-0.75", "3.250", "10" },
+      { "0.1", "1.26", "0.125" } },
+    { "{\"type\":\"integer\",\"minimum\":1e2,\"maximum\":1.5e2}",
+      { "100", "150" },
+      { "99", "151" } },
+    { "{\"type\":\"string\",\"format\":\"date\"}",
+      { "\"2024-02-29\"", "\"1999-12-31\"", "\"2000-02-29\"" },
+      { "\"2023-02-29\"", "\"1900-02-29\"", "\"2024-13-01\"",
+        "\"2024-04-31\"" } },
+    { "{\"type\":\"string\",\"format\":\"date-time\"}",
+      { "\"2024-02-29T23:59:59Z\"", "\"2024-01-01T00:00:00.5+01:30\"" },
+      { "\"2024-02-29 23:59:59Z\"", "\"2024-02-29T24:00:00Z\"",
+        "\"2024-01-01T00:00:00\"" } },
+    { "{\"type\":\"string\",\"format\":\"time\"}",
+      { "\"12:30:00Z\"" }, { "\"12:60:00Z\"", "\"12:30Z\"" } },
+    { "{\"type\":\"string\",\"format\":\"duration\"}",
+      { "\"P1D\"", "\"PT5M\"", "\"P1Y2M3DT4H5M6S\"", "\"P3W\"" },
+      { "\"P\"", "\"PT\"", "\"P1W1D\"", "\"1D\"" } },
+    { "{\"type\":\"string\",\"format\":\"email\"}",
+      { "\"a@b.cc\"", "\"first.last+x@mail.example.com\"" },
+      { "\"a\"", "\"@b.cc\"", "\"a@\"", "\"a..b@c.dd\"" } },
+    { "{\"type\":\"string\",\"format\":\"hostname\"}",
+      { "\"localhost\"", "\"a-b.example.com\"" },
+      { "\"-a\"", "\"a-\"", "\"a..b\"", "\"\"" } },
+    { "{\"type\":\"string\",\"format\":\"ipv4\"}",
+      { "\"0.0.0.0\"", "\"255.199.10.1\"" },
+      { "\"256.1.1.1\"", "\"1.1.1\"", "\"01.1.1.1\"" } },
+    { "{\"type\":\"string\",\"format\":\"ipv6\"}",
+      { "\"::\"", "\"::1\"", "\"1:2:3:4:5:6:7:8\"", "\"fe80::1:2\"",
+        "\"1:2:3:4:5:6:1.2.3.4\"", "\"1::\"", "\"1:2:3:4:5:6:7::\"" },
+      { "\"1:2:3:4:5:6:7\"", "\"1::2::3\"", "\"1:2:3:4:5:6:7:8:9\"",
+        "\"12345::\"", "\":1\"" } },
+    { "{\"type\":\"string\",\"format\":\"uuid\"}",
+      { "\"123e4567-e89b-12d3-a456-426614174000\"" },
+      { "\"123e4567e89b12d3a456426614174000\"" } },
+    { "{\"type\":[\"string\",\"integer\"],\"maximum\":3,\"maxLength\":1}",
+      { "3", "\"a\"" },
+      { "4", "\"ab\"", "null" } },
+    { "{\"title\":\"t\",\"description\":\"d\",\"default\":1,\"examples\":[],"
+      "\"$schema\":\"s\",\"$id\":\"i\",\"$comment\":\"c\",\"deprecated\":true,"
+      "\"readOnly\":true,\"writeOnly\":false,\"type\":\"null\"}",
+      { "null" }, { "1" } }
+};
+
+
+typedef struct {
+    const char  *schema;
+    const char  *path;
+    const char  *text;          /* is in the message */
+} refused_t;
+
+
+static const refused_t  refused[] = {
+    { "{\"type\":\"string\",\"x\":1}", "", "\"x\" is not supported" },
+    { "{\"allOf\":[]}", "", "\"allOf\" is not supported" },
+    { "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\","
+      "\"items\":{\"not\":{}}}}}", "properties.a.items", "\"not\"" },
+    { "{\"type\":\"strin\"}", "type", "unknown" },
+    { "{\"type\":[]}", "type", "no types" },
+    { "{\"enum\":[]}", "enum", "1 to" },
+    { "{\"enum\":[1],\"minimum\":0}", "minimum", "cannot be combined" },
+    { "{\"enum\":[1],\"type\":\"string\"}", "", "no value" },
+    { "{\"type\":\"string\",\"minimum\":1}", "minimum", "applies" },
+    { "{\"type\":\"array\",\"minItems\":3,\"maxItems\":2}", "minItems",
+      "greater" },
+    { "{\"type\":\"array\",\"minItems\":1,\"items\":false}", "", "no value" },
+    { "{\"type\":\"array\",\"minItems\":-1}", "minItems", "count" },
+    { "{\"type\":\"string\",\"minLength\":3,\"maxLength\":2}", "minLength",
+      "greater" },
+    { "{\"type\":\"string\",\"pattern\":\"(?=a)\"}", "pattern", "lookahead" },
+    { "{\"type\":\"string\",\"pattern\":\"(?<!a)\"}", "pattern",
+      "lookbehind" },
+    { "{\"type\":\"string\",\"pattern\":\"(a)\\\\1\"}", "pattern",
+      "backreference" },
+    { "{\"type\":\"string\",\"pattern\":\"\\\\bx\"}", "pattern", "\\b" },
+    { "{\"type\":\"string\",\"pattern\":\"a$b\"}", "", "no value" },
+    { "{\"type\":\"string\",\"pattern\":\"(\"}", "pattern", "without" },
+    { "{\"type\":\"string\",\"pattern\":\"(a{1000}){1000}\"}", "pattern",
+      "complex" },
+    { "{\"type\":\"string\",\"format\":\"uri\"}", "format", "date-time" },
+    { "{\"type\":\"integer\",\"minimum\":3,\"maximum\":2}", "", "no value" },
+    { "{\"type\":\"integer\",\"minimum\":0.1,\"maximum\":0.9}", "",
+      "no value" },
+    { "{\"type\":\"integer\",\"multipleOf\":0}", "multipleOf", "above 0" },
+    { "{\"type\":\"integer\",\"multipleOf\":99999}", "multipleOf", "digits" },
+    { "{\"$ref\":\"#\"}", "", "" },
+    { "{\"$ref\":\"#/$defs/a\"}", "$ref", "nothing" },
+    { "{\"$ref\":\"http://x\"}", "$ref", "into this schema" },
+    { "{\"anyOf\":[{\"$ref\":\"#\"},{\"type\":\"null\"}]}", "", "itself" },
+    { "{\"anyOf\":[]}", "anyOf", "at least one" },
+    { "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#\"}},"
+      "\"required\":[\"a\"]}", "", "no value" },
+    { "{\"type\":\"object\",\"required\":[\"a\"],"
+      "\"additionalProperties\":false}", "required", "not in" },
+    { "false", "", "no value" },
+    { "3", "", "not an object" }
+};
+
+
+static void
+check_cases(const schema_case_t *c, size_t n)
+{
+    char               spec[4096];
+    size_t             i, k;
+    dsa_grammar_t     *g;
+    dsa_vocabulary_t  *v;
+
+    v = vocabulary_bytes(1);
+
+    for (i = 0; i < n; i++) {
+        (void) snprintf(spec, sizeof(spec),
+                        "{\"type\":\"json_schema\",\"schema\":%s}",
+                        c[i].schema);
+        g = grammar_of(spec);
+
+        for (k = 0; c[i].accepted[k] != NULL; k++) {
+            if (!grammar_accepts(g, v, 1, dsa_strz(c[i].accepted[k]))) {
+                fail_msg("%s rejects %s", c[i].schema, c[i].accepted[k]);
+            }
+        }
+
+        for (k = 0; c[i].rejected[k] != NULL; k++) {
+            if (grammar_accepts(g, v, 1, dsa_strz(c[i].rejected[k]))) {
+                fail_msg("%s accepts %s", c[i].schema, c[i].rejected[k]);
+            }
+        }
+
+        dsa_grammar_free(g);
+    }
+
+    dsa_vocabulary_free(v);
+}
+
+
+static void
+test_schemas(void **state)
+{
+    check_cases(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+
+static void
+test_refused(void **state)
+{
+    char                  spec[4096];
+    size_t                i;
+    dsa_grammar_t        *g;
+    dsa_grammar_error_t   error;
+
+    for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        (void) snprintf(spec, sizeof(spec),
+                        "{\"type\":\"json_schema\",\"schema\":%s}",
+                        refused[i].schema);
+
+        if (dsa_grammar_compile(&g, dsa_strz(spec), &error) == 0) {
+            fail_msg("%s is accepted", refused[i].schema);
+        }
+
+        if (strcmp(error.path, refused[i].path) != 0
+            || strstr(error.message, refused[i].text) == NULL)
+        {
+            fail_msg("%s: \"%s\": %s", refused[i].schema, error.path,
+                     error.message);
+        }
+
+        assert_int_equal(error.no_memory, 0);
+    }
+}
+
+
+#define CALLS      "\n\n<｜DSML｜function_calls>\n"
+#define CALLS_END  "</｜DSML｜function_calls>"
+#define INVOKE(n)  "<｜DSML｜invoke name=\"" n "\">\n"
+#define INVOKE_END "</｜DSML｜invoke>\n"
+#define PARAM(n, s, v)                                                        \
+    "<｜DSML｜parameter name=\"" n "\" string=\"" s "\">" v "</｜DSML｜parameter>\n"
+
+static void
+check_tools(int control)
+{
+    size_t             i;
+    dsa_grammar_t     *g;
+    dsa_vocabulary_t  *v;
+
+    static const char  spec[] =
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\","
+        "\"text\":false,\"tools\":[{\"name\":\"f\",\"strict\":true,"
+        "\"parameters\":{\"type\":\"object\",\"properties\":{"
+        "\"city\":{\"type\":\"string\"},"
+        "\"unit\":{\"anyOf\":[{\"enum\":[\"C\",\"F\"]},{\"type\":\"null\"}]},"
+        "\"days\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}},"
+        "\"required\":[\"city\",\"unit\"],\"additionalProperties\":false}},"
+        "{\"name\":\"g\",\"strict\":false,\"parameters\":{\"allOf\":[]}}]}";
+
+    static const char  many[] =
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"many\","
+        "\"text\":true,\"tools\":[{\"name\":\"g\"}]}";
+
+    static const char *const  accepted[] = {
+        CALLS INVOKE("f") PARAM("city", "true", "a \"b\"\n</x>\xc3\xa9")
+        PARAM("unit", "true", "C") INVOKE_END CALLS_END,
+        CALLS INVOKE("f") PARAM("city", "true", "")
+        PARAM("unit", "false", "null") PARAM("days", "false", "[1, 2]")
+        INVOKE_END CALLS_END,
+        CALLS INVOKE("g") "\n" INVOKE_END CALLS_END,
+        CALLS INVOKE("g") PARAM("a", "true", "x") PARAM("b", "false", "{}")
+        INVOKE_END CALLS_END
+    };
+
+    static const char *const  rejected[] = {
+        "", "text",
+        CALLS CALLS_END,
+        CALLS INVOKE("h") "\n" INVOKE_END CALLS_END,
+        CALLS INVOKE("f") PARAM("city", "true", "x") INVOKE_END CALLS_END,
+        CALLS INVOKE("f") PARAM("city", "true", "x")
+        PARAM("unit", "true", "K") INVOKE_END CALLS_END,
+        CALLS INVOKE("f") PARAM("city", "true", "x")
+        PARAM("unit", "false", "\"C\"") INVOKE_END CALLS_END,
+        CALLS INVOKE("g") "\n" INVOKE_END INVOKE("g") "\n" INVOKE_END
+        CALLS_END,
+        CALLS INVOKE("g") PARAM("b", "false", "{") INVOKE_END CALLS_END
+    };
+
+    v = vocabulary_bytes(control);
+    g = grammar_of(spec);
+
+    for (i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++) {
+        if (!grammar_accepts(g, v, control, dsa_strz(accepted[i]))) {
+            fail_msg("rejects %s", accepted[i]);
+        }
+    }
+
+    for (i = 0; i < sizeof(rejected) / sizeof(rejected[0]); i++) {
+        if (grammar_accepts(g, v, control, dsa_strz(rejected[i]))) {
+            fail_msg("accepts %s", rejected[i]);
+        }
+    }
+
+    dsa_grammar_free(g);
+
+    g = grammar_of(many);
+
+    assert_int_equal(grammar_accepts(g, v, control, dsa_strz("")), 1);
+    assert_int_equal(grammar_accepts(g, v, control,
+                                     dsa_strz("hello\n\n<b>")), 1);
+    assert_int_equal(grammar_accepts(g, v, control, dsa_strz(
+        "hello" CALLS INVOKE("g") "\n" INVOKE_END INVOKE("g") "\n" INVOKE_END
+        CALLS_END)), 1);
+    assert_int_equal(grammar_accepts(g, v, control,
+                                     dsa_strz("hello" CALLS)), 0);
+    assert_int_equal(grammar_accepts(g, v, control,
+                                     dsa_strz(CALLS CALLS_END)), 0);
+
+    dsa_grammar_free(g);
+    dsa_vocabulary_free(v);
+}
+
+
+static void
+test_tools(void **state)
+{
+    check_tools(1);
+}
+
+
+/* A tokenizer without the control token spells its name. */
+
+static void
+test_tools_spelled(void **state)
+{
+    check_tools(0);
+}
+
+
+static void
+test_begin_and_rollback(void **state)
+{
+    uint32_t           i, mask[(BYTES_SIZE + 31) / 32];
+    dsa_matcher_t     *m;
+    dsa_grammar_t     *g;
+    dsa_vocabulary_t  *v;
+
+    v = vocabulary_bytes(1);
+    g = grammar_of("{\"type\":\"json_object\"}");
+    m = dsa_matcher_create(g, v, dsa_strz("</think>"));
+    assert_non_null(m);
+
+    memset(mask, 0xff, sizeof(mask));
+    dsa_matcher_mask(m, mask, sizeof(mask) / sizeof(uint32_t));
+
+    for (i = 0; i < BYTES_SIZE; i++) {
+        assert_int_equal(mask[i / 32] >> i % 32 & 1, i != BYTES_END);
+    }
+
+    assert_int_equal(dsa_matcher_accept(m, 'x'), 0);
+    assert_int_equal(dsa_matcher_accept(m, BYTES_END), -1);
+    assert_int_equal(dsa_matcher_accept(m, BYTES_THINK), 0);
+    assert_int_equal(dsa_matcher_complete(m), 0);
+
+    memset(mask, 0xff, sizeof(mask));
+    dsa_matcher_mask(m, mask, sizeof(mask) / sizeof(uint32_t));
+
+    for (i = 0; i < BYTES_SIZE; i++) {
+        assert_int_equal(mask[i / 32] >> i % 32 & 1, i == '{');
+    }
+
+    assert_int_equal(dsa_matcher_accept(m, '['), -1);
+    assert_int_equal(dsa_matcher_accept(m, '{'), 0);
+    assert_int_equal(dsa_matcher_accept(m, '}'), 0);
+    assert_int_equal(dsa_matcher_complete(m), 1);
+    assert_int_equal(dsa_matcher_accept(m, '}'), -1);
+    assert_int_equal(dsa_matcher_accept(m, BYTES_END), 0);
+    assert_int_equal(dsa_matcher_complete(m), 1);
+
+    /* the end, "}", and "{" */
+
+    dsa_matcher_rollback(m, 2);
+    assert_int_equal(dsa_matcher_complete(m), 0);
+    assert_int_equal(dsa_matcher_accept(m, '"'), 0);
+
+    /* all of it, up to before "</think>" */
+
+    dsa_matcher_rollback(m, 3);
+    assert_int_equal(dsa_matcher_accept(m, '['), 0);
+
+    dsa_matcher_free(m);
+    dsa_grammar_free(g);
+    dsa_vocabulary_free(v);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_tools),
+        cmocka_unit_test(test_tools_spelled),
+        cmocka_unit_test(test_begin_and_rollback)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
