@@ -16,7 +16,8 @@
  *     script=FILE           for every request without a script of its own
  *     rate=MS               between two records of a request
  *
- * A request is answered by a script if its last text is "!fake" and lines:
+ * A request is answered by a script if its last text, or the last tool result
+ * in it, is "!fake" and lines:
  *
  *     t TEXT          one token              T A|B|C   tokens in one record
  *     s TEXT          one token that is never a control token
@@ -36,6 +37,9 @@
  * token if its text ends with a name that the request queried.  After the last
  * line the answer is done.  Without a script the answer is "echo: " and the
  * text, one token per word.
+ *
+ * A COUNT is answered at once; if its last text is "!fake" and the line "hold",
+ * it waits for a cancel.
  *
  * Commands arrive at the stream socket SOCKET.ctl, one per line, and each is
  * answered by a line: go [N], drain 0|1, alive 0|1 (0: alive_ms stops in the

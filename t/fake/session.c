@@ -19,6 +19,9 @@
 static void session_map(session_t *s, int fds[DSA_LINK_FDS]);
 static void submit(session_t *s, const dsa_link_record_t *record,
     const char *p);
+static void count(session_t *s, const dsa_link_record_t *record,
+    const char *p);
+static char *script_of(dsa_str_t last);
 static char *log_bias(char *out, const dsa_link_field_t *field,
     const char *p);
 static char *log_submit(char *out, uint64_t id, const dsa_link_submit_t *h);
@@ -314,17 +317,104 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
     r->max_tokens = head.max_tokens != 0 ? head.max_tokens
                                          : context - r->prompt;
 
-    if (last.len > 6 && memcmp(last.data, "!fake\n", 6) == 0) {
-        r->script = strndup(last.data + 6, last.len - 6);
+    r->script = script_of(last);
 
-    } else if (fake.script != NULL) {
+    if (r->script == NULL && fake.script != NULL) {
         r->script = strdup(fake.script);
 
-    } else {
+    } else if (r->script == NULL) {
         r->script = script_echo(last.data, last.len);
     }
 
     r->pc = r->script;
+}
+
+
+/* The number is that of a prompt in submit(); "hold" waits for a cancel. */
+
+static void
+count(session_t *s, const dsa_link_record_t *record, const char *p)
+{
+    uint32_t             i;
+    request_t           *r;
+    dsa_str_t            last;
+    dsa_link_field_t     field;
+    dsa_link_count_t     head;
+    dsa_link_counted_t  *counted;
+
+    memcpy(&head, p, sizeof(head));
+    p += sizeof(head);
+
+    r = &s->requests[dsa_link_slot(record->id)];
+    script_free(r);
+    memset(r, 0, sizeof(request_t));
+    r->id = record->id;
+
+    last = dsa_str("", 0);
+
+    for (i = 0; i < head.n_fields; i++) {
+        memcpy(&field, p, sizeof(field));
+        p += sizeof(field);
+
+        if (field.type == DSA_LINK_FIELD_TEXT) {
+            last = dsa_str(p, field.length);
+        }
+
+        r->prompt += field.type == DSA_LINK_FIELD_TEXT ? field.length : 1;
+        p += dsa_link_pad(field.length, 8);
+    }
+
+    print_event("count %llx prompt=%u", (unsigned long long) r->id,
+                r->prompt);
+
+    if (dsa_str_eqz(last, "!fake\nhold")) {
+        r->script = r->pc = strdup("noaccept\nhold\n");
+        return;
+    }
+
+    counted = dsa_link_reserve(&s->link.event, DSA_LINK_COUNTED, r->id,
+                               sizeof(dsa_link_counted_t));
+    if (counted == NULL) {
+        die("dsa_link_reserve");
+    }
+
+    counted->prompt_tokens = r->prompt;
+    counted->more = 0;
+}
+
+
+/* The script in the last text, or in the last result in it; NULL: none. */
+
+static char *
+script_of(dsa_str_t last)
+{
+    char        *script;
+    size_t       i;
+    const char  *end;
+
+    static const char  result[] = "<result>!fake\n";
+
+    if (last.len > 6 && memcmp(last.data, "!fake\n", 6) == 0) {
+        return strndup(last.data + 6, last.len - 6);
+    }
+
+    script = NULL;
+
+    for (i = 0; i + sizeof(result) - 1 <= last.len; i++) {
+        if (memcmp(last.data + i, result, sizeof(result) - 1) != 0) {
+            continue;
+        }
+
+        i += sizeof(result) - 1;
+        end = memmem(last.data + i, last.len - i, "</result>", 9);
+
+        if (end != NULL) {
+            free(script);
+            script = strndup(last.data + i, end - (last.data + i));
+        }
+    }
+
+    return script;
 }
 
 
@@ -421,14 +511,21 @@ session_step(session_t *s)
             continue;
         }
 
-        if (rc == -1 || record.type != DSA_LINK_SUBMIT
-            || dsa_link_slot(record.id) >= fake.hello.slots)
+        if (rc == -1 || dsa_link_slot(record.id) >= fake.hello.slots
+            || (record.type != DSA_LINK_SUBMIT
+                && record.type != DSA_LINK_COUNT))
         {
             print_event("the worker's ring is corrupt");
             exit(1);
         }
 
-        submit(s, &record, payload);
+        if (record.type == DSA_LINK_COUNT) {
+            count(s, &record, payload);
+
+        } else {
+            submit(s, &record, payload);
+        }
+
         dsa_link_release(&s->link.submit);
     }
 
