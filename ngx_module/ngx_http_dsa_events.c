@@ -39,6 +39,8 @@ static void ngx_http_dsa_events_done(ngx_http_dsa_request_t *req,
     const void *data);
 static void ngx_http_dsa_events_error(ngx_http_dsa_request_t *req,
     const u_char *data);
+static void ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req,
+    const void *data);
 static void ngx_http_dsa_events_rejected(ngx_http_dsa_request_t *req,
     const dsa_link_failure_t *error);
 static void ngx_http_dsa_events_lost(ngx_http_dsa_request_t *req);
@@ -149,6 +151,10 @@ ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
 
     case NGX_HTTP_DSA_EV_ERROR:
         ngx_http_dsa_events_error(req, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_COUNTED:
+        ngx_http_dsa_events_counted(req, data);
         return;
 
     default: /* NGX_HTTP_DSA_EV_LOST */
@@ -345,6 +351,29 @@ ngx_http_dsa_events_error(ngx_http_dsa_request_t *req, const u_char *data)
     }
 
     ngx_http_dsa_events_rejected(req, &error);
+}
+
+
+/* The answer is the number; no tokens are computed, and none are charged. */
+
+static void
+ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req, const void *data)
+{
+    dsa_link_counted_t      counted;
+    ngx_http_dsa_answer_t  *answer;
+
+    if (req->failure.status != 0) {
+        return;
+    }
+
+    ngx_memcpy(&counted, data, sizeof(dsa_link_counted_t));
+
+    answer = &req->answer;
+
+    answer->api->counted = counted.prompt_tokens;
+    answer->reason = NGX_HTTP_DSA_FINISH_STOP;
+    answer->finish = answer->api->api->finish_reason[answer->reason];
+    answer->complete = 1;
 }
 
 
@@ -599,7 +628,7 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
     ngx_add_timer(&req->timer.event, NGX_HTTP_DSA_GRACE);
 
     if (!req->timer.expired && !req->answer.complete
-        && req->record->call.session != NULL)
+        && req->record->call.session != NULL && !req->record->call.count)
     {
         req->timer.expired = 1;
         req->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;

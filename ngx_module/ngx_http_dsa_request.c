@@ -107,6 +107,7 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->submit.pool = dlcf->pool;
     req->submit.deadline = req->timer.deadline;
     req->submit.private = (tenant->len == 0);
+    req->submit.count = (api->count != 0);
     ngx_memcpy(req->submit.digest, digest, NGX_HTTP_DSA_DIGEST_LEN);
 
     req->answer.api = api->create(r->pool);
@@ -508,7 +509,14 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
 
         ngx_http_dsa_metrics_add(cancelled[req->reason], 1);
 
-        ngx_http_dsa_session_cancel(&record->call);
+        /* the engine ends a COUNT that was cancelled with DONE */
+
+        if (record->call.count) {
+            ngx_http_dsa_session_abandon(&record->call);
+
+        } else {
+            ngx_http_dsa_session_cancel(&record->call);
+        }
     }
 
     ngx_http_dsa_usage_record_detach(record);

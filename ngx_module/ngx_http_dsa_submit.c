@@ -191,7 +191,7 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
 static ngx_int_t
 ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
 {
-    if (submit->pool->route == NULL || submit->private) {
+    if (submit->pool->route == NULL || submit->private || submit->count) {
         return NGX_OK;
     }
 
@@ -372,6 +372,11 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     dsa_link_submit_t   head;
 
     chat = submit->chat;
+
+    if (submit->count) {
+        return ngx_http_dsa_session_count(s, call, submit->fields,
+                                          submit->prompt.n);
+    }
 
     ngx_memzero(&head, sizeof(dsa_link_submit_t));
 

@@ -40,6 +40,7 @@ typedef struct {
     dsa_format_t              format;       /* of the answer; its spec is in
                                                arena */
     unsigned                  private:1;    /* the cache is not shared */
+    unsigned                  count:1;      /* COUNT is sent, not SUBMIT */
 
     dsa_prompt_t              prompt;       /* in work */
     ngx_http_dsa_field_t     *fields;       /* in work */

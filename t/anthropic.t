@@ -21,6 +21,7 @@ my $fake = $t->start_fake('context=100000');
 $t->start_nginx(
     server => 'location /anthropic/ { dsa_pass v32; }
                location /ping/ { dsa_pass v32; dsa_keepalive 50ms; }
+               location /late/ { dsa_pass v32; dsa_timeout 200ms; }
                location /small/ { dsa_pass v32; client_max_body_size 10; }
                location /closed/ { dsa_pass v32; deny all; }');
 
@@ -238,7 +239,8 @@ sub refused {
     is($r->{json}{error}{type}, $type, "$name: the error's type");
     like($r->{json}{error}{message}, $like, "$name: message");
     is($r->{json}{request_id}, $r->{headers}{'request-id'}, "$name: id");
-    like($r->{json}{request_id}, qr/^(?:msg_)?[0-9a-f]{32}$/, "$name: an id");
+    like($r->{json}{request_id}, qr/^(?:msg_|req_)?[0-9a-f]{32}$/,
+         "$name: an id");
 }
 
 
@@ -271,6 +273,52 @@ is_deeply($_[-1]{json}, { type => 'error', request_id =>
               $s->header('request-id'), error => { type => 'api_error',
               message => 'The engine failed.' } }, 'in its shape');
 is(scalar(grep { $_->{event} eq 'message_stop' } @_), 0, 'without an end');
+
+
+# counting: a prompt has as many tokens as the message that it begins
+
+my $count = "$uri/count_tokens";
+
+for (body('x'), body('x', %tool, system => 'S'), body('x', %think)) {
+    my $n = $t->post("/anthropic$count", $_);
+    my $m = $t->post($uri, $_);
+
+    is($n->{status}, 200, 'a count') or diag($n->{body});
+    is($n->{body}, '{"input_tokens":' . $m->{json}{usage}{input_tokens} . '}',
+       'of the same prompt');
+    like($n->{headers}{'request-id'}, qr/^req_[0-9a-f]{32}$/, 'its id');
+}
+
+$e = body('x', stream => $true);
+delete $e->{max_tokens};
+is($t->post($count, $e)->{headers}{'content-type'}, 'application/json',
+   'neither max_tokens nor stream belong to it');
+refused($t->post($count, body('x', model => 'no')), 400, $bad,
+        qr/^model: Model Not Exist/, 'a count without a model');
+refused($t->get($count), 405, $bad, qr/POST/, 'GET of a count');
+refused($t->post($count, body('x', temperature => 9)), 400, $bad,
+        qr/temperature/, 'a count with a wrong field');
+
+# a client that leaves, and a timeout: both end the COUNT, and no other request
+
+$s = $t->stream(say("t a\nwait\nt b"), uri => $uri);
+$e = $s->next_event until ($e->{event} // '') eq 'content_block_delta';
+
+refused($t->post("/late$count", body("!fake\nhold")), 504, 'timeout_error',
+        qr/not complete in time/, 'a count that takes too long');
+
+my $counts = sub { scalar grep { /^count / } split /\n/, $fake->output };
+my $before = $counts->();
+my $http = $t->connect;
+$http->send_request('POST', $count, body => json_encode(body("!fake\nhold")));
+wait_until(sub { $counts->() > $before && scalar(cancelled($fake)) == 1 },
+           20, 'the first cancel and the second count');
+$http->close;
+wait_until(sub { scalar(cancelled($fake)) == 2 }, 20, 'the second cancel');
+is(ctl($fake, 'sessions'), 1, 'the session stays');
+ctl($fake, 'go 1');
+is(($s->events)[-1]{event}, 'message_stop', 'and so does a stream');
+is($t->post($count, body('x'))->{status}, 200, 'slots can be used again');
 
 
 # each field: values that are accepted, and values that are refused

@@ -36,7 +36,8 @@
  *     free         always
  *
  * delta, close and ping are called for streams only.  An answer that is not
- * streamed is written by finish from the message that was collected.
+ * streamed is written by finish from the message that was collected.  An API
+ * with count set has only create, read, finish or error, and free.
  */
 
 typedef enum {
@@ -75,6 +76,8 @@ typedef struct {
     time_t                    created;
 
     /* set before finish */
+    uint32_t                  counted;      /* tokens of the prompt, if the API
+                                               has count set */
     ngx_str_t                 conversation; /* its id; empty: none */
     int64_t                   version;      /* with this turn */
     const char               *unsaved;      /* why the turn is not stored;
@@ -100,6 +103,8 @@ struct ngx_http_dsa_api_s {
                                                NULL: none */
     const char               *stream_type;  /* content type of a stream */
     const char               *finish_reason[NGX_HTTP_DSA_FINISHES];
+    ngx_uint_t                count;        /* 1: the tokens of the prompt are
+                                               counted, and that is all */
 
     /* A zeroed answer of the API's own size; NULL: no memory. */
     ngx_http_dsa_api_answer_t *

@@ -18,6 +18,7 @@
 static const ngx_http_dsa_api_t  *ngx_http_dsa_apis[] = {
     &ngx_http_dsa_openai,
     &ngx_http_dsa_anthropic,
+    &ngx_http_dsa_anthropic_count,
     &ngx_http_dsa_completions,
     NULL
 };
