@@ -1,0 +1,117 @@
+// Copyright (C) The nginx-dsa authors
+//
+// Talks to a server with Anthropic's client and prints what it got as one line
+// of JSON.
+//
+//     node client.mjs BASE_URL COMMAND JSON
+//
+// Commands: create and stream (the same request both ways), count, tools (a
+// loop in which each call is answered by the next one of "results"), abort (a
+// stream is left after its first text).
+
+import Anthropic from "@anthropic-ai/sdk";
+
+const [baseURL, command, text] = process.argv.slice(2);
+const args = JSON.parse(text ?? "{}");
+const client = new Anthropic({ baseURL, apiKey: "sk-test", maxRetries: 0,
+                               timeout: 120000 });
+
+// What both ways of an answer have.
+
+function plain(message) {
+    return {
+        type: message.type,
+        role: message.role,
+        content: message.content,
+        stop_reason: message.stop_reason,
+        stop_sequence: message.stop_sequence,
+        usage: message.usage,
+    };
+}
+
+async function streamed(request, got) {
+    const stream = client.messages.stream(request);
+
+    for (const [event, member] of [["text", "text"],
+                                   ["thinking", "thinking"]]) {
+        got[member] = "";
+        stream.on(event, delta => { got[member] += delta; });
+    }
+
+    stream.on("inputJson", () => { got.json = (got.json ?? 0) + 1; });
+
+    return stream.finalMessage();
+}
+
+const commands = {
+
+    async create() {
+        return plain(await client.messages.create(args));
+    },
+
+    async stream() {
+        const got = {};
+
+        return { ...plain(await streamed(args, got)), got };
+    },
+
+    async count() {
+        return client.messages.countTokens(args);
+    },
+
+    async tools() {
+        const { results, ...request } = args;
+        const rounds = [];
+
+        for (const result of [...results, null]) {
+            const message = await streamed(request, {});
+
+            rounds.push(plain(message));
+
+            const calls = message.content.filter(b => b.type === "tool_use");
+
+            if (calls.length === 0 || result === null) {
+                break;
+            }
+
+            request.messages = [
+                ...request.messages,
+                { role: "assistant", content: message.content },
+                { role: "user", content: calls.map(call => ({
+                    type: "tool_result", tool_use_id: call.id,
+                    content: result })) },
+            ];
+        }
+
+        return { rounds, messages: request.messages };
+    },
+
+    async abort() {
+        const stream = client.messages.stream(args);
+        let text = null;
+
+        stream.on("text", delta => {
+            text ??= delta;
+            stream.abort();
+        });
+
+        try {
+            await stream.done();
+        } catch (e) {
+            return { text, error: e.constructor.name };
+        }
+
+        return { text, error: null };
+    },
+};
+
+try {
+    console.log(JSON.stringify(await commands[command]()));
+
+} catch (e) {
+    console.log(JSON.stringify({
+        error: e.constructor.name, status: e.status ?? null,
+        message: e.message, type: e.type ?? null,
+        request_id: e.requestID ?? null, body: e.error ?? null,
+    }));
+}
