@@ -321,6 +321,51 @@ is(($s->events)[-1]{event}, 'message_stop', 'and so does a stream');
 is($t->post($count, body('x'))->{status}, 200, 'slots can be used again');
 
 
+# the requests of Claude Code
+
+my %prompt;
+
+for my $name (qw/ first first-again tools later title quota /) {
+    my $body = read_file("$DSA::Test::root/t/data/anthropic/$name.json");
+    my $r = $t->post("$uri?beta=true", $body, headers =>
+                     [ 'anthropic-version', '2023-06-01', 'anthropic-beta',
+                       'claude-code-20250219,context-management-2025-06-27' ]);
+
+    is($r->{status}, 200, "Claude Code's $name") or diag($r->{body});
+    ($prompt{$name}) = (submitted($fake))[-1] =~ / prompt=(.*)/;
+}
+
+my $why = "Why does the test fail?[<\x{ff5c}Assistant\x{ff5c}>]";
+my $note = '<system-reminder>\nThe TodoWrite tool hasn\'t been used recently.'
+    . '\n</system-reminder>';
+utf8::encode($_) for $why, $note;
+
+is($prompt{'first-again'}, $prompt{first}, 'a billing header changes nothing');
+unlike($prompt{$_}, qr/x-anthropic-billing/, "$_: it is not in the prompt")
+    for sort keys %prompt;
+ok(index($prompt{first}, "]You are Claude Code, Anthropic's official CLI for "
+         . 'Claude.\nYou are an interactive') > 0, 'the system blocks');
+is(scalar(() = $prompt{first} =~ /\\n\{"name": "/g), 9, 'each tool in a line');
+ok(index($prompt{first}, 'Use tabs.\n</system-reminder>\n' . $why) > 0,
+   'reminders beside a question');
+ok(index($prompt{tools}, "$why\[<think>]I look at the log and at the code."
+         . '[</think>]I\'ll look at both.') > 0,
+   'the reasoning of a tool round');
+ok(index($prompt{tools}, '<result>Exit code 2\nFAIL: a.c:7</result>\n<result>'
+         . "     6\tint x;\\n     7\tassert(x);\\n\\n\\n$note</result>\\n"
+         . '</function_results>\n\n[<think>]') > 0,
+   'results, and the reminder in the last one') or diag($prompt{tools});
+ok(index($prompt{later}, 'has not been read yet.</tool_use_error>\n\nThe file '
+         . '/src/project/a.c was changed by the user.</result>') > 0,
+   'a system message in the result before it') or diag($prompt{later});
+unlike($prompt{later}, qr/I look at the log/, 'a new question ends reasoning');
+like($prompt{later}, qr/interrupted by user\]Go on\.\[/, 'the question');
+
+is($t->post("$count?beta=true",
+            scalar read_file("$DSA::Test::root/t/data/anthropic/count.json"))
+     ->{status}, 200, 'Claude Code\'s count');
+
+
 # each field: values that are accepted, and values that are refused
 
 my $int = qr/expected an integer/;
