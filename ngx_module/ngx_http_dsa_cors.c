@@ -28,7 +28,7 @@ static ngx_int_t ngx_http_dsa_cors_add(ngx_http_request_t *r,
 /* the headers of a response that a page may read besides the simple ones */
 
 static const ngx_str_t  ngx_http_dsa_cors_exposed = ngx_string(
-    "Retry-After, x-request-id, "
+    "Retry-After, request-id, x-request-id, "
     "x-ratelimit-limit-requests, x-ratelimit-limit-tokens, "
     "x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, "
     "x-ratelimit-reset-requests, x-ratelimit-reset-tokens");
