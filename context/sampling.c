@@ -19,6 +19,8 @@ static int dsa_sampling_read_numbers(dsa_reader_t *r,
 static int dsa_sampling_read_n(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_sampling_read_max_tokens(dsa_reader_t *r,
     const dsa_json_t *root);
+static int dsa_sampling_read_limit(dsa_reader_t *r, const dsa_json_t *root,
+    const dsa_at_t *at, uint32_t *n);
 static int dsa_sampling_read_seed(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_sampling_read_stop(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_sampling_add_stop(dsa_reader_t *r, const dsa_at_t *at,
@@ -124,28 +126,64 @@ dsa_sampling_read_n(dsa_reader_t *r, const dsa_json_t *root)
 static int
 dsa_sampling_read_max_tokens(dsa_reader_t *r, const dsa_json_t *root)
 {
-    int          rc;
-    int64_t      n;
-    dsa_at_t     at = { NULL, "max_tokens", 0 };
-    dsa_json_t  *v;
+    size_t    i;
+    uint32_t  n;
+    dsa_at_t  at = { NULL, NULL, 0 };
 
-    if (dsa_read_any(root, at.name, &v) == 0) {
-        at.name = "max_completion_tokens";
+    static const char *const  names[] = {
+        "max_tokens", "max_completion_tokens"
+    };
 
-        if (dsa_read_any(root, at.name, &v) == 0) {
-            return DSA_OK;
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        at.name = names[i];
+        n = 0;
+
+        if (dsa_sampling_read_limit(r, root, &at, &n) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        if (n == 0) {
+            continue;
+        }
+
+        if (r->chat->max_tokens != 0 && r->chat->max_tokens != n) {
+            return dsa_refuse_at(r->refusal, &at, "the value differs from "
+                                 "that of max_tokens; expected the same, or "
+                                 "only one of the two fields");
+        }
+
+        if (r->chat->max_tokens == 0) {
+            r->chat->max_tokens = n;
+            r->chat->max_tokens_field = names[i];
         }
     }
 
-    rc = dsa_read_whole(v, &n);
+    return DSA_OK;
+}
 
-    if (rc == DSA_ERROR) {
-        return dsa_refuse_type(r->refusal, &at, v, "an integer");
+
+/* *n as max_tokens in chat.h; it is left unchanged if there is no field. */
+
+static int
+dsa_sampling_read_limit(dsa_reader_t *r, const dsa_json_t *root,
+    const dsa_at_t *at, uint32_t *n)
+{
+    int          rc;
+    int64_t      value;
+    dsa_json_t  *v;
+
+    if (dsa_read_any(root, at->name, &v) == 0) {
+        return DSA_OK;
     }
 
-    r->chat->max_tokens_field = at.name;
-    r->chat->max_tokens = rc == DSA_OK && n > 0 && n < UINT32_MAX
-                          ? (uint32_t) n : UINT32_MAX;
+    rc = dsa_read_whole(v, &value);
+
+    if (rc == DSA_ERROR) {
+        return dsa_refuse_type(r->refusal, at, v, "an integer");
+    }
+
+    *n = rc == DSA_OK && value > 0 && value < UINT32_MAX ? (uint32_t) value
+                                                         : UINT32_MAX;
 
     return DSA_OK;
 }

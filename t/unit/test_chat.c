@@ -190,6 +190,10 @@ static const struct {
     { R("\"max_tokens\":\"9\""), "max_tokens", "expected an integer" },
     { R("\"max_completion_tokens\":0.5"), "max_completion_tokens",
       "expected an integer" },
+    { R("\"max_tokens\":9,\"max_completion_tokens\":8"),
+      "max_completion_tokens", "the value differs from that of max_tokens" },
+    { R("\"max_tokens\":9,\"max_completion_tokens\":\"8\""),
+      "max_completion_tokens", "expected an integer" },
     { R("\"max_completion_tokens\":{}"), "max_completion_tokens",
       "expected an integer" },
     { R("\"seed\":18446744073709551616"), "seed", "Invalid seed value" },
@@ -643,7 +647,7 @@ test_fields(void **state)
     assert_int_equal(chat.max_tokens, 9);
     assert_true(chat.seed == UINT64_MAX);
 
-    must_read(&chat, arena, R("\"max_completion_tokens\":9,\"max_tokens\":8,"
+    must_read(&chat, arena, R("\"max_completion_tokens\":8,\"max_tokens\":8,"
                               "\"seed\":-1,\"stop\":\"\""));
     assert_int_equal(chat.max_tokens, 8);
     assert_true(chat.seed == UINT64_MAX && chat.has_seed);
