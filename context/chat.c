@@ -61,6 +61,7 @@ dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
         || dsa_read_tools(&r, NULL, root, &chat->tools) != DSA_OK
         || dsa_read_thinking(&r, root) != DSA_OK
         || dsa_read_sampling(&r, root) != DSA_OK
+        || dsa_read_window(&r, root) != DSA_OK
         || dsa_read_bias(&r, root) != DSA_OK
         || dsa_read_logprobs(&r, root) != DSA_OK
         || dsa_read_stream(&r, root) != DSA_OK

@@ -69,6 +69,16 @@ typedef struct {
 typedef struct dsa_completion_s  dsa_completion_t;      /* completion.h */
 
 
+/* What leaves the prompt of a long history, see window.h. */
+
+typedef enum {
+    DSA_WINDOW_UNSET = 0,               /* the server's default */
+    DSA_WINDOW_NONE,
+    DSA_WINDOW_DISCARD_75,
+    DSA_WINDOW_DISCARD_ALL
+} dsa_window_e;
+
+
 typedef struct {
     dsa_str_t           model;
     dsa_str_t           conversation;   /* empty: none */
@@ -106,6 +116,7 @@ typedef struct {
     dsa_chat_bias_t    *bias;           /* each id once */
     uint32_t            n_bias;
 
+    dsa_window_e        window;
     dsa_tool_choice_e   tool_choice;
     uint32_t            tool;           /* DSA_TOOL_CHOICE_NAMED: which one */
     dsa_json_t         *schema;         /* of a json_schema */

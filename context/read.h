@@ -115,11 +115,15 @@ int dsa_read_model(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_stream(dsa_reader_t *r, const dsa_json_t *root);
 
 
-/* thinking.c, sampling.c, bias.c: their fields of the request. */
+/*
+ * thinking.c, sampling.c, bias.c and window_field.c: their fields of the
+ * request.  The last one is "context_management", an extension of this server.
+ */
 
 int dsa_read_thinking(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_sampling(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root);
+int dsa_read_window(dsa_reader_t *r, const dsa_json_t *root);
 
 
 /* format.c: the structure of the answer; tools are read before. */

@@ -22,7 +22,7 @@
 
 /*
  * The way of a chat to the engine, from top to bottom: identify the caller,
- * read the body, load the conversation, encode, submit.
+ * read the body, load the conversation, shorten a long history, encode, submit.
  */
 
 static void ngx_http_dsa_chat_body_handler(ngx_http_request_t *r);
@@ -39,6 +39,8 @@ static void ngx_http_dsa_chat_loaded(ngx_http_request_t *r, ngx_uint_t status,
 static ngx_int_t ngx_http_dsa_chat_prepend(ngx_http_dsa_request_t *req,
     const dsa_schema_conversation_t *conversation);
 static void ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_submit(void *data, ngx_int_t rc);
 static ngx_int_t ngx_http_dsa_chat_collect(ngx_http_dsa_request_t *req);
 
 
@@ -493,10 +495,67 @@ ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req)
         return;
     }
 
-    if (ngx_http_dsa_submit_encode(submit, &req->failure) != NGX_OK) {
+    ngx_http_dsa_chat_window(req);
+}
+
+
+/* Has a long history shortened. */
+
+static void
+ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
+{
+    dsa_window_e              strategy;
+    ngx_http_dsa_window_t    *win;
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+
+    strategy = req->submit.chat->window;
+
+    if (strategy == DSA_WINDOW_UNSET) {
+        strategy = dlcf->context_strategy;
+    }
+
+    win = &req->window;
+    win->request = req->http;
+    win->submit = &req->submit;
+    win->failure = &req->failure;
+    win->percent = dlcf->context_threshold;
+    win->handler = ngx_http_dsa_chat_submit;
+    win->data = req;
+
+    ngx_http_dsa_window_start(win, strategy);
+}
+
+
+static void
+ngx_http_dsa_chat_submit(void *data, ngx_int_t rc)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (rc == NGX_OK && req->window.applied.len != 0) {
+        req->answer.api->context = &req->window.report;
+
+        rc = ngx_http_dsa_add_header(req->http, "X-DSA-Context",
+                                     req->window.report.strategy);
+        if (rc != NGX_OK) {
+            ngx_http_dsa_failure_memory(&req->failure);
+        }
+    }
+
+    if (rc != NGX_OK
+        || ngx_http_dsa_submit_encode(&req->submit, &req->failure) != NGX_OK)
+    {
         ngx_http_dsa_request_fail(req);
         return;
     }
+
+    /* the prompt has its own copy of the texts */
+
+    req->submit.chat->messages = NULL;
+    req->submit.chat->n_messages = 0;
+
+    ngx_http_dsa_window_detach(&req->window);
 
     ngx_http_dsa_events_submit(req);
 }

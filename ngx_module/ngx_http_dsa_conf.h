@@ -40,6 +40,8 @@ typedef struct {
     ngx_array_t                  *cors;     /* ngx_str_t: origins; empty: off */
     ngx_flag_t                    keepalive_json;
     ngx_flag_t                    ignore_client_abort;
+    ngx_uint_t                    context_strategy;     /* dsa_window_e */
+    ngx_int_t                     context_threshold;    /* percent */
 } ngx_http_dsa_loc_conf_t;
 
 

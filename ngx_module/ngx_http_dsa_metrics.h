@@ -43,6 +43,11 @@ typedef enum {
 } ngx_http_dsa_cancel_e;
 
 
+/* one more than the last dsa_window_e */
+
+#define NGX_HTTP_DSA_CONTEXTS     4
+
+
 /* status codes that are counted one by one, and one for all others */
 
 #define NGX_HTTP_DSA_CODES        17
@@ -67,6 +72,11 @@ typedef struct {
     uint64_t                  lost;         /* requests whose engine died */
     uint64_t                  redis_lost;   /* ledger entries */
     uint64_t                  redis_refused;    /* turns that are not stored */
+    uint64_t                  context_cuts[NGX_HTTP_DSA_CONTEXTS];
+                                            /* prompts that were shortened, by
+                                               dsa_window_e */
+    uint64_t                  context_calls;    /* tool calls that left */
+    uint64_t                  context_counts;   /* prompts that were counted */
     ngx_http_dsa_hist_t       histogram[NGX_HTTP_DSA_HISTOGRAMS];
 
     /* gauges: from here on a block counts only while its process lives */

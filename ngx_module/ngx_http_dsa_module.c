@@ -20,6 +20,7 @@
 #include "ngx_http_dsa_prometheus.h"
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_variables.h"
+#include "ngx_http_dsa_window.h"
 
 
 static char *ngx_http_dsa_pass(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -132,6 +133,20 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       ngx_http_dsa_cors_directive,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
+      NULL },
+
+    { ngx_string("dsa_context_strategy"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_enum_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_dsa_loc_conf_t, context_strategy),
+      ngx_http_dsa_window_strategies },
+
+    { ngx_string("dsa_context_threshold"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_dsa_window_threshold,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_dsa_loc_conf_t, context_threshold),
       NULL },
 
       ngx_null_command
@@ -287,6 +302,8 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->output_limit = NGX_CONF_UNSET_SIZE;
     conf->cors = NGX_CONF_UNSET_PTR;
+    conf->context_strategy = NGX_CONF_UNSET_UINT;
+    conf->context_threshold = NGX_CONF_UNSET;
 
     return conf;
 }
@@ -309,6 +326,10 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_size_value(conf->output_limit, prev->output_limit,
                               256 * 1024);
     ngx_conf_merge_ptr_value(conf->cors, prev->cors, &ngx_http_dsa_no_cors);
+    ngx_conf_merge_uint_value(conf->context_strategy, prev->context_strategy,
+                              DSA_WINDOW_NONE);
+    ngx_conf_merge_value(conf->context_threshold, prev->context_threshold,
+                         80);
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
+#include "context/window.h"
 
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_metrics.h"
@@ -63,6 +64,8 @@ typedef struct {
 
 
 static void ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total);
+static void ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
@@ -232,6 +235,7 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
                                           &total.histogram[i]);
     }
 
+    ngx_http_dsa_prometheus_contexts(&b, &total);
     ngx_http_dsa_prometheus_sessions(&b, &total);
 
     if (mcf->redis != NULL) {
@@ -300,6 +304,32 @@ ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
         dsa_buf_printf(b, "dsa_cancelled_total{reason=\"%s\"} %" PRIu64 "\n",
                        ngx_http_dsa_metrics_reason(i), total->cancelled[i]);
     }
+}
+
+
+static void
+ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total)
+{
+    dsa_window_e  i;
+
+    ngx_http_dsa_prometheus_head(b, "dsa_context_cuts_total", "counter",
+                                 "Prompts that a context strategy has "
+                                 "shortened.");
+
+    for (i = DSA_WINDOW_DISCARD_75; i < NGX_HTTP_DSA_CONTEXTS; i++) {
+        dsa_buf_printf(b, "dsa_context_cuts_total{strategy=\"%s\"} %" PRIu64
+                       "\n", dsa_window_name(i), total->context_cuts[i]);
+    }
+
+    ngx_http_dsa_prometheus_one(b, "dsa_context_dropped_calls_total",
+                                "counter", "Tool calls that these prompts "
+                                "lack.", total->context_calls);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_context_counts_total", "counter",
+                                "Prompts whose tokens an engine has counted "
+                                "for a context strategy.",
+                                total->context_counts);
 }
 
 

@@ -489,6 +489,7 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
     }
 
     ngx_http_dsa_pool_leave(&req->submit.waiter);
+    ngx_http_dsa_window_detach(&req->window);
 
     if (record->call.session != NULL && !req->timer.expired) {
         c = req->http->connection;

@@ -20,6 +20,7 @@
 #include "ngx_http_dsa_submit.h"
 #include "ngx_http_dsa_timer.h"
 #include "ngx_http_dsa_usage_record.h"
+#include "ngx_http_dsa_window.h"
 
 
 /*
@@ -52,6 +53,7 @@ struct ngx_http_dsa_request_s {
     ngx_http_dsa_failure_t        failure;
     ngx_http_dsa_timer_t          timer;
     ngx_http_dsa_conversation_t   conversation;
+    ngx_http_dsa_window_t         window;
 
     ngx_str_t                     tenant;   /* empty: none */
     ngx_uint_t                    reason;   /* ngx_http_dsa_cancel_e */

@@ -84,18 +84,9 @@ ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     }
 
     if (rc != DSA_OK) {
-        if (dsa_arena_exceeded(submit->work)) {
-            ngx_http_dsa_failure_set(failure,
-                                     NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                     ngx_http_dsa_submit_param(submit),
-                                     "The prompt is too long.");
-
-        } else {
-            ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST,
-                                     ngx_http_dsa_submit_param(submit), "%s",
-                                     err.text);
-        }
-
+        ngx_http_dsa_submit_unencoded(submit->work, &err,
+                                      ngx_http_dsa_submit_param(submit),
+                                      failure);
         return NGX_ERROR;
     }
 
@@ -116,6 +107,21 @@ static const char *
 ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit)
 {
     return submit->chat->completion != NULL ? "prompt" : "messages";
+}
+
+
+void
+ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
+    const char *param, ngx_http_dsa_failure_t *failure)
+{
+    if (dsa_arena_exceeded(arena)) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                 param, "The prompt is too long.");
+
+    } else {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, param,
+                                 "%s", err->text);
+    }
 }
 
 

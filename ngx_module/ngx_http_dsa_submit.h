@@ -79,6 +79,13 @@ ngx_int_t ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_failure_t *failure);
 
 /*
+ * The failure after a prompt was not encoded into this arena, because of err;
+ * param: the field that has the prompt.
+ */
+void ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
+    const char *param, ngx_http_dsa_failure_t *failure);
+
+/*
  * Submits the prompt to the next engine.  NGX_OK: call has a session;
  * NGX_AGAIN: the waiter's handler will be called, submit again then;
  * NGX_ERROR: there is no engine for the prompt, which is the failure.

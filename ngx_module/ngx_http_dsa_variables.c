@@ -47,6 +47,10 @@ static ngx_http_variable_t  ngx_http_dsa_vars[] = {
       offsetof(ngx_http_dsa_request_t, conversation.id),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
+    { ngx_string("dsa_context"), NULL, ngx_http_dsa_variable_str,
+      offsetof(ngx_http_dsa_request_t, window.applied),
+      NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
     { ngx_string("dsa_route"), NULL, ngx_http_dsa_variable_str,
       offsetof(ngx_http_dsa_request_t, submit.route),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },

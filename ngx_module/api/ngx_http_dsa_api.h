@@ -57,6 +57,15 @@ typedef struct {
 } ngx_http_dsa_api_error_t;
 
 
+/* What a context strategy has left out of the prompt. */
+
+typedef struct {
+    const char               *strategy;
+    uint32_t                  messages;
+    uint32_t                  calls;        /* of tools, in these messages */
+} ngx_http_dsa_api_context_t;
+
+
 #define NGX_HTTP_DSA_API_ID_PREFIX  16
 
 
@@ -82,6 +91,9 @@ typedef struct {
     int64_t                   version;      /* with this turn */
     const char               *unsaved;      /* why the turn is not stored;
                                                NULL: it is */
+
+    const ngx_http_dsa_api_context_t  *context;     /* NULL: nothing is left
+                                                       out of the prompt */
 
     ngx_http_dsa_message_t   *message;      /* NULL: not collected */
     char                      call_id[NGX_HTTP_DSA_CALL_ID_LEN + 1];

@@ -315,6 +315,7 @@ ngx_http_dsa_openai_chunk_finish(ngx_http_dsa_openai_t *o,
     ngx_http_dsa_openai_choice_end(o, &w, a->api->finish_reason[reason]);
     ngx_http_dsa_openai_usage(o, &w, usage);
     ngx_http_dsa_openai_conversation(o, &w);
+    ngx_http_dsa_openai_context(o, &w);
     dsa_json_object_end(&w);
 
     dsa_buf_addz(w.out, "\n\ndata: [DONE]\n\n");

@@ -49,6 +49,7 @@ ngx_http_dsa_openai_object(ngx_http_dsa_openai_t *o,
 
     ngx_http_dsa_openai_usage(o, &w, usage);
     ngx_http_dsa_openai_conversation(o, &w);
+    ngx_http_dsa_openai_context(o, &w);
     ngx_http_dsa_openai_str(&w, "system_fingerprint", &a->fingerprint);
     dsa_json_object_end(&w);
 }
@@ -300,6 +301,29 @@ ngx_http_dsa_openai_conversation(ngx_http_dsa_openai_t *o,
         dsa_json_stringz(w, a->unsaved);
     }
 
+    dsa_json_object_end(w);
+}
+
+
+void
+ngx_http_dsa_openai_context(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w)
+{
+    const ngx_http_dsa_api_context_t  *context;
+
+    context = o->answer.context;
+
+    if (context == NULL) {
+        return;
+    }
+
+    dsa_json_key(w, "context_management");
+    dsa_json_object(w);
+    dsa_json_key(w, "applied");
+    dsa_json_stringz(w, context->strategy);
+    dsa_json_key(w, "dropped_messages");
+    dsa_json_uint(w, context->messages);
+    dsa_json_key(w, "dropped_tool_calls");
+    dsa_json_uint(w, context->calls);
     dsa_json_object_end(w);
 }
 

@@ -37,14 +37,17 @@ void ngx_http_dsa_openai_object(ngx_http_dsa_openai_t *o,
 
 /*
  * The last members of a choice and of its object: logprobs, finish_reason
- * (NULL: null), then, at the end of an answer, usage and conversation.  The
- * writer is in the choice; afterwards it is in the object.
+ * (NULL: null), then, at the end of an answer, usage, conversation and what a
+ * context strategy has left out of the prompt.  The writer is in the choice;
+ * afterwards it is in the object.
  */
 void ngx_http_dsa_openai_choice_end(ngx_http_dsa_openai_t *o,
     dsa_json_writer_t *w, const char *finish);
 void ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o,
     dsa_json_writer_t *w, const ngx_http_dsa_usage_t *usage);
 void ngx_http_dsa_openai_conversation(ngx_http_dsa_openai_t *o,
+    dsa_json_writer_t *w);
+void ngx_http_dsa_openai_context(ngx_http_dsa_openai_t *o,
     dsa_json_writer_t *w);
 
 /* A logprob as a JSON number. */

@@ -1,0 +1,436 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_dsa_body.h"
+#include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_models.h"
+#include "ngx_http_dsa_window.h"
+
+
+static void ngx_http_dsa_window_waited(void *data);
+static void ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win);
+static ngx_str_t *ngx_http_dsa_window_model(ngx_http_dsa_submit_t *submit);
+static void ngx_http_dsa_window_step(ngx_http_dsa_window_t *win);
+static ngx_int_t ngx_http_dsa_window_encode(ngx_http_dsa_window_t *win);
+static ngx_int_t ngx_http_dsa_window_count(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data);
+static void ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_apply(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_memory(ngx_http_dsa_window_t *win);
+
+
+ngx_conf_enum_t  ngx_http_dsa_window_strategies[] = {
+    { ngx_string("none"), DSA_WINDOW_NONE },
+    { ngx_string("discard_75"), DSA_WINDOW_DISCARD_75 },
+    { ngx_string("discard_all"), DSA_WINDOW_DISCARD_ALL },
+    { ngx_null_string, 0 }
+};
+
+
+char *
+ngx_http_dsa_window_threshold(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    char  *p = conf;
+
+    ngx_int_t   n, *percent;
+    ngx_str_t  *value;
+
+    percent = (ngx_int_t *) (p + cmd->offset);
+
+    if (*percent != NGX_CONF_UNSET) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+    n = NGX_ERROR;
+
+    if (value[1].len > 1 && value[1].data[value[1].len - 1] == '%') {
+        n = ngx_atoi(value[1].data, value[1].len - 1);
+    }
+
+    if (n < 1 || n > 100) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" is not a threshold; expected a whole "
+                           "number from \"1%%\" to \"100%%\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    *percent = n;
+
+    return NGX_CONF_OK;
+}
+
+
+void
+ngx_http_dsa_window_start(ngx_http_dsa_window_t *win, dsa_window_e strategy)
+{
+    /* a text completion has no messages that could leave */
+
+    if (strategy == DSA_WINDOW_NONE
+        || win->submit->chat->completion != NULL)
+    {
+        win->handler(win->data, NGX_OK);
+        return;
+    }
+
+    win->full = *win->submit->chat;
+    win->full.window = strategy;
+    win->call.handler = ngx_http_dsa_window_event;
+    win->call.data = win;
+
+    if (ngx_http_dsa_pool_opening(win->submit->pool)) {
+
+        /* the length of the context comes with the first hello */
+
+        win->waiter.handler = ngx_http_dsa_window_waited;
+        win->waiter.data = win;
+        ngx_http_dsa_pool_wait(win->submit->pool, &win->waiter);
+        return;
+    }
+
+    ngx_http_dsa_window_begin(win);
+}
+
+
+/* An engine of the pool became ready, or its connection failed. */
+
+static void
+ngx_http_dsa_window_waited(void *data)
+{
+    ngx_http_dsa_window_t *win = data;
+
+    ngx_connection_t  *c;
+
+    c = win->request->connection;
+
+    ngx_http_set_log_request(c->log, win->request);
+
+    ngx_http_dsa_window_begin(win);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win)
+{
+    uint32_t  context;
+
+    context = ngx_http_dsa_pool_context(win->submit->pool,
+                                        ngx_http_dsa_window_model(win->submit));
+
+    win->threshold = (uint64_t) context * win->percent / 100;
+
+    if (win->threshold == 0) {
+
+        /* no engine has this model */
+
+        win->handler(win->data, NGX_OK);
+        return;
+    }
+
+    win->memory = dsa_arena_create(NGX_HTTP_DSA_ARENA(win->full.n_messages
+                                                  * sizeof(dsa_message_t)));
+
+    if (win->memory == NULL
+        || dsa_window_init(&win->replay, win->memory, &win->full,
+                           win->full.window, win->threshold)
+           != DSA_OK)
+    {
+        ngx_http_dsa_window_memory(win);
+        return;
+    }
+
+    ngx_http_dsa_window_step(win);
+}
+
+
+/* NULL: any model. */
+
+static ngx_str_t *
+ngx_http_dsa_window_model(ngx_http_dsa_submit_t *submit)
+{
+    return ngx_http_dsa_models_any(&submit->model) ? NULL : &submit->model;
+}
+
+
+/* Goes on until an engine has to count a prompt. */
+
+static void
+ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
+{
+    int        rc;
+    ngx_int_t  counted;
+
+    do {
+        if (!win->counted) {
+            if (ngx_http_dsa_window_encode(win) != NGX_OK) {
+                win->handler(win->data, NGX_ERROR);
+                return;
+            }
+
+            win->tried = 0;
+            counted = ngx_http_dsa_window_count(win);
+
+            if (counted == NGX_AGAIN) {
+                return;
+            }
+
+            if (counted == NGX_ERROR) {
+                win->handler(win->data, NGX_OK);
+                return;
+            }
+        }
+
+        win->counted = 0;
+        rc = dsa_window_counted(&win->replay, win->tokens);
+
+        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, win->request->connection->log, 0,
+                       "dsa context: at most %uD tokens, threshold %uD, %uD "
+                       "rounds leave", win->tokens, win->threshold,
+                       win->replay.cut);
+
+    } while (rc == DSA_AGAIN);
+
+    ngx_http_dsa_window_apply(win);
+}
+
+
+/* Encodes what is to be counted; NGX_ERROR with a failure. */
+
+static ngx_int_t
+ngx_http_dsa_window_encode(ngx_http_dsa_window_t *win)
+{
+    size_t     size;
+    dsa_err_t  err;
+
+    size = dsa_arena_used(win->submit->arena)
+           + dsa_arena_used(win->submit->work);
+
+    dsa_arena_destroy(win->arena);
+
+    win->arena = dsa_arena_create(NGX_HTTP_DSA_ARENA(size));
+
+    if (win->arena == NULL
+        || dsa_window_chat(&win->replay, win->arena, &win->left) != DSA_OK)
+    {
+        ngx_http_dsa_failure_memory(win->failure);
+        return NGX_ERROR;
+    }
+
+    if (dsa_encode(&win->prompt, win->arena, &win->left, &err) == DSA_OK) {
+        return NGX_OK;
+    }
+
+    ngx_http_dsa_submit_unencoded(win->arena, &err, "messages",
+                                  win->failure);
+
+    return NGX_ERROR;
+}
+
+
+/*
+ * NGX_OK: win->tokens is set; NGX_AGAIN: an engine counts; NGX_ERROR: there is
+ * no engine for it.
+ */
+
+static ngx_int_t
+ngx_http_dsa_window_count(ngx_http_dsa_window_t *win)
+{
+    uint32_t                 i;
+    ngx_int_t                rc;
+    ngx_http_dsa_field_t    *fields;
+    ngx_http_dsa_submit_t   *submit;
+    ngx_http_dsa_session_t  *s;
+
+    if (win->prompt.bytes <= win->threshold) {
+        win->tokens = win->prompt.bytes;
+        return NGX_OK;
+    }
+
+    submit = win->submit;
+
+    fields = dsa_arena_alloc(win->arena,
+                             win->prompt.n * sizeof(ngx_http_dsa_field_t));
+    if (fields == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < win->prompt.n; i++) {
+        fields[i].type = (dsa_link_field_e) win->prompt.segments[i].kind;
+        fields[i].value = win->prompt.segments[i].text;
+    }
+
+    for ( ;; ) {
+        s = ngx_http_dsa_pool_pick(submit->pool, win->tried,
+                                   ngx_http_dsa_window_model(submit), 0);
+        if (s == NULL) {
+            return NGX_ERROR;
+        }
+
+        win->tried |= 1ULL << s->index;
+
+        rc = ngx_http_dsa_session_count(s, &win->call, fields, win->prompt.n);
+
+        if (rc == NGX_OK) {
+            ngx_http_dsa_metrics_add(context_counts, 1);
+            return NGX_AGAIN;
+        }
+
+        if (rc == NGX_DECLINED) {
+
+            /* a prompt that the link cannot carry counts as too long */
+
+            win->tokens = UINT32_MAX;
+            return NGX_OK;
+        }
+    }
+}
+
+
+static void
+ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data)
+{
+    ngx_connection_t       *c;
+    dsa_link_counted_t      counted;
+    dsa_link_failure_t      error;
+    ngx_http_dsa_window_t  *win = call->data;
+
+    switch (event) {
+
+    case NGX_HTTP_DSA_EV_COUNTED:
+        ngx_memcpy(&counted, data, sizeof(dsa_link_counted_t));
+        win->tokens = counted.prompt_tokens;
+        win->counted = 1;
+        return;
+
+    case NGX_HTTP_DSA_EV_ERROR:
+        ngx_memcpy(&error, data, sizeof(dsa_link_failure_t));
+
+        if (error.code == DSA_LINK_E_OVERLOADED
+            || error.code == DSA_LINK_E_DRAINING)
+        {
+            win->retry = 1;
+
+        } else {
+            win->failed = 1;
+        }
+
+        return;
+
+    case NGX_HTTP_DSA_EV_FLUSH:
+        c = win->request->connection;
+        ngx_http_set_log_request(c->log, win->request);
+        ngx_http_dsa_window_flush(win);
+        ngx_http_run_posted_requests(c);
+        return;
+
+    default: /* NGX_HTTP_DSA_EV_LOST */
+        win->retry = 1;
+        return;
+    }
+}
+
+
+/* Goes on after the events; the request may be gone afterwards. */
+
+static void
+ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win)
+{
+    if (win->counted) {
+        ngx_http_dsa_window_step(win);
+        return;
+    }
+
+    if (win->retry && !win->failed) {
+        win->retry = 0;
+
+        switch (ngx_http_dsa_window_count(win)) {
+
+        case NGX_AGAIN:
+            return;
+
+        case NGX_OK:
+            win->counted = 1;
+            ngx_http_dsa_window_step(win);
+            return;
+
+        default: /* NGX_ERROR */
+            break;
+        }
+    }
+
+    ngx_log_error(NGX_LOG_WARN, win->request->connection->log, 0,
+                  "no engine could count the prompt, so that all of it is "
+                  "submitted");
+
+    win->handler(win->data, NGX_OK);
+}
+
+
+static void
+ngx_http_dsa_window_apply(ngx_http_dsa_window_t *win)
+{
+    dsa_chat_t                  *chat;
+    ngx_http_dsa_api_context_t  *report;
+
+    if (win->replay.cut != 0) {
+        report = &win->report;
+
+        report->strategy = dsa_window_name(win->full.window);
+        dsa_window_left(&win->replay, &report->messages, &report->calls);
+
+        win->applied.data = (u_char *) report->strategy;
+        win->applied.len = ngx_strlen(report->strategy);
+
+        ngx_http_dsa_metrics_add(context_cuts[win->full.window], 1);
+        ngx_http_dsa_metrics_add(context_calls, report->calls);
+
+        chat = win->submit->chat;
+        chat->messages = win->left.messages;
+        chat->n_messages = win->left.n_messages;
+        chat->n_stored = 0;
+    }
+
+    win->handler(win->data, NGX_OK);
+}
+
+
+static void
+ngx_http_dsa_window_memory(ngx_http_dsa_window_t *win)
+{
+    ngx_http_dsa_failure_memory(win->failure);
+
+    win->handler(win->data, NGX_ERROR);
+}
+
+
+void
+ngx_http_dsa_window_detach(ngx_http_dsa_window_t *win)
+{
+    if (win->call.session != NULL) {
+        ngx_http_dsa_session_abandon(&win->call);
+    }
+
+    ngx_http_dsa_call_untouch(&win->call);
+    ngx_http_dsa_pool_leave(&win->waiter);
+
+    dsa_arena_destroy(win->arena);
+    dsa_arena_destroy(win->memory);
+
+    win->arena = NULL;
+    win->memory = NULL;
+}
+
+
+_Static_assert(DSA_WINDOW_DISCARD_ALL + 1 == NGX_HTTP_DSA_CONTEXTS,
+               "a counter for each strategy");
