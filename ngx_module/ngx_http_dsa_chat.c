@@ -504,10 +504,12 @@ ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req)
 static void
 ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
 {
-    dsa_window_e              strategy;
-    ngx_http_dsa_window_t    *win;
-    ngx_http_dsa_loc_conf_t  *dlcf;
+    dsa_window_e               strategy;
+    ngx_http_dsa_window_t     *win;
+    ngx_http_dsa_loc_conf_t   *dlcf;
+    ngx_http_dsa_main_conf_t  *mcf;
 
+    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
     dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
 
     strategy = req->submit.chat->window;
@@ -521,6 +523,8 @@ ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
     win->submit = &req->submit;
     win->failure = &req->failure;
     win->percent = dlcf->context_threshold;
+    win->stored.redis = mcf->redis;
+    win->stored.tenant = req->tenant;
     win->handler = ngx_http_dsa_chat_submit;
     win->data = req;
 

@@ -76,6 +76,7 @@ typedef struct {
                                             /* prompts that were shortened, by
                                                dsa_window_e */
     uint64_t                  context_calls;    /* tool calls that left */
+    uint64_t                  context_found;    /* cuts that Redis had */
     uint64_t                  context_counts;   /* prompts that were counted */
     ngx_http_dsa_hist_t       histogram[NGX_HTTP_DSA_HISTOGRAMS];
 

@@ -326,6 +326,10 @@ ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
                                 "counter", "Tool calls that these prompts "
                                 "lack.", total->context_calls);
 
+    ngx_http_dsa_prometheus_one(b, "dsa_context_found_total", "counter",
+                                "Cuts of a prompt that Redis had.",
+                                total->context_found);
+
     ngx_http_dsa_prometheus_one(b, "dsa_context_counts_total", "counter",
                                 "Prompts whose tokens an engine has counted "
                                 "for a context strategy.",

@@ -18,13 +18,14 @@ static void ngx_http_dsa_window_waited(void *data);
 static void ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win);
 static ngx_str_t *ngx_http_dsa_window_model(ngx_http_dsa_submit_t *submit);
 static void ngx_http_dsa_window_step(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_looked(void *data);
 static ngx_int_t ngx_http_dsa_window_encode(ngx_http_dsa_window_t *win);
 static ngx_int_t ngx_http_dsa_window_count(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
     ngx_http_dsa_event_e event, const void *data);
 static void ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_apply(ngx_http_dsa_window_t *win);
-static void ngx_http_dsa_window_memory(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_no_memory(ngx_http_dsa_window_t *win);
 
 
 ngx_conf_enum_t  ngx_http_dsa_window_strategies[] = {
@@ -83,6 +84,9 @@ ngx_http_dsa_window_start(ngx_http_dsa_window_t *win, dsa_window_e strategy)
 
     win->full = *win->submit->chat;
     win->full.window = strategy;
+    win->stored.request = win->request;
+    win->stored.handler = ngx_http_dsa_window_looked;
+    win->stored.data = win;
     win->call.handler = ngx_http_dsa_window_event;
     win->call.data = win;
 
@@ -145,7 +149,7 @@ ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win)
                            win->full.window, win->threshold)
            != DSA_OK)
     {
-        ngx_http_dsa_window_memory(win);
+        ngx_http_dsa_window_no_memory(win);
         return;
     }
 
@@ -198,9 +202,29 @@ ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
                        "rounds leave", win->tokens, win->threshold,
                        win->replay.cut);
 
+        if (rc == DSA_AGAIN && !win->looked) {
+            win->looked = 1;
+
+            if (ngx_http_dsa_window_load(&win->stored, &win->replay,
+                                         win->memory, &win->submit->model)
+                == NGX_AGAIN)
+            {
+                return;
+            }
+        }
+
     } while (rc == DSA_AGAIN);
 
     ngx_http_dsa_window_apply(win);
+}
+
+
+/* Redis has replied, or cannot be used. */
+
+static void
+ngx_http_dsa_window_looked(void *data)
+{
+    ngx_http_dsa_window_step(data);
 }
 
 
@@ -384,6 +408,8 @@ ngx_http_dsa_window_apply(ngx_http_dsa_window_t *win)
     ngx_http_dsa_api_context_t  *report;
 
     if (win->replay.cut != 0) {
+        ngx_http_dsa_window_store(&win->stored);
+
         report = &win->report;
 
         report->strategy = dsa_window_name(win->full.window);
@@ -406,7 +432,7 @@ ngx_http_dsa_window_apply(ngx_http_dsa_window_t *win)
 
 
 static void
-ngx_http_dsa_window_memory(ngx_http_dsa_window_t *win)
+ngx_http_dsa_window_no_memory(ngx_http_dsa_window_t *win)
 {
     ngx_http_dsa_failure_memory(win->failure);
 
@@ -423,6 +449,7 @@ ngx_http_dsa_window_detach(ngx_http_dsa_window_t *win)
 
     ngx_http_dsa_call_untouch(&win->call);
     ngx_http_dsa_pool_leave(&win->waiter);
+    ngx_http_dsa_window_forget(&win->stored);
 
     dsa_arena_destroy(win->arena);
     dsa_arena_destroy(win->memory);

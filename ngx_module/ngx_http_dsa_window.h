@@ -18,6 +18,7 @@
 
 #include "ngx_http_dsa_failure.h"
 #include "ngx_http_dsa_submit.h"
+#include "ngx_http_dsa_window_memory.h"
 
 
 /*
@@ -36,6 +37,7 @@ typedef struct {
                                                dsa_chat_check() accepted */
     ngx_http_dsa_failure_t     *failure;
     ngx_uint_t                  percent;    /* of the context: the threshold */
+    ngx_http_dsa_window_memory_t  stored;   /* redis and tenant */
 
     /*
      * Called once, at once or later.  NGX_OK: submit->chat is what is to be
@@ -63,6 +65,7 @@ typedef struct {
     uint64_t                    tried;      /* engines, for this count */
     uint32_t                    threshold;  /* tokens */
     uint32_t                    tokens;     /* of COUNTED */
+    unsigned                    looked:1;   /* in Redis */
     unsigned                    counted:1;  /* tokens is set */
     unsigned                    failed:1;   /* an engine cannot count it */
     unsigned                    retry:1;    /* another engine may */

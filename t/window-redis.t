@@ -1,0 +1,222 @@
+# Copyright (C) The nginx-dsa authors
+#
+# Cuts of long histories in Redis: found again, separate for each tenant, and
+# not needed: while Redis is away, frozen or has damaged records, requests get
+# the same prompts.  An engine that stops or dies while it counts, and clients
+# that leave meanwhile.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+use constant { WINDOW => 4000, PAGE => 64 };
+
+my $chat = '/v1/chat/completions';
+
+my $t = DSA::Test->new('window-redis');
+my $server = $t->start_redis();
+my $redis = $t->redis;
+my $engine = $t->start_engine(conf => { backend => 'null',
+                                        context_length => WINDOW,
+                                        kv_memory => '64m' });
+
+$t->start_nginx(redis => 'timeout=1s', workers => 2,
+                http => 'dsa_context_strategy discard_75;'
+                        . 'dsa_tenant $http_x_tenant;');
+
+
+sub history {
+    my ($rounds) = @_;
+
+    return ({ role => 'user', content => 'Find the place.' },
+            map { my $i = $_;
+                  ({ role => 'assistant', content => '', tool_calls => [
+                       { id => "call_$i", type => 'function', function => {
+                           name => 'look', arguments => '{}' } } ] },
+                   { role => 'tool', tool_call_id => "call_$i",
+                     content => join ' ', map { "result $i-$_" } 1 .. 30 })
+            } 1 .. $rounds);
+}
+
+
+sub body {
+    my ($rounds) = @_;
+
+    return { model => 'deepseek-chat', max_tokens => 1,
+             messages => [ history($rounds) ] };
+}
+
+
+sub ask {
+    my ($rounds, $tenant) = @_;
+
+    return $t->post($chat, body($rounds),
+                    headers => [ 'X-Tenant' => $tenant || 'alice' ]);
+}
+
+
+# What a request got: its status, prompt, and calls that have left.
+
+sub got {
+    my ($r) = @_;
+
+    return join ' ', $r->{status}, $r->{json}{usage}{prompt_tokens} || '-',
+                     $r->{json}{context_management}{dropped_tool_calls} || 0;
+}
+
+
+sub metric { $t->metrics->{$_[0]} }
+sub records { my @keys = sort $redis->keys('dsa1:*:w:*'); return @keys }
+
+
+sub found {
+    my ($code) = @_;
+    my $before = metric('dsa_context_found_total');
+
+    $code->();
+
+    return metric('dsa_context_found_total') - $before;
+}
+
+
+wait_until(sub { metric('dsa_redis_connections') == 2 }, 10, 'Redis');
+
+
+# without a tenant nothing is stored; these are the expected prompts
+
+my %want;
+
+for my $n (8 .. 40) {
+    my $r = $t->post($chat, body($n));
+
+    $want{$n} = got($r);
+}
+
+is(scalar records(), 0, 'no tenant, no record');
+like($want{40}, qr/^200 \d+ [1-9]/, 'the prompts are cut');
+
+is(got(ask($_)), $want{$_}, "$_ rounds") for 8 .. 40;
+
+my @records = records();
+
+cmp_ok(scalar @records, '>', 2, 'the overflows have records');
+cmp_ok(scalar @records, '<', 10, 'not every request has one');
+
+for my $key (@records) {
+    like($key, qr/^dsa1:\{[0-9a-f]{32}\}:w:[0-9a-f]{64}$/, 'a key');
+    like($redis->cmd('GET', $key), qr/^v1 [1-9]\d*$/, 'its value');
+    cmp_ok($redis->cmd('TTL', $key), '>', 86000, 'its lifetime');
+}
+
+
+# found again, with fewer counts, and also by the workers after a reload
+
+for my $when ('again', 'after a reload') {
+    if ($when ne 'again') {
+        $t->reload();
+        wait_until(sub { metric('dsa_redis_connections') == 2 }, 10, 'Redis');
+    }
+
+    my $before = metric('dsa_context_counts_total');
+    my $r;
+
+    is(found(sub { $r = ask(40) }), 1, "$when: found");
+    is(got($r), $want{40}, 'the same prompt');
+    cmp_ok(metric('dsa_context_counts_total') - $before, '<=', 2,
+           'the history and the prompt are counted, nothing else');
+    cmp_ok($r->{json}{usage}{prompt_tokens_details}{cached_tokens}, '>=',
+           $r->{json}{usage}{prompt_tokens} - 2 * PAGE, 'it is cached');
+}
+
+
+# another tenant, and another history of the same one
+
+is(found(sub { is(got(ask(40, 'bob')), $want{40}, 'another tenant') }), 0,
+   'does not find it');
+cmp_ok(scalar records(), '>', scalar @records, 'it has a record of its own');
+
+is(found(sub {
+    my $other = body(40);
+    $other->{messages}[0]{content} .= ' ';
+    $t->post($chat, $other, headers => [ 'X-Tenant' => 'alice' ]);
+}), 0, 'another first message');
+
+
+# damaged records
+
+for my $value ('', 'v1', 'v1 ', 'v1 0', 'v1 -3', 'v1 x', 'v1 3 ', 'v2 3',
+               'v1 99', 'v1 99999999999', 'v1 00000000000000000003', "v1 \0",
+               undef)
+{
+    for my $key (@records) {
+        $redis->cmd('DEL', $key);
+        defined $value ? $redis->cmd('SET', $key, $value)
+                       : $redis->cmd('HSET', $key, 'v1', 3);
+    }
+
+    my $name = defined $value ? $value =~ s/\0/NUL/r : 'a hash';
+
+    is(got(ask(40)), $want{40}, "a record that is damaged: $name");
+}
+
+
+# frozen, away, and back
+
+$server->signal('STOP');
+is(got(ask(40)), $want{40}, 'Redis is frozen');
+
+my $counted = metric('dsa_context_counts_total');
+my $c = $t->connect;
+$c->send_request('POST', $chat, body => json_encode(body(40)),
+                 headers => [ 'X-Tenant' => 'alice' ]);
+wait_until(sub { metric('dsa_context_counts_total') > $counted }, 10,
+           'the first count');
+$c->reset;
+wait_until(sub { metric('dsa_requests_in_flight') == 0 }, 10, 'its end');
+$server->signal('CONT');
+
+$server->kill9;
+is(got(ask(40)), $want{40}, 'Redis is away');
+$server->restart;
+wait_until(sub { metric('dsa_redis_connections') == 2 }, 20, 'Redis');
+is(got(ask(40)), $want{40}, 'Redis is back, and empty');
+is(found(sub { ask(40) }), 1, 'the record is there again');
+
+
+# a client leaves while the engine counts
+
+$engine->signal('STOP');
+
+for (1 .. 3) {
+    $c = $t->connect;
+    $c->send_request('POST', $chat, body => json_encode(body(40)));
+    wait_until(sub { metric('dsa_requests_in_flight') == 1 }, 10,
+               'the request');
+    $c->close;
+    wait_until(sub { metric('dsa_requests_in_flight') == 0 }, 10, 'its end');
+}
+
+$engine->signal('CONT');
+is(got(ask(40)), $want{40}, 'the engine goes on');
+
+
+# the engine dies while it counts
+
+$engine->signal('STOP');
+$c = $t->connect;
+$c->send_request('POST', $chat, body => json_encode(body(40)));
+wait_until(sub { metric('dsa_requests_in_flight') == 1 }, 10, 'the request');
+$engine->kill9;
+$c->read_head;
+is($c->status, 503, 'the engine dies while it counts');
+$c->close;
+
+$engine->restart;
+wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, 'the engine');
+wait_until(sub { metric('dsa_sessions') == 2 }, 20, 'both sessions');
+is(got(ask(40)), $want{40}, 'it is back');
+
+$t->done;
