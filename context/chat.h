@@ -89,6 +89,10 @@ typedef struct {
     uint32_t            n_stored;       /* how many of them, at the front, were
                                            prepended */
 
+    const uint32_t     *items;          /* Responses: the item of input with
+                                           which each message that is not
+                                           stored begins; NULL: chat */
+
     /* the request's own; they replace those of a leading system message */
     dsa_json_t         *tools;          /* an array with at least one tool */
     dsa_json_t         *response_format;

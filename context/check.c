@@ -96,6 +96,11 @@ dsa_check_at(const dsa_chat_t *chat, dsa_at_t at[3], uint32_t i,
     at[1].up = &at[0];
     at[1].name = NULL;
     at[1].index = stored ? i : i - chat->n_stored;
+    if (chat->items != NULL) {
+        at[0].name = stored ? "previous_response_id" : "input";
+        at[1].index = stored ? i : chat->items[i - chat->n_stored];
+    }
+
     at[2].up = &at[1];
     at[2].name = field;
 

@@ -33,8 +33,6 @@ static int dsa_message_call(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v, dsa_tool_call_t *call);
 static int dsa_message_function(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v, const char *expected, dsa_json_t **function);
-static int dsa_message_arguments(dsa_reader_t *r, const dsa_at_t *up,
-    const dsa_json_t *obj, dsa_tool_call_t *call);
 static int dsa_message_id(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, dsa_str_t *id);
 static int dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at,
@@ -448,7 +446,7 @@ dsa_message_function(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v,
  * JSON at all.  Since the API returned it, it is accepted.
  */
 
-static int
+int
 dsa_message_arguments(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, dsa_tool_call_t *call)
 {

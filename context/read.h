@@ -142,6 +142,11 @@ int dsa_read_logprobs(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_messages(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v, dsa_message_t **messages, uint32_t *n);
 
+/* The member "arguments" of obj, whose path is up: a string or an object. */
+
+int dsa_message_arguments(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *obj, dsa_tool_call_t *call);
+
 /* An array of tools, or null.  null and [] leave *out unchanged. */
 
 int dsa_read_tools(dsa_reader_t *r, const dsa_at_t *up,

@@ -1,0 +1,687 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The fields of a Responses request.  Those that have a counterpart in chat
+ * completions are renamed and read by dsa_chat_read(), so that both APIs have
+ * the same rules.
+ */
+
+
+#include <stdio.h>
+
+#include "base/json_write.h"
+#include "context/responses_items.h"
+
+
+static int dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat,
+    const dsa_json_t *root);
+static int dsa_responses_copy(dsa_items_t *ctx, dsa_json_t *to,
+    const dsa_json_t *from);
+static int dsa_responses_tool(dsa_items_t *ctx, const dsa_at_t *at,
+    const dsa_json_t *v, dsa_json_t *to);
+static int dsa_responses_choice(dsa_items_t *ctx, dsa_json_t *to,
+    const dsa_json_t *v);
+static int dsa_responses_text(dsa_items_t *ctx, dsa_json_t *to,
+    const dsa_json_t *v);
+static int dsa_responses_format(dsa_items_t *ctx, const dsa_at_t *at,
+    dsa_json_t *to, const dsa_json_t *v);
+static int dsa_responses_reasoning(dsa_items_t *ctx, dsa_json_t *to,
+    const dsa_json_t *v);
+static void dsa_responses_rename(char *text, size_t size);
+static int dsa_responses_input(dsa_items_t *ctx, dsa_responses_t *out,
+    dsa_chat_t *chat, const dsa_json_t *root);
+static dsa_json_t *dsa_responses_add(dsa_items_t *ctx, dsa_json_t *to,
+    const char *name, dsa_json_type_e type, const char *text);
+static dsa_json_t *dsa_responses_adopt(dsa_items_t *ctx, dsa_json_t *to,
+    const char *name, const dsa_json_t *v);
+
+
+int
+dsa_responses_read(dsa_responses_t *out, dsa_chat_t *chat,
+    dsa_arena_t *arena, const dsa_json_t *root,
+    const dsa_responses_reader_t *reader, dsa_refusal_t *refusal)
+{
+    dsa_items_t  ctx;
+
+    memset(out, 0, sizeof(dsa_responses_t));
+    memset(&ctx, 0, sizeof(dsa_items_t));
+
+    ctx.reader = reader;
+    ctx.r.chat = chat;
+    ctx.r.arena = arena;
+    ctx.r.refusal = refusal;
+    ctx.r.limits = reader->limits;
+    ctx.r.values = DSA_CHAT_VALUES;
+
+    if (root->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(refusal, NULL, root, "a request object");
+    }
+
+    if (dsa_responses_fields(&ctx, out, root) != DSA_OK
+        || dsa_responses_chat(&ctx, chat, root) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_responses_input(&ctx, out, chat, root);
+}
+
+
+/* Reads what chat completions has too, in a body of that API. */
+
+static int
+dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat, const dsa_json_t *root)
+{
+    dsa_json_t  *body, *messages, *m;
+
+    body = dsa_arena_calloc(ctx->r.arena, sizeof(dsa_json_t));
+    if (body == NULL) {
+        return dsa_refuse_memory(ctx->r.refusal, ctx->r.arena);
+    }
+
+    body->type = DSA_JSON_OBJECT;
+
+    if (dsa_responses_copy(ctx, body, root) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    /* a chat must have a message; those of the items replace it */
+
+    messages = dsa_responses_add(ctx, body, "messages", DSA_JSON_ARRAY, "");
+    m = dsa_responses_add(ctx, messages, "", DSA_JSON_OBJECT, "");
+
+    if (dsa_responses_add(ctx, m, "role", DSA_JSON_STRING, "user") == NULL) {
+        return dsa_refuse_memory(ctx->r.refusal, ctx->r.arena);
+    }
+
+    if (dsa_chat_read(chat, ctx->r.arena, body, &ctx->r.limits,
+                      ctx->r.refusal)
+        != DSA_OK)
+    {
+        dsa_responses_rename(ctx->r.refusal->param,
+                             sizeof(ctx->r.refusal->param));
+        dsa_responses_rename(ctx->r.refusal->message,
+                             sizeof(ctx->r.refusal->message));
+        return DSA_ERROR;
+    }
+
+    chat->messages = NULL;
+    chat->n_messages = 0;
+
+    if (chat->max_tokens_field != NULL) {
+        chat->max_tokens_field = "max_output_tokens";
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_responses_copy(dsa_items_t *ctx, dsa_json_t *to, const dsa_json_t *from)
+{
+    int                rc;
+    dsa_at_t           at = { NULL, "tools", 0 };
+    dsa_at_t           el = { &at, NULL, 0 };
+    dsa_json_t        *list;
+    const dsa_json_t  *v, *child;
+
+    for (v = from->first; v != NULL; v = v->next) {
+
+        if (v->type == DSA_JSON_NULL || dsa_responses_own_field(v->key)) {
+            continue;
+        }
+
+        rc = DSA_OK;
+
+        if (dsa_str_eqz(v->key, "tools") && v->type == DSA_JSON_ARRAY
+            && v->n <= ctx->r.limits.max_tools)
+        {
+            list = dsa_responses_add(ctx, to, "tools", DSA_JSON_ARRAY, "");
+            el.index = 0;
+
+            for (child = v->first; child != NULL && rc == DSA_OK;
+                 child = child->next)
+            {
+                rc = dsa_responses_tool(ctx, &el, child, list);
+                el.index++;
+            }
+
+        } else if (dsa_str_eqz(v->key, "tool_choice")) {
+            rc = dsa_responses_choice(ctx, to, v);
+
+        } else if (dsa_str_eqz(v->key, "text")) {
+            rc = dsa_responses_text(ctx, to, v);
+
+        } else if (dsa_str_eqz(v->key, "reasoning")) {
+            rc = dsa_responses_reasoning(ctx, to, v);
+
+        } else if (dsa_str_eqz(v->key, "max_output_tokens")) {
+            rc = dsa_responses_adopt(ctx, to, "max_tokens", v) != NULL
+                 ? DSA_OK : DSA_AGAIN;
+
+        } else {
+            rc = dsa_responses_adopt(ctx, to, NULL, v) != NULL
+                 ? DSA_OK : DSA_AGAIN;
+        }
+
+        if (rc == DSA_AGAIN) {
+            return dsa_refuse_memory(ctx->r.refusal, ctx->r.arena);
+        }
+
+        if (rc != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * A function without the object around it that chat completions has.  The
+ * members come in the order of the published prompts.  strict is in every tool
+ * of OpenAI's clients; false is the default and does not belong into a prompt.
+ */
+
+static int
+dsa_responses_tool(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
+    dsa_json_t *to)
+{
+    size_t       i;
+    dsa_at_t     type_at = { at, "type", 0 };
+    dsa_json_t  *type, *tool, *function, *member;
+
+    static const char *const  names[] = {
+        "name", "description", "parameters", "strict"
+    };
+
+    if (v->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(ctx->r.refusal, at, v, "a tool object");
+    }
+
+    type = dsa_json_get(v, "type");
+
+    if (type == NULL || type->type != DSA_JSON_STRING) {
+        return dsa_refuse_type(ctx->r.refusal, &type_at, type, "`function`");
+    }
+
+    if (!dsa_str_eqz(type->text, "function")) {
+        return dsa_refuse_at(ctx->r.refusal, &type_at, "the tool `%.*s` is "
+                             "not available, because this server runs no "
+                             "tools itself; expected `function`",
+                             dsa_read_shown(type->text), type->text.data);
+    }
+
+    tool = dsa_responses_add(ctx, to, "", DSA_JSON_OBJECT, "");
+    function = dsa_responses_add(ctx, tool, "function", DSA_JSON_OBJECT, "");
+
+    if (function == NULL) {
+        return DSA_AGAIN;
+    }
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        member = dsa_json_get(v, names[i]);
+
+        if (member == NULL || member->type == DSA_JSON_NULL
+            || (member->type == DSA_JSON_FALSE
+                && strcmp(names[i], "strict") == 0))
+        {
+            continue;
+        }
+
+        if (dsa_responses_adopt(ctx, function, NULL, member) == NULL) {
+            return DSA_AGAIN;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* {"type": "function", "name": ...} is nested in chat completions. */
+
+static int
+dsa_responses_choice(dsa_items_t *ctx, dsa_json_t *to, const dsa_json_t *v)
+{
+    dsa_at_t     at = { NULL, "tool_choice", 0 };
+    dsa_at_t     type_at = { &at, "type", 0 };
+    dsa_json_t  *type, *name, *choice, *function;
+
+    type = dsa_json_get(v, "type");
+
+    if (type == NULL) {
+        return dsa_responses_adopt(ctx, to, NULL, v) != NULL ? DSA_OK
+                                                             : DSA_AGAIN;
+    }
+
+    if (type->type != DSA_JSON_STRING
+        || !dsa_str_eqz(type->text, "function"))
+    {
+        return dsa_refuse_at(ctx->r.refusal, &type_at, "this choice is not "
+                             "supported; expected `function` or, in place of "
+                             "the object, `none` or `auto`");
+    }
+
+    choice = dsa_responses_add(ctx, to, "tool_choice", DSA_JSON_OBJECT, "");
+    (void) dsa_responses_add(ctx, choice, "type", DSA_JSON_STRING, "function");
+    function = dsa_responses_add(ctx, choice, "function", DSA_JSON_OBJECT, "");
+
+    if (function == NULL) {
+        return DSA_AGAIN;
+    }
+
+    name = dsa_json_get(v, "name");
+
+    if (name != NULL && dsa_responses_adopt(ctx, function, NULL, name) == NULL)
+    {
+        return DSA_AGAIN;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_responses_text(dsa_items_t *ctx, dsa_json_t *to, const dsa_json_t *v)
+{
+    dsa_at_t     at = { NULL, "text", 0 };
+    dsa_at_t     format_at = { &at, "format", 0 };
+    dsa_at_t     verbosity_at = { &at, "verbosity", 0 };
+    dsa_json_t  *member;
+
+    if (v->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(ctx->r.refusal, &at, v, "an object with "
+                               "format");
+    }
+
+    if (dsa_read_any(v, "verbosity", &member)
+        && (member->type != DSA_JSON_STRING
+            || !dsa_str_eqz(member->text, "medium")))
+    {
+        return dsa_refuse_at(ctx->r.refusal, &verbosity_at, "the model has no "
+                             "degrees of verbosity; expected `medium` or no "
+                             "such field");
+    }
+
+    if (dsa_read_any(v, "format", &member) == 0) {
+        return DSA_OK;
+    }
+
+    if (member->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(ctx->r.refusal, &format_at, member,
+                               "{\"type\": \"text\"}");
+    }
+
+    return dsa_responses_format(ctx, &format_at, to, member);
+}
+
+
+/* The members of a JSON schema are one level deeper in chat completions. */
+
+static int
+dsa_responses_format(dsa_items_t *ctx, const dsa_at_t *at, dsa_json_t *to,
+    const dsa_json_t *v)
+{
+    size_t       i;
+    dsa_at_t     type_at = { at, "type", 0 };
+    dsa_json_t  *type, *format, *schema, *member;
+
+    static const char *const  names[] = {
+        "name", "description", "schema", "strict"
+    };
+
+    type = dsa_json_get(v, "type");
+
+    if (type == NULL || type->type != DSA_JSON_STRING) {
+        return dsa_refuse_type(ctx->r.refusal, &type_at, type, "`text`");
+    }
+
+    format = dsa_responses_add(ctx, to, "response_format", DSA_JSON_OBJECT,
+                               "");
+
+    if (format == NULL
+        || dsa_responses_adopt(ctx, format, NULL, type) == NULL)
+    {
+        return DSA_AGAIN;
+    }
+
+    if (!dsa_str_eqz(type->text, "json_schema")) {
+        return DSA_OK;
+    }
+
+    schema = dsa_responses_add(ctx, format, "json_schema", DSA_JSON_OBJECT,
+                               "");
+    if (schema == NULL) {
+        return DSA_AGAIN;
+    }
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (dsa_read_any(v, names[i], &member)
+            && dsa_responses_adopt(ctx, schema, NULL, member) == NULL)
+        {
+            return DSA_AGAIN;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * effort is read as in a chat.  "auto" requests the best summary that there is
+ * for the model: there is none, and the reasoning itself is in the answer.
+ */
+
+static int
+dsa_responses_reasoning(dsa_items_t *ctx, dsa_json_t *to, const dsa_json_t *v)
+{
+    char               name[64];
+    dsa_at_t           at = { NULL, "reasoning", 0 };
+    dsa_at_t           member_at = { &at, name, 0 };
+    dsa_json_t        *reasoning;
+    const dsa_json_t  *member;
+
+    if (v->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(ctx->r.refusal, &at, v,
+                               "an object with effort and summary");
+    }
+
+    reasoning = dsa_responses_add(ctx, to, "reasoning", DSA_JSON_OBJECT, "");
+    if (reasoning == NULL) {
+        return DSA_AGAIN;
+    }
+
+    for (member = v->first; member != NULL; member = member->next) {
+
+        if (member->type == DSA_JSON_NULL) {
+            continue;
+        }
+
+        if (dsa_str_eqz(member->key, "effort")) {
+            if (dsa_responses_adopt(ctx, reasoning, NULL, member) == NULL) {
+                return DSA_AGAIN;
+            }
+
+            continue;
+        }
+
+        (void) snprintf(name, sizeof(name), "%.*s",
+                        dsa_read_shown(member->key), member->key.data);
+
+        if (!dsa_str_eqz(member->key, "summary")
+            && !dsa_str_eqz(member->key, "generate_summary"))
+        {
+            return dsa_refuse_at(ctx->r.refusal, &member_at, "this member is "
+                                 "not supported; expected effort or summary");
+        }
+
+        if (member->type != DSA_JSON_STRING
+            || !dsa_str_eqz(member->text, "auto"))
+        {
+            return dsa_refuse_at(ctx->r.refusal, &member_at, "no summary is "
+                                 "made, and the answer has the reasoning "
+                                 "itself; expected `auto` or null");
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* Names the field of this API in a refusal that names that of a chat. */
+
+static void
+dsa_responses_rename(char *text, size_t size)
+{
+    char    *p;
+    size_t   i, from, to, rest;
+
+    static const char *const  names[][2] = {
+        { "].function", "]" },
+        { "response_format.json_schema", "text.format" },
+        { "response_format", "text.format" },
+        { "tool_choice.function", "tool_choice" },
+        { "max_tokens", "max_output_tokens" }
+    };
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        from = strlen(names[i][0]);
+        to = strlen(names[i][1]);
+        p = text;
+
+        while ((p = strstr(p, names[i][0])) != NULL) {
+            rest = strlen(p + from) + 1;
+
+            if ((size_t) (p - text) + to + rest > size) {
+                return;
+            }
+
+            memmove(p + to, p + from, rest);
+            memcpy(p, names[i][1], to);
+            p += to;
+        }
+    }
+}
+
+
+/* instructions, and the items of input. */
+
+static int
+dsa_responses_input(dsa_items_t *ctx, dsa_responses_t *out, dsa_chat_t *chat,
+    const dsa_json_t *root)
+{
+    uint32_t        n, *origin;
+    dsa_at_t        at = { NULL, "input", 0 };
+    dsa_str_t       instructions;
+    dsa_json_t     *v;
+    dsa_message_t  *own, *all;
+
+    instructions.len = 0;
+
+    if (dsa_read_string(&ctx->r, NULL, root, "instructions", &instructions)
+        == DSA_ERROR)
+    {
+        return DSA_ERROR;
+    }
+
+    v = dsa_json_get(root, "input");
+
+    if (v == NULL || (v->type != DSA_JSON_STRING && v->type != DSA_JSON_ARRAY))
+    {
+        return dsa_refuse_type(ctx->r.refusal, &at, v,
+                               "a string or an array of items");
+    }
+
+    if (v->n > ctx->r.limits.max_messages) {
+        return dsa_refuse_at(ctx->r.refusal, &at, "%u items, at most %u are "
+                             "accepted", v->n, ctx->r.limits.max_messages);
+    }
+
+    out->input = v;
+
+    if (v->type == DSA_JSON_ARRAY) {
+        if (dsa_items_messages(ctx, &at, v, &own, &n, &origin) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+    } else {
+        n = 1;
+        own = dsa_arena_calloc(ctx->r.arena, sizeof(dsa_message_t));
+        origin = dsa_arena_calloc(ctx->r.arena, sizeof(uint32_t));
+
+        if (own == NULL || origin == NULL) {
+            return dsa_refuse_memory(ctx->r.refusal, ctx->r.arena);
+        }
+
+        own->role = DSA_ROLE_USER;
+        own->content = v->text;
+    }
+
+    if (n == 0 && out->previous.len == 0) {
+        return dsa_refuse_at(ctx->r.refusal, &at, "there is no message; "
+                             "expected at least one item that the model can "
+                             "answer");
+    }
+
+    all = dsa_arena_calloc(ctx->r.arena, ((size_t) n + 1)
+                                         * sizeof(dsa_message_t));
+    if (all == NULL) {
+        return dsa_refuse_memory(ctx->r.refusal, ctx->r.arena);
+    }
+
+    if (instructions.len != 0) {
+        all->role = DSA_ROLE_SYSTEM;
+        all->content = instructions;
+        chat->n_stored = 1;
+    }
+
+    memcpy(all + chat->n_stored, own, n * sizeof(dsa_message_t));
+
+    chat->messages = all;
+    chat->n_messages = n + chat->n_stored;
+    chat->items = origin;
+
+    return DSA_OK;
+}
+
+
+int
+dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
+    const dsa_str_t *lists, uint32_t n,
+    const dsa_responses_reader_t *reader, dsa_refusal_t *refusal)
+{
+    size_t           total;
+    dsa_at_t         at = { NULL, "previous_response_id", 0 };
+    uint32_t         i, first, *counts;
+    dsa_err_t        err;
+    dsa_json_t      *list;
+    dsa_items_t      ctx;
+    dsa_message_t  **parts, *all;
+
+    memset(&ctx, 0, sizeof(dsa_items_t));
+
+    ctx.reader = reader;
+    ctx.r.chat = chat;
+    ctx.r.arena = arena;
+    ctx.r.refusal = refusal;
+    ctx.r.limits = reader->limits;
+    ctx.r.values = DSA_CHAT_VALUES;
+
+    first = chat->n_stored;
+    total = chat->n_messages;
+
+    parts = dsa_arena_alloc(arena, ((size_t) n + 1) * sizeof(*parts));
+    counts = dsa_arena_alloc(arena, ((size_t) n + 1) * sizeof(uint32_t));
+
+    if (parts == NULL || counts == NULL) {
+        return dsa_refuse_memory(refusal, arena);
+    }
+
+    for (i = 0; i < n; i++) {
+        list = dsa_json_parse(arena, lists[i].data, lists[i].len,
+                              DSA_CHAT_DEPTH, &err);
+
+        if (list == NULL && dsa_arena_exceeded(arena)) {
+            return dsa_refuse_memory(refusal, arena);
+        }
+
+        if (list == NULL || list->type != DSA_JSON_ARRAY
+            || dsa_items_messages(&ctx, &at, list, &parts[i], &counts[i], NULL)
+               != DSA_OK)
+        {
+            (void) dsa_refuse(refusal, &at, "A stored response cannot be "
+                              "read; start a new chain.");
+            refusal->status = 500;
+            return DSA_ERROR;
+        }
+
+        total += counts[i];
+    }
+
+    if (total > reader->limits.max_messages) {
+        return dsa_refuse_at(refusal, &at, "%zu messages together with those "
+                             "of the request; at most %u are accepted", total,
+                             reader->limits.max_messages);
+    }
+
+    all = dsa_arena_alloc(arena, (total + 1) * sizeof(dsa_message_t));
+    if (all == NULL) {
+        return dsa_refuse_memory(refusal, arena);
+    }
+
+    memcpy(all, chat->messages, first * sizeof(dsa_message_t));
+
+    for (i = 0; i < n; i++) {
+        memcpy(all + chat->n_stored, parts[i],
+               counts[i] * sizeof(dsa_message_t));
+        chat->n_stored += counts[i];
+    }
+
+    memcpy(all + chat->n_stored, chat->messages + first,
+           (chat->n_messages - first) * sizeof(dsa_message_t));
+
+    chat->messages = all;
+    chat->n_messages = (uint32_t) total;
+
+    return DSA_OK;
+}
+
+
+/* A new last member of an object or array; NULL: to is NULL, or no memory. */
+
+static dsa_json_t *
+dsa_responses_add(dsa_items_t *ctx, dsa_json_t *to, const char *name,
+    dsa_json_type_e type, const char *text)
+{
+    dsa_json_t  v;
+
+    memset(&v, 0, sizeof(dsa_json_t));
+
+    v.type = type;
+    v.text = dsa_strz(text);
+
+    return dsa_responses_adopt(ctx, to, name, &v);
+}
+
+
+/* The same with a copy of v; name NULL: that of v. */
+
+static dsa_json_t *
+dsa_responses_adopt(dsa_items_t *ctx, dsa_json_t *to, const char *name,
+    const dsa_json_t *v)
+{
+    dsa_json_t  *copy, **end;
+
+    if (to == NULL) {
+        return NULL;
+    }
+
+    copy = dsa_arena_alloc(ctx->r.arena, sizeof(dsa_json_t));
+    if (copy == NULL) {
+        return NULL;
+    }
+
+    *copy = *v;
+    copy->next = NULL;
+
+    if (name != NULL) {
+        copy->key = dsa_strz(name);
+    }
+
+    /* a body can have very many members, which come one after the other */
+
+    end = ctx->to == to ? ctx->end : &to->first;
+
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+
+    *end = copy;
+    to->n++;
+
+    ctx->to = to;
+    ctx->end = &copy->next;
+
+    return copy;
+}

@@ -1,0 +1,84 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_RESPONSES_H_INCLUDED_
+#define _DSA_RESPONSES_H_INCLUDED_
+
+
+#include "context/chat.h"
+
+
+/*
+ * Requests of OpenAI's Responses API as chats.  A request has items in place of
+ * messages: a message, the reasoning of an answer, the call of a function, the
+ * output of a function.  Reasoning, a message of the assistant and calls that
+ * follow one another become one message of the chat.
+ */
+
+
+/*
+ * Decrypts the encrypted_content of a reasoning item.  *text is in the arena.
+ * DSA_OK; DSA_AGAIN: it was not encrypted by this server for this tenant;
+ * DSA_ERROR: out of memory.
+ */
+typedef int (*dsa_responses_open_pt)(void *data, dsa_arena_t *arena,
+    dsa_str_t sealed, dsa_str_t *text);
+
+
+typedef struct {
+    dsa_chat_limits_t       limits;
+    dsa_responses_open_pt   open;
+    void                   *data;           /* of open */
+} dsa_responses_reader_t;
+
+
+typedef struct {
+    dsa_str_t               previous;       /* previous_response_id; empty:
+                                               none */
+    const dsa_json_t       *input;          /* a string or an array */
+    unsigned                store:1;        /* true by default */
+    unsigned                store_given:1;  /* store is in the request */
+    unsigned                encrypted:1;    /* include has
+                                               reasoning.encrypted_content */
+    unsigned                one_call:1;     /* parallel_tool_calls is false */
+} dsa_responses_t;
+
+
+/*
+ * Reads the tree of a request body; chat and out refer to it.  The chat has
+ * instructions as its first message.  DSA_ERROR: refusal is filled in.
+ */
+int dsa_responses_read(dsa_responses_t *out, dsa_chat_t *chat,
+    dsa_arena_t *arena, const dsa_json_t *root,
+    const dsa_responses_reader_t *reader, dsa_refusal_t *refusal);
+
+/*
+ * Inserts stored items into the chat, behind instructions and in front of its
+ * other messages.  lists: JSON arrays of items, oldest first.  DSA_ERROR:
+ * refusal is filled in; its status is 500 if a list cannot be read.
+ */
+int dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
+    const dsa_str_t *lists, uint32_t n,
+    const dsa_responses_reader_t *reader, dsa_refusal_t *refusal);
+
+/*
+ * Writes a JSON array with the items of input as they are stored and listed.
+ * Each has an id: its own or one of make_id(data, prefix), whose result lives
+ * until the next call.  Encrypted reasoning is written decrypted,
+ * and members that are unknown are left out.  DSA_ERROR: out of memory.
+ */
+int dsa_responses_items(dsa_buf_t *b, dsa_arena_t *arena,
+    const dsa_responses_t *request, const dsa_responses_reader_t *reader,
+    const char *(*make_id)(void *data, const char *prefix), void *data);
+
+/*
+ * Writes the members of a response object that repeat the request, each with a
+ * comma in front.  DSA_ERROR: out of memory.
+ */
+int dsa_responses_echo(dsa_buf_t *b, const dsa_json_t *root);
+
+
+#endif /* _DSA_RESPONSES_H_INCLUDED_ */

@@ -1,0 +1,68 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_RESPONSES_ITEMS_H_INCLUDED_
+#define _DSA_RESPONSES_ITEMS_H_INCLUDED_
+
+
+#include "context/read.h"
+#include "context/responses.h"
+
+
+/* Inside context/: the items of a Responses request. */
+
+typedef enum {
+    DSA_ITEM_MESSAGE = 0,
+    DSA_ITEM_REASONING,
+    DSA_ITEM_CALL,
+    DSA_ITEM_OUTPUT,
+    DSA_ITEMS
+} dsa_item_e;
+
+
+typedef struct {
+    dsa_item_e     type;
+    dsa_role_e     role;            /* message: system, user, assistant */
+    dsa_str_t      text;            /* of a message, reasoning or an output */
+    dsa_str_t      call_id;         /* call, output */
+    dsa_json_t    *object;
+} dsa_item_t;
+
+
+typedef struct {
+    dsa_reader_t                     r;
+    const dsa_responses_reader_t    *reader;
+
+    /* the end of the list to which a member was added last */
+    dsa_json_t                      *to;
+    dsa_json_t                     **end;
+} dsa_items_t;
+
+
+/* Checks and reads the item v, whose path is at. */
+int dsa_item_read(dsa_items_t *ctx, const dsa_at_t *at, dsa_json_t *v,
+    dsa_item_t *item);
+
+/*
+ * Reads a list of items, whose path is at, into messages.  origin[i] is the
+ * index of the item with which message i begins; NULL: it is not needed.
+ */
+int dsa_items_messages(dsa_items_t *ctx, const dsa_at_t *at,
+    const dsa_json_t *list, dsa_message_t **messages, uint32_t *n,
+    uint32_t **origin);
+
+/*
+ * responses_fields.c: reads the fields that chat completions does not have,
+ * and rejects those whose values would be without effect.
+ */
+int dsa_responses_fields(dsa_items_t *ctx, dsa_responses_t *out,
+    const dsa_json_t *root);
+
+/* 1 if dsa_responses_fields() or its caller reads this member. */
+int dsa_responses_own_field(dsa_str_t name);
+
+
+#endif /* _DSA_RESPONSES_ITEMS_H_INCLUDED_ */

@@ -1,0 +1,327 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * What a response repeats of its request, and items as they are stored.
+ */
+
+
+#include "base/json_write.h"
+#include "context/responses_items.h"
+
+
+static void dsa_responses_member(dsa_json_writer_t *w, const dsa_json_t *root,
+    const char *name, const char *otherwise);
+static void dsa_responses_value(dsa_json_writer_t *w, const dsa_json_t *v);
+static void dsa_responses_item(dsa_json_writer_t *w, const dsa_item_t *item,
+    const char *id);
+static void dsa_responses_part(dsa_json_writer_t *w, const char *name,
+    const char *type, dsa_str_t text);
+
+
+int
+dsa_responses_echo(dsa_buf_t *b, const dsa_json_t *root)
+{
+    size_t              i;
+    dsa_json_t         *reasoning, *v;
+    dsa_json_writer_t   w;
+
+    static const struct {
+        const char  *name;
+        const char  *otherwise;     /* JSON */
+    } members[] = {
+        { "instructions", "null" },
+        { "max_output_tokens", "null" },
+        { "max_tool_calls", "null" },
+        { "metadata", "{}" },
+        { "parallel_tool_calls", "true" },
+        { "previous_response_id", "null" },
+        { "prompt_cache_key", "null" },
+        { "safety_identifier", "null" },
+        { "temperature", "null" },
+        { "text", "{\"format\":{\"type\":\"text\"}}" },
+        { "tool_choice", "\"auto\"" },
+        { "tools", "[]" },
+        { "top_p", "null" },
+        { "user", "null" }
+    };
+
+    dsa_json_writer(&w, b);
+    w.comma = 1;
+
+    for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        dsa_responses_member(&w, root, members[i].name, members[i].otherwise);
+    }
+
+    reasoning = dsa_json_get(root, "reasoning");
+
+    dsa_json_key(&w, "reasoning");
+    dsa_json_object(&w);
+    dsa_json_key(&w, "effort");
+
+    if (reasoning != NULL && dsa_read_any(reasoning, "effort", &v)) {
+        dsa_responses_value(&w, v);
+
+    } else {
+        dsa_json_null(&w);
+    }
+
+    /* "auto" selects the only kind of summary that there is: none */
+
+    dsa_json_key(&w, "summary");
+    dsa_json_null(&w);
+    dsa_json_object_end(&w);
+
+    dsa_json_key(&w, "background");
+    dsa_json_bool(&w, 0);
+    dsa_json_key(&w, "service_tier");
+    dsa_json_stringz(&w, "default");
+    dsa_json_key(&w, "top_logprobs");
+    dsa_json_uint(&w, 0);
+    dsa_json_key(&w, "truncation");
+    dsa_json_stringz(&w, "disabled");
+
+    return b->failed ? DSA_ERROR : DSA_OK;
+}
+
+
+static void
+dsa_responses_member(dsa_json_writer_t *w, const dsa_json_t *root,
+    const char *name, const char *otherwise)
+{
+    dsa_json_t  *v;
+
+    dsa_json_key(w, name);
+
+    if (dsa_read_any(root, name, &v)) {
+        dsa_responses_value(w, v);
+
+    } else {
+        dsa_json_raw(w, dsa_strz(otherwise));
+    }
+}
+
+
+/* A tree as it is; the JSON reader has bounded the depth of the recursion. */
+
+static void
+dsa_responses_value(dsa_json_writer_t *w, const dsa_json_t *v)
+{
+    const dsa_json_t  *child;
+
+    switch (v->type) {
+
+    case DSA_JSON_NULL:
+        dsa_json_null(w);
+        return;
+
+    case DSA_JSON_FALSE:
+    case DSA_JSON_TRUE:
+        dsa_json_bool(w, v->type == DSA_JSON_TRUE);
+        return;
+
+    case DSA_JSON_INTEGER:
+    case DSA_JSON_FLOAT:
+        dsa_json_raw(w, v->text);
+        return;
+
+    case DSA_JSON_STRING:
+        dsa_json_string(w, v->text);
+        return;
+
+    case DSA_JSON_ARRAY:
+        dsa_json_array(w);
+
+        for (child = v->first; child != NULL; child = child->next) {
+            dsa_responses_value(w, child);
+        }
+
+        dsa_json_array_end(w);
+        return;
+
+    case DSA_JSON_OBJECT:
+    default:
+        dsa_json_object(w);
+
+        for (child = v->first; child != NULL; child = child->next) {
+
+            /* the name of a member is written without escaping */
+
+            dsa_json_string(w, child->key);
+            dsa_buf_addz(w->out, ":");
+            w->comma = 0;
+            dsa_responses_value(w, child);
+        }
+
+        dsa_json_object_end(w);
+        return;
+    }
+}
+
+
+int
+dsa_responses_items(dsa_buf_t *b, dsa_arena_t *arena,
+    const dsa_responses_t *request, const dsa_responses_reader_t *reader,
+    const char *(*make_id)(void *data, const char *prefix), void *data)
+{
+    dsa_at_t            at = { NULL, "input", 0 };
+    dsa_str_t           own;
+    dsa_item_t          item;
+    dsa_json_t         *child, *v;
+    dsa_items_t         ctx;
+    const char         *id;
+    dsa_refusal_t       refusal;
+    dsa_json_writer_t   w;
+
+    static const char *const  prefixes[] = {
+        "msg_", "rs_", "fc_", "fco_"        /* as dsa_item_e */
+    };
+
+    memset(&ctx, 0, sizeof(dsa_items_t));
+
+    ctx.reader = reader;
+    ctx.r.arena = arena;
+    ctx.r.refusal = &refusal;
+    ctx.r.limits = reader->limits;
+
+    dsa_json_writer(&w, b);
+    dsa_json_array(&w);
+
+    memset(&item, 0, sizeof(dsa_item_t));
+
+    if (request->input->type == DSA_JSON_STRING) {
+        item.role = DSA_ROLE_USER;
+        item.text = request->input->text;
+
+        id = make_id(data, prefixes[DSA_ITEM_MESSAGE]);
+        if (id == NULL) {
+            return DSA_ERROR;
+        }
+
+        dsa_responses_item(&w, &item, id);
+    }
+
+    for (child = request->input->first; child != NULL; child = child->next) {
+
+        if (dsa_item_read(&ctx, &at, child, &item) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        own.len = 0;
+
+        if (dsa_read_any(child, "id", &v) && v->type == DSA_JSON_STRING) {
+            own = v->text;
+        }
+
+        id = own.len != 0 ? dsa_arena_dup(arena, own)
+                          : make_id(data, prefixes[item.type]);
+        if (id == NULL) {
+            return DSA_ERROR;
+        }
+
+        dsa_responses_item(&w, &item, id);
+    }
+
+    dsa_json_array_end(&w);
+
+    return b->failed ? DSA_ERROR : DSA_OK;
+}
+
+
+static void
+dsa_responses_item(dsa_json_writer_t *w, const dsa_item_t *item,
+    const char *id)
+{
+    dsa_json_t  *v;
+
+    dsa_json_object(w);
+    dsa_json_key(w, "id");
+    dsa_json_stringz(w, id);
+    dsa_json_key(w, "type");
+
+    switch (item->type) {
+
+    case DSA_ITEM_MESSAGE:
+        dsa_json_stringz(w, "message");
+        dsa_json_key(w, "status");
+        dsa_json_stringz(w, "completed");
+        dsa_json_key(w, "role");
+
+        if (item->role == DSA_ROLE_ASSISTANT) {
+            dsa_json_stringz(w, "assistant");
+            dsa_responses_part(w, "content", "output_text", item->text);
+
+        } else {
+            dsa_json_stringz(w, item->role == DSA_ROLE_USER ? "user"
+                                                            : "system");
+            dsa_responses_part(w, "content", "input_text", item->text);
+        }
+
+        break;
+
+    case DSA_ITEM_REASONING:
+        dsa_json_stringz(w, "reasoning");
+        dsa_json_key(w, "summary");
+        dsa_json_array(w);
+        dsa_json_array_end(w);
+        dsa_responses_part(w, "content", "reasoning_text", item->text);
+        break;
+
+    case DSA_ITEM_CALL:
+        dsa_json_stringz(w, "function_call");
+        dsa_json_key(w, "status");
+        dsa_json_stringz(w, "completed");
+        dsa_json_key(w, "call_id");
+        dsa_json_string(w, item->call_id);
+        dsa_json_key(w, "name");
+        dsa_json_string(w, dsa_json_get(item->object, "name")->text);
+        dsa_json_key(w, "arguments");
+
+        if (dsa_read_any(item->object, "arguments", &v)) {
+            dsa_responses_value(w, v);
+
+        } else {
+            dsa_json_stringz(w, "");
+        }
+
+        break;
+
+    case DSA_ITEM_OUTPUT:
+    default:
+        dsa_json_stringz(w, "function_call_output");
+        dsa_json_key(w, "status");
+        dsa_json_stringz(w, "completed");
+        dsa_json_key(w, "call_id");
+        dsa_json_string(w, item->call_id);
+        dsa_json_key(w, "output");
+        dsa_json_string(w, item->text);
+        break;
+    }
+
+    dsa_json_object_end(w);
+}
+
+
+/* An array with one part of text. */
+
+static void
+dsa_responses_part(dsa_json_writer_t *w, const char *name, const char *type,
+    dsa_str_t text)
+{
+    dsa_json_key(w, name);
+    dsa_json_array(w);
+    dsa_json_object(w);
+    dsa_json_key(w, "type");
+    dsa_json_stringz(w, type);
+    dsa_json_key(w, "text");
+    dsa_json_string(w, text);
+
+    if (type[0] == 'o') {
+        dsa_json_key(w, "annotations");
+        dsa_json_array(w);
+        dsa_json_array_end(w);
+    }
+
+    dsa_json_object_end(w);
+    dsa_json_array_end(w);
+}
