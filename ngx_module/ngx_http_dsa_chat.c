@@ -16,6 +16,7 @@
 #include "ngx_http_dsa_events.h"
 #include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_reply.h"
+#include "ngx_http_dsa_responses_history.h"
 #include "ngx_http_dsa_store.h"
 #include "ngx_http_dsa_text.h"
 
@@ -134,7 +135,8 @@ ngx_http_dsa_chat_body_handler(ngx_http_request_t *r)
     ngx_http_dsa_timer_set(&req->timer, req->stream.last_write);
 
     if (req->conversation.id.len == 0) {
-        ngx_http_dsa_chat_encode(req);
+        ngx_http_dsa_responses_history(req, &ngx_http_dsa_chat_limits,
+                                       ngx_http_dsa_chat_encode);
         return;
     }
 
@@ -574,7 +576,9 @@ ngx_http_dsa_chat_collect(ngx_http_dsa_request_t *req)
 
     a = req->answer.api;
 
-    if (a->stream && req->conversation.id.len == 0) {
+    if (a->api->collects
+        || (a->stream && req->conversation.id.len == 0))
+    {
         return NGX_OK;
     }
 

@@ -18,6 +18,9 @@
  * parts and includes none of them, so that every part can include it.
  */
 
+#define NGX_HTTP_DSA_SECRET  32         /* bytes of the server's key */
+
+
 struct ngx_http_dsa_pool_s;
 struct ngx_http_dsa_redis_s;
 
@@ -27,6 +30,8 @@ typedef struct {
     struct ngx_http_dsa_redis_s  *redis;    /* dsa_redis; NULL: none */
     ngx_shm_zone_t               *metrics;
     ngx_int_t                     request_id;   /* index of $request_id */
+    ngx_uint_t                    secret_file;  /* dsa_secret is configured */
+    u_char                        secret[NGX_HTTP_DSA_SECRET];
 } ngx_http_dsa_main_conf_t;
 
 

@@ -21,6 +21,7 @@
 #include "ngx_http_dsa_models.h"
 #include "ngx_http_dsa_pool.h"
 #include "ngx_http_dsa_reply.h"
+#include "ngx_http_dsa_responses_resource.h"
 
 
 static u_char *ngx_http_dsa_handler_model(ngx_http_request_t *r);
@@ -39,7 +40,7 @@ static ngx_uint_t ngx_http_dsa_handler_ends(ngx_str_t *uri, const char *end);
 ngx_int_t
 ngx_http_dsa_handler(ngx_http_request_t *r)
 {
-    ngx_str_t                  name;
+    ngx_str_t                  id, name, rest;
     ngx_http_dsa_loc_conf_t   *dlcf;
     const ngx_http_dsa_api_t  *api;
 
@@ -68,6 +69,11 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
     if (name.data != NULL) {
         name.len = r->uri.data + r->uri.len - name.data;
         return ngx_http_dsa_handler_models(r, dlcf->pool, &name);
+    }
+
+    if (ngx_http_dsa_responses_resource_find(r, &id, &rest)) {
+        return ngx_http_dsa_responses_resource_handler(r, dlcf->tenant, &id,
+                                                       &rest);
     }
 
     return ngx_http_dsa_handler_conversations(r, dlcf);

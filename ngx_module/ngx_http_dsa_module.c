@@ -19,6 +19,7 @@
 #include "ngx_http_dsa_pool_conf.h"
 #include "ngx_http_dsa_prometheus.h"
 #include "ngx_http_dsa_redis.h"
+#include "ngx_http_dsa_secret.h"
 #include "ngx_http_dsa_variables.h"
 #include "ngx_http_dsa_window.h"
 
@@ -63,6 +64,13 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       ngx_http_dsa_redis_directive,
       NGX_HTTP_MAIN_CONF_OFFSET,
       offsetof(ngx_http_dsa_main_conf_t, redis),
+      NULL },
+
+    { ngx_string("dsa_secret"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_dsa_secret_directive,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
       NULL },
 
     { ngx_string("dsa_pass"),
@@ -370,6 +378,10 @@ ngx_http_dsa_init(ngx_conf_t *cf)
 
     mcf->metrics = ngx_http_dsa_metrics_zone(cf);
     if (mcf->metrics == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_dsa_secret_init(cf, mcf) != NGX_OK) {
         return NGX_ERROR;
     }
 

@@ -16,6 +16,7 @@
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_request.h"
+#include "ngx_http_dsa_responses_save.h"
 
 
 #define NGX_HTTP_DSA_ID_BYTES     16        /* random bytes of an id */
@@ -30,6 +31,7 @@ static ngx_int_t ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
 static ngx_int_t ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
     const ngx_http_dsa_api_t *api);
 static ngx_int_t ngx_http_dsa_request_save(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_request_store(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_request_message(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_request_saved(ngx_http_request_t *r,
     const char *why);
@@ -118,6 +120,8 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->answer.api->api = api;
     req->answer.api->out = &req->stream.pending;
     req->answer.api->id = req->ctx.id;
+    req->answer.api->secret = mcf->secret;
+    req->answer.api->digest = req->submit.digest;
 
     req->record = ngx_http_dsa_usage_record_create(mcf->redis, tenant,
                                                    &req->ctx.id,
@@ -225,7 +229,7 @@ ngx_http_dsa_request_save(ngx_http_dsa_request_t *req)
 
     if (req->conversation.id.len == 0) {
         ngx_http_dsa_usage_record_close(req->record);
-        return NGX_DECLINED;
+        return ngx_http_dsa_request_store(req);
     }
 
     a = req->answer.api;
@@ -247,6 +251,36 @@ ngx_http_dsa_request_save(ngx_http_dsa_request_t *req)
     entry.handler = ngx_http_dsa_request_saved;
 
     return ngx_http_dsa_usage_record_write(req->record, &entry, &a->unsaved);
+}
+
+
+/* Stores the answer itself; as ngx_http_dsa_request_save(). */
+
+static ngx_int_t
+ngx_http_dsa_request_store(ngx_http_dsa_request_t *req)
+{
+    dsa_response_t              node;
+    ngx_http_dsa_main_conf_t   *mcf;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+
+    if (!a->store) {
+        return NGX_DECLINED;
+    }
+
+    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
+
+    if (a->api->node(a, req->answer.reason, &req->record->usage, &node)
+        != NGX_OK)
+    {
+        a->unsaved = "nginx is out of memory";
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_dsa_responses_save(req->http, mcf->redis, &req->tenant,
+                                       &node, ngx_http_dsa_request_saved,
+                                       &a->unsaved);
 }
 
 
@@ -369,7 +403,12 @@ ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req)
     error.message = failure->text;
     error.id = req->ctx.id;
 
-    a->api->error(a->out, &error, a->stream);
+    if (a->stream && a->api->fail != NULL) {
+        a->api->fail(a, &error);
+
+    } else {
+        a->api->error(a->out, &error, a->stream);
+    }
 }
 
 

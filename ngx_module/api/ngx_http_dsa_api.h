@@ -17,6 +17,7 @@
 #include "context/parse.h"
 #include "engine/link.h"
 #include "ngx_module/ngx_http_dsa_usage.h"
+#include "redis_schema/responses.h"
 
 #include "ngx_http_dsa_message.h"
 
@@ -78,6 +79,10 @@ typedef struct {
     const ngx_http_dsa_api_t *api;
     dsa_buf_t                *out;          /* where all text is appended */
 
+    /* set before read; an API may encrypt what its clients keep */
+    const u_char             *secret;       /* the server's key, 32 bytes */
+    const u_char             *digest;       /* of the tenant, 32 bytes */
+
     /* set before start */
     ngx_str_t                 id;
     ngx_str_t                 model;
@@ -100,8 +105,12 @@ typedef struct {
                                             /* of the call that began last */
 
     /* set by read */
+    dsa_str_t                 previous;     /* the stored answer that this
+                                               one continues; empty: none */
     unsigned                  stream:1;
     unsigned                  thinking:1;
+    unsigned                  store:1;      /* the answer itself */
+    unsigned                  store_given:1;    /* by the request */
     unsigned                  logprobs:1;
 } ngx_http_dsa_api_answer_t;
 
@@ -167,6 +176,27 @@ struct ngx_http_dsa_api_s {
                        ngx_uint_t event);
 
     void      (*free)(ngx_http_dsa_api_answer_t *a);
+
+    /*
+     * Only of an API whose answers can be stored, otherwise NULL.  history
+     * inserts what the answers before this one have stored into the chat; node
+     * makes the texts of this one before finish, which live until free.
+     */
+    int       (*history)(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
+                         dsa_arena_t *arena, const dsa_str_t *lists,
+                         uint32_t n, const dsa_chat_limits_t *limits,
+                         dsa_refusal_t *refusal);
+    ngx_int_t (*node)(ngx_http_dsa_api_answer_t *a,
+                      ngx_http_dsa_finish_e reason,
+                      const ngx_http_dsa_usage_t *usage,
+                      dsa_response_t *node);
+
+    /* The end of a stream that fails; NULL: that of error. */
+    void      (*fail)(ngx_http_dsa_api_answer_t *a,
+                      const ngx_http_dsa_api_error_t *error);
+
+    unsigned    collects:1;     /* delta is called for every answer, and the
+                                   API needs no message */
 };
 
 

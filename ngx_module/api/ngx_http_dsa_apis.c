@@ -11,6 +11,7 @@
 #include "ngx_http_dsa_apis.h"
 #include "ngx_http_dsa_completions.h"
 #include "ngx_http_dsa_openai.h"
+#include "ngx_http_dsa_responses.h"
 
 
 /* A path that ends with the path of another API stands before it. */
@@ -20,6 +21,7 @@ static const ngx_http_dsa_api_t  *ngx_http_dsa_apis[] = {
     &ngx_http_dsa_anthropic,
     &ngx_http_dsa_anthropic_count,
     &ngx_http_dsa_completions,
+    &ngx_http_dsa_responses,
     NULL
 };
 

@@ -1,0 +1,486 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include <openssl/rand.h>
+
+#include "base/json_write.h"
+
+#include "ngx_http_dsa_openai_error.h"
+#include "ngx_http_dsa_responses.h"
+#include "ngx_http_dsa_seal.h"
+
+
+static ngx_http_dsa_api_answer_t *ngx_http_dsa_responses_create(
+    ngx_pool_t *pool);
+static int ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a,
+    dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
+    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
+static void ngx_http_dsa_responses_reader(ngx_http_dsa_api_answer_t *a,
+    const dsa_chat_limits_t *limits, dsa_responses_reader_t *reader);
+static int ngx_http_dsa_responses_history(ngx_http_dsa_api_answer_t *a,
+    dsa_chat_t *chat, dsa_arena_t *arena, const dsa_str_t *lists, uint32_t n,
+    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
+static int ngx_http_dsa_responses_open(void *data, dsa_arena_t *arena,
+    dsa_str_t sealed, dsa_str_t *text);
+static const char *ngx_http_dsa_responses_id(void *data, const char *prefix);
+static ngx_int_t ngx_http_dsa_responses_start(ngx_http_dsa_api_answer_t *a,
+    ngx_pool_t *pool, const ngx_http_dsa_usage_t *usage);
+static void ngx_http_dsa_responses_delta(ngx_http_dsa_api_answer_t *a,
+    dsa_delta_e what, uint32_t call, dsa_str_t text);
+static ngx_http_dsa_responses_item_t *ngx_http_dsa_responses_begin(
+    ngx_http_dsa_responses_t *o, dsa_delta_e kind);
+static void ngx_http_dsa_responses_end(ngx_http_dsa_responses_t *o,
+    const char *status);
+static void ngx_http_dsa_responses_seal(ngx_http_dsa_responses_t *o,
+    ngx_http_dsa_responses_item_t *item);
+static void ngx_http_dsa_responses_close(ngx_http_dsa_api_answer_t *a);
+static void ngx_http_dsa_responses_ping(ngx_http_dsa_api_answer_t *a);
+static ngx_int_t ngx_http_dsa_responses_node(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage,
+    dsa_response_t *node);
+static void ngx_http_dsa_responses_finish(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage);
+static void ngx_http_dsa_responses_fail(ngx_http_dsa_api_answer_t *a,
+    const ngx_http_dsa_api_error_t *error);
+static void ngx_http_dsa_responses_error(dsa_buf_t *out,
+    const ngx_http_dsa_api_error_t *error, ngx_uint_t event);
+static void ngx_http_dsa_responses_free(ngx_http_dsa_api_answer_t *a);
+
+
+/* logprobs are refused by read. */
+
+const ngx_http_dsa_api_t  ngx_http_dsa_responses = {
+    .path = ngx_string("/responses"),
+    .id_prefix = ngx_string(DSA_RESPONSE_ID_PREFIX),
+    .stream_type = "text/event-stream",
+    .finish_reason = { "stop", "length", "tool_calls" },
+    .create = ngx_http_dsa_responses_create,
+    .read = ngx_http_dsa_responses_read,
+    .start = ngx_http_dsa_responses_start,
+    .delta = ngx_http_dsa_responses_delta,
+    .close = ngx_http_dsa_responses_close,
+    .logprob = NULL,
+    .ping = ngx_http_dsa_responses_ping,
+    .finish = ngx_http_dsa_responses_finish,
+    .error = ngx_http_dsa_responses_error,
+    .free = ngx_http_dsa_responses_free,
+    .history = ngx_http_dsa_responses_history,
+    .node = ngx_http_dsa_responses_node,
+    .fail = ngx_http_dsa_responses_fail,
+    .collects = 1
+};
+
+
+static ngx_http_dsa_api_answer_t *
+ngx_http_dsa_responses_create(ngx_pool_t *pool)
+{
+    ngx_http_dsa_responses_t  *o;
+
+    o = ngx_pcalloc(pool, sizeof(ngx_http_dsa_responses_t));
+    if (o == NULL) {
+        return NULL;
+    }
+
+    return &o->answer;
+}
+
+
+static int
+ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
+    dsa_arena_t *arena, const dsa_json_t *root,
+    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal)
+{
+    ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
+
+    dsa_responses_t         request;
+    dsa_responses_reader_t  reader;
+
+    ngx_http_dsa_responses_reader(a, limits, &reader);
+
+    if (dsa_responses_read(&request, chat, arena, root, &reader, refusal)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    a->stream = chat->stream;
+    a->thinking = chat->thinking;
+    a->store = request.store;
+    a->store_given = request.store_given;
+    /* the body is freed before the answer; a longer id is none of ours */
+
+    a->previous.len = ngx_min(request.previous.len, sizeof(o->previous));
+    a->previous.data = o->previous;
+    ngx_memcpy(o->previous, request.previous.data, a->previous.len);
+
+    o->encrypted = request.encrypted;
+    o->one_call = request.one_call;
+
+    if (dsa_responses_echo(&o->echo, root) != DSA_OK
+        || (request.store
+            && dsa_responses_items(&o->input, arena, &request, &reader,
+                                   ngx_http_dsa_responses_id, o)
+               != DSA_OK))
+    {
+        refusal->status = 503;
+        (void) snprintf(refusal->message, sizeof(refusal->message),
+                        "The server is out of memory; try again later.");
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+static void
+ngx_http_dsa_responses_reader(ngx_http_dsa_api_answer_t *a,
+    const dsa_chat_limits_t *limits, dsa_responses_reader_t *reader)
+{
+    reader->limits = *limits;
+    reader->open = ngx_http_dsa_responses_open;
+    reader->data = a;
+}
+
+
+static int
+ngx_http_dsa_responses_history(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
+    dsa_arena_t *arena, const dsa_str_t *lists, uint32_t n,
+    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal)
+{
+    dsa_responses_reader_t  reader;
+
+    ngx_http_dsa_responses_reader(a, limits, &reader);
+
+    return dsa_responses_insert(chat, arena, lists, n, &reader, refusal);
+}
+
+
+static int
+ngx_http_dsa_responses_open(void *data, dsa_arena_t *arena, dsa_str_t sealed,
+    dsa_str_t *text)
+{
+    ngx_http_dsa_api_answer_t *a = data;
+
+    return ngx_http_dsa_seal_open(a->secret, a->digest, arena, sealed, text);
+}
+
+
+/* The id lies in the state until the next one is made. */
+
+static const char *
+ngx_http_dsa_responses_id(void *data, const char *prefix)
+{
+    ngx_http_dsa_responses_t *o = data;
+
+    u_char  noise[16], *p;
+
+    if (RAND_bytes(noise, sizeof(noise)) != 1) {
+        return NULL;
+    }
+
+    p = (u_char *) o->id;
+    p = ngx_cpymem(p, prefix, ngx_strlen(prefix));
+    p = ngx_hex_dump(p, noise, sizeof(noise));
+    *p = '\0';
+
+    return o->id;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_responses_start(ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool,
+    const ngx_http_dsa_usage_t *usage)
+{
+    ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
+
+    o->started = 1;
+    ngx_http_dsa_responses_event_start(o);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_responses_delta(ngx_http_dsa_api_answer_t *a, dsa_delta_e what,
+    uint32_t call, dsa_str_t text)
+{
+    ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
+
+    ngx_http_dsa_responses_item_t  *item;
+
+    if (what == DSA_DELTA_CALL || what == DSA_DELTA_ARGUMENTS) {
+
+        /* parallel_tool_calls is false: there is no second call */
+
+        if (o->one_call && call != 0) {
+            return;
+        }
+    }
+
+    item = o->opened ? &o->items[o->n_items - 1] : NULL;
+
+    if (what == DSA_DELTA_CALL) {
+        item = ngx_http_dsa_responses_begin(o, DSA_DELTA_ARGUMENTS);
+
+        if (item != NULL) {
+            ngx_memcpy(item->call_id, a->call_id, sizeof(item->call_id));
+            dsa_json_escape(&item->name, text);
+            ngx_http_dsa_responses_event_item(o);
+        }
+
+        return;
+    }
+
+    if (item == NULL || item->kind != what) {
+        item = ngx_http_dsa_responses_begin(o, what);
+
+        if (item == NULL) {
+            return;
+        }
+
+        ngx_http_dsa_responses_event_item(o);
+    }
+
+    dsa_json_escape(&item->text, text);
+    ngx_http_dsa_responses_event_delta(o, text);
+}
+
+
+/* Ends the item before, and adds one whose event is not written yet. */
+
+static ngx_http_dsa_responses_item_t *
+ngx_http_dsa_responses_begin(ngx_http_dsa_responses_t *o, dsa_delta_e kind)
+{
+    const char                     *id;
+    ngx_uint_t                      n;
+    ngx_http_dsa_responses_item_t  *items, *item;
+
+    static const char *const  prefixes[] = {
+        NULL, "rs_", "msg_", NULL, "fc_"        /* as dsa_delta_e */
+    };
+
+    ngx_http_dsa_responses_end(o, "completed");
+
+    n = o->n_items;
+
+    if ((n & (n - 1)) == 0) {
+        items = realloc(o->items, (n == 0 ? 1 : 2 * n) * sizeof(*items));
+        if (items == NULL) {
+            o->failed = 1;
+            return NULL;
+        }
+
+        o->items = items;
+    }
+
+    id = ngx_http_dsa_responses_id(o, prefixes[kind]);
+    if (id == NULL) {
+        o->failed = 1;
+        return NULL;
+    }
+
+    item = &o->items[n];
+    ngx_memzero(item, sizeof(ngx_http_dsa_responses_item_t));
+
+    item->kind = kind;
+    ngx_memcpy(item->id, id, ngx_strlen(id) + 1);
+
+    o->n_items++;
+    o->opened = 1;
+
+    return item;
+}
+
+
+static void
+ngx_http_dsa_responses_end(ngx_http_dsa_responses_t *o, const char *status)
+{
+    ngx_http_dsa_responses_item_t  *item;
+
+    if (!o->opened) {
+        return;
+    }
+
+    item = &o->items[o->n_items - 1];
+
+    if (item->kind == DSA_DELTA_REASONING && o->encrypted) {
+        ngx_http_dsa_responses_seal(o, item);
+    }
+
+    ngx_http_dsa_responses_event_item_done(o, status);
+
+    o->opened = 0;
+}
+
+
+static void
+ngx_http_dsa_responses_seal(ngx_http_dsa_responses_t *o,
+    ngx_http_dsa_responses_item_t *item)
+{
+    dsa_buf_t  text;
+
+    ngx_memzero(&text, sizeof(dsa_buf_t));
+
+    if (dsa_json_unescape(&text, dsa_str(item->text.data, item->text.len))
+        != DSA_OK
+        || text.failed
+        || ngx_http_dsa_seal(o->answer.secret, o->answer.digest,
+                             dsa_str(text.data, text.len), &item->sealed)
+           != NGX_OK)
+    {
+        o->failed = 1;
+    }
+
+    dsa_buf_free(&text);
+}
+
+
+static void
+ngx_http_dsa_responses_close(ngx_http_dsa_api_answer_t *a)
+{
+    ngx_http_dsa_responses_event_close((ngx_http_dsa_responses_t *) a);
+}
+
+
+/* A comment: clients ignore it. */
+
+static void
+ngx_http_dsa_responses_ping(ngx_http_dsa_api_answer_t *a)
+{
+    dsa_buf_addz(a->out, ": keep-alive\n\n");
+}
+
+
+static ngx_int_t
+ngx_http_dsa_responses_node(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage,
+    dsa_response_t *node)
+{
+    ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
+
+    dsa_json_writer_t                 w;
+    ngx_http_dsa_responses_status_e   status;
+    ngx_http_dsa_responses_output_t   output;
+
+    status = reason == NGX_HTTP_DSA_FINISH_LENGTH
+             ? NGX_HTTP_DSA_RESPONSES_INCOMPLETE
+             : NGX_HTTP_DSA_RESPONSES_COMPLETED;
+
+    ngx_http_dsa_responses_end(o, status == NGX_HTTP_DSA_RESPONSES_COMPLETED
+                                  ? "completed" : "incomplete");
+
+    dsa_json_writer(&w, &o->object);
+    ngx_http_dsa_responses_object(o, &w, status, usage, NULL, &output);
+
+    if (o->failed || o->object.failed || o->input.failed) {
+        return NGX_ERROR;
+    }
+
+    node->id = dsa_str(a->id.data, a->id.len);
+    node->parent = a->previous;
+    node->input = dsa_str(o->input.data, o->input.len);
+    node->before = dsa_str(o->object.data, output.start);
+    node->output = dsa_str(o->object.data + output.start,
+                           output.end - output.start);
+    node->after = dsa_str(o->object.data + output.end,
+                          o->object.len - output.end);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_responses_finish(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage)
+{
+    ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
+
+    dsa_json_writer_t                w;
+    ngx_http_dsa_responses_status_e  status;
+
+    status = reason == NGX_HTTP_DSA_FINISH_LENGTH
+             ? NGX_HTTP_DSA_RESPONSES_INCOMPLETE
+             : NGX_HTTP_DSA_RESPONSES_COMPLETED;
+
+    ngx_http_dsa_responses_end(o, status == NGX_HTTP_DSA_RESPONSES_COMPLETED
+                                  ? "completed" : "incomplete");
+
+    if (o->failed) {
+        a->out->failed = 1;
+        return;
+    }
+
+    if (a->stream) {
+        ngx_http_dsa_responses_event_end(o, status, usage, NULL);
+        return;
+    }
+
+    dsa_json_writer(&w, a->out);
+    ngx_http_dsa_responses_object(o, &w, status, usage, NULL, NULL);
+}
+
+
+static void
+ngx_http_dsa_responses_fail(ngx_http_dsa_api_answer_t *a,
+    const ngx_http_dsa_api_error_t *error)
+{
+    ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
+
+    if (!o->started) {
+        ngx_http_dsa_responses_error(a->out, error, 1);
+        return;
+    }
+
+    ngx_http_dsa_responses_event_close(o);
+    ngx_http_dsa_responses_event_end(o, NGX_HTTP_DSA_RESPONSES_FAILED, NULL,
+                                     error);
+}
+
+
+static void
+ngx_http_dsa_responses_error(dsa_buf_t *out,
+    const ngx_http_dsa_api_error_t *error, ngx_uint_t event)
+{
+    if (event) {
+        ngx_http_dsa_responses_event_error(out, error);
+
+    } else {
+        ngx_http_dsa_openai_error(out, error, 0);
+    }
+}
+
+
+static void
+ngx_http_dsa_responses_free(ngx_http_dsa_api_answer_t *a)
+{
+    ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
+
+    ngx_uint_t  i;
+
+    for (i = 0; i < o->n_items; i++) {
+        dsa_buf_free(&o->items[i].name);
+        dsa_buf_free(&o->items[i].text);
+        dsa_buf_free(&o->items[i].sealed);
+    }
+
+    free(o->items);
+
+    o->items = NULL;
+    o->n_items = 0;
+
+    dsa_buf_free(&o->echo);
+    dsa_buf_free(&o->input);
+    dsa_buf_free(&o->object);
+}
+
+
+_Static_assert(offsetof(ngx_http_dsa_responses_t, answer) == 0,
+               "an answer of the API is found by its common part");
+_Static_assert(DSA_DELTA_REASONING == 1 && DSA_DELTA_CONTENT == 2
+               && DSA_DELTA_ARGUMENTS == 4, "prefixes are in this order");

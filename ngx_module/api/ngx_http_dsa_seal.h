@@ -1,0 +1,46 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_SEAL_H_INCLUDED_
+#define _NGX_HTTP_DSA_SEAL_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+
+/*
+ * Text that a client keeps for the server and that only this server can read,
+ * for the caller for whom it was encrypted: AES-256-GCM, with the digest of the
+ * tenant as additional data.  The form is base64url of
+ *
+ *     offset  bytes
+ *          0      1  version, 1
+ *          1     12  nonce, random
+ *         13      n  ciphertext
+ *     13 + n     16  tag
+ */
+
+#define NGX_HTTP_DSA_SECRET_LEN  32         /* bytes of a key */
+#define NGX_HTTP_DSA_SEAL_DIGEST 32         /* bytes of a digest */
+
+
+/* Appends the encrypted text to out.  NGX_OK or NGX_ERROR. */
+ngx_int_t ngx_http_dsa_seal(const u_char *secret, const u_char *digest,
+    dsa_str_t text, dsa_buf_t *out);
+
+/*
+ * DSA_OK, and *text is in the arena; DSA_AGAIN: sealed has another form, key or
+ * digest; DSA_ERROR: out of memory.
+ */
+int ngx_http_dsa_seal_open(const u_char *secret, const u_char *digest,
+    dsa_arena_t *arena, dsa_str_t sealed, dsa_str_t *text);
+
+
+#endif /* _NGX_HTTP_DSA_SEAL_H_INCLUDED_ */

@@ -1,0 +1,334 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_dsa_body.h"
+#include "ngx_http_dsa_responses_command.h"
+#include "ngx_http_dsa_responses_history.h"
+
+
+#define NGX_HTTP_DSA_HISTORY_FIELD  "previous_response_id"
+
+/* memory for the words of the command */
+
+#define NGX_HTTP_DSA_HISTORY_ARENA  4096
+
+
+typedef struct {
+    ngx_http_dsa_responses_next_pt   next;
+    const dsa_chat_limits_t         *limits;
+} ngx_http_dsa_history_t;
+
+
+static ngx_int_t ngx_http_dsa_history_store(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_history_load(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_history_t *history);
+static void ngx_http_dsa_history_loaded(ngx_http_request_t *r, void *data,
+    redisReply *reply, const char *why);
+static ngx_int_t ngx_http_dsa_history_insert(ngx_http_dsa_request_t *req,
+    const dsa_chat_limits_t *limits, redisReply *reply);
+static ngx_int_t ngx_http_dsa_history_found(ngx_http_dsa_request_t *req,
+    dsa_response_result_e result);
+
+
+void
+ngx_http_dsa_responses_history(ngx_http_dsa_request_t *req,
+    const dsa_chat_limits_t *limits, ngx_http_dsa_responses_next_pt next)
+{
+    ngx_http_dsa_history_t     *history;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+
+    if (ngx_http_dsa_history_store(req) != NGX_OK) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    if (a->previous.len == 0) {
+        next(req);
+        return;
+    }
+
+    history = ngx_palloc(req->http->pool, sizeof(ngx_http_dsa_history_t));
+
+    if (history == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    history->next = next;
+    history->limits = limits;
+
+    if (ngx_http_dsa_history_load(req, history) != NGX_OK) {
+        ngx_http_dsa_request_fail(req);
+    }
+}
+
+
+/*
+ * Clients that never read an answer again leave out "store", and so are served
+ * by a server that stores nothing.  "store": true is a request to store.
+ */
+
+static ngx_int_t
+ngx_http_dsa_history_store(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_main_conf_t   *mcf;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
+
+    if (!a->store || (mcf->redis != NULL && req->tenant.len != 0)) {
+        return NGX_OK;
+    }
+
+    if (!a->store_given) {
+        a->store = 0;
+        return NGX_OK;
+    }
+
+    if (mcf->redis == NULL) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "store",
+                                 "Responses are not kept here: \"dsa_redis\" "
+                                 "is not configured; expected false or no "
+                                 "such field.");
+
+    } else {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_FORBIDDEN, "store",
+                                 "Responses are not kept for this request, "
+                                 "because the server has identified no tenant "
+                                 "for it; expected false or no such field.");
+    }
+
+    return NGX_ERROR;
+}
+
+
+/* NGX_OK: ngx_http_dsa_history_loaded() is called; NGX_ERROR with a failure. */
+
+static ngx_int_t
+ngx_http_dsa_history_load(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_history_t *history)
+{
+    ngx_int_t                   rc;
+    dsa_arena_t                *arena;
+    ngx_http_request_t         *r;
+    dsa_schema_command_t        cmd;
+    ngx_http_dsa_main_conf_t   *mcf;
+    ngx_http_dsa_api_answer_t  *a;
+
+    r = req->http;
+    a = req->answer.api;
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    if (mcf->redis == NULL) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST,
+                                 NGX_HTTP_DSA_HISTORY_FIELD, "Responses are "
+                                 "not kept here: \"dsa_redis\" is not "
+                                 "configured.");
+        return NGX_ERROR;
+    }
+
+    if (req->tenant.len == 0) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_FORBIDDEN,
+                                 NGX_HTTP_DSA_HISTORY_FIELD, "Responses are "
+                                 "not kept for this request, because the "
+                                 "server has identified no tenant for it.");
+        return NGX_ERROR;
+    }
+
+    if (!dsa_response_id_ok(a->previous)) {
+        return ngx_http_dsa_history_found(req, DSA_RESPONSE_UNKNOWN);
+    }
+
+    arena = dsa_arena_create(NGX_HTTP_DSA_HISTORY_ARENA);
+    rc = NGX_ERROR;
+
+    if (arena != NULL
+        && dsa_response_chain(&cmd, arena,
+                              dsa_str(req->tenant.data, req->tenant.len),
+                              a->previous)
+           == DSA_OK)
+    {
+        rc = ngx_http_dsa_responses_command(r, mcf->redis, &cmd,
+                                            ngx_http_dsa_history_loaded,
+                                            history);
+    }
+
+    dsa_arena_destroy(arena);
+
+    if (rc != NGX_OK) {
+        ngx_http_dsa_failure_memory(&req->failure);
+    }
+
+    return rc;
+}
+
+
+static void
+ngx_http_dsa_history_loaded(ngx_http_request_t *r, void *data,
+    redisReply *reply, const char *why)
+{
+    ngx_http_dsa_history_t *history = data;
+
+    ngx_http_dsa_ctx_t      *ctx;
+    ngx_http_dsa_request_t  *req;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (ctx == NULL || ctx->request->record == NULL) {
+
+        /* the request is finalized, and its last bytes are being sent */
+
+        return;
+    }
+
+    req = ctx->request;
+
+    if (why != NULL) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 NGX_HTTP_DSA_HISTORY_FIELD,
+                                 "Stored responses are not available now: %s.",
+                                 why);
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    if (ngx_http_dsa_history_insert(req, history->limits, reply) != NGX_OK) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    history->next(req);
+}
+
+
+/* NGX_ERROR with a failure. */
+
+static ngx_int_t
+ngx_http_dsa_history_insert(ngx_http_dsa_request_t *req,
+    const dsa_chat_limits_t *limits, redisReply *reply)
+{
+    size_t                      bytes;
+    uint32_t                    i, n;
+    dsa_err_t                   err;
+    dsa_str_t                  *lists;
+    dsa_arena_t                *arena;
+    dsa_refusal_t               refusal;
+    dsa_response_result_e       result;
+    ngx_http_dsa_submit_t      *submit;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    submit = &req->submit;
+    bytes = 0;
+
+    for (i = 0; i < reply->elements; i++) {
+        bytes += reply->element[i]->len;
+    }
+
+    arena = dsa_arena_create(NGX_HTTP_DSA_ARENA(bytes
+                                                + req->http->request_length));
+    if (arena == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        return NGX_ERROR;
+    }
+
+    submit->work = arena;
+
+    if (dsa_response_chain_read(&result, &lists, &n, arena, reply, &err)
+        != DSA_OK)
+    {
+        ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0, "dsa: %s",
+                      err.text);
+
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 NGX_HTTP_DSA_HISTORY_FIELD, "Stored "
+                                 "responses are not available now: Redis "
+                                 "refused the command.");
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_dsa_history_found(req, result) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
+
+    if (a->api->history(a, submit->chat, arena, lists, n, limits, &refusal)
+        != DSA_OK)
+    {
+        ngx_http_dsa_failure_set(&req->failure, refusal.status,
+                                 NGX_HTTP_DSA_HISTORY_FIELD, "%s",
+                                 refusal.message);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_history_found(ngx_http_dsa_request_t *req,
+    dsa_response_result_e result)
+{
+    ngx_uint_t   status;
+    const char  *text;
+
+    switch (result) {
+
+    case DSA_RESPONSE_FOUND:
+        return NGX_OK;
+
+    case DSA_RESPONSE_UNKNOWN:
+        status = NGX_HTTP_NOT_FOUND;
+        text = "There is no response with this id.";
+        break;
+
+    case DSA_RESPONSE_BROKEN:
+        status = NGX_HTTP_NOT_FOUND;
+        text = "A response before this one was deleted or has expired; send "
+               "the whole input, or start a new chain.";
+        break;
+
+    case DSA_RESPONSE_DEEP:
+        status = NGX_HTTP_BAD_REQUEST;
+        text = "The chain has more than 1000 responses; send the whole input, "
+               "or start a new chain.";
+        break;
+
+    case DSA_RESPONSE_LARGE:
+        status = NGX_HTTP_BAD_REQUEST;
+        text = "The chain is larger than 4 MB; start a new chain.";
+        break;
+
+    default: /* DSA_RESPONSE_DAMAGED */
+        ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0,
+                      "dsa: a stored response before \"%*s\" is damaged",
+                      req->answer.api->previous.len,
+                      req->answer.api->previous.data);
+
+        status = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        text = "A stored response cannot be read; start a new chain.";
+        break;
+    }
+
+    ngx_http_dsa_failure_set(&req->failure, status, NGX_HTTP_DSA_HISTORY_FIELD,
+                             "%s", text);
+
+    return NGX_ERROR;
+}
+
+
+_Static_assert(DSA_RESPONSE_MAX_DEPTH == 1000
+               && DSA_RESPONSE_MAX_BYTES == 4 * 1024 * 1024,
+               "the texts name the limits");

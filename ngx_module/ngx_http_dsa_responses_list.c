@@ -1,0 +1,187 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "base/json_write.h"
+
+#include "ngx_http_dsa_responses_list.h"
+
+
+#define NGX_HTTP_DSA_LIST_DEFAULT  20
+#define NGX_HTTP_DSA_LIST_MAX      100
+#define NGX_HTTP_DSA_LIST_DEPTH    64
+#define NGX_HTTP_DSA_LIST_ARENA    (64 * 1024 * 1024)
+
+
+static ngx_uint_t ngx_http_dsa_responses_list_start(dsa_json_t **items,
+    ngx_uint_t n, const ngx_http_dsa_responses_page_t *page);
+static void ngx_http_dsa_responses_list_id(dsa_json_writer_t *w,
+    const char *key, const dsa_json_t *item);
+
+
+ngx_int_t
+ngx_http_dsa_responses_page(ngx_http_request_t *r,
+    ngx_http_dsa_responses_page_t *page, const char **param)
+{
+    ngx_int_t  n;
+    ngx_str_t  value;
+
+    page->limit = NGX_HTTP_DSA_LIST_DEFAULT;
+
+    *param = "limit";
+
+    if (ngx_http_arg(r, (u_char *) "limit", 5, &value) == NGX_OK) {
+        n = ngx_atoi(value.data, value.len);
+
+        if (n == NGX_ERROR || n < 1 || n > NGX_HTTP_DSA_LIST_MAX) {
+            return NGX_ERROR;
+        }
+
+        page->limit = n;
+    }
+
+    *param = "order";
+
+    if (ngx_http_arg(r, (u_char *) "order", 5, &value) == NGX_OK) {
+        if (value.len == 3 && ngx_memcmp(value.data, "asc", 3) == 0) {
+            page->ascending = 1;
+
+        } else if (value.len != 4 || ngx_memcmp(value.data, "desc", 4) != 0) {
+            return NGX_ERROR;
+        }
+    }
+
+    if (ngx_http_arg(r, (u_char *) "after", 5, &value) == NGX_OK) {
+        page->after = value;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_responses_list(dsa_buf_t *out, dsa_str_t input,
+    const ngx_http_dsa_responses_page_t *page, dsa_err_t *err)
+{
+    ngx_uint_t          i, n, start, end;
+    dsa_json_t         *list, *child, **items;
+    dsa_arena_t        *arena;
+    dsa_json_writer_t   w;
+
+    arena = dsa_arena_create(NGX_HTTP_DSA_LIST_ARENA);
+    if (arena == NULL) {
+        return dsa_error(err, "out of memory for a list of items");
+    }
+
+    list = dsa_json_parse(arena, input.data, input.len,
+                          NGX_HTTP_DSA_LIST_DEPTH, err);
+
+    if (list != NULL && list->type != DSA_JSON_ARRAY) {
+        (void) dsa_error(err, "the input of a stored response is not an "
+                         "array");
+        list = NULL;
+    }
+
+    items = list != NULL
+            ? dsa_arena_alloc(arena, ((size_t) list->n + 1) * sizeof(*items))
+            : NULL;
+
+    if (items == NULL) {
+        dsa_arena_destroy(arena);
+        return NGX_ERROR;
+    }
+
+    n = list->n;
+    i = 0;
+
+    for (child = list->first; child != NULL; child = child->next) {
+        items[page->ascending ? i : n - 1 - i] = child;
+        i++;
+    }
+
+    start = ngx_http_dsa_responses_list_start(items, n, page);
+    end = ngx_min(n, start + page->limit);
+
+    dsa_json_writer(&w, out);
+    dsa_json_object(&w);
+    dsa_json_key(&w, "object");
+    dsa_json_stringz(&w, "list");
+    dsa_json_key(&w, "data");
+    dsa_json_array(&w);
+
+    for (i = start; i < end; i++) {
+        if (w.comma) {
+            dsa_buf_addz(out, ",");
+        }
+
+        (void) dsa_json_dump(out, items[i]);
+        w.comma = 1;
+    }
+
+    dsa_json_array_end(&w);
+
+    ngx_http_dsa_responses_list_id(&w, "first_id",
+                                   start < end ? items[start] : NULL);
+    ngx_http_dsa_responses_list_id(&w, "last_id",
+                                   start < end ? items[end - 1] : NULL);
+    dsa_json_key(&w, "has_more");
+    dsa_json_bool(&w, end < n);
+    dsa_json_object_end(&w);
+
+    dsa_arena_destroy(arena);
+
+    return NGX_OK;
+}
+
+
+/* Behind the item "after"; at the end if there is no such item. */
+
+static ngx_uint_t
+ngx_http_dsa_responses_list_start(dsa_json_t **items, ngx_uint_t n,
+    const ngx_http_dsa_responses_page_t *page)
+{
+    ngx_uint_t   i;
+    dsa_json_t  *id;
+
+    if (page->after.len == 0) {
+        return 0;
+    }
+
+    for (i = 0; i < n; i++) {
+        id = dsa_json_get(items[i], "id");
+
+        if (id != NULL && id->type == DSA_JSON_STRING
+            && dsa_str_eq(id->text, dsa_str(page->after.data,
+                                            page->after.len)))
+        {
+            return i + 1;
+        }
+    }
+
+    return n;
+}
+
+
+static void
+ngx_http_dsa_responses_list_id(dsa_json_writer_t *w, const char *key,
+    const dsa_json_t *item)
+{
+    dsa_json_t  *id;
+
+    id = item != NULL ? dsa_json_get(item, "id") : NULL;
+
+    dsa_json_key(w, key);
+
+    if (id != NULL && id->type == DSA_JSON_STRING) {
+        dsa_json_string(w, id->text);
+
+    } else {
+        dsa_json_null(w);
+    }
+}

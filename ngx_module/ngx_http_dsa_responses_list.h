@@ -1,0 +1,41 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_RESPONSES_LIST_H_INCLUDED_
+#define _NGX_HTTP_DSA_RESPONSES_LIST_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+
+/* The items of a stored request, page by page. */
+
+typedef struct {
+    ngx_uint_t    limit;
+    ngx_str_t     after;        /* the last item of the page before; empty:
+                                   this is the first page */
+    unsigned      ascending:1;
+} ngx_http_dsa_responses_page_t;
+
+
+/* Reads the arguments of a request.  NGX_ERROR: *param is not valid. */
+ngx_int_t ngx_http_dsa_responses_page(ngx_http_request_t *r,
+    ngx_http_dsa_responses_page_t *page, const char **param);
+
+/*
+ * Writes the list object of a page.  input: a JSON array of items.  NGX_ERROR:
+ * out of memory, or err names what is wrong with input.
+ */
+ngx_int_t ngx_http_dsa_responses_list(dsa_buf_t *out, dsa_str_t input,
+    const ngx_http_dsa_responses_page_t *page, dsa_err_t *err);
+
+
+#endif /* _NGX_HTTP_DSA_RESPONSES_LIST_H_INCLUDED_ */

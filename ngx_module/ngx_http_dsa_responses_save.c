@@ -1,0 +1,119 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_dsa_responses_command.h"
+#include "ngx_http_dsa_responses_save.h"
+
+
+/* memory for the words of the command, without the texts of the node */
+
+#define NGX_HTTP_DSA_RESPONSES_SAVE_ARENA  4096
+
+
+typedef struct {
+    ngx_http_dsa_save_pt    handler;
+    const char             *why;
+    unsigned                later:1;    /* the command is sent */
+} ngx_http_dsa_responses_save_t;
+
+
+static void ngx_http_dsa_responses_save_reply(ngx_http_request_t *r,
+    void *data, redisReply *reply, const char *why);
+
+
+static const char  ngx_http_dsa_responses_nomem[] = "nginx is out of memory";
+
+
+ngx_int_t
+ngx_http_dsa_responses_save(ngx_http_request_t *r,
+    ngx_http_dsa_redis_t *redis, const ngx_str_t *tenant,
+    const dsa_response_t *node, ngx_http_dsa_save_pt handler,
+    const char **why)
+{
+    ngx_int_t                       rc;
+    dsa_arena_t                    *arena;
+    dsa_schema_command_t            cmd;
+    ngx_http_dsa_responses_save_t  *save;
+
+    *why = ngx_http_dsa_responses_nomem;
+
+    save = ngx_pcalloc(r->pool, sizeof(ngx_http_dsa_responses_save_t));
+    if (save == NULL) {
+        return NGX_DECLINED;
+    }
+
+    save->handler = handler;
+
+    if (!dsa_response_fits(node)) {
+        *why = "the response is larger than the 4 MB that are stored";
+        goto failed;
+    }
+
+    arena = dsa_arena_create(NGX_HTTP_DSA_RESPONSES_SAVE_ARENA);
+    rc = NGX_ERROR;
+
+    if (arena != NULL
+        && dsa_response_save(&cmd, arena, dsa_str(tenant->data, tenant->len),
+                             node, ngx_time(), ngx_http_dsa_redis_ttl(redis))
+           == DSA_OK)
+    {
+        rc = ngx_http_dsa_responses_command(r, redis, &cmd,
+                                            ngx_http_dsa_responses_save_reply,
+                                            save);
+    }
+
+    dsa_arena_destroy(arena);
+
+    if (rc == NGX_OK && save->why == NULL) {
+        save->later = 1;
+        *why = NULL;
+        return NGX_OK;
+    }
+
+    if (rc == NGX_OK) {
+        *why = save->why;
+    }
+
+failed:
+
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                  "dsa: the response \"%*s\" is not stored: %s",
+                  node->id.len, node->id.data, *why);
+
+    return NGX_DECLINED;
+}
+
+
+static void
+ngx_http_dsa_responses_save_reply(ngx_http_request_t *r, void *data,
+    redisReply *reply, const char *why)
+{
+    ngx_http_dsa_responses_save_t *save = data;
+
+    int64_t    n;
+    dsa_err_t  err;
+
+    if (!save->later) {
+        save->why = why;
+        return;
+    }
+
+    if (why == NULL && dsa_schema_integer(reply, &n, &err) != DSA_OK) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err.text);
+        why = "Redis refused the command";
+    }
+
+    if (why != NULL) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "dsa: the response is not stored: %s", why);
+    }
+
+    save->handler(r, why);
+}
