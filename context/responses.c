@@ -548,8 +548,8 @@ dsa_responses_input(dsa_items_t *ctx, dsa_responses_t *out, dsa_chat_t *chat,
 
 int
 dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
-    const dsa_str_t *lists, uint32_t n,
-    const dsa_responses_reader_t *reader, dsa_refusal_t *refusal)
+    const dsa_str_t *lists, uint32_t n, const dsa_chat_limits_t *limits,
+    dsa_refusal_t *refusal)
 {
     size_t           total;
     dsa_at_t         at = { NULL, "previous_response_id", 0 };
@@ -559,13 +559,15 @@ dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
     dsa_items_t      ctx;
     dsa_message_t  **parts, *all;
 
+    static const dsa_responses_reader_t  reader;
+
     memset(&ctx, 0, sizeof(dsa_items_t));
 
-    ctx.reader = reader;
+    ctx.reader = &reader;
     ctx.r.chat = chat;
     ctx.r.arena = arena;
     ctx.r.refusal = refusal;
-    ctx.r.limits = reader->limits;
+    ctx.r.limits = *limits;
     ctx.r.values = DSA_CHAT_VALUES;
 
     first = chat->n_stored;
@@ -599,10 +601,10 @@ dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
         total += counts[i];
     }
 
-    if (total > reader->limits.max_messages) {
+    if (total > limits->max_messages) {
         return dsa_refuse_at(refusal, &at, "%zu messages together with those "
                              "of the request; at most %u are accepted", total,
-                             reader->limits.max_messages);
+                             limits->max_messages);
     }
 
     all = dsa_arena_alloc(arena, (total + 1) * sizeof(dsa_message_t));
@@ -610,7 +612,9 @@ dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
         return dsa_refuse_memory(refusal, arena);
     }
 
-    memcpy(all, chat->messages, first * sizeof(dsa_message_t));
+    if (first != 0) {
+        memcpy(all, chat->messages, first * sizeof(dsa_message_t));
+    }
 
     for (i = 0; i < n; i++) {
         memcpy(all + chat->n_stored, parts[i],
@@ -618,8 +622,10 @@ dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
         chat->n_stored += counts[i];
     }
 
-    memcpy(all + chat->n_stored, chat->messages + first,
-           (chat->n_messages - first) * sizeof(dsa_message_t));
+    if (chat->n_messages != first) {
+        memcpy(all + chat->n_stored, chat->messages + first,
+               (chat->n_messages - first) * sizeof(dsa_message_t));
+    }
 
     chat->messages = all;
     chat->n_messages = (uint32_t) total;

@@ -30,7 +30,8 @@ typedef int (*dsa_responses_open_pt)(void *data, dsa_arena_t *arena,
 
 typedef struct {
     dsa_chat_limits_t       limits;
-    dsa_responses_open_pt   open;
+    dsa_responses_open_pt   open;           /* NULL: encrypted_content is
+                                               ignored */
     void                   *data;           /* of open */
 } dsa_responses_reader_t;
 
@@ -58,11 +59,12 @@ int dsa_responses_read(dsa_responses_t *out, dsa_chat_t *chat,
 /*
  * Inserts stored items into the chat, behind instructions and in front of its
  * other messages.  lists: JSON arrays of items, oldest first.  DSA_ERROR:
- * refusal is filled in; its status is 500 if a list cannot be read.
+ * refusal is filled in; its status is 500 if a list cannot be read.  Stored
+ * reasoning has its content, so that a change of the key does not matter.
  */
 int dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
-    const dsa_str_t *lists, uint32_t n,
-    const dsa_responses_reader_t *reader, dsa_refusal_t *refusal);
+    const dsa_str_t *lists, uint32_t n, const dsa_chat_limits_t *limits,
+    dsa_refusal_t *refusal);
 
 /*
  * Writes a JSON array with the items of input as they are stored and listed.

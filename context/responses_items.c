@@ -166,18 +166,13 @@ dsa_item_reasoning(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
         return DSA_ERROR;
     }
 
-    if (rc == 0) {
+    if (rc == 0 || ctx->reader->open == NULL) {
         return dsa_item_text(ctx, at, v, "content", &item->text);
     }
 
-    rc = DSA_AGAIN;
-
-    if (ctx->reader->open != NULL) {
-        rc = ctx->reader->open(ctx->reader->data, ctx->r.arena, sealed,
-                               &item->text);
-    }
-
-    switch (rc) {
+    switch (ctx->reader->open(ctx->reader->data, ctx->r.arena, sealed,
+                              &item->text))
+    {
 
     case DSA_OK:
         return DSA_OK;

@@ -15,6 +15,8 @@ static void dsa_responses_member(dsa_json_writer_t *w, const dsa_json_t *root,
 static void dsa_responses_value(dsa_json_writer_t *w, const dsa_json_t *v);
 static void dsa_responses_item(dsa_json_writer_t *w, const dsa_item_t *item,
     const char *id);
+static void dsa_responses_arguments(dsa_json_writer_t *w,
+    const dsa_json_t *call);
 static void dsa_responses_part(dsa_json_writer_t *w, const char *name,
     const char *type, dsa_str_t text);
 
@@ -232,8 +234,6 @@ static void
 dsa_responses_item(dsa_json_writer_t *w, const dsa_item_t *item,
     const char *id)
 {
-    dsa_json_t  *v;
-
     dsa_json_object(w);
     dsa_json_key(w, "id");
     dsa_json_stringz(w, id);
@@ -276,14 +276,7 @@ dsa_responses_item(dsa_json_writer_t *w, const dsa_item_t *item,
         dsa_json_key(w, "name");
         dsa_json_string(w, dsa_json_get(item->object, "name")->text);
         dsa_json_key(w, "arguments");
-
-        if (dsa_read_any(item->object, "arguments", &v)) {
-            dsa_responses_value(w, v);
-
-        } else {
-            dsa_json_stringz(w, "");
-        }
-
+        dsa_responses_arguments(w, item->object);
         break;
 
     case DSA_ITEM_OUTPUT:
@@ -299,6 +292,39 @@ dsa_responses_item(dsa_json_writer_t *w, const dsa_item_t *item,
     }
 
     dsa_json_object_end(w);
+}
+
+
+/* A string; a client may have sent the object itself. */
+
+static void
+dsa_responses_arguments(dsa_json_writer_t *w, const dsa_json_t *call)
+{
+    dsa_buf_t           text;
+    dsa_json_t         *v;
+    dsa_json_writer_t   object;
+
+    if (dsa_read_any(call, "arguments", &v) == 0) {
+        dsa_json_stringz(w, "");
+        return;
+    }
+
+    if (v->type == DSA_JSON_STRING) {
+        dsa_json_string(w, v->text);
+        return;
+    }
+
+    memset(&text, 0, sizeof(dsa_buf_t));
+
+    dsa_json_writer(&object, &text);
+    dsa_responses_value(&object, v);
+
+    if (text.failed) {
+        w->out->failed = 1;
+    }
+
+    dsa_json_string(w, dsa_str(text.data, text.len));
+    dsa_buf_free(&text);
 }
 
 

@@ -21,8 +21,6 @@ static ngx_http_dsa_api_answer_t *ngx_http_dsa_responses_create(
 static int ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a,
     dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
-static void ngx_http_dsa_responses_reader(ngx_http_dsa_api_answer_t *a,
-    const dsa_chat_limits_t *limits, dsa_responses_reader_t *reader);
 static int ngx_http_dsa_responses_history(ngx_http_dsa_api_answer_t *a,
     dsa_chat_t *chat, dsa_arena_t *arena, const dsa_str_t *lists, uint32_t n,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
@@ -98,10 +96,13 @@ ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
 {
     ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
 
+    int                     exceeded;
     dsa_responses_t         request;
     dsa_responses_reader_t  reader;
 
-    ngx_http_dsa_responses_reader(a, limits, &reader);
+    reader.limits = *limits;
+    reader.open = ngx_http_dsa_responses_open;
+    reader.data = a;
 
     if (dsa_responses_read(&request, chat, arena, root, &reader, refusal)
         != DSA_OK)
@@ -117,7 +118,10 @@ ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
 
     a->previous.len = ngx_min(request.previous.len, sizeof(o->previous));
     a->previous.data = o->previous;
-    ngx_memcpy(o->previous, request.previous.data, a->previous.len);
+
+    if (a->previous.len != 0) {
+        ngx_memcpy(o->previous, request.previous.data, a->previous.len);
+    }
 
     o->encrypted = request.encrypted;
     o->one_call = request.one_call;
@@ -128,23 +132,18 @@ ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
                                    ngx_http_dsa_responses_id, o)
                != DSA_OK))
     {
-        refusal->status = 503;
-        (void) snprintf(refusal->message, sizeof(refusal->message),
-                        "The server is out of memory; try again later.");
+        exceeded = dsa_arena_exceeded(arena);
+
+        refusal->status = exceeded ? 413 : 503;
+        (void) snprintf(refusal->message, sizeof(refusal->message), "%s",
+                        exceeded ? "The request exceeds the memory limit of "
+                                   "a request; send a shorter one."
+                                 : "The server is out of memory; try again "
+                                   "later.");
         return DSA_ERROR;
     }
 
     return DSA_OK;
-}
-
-
-static void
-ngx_http_dsa_responses_reader(ngx_http_dsa_api_answer_t *a,
-    const dsa_chat_limits_t *limits, dsa_responses_reader_t *reader)
-{
-    reader->limits = *limits;
-    reader->open = ngx_http_dsa_responses_open;
-    reader->data = a;
 }
 
 
@@ -153,11 +152,7 @@ ngx_http_dsa_responses_history(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     dsa_arena_t *arena, const dsa_str_t *lists, uint32_t n,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal)
 {
-    dsa_responses_reader_t  reader;
-
-    ngx_http_dsa_responses_reader(a, limits, &reader);
-
-    return dsa_responses_insert(chat, arena, lists, n, &reader, refusal);
+    return dsa_responses_insert(chat, arena, lists, n, limits, refusal);
 }
 
 
