@@ -537,6 +537,36 @@ is($r->{status}, 400, 'a changed byte');
 is($r->{json}{error}{param}, 'input[1].encrypted_content', 'is named');
 
 
+# The shapes of Codex's requests, made by hand from its documentation: a first
+# request, and a round with the items that came back.
+
+my $codex = json_decode(DSA::Test::read_file("$DSA::Test::root/t/data/codex/"
+                                             . 'first.json'));
+$codex->{input}[2]{content}[0]{text} = "!fake\n$thinks\n" . tokens($call);
+$s = $t->connect;
+$s->send_request(POST => $uri, @alice, body => json_encode($codex));
+$s->read_head;
+is($s->status, 200, 'Codex: the first request');
+my @done = map { $_->{json}{item} }
+           grep { ($_->{event} || '') eq 'response.output_item.done' }
+           $s->events;
+is_deeply([ map { $_->{type} } @done ],
+          [ qw/ reasoning message function_call / ],
+          'Codex: one call, because parallel_tool_calls is false');
+like(prompt(), qr/coding\ agent.*sandboxing.*environment_context.*
+                  \[<｜Assistant｜>\]\[<think>\]$/x, 'Codex: the prompt');
+
+$codex = json_decode(DSA::Test::read_file("$DSA::Test::root/t/data/codex/"
+                                          . 'round.json'));
+$codex->{input}[3]{encrypted_content} = $done[0]{encrypted_content};
+$r = $t->post($uri, $codex, @alice);
+is($r->{status}, 200, 'Codex: a round');
+like($r->{body}, qr/^event: response\.completed$/m, 'Codex: to its end');
+like(prompt(), qr/List\ the\ files.*\[<think>\]Let\ me\ look\.\[<\/think>\]
+                  I\ list\ them\..*name="shell".*bash.*README\.md/x,
+     'Codex: with its reasoning');
+
+
 # A corrupt node, a wrong type, a chain that is too long.
 
 wait_for_redis();
@@ -640,6 +670,30 @@ for my $case (
 $t->reload;
 wait_for_redis();
 is(ok200(body('after'))->{store}, $true, 'then they are stored again');
+
+# a replica that is read-only, and a Redis that is not there
+
+for my $case (
+    [ 'is read-only', sub { $redis->cmd(qw/ REPLICAOF 127.0.0.1 1 /) },
+      sub { $redis->cmd(qw/ REPLICAOF NO ONE /) } ],
+    [ 'is down', sub { $server->stop }, sub { $server->restart } ])
+{
+    my ($name, $break, $heal) = @$case;
+
+    $break->();
+    my $o;
+    for (1 .. 4) {
+        $o = ok200(body('x'));
+        is($o->{store}, $false, "Redis $name: not stored");
+        like($o->{store_error}, qr/Redis/, "Redis $name: why");
+    }
+    my $status = $t->get("$uri/$o->{id}")->{status};
+    like($status, qr/^(?:404|503)$/, "Redis $name: GET");
+    $heal->();
+    wait_until(sub { $t->post($uri, body('x'))->{json}{store} }, 20, 'Redis')
+        for 1 .. 8;
+}
+
 
 # a client that leaves
 
