@@ -31,6 +31,8 @@ typedef struct {
     dsa_json_t         *arguments;      /* an object; "" reads as {} */
     dsa_str_t           raw;            /* arguments that are not an object,
                                            unchanged; arguments is NULL */
+    dsa_str_t           text;           /* arguments as the client wrote them;
+                                           empty: not known */
 } dsa_tool_call_t;
 
 
@@ -44,6 +46,9 @@ typedef struct {
     uint32_t            n_calls;
     dsa_json_t         *tools;          /* system, developer: an array */
     dsa_json_t         *response_format;
+    const struct dsa_sampled_s  *sampled;   /* assistant: the text that the
+                                           model sampled, which the encoder
+                                           writes; NULL: not known */
     unsigned            has_reasoning:1;
     unsigned            prefix:1;       /* last, assistant: the model
                                            continues it */

@@ -13,6 +13,7 @@
 #include "context/arguments.h"
 #include "context/encode.h"
 #include "context/control_tokens.h"
+#include "context/sampled.h"
 
 
 #define DSML                 DSA_CONTROL_DSML
@@ -48,6 +49,8 @@ static void dsa_encode_system(dsa_encoder_t *e, dsa_str_t content,
 static void dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m,
     uint32_t i);
 static void dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m,
+    uint32_t i);
+static int dsa_encode_sampled(dsa_encoder_t *e, const dsa_message_t *m,
     uint32_t i);
 static void dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call);
 static void dsa_encode_raw(dsa_encoder_t *e, dsa_str_t raw);
@@ -302,6 +305,10 @@ dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 {
     uint32_t  k;
 
+    if (m->sampled != NULL && dsa_encode_sampled(e, m, i)) {
+        return;
+    }
+
     if (e->chat->thinking && dsa_encode_after_last(e, i)) {
         dsa_encode_text(e, m->reasoning);
 
@@ -328,6 +335,46 @@ dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
     if (!m->prefix) {
         dsa_encode_template(e, DSA_CONTROL_EOS);
     }
+}
+
+
+/*
+ * Writes the text that the model sampled, with its reasoning or without it as
+ * above.  0: the model did not end reasoning that must be dropped, so nothing
+ * is written.
+ */
+
+static int
+dsa_encode_sampled(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
+{
+    int                   thinking;
+    uint32_t              k, behind;
+    const dsa_segment_t  *segment;
+
+    thinking = e->chat->thinking && dsa_encode_after_last(e, i);
+    behind = dsa_sampled_behind_reasoning(m->sampled);
+
+    if (!thinking && behind == UINT32_MAX) {
+        return 0;
+    }
+
+    if (thinking && !m->sampled->thinking) {
+        dsa_encode_template(e, DSA_CONTROL_THINK_END);
+    }
+
+    for (k = thinking ? 0 : behind; k < m->sampled->n; k++) {
+        segment = &m->sampled->segments[k];
+
+        dsa_encode_segment(e, segment->kind);
+        dsa_buf_add(&e->text, segment->text.data, segment->text.len);
+    }
+
+    e->n_calls = m->n_calls;
+    e->n_results = 0;
+
+    dsa_encode_template(e, DSA_CONTROL_EOS);
+
+    return 1;
 }
 
 

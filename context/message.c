@@ -469,6 +469,7 @@ dsa_message_arguments(dsa_reader_t *r, const dsa_at_t *up,
     }
 
     if (v->type == DSA_JSON_STRING) {
+        call->text = v->text;
         object = dsa_json_parse_some(r->arena, v->text.data, v->text.len,
                                      DSA_CHAT_DEPTH, &r->values, &err);
 

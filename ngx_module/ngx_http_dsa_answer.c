@@ -37,6 +37,10 @@ ngx_http_dsa_answer_start(ngx_http_dsa_answer_t *answer, ngx_pool_t *pool,
         return NGX_ERROR;
     }
 
+    if (answer->sampled != NULL) {
+        dsa_sampled_start(answer->sampled, a->thinking, vocabulary);
+    }
+
     return a->api->start(a, pool, usage);
 }
 
@@ -132,6 +136,11 @@ ngx_http_dsa_answer_feed(ngx_http_dsa_answer_t *answer, const u_char *start,
     const u_char  *name;
 
     name = end - control;
+
+    if (answer->sampled != NULL) {
+        dsa_sampled_add(answer->sampled, dsa_str(start, name - start), 0);
+        dsa_sampled_add(answer->sampled, dsa_str(name, control), 1);
+    }
 
     if (name != start
         && dsa_parse_feed(answer->parser, dsa_str(start, name - start))

@@ -13,6 +13,7 @@
 
 #include "api/ngx_http_dsa_api.h"
 #include "context/parse.h"
+#include "context/sampled.h"
 
 
 /*
@@ -23,6 +24,7 @@
 typedef struct {
     ngx_http_dsa_api_answer_t *api;
     dsa_parse_t              *parser;       /* NULL: not accepted yet */
+    dsa_sampled_writer_t     *sampled;      /* NULL: nothing is retained */
 
     ngx_msec_t                start;        /* of the request */
     ngx_msec_t                first_token;

@@ -23,7 +23,8 @@
 
 /*
  * The way of a chat to the engine, from top to bottom: identify the caller,
- * read the body, load the conversation, shorten a long history, encode, submit.
+ * read the body, load the conversation, restore what the client left out,
+ * shorten a long history, encode, submit.
  */
 
 static void ngx_http_dsa_chat_body_handler(ngx_http_request_t *r);
@@ -39,6 +40,8 @@ static void ngx_http_dsa_chat_loaded(ngx_http_request_t *r, ngx_uint_t status,
     const dsa_schema_conversation_t *conversation, const char *why);
 static ngx_int_t ngx_http_dsa_chat_prepend(ngx_http_dsa_request_t *req,
     const dsa_schema_conversation_t *conversation);
+static void ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_restored(ngx_http_request_t *r, ngx_int_t rc);
 static void ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_chat_submit(void *data, ngx_int_t rc);
@@ -136,7 +139,7 @@ ngx_http_dsa_chat_body_handler(ngx_http_request_t *r)
 
     if (req->conversation.id.len == 0) {
         ngx_http_dsa_responses_history(req, &ngx_http_dsa_chat_limits,
-                                       ngx_http_dsa_chat_encode);
+                                       ngx_http_dsa_chat_restore);
         return;
     }
 
@@ -418,7 +421,7 @@ ngx_http_dsa_chat_loaded(ngx_http_request_t *r, ngx_uint_t status,
         return;
     }
 
-    ngx_http_dsa_chat_encode(req);
+    ngx_http_dsa_chat_restore(req);
 }
 
 
@@ -471,8 +474,50 @@ ngx_http_dsa_chat_prepend(ngx_http_dsa_request_t *req,
 
 
 static void
+ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_dsa_retention_restore(&req->retention, req->http,
+                                        req->submit.chat, &req->failure,
+                                        ngx_http_dsa_chat_restored);
+
+    if (rc != NGX_AGAIN) {
+        ngx_http_dsa_chat_restored(req->http, rc);
+    }
+}
+
+
+static void
+ngx_http_dsa_chat_restored(ngx_http_request_t *r, ngx_int_t rc)
+{
+    ngx_http_dsa_ctx_t      *ctx;
+    ngx_http_dsa_request_t  *req;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (ctx == NULL || ctx->request->record == NULL) {
+
+        /* the request is finalized, and its last bytes are being sent */
+
+        return;
+    }
+
+    req = ctx->request;
+
+    if (rc != NGX_OK) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    ngx_http_dsa_chat_encode(req);
+}
+
+
+static void
 ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req)
 {
+    size_t                  used;
     dsa_refusal_t           refusal;
     ngx_http_dsa_submit_t  *submit;
 
@@ -487,8 +532,13 @@ ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req)
     }
 
     if (submit->work == NULL) {
-        submit->work = dsa_arena_create(
-                           NGX_HTTP_DSA_ARENA(dsa_arena_used(submit->arena)));
+        used = dsa_arena_used(submit->arena);
+
+        if (req->retention.arena != NULL) {
+            used += dsa_arena_used(req->retention.arena);
+        }
+
+        submit->work = dsa_arena_create(NGX_HTTP_DSA_ARENA(used));
     }
 
     if (submit->work == NULL || ngx_http_dsa_chat_collect(req) != NGX_OK) {
@@ -547,6 +597,10 @@ ngx_http_dsa_chat_submit(void *data, ngx_int_t rc)
         if (rc != NGX_OK) {
             ngx_http_dsa_failure_memory(&req->failure);
         }
+    }
+
+    if (ngx_http_dsa_retention_record(&req->retention, req->submit.chat)) {
+        req->answer.sampled = &req->retention.sampled;
     }
 
     if (rc != NGX_OK

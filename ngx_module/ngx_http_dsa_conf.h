@@ -47,6 +47,8 @@ typedef struct {
     ngx_flag_t                    ignore_client_abort;
     ngx_uint_t                    context_strategy;     /* dsa_window_e */
     ngx_int_t                     context_threshold;    /* percent */
+    ngx_uint_t                    retention;    /* ngx_http_dsa_retention_e */
+    ngx_msec_t                    retention_ttl;
 } ngx_http_dsa_loc_conf_t;
 
 

@@ -196,6 +196,7 @@ ngx_http_dsa_events_accepted(ngx_http_dsa_request_t *req, const void *data)
 
     ngx_http_dsa_events_fingerprint(req);
     ngx_http_dsa_submit_free(&req->submit);
+    ngx_http_dsa_retention_free_arena(&req->retention);
 
     if (ngx_http_dsa_answer_start(&req->answer, req->http->pool,
                                   accepted.vocabulary, &usage)

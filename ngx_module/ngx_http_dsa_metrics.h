@@ -78,6 +78,15 @@ typedef struct {
     uint64_t                  context_calls;    /* tool calls that left */
     uint64_t                  context_found;    /* cuts that Redis had */
     uint64_t                  context_counts;   /* prompts that were counted */
+    uint64_t                  retention_restored;   /* messages */
+    uint64_t                  retention_changed;
+    uint64_t                  retention_missing;
+    uint64_t                  retention_invalid;
+    uint64_t                  retention_failed;     /* look-ups */
+    uint64_t                  retention_refused;    /* requests, strict */
+    uint64_t                  retention_saved;      /* answers */
+    uint64_t                  retention_lost;
+    uint64_t                  retention_cached;     /* tokens */
     ngx_http_dsa_hist_t       histogram[NGX_HTTP_DSA_HISTOGRAMS];
 
     /* gauges: from here on a block counts only while its process lives */

@@ -8,6 +8,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "redis_schema/retained.h"
+
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_cors.h"
 #include "ngx_http_dsa_ctx.h"
@@ -19,6 +21,7 @@
 #include "ngx_http_dsa_pool_conf.h"
 #include "ngx_http_dsa_prometheus.h"
 #include "ngx_http_dsa_redis.h"
+#include "ngx_http_dsa_retention.h"
 #include "ngx_http_dsa_secret.h"
 #include "ngx_http_dsa_variables.h"
 #include "ngx_http_dsa_window.h"
@@ -47,6 +50,14 @@ static ngx_array_t  ngx_http_dsa_no_cors;
 
 static ngx_conf_post_t  ngx_http_dsa_positive_post = {
     ngx_http_dsa_positive
+};
+
+
+static ngx_conf_enum_t  ngx_http_dsa_retention_modes[] = {
+    { ngx_string("off"), NGX_HTTP_DSA_RETENTION_OFF },
+    { ngx_string("on"), NGX_HTTP_DSA_RETENTION_ON },
+    { ngx_string("strict"), NGX_HTTP_DSA_RETENTION_STRICT },
+    { ngx_null_string, 0 }
 };
 
 
@@ -156,6 +167,20 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, context_threshold),
       NULL },
+
+    { ngx_string("dsa_retention"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_enum_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_dsa_loc_conf_t, retention),
+      &ngx_http_dsa_retention_modes },
+
+    { ngx_string("dsa_retention_ttl"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_dsa_loc_conf_t, retention_ttl),
+      &ngx_http_dsa_positive_post },
 
       ngx_null_command
 };
@@ -312,6 +337,8 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
     conf->cors = NGX_CONF_UNSET_PTR;
     conf->context_strategy = NGX_CONF_UNSET_UINT;
     conf->context_threshold = NGX_CONF_UNSET;
+    conf->retention = NGX_CONF_UNSET_UINT;
+    conf->retention_ttl = NGX_CONF_UNSET_MSEC;
 
     return conf;
 }
@@ -324,6 +351,7 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_dsa_loc_conf_t *conf = child;
 
     ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_dsa_main_conf_t  *mcf;
 
     ngx_conf_merge_ptr_value(conf->tenant, prev->tenant, NULL);
     ngx_conf_merge_msec_value(conf->keepalive, prev->keepalive, 15000);
@@ -338,6 +366,21 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
                               DSA_WINDOW_NONE);
     ngx_conf_merge_value(conf->context_threshold, prev->context_threshold,
                          80);
+    ngx_conf_merge_uint_value(conf->retention, prev->retention,
+                              NGX_HTTP_DSA_RETENTION_ON);
+    ngx_conf_merge_msec_value(conf->retention_ttl, prev->retention_ttl,
+                              DSA_SCHEMA_RETAINED_TTL);
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_dsa_module);
+
+    if (conf->pool != NULL && mcf->redis == NULL
+        && conf->retention == NGX_HTTP_DSA_RETENTION_STRICT)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"dsa_retention strict\" needs \"dsa_redis\"; "
+                           "expected that directive in the http block");
+        return NGX_CONF_ERROR;
+    }
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 

@@ -71,6 +71,8 @@ static void ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_redis(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total, ngx_http_dsa_redis_t *redis);
+static void ngx_http_dsa_prometheus_retention(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_routes(dsa_buf_t *b, ngx_array_t *pools);
 static void ngx_http_dsa_prometheus_engines(dsa_buf_t *b, ngx_array_t *pools);
 static void ngx_http_dsa_prometheus_engine(dsa_buf_t *b,
@@ -240,6 +242,7 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
 
     if (mcf->redis != NULL) {
         ngx_http_dsa_prometheus_redis(&b, &total, mcf->redis);
+        ngx_http_dsa_prometheus_retention(&b, &total);
     }
 
     ngx_http_dsa_prometheus_routes(&b, &mcf->pools);
@@ -378,6 +381,51 @@ ngx_http_dsa_prometheus_redis(dsa_buf_t *b, const ngx_http_dsa_block_t *total,
     ngx_http_dsa_prometheus_one(b, "dsa_redis_refused_turns_total", "counter",
                                 "Turns that were not stored in their "
                                 "conversation.", total->redis_refused);
+}
+
+
+static void
+ngx_http_dsa_prometheus_retention(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total)
+{
+    ngx_http_dsa_prometheus_head(b, "dsa_retention_messages_total", "counter",
+                                 "Messages of a tool round that were looked "
+                                 "up because they lacked something, by what "
+                                 "was found.");
+
+    dsa_buf_printf(b, "dsa_retention_messages_total{result=\"restored\"} %"
+                   PRIu64 "\n"
+                   "dsa_retention_messages_total{result=\"changed\"} %" PRIu64
+                   "\n"
+                   "dsa_retention_messages_total{result=\"missing\"} %" PRIu64
+                   "\n"
+                   "dsa_retention_messages_total{result=\"invalid\"} %" PRIu64
+                   "\n",
+                   total->retention_restored, total->retention_changed,
+                   total->retention_missing, total->retention_invalid);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_retention_failed_lookups_total",
+                                "counter", "Look-ups that Redis did not "
+                                "answer.", total->retention_failed);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_retention_refused_total", "counter",
+                                "Requests refused because reasoning was "
+                                "missing (dsa_retention strict).",
+                                total->retention_refused);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_retention_saved_total", "counter",
+                                "Answers with tool calls that were stored.",
+                                total->retention_saved);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_retention_lost_total", "counter",
+                                "Answers with tool calls that were not "
+                                "stored; each is in the error log.",
+                                total->retention_lost);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_retention_cached_tokens_total",
+                                "counter", "Cached prompt tokens of requests "
+                                "with a restored message.",
+                                total->retention_cached);
 }
 
 

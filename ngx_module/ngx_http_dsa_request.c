@@ -106,6 +106,12 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->answer.start = ngx_current_msec;
     req->timer.deadline = req->answer.start + dlcf->timeout;
 
+    req->retention.mode = dlcf->retention;
+    req->retention.ttl = dlcf->retention_ttl;
+    req->retention.redis = mcf->redis;
+    req->retention.tenant = *tenant;
+    req->retention.id = req->ctx.id;
+
     req->submit.pool = dlcf->pool;
     req->submit.deadline = req->timer.deadline;
     req->submit.private = (tenant->len == 0);
@@ -186,6 +192,10 @@ ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
 
         if (a->stream) {
             a->api->close(a);
+        }
+
+        if (req->answer.reason == NGX_HTTP_DSA_FINISH_TOOL_CALLS) {
+            ngx_http_dsa_retention_save(&req->retention, a->call_id);
         }
 
         if (ngx_http_dsa_request_save(req) == NGX_OK) {
@@ -497,6 +507,7 @@ ngx_http_dsa_request_cleanup(void *data)
 
     ngx_http_dsa_answer_free(&req->answer);
     ngx_http_dsa_submit_free(&req->submit);
+    ngx_http_dsa_retention_free(&req->retention);
     dsa_buf_free(&req->conversation.messages);
 
     ngx_http_dsa_metrics_add(in_flight, -1);
@@ -522,6 +533,10 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
 
     req->record = NULL;
     req->usage = record->usage;
+
+    if (req->retention.restored != 0) {
+        ngx_http_dsa_metrics_add(retention_cached, req->usage.cached);
+    }
 
     if (req->answer.finish == NULL) {
         req->answer.finish = "cancelled";

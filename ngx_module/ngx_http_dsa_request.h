@@ -16,6 +16,7 @@
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_ctx.h"
 #include "ngx_http_dsa_failure.h"
+#include "ngx_http_dsa_retention.h"
 #include "ngx_http_dsa_stream.h"
 #include "ngx_http_dsa_submit.h"
 #include "ngx_http_dsa_timer.h"
@@ -54,6 +55,7 @@ struct ngx_http_dsa_request_s {
     ngx_http_dsa_timer_t          timer;
     ngx_http_dsa_conversation_t   conversation;
     ngx_http_dsa_window_t         window;
+    ngx_http_dsa_retention_t      retention;
 
     ngx_str_t                     tenant;   /* empty: none */
     ngx_uint_t                    reason;   /* ngx_http_dsa_cancel_e */

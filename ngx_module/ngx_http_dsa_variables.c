@@ -20,6 +20,8 @@ static ngx_int_t ngx_http_dsa_variable_str(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_tokens(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_dsa_variable_restored(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_ttft(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_finish(ngx_http_request_t *r,
@@ -81,6 +83,9 @@ static ngx_http_variable_t  ngx_http_dsa_vars[] = {
     { ngx_string("dsa_reasoning_tokens"), NULL, ngx_http_dsa_variable_tokens,
       offsetof(ngx_http_dsa_usage_t, reasoning), NGX_HTTP_VAR_NOCACHEABLE,
       0 },
+
+    { ngx_string("dsa_restored"), NULL, ngx_http_dsa_variable_restored,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_ttft"), NULL, ngx_http_dsa_variable_ttft,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -177,6 +182,31 @@ ngx_http_dsa_variable_tokens(ngx_http_request_t *r,
     }
 
     return ngx_http_dsa_variable_set(v, p, ngx_sprintf(p, "%uL", *n) - p);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_variable_restored(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    u_char                  *p;
+    ngx_http_dsa_request_t  *req;
+
+    req = ngx_http_dsa_variable_request(r);
+
+    if (req == NULL || req->retention.n_wanted == 0) {
+        return ngx_http_dsa_variable_none(v);
+    }
+
+    p = ngx_pnalloc(r->pool, NGX_INT64_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_dsa_variable_set(v, p,
+                                     ngx_sprintf(p, "%uL",
+                                                 req->retention.restored)
+                                     - p);
 }
 
 

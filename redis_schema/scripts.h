@@ -148,4 +148,28 @@ static const char  dsa_schema_record_script[] =
 "return { code, 0 }\n";
 
 
+/*
+ * Reads the records of several answers.
+ *
+ *     KEYS     one for each answer
+ *     ARGV     the most bytes of all records together
+ *
+ * Returns one element for each key: the record, or nil if there is none, if
+ * the key has another type, or if the record exceeds what is left of the bytes.
+ * STRLEN does not read the value, so a script never reads more than the limit.
+ */
+
+static const char  dsa_schema_retained_script[] =
+"local left, out = tonumber(ARGV[1]), {}\n"
+"for i, key in ipairs(KEYS) do\n"
+"  local n = redis.pcall('STRLEN', key)\n"
+"  out[i] = false\n"
+"  if type(n) == 'number' and n > 0 and n <= left then\n"
+"    out[i] = redis.call('GET', key)\n"
+"    left = left - n\n"
+"  end\n"
+"end\n"
+"return out\n";
+
+
 #endif /* _DSA_SCRIPTS_H_INCLUDED_ */

@@ -126,26 +126,34 @@ ngx_http_dsa_message_free(ngx_http_dsa_message_t *m)
 ngx_int_t
 ngx_http_dsa_message_call_id(char *id, uint32_t call)
 {
-    int         n;
-    u_char      noise[22];
+    char        random[NGX_HTTP_DSA_CALL_RANDOM];
+    size_t      len;
+    u_char      noise[NGX_HTTP_DSA_CALL_RANDOM];
     ngx_uint_t  i;
 
     static const char  alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                     "abcdefghijklmnopqrstuvwxyz0123456789";
 
-    n = snprintf(id, sizeof("call_") + 10, "call_%02u", call);
-    id += n;
-    *id++ = '_';
+    len = ngx_strlen(id);
 
-    if (RAND_bytes(noise, sizeof(noise)) != 1) {
-        return NGX_ERROR;
+    if (call != 0 && len > sizeof(random)) {
+
+        /* the id of the call before it ends with the random part */
+
+        ngx_memcpy(random, id + len - sizeof(random), sizeof(random));
+
+    } else {
+        if (RAND_bytes(noise, sizeof(noise)) != 1) {
+            return NGX_ERROR;
+        }
+
+        for (i = 0; i < sizeof(noise); i++) {
+            random[i] = alphabet[noise[i] % (sizeof(alphabet) - 1)];
+        }
     }
 
-    for (i = 0; i < sizeof(noise); i++) {
-        *id++ = alphabet[noise[i] % (sizeof(alphabet) - 1)];
-    }
-
-    *id = '\0';
+    (void) snprintf(id, NGX_HTTP_DSA_CALL_ID_LEN + 1, "call_%02u_%.*s", call,
+                    (int) sizeof(random), random);
 
     return NGX_OK;
 }

@@ -21,7 +21,9 @@
  * is not streamed, and for the conversation.
  */
 
-#define NGX_HTTP_DSA_CALL_ID_LEN  (sizeof("call_") - 1 + 10 + 1 + 22)
+#define NGX_HTTP_DSA_CALL_RANDOM  22
+#define NGX_HTTP_DSA_CALL_ID_LEN  (sizeof("call_") - 1 + 10 + 1               \
+                                   + NGX_HTTP_DSA_CALL_RANDOM)
 
 
 typedef struct {
@@ -50,8 +52,11 @@ void ngx_http_dsa_message_free(ngx_http_dsa_message_t *m);
 
 /*
  * Makes an id for a tool call in the form that DeepSeek's API has: "call_", two
- * digits of the index, "_", 22 alphanumerics.  id has room for
- * NGX_HTTP_DSA_CALL_ID_LEN bytes and a NUL.  NGX_ERROR: no random bytes.
+ * digits of the index, "_", 22 alphanumerics.  These are random (130 bits), so
+ * that no client can guess the id of another answer, and the same for all calls
+ * of an answer, so that each of them leads to what is retained of the answer.
+ * id has room for NGX_HTTP_DSA_CALL_ID_LEN bytes and a NUL, and has the id of
+ * the call before, if there is one.  NGX_ERROR: no random bytes.
  */
 ngx_int_t ngx_http_dsa_message_call_id(char *id, uint32_t call);
 

@@ -1,0 +1,286 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <endian.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/utf8.h"
+#include "context/control_tokens.h"
+#include "context/sampled.h"
+
+
+#define DSA_SAMPLED_MAGIC   "dsa-rt-1"
+#define DSA_SAMPLED_HEAD    16
+#define DSA_SAMPLED_SUM     8
+
+_Static_assert(sizeof(DSA_SAMPLED_MAGIC) - 1 == 8,
+               "the vocabulary follows the magic at byte 8");
+
+
+static void dsa_sampled_number(dsa_buf_t *b, uint32_t n);
+static void dsa_sampled_fail(dsa_sampled_writer_t *w);
+static uint64_t dsa_sampled_sum(const char *data, size_t len);
+static int dsa_sampled_scan(dsa_sampled_t *s, const char *p, const char *last,
+    dsa_err_t *err);
+static int dsa_sampled_control(uint32_t vocabulary, dsa_str_t name);
+
+
+void
+dsa_sampled_start(dsa_sampled_writer_t *w, int thinking, uint32_t vocabulary)
+{
+    assert(w->record.len == 0);
+
+    dsa_buf_add(&w->record, DSA_SAMPLED_MAGIC, 8);
+    dsa_sampled_number(&w->record, vocabulary);
+    dsa_sampled_number(&w->record, thinking != 0);
+}
+
+
+void
+dsa_sampled_add(dsa_sampled_writer_t *w, dsa_str_t text, int control)
+{
+    uint32_t  n;
+
+    if (w->failed || text.len == 0) {
+        return;
+    }
+
+    if (text.len > DSA_SAMPLED_MAX
+        || w->record.len + 4 + text.len + DSA_SAMPLED_SUM > DSA_SAMPLED_MAX)
+    {
+        dsa_sampled_fail(w);
+        return;
+    }
+
+    if (control || w->text == 0) {
+        w->text = control ? 0 : w->record.len;
+        dsa_sampled_number(&w->record, (uint32_t) text.len << 1
+                                       | (control != 0));
+        dsa_buf_add(&w->record, text.data, text.len);
+        return;
+    }
+
+    /* neighboring texts become one segment */
+
+    dsa_buf_add(&w->record, text.data, text.len);
+
+    if (!w->record.failed) {
+        n = htole32((uint32_t) (w->record.len - w->text - 4) << 1);
+        memcpy(w->record.data + w->text, &n, 4);
+    }
+}
+
+
+int
+dsa_sampled_end(dsa_sampled_writer_t *w)
+{
+    uint64_t  sum;
+
+    if (!w->failed && !w->record.failed) {
+        sum = htole64(dsa_sampled_sum(w->record.data, w->record.len));
+        dsa_buf_add(&w->record, &sum, DSA_SAMPLED_SUM);
+    }
+
+    if (w->record.failed) {
+        dsa_sampled_fail(w);
+    }
+
+    return w->failed ? DSA_ERROR : DSA_OK;
+}
+
+
+static void
+dsa_sampled_number(dsa_buf_t *b, uint32_t n)
+{
+    n = htole32(n);
+    dsa_buf_add(b, &n, 4);
+}
+
+
+/* The memory is freed at once, because the answer may go on for long. */
+
+static void
+dsa_sampled_fail(dsa_sampled_writer_t *w)
+{
+    dsa_buf_free(&w->record);
+    memset(&w->record, 0, sizeof(dsa_buf_t));
+    w->failed = 1;
+}
+
+
+static uint64_t
+dsa_sampled_sum(const char *data, size_t len)
+{
+    return XXH3_64bits(data, len);
+}
+
+
+dsa_sampled_t *
+dsa_sampled_read(dsa_arena_t *arena, dsa_str_t record, dsa_err_t *err)
+{
+    char           *copy;
+    size_t          len;
+    uint32_t        thinking;
+    uint64_t        sum;
+    dsa_sampled_t  *s;
+
+    if (record.len < DSA_SAMPLED_HEAD + DSA_SAMPLED_SUM
+        || record.len > DSA_SAMPLED_MAX
+        || memcmp(record.data, DSA_SAMPLED_MAGIC, 8) != 0)
+    {
+        (void) dsa_error(err, "it is not a record of a sampled answer");
+        return NULL;
+    }
+
+    len = record.len - DSA_SAMPLED_SUM;
+    memcpy(&sum, record.data + len, DSA_SAMPLED_SUM);
+
+    if (le64toh(sum) != dsa_sampled_sum(record.data, len)) {
+        (void) dsa_error(err, "its checksum differs");
+        return NULL;
+    }
+
+    s = dsa_arena_calloc(arena, sizeof(dsa_sampled_t));
+    copy = dsa_arena_dup(arena, dsa_str(record.data, len));
+
+    if (s == NULL || copy == NULL) {
+        (void) dsa_error(err, "out of memory");
+        return NULL;
+    }
+
+    memcpy(&s->vocabulary, copy + 8, 4);
+    memcpy(&thinking, copy + 12, 4);
+
+    s->vocabulary = le32toh(s->vocabulary);
+    thinking = le32toh(thinking);
+    s->thinking = thinking != 0;
+
+    if (s->vocabulary >> DSA_CONTROL_TOKENS != 0 || thinking > 1) {
+        (void) dsa_error(err, "its head has an unknown bit");
+        return NULL;
+    }
+
+    /* the first pass counts and checks, the second one fills */
+
+    if (dsa_sampled_scan(s, copy + DSA_SAMPLED_HEAD, copy + len, err)
+        != DSA_OK)
+    {
+        return NULL;
+    }
+
+    s->segments = dsa_arena_alloc(arena, s->n * sizeof(dsa_segment_t));
+
+    if (s->segments == NULL) {
+        (void) dsa_error(err, "out of memory");
+        return NULL;
+    }
+
+    (void) dsa_sampled_scan(s, copy + DSA_SAMPLED_HEAD, copy + len, err);
+
+    return s;
+}
+
+
+/* Walks over the segments; fills s->segments if it is there. */
+
+static int
+dsa_sampled_scan(dsa_sampled_t *s, const char *p, const char *last,
+    dsa_err_t *err)
+{
+    int        text;
+    uint32_t   n, word;
+    dsa_str_t  t;
+
+    text = 0;
+
+    for (n = 0; p != last; n++) {
+        if (last - p < 4) {
+            return dsa_error(err, "segment %u is cut off", n);
+        }
+
+        memcpy(&word, p, 4);
+        word = le32toh(word);
+        p += 4;
+
+        t = dsa_str(p, word >> 1);
+
+        if (t.len == 0 || t.len > (size_t) (last - p)) {
+            return dsa_error(err, "segment %u has an invalid length", n);
+        }
+
+        p += t.len;
+
+        if ((word & 1) != 0) {
+            if (!dsa_sampled_control(s->vocabulary, t)) {
+                return dsa_error(err, "segment %u is not a control token of "
+                                 "its vocabulary", n);
+            }
+
+        } else if (text
+                   || dsa_utf8_prefix((const uint8_t *) t.data, t.len)
+                      != t.len)
+        {
+            return dsa_error(err, "segment %u is not a text", n);
+        }
+
+        text = (word & 1) == 0;
+
+        if (s->segments != NULL) {
+            s->segments[n].kind = text ? DSA_SEGMENT_TEXT
+                                       : DSA_SEGMENT_CONTROL;
+            s->segments[n].text = t;
+        }
+    }
+
+    s->n = n;
+
+    return n != 0 ? DSA_OK : dsa_error(err, "it has no segments");
+}
+
+
+static int
+dsa_sampled_control(uint32_t vocabulary, dsa_str_t name)
+{
+    uint32_t  i;
+
+    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
+        if ((vocabulary >> i & 1) != 0
+            && dsa_str_eq(dsa_control_tokens[i], name))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+uint32_t
+dsa_sampled_behind_reasoning(const dsa_sampled_t *s)
+{
+    uint32_t              i;
+    const dsa_segment_t  *segment;
+
+    if (!s->thinking) {
+        return 0;
+    }
+
+    for (i = 0; i < s->n; i++) {
+        segment = &s->segments[i];
+
+        if (segment->kind == DSA_SEGMENT_CONTROL
+            && dsa_str_eq(segment->text,
+                          dsa_control_tokens[DSA_CONTROL_TOKEN_THINK_END]))
+        {
+            return i + 1;
+        }
+    }
+
+    return UINT32_MAX;
+}

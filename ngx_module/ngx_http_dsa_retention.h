@@ -1,0 +1,105 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_RETENTION_H_INCLUDED_
+#define _NGX_HTTP_DSA_RETENTION_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "context/chat.h"
+#include "context/sampled.h"
+
+#include "ngx_http_dsa_failure.h"
+#include "ngx_http_dsa_redis.h"
+
+
+/*
+ * Reasoning retention.  The text of an answer with tool calls, as the model
+ * sampled it, is stored in Redis.  When the results of the calls come and the
+ * client has left something out of the answer, it is restored from there.
+ */
+
+typedef enum {
+    NGX_HTTP_DSA_RETENTION_OFF = 0,     /* nothing is stored or restored */
+    NGX_HTTP_DSA_RETENTION_ON,          /* what cannot be restored is left
+                                           out */
+    NGX_HTTP_DSA_RETENTION_STRICT       /* reasoning that cannot be restored
+                                           is an error */
+} ngx_http_dsa_retention_e;
+
+
+/*
+ * Called in the context of the request when its chat is complete.  rc: NGX_OK,
+ * or NGX_ERROR with the failure that was passed to restore.
+ */
+typedef void (*ngx_http_dsa_retention_pt)(ngx_http_request_t *r,
+    ngx_int_t rc);
+
+
+/* Of one request; zeroed, with the first members set, it is ready for use. */
+
+typedef struct {
+    ngx_uint_t                   mode;
+    ngx_msec_t                   ttl;
+    ngx_http_dsa_redis_t        *redis;     /* NULL: as if mode were off */
+    ngx_str_t                    tenant;    /* empty: the same */
+    ngx_str_t                    id;        /* of the request, for logs */
+
+    /* while a reply is expected */
+    ngx_http_request_t          *http;
+    ngx_http_dsa_redis_call_t   *call;      /* NULL: none is */
+    ngx_event_t                  timer;
+    ngx_http_dsa_retention_pt    handler;
+    dsa_chat_t                  *chat;
+    ngx_http_dsa_failure_t      *failure;
+    uint32_t                    *wanted;    /* indices of messages */
+    uint32_t                     n_wanted;
+
+    dsa_arena_t                 *arena;     /* of what was restored */
+    uint64_t                     restored;  /* messages */
+
+    dsa_sampled_writer_t         sampled;   /* of the answer */
+    unsigned                     writing:1; /* sampled is used */
+} ngx_http_dsa_retention_t;
+
+
+/*
+ * Restores what the messages of the running tool round lack.  NGX_OK: the chat
+ * is complete, and the handler is not called.  NGX_AGAIN: the handler will be
+ * called, within the timeout of dsa_redis, unless the retention is freed first.
+ * NGX_ERROR: the failure is set.  The chat lives until then, and what it refers
+ * to afterwards is in rt->arena.
+ */
+ngx_int_t ngx_http_dsa_retention_restore(ngx_http_dsa_retention_t *rt,
+    ngx_http_request_t *r, dsa_chat_t *chat, ngx_http_dsa_failure_t *failure,
+    ngx_http_dsa_retention_pt handler);
+
+/*
+ * Whether the answer to this chat has to be recorded; if so, the writer is to
+ * be fed.  Chats without tools are not.
+ */
+ngx_uint_t ngx_http_dsa_retention_record(ngx_http_dsa_retention_t *rt,
+    const dsa_chat_t *chat);
+
+/*
+ * The answer is complete and has tool calls.  Stores its record under the id
+ * of a call, without waiting.
+ */
+void ngx_http_dsa_retention_save(ngx_http_dsa_retention_t *rt,
+    const char *call_id);
+
+/* An engine has accepted the prompt, so the chat is not needed any more. */
+void ngx_http_dsa_retention_free_arena(ngx_http_dsa_retention_t *rt);
+
+/* The request ends. */
+void ngx_http_dsa_retention_free(ngx_http_dsa_retention_t *rt);
+
+
+#endif /* _NGX_HTTP_DSA_RETENTION_H_INCLUDED_ */

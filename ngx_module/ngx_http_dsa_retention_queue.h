@@ -1,0 +1,41 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_RETENTION_QUEUE_H_INCLUDED_
+#define _NGX_HTTP_DSA_RETENTION_QUEUE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "base/buf.h"
+
+#include "ngx_http_dsa_redis.h"
+
+
+/*
+ * Records of sampled answers on their way to Redis, in the memory of a worker.
+ * While Redis is away they wait, up to NGX_HTTP_DSA_RETENTION_ENTRIES records
+ * and NGX_HTTP_DSA_RETENTION_BYTES bytes, and not longer than
+ * NGX_HTTP_DSA_RETENTION_WAIT.  A record that is not stored costs a later
+ * request its reasoning, but no money, so it is counted and not kept on disk.
+ */
+
+#define NGX_HTTP_DSA_RETENTION_ENTRIES   1024
+#define NGX_HTTP_DSA_RETENTION_BYTES     (64 * 1024 * 1024)
+#define NGX_HTTP_DSA_RETENTION_WAIT      60000      /* milliseconds */
+
+
+/*
+ * Queues a record, whose bytes it takes; record is empty afterwards.  ttl is in
+ * milliseconds.  id: of the request, for logs.
+ */
+void ngx_http_dsa_retention_queue_add(ngx_http_dsa_redis_t *redis,
+    const ngx_str_t *id, const ngx_str_t *tenant, dsa_str_t key,
+    ngx_msec_t ttl, dsa_buf_t *record);
+
+
+#endif /* _NGX_HTTP_DSA_RETENTION_QUEUE_H_INCLUDED_ */
