@@ -45,20 +45,24 @@ dsa_sampled_start(dsa_sampled_writer_t *w, int thinking, uint32_t vocabulary)
 void
 dsa_sampled_add(dsa_sampled_writer_t *w, dsa_str_t text, int control)
 {
+    int       begins;
     uint32_t  n;
 
     if (w->failed || text.len == 0) {
         return;
     }
 
+    begins = control || w->text == 0;
+
     if (text.len > DSA_SAMPLED_MAX
-        || w->record.len + 4 + text.len + DSA_SAMPLED_SUM > DSA_SAMPLED_MAX)
+        || w->record.len + (begins ? 4 : 0) + text.len + DSA_SAMPLED_SUM
+           > DSA_SAMPLED_MAX)
     {
         dsa_sampled_fail(w);
         return;
     }
 
-    if (control || w->text == 0) {
+    if (begins) {
         w->text = control ? 0 : w->record.len;
         dsa_sampled_number(&w->record, (uint32_t) text.len << 1
                                        | (control != 0));

@@ -638,6 +638,38 @@ $t->post($chat, { %more, messages => [ results($m) ] }, @as);
 same($first, 'a conversation');
 
 
+# Anthropic's API: thinking blocks are left out, and the input of a call is an
+# object in any case.
+
+my %anthropic = (model => 'deepseek-reasoner', max_tokens => 2000,
+                 thinking => { type => 'enabled', budget_tokens => 1024 },
+                 tools => [ map { +{ name => $_, input_schema => {
+                                     type => 'object' } } } qw/ f g / ]);
+
+sub anthropic {
+    my (@messages) = @_;
+
+    $r = $t->post('/v1/messages', { %anthropic, messages => \@messages },
+                  headers => [ 'x-api-key' => 'alice' ]);
+    is($r->{status}, 200, 'Anthropic') or diag($r->{body});
+
+    return $r->{json}{content};
+}
+
+my $blocks = anthropic(user('q'));
+my $begun = prompt();
+my @uses = grep { $_->{type} eq 'tool_use' } @$blocks;
+my @parts = grep { $_->{type} ne 'thinking' } @$blocks;
+
+is(scalar @uses, 2, 'two calls');
+cmp_ok(scalar @parts, '<', scalar @$blocks, 'and thinking');
+anthropic(user('q'), { role => 'assistant', content => \@parts },
+          { role => 'user', content => [ map { +{
+              type => 'tool_result', tool_use_id => $_->{id},
+              content => "done $_->{name}" } } @uses ] });
+same("$begun$shown$eos${results}[<think>]", 'Anthropic: restored');
+
+
 # The directives.
 
 for (['dsa_retention maybe;', qr/invalid value "maybe"/],

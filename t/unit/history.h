@@ -517,7 +517,7 @@ history_has_dsml(const dsa_buf_t *b)
 
 /* NULL, or what is wrong. */
 
-static const char *
+static inline const char *
 history_check(const uint8_t *data, size_t size, int flags)
 {
     history_t     h;
