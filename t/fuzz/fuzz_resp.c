@@ -13,6 +13,7 @@
 
 #include "redis_schema/resp.h"
 #include "redis_schema/schema.h"
+#include "redis_schema/window.h"
 
 
 #define MAX_BYTES     4096
@@ -116,6 +117,10 @@ interpret(const redisReply *reply, uint64_t hash)
 
     if (rc == DSA_OK) {
         hash = mix(hash, dsa_schema_result(result)[0] + again);
+    }
+
+    for (i = 0; i < 3; i++) {
+        hash = mix(hash, dsa_schema_window_cut(reply, 3, i));
     }
 
     arena = dsa_arena_create(1 << 20);
