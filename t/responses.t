@@ -21,7 +21,9 @@ my $redis = $t->redis;
 my $fake = $t->start_fake();
 
 $t->start_nginx(redis => 'ttl=1h timeout=2s', workers => 2,
-                http => 'client_max_body_size 8m;');
+                http => 'client_max_body_size 8m;',
+                server => 'location /keep/ { dsa_pass v32;
+                                             dsa_ignore_client_abort on; }');
 
 my $uri = '/v1/responses';
 my @alice = (headers => [ Authorization => 'Bearer alice' ]);
@@ -705,6 +707,19 @@ $s->next_event;
 my $n = cancelled($fake);
 $s->socket->close;
 wait_until(sub { cancelled($fake) > $n }, 10, 'the cancel');
+
+# one that leaves where answers are finished in any case
+
+$s = $t->connect;
+$s->send_request(POST => '/keep/responses', body => json_encode(
+                 played("t a\nwait\nt b", stream => $true)));
+$s->read_head;
+my $left_id = $s->next_event->{json}{response}{id};
+$s->socket->close;
+ctl($fake, 'go 1');
+wait_until(sub { $r = $t->get("$uri/$left_id"); $r->{status} == 200 }, 20,
+           'the response');
+is($r->{json}{output}[0]{content}[0]{text}, 'ab', 'is finished and stored');
 
 
 # Without Redis: store is off unless it is requested.

@@ -30,15 +30,18 @@
  *
  *     create
  *     read         the body; the API notes the options of the answer
+ *     history      if the answer continues a stored one
  *     start        the engine has accepted the prompt, so its tokens are
  *                  known: events that stand before the first token
  *     delta        any number of times: reasoning, content, tool calls
- *     finish       or error: the last events, or the whole object
+ *     node         if the answer itself is stored
+ *     finish       or fail, or error: the last events, or the whole object
  *     free         always
  *
  * delta, close and ping are called for streams only.  An answer that is not
- * streamed is written by finish from the message that was collected.  An API
- * with count set has only create, read, finish or error, and free.
+ * streamed is written by finish from the message that was collected; if the
+ * API collects it itself, delta is called for it too.  An API with count set
+ * has only create, read, finish or error, and free.
  */
 
 typedef enum {
