@@ -13,7 +13,7 @@
 
 
 #define DSA_RETAINED_PREFIX   "dsa1:{"
-#define DSA_RETAINED_MIDDLE   "}:r:"
+#define DSA_RETAINED_MIDDLE   "}:s:"
 
 /* Redis adds the time of day to it, in a signed integer of 64 bits */
 

@@ -136,7 +136,7 @@ sub stored {
     $t->get('/v1/conversations/conv_' . '0' x 32)->{status} == 404
         or die "Redis is not used\n";
 
-    return scalar(my @keys = $redis->keys('dsa1:*:r:*'));
+    return scalar(my @keys = $redis->keys('dsa1:*:s:*'));
 }
 
 
@@ -417,7 +417,7 @@ is(evals(), $evals + 2, 'ids of another form are not looked up');
 sub invalid { metric('messages_total{result="invalid"}') }
 
 sub key {
-    my ($key) = $redis->keys('dsa1:*:r:'
+    my ($key) = $redis->keys('dsa1:*:s:'
                              . substr $m->{tool_calls}[0]{id}, -22);
     return $key;
 }
@@ -427,7 +427,7 @@ answer(\@messages);
 my $key = key();
 my $record = $redis->cmd('GET', $key);
 
-like($key, qr/^dsa1:\{[0-9a-f]{32}\}:r:[A-Za-z0-9]{22}$/, 'the key');
+like($key, qr/^dsa1:\{[0-9a-f]{32}\}:s:[A-Za-z0-9]{22}$/, 'the key');
 like($record, qr/^dsa-rt-1/, 'the record');
 cmp_ok($redis->cmd('PTTL', $key), '>', 3_000_000, 'it expires');
 cmp_ok($redis->cmd('PTTL', $key), '<=', 3_600_000, 'after an hour');
@@ -613,7 +613,7 @@ unrestored('an answer while Redis is down');
 $server->restart;
 
 $redis = $t->redis;
-wait_until(sub { my @k = $redis->keys('dsa1:*:r:*'); @k != 0 }, 20,
+wait_until(sub { my @k = $redis->keys('dsa1:*:s:*'); @k != 0 }, 20,
            'the answer to be stored');
 wait_until(sub { answer(\@messages); prompt() eq $first }, 20,
            'the answer to be restored');
