@@ -150,8 +150,8 @@ ngx_http_dsa_cors_handler(ngx_http_request_t *r)
     if (!ngx_http_dsa_cors_allowed(dlcf->cors, &origin->value)) {
         return ngx_http_dsa_send_error(r, NGX_HTTP_FORBIDDEN, NULL,
                                        "Web pages of this origin are not "
-                                       "allowed here; dsa_cors has the "
-                                       "origins that are.");
+                                       "allowed here; expected an origin "
+                                       "that dsa_cors of the server lists.");
     }
 
     return ngx_http_dsa_cors_preflight(r);

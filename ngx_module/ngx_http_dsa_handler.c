@@ -98,13 +98,20 @@ ngx_http_dsa_handler_model(ngx_http_request_t *r)
         return end;
     }
 
-    for (p = end - (sizeof(name) - 1) - 1; p >= r->uri.data; p--) {
+    if (r->uri.len < sizeof(name)) {
+        return NULL;
+    }
+
+    /* the last one, because a location may have such a prefix as well */
+
+    for (p = end - sizeof(name); p > r->uri.data; p--) {
         if (ngx_memcmp(p, name, sizeof(name) - 1) == 0) {
             return p + sizeof(name) - 1;
         }
     }
 
-    return NULL;
+    return ngx_memcmp(p, name, sizeof(name) - 1) == 0 ? p + sizeof(name) - 1
+                                                      : NULL;
 }
 
 

@@ -83,6 +83,9 @@ for my $name (qw/ fake-model deepseek-chat deepseek-reasoner /) {
                             max_model_len => 163840 }, "model $name");
 }
 
+is($t->get("$_/fake-model")->{json}{id}, 'fake-model', "$_/ID")
+    for '/api/models', '/api/models/models', '/api/v1/models';
+
 is_deeply($t->get('/v1/models/fake%2Dmodel')->{json},
           $t->get('/v1/models/fake-model')->{json}, 'a name that is escaped');
 

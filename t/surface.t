@@ -94,6 +94,8 @@ for my $base ('', '/v1', '/beta', '/beta/v1', '/api/v3') {
     my $r = $t->post("$base/chat/completions", ask('hi'));
     is($r->{json}{choices}[0]{message}{content}, 'echo: hi', "base '$base'");
     is($t->get("$base/models")->{json}{object}, 'list', 'its models');
+    is($t->get("$base/models/fake-model")->{json}{id}, 'fake-model',
+       'one of them');
     is($t->post("$base/conversations", {})->{json}{object}, 'conversation',
        'its conversations');
 }
