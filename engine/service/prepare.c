@@ -18,6 +18,8 @@
 
 #define DSA_PREPARE_COUNT   131072
 
+#define DSA_PREPARE_THINK_END   "</think>"
+
 
 static int dsa_prepare_prompt(const dsa_service_t *service,
     dsa_tokenizer_work_t *work, dsa_request_t *r, const dsa_submit_t *submit,
@@ -28,6 +30,10 @@ static int dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit, dsa_tokens_t *tokens);
 static int dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit);
+static int dsa_prepare_grammar(const dsa_service_t *service,
+    dsa_request_t *r, const dsa_submit_t *submit);
+static void dsa_prepare_mask(void *owner, const uint32_t *drafts,
+    uint32_t n_drafts, uint32_t *mask, uint32_t words);
 static int dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit);
 static void dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
@@ -174,6 +180,15 @@ dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
             return DSA_ERROR;
         }
 
+        if (r->constraint != NULL
+            && dsa_constraint_accept(r->constraint, id) != DSA_OK)
+        {
+            (void) dsa_error(&err, "token %u to resume from is %u, which the "
+                             "grammar does not permit there", i, id);
+            dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+            return DSA_ERROR;
+        }
+
         rc = dsa_answer_add(&r->answer, id, dsa_token_bytes(t, id),
                             dsa_token_is_special(t, id));
 
@@ -212,23 +227,85 @@ static int
 dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit)
 {
-    if (submit->grammar.data != NULL) {
-        dsa_request_reject(r, DSA_LINK_E_INVALID, "This engine cannot "
-                           "constrain the structure of an answer.");
-        return DSA_ERROR;
-    }
-
-    if (submit->n_bias == 0) {
+    if (submit->grammar.data == NULL && submit->n_bias == 0) {
         return DSA_OK;
     }
 
     if (!service->masks) {
-        dsa_request_reject(r, DSA_LINK_E_INVALID, "logit_bias is not "
-                           "supported by the backend of this engine.");
+        dsa_request_reject(r, DSA_LINK_E_INVALID,
+                           submit->grammar.data != NULL
+                           ? "The backend of this engine cannot constrain the "
+                             "structure of an answer: expected response_format "
+                             "`text`, tool_choice `none` or `auto`, and tools "
+                             "that are not strict."
+                           : "The backend of this engine does not support "
+                             "logit_bias.");
         return DSA_ERROR;
     }
 
-    return dsa_prepare_bias(service, r, submit);
+    if (submit->grammar.data != NULL
+        && dsa_prepare_grammar(service, r, submit) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return submit->n_bias != 0 ? dsa_prepare_bias(service, r, submit)
+                               : DSA_OK;
+}
+
+
+static int
+dsa_prepare_grammar(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit)
+{
+    dsa_err_t            err;
+    dsa_str_t            begin;
+    dsa_grammar_error_t  error;
+
+    begin = dsa_str("", 0);
+
+    if ((submit->head.flags & DSA_LINK_THINKING) != 0) {
+        begin = dsa_str(DSA_PREPARE_THINK_END,
+                        sizeof(DSA_PREPARE_THINK_END) - 1);
+
+        if (dsa_tokenizer_special(service->tokenizer, begin) < 0) {
+            dsa_request_reject(r, DSA_LINK_E_INVALID, "The tokenizer has no "
+                               "control token \"" DSA_PREPARE_THINK_END "\", "
+                               "behind which the structure of the answer "
+                               "would begin.");
+            return DSA_ERROR;
+        }
+    }
+
+    if (dsa_constraint_create(&r->constraint, service->grammars,
+                              submit->grammar, begin, &error)
+        == DSA_OK)
+    {
+        return DSA_OK;
+    }
+
+    if (error.no_memory) {
+        dsa_request_reject(r, DSA_LINK_E_INTERNAL, "out of memory");
+        return DSA_ERROR;
+    }
+
+    (void) dsa_error(&err, "%s%s%s", error.path,
+                     error.path[0] != '\0' ? ": " : "", error.message);
+    dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+
+    return DSA_ERROR;
+}
+
+
+/* Of the scheduler, in the step thread. */
+
+static void
+dsa_prepare_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
+    uint32_t *mask, uint32_t words)
+{
+    dsa_request_t  *r = owner;
+
+    dsa_constraint_mask(r->constraint, drafts, n_drafts, mask, words);
 }
 
 
@@ -292,6 +369,7 @@ dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     sched->weight = head->weight;
     sched->ignore_eos = (head->flags & DSA_LINK_IGNORE_EOS) != 0;
     sched->private = (head->flags & DSA_LINK_PRIVATE) != 0;
+    sched->mask = r->constraint != NULL ? dsa_prepare_mask : NULL;
     sched->owner = r;
 
     memcpy(sched->tenant, head->tenant, sizeof(sched->tenant));

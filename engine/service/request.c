@@ -53,6 +53,7 @@ dsa_request_free(dsa_request_t *r)
     dsa_answer_free(&r->answer);
     free(r->sched.tokens);
     free(r->bias);
+    dsa_constraint_free(r->constraint);
     free(r->reason);
     free(r->copy);
     free(r);

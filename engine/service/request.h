@@ -12,6 +12,7 @@
 
 #include "engine/schedule/scheduler.h"
 #include "engine/service/answer.h"
+#include "engine/service/grammars.h"
 
 
 /*
@@ -83,6 +84,8 @@ struct dsa_request_s {
     size_t                  len;
     dsa_sched_request_t     sched;
     dsa_bias_t             *bias;       /* of sched.sampling; NULL: none */
+    dsa_constraint_t       *constraint; /* the step thread uses it; NULL:
+                                           none */
     _Atomic uint32_t        abandoned;  /* 1: the result is not needed; set by
                                            the I/O thread */
 

@@ -10,12 +10,13 @@
 
 #include "engine/checkpoint/generation_config.h"
 #include "engine/service/conf.h"
+#include "engine/service/grammars.h"
 #include "engine/tokenizer/tokenizer.h"
 
 
 /*
  * What a replica serves.  It does not change once the threads of the replica
- * run, so all of them read it without a lock.
+ * run, so all of them read it without a lock.  grammars has locks.
  */
 
 typedef struct {
@@ -28,8 +29,7 @@ typedef struct {
     dsa_generation_config_t  generation;     /* of the model */
     char                     fingerprint[36];
     uint32_t                 masks;          /* of the backend, see backend.h */
-    uint32_t                 vocab;          /* ids of the model */
-    uint32_t                 eos;            /* the id that ends an answer */
+    dsa_grammars_t          *grammars;       /* NULL: masks is 0 */
 } dsa_service_t;
 
 

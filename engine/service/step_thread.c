@@ -63,6 +63,7 @@ static void dsa_step_enter(dsa_step_t *st, dsa_request_t *r);
 static int dsa_step_publish(dsa_step_t *st);
 static int dsa_step_tokens(void *owner, const dsa_sample_t *samples,
     uint32_t n);
+static void dsa_step_log_masks(const dsa_request_t *r);
 static void dsa_step_done(void *owner, const dsa_sched_usage_t *usage);
 static void dsa_step_dropped(void *owner);
 static void dsa_step_event(dsa_request_t *r, dsa_event_e kind,
@@ -701,13 +702,47 @@ dsa_step_publish(dsa_step_t *st)
 static int
 dsa_step_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
 {
-    uint32_t  i;
+    uint32_t        i;
+    dsa_request_t  *r;
+
+    r = owner;
 
     for (i = 0; i < n; i++) {
-        dsa_step_event(owner, DSA_EVENT_TOKEN, &samples[i]);
+        if (r->constraint != NULL
+            && dsa_constraint_accept(r->constraint, samples[i].token)
+               != DSA_OK)
+        {
+            /* the masks would be those of another answer from now on */
+
+            dsa_log(DSA_LOG_ERR, "request %u.%u: token %u was sampled, which "
+                    "the grammar does not permit", (uint32_t) r->id,
+                    (uint32_t) (r->id >> 32), samples[i].token);
+
+            return DSA_FINISH_CANCELLED;
+        }
+
+        dsa_step_event(r, DSA_EVENT_TOKEN, &samples[i]);
     }
 
     return 0;
+}
+
+
+static void
+dsa_step_log_masks(const dsa_request_t *r)
+{
+    dsa_constraint_stats_t  s;
+
+    if (r->constraint == NULL) {
+        return;
+    }
+
+    s = dsa_constraint_stats(r->constraint);
+
+    dsa_log_debug("request %u.%u: the masks of %u steps took %llu us, at most "
+                  "%u us in a step", (uint32_t) r->id,
+                  (uint32_t) (r->id >> 32), s.n,
+                  (unsigned long long) s.total_us, s.most_us);
 }
 
 
@@ -720,6 +755,8 @@ dsa_step_done(void *owner, const dsa_sched_usage_t *usage)
     r->seq = NULL;
 
     memset(&r->usage, 0, sizeof(dsa_link_done_t));
+
+    dsa_step_log_masks(r);
 
     r->usage.finish = usage->finish;
     r->usage.prompt_tokens = usage->prompt_tokens;

@@ -349,6 +349,12 @@ dsa_pool_thread(void *data)
         (void) setpriority(PRIO_PROCESS, (id_t) gettid(), DSA_POOL_NICE);
     }
 
+    /* the other threads serve requests meanwhile */
+
+    if (t->number == 1) {
+        dsa_grammars_warm(p->service->grammars);
+    }
+
     (void) pthread_mutex_lock(&p->mutex);
 
     while (!p->stop) {

@@ -165,8 +165,10 @@ host_open(host_t *h, const char *more)
 
     h->service.context = dsa_step_context(h->step);
     h->service.masks = dsa_step_masks(h->step);
-    h->service.vocab = dsa_step_config(h->step)->vocab_size;
-    h->service.eos = dsa_step_config(h->step)->eos_token_id;
+    h->service.grammars = dsa_grammars_create(h->service.tokenizer,
+                              dsa_step_config(h->step)->vocab_size,
+                              dsa_step_config(h->step)->eos_token_id);
+    assert_non_null(h->service.grammars);
     (void) snprintf(h->service.fingerprint, sizeof(h->service.fingerprint),
                     "%s", dsa_step_fingerprint(h->step));
 
@@ -319,6 +321,7 @@ host_end(host_t *h)
     dsa_pool_destroy(h->pool);
     dsa_step_destroy(h->step);
     dsa_listen_close(&h->listen);
+    dsa_grammars_destroy(h->service.grammars);
     dsa_tokenizer_close(h->service.tokenizer);
     dsa_conf_free(&h->conf);
     (void) close(h->wake);

@@ -1,0 +1,442 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <assert.h>
+#include <malloc.h>
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/service/grammars.h"
+
+
+#define DSA_GRAMMARS_DIGEST  32
+
+
+/* A compiled spec; it is freed when nothing uses it any more. */
+
+typedef struct dsa_grammars_entry_s  dsa_grammars_entry_t;
+
+struct dsa_grammars_entry_s {
+    dsa_grammars_entry_t   *next;           /* the one used before it */
+    dsa_grammar_t          *grammar;
+    uint32_t                uses;           /* constraints, and the list */
+    uint8_t                 digest[DSA_GRAMMARS_DIGEST];
+};
+
+
+struct dsa_grammars_s {
+    const dsa_tokenizer_t  *tokenizer;
+    uint32_t                size;
+    uint32_t                eos;
+
+    pthread_mutex_t         making;         /* for the vocabulary; before
+                                               mutex, if both are locked */
+    dsa_vocabulary_t       *vocabulary;
+
+    pthread_mutex_t         mutex;          /* for entries and their uses */
+    dsa_grammars_entry_t   *first;          /* used last */
+    uint32_t                n;              /* in the list */
+};
+
+
+struct dsa_constraint_s {
+    dsa_grammars_t         *grammars;
+    dsa_grammars_entry_t   *entry;
+    dsa_matcher_t          *matcher;
+    dsa_constraint_stats_t  stats;
+};
+
+
+static dsa_vocabulary_t *dsa_grammars_vocabulary(dsa_grammars_t *g);
+static dsa_vocabulary_t *dsa_grammars_make(const dsa_grammars_t *g);
+static int dsa_grammars_add(const dsa_grammars_t *g, dsa_vocabulary_t *v);
+static dsa_grammars_entry_t *dsa_grammars_get(dsa_grammars_t *g,
+    dsa_str_t spec, dsa_grammar_error_t *error);
+static dsa_grammars_entry_t *dsa_grammars_find(dsa_grammars_t *g,
+    const uint8_t *digest);
+static void dsa_grammars_insert(dsa_grammars_t *g,
+    dsa_grammars_entry_t *entry);
+static void dsa_grammars_release(dsa_grammars_t *g,
+    dsa_grammars_entry_t *entry);
+static int dsa_grammars_no_memory(dsa_grammar_error_t *error);
+
+
+dsa_grammars_t *
+dsa_grammars_create(const dsa_tokenizer_t *t, uint32_t size, uint32_t eos)
+{
+    dsa_grammars_t  *g;
+
+    g = calloc(1, sizeof(dsa_grammars_t));
+
+    if (g == NULL) {
+        return NULL;
+    }
+
+    g->tokenizer = t;
+    g->size = size;
+    g->eos = eos;
+
+    (void) pthread_mutex_init(&g->making, NULL);
+    (void) pthread_mutex_init(&g->mutex, NULL);
+
+    return g;
+}
+
+
+void
+dsa_grammars_destroy(dsa_grammars_t *g)
+{
+    dsa_grammars_entry_t  *entry;
+
+    if (g == NULL) {
+        return;
+    }
+
+    while (g->first != NULL) {
+        entry = g->first;
+        g->first = entry->next;
+
+        assert(entry->uses == 1);
+
+        dsa_grammars_release(g, entry);
+    }
+
+    dsa_vocabulary_free(g->vocabulary);
+    (void) pthread_mutex_destroy(&g->mutex);
+    (void) pthread_mutex_destroy(&g->making);
+    free(g);
+}
+
+
+void
+dsa_grammars_warm(dsa_grammars_t *g)
+{
+    if (g != NULL) {
+        (void) dsa_grammars_vocabulary(g);
+    }
+}
+
+
+/* NULL: out of memory. */
+
+static dsa_vocabulary_t *
+dsa_grammars_vocabulary(dsa_grammars_t *g)
+{
+    dsa_vocabulary_t  *v;
+
+    (void) pthread_mutex_lock(&g->making);
+
+    if (g->vocabulary == NULL) {
+        g->vocabulary = dsa_grammars_make(g);
+    }
+
+    v = g->vocabulary;
+
+    (void) pthread_mutex_unlock(&g->making);
+
+    return v;
+}
+
+
+static dsa_vocabulary_t *
+dsa_grammars_make(const dsa_grammars_t *g)
+{
+    size_t             bytes;
+    uint64_t           start;
+    struct mallinfo2   before, after;
+    dsa_vocabulary_t  *v;
+
+    start = dsa_clock_us();
+    before = mallinfo2();
+    v = dsa_vocabulary_create(g->size);
+
+    if (v == NULL || dsa_grammars_add(g, v) != DSA_OK
+        || dsa_vocabulary_end(v, &g->eos, 1) != DSA_OK
+        || dsa_vocabulary_seal(v) != DSA_OK)
+    {
+        dsa_vocabulary_free(v);
+        return NULL;
+    }
+
+    after = mallinfo2();
+    bytes = after.uordblks + after.hblkhd - before.uordblks - before.hblkhd;
+
+    dsa_log(DSA_LOG_NOTICE, "made the vocabulary for constrained answers of "
+            "%u tokens in %u ms, about %u MB", dsa_tokenizer_size(g->tokenizer),
+            (unsigned) ((dsa_clock_us() - start) / 1000),
+            (unsigned) (bytes / 1000000));
+
+    return v;
+}
+
+
+/* Ids without a token are not added, and are never permitted. */
+
+static int
+dsa_grammars_add(const dsa_grammars_t *g, dsa_vocabulary_t *v)
+{
+    int        rc;
+    uint32_t   id;
+    dsa_str_t  bytes;
+
+    for (id = 0; id < dsa_tokenizer_size(g->tokenizer); id++) {
+        bytes = dsa_token_bytes(g->tokenizer, id);
+
+        if (bytes.len == 0) {
+            continue;
+        }
+
+        rc = dsa_token_is_special(g->tokenizer, id)
+             ? dsa_vocabulary_add_control(v, id, bytes)
+             : dsa_vocabulary_add(v, id, bytes);
+
+        if (rc != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_constraint_create(dsa_constraint_t **out, dsa_grammars_t *g,
+    dsa_str_t spec, dsa_str_t begin, dsa_grammar_error_t *error)
+{
+    dsa_constraint_t  *c;
+    dsa_vocabulary_t  *v;
+
+    memset(error, 0, sizeof(dsa_grammar_error_t));
+
+    v = dsa_grammars_vocabulary(g);
+    c = calloc(1, sizeof(dsa_constraint_t));
+
+    if (v == NULL || c == NULL) {
+        free(c);
+        return dsa_grammars_no_memory(error);
+    }
+
+    c->grammars = g;
+    c->entry = dsa_grammars_get(g, spec, error);
+
+    if (c->entry == NULL) {
+        free(c);
+        return DSA_ERROR;
+    }
+
+    c->matcher = dsa_matcher_create(c->entry->grammar, v, begin);
+
+    if (c->matcher == NULL) {
+        dsa_constraint_free(c);
+        return dsa_grammars_no_memory(error);
+    }
+
+    *out = c;
+
+    return DSA_OK;
+}
+
+
+void
+dsa_constraint_free(dsa_constraint_t *c)
+{
+    if (c == NULL) {
+        return;
+    }
+
+    dsa_matcher_free(c->matcher);
+    dsa_grammars_release(c->grammars, c->entry);
+    free(c);
+}
+
+
+/* With a use for the caller; NULL with an error. */
+
+static dsa_grammars_entry_t *
+dsa_grammars_get(dsa_grammars_t *g, dsa_str_t spec,
+    dsa_grammar_error_t *error)
+{
+    uint8_t                digest[DSA_GRAMMARS_DIGEST];
+    dsa_grammars_entry_t  *entry, *other;
+
+    if (EVP_Digest(spec.data, spec.len, digest, NULL, EVP_sha256(), NULL)
+        != 1)
+    {
+        (void) dsa_grammars_no_memory(error);
+        return NULL;
+    }
+
+    (void) pthread_mutex_lock(&g->mutex);
+    entry = dsa_grammars_find(g, digest);
+    (void) pthread_mutex_unlock(&g->mutex);
+
+    if (entry != NULL) {
+        return entry;
+    }
+
+    entry = calloc(1, sizeof(dsa_grammars_entry_t));
+
+    if (entry == NULL) {
+        (void) dsa_grammars_no_memory(error);
+        return NULL;
+    }
+
+    if (dsa_grammar_compile(&entry->grammar, spec, error) != DSA_OK) {
+        free(entry);
+        return NULL;
+    }
+
+    memcpy(entry->digest, digest, sizeof(digest));
+    entry->uses = 1;
+
+    (void) pthread_mutex_lock(&g->mutex);
+
+    /* another thread may have compiled the same spec meanwhile */
+
+    other = dsa_grammars_find(g, digest);
+
+    if (other == NULL) {
+        dsa_grammars_insert(g, entry);
+    }
+
+    (void) pthread_mutex_unlock(&g->mutex);
+
+    if (other != NULL) {
+        dsa_grammars_release(g, entry);
+        return other;
+    }
+
+    return entry;
+}
+
+
+/* Under the mutex: the entry becomes the first one, and has one use more. */
+
+static dsa_grammars_entry_t *
+dsa_grammars_find(dsa_grammars_t *g, const uint8_t *digest)
+{
+    dsa_grammars_entry_t  **at, *entry;
+
+    for (at = &g->first; *at != NULL; at = &(*at)->next) {
+        entry = *at;
+
+        if (memcmp(entry->digest, digest, DSA_GRAMMARS_DIGEST) == 0) {
+            *at = entry->next;
+            entry->next = g->first;
+            g->first = entry;
+            entry->uses++;
+            return entry;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* Under the mutex; the entry that was not used for the longest time leaves. */
+
+static void
+dsa_grammars_insert(dsa_grammars_t *g, dsa_grammars_entry_t *entry)
+{
+    dsa_grammars_entry_t  **at, *last;
+
+    entry->next = g->first;
+    entry->uses++;
+    g->first = entry;
+
+    if (g->n < DSA_GRAMMARS_MOST) {
+        g->n++;
+        return;
+    }
+
+    for (at = &g->first; (*at)->next != NULL; at = &(*at)->next) {
+        /* void */
+    }
+
+    last = *at;
+    *at = NULL;
+
+    if (--last->uses == 0) {
+        dsa_grammar_free(last->grammar);
+        free(last);
+    }
+}
+
+
+static void
+dsa_grammars_release(dsa_grammars_t *g, dsa_grammars_entry_t *entry)
+{
+    uint32_t  uses;
+
+    (void) pthread_mutex_lock(&g->mutex);
+    uses = --entry->uses;
+    (void) pthread_mutex_unlock(&g->mutex);
+
+    if (uses == 0) {
+        dsa_grammar_free(entry->grammar);
+        free(entry);
+    }
+}
+
+
+static int
+dsa_grammars_no_memory(dsa_grammar_error_t *error)
+{
+    error->no_memory = 1;
+
+    return DSA_ERROR;
+}
+
+
+int
+dsa_constraint_accept(dsa_constraint_t *c, uint32_t id)
+{
+    return dsa_matcher_accept(c->matcher, id);
+}
+
+
+void
+dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
+    uint32_t n_drafts, uint32_t *mask, uint32_t words)
+{
+    uint32_t  i, us;
+    uint64_t  start;
+
+    start = dsa_clock_us();
+
+    dsa_matcher_mask(c->matcher, mask, words);
+
+    for (i = 0; i < n_drafts; i++) {
+        if (dsa_matcher_accept(c->matcher, drafts[i]) != DSA_OK) {
+
+            /* this draft and those behind it are never accepted */
+
+            break;
+        }
+
+        mask += words;
+        dsa_matcher_mask(c->matcher, mask, words);
+    }
+
+    dsa_matcher_rollback(c->matcher, i);
+
+    us = (uint32_t) (dsa_clock_us() - start);
+
+    c->stats.n++;
+    c->stats.total_us += us;
+    c->stats.most_us = us > c->stats.most_us ? us : c->stats.most_us;
+}
+
+
+dsa_constraint_stats_t
+dsa_constraint_stats(const dsa_constraint_t *c)
+{
+    return c->stats;
+}

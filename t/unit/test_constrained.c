@@ -1,0 +1,422 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * Answers with a grammar, from SUBMIT to DONE: the null backend chooses at
+ * random among the permitted tokens, which are single bytes here.
+ */
+
+
+#include <ctype.h>
+
+#include "engine/service/grammars.h"
+#include "t/unit/host.h"
+
+
+#define SCHEMA                                                                \
+    "{\"type\":\"json_schema\",\"schema\":{\"type\":\"object\","             \
+    "\"properties\":{\"k\":{\"enum\":[\"one\",\"two\",\"three\"]}},"         \
+    "\"required\":[\"k\"],\"additionalProperties\":false}}"
+
+#define SEEDS   100
+#define MANY    12
+#define LONG    200
+
+
+static const char  *values[] = {
+    "{\"k\":\"one\"}", "{\"k\":\"two\"}", "{\"k\":\"three\"}"
+};
+
+
+static void
+submit(link_submit_t *s, uint64_t seed, const char *text)
+{
+    link_submit_init(s, 200);
+    s->head.seed = seed;
+    link_submit_text(s, text);
+    link_submit_field(s, DSA_LINK_FIELD_GRAMMAR, SCHEMA, strlen(SCHEMA));
+}
+
+
+/* The number of the value, without white space; fails for another text. */
+
+static uint32_t
+value_of(const char *text)
+{
+    char      plain[64];
+    size_t    n;
+    uint32_t  i;
+
+    for (n = 0; *text != '\0' && n < sizeof(plain) - 1; text++) {
+        if (!isspace((unsigned char) *text)) {
+            plain[n++] = *text;
+        }
+    }
+
+    plain[n] = '\0';
+
+    for (i = 0; i < 3; i++) {
+        if (strcmp(plain, values[i]) == 0) {
+            return i;
+        }
+    }
+
+    fail_msg("\"%s\" does not follow the schema", plain);
+
+    return 0;
+}
+
+
+static void
+test_answers(void **state)
+{
+    host_t         h;
+    answer_t       a;
+    uint32_t       i, seen;
+    link_submit_t  s;
+
+    host_start(&h, "");
+
+    for (i = 0, seen = 0; i < SEEDS; i++) {
+        submit(&s, i, "hello");
+        a = ask(&h, &s);
+
+        assert_int_equal(a.finish, DSA_LINK_FINISH_STOP);
+        assert_int_equal(a.done.completion_tokens, a.len + 1);
+        seen |= 1U << value_of(a.text);
+        free(a.text);
+    }
+
+    assert_int_equal(seen, 7);
+
+    /* the end of max_tokens comes first */
+
+    submit(&s, 1, "hello");
+    s.head.max_tokens = 3;
+    a = ask(&h, &s);
+    assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
+    assert_int_equal(a.len, 3);
+    free(a.text);
+
+    host_empty(&h);
+    host_end(&h);
+}
+
+
+/* Wherever an answer is cut, another replica completes it to the same text. */
+
+static void
+test_resume(void **state)
+{
+    host_t         h;
+    answer_t       a, b;
+    uint32_t       i, n, seed, ids[64];
+    link_submit_t  s;
+
+    host_start(&h, "");
+
+    for (seed = 0; seed < 5; seed++) {
+        submit(&s, seed, "hello");
+        a = ask(&h, &s);
+        assert_true(a.tokens <= 64);
+
+        for (i = 0; i < a.tokens; i++) {
+            ids[i] = a.token[i].id;
+        }
+
+        for (n = 0; n <= a.tokens; n++) {
+            submit(&s, seed, "hello");
+            link_submit_resume(&s, ids, n);
+            b = ask(&h, &s);
+
+            assert_int_equal(b.finish, DSA_LINK_FINISH_STOP);
+            assert_string_equal(b.text, a.text + n);
+            free(b.text);
+        }
+
+        free(a.text);
+    }
+
+    ids[0] = SMALL_MODEL_BYTES + '{';
+    ids[1] = SMALL_MODEL_BYTES + '}';
+    submit(&s, 1, "hello");
+    link_submit_resume(&s, ids, 2);
+    refused(&h, &s, DSA_LINK_E_INVALID, "token 1 to resume from is 128, which "
+            "the grammar does not permit there");
+
+    host_end(&h);
+}
+
+
+/* Sequences that are preempted go on where they were. */
+
+static void
+test_preempted(void **state)
+{
+    int                  rc;
+    void                *payload;
+    char                 spec[400], want[LONG + 3];
+    host_t               h;
+    answer_t             a[MANY];
+    uint32_t             i, left;
+    link_submit_t        s;
+    dsa_link_record_t    record;
+
+    memset(want, 'x', sizeof(want));
+    want[0] = '"';
+    want[LONG + 1] = '"';
+    want[LONG + 2] = '\0';
+    (void) snprintf(spec, sizeof(spec), "{\"type\":\"json_schema\","
+                    "\"schema\":{\"const\":%s}}", want);
+
+    host_start(&h, "kv_memory 1m;");
+    memset(a, 0, sizeof(a));
+
+    for (i = 0; i < MANY; i++) {
+        link_submit_init(&s, LONG + 20);
+        link_submit_text(&s, "hello");
+        link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, spec, strlen(spec));
+        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, i),
+                                            &s), 0);
+    }
+
+    for (left = MANY; left != 0; /* void */) {
+        host_turn(&h);
+
+        for ( ;; ) {
+            rc = link_client_next(&h.client[0], &record, &payload, 0);
+
+            if (rc != 1) {
+                break;
+            }
+
+            answer_event(a, MANY, h.client[0].link.version, &record, payload);
+            left -= record.type == DSA_LINK_DONE;
+            free(payload);
+        }
+    }
+
+    for (i = 0; i < MANY; i++) {
+        assert_int_equal(a[i].finish, DSA_LINK_FINISH_STOP);
+        assert_non_null(strstr(a[i].text, want));
+        free(a[i].text);
+    }
+
+    assert_true(h.io.sessions.stats.preemptions > 0);
+
+    host_end(&h);
+}
+
+
+static void
+test_refused(void **state)
+{
+    host_t         h;
+    answer_t       a;
+    link_submit_t  s;
+
+    static const char             bad[] = "{\"type\":\"json_schema\","
+                                          "\"schema\":{\"properties\":{\"a\":"
+                                          "{\"if\":{}}}}}";
+    static const dsa_link_bias_t  bias = { 7, -100 };
+
+    host_start(&h, "");
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "{", 1);
+    refused(&h, &s, DSA_LINK_E_INVALID, "");
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, bad, strlen(bad));
+    refused(&h, &s, DSA_LINK_E_INVALID, "properties.a");
+
+    /* a tokenizer without the token behind which the grammar begins */
+
+    submit(&s, 1, "hello");
+    s.head.flags = DSA_LINK_THINKING;
+    refused(&h, &s, DSA_LINK_E_INVALID, "no control token \"</think>\"");
+
+    /* a backend without masks */
+
+    h.service.masks = 0;
+
+    submit(&s, 1, "hello");
+    refused(&h, &s, DSA_LINK_E_INVALID, "The backend of this engine cannot "
+            "constrain the structure of an answer: expected");
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    link_submit_field(&s, DSA_LINK_FIELD_BIAS, &bias, sizeof(bias));
+    refused(&h, &s, DSA_LINK_E_INVALID, "does not support logit_bias");
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    a = ask(&h, &s);
+    assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
+    free(a.text);
+
+    host_end(&h);
+}
+
+
+/* The null backend repeats the prompt, except for what biases change. */
+
+static void
+test_bias(void **state)
+{
+    host_t           h;
+    answer_t         a;
+    link_submit_t    s;
+    dsa_link_bias_t  bias[2];
+
+    host_start(&h, "");
+
+    bias[0].id = SMALL_MODEL_BYTES + 'b';
+    bias[0].bias = -100;
+    bias[1].id = SMALL_MODEL_BYTES + 'x';
+    bias[1].bias = 99;
+
+    link_submit_init(&s, 6);
+    link_submit_text(&s, "abc");
+    link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, sizeof(bias));
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "accacc");
+    free(a.text);
+
+    bias[1].bias = 100;
+
+    link_submit_init(&s, 6);
+    link_submit_text(&s, "abc");
+    link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, sizeof(bias));
+    a = ask(&h, &s);
+    assert_string_equal(a.text, "xxxxxx");
+    free(a.text);
+
+    host_end(&h);
+}
+
+
+/*
+ * The masks behind drafts are those after these tokens, and the drafts are not
+ * a part of the answer.
+ */
+
+static void
+test_drafts(void **state)
+{
+    host_t                h;
+    uint32_t              i, words, n, ids[4], *mask, *want, *first;
+    dsa_constraint_t     *c, *d;
+    dsa_grammar_error_t   error;
+
+    host_start(&h, "");
+
+    words = dsa_mask_words(dsa_step_config(h.step)->vocab_size);
+    mask = malloc(words * 5 * sizeof(uint32_t));
+    want = malloc(words * sizeof(uint32_t));
+    first = malloc(words * sizeof(uint32_t));
+    assert_true(mask != NULL && want != NULL && first != NULL);
+
+    assert_int_equal(dsa_constraint_create(&c, h.service.grammars,
+                         dsa_str(SCHEMA, strlen(SCHEMA)), dsa_str("", 0),
+                         &error), DSA_OK);
+    assert_int_equal(dsa_constraint_create(&d, h.service.grammars,
+                         dsa_str(SCHEMA, strlen(SCHEMA)), dsa_str("", 0),
+                         &error), DSA_OK);
+
+    for (n = 0; n < 4; n++) {
+        ids[n] = SMALL_MODEL_BYTES + (uint8_t) "{\"k\""[n];
+    }
+
+    memset(mask, 0xff, words * 5 * sizeof(uint32_t));
+    dsa_constraint_mask(c, ids, 4, mask, words);
+
+    for (i = 0; i <= 4; i++) {
+        memset(want, 0xff, words * sizeof(uint32_t));
+        dsa_constraint_mask(d, NULL, 0, want, words);
+        assert_memory_equal(mask + i * words, want,
+                            words * sizeof(uint32_t));
+
+        if (i < 4) {
+            assert_true(dsa_mask_has(want, ids[i]));
+            assert_int_equal(dsa_constraint_accept(d, ids[i]), DSA_OK);
+        }
+
+        if (i == 0) {
+            memcpy(first, want, words * sizeof(uint32_t));
+        }
+    }
+
+    /* behind a draft that is not permitted, all bits stay */
+
+    ids[1] = SMALL_MODEL_BYTES + '7';
+    memset(mask, 0xff, words * 5 * sizeof(uint32_t));
+    dsa_constraint_mask(c, ids, 4, mask, words);
+
+    assert_memory_equal(mask, first, words * sizeof(uint32_t));
+    assert_false(dsa_mask_has(mask + words, ids[1]));
+
+    for (i = 2 * words; i < 5 * words; i++) {
+        assert_int_equal(mask[i], UINT32_MAX);
+    }
+
+    dsa_constraint_free(c);
+    dsa_constraint_free(d);
+    free(mask);
+    free(want);
+    free(first);
+    host_end(&h);
+}
+
+
+/* More grammars than are kept, some of which are in use when they leave. */
+
+static void
+test_kept(void **state)
+{
+    char                  spec[100];
+    host_t                h;
+    uint32_t              i, round;
+    dsa_constraint_t     *c[DSA_GRAMMARS_MOST * 2];
+    dsa_grammar_error_t   error;
+
+    host_start(&h, "");
+
+    for (round = 0; round < 2; round++) {
+        for (i = 0; i < DSA_GRAMMARS_MOST * 2; i++) {
+            (void) snprintf(spec, sizeof(spec), "{\"type\":\"json_schema\","
+                            "\"schema\":{\"const\":\"%u\"}}", i);
+
+            assert_int_equal(dsa_constraint_create(&c[i], h.service.grammars,
+                                 dsa_str(spec, strlen(spec)), dsa_str("", 0),
+                                 &error), DSA_OK);
+        }
+
+        for (i = 0; i < DSA_GRAMMARS_MOST * 2; i++) {
+            assert_int_equal(dsa_constraint_accept(c[i],
+                                 SMALL_MODEL_BYTES + '"'), DSA_OK);
+            dsa_constraint_free(c[i]);
+        }
+    }
+
+    host_end(&h);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_preempted),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bias),
+        cmocka_unit_test(test_drafts),
+        cmocka_unit_test(test_kept)
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
