@@ -17,9 +17,6 @@ static int dsa_chat_read_conversation(dsa_reader_t *r,
     const dsa_json_t *root);
 static int dsa_chat_read_stream_options(dsa_reader_t *r,
     const dsa_json_t *root);
-static int dsa_chat_read_format(dsa_reader_t *r, const dsa_json_t *root);
-static int dsa_chat_read_tool_choice(dsa_reader_t *r,
-    const dsa_json_t *root);
 
 
 int
@@ -65,8 +62,8 @@ dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
         || dsa_read_bias(&r, root) != DSA_OK
         || dsa_read_logprobs(&r, root) != DSA_OK
         || dsa_read_stream(&r, root) != DSA_OK
-        || dsa_chat_read_format(&r, root) != DSA_OK
-        || dsa_chat_read_tool_choice(&r, root) != DSA_OK)
+        || dsa_read_format(&r, root) != DSA_OK
+        || dsa_read_tool_choice(&r, root) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -241,92 +238,4 @@ dsa_chat_read_stream_options(dsa_reader_t *r, const dsa_json_t *root)
     r->chat->include_usage = include;
 
     return DSA_OK;
-}
-
-
-static int
-dsa_chat_read_format(dsa_reader_t *r, const dsa_json_t *root)
-{
-    dsa_at_t     at = { NULL, "response_format", 0 };
-    dsa_at_t     type_at = { &at, "type", 0 };
-    dsa_json_t  *v, *type;
-
-    if (dsa_read_any(root, "response_format", &v) == 0) {
-        return DSA_OK;
-    }
-
-    if (v->type != DSA_JSON_OBJECT) {
-        return dsa_refuse_type(r->refusal, &at, v, "{\"type\": \"text\"} or "
-                               "{\"type\": \"json_object\"}");
-    }
-
-    type = dsa_json_get(v, "type");
-
-    if (r->limits.hosted || (type != NULL && type->type != DSA_JSON_STRING)) {
-        if (type == NULL || type->type != DSA_JSON_STRING) {
-            return dsa_refuse_type(r->refusal, &type_at, type,
-                                   "`text` or `json_object`");
-        }
-
-        if (dsa_str_eqz(type->text, "json_schema")) {
-            return dsa_refuse(r->refusal, &type_at, "This response_format "
-                              "type is unavailable now; expected `text` or "
-                              "`json_object`");
-        }
-
-        if (!dsa_str_eqz(type->text, "text")
-            && !dsa_str_eqz(type->text, "json_object"))
-        {
-            return dsa_refuse_variant(r->refusal, &type_at, type,
-                                      "`text` or `json_object`");
-        }
-    }
-
-    if (type != NULL && dsa_str_eqz(type->text, "text")) {
-        return DSA_OK;
-    }
-
-    r->chat->json_object = type != NULL
-                           && dsa_str_eqz(type->text, "json_object");
-    r->chat->response_format = v;
-
-    return dsa_read_finite(r, &at, v);
-}
-
-
-static int
-dsa_chat_read_tool_choice(dsa_reader_t *r, const dsa_json_t *root)
-{
-    dsa_at_t     at = { NULL, "tool_choice", 0 };
-    dsa_json_t  *v;
-
-    r->chat->tool_choice = r->chat->tools != NULL ? DSA_TOOL_CHOICE_AUTO
-                                                  : DSA_TOOL_CHOICE_NONE;
-
-    if (dsa_read_any(root, "tool_choice", &v) == 0) {
-        return DSA_OK;
-    }
-
-    if (v->type == DSA_JSON_OBJECT
-        || (v->type == DSA_JSON_STRING && dsa_str_eqz(v->text, "required")))
-    {
-        return dsa_refuse(r->refusal, &at, "tool_choice: `required` and a "
-                          "named function are not supported; expected `none` "
-                          "or `auto`");
-    }
-
-    if (v->type != DSA_JSON_STRING) {
-        return dsa_refuse_type(r->refusal, &at, v, "`none` or `auto`");
-    }
-
-    if (dsa_str_eqz(v->text, "none")) {
-        r->chat->tool_choice = DSA_TOOL_CHOICE_NONE;
-        return DSA_OK;
-    }
-
-    if (dsa_str_eqz(v->text, "auto")) {
-        return DSA_OK;
-    }
-
-    return dsa_refuse_variant(r->refusal, &at, v, "`none` or `auto`");
 }

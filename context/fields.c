@@ -39,7 +39,6 @@ static const dsa_field_t  dsa_fields[] = {
     { "function_call", { "\"none\"", "\"auto\"" }, "use tool_choice" },
     { "functions", { "[]" }, "use tools" },
     { "modalities", { "[\"text\"]" }, NULL },
-    { "parallel_tool_calls", { "true" }, NULL },
     { "prediction", { NULL }, NULL },
     { "suffix", { "\"\"" }, NULL },
     { "verbosity", { "\"medium\"" }, NULL },

@@ -577,7 +577,6 @@ dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
     int          strict;
     dsa_at_t     function_at = { at, "function", 0 };
     dsa_at_t     name_at = { &function_at, "name", 0 };
-    dsa_at_t     strict_at = { &function_at, "strict", 0 };
     dsa_at_t     parameters_at = { &function_at, "parameters", 0 };
     dsa_str_t    description;
     dsa_json_t  *function, *name, *parameters;
@@ -622,13 +621,6 @@ dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
            == DSA_ERROR)
     {
         return DSA_ERROR;
-    }
-
-    if (strict && r->limits.hosted) {
-        return dsa_refuse_at(r->refusal, &strict_at, "strict is not "
-                             "supported yet, because nothing makes the model "
-                             "follow the schema, expected false or no such "
-                             "field");
     }
 
     return dsa_read_finite(r, &function_at, function);

@@ -14,6 +14,7 @@
 #include "ngx_http_dsa_body.h"
 #include "ngx_http_dsa_chat.h"
 #include "ngx_http_dsa_events.h"
+#include "ngx_http_dsa_grammar.h"
 #include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_responses_history.h"
@@ -226,7 +227,11 @@ ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req)
 
     if (a->api->read(a, submit->chat, submit->arena, root,
                      &ngx_http_dsa_chat_limits, &refusal)
-        != DSA_OK)
+        != DSA_OK
+        || dsa_format_spec(&submit->format, submit->chat, submit->arena,
+                           &refusal)
+           != DSA_OK
+        || ngx_http_dsa_grammar_check(&submit->format, &refusal) != NGX_OK)
     {
         ngx_http_dsa_chat_refused(req, &refusal);
         return NGX_ERROR;

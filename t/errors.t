@@ -157,7 +157,6 @@ my @table = (
     (map { ["$_->[0] $_->[1]", "{$base,\"$_->[0]\":$_->[1]}", 400, $_->[0],
             qr/^\Q$_->[0]\E(?:: this value)? is not supported; expected .*field/
            ] }
-     ['parallel_tool_calls', 'false'],
      ['functions', '[{"name":"f"}]'], ['function_call', '{"name":"f"}'],
      ['prediction', '{}'], ['modalities', '["text","audio"]'],
      ['top_k', 40], ['min_p', 0.1], ['repetition_penalty', 1.1],
@@ -165,9 +164,14 @@ my @table = (
      ['structured_outputs', '{}'], ['chat_template', '"x"'],
      ['continue_final_message', 'true'], ['echo', 'true'],
      ['best_of', 2], ['verbosity', '"low"']),
-    ['a strict tool', "{$base,\"tools\":[{\"function\":{\"name\":\"f\","
-     . '"strict":true}}]}', 400, 'tools[0].function.strict',
-     qr/strict is not supported yet/],
+    ['a schema without a name', "{$base,\"response_format\":{\"type\":"
+     . '"json_schema","json_schema":{"schema":{}}}}', 400,
+     'response_format.json_schema.name', qr/expected a string that matches/],
+    ['a required call without tools', "{$base,\"tool_choice\":\"required\"}",
+     400, 'tool_choice', qr/`required` without tools/],
+    ['a named tool that is not there', "{$base,\"tool_choice\":{\"type\":"
+     . '"function","function":{"name":"f"}}}', 400,
+     'tool_choice.function.name', qr/no tool has the name "f"/],
 
     # lists
 

@@ -263,15 +263,6 @@ static const struct {
       "chat_template_kwargs.thinking", "a boolean" },
     { R("\"chat_template_kwargs\":{\"thinking\":true,\"tone\":\"x\"}"),
       "chat_template_kwargs.tone", "expected enable_thinking or thinking" },
-    { R("\"response_format\":\"json_object\""), "response_format",
-      "{\"type\": \"json_object\"}" },
-    { R("\"response_format\":{}"), "response_format.type",
-      "`text` or `json_object`" },
-    { R("\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}"),
-      "response_format.type",
-      "This response_format type is unavailable now" },
-    { R("\"response_format\":{\"type\":\"xml\"}"), "response_format.type",
-      "unknown variant `xml`" },
     { R("\"response_format\":{\"type\":\"json_object\"}"), "response_format",
       "Prompt must contain the word 'json' in some form to use "
       "'response_format' of type 'json_object'." },
@@ -306,10 +297,6 @@ static const struct {
     { TOOL("{\"name\":\"f\",\"strict\":\"no\"}"),
       "tools[0].function.strict", "expected a boolean" },
     { R("\"tools\":[{\"function\":{\"name\":\"f\"}},{\"function\":{"
-        "\"name\":\"g\",\"strict\":true}}]"),
-      "tools[1].function.strict",
-      "tools[1].function.strict: strict is not supported yet" },
-    { R("\"tools\":[{\"function\":{\"name\":\"f\"}},{\"function\":{"
         "\"name\":\"f\"}}]"),
       "tools[1]", "Tool names must be unique" },
     { R("\"tools\":[{},{},{},{},{}]"), "tools", "5 tools, at most 4" },
@@ -326,14 +313,7 @@ static const struct {
     { R("\"logit_bias\":{\"7\":\"1\"}"), "logit_bias",
       "the bias of token id 7 is not a number" },
     { R("\"logit_bias\":{\"7\":1,\"07\":2}"), "logit_bias",
-      "token id 7 stands twice" },
-    { R("\"tool_choice\":\"required\""), "tool_choice",
-      "not supported; expected `none` or `auto`" },
-    { R("\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
-        "\"f\"}}"),
-      "tool_choice", "not supported; expected `none` or `auto`" },
-    { R("\"tool_choice\":\"any\""), "tool_choice", "unknown variant `any`" },
-    { R("\"tool_choice\":7"), "tool_choice", "`none` or `auto`" }
+      "token id 7 stands twice" }
 };
 
 
@@ -462,7 +442,6 @@ static const struct {
     const char  *other;         /* some values that are refused */
 } unsupported[] = {
     { "best_of", "1", "2" },
-    { "parallel_tool_calls", "true", "false" },
     { "functions", "[]", "[{\"name\":\"f\"}]" },
     { "function_call", "\"none\" \"auto\"", "{\"name\":\"f\"}" },
     { "prediction", "", "{\"type\":\"content\",\"content\":\"x\"}" },

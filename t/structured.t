@@ -1,0 +1,441 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# Constrained answers through nginx, with the null backend, which chooses at
+# random among the permitted tokens, and with the demonstration model on the
+# CPU: each response_format and tool_choice, with and without stream and
+# thinking; and what is refused.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use Test::More;
+use Time::HiRes qw/ time /;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Test;
+
+my %t = map { $_ => DSA::Test->new("structured $_") }
+            qw/ null cpu refused old fields beside /;
+my $chat = '/v1/chat/completions';
+my ($true, $false) = (JSON::PP::true, JSON::PP::false);
+
+# Short answers: whatever a model samples, it ends within max_tokens.
+
+my $weather = {
+    type => 'object',
+    properties => {
+        city => { enum => [ 'Paris', 'Oslo', 'a "b"' ] },
+        days => { type => 'integer', minimum => 1, maximum => 14 },
+        wind => { type => 'boolean' },
+    },
+    required => [qw/ city days wind /],
+    additionalProperties => $false,
+};
+
+my $list = {
+    type => 'object',
+    properties => {
+        sum  => { type => 'integer', minimum => -9, maximum => 9 },
+        rows => { type => 'array', maxItems => 2,
+                  items => { anyOf => [ { type => 'null' },
+                                        { '$ref' => '#/$defs/x' } ] } },
+    },
+    required => [qw/ rows sum /],
+    additionalProperties => $false,
+    '$defs' => { x => { const => 'x' } },
+};
+
+
+sub tool {
+    my ($name, $schema, %more) = @_;
+
+    return { type => 'function',
+             function => { name => $name, parameters => $schema, %more } };
+}
+
+
+sub schema {
+    my ($schema, %more) = @_;
+
+    return response_format => {
+        type => 'json_schema',
+        json_schema => { name => 'answer', schema => $schema, %more } };
+}
+
+
+# Whether a value, decoded by JSON::PP, is what the schemas above describe.
+
+sub is_weather {
+    my ($v) = @_;
+
+    return ref $v eq 'HASH' && join(' ', sort keys %$v) eq 'city days wind'
+           && grep({ $v->{city} eq $_ } 'Paris', 'Oslo', 'a "b"')
+           && $v->{days} =~ /^\d+$/ && $v->{days} >= 1 && $v->{days} <= 14
+           && JSON::PP::is_bool($v->{wind});
+}
+
+
+sub is_list {
+    my ($v) = @_;
+
+    return ref $v eq 'HASH' && join(' ', sort keys %$v) eq 'rows sum'
+           && $v->{sum} =~ /^-?\d$/ && @{ $v->{rows} } <= 2
+           && !grep { defined && $_ ne 'x' } @{ $v->{rows} };
+}
+
+
+sub decoded { eval { JSON::PP->new->utf8(0)->allow_nonref->decode($_[0]) } }
+
+sub content_is {
+    my ($check) = @_;
+
+    return sub {
+        my ($m) = @_;
+        return !$m->{tool_calls} && $check->(decoded($m->{content}));
+    };
+}
+
+
+# Calls of tools: each name has the check of its arguments.
+
+sub calls_are {
+    my ($min, $max, %check) = @_;
+
+    return sub {
+        my ($m) = @_;
+        my @calls = @{ $m->{tool_calls} || [] };
+
+        return ($m->{content} // '') eq ''
+               && @calls >= $min && @calls <= $max
+               && !grep {
+                   my $f = $_->{function};
+                   my $check = $check{$f->{name}};
+                   !($check && $check->(decoded($f->{arguments})))
+               } @calls;
+    };
+}
+
+
+my @tools = (tool('weather', $weather, strict => $true),
+             tool('rows', $list, strict => $true));
+my @loose = tool('loose', { type => 'object', patternProperties => {} });
+
+# name, fields, check, finish_reason
+
+my @cases = (
+    [ 'a strict schema', { schema($weather, strict => $true) },
+      content_is(\&is_weather), 'stop' ],
+    [ 'a schema with $ref, anyOf and arrays',
+      { schema($list, strict => $true) }, content_is(\&is_list), 'stop' ],
+    [ 'a schema that is not strict', { schema($weather) },
+      content_is(\&is_weather), 'stop' ],
+    [ 'a schema beside tools that must not be called',
+      { schema($weather, strict => $true), tools => \@tools,
+        tool_choice => 'none' }, content_is(\&is_weather), 'stop' ],
+    [ 'a required call',
+      { tools => [ $tools[0] ], tool_choice => 'required',
+        parallel_tool_calls => $false },
+      calls_are(1, 1, weather => \&is_weather), 'tool_calls' ],
+    [ 'one of two tools',
+      { tools => \@tools, tool_choice => 'required',
+        parallel_tool_calls => $false },
+      calls_are(1, 1, weather => \&is_weather, rows => \&is_list),
+      'tool_calls' ],
+    [ 'a named tool',
+      { tools => \@tools, tool_choice => { type => 'function',
+                                          function => { name => 'rows' } } },
+      calls_are(1, 1, rows => \&is_list), 'tool_calls' ],
+);
+
+# The names of tools that are not strict are constrained, their arguments may
+# be of any length.
+
+my @open = (
+    [ 'a JSON object', { response_format => { type => 'json_object' } },
+      sub { $_[0]{content} =~ /^\s*\{/ } ],
+    [ 'a schema that is optional and cannot be enforced',
+      { schema({ type => 'object', patternProperties => {} }) },
+      sub { $_[0]{content} =~ /^\s*\{/ } ],
+    [ 'several calls', { tools => \@tools, tool_choice => 'required' },
+      sub {
+          my @calls = @{ $_[0]{tool_calls} || [] };
+          return @calls && !grep { $_->{function}{name} !~ /^(weather|rows)$/ }
+                                 @calls;
+      } ],
+    [ 'a call of a tool that is not strict',
+      { tools => \@loose, tool_choice => 'required' },
+      sub { ($_[0]{tool_calls} || [])->[0]{function}{name} eq 'loose' } ],
+);
+
+
+sub body {
+    my ($fields, %more) = @_;
+
+    return ask('Answer in json.', max_tokens => 300, %$fields, %more);
+}
+
+
+# The answer with and without stream.
+
+sub both {
+    my ($t, $body) = @_;
+
+    my $r = $t->post($chat, $body);
+
+    return { error => "$r->{status} $r->{body}" } if $r->{status} != 200;
+
+    my $m = $r->{json}{choices}[0]{message};
+    my $s = DSA::HTTP->gather($t->stream($body)->events);
+    my @texts = qw/ content reasoning_content /;
+
+    my @calls = map { [ @{ $_->{function} }{qw/ name arguments /} ] }
+                    @{ $m->{tool_calls} || [] };
+    my @streamed = map { [ @$_{qw/ name arguments /} ] }
+                       @{ $s->{tool_calls} };
+
+    # the stream as a message
+
+    my $joined = { %$s };
+    delete $joined->{tool_calls};
+    $joined->{tool_calls} = [ map { { function => $_ } }
+                                  @{ $s->{tool_calls} } ] if @streamed;
+
+    return {
+        message => $m,
+        stream  => $joined,
+        finish  => $r->{json}{choices}[0]{finish_reason},
+        same    => $r->{json}{choices}[0]{finish_reason}
+                   eq $s->{finish_reason}
+                   && !grep({ ($m->{$_} // '') ne $s->{$_} } @texts)
+                   && json_encode(\@calls) eq json_encode(\@streamed),
+    };
+}
+
+
+for my $backend (qw/ null cpu /) {
+    my $t = $t{$backend};
+
+    $t->start_engine(conf => { model   => "$DSA::Test::root/demo/model",
+                               backend => $backend eq 'null' ? 'null rate=0'
+                                                         : $backend });
+    $t->start_nginx(workers => 1);
+
+    # the demonstration model needs 10 ms for a token, and thinks
+
+    my $seeds = $backend eq 'null' ? 40 : 1;
+
+    for my $thinking (0, 1) {
+        my %thinking = (thinking => { type => $thinking ? 'enabled'
+                                                        : 'disabled' });
+        my $mode = $backend . ($thinking ? ', thinking' : '');
+
+        for ($thinking && $backend eq 'cpu' ? @cases[0, 5] : @cases) {
+            my ($name, $fields, $check, $finish) = @$_;
+            my ($cut, @wrong) = (0);
+
+            for my $seed (1 .. $seeds) {
+                my $answer = both($t, body($fields, %thinking,
+                                           seed => $seed));
+
+                # the demonstration model may think until max_tokens
+
+                if (($answer->{finish} // '') eq 'length' && $thinking
+                    && $backend eq 'cpu')
+                {
+                    $cut++;
+                    next;
+                }
+
+                # the second prompt is a hit of the first one, whose steps
+                # had other sizes, so that a model may round otherwise
+
+                push @wrong, $answer
+                    if (!$answer->{same} && $backend eq 'null')
+                       || $answer->{finish} ne $finish
+                       || grep { !$check->($answer->{$_}) }
+                               qw/ message stream /;
+            }
+
+            is(scalar @wrong, 0, "$mode: $name")
+                or diag(explain($wrong[0]));
+            note("$cut of $seeds answers were cut") if $cut;
+        }
+
+        next if $thinking;
+
+        for (@open) {
+            my ($name, $fields, $check) = @$_;
+            my $r = $t->post($chat, body($fields, %thinking, seed => 1));
+
+            is($r->{status}, 200, "$mode: $name: status") or diag($r->{body});
+            ok($check->($r->{json}{choices}[0]{message}), "$mode: $name")
+                or diag($r->{body});
+        }
+    }
+
+    $t->done;
+}
+
+
+# What is refused before it is submitted: param and text.
+
+my $t = $t{refused};
+$t->start_engine(conf => { model   => "$DSA::Test::root/demo/model",
+                           backend => 'null rate=0' });
+$t->start_nginx(workers => 1);
+
+my $bad = { type => 'object', additionalProperties => $false,
+            properties => { a => { type => 'object', properties => {},
+                                   patternProperties => {} } },
+            required => ['a'] };
+
+for ([ 'a keyword', { schema($bad, strict => $true) },
+       'response_format.json_schema.schema.properties.a',
+       qr/patternProperties/ ],
+     [ 'a keyword of a strict tool',
+       { tools => [ @loose, tool('b', $bad, strict => $true) ] },
+       'tools[1].function.parameters.properties.a', qr/patternProperties/ ],
+     [ 'a keyword of a named tool',
+       { tools => [ @tools, tool('b', $bad, strict => $true) ],
+         tool_choice => { type => 'function',
+                          function => { name => 'b' } } },
+       'tools[2].function.parameters.properties.a', qr/patternProperties/ ],
+     [ 'a schema of 2 MB',
+       { schema({ enum => [ map { 'x' x 1000 . $_ } 1 .. 2000 ] },
+                strict => $true) },
+       'response_format.json_schema.schema', qr/at most 1048576/ ],
+     [ 'a schema beside tools that may be called',
+       { tools => \@loose, schema($weather, strict => $true) },
+       'response_format', qr/cannot be combined with tools/ ],
+     [ 'required without tools', { tool_choice => 'required' },
+       'tool_choice', qr/without tools/ ],
+     [ 'a name that no tool has',
+       { tools => \@loose, tool_choice => { type => 'function',
+                                            function => { name => 'b' } } },
+       'tool_choice.function.name', qr/no tool has the name "b"/ ],
+     [ 'an id beyond the vocabulary', { logit_bias => { 100000 => 1 } },
+       undef, qr/logit_bias has id 100000; expected less than \d+/ ])
+{
+    my ($name, $fields, $param, $text) = @$_;
+    my $r = $t->post($chat, body($fields));
+    my $e = ($r->{json} || {})->{error} || {};
+
+    is($r->{status}, 400, "$name: status") or diag($r->{body});
+    is($e->{param}, $param, "$name: param");
+    like($e->{message}, $text, "$name: text");
+    is($e->{code}, 'invalid_request_error', "$name: code");
+}
+
+is($t->post($chat, body({ tools => \@loose }))->{status}, 200,
+   'any schema of a tool that is not strict is accepted');
+
+# logit_bias: the answer repeats the prompt, except for an id that is banned.
+
+my $plain = $t->post($chat, body({ logprobs => $true, max_tokens => 8 }));
+my @ids = map { $_->{token} }
+              @{ $plain->{json}{choices}[0]{logprobs}{content} };
+
+ok(@ids > 0, 'an answer of the null backend') or diag($plain->{body});
+
+my $forced = $t->post($chat, body({ logit_bias => { 100 => 100 },
+                                    max_tokens => 4 }));
+my $text = $forced->{json}{choices}[0]{message}{content};
+like($text, qr/^(.+)\1{3}$/s, 'an id that is forced is repeated');
+
+$t->done;
+
+
+# A request that needs version 5 of the link, and an engine of version 4.
+
+$t = $t{old};
+my $old = $t->start_fake('versions=3,4');
+$t->start_nginx(workers => 1);
+wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
+
+for (@cases, @open) {
+    my $r = $t->post($chat, body($_->[1]));
+    is($r->{status}, 503, "$_->[0]: status");
+    like($r->{json}{error}{message}, qr/its version is too old/,
+         "$_->[0]: text");
+}
+
+is(scalar(submitted($old)), 0, 'the engine has no request');
+
+$t->done;
+
+# What the engine gets.
+
+$t = $t{fields};
+my $fake = $t->start_fake();
+$t->start_nginx(workers => 1);
+wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
+
+$t->post($chat, body({ response_format => { type => 'json_object' },
+                       thinking => { type => $_ } }))
+    for qw/ enabled disabled /;
+
+my @sent = submitted($fake);
+like($_, qr/ grammar=\{"type":"json_object"\}$/, 'the spec') for @sent;
+like($sent[0], qr/ flags=8 /, 'with thinking, the flag THINKING');
+like($sent[1], qr/ flags=0 /, 'without, no such flag');
+
+$t->done;
+
+
+# The time between the tokens of an answer, at 50 tokens per second, while other
+# requests bring large schemas, each of which nginx and the engine compile.
+
+$t = $t{beside};
+$t->start_engine(conf => { model   => "$DSA::Test::root/demo/model",
+                           backend => 'null rate=50' });
+$t->start_nginx(workers => 1);
+
+sub large {
+    my ($n) = @_;
+
+    return { type => 'object', additionalProperties => $false,
+             required => [ map { "p$n$_" } 1 .. 60 ],
+             properties => { map { ("p$n$_" => { enum => [ 'a' .. 'j' ] }) }
+                             1 .. 60 } };
+}
+
+
+sub gaps {
+    my ($stream, $n) = @_;
+    my ($last, @gaps);
+
+    while (@gaps < $n && defined $stream->next_event()) {
+        my $now = time;
+        push @gaps, $now - $last if defined $last;
+        $last = $now;
+    }
+
+    return sort { $a <=> $b } @gaps;
+}
+
+
+my $other = $t->stream(ask('a b c d', max_tokens => 400,
+                           ignore_eos => $true));
+my @alone = gaps($other, 60);
+my @large = map {
+    my $http = $t->connect();
+    $http->send_request('POST', $chat, body => json_encode(
+        body({ schema(large($_), strict => $true), max_tokens => 60 })));
+    $http;
+} 1 .. 10;
+my @beside = gaps($other, 60);
+
+is_deeply([ map { $_->response()->{status} } @large ], [ (200) x 10 ],
+          'large schemas');
+$other->close();
+
+note(sprintf 'alone: median %.1f ms, most %.1f ms; beside: %.1f, %.1f ms',
+     map { 1000 * $_ } @alone[30, 59], @beside[30, 59]);
+cmp_ok($beside[30], '<', 1.25 * $alone[30],
+       'the median time between tokens is the same');
+
+$t->done;

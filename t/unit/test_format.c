@@ -1,0 +1,299 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The structure that a request demands of its answer: the spec, and what is
+ * refused.
+ */
+
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "context/format.h"
+#include "t/unit/chat.h"
+
+
+#define F(x)        "\"response_format\":" x
+#define OBJECT      F("{\"type\":\"json_object\"}")
+#define SCHEMA(x)   F("{\"type\":\"json_schema\",\"json_schema\":" x "}")
+#define S           "{\"type\":\"object\",\"$ref\":\"#\"}"
+#define SPEC_S      "{\"type\":\"json_schema\",\"schema\":"                   \
+                    "{\"type\": \"object\", \"$ref\": \"#\"}}"
+#define FN(n, x)    "{\"type\":\"function\",\"function\":{\"name\":\"" n "\""  \
+                    x "}}"
+#define P           ",\"parameters\":{\"type\":\"object\"}"
+#define STRICT      ",\"strict\":true"
+#define TOOLS(x)    "\"tools\":[" x "]"
+#define CHOICE(x)   "\"tool_choice\":" x
+#define NAMED(n)    CHOICE("{\"type\":\"function\","                       \
+                           "\"function\":{\"name\":\"" n "\"}}")
+#define ONE         "\"parallel_tool_calls\":false"
+#define Q(x)        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\","      \
+                    "\"content\":\"json\"}]," x "}"
+
+#define SPEC(calls, text, tools)                                              \
+    "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"" calls "\","         \
+    "\"text\":" text ",\"tools\":[" tools "]}"
+#define A           "{\"name\":\"a\",\"strict\":false}"
+#define B           "{\"name\":\"b\",\"strict\":true,"                        \
+                    "\"parameters\":{\"type\": \"object\"}}"
+
+
+static const struct {
+    const char  *in;
+    const char  *spec;          /* "": none */
+    unsigned     optional;
+} specs[] = {
+    { Q("\"n\":1"), "", 0 },
+    { Q(F("null")), "", 0 },
+    { Q(F("{\"type\":\"text\"}")), "", 0 },
+    { Q(OBJECT), "{\"type\":\"json_object\"}", 0 },
+    { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S "}")), SPEC_S, 1 },
+    { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S ",\"strict\":null}")),
+      SPEC_S, 1 },
+    { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S ",\"strict\":false}")),
+      SPEC_S, 1 },
+    { Q(SCHEMA("{\"name\":\"x\",\"description\":\"d\",\"schema\":" S
+               ",\"strict\":true}")), SPEC_S, 0 },
+
+    /* tools that the model may call */
+
+    { Q(TOOLS(FN("a", P))), "", 0 },
+    { Q(TOOLS("") "," CHOICE("\"auto\"")), "", 0 },
+    { Q(TOOLS(FN("a", P)) "," CHOICE("\"auto\"")), "", 0 },
+    { Q(TOOLS(FN("a", P)) "," OBJECT), "", 0 },
+    { Q(TOOLS(FN("a", P)) "," ONE), SPEC("one", "true", A), 0 },
+    { Q(TOOLS(FN("a", P) "," FN("b", STRICT P))),
+      SPEC("many", "true", A "," B), 0 },
+    { Q(TOOLS(FN("b", STRICT))),
+      SPEC("many", "true", "{\"name\":\"b\",\"strict\":true}"), 0 },
+
+    /* that it must not call */
+
+    { Q(TOOLS(FN("b", STRICT P)) "," CHOICE("\"none\"")), "", 0 },
+    { Q(TOOLS(FN("a", P)) "," CHOICE("\"none\"") "," OBJECT),
+      "{\"type\":\"json_object\"}", 0 },
+    { Q(ONE), "", 0 },
+
+    /* that it must call */
+
+    { Q(TOOLS(FN("a", P)) "," CHOICE("\"required\"")),
+      SPEC("many", "false", A), 0 },
+    { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," ONE ","
+        CHOICE("\"required\"")), SPEC("one", "false", A "," B), 0 },
+    { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," NAMED("b")),
+      SPEC("one", "false", B), 0 },
+    { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," NAMED("a")),
+      SPEC("one", "false", A), 0 },
+    { Q(TOOLS(FN("a", P)) "," CHOICE("\"required\"") "," OBJECT),
+      SPEC("many", "false", A), 0 }
+};
+
+
+static const struct {
+    const char  *in;
+    const char  *param;
+    const char  *message;       /* a part of it */
+} refused[] = {
+    { Q(F("7")), "response_format", "an object whose type is `text`" },
+    { Q(F("{}")), "response_format.type",
+      "expected `text`, `json_object` or `json_schema`" },
+    { Q(F("{\"type\":\"xml\"}")), "response_format.type",
+      "unknown variant `xml`" },
+    { Q(F("{\"type\":\"json_schema\"}")), "response_format.json_schema",
+      "missing field, expected an object with name and schema" },
+    { Q(SCHEMA("[]")), "response_format.json_schema", "sequence" },
+    { Q(SCHEMA("{\"schema\":{}}")), "response_format.json_schema.name",
+      "'^[a-zA-Z0-9_-]{1,64}$'" },
+    { Q(SCHEMA("{\"name\":\"a b\",\"schema\":{}}")),
+      "response_format.json_schema.name", "'^[a-zA-Z0-9_-]{1,64}$'" },
+    { Q(SCHEMA("{\"name\":7,\"schema\":{}}")),
+      "response_format.json_schema.name", "expected a string" },
+    { Q(SCHEMA("{\"name\":\"x\"}")), "response_format.json_schema.schema",
+      "missing field, expected a JSON Schema object" },
+    { Q(SCHEMA("{\"name\":\"x\",\"schema\":true}")),
+      "response_format.json_schema.schema", "boolean `true`" },
+    { Q(SCHEMA("{\"name\":\"x\",\"schema\":{},\"strict\":1}")),
+      "response_format.json_schema.strict", "expected a boolean" },
+    { Q(SCHEMA("{\"name\":\"x\",\"schema\":{},\"description\":1}")),
+      "response_format.json_schema.description", "expected a string" },
+    { Q(SCHEMA("{\"name\":\"x\",\"schema\":{\"const\":1e999}}")),
+      "response_format", "out of range" },
+
+    { Q(CHOICE("\"required\"")), "tool_choice", "`required` without tools" },
+    { Q(TOOLS("") "," CHOICE("\"required\"")), "tool_choice",
+      "at least one tool" },
+    { Q(NAMED("f")), "tool_choice.function.name",
+      "no tool has the name \"f\"" },
+    { Q(TOOLS(FN("a", "")) "," NAMED("f")), "tool_choice.function.name",
+      "no tool has the name \"f\"" },
+    { Q(CHOICE("\"any\"")), "tool_choice", "unknown variant `any`" },
+    { Q(CHOICE("7")), "tool_choice", "`none`, `auto`, `required` or" },
+    { Q(CHOICE("{}")), "tool_choice.type", "missing field" },
+    { Q(CHOICE("{\"type\":7}")), "tool_choice.type", "integer `7`" },
+    { Q(CHOICE("{\"type\":\"allowed_tools\"}")), "tool_choice.type",
+      "unknown variant `allowed_tools`, expected `function`" },
+    { Q(CHOICE("{\"type\":\"function\"}")), "tool_choice.function",
+      "missing field" },
+    { Q(CHOICE("{\"type\":\"function\",\"function\":{}}")),
+      "tool_choice.function.name", "missing field" },
+    { Q(CHOICE("{\"type\":\"function\",\"function\":{\"name\":1}}")),
+      "tool_choice.function.name", "expected a string" },
+    { Q("\"parallel_tool_calls\":0"), "parallel_tool_calls", "a boolean" },
+
+    /* what cannot be honored together */
+
+    { Q(TOOLS(FN("a", P)) "," SCHEMA("{\"name\":\"x\",\"schema\":{}}")),
+      "response_format", "cannot be combined with tools" },
+    { Q(TOOLS(FN("b", STRICT)) "," OBJECT), "response_format",
+      "cannot be combined with tools" },
+    { Q(TOOLS(FN("a", P)) "," ONE "," OBJECT), "response_format",
+      "cannot be combined with tools" },
+    { Q(OBJECT ",\"ignore_eos\":true"), "ignore_eos", "expected false" },
+    { "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"json\"}"
+      ",{\"role\":\"assistant\",\"content\":\"{\",\"prefix\":true}],"
+      OBJECT "}", "response_format", "continues a prefix" },
+    { "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"}"
+      ",{\"role\":\"assistant\",\"content\":\"{\",\"prefix\":true}],"
+      TOOLS(FN("a", "")) "," CHOICE("\"required\"") "}", "tool_choice",
+      "continues a prefix" }
+};
+
+
+static int
+read_format(dsa_format_t *format, dsa_arena_t *arena, const char *text,
+    dsa_refusal_t *refusal)
+{
+    dsa_chat_t  chat;
+
+    if (read_chat(&chat, arena, text, strlen(text), &as_api, refusal)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_format_spec(format, &chat, arena, refusal);
+}
+
+
+static void
+test_specs(void **state)
+{
+    size_t          i;
+    dsa_arena_t    *arena;
+    dsa_format_t    format;
+    dsa_refusal_t   refusal;
+
+    for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        arena = dsa_arena_create(MEMORY);
+        assert_non_null(arena);
+
+        if (read_format(&format, arena, specs[i].in, &refusal) != DSA_OK) {
+            fail_msg("%s: %s", specs[i].in, refusal.message);
+        }
+
+        if (format.spec.len != strlen(specs[i].spec)
+            || memcmp(format.spec.data, specs[i].spec, format.spec.len) != 0)
+        {
+            fail_msg("%s: %.*s", specs[i].in, (int) format.spec.len,
+                     format.spec.data);
+        }
+
+        assert_int_equal(format.optional, specs[i].optional);
+
+        dsa_arena_destroy(arena);
+    }
+}
+
+
+static void
+test_refused(void **state)
+{
+    size_t          i;
+    dsa_arena_t    *arena;
+    dsa_format_t    format;
+    dsa_refusal_t   refusal;
+
+    for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        arena = dsa_arena_create(MEMORY);
+        assert_non_null(arena);
+
+        if (read_format(&format, arena, refused[i].in, &refusal) == DSA_OK) {
+            fail_msg("%s: accepted", refused[i].in);
+        }
+
+        assert_int_equal(refusal.status, 400);
+
+        if (strcmp(refusal.param, refused[i].param) != 0
+            || strstr(refusal.message, refused[i].message) == NULL)
+        {
+            fail_msg("%s: %s: %s", refused[i].in, refusal.param,
+                     refusal.message);
+        }
+
+        dsa_arena_destroy(arena);
+    }
+}
+
+
+/* The path of a schema's error becomes the path in the request. */
+
+static void
+test_paths(void **state)
+{
+    size_t          i;
+    dsa_format_t    format;
+    dsa_refusal_t   refusal;
+
+    static const struct {
+        unsigned     tools;
+        uint32_t     first;
+        const char  *path;
+        const char  *param;
+    } t[] = {
+        { 0, 0, "", "response_format.json_schema.schema" },
+        { 0, 0, "properties.a",
+          "response_format.json_schema.schema.properties.a" },
+        { 1, 0, "tools[0].function.parameters",
+          "tools[0].function.parameters" },
+        { 1, 0, "tools[12].function.parameters.items",
+          "tools[12].function.parameters.items" },
+        { 1, 3, "tools[0].function.parameters.properties.a",
+          "tools[3].function.parameters.properties.a" },
+        { 1, 0, "", "tools" }
+    };
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        memset(&format, 0, sizeof(format));
+        memset(&refusal, 0, sizeof(refusal));
+        format.tools = t[i].tools;
+        format.first_tool = t[i].first;
+
+        assert_int_equal(dsa_format_refuse(&format, t[i].path, "is wrong",
+                                           &refusal),
+                         DSA_ERROR);
+        assert_int_equal(refusal.status, 400);
+        assert_string_equal(refusal.param, t[i].param);
+        assert_memory_equal(refusal.message, t[i].param, strlen(t[i].param));
+        assert_string_equal(refusal.message + strlen(t[i].param),
+                            ": is wrong");
+    }
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_specs),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_paths)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
