@@ -72,7 +72,8 @@ TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
 FAKE     := $(BUILD)/t/fake_engine
 HANG     := $(BUILD)/t/hang_engine
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
-            $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay
+            $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay \
+            $(BUILD)/bench/grammar
 MODULE_H := $(wildcard ngx_module/*.h ngx_module/api/*.h base/*.h \
             context/*.h grammar/*.h redis_schema/*.h engine/link.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
@@ -100,7 +101,8 @@ golden: $(GOLDEN)
 
 $(BUILD)/nginx/Makefile: config Makefile $(MODULE_H) \
                          $(NGINX_SRC)/src/core/nginx.h \
-                         base context redis_schema ngx_module ngx_module/api
+                         base context grammar redis_schema ngx_module \
+                         ngx_module/api
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	( cd $(NGINX_SRC) && bash -uc '. ./conf_flags && exec ./configure \
@@ -180,6 +182,7 @@ $(BUILD)/bench/chat: $(BUILD)/obj/bench/http.o
 $(BUILD)/bench/replay: $(patsubst %.c,$(BUILD)/obj/%.o,bench/http.c \
                        $(wildcard bench/replay_*.c)) $(BUILD)/libdsa.a
 $(BUILD)/bench/cpu: $(BUILD)/libdsa.a
+$(BUILD)/bench/grammar: $(BUILD)/libdsa.a
 $(BUILD)/bench/prefix: $(PREFIX_OBJ) $(BUILD)/libdsa.a
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 	@mkdir -p $(@D)
