@@ -298,6 +298,7 @@ ngx_http_dsa_events_done(ngx_http_dsa_request_t *req, const void *data)
     switch (done.finish) {
 
     case DSA_LINK_FINISH_STOP:
+        req->answer.api->stop = done.stop;
         ngx_http_dsa_events_complete(req, 1);
         return;
 

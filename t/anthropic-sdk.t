@@ -119,6 +119,24 @@ for (
     is_deeply(same($stream), same($whole), "$name: streamed and whole");
 }
 
+# a stop sequence, taken from what the model says
+
+my %greedy = (model => $model, messages => \@messages, @system,
+              temperature => 0, max_tokens => 40);
+my $said = client('anthropic', 'create', \%greedy)->{content}[0]{text};
+my $stop = substr $said, length($said) / 2, 3;
+
+for my $command (qw/ create stream /) {
+    my $m = client('anthropic', $command,
+                   { %greedy, stop_sequences => [ "no$said", $stop ] });
+
+    is($m->{stop_reason}, 'stop_sequence', "$command: stop_reason");
+    is($m->{stop_sequence}, $stop, "$command: the stop sequence");
+    is($m->{content}[0]{text} // '', substr($said, 0, index $said, $stop),
+       "$command: the text before it");
+}
+
+
 my ($one, $two) = map {
     $system[1][0]{text} = "x-anthropic-billing-header: cch=$_;" x $_;
     client('anthropic', 'count', { model => $model, messages => \@messages,

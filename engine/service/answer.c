@@ -351,6 +351,7 @@ dsa_answer_scan(dsa_answer_t *a, uint32_t from)
                 && a->stop[j].len > longest)
             {
                 longest = a->stop[j].len;
+                a->stopped = j + 1;
             }
         }
 

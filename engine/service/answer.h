@@ -39,6 +39,8 @@ typedef struct {
     uint32_t            len;
     uint32_t            size;
     uint32_t            n_stop;
+    uint32_t            stopped;        /* 1 and the number of the stop string
+                                           that ended the text; 0: none */
     dsa_stop_t         *stop;           /* one block with the tables */
 
     dsa_link_token_t   *token;          /* not sent; ends are within text */

@@ -303,6 +303,7 @@ dsa_collect_done(dsa_request_t *r)
     if (r->stopped) {
         r->done.finish = DSA_LINK_FINISH_STOP;
         r->done.completion_tokens = r->samples;
+        r->done.stop = r->answer.stopped;
     }
 
     if (r->muted) {

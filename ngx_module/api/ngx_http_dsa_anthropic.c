@@ -19,6 +19,8 @@ static ngx_http_dsa_api_answer_t *ngx_http_dsa_anthropic_create(
 static int ngx_http_dsa_anthropic_read(ngx_http_dsa_api_answer_t *a,
     dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
+static ngx_int_t ngx_http_dsa_anthropic_keep_stop(ngx_http_dsa_anthropic_t *n,
+    const dsa_chat_t *chat);
 static ngx_int_t ngx_http_dsa_anthropic_start(ngx_http_dsa_api_answer_t *a,
     ngx_pool_t *pool, const ngx_http_dsa_usage_t *usage);
 static void ngx_http_dsa_anthropic_logprob(ngx_http_dsa_api_answer_t *a,
@@ -76,7 +78,50 @@ ngx_http_dsa_anthropic_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     a->stream = chat->stream;
     a->thinking = chat->thinking;
 
+    if (ngx_http_dsa_anthropic_keep_stop((ngx_http_dsa_anthropic_t *) a, chat)
+        != NGX_OK)
+    {
+        refusal->status = 503;
+        (void) snprintf(refusal->message, sizeof(refusal->message),
+                        "The server is out of memory; try again later.");
+        return DSA_ERROR;
+    }
+
     return DSA_OK;
+}
+
+
+/* The answer ends after the chat was freed. */
+
+static ngx_int_t
+ngx_http_dsa_anthropic_keep_stop(ngx_http_dsa_anthropic_t *n,
+    const dsa_chat_t *chat)
+{
+    uint32_t  i;
+
+    if (chat->n_stop == 0) {
+        return NGX_OK;
+    }
+
+    n->stop = ngx_palloc(n->pool, chat->n_stop * sizeof(ngx_str_t));
+    if (n->stop == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < chat->n_stop; i++) {
+        n->stop[i].len = chat->stop[i].len;
+        n->stop[i].data = ngx_pnalloc(n->pool, chat->stop[i].len);
+
+        if (n->stop[i].data == NULL) {
+            return NGX_ERROR;
+        }
+
+        ngx_memcpy(n->stop[i].data, chat->stop[i].data, chat->stop[i].len);
+    }
+
+    n->n_stop = chat->n_stop;
+
+    return NGX_OK;
 }
 
 

@@ -19,6 +19,8 @@ typedef struct {
     ngx_http_dsa_api_answer_t answer;
 
     ngx_pool_t               *pool;
+    ngx_str_t                *stop;         /* the request's stop_sequences */
+    ngx_uint_t                n_stop;
     ngx_uint_t                index;        /* of the open block, or of the
                                                next one */
     uint32_t                  block;        /* dsa_delta_e of the open block,
@@ -43,9 +45,10 @@ void ngx_http_dsa_anthropic_signature(const ngx_http_dsa_anthropic_t *n,
 void ngx_http_dsa_anthropic_head(const ngx_http_dsa_anthropic_t *n,
     dsa_json_writer_t *w);
 
-/* Members of a message or of its last delta: the reason of its end. */
+/* Members of a message that has not ended, and of one that has. */
+void ngx_http_dsa_anthropic_no_stop(dsa_json_writer_t *w);
 void ngx_http_dsa_anthropic_stop(const ngx_http_dsa_anthropic_t *n,
-    dsa_json_writer_t *w, const char *reason);
+    dsa_json_writer_t *w, ngx_http_dsa_finish_e reason);
 
 /* The member usage; input_tokens are those that were not cached. */
 void ngx_http_dsa_anthropic_usage(dsa_json_writer_t *w,

@@ -44,7 +44,7 @@ ngx_http_dsa_anthropic_event_start(ngx_http_dsa_anthropic_t *n,
     dsa_json_key(&w, "content");
     dsa_json_array(&w);
     dsa_json_array_end(&w);
-    ngx_http_dsa_anthropic_stop(n, &w, NULL);
+    ngx_http_dsa_anthropic_no_stop(&w);
     ngx_http_dsa_anthropic_usage(&w, usage);
     dsa_json_object_end(&w);
 
@@ -236,7 +236,7 @@ ngx_http_dsa_anthropic_event_finish(ngx_http_dsa_anthropic_t *n,
 
     dsa_json_writer(&w, out);
     dsa_json_object(&w);
-    ngx_http_dsa_anthropic_stop(n, &w, n->answer.api->finish_reason[reason]);
+    ngx_http_dsa_anthropic_stop(n, &w, reason);
     dsa_json_object_end(&w);
     ngx_http_dsa_anthropic_usage(&w, usage);
 

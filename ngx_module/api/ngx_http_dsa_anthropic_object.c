@@ -70,7 +70,7 @@ ngx_http_dsa_anthropic_object(ngx_http_dsa_anthropic_t *n,
     }
 
     dsa_json_array_end(&w);
-    ngx_http_dsa_anthropic_stop(n, &w, n->answer.api->finish_reason[reason]);
+    ngx_http_dsa_anthropic_stop(n, &w, reason);
     ngx_http_dsa_anthropic_usage(&w, usage);
     dsa_json_object_end(&w);
 }
@@ -194,20 +194,40 @@ ngx_http_dsa_anthropic_signature(const ngx_http_dsa_anthropic_t *n,
 
 
 void
-ngx_http_dsa_anthropic_stop(const ngx_http_dsa_anthropic_t *n,
-    dsa_json_writer_t *w, const char *reason)
+ngx_http_dsa_anthropic_no_stop(dsa_json_writer_t *w)
 {
     dsa_json_key(w, "stop_reason");
-
-    if (reason != NULL) {
-        dsa_json_stringz(w, reason);
-
-    } else {
-        dsa_json_null(w);
-    }
-
+    dsa_json_null(w);
     dsa_json_key(w, "stop_sequence");
     dsa_json_null(w);
+}
+
+
+/* An engine may report a number that the request does not have. */
+
+void
+ngx_http_dsa_anthropic_stop(const ngx_http_dsa_anthropic_t *n,
+    dsa_json_writer_t *w, ngx_http_dsa_finish_e reason)
+{
+    uint32_t          stop;
+    const ngx_str_t  *s;
+
+    stop = n->answer.stop;
+
+    dsa_json_key(w, "stop_reason");
+
+    if (reason != NGX_HTTP_DSA_FINISH_STOP || stop == 0 || stop > n->n_stop) {
+        dsa_json_stringz(w, n->answer.api->finish_reason[reason]);
+        dsa_json_key(w, "stop_sequence");
+        dsa_json_null(w);
+        return;
+    }
+
+    s = &n->stop[stop - 1];
+
+    dsa_json_stringz(w, "stop_sequence");
+    dsa_json_key(w, "stop_sequence");
+    dsa_json_string(w, dsa_str(s->data, s->len));
 }
 
 

@@ -93,6 +93,9 @@ typedef struct {
     time_t                    created;
 
     /* set before finish */
+    uint32_t                  stop;         /* 1 and the number of the stop
+                                               string that ended the answer;
+                                               0: none, or not known */
     uint32_t                  counted;      /* tokens of the prompt, if the API
                                                has count set */
     ngx_str_t                 conversation; /* its id; empty: none */
