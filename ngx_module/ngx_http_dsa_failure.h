@@ -19,6 +19,12 @@ typedef struct {
     const char               *param;        /* the field at fault, or NULL */
     const char               *code;         /* of the error; NULL: the one of
                                                its status */
+
+    /* the prompt and the answer exceed the context; context 0: they do not */
+    uint32_t                  prompt_tokens;
+    uint32_t                  max_tokens;
+    uint32_t                  context;
+
     char                      text[640];    /* UTF-8, NUL-terminated */
 } ngx_http_dsa_failure_t;
 

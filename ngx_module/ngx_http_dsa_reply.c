@@ -72,11 +72,11 @@ ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
 {
     ngx_http_dsa_api_error_t  error;
 
+    ngx_memzero(&error, sizeof(ngx_http_dsa_api_error_t));
+
     error.status = status;
-    error.code = NULL;
     error.param = param;
     error.message = message;
-    ngx_str_null(&error.id);
 
     return ngx_http_dsa_send(r, &error);
 }
@@ -88,11 +88,15 @@ ngx_http_dsa_send_failure(ngx_http_request_t *r,
 {
     ngx_http_dsa_api_error_t  error;
 
+    ngx_memzero(&error, sizeof(ngx_http_dsa_api_error_t));
+
     error.status = failure->status;
     error.code = failure->code;
     error.param = failure->param;
     error.message = failure->text;
-    ngx_str_null(&error.id);
+    error.prompt_tokens = failure->prompt_tokens;
+    error.max_tokens = failure->max_tokens;
+    error.context = failure->context;
 
     return ngx_http_dsa_send(r, &error);
 }
@@ -154,9 +158,9 @@ ngx_http_dsa_error_text(ngx_http_request_t *r, dsa_buf_t *body,
 {
     ngx_http_dsa_api_error_t  error;
 
+    ngx_memzero(&error, sizeof(ngx_http_dsa_api_error_t));
+
     error.status = status;
-    error.code = NULL;
-    error.param = NULL;
     error.message = message;
 
     if (ngx_http_dsa_request_id(r, &error.id) != NGX_OK) {

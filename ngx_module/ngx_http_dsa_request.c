@@ -407,11 +407,16 @@ ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req)
         a->api->close(a);
     }
 
+    ngx_memzero(&error, sizeof(ngx_http_dsa_api_error_t));
+
     error.status = failure->status;
     error.code = failure->code;
     error.param = failure->param;
     error.message = failure->text;
     error.id = req->ctx.id;
+    error.prompt_tokens = failure->prompt_tokens;
+    error.max_tokens = failure->max_tokens;
+    error.context = failure->context;
 
     if (a->stream && a->api->fail != NULL) {
         a->api->fail(a, &error);

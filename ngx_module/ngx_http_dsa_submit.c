@@ -471,6 +471,9 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
                                  more, submit->counted, param,
                                  submit->max_tokens, param);
         failure->code = "context_length_exceeded";
+        failure->prompt_tokens = submit->counted;
+        failure->max_tokens = submit->max_tokens;
+        failure->context = context;
 
     } else if (submit->too_long && !submit->refused) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,

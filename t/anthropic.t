@@ -260,7 +260,11 @@ refused($t->post("/closed$uri", body('x')), 403, 'permission_error',
 refused($t->post($uri, say("noaccept\nerror overloaded x")), 503,
         'overloaded_error', qr/try again/, 'busy');
 refused($t->post($uri, body('x' x 100, max_tokens => 99950)), 400, $bad,
-        qr/maximum context length is 100000/, 'a long prompt');
+        qr/^input length and `max_tokens` exceed context limit: 104 \+ 99950 /,
+        'a prompt that leaves too little');
+refused($t->post($uri, body('x' x 99996, max_tokens => 1)), 400, $bad,
+        qr/^prompt is too long: 100000 tokens > 100000 maximum$/,
+        'a prompt that is too long');
 refused($t->post($uri, say('error internal x')), 500, 'api_error',
         qr/engine failed/, 'an engine that fails');
 

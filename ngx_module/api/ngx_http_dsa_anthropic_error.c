@@ -88,7 +88,10 @@ ngx_http_dsa_anthropic_type(ngx_uint_t status)
 }
 
 
-/* This API has no member for the field, so the text has to name it. */
+/*
+ * This API has no member for the field, so the text has to name it.  Clients
+ * that shorten a long conversation look for the texts of the published API.
+ */
 
 static void
 ngx_http_dsa_anthropic_text(dsa_json_writer_t *w,
@@ -99,6 +102,23 @@ ngx_http_dsa_anthropic_text(dsa_json_writer_t *w,
     param = error->param;
 
     dsa_json_string_begin(w);
+
+    if (error->context != 0) {
+        if (error->prompt_tokens >= error->context) {
+            dsa_buf_printf(w->out, "prompt is too long: %u tokens > %u "
+                           "maximum", error->prompt_tokens, error->context);
+
+        } else {
+            dsa_buf_printf(w->out, "input length and `max_tokens` exceed "
+                           "context limit: %u + %u > %u, decrease input length "
+                           "or `max_tokens` and try again",
+                           error->prompt_tokens, error->max_tokens,
+                           error->context);
+        }
+
+        dsa_json_string_end(w);
+        return;
+    }
 
     if (param != NULL && ngx_strstr(error->message, param) == NULL) {
         dsa_json_escape(w->out, dsa_strz(param));

@@ -57,6 +57,11 @@ typedef struct {
     const char               *code;         /* NULL: the one of the status */
     const char               *param;        /* the field at fault, or NULL */
     ngx_str_t                 id;           /* of the request */
+
+    /* the prompt and the answer exceed the context; context 0: they do not */
+    uint32_t                  prompt_tokens;
+    uint32_t                  max_tokens;
+    uint32_t                  context;
     const char               *message;      /* UTF-8 */
 } ngx_http_dsa_api_error_t;
 
