@@ -1,0 +1,162 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * A request body of Anthropic's Messages API: JSON, chat, check, prompt.  The
+ * first byte has whether it is one of count_tokens.
+ *
+ * A body that the reader accepts must pass the check of chats, unless the
+ * check's own rules refuse it, and must have a prompt.  Every tool message of
+ * the chat has a call, results are in the order of their calls, and the texts
+ * of the messages are not longer than the body.
+ */
+
+
+#include <stdlib.h>
+
+#include "context/anthropic.h"
+#include "context/encode.h"
+
+
+#define FUZZ_MEMORY   (8 * 1024 * 1024)
+#define FUZZ_DEPTH    32
+
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fuzz_refusal(const dsa_refusal_t *refusal);
+static void fuzz_results(const dsa_chat_t *chat);
+static void fuzz_texts(const dsa_chat_t *chat, size_t size);
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    dsa_err_t          err;
+    dsa_chat_t         chat;
+    dsa_json_t        *root;
+    dsa_arena_t       *arena;
+    dsa_prompt_t       prompt;
+    dsa_refusal_t      refusal;
+    dsa_chat_limits_t  limits;
+
+    if (size == 0) {
+        return 0;
+    }
+
+    limits.max_messages = 64;
+    limits.max_tools = 8;
+    limits.hosted = 1;
+
+    memset(&refusal, 0, sizeof(dsa_refusal_t));
+
+    arena = dsa_arena_create(FUZZ_MEMORY);
+
+    if (arena == NULL) {
+        return 0;
+    }
+
+    root = dsa_json_parse(arena, data + 1, size - 1, FUZZ_DEPTH, &err);
+
+    if (root == NULL) {
+        goto done;
+    }
+
+    if (dsa_anthropic_read(&chat, arena, root, &limits, data[0] & 1, &refusal)
+        != DSA_OK)
+    {
+        fuzz_refusal(&refusal);
+        goto done;
+    }
+
+    if (chat.n_messages == 0 || chat.n_messages > limits.max_messages
+        || (chat.stream && (data[0] & 1)))
+    {
+        abort();
+    }
+
+    fuzz_results(&chat);
+    fuzz_texts(&chat, size);
+
+    if (dsa_chat_check(&chat, &refusal) != DSA_OK) {
+        fuzz_refusal(&refusal);
+        goto done;
+    }
+
+    fuzz_results(&chat);
+
+    if (dsa_encode(&prompt, arena, &chat, &err) != DSA_OK
+        && !dsa_arena_exceeded(arena))
+    {
+        abort();
+    }
+
+done:
+
+    dsa_arena_destroy(arena);
+
+    return 0;
+}
+
+
+static void
+fuzz_refusal(const dsa_refusal_t *refusal)
+{
+    if ((refusal->status != 400 && refusal->status != 413)
+        || refusal->message[0] == '\0'
+        || memchr(refusal->message, '\0', sizeof(refusal->message)) == NULL
+        || memchr(refusal->param, '\0', sizeof(refusal->param)) == NULL)
+    {
+        abort();
+    }
+}
+
+
+/* Each call is followed by its results, all of them and in its order. */
+
+static void
+fuzz_results(const dsa_chat_t *chat)
+{
+    uint32_t              i, k;
+    const dsa_message_t  *m;
+
+    for (i = 0; i < chat->n_messages; i++) {
+        m = &chat->messages[i];
+
+        if (m->role == DSA_ROLE_TOOL) {
+            abort();
+        }
+
+        for (k = 0; k < m->n_calls; k++) {
+            i++;
+
+            if (i == chat->n_messages
+                || chat->messages[i].role != DSA_ROLE_TOOL
+                || !dsa_str_eq(chat->messages[i].tool_call_id,
+                               m->calls[k].id))
+            {
+                abort();
+            }
+        }
+    }
+}
+
+
+/* Two bytes of a blank line are added for a text, which is a JSON value. */
+
+static void
+fuzz_texts(const dsa_chat_t *chat, size_t size)
+{
+    size_t    n;
+    uint32_t  i;
+
+    n = 0;
+
+    for (i = 0; i < chat->n_messages; i++) {
+        n += chat->messages[i].content.len + chat->messages[i].reasoning.len;
+    }
+
+    if (n > size) {
+        abort();
+    }
+}
