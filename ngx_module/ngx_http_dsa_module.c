@@ -22,6 +22,7 @@
 #include "ngx_http_dsa_prometheus.h"
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_retention.h"
+#include "ngx_http_dsa_retention_queue.h"
 #include "ngx_http_dsa_secret.h"
 #include "ngx_http_dsa_variables.h"
 #include "ngx_http_dsa_window.h"
@@ -518,6 +519,7 @@ ngx_http_dsa_exit_process(ngx_cycle_t *cycle)
     }
 
     if (mcf->redis != NULL) {
+        ngx_http_dsa_retention_queue_exit();
         ngx_http_dsa_redis_exit_worker(mcf->redis);
     }
 

@@ -121,6 +121,32 @@ ngx_http_dsa_retention_queue_add(ngx_http_dsa_redis_t *redis,
 }
 
 
+void
+ngx_http_dsa_retention_queue_exit(void)
+{
+    ngx_queue_t              *q;
+    ngx_http_dsa_retained_t  *e;
+
+    while (ngx_http_dsa_retained_n != 0) {
+        q = ngx_queue_head(&ngx_http_dsa_retained);
+        e = ngx_queue_data(q, ngx_http_dsa_retained_t, queue);
+
+        if (e->call != NULL) {
+            ngx_http_dsa_redis_detach(e->call);
+            e->call = NULL;
+        }
+
+        ngx_http_dsa_retention_queue_lost(e->id, e->id_len,
+                                          "the worker exits");
+        ngx_http_dsa_retention_queue_free(e);
+    }
+
+    if (ngx_http_dsa_retained_retry.timer_set) {
+        ngx_del_timer(&ngx_http_dsa_retained_retry);
+    }
+}
+
+
 static ngx_http_dsa_retained_t *
 ngx_http_dsa_retention_queue_create(ngx_http_dsa_redis_t *redis,
     const ngx_str_t *id, const ngx_str_t *tenant, dsa_str_t key,

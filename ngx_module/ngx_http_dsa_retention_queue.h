@@ -37,5 +37,8 @@ void ngx_http_dsa_retention_queue_add(ngx_http_dsa_redis_t *redis,
     const ngx_str_t *id, const ngx_str_t *tenant, dsa_str_t key,
     ngx_msec_t ttl, dsa_buf_t *record);
 
+/* The worker exits: what is left is lost, which is logged and counted. */
+void ngx_http_dsa_retention_queue_exit(void);
+
 
 #endif /* _NGX_HTTP_DSA_RETENTION_QUEUE_H_INCLUDED_ */

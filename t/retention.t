@@ -433,7 +433,7 @@ cmp_ok($redis->cmd('PTTL', $key), '>', 3_000_000, 'it expires');
 cmp_ok($redis->cmd('PTTL', $key), '<=', 3_600_000, 'after an hour');
 
 for (['text', 'x' x 100], ['nothing', ''], ['a part', substr $record, 0, 40],
-     ['a flipped bit', $record ^ ("\0" x 60 . "\1")],
+     ['a flipped bit', $record ^ ("\0" x 22 . "\1")],
      ['another layout', 'dsa-rt-2' . substr $record, 8])
 {
     my ($name, $value) = @$_;
@@ -621,6 +621,43 @@ pass('it is stored when Redis is back');
 
 @messages = @old;
 unrestored('what Redis has forgotten');
+
+
+# Redis ends with the record in its socket, unread: the record is sent again.
+
+begin();
+answer(\@messages);
+same($first, 'before Redis ends');
+$server->signal('STOP');
+begin();
+wait_until(sub { $t->metrics->{dsa_redis_connections} == 0 }, 20,
+           'the end of the connection');
+$server->signal('KILL');
+$server->wait_end(10);
+$server->restart;
+$redis = $t->redis;
+wait_until(sub { my @k = $redis->keys('dsa1:*:r:*'); @k != 0 }, 20,
+           'the answer to be stored');
+wait_until(sub { answer(\@messages); prompt() eq $first }, 20,
+           'the answer to be restored');
+pass('a record that was sent and not confirmed is sent again');
+
+
+# A client leaves while Redis is asked.
+
+$server->signal('STOP');
+my $sent = submitted($fake);
+my $gone = $t->stream({ model => 'deepseek-reasoner', tools => \@tools,
+                        messages => \@messages }, head => 0,
+                      headers => [ Authorization => 'Bearer alice' ]);
+wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 1 }, 10,
+           'the request');
+undef $gone;
+wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 0 }, 10,
+           'the end of the request');
+$server->signal('CONT');
+wait_until(sub { $t->metrics->{dsa_redis_connections} == 1 }, 20, 'Redis');
+is(scalar submitted($fake), $sent, 'a client that left is not answered');
 
 
 # A conversation has the messages, and Redis the exact text of the calls.
