@@ -108,6 +108,29 @@ cmp_ok(scalar(grep { $_->{role} eq 'tool' } @$gold), '>', 3,
 
 unlike($out, qr/\e\[/, 'no colours without a terminal');
 
+my $steps = grep { $_->{role} eq 'assistant' } @$gold;
+
+($rc, $out) = agent('detour', '--sampling-seed', 100, '--parallel', 3);
+
+is($rc, 0, 'three rollouts: exit status') or diag($out);
+like($out, qr/\n\nverified\n\nrollout 2 of 3, $steps steps\n\z/,
+     'the one with the fewest steps is used');
+is(scalar(() = $out =~ /verified/g), scalar(grep { $_->{role} eq 'user' }
+                                            @$gold), 'no other is printed');
+
+($rc, $out) = agent('cut', '--parallel', 3);
+
+is($rc, 2, 'no rollout ends: exit status');
+like($out, qr{^agent: http://127\S+/v1: \S}m, 'with the error');
+
+for my $n (qw/ 0 65 x 1.5 /) {
+    ($rc, $out) = agent('', '--parallel', $n);
+
+    is($rc, 2, "--parallel $n: exit status");
+    like($out, qr/^agent: --parallel "$n" is not .* expected 1 to 64$/m,
+         'with the error');
+}
+
 ($rc, $out) = agent('wrong');
 
 is($rc, 1, 'a wrong answer: exit status');

@@ -4,12 +4,14 @@
 // answer is verified.
 //
 //     node agent.mjs [--url URL] [--model NAME] [--family trip] [--seed 7]
-//                    [--sampling-seed N]
+//                    [--sampling-seed N] [--parallel N]
 //
 // The task, its tools and the check of its answer come from demo/tasks, which
 // runs as a process of its own.  With the same sampling seed the model repeats
-// the same answer.  The exit status is 0 if the answer was verified, 1 if it
-// was wrong, and 2 if there was no answer.
+// the same answer.  With --parallel several rollouts of the task run at the same
+// time, and the one with the fewest messages of the model is used ("parallel
+// fewest step").  The exit status is 0 if the answer was verified, 1 if it was
+// wrong, and 2 if there was no answer.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -19,6 +21,7 @@ import { parseArgs } from "node:util";
 import OpenAI from "openai";
 
 const MAX_ROUNDS = 40;
+const MAX_PARALLEL = 64;
 
 const { values: options } = parseArgs({
     options: {
@@ -27,8 +30,17 @@ const { values: options } = parseArgs({
         family: { type: "string", default: "trip" },
         seed: { type: "string", default: "7" },
         "sampling-seed": { type: "string" },
+        parallel: { type: "string", default: "1" },
     },
 });
+
+const parallel = Number(options.parallel);
+
+if (!Number.isInteger(parallel) || parallel < 1 || parallel > MAX_PARALLEL) {
+    console.error(`agent: --parallel "${options.parallel}" is not a number of `
+                  + `rollouts; expected 1 to ${MAX_PARALLEL}`);
+    process.exit(2);
+}
 
 const samplingSeed = options["sampling-seed"] === undefined
     ? undefined : Number(options["sampling-seed"]);
@@ -42,7 +54,6 @@ const client = new OpenAI({
 const color = process.stdout.isTTY && !process.env.NO_COLOR;
 const dim = (text) => color ? `\x1b[2m${text}\x1b[22m` : text;
 const bold = (text) => color ? `\x1b[1m${text}\x1b[22m` : text;
-const print = (text) => process.stdout.write(text);
 
 
 // Starts the process of the task.  It writes one line of JSON with the task,
@@ -92,10 +103,11 @@ function startTask(family, seed) {
 
 // Prints one message of the model as it arrives, and returns the whole message.
 
-async function say(request) {
+async function say(request, rollout) {
 
+    const print = (text) => rollout.print(text);
     const stream = await client.chat.completions.create(
-        { ...request, stream: true });
+        { ...request, stream: true }, { signal: rollout.signal });
 
     const message = { role: "assistant", content: "" };
     let last = "";
@@ -165,7 +177,9 @@ async function say(request) {
 // Lets the model call tools until it answers.  The reasoning is sent back with
 // the calls, so that the model need not repeat it.
 
-async function answer(task, tools, messages) {
+async function answer(task, tools, messages, rollout) {
+
+    const print = (text) => rollout.print(text);
 
     for (let round = 0; round < MAX_ROUNDS; round++) {
 
@@ -174,10 +188,12 @@ async function answer(task, tools, messages) {
             messages,
             tools: tools.length > 0 ? tools : undefined,
             thinking: { type: "enabled" },
-            seed: samplingSeed,
-        });
+            seed: samplingSeed === undefined
+                ? undefined : samplingSeed + rollout.index,
+        }, rollout);
 
         messages.push(message);
+        rollout.step();
 
         if (message.tool_calls === undefined) {
             return message.content;
@@ -199,12 +215,11 @@ async function answer(task, tools, messages) {
 }
 
 
-// Returns true if all turns of the task were right.
+// Plays the task once.  Returns true if all turns were right.
 
-async function main() {
+async function play(rollout) {
 
-    options.model ??= (await client.models.list()).data[0].id;
-
+    const print = (text) => rollout.print(text);
     const task = startTask(options.family, options.seed);
 
     try {
@@ -218,7 +233,8 @@ async function main() {
             messages.push({ role: "user", content: user });
 
             const { right, why } = await task.ask(
-                { answer: await answer(task, tools, messages) });
+                { answer: await answer(task, tools, messages,
+                                                  rollout) });
 
             print(right ? "\n\nverified\n\n" : `\n\nnot verified: ${why}\n\n`);
             verified &&= right;
@@ -229,6 +245,82 @@ async function main() {
     } finally {
         task.end();
     }
+}
+
+
+// Plays the task several times at once, and prints the rollout with the fewest
+// steps; of equals, the one that ended first.  A rollout that cannot win any more
+// is stopped.
+
+async function fewest() {
+
+    const ended = [];
+    let best = Infinity;
+
+    const rollouts = Array.from({ length: parallel }, (_, index) => {
+
+        const abort = new AbortController();
+
+        return {
+            index,
+            steps: 0,
+            text: "",
+            signal: abort.signal,
+            stop: () => abort.abort(),
+            print(text) { this.text += text; },
+            step() {
+                this.steps++;
+
+                if (this.steps >= best) {
+                    this.stop();
+                }
+            },
+        };
+    });
+
+    const results = await Promise.allSettled(rollouts.map(async (rollout) => {
+
+        rollout.verified = await play(rollout);
+
+        ended.push(rollout);
+        best = Math.min(best, rollout.steps);
+
+        for (const other of rollouts) {
+            if (other.steps >= best) {
+                other.stop();
+            }
+        }
+    }));
+
+    if (ended.length === 0) {
+        throw results[0].reason;
+    }
+
+    ended.sort((a, b) => a.steps - b.steps);
+
+    const [winner] = ended;
+
+    process.stdout.write(winner.text);
+    process.stdout.write(`rollout ${winner.index + 1} of ${parallel}, `
+                         + `${winner.steps} steps\n`);
+
+    return winner.verified;
+}
+
+
+async function main() {
+
+    options.model ??= (await client.models.list()).data[0].id;
+
+    if (parallel > 1) {
+        return fewest();
+    }
+
+    return play({
+        index: 0,
+        print: (text) => process.stdout.write(text),
+        step: () => {},
+    });
 }
 
 

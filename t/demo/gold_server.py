@@ -4,10 +4,12 @@
 model.  Answers are sent whole or streamed.  The server has no state: for each
 request it replays the conversation from its beginning.
 
-    PYTHONPATH=demo python3 t/demo/gold_server.py FAMILY SEED [wrong|cut]
+    PYTHONPATH=demo python3 t/demo/gold_server.py FAMILY SEED [wrong|cut|detour]
 
 serves one task, in the mode retain, and prints its port.  With "wrong" it
 sends a wrong answer at once, with "cut" it closes the connection instead.
+With "detour" it does so for the sampling seed 102, and for 100 its first call
+has wrong arguments and is repeated.
 """
 
 import json
@@ -203,6 +205,11 @@ def main(family, seed, fault=''):
             raise Refusal(0)
         if fault == 'wrong':
             return {'role': 'assistant', 'content': 'I do not know.'}
+        if fault == 'detour' and request['seed'] == 102:
+            raise Refusal(0)
+        if fault == 'detour' and request['seed'] == 100 \
+                and request['messages'][-1]['role'] == 'user':
+            message['tool_calls'][0]['function']['arguments'] = '{"x": 1}'
         return message
 
     with GoldServer(lambda request: task, RETAIN, spoil) as server:
