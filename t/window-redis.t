@@ -145,6 +145,34 @@ is(found(sub {
 }), 0, 'another first message');
 
 
+# a stored conversation keeps what its prompt lacks
+
+my @alice = (headers => [ 'X-Tenant' => 'alice' ]);
+my $id = $t->post('/v1/conversations', { messages => [ history(20) ] },
+                  @alice)->{json}{id};
+my $turn = $t->post($chat, { model => 'deepseek-chat', max_tokens => 1,
+                             conversation => $id, messages => [
+                                 { role => 'user', content => 'And now?' } ] },
+                    @alice);
+
+is($turn->{status}, 200, 'a turn of a long conversation')
+    or diag($turn->{body});
+cmp_ok($turn->{json}{context_management}{dropped_tool_calls}, '>=', 10,
+       'its prompt is cut');
+
+my $stored = $t->get("/v1/conversations/$id", @alice)->{json}{messages};
+
+is(scalar @$stored, 1 + 2 * 20 + 2, 'it has all messages');
+is($stored->[2]{content}, (history(1))[2]{content}, 'results too');
+
+
+# a request without messages has nothing to cut
+
+is($t->post('/v1/completions', { model => 'deepseek-chat', max_tokens => 1,
+                                 prompt => 'x ' x 1700 })->{status}, 200,
+   'a text completion');
+
+
 # damaged records
 
 for my $value ('', 'v1', 'v1 ', 'v1 0', 'v1 -3', 'v1 x', 'v1 3 ', 'v2 3',
