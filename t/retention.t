@@ -636,7 +636,7 @@ $server->signal('KILL');
 $server->wait_end(10);
 $server->restart;
 $redis = $t->redis;
-wait_until(sub { my @k = $redis->keys('dsa1:*:r:*'); @k != 0 }, 20,
+wait_until(sub { my @k = $redis->keys('dsa1:*:s:*'); @k != 0 }, 20,
            'the answer to be stored');
 wait_until(sub { answer(\@messages); prompt() eq $first }, 20,
            'the answer to be restored');

@@ -45,7 +45,9 @@ pick(const char *const *list, uint32_t n)
 }
 
 
-static const char *const  names[] = { "a", "b", "ab", "c\\\"d", "", "\xc3\xa9" };
+static const char *const  names[] = {
+    "a", "b", "ab", "c\\\"d", "", "\xc3\xa9"
+};
 
 static const char *const  types[] = {
     "null", "boolean", "integer", "number", "string", "array", "object"
