@@ -71,6 +71,7 @@ TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
 FAKE     := $(BUILD)/t/fake_engine
 HANG     := $(BUILD)/t/hang_engine
+SAMPLE   := $(BUILD)/t/sample_grammar
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
             $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay \
             $(BUILD)/bench/grammar
@@ -91,7 +92,7 @@ all: module engine tools tests $(BENCHES)
 module: $(MODULE)
 engine: $(BUILD)/dsa-engine
 tools: $(BUILD)/dsa
-tests: $(TESTS) $(FAKE) $(HANG)
+tests: $(TESTS) $(FAKE) $(HANG) $(SAMPLE)
 model: $(MODEL_DIR)/config.json
 golden: $(GOLDEN)
 
@@ -176,6 +177,10 @@ $(HANG): $(BUILD)/obj/t/hang/hang_engine.o $(BUILD)/obj/engine/service/main.o \
 $(FAKE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard t/fake/*.c))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^
+
+$(SAMPLE): $(BUILD)/obj/t/ajv/sample_grammar.o $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/load: $(BUILD)/obj/bench/observe.o $(BUILD)/obj/bench/http.o
 $(BUILD)/bench/chat: $(BUILD)/obj/bench/http.o

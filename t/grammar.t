@@ -1,0 +1,119 @@
+# Copyright (C) The nginx-dsa authors
+#
+# Answers that are drawn uniformly from the masks of a schema satisfy it: ajv,
+# an independent validator from npm, checks 1,000 for each keyword.  Answers
+# that are drawn from the whole vocabulary do not.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use DSA::Node qw/ install /;
+use DSA::Test;
+use JSON::PP;
+use Test::More;
+
+my $t = DSA::Test->new('grammar');
+
+my $dir = $t->build . '/ajv';
+
+if (my $why = install("$DSA::Test::root/t/ajv", $dir, 'validate.mjs')) {
+    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
+    fail($why);
+    done_testing();
+    exit;
+}
+
+my $string = '{"type":"string","maxLength":4}';
+my $node = '{"type":"object","properties":{"v":{"type":"boolean"},"next":'
+           . '{"anyOf":[{"$ref":"#/$defs/node"},{"type":"null"}]}},'
+           . '"required":["v","next"],"additionalProperties":false}';
+
+my @schemas = (
+    [ 'null', '{"type":"null"}' ],
+    [ 'boolean', '{"type":"boolean"}' ],
+    [ 'integer', '{"type":"integer"}' ],
+    [ 'number', '{"type":"number"}' ],
+    [ 'string', '{"type":"string"}' ],
+    [ 'several types', '{"type":["string","null","integer"],"maxLength":3}' ],
+    [ 'enum', '{"enum":["a","b c",1,2.5,null,{"x":[true]}]}' ],
+    [ 'const', '{"const":{"a":"\u00e9\"\\\\"}}' ],
+    [ 'anyOf', qq({"anyOf":[{"type":"integer"},$string]}) ],
+    [ '$ref', qq({"\$ref":"#/\$defs/node","\$defs":{"node":$node}}) ],
+    [ 'properties', qq({"type":"object","properties":{"a":$string,"b":)
+                    . qq({"type":"integer"}},"required":["b"],)
+                    . qq("additionalProperties":false}) ],
+    [ 'required', '{"type":"object","required":["x","y"],"properties":'
+                  . '{"y":{"type":"null"}},"additionalProperties":'
+                  . '{"type":"boolean"}}' ],
+    [ 'additionalProperties', '{"type":"object","properties":{"a":{"type":'
+                  . '"string"}},"additionalProperties":{"type":"integer"}}' ],
+    [ 'items', qq({"type":"array","items":$string}) ],
+    [ 'prefixItems', qq({"type":"array","prefixItems":[$string,)
+                     . qq({"type":"null"}],"items":{"type":"integer"}}) ],
+    [ 'minItems, maxItems', '{"type":"array","items":{"type":"boolean"},'
+                            . '"minItems":2,"maxItems":5}' ],
+    [ 'minLength, maxLength', '{"type":"string","minLength":3,'
+                              . '"maxLength":6}' ],
+    [ 'pattern', '{"type":"string",'
+                 . '"pattern":"^(ab|[^a-z\\\\s]{2}){1,3}\\\\d$"}' ],
+    [ 'pattern, not anchored', '{"type":"string","pattern":"\\\\d{2}|x.y$",'
+                               . '"maxLength":20}' ],
+    (map { [ "format $_", qq({"type":"string","format":"$_"}) ] }
+     qw/ date-time date time duration email hostname ipv4 ipv6 uuid /),
+    [ 'minimum, maximum', '{"type":"integer","minimum":-13,"maximum":1200}' ],
+    [ 'minimum', '{"type":"number","minimum":-0.75}' ],
+    [ 'maximum', '{"type":"number","maximum":-12.5}' ],
+    [ 'exclusiveMinimum, exclusiveMaximum',
+      '{"type":"number","exclusiveMinimum":-0.3,"exclusiveMaximum":17.25}' ],
+    [ 'exclusiveMinimum, integer',
+      '{"type":"integer","exclusiveMinimum":7,"exclusiveMaximum":9.5}' ],
+    [ 'multipleOf', '{"type":"number","multipleOf":0.05,"minimum":-1,'
+                    . '"maximum":40}' ],
+    [ 'multipleOf, integer', '{"type":"integer","multipleOf":12}' ]);
+
+for my $case (@schemas) {
+    my ($name, $schema) = @$case;
+
+    my $r = check($schema, 1000, 1);
+
+    is($r->{answers}, 1000, "$name: answers");
+    is($r->{valid}, 1000, "$name: valid") or diag($r->{first});
+}
+
+my ($answers, $valid) = (0, 0);
+
+for my $case (@schemas) {
+    my $r = check($case->[1], 100, 0);
+
+    $answers += $r->{answers};
+    $valid += $r->{valid};
+}
+
+is($answers, 100 * @schemas, 'answers without a mask');
+cmp_ok($valid, '<=', $answers / 100, 'answers without a mask are not valid');
+
+$t->done;
+
+
+# Draws answers for a schema; returns what ajv found.
+
+sub check {
+    my ($schema, $count, $masked) = @_;
+
+    my $file = $t->path('schema.json');
+    my $lines = $t->path('answers');
+
+    write_file($file, $schema);
+
+    system('sh', '-c', 'exec "$1" "$2" "$3" "$4" < "$5" > "$6"', '-',
+           $t->build . '/t/sample_grammar', $t->model . '/tokenizer.json',
+           $count, $masked, $file, $lines) == 0
+        or die "sample_grammar failed for $schema\n";
+
+    open my $pipe, '-|', 'sh', '-c',
+         'cd "$1" && exec node validate.mjs "$2" < "$3"', '-', $dir, $schema,
+         $lines or die "node: $!\n";
+
+    return JSON::PP->new->decode(join '', <$pipe>);
+}
