@@ -24,8 +24,8 @@
  * consumed are freed in every case, and may be NULL: then the result is NULL.
  */
 
-#define DSA_DFA_STATES      16384
-#define DSA_DFA_RANGES      262144
+#define DSA_DFA_STATES      65536
+#define DSA_DFA_RANGES      524288
 #define DSA_DFA_LAST        0x10ffff    /* the last code point */
 
 

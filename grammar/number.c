@@ -58,7 +58,8 @@ static void dsa_number_digit(dsa_buf_t *b, const char *digits, uint32_t i,
     int greater, char lowest);
 static dsa_dfa_t *dsa_number_pattern(dsa_buf_t *b);
 static dsa_dfa_t *dsa_number_either(dsa_dfa_t *a, dsa_dfa_t *b);
-static dsa_dfa_t *dsa_number_multiple(dsa_schema_t *s, const dsa_json_t *v);
+static dsa_dfa_t *dsa_number_multiple(dsa_schema_t *s, const dsa_json_t *v,
+    int integer);
 static dsa_dfa_t *dsa_number_remainders(uint32_t c, uint32_t places);
 
 
@@ -129,7 +130,8 @@ dsa_number(dsa_schema_t *s, const dsa_json_t *schema, int integer)
     v = dsa_json_get(schema, "multipleOf");
 
     if (v != NULL) {
-        dfa = dsa_dfa_intersect(dfa, dsa_number_multiple(s, v));
+        dfa = dsa_dfa_intersect(dfa, dsa_number_multiple(s, v,
+                                                          integer));
     }
 
     if (dfa == NULL) {
@@ -490,7 +492,7 @@ dsa_number_either(dsa_dfa_t *a, dsa_dfa_t *b)
 /* multipleOf is c / 10^places. */
 
 static dsa_dfa_t *
-dsa_number_multiple(dsa_schema_t *s, const dsa_json_t *v)
+dsa_number_multiple(dsa_schema_t *s, const dsa_json_t *v, int integer)
 {
     uint32_t       i;
     uint64_t       c;
@@ -506,12 +508,22 @@ dsa_number_multiple(dsa_schema_t *s, const dsa_json_t *v)
 
     c = 0;
 
-    for (i = 0; i < d.n + d.n_fraction && c <= DSA_NUMBER_STATES; i++) {
+    for (i = 0; i < d.n + d.n_fraction && c < (uint64_t) 1 << 56; i++) {
         c = c * 10 + (uint64_t) ((i < d.n ? d.integer[i]
                                           : d.fraction[i - d.n]) - '0');
     }
 
-    if (c * (d.n_fraction + 1) > DSA_NUMBER_STATES) {
+    /* n is a multiple of c / 10 if it is a multiple of c / gcd(c, 10) */
+
+    for (i = 0; integer && i < d.n_fraction && c < (uint64_t) 1 << 56; i++) {
+        c /= c % 10 == 0 ? 10 : c % 5 == 0 ? 5 : c % 2 == 0 ? 2 : 1;
+    }
+
+    d.n_fraction = integer ? 0 : d.n_fraction;
+
+    if (c > DSA_NUMBER_STATES
+        || c * (d.n_fraction + 1) > DSA_NUMBER_STATES)
+    {
         dsa_schema_fail(s, "multipleOf", "it has too many digits; expected at "
                         "most %d without the point", DSA_NUMBER_STATES);
         return NULL;
