@@ -707,6 +707,28 @@ anthropic(user('q'), { role => 'assistant', content => \@parts },
 same("$begun$shown$eos${results}[<think>]", 'Anthropic: restored');
 
 
+# The Responses API: a client that keeps the items of calls and leaves out those
+# of reasoning and text.
+
+sub respond {
+    $r = $t->post('/v1/responses', {
+        model => 'deepseek-reasoner', store => \0, input => \@_,
+        tools => [ map { +{ type => 'function', name => $_ } } qw/ f g / ] },
+        headers => [ Authorization => 'Bearer alice' ]);
+    is($r->{status}, 200, 'Responses') or diag($r->{body});
+
+    return grep { $_->{type} eq 'function_call' } @{ $r->{json}{output} };
+}
+
+my @called = respond(user('q'));
+
+is(scalar @called, 2, 'two calls');
+$begun = prompt();
+respond(user('q'), @called, map { +{ type => 'function_call_output',
+    call_id => $_->{call_id}, output => "done $_->{name}" } } @called);
+same("$begun$shown$eos${results}[<think>]", 'Responses: restored');
+
+
 # The directives.
 
 for (['dsa_retention maybe;', qr/invalid value "maybe"/],
