@@ -223,7 +223,25 @@ is(dropped(ask('none', [ history($half) ])), 0, 'a request has precedence');
 wait_until(sub { read_file($t->path('dsa.log'))
                  =~ /^discard_all \d+\n- \d+\n\z/m }, 10, '$dsa_context');
 
+# the other APIs have the strategy of the server, and the header
+
+my @blocks = map { my $i = $_;
+    ({ role => 'assistant', content => [
+         { type => 'tool_use', id => "toolu_$i", name => 'look',
+           input => { at => "place $i" } } ] },
+     { role => 'user', content => [
+         { type => 'tool_result', tool_use_id => "toolu_$i",
+           content => (round($i))[1]{content} } ] }) } 1 .. 2 * $half;
+
 my $after = $t->metrics;
+
+$r = $t->post('/v1/messages', { model => 'deepseek-chat', max_tokens => 1,
+    messages => [ user('Find the place.'), @blocks ] },
+    headers => [ 'X-Tenant' => 'a' x 64, 'Anthropic-Version' => '2023-06-01' ]);
+is($r->{status}, 200, 'Anthropic') or diag($r->{body});
+is($r->{headers}{'x-dsa-context'}, 'discard_all', 'has the header');
+cmp_ok($r->{json}{usage}{input_tokens}, '<', WINDOW / 2, 'and a short prompt');
+
 my $cuts = 'dsa_context_cuts_total{strategy="discard_all"}';
 
 is($after->{$cuts} - $before->{$cuts}, 1, $cuts);

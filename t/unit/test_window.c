@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "context/encode.h"
+#include "context/sampled.h"
 #include "context/window.h"
 
 
@@ -608,6 +609,57 @@ test_rounds(void **unused)
 }
 
 
+/* A prompt of an earlier point lacks reasoning in every form. */
+
+static void
+test_earlier(void **unused)
+{
+    talk_t         *t;
+    dsa_chat_t      left;
+    dsa_arena_t    *arena;
+    dsa_window_t    w;
+    dsa_sampled_t   sampled;
+
+    (void) unused;
+
+    t = malloc(sizeof(talk_t));
+    assert_non_null(t);
+    arena = dsa_arena_create(1024 * 1024);
+    assert_non_null(arena);
+    memset(&sampled, 0, sizeof(dsa_sampled_t));
+
+    start(t);
+    add(t, DSA_ROLE_USER, 9);
+    add_round(t, 1, 60, 300);
+    add(t, DSA_ROLE_ASSISTANT, 9);
+    add(t, DSA_ROLE_USER, 9);
+    add_round(t, 1, 60, 300);
+    t->m[1].sampled = &sampled;
+    t->m[5].sampled = &sampled;
+
+    assert_int_equal(dsa_window_init(&w, arena, &t->chat,
+                                     DSA_WINDOW_DISCARD_75, 10), DSA_OK);
+    assert_int_equal(w.last, 3);
+    assert_int_equal(w.points[2].end, 5);
+
+    w.point = 1;
+    assert_int_equal(dsa_window_chat(&w, arena, &left), DSA_OK);
+    assert_int_equal(left.n_messages, 3);
+    assert_int_equal(left.messages[1].reasoning.len, 0);
+    assert_null(left.messages[1].sampled);
+
+    w.point = 3;
+    assert_int_equal(dsa_window_chat(&w, arena, &left), DSA_OK);
+    assert_int_equal(left.n_messages, 7);
+    assert_ptr_equal(left.messages[1].sampled, &sampled);
+    assert_ptr_equal(left.messages[5].sampled, &sampled);
+    assert_int_equal(left.messages[5].reasoning.len, 60);
+
+    dsa_arena_destroy(arena);
+    free(t);
+}
+
+
 int
 main(void)
 {
@@ -615,6 +667,7 @@ main(void)
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_growing),
         cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_earlier),
         cmocka_unit_test(test_random)
     };
 
