@@ -3,7 +3,8 @@
  * Copyright (C) The nginx-dsa authors
  *
  * A request body in chunks, as the module reads it: JSON, chat, check,
- * prompt.  The first byte has the cut and whether limits are the hosted ones.
+ * prompt, and the grammar of the answer.  The first byte has the cut and
+ * whether limits are the hosted ones.
  *
  * Control segments of the prompt must be names of control tokens, and messages
  * that are written must read back.
@@ -14,6 +15,8 @@
 
 #include "context/encode.h"
 #include "context/control_tokens.h"
+#include "context/format.h"
+#include "grammar/grammar.h"
 
 
 #define FUZZ_MEMORY   (8 * 1024 * 1024)
@@ -25,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static dsa_json_t *fuzz_read(dsa_arena_t *arena, const uint8_t *data,
     size_t size, uint8_t how);
 static void fuzz_refusal(const dsa_refusal_t *refusal);
+static void fuzz_format(dsa_arena_t *arena, const dsa_chat_t *chat);
 static void fuzz_prompt(const dsa_prompt_t *prompt);
 static void fuzz_messages(dsa_arena_t *arena, const dsa_chat_t *chat,
     const dsa_chat_limits_t *limits);
@@ -79,6 +83,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
 
     fuzz_prompt(&prompt);
+    fuzz_format(arena, &chat);
     fuzz_messages(arena, &chat, &limits);
 
 done:
@@ -86,6 +91,42 @@ done:
     dsa_arena_destroy(arena);
 
     return 0;
+}
+
+
+/* A spec compiles, or its error becomes one of the request. */
+
+static void
+fuzz_format(dsa_arena_t *arena, const dsa_chat_t *chat)
+{
+    dsa_format_t          format;
+    dsa_grammar_t        *grammar;
+    dsa_refusal_t         refusal;
+    dsa_grammar_error_t   error;
+
+    memset(&refusal, 0, sizeof(dsa_refusal_t));
+    memset(&error, 0, sizeof(dsa_grammar_error_t));
+
+    if (dsa_format_spec(&format, chat, arena, &refusal) != DSA_OK) {
+        fuzz_refusal(&refusal);
+        return;
+    }
+
+    if (format.spec.len == 0) {
+        return;
+    }
+
+    if (dsa_grammar_compile(&grammar, format.spec, &error) == DSA_OK) {
+        dsa_grammar_free(grammar);
+        return;
+    }
+
+    if (error.message[0] == '\0' && !error.no_memory) {
+        abort();
+    }
+
+    (void) dsa_format_refuse(&format, error.path, error.message, &refusal);
+    fuzz_refusal(&refusal);
 }
 
 
