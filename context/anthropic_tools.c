@@ -229,7 +229,6 @@ dsa_anthropic_choice(dsa_reader_t *r, const dsa_json_t *root)
     int          serial;
     dsa_at_t     at = { NULL, "tool_choice", 0 };
     dsa_at_t     type_at = { &at, "type", 0 };
-    dsa_at_t     serial_at = { &at, "disable_parallel_tool_use", 0 };
     dsa_json_t  *v, *type;
 
     static const char  expected[] = "one of `auto`, `any`, `tool`, `none`";
@@ -253,15 +252,13 @@ dsa_anthropic_choice(dsa_reader_t *r, const dsa_json_t *root)
 
     serial = 0;
 
-    if (dsa_read_bool(r, &at, v, serial_at.name, &serial) == DSA_ERROR) {
+    if (dsa_read_bool(r, &at, v, "disable_parallel_tool_use", &serial)
+        == DSA_ERROR)
+    {
         return DSA_ERROR;
     }
 
-    if (serial) {
-        return dsa_refuse_at(r->refusal, &serial_at, "true is not supported, "
-                             "because nothing limits the model to one call; "
-                             "expected false or no such field");
-    }
+    r->chat->one_call = serial;
 
     if (dsa_str_eqz(type->text, "none")) {
         r->chat->tool_choice = DSA_TOOL_CHOICE_NONE;
@@ -280,26 +277,47 @@ dsa_anthropic_choice(dsa_reader_t *r, const dsa_json_t *root)
 }
 
 
-/*
- * tool_choice any, or tool with a name: the one place at which forced calls
- * are decided.
- */
+/* tool_choice any, or tool with a name. */
 
 static int
 dsa_anthropic_force(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *choice, dsa_str_t type)
 {
-    dsa_str_t  name;
+    dsa_at_t           name_at = { at->up, "name", 0 };
+    dsa_str_t          name;
+    const dsa_json_t  *tool;
 
-    if (dsa_str_eqz(type, "tool")
-        && dsa_anthropic_string(r, at->up, choice, "name", &name) != DSA_OK)
-    {
+    if (r->chat->tools == NULL) {
+        return dsa_refuse_at(r->refusal, at, "a call is required, but there "
+                             "are no tools; expected at least one tool in "
+                             "\"tools\"");
+    }
+
+    if (dsa_str_eqz(type, "any")) {
+        r->chat->tool_choice = DSA_TOOL_CHOICE_REQUIRED;
+        return DSA_OK;
+    }
+
+    if (dsa_anthropic_string(r, at->up, choice, "name", &name) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    return dsa_refuse_at(r->refusal, at, "`any` and `tool` are not supported, "
-                         "because nothing makes the model call a tool; "
-                         "expected `auto` or `none`");
+    r->chat->tool_choice = DSA_TOOL_CHOICE_NAMED;
+    r->chat->tool = 0;
+
+    for (tool = r->chat->tools->first; tool != NULL; tool = tool->next) {
+        if (dsa_str_eq(dsa_json_get(dsa_json_get(tool, "function"),
+                                    "name")->text, name))
+        {
+            return DSA_OK;
+        }
+
+        r->chat->tool++;
+    }
+
+    return dsa_refuse_at(r->refusal, &name_at, "no tool has the name \"%.*s\"; "
+                         "expected the name of one in \"tools\"",
+                         dsa_read_shown(name), name.data);
 }
 
 

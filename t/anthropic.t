@@ -474,6 +474,22 @@ for (
             "$name: " . substr json_encode([ $_->[0] ]), 0, 60) for @bad;
 }
 
+# forced calls become a grammar, which the engine gets
+
+for ([ { type => 'any' } ], [ { type => 'tool', name => 'f' } ],
+     [ { type => 'auto', disable_parallel_tool_use => $true } ],
+     [ { type => 'tool', name => 'g' }, qr/no tool has the name "g"/ ],
+     [ { type => 'tool' }, qr/tool_choice.name: missing field/ ])
+{
+    my ($choice, $like) = @$_;
+    my $r = $t->post($uri, body('x', %tool, tool_choice => $choice));
+
+    $like ? refused($r, 400, $bad, $like, 'a tool that is not there')
+          : is($r->{status}, 200, 'forced: ' . json_encode($choice));
+}
+
+refused($t->post($uri, body('x', tool_choice => { type => 'any' })), 400,
+        $bad, qr/there are no tools/, 'any tool of none');
 refused($t->post($uri, { model => 'deepseek-chat', max_tokens => 1 }), 400,
         $bad, qr/messages: missing field/, 'no messages');
 
