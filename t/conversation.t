@@ -643,7 +643,7 @@ for my $how ('stays', 'heals soon', 'reloaded') {
 
 is_deeply([ grep { !/^dsa1:\{[0-9a-f]{32}\}:(?:c:conv_[0-9a-f]{32}
                      |done:chatcmpl-[0-9a-f]{32}
-                     |r:[A-Za-z0-9]{22}
+                     |s:[A-Za-z0-9]{22}
                      |ledger:\d{4}-\d\d-\d\d)$/x } $redis->keys ], [],
           'no other keys');
 
