@@ -151,6 +151,7 @@ dsa_grammar_spec(dsa_grammar_t *g, dsa_arena_t *arena, const dsa_json_t *spec,
     s.a = &g->automaton;
     s.error = error;
     s.arena = arena;
+    s.work = DSA_SCHEMA_WORK;
 
     (void) dsa_automaton_node(s.a);     /* 0 means that a rule is not made */
 

@@ -47,16 +47,16 @@ typedef struct {
 
 static int dsa_number_decimal(const dsa_json_t *v, dsa_decimal_t *d);
 static int dsa_number_zero(const dsa_decimal_t *d);
-static dsa_dfa_t *dsa_number_side(const dsa_bound_t *bound, int negative,
-    int integer, uint32_t digits);
-static dsa_dfa_t *dsa_number_compare(const dsa_decimal_t *d, int greater,
-    int strict, int negative);
+static dsa_dfa_t *dsa_number_side(dsa_schema_t *s, const dsa_bound_t *bound,
+    int negative, int integer, uint32_t digits);
+static dsa_dfa_t *dsa_number_compare(dsa_schema_t *s, const dsa_decimal_t *d,
+    int greater, int strict, int negative);
 static void dsa_number_greater(dsa_buf_t *b, const dsa_decimal_t *d,
     int strict);
 static void dsa_number_less(dsa_buf_t *b, const dsa_decimal_t *d, int strict);
 static void dsa_number_digit(dsa_buf_t *b, const char *digits, uint32_t i,
     int greater, char lowest);
-static dsa_dfa_t *dsa_number_pattern(dsa_buf_t *b);
+static dsa_dfa_t *dsa_number_pattern(dsa_schema_t *s, dsa_buf_t *b);
 static dsa_dfa_t *dsa_number_either(dsa_dfa_t *a, dsa_dfa_t *b);
 static dsa_dfa_t *dsa_number_multiple(dsa_schema_t *s, const dsa_json_t *v,
     int integer);
@@ -85,7 +85,7 @@ dsa_number(dsa_schema_t *s, const dsa_json_t *schema, int integer)
             dsa_buf_addz(&b, "(?:\\.\\d{1,20})?(?:[eE][+-]?\\d{1,2})?");
         }
 
-        dfa = dsa_number_pattern(&b);
+        dfa = dsa_number_pattern(s, &b);
 
         if (dfa == NULL) {
             dsa_schema_fail(s, NULL, "there is no memory for numbers");
@@ -124,8 +124,8 @@ dsa_number(dsa_schema_t *s, const dsa_json_t *schema, int integer)
         digits = DSA_NUMBER_EXACT - n;
     }
 
-    dfa = dsa_number_either(dsa_number_side(bound, 0, integer, digits),
-                            dsa_number_side(bound, 1, integer, digits));
+    dfa = dsa_number_either(dsa_number_side(s, bound, 0, integer, digits),
+                            dsa_number_side(s, bound, 1, integer, digits));
 
     v = dsa_json_get(schema, "multipleOf");
 
@@ -257,8 +257,8 @@ dsa_number_zero(const dsa_decimal_t *d)
 /* The numbers with or without a minus sign that satisfy all bounds. */
 
 static dsa_dfa_t *
-dsa_number_side(const dsa_bound_t *bound, int negative, int integer,
-    uint32_t digits)
+dsa_number_side(dsa_schema_t *s, const dsa_bound_t *bound, int negative,
+    int integer, uint32_t digits)
 {
     int                   greater, strict;
     uint32_t              i;
@@ -278,10 +278,10 @@ dsa_number_side(const dsa_bound_t *bound, int negative, int integer,
         dsa_buf_printf(&b, "(?:\\.\\d{1,%u})?", digits);
     }
 
-    dfa = dsa_number_pattern(&b);
+    dfa = dsa_number_pattern(s, &b);
 
     if (negative) {
-        dfa = dsa_dfa_intersect(dfa, dsa_number_compare(&zero, 1, 1, 1));
+        dfa = dsa_dfa_intersect(dfa, dsa_number_compare(s, &zero, 1, 1, 1));
     }
 
     for (i = 0; i < DSA_NUMBER_BOUNDS && dfa != NULL; i++) {
@@ -305,7 +305,7 @@ dsa_number_side(const dsa_bound_t *bound, int negative, int integer,
              */
 
             if (bound[i].lower == negative) {
-                dfa = dsa_dfa_intersect(dfa, dsa_number_compare(&zero, 0, 1,
+                dfa = dsa_dfa_intersect(dfa, dsa_number_compare(s, &zero, 0, 1,
                                                                 negative));
             }
 
@@ -314,14 +314,14 @@ dsa_number_side(const dsa_bound_t *bound, int negative, int integer,
 
         if (d->huge) {
             if (greater) {
-                dfa = dsa_dfa_intersect(dfa, dsa_number_compare(&zero, 0, 1,
+                dfa = dsa_dfa_intersect(dfa, dsa_number_compare(s, &zero, 0, 1,
                                                                 negative));
             }
 
             continue;
         }
 
-        dfa = dsa_dfa_intersect(dfa, dsa_number_compare(d, greater, strict,
+        dfa = dsa_dfa_intersect(dfa, dsa_number_compare(s, d, greater, strict,
                                                         negative));
     }
 
@@ -332,8 +332,8 @@ dsa_number_side(const dsa_bound_t *bound, int negative, int integer,
 /* The numbers of one sign whose magnitude is greater, or less, than d. */
 
 static dsa_dfa_t *
-dsa_number_compare(const dsa_decimal_t *d, int greater, int strict,
-    int negative)
+dsa_number_compare(dsa_schema_t *s, const dsa_decimal_t *d, int greater,
+    int strict, int negative)
 {
     dsa_buf_t  b;
 
@@ -350,7 +350,7 @@ dsa_number_compare(const dsa_decimal_t *d, int greater, int strict,
 
     dsa_buf_addz(&b, ")");
 
-    return dsa_number_pattern(&b);
+    return dsa_number_pattern(s, &b);
 }
 
 
@@ -457,7 +457,7 @@ dsa_number_digit(dsa_buf_t *b, const char *digits, uint32_t i, int greater,
 /* Makes the automaton of a pattern for the whole text, and frees b. */
 
 static dsa_dfa_t *
-dsa_number_pattern(dsa_buf_t *b)
+dsa_number_pattern(dsa_schema_t *s, dsa_buf_t *b)
 {
     dsa_buf_t   whole;
     dsa_dfa_t  *dfa;
@@ -470,7 +470,7 @@ dsa_number_pattern(dsa_buf_t *b)
     dsa_buf_addz(&whole, ")$");
 
     dfa = b->failed || whole.failed
-          ? NULL : dsa_regex(dsa_str(whole.data, whole.len), &error);
+          ? NULL : dsa_regex(dsa_str(whole.data, whole.len), &s->work, &error);
 
     dsa_buf_free(b);
     dsa_buf_free(&whole);

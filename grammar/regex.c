@@ -17,8 +17,8 @@
 
 #define DSA_REGEX_PROGRAM   32768       /* most instructions */
 #define DSA_REGEX_STATES    8192        /* most states */
-#define DSA_REGEX_WORK      (1U << 24)  /* most steps of the construction */
 #define DSA_REGEX_MEMORY    (32U << 20)
+#define DSA_REGEX_FIXED     1000        /* steps */
 
 
 typedef enum {
@@ -61,6 +61,7 @@ typedef struct {
     uint32_t                 seen[DSA_REGEX_PROGRAM];
     uint32_t                 epoch;
     uint32_t                 steps;
+    uint32_t                 limit;     /* of steps */
     int                      free;      /* the set has a match that anything
                                            may follow */
     int                      match;
@@ -84,7 +85,7 @@ static int dsa_regex_in(const dsa_regex_t *r, const dsa_op_t *op, uint32_t c);
 
 
 dsa_dfa_t *
-dsa_regex(dsa_str_t pattern, dsa_err_t *error)
+dsa_regex(dsa_str_t pattern, uint32_t *work, dsa_err_t *error)
 {
     dsa_dfa_t    *dfa;
     dsa_regex_t  *r;
@@ -96,6 +97,8 @@ dsa_regex(dsa_str_t pattern, dsa_err_t *error)
         (void) dsa_error(error, "there is no memory for it");
         return NULL;
     }
+
+    r->limit = *work < DSA_REGEX_WORK ? *work : DSA_REGEX_WORK;
 
     if (dsa_regex_parse(&r->tree, pattern, error) == DSA_OK) {
         dsa_regex_search(r);
@@ -124,6 +127,11 @@ dsa_regex(dsa_str_t pattern, dsa_err_t *error)
                              "with fewer or smaller quantifiers");
         }
     }
+
+    /* what a pattern takes besides, however short it is */
+
+    r->steps += DSA_REGEX_FIXED;
+    *work -= r->steps < *work ? r->steps : *work;
 
     dsa_map_free(&r->states);
     dsa_arena_destroy(r->arena);
@@ -183,7 +191,7 @@ dsa_regex_compile(dsa_regex_t *r, uint32_t node)
     uint32_t           split, jump;
     dsa_regex_node_t  *n;
 
-    if (r->steps++ > DSA_REGEX_WORK / 16) {
+    if (r->steps++ > r->limit) {
         r->failed = 1;
     }
 
@@ -380,7 +388,7 @@ dsa_regex_state(dsa_regex_t *r, uint32_t state)
 
         r->steps += n;
 
-        if (r->steps > DSA_REGEX_WORK) {
+        if (r->steps > r->limit) {
             r->failed = 1;
         }
 

@@ -24,9 +24,13 @@
  */
 
 #define DSA_REGEX_BYTES     4096        /* longest pattern */
+#define DSA_REGEX_WORK      (1U << 24)  /* steps for a pattern */
 
-/* NULL: error says why. */
-dsa_dfa_t *dsa_regex(dsa_str_t pattern, dsa_err_t *error);
+/*
+ * work: how many steps the construction may take, from which those that it took
+ * are subtracted; a step takes some nanoseconds.  NULL: error says why.
+ */
+dsa_dfa_t *dsa_regex(dsa_str_t pattern, uint32_t *work, dsa_err_t *error);
 
 
 #endif /* _DSA_REGEX_H_INCLUDED_ */

@@ -87,7 +87,7 @@ dsa_schema_compile(dsa_schema_t *s, const dsa_json_t *schema,
 {
     const dsa_json_t  *v;
 
-    if (s->failed) {
+    if (s->failed || s->a->state != DSA_AUTOMATON_GOOD) {
         return;
     }
 
@@ -304,6 +304,22 @@ dsa_schema_pop(dsa_schema_t *s, size_t len)
 {
     if (!s->failed) {
         s->path[len] = '\0';
+    }
+}
+
+
+void
+dsa_schema_charge(dsa_schema_t *s, const dsa_dfa_t *dfa)
+{
+    uint32_t  steps;
+
+    steps = dfa != NULL ? 16 * dfa->n_ranges : 0;
+    s->work -= steps < s->work ? steps : s->work;
+
+    if (s->work == 0) {
+        dsa_schema_fail(s, NULL, "the patterns and numbers up to here take too "
+                        "much time to compile; expected fewer or simpler "
+                        "ones");
     }
 }
 

@@ -26,6 +26,7 @@
 #define DSA_SCHEMA_DEPTH        128     /* most schemas in one another */
 #define DSA_SCHEMA_PROPERTIES   2000    /* most properties of an object */
 #define DSA_SCHEMA_ENUM         10000   /* most values of an enum */
+#define DSA_SCHEMA_WORK         (1U << 25)  /* steps for all patterns */
 #define DSA_SCHEMA_BLANKS       20      /* of an indentation */
 
 
@@ -72,6 +73,7 @@ typedef struct {
     char                     path[256];
     uint32_t                 depth;
     int                      failed;
+    uint32_t                 work;      /* steps that are left */
 
     dsa_map_t                rules;
     dsa_schema_rule_t       *pending;
@@ -115,6 +117,9 @@ void dsa_schema_fail(dsa_schema_t *s, const char *keyword, const char *fmt,
 size_t dsa_schema_push(dsa_schema_t *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void dsa_schema_pop(dsa_schema_t *s, size_t len);
+
+/* Subtracts the work for an automaton; refuses a schema that needs too much. */
+void dsa_schema_charge(dsa_schema_t *s, const dsa_dfa_t *dfa);
 
 /* A keyword that is a count: its value, or absent if there is none. */
 uint32_t dsa_schema_count(dsa_schema_t *s, const dsa_json_t *schema,

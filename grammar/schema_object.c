@@ -208,10 +208,12 @@ dsa_schema_other_names(dsa_schema_t *s, const dsa_property_t *property,
 
     dsa_buf_addz(&b, n != 0 ? ")$" : "[])$");
 
-    dfa = b.failed ? NULL : dsa_regex(dsa_str(b.data, b.len), &error);
+    dfa = b.failed ? NULL : dsa_regex(dsa_str(b.data, b.len),
+                                           &s->work, &error);
     dfa = dsa_dfa_complement(dfa);
 
     dsa_buf_free(&b);
+    dsa_schema_charge(s, dfa);
 
     if (dfa == NULL) {
         dsa_schema_fail(s, "additionalProperties", "the names of the "

@@ -19,7 +19,8 @@ static void dsa_schema_sized_string(dsa_schema_t *s, dsa_values_e values,
     uint32_t min, uint32_t max, uint32_t from, uint32_t to);
 static dsa_dfa_t *dsa_schema_pattern(dsa_schema_t *s,
     const dsa_json_t *schema);
-static dsa_dfa_t *dsa_schema_without_control(dsa_dfa_t *dfa);
+static dsa_dfa_t *dsa_schema_without_control(dsa_schema_t *s,
+    dsa_dfa_t *dfa);
 static void dsa_schema_quoted(dsa_schema_t *s, const dsa_dfa_t *dfa,
     dsa_values_e values, uint32_t from, uint32_t to);
 static int dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v,
@@ -34,6 +35,12 @@ void
 dsa_schema_any(dsa_schema_t *s, dsa_values_e values, uint32_t from,
     uint32_t to)
 {
+    /* without nodes, the rules below would not be remembered */
+
+    if (s->a->state != DSA_AUTOMATON_GOOD) {
+        return;
+    }
+
     if (values == DSA_VALUES_TEXT) {
         dsa_schema_free_string(s, values, from, to);
         return;
@@ -47,6 +54,10 @@ void
 dsa_schema_any_object(dsa_schema_t *s, uint32_t from, uint32_t to)
 {
     uint32_t  open, first, key, value, more, comma, name, close;
+
+    if (s->a->state != DSA_AUTOMATON_GOOD) {
+        return;
+    }
 
     if (s->members == 0) {
         s->members = dsa_automaton_node(s->a);
@@ -171,7 +182,7 @@ dsa_schema_string(dsa_schema_t *s, const dsa_json_t *schema,
     }
 
     if (values == DSA_VALUES_TEXT) {
-        dfa = dsa_schema_without_control(dfa);
+        dfa = dsa_schema_without_control(s, dfa);
     }
 
     if (dfa == NULL) {
@@ -181,6 +192,7 @@ dsa_schema_string(dsa_schema_t *s, const dsa_json_t *schema,
         return;
     }
 
+    dsa_schema_charge(s, dfa);
     dsa_schema_quoted(s, dfa, values, from, to);
     dsa_dfa_free(dfa);
 }
@@ -201,6 +213,7 @@ dsa_schema_number(dsa_schema_t *s, const dsa_json_t *schema, int integer,
     for (end = 0; end < sizeof(keywords) / sizeof(keywords[0]); end++) {
         if (dsa_json_get(schema, keywords[end]) != NULL) {
             dfa = dsa_number(s, schema, integer);
+            dsa_schema_charge(s, dfa);
 
             if (dfa != NULL) {
                 dsa_text_dfa(s->a, dfa, DSA_TEXT_PLAIN, from, to);
@@ -281,7 +294,8 @@ dsa_schema_free_string(dsa_schema_t *s, dsa_values_e values, uint32_t from,
         dsa_automaton_end(s->a, end);
 
         if (values == DSA_VALUES_TEXT) {
-            dfa = dsa_schema_without_control(dsa_dfa_lengths(0, UINT32_MAX));
+            dfa = dsa_schema_without_control(s,
+                                             dsa_dfa_lengths(0, UINT32_MAX));
 
             if (dfa == NULL) {
                 dsa_schema_fail(s, NULL, "there is no memory for it");
@@ -351,7 +365,7 @@ dsa_schema_pattern(dsa_schema_t *s, const dsa_json_t *schema)
             return NULL;
         }
 
-        dfa = dsa_regex(pattern->text, &error);
+        dfa = dsa_regex(pattern->text, &s->work, &error);
 
         if (dfa == NULL) {
             dsa_schema_fail(s, "pattern", "%.350s", error.text);
@@ -374,7 +388,7 @@ dsa_schema_pattern(dsa_schema_t *s, const dsa_json_t *schema)
         return NULL;
     }
 
-    other = dsa_regex(dsa_strz(known), &error);
+    other = dsa_regex(dsa_strz(known), &s->work, &error);
 
     return pattern != NULL ? dsa_dfa_intersect(dfa, other) : other;
 }
@@ -383,12 +397,12 @@ dsa_schema_pattern(dsa_schema_t *s, const dsa_json_t *schema)
 /* Consumes dfa. */
 
 static dsa_dfa_t *
-dsa_schema_without_control(dsa_dfa_t *dfa)
+dsa_schema_without_control(dsa_schema_t *s, dsa_dfa_t *dfa)
 {
     dsa_err_t  error;
 
     return dsa_dfa_intersect(dfa, dsa_dfa_complement(
-               dsa_regex(dsa_strz(DSA_AUTOMATON_CONTROL), &error)));
+               dsa_regex(dsa_strz(DSA_AUTOMATON_CONTROL), &s->work, &error)));
 }
 
 

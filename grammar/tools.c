@@ -291,7 +291,7 @@ dsa_tools_others(dsa_schema_t *s, const dsa_json_t *schema,
 
     dfa = dsa_schema_other_names(s, property, n);
     dfa = dsa_dfa_intersect(dfa, dsa_regex(dsa_strz("^[A-Za-z0-9_.-]{1,64}$"),
-                                           &error));
+                                           &s->work, &error));
 
     if (dfa == NULL) {
         dsa_schema_fail(s, "additionalProperties", "there is no memory for "

@@ -20,6 +20,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int             accepts;
+    uint32_t        work;
     dsa_err_t       err;
     dsa_dfa_t      *dfa;
     dsa_str_t       pattern, text;
@@ -40,7 +41,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
 
     err.text[0] = '\0';
-    dfa = dsa_regex(pattern, &err);
+    work = DSA_REGEX_WORK;
+    dfa = dsa_regex(pattern, &work, &err);
 
     if (dfa == NULL) {
         if (err.text[0] == '\0') {

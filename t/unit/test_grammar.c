@@ -4,6 +4,7 @@
  */
 
 
+#include "base/buf.h"
 #include "grammar.h"
 
 
@@ -287,6 +288,52 @@ test_refused(void **state)
 }
 
 
+/* Schemas that would take seconds are refused. */
+
+static void
+test_work_is_bounded(void **state)
+{
+    uint32_t              i, kind;
+    dsa_buf_t             spec;
+    dsa_grammar_t        *g;
+    dsa_grammar_error_t   error;
+
+    static const char *const  one[] = {
+        "{\"type\":\"string\",\"pattern\":\"(a|b)*a(a|b){9}%u\"}",
+        "{\"type\":\"integer\",\"multipleOf\":%u,\"minimum\":3}",
+        "{\"type\":\"string\",\"format\":\"hostname\",\"minLength\":%u}",
+        "{\"type\":\"object\",\"required\":[\"a%u\"]}"
+    };
+
+    for (kind = 0; kind < 4; kind++) {
+        memset(&spec, 0, sizeof(dsa_buf_t));
+
+        dsa_buf_addz(&spec, "{\"type\":\"json_schema\",\"schema\":{\"type\":"
+                     "\"array\",\"prefixItems\":[");
+
+        for (i = 0; i < 10000; i++) {
+            dsa_buf_addz(&spec, i != 0 ? "," : "");
+            dsa_buf_printf(&spec, one[kind], 300 + i % 200);
+        }
+
+        dsa_buf_addz(&spec, "]}}");
+
+        assert_int_equal(dsa_grammar_compile(&g, dsa_str(spec.data, spec.len),
+                                             &error), -1);
+        assert_int_equal(error.no_memory, 0);
+
+        if (strstr(error.message, "expected fewer") == NULL
+            && strstr(error.message, "too much memory") == NULL
+            && strstr(error.message, "no value") == NULL)
+        {
+            fail_msg("\"%s\": %s", error.path, error.message);
+        }
+
+        dsa_buf_free(&spec);
+    }
+}
+
+
 #define CALLS      "\n\n<｜DSML｜function_calls>\n"
 #define CALLS_END  "</｜DSML｜function_calls>"
 #define INVOKE(n)  "<｜DSML｜invoke name=\"" n "\">\n"
@@ -454,6 +501,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_schemas),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_work_is_bounded),
         cmocka_unit_test(test_tools),
         cmocka_unit_test(test_tools_spelled),
         cmocka_unit_test(test_begin_and_rollback)
