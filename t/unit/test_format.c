@@ -197,9 +197,7 @@ test_specs(void **state)
             fail_msg("%s: %s", specs[i].in, refusal.message);
         }
 
-        if (format.spec.len != strlen(specs[i].spec)
-            || memcmp(format.spec.data, specs[i].spec, format.spec.len) != 0)
-        {
+        if (!dsa_str_eqz(format.spec, specs[i].spec)) {
             fail_msg("%s: %.*s", specs[i].in, (int) format.spec.len,
                      format.spec.data);
         }
