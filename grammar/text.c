@@ -18,11 +18,15 @@
 typedef struct {
     uint32_t             node[4];       /* node[0] is the node itself */
     uint32_t             known;         /* 1 to 3: which exist */
+    uint32_t             controls;      /* from here each control leads to it;
+                                           0: not made */
 } dsa_text_target_t;
 
 
 static void dsa_text_range(dsa_automaton_t *a, dsa_text_e form,
     uint32_t from, uint32_t lo, uint32_t hi, dsa_text_target_t *t);
+static void dsa_text_controls(dsa_automaton_t *a, uint32_t from,
+    dsa_text_target_t *t);
 static void dsa_text_escaped(dsa_automaton_t *a, uint32_t from, uint32_t c,
     uint32_t to);
 static void dsa_text_utf8(dsa_automaton_t *a, uint32_t from, uint32_t lo,
@@ -121,6 +125,11 @@ dsa_text_range(dsa_automaton_t *a, dsa_text_e form, uint32_t from,
         return;
     }
 
+    if (lo == 0 && hi >= 0x1f) {
+        dsa_text_controls(a, from, t);
+        lo = 0x20;
+    }
+
     while (lo < 0x20 && lo <= hi) {
         dsa_text_escaped(a, from, lo, t->node[0]);
         lo++;
@@ -177,6 +186,27 @@ dsa_text_escaped(dsa_automaton_t *a, uint32_t from, uint32_t c, uint32_t to)
     text[5] = digit[c & 15];
 
     dsa_automaton_literal(a, from, dsa_str(text, 6), to);
+}
+
+
+/* All controls, whose nodes are shared, because most classes have them. */
+
+static void
+dsa_text_controls(dsa_automaton_t *a, uint32_t from, dsa_text_target_t *t)
+{
+    uint32_t  c, behind;
+
+    if (t->controls == 0) {
+        t->controls = dsa_automaton_node(a);
+
+        for (c = 0; c < 0x20; c++) {
+            behind = dsa_automaton_node(a);
+            dsa_text_escaped(a, behind, c, t->node[0]);
+            dsa_automaton_empty(a, t->controls, behind);
+        }
+    }
+
+    dsa_automaton_empty(a, from, t->controls);
 }
 
 
