@@ -288,9 +288,9 @@ dsa_anthropic_force(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t  *tool;
 
     if (r->chat->tools == NULL) {
-        return dsa_refuse_at(r->refusal, at, "a call is required, but there "
-                             "are no tools; expected at least one tool in "
-                             "\"tools\"");
+        return dsa_refuse_at(r->refusal, at, "a call is required, but "
+                             "\"tools\" is empty; expected at least one "
+                             "tool");
     }
 
     if (dsa_str_eqz(type, "any")) {

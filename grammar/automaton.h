@@ -98,8 +98,8 @@ typedef struct {
     uint32_t                n_loops;
     uint32_t                size_loops;
 
-    uint8_t                 class[256]; /* bytes that no edge tells apart have
-                                           one class */
+    uint8_t                 class[256]; /* bytes that all edges treat alike
+                                           have one class */
     uint8_t                 sample[256];    /* a byte of each class */
     uint32_t                n_classes;
 } dsa_automaton_t;

@@ -46,7 +46,7 @@ typedef struct {
     uint32_t                 n_ops;
 
     uint32_t                *bound;     /* where the intervals of characters
-                                           that no class tells apart begin */
+                                           that all classes treat alike begin */
     uint32_t                 n_bounds;
 
     dsa_dfa_t               *dfa;

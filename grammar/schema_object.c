@@ -217,9 +217,9 @@ dsa_schema_other_names(dsa_schema_t *s, const dsa_property_t *property,
 
     if (dfa == NULL) {
         dsa_schema_fail(s, "additionalProperties", "the names of the "
-                        "properties are too long to be told from others; "
-                        "expected additionalProperties false, or fewer and "
-                        "shorter names");
+                        "properties are too long to be distinguished from "
+                        "others; expected additionalProperties false, or "
+                        "fewer and shorter names");
     }
 
     return dfa;

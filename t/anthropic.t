@@ -489,7 +489,7 @@ for ([ { type => 'any' } ], [ { type => 'tool', name => 'f' } ],
 }
 
 refused($t->post($uri, body('x', tool_choice => { type => 'any' })), 400,
-        $bad, qr/there are no tools/, 'any tool of none');
+        $bad, qr/"tools" is empty/, 'any tool of none');
 refused($t->post($uri, { model => 'deepseek-chat', max_tokens => 1 }), 400,
         $bad, qr/messages: missing field/, 'no messages');
 
