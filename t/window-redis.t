@@ -214,9 +214,10 @@ is(got(ask(40)), $want{40}, 'Redis is back, and empty');
 is(found(sub { ask(40) }), 1, 'the record is there again');
 
 
-# a client leaves while the engine counts
+# a client leaves while the engine counts: its replica, not the supervisor
 
-$engine->signal('STOP');
+my ($replica) = DSA::Process::children($engine->pid);
+kill 'STOP', $replica;
 
 for (1 .. 3) {
     $c = $t->connect;
@@ -227,13 +228,13 @@ for (1 .. 3) {
     wait_until(sub { metric('dsa_requests_in_flight') == 0 }, 10, 'its end');
 }
 
-$engine->signal('CONT');
+kill 'CONT', $replica;
 is(got(ask(40)), $want{40}, 'the engine goes on');
 
 
 # the engine dies while it counts
 
-$engine->signal('STOP');
+kill 'STOP', $replica;
 $c = $t->connect;
 $c->send_request('POST', $chat, body => json_encode(body(40)));
 wait_until(sub { metric('dsa_requests_in_flight') == 1 }, 10, 'the request');
