@@ -545,7 +545,7 @@ for (1 .. 8) {
 reloaded();
 ok200(body(@again), @alice) for 1 .. 4;
 is($t->post($uri, body(@again), @bob)->{status}, 400, 'not for another tenant');
-substr($rs->{encrypted_content}, 30, 1) =~ tr/A-Za-z0-9_-/B-Za-z0-9_A-/;
+substr($rs->{encrypted_content}, 30, 1) =~ s/(.)/$1 eq 'A' ? 'B' : 'A'/e;
 $r = $t->post($uri, body(@again), @alice);
 is($r->{status}, 400, 'a changed byte');
 is($r->{json}{error}{param}, 'input[1].encrypted_content', 'is named');
