@@ -215,6 +215,7 @@ test_refused(void **state)
     answer_t       a;
     link_submit_t  s;
 
+    static const char             json[] = "{\"type\":\"json_object\"}";
     static const char             bad[] = "{\"type\":\"json_schema\","
                                           "\"schema\":{\"properties\":{\"a\":"
                                           "{\"if\":{}}}}}";
@@ -250,6 +251,15 @@ test_refused(void **state)
     link_submit_text(&s, "hello");
     link_submit_field(&s, DSA_LINK_FIELD_BIAS, &bias, sizeof(bias));
     refused(&h, &s, DSA_LINK_E_INVALID, "does not support logit_bias");
+
+    /* JSON mode: the prompt asks for JSON */
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, json, strlen(json));
+    a = ask(&h, &s);
+    assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
+    free(a.text);
 
     link_submit_init(&s, 5);
     link_submit_text(&s, "hello");
