@@ -465,12 +465,13 @@ test_startup_errors(void **state)
     connect_to(&c, e.sock);
 
     {
+        char      text[4096];
         engine_t  second;
 
         engine_start(&second, "a.sock", "rate=50;");
         assert_int_equal(engine_wait(&second), 1);
-        engine_log(&second, path, sizeof(path));
-        assert_non_null(strstr(path, "another process listens"));
+        engine_log(&second, text, sizeof(text));
+        assert_non_null(strstr(text, "another process listens"));
     }
 
     link_client_close(&c);
