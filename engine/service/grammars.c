@@ -168,7 +168,7 @@ dsa_grammars_make(const dsa_grammars_t *g)
     after = mallinfo2();
     bytes = after.uordblks + after.hblkhd - before.uordblks - before.hblkhd;
 
-    dsa_log(DSA_LOG_NOTICE, "made the vocabulary for constrained answers of "
+    dsa_log_debug("made the vocabulary for constrained answers of "
             "%u tokens in %u ms, about %u MB", dsa_tokenizer_size(g->tokenizer),
             (unsigned) ((dsa_clock_us() - start) / 1000),
             (unsigned) (bytes / 1000000));
