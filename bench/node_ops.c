@@ -94,7 +94,7 @@ dsa_node_sample(dsa_node_t *n, const dsa_cuda_layer_t *l)
     vocab = n->config.vocab_size;
 
     return dsa_cuda_sample(n->sample, n->input.sampling, n->work.vocab, vocab,
-                           n->step.samples, vocab, vocab, NULL,
+                           n->step.samples, vocab, vocab, NULL, NULL,
                            n->work.sample_work, n->b.stream);
 }
 

@@ -308,10 +308,33 @@ dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
 }
 
 
+/*
+ * The id, or the lowest permitted one, if all permitted ids have logits of
+ * minus infinity and the id is not among them.
+ */
+
+static __device__ uint32_t
+dsa_sample_permitted(const uint32_t *mask, uint32_t allowed, uint32_t id)
+{
+    if (mask == NULL || (mask[id / 32] >> id % 32 & 1) != 0) {
+        return id;
+    }
+
+    for (id = 0; id + 1 < allowed; id++) {
+        if ((mask[id / 32] >> id % 32 & 1) != 0) {
+            break;
+        }
+    }
+
+    return id;
+}
+
+
 static __global__ void __launch_bounds__(DSA_SAMPLE_THREADS, 1)
 dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, uint8_t *work, uint32_t aligned)
+    const uint32_t *history, const uint32_t *masks, uint8_t *work,
+    uint32_t aligned)
 {
     int                   i, j;
     float                 v[4 * DSA_SAMPLE_VECTORS], x, best, raw, max, floor;
@@ -319,6 +342,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     uint32_t              c, lane, warp, parts, rank, row, best_id, raw_id;
     uint32_t              id, least, ties, random, chunks, n_top, nucleus;
     uint64_t              b, best_raw;
+    const uint32_t       *mask;
     dsa_sample_row_t      r;
     dsa_cuda_sampling_t   p;
     dsa_sample_shared_t  *s, *other;
@@ -344,7 +368,8 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
 
     r.logits = logits + row * ld;
     r.weight = (float *) work;
-    r.bit = dsa_sample_penalizes(&p, history)
+    mask = dsa_sample_mask(&p, masks, vocab);
+    r.bit = mask != NULL || dsa_sample_penalizes(&p, history)
             ? (uint32_t *) (r.weight + dsa_sample_chunks(vocab)
                                        * DSA_SAMPLE_CHUNK)
             : NULL;
@@ -563,6 +588,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
                     : best_id;
 
         if (threadIdx.x == 0) {
+            id = dsa_sample_permitted(mask, allowed, id);
             out->token = id;
             out->logprob = 0;
             out->n_top = 0;
@@ -596,8 +622,8 @@ dsa_sample_setup(void)
 extern "C" int
 dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     const float *logits, size_t ld, uint32_t rows, uint32_t vocab,
-    uint32_t allowed, const uint32_t *history, void *work,
-    dsa_stream_t stream)
+    uint32_t allowed, const uint32_t *history, const uint32_t *masks,
+    void *work, dsa_stream_t stream)
 {
     int                  rc;
     uint32_t             parts, aligned;
@@ -617,9 +643,9 @@ dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
         return cudaErrorInvalidValue;
     }
 
-    if (history != NULL) {
+    if (history != NULL || masks != NULL) {
         rc = dsa_sample_penalize(s, logits, ld, rows, vocab, allowed, history,
-                                 (uint8_t *) work, stream);
+                                 masks, (uint8_t *) work, stream);
         if (rc != 0) {
             return rc;
         }
@@ -654,7 +680,7 @@ dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     config.numAttrs = 1;
 
     rc = cudaLaunchKernelEx(&config, dsa_sample_kernel, out, s, logits, ld,
-                            vocab, allowed, history, (uint8_t *) work,
+                            vocab, allowed, history, masks, (uint8_t *) work,
                             aligned);
 
     return rc != 0 ? rc : (int) cudaGetLastError();

@@ -34,6 +34,8 @@ typedef struct {
     uint32_t            top_logprobs;   /* <= DSA_CUDA_TOP */
     uint32_t            history;        /* first of its tokens in history[] */
     uint32_t            n_history;
+    uint32_t            mask;           /* 1 + its row of masks[]; 0: each id
+                                           below allowed may be sampled */
 } dsa_cuda_sampling_t;
 
 
@@ -51,14 +53,16 @@ typedef struct {
 /*
  * CUDA.  out [rows] from logits [rows, vocab] float32, ld apart, and s [rows].
  * Only ids below allowed are sampled.  history: ids that penalties count; s
- * has the part of each row; NULL if no row has any.  work:
- * dsa_cuda_sample_work() bytes, 16-byte aligned.  vocab is at most 524,288 and
- * at most ld; rows that are 16-byte aligned are read faster.
+ * has the part of each row; NULL if no row has any.  masks [., ceil(vocab /
+ * 32)]: bit id % 32 of word id / 32 is 1 where the id may be sampled; NULL if
+ * no row has one.  work: dsa_cuda_sample_work() bytes, 16-byte aligned.  vocab
+ * is at most 524,288 and at most ld; rows that are 16-byte aligned are read
+ * faster.
  */
 int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     const float *logits, size_t ld, uint32_t rows, uint32_t vocab,
-    uint32_t allowed, const uint32_t *history, void *work,
-    dsa_stream_t stream);
+    uint32_t allowed, const uint32_t *history, const uint32_t *masks,
+    void *work, dsa_stream_t stream);
 size_t dsa_cuda_sample_work(uint32_t rows, uint32_t vocab);
 
 /*

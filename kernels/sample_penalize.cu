@@ -8,26 +8,48 @@
 #include "kernels/setup.cuh"
 
 
+/* The bits of word i of ids below allowed that a mask excludes. */
+
+static __device__ __forceinline__ uint32_t
+dsa_sample_masked(const uint32_t *mask, uint32_t i, uint32_t allowed)
+{
+    uint32_t  below;
+
+    if (mask == NULL || i * 32 >= allowed) {
+        return 0;
+    }
+
+    below = allowed - i * 32 < 32 ? (1U << (allowed - i * 32)) - 1 : ~0U;
+
+    return ~mask[i] & below;
+}
+
+
 /*
  * Writes the penalized logits of a row to the place of its weights, and a bit
  * for each: logit - presence, once, then - frequency for each occurrence,
- * rounded after each subtraction.
+ * rounded after each subtraction.  Masked ids get minus infinity.
  */
 
 static __global__ void __launch_bounds__(512)
 dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
     const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, uint8_t *work)
+    const uint32_t *history, const uint32_t *masks, uint8_t *work)
 {
     float                x, y, logit;
-    uint32_t             i, j, id, n, b, words, *count, *bit;
+    uint32_t             i, j, id, n, b, words, masked, n_history;
+    uint32_t            *count, *bit;
+    const uint32_t      *mask;
     dsa_cuda_sampling_t  p;
 
     extern __shared__ __align__(16) uint8_t  shared[];
 
     p = sampling[blockIdx.x];
 
-    if (!dsa_sample_penalizes(&p, history)) {
+    mask = dsa_sample_mask(&p, masks, vocab);
+    n_history = dsa_sample_penalizes(&p, history) ? p.n_history : 0;
+
+    if (mask == NULL && n_history == 0) {
         return;
     }
 
@@ -44,7 +66,7 @@ dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
 
     __syncthreads();
 
-    for (i = threadIdx.x; i < p.n_history; i += blockDim.x) {
+    for (i = threadIdx.x; i < n_history; i += blockDim.x) {
         id = history[i];
 
         if (id < allowed) {
@@ -55,7 +77,7 @@ dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
 
     __syncthreads();
 
-    for (i = threadIdx.x; i < p.n_history; i += blockDim.x) {
+    for (i = threadIdx.x; i < n_history; i += blockDim.x) {
         id = history[i];
 
         if (id < allowed) {
@@ -66,9 +88,16 @@ dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
     __syncthreads();
 
     for (i = threadIdx.x; i < words; i += blockDim.x) {
-        ((uint32_t *) (work + words * 32 * sizeof(float)))[i] = bit[i];
+        masked = dsa_sample_masked(mask, i, allowed);
 
-        for (b = bit[i]; b != 0; b &= b - 1) {
+        ((uint32_t *) (work + words * 32 * sizeof(float)))[i] = bit[i]
+                                                                | masked;
+
+        for (b = masked; b != 0; b &= b - 1) {
+            count[i * 32 + __ffs(b) - 1] = __float_as_uint(-INFINITY);
+        }
+
+        for (b = bit[i] & ~masked; b != 0; b &= b - 1) {
             id = i * 32 + __ffs(b) - 1;
             n = __ldcg(&count[id]);
             logit = logits[id];
@@ -107,14 +136,15 @@ dsa_sample_penalize_setup(void)
 int
 dsa_sample_penalize(const dsa_cuda_sampling_t *s, const float *logits,
     size_t ld, uint32_t rows, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, uint8_t *work, dsa_stream_t stream)
+    const uint32_t *history, const uint32_t *masks, uint8_t *work,
+    dsa_stream_t stream)
 {
     size_t  size;
 
     size = dsa_sample_chunks(vocab) * DSA_SAMPLE_CHUNK / 8;
 
     dsa_sample_penalize_kernel<<<rows, 512, size, stream>>>(s, logits, ld,
-                                vocab, allowed, history, work);
+                                vocab, allowed, history, masks, work);
 
     return cudaGetLastError();
 }

@@ -27,6 +27,8 @@ static void dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
     const dsa_cuda_piece_t *p, uint32_t table);
 static void dsa_batch_sampling(dsa_cuda_sampling_t *to,
     const dsa_batch_seq_t *s, uint32_t *history, uint32_t *n_history);
+static void dsa_batch_mask(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
+    const dsa_cuda_rank_t *rank, uint32_t *mask, uint32_t *n);
 
 
 int
@@ -241,6 +243,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
 
             if (s->sampling != NULL) {
                 dsa_batch_sampling(sampling, s, f->history, &extent->history);
+                dsa_batch_mask(sampling, s, rank, f->mask, &extent->masks);
                 f->out[f->samples] = s->sample;
             }
 
@@ -421,6 +424,23 @@ dsa_batch_sampling(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
                to->n_history * sizeof(uint32_t));
         *n_history += to->n_history;
     }
+}
+
+
+static void
+dsa_batch_mask(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
+    const dsa_cuda_rank_t *rank, uint32_t *mask, uint32_t *n)
+{
+    uint32_t  words;
+
+    if (s->mask == NULL) {
+        return;
+    }
+
+    words = dsa_mask_words(rank->config.vocab_size);
+
+    memcpy(mask + (size_t) *n * words, s->mask, words * sizeof(uint32_t));
+    to->mask = ++*n;
 }
 
 

@@ -42,6 +42,10 @@ dsa_cuda_inflight_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->history,
                                              seqs * rank->context
                                              * sizeof(uint32_t));
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->mask,
+                                             seqs * dsa_mask_words(
+                                                     rank->config.vocab_size)
+                                             * sizeof(uint32_t));
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->sample,
                                              seqs * sizeof(dsa_cuda_sample_t));
     rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&f->ended,
@@ -63,6 +67,7 @@ dsa_cuda_inflight_close(dsa_cuda_inflight_t *f)
     (void) cudaFreeHost(f->pages);
     (void) cudaFreeHost(f->peer_slot);
     (void) cudaFreeHost(f->history);
+    (void) cudaFreeHost(f->mask);
     (void) cudaFreeHost(f->sample);
     free(f->out);
 
@@ -84,11 +89,12 @@ int
 dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank,
     const dsa_cuda_extent_t *extent)
 {
-    uint32_t           n;
+    uint32_t           n, words;
     dsa_copy_t         part[DSA_COPY_PARTS];
     dsa_cuda_input_t  *in;
 
     in = &rank->input;
+    words = dsa_mask_words(rank->config.vocab_size);
     n = 0;
 
     n += dsa_inflight_part(&part[n], in->token, f->input,
@@ -98,6 +104,8 @@ dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank,
                            extent->pages, extent->tables);
     n += dsa_inflight_part(&part[n], in->history, f->history,
                            extent->history, extent->history, 1);
+    n += dsa_inflight_part(&part[n], in->mask, f->mask, words, words,
+                           extent->masks);
     n += dsa_inflight_part(&part[n], in->peer_slot, f->peer_slot,
                            rank->max_tokens, extent->peers,
                            rank->shard.ranks);

@@ -123,6 +123,8 @@ typedef struct {
     void               *end;                /* behind all arrays above, which
                                                are copied at once */
     uint32_t           *history;            /* ids that penalties count */
+    uint32_t           *mask;               /* [S, dsa_mask_words(vocab)] ids
+                                               that may be sampled */
     int32_t            *pages;              /* [S, ld_pages] block tables */
     int32_t            *peer_slot;          /* [ranks, T] where the cache
                                                entries go on other ranks; -1:

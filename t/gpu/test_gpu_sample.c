@@ -187,7 +187,7 @@ near(float a, float b)
 static int
 same(const dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
     const float *logits, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, float *scratch)
+    const uint32_t *history, const uint32_t *masks, float *scratch)
 {
     uint32_t        i;
     dsa_sample_t    want;
@@ -201,7 +201,9 @@ same(const dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
     s.logprobs = p->logprobs;
     s.top_logprobs = p->top_logprobs;
 
-    dsa_sample(&want, &s, logits, vocab, allowed, NULL,
+    dsa_sample(&want, &s, logits, vocab, allowed,
+               p->mask != 0 ? masks + (p->mask - 1) * ((vocab + 31) / 32)
+                            : NULL,
                history != NULL ? history + p->history : NULL,
                history != NULL ? p->n_history : 0, p->position, scratch);
 
@@ -225,11 +227,12 @@ same(const dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
 static void
 sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
     const float *d_logits, size_t ld, uint32_t rows, uint32_t vocab,
-    uint32_t allowed, const uint32_t *history, size_t n_history)
+    uint32_t allowed, const uint32_t *history, size_t n_history,
+    const uint32_t *masks, size_t n_masks)
 {
     int                   i;
     void                 *work;
-    uint32_t             *d_history;
+    uint32_t             *d_history, *d_masks;
     dsa_cuda_sample_t    *d_out, *again;
     dsa_cuda_sampling_t  *d_p;
 
@@ -241,13 +244,15 @@ sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
     d_history = history != NULL ? gpu_upload(history,
                                              n_history * sizeof(uint32_t))
                                 : NULL;
+    d_masks = masks != NULL ? gpu_upload(masks, n_masks * sizeof(uint32_t))
+                            : NULL;
     work = gpu_alloc(dsa_cuda_sample_work(rows, vocab));
 
     for (i = 0; i < 2; i++) {
         gpu_poison(d_out, rows * sizeof(dsa_cuda_sample_t));
 
         gpu_ok(dsa_cuda_sample(d_out, d_p, d_logits, ld, rows, vocab, allowed,
-                               d_history, work, NULL));
+                               d_history, d_masks, work, NULL));
 
         gpu_download(i == 0 ? out : again, d_out,
                      rows * sizeof(dsa_cuda_sample_t));
@@ -339,7 +344,8 @@ draws(uint32_t kind, float temperature, float top_p)
 
         /* numbers of rows for which clusters have each number of blocks */
 
-        sample(out, p, d_x, VOCAB, ROWS >> i, VOCAB, VOCAB - 3, NULL, 0);
+        sample(out, p, d_x, VOCAB, ROWS >> i, VOCAB, VOCAB - 3, NULL, 0, NULL,
+               0);
 
         for (r = 0; r < (uint32_t) ROWS >> i; r++) {
             u = dsa_uniform(p[r].seed, p[r].position, 0);
@@ -347,11 +353,12 @@ draws(uint32_t kind, float temperature, float top_p)
 
             if (r % 32 == 0) {
                 differ += !same(&out[r], &p[r], x, VOCAB, VOCAB - 3, NULL,
-                                scratch);
+                                NULL, scratch);
             }
         }
 
-        sample(out, p, d_x, VOCAB, ROWS, VOCAB, VOCAB - 3, NULL, 0);
+        sample(out, p, d_x, VOCAB, ROWS, VOCAB, VOCAB - 3, NULL, 0, NULL,
+               0);
 
         for (r = 0; r < ROWS; r++) {
             u = dsa_uniform(p[r].seed, p[r].position, 0);
@@ -388,6 +395,57 @@ test_draws(void **state)
 }
 
 
+/*
+ * Masks for half of the rows: of one id, of few, of half of the ids, of all but
+ * one.  In half of them the permitted logits may all be minus infinity.
+ */
+
+static void
+make_masks(dsa_cuda_sampling_t *p, float *x, size_t ld, uint32_t rows,
+    uint32_t vocab, uint32_t allowed, uint32_t *masks)
+{
+    uint32_t  i, id, n, r, kind, words, *mask;
+
+    words = (vocab + 31) / 32;
+    n = 0;
+
+    for (r = 0; r < rows; r++) {
+        if (dsa_t_random(2) == 0) {
+            continue;
+        }
+
+        mask = masks + (size_t) n * words;
+        p[r].mask = ++n;
+        kind = dsa_t_random(5);
+        id = dsa_t_random(allowed);
+
+        for (i = 0; i < words; i++) {
+            mask[i] = kind < 2 ? 0
+                      : kind == 2 ? dsa_t_random(1U << 16) << 16
+                                    | dsa_t_random(1U << 16)
+                                  : ~0U;
+        }
+
+        for (i = 0; kind == 1 && i < 8; i++) {
+            mask[dsa_t_random(allowed) / 32] |= 1U << dsa_t_random(32);
+        }
+
+        if (kind == 3) {
+            mask[id / 32] ^= 1U << id % 32;
+            id = (id + 1) % allowed;
+        }
+
+        mask[id / 32] |= 1U << id % 32;
+
+        for (i = 0; kind == 0 && r % 2 == 0 && i < allowed; i++) {
+            if ((mask[i / 32] >> i % 32 & 1) != 0) {
+                x[r * ld + i] = -INFINITY;
+            }
+        }
+    }
+}
+
+
 /* Rows of all kinds in one batch; each result is that of dsa_sample(). */
 
 static void
@@ -396,18 +454,20 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
 {
     float                *x, *d_x, *row, *scratch;
     double                u;
-    uint32_t              i, j, r, kind, *history;
+    uint32_t              i, j, r, kind, words, *history, *masks, *mask;
     test_kept_t           kept;
     dsa_cuda_sample_t    *out;
     dsa_cuda_sampling_t  *p;
 
+    words = (vocab + 31) / 32;
+    masks = calloc((size_t) rows * words, sizeof(uint32_t));
     x = malloc(rows * ld * sizeof(float));
     scratch = malloc(vocab * sizeof(float));
     history = malloc(rows * tokens * sizeof(uint32_t) + 1);
     out = malloc(rows * sizeof(dsa_cuda_sample_t));
     p = malloc(rows * sizeof(dsa_cuda_sampling_t));
-    assert_true(x != NULL && scratch != NULL && history != NULL
-                && out != NULL && p != NULL);
+    assert_true(masks != NULL && x != NULL && scratch != NULL
+                && history != NULL && out != NULL && p != NULL);
 
     defaults(p, rows);
 
@@ -462,16 +522,17 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
         }
     }
 
+    make_masks(p, x, ld, rows, vocab, allowed, masks);
     d_x = gpu_upload(x, rows * ld * sizeof(float));
 
     sample(out, p, d_x, ld, rows, vocab, allowed, tokens ? history : NULL,
-           rows * tokens);
+           rows * tokens, masks, (size_t) rows * words);
 
     for (r = 0; r < rows; r++) {
         row = &x[r * ld];
 
         if (same(&out[r], &p[r], row, vocab, allowed, tokens ? history : NULL,
-                 scratch))
+                 masks, scratch))
         {
             continue;
         }
@@ -480,8 +541,12 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
 
         assert_true(p[r].temperature > 0);
 
+        mask = p[r].mask != 0 ? masks + (p[r].mask - 1) * words : NULL;
+
         for (i = 0; i < allowed; i++) {
-            scratch[i] = isnan(row[i]) ? -INFINITY : row[i];
+            scratch[i] = isnan(row[i])
+                         || (mask != NULL && (mask[i / 32] >> i % 32 & 1) == 0)
+                         ? -INFINITY : row[i];
         }
 
         for (i = 0; i < p[r].n_history; i++) {
@@ -507,6 +572,7 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
         free(kept.id);
     }
 
+    free(masks);
     free(x);
     free(scratch);
     free(history);
@@ -586,11 +652,11 @@ test_extremes(void **state)
     }
 
     sample(out, p, gpu_upload(x, 2 * VOCAB * sizeof(float)), VOCAB, 2, VOCAB,
-           VOCAB, history, 10000);
+           VOCAB, history, 10000, NULL, 0);
 
     for (i = 0; i < 2; i++) {
         assert_true(same(&out[i], &p[i], x + i * VOCAB, VOCAB, VOCAB, history,
-                         scratch));
+                         NULL, scratch));
     }
 
     free(x);
@@ -608,14 +674,14 @@ test_refusals(void **state)
 
     assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
                                      (dsa_cuda_sampling_t *) p, (float *) p,
-                                     8, 0, 8, 8, NULL, p, NULL), 0);
+                                     8, 0, 8, 8, NULL, NULL, p, NULL), 0);
     assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
                                      (dsa_cuda_sampling_t *) p, (float *) p,
-                                     8, 1, 8, 0, NULL, p, NULL),
+                                     8, 1, 8, 0, NULL, NULL, p, NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
                                      (dsa_cuda_sampling_t *) p, (float *) p,
-                                     7, 1, 8, 8, NULL, p, NULL),
+                                     7, 1, 8, 8, NULL, NULL, p, NULL),
                      cudaErrorInvalidValue);
 }
 
