@@ -95,7 +95,7 @@ dsa_node_sample(dsa_node_t *n, const dsa_cuda_layer_t *l)
 
     return dsa_cuda_sample(n->sample, n->input.sampling, n->work.vocab, vocab,
                            n->step.samples, vocab, vocab, NULL, NULL,
-                           n->work.sample_work, n->b.stream);
+                           NULL, n->work.sample_work, n->b.stream);
 }
 
 

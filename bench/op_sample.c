@@ -39,8 +39,8 @@ dsa_bench_sample_call(dsa_bench_t *b, void *ctx, int turn)
                            t->logits + (size_t) turn * t->rows
                                        * DSA_BENCH_VOCAB,
                            DSA_BENCH_VOCAB, t->rows, DSA_BENCH_VOCAB,
-                           DSA_BENCH_VOCAB, t->history, NULL, t->work,
-                           b->stream);
+                           DSA_BENCH_VOCAB, t->history, NULL, NULL,
+                           t->work, b->stream);
 }
 
 

@@ -22,7 +22,7 @@ typedef struct {
 } dsa_copy_t;
 
 
-#define DSA_COPY_PARTS      5
+#define DSA_COPY_PARTS      6
 
 
 /*

@@ -369,7 +369,8 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     r.logits = logits + row * ld;
     r.weight = (float *) work;
     mask = dsa_sample_mask(&p, masks, vocab);
-    r.bit = mask != NULL || dsa_sample_penalizes(&p, history)
+    r.bit = mask != NULL || p.n_bias != 0
+            || dsa_sample_penalizes(&p, history)
             ? (uint32_t *) (r.weight + dsa_sample_chunks(vocab)
                                        * DSA_SAMPLE_CHUNK)
             : NULL;
@@ -623,7 +624,7 @@ extern "C" int
 dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     const float *logits, size_t ld, uint32_t rows, uint32_t vocab,
     uint32_t allowed, const uint32_t *history, const uint32_t *masks,
-    void *work, dsa_stream_t stream)
+    const dsa_cuda_bias_t *biases, void *work, dsa_stream_t stream)
 {
     int                  rc;
     uint32_t             parts, aligned;
@@ -643,9 +644,9 @@ dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
         return cudaErrorInvalidValue;
     }
 
-    if (history != NULL || masks != NULL) {
+    if (history != NULL || masks != NULL || biases != NULL) {
         rc = dsa_sample_penalize(s, logits, ld, rows, vocab, allowed, history,
-                                 masks, (uint8_t *) work, stream);
+                                 masks, biases, (uint8_t *) work, stream);
         if (rc != 0) {
             return rc;
         }

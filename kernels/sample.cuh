@@ -67,8 +67,8 @@ typedef struct {
 typedef struct {
     const float        *logits;
     float              *weight;         /* penalized logits before */
-    const uint32_t     *bit;            /* a bit for each id that is penalized
-                                           or masked, or NULL */
+    const uint32_t     *bit;            /* a bit for each id that is penalized,
+                                           biased or masked, or NULL */
     uint32_t            n;              /* allowed ids */
     uint32_t            aligned;
     uint32_t            first;          /* this block's chunks */
@@ -78,14 +78,14 @@ typedef struct {
 
 
 /*
- * sample_penalize.cu.  Writes the penalized logits, minus infinity for masked
- * ids, and a bit for each, to the rows' work; see dsa_cuda_sample() for the
- * arguments.
+ * sample_penalize.cu.  Writes the logits of penalized and biased ids, minus
+ * infinity for masked ids, and a bit for each, to the rows' work; see
+ * dsa_cuda_sample() for the arguments.
  */
 int dsa_sample_penalize(const dsa_cuda_sampling_t *s, const float *logits,
     size_t ld, uint32_t rows, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, const uint32_t *masks, uint8_t *work,
-    dsa_stream_t stream);
+    const uint32_t *history, const uint32_t *masks,
+    const dsa_cuda_bias_t *biases, uint8_t *work, dsa_stream_t stream);
 
 
 static inline __host__ __device__ size_t

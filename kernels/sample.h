@@ -21,6 +21,14 @@
 #define DSA_CUDA_TOP        20          /* most alternatives of a token */
 
 
+/* Is added to the logit of an id, after the penalties. */
+
+typedef struct {
+    uint32_t            id;
+    float               bias;
+} dsa_cuda_bias_t;
+
+
 /* As dsa_sampling_t, and what belongs to the row. */
 
 typedef struct {
@@ -36,6 +44,8 @@ typedef struct {
     uint32_t            n_history;
     uint32_t            mask;           /* 1 + its row of masks[]; 0: each id
                                            below allowed may be sampled */
+    uint32_t            bias;           /* first of its biases in biases[] */
+    uint32_t            n_bias;         /* each id at most once */
 } dsa_cuda_sampling_t;
 
 
@@ -55,14 +65,14 @@ typedef struct {
  * Only ids below allowed are sampled.  history: ids that penalties count; s
  * has the part of each row; NULL if no row has any.  masks [., ceil(vocab /
  * 32)]: bit id % 32 of word id / 32 is 1 where the id may be sampled; NULL if
- * no row has one.  work: dsa_cuda_sample_work() bytes, 16-byte aligned.  vocab
- * is at most 524,288 and at most ld; rows that are 16-byte aligned are read
- * faster.
+ * no row has one.  biases: those of all rows; NULL if no row has any.  work:
+ * dsa_cuda_sample_work() bytes, 16-byte aligned.  vocab is at most 524,288 and
+ * at most ld; rows that are 16-byte aligned are read faster.
  */
 int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     const float *logits, size_t ld, uint32_t rows, uint32_t vocab,
     uint32_t allowed, const uint32_t *history, const uint32_t *masks,
-    void *work, dsa_stream_t stream);
+    const dsa_cuda_bias_t *biases, void *work, dsa_stream_t stream);
 size_t dsa_cuda_sample_work(uint32_t rows, uint32_t vocab);
 
 /*

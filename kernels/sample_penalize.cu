@@ -28,18 +28,20 @@ dsa_sample_masked(const uint32_t *mask, uint32_t i, uint32_t allowed)
 /*
  * Writes the penalized logits of a row to the place of its weights, and a bit
  * for each: logit - presence, once, then - frequency for each occurrence,
- * rounded after each subtraction.  Masked ids get minus infinity.
+ * rounded after each subtraction, then + bias.  Masked ids get minus infinity.
  */
 
 static __global__ void __launch_bounds__(512)
 dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
     const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, const uint32_t *masks, uint8_t *work)
+    const uint32_t *history, const uint32_t *masks,
+    const dsa_cuda_bias_t *biases, uint8_t *work)
 {
     float                x, y, logit;
     uint32_t             i, j, id, n, b, words, masked, n_history;
     uint32_t            *count, *bit;
     const uint32_t      *mask;
+    dsa_cuda_bias_t      bias;
     dsa_cuda_sampling_t  p;
 
     extern __shared__ __align__(16) uint8_t  shared[];
@@ -49,7 +51,7 @@ dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
     mask = dsa_sample_mask(&p, masks, vocab);
     n_history = dsa_sample_penalizes(&p, history) ? p.n_history : 0;
 
-    if (mask == NULL && n_history == 0) {
+    if (mask == NULL && n_history == 0 && p.n_bias == 0) {
         return;
     }
 
@@ -68,6 +70,15 @@ dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
 
     for (i = threadIdx.x; i < n_history; i += blockDim.x) {
         id = history[i];
+
+        if (id < allowed) {
+            atomicOr(&bit[id / 32], 1U << id % 32);
+            atomicExch(&count[id], 0);
+        }
+    }
+
+    for (i = threadIdx.x; i < p.n_bias; i += blockDim.x) {
+        id = biases[p.bias + i].id;
 
         if (id < allowed) {
             atomicOr(&bit[id / 32], 1U << id % 32);
@@ -103,7 +114,7 @@ dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
             logit = logits[id];
             x = isnan(logit) ? -INFINITY : logit;
 
-            if (p.presence_penalty != 0 && x == logit) {
+            if (n != 0 && p.presence_penalty != 0 && x == logit) {
                 x -= p.presence_penalty;
             }
 
@@ -122,6 +133,17 @@ dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
             count[id] = __float_as_uint(x);
         }
     }
+
+    __syncthreads();
+
+    for (i = threadIdx.x; i < p.n_bias; i += blockDim.x) {
+        bias = biases[p.bias + i];
+
+        if (bias.id < allowed) {
+            x = __uint_as_float(__ldcg(&count[bias.id]));
+            count[bias.id] = __float_as_uint(x + bias.bias);
+        }
+    }
 }
 
 
@@ -136,15 +158,15 @@ dsa_sample_penalize_setup(void)
 int
 dsa_sample_penalize(const dsa_cuda_sampling_t *s, const float *logits,
     size_t ld, uint32_t rows, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, const uint32_t *masks, uint8_t *work,
-    dsa_stream_t stream)
+    const uint32_t *history, const uint32_t *masks,
+    const dsa_cuda_bias_t *biases, uint8_t *work, dsa_stream_t stream)
 {
     size_t  size;
 
     size = dsa_sample_chunks(vocab) * DSA_SAMPLE_CHUNK / 8;
 
     dsa_sample_penalize_kernel<<<rows, 512, size, stream>>>(s, logits, ld,
-                                vocab, allowed, history, masks, work);
+                                vocab, allowed, history, masks, biases, work);
 
     return cudaGetLastError();
 }

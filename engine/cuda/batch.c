@@ -5,6 +5,7 @@
 
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,13 @@ static void dsa_batch_sampling(dsa_cuda_sampling_t *to,
     const dsa_batch_seq_t *s, uint32_t *history, uint32_t *n_history);
 static void dsa_batch_mask(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
     const dsa_cuda_rank_t *rank, uint32_t *mask, uint32_t *n);
+static int dsa_batch_forces(const dsa_sampling_t *s);
+static int dsa_batch_forced(uint32_t *mask, const dsa_batch_seq_t *s,
+    uint32_t allowed, uint32_t words);
+static int dsa_batch_banned(uint32_t *mask, const dsa_batch_seq_t *s,
+    uint32_t allowed, uint32_t words);
+static void dsa_batch_bias(dsa_cuda_sampling_t *to, const dsa_sampling_t *s,
+    dsa_cuda_bias_t *bias, uint32_t *n);
 
 
 int
@@ -244,6 +252,8 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
             if (s->sampling != NULL) {
                 dsa_batch_sampling(sampling, s, f->history, &extent->history);
                 dsa_batch_mask(sampling, s, rank, f->mask, &extent->masks);
+                dsa_batch_bias(sampling, s->sampling, f->bias,
+                               &extent->biases);
                 f->out[f->samples] = s->sample;
             }
 
@@ -427,20 +437,134 @@ dsa_batch_sampling(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
 }
 
 
+/*
+ * The mask, or what biases of -100 and 100 make of it: these ban ids, and
+ * exclude all others.  If nothing would remain, the mask is as it was.
+ */
+
 static void
 dsa_batch_mask(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
     const dsa_cuda_rank_t *rank, uint32_t *mask, uint32_t *n)
 {
     uint32_t  words;
 
-    if (s->mask == NULL) {
+    if (s->mask == NULL && !dsa_batch_forces(s->sampling)) {
         return;
     }
 
     words = dsa_mask_words(rank->config.vocab_size);
+    mask += (size_t) *n * words;
 
-    memcpy(mask + (size_t) *n * words, s->mask, words * sizeof(uint32_t));
+    if (!dsa_batch_forced(mask, s, rank->allowed, words)
+        && !dsa_batch_banned(mask, s, rank->allowed, words))
+    {
+        if (s->mask == NULL) {
+            return;
+        }
+
+        memcpy(mask, s->mask, words * sizeof(uint32_t));
+    }
+
     to->mask = ++*n;
+}
+
+
+static int
+dsa_batch_forces(const dsa_sampling_t *s)
+{
+    uint32_t  i;
+
+    for (i = 0; i < s->n_bias; i++) {
+        if (fabsf(s->bias[i].bias) >= DSA_SAMPLE_FORCE) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* Only the forced ids that are permitted; 0: there are none. */
+
+static int
+dsa_batch_forced(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,
+    uint32_t words)
+{
+    int                any;
+    uint32_t           i;
+    const dsa_bias_t  *b;
+
+    memset(mask, 0, words * sizeof(uint32_t));
+    any = 0;
+
+    for (i = 0; i < s->sampling->n_bias; i++) {
+        b = &s->sampling->bias[i];
+
+        if (b->bias >= DSA_SAMPLE_FORCE && b->id < allowed
+            && (s->mask == NULL || dsa_mask_has(s->mask, b->id)))
+        {
+            mask[b->id / 32] |= 1U << b->id % 32;
+            any = 1;
+        }
+    }
+
+    return any;
+}
+
+
+/* The mask without the banned ids; 0: no id remains. */
+
+static int
+dsa_batch_banned(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,
+    uint32_t words)
+{
+    uint32_t           i;
+    const dsa_bias_t  *b;
+
+    if (s->mask != NULL) {
+        memcpy(mask, s->mask, words * sizeof(uint32_t));
+
+    } else {
+        memset(mask, 0xff, words * sizeof(uint32_t));
+    }
+
+    for (i = 0; i < s->sampling->n_bias; i++) {
+        b = &s->sampling->bias[i];
+
+        if (b->bias <= -DSA_SAMPLE_FORCE && b->id < allowed) {
+            mask[b->id / 32] &= ~(1U << b->id % 32);
+        }
+    }
+
+    for (i = 0; i < allowed; i++) {
+        if (dsa_mask_has(mask, i)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* Biases of -100 and 100 are in the mask. */
+
+static void
+dsa_batch_bias(dsa_cuda_sampling_t *to, const dsa_sampling_t *s,
+    dsa_cuda_bias_t *bias, uint32_t *n)
+{
+    uint32_t  i;
+
+    to->bias = *n;
+
+    for (i = 0; i < s->n_bias; i++) {
+        if (fabsf(s->bias[i].bias) < DSA_SAMPLE_FORCE) {
+            bias[*n].id = s->bias[i].id;
+            bias[*n].bias = s->bias[i].bias;
+            (*n)++;
+        }
+    }
+
+    to->n_bias = *n - to->bias;
 }
 
 

@@ -34,6 +34,8 @@ typedef struct {
     uint32_t               *history;    /* [max_samples * context] */
     uint32_t               *mask;       /* [max_samples,
                                            dsa_mask_words(vocab)] */
+    dsa_cuda_bias_t        *bias;       /* [max_samples *
+                                           DSA_SAMPLE_MAX_BIAS] */
     dsa_cuda_sample_t      *sample;     /* [max_samples] */
     dsa_sample_t          **out;        /* [max_samples] where samples go;
                                            NULL: nowhere */
@@ -99,6 +101,7 @@ typedef struct {
     uint32_t                pages;      /* and pages of the longest */
     uint32_t                history;    /* ids */
     uint32_t                masks;      /* rows */
+    uint32_t                biases;
     uint32_t                peers;      /* tokens of peer_slot */
 } dsa_cuda_extent_t;
 

@@ -46,6 +46,9 @@ dsa_cuda_inflight_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
                                              seqs * dsa_mask_words(
                                                      rank->config.vocab_size)
                                              * sizeof(uint32_t));
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->bias,
+                                             seqs * DSA_SAMPLE_MAX_BIAS
+                                             * sizeof(dsa_cuda_bias_t));
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->sample,
                                              seqs * sizeof(dsa_cuda_sample_t));
     rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&f->ended,
@@ -68,6 +71,7 @@ dsa_cuda_inflight_close(dsa_cuda_inflight_t *f)
     (void) cudaFreeHost(f->peer_slot);
     (void) cudaFreeHost(f->history);
     (void) cudaFreeHost(f->mask);
+    (void) cudaFreeHost(f->bias);
     (void) cudaFreeHost(f->sample);
     free(f->out);
 
@@ -89,12 +93,13 @@ int
 dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank,
     const dsa_cuda_extent_t *extent)
 {
-    uint32_t           n, words;
+    uint32_t           n, words, biases;
     dsa_copy_t         part[DSA_COPY_PARTS];
     dsa_cuda_input_t  *in;
 
     in = &rank->input;
     words = dsa_mask_words(rank->config.vocab_size);
+    biases = extent->biases * sizeof(dsa_cuda_bias_t) / sizeof(uint32_t);
     n = 0;
 
     n += dsa_inflight_part(&part[n], in->token, f->input,
@@ -106,6 +111,7 @@ dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank,
                            extent->history, extent->history, 1);
     n += dsa_inflight_part(&part[n], in->mask, f->mask, words, words,
                            extent->masks);
+    n += dsa_inflight_part(&part[n], in->bias, f->bias, biases, biases, 1);
     n += dsa_inflight_part(&part[n], in->peer_slot, f->peer_slot,
                            rank->max_tokens, extent->peers,
                            rank->shard.ranks);

@@ -171,7 +171,7 @@ dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
     return dsa_cuda_sample(rank->sample, rank->input.sampling, w->vocab,
                            s->vocab_size, n, s->vocab_size, rank->allowed,
                            rank->input.history, rank->input.mask,
-                           w->sample_work, rank->stream);
+                           rank->input.bias, w->sample_work, rank->stream);
 }
 
 

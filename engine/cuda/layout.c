@@ -81,6 +81,8 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, in->history, (uint64_t) rank->max_samples * rank->context);
     dsa_layout(l, in->mask, (uint64_t) rank->max_samples
                             * dsa_mask_words(rank->config.vocab_size));
+    dsa_layout(l, in->bias, (uint64_t) rank->max_samples
+                            * DSA_SAMPLE_MAX_BIAS);
     dsa_layout(l, in->pages, (uint64_t) rank->max_samples * rank->ld_pages);
     dsa_layout(l, rank->sample, rows->samples);
     dsa_layout(l, rank->rope, (uint64_t) rank->context * DSA_CUDA_ROPE);

@@ -125,6 +125,7 @@ typedef struct {
     uint32_t           *history;            /* ids that penalties count */
     uint32_t           *mask;               /* [S, dsa_mask_words(vocab)] ids
                                                that may be sampled */
+    dsa_cuda_bias_t    *bias;               /* [S * DSA_SAMPLE_MAX_BIAS] */
     int32_t            *pages;              /* [S, ld_pages] block tables */
     int32_t            *peer_slot;          /* [ranks, T] where the cache
                                                entries go on other ranks; -1:

@@ -48,6 +48,11 @@ typedef struct {
 } test_weight_t;
 
 
+/* The biases of each row with biases, which has some of them. */
+
+static dsa_cuda_bias_t  biases[64];
+
+
 static float
 bell(void)
 {
@@ -200,6 +205,8 @@ same(const dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
     s.seed = p->seed;
     s.logprobs = p->logprobs;
     s.top_logprobs = p->top_logprobs;
+    s.n_bias = p->n_bias;
+    s.bias = (const dsa_bias_t *) &biases[p->bias];
 
     dsa_sample(&want, &s, logits, vocab, allowed,
                p->mask != 0 ? masks + (p->mask - 1) * ((vocab + 31) / 32)
@@ -233,6 +240,7 @@ sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
     int                   i;
     void                 *work;
     uint32_t             *d_history, *d_masks;
+    dsa_cuda_bias_t      *d_biases;
     dsa_cuda_sample_t    *d_out, *again;
     dsa_cuda_sampling_t  *d_p;
 
@@ -246,13 +254,14 @@ sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
                                 : NULL;
     d_masks = masks != NULL ? gpu_upload(masks, n_masks * sizeof(uint32_t))
                             : NULL;
+    d_biases = gpu_upload(biases, sizeof(biases));
     work = gpu_alloc(dsa_cuda_sample_work(rows, vocab));
 
     for (i = 0; i < 2; i++) {
         gpu_poison(d_out, rows * sizeof(dsa_cuda_sample_t));
 
         gpu_ok(dsa_cuda_sample(d_out, d_p, d_logits, ld, rows, vocab, allowed,
-                               d_history, d_masks, work, NULL));
+                               d_history, d_masks, d_biases, work, NULL));
 
         gpu_download(i == 0 ? out : again, d_out,
                      rows * sizeof(dsa_cuda_sample_t));
@@ -515,11 +524,22 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
         p[r].frequency_penalty = dsa_t_random(2)
                                  ? 2 * dsa_t_uniform() : 0;
 
+        if (dsa_t_random(3) == 0) {
+            p[r].n_bias = dsa_t_random(64);
+            p[r].bias = dsa_t_random(64 - p[r].n_bias);
+        }
+
         for (i = 0; i < tokens; i++) {
             history[r * tokens + i] = dsa_t_random(3)
                                       ? dsa_t_random(vocab)
                                       : dsa_t_random(10);
         }
+    }
+
+    for (i = 0; i < 64; i++) {
+        biases[i].id = vocab < 64 ? i
+                       : i * (vocab / 64) + dsa_t_random(vocab / 64);
+        biases[i].bias = 40 * dsa_t_uniform() - 20;
     }
 
     make_masks(p, x, ld, rows, vocab, allowed, masks);
@@ -562,6 +582,14 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
 
             if (j < allowed) {
                 scratch[j] -= p[r].frequency_penalty;
+            }
+        }
+
+        for (i = 0; i < p[r].n_bias; i++) {
+            j = biases[p[r].bias + i].id;
+
+            if (j < allowed) {
+                scratch[j] += biases[p[r].bias + i].bias;
             }
         }
 
@@ -674,14 +702,16 @@ test_refusals(void **state)
 
     assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
                                      (dsa_cuda_sampling_t *) p, (float *) p,
-                                     8, 0, 8, 8, NULL, NULL, p, NULL), 0);
+                                     8, 0, 8, 8, NULL, NULL, NULL, p, NULL), 0);
     assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
                                      (dsa_cuda_sampling_t *) p, (float *) p,
-                                     8, 1, 8, 0, NULL, NULL, p, NULL),
+                                     8, 1, 8, 0, NULL, NULL, NULL, p,
+                                     NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
                                      (dsa_cuda_sampling_t *) p, (float *) p,
-                                     7, 1, 8, 8, NULL, NULL, p, NULL),
+                                     7, 1, 8, 8, NULL, NULL, NULL, p,
+                                     NULL),
                      cudaErrorInvalidValue);
 }
 
