@@ -204,9 +204,6 @@ struct dsa_backend_s {
                                            not yet waited for */
     uint32_t            max_outputs;    /* of a sequence in a step, 1 ..
                                            DSA_MAX_OUTPUTS; 1: no drafts */
-    uint32_t            masks;          /* 1: takes masks and biases; 0: each
-                                           mask must be NULL, and each n_bias
-                                           0 */
     char                fingerprint[36];/* of the model and the page layout */
     uint32_t            sampled;        /* 1: the fingerprint does not cover
                                            every byte of the weights, so that

@@ -83,7 +83,6 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->data = cpu;
     b->depth = 1;
     b->max_outputs = DSA_MAX_OUTPUTS;
-    b->masks = 1;
     b->start = dsa_backend_cpu_start;
     b->wait = dsa_backend_cpu_wait;
     b->pin = dsa_backend_pin;

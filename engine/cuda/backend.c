@@ -131,7 +131,6 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->close = dsa_backend_cuda_close;
     b->depth = DSA_CUDA_DEPTH;
     b->max_outputs = 1;
-    b->masks = 1;
 
     if (dsa_backend_cuda_model(b, c, conf, err) != DSA_OK
         || dsa_backend_cuda_group(b, c, conf, err) != DSA_OK

@@ -120,7 +120,6 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->data = null;
     b->depth = 1;
     b->max_outputs = DSA_MAX_OUTPUTS;
-    b->masks = 1;
     b->page_bytes = DSA_NULL_PAGE_BYTES;
     b->start = dsa_null_start;
     b->wait = dsa_null_wait;

@@ -42,11 +42,6 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *r, dsa_err_t *err)
     dsa_seq_t     *seq;
     dsa_tenant_t  *t, *crowded;
 
-    if ((r->mask != NULL || r->sampling.n_bias != 0) && !s->backend->masks) {
-        return dsa_sched_refuse(ENOTSUP, err, "the request constrains its "
-                                "output, and the backend supports no masks");
-    }
-
     if (dsa_sched_check(s, r, err) != DSA_OK) {
         errno = EINVAL;
         return NULL;

@@ -151,7 +151,6 @@ uint32_t dsa_sched_context(const dsa_sched_t *s);
  *     EAGAIN   the queue is full, and the request's tenant has the most
  *              waiting requests or as many as one tenant may have
  *     EINVAL   a field of the request is out of bounds
- *     ENOTSUP  the request has a mask or a bias, and the backend takes none
  *     ENOMEM
  *     other    getrandom() failed for a private request
  */

@@ -21,11 +21,6 @@
 #define DSA_PREPARE_THINK_END   "</think>"
 
 
-/* The spec of JSON mode, as nginx sends it. */
-
-#define DSA_PREPARE_JSON    "{\"type\":\"json_object\"}"
-
-
 static int dsa_prepare_prompt(const dsa_service_t *service,
     dsa_tokenizer_work_t *work, dsa_request_t *r, const dsa_submit_t *submit,
     dsa_tokens_t *tokens);
@@ -232,30 +227,6 @@ static int
 dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit)
 {
-    if (submit->grammar.data == NULL && submit->n_bias == 0) {
-        return DSA_OK;
-    }
-
-    /* the prompt of JSON mode asks for JSON, and clients depend on this mode */
-
-    if (!service->masks && submit->n_bias == 0
-        && dsa_str_eqz(submit->grammar, DSA_PREPARE_JSON))
-    {
-        return DSA_OK;
-    }
-
-    if (!service->masks) {
-        dsa_request_reject(r, DSA_LINK_E_INVALID,
-                           submit->grammar.data != NULL
-                           ? "The backend of this engine cannot constrain the "
-                             "structure of an answer: expected response_format "
-                             "`text` or `json_object`, tool_choice `none` or "
-                             "`auto`, and tools that are not strict."
-                           : "The backend of this engine does not support "
-                             "logit_bias.");
-        return DSA_ERROR;
-    }
-
     if (submit->grammar.data != NULL
         && dsa_prepare_grammar(service, r, submit) != DSA_OK)
     {

@@ -231,19 +231,16 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
 
     s->context = dsa_step_context(r->step);
     s->page_bytes = dsa_step_page_bytes(r->step);
-    s->masks = dsa_step_masks(r->step);
 
     (void) snprintf(s->fingerprint, sizeof(s->fingerprint), "%s",
                     dsa_step_fingerprint(r->step));
 
-    if (s->masks) {
-        s->grammars = dsa_grammars_create(s->tokenizer,
-                                  dsa_step_config(r->step)->vocab_size,
-                                  dsa_step_config(r->step)->eos_token_id);
+    s->grammars = dsa_grammars_create(s->tokenizer,
+                                      dsa_step_config(r->step)->vocab_size,
+                                      dsa_step_config(r->step)->eos_token_id);
 
-        if (s->grammars == NULL) {
-            return dsa_error(err, "out of memory");
-        }
+    if (s->grammars == NULL) {
+        return dsa_error(err, "out of memory");
     }
 
     r->pool = dsa_pool_create(s, r->wake, err);

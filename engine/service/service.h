@@ -28,8 +28,7 @@ typedef struct {
     dsa_tokenizer_t         *tokenizer;
     dsa_generation_config_t  generation;     /* of the model */
     char                     fingerprint[36];
-    uint32_t                 masks;          /* of the backend, see backend.h */
-    dsa_grammars_t          *grammars;       /* NULL: masks is 0 */
+    dsa_grammars_t          *grammars;
 } dsa_service_t;
 
 

@@ -264,13 +264,6 @@ dsa_step_fingerprint(const dsa_step_t *st)
 }
 
 
-uint32_t
-dsa_step_masks(const dsa_step_t *st)
-{
-    return st->backend->masks;
-}
-
-
 const dsa_model_config_t *
 dsa_step_config(const dsa_step_t *st)
 {

@@ -94,7 +94,6 @@ uint32_t dsa_step_ranks(const dsa_step_t *st);
 uint32_t dsa_step_pages(const dsa_step_t *st);      /* of each rank */
 uint64_t dsa_step_page_bytes(const dsa_step_t *st); /* 0: not known */
 const char *dsa_step_fingerprint(const dsa_step_t *st);
-uint32_t dsa_step_masks(const dsa_step_t *st);      /* see dsa_backend_t */
 const dsa_model_config_t *dsa_step_config(const dsa_step_t *st);
 
 /* Hands over a request until its last event is collected. */

@@ -164,7 +164,6 @@ host_open(host_t *h, const char *more)
     assert_int_equal(dsa_step_attach(h->step, b, &sched, &err), DSA_OK);
 
     h->service.context = dsa_step_context(h->step);
-    h->service.masks = dsa_step_masks(h->step);
     h->service.grammars = dsa_grammars_create(h->service.tokenizer,
                               dsa_step_config(h->step)->vocab_size,
                               dsa_step_config(h->step)->eos_token_id);

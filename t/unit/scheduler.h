@@ -528,7 +528,6 @@ fake_init(fake_t *f, uint32_t pages, uint32_t max_running, uint32_t budget)
     f->base.rank_tokens = rank_tokens;
     f->base.copy = fake_copy;
     f->base.max_outputs = max_outputs;
-    f->base.masks = 1;
     f->base.start = fake_start;
     f->base.wait = fake_wait;
     f->base.config.eos_token_id = EOS;

@@ -212,14 +212,10 @@ static void
 test_refused(void **state)
 {
     host_t         h;
-    answer_t       a;
     link_submit_t  s;
 
-    static const char             json[] = "{\"type\":\"json_object\"}";
-    static const char             bad[] = "{\"type\":\"json_schema\","
-                                          "\"schema\":{\"properties\":{\"a\":"
-                                          "{\"if\":{}}}}}";
-    static const dsa_link_bias_t  bias = { 7, -100 };
+    static const char  bad[] = "{\"type\":\"json_schema\",\"schema\":"
+                               "{\"properties\":{\"a\":{\"if\":{}}}}}";
 
     host_start(&h, "");
 
@@ -238,34 +234,6 @@ test_refused(void **state)
     submit(&s, 1, "hello");
     s.head.flags = DSA_LINK_THINKING;
     refused(&h, &s, DSA_LINK_E_INVALID, "no control token \"</think>\"");
-
-    /* a backend without masks */
-
-    h.service.masks = 0;
-
-    submit(&s, 1, "hello");
-    refused(&h, &s, DSA_LINK_E_INVALID, "The backend of this engine cannot "
-            "constrain the structure of an answer: expected");
-
-    link_submit_init(&s, 5);
-    link_submit_text(&s, "hello");
-    link_submit_field(&s, DSA_LINK_FIELD_BIAS, &bias, sizeof(bias));
-    refused(&h, &s, DSA_LINK_E_INVALID, "does not support logit_bias");
-
-    /* JSON mode: the prompt asks for JSON */
-
-    link_submit_init(&s, 5);
-    link_submit_text(&s, "hello");
-    link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, json, strlen(json));
-    a = ask(&h, &s);
-    assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
-    free(a.text);
-
-    link_submit_init(&s, 5);
-    link_submit_text(&s, "hello");
-    a = ask(&h, &s);
-    assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
-    free(a.text);
 
     host_end(&h);
 }

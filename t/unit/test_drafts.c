@@ -446,35 +446,6 @@ test_masks(void **state)
 }
 
 
-static void
-test_masks_unsupported(void **state)
-{
-    fake_t               *f;
-    uint32_t              ids[8] = { 0 };
-    dsa_err_t             err;
-    dsa_sched_t          *s;
-    dsa_sched_request_t   request;
-
-    s = start(&f, 8, 4, 64);
-    f->base.masks = 0;
-
-    memset(&request, 0, sizeof(request));
-    request.tokens = ids;
-    request.n_tokens = 8;
-    request.max_tokens = 8;
-    request.weight = 1;
-    request.mask = on_mask;
-
-    assert_null(dsa_sched_add(s, &request, &err));
-    assert_int_equal(errno, ENOTSUP);
-    assert_string_equal(err.text, "the request constrains its output, and the "
-                        "backend supports no masks");
-
-    check_free(s);
-    finish(s, f);
-}
-
-
 /*
  * An answer of 80 tokens that goes on after its first n elsewhere has the same
  * other tokens and counts.
@@ -630,7 +601,6 @@ test_null(void **state)
     }
 
     assert_int_equal(b->max_outputs, DSA_MAX_OUTPUTS);
-    assert_int_equal(b->masks, 1);
 
     memset(&sched, 0, sizeof(sched));
     sched.max_running = 4;
@@ -697,7 +667,6 @@ main(void)
         cmocka_unit_test(test_unsupported),
         cmocka_unit_test(test_soak),
         cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_masks_unsupported),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_resume_bounds),
         cmocka_unit_test(test_null)
