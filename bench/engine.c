@@ -32,7 +32,7 @@ const uint32_t  dsa_bench_prompt[DSA_BENCH_PROMPTS] = {
 };
 
 const uint32_t  dsa_bench_batch[DSA_BENCH_BATCHES] = {
-    1, 8, 32, 128
+    1, 8, 32, 64, 128
 };
 
 const uint32_t  dsa_bench_context[DSA_BENCH_CONTEXTS] = {
@@ -67,11 +67,16 @@ dsa_bench_engine(int argc, char **argv, const char *usage)
                       e.config.first_k_dense_replace,
                       e.config.first_k_dense_replace + 1);
 
-        rc = dsa_bench_gpus(&e, one, 1, &err);
     }
 
-    if (rc == DSA_OK) {
-        rc = dsa_bench_tables(&e, &one[0], &one[1], &one[1], &err);
+    memset(one, 0, sizeof(one));
+
+    if (rc == DSA_OK && (e.gpus == 1 || e.one)) {
+        rc = dsa_bench_gpus(&e, one, 1, &err);
+
+        if (rc == DSA_OK) {
+            rc = dsa_bench_tables(&e, &one[0], &one[1], &one[1], &err);
+        }
     }
 
     if (rc == DSA_OK && e.gpus > 1) {
@@ -251,7 +256,8 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
 
 /*
  * Chooses as many layers as leave memory for the pages of the largest
- * measurement on one GPU.
+ * measurement on one GPU.  More layers, if the caller has chosen them, are
+ * measured on several GPUs only.
  */
 
 static int
@@ -280,10 +286,6 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     tokens = (uint64_t) DSA_BENCH_SEQS
              * dsa_bench_context[DSA_BENCH_CONTEXTS - 1];
 
-    if (e->layers != 0) {
-        return DSA_OK;
-    }
-
     if (dsa_shard_init(&shard, &config, 0, 1, DSA_ATTENTION_DATA, err)
         != DSA_OK)
     {
@@ -291,6 +293,17 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     }
 
     /* a tenth for workspace, graphs and the driver */
+
+    left = left / 10 * 9;
+
+    if (e->layers != 0) {
+        config.num_hidden_layers = e->layers;
+        e->one = dsa_cuda_weights_size(&config, &shard) < left;
+
+        return DSA_OK;
+    }
+
+    e->one = 1;
 
     for (e->layers = config.num_hidden_layers; e->layers > 1; e->layers--) {
         config.num_hidden_layers = e->layers;
@@ -303,7 +316,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
                          config.qk_rope_head_dim, config.index_head_dim);
         page = tokens / DSA_PAGE_TOKENS * cache.page;
 
-        if (dsa_cuda_weights_size(&config, &shard) + page < left / 10 * 9) {
+        if (dsa_cuda_weights_size(&config, &shard) + page < left) {
             break;
         }
     }

@@ -28,7 +28,7 @@
 #define DSA_BENCH_TOKENS    8192        /* of each rank in a step */
 
 #define DSA_BENCH_PROMPTS   5
-#define DSA_BENCH_BATCHES   4
+#define DSA_BENCH_BATCHES   5
 #define DSA_BENCH_CONTEXTS  3
 
 
@@ -57,6 +57,7 @@ typedef struct {
     uint32_t            gpus;
     dsa_attention_e     attention;
     uint32_t            layers;         /* 0: as many as fit one GPU */
+    int                 one;            /* 1: they fit one GPU */
     int                 prefill;
     int                 decode;
     uint32_t            tokens_only;    /* of the prompts measured; 0: all */
@@ -84,8 +85,8 @@ int dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err);
 
 /*
  * engine_table.c: the tables of one number of GPUs.  few: the same model with
- * fewer layers, or layers is 0; one: all its layers on one GPU.  DSA_ERROR
- * with err.
+ * fewer layers, or layers is 0; one: all its layers on one GPU, or all times
+ * are 0.  DSA_ERROR with err.
  */
 int dsa_bench_tables(const dsa_bench_engine_t *e,
     const dsa_bench_result_t *few, const dsa_bench_result_t *all,
