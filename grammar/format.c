@@ -20,9 +20,19 @@
     "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?"                    \
     "(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)"
 
-/* six labels of 40 characters and their dots stay below 253 */
+/*
+ * A label has at most 40 characters, so that six labels and their dots stay
+ * below 253.  Characters 3 and 4 are not both hyphens: RFC 5891, 4.2.3.1
+ * reserves such labels for Punycode, which not every such label is.
+ */
 
-#define DSA_LABEL       "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,38}[a-zA-Z0-9])?"
+#define DSA_ALNUM       "[a-zA-Z0-9]"
+#define DSA_ALNUMH      "[a-zA-Z0-9-]"
+#define DSA_LABEL                                                             \
+    DSA_ALNUM "(?:" DSA_ALNUMH "{0,2}" DSA_ALNUM                              \
+    "|" DSA_ALNUMH "(?:" DSA_ALNUM DSA_ALNUMH "|-" DSA_ALNUM ")"              \
+    DSA_ALNUMH "{0,35}" DSA_ALNUM ")?"
+
 #define DSA_OCTET       "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
 #define DSA_IPV4        DSA_OCTET "(?:\\." DSA_OCTET "){3}"
 #define DSA_HEX         "[0-9a-fA-F]{1,4}"
