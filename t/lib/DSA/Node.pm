@@ -2,7 +2,8 @@ package DSA::Node;
 
 # Copyright (C) The nginx-dsa authors
 #
-# Installs programs for Node and their packages into the build directory.
+# Installs programs for Node and their packages into the build directory, and
+# runs them.
 
 use strict;
 use warnings;
@@ -10,10 +11,11 @@ use warnings;
 use Exporter qw/ import /;
 use Fcntl qw/ :flock /;
 use File::Copy qw/ copy /;
+use File::Temp;
 
 use DSA::Test;
 
-our @EXPORT_OK = qw/ install /;
+our @EXPORT_OK = qw/ install jobs /;
 
 
 # install(FROM, TO, FILES...) copies these files to the directory TO and
@@ -51,6 +53,26 @@ sub install {
     }
 
     return;
+}
+
+
+# jobs(PROGRAM, ARGS, JOBS) runs a program that reads a JSON array of jobs and
+# prints one of results, which it returns as a list.
+
+sub jobs {
+    my ($program, $args, $jobs) = @_;
+
+    my $file = File::Temp->new();
+
+    write_file($file->filename, json_encode($jobs));
+
+    open my $fh, '-|', 'sh', '-c', 'exec node "$@" < "$0"', $file->filename,
+         $program, @$args or die "node: $!\n";
+    local $/;
+    my $out = <$fh>;
+    close $fh or die "$program failed\n";
+
+    return @{ json_decode($out) };
 }
 
 
