@@ -55,6 +55,7 @@ struct dsa_closure_s {
     uint32_t                 n_visits;
     dsa_seen_t               seen[DSA_CLOSURE_SEEN];
     uint32_t                 epoch;
+    uint64_t                 total;     /* work of all steps */
 
     dsa_config_t             found[DSA_CLOSURE_SETS];
     uint32_t                 n_found;
@@ -164,6 +165,8 @@ dsa_closure_step(dsa_closure_t *c, const dsa_config_t *config, uint32_t n,
     }
 
     dsa_closure_run(c);
+
+    c->total += n + c->n_visits;
 }
 
 
@@ -188,6 +191,13 @@ int
 dsa_closure_empty(const dsa_closure_t *c)
 {
     return c->n_found == 0 && !c->complete;
+}
+
+
+uint64_t
+dsa_closure_work(const dsa_closure_t *c)
+{
+    return c->total;
 }
 
 

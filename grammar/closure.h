@@ -46,6 +46,9 @@ const dsa_config_t *dsa_closure_configs(const dsa_closure_t *c, uint32_t *n,
 int dsa_closure_complete(const dsa_closure_t *c);
 int dsa_closure_empty(const dsa_closure_t *c);
 
+/* The configurations that all steps so far came from, and visited. */
+uint64_t dsa_closure_work(const dsa_closure_t *c);
+
 /* 1: there are so many frames that some should be dropped. */
 int dsa_closure_crowded(const dsa_closure_t *c);
 

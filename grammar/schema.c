@@ -34,8 +34,8 @@ static void dsa_schema_ref(dsa_schema_t *s, const dsa_json_t *ref,
     dsa_values_e values, uint32_t from, uint32_t to);
 static const dsa_json_t *dsa_schema_pointer(dsa_schema_t *s,
     const dsa_json_t *ref, dsa_buf_t *path);
-static const dsa_json_t *dsa_schema_step(const dsa_json_t *v, dsa_str_t part,
-    dsa_buf_t *path);
+static const dsa_json_t *dsa_schema_step(dsa_schema_t *s,
+    const dsa_json_t *v, dsa_str_t part, dsa_buf_t *path);
 static int dsa_schema_unpointer(dsa_str_t part, char *out, size_t *len);
 static const dsa_keyword_t *dsa_schema_keyword(dsa_str_t name);
 static void dsa_schema_alone(dsa_schema_t *s, const dsa_json_t *schema,
@@ -309,18 +309,22 @@ dsa_schema_pop(dsa_schema_t *s, size_t len)
 
 
 void
-dsa_schema_charge(dsa_schema_t *s, const dsa_dfa_t *dfa)
+dsa_schema_spend(dsa_schema_t *s, uint32_t steps)
 {
-    uint32_t  steps;
-
-    steps = dfa != NULL ? 16 * dfa->n_ranges : 0;
     s->work -= steps < s->work ? steps : s->work;
 
     if (s->work == 0) {
-        dsa_schema_fail(s, NULL, "the patterns and numbers up to here take too "
-                        "much time to compile; expected fewer or simpler "
-                        "ones");
+        dsa_schema_fail(s, NULL, "the patterns, numbers and names up to here "
+                        "take too much time to compile; expected fewer or "
+                        "simpler ones");
     }
+}
+
+
+void
+dsa_schema_charge(dsa_schema_t *s, const dsa_dfa_t *dfa)
+{
+    dsa_schema_spend(s, dfa != NULL ? 16 * dfa->n_ranges : 0);
 }
 
 
@@ -522,7 +526,11 @@ dsa_schema_pointer(dsa_schema_t *s, const dsa_json_t *ref, dsa_buf_t *path)
             /* void */
         }
 
-        v = dsa_schema_step(v, dsa_str(ref->text.data + i, end - i), path);
+        v = dsa_schema_step(s, v, dsa_str(ref->text.data + i, end - i), path);
+    }
+
+    if (s->failed) {
+        return NULL;
     }
 
     if (v == NULL) {
@@ -537,7 +545,8 @@ dsa_schema_pointer(dsa_schema_t *s, const dsa_json_t *ref, dsa_buf_t *path)
 
 
 static const dsa_json_t *
-dsa_schema_step(const dsa_json_t *v, dsa_str_t part, dsa_buf_t *path)
+dsa_schema_step(dsa_schema_t *s, const dsa_json_t *v, dsa_str_t part,
+    dsa_buf_t *path)
 {
     char               name[256];
     size_t             len;
@@ -549,6 +558,10 @@ dsa_schema_step(const dsa_json_t *v, dsa_str_t part, dsa_buf_t *path)
     {
         return NULL;
     }
+
+    /* many references into one long list would take quadratic time */
+
+    dsa_schema_spend(s, v->n);
 
     if (v->type == DSA_JSON_ARRAY) {
         index = 0;

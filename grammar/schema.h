@@ -118,7 +118,10 @@ size_t dsa_schema_push(dsa_schema_t *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void dsa_schema_pop(dsa_schema_t *s, size_t len);
 
-/* Subtracts the work for an automaton; refuses a schema that needs too much. */
+/* Subtracts steps from the work; refuses a schema that needs too many. */
+void dsa_schema_spend(dsa_schema_t *s, uint32_t steps);
+
+/* The same for the steps that an automaton takes. */
 void dsa_schema_charge(dsa_schema_t *s, const dsa_dfa_t *dfa);
 
 /* A keyword that is a count: its value, or absent if there is none. */

@@ -147,6 +147,7 @@ dsa_schema_properties(dsa_schema_t *s, const dsa_json_t *schema, uint32_t *n)
             return NULL;
         }
 
+        dsa_schema_spend(s, *n);
         p = dsa_schema_find(list, *n, v->text);
 
         if (p == NULL) {

@@ -42,6 +42,8 @@ struct dsa_states_s {
     uint32_t                 n_free;
     uint32_t                *unused;    /* [DSA_STATES_MAX] free numbers */
     uint32_t                *hash;      /* [DSA_STATES_HASH] */
+    size_t                   bytes;     /* of states */
+    size_t                   kept;      /* of them, behind the last drop */
 
     uint32_t                 newest;
     uint32_t                 oldest;
@@ -60,10 +62,12 @@ static uint32_t dsa_states_intern(dsa_states_t *s);
 static dsa_state_t *dsa_states_new(dsa_states_t *s, uint32_t hash);
 static void dsa_states_drop(dsa_states_t *s);
 static void dsa_states_rehash(dsa_states_t *s);
+static int dsa_states_crowded(const dsa_states_t *s);
 static int dsa_states_walk(dsa_states_t *s, uint32_t state);
 static void dsa_states_use(dsa_states_t *s, uint32_t state);
 static void dsa_states_unlink(dsa_states_t *s, uint32_t state);
 static void dsa_states_state_free(dsa_states_t *s, uint32_t state);
+static size_t dsa_states_size(const dsa_states_t *s, uint32_t n);
 
 
 dsa_states_t *
@@ -220,15 +224,21 @@ dsa_states_release(dsa_states_t *s, uint32_t state)
 }
 
 
-/* Walks the trie: a token is permitted when a state is behind its bytes. */
+/*
+ * Walks the trie: a token is permitted when a state is behind its bytes.  Its
+ * work is bounded, because an ambiguous grammar has another state behind almost
+ * every node of the trie, and large ones.
+ */
 
 static int
 dsa_states_walk(dsa_states_t *s, uint32_t state)
 {
-    uint32_t                 i, k, id, next, any, *mask;
+    uint32_t                 i, k, id, top, next, any, *mask;
+    uint64_t                 most;
     const dsa_vocabulary_t  *v;
 
     v = s->v;
+    most = dsa_closure_work(s->closure) + DSA_STATES_WORK;
     mask = calloc((size_t) s->words + 1, sizeof(uint32_t));
 
     if (mask == NULL) {
@@ -236,10 +246,20 @@ dsa_states_walk(dsa_states_t *s, uint32_t state)
     }
 
     any = 0;
+    top = 0;
     i = 0;
     s->path[0] = state;
 
     while (i < v->n_nodes) {
+
+        if (v->depth[i] == 1) {
+            top = i;
+
+        } else if (dsa_closure_work(s->closure) > most) {
+            i = v->skip[top];
+            continue;
+        }
+
         s->n_path = v->depth[i];
         next = dsa_states_step(s, s->path[s->n_path - 1],
                                s->a->class[v->byte[i]]);
@@ -298,7 +318,7 @@ dsa_states_step(dsa_states_t *s, uint32_t state, uint32_t class)
 
     st->refs++;
 
-    if (dsa_closure_crowded(s->closure)) {
+    if (dsa_states_crowded(s)) {
         dsa_states_drop(s);
     }
 
@@ -318,6 +338,19 @@ dsa_states_step(dsa_states_t *s, uint32_t state, uint32_t class)
     }
 
     return next;
+}
+
+
+/*
+ * States that are retained may take more than all should.  Then a drop makes
+ * no room, and the next one is due when the states have doubled.
+ */
+
+static int
+dsa_states_crowded(const dsa_states_t *s)
+{
+    return dsa_closure_crowded(s->closure)
+           || (s->bytes > DSA_STATES_BYTES && s->bytes > 2 * s->kept);
 }
 
 
@@ -383,20 +416,18 @@ dsa_states_intern(dsa_states_t *s)
 static dsa_state_t *
 dsa_states_new(dsa_states_t *s, uint32_t hash)
 {
-    size_t               size;
     uint32_t             n, ignored;
     dsa_state_t         *st;
     const dsa_config_t  *config;
 
     config = dsa_closure_configs(s->closure, &n, &ignored);
-
-    size = sizeof(dsa_state_t) + n * sizeof(dsa_config_t)
-           + (s->a->n_classes + 1) * sizeof(uint32_t);
-    st = calloc(1, size);
+    st = calloc(1, dsa_states_size(s, n));
 
     if (st == NULL) {
         return NULL;
     }
+
+    s->bytes += dsa_states_size(s, n);
 
     st->hash = hash;
     st->n = n;
@@ -452,6 +483,8 @@ dsa_states_drop(dsa_states_t *s)
 
     dsa_closure_sweep(s->closure);
     dsa_states_rehash(s);
+
+    s->kept = s->bytes;
 
     for (i = 0; i < s->n_path; i++) {
         s->state[s->path[i]]->refs--;
@@ -538,8 +571,20 @@ dsa_states_state_free(dsa_states_t *s, uint32_t state)
         free(s->state[state]->mask);
     }
 
+    s->bytes -= dsa_states_size(s, s->state[state]->n);
+
     free(s->state[state]);
 
     s->state[state] = NULL;
     s->unused[s->n_free++] = state;
+}
+
+
+/* Bytes of a state with n configurations. */
+
+static size_t
+dsa_states_size(const dsa_states_t *s, uint32_t n)
+{
+    return sizeof(dsa_state_t) + n * sizeof(dsa_config_t)
+           + (s->a->n_classes + 1) * sizeof(uint32_t);
 }

@@ -27,7 +27,10 @@
  */
 
 #define DSA_STATES_MAX      16384   /* states at a time */
+#define DSA_STATES_BYTES    (16U << 20)     /* bytes of states at a time */
 #define DSA_STATES_MASKS    (16U << 20)     /* bytes of masks at a time */
+#define DSA_STATES_WORK     (1U << 18)      /* configurations that are visited
+                                               for a mask, about 10 ms */
 
 #define DSA_STATE_NONE      0xffffffffU     /* nothing leads there */
 
@@ -55,7 +58,10 @@ int dsa_states_complete(const dsa_states_t *s, uint32_t state);
 /*
  * The tokens that may follow, without those that end the answer: a mask of
  * ceil(size / 32) words, valid until the next call.  NULL: no memory.  *empty
- * is 1 when there are none.
+ * is 1 if no token may follow.
+ *
+ * A mask that needs more than DSA_STATES_WORK permits, of the first bytes that
+ * come after that, only tokens of one byte.
  */
 const uint32_t *dsa_states_mask(dsa_states_t *s, uint32_t state, int *empty);
 
