@@ -189,21 +189,42 @@ dsa_text_escaped(dsa_automaton_t *a, uint32_t from, uint32_t c, uint32_t to)
 }
 
 
-/* All controls, whose nodes are shared, because most classes have them. */
+/*
+ * All controls.  Their nodes are shared, because most classes have them, and
+ * "\\" leads to one node, so that a state has one configuration for them.
+ */
 
 static void
 dsa_text_controls(dsa_automaton_t *a, uint32_t from, dsa_text_target_t *t)
 {
-    uint32_t  c, behind;
+    uint32_t  escape, unicode, low, high, to;
 
     if (t->controls == 0) {
+        to = t->node[0];
+        escape = dsa_automaton_node(a);
+        low = dsa_automaton_node(a);
+        high = dsa_automaton_node(a);
+        unicode = dsa_automaton_node(a);
         t->controls = dsa_automaton_node(a);
 
-        for (c = 0; c < 0x20; c++) {
-            behind = dsa_automaton_node(a);
-            dsa_text_escaped(a, behind, c, t->node[0]);
-            dsa_automaton_empty(a, t->controls, behind);
-        }
+        dsa_automaton_bytes(a, t->controls, '\\', '\\', escape);
+        dsa_automaton_bytes(a, escape, 'b', 'b', to);
+        dsa_automaton_bytes(a, escape, 'f', 'f', to);
+        dsa_automaton_bytes(a, escape, 'n', 'n', to);
+        dsa_automaton_bytes(a, escape, 'r', 'r', to);
+        dsa_automaton_bytes(a, escape, 't', 't', to);
+        dsa_automaton_literal(a, escape, dsa_strz("u00"), unicode);
+
+        /* 08, 09, 0a, 0c and 0d have the short escapes */
+
+        dsa_automaton_bytes(a, unicode, '0', '0', low);
+        dsa_automaton_bytes(a, low, '0', '7', to);
+        dsa_automaton_bytes(a, low, 'b', 'b', to);
+        dsa_automaton_bytes(a, low, 'e', 'f', to);
+
+        dsa_automaton_bytes(a, unicode, '1', '1', high);
+        dsa_automaton_bytes(a, high, '0', '9', to);
+        dsa_automaton_bytes(a, high, 'a', 'f', to);
     }
 
     dsa_automaton_empty(a, from, t->controls);
