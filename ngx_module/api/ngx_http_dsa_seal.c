@@ -10,6 +10,7 @@
 #include <limits.h>
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include "base/error.h"
@@ -18,17 +19,26 @@
 
 
 #define NGX_HTTP_DSA_SEAL_VERSION  1
+#define NGX_HTTP_DSA_SEAL_SALT     16
 #define NGX_HTTP_DSA_SEAL_NONCE    12
 #define NGX_HTTP_DSA_SEAL_TAG      16
-#define NGX_HTTP_DSA_SEAL_HEAD     (1 + NGX_HTTP_DSA_SEAL_NONCE)
+#define NGX_HTTP_DSA_SEAL_KEY      32
+#define NGX_HTTP_DSA_SEAL_HEAD     (1 + NGX_HTTP_DSA_SEAL_SALT                \
+                                    + NGX_HTTP_DSA_SEAL_NONCE)
 #define NGX_HTTP_DSA_SEAL_EXTRA    (NGX_HTTP_DSA_SEAL_HEAD                    \
                                     + NGX_HTTP_DSA_SEAL_TAG)
+
+/* the key of the server may get other uses, with other labels */
+
+#define NGX_HTTP_DSA_SEAL_LABEL    "nginx-dsa seal 1"
 
 
 static ngx_int_t ngx_http_dsa_seal_encrypt(const u_char *secret,
     const u_char *digest, dsa_str_t text, u_char *out);
 static ngx_int_t ngx_http_dsa_seal_decrypt(const u_char *secret,
     const u_char *digest, const u_char *in, int len, u_char *out);
+static ngx_int_t ngx_http_dsa_seal_key(const u_char *secret,
+    const u_char *salt, u_char *key);
 
 
 ngx_int_t
@@ -77,14 +87,17 @@ ngx_http_dsa_seal_encrypt(const u_char *secret, const u_char *digest,
     dsa_str_t text, u_char *out)
 {
     int              n, ok;
-    u_char          *nonce, *p;
+    u_char          *salt, *nonce, *p, key[NGX_HTTP_DSA_SEAL_KEY];
     EVP_CIPHER_CTX  *ctx;
 
     out[0] = NGX_HTTP_DSA_SEAL_VERSION;
-    nonce = out + 1;
+    salt = out + 1;
+    nonce = salt + NGX_HTTP_DSA_SEAL_SALT;
     p = out + NGX_HTTP_DSA_SEAL_HEAD;
 
-    if (RAND_bytes(nonce, NGX_HTTP_DSA_SEAL_NONCE) != 1) {
+    if (RAND_bytes(salt, NGX_HTTP_DSA_SEAL_SALT + NGX_HTTP_DSA_SEAL_NONCE) != 1
+        || ngx_http_dsa_seal_key(secret, salt, key) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -93,7 +106,7 @@ ngx_http_dsa_seal_encrypt(const u_char *secret, const u_char *digest,
         return NGX_ERROR;
     }
 
-    ok = EVP_EncryptInit_ex(ctx, EVP_aes_256_gcm(), NULL, secret, nonce) == 1
+    ok = EVP_EncryptInit_ex(ctx, EVP_aes_256_gcm(), NULL, key, nonce) == 1
          && EVP_EncryptUpdate(ctx, NULL, &n, digest, NGX_HTTP_DSA_SEAL_DIGEST)
             == 1
          && EVP_EncryptUpdate(ctx, p, &n, (u_char *) text.data,
@@ -105,6 +118,7 @@ ngx_http_dsa_seal_encrypt(const u_char *secret, const u_char *digest,
             == 1;
 
     EVP_CIPHER_CTX_free(ctx);
+    ngx_explicit_memzero(key, sizeof(key));
 
     return ok ? NGX_OK : NGX_ERROR;
 }
@@ -161,19 +175,25 @@ ngx_http_dsa_seal_decrypt(const u_char *secret, const u_char *digest,
     const u_char *in, int len, u_char *out)
 {
     int              n, ok;
-    u_char          *tag;
-    const u_char    *text;
+    u_char          *tag, key[NGX_HTTP_DSA_SEAL_KEY];
+    const u_char    *salt, *nonce, *text;
     EVP_CIPHER_CTX  *ctx;
 
+    salt = in + 1;
+    nonce = salt + NGX_HTTP_DSA_SEAL_SALT;
     text = in + NGX_HTTP_DSA_SEAL_HEAD;
     tag = (u_char *) text + len;
+
+    if (ngx_http_dsa_seal_key(secret, salt, key) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
     ctx = EVP_CIPHER_CTX_new();
     if (ctx == NULL) {
         return NGX_ERROR;
     }
 
-    ok = EVP_DecryptInit_ex(ctx, EVP_aes_256_gcm(), NULL, secret, in + 1) == 1
+    ok = EVP_DecryptInit_ex(ctx, EVP_aes_256_gcm(), NULL, key, nonce) == 1
          && EVP_DecryptUpdate(ctx, NULL, &n, digest, NGX_HTTP_DSA_SEAL_DIGEST)
             == 1
          && EVP_DecryptUpdate(ctx, out, &n, text, len) == 1
@@ -183,6 +203,24 @@ ngx_http_dsa_seal_decrypt(const u_char *secret, const u_char *digest,
          && EVP_DecryptFinal_ex(ctx, out + len, &n) == 1;
 
     EVP_CIPHER_CTX_free(ctx);
+    ngx_explicit_memzero(key, sizeof(key));
 
     return ok ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_seal_key(const u_char *secret, const u_char *salt, u_char *key)
+{
+    u_char    text[sizeof(NGX_HTTP_DSA_SEAL_LABEL) - 1
+                   + NGX_HTTP_DSA_SEAL_SALT];
+    unsigned  len;
+
+    ngx_memcpy(ngx_cpymem(text, NGX_HTTP_DSA_SEAL_LABEL,
+                          sizeof(NGX_HTTP_DSA_SEAL_LABEL) - 1),
+               salt, NGX_HTTP_DSA_SEAL_SALT);
+
+    return HMAC(EVP_sha256(), secret, NGX_HTTP_DSA_SECRET_LEN, text,
+                sizeof(text), key, &len)
+           != NULL ? NGX_OK : NGX_ERROR;
 }

@@ -22,9 +22,14 @@
  *
  *     offset  bytes
  *          0      1  version, 1
- *          1     12  nonce, random
- *         13      n  ciphertext
- *     13 + n     16  tag
+ *          1     16  salt, random
+ *         17     12  nonce, random
+ *         29      n  ciphertext
+ *     29 + n     16  tag
+ *
+ * The key of a text is HMAC-SHA256 of a label and the salt under the server's
+ * key.  With one key for all texts, random nonces would be safe for 2^32 texts
+ * only (NIST SP 800-38D, 8.3), which a busy server writes in weeks.
  */
 
 #define NGX_HTTP_DSA_SECRET_LEN  32         /* bytes of a key */
