@@ -22,7 +22,6 @@
 typedef struct dsa_shared_s  dsa_shared_t;
 
 struct dsa_shared_s {
-    pthread_mutex_t      lock;      /* of states */
     uint64_t             serial;    /* of the vocabulary */
     dsa_states_t        *states;
     dsa_shared_t        *next;

@@ -90,7 +90,6 @@ dsa_grammar_free(dsa_grammar_t *grammar)
         grammar->shared = shared->next;
 
         dsa_states_free(shared->states);
-        (void) pthread_mutex_destroy(&shared->lock);
         free(shared);
     }
 
@@ -125,7 +124,6 @@ dsa_grammar_shared(dsa_grammar_t *grammar, const dsa_vocabulary_t *v)
                 shared = NULL;
 
             } else {
-                (void) pthread_mutex_init(&shared->lock, NULL);
                 shared->next = grammar->shared;
                 grammar->shared = shared;
             }

@@ -114,6 +114,14 @@ void dsa_matcher_free(dsa_matcher_t *m);            /* NULL is allowed */
 int dsa_matcher_accept(dsa_matcher_t *m, uint32_t id);
 
 /*
+ * 1: dsa_matcher_mask() takes microseconds; 0: it takes up to 10 ms, because
+ * the mask is not in the cache.  dsa_matcher_warm() makes that mask, so that a
+ * thread without other work can call it; matchers in other threads go on.
+ */
+int dsa_matcher_ready(const dsa_matcher_t *m);
+void dsa_matcher_warm(dsa_matcher_t *m);
+
+/*
  * Clears the bits of the ids that may not come next; mask [words], words =
  * ceil(size / 32), bit id % 32 of word id / 32.  At least one bit stays.
  */

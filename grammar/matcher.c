@@ -93,7 +93,7 @@ dsa_matcher_create(dsa_grammar_t *grammar, dsa_vocabulary_t *v,
         return m;
     }
 
-    pthread_mutex_lock(&m->shared->lock);
+    dsa_states_lock(m->shared->states);
 
     step->phase = DSA_MATCHER_INSIDE;
     step->value = dsa_states_start(m->shared->states);
@@ -102,7 +102,7 @@ dsa_matcher_create(dsa_grammar_t *grammar, dsa_vocabulary_t *v,
         dsa_states_retain(m->shared->states, step->value);
     }
 
-    pthread_mutex_unlock(&m->shared->lock);
+    dsa_states_unlock(m->shared->states);
 
     if (step->value == DSA_STATE_NONE) {
         free(m);
@@ -123,9 +123,9 @@ dsa_matcher_free(dsa_matcher_t *m)
     dsa_matcher_rollback(m, m->n);
 
     if (m->step[m->at].phase != DSA_MATCHER_WAITING) {
-        pthread_mutex_lock(&m->shared->lock);
+        dsa_states_lock(m->shared->states);
         dsa_states_release(m->shared->states, m->step[m->at].value);
-        pthread_mutex_unlock(&m->shared->lock);
+        dsa_states_unlock(m->shared->states);
     }
 
     free(m);
@@ -138,7 +138,7 @@ dsa_matcher_accept(dsa_matcher_t *m, uint32_t id)
     int                  rc;
     dsa_matcher_step_t   next, *oldest;
 
-    pthread_mutex_lock(&m->shared->lock);
+    dsa_states_lock(m->shared->states);
 
     rc = dsa_matcher_next(m, id, &next);
 
@@ -163,7 +163,7 @@ dsa_matcher_accept(dsa_matcher_t *m, uint32_t id)
         m->step[m->at] = next;
     }
 
-    pthread_mutex_unlock(&m->shared->lock);
+    dsa_states_unlock(m->shared->states);
 
     return rc;
 }
@@ -196,12 +196,12 @@ dsa_matcher_mask(dsa_matcher_t *m, uint32_t *mask, uint32_t words)
         break;
     }
 
-    pthread_mutex_lock(&m->shared->lock);
+    dsa_states_lock(m->shared->states);
 
     permitted = dsa_states_mask(m->shared->states, step->value, &empty);
 
     if (permitted == NULL || empty) {
-        pthread_mutex_unlock(&m->shared->lock);
+        dsa_states_unlock(m->shared->states);
         dsa_matcher_mask_ends(m, mask, words);
         return;
     }
@@ -218,7 +218,45 @@ dsa_matcher_mask(dsa_matcher_t *m, uint32_t *mask, uint32_t words)
         mask[i] = 0;
     }
 
-    pthread_mutex_unlock(&m->shared->lock);
+    dsa_states_unlock(m->shared->states);
+}
+
+
+int
+dsa_matcher_ready(const dsa_matcher_t *m)
+{
+    int                        ready;
+    const dsa_matcher_step_t  *step;
+
+    step = &m->step[m->at];
+
+    if (step->phase != DSA_MATCHER_INSIDE) {
+        return 1;
+    }
+
+    dsa_states_lock(m->shared->states);
+    ready = dsa_states_has_mask(m->shared->states, step->value);
+    dsa_states_unlock(m->shared->states);
+
+    return ready;
+}
+
+
+void
+dsa_matcher_warm(dsa_matcher_t *m)
+{
+    int                        empty;
+    const dsa_matcher_step_t  *step;
+
+    step = &m->step[m->at];
+
+    if (step->phase != DSA_MATCHER_INSIDE) {
+        return;
+    }
+
+    dsa_states_lock(m->shared->states);
+    (void) dsa_states_mask(m->shared->states, step->value, &empty);
+    dsa_states_unlock(m->shared->states);
 }
 
 
@@ -234,9 +272,9 @@ dsa_matcher_complete(const dsa_matcher_t *m)
         return step->phase == DSA_MATCHER_ENDED;
     }
 
-    pthread_mutex_lock(&m->shared->lock);
+    dsa_states_lock(m->shared->states);
     complete = dsa_states_complete(m->shared->states, step->value);
-    pthread_mutex_unlock(&m->shared->lock);
+    dsa_states_unlock(m->shared->states);
 
     return complete;
 }
@@ -247,7 +285,7 @@ dsa_matcher_rollback(dsa_matcher_t *m, uint32_t n)
 {
     assert(n <= m->n);
 
-    pthread_mutex_lock(&m->shared->lock);
+    dsa_states_lock(m->shared->states);
 
     m->n -= n;
 
@@ -259,7 +297,7 @@ dsa_matcher_rollback(dsa_matcher_t *m, uint32_t n)
         m->at = (m->at + DSA_MATCHER_HISTORY - 1) % DSA_MATCHER_HISTORY;
     }
 
-    pthread_mutex_unlock(&m->shared->lock);
+    dsa_states_unlock(m->shared->states);
 }
 
 

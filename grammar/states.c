@@ -5,6 +5,7 @@
 
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "grammar/closure.h"
@@ -13,6 +14,8 @@
 
 #define DSA_STATES_UNKNOWN  0xfffffffeU
 #define DSA_STATES_HASH     (4 * DSA_STATES_MAX)
+#define DSA_STATES_PAUSE    2048        /* steps and configurations of a walk
+                                           until the lock is released */
 
 
 typedef struct {
@@ -31,6 +34,11 @@ typedef struct {
 
 
 struct dsa_states_s {
+    pthread_mutex_t          gate;      /* a thread that waits for the lock has
+                                           it, so that the thread that has
+                                           released the lock comes behind it */
+    pthread_mutex_t          lock;      /* for the rest */
+
     const dsa_automaton_t   *a;
     const dsa_vocabulary_t  *v;
     uint32_t                 control;   /* id of the control token */
@@ -51,7 +59,7 @@ struct dsa_states_s {
     uint32_t                 max_masks;
     uint32_t                 words;
 
-    uint32_t                *path;      /* of a walk: the state at each depth */
+    const uint32_t          *path;      /* of a walk: the state at each depth */
     uint32_t                 n_path;
 };
 
@@ -63,7 +71,16 @@ static dsa_state_t *dsa_states_new(dsa_states_t *s, uint32_t hash);
 static void dsa_states_drop(dsa_states_t *s);
 static void dsa_states_rehash(dsa_states_t *s);
 static int dsa_states_crowded(const dsa_states_t *s);
-static int dsa_states_walk(dsa_states_t *s, uint32_t state);
+static uint32_t *dsa_states_walk(dsa_states_t *s, uint32_t state,
+    uint32_t *any);
+static uint32_t dsa_states_trie(dsa_states_t *s, uint32_t *path,
+    uint32_t *mask);
+static void dsa_states_pause(dsa_states_t *s, const uint32_t *path,
+    uint32_t n);
+static uint32_t dsa_states_controls(dsa_states_t *s, uint32_t state,
+    uint32_t *mask);
+static void dsa_states_keep(dsa_states_t *s, uint32_t state, uint32_t *mask,
+    uint32_t any);
 static void dsa_states_use(dsa_states_t *s, uint32_t state);
 static void dsa_states_unlink(dsa_states_t *s, uint32_t state);
 static void dsa_states_state_free(dsa_states_t *s, uint32_t state);
@@ -93,10 +110,12 @@ dsa_states_create(const dsa_automaton_t *a, const dsa_vocabulary_t *v)
     s->state = calloc(DSA_STATES_MAX, sizeof(dsa_state_t *));
     s->unused = malloc(DSA_STATES_MAX * sizeof(uint32_t));
     s->hash = malloc(DSA_STATES_HASH * sizeof(uint32_t));
-    s->path = malloc(((size_t) v->max_depth + 1) * sizeof(uint32_t));
+
+    (void) pthread_mutex_init(&s->gate, NULL);
+    (void) pthread_mutex_init(&s->lock, NULL);
 
     if (s->closure == NULL || s->state == NULL || s->unused == NULL
-        || s->hash == NULL || s->path == NULL)
+        || s->hash == NULL)
     {
         dsa_states_free(s);
         return NULL;
@@ -125,11 +144,28 @@ dsa_states_free(dsa_states_t *s)
     }
 
     dsa_closure_free(s->closure);
+    (void) pthread_mutex_destroy(&s->lock);
+    (void) pthread_mutex_destroy(&s->gate);
     free(s->state);
     free(s->unused);
     free(s->hash);
-    free(s->path);
     free(s);
+}
+
+
+void
+dsa_states_lock(dsa_states_t *s)
+{
+    (void) pthread_mutex_lock(&s->gate);
+    (void) pthread_mutex_lock(&s->lock);
+    (void) pthread_mutex_unlock(&s->gate);
+}
+
+
+void
+dsa_states_unlock(dsa_states_t *s)
+{
+    (void) pthread_mutex_unlock(&s->lock);
 }
 
 
@@ -177,28 +213,34 @@ dsa_states_complete(const dsa_states_t *s, uint32_t state)
 }
 
 
+int
+dsa_states_has_mask(const dsa_states_t *s, uint32_t state)
+{
+    return s->state[state]->mask != NULL;
+}
+
+
 const uint32_t *
 dsa_states_mask(dsa_states_t *s, uint32_t state, int *empty)
 {
+    uint32_t      any, *mask;
     dsa_state_t  *st;
 
     st = s->state[state];
 
-    if (st->mask != NULL) {
-        dsa_states_unlink(s, state);
+    assert(st->refs != 0);
 
-    } else {
-        if (s->n_masks == s->max_masks) {
-            st = s->state[s->oldest];
-            free(st->mask);
-            st->mask = NULL;
-            dsa_states_unlink(s, s->oldest);
-            st = s->state[state];
-        }
+    if (st->mask == NULL) {
+        mask = dsa_states_walk(s, state, &any);
 
-        if (dsa_states_walk(s, state) != DSA_OK) {
+        if (mask == NULL) {
             return NULL;
         }
+
+        dsa_states_keep(s, state, mask, any);
+
+    } else {
+        dsa_states_unlink(s, state);
     }
 
     dsa_states_use(s, state);
@@ -224,52 +266,115 @@ dsa_states_release(dsa_states_t *s, uint32_t state)
 }
 
 
+/* The state has the mask now, but is not in the list of masks. */
+
+static void
+dsa_states_keep(dsa_states_t *s, uint32_t state, uint32_t *mask, uint32_t any)
+{
+    uint32_t      oldest;
+    dsa_state_t  *st;
+
+    st = s->state[state];
+
+    if (st->mask != NULL) {
+
+        /* another thread has made it while this one paused */
+
+        dsa_states_unlink(s, state);
+        free(mask);
+        return;
+    }
+
+    if (s->n_masks == s->max_masks) {
+        oldest = s->oldest;
+        dsa_states_unlink(s, oldest);
+        free(s->state[oldest]->mask);
+        s->state[oldest]->mask = NULL;
+    }
+
+    st->mask = mask;
+    st->empty = !any;
+}
+
+
+/* The mask of the state's tokens; *any is 1 if it has a bit.  NULL: no memory. */
+
+static uint32_t *
+dsa_states_walk(dsa_states_t *s, uint32_t state, uint32_t *any)
+{
+    uint32_t  *mask, *path;
+
+    mask = calloc((size_t) s->words + 1, sizeof(uint32_t));
+    path = malloc(((size_t) s->v->max_depth + 1) * sizeof(uint32_t));
+
+    if (mask == NULL || path == NULL) {
+        free(mask);
+        free(path);
+        return NULL;
+    }
+
+    path[0] = state;
+
+    *any = dsa_states_trie(s, path, mask);
+    *any |= dsa_states_controls(s, state, mask);
+
+    free(path);
+
+    return mask;
+}
+
+
 /*
- * Walks the trie: a token is permitted when a state is behind its bytes.  Its
+ * Walks the trie: a token is permitted when a state is behind its bytes.  The
  * work is bounded, because an ambiguous grammar has another state behind almost
- * every node of the trie, and large ones.
+ * every node of the trie, and large ones.  path[0] is the state.
  */
 
-static int
-dsa_states_walk(dsa_states_t *s, uint32_t state)
+static uint32_t
+dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask)
 {
-    uint32_t                 i, k, id, top, next, any, *mask;
-    uint64_t                 most;
+    uint32_t                 i, k, top, next, any, steps;
+    uint64_t                 work, before;
     const dsa_vocabulary_t  *v;
 
     v = s->v;
-    most = dsa_closure_work(s->closure) + DSA_STATES_WORK;
-    mask = calloc((size_t) s->words + 1, sizeof(uint32_t));
-
-    if (mask == NULL) {
-        return DSA_ERROR;
-    }
-
     any = 0;
     top = 0;
+    work = 0;
+    steps = 0;
     i = 0;
-    s->path[0] = state;
 
     while (i < v->n_nodes) {
 
         if (v->depth[i] == 1) {
             top = i;
 
-        } else if (dsa_closure_work(s->closure) > most) {
+        } else if (work > DSA_STATES_WORK) {
             i = v->skip[top];
             continue;
         }
 
+        if (steps >= DSA_STATES_PAUSE) {
+            dsa_states_pause(s, path, v->depth[i]);
+            steps = 0;
+        }
+
+        s->path = path;
         s->n_path = v->depth[i];
-        next = dsa_states_step(s, s->path[s->n_path - 1],
-                               s->a->class[v->byte[i]]);
+
+        before = dsa_closure_work(s->closure);
+        next = dsa_states_step(s, path[s->n_path - 1], s->a->class[v->byte[i]]);
+        before = dsa_closure_work(s->closure) - before;
+
+        work += before;
+        steps += 1 + (uint32_t) before;
 
         if (next == DSA_STATE_NONE) {
             i = v->skip[i];
             continue;
         }
 
-        s->path[s->n_path] = next;
+        path[s->n_path] = next;
 
         for (k = v->first[i]; k < v->first[i + 1]; k++) {
             mask[v->ids[k] / 32] |= 1U << v->ids[k] % 32;
@@ -279,27 +384,61 @@ dsa_states_walk(dsa_states_t *s, uint32_t state)
         i++;
     }
 
-    s->n_path = 1;
+    s->n_path = 0;
 
-    if (s->control != DSA_VOCABULARY_NONE
-        && dsa_states_step(s, state, s->a->n_classes) != DSA_STATE_NONE)
-    {
-        for (id = s->control; id < v->size; id++) {
-            if (v->control[id]
-                && dsa_str_eqz(v->bytes[id], DSA_AUTOMATON_CONTROL)
-                && !dsa_vocabulary_is_end(v, id))
-            {
-                mask[id / 32] |= 1U << id % 32;
-                any = 1;
-            }
-        }
+    return any;
+}
+
+
+/* Lets other threads in; the states of the path keep their numbers. */
+
+static void
+dsa_states_pause(dsa_states_t *s, const uint32_t *path, uint32_t n)
+{
+    uint32_t  i;
+
+    for (i = 0; i < n; i++) {
+        dsa_states_retain(s, path[i]);
     }
 
     s->n_path = 0;
-    s->state[state]->mask = mask;
-    s->state[state]->empty = !any;
 
-    return DSA_OK;
+    dsa_states_unlock(s);
+    dsa_states_lock(s);
+
+    for (i = 0; i < n; i++) {
+        dsa_states_release(s, path[i]);
+    }
+}
+
+
+/* Permits the control tokens of the tool syntax, if they may follow. */
+
+static uint32_t
+dsa_states_controls(dsa_states_t *s, uint32_t state, uint32_t *mask)
+{
+    uint32_t                 id, any;
+    const dsa_vocabulary_t  *v;
+
+    v = s->v;
+    any = 0;
+
+    if (s->control == DSA_VOCABULARY_NONE
+        || dsa_states_step(s, state, s->a->n_classes) == DSA_STATE_NONE)
+    {
+        return 0;
+    }
+
+    for (id = s->control; id < v->size; id++) {
+        if (v->control[id] && dsa_str_eqz(v->bytes[id], DSA_AUTOMATON_CONTROL)
+            && !dsa_vocabulary_is_end(v, id))
+        {
+            mask[id / 32] |= 1U << id % 32;
+            any = 1;
+        }
+    }
+
+    return any;
 }
 
 

@@ -22,8 +22,11 @@
  * keeps its successor for each class of bytes, and the mask of its tokens.
  *
  * States and frames that nothing retains are dropped when there are too many;
- * they are made again when they are visited again.  The caller has a lock
- * around all functions.
+ * they are made again when they are visited again.
+ *
+ * Threads share the states: all functions but create(), free() and lock() are
+ * called with the lock.  dsa_states_mask() releases it now and then, so that
+ * other threads wait for at most about 0.1 ms.
  */
 
 #define DSA_STATES_MAX      16384   /* states at a time */
@@ -43,6 +46,9 @@ dsa_states_t *dsa_states_create(const dsa_automaton_t *a,
     const dsa_vocabulary_t *v);
 void dsa_states_free(dsa_states_t *s);              /* NULL is allowed */
 
+void dsa_states_lock(dsa_states_t *s);
+void dsa_states_unlock(dsa_states_t *s);
+
 /* The state at the front of an answer; DSA_STATE_NONE: no memory. */
 uint32_t dsa_states_start(dsa_states_t *s);
 
@@ -55,10 +61,13 @@ uint32_t dsa_states_token(dsa_states_t *s, uint32_t state, uint32_t id);
 /* 1: the answer may end in this state. */
 int dsa_states_complete(const dsa_states_t *s, uint32_t state);
 
+/* 1: dsa_states_mask() need not make the mask. */
+int dsa_states_has_mask(const dsa_states_t *s, uint32_t state);
+
 /*
- * The tokens that may follow, without those that end the answer: a mask of
- * ceil(size / 32) words, valid until the next call.  NULL: no memory.  *empty
- * is 1 if no token may follow.
+ * The tokens that may follow a state that is retained, without those that end
+ * the answer: a mask of ceil(size / 32) words, valid until the lock is released
+ * or the next call.  NULL: no memory.  *empty is 1 if no token may follow.
  *
  * A mask that needs more than DSA_STATES_WORK permits, of the first bytes that
  * come after that, only tokens of one byte.
