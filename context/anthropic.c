@@ -39,6 +39,7 @@ static const struct {
 } dsa_anthropic_fields[] = {
     { "stop", "use stop_sequences" },
     { "max_completion_tokens", "use max_tokens" },
+    { "max_thinking_tokens", "use thinking.budget_tokens" },
     { "response_format", "describe the form in the prompt" },
     { "output_format", "describe the form in the prompt" },
     { "frequency_penalty", "use temperature and top_p" },
@@ -159,7 +160,8 @@ dsa_anthropic_thinking(dsa_reader_t *r, const dsa_json_t *root)
     dsa_at_t     at = { NULL, "thinking", 0 };
     dsa_at_t     type_at = { &at, "type", 0 };
     dsa_at_t     display_at = { &at, "display", 0 };
-    dsa_json_t  *v, *type, *display;
+    dsa_at_t     budget_at = { &at, "budget_tokens", 0 };
+    dsa_json_t  *v, *type, *display, *budget;
 
     static const char  expected[] = "`enabled`, `adaptive` or `disabled`";
 
@@ -199,15 +201,21 @@ dsa_anthropic_thinking(dsa_reader_t *r, const dsa_json_t *root)
     r->chat->thinking = !dsa_str_eqz(type->text, "disabled");
     r->chat->thinking_given = 1;
 
-    return dsa_str_eqz(type->text, "enabled")
-           ? dsa_anthropic_budget(r, &at, v, root) : DSA_OK;
+    if (dsa_str_eqz(type->text, "enabled")) {
+        return dsa_anthropic_budget(r, &at, v, root);
+    }
+
+    if (dsa_read_any(v, "budget_tokens", &budget) == 1) {
+        return dsa_refuse_at(r->refusal, &budget_at, "the type `%.*s` has no "
+                             "budget; expected null or no such field",
+                             (int) type->text.len, type->text.data);
+    }
+
+    return DSA_OK;
 }
 
 
-/*
- * The budget is a target, as the published API calls it.  The model decides
- * how long it thinks, and max_tokens is the limit that counts.
- */
+/* The engine ends the reasoning when it has so many tokens. */
 
 static int
 dsa_anthropic_budget(dsa_reader_t *r, const dsa_at_t *up,
@@ -241,6 +249,8 @@ dsa_anthropic_budget(dsa_reader_t *r, const dsa_at_t *up,
         return dsa_refuse(r->refusal, &at, "`max_tokens` must be greater than "
                           "`thinking.budget_tokens`");
     }
+
+    r->chat->thinking_budget = n < UINT32_MAX ? (uint32_t) n : 0;
 
     return DSA_OK;
 }

@@ -118,6 +118,8 @@ typedef struct {
                                            outside of any model's range.  The
                                            caller checks it, because it knows
                                            the model's context */
+    uint32_t            thinking_budget;    /* tokens of reasoning, at most;
+                                               0: no limit */
     uint32_t            top_logprobs;
     dsa_str_t          *stop;
     uint32_t            n_stop;
@@ -215,6 +217,12 @@ int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
  * ids are paired in their order.
  */
 int dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal);
+
+/*
+ * 1: the answer begins with reasoning, because the prompt ends in <think>, or
+ * in the beginning of the reasoning.  The list of messages must be complete.
+ */
+int dsa_chat_reasons(const dsa_chat_t *chat);
 
 /*
  * Appends a message as one JSON object without spaces between its parts: role,

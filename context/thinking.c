@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The fields of a chat request that switch thinking on or off.
+ * The fields of a chat request that switch thinking on or off, or limit it.
  */
 
 
@@ -15,34 +15,62 @@ static int dsa_thinking_template(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_thinking_reasoning(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_thinking_effort(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name);
+static int dsa_thinking_object(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_thinking_switch(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name);
+static int dsa_thinking_budget(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *obj, const char *name);
+static int dsa_thinking_off(dsa_reader_t *r, const dsa_at_t *up,
+    const char *name);
 static int dsa_thinking_members(dsa_reader_t *r, const dsa_at_t *up,
-    const dsa_json_t *obj, const char *first, const char *second);
+    const dsa_json_t *obj, const char *const names[3], const char *expected);
 
 
 /*
  * The model has no degrees of thinking: it is on or off.  Clients use several
  * fields for it.  If a request has more than one of them, the last one in the
- * order of this function counts.
+ * order of this function counts.  Of several budgets the least counts, because
+ * each of them is a limit.
  */
 
 int
 dsa_read_thinking(dsa_reader_t *r, const dsa_json_t *root)
 {
-    dsa_at_t     at = { NULL, "thinking", 0 };
-    dsa_at_t     type_at = { &at, "type", 0 };
-    dsa_json_t  *v, *type;
-
     r->chat->thinking = dsa_str_eqz(r->chat->model, "deepseek-reasoner");
 
     if (dsa_thinking_switch(r, NULL, root, "enable_thinking") != DSA_OK
         || dsa_thinking_template(r, root) != DSA_OK
         || dsa_thinking_reasoning(r, root) != DSA_OK
-        || dsa_thinking_effort(r, NULL, root, "reasoning_effort") != DSA_OK)
+        || dsa_thinking_effort(r, NULL, root, "reasoning_effort") != DSA_OK
+        || dsa_thinking_object(r, root) != DSA_OK
+        || dsa_thinking_budget(r, NULL, root, "max_thinking_tokens")
+           == DSA_ERROR)
     {
         return DSA_ERROR;
     }
+
+    if (!r->chat->thinking) {
+
+        /* an answer without reasoning keeps any limit of it */
+
+        r->chat->thinking_budget = 0;
+    }
+
+    return DSA_OK;
+}
+
+
+/* DeepSeek's switch, with the budget that Anthropic's API has there. */
+
+static int
+dsa_thinking_object(dsa_reader_t *r, const dsa_json_t *root)
+{
+    int          rc;
+    dsa_at_t     at = { NULL, "thinking", 0 };
+    dsa_at_t     type_at = { &at, "type", 0 };
+    dsa_json_t  *v, *type;
+
+    static const char *const  names[3] = { "type", "budget_tokens" };
 
     if (dsa_read_any(root, "thinking", &v) == 0) {
         return DSA_OK;
@@ -53,9 +81,9 @@ dsa_read_thinking(dsa_reader_t *r, const dsa_json_t *root)
                                "or {\"type\": \"disabled\"}");
     }
 
-    /* above all budget_tokens: nothing here ends the reasoning early */
-
-    if (dsa_thinking_members(r, &at, v, "type", NULL) != DSA_OK) {
+    if (dsa_thinking_members(r, &at, v, names, "type or budget_tokens")
+        != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
@@ -79,7 +107,13 @@ dsa_read_thinking(dsa_reader_t *r, const dsa_json_t *root)
 
     r->chat->thinking_given = 1;
 
-    return DSA_OK;
+    rc = dsa_thinking_budget(r, &at, v, "budget_tokens");
+
+    if (rc == 1 && !r->chat->thinking) {
+        return dsa_thinking_off(r, &at, "budget_tokens");
+    }
+
+    return rc == DSA_ERROR ? DSA_ERROR : DSA_OK;
 }
 
 
@@ -91,6 +125,8 @@ dsa_thinking_template(dsa_reader_t *r, const dsa_json_t *root)
     dsa_at_t     at = { NULL, "chat_template_kwargs", 0 };
     dsa_json_t  *v;
 
+    static const char *const  names[3] = { "enable_thinking", "thinking" };
+
     if (dsa_read_any(root, "chat_template_kwargs", &v) == 0) {
         return DSA_OK;
     }
@@ -100,7 +136,7 @@ dsa_thinking_template(dsa_reader_t *r, const dsa_json_t *root)
                                "{\"thinking\": true or false}");
     }
 
-    if (dsa_thinking_members(r, &at, v, "enable_thinking", "thinking")
+    if (dsa_thinking_members(r, &at, v, names, "enable_thinking or thinking")
         != DSA_OK
         || dsa_thinking_switch(r, &at, v, "enable_thinking") != DSA_OK)
     {
@@ -111,11 +147,19 @@ dsa_thinking_template(dsa_reader_t *r, const dsa_json_t *root)
 }
 
 
+/*
+ * OpenRouter's object: a budget in it means that the model is to think, unless
+ * another member decides that.
+ */
+
 static int
 dsa_thinking_reasoning(dsa_reader_t *r, const dsa_json_t *root)
 {
+    int          rc;
     dsa_at_t     at = { NULL, "reasoning", 0 };
-    dsa_json_t  *v;
+    dsa_json_t  *v, *other;
+
+    static const char *const  names[3] = { "effort", "enabled", "max_tokens" };
 
     if (dsa_read_any(root, "reasoning", &v) == 0) {
         return DSA_OK;
@@ -126,13 +170,29 @@ dsa_thinking_reasoning(dsa_reader_t *r, const dsa_json_t *root)
                                "\"enabled\": true or false}");
     }
 
-    if (dsa_thinking_members(r, &at, v, "effort", "enabled") != DSA_OK
-        || dsa_thinking_effort(r, &at, v, "effort") != DSA_OK)
+    if (dsa_thinking_members(r, &at, v, names, "effort, enabled or max_tokens")
+        != DSA_OK
+        || dsa_thinking_effort(r, &at, v, "effort") != DSA_OK
+        || dsa_thinking_switch(r, &at, v, "enabled") != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    return dsa_thinking_switch(r, &at, v, "enabled");
+    rc = dsa_thinking_budget(r, &at, v, "max_tokens");
+
+    if (rc != 1) {
+        return rc;
+    }
+
+    if (dsa_read_any(v, "effort", &other) == 0
+        && dsa_read_any(v, "enabled", &other) == 0)
+    {
+        r->chat->thinking = 1;
+        r->chat->thinking_given = 1;
+    }
+
+    return r->chat->thinking ? DSA_OK
+                             : dsa_thinking_off(r, &at, "max_tokens");
 }
 
 
@@ -188,23 +248,61 @@ dsa_thinking_switch(dsa_reader_t *r, const dsa_at_t *up,
 }
 
 
-/*
- * Rejects members other than these two, unless they are null.  second may be
- * NULL.
- */
+/* Returns 1 if there is a budget; a larger one than any context is none. */
+
+static int
+dsa_thinking_budget(dsa_reader_t *r, const dsa_at_t *up,
+    const dsa_json_t *obj, const char *name)
+{
+    int       rc;
+    int64_t   n;
+    uint32_t  *budget;
+
+    budget = &r->chat->thinking_budget;
+
+    rc = dsa_read_integer(r, up, obj, name, 1, INT64_MAX,
+                          "[1, 9223372036854775807]", &n);
+
+    if (rc == 1 && n < UINT32_MAX && (*budget == 0 || n < *budget)) {
+        *budget = (uint32_t) n;
+    }
+
+    return rc;
+}
+
+
+/* A budget in an object that switches thinking off. */
+
+static int
+dsa_thinking_off(dsa_reader_t *r, const dsa_at_t *up, const char *name)
+{
+    dsa_at_t  at = { up, name, 0 };
+
+    return dsa_refuse_at(r->refusal, &at, "thinking is switched off beside "
+                         "it; expected null or no such field");
+}
+
+
+/* Rejects members other than these, unless they are null. */
 
 static int
 dsa_thinking_members(dsa_reader_t *r, const dsa_at_t *up,
-    const dsa_json_t *obj, const char *first, const char *second)
+    const dsa_json_t *obj, const char *const names[3], const char *expected)
 {
+    int                known;
     char               name[64];
+    size_t             i;
     dsa_at_t           at = { up, name, 0 };
     const dsa_json_t  *v;
 
     for (v = obj->first; v != NULL; v = v->next) {
-        if (v->type == DSA_JSON_NULL || dsa_str_eqz(v->key, first)
-            || (second != NULL && dsa_str_eqz(v->key, second)))
-        {
+        known = v->type == DSA_JSON_NULL;
+
+        for (i = 0; i < 3 && names[i] != NULL; i++) {
+            known |= dsa_str_eqz(v->key, names[i]);
+        }
+
+        if (known) {
             continue;
         }
 
@@ -212,14 +310,23 @@ dsa_thinking_members(dsa_reader_t *r, const dsa_at_t *up,
                         v->key.data);
 
         return dsa_refuse_at(r->refusal, &at, "this member is not supported; "
-                             "expected %s%s%s only%s", first,
-                             second != NULL ? " or " : "",
-                             second != NULL ? second : "",
-                             dsa_str_eqz(v->key, "budget_tokens")
-                             || dsa_str_eqz(v->key, "max_tokens")
-                             ? "; max_tokens of the request limits reasoning "
-                               "and answer together" : "");
+                             "expected %s only", expected);
     }
 
     return DSA_OK;
+}
+
+
+int
+dsa_chat_reasons(const dsa_chat_t *chat)
+{
+    const dsa_message_t  *last;
+
+    if (!chat->thinking || chat->n_messages == 0) {
+        return 0;
+    }
+
+    last = &chat->messages[chat->n_messages - 1];
+
+    return !last->prefix || last->content.len == 0;
 }

@@ -3,9 +3,10 @@
  * Copyright (C) The nginx-dsa authors
  *
  * The link between an nginx worker and a replica of the engine, versions 3 to
- * 5.  Version 4 adds the tiers of the prefix cache: the end of DONE and the end
+ * 6.  Version 4 adds the tiers of the prefix cache: the end of DONE and the end
  * of the control block.  Version 5 adds the fields GRAMMAR and BIAS and the
- * flag THINKING to SUBMIT.  All else is the same in all of them.
+ * flag THINKING to SUBMIT.  Version 6 adds thinking_budget to SUBMIT.  All else
+ * is the same in all of them.
  *
  * The worker connects to the replica's unix SEQPACKET socket and sends an
  * offer: the range of versions that it accepts.  The replica answers with one
@@ -47,9 +48,10 @@
 
 #define DSA_LINK_MAGIC          0x6b6e696c2d617364ULL    /* "dsa-link" */
 #define DSA_LINK_VERSION_MIN    3         /* the versions that this header */
-#define DSA_LINK_VERSION_MAX    5         /* describes */
+#define DSA_LINK_VERSION_MAX    6         /* describes */
 #define DSA_LINK_VERSION_TIERS  4         /* the first one with tiers, */
 #define DSA_LINK_VERSION_GRAMMAR  5       /* and with GRAMMAR and BIAS */
+#define DSA_LINK_VERSION_BUDGET   6       /* and with thinking_budget */
 
 #define DSA_LINK_CACHE_LINE     64
 #define DSA_LINK_ALIGN          4096
@@ -267,8 +269,8 @@ typedef struct {
 #define DSA_LINK_IGNORE_EOS     0x2U
 #define DSA_LINK_PRIVATE        0x4U    /* no other request may reuse pages of
                                            this one, nor this one another's */
-#define DSA_LINK_THINKING       0x8U    /* the prompt ends in <think>: the
-                                           grammar begins behind </think> */
+#define DSA_LINK_THINKING       0x8U    /* the answer begins with reasoning:
+                                           the grammar begins behind </think> */
 
 typedef struct {
     uint32_t    n_fields;
@@ -281,7 +283,10 @@ typedef struct {
     float       top_p;
     float       frequency_penalty;
     float       presence_penalty;
-    uint32_t    reserved;
+    uint32_t    thinking_budget;    /* with DSA_LINK_THINKING: after so many
+                                       tokens without </think>, the next token
+                                       is </think>; 0: no limit, and always 0
+                                       before DSA_LINK_VERSION_BUDGET */
     uint64_t    seed;               /* of the sampling noise */
     uint64_t    deadline_ms;        /* CLOCK_MONOTONIC; 0: none */
     uint8_t     tenant[32];         /* SHA-256; salts the prefix cache */

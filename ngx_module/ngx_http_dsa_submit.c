@@ -90,6 +90,8 @@ ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
         return NGX_ERROR;
     }
 
+    submit->reasons = dsa_chat_reasons(chat);
+
     if (ngx_http_dsa_submit_fields(submit) != NGX_OK
         || ngx_http_dsa_submit_keys(submit) != NGX_OK)
     {
@@ -125,12 +127,25 @@ ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
 }
 
 
-/* What older versions of the link do not have. */
+/* The least version of the link that has what the request needs. */
 
-static ngx_uint_t
-ngx_http_dsa_submit_constrained(const ngx_http_dsa_submit_t *submit)
+static uint32_t
+ngx_http_dsa_submit_version(const ngx_http_dsa_submit_t *submit)
 {
-    return submit->format.spec.len != 0 || submit->chat->n_bias != 0;
+    const dsa_chat_t  *chat;
+
+    chat = submit->chat;
+
+    if (submit->count) {
+        return DSA_LINK_VERSION_MIN;
+    }
+
+    if (chat->thinking_budget != 0 && submit->reasons) {
+        return DSA_LINK_VERSION_BUDGET;
+    }
+
+    return submit->format.spec.len != 0 || chat->n_bias != 0
+           ? DSA_LINK_VERSION_GRAMMAR : DSA_LINK_VERSION_MIN;
 }
 
 
@@ -250,9 +265,7 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
 
         submit->tried |= 1ULL << s->index;
 
-        if (s->link.version < DSA_LINK_VERSION_GRAMMAR
-            && ngx_http_dsa_submit_constrained(submit))
-        {
+        if (s->link.version < ngx_http_dsa_submit_version(submit)) {
             submit->outdated = 1;
             continue;
         }
@@ -401,10 +414,15 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     head.frequency_penalty = chat->frequency_penalty;
     head.presence_penalty = chat->presence_penalty;
 
+    head.thinking_budget = submit->reasons ? chat->thinking_budget : 0;
+
+    /* only a grammar and a budget depend on where the reasoning ends */
+
     head.flags = (chat->logprobs ? DSA_LINK_LOGPROBS : 0)
                  | (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
                  | (submit->private ? DSA_LINK_PRIVATE : 0)
-                 | (submit->format.spec.len != 0 && chat->thinking
+                 | (submit->reasons && (submit->format.spec.len != 0
+                                        || head.thinking_budget != 0)
                     ? DSA_LINK_THINKING : 0);
     head.seed = chat->has_seed ? chat->seed : submit->seed;
 
@@ -487,8 +505,8 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
                                  "No engine of pool \"%.*s\" that is "
                                  "available can constrain answers "
                                  "(response_format, tool_choice, strict "
-                                 "tools, logit_bias), because its version is "
-                                 "too old.",
+                                 "tools, logit_bias, a budget of reasoning), "
+                                 "because its version is too old.",
                                  (int) submit->pool->name.len,
                                  (char *) submit->pool->name.data);
 
@@ -515,7 +533,7 @@ ngx_http_dsa_submit_unsupported(const ngx_http_dsa_submit_t *submit,
 {
     return error->code == DSA_LINK_E_INVALID
            && submit->chat != NULL
-           && ngx_http_dsa_submit_constrained(submit);
+           && ngx_http_dsa_submit_version(submit) != DSA_LINK_VERSION_MIN;
 }
 
 

@@ -41,6 +41,9 @@ typedef struct {
                                                arena */
     unsigned                  private:1;    /* the cache is not shared */
     unsigned                  count:1;      /* COUNT is sent, not SUBMIT */
+    unsigned                  reasons:1;    /* the answer begins with
+                                               reasoning; set with the
+                                               prompt */
 
     dsa_prompt_t              prompt;       /* in work */
     ngx_http_dsa_field_t     *fields;       /* in work */

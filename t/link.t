@@ -14,6 +14,8 @@ use DSA::Test;
 use Test::More;
 
 my $chat = '/v1/chat/completions';
+my $last = link_version();
+my ($after, $beyond) = ($last + 1, $last + 2);
 
 
 # An engine of the next version, which also accepts this one.  Its hello is
@@ -22,12 +24,13 @@ my $chat = '/v1/chat/completions';
 my $stale = DSA::Test->new('stale');
 my $debug = DSA::Test->new('debug');
 my $t = DSA::Test->new('versions');
-my $next = $t->start_fake('model=next', 'versions=5,6');
+my $next = $t->start_fake('model=next', "versions=$last,$after");
 
 $t->start_nginx(workers => 1);
 wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 
-like($next->output, qr/^offer 3,5 version 5$/m, 'version 5 is in use');
+like($next->output, qr/^offer 3,$last version $last$/m,
+     'this version is in use');
 
 my $r = $t->post($chat, ask('hello', model => 'next'));
 is($r->{status}, 200, 'a chat with an engine of the next version');
@@ -39,13 +42,14 @@ $t->done;
 # an engine that does not accept this version
 
 $t = DSA::Test->new('no version');
-$t->start_fake('versions=6,7');
+$t->start_fake("versions=$after,$beyond");
 $t->start_nginx(workers => 1, wait => 0);
 
 wait_until(sub { $t->logged(qr/cannot be used/) >= 3 }, 10, 'three attempts');
 
 my $why = qr/engine\ "unix:[^"]*"\ cannot\ be\ used:\ it\ accepts\ versions
-             \ 6\ to\ 7\ of\ the\ link,\ and\ nginx\ accepts\ 3\ to\ 5/x;
+             \ $after\ to\ $beyond\ of\ the\ link,
+             \ and\ nginx\ accepts\ 3\ to\ $last/x;
 
 is($t->logged(qr/\[error\].*$why/), 1, 'both ranges are logged, once');
 cmp_ok($t->logged(qr/\[info\].*$why/), '>=', 2, 'and then at a lower level');
@@ -66,7 +70,7 @@ my $old = $t->start_fake('model=old', 'versions=3,3');
 $t->start_nginx(workers => 1);
 wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 
-like($old->output, qr/^offer 3,5 version 3$/m, 'version 3 is in use');
+like($old->output, qr/^offer 3,$last version 3$/m, 'version 3 is in use');
 
 for my $tiers ('', "tiers 128 64\n") {
     $r = $t->post($chat, script("prompt 1000\ncached 640\n$tiers"
@@ -129,6 +133,45 @@ for (1 .. 3) {
 
 is(scalar(submitted($four)), 0, 'the one of version 4 has none');
 like((submitted($five))[0], qr/ bias 3=2\.5 bias 17=-100/, 'the biases');
+
+$t->done;
+
+
+# Engines before version 6 cannot limit the reasoning.
+
+$t = DSA::Test->new('version 5');
+$five = $t->start_fake('model=old', 'versions=3,5');
+
+$t->start_nginx(workers => 1, server =>
+                'location /anthropic/ { dsa_pass v32; }');
+wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
+
+my %budget = (model => 'old',
+              thinking => { type => 'enabled', budget_tokens => 1024 });
+my %message = (%budget, max_tokens => 4096,
+               messages => [{ role => 'user', content => 'x' }]);
+
+for ([ $chat, ask('x', %budget), $why = qr/its version is too old/ ],
+     [ '/v1/responses', { model => 'old', input => 'x',
+                          max_thinking_tokens => 9, store => JSON::PP::false,
+                          reasoning => { effort => 'high' } }, $why ],
+     [ '/anthropic/v1/messages', \%message, $why ])
+{
+    my ($uri, $body, $text) = @$_;
+
+    $r = $t->post($uri, $body);
+    is($r->{status}, 503, "$uri: a budget");
+    like($r->{json}{error}{message}, $text, "$uri: the reason");
+}
+
+is($t->post($chat, ask('x', %$_))->{status}, 200, 'a request without a budget')
+    for { model => 'old', thinking => { type => 'enabled' } },
+        { model => 'old', max_thinking_tokens => 5 };
+
+delete $message{max_tokens};
+is($t->post('/anthropic/v1/messages/count_tokens', \%message)->{status}, 200,
+   'a count does not think');
+is(scalar(submitted($five)), 2, 'the engine has the others only');
 
 $t->done;
 

@@ -211,6 +211,7 @@ dsa_sched_sequence(dsa_sched_t *s, const dsa_sched_request_t *r)
     seq->ignore_eos = r->ignore_eos;
     seq->sampling = r->sampling;
     seq->mask = r->mask;
+    seq->mask_at = r->mask_at;
     seq->owner = r->owner;
     seq->submit_us = dsa_sched_now(s);
 
@@ -220,7 +221,8 @@ dsa_sched_sequence(dsa_sched_t *s, const dsa_sched_request_t *r)
 
     seq->needs_last = seq->sampling.frequency_penalty != 0
                       || seq->sampling.presence_penalty != 0
-                      || seq->draft != NULL || seq->mask != NULL;
+                      || seq->draft != NULL
+                      || (seq->mask != NULL && seq->mask_at == 0);
 
     for (i = 0; i < DSA_SCHED_DEPTH; i++) {
         seq->entry[i] = DSA_NO_BATCH_ENTRY;

@@ -39,9 +39,10 @@ typedef uint32_t (*dsa_sched_draft_pt)(void *owner, const uint32_t *tokens,
  * dsa_batch_seq_t: output i comes after all tokens that the handler was given
  * and drafts[0 .. i-1].  All bits are 1 before the call.  At least one id must
  * stay permitted for each output, also for outputs after a draft that an
- * earlier mask excludes; these are never accepted.
+ * earlier mask excludes; these are never accepted.  Returns 0 if all bits are
+ * still 1.
  */
-typedef void (*dsa_sched_mask_pt)(void *owner, const uint32_t *drafts,
+typedef int (*dsa_sched_mask_pt)(void *owner, const uint32_t *drafts,
     uint32_t n_drafts, uint32_t *mask, uint32_t words);
 
 
@@ -72,6 +73,11 @@ typedef struct {
     dsa_sched_draft_pt  draft;          /* NULL: no drafts.  Not called on a
                                            backend with max_outputs 1 */
     dsa_sched_mask_pt   mask;           /* NULL: no masks */
+    uint32_t            mask_at;        /* n: mask is called only for the step
+                                           that samples token n of the answer,
+                                           from 0, so that other steps need not
+                                           wait for the token before them; 0:
+                                           for every step */
     void               *owner;          /* argument of all callbacks */
 } dsa_sched_request_t;
 

@@ -107,7 +107,8 @@ struct dsa_seq_s {
     dsa_sampling_t      sampling;
     dsa_sched_draft_pt  draft;
     dsa_sched_mask_pt   mask;
-    uint32_t            needs_last;     /* 1: a step needs the last sample,
+    uint32_t            mask_at;        /* as in dsa_sched_request_t */
+    uint32_t            needs_last;     /* 1: each step needs the last sample,
                                            because penalties, drafts and masks
                                            are functions of it */
     uint32_t           *masks;          /* [max_outputs][words] with mask */

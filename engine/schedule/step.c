@@ -21,6 +21,7 @@ static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err);
 static uint32_t dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq,
     uint32_t budget);
 static void dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before);
+static int dsa_sched_masked(const dsa_seq_t *seq);
 static const uint32_t *dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq);
 
 
@@ -114,7 +115,7 @@ dsa_sched_ahead(const dsa_sched_t *s)
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
 
-        if (seq != NULL && seq->needs_last) {
+        if (seq != NULL && (seq->needs_last || dsa_sched_masked(seq))) {
             return 0;
         }
     }
@@ -421,12 +422,31 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
 }
 
 
+/* 1 if the next outputs of the sequence, or one of them, have a mask. */
+
+static int
+dsa_sched_masked(const dsa_seq_t *seq)
+{
+    uint32_t  first;
+
+    if (seq->mask == NULL || seq->mask_at == 0) {
+        return seq->mask != NULL;
+    }
+
+    first = seq->completion + seq->scheduled_samples;
+
+    return first <= seq->mask_at && seq->mask_at <= first + seq->n_draft;
+}
+
+
+/* NULL: every id is permitted. */
+
 static const uint32_t *
 dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq)
 {
     uint32_t  words;
 
-    if (seq->mask == NULL) {
+    if (!dsa_sched_masked(seq)) {
         return NULL;
     }
 
@@ -437,8 +457,7 @@ dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq)
     memset(seq->masks, 0xff,
            (size_t) (seq->n_draft + 1) * words * sizeof(uint32_t));
 
-    seq->mask(seq->owner, seq->tokens + seq->n_tokens - seq->n_draft,
-              seq->n_draft, seq->masks, words);
-
-    return seq->masks;
+    return seq->mask(seq->owner, seq->tokens + seq->n_tokens - seq->n_draft,
+                     seq->n_draft, seq->masks, words)
+           ? seq->masks : NULL;
 }

@@ -32,7 +32,11 @@ static int dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit);
 static int dsa_prepare_grammar(const dsa_service_t *service,
     dsa_request_t *r, const dsa_submit_t *submit);
-static void dsa_prepare_mask(void *owner, const uint32_t *drafts,
+static int dsa_prepare_budget(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit);
+static int dsa_prepare_think_end(const dsa_service_t *service,
+    dsa_request_t *r, const char *what, uint32_t *id);
+static int dsa_prepare_mask(void *owner, const uint32_t *drafts,
     uint32_t n_drafts, uint32_t *mask, uint32_t words);
 static int dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit);
@@ -189,6 +193,14 @@ dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
             return DSA_ERROR;
         }
 
+        if (dsa_budget_accept(&r->budget, id) != DSA_OK) {
+            (void) dsa_error(&err, "token %u to resume from is %u; expected "
+                             "%u, because the reasoning has %u tokens", i, id,
+                             r->budget.end, r->budget.most);
+            dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+            return DSA_ERROR;
+        }
+
         rc = dsa_answer_add(&r->answer, id, dsa_token_bytes(t, id),
                             dsa_token_is_special(t, id));
 
@@ -227,6 +239,15 @@ static int
 dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit)
 {
+    /* a budget that max_tokens ends first has no effect */
+
+    if (submit->head.thinking_budget != 0
+        && submit->head.thinking_budget < r->sched.max_tokens
+        && dsa_prepare_budget(service, r, submit) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
     if (submit->grammar.data != NULL
         && dsa_prepare_grammar(service, r, submit) != DSA_OK)
     {
@@ -242,6 +263,7 @@ static int
 dsa_prepare_grammar(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit)
 {
+    uint32_t             id;
     dsa_err_t            err;
     dsa_str_t            begin;
     dsa_grammar_error_t  error;
@@ -249,14 +271,12 @@ dsa_prepare_grammar(const dsa_service_t *service, dsa_request_t *r,
     begin = dsa_str("", 0);
 
     if ((submit->head.flags & DSA_LINK_THINKING) != 0) {
-        begin = dsa_str(DSA_PREPARE_THINK_END,
-                        sizeof(DSA_PREPARE_THINK_END) - 1);
+        begin = dsa_strz(DSA_PREPARE_THINK_END);
 
-        if (dsa_tokenizer_special(service->tokenizer, begin) < 0) {
-            dsa_request_reject(r, DSA_LINK_E_INVALID, "The tokenizer has no "
-                               "control token \"" DSA_PREPARE_THINK_END "\", "
-                               "behind which the structure of the answer "
-                               "would begin.");
+        if (dsa_prepare_think_end(service, r, "behind which the structure of "
+                                  "the answer would begin", &id)
+            != DSA_OK)
+        {
             return DSA_ERROR;
         }
     }
@@ -281,15 +301,56 @@ dsa_prepare_grammar(const dsa_service_t *service, dsa_request_t *r,
 }
 
 
+static int
+dsa_prepare_budget(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit)
+{
+    r->budget.most = submit->head.thinking_budget;
+
+    return dsa_prepare_think_end(service, r, "which would end the reasoning "
+                                 "when its budget is spent", &r->budget.end);
+}
+
+
+/* The id of the token that ends the reasoning; what: what needs it. */
+
+static int
+dsa_prepare_think_end(const dsa_service_t *service, dsa_request_t *r,
+    const char *what, uint32_t *id)
+{
+    int64_t    special;
+    dsa_err_t  err;
+
+    special = dsa_tokenizer_special(service->tokenizer,
+                                    dsa_strz(DSA_PREPARE_THINK_END));
+
+    if (special < 0) {
+        (void) dsa_error(&err, "The tokenizer has no control token \""
+                         DSA_PREPARE_THINK_END "\", %s.", what);
+        dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+        return DSA_ERROR;
+    }
+
+    *id = (uint32_t) special;
+
+    return DSA_OK;
+}
+
+
 /* Of the scheduler, in the step thread. */
 
-static void
+static int
 dsa_prepare_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
     uint32_t *mask, uint32_t words)
 {
     dsa_request_t  *r = owner;
 
-    dsa_constraint_mask(r->constraint, drafts, n_drafts, mask, words);
+    if (r->constraint != NULL) {
+        dsa_constraint_mask(r->constraint, drafts, n_drafts, mask, words);
+    }
+
+    return dsa_budget_mask(&r->budget, drafts, n_drafts, mask, words)
+           || r->constraint != NULL;
 }
 
 
@@ -353,7 +414,9 @@ dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     sched->weight = head->weight;
     sched->ignore_eos = (head->flags & DSA_LINK_IGNORE_EOS) != 0;
     sched->private = (head->flags & DSA_LINK_PRIVATE) != 0;
-    sched->mask = r->constraint != NULL ? dsa_prepare_mask : NULL;
+    sched->mask = r->constraint != NULL || r->budget.most != 0
+                  ? dsa_prepare_mask : NULL;
+    sched->mask_at = r->constraint == NULL ? r->budget.most : 0;
     sched->owner = r;
 
     memcpy(sched->tenant, head->tenant, sizeof(sched->tenant));

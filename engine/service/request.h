@@ -12,6 +12,7 @@
 
 #include "engine/schedule/scheduler.h"
 #include "engine/service/answer.h"
+#include "engine/service/budget.h"
 #include "engine/service/grammars.h"
 
 
@@ -86,6 +87,7 @@ struct dsa_request_s {
     dsa_bias_t             *bias;       /* of sched.sampling; NULL: none */
     dsa_constraint_t       *constraint; /* the step thread uses it; NULL:
                                            none */
+    dsa_budget_t            budget;     /* the step thread uses it */
     _Atomic uint32_t        abandoned;  /* 1: the result is not needed; set by
                                            the I/O thread */
 

@@ -701,14 +701,15 @@ dsa_step_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
     r = owner;
 
     for (i = 0; i < n; i++) {
-        if (r->constraint != NULL
-            && dsa_constraint_accept(r->constraint, samples[i].token)
-               != DSA_OK)
+        if ((r->constraint != NULL
+             && dsa_constraint_accept(r->constraint, samples[i].token)
+                != DSA_OK)
+            || dsa_budget_accept(&r->budget, samples[i].token) != DSA_OK)
         {
             /* the masks would be those of another answer from now on */
 
             dsa_log(DSA_LOG_ERR, "request %u.%u: token %u was sampled, which "
-                    "the grammar does not permit", (uint32_t) r->id,
+                    "its mask does not permit", (uint32_t) r->id,
                     (uint32_t) (r->id >> 32), samples[i].token);
 
             return DSA_FINISH_CANCELLED;

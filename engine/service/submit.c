@@ -179,6 +179,12 @@ dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
                          h->flags & ~DSA_SUBMIT_FLAGS);
     }
 
+    if (h->thinking_budget != 0 && (h->flags & DSA_LINK_THINKING) == 0) {
+        return dsa_error(err, "thinking_budget is %u, but flag 0x%x is not "
+                         "set; expected 0 for an answer without reasoning",
+                         h->thinking_budget, DSA_LINK_THINKING);
+    }
+
     if (h->top_logprobs > DSA_LINK_MAX_TOP) {
         return dsa_error(err, "top_logprobs is %u; expected 0 to %d",
                          h->top_logprobs, DSA_LINK_MAX_TOP);

@@ -97,6 +97,7 @@ typedef struct {
     uint32_t            draft_eos;      /* the draft of this answer token is
                                            EOS; 0: none */
     uint32_t            modulus;        /* of permitted ids; 0: no mask */
+    uint32_t            mask_at;        /* the token with a mask; 0: all */
     dsa_sched_usage_t   usage;
 } client_t;
 
@@ -141,6 +142,15 @@ permitted(uint32_t token, uint32_t modulus)
     }
 
     return token;
+}
+
+
+/* The modulus of a token of the answer, from 0. */
+
+static inline uint32_t
+modulus_of(const client_t *c, uint32_t index)
+{
+    return c->mask_at == 0 || index == c->mask_at ? c->modulus : 0;
 }
 
 
@@ -663,7 +673,7 @@ on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
 
     for (i = 0; i < n; i++) {
         drafts[i] = permitted(token_of(entries, n_tokens + i, c->seed),
-                              c->modulus);
+                              modulus_of(c, c->n_resume + c->n + i));
 
         if (i >= c->draft_right) {
             drafts[i] = (drafts[i] + 1) % VOCAB;
@@ -682,26 +692,36 @@ on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
 }
 
 
-static inline void
+static inline int
 on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
     uint32_t *mask, uint32_t words)
 {
-    uint32_t   i, id;
+    uint32_t   i, id, modulus;
     client_t  *c;
 
     c = owner;
 
     assert_int_equal(words, dsa_mask_words(VOCAB));
 
+    /* the step has the only token with a mask */
+
+    assert_true(c->mask_at == 0
+                || (c->mask_at >= c->n_resume + c->n
+                    && c->mask_at <= c->n_resume + c->n + n_drafts));
+
     for (i = 0; i <= n_drafts; i++) {
+        modulus = modulus_of(c, c->n_resume + c->n + i);
+
         for (id = 0; id < VOCAB; id++) {
             assert_true(dsa_mask_has(mask + (size_t) i * words, id));
 
-            if (id % c->modulus != 0) {
+            if (modulus != 0 && id % modulus != 0) {
                 mask[(size_t) i * words + id / 32] &= ~(1U << (id % 32));
             }
         }
     }
+
+    return 1;
 }
 
 
@@ -735,6 +755,7 @@ submit_ids(dsa_sched_t *s, client_t *c, uint32_t *ids, uint32_t n,
     request.sampling.presence_penalty = penalty;
     request.draft = c->draft_right + c->draft_wrong != 0 ? on_draft : NULL;
     request.mask = c->modulus != 0 ? on_mask : NULL;
+    request.mask_at = c->mask_at;
     request.owner = c;
     request.tenant[0] = (uint8_t) ids[0];
 
@@ -792,7 +813,8 @@ check_answer(const client_t *c)
 
     for (i = 0; i < c->n; i++, n++) {
         assert_int_equal(c->answer[i],
-                         permitted(token_of(entries, n, c->seed), c->modulus));
+                         permitted(token_of(entries, n, c->seed),
+                                   modulus_of(c, c->n_resume + i)));
         entries[n] = entry_of(entries[n - 1], c->answer[i]);
     }
 

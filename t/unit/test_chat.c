@@ -234,18 +234,24 @@ static const struct {
     { R("\"thinking\":{\"type\":1}"), "thinking.type", "integer `1`" },
     { R("\"thinking\":{\"type\":\"on\"}"), "thinking.type",
       "unknown variant `on`, expected `enabled` or `disabled`" },
-    { R("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}"),
+    { R("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":0}"),
       "thinking.budget_tokens",
-      "expected type only; max_tokens of the request limits reasoning and "
-      "answer together" },
+      "Invalid budget_tokens value, the valid range of budget_tokens is [1," },
+    { R("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":\"9\"}"),
+      "thinking.budget_tokens", "expected an integer" },
+    { R("\"thinking\":{\"type\":\"disabled\",\"budget_tokens\":1024}"),
+      "thinking.budget_tokens",
+      "thinking is switched off beside it; expected null or no such field" },
     { R("\"thinking\":{\"type\":\"enabled\",\"level\":1}"), "thinking.level",
-      "this member is not supported; expected type only" },
-    { R("\"max_thinking_tokens\":1024"), "max_thinking_tokens",
-      "expected null or no such field; use max_tokens" },
+      "this member is not supported; expected type or budget_tokens only" },
+    { R("\"max_thinking_tokens\":0"), "max_thinking_tokens",
+      "the valid range of max_thinking_tokens is [1," },
+    { R("\"max_thinking_tokens\":1.5"), "max_thinking_tokens",
+      "expected an integer" },
     { R("\"max_reasoning_tokens\":1024"), "max_reasoning_tokens",
-      "expected null or no such field; use max_tokens" },
+      "expected null or no such field; use max_thinking_tokens" },
     { R("\"thinking_budget\":1024"), "thinking_budget",
-      "expected null or no such field; use max_tokens" },
+      "expected null or no such field; use max_thinking_tokens" },
     { R("\"reasoning_effort\":\"huge\""), "reasoning_effort",
       "unknown variant `huge`, expected one of `none`" },
     { R("\"reasoning_effort\":3"), "reasoning_effort", "a string" },
@@ -254,8 +260,14 @@ static const struct {
       "unknown variant `huge`" },
     { R("\"reasoning\":{\"effort\":\"low\",\"enabled\":1}"),
       "reasoning.enabled", "expected a boolean" },
-    { R("\"reasoning\":{\"max_tokens\":9}"), "reasoning.max_tokens",
-      "not supported; expected effort or enabled" },
+    { R("\"reasoning\":{\"max_tokens\":-1}"), "reasoning.max_tokens",
+      "the valid range of max_tokens is [1," },
+    { R("\"reasoning\":{\"max_tokens\":9,\"enabled\":false}"),
+      "reasoning.max_tokens", "thinking is switched off beside it" },
+    { R("\"reasoning\":{\"max_tokens\":9,\"effort\":\"none\"}"),
+      "reasoning.max_tokens", "thinking is switched off beside it" },
+    { R("\"reasoning\":{\"exclude\":true}"), "reasoning.exclude",
+      "not supported; expected effort, enabled or max_tokens only" },
     { R("\"enable_thinking\":\"yes\""), "enable_thinking", "a boolean" },
     { R("\"chat_template_kwargs\":[]"), "chat_template_kwargs",
       "{\"thinking\": true or false}" },
@@ -730,6 +742,99 @@ test_thinking(void **state)
 }
 
 
+#define BUDGET(n)  "\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":" n "}"
+#define MOST(n)    "\"max_thinking_tokens\":" n
+
+/* Of several limits the least counts; without thinking there is none. */
+
+static void
+test_budget(void **state)
+{
+    size_t        i;
+    dsa_chat_t    chat;
+    dsa_arena_t  *arena;
+
+    static const struct {
+        const char  *in;
+        int          thinking;
+        uint32_t     budget;
+    } t[] = {
+        { MODEL("deepseek-reasoner", ""), 1, 0 },
+        { MODEL("m", "," BUDGET("1")), 1, 1 },
+        { MODEL("m", "," BUDGET("1024.0")), 1, 1024 },
+        { MODEL("m", "," BUDGET("null")), 1, 0 },
+        { MODEL("m", "," BUDGET("4294967294")), 1, 4294967294U },
+        { MODEL("m", "," BUDGET("4294967295")), 1, 0 },
+        { MODEL("m", "," BUDGET("9223372036854775807")), 1, 0 },
+        { MODEL("m", "," MOST("7")), 0, 0 },
+        { MODEL("deepseek-reasoner", "," MOST("7")), 1, 7 },
+        { MODEL("deepseek-reasoner", "," MOST("null")), 1, 0 },
+        { MODEL("deepseek-reasoner",
+                "," MOST("7") ",\"thinking\":{\"type\":\"disabled\"}"), 0, 0 },
+        { MODEL("m", "," MOST("7") "," BUDGET("8")), 1, 7 },
+        { MODEL("m", "," MOST("8") "," BUDGET("7")), 1, 7 },
+        { MODEL("m", "," MOST("8") "," BUDGET("4294967295")), 1, 8 },
+        { MODEL("m", ",\"reasoning\":{\"max_tokens\":9}"), 1, 9 },
+        { MODEL("m", ",\"reasoning\":{\"max_tokens\":9,\"effort\":\"low\"}"),
+          1, 9 },
+        { MODEL("m", ",\"reasoning\":{\"max_tokens\":9,\"enabled\":true},"
+                BUDGET("3")), 1, 3 },
+        { MODEL("m", ",\"reasoning\":{\"max_tokens\":9},"
+                "\"thinking\":{\"type\":\"disabled\"}"), 0, 0 }
+    };
+
+    arena = dsa_arena_create(MEMORY);
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        must_read(&chat, arena, t[i].in);
+        assert_int_equal(chat.thinking, t[i].thinking);
+        assert_int_equal(chat.thinking_budget, t[i].budget);
+        assert_int_equal(dsa_chat_reasons(&chat), t[i].thinking);
+    }
+
+    dsa_arena_destroy(arena);
+}
+
+
+/* A prefix that has content begins behind the reasoning. */
+
+static void
+test_reasons(void **state)
+{
+    char          text[300];
+    size_t        i;
+    dsa_chat_t    chat;
+    dsa_arena_t  *arena;
+
+    static const struct {
+        const char  *message;
+        int          reasons;
+    } t[] = {
+        { "{\"role\":\"user\",\"content\":\"q\"}", 1 },
+        { "{\"role\":\"assistant\",\"content\":\"a\",\"prefix\":true}", 0 },
+        { "{\"role\":\"assistant\",\"content\":\"\",\"prefix\":true,"
+          "\"reasoning_content\":\"r\"}", 1 },
+        { "{\"role\":\"assistant\",\"content\":\"a\",\"prefix\":true,"
+          "\"reasoning_content\":\"r\"}", 0 }
+    };
+
+    arena = dsa_arena_create(MEMORY);
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        (void) snprintf(text, sizeof(text), "{\"model\":\"deepseek-reasoner\""
+                        ",\"messages\":[{\"role\":\"user\",\"content\":"
+                        "\"q\"},%s]}", t[i].message);
+        must_read(&chat, arena, text);
+        assert_int_equal(dsa_chat_reasons(&chat), t[i].reasons);
+
+        chat.thinking = 0;
+        assert_int_equal(dsa_chat_reasons(&chat), 0);
+    }
+
+    dsa_arena_destroy(arena);
+}
+
+
 int
 main(void)
 {
@@ -738,7 +843,9 @@ main(void)
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_unsupported),
         cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_thinking)
+        cmocka_unit_test(test_thinking),
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_reasons)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

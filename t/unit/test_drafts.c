@@ -447,6 +447,63 @@ test_masks(void **state)
 
 
 /*
+ * A mask of one token of the answer: only its step waits for the token before
+ * it, and the other tokens are those without a mask.
+ */
+
+static void
+test_mask_of_one_token(void **state)
+{
+    fake_t       *f;
+    client_t     *c;
+    uint32_t      i, at;
+    dsa_sched_t  *s;
+
+    for (at = 1; at < 40; at += 6) {
+        c = calloc(4, sizeof(client_t));
+        assert_non_null(c);
+        s = start(&f, 100, 4, 1000);
+
+        c[0].modulus = 3;
+        c[0].mask_at = at;
+        submit(s, &c[0], 0, 1, 60, 40, 1);
+        run(s);
+        check(&c[0], 40, DSA_FINISH_LENGTH);
+        assert_int_equal(f->inputs_from, depth == 2 ? 38 : 0);
+
+        /* beyond the answer there is nothing to wait for */
+
+        c[0].mask_at = 40;
+        submit(s, &c[0], 0, 2, 60, 40, 1);
+        run(s);
+        check(&c[0], 40, DSA_FINISH_LENGTH);
+        assert_int_equal(f->inputs_from, depth == 2 ? 38 + 39 : 0);
+
+        /* beside others, and with drafts */
+
+        for (i = 0; i < 4; i++) {
+            c[i].seed = i;
+            c[i].modulus = 2 + i;
+            c[i].mask_at = i == 3 ? 0 : at + i;
+            c[i].draft_right = i == 1 ? 3 : 0;
+            c[i].draft_wrong = i == 1 ? 2 : 0;
+            submit(s, &c[i], i, i, 60, 40, 1);
+        }
+
+        run(s);
+
+        for (i = 0; i < 4; i++) {
+            check(&c[i], 40, DSA_FINISH_LENGTH);
+        }
+
+        check_free(s);
+        finish(s, f);
+        free(c);
+    }
+}
+
+
+/*
  * An answer of 80 tokens that goes on after its first n elsewhere has the same
  * other tokens and counts.
  */
@@ -667,6 +724,7 @@ main(void)
         cmocka_unit_test(test_unsupported),
         cmocka_unit_test(test_soak),
         cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_mask_of_one_token),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_resume_bounds),
         cmocka_unit_test(test_null)

@@ -58,7 +58,7 @@ on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
 
 /* Permits every third id: token i of the answer has id % 3 == i % 3. */
 
-static void
+static int
 on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
     uint32_t *mask, uint32_t words)
 {
@@ -72,6 +72,8 @@ on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
             }
         }
     }
+
+    return 1;
 }
 
 

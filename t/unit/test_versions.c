@@ -171,7 +171,8 @@ test_record(void **state)
     done.host_tokens = 128;
     done.redis_tokens = 64;
 
-    for (version = 3; version <= 5; version++) {
+    for (version = 3; version <= DSA_LINK_VERSION_MAX;
+         version++) {
         assert_int_equal(dsa_record_done(&in, version, 9, &done), DSA_OK);
         (void) dsa_link_commit(&in);
 

@@ -12,7 +12,8 @@ use IO::Socket::UNIX;
 
 use DSA::Wait qw/ slow /;
 
-our @EXPORT = qw/ ask script tokens ctl submitted cancelled finished /;
+our @EXPORT = qw/ ask script tokens ctl submitted cancelled finished
+                  link_version /;
 
 
 # A chat request whose user says TEXT.
@@ -71,6 +72,18 @@ sub ctl {
 sub submitted { grep { /^submit / } split /\n/, $_[0]->output }
 sub cancelled { grep { /^cancelled / } split /\n/, $_[0]->output }
 sub finished { grep { /^(?:done|error) / } split /\n/, $_[0]->output }
+
+
+# The last version of the link that this tree has.
+
+sub link_version {
+    my $header = 'engine/link.h';
+
+    open my $in, '<', $header or die "cannot open $header: $!\n";
+    my ($version) = map { /^#define DSA_LINK_VERSION_MAX\s+(\d+)/ } <$in>;
+
+    return $version // die "$header has no DSA_LINK_VERSION_MAX\n";
+}
 
 
 1;
