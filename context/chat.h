@@ -80,7 +80,8 @@ typedef enum {
     DSA_WINDOW_UNSET = 0,               /* the server's default */
     DSA_WINDOW_NONE,
     DSA_WINDOW_DISCARD_75,
-    DSA_WINDOW_DISCARD_ALL
+    DSA_WINDOW_DISCARD_ALL,
+    DSA_WINDOW_SUMMARY
 } dsa_window_e;
 
 

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "context/summary.h"
 #include "context/window.h"
 
 
@@ -26,7 +27,8 @@ static uint64_t dsa_window_bytes(const dsa_window_t *w, uint32_t point);
 static const char *const  dsa_window_names[] = {
     [DSA_WINDOW_NONE] = "none",
     [DSA_WINDOW_DISCARD_75] = "discard_75",
-    [DSA_WINDOW_DISCARD_ALL] = "discard_all"
+    [DSA_WINDOW_DISCARD_ALL] = "discard_all",
+    [DSA_WINDOW_SUMMARY] = "summary"
 };
 
 
@@ -37,14 +39,17 @@ dsa_window_init(dsa_window_t *w, dsa_arena_t *arena, const dsa_chat_t *chat,
     size_t  n;
 
     assert(chat->n_messages != 0 && threshold != 0);
-    assert(strategy == DSA_WINDOW_DISCARD_75
-           || strategy == DSA_WINDOW_DISCARD_ALL);
+    assert(strategy != DSA_WINDOW_UNSET && strategy != DSA_WINDOW_NONE);
 
     memset(w, 0, sizeof(dsa_window_t));
 
     w->chat = chat;
     w->strategy = strategy;
     w->threshold = threshold;
+
+    if (strategy == DSA_WINDOW_SUMMARY) {
+        w->reserve = dsa_summary_reserve(threshold);
+    }
 
     /* each round and each point takes a message, and the end is a point */
 
@@ -199,6 +204,15 @@ dsa_window_chat(const dsa_window_t *w, dsa_arena_t *arena, dsa_chat_t *chat)
     for (i = 0; i < end; i++) {
         if (round < w->cut && i == w->rounds[round].first) {
             i = w->rounds[round++].end - 1;
+
+            if (round == w->cut && w->summary.len != 0) {
+                memset(m, 0, sizeof(dsa_message_t));
+                m->role = DSA_ROLE_USER;
+                m->content = w->summary;
+                m++;
+                chat->n_messages++;
+            }
+
             continue;
         }
 
@@ -218,13 +232,24 @@ dsa_window_chat(const dsa_window_t *w, dsa_arena_t *arena, dsa_chat_t *chat)
 }
 
 
+uint32_t
+dsa_window_limit(const dsa_window_t *w)
+{
+    if (w->cut == 0) {
+        return w->threshold;
+    }
+
+    return w->threshold > w->reserve ? w->threshold - w->reserve : 0;
+}
+
+
 int
 dsa_window_counted(dsa_window_t *w, uint32_t tokens)
 {
     int       over;
     uint32_t  i;
 
-    over = tokens > w->threshold;
+    over = tokens > dsa_window_limit(w);
 
     if (w->searching) {
         if (over) {
@@ -290,7 +315,8 @@ dsa_window_guess(const dsa_window_t *w)
 
         bytes = (double) (dsa_window_bytes(w, w->high) - from);
         tokens = (double) w->high_tokens - w->low_tokens;
-        want = from + bytes * ((double) w->threshold - w->low_tokens) / tokens;
+        want = from + bytes * ((double) dsa_window_limit(w) - w->low_tokens)
+                      / tokens;
 
         while (low < high) {
             i = low + (high - low) / 2;

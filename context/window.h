@@ -22,7 +22,8 @@
  * A cut is defined by a replay: as if the client had sent one request at each
  * point, beginning with a cut of 0 rounds.  At the first point whose prompt
  * without these rounds exceeds the threshold, more rounds leave: of those that
- * are left, three quarters, rounded up (discard_75), or all (discard_all).
+ * are left, three quarters, rounded up (discard_75), or all (discard_all,
+ * summary).
  * The replay goes on with the new cut, from the same point.  So the cut is a
  * pure function of the history: requests of a growing conversation have the
  * same cut until the prompt exceeds the threshold again, and their prompts
@@ -32,6 +33,11 @@
  * point to point, so the next overflow is found by a search, which counts few
  * prompts.  For this, reasoning in front of the last user message, which is
  * not in the present prompt, counts as absent in the earlier prompts as well.
+ *
+ * With the strategy summary, a user message with a summary of the rounds that
+ * left stands in the place of the last one of them (summary.h).  The replay
+ * does not depend on its text: from the first cut on, the threshold is reduced
+ * by as many tokens as this message may have.
  */
 
 typedef struct {
@@ -56,10 +62,13 @@ typedef struct {
     uint32_t               point;       /* whose prompt is to be counted */
     uint32_t               last;        /* the last point */
     dsa_window_point_t    *points;      /* [last + 1] */
+    dsa_str_t              summary;     /* set by the caller: the content of
+                                           the message; empty: there is none */
 
     const dsa_chat_t      *chat;
     dsa_window_e           strategy;
     uint32_t               threshold;   /* tokens */
+    uint32_t               reserve;     /* of them, for a summary */
     uint32_t               user;        /* the last user message; 0: none */
     uint32_t               n_rounds;
     dsa_window_round_t    *rounds;
@@ -80,9 +89,8 @@ typedef struct {
 
 /*
  * Begins a replay for a chat that dsa_chat_check() has accepted, which must
- * outlive it.  strategy: discard_75 or discard_all.  threshold: tokens; a
- * prompt may have as many.  The arrays are allocated from arena.  DSA_ERROR:
- * out of memory.
+ * outlive it.  strategy: not none.  threshold: tokens; a prompt may have as
+ * many.  The arrays are allocated from arena.  DSA_ERROR: out of memory.
  */
 int dsa_window_init(dsa_window_t *w, dsa_arena_t *arena,
     const dsa_chat_t *chat, dsa_window_e strategy, uint32_t threshold);
@@ -96,11 +104,14 @@ int dsa_window_init(dsa_window_t *w, dsa_arena_t *arena,
 int dsa_window_chat(const dsa_window_t *w, dsa_arena_t *arena,
     dsa_chat_t *chat);
 
+/* How many tokens that prompt may have without a summary. */
+uint32_t dsa_window_limit(const dsa_window_t *w);
+
 /*
  * The prompt of that chat has so many tokens; if this is at most the
- * threshold, an upper bound will do.  DSA_AGAIN: another prompt is to be
- * counted; DSA_OK: w->cut is final.  The prompt then is within the threshold,
- * or no more rounds may leave.
+ * limit, an upper bound will do.  DSA_AGAIN: another prompt is to be
+ * counted; DSA_OK: w->cut is final.  The prompt then is within the limit, or
+ * no more rounds may leave.
  */
 int dsa_window_counted(dsa_window_t *w, uint32_t tokens);
 

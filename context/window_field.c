@@ -13,7 +13,8 @@
 #include "context/window.h"
 
 
-#define DSA_WINDOW_EXPECTED  "one of `none`, `discard_75`, `discard_all`"
+#define DSA_WINDOW_EXPECTED  "one of `none`, `discard_75`, `discard_all`, " \
+                             "`summary`"
 
 
 static int dsa_window_members(dsa_reader_t *r, const dsa_at_t *up,

@@ -469,7 +469,9 @@ ngx_http_dsa_events_cut(ngx_http_dsa_request_t *req)
     }
 
     if (req->answer.accepted
-        && (req->answer.begun || req->record->usage.completion != 0))
+        && (req->answer.begun
+            || req->record->usage.completion
+               != req->record->before.completion))
     {
         ngx_http_dsa_events_complete(req, 0);
         return;

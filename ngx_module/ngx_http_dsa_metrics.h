@@ -45,7 +45,7 @@ typedef enum {
 
 /* one more than the last dsa_window_e */
 
-#define NGX_HTTP_DSA_CONTEXTS     4
+#define NGX_HTTP_DSA_CONTEXTS     5
 
 
 /* status codes that are counted one by one, and one for all others */
@@ -78,6 +78,11 @@ typedef struct {
     uint64_t                  context_calls;    /* tool calls that left */
     uint64_t                  context_found;    /* cuts that Redis had */
     uint64_t                  context_counts;   /* prompts that were counted */
+    uint64_t                  summary_made;
+    uint64_t                  summary_found;    /* that Redis had */
+    uint64_t                  summary_failed;
+    uint64_t                  summary_prompt;   /* tokens, of prompt and */
+    uint64_t                  summary_completion;   /* completion */
     uint64_t                  retention_restored;   /* messages */
     uint64_t                  retention_changed;
     uint64_t                  retention_missing;

@@ -337,6 +337,28 @@ ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
                                 "Prompts whose tokens an engine has counted "
                                 "for a context strategy.",
                                 total->context_counts);
+
+    ngx_http_dsa_prometheus_head(b, "dsa_context_summaries_total", "counter",
+                                 "Summaries for the context strategy "
+                                 "\"summary\".");
+
+    dsa_buf_printf(b, "dsa_context_summaries_total{result=\"made\"} %" PRIu64
+                   "\n"
+                   "dsa_context_summaries_total{result=\"remembered\"} %"
+                   PRIu64 "\n"
+                   "dsa_context_summaries_total{result=\"failed\"} %" PRIu64
+                   "\n", total->summary_made, total->summary_found,
+                   total->summary_failed);
+
+    ngx_http_dsa_prometheus_head(b, "dsa_context_summary_tokens_total",
+                                 "counter", "Tokens of these summaries, which "
+                                 "the totals of tokens include.");
+
+    dsa_buf_printf(b, "dsa_context_summary_tokens_total{kind=\"prompt\"} %"
+                   PRIu64 "\n"
+                   "dsa_context_summary_tokens_total{kind=\"completion\"} %"
+                   PRIu64 "\n", total->summary_prompt,
+                   total->summary_completion);
 }
 
 

@@ -92,6 +92,14 @@ ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
 
     submit->reasons = dsa_chat_reasons(chat);
 
+    return ngx_http_dsa_submit_prompt(submit, failure);
+}
+
+
+ngx_int_t
+ngx_http_dsa_submit_prompt(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure)
+{
     if (ngx_http_dsa_submit_fields(submit) != NGX_OK
         || ngx_http_dsa_submit_keys(submit) != NGX_OK)
     {

@@ -82,6 +82,12 @@ ngx_int_t ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_failure_t *failure);
 
 /*
+ * The same for a prompt that is encoded already; it and its texts are in work.
+ */
+ngx_int_t ngx_http_dsa_submit_prompt(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure);
+
+/*
  * The failure after a prompt was not encoded into this arena, because of err;
  * param: the field that has the prompt.
  */

@@ -76,17 +76,23 @@ ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_record_t *record,
 }
 
 
-/* Sets the prompt's part of usage to what ACCEPTED reported. */
+/*
+ * Sets the prompt's part of usage to what ACCEPTED reported, and adds that of
+ * the earlier calls.
+ */
 
 void
 ngx_http_dsa_usage_record_prompt(const ngx_http_dsa_usage_record_t *record,
     ngx_http_dsa_usage_t *usage)
 {
-    usage->prompt = record->prompt_tokens;
-    usage->cached = record->cached_tokens;
-    usage->tier[DSA_LINK_TIER_GPU] = record->cached_tokens;
-    usage->tier[DSA_LINK_TIER_HOST] = 0;
-    usage->tier[DSA_LINK_TIER_REDIS] = 0;
+    const ngx_http_dsa_usage_t  *before = &record->before;
+
+    usage->prompt = before->prompt + record->prompt_tokens;
+    usage->cached = before->cached + record->cached_tokens;
+    usage->tier[DSA_LINK_TIER_GPU] = before->tier[DSA_LINK_TIER_GPU]
+                                     + record->cached_tokens;
+    usage->tier[DSA_LINK_TIER_HOST] = before->tier[DSA_LINK_TIER_HOST];
+    usage->tier[DSA_LINK_TIER_REDIS] = before->tier[DSA_LINK_TIER_REDIS];
 }
 
 
@@ -98,7 +104,7 @@ ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_record_t *record,
 
     usage->completion += n;
 
-    if (usage->completion != 0) {
+    if (usage->completion != record->before.completion) {
         ngx_http_dsa_usage_record_prompt(record, usage);
     }
 }
@@ -108,18 +114,33 @@ void
 ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
     const dsa_link_done_t *done)
 {
-    ngx_http_dsa_usage_t  *usage = &record->usage;
+    ngx_http_dsa_usage_t        *usage = &record->usage;
+    const ngx_http_dsa_usage_t  *before = &record->before;
 
-    usage->prompt = done->prompt_tokens;
-    usage->cached = done->cached_tokens;
-    usage->tier[DSA_LINK_TIER_GPU] = done->cached_tokens - done->host_tokens
+    usage->prompt = before->prompt + done->prompt_tokens;
+    usage->cached = before->cached + done->cached_tokens;
+    usage->tier[DSA_LINK_TIER_GPU] = before->tier[DSA_LINK_TIER_GPU]
+                                     + done->cached_tokens - done->host_tokens
                                      - done->redis_tokens;
-    usage->tier[DSA_LINK_TIER_HOST] = done->host_tokens;
-    usage->tier[DSA_LINK_TIER_REDIS] = done->redis_tokens;
-    usage->completion = done->completion_tokens;
+    usage->tier[DSA_LINK_TIER_HOST] = before->tier[DSA_LINK_TIER_HOST]
+                                      + done->host_tokens;
+    usage->tier[DSA_LINK_TIER_REDIS] = before->tier[DSA_LINK_TIER_REDIS]
+                                       + done->redis_tokens;
+    usage->completion = before->completion + done->completion_tokens;
     usage->reasoning = ngx_min(usage->reasoning, usage->completion);
 
     ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_QUEUE, done->queue_ms, 1);
+}
+
+
+void
+ngx_http_dsa_usage_record_next(ngx_http_dsa_usage_record_t *record)
+{
+    assert(record->call.session == NULL);
+
+    record->before = record->usage;
+    record->prompt_tokens = 0;
+    record->cached_tokens = 0;
 }
 
 

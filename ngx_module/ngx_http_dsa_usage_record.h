@@ -37,6 +37,8 @@ typedef struct {
                                                delay */
     ngx_http_dsa_redis_t     *redis;        /* NULL: no ledger */
     ngx_http_dsa_usage_t      usage;
+    ngx_http_dsa_usage_t      before;       /* of usage: what earlier calls of
+                                               the request were charged with */
     uint32_t                  prompt_tokens;    /* of ACCEPTED */
     uint32_t                  cached_tokens;
     size_t                    id_len;
@@ -74,6 +76,12 @@ void ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_record_t *record,
     uint32_t n);
 void ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
     const dsa_link_done_t *done);
+
+/*
+ * The call has ended, and another one follows: its tokens are added to those
+ * of the calls before it.
+ */
+void ngx_http_dsa_usage_record_next(ngx_http_dsa_usage_record_t *record);
 
 /*
  * Counts the usage and writes it to the ledger, once.  entry is zero but for

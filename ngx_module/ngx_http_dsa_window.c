@@ -16,6 +16,7 @@
 
 static void ngx_http_dsa_window_waited(void *data);
 static void ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win);
+static ngx_int_t ngx_http_dsa_window_replay(ngx_http_dsa_window_t *win);
 static ngx_str_t *ngx_http_dsa_window_model(ngx_http_dsa_submit_t *submit);
 static void ngx_http_dsa_window_step(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_looked(void *data);
@@ -24,6 +25,14 @@ static ngx_int_t ngx_http_dsa_window_count(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
     ngx_http_dsa_event_e event, const void *data);
 static void ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_end(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_summarize(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_made(void *data, ngx_int_t rc);
+static void ngx_http_dsa_window_insert(ngx_http_dsa_window_t *win,
+    const dsa_buf_t *text);
+static void ngx_http_dsa_window_inserted(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_discard(ngx_http_dsa_window_t *win,
+    const char *why);
 static void ngx_http_dsa_window_apply(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_no_memory(ngx_http_dsa_window_t *win);
 
@@ -32,6 +41,7 @@ ngx_conf_enum_t  ngx_http_dsa_window_strategies[] = {
     { ngx_string("none"), DSA_WINDOW_NONE },
     { ngx_string("discard_75"), DSA_WINDOW_DISCARD_75 },
     { ngx_string("discard_all"), DSA_WINDOW_DISCARD_ALL },
+    { ngx_string("summary"), DSA_WINDOW_SUMMARY },
     { ngx_null_string, 0 }
 };
 
@@ -126,12 +136,10 @@ ngx_http_dsa_window_waited(void *data)
 static void
 ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win)
 {
-    uint32_t  context;
-
-    context = ngx_http_dsa_pool_context(win->submit->pool,
+    win->context = ngx_http_dsa_pool_context(win->submit->pool,
                                         ngx_http_dsa_window_model(win->submit));
 
-    win->threshold = (uint64_t) context * win->percent / 100;
+    win->threshold = (uint64_t) win->context * win->percent / 100;
 
     if (win->threshold == 0) {
 
@@ -141,6 +149,20 @@ ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win)
         return;
     }
 
+    if (ngx_http_dsa_window_replay(win) != NGX_OK) {
+        ngx_http_dsa_window_no_memory(win);
+        return;
+    }
+
+    ngx_http_dsa_window_step(win);
+}
+
+
+/* Begins a replay; NGX_ERROR: out of memory. */
+
+static ngx_int_t
+ngx_http_dsa_window_replay(ngx_http_dsa_window_t *win)
+{
     win->memory = dsa_arena_create(NGX_HTTP_DSA_ARENA(win->full.n_messages
                                                   * sizeof(dsa_message_t)));
 
@@ -149,11 +171,10 @@ ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win)
                            win->full.window, win->threshold)
            != DSA_OK)
     {
-        ngx_http_dsa_window_no_memory(win);
-        return;
+        return NGX_ERROR;
     }
 
-    ngx_http_dsa_window_step(win);
+    return NGX_OK;
 }
 
 
@@ -195,6 +216,12 @@ ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
         }
 
         win->counted = 0;
+
+        if (win->summarized) {
+            ngx_http_dsa_window_inserted(win);
+            return;
+        }
+
         rc = dsa_window_counted(&win->replay, win->tokens);
 
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP, win->request->connection->log, 0,
@@ -215,7 +242,7 @@ ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
 
     } while (rc == DSA_AGAIN);
 
-    ngx_http_dsa_window_apply(win);
+    ngx_http_dsa_window_end(win);
 }
 
 
@@ -269,13 +296,15 @@ ngx_http_dsa_window_encode(ngx_http_dsa_window_t *win)
 static ngx_int_t
 ngx_http_dsa_window_count(ngx_http_dsa_window_t *win)
 {
-    uint32_t                 i;
+    uint32_t                 i, limit;
     ngx_int_t                rc;
     ngx_http_dsa_field_t    *fields;
     ngx_http_dsa_submit_t   *submit;
     ngx_http_dsa_session_t  *s;
 
-    if (win->prompt.bytes <= win->threshold) {
+    limit = win->summarized ? win->threshold : dsa_window_limit(&win->replay);
+
+    if (win->prompt.bytes <= limit) {
         win->tokens = win->prompt.bytes;
         return NGX_OK;
     }
@@ -401,6 +430,182 @@ ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win)
 }
 
 
+/* The replay has ended. */
+
+static void
+ngx_http_dsa_window_end(ngx_http_dsa_window_t *win)
+{
+    if (win->full.window != DSA_WINDOW_SUMMARY || win->replay.cut == 0) {
+        ngx_http_dsa_window_apply(win);
+        return;
+    }
+
+    win->rest = win->tokens;
+
+    if (win->rest > win->context
+        || win->context - win->rest < win->replay.reserve)
+    {
+        ngx_http_dsa_window_discard(win, "the rest of the prompt leaves no "
+                                    "room for it");
+        return;
+    }
+
+    if (win->stored.found == win->replay.cut) {
+        win->report.summary = "remembered";
+        ngx_http_dsa_window_insert(win, &win->stored.summary);
+        return;
+    }
+
+    if (win->submit->count) {
+        ngx_http_dsa_window_apply(win);
+        return;
+    }
+
+    ngx_http_dsa_window_summarize(win);
+}
+
+
+static void
+ngx_http_dsa_window_summarize(ngx_http_dsa_window_t *win)
+{
+    ngx_http_dsa_summary_t        *sum;
+    ngx_http_dsa_window_memory_t  *stored;
+
+    sum = &win->summary;
+    sum->request = win->request;
+    sum->submit = win->submit;
+    sum->record = win->record;
+    sum->failure = win->failure;
+    sum->handler = ngx_http_dsa_window_made;
+    sum->data = win;
+
+    stored = &win->stored;
+
+    ngx_http_dsa_summary_start(sum, &win->replay,
+                               dsa_str(stored->summary.data,
+                                       stored->summary.len),
+                               stored->found);
+}
+
+
+/* The handler of a summary. */
+
+static void
+ngx_http_dsa_window_made(void *data, ngx_int_t rc)
+{
+    ngx_http_dsa_window_t *win = data;
+
+    win->report.usage = win->summary.usage;
+
+    ngx_http_dsa_metrics_add(summary_prompt, win->summary.usage.prompt);
+    ngx_http_dsa_metrics_add(summary_completion,
+                             win->summary.usage.completion);
+
+    switch (rc) {
+
+    case NGX_OK:
+        win->report.summary = "made";
+        ngx_http_dsa_window_insert(win, &win->summary.text);
+        return;
+
+    case NGX_DECLINED:
+        ngx_http_dsa_window_discard(win, win->summary.why);
+        return;
+
+    default: /* NGX_ERROR */
+        ngx_http_dsa_metrics_add(summary_failed, 1);
+        win->handler(win->data, NGX_ERROR);
+        return;
+    }
+}
+
+
+/* Puts a summary into the prompt, and has the prompt counted. */
+
+static void
+ngx_http_dsa_window_insert(ngx_http_dsa_window_t *win, const dsa_buf_t *text)
+{
+    win->replay.summary = dsa_str(text->data, text->len);
+    win->summarized = 1;
+
+    ngx_http_dsa_window_step(win);
+}
+
+
+/*
+ * The prompt with the summary is counted.  The summary may exceed its reserve,
+ * because its text can have more tokens than were sampled, or because the
+ * record in Redis is not what this server has written.
+ */
+
+static void
+ngx_http_dsa_window_inserted(ngx_http_dsa_window_t *win)
+{
+    ngx_uint_t  remembered;
+
+    remembered = win->replay.summary.data == win->stored.summary.data;
+
+    if (win->tokens <= ngx_max(win->threshold,
+                               win->rest + win->replay.reserve))
+    {
+        if (remembered) {
+            ngx_http_dsa_metrics_add(summary_found, 1);
+
+        } else {
+            ngx_http_dsa_metrics_add(summary_made, 1);
+        }
+
+        ngx_http_dsa_window_apply(win);
+        return;
+    }
+
+    if (!remembered || win->submit->count) {
+        ngx_http_dsa_window_discard(win, "its text is too long");
+        return;
+    }
+
+    ngx_http_dsa_window_forget(&win->stored);
+
+    win->stored.found = 0;
+    win->replay.summary = dsa_str(NULL, 0);
+    win->summarized = 0;
+
+    ngx_http_dsa_window_summarize(win);
+}
+
+
+/* There is no summary: begins again with the strategy discard_75. */
+
+static void
+ngx_http_dsa_window_discard(ngx_http_dsa_window_t *win, const char *why)
+{
+    ngx_log_error(NGX_LOG_WARN, win->request->connection->log, 0,
+                  "a long history is cut without a summary: %s", why);
+
+    ngx_http_dsa_metrics_add(summary_failed, 1);
+
+    win->report.summary = "failed";
+    win->report.failure = why;
+
+    ngx_http_dsa_window_forget(&win->stored);
+
+    win->stored.digests = NULL;
+    win->stored.found = 0;
+    win->summarized = 0;
+    win->looked = 0;
+    win->full.window = DSA_WINDOW_DISCARD_75;
+
+    dsa_arena_destroy(win->memory);
+
+    if (ngx_http_dsa_window_replay(win) != NGX_OK) {
+        ngx_http_dsa_window_no_memory(win);
+        return;
+    }
+
+    ngx_http_dsa_window_step(win);
+}
+
+
 static void
 ngx_http_dsa_window_apply(ngx_http_dsa_window_t *win)
 {
@@ -408,7 +613,9 @@ ngx_http_dsa_window_apply(ngx_http_dsa_window_t *win)
     ngx_http_dsa_api_context_t  *report;
 
     if (win->replay.cut != 0) {
-        ngx_http_dsa_window_store(&win->stored);
+        if (win->full.window != DSA_WINDOW_SUMMARY || win->summarized) {
+            ngx_http_dsa_window_store(&win->stored, win->replay.summary);
+        }
 
         report = &win->report;
 
@@ -450,6 +657,7 @@ ngx_http_dsa_window_detach(ngx_http_dsa_window_t *win)
     ngx_http_dsa_call_untouch(&win->call);
     ngx_http_dsa_pool_leave(&win->waiter);
     ngx_http_dsa_window_forget(&win->stored);
+    ngx_http_dsa_summary_detach(&win->summary);
 
     dsa_arena_destroy(win->arena);
     dsa_arena_destroy(win->memory);
@@ -459,5 +667,5 @@ ngx_http_dsa_window_detach(ngx_http_dsa_window_t *win)
 }
 
 
-_Static_assert(DSA_WINDOW_DISCARD_ALL + 1 == NGX_HTTP_DSA_CONTEXTS,
+_Static_assert(DSA_WINDOW_SUMMARY + 1 == NGX_HTTP_DSA_CONTEXTS,
                "a counter for each strategy");

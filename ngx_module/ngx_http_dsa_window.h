@@ -18,6 +18,7 @@
 
 #include "ngx_http_dsa_failure.h"
 #include "ngx_http_dsa_submit.h"
+#include "ngx_http_dsa_summary.h"
 #include "ngx_http_dsa_window_memory.h"
 
 
@@ -28,6 +29,11 @@
  * others are counted by an engine of the pool, which computes nothing for that.
  * If no engine can count a prompt, the chat is submitted as it is, and the
  * client gets the same error as without a strategy.
+ *
+ * With the strategy summary, the rounds that leave are replaced by a summary:
+ * the one that Redis has, or one that the model writes now.  Without a summary
+ * that fits, discard_75 is applied instead.  A request that only counts its
+ * prompt has no summary made.
  */
 
 typedef struct {
@@ -38,6 +44,7 @@ typedef struct {
     ngx_http_dsa_failure_t     *failure;
     ngx_uint_t                  percent;    /* of the context: the threshold */
     ngx_http_dsa_window_memory_t  stored;   /* redis and tenant */
+    ngx_http_dsa_usage_record_t  *record;   /* for a summary */
 
     /*
      * Called once, at once or later.  NGX_OK: submit->chat is what is to be
@@ -57,18 +64,25 @@ typedef struct {
     dsa_arena_t                *memory;     /* of replay */
     dsa_window_t                replay;
     dsa_chat_t                  full;       /* as the client sent it */
+    ngx_http_dsa_summary_t      summary;
 
     dsa_arena_t                *arena;      /* of left and prompt */
     dsa_chat_t                  left;
     dsa_prompt_t                prompt;
 
     uint64_t                    tried;      /* engines, for this count */
-    uint32_t                    threshold;  /* tokens */
+    uint32_t                    context;    /* tokens */
+    uint32_t                    threshold;
     uint32_t                    tokens;     /* of COUNTED */
+    uint32_t                    rest;       /* of the prompt without its
+                                               summary, at most */
     unsigned                    looked:1;   /* in Redis */
     unsigned                    counted:1;  /* tokens is set */
     unsigned                    failed:1;   /* an engine cannot count it */
     unsigned                    retry:1;    /* another engine may */
+    unsigned                    summarized:1;   /* the prompt has a summary,
+                                               and is counted for the last
+                                               time */
 } ngx_http_dsa_window_t;
 
 

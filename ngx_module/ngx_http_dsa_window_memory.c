@@ -10,6 +10,8 @@
 
 #include <openssl/evp.h>
 
+#include "context/summary.h"
+
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_window_memory.h"
 
@@ -24,6 +26,10 @@ _Static_assert(2 * DSA_SCHEMA_WINDOW_KEYS < DSA_SCHEMA_MAX_ELEMENTS,
 static ngx_int_t ngx_http_dsa_window_digest(
     ngx_http_dsa_window_memory_t *memory, EVP_MD_CTX *sum, EVP_MD_CTX *copy,
     ngx_str_t *model);
+static uint32_t ngx_http_dsa_window_found(
+    ngx_http_dsa_window_memory_t *memory, const redisReply *reply);
+static uint32_t ngx_http_dsa_window_summary(
+    ngx_http_dsa_window_memory_t *memory, const redisReply *reply);
 static void ngx_http_dsa_window_loaded(void *data, redisReply *reply,
     const char *why);
 static dsa_str_t ngx_http_dsa_window_tenant(
@@ -40,6 +46,8 @@ ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
     const char            *why;
     dsa_arena_t           *words;
     dsa_schema_command_t   cmd;
+    int                  (*load)(dsa_schema_command_t *, dsa_arena_t *,
+                                 dsa_str_t, const uint8_t *, uint32_t);
 
     if (memory->redis == NULL || memory->tenant.len == 0
         || !ngx_http_dsa_redis_up(memory->redis))
@@ -66,12 +74,14 @@ ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
 
     words = dsa_arena_create(NGX_HTTP_DSA_WINDOW_COMMAND);
 
+    load = replay->strategy == DSA_WINDOW_SUMMARY ? dsa_schema_summary_load
+                                                  : dsa_schema_window_load;
+
     if (rc != NGX_OK || words == NULL
-        || dsa_schema_window_load(&cmd, words,
-                                  ngx_http_dsa_window_tenant(memory),
-                                  memory->digests + (size_t) memory->first
-                                                    * DSA_SCHEMA_WINDOW_DIGEST,
-                                  n - memory->first)
+        || load(&cmd, words, ngx_http_dsa_window_tenant(memory),
+                memory->digests + (size_t) memory->first
+                                  * DSA_SCHEMA_WINDOW_DIGEST,
+                n - memory->first)
            != DSA_OK)
     {
         memory->digests = NULL;
@@ -151,7 +161,6 @@ ngx_http_dsa_window_loaded(void *data, redisReply *reply, const char *why)
 {
     ngx_http_dsa_window_memory_t *memory = data;
 
-    uint32_t           i, n, cut;
     ngx_connection_t  *c;
 
     memory->call = NULL;
@@ -160,19 +169,14 @@ ngx_http_dsa_window_loaded(void *data, redisReply *reply, const char *why)
 
     ngx_http_set_log_request(c->log, memory->request);
 
-    n = memory->replay->last + 1 - memory->first;
+    if (why == NULL) {
+        memory->found = memory->replay->strategy == DSA_WINDOW_SUMMARY
+                        ? ngx_http_dsa_window_summary(memory, reply)
+                        : ngx_http_dsa_window_found(memory, reply);
+    }
 
-    for (i = why == NULL ? n : 0; i-- > 0; /* void */) {
-        cut = dsa_schema_window_cut(reply, n, i);
-
-        if (cut != 0
-            && dsa_window_resume(memory->replay, memory->first + i, cut)
-               == DSA_OK)
-        {
-            ngx_http_dsa_metrics_add(context_found, 1);
-            memory->found = cut;
-            break;
-        }
+    if (memory->found != 0) {
+        ngx_http_dsa_metrics_add(context_found, 1);
     }
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, c->log, 0,
@@ -185,10 +189,72 @@ ngx_http_dsa_window_loaded(void *data, redisReply *reply, const char *why)
 }
 
 
-void
-ngx_http_dsa_window_store(ngx_http_dsa_window_memory_t *memory)
+/* Resumes the replay with the last record that is valid; 0: there is none. */
+
+static uint32_t
+ngx_http_dsa_window_found(ngx_http_dsa_window_memory_t *memory,
+    const redisReply *reply)
 {
+    uint32_t  i, n, cut;
+
+    n = memory->replay->last + 1 - memory->first;
+
+    for (i = n; i-- > 0; /* void */) {
+        cut = dsa_schema_window_cut(reply, n, i);
+
+        if (cut != 0
+            && dsa_window_resume(memory->replay, memory->first + i, cut)
+               == DSA_OK)
+        {
+            return cut;
+        }
+    }
+
+    return 0;
+}
+
+
+/* The same with the record that has a summary. */
+
+static uint32_t
+ngx_http_dsa_window_summary(ngx_http_dsa_window_memory_t *memory,
+    const redisReply *reply)
+{
+    uint32_t    i, cut;
+    dsa_str_t   text;
+    dsa_buf_t  *summary;
+
+    cut = dsa_schema_summary(reply,
+                             memory->replay->last + 1 - memory->first, &i,
+                             &text);
+    if (cut == 0) {
+        return 0;
+    }
+
+    summary = &memory->summary;
+
+    dsa_buf_addz(summary, DSA_SUMMARY_HEAD);
+    dsa_buf_add(summary, text.data, text.len);
+
+    if (summary->failed
+        || dsa_window_resume(memory->replay, memory->first + i, cut)
+           != DSA_OK)
+    {
+        dsa_buf_free(summary);
+        return 0;
+    }
+
+    return cut;
+}
+
+
+void
+ngx_http_dsa_window_store(ngx_http_dsa_window_memory_t *memory,
+    dsa_str_t summary)
+{
+    int                    rc;
     const char            *why;
+    const uint8_t         *digest;
     dsa_arena_t           *words;
     dsa_window_t          *w;
     dsa_schema_command_t   cmd;
@@ -201,14 +267,27 @@ ngx_http_dsa_window_store(ngx_http_dsa_window_memory_t *memory)
 
     words = dsa_arena_create(NGX_HTTP_DSA_WINDOW_COMMAND);
 
-    if (words != NULL
-        && dsa_schema_window_store(&cmd, words,
-                                   ngx_http_dsa_window_tenant(memory),
-                                   memory->digests
-                                   + (size_t) w->overflow
-                                     * DSA_SCHEMA_WINDOW_DIGEST, w->cut)
-           == DSA_OK)
-    {
+    digest = memory->digests + (size_t) w->overflow * DSA_SCHEMA_WINDOW_DIGEST;
+
+    if (words == NULL) {
+        return;
+    }
+
+    if (summary.len != 0) {
+        summary.data += sizeof(DSA_SUMMARY_HEAD) - 1;
+        summary.len -= sizeof(DSA_SUMMARY_HEAD) - 1;
+
+        rc = dsa_schema_summary_store(&cmd, words,
+                                      ngx_http_dsa_window_tenant(memory),
+                                      digest, w->cut, summary);
+
+    } else {
+        rc = dsa_schema_window_store(&cmd, words,
+                                     ngx_http_dsa_window_tenant(memory),
+                                     digest, w->cut);
+    }
+
+    if (rc == DSA_OK) {
         (void) ngx_http_dsa_redis_command(memory->redis, &cmd, NULL, NULL,
                                           &why);
     }
@@ -231,4 +310,6 @@ ngx_http_dsa_window_forget(ngx_http_dsa_window_memory_t *memory)
         ngx_http_dsa_redis_detach(memory->call);
         memory->call = NULL;
     }
+
+    dsa_buf_free(&memory->summary);
 }

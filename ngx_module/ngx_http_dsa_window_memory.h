@@ -19,10 +19,10 @@
 
 
 /*
- * The cuts of long histories in Redis, by tenant.  They save the counts of a
- * replay, and hold a cut although reasoning has left the prompt with a new
- * user message.  Without Redis, while it is away, and if a record is damaged,
- * the replay decides alone.
+ * The cuts of long histories in Redis, by tenant, and their summaries.  They
+ * save the counts of a replay, and hold a cut although reasoning has left the
+ * prompt with a new user message.  Without Redis, while it is away, and if a
+ * record is damaged, the replay decides alone.
  */
 
 typedef struct {
@@ -41,6 +41,8 @@ typedef struct {
     uint32_t                    first;      /* the first point that was
                                                looked up */
     uint32_t                    found;      /* the cut in Redis; 0: none */
+    dsa_buf_t                   summary;    /* in Redis, of these rounds: the
+                                               content of a message */
 } ngx_http_dsa_window_memory_t;
 
 
@@ -53,10 +55,14 @@ typedef struct {
 ngx_int_t ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
     dsa_window_t *replay, dsa_arena_t *arena, ngx_str_t *model);
 
-/* Writes the cut of a replay that has ended, unless it is the one in Redis. */
-void ngx_http_dsa_window_store(ngx_http_dsa_window_memory_t *memory);
+/*
+ * Writes the cut of a replay that has ended, unless it is the one in Redis.
+ * summary: the content of its message; empty: the strategy has none.
+ */
+void ngx_http_dsa_window_store(ngx_http_dsa_window_memory_t *memory,
+    dsa_str_t summary);
 
-/* Ensures that the handler is not called. */
+/* Ensures that the handler is not called, and frees the summary. */
 void ngx_http_dsa_window_forget(ngx_http_dsa_window_memory_t *memory);
 
 

@@ -172,4 +172,24 @@ static const char  dsa_schema_retained_script[] =
 "return out\n";
 
 
+/*
+ * Reads the record of the last request that has one.
+ *
+ *     KEYS     one for each request of a history, oldest first
+ *     ARGV     the most bytes of a record
+ *
+ * Returns the index of its key and the record, or nil.  A key of another type
+ * or with a longer value has none; STRLEN does not read the value.
+ */
+
+static const char  dsa_schema_summary_script[] =
+"for i = #KEYS, 1, -1 do\n"
+"  local n = redis.pcall('STRLEN', KEYS[i])\n"
+"  if type(n) == 'number' and n > 0 and n <= tonumber(ARGV[1]) then\n"
+"    return { i, redis.call('GET', KEYS[i]) }\n"
+"  end\n"
+"end\n"
+"return false\n";
+
+
 #endif /* _DSA_SCRIPTS_H_INCLUDED_ */

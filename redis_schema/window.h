@@ -22,6 +22,7 @@
 #define DSA_SCHEMA_WINDOW_TTL        (24 * 3600)            /* seconds */
 #define DSA_SCHEMA_WINDOW_KEYS       1024                   /* in one command */
 #define DSA_SCHEMA_WINDOW_VALUE      16                     /* bytes */
+#define DSA_SCHEMA_WINDOW_SUMMARY    65536                  /* bytes */
 
 
 /*
@@ -42,6 +43,29 @@ uint32_t dsa_schema_window_cut(const redisReply *reply, uint32_t n,
 /* Writes a record; cut is more than 0.  Redis replies OK. */
 int dsa_schema_window_store(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, const uint8_t *digest, uint32_t cut);
+
+/*
+ * The same for records that have a summary of the rounds as well.  Redis
+ * replies with the record of the last digest that has one.
+ */
+int dsa_schema_summary_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, const uint8_t *digests, uint32_t n);
+
+/*
+ * The record in the reply to that command for n digests: the digest's index,
+ * and the summary, which belongs to the reply.  Returns how many rounds have
+ * left; 0: there is no record, or it is damaged.
+ */
+uint32_t dsa_schema_summary(const redisReply *reply, uint32_t n, uint32_t *i,
+    dsa_str_t *summary);
+
+/*
+ * Writes a record; cut is more than 0, and the summary has 1 to
+ * DSA_SCHEMA_WINDOW_SUMMARY bytes.  Redis replies OK.
+ */
+int dsa_schema_summary_store(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, const uint8_t *digest, uint32_t cut,
+    dsa_str_t summary);
 
 
 #endif /* _DSA_SCHEMA_WINDOW_H_INCLUDED_ */

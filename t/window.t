@@ -178,7 +178,7 @@ is($r->{json}{error}{code}, 'context_length_exceeded', 'its code');
 
 for my $case (
     [ { strategy => 'discard_50' }, 400, 'context_management.strategy',
-      qr/unknown variant `discard_50`, expected one of `none`/ ],
+      qr/unknown variant `discard_50`, expected one of `none`, .* `summary`/ ],
     [ { strategy => 75 }, 400, 'context_management.strategy', qr/integer/ ],
     [ { strategy => undef }, 400, 'context_management.strategy', qr/null/ ],
     [ {}, 400, 'context_management.strategy', qr/missing field/ ],
@@ -189,7 +189,8 @@ for my $case (
     [ undef, 200 ],
     [ { strategy => 'none' }, 200 ],
     [ { strategy => 'discard_75' }, 200 ],
-    [ { strategy => 'discard_all' }, 200 ])
+    [ { strategy => 'discard_all' }, 200 ],
+    [ { strategy => 'summary' }, 200 ])
 {
     my ($value, $status, $param, $message) = @$case;
     my $name = json_encode($value);
@@ -250,7 +251,8 @@ is($after->{dsa_context_dropped_calls_total}
 cmp_ok($after->{dsa_context_counts_total}, '>',
        $before->{dsa_context_counts_total}, 'counts');
 
-for my $bad ([ 'dsa_context_strategy summary', qr/invalid value "summary"/ ],
+for my $bad ([ 'dsa_context_strategy discard_50',
+               qr/invalid value "discard_50"/ ],
              [ 'dsa_context_threshold 0%', qr/"0%" is not a threshold/ ],
              [ 'dsa_context_threshold 101%', qr/from "1%" to "100%"/ ],
              [ 'dsa_context_threshold 80', qr/"80" is not a threshold/ ],

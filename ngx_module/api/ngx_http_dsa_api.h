@@ -72,6 +72,13 @@ typedef struct {
     const char               *strategy;
     uint32_t                  messages;
     uint32_t                  calls;        /* of tools, in these messages */
+
+    /* with the strategy "summary" */
+    const char               *summary;      /* "made", "remembered", "failed";
+                                               NULL: none */
+    const char               *failure;      /* why it failed, or NULL */
+    ngx_http_dsa_usage_t      usage;        /* of making it; it is part of the
+                                               usage of the answer */
 } ngx_http_dsa_api_context_t;
 
 

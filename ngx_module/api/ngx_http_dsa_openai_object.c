@@ -18,6 +18,8 @@ static void ngx_http_dsa_openai_token(dsa_json_writer_t *w,
     const dsa_link_logprob_t *entry);
 static void ngx_http_dsa_openai_token_text(dsa_json_writer_t *w,
     const dsa_link_logprob_t *entry);
+static void ngx_http_dsa_openai_summary(
+    const ngx_http_dsa_api_context_t *context, dsa_json_writer_t *w);
 static void ngx_http_dsa_openai_str(dsa_json_writer_t *w, const char *key,
     const ngx_str_t *value);
 
@@ -324,6 +326,35 @@ ngx_http_dsa_openai_context(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w)
     dsa_json_uint(w, context->messages);
     dsa_json_key(w, "dropped_tool_calls");
     dsa_json_uint(w, context->calls);
+
+    if (context->summary != NULL) {
+        dsa_json_key(w, "summary");
+        ngx_http_dsa_openai_summary(context, w);
+    }
+
+    dsa_json_object_end(w);
+}
+
+
+static void
+ngx_http_dsa_openai_summary(const ngx_http_dsa_api_context_t *context,
+    dsa_json_writer_t *w)
+{
+    dsa_json_object(w);
+    dsa_json_key(w, "status");
+    dsa_json_stringz(w, context->summary);
+
+    if (context->failure != NULL) {
+        dsa_json_key(w, "reason");
+        dsa_json_stringz(w, context->failure);
+    }
+
+    dsa_json_key(w, "prompt_tokens");
+    dsa_json_uint(w, context->usage.prompt);
+    dsa_json_key(w, "cached_tokens");
+    dsa_json_uint(w, context->usage.cached);
+    dsa_json_key(w, "completion_tokens");
+    dsa_json_uint(w, context->usage.completion);
     dsa_json_object_end(w);
 }
 

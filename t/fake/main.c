@@ -45,8 +45,9 @@
  * answered by a line: go [N], drain 0|1, alive 0|1 (0: alive_ms stops in the
  * past), load RUNNING WAITING, corrupt KIND, mute 0|1 (1: the worker is not
  * woken), page BYTES, tier N V..., close (all sessions), live (requests),
- * sessions.  "tier" sets the words of a tier in all control blocks, in their
- * order, also in a session whose version of the link has no tiers.
+ * sessions, script FILE (as script=).  "tier" sets the words of a tier in all
+ * control blocks, in their order, also in a session whose version of the link
+ * has no tiers.
  *
  * Each event is one line on stdout.
  */
@@ -66,6 +67,9 @@
 
 
 #define MAX_CONTROLS   16
+
+
+static char *read_script(const char *path);
 
 
 fake_t      fake;
@@ -190,6 +194,10 @@ command(int fd, char *text)
 
     if (strncmp(text, "go", 2) == 0) {
         fake.permits += text[2] == ' ' ? (unsigned) atoi(text + 3) : 1;
+
+    } else if (strncmp(text, "script ", 7) == 0) {
+        free(fake.script);
+        fake.script = read_script(text + 7);
 
     } else if (strncmp(text, "drain ", 6) == 0) {
         fake.draining = atoi(text + 6);
