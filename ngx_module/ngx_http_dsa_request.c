@@ -373,9 +373,10 @@ ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
         ngx_http_dsa_request_failed(req);
     }
 
-    /* without keep-alive a client can see that this is not a normal end */
-
-    r->keepalive = 0;
+    /*
+     * The connection stays open, because the headers did not announce that it
+     * would be closed: a client may have sent its next request already.
+     */
 
     ngx_http_dsa_request_output(req, 1);
 }
