@@ -196,22 +196,23 @@ is(scalar keys %prompts, 1, 'both providers have the same prompt');
 my @errors = (
     [ 'a bad value', 400, 0, 'deepseek', prompt => 'x', temperature => 9 ],
     [ 'no such model', 400, 0, 'both', prompt => 'x', model => 'none' ],
-    [ 'an engine that fails', 500, 1, 'both',
-      prompt => "!fake\nt a\nerror internal x" ],
+    [ 'an engine that fails', 500, 1, 'both', ctl => $fake->sock . '.ctl',
+      prompt => "!fake\nt a\nwait\nerror internal x" ],
     [ 'a busy engine', 503, 1, 'both',
       prompt => "!fake\nnoaccept\nerror overloaded x" ]);
 
 for (@errors) {
     my ($name, $status, $retryable, $of, %more) = @$_;
     my @jobs = map { my $p = $_; map { [ $p, $_, { model => 'fake', %more } ] }
-                     qw/ generate stream / }
+                     $status == 500 ? 'stream' : qw/ generate stream / }
                    $of eq 'both' ? @providers : $of;
     my @got = client(fake => \@jobs);
 
     for (@jobs) {
         my $got = shift @got;
 
-        like($got->{error}, qr/^AI_(?:APICall|StreamProvider)Error$/,
+        is($got->{error}, $status == 500 ? 'AI_StreamProviderError'
+                                         : 'AI_APICallError',
              "$_->[0], $_->[1], $name: exception") or diag(json_encode($got));
         is($got->{status}, $status, "$_->[0], $_->[1], $name: status");
         ok(!$got->{retryable} == !$retryable,

@@ -221,7 +221,10 @@ my @errors = (
     [ 'no such model', 400, qr/Model Not Exist/, input => 'x',
       model => 'none' ],
     [ 'an engine that fails', 500, qr/The engine failed/,
-      input => "!fake\nt a\nerror internal x" ],
+      input => "!fake\nerror internal x" ],
+    [ 'an engine that fails later', undef, qr/The engine failed/,
+      input => "!fake\nt a\nwait\nerror internal x",
+      ctl => $fake->sock . '.ctl' ],
     [ 'a busy engine', 503, qr/are busy/,
       input => "!fake\nnoaccept\nerror overloaded x" ]);
 my @jobs = map {
@@ -229,9 +232,8 @@ my @jobs = map {
     map {
         my $class = $_;
         map { [ $class, $_, { model => 'fake', %more }, $name, $message,
-                $status != 500 || $_ eq 'invoke' ? $status : undef ] }
-        'invoke', $status == 500 && $class eq 'responses' ? () : 'stream'
-    } @classes;
+                $status ] } defined $status ? qw/ invoke stream / : 'stream'
+    } defined $status ? @classes : qw/ deepseek openai /;
 } @errors;
 
 @got = client(fake => [ map { [ @$_[0 .. 2] ] } @jobs ]);

@@ -145,8 +145,9 @@ for my $command (qw/ runTools runToolsStream /) {
 
 # errors, before the stream and within it; an abort
 
+my @ctl = (ctl => $fake->sock . '.ctl');
 my @errors = client([ stream => { %{ ask('x') }, temperature => 9 } ],
-                    [ stream => script("t a\nerror internal x") ],
+                    [ stream => script("t a\nwait\nerror internal x", @ctl) ],
                     [ stream => script("noaccept\nerror overloaded x") ]);
 
 is($errors[0]{error}, 'BadRequestError', 'a bad value: exception');

@@ -9,10 +9,12 @@
 // same request both ways), object and streamObject (an answer in the form of
 // "schema"), oldObject and oldStreamObject (the same by the functions that were
 // there before Output), abort (a stream is left after its first text).  OPTIONS
-// are those of the SDK, apart from "model", "steps", and "tools": pairs of a
-// name and a JSON schema, whose calls get "results" one after another.
+// are those of the SDK, apart from "model", "steps", "tools": pairs of a name and
+// a JSON schema, whose calls get "results" one after another, and "ctl": a socket
+// of the engine that gets a "go" after the first text of a stream.
 
 import { readFileSync } from "node:fs";
+import { connect } from "node:net";
 
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createDeepSeek } from "@ai-sdk/deepseek";
@@ -65,7 +67,7 @@ async function plain(answer) {
 
 // Reads a stream to its end; the parts of an error are thrown.
 
-async function drain(answer, got) {
+async function drain(answer, got, ctl) {
     for await (const part of answer.fullStream) {
         if (part.type === "error") {
             throw part.error;
@@ -74,6 +76,10 @@ async function drain(answer, got) {
         got.parts[part.type] = (got.parts[part.type] ?? 0) + 1;
 
         if (part.type === "text-delta") {
+            if (got.deltas === "" && ctl !== undefined) {
+                connect(ctl).resume().end("go\n");
+            }
+
             got.deltas += part.text;
         }
     }
@@ -107,9 +113,9 @@ const commands = {
         return plain(await generateText(request));
     },
 
-    async stream(request) {
+    async stream({ ctl, ...request }) {
         const answer = streamText({ ...request, onError });
-        const got = await drain(answer, { parts: {}, deltas: "" });
+        const got = await drain(answer, { parts: {}, deltas: "" }, ctl);
 
         return { ...await plain(answer), got };
     },

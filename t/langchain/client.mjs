@@ -10,10 +10,12 @@
 // both ways), loop and streamLoop (each call gets the next one of "results"),
 // structured (an answer in the form of {a: integer}, by "method", from a schema
 // of zod if "zod" is true), abort (a stream is left after its first text).
-// OPTIONS have the "input", the "tools", "bind" for options of the call, and
+// OPTIONS have the "input", the "tools", "bind" for options of the call, "ctl": a
+// socket of the engine that gets a "go" after the first text of a stream, and
 // options of the class.
 
 import { readFileSync } from "node:fs";
+import { connect } from "node:net";
 
 import { HumanMessage, SystemMessage,
          ToolMessage } from "@langchain/core/messages";
@@ -58,12 +60,17 @@ function plain(m) {
 
 // The message that the chunks of a stream add up to.
 
-async function gather(stream, got) {
+async function gather(stream, got, ctl) {
     let message;
 
     for await (const chunk of stream) {
+        if (chunk.text !== "" && ctl !== undefined) {
+            connect(ctl).resume().end("go\n");
+            ctl = undefined;
+        }
+
         message = message === undefined ? chunk : message.concat(chunk);
-        got.chunks = (got.chunks ?? 0) + 1;
+        got.chunks++;
     }
 
     return message;
@@ -96,9 +103,9 @@ const commands = {
         return plain(await model.invoke(input));
     },
 
-    async stream(model, { input }) {
-        const got = {};
-        const message = await gather(await model.stream(input), got);
+    async stream(model, { input, ctl }) {
+        const got = { chunks: 0 };
+        const message = await gather(await model.stream(input), got, ctl);
 
         return { ...plain(message), ...got };
     },
@@ -109,7 +116,7 @@ const commands = {
 
     async streamLoop(model, options) {
         return loop(model, options, async (m, messages) =>
-            gather(await m.stream(messages), {}));
+            gather(await m.stream(messages), { chunks: 0 }));
     },
 
     async structured(model, { input, method, zod, strict }) {
@@ -146,8 +153,8 @@ const commands = {
 const all = [];
 
 for (const [name, command, options] of JSON.parse(readFileSync(0, "utf8"))) {
-    const { input, results, tools, bind, method, zod, strict, ...fields }
-        = options;
+    const { input, results, tools, bind, method, zod, strict, ctl,
+            ...fields } = options;
 
     try {
         let model = classes[name](fields);

@@ -10,9 +10,11 @@
 // parseStream and responsesParse (an answer in the form of {a: integer}),
 // parseTools (a call with such arguments), runTools and runToolsStream (a loop
 // in which each call gets the next one of "results"), abort (a stream is left
-// after its first text).  OPTIONS are those of the request.
+// after its first text).  OPTIONS are those of the request, and "ctl": a socket
+// of the engine that gets a "go" after the first text of a stream.
 
 import { readFileSync } from "node:fs";
+import { connect } from "node:net";
 
 import OpenAI from "openai";
 import { zodFunction, zodResponseFormat,
@@ -27,11 +29,17 @@ const form = z.object({ a: z.int().min(-1000).max(1000) });
 
 const commands = {
 
-    async stream(request) {
+    async stream({ ctl, ...request }) {
         const got = { content: "", calls: [] };
         const s = chat.stream(request);
 
-        s.on("content.delta", (e) => { got.content += e.delta; });
+        s.on("content.delta", (e) => {
+            if (got.content === "" && ctl !== undefined) {
+                connect(ctl).resume().end("go\n");
+            }
+
+            got.content += e.delta;
+        });
         s.on("content.done", (e) => { got.done = e.content; });
         s.on("content", (_, snapshot) => { got.snapshot = snapshot; });
         s.on("tool_calls.function.arguments.done",
