@@ -598,11 +598,7 @@ ngx_http_dsa_chat_submit(void *data, ngx_int_t rc)
     if (rc == NGX_OK && req->window.applied.len != 0) {
         req->answer.api->context = &req->window.report;
 
-        rc = ngx_http_dsa_add_header(req->http, "X-DSA-Context",
-                                     req->window.report.strategy);
-        if (rc != NGX_OK) {
-            ngx_http_dsa_failure_memory(&req->failure);
-        }
+        rc = ngx_http_dsa_window_headers(&req->window);
     }
 
     if (ngx_http_dsa_retention_record(&req->retention, req->submit.chat)) {

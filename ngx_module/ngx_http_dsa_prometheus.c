@@ -354,9 +354,9 @@ ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
                                  "counter", "Tokens of these summaries, which "
                                  "the totals of tokens include.");
 
-    dsa_buf_printf(b, "dsa_context_summary_tokens_total{kind=\"prompt\"} %"
+    dsa_buf_printf(b, "dsa_context_summary_tokens_total{type=\"prompt\"} %"
                    PRIu64 "\n"
-                   "dsa_context_summary_tokens_total{kind=\"completion\"} %"
+                   "dsa_context_summary_tokens_total{type=\"completion\"} %"
                    PRIu64 "\n", total->summary_prompt,
                    total->summary_completion);
 }

@@ -11,6 +11,7 @@
 #include "ngx_http_dsa_body.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_models.h"
+#include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_window.h"
 
 
@@ -644,6 +645,45 @@ ngx_http_dsa_window_no_memory(ngx_http_dsa_window_t *win)
     ngx_http_dsa_failure_memory(win->failure);
 
     win->handler(win->data, NGX_ERROR);
+}
+
+
+ngx_int_t
+ngx_http_dsa_window_headers(ngx_http_dsa_window_t *win)
+{
+    char                              *p;
+    size_t                             len;
+    ngx_int_t                          rc;
+    const ngx_http_dsa_api_context_t  *report;
+
+    report = &win->report;
+
+    rc = ngx_http_dsa_add_header(win->request, "X-DSA-Context",
+                                 report->strategy);
+
+    if (rc == NGX_OK && report->summary != NULL) {
+        len = sizeof("remembered; prompt=; cached=; completion=")
+              + 3 * NGX_INT64_LEN;
+
+        p = ngx_pnalloc(win->request->pool, len);
+
+        if (p != NULL) {
+            *ngx_sprintf((u_char *) p, "%s; prompt=%uL; cached=%uL; "
+                         "completion=%uL", report->summary,
+                         report->usage.prompt, report->usage.cached,
+                         report->usage.completion) = '\0';
+        }
+
+        rc = p != NULL ? ngx_http_dsa_add_header(win->request,
+                                                 "X-DSA-Summary", p)
+                       : NGX_ERROR;
+    }
+
+    if (rc != NGX_OK) {
+        ngx_http_dsa_failure_memory(win->failure);
+    }
+
+    return rc;
 }
 
 

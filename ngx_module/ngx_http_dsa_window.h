@@ -97,6 +97,12 @@ char *ngx_http_dsa_window_threshold(ngx_conf_t *cf, ngx_command_t *cmd,
 void ngx_http_dsa_window_start(ngx_http_dsa_window_t *win,
     dsa_window_e strategy);
 
+/*
+ * Adds what was done to the headers of the answer, if applied is not empty.
+ * NGX_OK, or NGX_ERROR with a failure.
+ */
+ngx_int_t ngx_http_dsa_window_headers(ngx_http_dsa_window_t *win);
+
 /* Frees what a window has, and ensures that its handler is not called. */
 void ngx_http_dsa_window_detach(ngx_http_dsa_window_t *win);
 
