@@ -122,6 +122,7 @@ typedef struct {
     uint32_t            thinking_budget;    /* tokens of reasoning, at most;
                                                0: no limit */
     uint32_t            top_logprobs;
+    uint32_t            others;         /* choices besides the first one */
     dsa_str_t          *stop;
     uint32_t            n_stop;
 
@@ -170,6 +171,7 @@ typedef struct {
 } dsa_chat_limits_t;
 
 
+#define DSA_CHAT_CHOICES    8           /* answers to one request */
 #define DSA_CHAT_STOP       16          /* stop strings in a request */
 #define DSA_CHAT_STOP_LEN   1024        /* bytes of one */
 #define DSA_CHAT_CALLS      1024        /* tool calls in one message */

@@ -95,7 +95,7 @@ dsa_sampling_read_numbers(dsa_reader_t *r, const dsa_json_t *root)
 }
 
 
-/* A client that wants two choices must not get one. */
+/* A turn of a conversation has one answer. */
 
 static int
 dsa_sampling_read_n(dsa_reader_t *r, const dsa_json_t *root)
@@ -105,17 +105,20 @@ dsa_sampling_read_n(dsa_reader_t *r, const dsa_json_t *root)
 
     n = 1;
 
-    if (dsa_read_integer(r, NULL, root, "n", INT64_MIN, INT64_MAX,
-                         "[1, 1]", &n)
+    if (dsa_read_integer(r, NULL, root, "n", 1, DSA_CHAT_CHOICES, "[1, 8]",
+                         &n)
         == DSA_ERROR)
     {
         return DSA_ERROR;
     }
 
-    if (n != 1) {
-        return dsa_refuse(r->refusal, &at, "Invalid n value (currently only "
-                          "n = 1 is supported)");
+    if (n != 1 && r->chat->conversation.len != 0) {
+        return dsa_refuse_at(r->refusal, &at, "a conversation stores one "
+                             "answer to each turn; expected 1, or a request "
+                             "without conversation");
     }
+
+    r->chat->others = (uint32_t) n - 1;
 
     return DSA_OK;
 }

@@ -111,8 +111,11 @@ ngx_http_dsa_answer_times(ngx_http_dsa_answer_t *answer, uint32_t n)
     if (!answer->begun) {
         answer->begun = 1;
         answer->first_token = now;
-        ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_TTFT, now - answer->start,
-                                     1);
+
+        if (answer->api->index == 0) {
+            ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_TTFT,
+                                         now - answer->start, 1);
+        }
 
         if (n > 1) {
             ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_INTER_TOKEN, 0, n - 1);
@@ -199,6 +202,7 @@ ngx_http_dsa_answer_complete(ngx_http_dsa_answer_t *answer,
         answer->reason = NGX_HTTP_DSA_FINISH_STOP;
     }
 
+    answer->api->reason = answer->reason;
     answer->finish = answer->api->api->finish_reason[answer->reason];
 
     return NGX_OK;

@@ -57,6 +57,7 @@ ngx_http_dsa_slots_create(ngx_http_dsa_slots_t *slots, uint32_t n,
     slots->elts[n - 1].next = NGX_HTTP_DSA_NO_SLOT;
     slots->n = n;
     slots->free = 0;
+    slots->used = 0;
 
     return NGX_OK;
 }
@@ -100,6 +101,7 @@ ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
     slot->epoch = dsa_link_epoch(call->id);
     slot->used = 1;
 
+    slots->used++;
     slots->active++;
     slots->unaccepted++;
 }
@@ -199,6 +201,7 @@ ngx_http_dsa_slots_free(ngx_http_dsa_slots_t *slots, uint32_t number)
     slots->elts[number].used = 0;
     slots->elts[number].next = slots->free;
     slots->free = number;
+    slots->used--;
 }
 
 
@@ -271,6 +274,7 @@ ngx_http_dsa_slots_destroy(ngx_http_dsa_slots_t *slots)
     slots->elts = NULL;
     slots->n = 0;
     slots->free = NGX_HTTP_DSA_NO_SLOT;
+    slots->used = 0;
     slots->active = 0;
     slots->unaccepted = 0;
 

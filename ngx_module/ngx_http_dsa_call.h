@@ -76,6 +76,7 @@ typedef struct {
     ngx_http_dsa_slot_t      *elts;         /* NULL: no session */
     uint32_t                  n;
     uint32_t                  free;         /* head of the free list */
+    uint32_t                  used;         /* slots that are not in it */
     ngx_uint_t                active;       /* slots with a call */
     ngx_uint_t                unaccepted;   /* of them */
     ngx_queue_t               touched;      /* calls that wait for FLUSH */

@@ -605,6 +605,15 @@ ngx_http_dsa_chat_submit(void *data, ngx_int_t rc)
         req->answer.sampled = &req->retention.sampled;
     }
 
+    if (rc == NGX_OK
+        && ngx_http_dsa_choices_add(&req->choices, req->submit.chat->others,
+                                    req->record)
+           != NGX_OK)
+    {
+        ngx_http_dsa_failure_memory(&req->failure);
+        rc = NGX_ERROR;
+    }
+
     if (rc != NGX_OK
         || ngx_http_dsa_submit_encode(&req->submit, &req->failure) != NGX_OK)
     {

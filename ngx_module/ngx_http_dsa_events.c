@@ -28,25 +28,28 @@
 #define NGX_HTTP_DSA_ERROR_LOG    512
 
 
+static void ngx_http_dsa_events_submit_next(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
     ngx_http_dsa_event_e event, const void *data);
-static void ngx_http_dsa_events_accepted(ngx_http_dsa_request_t *req,
+static void ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice,
     const void *data);
 static void ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_events_tokens(ngx_http_dsa_request_t *req,
+static void ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice,
     const u_char *p);
-static void ngx_http_dsa_events_done(ngx_http_dsa_request_t *req,
+static void ngx_http_dsa_events_done(ngx_http_dsa_choice_t *choice,
     const void *data);
-static void ngx_http_dsa_events_error(ngx_http_dsa_request_t *req,
+static void ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice,
     const u_char *data);
 static void ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req,
     const void *data);
-static void ngx_http_dsa_events_rejected(ngx_http_dsa_request_t *req,
+static void ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
     const dsa_link_failure_t *error);
-static void ngx_http_dsa_events_lost(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_events_complete(ngx_http_dsa_request_t *req,
+static void ngx_http_dsa_events_retry(ngx_http_dsa_choice_t *choice);
+static void ngx_http_dsa_events_lost(ngx_http_dsa_choice_t *choice);
+static void ngx_http_dsa_events_complete(ngx_http_dsa_choice_t *choice,
     ngx_uint_t stopped);
-static void ngx_http_dsa_events_cut(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice);
+static void ngx_http_dsa_events_cut_all(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_events_writable(void *data);
 static void ngx_http_dsa_events_pool_handler(void *data);
@@ -62,8 +65,8 @@ ngx_http_dsa_events_init(ngx_http_dsa_request_t *req)
 
     dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
 
-    req->record->call.handler = ngx_http_dsa_events_call_handler;
-    req->record->call.data = req;
+    req->record->first.call.handler = ngx_http_dsa_events_call_handler;
+    req->record->first.call.data = req->choices.elts;
 
     req->submit.waiter.handler = ngx_http_dsa_events_pool_handler;
     req->submit.waiter.data = req;
@@ -81,31 +84,22 @@ ngx_http_dsa_events_init(ngx_http_dsa_request_t *req)
 void
 ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
 {
-    ngx_int_t  rc;
+    req->choices.elts[0].submit = 1;
 
-    assert(req->record->call.session == NULL && !req->submit.waiter.queued);
+    ngx_http_dsa_events_submit_next(req);
+}
 
-    rc = ngx_http_dsa_submit(&req->submit, &req->record->call, &req->failure);
 
-    switch (rc) {
+/* The first choice, or the others. */
 
-    case NGX_OK:
-        ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                       "dsa request %V: submitted to engine \"%V\" as %xL, "
-                       "route \"%V\"", &req->ctx.id,
-                       &req->record->call.session->name,
-                       req->record->call.id, &req->submit.route);
-        return;
-
-    case NGX_AGAIN:
-        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                       "dsa request %V: waits for the first hello",
-                       &req->ctx.id);
-        return;
-
-    default: /* NGX_ERROR */
+static void
+ngx_http_dsa_events_submit_next(ngx_http_dsa_request_t *req)
+{
+    if (ngx_http_dsa_choices_submit(&req->choices, &req->submit,
+                                    &req->failure)
+        != NGX_OK)
+    {
         ngx_http_dsa_request_fail(req);
-        return;
     }
 }
 
@@ -115,9 +109,12 @@ ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
     ngx_http_dsa_event_e event, const void *data)
 {
     ngx_connection_t        *c;
-    ngx_http_dsa_request_t  *req = call->data;
+    ngx_http_dsa_choice_t   *choice = call->data;
+    ngx_http_dsa_request_t  *req;
 
-    assert(req->record != NULL && &req->record->call == call);
+    req = choice->choices->data;
+
+    assert(req->record != NULL && &choice->call->call == call);
 
     c = req->http->connection;
 
@@ -128,7 +125,7 @@ ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
         return;
     }
 
-    if (req->answer.complete) {
+    if (choice->answer->complete) {
 
         /* the timeout has completed it, and its usage is final */
 
@@ -138,19 +135,19 @@ ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
     switch (event) {
 
     case NGX_HTTP_DSA_EV_ACCEPTED:
-        ngx_http_dsa_events_accepted(req, data);
+        ngx_http_dsa_events_accepted(choice, data);
         return;
 
     case NGX_HTTP_DSA_EV_TOKENS:
-        ngx_http_dsa_events_tokens(req, data);
+        ngx_http_dsa_events_tokens(choice, data);
         return;
 
     case NGX_HTTP_DSA_EV_DONE:
-        ngx_http_dsa_events_done(req, data);
+        ngx_http_dsa_events_done(choice, data);
         return;
 
     case NGX_HTTP_DSA_EV_ERROR:
-        ngx_http_dsa_events_error(req, data);
+        ngx_http_dsa_events_error(choice, data);
         return;
 
     case NGX_HTTP_DSA_EV_COUNTED:
@@ -158,51 +155,53 @@ ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
         return;
 
     default: /* NGX_HTTP_DSA_EV_LOST */
-        ngx_http_dsa_events_lost(req);
+        ngx_http_dsa_events_lost(choice);
         return;
     }
 }
 
 
 static void
-ngx_http_dsa_events_accepted(ngx_http_dsa_request_t *req, const void *data)
+ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice, const void *data)
 {
     dsa_link_accepted_t         accepted;
-    ngx_http_dsa_usage_t        usage;
+    ngx_http_dsa_request_t     *req;
     ngx_http_dsa_api_answer_t  *a;
+
+    req = choice->choices->data;
 
     /* nothing of the prompt is computed yet, so nothing is charged */
 
-    ngx_http_dsa_usage_record_accepted(req->record, data);
+    ngx_http_dsa_usage_record_accepted(choice->call, data);
 
-    if (req->answer.accepted) {
+    if (choice->answer->accepted) {
         return;
     }
 
     ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
 
-    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                   "dsa request %V: accepted, %uD tokens, %uD of them cached, "
-                   "vocabulary %xD", &req->ctx.id, accepted.prompt_tokens,
-                   accepted.cached_tokens, accepted.vocabulary);
+    a = choice->answer->api;
 
-    ngx_memzero(&usage, sizeof(ngx_http_dsa_usage_t));
+    ngx_log_debug5(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: accepted, choice %uD, %uD tokens, %uD of "
+                   "them cached, vocabulary %xD", &req->ctx.id, a->index,
+                   accepted.prompt_tokens, accepted.cached_tokens,
+                   accepted.vocabulary);
 
-    ngx_http_dsa_usage_record_prompt(req->record, &usage);
+    if (a->index == 0) {
+        a->model = req->submit.model;
+        a->created = ngx_time();
 
-    a = req->answer.api;
-    a->model = req->submit.model;
-    a->created = ngx_time();
+        ngx_http_dsa_events_fingerprint(req);
+    }
 
-    ngx_http_dsa_events_fingerprint(req);
-    ngx_http_dsa_submit_free(&req->submit);
-    ngx_http_dsa_retention_free_arena(&req->retention);
-
-    if (ngx_http_dsa_answer_start(&req->answer, req->http->pool,
-                                  accepted.vocabulary, &usage)
-        != NGX_OK)
-    {
+    if (ngx_http_dsa_choices_start(choice, accepted.vocabulary) != NGX_OK) {
         ngx_http_dsa_failure_memory(&req->failure);
+    }
+
+    if (ngx_http_dsa_choices_accepted(&req->choices)) {
+        ngx_http_dsa_submit_free(&req->submit);
+        ngx_http_dsa_retention_free_arena(&req->retention);
     }
 }
 
@@ -214,7 +213,7 @@ ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req)
     char       *hex;
     ngx_str_t  *to;
 
-    hex = req->record->call.session->hello.fingerprint;
+    hex = req->record->first.call.session->hello.fingerprint;
     len = ngx_min(ngx_strlen(hex), 10);
 
     to = &req->answer.api->fingerprint;
@@ -231,30 +230,41 @@ ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req)
 
 
 static void
-ngx_http_dsa_events_tokens(ngx_http_dsa_request_t *req, const u_char *p)
+ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice, const u_char *p)
 {
-    dsa_link_tokens_t  tokens;
+    dsa_link_tokens_t        tokens;
+    ngx_http_dsa_answer_t   *answer;
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+    answer = choice->answer;
 
     ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
 
-    if (!req->record->call.accepted) {
+    if (!choice->call->call.accepted) {
         return;
     }
 
-    ngx_http_dsa_usage_record_tokens(req->record, tokens.n_tokens);
+    ngx_http_dsa_usage_record_tokens(choice->call, tokens.n_tokens);
 
-    if (!req->answer.accepted || req->failure.status != 0) {
+    if (!answer->accepted || req->failure.status != 0) {
         return;
     }
 
-    if (!req->answer.begun && tokens.n_tokens != 0) {
-        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                       "dsa request %V: first token", &req->ctx.id);
+    if (!answer->begun && tokens.n_tokens != 0) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: first token of choice %uD",
+                       &req->ctx.id, answer->api->index);
+
+        if (answer->api->index == 0) {
+            req->choices.submit = 1;
+        }
     }
 
     ngx_http_dsa_stream_prepare(&req->stream);
+    ngx_http_dsa_choices_write(choice);
 
-    if (ngx_http_dsa_answer_tokens(&req->answer, &tokens,
+    if (ngx_http_dsa_answer_tokens(answer, &tokens,
                                    p + sizeof(dsa_link_tokens_t),
                                    &req->record->usage.reasoning)
         != NGX_OK)
@@ -265,17 +275,27 @@ ngx_http_dsa_events_tokens(ngx_http_dsa_request_t *req, const u_char *p)
 
 
 static void
-ngx_http_dsa_events_done(ngx_http_dsa_request_t *req, const void *data)
+ngx_http_dsa_events_done(ngx_http_dsa_choice_t *choice, const void *data)
 {
-    dsa_link_done_t  done;
+    dsa_link_done_t          done;
+    ngx_http_dsa_answer_t   *answer;
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+    answer = choice->answer;
 
     ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
 
-    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                   "dsa request %V: done, finish %uD, completion %uD",
-                   &req->ctx.id, done.finish, done.completion_tokens);
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: done, choice %uD, finish %uD, completion "
+                   "%uD", &req->ctx.id, answer->api->index, done.finish,
+                   done.completion_tokens);
 
-    ngx_http_dsa_usage_record_done(req->record, &done);
+    ngx_http_dsa_usage_record_done(choice->call, &done);
+
+    /* its slot is free for another choice */
+
+    req->choices.submit = 1;
 
     if (req->failure.status != 0) {
         return;
@@ -284,11 +304,11 @@ ngx_http_dsa_events_done(ngx_http_dsa_request_t *req, const void *data)
     if (done.finish == DSA_LINK_FINISH_DEADLINE
         || (done.finish == DSA_LINK_FINISH_CANCELLED && req->timer.expired))
     {
-        ngx_http_dsa_events_cut(req);
+        ngx_http_dsa_events_cut(choice);
         return;
     }
 
-    if (!req->answer.accepted) {
+    if (!answer->accepted) {
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
                                  NULL, "The engine ended the request before it "
                                  "accepted it.");
@@ -298,12 +318,12 @@ ngx_http_dsa_events_done(ngx_http_dsa_request_t *req, const void *data)
     switch (done.finish) {
 
     case DSA_LINK_FINISH_STOP:
-        req->answer.api->stop = done.stop;
-        ngx_http_dsa_events_complete(req, 1);
+        answer->api->stop = done.stop;
+        ngx_http_dsa_events_complete(choice, 1);
         return;
 
     case DSA_LINK_FINISH_LENGTH:
-        ngx_http_dsa_events_complete(req, 0);
+        ngx_http_dsa_events_complete(choice, 0);
         return;
 
     default:
@@ -315,12 +335,15 @@ ngx_http_dsa_events_done(ngx_http_dsa_request_t *req, const void *data)
 
 
 static void
-ngx_http_dsa_events_error(ngx_http_dsa_request_t *req, const u_char *data)
+ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
 {
-    size_t               len;
-    u_char               text[NGX_HTTP_DSA_ERROR_LOG];
-    ngx_uint_t           level;
-    dsa_link_failure_t   error;
+    size_t                   len;
+    u_char                   text[NGX_HTTP_DSA_ERROR_LOG];
+    ngx_uint_t               level;
+    dsa_link_failure_t       error;
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
 
     ngx_memcpy(&error, data, sizeof(dsa_link_failure_t));
 
@@ -340,11 +363,11 @@ ngx_http_dsa_events_error(ngx_http_dsa_request_t *req, const u_char *data)
     }
 
     if (req->timer.expired) {
-        ngx_http_dsa_events_cut(req);
+        ngx_http_dsa_events_cut(choice);
         return;
     }
 
-    if (!req->answer.accepted
+    if (!choice->answer->accepted
         && ngx_http_dsa_submit_unsupported(&req->submit, &error))
     {
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, NULL,
@@ -352,7 +375,7 @@ ngx_http_dsa_events_error(ngx_http_dsa_request_t *req, const u_char *data)
         return;
     }
 
-    ngx_http_dsa_events_rejected(req, &error);
+    ngx_http_dsa_events_rejected(choice, &error);
 }
 
 
@@ -380,13 +403,17 @@ ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req, const void *data)
 
 
 static void
-ngx_http_dsa_events_rejected(ngx_http_dsa_request_t *req,
+ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
     const dsa_link_failure_t *error)
 {
-    if (!req->answer.accepted
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    if (!choice->answer->accepted
         && ngx_http_dsa_submit_rejected(&req->submit, error) == NGX_OK)
     {
-        req->retry = 1;
+        ngx_http_dsa_events_retry(choice);
         return;
     }
 
@@ -419,23 +446,43 @@ ngx_http_dsa_events_rejected(ngx_http_dsa_request_t *req,
 }
 
 
+/* The engine has computed nothing: another one may be tried. */
+
 static void
-ngx_http_dsa_events_lost(ngx_http_dsa_request_t *req)
+ngx_http_dsa_events_retry(ngx_http_dsa_choice_t *choice)
 {
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                   "dsa request %V: engine lost, accepted %d", &req->ctx.id,
-                   req->answer.accepted);
+                   "dsa request %V: retried, choice %uD", &req->ctx.id,
+                   choice->answer->api->index);
+
+    choice->submit = 1;
+    req->choices.submit = 1;
+}
+
+
+static void
+ngx_http_dsa_events_lost(ngx_http_dsa_choice_t *choice)
+{
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: engine lost, choice %uD, accepted %d",
+                   &req->ctx.id, choice->answer->api->index,
+                   choice->answer->accepted);
 
     if (req->timer.expired) {
-        ngx_http_dsa_events_cut(req);
+        ngx_http_dsa_events_cut(choice);
         return;
     }
 
-    if (!req->answer.accepted) {
-
-        /* the engine has computed nothing: another one may be tried */
-
-        req->retry = 1;
+    if (!choice->answer->accepted) {
+        ngx_http_dsa_events_retry(choice);
         return;
     }
 
@@ -446,25 +493,34 @@ ngx_http_dsa_events_lost(ngx_http_dsa_request_t *req)
 
 
 static void
-ngx_http_dsa_events_complete(ngx_http_dsa_request_t *req, ngx_uint_t stopped)
+ngx_http_dsa_events_complete(ngx_http_dsa_choice_t *choice, ngx_uint_t stopped)
 {
-    ngx_http_dsa_stream_prepare(&req->stream);
+    ngx_http_dsa_request_t  *req;
 
-    if (ngx_http_dsa_answer_complete(&req->answer, stopped) != NGX_OK) {
+    req = choice->choices->data;
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+    ngx_http_dsa_choices_write(choice);
+
+    if (ngx_http_dsa_answer_complete(choice->answer, stopped) != NGX_OK) {
         ngx_http_dsa_failure_memory(&req->failure);
     }
 }
 
 
 /*
- * Ends an answer at its timeout: with its text so far, as if max_tokens had
- * been reached, or with an error if it has no token.
+ * Ends a choice at the timeout: with its text so far, as if max_tokens had been
+ * reached, or with an error if no choice has a token.
  */
 
 static void
-ngx_http_dsa_events_cut(ngx_http_dsa_request_t *req)
+ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice)
 {
-    if (req->failure.status != 0) {
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    if (req->failure.status != 0 || choice->answer->complete) {
         return;
     }
 
@@ -473,12 +529,30 @@ ngx_http_dsa_events_cut(ngx_http_dsa_request_t *req)
             || req->record->usage.completion
                != req->record->before.completion))
     {
-        ngx_http_dsa_events_complete(req, 0);
+        if (!choice->answer->accepted
+            && ngx_http_dsa_choices_start(choice, 0) != NGX_OK)
+        {
+            ngx_http_dsa_failure_memory(&req->failure);
+            return;
+        }
+
+        ngx_http_dsa_events_complete(choice, 0);
         return;
     }
 
     ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_GATEWAY_TIME_OUT, NULL,
                              "The answer was not complete in time.");
+}
+
+
+static void
+ngx_http_dsa_events_cut_all(ngx_http_dsa_request_t *req)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < req->choices.n; i++) {
+        ngx_http_dsa_events_cut(&req->choices.elts[i]);
+    }
 }
 
 
@@ -493,27 +567,39 @@ ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
         return;
     }
 
+    if (req->timer.expired
+        && ngx_http_dsa_usage_record_live(req->record) == 0)
+    {
+        ngx_http_dsa_events_cut_all(req);
+    }
+
     if (req->failure.status != 0) {
         ngx_http_dsa_request_fail(req);
         return;
     }
 
-    if (req->retry) {
-        req->retry = 0;
-
-        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                       "dsa request %V: retried", &req->ctx.id);
-
-        ngx_http_dsa_events_submit(req);
+    if (req->choices.elts[0].submit) {
+        ngx_http_dsa_events_submit_next(req);
         return;
     }
 
-    if (req->answer.complete) {
+    ngx_http_dsa_choices_end(&req->choices);
+
+    if (req->choices.last != NULL) {
         ngx_http_dsa_request_finish(req);
         return;
     }
 
-    a = req->answer.api;
+    if (!req->timer.expired
+        && ngx_http_dsa_choices_submit(&req->choices, &req->submit,
+                                       &req->failure)
+           != NGX_OK)
+    {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    a = req->choices.writer->answer->api;
 
     if (!req->answer.accepted || !a->stream) {
         return;
@@ -551,7 +637,7 @@ ngx_http_dsa_events_pool_handler(void *data)
 
     ngx_http_set_log_request(c->log, req->http);
 
-    ngx_http_dsa_events_submit(req);
+    ngx_http_dsa_events_submit_next(req);
 
     ngx_http_run_posted_requests(c);
 }
@@ -631,8 +717,9 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
 
     ngx_add_timer(&req->timer.event, NGX_HTTP_DSA_GRACE);
 
-    if (!req->timer.expired && !req->answer.complete
-        && req->record->call.session != NULL && !req->record->call.count)
+    if (!req->timer.expired && req->choices.last == NULL
+        && ngx_http_dsa_usage_record_live(req->record) != 0
+        && !req->record->first.call.count)
     {
         req->timer.expired = 1;
         req->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
@@ -641,13 +728,13 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
         ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                        "dsa request %V: timed out, cancelled", &req->ctx.id);
 
-        ngx_http_dsa_session_cancel(&req->record->call);
+        ngx_http_dsa_usage_record_cancel(req->record);
 
         return;
     }
 
     /* there is no report, so this worker's own count is used */
 
-    ngx_http_dsa_events_cut(req);
+    ngx_http_dsa_events_cut_all(req);
     ngx_http_dsa_events_flush(req);
 }

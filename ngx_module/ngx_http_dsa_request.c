@@ -132,8 +132,18 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->record = ngx_http_dsa_usage_record_create(mcf->redis, tenant,
                                                    &req->ctx.id,
                                                    r->connection->log);
+    if (req->record == NULL) {
+        return NGX_ERROR;
+    }
 
-    return req->record != NULL ? NGX_OK : NGX_ERROR;
+    req->choices.pool = r->pool;
+    req->choices.stream = &req->stream;
+    req->choices.data = req;
+
+    ngx_http_dsa_choices_init(&req->choices, &req->record->first, &req->answer,
+                              &req->retention);
+
+    return NGX_OK;
 }
 
 
@@ -178,7 +188,10 @@ ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
 void
 ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
 {
+    ngx_http_dsa_choice_t      *choice;
     ngx_http_dsa_api_answer_t  *a;
+
+    assert(req->choices.last != NULL);
 
     a = req->answer.api;
 
@@ -191,11 +204,8 @@ ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
                        req->record->usage.completion);
 
         if (a->stream) {
-            a->api->close(a);
-        }
-
-        if (req->answer.reason == NGX_HTTP_DSA_FINISH_TOOL_CALLS) {
-            ngx_http_dsa_retention_save(&req->retention, a->call_id);
+            ngx_http_dsa_choices_write(req->choices.last);
+            a->api->close(req->choices.last->answer->api);
         }
 
         if (ngx_http_dsa_request_save(req) == NGX_OK) {
@@ -218,8 +228,11 @@ ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
     if (!req->ended) {
         req->ended = 1;
 
+        choice = a->stream ? req->choices.last : &req->choices.elts[0];
+
         ngx_http_dsa_stream_prepare(&req->stream);
-        a->api->finish(a, req->answer.reason, &req->record->usage);
+        a->api->finish(choice->answer->api, choice->answer->reason,
+                       &req->record->usage);
     }
 
     ngx_http_dsa_request_output(req, 1);
@@ -351,7 +364,7 @@ ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
 
     req->answer.finish = "error";
 
-    if (req->record->call.session == NULL) {
+    if (ngx_http_dsa_usage_record_live(req->record) == 0) {
 
         if (!req->record->written) {
             ngx_http_dsa_usage_record_close(req->record);
@@ -405,7 +418,7 @@ ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req)
     ngx_http_dsa_stream_prepare(&req->stream);
 
     if (a->stream && req->answer.accepted) {
-        a->api->close(a);
+        a->api->close(req->choices.writer->answer->api);
     }
 
     ngx_memzero(&error, sizeof(ngx_http_dsa_api_error_t));
@@ -511,9 +524,8 @@ ngx_http_dsa_request_cleanup(void *data)
     ngx_http_dsa_timer_stop(&req->timer);
     ngx_http_dsa_request_detach(req);
 
-    ngx_http_dsa_answer_free(&req->answer);
+    ngx_http_dsa_choices_free(&req->choices);
     ngx_http_dsa_submit_free(&req->submit);
-    ngx_http_dsa_retention_free(&req->retention);
     dsa_buf_free(&req->conversation.messages);
 
     ngx_http_dsa_metrics_add(in_flight, -1);
@@ -551,7 +563,7 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
     ngx_http_dsa_pool_leave(&req->submit.waiter);
     ngx_http_dsa_window_detach(&req->window);
 
-    if (record->call.session != NULL && !req->timer.expired) {
+    if (ngx_http_dsa_usage_record_live(record) != 0 && !req->timer.expired) {
         c = req->http->connection;
 
         if (req->reason == NGX_HTTP_DSA_CANCEL_CLIENT) {
@@ -572,11 +584,11 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
 
         /* the engine ends a COUNT that was cancelled with DONE */
 
-        if (record->call.count) {
-            ngx_http_dsa_session_abandon(&record->call);
+        if (record->first.call.count) {
+            ngx_http_dsa_session_abandon(&record->first.call);
 
         } else {
-            ngx_http_dsa_session_cancel(&record->call);
+            ngx_http_dsa_usage_record_cancel(record);
         }
     }
 

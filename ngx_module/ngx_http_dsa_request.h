@@ -13,6 +13,7 @@
 #include <ngx_http.h>
 
 #include "ngx_http_dsa_answer.h"
+#include "ngx_http_dsa_choices.h"
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_ctx.h"
 #include "ngx_http_dsa_failure.h"
@@ -56,11 +57,11 @@ struct ngx_http_dsa_request_s {
     ngx_http_dsa_conversation_t   conversation;
     ngx_http_dsa_window_t         window;
     ngx_http_dsa_retention_t      retention;
+    ngx_http_dsa_choices_t        choices;
 
     ngx_str_t                     tenant;   /* empty: none */
     ngx_uint_t                    reason;   /* ngx_http_dsa_cancel_e */
 
-    unsigned                      retry:1;  /* submit it again */
     unsigned                      saving:1; /* the turn is being written */
     unsigned                      ended:1;  /* the end is in stream.pending */
 };

@@ -418,6 +418,19 @@ ngx_http_dsa_retention_record(ngx_http_dsa_retention_t *rt,
 
 
 void
+ngx_http_dsa_retention_other(ngx_http_dsa_retention_t *other,
+    const ngx_http_dsa_retention_t *rt)
+{
+    other->mode = rt->mode;
+    other->ttl = rt->ttl;
+    other->redis = rt->redis;
+    other->tenant = rt->tenant;
+    other->id = rt->id;
+    other->writing = rt->writing;
+}
+
+
+void
 ngx_http_dsa_retention_save(ngx_http_dsa_retention_t *rt, const char *call_id)
 {
     dsa_str_t  key;

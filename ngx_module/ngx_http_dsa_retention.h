@@ -88,6 +88,10 @@ ngx_int_t ngx_http_dsa_retention_restore(ngx_http_dsa_retention_t *rt,
 ngx_uint_t ngx_http_dsa_retention_record(ngx_http_dsa_retention_t *rt,
     const dsa_chat_t *chat);
 
+/* Prepares the retention of another answer to the chat of rt; it is zeroed. */
+void ngx_http_dsa_retention_other(ngx_http_dsa_retention_t *other,
+    const ngx_http_dsa_retention_t *rt);
+
 /*
  * The answer is complete and has tool calls.  Stores its record under the id
  * of a call, without waiting.

@@ -26,6 +26,8 @@
 static const char *ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit);
 static ngx_int_t ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit);
 static ngx_int_t ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit);
+static ngx_uint_t ngx_http_dsa_submit_has_slots(
+    const ngx_http_dsa_submit_t *submit, const ngx_http_dsa_session_t *s);
 static ngx_int_t ngx_http_dsa_submit_check(ngx_http_dsa_submit_t *submit,
     ngx_str_t *model, uint32_t context, ngx_http_dsa_failure_t *failure);
 static ngx_http_dsa_session_t *ngx_http_dsa_submit_pick(
@@ -273,6 +275,11 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
 
         submit->tried |= 1ULL << s->index;
 
+        if (!ngx_http_dsa_submit_has_slots(submit, s)) {
+            submit->refused = 1;
+            continue;
+        }
+
         if (s->link.version < ngx_http_dsa_submit_version(submit)) {
             submit->outdated = 1;
             continue;
@@ -295,6 +302,26 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
             submit->refused = 1;
         }
     }
+}
+
+
+/*
+ * The first of several choices needs a slot for each of them, because an answer
+ * that lacks a choice is of no use.  The slots are not reserved, and an engine
+ * may have fewer slots in all: then a choice waits for the end of another one.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_submit_has_slots(const ngx_http_dsa_submit_t *submit,
+    const ngx_http_dsa_session_t *s)
+{
+    uint32_t  n;
+
+    n = 1 + submit->chat->others;
+
+    return submit->index != 0
+           || n == 1
+           || s->slots.n - s->slots.used >= ngx_min(n, s->slots.n);
 }
 
 
@@ -374,13 +401,16 @@ ngx_http_dsa_submit_least(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
 }
 
 
-/* The prefill begins at once, so the next request may use these prefixes. */
+/*
+ * The prefill begins at once, so the next request may use these prefixes.  A
+ * request is counted once, for its first choice.
+ */
 
 static void
 ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_session_t *s)
 {
-    if (submit->keys == NULL) {
+    if (submit->keys == NULL || submit->index != 0) {
         return;
     }
 
@@ -432,7 +462,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
                  | (submit->reasons && (submit->format.spec.len != 0
                                         || head.thinking_budget != 0)
                     ? DSA_LINK_THINKING : 0);
-    head.seed = chat->has_seed ? chat->seed : submit->seed;
+    head.seed = (chat->has_seed ? chat->seed : submit->seed) + submit->index;
 
     /*
      * The worker itself cancels the request at its deadline.  The engine's

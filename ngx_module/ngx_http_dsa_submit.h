@@ -24,6 +24,10 @@
 /*
  * A prompt on its way to an engine: one engine of the pool after another is
  * tried, until one accepts the prompt.  Then the prompt is freed.
+ *
+ * A request for several choices submits its prompt for each of them.  The seed
+ * of a choice is that of the request plus its index, so a client can repeat one
+ * choice alone.
  */
 
 typedef struct {
@@ -45,6 +49,10 @@ typedef struct {
                                                reasoning; set with the
                                                prompt */
 
+    /* set by the owner for each choice */
+    uint32_t                  index;        /* of the choice */
+    uint64_t                  tried;        /* a bit for each engine */
+
     dsa_prompt_t              prompt;       /* in work */
     ngx_http_dsa_field_t     *fields;       /* in work */
     uint32_t                  n_fields;
@@ -54,7 +62,6 @@ typedef struct {
     ngx_http_dsa_route_e      result;       /* of the engine tried last */
     ngx_str_t                 route;        /* its name; empty: no keys */
 
-    uint64_t                  tried;        /* a bit for each engine */
     uint64_t                  needed;       /* tokens of context, at least */
     uint32_t                  max_tokens;
     uint32_t                  context;      /* of the engine tried last */

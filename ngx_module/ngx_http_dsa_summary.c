@@ -63,7 +63,7 @@ ngx_http_dsa_summary_start(ngx_http_dsa_summary_t *sum,
     ngx_msec_int_t        left;
     ngx_http_dsa_call_t  *call;
 
-    call = &sum->record->call;
+    call = &sum->record->first.call;
 
     assert(call->session == NULL && !sum->timer.timer_set);
 
@@ -182,7 +182,7 @@ ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum)
     ngx_int_t  rc;
 
     for ( ;; ) {
-        rc = ngx_http_dsa_submit(&sum->attempt, &sum->record->call,
+        rc = ngx_http_dsa_submit(&sum->attempt, &sum->record->first.call,
                                  &sum->refused);
 
         if (rc != NGX_ERROR) {
@@ -330,7 +330,7 @@ ngx_http_dsa_summary_accepted(ngx_http_dsa_summary_t *sum, const void *data)
 {
     dsa_link_accepted_t  accepted;
 
-    ngx_http_dsa_usage_record_accepted(sum->record, data);
+    ngx_http_dsa_usage_record_accepted(&sum->record->first, data);
 
     if (sum->parser != NULL) {
         return;
@@ -361,11 +361,11 @@ ngx_http_dsa_summary_tokens(ngx_http_dsa_summary_t *sum, const u_char *p)
 
     ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
 
-    if (!sum->record->call.accepted) {
+    if (!sum->record->first.call.accepted) {
         return;
     }
 
-    ngx_http_dsa_usage_record_tokens(sum->record, tokens.n_tokens);
+    ngx_http_dsa_usage_record_tokens(&sum->record->first, tokens.n_tokens);
 
     if (sum->why != NULL) {
         return;
@@ -461,7 +461,7 @@ ngx_http_dsa_summary_done(ngx_http_dsa_summary_t *sum, const void *data)
 
     ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
 
-    ngx_http_dsa_usage_record_done(sum->record, &done);
+    ngx_http_dsa_usage_record_done(&sum->record->first, &done);
 
     sum->ended = 1;
 
@@ -562,7 +562,7 @@ ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum)
         /* it cannot succeed, so its other tokens need not be computed */
 
         sum->late = 1;
-        ngx_http_dsa_session_cancel(&sum->record->call);
+        ngx_http_dsa_session_cancel(&sum->record->first.call);
     }
 }
 
@@ -588,8 +588,8 @@ ngx_http_dsa_summary_late(ngx_event_t *ev)
 
     sum->late = 1;
 
-    if (sum->record->call.session != NULL) {
-        ngx_http_dsa_session_cancel(&sum->record->call);
+    if (sum->record->first.call.session != NULL) {
+        ngx_http_dsa_session_cancel(&sum->record->first.call);
 
     } else {
 
@@ -613,7 +613,7 @@ ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum)
     ngx_http_dsa_usage_record_t  *record;
 
     record = sum->record;
-    call = &record->call;
+    call = &record->first.call;
 
     assert(call->session == NULL);
 

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_session.h"
 #include "ngx_http_dsa_usage_record.h"
 
 
@@ -18,7 +19,8 @@
 #define NGX_HTTP_DSA_DRAIN        5000
 
 
-static void ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *call,
+static void ngx_http_dsa_usage_record_disown(ngx_http_dsa_usage_call_t *call);
+static void ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
     ngx_http_dsa_event_e event, const void *data);
 static void ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev);
 static void ngx_http_dsa_usage_record_free(
@@ -39,6 +41,7 @@ ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
         return NULL;
     }
 
+    record->first.record = record;
     record->id_len = id->len;
     ngx_memcpy(record->id, id->data, id->len);
 
@@ -48,6 +51,29 @@ ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
     }
 
     return record;
+}
+
+
+ngx_int_t
+ngx_http_dsa_usage_record_add(ngx_http_dsa_usage_record_t *record,
+    ngx_uint_t n, ngx_log_t *log)
+{
+    ngx_uint_t  i;
+
+    assert(record->n_others == 0);
+
+    record->others = ngx_calloc(n * sizeof(ngx_http_dsa_usage_call_t), log);
+    if (record->others == NULL) {
+        return NGX_ERROR;
+    }
+
+    record->n_others = n;
+
+    for (i = 0; i < n; i++) {
+        record->others[i].record = record;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -63,10 +89,17 @@ ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
 
 
 void
-ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_record_t *record,
+ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_call_t *call,
     const void *data)
 {
-    dsa_link_accepted_t  accepted;
+    dsa_link_accepted_t           accepted;
+    ngx_http_dsa_usage_record_t  *record;
+
+    record = call->record;
+
+    if (call != &record->first) {
+        return;
+    }
 
     ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
 
@@ -97,25 +130,43 @@ ngx_http_dsa_usage_record_prompt(const ngx_http_dsa_usage_record_t *record,
 
 
 void
-ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_record_t *record,
-    uint32_t n)
+ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call, uint32_t n)
 {
-    ngx_http_dsa_usage_t  *usage = &record->usage;
+    ngx_http_dsa_usage_t         *usage;
+    ngx_http_dsa_usage_record_t  *record;
 
+    record = call->record;
+    usage = &record->usage;
+
+    call->completion += n;
     usage->completion += n;
 
-    if (usage->completion != record->before.completion) {
+    /* tokens of others may come after DONE of the first has set the prompt */
+
+    if (call == &record->first && call->completion != 0) {
         ngx_http_dsa_usage_record_prompt(record, usage);
     }
 }
 
 
 void
-ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
+ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
     const dsa_link_done_t *done)
 {
-    ngx_http_dsa_usage_t        *usage = &record->usage;
-    const ngx_http_dsa_usage_t  *before = &record->before;
+    ngx_http_dsa_usage_t        *usage;
+    const ngx_http_dsa_usage_t  *before;
+
+    usage = &call->record->usage;
+    before = &call->record->before;
+
+    usage->completion += done->completion_tokens - call->completion;
+    usage->reasoning = ngx_min(usage->reasoning, usage->completion);
+
+    call->completion = done->completion_tokens;
+
+    if (call != &call->record->first) {
+        return;
+    }
 
     usage->prompt = before->prompt + done->prompt_tokens;
     usage->cached = before->cached + done->cached_tokens;
@@ -126,8 +177,6 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
                                       + done->host_tokens;
     usage->tier[DSA_LINK_TIER_REDIS] = before->tier[DSA_LINK_TIER_REDIS]
                                        + done->redis_tokens;
-    usage->completion = before->completion + done->completion_tokens;
-    usage->reasoning = ngx_min(usage->reasoning, usage->completion);
 
     ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_QUEUE, done->queue_ms, 1);
 }
@@ -136,11 +185,44 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
 void
 ngx_http_dsa_usage_record_next(ngx_http_dsa_usage_record_t *record)
 {
-    assert(record->call.session == NULL);
+    assert(ngx_http_dsa_usage_record_live(record) == 0);
 
     record->before = record->usage;
     record->prompt_tokens = 0;
     record->cached_tokens = 0;
+    record->first.completion = 0;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_usage_record_live(const ngx_http_dsa_usage_record_t *record)
+{
+    ngx_uint_t  i, n;
+
+    n = record->first.call.session != NULL;
+
+    for (i = 0; i < record->n_others; i++) {
+        n += record->others[i].call.session != NULL;
+    }
+
+    return n;
+}
+
+
+void
+ngx_http_dsa_usage_record_cancel(ngx_http_dsa_usage_record_t *record)
+{
+    ngx_uint_t  i;
+
+    if (record->first.call.session != NULL) {
+        ngx_http_dsa_session_cancel(&record->first.call);
+    }
+
+    for (i = 0; i < record->n_others; i++) {
+        if (record->others[i].call.session != NULL) {
+            ngx_http_dsa_session_cancel(&record->others[i].call);
+        }
+    }
 }
 
 
@@ -215,16 +297,18 @@ ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record)
 void
 ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
 {
-    ngx_http_dsa_call_untouch(&record->call);
+    ngx_uint_t  i;
 
-    record->call.data = NULL;
+    ngx_http_dsa_usage_record_disown(&record->first);
 
-    if (record->call.session == NULL) {
+    for (i = 0; i < record->n_others; i++) {
+        ngx_http_dsa_usage_record_disown(&record->others[i]);
+    }
+
+    if (ngx_http_dsa_usage_record_live(record) == 0) {
         ngx_http_dsa_usage_record_free(record);
         return;
     }
-
-    record->call.handler = ngx_http_dsa_usage_record_event;
 
     /*
      * This timer makes a worker that shuts down wait for the report.  nginx
@@ -239,36 +323,46 @@ ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
 }
 
 
+static void
+ngx_http_dsa_usage_record_disown(ngx_http_dsa_usage_call_t *call)
+{
+    ngx_http_dsa_call_untouch(&call->call);
+
+    call->call.data = NULL;
+    call->call.handler = ngx_http_dsa_usage_record_event;
+}
+
+
 /* Events of a record without an owner. */
 
 static void
-ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *call,
+ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
     ngx_http_dsa_event_e event, const void *data)
 {
-    dsa_link_done_t               done;
-    dsa_link_tokens_t             tokens;
-    ngx_http_dsa_usage_record_t  *record;
+    dsa_link_done_t             done;
+    dsa_link_tokens_t           tokens;
+    ngx_http_dsa_usage_call_t  *call;
 
-    record = (ngx_http_dsa_usage_record_t *) call;
+    call = (ngx_http_dsa_usage_call_t *) base;
 
     switch (event) {
 
     case NGX_HTTP_DSA_EV_ACCEPTED:
-        ngx_http_dsa_usage_record_accepted(record, data);
+        ngx_http_dsa_usage_record_accepted(call, data);
         return;
 
     case NGX_HTTP_DSA_EV_TOKENS:
         ngx_memcpy(&tokens, data, sizeof(dsa_link_tokens_t));
 
-        if (call->accepted) {
-            ngx_http_dsa_usage_record_tokens(record, tokens.n_tokens);
+        if (base->accepted) {
+            ngx_http_dsa_usage_record_tokens(call, tokens.n_tokens);
         }
 
         return;
 
     case NGX_HTTP_DSA_EV_DONE:
         ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
-        ngx_http_dsa_usage_record_done(record, &done);
+        ngx_http_dsa_usage_record_done(call, &done);
         break;
 
     case NGX_HTTP_DSA_EV_ERROR:
@@ -283,7 +377,9 @@ ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *call,
         return;
     }
 
-    ngx_http_dsa_usage_record_free(record);
+    if (ngx_http_dsa_usage_record_live(call->record) == 0) {
+        ngx_http_dsa_usage_record_free(call->record);
+    }
 }
 
 
@@ -299,7 +395,8 @@ ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev)
 static void
 ngx_http_dsa_usage_record_free(ngx_http_dsa_usage_record_t *record)
 {
-    assert(record->call.session == NULL && !record->call.touched);
+    assert(ngx_http_dsa_usage_record_live(record) == 0);
+    assert(!record->first.call.touched);
 
     if (record->drain.timer_set) {
         ngx_del_timer(&record->drain);
@@ -309,12 +406,13 @@ ngx_http_dsa_usage_record_free(ngx_http_dsa_usage_record_t *record)
         ngx_http_dsa_usage_record_close(record);
     }
 
+    ngx_free(record->others);
     ngx_free(record);
 }
 
 
-_Static_assert(offsetof(ngx_http_dsa_usage_record_t, call) == 0,
-               "a record is found by the address of its call");
+_Static_assert(offsetof(ngx_http_dsa_usage_call_t, call) == 0,
+               "a call of a record is found by its common part");
 _Static_assert(sizeof(((ngx_http_dsa_usage_record_t *) 0)->model)
                == sizeof(((dsa_link_hello_t *) 0)->model),
                "a record holds every model name that an engine can have");

@@ -22,32 +22,46 @@
 
 
 /*
- * What a request is charged with, and the call whose events it is counted
- * from.  A record is allocated on its own, because the engine still reports on
- * a request that its client has left: until then the record has an owner, the
- * call's handler and data are the owner's, and the owner passes on the events.
+ * What a request is charged with, and the calls whose events it is counted
+ * from: one for each choice.  The prompt is that of the first call, because the
+ * other ones use what it has computed.  A record is allocated on its own,
+ * because the engine still reports on a request that its client has left: until
+ * then the record has an owner, the handlers and data of the calls are the
+ * owner's, and the owner passes on the events.
  */
 
 #define NGX_HTTP_DSA_ID_LEN       48        /* bytes of an id, at most */
 
 
+typedef struct ngx_http_dsa_usage_record_s  ngx_http_dsa_usage_record_t;
+
+
 typedef struct {
-    ngx_http_dsa_call_t       call;
-    ngx_event_t               drain;        /* without an owner: the drain
+    ngx_http_dsa_call_t           call;
+    ngx_http_dsa_usage_record_t  *record;
+    uint64_t                      completion;   /* its part of usage */
+} ngx_http_dsa_usage_call_t;
+
+
+struct ngx_http_dsa_usage_record_s {
+    ngx_http_dsa_usage_call_t   first;
+    ngx_http_dsa_usage_call_t  *others;
+    ngx_uint_t                  n_others;
+    ngx_event_t                 drain;      /* without an owner: the drain
                                                delay */
-    ngx_http_dsa_redis_t     *redis;        /* NULL: no ledger */
-    ngx_http_dsa_usage_t      usage;
-    ngx_http_dsa_usage_t      before;       /* of usage: what earlier calls of
+    ngx_http_dsa_redis_t       *redis;      /* NULL: no ledger */
+    ngx_http_dsa_usage_t        usage;
+    ngx_http_dsa_usage_t        before;     /* of usage: what earlier calls of
                                                the request were charged with */
-    uint32_t                  prompt_tokens;    /* of ACCEPTED */
-    uint32_t                  cached_tokens;
-    size_t                    id_len;
-    size_t                    model_len;
-    u_char                    model[64];
-    u_char                    tenant[NGX_HTTP_DSA_TENANT_LEN];
-    u_char                    id[NGX_HTTP_DSA_ID_LEN];
-    unsigned                  written:1;    /* counted, and in the ledger */
-} ngx_http_dsa_usage_record_t;
+    uint32_t                    prompt_tokens;  /* of ACCEPTED */
+    uint32_t                    cached_tokens;
+    size_t                      id_len;
+    size_t                      model_len;
+    u_char                      model[64];
+    u_char                      tenant[NGX_HTTP_DSA_TENANT_LEN];
+    u_char                      id[NGX_HTTP_DSA_ID_LEN];
+    unsigned                    written:1;  /* counted, and in the ledger */
+};
 
 
 /*
@@ -59,6 +73,10 @@ ngx_http_dsa_usage_record_t *ngx_http_dsa_usage_record_create(
     ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id,
     ngx_log_t *log);
 
+/* Adds n calls for other choices, once.  NGX_OK, or NGX_ERROR (no memory). */
+ngx_int_t ngx_http_dsa_usage_record_add(ngx_http_dsa_usage_record_t *record,
+    ngx_uint_t n, ngx_log_t *log);
+
 /* The model's name, once it is known; shorter than the record's array. */
 void ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
     ngx_str_t *model);
@@ -68,14 +86,21 @@ void ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
  * prompt is charged with the first token, because it was computed then, and
  * with the cached tokens of ACCEPTED, which count as those of the GPU.
  */
-void ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_record_t *record,
+void ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_call_t *call,
     const void *data);
 void ngx_http_dsa_usage_record_prompt(
     const ngx_http_dsa_usage_record_t *record, ngx_http_dsa_usage_t *usage);
-void ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_record_t *record,
+void ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call,
     uint32_t n);
-void ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_record_t *record,
+void ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
     const dsa_link_done_t *done);
+
+/* How many calls have not ended. */
+ngx_uint_t ngx_http_dsa_usage_record_live(
+    const ngx_http_dsa_usage_record_t *record);
+
+/* Cancels all calls that have not ended, as ngx_http_dsa_session_cancel(). */
+void ngx_http_dsa_usage_record_cancel(ngx_http_dsa_usage_record_t *record);
 
 /*
  * The call has ended, and another one follows: its tokens are added to those
@@ -96,8 +121,8 @@ ngx_int_t ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
 void ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record);
 
 /*
- * The owner leaves.  A record whose call has ended is written and freed at
- * once, the others when the engine has reported the end of the call.
+ * The owner leaves.  A record whose calls have ended is written and freed at
+ * once, the others when the engine has reported the end of the last call.
  */
 void ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record);
 

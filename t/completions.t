@@ -259,7 +259,7 @@ for my $case (
     [ '21 logprobs', { logprobs => 21 }, 'logprobs', qr/\[0, 20\]/ ],
     [ '-1 logprobs', { logprobs => -1 }, 'logprobs', qr/\[0, 20\]/ ],
     [ 'best_of', { best_of => 2 }, 'best_of', qr/expected 1 or no such/ ],
-    [ 'n', { n => 2 }, 'n', qr/only n = 1/ ],
+    [ 'n', { n => 9 }, 'n', qr/the valid range of n is \[1, 8\]/ ],
     [ 'messages', { messages => [] }, 'messages', qr/use prompt, or POST/ ],
     [ 'tools', { tools => [] }, 'tools', qr/use POST \/chat\/completions/ ],
     [ 'tool_choice', { tool_choice => 'none' }, 'tool_choice', qr/no such/ ],

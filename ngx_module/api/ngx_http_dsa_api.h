@@ -31,12 +31,18 @@
  *     create
  *     read         the body; the API notes the options of the answer
  *     history      if the answer continues a stored one
+ *     choice       for each choice besides the first
  *     start        the engine has accepted the prompt, so its tokens are
  *                  known: events that stand before the first token
  *     delta        any number of times: reasoning, content, tool calls
  *     node         if the answer itself is stored
+ *     end          for each choice of a stream but the one that ends last
  *     finish       or fail, or error: the last events, or the whole object
  *     free         always
+ *
+ * start, delta, logprob and free are called for each choice.  close is called
+ * before the text of another choice begins.  finish is called for the choice of
+ * a stream that ends last, or for the first choice, which writes all of them.
  *
  * delta, close and ping are called for streams only.  An answer that is not
  * streamed is written by finish from the message that was collected; if the
@@ -88,11 +94,19 @@ typedef struct {
 typedef struct ngx_http_dsa_api_s  ngx_http_dsa_api_t;
 
 
-/* What all APIs need of an answer; the first member of each API's struct. */
+typedef struct ngx_http_dsa_api_answer_s  ngx_http_dsa_api_answer_t;
 
-typedef struct {
+
+/*
+ * What all APIs need of an answer; the first member of each API's struct.  An
+ * answer with several choices has one such struct for each of them.
+ */
+
+struct ngx_http_dsa_api_answer_s {
     const ngx_http_dsa_api_t *api;
     dsa_buf_t                *out;          /* where all text is appended */
+    uint32_t                  index;        /* of the choice */
+    ngx_http_dsa_api_answer_t *next;        /* the next choice, or NULL */
 
     /* set before read; an API may encrypt what its clients keep */
     const u_char             *secret;       /* the server's key, 32 bytes */
@@ -105,6 +119,7 @@ typedef struct {
     time_t                    created;
 
     /* set before finish */
+    ngx_http_dsa_finish_e     reason;
     uint32_t                  stop;         /* 1 and the number of the stop
                                                string that ended the answer;
                                                0: none, or not known */
@@ -130,7 +145,7 @@ typedef struct {
     unsigned                  store:1;      /* the answer itself */
     unsigned                  store_given:1;    /* by the request */
     unsigned                  logprobs:1;
-} ngx_http_dsa_api_answer_t;
+};
 
 
 struct ngx_http_dsa_api_s {
@@ -208,6 +223,16 @@ struct ngx_http_dsa_api_s {
                       ngx_http_dsa_finish_e reason,
                       const ngx_http_dsa_usage_t *usage,
                       dsa_response_t *node);
+
+    /*
+     * Only of an API whose answers can have several choices, otherwise NULL.
+     * choice copies the first one, which was only read; the caller sets what
+     * differs.  NULL: no memory.  end writes the last event of a choice.
+     */
+    ngx_http_dsa_api_answer_t *
+              (*choice)(const ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool);
+    void      (*end)(ngx_http_dsa_api_answer_t *a,
+                     ngx_http_dsa_finish_e reason);
 
     /* The end of a stream that fails; NULL: that of error. */
     void      (*fail)(ngx_http_dsa_api_answer_t *a,

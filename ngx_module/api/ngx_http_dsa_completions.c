@@ -23,12 +23,20 @@ static int ngx_http_dsa_completions_read(ngx_http_dsa_api_answer_t *a,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
 static ngx_int_t ngx_http_dsa_completions_start(ngx_http_dsa_api_answer_t *a,
     ngx_pool_t *pool, const ngx_http_dsa_usage_t *usage);
+static ngx_http_dsa_api_answer_t *ngx_http_dsa_completions_choice(
+    const ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool);
 static void ngx_http_dsa_completions_head(ngx_http_dsa_api_answer_t *a,
     dsa_json_writer_t *w);
 static void ngx_http_dsa_completions_delta(ngx_http_dsa_api_answer_t *a,
     dsa_delta_e what, uint32_t call, dsa_str_t text);
 static void ngx_http_dsa_completions_close(ngx_http_dsa_api_answer_t *a);
 static void ngx_http_dsa_completions_ping(ngx_http_dsa_api_answer_t *a);
+static void ngx_http_dsa_completions_tail(ngx_http_dsa_completions_t *c);
+static void ngx_http_dsa_completions_end(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason);
+static void ngx_http_dsa_completions_last(ngx_http_dsa_completions_t *c,
+    ngx_http_dsa_finish_e reason);
+static void ngx_http_dsa_completions_object(ngx_http_dsa_api_answer_t *a);
 static void ngx_http_dsa_completions_finish(ngx_http_dsa_api_answer_t *a,
     ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage);
 static void ngx_http_dsa_completions_echo(ngx_http_dsa_completions_t *c);
@@ -54,7 +62,9 @@ const ngx_http_dsa_api_t  ngx_http_dsa_completions = {
     .ping = ngx_http_dsa_completions_ping,
     .finish = ngx_http_dsa_completions_finish,
     .error = ngx_http_dsa_openai_error,
-    .free = ngx_http_dsa_completions_free
+    .free = ngx_http_dsa_completions_free,
+    .choice = ngx_http_dsa_completions_choice,
+    .end = ngx_http_dsa_completions_end
 };
 
 
@@ -94,6 +104,30 @@ ngx_http_dsa_completions_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     }
 
     return DSA_OK;
+}
+
+
+static ngx_http_dsa_api_answer_t *
+ngx_http_dsa_completions_choice(const ngx_http_dsa_api_answer_t *a,
+    ngx_pool_t *pool)
+{
+    const ngx_http_dsa_completions_t *from =
+                                     (const ngx_http_dsa_completions_t *) a;
+
+    ngx_http_dsa_completions_t  *c;
+
+    c = ngx_palloc(pool, sizeof(ngx_http_dsa_completions_t));
+    if (c == NULL) {
+        return NULL;
+    }
+
+    *c = *from;
+
+    ngx_memzero(&c->echo, sizeof(dsa_buf_t));
+    c->echo.failed = from->echo.failed;
+    dsa_buf_add(&c->echo, from->echo.data, from->echo.len);
+
+    return &c->chat.answer;
 }
 
 
@@ -189,12 +223,26 @@ ngx_http_dsa_completions_close(ngx_http_dsa_api_answer_t *a)
     c->open = 0;
 
     ngx_http_dsa_completions_choice_end(c, NULL);
+    ngx_http_dsa_completions_tail(c);
+}
+
+
+/* The end of an event that is not the last one of its stream. */
+
+static void
+ngx_http_dsa_completions_tail(ngx_http_dsa_completions_t *c)
+{
+    dsa_buf_t  *out;
+
+    out = c->chat.answer.out;
+
+    ngx_http_dsa_add(out, "]");
 
     if (c->chat.include_usage) {
-        ngx_http_dsa_add(a->out, ",\"usage\":null");
+        ngx_http_dsa_add(out, ",\"usage\":null");
     }
 
-    ngx_http_dsa_add(a->out, "}\n\n");
+    ngx_http_dsa_add(out, "}\n\n");
 }
 
 
@@ -202,6 +250,72 @@ static void
 ngx_http_dsa_completions_ping(ngx_http_dsa_api_answer_t *a)
 {
     dsa_buf_addz(a->out, ": keep-alive\n\n");
+}
+
+
+/* The last event of a choice. */
+
+static void
+ngx_http_dsa_completions_end(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason)
+{
+    ngx_http_dsa_completions_t *c = (ngx_http_dsa_completions_t *) a;
+
+    ngx_http_dsa_completions_last(c, reason);
+    ngx_http_dsa_completions_tail(c);
+}
+
+
+/* The same without its tail. */
+
+static void
+ngx_http_dsa_completions_last(ngx_http_dsa_completions_t *c,
+    ngx_http_dsa_finish_e reason)
+{
+    ngx_http_dsa_api_answer_t  *a = &c->chat.answer;
+
+    ngx_http_dsa_completions_close(a);
+
+    dsa_buf_add(a->out, c->chat.head.data, c->chat.head.len);
+    ngx_http_dsa_completions_echo(c);
+    ngx_http_dsa_completions_choice_end(c, a->api->finish_reason[reason]);
+}
+
+
+/* The whole object, up to the end of its last choice. */
+
+static void
+ngx_http_dsa_completions_object(ngx_http_dsa_api_answer_t *a)
+{
+    dsa_buf_t                   *text;
+    dsa_json_writer_t            w;
+    ngx_http_dsa_api_answer_t   *choice;
+    ngx_http_dsa_completions_t  *c;
+
+    dsa_json_writer(&w, a->out);
+    ngx_http_dsa_completions_head(a, &w);
+
+    for (choice = a; choice != NULL; choice = choice->next) {
+        c = (ngx_http_dsa_completions_t *) choice;
+
+        if (choice != a) {
+            ngx_http_dsa_add(a->out, ",{\"text\":\"");
+        }
+
+        ngx_http_dsa_completions_echo(c);
+
+        text = &choice->message->content;
+
+        if (ngx_http_dsa_message_failed(choice->message)) {
+            a->out->failed = 1;
+
+        } else {
+            dsa_buf_add(a->out, text->data, text->len);
+        }
+
+        ngx_http_dsa_completions_choice_end(c,
+                                  a->api->finish_reason[choice->reason]);
+    }
 }
 
 
@@ -213,32 +327,16 @@ ngx_http_dsa_completions_finish(ngx_http_dsa_api_answer_t *a,
 {
     ngx_http_dsa_completions_t *c = (ngx_http_dsa_completions_t *) a;
 
-    dsa_buf_t          *text;
-    dsa_json_writer_t   w;
+    dsa_json_writer_t  w;
 
     if (a->stream) {
-        ngx_http_dsa_completions_close(a);
-        dsa_buf_add(a->out, c->chat.head.data, c->chat.head.len);
-        ngx_http_dsa_completions_echo(c);
+        ngx_http_dsa_completions_last(c, reason);
 
     } else {
-        dsa_json_writer(&w, a->out);
-        ngx_http_dsa_completions_head(a, &w);
-        ngx_http_dsa_completions_echo(c);
-
-        text = &a->message->content;
-
-        if (ngx_http_dsa_message_failed(a->message)) {
-            a->out->failed = 1;
-
-        } else {
-            dsa_buf_add(a->out, text->data, text->len);
-        }
+        ngx_http_dsa_completions_object(a);
     }
 
-    ngx_http_dsa_completions_choice_end(c, a->api->finish_reason[reason]);
-
-    ngx_http_dsa_add(a->out, ",");
+    ngx_http_dsa_add(a->out, "],");
     dsa_json_writer(&w, a->out);
     ngx_http_dsa_openai_usage(&c->chat, &w, usage);
     ngx_http_dsa_add(a->out, "}");
@@ -268,7 +366,7 @@ ngx_http_dsa_completions_echo(ngx_http_dsa_completions_t *c)
 }
 
 
-/* From the end of the text to the end of the choices. */
+/* From the end of the text to the end of the choice. */
 
 static void
 ngx_http_dsa_completions_choice_end(ngx_http_dsa_completions_t *c,
@@ -279,18 +377,21 @@ ngx_http_dsa_completions_choice_end(ngx_http_dsa_completions_t *c,
 
     out = c->chat.answer.out;
 
-    ngx_http_dsa_add(out, "\",\"index\":0,\"logprobs\":");
+    ngx_http_dsa_add(out, "\",\"index\":");
+    dsa_json_writer(&w, out);
+    dsa_json_uint(&w, c->chat.answer.index);
+    ngx_http_dsa_add(out, ",\"logprobs\":");
     dsa_json_writer(&w, out);
     ngx_http_dsa_completions_logprobs(c, &w);
 
     if (finish == NULL) {
-        ngx_http_dsa_add(out, ",\"finish_reason\":null}]");
+        ngx_http_dsa_add(out, ",\"finish_reason\":null}");
         return;
     }
 
     ngx_http_dsa_add(out, ",\"finish_reason\":\"");
     dsa_buf_addz(out, finish);
-    ngx_http_dsa_add(out, "\"}]");
+    ngx_http_dsa_add(out, "\"}");
 }
 
 

@@ -20,6 +20,8 @@ static ngx_http_dsa_api_answer_t *ngx_http_dsa_openai_create(
 static int ngx_http_dsa_openai_read(ngx_http_dsa_api_answer_t *a,
     dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
+static ngx_http_dsa_api_answer_t *ngx_http_dsa_openai_choice(
+    const ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool);
 static ngx_int_t ngx_http_dsa_openai_start(ngx_http_dsa_api_answer_t *a,
     ngx_pool_t *pool, const ngx_http_dsa_usage_t *usage);
 static void ngx_http_dsa_openai_ping(ngx_http_dsa_api_answer_t *a);
@@ -44,7 +46,9 @@ const ngx_http_dsa_api_t  ngx_http_dsa_openai = {
     .ping = ngx_http_dsa_openai_ping,
     .finish = ngx_http_dsa_openai_finish,
     .error = ngx_http_dsa_openai_error,
-    .free = ngx_http_dsa_openai_free
+    .free = ngx_http_dsa_openai_free,
+    .choice = ngx_http_dsa_openai_choice,
+    .end = ngx_http_dsa_openai_chunk_choice
 };
 
 
@@ -82,6 +86,23 @@ ngx_http_dsa_openai_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
 }
 
 
+static ngx_http_dsa_api_answer_t *
+ngx_http_dsa_openai_choice(const ngx_http_dsa_api_answer_t *a,
+    ngx_pool_t *pool)
+{
+    ngx_http_dsa_openai_t  *o;
+
+    o = ngx_palloc(pool, sizeof(ngx_http_dsa_openai_t));
+    if (o == NULL) {
+        return NULL;
+    }
+
+    *o = *(const ngx_http_dsa_openai_t *) a;
+
+    return &o->answer;
+}
+
+
 /* This API has no event before the first token, and no usage in it. */
 
 static ngx_int_t
@@ -113,7 +134,7 @@ ngx_http_dsa_openai_finish(ngx_http_dsa_api_answer_t *a,
         ngx_http_dsa_openai_chunk_finish(o, reason, usage);
 
     } else {
-        ngx_http_dsa_openai_object(o, reason, usage);
+        ngx_http_dsa_openai_object(o, usage);
     }
 }
 

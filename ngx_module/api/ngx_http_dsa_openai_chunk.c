@@ -35,6 +35,9 @@ static void ngx_http_dsa_openai_chunk_role(ngx_http_dsa_openai_t *o);
 static void ngx_http_dsa_openai_chunk_begin(ngx_http_dsa_openai_t *o,
     dsa_json_writer_t *w);
 static void ngx_http_dsa_openai_chunk_end(ngx_http_dsa_openai_t *o);
+static void ngx_http_dsa_openai_chunk_tail(ngx_http_dsa_openai_t *o);
+static void ngx_http_dsa_openai_chunk_reason(ngx_http_dsa_openai_t *o,
+    dsa_json_writer_t *w, ngx_http_dsa_finish_e reason);
 
 
 ngx_int_t
@@ -64,7 +67,7 @@ ngx_http_dsa_openai_chunk_start(ngx_http_dsa_openai_t *o, ngx_pool_t *pool)
     dsa_json_array(&w);
     dsa_json_object(&w);
     dsa_json_key(&w, "index");
-    dsa_json_uint(&w, 0);
+    dsa_json_uint(&w, a->index);
     dsa_json_key(&w, "delta");
     dsa_json_object(&w);
 
@@ -244,12 +247,7 @@ ngx_http_dsa_openai_chunk_role(ngx_http_dsa_openai_t *o)
     /* logprobs that are there belong to the next chunk */
 
     ngx_http_dsa_add(w.out, NGX_HTTP_DSA_OPENAI_TAIL);
-
-    if (o->include_usage) {
-        ngx_http_dsa_add(w.out, ",\"usage\":null");
-    }
-
-    ngx_http_dsa_add(w.out, "}\n\n");
+    ngx_http_dsa_openai_chunk_tail(o);
 }
 
 
@@ -278,17 +276,65 @@ ngx_http_dsa_openai_chunk_end(ngx_http_dsa_openai_t *o)
         dsa_json_writer(&w, out);
         dsa_json_object_end(&w);
         ngx_http_dsa_openai_choice_end(o, &w, NULL);
+        dsa_json_array_end(&w);
 
     } else {
         ngx_http_dsa_add(out, NGX_HTTP_DSA_OPENAI_TAIL);
     }
 
-    if (o->include_usage) {
-        ngx_http_dsa_add(out, ",\"usage\":null}\n\n");
+    ngx_http_dsa_openai_chunk_tail(o);
+}
 
-    } else {
-        ngx_http_dsa_add(out, "}\n\n");
+
+/* The end of an event that is not the last one of its stream. */
+
+static void
+ngx_http_dsa_openai_chunk_tail(ngx_http_dsa_openai_t *o)
+{
+    if (o->include_usage) {
+        ngx_http_dsa_add(o->answer.out, ",\"usage\":null");
     }
+
+    ngx_http_dsa_add(o->answer.out, "}\n\n");
+}
+
+
+void
+ngx_http_dsa_openai_chunk_choice(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason)
+{
+    ngx_http_dsa_openai_t *o = (ngx_http_dsa_openai_t *) a;
+
+    dsa_json_writer_t  w;
+
+    ngx_http_dsa_openai_chunk_reason(o, &w, reason);
+    ngx_http_dsa_openai_chunk_tail(o);
+}
+
+
+/* The last chunk of a choice, up to the end of its choices. */
+
+static void
+ngx_http_dsa_openai_chunk_reason(ngx_http_dsa_openai_t *o,
+    dsa_json_writer_t *w, ngx_http_dsa_finish_e reason)
+{
+    ngx_http_dsa_api_answer_t  *a = &o->answer;
+
+    ngx_http_dsa_openai_chunk_close(a);
+    ngx_http_dsa_openai_chunk_role(o);
+
+    ngx_http_dsa_openai_chunk_begin(o, w);
+    dsa_json_key(w, "content");
+    dsa_json_stringz(w, "");
+
+    if (a->thinking) {
+        dsa_json_key(w, "reasoning_content");
+        dsa_json_null(w);
+    }
+
+    dsa_json_object_end(w);
+    ngx_http_dsa_openai_choice_end(o, w, a->api->finish_reason[reason]);
+    dsa_json_array_end(w);
 }
 
 
@@ -296,23 +342,9 @@ void
 ngx_http_dsa_openai_chunk_finish(ngx_http_dsa_openai_t *o,
     ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage)
 {
-    dsa_json_writer_t           w;
-    ngx_http_dsa_api_answer_t  *a = &o->answer;
+    dsa_json_writer_t  w;
 
-    ngx_http_dsa_openai_chunk_close(a);
-    ngx_http_dsa_openai_chunk_role(o);
-
-    ngx_http_dsa_openai_chunk_begin(o, &w);
-    dsa_json_key(&w, "content");
-    dsa_json_stringz(&w, "");
-
-    if (a->thinking) {
-        dsa_json_key(&w, "reasoning_content");
-        dsa_json_null(&w);
-    }
-
-    dsa_json_object_end(&w);
-    ngx_http_dsa_openai_choice_end(o, &w, a->api->finish_reason[reason]);
+    ngx_http_dsa_openai_chunk_reason(o, &w, reason);
     ngx_http_dsa_openai_usage(o, &w, usage);
     ngx_http_dsa_openai_conversation(o, &w);
     ngx_http_dsa_openai_context(o, &w);

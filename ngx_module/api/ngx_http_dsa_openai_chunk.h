@@ -22,6 +22,10 @@ void ngx_http_dsa_openai_chunk_delta(ngx_http_dsa_api_answer_t *a,
     dsa_delta_e what, uint32_t call, dsa_str_t text);
 void ngx_http_dsa_openai_chunk_close(ngx_http_dsa_api_answer_t *a);
 
+/* The last chunk of a choice; of the API's table. */
+void ngx_http_dsa_openai_chunk_choice(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason);
+
 /* The last chunk and [DONE]. */
 void ngx_http_dsa_openai_chunk_finish(ngx_http_dsa_openai_t *o,
     ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage);

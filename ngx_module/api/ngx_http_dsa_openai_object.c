@@ -26,10 +26,10 @@ static void ngx_http_dsa_openai_str(dsa_json_writer_t *w, const char *key,
 
 void
 ngx_http_dsa_openai_object(ngx_http_dsa_openai_t *o,
-    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage)
+    const ngx_http_dsa_usage_t *usage)
 {
     dsa_json_writer_t           w;
-    ngx_http_dsa_api_answer_t  *a = &o->answer;
+    ngx_http_dsa_api_answer_t  *a = &o->answer, *choice;
 
     dsa_json_writer(&w, a->out);
     dsa_json_object(&w);
@@ -42,13 +42,18 @@ ngx_http_dsa_openai_object(ngx_http_dsa_openai_t *o,
 
     dsa_json_key(&w, "choices");
     dsa_json_array(&w);
-    dsa_json_object(&w);
-    dsa_json_key(&w, "index");
-    dsa_json_uint(&w, 0);
-    dsa_json_key(&w, "message");
-    ngx_http_dsa_message_write(a->message, &w, a->thinking);
-    ngx_http_dsa_openai_choice_end(o, &w, a->api->finish_reason[reason]);
 
+    for (choice = a; choice != NULL; choice = choice->next) {
+        dsa_json_object(&w);
+        dsa_json_key(&w, "index");
+        dsa_json_uint(&w, choice->index);
+        dsa_json_key(&w, "message");
+        ngx_http_dsa_message_write(choice->message, &w, choice->thinking);
+        ngx_http_dsa_openai_choice_end((ngx_http_dsa_openai_t *) choice, &w,
+                                  a->api->finish_reason[choice->reason]);
+    }
+
+    dsa_json_array_end(&w);
     ngx_http_dsa_openai_usage(o, &w, usage);
     ngx_http_dsa_openai_conversation(o, &w);
     ngx_http_dsa_openai_context(o, &w);
@@ -73,7 +78,6 @@ ngx_http_dsa_openai_choice_end(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
     }
 
     dsa_json_object_end(w);
-    dsa_json_array_end(w);
 }
 
 

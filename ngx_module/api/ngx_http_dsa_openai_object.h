@@ -33,13 +33,13 @@ typedef struct {
 
 /* The whole completion, for an answer that is not streamed. */
 void ngx_http_dsa_openai_object(ngx_http_dsa_openai_t *o,
-    ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage);
+    const ngx_http_dsa_usage_t *usage);
 
 /*
  * The last members of a choice and of its object: logprobs, finish_reason
  * (NULL: null), then, at the end of an answer, usage, conversation and what a
  * context strategy has left out of the prompt.  The writer is in the choice;
- * afterwards it is in the object.
+ * afterwards it is in the array of choices, which the caller ends.
  */
 void ngx_http_dsa_openai_choice_end(ngx_http_dsa_openai_t *o,
     dsa_json_writer_t *w, const char *finish);

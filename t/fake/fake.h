@@ -19,6 +19,7 @@
 
 typedef struct {
     uint64_t         id;
+    uint64_t         seed;
     char            *script;        /* NULL: the slot is free */
     char            *pc;            /* the next line */
     uint64_t         next;          /* ms; not before */

@@ -32,6 +32,7 @@
  *     done stop|length|cancelled|deadline
  *     error invalid|context|overloaded|draining|internal TEXT
  *     corrupt KIND    see corrupt.c          die       by SIGKILL
+ *     only SEED LINE  a line for a request that has this seed
  *
  * In TEXT \n, \\, \s (a space) and \xNN are escapes.  A token is a control
  * token if its text ends with a name that the request queried.  After the last

@@ -123,11 +123,41 @@ script_free(request_t *r)
 }
 
 
+/* Reads "only SEED"; 0: the line was for another seed and is skipped. */
+
+static int
+script_only(request_t *r)
+{
+    char      *p;
+    uint64_t   seed;
+
+    if (strncmp(r->pc, "only ", 5) != 0) {
+        return 1;
+    }
+
+    seed = strtoull(r->pc + 5, &p, 10);
+
+    if (seed == r->seed) {
+        r->pc = p + strspn(p, " ");
+        return 1;
+    }
+
+    r->pc += strcspn(r->pc, "\n");
+    r->pc += *r->pc == '\n';
+
+    return 0;
+}
+
+
 int
 script_line(session_t *s, request_t *r)
 {
     char    *p;
     line_t   l;
+
+    if (!script_only(r)) {
+        return 1;
+    }
 
     if (!r->accepted && !r->manual && strncmp(r->pc, "noaccept", 8) != 0) {
         if (!send_accepted(s, r)) {

@@ -296,6 +296,7 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
     free(log);
 
     r->id = record->id;
+    r->seed = head.seed;
     r->rate = fake.rate;
     r->logprobs = (head.flags & DSA_LINK_LOGPROBS) != 0;
     r->top = head.top_logprobs;

@@ -1,0 +1,395 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include <assert.h>
+
+#include "ngx_http_dsa_choices.h"
+
+
+/* What the first choice has in the request itself. */
+
+typedef struct {
+    ngx_http_dsa_answer_t     answer;
+    ngx_http_dsa_retention_t  retention;
+} ngx_http_dsa_choice_parts_t;
+
+
+static ngx_int_t ngx_http_dsa_choices_add_one(ngx_http_dsa_choices_t *choices,
+    ngx_http_dsa_usage_call_t *call);
+static ngx_http_dsa_api_answer_t *ngx_http_dsa_choices_api(
+    ngx_http_dsa_choices_t *choices, uint32_t index);
+static ngx_int_t ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
+    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure);
+static ngx_int_t ngx_http_dsa_choices_submit_others(
+    ngx_http_dsa_choices_t *choices, ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure);
+
+
+void
+ngx_http_dsa_choices_init(ngx_http_dsa_choices_t *choices,
+    ngx_http_dsa_usage_call_t *call, ngx_http_dsa_answer_t *answer,
+    ngx_http_dsa_retention_t *retention)
+{
+    choices->first.choices = choices;
+    choices->first.call = call;
+    choices->first.answer = answer;
+    choices->first.retention = retention;
+
+    choices->elts = &choices->first;
+    choices->n = 1;
+    choices->writer = &choices->first;
+}
+
+
+ngx_int_t
+ngx_http_dsa_choices_add(ngx_http_dsa_choices_t *choices, ngx_uint_t others,
+    ngx_http_dsa_usage_record_t *record)
+{
+    ngx_uint_t              i;
+    ngx_http_dsa_choice_t  *elts;
+
+    assert(choices->n == 1);
+
+    if (others == 0) {
+        return NGX_OK;
+    }
+
+    elts = ngx_pcalloc(choices->pool,
+                       (1 + others) * sizeof(ngx_http_dsa_choice_t));
+
+    if (elts == NULL
+        || ngx_http_dsa_usage_record_add(record, others, choices->pool->log)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    elts[0] = choices->first;
+
+    choices->elts = elts;
+    choices->writer = elts;
+    record->first.call.data = elts;
+
+    for (i = 0; i < others; i++) {
+        if (ngx_http_dsa_choices_add_one(choices, &record->others[i])
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_choices_add_one(ngx_http_dsa_choices_t *choices,
+    ngx_http_dsa_usage_call_t *call)
+{
+    ngx_http_dsa_choice_t        *choice, *first;
+    ngx_http_dsa_choice_parts_t  *parts;
+
+    parts = ngx_pcalloc(choices->pool, sizeof(ngx_http_dsa_choice_parts_t));
+    if (parts == NULL) {
+        return NGX_ERROR;
+    }
+
+    first = &choices->elts[0];
+    choice = &choices->elts[choices->n];
+
+    choice->choices = choices;
+    choice->call = call;
+    choice->answer = &parts->answer;
+    choice->retention = &parts->retention;
+    choice->submit = 1;
+
+    call->call.handler = first->call->call.handler;
+    call->call.data = choice;
+
+    ngx_http_dsa_retention_other(choice->retention, first->retention);
+
+    choice->answer->tools = first->answer->tools;
+    choice->answer->start = first->answer->start;
+
+    if (first->answer->sampled != NULL) {
+        choice->answer->sampled = &choice->retention->sampled;
+    }
+
+    choice->answer->api = ngx_http_dsa_choices_api(choices, choices->n);
+
+    choices->n++;
+
+    return choice->answer->api != NULL ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_http_dsa_api_answer_t *
+ngx_http_dsa_choices_api(ngx_http_dsa_choices_t *choices, uint32_t index)
+{
+    ngx_http_dsa_api_answer_t  *a, *first;
+
+    first = choices->elts[0].answer->api;
+
+    a = first->api->choice(first, choices->pool);
+    if (a == NULL) {
+        return NULL;
+    }
+
+    a->index = index;
+    a->next = NULL;
+    a->message = NULL;
+
+    choices->elts[index - 1].answer->api->next = a;
+
+    if (first->message != NULL) {
+        a->message = ngx_pcalloc(choices->pool,
+                                 sizeof(ngx_http_dsa_message_t));
+        if (a->message == NULL) {
+            a->api->free(a);
+            return NULL;
+        }
+    }
+
+    return a;
+}
+
+
+ngx_int_t
+ngx_http_dsa_choices_submit(ngx_http_dsa_choices_t *choices,
+    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure)
+{
+    ngx_int_t               rc;
+    ngx_http_dsa_choice_t  *first;
+
+    if (submit->waiter.queued) {
+
+        /* the waiter's handler goes on */
+
+        return NGX_OK;
+    }
+
+    first = &choices->elts[0];
+
+    if (!first->submit) {
+        return ngx_http_dsa_choices_submit_others(choices, submit, failure);
+    }
+
+    rc = ngx_http_dsa_choices_submit_one(first, submit, failure);
+
+    return rc == NGX_ERROR ? NGX_ERROR : NGX_OK;
+}
+
+
+/* As ngx_http_dsa_submit(). */
+
+static ngx_int_t
+ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
+    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure)
+{
+    ngx_int_t             rc;
+    ngx_log_t            *log;
+    ngx_str_t            *id;
+    ngx_http_dsa_call_t  *call;
+
+    log = choice->choices->pool->log;
+    id = &choice->answer->api->id;
+    call = &choice->call->call;
+
+    assert(call->session == NULL);
+
+    submit->index = choice->answer->api->index;
+    submit->tried = choice->tried;
+
+    rc = ngx_http_dsa_submit(submit, call, failure);
+
+    choice->tried = submit->tried;
+
+    if (rc == NGX_OK) {
+        choice->submit = 0;
+
+        ngx_log_debug5(NGX_LOG_DEBUG_HTTP, log, 0,
+                       "dsa request %V: submitted, choice %uD, to engine "
+                       "\"%V\" as %xL, route \"%V\"", id, submit->index,
+                       &call->session->name, call->id, &submit->route);
+
+    } else if (rc == NGX_AGAIN) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, log, 0,
+                       "dsa request %V: waits for the first hello", id);
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_choices_submit_others(ngx_http_dsa_choices_t *choices,
+    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure)
+{
+    ngx_int_t                rc;
+    ngx_uint_t               i;
+    ngx_http_dsa_choice_t   *choice;
+    ngx_http_dsa_failure_t   why;
+
+    if (!choices->submit) {
+        return NGX_OK;
+    }
+
+    choices->submit = 0;
+
+    for (i = 1; i < choices->n; i++) {
+        choice = &choices->elts[i];
+
+        if (!choice->submit || choice->answer->complete) {
+            continue;
+        }
+
+        ngx_memzero(&why, sizeof(ngx_http_dsa_failure_t));
+
+        rc = ngx_http_dsa_choices_submit_one(choice, submit, &why);
+
+        if (rc == NGX_OK) {
+            continue;
+        }
+
+        if (rc == NGX_AGAIN) {
+            choices->submit = 1;
+            return NGX_OK;
+        }
+
+        if (ngx_http_dsa_usage_record_live(choice->call->record) == 0) {
+            *failure = why;
+            return NGX_ERROR;
+        }
+
+        /* the end of another choice sets choices->submit */
+
+        choice->tried = 0;
+        return NGX_OK;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_choices_start(ngx_http_dsa_choice_t *choice, uint32_t vocabulary)
+{
+    ngx_http_dsa_usage_t        usage;
+    ngx_http_dsa_choices_t     *choices;
+    ngx_http_dsa_api_answer_t  *a, *first;
+
+    choices = choice->choices;
+    first = choices->elts[0].answer->api;
+    a = choice->answer->api;
+
+    if (a != first) {
+        a->model = first->model;
+        a->created = first->created;
+        a->fingerprint = first->fingerprint;
+    }
+
+    ngx_memzero(&usage, sizeof(ngx_http_dsa_usage_t));
+
+    ngx_http_dsa_usage_record_prompt(choice->call->record, &usage);
+
+    return ngx_http_dsa_answer_start(choice->answer, choices->pool, vocabulary,
+                                     &usage);
+}
+
+
+void
+ngx_http_dsa_choices_write(ngx_http_dsa_choice_t *choice)
+{
+    ngx_http_dsa_choices_t     *choices;
+    ngx_http_dsa_api_answer_t  *a;
+
+    choices = choice->choices;
+
+    if (choices->writer == choice) {
+        return;
+    }
+
+    a = choices->writer->answer->api;
+    choices->writer = choice;
+
+    if (a->stream) {
+        a->api->close(a);
+    }
+}
+
+
+ngx_uint_t
+ngx_http_dsa_choices_accepted(const ngx_http_dsa_choices_t *choices)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < choices->n; i++) {
+        if (!choices->elts[i].answer->accepted) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+void
+ngx_http_dsa_choices_end(ngx_http_dsa_choices_t *choices)
+{
+    ngx_uint_t                  i, left;
+    ngx_http_dsa_choice_t      *choice;
+    ngx_http_dsa_api_answer_t  *a;
+
+    left = 0;
+
+    for (i = 0; i < choices->n; i++) {
+        left += !choices->elts[i].ended;
+    }
+
+    for (i = 0; i < choices->n; i++) {
+        choice = &choices->elts[i];
+
+        if (choice->ended || !choice->answer->complete) {
+            continue;
+        }
+
+        a = choice->answer->api;
+
+        if (choice->answer->reason == NGX_HTTP_DSA_FINISH_TOOL_CALLS) {
+            ngx_http_dsa_retention_save(choice->retention, a->call_id);
+        }
+
+        if (left == 1) {
+            choices->last = choice;
+            return;
+        }
+
+        if (a->stream) {
+            ngx_http_dsa_stream_prepare(choices->stream);
+            ngx_http_dsa_choices_write(choice);
+            a->api->end(a, choice->answer->reason);
+        }
+
+        choice->ended = 1;
+        left--;
+    }
+}
+
+
+void
+ngx_http_dsa_choices_free(ngx_http_dsa_choices_t *choices)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < choices->n; i++) {
+        ngx_http_dsa_answer_free(choices->elts[i].answer);
+        ngx_http_dsa_retention_free(choices->elts[i].retention);
+    }
+}

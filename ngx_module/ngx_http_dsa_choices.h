@@ -1,0 +1,112 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_CHOICES_H_INCLUDED_
+#define _NGX_HTTP_DSA_CHOICES_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "ngx_http_dsa_answer.h"
+#include "ngx_http_dsa_retention.h"
+#include "ngx_http_dsa_stream.h"
+#include "ngx_http_dsa_submit.h"
+#include "ngx_http_dsa_usage_record.h"
+
+
+/*
+ * The choices of an answer: "n" of a request.  Each of them is a call of its
+ * own.  The first one is submitted at once, and the others when it has its
+ * first token, because then an engine has the prompt in its cache.
+ */
+
+typedef struct ngx_http_dsa_choices_s  ngx_http_dsa_choices_t;
+
+
+/* What an engine computes for a choice, and its text. */
+
+typedef struct {
+    ngx_http_dsa_choices_t     *choices;    /* all of them */
+    ngx_http_dsa_usage_call_t  *call;       /* valid while the request has its
+                                               usage record */
+    ngx_http_dsa_answer_t      *answer;
+    ngx_http_dsa_retention_t   *retention;
+    uint64_t                    tried;      /* of ngx_http_dsa_submit_t */
+    unsigned                    submit:1;   /* it is to be submitted */
+    unsigned                    ended:1;    /* its end is in stream.pending,
+                                               that of the answer is not */
+} ngx_http_dsa_choice_t;
+
+
+struct ngx_http_dsa_choices_s {
+    ngx_pool_t                 *pool;
+    ngx_http_dsa_stream_t      *stream;
+    void                       *data;       /* of the owner */
+
+    ngx_http_dsa_choice_t       first;
+    ngx_http_dsa_choice_t      *elts;       /* &first, or an array whose first
+                                               element is a copy of it */
+    ngx_uint_t                  n;
+
+    ngx_http_dsa_choice_t      *writer;     /* whose event may be open */
+    ngx_http_dsa_choice_t      *last;       /* that ended; NULL: some go on */
+    unsigned                    submit:1;   /* those besides the first may be
+                                               submitted now */
+};
+
+
+/*
+ * Prepares the first choice, whose parts are those of the request; zeroed,
+ * except that pool, stream and data are set.
+ */
+void ngx_http_dsa_choices_init(ngx_http_dsa_choices_t *choices,
+    ngx_http_dsa_usage_call_t *call, ngx_http_dsa_answer_t *answer,
+    ngx_http_dsa_retention_t *retention);
+
+/*
+ * Adds others, before anything is submitted.  record: that of the request.
+ * NGX_OK, or NGX_ERROR without memory.
+ */
+ngx_int_t ngx_http_dsa_choices_add(ngx_http_dsa_choices_t *choices,
+    ngx_uint_t others, ngx_http_dsa_usage_record_t *record);
+
+/*
+ * Submits what is to be submitted: the first choice, or those of the others for
+ * which there is room.  A choice without room waits for the end of another one.
+ * NGX_OK, or NGX_ERROR with a failure if there is none to wait for.  Call it
+ * again after events, and from the handler of submit->waiter.
+ */
+ngx_int_t ngx_http_dsa_choices_submit(ngx_http_dsa_choices_t *choices,
+    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure);
+
+/*
+ * Begins the text of a choice; vocabulary is that of ACCEPTED, or 0 for a
+ * choice that no engine has accepted before the timeout.  NGX_OK, or NGX_ERROR
+ * without memory.
+ */
+ngx_int_t ngx_http_dsa_choices_start(ngx_http_dsa_choice_t *choice,
+    uint32_t vocabulary);
+
+/* Text of this choice follows: closes the event of another one. */
+void ngx_http_dsa_choices_write(ngx_http_dsa_choice_t *choice);
+
+/* 1: engines have accepted all choices. */
+ngx_uint_t ngx_http_dsa_choices_accepted(
+    const ngx_http_dsa_choices_t *choices);
+
+/*
+ * Ends the choices that are complete, but not the last one, whose end is that
+ * of the answer; it is in choices->last when all are complete.
+ */
+void ngx_http_dsa_choices_end(ngx_http_dsa_choices_t *choices);
+
+/* The request ends. */
+void ngx_http_dsa_choices_free(ngx_http_dsa_choices_t *choices);
+
+
+#endif /* _NGX_HTTP_DSA_CHOICES_H_INCLUDED_ */
