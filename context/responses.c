@@ -518,7 +518,7 @@ dsa_responses_input(dsa_items_t *ctx, dsa_responses_t *out, dsa_chat_t *chat,
         own->content = v->text;
     }
 
-    if (n == 0 && out->previous.len == 0) {
+    if (n == 0 && out->previous.len == 0 && out->conversation.len == 0) {
         return dsa_refuse_at(ctx->r.refusal, &at, "there is no message; "
                              "expected at least one item that the model can "
                              "answer");
@@ -541,6 +541,7 @@ dsa_responses_input(dsa_items_t *ctx, dsa_responses_t *out, dsa_chat_t *chat,
     chat->messages = all;
     chat->n_messages = n + chat->n_stored;
     chat->items = origin;
+    chat->conversation = out->conversation;
 
     return DSA_OK;
 }
@@ -551,13 +552,12 @@ dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
     const dsa_str_t *lists, uint32_t n, const dsa_chat_limits_t *limits,
     dsa_refusal_t *refusal)
 {
-    size_t           total;
     dsa_at_t         at = { NULL, "previous_response_id", 0 };
-    uint32_t         i, first, *counts;
+    uint32_t         i, *counts;
     dsa_err_t        err;
     dsa_json_t      *list;
     dsa_items_t      ctx;
-    dsa_message_t  **parts, *all;
+    dsa_message_t  **parts;
 
     static const dsa_responses_reader_t  reader;
 
@@ -569,9 +569,6 @@ dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
     ctx.r.refusal = refusal;
     ctx.r.limits = *limits;
     ctx.r.values = DSA_CHAT_VALUES;
-
-    first = chat->n_stored;
-    total = chat->n_messages;
 
     parts = dsa_arena_alloc(arena, ((size_t) n + 1) * sizeof(*parts));
     counts = dsa_arena_alloc(arena, ((size_t) n + 1) * sizeof(uint32_t));
@@ -597,12 +594,31 @@ dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
             refusal->status = 500;
             return DSA_ERROR;
         }
+    }
 
+    return dsa_items_splice(chat, arena, parts, counts, n, &at, limits,
+                            refusal);
+}
+
+
+int
+dsa_items_splice(dsa_chat_t *chat, dsa_arena_t *arena, dsa_message_t **parts,
+    const uint32_t *counts, uint32_t n, const dsa_at_t *at,
+    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal)
+{
+    size_t          total;
+    uint32_t        i, first;
+    dsa_message_t  *all;
+
+    first = chat->n_stored;
+    total = chat->n_messages;
+
+    for (i = 0; i < n; i++) {
         total += counts[i];
     }
 
     if (total > limits->max_messages) {
-        return dsa_refuse_at(refusal, &at, "%zu messages together with those "
+        return dsa_refuse_at(refusal, at, "%zu messages together with those "
                              "of the request; at most %u are accepted", total,
                              limits->max_messages);
     }
@@ -617,9 +633,11 @@ dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
     }
 
     for (i = 0; i < n; i++) {
-        memcpy(all + chat->n_stored, parts[i],
-               counts[i] * sizeof(dsa_message_t));
-        chat->n_stored += counts[i];
+        if (counts[i] != 0) {
+            memcpy(all + chat->n_stored, parts[i],
+                   counts[i] * sizeof(dsa_message_t));
+            chat->n_stored += counts[i];
+        }
     }
 
     if (chat->n_messages != first) {

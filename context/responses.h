@@ -36,7 +36,11 @@ typedef struct {
 } dsa_responses_reader_t;
 
 
+#define DSA_RESPONSES_ITEM_ID  64       /* bytes of an item's id */
+
+
 typedef struct {
+    dsa_str_t               conversation;   /* its id; empty: none */
     dsa_str_t               previous;       /* previous_response_id; empty:
                                                none */
     const dsa_json_t       *input;          /* a string or an array */
@@ -46,6 +50,17 @@ typedef struct {
                                                reasoning.encrypted_content */
     unsigned                one_call:1;     /* parallel_tool_calls is false */
 } dsa_responses_t;
+
+
+/* What a value of include requests. */
+
+typedef enum {
+    DSA_RESPONSES_INCLUDE_UNKNOWN = 0,
+    DSA_RESPONSES_INCLUDE_NOTHING,          /* what this server never has */
+    DSA_RESPONSES_INCLUDE_ENCRYPTED         /* reasoning, encrypted as well */
+} dsa_responses_include_e;
+
+dsa_responses_include_e dsa_responses_included(dsa_str_t name);
 
 
 /*
@@ -67,14 +82,18 @@ int dsa_responses_insert(dsa_chat_t *chat, dsa_arena_t *arena,
     dsa_refusal_t *refusal);
 
 /*
- * Writes a JSON array with the items of input as they are stored and listed.
- * Each has an id: its own or one of make_id(data, prefix), whose result lives
- * until the next call.  Encrypted reasoning is written decrypted,
- * and members that are unknown are left out.  DSA_ERROR: out of memory.
+ * Writes the items of input, a string or an array that was read before, as they
+ * are stored and listed: the JSON of each item, followed by a NUL.  Each has an
+ * id: its own one, or one of make_id(data, prefix), whose result lives until
+ * the next call.  Encrypted reasoning is written decrypted, and members that
+ * are unknown are left out.  DSA_ERROR: out of memory.
  */
 int dsa_responses_items(dsa_buf_t *b, dsa_arena_t *arena,
-    const dsa_responses_t *request, const dsa_responses_reader_t *reader,
+    const dsa_json_t *input, const dsa_responses_reader_t *reader,
     const char *(*make_id)(void *data, const char *prefix), void *data);
+
+/* Writes them as a JSON array. */
+void dsa_responses_array(dsa_buf_t *b, const dsa_buf_t *items);
 
 /*
  * Writes the members of a response object that repeat the request, each with a

@@ -21,7 +21,8 @@ static int dsa_responses_neutral(const dsa_json_t *v, const char *values);
 static int dsa_responses_strings(dsa_items_t *ctx, const dsa_json_t *root);
 static int dsa_responses_include(dsa_items_t *ctx, dsa_responses_t *out,
     const dsa_json_t *root);
-static int dsa_responses_metadata(dsa_items_t *ctx, const dsa_json_t *root);
+static int dsa_responses_read_conversation(dsa_items_t *ctx,
+    dsa_responses_t *out, const dsa_json_t *root);
 static int dsa_responses_stream_options(dsa_items_t *ctx,
     const dsa_json_t *root);
 
@@ -38,7 +39,6 @@ static const struct {
 } dsa_responses_absent[] = {
     { "background", "false", "" },
     { "context_management", "", "" },
-    { "conversation", "", "; use previous_response_id" },
     { "logprobs", "false", "" },
     { "max_completion_tokens", "", "; use max_output_tokens" },
     { "max_tokens", "", "; use max_output_tokens" },
@@ -61,8 +61,8 @@ static const struct {
  */
 
 static const char *const  dsa_responses_own[] = {
-    "input", "instructions", "store", "previous_response_id", "include",
-    "metadata", "parallel_tool_calls", "stream_options",
+    "input", "instructions", "store", "previous_response_id", "conversation",
+    "include", "metadata", "parallel_tool_calls", "stream_options",
 
     "max_tool_calls", "prompt_cache_key", "prompt_cache_retention",
     "safety_identifier", "user"
@@ -136,13 +136,47 @@ dsa_responses_fields(dsa_items_t *ctx, dsa_responses_t *out,
                              "a response or no such field");
     }
 
-    if (dsa_responses_include(ctx, out, root) != DSA_OK
-        || dsa_responses_metadata(ctx, root) != DSA_OK)
+    if (dsa_responses_read_conversation(ctx, out, root) != DSA_OK
+        || dsa_responses_include(ctx, out, root) != DSA_OK
+        || dsa_responses_metadata(ctx->r.refusal, root) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
     return dsa_responses_stream_options(ctx, root);
+}
+
+
+/* The id, or an object with it. */
+
+static int
+dsa_responses_read_conversation(dsa_items_t *ctx, dsa_responses_t *out,
+    const dsa_json_t *root)
+{
+    dsa_at_t     at = { NULL, "conversation", 0 };
+    dsa_json_t  *v;
+
+    if (dsa_read_any(root, "conversation", &v) == 0) {
+        return DSA_OK;
+    }
+
+    if (v->type == DSA_JSON_OBJECT) {
+        v = dsa_json_get(v, "id");
+    }
+
+    if (v == NULL || v->type != DSA_JSON_STRING || v->text.len == 0) {
+        return dsa_refuse_at(ctx->r.refusal, &at, "expected the id of a "
+                             "conversation, or an object with id");
+    }
+
+    if (out->previous.len != 0) {
+        return dsa_refuse_at(ctx->r.refusal, &at, "previous_response_id is "
+                             "given as well; expected only one of them");
+    }
+
+    out->conversation = v->text;
+
+    return DSA_OK;
 }
 
 
@@ -245,18 +279,12 @@ dsa_responses_strings(dsa_items_t *ctx, const dsa_json_t *root)
  * them has all that was requested.
  */
 
-static int
-dsa_responses_include(dsa_items_t *ctx, dsa_responses_t *out,
-    const dsa_json_t *root)
+dsa_responses_include_e
+dsa_responses_included(dsa_str_t name)
 {
-    size_t             i;
-    dsa_at_t           at = { NULL, "include", 0 };
-    dsa_at_t           el = { &at, NULL, 0 };
-    dsa_json_t        *v;
-    const dsa_json_t  *child;
+    size_t  i;
 
     static const char *const  names[] = {
-        "reasoning.encrypted_content",
         "code_interpreter_call.outputs",
         "computer_call_output.output.image_url",
         "file_search_call.results",
@@ -264,6 +292,29 @@ dsa_responses_include(dsa_items_t *ctx, dsa_responses_t *out,
         "web_search_call.action.sources",
         "web_search_call.results"
     };
+
+    if (dsa_str_eqz(name, "reasoning.encrypted_content")) {
+        return DSA_RESPONSES_INCLUDE_ENCRYPTED;
+    }
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (dsa_str_eqz(name, names[i])) {
+            return DSA_RESPONSES_INCLUDE_NOTHING;
+        }
+    }
+
+    return DSA_RESPONSES_INCLUDE_UNKNOWN;
+}
+
+
+static int
+dsa_responses_include(dsa_items_t *ctx, dsa_responses_t *out,
+    const dsa_json_t *root)
+{
+    dsa_at_t           at = { NULL, "include", 0 };
+    dsa_at_t           el = { &at, NULL, 0 };
+    dsa_json_t        *v;
+    const dsa_json_t  *child;
 
     if (dsa_read_any(root, "include", &v) == 0) {
         return DSA_OK;
@@ -279,21 +330,21 @@ dsa_responses_include(dsa_items_t *ctx, dsa_responses_t *out,
             return dsa_refuse_type(ctx->r.refusal, &el, child, "a string");
         }
 
-        for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-            if (dsa_str_eqz(child->text, names[i])) {
-                break;
-            }
-        }
+        switch (dsa_responses_included(child->text)) {
 
-        if (i == sizeof(names) / sizeof(names[0])) {
-            return dsa_refuse_at(ctx->r.refusal, &el, "`%.*s` is not "
-                                 "supported; expected `%s`",
-                                 dsa_read_shown(child->text),
-                                 child->text.data, names[0]);
-        }
-
-        if (i == 0) {
+        case DSA_RESPONSES_INCLUDE_ENCRYPTED:
             out->encrypted = 1;
+            break;
+
+        case DSA_RESPONSES_INCLUDE_NOTHING:
+            break;
+
+        default: /* DSA_RESPONSES_INCLUDE_UNKNOWN */
+            return dsa_refuse_at(ctx->r.refusal, &el, "`%.*s` is not "
+                                 "supported; expected "
+                                 "`reasoning.encrypted_content`",
+                                 dsa_read_shown(child->text),
+                                 child->text.data);
         }
 
         el.index++;
@@ -303,8 +354,8 @@ dsa_responses_include(dsa_items_t *ctx, dsa_responses_t *out,
 }
 
 
-static int
-dsa_responses_metadata(dsa_items_t *ctx, const dsa_json_t *root)
+int
+dsa_responses_metadata(dsa_refusal_t *refusal, const dsa_json_t *root)
 {
     dsa_at_t           at = { NULL, "metadata", 0 };
     dsa_json_t        *v;
@@ -315,12 +366,12 @@ dsa_responses_metadata(dsa_items_t *ctx, const dsa_json_t *root)
     }
 
     if (v->type != DSA_JSON_OBJECT) {
-        return dsa_refuse_type(ctx->r.refusal, &at, v,
+        return dsa_refuse_type(refusal, &at, v,
                                "an object with strings");
     }
 
     if (v->n > DSA_RESPONSES_METADATA) {
-        return dsa_refuse_at(ctx->r.refusal, &at, "%u pairs; at most %d are "
+        return dsa_refuse_at(refusal, &at, "%u pairs; at most %d are "
                              "accepted", v->n, DSA_RESPONSES_METADATA);
     }
 
@@ -329,7 +380,7 @@ dsa_responses_metadata(dsa_items_t *ctx, const dsa_json_t *root)
             || child->key.len > DSA_RESPONSES_KEY
             || child->text.len > DSA_RESPONSES_VALUE)
         {
-            return dsa_refuse_at(ctx->r.refusal, &at, "the value of `%.*s` is "
+            return dsa_refuse_at(refusal, &at, "the value of `%.*s` is "
                                  "not accepted; expected names of at most %d "
                                  "bytes and strings of at most %d bytes",
                                  dsa_read_shown(child->key), child->key.data,

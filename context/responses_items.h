@@ -8,6 +8,7 @@
 #define _DSA_RESPONSES_ITEMS_H_INCLUDED_
 
 
+#include "base/json_write.h"
 #include "context/read.h"
 #include "context/responses.h"
 
@@ -55,11 +56,34 @@ int dsa_items_messages(dsa_items_t *ctx, const dsa_at_t *at,
     uint32_t **origin);
 
 /*
+ * Puts parts of messages into the chat, behind the n_stored messages that were
+ * put there before and in front of the others.  at: the field that the parts
+ * are from.
+ */
+int dsa_items_splice(dsa_chat_t *chat, dsa_arena_t *arena,
+    dsa_message_t **parts, const uint32_t *counts, uint32_t n,
+    const dsa_at_t *at, const dsa_chat_limits_t *limits,
+    dsa_refusal_t *refusal);
+
+/*
+ * responses_write.c: the item as it is stored and listed; object is needed of
+ * a call, and has its name and its arguments.
+ */
+void dsa_item_write(dsa_json_writer_t *w, const dsa_item_t *item,
+    const char *id);
+
+/* With what the id of an item of this type begins. */
+const char *dsa_item_prefix(dsa_item_e type);
+
+/*
  * responses_fields.c: reads the fields that chat completions does not have,
  * and rejects those whose values would be without effect.
  */
 int dsa_responses_fields(dsa_items_t *ctx, dsa_responses_t *out,
     const dsa_json_t *root);
+
+/* Reads the member metadata of root: at most 16 strings. */
+int dsa_responses_metadata(dsa_refusal_t *refusal, const dsa_json_t *root);
 
 /* 1 if dsa_responses_fields() or its caller reads this member. */
 int dsa_responses_own_field(dsa_str_t name);

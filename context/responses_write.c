@@ -13,8 +13,9 @@
 static void dsa_responses_member(dsa_json_writer_t *w, const dsa_json_t *root,
     const char *name, const char *otherwise);
 static void dsa_responses_value(dsa_json_writer_t *w, const dsa_json_t *v);
-static void dsa_responses_item(dsa_json_writer_t *w, const dsa_item_t *item,
-    const char *id);
+static void dsa_responses_conversation(dsa_json_writer_t *w,
+    const dsa_json_t *root);
+static int dsa_responses_own_id(const dsa_json_t *v, dsa_str_t *id);
 static void dsa_responses_arguments(dsa_json_writer_t *w,
     const dsa_json_t *call);
 static void dsa_responses_part(dsa_json_writer_t *w, const char *name,
@@ -55,6 +56,8 @@ dsa_responses_echo(dsa_buf_t *b, const dsa_json_t *root)
         dsa_responses_member(&w, root, members[i].name, members[i].otherwise);
     }
 
+    dsa_responses_conversation(&w, root);
+
     reasoning = dsa_json_get(root, "reasoning");
 
     dsa_json_key(&w, "reasoning");
@@ -84,6 +87,31 @@ dsa_responses_echo(dsa_buf_t *b, const dsa_json_t *root)
     dsa_json_stringz(&w, "disabled");
 
     return b->failed ? DSA_ERROR : DSA_OK;
+}
+
+
+/* The id alone may be in the request; the response has an object. */
+
+static void
+dsa_responses_conversation(dsa_json_writer_t *w, const dsa_json_t *root)
+{
+    dsa_json_t  *v;
+
+    dsa_json_key(w, "conversation");
+
+    if (dsa_read_any(root, "conversation", &v) == 0) {
+        dsa_json_null(w);
+        return;
+    }
+
+    if (v->type == DSA_JSON_OBJECT) {
+        v = dsa_json_get(v, "id");
+    }
+
+    dsa_json_object(w);
+    dsa_json_key(w, "id");
+    dsa_json_string(w, v->text);
+    dsa_json_object_end(w);
 }
 
 
@@ -162,22 +190,18 @@ dsa_responses_value(dsa_json_writer_t *w, const dsa_json_t *v)
 
 
 int
-dsa_responses_items(dsa_buf_t *b, dsa_arena_t *arena,
-    const dsa_responses_t *request, const dsa_responses_reader_t *reader,
+dsa_responses_items(dsa_buf_t *b, dsa_arena_t *arena, const dsa_json_t *input,
+    const dsa_responses_reader_t *reader,
     const char *(*make_id)(void *data, const char *prefix), void *data)
 {
     dsa_at_t            at = { NULL, "input", 0 };
     dsa_str_t           own;
     dsa_item_t          item;
-    dsa_json_t         *child, *v;
+    dsa_json_t         *child;
     dsa_items_t         ctx;
     const char         *id;
     dsa_refusal_t       refusal;
     dsa_json_writer_t   w;
-
-    static const char *const  prefixes[] = {
-        "msg_", "rs_", "fc_", "fco_"        /* as dsa_item_e */
-    };
 
     memset(&ctx, 0, sizeof(dsa_items_t));
 
@@ -186,55 +210,131 @@ dsa_responses_items(dsa_buf_t *b, dsa_arena_t *arena,
     ctx.r.refusal = &refusal;
     ctx.r.limits = reader->limits;
 
-    dsa_json_writer(&w, b);
-    dsa_json_array(&w);
-
     memset(&item, 0, sizeof(dsa_item_t));
 
-    if (request->input->type == DSA_JSON_STRING) {
+    if (input->type == DSA_JSON_STRING) {
         item.role = DSA_ROLE_USER;
-        item.text = request->input->text;
+        item.text = input->text;
 
-        id = make_id(data, prefixes[DSA_ITEM_MESSAGE]);
+        id = make_id(data, dsa_item_prefix(DSA_ITEM_MESSAGE));
         if (id == NULL) {
             return DSA_ERROR;
         }
 
-        dsa_responses_item(&w, &item, id);
+        dsa_json_writer(&w, b);
+        dsa_item_write(&w, &item, id);
+        dsa_buf_add(b, "", 1);
     }
 
-    for (child = request->input->first; child != NULL; child = child->next) {
+    for (child = input->first; child != NULL; child = child->next) {
 
         if (dsa_item_read(&ctx, &at, child, &item) != DSA_OK) {
             return DSA_ERROR;
         }
 
-        own.len = 0;
+        id = dsa_responses_own_id(child, &own)
+             ? dsa_arena_dup(arena, own)
+             : make_id(data, dsa_item_prefix(item.type));
 
-        if (dsa_read_any(child, "id", &v) && v->type == DSA_JSON_STRING) {
-            own = v->text;
-        }
-
-        id = own.len != 0 ? dsa_arena_dup(arena, own)
-                          : make_id(data, prefixes[item.type]);
         if (id == NULL) {
             return DSA_ERROR;
         }
 
-        dsa_responses_item(&w, &item, id);
+        dsa_json_writer(&w, b);
+        dsa_item_write(&w, &item, id);
+        dsa_buf_add(b, "", 1);
     }
-
-    dsa_json_array_end(&w);
 
     return b->failed ? DSA_ERROR : DSA_OK;
 }
 
 
-static void
-dsa_responses_item(dsa_json_writer_t *w, const dsa_item_t *item,
-    const char *id)
+/* A NUL stands behind each item and nowhere else, because JSON escapes it. */
+
+void
+dsa_responses_array(dsa_buf_t *b, const dsa_buf_t *items)
+{
+    const char         *p, *last, *end;
+    dsa_json_writer_t   w;
+
+    p = items->data;
+    last = p + items->len;
+
+    dsa_json_writer(&w, b);
+    dsa_json_array(&w);
+
+    for ( /* void */ ; p != last; p = end + 1) {
+        end = memchr(p, '\0', (size_t) (last - p));
+        dsa_json_raw(&w, dsa_str(p, (size_t) (end - p)));
+    }
+
+    dsa_json_array_end(&w);
+
+    if (items->failed) {
+        b->failed = 1;
+    }
+}
+
+
+/* An id is part of a URI, so one with other characters is replaced. */
+
+static int
+dsa_responses_own_id(const dsa_json_t *v, dsa_str_t *id)
+{
+    char         c;
+    size_t       i;
+    dsa_json_t  *own;
+
+    if (dsa_read_any(v, "id", &own) == 0 || own->type != DSA_JSON_STRING
+        || own->text.len == 0 || own->text.len > DSA_RESPONSES_ITEM_ID)
+    {
+        return 0;
+    }
+
+    *id = own->text;
+
+    for (i = 0; i < id->len; i++) {
+        c = id->data[i];
+
+        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+            && (c < '0' || c > '9') && c != '_' && c != '-')
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+const char *
+dsa_item_prefix(dsa_item_e type)
+{
+    static const char *const  prefixes[] = {
+        "msg_", "rs_", "fc_", "fco_"        /* as dsa_item_e */
+    };
+
+    return prefixes[type];
+}
+
+
+/*
+ * The scripts of Redis find the beginning of a turn by the role of a message,
+ * so a message begins with it.
+ */
+
+void
+dsa_item_write(dsa_json_writer_t *w, const dsa_item_t *item, const char *id)
 {
     dsa_json_object(w);
+
+    if (item->type == DSA_ITEM_MESSAGE) {
+        dsa_json_key(w, "role");
+        dsa_json_stringz(w, item->role == DSA_ROLE_ASSISTANT ? "assistant"
+                            : item->role == DSA_ROLE_USER ? "user"
+                            : "system");
+    }
+
     dsa_json_key(w, "id");
     dsa_json_stringz(w, id);
     dsa_json_key(w, "type");
@@ -245,18 +345,10 @@ dsa_responses_item(dsa_json_writer_t *w, const dsa_item_t *item,
         dsa_json_stringz(w, "message");
         dsa_json_key(w, "status");
         dsa_json_stringz(w, "completed");
-        dsa_json_key(w, "role");
-
-        if (item->role == DSA_ROLE_ASSISTANT) {
-            dsa_json_stringz(w, "assistant");
-            dsa_responses_part(w, "content", "output_text", item->text);
-
-        } else {
-            dsa_json_stringz(w, item->role == DSA_ROLE_USER ? "user"
-                                                            : "system");
-            dsa_responses_part(w, "content", "input_text", item->text);
-        }
-
+        dsa_responses_part(w, "content",
+                           item->role == DSA_ROLE_ASSISTANT ? "output_text"
+                                                            : "input_text",
+                           item->text);
         break;
 
     case DSA_ITEM_REASONING:

@@ -9,6 +9,7 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
+#include "context/conversation.h"
 #include "redis_schema/schema.h"
 
 #include "ngx_http_dsa_body.h"
@@ -35,7 +36,8 @@ static ngx_int_t ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req);
 static ngx_uint_t ngx_http_dsa_chat_is_name(const dsa_str_t *name);
 static void ngx_http_dsa_chat_refused(ngx_http_dsa_request_t *req,
     dsa_refusal_t *refusal);
-static ngx_int_t ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_chat_load_start(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_chat_messages(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_chat_loaded(ngx_http_request_t *r, ngx_uint_t status,
     const dsa_schema_conversation_t *conversation, const char *why);
@@ -138,15 +140,10 @@ ngx_http_dsa_chat_body_handler(ngx_http_request_t *r)
 
     ngx_http_dsa_timer_set(&req->timer, req->stream.last_write);
 
-    if (req->conversation.id.len == 0) {
-        ngx_http_dsa_responses_history(req, &ngx_http_dsa_chat_limits,
-                                       ngx_http_dsa_chat_restore);
-        return;
-    }
-
-    if (ngx_http_dsa_chat_load(req) != NGX_OK) {
-        ngx_http_dsa_request_fail(req);
-    }
+    ngx_http_dsa_responses_history(req, &ngx_http_dsa_chat_limits,
+                                   req->conversation.id.len != 0
+                                   ? ngx_http_dsa_chat_load
+                                   : ngx_http_dsa_chat_restore);
 }
 
 
@@ -325,10 +322,19 @@ ngx_http_dsa_chat_refused(ngx_http_dsa_request_t *req, dsa_refusal_t *refusal)
 }
 
 
+static void
+ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req)
+{
+    if (ngx_http_dsa_chat_load_start(req) != NGX_OK) {
+        ngx_http_dsa_request_fail(req);
+    }
+}
+
+
 /* NGX_OK: ngx_http_dsa_chat_loaded() is called; NGX_ERROR with a failure. */
 
 static ngx_int_t
-ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req)
+ngx_http_dsa_chat_load_start(ngx_http_dsa_request_t *req)
 {
     ngx_http_request_t        *r;
     ngx_http_dsa_main_conf_t  *mcf;
@@ -365,7 +371,10 @@ ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req)
 }
 
 
-/* The messages that this request adds to its conversation. */
+/*
+ * The messages that this request adds to its conversation, unless its API makes
+ * them together with the answer.
+ */
 
 static ngx_int_t
 ngx_http_dsa_chat_messages(ngx_http_dsa_request_t *req)
@@ -373,6 +382,10 @@ ngx_http_dsa_chat_messages(ngx_http_dsa_request_t *req)
     uint32_t     i;
     dsa_buf_t   *b;
     dsa_chat_t  *chat;
+
+    if (req->answer.api->api->turn != NULL) {
+        return NGX_OK;
+    }
 
     chat = req->submit.chat;
     b = &req->conversation.messages;
@@ -436,40 +449,33 @@ static ngx_int_t
 ngx_http_dsa_chat_prepend(ngx_http_dsa_request_t *req,
     const dsa_schema_conversation_t *conversation)
 {
-    dsa_err_t            err;
-    dsa_json_t          *root;
-    dsa_refusal_t        refusal;
-    ngx_http_request_t  *r;
-
-    r = req->http;
+    dsa_refusal_t       refusal;
+    dsa_conversation_t  entries;
 
     req->submit.work = dsa_arena_create(NGX_HTTP_DSA_ARENA(conversation->bytes
-                                                     + r->request_length));
+                                               + req->http->request_length));
     if (req->submit.work == NULL) {
         ngx_http_dsa_failure_memory(&req->failure);
         return NGX_ERROR;
     }
 
-    root = dsa_schema_messages(conversation, req->submit.work,
-                               NGX_HTTP_DSA_JSON_DEPTH, &err);
-
-    if (root == NULL) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "conversation \"%V\" cannot be read: %s",
-                      &req->conversation.id, err.text);
-
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                 "conversation",
-                                 "The stored conversation cannot be read.");
-        return NGX_ERROR;
-    }
-
+    ngx_memzero(&entries, sizeof(dsa_conversation_t));
     ngx_memzero(&refusal, sizeof(dsa_refusal_t));
 
-    if (dsa_chat_prepend(req->submit.chat, req->submit.work, root,
-                         &ngx_http_dsa_chat_limits, &refusal)
+    entries.entries = conversation->messages;
+    entries.numbers = conversation->numbers;
+    entries.n = conversation->n_messages;
+
+    if (dsa_conversation_insert(req->submit.chat, req->submit.work, &entries,
+                                &ngx_http_dsa_chat_limits, &refusal)
         != DSA_OK)
     {
+        if (refusal.status == NGX_HTTP_INTERNAL_SERVER_ERROR) {
+            ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0,
+                          "conversation \"%V\" cannot be read",
+                          &req->conversation.id);
+        }
+
         ngx_http_dsa_chat_refused(req, &refusal);
         return NGX_ERROR;
     }

@@ -8,52 +8,106 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include <sys/random.h>
+#include <assert.h>
+
+#include <openssl/rand.h>
 
 #include "base/json_write.h"
-#include "redis_schema/schema.h"
+#include "context/conversation.h"
+#include "redis_schema/conversations.h"
 
+#include "ngx_http_dsa_body.h"
+#include "ngx_http_dsa_chat.h"
+#include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_conversations.h"
 #include "ngx_http_dsa_conversations_body.h"
+#include "ngx_http_dsa_identity.h"
+#include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_reply.h"
+#include "ngx_http_dsa_responses_list.h"
 
 
 #define NGX_HTTP_DSA_CONVERSATIONS_ARENA  (64 * 1024 * 1024)
 
 
+/* What a URI names. */
+
+typedef enum {
+    NGX_HTTP_DSA_CONVERSATIONS_ALL = 0,
+    NGX_HTTP_DSA_CONVERSATIONS_ONE,
+    NGX_HTTP_DSA_CONVERSATIONS_ITEMS,
+    NGX_HTTP_DSA_CONVERSATIONS_ITEM
+} ngx_http_dsa_conversations_what_e;
+
+
 typedef struct {
-    ngx_http_request_t         *request;
-    ngx_http_dsa_redis_t       *redis;
-    dsa_str_t                   tenant;
-    dsa_str_t                   id;         /* of a POST: the new one */
-    time_t                      created;
-    dsa_arena_t                *arena;
-    dsa_buf_t                   messages;   /* of a POST */
-    ngx_http_dsa_redis_call_t  *call;       /* NULL: none waits */
-    u_char                      new_id[DSA_SCHEMA_ID_LEN];
+    ngx_http_request_t                 *request;
+    ngx_http_dsa_redis_t               *redis;
+    ngx_http_dsa_conversations_what_e   what;
+    dsa_str_t                           tenant;
+    dsa_str_t                           id;         /* of a POST to the
+                                                       collection: a new one */
+    dsa_str_t                           item;
+    ngx_http_dsa_responses_page_t       page;
+    ngx_http_dsa_conversations_source_t source;
+    time_t                              created;
+    dsa_arena_t                        *arena;
+    dsa_buf_t                           entries;    /* of a POST */
+    dsa_buf_t                           metadata;   /* the same */
+    ngx_http_dsa_redis_call_t          *call;       /* NULL: none waits */
+    u_char                              new_id[DSA_SCHEMA_ID_LEN];
+    unsigned                            edited:1;   /* the reply is that of an
+                                                       edit */
 } ngx_http_dsa_conversations_t;
 
 
+static ngx_int_t ngx_http_dsa_conversations_path(
+    ngx_http_dsa_conversations_t *ctx, const ngx_str_t *id,
+    const ngx_str_t *rest);
+static ngx_int_t ngx_http_dsa_conversations_check(
+    ngx_http_dsa_conversations_t *ctx, const ngx_str_t *rest);
+static ngx_int_t ngx_http_dsa_conversations_caller(
+    ngx_http_dsa_conversations_t *ctx, ngx_http_complex_value_t *value);
 static void ngx_http_dsa_conversations_cleanup(void *data);
-static ngx_http_dsa_conversations_t *ngx_http_dsa_conversations_find(
+static ngx_http_dsa_conversations_t *ngx_http_dsa_conversations_ctx(
     ngx_http_request_t *r);
 static void ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_conversations_start(
     ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
 static ngx_int_t ngx_http_dsa_conversations_create(
     ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
+static ngx_int_t ngx_http_dsa_conversations_add(
+    ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
+static ngx_int_t ngx_http_dsa_conversations_update(
+    ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
+static ngx_int_t ngx_http_dsa_conversations_send(
+    ngx_http_dsa_conversations_t *ctx, const dsa_schema_command_t *cmd);
 static void ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     const char *why);
 static ngx_int_t ngx_http_dsa_conversations_answer(
     ngx_http_dsa_conversations_t *ctx, redisReply *reply);
-static ngx_int_t ngx_http_dsa_conversations_created(
+static ngx_int_t ngx_http_dsa_conversations_changed(
+    ngx_http_dsa_conversations_t *ctx, redisReply *reply);
+static ngx_int_t ngx_http_dsa_conversations_added(
+    ngx_http_dsa_conversations_t *ctx);
+static ngx_int_t ngx_http_dsa_conversations_object(
     ngx_http_dsa_conversations_t *ctx);
 static ngx_int_t ngx_http_dsa_conversations_deleted(
     ngx_http_dsa_conversations_t *ctx);
-static ngx_int_t ngx_http_dsa_conversations_show(
+static ngx_int_t ngx_http_dsa_conversations_loaded(
     ngx_http_dsa_conversations_t *ctx, redisReply *reply);
+static ngx_int_t ngx_http_dsa_conversations_show(
+    ngx_http_dsa_conversations_t *ctx, const dsa_schema_conversation_t *c);
+static ngx_int_t ngx_http_dsa_conversations_items(
+    ngx_http_dsa_conversations_t *ctx, const dsa_schema_conversation_t *c);
+static ngx_int_t ngx_http_dsa_conversations_remove(
+    ngx_http_dsa_conversations_t *ctx, const dsa_schema_conversation_t *c,
+    const dsa_conversation_item_t *item);
+static void ngx_http_dsa_conversations_entries(
+    ngx_http_dsa_conversations_t *ctx, const dsa_schema_conversation_t *c,
+    dsa_conversation_t *entries);
 static void ngx_http_dsa_conversations_head(dsa_json_writer_t *w,
-    dsa_buf_t *body, dsa_str_t id, time_t created);
+    dsa_buf_t *body, ngx_http_dsa_conversations_t *ctx);
 static ngx_int_t ngx_http_dsa_conversations_unknown(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_conversations_unavailable(
     ngx_http_request_t *r, const char *why);
@@ -61,57 +115,88 @@ static ngx_int_t ngx_http_dsa_conversations_unreadable(ngx_http_request_t *r,
     dsa_err_t *err);
 
 
+ngx_uint_t
+ngx_http_dsa_conversations_find(ngx_http_request_t *r, ngx_str_t *id,
+    ngx_str_t *rest)
+{
+    u_char  *p, *last, *slash;
+
+    static const char  name[] = "/conversations";
+
+    p = r->uri.data + r->uri.len;
+    last = p;
+
+    /* the last one, because a location may have such a prefix as well */
+
+    do {
+        if (p == r->uri.data) {
+            return 0;
+        }
+
+        p--;
+
+    } while ((size_t) (last - p) < sizeof(name) - 1
+             || ngx_memcmp(p, name, sizeof(name) - 1) != 0
+             || (p + sizeof(name) - 1 != last && p[sizeof(name) - 1] != '/'));
+
+    p += sizeof(name) - 1;
+
+    ngx_str_null(id);
+    ngx_str_null(rest);
+
+    if (p == last) {
+        return 1;
+    }
+
+    p++;
+
+    slash = ngx_strlchr(p, last, '/');
+
+    id->data = p;
+    id->len = (slash != NULL ? slash : last) - p;
+
+    if (slash != NULL) {
+        rest->data = slash + 1;
+        rest->len = last - rest->data;
+    }
+
+    return id->len != 0 && (slash == NULL || rest->len != 0);
+}
+
+
 ngx_int_t
 ngx_http_dsa_conversations_handler(ngx_http_request_t *r,
-    ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id)
+    ngx_http_complex_value_t *tenant, const ngx_str_t *id,
+    const ngx_str_t *rest)
 {
     ngx_int_t                      rc;
     ngx_pool_cleanup_t            *cln;
     ngx_http_dsa_conversations_t  *ctx;
-
-    if (redis == NULL) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
-                   "This server does not store conversations, because "
-                   "dsa_redis is not configured.");
-    }
-
-    if (id->len == 0) {
-        if (r->method != NGX_HTTP_POST) {
-            return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED, "POST",
-                       "A conversation is created with POST.");
-        }
-
-    } else {
-        if (r->method != NGX_HTTP_GET && r->method != NGX_HTTP_HEAD
-            && r->method != NGX_HTTP_DELETE)
-        {
-            return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED,
-                       "GET, HEAD, DELETE",
-                       "A conversation can be read with GET and deleted with "
-                       "DELETE. Its messages are added by chat completions.");
-        }
-
-        if (!dsa_schema_id_ok(dsa_str(id->data, id->len))) {
-            return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL,
-                       "Invalid conversation id, expected conv_ and 32 "
-                       "hexadecimal digits.");
-        }
-    }
 
     cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_dsa_conversations_t));
     if (cln == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    cln->handler = ngx_http_dsa_conversations_cleanup;
-
     ctx = cln->data;
     ngx_memzero(ctx, sizeof(ngx_http_dsa_conversations_t));
 
+    cln->handler = ngx_http_dsa_conversations_cleanup;
     ctx->request = r;
-    ctx->redis = redis;
-    ctx->tenant = dsa_str(tenant->data, tenant->len);
-    ctx->id = dsa_str(id->data, id->len);
+
+    rc = ngx_http_dsa_conversations_path(ctx, id, rest);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_dsa_conversations_caller(ctx, tenant);
+    }
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_dsa_conversations_check(ctx, rest);
+    }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
 
     rc = ngx_http_read_client_request_body(r,
                                      ngx_http_dsa_conversations_body_handler);
@@ -124,6 +209,156 @@ ngx_http_dsa_conversations_handler(ngx_http_request_t *r,
 }
 
 
+/* NGX_DECLINED: the request goes on; else the result. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_path(ngx_http_dsa_conversations_t *ctx,
+    const ngx_str_t *id, const ngx_str_t *rest)
+{
+    ngx_http_request_t  *r;
+
+    static const char  items[] = "items";
+
+    r = ctx->request;
+
+    ctx->id = dsa_str(id->data, id->len);
+
+    if (id->len == 0) {
+        ctx->what = NGX_HTTP_DSA_CONVERSATIONS_ALL;
+
+    } else if (rest->len == 0) {
+        ctx->what = NGX_HTTP_DSA_CONVERSATIONS_ONE;
+
+    } else if (rest->len < sizeof(items) - 1
+               || ngx_memcmp(rest->data, items, sizeof(items) - 1) != 0
+               || (rest->len != sizeof(items) - 1
+                   && (rest->data[sizeof(items) - 1] != '/'
+                       || rest->len == sizeof(items))))
+    {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_FOUND, NULL,
+                   "There is nothing at this path; expected "
+                   "/conversations/ID, /conversations/ID/items or "
+                   "/conversations/ID/items/ITEM.");
+
+    } else if (rest->len == sizeof(items) - 1) {
+        ctx->what = NGX_HTTP_DSA_CONVERSATIONS_ITEMS;
+
+    } else {
+        ctx->what = NGX_HTTP_DSA_CONVERSATIONS_ITEM;
+        ctx->item = dsa_str(rest->data + sizeof(items),
+                            rest->len - sizeof(items));
+    }
+
+    if (r->method == NGX_HTTP_POST && !ngx_http_dsa_body_is_json(r)
+        && ctx->what != NGX_HTTP_DSA_CONVERSATIONS_ITEM)
+    {
+        return ngx_http_dsa_body_not_json(r);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_conversations_caller(ngx_http_dsa_conversations_t *ctx,
+    ngx_http_complex_value_t *value)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  tenant;
+    const char                *why;
+    ngx_http_request_t        *r;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    r = ctx->request;
+
+    rc = ngx_http_dsa_identify(r, value, &tenant, ctx->page.digest, &why);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, why);
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (tenant.len == 0) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_FORBIDDEN, NULL,
+                                       ngx_http_dsa_no_tenant);
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    if (mcf->redis == NULL) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
+                   "This server does not store conversations, because "
+                   "dsa_redis is not configured.");
+    }
+
+    ctx->redis = mcf->redis;
+    ctx->tenant = dsa_str(tenant.data, tenant.len);
+    ctx->page.secret = mcf->secret;
+    ctx->source.secret = mcf->secret;
+    ctx->source.digest = ctx->page.digest;
+
+    return NGX_DECLINED;
+}
+
+
+/* The method, the id and the arguments. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_check(ngx_http_dsa_conversations_t *ctx,
+    const ngx_str_t *rest)
+{
+    const char          *param;
+    ngx_http_request_t  *r;
+
+    static const struct {
+        ngx_uint_t   methods;
+        const char  *allow;
+        const char  *text;
+    } methods[] = {             /* as ngx_http_dsa_conversations_what_e */
+        { NGX_HTTP_POST, "POST", "A conversation is created with POST." },
+        { NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_POST|NGX_HTTP_DELETE,
+          "GET, HEAD, POST, DELETE", "A conversation can be read with GET, "
+          "its metadata replaced with POST, and it can be deleted with "
+          "DELETE." },
+        { NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_POST, "GET, HEAD, POST",
+          "The items of a conversation can be listed with GET, and items "
+          "added with POST." },
+        { NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_DELETE, "GET, HEAD, DELETE",
+          "An item can be read with GET and deleted with DELETE." }
+    };
+
+    r = ctx->request;
+
+    if (!(r->method & methods[ctx->what].methods)) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED,
+                                       methods[ctx->what].allow,
+                                       methods[ctx->what].text);
+    }
+
+    if (ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ALL) {
+        return NGX_DECLINED;
+    }
+
+    if (!dsa_schema_id_ok(ctx->id)) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL,
+                   "Invalid conversation id, expected conv_ and 32 "
+                   "hexadecimal digits.");
+    }
+
+    if (ngx_http_dsa_responses_page(r, &ctx->page, &param) != NGX_OK) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, param,
+                   "This argument is not valid; expected limit from 1 to "
+                   "100, order asc or desc, after with the id of an item, "
+                   "and include with reasoning.encrypted_content.");
+    }
+
+    return NGX_DECLINED;
+}
+
+
 static void
 ngx_http_dsa_conversations_cleanup(void *data)
 {
@@ -133,7 +368,8 @@ ngx_http_dsa_conversations_cleanup(void *data)
         ngx_http_dsa_redis_detach(ctx->call);
     }
 
-    dsa_buf_free(&ctx->messages);
+    dsa_buf_free(&ctx->entries);
+    dsa_buf_free(&ctx->metadata);
     dsa_arena_destroy(ctx->arena);
 }
 
@@ -144,7 +380,7 @@ ngx_http_dsa_conversations_cleanup(void *data)
  */
 
 static ngx_http_dsa_conversations_t *
-ngx_http_dsa_conversations_find(ngx_http_request_t *r)
+ngx_http_dsa_conversations_ctx(ngx_http_request_t *r)
 {
     ngx_pool_cleanup_t  *cln;
 
@@ -162,16 +398,12 @@ static void
 ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r)
 {
     ngx_int_t                      rc;
-    const char                    *why;
     dsa_schema_command_t           cmd;
     ngx_http_dsa_conversations_t  *ctx;
 
-    ctx = ngx_http_dsa_conversations_find(r);
+    ctx = ngx_http_dsa_conversations_ctx(r);
 
-    if (ctx == NULL) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-        return;
-    }
+    assert(ctx != NULL);
 
     ctx->arena = dsa_arena_create(NGX_HTTP_DSA_CONVERSATIONS_ARENA);
 
@@ -182,7 +414,7 @@ ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r)
 
     rc = ngx_http_dsa_conversations_start(ctx, &cmd);
 
-    if (rc != NGX_AGAIN) {
+    if (rc != NGX_DECLINED) {
         ngx_http_finalize_request(r, rc);
         return;
     }
@@ -190,22 +422,15 @@ ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r)
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
 
-    ctx->call = ngx_http_dsa_redis_command(ctx->redis, &cmd,
-                                           ngx_http_dsa_conversations_reply,
-                                           ctx, &why);
-
-    /* the command has its own copy */
-
-    dsa_buf_free(&ctx->messages);
+    rc = ngx_http_dsa_conversations_send(ctx, &cmd);
 
     if (ctx->call == NULL) {
-        rc = ngx_http_dsa_conversations_unavailable(r, why);
         ngx_http_finalize_request(r, rc);
     }
 }
 
 
-/* NGX_AGAIN: cmd is to be sent; else the result to finalize with. */
+/* NGX_DECLINED: cmd is to be sent; else the result to finalize with. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_start(ngx_http_dsa_conversations_t *ctx,
@@ -213,18 +438,29 @@ ngx_http_dsa_conversations_start(ngx_http_dsa_conversations_t *ctx,
 {
     int  rc;
 
-    if (ctx->id.len == 0) {
+    if (ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ALL) {
         return ngx_http_dsa_conversations_create(ctx, cmd);
     }
 
-    if (ctx->request->method == NGX_HTTP_DELETE) {
+    ctx->source.owner = (u_char *) ctx->id.data + DSA_SCHEMA_ID_LEN
+                        - NGX_HTTP_DSA_ITEM_OWNER;
+
+    if (ctx->request->method == NGX_HTTP_POST) {
+        return ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ITEMS
+               ? ngx_http_dsa_conversations_add(ctx, cmd)
+               : ngx_http_dsa_conversations_update(ctx, cmd);
+    }
+
+    if (ctx->request->method == NGX_HTTP_DELETE
+        && ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ONE)
+    {
         rc = dsa_schema_delete(cmd, ctx->arena, ctx->tenant, ctx->id);
 
     } else {
         rc = dsa_schema_load(cmd, ctx->arena, ctx->tenant, ctx->id);
     }
 
-    return rc == DSA_OK ? NGX_AGAIN : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    return rc == DSA_OK ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
@@ -232,49 +468,118 @@ static ngx_int_t
 ngx_http_dsa_conversations_create(ngx_http_dsa_conversations_t *ctx,
     dsa_schema_command_t *cmd)
 {
-    uint8_t              bytes[DSA_SCHEMA_ID_RANDOM];
-    uint32_t             n;
-    dsa_str_t           *messages, text;
-    ngx_int_t            rc;
-    ngx_http_request_t  *r;
+    uint8_t     bytes[DSA_SCHEMA_ID_RANDOM];
+    uint32_t    n;
+    dsa_str_t  *entries;
+    ngx_int_t   rc;
 
-    r = ctx->request;
-
-    rc = ngx_http_dsa_conversations_read_body(r, ctx->arena, &ctx->messages);
-
-    if (rc != NGX_AGAIN) {
-        return rc;
-    }
-
-    text = dsa_str(ctx->messages.data, ctx->messages.len);
-    n = dsa_schema_split(text, NULL);
-
-    messages = dsa_arena_alloc(ctx->arena, (n + 1) * sizeof(dsa_str_t));
-    if (messages == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    (void) dsa_schema_split(text, messages);
-
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
-        ngx_log_error(NGX_LOG_CRIT, r->connection->log, ngx_errno,
-                      "getrandom() failed");
+    if (RAND_bytes(bytes, sizeof(bytes)) != 1) {
+        ngx_log_error(NGX_LOG_CRIT, ctx->request->connection->log, 0,
+                      "RAND_bytes() failed");
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     dsa_schema_make_id((char *) ctx->new_id, bytes);
 
     ctx->id = dsa_str(ctx->new_id, DSA_SCHEMA_ID_LEN);
+    ctx->source.owner = ctx->new_id + DSA_SCHEMA_ID_LEN
+                        - NGX_HTTP_DSA_ITEM_OWNER;
     ctx->created = ngx_time();
 
-    if (dsa_schema_create(cmd, ctx->arena, ctx->tenant, ctx->id, ctx->created,
-                          ngx_http_dsa_redis_ttl(ctx->redis), messages, n)
+    rc = ngx_http_dsa_conversations_read_create(ctx->request, ctx->arena,
+                                                &ctx->source, &ctx->entries,
+                                                &ctx->metadata);
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (ctx->metadata.len == 0) {
+        dsa_buf_addz(&ctx->metadata, "{}");
+    }
+
+    entries = ngx_http_dsa_conversations_split(ctx->arena, &ctx->entries, &n);
+
+    if (entries == NULL
+        || ctx->metadata.failed
+        || dsa_schema_create(cmd, ctx->arena, ctx->tenant, ctx->id,
+                             ctx->created, ngx_http_dsa_redis_ttl(ctx->redis),
+                             dsa_str(ctx->metadata.data, ctx->metadata.len),
+                             entries, n)
+           != DSA_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_conversations_add(ngx_http_dsa_conversations_t *ctx,
+    dsa_schema_command_t *cmd)
+{
+    uint32_t    n;
+    dsa_str_t  *entries;
+    ngx_int_t   rc;
+
+    rc = ngx_http_dsa_conversations_read_items(ctx->request, ctx->arena,
+                                               &ctx->source, &ctx->entries);
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    entries = ngx_http_dsa_conversations_split(ctx->arena, &ctx->entries, &n);
+
+    if (entries == NULL
+        || dsa_schema_add(cmd, ctx->arena, ctx->tenant, ctx->id,
+                          ngx_http_dsa_redis_ttl(ctx->redis), entries, n)
+           != DSA_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_conversations_update(ngx_http_dsa_conversations_t *ctx,
+    dsa_schema_command_t *cmd)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_dsa_conversations_read_update(ctx->request, ctx->arena,
+                                                &ctx->metadata);
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (dsa_schema_metadata(cmd, ctx->arena, ctx->tenant, ctx->id,
+                            dsa_str(ctx->metadata.data, ctx->metadata.len))
         != DSA_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return NGX_AGAIN;
+    return NGX_DECLINED;
+}
+
+
+/* The call is set, and the reply comes later; or else the result. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_send(ngx_http_dsa_conversations_t *ctx,
+    const dsa_schema_command_t *cmd)
+{
+    const char  *why;
+
+    ctx->call = ngx_http_dsa_redis_command(ctx->redis, cmd,
+                                           ngx_http_dsa_conversations_reply,
+                                           ctx, &why);
+
+    return ctx->call != NULL
+           ? NGX_OK
+           : ngx_http_dsa_conversations_unavailable(ctx->request, why);
 }
 
 
@@ -304,11 +609,15 @@ ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
         rc = ngx_http_dsa_conversations_answer(ctx, reply);
     }
 
-    ngx_http_finalize_request(r, rc);
+    if (ctx->call == NULL) {
+        ngx_http_finalize_request(r, rc);
+    }
 
     ngx_http_run_posted_requests(c);
 }
 
+
+/* Another reply comes if the call is set; else the result. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_answer(ngx_http_dsa_conversations_t *ctx,
@@ -320,33 +629,137 @@ ngx_http_dsa_conversations_answer(ngx_http_dsa_conversations_t *ctx,
 
     r = ctx->request;
 
-    if (r->method == NGX_HTTP_GET || r->method == NGX_HTTP_HEAD) {
-        return ngx_http_dsa_conversations_show(ctx, reply);
+    if (ctx->edited || (ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ITEMS
+                        && r->method == NGX_HTTP_POST))
+    {
+        return ngx_http_dsa_conversations_changed(ctx, reply);
+    }
+
+    if (ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ITEMS
+        || ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ITEM
+        || (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)))
+    {
+        return ngx_http_dsa_conversations_loaded(ctx, reply);
     }
 
     if (dsa_schema_integer(reply, &n, &err) != DSA_OK) {
         return ngx_http_dsa_conversations_unreadable(r, &err);
     }
 
-    if (r->method == NGX_HTTP_DELETE) {
-        return n != 0 ? ngx_http_dsa_conversations_deleted(ctx)
-                      : ngx_http_dsa_conversations_unknown(r);
+    if (ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ALL) {
+
+        /* 0 if the id exists: the same 128 random bits were drawn twice */
+
+        return n != 0 ? ngx_http_dsa_conversations_object(ctx)
+                      : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* 0 if the id exists: the same 128 random bits were drawn twice */
+    if (n == 0) {
+        return ngx_http_dsa_conversations_unknown(r);
+    }
 
-    return n != 0 ? ngx_http_dsa_conversations_created(ctx)
-                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (r->method == NGX_HTTP_DELETE) {
+        return ngx_http_dsa_conversations_deleted(ctx);
+    }
+
+    ctx->created = n;
+
+    return ngx_http_dsa_conversations_object(ctx);
+}
+
+
+/* Items were added, or one was deleted. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_changed(ngx_http_dsa_conversations_t *ctx,
+    redisReply *reply)
+{
+    dsa_err_t               err;
+    ngx_http_request_t     *r;
+    dsa_schema_change_e     result;
+    ngx_http_dsa_failure_t  failure;
+
+    r = ctx->request;
+
+    if (dsa_schema_change(&result, reply, &err) != DSA_OK) {
+        return ngx_http_dsa_conversations_unreadable(r, &err);
+    }
+
+    switch (result) {
+
+    case DSA_SCHEMA_CHANGE_DONE:
+        return ctx->edited ? ngx_http_dsa_conversations_object(ctx)
+                           : ngx_http_dsa_conversations_added(ctx);
+
+    case DSA_SCHEMA_CHANGE_GONE:
+        return ngx_http_dsa_conversations_unknown(r);
+
+    case DSA_SCHEMA_CHANGE_BUSY:
+    case DSA_SCHEMA_CHANGE_CHANGED:
+        ngx_memzero(&failure, sizeof(ngx_http_dsa_failure_t));
+        ngx_http_dsa_failure_set(&failure, NGX_HTTP_CONFLICT, NULL, "%s",
+                                 NGX_HTTP_DSA_CONVERSATION_BUSY);
+        failure.code = NGX_HTTP_DSA_CONVERSATION_LOCKED;
+
+        return ngx_http_dsa_send_failure(r, &failure);
+
+    case DSA_SCHEMA_CHANGE_LARGE:
+        return ngx_http_dsa_send_error(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                   "items", "The items alone are larger than the 4 MB that a "
+                   "conversation may have.");
+
+    default: /* DSA_SCHEMA_CHANGE_DAMAGED */
+        (void) dsa_error(&err, "the conversation \"%.*s\" is damaged",
+                         (int) ctx->id.len, ctx->id.data);
+        return ngx_http_dsa_conversations_unreadable(r, &err);
+    }
+}
+
+
+/* The list of the items that were added. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_added(ngx_http_dsa_conversations_t *ctx)
+{
+    uint32_t      i, n;
+    dsa_buf_t     body;
+    dsa_err_t     err;
+    dsa_str_t    *entries;
+    dsa_json_t  **items;
+
+    entries = ngx_http_dsa_conversations_split(ctx->arena, &ctx->entries, &n);
+    items = dsa_arena_alloc(ctx->arena, ((size_t) n + 1) * sizeof(*items));
+
+    if (entries == NULL || items == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        items[i] = dsa_json_parse(ctx->arena, entries[i].data, entries[i].len,
+                                  DSA_CHAT_DEPTH, &err);
+        if (items[i] == NULL) {
+            return ngx_http_dsa_conversations_unreadable(ctx->request, &err);
+        }
+    }
+
+    ctx->page.limit = DSA_CONVERSATION_ADD;
+    ctx->page.ascending = 1;
+    ctx->page.after.len = 0;
+
+    ngx_memzero(&body, sizeof(dsa_buf_t));
+    ngx_http_dsa_responses_list_write(&body, items, n, &ctx->page);
+
+    return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
 }
 
 
 static ngx_int_t
-ngx_http_dsa_conversations_created(ngx_http_dsa_conversations_t *ctx)
+ngx_http_dsa_conversations_object(ngx_http_dsa_conversations_t *ctx)
 {
     dsa_buf_t          body;
     dsa_json_writer_t  w;
 
-    ngx_http_dsa_conversations_head(&w, &body, ctx->id, ctx->created);
+    ngx_http_dsa_conversations_head(&w, &body, ctx);
     dsa_json_object_end(&w);
 
     return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
@@ -376,14 +789,11 @@ ngx_http_dsa_conversations_deleted(ngx_http_dsa_conversations_t *ctx)
 
 
 static ngx_int_t
-ngx_http_dsa_conversations_show(ngx_http_dsa_conversations_t *ctx,
+ngx_http_dsa_conversations_loaded(ngx_http_dsa_conversations_t *ctx,
     redisReply *reply)
 {
     int                         rc;
-    uint32_t                    i;
-    dsa_buf_t                   body;
     dsa_err_t                   err;
-    dsa_json_writer_t           w;
     dsa_schema_conversation_t   c;
 
     rc = dsa_schema_conversation(&c, ctx->arena, reply, &err);
@@ -396,21 +806,139 @@ ngx_http_dsa_conversations_show(ngx_http_dsa_conversations_t *ctx,
         return ngx_http_dsa_conversations_unreadable(ctx->request, &err);
     }
 
-    ngx_http_dsa_conversations_head(&w, &body, ctx->id, c.created);
+    ctx->created = c.created;
 
-    dsa_json_key(&w, "version");
-    dsa_json_uint(&w, c.version);
-    dsa_json_key(&w, "messages");
-    dsa_json_array(&w);
+    dsa_buf_add(&ctx->metadata, c.metadata.data, c.metadata.len);
 
-    for (i = 0; i < c.n_messages; i++) {
-        dsa_json_raw(&w, c.messages[i]);
+    if (ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ONE) {
+        return ngx_http_dsa_conversations_show(ctx, &c);
     }
 
-    dsa_json_array_end(&w);
+    return ngx_http_dsa_conversations_items(ctx, &c);
+}
+
+
+/* version and messages are for clients of chat completions. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_show(ngx_http_dsa_conversations_t *ctx,
+    const dsa_schema_conversation_t *c)
+{
+    dsa_buf_t           body;
+    dsa_err_t           err;
+    dsa_json_writer_t   w;
+    dsa_conversation_t  entries;
+
+    ngx_http_dsa_conversations_entries(ctx, c, &entries);
+    ngx_http_dsa_conversations_head(&w, &body, ctx);
+
+    dsa_json_key(&w, "version");
+    dsa_json_uint(&w, c->version);
+    dsa_json_key(&w, "messages");
+
+    if (dsa_conversation_messages(&w, ctx->arena, &entries, &err) != DSA_OK) {
+        dsa_buf_free(&body);
+        return ngx_http_dsa_conversations_unreadable(ctx->request, &err);
+    }
+
     dsa_json_object_end(&w);
 
     return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
+}
+
+
+/* The list of the items, or one of them. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_items(ngx_http_dsa_conversations_t *ctx,
+    const dsa_schema_conversation_t *c)
+{
+    uint32_t                  i, n;
+    dsa_buf_t                 body;
+    dsa_err_t                 err;
+    dsa_json_t              **objects;
+    dsa_conversation_t        entries;
+    dsa_conversation_item_t  *items;
+
+    ngx_http_dsa_conversations_entries(ctx, c, &entries);
+
+    if (dsa_conversation_items(&items, &n, ctx->arena, &entries, &err)
+        != DSA_OK)
+    {
+        return ngx_http_dsa_conversations_unreadable(ctx->request, &err);
+    }
+
+    ngx_memzero(&body, sizeof(dsa_buf_t));
+
+    if (ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ITEMS) {
+        objects = dsa_arena_alloc(ctx->arena, ((size_t) n + 1)
+                                              * sizeof(*objects));
+        if (objects == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        for (i = 0; i < n; i++) {
+            objects[i] = items[i].object;
+        }
+
+        ngx_http_dsa_responses_list_write(&body, objects, n, &ctx->page);
+
+        return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
+    }
+
+    for (i = 0; i < n && !dsa_str_eq(items[i].id, ctx->item); i++) {
+        /* void */
+    }
+
+    if (i == n) {
+        return ngx_http_dsa_send_error(ctx->request, NGX_HTTP_NOT_FOUND, NULL,
+                   "There is no item with this id in the conversation.");
+    }
+
+    if (ctx->request->method == NGX_HTTP_DELETE) {
+        return ngx_http_dsa_conversations_remove(ctx, c, &items[i]);
+    }
+
+    ngx_http_dsa_responses_list_item(&body, items[i].object, &ctx->page);
+
+    return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_conversations_remove(ngx_http_dsa_conversations_t *ctx,
+    const dsa_schema_conversation_t *c, const dsa_conversation_item_t *item)
+{
+    int                    rc;
+    dsa_schema_command_t   cmd;
+
+    rc = dsa_conversation_without(&ctx->entries, item);
+
+    if (rc == DSA_OK) {
+        rc = dsa_schema_edit(&cmd, ctx->arena, ctx->tenant, ctx->id,
+                             c->version, ngx_http_dsa_redis_ttl(ctx->redis),
+                             c->numbers[item->entry],
+                             dsa_str(ctx->entries.data, ctx->entries.len));
+    }
+
+    if (rc != DSA_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->edited = 1;
+
+    return ngx_http_dsa_conversations_send(ctx, &cmd);
+}
+
+
+static void
+ngx_http_dsa_conversations_entries(ngx_http_dsa_conversations_t *ctx,
+    const dsa_schema_conversation_t *c, dsa_conversation_t *entries)
+{
+    entries->owner = dsa_str(ctx->source.owner, NGX_HTTP_DSA_ITEM_OWNER);
+    entries->entries = c->messages;
+    entries->numbers = c->numbers;
+    entries->n = c->n_messages;
 }
 
 
@@ -418,18 +946,27 @@ ngx_http_dsa_conversations_show(ngx_http_dsa_conversations_t *ctx,
 
 static void
 ngx_http_dsa_conversations_head(dsa_json_writer_t *w, dsa_buf_t *body,
-    dsa_str_t id, time_t created)
+    ngx_http_dsa_conversations_t *ctx)
 {
     ngx_memzero(body, sizeof(dsa_buf_t));
 
     dsa_json_writer(w, body);
     dsa_json_object(w);
     dsa_json_key(w, "id");
-    dsa_json_string(w, id);
+    dsa_json_string(w, ctx->id);
     dsa_json_key(w, "object");
     dsa_json_stringz(w, "conversation");
     dsa_json_key(w, "created_at");
-    dsa_json_uint(w, created);
+    dsa_json_uint(w, ctx->created);
+    dsa_json_key(w, "metadata");
+
+    dsa_json_raw(w, ctx->metadata.len != 0
+                    ? dsa_str(ctx->metadata.data, ctx->metadata.len)
+                    : dsa_strz("{}"));
+
+    if (ctx->metadata.failed) {
+        body->failed = 1;
+    }
 }
 
 

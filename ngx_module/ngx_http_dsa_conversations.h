@@ -12,17 +12,21 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_http_dsa_redis.h"
-
 
 /*
- * POST /v1/conversations, GET and DELETE /v1/conversations/ID.  A content
- * handler calls this when it knows the tenant, and returns the result.  redis:
- * NULL if dsa_redis is not configured.  id: empty for the collection.  The
- * bytes of tenant and id outlive the request.
+ * 1 if the URI is .../conversations, .../conversations/ID or
+ * .../conversations/ID/REST.  id and rest are empty if they are absent.
+ */
+ngx_uint_t ngx_http_dsa_conversations_find(ngx_http_request_t *r,
+    ngx_str_t *id, ngx_str_t *rest);
+
+/*
+ * OpenAI's conversations: POST, GET and DELETE of a conversation, of its items
+ * and of one item.  A content handler returns the result.
  */
 ngx_int_t ngx_http_dsa_conversations_handler(ngx_http_request_t *r,
-    ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id);
+    ngx_http_complex_value_t *tenant, const ngx_str_t *id,
+    const ngx_str_t *rest);
 
 
 #endif /* _NGX_HTTP_DSA_CONVERSATIONS_H_INCLUDED_ */

@@ -9,8 +9,10 @@
 #include <ngx_http.h>
 
 #include "base/json.h"
-#include "context/chat.h"
+#include "context/conversation.h"
 #include "redis_schema/schema.h"
+
+#include "api/ngx_http_dsa_seal.h"
 
 #include "ngx_http_dsa_conversations_body.h"
 #include "ngx_http_dsa_reply.h"
@@ -21,6 +23,21 @@
 #define NGX_HTTP_DSA_CONVERSATIONS_READ   4096      /* bytes of a file */
 
 
+static ngx_int_t ngx_http_dsa_conversations_object_body(
+    ngx_http_request_t *r, dsa_arena_t *arena, dsa_json_t **root);
+static dsa_json_t *ngx_http_dsa_conversations_member(const dsa_json_t *root,
+    const char *name);
+static ngx_int_t ngx_http_dsa_conversations_metadata(ngx_http_request_t *r,
+    const dsa_json_t *root, dsa_buf_t *metadata);
+static ngx_int_t ngx_http_dsa_conversations_items(ngx_http_request_t *r,
+    dsa_arena_t *arena, const dsa_json_t *items,
+    ngx_http_dsa_conversations_source_t *source, dsa_buf_t *entries);
+static int ngx_http_dsa_conversations_open(void *data, dsa_arena_t *arena,
+    dsa_str_t sealed, dsa_str_t *text);
+static const char *ngx_http_dsa_conversations_item_id(void *data,
+    const char *prefix);
+static ngx_int_t ngx_http_dsa_conversations_fits(ngx_http_request_t *r,
+    const dsa_buf_t *entries, const char *param);
 static ngx_int_t ngx_http_dsa_conversations_parse(ngx_http_request_t *r,
     dsa_arena_t *arena, dsa_json_t **root);
 static int ngx_http_dsa_conversations_feed(ngx_http_request_t *r,
@@ -31,40 +48,233 @@ static void ngx_http_dsa_conversations_rename(char *text, size_t size);
 
 
 ngx_int_t
-ngx_http_dsa_conversations_read_body(ngx_http_request_t *r, dsa_arena_t *arena,
-    dsa_buf_t *messages)
+ngx_http_dsa_conversations_read_create(ngx_http_request_t *r,
+    dsa_arena_t *arena, ngx_http_dsa_conversations_source_t *source,
+    dsa_buf_t *entries, dsa_buf_t *metadata)
 {
     ngx_int_t    rc;
-    dsa_json_t  *root, *list;
+    dsa_json_t  *root, *messages, *items;
 
-    rc = ngx_http_dsa_conversations_parse(r, arena, &root);
+    rc = ngx_http_dsa_conversations_object_body(r, arena, &root);
 
-    if (rc != NGX_AGAIN || root == NULL) {
+    if (rc != NGX_DECLINED || root == NULL) {
         return rc;
     }
 
-    if (root->type != DSA_JSON_OBJECT) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL,
-                   "The body must be a JSON object or empty.");
+    rc = ngx_http_dsa_conversations_metadata(r, root, metadata);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
-    if (dsa_json_get(root, "items") != NULL) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, "items",
-                   "'items' is not supported, use 'messages' as in a chat "
-                   "completion.");
+    messages = ngx_http_dsa_conversations_member(root, "messages");
+    items = ngx_http_dsa_conversations_member(root, "items");
+
+    if (messages != NULL && items != NULL) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, "messages",
+                   "items is given as well; expected only one of them.");
     }
 
-    list = dsa_json_get(root, "messages");
-
-    if (list == NULL || list->type == DSA_JSON_NULL) {
-        return NGX_AGAIN;
+    if (items != NULL) {
+        return ngx_http_dsa_conversations_items(r, arena, items, source,
+                                                entries);
     }
 
-    return ngx_http_dsa_conversations_list(r, arena, list, messages);
+    return messages != NULL
+           ? ngx_http_dsa_conversations_list(r, arena, messages, entries)
+           : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_http_dsa_conversations_read_items(ngx_http_request_t *r,
+    dsa_arena_t *arena, ngx_http_dsa_conversations_source_t *source,
+    dsa_buf_t *entries)
+{
+    ngx_int_t    rc;
+    dsa_json_t  *root;
+
+    rc = ngx_http_dsa_conversations_object_body(r, arena, &root);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    return ngx_http_dsa_conversations_items(r, arena,
+                              ngx_http_dsa_conversations_member(root, "items"),
+                              source, entries);
+}
+
+
+ngx_int_t
+ngx_http_dsa_conversations_read_update(ngx_http_request_t *r,
+    dsa_arena_t *arena, dsa_buf_t *metadata)
+{
+    ngx_int_t    rc;
+    dsa_json_t  *root;
+
+    rc = ngx_http_dsa_conversations_object_body(r, arena, &root);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (root == NULL || dsa_json_get(root, "metadata") == NULL) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, "metadata",
+                   "metadata is required; expected an object with strings, or "
+                   "null.");
+    }
+
+    return ngx_http_dsa_conversations_metadata(r, root, metadata);
+}
+
+
+dsa_str_t *
+ngx_http_dsa_conversations_split(dsa_arena_t *arena, const dsa_buf_t *entries,
+    uint32_t *n)
+{
+    dsa_str_t  *list, text;
+
+    text = dsa_str(entries->data, entries->len);
+    *n = dsa_schema_split(text, NULL);
+
+    list = dsa_arena_alloc(arena, ((size_t) *n + 1) * sizeof(dsa_str_t));
+
+    if (list != NULL) {
+        (void) dsa_schema_split(text, list);
+    }
+
+    return list;
 }
 
 
 /* root is NULL for an empty body, which means the same as {}. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_object_body(ngx_http_request_t *r,
+    dsa_arena_t *arena, dsa_json_t **root)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_dsa_conversations_parse(r, arena, root);
+
+    if (rc != NGX_DECLINED || *root == NULL
+        || (*root)->type == DSA_JSON_OBJECT)
+    {
+        return rc;
+    }
+
+    return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL,
+               "The body must be a JSON object or empty.");
+}
+
+
+/* NULL: it is absent or null. */
+
+static dsa_json_t *
+ngx_http_dsa_conversations_member(const dsa_json_t *root, const char *name)
+{
+    dsa_json_t  *v;
+
+    v = root != NULL ? dsa_json_get(root, name) : NULL;
+
+    return v != NULL && v->type != DSA_JSON_NULL ? v : NULL;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_conversations_metadata(ngx_http_request_t *r,
+    const dsa_json_t *root, dsa_buf_t *metadata)
+{
+    dsa_refusal_t  refusal;
+
+    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
+
+    if (dsa_conversation_metadata(metadata, root, &refusal) != DSA_OK) {
+        return ngx_http_dsa_send_error(r, refusal.status, refusal.param,
+                                       refusal.message);
+    }
+
+    return metadata->failed ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_conversations_items(ngx_http_request_t *r, dsa_arena_t *arena,
+    const dsa_json_t *items, ngx_http_dsa_conversations_source_t *source,
+    dsa_buf_t *entries)
+{
+    dsa_refusal_t           refusal;
+    dsa_responses_reader_t  reader;
+
+    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
+    ngx_memzero(&reader, sizeof(dsa_responses_reader_t));
+
+    reader.limits.max_messages = DSA_CONVERSATION_ADD;
+    reader.limits.hosted = 1;
+    reader.open = ngx_http_dsa_conversations_open;
+    reader.data = source;
+
+    if (dsa_conversation_read(entries, arena, items, "items", &reader,
+                              ngx_http_dsa_conversations_item_id, source,
+                              &refusal)
+        != DSA_OK)
+    {
+        return ngx_http_dsa_send_error(r, refusal.status,
+                   refusal.param[0] != '\0' ? refusal.param : NULL,
+                   refusal.message);
+    }
+
+    return ngx_http_dsa_conversations_fits(r, entries, "items");
+}
+
+
+static int
+ngx_http_dsa_conversations_open(void *data, dsa_arena_t *arena,
+    dsa_str_t sealed, dsa_str_t *text)
+{
+    ngx_http_dsa_conversations_source_t *source = data;
+
+    return ngx_http_dsa_seal_open(source->secret, source->digest, arena,
+                                  sealed, text);
+}
+
+
+static const char *
+ngx_http_dsa_conversations_item_id(void *data, const char *prefix)
+{
+    ngx_http_dsa_conversations_source_t *source = data;
+
+    return ngx_http_dsa_item_id(source->id, prefix, source->owner) == NGX_OK
+           ? source->id : NULL;
+}
+
+
+/* The NUL behind each entry is not stored. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_fits(ngx_http_request_t *r,
+    const dsa_buf_t *entries, const char *param)
+{
+    uint32_t  n;
+
+    if (entries->failed) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    n = dsa_schema_split(dsa_str(entries->data, entries->len), NULL);
+
+    if (entries->len - n > DSA_SCHEMA_MAX_BYTES) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                   param, "They are larger than the 4 MB that a conversation "
+                   "may have.");
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* NGX_DECLINED: *root is the tree of the body, or NULL if that is empty. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_parse(ngx_http_request_t *r, dsa_arena_t *arena,
@@ -93,7 +303,7 @@ ngx_http_dsa_conversations_parse(ngx_http_request_t *r, dsa_arena_t *arena,
     dsa_json_parser_destroy(parser);
 
     if (*root != NULL || (empty && err.text[0] == '\0')) {
-        return NGX_AGAIN;
+        return NGX_DECLINED;
     }
 
     if (dsa_arena_exceeded(arena)) {
@@ -194,19 +404,7 @@ ngx_http_dsa_conversations_list(ngx_http_request_t *r, dsa_arena_t *arena,
         dsa_buf_add(messages, "", 1);
     }
 
-    if (messages->failed) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    /* the NUL after each message is not stored */
-
-    if (messages->len - chat.n_messages > DSA_SCHEMA_MAX_BYTES) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                   "messages", "The messages are larger than the 4 MB that a "
-                   "conversation may have.");
-    }
-
-    return NGX_AGAIN;
+    return ngx_http_dsa_conversations_fits(r, messages, "messages");
 }
 
 

@@ -15,15 +15,51 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
+#include "ngx_http_dsa_item_id.h"
+
 
 /*
- * Reads the body of POST conversations: {"messages": [...]}, {} or nothing.
- * messages: an empty buffer of the caller, which gets the text that
- * dsa_schema_split() reads.  arena: for the tree of the body.  NGX_AGAIN: the
- * request goes on; any other value: the result to finalize the request with.
+ * The bodies of POST requests.  The functions return NGX_DECLINED if the
+ * request goes on, or else the result to finalize it with.  arena: for the tree
+ * of the body.  entries and metadata: empty buffers of the caller; entries gets
+ * what dsa_schema_split() reads, metadata an object of JSON.
  */
-ngx_int_t ngx_http_dsa_conversations_read_body(ngx_http_request_t *r,
-    dsa_arena_t *arena, dsa_buf_t *messages);
+
+#define NGX_HTTP_DSA_CONVERSATION_LOCKED  "conversation_locked"
+#define NGX_HTTP_DSA_CONVERSATION_BUSY                                        \
+    "Another request is in progress for this conversation; send this one "    \
+    "again when that one has ended."
+
+
+/* Of what the items in a body are read and made. */
+
+typedef struct {
+    const u_char             *secret;       /* of the server */
+    const u_char             *digest;       /* of the tenant */
+    const u_char             *owner;        /* NGX_HTTP_DSA_ITEM_OWNER digits
+                                               of the conversation's id */
+    char                      id[NGX_HTTP_DSA_ITEM_ID + 1];
+                                            /* the one made last */
+} ngx_http_dsa_conversations_source_t;
+
+
+/* {"items": [...]} or {"messages": [...]}, metadata; {} or nothing. */
+ngx_int_t ngx_http_dsa_conversations_read_create(ngx_http_request_t *r,
+    dsa_arena_t *arena, ngx_http_dsa_conversations_source_t *source,
+    dsa_buf_t *entries, dsa_buf_t *metadata);
+
+/* {"items": [...]} */
+ngx_int_t ngx_http_dsa_conversations_read_items(ngx_http_request_t *r,
+    dsa_arena_t *arena, ngx_http_dsa_conversations_source_t *source,
+    dsa_buf_t *entries);
+
+/* {"metadata": {...}} */
+ngx_int_t ngx_http_dsa_conversations_read_update(ngx_http_request_t *r,
+    dsa_arena_t *arena, dsa_buf_t *metadata);
+
+/* The list of entries, in the arena.  NULL: out of memory. */
+dsa_str_t *ngx_http_dsa_conversations_split(dsa_arena_t *arena,
+    const dsa_buf_t *entries, uint32_t *n);
 
 
 #endif /* _NGX_HTTP_DSA_CONVERSATIONS_BODY_H_INCLUDED_ */

@@ -31,9 +31,6 @@ static ngx_int_t ngx_http_dsa_handler_list(ngx_http_request_t *r,
     ngx_http_dsa_pool_t *pool, dsa_buf_t *b);
 static ngx_int_t ngx_http_dsa_handler_unknown(ngx_http_request_t *r,
     ngx_int_t why);
-static ngx_int_t ngx_http_dsa_handler_conversations(ngx_http_request_t *r,
-    ngx_http_dsa_loc_conf_t *dlcf);
-static u_char *ngx_http_dsa_handler_conversation(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_dsa_handler_ends(ngx_str_t *uri, const char *end);
 
 
@@ -76,7 +73,12 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
                                                        &rest);
     }
 
-    return ngx_http_dsa_handler_conversations(r, dlcf);
+    if (ngx_http_dsa_conversations_find(r, &id, &rest)) {
+        return ngx_http_dsa_conversations_handler(r, dlcf->tenant, &id, &rest);
+    }
+
+    return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_FOUND, NULL,
+                                   NGX_HTTP_DSA_NOT_FOUND);
 }
 
 
@@ -225,94 +227,6 @@ ngx_http_dsa_handler_unknown(ngx_http_request_t *r, ngx_int_t why)
     failure.code = "model_not_found";
 
     return ngx_http_dsa_send_failure(r, &failure);
-}
-
-
-static ngx_int_t
-ngx_http_dsa_handler_conversations(ngx_http_request_t *r,
-    ngx_http_dsa_loc_conf_t *dlcf)
-{
-    u_char                     digest[NGX_HTTP_DSA_DIGEST_LEN], *p;
-    ngx_int_t                  rc;
-    ngx_str_t                 *tenant, *id;
-    const char                *why;
-    ngx_http_dsa_main_conf_t  *mcf;
-
-    p = ngx_http_dsa_handler_conversation(r);
-
-    if (p == NULL) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_FOUND, NULL,
-                                       NGX_HTTP_DSA_NOT_FOUND);
-    }
-
-    tenant = ngx_palloc(r->pool, 2 * sizeof(ngx_str_t));
-    if (tenant == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    id = tenant + 1;
-    id->data = p;
-    id->len = r->uri.data + r->uri.len - p;
-
-    if (id->len == 0 && r->method == NGX_HTTP_POST
-        && !ngx_http_dsa_body_is_json(r))
-    {
-        return ngx_http_dsa_body_not_json(r);
-    }
-
-    rc = ngx_http_dsa_identify(r, dlcf->tenant, tenant, digest, &why);
-
-    if (rc == NGX_DECLINED) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, why);
-    }
-
-    if (rc != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (tenant->len == 0) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_FORBIDDEN, NULL,
-                                       ngx_http_dsa_no_tenant);
-    }
-
-    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
-
-    return ngx_http_dsa_conversations_handler(r, mcf->redis, tenant, id);
-}
-
-
-/*
- * Where the id begins in ".../conversations/ID"; the end of the URI for
- * ".../conversations"; NULL for other paths.
- */
-
-static u_char *
-ngx_http_dsa_handler_conversation(ngx_http_request_t *r)
-{
-    ngx_str_t  rest;
-
-    static const char  name[] = "/conversations";
-
-    rest = r->uri;
-
-    if (ngx_http_dsa_handler_ends(&rest, name)) {
-        return rest.data + rest.len;
-    }
-
-    while (rest.len != 0 && rest.data[rest.len - 1] != '/') {
-        rest.len--;
-    }
-
-    if (rest.len != 0) {
-        rest.len--;
-    }
-
-    if (rest.len + 1 >= r->uri.len || !ngx_http_dsa_handler_ends(&rest, name))
-    {
-        return NULL;
-    }
-
-    return rest.data + rest.len + 1;
 }
 
 

@@ -273,7 +273,15 @@ ngx_http_dsa_request_save(ngx_http_dsa_request_t *req)
     entry.request = req->http;
     entry.handler = ngx_http_dsa_request_saved;
 
-    return ngx_http_dsa_usage_record_write(req->record, &entry, &a->unsaved);
+    if (ngx_http_dsa_usage_record_write(req->record, &entry, &a->unsaved)
+        != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    req->turning = 1;
+
+    return NGX_OK;
 }
 
 
@@ -319,6 +327,10 @@ ngx_http_dsa_request_message(ngx_http_dsa_request_t *req)
     a = req->answer.api;
     messages = &req->conversation.messages;
 
+    if (a->api->turn != NULL) {
+        return a->api->turn(a, req->answer.reason, messages);
+    }
+
     dsa_json_writer(&w, messages);
     ngx_http_dsa_message_write(a->message, &w, a->thinking);
     dsa_buf_add(messages, "", 1);
@@ -349,6 +361,15 @@ ngx_http_dsa_request_saved(ngx_http_request_t *r, const char *why)
                    why == NULL ? "stored" : "not stored");
 
     req->answer.api->unsaved = why;
+
+    if (req->turning) {
+        req->turning = 0;
+
+        if (why == NULL && ngx_http_dsa_request_store(req) == NGX_OK) {
+            return;
+        }
+    }
+
     req->saving = 0;
 
     ngx_http_dsa_request_finish(req);

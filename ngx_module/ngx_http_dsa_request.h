@@ -62,7 +62,9 @@ struct ngx_http_dsa_request_s {
     ngx_str_t                     tenant;   /* empty: none */
     ngx_uint_t                    reason;   /* ngx_http_dsa_cancel_e */
 
-    unsigned                      saving:1; /* the turn is being written */
+    unsigned                      saving:1; /* the turn or the answer is being
+                                               written */
+    unsigned                      turning:1;    /* the turn is */
     unsigned                      ended:1;  /* the end is in stream.pending */
 };
 

@@ -311,6 +311,13 @@ ngx_http_dsa_history_found(ngx_http_dsa_request_t *req,
         text = "The chain is larger than 4 MB; start a new chain.";
         break;
 
+    case DSA_RESPONSE_TURN:
+        status = NGX_HTTP_BAD_REQUEST;
+        text = "This response, or one before it, is a turn of a conversation; "
+               "continue it with conversation in place of "
+               "previous_response_id.";
+        break;
+
     default: /* DSA_RESPONSE_DAMAGED */
         ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0,
                       "dsa: a stored response before \"%*s\" is damaged",

@@ -9,6 +9,9 @@
 #include <ngx_http.h>
 
 #include "base/json_write.h"
+#include "context/responses.h"
+
+#include "api/ngx_http_dsa_seal.h"
 
 #include "ngx_http_dsa_responses_list.h"
 
@@ -19,7 +22,9 @@
 #define NGX_HTTP_DSA_LIST_ARENA    (64 * 1024 * 1024)
 
 
-static ngx_uint_t ngx_http_dsa_responses_list_start(dsa_json_t **items,
+static ngx_int_t ngx_http_dsa_responses_include(ngx_http_request_t *r,
+    ngx_http_dsa_responses_page_t *page);
+static ngx_uint_t ngx_http_dsa_responses_list_index(dsa_json_t **items,
     ngx_uint_t n, const ngx_http_dsa_responses_page_t *page);
 static void ngx_http_dsa_responses_list_id(dsa_json_writer_t *w,
     const char *key, const dsa_json_t *item);
@@ -61,6 +66,72 @@ ngx_http_dsa_responses_page(ngx_http_request_t *r,
         page->after = value;
     }
 
+    *param = "include";
+
+    return ngx_http_dsa_responses_include(r, page);
+}
+
+
+/* Clients repeat "include[]" for each value, with the brackets escaped. */
+
+static ngx_int_t
+ngx_http_dsa_responses_include(ngx_http_request_t *r,
+    ngx_http_dsa_responses_page_t *page)
+{
+    u_char     *p, *last, *end, *dst, *src;
+    ngx_str_t   name, value;
+
+    static const u_char  include[] = "include";
+
+    p = r->args.data;
+    last = p + r->args.len;
+
+    for ( /* void */ ; p < last; p = end + 1) {
+
+        end = ngx_strlchr(p, last, '&');
+        if (end == NULL) {
+            end = last;
+        }
+
+        src = ngx_strlchr(p, end, '=');
+
+        if (src == NULL || (size_t) (src - p) < sizeof(include) - 1
+            || ngx_memcmp(p, include, sizeof(include) - 1) != 0)
+        {
+            continue;
+        }
+
+        name.data = p + sizeof(include) - 1;
+        name.len = src - name.data;
+
+        if (name.len != 0 && name.data[0] != '[' && name.data[0] != '%') {
+            continue;
+        }
+
+        value.data = ngx_pnalloc(r->pool, end - src);
+        if (value.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        src++;
+        dst = value.data;
+        ngx_unescape_uri(&dst, &src, end - src, 0);
+        value.len = dst - value.data;
+
+        switch (dsa_responses_included(dsa_str(value.data, value.len))) {
+
+        case DSA_RESPONSES_INCLUDE_ENCRYPTED:
+            page->encrypted = 1;
+            break;
+
+        case DSA_RESPONSES_INCLUDE_NOTHING:
+            break;
+
+        default: /* DSA_RESPONSES_INCLUDE_UNKNOWN */
+            return NGX_ERROR;
+        }
+    }
+
     return NGX_OK;
 }
 
@@ -69,10 +140,9 @@ ngx_int_t
 ngx_http_dsa_responses_list(dsa_buf_t *out, dsa_str_t input,
     const ngx_http_dsa_responses_page_t *page, dsa_err_t *err)
 {
-    ngx_uint_t          i, n, start, end;
-    dsa_json_t         *list, *child, **items;
-    dsa_arena_t        *arena;
-    dsa_json_writer_t   w;
+    ngx_uint_t     n;
+    dsa_json_t    *list, *child, **items;
+    dsa_arena_t   *arena;
 
     arena = dsa_arena_create(NGX_HTTP_DSA_LIST_ARENA);
     if (arena == NULL) {
@@ -97,16 +167,35 @@ ngx_http_dsa_responses_list(dsa_buf_t *out, dsa_str_t input,
         return NGX_ERROR;
     }
 
-    n = list->n;
-    i = 0;
+    n = 0;
 
     for (child = list->first; child != NULL; child = child->next) {
-        items[page->ascending ? i : n - 1 - i] = child;
-        i++;
+        items[n++] = child;
     }
 
-    start = ngx_http_dsa_responses_list_start(items, n, page);
+    ngx_http_dsa_responses_list_write(out, items, n, page);
+
+    dsa_arena_destroy(arena);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_responses_list_write(dsa_buf_t *out, dsa_json_t **items,
+    ngx_uint_t n, const ngx_http_dsa_responses_page_t *page)
+{
+    dsa_json_t         *first, *last;
+    ngx_uint_t          i, start, end;
+    dsa_json_writer_t   w;
+
+    /* positions in the order of the list */
+
+    start = ngx_http_dsa_responses_list_index(items, n, page);
     end = ngx_min(n, start + page->limit);
+
+    first = NULL;
+    last = NULL;
 
     dsa_json_writer(&w, out);
     dsa_json_object(&w);
@@ -120,30 +209,71 @@ ngx_http_dsa_responses_list(dsa_buf_t *out, dsa_str_t input,
             dsa_buf_addz(out, ",");
         }
 
-        (void) dsa_json_dump(out, items[i]);
+        last = items[page->ascending ? i : n - 1 - i];
+
+        if (first == NULL) {
+            first = last;
+        }
+
+        ngx_http_dsa_responses_list_item(out, last, page);
         w.comma = 1;
     }
 
     dsa_json_array_end(&w);
 
-    ngx_http_dsa_responses_list_id(&w, "first_id",
-                                   start < end ? items[start] : NULL);
-    ngx_http_dsa_responses_list_id(&w, "last_id",
-                                   start < end ? items[end - 1] : NULL);
+    ngx_http_dsa_responses_list_id(&w, "first_id", first);
+    ngx_http_dsa_responses_list_id(&w, "last_id", last);
     dsa_json_key(&w, "has_more");
     dsa_json_bool(&w, end < n);
     dsa_json_object_end(&w);
+}
 
-    dsa_arena_destroy(arena);
 
-    return NGX_OK;
+void
+ngx_http_dsa_responses_list_item(dsa_buf_t *out, const dsa_json_t *item,
+    const ngx_http_dsa_responses_page_t *page)
+{
+    dsa_json_t         *type, *parts, *text;
+    dsa_json_writer_t   w;
+
+    (void) dsa_json_dump(out, item);
+
+    type = dsa_json_get(item, "type");
+
+    if (!page->encrypted || out->failed || type == NULL
+        || !dsa_str_eqz(type->text, "reasoning"))
+    {
+        return;
+    }
+
+    parts = dsa_json_get(item, "content");
+    text = parts != NULL ? dsa_json_get(parts->first, "text") : NULL;
+
+    /* one member more, in front of the brace */
+
+    out->len--;
+
+    dsa_json_writer(&w, out);
+    w.comma = 1;
+    dsa_json_key(&w, "encrypted_content");
+    dsa_json_string_begin(&w);
+
+    if (ngx_http_dsa_seal(page->secret, page->digest,
+                          text != NULL ? text->text : dsa_str("", 0), out)
+        != NGX_OK)
+    {
+        out->failed = 1;
+    }
+
+    dsa_json_string_end(&w);
+    dsa_json_object_end(&w);
 }
 
 
 /* Behind the item "after"; at the end if there is no such item. */
 
 static ngx_uint_t
-ngx_http_dsa_responses_list_start(dsa_json_t **items, ngx_uint_t n,
+ngx_http_dsa_responses_list_index(dsa_json_t **items, ngx_uint_t n,
     const ngx_http_dsa_responses_page_t *page)
 {
     ngx_uint_t   i;
@@ -154,7 +284,7 @@ ngx_http_dsa_responses_list_start(dsa_json_t **items, ngx_uint_t n,
     }
 
     for (i = 0; i < n; i++) {
-        id = dsa_json_get(items[i], "id");
+        id = dsa_json_get(items[page->ascending ? i : n - 1 - i], "id");
 
         if (id != NULL && id->type == DSA_JSON_STRING
             && dsa_str_eq(id->text, dsa_str(page->after.data,

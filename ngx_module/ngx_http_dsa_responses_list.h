@@ -14,15 +14,21 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/json.h"
+
+#include "ngx_http_dsa_identity.h"
 
 
-/* The items of a stored request, page by page. */
+/* The items of a stored request or of a conversation, page by page. */
 
 typedef struct {
     ngx_uint_t    limit;
     ngx_str_t     after;        /* the last item of the page before; empty:
                                    this is the first page */
+    const u_char *secret;       /* of the server and of the caller, for */
+    u_char        digest[NGX_HTTP_DSA_DIGEST_LEN];  /* encrypted reasoning */
     unsigned      ascending:1;
+    unsigned      encrypted:1;  /* reasoning, besides its text */
 } ngx_http_dsa_responses_page_t;
 
 
@@ -36,6 +42,14 @@ ngx_int_t ngx_http_dsa_responses_page(ngx_http_request_t *r,
  */
 ngx_int_t ngx_http_dsa_responses_list(dsa_buf_t *out, dsa_str_t input,
     const ngx_http_dsa_responses_page_t *page, dsa_err_t *err);
+
+/* Writes one item. */
+void ngx_http_dsa_responses_list_item(dsa_buf_t *out, const dsa_json_t *item,
+    const ngx_http_dsa_responses_page_t *page);
+
+/* The list of n items, oldest first. */
+void ngx_http_dsa_responses_list_write(dsa_buf_t *out, dsa_json_t **items,
+    ngx_uint_t n, const ngx_http_dsa_responses_page_t *page);
 
 
 #endif /* _NGX_HTTP_DSA_RESPONSES_LIST_H_INCLUDED_ */

@@ -134,6 +134,9 @@ ngx_http_dsa_responses_resource_handler(ngx_http_request_t *r,
         return rc;
     }
 
+    resource->page.secret = mcf->secret;
+    ngx_memcpy(resource->page.digest, digest, NGX_HTTP_DSA_DIGEST_LEN);
+
     return ngx_http_dsa_resource_send(r, mcf->redis, &name, resource);
 }
 
@@ -168,8 +171,8 @@ ngx_http_dsa_resource_check(ngx_http_request_t *r,
         {
             return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, param,
                        "This argument is not valid; expected limit from 1 to "
-                       "100, order asc or desc, and after with the id of an "
-                       "item.");
+                       "100, order asc or desc, after with the id of an item, "
+                       "and include with reasoning.encrypted_content.");
         }
 
         return NGX_AGAIN;

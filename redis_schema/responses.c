@@ -88,6 +88,7 @@ dsa_response_save(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_response_word(cmd, node->before);
     dsa_response_word(cmd, node->output);
     dsa_response_word(cmd, node->after);
+    dsa_response_word(cmd, node->conversation);
 
     return DSA_OK;
 }
@@ -244,7 +245,7 @@ dsa_response_chain_read(dsa_response_result_e *result, dsa_str_t **lists,
 
     if (code->type != REDIS_REPLY_INTEGER
         || code->integer < DSA_RESPONSE_FOUND
-        || code->integer > DSA_RESPONSE_DAMAGED)
+        || code->integer > DSA_RESPONSE_TURN)
     {
         return dsa_error(err, "the reply of the script for chains has no "
                          "result");

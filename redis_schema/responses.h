@@ -38,6 +38,7 @@ _Static_assert(2 * DSA_RESPONSE_MAX_DEPTH + 1 <= DSA_SCHEMA_MAX_ELEMENTS,
 typedef struct {
     dsa_str_t    id;
     dsa_str_t    parent;            /* empty: none */
+    dsa_str_t    conversation;      /* of which it is a turn; empty: none */
     dsa_str_t    input;             /* a JSON array of items */
     dsa_str_t    before;
     dsa_str_t    output;
@@ -84,7 +85,8 @@ typedef enum {
     DSA_RESPONSE_BROKEN,            /* one before it was deleted or expired */
     DSA_RESPONSE_DEEP,              /* over DSA_RESPONSE_MAX_DEPTH */
     DSA_RESPONSE_LARGE,             /* over DSA_RESPONSE_MAX_BYTES */
-    DSA_RESPONSE_DAMAGED            /* a key has another layout */
+    DSA_RESPONSE_DAMAGED,           /* a key has another layout */
+    DSA_RESPONSE_TURN               /* it is a turn of a conversation */
 } dsa_response_result_e;
 
 

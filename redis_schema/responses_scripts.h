@@ -21,7 +21,7 @@
  *
  *     KEYS[1]  node
  *     ARGV     prefix of keys, most nodes of a chain, ttl, created, parent,
- *              input, before, output, after
+ *              input, before, output, after, conversation
  *
  * Returns 1, or 0 if the node exists.
  */
@@ -36,6 +36,9 @@ static const char  dsa_response_save_script[] =
 "redis.call('HSET', KEYS[1], 'created', ARGV[4], 'parent', ARGV[5],"
 " 'input', ARGV[6], 'before', ARGV[7], 'output', ARGV[8],"
 " 'after', ARGV[9])\n"
+"if ARGV[10] ~= '' then\n"
+"  redis.call('HSET', KEYS[1], 'conversation', ARGV[10])\n"
+"end\n"
 "redis.call('EXPIRE', KEYS[1], ARGV[3])\n"
 "local id = ARGV[5]\n"
 "for i = 1, tonumber(ARGV[2]) do\n"
@@ -67,8 +70,10 @@ static const char  dsa_response_chain_script[] =
 "  bytes = bytes + redis.call('HSTRLEN', key, 'input')"
 " + redis.call('HSTRLEN', key, 'output')\n"
 "  if bytes > tonumber(ARGV[3]) then return { 4 } end\n"
-"  local v = redis.call('HMGET', key, 'parent', 'input', 'output')\n"
+"  local v = redis.call('HMGET', key, 'parent', 'input', 'output',"
+" 'conversation')\n"
 "  if not (v[1] and v[2] and v[3]) then return { 5 } end\n"
+"  if v[4] then return { 6 } end\n"
 "  out[#out + 1] = v[3]\n"
 "  out[#out + 1] = v[2]\n"
 "  key = v[1] ~= '' and ARGV[1] .. v[1]\n"

@@ -122,11 +122,11 @@ dsa_schema_make_id(char *id, const uint8_t random[DSA_SCHEMA_ID_RANDOM])
 int
 dsa_schema_create(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id, int64_t created, int64_t ttl,
-    const dsa_str_t *messages, uint32_t n_messages)
+    dsa_str_t metadata, const dsa_str_t *messages, uint32_t n_messages)
 {
     uint32_t  i;
 
-    if (dsa_schema_words(cmd, arena, 6 + n_messages) != DSA_OK) {
+    if (dsa_schema_words(cmd, arena, 7 + n_messages) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -145,6 +145,8 @@ dsa_schema_create(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     {
         return DSA_ERROR;
     }
+
+    dsa_schema_word(cmd, metadata);
 
     for (i = 0; i < n_messages; i++) {
         dsa_schema_word(cmd, messages[i]);
@@ -221,7 +223,7 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     named = record->conversation.len != 0;
 
     if (dsa_schema_day(day, record->time) != DSA_OK
-        || dsa_schema_words(cmd, arena, 18 + record->n_messages) != DSA_OK)
+        || dsa_schema_words(cmd, arena, 19 + record->n_messages) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -230,7 +232,7 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_schema_word(cmd, dsa_strz(named ? "3" : "2"));
+    dsa_schema_word(cmd, dsa_strz(named ? "4" : "2"));
 
     if (dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:done:%.*s",
                          (int) record->tenant.len, record->tenant.data,
@@ -245,9 +247,14 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     }
 
     if (named
-        && dsa_schema_conversation_key(cmd, arena, record->tenant,
-                                       record->conversation)
-        != DSA_OK)
+        && (dsa_schema_conversation_key(cmd, arena, record->tenant,
+                                        record->conversation)
+            != DSA_OK
+            || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:l:%.*s",
+                                (int) record->tenant.len, record->tenant.data,
+                                (int) record->conversation.len,
+                                record->conversation.data)
+               != DSA_OK))
     {
         return DSA_ERROR;
     }
@@ -465,11 +472,16 @@ dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
             continue;
         }
 
-        if (dsa_schema_number(value, &n) != DSA_OK) {
+        name = dsa_str(field->str, field->len);
+
+        if (dsa_str_eqz(name, "metadata")) {
+            c->metadata = dsa_str(value->str, value->len);
             continue;
         }
 
-        name = dsa_str(field->str, field->len);
+        if (dsa_schema_number(value, &n) != DSA_OK) {
+            continue;
+        }
 
         if (dsa_str_eqz(name, "version")) {
             c->version = n;
@@ -492,12 +504,16 @@ dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
 
     c->messages = dsa_arena_alloc(arena, (c->n_messages + 1)
                                          * sizeof(dsa_str_t));
-    if (c->messages == NULL) {
+    c->numbers = dsa_arena_alloc(arena, (c->n_messages + 1)
+                                        * sizeof(int64_t));
+
+    if (c->messages == NULL || c->numbers == NULL) {
         return dsa_error(err, "out of memory for a conversation");
     }
 
     for (k = 0; k < c->n_messages; k++) {
         c->messages[k] = items[k].text;
+        c->numbers[k] = items[k].index;
     }
 
     return DSA_OK;

@@ -70,12 +70,13 @@ void dsa_schema_make_id(char *id, const uint8_t random[DSA_SCHEMA_ID_RANDOM]);
  */
 
 /*
- * Creates a conversation.  messages: JSON objects whose first member is "role",
- * within the limits above.  Redis replies 1, or 0 if the id is taken.
+ * Creates a conversation.  metadata: a JSON object.  messages: JSON objects,
+ * within the limits above; the first member of one that has a role is "role".
+ * Redis replies 1, or 0 if the id is taken.
  */
 int dsa_schema_create(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id, int64_t created, int64_t ttl,
-    const dsa_str_t *messages, uint32_t n_messages);
+    dsa_str_t metadata, const dsa_str_t *messages, uint32_t n_messages);
 
 /* Redis replies 1, or 0 if there was no such conversation. */
 int dsa_schema_delete(dsa_schema_command_t *cmd, dsa_arena_t *arena,
@@ -93,9 +94,12 @@ int dsa_schema_integer(const redisReply *reply, int64_t *n, dsa_err_t *err);
 typedef struct {
     int64_t              version;       /* 1, and 1 more with each turn */
     int64_t              created;       /* seconds since 1970 */
+    dsa_str_t            metadata;      /* a JSON object; empty: none */
     dsa_str_t           *messages;      /* JSON, oldest first; the array is in
                                            the arena, the bytes are the
                                            reply's */
+    int64_t             *numbers;       /* of the messages, ascending; in the
+                                           arena */
     uint32_t             n_messages;
     size_t               bytes;         /* of all messages together */
 } dsa_schema_conversation_t;

@@ -8,6 +8,9 @@
 #define _DSA_SCRIPTS_H_INCLUDED_
 
 
+#include "lua.h"
+
+
 /*
  * Redis does not roll back a script that fails.  Therefore each script first
  * reads and decides, and only then writes, so that no error can leave half of
@@ -22,41 +25,47 @@
  * trimmed.
  *
  *     KEYS[1]  conversation
- *     ARGV     created, ttl, then the messages
+ *     ARGV     created, ttl, metadata, then the entries
  *
  * Returns 1, or 0 if the conversation exists.
  */
 
 static const char  dsa_schema_create_script[] =
 "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
-"local n, bytes, first = #ARGV - 2, 0, 0\n"
-"for i = 3, #ARGV do bytes = bytes + #ARGV[i] end\n"
+"local n, bytes, first = #ARGV - 3, 0, 0\n"
+"for i = 4, #ARGV do bytes = bytes + #ARGV[i] end\n"
 "while first < n"
-" and ARGV[3 + first]:find('^{%s*\"role\"%s*:%s*\"system\"') do\n"
+" and ARGV[4 + first]:find('^{%s*\"role\"%s*:%s*\"system\"') do\n"
 "  first = first + 1\n"
 "end\n"
 "redis.call('HSET', KEYS[1], 'version', 1, 'created', ARGV[1],"
-" 'count', n, 'bytes', bytes, 'first', first, 'next', n)\n"
+" 'count', n, 'bytes', bytes, 'first', first, 'next', n,"
+" 'metadata', ARGV[3])\n"
 "for i = 1, n do\n"
-"  redis.call('HSET', KEYS[1], i - 1, ARGV[2 + i])\n"
+"  redis.call('HSET', KEYS[1], i - 1, ARGV[3 + i])\n"
 "end\n"
 "redis.call('EXPIRE', KEYS[1], ARGV[2])\n"
 "return 1\n";
 
 
 /*
- * Writes the ledger entry of a request and appends its messages.
+ * Writes the ledger entry of a request, appends its entries to a conversation,
+ * and ends the lease of the turn, so that the next one may begin as soon as the
+ * client has this answer.  The owner of a lease is the id of the request, with
+ * which the marker's key ends.
  *
- *     KEYS     done marker, ledger and, if there is one, conversation
+ *     KEYS     done marker, ledger and, if there is one, conversation and its
+ *              lease
  *     ARGV     ttl of the marker, model, prompt and cached tokens, of these
  *              host and Redis tokens, completion and reasoning tokens; with a
- *              conversation: version, ttl, limit of messages, limit of bytes,
- *              then the messages
+ *              conversation: version, ttl, limit of entries, limit of bytes,
+ *              then the entries
  *
  * Returns { dsa_schema_result_e, 1 if an earlier call wrote the entry }.
  */
 
 static const char  dsa_schema_record_script[] =
+DSA_LUA_APPEND
 "local done, ledger, conv = KEYS[1], KEYS[2], KEYS[3]\n"
 "local function is(key, want)\n"
 "  local t = redis.call('TYPE', key).ok\n"
@@ -84,65 +93,26 @@ static const char  dsa_schema_record_script[] =
 "  end\n"
 "end\n"
 "\n"
-"local function role(m, want)\n"
-"  return m and m:find('^{%s*\"role\"%s*:%s*\"' .. want .. '\"')\n"
-"end\n"
-"\n"
 "code = 0\n"
-"local count, bytes, first, next, drop\n"
-"if conv and not is(conv, 'hash') then\n"
-"  code = 5\n"
-"elseif conv then\n"
-"  local c = redis.call('HMGET', conv, 'version', 'count', 'bytes',"
-" 'first', 'next')\n"
-"  count, bytes = tonumber(c[2]), tonumber(c[3])\n"
-"  first, next = tonumber(c[4]), tonumber(c[5])\n"
-"  if redis.call('EXISTS', conv) == 0 then\n"
-"    code = 3\n"
-"  elseif not (c[1] and count and bytes and first and next) then\n"
-"    code = 5\n"
-"  elseif c[1] ~= ARGV[9] then\n"
-"    code = 2\n"
-"  else\n"
-"    code = 1\n"
-"    local max, maxbytes = tonumber(ARGV[11]), tonumber(ARGV[12])\n"
-"    if next == 0 then\n"
-"      while role(ARGV[13 + first], 'system') do first = first + 1 end\n"
-"    end\n"
-"    for i = 13, #ARGV do\n"
-"      count, bytes = count + 1, bytes + #ARGV[i]\n"
-"    end\n"
-"\n"
-"    -- remove whole turns, oldest first: what stays begins with a user\n"
-"\n"
-"    drop = {}\n"
-"    while count > max or bytes > maxbytes do\n"
-"      repeat\n"
-"        local m = first < next and redis.call('HGET', conv, first)\n"
-"        if not m then code = first < next and 5 or 4 break end\n"
-"        drop[#drop + 1] = first\n"
-"        count, bytes, first = count - 1, bytes - #m, first + 1\n"
-"        m = first < next and redis.call('HGET', conv, first)"
-" or ARGV[13]\n"
-"      until role(m, 'user')\n"
-"      if code ~= 1 then break end\n"
-"    end\n"
+"local p\n"
+"if conv then\n"
+"  p = look(conv)\n"
+"  if p.code == 1 and p.version ~= ARGV[9] then\n"
+"    p.code = 2\n"
+"  elseif p.code == 1 then\n"
+"    fit(conv, p, 13, tonumber(ARGV[11]), tonumber(ARGV[12]))\n"
 "  end\n"
+"  code = p.code\n"
 "end\n"
+"local leased = KEYS[4] and redis.call('TYPE', KEYS[4]).ok == 'string'"
+" and ':' .. redis.call('GET', KEYS[4])\n"
 "\n"
 "for i, f in ipairs(fields) do\n"
 "  redis.call('HINCRBY', ledger, f, add[i])\n"
 "end\n"
-"if code == 1 then\n"
-"  for _, i in ipairs(drop) do redis.call('HDEL', conv, i) end\n"
-"  for i = 13, #ARGV do\n"
-"    redis.call('HSET', conv, next, ARGV[i])\n"
-"    next = next + 1\n"
-"  end\n"
-"  redis.call('HSET', conv, 'count', count, 'bytes', bytes,"
-" 'first', first, 'next', next)\n"
-"  redis.call('HINCRBY', conv, 'version', 1)\n"
-"  redis.call('EXPIRE', conv, ARGV[10])\n"
+"if code == 1 then append(conv, p, 13, ARGV[10]) end\n"
+"if leased and done:sub(-#leased) == leased then\n"
+"  redis.call('DEL', KEYS[4])\n"
 "end\n"
 "redis.call('SET', done, code, 'EX', ARGV[1])\n"
 "return { code, 0 }\n";

@@ -91,8 +91,9 @@ is($r->{headers}{'content-type'}, 'application/json', 'its type');
 like($r->{json}{id}, qr/^conv_[0-9a-f]{32}$/, 'its id');
 is($r->{json}{object}, 'conversation', 'its object');
 cmp_ok(abs($r->{json}{created_at} - time), '<', 60, 'its time');
-is_deeply([ sort keys %{ $r->{json} } ], [qw/ created_at id object /],
-          'nothing more');
+is_deeply([ sort keys %{ $r->{json} } ],
+          [qw/ created_at id metadata object /], 'nothing more');
+is_deeply($r->{json}{metadata}, {}, 'no metadata');
 
 my $first = $r->{json};
 my $got = $t->get("$uri/$first->{id}");
@@ -160,7 +161,8 @@ for my $case (
     [ '[1]', undef ], [ '"x"', undef ], [ '{"a":1', undef ], [ '{]', undef ],
     [ '{}{}', undef ], [ "{\"a\":\"\xff\"}", undef ],
     [ '[' x 100, undef ],
-    [ '{"items":[]}', 'items' ],
+    [ '{"items":{}}', 'items' ],
+    [ '{"items":[],"messages":[]}', 'messages' ],
     [ '{"messages":{}}', 'messages' ], [ '{"messages":"x"}', 'messages' ],
     [ '{"messages":[1]}', 'messages[0]' ],
     [ '{"messages":[{"role":"king","content":"x"}]}', 'messages[0].role' ],
@@ -202,8 +204,10 @@ for my $bad ('x', 'conv_', id('g'), id('A'), id('0') . '0', 'conv_/../',
 is($t->get("$uri/" . id('g'))->{status}, 400, 'an id that cannot be');
 
 for my $case ([ GET => $uri, 'POST' ], [ DELETE => $uri, 'POST' ],
-              [ POST => "$uri/" . id('0'), 'GET, HEAD, DELETE' ],
-              [ PUT => "$uri/" . id('0'), 'GET, HEAD, DELETE' ])
+              [ PUT => "$uri/" . id('0'), 'GET, HEAD, POST, DELETE' ],
+              [ DELETE => "$uri/" . id('0') . '/items', 'GET, HEAD, POST' ],
+              [ POST => "$uri/" . id('0') . '/items/msg_1',
+                'GET, HEAD, DELETE' ])
 {
     my ($method, $at, $allow) = @$case;
     my $r = $t->request($method, $at, body => '{}');

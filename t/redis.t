@@ -427,8 +427,9 @@ served(200);
 my $want = conversation()->{body};
 is_deeply(json_decode($want), {
     id => $id, object => 'conversation', created_at => 1770163199,
-    version => 7, messages => [ { role => 'user', content => 'one' },
-                                { role => 'user', content => 'two' } ] },
+    metadata => {}, version => 7,
+    messages => [ { role => 'user', content => 'one' },
+                  { role => 'user', content => 'two' } ] },
     'a conversation');
 
 

@@ -118,7 +118,9 @@ is($o->{max_output_tokens}, 50, 'and max_output_tokens');
 is($o->{store}, $true, 'it is stored');
 is(scalar @{ $o->{output} }, 1, 'one item');
 my $m = $o->{output}[0];
-like($m->{id}, qr/^msg_[0-9a-f]{32}$/, 'id of the item');
+my ($digits) = $o->{id} =~ /_(.*)/;
+like($m->{id}, qr/^msg_$digits[0-9a-f]{16}$/,
+     'the id of the item begins with that of its response');
 is_deeply({ %$m, id => 0 },
           { id => 0, type => 'message', role => 'assistant',
             status => 'completed',

@@ -35,6 +35,7 @@
  *     start        the engine has accepted the prompt, so its tokens are
  *                  known: events that stand before the first token
  *     delta        any number of times: reasoning, content, tool calls
+ *     turn         if the answer belongs to a conversation
  *     node         if the answer itself is stored
  *     end          for each choice of a stream but the one that ends last
  *     finish       or fail, or error: the last events, or the whole object
@@ -212,13 +213,17 @@ struct ngx_http_dsa_api_s {
 
     /*
      * Only of an API whose answers can be stored, otherwise NULL.  history
-     * inserts what the answers before this one have stored into the chat; node
-     * makes the texts of this one before finish, which live until free.
+     * inserts what the answers before this one have stored into the chat; turn
+     * appends what a conversation stores of the request and the answer, as
+     * dsa_schema_split() reads it; node makes the texts of the answer before
+     * finish, which live until free.
      */
     int       (*history)(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
                          dsa_arena_t *arena, const dsa_str_t *lists,
                          uint32_t n, const dsa_chat_limits_t *limits,
                          dsa_refusal_t *refusal);
+    ngx_int_t (*turn)(ngx_http_dsa_api_answer_t *a,
+                      ngx_http_dsa_finish_e reason, dsa_buf_t *entries);
     ngx_int_t (*node)(ngx_http_dsa_api_answer_t *a,
                       ngx_http_dsa_finish_e reason,
                       const ngx_http_dsa_usage_t *usage,

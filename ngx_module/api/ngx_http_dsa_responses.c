@@ -7,8 +7,6 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
-#include <openssl/rand.h>
-
 #include "base/json_write.h"
 
 #include "ngx_http_dsa_openai_error.h"
@@ -39,6 +37,8 @@ static void ngx_http_dsa_responses_seal(ngx_http_dsa_responses_t *o,
     ngx_http_dsa_responses_item_t *item);
 static void ngx_http_dsa_responses_close(ngx_http_dsa_api_answer_t *a);
 static void ngx_http_dsa_responses_ping(ngx_http_dsa_api_answer_t *a);
+static ngx_int_t ngx_http_dsa_responses_turn(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason, dsa_buf_t *entries);
 static ngx_int_t ngx_http_dsa_responses_node(ngx_http_dsa_api_answer_t *a,
     ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage,
     dsa_response_t *node);
@@ -69,6 +69,7 @@ const ngx_http_dsa_api_t  ngx_http_dsa_responses = {
     .error = ngx_http_dsa_responses_error,
     .free = ngx_http_dsa_responses_free,
     .history = ngx_http_dsa_responses_history,
+    .turn = ngx_http_dsa_responses_turn,
     .node = ngx_http_dsa_responses_node,
     .fail = ngx_http_dsa_responses_fail,
     .collects = 1
@@ -127,8 +128,8 @@ ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     o->one_call = request.one_call;
 
     if (dsa_responses_echo(&o->echo, root) != DSA_OK
-        || (request.store
-            && dsa_responses_items(&o->input, arena, &request, &reader,
+        || ((request.store || request.conversation.len != 0)
+            && dsa_responses_items(&o->input, arena, request.input, &reader,
                                    ngx_http_dsa_responses_id, o)
                != DSA_OK))
     {
@@ -173,18 +174,11 @@ ngx_http_dsa_responses_id(void *data, const char *prefix)
 {
     ngx_http_dsa_responses_t *o = data;
 
-    u_char  noise[16], *p;
-
-    if (RAND_bytes(noise, sizeof(noise)) != 1) {
-        return NULL;
-    }
-
-    p = (u_char *) o->id;
-    p = ngx_cpymem(p, prefix, ngx_strlen(prefix));
-    p = ngx_hex_dump(p, noise, sizeof(noise));
-    *p = '\0';
-
-    return o->id;
+    return ngx_http_dsa_item_id(o->id, prefix,
+                                o->answer.id.data + o->answer.id.len
+                                - NGX_HTTP_DSA_ITEM_OWNER)
+           == NGX_OK
+           ? o->id : NULL;
 }
 
 
@@ -352,6 +346,47 @@ ngx_http_dsa_responses_ping(ngx_http_dsa_api_answer_t *a)
 }
 
 
+/*
+ * The items of the request and of the answer, each followed by a NUL.  They are
+ * stored without encrypted reasoning, which a list of them adds on request.
+ */
+
+static ngx_int_t
+ngx_http_dsa_responses_turn(ngx_http_dsa_api_answer_t *a,
+    ngx_http_dsa_finish_e reason, dsa_buf_t *entries)
+{
+    ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
+
+    unsigned            encrypted;
+    ngx_uint_t          i;
+    const char         *status;
+    dsa_json_writer_t   w;
+
+    status = reason == NGX_HTTP_DSA_FINISH_LENGTH ? "incomplete"
+                                                  : "completed";
+
+    ngx_http_dsa_responses_end(o, status);
+
+    dsa_buf_add(entries, o->input.data, o->input.len);
+
+    encrypted = o->encrypted;
+    o->encrypted = 0;
+
+    for (i = 0; i < o->n_items; i++) {
+        dsa_json_writer(&w, entries);
+        ngx_http_dsa_responses_item(o, &w, &o->items[i],
+                                    i + 1 == o->n_items ? status
+                                                        : "completed", 1);
+        dsa_buf_add(entries, "", 1);
+    }
+
+    o->encrypted = encrypted;
+
+    return o->failed || entries->failed || o->input.failed ? NGX_ERROR
+                                                           : NGX_OK;
+}
+
+
 static ngx_int_t
 ngx_http_dsa_responses_node(ngx_http_dsa_api_answer_t *a,
     ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage,
@@ -373,13 +408,16 @@ ngx_http_dsa_responses_node(ngx_http_dsa_api_answer_t *a,
     dsa_json_writer(&w, &o->object);
     ngx_http_dsa_responses_object(o, &w, status, usage, NULL, &output);
 
-    if (o->failed || o->object.failed || o->input.failed) {
+    dsa_responses_array(&o->list, &o->input);
+
+    if (o->failed || o->object.failed || o->list.failed) {
         return NGX_ERROR;
     }
 
     node->id = dsa_str(a->id.data, a->id.len);
     node->parent = a->previous;
-    node->input = dsa_str(o->input.data, o->input.len);
+    node->conversation = dsa_str(a->conversation.data, a->conversation.len);
+    node->input = dsa_str(o->list.data, o->list.len);
     node->before = dsa_str(o->object.data, output.start);
     node->output = dsa_str(o->object.data + output.start,
                            output.end - output.start);
@@ -471,6 +509,7 @@ ngx_http_dsa_responses_free(ngx_http_dsa_api_answer_t *a)
 
     dsa_buf_free(&o->echo);
     dsa_buf_free(&o->input);
+    dsa_buf_free(&o->list);
     dsa_buf_free(&o->object);
 }
 

@@ -10,6 +10,8 @@
 
 #include "context/responses.h"
 
+#include "ngx_module/ngx_http_dsa_item_id.h"
+
 #include "ngx_http_dsa_api.h"
 
 
@@ -19,12 +21,9 @@ extern const ngx_http_dsa_api_t  ngx_http_dsa_responses;
 
 /* Inside this API: the state of an answer, which is a list of items. */
 
-#define NGX_HTTP_DSA_RESPONSES_ID  (sizeof("fco_") - 1 + 32)
-
-
 typedef struct {
     dsa_delta_e               kind;         /* DSA_DELTA_ARGUMENTS: a call */
-    char                      id[NGX_HTTP_DSA_RESPONSES_ID + 1];
+    char                      id[NGX_HTTP_DSA_ITEM_ID + 1];
     char                      call_id[NGX_HTTP_DSA_CALL_ID_LEN + 1];
     dsa_buf_t                 name;         /* of a call, escaped */
     dsa_buf_t                 text;         /* escaped */
@@ -37,12 +36,14 @@ typedef struct {
 
     char                             previous[DSA_RESPONSE_ID_LEN + 1];
     dsa_buf_t                        echo;      /* of the request */
-    dsa_buf_t                        input;     /* items, for the storage */
+    dsa_buf_t                        input;     /* items, each with a NUL
+                                                   behind it */
+    dsa_buf_t                        list;      /* the same as an array */
     dsa_buf_t                        object;    /* that is stored */
 
     ngx_http_dsa_responses_item_t   *items;
     ngx_uint_t                       n_items;
-    char                             id[NGX_HTTP_DSA_RESPONSES_ID + 1];
+    char                             id[NGX_HTTP_DSA_ITEM_ID + 1];
                                                 /* the one made last */
     uint64_t                         sequence;  /* number of the next event */
 

@@ -96,7 +96,7 @@ ngx_http_dsa_responses_object(ngx_http_dsa_responses_t *o,
     dsa_json_key(w, "store");
     dsa_json_bool(w, a->store && a->unsaved == NULL);
 
-    if (a->store && a->unsaved != NULL) {
+    if (a->unsaved != NULL) {
         dsa_json_key(w, "store_error");
         dsa_json_stringz(w, a->unsaved);
     }

@@ -127,20 +127,24 @@ fuzz_items(dsa_arena_t *arena, const dsa_responses_t *request,
     const dsa_chat_t *chat)
 {
     uint32_t              i, k, first;
-    dsa_buf_t             b;
+    dsa_buf_t             b, items;
     dsa_str_t             list;
     dsa_chat_t            again;
     dsa_refusal_t         refusal;
     const dsa_message_t  *one, *two;
 
     memset(&b, 0, sizeof(dsa_buf_t));
+    memset(&items, 0, sizeof(dsa_buf_t));
     memset(&again, 0, sizeof(dsa_chat_t));
 
-    if (dsa_responses_items(&b, arena, request, &reader, fuzz_id, NULL)
+    if (dsa_responses_items(&items, arena, request->input, &reader, fuzz_id,
+                            NULL)
         != DSA_OK)
     {
         goto failed;
     }
+
+    dsa_responses_array(&b, &items);
 
     list = dsa_str(b.data, b.len);
 
@@ -177,16 +181,18 @@ fuzz_items(dsa_arena_t *arena, const dsa_responses_t *request,
         }
     }
 
+    dsa_buf_free(&items);
     dsa_buf_free(&b);
 
     return;
 
 failed:
 
-    if (!dsa_arena_exceeded(arena) && !b.failed) {
+    if (!dsa_arena_exceeded(arena) && !b.failed && !items.failed) {
         abort();
     }
 
+    dsa_buf_free(&items);
     dsa_buf_free(&b);
 }
 

@@ -201,7 +201,8 @@ create(const char *tenant, const dsa_str_t *messages, uint32_t n)
     dsa_schema_command_t  cmd;
 
     assert_int_equal(dsa_schema_create(&cmd, arena, dsa_strz(tenant),
-                                       dsa_strz(ID), 1234, 600, messages, n),
+                                       dsa_strz(ID), 1234, 600,
+                                       dsa_strz("{}"), messages, n),
                      DSA_OK);
 
     reply = run(&cmd);
@@ -391,7 +392,8 @@ test_create(void **state)
     /* an id that is taken stays what it is */
 
     assert_int_equal(dsa_schema_create(&cmd, arena, dsa_strz(TENANT),
-                                       dsa_strz(ID), 1, 600, NULL, 0),
+                                       dsa_strz(ID), 1, 600,
+                                       dsa_strz("{}"), NULL, 0),
                      DSA_OK);
     reply = run(&cmd);
     assert_int_equal(dsa_schema_integer(reply, &n, &err), DSA_OK);
@@ -575,7 +577,7 @@ test_trim(void **state)
     r.n_messages = 2;
     assert_recorded(&r, DSA_SCHEMA_APPENDED, 0);
     assert_roles("sua", 3);
-    assert_int_equal(number("HLEN " KEY), 6 + 3);
+    assert_int_equal(number("HLEN " KEY), 7 + 3);
     assert_int_equal(number("HGET " KEY " bytes"),
                      sizeof(SYSTEM USER ANSWER) - 1);
 
@@ -769,9 +771,9 @@ test_slots(void **state)
     r.conversation = dsa_strz(ID);
     r.version = 1;
     assert_int_equal(dsa_schema_record(&cmd, arena, &r, 1), DSA_OK);
-    assert_true(dsa_str_eqz(cmd.argv[2], "3"));
+    assert_true(dsa_str_eqz(cmd.argv[2], "4"));
 
-    for (i = 3; i < 6; i++) {
+    for (i = 3; i < 7; i++) {
         word = cmd.argv[i];
         tag = memchr(word.data, '{', word.len);
         assert_non_null(tag);

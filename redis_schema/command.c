@@ -1,0 +1,64 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "command.h"
+
+
+int
+dsa_command_start(dsa_schema_command_t *cmd, dsa_arena_t *arena, uint32_t max)
+{
+    cmd->argc = 0;
+    cmd->argv = dsa_arena_alloc(arena, max * sizeof(dsa_str_t));
+
+    return cmd->argv != NULL ? DSA_OK : DSA_ERROR;
+}
+
+
+void
+dsa_command_eval(dsa_schema_command_t *cmd, const char *script,
+    const char *keys)
+{
+    dsa_command_word(cmd, dsa_strz("EVAL"));
+    dsa_command_word(cmd, dsa_strz(script));
+    dsa_command_word(cmd, dsa_strz(keys));
+}
+
+
+void
+dsa_command_word(dsa_schema_command_t *cmd, dsa_str_t word)
+{
+    cmd->argv[cmd->argc++] = word;
+}
+
+
+int
+dsa_command_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const char *fmt, ...)
+{
+    int      n;
+    char     buf[320], *word;
+    va_list  args;
+
+    va_start(args, fmt);
+    n = vsnprintf(buf, sizeof(buf), fmt, args);
+    va_end(args);
+
+    if (n < 0 || (size_t) n >= sizeof(buf)) {
+        return DSA_ERROR;
+    }
+
+    word = dsa_arena_dup(arena, dsa_str(buf, n));
+    if (word == NULL) {
+        return DSA_ERROR;
+    }
+
+    dsa_command_word(cmd, dsa_str(word, n));
+
+    return DSA_OK;
+}

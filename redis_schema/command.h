@@ -1,0 +1,36 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_COMMAND_H_INCLUDED_
+#define _DSA_COMMAND_H_INCLUDED_
+
+
+#include "schema.h"
+
+
+/* Inside redis_schema/: a command is made of words, one after the other. */
+
+
+/* Starts a command of at most max words.  DSA_ERROR: out of memory. */
+int dsa_command_start(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    uint32_t max);
+
+/*
+ * EVAL, the text of a script, and its number of keys.  The scripts that are
+ * sent this way are short or rare: there is no NOSCRIPT to handle.
+ */
+void dsa_command_eval(dsa_schema_command_t *cmd, const char *script,
+    const char *keys);
+
+/* The bytes of word are not copied. */
+void dsa_command_word(dsa_schema_command_t *cmd, dsa_str_t word);
+
+/* A word of at most 319 bytes.  DSA_ERROR: it is longer, or out of memory. */
+int dsa_command_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+
+#endif /* _DSA_COMMAND_H_INCLUDED_ */
