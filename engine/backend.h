@@ -46,6 +46,24 @@ typedef enum {
 
 
 /*
+ * What a step reports of a sequence beside its samples, for the trainer of a
+ * policy.  The experts of a token are those that its forward pass was routed
+ * to: layers rising, in each layer in falling order of the router's score.
+ */
+
+typedef struct {
+    dsa_draw_t             *draw;       /* out: [outputs], valid as sample is;
+                                           NULL without sampling */
+    uint32_t               *kept;       /* NULL; or out: [outputs]
+                                           [dsa_mask_words(vocab)], the ids
+                                           that output i was drawn from, unless
+                                           draw[i].n_kept is DSA_KEPT_ALL */
+    uint16_t               *experts;    /* NULL; or out: [n_input][layers with
+                                           experts][num_experts_per_tok] */
+} dsa_rollout_t;
+
+
+/*
  * One sequence's part of a step.
  *
  * Inputs are tokens[start .. start + n_input - 1]; the cache has all tokens
@@ -108,6 +126,7 @@ typedef struct {
                                            the first that differs from its
                                            sample.  Written only with drafts;
                                            may be NULL without */
+    const dsa_rollout_t    *rollout;    /* NULL, or what is to be reported */
 } dsa_batch_seq_t;
 
 
@@ -204,6 +223,8 @@ struct dsa_backend_s {
                                            not yet waited for */
     uint32_t            max_outputs;    /* of a sequence in a step, 1 ..
                                            DSA_MAX_OUTPUTS; 1: no drafts */
+    uint32_t            rollouts;       /* 1: reports rollouts; 0: each rollout
+                                           must be NULL */
     char                fingerprint[36];/* of the model and the page layout */
     uint32_t            sampled;        /* 1: the fingerprint does not cover
                                            every byte of the weights, so that
@@ -216,15 +237,16 @@ struct dsa_backend_s {
     void               *data;           /* private to the backend */
 
     /*
-     * Starts a step after those started before.  Of seq only sample and
-     * accepted are used after the return.  DSA_ERROR is fatal for the replica.
+     * Starts a step after those started before.  Of seq only sample,
+     * accepted and rollout are used after the return.  DSA_ERROR is fatal for
+     * the replica.
      */
     int               (*start)(dsa_backend_t *b, dsa_batch_seq_t *seq,
                                uint32_t n_seqs, dsa_err_t *err);
 
     /*
-     * Waits for the end of the oldest in-flight step.  Its samples and
-     * accepted counts are valid when this returns.
+     * Waits for the end of the oldest in-flight step.  Its samples, accepted
+     * counts and rollouts are valid when this returns.
      */
     int               (*wait)(dsa_backend_t *b, dsa_err_t *err);
 

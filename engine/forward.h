@@ -29,6 +29,9 @@ typedef struct {
 
     uint32_t                rank;
     const uint32_t *const  *copies;
+    uint16_t               *experts;    /* NULL; or out: [n][layers with
+                                           experts][num_experts_per_tok], as
+                                           in dsa_rollout_t */
 } dsa_rows_t;
 
 /*

@@ -59,4 +59,27 @@ typedef struct {
 } dsa_sample_t;
 
 
+/*
+ * What a token was drawn from, for the trainer of a policy.  The drawing has
+ * two parts.  First a set of ids is kept: those below allowed that the mask
+ * permits, that no bias bans, and that top_p does not cut off.  Then one of
+ * them is drawn with
+ *
+ *     log p(id) = z(id) - log(sum over kept ids i of exp(z(i)))
+ *     z = (logit - penalties + bias) / temperature
+ *
+ * With temperature 0 the most probable id is the only one that is kept, and
+ * its log p is 0.
+ */
+
+#define DSA_KEPT_ALL    UINT32_MAX
+
+typedef struct {
+    float       logprob;            /* log p of the token */
+    uint32_t    n_kept;             /* ids; DSA_KEPT_ALL: all ids below
+                                       allowed.  Valid only where the set was
+                                       requested, too */
+} dsa_draw_t;
+
+
 #endif /* _DSA_SAMPLING_H_INCLUDED_ */

@@ -69,6 +69,33 @@ typedef struct {
 } dsa_model_config_t;
 
 
+/* 1 if a layer has routed experts. */
+
+static inline uint32_t
+dsa_model_config_moe(const dsa_model_config_t *config, uint32_t layer)
+{
+    return layer >= config->first_k_dense_replace
+           && layer % config->moe_layer_freq == 0;
+}
+
+
+/* How many layers have them. */
+
+static inline uint32_t
+dsa_model_config_moe_layers(const dsa_model_config_t *config)
+{
+    uint32_t  i, n;
+
+    n = 0;
+
+    for (i = 0; i < config->num_hidden_layers; i++) {
+        n += dsa_model_config_moe(config, i);
+    }
+
+    return n;
+}
+
+
 /*
  * Reads dir/config.json.  DSA_ERROR: err names the file, the field, its value
  * and the values that are supported.

@@ -198,8 +198,7 @@ dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t)
     moe = 0;
 
     for (n = 0; n < s->num_hidden_layers; n++) {
-        w->layer[n].moe = n >= s->first_k_dense_replace
-                          && n % s->moe_layer_freq == 0;
+        w->layer[n].moe = dsa_model_config_moe(s, n);
         moe += w->layer[n].moe;
     }
 

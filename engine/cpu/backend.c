@@ -83,6 +83,7 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->data = cpu;
     b->depth = 1;
     b->max_outputs = DSA_MAX_OUTPUTS;
+    b->rollouts = 1;
     b->start = dsa_backend_cpu_start;
     b->wait = dsa_backend_cpu_wait;
     b->pin = dsa_backend_pin;
@@ -261,6 +262,8 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         cpu->rows[i].rank = seq[i].rank;
         cpu->rows[i].pages = seq[i].pages;
         cpu->rows[i].copies = seq[i].copies;
+        cpu->rows[i].experts = seq[i].rollout != NULL
+                               ? seq[i].rollout->experts : NULL;
         cpu->rows[i].n_logits = dsa_batch_outputs(&seq[i]);
         cpu->first[i] = outputs;
         outputs += cpu->rows[i].n_logits;
@@ -418,18 +421,36 @@ dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu, dsa_batch_seq_t *s,
 {
     uint32_t         i, vocab, accepted, position, n_prompt;
     const uint32_t  *mask;
+    dsa_rollout_t    rollout;
 
     vocab = cpu->weights->config.vocab_size;
     mask = s->mask;
     accepted = 0;
 
+    memset(&rollout, 0, sizeof(rollout));
+
+    if (s->rollout != NULL) {
+        rollout = *s->rollout;
+    }
+
     for (i = 0; i <= s->n_draft; i++) {
         position = dsa_batch_position(s, i);
         n_prompt = s->n_prompt < position ? s->n_prompt : position;
 
-        dsa_sample(&s->sample[i], s->sampling, logits, vocab, cpu->allowed,
-                   mask, s->tokens + n_prompt, position - n_prompt, position,
-                   scratch);
+        if (rollout.draw == NULL) {
+            dsa_sample(&s->sample[i], s->sampling, logits, vocab,
+                       cpu->allowed, mask, s->tokens + n_prompt,
+                       position - n_prompt, position, scratch);
+
+        } else {
+            dsa_sample_draw(&s->sample[i], &rollout.draw[i],
+                            rollout.kept != NULL
+                            ? rollout.kept + (size_t) i * dsa_mask_words(vocab)
+                            : NULL, s->sampling, logits, vocab, cpu->allowed,
+                            mask, s->tokens + n_prompt, position - n_prompt,
+                            position, scratch);
+        }
+
         accepted++;
 
         if (i < s->n_draft && s->sample[i].token != s->tokens[position]) {

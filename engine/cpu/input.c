@@ -148,8 +148,9 @@ dsa_input_check_pages(const dsa_model_t *m, const dsa_rows_t *s, uint32_t i,
 static uint32_t
 dsa_input_cut(const dsa_model_t *m, dsa_rows_t *parts, const dsa_rows_t *s)
 {
-    uint32_t  i, n, first, end, logits;
+    uint32_t  i, n, first, end, logits, stride;
 
+    stride = dsa_model_config_moe_layers(m->config) * m->router.k;
     logits = s->n - s->n_logits;        /* the first token that has them */
 
     for (i = 0, n = 0; i < m->ranks; i++) {
@@ -166,6 +167,8 @@ dsa_input_cut(const dsa_model_t *m, dsa_rows_t *parts, const dsa_rows_t *s)
         parts[n].rank = (s->rank + 1 + i) % m->ranks;
         parts[n].pages = s->copies[parts[n].rank];
         parts[n].copies = s->copies;
+        parts[n].experts = s->experts == NULL ? NULL
+                           : s->experts + (size_t) first * stride;
         parts[n].n_logits = end > logits
                             ? end - (first > logits ? first : logits) : 0;
         n++;

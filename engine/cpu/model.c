@@ -44,6 +44,8 @@ static void dsa_model_norm(dsa_model_t *m, const float *weights,
 static void dsa_model_norm_piece(void *ctx, uint32_t piece, uint32_t thread);
 static void dsa_model_report_hidden(dsa_model_t *m, uint32_t layer,
     uint32_t tokens);
+static void dsa_model_report_experts(const dsa_model_t *m, uint32_t layer,
+    const dsa_rows_t *seq, uint32_t n_seqs);
 static void dsa_model_logits(dsa_model_t *m, const dsa_rows_t *seq,
     uint32_t n_seqs, float *logits);
 
@@ -412,6 +414,10 @@ dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
         dsa_model_norm(m, layer->post_attention_layernorm, tokens);
         dsa_model_ffn(m, l, tokens);
         dsa_model_report_hidden(m, l, tokens);
+
+        if (layer->moe) {
+            dsa_model_report_experts(m, l, seq, n_seqs);
+        }
     }
 
     dsa_model_logits(m, seq, n_seqs, logits);
@@ -524,6 +530,40 @@ dsa_model_report_hidden(dsa_model_t *m, uint32_t layer, uint32_t tokens)
     }
 
     dsa_model_report(m, "hidden", layer, tokens, m->config->hidden_size, w->y);
+}
+
+
+/* The experts of the sequences that request them. */
+
+static void
+dsa_model_report_experts(const dsa_model_t *m, uint32_t layer,
+    const dsa_rows_t *seq, uint32_t n_seqs)
+{
+    uint16_t       *out;
+    uint32_t        i, j, e, k, layers, before;
+    const int32_t  *expert;
+
+    k = m->router.k;
+    expert = m->work.expert;
+    layers = dsa_model_config_moe_layers(m->config);
+    before = 0;
+
+    for (i = 0; i < layer; i++) {
+        before += dsa_model_config_moe(m->config, i);
+    }
+
+    for (i = 0; i < n_seqs; i++) {
+        out = seq[i].experts;
+
+        for (j = 0; out != NULL && j < seq[i].n; j++) {
+            for (e = 0; e < k; e++) {
+                out[((size_t) j * layers + before) * k + e]
+                    = (uint16_t) expert[j * k + e];
+            }
+        }
+
+        expert += seq[i].n * k;
+    }
 }
 
 

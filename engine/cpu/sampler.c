@@ -17,6 +17,27 @@
 #define DSA_RADIX           (1U << DSA_RADIX_BITS)
 
 
+/* The ids that a random sample was drawn from, by their weights. */
+
+typedef struct {
+    double      total;              /* of all of them; 0: nothing was drawn,
+                                       because one id has all probability */
+    float       least;              /* ids with less are cut off */
+    uint32_t    ties;               /* of the ids with exactly least, how many
+                                       are not; the lower ones */
+} dsa_nucleus_t;
+
+
+static void dsa_sample_token(dsa_sample_t *out, dsa_nucleus_t *nucleus,
+    const dsa_sampling_t *s, const float *logits, uint32_t allowed,
+    const uint32_t *mask, uint64_t position, float *scratch);
+static void dsa_sample_logits(float *scratch, const dsa_sampling_t *s,
+    const float *logits, uint32_t allowed, const uint32_t *mask,
+    const uint32_t *history, uint32_t n_history);
+static uint32_t dsa_sample_possible(uint32_t *kept, const float *x,
+    uint32_t n);
+static uint32_t dsa_sample_cut(uint32_t *kept, const float *x, uint32_t n,
+    const dsa_nucleus_t *nucleus);
 static void dsa_sample_penalize(float *x, const dsa_sampling_t *s,
     const float *logits, uint32_t allowed, const uint32_t *history,
     uint32_t n_history);
@@ -26,7 +47,7 @@ static uint32_t dsa_sample_permitted(const uint32_t *mask, uint32_t allowed,
     uint32_t token);
 static uint32_t dsa_sample_max(const float *x, uint32_t n);
 static uint32_t dsa_sample_random(float *x, uint32_t n, double top_p,
-    double temperature, double u);
+    double temperature, double u, dsa_nucleus_t *nucleus);
 static float dsa_sample_nucleus(const float *p, uint32_t n, double want,
     double *above);
 static void dsa_sample_logprobs(dsa_sample_t *out, const dsa_sampling_t *s,
@@ -39,11 +60,74 @@ dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
     const uint32_t *history, uint32_t n_history, uint64_t position,
     float *scratch)
 {
-    uint32_t  i;
+    dsa_nucleus_t  nucleus;
 
     if (allowed > vocab) {
         allowed = vocab;
     }
+
+    dsa_sample_logits(scratch, s, logits, allowed, mask, history, n_history);
+    dsa_sample_token(out, &nucleus, s, logits, allowed, mask, position,
+                     scratch);
+}
+
+
+void
+dsa_sample_draw(dsa_sample_t *out, dsa_draw_t *draw, uint32_t *kept,
+    const dsa_sampling_t *s, const float *logits, uint32_t vocab,
+    uint32_t allowed, const uint32_t *mask, const uint32_t *history,
+    uint32_t n_history, uint64_t position, float *scratch)
+{
+    dsa_nucleus_t  nucleus;
+
+    if (allowed > vocab) {
+        allowed = vocab;
+    }
+
+    dsa_sample_logits(scratch, s, logits, allowed, mask, history, n_history);
+
+    draw->n_kept = 0;
+
+    if (kept != NULL) {
+        memset(kept, 0, dsa_mask_words(vocab) * sizeof(uint32_t));
+        draw->n_kept = dsa_sample_possible(kept, scratch, allowed);
+    }
+
+    dsa_sample_token(out, &nucleus, s, logits, allowed, mask, position,
+                     scratch);
+
+    if (nucleus.total == 0) {
+        draw->logprob = 0;
+
+        if (kept != NULL) {
+            memset(kept, 0, dsa_mask_words(vocab) * sizeof(uint32_t));
+            kept[out->token / 32] |= 1U << out->token % 32;
+            draw->n_kept = 1;
+        }
+
+    } else {
+        draw->logprob = (float) log((double) scratch[out->token]
+                                    / nucleus.total);
+
+        if (kept != NULL && nucleus.least > 0) {
+            draw->n_kept = dsa_sample_cut(kept, scratch, allowed, &nucleus);
+        }
+    }
+
+    if (draw->n_kept == allowed) {
+        draw->n_kept = DSA_KEPT_ALL;
+    }
+}
+
+
+/* Sets scratch to the logits from which a token is sampled. */
+
+static void
+dsa_sample_logits(float *scratch, const dsa_sampling_t *s,
+    const float *logits, uint32_t allowed, const uint32_t *mask,
+    const uint32_t *history, uint32_t n_history)
+{
+    uint32_t  i;
 
     for (i = 0; i < allowed; i++) {
         scratch[i] = isnan(logits[i]) ? -INFINITY : logits[i];
@@ -59,11 +143,23 @@ dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
 
     dsa_sample_penalize(scratch, s, logits, allowed, history, n_history);
     dsa_sample_bias(scratch, s, allowed);
+}
+
+
+/* Samples from scratch, which afterwards has weights if nucleus has a total. */
+
+static void
+dsa_sample_token(dsa_sample_t *out, dsa_nucleus_t *nucleus,
+    const dsa_sampling_t *s, const float *logits, uint32_t allowed,
+    const uint32_t *mask, uint64_t position, float *scratch)
+{
+    memset(nucleus, 0, sizeof(dsa_nucleus_t));
 
     if (s->temperature > 0) {
         out->token = dsa_sample_random(scratch, allowed, (double) s->top_p,
                                        (double) s->temperature,
-                                       dsa_uniform(s->seed, position, 0));
+                                       dsa_uniform(s->seed, position, 0),
+                                       nucleus);
 
     } else {
         out->token = dsa_sample_max(scratch, allowed);
@@ -79,6 +175,51 @@ dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
     if (s->logprobs) {
         dsa_sample_logprobs(out, s, logits, allowed);
     }
+}
+
+
+/* Sets the bits of the ids that have a probability, and counts them. */
+
+static uint32_t
+dsa_sample_possible(uint32_t *kept, const float *x, uint32_t n)
+{
+    uint32_t  i, count, bit;
+
+    count = 0;
+
+    for (i = 0; i < n; i++) {
+        bit = x[i] > -INFINITY;
+        kept[i / 32] |= bit << i % 32;
+        count += bit;
+    }
+
+    return count;
+}
+
+
+/* Clears the bits of the ids that top_p cut off; x has weights. */
+
+static uint32_t
+dsa_sample_cut(uint32_t *kept, const float *x, uint32_t n,
+    const dsa_nucleus_t *nucleus)
+{
+    uint32_t  i, count, ties;
+
+    count = 0;
+    ties = nucleus->ties;
+
+    for (i = 0; i < n; i++) {
+        if (x[i] > nucleus->least
+            || (x[i] == nucleus->least && ties != 0 && ties--))
+        {
+            count++;
+            continue;
+        }
+
+        kept[i / 32] &= ~(1U << i % 32);
+    }
+
+    return count;
 }
 
 
@@ -262,12 +403,13 @@ dsa_sample_max(const float *x, uint32_t n)
 
 /*
  * Samples an id with the uniform number u of (0, 1).  x [n] has the logits,
- * and is overwritten by weights relative to the greatest one.
+ * and is overwritten by weights relative to the greatest one; *nucleus, which
+ * is zeroed, says which of them count.
  */
 
 static uint32_t
 dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
-    double u)
+    double u, dsa_nucleus_t *nucleus)
 {
     float     least, greatest;
     double    total, above, point;
@@ -316,6 +458,10 @@ dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
             }
         }
     }
+
+    nucleus->total = total;
+    nucleus->least = least;
+    nucleus->ties = ties;
 
     point = u * total;
     last = max;

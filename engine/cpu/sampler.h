@@ -42,6 +42,16 @@ void dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s,
     uint64_t position, float *scratch);
 
 /*
+ * The same, and reports what the token was drawn from.  kept: NULL, or
+ * [dsa_mask_words(vocab)], a bitmap as mask is.  It is written unless
+ * draw->n_kept is DSA_KEPT_ALL.
+ */
+void dsa_sample_draw(dsa_sample_t *out, dsa_draw_t *draw, uint32_t *kept,
+    const dsa_sampling_t *s, const float *logits, uint32_t vocab,
+    uint32_t allowed, const uint32_t *mask, const uint32_t *history,
+    uint32_t n_history, uint64_t position, float *scratch);
+
+/*
  * Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2,
  * 3", SC 2011): out has four random words, a function of counter and key.
  */

@@ -80,7 +80,7 @@ dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w,
         v.file = files != NULL ? &files->layer[i] : &none;
         v.number = i;
 
-        l->moe = i >= s->first_k_dense_replace && i % s->moe_layer_freq == 0;
+        l->moe = dsa_model_config_moe(s, i);
 
         dsa_load_norms(&v, l);
         dsa_load_attention(&v, l);

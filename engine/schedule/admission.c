@@ -42,6 +42,11 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *r, dsa_err_t *err)
     dsa_seq_t     *seq;
     dsa_tenant_t  *t, *crowded;
 
+    if (r->rollout != NULL && !s->backend->rollouts) {
+        return dsa_sched_refuse(ENOTSUP, err, "the request has a rollout, and "
+                                "the backend reports none");
+    }
+
     if (dsa_sched_check(s, r, err) != DSA_OK) {
         errno = EINVAL;
         return NULL;
@@ -212,6 +217,8 @@ dsa_sched_sequence(dsa_sched_t *s, const dsa_sched_request_t *r)
     seq->sampling = r->sampling;
     seq->mask = r->mask;
     seq->mask_at = r->mask_at;
+    seq->rollout = r->rollout;
+    seq->reports = r->reports;
     seq->owner = r->owner;
     seq->submit_us = dsa_sched_now(s);
 

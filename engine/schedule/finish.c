@@ -14,8 +14,10 @@
 static int dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b, uint64_t now);
 static int dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
+static int dsa_sched_prefilled_part(dsa_sched_t *s, dsa_seq_t *seq,
+    const dsa_batch_seq_t *b);
 static int dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq,
-    const dsa_sample_t *samples, uint32_t n, uint64_t now);
+    const dsa_batch_seq_t *b, uint32_t n, uint64_t now);
 static void dsa_sched_forget(dsa_sched_t *s, const dsa_seq_t *seq);
 static uint32_t dsa_sched_ms(uint64_t from, uint64_t to);
 
@@ -62,7 +64,7 @@ dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err)
         seq->entry[step - s->ring] = DSA_NO_BATCH_ENTRY;
 
         rc = b->sampling != NULL ? dsa_sched_verified(s, seq, b, now)
-                                 : dsa_sched_computed(s, seq, b->n_input);
+                                 : dsa_sched_prefilled_part(s, seq, b);
 
         if (rc != DSA_OK) {
             return dsa_error(err, "out of memory");
@@ -72,6 +74,18 @@ dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err)
     dsa_sched_compact(s);
 
     return DSA_OK;
+}
+
+
+/* A part of a prompt, without an output. */
+
+static int
+dsa_sched_prefilled_part(dsa_sched_t *s, dsa_seq_t *seq,
+    const dsa_batch_seq_t *b)
+{
+    dsa_sched_report(s, seq, b, 0);
+
+    return dsa_sched_computed(s, seq, b->n_input);
 }
 
 
@@ -106,7 +120,7 @@ dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
         dsa_sched_join(s, seq);
     }
 
-    return dsa_sched_sampled(s, seq, b->sample, accepted, now);
+    return dsa_sched_sampled(s, seq, b, accepted, now);
 }
 
 
@@ -198,11 +212,14 @@ dsa_sched_count(dsa_sched_t *s, dsa_seq_t *seq, int found)
  */
 
 static int
-dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_sample_t *samples,
+dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
     uint32_t n, uint64_t now)
 {
-    int       finish;
-    uint32_t  i, end;
+    int                  finish;
+    uint32_t             i, end;
+    const dsa_sample_t  *samples;
+
+    samples = b->sample;
 
     if (seq->sampled == 0) {
         seq->first_us = now;
@@ -234,6 +251,7 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_sample_t *samples,
     assert(seq->completion <= seq->max_tokens);
 
     finish = i != 0 ? s->handler.tokens(seq->owner, samples, i) : 0;
+    dsa_sched_report(s, seq, b, i + end);
 
     if (finish == 0 && end) {
         finish = DSA_FINISH_STOP;

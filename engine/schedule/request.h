@@ -46,6 +46,39 @@ typedef int (*dsa_sched_mask_pt)(void *owner, const uint32_t *drafts,
     uint32_t n_drafts, uint32_t *mask, uint32_t words);
 
 
+/*
+ * What a step reports of a sequence for the trainer of a policy: the experts of
+ * its inputs, and how its outputs were drawn.  An input that is computed again,
+ * after a preemption, is reported again.
+ */
+
+typedef struct {
+    uint32_t            start;          /* position of the first input */
+    uint32_t            n_input;        /* without rejected drafts, and without
+                                           inputs behind the end token */
+    const uint16_t     *experts;        /* NULL, or [n_input][layers with
+                                           experts][num_experts_per_tok] */
+    uint32_t            n_samples;      /* with the end token */
+    uint32_t            position;       /* of the first sample */
+    const dsa_sample_t *samples;        /* [n_samples] */
+    const dsa_draw_t   *draw;           /* [n_samples] */
+    const uint32_t     *kept;           /* NULL, or [n_samples][words]; see
+                                           dsa_rollout_t */
+    uint32_t            words;
+} dsa_sched_rollout_t;
+
+/*
+ * Called once for each step of a sequence that has something to report: after
+ * the handler's tokens() for the same step, and before its done().
+ */
+typedef void (*dsa_sched_rollout_pt)(void *owner,
+    const dsa_sched_rollout_t *rollout);
+
+#define DSA_REPORT_KEPT     0x1U        /* the ids that were drawn from */
+#define DSA_REPORT_EXPERTS  0x2U        /* of steps with outputs */
+#define DSA_REPORT_PROMPT   0x4U        /* and of all other steps */
+
+
 typedef struct {
     uint64_t            id;             /* for the log, which has the low and
                                            the high word as "low.high"; of the
@@ -78,6 +111,8 @@ typedef struct {
                                            from 0, so that other steps need not
                                            wait for the token before them; 0:
                                            for every step */
+    dsa_sched_rollout_pt  rollout;      /* NULL: nothing is reported */
+    uint32_t            reports;        /* DSA_REPORT_ bits */
     void               *owner;          /* argument of all callbacks */
 } dsa_sched_request_t;
 

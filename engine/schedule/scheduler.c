@@ -62,6 +62,8 @@ dsa_sched_open(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
     s->next = &s->ring[0];
     s->ranks = backend->ranks;
     s->slots = backend->ranks * conf->max_running;
+    s->routes = dsa_model_config_moe_layers(&backend->config)
+                * backend->config.num_experts_per_tok;
     s->pace.target = 1000.0 * conf->step_target_ms;
 
     if (s->conf.clock_us == NULL) {
@@ -177,9 +179,11 @@ dsa_sched_alloc(dsa_sched_t *s)
         step->sample = calloc(n * s->backend->max_outputs,
                               sizeof(dsa_sample_t));
         step->accepted = calloc(n, sizeof(uint32_t));
+        step->rollout = calloc(n, sizeof(dsa_rollout_t));
 
         ok = ok && step->batch != NULL && step->member != NULL
-             && step->sample != NULL && step->accepted != NULL;
+             && step->sample != NULL && step->accepted != NULL
+             && step->rollout != NULL;
     }
 
     return ok ? DSA_OK : DSA_ERROR;
@@ -216,6 +220,8 @@ dsa_sched_destroy(dsa_sched_t *s)
         free(s->ring[i].member);
         free(s->ring[i].sample);
         free(s->ring[i].accepted);
+        free(s->ring[i].rollout);
+        free(s->ring[i].rollout_memory);
     }
 
     dsa_tiers_destroy(s->tiers);

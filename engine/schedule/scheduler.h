@@ -151,6 +151,7 @@ uint32_t dsa_sched_context(const dsa_sched_t *s);
  *     EAGAIN   the queue is full, and the request's tenant has the most
  *              waiting requests or as many as one tenant may have
  *     EINVAL   a field of the request is out of bounds
+ *     ENOTSUP  the request has a rollout, and the backend reports none
  *     ENOMEM
  *     other    getrandom() failed for a private request
  */

@@ -112,6 +112,8 @@ struct dsa_seq_s {
                                            because penalties, drafts and masks
                                            are functions of it */
     uint32_t           *masks;          /* [max_outputs][words] with mask */
+    dsa_sched_rollout_pt  rollout;
+    uint32_t            reports;
     void               *owner;
     uint32_t            private;        /* 1: its pages are of no use to
                                            others */

@@ -16,7 +16,7 @@
 /*
  * The state of a scheduler, and the functions that its files share.  Calls go
  * downwards in this order: scheduler.c, step.c, prefill.c, admission.c,
- * placement.c, finish.c, load.c, ranks.c.
+ * placement.c, finish.c, rollout.c, load.c, ranks.c.
  */
 
 #define DSA_NO_RANK     UINT32_MAX
@@ -32,6 +32,10 @@ typedef struct {
     dsa_seq_t         **member;         /* sequence of an entry, or NULL */
     dsa_sample_t       *sample;         /* [slots][max_outputs] */
     uint32_t           *accepted;       /* [slots] */
+    dsa_rollout_t      *rollout;        /* [slots], of the entries that have
+                                           one, */
+    void               *rollout_memory; /* and where they point to */
+    size_t              rollout_size;   /* of the memory */
     uint32_t            n_batch;        /* entries */
     uint32_t            n_decodes;      /* of them, decodes */
     uint32_t            n_prefill;      /* prefill tokens of the rank that has
@@ -65,6 +69,7 @@ struct dsa_sched_s {
     dsa_pace_t          pace;
 
     uint32_t            ranks;
+    uint32_t            routes;         /* experts of a token in all layers */
     uint32_t            slots;          /* batch slots: ranks * max_running */
     dsa_sched_rank_t    rank[DSA_MAX_GPUS];     /* [ranks] */
 
@@ -226,6 +231,22 @@ void dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
 
 /* Frees a stopped sequence, and its tenant with the last one. */
 void dsa_sched_free(dsa_sched_t *s, dsa_seq_t *seq);
+
+
+/* rollout.c */
+
+/*
+ * Sets the rollouts of the step that is being made, whose entries are filled.
+ * DSA_ERROR: out of memory.
+ */
+int dsa_sched_rollouts(dsa_sched_t *s);
+
+/*
+ * Reports what entry b of a step that has ended has of a sequence, if it has a
+ * rollout: n outputs with the end token.
+ */
+void dsa_sched_report(const dsa_sched_t *s, const dsa_seq_t *seq,
+    const dsa_batch_seq_t *b, uint32_t n);
 
 
 /* load.c */

@@ -175,6 +175,10 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
                && s->rank[i].n_live <= s->conf.max_running);
     }
 
+    if (dsa_sched_rollouts(s) != DSA_OK) {
+        return dsa_error(err, "out of memory");
+    }
+
     step->begin_us = dsa_sched_now(s);
 
     if (s->backend->start(s->backend, step->batch, step->n_batch, err)
@@ -404,6 +408,7 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
     b->mask = NULL;
     b->sample = &step->sample[(size_t) i * s->backend->max_outputs];
     b->accepted = &step->accepted[i];
+    b->rollout = NULL;
     b->input_from = seq->scheduled_samples ? seq->entry[before]
                                            : DSA_INPUT_KNOWN;
 
