@@ -3,10 +3,11 @@
  * Copyright (C) The nginx-dsa authors
  *
  * The link between an nginx worker and a replica of the engine, versions 3 to
- * 6.  Version 4 adds the tiers of the prefix cache: the end of DONE and the end
+ * 7.  Version 4 adds the tiers of the prefix cache: the end of DONE and the end
  * of the control block.  Version 5 adds the fields GRAMMAR and BIAS and the
- * flag THINKING to SUBMIT.  Version 6 adds thinking_budget to SUBMIT.  All else
- * is the same in all of them.
+ * flag THINKING to SUBMIT.  Version 6 adds thinking_budget to SUBMIT.  Version 7
+ * adds the flag SAMPLES and those after it to SUBMIT, and the record ROLLOUT.
+ * All else is the same in all of them.
  *
  * The worker connects to the replica's unix SEQPACKET socket and sends an
  * offer: the range of versions that it accepts.  The replica answers with one
@@ -21,7 +22,8 @@
  * of records, each with one producer and one consumer:
  *
  *     submit   worker -> replica     SUBMIT, COUNT
- *     event    replica -> worker     ACCEPTED, TOKENS, DONE, ERROR, COUNTED
+ *     event    replica -> worker     ACCEPTED, TOKENS, ROLLOUT, DONE, ERROR,
+ *                                    COUNTED
  *
  * Each side keeps its own index in private memory and treats everything that
  * it reads from the segment as hostile: a header is copied out before it is
@@ -48,10 +50,11 @@
 
 #define DSA_LINK_MAGIC          0x6b6e696c2d617364ULL    /* "dsa-link" */
 #define DSA_LINK_VERSION_MIN    3         /* the versions that this header */
-#define DSA_LINK_VERSION_MAX    6         /* describes */
+#define DSA_LINK_VERSION_MAX    7         /* describes */
 #define DSA_LINK_VERSION_TIERS  4         /* the first one with tiers, */
 #define DSA_LINK_VERSION_GRAMMAR  5       /* and with GRAMMAR and BIAS */
 #define DSA_LINK_VERSION_BUDGET   6       /* and with thinking_budget */
+#define DSA_LINK_VERSION_ROLLOUT  7       /* and with ROLLOUT */
 
 #define DSA_LINK_CACHE_LINE     64
 #define DSA_LINK_ALIGN          4096
@@ -65,6 +68,7 @@
 #define DSA_LINK_MAX_WEIGHT     10000
 #define DSA_LINK_MAX_QUERIES    32        /* bits of ACCEPTED's vocabulary */
 #define DSA_LINK_MAX_BIAS       1024      /* ids with a bias */
+#define DSA_LINK_MAX_ROW        32512     /* bytes of a row of a rollout */
 
 
 /* The worker's first and only message.  A later version may append to it. */
@@ -211,6 +215,7 @@ typedef enum {
     DSA_LINK_ERROR,
     DSA_LINK_COUNT,
     DSA_LINK_COUNTED,
+    DSA_LINK_ROLLOUT,               /* from DSA_LINK_VERSION_ROLLOUT on */
     DSA_LINK_TYPES                  /* one more than the last type */
 } dsa_link_type_e;
 
@@ -271,6 +276,13 @@ typedef struct {
                                            this one, nor this one another's */
 #define DSA_LINK_THINKING       0x8U    /* the answer begins with reasoning:
                                            the grammar begins behind </think> */
+
+/* from DSA_LINK_VERSION_ROLLOUT on; the others only together with the first */
+
+#define DSA_LINK_SAMPLES        0x100U  /* ROLLOUT has a row for each token */
+#define DSA_LINK_KEPT           0x200U  /* with the ids it was drawn from, */
+#define DSA_LINK_EXPERTS        0x400U  /* and rows of experts of the answer */
+#define DSA_LINK_PROMPT         0x800U  /* and rows of the prompt */
 
 typedef struct {
     uint32_t    n_fields;
@@ -358,6 +370,65 @@ typedef struct {
 } dsa_link_logprob_t;
 
 
+/*
+ * ROLLOUT: whole rows, for the trainer of a policy.  Each row is a header, its
+ * data, and zeros up to a multiple of 4 bytes.  All numbers are little-endian.
+ * Positions count from 0, the first token of the prompt.
+ *
+ *     PROMPT    the ids of prompt tokens position .. position + n - 1:
+ *               uint32_t [n].
+ *     EXPERTS   the experts to which the tokens position .. position + n - 1
+ *               were routed: uint16_t layers, uint16_t k, then [n][layers][k]
+ *               numbers of form bytes (1 or 2).  Layers are those that have
+ *               experts.  A position has at most one such row: the one of its
+ *               first computation.  It has none if it was found in the prefix
+ *               cache, and if it is the last token of an answer, which is not
+ *               computed.
+ *     SAMPLE    the token at position, a sample: dsa_link_sampled_t, then the
+ *               n ids that it was drawn from, in a form of dsa_link_kept_e.
+ *
+ * An answer has one SAMPLE row for each of its completion_tokens, rising, the
+ * end token included.  The experts that led to a sample are those of the
+ * position before it.  Rows come independently of TOKENS, and before DONE.
+ * With RESUME they begin where the resumed tokens end.
+ */
+
+typedef enum {
+    DSA_LINK_ROW_PROMPT = 1,
+    DSA_LINK_ROW_EXPERTS,
+    DSA_LINK_ROW_SAMPLE
+} dsa_link_row_e;
+
+
+typedef enum {
+    DSA_LINK_KEPT_NONE = 0,         /* not requested; n is 0 */
+    DSA_LINK_KEPT_ALL,              /* all ids of the tokenizer; n is 0 */
+    DSA_LINK_KEPT_GAPS,             /* rising ids: the first id, then the
+                                       differences, as LEB128 varints */
+    DSA_LINK_KEPT_BITS              /* bit id % 8 of byte id / 8, up to the
+                                       byte of the greatest id */
+} dsa_link_kept_e;
+
+
+typedef struct {
+    uint32_t    length;             /* of the row in bytes, this header and
+                                       the zeros included; at most
+                                       DSA_LINK_MAX_ROW */
+    uint16_t    type;
+    uint16_t    form;
+    uint32_t    position;
+    uint32_t    n;
+} dsa_link_row_t;
+
+
+/* log p of dsa_draw_t in engine/sampling.h, natural. */
+
+typedef struct {
+    uint32_t    id;
+    float       logprob;
+} dsa_link_sampled_t;
+
+
 typedef enum {
     DSA_LINK_FINISH_STOP = 1,       /* end token, or a stop string */
     DSA_LINK_FINISH_LENGTH,         /* max_tokens, or the context's end */
@@ -421,6 +492,8 @@ _Static_assert(sizeof(dsa_link_record_t) == 16
                && sizeof(dsa_link_tokens_t) == 16
                && sizeof(dsa_link_token_t) == 12
                && sizeof(dsa_link_logprob_t) == 64
+               && sizeof(dsa_link_row_t) == 16
+               && sizeof(dsa_link_sampled_t) == 8
                && sizeof(dsa_link_done_t) == 40
                && offsetof(dsa_link_done_t, host_tokens) == 32
                && sizeof(dsa_link_failure_t) == 16,
@@ -582,6 +655,36 @@ dsa_link_done_read(dsa_link_done_t *done, uint32_t version,
            && (uint64_t) done->host_tokens + done->redis_tokens
               <= done->cached_tokens
            ? 0 : -1;
+}
+
+
+/*
+ * Whether a private copy of length bytes is whole rows.  0, or -1.  The data of
+ * the rows is not checked.
+ */
+
+static inline int
+dsa_link_rows_check(const void *payload, uint32_t length)
+{
+    uint32_t         at;
+    dsa_link_row_t   row;
+    const uint8_t   *p = payload;
+
+    for (at = 0; at < length; at += row.length) {
+        if (length - at < sizeof(row)) {
+            return -1;
+        }
+
+        memcpy(&row, p + at, sizeof(row));
+
+        if (row.length < sizeof(row) || row.length % 4 != 0
+            || row.length > DSA_LINK_MAX_ROW || row.length > length - at)
+        {
+            return -1;
+        }
+    }
+
+    return 0;
 }
 
 

@@ -19,6 +19,8 @@ static void dsa_collect_prepared(dsa_sessions_t *all, dsa_request_t *r);
 static void dsa_collect_event(dsa_sessions_t *all, const dsa_event_t *event);
 static void dsa_collect_token(dsa_sessions_t *all, dsa_request_t *r,
     const dsa_event_t *event);
+static void dsa_collect_rows(dsa_sessions_t *all, dsa_request_t *r,
+    const dsa_event_t *event);
 static void dsa_collect_logprobs(dsa_sessions_t *all, dsa_request_t *r,
     const dsa_sample_t *sample);
 static void dsa_collect_logprob(const dsa_tokenizer_t *t,
@@ -139,6 +141,13 @@ dsa_collect_event(dsa_sessions_t *all, const dsa_event_t *event)
 
         return;
 
+    case DSA_EVENT_ROWS:
+        if (r->session != NULL && r->last == 0 && !r->muted) {
+            dsa_collect_rows(all, r, event);
+        }
+
+        return;
+
     default:
         dsa_collect_last(all, r, event);
     }
@@ -163,7 +172,7 @@ dsa_collect_token(dsa_sessions_t *all, dsa_request_t *r,
     all->completion_tokens++;
 
     if (r->logprobs) {
-        sample = &all->events.sample[event->sample];
+        sample = &all->events.sample[event->at];
 
         if (r->answer.row == 0) {
             r->answer.row = 1 + sample->n_top;
@@ -193,6 +202,36 @@ dsa_collect_token(dsa_sessions_t *all, dsa_request_t *r,
     if (r->answer.n_ready != 0 || r->last != 0) {
         dsa_session_ready(r);
     }
+}
+
+
+/*
+ * Rows follow their tokens.  Behind the token that completed a stop string
+ * come only rows of tokens that are not part of the answer.
+ */
+
+static void
+dsa_collect_rows(dsa_sessions_t *all, dsa_request_t *r,
+    const dsa_event_t *event)
+{
+    if (r->stopped && r->sampled_rows == r->samples) {
+        return;
+    }
+
+    r->sampled_rows += event->token;
+
+    dsa_buf_add(&r->rows, all->events.rows.data + event->at, event->size);
+
+    if (r->rows.failed) {
+        dsa_request_reject(r, DSA_LINK_E_INTERNAL, "out of memory");
+
+        if (!r->cancelled) {
+            r->cancelled = 1;
+            dsa_step_cancel(all->step, r, DSA_LINK_FINISH_CANCELLED);
+        }
+    }
+
+    dsa_session_ready(r);
 }
 
 

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "engine/service/prepare.h"
+#include "engine/service/rollout.h"
+#include "engine/service/step_thread.h"
 #include "engine/service/submit.h"
 
 
@@ -30,6 +32,8 @@ static int dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit, dsa_tokens_t *tokens);
 static int dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit);
+static int dsa_prepare_rollout(const dsa_service_t *service,
+    dsa_request_t *r, const dsa_submit_t *submit, const dsa_tokens_t *tokens);
 static int dsa_prepare_grammar(const dsa_service_t *service,
     dsa_request_t *r, const dsa_submit_t *submit);
 static int dsa_prepare_budget(const dsa_service_t *service, dsa_request_t *r,
@@ -79,6 +83,7 @@ dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
 
     if (dsa_prepare_context(service, r, &submit) == DSA_OK
         && dsa_prepare_output(service, r, &submit) == DSA_OK
+        && dsa_prepare_rollout(service, r, &submit, &tokens) == DSA_OK
         && dsa_prepare_resume(service, r, &submit, &tokens) == DSA_OK)
     {
         dsa_prepare_sched(r, &submit, &tokens);
@@ -256,6 +261,57 @@ dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
 
     return submit->n_bias != 0 ? dsa_prepare_bias(service, r, submit)
                                : DSA_OK;
+}
+
+
+/* What the answer reports for a trainer.  DSA_ERROR with an error. */
+
+static int
+dsa_prepare_rollout(const dsa_service_t *service, dsa_request_t *r,
+    const dsa_submit_t *submit, const dsa_tokens_t *tokens)
+{
+    uint32_t              flags;
+    dsa_sched_request_t  *sched;
+
+    flags = submit->head.flags;
+
+    if ((flags & DSA_LINK_SAMPLES) == 0) {
+        return DSA_OK;
+    }
+
+    if (!service->rollouts) {
+        dsa_request_reject(r, DSA_LINK_E_INVALID, "The backend of this engine "
+                           "does not support rollout.");
+        return DSA_ERROR;
+    }
+
+    sched = &r->sched;
+    sched->rollout = dsa_step_rollout;
+    sched->reports = ((flags & DSA_LINK_KEPT) != 0 ? DSA_REPORT_KEPT : 0)
+                     | ((flags & DSA_LINK_EXPERTS) != 0 ? DSA_REPORT_EXPERTS
+                                                        : 0);
+
+    /* of resumed tokens, the other replica has reported all but the last */
+
+    if (submit->n_resume != 0) {
+        r->routed = tokens->n + submit->n_resume - 1;
+        return DSA_OK;
+    }
+
+    if ((flags & DSA_LINK_PROMPT) == 0) {
+        r->routed = tokens->n - 1;
+        return DSA_OK;
+    }
+
+    sched->reports |= DSA_REPORT_PROMPT;
+    dsa_rollout_prompt(&r->rows, tokens->ids, tokens->n);
+
+    if (r->rows.failed) {
+        dsa_request_reject(r, DSA_LINK_E_INTERNAL, "out of memory");
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
 }
 
 

@@ -4,6 +4,7 @@
  */
 
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -133,6 +134,42 @@ dsa_record_tokens(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a)
     }
 
     return dsa_record_batch(ring, id, a, 0, len);
+}
+
+
+int
+dsa_record_rows(dsa_link_ring_t *ring, uint64_t id, dsa_buf_t *rows,
+    size_t *sent)
+{
+    int              rc;
+    size_t           size;
+    dsa_link_row_t   row;
+
+    for (size = 0; *sent + size < rows->len; size += row.length) {
+        memcpy(&row, rows->data + *sent + size, sizeof(row));
+
+        if (size + row.length > dsa_link_max_payload(ring)) {
+            break;
+        }
+    }
+
+    assert(size != 0);
+
+    rc = dsa_record_write(ring, DSA_LINK_ROLLOUT, id, rows->data + *sent,
+                          size);
+
+    if (rc != DSA_OK) {
+        return rc;
+    }
+
+    *sent += size;
+
+    if (*sent == rows->len) {
+        rows->len = 0;
+        *sent = 0;
+    }
+
+    return DSA_OK;
 }
 
 

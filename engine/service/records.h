@@ -8,6 +8,7 @@
 #define _DSA_RECORDS_H_INCLUDED_
 
 
+#include "base/buf.h"
 #include "engine/service/answer.h"
 
 
@@ -25,6 +26,13 @@ int dsa_record_accepted(dsa_link_ring_t *ring, uint64_t id,
  * one of the two.
  */
 int dsa_record_tokens(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a);
+
+/*
+ * One ROLLOUT record with the rows from offset *sent on, as many as a record
+ * holds; there is at least one.  When all are written, rows is empty.
+ */
+int dsa_record_rows(dsa_link_ring_t *ring, uint64_t id, dsa_buf_t *rows,
+    size_t *sent);
 
 /* A DONE as version of the link has it. */
 int dsa_record_done(dsa_link_ring_t *ring, uint32_t version, uint64_t id,

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "engine/service/io.h"
 #include "engine/service/replica.h"
+#include "engine/service/rollout.h"
 #include "engine/service/tiers.h"
 
 
@@ -231,6 +232,8 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
 
     s->context = dsa_step_context(r->step);
     s->page_bytes = dsa_step_page_bytes(r->step);
+    s->rollouts = dsa_step_rollouts(r->step)
+                  && dsa_rollout_fits(dsa_step_config(r->step));
 
     (void) snprintf(s->fingerprint, sizeof(s->fingerprint), "%s",
                     dsa_step_fingerprint(r->step));

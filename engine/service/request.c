@@ -51,6 +51,7 @@ dsa_request_free(dsa_request_t *r)
     r->next->prev = r->prev;
 
     dsa_answer_free(&r->answer);
+    dsa_buf_free(&r->rows);
     free(r->sched.tokens);
     free(r->bias);
     dsa_constraint_free(r->constraint);
@@ -65,6 +66,11 @@ dsa_request_reject(dsa_request_t *r, dsa_link_error_e code,
     const char *reason)
 {
     free(r->reason);
+
+    /* the worker may try elsewhere, and would get rows twice */
+
+    dsa_buf_free(&r->rows);
+    r->rows_sent = 0;
 
     r->last = DSA_LINK_ERROR;
     r->reason = strdup(reason);     /* NULL: an error without a text */

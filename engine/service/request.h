@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 
+#include "base/buf.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/service/answer.h"
 #include "engine/service/budget.h"
@@ -61,6 +62,7 @@ struct dsa_request_s {
     uint32_t                muted;      /* the worker cancelled it: its tokens
                                            are not sent */
     uint32_t                samples;    /* tokens that count as completion */
+    uint32_t                sampled_rows;   /* rows of samples so far */
     dsa_link_type_e         early;      /* the last record of a request that is
                                            in the pool: DONE, ERROR; 0: none */
     uint32_t                early_code; /* of it: finish or error */
@@ -70,6 +72,8 @@ struct dsa_request_s {
     uint32_t                accept;     /* 1: ACCEPTED is to be written */
     dsa_link_type_e         last;       /* DONE, ERROR, COUNTED; 0: not yet */
     dsa_answer_t            answer;     /* TOKENS */
+    dsa_buf_t               rows;       /* ROLLOUT */
+    size_t                  rows_sent;  /* bytes of them */
     dsa_link_accepted_t     accepted;
     dsa_link_done_t         done;
     dsa_link_counted_t      counted;
@@ -102,6 +106,8 @@ struct dsa_request_s {
     dsa_seq_t              *seq;        /* NULL: not in the scheduler */
     void                   *stepper;    /* the step thread's context */
     uint32_t                logprobs;   /* constant */
+    uint32_t                routed;     /* experts are reported from this
+                                           position on */
     uint32_t                cached;     /* with DSA_EVENT_ADDED */
     uint32_t                reject;     /* dsa_link_error_e, and its reason, */
     const char             *reject_reason;  /* with DSA_EVENT_REJECTED */

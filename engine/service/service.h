@@ -29,6 +29,8 @@ typedef struct {
     dsa_generation_config_t  generation;     /* of the model */
     char                     fingerprint[36];
     dsa_grammars_t          *grammars;
+    uint32_t                 rollouts;       /* 1: the backend reports them,
+                                                and their rows fit */
 } dsa_service_t;
 
 

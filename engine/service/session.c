@@ -429,6 +429,8 @@ dsa_session_poll(dsa_session_t *s, uint64_t now_ms)
                 r->muted = 1;
                 r->done.finish = DSA_LINK_FINISH_CANCELLED;
                 dsa_answer_free(&r->answer);
+                dsa_buf_free(&r->rows);
+                r->rows_sent = 0;
             }
 
         } else if (r->deadline_ms != 0 && now_ms >= r->deadline_ms) {
@@ -537,6 +539,14 @@ dsa_session_write(dsa_session_t *s, dsa_request_t *r)
         }
 
         r->accept = 0;
+    }
+
+    while (r->rows_sent != r->rows.len) {
+        rc = dsa_record_rows(ring, r->id, &r->rows, &r->rows_sent);
+
+        if (rc != DSA_OK) {
+            return rc;
+        }
     }
 
     while (r->answer.n_ready != 0 || (r->answer.ready != 0 && r->last != 0)) {

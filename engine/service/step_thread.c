@@ -13,10 +13,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/wake.h"
+#include "engine/service/rollout.h"
 #include "engine/service/step_thread.h"
-
-
-#define DSA_STEP_EVENTS     256         /* initial size of a batch */
 
 
 struct dsa_step_s {
@@ -63,15 +61,13 @@ static void dsa_step_enter(dsa_step_t *st, dsa_request_t *r);
 static int dsa_step_publish(dsa_step_t *st);
 static int dsa_step_tokens(void *owner, const dsa_sample_t *samples,
     uint32_t n);
+static void dsa_step_rows(dsa_step_t *st, dsa_request_t *r, size_t at,
+    uint32_t sampled);
 static void dsa_step_log_masks(const dsa_request_t *r);
 static void dsa_step_done(void *owner, const dsa_sched_usage_t *usage);
 static void dsa_step_dropped(void *owner);
 static void dsa_step_event(dsa_request_t *r, dsa_event_e kind,
     const dsa_sample_t *sample);
-static void dsa_events_swap(dsa_events_t *a, dsa_events_t *b);
-static int dsa_events_append(dsa_events_t *e, const dsa_events_t *more);
-static int dsa_events_reserve(dsa_events_t *e, uint32_t n,
-    uint32_t n_samples);
 
 
 /* The link and the scheduler name the same ends. */
@@ -115,12 +111,6 @@ dsa_step_create(int wake, dsa_vitals_t *vitals, dsa_err_t *err)
     (void) pthread_cond_init(&st->work, &attr);
     (void) pthread_condattr_destroy(&attr);
     (void) pthread_cond_init(&st->room, NULL);
-
-    if (dsa_events_reserve(&st->out, DSA_STEP_EVENTS, 0) != DSA_OK) {
-        (void) dsa_error(err, "out of memory");
-        dsa_step_destroy(st);
-        return NULL;
-    }
 
     return st;
 }
@@ -264,6 +254,13 @@ dsa_step_fingerprint(const dsa_step_t *st)
 }
 
 
+uint32_t
+dsa_step_rollouts(const dsa_step_t *st)
+{
+    return st->backend->rollouts;
+}
+
+
 const dsa_model_config_t *
 dsa_step_config(const dsa_step_t *st)
 {
@@ -397,8 +394,7 @@ dsa_step_collect(dsa_step_t *st, dsa_events_t *events,
 {
     int  failed;
 
-    events->n = 0;
-    events->n_samples = 0;
+    dsa_events_clear(events);
 
     (void) pthread_mutex_lock(&st->mutex);
 
@@ -416,15 +412,6 @@ dsa_step_collect(dsa_step_t *st, dsa_events_t *events,
     (void) pthread_mutex_unlock(&st->mutex);
 
     return failed ? DSA_ERROR : DSA_OK;
-}
-
-
-void
-dsa_events_free(dsa_events_t *events)
-{
-    free(events->event);
-    free(events->sample);
-    memset(events, 0, sizeof(dsa_events_t));
 }
 
 
@@ -679,8 +666,7 @@ dsa_step_publish(dsa_step_t *st)
 
     (void) pthread_mutex_unlock(&st->mutex);
 
-    st->out.n = 0;
-    st->out.n_samples = 0;
+    dsa_events_clear(&st->out);
 
     if (wake) {
         dsa_wake(st->wake);
@@ -719,6 +705,63 @@ dsa_step_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
     }
 
     return 0;
+}
+
+
+void
+dsa_step_rollout(void *owner, const dsa_sched_rollout_t *rollout)
+{
+    size_t          at;
+    uint32_t        i;
+    dsa_buf_t      *rows;
+    dsa_step_t     *st;
+    dsa_request_t  *r;
+
+    r = owner;
+    st = r->stepper;
+    rows = &st->out.rows;
+    at = rows->len;
+
+    if (rollout->experts != NULL) {
+        r->routed = dsa_rollout_step(rows, r->routed, rollout,
+                                     &st->backend->config);
+        dsa_step_rows(st, r, at, 0);
+    }
+
+    for (i = 0; i < rollout->n_samples; i++) {
+        at = rows->len;
+
+        dsa_rollout_sample(rows, rollout->position + i,
+                           rollout->samples[i].token, &rollout->draw[i],
+                           rollout->kept != NULL
+                           ? rollout->kept + (size_t) i * rollout->words
+                           : NULL, rollout->words);
+        dsa_step_rows(st, r, at, 1);
+    }
+}
+
+
+/* An event for the rows from offset at on. */
+
+static void
+dsa_step_rows(dsa_step_t *st, dsa_request_t *r, size_t at, uint32_t sampled)
+{
+    dsa_event_t  *event;
+
+    if (st->out.rows.len == at && !st->out.rows.failed) {
+        return;
+    }
+
+    event = dsa_events_add(&st->out, r, DSA_EVENT_ROWS, NULL);
+
+    if (event == NULL || st->out.rows.failed) {
+        st->no_memory = 1;
+        return;
+    }
+
+    event->token = sampled;
+    event->at = (uint32_t) at;
+    event->size = (uint32_t) (st->out.rows.len - at);
 }
 
 
@@ -789,108 +832,22 @@ dsa_step_dropped(void *owner)
 static void
 dsa_step_event(dsa_request_t *r, dsa_event_e kind, const dsa_sample_t *sample)
 {
-    uint32_t       logprobs;
-    dsa_step_t    *st;
-    dsa_event_t   *event;
-    dsa_events_t  *out;
+    dsa_step_t   *st;
+    dsa_event_t  *event;
 
     st = r->stepper;
-    out = &st->out;
-    logprobs = sample != NULL && r->logprobs;
+    event = dsa_events_add(&st->out, r, kind, r->logprobs ? sample : NULL);
 
-    if (dsa_events_reserve(out, 1, logprobs) != DSA_OK) {
+    if (event == NULL) {
         st->no_memory = 1;
         return;
     }
 
-    event = &out->event[out->n++];
-
-    event->request = r;
-    event->kind = kind;
-    event->token = sample != NULL ? sample->token : 0;
-    event->sample = out->n_samples;
-
-    if (logprobs) {
-        out->sample[out->n_samples++] = *sample;
+    if (sample != NULL) {
+        event->token = sample->token;
     }
 
     if (kind >= DSA_EVENT_DONE) {
         r->finished = 1;
     }
-}
-
-
-static void
-dsa_events_swap(dsa_events_t *a, dsa_events_t *b)
-{
-    dsa_events_t  t;
-
-    t = *a;
-    *a = *b;
-    *b = t;
-}
-
-
-static int
-dsa_events_append(dsa_events_t *e, const dsa_events_t *more)
-{
-    uint32_t      i;
-    dsa_event_t  *event;
-
-    if (dsa_events_reserve(e, more->n, more->n_samples) != DSA_OK) {
-        return DSA_ERROR;
-    }
-
-    event = e->event + e->n;
-    memcpy(event, more->event, more->n * sizeof(dsa_event_t));
-
-    for (i = 0; i < more->n; i++) {
-        event[i].sample += e->n_samples;
-    }
-
-    if (more->n_samples != 0) {
-        memcpy(e->sample + e->n_samples, more->sample,
-               more->n_samples * sizeof(dsa_sample_t));
-    }
-
-    e->n += more->n;
-    e->n_samples += more->n_samples;
-
-    return DSA_OK;
-}
-
-
-/* Room for so many more. */
-
-static int
-dsa_events_reserve(dsa_events_t *e, uint32_t n, uint32_t n_samples)
-{
-    void      *p;
-    uint32_t   size;
-
-    if (e->n + n > e->size) {
-        size = (e->n + n) * 2;
-        p = realloc(e->event, size * sizeof(dsa_event_t));
-
-        if (p == NULL) {
-            return DSA_ERROR;
-        }
-
-        e->event = p;
-        e->size = size;
-    }
-
-    if (e->n_samples + n_samples > e->samples_size) {
-        size = (e->n_samples + n_samples) * 2;
-        p = realloc(e->sample, size * sizeof(dsa_sample_t));
-
-        if (p == NULL) {
-            return DSA_ERROR;
-        }
-
-        e->sample = p;
-        e->samples_size = size;
-    }
-
-    return DSA_OK;
 }

@@ -9,7 +9,7 @@
 
 
 #include "engine/backend.h"
-#include "engine/service/request.h"
+#include "engine/service/events.h"
 #include "engine/service/vitals.h"
 
 
@@ -28,33 +28,6 @@
 
 
 typedef struct dsa_step_s  dsa_step_t;
-
-
-typedef enum {
-    DSA_EVENT_ADDED = 1,            /* the request waits in the scheduler */
-    DSA_EVENT_TOKEN,
-    DSA_EVENT_DONE,                 /* this and the next ones are the last */
-    DSA_EVENT_REJECTED,             /* event of a request */
-    DSA_EVENT_DROPPED               /* for a request of another tenant */
-} dsa_event_e;
-
-
-typedef struct {
-    dsa_request_t      *request;
-    uint32_t            kind;
-    uint32_t            token;
-    uint32_t            sample;     /* of events.sample, with logprobs */
-} dsa_event_t;
-
-
-typedef struct {
-    dsa_event_t        *event;
-    dsa_sample_t       *sample;     /* only of requests with logprobs */
-    uint32_t            n;
-    uint32_t            size;
-    uint32_t            n_samples;
-    uint32_t            samples_size;
-} dsa_events_t;
 
 
 /* Opens the backend in the step thread and calls dsa_step_attach(). */
@@ -94,10 +67,17 @@ uint32_t dsa_step_ranks(const dsa_step_t *st);
 uint32_t dsa_step_pages(const dsa_step_t *st);      /* of each rank */
 uint64_t dsa_step_page_bytes(const dsa_step_t *st); /* 0: not known */
 const char *dsa_step_fingerprint(const dsa_step_t *st);
+uint32_t dsa_step_rollouts(const dsa_step_t *st);   /* see dsa_backend_t */
 const dsa_model_config_t *dsa_step_config(const dsa_step_t *st);
 
 /* Hands over a request until its last event is collected. */
 void dsa_step_add(dsa_step_t *st, dsa_request_t *r);
+
+/*
+ * The rollout callback of a request with rows, of which owner is one.  The
+ * scheduler calls it in the step thread.
+ */
+void dsa_step_rollout(void *owner, const dsa_sched_rollout_t *rollout);
 
 /* The request gets its last event after the step that runs, if any. */
 void dsa_step_cancel(dsa_step_t *st, dsa_request_t *r,
@@ -123,7 +103,6 @@ void dsa_step_forget(dsa_step_t *st, dsa_request_t *r);
  */
 int dsa_step_collect(dsa_step_t *st, dsa_events_t *events,
     dsa_sched_stats_t *stats);
-void dsa_events_free(dsa_events_t *events);
 
 /*
  * What the thread does in a turn, for tests without the thread: the waiting

@@ -14,7 +14,11 @@
 
 
 #define DSA_SUBMIT_FLAGS  (DSA_LINK_LOGPROBS|DSA_LINK_IGNORE_EOS              \
-                           |DSA_LINK_PRIVATE|DSA_LINK_THINKING)
+                           |DSA_LINK_PRIVATE|DSA_LINK_THINKING                \
+                           |DSA_LINK_SAMPLES|DSA_SUBMIT_ROWS)
+
+/* only together with DSA_LINK_SAMPLES */
+#define DSA_SUBMIT_ROWS   (DSA_LINK_KEPT|DSA_LINK_EXPERTS|DSA_LINK_PROMPT)
 
 #define DSA_SUBMIT_NAME   100           /* bytes of a name in an error */
 #define DSA_MAX_PENALTY   2
@@ -183,6 +187,13 @@ dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
         return dsa_error(err, "thinking_budget is %u, but flag 0x%x is not "
                          "set; expected 0 for an answer without reasoning",
                          h->thinking_budget, DSA_LINK_THINKING);
+    }
+
+    if ((h->flags & DSA_SUBMIT_ROWS) != 0
+        && (h->flags & DSA_LINK_SAMPLES) == 0)
+    {
+        return dsa_error(err, "flags 0x%x are set without 0x%x",
+                         h->flags & DSA_SUBMIT_ROWS, DSA_LINK_SAMPLES);
     }
 
     if (h->top_logprobs > DSA_LINK_MAX_TOP) {
