@@ -114,11 +114,12 @@ void dsa_matcher_free(dsa_matcher_t *m);            /* NULL is allowed */
 int dsa_matcher_accept(dsa_matcher_t *m, uint32_t id);
 
 /*
- * 1: dsa_matcher_mask() takes microseconds; 0: it takes up to 10 ms, because
- * the mask is not in the cache.  dsa_matcher_warm() makes that mask, so that a
- * thread without other work can call it; matchers in other threads go on.
+ * 1: dsa_matcher_mask() takes microseconds, because the mask is in the cache,
+ * or was made by this call, which takes at most about 20 us.  0: it takes up to
+ * 10 ms.  dsa_matcher_warm() makes the mask for it, in a thread that has the
+ * time; matchers in other threads go on meanwhile.
  */
-int dsa_matcher_ready(const dsa_matcher_t *m);
+int dsa_matcher_ready(dsa_matcher_t *m);
 void dsa_matcher_warm(dsa_matcher_t *m);
 
 /*

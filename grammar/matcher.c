@@ -223,7 +223,7 @@ dsa_matcher_mask(dsa_matcher_t *m, uint32_t *mask, uint32_t words)
 
 
 int
-dsa_matcher_ready(const dsa_matcher_t *m)
+dsa_matcher_ready(dsa_matcher_t *m)
 {
     int                        ready;
     const dsa_matcher_step_t  *step;
@@ -235,7 +235,7 @@ dsa_matcher_ready(const dsa_matcher_t *m)
     }
 
     dsa_states_lock(m->shared->states);
-    ready = dsa_states_has_mask(m->shared->states, step->value);
+    ready = dsa_states_quick(m->shared->states, step->value);
     dsa_states_unlock(m->shared->states);
 
     return ready;

@@ -16,6 +16,7 @@
 #define DSA_STATES_HASH     (4 * DSA_STATES_MAX)
 #define DSA_STATES_PAUSE    2048        /* steps and configurations of a walk
                                            until the lock is released */
+#define DSA_STATES_QUICK    512         /* of a quick walk, at most */
 
 
 typedef struct {
@@ -71,16 +72,15 @@ static dsa_state_t *dsa_states_new(dsa_states_t *s, uint32_t hash);
 static void dsa_states_drop(dsa_states_t *s);
 static void dsa_states_rehash(dsa_states_t *s);
 static int dsa_states_crowded(const dsa_states_t *s);
-static uint32_t *dsa_states_walk(dsa_states_t *s, uint32_t state,
+static int dsa_states_make(dsa_states_t *s, uint32_t state, int quick);
+static uint32_t *dsa_states_walk(dsa_states_t *s, uint32_t state, int quick,
     uint32_t *any);
-static uint32_t dsa_states_trie(dsa_states_t *s, uint32_t *path,
-    uint32_t *mask);
+static int dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask,
+    int quick, uint32_t *any);
 static void dsa_states_pause(dsa_states_t *s, const uint32_t *path,
     uint32_t n);
 static uint32_t dsa_states_controls(dsa_states_t *s, uint32_t state,
     uint32_t *mask);
-static void dsa_states_keep(dsa_states_t *s, uint32_t state, uint32_t *mask,
-    uint32_t any);
 static void dsa_states_use(dsa_states_t *s, uint32_t state);
 static void dsa_states_unlink(dsa_states_t *s, uint32_t state);
 static void dsa_states_state_free(dsa_states_t *s, uint32_t state);
@@ -214,39 +214,69 @@ dsa_states_complete(const dsa_states_t *s, uint32_t state)
 
 
 int
-dsa_states_has_mask(const dsa_states_t *s, uint32_t state)
+dsa_states_quick(dsa_states_t *s, uint32_t state)
 {
-    return s->state[state]->mask != NULL;
+    return dsa_states_make(s, state, 1) == DSA_OK;
 }
 
 
 const uint32_t *
 dsa_states_mask(dsa_states_t *s, uint32_t state, int *empty)
 {
-    uint32_t      any, *mask;
+    if (dsa_states_make(s, state, 0) != DSA_OK) {
+        return NULL;
+    }
+
+    dsa_states_unlink(s, state);
+    dsa_states_use(s, state);
+
+    *empty = (int) s->state[state]->empty;
+
+    return s->state[state]->mask;
+}
+
+
+/* DSA_ERROR: no memory, or it would take longer than a quick walk. */
+
+static int
+dsa_states_make(dsa_states_t *s, uint32_t state, int quick)
+{
+    uint32_t      any, oldest, *mask;
     dsa_state_t  *st;
 
     st = s->state[state];
 
     assert(st->refs != 0);
 
-    if (st->mask == NULL) {
-        mask = dsa_states_walk(s, state, &any);
-
-        if (mask == NULL) {
-            return NULL;
-        }
-
-        dsa_states_keep(s, state, mask, any);
-
-    } else {
-        dsa_states_unlink(s, state);
+    if (st->mask != NULL) {
+        return DSA_OK;
     }
 
-    dsa_states_use(s, state);
-    *empty = (int) st->empty;
+    mask = dsa_states_walk(s, state, quick, &any);
 
-    return st->mask;
+    if (mask == NULL) {
+        return DSA_ERROR;
+    }
+
+    /* another thread may have made it while this one paused */
+
+    if (st->mask != NULL) {
+        free(mask);
+        return DSA_OK;
+    }
+
+    if (s->n_masks == s->max_masks) {
+        oldest = s->oldest;
+        dsa_states_unlink(s, oldest);
+        free(s->state[oldest]->mask);
+        s->state[oldest]->mask = NULL;
+    }
+
+    st->mask = mask;
+    st->empty = !any;
+    dsa_states_use(s, state);
+
+    return DSA_OK;
 }
 
 
@@ -266,42 +296,15 @@ dsa_states_release(dsa_states_t *s, uint32_t state)
 }
 
 
-/* The state has the mask now, but is not in the list of masks. */
-
-static void
-dsa_states_keep(dsa_states_t *s, uint32_t state, uint32_t *mask, uint32_t any)
-{
-    uint32_t      oldest;
-    dsa_state_t  *st;
-
-    st = s->state[state];
-
-    if (st->mask != NULL) {
-
-        /* another thread has made it while this one paused */
-
-        dsa_states_unlink(s, state);
-        free(mask);
-        return;
-    }
-
-    if (s->n_masks == s->max_masks) {
-        oldest = s->oldest;
-        dsa_states_unlink(s, oldest);
-        free(s->state[oldest]->mask);
-        s->state[oldest]->mask = NULL;
-    }
-
-    st->mask = mask;
-    st->empty = !any;
-}
-
-
-/* The mask of the state's tokens; *any is 1 if it has a bit.  NULL: no memory. */
+/*
+ * The mask of the state's tokens; *any is 1 if it has a bit.  NULL: no memory,
+ * or it would take longer than a quick walk.
+ */
 
 static uint32_t *
-dsa_states_walk(dsa_states_t *s, uint32_t state, uint32_t *any)
+dsa_states_walk(dsa_states_t *s, uint32_t state, int quick, uint32_t *any)
 {
+    int        rc;
     uint32_t  *mask, *path;
 
     mask = calloc((size_t) s->words + 1, sizeof(uint32_t));
@@ -314,11 +317,15 @@ dsa_states_walk(dsa_states_t *s, uint32_t state, uint32_t *any)
     }
 
     path[0] = state;
-
-    *any = dsa_states_trie(s, path, mask);
-    *any |= dsa_states_controls(s, state, mask);
-
+    rc = dsa_states_trie(s, path, mask, quick, any);
     free(path);
+
+    if (rc != DSA_OK) {
+        free(mask);
+        return NULL;
+    }
+
+    *any |= dsa_states_controls(s, state, mask);
 
     return mask;
 }
@@ -327,18 +334,22 @@ dsa_states_walk(dsa_states_t *s, uint32_t state, uint32_t *any)
 /*
  * Walks the trie: a token is permitted when a state is behind its bytes.  The
  * work is bounded, because an ambiguous grammar has another state behind almost
- * every node of the trie, and large ones.  path[0] is the state.
+ * every node of the trie, and large ones.  path[0] is the state.  DSA_ERROR: a
+ * quick walk would take too long.
  */
 
-static uint32_t
-dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask)
+static int
+dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask, int quick,
+    uint32_t *any)
 {
-    uint32_t                 i, k, top, next, any, steps;
+    int                      rc;
+    uint32_t                 i, k, top, next, steps;
     uint64_t                 work, before;
     const dsa_vocabulary_t  *v;
 
     v = s->v;
-    any = 0;
+    rc = DSA_OK;
+    *any = 0;
     top = 0;
     work = 0;
     steps = 0;
@@ -352,6 +363,11 @@ dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask)
         } else if (work > DSA_STATES_WORK) {
             i = v->skip[top];
             continue;
+        }
+
+        if (quick && steps >= DSA_STATES_QUICK) {
+            rc = DSA_ERROR;
+            break;
         }
 
         if (steps >= DSA_STATES_PAUSE) {
@@ -378,7 +394,7 @@ dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask)
 
         for (k = v->first[i]; k < v->first[i + 1]; k++) {
             mask[v->ids[k] / 32] |= 1U << v->ids[k] % 32;
-            any = 1;
+            *any = 1;
         }
 
         i++;
@@ -386,7 +402,7 @@ dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask)
 
     s->n_path = 0;
 
-    return any;
+    return rc;
 }
 
 

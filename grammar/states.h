@@ -61,8 +61,11 @@ uint32_t dsa_states_token(dsa_states_t *s, uint32_t state, uint32_t id);
 /* 1: the answer may end in this state. */
 int dsa_states_complete(const dsa_states_t *s, uint32_t state);
 
-/* 1: dsa_states_mask() need not make the mask. */
-int dsa_states_has_mask(const dsa_states_t *s, uint32_t state);
+/*
+ * 1: the mask is there, or was made within about 20 us, which suffices where a
+ * few tokens are permitted.
+ */
+int dsa_states_quick(dsa_states_t *s, uint32_t state);
 
 /*
  * The tokens that may follow a state that is retained, without those that end

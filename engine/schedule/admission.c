@@ -219,6 +219,7 @@ dsa_sched_sequence(dsa_sched_t *s, const dsa_sched_request_t *r)
     seq->mask_at = r->mask_at;
     seq->rollout = r->rollout;
     seq->reports = r->reports;
+    seq->ready = r->ready;
     seq->owner = r->owner;
     seq->submit_us = dsa_sched_now(s);
 

@@ -45,6 +45,12 @@ typedef uint32_t (*dsa_sched_draft_pt)(void *owner, const uint32_t *tokens,
 typedef int (*dsa_sched_mask_pt)(void *owner, const uint32_t *drafts,
     uint32_t n_drafts, uint32_t *mask, uint32_t words);
 
+/*
+ * 1 if mask can set the masks of the next step at once.  0: a decode step has
+ * no entry for the sequence; call dsa_sched_poll() when it has become ready.
+ */
+typedef int (*dsa_sched_ready_pt)(void *owner);
+
 
 /*
  * What a step reports of a sequence for the trainer of a policy: the experts of
@@ -113,6 +119,7 @@ typedef struct {
                                            for every step */
     dsa_sched_rollout_pt  rollout;      /* NULL: nothing is reported */
     uint32_t            reports;        /* DSA_REPORT_ bits */
+    dsa_sched_ready_pt  ready;          /* NULL: mask is always ready */
     void               *owner;          /* argument of all callbacks */
 } dsa_sched_request_t;
 

@@ -292,6 +292,8 @@ dsa_sched_busy(const dsa_sched_t *s)
 int
 dsa_sched_poll(dsa_sched_t *s, dsa_err_t *err)
 {
+    s->stuck = 0;
+
     if (s->tiers == NULL) {
         return DSA_OK;
     }
@@ -302,7 +304,6 @@ dsa_sched_poll(dsa_sched_t *s, dsa_err_t *err)
 
     dsa_sched_probes(s);
     dsa_sched_loads(s);
-    s->stuck = 0;
 
     return DSA_OK;
 }

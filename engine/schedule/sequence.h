@@ -108,6 +108,7 @@ struct dsa_seq_s {
     dsa_sched_draft_pt  draft;
     dsa_sched_mask_pt   mask;
     uint32_t            mask_at;        /* as in dsa_sched_request_t */
+    dsa_sched_ready_pt  ready;
     uint32_t            needs_last;     /* 1: each step needs the last sample,
                                            because penalties, drafts and masks
                                            are functions of it */

@@ -89,6 +89,9 @@ struct dsa_sched_s {
     uint32_t            in_flight;      /* steps */
     uint64_t            end_us;         /* of the last step that ended */
 
+    uint32_t            n_unready;      /* sequences that the step which is
+                                           being made leaves out, because their
+                                           masks are not ready */
     uint32_t            stuck;          /* 1: nothing can be done before the
                                            next dsa_sched_poll(), addition or
                                            cancellation */

@@ -58,12 +58,12 @@ dsa_sched_step(dsa_sched_t *s, dsa_err_t *err)
         }
     }
 
-    if (s->tiers == NULL) {
-        return DSA_OK;
-    }
-
     if (s->in_flight == 0 && s->next->n_batch == 0) {
         return dsa_sched_idle(s, err);
+    }
+
+    if (s->tiers == NULL) {
+        return DSA_OK;
     }
 
     /* pages that are free now are saved before the next step allocates them */
@@ -74,12 +74,18 @@ dsa_sched_step(dsa_sched_t *s, dsa_err_t *err)
 
 /*
  * There was nothing to compute.  If a page moves, it may be what a sequence
- * waits for; otherwise only Redis, or another request, can change anything.
+ * waits for; otherwise only Redis, a mask that becomes ready, or another
+ * request can change anything.
  */
 
 static int
 dsa_sched_idle(dsa_sched_t *s, dsa_err_t *err)
 {
+    if (s->tiers == NULL) {
+        s->stuck = s->n_unready != 0;
+        return DSA_OK;
+    }
+
     if (dsa_tiers_moving(s->tiers) != 0) {
         if (dsa_tiers_poll(s->tiers, 1, err) != DSA_OK) {
             return DSA_ERROR;
@@ -94,8 +100,8 @@ dsa_sched_idle(dsa_sched_t *s, dsa_err_t *err)
 
     dsa_sched_loads(s);
 
-    s->stuck = s->n_loading == s->n_live
-               && (s->n_loading != 0 || dsa_tiers_probing(s->tiers) != 0);
+    s->stuck = s->n_loading + s->n_unready == s->n_live
+               && (s->n_live != 0 || dsa_tiers_probing(s->tiers) != 0);
 
     return DSA_OK;
 }
@@ -238,11 +244,18 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget, dsa_err_t *err)
         left[i] = s->rank[i].n_live;
     }
 
+    s->n_unready = 0;
+
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
         left[seq->rank]--;
 
         if (!dsa_sched_goes_on(seq)) {
+            continue;
+        }
+
+        if (seq->ready != NULL && !seq->ready(seq->owner)) {
+            s->n_unready++;
             continue;
         }
 

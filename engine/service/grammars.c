@@ -5,7 +5,6 @@
 
 
 #include <assert.h>
-#include <malloc.h>
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/service/grammars.h"
+#include "engine/service/mask_thread.h"
 
 
 #define DSA_GRAMMARS_DIGEST  32
@@ -43,6 +43,8 @@ struct dsa_grammars_s {
     pthread_mutex_t         mutex;          /* for entries and their uses */
     dsa_grammars_entry_t   *first;          /* used last */
     uint32_t                n;              /* in the list */
+
+    dsa_mask_thread_t       masks;
 };
 
 
@@ -50,6 +52,8 @@ struct dsa_constraint_s {
     dsa_grammars_t         *grammars;
     dsa_grammars_entry_t   *entry;
     dsa_matcher_t          *matcher;
+    dsa_mask_job_t          job;
+    uint32_t                pushed;         /* the job, for the next token */
     dsa_constraint_stats_t  stats;
 };
 
@@ -66,6 +70,9 @@ static void dsa_grammars_insert(dsa_grammars_t *g,
 static void dsa_grammars_release(dsa_grammars_t *g,
     dsa_grammars_entry_t *entry);
 static int dsa_grammars_no_memory(dsa_grammar_error_t *error);
+static void dsa_constraint_release(void *data);
+static void dsa_constraint_own(dsa_constraint_t *c);
+static void dsa_constraint_time(dsa_constraint_t *c, uint64_t start);
 
 
 dsa_grammars_t *
@@ -85,8 +92,26 @@ dsa_grammars_create(const dsa_tokenizer_t *t, uint32_t size, uint32_t eos)
 
     (void) pthread_mutex_init(&g->making, NULL);
     (void) pthread_mutex_init(&g->mutex, NULL);
+    dsa_mask_thread_init(&g->masks);
 
     return g;
+}
+
+
+int
+dsa_grammars_start(dsa_grammars_t *g, void (*wake)(void *data), void *data,
+    dsa_err_t *err)
+{
+    return dsa_mask_thread_start(&g->masks, wake, data, err);
+}
+
+
+void
+dsa_grammars_stop(dsa_grammars_t *g)
+{
+    if (g != NULL) {
+        dsa_mask_thread_stop(&g->masks);
+    }
 }
 
 
@@ -108,6 +133,7 @@ dsa_grammars_destroy(dsa_grammars_t *g)
         dsa_grammars_release(g, entry);
     }
 
+    dsa_mask_thread_destroy(&g->masks);
     dsa_vocabulary_free(g->vocabulary);
     (void) pthread_mutex_destroy(&g->mutex);
     (void) pthread_mutex_destroy(&g->making);
@@ -148,13 +174,10 @@ dsa_grammars_vocabulary(dsa_grammars_t *g)
 static dsa_vocabulary_t *
 dsa_grammars_make(const dsa_grammars_t *g)
 {
-    size_t             bytes;
     uint64_t           start;
-    struct mallinfo2   before, after;
     dsa_vocabulary_t  *v;
 
     start = dsa_clock_us();
-    before = mallinfo2();
     v = dsa_vocabulary_create(g->size);
 
     if (v == NULL || dsa_grammars_add(g, v) != DSA_OK
@@ -165,13 +188,9 @@ dsa_grammars_make(const dsa_grammars_t *g)
         return NULL;
     }
 
-    after = mallinfo2();
-    bytes = after.uordblks + after.hblkhd - before.uordblks - before.hblkhd;
-
-    dsa_log_debug("made the vocabulary for constrained answers of "
-            "%u tokens in %u ms, about %u MB", dsa_tokenizer_size(g->tokenizer),
-            (unsigned) ((dsa_clock_us() - start) / 1000),
-            (unsigned) (bytes / 1000000));
+    dsa_log_debug("made the vocabulary for constrained answers of %u tokens "
+                  "in %u ms", dsa_tokenizer_size(g->tokenizer),
+                  (unsigned) ((dsa_clock_us() - start) / 1000));
 
     return v;
 }
@@ -238,6 +257,10 @@ dsa_constraint_create(dsa_constraint_t **out, dsa_grammars_t *g,
         return dsa_grammars_no_memory(error);
     }
 
+    c->job.matcher = c->matcher;
+    c->job.free = dsa_constraint_release;
+    c->job.owner = c;
+
     *out = c;
 
     return DSA_OK;
@@ -247,9 +270,16 @@ dsa_constraint_create(dsa_constraint_t **out, dsa_grammars_t *g,
 void
 dsa_constraint_free(dsa_constraint_t *c)
 {
-    if (c == NULL) {
-        return;
+    if (c != NULL && dsa_mask_thread_drop(&c->grammars->masks, &c->job)) {
+        dsa_constraint_release(c);
     }
+}
+
+
+static void
+dsa_constraint_release(void *data)
+{
+    dsa_constraint_t  *c = data;
 
     dsa_matcher_free(c->matcher);
     dsa_grammars_release(c->grammars, c->entry);
@@ -398,7 +428,58 @@ dsa_grammars_no_memory(dsa_grammar_error_t *error)
 int
 dsa_constraint_accept(dsa_constraint_t *c, uint32_t id)
 {
+    dsa_constraint_own(c);
+    c->pushed = 0;
+
     return dsa_matcher_accept(c->matcher, id);
+}
+
+
+void
+dsa_constraint_warm(dsa_constraint_t *c)
+{
+    dsa_matcher_warm(c->matcher);
+}
+
+
+int
+dsa_constraint_ready(dsa_constraint_t *c)
+{
+    int       ready;
+    uint64_t  start;
+
+    if (c->pushed) {
+        return dsa_mask_thread_done(&c->grammars->masks, &c->job);
+    }
+
+    if (!c->grammars->masks.running) {
+        return 1;
+    }
+
+    start = dsa_clock_us();
+    ready = dsa_matcher_ready(c->matcher);
+    dsa_constraint_time(c, start);
+
+    if (ready) {
+        return 1;
+    }
+
+    c->pushed = 1;
+    c->stats.cold++;
+    dsa_mask_thread_push(&c->grammars->masks, &c->job);
+
+    return 0;
+}
+
+
+/* From now on, the thread for masks does not use the matcher. */
+
+static void
+dsa_constraint_own(dsa_constraint_t *c)
+{
+    if (c->pushed) {
+        dsa_mask_thread_cancel(&c->grammars->masks, &c->job);
+    }
 }
 
 
@@ -406,11 +487,12 @@ void
 dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
     uint32_t n_drafts, uint32_t *mask, uint32_t words)
 {
-    uint32_t  i, us;
+    uint32_t  i;
     uint64_t  start;
 
     start = dsa_clock_us();
 
+    dsa_constraint_own(c);
     dsa_matcher_mask(c->matcher, mask, words);
 
     for (i = 0; i < n_drafts; i++) {
@@ -427,9 +509,18 @@ dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
 
     dsa_matcher_rollback(c->matcher, i);
 
+    c->stats.n++;
+    dsa_constraint_time(c, start);
+}
+
+
+static void
+dsa_constraint_time(dsa_constraint_t *c, uint64_t start)
+{
+    uint32_t  us;
+
     us = (uint32_t) (dsa_clock_us() - start);
 
-    c->stats.n++;
     c->stats.total_us += us;
     c->stats.most_us = us > c->stats.most_us ? us : c->stats.most_us;
 }

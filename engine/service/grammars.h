@@ -15,8 +15,10 @@
 /*
  * The grammars of a replica: the tokenizer's vocabulary as a trie, and the
  * grammars that were used last, found by the SHA-256 of their specs.  Tokenizer
- * threads compile, so that neither the step thread nor the I/O thread waits.
- * All functions may be called from any thread.
+ * threads compile, and a thread for masks makes those that are not in the cache
+ * of their grammar, so that neither the step thread nor the I/O thread waits.
+ * All functions may be called from any thread; a constraint is used by one
+ * thread at a time.
  */
 
 #define DSA_GRAMMARS_MOST   64          /* that are kept */
@@ -33,7 +35,18 @@ typedef struct dsa_constraint_s  dsa_constraint_t;
 dsa_grammars_t *dsa_grammars_create(const dsa_tokenizer_t *t, uint32_t size,
     uint32_t eos);
 
-/* All constraints are freed; NULL is allowed. */
+/*
+ * Starts the thread for masks, which calls wake with data when a constraint has
+ * become ready.  Without it, dsa_constraint_mask() makes all masks, and tests
+ * do so.  DSA_ERROR with err.
+ */
+int dsa_grammars_start(dsa_grammars_t *g, void (*wake)(void *data), void *data,
+    dsa_err_t *err);
+
+/* Ends the thread; NULL is allowed. */
+void dsa_grammars_stop(dsa_grammars_t *g);
+
+/* All constraints are freed, and the thread is stopped; NULL is allowed. */
 void dsa_grammars_destroy(dsa_grammars_t *g);
 
 /*
@@ -56,16 +69,26 @@ void dsa_constraint_free(dsa_constraint_t *c);      /* NULL is allowed */
  */
 int dsa_constraint_accept(dsa_constraint_t *c, uint32_t id);
 
+/* Makes the mask of the next token in the calling thread. */
+void dsa_constraint_warm(dsa_constraint_t *c);
+
+/*
+ * 1 if the mask of the next token is in the cache, or was made at once.  0: the
+ * thread for masks makes it; dsa_constraint_mask() would wait for it.
+ */
+int dsa_constraint_ready(dsa_constraint_t *c);
+
 /* Sets the masks of a step, as dsa_sched_mask_pt has them. */
 void dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
     uint32_t n_drafts, uint32_t *mask, uint32_t words);
 
-/* Time that the masks of this answer took so far. */
+/* Time that the masks of this answer took in its callers' thread so far. */
 
 typedef struct {
     uint32_t    n;                      /* steps */
     uint64_t    total_us;
-    uint32_t    most_us;                /* of one step */
+    uint32_t    most_us;                /* of one call */
+    uint32_t    cold;                   /* masks that the thread made */
 } dsa_constraint_stats_t;
 
 dsa_constraint_stats_t dsa_constraint_stats(const dsa_constraint_t *c);

@@ -42,6 +42,7 @@ static int dsa_prepare_think_end(const dsa_service_t *service,
     dsa_request_t *r, const char *what, uint32_t *id);
 static int dsa_prepare_mask(void *owner, const uint32_t *drafts,
     uint32_t n_drafts, uint32_t *mask, uint32_t words);
+static int dsa_prepare_ready(void *owner);
 static int dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit);
 static void dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
@@ -86,6 +87,12 @@ dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
         && dsa_prepare_rollout(service, r, &submit, &tokens) == DSA_OK
         && dsa_prepare_resume(service, r, &submit, &tokens) == DSA_OK)
     {
+        /* the first mask is made here, so that no step waits for it */
+
+        if (r->constraint != NULL) {
+            dsa_constraint_warm(r->constraint);
+        }
+
         dsa_prepare_sched(r, &submit, &tokens);
     }
 
@@ -411,6 +418,15 @@ dsa_prepare_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
 
 
 static int
+dsa_prepare_ready(void *owner)
+{
+    dsa_request_t  *r = owner;
+
+    return dsa_constraint_ready(r->constraint);
+}
+
+
+static int
 dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit)
 {
@@ -473,6 +489,7 @@ dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     sched->mask = r->constraint != NULL || r->budget.most != 0
                   ? dsa_prepare_mask : NULL;
     sched->mask_at = r->constraint == NULL ? r->budget.most : 0;
+    sched->ready = r->constraint != NULL ? dsa_prepare_ready : NULL;
     sched->owner = r;
 
     memcpy(sched->tenant, head->tenant, sizeof(sched->tenant));

@@ -246,6 +246,12 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
         return dsa_error(err, "out of memory");
     }
 
+    if (dsa_grammars_start(s->grammars, dsa_step_nudge, r->step, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
     r->pool = dsa_pool_create(s, r->wake, err);
 
     return r->pool != NULL ? dsa_pool_start(r->pool, err) : DSA_ERROR;
@@ -351,6 +357,8 @@ dsa_replica_close(dsa_replica_t *r)
     if (r->step != NULL) {
         dsa_step_stop(r->step);
     }
+
+    dsa_grammars_stop(r->service.grammars);
 
     if (r->io.poller.epoll != -1) {
         dsa_io_close(&r->io);

@@ -54,6 +54,7 @@ typedef struct {
     uint32_t            n_resume;       /* of prompt */
     dsa_sched_draft_pt  draft;
     dsa_sched_mask_pt   mask;
+    dsa_sched_ready_pt  ready;
 } client_t;
 
 
@@ -165,6 +166,7 @@ submit(engine_t *e, client_t *c, uint8_t tenant)
     r.n_resume = c->n_resume;
     r.draft = c->draft;
     r.mask = c->mask;
+    r.ready = c->ready;
     r.sampling.temperature = c->temperature;
     r.sampling.presence_penalty = c->presence_penalty;
     r.sampling.seed = c->seed;
@@ -281,7 +283,7 @@ setup(void **state)
 }
 
 
-static void
+static inline void
 test_together(void **state)
 {
     uint32_t           i;
@@ -309,7 +311,7 @@ test_together(void **state)
 }
 
 
-static void
+static inline void
 test_preempted(void **state)
 {
     uint32_t           i;
@@ -337,7 +339,7 @@ test_preempted(void **state)
 }
 
 
-static void
+static inline void
 test_prefix(void **state)
 {
     uint32_t  i;
