@@ -17,6 +17,7 @@
 
 #define DSA_FORMAT_NAME   64            /* bytes of a schema's name */
 #define DSA_FORMAT_TYPES  "`text`, `json_object` or `json_schema`"
+#define DSA_FORMAT_TOOLS  "tools["      /* begins the path of a tool */
 #define DSA_FORMAT_CHOICES                                                    \
     "`none`, `auto`, `required` or {\"type\": \"function\", "                 \
     "\"function\": {\"name\": ...}}"
@@ -32,16 +33,17 @@ static int dsa_format_any_strict(const dsa_json_t *tools);
 static int dsa_format_is_strict(const dsa_json_t *tool);
 static int dsa_format_check(const dsa_chat_t *chat, dsa_refusal_t *refusal,
     int calls);
-static int dsa_format_write_schema(dsa_json_writer_t *w,
+static int dsa_format_make(dsa_str_t *spec, const dsa_chat_t *chat,
+    const dsa_format_t *format, const dsa_json_t *schema, dsa_arena_t *arena);
+static int dsa_format_write_text(dsa_json_writer_t *w,
     const dsa_json_t *schema);
 static int dsa_format_write_tools(dsa_json_writer_t *w,
-    const dsa_chat_t *chat);
+    const dsa_chat_t *chat, const dsa_format_t *format,
+    const dsa_json_t *schema);
 static int dsa_format_write_tool(dsa_json_writer_t *w,
     const dsa_json_t *tool);
 static int dsa_format_write(dsa_json_writer_t *w, const dsa_json_t *v);
-
-
-const dsa_str_t  dsa_format_object = dsa_string("{\"type\":\"json_object\"}");
+static int dsa_format_of_tool(const char *path);
 
 
 int
@@ -295,12 +297,11 @@ int
 dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
     dsa_arena_t *arena, dsa_refusal_t *refusal)
 {
-    int                 rc, forced, calls;
-    dsa_buf_t           b;
-    dsa_json_writer_t   w;
+    int  rc, json, forced, calls;
 
     memset(format, 0, sizeof(dsa_format_t));
-    memset(&b, 0, sizeof(dsa_buf_t));
+
+    json = chat->schema != NULL || chat->json_object;
 
     forced = chat->tool_choice == DSA_TOOL_CHOICE_REQUIRED
              || chat->tool_choice == DSA_TOOL_CHOICE_NAMED;
@@ -308,48 +309,30 @@ dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
     calls = forced
             || (chat->tool_choice == DSA_TOOL_CHOICE_AUTO
                 && chat->tools != NULL
-                && (chat->one_call || dsa_format_any_strict(chat->tools)));
+                && (json || chat->one_call
+                    || dsa_format_any_strict(chat->tools)));
+
+    if (!json && !calls) {
+        return DSA_OK;
+    }
 
     if (dsa_format_check(chat, refusal, calls) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    dsa_json_writer(&w, &b);
-    rc = DSA_OK;
+    format->tools = calls;
+    format->schema = chat->schema != NULL && !forced;
+    format->either = json && calls && !forced;
+    format->first_tool = chat->tool_choice == DSA_TOOL_CHOICE_NAMED
+                         ? chat->tool : 0;
 
-    if (calls) {
-        format->tools = 1;
-        format->first_tool = chat->tool_choice == DSA_TOOL_CHOICE_NAMED
-                             ? chat->tool : 0;
-        rc = dsa_format_write_tools(&w, chat);
+    rc = dsa_format_make(&format->spec, chat, format, chat->schema, arena);
 
-    } else if (chat->tool_choice != DSA_TOOL_CHOICE_NONE) {
-
-        /* json_object, but the model may also call a tool */
-
-        return DSA_OK;
-
-    } else if (chat->schema != NULL) {
-        format->optional = !chat->json_strict;
-        rc = dsa_format_write_schema(&w, chat->schema);
-
-    } else if (chat->json_object) {
-        format->spec = dsa_format_object;
-        return DSA_OK;
-
-    } else {
-        return DSA_OK;
+    if (rc == DSA_OK && format->schema && !chat->json_strict) {
+        rc = dsa_format_make(&format->fallback, chat, format, NULL, arena);
     }
 
-    if (rc == DSA_OK && !b.failed) {
-        format->spec = dsa_str(dsa_arena_dup(arena, dsa_str(b.data, b.len)),
-                               b.len);
-    }
-
-    dsa_buf_free(&b);
-
-    return format->spec.data != NULL ? DSA_OK
-                                     : dsa_refuse_memory(refusal, arena);
+    return rc == DSA_OK ? DSA_OK : dsa_refuse_memory(refusal, arena);
 }
 
 
@@ -358,25 +341,9 @@ dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
 static int
 dsa_format_check(const dsa_chat_t *chat, dsa_refusal_t *refusal, int calls)
 {
-    int       json;
     dsa_at_t  at = { NULL, "response_format", 0 };
     dsa_at_t  choice = { NULL, "tool_choice", 0 };
     dsa_at_t  ignore = { NULL, "ignore_eos", 0 };
-
-    json = chat->schema != NULL || chat->json_object;
-
-    if (!calls && !json) {
-        return DSA_OK;
-    }
-
-    if (chat->tool_choice == DSA_TOOL_CHOICE_AUTO && json
-        && (calls || chat->schema != NULL))
-    {
-        return dsa_refuse_at(refusal, &at, "an answer that follows a schema "
-                             "cannot be combined with tools that the model "
-                             "may call; expected tool_choice `none`, "
-                             "`required` or a named function");
-    }
 
     if (chat->ignore_eos) {
         return dsa_refuse_at(refusal, &ignore, "the end of an answer with a "
@@ -422,16 +389,49 @@ dsa_format_is_strict(const dsa_json_t *tool)
 }
 
 
+/* The spec; schema: of a text, NULL: any JSON object. */
+
 static int
-dsa_format_write_schema(dsa_json_writer_t *w, const dsa_json_t *schema)
+dsa_format_make(dsa_str_t *spec, const dsa_chat_t *chat,
+    const dsa_format_t *format, const dsa_json_t *schema, dsa_arena_t *arena)
+{
+    int                 rc;
+    dsa_buf_t           b;
+    dsa_json_writer_t   w;
+
+    memset(&b, 0, sizeof(dsa_buf_t));
+    dsa_json_writer(&w, &b);
+
+    rc = format->tools
+         ? dsa_format_write_tools(&w, chat, format, schema)
+         : dsa_format_write_text(&w, schema);
+
+    if (rc == DSA_OK && !b.failed) {
+        *spec = dsa_str(dsa_arena_dup(arena, dsa_str(b.data, b.len)), b.len);
+    }
+
+    dsa_buf_free(&b);
+
+    return spec->data != NULL ? DSA_OK : DSA_ERROR;
+}
+
+
+static int
+dsa_format_write_text(dsa_json_writer_t *w, const dsa_json_t *schema)
 {
     int  rc;
 
+    rc = DSA_OK;
+
     dsa_json_object(w);
     dsa_json_key(w, "type");
-    dsa_json_stringz(w, "json_schema");
-    dsa_json_key(w, "schema");
-    rc = dsa_format_write(w, schema);
+    dsa_json_stringz(w, schema != NULL ? "json_schema" : "json_object");
+
+    if (schema != NULL) {
+        dsa_json_key(w, "schema");
+        rc = dsa_format_write(w, schema);
+    }
+
     dsa_json_object_end(w);
 
     return rc;
@@ -439,7 +439,8 @@ dsa_format_write_schema(dsa_json_writer_t *w, const dsa_json_t *schema)
 
 
 static int
-dsa_format_write_tools(dsa_json_writer_t *w, const dsa_chat_t *chat)
+dsa_format_write_tools(dsa_json_writer_t *w, const dsa_chat_t *chat,
+    const dsa_format_t *format, const dsa_json_t *schema)
 {
     int                named;
     uint32_t           i;
@@ -455,7 +456,14 @@ dsa_format_write_tools(dsa_json_writer_t *w, const dsa_chat_t *chat)
     dsa_json_key(w, "calls");
     dsa_json_stringz(w, chat->one_call || named ? "one" : "many");
     dsa_json_key(w, "text");
-    dsa_json_bool(w, chat->tool_choice == DSA_TOOL_CHOICE_AUTO);
+
+    if (!format->either) {
+        dsa_json_bool(w, chat->tool_choice == DSA_TOOL_CHOICE_AUTO);
+
+    } else if (dsa_format_write_text(w, schema) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     dsa_json_key(w, "tools");
     dsa_json_array(w);
 
@@ -532,6 +540,22 @@ dsa_format_write(dsa_json_writer_t *w, const dsa_json_t *v)
 
 
 int
+dsa_format_optional(const dsa_format_t *format, const char *path)
+{
+    return format->fallback.len != 0 && !dsa_format_of_tool(path);
+}
+
+
+/* 1: the path of a compiler's error is in one of the tools. */
+
+static int
+dsa_format_of_tool(const char *path)
+{
+    return strncmp(path, DSA_FORMAT_TOOLS, sizeof(DSA_FORMAT_TOOLS) - 1) == 0;
+}
+
+
+int
 dsa_format_refuse(const dsa_format_t *format, const char *path,
     const char *message, dsa_refusal_t *refusal)
 {
@@ -540,18 +564,17 @@ dsa_format_refuse(const dsa_format_t *format, const char *path,
     dsa_at_t        at = { NULL, text, 0 };
     unsigned long   n;
 
-    static const char  tools[] = "tools[";
     static const char  schema[] = "response_format.json_schema.schema";
 
-    if (!format->tools) {
-        (void) snprintf(text, sizeof(text), "%s%s%s", schema,
-                        path[0] != '\0' && path[0] != '[' ? "." : "", path);
-
-    } else if (strncmp(path, tools, sizeof(tools) - 1) == 0) {
-        n = strtoul(path + sizeof(tools) - 1, &end, 10);
+    if (format->tools && dsa_format_of_tool(path)) {
+        n = strtoul(path + sizeof(DSA_FORMAT_TOOLS) - 1, &end, 10);
 
         (void) snprintf(text, sizeof(text), "tools[%lu%s",
                         n + format->first_tool, end);
+
+    } else if (format->schema) {
+        (void) snprintf(text, sizeof(text), "%s%s%s", schema,
+                        path[0] != '\0' && path[0] != '[' ? "." : "", path);
 
     } else {
         (void) snprintf(text, sizeof(text), "%s",

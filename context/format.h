@@ -23,24 +23,25 @@
  *     tool_choice
  *     none                    as response_format has it
  *     auto                    of the tools, with text, if one of them is strict
- *                             or parallel_tool_calls is false
+ *                             or parallel_tool_calls is false; with a
+ *                             response_format of the tools, and in place of the
+ *                             text what response_format has
  *     required, named         of the tools, without text
  */
 
 typedef struct {
     dsa_str_t           spec;           /* JSON; len 0: no constraint */
-    unsigned            optional:1;     /* json_schema without strict: if it
-                                           cannot be enforced, the answer is
-                                           any JSON object */
+    dsa_str_t           fallback;       /* json_schema without strict: the spec
+                                           with any JSON object in place of the
+                                           schema, if the schema cannot be
+                                           enforced; len 0: none */
     unsigned            tools:1;        /* the spec has tools, and */
+    unsigned            schema:1;       /* the spec has a schema for a text */
+    unsigned            either:1;       /* the spec has tools, and a structure
+                                           for the text */
     uint32_t            first_tool;     /* the first one of them is this one of
                                            the request */
 } dsa_format_t;
-
-
-/* The spec of any JSON object, for a schema that is optional. */
-
-extern const dsa_str_t  dsa_format_object;
 
 
 /*
@@ -49,6 +50,12 @@ extern const dsa_str_t  dsa_format_object;
  */
 int dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
     dsa_arena_t *arena, dsa_refusal_t *refusal);
+
+/*
+ * 1: what the compiler refuses with this path is the schema of a text, which
+ * the fallback does not have.
+ */
+int dsa_format_optional(const dsa_format_t *format, const char *path);
 
 /*
  * A refusal of a schema that cannot be enforced: path and message are those of

@@ -159,24 +159,10 @@ dsa_grammar_spec(dsa_grammar_t *g, dsa_arena_t *arena, const dsa_json_t *spec,
 
     type = dsa_json_get(spec, "type");
 
-    if (type != NULL && dsa_str_eqz(type->text, "json_object")) {
-        dsa_schema_any_object(&s, start, end);
-
-    } else if (type != NULL && dsa_str_eqz(type->text, "json_schema")) {
-        s.root = dsa_json_get(spec, "schema");
-
-        if (s.root == NULL) {
-            dsa_schema_fail(&s, NULL, "there is no schema");
-
-        } else {
-            dsa_schema_compile(&s, s.root, DSA_VALUES_JSON, start, end);
-            dsa_schema_rules(&s);
-        }
-
-    } else if (type != NULL && dsa_str_eqz(type->text, "tools")) {
+    if (type != NULL && dsa_str_eqz(type->text, "tools")) {
         dsa_tools_compile(&s, spec, start, end);
 
-    } else {
+    } else if (!dsa_schema_spec(&s, spec, start, end)) {
         dsa_schema_fail(&s, NULL, "the type of the spec is unknown; expected "
                         "json_object, json_schema or tools");
     }

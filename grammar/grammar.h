@@ -29,7 +29,7 @@
  *     {"type": "json_schema", "schema": {...}}
  *
  *     {"type": "tools", "syntax": "dsml", "calls": "one" | "many",
- *      "text": false | true,
+ *      "text": false | true | {"type": "json_schema", ...},
  *      "tools": [{"name": "get_weather", "strict": true,
  *                 "parameters": {...}}, ...]}
  *
@@ -40,9 +40,10 @@
  * tools: the answer is a block of calls in the syntax of the model family, of
  * one of the tools each.  calls "one": exactly one; "many": one or more.  text
  * true: text may come before the block, and the answer may be text only (the
- * request has strict tools, and tool_choice is auto).  strict false, or no
- * parameters: the name and the syntax are constrained, and the arguments are
- * any JSON.
+ * request has strict tools, and tool_choice is auto).  text json_object or
+ * json_schema: the answer is the block, or else one JSON value as above.
+ * strict false, or no parameters: the name and the syntax are constrained, and
+ * the arguments are any JSON.
  */
 
 #define DSA_GRAMMAR_SPEC        (1U << 20)  /* most bytes of a spec */
@@ -53,8 +54,8 @@
 typedef struct {
     char                path[256];      /* of the schema, "" for its root, for
                                            example "properties.a.items"; in
-                                           tools it begins "tools[0].function.
-                                           parameters" */
+                                           one of the tools it begins
+                                           "tools[0].function.parameters" */
     char                message[400];   /* what is wrong, and what would be
                                            accepted */
     uint32_t            no_memory;      /* 1: the schema is not at fault */

@@ -81,6 +81,41 @@ static const dsa_keyword_t  dsa_keywords[] = {
 };
 
 
+int
+dsa_schema_spec(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
+    uint32_t to)
+{
+    const dsa_json_t  *type;
+
+    type = dsa_json_get(spec, "type");
+
+    if (type == NULL) {
+        return 0;
+    }
+
+    if (dsa_str_eqz(type->text, "json_object")) {
+        dsa_schema_any_object(s, from, to);
+        return 1;
+    }
+
+    if (!dsa_str_eqz(type->text, "json_schema")) {
+        return 0;
+    }
+
+    s->root = dsa_json_get(spec, "schema");
+
+    if (s->root == NULL) {
+        dsa_schema_fail(s, NULL, "there is no schema");
+        return 1;
+    }
+
+    dsa_schema_compile(s, s->root, DSA_VALUES_JSON, from, to);
+    dsa_schema_rules(s);
+
+    return 1;
+}
+
+
 void
 dsa_schema_compile(dsa_schema_t *s, const dsa_json_t *schema,
     dsa_values_e values, uint32_t from, uint32_t to)

@@ -91,6 +91,13 @@ typedef struct {
 
 /* schema.c */
 
+/*
+ * Paths for a spec of the type json_object or json_schema.  0: it has another
+ * type, or none.
+ */
+int dsa_schema_spec(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
+    uint32_t to);
+
 /* Paths for the values of a schema.  Pending rules stay uncompiled. */
 void dsa_schema_compile(dsa_schema_t *s, const dsa_json_t *schema,
     dsa_values_e values, uint32_t from, uint32_t to);

@@ -59,9 +59,11 @@ dsa_tools_compile(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
     }
 
     if (text == NULL || (text->type != DSA_JSON_TRUE
-                         && text->type != DSA_JSON_FALSE))
+                         && text->type != DSA_JSON_FALSE
+                         && text->type != DSA_JSON_OBJECT))
     {
-        dsa_schema_fail(s, "text", "it is not a boolean");
+        dsa_schema_fail(s, "text", "it is unknown; expected a boolean or a "
+                        "spec");
     }
 
     if (tools == NULL || tools->type != DSA_JSON_ARRAY || tools->n == 0
@@ -80,6 +82,12 @@ dsa_tools_compile(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
         dsa_tools_text(s, from, node);
         dsa_automaton_empty(s->a, node, to);
         from = node;
+
+    } else if (text->type == DSA_JSON_OBJECT
+               && !dsa_schema_spec(s, text, from, to))
+    {
+        dsa_schema_fail(s, "text", "the type of the spec is unknown; expected "
+                        "json_object or json_schema");
     }
 
     node = dsa_tools_tag(s, "\n\n<", "function_calls>\n", from);

@@ -78,9 +78,9 @@ ngx_http_dsa_grammar_check(dsa_format_t *format, dsa_refusal_t *refusal)
         return NGX_ERROR;
     }
 
-    if (format->optional) {
-        format->optional = 0;
-        format->spec = dsa_format_object;
+    if (dsa_format_optional(format, error.path)) {
+        format->spec = format->fallback;
+        format->fallback = dsa_str("", 0);
         return ngx_http_dsa_grammar_check(format, refusal);
     }
 

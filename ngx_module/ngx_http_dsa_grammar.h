@@ -17,8 +17,8 @@
 /*
  * Compiles the spec of an answer, so that a schema that no engine can enforce
  * is refused before the request is submitted.  The engine compiles it again,
- * to enforce it; here only the result counts.  A schema that is optional and
- * cannot be enforced becomes the spec of any JSON object.
+ * to enforce it; here only the result counts.  If a schema that is optional
+ * cannot be enforced, the fallback becomes the spec.
  *
  * The specs that compiled last are remembered, so that a client with one schema
  * in every request costs a hash each time.

@@ -150,7 +150,9 @@ ngx_http_dsa_submit_version(const ngx_http_dsa_submit_t *submit)
         return DSA_LINK_VERSION_MIN;
     }
 
-    if (chat->thinking_budget != 0 && submit->reasons) {
+    if (submit->format.either
+        || (chat->thinking_budget != 0 && submit->reasons))
+    {
         return DSA_LINK_VERSION_BUDGET;
     }
 

@@ -137,7 +137,8 @@ like((submitted($five))[0], qr/ bias 3=2\.5 bias 17=-100/, 'the biases');
 $t->done;
 
 
-# Engines before version 6 cannot limit the reasoning.
+# Engines before version 6 cannot limit the reasoning, and have no structure for
+# a text beside calls.
 
 $t = DSA::Test->new('version 5');
 $five = $t->start_fake('model=old', 'versions=3,5');
@@ -148,10 +149,13 @@ wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 
 my %budget = (model => 'old',
               thinking => { type => 'enabled', budget_tokens => 1024 });
+my %either = (model => 'old', response_format => { type => 'json_object' },
+              tools => [{ type => 'function', function => { name => 'f' } }]);
 my %message = (%budget, max_tokens => 4096,
                messages => [{ role => 'user', content => 'x' }]);
 
 for ([ $chat, ask('x', %budget), $why = qr/its version is too old/ ],
+     [ $chat, ask('json', %either), $why ],
      [ '/v1/responses', { model => 'old', input => 'x',
                           max_thinking_tokens => 9, store => JSON::PP::false,
                           reasoning => { effort => 'high' } }, $why ],
@@ -160,18 +164,19 @@ for ([ $chat, ask('x', %budget), $why = qr/its version is too old/ ],
     my ($uri, $body, $text) = @$_;
 
     $r = $t->post($uri, $body);
-    is($r->{status}, 503, "$uri: a budget");
+    is($r->{status}, 503, "$uri: a request of version 6");
     like($r->{json}{error}{message}, $text, "$uri: the reason");
 }
 
-is($t->post($chat, ask('x', %$_))->{status}, 200, 'a request without a budget')
+is($t->post($chat, ask('x', %$_))->{status}, 200, 'a request of version 5')
     for { model => 'old', thinking => { type => 'enabled' } },
-        { model => 'old', max_thinking_tokens => 5 };
+        { model => 'old', max_thinking_tokens => 5 },
+        { %either, response_format => undef, tool_choice => 'required' };
 
 delete $message{max_tokens};
 is($t->post('/anthropic/v1/messages/count_tokens', \%message)->{status}, 200,
    'a count does not think');
-is(scalar(submitted($five)), 2, 'the engine has the others only');
+is(scalar(submitted($five)), 3, 'the engine has the others only');
 
 $t->done;
 

@@ -172,6 +172,38 @@ my @open = (
 );
 
 
+# A schema or an object beside tools that may be called; how long the calls and
+# the object are is up to the model.
+
+sub called {
+    my @calls = @{ $_[0]{tool_calls} || [] };
+
+    return @calls && ($_[0]{content} // '') eq ''
+           && !grep { $_->{function}{name} !~ /^(?:weather|rows|loose)$/ }
+                    @calls;
+}
+
+
+sub is_object { ref $_[0] eq 'HASH' }
+
+my @either = (
+    [ 'a schema or a strict call',
+      { tools => \@tools, parallel_tool_calls => $false,
+        schema($weather, strict => $true) }, content_is(\&is_weather),
+      calls_are(1, 1, weather => \&is_weather, rows => \&is_list) ],
+    [ 'a schema or calls',
+      { tools => [ @tools, @loose ], tool_choice => 'auto',
+        schema($list, strict => $true) }, content_is(\&is_list), \&called ],
+    [ 'an object or calls',
+      { tools => \@loose, response_format => { type => 'json_object' } },
+      content_is(\&is_object), \&called ],
+    [ 'an object, in place of a schema that is optional, or calls',
+      { tools => \@loose, schema({ type => 'object',
+                                   patternProperties => {} }) },
+      content_is(\&is_object), \&called ],
+);
+
+
 sub body {
     my ($fields, %more) = @_;
 
@@ -265,6 +297,34 @@ for my $backend (qw/ null cpu /) {
             note("$cut of $seeds answers were cut") if $cut;
         }
 
+        # calls or a value of the schema, as the model chooses
+
+        for (@either) {
+            my ($name, $fields, $text, $calls) = @$_;
+            my (%n, @wrong);
+
+            for my $seed (1 .. $seeds) {
+                my $answer = both($t, body($fields, %thinking,
+                                           seed => $seed));
+                my $finish = $answer->{finish} // '';
+
+                $n{$finish}++;
+                push @wrong, $answer
+                    if (!$answer->{same} && $backend eq 'null')
+                       || !($finish eq 'stop'
+                            ? $text->($answer->{message})
+                            : $finish eq 'tool_calls'
+                            ? $calls->($answer->{message})
+                            : $finish eq 'length');
+            }
+
+            is(scalar @wrong, 0, "$mode: $name")
+                or diag(explain($wrong[0]));
+            ok($n{stop} && $n{tool_calls}, "$mode: $name: both occur")
+                if $backend eq 'null';
+            note(join ' ', map { "$_ $n{$_}" } sort keys %n);
+        }
+
         next if $thinking;
 
         for (@open) {
@@ -308,9 +368,14 @@ for ([ 'a keyword', { schema($bad, strict => $true) },
        { schema({ enum => [ map { 'x' x 1000 . $_ } 1 .. 2000 ] },
                 strict => $true) },
        'response_format.json_schema.schema', qr/at most 1048576/ ],
-     [ 'a schema beside tools that may be called',
-       { tools => \@loose, schema($weather, strict => $true) },
-       'response_format', qr/cannot be combined with tools/ ],
+     [ 'a keyword of a schema beside tools that may be called',
+       { tools => \@loose, schema($bad, strict => $true) },
+       'response_format.json_schema.schema.properties.a',
+       qr/patternProperties/ ],
+     [ 'a keyword of a tool beside a schema',
+       { tools => [ @loose, tool('b', $bad, strict => $true) ],
+         schema($weather) },
+       'tools[1].function.parameters.properties.a', qr/patternProperties/ ],
      [ 'required without tools', { tool_choice => 'required' },
        'tool_choice', qr/without tools/ ],
      [ 'a name that no tool has',
@@ -356,7 +421,7 @@ my $old = $t->start_fake('versions=3,4');
 $t->start_nginx(workers => 1);
 wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 
-for (@cases, @open) {
+for (@cases, @open, @either) {
     my $r = $t->post($chat, body($_->[1]));
     is($r->{status}, 503, "$_->[0]: status");
     like($r->{json}{error}{message}, qr/its version is too old/,

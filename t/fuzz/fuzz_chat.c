@@ -125,6 +125,14 @@ fuzz_format(dsa_arena_t *arena, const dsa_chat_t *chat)
         abort();
     }
 
+    /* the fallback has no schema that could be at fault, except for tools */
+
+    if (dsa_format_optional(&format, error.path)
+        && dsa_grammar_compile(&grammar, format.fallback, &error) == DSA_OK)
+    {
+        dsa_grammar_free(grammar);
+    }
+
     (void) dsa_format_refuse(&format, error.path, error.message, &refusal);
     fuzz_refusal(&refusal);
 }

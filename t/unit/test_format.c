@@ -39,6 +39,7 @@
 #define SPEC(calls, text, tools)                                              \
     "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"" calls "\","         \
     "\"text\":" text ",\"tools\":[" tools "]}"
+#define ANY         "{\"type\":\"json_object\"}"
 #define A           "{\"name\":\"a\",\"strict\":false}"
 #define B           "{\"name\":\"b\",\"strict\":true,"                        \
                     "\"parameters\":{\"type\": \"object\"}}"
@@ -47,51 +48,61 @@
 static const struct {
     const char  *in;
     const char  *spec;          /* "": none */
-    unsigned     optional;
+    const char  *fallback;      /* NULL: none */
 } specs[] = {
-    { Q("\"n\":1"), "", 0 },
-    { Q(F("null")), "", 0 },
-    { Q(F("{\"type\":\"text\"}")), "", 0 },
-    { Q(OBJECT), "{\"type\":\"json_object\"}", 0 },
-    { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S "}")), SPEC_S, 1 },
+    { Q("\"n\":1"), "", NULL },
+    { Q(F("null")), "", NULL },
+    { Q(F("{\"type\":\"text\"}")), "", NULL },
+    { Q(OBJECT), "{\"type\":\"json_object\"}", NULL },
+    { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S "}")), SPEC_S, ANY },
     { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S ",\"strict\":null}")),
-      SPEC_S, 1 },
+      SPEC_S, ANY },
     { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S ",\"strict\":false}")),
-      SPEC_S, 1 },
+      SPEC_S, ANY },
     { Q(SCHEMA("{\"name\":\"x\",\"description\":\"d\",\"schema\":" S
-               ",\"strict\":true}")), SPEC_S, 0 },
+               ",\"strict\":true}")), SPEC_S, NULL },
 
     /* tools that the model may call */
 
-    { Q(TOOLS(FN("a", P))), "", 0 },
-    { Q(TOOLS("") "," CHOICE("\"auto\"")), "", 0 },
-    { Q(TOOLS(FN("a", P)) "," CHOICE("\"auto\"")), "", 0 },
-    { Q(TOOLS(FN("a", P)) "," OBJECT), "", 0 },
-    { Q(TOOLS(FN("a", P)) "," ONE), SPEC("one", "true", A), 0 },
+    { Q(TOOLS(FN("a", P))), "", NULL },
+    { Q(TOOLS("") "," CHOICE("\"auto\"")), "", NULL },
+    { Q(TOOLS(FN("a", P)) "," CHOICE("\"auto\"")), "", NULL },
+    { Q(TOOLS(FN("a", P)) "," OBJECT), SPEC("many", ANY, A), NULL },
+    { Q(TOOLS(FN("b", STRICT P)) "," OBJECT), SPEC("many", ANY, B), NULL },
+    { Q(TOOLS(FN("a", P)) "," ONE "," OBJECT), SPEC("one", ANY, A), NULL },
+    { Q(TOOLS(FN("a", P)) "," SCHEMA("{\"name\":\"x\",\"schema\":" S "}")),
+      SPEC("many", SPEC_S, A), SPEC("many", ANY, A) },
+    { Q(TOOLS(FN("b", STRICT P)) "," CHOICE("\"auto\"") ","
+        SCHEMA("{\"name\":\"x\",\"schema\":" S ",\"strict\":true}")),
+      SPEC("many", SPEC_S, B), NULL },
+    { Q(TOOLS(FN("a", P)) "," ONE), SPEC("one", "true", A), NULL },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P))),
-      SPEC("many", "true", A "," B), 0 },
+      SPEC("many", "true", A "," B), NULL },
     { Q(TOOLS(FN("b", STRICT))),
-      SPEC("many", "true", "{\"name\":\"b\",\"strict\":true}"), 0 },
+      SPEC("many", "true", "{\"name\":\"b\",\"strict\":true}"), NULL },
 
     /* that it must not call */
 
-    { Q(TOOLS(FN("b", STRICT P)) "," CHOICE("\"none\"")), "", 0 },
+    { Q(TOOLS(FN("b", STRICT P)) "," CHOICE("\"none\"")), "", NULL },
     { Q(TOOLS(FN("a", P)) "," CHOICE("\"none\"") "," OBJECT),
-      "{\"type\":\"json_object\"}", 0 },
-    { Q(ONE), "", 0 },
+      "{\"type\":\"json_object\"}", NULL },
+    { Q(ONE), "", NULL },
 
     /* that it must call */
 
     { Q(TOOLS(FN("a", P)) "," CHOICE("\"required\"")),
-      SPEC("many", "false", A), 0 },
+      SPEC("many", "false", A), NULL },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," ONE ","
-        CHOICE("\"required\"")), SPEC("one", "false", A "," B), 0 },
+        CHOICE("\"required\"")), SPEC("one", "false", A "," B), NULL },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," NAMED("b")),
-      SPEC("one", "false", B), 0 },
+      SPEC("one", "false", B), NULL },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," NAMED("a")),
-      SPEC("one", "false", A), 0 },
+      SPEC("one", "false", A), NULL },
     { Q(TOOLS(FN("a", P)) "," CHOICE("\"required\"") "," OBJECT),
-      SPEC("many", "false", A), 0 }
+      SPEC("many", "false", A), NULL },
+    { Q(TOOLS(FN("a", P)) "," NAMED("a") ","
+        SCHEMA("{\"name\":\"x\",\"schema\":" S "}")),
+      SPEC("one", "false", A), NULL }
 };
 
 
@@ -148,12 +159,6 @@ static const struct {
 
     /* what cannot be honored together */
 
-    { Q(TOOLS(FN("a", P)) "," SCHEMA("{\"name\":\"x\",\"schema\":{}}")),
-      "response_format", "cannot be combined with tools" },
-    { Q(TOOLS(FN("b", STRICT)) "," OBJECT), "response_format",
-      "cannot be combined with tools" },
-    { Q(TOOLS(FN("a", P)) "," ONE "," OBJECT), "response_format",
-      "cannot be combined with tools" },
     { Q(OBJECT ",\"ignore_eos\":true"), "ignore_eos", "expected false" },
     { "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"json\"}"
       ",{\"role\":\"assistant\",\"content\":\"{\",\"prefix\":true}],"
@@ -202,7 +207,12 @@ test_specs(void **state)
                      format.spec.data);
         }
 
-        assert_int_equal(format.optional, specs[i].optional);
+        if (!dsa_str_eqz(format.fallback, specs[i].fallback != NULL
+                                          ? specs[i].fallback : ""))
+        {
+            fail_msg("%s: fallback %.*s", specs[i].in,
+                     (int) format.fallback.len, format.fallback.data);
+        }
 
         dsa_arena_destroy(arena);
     }
@@ -250,26 +260,33 @@ test_paths(void **state)
 
     static const struct {
         unsigned     tools;
+        unsigned     schema;
         uint32_t     first;
         const char  *path;
         const char  *param;
     } t[] = {
-        { 0, 0, "", "response_format.json_schema.schema" },
-        { 0, 0, "properties.a",
+        { 0, 1, 0, "", "response_format.json_schema.schema" },
+        { 0, 1, 0, "properties.a",
           "response_format.json_schema.schema.properties.a" },
-        { 1, 0, "tools[0].function.parameters",
+        { 0, 1, 0, "[2]", "response_format.json_schema.schema[2]" },
+        { 1, 0, 0, "tools[0].function.parameters",
           "tools[0].function.parameters" },
-        { 1, 0, "tools[12].function.parameters.items",
+        { 1, 0, 0, "tools[12].function.parameters.items",
           "tools[12].function.parameters.items" },
-        { 1, 3, "tools[0].function.parameters.properties.a",
+        { 1, 0, 3, "tools[0].function.parameters.properties.a",
           "tools[3].function.parameters.properties.a" },
-        { 1, 0, "", "tools" }
+        { 1, 0, 0, "", "tools" },
+        { 1, 1, 0, "tools[1].function.parameters",
+          "tools[1].function.parameters" },
+        { 1, 1, 0, "properties.a",
+          "response_format.json_schema.schema.properties.a" }
     };
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
         memset(&format, 0, sizeof(format));
         memset(&refusal, 0, sizeof(refusal));
         format.tools = t[i].tools;
+        format.schema = t[i].schema;
         format.first_tool = t[i].first;
 
         assert_int_equal(dsa_format_refuse(&format, t[i].path, "is wrong",
@@ -280,6 +297,13 @@ test_paths(void **state)
         assert_memory_equal(refusal.message, t[i].param, strlen(t[i].param));
         assert_string_equal(refusal.message + strlen(t[i].param),
                             ": is wrong");
+
+        /* the fallback has the tools, and another text */
+
+        assert_int_equal(dsa_format_optional(&format, t[i].path), 0);
+        format.fallback = dsa_strz(ANY);
+        assert_int_equal(dsa_format_optional(&format, t[i].path),
+                         strncmp(t[i].path, "tools", 5) != 0);
     }
 }
 

@@ -420,6 +420,135 @@ check_tools(int control)
 }
 
 
+/* Calls, or one value of a schema; each has its own root of $ref. */
+
+static void
+check_union(int control)
+{
+    size_t             i;
+    dsa_grammar_t     *g;
+    dsa_vocabulary_t  *v;
+
+    static const char  spec[] =
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\","
+        "\"text\":{\"type\":\"json_schema\",\"schema\":{\"type\":\"object\","
+        "\"properties\":{\"x\":{\"$ref\":\"#/$defs/d\"}},\"required\":[\"x\"],"
+        "\"additionalProperties\":false,\"$defs\":{\"d\":{\"enum\":[1,2]}}}},"
+        "\"tools\":[{\"name\":\"f\",\"strict\":true,\"parameters\":{"
+        "\"type\":\"object\",\"properties\":{\"y\":{\"$ref\":\"#/$defs/d\"}},"
+        "\"required\":[\"y\"],\"additionalProperties\":false,"
+        "\"$defs\":{\"d\":{\"enum\":[7]}}}},{\"name\":\"g\"}]}";
+
+    static const char  object[] =
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"many\","
+        "\"text\":{\"type\":\"json_object\"},\"tools\":[{\"name\":\"g\"}]}";
+
+    static const char *const  accepted[] = {
+        "{\"x\":1}", "{\"x\": 2}",
+        CALLS INVOKE("f") PARAM("y", "false", "7") INVOKE_END CALLS_END,
+        CALLS INVOKE("g") "\n" INVOKE_END CALLS_END
+    };
+
+    static const char *const  rejected[] = {
+        "", "text", "{\"x\":7}", "{}", "[]", "{\"y\":7}",
+        CALLS INVOKE("f") PARAM("y", "false", "1") INVOKE_END CALLS_END,
+        CALLS INVOKE("f") PARAM("x", "false", "1") INVOKE_END CALLS_END,
+        "{\"x\":1}" CALLS INVOKE("g") "\n" INVOKE_END CALLS_END,
+        "text" CALLS INVOKE("g") "\n" INVOKE_END CALLS_END,
+        CALLS INVOKE("g") "\n" INVOKE_END CALLS_END "{\"x\":1}",
+        CALLS INVOKE("g") "\n" INVOKE_END INVOKE("g") "\n" INVOKE_END
+        CALLS_END
+    };
+
+    v = vocabulary_bytes(control);
+    g = grammar_of(spec);
+
+    for (i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++) {
+        if (!grammar_accepts(g, v, control, dsa_strz(accepted[i]))) {
+            fail_msg("rejects %s", accepted[i]);
+        }
+    }
+
+    for (i = 0; i < sizeof(rejected) / sizeof(rejected[0]); i++) {
+        if (grammar_accepts(g, v, control, dsa_strz(rejected[i]))) {
+            fail_msg("accepts %s", rejected[i]);
+        }
+    }
+
+    dsa_grammar_free(g);
+
+    g = grammar_of(object);
+
+    assert_int_equal(grammar_accepts(g, v, control,
+                                     dsa_strz("{\"a\":[null]}")), 1);
+    assert_int_equal(grammar_accepts(g, v, control, dsa_strz(
+        CALLS INVOKE("g") "\n" INVOKE_END INVOKE("g") "\n" INVOKE_END
+        CALLS_END)), 1);
+    assert_int_equal(grammar_accepts(g, v, control, dsa_strz("[]")), 0);
+    assert_int_equal(grammar_accepts(g, v, control, dsa_strz("")), 0);
+
+    dsa_grammar_free(g);
+    dsa_vocabulary_free(v);
+}
+
+
+/* What is wrong in a union has the path of the schema that it is in. */
+
+static void
+test_union_errors(void **state)
+{
+    char                  spec[600];
+    size_t                i;
+    dsa_grammar_t        *g;
+    dsa_grammar_error_t   error;
+
+    static const struct {
+        const char  *text;
+        const char  *parameters;
+        const char  *path;
+        const char  *message;
+    } t[] = {
+        { "{\"type\":\"json_schema\",\"schema\":{\"type\":\"object\","
+          "\"properties\":{\"a\":{\"if\":{}}}}}", "{\"type\":\"object\"}",
+          "properties.a", "\"if\"" },
+        { "{\"type\":\"json_schema\",\"schema\":{\"if\":{}}}",
+          "{\"type\":\"object\"}", "", "\"if\"" },
+        { "{\"type\":\"json_schema\",\"schema\":{\"type\":\"null\"}}",
+          "{\"type\":\"object\",\"properties\":{\"a\":{\"if\":{}}}}",
+          "tools[0].function.parameters.properties.a", "\"if\"" },
+        { "{\"type\":\"json_schema\"}", "{\"type\":\"object\"}", "",
+          "there is no schema" },
+        { "{\"type\":\"tools\"}", "{\"type\":\"object\"}", "text",
+          "expected json_object or json_schema" },
+        { "7", "{\"type\":\"object\"}", "text",
+          "expected a boolean or a spec" }
+    };
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        (void) snprintf(spec, sizeof(spec), "{\"type\":\"tools\",\"syntax\":"
+                        "\"dsml\",\"calls\":\"one\",\"text\":%s,\"tools\":[{"
+                        "\"name\":\"f\",\"strict\":true,\"parameters\":%s}]}",
+                        t[i].text, t[i].parameters);
+
+        assert_int_equal(dsa_grammar_compile(&g, dsa_strz(spec), &error),
+                         DSA_ERROR);
+        assert_string_equal(error.path, t[i].path);
+
+        if (strstr(error.message, t[i].message) == NULL) {
+            fail_msg("%s: %s", spec, error.message);
+        }
+    }
+}
+
+
+static void
+test_union(void **state)
+{
+    check_union(1);
+    check_union(0);
+}
+
+
 static void
 test_tools(void **state)
 {
@@ -502,6 +631,8 @@ main(void)
         cmocka_unit_test(test_controls),
         cmocka_unit_test(test_tools),
         cmocka_unit_test(test_tools_spelled),
+        cmocka_unit_test(test_union),
+        cmocka_unit_test(test_union_errors),
         cmocka_unit_test(test_begin_and_rollback)
     };
 

@@ -39,6 +39,15 @@ static const char *const  specs[] = {
     "\"required\":[\"city\",\"days\"],\"additionalProperties\":false}},"
     "{\"name\":\"get_time\"}]}",
 
+    "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\",\"text\":{"
+    "\"type\":\"json_object\"},\"tools\":[{\"name\":\"g\"}]}",
+
+    "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"many\",\"text\":{"
+    "\"type\":\"json_schema\",\"schema\":{\"anyOf\":[{\"type\":\"array\","
+    "\"items\":{\"$ref\":\"#\"}},{\"type\":\"string\"}]}},\"tools\":[{\"name\":"
+    "\"f\",\"strict\":true,\"parameters\":{\"type\":\"object\",\"properties\":{"
+    "\"a\":{\"type\":\"integer\"},\"b\":{\"$ref\":\"#/properties/a\"}}}}]}",
+
     "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\",\"text\":false,"
     "\"tools\":[{\"name\":\"f\",\"strict\":true,\"parameters\":{\"type\":"
     "\"object\",\"properties\":{\"a\":{\"type\":[\"string\",\"null\"],"
