@@ -25,7 +25,6 @@ static int dsa_anthropic_sampling(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_anthropic_max_tokens(dsa_reader_t *r, const dsa_json_t *root,
     int count);
 static int dsa_anthropic_stop(dsa_reader_t *r, const dsa_json_t *root);
-static int dsa_anthropic_output(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_anthropic_management(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_anthropic_metadata(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_anthropic_other(dsa_reader_t *r, const dsa_json_t *root);
@@ -40,8 +39,7 @@ static const struct {
     { "stop", "use stop_sequences" },
     { "max_completion_tokens", "use max_tokens" },
     { "max_thinking_tokens", "use thinking.budget_tokens" },
-    { "response_format", "describe the form in the prompt" },
-    { "output_format", "describe the form in the prompt" },
+    { "response_format", "use output_config.format" },
     { "frequency_penalty", "use temperature and top_p" },
     { "presence_penalty", "use temperature and top_p" },
     { "logprobs", "use the OpenAI API" },
@@ -330,40 +328,6 @@ dsa_anthropic_stop(dsa_reader_t *r, const dsa_json_t *root)
 
         r->chat->stop[r->chat->n_stop++] = child->text;
         el.index++;
-    }
-
-    return DSA_OK;
-}
-
-
-/*
- * output_config: any effort is accepted, because the model has no degrees of
- * it.  A form of the answer is refused, because nothing would enforce it.
- */
-
-static int
-dsa_anthropic_output(dsa_reader_t *r, const dsa_json_t *root)
-{
-    dsa_at_t     at = { NULL, "output_config", 0 };
-    dsa_at_t     format_at = { &at, "format", 0 };
-    dsa_str_t    effort;
-    dsa_json_t  *v, *format;
-
-    if (dsa_read_any(root, at.name, &v) == 0) {
-        return DSA_OK;
-    }
-
-    if (v->type != DSA_JSON_OBJECT) {
-        return dsa_refuse_type(r->refusal, &at, v, "an object");
-    }
-
-    if (dsa_read_string(r, &at, v, "effort", &effort) == DSA_ERROR) {
-        return DSA_ERROR;
-    }
-
-    if (dsa_read_any(v, "format", &format) == 1) {
-        return dsa_refuse_at(r->refusal, &format_at, "structured output is "
-                             "not supported; expected null or no such field");
     }
 
     return DSA_OK;

@@ -34,5 +34,8 @@ int dsa_anthropic_string(dsa_reader_t *r, const dsa_at_t *up,
 /* anthropic_tools.c: tools and tool_choice. */
 int dsa_anthropic_tools(dsa_reader_t *r, const dsa_json_t *root);
 
+/* anthropic_output.c: output_config and output_format. */
+int dsa_anthropic_output(dsa_reader_t *r, const dsa_json_t *root);
+
 
 #endif /* _DSA_ANTHROPIC_READ_H_INCLUDED_ */

@@ -71,6 +71,21 @@ typedef struct {
 } dsa_chat_bias_t;
 
 
+/*
+ * How the API of the request names the structure of the answer, and the parts
+ * of a tool: chat completions have "response_format",
+ * "response_format.json_schema.schema", ".function" and "parameters", so that
+ * the schema of a tool is "tools[0].function.parameters".
+ */
+
+typedef struct {
+    const char         *format;
+    const char         *schema;
+    const char         *function;
+    const char         *parameters;
+} dsa_format_names_t;
+
+
 typedef struct dsa_completion_s  dsa_completion_t;      /* completion.h */
 
 
@@ -133,6 +148,7 @@ typedef struct {
     dsa_tool_choice_e   tool_choice;
     uint32_t            tool;           /* DSA_TOOL_CHOICE_NAMED: which one */
     dsa_json_t         *schema;         /* of a json_schema */
+    const dsa_format_names_t  *format_names;    /* NULL: those of chats */
 
     unsigned            hosted:1;       /* of dsa_chat_limits_t */
     unsigned            thinking:1;     /* as the request has it, or the

@@ -32,7 +32,7 @@ static uint32_t dsa_format_tool(const dsa_json_t *tools, dsa_str_t name);
 static int dsa_format_any_strict(const dsa_json_t *tools);
 static int dsa_format_is_strict(const dsa_json_t *tool);
 static int dsa_format_check(const dsa_chat_t *chat, dsa_refusal_t *refusal,
-    int calls);
+    int calls, const char *name);
 static int dsa_format_make(dsa_str_t *spec, const dsa_chat_t *chat,
     const dsa_format_t *format, const dsa_json_t *schema, dsa_arena_t *arena);
 static int dsa_format_write_text(dsa_json_writer_t *w,
@@ -44,6 +44,12 @@ static int dsa_format_write_tool(dsa_json_writer_t *w,
     const dsa_json_t *tool);
 static int dsa_format_write(dsa_json_writer_t *w, const dsa_json_t *v);
 static int dsa_format_of_tool(const char *path);
+
+
+static const dsa_format_names_t  dsa_format_names = {
+    "response_format", "response_format.json_schema.schema", ".function",
+    "parameters"
+};
 
 
 int
@@ -301,6 +307,8 @@ dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
 
     memset(format, 0, sizeof(dsa_format_t));
 
+    format->names = chat->format_names != NULL ? chat->format_names
+                                               : &dsa_format_names;
     json = chat->schema != NULL || chat->json_object;
 
     forced = chat->tool_choice == DSA_TOOL_CHOICE_REQUIRED
@@ -316,7 +324,9 @@ dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
         return DSA_OK;
     }
 
-    if (dsa_format_check(chat, refusal, calls) != DSA_OK) {
+    if (dsa_format_check(chat, refusal, calls, format->names->format)
+        != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
@@ -336,12 +346,16 @@ dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
 }
 
 
-/* Fields that contradict each other.  calls: the calls are constrained. */
+/*
+ * Fields that contradict each other.  calls: the calls are constrained; name:
+ * of the field with the format.
+ */
 
 static int
-dsa_format_check(const dsa_chat_t *chat, dsa_refusal_t *refusal, int calls)
+dsa_format_check(const dsa_chat_t *chat, dsa_refusal_t *refusal, int calls,
+    const char *name)
 {
-    dsa_at_t  at = { NULL, "response_format", 0 };
+    dsa_at_t  at = { NULL, name, 0 };
     dsa_at_t  choice = { NULL, "tool_choice", 0 };
     dsa_at_t  ignore = { NULL, "ignore_eos", 0 };
 
@@ -559,21 +573,40 @@ int
 dsa_format_refuse(const dsa_format_t *format, const char *path,
     const char *message, dsa_refusal_t *refusal)
 {
-    char           *end;
-    char            text[sizeof(refusal->param)];
-    dsa_at_t        at = { NULL, text, 0 };
-    unsigned long   n;
+    char                      *end;
+    char                       text[sizeof(refusal->param)];
+    dsa_at_t                   at = { NULL, text, 0 };
+    const char                *up, *member;
+    unsigned long              n;
+    const dsa_format_names_t  *names;
 
-    static const char  schema[] = "response_format.json_schema.schema";
+    static const char  function[] = ".function";
+    static const char  parameters[] = ".parameters";
+
+    names = format->names;
 
     if (format->tools && dsa_format_of_tool(path)) {
         n = strtoul(path + sizeof(DSA_FORMAT_TOOLS) - 1, &end, 10);
+        end += *end == ']';
+        up = "";
+        member = "";
 
-        (void) snprintf(text, sizeof(text), "tools[%lu%s",
-                        n + format->first_tool, end);
+        if (strncmp(end, function, sizeof(function) - 1) == 0) {
+            end += sizeof(function) - 1;
+            up = names->function;
+
+            if (strncmp(end, parameters, sizeof(parameters) - 1) == 0) {
+                end += sizeof(parameters) - 1;
+                member = names->parameters;
+            }
+        }
+
+        (void) snprintf(text, sizeof(text), "tools[%lu]%s%s%s%s",
+                        n + format->first_tool, up,
+                        member[0] != '\0' ? "." : "", member, end);
 
     } else if (format->schema) {
-        (void) snprintf(text, sizeof(text), "%s%s%s", schema,
+        (void) snprintf(text, sizeof(text), "%s%s%s", names->schema,
                         path[0] != '\0' && path[0] != '[' ? "." : "", path);
 
     } else {

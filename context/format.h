@@ -41,6 +41,7 @@ typedef struct {
                                            for the text */
     uint32_t            first_tool;     /* the first one of them is this one of
                                            the request */
+    const dsa_format_names_t  *names;   /* for refusals */
 } dsa_format_t;
 
 
@@ -61,7 +62,8 @@ int dsa_format_optional(const dsa_format_t *format, const char *path);
  * A refusal of a schema that cannot be enforced: path and message are those of
  * the compiler.  path "properties.a" becomes
  * "response_format.json_schema.schema.properties.a"; a path that begins with
- * "tools[0]" keeps its form with the number of the tool in the request.
+ * "tools[0]" keeps its form with the number of the tool in the request.  The
+ * names are those of the request's API.
  */
 int dsa_format_refuse(const dsa_format_t *format, const char *path,
     const char *message, dsa_refusal_t *refusal);

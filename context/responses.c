@@ -37,6 +37,13 @@ static dsa_json_t *dsa_responses_adopt(dsa_items_t *ctx, dsa_json_t *to,
     const char *name, const dsa_json_t *v);
 
 
+/* For errors of the schema or of a tool. */
+
+static const dsa_format_names_t  dsa_responses_names = {
+    "text.format", "text.format.schema", "", "parameters"
+};
+
+
 int
 dsa_responses_read(dsa_responses_t *out, dsa_chat_t *chat,
     dsa_arena_t *arena, const dsa_json_t *root,
@@ -106,6 +113,7 @@ dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat, const dsa_json_t *root)
         return DSA_ERROR;
     }
 
+    chat->format_names = &dsa_responses_names;
     chat->messages = NULL;
     chat->n_messages = 0;
 

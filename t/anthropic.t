@@ -376,6 +376,7 @@ my $int = qr/expected an integer/;
 my $str = qr/expected a string/;
 my $bool = qr/expected a boolean/;
 my $cache = { type => 'ephemeral', ttl => '1h' };
+my $format = { type => 'json_schema', schema => { enum => [ 'a', 'b' ] } };
 
 for (
     [ 'model', [ 'deepseek-chat', 'deepseek-reasoner' ],
@@ -443,8 +444,28 @@ for (
       [ { type => 'some' }, qr/unknown variant `some`/ ] ],
     [ 'metadata', [ {}, { user_id => 'u' }, { user_id => undef }, undef ],
       [ 1, qr/metadata: invalid type/ ], [ { user_id => 1 }, $str ] ],
-    [ 'output_config', [ {}, { effort => 'max' }, { format => undef }, undef ],
-      [ 1, qr/output_config: invalid type/ ], [ { effort => 1 }, $str ] ],
+    [ 'output_config',
+      [ {}, map({ { effort => $_ } } qw/ low medium high xhigh max /),
+        { effort => undef, format => undef }, undef, { format => $format },
+        { effort => 'low', format => $format } ],
+      [ 1, qr/output_config: invalid type/ ], [ { effort => 1 }, $str ],
+      [ { effort => 'none' },
+        qr/output_config.effort: unknown variant `none`, expected one of/ ],
+      [ { format => 1 }, qr/output_config.format: invalid type/ ],
+      [ { format => {} }, qr/output_config.format.type: missing field/ ],
+      [ { format => { type => 'json_object' } },
+        qr/unknown variant `json_object`, expected `json_schema`/ ],
+      [ { format => { type => 'json_schema' } },
+        qr/output_config.format.schema: missing field/ ],
+      [ { format => { %$format, schema => $true } },
+        qr/output_config.format.schema: invalid type/ ],
+      [ { format => { %$format, schema => { properties => {
+            a => { if => {} } } } } },
+        qr/output_config.format.schema.properties.a: .*"if"/ ] ],
+    [ 'output_format', [ undef, $format ],
+      [ 'x', qr/output_format: invalid type/ ],
+      [ { %$format, schema => { if => {} } },
+        qr/output_format.schema: .*"if"/ ] ],
     [ 'context_management',
       [ undef, {}, { edits => [] }, { edits => [{ keep => 'all',
                               type => 'clear_thinking_20251015' }] } ],
@@ -458,7 +479,7 @@ for (
     [ 'betas', [ [ 'x' ] ] ],
     [ 'unknown', [ 1 ] ],
     map([ $_, [ undef ], [ 'x', qr/^$_: this field is not supported by/ ] ],
-        qw/ stop max_completion_tokens response_format output_format n
+        qw/ stop max_completion_tokens max_thinking_tokens response_format n
             container conversation /))
 {
     my ($name, $good, @bad) = @$_;
@@ -492,6 +513,41 @@ refused($t->post($uri, body('x', tool_choice => { type => 'any' })), 400,
         $bad, qr/"tools" is empty/, 'any tool of none');
 refused($t->post($uri, { model => 'deepseek-chat', max_tokens => 1 }), 400,
         $bad, qr/messages: missing field/, 'no messages');
+
+# so does a format, which is in the prompt as well
+
+my $of_schema = qr/\ grammar=\{"type":"json_schema",
+                    "schema":\{"enum":\ \["a",\ "b"\]\}\}$/x;
+
+for ([ 'a format', { output_config => { format => $format } },
+       $of_schema ],
+     [ 'its beta', { output_format => $format },
+       $of_schema ],
+     [ 'a format beside tools', { %tool, output_format => $format },
+       qr/ grammar=\{"type":"tools",.*"text":\{"type":"json_schema",/ ])
+{
+    my ($name, $fields, $grammar) = @$_;
+
+    is($t->post($uri, body('x', %$fields))->{status}, 200, $name);
+    like((submitted($fake))[-1], $grammar, "$name: the grammar");
+    like((submitted($fake))[-1], qr/## Response Format:.*"type": "json_schema"/,
+         "$name: the prompt");
+}
+
+refused($t->post($uri, body('x', output_config => { format => $format },
+                            output_format => $format)), 400, $bad,
+        qr/output_format: the request has output_config.format as well/,
+        'two formats');
+
+for ([ output_format => $format ], [ output_config => { format => $format } ]) {
+    my ($name) = @$_;
+
+    refused($t->post($uri, body('x', @$_, messages => [
+                { role => 'user', content => 'x' },
+                { role => 'assistant', content => '"' } ])), 400, $bad,
+            qr/^$name.*: the structure of an answer that continues a prefix/,
+            "$name with a prefix");
+}
 
 for (qw/ anthropic-version anthropic-beta /) {
     is($t->post($uri, body('x'), headers => [ $_, 'x' ])->{status}, 200,

@@ -19,7 +19,7 @@ use DSA::Fake;
 use DSA::Test;
 
 my %t = map { $_ => DSA::Test->new("structured $_") }
-            qw/ null cpu refused old fields beside /;
+            qw/ null cpu apis refused old fields beside /;
 my $chat = '/v1/chat/completions';
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 
@@ -341,9 +341,167 @@ for my $backend (qw/ null cpu /) {
 }
 
 
+# The other APIs, with the null backend: what an answer is, as a message of chat
+# completions.
+
+sub of_anthropic {
+    my ($r) = @_;
+    my %text;
+
+    return undef if $r->{status} != 200;
+
+    push @{ $text{$_->{type}} }, $_ for @{ $r->{json}{content} };
+
+    return {
+        finish => $r->{json}{stop_reason},
+        reasoning => join('', map { $_->{thinking} } @{ $text{thinking} }),
+        message => {
+            content => join('', map { $_->{text} } @{ $text{text} }),
+            tool_calls => $text{tool_use} && [ map { { function => {
+                name => $_->{name}, arguments => json_encode($_->{input}) } } }
+                @{ $text{tool_use} } ],
+        },
+    };
+}
+
+
+sub of_response {
+    my ($r) = @_;
+    my %item;
+
+    return undef if $r->{status} != 200;
+
+    push @{ $item{$_->{type}} }, $_ for @{ $r->{json}{output} };
+
+    return {
+        finish => $r->{json}{status} ne 'completed' ? 'cut'
+                  : $item{function_call} ? 'tool_use' : 'end_turn',
+        reasoning => join('', map { $_->{content}[0]{text} }
+                              @{ $item{reasoning} }),
+        message => {
+            content => join('', map { $_->{text} } map { @{ $_->{content} } }
+                                @{ $item{message} }),
+            tool_calls => $item{function_call}
+                          && [ map { { function => $_ } }
+                                   @{ $item{function_call} } ],
+        },
+    };
+}
+
+
+my $t = $t{apis};
+$t->start_engine(conf => { model   => "$DSA::Test::root/demo/model",
+                           backend => 'null rate=0' });
+$t->start_nginx(workers => 1, server =>
+                'location /anthropic/ { dsa_pass v32; }');
+
+my $of_schema = { type => 'json_schema', schema => $weather };
+my $of_text = { type => 'json_schema', name => 'x', strict => $true,
+                schema => $weather };
+my @theirs = (
+    { name => 'weather', input_schema => $weather, strict => $true },
+    { name => 'rows', input_schema => $list, strict => $true });
+my @items = map { { type => 'function', name => $_->{name}, strict => $true,
+                    parameters => $_->{input_schema} } } @theirs;
+my $one = { disable_parallel_tool_use => $true };
+my ($is_text, $is_call) = (content_is(\&is_weather),
+                           calls_are(1, 1, weather => \&is_weather,
+                                     rows => \&is_list));
+my $is_rows = calls_are(1, 1, rows => \&is_list);
+
+for (
+    # name, URI, fields, check of a text, check of calls: undef if there is none
+
+    [ 'any tool', 'messages', { tools => \@theirs,
+                                tool_choice => { type => 'any', %$one } },
+      undef, $is_call ],
+    [ 'one tool', 'messages',
+      { tools => \@theirs, tool_choice => { type => 'tool',
+                                            name => 'rows' } },
+      undef, $is_rows ],
+    [ 'a format', 'messages', { output_config => { format => $of_schema } },
+      $is_text, undef ],
+    [ 'a beta format', 'messages', { output_format => $of_schema },
+      $is_text, undef ],
+    [ 'a format or a call', 'messages',
+      { tools => \@theirs, output_config => { format => $of_schema },
+        tool_choice => { type => 'auto', %$one } }, $is_text, $is_call ],
+    [ 'a required call', 'responses',
+      { tools => \@items, tool_choice => 'required',
+        parallel_tool_calls => $false }, undef, $is_call ],
+    [ 'a named call', 'responses',
+      { tools => \@items, tool_choice => { type => 'function',
+                                           name => 'rows' } },
+      undef, $is_rows ],
+    [ 'a format', 'responses', { text => { format => $of_text } },
+      $is_text, undef ],
+    [ 'a format or a call', 'responses',
+      { tools => \@items, text => { format => $of_text },
+        parallel_tool_calls => $false }, $is_text, $is_call ])
+{
+    my ($name, $api, $fields, $text, $calls) = @$_;
+
+    for my $thinking (0, 1) {
+        my (%n, @wrong);
+
+        for (1 .. 20) {
+            my $a = $api eq 'messages'
+                ? of_anthropic($t->post('/anthropic/v1/messages', {
+                      model => 'deepseek-chat', max_tokens => 2000,
+                      messages => [{ role => 'user', content => 'x' }],
+                      thinking => $thinking ? { type => 'adaptive' } : undef,
+                      %$fields }))
+                : of_response($t->post('/v1/responses', {
+                      model => 'deepseek-chat', input => 'x', store => $false,
+                      max_output_tokens => 2000,
+                      reasoning => { effort => $thinking ? 'high' : 'none' },
+                      %$fields }));
+            my $finish = $a->{finish} // '';
+            my $check = $finish eq 'tool_use' ? $calls
+                      : $finish eq 'end_turn' ? $text : undef;
+
+            $n{$finish}++;
+            push @wrong, $a if !$check || !$check->($a->{message})
+                               || (!$thinking && $a->{reasoning} ne '');
+        }
+
+        is(scalar @wrong, 0, "$api, thinking $thinking: $name")
+            or diag(explain($wrong[0]));
+        is(scalar(keys %n), $text && $calls ? 2 : 1, 'and each form occurs');
+    }
+}
+
+# the path of what cannot be enforced is that of the API
+
+my $no = { type => 'object', properties => { a => { if => {} } } };
+
+for ([ '/anthropic/v1/messages',
+       { output_format => { type => 'json_schema', schema => $no } },
+       qr/^output_format\.schema\.properties\.a: / ],
+     [ '/anthropic/v1/messages',
+       { tools => [{ name => 'f', input_schema => $no, strict => $true }] },
+       qr/^tools\[0\]\.input_schema\.properties\.a: / ],
+     [ '/v1/responses', { text => { format => { %$of_text, schema => $no } } },
+       qr/^text\.format\.schema\.properties\.a: / ],
+     [ '/v1/responses', { tools => [{ type => 'function', name => 'f',
+                                      parameters => $no, strict => $true }] },
+       qr/^tools\[0\]\.parameters\.properties\.a: / ])
+{
+    my ($uri, $fields, $like) = @$_;
+    my $r = $t->post($uri, { model => 'deepseek-chat', $uri =~ /messages/
+        ? (max_tokens => 9, messages => [{ role => 'user', content => 'x' }])
+        : (input => 'x'), %$fields });
+
+    is($r->{status}, 400, "$uri: a keyword") or diag($r->{body});
+    like($r->{json}{error}{message}, $like, "$uri: its path");
+}
+
+$t->done;
+
+
 # What is refused before it is submitted: param and text.
 
-my $t = $t{refused};
+$t = $t{refused};
 $t->start_engine(conf => { model   => "$DSA::Test::root/demo/model",
                            backend => 'null rate=0' });
 $t->start_nginx(workers => 1);

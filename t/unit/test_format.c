@@ -254,49 +254,68 @@ test_refused(void **state)
 static void
 test_paths(void **state)
 {
-    size_t          i;
+    size_t          i, k;
+    const char     *param;
     dsa_format_t    format;
     dsa_refusal_t   refusal;
+
+    static const dsa_format_names_t  names[] = {
+        { "response_format", "response_format.json_schema.schema",
+          ".function", "parameters" },
+        { "of", "of.schema", "", "input_schema" }
+    };
 
     static const struct {
         unsigned     tools;
         unsigned     schema;
         uint32_t     first;
         const char  *path;
-        const char  *param;
+        const char  *chat;
+        const char  *other;
     } t[] = {
-        { 0, 1, 0, "", "response_format.json_schema.schema" },
+        { 0, 1, 0, "", "response_format.json_schema.schema", "of.schema" },
         { 0, 1, 0, "properties.a",
-          "response_format.json_schema.schema.properties.a" },
-        { 0, 1, 0, "[2]", "response_format.json_schema.schema[2]" },
+          "response_format.json_schema.schema.properties.a",
+          "of.schema.properties.a" },
+        { 0, 1, 0, "[2]", "response_format.json_schema.schema[2]",
+          "of.schema[2]" },
         { 1, 0, 0, "tools[0].function.parameters",
-          "tools[0].function.parameters" },
+          "tools[0].function.parameters", "tools[0].input_schema" },
         { 1, 0, 0, "tools[12].function.parameters.items",
-          "tools[12].function.parameters.items" },
+          "tools[12].function.parameters.items",
+          "tools[12].input_schema.items" },
         { 1, 0, 3, "tools[0].function.parameters.properties.a",
-          "tools[3].function.parameters.properties.a" },
-        { 1, 0, 0, "", "tools" },
+          "tools[3].function.parameters.properties.a",
+          "tools[3].input_schema.properties.a" },
+        { 1, 0, 1, "tools[0].function.name", "tools[1].function.name",
+          "tools[1].name" },
+        { 1, 0, 0, "", "tools", "tools" },
         { 1, 1, 0, "tools[1].function.parameters",
-          "tools[1].function.parameters" },
+          "tools[1].function.parameters", "tools[1].input_schema" },
         { 1, 1, 0, "properties.a",
-          "response_format.json_schema.schema.properties.a" }
+          "response_format.json_schema.schema.properties.a",
+          "of.schema.properties.a" }
     };
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-        memset(&format, 0, sizeof(format));
-        memset(&refusal, 0, sizeof(refusal));
-        format.tools = t[i].tools;
-        format.schema = t[i].schema;
-        format.first_tool = t[i].first;
+        for (k = 0; k < 2; k++) {
+            memset(&format, 0, sizeof(format));
+            memset(&refusal, 0, sizeof(refusal));
+            format.tools = t[i].tools;
+            format.schema = t[i].schema;
+            format.first_tool = t[i].first;
+            format.names = &names[k];
+            param = k == 0 ? t[i].chat : t[i].other;
 
-        assert_int_equal(dsa_format_refuse(&format, t[i].path, "is wrong",
-                                           &refusal),
-                         DSA_ERROR);
-        assert_int_equal(refusal.status, 400);
-        assert_string_equal(refusal.param, t[i].param);
-        assert_memory_equal(refusal.message, t[i].param, strlen(t[i].param));
-        assert_string_equal(refusal.message + strlen(t[i].param),
-                            ": is wrong");
+            assert_int_equal(dsa_format_refuse(&format, t[i].path, "is wrong",
+                                               &refusal),
+                             DSA_ERROR);
+            assert_int_equal(refusal.status, 400);
+            assert_string_equal(refusal.param, param);
+            assert_memory_equal(refusal.message, param, strlen(param));
+            assert_string_equal(refusal.message + strlen(param),
+                                ": is wrong");
+        }
 
         /* the fallback has the tools, and another text */
 
