@@ -100,7 +100,8 @@ ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
 
 /*
  * SHA-256 of what a cut depends on, and of the messages in front of each
- * point.
+ * point.  Reasoning is left out, because a client may stop sending it when a
+ * new user message comes, and the server then does not restore it.
  */
 
 static ngx_int_t
@@ -111,6 +112,7 @@ ngx_http_dsa_window_digest(ngx_http_dsa_window_memory_t *memory,
     uint32_t        i, point, head[3];
     dsa_buf_t       b;
     dsa_window_t   *w;
+    dsa_message_t   m;
 
     w = memory->replay;
 
@@ -142,9 +144,13 @@ ngx_http_dsa_window_digest(ngx_http_dsa_window_memory_t *memory,
 
         /* a NUL, which JSON does not have, ends each message */
 
+        m = w->chat->messages[i];
+        m.reasoning = dsa_str(NULL, 0);
+        m.has_reasoning = 0;
+
         b.len = 0;
 
-        ok = ok && dsa_message_dump(&b, &w->chat->messages[i]) == DSA_OK;
+        ok = ok && dsa_message_dump(&b, &m) == DSA_OK;
         dsa_buf_add(&b, "", 1);
 
         ok = ok && !b.failed && EVP_DigestUpdate(sum, b.data, b.len) == 1;

@@ -453,6 +453,19 @@ has($p[1], qr/\Q${head}Thoughts[<｜Assistant｜>][<think>]\E$/,
     'the model thinks about the summary');
 
 
+# reasoning that the client does not send any more changes nothing
+
+delete $_->{reasoning_content} for @think;
+
+@p = prompts(sub {
+    $r = post([ @think, { role => 'assistant', content => 'Done.' },
+                user('Thanks.') ], model => 'deepseek-reasoner');
+});
+is(scalar @p, 1, 'reasoning is dropped: remembered');
+has($p[0], qr/\Q${head}Thoughts[<｜Assistant｜>][<\/think>]Done.[\E/,
+    'in its place');
+
+
 # a prompt that exceeds the window: its oldest rounds are missing
 
 my @huge = history($n, first => 'huge');
