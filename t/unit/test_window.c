@@ -18,6 +18,7 @@
 
 #include "context/encode.h"
 #include "context/sampled.h"
+#include "context/summary.h"
 #include "context/window.h"
 
 
@@ -213,6 +214,23 @@ without(const dsa_chat_t *chat, uint32_t end, uint32_t cut, int emptied,
 }
 
 
+/* A cut with a summary has to leave room for it. */
+
+static uint32_t
+limit_of(dsa_window_e strategy, uint32_t threshold, uint32_t cut)
+{
+    uint32_t  reserve;
+
+    if (strategy != DSA_WINDOW_SUMMARY || cut == 0) {
+        return threshold;
+    }
+
+    reserve = dsa_summary_reserve(threshold);
+
+    return reserve < threshold ? threshold - reserve : 0;
+}
+
+
 /* The oracle: one request after another, each cut until it fits. */
 
 static uint32_t
@@ -254,13 +272,15 @@ replayed(const dsa_chat_t *chat, dsa_window_e strategy, uint32_t threshold)
         for ( ;; ) {
             without(chat, end, cut, end != chat->n_messages, &left, m);
 
-            if (size_of(&left) <= threshold || cut >= may) {
+            if (size_of(&left) <= limit_of(strategy, threshold, cut)
+                || cut >= may)
+            {
                 break;
             }
 
             held = may - cut;
-            cut += strategy == DSA_WINDOW_DISCARD_ALL ? held
-                                                      : (3 * held + 3) / 4;
+            cut += strategy == DSA_WINDOW_DISCARD_75 ? (3 * held + 3) / 4
+                                                     : held;
         }
     }
 
@@ -397,6 +417,10 @@ test_random(void **unused)
     dsa_window_e   strategy;
     dsa_window_t   w;
 
+    static const dsa_window_e  strategies[] = {
+        DSA_WINDOW_DISCARD_75, DSA_WINDOW_DISCARD_ALL, DSA_WINDOW_SUMMARY
+    };
+
     (void) unused;
 
     t = malloc(sizeof(talk_t));
@@ -408,8 +432,7 @@ test_random(void **unused)
         random_talk(t, 2 + draw(MOST - 12));
 
         threshold = 1 + draw(size_of(&t->chat) + 50);
-        strategy = draw(3) != 0 ? DSA_WINDOW_DISCARD_75
-                                : DSA_WINDOW_DISCARD_ALL;
+        strategy = strategies[draw(3)];
 
         arena = dsa_arena_create(64 * 1024 * 1024);
         assert_non_null(arena);
@@ -417,7 +440,7 @@ test_random(void **unused)
         cut = cut_of(&t->chat, strategy, threshold, &w, &left, arena,
                      &counts);
 
-        assert_true(size_of(&left) <= threshold
+        assert_true(size_of(&left) <= limit_of(strategy, threshold, cut)
                     || cut == w.points[w.last].allowed);
         check_left(t, &left, cut);
 
