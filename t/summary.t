@@ -387,7 +387,8 @@ summary("t Of\nt \\sBob");
 is(scalar @p, 2, 'another tenant has a summary of its own');
 has($p[1], qr/\Q${head}Of Bob[\E/, 'this one');
 @p = prompts(sub { $r = post([ history($n, %answer) ]) });
-has($p[0], qr/\Q${head}They are x.[\E/, 'and does not change that of the first');
+has($p[0], qr/\Q${head}They are x.[\E/,
+    'and does not change that of the first');
 
 
 # without a tenant nothing is remembered, and the prompt is the same
@@ -417,6 +418,20 @@ ok($p[1] !~ /"rm"|\Q[<｜User｜>]b\E/, 'without calls');
 my $hostile = $p[1];
 @p = prompts(sub { $r = post([ history($n, first => 'hostile') ]) });
 ok($p[0] eq $hostile, 'also from Redis');
+
+
+# several choices have one summary
+
+summary("prompt 600\nt For\nt \\sall");
+@p = prompts(sub {
+    $r = post([ history($n, first => 'two', %answer) ], n => 2);
+});
+is($r->{status}, 200, 'two choices') or diag($r->{body});
+is(join(' ', map { /\Q$cue\E/ ? 'summary' : 'answer' } @p),
+   'summary answer answer', 'one summary in front of them');
+is(scalar @{ $r->{json}{choices} }, 2, 'both are there');
+is($r->{json}{usage}{prompt_tokens}, 600 + 700, 'two prompts are charged');
+is($r->{json}{usage}{completion_tokens}, 3 + 2 * 3, 'and three completions');
 
 
 # cut off by its limit, it is still used
@@ -486,8 +501,8 @@ cmp_ok(length $p[-2], '<', WINDOW, 'within the window');
 
 # failures
 
-failed('an error', "noaccept\nprompt 500\naccept\nt a\nt b\nerror internal broken",
-       qr/^the engine failed$/);
+failed('an error', "noaccept\nprompt 500\naccept\nt a\nt b\n"
+       . 'error internal broken', qr/^the engine failed$/);
 is($r->{json}{context_management}{summary}{prompt_tokens}, 500,
    'its tokens are charged');
 is($r->{json}{context_management}{summary}{completion_tokens}, 2,

@@ -19,13 +19,16 @@ my $chat = '/v1/chat/completions';
 my $t = DSA::Test->new('window-redis');
 my $server = $t->start_redis();
 my $redis = $t->redis;
-my $engine = $t->start_engine(conf => { backend => 'null',
+my $engine = $t->start_engine(conf => { backend => 'null rate=0',
                                         context_length => WINDOW,
                                         kv_memory => '64m' });
 
 $t->start_nginx(redis => 'timeout=1s', workers => 2,
                 http => 'dsa_context_strategy discard_75;'
-                        . 'dsa_tenant $http_x_tenant;');
+                        . 'dsa_tenant $http_x_tenant;',
+                server => 'location /summary/ { dsa_pass v32;'
+                          . ' dsa_context_strategy summary;'
+                          . ' dsa_context_threshold 60%; }');
 
 
 sub history {
@@ -143,6 +146,61 @@ is(found(sub {
     $other->{messages}[0]{content} .= ' ';
     $t->post($chat, $other, headers => [ 'X-Tenant' => 'alice' ]);
 }), 0, 'another first message');
+
+
+# the strategy summary: an agent keeps one prefix until the next overflow, the
+# prompt of a summary has that prefix too, and no prompt exceeds the threshold
+
+sub summarized {
+    my ($rounds) = @_;
+
+    my $r = $t->post("/summary$chat", body($rounds),
+                     headers => [ 'X-Tenant' => 'summary' ]);
+    my $c = $r->{json}{context_management}{summary} || {};
+    my $u = $r->{json}{usage};
+
+    return { status => $r->{status}, body => $r->{body},
+             made => $c->{status} || 'none',
+             dropped => $r->{json}{context_management}{dropped_tool_calls}
+                        || 0,
+             summary => $c->{cached_tokens} || 0,
+             prompt => $u->{prompt_tokens} - ($c->{prompt_tokens} || 0),
+             cached => $u->{prompt_tokens_details}{cached_tokens}
+                       - ($c->{cached_tokens} || 0) };
+}
+
+my (%made, @odd);
+my $last;
+
+for my $n (4 .. 60) {
+    my $now = summarized($n);
+    my $again = summarized($n);
+
+    $made{ $now->{made} }++;
+
+    push @odd, "$n: $now->{status} $now->{body}" if $now->{status} != 200;
+    push @odd, "$n: $now->{prompt} tokens" if $now->{prompt} > WINDOW * 0.6;
+    push @odd, "$n: $again->{made}, $again->{prompt} tokens again"
+        if $again->{made} ne ($now->{made} eq 'made' ? 'remembered'
+                                                     : $now->{made})
+           || $again->{prompt} != $now->{prompt};
+
+    my $cached = $now->{made} eq 'made' ? $now->{summary} : $now->{cached};
+
+    push @odd, "$n: $cached of $last->{prompt} cached"
+        if $last && $cached < $last->{prompt} - 2 * PAGE;
+    push @odd, "$n: $now->{dropped} rounds left after $last->{dropped}"
+        if $last && ($now->{made} eq 'made'
+                     ? $now->{dropped} <= $last->{dropped}
+                     : $now->{dropped} != $last->{dropped});
+
+    $last = $now;
+}
+
+cmp_ok($made{made}, '>', 2, 'summaries are made');
+cmp_ok($made{remembered}, '>', 20, 'and remembered');
+is($made{failed}, undef, 'none fails');
+is_deeply(\@odd, [], 'each prompt has the prefix of the one before it');
 
 
 # a stored conversation keeps what its prompt lacks
