@@ -452,4 +452,258 @@ for my $more ({}, { echo => $true }) {
     is($events[-2]{json}{usage}{completion_tokens}, 9, 'its usage');
 }
 
+
+# Reasoning of each choice is retained with the calls of that choice.
+
+my @sampled = map { "think $_|</think>|" . ($call =~ s/^T //r) } 'a', 'b';
+my $user = { role => 'user', content => "!fake\nonly 100 T $sampled[0]\n"
+                                        . "only 101 T $sampled[1]\n" };
+
+for my $stream (0, 1) {
+    my %request = (model => 'deepseek-reasoner', messages => [ $user ],
+                   n => 2, seed => 100, @tools);
+    my @got;
+
+    if ($stream) {
+        my $of = split_choices($t->stream(\%request)->events);
+        @got = map { DSA::HTTP->gather(@{ $of->{$_} })->{tool_calls}[0]{id} }
+                   0, 1;
+    } else {
+        $r = $t->post($chat, \%request);
+        @got = map { $_->{message}{tool_calls}[0]{id} }
+                   @{ $r->{json}{choices} };
+    }
+
+    for my $i (0, 1) {
+        $t->post($chat, { %request, n => 1, messages => [
+            $user,
+            { role => 'assistant', content => '', tool_calls => [
+                { id => $got[$i], type => 'function',
+                  function => { name => 'f', arguments => '{"a": "A"}' } } ] },
+            { role => 'tool', tool_call_id => $got[$i], content => 'x' } ] });
+
+        my ($prompt) = (submitted($fake))[-1] =~ / prompt=(.*)/;
+        my ($thought) = $prompt =~ /\[<think>\]think (\w)\[<\/think>\]/;
+
+        is($thought, (qw/ a b /)[$i], "the reasoning of choice $i is restored");
+    }
+}
+
+
+# dsa_timeout
+
+my $short = '/short/chat/completions';
+
+$r = $t->post($short, script("noaccept\nonly 100 accept\nonly 100 t a\nhold\n",
+                             n => 3, seed => 100));
+is($r->{status}, 200, 'a timeout with text in one choice');
+is_deeply([ map { "$_->{message}{content}:$_->{finish_reason}" }
+            @{ $r->{json}{choices} } ], [ 'a:length', ':length', ':length' ],
+          'each choice ends with the text that it has');
+idle('a timeout');
+
+$r = $t->post($short, script("t a\nonly 101 hold\nt b\n", n => 3,
+                             seed => 100));
+is_deeply([ map { "$_->{message}{content}:$_->{finish_reason}" }
+            @{ $r->{json}{choices} } ], [ 'ab:stop', 'a:length', 'ab:stop' ],
+          'a timeout of one choice');
+
+$r = $t->post($short, script("deaf\nt a\nhold\n", n => 2));
+is($r->{status}, 200, 'an engine that does not cancel');
+is(scalar @{ $r->{json}{choices} }, 2, 'and all choices end');
+ctl($fake, 'close');
+wait_until(sub { $t->get('/healthz')->{status} == 200 }, 10, 'the session');
+
+$r = $t->post($short, script("hold\n", n => 3));
+is($r->{status}, 504, 'a timeout without a token');
+idle('a timeout without a token');
+
+
+# A slow client: its events grow and alternate, and then it is cancelled.
+
+$s = $t->stream(script("r 300 " . 'w' x 100 . "\n", n => 8),
+                uri => '/slow/chat/completions', rcvbuf => 4096);
+my $of = split_choices($s->events);
+
+is(join(' ', map { length DSA::HTTP->gather(@{ $of->{$_} })->{content} }
+             0 .. 7), join(' ', (30000) x 8), 'much text of all choices');
+
+$before = $t->metrics->{'dsa_cancelled_total{reason="slow"}'};
+$s = $t->stream(script("r 4000 " . 'w' x 500 . "\nhold\n", n => 8,
+                       max_tokens => 9000),
+                uri => '/slow/chat/completions', rcvbuf => 4096, head => 0);
+wait_until(sub { $t->metrics->{'dsa_cancelled_total{reason="slow"}'}
+                 == $before + 1 }, 20, 'the cancel');
+idle('a client that does not read');
+
+
+# Slots: a request needs as many as it has choices.
+
+my @busy = map { $t->stream(script("t a\nhold\n")) } 1 .. 12;
+$_->next_event() for @busy;
+
+$r = $t->post($chat, ask('x', n => 5));
+is($r->{status}, 503, '5 choices and 4 slots');
+is($r->{headers}{'retry-after'}, 1, 'try again');
+is($t->post($chat, ask('x', n => 4))->{status}, 200, '4 choices and 4 slots');
+
+# other requests use the slots before the first token
+
+$s = $t->stream(script("wait\nt a\n", n => 4), head => 0);
+wait_until(sub { live() eq '13' }, 10, 'the first choice');
+push @busy, map { $t->stream(script("hold\n"), head => 0) } 1 .. 3;
+wait_until(sub { live() eq '16' }, 10, 'all slots');
+ctl($fake, 'go 4');
+$s->read_head();
+$of = split_choices($s->events);
+is(join(' ', map { "$_:" . DSA::HTTP->gather(@{ $of->{$_} })->{content} }
+             sort keys %$of), '0:a 1:a 2:a 3:a',
+   'choices wait for the end of the first');
+
+$_->close() for @busy;
+idle('slots');
+
+# an engine that rejects a choice
+
+my $rejects = "only 100 t a\nonly 100 wait\nonly 102 noaccept\n"
+              . "only 102 error overloaded x\nt b\n";
+
+sub ends { scalar grep { /^done/ } finished($fake) }
+
+my $ends = ends();
+
+$s = $t->stream(script($rejects, n => 3, seed => 100));
+wait_until(sub { ends() == $ends + 1 }, 10, 'another choice');
+ctl($fake, 'go');
+@events = $s->events;
+$of = split_choices(@events);
+is(DSA::HTTP->gather(@{ $of->{0} })->{content}, 'ab',
+   'an engine rejects a choice: another one goes on');
+like($of->{error}[0]{json}{error}{message}, qr/are busy, try again later/,
+     'and at its end there is an error');
+is(scalar @{ $of->{error} }, 1, 'once');
+idle('an engine rejects a choice');
+
+
+# The engine dies.
+
+for my $lines ("t a\nhold\n", "only 100 t a\nhold\n",
+               "noaccept\nonly 100 accept\nonly 100 t a\nhold\n")
+{
+    $s = $t->stream(script($lines, n => 3, seed => 100));
+    $s->next_event() for 1 .. 2;
+    wait_until(sub { live() eq '3' }, 10, 'all choices');
+    $fake->kill9();
+    $of = split_choices($s->events);
+    is(join('|', map { $_->{json}{error}{message} } @{ $of->{error} }),
+       'The engine went away before the answer was complete.',
+       'the engine dies: one error');
+    $fake->restart();
+    wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 10,
+               'service');
+}
+
+wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 0 }, 10,
+           'nothing in flight');
+
+
+# Fewer slots than choices: the choices follow one another.
+
+my $small = DSA::Test->new('few slots');
+my $two = $small->start_fake('slots=2');
+
+$small->start_nginx();
+$r = $small->post($chat, script($three, n => 8, seed => 100));
+is(join(' ', map { $_->{message}{content} } @{ $r->{json}{choices} }),
+   'ab c def     ', '8 choices and 2 slots');
+is(scalar(submitted($two)), 8, 'each of them is submitted once');
+$small->done;
+
+
+# Two engines: a choice that the first engine does not serve goes to the other.
+
+my $pair = DSA::Test->new('two engines');
+my @engines = map { $pair->start_fake('model=m') } 0, 1;
+
+$pair->start_nginx();
+wait_until(sub { $pair->metrics->{dsa_sessions} == 2 }, 10, 'both sessions');
+
+my $long = 'x' x 5000;
+$s = $pair->stream(script("wait\nt a\nwait\nt b\n$long", n => 3), head => 0);
+wait_until(sub { (() = map { submitted($_) } @engines) == 1 }, 10,
+           'the first choice');
+
+my ($one) = grep { submitted($engines[$_]) } 0, 1;
+
+ctl($engines[$one], 'go');
+wait_until(sub { (() = submitted($engines[$one])) == 3 }, 10, 'the others');
+pass('the other choices go to the engine that has the prompt');
+ctl($engines[$one], 'go 5');
+$s->read_head();
+$s->events;
+
+$s = $pair->stream(script("wait\nt a\nwait\nt b\n", n => 3), head => 0);
+wait_until(sub { (() = map { submitted($_) } @engines) == 4 }, 10,
+           'the first choice');
+($one) = grep { ctl($engines[$_], 'live') eq '1' } 0, 1;
+ctl($engines[$one], 'drain 1');
+wait_until(sub { $pair->metrics->{'dsa_engine_draining{pool="v32",engine="unix:'
+                 . $engines[$one]->sock . '"}'} == 1 }, 10, 'draining');
+ctl($engines[$one], 'go');
+wait_until(sub { ctl($engines[1 - $one], 'live') eq '2' }, 10,
+           'the other engine');
+ctl($engines[$one], 'go');
+ctl($engines[1 - $one], 'go 4');
+$s->read_head();
+$of = split_choices($s->events);
+is(join(' ', map { "$_:" . DSA::HTTP->gather(@{ $of->{$_} })->{content} }
+             sort keys %$of), '0:ab 1:ab 2:ab',
+   'an engine that drains does not get the other choices');
+$pair->done;
+
+
+# The engine: a choice is what its seed alone gives, and it finds the prompt.
+
+my $real = DSA::Test->new('engine');
+
+$real->start_engine();
+$real->start_nginx();
+
+my %request = (model => $real->get('/v1/models')->{json}{data}[0]{id},
+               messages => [ { role => 'user',
+                               content => 'Once upon a time ' x 60 } ],
+               max_tokens => 12, temperature => 1);
+
+# Tokens of the prompt that engines have found in the cache.
+
+sub hits {
+    my $m = $real->metrics;
+    my ($name) = grep { /^dsa_engine_cached_tokens_total/ } keys %$m;
+    return $m->{$name};
+}
+
+$r = $real->post($chat, { %request, n => 4, seed => 5 });
+
+my $length = $r->{json}{usage}{prompt_tokens};
+my $pages = 64 * int(($length - 1) / 64);
+
+cmp_ok($pages, '>=', 128, 'the prompt has pages');
+is($r->{json}{usage}{prompt_cache_hit_tokens}, 0, 'the first finds nothing');
+wait_until(sub { hits() == 3 * $pages }, 10, 'the hits');
+pass('and each of the others finds the pages of the prompt');
+is($r->{json}{usage}{completion_tokens}, 48, 'tokens of all choices');
+
+my %texts = map { $_->{message}{content} => 1 } @{ $r->{json}{choices} };
+is(scalar keys %texts, 4, 'the choices differ');
+
+for my $k (0 .. 3) {
+    my $alone = $real->post($chat, { %request, seed => 5 + $k });
+
+    is($alone->{json}{choices}[0]{message}{content},
+       $r->{json}{choices}[$k]{message}{content},
+       "choice $k is the answer to its seed");
+}
+
+$real->done;
+
 $t->done;
