@@ -29,7 +29,7 @@ $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 
 
 # Runs the agent with a model that has this fault.  Returns (exit status,
-# output).
+# output, the numbers of choices of all requests).
 
 sub agent {
     my ($fault, @args) = @_;
@@ -57,7 +57,10 @@ sub agent {
 
     my $status = $proc->wait_end(60);
 
-    return (defined $status ? $status >> 8 : 'it runs on', $proc->output);
+    my (undef, @choices) = split /\n/, $model->output;
+
+    return (defined $status ? $status >> 8 : 'it runs on', $proc->output,
+            "@choices");
 }
 
 
@@ -110,13 +113,26 @@ unlike($out, qr/\e\[/, 'no colours without a terminal');
 
 my $steps = grep { $_->{role} eq 'assistant' } @$gold;
 
-($rc, $out) = agent('detour', '--sampling-seed', 100, '--parallel', 3);
+my $choices;
+
+($rc, $out, $choices) = agent('detour', '--sampling-seed', 100, '--parallel',
+                              3);
 
 is($rc, 0, 'three rollouts: exit status') or diag($out);
 like($out, qr/\n\nverified\n\nrollout 2 of 3, $steps steps\n\z/,
      'the one with the fewest steps is used');
 is(scalar(() = $out =~ /verified/g), scalar(grep { $_->{role} eq 'user' }
                                             @$gold), 'no other is printed');
+
+like($choices, qr/^3(?: 1)+$/,
+     'the first messages are the choices of one request');
+
+($rc, $out, $choices) = agent('', '--parallel', 10);
+
+is($rc, 0, 'ten rollouts: exit status') or diag($out);
+like($out, qr/\nrollout \d+ of 10, $steps steps\n\z/, 'one of them is used');
+is(join(' ', sort { $b <=> $a } grep { $_ > 1 } split / /, $choices), '8 2',
+   'ten first messages are those of two requests');
 
 ($rc, $out) = agent('cut', '--parallel', 3);
 

@@ -10,11 +10,13 @@
 // runs as a process of its own.  With the same sampling seed the model repeats
 // the same answer.  With --parallel several rollouts of the task run at the same
 // time, and the one with the fewest messages of the model is used ("parallel
-// fewest step").  The exit status is 0 if the answer was verified, 1 if it was
+// fewest step").  Up to 8 rollouts begin with the choices of one request, so that
+// its prompt is computed once.  The exit status is 0 if the answer was verified, 1 if it was
 // wrong, and 2 if there was no answer.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
@@ -22,6 +24,7 @@ import OpenAI from "openai";
 
 const MAX_ROUNDS = 40;
 const MAX_PARALLEL = 64;
+const MAX_CHOICES = 8;
 
 const { values: options } = parseArgs({
     options: {
@@ -101,14 +104,62 @@ function startTask(family, seed) {
 }
 
 
+// Yields the parts of all choices of an answer, as they arrive.
+
+async function* choices(request, signal) {
+
+    const stream = await client.chat.completions.create(
+        { ...request, stream: true }, { signal });
+
+    for await (const chunk of stream) {
+        yield* chunk.choices;
+    }
+}
+
+
+// The first message of n rollouts, which all send the same request.  Returns a
+// function that yields the parts of choice k.  The first call sends the request.
+
+function opening(n) {
+
+    let streams;
+
+    async function send(request) {
+
+        try {
+            for await (const choice of choices({ ...request, n })) {
+                streams[choice.index].write(choice);
+            }
+
+            streams.forEach((stream) => stream.end());
+
+        } catch (e) {
+            streams.forEach((stream) => stream.destroy(e));
+        }
+    }
+
+    return (request, k) => {
+
+        if (streams === undefined) {
+            streams = Array.from(
+                { length: n }, () => new PassThrough({ objectMode: true }));
+
+            // a rollout that ended does not read its stream
+
+            streams.forEach((stream) => stream.on("error", () => {}));
+            send(request);
+        }
+
+        return streams[k];
+    };
+}
+
+
 // Prints one message of the model as it arrives, and returns the whole message.
 
-async function say(request, rollout) {
+async function say(parts, rollout) {
 
     const print = (text) => rollout.print(text);
-    const stream = await client.chat.completions.create(
-        { ...request, stream: true }, { signal: rollout.signal });
-
     const message = { role: "assistant", content: "" };
     let last = "";
     let finish = null;
@@ -120,13 +171,7 @@ async function say(request, rollout) {
         last = part;
     }
 
-    for await (const chunk of stream) {
-
-        const choice = chunk.choices[0];
-
-        if (choice === undefined) {
-            continue;
-        }
+    for await (const choice of parts) {
 
         const delta = choice.delta;
         finish = choice.finish_reason ?? finish;
@@ -183,14 +228,12 @@ async function answer(task, tools, messages, rollout) {
 
     for (let round = 0; round < MAX_ROUNDS; round++) {
 
-        const message = await say({
+        const message = await say(rollout.send({
             model: options.model,
             messages,
             tools: tools.length > 0 ? tools : undefined,
             thinking: { type: "enabled" },
-            seed: samplingSeed === undefined
-                ? undefined : samplingSeed + rollout.index,
-        }, rollout);
+        }), rollout);
 
         messages.push(message);
         rollout.step();
@@ -255,7 +298,12 @@ async function play(rollout) {
 async function fewest() {
 
     const ended = [];
+    const groups = [];
     let best = Infinity;
+
+    for (let first = 0; first < parallel; first += MAX_CHOICES) {
+        groups.push(opening(Math.min(MAX_CHOICES, parallel - first)));
+    }
 
     const rollouts = Array.from({ length: parallel }, (_, index) => {
 
@@ -268,6 +316,17 @@ async function fewest() {
             signal: abort.signal,
             stop: () => abort.abort(),
             print(text) { this.text += text; },
+            send(request) {
+
+                const k = index % MAX_CHOICES;
+
+                // the seed of choice k is that of the request and k
+
+                return this.steps === 0
+                    ? groups[(index - k) / MAX_CHOICES](
+                        seeded(request, index - k), k)
+                    : choices(seeded(request, index), this.signal);
+            },
             step() {
                 this.steps++;
 
@@ -308,6 +367,14 @@ async function fewest() {
 }
 
 
+// Each rollout has a sampling seed of its own.
+
+function seeded(request, index) {
+    return samplingSeed === undefined
+        ? request : { ...request, seed: samplingSeed + index };
+}
+
+
 async function main() {
 
     options.model ??= (await client.models.list()).data[0].id;
@@ -319,6 +386,7 @@ async function main() {
     return play({
         index: 0,
         print: (text) => process.stdout.write(text),
+        send: (request) => choices(seeded(request, 0)),
         step: () => {},
     });
 }

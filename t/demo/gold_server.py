@@ -6,10 +6,11 @@ request it replays the conversation from its beginning.
 
     PYTHONPATH=demo python3 t/demo/gold_server.py FAMILY SEED [wrong|cut|detour]
 
-serves one task, in the mode retain, and prints its port.  With "wrong" it
-sends a wrong answer at once, with "cut" it closes the connection instead.
-With "detour" it does so for the sampling seed 102, and for 100 its first call
-has wrong arguments and is repeated.
+serves one task, in the mode retain, and prints its port, then the number of
+choices of each request.  With "wrong" it sends a wrong answer at once, with
+"cut" it closes the connection instead.  With "detour" it does so in place of
+the second message for the sampling seed 102, and for 100 its first call has
+wrong arguments and is repeated.
 """
 
 import json
@@ -17,6 +18,7 @@ import signal
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import zip_longest
 
 from tasks.task import CHAT, RETAIN, assistant
 
@@ -46,14 +48,17 @@ class GoldServer(ThreadingHTTPServer):
     find   request -> its task
     mode   of the gold policies
     spoil  (request, message) -> the message to send; may raise Refusal
+    report called with each request
     """
     daemon_threads = True
 
-    def __init__(self, find, mode, spoil=lambda request, message: message):
+    def __init__(self, find, mode, spoil=lambda request, message: message,
+                 report=lambda request: None):
         super().__init__(('127.0.0.1', 0), Handler)
         self.find = find
         self.mode = mode
         self.spoil = spoil
+        self.report = report
         self.seen = []          # (key, request), in the order of arrival
         self.url = f'http://127.0.0.1:{self.server_port}/v1'
 
@@ -123,8 +128,14 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(size))
         self.server.seen.append((self.headers['Authorization'], request))
 
+        self.server.report(request)
+
+        n = request.get('n', 1)
+
         try:
-            message = self.server.message(request)
+            messages = [self.server.message(
+                {**request, 'seed': request.get('seed', 0) + k})
+                for k in range(n)]
         except Refusal as e:
             if e.status == 0:
                 self.close_connection = True
@@ -132,15 +143,17 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(e.status, {'error': {'message': str(e)}})
             return
 
-        finish = message.pop('finish', None) \
-            or ('tool_calls' if 'tool_calls' in message else 'stop')
+        ends = [message.pop('finish', None)
+                or ('tool_calls' if 'tool_calls' in message else 'stop')
+                for message in messages]
 
         if request.get('stream'):
-            self.stream(message, finish)
+            self.stream(messages, ends)
         else:
             self.answer(200, {'object': 'chat.completion', 'usage': USAGE,
-                              'choices': [{'index': 0, 'message': message,
-                                           'finish_reason': finish}]})
+                              'choices': [{'index': k, 'message': messages[k],
+                                           'finish_reason': ends[k]}
+                                          for k in range(n)]})
 
     def answer(self, status, value):
         text = json.dumps(value).encode()
@@ -150,18 +163,25 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    def stream(self, message, finish):
+    def stream(self, messages, ends):
         self.send_response(200)
         self.send_header('Content-Type', 'text/event-stream')
         self.send_header('Connection', 'close')
         self.end_headers()
 
-        for delta in deltas(message):
-            self.event({'choices': [{'index': 0, 'delta': delta,
-                                     'finish_reason': None}]})
+        # the choices alternate, and the shortest one ends first
 
-        self.event({'choices': [{'index': 0, 'delta': {'content': ''},
-                                 'finish_reason': finish}], 'usage': USAGE})
+        for step in zip_longest(*map(deltas, messages)):
+            for k, delta in enumerate(step):
+                if delta is not None:
+                    self.event({'choices': [{'index': k, 'delta': delta,
+                                             'finish_reason': None}]})
+
+        for k, finish in enumerate(ends):
+            self.event({'choices': [{'index': k, 'delta': {'content': ''},
+                                     'finish_reason': finish}],
+                        'usage': USAGE if k == len(ends) - 1 else None})
+
         self.wfile.write(b'data: [DONE]\n\n')
 
     def event(self, value):
@@ -205,14 +225,18 @@ def main(family, seed, fault=''):
             raise Refusal(0)
         if fault == 'wrong':
             return {'role': 'assistant', 'content': 'I do not know.'}
-        if fault == 'detour' and request['seed'] == 102:
+        if fault == 'detour' and request['seed'] == 102 \
+                and request['messages'][-1]['role'] != 'user':
             raise Refusal(0)
         if fault == 'detour' and request['seed'] == 100 \
                 and request['messages'][-1]['role'] == 'user':
             message['tool_calls'][0]['function']['arguments'] = '{"x": 1}'
         return message
 
-    with GoldServer(lambda request: task, RETAIN, spoil) as server:
+    def report(request):
+        print(request.get('n', 1), flush=True)
+
+    with GoldServer(lambda request: task, RETAIN, spoil, report) as server:
         print(server.server_port, flush=True)
         signal.pause()
 
