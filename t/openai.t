@@ -90,6 +90,26 @@ for my $case (
     is($sum->{done}, 1, "$name: one [DONE]");
 }
 
+# several choices, which the client's helper joins from the chunks of a stream
+
+for my $command (qw/ choices choicesStream /) {
+    my $got = client($command, { model => $model, messages => \@messages,
+                                 n => 3, seed => 7, temperature => 0.9,
+                                 max_tokens => 12,
+                                 ignore_eos => JSON::PP::true });
+    my @choices = @{ $got->{choices} || [] };
+
+    is_deeply([ map { $_->{index} } @choices ], [ 0 .. 2 ],
+              "$command: three choices") or diag(json_encode($got));
+    is_deeply([ map { $_->{finish_reason} } @choices ], [ ('length') x 3 ],
+              "$command: finish_reason");
+    is($got->{usage}{completion_tokens}, 36, "$command: usage");
+
+    my %texts = map { $_->{message}{content} => 1 } @choices;
+
+    is(scalar keys %texts, 3, "$command: three texts");
+}
+
 # text completions
 
 for my $case (

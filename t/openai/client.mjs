@@ -5,8 +5,8 @@
 //
 //     node client.mjs BASE_URL COMMAND JSON
 //
-// Commands: chat, stream (the same request both ways), completion,
-// completionStream, models, model.
+// Commands: chat, stream (the same request both ways), choices, choicesStream,
+// completion, completionStream, models, model.
 
 import OpenAI from "openai";
 
@@ -58,6 +58,17 @@ const commands = {
         }
 
         return got;
+    },
+
+    async choices() {
+        return await client.chat.completions.create(args);
+    },
+
+    // the client joins the chunks of each choice itself
+
+    async choicesStream() {
+        return await client.chat.completions.stream(args)
+            .finalChatCompletion();
     },
 
     async completion() {
