@@ -360,6 +360,7 @@ ngx_http_dsa_chat_load_start(ngx_http_dsa_request_t *req)
     if (ngx_http_dsa_chat_messages(req) != NGX_OK
         || ngx_http_dsa_store_load(r, mcf->redis, &req->tenant,
                                    &req->conversation.id,
+                                   &req->conversation.lease, &req->ctx.id,
                                    ngx_http_dsa_chat_loaded)
            == NGX_ERROR)
     {
@@ -423,6 +424,11 @@ ngx_http_dsa_chat_loaded(ngx_http_request_t *r, ngx_uint_t status,
     if (status != NGX_HTTP_OK) {
         ngx_http_dsa_failure_set(&req->failure, status, "conversation", "%s",
                                  why);
+
+        if (status == NGX_HTTP_CONFLICT) {
+            req->failure.code = NGX_HTTP_DSA_CONVERSATION_LOCKED;
+        }
+
         ngx_http_dsa_request_fail(req);
         return;
     }

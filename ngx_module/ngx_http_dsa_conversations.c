@@ -22,6 +22,7 @@
 #include "ngx_http_dsa_conversations.h"
 #include "ngx_http_dsa_conversations_body.h"
 #include "ngx_http_dsa_identity.h"
+#include "ngx_http_dsa_lease.h"
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_responses_list.h"
@@ -697,8 +698,10 @@ ngx_http_dsa_conversations_changed(ngx_http_dsa_conversations_t *ctx,
     case DSA_SCHEMA_CHANGE_BUSY:
     case DSA_SCHEMA_CHANGE_CHANGED:
         ngx_memzero(&failure, sizeof(ngx_http_dsa_failure_t));
-        ngx_http_dsa_failure_set(&failure, NGX_HTTP_CONFLICT, NULL, "%s",
-                                 NGX_HTTP_DSA_CONVERSATION_BUSY);
+        ngx_http_dsa_failure_set(&failure, NGX_HTTP_CONFLICT, NULL, "Another "
+                                 "request is in progress for this "
+                                 "conversation; send this one again when that "
+                                 "one has ended.");
         failure.code = NGX_HTTP_DSA_CONVERSATION_LOCKED;
 
         return ngx_http_dsa_send_failure(r, &failure);

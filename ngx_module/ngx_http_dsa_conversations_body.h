@@ -25,12 +25,6 @@
  * what dsa_schema_split() reads, metadata an object of JSON.
  */
 
-#define NGX_HTTP_DSA_CONVERSATION_LOCKED  "conversation_locked"
-#define NGX_HTTP_DSA_CONVERSATION_BUSY                                        \
-    "Another request is in progress for this conversation; send this one "    \
-    "again when that one has ended."
-
-
 /* Of what the items in a body are read and made. */
 
 typedef struct {

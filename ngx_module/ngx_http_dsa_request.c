@@ -223,6 +223,8 @@ ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
 
             return;
         }
+
+        ngx_http_dsa_lease_release(&req->conversation.lease);
     }
 
     if (!req->ended) {
@@ -365,8 +367,15 @@ ngx_http_dsa_request_saved(ngx_http_request_t *r, const char *why)
     if (req->turning) {
         req->turning = 0;
 
-        if (why == NULL && ngx_http_dsa_request_store(req) == NGX_OK) {
-            return;
+        if (why != NULL) {
+            ngx_http_dsa_lease_release(&req->conversation.lease);
+
+        } else {
+            ngx_http_dsa_lease_stored(&req->conversation.lease);
+
+            if (ngx_http_dsa_request_store(req) == NGX_OK) {
+                return;
+            }
         }
     }
 
@@ -384,6 +393,8 @@ ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
     r = req->http;
 
     req->answer.finish = "error";
+
+    ngx_http_dsa_lease_release(&req->conversation.lease);
 
     if (ngx_http_dsa_usage_record_live(req->record) == 0) {
 
@@ -572,6 +583,8 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
 
     req->record = NULL;
     req->usage = record->usage;
+
+    ngx_http_dsa_lease_release(&req->conversation.lease);
 
     if (req->retention.restored != 0) {
         ngx_http_dsa_metrics_add(retention_cached, req->usage.cached);

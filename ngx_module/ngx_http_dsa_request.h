@@ -17,6 +17,7 @@
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_ctx.h"
 #include "ngx_http_dsa_failure.h"
+#include "ngx_http_dsa_lease.h"
 #include "ngx_http_dsa_retention.h"
 #include "ngx_http_dsa_stream.h"
 #include "ngx_http_dsa_submit.h"
@@ -36,6 +37,7 @@ typedef struct {
     int64_t                   version;      /* as loaded */
     dsa_buf_t                 messages;     /* new ones, as
                                                dsa_schema_split() reads them */
+    ngx_http_dsa_lease_t      lease;
 } ngx_http_dsa_conversation_t;
 
 

@@ -13,6 +13,7 @@
 #include <ngx_http.h>
 
 #include "redis_schema/schema.h"
+#include "ngx_http_dsa_lease.h"
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_save.h"
 
@@ -24,10 +25,11 @@
 
 
 /*
- * Loads a conversation for a request.  The handler runs in the context of the
- * request, later or at once.  Status 200: conversation is set, and its messages
- * are valid during the call; 400: id is not a conversation id; 404: there is
- * no such conversation of this tenant; 503: Redis cannot be used.  Unless the
+ * Takes the lease of a conversation for a request, and loads it.  The handler
+ * runs in the context of the request, later or at once.  Status 200:
+ * conversation is set, and its messages are valid during the call; 400: id is
+ * not a conversation id; 404: there is no such conversation of this tenant;
+ * 409: another turn has the lease; 503: Redis cannot be used.  Unless the
  * status is 200, why is the reason, which is static.  The handler is not called
  * if the request ends first, or if NGX_ERROR (out of memory) is returned.
  * Posted requests are run after a handler that is called later.
@@ -38,6 +40,7 @@ typedef void (*ngx_http_dsa_store_load_pt)(ngx_http_request_t *r,
 
 ngx_int_t ngx_http_dsa_store_load(ngx_http_request_t *r,
     ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id,
+    ngx_http_dsa_lease_t *lease, const ngx_str_t *owner,
     ngx_http_dsa_store_load_pt handler);
 
 

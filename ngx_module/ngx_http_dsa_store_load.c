@@ -8,6 +8,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "redis_schema/conversations.h"
+
 #include "ngx_http_dsa_ledger_queue.h"
 #include "ngx_http_dsa_store.h"
 
@@ -36,7 +38,8 @@ static void ngx_http_dsa_store_loaded(ngx_http_dsa_store_load_t *load,
 
 ngx_int_t
 ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
-    ngx_str_t *tenant, ngx_str_t *id, ngx_http_dsa_store_load_pt handler)
+    ngx_str_t *tenant, ngx_str_t *id, ngx_http_dsa_lease_t *lease,
+    const ngx_str_t *request_id, ngx_http_dsa_store_load_pt handler)
 {
     dsa_str_t                   name, owner;
     const char                 *why;
@@ -79,7 +82,10 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
         return NGX_ERROR;
     }
 
-    if (dsa_schema_load(&cmd, arena, owner, name) != DSA_OK) {
+    if (dsa_schema_begin(&cmd, arena, owner, name,
+                         dsa_str(request_id->data, request_id->len))
+        != DSA_OK)
+    {
         dsa_arena_destroy(arena);
         return NGX_ERROR;
     }
@@ -95,7 +101,12 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
 
     if (load->call == NULL) {
         handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
+        return NGX_OK;
     }
+
+    /* the request may end before the reply, so the lease begins here */
+
+    ngx_http_dsa_lease_start(lease, redis, tenant, id, request_id);
 
     return NGX_OK;
 }
@@ -143,10 +154,10 @@ ngx_http_dsa_store_load_reply(void *data, redisReply *reply, const char *why)
 static void
 ngx_http_dsa_store_loaded(ngx_http_dsa_store_load_t *load, redisReply *reply)
 {
-    int                         rc;
     dsa_err_t                   err;
     dsa_arena_t                *arena;
     ngx_http_request_t         *r;
+    dsa_schema_change_e         result;
     dsa_schema_conversation_t   c;
 
     r = load->request;
@@ -158,11 +169,21 @@ ngx_http_dsa_store_loaded(ngx_http_dsa_store_load_t *load, redisReply *reply)
         return;
     }
 
-    rc = dsa_schema_conversation(&c, arena, reply, &err);
+    if (dsa_schema_begun(&result, &c, arena, reply, &err) != DSA_OK) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err.text);
 
-    switch (rc) {
+        load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                      reply->type == REDIS_REPLY_ERROR
+                      ? "Redis refuses to write at present"
+                      : "the stored conversation cannot be read");
 
-    case DSA_OK:
+        dsa_arena_destroy(arena);
+        return;
+    }
+
+    switch (result) {
+
+    case DSA_SCHEMA_CHANGE_DONE:
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                        "dsa conversation loaded: version %L, %uD messages, "
                        "%uz bytes", c.version, c.n_messages, c.bytes);
@@ -170,14 +191,18 @@ ngx_http_dsa_store_loaded(ngx_http_dsa_store_load_t *load, redisReply *reply)
         load->handler(r, NGX_HTTP_OK, &c, NULL);
         break;
 
-    case DSA_AGAIN:
+    case DSA_SCHEMA_CHANGE_BUSY:
+        load->handler(r, NGX_HTTP_CONFLICT, NULL,
+                      "another request is in progress for this conversation; "
+                      "send this one again when that one has ended");
+        break;
+
+    case DSA_SCHEMA_CHANGE_GONE:
         load->handler(r, NGX_HTTP_NOT_FOUND, NULL,
                       "there is no such conversation");
         break;
 
-    default:
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err.text);
-
+    default: /* DSA_SCHEMA_CHANGE_DAMAGED */
         load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                       "the stored conversation cannot be read");
         break;

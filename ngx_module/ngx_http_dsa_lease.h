@@ -1,0 +1,63 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_LEASE_H_INCLUDED_
+#define _NGX_HTTP_DSA_LEASE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+
+#include "ngx_http_dsa_redis.h"
+
+
+/*
+ * The lease of a turn on its conversation, in Redis: while a turn has it, other
+ * turns and changes of the conversation's items get a 409, in whichever worker
+ * or host they are.  It is renewed while the request lives; if the worker is
+ * killed, it expires.
+ *
+ * A lease does not decide what is stored.  The script that stores a turn
+ * compares the version of the conversation, so a turn whose lease was lost,
+ * because Redis was away for longer than a lease lasts, can only be refused.
+ */
+
+/* the code of the 409 */
+
+#define NGX_HTTP_DSA_CONVERSATION_LOCKED  "conversation_locked"
+
+
+typedef struct {
+    ngx_http_dsa_redis_t     *redis;
+    ngx_str_t                 tenant;
+    ngx_str_t                 conversation;
+    ngx_str_t                 owner;        /* the id of the request */
+    ngx_event_t               timer;
+    ngx_connection_t          dumb;         /* data of timer; nginx logs it */
+    unsigned                  taken:1;
+} ngx_http_dsa_lease_t;
+
+
+/*
+ * The command that takes the lease is sent: renews it from now on.  The strings
+ * and the lease live until ngx_http_dsa_lease_stored() or _release().
+ */
+void ngx_http_dsa_lease_start(ngx_http_dsa_lease_t *lease,
+    ngx_http_dsa_redis_t *redis, const ngx_str_t *tenant,
+    const ngx_str_t *conversation, const ngx_str_t *owner);
+
+/* The script that stored the turn has ended the lease. */
+void ngx_http_dsa_lease_stored(ngx_http_dsa_lease_t *lease);
+
+/*
+ * Ends the lease, if this turn has it.  What the client sends next comes to
+ * Redis behind this command.  It may be called at any time.
+ */
+void ngx_http_dsa_lease_release(ngx_http_dsa_lease_t *lease);
+
+
+#endif /* _NGX_HTTP_DSA_LEASE_H_INCLUDED_ */
