@@ -124,6 +124,60 @@ dsa_json_raw(dsa_json_writer_t *w, dsa_str_t json)
 
 
 void
+dsa_json_value(dsa_json_writer_t *w, const dsa_json_t *v)
+{
+    const dsa_json_t  *child;
+
+    switch (v->type) {
+
+    case DSA_JSON_NULL:
+        dsa_json_null(w);
+        return;
+
+    case DSA_JSON_FALSE:
+    case DSA_JSON_TRUE:
+        dsa_json_bool(w, v->type == DSA_JSON_TRUE);
+        return;
+
+    case DSA_JSON_INTEGER:
+    case DSA_JSON_FLOAT:
+        dsa_json_raw(w, v->text);
+        return;
+
+    case DSA_JSON_STRING:
+        dsa_json_string(w, v->text);
+        return;
+
+    case DSA_JSON_ARRAY:
+        dsa_json_array(w);
+
+        for (child = v->first; child != NULL; child = child->next) {
+            dsa_json_value(w, child);
+        }
+
+        dsa_json_array_end(w);
+        return;
+
+    case DSA_JSON_OBJECT:
+        dsa_json_object(w);
+
+        for (child = v->first; child != NULL; child = child->next) {
+
+            /* dsa_json_key() does not escape */
+
+            dsa_json_string(w, child->key);
+            dsa_buf_addz(w->out, ":");
+            w->comma = 0;
+            dsa_json_value(w, child);
+        }
+
+        dsa_json_object_end(w);
+        return;
+    }
+}
+
+
+void
 dsa_json_string_begin(dsa_json_writer_t *w)
 {
     dsa_json_open(w, "\"");

@@ -51,6 +51,12 @@ void dsa_json_uint(dsa_json_writer_t *w, uint64_t value);
 void dsa_json_bool(dsa_json_writer_t *w, int value);
 void dsa_json_null(dsa_json_writer_t *w);
 
+/*
+ * A tree with its numbers as they were written.  The recursion is as deep as
+ * the tree, whose reader has bounded its depth.
+ */
+void dsa_json_value(dsa_json_writer_t *w, const dsa_json_t *v);
+
 /* A value that is already JSON. */
 void dsa_json_raw(dsa_json_writer_t *w, dsa_str_t json);
 

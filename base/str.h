@@ -55,4 +55,24 @@ dsa_str_eqz(dsa_str_t a, const char *text)
 }
 
 
+/* Without white space (of JSON) at both ends. */
+
+static inline dsa_str_t
+dsa_str_trim(dsa_str_t text)
+{
+    while (text.len != 0 && memchr(" \t\r\n", text.data[0], 4) != NULL) {
+        text.data++;
+        text.len--;
+    }
+
+    while (text.len != 0
+           && memchr(" \t\r\n", text.data[text.len - 1], 4) != NULL)
+    {
+        text.len--;
+    }
+
+    return text;
+}
+
+
 #endif /* _DSA_STR_H_INCLUDED_ */

@@ -33,7 +33,6 @@ static int dsa_anthropic_calls(dsa_drafts_t *d, const dsa_at_t *at,
 static int dsa_anthropic_call(dsa_drafts_t *d, const dsa_at_t *at,
     const dsa_json_t *v, dsa_message_t *m);
 static int dsa_anthropic_prefill(dsa_drafts_t *d);
-static dsa_str_t dsa_anthropic_trim(dsa_str_t text);
 
 
 static const char *const  dsa_anthropic_text_types[] = { "text", NULL };
@@ -429,7 +428,7 @@ dsa_anthropic_is_reminder(dsa_str_t text)
     static const char  first[] = "<system-reminder>";
     static const char  last[] = "</system-reminder>";
 
-    text = dsa_anthropic_trim(text);
+    text = dsa_str_trim(text);
 
     return text.len >= sizeof(first) - 1 + sizeof(last) - 1
            && memcmp(text.data, first, sizeof(first) - 1) == 0
@@ -655,24 +654,4 @@ dsa_anthropic_prefill(dsa_drafts_t *d)
     last->message.prefix = 1;
 
     return DSA_OK;
-}
-
-
-static dsa_str_t
-dsa_anthropic_trim(dsa_str_t text)
-{
-    while (text.len != 0 && strchr(" \t\r\n", text.data[0]) != NULL
-           && text.data[0] != '\0')
-    {
-        text.data++;
-        text.len--;
-    }
-
-    while (text.len != 0 && strchr(" \t\r\n", text.data[text.len - 1]) != NULL
-           && text.data[text.len - 1] != '\0')
-    {
-        text.len--;
-    }
-
-    return text;
 }

@@ -25,7 +25,6 @@
 
 static int dsa_format_read_schema(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *format);
-static int dsa_format_name_valid(dsa_str_t name);
 static int dsa_format_read_named(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
 static uint32_t dsa_format_tool(const dsa_json_t *tools, dsa_str_t name);
@@ -131,7 +130,7 @@ dsa_format_read_schema(dsa_reader_t *r, const dsa_at_t *up,
         return DSA_ERROR;
     }
 
-    if (!dsa_format_name_valid(name)) {
+    if (!dsa_read_is_name(name, DSA_FORMAT_NAME)) {
         return dsa_refuse_at(r->refusal, &name_at, "expected a string that "
                              "matches the pattern '^[a-zA-Z0-9_-]{1,%d}$'",
                              DSA_FORMAT_NAME);
@@ -148,26 +147,6 @@ dsa_format_read_schema(dsa_reader_t *r, const dsa_at_t *up,
     r->chat->json_strict = strict;
 
     return DSA_OK;
-}
-
-
-static int
-dsa_format_name_valid(dsa_str_t name)
-{
-    char    c;
-    size_t  i;
-
-    for (i = 0; i < name.len; i++) {
-        c = name.data[i];
-
-        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-            && (c < '0' || c > '9') && c != '_' && c != '-')
-        {
-            return 0;
-        }
-    }
-
-    return name.len >= 1 && name.len <= DSA_FORMAT_NAME;
 }
 
 

@@ -37,7 +37,6 @@ static int dsa_message_id(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, dsa_str_t *id);
 static int dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
-static int dsa_tool_name_valid(dsa_str_t name);
 static int dsa_message_dump_call(dsa_json_writer_t *w,
     const dsa_tool_call_t *call);
 
@@ -598,7 +597,7 @@ dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
         return dsa_refuse_type(r->refusal, &name_at, name, "a string");
     }
 
-    if (!dsa_tool_name_valid(name->text)) {
+    if (!dsa_read_is_name(name->text, DSA_MESSAGE_NAME)) {
         return dsa_refuse(r->refusal, &name_at, "Invalid '%s': string does "
                           "not match pattern. Expected a string that matches "
                           "the pattern '^[a-zA-Z0-9_-]{1,%d}$'.",
@@ -624,26 +623,6 @@ dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
     }
 
     return dsa_read_finite(r, &function_at, function);
-}
-
-
-static int
-dsa_tool_name_valid(dsa_str_t name)
-{
-    char    c;
-    size_t  i;
-
-    for (i = 0; i < name.len; i++) {
-        c = name.data[i];
-
-        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-            && (c < '0' || c > '9') && c != '_' && c != '-')
-        {
-            return 0;
-        }
-    }
-
-    return name.len >= 1 && name.len <= DSA_MESSAGE_NAME;
 }
 
 

@@ -420,3 +420,23 @@ dsa_read_finite(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
                          "expected one within the range of a double",
                          dsa_read_shown(v->text), v->text.data);
 }
+
+
+int
+dsa_read_is_name(dsa_str_t name, size_t most)
+{
+    char    c;
+    size_t  i;
+
+    for (i = 0; i < name.len; i++) {
+        c = name.data[i];
+
+        if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+            && (c < '0' || c > '9') && c != '_' && c != '-')
+        {
+            return 0;
+        }
+    }
+
+    return name.len >= 1 && name.len <= most;
+}

@@ -100,6 +100,9 @@ const dsa_json_t *dsa_read_infinite(const dsa_json_t *v);
 int dsa_read_finite(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
 
+/* 1 if name matches ^[a-zA-Z0-9_-]{1,most}$, as a tool's name must. */
+int dsa_read_is_name(dsa_str_t name, size_t most);
+
 
 /*
  * fields.c: rejects fields that would change the answer.  Those that a text

@@ -12,7 +12,6 @@
 
 static void dsa_responses_member(dsa_json_writer_t *w, const dsa_json_t *root,
     const char *name, const char *otherwise);
-static void dsa_responses_value(dsa_json_writer_t *w, const dsa_json_t *v);
 static void dsa_responses_conversation(dsa_json_writer_t *w,
     const dsa_json_t *root);
 static int dsa_responses_own_id(const dsa_json_t *v, dsa_str_t *id);
@@ -65,7 +64,7 @@ dsa_responses_echo(dsa_buf_t *b, const dsa_json_t *root)
     dsa_json_key(&w, "effort");
 
     if (reasoning != NULL && dsa_read_any(reasoning, "effort", &v)) {
-        dsa_responses_value(&w, v);
+        dsa_json_value(&w, v);
 
     } else {
         dsa_json_null(&w);
@@ -124,67 +123,10 @@ dsa_responses_member(dsa_json_writer_t *w, const dsa_json_t *root,
     dsa_json_key(w, name);
 
     if (dsa_read_any(root, name, &v)) {
-        dsa_responses_value(w, v);
+        dsa_json_value(w, v);
 
     } else {
         dsa_json_raw(w, dsa_strz(otherwise));
-    }
-}
-
-
-/* A tree as it is; the JSON reader has bounded the depth of the recursion. */
-
-static void
-dsa_responses_value(dsa_json_writer_t *w, const dsa_json_t *v)
-{
-    const dsa_json_t  *child;
-
-    switch (v->type) {
-
-    case DSA_JSON_NULL:
-        dsa_json_null(w);
-        return;
-
-    case DSA_JSON_FALSE:
-    case DSA_JSON_TRUE:
-        dsa_json_bool(w, v->type == DSA_JSON_TRUE);
-        return;
-
-    case DSA_JSON_INTEGER:
-    case DSA_JSON_FLOAT:
-        dsa_json_raw(w, v->text);
-        return;
-
-    case DSA_JSON_STRING:
-        dsa_json_string(w, v->text);
-        return;
-
-    case DSA_JSON_ARRAY:
-        dsa_json_array(w);
-
-        for (child = v->first; child != NULL; child = child->next) {
-            dsa_responses_value(w, child);
-        }
-
-        dsa_json_array_end(w);
-        return;
-
-    case DSA_JSON_OBJECT:
-    default:
-        dsa_json_object(w);
-
-        for (child = v->first; child != NULL; child = child->next) {
-
-            /* the name of a member is written without escaping */
-
-            dsa_json_string(w, child->key);
-            dsa_buf_addz(w->out, ":");
-            w->comma = 0;
-            dsa_responses_value(w, child);
-        }
-
-        dsa_json_object_end(w);
-        return;
     }
 }
 
@@ -409,7 +351,7 @@ dsa_responses_arguments(dsa_json_writer_t *w, const dsa_json_t *call)
     memset(&text, 0, sizeof(dsa_buf_t));
 
     dsa_json_writer(&object, &text);
-    dsa_responses_value(&object, v);
+    dsa_json_value(&object, v);
 
     if (text.failed) {
         w->out->failed = 1;

@@ -52,7 +52,6 @@ static int dsa_retain_same_json(const dsa_json_t *a, const dsa_json_t *b);
 static int dsa_retain_same_member(const dsa_json_t *member,
     const dsa_json_t *beside, const dsa_json_t *object);
 static int dsa_retain_same_text(dsa_str_t a, dsa_str_t b);
-static dsa_str_t dsa_retain_trim(dsa_str_t text);
 static dsa_str_t dsa_retain_str(const dsa_buf_t *b);
 static void dsa_retain_free(dsa_retain_parsed_t *p);
 
@@ -493,27 +492,7 @@ dsa_retain_same_member(const dsa_json_t *member, const dsa_json_t *beside,
 static int
 dsa_retain_same_text(dsa_str_t a, dsa_str_t b)
 {
-    return dsa_str_eq(dsa_retain_trim(a), dsa_retain_trim(b));
-}
-
-
-static dsa_str_t
-dsa_retain_trim(dsa_str_t text)
-{
-    while (text.len != 0 && strchr(" \t\r\n", text.data[0]) != NULL
-           && text.data[0] != '\0')
-    {
-        text.data++;
-        text.len--;
-    }
-
-    while (text.len != 0 && strchr(" \t\r\n", text.data[text.len - 1]) != NULL
-           && text.data[text.len - 1] != '\0')
-    {
-        text.len--;
-    }
-
-    return text;
+    return dsa_str_eq(dsa_str_trim(a), dsa_str_trim(b));
 }
 
 

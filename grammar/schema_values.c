@@ -25,7 +25,6 @@ static void dsa_schema_quoted(dsa_schema_t *s, const dsa_dfa_t *dfa,
     dsa_values_e values, uint32_t from, uint32_t to);
 static int dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v,
     uint32_t types, dsa_values_e values, dsa_str_t *out);
-static void dsa_schema_write(dsa_buf_t *b, const dsa_json_t *v);
 static int dsa_schema_choice_compare(const void *a, const void *b);
 static void dsa_schema_choices(dsa_schema_t *s, dsa_str_t *choice,
     uint32_t n, uint32_t from, uint32_t to);
@@ -432,9 +431,10 @@ static int
 dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v, uint32_t types,
     dsa_values_e values, dsa_str_t *out)
 {
-    char      *copy;
-    uint32_t   type;
-    dsa_buf_t  b;
+    char               *copy;
+    uint32_t            type;
+    dsa_buf_t           b;
+    dsa_json_writer_t   w;
 
     static const uint32_t  type_of[] = {
         [DSA_JSON_NULL] = DSA_TYPE_NULL,
@@ -472,7 +472,8 @@ dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v, uint32_t types,
 
     memset(&b, 0, sizeof(dsa_buf_t));
 
-    dsa_schema_write(&b, v);
+    dsa_json_writer(&w, &b);
+    dsa_json_value(&w, v);
 
     copy = b.failed ? NULL : dsa_arena_dup(s->arena, dsa_str(b.data, b.len));
     *out = dsa_str(copy, b.len);
@@ -485,64 +486,6 @@ dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v, uint32_t types,
     }
 
     return 1;
-}
-
-
-/* Compact JSON, with numbers as they were written. */
-
-static void
-dsa_schema_write(dsa_buf_t *b, const dsa_json_t *v)
-{
-    const dsa_json_t  *child;
-
-    switch (v->type) {
-
-    case DSA_JSON_NULL:
-        dsa_buf_addz(b, "null");
-        return;
-
-    case DSA_JSON_FALSE:
-        dsa_buf_addz(b, "false");
-        return;
-
-    case DSA_JSON_TRUE:
-        dsa_buf_addz(b, "true");
-        return;
-
-    case DSA_JSON_INTEGER:
-    case DSA_JSON_FLOAT:
-        dsa_buf_add(b, v->text.data, v->text.len);
-        return;
-
-    case DSA_JSON_STRING:
-        dsa_buf_addz(b, "\"");
-        dsa_json_escape(b, v->text);
-        dsa_buf_addz(b, "\"");
-        return;
-
-    case DSA_JSON_ARRAY:
-    case DSA_JSON_OBJECT:
-        break;
-    }
-
-    dsa_buf_addz(b, v->type == DSA_JSON_ARRAY ? "[" : "{");
-
-    for (child = v->first; child != NULL; child = child->next) {
-
-        if (v->type == DSA_JSON_OBJECT) {
-            dsa_buf_addz(b, "\"");
-            dsa_json_escape(b, child->key);
-            dsa_buf_addz(b, "\":");
-        }
-
-        dsa_schema_write(b, child);
-
-        if (child->next != NULL) {
-            dsa_buf_addz(b, ",");
-        }
-    }
-
-    dsa_buf_addz(b, v->type == DSA_JSON_ARRAY ? "]" : "}");
 }
 
 
