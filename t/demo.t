@@ -1,7 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
 # What `make demo` runs once all is built: it streams a chat, has a trip
-# planned, stays up, ends in order, and says what is wrong.
+# planned, has two answers constrained, stays up, ends in order, and says what
+# is wrong.
 
 use strict;
 use warnings;
@@ -105,6 +106,20 @@ SKIP: {
     like($once->output, qr/^verified$/m, 'and verified');
 }
 
+my ($call) = $once->output
+             =~ /^calculate (\{.*\})\nvalid: a call of the tool/m;
+
+is(join(' ', keys %{ json_decode($call || '{}') }), 'input',
+   'tool_choice "required": a call with its argument');
+
+my ($object) = $once->output =~ /^(\{.*\})\nvalid: JSON of the schema$/m;
+my $value = json_decode($object || '{}');
+
+is(join(' ', sort keys %$value), 'answer even size', 'JSON of a schema');
+like($value->{answer}, qr/^\d{1,4}\z/, 'with a number in its range');
+like($value->{size}, qr/^(?:small|large)\z/, 'one of two words');
+unlike($once->output, qr/not valid/, 'nothing else');
+
 
 # it stays up, and answers as it says
 
@@ -156,7 +171,7 @@ clean($port, 'ended');
 
 
 SKIP: {
-    skip("no agent: $no_agent", 5) if $no_agent && !$ENV{DSA_NO_SKIP};
+    skip("no agent: $no_agent", 6) if $no_agent && !$ENV{DSA_NO_SKIP};
 
     # a model that has learned nothing is served, and plans nothing
 
@@ -164,6 +179,8 @@ SKIP: {
 
     isnt(status($random), 0, 'a model without a plan: exit status');
     unlike($random->output, qr/^verified$/m, 'which it does not hide');
+    like($random->output, qr/^valid: a call.*^valid: JSON/ms,
+         'but its constrained answers have their form');
     clean($port, 'another model');
 }
 
