@@ -49,7 +49,6 @@ static void ngx_http_dsa_events_lost(ngx_http_dsa_choice_t *choice);
 static void ngx_http_dsa_events_complete(ngx_http_dsa_choice_t *choice,
     ngx_uint_t stopped);
 static void ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice);
-static void ngx_http_dsa_events_cut_all(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_events_writable(void *data);
 static void ngx_http_dsa_events_pool_handler(void *data);
@@ -545,17 +544,6 @@ ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice)
 }
 
 
-static void
-ngx_http_dsa_events_cut_all(ngx_http_dsa_request_t *req)
-{
-    ngx_uint_t  i;
-
-    for (i = 0; i < req->choices.n; i++) {
-        ngx_http_dsa_events_cut(&req->choices.elts[i]);
-    }
-}
-
-
 /* Goes on after events; the request may be gone afterwards. */
 
 static void
@@ -565,12 +553,6 @@ ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
 
     if (req->saving) {
         return;
-    }
-
-    if (req->timer.expired
-        && ngx_http_dsa_usage_record_live(req->record) == 0)
-    {
-        ngx_http_dsa_events_cut_all(req);
     }
 
     if (req->failure.status != 0) {
@@ -702,6 +684,8 @@ ngx_http_dsa_events_ping(ngx_http_dsa_request_t *req)
 static void
 ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
 {
+    ngx_uint_t  i;
+
     if (req->failure.status != 0 || req->ended || req->saving) {
 
         /*
@@ -733,8 +717,14 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
         return;
     }
 
-    /* there is no report, so this worker's own count is used */
+    /*
+     * There is no report, so this worker's own count is used; or a choice still
+     * waited for its submit.
+     */
 
-    ngx_http_dsa_events_cut_all(req);
+    for (i = 0; i < req->choices.n; i++) {
+        ngx_http_dsa_events_cut(&req->choices.elts[i]);
+    }
+
     ngx_http_dsa_events_flush(req);
 }

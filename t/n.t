@@ -612,11 +612,26 @@ wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 0 }, 10,
 my $small = DSA::Test->new('few slots');
 my $two = $small->start_fake('slots=2');
 
-$small->start_nginx();
+$small->start_nginx(server => 'location /short/ { dsa_pass v32;
+                                                dsa_timeout 300ms; }');
 $r = $small->post($chat, script($three, n => 8, seed => 100));
 is(join(' ', map { $_->{message}{content} } @{ $r->{json}{choices} }),
    'ab c def     ', '8 choices and 2 slots');
 is(scalar(submitted($two)), 8, 'each of them is submitted once');
+
+for my $stream (0, 1) {
+    my $request = script("t a\nhold\n", n => 4);
+    my @choices = $stream
+        ? do { my $of = split_choices($small->stream($request,
+                                          uri => $short)->events);
+               map { whole($_, @{ $of->{$_} }) } sort keys %$of }
+        : @{ $small->post($short, $request)->{json}{choices} };
+
+    is(join(' ', map { "$_->{message}{content}:$_->{finish_reason}" } @choices),
+       'a:length a:length :length :length',
+       'choices that were not submitted before the timeout are empty');
+}
+
 $small->done;
 
 
