@@ -33,6 +33,8 @@ dsa_anthropic_tools(dsa_reader_t *r, const dsa_json_t *root)
     dsa_json_t        *v, *tools, body;
     const dsa_json_t  *child;
 
+    static const char *const  names[][2] = { { "].function", "]" } };
+
     if (dsa_read_any(root, at.name, &v) == 0) {
         return dsa_anthropic_choice(r, root);
     }
@@ -69,6 +71,7 @@ dsa_anthropic_tools(dsa_reader_t *r, const dsa_json_t *root)
     body.n = 1;
 
     if (dsa_read_tools(r, NULL, &body, &r->chat->tools) != DSA_OK) {
+        dsa_refusal_rename(r->refusal, names, 1);
         return DSA_ERROR;
     }
 

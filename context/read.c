@@ -18,6 +18,8 @@
     "Failed to deserialize the JSON body into the target type: "
 
 
+static void dsa_refusal_replace(char *text, size_t size,
+    const char *const names[2]);
 static void dsa_refusal_path(dsa_refusal_t *refusal, const dsa_at_t *at);
 static void dsa_refusal_text(dsa_refusal_t *refusal, size_t len,
     const char *fmt, va_list args);
@@ -145,6 +147,44 @@ dsa_refuse_memory(dsa_refusal_t *refusal, const dsa_arena_t *arena)
     }
 
     return DSA_ERROR;
+}
+
+
+void
+dsa_refusal_rename(dsa_refusal_t *refusal, const char *const (*names)[2],
+    size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        dsa_refusal_replace(refusal->param, sizeof(refusal->param), names[i]);
+        dsa_refusal_replace(refusal->message, sizeof(refusal->message),
+                            names[i]);
+    }
+}
+
+
+static void
+dsa_refusal_replace(char *text, size_t size, const char *const names[2])
+{
+    char    *p;
+    size_t   from, to, rest;
+
+    from = strlen(names[0]);
+    to = strlen(names[1]);
+    p = text;
+
+    while ((p = strstr(p, names[0])) != NULL) {
+        rest = strlen(p + from) + 1;
+
+        if ((size_t) (p - text) + to + rest > size) {
+            return;
+        }
+
+        memmove(p + to, p + from, rest);
+        memcpy(p, names[1], to);
+        p += to;
+    }
 }
 
 

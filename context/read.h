@@ -64,6 +64,13 @@ int dsa_read_shown(dsa_str_t s);
 
 int dsa_refuse_memory(dsa_refusal_t *refusal, const dsa_arena_t *arena);
 
+/*
+ * Replaces the names that chat completions has for fields, names[i][0], by
+ * those of another API, names[i][1], in a refusal.
+ */
+void dsa_refusal_rename(dsa_refusal_t *refusal, const char *const (*names)[2],
+    size_t n);
+
 
 /*
  * A member of obj that may be absent or null.  Returns 1 and sets *out; 0 if

@@ -28,13 +28,23 @@ static int dsa_responses_format(dsa_items_t *ctx, const dsa_at_t *at,
     dsa_json_t *to, const dsa_json_t *v);
 static int dsa_responses_reasoning(dsa_items_t *ctx, dsa_json_t *to,
     const dsa_json_t *v);
-static void dsa_responses_rename(char *text, size_t size);
 static int dsa_responses_input(dsa_items_t *ctx, dsa_responses_t *out,
     dsa_chat_t *chat, const dsa_json_t *root);
 static dsa_json_t *dsa_responses_add(dsa_items_t *ctx, dsa_json_t *to,
     const char *name, dsa_json_type_e type, const char *text);
 static dsa_json_t *dsa_responses_adopt(dsa_items_t *ctx, dsa_json_t *to,
     const char *name, const dsa_json_t *v);
+
+
+/* The fields in an error of dsa_chat_read(), and those of this API. */
+
+static const char *const  dsa_responses_renamed[][2] = {
+    { "].function", "]" },
+    { "response_format.json_schema", "text.format" },
+    { "response_format", "text.format" },
+    { "tool_choice.function", "tool_choice" },
+    { "max_tokens", "max_output_tokens" }
+};
 
 
 /* For errors of the schema or of a tool. */
@@ -106,10 +116,9 @@ dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat, const dsa_json_t *root)
                       ctx->r.refusal)
         != DSA_OK)
     {
-        dsa_responses_rename(ctx->r.refusal->param,
-                             sizeof(ctx->r.refusal->param));
-        dsa_responses_rename(ctx->r.refusal->message,
-                             sizeof(ctx->r.refusal->message));
+        dsa_refusal_rename(ctx->r.refusal, dsa_responses_renamed,
+                           sizeof(dsa_responses_renamed)
+                           / sizeof(dsa_responses_renamed[0]));
         return DSA_ERROR;
     }
 
@@ -434,42 +443,6 @@ dsa_responses_reasoning(dsa_items_t *ctx, dsa_json_t *to, const dsa_json_t *v)
     }
 
     return DSA_OK;
-}
-
-
-/* Names the field of this API in a refusal that names that of a chat. */
-
-static void
-dsa_responses_rename(char *text, size_t size)
-{
-    char    *p;
-    size_t   i, from, to, rest;
-
-    static const char *const  names[][2] = {
-        { "].function", "]" },
-        { "response_format.json_schema", "text.format" },
-        { "response_format", "text.format" },
-        { "tool_choice.function", "tool_choice" },
-        { "max_tokens", "max_output_tokens" }
-    };
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        from = strlen(names[i][0]);
-        to = strlen(names[i][1]);
-        p = text;
-
-        while ((p = strstr(p, names[i][0])) != NULL) {
-            rest = strlen(p + from) + 1;
-
-            if ((size_t) (p - text) + to + rest > size) {
-                return;
-            }
-
-            memmove(p + to, p + from, rest);
-            memcpy(p, names[i][1], to);
-            p += to;
-        }
-    }
 }
 
 
