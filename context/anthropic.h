@@ -18,7 +18,7 @@
  * filled in.
  *
  * Unknown fields are ignored.  Fields that would change the answer are honoured
- * or refused.  What the prompt format cannot represent is left out:
+ * or refused.  Parts that the prompt format cannot represent are left out:
  * cache_control, signatures, redacted thinking, is_error, and citations of the
  * client's own texts.
  *

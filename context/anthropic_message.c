@@ -266,7 +266,7 @@ dsa_anthropic_inline_system(dsa_drafts_t *d, const dsa_at_t *at,
         }
     }
 
-    /* the first piece is apart from what is there, the others are not */
+    /* a blank line separates the first piece from earlier text */
 
     to = last->message.role == DSA_ROLE_TOOL ? &last->notes : &last->content;
 
@@ -420,7 +420,7 @@ dsa_anthropic_user_text(dsa_drafts_t *d, uint32_t source, dsa_str_t text,
 }
 
 
-/* Nothing but one or more reminders: the user has written none of it. */
+/* 1: the text has only reminders, which the client adds, and no user text. */
 
 static int
 dsa_anthropic_is_reminder(dsa_str_t text)

@@ -77,7 +77,7 @@ dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root)
 
     for (i = 1; i < v->n; i++) {
         if (r->chat->bias[i].id == r->chat->bias[i - 1].id) {
-            return dsa_refuse_at(r->refusal, &at, "token id %u stands twice; "
+            return dsa_refuse_at(r->refusal, &at, "token id %u occurs twice; "
                                  "expected each id once",
                                  r->chat->bias[i].id);
         }

@@ -449,7 +449,7 @@ dsa_conversation_push(dsa_conversation_list_t *list, dsa_json_t *object,
 }
 
 
-/* A member that is a string; empty: there is none. */
+/* A member that is a string, or an empty string if the member is missing. */
 
 static dsa_str_t
 dsa_conversation_text(const dsa_json_t *v, const char *name)

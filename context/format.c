@@ -254,7 +254,7 @@ dsa_format_read_named(dsa_reader_t *r, const dsa_at_t *at,
 }
 
 
-/* Its number; UINT32_MAX: there is none. */
+/* The number of the tool with this name; UINT32_MAX: no tool has it. */
 
 static uint32_t
 dsa_format_tool(const dsa_json_t *tools, dsa_str_t name)

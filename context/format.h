@@ -53,8 +53,8 @@ int dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
     dsa_arena_t *arena, dsa_refusal_t *refusal);
 
 /*
- * 1: what the compiler refuses with this path is the schema of a text, which
- * the fallback does not have.
+ * 1: the compiler's path is in the schema of a text, which the fallback does
+ * not have.
  */
 int dsa_format_optional(const dsa_format_t *format, const char *path);
 

@@ -386,8 +386,8 @@ dsa_responses_format(dsa_items_t *ctx, const dsa_at_t *at, dsa_json_t *to,
 
 
 /*
- * effort is read as in a chat.  "auto" requests the best summary that there is
- * for the model: there is none, and the reasoning itself is in the answer.
+ * effort is read as in a chat.  "auto" requests the best summary that a server
+ * makes; this one makes no summaries, and the answer has the reasoning itself.
  */
 
 static int

@@ -52,11 +52,11 @@ typedef struct {
 } dsa_responses_t;
 
 
-/* What a value of include requests. */
+/* The kinds of values that include may have. */
 
 typedef enum {
     DSA_RESPONSES_INCLUDE_UNKNOWN = 0,
-    DSA_RESPONSES_INCLUDE_NOTHING,          /* what this server never has */
+    DSA_RESPONSES_INCLUDE_NOTHING,          /* parts that no answer has */
     DSA_RESPONSES_INCLUDE_ENCRYPTED         /* reasoning, encrypted as well */
 } dsa_responses_include_e;
 

@@ -28,8 +28,9 @@ static int dsa_responses_stream_options(dsa_items_t *ctx,
 
 
 /*
- * Fields of which this server does not have what they request.  values: what
- * is accepted, because it changes nothing, separated by spaces; null always is.
+ * Fields that request functions which this server does not have.  values: the
+ * values that are accepted because they change nothing, separated by spaces;
+ * null is always accepted.
  */
 
 static const struct {

@@ -147,9 +147,9 @@ dsa_item_message(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
 
 
 /*
- * What this server encrypted counts more than content, which is the same text
- * or which the client has left out.  A summary is not what the model thought,
- * and is not put into a prompt.
+ * Text that this server encrypted takes precedence over content, which has the
+ * same text or is missing.  A summary differs from the reasoning of the model,
+ * so it is not put into a prompt.
  */
 
 static int
@@ -189,7 +189,7 @@ dsa_item_reasoning(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
 }
 
 
-/* What a call and an output have in common. */
+/* Reads the fields that a call and an output have in common. */
 
 static int
 dsa_item_call(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
@@ -425,7 +425,7 @@ dsa_items_messages(dsa_items_t *ctx, const dsa_at_t *at,
 
 /*
  * The message of the assistant that the item belongs to: the last one, unless
- * it has a part that cannot stand in front of the item.
+ * it has a part that must come after the item.
  */
 
 static dsa_message_t *

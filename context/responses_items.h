@@ -72,7 +72,7 @@ int dsa_items_splice(dsa_chat_t *chat, dsa_arena_t *arena,
 void dsa_item_write(dsa_json_writer_t *w, const dsa_item_t *item,
     const char *id);
 
-/* With what the id of an item of this type begins. */
+/* The prefix of the ids of items of this type. */
 const char *dsa_item_prefix(dsa_item_e type);
 
 /*

@@ -70,7 +70,7 @@ dsa_responses_echo(dsa_buf_t *b, const dsa_json_t *root)
         dsa_json_null(&w);
     }
 
-    /* "auto" selects the only kind of summary that there is: none */
+    /* no summaries are made, also if the request has "auto" */
 
     dsa_json_key(&w, "summary");
     dsa_json_null(&w);

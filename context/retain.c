@@ -136,9 +136,9 @@ dsa_retain_wanted(const dsa_chat_t *chat, uint32_t i)
 
 /*
  * Whether the arguments have the text that the encoder would read back from
- * the parser's: then the encoder writes what the model sampled.  A text that is
- * not known, because the API passes arguments as an object, may have had any
- * form.
+ * the parser's: then the encoder writes the text that the model sampled.  If
+ * the text is not known, because the API passes arguments as an object, it may
+ * have had any form.
  */
 
 static int

@@ -18,9 +18,9 @@
  * Figure 4); encode.c does that.  A client that does not send the reasoning
  * back in a tool round, or that writes the arguments of calls in another way,
  * would change the prompt.  These functions find such messages and complete
- * them from what the model sampled.
+ * them from the text that the model sampled.
  *
- * The running tool round is what follows the last user or developer message.
+ * The running tool round begins behind the last user or developer message.
  */
 
 #define DSA_RETAIN_KEY   22         /* bytes */
@@ -39,7 +39,7 @@ uint32_t dsa_retain_round(const dsa_chat_t *chat);
 /*
  * The key under which what message i lacks may be stored; it refers to the id
  * of a call.  An empty string: it is not an assistant message with tool calls,
- * or none of its ids is from this server, or it lacks nothing.  A message lacks
+ * or all of its ids are of other servers, or it is complete.  A message lacks
  * something if the chat is in thinking mode and the message has no reasoning,
  * or if the arguments of a call differ from the form in which the server
  * returned them.
@@ -62,8 +62,8 @@ typedef enum {
 
 
 /*
- * Completes a message from the answer that its calls come from.  Whatever the
- * client sent and changed stays as the client sent it.  What it left out is
+ * Completes a message from the answer that its calls come from.  Parts that the
+ * client changed stay as the client sent them.  Parts that it left out are
  * restored.  If nothing is changed, m->sampled is set, and the encoder writes
  * that text.  Texts that m refers to from then on are in arena, or in s, which
  * must live as long.  DSA_ERROR: out of memory; m is unchanged.

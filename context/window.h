@@ -63,7 +63,7 @@ typedef struct {
     uint32_t               last;        /* the last point */
     dsa_window_point_t    *points;      /* [last + 1] */
     dsa_str_t              summary;     /* set by the caller: the content of
-                                           the message; empty: there is none */
+                                           the message; empty: no summary */
 
     const dsa_chat_t      *chat;
     dsa_window_e           strategy;

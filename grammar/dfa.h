@@ -17,7 +17,7 @@
 /*
  * Inside grammar/: deterministic automata over code points, for the texts of
  * strings and numbers.  State 0 is the start.  A state has ranges of code
- * points, sorted and disjoint; a code point in none of them is rejected.
+ * points, sorted and disjoint; a code point outside of them is rejected.
  *
  * Functions that make an automaton return NULL if it has more than
  * DSA_DFA_STATES or DSA_DFA_RANGES, or when out of memory.  Arguments that are

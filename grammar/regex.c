@@ -128,7 +128,7 @@ dsa_regex(dsa_str_t pattern, uint32_t *work, dsa_err_t *error)
         }
     }
 
-    /* what a pattern takes besides, however short it is */
+    /* the fixed cost of a pattern, also of a short one */
 
     r->steps += DSA_REGEX_FIXED;
     *work -= r->steps < *work ? r->steps : *work;

@@ -131,7 +131,7 @@ void dsa_schema_spend(dsa_schema_t *s, uint32_t steps);
 /* The same for the steps that an automaton takes. */
 void dsa_schema_charge(dsa_schema_t *s, const dsa_dfa_t *dfa);
 
-/* A keyword that is a count: its value, or absent if there is none. */
+/* The value of a keyword that is a count; absent if the schema lacks it. */
 uint32_t dsa_schema_count(dsa_schema_t *s, const dsa_json_t *schema,
     const char *keyword, uint32_t absent);
 
@@ -167,7 +167,7 @@ typedef struct {
     int                      required;
 } dsa_property_t;
 
-/* NULL: error is set, or there are none (*n is 0). */
+/* NULL: error is set.  The list may be empty. */
 dsa_property_t *dsa_schema_properties(dsa_schema_t *s,
     const dsa_json_t *schema, uint32_t *n);
 

@@ -16,8 +16,8 @@ extern "C" {
 
 
 /*
- * What the kernels in front of the experts' products share: the choice of a
- * row, and the checks of their arguments.
+ * Shared by the kernels that run before the experts' products: the choice of
+ * the experts of a row, and the checks of arguments.
  */
 
 #define DSA_ROUTE_LEAST      -1e30f

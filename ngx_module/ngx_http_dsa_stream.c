@@ -229,7 +229,7 @@ ngx_http_dsa_stream_abandon(ngx_http_dsa_stream_t *s)
     ngx_log_error(NGX_LOG_INFO, c->log, 0, "client %s, its answer goes on",
                   s->slow ? "is too slow" : "left");
 
-    /* nginx closes the connection at the end, and keeps it for nothing else */
+    /* nginx closes the connection at the end of the request */
 
     c->error = 1;
     s->gone = 1;

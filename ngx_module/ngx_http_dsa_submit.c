@@ -19,6 +19,27 @@
 #include "ngx_http_dsa_submit.h"
 
 
+_Static_assert((int) DSA_SEGMENT_TEXT == (int) DSA_LINK_FIELD_TEXT
+               && (int) DSA_SEGMENT_CONTROL == (int) DSA_LINK_FIELD_CONTROL,
+               "segments of a prompt are fields of the link");
+_Static_assert(DSA_CHAT_STOP <= DSA_LINK_MAX_STOP
+               && DSA_CHAT_STOP_LEN <= DSA_LINK_MAX_STOP_LEN,
+               "the link carries every stop string that a chat can have");
+_Static_assert(NGX_HTTP_DSA_DIGEST_LEN
+               == sizeof(((dsa_link_submit_t *) 0)->tenant),
+               "the link carries the digest of a tenant");
+_Static_assert((int) NGX_HTTP_DSA_DIGEST_LEN
+               == (int) NGX_HTTP_DSA_PREFIX_TENANT,
+               "keys of prefixes include the digest of a tenant");
+_Static_assert((int) DSA_CHAT_BIAS == (int) DSA_LINK_MAX_BIAS
+               && sizeof(dsa_chat_bias_t) == sizeof(dsa_link_bias_t)
+               && offsetof(dsa_chat_bias_t, bias)
+                  == offsetof(dsa_link_bias_t, bias),
+               "the link carries the biases of a chat as they are");
+_Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
+               "the vocabulary of ACCEPTED has a bit for each control token");
+
+
 #define NGX_HTTP_DSA_CHAT_TOKENS    4096    /* default of max_tokens */
 #define NGX_HTTP_DSA_THINK_TOKENS   32768
 
@@ -42,29 +63,6 @@ static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
     uint32_t context);
 static void ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
     uint32_t context, ngx_http_dsa_failure_t *failure);
-
-
-_Static_assert((int) DSA_SEGMENT_TEXT == (int) DSA_LINK_FIELD_TEXT
-               && (int) DSA_SEGMENT_CONTROL == (int) DSA_LINK_FIELD_CONTROL,
-               "segments of a prompt are fields of the link");
-_Static_assert(DSA_CHAT_STOP <= DSA_LINK_MAX_STOP
-               && DSA_CHAT_STOP_LEN <= DSA_LINK_MAX_STOP_LEN,
-               "the link carries every stop string that a chat can have");
-_Static_assert(NGX_HTTP_DSA_DIGEST_LEN
-               == sizeof(((dsa_link_submit_t *) 0)->tenant),
-               "the link carries the digest of a tenant");
-_Static_assert((int) NGX_HTTP_DSA_DIGEST_LEN
-               == (int) NGX_HTTP_DSA_PREFIX_TENANT,
-               "keys of prefixes include the digest of a tenant");
-
-
-_Static_assert((int) DSA_CHAT_BIAS == (int) DSA_LINK_MAX_BIAS
-               && sizeof(dsa_chat_bias_t) == sizeof(dsa_link_bias_t)
-               && offsetof(dsa_chat_bias_t, bias)
-                  == offsetof(dsa_link_bias_t, bias),
-               "the link carries the biases of a chat as they are");
-_Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
-               "the vocabulary of ACCEPTED has a bit for each control token");
 
 
 ngx_int_t

@@ -117,7 +117,7 @@ ngx_int_t ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);
 
 /*
- * 1: what the engine has rejected is how the request constrains its answer.
+ * 1: the engine has rejected the constraints of the answer.
  * The text of the error is for the client.
  */
 ngx_uint_t ngx_http_dsa_submit_unsupported(

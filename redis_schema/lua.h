@@ -26,11 +26,11 @@
 
 
 /*
- * How entries are appended to a conversation.  look() returns what is there:
- * code is 1, 3 (there is none) or 5 (another layout).  fit() decides what has
- * to leave, so that the entries from ARGV[from] on fit: whole turns, oldest
- * first, so that what stays begins with a message of the user; it sets code to
- * 4 if the entries alone exceed the limits.  append() writes.
+ * How entries are appended to a conversation.  look() returns its state:
+ * code is 1, 3 (it does not exist) or 5 (another layout).  fit() chooses the
+ * turns to remove, so that the entries from ARGV[from] on fit: whole turns,
+ * oldest first, so that the rest begins with a message of the user; it sets
+ * code to 4 if the entries alone exceed the limits.  append() writes.
  *
  * An entry that was deleted leaves its number unused.  Every entry is counted,
  * so a number of fields that does not agree with count means damage.

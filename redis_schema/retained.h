@@ -44,7 +44,7 @@ int dsa_schema_load_retained(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
 /*
  * Reads the reply to dsa_schema_load_retained(): one record for each of the n
- * keys.  The length is 0 where there is none; the bytes are the reply's.
+ * keys.  The length of a missing one is 0; the bytes are the reply's.
  * DSA_ERROR: the reply is an error of Redis, or another reply.
  */
 int dsa_schema_retained(dsa_str_t *records, uint32_t n,

@@ -124,8 +124,8 @@ DSA_LUA_APPEND
  *     KEYS     one for each answer
  *     ARGV     the most bytes of all records together
  *
- * Returns one element for each key: the record, or nil if there is none, if
- * the key has another type, or if the record exceeds what is left of the bytes.
+ * Returns one element for each key: the record, or nil if the key does not
+ * exist or has another type, or if the record exceeds the rest of the bytes.
  * STRLEN does not read the value, so a script never reads more than the limit.
  */
 

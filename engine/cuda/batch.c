@@ -438,8 +438,8 @@ dsa_batch_sampling(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
 
 
 /*
- * The mask, or what biases of -100 and 100 make of it: these ban ids, and
- * exclude all others.  If nothing would remain, the mask is as it was.
+ * The mask, changed by biases of -100, which ban ids, and of 100, which exclude
+ * all other ids.  If no id would remain, the mask is as it was.
  */
 
 static void
@@ -484,7 +484,7 @@ dsa_batch_forces(const dsa_sampling_t *s)
 }
 
 
-/* Only the forced ids that are permitted; 0: there are none. */
+/* Only the forced ids that are permitted; 0: the mask permits no such id. */
 
 static int
 dsa_batch_forced(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,

@@ -347,7 +347,7 @@ ngx_http_dsa_completions_finish(ngx_http_dsa_api_answer_t *a,
 }
 
 
-/* The prompt stands in front of the first text. */
+/* The prompt comes before the first text. */
 
 static void
 ngx_http_dsa_completions_echo(ngx_http_dsa_completions_t *c)

@@ -115,7 +115,8 @@ ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     a->thinking = chat->thinking;
     a->store = request.store;
     a->store_given = request.store_given;
-    /* the body is freed before the answer; a longer id is none of ours */
+
+    /* the body is freed before the answer; no id of this server is longer */
 
     a->previous.len = ngx_min(request.previous.len, sizeof(o->previous));
     a->previous.data = o->previous;

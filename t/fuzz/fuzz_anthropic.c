@@ -3,7 +3,7 @@
  * Copyright (C) The nginx-dsa authors
  *
  * A request body of Anthropic's Messages API: JSON, chat, check, prompt.  The
- * first byte has whether it is one of count_tokens.
+ * first byte selects a body of count_tokens.
  *
  * A body that the reader accepts must pass the check of chats, unless the
  * check's own rules refuse it, and must have a prompt.  Every tool message of

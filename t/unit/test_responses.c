@@ -147,7 +147,7 @@ test_items_become_messages(void **state)
                       CALLS("2") "," GIVES("1") "," GIVES("2") "]"),
                  "u[|q|]a[t|a|12]t[|r|1]t[|r|2]");
 
-    /* another one begins with reasoning, or with what stands in front */
+    /* another one begins with reasoning, or with a part that comes first */
 
     expect_story(BODY("[" USER "," CALLS("1") "," GIVES("1") "," THINKS("t")
                       "," CALLS("2") "," GIVES("2") "]"),
