@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A request body of Anthropic's Messages API: JSON, chat, check, prompt.  The
- * first byte selects a body of count_tokens.
+ * A request body of Anthropic's Messages API: JSON, chat, check, prompt, and
+ * the grammar of the answer.  The first byte selects a body of count_tokens.
  *
  * A body that the reader accepts must pass the check of chats, unless the
  * check's own rules refuse it, and must have a prompt.  Every tool message of
@@ -16,6 +16,7 @@
 
 #include "context/anthropic.h"
 #include "context/encode.h"
+#include "t/fuzz/request.h"
 
 
 #define FUZZ_MEMORY   (8 * 1024 * 1024)
@@ -24,7 +25,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void fuzz_refusal(const dsa_refusal_t *refusal);
 static void fuzz_results(const dsa_chat_t *chat);
 static void fuzz_texts(const dsa_chat_t *chat, size_t size);
 
@@ -91,24 +91,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
 
+    fuzz_format(arena, &chat);
+
 done:
 
     dsa_arena_destroy(arena);
 
     return 0;
-}
-
-
-static void
-fuzz_refusal(const dsa_refusal_t *refusal)
-{
-    if ((refusal->status != 400 && refusal->status != 413)
-        || refusal->message[0] == '\0'
-        || memchr(refusal->message, '\0', sizeof(refusal->message)) == NULL
-        || memchr(refusal->param, '\0', sizeof(refusal->param)) == NULL)
-    {
-        abort();
-    }
 }
 
 

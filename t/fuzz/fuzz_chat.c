@@ -15,8 +15,7 @@
 
 #include "context/encode.h"
 #include "context/control_tokens.h"
-#include "context/format.h"
-#include "grammar/grammar.h"
+#include "t/fuzz/request.h"
 
 
 #define FUZZ_MEMORY   (8 * 1024 * 1024)
@@ -27,8 +26,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static dsa_json_t *fuzz_read(dsa_arena_t *arena, const uint8_t *data,
     size_t size, uint8_t how);
-static void fuzz_refusal(const dsa_refusal_t *refusal);
-static void fuzz_format(dsa_arena_t *arena, const dsa_chat_t *chat);
 static void fuzz_prompt(const dsa_prompt_t *prompt);
 static void fuzz_messages(dsa_arena_t *arena, const dsa_chat_t *chat,
     const dsa_chat_limits_t *limits);
@@ -94,50 +91,6 @@ done:
 }
 
 
-/* A spec compiles, or its error becomes one of the request. */
-
-static void
-fuzz_format(dsa_arena_t *arena, const dsa_chat_t *chat)
-{
-    dsa_format_t          format;
-    dsa_grammar_t        *grammar;
-    dsa_refusal_t         refusal;
-    dsa_grammar_error_t   error;
-
-    memset(&refusal, 0, sizeof(dsa_refusal_t));
-    memset(&error, 0, sizeof(dsa_grammar_error_t));
-
-    if (dsa_format_spec(&format, chat, arena, &refusal) != DSA_OK) {
-        fuzz_refusal(&refusal);
-        return;
-    }
-
-    if (format.spec.len == 0) {
-        return;
-    }
-
-    if (dsa_grammar_compile(&grammar, format.spec, &error) == DSA_OK) {
-        dsa_grammar_free(grammar);
-        return;
-    }
-
-    if (error.message[0] == '\0' && !error.no_memory) {
-        abort();
-    }
-
-    /* the fallback has no schema that could be at fault, except for tools */
-
-    if (dsa_format_optional(&format, error.path)
-        && dsa_grammar_compile(&grammar, format.fallback, &error) == DSA_OK)
-    {
-        dsa_grammar_free(grammar);
-    }
-
-    (void) dsa_format_refuse(&format, error.path, error.message, &refusal);
-    fuzz_refusal(&refusal);
-}
-
-
 static dsa_json_t *
 fuzz_read(dsa_arena_t *arena, const uint8_t *data, size_t size, uint8_t how)
 {
@@ -178,19 +131,6 @@ fuzz_read(dsa_arena_t *arena, const uint8_t *data, size_t size, uint8_t how)
     dsa_json_parser_destroy(p);
 
     return root;
-}
-
-
-static void
-fuzz_refusal(const dsa_refusal_t *refusal)
-{
-    if ((refusal->status != 400 && refusal->status != 413)
-        || refusal->message[0] == '\0'
-        || memchr(refusal->message, '\0', sizeof(refusal->message)) == NULL
-        || memchr(refusal->param, '\0', sizeof(refusal->param)) == NULL)
-    {
-        abort();
-    }
 }
 
 

@@ -50,7 +50,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
         abort();
     }
 
-    small_model_tokenizer(f);
+    small_model_tokenizer(f, 0);
     (void) fclose(f);
 
     tokenizer = dsa_tokenizer_read("tokenizer.json", json, len, &err);

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A Responses body: JSON, messages, check, prompt, and its items as they are
- * stored, which must read back as the same messages.
+ * A Responses body: JSON, messages, check, prompt, the grammar of the answer,
+ * and its items as they are stored, which must read back as the same messages.
  */
 
 
@@ -11,6 +11,7 @@
 
 #include "context/encode.h"
 #include "context/responses.h"
+#include "t/fuzz/request.h"
 
 
 #define FUZZ_MEMORY   (8 * 1024 * 1024)
@@ -22,7 +23,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int fuzz_open(void *data, dsa_arena_t *arena, dsa_str_t sealed,
     dsa_str_t *text);
 static const char *fuzz_id(void *data, const char *prefix);
-static void fuzz_refusal(const dsa_refusal_t *refusal);
 static void fuzz_items(dsa_arena_t *arena, const dsa_responses_t *request,
     const dsa_chat_t *chat);
 static void fuzz_echo(dsa_arena_t *arena, const dsa_json_t *root);
@@ -79,6 +79,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
 
+    fuzz_format(arena, &chat);
+
 done:
 
     dsa_arena_destroy(arena);
@@ -106,19 +108,6 @@ static const char *
 fuzz_id(void *data, const char *prefix)
 {
     return prefix;
-}
-
-
-static void
-fuzz_refusal(const dsa_refusal_t *refusal)
-{
-    if ((refusal->status != 400 && refusal->status != 413)
-        || refusal->message[0] == '\0'
-        || memchr(refusal->message, '\0', sizeof(refusal->message)) == NULL
-        || memchr(refusal->param, '\0', sizeof(refusal->param)) == NULL)
-    {
-        abort();
-    }
 }
 
 

@@ -144,7 +144,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 
     (void) signal(SIGPIPE, SIG_IGN);
 
-    if (small_model_make(dir) != 0) {
+    if (small_model_make(dir) != 0 || small_model_write(dir, 1) != 0) {
         die("no model");
     }
 
@@ -596,6 +596,13 @@ worker_submit(worker_t *w, input_t *in)
     head.top_p = 1;
     head.deadline_ms = what % 32 == 31;     /* long over, or none */
     head.tenant[0] = (uint8_t) (id >> 6);
+
+    /* a budget, now and then without the flag, or beyond max_tokens */
+
+    if (what % 5 == 2) {
+        head.flags |= what % 3 != 0 ? DSA_LINK_THINKING : 0;
+        head.thinking_budget = len % 64;
+    }
 
     type = what % 16 == 9 ? DSA_LINK_COUNT : DSA_LINK_SUBMIT;
     n = field(text, sizeof(text), DSA_LINK_FIELD_TEXT, len,

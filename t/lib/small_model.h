@@ -25,6 +25,7 @@
 #define SMALL_MODEL_EOS     1
 #define SMALL_MODEL_USER    2
 #define SMALL_MODEL_BYTES   3           /* id of byte 0; 256 of them */
+#define SMALL_MODEL_END     259         /* </think>, if it is added */
 
 
 static const char  *small_model_files[] = {
@@ -56,20 +57,30 @@ small_model_char(uint32_t b)
 }
 
 
+/* end: 1: the tokenizer has </think>. */
+
 static inline void
-small_model_tokenizer(FILE *f)
+small_model_tokenizer(FILE *f, int end)
 {
     uint32_t  i;
 
-    static const char  *added[] = { "<bos>", "<eos>", "<user>" };
+    static const struct {
+        uint32_t     id;
+        const char  *name;
+    } added[] = {
+        { SMALL_MODEL_BOS, "<bos>" },
+        { SMALL_MODEL_EOS, "<eos>" },
+        { SMALL_MODEL_USER, "<user>" },
+        { SMALL_MODEL_END, "</think>" }
+    };
 
     fprintf(f, "{\"version\": \"1.0\", \"added_tokens\": [");
 
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < (end ? 4 : 3); i++) {
         fprintf(f, "%s{\"id\": %u, \"content\": \"%s\", \"single_word\": "
                 "false, \"lstrip\": false, \"rstrip\": false, "
                 "\"normalized\": false, \"special\": true}",
-                i != 0 ? ", " : "", i, added[i]);
+                i != 0 ? ", " : "", added[i].id, added[i].name);
     }
 
     fprintf(f, "], \"normalizer\": null, \"pre_tokenizer\": {\"type\": "
@@ -91,14 +102,35 @@ small_model_tokenizer(FILE *f)
 }
 
 
+/* Writes the tokenizer of a directory that exists.  Returns as below. */
+
+static inline int
+small_model_write(const char *dir, int end)
+{
+    char   path[512];
+    FILE  *out;
+
+    (void) snprintf(path, sizeof(path), "%s/tokenizer.json", dir);
+    out = fopen(path, "w");
+
+    if (out == NULL) {
+        perror(path);
+        return -1;
+    }
+
+    small_model_tokenizer(out, end);
+
+    return fclose(out);
+}
+
+
 /* dir: a mkdtemp() template.  Returns 0, or -1 after an error on stderr. */
 
 static inline int
 small_model_make(char *dir)
 {
-    int      i;
-    char     path[512], from[4096];
-    FILE    *out;
+    int   i;
+    char  path[512], from[4096];
 
     if (mkdtemp(dir) == NULL || realpath(SMALL_MODEL_FROM, from) == NULL) {
         perror(SMALL_MODEL_FROM);
@@ -119,17 +151,7 @@ small_model_make(char *dir)
         *strrchr(from, '/') = '\0';
     }
 
-    (void) snprintf(path, sizeof(path), "%s/tokenizer.json", dir);
-    out = fopen(path, "w");
-
-    if (out == NULL) {
-        perror(path);
-        return -1;
-    }
-
-    small_model_tokenizer(out);
-
-    return fclose(out);
+    return small_model_write(dir, 0);
 }
 
 

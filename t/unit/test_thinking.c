@@ -11,7 +11,7 @@
 #include "t/unit/host.h"
 
 
-#define END         (SMALL_MODEL_BYTES + 256)
+#define END         SMALL_MODEL_END
 #define END_NAME    "</think>"
 #define END_LEN     (sizeof(END_NAME) - 1)
 
@@ -24,48 +24,12 @@
 #define LONG        200
 
 
-/* Adds the control token to the tokenizer of the small model. */
+/* With the control token. */
 
 static int
 setup_end(void **state)
 {
-    FILE    *f;
-    char     path[512], *text, *at;
-    size_t   n;
-
-    static const char  before[] = "\"added_tokens\": [";
-
-    if (setup(state) != 0) {
-        return -1;
-    }
-
-    (void) snprintf(path, sizeof(path), "%s/tokenizer.json", model_dir);
-    text = calloc(1, 65536);
-    f = fopen(path, "r");
-
-    if (text == NULL || f == NULL) {
-        return -1;
-    }
-
-    n = fread(text, 1, 65535, f);
-    (void) fclose(f);
-
-    f = fopen(path, "w");
-    at = strstr(text, before);
-
-    if (n == 65535 || f == NULL || at == NULL) {
-        return -1;
-    }
-
-    at += sizeof(before) - 1;
-
-    fprintf(f, "%.*s{\"id\": %d, \"content\": \"" END_NAME "\", \"single_word\""
-            ": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": "
-            "false, \"special\": true}, %s", (int) (at - text), text, END, at);
-
-    free(text);
-
-    return fclose(f);
+    return setup(state) == 0 ? small_model_write(model_dir, 1) : -1;
 }
 
 
