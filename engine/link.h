@@ -7,8 +7,8 @@
  * of the control block.  Version 5 adds the fields GRAMMAR and BIAS and the
  * flag THINKING to SUBMIT.  Version 6 adds thinking_budget to SUBMIT, and a
  * spec in place of the text to the grammar of tools.  Version 7 adds the flag
- * SAMPLES and those after it to SUBMIT, and the record ROLLOUT.  All else is the
- * same in all of them.
+ * SAMPLES and those after it to SUBMIT, and the record ROLLOUT.  All else is
+ * the same in all of them.
  *
  * The worker connects to the replica's unix SEQPACKET socket and sends an
  * offer: the range of versions that it accepts.  The replica answers with one
