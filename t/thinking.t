@@ -199,6 +199,25 @@ for ([ 'no limit', ask('x', %on), undef ],
     is($flags, defined $budget ? 8 : 0, "$name: the flag THINKING");
 }
 
+# A prefix that has content is continued behind the reasoning.
+
+for my $content ('', 'c') {
+    my %body = (%prefix, messages => [ $prefix[0], { %{ $prefix[1] },
+                                                     content => $content } ]);
+    my ($in, $not) = $content eq '' ? qw/ reasoning_content content /
+                                    : qw/ content reasoning_content /;
+    my $echo = 'echo: ' . ($content || 'r');
+    my $m = $t->post($chat, \%body)->{json}{choices}[0]{message};
+
+    is($m->{$in}, $echo, "after a prefix of \"$content\" the $in");
+    is($m->{$not} // '', '', "and no $not");
+
+    my $s = DSA::HTTP->gather($t->stream(\%body)->events);
+
+    is($s->{$in}, $echo, 'in a stream');
+    is($s->{$not}, '', 'as well');
+}
+
 # What is refused.
 
 for ([ 0, 'budget_tokens' ], [ -1, 'budget_tokens' ], [ 'x', 'budget_tokens' ])
