@@ -46,7 +46,6 @@ static void ngx_http_dsa_summary_done(ngx_http_dsa_summary_t *sum,
 static void ngx_http_dsa_summary_error(ngx_http_dsa_summary_t *sum,
     const u_char *data);
 static void ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum);
-static void ngx_http_dsa_summary_check(ngx_http_dsa_summary_t *sum);
 static void ngx_http_dsa_summary_late(ngx_event_t *ev);
 static void ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum);
 static void ngx_http_dsa_summary_free(ngx_http_dsa_summary_t *sum);
@@ -441,6 +440,16 @@ ngx_http_dsa_summary_delta(void *data, dsa_delta_e what, uint32_t call,
         return DSA_OK;
     }
 
+    if (sum->text.len == sizeof(DSA_SUMMARY_HEAD) - 1) {
+
+        /* blanks at its beginning */
+
+        while (text.len != 0 && (u_char) *text.data <= ' ') {
+            text.data++;
+            text.len--;
+        }
+    }
+
     if (sum->text.len + text.len
         > DSA_SUMMARY_BYTES + sizeof(DSA_SUMMARY_HEAD) - 1)
     {
@@ -491,24 +500,9 @@ ngx_http_dsa_summary_done(ngx_http_dsa_summary_t *sum, const void *data)
         return;
     }
 
-    ngx_http_dsa_summary_check(sum);
-}
-
-
-/* Whether there is more than blanks behind the heading. */
-
-static void
-ngx_http_dsa_summary_check(ngx_http_dsa_summary_t *sum)
-{
-    size_t  i;
-
-    for (i = sizeof(DSA_SUMMARY_HEAD) - 1; i < sum->text.len; i++) {
-        if ((u_char) sum->text.data[i] > ' ') {
-            return;
-        }
+    if (sum->text.len == sizeof(DSA_SUMMARY_HEAD) - 1) {
+        sum->why = "it is empty";
     }
-
-    sum->why = "it is empty";
 }
 
 

@@ -25,7 +25,7 @@ my $head = 'The tool calls up to this point and their results have left the '
            . 'conversation to make room. This is a summary of them:\n\n';
 my $cue = 'This conversation is about to exceed the model';
 
-my $t = DSA::Test->new('summary');
+my ($t, $small) = map { DSA::Test->new($_) } 'summary', 'summary-model';
 my $server = $t->start_redis();
 my $redis = $t->redis;
 my $fake = $t->start_fake('context=' . WINDOW);
@@ -179,7 +179,7 @@ is($r->{json}{context_management}{dropped_tool_calls}, $n, "$n rounds leave");
 
 # the summary is made, stands in the place of the rounds, and is charged
 
-summary("prompt 15000\ncached 14000\nt They\nt \\sare\nt \\sx.\n");
+summary("prompt 15000\ncached 14000\nt \\n\\sThey\nt \\sare\nt \\sx.\n");
 
 my %answer = (answer => "prompt 700\ncached 60\nt the\nt \\sanswer");
 my @h = heads(sub { $r = post([ history($n, %answer) ],
@@ -194,7 +194,8 @@ is(scalar @p, 2, 'two prompts');
 
 has($p[0], qr/result 1 x.*result $n x/, 'the first one has all rounds');
 has($p[0], qr/\Q[<｜end▁of▁sentence｜>][<｜User｜>]$cue\E.*
-               \Q[<｜Assistant｜>][<\/think>]\E$/x, 'and the instruction');
+               \Q[<｜Assistant｜>][<\/think>]\ESummary:$/x,
+     'and the instruction');
 has($h[0], qr/ max=2000 temperature=0 /, 'a bounded, greedy summary');
 ok($h[0] !~ / stop=/, 'without the stop strings of the answer');
 has($p[1], qr/^\Q[<｜begin▁of▁sentence｜>]You look.\E/, 'the second one has '
@@ -463,7 +464,7 @@ has($p[0], qr/\Q[<think>]thought 1[<\/think>]\E.*
               .*\Q[<think>][<\/think>]\E
               \Q[<｜end▁of▁sentence｜>][<｜User｜>]$cue\E/x,
     'the prompt of the summary has all reasoning');
-has($p[0], qr/\Q[<｜Assistant｜>][<\/think>]\E$/, 'and makes no new one');
+has($p[0], qr/\Q[<｜Assistant｜>][<\/think>]\ESummary:$/, 'and makes no new one');
 has($p[1], qr/\Q${head}Thoughts[<｜Assistant｜>][<think>]\E$/,
     'the model thinks about the summary');
 
@@ -753,5 +754,49 @@ is($r->{status}, 503, 'the engine dies, and there is no other one');
 $fake->restart;
 wait_until(sub { metric('dsa_sessions') == 1 }, 20, 'the session');
 is(post([ history(2) ])->{status}, 200, 'it is back');
+
+$t->done;
+
+
+# the demonstration model: it is too small for a good summary, but it makes one,
+# and the same history keeps its prompt
+
+$t = $small;
+
+$t->start_redis();
+$t->start_engine(conf => { model => "$DSA::Test::root/demo/model",
+                           context_length => 2000 });
+$t->start_nginx(redis => 'timeout=1s', workers => 1,
+                http => 'dsa_tenant $http_x_tenant;'
+                        . 'dsa_context_threshold 60%;');
+
+my $question = { role => 'user', content => 'What is 7 times 8?' };
+my @rounds = map { my ($call, $result) = round($_);
+                   ($call, { %$result, content => "The place $_ has "
+                             . join ' and ', map { "item $_" } 1 .. 20 })
+             } 1 .. 40;
+my $count;
+
+for ($count = 1; $count <= 40; $count++) {
+    $r = post([ $question, @rounds[0 .. 2 * $count - 1] ]);
+    last if $r->{status} != 200 || $r->{json}{context_management};
+}
+
+is($r->{status}, 200, 'the demonstration model') or diag($r->{body});
+
+my $c = $r->{json}{context_management};
+
+is("$c->{applied} $c->{summary}{status}", 'summary made', 'makes a summary');
+cmp_ok($c->{summary}{cached_tokens}, '>', 0.7 * $c->{summary}{prompt_tokens},
+       'most of its prompt is cached');
+cmp_ok($c->{summary}{completion_tokens}, '<=', 2000 * 0.6 / 8, 'is bounded');
+
+my $made_prompt = $r->{json}{usage}{prompt_tokens}
+                  - $c->{summary}{prompt_tokens};
+
+$r = post([ $question, @rounds[0 .. 2 * $count - 1] ]);
+is($r->{json}{context_management}{summary}{status}, 'remembered',
+   'and remembers it');
+is($r->{json}{usage}{prompt_tokens}, $made_prompt, 'in the same prompt');
 
 $t->done;

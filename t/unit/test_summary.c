@@ -184,7 +184,7 @@ left_of(dsa_window_t *w, dsa_arena_t *arena, const char *summary)
 }
 
 
-/* An instruction is text of one user's message, and an empty answer ends it. */
+/* Behind the conversation: an instruction, and the beginning of its answer. */
 
 static void
 check_tail(const char *text, const char *conversation, const char *end)
@@ -192,7 +192,7 @@ check_tail(const char *text, const char *conversation, const char *end)
     size_t       len;
     const char  *tail, *instruction;
 
-    static const char  last[] = CUE "[</think>]";
+    static const char  last[] = CUE "[</think>]Summary:";
 
     len = strlen(conversation);
     assert_true(strlen(text) > len);
