@@ -45,10 +45,17 @@ static void ngx_http_dsa_summary_done(ngx_http_dsa_summary_t *sum,
     const void *data);
 static void ngx_http_dsa_summary_error(ngx_http_dsa_summary_t *sum,
     const u_char *data);
+static void ngx_http_dsa_summary_fail(ngx_http_dsa_summary_t *sum,
+    const char *why);
 static void ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum);
 static void ngx_http_dsa_summary_late(ngx_event_t *ev);
 static void ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum);
 static void ngx_http_dsa_summary_free(ngx_http_dsa_summary_t *sum);
+
+
+static const char  ngx_http_dsa_summary_no_memory[] = "nginx is out of memory";
+static const char  ngx_http_dsa_summary_no_time[] =
+    "it was not complete in time";
 
 
 _Static_assert(DSA_SUMMARY_BYTES <= DSA_SCHEMA_WINDOW_SUMMARY,
@@ -72,11 +79,12 @@ ngx_http_dsa_summary_start(ngx_http_dsa_summary_t *sum,
     sum->previous = previous;
     sum->dropped = dropped;
     sum->why = NULL;
-    sum->late = 0;
+    sum->cancelled = 0;
+    sum->retry = 0;
     sum->ended = 0;
 
-    sum->call = call->handler;
-    sum->owner = call->data;
+    sum->call_handler = call->handler;
+    sum->call_data = call->data;
 
     call->handler = ngx_http_dsa_summary_event;
     call->data = sum;
@@ -130,7 +138,7 @@ ngx_http_dsa_summary_encode(ngx_http_dsa_summary_t *sum)
     if (to->arena == NULL || to->work == NULL
         || ngx_http_dsa_summary_chat(sum) != NGX_OK)
     {
-        sum->why = "nginx is out of memory";
+        ngx_http_dsa_summary_fail(sum, ngx_http_dsa_summary_no_memory);
         return NGX_ERROR;
     }
 
@@ -139,7 +147,7 @@ ngx_http_dsa_summary_encode(ngx_http_dsa_summary_t *sum)
         != DSA_OK
         || ngx_http_dsa_submit_prompt(to, &sum->refused) != NGX_OK)
     {
-        sum->why = "its prompt could not be encoded";
+        ngx_http_dsa_summary_fail(sum, "its prompt could not be encoded");
         return NGX_ERROR;
     }
 
@@ -222,7 +230,7 @@ ngx_http_dsa_summary_shorten(ngx_http_dsa_summary_t *sum)
         excess = 1;
 
     } else {
-        sum->why = "no engine is available";
+        ngx_http_dsa_summary_fail(sum, "no engine is available");
         return NGX_ERROR;
     }
 
@@ -230,7 +238,7 @@ ngx_http_dsa_summary_shorten(ngx_http_dsa_summary_t *sum)
                                sum->dropped, tokens, excess);
 
     if (dropped == 0) {
-        sum->why = "its prompt exceeds the context";
+        ngx_http_dsa_summary_fail(sum, "its prompt exceeds the context");
         return NGX_ERROR;
     }
 
@@ -302,13 +310,13 @@ ngx_http_dsa_summary_event(ngx_http_dsa_call_t *call,
         return;
 
     case NGX_HTTP_DSA_EV_LOST:
-        if (sum->parser == NULL && !sum->late) {
+        if (sum->parser == NULL && !sum->cancelled) {
             sum->retry = 1;
             return;
         }
 
         sum->ended = 1;
-        sum->why = "the engine went away";
+        ngx_http_dsa_summary_fail(sum, "the engine went away");
         return;
 
     case NGX_HTTP_DSA_EV_FLUSH:
@@ -318,8 +326,8 @@ ngx_http_dsa_summary_event(ngx_http_dsa_call_t *call,
         ngx_http_run_posted_requests(c);
         return;
 
-    default: /* COUNTED comes to calls of COUNT only */
-        assert(0);
+    default: /* what a summary did not request */
+        return;
     }
 }
 
@@ -345,7 +353,7 @@ ngx_http_dsa_summary_accepted(ngx_http_dsa_summary_t *sum, const void *data)
                                    ngx_http_dsa_summary_delta, sum);
 
     if (sum->parser == NULL) {
-        sum->why = "nginx is out of memory";
+        ngx_http_dsa_summary_fail(sum, ngx_http_dsa_summary_no_memory);
     }
 }
 
@@ -420,9 +428,7 @@ ngx_http_dsa_summary_feed(ngx_http_dsa_summary_t *sum, const u_char *start,
         return NGX_OK;
     }
 
-    if (sum->why == NULL) {
-        sum->why = "nginx is out of memory";
-    }
+    ngx_http_dsa_summary_fail(sum, ngx_http_dsa_summary_no_memory);
 
     return NGX_ERROR;
 }
@@ -453,7 +459,7 @@ ngx_http_dsa_summary_delta(void *data, dsa_delta_e what, uint32_t call,
     if (sum->text.len + text.len
         > DSA_SUMMARY_BYTES + sizeof(DSA_SUMMARY_HEAD) - 1)
     {
-        sum->why = "it is too long";
+        ngx_http_dsa_summary_fail(sum, "it is too long");
         return DSA_ERROR;
     }
 
@@ -478,30 +484,23 @@ ngx_http_dsa_summary_done(ngx_http_dsa_summary_t *sum, const void *data)
         return;
     }
 
-    if (sum->late || done.finish == DSA_LINK_FINISH_DEADLINE) {
-        sum->why = "it was not complete in time";
-        return;
-    }
+    if (done.finish == DSA_LINK_FINISH_DEADLINE) {
+        ngx_http_dsa_summary_fail(sum, ngx_http_dsa_summary_no_time);
 
-    if (sum->parser == NULL || done.finish == DSA_LINK_FINISH_CANCELLED) {
-        sum->why = "the engine cancelled it";
-        return;
-    }
+    } else if (sum->parser == NULL
+               || done.finish == DSA_LINK_FINISH_CANCELLED)
+    {
+        ngx_http_dsa_summary_fail(sum, "the engine cancelled it");
 
     /* a summary that max_tokens has cut off is better than none */
 
-    if (dsa_parse_end(sum->parser, done.finish == DSA_LINK_FINISH_STOP)
-        != DSA_OK)
+    } else if (dsa_parse_end(sum->parser, done.finish == DSA_LINK_FINISH_STOP)
+               != DSA_OK)
     {
-        if (sum->why == NULL) {
-            sum->why = "nginx is out of memory";
-        }
+        ngx_http_dsa_summary_fail(sum, ngx_http_dsa_summary_no_memory);
 
-        return;
-    }
-
-    if (sum->text.len == sizeof(DSA_SUMMARY_HEAD) - 1) {
-        sum->why = "it is empty";
+    } else if (sum->text.len == sizeof(DSA_SUMMARY_HEAD) - 1) {
+        ngx_http_dsa_summary_fail(sum, "it is empty");
     }
 }
 
@@ -511,27 +510,43 @@ ngx_http_dsa_summary_error(ngx_http_dsa_summary_t *sum, const u_char *data)
 {
     size_t              len;
     u_char              text[NGX_HTTP_DSA_SUMMARY_LOG];
+    ngx_uint_t          level;
     dsa_link_failure_t  error;
 
     ngx_memcpy(&error, data, sizeof(dsa_link_failure_t));
 
-    if (sum->parser == NULL && !sum->late
+    if (sum->parser == NULL && !sum->cancelled
         && ngx_http_dsa_submit_rejected(&sum->attempt, &error) == NGX_OK)
     {
         sum->retry = 1;
         return;
     }
 
+    level = (error.code == DSA_LINK_E_INVALID
+             || error.code == DSA_LINK_E_INTERNAL)
+            ? NGX_LOG_ERR : NGX_LOG_INFO;
+
     len = ngx_http_dsa_printable(text, sizeof(text),
                                  data + sizeof(dsa_link_failure_t),
                                  error.text_len);
 
-    ngx_log_error(NGX_LOG_ERR, sum->request->connection->log, 0,
+    ngx_log_error(level, sum->request->connection->log, 0,
                   "engine ended a summary with %uD: %*s", error.code, len,
                   text);
 
     sum->ended = 1;
-    sum->why = "the engine failed";
+    ngx_http_dsa_summary_fail(sum, "the engine failed");
+}
+
+
+/* The first reason counts. */
+
+static void
+ngx_http_dsa_summary_fail(ngx_http_dsa_summary_t *sum, const char *why)
+{
+    if (sum->why == NULL) {
+        sum->why = why;
+    }
 }
 
 
@@ -551,11 +566,11 @@ ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum)
         return;
     }
 
-    if (sum->why != NULL && !sum->late) {
+    if (sum->why != NULL && !sum->cancelled) {
 
         /* it cannot succeed, so its other tokens need not be computed */
 
-        sum->late = 1;
+        sum->cancelled = 1;
         ngx_http_dsa_session_cancel(&sum->record->first.call);
     }
 }
@@ -576,11 +591,9 @@ ngx_http_dsa_summary_late(ngx_event_t *ev)
 
     ngx_http_set_log_request(c->log, sum->request);
 
-    if (!sum->late && sum->why == NULL) {
-        sum->why = "it was not complete in time";
-    }
+    ngx_http_dsa_summary_fail(sum, ngx_http_dsa_summary_no_time);
 
-    sum->late = 1;
+    sum->cancelled = 1;
 
     if (sum->record->first.call.session != NULL) {
         ngx_http_dsa_session_cancel(&sum->record->first.call);
@@ -613,8 +626,8 @@ ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum)
 
     ngx_http_dsa_call_untouch(call);
 
-    call->handler = sum->call;
-    call->data = sum->owner;
+    call->handler = sum->call_handler;
+    call->data = sum->call_data;
 
     usage = &sum->usage;
     usage->prompt += record->usage.prompt - record->before.prompt;

@@ -58,10 +58,10 @@ typedef struct {
     ngx_http_dsa_submit_t         attempt;
     ngx_http_dsa_failure_t        refused;  /* of the attempt */
     dsa_parse_t                  *parser;   /* NULL: not accepted */
-    ngx_http_dsa_call_pt          call;     /* handler and data of the */
-    void                         *owner;    /* record's call before this */
+    ngx_http_dsa_call_pt          call_handler;     /* of the record's call, */
+    void                         *call_data;        /* before and after this */
     ngx_event_t                   timer;
-    unsigned                      late:1;   /* the timer has cancelled it */
+    unsigned                      cancelled:1;
     unsigned                      retry:1;  /* another engine may */
     unsigned                      ended:1;  /* the call has */
 } ngx_http_dsa_summary_t;

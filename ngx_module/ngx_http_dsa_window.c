@@ -480,6 +480,11 @@ ngx_http_dsa_window_summarize(ngx_http_dsa_window_t *win)
     sum->handler = ngx_http_dsa_window_made;
     sum->data = win;
 
+    /* the prompt that was counted is not needed while the model writes */
+
+    dsa_arena_destroy(win->arena);
+    win->arena = NULL;
+
     stored = &win->stored;
 
     ngx_http_dsa_summary_start(sum, &win->replay,
