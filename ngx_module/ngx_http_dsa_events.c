@@ -11,6 +11,8 @@
 
 #include <assert.h>
 
+#include "context/completion.h"
+
 #include "ngx_http_dsa_events.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_text.h"
@@ -363,6 +365,19 @@ ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
 
     if (req->timer.expired) {
         ngx_http_dsa_events_cut(choice);
+        return;
+    }
+
+    if (!choice->answer->accepted
+        && ngx_http_dsa_submit_suffix(&req->submit, &error))
+    {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "suffix",
+                                 "suffix: the model cannot fill in, because "
+                                 "its tokenizer lacks "
+                                 DSA_COMPLETION_FIM_BEGIN ", "
+                                 DSA_COMPLETION_FIM_HOLE " or "
+                                 DSA_COMPLETION_FIM_END "; expected no such "
+                                 "field (%.*s)", (int) len, text);
         return;
     }
 

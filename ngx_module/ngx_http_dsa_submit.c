@@ -575,6 +575,18 @@ ngx_http_dsa_submit_unsupported(const ngx_http_dsa_submit_t *submit,
 }
 
 
+ngx_uint_t
+ngx_http_dsa_submit_suffix(const ngx_http_dsa_submit_t *submit,
+    const dsa_link_failure_t *error)
+{
+    return error->code == DSA_LINK_E_INVALID
+           && submit->chat != NULL
+           && submit->chat->completion != NULL
+           && submit->chat->completion->suffix.len != 0
+           && ngx_http_dsa_submit_version(submit) == DSA_LINK_VERSION_MIN;
+}
+
+
 ngx_int_t
 ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error)
