@@ -72,6 +72,7 @@ typedef struct {
     uint64_t                  lost;         /* requests whose engine died */
     uint64_t                  redis_lost;   /* ledger entries */
     uint64_t                  redis_refused;    /* turns that are not stored */
+    uint64_t                  responses_unsaved;    /* nor are these */
     uint64_t                  context_cuts[NGX_HTTP_DSA_CONTEXTS];
                                             /* prompts that were shortened, by
                                                dsa_window_e */

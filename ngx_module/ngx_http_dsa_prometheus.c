@@ -403,6 +403,10 @@ ngx_http_dsa_prometheus_redis(dsa_buf_t *b, const ngx_http_dsa_block_t *total,
     ngx_http_dsa_prometheus_one(b, "dsa_redis_refused_turns_total", "counter",
                                 "Turns that were not stored in their "
                                 "conversation.", total->redis_refused);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_refused_responses_total",
+                                "counter", "Responses that were not stored.",
+                                total->responses_unsaved);
 }
 
 

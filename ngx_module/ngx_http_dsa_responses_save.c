@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_responses_command.h"
 #include "ngx_http_dsa_responses_save.h"
 
@@ -83,6 +84,8 @@ ngx_http_dsa_responses_save(ngx_http_request_t *r,
 
 failed:
 
+    ngx_http_dsa_metrics_add(responses_unsaved, 1);
+
     ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                   "dsa: the response \"%*s\" is not stored: %s",
                   node->id.len, node->id.data, *why);
@@ -111,6 +114,8 @@ ngx_http_dsa_responses_save_reply(ngx_http_request_t *r, void *data,
     }
 
     if (why != NULL) {
+        ngx_http_dsa_metrics_add(responses_unsaved, 1);
+
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
                       "dsa: the response is not stored: %s", why);
     }

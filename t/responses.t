@@ -693,13 +693,17 @@ for my $case (
 {
     my ($name, $break, $heal) = @$case;
 
+    my $unsaved = $t->metrics->{dsa_redis_refused_responses_total};
     $break->();
     my $o;
     for (1 .. 4) {
         $o = ok200(body('x'));
         is($o->{store}, $false, "Redis $name: not stored");
         like($o->{store_error}, qr/Redis/, "Redis $name: why");
+        ok($t->logged(qr/response.* is not stored: /), "Redis $name: logged");
     }
+    is($t->metrics->{dsa_redis_refused_responses_total}, $unsaved + 4,
+       "Redis $name: each is counted");
     my $status = $t->get("$uri/$o->{id}")->{status};
     like($status, qr/^(?:404|503)$/, "Redis $name: GET");
     $heal->();
