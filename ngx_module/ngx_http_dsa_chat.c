@@ -19,6 +19,7 @@
 #include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_responses_history.h"
+#include "ngx_http_dsa_responses_references.h"
 #include "ngx_http_dsa_store.h"
 #include "ngx_http_dsa_text.h"
 
@@ -31,7 +32,10 @@
 
 static void ngx_http_dsa_chat_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_chat_watch(ngx_http_request_t *r);
-static ngx_int_t ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req,
+    const dsa_json_t *root);
+static ngx_int_t ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req,
+    const dsa_json_t *root);
 static ngx_int_t ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req);
 static ngx_uint_t ngx_http_dsa_chat_is_name(const dsa_str_t *name);
 static void ngx_http_dsa_chat_refused(ngx_http_dsa_request_t *req,
@@ -111,12 +115,11 @@ ngx_http_dsa_chat_handler(ngx_http_request_t *r,
 static void
 ngx_http_dsa_chat_body_handler(ngx_http_request_t *r)
 {
-    ngx_http_dsa_ctx_t        *ctx;
-    ngx_http_dsa_request_t    *req;
-    ngx_http_dsa_loc_conf_t   *dlcf;
+    dsa_json_t              *root;
+    ngx_http_dsa_ctx_t      *ctx;
+    ngx_http_dsa_request_t  *req;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
-    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
     req = ctx->request;
 
     if (ngx_http_dsa_chat_watch(r) != NGX_OK) {
@@ -124,7 +127,27 @@ ngx_http_dsa_chat_body_handler(ngx_http_request_t *r)
         return;
     }
 
-    if (ngx_http_dsa_chat_read(req) != NGX_OK) {
+    root = ngx_http_dsa_body_read(r, &req->submit.arena, &req->failure);
+
+    if (root == NULL) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    ngx_http_dsa_body_free(r);
+
+    ngx_http_dsa_responses_references(req, root, ngx_http_dsa_chat_start);
+}
+
+
+static void
+ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req, const dsa_json_t *root)
+{
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+
+    if (ngx_http_dsa_chat_read(req, root) != NGX_OK) {
         ngx_http_dsa_request_fail(req);
         return;
     }
@@ -195,23 +218,14 @@ ngx_http_dsa_chat_watch(ngx_http_request_t *r)
 /* From the body to a chat; NGX_ERROR with a failure. */
 
 static ngx_int_t
-ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req)
+ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req, const dsa_json_t *root)
 {
-    dsa_json_t                 *root;
     dsa_refusal_t               refusal;
-    ngx_http_request_t         *r;
     ngx_http_dsa_submit_t      *submit;
     ngx_http_dsa_api_answer_t  *a;
 
-    r = req->http;
     a = req->answer.api;
     submit = &req->submit;
-
-    root = ngx_http_dsa_body_read(r, &submit->arena, &req->failure);
-
-    if (root == NULL) {
-        return NGX_ERROR;
-    }
 
     submit->chat = dsa_arena_calloc(submit->arena, sizeof(dsa_chat_t));
 
@@ -234,15 +248,13 @@ ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req)
         return NGX_ERROR;
     }
 
-    ngx_http_dsa_body_free(r);
-
     if (ngx_http_dsa_chat_names(req) != NGX_OK) {
         return NGX_ERROR;
     }
 
     req->answer.tools = submit->chat->tool_choice != DSA_TOOL_CHOICE_NONE;
 
-    ngx_log_debug5(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+    ngx_log_debug5(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                    "dsa request %V: parsed, model \"%V\", %uD messages, "
                    "stream %d, thinking %d", &req->ctx.id, &submit->model,
                    submit->chat->n_messages, a->stream, a->thinking);

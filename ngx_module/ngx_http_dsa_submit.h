@@ -124,8 +124,8 @@ ngx_uint_t ngx_http_dsa_submit_unsupported(
     const ngx_http_dsa_submit_t *submit, const dsa_link_failure_t *error);
 
 /*
- * 1: what the engine has rejected is the prompt with a suffix, which has control
- * tokens that not every tokenizer has.
+ * 1: what the engine has rejected is the prompt with a suffix, which has
+ * control tokens that not every tokenizer has.
  */
 ngx_uint_t ngx_http_dsa_submit_suffix(const ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);

@@ -5,9 +5,10 @@
 
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "command.h"
 #include "resp.h"
 #include "responses.h"
 #include "responses_scripts.h"
@@ -17,13 +18,13 @@
 #define DSA_RESPONSE_KEYS   "dsa1:{%.*s}:r:"    /* of a tenant */
 
 
+static int dsa_response_items_one(dsa_response_items_t *items,
+    dsa_arena_t *arena, redisReply **strings, uint32_t n, uint32_t entries,
+    dsa_err_t *err);
 static int dsa_response_words(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     const char *name, const char *script);
 static int dsa_response_key(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id);
-static void dsa_response_word(dsa_schema_command_t *cmd, dsa_str_t word);
-static int dsa_response_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static int dsa_response_unexpected(const redisReply *reply, dsa_err_t *err);
 
 
@@ -72,23 +73,23 @@ dsa_response_save(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     if (dsa_response_words(cmd, arena, "EVAL", dsa_response_save_script)
         != DSA_OK
         || dsa_response_key(cmd, arena, tenant, node->id) != DSA_OK
-        || dsa_response_wordf(cmd, arena, DSA_RESPONSE_KEYS,
+        || dsa_command_wordf(cmd, arena, DSA_RESPONSE_KEYS,
                               (int) tenant.len, tenant.data)
            != DSA_OK
-        || dsa_response_wordf(cmd, arena, "%d", DSA_RESPONSE_MAX_DEPTH)
+        || dsa_command_wordf(cmd, arena, "%d", DSA_RESPONSE_MAX_DEPTH)
            != DSA_OK
-        || dsa_response_wordf(cmd, arena, "%" PRId64, ttl) != DSA_OK
-        || dsa_response_wordf(cmd, arena, "%" PRId64, created) != DSA_OK)
+        || dsa_command_wordf(cmd, arena, "%" PRId64, ttl) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%" PRId64, created) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    dsa_response_word(cmd, node->parent);
-    dsa_response_word(cmd, node->input);
-    dsa_response_word(cmd, node->before);
-    dsa_response_word(cmd, node->output);
-    dsa_response_word(cmd, node->after);
-    dsa_response_word(cmd, node->conversation);
+    dsa_command_word(cmd, node->parent);
+    dsa_command_word(cmd, node->input);
+    dsa_command_word(cmd, node->before);
+    dsa_command_word(cmd, node->output);
+    dsa_command_word(cmd, node->after);
+    dsa_command_word(cmd, node->conversation);
 
     return DSA_OK;
 }
@@ -101,12 +102,12 @@ dsa_response_chain(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     if (dsa_response_words(cmd, arena, "EVAL", dsa_response_chain_script)
         != DSA_OK
         || dsa_response_key(cmd, arena, tenant, id) != DSA_OK
-        || dsa_response_wordf(cmd, arena, DSA_RESPONSE_KEYS,
+        || dsa_command_wordf(cmd, arena, DSA_RESPONSE_KEYS,
                               (int) tenant.len, tenant.data)
            != DSA_OK
-        || dsa_response_wordf(cmd, arena, "%d", DSA_RESPONSE_MAX_DEPTH)
+        || dsa_command_wordf(cmd, arena, "%d", DSA_RESPONSE_MAX_DEPTH)
            != DSA_OK
-        || dsa_response_wordf(cmd, arena, "%d", DSA_RESPONSE_MAX_BYTES)
+        || dsa_command_wordf(cmd, arena, "%d", DSA_RESPONSE_MAX_BYTES)
            != DSA_OK)
     {
         return DSA_ERROR;
@@ -126,9 +127,9 @@ dsa_response_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_response_word(cmd, dsa_strz("before"));
-    dsa_response_word(cmd, dsa_strz("output"));
-    dsa_response_word(cmd, dsa_strz("after"));
+    dsa_command_word(cmd, dsa_strz("before"));
+    dsa_command_word(cmd, dsa_strz("output"));
+    dsa_command_word(cmd, dsa_strz("after"));
 
     return DSA_OK;
 }
@@ -144,7 +145,7 @@ dsa_response_load_input(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_response_word(cmd, dsa_strz("input"));
+    dsa_command_word(cmd, dsa_strz("input"));
 
     return DSA_OK;
 }
@@ -162,24 +163,148 @@ dsa_response_delete(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 }
 
 
+int
+dsa_response_items(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, const dsa_str_t *owners, uint32_t n)
+{
+    uint32_t  i;
+
+    if (dsa_command_start(cmd, arena, 2 * n + DSA_RESPONSE_WORDS) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_command_word(cmd, dsa_strz("EVAL"));
+    dsa_command_word(cmd, dsa_strz(dsa_response_items_script));
+
+    if (dsa_command_wordf(cmd, arena, "%" PRIu32, 2 * n) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (dsa_command_wordf(cmd, arena, DSA_RESPONSE_KEYS
+                              DSA_RESPONSE_ID_PREFIX "%.*s",
+                              (int) tenant.len, tenant.data,
+                              (int) owners[i].len, owners[i].data)
+            != DSA_OK
+            || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:c:"
+                                 DSA_SCHEMA_ID_PREFIX "%.*s",
+                                 (int) tenant.len, tenant.data,
+                                 (int) owners[i].len, owners[i].data)
+               != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    if (dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_MAX_ELEMENTS)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_command_wordf(cmd, arena, "%d", DSA_RESPONSE_MAX_BYTES);
+}
+
+
+int
+dsa_response_items_read(dsa_response_items_t *items, uint32_t n,
+    dsa_arena_t *arena, const redisReply *reply, dsa_err_t *err)
+{
+    size_t       at;
+    int64_t      count;
+    uint32_t     i;
+    redisReply  *number;
+
+    if (reply->type != REDIS_REPLY_ARRAY) {
+        return dsa_response_unexpected(reply, err);
+    }
+
+    memset(items, 0, n * sizeof(dsa_response_items_t));
+
+    for (i = 0, at = 0; i < 2 * n; i++, at += (size_t) count) {
+        number = at < reply->elements ? reply->element[at++] : NULL;
+        count = number != NULL && number->type == REDIS_REPLY_INTEGER
+                ? number->integer : -2;
+
+        if (count == -1 && i == 0) {
+            return DSA_AGAIN;
+        }
+
+        if (count < 0 || (size_t) count > reply->elements - at
+            || count % 2 != 0 || (i % 2 == 0 && count > 2))
+        {
+            return dsa_error(err, "the reply of the script for items has "
+                             "another form");
+        }
+
+        if (dsa_response_items_one(&items[i / 2], arena, &reply->element[at],
+                                   (uint32_t) count, i % 2, err)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* The strings of one key: of a conversation if entries is 1. */
+
+static int
+dsa_response_items_one(dsa_response_items_t *items, dsa_arena_t *arena,
+    redisReply **strings, uint32_t n, uint32_t entries, dsa_err_t *err)
+{
+    uint32_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (strings[i]->type != REDIS_REPLY_STRING) {
+            return dsa_error(err, "an item is not a string");
+        }
+    }
+
+    if (!entries) {
+        if (n != 0) {
+            items->input = dsa_str(strings[0]->str, strings[0]->len);
+            items->output = dsa_str(strings[1]->str, strings[1]->len);
+        }
+
+        return DSA_OK;
+    }
+
+    items->n = n / 2;
+    items->entries = dsa_arena_alloc(arena, (n / 2 + 1) * sizeof(dsa_str_t));
+    items->numbers = dsa_arena_alloc(arena, (n / 2 + 1) * sizeof(int64_t));
+
+    if (items->entries == NULL || items->numbers == NULL) {
+        return dsa_error(err, "out of memory for items");
+    }
+
+    for (i = 0; i < n / 2; i++) {
+        items->numbers[i] = strtoll(strings[2 * i]->str, NULL, 10);
+        items->entries[i] = dsa_str(strings[2 * i + 1]->str,
+                                    strings[2 * i + 1]->len);
+    }
+
+    return DSA_OK;
+}
+
+
 /* The first words; a script is followed by its number of keys, which is 1. */
 
 static int
 dsa_response_words(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     const char *name, const char *script)
 {
-    cmd->argc = 0;
-    cmd->argv = dsa_arena_alloc(arena, DSA_RESPONSE_WORDS * sizeof(dsa_str_t));
-
-    if (cmd->argv == NULL) {
+    if (dsa_command_start(cmd, arena, DSA_RESPONSE_WORDS) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    dsa_response_word(cmd, dsa_strz(name));
-
     if (script != NULL) {
-        dsa_response_word(cmd, dsa_strz(script));
-        dsa_response_word(cmd, dsa_strz("1"));
+        dsa_command_eval(cmd, script, "1");
+
+    } else {
+        dsa_command_word(cmd, dsa_strz(name));
     }
 
     return DSA_OK;
@@ -190,43 +315,9 @@ static int
 dsa_response_key(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id)
 {
-    return dsa_response_wordf(cmd, arena, DSA_RESPONSE_KEYS "%.*s",
-                              (int) tenant.len, tenant.data,
-                              (int) id.len, id.data);
-}
-
-
-static void
-dsa_response_word(dsa_schema_command_t *cmd, dsa_str_t word)
-{
-    cmd->argv[cmd->argc++] = word;
-}
-
-
-static int
-dsa_response_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const char *fmt, ...)
-{
-    int      n;
-    char     buf[256], *word;
-    va_list  args;
-
-    va_start(args, fmt);
-    n = vsnprintf(buf, sizeof(buf), fmt, args);
-    va_end(args);
-
-    if (n < 0 || (size_t) n >= sizeof(buf)) {
-        return DSA_ERROR;
-    }
-
-    word = dsa_arena_dup(arena, dsa_str(buf, n));
-    if (word == NULL) {
-        return DSA_ERROR;
-    }
-
-    dsa_response_word(cmd, dsa_str(word, n));
-
-    return DSA_OK;
+    return dsa_command_wordf(cmd, arena, DSA_RESPONSE_KEYS "%.*s",
+                             (int) tenant.len, tenant.data,
+                             (int) id.len, id.data);
 }
 
 

@@ -107,4 +107,31 @@ int dsa_response_fields(dsa_str_t *fields, uint32_t n,
     const redisReply *reply, dsa_err_t *err);
 
 
+/*
+ * What has the items to which a request refers.  owners: n of the digits of the
+ * ids of responses or conversations, at most DSA_RESPONSE_OWNERS.  Redis
+ * replies with what dsa_response_items_read() reads.
+ */
+
+#define DSA_RESPONSE_OWNERS  256
+
+int dsa_response_items(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, const dsa_str_t *owners, uint32_t n);
+
+typedef struct {
+    dsa_str_t    input;             /* of a response; empty: there is none */
+    dsa_str_t    output;
+    dsa_str_t   *entries;           /* of a conversation, in any order */
+    int64_t     *numbers;
+    uint32_t     n;
+} dsa_response_items_t;
+
+/*
+ * items: n, as the owners.  DSA_OK; DSA_AGAIN: together they are too large;
+ * DSA_ERROR: the reply is an error or has another form.
+ */
+int dsa_response_items_read(dsa_response_items_t *items, uint32_t n,
+    dsa_arena_t *arena, const redisReply *reply, dsa_err_t *err);
+
+
 #endif /* _DSA_SCHEMA_RESPONSES_H_INCLUDED_ */

@@ -82,5 +82,42 @@ static const char  dsa_response_chain_script[] =
 "for i = #out, 1, -1 do chain[#chain + 1] = out[i] end\n"
 "return chain\n";
 
+/*
+ * Reads what has the items to which a request refers: nodes and conversations.
+ *
+ *     KEYS     for each id, the node and the conversation with its digits
+ *     ARGV     most elements of the reply, most bytes of it
+ *
+ * Returns for each key the number of strings, and the strings: input and output
+ * of a node, or numbers and entries of a conversation; -1 in place of the whole
+ * if it exceeds the limits.  A key with another layout has no items.
+ */
+
+static const char  dsa_response_items_script[] =
+"local left, bytes, out = tonumber(ARGV[1]), tonumber(ARGV[2]), {}\n"
+"for i, key in ipairs(KEYS) do\n"
+"  local v, all = {}, {}\n"
+"  if redis.call('TYPE', key).ok == 'hash' then\n"
+"    if i % 2 == 1 then\n"
+"      v = redis.call('HMGET', key, 'input', 'output')\n"
+"      if not (v[1] and v[2]) then v = {} end\n"
+"    else\n"
+"      all = redis.call('HGETALL', key)\n"
+"    end\n"
+"  end\n"
+"  for j = 1, #all, 2 do\n"
+"    if all[j]:find('^%d+$') and #all[j] <= 18 then\n"
+"      v[#v + 1] = all[j]\n"
+"      v[#v + 1] = all[j + 1]\n"
+"    end\n"
+"  end\n"
+"  left = left - 1 - #v\n"
+"  for _, s in ipairs(v) do bytes = bytes - #s end\n"
+"  if left < 0 or bytes < 0 then return { -1 } end\n"
+"  out[#out + 1] = #v\n"
+"  for _, s in ipairs(v) do out[#out + 1] = s end\n"
+"end\n"
+"return out\n";
+
 
 #endif /* _DSA_RESPONSES_SCRIPTS_H_INCLUDED_ */

@@ -303,8 +303,6 @@ is(prompt(), $want, 'reasoning without an answer is left out');
 for my $case (
     [ { input => undef }, 'input' ], [ { input => 5 }, 'input' ],
     [ { input => [] }, 'input' ], [ { input => [ 1 ] }, 'input[0]' ],
-    [ { input => [ { type => 'item_reference', id => 'x' } ] },
-      'input[0].type', qr/item_reference/ ],
     [ { input => [ { role => 'king', content => 'x' } ] }, 'input[0].role' ],
     [ { input => [ { role => 'user', content => 5 } ] }, 'input[0].content' ],
     [ { input => [ { role => 'user', content => [ { type => 'input_image' } ] }

@@ -243,6 +243,7 @@ struct ngx_http_dsa_api_s {
     void      (*fail)(ngx_http_dsa_api_answer_t *a,
                       const ngx_http_dsa_api_error_t *error);
 
+    unsigned    references:1;   /* items of a body may refer to stored ones */
     unsigned    collects:1;     /* delta is called for every answer, and the
                                    API needs no message */
 };

@@ -72,6 +72,7 @@ const ngx_http_dsa_api_t  ngx_http_dsa_responses = {
     .turn = ngx_http_dsa_responses_turn,
     .node = ngx_http_dsa_responses_node,
     .fail = ngx_http_dsa_responses_fail,
+    .references = 1,
     .collects = 1
 };
 

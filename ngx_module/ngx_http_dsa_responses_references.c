@@ -1,0 +1,393 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "context/references.h"
+
+#include "ngx_http_dsa_body.h"
+#include "ngx_http_dsa_responses_command.h"
+#include "ngx_http_dsa_responses_references.h"
+
+
+/* memory for the words of the command */
+
+#define NGX_HTTP_DSA_REFERENCES_ARENA  (128 * 1024)
+
+
+/* In the request's pool. */
+
+typedef struct {
+    ngx_http_dsa_references_next_pt   next;
+    const dsa_json_t                 *root;
+    dsa_reference_t                  *refs;
+    uint32_t                          n;
+    dsa_str_t                         owners[DSA_RESPONSE_OWNERS];
+    uint32_t                          n_owners;
+    dsa_arena_t                      *keep;     /* until the request ends */
+} ngx_http_dsa_references_t;
+
+
+static ngx_int_t ngx_http_dsa_references_find(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_references_t *references);
+static ngx_int_t ngx_http_dsa_references_owners(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_references_t *references);
+static ngx_int_t ngx_http_dsa_references_load(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_references_t *references);
+static void ngx_http_dsa_references_loaded(ngx_http_request_t *r, void *data,
+    redisReply *reply, const char *why);
+static ngx_int_t ngx_http_dsa_references_insert(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_references_t *references, redisReply *reply);
+static ngx_int_t ngx_http_dsa_references_resolve(
+    ngx_http_dsa_request_t *req, ngx_http_dsa_references_t *references,
+    redisReply *reply, dsa_arena_t *work);
+static void ngx_http_dsa_references_refused(ngx_http_dsa_request_t *req,
+    const dsa_refusal_t *refusal);
+static void ngx_http_dsa_references_cleanup(void *data);
+
+
+void
+ngx_http_dsa_responses_references(ngx_http_dsa_request_t *req,
+    const dsa_json_t *root, ngx_http_dsa_references_next_pt next)
+{
+    ngx_int_t                   rc;
+    ngx_pool_cleanup_t         *cln;
+    ngx_http_dsa_references_t  *references;
+
+    if (!req->answer.api->api->references) {
+        next(req, root);
+        return;
+    }
+
+    cln = ngx_pool_cleanup_add(req->http->pool,
+                               sizeof(ngx_http_dsa_references_t));
+    if (cln == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    references = cln->data;
+    ngx_memzero(references, sizeof(ngx_http_dsa_references_t));
+
+    cln->handler = ngx_http_dsa_references_cleanup;
+    references->root = root;
+    references->next = next;
+
+    rc = ngx_http_dsa_references_find(req, references);
+
+    if (rc == NGX_OK && references->n == 0) {
+        next(req, root);
+        return;
+    }
+
+    if (rc != NGX_OK
+        || ngx_http_dsa_references_owners(req, references) != NGX_OK
+        || ngx_http_dsa_references_load(req, references) != NGX_OK)
+    {
+        ngx_http_dsa_request_fail(req);
+    }
+}
+
+
+/* NGX_ERROR with a failure, as in the functions below. */
+
+static ngx_int_t
+ngx_http_dsa_references_find(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_references_t *references)
+{
+    dsa_refusal_t              refusal;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
+
+    if (dsa_references_find(&references->refs, &references->n,
+                            req->submit.arena, references->root, &refusal)
+        != DSA_OK)
+    {
+        ngx_http_dsa_references_refused(req, &refusal);
+        return NGX_ERROR;
+    }
+
+    if (references->n == 0) {
+        return NGX_OK;
+    }
+
+    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
+
+    if (mcf->redis == NULL) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "input",
+                                 "Items are not kept here, so that a request "
+                                 "cannot refer to them: \"dsa_redis\" is not "
+                                 "configured; expected the items themselves.");
+        return NGX_ERROR;
+    }
+
+    if (req->tenant.len == 0) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_FORBIDDEN, "input",
+                                 "Items are not kept for this request, "
+                                 "because the server has identified no tenant "
+                                 "for it; expected the items themselves.");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* The ids of the keys that have the items, each once. */
+
+static ngx_int_t
+ngx_http_dsa_references_owners(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_references_t *references)
+{
+    uint32_t       i, k;
+    dsa_str_t      owner;
+    dsa_refusal_t  refusal;
+
+    for (i = 0; i < references->n; i++) {
+
+        /* an id that was not made here is not found below */
+
+        if (!dsa_references_owner(references->refs[i].id, &owner)) {
+            continue;
+        }
+
+        for (k = 0; k < references->n_owners; k++) {
+            if (dsa_str_eq(references->owners[k], owner)) {
+                break;
+            }
+        }
+
+        if (k < references->n_owners) {
+            continue;
+        }
+
+        if (k == DSA_RESPONSE_OWNERS) {
+            ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST,
+                                     "input", "input: references to items of "
+                                     "more than %d responses; send older "
+                                     "items themselves",
+                                     DSA_RESPONSE_OWNERS);
+            return NGX_ERROR;
+        }
+
+        references->owners[references->n_owners++] = owner;
+    }
+
+    if (references->n_owners == 0) {
+        ngx_memzero(&refusal, sizeof(dsa_refusal_t));
+
+        (void) dsa_references_check(references->refs, references->n, &refusal);
+        ngx_http_dsa_references_refused(req, &refusal);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_references_load(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_references_t *references)
+{
+    ngx_int_t                  rc;
+    dsa_arena_t               *arena;
+    dsa_schema_command_t       cmd;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
+
+    arena = dsa_arena_create(NGX_HTTP_DSA_REFERENCES_ARENA);
+    rc = NGX_ERROR;
+
+    if (arena != NULL
+        && dsa_response_items(&cmd, arena,
+                              dsa_str(req->tenant.data, req->tenant.len),
+                              references->owners, references->n_owners)
+           == DSA_OK)
+    {
+        rc = ngx_http_dsa_responses_command(req->http, mcf->redis, &cmd,
+                                            ngx_http_dsa_references_loaded,
+                                            references);
+    }
+
+    dsa_arena_destroy(arena);
+
+    if (rc != NGX_OK) {
+        ngx_http_dsa_failure_memory(&req->failure);
+    }
+
+    return rc;
+}
+
+
+static void
+ngx_http_dsa_references_loaded(ngx_http_request_t *r, void *data,
+    redisReply *reply, const char *why)
+{
+    ngx_http_dsa_references_t *references = data;
+
+    ngx_http_dsa_ctx_t      *ctx;
+    ngx_http_dsa_request_t  *req;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (ctx == NULL || ctx->request->record == NULL) {
+
+        /* the request is finalized, and its last bytes are being sent */
+
+        return;
+    }
+
+    req = ctx->request;
+
+    if (why != NULL) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 "input", "Stored items are not available "
+                                 "now: %s.", why);
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    if (ngx_http_dsa_references_insert(req, references, reply) != NGX_OK) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    references->next(req, references->root);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_references_insert(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_references_t *references, redisReply *reply)
+{
+    size_t        i, bytes;
+    ngx_int_t     rc;
+    dsa_arena_t  *work;
+
+    bytes = 0;
+
+    for (i = 0; i < reply->elements; i++) {
+        bytes += reply->element[i]->len;
+    }
+
+    /* the message of a chat becomes items, which are read once more */
+
+    work = dsa_arena_create(NGX_HTTP_DSA_ARENA(2 * bytes));
+    references->keep = dsa_arena_create(NGX_HTTP_DSA_ARENA(bytes));
+
+    if (work == NULL || references->keep == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        rc = NGX_ERROR;
+
+    } else {
+        rc = ngx_http_dsa_references_resolve(req, references, reply, work);
+    }
+
+    dsa_arena_destroy(work);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_references_resolve(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_references_t *references, redisReply *reply,
+    dsa_arena_t *work)
+{
+    int                    rc;
+    uint32_t               i, k;
+    dsa_err_t              err;
+    dsa_str_t              lists[2];
+    dsa_refusal_t          refusal;
+    dsa_conversation_t     c;
+    dsa_response_items_t  *items;
+
+    items = dsa_arena_alloc(work, (references->n_owners + 1)
+                                  * sizeof(dsa_response_items_t));
+
+    if (items == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        return NGX_ERROR;
+    }
+
+    rc = dsa_response_items_read(items, references->n_owners, work, reply,
+                                 &err);
+
+    if (rc == DSA_AGAIN) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "input",
+                                 "input: the responses and conversations with "
+                                 "the items that are referred to are larger "
+                                 "than 4 MB; send the items themselves");
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < references->n_owners && rc == DSA_OK; i++) {
+
+        lists[0] = items[i].input;
+        lists[1] = items[i].output;
+
+        for (k = 0; k < 2 && rc == DSA_OK; k++) {
+            if (lists[k].len != 0) {
+                rc = dsa_references_list(references->refs, references->n, work,
+                                         references->keep, lists[k], &err);
+            }
+        }
+
+        if (items[i].n != 0 && rc == DSA_OK) {
+            c.owner = references->owners[i];
+            c.entries = items[i].entries;
+            c.numbers = items[i].numbers;
+            c.n = items[i].n;
+
+            rc = dsa_references_conversation(references->refs, references->n,
+                                             work, references->keep, &c, &err);
+        }
+    }
+
+    if (rc != DSA_OK) {
+        ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0, "dsa: %s",
+                      err.text);
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 "input", "Stored items are not available "
+                                 "now: Redis refused the command, or an item "
+                                 "is damaged.");
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
+
+    if (dsa_references_check(references->refs, references->n, &refusal)
+        != DSA_OK)
+    {
+        ngx_http_dsa_references_refused(req, &refusal);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_references_refused(ngx_http_dsa_request_t *req,
+    const dsa_refusal_t *refusal)
+{
+    ngx_http_dsa_failure_set(&req->failure, refusal->status, "input", "%s",
+                             refusal->message);
+}
+
+
+static void
+ngx_http_dsa_references_cleanup(void *data)
+{
+    ngx_http_dsa_references_t *references = data;
+
+    dsa_arena_destroy(references->keep);
+}
