@@ -44,6 +44,7 @@ static const struct {
     { "presence_penalty", "use temperature and top_p" },
     { "logprobs", "use the OpenAI API" },
     { "n", "send one request for each answer" },
+    { "rollout", "use chat completions" },
     { "container", "execute tools in the client" },
     { "conversation", "send all messages, or use the OpenAI API" }
 };

@@ -62,6 +62,7 @@ dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
         || dsa_read_bias(&r, root) != DSA_OK
         || dsa_read_logprobs(&r, root) != DSA_OK
         || dsa_read_stream(&r, root) != DSA_OK
+        || dsa_read_rollout(&r, root) != DSA_OK
         || dsa_read_format(&r, root) != DSA_OK
         || dsa_read_tool_choice(&r, root) != DSA_OK)
     {

@@ -163,6 +163,11 @@ typedef struct {
     unsigned            json_strict:1;  /* schema is enforced, or refused */
     unsigned            one_call:1;     /* parallel_tool_calls is false */
     unsigned            ignore_eos:1;   /* an extension, for load tests */
+    unsigned            rollout:1;      /* an extension, for trainers: how
+                                           tokens were drawn, */
+    unsigned            rollout_mask:1; /* from which ids, */
+    unsigned            rollout_experts:1;  /* by which experts; */
+    unsigned            rollout_prompt:1;   /* and the prompt's */
 } dsa_chat_t;
 
 

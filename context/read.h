@@ -136,6 +136,11 @@ int dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_window(dsa_reader_t *r, const dsa_json_t *root);
 
 
+/* rollout.c: "rollout", another extension of this server. */
+
+int dsa_read_rollout(dsa_reader_t *r, const dsa_json_t *root);
+
+
 /* format.c: the structure of the answer; tools are read before. */
 
 int dsa_read_format(dsa_reader_t *r, const dsa_json_t *root);

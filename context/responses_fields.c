@@ -49,6 +49,7 @@ static const struct {
     { "prompt", "", "; use instructions and input" },
     { "reasoning_effort", "", "; use reasoning.effort" },
     { "response_format", "", "; use text.format" },
+    { "rollout", "", "; use chat completions" },
     { "service_tier", "auto default", "" },
     { "top_logprobs", "0", "" },
     { "truncation", "disabled", "" }

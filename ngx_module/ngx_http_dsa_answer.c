@@ -217,6 +217,7 @@ ngx_http_dsa_answer_free(ngx_http_dsa_answer_t *answer)
 
     if (answer->api != NULL) {
         answer->api->api->free(answer->api);
+        dsa_buf_free(&answer->api->rows);
 
         if (answer->api->message != NULL) {
             ngx_http_dsa_message_free(answer->api->message);

@@ -160,6 +160,11 @@ ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
         ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_TOKENS, payload);
         break;
 
+    case DSA_LINK_ROLLOUT:
+        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ROLLOUT,
+                                 payload);
+        break;
+
     case DSA_LINK_DONE:
         ngx_http_dsa_slots_end(slots, call);
         ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_DONE, payload);

@@ -28,6 +28,7 @@ typedef struct ngx_http_dsa_session_s  ngx_http_dsa_session_t;
 typedef enum {
     NGX_HTTP_DSA_EV_ACCEPTED = 1,   /* dsa_link_accepted_t */
     NGX_HTTP_DSA_EV_TOKENS,         /* dsa_link_tokens_t and what follows */
+    NGX_HTTP_DSA_EV_ROLLOUT,        /* dsa_str_t, whose bytes are rows */
     NGX_HTTP_DSA_EV_DONE,           /* dsa_link_done_t; the call has ended */
     NGX_HTTP_DSA_EV_ERROR,          /* dsa_link_failure_t and its text; the
                                        call has ended */
@@ -104,7 +105,10 @@ void ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
 ngx_http_dsa_call_t *ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
     const dsa_link_record_t *record);
 
-/* Passes a checked record to its call; payload is the private copy. */
+/*
+ * Passes a checked record to its call; payload is what the event for its type
+ * has, a private copy.
+ */
 void ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
     ngx_http_dsa_call_t *call, uint32_t type, const void *payload);
 

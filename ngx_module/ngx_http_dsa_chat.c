@@ -36,6 +36,7 @@ static void ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req,
     const dsa_json_t *root);
 static ngx_int_t ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req,
     const dsa_json_t *root);
+static ngx_int_t ngx_http_dsa_chat_rollout(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req);
 static ngx_uint_t ngx_http_dsa_chat_is_name(const dsa_str_t *name);
 static void ngx_http_dsa_chat_refused(ngx_http_dsa_request_t *req,
@@ -248,7 +249,9 @@ ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req, const dsa_json_t *root)
         return NGX_ERROR;
     }
 
-    if (ngx_http_dsa_chat_names(req) != NGX_OK) {
+    if (ngx_http_dsa_chat_rollout(req) != NGX_OK
+        || ngx_http_dsa_chat_names(req) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -258,6 +261,26 @@ ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req, const dsa_json_t *root)
                    "dsa request %V: parsed, model \"%V\", %uD messages, "
                    "stream %d, thinking %d", &req->ctx.id, &submit->model,
                    submit->chat->n_messages, a->stream, a->thinking);
+
+    return NGX_OK;
+}
+
+
+/* Rollouts are large, and costly for an engine. */
+
+static ngx_int_t
+ngx_http_dsa_chat_rollout(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+
+    if (req->submit.chat->rollout && dlcf->rollout == 0) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_FORBIDDEN, "rollout",
+                                 "Rollouts are not available here, because "
+                                 "dsa_rollout is 0.");
+        return NGX_ERROR;
+    }
 
     return NGX_OK;
 }

@@ -49,6 +49,7 @@ typedef struct {
     ngx_int_t                     context_threshold;    /* percent */
     ngx_uint_t                    retention;    /* ngx_http_dsa_retention_e */
     ngx_msec_t                    retention_ttl;
+    size_t                        rollout;  /* bytes of rows; 0: off */
 } ngx_http_dsa_loc_conf_t;
 
 

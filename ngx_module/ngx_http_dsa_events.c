@@ -17,6 +17,8 @@
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_text.h"
 
+#include "api/ngx_http_dsa_rollout.h"
+
 
 /*
  * While the ring of a session is read, a handler only notes what happened:
@@ -38,6 +40,8 @@ static void ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice,
 static void ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice,
     const u_char *p);
+static void ngx_http_dsa_events_rollout(ngx_http_dsa_choice_t *choice,
+    const dsa_str_t *rows);
 static void ngx_http_dsa_events_done(ngx_http_dsa_choice_t *choice,
     const void *data);
 static void ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice,
@@ -141,6 +145,10 @@ ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
 
     case NGX_HTTP_DSA_EV_TOKENS:
         ngx_http_dsa_events_tokens(choice, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_ROLLOUT:
+        ngx_http_dsa_events_rollout(choice, data);
         return;
 
     case NGX_HTTP_DSA_EV_DONE:
@@ -271,6 +279,37 @@ ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice, const u_char *p)
         != NGX_OK)
     {
         ngx_http_dsa_failure_memory(&req->failure);
+    }
+}
+
+
+static void
+ngx_http_dsa_events_rollout(ngx_http_dsa_choice_t *choice,
+    const dsa_str_t *rows)
+{
+    ngx_int_t                 rc;
+    ngx_http_dsa_request_t   *req;
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    req = choice->choices->data;
+
+    if (!choice->answer->accepted || req->failure.status != 0) {
+        return;
+    }
+
+    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+
+    rc = ngx_http_dsa_rollout_add(choice->answer->api, rows, dlcf->rollout);
+
+    if (rc == NGX_ERROR) {
+        ngx_http_dsa_failure_memory(&req->failure);
+
+    } else if (rc == NGX_DECLINED) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                 "rollout", "The rows of the rollout exceed "
+                                 "the %lu bytes that the server holds for an "
+                                 "answer (dsa_rollout).",
+                                 (unsigned long) dlcf->rollout);
     }
 }
 

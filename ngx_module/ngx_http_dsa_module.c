@@ -183,6 +183,13 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       offsetof(ngx_http_dsa_loc_conf_t, retention_ttl),
       &ngx_http_dsa_positive_post },
 
+    { ngx_string("dsa_rollout"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_size_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_dsa_loc_conf_t, rollout),
+      NULL },
+
       ngx_null_command
 };
 
@@ -340,6 +347,7 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
     conf->context_threshold = NGX_CONF_UNSET;
     conf->retention = NGX_CONF_UNSET_UINT;
     conf->retention_ttl = NGX_CONF_UNSET_MSEC;
+    conf->rollout = NGX_CONF_UNSET_SIZE;
 
     return conf;
 }
@@ -371,6 +379,7 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
                               NGX_HTTP_DSA_RETENTION_ON);
     ngx_conf_merge_msec_value(conf->retention_ttl, prev->retention_ttl,
                               DSA_SCHEMA_RETAINED_TTL);
+    ngx_conf_merge_size_value(conf->rollout, prev->rollout, 0);
 
     mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_dsa_module);
 

@@ -7,6 +7,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "base/str.h"
+
 #include "ngx_http_dsa_records.h"
 
 
@@ -72,6 +74,7 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
     ngx_http_dsa_slots_t *slots, const dsa_link_record_t *record,
     const void *payload)
 {
+    dsa_str_t             rows;
     ngx_http_dsa_call_t  *call;
 
     if (dsa_link_slot(record->id) >= slots->n
@@ -96,6 +99,12 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
         || ngx_http_dsa_records_check(link, record, records->copy) != NGX_OK)
     {
         return NGX_ERROR;
+    }
+
+    if (record->type == DSA_LINK_ROLLOUT) {
+        rows = dsa_str((char *) records->copy, record->length);
+        ngx_http_dsa_slots_report(slots, call, record->type, &rows);
+        return NGX_OK;
     }
 
     ngx_http_dsa_slots_report(slots, call, record->type, records->copy);
@@ -157,6 +166,11 @@ ngx_http_dsa_records_check(const dsa_link_t *link,
 
     case DSA_LINK_TOKENS:
         return ngx_http_dsa_records_tokens(record, p);
+
+    case DSA_LINK_ROLLOUT:
+        return link->version >= DSA_LINK_VERSION_ROLLOUT
+               && dsa_link_rows_check(p, record->length) == 0
+               ? NGX_OK : NGX_ERROR;
 
     case DSA_LINK_DONE:
         return ngx_http_dsa_records_done(link->version, record, p);

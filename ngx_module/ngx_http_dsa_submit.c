@@ -59,6 +59,7 @@ static void ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_session_t *s);
 static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
+static uint32_t ngx_http_dsa_submit_rollout(const dsa_chat_t *chat);
 static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
     uint32_t context);
 static void ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
@@ -146,6 +147,10 @@ ngx_http_dsa_submit_version(const ngx_http_dsa_submit_t *submit)
 
     if (submit->count) {
         return DSA_LINK_VERSION_MIN;
+    }
+
+    if (chat->rollout) {
+        return DSA_LINK_VERSION_ROLLOUT;
     }
 
     if (submit->format.either
@@ -461,7 +466,8 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
                  | (submit->private ? DSA_LINK_PRIVATE : 0)
                  | (submit->reasons && (submit->format.spec.len != 0
                                         || head.thinking_budget != 0)
-                    ? DSA_LINK_THINKING : 0);
+                    ? DSA_LINK_THINKING : 0)
+                 | ngx_http_dsa_submit_rollout(chat);
     head.seed = (chat->has_seed ? chat->seed : submit->seed) + submit->index;
 
     /*
@@ -477,6 +483,16 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 
     return ngx_http_dsa_session_submit(s, call, &head, submit->fields,
                                        submit->n_fields);
+}
+
+
+static uint32_t
+ngx_http_dsa_submit_rollout(const dsa_chat_t *chat)
+{
+    return (chat->rollout ? DSA_LINK_SAMPLES : 0)
+           | (chat->rollout_mask ? DSA_LINK_KEPT : 0)
+           | (chat->rollout_experts ? DSA_LINK_EXPERTS : 0)
+           | (chat->rollout_prompt ? DSA_LINK_PROMPT : 0);
 }
 
 
@@ -541,12 +557,15 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
     } else if (submit->outdated && !submit->refused) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                  "No engine of pool \"%.*s\" that is "
-                                 "available can constrain answers "
-                                 "(response_format, tool_choice, strict "
-                                 "tools, logit_bias, a budget of reasoning), "
-                                 "because its version is too old.",
+                                 "available can %s, because its version is "
+                                 "too old.",
                                  (int) submit->pool->name.len,
-                                 (char *) submit->pool->name.data);
+                                 (char *) submit->pool->name.data,
+                                 submit->chat->rollout
+                                 ? "report rollouts"
+                                 : "constrain answers (response_format, "
+                                   "tool_choice, strict tools, logit_bias, a "
+                                   "budget of reasoning)");
 
     } else if (submit->refused) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,

@@ -73,7 +73,7 @@ typedef struct {
     unsigned                  refused:1;    /* an engine has no room now */
     unsigned                  too_long:1;   /* for the ring of an engine */
     unsigned                  outdated:1;   /* an engine cannot constrain
-                                               answers */
+                                               answers, or has no rollouts */
 } ngx_http_dsa_submit_t;
 
 
@@ -117,7 +117,7 @@ ngx_int_t ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);
 
 /*
- * 1: the engine has rejected the constraints of the answer.
+ * 1: the engine has rejected the constraints of the answer, or its rollout.
  * The text of the error is for the client.
  */
 ngx_uint_t ngx_http_dsa_submit_unsupported(

@@ -301,6 +301,9 @@ ngx_http_dsa_summary_event(ngx_http_dsa_call_t *call,
         ngx_http_dsa_summary_tokens(sum, data);
         return;
 
+    case NGX_HTTP_DSA_EV_ROLLOUT: /* not requested */
+        return;
+
     case NGX_HTTP_DSA_EV_DONE:
         ngx_http_dsa_summary_done(sum, data);
         return;

@@ -360,6 +360,9 @@ ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
 
         return;
 
+    case NGX_HTTP_DSA_EV_ROLLOUT:
+        return;
+
     case NGX_HTTP_DSA_EV_DONE:
         ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
         ngx_http_dsa_usage_record_done(call, &done);

@@ -135,6 +135,8 @@ struct ngx_http_dsa_api_answer_s {
                                                        out of the prompt */
 
     ngx_http_dsa_message_t   *message;      /* NULL: not collected */
+    dsa_buf_t                 rows;         /* of the rollout, not yet
+                                               written */
     char                      call_id[NGX_HTTP_DSA_CALL_ID_LEN + 1];
                                             /* of the call that began last */
 
@@ -146,6 +148,7 @@ struct ngx_http_dsa_api_answer_s {
     unsigned                  store:1;      /* the answer itself */
     unsigned                  store_given:1;    /* by the request */
     unsigned                  logprobs:1;
+    unsigned                  rollout:1;
 };
 
 

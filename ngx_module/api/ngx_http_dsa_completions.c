@@ -11,6 +11,7 @@
 
 #include "ngx_http_dsa_completions.h"
 #include "ngx_http_dsa_openai_error.h"
+#include "ngx_http_dsa_rollout.h"
 
 
 #define ngx_http_dsa_add(b, lit)  dsa_buf_add(b, lit, sizeof(lit) - 1)
@@ -95,6 +96,7 @@ ngx_http_dsa_completions_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
 
     a->stream = chat->stream;
     a->logprobs = chat->logprobs;
+    a->rollout = chat->rollout;
     c->chat.include_usage = chat->include_usage;
 
     /* the prompt is freed when the engine has accepted it */
@@ -383,6 +385,7 @@ ngx_http_dsa_completions_choice_end(ngx_http_dsa_completions_t *c,
     ngx_http_dsa_add(out, ",\"logprobs\":");
     dsa_json_writer(&w, out);
     ngx_http_dsa_completions_logprobs(c, &w);
+    ngx_http_dsa_rollout_write(&c->chat.answer, &w);
 
     if (finish == NULL) {
         ngx_http_dsa_add(out, ",\"finish_reason\":null}");

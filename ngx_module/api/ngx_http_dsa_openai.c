@@ -80,6 +80,7 @@ ngx_http_dsa_openai_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     a->stream = chat->stream;
     a->thinking = dsa_chat_reasons(chat);
     a->logprobs = chat->logprobs;
+    a->rollout = chat->rollout;
     o->include_usage = chat->include_usage;
 
     return DSA_OK;

@@ -272,7 +272,7 @@ ngx_http_dsa_openai_chunk_end(ngx_http_dsa_openai_t *o)
 
     out = o->answer.out;
 
-    if (o->answer.logprobs) {
+    if (o->answer.logprobs || o->answer.rollout) {
         dsa_json_writer(&w, out);
         dsa_json_object_end(&w);
         ngx_http_dsa_openai_choice_end(o, &w, NULL);

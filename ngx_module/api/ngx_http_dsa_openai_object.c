@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "ngx_http_dsa_openai_object.h"
+#include "ngx_http_dsa_rollout.h"
 
 
 static void ngx_http_dsa_openai_logprobs(ngx_http_dsa_openai_t *o,
@@ -68,6 +69,7 @@ ngx_http_dsa_openai_choice_end(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
 {
     dsa_json_key(w, "logprobs");
     ngx_http_dsa_openai_logprobs(o, w);
+    ngx_http_dsa_rollout_write(&o->answer, w);
     dsa_json_key(w, "finish_reason");
 
     if (finish != NULL) {
