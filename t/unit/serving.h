@@ -55,6 +55,8 @@ typedef struct {
     dsa_sched_draft_pt  draft;
     dsa_sched_mask_pt   mask;
     dsa_sched_ready_pt  ready;
+    dsa_sched_rollout_pt  rollout;
+    uint32_t            reports;
 } client_t;
 
 
@@ -167,6 +169,8 @@ submit(engine_t *e, client_t *c, uint8_t tenant)
     r.draft = c->draft;
     r.mask = c->mask;
     r.ready = c->ready;
+    r.rollout = c->rollout;
+    r.reports = c->reports;
     r.sampling.temperature = c->temperature;
     r.sampling.presence_penalty = c->presence_penalty;
     r.sampling.seed = c->seed;

@@ -11,6 +11,9 @@
 #include "t/unit/serving.h"
 
 
+#define ROUTES  8       /* at least: layers with experts times k, of MODEL */
+
+
 /* In float32 the answer is the golden one. */
 
 static void
@@ -231,6 +234,196 @@ test_resume(void **state)
 }
 
 
+/* What was reported of an answer, by position. */
+
+typedef struct {
+    client_t        client;
+    uint32_t        routes;
+    uint16_t        experts[512][ROUTES];
+    uint32_t        reports[512];       /* of a position */
+    dsa_draw_t      draw[512];
+    uint32_t        token[512];
+    uint32_t        draws;
+} report_t;
+
+
+static void
+on_rollout(void *owner, const dsa_sched_rollout_t *r)
+{
+    uint32_t   i, at;
+    report_t  *to = owner;
+
+    for (i = 0; r->experts != NULL && i < r->n_input; i++) {
+        at = r->start + i;
+
+        if (to->reports[at]++ == 0) {
+            memcpy(to->experts[at], r->experts + i * to->routes,
+                   to->routes * sizeof(uint16_t));
+        }
+    }
+
+    for (i = 0; i < r->n_samples; i++) {
+        at = r->position + i;
+
+        assert_int_equal(at, to->client.n_prompt + to->draws++);
+        assert_int_equal(r->words, dsa_mask_words(1024));
+        assert_true(r->kept == NULL || r->draw[i].n_kept == DSA_KEPT_ALL
+                    || dsa_mask_has(r->kept + i * r->words,
+                                    r->samples[i].token));
+
+        to->draw[at] = r->draw[i];
+        to->token[at] = r->samples[i].token;
+    }
+}
+
+
+static void
+report_init(report_t *r, const client_t *c, uint32_t reports)
+{
+    dsa_err_t           err;
+    dsa_model_config_t  config;
+
+    memset(r, 0, sizeof(report_t));
+
+    assert_int_equal(dsa_model_config_read(&config, MODEL, &err), DSA_OK);
+
+    r->client = *c;
+    r->client.temperature = 0.8f;
+    r->client.top_p = 0.7f;
+    r->client.seed = 5;
+    r->client.rollout = on_rollout;
+    r->client.reports = reports;
+    r->routes = dsa_model_config_moe_layers(&config)
+                * config.num_experts_per_tok;
+
+    assert_true(r->routes != 0 && r->routes <= ROUTES);
+}
+
+
+/* The same tokens, draws and experts; positions from `from` are reported. */
+
+static void
+same_reports(const report_t *a, const report_t *b, uint32_t from)
+{
+    uint32_t  i, end;
+
+    assert_int_equal(a->draws, ANSWER);
+    assert_int_equal(b->draws, ANSWER);
+
+    end = a->client.n_prompt + ANSWER;
+
+    for (i = a->client.n_prompt; i < end; i++) {
+        assert_int_equal(a->token[i], b->token[i]);
+        assert_int_equal(a->token[i],
+                         a->client.sample[i - a->client.n_prompt].token);
+        assert_int_equal(a->draw[i].n_kept, b->draw[i].n_kept);
+        assert_true(fabsf(a->draw[i].logprob - b->draw[i].logprob) < 1e-4f);
+    }
+
+    for (i = from; i < end - 1; i++) {
+        assert_true(a->reports[i] != 0);
+        assert_memory_equal(a->experts[i], b->experts[i],
+                            a->routes * sizeof(uint16_t));
+    }
+}
+
+
+/* The answer from which drafts are taken: three right ones and a wrong one. */
+
+static const report_t  *report_of;
+
+
+static uint32_t
+on_some_drafts(void *owner, const uint32_t *tokens, uint32_t n_tokens,
+    uint32_t *drafts, uint32_t most)
+{
+    uint32_t  i;
+
+    for (i = 0; i < 4 && i < most; i++) {
+        drafts[i] = n_tokens + i < 512 ? report_of->token[n_tokens + i] : 0;
+        drafts[i] ^= i == 3;
+    }
+
+    return i;
+}
+
+
+static void
+test_reports(void **state)
+{
+    uint32_t           i;
+    engine_t           e;
+    dsa_sched_stats_t  stats;
+    static report_t    want[CLIENTS], got[CLIENTS];
+
+    const uint32_t  all = DSA_REPORT_KEPT|DSA_REPORT_EXPERTS
+                          |DSA_REPORT_PROMPT;
+
+    for (i = 0; i < CLIENTS; i++) {
+        report_init(&want[i], &alone[i], all);
+        start(&e, 64, 256);
+        submit(&e, &want[i].client, 0);
+        run(&e);
+        finish(&e);
+        same_reports(&want[i], &want[i], 0);
+    }
+
+    /* drafts: rejected ones, and the experts of those, are not reported */
+
+    report_init(&got[0], &alone[0], all);
+    got[0].client.draft = on_some_drafts;
+    report_of = &want[0];
+    start(&e, 64, 256);
+    submit(&e, &got[0].client, 0);
+    run(&e);
+    dsa_sched_stats(e.sched, &stats);
+    assert_true(stats.accepted_tokens != 0
+                && stats.accepted_tokens < stats.draft_tokens);
+    finish(&e);
+
+    same_reports(&got[0], &want[0], 0);
+    assert_int_equal(got[0].reports[got[0].client.n_prompt + ANSWER - 1], 0);
+
+    for (i = 0; i < got[0].client.n_prompt + ANSWER - 1; i++) {
+        assert_int_equal(got[0].reports[i], 1);
+    }
+
+    /* chunks and preemptions; some beside others that report nothing */
+
+    start(&e, 8, 100);
+
+    for (i = 0; i < CLIENTS; i++) {
+        report_init(&got[i], &alone[i], all);
+        got[i].client.rollout = i == 1 ? NULL : on_rollout;
+        submit(&e, &got[i].client, (uint8_t) i);
+    }
+
+    run(&e);
+    dsa_sched_stats(e.sched, &stats);
+    assert_true(stats.preemptions != 0);
+    finish(&e);
+
+    for (i = 0; i < CLIENTS; i++) {
+        if (i != 1) {
+            same_reports(&got[i], &want[i], 0);
+        }
+    }
+
+    assert_int_equal(got[1].draws, 0);
+
+    /* without the prompt */
+
+    report_init(&got[0], &alone[0], DSA_REPORT_EXPERTS);
+    start(&e, 64, 16);
+    submit(&e, &got[0].client, 0);
+    run(&e);
+    finish(&e);
+
+    assert_int_equal(got[0].reports[0], 0);
+    assert_int_equal(got[0].reports[got[0].client.n_prompt - 1], 1);
+}
+
+
 int
 main(void)
 {
@@ -240,6 +433,7 @@ main(void)
         cmocka_unit_test(test_preempted),
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_drafts),
+        cmocka_unit_test(test_reports),
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_resume)
     };

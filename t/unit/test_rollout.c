@@ -1,0 +1,589 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/backend.h"
+#include "engine/cpu/sampler.h"
+#include "engine/service/rollout.h"
+
+
+/*
+ * How tokens were drawn, against a sort of the probabilities; the rows that
+ * report it, read back; and the experts of a prompt that is split over ranks.
+ */
+
+#define VOCAB       4096
+#define WORDS       (VOCAB / 32)
+#define PUBLISHED   129280
+#define GOLDEN      "t/data/golden/"
+
+
+/* Numbers that look random. */
+
+static uint32_t
+noise(uint32_t *state)
+{
+    *state = *state * 1664525 + 1013904223;
+
+    return *state >> 8;
+}
+
+
+typedef struct {
+    uint32_t    id;
+    double      weight;
+} weight_t;
+
+
+static int
+heavier(const void *a, const void *b)
+{
+    const weight_t  *x = a;
+    const weight_t  *y = b;
+
+    if (x->weight != y->weight) {
+        return x->weight < y->weight ? 1 : -1;
+    }
+
+    return x->id < y->id ? -1 : 1;
+}
+
+
+/* The kept ids by a sort: sets kept, and returns the sum of their weights. */
+
+static double
+kept_by_sort(uint32_t *kept, uint32_t *n_kept, const float *logits,
+    uint32_t allowed, const uint32_t *mask, const dsa_sampling_t *s)
+{
+    double           sum, total;
+    float            max;
+    uint32_t         i, n;
+    static weight_t  w[VOCAB];
+
+    max = -INFINITY;
+    n = 0;
+
+    for (i = 0; i < allowed; i++) {
+        if ((mask == NULL || dsa_mask_has(mask, i)) && logits[i] > -INFINITY) {
+            max = logits[i] > max ? logits[i] : max;
+        }
+    }
+
+    for (i = 0; i < allowed; i++) {
+        if ((mask == NULL || dsa_mask_has(mask, i)) && logits[i] > -INFINITY) {
+            w[n].id = i;
+            w[n++].weight = exp(((double) logits[i] - (double) max)
+                                / (double) s->temperature);
+        }
+    }
+
+    qsort(w, n, sizeof(weight_t), heavier);
+
+    total = 0;
+
+    for (i = 0; i < n; i++) {
+        total += w[i].weight;
+    }
+
+    memset(kept, 0, WORDS * sizeof(uint32_t));
+    sum = 0;
+
+    for (i = 0; i < n; i++) {
+        if (s->top_p < 1 && i != 0 && sum >= (double) s->top_p * total) {
+            break;
+        }
+
+        sum += w[i].weight;
+        kept[w[i].id / 32] |= 1U << w[i].id % 32;
+    }
+
+    *n_kept = i;
+
+    return sum;
+}
+
+
+static void
+test_draws(void **state)
+{
+    float             max;
+    double            sum, want;
+    uint32_t          i, round, n, allowed, seed, kept[WORDS], sorted[WORDS];
+    dsa_draw_t        draw;
+    dsa_sample_t      out, plain;
+    dsa_sampling_t    s;
+    static float      logits[VOCAB], scratch[VOCAB];
+    static uint32_t   mask[WORDS];
+    const uint32_t   *use;
+
+    static const float  top_p[] = { 1, 0.999f, 0.9f, 0.5f, 0.1f, 1e-6f };
+    static const float  heat[] = { 1, 0.3f, 2.5f };
+
+    seed = 7;
+
+    for (round = 0; round < 400; round++) {
+        memset(&s, 0, sizeof(s));
+        s.temperature = heat[round % 3];
+        s.top_p = top_p[round / 3 % 6];
+        s.seed = round;
+
+        allowed = round % 5 == 0 ? VOCAB - 100 : VOCAB;
+        use = round % 4 == 1 ? mask : NULL;
+
+        /* few different values: many ids have equal probabilities */
+
+        for (i = 0; i < VOCAB; i++) {
+            logits[i] = (float) (noise(&seed) % (round % 2 == 0 ? 40 : 60000))
+                        / (round % 2 == 0 ? 4 : 6000);
+            logits[i] = noise(&seed) % 50 == 0 ? -INFINITY : logits[i];
+        }
+
+        for (i = 0; i < WORDS; i++) {
+            mask[i] = noise(&seed) & noise(&seed);
+        }
+
+        dsa_sample(&plain, &s, logits, VOCAB, allowed, use, NULL, 0, round,
+                   scratch);
+
+        memset(kept, 0xa5, sizeof(kept));
+        dsa_sample_draw(&out, &draw, kept, &s, logits, VOCAB, allowed, use,
+                        NULL, 0, round, scratch);
+
+        assert_int_equal(out.token, plain.token);
+
+        sum = kept_by_sort(sorted, &n, logits, allowed, use, &s);
+
+        if (draw.n_kept == DSA_KEPT_ALL) {
+            assert_int_equal(n, allowed);
+
+        } else {
+            assert_int_equal(draw.n_kept, n);
+            assert_memory_equal(kept, sorted, sizeof(kept));
+        }
+
+        max = -INFINITY;
+
+        for (i = 0; i < allowed; i++) {
+            if (dsa_mask_has(sorted, i) && logits[i] > max) {
+                max = logits[i];
+            }
+        }
+
+        want = ((double) logits[out.token] - (double) max)
+               / (double) s.temperature - log(sum);
+        assert_true(fabs(want - (double) draw.logprob) < 1e-5);
+
+        /* without the set the probability is the same */
+
+        want = draw.logprob;
+        dsa_sample_draw(&out, &draw, NULL, &s, logits, VOCAB, allowed, use,
+                        NULL, 0, round, scratch);
+        assert_true(want == (double) draw.logprob);
+    }
+}
+
+
+/* Where one id has all of the probability. */
+
+static void
+test_certain(void **state)
+{
+    float           logits[40], scratch[40];
+    uint32_t        i, kept[2], mask[2] = { 0, 0x30 };
+    dsa_bias_t      bias[2] = { { 3, 100 }, { 7, -100 } };
+    dsa_draw_t      draw;
+    dsa_sample_t    out;
+    dsa_sampling_t  s;
+
+    memset(&s, 0, sizeof(s));
+    s.top_p = 0.5f;
+
+    for (i = 0; i < 40; i++) {
+        logits[i] = (float) (i * 7 % 40);
+    }
+
+    /* temperature 0: 17 * 7 % 40 is 39 */
+
+    dsa_sample_draw(&out, &draw, kept, &s, logits, 40, 40, NULL, NULL, 0, 0,
+                    scratch);
+    assert_int_equal(out.token, 17);
+    assert_int_equal(draw.n_kept, 1);
+    assert_true(draw.logprob == 0);
+    assert_int_equal(kept[0], 1U << 17);
+    assert_int_equal(kept[1], 0);
+
+    /* an infinite logit */
+
+    s.temperature = 1;
+    logits[35] = INFINITY;
+    dsa_sample_draw(&out, &draw, kept, &s, logits, 40, 40, NULL, NULL, 0, 0,
+                    scratch);
+    assert_int_equal(out.token, 35);
+    assert_int_equal(draw.n_kept, 1);
+    assert_true(draw.logprob == 0);
+    assert_int_equal(kept[1], 8);
+
+    /* ids 36 and 37 are permitted, but have no probability: the first one */
+
+    logits[36] = -INFINITY;
+    logits[37] = NAN;
+    dsa_sample_draw(&out, &draw, kept, &s, logits, 40, 40, mask, NULL, 0, 0,
+                    scratch);
+    assert_int_equal(out.token, 36);
+    assert_int_equal(draw.n_kept, 1);
+    assert_true(draw.logprob == 0);
+    assert_int_equal(kept[0], 0);
+    assert_int_equal(kept[1], 0x10);
+
+    /* a ban, and a forced id */
+
+    s.top_p = 1;
+    s.bias = &bias[1];
+    s.n_bias = 1;
+    logits[35] = 0;
+    dsa_sample_draw(&out, &draw, kept, &s, logits, 35, 35, NULL, NULL, 0, 0,
+                    scratch);
+    assert_int_equal(draw.n_kept, 34);
+    assert_int_equal(kept[0], ~(1U << 7));
+    assert_int_equal(kept[1], 7);
+
+    s.bias = bias;
+    s.n_bias = 2;
+    dsa_sample_draw(&out, &draw, kept, &s, logits, 35, 35, NULL, NULL, 0, 0,
+                    scratch);
+    assert_int_equal(out.token, 3);
+    assert_int_equal(draw.n_kept, 1);
+    assert_true(draw.logprob == 0);
+    assert_int_equal(kept[0], 8);
+}
+
+
+/* Reads the ids of a sample row back into a bitmap. */
+
+static uint32_t
+read_kept(uint32_t *bitmap, const dsa_link_row_t *row, const uint8_t *p)
+{
+    int       shift;
+    uint32_t  i, id, gap, n;
+
+    id = 0;
+    n = 0;
+
+    if (row->form == DSA_LINK_KEPT_BITS) {
+        for (i = 0; i < 8 * (row->length - 24); i++) {
+            if (p[i / 8] >> i % 8 & 1) {
+                bitmap[i / 32] |= 1U << i % 32;
+                n++;
+            }
+        }
+
+        return n;
+    }
+
+    assert_int_equal(row->form, DSA_LINK_KEPT_GAPS);
+
+    for ( /* void */ ; n < row->n; n++) {
+        gap = 0;
+        shift = 0;
+
+        do {
+            gap |= (uint32_t) (*p & 0x7f) << shift;
+            shift += 7;
+        } while (*p++ & 0x80);
+
+        id += gap;
+        bitmap[id / 32] |= 1U << id % 32;
+    }
+
+    return n;
+}
+
+
+/* Sets of the published vocabulary, from one id to all of them. */
+
+static void
+test_sample_rows(void **state)
+{
+    uint32_t         i, j, k, n, seed, gaps, bits, last;
+    dsa_buf_t        rows;
+    dsa_draw_t       draw;
+    dsa_link_row_t   row;
+    static uint32_t  kept[PUBLISHED / 32], back[PUBLISHED / 32];
+
+    memset(&rows, 0, sizeof(rows));
+    seed = 3;
+
+    for (i = 0; i < 60; i++) {
+        memset(kept, 0, sizeof(kept));
+        last = PUBLISHED - 1;
+
+        for (j = 0; j < PUBLISHED; j++) {
+            k = i < 20 ? (1U << i) : i < 40 ? 1 + noise(&seed) % (i - 19) : 1;
+
+            if (i < 40 ? noise(&seed) % k == 0 : j % (i - 38) == 0) {
+                kept[j / 32] |= 1U << j % 32;
+            }
+        }
+
+        if (i == 20) {
+            memset(kept, 0, sizeof(kept));
+            kept[last / 32] = 1U << last % 32;
+        }
+
+        n = 0;
+        gaps = 0;
+        bits = 0;
+        last = 0;
+
+        for (j = 0; j < PUBLISHED; j++) {
+            if (dsa_mask_has(kept, j)) {
+                n++;
+                gaps += j - last < 128 ? 1 : j - last < 16384 ? 2 : 3;
+                bits = j / 8 + 1;
+                last = j;
+            }
+        }
+
+        if (n == 0) {
+            continue;
+        }
+
+        draw.logprob = -1.5f - (float) i;
+        draw.n_kept = n;
+
+        rows.len = 0;
+        dsa_rollout_sample(&rows, 77 + i, i, &draw, kept, PUBLISHED / 32);
+        memcpy(&row, rows.data, sizeof(row));
+
+        assert_int_equal(row.length, rows.len);
+        assert_int_equal(row.type, DSA_LINK_ROW_SAMPLE);
+        assert_int_equal(row.position, 77 + i);
+        assert_int_equal(row.n, n);
+        assert_memory_equal(rows.data + 16, &i, 4);
+        assert_memory_equal(rows.data + 20, &draw.logprob, 4);
+
+        /* the smaller form, in whole words of 4 bytes */
+
+        gaps = gaps < bits ? gaps : bits;
+        assert_int_equal(row.length, 24 + (gaps + 3) / 4 * 4);
+
+        memset(back, 0, sizeof(back));
+        assert_int_equal(read_kept(back, &row, (uint8_t *) rows.data + 24), n);
+        assert_memory_equal(back, kept, sizeof(back));
+        assert_int_equal(dsa_link_rows_check(rows.data, (uint32_t) rows.len),
+                         0);
+    }
+
+    rows.len = 0;
+    draw.n_kept = DSA_KEPT_ALL;
+    dsa_rollout_sample(&rows, 1, 2, &draw, kept, PUBLISHED / 32);
+    dsa_rollout_sample(&rows, 1, 2, &draw, NULL, 0);
+    memcpy(&row, rows.data, sizeof(row));
+    assert_int_equal(row.length, 24);
+    assert_int_equal(row.form, DSA_LINK_KEPT_ALL);
+    assert_int_equal(row.n, 0);
+    memcpy(&row, rows.data + 24, sizeof(row));
+    assert_int_equal(row.length, 24);
+    assert_int_equal(row.form, DSA_LINK_KEPT_NONE);
+    assert_int_equal(row.n, 0);
+
+    dsa_buf_free(&rows);
+}
+
+
+/* Long prompts are several rows. */
+
+static void
+test_prompt_rows(void **state)
+{
+    size_t           at;
+    uint32_t         i, n, layers, k;
+    uint16_t         head[2];
+    dsa_buf_t        rows;
+    dsa_link_row_t   row;
+    static uint16_t  experts[300 * 58 * 8];
+    static uint32_t  ids[20000];
+
+    memset(&rows, 0, sizeof(rows));
+
+    for (i = 0; i < 20000; i++) {
+        ids[i] = 7 * i;
+    }
+
+    dsa_rollout_prompt(&rows, ids, 20000);
+
+    for (at = 0, n = 0; at < rows.len; at += row.length, n += row.n) {
+        memcpy(&row, rows.data + at, sizeof(row));
+        assert_true(row.length <= DSA_LINK_MAX_ROW);
+        assert_int_equal(row.type, DSA_LINK_ROW_PROMPT);
+        assert_int_equal(row.position, n);
+        assert_memory_equal(rows.data + at + 16, ids + n, 4 * row.n);
+    }
+
+    assert_int_equal(n, 20000);
+    assert_int_equal(dsa_link_rows_check(rows.data, (uint32_t) rows.len), 0);
+
+    /* experts of one byte and of two */
+
+    layers = 58;
+    k = 8;
+
+    for (i = 0; i < 300 * layers * k; i++) {
+        experts[i] = (uint16_t) (i * 31 % 251);
+    }
+
+    for (i = 256; i <= 257; i++) {
+        rows.len = 0;
+        dsa_rollout_experts(&rows, 1000, experts, 300, layers, k, i);
+
+        for (at = 0, n = 0; at < rows.len; at += row.length, n += row.n) {
+            memcpy(&row, rows.data + at, sizeof(row));
+            memcpy(head, rows.data + at + 16, sizeof(head));
+            assert_true(row.length <= DSA_LINK_MAX_ROW);
+            assert_int_equal(row.type, DSA_LINK_ROW_EXPERTS);
+            assert_int_equal(row.form, i - 255);
+            assert_int_equal(row.position, 1000 + n);
+            assert_int_equal(head[0], layers);
+            assert_int_equal(head[1], k);
+            assert_int_equal((uint8_t) rows.data[at + 20],
+                             experts[n * layers * k]);
+            assert_int_equal((uint8_t) rows.data[at + 20 + row.form * 463],
+                             experts[n * layers * k + 463]);
+        }
+
+        assert_int_equal(n, 300);
+    }
+
+    dsa_buf_free(&rows);
+}
+
+
+/* What a consumer of rows rejects. */
+
+static void
+test_hostile_rows(void **state)
+{
+    uint32_t         i;
+    dsa_link_row_t   row[3];
+
+    static const uint32_t  bad[] = { 0, 4, 15, 17, 18, 36, 52,
+                                     DSA_LINK_MAX_ROW + 4, UINT32_MAX };
+
+    memset(row, 0, sizeof(row));
+    row[0].length = 16;
+    row[1].length = 32;
+
+    assert_int_equal(dsa_link_rows_check(row, 0), 0);
+    assert_int_equal(dsa_link_rows_check(row, 16), 0);
+    assert_int_equal(dsa_link_rows_check(row, 48), 0);
+    assert_int_equal(dsa_link_rows_check(row, 15), -1);
+    assert_int_equal(dsa_link_rows_check(row, 32), -1);
+    assert_int_equal(dsa_link_rows_check(row, 47), -1);
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        row[1].length = bad[i];
+        assert_int_equal(dsa_link_rows_check(row, 48), -1);
+    }
+}
+
+
+#define ROUTES  8       /* at least: layers with experts times k */
+
+
+/* The experts of a prompt whose tokens are shared out over two ranks. */
+
+static void
+test_split(void **state)
+{
+    uint32_t             i, gpus, routes, tokens[150], page[3] = { 4, 1, 2 };
+    uint16_t             experts[2][150 * ROUTES];
+    dsa_err_t            err;
+    dsa_draw_t           draw[2];
+    dsa_sample_t         sample;
+    dsa_backend_t       *b;
+    dsa_rollout_t        rollout;
+    dsa_sampling_t       sampling;
+    const uint32_t      *copies[2] = { page, page };
+    dsa_batch_seq_t      seq;
+    dsa_backend_conf_t   conf;
+
+    memset(experts, 0xff, sizeof(experts));
+    routes = 0;
+
+    for (i = 0; i < 150; i++) {
+        tokens[i] = i * 71 % 1024;
+    }
+
+    for (gpus = 1; gpus <= 2; gpus++) {
+        memset(&conf, 0, sizeof(conf));
+        conf.model = GOLDEN "a-fp8";
+        conf.precision = DSA_EXACT;
+        conf.kv_memory = 16 << 20;
+        conf.gpus = gpus;
+        conf.max_tokens = 512;
+        conf.max_seqs = 4;
+        conf.allowed = 1024;
+
+        b = dsa_backend_cpu_open(&conf, &err);
+        assert_non_null(b);
+
+        routes = dsa_model_config_moe_layers(&b->config)
+                 * b->config.num_experts_per_tok;
+        assert_true(routes <= ROUTES);
+
+        memset(&sampling, 0, sizeof(sampling));
+        sampling.temperature = 1;
+        sampling.top_p = 0.9f;
+        memset(&rollout, 0, sizeof(rollout));
+        rollout.draw = &draw[gpus - 1];
+        rollout.experts = experts[gpus - 1];
+
+        memset(&seq, 0, sizeof(seq));
+        seq.tokens = tokens;
+        seq.n_input = 150;
+        seq.n_prompt = 150;
+        seq.pages = page;
+        seq.copies = gpus == 2 ? copies : NULL;
+        seq.input_from = DSA_INPUT_KNOWN;
+        seq.sampling = &sampling;
+        seq.sample = &sample;
+        seq.rollout = &rollout;
+
+        assert_int_equal(b->start(b, &seq, 1, &err), DSA_OK);
+        assert_int_equal(b->wait(b, &err), DSA_OK);
+        b->close(b);
+    }
+
+    assert_memory_equal(experts[0], experts[1],
+                        150 * routes * sizeof(uint16_t));
+    assert_true(experts[0][150 * routes - 1] != 0xffff);
+    assert_true(fabsf(draw[0].logprob - draw[1].logprob) < 1e-4f);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_certain),
+        cmocka_unit_test(test_sample_rows),
+        cmocka_unit_test(test_prompt_rows),
+        cmocka_unit_test(test_hostile_rows),
+        cmocka_unit_test(test_split),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
