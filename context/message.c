@@ -554,7 +554,7 @@ dsa_read_tools(dsa_reader_t *r, const dsa_at_t *up, const dsa_json_t *obj,
                                         "name")->text, name))
             {
                 return dsa_refuse_at(r->refusal, &el, "Tool names must be "
-                                     "unique, `%.*s` stands twice",
+                                     "unique, `%.*s` occurs twice",
                                      (int) name.len, name.data);
             }
         }

@@ -147,7 +147,7 @@ my @table = (
             'logit_bias', $_->[1]] }
      ['{"a":-100}', qr/^logit_bias: "a" is not a token id; expected digits/],
      ['{"1":-101}', qr/^logit_bias: the bias of token id 1 is not a number in/],
-     ['{"1":1,"01":2}', qr/^logit_bias: token id 1 stands twice/],
+     ['{"1":1,"01":2}', qr/^logit_bias: token id 1 occurs twice/],
      ['{' . join(',', map { "\"$_\":0" } 1 .. 1025) . '}',
       qr/^logit_bias: 1025 ids; at most 1024/],
      ['[1]', qr/expected an object of token ids and numbers/]),

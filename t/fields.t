@@ -158,7 +158,7 @@ my @table = (
       [ [ '{"7":-100.5}', qr/not a number in/ ],
         [ '{"7":101}', qr/not a number in/ ], [ '{"x":1}', qr/token id/ ],
         [ '{"4294967296":1}', qr/token id/ ], [ '{"-1":1}', qr/token id/ ],
-        [ '{"1":1,"01":1}', qr/stands twice/ ] ] ],
+        [ '{"1":1,"01":1}', qr/occurs twice/ ] ] ],
     [ 'n', 'ct', 'n', [ '1', '8', '2.0' ],
       [ [ '0', qr/\[1, 8\]/ ], [ '9', qr/\[1, 8\]/ ], [ '1.5', $int ] ] ],
     [ 'n', 'r', '', [ '1' ], [ [ '2', $unsupported ] ] ],

@@ -332,7 +332,7 @@ static const struct {
     { R("\"logit_bias\":{\"7\":\"1\"}"), "logit_bias",
       "the bias of token id 7 is not a number" },
     { R("\"logit_bias\":{\"7\":1,\"07\":2}"), "logit_bias",
-      "token id 7 stands twice" }
+      "token id 7 occurs twice" }
 };
 
 
