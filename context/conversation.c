@@ -35,6 +35,7 @@ static int dsa_conversation_expand(dsa_conversation_list_t *list,
     dsa_json_t *message, uint32_t entry);
 static int dsa_conversation_derive(dsa_conversation_list_t *list,
     dsa_item_t *item, dsa_json_t *message, uint32_t entry, uint32_t call);
+static uint32_t dsa_conversation_hash(dsa_str_t text);
 static int dsa_conversation_push(dsa_conversation_list_t *list,
     dsa_json_t *object, dsa_json_t *message, uint32_t entry, uint32_t call);
 static dsa_str_t dsa_conversation_text(const dsa_json_t *v, const char *name);
@@ -389,11 +390,12 @@ dsa_conversation_derive(dsa_conversation_list_t *list, dsa_item_t *item,
     dsa_json_t         *object;
     dsa_json_writer_t   w;
 
-    (void) snprintf(id, sizeof(id), "%s%.*s%012" PRIx64 "%04x",
+    /* the place of a call in its message changes when another is deleted */
+
+    (void) snprintf(id, sizeof(id), "%s%.*s%08" PRIx32 "%08" PRIx32,
                     dsa_item_prefix(item->type), (int) list->c->owner.len,
-                    list->c->owner.data,
-                    (uint64_t) list->c->numbers[entry] & 0xffffffffffff,
-                    call & 0xffff);
+                    list->c->owner.data, (uint32_t) list->c->numbers[entry],
+                    dsa_conversation_hash(item->call_id));
 
     memset(&text, 0, sizeof(dsa_buf_t));
 
@@ -411,6 +413,24 @@ dsa_conversation_derive(dsa_conversation_list_t *list, dsa_item_t *item,
     }
 
     return dsa_conversation_push(list, object, message, entry, call);
+}
+
+
+/* FNV-1a, 32 bits. */
+
+static uint32_t
+dsa_conversation_hash(dsa_str_t text)
+{
+    size_t    i;
+    uint32_t  hash;
+
+    hash = 2166136261U;
+
+    for (i = 0; i < text.len; i++) {
+        hash = (hash ^ (unsigned char) text.data[i]) * 16777619U;
+    }
+
+    return hash;
 }
 
 

@@ -34,8 +34,8 @@ typedef struct {
 
 /*
  * An item of a list.  A message of a chat may be several: reasoning, a message,
- * and calls.  Their ids are made of the owner, the number of the entry, and
- * their place in it, so that they never change either.
+ * and calls.  Their ids are made of the owner, the number of the entry, and a
+ * hash of the id of the call, so that they never change either.
  */
 
 typedef struct {
