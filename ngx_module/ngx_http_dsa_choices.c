@@ -268,9 +268,14 @@ ngx_http_dsa_choices_submit_others(ngx_http_dsa_choices_t *choices,
             return NGX_ERROR;
         }
 
-        /* the end of another choice sets choices->submit */
+        /* the end of another choice sets choices->submit, for all engines */
 
-        choice->tried = 0;
+        for ( /* void */ ; i < choices->n; i++) {
+            if (choices->elts[i].submit) {
+                choices->elts[i].tried = 0;
+            }
+        }
+
         return NGX_OK;
     }
 
