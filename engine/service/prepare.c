@@ -21,6 +21,7 @@
 #define DSA_PREPARE_COUNT   131072
 
 #define DSA_PREPARE_THINK_END   "</think>"
+#define DSA_PREPARE_CALL        "｜DSML｜"
 
 
 static int dsa_prepare_prompt(const dsa_service_t *service,
@@ -368,6 +369,16 @@ static int
 dsa_prepare_budget(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit)
 {
+    int64_t  call;
+
+    call = dsa_tokenizer_special(service->tokenizer,
+                                 dsa_strz(DSA_PREPARE_CALL));
+
+    /* a grammar begins behind </think> in any case */
+
+    r->budget.call = call >= 0 && submit->grammar.data == NULL
+                     ? (uint32_t) call : DSA_BUDGET_NO_CALL;
+    r->budget.tokenizer = service->tokenizer;
     r->budget.most = submit->head.thinking_budget;
 
     return dsa_prepare_think_end(service, r, "which would end the reasoning "

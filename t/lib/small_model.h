@@ -25,7 +25,8 @@
 #define SMALL_MODEL_EOS     1
 #define SMALL_MODEL_USER    2
 #define SMALL_MODEL_BYTES   3           /* id of byte 0; 256 of them */
-#define SMALL_MODEL_END     259         /* </think>, if it is added */
+#define SMALL_MODEL_END     259         /* </think>, and the control token of */
+#define SMALL_MODEL_CALL    260         /* calls, if they are added */
 
 
 static const char  *small_model_files[] = {
@@ -57,7 +58,7 @@ small_model_char(uint32_t b)
 }
 
 
-/* end: 1: the tokenizer has </think>. */
+/* end: 1: the tokenizer has the control tokens of reasoning and calls. */
 
 static inline void
 small_model_tokenizer(FILE *f, int end)
@@ -71,12 +72,13 @@ small_model_tokenizer(FILE *f, int end)
         { SMALL_MODEL_BOS, "<bos>" },
         { SMALL_MODEL_EOS, "<eos>" },
         { SMALL_MODEL_USER, "<user>" },
-        { SMALL_MODEL_END, "</think>" }
+        { SMALL_MODEL_END, "</think>" },
+        { SMALL_MODEL_CALL, "｜DSML｜" }
     };
 
     fprintf(f, "{\"version\": \"1.0\", \"added_tokens\": [");
 
-    for (i = 0; i < (end ? 4 : 3); i++) {
+    for (i = 0; i < (end ? 5 : 3); i++) {
         fprintf(f, "%s{\"id\": %u, \"content\": \"%s\", \"single_word\": "
                 "false, \"lstrip\": false, \"rstrip\": false, "
                 "\"normalized\": false, \"special\": true}",

@@ -205,6 +205,99 @@ test_grammar(void **state)
 }
 
 
+/*
+ * Writes tokens to ids: bytes, and "|" for the control token of calls.
+ * Returns their number.
+ */
+
+static uint32_t
+tokens_of(uint32_t *ids, const char *text)
+{
+    uint32_t  n;
+
+    for (n = 0; text[n] != '\0'; n++) {
+        ids[n] = text[n] == '|' ? SMALL_MODEL_CALL
+                                : SMALL_MODEL_BYTES + (uint8_t) text[n];
+    }
+
+    return n;
+}
+
+
+/* A call ends the reasoning, so that nothing comes into its arguments. */
+
+static void
+test_calls(void **state)
+{
+    host_t         h;
+    size_t         i;
+    answer_t       a;
+    uint32_t       n, ids[LONG];
+    link_submit_t  s;
+
+    static const struct {
+        const char  *text;
+        int          call;
+    } t[] = {
+        { "ab\n\n<|function_calls>\n<|in", 1 },
+        { "<|function_calls", 1 },
+        { "<|invoke name", 1 },
+        { "<|function_call ", 0 },
+        { "<|fuinvoke", 0 },
+        { "<|involve", 0 },
+        { "</|function_calls>", 0 },
+        { "</|invoke>", 0 },
+        { "|invoke", 0 },
+        { "< |invoke", 0 },
+        { "<invoke", 0 },
+        { "<||invoke", 0 },
+        { "<|<|invoke", 1 },
+        { "<|inv<|function_calls", 1 }
+    };
+
+    host_start(&h, "");
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        n = tokens_of(ids, t[i].text);
+        submit(&s, LONG, n + 3);
+        link_submit_resume(&s, ids, n);
+        a = ask(&h, &s);
+
+        if ((strstr(a.text, END_NAME) == NULL) != t[i].call) {
+            fail_msg("%s: %s", t[i].text, a.text);
+        }
+
+        assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
+        free(a.text);
+
+        /* the call is the last token of the budget, or one more */
+
+        submit(&s, LONG, n);
+        link_submit_resume(&s, ids, n);
+        a = ask(&h, &s);
+        assert_int_equal(memcmp(a.text, END_NAME, END_LEN) == 0, !t[i].call);
+        free(a.text);
+    }
+
+    /* beside a grammar it does not */
+
+    n = tokens_of(ids, "<|invoke name");
+
+    for (i = 0; i < SEEDS; i++) {
+        submit(&s, LONG, n);
+        s.head.seed = i;
+        link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, SCHEMA, strlen(SCHEMA));
+        link_submit_resume(&s, ids, n);
+        a = ask(&h, &s);
+        assert_memory_equal(a.text, END_NAME "\"", END_LEN + 1);
+        free(a.text);
+    }
+
+    host_empty(&h);
+    host_end(&h);
+}
+
+
 /* Which output of a step with drafts has a mask, if any. */
 
 static void
@@ -221,6 +314,7 @@ test_drafts(void **state)
             memset(&b, 0, sizeof(b));
             b.most = 7;
             b.end = 40;
+            b.call = DSA_BUDGET_NO_CALL;
 
             for (i = 0; i < n; i++) {
                 assert_int_equal(dsa_budget_accept(&b, 3), DSA_OK);
@@ -334,6 +428,7 @@ main(void)
         cmocka_unit_test(test_budgets),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_calls),
         cmocka_unit_test(test_drafts),
         cmocka_unit_test(test_preempted),
         cmocka_unit_test(test_refused)
