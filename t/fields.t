@@ -177,6 +177,12 @@ my @table = (
     [ 'top_logprobs', 't', '', [], [ [ '1', qr/use logprobs/ ] ] ],
     [ 'top_logprobs', 'r', '', [ '0' ], [ [ '1', $unsupported ] ] ],
 
+    [ 'rollout', 'ct', 'o', [],
+      [ [ '{"x":1}', qr/expected mask, experts or prompt/ ],
+        (map { [ "{\"$_\":1}", qr/expected a boolean/ ] }
+         qw/ mask experts prompt /) ] ],
+    [ 'rollout', 'ar', '', [], [ [ '{}', $unsupported ] ] ],
+
     # thinking
 
     [ 'thinking', 'cr', 'o',
