@@ -248,8 +248,8 @@ asan:
 # gcc's warning about fences is off.  The threads of the engine are ordered by
 # mutexes and atomics alone.
 
-TSAN_TEST = engine threads link session thread_pool model redis redis_faults \
-            redis_cluster redis_random
+TSAN_TEST = engine engine_life threads link session thread_pool mask_thread \
+            model redis redis_faults redis_cluster redis_random
 
 tsan:
 	$(DEPS) build test
