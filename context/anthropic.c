@@ -46,7 +46,8 @@ static const struct {
     { "n", "send one request for each answer" },
     { "rollout", "use chat completions" },
     { "container", "execute tools in the client" },
-    { "conversation", "send all messages, or use the OpenAI API" }
+    { "conversation", "send all messages, or use the OpenAI API" },
+    { "thread", "send all messages" }
 };
 
 

@@ -192,7 +192,7 @@ sub call {
         . "</${dsml}function_calls>");
 }
 
-my $loop = client('fake', 'tools', {
+my %loop = (
     model => 'fake', max_tokens => 4096,
     thinking => { type => 'enabled', budget_tokens => 2048 },
     tools => [{ name => 'get', description => 'D', input_schema =>
@@ -202,7 +202,8 @@ my $loop = client('fake', 'tools', {
                    content => "!fake\nT first|</think>\n" . call('Oslo') }],
     results => [ "!fake\nT second|</think>\n" . call('Bergen'),
                  "!fake\nT third|</think>\n" . call('Bodo'),
-                 "!fake\nT last|</think>|Cold." ] });
+                 "!fake\nT last|</think>|Cold." ]);
+my $loop = client('fake', 'tools', \%loop);
 
 is($loop->{error}, undef, 'a tool loop') or diag(json_encode($loop));
 is_deeply([ map { [ map { $_->{thinking} // $_->{text} // $_->{input}{city} }
@@ -213,12 +214,36 @@ is(join(' ', map { $_->{stop_reason} } @{ $loop->{rounds} }),
    'tool_use tool_use tool_use end_turn', 'and their ends');
 
 my ($last) = (submitted($fake))[-1];
+my ($prompt) = $last =~ / prompt=(.*)/;
 my ($cities, $thoughts) = ('', '');
 $cities .= $1 while $last =~ m{>(Oslo|Bergen|Bodo)</\[}g;
 $thoughts .= $1 while $last =~ /(first|second|third)\[<\/think>\]/g;
 is($cities, 'OsloBergenBodo', 'the last prompt has all calls')
     or diag($last);
 is($thoughts, 'firstsecondthird', 'and the reasoning before each of them');
+
+# the same by the client's own runner, and an answer by a schema
+
+for my $command (qw/ runner runnerStream /) {
+    my $last = client('fake', $command, \%loop);
+
+    is($last->{error}, undef, "$command: a loop") or diag(json_encode($last));
+    is(join(' ', map { $_->{city} } @{ $last->{calls} }), 'Oslo Bergen Bodo',
+       "$command: its calls");
+    is($last->{content}[-1]{text}, 'Cold.', "$command: its last text");
+    is((submitted($fake))[-1] =~ s/.* prompt=//r,
+       $prompt, "$command: the last prompt is the same");
+}
+
+my $parsed = client('fake', 'parse', {
+    model => 'fake', max_tokens => 99,
+    schema => { type => 'object', properties => { a => { type => 'integer' } },
+                required => ['a'], additionalProperties => JSON::PP::false },
+    messages => [{ role => 'user', content => "!fake\nT {\"a\"|: |4|2}" }] });
+is_deeply($parsed->{parsed}, { a => 42 }, 'parse')
+    or diag(json_encode($parsed));
+like((submitted($fake))[-1], qr/ grammar=\{"type":"json_schema",.*"a"/,
+     'parse: constrained');
 
 
 # a client that leaves

@@ -383,7 +383,8 @@ my @table = (
     # what other APIs have in place of it
 
     (map { [ $_, 'a', '', [], [ [ '1', $unsupported ] ] ] }
-     qw/ stop max_completion_tokens response_format logprobs n container /),
+     qw/ stop max_completion_tokens response_format logprobs n container
+         thread /),
 
     # what would change an answer, and is not served by any API: the values
     # that change nothing are accepted
@@ -454,8 +455,8 @@ sub refusal {
     return "it does not say $message: $e->{message}"
         if $message && ($e->{message} // '') !~ $message;
     return "another shape: $r->{body}"
-        if join(' ', sort keys %$e) ne ($anthropic ? 'message type'
-                                        : 'code message param type')
+        if join(' ', sort grep { $_ ne 'details' } keys %$e)
+           ne ($anthropic ? 'message type' : 'code message param type')
            || $e->{type} ne 'invalid_request_error';
     return "it does not name the field: $r->{body}"
         if $anthropic ? $e->{message} !~ /\b\Q$field\E\b/

@@ -53,6 +53,17 @@ ngx_http_dsa_anthropic_error(dsa_buf_t *out,
     dsa_json_stringz(&w, ngx_http_dsa_anthropic_type(error->status));
     dsa_json_key(&w, "message");
     ngx_http_dsa_anthropic_text(&w, error);
+
+    if (error->param != NULL && ngx_strcmp(error->param, "thread") == 0) {
+
+        /* Anthropic's clients then send all messages instead */
+
+        dsa_json_key(&w, "details");
+        dsa_json_raw(&w, dsa_strz("{\"error_code\":"
+                                  "\"thread_unsupported_request\","
+                                  "\"unsupported\":[\"thread\"]}"));
+    }
+
     dsa_json_object_end(&w);
     dsa_json_key(&w, "request_id");
 

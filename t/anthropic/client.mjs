@@ -6,10 +6,13 @@
 //     node client.mjs BASE_URL COMMAND JSON
 //
 // Commands: create and stream (the same request both ways), count, tools (a
-// loop in which each call is answered by the next one of "results"), abort (a
-// stream is left after its first text).
+// loop in which each call is answered by the next one of "results"), runner and
+// runnerStream (the same loop by the client's own runner), parse (an answer in
+// the form of "schema"), abort (a stream is left after its first text).
 
 import Anthropic from "@anthropic-ai/sdk";
+import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
+import { jsonSchemaOutputFormat } from "@anthropic-ai/sdk/helpers/json-schema";
 
 const [baseURL, command, text] = process.argv.slice(2);
 const args = JSON.parse(text ?? "{}");
@@ -41,6 +44,24 @@ async function streamed(request, got) {
     stream.on("inputJson", () => { got.json = (got.json ?? 0) + 1; });
 
     return stream.finalMessage();
+}
+
+async function run({ results, tools, ...request }) {
+    const calls = [];
+
+    const last = await client.beta.messages.toolRunner({
+        ...request,
+        tools: tools.map((tool) => betaTool({
+            name: tool.name, description: tool.description,
+            inputSchema: tool.input_schema,
+            run: (input) => {
+                calls.push(input);
+                return results.shift();
+            },
+        })),
+    }).runUntilDone();
+
+    return { ...plain(last), calls };
 }
 
 const commands = {
@@ -84,6 +105,22 @@ const commands = {
         }
 
         return { rounds, messages: request.messages };
+    },
+
+    async runner() {
+        return run(args);
+    },
+
+    async runnerStream() {
+        return run({ ...args, stream: true });
+    },
+
+    async parse() {
+        const { schema, ...request } = args;
+        const m = await client.messages.parse({ ...request, output_config: {
+            format: jsonSchemaOutputFormat(schema) } });
+
+        return { parsed: m.parsed_output };
     },
 
     async abort() {
