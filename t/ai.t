@@ -95,7 +95,7 @@ for my $provider (@providers) {
 
 
 # Objects.  The providers constrain them differently: DeepSeek's by JSON mode,
-# Anthropic's by a tool that it forces.
+# Anthropic's by a tool that it forces, or by the schema.
 
 my @objects = qw/ object streamObject oldObject oldStreamObject /;
 my %object = (
@@ -104,6 +104,15 @@ my %object = (
                    '{"type":"tools","syntax":"dsml","calls":"one","text":false,'
                    . '"tools":[{"name":"json","strict":false}]}' ]);
 
+my ($by_schema) = client(fake => [ [ 'anthropic', 'object', {
+    model => 'fake', schema => $schema, prompt => $object{deepseek}[0],
+    providerOptions => { anthropic => {
+        structuredOutputMode => 'outputFormat' } } } ] ]);
+is_deeply($by_schema->{object}, { a => 42 }, 'anthropic: by the schema')
+    or diag(json_encode($by_schema));
+like((submitted($fake))[-1], qr/ grammar=\{"type":"json_schema",.*"a"/,
+     'anthropic: constrained by the schema');
+
 my @got = client(fake => [ map {
     my $provider = $_;
     map { [ $provider, $_, { model => 'fake', schema => $schema,
@@ -111,6 +120,7 @@ my @got = client(fake => [ map {
 } @providers ]);
 my @sent = submitted($fake);
 
+shift @sent;
 is(scalar @sent, @providers * @objects, 'the engine got the requests');
 
 for my $provider (@providers) {
