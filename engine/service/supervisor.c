@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/service/notify.h"
 #include "engine/service/replica.h"
 #include "engine/service/supervisor.h"
 
@@ -52,6 +53,7 @@ typedef struct {
     struct pollfd            *poll;     /* [conf->replicas + 1] */
     dsa_supervisor_vitals_t  *shared;   /* [conf->replicas] */
     int                       signals;
+    dsa_notify_t              notify;   /* the service manager */
     sigset_t                  mask;     /* of the process that called */
     uint32_t                  started;  /* all replicas were ready once */
     uint32_t                  stopping;
@@ -71,6 +73,7 @@ static void dsa_supervisor_hung(dsa_supervisor_t *s, uint32_t i,
 static void dsa_supervisor_abandon(dsa_supervisor_t *s, const char *reason);
 static void dsa_supervisor_message(dsa_supervisor_t *s, uint32_t i);
 static void dsa_supervisor_started(dsa_supervisor_t *s);
+static void dsa_supervisor_status(const dsa_supervisor_t *s);
 static void dsa_supervisor_signal(dsa_supervisor_t *s);
 static void dsa_supervisor_reap(dsa_supervisor_t *s);
 static void dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status);
@@ -100,6 +103,8 @@ dsa_supervisor_run(const dsa_conf_t *conf)
         dsa_supervisor_wait(&s);
         now = dsa_clock_ms();
 
+        dsa_notify_alive(&s.notify, now);
+
         if (s.stopping) {
             if (now >= s.kill_ms) {
                 dsa_supervisor_stop(&s, SIGKILL);
@@ -126,6 +131,7 @@ dsa_supervisor_run(const dsa_conf_t *conf)
         }
     }
 
+    dsa_notify_close(&s.notify);
     (void) close(s.signals);
     (void) munmap(s.shared, conf->replicas * sizeof(dsa_supervisor_vitals_t));
     free(s.child);
@@ -172,6 +178,8 @@ dsa_supervisor_init(dsa_supervisor_t *s, const dsa_conf_t *conf)
         s->child[i].ready = -1;
     }
 
+    dsa_notify_open(&s->notify);
+
     return DSA_OK;
 }
 
@@ -216,6 +224,7 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
 
         (void) close(fds[0]);
         (void) close(s->signals);
+        dsa_notify_close(&s->notify);
 
         for (j = 0; j < s->conf->replicas; j++) {
             if (s->child[j].ready != -1) {
@@ -297,6 +306,7 @@ dsa_supervisor_timeout(const dsa_supervisor_t *s)
     conf = s->conf;
     now = dsa_clock_ms();
     next = s->stopping ? s->kill_ms : UINT64_MAX;
+    next = s->notify.next_ms < next ? s->notify.next_ms : next;
 
     for (i = 0; i < conf->replicas && !s->stopping; i++) {
         child = &s->child[i];
@@ -448,6 +458,7 @@ dsa_supervisor_message(dsa_supervisor_t *s, uint32_t i)
 
     if (strcmp(text, DSA_REPLICA_READY) == 0) {
         dsa_supervisor_started(s);
+        dsa_supervisor_status(s);
         return;
     }
 
@@ -482,8 +493,29 @@ dsa_supervisor_started(dsa_supervisor_t *s)
     }
 
     s->started = 1;
+    dsa_notify_send(&s->notify, "READY=1");
     dsa_log(DSA_LOG_NOTICE, "%u replica%s ready", s->conf->replicas,
             s->conf->replicas == 1 ? " is" : "s are");
+}
+
+
+/* The line of "systemctl status". */
+
+static void
+dsa_supervisor_status(const dsa_supervisor_t *s)
+{
+    char      text[64];
+    uint32_t  i, n;
+
+    n = 0;
+
+    for (i = 0; i < s->conf->replicas; i++) {
+        n += s->child[i].pid != 0 && s->child[i].ready == -1;
+    }
+
+    (void) snprintf(text, sizeof(text), "STATUS=%u of %u replicas are ready",
+                    n, s->conf->replicas);
+    dsa_notify_send(&s->notify, text);
 }
 
 
@@ -556,6 +588,8 @@ dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status)
         return;
     }
 
+    dsa_supervisor_status(s);
+
     now = dsa_clock_ms();
 
     if (now - child->started_ms >= DSA_SUPERVISOR_STABLE) {
@@ -597,6 +631,7 @@ dsa_supervisor_stop(dsa_supervisor_t *s, int sig)
 
     if (!s->stopping) {
         s->stopping = 1;
+        dsa_notify_send(&s->notify, "STOPPING=1\nSTATUS=finishing requests");
         s->kill_ms = now + s->conf->drain_timeout_ms + DSA_SUPERVISOR_GRACE;
 
     } else if (sig == SIGUSR1 && s->kill_ms > now + DSA_SUPERVISOR_GRACE) {

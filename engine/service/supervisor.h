@@ -22,7 +22,9 @@
  *
  * At SIGTERM, SIGINT or SIGQUIT the replicas finish their requests, and at a
  * second one they stop.  The supervisor exits after them.  If the supervisor
- * is killed, the kernel kills the replicas.
+ * is killed, the kernel kills the replicas.  systemd, or another manager with
+ * its protocol, is notified when all replicas are ready and while the
+ * supervisor is alive.
  *
  * Returns the exit status: 1, with one line on stderr, if a replica cannot
  * start in the beginning.
