@@ -10,6 +10,7 @@
 #                 repeats the choices of a run
 # make fuzz       each fuzz target for FUZZ_TIME seconds
 # make bench      the load clients, against nginx's proxy_pass (bench/README.md)
+# make deb        packages for Debian in build/deb
 # make install    module, programs, units and examples (DESTDIR=, PREFIX=)
 
 BUILD    ?= build
@@ -207,7 +208,8 @@ $(MODEL_DIR)/config.json: demo/make-model demo/make-tokenizer
 	mv $@.tmp $@
 
 
-.PHONY: deps demo test test-gpu asan tsan soak fuzz fuzzers bench install clean
+.PHONY: deps demo test test-gpu asan tsan soak fuzz fuzzers bench deb install \
+        clean
 
 deps:
 	$(DEPS) build
@@ -279,6 +281,17 @@ bench:
 	$(DEPS) build demo
 	$(MAKE) -j$(JOBS) module engine model $(BENCHES)
 	DSA_BUILD=$(BUILD) bench/run -w
+
+# the packages are built from the files that git knows, as they are now
+
+deb:
+	$(DEPS) build deb
+	rm -rf $(BUILD)/deb
+	mkdir -p $(BUILD)/deb/nginx-dsa
+	git ls-files -z | xargs -0 cp --parents -t $(BUILD)/deb/nginx-dsa
+	cd $(BUILD)/deb/nginx-dsa && dpkg-buildpackage -b -us -uc
+	rm -rf $(BUILD)/deb/nginx-dsa
+	lintian --fail-on error $(BUILD)/deb/*.changes
 
 install: all
 	install -D -t $(DESTDIR)$(PREFIX)/lib/nginx/modules $(MODULE)

@@ -47,7 +47,7 @@ $ENV{CUDA_VISIBLE_DEVICES} = '';
 
 my $v32 = $t->path('v32');
 my $guide = read_file("$root/conf/README.md");
-my ($stop) = read_file("$root/conf/systemd/dsa-engine.service")
+my ($stop) = read_file("$root/conf/systemd/dsa-engine@.service")
              =~ /^TimeoutStopSec=(\d+)$/m;
 
 mkdir $v32 or die "mkdir: $!\n";
