@@ -76,7 +76,7 @@ SAMPLE   := $(BUILD)/t/sample_grammar
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
             $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay \
             $(BUILD)/bench/grammar
-MODULE_H := $(wildcard ngx_module/*.h ngx_module/api/*.h base/*.h \
+MODULE_H := $(wildcard ngx_module/symbols.map ngx_module/*.h ngx_module/api/*.h base/*.h \
             context/*.h grammar/*.h redis_schema/*.h engine/link.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
             context/*.c grammar/*.c redis_schema/*.c)

@@ -447,7 +447,7 @@ sub expand {
     my $user = $> == 0 ? "user  root root;\n" : '';
     my $temp = join "\n    ", map { "${_}_temp_path  $d/tmp.$_;" }
                qw/ client_body proxy fastcgi uwsgi scgi /;
-    my $module = "$self->{build}/ngx_http_dsa_module.so";
+    my $module = $self->{module} || "$self->{build}/ngx_http_dsa_module.so";
     my $load = $ENV{DSA_NGINX_STATIC} ? '' : "load_module  $module;\n";
     my $workers = $self->{workers} || 1;
     my $level = $ENV{DSA_LOG_LEVEL} || 'info';
