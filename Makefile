@@ -10,7 +10,8 @@
 #                 repeats the choices of a run
 # make fuzz       each fuzz target for FUZZ_TIME seconds
 # make bench      the load clients, against nginx's proxy_pass (bench/README.md)
-# make deb        packages for Debian in build/deb
+# make deb        packages for Debian in build/deb; "make deb-install" tries
+#                 them in a Debian of their own
 # make install    module, programs, units and examples (DESTDIR=, PREFIX=)
 
 BUILD    ?= build
@@ -208,8 +209,8 @@ $(MODEL_DIR)/config.json: demo/make-model demo/make-tokenizer
 	mv $@.tmp $@
 
 
-.PHONY: deps demo test test-gpu asan tsan soak fuzz fuzzers bench deb install \
-        clean
+.PHONY: deps demo test test-gpu asan tsan soak fuzz fuzzers bench deb \
+        deb-install install clean
 
 deps:
 	$(DEPS) build
@@ -292,6 +293,11 @@ deb:
 	cd $(BUILD)/deb/nginx-dsa && dpkg-buildpackage -b -us -uc
 	rm -rf $(BUILD)/deb/nginx-dsa
 	lintian --fail-on error $(BUILD)/deb/*.changes
+
+# as root, after "make deb"
+
+deb-install: model
+	debian/test-install $(BUILD)
 
 install: all
 	install -D -t $(DESTDIR)$(PREFIX)/lib/nginx/modules $(MODULE)

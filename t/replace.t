@@ -3,9 +3,9 @@
 # Copyright (C) The nginx-dsa authors
 #
 # A package replaces the module's file and reloads nginx, which goes on with the
-# module that it has open.  An upgrade of the program (USR2) runs the new one, and
-# the streams of the old one are finished.  The new module is a copy with another
-# text of an error.
+# module that it has open.  An upgrade of the program (USR2) runs the new one,
+# and the streams of the old one are finished.  The new module is a copy with
+# another text of an error.
 
 use strict;
 use warnings;

@@ -121,7 +121,7 @@ ok(@c > 0, 'there are C files');
 
 lint('80 columns', \&columns, @c, grep { /\.(?:pm|t|pl)$/ } @files);
 lint('no tabs', sub { lines(qr/\t/, $_[0]) },
-     grep { !/(?:^|\/)(?:Makefile|\.gitmodules)$/ } @text);
+     grep { !/(?:^|\/)(?:Makefile|\.gitmodules|rules)$/ } @text);
 lint('no blanks at the end of a line',
      sub { lines(qr/[ \t\r]$/, $_[0]) }, @text);
 lint('a newline at the end of a file',
