@@ -362,7 +362,9 @@ sub at_once {
 
     my @streams = map { $t->stream({ %$_, stream_options =>
                                      { include_usage => $true } },
-                                   uri => $completions) } @bodies;
+                                   uri => $completions, head => 0) } @bodies;
+
+    $_->read_head() for @streams;
 
     for my $i (0 .. $#streams) {
         my ($bytes, $usage) = ('');
