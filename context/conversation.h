@@ -72,7 +72,8 @@ int dsa_conversation_items(dsa_conversation_item_t **items, uint32_t *n,
 
 /*
  * Writes what is left of the item's entry without the item; nothing if the
- * whole entry goes.  DSA_ERROR: out of memory.
+ * whole entry goes.  It changes the tree of the entry, so it is called for one
+ * item only.  DSA_ERROR: out of memory.
  */
 int dsa_conversation_without(dsa_buf_t *out,
     const dsa_conversation_item_t *item);

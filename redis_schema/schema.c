@@ -520,40 +520,6 @@ dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
 }
 
 
-dsa_json_t *
-dsa_schema_messages(const dsa_schema_conversation_t *c, dsa_arena_t *arena,
-    uint32_t depth, dsa_err_t *err)
-{
-    uint32_t     i;
-    dsa_err_t    why;
-    dsa_json_t  *list, *message, **end;
-
-    list = dsa_arena_calloc(arena, sizeof(dsa_json_t));
-    if (list == NULL) {
-        (void) dsa_error(err, "out of memory for a conversation");
-        return NULL;
-    }
-
-    list->type = DSA_JSON_ARRAY;
-    end = &list->first;
-
-    for (i = 0; i < c->n_messages; i++) {
-        message = dsa_json_parse(arena, c->messages[i].data,
-                                 c->messages[i].len, depth, &why);
-        if (message == NULL) {
-            (void) dsa_error(err, "message %" PRIu32 ": %s", i, why.text);
-            return NULL;
-        }
-
-        *end = message;
-        end = &message->next;
-        list->n++;
-    }
-
-    return list;
-}
-
-
 uint32_t
 dsa_schema_split(dsa_str_t text, dsa_str_t *messages)
 {

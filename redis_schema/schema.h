@@ -113,14 +113,6 @@ typedef struct {
 int dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
     const redisReply *reply, dsa_err_t *err);
 
-/*
- * Parses the messages of a conversation into one JSON array in the arena,
- * which does not refer to the reply.  depth: the deepest nesting of a message.
- * NULL: out of memory, or err names the message that is not valid JSON.
- */
-dsa_json_t *dsa_schema_messages(const dsa_schema_conversation_t *c,
-    dsa_arena_t *arena, uint32_t depth, dsa_err_t *err);
-
 
 /*
  * Messages on their way to Redis are kept as one text: the JSON of each

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "context/conversation.h"
 #include "redis_schema/resp.h"
 #include "redis_schema/schema.h"
 #include "redis_schema/window.h"
@@ -91,6 +92,70 @@ walk(const redisReply *reply, uint64_t hash, size_t *elements)
 }
 
 
+/*
+ * The entries of a conversation as messages, as items, and without each item.
+ * What is left of an entry is an entry.
+ */
+
+static uint64_t
+entries(dsa_arena_t *arena, const dsa_schema_conversation_t *c)
+{
+    uint32_t                  i, n;
+    dsa_buf_t                 b;
+    dsa_err_t                 err;
+    dsa_chat_t                chat;
+    dsa_refusal_t             refusal;
+    dsa_json_writer_t         w;
+    dsa_conversation_t        list;
+    dsa_conversation_item_t  *items;
+
+    static const dsa_chat_limits_t  limits = { .max_messages = 64,
+                                               .hosted = 1 };
+
+    list.owner = dsa_strz("0123456789abcdef0123456789abcdef");
+    list.entries = c->messages;
+    list.numbers = c->numbers;
+    list.n = c->n_messages;
+
+    memset(&chat, 0, sizeof(dsa_chat_t));
+    memset(&b, 0, sizeof(dsa_buf_t));
+
+    if (dsa_conversation_insert(&chat, arena, &list, &limits, &refusal)
+        == DSA_OK && chat.n_messages != chat.n_stored)
+    {
+        abort();
+    }
+
+    dsa_json_writer(&w, &b);
+    (void) dsa_conversation_messages(&w, arena, &list, &err);
+    dsa_buf_free(&b);
+
+    if (dsa_conversation_items(&items, &n, arena, &list, &err) != DSA_OK) {
+        return 0;
+    }
+
+    for (i = 0; i < n; i++) {
+        memset(&b, 0, sizeof(dsa_buf_t));
+
+        if (dsa_conversation_items(&items, &n, arena, &list, &err) != DSA_OK) {
+            break;
+        }
+
+        if (dsa_conversation_without(&b, &items[i]) == DSA_OK && b.len != 0
+            && dsa_json_parse(arena, b.data, b.len, DSA_CHAT_DEPTH, &err)
+               == NULL
+            && !dsa_arena_exceeded(arena))
+        {
+            abort();
+        }
+
+        dsa_buf_free(&b);
+    }
+
+    return n;
+}
+
+
 static uint64_t
 interpret(const redisReply *reply, uint64_t hash)
 {
@@ -135,9 +200,7 @@ interpret(const redisReply *reply, uint64_t hash)
             abort();
         }
 
-        if (dsa_schema_messages(&c, arena, 8, &err) != NULL) {
-            hash = mix(hash, c.bytes);
-        }
+        hash = mix(hash, entries(arena, &c));
 
         for (i = 0; i < c.n_messages; i++) {
             hash = mix(hash, c.messages[i].len);

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "context/conversation.h"
 #include "redis_schema/resp.h"
 #include "redis_schema/schema.h"
 
@@ -782,15 +783,31 @@ test_slots(void **state)
 }
 
 
-/* Messages that are not stored in the order of their numbers, to a tree. */
+/* Messages that are not stored in the order of their numbers, as items. */
+
+static int
+items_of(dsa_conversation_item_t **items, uint32_t *n,
+    const dsa_schema_conversation_t *c, dsa_err_t *err)
+{
+    dsa_conversation_t  entries;
+
+    entries.owner = dsa_strz("0123456789abcdef0123456789abcdef");
+    entries.entries = c->messages;
+    entries.numbers = c->numbers;
+    entries.n = c->n_messages;
+
+    return dsa_conversation_items(items, n, arena, &entries, err);
+}
+
 
 static void
 test_messages(void **state)
 {
+    uint32_t                    n;
     dsa_err_t                   err;
     dsa_str_t                   turn[2];
-    dsa_json_t                 *list, *message;
     redisReply                 *reply;
+    dsa_conversation_item_t    *items;
     dsa_schema_conversation_t   c;
 
     turn[0] = dsa_strz(USER);
@@ -799,53 +816,49 @@ test_messages(void **state)
 
     assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
     assert_int_equal(c.bytes, sizeof(USER ANSWER) - 1);
+    assert_int_equal(items_of(&items, &n, &c, &err), DSA_OK);
+    assert_int_equal(n, 2);
 
-    list = dsa_schema_messages(&c, arena, 2, &err);
-    assert_non_null(list);
-    assert_int_equal(list->type, DSA_JSON_ARRAY);
-    assert_int_equal(list->n, 2);
-
-    /* the tree outlives the reply */
+    /* the trees outlive the reply */
 
     freeReplyObject(reply);
 
-    message = list->first;
-    assert_true(dsa_str_eqz(dsa_json_get(message, "content")->text,
-                            "question"));
-    message = message->next;
-    assert_true(dsa_str_eqz(dsa_json_get(message, "role")->text,
+    assert_true(dsa_str_eqz(dsa_json_get(dsa_json_get(items[0].object,
+                                                      "content")->first,
+                                         "text")->text, "question"));
+    assert_true(dsa_str_eqz(dsa_json_get(items[1].object, "role")->text,
                             "assistant"));
-    assert_null(message->next);
+    assert_memory_equal(items[1].id.data,
+                        "msg_0123456789abcdef0123456789abcdef00000001",
+                        4 + 32 + 8);
 
-    /* the error names the message: not JSON, two values, nested too deeply */
+    /* the error names the entry: not JSON, two values, no object */
 
     number("HSET " KEY " 1 {");
     assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
-    assert_null(dsa_schema_messages(&c, arena, 2, &err));
-    assert_memory_equal(err.text, "message 1: ", 11);
+    assert_int_equal(items_of(&items, &n, &c, &err), DSA_ERROR);
+    assert_memory_equal(err.text, "entry 1 of a conversation: ", 27);
     freeReplyObject(reply);
 
     number("HSET " KEY " 1 {},{}");
     assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
-    assert_null(dsa_schema_messages(&c, arena, 2, &err));
-    assert_memory_equal(err.text, "message 1: ", 11);
+    assert_int_equal(items_of(&items, &n, &c, &err), DSA_ERROR);
+    assert_memory_equal(err.text, "entry 1 of a conversation: ", 27);
     freeReplyObject(reply);
 
     number("HSET " KEY " 0 [[[]]]");
     assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
-    assert_null(dsa_schema_messages(&c, arena, 2, &err));
-    assert_memory_equal(err.text, "message 0: ", 11);
+    assert_int_equal(items_of(&items, &n, &c, &err), DSA_ERROR);
+    assert_memory_equal(err.text, "entry 0 of a conversation is not", 32);
     freeReplyObject(reply);
 
-    /* a conversation without messages is an empty array */
+    /* a conversation without messages has no items */
 
     number("DEL " KEY);
     create(TENANT, NULL, 0);
     assert_int_equal(load(&c, TENANT, &reply, &err), DSA_OK);
-    list = dsa_schema_messages(&c, arena, 2, &err);
-    assert_non_null(list);
-    assert_int_equal(list->n, 0);
-    assert_null(list->first);
+    assert_int_equal(items_of(&items, &n, &c, &err), DSA_OK);
+    assert_int_equal(n, 0);
     freeReplyObject(reply);
 }
 
