@@ -57,6 +57,7 @@ dsa_init_kernels(void)
         dsa_moe_small_setup,
         dsa_sample_setup,
         dsa_sample_penalize_setup,
+        dsa_sample_kept_setup,
         dsa_topk_setup
     };
 

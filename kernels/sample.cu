@@ -109,6 +109,10 @@ dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     base = dsa_sample_before(s, sum, &total);
     point = u * total;
 
+    if (threadIdx.x == 0) {
+        s->kept = total;
+    }
+
     if (sum > 0) {
         if (base + sum > point) {
             atomicMin(&s->found, c);
@@ -327,6 +331,27 @@ dsa_sample_permitted(const uint32_t *mask, uint32_t allowed, uint32_t id)
     }
 
     return id;
+}
+
+
+/* How the token of the row was drawn, by thread 0 of the first block. */
+
+static __device__ void
+dsa_sample_report(dsa_cuda_sample_t *out, const dsa_sample_shared_t *s,
+    const dsa_sample_row_t *r, uint32_t random, uint32_t least, uint32_t ties)
+{
+    double  weight;
+
+    out->drawn = 0;
+    out->kept = DSA_CUDA_KEPT_ONE;
+    out->least = least;
+    out->ties = ties;
+
+    if (random) {
+        weight = (double) __ldcg(&r->weight[s->token]);
+        out->drawn = (float) log(weight / s->kept);
+        out->kept = least != 0 ? DSA_CUDA_KEPT_CUT : DSA_CUDA_KEPT_ALL;
+    }
 }
 
 
@@ -594,6 +619,10 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
             out->logprob = 0;
             out->n_top = 0;
             s->token = id;
+
+            if (p.report) {
+                dsa_sample_report(out, s, &r, random, least, ties);
+            }
         }
 
         __syncthreads();

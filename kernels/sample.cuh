@@ -50,6 +50,7 @@ typedef struct {
 
     double              total[DSA_SAMPLE_WARPS];
     uint32_t            count[DSA_SAMPLE_WARPS];
+    double              kept;           /* the sum of all kept weights */
     double              taken;          /* before the bin that was found */
     double              base;           /* before the chunk that was found */
     uint32_t            base_equal;

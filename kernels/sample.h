@@ -46,7 +46,17 @@ typedef struct {
                                            below allowed may be sampled */
     uint32_t            bias;           /* first of its biases in biases[] */
     uint32_t            n_bias;         /* each id at most once */
+    uint32_t            report;         /* 1: drawn and kept are reported */
 } dsa_cuda_sampling_t;
+
+
+/* What a token was drawn from. */
+
+typedef enum {
+    DSA_CUDA_KEPT_ONE = 0,              /* nothing else was possible */
+    DSA_CUDA_KEPT_ALL,                  /* all ids that the mask permits */
+    DSA_CUDA_KEPT_CUT                   /* of these, what top_p keeps */
+} dsa_cuda_kept_e;
 
 
 /* As dsa_sample_t. */
@@ -57,6 +67,11 @@ typedef struct {
     uint32_t            n_top;
     uint32_t            top[DSA_CUDA_TOP];
     float               top_logprob[DSA_CUDA_TOP];
+    float               drawn;          /* logprob of dsa_draw_t */
+    uint32_t            kept;           /* dsa_cuda_kept_e */
+    uint32_t            least;          /* with DSA_CUDA_KEPT_CUT: the bits of
+                                           the least weight that is kept, */
+    uint32_t            ties;           /* and how many ids with it are */
 } dsa_cuda_sample_t;
 
 
@@ -74,6 +89,16 @@ int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     uint32_t allowed, const uint32_t *history, const uint32_t *masks,
     const dsa_cuda_bias_t *biases, void *work, dsa_stream_t stream);
 size_t dsa_cuda_sample_work(uint32_t rows, uint32_t vocab);
+
+/*
+ * CUDA.  kept [rows, ceil(vocab / 32)]: after dsa_cuda_sample() with the same
+ * arguments, bit id % 32 of word id / 32 is 1 where the id was kept, in rows
+ * with report whose sample has DSA_CUDA_KEPT_CUT; other rows are not written.
+ * kept may be pinned host memory.
+ */
+int dsa_cuda_sample_kept(uint32_t *kept, const dsa_cuda_sample_t *sample,
+    const dsa_cuda_sampling_t *s, const void *work, uint32_t rows,
+    uint32_t vocab, uint32_t allowed, dsa_stream_t stream);
 
 /*
  * CUDA.  token [rows]: if feed [rows] is not below 0, the token becomes that

@@ -40,6 +40,7 @@ int dsa_moe_plan_setup(void);
 int dsa_moe_small_setup(void);
 int dsa_sample_setup(void);
 int dsa_sample_penalize_setup(void);
+int dsa_sample_kept_setup(void);
 int dsa_topk_setup(void);
 
 

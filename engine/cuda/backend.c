@@ -131,6 +131,7 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->close = dsa_backend_cuda_close;
     b->depth = DSA_CUDA_DEPTH;
     b->max_outputs = 1;
+    b->rollouts = 1;
 
     if (dsa_backend_cuda_model(b, c, conf, err) != DSA_OK
         || dsa_backend_cuda_group(b, c, conf, err) != DSA_OK
@@ -424,6 +425,8 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
     }
 
     rc = rc != 0 ? rc : dsa_cuda_inflight_download(f, rank);
+    rc = rc != 0 ? rc : dsa_cuda_rollout_enqueue(&f->rollouts, rank,
+                                                 f->samples);
     rc = rc != 0 ? rc : (int) cudaEventRecord(f->ended, rank->stream);
 
     if (rc != 0) {
@@ -450,7 +453,8 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
     }
 
     for (r = 0; r < b->ranks; r++) {
-        dsa_cuda_batch_finish(&c->lane[r].inflight[c->first]);
+        dsa_cuda_batch_finish(&c->lane[r].inflight[c->first],
+                              c->lane[r].rank);
     }
 
     c->first = (c->first + 1) % DSA_CUDA_DEPTH;

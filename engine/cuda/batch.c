@@ -37,6 +37,8 @@ static int dsa_batch_banned(uint32_t *mask, const dsa_batch_seq_t *s,
     uint32_t allowed, uint32_t words);
 static void dsa_batch_bias(dsa_cuda_sampling_t *to, const dsa_sampling_t *s,
     dsa_cuda_bias_t *bias, uint32_t *n);
+static void dsa_batch_rollout(dsa_cuda_sampling_t *to, dsa_cuda_rollouts_t *r,
+    uint32_t i, const dsa_rollout_t *from);
 
 
 int
@@ -210,6 +212,8 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     step->slot = common->slot;
     step->shared = common->shared;
     f->samples = 0;
+    f->rollouts.n_kept = 0;
+    f->rollouts.n_pieces = 0;
     first = 0;
     width = 0;
 
@@ -220,6 +224,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
 
         dsa_batch_tokens(b, &h, p, first, i);
         dsa_batch_pages(rank, f->pages, p, i);
+        dsa_cuda_rollout_piece(&f->rollouts, rank, p, first);
 
         if (common->shared) {
             dsa_batch_peers(rank, f->peer_slot, p, first);
@@ -248,12 +253,15 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
             memset(sampling, 0, sizeof(dsa_cuda_sampling_t));
 
             f->out[f->samples] = NULL;
+            f->rollouts.sample[f->samples].draw = NULL;
 
             if (s->sampling != NULL) {
                 dsa_batch_sampling(sampling, s, f->history, &extent->history);
                 dsa_batch_mask(sampling, s, rank, f->mask, &extent->masks);
                 dsa_batch_bias(sampling, s->sampling, f->bias,
                                &extent->biases);
+                dsa_batch_rollout(sampling, &f->rollouts, f->samples,
+                                  s->rollout);
                 f->out[f->samples] = s->sample;
             }
 
@@ -568,12 +576,33 @@ dsa_batch_bias(dsa_cuda_sampling_t *to, const dsa_sampling_t *s,
 }
 
 
-void
-dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f)
+/* How sample i is reported. */
+
+static void
+dsa_batch_rollout(dsa_cuda_sampling_t *to, dsa_cuda_rollouts_t *r, uint32_t i,
+    const dsa_rollout_t *from)
 {
-    uint32_t                  i, j;
+    if (from == NULL || from->draw == NULL) {
+        return;
+    }
+
+    to->report = 1;
+    r->sample[i] = *from;
+    r->n_kept += from->kept != NULL;
+}
+
+
+void
+dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f,
+    const dsa_cuda_rank_t *rank)
+{
+    uint32_t                  i, j, mask;
     dsa_sample_t             *to;
+    dsa_cuda_host_t           h;
     const dsa_cuda_sample_t  *from;
+
+    dsa_cuda_host(&h, rank, f);
+    dsa_cuda_rollout_finish(&f->rollouts, rank);
 
     for (i = 0; i < f->samples; i++) {
         to = f->out[i];
@@ -591,5 +620,10 @@ dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f)
             to->top[j] = from->top[j];
             to->top_logprob[j] = from->top_logprob[j];
         }
+
+        mask = h.sampling[i].mask;
+        dsa_cuda_rollout_draw(&f->rollouts, i, from,
+                              mask == 0 ? NULL : f->mask + (size_t) (mask - 1)
+                                                 * f->rollouts.words);
     }
 }

@@ -20,9 +20,38 @@
  */
 
 
+/* Tokens of a step whose experts are reported. */
+
+typedef struct {
+    uint16_t               *to;         /* as in dsa_rollout_t, of the first
+                                           one */
+    uint32_t                first;
+    uint32_t                n;
+} dsa_cuda_routes_t;
+
+
+/* What a step reports of entries with rollouts; kept and experts are pinned. */
+
+typedef struct {
+    dsa_rollout_t          *sample;     /* [max_samples] of each sample; draw
+                                           is NULL: nothing */
+    uint32_t               *kept;       /* [max_samples, words] */
+    dsa_cuda_routes_t      *piece;      /* [max_samples] */
+    int32_t                *experts;    /* as rank->routes; NULL: no layer has
+                                           experts */
+    uint32_t                n_kept;     /* samples whose kept ids are */
+    uint32_t                n_pieces;
+    uint32_t                tokens;     /* of the step, up to the last one
+                                           whose experts are */
+    uint32_t                words;      /* of a bitmap */
+    uint32_t                allowed;
+} dsa_cuda_rollouts_t;
+
+
 /*
  * Host memory of a step that was started and not yet waited for.  All but out
- * is pinned: the GPU reads and writes it while the host makes the next step.
+ * and parts of rollouts is pinned: the GPU reads and writes it while the host
+ * makes the next step.
  */
 
 typedef struct {
@@ -39,6 +68,7 @@ typedef struct {
     dsa_cuda_sample_t      *sample;     /* [max_samples] */
     dsa_sample_t          **out;        /* [max_samples] where samples go;
                                            NULL: nowhere */
+    dsa_cuda_rollouts_t     rollouts;
     cudaEvent_t             ended;      /* the GPU finished the step */
     uint32_t                samples;
 } dsa_cuda_inflight_t;
@@ -156,8 +186,36 @@ void dsa_cuda_batch_make(dsa_cuda_batch_t *batch, dsa_cuda_inflight_t *f,
     const dsa_cuda_common_t *common, const dsa_cuda_rank_t *rank,
     const dsa_batch_seq_t *seq, uint32_t n_seqs);
 
-/* Copies the samples of a finished step to where the scheduler expects them. */
-void dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f);
+/*
+ * Copies the samples and rollouts of a finished step to where the scheduler
+ * expects them.
+ */
+void dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f,
+    const dsa_cuda_rank_t *rank);
+
+/* rollout.c.  Opening returns a cudaError_t; closing frees. */
+int dsa_cuda_rollout_open(dsa_cuda_rollouts_t *r,
+    const dsa_cuda_rank_t *rank);
+void dsa_cuda_rollout_close(dsa_cuda_rollouts_t *r);
+
+/* A piece begins at token first of the step that is being made. */
+void dsa_cuda_rollout_piece(dsa_cuda_rollouts_t *r,
+    const dsa_cuda_rank_t *rank, const dsa_cuda_piece_t *p, uint32_t first);
+
+/*
+ * Enqueues, behind a step with so many samples, what its rollouts need.
+ * Returns a cudaError_t.
+ */
+int dsa_cuda_rollout_enqueue(const dsa_cuda_rollouts_t *r,
+    const dsa_cuda_rank_t *rank, uint32_t samples);
+
+/* Reports sample i; mask: of its sampling, or NULL. */
+void dsa_cuda_rollout_draw(const dsa_cuda_rollouts_t *r, uint32_t i,
+    const dsa_cuda_sample_t *from, const uint32_t *mask);
+
+/* Reports the experts. */
+void dsa_cuda_rollout_finish(const dsa_cuda_rollouts_t *r,
+    const dsa_cuda_rank_t *rank);
 
 
 #endif /* _DSA_CUDA_BATCH_H_INCLUDED_ */

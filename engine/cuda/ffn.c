@@ -38,6 +38,8 @@ dsa_cuda_ffn(dsa_cuda_rank_t *rank, uint32_t layer,
         return dsa_cuda_mlp(rank, rank->work.x, l, step->tokens);
     }
 
+    rank->work.expert = rank->routes + l->routes * rank->ld_routes;
+
     dsa_cuda_try(dsa_cuda_logits(rank, l, step->tokens));
 
     if (rank->shard.experts.n == rank->shard.experts.of) {

@@ -51,6 +51,7 @@ dsa_cuda_inflight_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
                                              * sizeof(dsa_cuda_bias_t));
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->sample,
                                              seqs * sizeof(dsa_cuda_sample_t));
+    rc = rc != 0 ? rc : dsa_cuda_rollout_open(&f->rollouts, rank);
     rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&f->ended,
                                              cudaEventDisableTiming);
 
@@ -73,6 +74,7 @@ dsa_cuda_inflight_close(dsa_cuda_inflight_t *f)
     (void) cudaFreeHost(f->mask);
     (void) cudaFreeHost(f->bias);
     (void) cudaFreeHost(f->sample);
+    dsa_cuda_rollout_close(&f->rollouts);
     free(f->out);
 
     if (f->ended != NULL) {

@@ -85,6 +85,9 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
                             * DSA_SAMPLE_MAX_BIAS);
     dsa_layout(l, in->pages, (uint64_t) rank->max_samples * rank->ld_pages);
     dsa_layout(l, rank->sample, rows->samples);
+    rank->ld_routes = rows->tokens * rank->config.num_experts_per_tok;
+    dsa_layout(l, rank->routes,
+               rank->ld_routes * dsa_model_config_moe_layers(&rank->config));
     dsa_layout(l, rank->rope, (uint64_t) rank->context * DSA_CUDA_ROPE);
     rank->gemm_work = dsa_layout_bytes(l, dsa_cuda_gemm_work());
 
@@ -204,7 +207,6 @@ dsa_layout_ffn(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     places = (places + DSA_MOE_ALIGN - 1) / DSA_MOE_ALIGN * DSA_MOE_ALIGN;
 
     dsa_layout(l, w->logits, rows->tokens * all);
-    dsa_layout(l, w->expert, rows->tokens * k);
     dsa_layout(l, w->weight, rows->tokens * k);
     dsa_layout(l, w->plan.offset, experts + 1);
     dsa_layout(l, w->plan.count, experts);

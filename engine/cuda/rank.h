@@ -194,7 +194,7 @@ typedef struct {
 
     /* FFN */
     float              *logits;             /* [T, experts of all ranks] */
-    int32_t            *expert;             /* [T, k] */
+    int32_t            *expert;             /* [T, k] of rank->routes */
     float              *weight;             /* [T, k] */
     dsa_moe_plan_t      plan;
     dsa_fp8_rows_t      pair8;              /* [P, hidden] */
@@ -259,6 +259,10 @@ typedef struct {
     dsa_cuda_input_t        input;
     dsa_cuda_work_t         work;
     dsa_cuda_sample_t      *sample;         /* [S] out */
+    int32_t                *routes;         /* [layers with experts, T, k] of a
+                                               step; ld_routes from a layer to
+                                               the next */
+    uint64_t                ld_routes;
     float                  *rope;           /* [context, 64] cos, sin */
     void                   *gemm_work;
 

@@ -60,7 +60,7 @@ static void
 dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w,
     const dsa_model_config_t *s, const dsa_weights_t *files)
 {
-    uint32_t           i;
+    uint32_t           i, routes;
     dsa_cuda_layer_t  *l;
     dsa_load_layer_t   v;
 
@@ -74,6 +74,7 @@ dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w,
 
     v.ld = ld;
     v.config = s;
+    routes = 0;
 
     for (i = 0; i < s->num_hidden_layers; i++) {
         l = &w->layer[i];
@@ -81,6 +82,8 @@ dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w,
         v.number = i;
 
         l->moe = dsa_model_config_moe(s, i);
+        l->routes = routes;
+        routes += l->moe;
 
         dsa_load_norms(&v, l);
         dsa_load_attention(&v, l);

@@ -44,6 +44,7 @@ typedef struct {
                                                others follow without gaps */
     dsa_fp8_weight_t    expert_down;
     uint32_t            moe;                /* 1: has a router and experts */
+    uint32_t            routes;             /* layers before it that have */
 } dsa_cuda_layer_t;
 
 

@@ -716,6 +716,135 @@ test_refusals(void **state)
 }
 
 
+/*
+ * How tokens were drawn, and the ids that top_p keeps, against the CPU twin.
+ * Kept ids have the same bits there, but for a sum that is at the border.
+ */
+
+static void
+reported(uint32_t rows, uint32_t vocab, uint32_t allowed)
+{
+    float                *x, *d_x, *scratch;
+    void                 *work;
+    uint32_t              i, r, words, differ, cut, *kept, *d_kept, *masks;
+    uint32_t             *want, *mask, *d_masks;
+    dsa_draw_t            draw;
+    dsa_sample_t          sample;
+    dsa_sampling_t        s;
+    dsa_cuda_sample_t    *out, *d_out;
+    dsa_cuda_sampling_t  *p, *d_p;
+
+    words = (vocab + 31) / 32;
+    x = malloc((size_t) rows * vocab * sizeof(float));
+    kept = malloc((size_t) rows * words * sizeof(uint32_t));
+    masks = malloc((size_t) rows * words * sizeof(uint32_t));
+    want = malloc(words * sizeof(uint32_t));
+    scratch = malloc(vocab * sizeof(float));
+    out = malloc(rows * sizeof(dsa_cuda_sample_t));
+    p = malloc(rows * sizeof(dsa_cuda_sampling_t));
+    assert_true(x != NULL && kept != NULL && masks != NULL && want != NULL
+                && scratch != NULL && out != NULL && p != NULL);
+
+    defaults(p, rows);
+
+    for (r = 0; r < rows; r++) {
+        for (i = 0; i < vocab; i++) {
+            x[(size_t) r * vocab + i] = r % 2 != 0 ? 3 * bell()
+                                        : (float) dsa_t_random(40) / 4;
+        }
+
+        for (i = 0; i < words; i++) {
+            masks[(size_t) r * words + i] = dsa_t_random(1 << 16)
+                                            | dsa_t_random(1 << 16) << 16;
+        }
+
+        masks[(size_t) r * words] |= 1;
+
+        p[r].temperature = r % 7 == 3 ? 0
+                           : 0.3f + (float) dsa_t_random(20) / 10;
+        p[r].top_p = r % 5 == 0 ? 1
+                     : (float) (dsa_t_random(1000) + 1) / 1001;
+        p[r].mask = r % 3 == 1 ? r + 1 : 0;
+        p[r].report = r % 4 != 2;
+    }
+
+    d_x = gpu_upload(x, (size_t) rows * vocab * sizeof(float));
+    d_p = gpu_upload(p, rows * sizeof(dsa_cuda_sampling_t));
+    d_masks = gpu_upload(masks, (size_t) rows * words * sizeof(uint32_t));
+    d_out = gpu_alloc(rows * sizeof(dsa_cuda_sample_t));
+    d_kept = gpu_alloc((size_t) rows * words * sizeof(uint32_t));
+    work = gpu_alloc(dsa_cuda_sample_work(rows, vocab));
+
+    gpu_poison(d_out, rows * sizeof(dsa_cuda_sample_t));
+    gpu_ok(dsa_cuda_sample(d_out, d_p, d_x, vocab, rows, vocab, allowed, NULL,
+                           d_masks, NULL, work, NULL));
+    gpu_ok(dsa_cuda_sample_kept(d_kept, d_out, d_p, work, rows, vocab,
+                                allowed, NULL));
+    gpu_download(out, d_out, rows * sizeof(dsa_cuda_sample_t));
+    gpu_download(kept, d_kept, (size_t) rows * words * sizeof(uint32_t));
+
+    differ = 0;
+    cut = 0;
+
+    for (r = 0; r < rows; r++) {
+        memset(&s, 0, sizeof(s));
+        s.temperature = p[r].temperature;
+        s.top_p = p[r].top_p;
+        s.seed = p[r].seed;
+        mask = p[r].mask != 0 ? masks + (size_t) r * words : NULL;
+
+        dsa_sample_draw(&sample, &draw, want, &s, x + (size_t) r * vocab,
+                        vocab, allowed, mask, NULL, 0, p[r].position,
+                        scratch);
+
+        if (!p[r].report) {
+            continue;
+        }
+
+        if (sample.token != out[r].token) {
+            differ++;
+            continue;
+        }
+
+        assert_true(near(out[r].drawn, draw.logprob));
+
+        if (p[r].temperature == 0) {
+            assert_int_equal(out[r].kept, DSA_CUDA_KEPT_ONE);
+
+        } else if (p[r].top_p == 1) {
+            assert_int_equal(out[r].kept, DSA_CUDA_KEPT_ALL);
+
+        } else {
+            assert_int_equal(out[r].kept, DSA_CUDA_KEPT_CUT);
+            assert_memory_equal(kept + (size_t) r * words, want,
+                                words * sizeof(uint32_t));
+            cut++;
+        }
+    }
+
+    assert_true(differ <= 1 + rows / 500);
+    assert_true(cut > rows / 4);
+
+    free(x);
+    free(kept);
+    free(masks);
+    free(want);
+    free(scratch);
+    free(out);
+    free(p);
+}
+
+
+static void
+test_reported(void **state)
+{
+    reported(24, VOCAB, VOCAB - 480);
+    reported(200, 2048, 2048);
+    reported(40, 40000, 39999);
+    reported(16, 33, 31);
+}
+
+
 int
 main(void)
 {
@@ -726,6 +855,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_extremes, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_draws, gpu_setup, gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_reported, gpu_setup,
+                                        gpu_free_all),
         cmocka_unit_test_setup_teardown(test_refusals, gpu_setup,
                                         gpu_free_all)
     };
