@@ -123,8 +123,12 @@ dsa_regex(dsa_str_t pattern, uint32_t *work, dsa_err_t *error)
         dfa = dsa_dfa_done(r->dfa);
 
         if (dfa == NULL) {
-            (void) dsa_error(error, "it is too complex; expected a pattern "
-                             "with fewer or smaller quantifiers");
+            (void) dsa_error(error, r->steps > r->limit
+                                    && r->limit < DSA_REGEX_WORK
+                             ? "the patterns up to here take too much time to "
+                               "compile; expected fewer or simpler ones"
+                             : "it is too complex; expected a pattern with "
+                               "fewer or smaller quantifiers");
         }
     }
 

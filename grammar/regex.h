@@ -24,7 +24,7 @@
  */
 
 #define DSA_REGEX_BYTES     4096        /* longest pattern */
-#define DSA_REGEX_WORK      (1U << 24)  /* steps for a pattern */
+#define DSA_REGEX_WORK      (1U << 21)  /* steps for a pattern */
 
 /*
  * work: how many steps the construction may take, from which those that it took

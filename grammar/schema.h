@@ -26,7 +26,7 @@
 #define DSA_SCHEMA_DEPTH        128     /* most schemas in one another */
 #define DSA_SCHEMA_PROPERTIES   2000    /* most properties of an object */
 #define DSA_SCHEMA_ENUM         10000   /* most values of an enum */
-#define DSA_SCHEMA_WORK         (1U << 25)  /* steps for all patterns */
+#define DSA_SCHEMA_WORK         (1U << 22)  /* steps for all patterns */
 #define DSA_SCHEMA_BLANKS       20      /* of an indentation */
 
 
