@@ -93,7 +93,7 @@ matcher_accepts(dsa_matcher_t *m, int control, dsa_str_t text)
         n = 1;
 
         if (control && text.len - i >= sizeof(DSML) - 1
-            && memcmp(text.data + i, DSML, sizeof(DSML) - 1) == 0)
+            && strncmp(text.data + i, DSML, sizeof(DSML) - 1) == 0)
         {
             id = BYTES_DSML;
             n = sizeof(DSML) - 1;
