@@ -96,6 +96,26 @@ finds('Redis is a cause with a conversation', undef,
                      [ fault(kind => 'redis') ]));
 
 
+my @second = (@refused, status => 409, role => 'talk', conversation => 'c',
+              sent => 110, end => 110.1);
+
+finds('a second turn at the same time', undef,
+      check_refusals([ request(@second), request(conversation => 'c',
+                                                 sent => 109, end => 112) ],
+                     []));
+finds('a second turn without a first', qr/^no other turn runs: /,
+      check_refusals([ request(@second), request(conversation => 'd',
+                                                 sent => 109, end => 112) ],
+                     []));
+finds('a second turn long after the first', qr/^no other turn runs: /,
+      check_refusals([ request(@second), request(conversation => 'c',
+                                                 end => 102) ], []));
+finds('Redis failed before it was released', undef,
+      check_refusals([ request(@second), request(conversation => 'c',
+                                                 end => 102) ],
+                     [ fault(kind => 'redis') ]));
+
+
 # turns: a story is a stored conversation, a turn is what a client got
 
 sub story {

@@ -108,7 +108,7 @@ for my $uri ('/', '/v1', '/v1/', '/favicon.ico', '/v1/complete',
     refused($r, 404, "GET $uri");
 
     for my $there ('POST /chat/completions', 'GET /models',
-                   'POST /conversations', 'DELETE /conversations/ID')
+                   'POST /conversations', 'POST /responses')
     {
         like($r->{json}{error}{message}, qr/\Q$there\E/, "lists $there");
     }

@@ -21,6 +21,8 @@ use constant {
     GRACE   => 1,       # s between a signal and its effect on clients
     RESTART => 5,       # s until a replica, or Redis, serves again
     SETTLE  => 2,       # s until new workers have their sessions
+    LEASE   => 30,      # s for which a turn that ended without a word to Redis
+                        # keeps other turns away
     MARGIN  => 0.15,    # s, see check_shares()
     SLOTS   => 2,       # free slots that a tenant may wait for
 };
@@ -98,14 +100,24 @@ sub check_outcomes {
 
 # The flooding tenant may be refused at any time.  Another tenant may be refused
 # only while no replica of its model serves, while a worker has no session yet,
-# or, with a conversation, while Redis fails.
+# or, with a conversation, while Redis fails or another turn of it runs.
 
 sub check_refusals {
     my ($requests, $faults) = @_;
 
-    my @bad;
+    my (@bad, %turns);
+
+    push @{ $turns{ $_->{conversation} } }, $_
+        for grep { $_->{conversation} && ($_->{status} || 0) != 409 }
+                 @$requests;
 
     for my $r (grep { $_->{outcome} eq 'refused' } @$requests) {
+
+        if ($r->{status} == 409) {
+            push @bad, 'no other turn runs: ' . name($r)
+                if !held($r, $turns{ $r->{conversation} || '' }, $faults);
+            next;
+        }
 
         if ($r->{status} != 503 && $r->{status} != 429) {
             push @bad, "status $r->{status}: " . name($r);
@@ -128,6 +140,21 @@ sub check_refusals {
     }
 
     return @bad;
+}
+
+
+# Whether a turn may hold the conversation of a request: one that is open, that
+# has just ended, or whose worker or Redis failed before it could release it.
+
+sub held {
+    my ($r, $turns, $faults) = @_;
+
+    my $kept = faults($faults, $r->{sent} - LEASE, $r->{end}, '',
+                      qw/ worker stop redis /);
+
+    return grep { $_->{sent} <= $r->{end}
+                  && $_->{end} + ($kept ? LEASE : slow(GRACE)) >= $r->{sent} }
+                @{ $turns || [] };
 }
 
 
