@@ -65,7 +65,8 @@ sub city { return call('get', 'city', 'true', @_) }
 
 # the small model: both ways of an answer are the same
 
-my $model = $t->get('/small/models')->{json}{data}[0]{id};
+my $model = wait_until(sub { $t->get('/small/models')->{json}{data}[0]{id} },
+                       20, 'the engine to be reached');
 my @providers = qw/ deepseek anthropic /;
 
 my @small = client(small => [ map {
