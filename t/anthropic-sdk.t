@@ -41,7 +41,8 @@ $t->start_nginx(
                      location /models { dsa_pass small; } } }');
 
 my $base = 'http://127.0.0.1:' . $t->port;
-my $model = $t->get('/models')->{json}{data}[0]{id};
+my $model = wait_until(sub { $t->get('/models')->{json}{data}[0]{id} }, 20,
+                       'the engine to be reached');
 my $true = JSON::PP::true;
 my $dsml = "\x{ff5c}DSML\x{ff5c}";
 
