@@ -14,6 +14,7 @@
 // socket of the engine that gets a "go" after the first text of a stream, and
 // options of the class.
 
+import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 
@@ -22,6 +23,10 @@ import { HumanMessage, SystemMessage,
 import { ChatDeepSeek } from "@langchain/deepseek";
 import { ChatOpenAI } from "@langchain/openai";
 import { z } from "zod";
+
+// Debian 12 has Node 18, which has no global crypto; LangChain uses it for zod
+
+globalThis.crypto ??= webcrypto;
 
 const settings = {
     apiKey: "sk-test",
