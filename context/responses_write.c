@@ -191,7 +191,7 @@ dsa_responses_items(dsa_buf_t *b, dsa_arena_t *arena, const dsa_json_t *input,
 }
 
 
-/* A NUL stands behind each item and nowhere else, because JSON escapes it. */
+/* Each item ends with a NUL.  JSON escapes this byte, so items have none. */
 
 void
 dsa_responses_array(dsa_buf_t *b, const dsa_buf_t *items)

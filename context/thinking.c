@@ -248,7 +248,7 @@ dsa_thinking_switch(dsa_reader_t *r, const dsa_at_t *up,
 }
 
 
-/* Returns 1 if there is a budget; a larger one than any context is none. */
+/* Returns 1 if there is a budget.  UINT32_MAX and more have no effect. */
 
 static int
 dsa_thinking_budget(dsa_reader_t *r, const dsa_at_t *up,

@@ -87,7 +87,7 @@ ngx_http_dsa_lease_release(ngx_http_dsa_lease_t *lease)
 
 
 /*
- * The request may end before the reply comes, so nobody waits for it.  If the
+ * The request may end before the reply comes, so no handler gets it.  If the
  * command is lost, the lease expires.
  */
 

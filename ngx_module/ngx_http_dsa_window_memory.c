@@ -195,7 +195,7 @@ ngx_http_dsa_window_loaded(void *data, redisReply *reply, const char *why)
 }
 
 
-/* Resumes the replay with the last record that is valid; 0: there is none. */
+/* Resumes the replay with the last valid record.  0: no record is valid. */
 
 static uint32_t
 ngx_http_dsa_window_found(ngx_http_dsa_window_memory_t *memory,

@@ -119,7 +119,7 @@ int dsa_response_items(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, const dsa_str_t *owners, uint32_t n);
 
 typedef struct {
-    dsa_str_t    input;             /* of a response; empty: there is none */
+    dsa_str_t    input;             /* of a response; may be empty */
     dsa_str_t    output;
     dsa_str_t   *entries;           /* of a conversation, in any order */
     int64_t     *numbers;

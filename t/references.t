@@ -134,7 +134,7 @@ like(prompt(), qr/from\ items.*from\ a\ chat.*echo:\ from\ a\ chat
      'are all in the prompt');
 
 
-# What is not found: the same answer whether another tenant has it or nobody.
+# What is not found.  The answer is the same if another tenant has the item.
 
 my $unsaved = respond([ user('x') ], store => $false)->{json}{output}[0]{id};
 

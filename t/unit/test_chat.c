@@ -752,7 +752,7 @@ test_thinking(void **state)
 #define BUDGET(n)  "\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":" n "}"
 #define MOST(n)    "\"max_thinking_tokens\":" n
 
-/* Of several limits the least counts; without thinking there is none. */
+/* The least of several limits counts.  Without thinking no limit does. */
 
 static void
 test_budget(void **state)

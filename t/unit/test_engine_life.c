@@ -302,7 +302,7 @@ test_startup_errors(void **state)
     check_refused("rate=50; slots none;", "slots");
     check_refused("rate=50;\nreplicas 5;", "%n");
 
-    /* somebody listens there already */
+    /* another process listens at the address */
 
     engine_start(&e, "a.sock", "rate=50;");
     connect_to(&c, e.sock);

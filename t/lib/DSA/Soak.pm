@@ -21,8 +21,8 @@ use constant {
     GRACE   => 1,       # s between a signal and its effect on clients
     RESTART => 5,       # s until a replica, or Redis, serves again
     SETTLE  => 2,       # s until new workers have their sessions
-    LEASE   => 30,      # s for which a turn that ended without a word to Redis
-                        # keeps other turns away
+    LEASE   => 30,      # s for which a turn is still held if Redis did not get
+                        # the command that ends it
     MARGIN  => 0.15,    # s, see check_shares()
     SLOTS   => 2,       # free slots that a tenant may wait for
 };
