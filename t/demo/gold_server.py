@@ -14,6 +14,7 @@ wrong arguments and is repeated.
 """
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -233,8 +234,11 @@ def main(family, seed, fault=''):
             message['tool_calls'][0]['function']['arguments'] = '{"x": 1}'
         return message
 
+    # print() writes the line and its end separately, and two threads may
+    # interleave them
+
     def report(request):
-        print(request.get('n', 1), flush=True)
+        os.write(1, b'%d\n' % request.get('n', 1))
 
     with GoldServer(lambda request: task, RETAIN, spoil, report) as server:
         print(server.server_port, flush=True)
