@@ -16,6 +16,7 @@
 typedef struct {
     ngx_atomic_t              used;         /* highest block ever used, + 1 */
     u_char                   *blocks;       /* [NGX_MAX_PROCESSES] */
+    ngx_msec_t                created;      /* ngx_current_msec */
 } ngx_http_dsa_metrics_t;
 
 
@@ -167,6 +168,8 @@ ngx_http_dsa_metrics_init_zone(ngx_shm_zone_t *zone, void *data)
         return NGX_ERROR;
     }
 
+    m->created = ngx_current_msec;
+
     shpool->data = m;
     zone->data = m;
 
@@ -279,6 +282,19 @@ ngx_http_dsa_metrics_sum(ngx_shm_zone_t *zone, ngx_http_dsa_block_t *total)
             to[n] += *(const volatile uint64_t *) &from[n];
         }
     }
+}
+
+
+ngx_msec_t
+ngx_http_dsa_metrics_age(ngx_shm_zone_t *zone)
+{
+    ngx_http_dsa_metrics_t  *m;
+
+    m = zone->data;
+
+    /* all processes of the master have the same monotonic clock */
+
+    return ngx_current_msec - m->created;
 }
 
 

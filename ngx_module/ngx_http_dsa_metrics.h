@@ -141,6 +141,9 @@ void ngx_http_dsa_metrics_stop(void);
 void ngx_http_dsa_metrics_sum(ngx_shm_zone_t *zone,
     ngx_http_dsa_block_t *total);
 
+/* Milliseconds since the zone was created, when all counters were 0. */
+ngx_msec_t ngx_http_dsa_metrics_age(ngx_shm_zone_t *zone);
+
 /*
  * Names for a report: the status that requests[i] counts (0: all others), the
  * reason that cancelled[i] counts, the tier that tier[i] counts, and the name,

@@ -24,6 +24,7 @@
 #include "ngx_http_dsa_retention.h"
 #include "ngx_http_dsa_retention_queue.h"
 #include "ngx_http_dsa_secret.h"
+#include "ngx_http_dsa_status.h"
 #include "ngx_http_dsa_variables.h"
 #include "ngx_http_dsa_window.h"
 
@@ -33,6 +34,8 @@ static char *ngx_http_dsa_pass(ngx_conf_t *cf, ngx_command_t *cmd,
 static char *ngx_http_dsa_health(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_dsa_status(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_dsa_positive(ngx_conf_t *cf, void *post, void *data);
 static void *ngx_http_dsa_create_main_conf(ngx_conf_t *cf);
@@ -102,6 +105,13 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
     { ngx_string("dsa_metrics"),
       NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
       ngx_http_dsa_metrics,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("dsa_status"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      ngx_http_dsa_status,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -284,6 +294,18 @@ ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
     clcf->handler = ngx_http_dsa_prometheus_handler;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_dsa_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_dsa_status_handler;
 
     return NGX_CONF_OK;
 }

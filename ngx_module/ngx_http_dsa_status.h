@@ -1,0 +1,20 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_STATUS_H_INCLUDED_
+#define _NGX_HTTP_DSA_STATUS_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+
+/* dsa_status: the state of the server as one JSON object. */
+ngx_int_t ngx_http_dsa_status_handler(ngx_http_request_t *r);
+
+
+#endif /* _NGX_HTTP_DSA_STATUS_H_INCLUDED_ */
