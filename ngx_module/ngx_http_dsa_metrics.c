@@ -11,14 +11,19 @@
 
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_zone.h"
 
 
 typedef struct {
+    ngx_http_dsa_zone_t       zone;
     ngx_atomic_t              used;         /* highest block ever used, + 1 */
     u_char                   *blocks;       /* [NGX_MAX_PROCESSES] */
     ngx_msec_t                created;      /* ngx_current_msec */
 } ngx_http_dsa_metrics_t;
 
+
+#define NGX_HTTP_DSA_METRICS_LAYOUT                                           \
+    NGX_HTTP_DSA_ZONE_LAYOUT(1, ngx_http_dsa_block_t)
 
 _Static_assert(sizeof(ngx_http_dsa_block_t) % sizeof(uint64_t) == 0,
                "a block is summed as words of 64 bits");
@@ -142,35 +147,28 @@ ngx_http_dsa_metrics_zone(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_dsa_metrics_init_zone(ngx_shm_zone_t *zone, void *data)
 {
+    ngx_int_t                rc;
     ngx_slab_pool_t         *shpool;
     ngx_http_dsa_metrics_t  *m;
 
-    if (data != NULL) {
-        zone->data = data;
-        return NGX_OK;
-    }
-
-    shpool = (ngx_slab_pool_t *) zone->shm.addr;
-
-    if (zone->shm.exists) {
-        zone->data = shpool->data;
-        return NGX_OK;
-    }
-
-    m = ngx_slab_calloc(shpool, sizeof(ngx_http_dsa_metrics_t));
-    if (m == NULL) {
+    rc = ngx_http_dsa_zone_open(zone, data, NGX_HTTP_DSA_METRICS_LAYOUT,
+                                sizeof(ngx_http_dsa_metrics_t), &m);
+    if (rc == NGX_ERROR) {
         return NGX_ERROR;
     }
 
-    m->blocks = ngx_slab_calloc(shpool, NGX_MAX_PROCESSES
-                                        * ngx_http_dsa_metrics_size());
-    if (m->blocks == NULL) {
-        return NGX_ERROR;
+    if (rc == NGX_DECLINED) {
+        shpool = (ngx_slab_pool_t *) zone->shm.addr;
+
+        m->blocks = ngx_slab_calloc(shpool, NGX_MAX_PROCESSES
+                                            * ngx_http_dsa_metrics_size());
+        if (m->blocks == NULL) {
+            return NGX_ERROR;
+        }
+
+        m->created = ngx_current_msec;
     }
 
-    m->created = ngx_current_msec;
-
-    shpool->data = m;
     zone->data = m;
 
     return NGX_OK;

@@ -17,15 +17,23 @@
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_prefix_map.h"
 #include "ngx_http_dsa_route.h"
+#include "ngx_http_dsa_zone.h"
 
 
 /* In the zone. */
 
 typedef struct {
+    ngx_http_dsa_zone_t         zone;
     ngx_http_dsa_prefix_map_t  *map;
     uint64_t                    count[NGX_HTTP_DSA_ROUTE_RESULTS];
     uint8_t                     secret[NGX_HTTP_DSA_PREFIX_SECRET];
 } ngx_http_dsa_route_shared_t;
+
+
+/* of the map as well */
+
+#define NGX_HTTP_DSA_ROUTE_LAYOUT                                             \
+    NGX_HTTP_DSA_ZONE_LAYOUT(1, ngx_http_dsa_route_shared_t)
 
 
 struct ngx_http_dsa_route_s {
@@ -96,30 +104,25 @@ ngx_http_dsa_route_add(ngx_conf_t *cf, ngx_str_t *pool, ngx_uint_t n,
 static ngx_int_t
 ngx_http_dsa_route_init_zone(ngx_shm_zone_t *zone, void *data)
 {
-    ngx_http_dsa_route_t  *old = data;
-
     void                         *p;
     size_t                        size;
+    ngx_int_t                     rc;
     ngx_http_dsa_route_t         *route;
     ngx_http_dsa_route_shared_t  *shared;
 
     route = zone->data;
     route->shpool = (ngx_slab_pool_t *) zone->shm.addr;
 
-    if (old != NULL) {
-        route->shared = old->shared;
-        return NGX_OK;
-    }
-
-    if (zone->shm.exists) {
-        route->shared = route->shpool->data;
-        return NGX_OK;
-    }
-
-    shared = ngx_slab_calloc(route->shpool,
-                             sizeof(ngx_http_dsa_route_shared_t));
-    if (shared == NULL) {
+    rc = ngx_http_dsa_zone_open(zone, data, NGX_HTTP_DSA_ROUTE_LAYOUT,
+                                sizeof(ngx_http_dsa_route_shared_t), &shared);
+    if (rc == NGX_ERROR) {
         return NGX_ERROR;
+    }
+
+    route->shared = shared;
+
+    if (rc == NGX_OK) {
+        return NGX_OK;
     }
 
     if (RAND_bytes(shared->secret, NGX_HTTP_DSA_PREFIX_SECRET) != 1) {
@@ -139,9 +142,6 @@ ngx_http_dsa_route_init_zone(ngx_shm_zone_t *zone, void *data)
     shared->map = ngx_http_dsa_prefix_map_init(p, size);
 
     assert(shared->map != NULL);
-
-    route->shpool->data = shared;
-    route->shared = shared;
 
     return NGX_OK;
 }
