@@ -148,7 +148,9 @@ dsa_load_id(const dsa_fields_t *f, const char *name, const dsa_json_t *v,
         (void) snprintf(expected, sizeof(expected), "an integer from 0 to %d",
                         DSA_TOKENIZER_MAX_ID - 1);
 
-        return dsa_field_reject(f, name, v, expected);
+        (void) dsa_field_reject(f, name, v, expected);
+
+        return DSA_ERROR;
     }
 
     *id = (uint32_t) value;
