@@ -393,6 +393,12 @@ sub default_conf {
     my $redis = @{ $self->{redises} } ? "dsa_redis %%REDIS%% $opt{redis};"
                                       : '';
 
+    # nginx 1.25.1 has a directive and warns of the parameter
+
+    my $http2 = $self->nginx_version >= 1.025
+                ? 'listen  127.0.0.1:%%PORT1%%; http2 on;'
+                : 'listen  127.0.0.1:%%PORT1%% http2;';
+
     return <<"EOC";
 %%GLOBALS%%
 $opt{main}
@@ -415,7 +421,7 @@ http {
 
     server {
         listen  127.0.0.1:%%PORT%%;
-        listen  127.0.0.1:%%PORT1%% http2;
+        $http2
 
         client_max_body_size     8m;
         client_body_buffer_size  8m;
@@ -467,6 +473,20 @@ sub expand {
     $text =~ s/%%REDIS(\d*)%%/"127.0.0.1:$self->{redises}[$1 || 0]{port}"/ge;
 
     return $text;
+}
+
+
+# Returns the version of nginx as a number: 1.022001 is nginx 1.22.1.
+
+sub nginx_version {
+    my ($self) = @_;
+
+    return $self->{version} ||= do {
+        my @numbers = `$self->{nginx} -v 2>&1` =~ m{/(\d+)\.(\d+)\.(\d+)}
+            or die "$self->{nginx} -v prints no version\n";
+
+        sprintf '%d.%03d%03d', @numbers;
+    };
 }
 
 
