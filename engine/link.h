@@ -3,12 +3,12 @@
  * Copyright (C) The nginx-dsa authors
  *
  * The link between an nginx worker and a replica of the engine, versions 3 to
- * 7.  Version 4 adds the tiers of the prefix cache: the end of DONE and the end
+ * 8.  Version 4 adds the tiers of the prefix cache: the end of DONE and the end
  * of the control block.  Version 5 adds the fields GRAMMAR and BIAS and the
  * flag THINKING to SUBMIT.  Version 6 adds thinking_budget to SUBMIT, and a
  * spec in place of the text to the grammar of tools.  Version 7 adds the flag
- * SAMPLES and those after it to SUBMIT, and the record ROLLOUT.  All else is
- * the same in all of them.
+ * SAMPLES and those after it to SUBMIT, and the record ROLLOUT.  Version 8 adds
+ * the field REQUEST to SUBMIT.  All else is the same in all of them.
  *
  * The worker connects to the replica's unix SEQPACKET socket and sends an
  * offer: the range of versions that it accepts.  The replica answers with one
@@ -51,11 +51,12 @@
 
 #define DSA_LINK_MAGIC          0x6b6e696c2d617364ULL    /* "dsa-link" */
 #define DSA_LINK_VERSION_MIN    3         /* the versions that this header */
-#define DSA_LINK_VERSION_MAX    7         /* describes */
+#define DSA_LINK_VERSION_MAX    8         /* describes */
 #define DSA_LINK_VERSION_TIERS  4         /* the first one with tiers, */
 #define DSA_LINK_VERSION_GRAMMAR  5       /* and with GRAMMAR and BIAS */
 #define DSA_LINK_VERSION_BUDGET   6       /* and with thinking_budget */
 #define DSA_LINK_VERSION_ROLLOUT  7       /* and with ROLLOUT */
+#define DSA_LINK_VERSION_REQUEST  8       /* and with REQUEST */
 
 #define DSA_LINK_CACHE_LINE     64
 #define DSA_LINK_ALIGN          4096
@@ -70,6 +71,7 @@
 #define DSA_LINK_MAX_QUERIES    32        /* bits of ACCEPTED's vocabulary */
 #define DSA_LINK_MAX_BIAS       1024      /* ids with a bias */
 #define DSA_LINK_MAX_ROW        32512     /* bytes of a row of a rollout */
+#define DSA_LINK_MAX_REQUEST    64        /* bytes of the id of a request */
 
 
 /* The worker's first and only message.  A later version may append to it. */
@@ -247,8 +249,16 @@ typedef enum {
 
     DSA_LINK_FIELD_GRAMMAR,         /* the spec of the answer's structure, see
                                        grammar/grammar.h; at most one */
-    DSA_LINK_FIELD_BIAS             /* dsa_link_bias_t []; at most one, with at
+    DSA_LINK_FIELD_BIAS,            /* dsa_link_bias_t []; at most one, with at
                                        most DSA_LINK_MAX_BIAS ids */
+
+    /* from DSA_LINK_VERSION_REQUEST on; not allowed in COUNT */
+
+    DSA_LINK_FIELD_REQUEST          /* the id by which nginx's log, the ledger
+                                       and the client name the request, for the
+                                       replica's log: 1 to DSA_LINK_MAX_REQUEST
+                                       letters, digits, "-" and "_"; at most
+                                       one */
 } dsa_link_field_e;
 
 

@@ -24,6 +24,8 @@
 
 _Static_assert(NGX_HTTP_DSA_API_ID_PREFIX + 2 * NGX_HTTP_DSA_ID_BYTES
                <= NGX_HTTP_DSA_ID_LEN, "a usage record holds every id");
+_Static_assert(NGX_HTTP_DSA_ID_LEN <= DSA_LINK_MAX_REQUEST,
+               "the link carries every id");
 
 
 static ngx_int_t ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
@@ -113,6 +115,7 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->retention.id = req->ctx.id;
 
     req->submit.pool = dlcf->pool;
+    req->submit.id = req->ctx.id;
     req->submit.deadline = req->timer.deadline;
     req->submit.private = (tenant->len == 0);
     req->submit.count = (api->count != 0);

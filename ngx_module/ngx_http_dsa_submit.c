@@ -164,7 +164,10 @@ ngx_http_dsa_submit_version(const ngx_http_dsa_submit_t *submit)
 }
 
 
-/* The prompt, stop strings, queries, and what constrains the answer. */
+/*
+ * The prompt, stop strings, queries, what constrains the answer, and last the
+ * request's id, which is not sent to engines of earlier versions.
+ */
 
 static ngx_int_t
 ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
@@ -179,7 +182,8 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
 
     submit->n_fields = prompt->n + chat->n_stop + DSA_CONTROL_TOKENS
                        + (submit->format.spec.len != 0)
-                       + (chat->n_bias != 0);
+                       + (chat->n_bias != 0)
+                       + (submit->id.len != 0);
 
     f = dsa_arena_alloc(submit->work,
                         submit->n_fields * sizeof(ngx_http_dsa_field_t));
@@ -216,6 +220,12 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
         f->type = DSA_LINK_FIELD_BIAS;
         f->value = dsa_str((const char *) chat->bias,
                            chat->n_bias * sizeof(dsa_chat_bias_t));
+        f++;
+    }
+
+    if (submit->id.len != 0) {
+        f->type = DSA_LINK_FIELD_REQUEST;
+        f->value = dsa_str((const char *) submit->id.data, submit->id.len);
     }
 
     return NGX_OK;
@@ -430,6 +440,7 @@ static ngx_int_t
 ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s)
 {
+    uint32_t            n;
     dsa_chat_t         *chat;
     dsa_link_submit_t   head;
 
@@ -481,8 +492,13 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 
     ngx_memcpy(head.tenant, submit->digest, sizeof(head.tenant));
 
-    return ngx_http_dsa_session_submit(s, call, &head, submit->fields,
-                                       submit->n_fields);
+    n = submit->n_fields;
+
+    if (submit->id.len != 0 && s->link.version < DSA_LINK_VERSION_REQUEST) {
+        n--;
+    }
+
+    return ngx_http_dsa_session_submit(s, call, &head, submit->fields, n);
 }
 
 

@@ -35,6 +35,8 @@ typedef struct {
     ngx_http_dsa_pool_t      *pool;
     ngx_http_dsa_waiter_t     waiter;       /* for a first hello */
     ngx_str_t                 model;
+    ngx_str_t                 id;           /* for the engine's log; empty:
+                                               none */
     ngx_msec_t                deadline;     /* ngx_current_msec */
     uint64_t                  seed;         /* if the client gave none */
     u_char                    digest[NGX_HTTP_DSA_DIGEST_LEN];

@@ -360,8 +360,8 @@ dsa_collect_done(dsa_request_t *r)
 static void
 dsa_collect_log(const dsa_request_t *r, const char *what)
 {
-    dsa_log_debug("request %d/%u.%u: %s, %u prompt tokens, %u tokens",
+    dsa_log_debug("request %d/%u.%u %s: %s, %u prompt tokens, %u tokens",
                   (int) dsa_session_pid(r->session), dsa_link_slot(r->id),
-                  dsa_link_epoch(r->id), what, r->counted.prompt_tokens,
-                  r->samples);
+                  dsa_link_epoch(r->id), r->name[0] != '\0' ? r->name : "-",
+                  what, r->counted.prompt_tokens, r->samples);
 }

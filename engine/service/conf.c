@@ -53,6 +53,8 @@ static const dsa_directive_t  dsa_directives[] = {
 
     { "backend", dsa_conf_backend, 1, 2, DSA_CONF_OFFSET(backend), 0, 0 },
 
+    { "journal", dsa_conf_string, 1, 1, DSA_CONF_OFFSET(journal), 0, 0 },
+
     { "precision", dsa_conf_precision, 1, 1, DSA_CONF_OFFSET(precision),
       0, 0 },
 
@@ -200,6 +202,7 @@ dsa_conf_free(dsa_conf_t *conf)
     free(conf->model);
     free(conf->name);
     free(conf->listen);
+    free(conf->journal);
     dsa_conf_cache_free(&conf->cache);
 
     memset(conf, 0, sizeof(dsa_conf_t));
@@ -324,6 +327,11 @@ dsa_conf_finish(dsa_conf_reader_t *r)
         return dsa_conf_fail(r, "\"listen\" has no %%n, the number of the "
                              "replica, but there are %u replicas",
                              conf->replicas);
+    }
+
+    if (conf->journal != NULL && conf->backend != DSA_BACKEND_NULL) {
+        return dsa_conf_fail(r, "\"journal\" needs \"backend null\", because "
+                             "it is for load tests");
     }
 
     cuda = conf->backend == DSA_BACKEND_CUDA;

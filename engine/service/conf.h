@@ -50,6 +50,7 @@ typedef struct {
     dsa_log_level_e     log_level;
     uint32_t            random;         /* cuda: weights are random */
     double              rate;           /* null: tokens/s of a sequence */
+    char               *journal;        /* null: its file; NULL: none */
     uint64_t            kv_memory;      /* bytes; 0: the backend's own */
     uint64_t            host_memory;    /* bytes, of each replica; 0: none */
     dsa_conf_cache_t    cache;          /* needs host_memory */

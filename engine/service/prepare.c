@@ -71,6 +71,10 @@ dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
         goto done;
     }
 
+    if (submit.request.len != 0) {
+        memcpy(r->name, submit.request.data, submit.request.len);
+    }
+
     r->accepted.vocabulary = dsa_submit_vocabulary(&submit,
                                                    service->tokenizer);
 

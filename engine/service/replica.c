@@ -32,6 +32,7 @@ typedef struct {
     dsa_listen_t        listen;
     dsa_pool_t         *pool;
     dsa_step_t         *step;
+    dsa_journal_t       journal;
     dsa_host_t          host;           /* memory of the backend's pages */
     dsa_io_t            io;
     dsa_source_t        signal;
@@ -75,6 +76,7 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
     r.io.poller.epoll = -1;
     r.signals = -1;
     r.wake = -1;
+    r.journal.fd = -1;
 
     if (dsa_replica_open(&r, &err) != DSA_OK) {
         dsa_replica_report(ready, err.text);
@@ -123,8 +125,23 @@ dsa_replica_started(const dsa_replica_t *r)
 static int
 dsa_replica_open(dsa_replica_t *r, dsa_err_t *err)
 {
+    const dsa_conf_t  *conf;
+
+    conf = r->service.conf;
+
     if (getrandom(&r->service.epoch, sizeof(uint32_t), 0) != sizeof(uint32_t)) {
         return dsa_error(err, "getrandom() failed: %s", strerror(errno));
+    }
+
+    if (conf->journal != NULL) {
+        if (dsa_journal_open(&r->journal, conf->journal, r->service.replica,
+                             err)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+
+        r->service.journal = &r->journal;
     }
 
     if (dsa_replica_signals(r, err) != DSA_OK
@@ -377,6 +394,7 @@ dsa_replica_close(dsa_replica_t *r)
         (void) close(r->wake);
     }
 
+    dsa_journal_close(&r->journal);
     dsa_grammars_destroy(r->service.grammars);
     dsa_tokenizer_close(r->service.tokenizer);
 }

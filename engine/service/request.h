@@ -62,6 +62,7 @@ struct dsa_request_s {
     uint32_t                muted;      /* the worker cancelled it: its tokens
                                            are not sent */
     uint32_t                samples;    /* tokens that count as completion */
+    uint32_t                sent;       /* tokens in the event ring */
     uint32_t                sampled_rows;   /* rows of samples so far */
     dsa_link_type_e         early;      /* the last record of a request that is
                                            in the pool: DONE, ERROR; 0: none */
@@ -87,6 +88,8 @@ struct dsa_request_s {
     uint32_t                turn;       /* selects the queue of its tenant */
     void                   *copy;       /* of the payload */
     size_t                  len;
+    char                    name[DSA_LINK_MAX_REQUEST + 1];     /* the id that
+                                           nginx uses; empty: none */
     dsa_sched_request_t     sched;
     dsa_bias_t             *bias;       /* of sched.sampling; NULL: none */
     dsa_constraint_t       *constraint; /* the step thread uses it; NULL:

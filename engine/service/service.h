@@ -11,6 +11,7 @@
 #include "engine/checkpoint/generation_config.h"
 #include "engine/service/conf.h"
 #include "engine/service/grammars.h"
+#include "engine/service/journal.h"
 #include "engine/tokenizer/tokenizer.h"
 
 
@@ -29,6 +30,7 @@ typedef struct {
     dsa_generation_config_t  generation;     /* of the model */
     char                     fingerprint[36];
     dsa_grammars_t          *grammars;
+    dsa_journal_t           *journal;        /* of the I/O thread; NULL: none */
     uint32_t                 rollouts;       /* 1: the backend reports them,
                                                 and their rows fit */
 } dsa_service_t;

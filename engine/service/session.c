@@ -254,8 +254,14 @@ dsa_session_destroy(dsa_session_t *s)
             r->cancelled = 1;
         }
 
+        if (r->state != DSA_REQUEST_TOKENIZE) {
+            dsa_journal_left(s->all->service->journal, r);
+        }
+
         dsa_session_remove(s, r);
     }
+
+    dsa_journal_flush(s->all->service->journal);
 
     if (s->base != NULL) {
         (void) munmap(s->base, s->mapped);
@@ -509,6 +515,10 @@ dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
         return dsa_error(err, "the event ring is corrupt");
     }
 
+    /* a token is in the journal before the worker can read it */
+
+    dsa_journal_flush(s->all->service->journal);
+
     if (dsa_link_commit(&s->link.event)) {
         dsa_wake(s->peer_wake);
     }
@@ -523,9 +533,12 @@ static int
 dsa_session_write(dsa_session_t *s, dsa_request_t *r)
 {
     int               rc;
+    uint32_t          n;
+    dsa_journal_t    *journal;
     dsa_link_ring_t  *ring;
 
     ring = &s->link.event;
+    journal = s->all->service->journal;
 
     if (r->early != 0) {
         return dsa_session_write_early(s, r);
@@ -539,6 +552,7 @@ dsa_session_write(dsa_session_t *s, dsa_request_t *r)
         }
 
         r->accept = 0;
+        dsa_journal_accepted(journal, r);
     }
 
     while (r->rows_sent != r->rows.len) {
@@ -550,14 +564,29 @@ dsa_session_write(dsa_session_t *s, dsa_request_t *r)
     }
 
     while (r->answer.n_ready != 0 || (r->answer.ready != 0 && r->last != 0)) {
+        n = r->answer.n_ready;
         rc = dsa_record_tokens(ring, r->id, &r->answer);
 
         if (rc != DSA_OK) {
             return rc;
         }
+
+        n -= r->answer.n_ready;
+        r->sent += n;
+        dsa_journal_tokens(journal, r, n);
     }
 
-    return r->last != 0 ? dsa_session_write_last(s, r) : DSA_OK;
+    if (r->last == 0) {
+        return DSA_OK;
+    }
+
+    rc = dsa_session_write_last(s, r);
+
+    if (rc == DSA_OK) {
+        dsa_journal_last(journal, r);
+    }
+
+    return rc;
 }
 
 

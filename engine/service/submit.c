@@ -40,6 +40,8 @@ static int dsa_submit_grammar(dsa_submit_t *out, dsa_str_t bytes,
     dsa_err_t *err);
 static int dsa_submit_bias(dsa_submit_t *out, dsa_str_t bytes,
     dsa_err_t *err);
+static int dsa_submit_request(dsa_submit_t *out, dsa_str_t bytes,
+    dsa_err_t *err);
 static int dsa_submit_control(const dsa_tokenizer_t *t, dsa_str_t name,
     uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
 
@@ -273,7 +275,8 @@ dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
 {
     if (out->type == DSA_LINK_COUNT
         && (type == DSA_LINK_FIELD_STOP || type == DSA_LINK_FIELD_RESUME
-            || type == DSA_LINK_FIELD_GRAMMAR || type == DSA_LINK_FIELD_BIAS))
+            || type == DSA_LINK_FIELD_GRAMMAR || type == DSA_LINK_FIELD_BIAS
+            || type == DSA_LINK_FIELD_REQUEST))
     {
         return dsa_error(err, "field %u has type %u, which is not allowed in "
                          "a count", i, type);
@@ -306,6 +309,9 @@ dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
 
     case DSA_LINK_FIELD_BIAS:
         return dsa_submit_bias(out, bytes, err);
+
+    case DSA_LINK_FIELD_REQUEST:
+        return dsa_submit_request(out, bytes, err);
     }
 
     return dsa_error(err, "field %u has type %u, which is unknown", i, type);
@@ -414,6 +420,41 @@ dsa_submit_bias(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
                              DSA_MAX_BIAS);
         }
     }
+
+    return DSA_OK;
+}
+
+
+/* The id is written to the log and to the journal as it is. */
+
+static int
+dsa_submit_request(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
+{
+    size_t         i;
+    unsigned char  c;
+
+    if (out->request.data != NULL) {
+        return dsa_error(err, "there is more than one id of the request");
+    }
+
+    if (bytes.len == 0 || bytes.len > DSA_LINK_MAX_REQUEST) {
+        return dsa_error(err, "the id of the request has %zu bytes; expected "
+                         "1 to %d", bytes.len, DSA_LINK_MAX_REQUEST);
+    }
+
+    for (i = 0; i < bytes.len; i++) {
+        c = (unsigned char) bytes.data[i];
+
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')
+            && !(c >= '0' && c <= '9') && c != '-' && c != '_')
+        {
+            return dsa_error(err, "byte %zu of the id of the request is 0x%x; "
+                             "expected a letter, a digit, \"-\" or \"_\"", i,
+                             (unsigned) c);
+        }
+    }
+
+    out->request = bytes;
 
     return DSA_OK;
 }

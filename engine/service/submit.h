@@ -31,6 +31,7 @@ typedef struct {
     uint32_t            n_bias;
     const dsa_link_bias_t  *bias;       /* [n_bias], in the copy */
     dsa_str_t           grammar;        /* the spec; data is NULL: none */
+    dsa_str_t           request;        /* its id; data is NULL: none */
     dsa_str_t           stop[DSA_LINK_MAX_STOP];
     dsa_str_t           query[DSA_LINK_MAX_QUERIES];
 } dsa_submit_t;

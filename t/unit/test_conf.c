@@ -173,7 +173,12 @@ test_all(void **state)
     assert_int_equal(conf.drain_timeout_ms, 0);
     dsa_conf_free(&conf);
 
+    good(&conf, BASE "backend null rate=0; journal /tmp/j;");
+    assert_string_equal(conf.journal, "/tmp/j");
+    dsa_conf_free(&conf);
+
     good(&conf, BASE "backend null rate=0;");
+    assert_null(conf.journal);
     assert_true(conf.rate == 0);
     dsa_conf_free(&conf);
 }
@@ -573,6 +578,9 @@ test_faults(void **state)
     bad(BASE "backend cpu rate=5;", "rate=5");
     bad(BASE "backend null speed=5;", "speed=5");
     bad(BASE "backend null rate=;", "rate");
+    bad(BASE "journal /tmp/j;", "\"journal\" needs \"backend null\"");
+    bad(BASE "backend cpu; journal /tmp/j;", "needs \"backend null\"");
+    bad(BASE "backend null; journal \"\";", "\"journal\" has 0 bytes");
     bad(BASE "backend null rate=-1;", "rate");
     bad(BASE "backend null rate=nan;", "rate");
     bad(BASE "backend null rate=0x10;", "rate");

@@ -120,7 +120,20 @@ test_hostile(void **state)
     HOSTILE(for (i = 0; i < 33; i++) link_submit_query(&s, "x"),
             "more than 32 queries");
     HOSTILE(link_submit_field(&s, 0, "x", 1), "field 1 has type 0");
-    HOSTILE(link_submit_field(&s, 8, "x", 1), "field 1 has type 8");
+    HOSTILE(link_submit_field(&s, 9, "x", 1), "field 1 has type 9");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "", 0),
+            "the id of the request has 0 bytes; expected 1 to 64");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_REQUEST, big, 65),
+            "the id of the request has 65 bytes");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "a\nb", 3),
+            "byte 1 of the id of the request is 0xa");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "a\"", 2),
+            "byte 1 of the id of the request is 0x22");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "\xc3\xa9", 2),
+            "byte 0 of the id of the request is 0xc3");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "a", 1);
+            link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "a", 1),
+            "more than one id of the request");
     HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "", 0),
             "the grammar has 0 bytes");
     HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "{}", 2);
@@ -204,6 +217,11 @@ test_hostile(void **state)
     link_submit_text(&s, "hello");
     link_submit_field(&s, DSA_LINK_FIELD_BIAS, bias, 8);
     refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "type 7");
+
+    link_submit_init(&s, 5);
+    link_submit_text(&s, "hello");
+    link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "a", 1);
+    refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "type 8");
 
     /* shorter than its head */
 
