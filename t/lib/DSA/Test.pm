@@ -568,7 +568,8 @@ sub reload {
 
 
 # Upgrades the binary: USR2, then QUIT to the old master.  Returns the old
-# master's id at once; that master ends when its streams have ended.
+# master's id when only new workers accept connections; the old master ends
+# when its streams have ended.
 
 sub upgrade {
     my ($self) = @_;
@@ -585,10 +586,30 @@ sub upgrade {
     wait_until(sub { $self->workers($new) == $self->{workers} }, 20,
                'the workers of the new nginx');
 
+    my @workers = $self->workers($old);
+
     kill 'QUIT', $old;
     push @{ $self->{masters} }, $old;
 
+    # until they have closed the sockets that both masters listen on, old
+    # workers accept requests
+
+    my %listening = map { $_ => 1 } sockets($new);
+
+    wait_until(sub { !grep { $listening{$_} } map { sockets($_) } @workers },
+               20, 'the old workers to stop listening');
+
     return $old;
+}
+
+
+# Returns the names of the sockets that a process has open.
+
+sub sockets {
+    my ($pid) = @_;
+
+    return grep { defined && /^socket:/ }
+               map { readlink } glob "/proc/$pid/fd/*";
 }
 
 
