@@ -4,6 +4,7 @@
  */
 
 
+#include <openssl/sha.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -27,6 +28,38 @@ dsa_command_eval(dsa_schema_command_t *cmd, const char *script,
     dsa_command_word(cmd, dsa_strz("EVAL"));
     dsa_command_word(cmd, dsa_strz(script));
     dsa_command_word(cmd, dsa_strz(keys));
+}
+
+
+int
+dsa_command_script(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const char *script, const char *keys, int text)
+{
+    char     *hash;
+    size_t    i;
+    uint8_t   sha1[SHA_DIGEST_LENGTH];
+
+    if (text) {
+        dsa_command_eval(cmd, script, keys);
+        return DSA_OK;
+    }
+
+    hash = dsa_arena_alloc(arena, 2 * SHA_DIGEST_LENGTH + 1);
+    if (hash == NULL) {
+        return DSA_ERROR;
+    }
+
+    SHA1((const uint8_t *) script, strlen(script), sha1);
+
+    for (i = 0; i < SHA_DIGEST_LENGTH; i++) {
+        (void) snprintf(&hash[2 * i], 3, "%02x", sha1[i]);
+    }
+
+    dsa_command_word(cmd, dsa_strz("EVALSHA"));
+    dsa_command_word(cmd, dsa_strz(hash));
+    dsa_command_word(cmd, dsa_strz(keys));
+
+    return DSA_OK;
 }
 
 

@@ -25,6 +25,14 @@ int dsa_command_start(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 void dsa_command_eval(dsa_schema_command_t *cmd, const char *script,
     const char *keys);
 
+/*
+ * The same for a script that is sent often.  text 0: EVALSHA and its hash, to
+ * which Redis replies NOSCRIPT if it does not have the script; 1: EVAL and its
+ * text, and Redis has it from then on.  DSA_ERROR: out of memory.
+ */
+int dsa_command_script(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const char *script, const char *keys, int text);
+
 /* The bytes of word are not copied. */
 void dsa_command_word(dsa_schema_command_t *cmd, dsa_str_t word);
 

@@ -1,0 +1,144 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_KEYS_REDIS_H_INCLUDED_
+#define _DSA_KEYS_REDIS_H_INCLUDED_
+
+
+#include "redis_schema/keys.h"
+#include "redis_schema/schema.h"
+
+
+/*
+ * The records of keys in Redis, what hosts share about the use of a key, and
+ * what a key has spent.  The functions make commands and read replies.
+ *
+ * A function that makes a command returns DSA_ERROR when memory runs out or an
+ * argument is out of range.  text is that of dsa_schema_record(): with 0 the
+ * command has the hash of its script; when dsa_resp_is_error(reply, "NOSCRIPT")
+ * is true, the same command is sent again with text 1.
+ *
+ * A function that reads a reply returns DSA_ERROR with err when the reply is an
+ * error of Redis or has another form.
+ */
+
+#define DSA_KEY_SYNC_MAX    256             /* records of one reply */
+#define DSA_KEY_SHARE_TTL   120             /* seconds */
+#define DSA_KEY_LEASE_MAX   (3600 * 1000)   /* milliseconds */
+
+
+/*
+ * Stores a key.  previous: the record that it replaces, in the bytes that were
+ * read; empty: there must be none with this id.  So of two writers that have
+ * read the same record, one gets DSA_KEY_PUT_MOVED.  The key satisfies
+ * dsa_key_check().
+ */
+int dsa_key_put(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const dsa_key_t *key, dsa_str_t previous);
+
+
+/* The values are those of the script. */
+
+typedef enum {
+    DSA_KEY_PUT_DONE = 0,
+    DSA_KEY_PUT_EXISTS,             /* there is a key with this id */
+    DSA_KEY_PUT_MOVED,              /* the record is no longer the previous
+                                       one; nothing was written */
+    DSA_KEY_PUT_TAKEN               /* another key has one of the hashes */
+} dsa_key_put_e;
+
+
+int dsa_key_put_reply(dsa_key_put_e *result, const redisReply *reply,
+    dsa_err_t *err);
+
+/* Reads one record. */
+int dsa_key_get(dsa_schema_command_t *cmd, dsa_arena_t *arena, dsa_str_t id);
+
+/* DSA_AGAIN: there is no such key.  The bytes of the record are the reply's. */
+int dsa_key_get_reply(dsa_str_t *record, const redisReply *reply,
+    dsa_err_t *err);
+
+
+/*
+ * Reads records that were changed after version `since`, at most max of them
+ * (1 to DSA_KEY_SYNC_MAX), in the order of their changes.  A reader begins with
+ * 0 and repeats the command with the version of the last record of each reply
+ * until a reply has less than max records.  Then it has the whole set, and
+ * repeats the command from time to time to learn of changes.
+ *
+ * When the version of a reply is below `since`, Redis has lost changes, for
+ * example because an older copy was restored: the reader begins with 0 again.
+ */
+int dsa_key_sync(dsa_schema_command_t *cmd, dsa_arena_t *arena, int64_t since,
+    uint32_t max, int text);
+
+
+typedef struct {
+    int64_t              version;       /* of this change */
+    dsa_str_t            id;
+    dsa_str_t            record;        /* empty: it is missing or too long */
+} dsa_key_change_t;
+
+
+typedef struct {
+    int64_t              version;       /* of the last change of all */
+    uint32_t             n;
+    dsa_key_change_t    *changes;       /* in the arena; the bytes of its
+                                           strings are the reply's */
+} dsa_key_changes_t;
+
+
+int dsa_key_sync_reply(dsa_key_changes_t *changes, dsa_arena_t *arena,
+    const redisReply *reply, dsa_err_t *err);
+
+
+/*
+ * Adds what was used on this host since its last call, and renews its lease on
+ * `running` requests for ttl_ms (1 to DSA_KEY_LEASE_MAX).  host is a name that
+ * no other host has and that satisfies dsa_schema_name_ok().  requests and
+ * tokens have at most 18 digits.
+ *
+ * When the reply is lost, the use may have been added or not.  A caller that
+ * adds it again counts it at most twice, so the limits become stricter by what
+ * was used between two calls, and not weaker.
+ */
+int dsa_key_share(dsa_schema_command_t *cmd, dsa_arena_t *arena, dsa_str_t id,
+    dsa_str_t host, uint64_t requests, uint64_t tokens, uint32_t running,
+    uint32_t ttl_ms, int text);
+
+
+/*
+ * The sums of all hosts, this one included, begin at 0 when the key of Redis is
+ * made.  It expires DSA_KEY_SHARE_TTL after the last call.  `since` is the time
+ * at which it was made: sums with another `since` cannot be compared.
+ */
+
+typedef struct {
+    int64_t              since;         /* milliseconds since 1970 */
+    uint64_t             requests;
+    uint64_t             tokens;
+    uint64_t             running;       /* on other hosts, whose leases have
+                                           not ended */
+} dsa_key_shared_t;
+
+
+int dsa_key_share_reply(dsa_key_shared_t *shared, const redisReply *reply,
+    dsa_err_t *err);
+
+
+/*
+ * Reads what a key has spent in the day and the month (UTC) of a time, and in
+ * total.  tenant: the 32 hexadecimal digits that keys of Redis have.
+ */
+int dsa_key_spent(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id, int64_t time);
+
+/* In 10^-12 units; 0 if nothing was spent. */
+int dsa_key_spent_reply(int64_t spent[DSA_KEY_PERIODS],
+    const redisReply *reply, dsa_err_t *err);
+
+
+#endif /* _DSA_KEYS_REDIS_H_INCLUDED_ */

@@ -1,0 +1,155 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_KEYS_SCRIPTS_H_INCLUDED_
+#define _DSA_KEYS_SCRIPTS_H_INCLUDED_
+
+
+/*
+ * As the scripts of scripts.h, these read and decide before they write.  Counts
+ * remain strings: a number of Lua is a double, which is exact up to 2^53.
+ */
+
+
+/* Whether KEYS have the types that these scripts give them. */
+
+#define DSA_LUA_KEY_TYPES                                                     \
+"local types = { 'hash', 'string', 'zset', 'hash' }\n"                        \
+"for i, key in ipairs(KEYS) do\n"                                             \
+"  local t = redis.call('TYPE', key).ok\n"                                    \
+"  if t ~= types[i] and t ~= 'none' then\n"                                   \
+"    return redis.error_reply('DSADATA ' .. key"                              \
+" .. ' has another type')\n"                                                  \
+"  end\n"                                                                     \
+"end\n"                                                                       \
+"local version = redis.call('GET', KEYS[2]) or '0'\n"                         \
+"if not version:find('^%d+$') or #version > 15 then\n"                        \
+"  return redis.error_reply('DSADATA ' .. KEYS[2]"                            \
+" .. ' is not a version')\n"                                                  \
+"end\n"
+
+
+/*
+ * Stores the record of a key.  In a record, a text that contains "hash": has
+ * its quotes escaped, so the pattern finds the members alone.
+ *
+ *     KEYS     records, version, changes, hashes
+ *     ARGV     id, record, the record before (empty: none), hash, old hash
+ *              (empty: none)
+ *
+ * Returns dsa_key_put_e.
+ */
+
+static const char  dsa_key_put_script[] =
+DSA_LUA_KEY_TYPES
+"local id = ARGV[1]\n"
+"local now = redis.call('HGET', KEYS[1], id)\n"
+"if ARGV[3] == '' then\n"
+"  if now then return 1 end\n"
+"elseif now ~= ARGV[3] then\n"
+"  return 2\n"
+"end\n"
+"for i = 4, 5 do\n"
+"  local owner = redis.call('HGET', KEYS[4], ARGV[i])\n"
+"  if owner and owner ~= id then return 3 end\n"
+"end\n"
+"local drop = {}\n"
+"for h in (now or ''):gmatch('\"hash\"%s*:%s*\"(%x+)\"') do\n"
+"  if h ~= ARGV[4] and h ~= ARGV[5]"
+" and redis.call('HGET', KEYS[4], h) == id then\n"
+"    drop[#drop + 1] = h\n"
+"  end\n"
+"end\n"
+"\n"
+"redis.call('HSET', KEYS[1], id, ARGV[2])\n"
+"redis.call('HSET', KEYS[4], ARGV[4], id)\n"
+"if ARGV[5] ~= '' then redis.call('HSET', KEYS[4], ARGV[5], id) end\n"
+"for _, h in ipairs(drop) do redis.call('HDEL', KEYS[4], h) end\n"
+"redis.call('ZADD', KEYS[3], redis.call('INCR', KEYS[2]), id)\n"
+"return 0\n";
+
+
+/*
+ * Reads changed records.
+ *
+ *     KEYS     records, version, changes
+ *     ARGV     the version that the reader has, most records, most bytes of a
+ *              record
+ *
+ * Returns { version, and for each record: version, id, record }.  A record that
+ * is missing or too long is empty.
+ */
+
+static const char  dsa_key_sync_script[] =
+DSA_LUA_KEY_TYPES
+"local out = { version }\n"
+"local list = redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf',"
+" 'WITHSCORES', 'LIMIT', 0, ARGV[2])\n"
+"for i = 1, #list, 2 do\n"
+"  local id, record = list[i], ''\n"
+"  if redis.call('HSTRLEN', KEYS[1], id) <= tonumber(ARGV[3]) then\n"
+"    record = redis.call('HGET', KEYS[1], id) or ''\n"
+"  end\n"
+"  out[#out + 1] = list[i + 1]\n"
+"  out[#out + 1] = id\n"
+"  out[#out + 1] = record\n"
+"end\n"
+"return out\n";
+
+
+/*
+ * Adds the use of a key on one host, and renews the lease on what runs there.
+ * A lease is "RUNNING UNTIL" with a time in milliseconds.  One that has ended,
+ * because its host stopped, is removed.
+ *
+ *     KEYS[1]  what the hosts share
+ *     ARGV     host, requests, tokens, running, ttl of the lease in
+ *              milliseconds, ttl of the key in seconds
+ *
+ * Returns { time at which the key was made, requests, tokens, what runs on
+ * other hosts }.
+ */
+
+static const char  dsa_key_share_script[] =
+"local key, me = KEYS[1], 'h:' .. ARGV[1]\n"
+"local t = redis.call('TYPE', key).ok\n"
+"if t ~= 'hash' and t ~= 'none' then\n"
+"  return redis.error_reply('DSADATA ' .. key .. ' has another type')\n"
+"end\n"
+"local time = redis.call('TIME')\n"
+"local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
+"local all, ended, running = redis.call('HGETALL', key), {}, 0\n"
+"for i = 1, #all, 2 do\n"
+"  local field, value = all[i], all[i + 1]\n"
+"  if field:sub(1, 2) == 'h:' then\n"
+"    local n, last = value:match('^(%d+) (%d+)$')\n"
+"    if not n or tonumber(last) <= now then\n"
+"      ended[#ended + 1] = field\n"
+"    elseif field ~= me then\n"
+"      running = running + tonumber(n)\n"
+"    end\n"
+"  elseif not value:find('^%d+$') or #value > 18 then\n"
+"    return redis.error_reply('DSADATA a field of ' .. key"
+" .. ' is not a count')\n"
+"  end\n"
+"end\n"
+"\n"
+"redis.call('HSETNX', key, 'since', string.format('%.0f', now))\n"
+"redis.call('HINCRBY', key, 'requests', ARGV[2])\n"
+"redis.call('HINCRBY', key, 'tokens', ARGV[3])\n"
+"for _, field in ipairs(ended) do redis.call('HDEL', key, field) end\n"
+"if ARGV[4] == '0' then\n"
+"  redis.call('HDEL', key, me)\n"
+"else\n"
+"  redis.call('HSET', key, me, ARGV[4] .. ' '"
+" .. string.format('%.0f', now + ARGV[5]))\n"
+"end\n"
+"redis.call('EXPIRE', key, ARGV[6])\n"
+"local v = redis.call('HMGET', key, 'since', 'requests', 'tokens')\n"
+"return { v[1], v[2], v[3], string.format('%.0f', running) }\n";
+
+
+#endif /* _DSA_KEYS_SCRIPTS_H_INCLUDED_ */
