@@ -240,6 +240,8 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
 
     usage = &record->usage;
 
+    ngx_http_dsa_limit_end(&record->hold, usage->prompt + usage->completion, 0);
+
     if (usage->prompt == 0 && usage->completion == 0) {
         *why = "the engine reported no tokens";
         return NGX_DECLINED;

@@ -17,6 +17,7 @@
 
 #include "ngx_http_dsa_call.h"
 #include "ngx_http_dsa_identity.h"
+#include "ngx_http_dsa_limit.h"
 #include "ngx_http_dsa_store.h"
 #include "ngx_http_dsa_usage.h"
 
@@ -50,6 +51,8 @@ struct ngx_http_dsa_usage_record_s {
     ngx_event_t                 drain;      /* without an owner: the drain
                                                delay */
     ngx_http_dsa_redis_t       *redis;      /* NULL: no ledger */
+    ngx_http_dsa_hold_t         hold;       /* of the key, which is charged
+                                               when the usage is written */
     ngx_http_dsa_usage_t        usage;
     ngx_http_dsa_usage_t        before;     /* of usage: what earlier calls of
                                                the request were charged with */

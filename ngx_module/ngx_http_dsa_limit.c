@@ -1,0 +1,445 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include <assert.h>
+
+#include "base/error.h"
+
+#include "ngx_http_dsa_limit.h"
+#include "ngx_http_dsa_limit_zone.h"
+
+
+#define NGX_HTTP_DSA_LIMIT_TICK  1000       /* ms */
+
+
+static ngx_int_t ngx_http_dsa_limits_grow(ngx_http_dsa_limits_t *limits,
+    ngx_slab_pool_t *pool, ngx_cycle_t *cycle);
+static void ngx_http_dsa_limits_tick(ngx_event_t *ev);
+static ngx_int_t ngx_http_dsa_limit_check(ngx_http_dsa_limit_t *limit,
+    ngx_uint_t run, ngx_http_dsa_limit_view_t *view);
+static ngx_int_t ngx_http_dsa_limit_check_rate(dsa_bucket_t *bucket,
+    uint64_t rate, uint64_t *retry);
+static void ngx_http_dsa_limit_refill(ngx_http_dsa_limit_t *limit);
+static void ngx_http_dsa_limit_view(const ngx_http_dsa_limit_t *limit,
+    ngx_http_dsa_limit_view_t *view);
+static void ngx_http_dsa_limit_view_rate(const dsa_bucket_t *bucket,
+    uint64_t rate, ngx_http_dsa_limit_rate_t *view);
+static void ngx_http_dsa_limit_cleanup(void *data);
+
+
+/* of this process, which has one zone of keys */
+
+static int          ngx_http_dsa_limit_seat = -1;
+static ngx_event_t  ngx_http_dsa_limit_timer;
+
+
+ngx_int_t
+ngx_http_dsa_limits_init(ngx_http_dsa_limits_t **limits,
+    ngx_slab_pool_t *pool, ngx_cycle_t *cycle)
+{
+    ngx_http_dsa_limits_t  *l;
+
+    l = *limits;
+
+    if (l == NULL) {
+        l = ngx_slab_calloc(pool, sizeof(ngx_http_dsa_limits_t));
+        if (l == NULL) {
+            return NGX_ERROR;
+        }
+
+        if (dsa_seats_init(&l->seats) != DSA_OK) {
+            ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
+                          "dsa: a shared lock of the limits cannot be "
+                          "created");
+            return NGX_ERROR;
+        }
+
+        *limits = l;
+    }
+
+    return ngx_http_dsa_limits_grow(l, pool, cycle);
+}
+
+
+/*
+ * Each running request has a connection, and a request without its client still
+ * has a hold for a short time.  So there are holds for the connections of two
+ * sets of workers, which run together during a reload.
+ */
+
+static ngx_int_t
+ngx_http_dsa_limits_grow(ngx_http_dsa_limits_t *limits, ngx_slab_pool_t *pool,
+    ngx_cycle_t *cycle)
+{
+    ngx_uint_t          n;
+    ngx_core_conf_t    *ccf;
+    dsa_seats_hold_t   *block;
+    ngx_event_conf_t   *ecf;
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+    ecf = ngx_event_get_conf(cycle->conf_ctx, ngx_event_core_module);
+
+    n = 2 * (ngx_uint_t) ngx_max(ccf->worker_processes, 1) * ecf->connections;
+    n = (n + DSA_SEATS_BLOCK - 1) / DSA_SEATS_BLOCK;
+    n = ngx_min(n, DSA_SEATS_BLOCKS);
+
+    while (limits->seats.n_blocks < n) {
+
+        block = ngx_slab_alloc(pool,
+                               DSA_SEATS_BLOCK * sizeof(dsa_seats_hold_t));
+        if (block == NULL) {
+            ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+                          "dsa: the zone of keys is too small: %uz bytes of it "
+                          "are needed for the requests of %i workers with %ui "
+                          "connections each",
+                          sizeof(ngx_http_dsa_limits_t)
+                          + n * DSA_SEATS_BLOCK * sizeof(dsa_seats_hold_t),
+                          ccf->worker_processes, ecf->connections);
+            return NGX_ERROR;
+        }
+
+        dsa_seats_lock(&limits->seats);
+        dsa_seats_add(&limits->seats, block);
+        dsa_seats_unlock(&limits->seats);
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits, ngx_cycle_t *cycle)
+{
+    ngx_event_t  *ev;
+
+    assert(ngx_http_dsa_limit_seat == -1);
+
+    ngx_http_dsa_limit_seat = dsa_seats_acquire(&limits->seats);
+
+    if (ngx_http_dsa_limit_seat == -1) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+                      "dsa: more than %d processes use the zone of keys",
+                      DSA_SEATS_MAX);
+        return NGX_ERROR;
+    }
+
+    ev = &ngx_http_dsa_limit_timer;
+
+    ev->handler = ngx_http_dsa_limits_tick;
+    ev->data = limits;
+    ev->log = cycle->log;
+    ev->cancelable = 1;
+
+    ngx_add_timer(ev, NGX_HTTP_DSA_LIMIT_TICK);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_limits_tick(ngx_event_t *ev)
+{
+    uint32_t                n;
+    ngx_http_dsa_limits_t  *limits;
+
+    limits = ev->data;
+
+    n = dsa_seats_reap(&limits->seats, ngx_http_dsa_limit_seat);
+
+    if (n != 0) {
+        ngx_log_error(NGX_LOG_NOTICE, ev->log, 0,
+                      "dsa: %uD requests of a process that has ended no longer "
+                      "count as running", n);
+    }
+
+    ngx_add_timer(ev, NGX_HTTP_DSA_LIMIT_TICK);
+}
+
+
+void
+ngx_http_dsa_limit_set(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit, const u_char *id,
+    const u_char digest[NGX_HTTP_DSA_DIGEST_LEN], const dsa_key_limits_t *conf)
+{
+    dsa_seats_lock(&limits->seats);
+
+    ngx_memcpy(limit->id, id, DSA_KEY_ID_LEN);
+    (void) ngx_hex_dump(limit->tenant, (u_char *) digest,
+                        NGX_HTTP_DSA_TENANT_LEN / 2);
+    limit->conf = *conf;
+
+    dsa_seats_unlock(&limits->seats);
+}
+
+
+ngx_int_t
+ngx_http_dsa_limit_remove(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit)
+{
+    ngx_int_t  rc;
+
+    dsa_seats_lock(&limits->seats);
+
+    rc = limit->running != 0 ? NGX_BUSY : NGX_OK;
+
+    dsa_seats_unlock(&limits->seats);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
+    ngx_http_dsa_limits_t *limits, ngx_http_dsa_limit_t *limit,
+    ngx_http_dsa_limit_view_t *view)
+{
+    uint32_t   n;
+    ngx_int_t  rc;
+
+    assert(hold == NULL || hold->limit == NULL);
+
+    n = 0;
+
+    ngx_memzero(view, sizeof(ngx_http_dsa_limit_view_t));
+
+    dsa_seats_lock(&limits->seats);
+
+    ngx_http_dsa_limit_refill(limit);
+
+    rc = ngx_http_dsa_limit_check(limit, hold != NULL, view);
+
+    if (rc == NGX_OK && hold != NULL) {
+        n = dsa_seats_take(&limits->seats, ngx_http_dsa_limit_seat,
+                           &limit->running);
+        if (n == 0) {
+            view->refused = NGX_HTTP_DSA_LIMIT_HOLDS;
+            view->retry = 1;
+            rc = NGX_DECLINED;
+        }
+    }
+
+    if (rc == NGX_OK && limit->conf.rpm != 0) {
+        dsa_bucket_take(&limit->requests, 1);
+    }
+
+    ngx_http_dsa_limit_view(limit, view);
+
+    dsa_seats_unlock(&limits->seats);
+
+    if (n != 0) {
+        hold->limits = limits;
+        hold->limit = limit;
+        hold->hold = n;
+    }
+
+    return rc;
+}
+
+
+/* NGX_OK, or NGX_DECLINED with view->refused and view->retry. */
+
+static ngx_int_t
+ngx_http_dsa_limit_check(ngx_http_dsa_limit_t *limit, ngx_uint_t run,
+    ngx_http_dsa_limit_view_t *view)
+{
+    const dsa_key_limits_t  *conf;
+
+    conf = &limit->conf;
+
+    if (ngx_http_dsa_limit_budget_check(limit, view) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_http_dsa_limit_check_rate(&limit->requests, conf->rpm,
+                                      &view->retry)
+        != NGX_OK)
+    {
+        view->refused = NGX_HTTP_DSA_LIMIT_REQUESTS;
+        return NGX_DECLINED;
+    }
+
+    if (ngx_http_dsa_limit_check_rate(&limit->tokens, conf->tpm, &view->retry)
+        != NGX_OK)
+    {
+        view->refused = NGX_HTTP_DSA_LIMIT_TOKENS;
+        return NGX_DECLINED;
+    }
+
+    if (run && conf->concurrency != 0
+        && (uint64_t) limit->running + limit->elsewhere >= conf->concurrency)
+    {
+        view->refused = NGX_HTTP_DSA_LIMIT_CONCURRENCY;
+        view->retry = 1;
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_limit_check_rate(dsa_bucket_t *bucket, uint64_t rate,
+    uint64_t *retry)
+{
+    uint64_t  wait;
+
+    if (rate == 0) {
+        return NGX_OK;
+    }
+
+    wait = dsa_bucket_wait(bucket, rate);
+
+    if (wait == 0) {
+        return NGX_OK;
+    }
+
+    *retry = (wait + 999) / 1000;
+
+    return NGX_DECLINED;
+}
+
+
+void
+ngx_http_dsa_limit_end(ngx_http_dsa_hold_t *hold, uint64_t tokens,
+    int64_t cost)
+{
+    ngx_http_dsa_limit_t   *limit;
+    ngx_http_dsa_limits_t  *limits;
+
+    limit = hold->limit;
+    limits = hold->limits;
+
+    if (limit == NULL) {
+        return;
+    }
+
+    dsa_seats_lock(&limits->seats);
+
+    ngx_http_dsa_limit_refill(limit);
+
+    if (limit->conf.tpm != 0) {
+        dsa_bucket_take(&limit->tokens, tokens);
+    }
+
+    ngx_http_dsa_limit_budget_charge(limit, cost);
+
+    dsa_seats_release(&limits->seats, hold->hold);
+
+    dsa_seats_unlock(&limits->seats);
+
+    hold->limit = NULL;
+}
+
+
+static void
+ngx_http_dsa_limit_refill(ngx_http_dsa_limit_t *limit)
+{
+    const dsa_key_limits_t  *conf;
+
+    conf = &limit->conf;
+
+    if (conf->rpm != 0) {
+        dsa_bucket_refill(&limit->requests, conf->rpm, ngx_current_msec);
+    }
+
+    if (conf->tpm != 0) {
+        dsa_bucket_refill(&limit->tokens, conf->tpm, ngx_current_msec);
+    }
+
+    ngx_http_dsa_limit_budget_periods(limit, ngx_time());
+}
+
+
+ngx_http_dsa_hold_t *
+ngx_http_dsa_limit_hold(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t   *cln;
+    ngx_http_dsa_hold_t  *hold;
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_dsa_hold_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    hold = cln->data;
+    hold->limit = NULL;
+
+    cln->handler = ngx_http_dsa_limit_cleanup;
+
+    return hold;
+}
+
+
+static void
+ngx_http_dsa_limit_cleanup(void *data)
+{
+    ngx_http_dsa_limit_end(data, 0, 0);
+}
+
+
+void
+ngx_http_dsa_limit_move(ngx_http_dsa_hold_t *to, ngx_http_dsa_hold_t *from)
+{
+    assert(to->limit == NULL);
+
+    *to = *from;
+    from->limit = NULL;
+}
+
+
+void
+ngx_http_dsa_limit_read(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit, ngx_http_dsa_limit_view_t *view)
+{
+    ngx_memzero(view, sizeof(ngx_http_dsa_limit_view_t));
+
+    dsa_seats_lock(&limits->seats);
+
+    ngx_http_dsa_limit_refill(limit);
+    ngx_http_dsa_limit_view(limit, view);
+
+    dsa_seats_unlock(&limits->seats);
+}
+
+
+static void
+ngx_http_dsa_limit_view(const ngx_http_dsa_limit_t *limit,
+    ngx_http_dsa_limit_view_t *view)
+{
+    ngx_uint_t  i;
+
+    ngx_http_dsa_limit_view_rate(&limit->requests, limit->conf.rpm,
+                                 &view->requests);
+    ngx_http_dsa_limit_view_rate(&limit->tokens, limit->conf.tpm,
+                                 &view->tokens);
+
+    view->concurrency = limit->conf.concurrency;
+    view->running = limit->running + limit->elsewhere;
+
+    for (i = 0; i < DSA_KEY_PERIODS; i++) {
+        view->budget[i] = limit->conf.budget[i];
+        view->spent[i] = ngx_http_dsa_limit_budget_spent(&limit->budget[i]);
+    }
+}
+
+
+static void
+ngx_http_dsa_limit_view_rate(const dsa_bucket_t *bucket, uint64_t rate,
+    ngx_http_dsa_limit_rate_t *view)
+{
+    if (rate == 0) {
+        return;
+    }
+
+    view->limit = rate;
+    view->remaining = dsa_bucket_level(bucket, rate);
+    view->reset_ms = dsa_bucket_reset(bucket, rate);
+}
