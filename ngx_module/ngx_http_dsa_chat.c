@@ -12,11 +12,11 @@
 #include "context/conversation.h"
 #include "redis_schema/schema.h"
 
+#include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_body.h"
 #include "ngx_http_dsa_chat.h"
 #include "ngx_http_dsa_events.h"
 #include "ngx_http_dsa_grammar.h"
-#include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_responses_history.h"
 #include "ngx_http_dsa_responses_references.h"
@@ -85,7 +85,7 @@ ngx_http_dsa_chat_handler(ngx_http_request_t *r,
 
     dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
 
-    rc = ngx_http_dsa_identify(r, dlcf->tenant, &tenant, digest, &why);
+    rc = ngx_http_dsa_access_tenant(r, dlcf->tenant, &tenant, digest, &why);
 
     if (rc == NGX_DECLINED) {
         return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, why);
@@ -311,7 +311,8 @@ ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req)
 
     ngx_http_dsa_usage_record_model(req->record, &req->submit.model);
 
-    return NGX_OK;
+    return ngx_http_dsa_access_model(req->http, &req->submit.model,
+                                     &req->failure);
 }
 
 

@@ -21,6 +21,8 @@
 #define NGX_HTTP_DSA_SECRET  32         /* bytes of the server's key */
 
 
+struct ngx_http_dsa_keys_s;
+struct ngx_http_dsa_keys_sync_s;
 struct ngx_http_dsa_pool_s;
 struct ngx_http_dsa_redis_s;
 
@@ -28,6 +30,9 @@ struct ngx_http_dsa_redis_s;
 typedef struct {
     ngx_array_t                   pools;    /* ngx_http_dsa_pool_t * */
     struct ngx_http_dsa_redis_s  *redis;    /* dsa_redis; NULL: none */
+    struct ngx_http_dsa_keys_s   *keys;     /* dsa_keys; NULL: everyone is
+                                               served */
+    struct ngx_http_dsa_keys_sync_s  *keys_sync;
     ngx_shm_zone_t               *metrics;
     ngx_int_t                     request_id;   /* index of $request_id */
     ngx_uint_t                    secret_file;  /* dsa_secret is configured */

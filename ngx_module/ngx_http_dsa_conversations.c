@@ -14,12 +14,12 @@
 
 #include "redis_schema/conversations.h"
 
+#include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_body.h"
 #include "ngx_http_dsa_chat.h"
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_conversations.h"
 #include "ngx_http_dsa_conversations_answer.h"
-#include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_reply.h"
 
@@ -210,7 +210,7 @@ ngx_http_dsa_conversations_caller(ngx_http_dsa_conversations_t *ctx,
 
     r = ctx->request;
 
-    rc = ngx_http_dsa_identify(r, value, &tenant, ctx->page.digest, &why);
+    rc = ngx_http_dsa_access_tenant(r, value, &tenant, ctx->page.digest, &why);
 
     if (rc == NGX_DECLINED) {
         return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, why);

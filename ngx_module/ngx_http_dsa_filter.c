@@ -14,6 +14,7 @@
 #include "ngx_http_dsa_cors.h"
 #include "ngx_http_dsa_filter.h"
 #include "ngx_http_dsa_header.h"
+#include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_reply.h"
 
 
@@ -49,11 +50,13 @@ static ngx_http_dsa_filter_id_pt         ngx_http_dsa_filter_id;
 static ngx_int_t
 ngx_http_dsa_header_filter(ngx_http_request_t *r)
 {
-    ngx_str_t                 id;
-    const char               *name;
-    ngx_http_dsa_loc_conf_t  *dlcf;
+    ngx_str_t                  id;
+    const char                *name;
+    ngx_http_dsa_loc_conf_t   *dlcf;
+    ngx_http_dsa_main_conf_t  *mcf;
 
     static const ngx_str_t  second = ngx_string("1");
+    static const ngx_str_t  bearer = ngx_string("Bearer");
 
     dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
 
@@ -79,6 +82,22 @@ ngx_http_dsa_header_filter(ngx_http_request_t *r)
         && ngx_http_dsa_filter_add(r, "Retry-After", &second) != NGX_OK)
     {
         return NGX_ERROR;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    if (mcf->keys != NULL) {
+
+        /* another module may have refused it before the content handler */
+
+        ngx_http_dsa_identity_wipe(r);
+
+        if (r->headers_out.status == NGX_HTTP_UNAUTHORIZED
+            && ngx_http_dsa_filter_add(r, "WWW-Authenticate", &bearer)
+               != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
     }
 
     if (ngx_http_dsa_filter_is_default(r)

@@ -11,6 +11,7 @@
 #include "api/ngx_http_dsa_apis.h"
 #include "api/ngx_http_dsa_openai.h"
 
+#include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_body.h"
 #include "ngx_http_dsa_chat.h"
 #include "ngx_http_dsa_conf.h"
@@ -37,7 +38,9 @@ static ngx_uint_t ngx_http_dsa_handler_ends(ngx_str_t *uri, const char *end);
 ngx_int_t
 ngx_http_dsa_handler(ngx_http_request_t *r)
 {
+    ngx_int_t                  rc;
     ngx_str_t                  id, name, rest;
+    ngx_http_dsa_failure_t     failure;
     ngx_http_dsa_loc_conf_t   *dlcf;
     const ngx_http_dsa_api_t  *api;
 
@@ -50,6 +53,18 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
 
     dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
     api = ngx_http_dsa_apis_find(&r->uri);
+
+    ngx_memzero(&failure, sizeof(ngx_http_dsa_failure_t));
+
+    rc = ngx_http_dsa_access(r, api, &failure);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_dsa_send_failure(r, &failure);
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     if (api != NULL) {
 
@@ -154,7 +169,8 @@ ngx_http_dsa_handler_models(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool,
         return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &b);
     }
 
-    rc = ngx_http_dsa_models_known(pool, name);
+    rc = ngx_http_dsa_access_permits(r, name)
+         ? ngx_http_dsa_models_known(pool, name) : NGX_DECLINED;
 
     if (rc != NGX_OK) {
         return ngx_http_dsa_handler_unknown(r, rc);
@@ -190,6 +206,11 @@ ngx_http_dsa_handler_list(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool,
     name = names.elts;
 
     for (i = 0; i < names.nelts; i++) {
+
+        if (!ngx_http_dsa_access_permits(r, &name[i])) {
+            continue;
+        }
+
         model = ngx_array_push(&models);
         if (model == NULL) {
             return NGX_ERROR;

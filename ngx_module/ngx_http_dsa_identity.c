@@ -28,10 +28,15 @@ static const u_char  ngx_http_dsa_label_certificate[] = "\0certificate";
 
 static ngx_int_t ngx_http_dsa_identity_key(ngx_http_request_t *r,
     ngx_str_t *key, const char **why);
+static ngx_int_t ngx_http_dsa_identity_headers(ngx_http_request_t *r,
+    ngx_str_t *authorization, ngx_str_t *other, const char **why);
+static ngx_uint_t ngx_http_dsa_identity_scheme(ngx_str_t *value,
+    const char *scheme);
 static ngx_int_t ngx_http_dsa_identity_header(ngx_http_request_t *r,
     const char *name, ngx_str_t *value);
 static void ngx_http_dsa_identity_trim(ngx_str_t *s);
 static ngx_uint_t ngx_http_dsa_identity_bearer(ngx_str_t *value);
+static ngx_uint_t ngx_http_dsa_identity_is(ngx_str_t *key, ngx_str_t *name);
 static ngx_int_t ngx_http_dsa_identity_certificate(ngx_http_request_t *r,
     ngx_str_t *fingerprint);
 static ngx_http_variable_value_t *ngx_http_dsa_identity_variable(
@@ -99,6 +104,14 @@ ngx_http_dsa_identify(ngx_http_request_t *r, ngx_http_complex_value_t *value,
         return NGX_OK;
     }
 
+    return ngx_http_dsa_identity_name(r, digest, tenant);
+}
+
+
+ngx_int_t
+ngx_http_dsa_identity_name(ngx_http_request_t *r,
+    const u_char digest[NGX_HTTP_DSA_DIGEST_LEN], ngx_str_t *tenant)
+{
     tenant->len = NGX_HTTP_DSA_TENANT_LEN;
     tenant->data = ngx_pnalloc(r->pool, tenant->len);
 
@@ -106,7 +119,7 @@ ngx_http_dsa_identify(ngx_http_request_t *r, ngx_http_complex_value_t *value,
         return NGX_ERROR;
     }
 
-    (void) ngx_hex_dump(tenant->data, digest, tenant->len / 2);
+    (void) ngx_hex_dump(tenant->data, (u_char *) digest, tenant->len / 2);
 
     return NGX_OK;
 }
@@ -123,34 +136,65 @@ ngx_http_dsa_identity_key(ngx_http_request_t *r, ngx_str_t *key,
 {
     ngx_str_t  other;
 
+    if (ngx_http_dsa_identity_headers(r, key, &other, why) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    (void) ngx_http_dsa_identity_bearer(key);
+
+    if (key->len == 0) {
+        *key = other;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_identity_text(ngx_http_request_t *r, ngx_str_t *key,
+    const char **why)
+{
+    ngx_str_t  other;
+
+    if (ngx_http_dsa_identity_headers(r, key, &other, why) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_http_dsa_identity_bearer(key) && key->len != 0) {
+        return NGX_OK;
+    }
+
+    if (other.len != 0) {
+        *key = other;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_identity_headers(ngx_http_request_t *r,
+    ngx_str_t *authorization, ngx_str_t *other, const char **why)
+{
     /*
      * Before nginx 1.23 a check in the configuration sees only the first of
      * two headers of one name, so this function must not use the other one.
      */
 
-    if (ngx_http_dsa_identity_header(r, "authorization", key) != NGX_OK) {
+    if (ngx_http_dsa_identity_header(r, "authorization", authorization)
+        != NGX_OK)
+    {
         *why = "The header \"Authorization\" must not be repeated.";
         return NGX_DECLINED;
     }
 
-    if (ngx_http_dsa_identity_header(r, "x-api-key", &other) != NGX_OK) {
+    if (ngx_http_dsa_identity_header(r, "x-api-key", other) != NGX_OK) {
         *why = "The header \"x-api-key\" must not be repeated.";
         return NGX_DECLINED;
     }
 
-    ngx_http_dsa_identity_trim(key);
-
-    if (ngx_http_dsa_identity_bearer(key)) {
-        key->data += sizeof("Bearer") - 1;
-        key->len -= sizeof("Bearer") - 1;
-
-        ngx_http_dsa_identity_trim(key);
-    }
-
-    if (key->len == 0) {
-        *key = other;
-        ngx_http_dsa_identity_trim(key);
-    }
+    ngx_http_dsa_identity_trim(authorization);
+    ngx_http_dsa_identity_trim(other);
 
     return NGX_OK;
 }
@@ -196,17 +240,74 @@ ngx_http_dsa_identity_trim(ngx_str_t *s)
 }
 
 
+/* 1: the scheme is Bearer, and value is what follows it from now on. */
+
 static ngx_uint_t
 ngx_http_dsa_identity_bearer(ngx_str_t *value)
 {
+    if (!ngx_http_dsa_identity_scheme(value, "Bearer")) {
+        return 0;
+    }
+
+    value->data += sizeof("Bearer") - 1;
+    value->len -= sizeof("Bearer") - 1;
+
+    ngx_http_dsa_identity_trim(value);
+
+    return 1;
+}
+
+
+static ngx_uint_t
+ngx_http_dsa_identity_scheme(ngx_str_t *value, const char *scheme)
+{
     size_t  len;
 
-    len = sizeof("Bearer") - 1;
+    len = ngx_strlen(scheme);
 
     return value->len >= len
-           && ngx_strncasecmp(value->data, (u_char *) "Bearer", len) == 0
+           && ngx_strncasecmp(value->data, (u_char *) scheme, len) == 0
            && (value->len == len || value->data[len] == ' '
                || value->data[len] == '\t');
+}
+
+
+void
+ngx_http_dsa_identity_wipe(ngx_http_request_t *r)
+{
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    static ngx_str_t  authorization = ngx_string("authorization");
+    static ngx_str_t  other = ngx_string("x-api-key");
+
+    for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+
+            if (h[i].value.len == 0
+                || (!ngx_http_dsa_identity_is(&h[i].key, &other)
+                    && (!ngx_http_dsa_identity_is(&h[i].key, &authorization)
+                        || ngx_http_dsa_identity_scheme(&h[i].value,
+                                                        "Basic"))))
+            {
+                continue;
+            }
+
+            ngx_explicit_memzero(h[i].value.data, h[i].value.len);
+            h[i].value.len = 0;
+        }
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_dsa_identity_is(ngx_str_t *key, ngx_str_t *name)
+{
+    return key->len == name->len
+           && ngx_strncasecmp(key->data, name->data, name->len) == 0;
 }
 
 

@@ -33,5 +33,24 @@ ngx_int_t ngx_http_dsa_identify(ngx_http_request_t *r,
     ngx_http_complex_value_t *value, ngx_str_t *tenant,
     u_char digest[NGX_HTTP_DSA_DIGEST_LEN], const char **why);
 
+/* The name of a tenant: the hexadecimal form of the beginning of its digest. */
+ngx_int_t ngx_http_dsa_identity_name(ngx_http_request_t *r,
+    const u_char digest[NGX_HTTP_DSA_DIGEST_LEN], ngx_str_t *tenant);
+
+/*
+ * The key of a request for dsa_keys: of "Authorization: Bearer KEY", or else of
+ * x-api-key, or else the whole value of Authorization.  The bytes are those of
+ * the header.  NGX_OK: key may be empty; NGX_DECLINED: *why, as above.
+ */
+ngx_int_t ngx_http_dsa_identity_text(ngx_http_request_t *r, ngx_str_t *key,
+    const char **why);
+
+/*
+ * Overwrites the values of the headers that may have a key, and makes them
+ * empty.  A value of Authorization with the scheme Basic remains, because it
+ * belongs to another access module, and to $remote_user.
+ */
+void ngx_http_dsa_identity_wipe(ngx_http_request_t *r);
+
 
 #endif /* _NGX_HTTP_DSA_IDENTITY_H_INCLUDED_ */

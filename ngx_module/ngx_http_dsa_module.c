@@ -10,12 +10,14 @@
 
 #include "redis_schema/retained.h"
 
+#include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_cors.h"
 #include "ngx_http_dsa_ctx.h"
 #include "ngx_http_dsa_filter.h"
 #include "ngx_http_dsa_handler.h"
 #include "ngx_http_dsa_health.h"
+#include "ngx_http_dsa_keys_sync.h"
 #include "ngx_http_dsa_ledger_queue.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_pool_conf.h"
@@ -29,6 +31,8 @@
 #include "ngx_http_dsa_window.h"
 
 
+static char *ngx_http_dsa_keys(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static char *ngx_http_dsa_pass(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_dsa_health(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -84,6 +88,13 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
     { ngx_string("dsa_secret"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
       ngx_http_dsa_secret_directive,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("dsa_keys"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
+      ngx_http_dsa_keys,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
       NULL },
@@ -233,6 +244,27 @@ ngx_module_t  ngx_http_dsa_module = {
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
+
+
+static char *
+ngx_http_dsa_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_dsa_main_conf_t *mcf = conf;
+
+    if (mcf->keys_sync != NULL) {
+        return "is duplicate";
+    }
+
+    mcf->keys_sync = ngx_http_dsa_keys_sync_create(cf);
+
+    if (mcf->keys_sync == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    mcf->keys = ngx_http_dsa_keys_sync_keys(mcf->keys_sync);
+
+    return NGX_CONF_OK;
+}
 
 
 static char *
@@ -414,6 +446,14 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         return NGX_CONF_ERROR;
     }
 
+    if (conf->pool != NULL && mcf->keys != NULL && conf->tenant != NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"dsa_tenant\" and \"dsa_keys\" exclude each "
+                           "other in a location of \"dsa_pass\", because the "
+                           "tenant of a request is that of its key");
+        return NGX_CONF_ERROR;
+    }
+
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
     if (conf->pool == NULL && clcf->noname && clcf->handler == NULL
@@ -485,6 +525,13 @@ ngx_http_dsa_init(ngx_conf_t *cf)
 
     *h = ngx_http_dsa_cors_handler;
 
+    h = ngx_array_push(&cmcf->phases[NGX_HTTP_ACCESS_PHASE].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = ngx_http_dsa_access_handler;
+
     ngx_http_dsa_filter_init(ngx_http_dsa_request_id);
 
     return NGX_OK;
@@ -517,8 +564,14 @@ ngx_http_dsa_init_process(ngx_cycle_t *cycle)
         ngx_http_dsa_pool_start(pools[i], cycle);
     }
 
-    if (mcf->redis != NULL) {
-        return ngx_http_dsa_ledger_queue_init_worker(mcf->redis, cycle);
+    if (mcf->redis != NULL
+        && ngx_http_dsa_ledger_queue_init_worker(mcf->redis, cycle) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (mcf->keys_sync != NULL) {
+        ngx_http_dsa_keys_sync_start(mcf->keys_sync, cycle);
     }
 
     return NGX_OK;
@@ -547,6 +600,10 @@ ngx_http_dsa_exit_process(ngx_cycle_t *cycle)
 
     for (i = 0; i < mcf->pools.nelts; i++) {
         ngx_http_dsa_pool_stop(pools[i]);
+    }
+
+    if (mcf->keys_sync != NULL) {
+        ngx_http_dsa_keys_sync_stop(mcf->keys_sync);
     }
 
     if (mcf->redis != NULL) {

@@ -10,8 +10,8 @@
 
 #include "base/json_write.h"
 
+#include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_conf.h"
-#include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_responses_command.h"
 #include "ngx_http_dsa_responses_list.h"
@@ -99,7 +99,7 @@ ngx_http_dsa_responses_resource_handler(ngx_http_request_t *r,
         return rc;
     }
 
-    rc = ngx_http_dsa_identify(r, tenant, &name, digest, &why);
+    rc = ngx_http_dsa_access_tenant(r, tenant, &name, digest, &why);
 
     if (rc == NGX_DECLINED) {
         return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, why);

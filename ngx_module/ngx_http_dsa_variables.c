@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_request.h"
@@ -17,6 +18,8 @@
 static ngx_int_t ngx_http_dsa_variable_id(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_str(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_dsa_variable_key(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_tokens(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
@@ -44,6 +47,9 @@ static ngx_http_variable_t  ngx_http_dsa_vars[] = {
 
     { ngx_string("dsa_tenant"), NULL, ngx_http_dsa_variable_str,
       offsetof(ngx_http_dsa_request_t, tenant), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("dsa_key"), NULL, ngx_http_dsa_variable_key,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_conversation"), NULL, ngx_http_dsa_variable_str,
       offsetof(ngx_http_dsa_request_t, conversation.id),
@@ -157,6 +163,22 @@ ngx_http_dsa_variable_str(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     }
 
     return ngx_http_dsa_variable_set(v, s->data, s->len);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_variable_key(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
+{
+    ngx_http_dsa_access_t  *access;
+
+    access = ngx_http_dsa_access_find(r);
+
+    if (access == NULL || access->ref.key == NULL) {
+        return ngx_http_dsa_variable_none(v);
+    }
+
+    return ngx_http_dsa_variable_set(v, access->view.id, DSA_KEY_ID_LEN);
 }
 
 

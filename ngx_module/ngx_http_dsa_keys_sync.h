@@ -1,0 +1,43 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_KEYS_SYNC_H_INCLUDED_
+#define _NGX_HTTP_DSA_KEYS_SYNC_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+
+#include "ngx_http_dsa_keys.h"
+
+
+/*
+ * The directive dsa_keys, and what keeps the zone of keys current: one worker
+ * has the lease to do it, and the others take over when that process has ended.
+ */
+
+typedef struct ngx_http_dsa_keys_sync_s  ngx_http_dsa_keys_sync_t;
+
+
+/*
+ * Reads "file=PATH zone=NAME:SIZE".  NULL, when the error is logged.  The keys
+ * of a file are read when nginx creates the zone, so a file that is missing or
+ * malformed is an error of the configuration.
+ */
+ngx_http_dsa_keys_sync_t *ngx_http_dsa_keys_sync_create(ngx_conf_t *cf);
+
+/* The keys that it keeps current. */
+ngx_http_dsa_keys_t *ngx_http_dsa_keys_sync_keys(
+    ngx_http_dsa_keys_sync_t *sync);
+
+/* In a worker. */
+void ngx_http_dsa_keys_sync_start(ngx_http_dsa_keys_sync_t *sync,
+    ngx_cycle_t *cycle);
+void ngx_http_dsa_keys_sync_stop(ngx_http_dsa_keys_sync_t *sync);
+
+
+#endif /* _NGX_HTTP_DSA_KEYS_SYNC_H_INCLUDED_ */
