@@ -16,9 +16,9 @@
 
 #define DSA_KEY_WORDS       12
 
-/* 18 digits: the sum of two counts fits Redis's signed 64-bit integers */
+/* the limit in the script of what is missing */
 
-#define DSA_KEY_COUNT_MAX   999999999999999999ULL
+_Static_assert(DSA_BUCKET_MAX_DEBT == 600000000000000000ULL, "6e17");
 
 
 static int dsa_key_set(dsa_schema_command_t *cmd, dsa_arena_t *arena,
@@ -192,13 +192,15 @@ dsa_key_sync_reply(dsa_key_changes_t *changes, dsa_arena_t *arena,
 
 int
 dsa_key_share(dsa_schema_command_t *cmd, dsa_arena_t *arena, dsa_str_t id,
-    dsa_str_t host, uint64_t requests, uint64_t tokens, uint32_t running,
+    dsa_str_t host, const dsa_key_use_t use[DSA_KEY_RATES], uint32_t running,
     uint32_t ttl_ms, int text)
 {
+    int  i;
+
     if (!dsa_key_id_ok(id) || !dsa_schema_name_ok(host)
-        || requests > DSA_KEY_COUNT_MAX || tokens > DSA_KEY_COUNT_MAX
         || ttl_ms < 1 || ttl_ms > DSA_KEY_LEASE_MAX
-        || dsa_command_start(cmd, arena, DSA_KEY_WORDS) != DSA_OK
+        || dsa_command_start(cmd, arena, DSA_KEY_WORDS + 3 * DSA_KEY_RATES)
+           != DSA_OK
         || dsa_command_script(cmd, arena, dsa_key_share_script, "1", text)
            != DSA_OK
         || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:limits", (int) id.len,
@@ -210,13 +212,27 @@ dsa_key_share(dsa_schema_command_t *cmd, dsa_arena_t *arena, dsa_str_t id,
 
     dsa_command_word(cmd, host);
 
-    if (dsa_command_wordf(cmd, arena, "%" PRIu64, requests) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRIu64, tokens) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRIu32, running) != DSA_OK
+    if (dsa_command_wordf(cmd, arena, "%" PRIu32, running) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRIu32, ttl_ms) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%d", DSA_KEY_SHARE_TTL) != DSA_OK)
     {
         return DSA_ERROR;
+    }
+
+    for (i = 0; i < DSA_KEY_RATES; i++) {
+
+        if (use[i].rate > DSA_KEY_MAX_RATE
+            || use[i].used > DSA_BUCKET_MAX_DEBT / DSA_BUCKET_PARTS
+            || use[i].missing > DSA_BUCKET_MAX_DEBT
+            || dsa_command_wordf(cmd, arena, "%" PRIu64, use[i].rate) != DSA_OK
+            || dsa_command_wordf(cmd, arena, "%" PRIu64,
+                                 use[i].used * DSA_BUCKET_PARTS)
+               != DSA_OK
+            || dsa_command_wordf(cmd, arena, "%" PRIu64, use[i].missing)
+               != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
     }
 
     return DSA_OK;
@@ -227,21 +243,18 @@ int
 dsa_key_share_reply(dsa_key_shared_t *shared, const redisReply *reply,
     dsa_err_t *err)
 {
-    uint64_t  since;
-
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4
-        || dsa_key_count(reply->element[0], INT64_MAX, &since) != DSA_OK
-        || dsa_key_count(reply->element[1], INT64_MAX, &shared->requests)
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3
+        || dsa_key_count(reply->element[0], DSA_BUCKET_MAX_DEBT,
+                         &shared->missing[DSA_KEY_REQUESTS])
            != DSA_OK
-        || dsa_key_count(reply->element[2], INT64_MAX, &shared->tokens)
+        || dsa_key_count(reply->element[1], DSA_BUCKET_MAX_DEBT,
+                         &shared->missing[DSA_KEY_TOKENS])
            != DSA_OK
-        || dsa_key_count(reply->element[3], INT64_MAX, &shared->running)
+        || dsa_key_count(reply->element[2], INT64_MAX, &shared->running)
            != DSA_OK)
     {
         return dsa_key_unexpected(reply, "the use of a key", err);
     }
-
-    shared->since = (int64_t) since;
 
     return DSA_OK;
 }

@@ -8,6 +8,7 @@
 #define _DSA_KEYS_REDIS_H_INCLUDED_
 
 
+#include "base/bucket.h"
 #include "redis_schema/keys.h"
 #include "redis_schema/schema.h"
 
@@ -96,30 +97,49 @@ int dsa_key_sync_reply(dsa_key_changes_t *changes, dsa_arena_t *arena,
 
 
 /*
+ * The buckets of a key, which are those of base/bucket.h: what is missing from
+ * a full one is counted in parts, and all hosts together use one in Redis.
+ */
+
+typedef enum {
+    DSA_KEY_REQUESTS = 0,
+    DSA_KEY_TOKENS,
+    DSA_KEY_RATES
+} dsa_key_rate_e;
+
+
+typedef struct {
+    uint64_t             rate;          /* units per minute; 0: no limit */
+    uint64_t             used;          /* units, since the last call */
+    uint64_t             missing;       /* parts, at most
+                                           DSA_BUCKET_MAX_DEBT: at least so much
+                                           is missing, whatever Redis has */
+} dsa_key_use_t;
+
+
+/*
  * Adds what was used on this host since its last call, and renews its lease on
  * `running` requests for ttl_ms (1 to DSA_KEY_LEASE_MAX).  host is a name that
- * no other host has and that satisfies dsa_schema_name_ok().  requests and
- * tokens have at most 18 digits.
+ * no other host has and that satisfies dsa_schema_name_ok().  used is at most
+ * what DSA_BUCKET_MAX_DEBT has.
  *
  * When the reply is lost, the use may have been added or not.  A caller that
  * adds it again counts it at most twice, so the limits become stricter by what
- * was used between two calls, and not weaker.
+ * was used between two calls, and not weaker.  When Redis has lost its data,
+ * `missing` of the hosts restores most of it.
  */
 int dsa_key_share(dsa_schema_command_t *cmd, dsa_arena_t *arena, dsa_str_t id,
-    dsa_str_t host, uint64_t requests, uint64_t tokens, uint32_t running,
+    dsa_str_t host, const dsa_key_use_t use[DSA_KEY_RATES], uint32_t running,
     uint32_t ttl_ms, int text);
 
 
 /*
- * The sums of all hosts, this one included, begin at 0 when the key of Redis is
- * made.  It expires DSA_KEY_SHARE_TTL after the last call.  `since` is the time
- * at which it was made: sums with another `since` cannot be compared.
+ * Of all hosts, this one included.  The key of Redis expires when its buckets
+ * are full, but not before DSA_KEY_SHARE_TTL after the last call.
  */
 
 typedef struct {
-    int64_t              since;         /* milliseconds since 1970 */
-    uint64_t             requests;
-    uint64_t             tokens;
+    uint64_t             missing[DSA_KEY_RATES];    /* parts */
     uint64_t             running;       /* on other hosts, whose leases have
                                            not ended */
 } dsa_key_shared_t;

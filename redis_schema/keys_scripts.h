@@ -101,15 +101,18 @@ DSA_LUA_KEY_TYPES
 
 
 /*
- * Adds the use of a key on one host, and renews the lease on what runs there.
- * A lease is "RUNNING UNTIL" with a time in milliseconds.  One that has ended,
- * because its host stopped, is removed.
+ * Adds the use of a key on one host to what is missing from its buckets, after
+ * these were refilled, and renews the lease on what runs there.  A lease is
+ * "RUNNING UNTIL" with a time in milliseconds.  One that has ended, because its
+ * host stopped, is removed.  What is missing is a double here, because it is
+ * exact below 2^53 parts, and refilling makes up for its rounding above that.
  *
  *     KEYS[1]  what the hosts share
- *     ARGV     host, requests, tokens, running, ttl of the lease in
- *              milliseconds, ttl of the key in seconds
+ *     ARGV     host, running, ttl of the lease in milliseconds, least ttl of
+ *              the key in seconds, and for requests and tokens each: rate, used
+ *              parts, parts that are missing on this host at least
  *
- * Returns { time at which the key was made, requests, tokens, what runs on
+ * Returns { parts of requests that are missing, parts of tokens, what runs on
  * other hosts }.
  */
 
@@ -122,6 +125,7 @@ static const char  dsa_key_share_script[] =
 "local time = redis.call('TIME')\n"
 "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
 "local all, ended, running = redis.call('HGETALL', key), {}, 0\n"
+"local had = { time = now, requests = 0, tokens = 0 }\n"
 "for i = 1, #all, 2 do\n"
 "  local field, value = all[i], all[i + 1]\n"
 "  if field:sub(1, 2) == 'h:' then\n"
@@ -134,22 +138,34 @@ static const char  dsa_key_share_script[] =
 "  elseif not value:find('^%d+$') or #value > 18 then\n"
 "    return redis.error_reply('DSADATA a field of ' .. key"
 " .. ' is not a count')\n"
+"  else\n"
+"    had[field] = tonumber(value)\n"
 "  end\n"
 "end\n"
 "\n"
-"redis.call('HSETNX', key, 'since', string.format('%.0f', now))\n"
-"redis.call('HINCRBY', key, 'requests', ARGV[2])\n"
-"redis.call('HINCRBY', key, 'tokens', ARGV[3])\n"
+"local ms, ttl, out = math.max(now - had.time, 0), tonumber(ARGV[4]), {}\n"
+"for i, field in ipairs({ 'requests', 'tokens' }) do\n"
+"  local rate, used, least = tonumber(ARGV[2 + 3 * i]),"
+" tonumber(ARGV[3 + 3 * i]), tonumber(ARGV[4 + 3 * i])\n"
+"  local missing = math.max(had[field] - rate * ms, 0) + used\n"
+"  missing = math.min(math.max(missing, least), 6e17)\n"
+"  if rate > 0 then\n"
+"    ttl = math.min(math.max(ttl, math.ceil(missing / rate / 1000)), 1e9)\n"
+"  end\n"
+"  out[i] = string.format('%.0f', missing)\n"
+"  redis.call('HSET', key, field, out[i])\n"
+"end\n"
+"redis.call('HSET', key, 'time', string.format('%.0f', now))\n"
 "for _, field in ipairs(ended) do redis.call('HDEL', key, field) end\n"
-"if ARGV[4] == '0' then\n"
+"if ARGV[2] == '0' then\n"
 "  redis.call('HDEL', key, me)\n"
 "else\n"
-"  redis.call('HSET', key, me, ARGV[4] .. ' '"
-" .. string.format('%.0f', now + ARGV[5]))\n"
+"  redis.call('HSET', key, me, ARGV[2] .. ' '"
+" .. string.format('%.0f', now + ARGV[3]))\n"
 "end\n"
-"redis.call('EXPIRE', key, ARGV[6])\n"
-"local v = redis.call('HMGET', key, 'since', 'requests', 'tokens')\n"
-"return { v[1], v[2], v[3], string.format('%.0f', running) }\n";
+"redis.call('EXPIRE', key, string.format('%.0f', ttl))\n"
+"out[3] = string.format('%.0f', running)\n"
+"return out\n";
 
 
 #endif /* _DSA_KEYS_SCRIPTS_H_INCLUDED_ */

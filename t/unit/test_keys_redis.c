@@ -474,6 +474,9 @@ static void
 test_arguments(void **state)
 {
     dsa_str_t              id, host;
+    dsa_key_use_t          use[DSA_KEY_RATES] = { { 1, 0, 0 }, { 1, 0, 0 } };
+    dsa_key_use_t          ok_use[DSA_KEY_RATES] = { { 1, 0, 0 },
+                                                     { 1, 0, 0 } };
     dsa_schema_command_t   cmd;
 
     id = dsa_strz(ID_A);
@@ -484,19 +487,30 @@ test_arguments(void **state)
     assert_int_equal(dsa_key_sync(&cmd, arena, 0, 257, 0), DSA_ERROR);
     assert_int_equal(dsa_key_sync(&cmd, arena, 0, 256, 0), DSA_OK);
 
-    assert_int_equal(dsa_key_share(&cmd, arena, id, host, 1, 1, 1, 1, 0),
+    ok_use[0].missing = DSA_BUCKET_MAX_DEBT;
+    ok_use[1].used = 10000000000000;
+    assert_int_equal(dsa_key_share(&cmd, arena, id, host, ok_use, 1, 1, 0),
                      DSA_OK);
-    assert_int_equal(dsa_key_share(&cmd, arena, dsa_strz("key_1"), host, 1, 1,
-                                   1, 1, 0), DSA_ERROR);
-    assert_int_equal(dsa_key_share(&cmd, arena, id, dsa_strz("a b"), 1, 1, 1,
+    assert_int_equal(dsa_key_share(&cmd, arena, dsa_strz("key_1"), host,
+                                   ok_use, 1, 1, 0), DSA_ERROR);
+    assert_int_equal(dsa_key_share(&cmd, arena, id, dsa_strz("a b"), ok_use, 1,
                                    1, 0), DSA_ERROR);
-    assert_int_equal(dsa_key_share(&cmd, arena, id, host, 1000000000000000000,
-                                   1, 1, 1, 0), DSA_ERROR);
-    assert_int_equal(dsa_key_share(&cmd, arena, id, host, 1,
-                                   1000000000000000000, 1, 1, 0), DSA_ERROR);
-    assert_int_equal(dsa_key_share(&cmd, arena, id, host, 1, 1, 1, 0, 0),
+    assert_int_equal(dsa_key_share(&cmd, arena, id, host, ok_use, 1, 0, 0),
                      DSA_ERROR);
-    assert_int_equal(dsa_key_share(&cmd, arena, id, host, 1, 1, 1, 3600001, 0),
+    assert_int_equal(dsa_key_share(&cmd, arena, id, host, ok_use, 1, 3600001,
+                                   0), DSA_ERROR);
+
+    use[0] = ok_use[0];
+    use[0].missing++;
+    assert_int_equal(dsa_key_share(&cmd, arena, id, host, use, 1, 1, 0),
+                     DSA_ERROR);
+    use[0] = ok_use[0];
+    use[1].used = ok_use[1].used + 1;
+    assert_int_equal(dsa_key_share(&cmd, arena, id, host, use, 1, 1, 0),
+                     DSA_ERROR);
+    use[1].used = 0;
+    use[1].rate = 1000000000001;
+    assert_int_equal(dsa_key_share(&cmd, arena, id, host, use, 1, 1, 0),
                      DSA_ERROR);
 
     assert_int_equal(dsa_key_spent(&cmd, arena, dsa_strz("t|"), id, 0),
@@ -511,7 +525,7 @@ test_arguments(void **state)
 
 
 static dsa_key_shared_t
-share(const char *host, uint64_t requests, uint64_t tokens, uint32_t running,
+share_with(const char *host, const dsa_key_use_t *use, uint32_t running,
     uint32_t ttl_ms)
 {
     dsa_err_t              err;
@@ -520,15 +534,15 @@ share(const char *host, uint64_t requests, uint64_t tokens, uint32_t running,
     dsa_schema_command_t   cmd;
 
     assert_int_equal(dsa_key_share(&cmd, arena, dsa_strz(ID_A), dsa_strz(host),
-                                   requests, tokens, running, ttl_ms, 0),
+                                   use, running, ttl_ms, 0),
                      DSA_OK);
     reply = run(&cmd);
 
     if (dsa_resp_is_error(reply, "NOSCRIPT")) {
         freeReplyObject(reply);
         assert_int_equal(dsa_key_share(&cmd, arena, dsa_strz(ID_A),
-                                       dsa_strz(host), requests, tokens,
-                                       running, ttl_ms, 1), DSA_OK);
+                                       dsa_strz(host), use, running, ttl_ms,
+                                       1), DSA_OK);
         reply = run(&cmd);
     }
 
@@ -542,6 +556,19 @@ share(const char *host, uint64_t requests, uint64_t tokens, uint32_t running,
 }
 
 
+/* Without rates, so that nothing is refilled. */
+
+static dsa_key_shared_t
+share(const char *host, uint64_t requests, uint64_t tokens, uint32_t running,
+    uint32_t ttl_ms)
+{
+    dsa_key_use_t  use[DSA_KEY_RATES] = { { 0, requests, 0 },
+                                          { 0, tokens, 0 } };
+
+    return share_with(host, use, running, ttl_ms);
+}
+
+
 #define LIMITS  "dsa1:{" ID_A "}:limits"
 
 
@@ -549,8 +576,8 @@ static void
 assert_shared(dsa_key_shared_t s, uint64_t requests, uint64_t tokens,
     uint64_t running)
 {
-    assert_int_equal(s.requests, requests);
-    assert_int_equal(s.tokens, tokens);
+    assert_int_equal(s.missing[DSA_KEY_REQUESTS], requests * 60000);
+    assert_int_equal(s.missing[DSA_KEY_TOKENS], tokens * 60000);
     assert_int_equal(s.running, running);
 }
 
@@ -558,26 +585,10 @@ assert_shared(dsa_key_shared_t s, uint64_t requests, uint64_t tokens,
 static void
 test_share(void **state)
 {
-    int64_t           since, now;
-    long long         ttl;
-    redisReply       *time;
-    dsa_key_shared_t  s;
+    long long  ttl;
 
-    time = ask(&r, "TIME");
-    now = atoll(time->element[0]->str) * 1000;
-    freeReplyObject(time);
-
-    s = share("a", 3, 100, 2, 60000);
-    assert_shared(s, 3, 100, 0);
-    assert_true(s.since >= now && s.since < now + 60000);
-    since = s.since;
-
-    /* the clock of the sums has milliseconds */
-
-    (void) usleep(2000);
-    s = share("b", 1, 11, 5, 60000);
-    assert_shared(s, 4, 111, 2);
-    assert_int_equal(s.since, since);
+    assert_shared(share("a", 3, 100, 2, 60000), 3, 100, 0);
+    assert_shared(share("b", 1, 11, 5, 60000), 4, 111, 2);
 
     /* nothing was used: the sums are read */
 
@@ -593,13 +604,65 @@ test_share(void **state)
     ttl = number(&r, "TTL " LIMITS);
     assert_true(ttl > 60 && ttl <= 120);
 
-    /* the sums of another key of Redis cannot be compared */
+    /* Redis has lost the key */
 
     assert_int_equal(number(&r, "DEL " LIMITS), 1);
-    (void) usleep(2000);
-    s = share("a", 9, 9, 0, 60000);
-    assert_shared(s, 9, 9, 0);
-    assert_true(s.since > since);
+    assert_shared(share("a", 9, 9, 0, 60000), 9, 9, 0);
+}
+
+
+/*
+ * A Redis of 100 seconds ago: its clock cannot be set, so `time` is.  1000 per
+ * minute refill 1000 parts each millisecond, at least for this time, and the
+ * test takes less than 100 seconds.
+ */
+
+static void
+test_share_refill(void **state)
+{
+    uint64_t           before;
+    long long          ttl;
+    dsa_key_use_t      use[DSA_KEY_RATES] = { { 1000, 5, 0 },
+                                              { 1000, 7, 0 } };
+    dsa_key_shared_t   s;
+
+    (void) share("a", 0, 0, 0, 1000);
+    assert_int_equal(number(&r, "HSET " LIMITS " requests 900000000"
+                            " tokens 10"), 0);
+    assert_int_equal(number(&r, "EVAL "
+                            "return(redis.call('HINCRBY',KEYS[1],'time',-100000"
+                            ")*0) 1 " LIMITS), 0);
+
+    s = share_with("a", use, 0, 1000);
+    assert_true(s.missing[DSA_KEY_REQUESTS] <= 800000000 + 5 * 60000);
+    assert_true(s.missing[DSA_KEY_REQUESTS] > 700000000);
+    assert_int_equal(s.missing[DSA_KEY_TOKENS], 7 * 60000);
+
+    /* the key of Redis lives until the debt is paid: 800 seconds */
+
+    ttl = number(&r, "TTL " LIMITS);
+    assert_true(ttl > 690 && ttl <= 801);
+
+    /* what a host knows to be missing, and a clock that went back */
+
+    use[0].used = 0;
+    use[1].used = 0;
+    use[1].missing = DSA_BUCKET_MAX_DEBT;
+    assert_int_equal(number(&r, "EVAL "
+                            "return(redis.call('HINCRBY',KEYS[1],'time',1000000"
+                            ")*0) 1 " LIMITS), 0);
+
+    before = s.missing[DSA_KEY_REQUESTS];
+    s = share_with("b", use, 0, 1000);
+    assert_int_equal(s.missing[DSA_KEY_REQUESTS], before);
+    assert_true(s.missing[DSA_KEY_TOKENS] == DSA_BUCKET_MAX_DEBT);
+
+    assert_int_equal(number(&r, "HSET " LIMITS " tokens 10"), 0);
+    use[1].missing = 0;
+    use[1].used = 10000000000000;
+    s = share_with("b", use, 0, 1000);
+    assert_true(s.missing[DSA_KEY_TOKENS] == DSA_BUCKET_MAX_DEBT);
+    assert_true(number(&r, "TTL " LIMITS) > 599999000);
 }
 
 
@@ -632,25 +695,22 @@ test_share_lease(void **state)
 }
 
 
-/* Sums beyond 2^53 are exact. */
-
 static void
-test_share_large(void **state)
+test_share_damaged(void **state)
 {
     dsa_err_t              err;
     redisReply            *reply;
+    dsa_key_use_t          use[DSA_KEY_RATES] = { { 0, 1, 0 }, { 0, 1, 0 } };
     dsa_key_shared_t       shared;
     dsa_schema_command_t   cmd;
 
-    (void) share("a", 1, 9007199254740993, 0, 1000);
-    assert_shared(share("b", 0, 9007199254740994, 0, 1000), 1,
-                  18014398509481987, 0);
+    (void) share("a", 1, 1, 0, 1000);
 
     assert_int_equal(number(&r, "HSET " LIMITS " tokens 1x"), 0);
     assert_int_equal(dsa_key_share(&cmd, arena, dsa_strz(ID_A), dsa_strz("a"),
-                                   1, 1, 1, 1000, 1), DSA_OK);
+                                   use, 1, 1000, 1), DSA_OK);
     assert_data_error(&cmd);
-    assert_string_equal(string("HGET " LIMITS " requests"), "1");
+    assert_string_equal(string("HGET " LIMITS " requests"), "60000");
 
     ok(&r, "SET " LIMITS " x");
     reply = run(&cmd);
@@ -723,7 +783,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_arguments, begin, end),
         cmocka_unit_test_setup_teardown(test_share, begin, end),
         cmocka_unit_test_setup_teardown(test_share_lease, begin, end),
-        cmocka_unit_test_setup_teardown(test_share_large, begin, end),
+        cmocka_unit_test_setup_teardown(test_share_refill, begin, end),
+        cmocka_unit_test_setup_teardown(test_share_damaged, begin, end),
         cmocka_unit_test_setup_teardown(test_spent, begin, end)
     };
 
