@@ -24,6 +24,7 @@
 struct ngx_http_dsa_keys_s;
 struct ngx_http_dsa_keys_sync_s;
 struct ngx_http_dsa_pool_s;
+struct ngx_http_dsa_prices_s;
 struct ngx_http_dsa_redis_s;
 
 
@@ -33,6 +34,8 @@ typedef struct {
     struct ngx_http_dsa_keys_s   *keys;     /* dsa_keys; NULL: everyone is
                                                served */
     struct ngx_http_dsa_keys_sync_s  *keys_sync;
+    struct ngx_http_dsa_prices_s *prices;   /* dsa_price; NULL: none */
+    ngx_str_t                     currency; /* dsa_currency */
     ngx_shm_zone_t               *metrics;
     ngx_int_t                     request_id;   /* index of $request_id */
     ngx_uint_t                    secret_file;  /* dsa_secret is configured */

@@ -67,6 +67,9 @@ typedef struct {
     uint64_t                  tier[DSA_LINK_TIERS];     /* of cached */
     uint64_t                  completion;   /* reasoning included */
     uint64_t                  reasoning;
+    uint64_t                  cost_miss;    /* 10^-12 of a unit */
+    uint64_t                  cost_hit;
+    uint64_t                  cost_output;
     uint64_t                  doorbells;
     uint64_t                  ring_full;
     uint64_t                  lost;         /* requests whose engine died */

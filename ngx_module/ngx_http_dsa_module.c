@@ -21,6 +21,7 @@
 #include "ngx_http_dsa_ledger_queue.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_pool_conf.h"
+#include "ngx_http_dsa_price.h"
 #include "ngx_http_dsa_prometheus.h"
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_retention.h"
@@ -83,6 +84,20 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       ngx_http_dsa_redis_directive,
       NGX_HTTP_MAIN_CONF_OFFSET,
       offsetof(ngx_http_dsa_main_conf_t, redis),
+      NULL },
+
+    { ngx_string("dsa_price"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
+      ngx_http_dsa_price_directive,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("dsa_currency"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_http_dsa_price_currency,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
       NULL },
 
     { ngx_string("dsa_secret"),
@@ -489,6 +504,14 @@ ngx_http_dsa_init(ngx_conf_t *cf)
 
     if (ngx_http_dsa_pool_conf_check(cf, &mcf->pools) != NGX_OK) {
         return NGX_ERROR;
+    }
+
+    if (ngx_http_dsa_price_check(cf, mcf->prices) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (mcf->currency.len == 0) {
+        ngx_str_set(&mcf->currency, "USD");
     }
 
     mcf->metrics = ngx_http_dsa_metrics_zone(cf);

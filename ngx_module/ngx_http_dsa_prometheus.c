@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
+#include "base/money.h"
 #include "context/window.h"
 
 #include "ngx_http_dsa_conf.h"
@@ -64,6 +65,8 @@ typedef struct {
 
 
 static void ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total);
+static void ngx_http_dsa_prometheus_costs(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
@@ -237,6 +240,7 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
                                           &total.histogram[i]);
     }
 
+    ngx_http_dsa_prometheus_costs(&b, &total);
     ngx_http_dsa_prometheus_contexts(&b, &total);
     ngx_http_dsa_prometheus_sessions(&b, &total);
 
@@ -306,6 +310,34 @@ ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
     for (i = 0; i < NGX_HTTP_DSA_CANCELS; i++) {
         dsa_buf_printf(b, "dsa_cancelled_total{reason=\"%s\"} %" PRIu64 "\n",
                        ngx_http_dsa_metrics_reason(i), total->cancelled[i]);
+    }
+}
+
+
+static void
+ngx_http_dsa_prometheus_costs(dsa_buf_t *b, const ngx_http_dsa_block_t *total)
+{
+    char            text[DSA_MONEY_LEN];
+    size_t          n;
+    ngx_uint_t      i;
+    const uint64_t  costs[] = { total->cost_miss, total->cost_hit,
+                                total->cost_output };
+
+    static const char *const  parts[] = { "miss", "hit", "output" };
+
+    ngx_http_dsa_prometheus_head(b, "dsa_cost_total", "counter",
+                                 "What requests cost, in units of "
+                                 "dsa_currency: prompt tokens that were not "
+                                 "cached, cached ones, and answers.");
+
+    for (i = 0; i < 3; i++) {
+
+        /* after 9.2 million units it begins again, like any counter */
+
+        n = dsa_money_print(text, (int64_t) (costs[i] & INT64_MAX), 0);
+
+        dsa_buf_printf(b, "dsa_cost_total{part=\"%s\"} %.*s\n", parts[i],
+                       (int) n, text);
     }
 }
 

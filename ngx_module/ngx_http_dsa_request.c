@@ -139,6 +139,8 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
         return NGX_ERROR;
     }
 
+    ngx_http_dsa_usage_record_prices(req->record, mcf->prices, r->start_sec);
+
     req->choices.pool = r->pool;
     req->choices.stream = &req->stream;
     req->choices.data = req;

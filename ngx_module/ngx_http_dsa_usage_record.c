@@ -19,6 +19,8 @@
 #define NGX_HTTP_DSA_DRAIN        5000
 
 
+static void ngx_http_dsa_usage_record_charge(
+    ngx_http_dsa_usage_record_t *record);
 static void ngx_http_dsa_usage_record_disown(ngx_http_dsa_usage_call_t *call);
 static void ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
     ngx_http_dsa_event_e event, const void *data);
@@ -51,6 +53,15 @@ ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
     }
 
     return record;
+}
+
+
+void
+ngx_http_dsa_usage_record_prices(ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_prices_t *prices, time_t start)
+{
+    record->prices = prices;
+    record->start = start;
 }
 
 
@@ -231,7 +242,6 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
     ngx_http_dsa_record_t *entry, const char **why)
 {
     ngx_int_t              rc;
-    ngx_uint_t             i;
     ngx_http_dsa_usage_t  *usage;
 
     assert(!record->written);
@@ -240,22 +250,17 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
 
     usage = &record->usage;
 
-    ngx_http_dsa_limit_end(&record->hold, usage->prompt + usage->completion, 0);
+    if (usage->prompt != 0 || usage->completion != 0) {
+        ngx_http_dsa_usage_record_charge(record);
+    }
+
+    ngx_http_dsa_limit_end(&record->hold, usage->prompt + usage->completion,
+                           ngx_http_dsa_price_sum(&record->cost));
 
     if (usage->prompt == 0 && usage->completion == 0) {
         *why = "the engine reported no tokens";
         return NGX_DECLINED;
     }
-
-    ngx_http_dsa_metrics_add(prompt, usage->prompt);
-    ngx_http_dsa_metrics_add(cached, usage->cached);
-
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
-        ngx_http_dsa_metrics_add(tier[i], usage->tier[i]);
-    }
-
-    ngx_http_dsa_metrics_add(completion, usage->completion);
-    ngx_http_dsa_metrics_add(reasoning, usage->reasoning);
 
     if (record->redis == NULL) {
         *why = "\"dsa_redis\" is not configured";
@@ -281,6 +286,39 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
     rc = ngx_http_dsa_store_record(record->redis, entry, why);
 
     return entry->handler != NULL ? rc : NGX_DECLINED;
+}
+
+
+/* Sets the cost, and counts the usage and the cost. */
+
+static void
+ngx_http_dsa_usage_record_charge(ngx_http_dsa_usage_record_t *record)
+{
+    ngx_str_t              model;
+    ngx_uint_t             i;
+    ngx_http_dsa_usage_t  *usage;
+
+    usage = &record->usage;
+
+    ngx_http_dsa_metrics_add(prompt, usage->prompt);
+    ngx_http_dsa_metrics_add(cached, usage->cached);
+
+    for (i = 0; i < DSA_LINK_TIERS; i++) {
+        ngx_http_dsa_metrics_add(tier[i], usage->tier[i]);
+    }
+
+    ngx_http_dsa_metrics_add(completion, usage->completion);
+    ngx_http_dsa_metrics_add(reasoning, usage->reasoning);
+
+    model.data = record->model;
+    model.len = record->model_len;
+
+    ngx_http_dsa_price_cost(record->prices, &model, record->start, usage,
+                            &record->cost);
+
+    ngx_http_dsa_metrics_add(cost_miss, (uint64_t) record->cost.miss);
+    ngx_http_dsa_metrics_add(cost_hit, (uint64_t) record->cost.hit);
+    ngx_http_dsa_metrics_add(cost_output, (uint64_t) record->cost.output);
 }
 
 

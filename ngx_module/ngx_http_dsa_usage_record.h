@@ -18,6 +18,7 @@
 #include "ngx_http_dsa_call.h"
 #include "ngx_http_dsa_identity.h"
 #include "ngx_http_dsa_limit.h"
+#include "ngx_http_dsa_price.h"
 #include "ngx_http_dsa_store.h"
 #include "ngx_http_dsa_usage.h"
 
@@ -56,6 +57,10 @@ struct ngx_http_dsa_usage_record_s {
     ngx_http_dsa_usage_t        usage;
     ngx_http_dsa_usage_t        before;     /* of usage: what earlier calls of
                                                the request were charged with */
+    ngx_http_dsa_prices_t      *prices;     /* NULL: none */
+    time_t                      start;      /* of the request; its prices are
+                                               those of this time */
+    ngx_http_dsa_cost_t         cost;       /* when written */
     uint32_t                    prompt_tokens;  /* of ACCEPTED */
     uint32_t                    cached_tokens;
     size_t                      id_len;
@@ -75,6 +80,13 @@ struct ngx_http_dsa_usage_record_s {
 ngx_http_dsa_usage_record_t *ngx_http_dsa_usage_record_create(
     ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id,
     ngx_log_t *log);
+
+/*
+ * The prices of the request, by the time at which it began; without this call
+ * it costs 0.
+ */
+void ngx_http_dsa_usage_record_prices(ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_prices_t *prices, time_t start);
 
 /* Adds n calls for other choices, once.  NGX_OK, or NGX_ERROR (no memory). */
 ngx_int_t ngx_http_dsa_usage_record_add(ngx_http_dsa_usage_record_t *record,

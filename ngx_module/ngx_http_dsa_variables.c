@@ -8,9 +8,12 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "base/money.h"
+
 #include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_price.h"
 #include "ngx_http_dsa_request.h"
 #include "ngx_http_dsa_variables.h"
 
@@ -22,6 +25,8 @@ static ngx_int_t ngx_http_dsa_variable_str(ngx_http_request_t *r,
 static ngx_int_t ngx_http_dsa_variable_key(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_tokens(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_dsa_variable_cost(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_restored(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
@@ -89,6 +94,9 @@ static ngx_http_variable_t  ngx_http_dsa_vars[] = {
     { ngx_string("dsa_reasoning_tokens"), NULL, ngx_http_dsa_variable_tokens,
       offsetof(ngx_http_dsa_usage_t, reasoning), NGX_HTTP_VAR_NOCACHEABLE,
       0 },
+
+    { ngx_string("dsa_cost"), NULL, ngx_http_dsa_variable_cost,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_restored"), NULL, ngx_http_dsa_variable_restored,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -204,6 +212,39 @@ ngx_http_dsa_variable_tokens(ngx_http_request_t *r,
     }
 
     return ngx_http_dsa_variable_set(v, p, ngx_sprintf(p, "%uL", *n) - p);
+}
+
+
+/* By the usage so far; without dsa_price there is no cost. */
+
+static ngx_int_t
+ngx_http_dsa_variable_cost(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
+{
+    u_char                     *p;
+    ngx_http_dsa_cost_t         cost;
+    ngx_http_dsa_request_t     *req;
+    ngx_http_dsa_main_conf_t   *mcf;
+
+    req = ngx_http_dsa_variable_request(r);
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    if (req == NULL || !req->answer.accepted || mcf->prices == NULL) {
+        return ngx_http_dsa_variable_none(v);
+    }
+
+    ngx_http_dsa_price_cost(mcf->prices, &req->submit.model, r->start_sec,
+                            &req->usage, &cost);
+
+    p = ngx_pnalloc(r->pool, DSA_MONEY_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_dsa_variable_set(v, p,
+                                     dsa_money_print((char *) p,
+                                               ngx_http_dsa_price_sum(&cost),
+                                               0));
 }
 
 
