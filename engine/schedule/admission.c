@@ -71,7 +71,7 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *r, dsa_err_t *err)
         return dsa_sched_refuse(code, err, "getrandom() failed");
     }
 
-    t = dsa_policy_tenant(&s->policy, r->tenant, r->weight);
+    t = dsa_policy_tenant(&s->policy, r->tenant, r->priority, r->weight);
 
     if (t == NULL) {
         dsa_seq_free(seq);
@@ -139,6 +139,11 @@ dsa_sched_check(const dsa_sched_t *s, const dsa_sched_request_t *r,
         return dsa_error(err, "the tenant's weight is 0; expected 1 or more");
     }
 
+    if (r->priority >= DSA_PRIORITIES) {
+        return dsa_error(err, "the priority is %u; expected less than %d",
+                         (unsigned) r->priority, DSA_PRIORITIES);
+    }
+
     if ((uint64_t) r->n_tokens - r->n_resume + r->max_tokens
         > s->conf.context)
     {
@@ -161,12 +166,10 @@ static int
 dsa_sched_room(const dsa_sched_t *s, const dsa_sched_request_t *r,
     dsa_tenant_t **crowded)
 {
-    uint32_t             i, open, n;
-    const dsa_tenant_t  *t;
+    uint32_t  i, open, n;
 
     *crowded = NULL;
-    t = dsa_policy_find(&s->policy, r->tenant);
-    n = t != NULL ? t->n_waiting : 0;
+    n = dsa_policy_waiting(&s->policy, r->tenant);
 
     /* requests that the next step can admit do not count as waiting */
 
@@ -188,7 +191,8 @@ dsa_sched_room(const dsa_sched_t *s, const dsa_sched_request_t *r,
 
     /* can be the tenant itself, because its weight changes with the request */
 
-    return *crowded != NULL && *crowded != t ? DSA_OK : DSA_AGAIN;
+    return *crowded != NULL && !dsa_policy_is(*crowded, r->tenant)
+           ? DSA_OK : DSA_AGAIN;
 }
 
 
@@ -345,8 +349,9 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
     n = dsa_sched_count(s, seq, 1);
     s->stats.tier[DSA_TIER_GPU].hit_tokens += n;
 
-    dsa_log_debug("request %u.%u: admitted with %u tokens, %u of them cached",
-                  dsa_sched_log_id(seq), seq->n_tokens, seq->computed);
+    dsa_log_debug("request %u.%u: admitted with %u tokens, %u of them cached, "
+                  "weight %u, priority %u", dsa_sched_log_id(seq),
+                  seq->n_tokens, seq->computed, t->weight, t->priority);
 
     if (seq->fetch != NULL) {
         dsa_log_debug("request %u.%u: fetches %u pages",
@@ -364,11 +369,12 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
 
 
 void
-dsa_sched_evict(dsa_sched_t *s, uint32_t rank)
+dsa_sched_evict(dsa_sched_t *s, uint32_t rank, const dsa_tenant_t *to)
 {
     if (!dsa_sched_unsplit(s, rank)) {
         dsa_sched_preempt(s, dsa_sched_newest(s,
-                                 dsa_policy_heaviest(&s->policy, rank), rank));
+                                 dsa_policy_heaviest(&s->policy, rank, to),
+                                 rank));
     }
 }
 
@@ -480,7 +486,7 @@ dsa_sched_reclaim(dsa_sched_t *s, dsa_err_t *err)
         }
 
         if (rc == DSA_AGAIN) {
-            dsa_sched_evict(s, rank);
+            dsa_sched_evict(s, rank, to);
         }
 
         if (dsa_sched_fits(s, seq, rank)
@@ -541,7 +547,7 @@ dsa_sched_may_evict(const dsa_sched_t *s, uint32_t rank,
     const dsa_seq_t     *victim;
     const dsa_tenant_t  *from;
 
-    from = dsa_policy_heaviest(&s->policy, rank);
+    from = dsa_policy_heaviest(&s->policy, rank, to);
 
     if (from == NULL) {
         return 0;

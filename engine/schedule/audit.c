@@ -16,6 +16,7 @@ static int dsa_sched_audit_pages(const dsa_sched_t *s, const dsa_seq_t *seq,
 static int dsa_sched_audit_ranks(const dsa_sched_t *s, dsa_err_t *err);
 static int dsa_sched_audit_tenant(const dsa_sched_t *s,
     const dsa_tenant_t *t, uint32_t *waiting, dsa_err_t *err);
+static int dsa_sched_audit_classes(const dsa_sched_t *s, dsa_err_t *err);
 
 
 int
@@ -55,6 +56,8 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
         rc = dsa_error(err, "%u sequences are waiting; expected %u", waiting,
                        s->n_waiting);
     }
+
+    rc = rc == DSA_OK ? dsa_sched_audit_classes(s, err) : rc;
 
     if (rc == DSA_OK) {
         rc = dsa_pages_audit(s->pages, users, slots, err);
@@ -327,6 +330,31 @@ dsa_sched_audit_tenant(const dsa_sched_t *s, const dsa_tenant_t *t,
                          t->n_waiting, t->n_new, t->n_prefill, t->n_running,
                          t->n_pages, n + running, n, unstarted, prefill,
                          running, pages);
+    }
+
+    return DSA_OK;
+}
+
+
+/* Checks what policy counts for each class against the tenants. */
+
+static int
+dsa_sched_audit_classes(const dsa_sched_t *s, dsa_err_t *err)
+{
+    uint32_t             i, running[DSA_PRIORITIES] = { 0 };
+    const dsa_tenant_t  *t;
+
+    for (t = s->policy.first; t != NULL; /* void */) {
+        running[t->priority] += t->n_running;
+        t = t->next != s->policy.first ? t->next : NULL;
+    }
+
+    for (i = 0; i < DSA_PRIORITIES; i++) {
+        if (s->policy.class[i].n_running != running[i]) {
+            return dsa_error(err, "class %u counts %u running sequences; "
+                             "expected %u", i, s->policy.class[i].n_running,
+                             running[i]);
+        }
     }
 
     return DSA_OK;

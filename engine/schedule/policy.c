@@ -12,8 +12,21 @@
 #include "engine/schedule/policy.h"
 
 
-static dsa_str_t dsa_policy_key(const uint8_t id[32]);
-static void dsa_policy_sift(dsa_policy_t *p, uint32_t i);
+#define DSA_POLICY_OWED     (DSA_POLICY_TURN * DSA_POLICY_TURNS)
+
+
+static dsa_tenant_t *dsa_policy_find(const dsa_policy_t *p,
+    const uint8_t id[32], dsa_priority_e priority);
+static void dsa_policy_key(uint8_t key[33], const uint8_t id[32],
+    dsa_priority_e priority);
+static dsa_str_t dsa_policy_text(const uint8_t key[33]);
+static int dsa_policy_grow(dsa_policy_t *p);
+static void dsa_policy_turn(dsa_policy_t *p, dsa_priority_e of,
+    uint32_t parts);
+static int dsa_policy_keeps(const dsa_policy_t *p, const dsa_tenant_t *from,
+    const dsa_tenant_t *to);
+static int dsa_policy_passed(const dsa_policy_t *p, const dsa_tenant_t *t);
+static void dsa_policy_sift(dsa_class_t *class, uint32_t i);
 static double dsa_policy_share(const dsa_policy_t *p, const dsa_tenant_t *t,
     double slots, double pages);
 
@@ -23,56 +36,125 @@ dsa_policy_init(dsa_policy_t *p, uint32_t slots, uint32_t pages)
 {
     p->slots = slots;
     p->pages = pages;
+    p->minimum = slots / (DSA_POLICY_TURNS + 1);
+
+    if (p->minimum == 0) {
+        p->minimum = 1;
+    }
 }
 
 
 void
 dsa_policy_free(dsa_policy_t *p)
 {
+    uint32_t  i;
+
     assert(p->n_tenants == 0);
 
     dsa_map_free(&p->map);
-    free(p->queue);
-    p->queue = NULL;
+
+    for (i = 0; i < DSA_PRIORITIES; i++) {
+        free(p->class[i].queue);
+        p->class[i].queue = NULL;
+    }
+}
+
+
+static void
+dsa_policy_key(uint8_t key[33], const uint8_t id[32], dsa_priority_e priority)
+{
+    memcpy(key, id, 32);
+    key[32] = (uint8_t) priority;
 }
 
 
 static dsa_str_t
-dsa_policy_key(const uint8_t id[32])
+dsa_policy_text(const uint8_t key[33])
 {
-    return dsa_str((const char *) id, 32);
+    return dsa_str((const char *) key, 33);
+}
+
+
+static dsa_tenant_t *
+dsa_policy_find(const dsa_policy_t *p, const uint8_t id[32],
+    dsa_priority_e priority)
+{
+    uint8_t  key[33];
+
+    dsa_policy_key(key, id, priority);
+
+    return dsa_map_find_pointer(&p->map, dsa_policy_text(key));
+}
+
+
+uint32_t
+dsa_policy_waiting(const dsa_policy_t *p, const uint8_t id[32])
+{
+    uint32_t             i, n;
+    const dsa_tenant_t  *t;
+
+    n = 0;
+
+    for (i = 0; i < DSA_PRIORITIES; i++) {
+        t = dsa_policy_find(p, id, i);
+        n += t != NULL ? t->n_waiting : 0;
+    }
+
+    return n;
+}
+
+
+int
+dsa_policy_is(const dsa_tenant_t *t, const uint8_t id[32])
+{
+    return memcmp(t->key, id, 32) == 0;
+}
+
+
+/* Makes room for one tenant more in the run queues. */
+
+static int
+dsa_policy_grow(dsa_policy_t *p)
+{
+    uint32_t        i, size;
+    dsa_tenant_t  **queue;
+
+    if (p->n_tenants < p->queue_size) {
+        return DSA_OK;
+    }
+
+    size = p->queue_size * 2 + 16;
+
+    for (i = 0; i < DSA_PRIORITIES; i++) {
+        queue = realloc(p->class[i].queue, size * sizeof(dsa_tenant_t *));
+
+        if (queue == NULL) {
+            return DSA_ERROR;
+        }
+
+        p->class[i].queue = queue;
+    }
+
+    p->queue_size = size;
+
+    return DSA_OK;
 }
 
 
 dsa_tenant_t *
-dsa_policy_find(const dsa_policy_t *p, const uint8_t id[32])
+dsa_policy_tenant(dsa_policy_t *p, const uint8_t id[32],
+    dsa_priority_e priority, uint32_t weight)
 {
-    return dsa_map_find_pointer(&p->map, dsa_policy_key(id));
-}
+    dsa_tenant_t  *t;
 
-
-dsa_tenant_t *
-dsa_policy_tenant(dsa_policy_t *p, const uint8_t id[32], uint32_t weight)
-{
-    uint32_t        size;
-    dsa_tenant_t   *t, **queue;
-
-    t = dsa_policy_find(p, id);
+    t = dsa_policy_find(p, id, priority);
 
     if (t != NULL) {
         return t;
     }
 
-    if (p->n_tenants == p->queue_size) {
-        size = p->queue_size * 2 + 16;
-        queue = realloc(p->queue, size * sizeof(dsa_tenant_t *));
-
-        if (queue == NULL) {
-            return NULL;
-        }
-
-        p->queue = queue;
-        p->queue_size = size;
+    if (dsa_policy_grow(p) != DSA_OK) {
+        return NULL;
     }
 
     t = calloc(1, sizeof(dsa_tenant_t));
@@ -81,10 +163,11 @@ dsa_policy_tenant(dsa_policy_t *p, const uint8_t id[32], uint32_t weight)
         return NULL;
     }
 
-    memcpy(t->id, id, sizeof(t->id));
+    dsa_policy_key(t->key, id, priority);
+    t->priority = priority;
     t->weight = weight;
 
-    if (dsa_map_add_pointer(&p->map, dsa_policy_key(t->id), t) != DSA_OK) {
+    if (dsa_map_add_pointer(&p->map, dsa_policy_text(t->key), t) != DSA_OK) {
         free(t);
         return NULL;
     }
@@ -115,7 +198,7 @@ dsa_policy_remove(dsa_policy_t *p, dsa_tenant_t *t)
     assert(t->n_seqs == 0 && t->n_waiting == 0 && t->n_running == 0
            && t->n_pages == 0);
 
-    rc = dsa_map_delete(&p->map, dsa_policy_key(t->id));
+    rc = dsa_map_delete(&p->map, dsa_policy_text(t->key));
 
     assert(rc == DSA_OK);
 
@@ -138,10 +221,12 @@ dsa_policy_remove(dsa_policy_t *p, dsa_tenant_t *t)
 void
 dsa_policy_activate(dsa_policy_t *p, dsa_tenant_t *t)
 {
-    if (t->n_waiting == 0 && t->n_prefill == 0
-        && t->served < p->virtual_time)
-    {
-        t->served = p->virtual_time;
+    double  now;
+
+    now = p->class[t->priority].virtual_time;
+
+    if (t->n_waiting == 0 && t->n_prefill == 0 && t->served < now) {
+        t->served = now;
     }
 }
 
@@ -174,18 +259,45 @@ dsa_policy_crowded(const dsa_policy_t *p, double least)
 }
 
 
+/*
+ * The class as which a waiting tenant competes for slots and pages: the highest
+ * one while its own class has less than its minimum.
+ */
+
+static dsa_priority_e
+dsa_policy_entering(const dsa_policy_t *p, const dsa_tenant_t *t)
+{
+    return p->class[t->priority].n_running < p->minimum ? DSA_PRIORITY_HIGH
+                                                        : t->priority;
+}
+
+
+/* The class as which a running tenant competes when the pages run out. */
+
+static dsa_priority_e
+dsa_policy_leaving(const dsa_policy_t *p, const dsa_tenant_t *t)
+{
+    return p->class[t->priority].n_running <= p->minimum ? DSA_PRIORITY_HIGH
+                                                         : t->priority;
+}
+
+
 int
 dsa_policy_may_admit(const dsa_policy_t *p, const dsa_tenant_t *t,
     uint32_t rank)
 {
     return p->reserved == NULL || p->reserved == t
-           || p->reserved_rank != rank;
+           || p->reserved_rank != rank
+           || t->priority > dsa_policy_entering(p, p->reserved);
 }
 
 
 void
 dsa_policy_admitted(dsa_policy_t *p, dsa_tenant_t *t)
 {
+    p->class[t->priority].admitted = 1;
+    dsa_policy_turn(p, t->priority, DSA_POLICY_TURN);
+
     t->skips = 0;
 
     if (p->reserved == t) {
@@ -205,8 +317,9 @@ dsa_policy_reserve(dsa_policy_t *p, dsa_tenant_t *t, uint32_t rank)
 dsa_tenant_t *
 dsa_policy_gaining(dsa_policy_t *p)
 {
-    double         share, least;
-    dsa_tenant_t  *t, *gaining;
+    double           share, least;
+    dsa_tenant_t    *t, *gaining;
+    dsa_priority_e   priority, highest;
 
     /* the request that the reservation was made for may be cancelled by now */
 
@@ -214,20 +327,28 @@ dsa_policy_gaining(dsa_policy_t *p)
         p->reserved = NULL;
     }
 
-    if (p->reserved != NULL || p->first == NULL) {
-        return p->reserved;
-    }
-
     gaining = NULL;
+    highest = DSA_PRIORITY_LOW;
     least = 0;
     t = p->first;
 
+    if (t == NULL) {
+        return NULL;
+    }
+
     do {
         if (t->n_waiting != 0) {
-            share = dsa_policy_share(p, t, 0, 0);
+            priority = dsa_policy_entering(p, t);
 
-            if (gaining == NULL || share < least) {
+            /* a share is not negative */
+
+            share = t == p->reserved ? -1 : dsa_policy_share(p, t, 0, 0);
+
+            if (gaining == NULL || priority > highest
+                || (priority == highest && share < least))
+            {
                 gaining = t;
+                highest = priority;
                 least = share;
             }
         }
@@ -240,28 +361,59 @@ dsa_policy_gaining(dsa_policy_t *p)
 
 
 /*
- * A tenant is preempted only if its share afterwards is at least as large as
- * the share of the tenant that gains the slot and the pages; otherwise the two
- * would preempt each other in turn.
+ * In one class, a tenant is preempted only if its share afterwards is at least
+ * as large as the share of the tenant that gains the slot and the pages;
+ * otherwise the two would preempt each other in turn.  Two classes do not
+ * preempt each other in turn either, because a class that loses a sequence to
+ * another one still has its minimum afterwards.
  */
 
 int
 dsa_policy_may_preempt(const dsa_policy_t *p, const dsa_tenant_t *from,
     uint32_t from_pages, const dsa_tenant_t *to, uint32_t to_pages)
 {
+    dsa_priority_e  entering;
+
+    if (dsa_policy_keeps(p, from, to)) {
+        return 0;
+    }
+
+    entering = dsa_policy_entering(p, to);
+
+    if (from->priority != to->priority && from->priority != entering) {
+        return from->priority < entering;
+    }
+
     return from != to
            && dsa_policy_share(p, from, -1, -(double) from_pages)
               >= dsa_policy_share(p, to, 1, to_pages);
 }
 
 
-dsa_tenant_t *
-dsa_policy_heaviest(const dsa_policy_t *p, uint32_t rank)
+/*
+ * 1 if the class of `from` has no more than its minimum, and the sequence is to
+ * be preempted in favor of another class; to is NULL if no request gains it.
+ */
+
+static int
+dsa_policy_keeps(const dsa_policy_t *p, const dsa_tenant_t *from,
+    const dsa_tenant_t *to)
 {
-    double         share, most;
-    dsa_tenant_t  *t, *heaviest;
+    return to != NULL && from->priority != to->priority
+           && p->class[from->priority].n_running <= p->minimum;
+}
+
+
+dsa_tenant_t *
+dsa_policy_heaviest(const dsa_policy_t *p, uint32_t rank,
+    const dsa_tenant_t *to)
+{
+    double           share, most;
+    dsa_tenant_t    *t, *heaviest;
+    dsa_priority_e   priority, lowest;
 
     heaviest = NULL;
+    lowest = DSA_PRIORITY_HIGH;
     most = 0;
     t = p->first;
 
@@ -270,11 +422,15 @@ dsa_policy_heaviest(const dsa_policy_t *p, uint32_t rank)
     }
 
     do {
-        if (t->n_on[rank] != 0) {
+        if (t->n_on[rank] != 0 && !dsa_policy_keeps(p, t, to)) {
+            priority = dsa_policy_leaving(p, t);
             share = dsa_policy_share(p, t, 0, 0);
 
-            if (heaviest == NULL || share > most) {
+            if (heaviest == NULL || priority < lowest
+                || (priority == lowest && share > most))
+            {
                 heaviest = t;
+                lowest = priority;
                 most = share;
             }
         }
@@ -302,10 +458,14 @@ dsa_policy_share(const dsa_policy_t *p, const dsa_tenant_t *t, double slots,
 void
 dsa_policy_enqueue(dsa_policy_t *p)
 {
-    uint32_t       i;
+    uint32_t       i, j;
+    dsa_class_t   *class;
     dsa_tenant_t  *t;
 
-    p->n_queue = 0;
+    for (i = 0; i < DSA_PRIORITIES; i++) {
+        p->class[i].n_queue = 0;
+    }
+
     t = p->first;
 
     if (t == NULL) {
@@ -316,15 +476,25 @@ dsa_policy_enqueue(dsa_policy_t *p)
         t->blocked = 0;
 
         if (t->n_waiting != 0 || t->n_prefill != 0) {
-            assert(p->n_queue < p->queue_size);
-            p->queue[p->n_queue++] = t;
+            class = &p->class[t->priority];
+
+            assert(class->n_queue < p->queue_size);
+            class->queue[class->n_queue++] = t;
         }
 
         t = t->next;
     } while (t != p->first);
 
-    for (i = p->n_queue / 2; i-- != 0; /* void */) {
-        dsa_policy_sift(p, i);
+    for (i = 0; i < DSA_PRIORITIES; i++) {
+        class = &p->class[i];
+
+        for (j = class->n_queue / 2; j-- != 0; /* void */) {
+            dsa_policy_sift(class, j);
+        }
+
+        if (class->n_queue == 0) {
+            class->owed = 0;
+        }
     }
 }
 
@@ -332,45 +502,94 @@ dsa_policy_enqueue(dsa_policy_t *p)
 dsa_tenant_t *
 dsa_policy_next(const dsa_policy_t *p)
 {
-    return p->n_queue != 0 ? p->queue[0] : NULL;
+    uint32_t            i;
+    dsa_tenant_t       *t;
+    const dsa_class_t  *class;
+
+    t = NULL;
+
+    for (i = 0; i < DSA_PRIORITIES; i++) {
+        class = &p->class[i];
+
+        if (class->n_queue == 0) {
+            continue;
+        }
+
+        t = class->queue[0];
+
+        if (class->owed == DSA_POLICY_OWED) {
+            break;
+        }
+    }
+
+    return t;
+}
+
+
+/* A class had a turn, or a part of one out of DSA_POLICY_TURN parts. */
+
+static void
+dsa_policy_turn(dsa_policy_t *p, dsa_priority_e of, uint32_t parts)
+{
+    uint32_t      i;
+    dsa_class_t  *class;
+
+    assert(parts <= DSA_POLICY_TURN);
+
+    class = &p->class[of];
+    class->owed -= parts * DSA_POLICY_TURNS < class->owed
+                   ? parts * DSA_POLICY_TURNS : class->owed;
+
+    for (i = 0; i < of; i++) {
+        class = &p->class[i];
+        class->owed += parts;
+
+        if (class->owed > DSA_POLICY_OWED) {
+            class->owed = DSA_POLICY_OWED;
+        }
+    }
 }
 
 
 void
-dsa_policy_charge(dsa_policy_t *p, uint32_t tokens)
+dsa_policy_charge(dsa_policy_t *p, dsa_tenant_t *t, uint32_t tokens)
 {
-    dsa_tenant_t  *t;
+    dsa_class_t  *class;
 
-    assert(p->n_queue != 0);
+    class = &p->class[t->priority];
 
-    t = p->queue[0];
+    assert(class->n_queue != 0 && class->queue[0] == t);
 
-    if (t->served > p->virtual_time) {
-        p->virtual_time = t->served;
+    if (t->served > class->virtual_time) {
+        class->virtual_time = t->served;
     }
 
     t->served += (double) tokens / t->weight;
-    dsa_policy_sift(p, 0);
+    dsa_policy_sift(class, 0);
+    dsa_policy_turn(p, t->priority, tokens);
 }
 
 
 void
-dsa_policy_skip(dsa_policy_t *p)
+dsa_policy_skip(dsa_policy_t *p, dsa_tenant_t *t)
 {
-    assert(p->n_queue != 0);
+    dsa_class_t  *class;
 
-    p->queue[0] = p->queue[--p->n_queue];
-    dsa_policy_sift(p, 0);
+    class = &p->class[t->priority];
+
+    assert(class->n_queue != 0 && class->queue[0] == t);
+
+    class->queue[0] = class->queue[--class->n_queue];
+    dsa_policy_sift(class, 0);
 }
 
 
 dsa_tenant_t *
 dsa_policy_end(dsa_policy_t *p, int admitted)
 {
-    uint32_t       active;
+    uint32_t       i, active[DSA_PRIORITIES] = { 0 };
     dsa_tenant_t  *t, *due;
 
-    active = 0;
     due = NULL;
     t = p->first;
 
@@ -379,12 +598,12 @@ dsa_policy_end(dsa_policy_t *p, int admitted)
     }
 
     do {
-        active += t->n_waiting != 0 || t->n_prefill != 0;
+        active[t->priority] += t->n_waiting != 0 || t->n_prefill != 0;
 
         if (t->n_waiting == 0) {
             t->skips = 0;
 
-        } else if (admitted && t->blocked
+        } else if (admitted && t->blocked && dsa_policy_passed(p, t)
                    && ++t->skips >= DSA_POLICY_MAX_SKIPS
                    && p->reserved == NULL && due == NULL)
         {
@@ -394,61 +613,87 @@ dsa_policy_end(dsa_policy_t *p, int admitted)
         t = t->next;
     } while (t != p->first);
 
-    if (active > 1) {
-        return due;
-    }
-
     /*
-     * No tenant waits for another one, so that their order does not matter.
-     * All service counts begin at zero again; otherwise a tenant would be
-     * charged later for tokens that nobody else needed.
+     * While no tenant of a class waits for another one, their order does not
+     * matter.  All service counts begin at zero again; otherwise a tenant
+     * would be charged later for tokens that nobody else needed.
      */
 
     do {
-        t->served = 0;
+        if (active[t->priority] <= 1) {
+            t->served = 0;
+        }
+
         t = t->next;
     } while (t != p->first);
 
-    p->virtual_time = 0;
+    for (i = 0; i < DSA_PRIORITIES; i++) {
+        p->class[i].admitted = 0;
+
+        if (active[i] <= 1) {
+            p->class[i].virtual_time = 0;
+        }
+    }
 
     return due;
+}
+
+
+/* 1 if this step admitted a request that has no precedence over those of t. */
+
+static int
+dsa_policy_passed(const dsa_policy_t *p, const dsa_tenant_t *t)
+{
+    uint32_t        i;
+    dsa_priority_e  most;
+
+    most = dsa_policy_entering(p, t);
+
+    for (i = 0; i <= most; i++) {
+        if (p->class[i].admitted) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
 /* Restores the heap order below queue[i]: the lowest count is first. */
 
 static void
-dsa_policy_sift(dsa_policy_t *p, uint32_t i)
+dsa_policy_sift(dsa_class_t *class, uint32_t i)
 {
     uint32_t       child;
-    dsa_tenant_t  *t;
+    dsa_tenant_t  *t, **queue;
 
-    if (i >= p->n_queue) {
+    if (i >= class->n_queue) {
         return;
     }
 
-    t = p->queue[i];
+    queue = class->queue;
+    t = queue[i];
 
     for ( ;; ) {
         child = 2 * i + 1;
 
-        if (child >= p->n_queue) {
+        if (child >= class->n_queue) {
             break;
         }
 
-        if (child + 1 < p->n_queue
-            && p->queue[child + 1]->served < p->queue[child]->served)
+        if (child + 1 < class->n_queue
+            && queue[child + 1]->served < queue[child]->served)
         {
             child++;
         }
 
-        if (p->queue[child]->served >= t->served) {
+        if (queue[child]->served >= t->served) {
             break;
         }
 
-        p->queue[i] = p->queue[child];
+        queue[i] = queue[child];
         i = child;
     }
 
-    p->queue[i] = t;
+    queue[i] = t;
 }

@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "engine/backend.h"
+#include "engine/schedule/request.h"
 
 
 /*
@@ -38,9 +39,36 @@
  * A request that was skipped in DSA_POLICY_MAX_SKIPS steps, because it needs
  * more pages than were free while smaller requests were admitted, gets a
  * reservation of one rank: no other tenant is admitted there before it.
+ *
+ * Requests have a class: low, normal or high.  All of the above applies among
+ * requests of one class, and a tenant with requests of two classes counts as
+ * two.  Between classes the order is strict: a higher class gets prefill tokens
+ * and free batch slots first, and a waiting request of a higher class may
+ * preempt one of a lower class whatever their shares are.  A lower class still
+ * has a minimum:
+ *
+ *   - Tokens and admissions: a class that has work gets the next turn after
+ *     DSA_POLICY_TURNS turns of higher classes.  A turn is an admission or
+ *     DSA_POLICY_TURN prefill tokens.  A turn that cannot be used, because no
+ *     batch slot is free, is kept for the next step.
+ *   - Batch slots: the minimum of a class is 1 / (DSA_POLICY_TURNS + 1) of all
+ *     slots, and at least one.  While a class has fewer running sequences, it
+ *     competes for slots and pages as if it were the highest class.  The
+ *     sequences of a class that has no more than its minimum are not preempted
+ *     in favor of a waiting request of another class, and when a running
+ *     sequence needs a page, they count as those of the highest class.
+ *
+ * So a lower class that has work gets at least one prefill token for every
+ * DSA_POLICY_TURNS of higher classes, and a free batch slot after at most
+ * DSA_POLICY_TURNS turns of higher classes.  It keeps its minimum of slots, and
+ * may lose what it has beyond.  Example with 16 slots: beside a flood of high
+ * requests a flood of low ones runs 2 sequences, for a step at times 3, and
+ * gets 1 of 8 prefill tokens.
  */
 
 #define DSA_POLICY_MAX_SKIPS    64
+#define DSA_POLICY_TURN         256
+#define DSA_POLICY_TURNS        7
 
 
 typedef struct dsa_tenant_s  dsa_tenant_t;
@@ -54,10 +82,13 @@ typedef struct {
 } dsa_seq_list_t;
 
 
+/* The requests of one class of a tenant. */
+
 struct dsa_tenant_s {
     dsa_tenant_t       *prev;           /* ring of all tenants */
     dsa_tenant_t       *next;
-    uint8_t             id[32];
+    uint8_t             key[33];        /* the tenant's id, and the class */
+    dsa_priority_e      priority;
 
     /* The scheduler's queues and counters; policy only reads the counters. */
 
@@ -69,7 +100,7 @@ struct dsa_tenant_s {
     uint32_t            n_waiting;
     uint32_t            n_new;          /* waiting, never admitted */
     uint32_t            n_prefill;
-    uint32_t            n_running;
+    uint32_t            n_running;      /* see dsa_policy_run() */
     uint32_t            n_on[DSA_MAX_GPUS];     /* running, with pages on this
                                                    rank */
     uint32_t            n_pages;        /* in the block tables */
@@ -88,19 +119,32 @@ struct dsa_tenant_s {
 
 
 typedef struct {
-    uint32_t            slots;          /* batch slots of all ranks */
-    uint32_t            pages;          /* of all ranks */
-    dsa_tenant_t       *first;          /* in the ring; NULL: no tenants */
-    dsa_tenant_t       *reserved;       /* see above; NULL: none */
-    uint32_t            reserved_rank;
     dsa_tenant_t      **queue;          /* [n_queue] run queue of this step, a
                                            heap by service count */
     uint32_t            n_queue;
-    uint32_t            queue_size;     /* >= n_tenants */
-    uint32_t            n_tenants;
+    uint32_t            n_running;      /* of its tenants */
+    uint32_t            owed;           /* parts of its next turn: a turn of a
+                                           higher class adds DSA_POLICY_TURN,
+                                           and DSA_POLICY_TURNS as many are a
+                                           turn of this class */
+    uint32_t            admitted;       /* 1: a request of it was, in this
+                                           step */
     double              virtual_time;   /* service count of the tenant chosen
                                            last */
-    dsa_map_t           map;            /* tenants by id */
+} dsa_class_t;
+
+
+typedef struct {
+    uint32_t            slots;          /* batch slots of all ranks */
+    uint32_t            pages;          /* of all ranks */
+    uint32_t            minimum;        /* batch slots of a class, see above */
+    dsa_tenant_t       *first;          /* in the ring; NULL: no tenants */
+    dsa_tenant_t       *reserved;       /* see above; NULL: none */
+    uint32_t            reserved_rank;
+    dsa_class_t         class[DSA_PRIORITIES];
+    uint32_t            queue_size;     /* of each run queue; >= n_tenants */
+    uint32_t            n_tenants;
+    dsa_map_t           map;            /* tenants by key */
 } dsa_policy_t;
 
 
@@ -120,6 +164,24 @@ static inline void
 dsa_policy_refund(dsa_tenant_t *t, uint32_t tokens)
 {
     t->served -= (double) tokens / t->weight;
+}
+
+
+/* A sequence of t starts to run, and leaves the batch. */
+
+static inline void
+dsa_policy_run(dsa_policy_t *p, dsa_tenant_t *t)
+{
+    t->n_running++;
+    p->class[t->priority].n_running++;
+}
+
+
+static inline void
+dsa_policy_leave(dsa_policy_t *p, dsa_tenant_t *t)
+{
+    t->n_running--;
+    p->class[t->priority].n_running--;
 }
 
 
@@ -150,12 +212,18 @@ void dsa_policy_init(dsa_policy_t *p, uint32_t slots, uint32_t pages);
 /* There must be no tenants left. */
 void dsa_policy_free(dsa_policy_t *p);
 
-/* The tenant with this id, or NULL. */
-dsa_tenant_t *dsa_policy_find(const dsa_policy_t *p, const uint8_t id[32]);
+/* How many requests with this id are waiting, of all classes. */
+uint32_t dsa_policy_waiting(const dsa_policy_t *p, const uint8_t id[32]);
 
-/* The same; creates the tenant if there is none.  NULL: out of memory. */
+/* 1 if the tenant has this id. */
+int dsa_policy_is(const dsa_tenant_t *t, const uint8_t id[32]);
+
+/*
+ * The tenant with this id and class; it is created if there is none.  NULL: out
+ * of memory.
+ */
 dsa_tenant_t *dsa_policy_tenant(dsa_policy_t *p, const uint8_t id[32],
-    uint32_t weight);
+    dsa_priority_e priority, uint32_t weight);
 
 /* Frees a tenant that has no sequences left. */
 void dsa_policy_remove(dsa_policy_t *p, dsa_tenant_t *t);
@@ -169,25 +237,29 @@ void dsa_policy_activate(dsa_policy_t *p, dsa_tenant_t *t);
 
 /*
  * The tenant with the most waiting requests divided by weight, if that is more
- * than `least` and one of them was never admitted; otherwise NULL.
- * O(tenants).
+ * than `least` and one of them was never admitted; otherwise NULL.  Classes do
+ * not matter here: if a flood of high requests could drop all others from a
+ * full queue, a lower class would get nothing.  O(tenants).
  */
 dsa_tenant_t *dsa_policy_crowded(const dsa_policy_t *p, double least);
 
-/* 1 when no other tenant has a reservation of this rank. */
+/* 1 unless another tenant, not of a lower class, has a reservation of it. */
 int dsa_policy_may_admit(const dsa_policy_t *p, const dsa_tenant_t *t,
     uint32_t rank);
 
 /* A request of t was admitted: its reservation and skip count end. */
 void dsa_policy_admitted(dsa_policy_t *p, dsa_tenant_t *t);
 
-/* No other tenant's request is admitted to a rank before one of t. */
+/*
+ * No other tenant's request is admitted to a rank before one of t, unless it is
+ * of a higher class.
+ */
 void dsa_policy_reserve(dsa_policy_t *p, dsa_tenant_t *t, uint32_t rank);
 
 /*
- * The tenant for whose first waiting request others may be preempted: the one
- * with the reservation, otherwise the waiting tenant with the smallest share.
- * NULL when no tenant waits.
+ * The tenant for whose first waiting request others may be preempted: of the
+ * highest class that waits, the one with the reservation, otherwise the one
+ * with the smallest share.  NULL when no tenant waits.
  */
 dsa_tenant_t *dsa_policy_gaining(dsa_policy_t *p);
 
@@ -199,28 +271,34 @@ int dsa_policy_may_preempt(const dsa_policy_t *p, const dsa_tenant_t *from,
     uint32_t from_pages, const dsa_tenant_t *to, uint32_t to_pages);
 
 /*
- * The tenant with the largest share among those that have running sequences
- * with pages on a rank, or NULL.
+ * The tenant with the largest share in the lowest class, among those that have
+ * running sequences with pages on a rank, or NULL.  to: the tenant in favor of
+ * which one is to be preempted, NULL: a running sequence needs a page.
  */
-dsa_tenant_t *dsa_policy_heaviest(const dsa_policy_t *p, uint32_t rank);
+dsa_tenant_t *dsa_policy_heaviest(const dsa_policy_t *p, uint32_t rank,
+    const dsa_tenant_t *to);
 
 /* Begins the prefill part of a step: fills the run queue. */
 void dsa_policy_enqueue(dsa_policy_t *p);
 
 /*
- * The tenant in the run queue with the lowest service count; NULL: the queue
- * is empty.  dsa_policy_charge() or dsa_policy_skip() must follow.
+ * The tenant whose turn it is: of the class whose turn it is, the one with the
+ * lowest service count; NULL: the run queue is empty.  After it
+ * dsa_policy_charge() or dsa_policy_skip() must follow, with this tenant.
  */
 dsa_tenant_t *dsa_policy_next(const dsa_policy_t *p);
 
-/* The tenant of dsa_policy_next() was given prefill tokens. */
-void dsa_policy_charge(dsa_policy_t *p, uint32_t tokens);
+/*
+ * The tenant of dsa_policy_next() was given prefill tokens, at most
+ * DSA_POLICY_TURN.
+ */
+void dsa_policy_charge(dsa_policy_t *p, dsa_tenant_t *t, uint32_t tokens);
 
 /*
  * The tenant of dsa_policy_next() has no work that can go on: it leaves the
  * run queue of this step.
  */
-void dsa_policy_skip(dsa_policy_t *p);
+void dsa_policy_skip(dsa_policy_t *p, dsa_tenant_t *t);
 
 /*
  * Ends the prefill part of a step: updates skip counts.  Returns the tenant

@@ -27,6 +27,10 @@
  */
 
 
+_Static_assert(DSA_SCHED_QUANTUM == DSA_POLICY_TURN,
+               "a quantum of tokens is a turn of policy");
+
+
 static int dsa_sched_prompt(dsa_sched_t *s, dsa_tenant_t *t,
     dsa_seq_t **prompt, dsa_err_t *err);
 static dsa_seq_t *dsa_sched_pick(const dsa_sched_t *s, const dsa_tenant_t *t);
@@ -75,7 +79,7 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t budget, dsa_err_t *err)
         }
 
         if (seq == NULL) {
-            dsa_policy_skip(&s->policy);
+            dsa_policy_skip(&s->policy, t);
             continue;
         }
 
@@ -86,7 +90,7 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t budget, dsa_err_t *err)
 
         dsa_sched_schedule(s, seq, n);
         dsa_sched_prefilled(s, seq, n);
-        dsa_policy_charge(&s->policy, n);
+        dsa_policy_charge(&s->policy, t, n);
         budget -= n;
     }
 

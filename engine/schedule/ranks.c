@@ -32,7 +32,7 @@ dsa_sched_enter(dsa_sched_t *s, dsa_seq_t *seq)
     dsa_tenant_t  *t;
 
     t = seq->tenant;
-    t->n_running++;
+    dsa_policy_run(&s->policy, t);
 
     dsa_sched_compact(s);
 
@@ -118,7 +118,7 @@ dsa_sched_leave(dsa_sched_t *s, dsa_seq_t *seq)
 
     s->running[seq->index] = NULL;
     s->n_live--;
-    seq->tenant->n_running--;
+    dsa_policy_leave(&s->policy, seq->tenant);
 }
 
 

@@ -18,6 +18,16 @@
 typedef struct dsa_seq_s    dsa_seq_t;
 
 
+/* Classes of requests, see policy.h. */
+
+typedef enum {
+    DSA_PRIORITY_LOW = 0,
+    DSA_PRIORITY_NORMAL,
+    DSA_PRIORITY_HIGH,
+    DSA_PRIORITIES
+} dsa_priority_e;
+
+
 typedef enum {
     DSA_FINISH_STOP = 1,            /* end token, or the handler's decision */
     DSA_FINISH_LENGTH,              /* max_tokens */
@@ -102,7 +112,9 @@ typedef struct {
     uint32_t            max_tokens;     /* of the answer, >= 1; prompt and
                                            max_tokens together at most
                                            context */
-    uint32_t            weight;         /* >= 1; of the tenant from now on */
+    uint32_t            weight;         /* >= 1; of the tenant's requests of
+                                           this class, from now on */
+    dsa_priority_e      priority;
     uint32_t            ignore_eos;
     uint32_t            private;        /* 1: no page is shared with another
                                            request */

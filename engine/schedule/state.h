@@ -161,10 +161,12 @@ int dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
 /*
  * Frees pages of a rank.  A prompt of another rank that is split releases its
  * pages there, because nothing is computed again then.  If there is none, a
- * sequence of the rank is preempted: the newest one of the tenant with the
- * largest share.  It releases all pages and waits as the first of its tenant.
+ * sequence of the rank is preempted: the newest one of the tenant that policy
+ * chooses.  It releases all pages and waits as the first of its tenant.  to:
+ * the tenant of the request that needs them, NULL: a running sequence needs a
+ * page.
  */
-void dsa_sched_evict(dsa_sched_t *s, uint32_t rank);
+void dsa_sched_evict(dsa_sched_t *s, uint32_t rank, const dsa_tenant_t *to);
 
 /*
  * Preempts sequences of tenants with a large share in favor of a waiting

@@ -331,7 +331,7 @@ dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err)
             continue;
         }
 
-        dsa_sched_evict(s, seq->rank);
+        dsa_sched_evict(s, seq->rank, NULL);
 
         if (seq->state == DSA_SEQ_WAITING) {
             return DSA_OK;

@@ -98,6 +98,7 @@ typedef struct {
                                            EOS; 0: none */
     uint32_t            modulus;        /* of permitted ids; 0: no mask */
     uint32_t            mask_at;        /* the token with a mask; 0: all */
+    dsa_priority_e      priority;
     dsa_sched_usage_t   usage;
 } client_t;
 
@@ -750,6 +751,7 @@ submit_ids(dsa_sched_t *s, client_t *c, uint32_t *ids, uint32_t n,
     request.n_resume = c->n_resume;
     request.max_tokens = max_tokens;
     request.weight = weight;
+    request.priority = c->priority;
     request.private = c->private;
     request.sampling.seed = c->seed;
     request.sampling.presence_penalty = penalty;

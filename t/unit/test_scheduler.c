@@ -828,7 +828,7 @@ test_patience(void **state)
 }
 
 
-/* Random sizes, tenants, prefixes and cancels. */
+/* Random sizes, tenants, classes, prefixes and cancels. */
 
 static void
 test_soak(void **state)
@@ -859,6 +859,7 @@ test_soak(void **state)
 
                 if (r % 4 == 0 && round < 5000) {
                     c[i].seed = r;
+                    c[i].priority = r / 256 % DSA_PRIORITIES;
                     text = r / 4 % 5;
                     want[i] = 1 + r / 32 % 150;
                     submit(s, &c[i], r / 16 % TENANTS, text,
