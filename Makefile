@@ -81,6 +81,8 @@ MODULE_H := $(wildcard ngx_module/symbols.map ngx_module/*.h ngx_module/api/*.h 
             context/*.h grammar/*.h redis_schema/*.h engine/link.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
             context/*.c grammar/*.c redis_schema/*.c)
+CONSOLE  := $(wildcard console/embed console/*.html console/*.css \
+            console/*.js)
 PREFIX_OBJ = $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_keys.o \
              $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_map.o
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
@@ -102,9 +104,9 @@ golden: $(GOLDEN)
 # the module: nginx's own configure with the flags of Debian's nginx, which
 # nginx-dev has; a new file or a header that changes starts it from nothing
 
-$(BUILD)/nginx/Makefile: config Makefile $(MODULE_H) \
+$(BUILD)/nginx/Makefile: config config.make Makefile $(MODULE_H) \
                          $(NGINX_SRC)/src/core/nginx.h \
-                         base context grammar redis_schema ngx_module \
+                         base console context grammar redis_schema ngx_module \
                          ngx_module/api
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
@@ -119,7 +121,7 @@ $(BUILD)/nginx/Makefile: config Makefile $(MODULE_H) \
 NGINX_CC_OPT ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
 NGINX_LD_OPT ?= -Wl,-z,relro -Wl,-z,now
 
-$(MODULE): $(BUILD)/nginx/Makefile $(MODULE_C)
+$(MODULE): $(BUILD)/nginx/Makefile $(MODULE_C) $(CONSOLE)
 	$(MAKE) -s -f $(abspath $<) -C $(NGINX_SRC) modules
 	cp $(BUILD)/nginx/$(@F) $@
 

@@ -23,6 +23,7 @@
 
 struct ngx_http_dsa_keys_s;
 struct ngx_http_dsa_keys_sync_s;
+struct ngx_http_dsa_page_s;
 struct ngx_http_dsa_pool_s;
 struct ngx_http_dsa_prices_s;
 struct ngx_http_dsa_redis_s;
@@ -46,6 +47,7 @@ typedef struct {
 typedef struct {
     struct ngx_http_dsa_pool_s   *pool;     /* dsa_pass */
     struct ngx_http_dsa_pool_s   *health;   /* dsa_health */
+    struct ngx_http_dsa_page_s   *console;  /* dsa_console */
     ngx_http_complex_value_t     *tenant;   /* NULL: by key or certificate */
     ngx_msec_t                    keepalive;
     ngx_msec_t                    timeout;

@@ -12,6 +12,7 @@
 
 #include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_console.h"
 #include "ngx_http_dsa_cors.h"
 #include "ngx_http_dsa_ctx.h"
 #include "ngx_http_dsa_filter.h"
@@ -37,6 +38,8 @@ static char *ngx_http_dsa_keys(ngx_conf_t *cf, ngx_command_t *cmd,
 static char *ngx_http_dsa_pass(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_dsa_health(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_dsa_console(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
@@ -124,6 +127,13 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
     { ngx_string("dsa_health"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_http_dsa_health,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("dsa_console"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_dsa_console,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -335,6 +345,36 @@ ngx_http_dsa_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 static char *
+ngx_http_dsa_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_dsa_loc_conf_t *dlcf = conf;
+
+    ngx_str_t                 *value;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    if (dlcf->console != NULL) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_http_dsa_pool_find(cf, &value[1]) == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    dlcf->console = ngx_http_dsa_console_create(cf, &value[1]);
+    if (dlcf->console == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_dsa_console_handler;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
 ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_core_loc_conf_t  *clcf;
@@ -403,6 +443,7 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
      *
      *     conf->pool = NULL;
      *     conf->health = NULL;
+     *     conf->console = NULL;
      */
 
     conf->tenant = NGX_CONF_UNSET_PTR;

@@ -190,9 +190,12 @@ for my $base ('', '/beta') {
        "base '$base'");
     is($t->post("$base/chat/completions", $body)->{status}, 401,
        'it requires a key as well');
-    is($t->get("$base/", @alice)->{json}{error}{code}, 'not_found',
-       'its root is an error in JSON');
 }
+
+is($t->get('/beta/', headers => [ Authorization => 'Bearer sk-alice' ])
+     ->{json}{error}{code}, 'not_found', 'the root of a base is an error');
+is($t->get('/')->{headers}{'content-type'}, 'text/html; charset=utf-8',
+   'that of the server is the page, which needs no key');
 
 is($t->request('OPTIONS', $chat, headers => [ Authorization =>
                'Bearer sk-alice' ])->{status}, 405, 'no OPTIONS');

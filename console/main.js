@@ -1,0 +1,45 @@
+// Copyright (C) The nginx-dsa authors
+//
+// Starts the page.
+
+import { models } from "./api.js";
+import { startChat } from "./chat.js";
+import { $, el } from "./dom.js";
+import { askForKey, startOptions } from "./options.js";
+import { startTheme } from "./theme.js";
+
+
+// Fills the list of models, and keeps the choice.  The two names that every
+// engine serves come last, because their answers are those of the others.
+
+async function listModels() {
+    const select = $("model");
+    const chosen = select.value;
+
+    try {
+        const names = await models();
+        const own = names.filter((name) => !name.startsWith("deepseek-"));
+        const shown = [...own, ...names.filter((n) => !own.includes(n))];
+
+        select.replaceChildren(...shown.map((name) =>
+            el("option", { value: name }, name)));
+
+        if (names.includes(chosen)) {
+            select.value = chosen;
+        }
+
+    } catch (error) {
+        select.replaceChildren(el("option", { value: "" }, "no models"));
+        select.title = error.message;
+
+        if (error.status === 401) {
+            askForKey();
+        }
+    }
+}
+
+
+startTheme();
+startOptions(listModels);
+startChat();
+listModels();
