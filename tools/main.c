@@ -49,6 +49,10 @@ static const dsa_command_t  dsa_commands[] = {
       "  dsa fingerprint --model DIR\n"
       "      print a hash of config.json and every byte of the weights\n" },
 
+    { "key", dsa_cmd_key,
+      "  dsa key create | list | show | set | revoke | rotate\n"
+      "      manage API keys in Redis or in a file\n" },
+
     { "bench", dsa_cmd_bench,
       "  dsa bench cache | kernels | engine | comm | node\n"
       "      measure pages in Redis, the ops of a GPU, and whole steps\n" }

@@ -1,0 +1,552 @@
+# Copyright (C) The nginx-dsa authors
+#
+# dsa key with a redis-server and with a file.  What it leaves behind is read
+# without it.
+
+use strict;
+use warnings;
+
+use Digest::SHA qw/ sha256_hex /;
+use MIME::Base64 qw/ decode_base64url /;
+use POSIX qw/ _exit /;
+
+use lib 't/lib';
+use DSA::Test;
+use Test::More;
+
+my $t = DSA::Test->new('key');
+my $dsa = $t->build . '/dsa';
+our @where;
+
+
+# Runs "dsa key" and returns its exit status, stdout and stderr.
+
+sub key {
+    my (@args) = @_;
+
+    my $out = $t->path("out.$$");
+    my $err = $t->path("err.$$");
+    my $pid = fork // die "fork: $!\n";
+
+    if ($pid == 0) {
+        open STDOUT, '>', $out or _exit(126);
+        open STDERR, '>', $err or _exit(126);
+        { no warnings; exec $dsa, 'key', @args; }
+        _exit(127);
+    }
+
+    waitpid $pid, 0;
+
+    return ($? == 0 ? 0 : $? >> 8 || -$?, read_file($out), read_file($err));
+}
+
+
+# The same with the place of the keys.  Dies if it fails.
+
+sub good {
+    my (@args) = @_;
+
+    my ($rc, $out, $err) = key(@args, @where);
+
+    die "dsa key @args: $rc, $err" if $rc != 0;
+
+    return $out;
+}
+
+
+# A command that is refused with this error and prints nothing.
+
+sub refused {
+    my ($want, $name, @args) = @_;
+
+    my ($rc, $out, $err) = key(@args);
+
+    ok($rc != 0 && $out eq '' && $err =~ /^dsa key[^\n]*$want[^\n]*\n\z/,
+       $name) or diag("$rc, \"$out\", \"$err\"");
+}
+
+
+# The records as JSON, by id.
+
+sub records {
+    return { map { $_->{id} => $_ } @{ json_decode(good('list', '--json')) } };
+}
+
+
+sub create {
+    my (@args) = @_;
+
+    my $before = records();
+    my $text = good('create', '--name', 'n', @args);
+    my ($id) = grep { !$before->{$_} } keys %{ records() };
+
+    return ($id, $text);
+}
+
+
+# What holds wherever the keys are.
+
+sub life {
+    my ($name, $stored) = @_;
+
+    is(good('list', '--json'), "[]\n", "$name: no keys at first");
+
+    my $now = time;
+    my $text = good('create', '--name', "caf\xc3\xa9 1", '--tenant', 'acme',
+                    '--models', 'a,b|c', '--rpm', '60', '--tpm', '1000000',
+                    '--concurrency', '3', '--weight', '250', '--priority',
+                    'high', '--expires', '2d', '--budget-day', '1.5:1',
+                    '--budget-month', '20', '--budget-total', ':100');
+
+    like($text, qr/\Ask-dsa-[A-Za-z0-9_-]{43}\n\z/, "$name: a key is printed");
+
+    my $plain = substr $text, 0, -1;
+
+    is(length decode_base64url(substr $plain, 7), 32, "$name: of 32 bytes");
+
+    my ($record) = values %{ records() };
+    my $id = $record->{id};
+
+    like($id, qr/\Akey_[0-9a-f]{16}\z/, "$name: an id");
+    ok($record->{created} >= $now && $record->{created} <= time,
+       "$name: the time of creation");
+    is(delete($record->{expires}) - $record->{created}, 2 * 86400,
+       "$name: the duration until it expires");
+
+    delete $record->{created};
+
+    is_deeply($record, {
+        id => $id, name => "caf\x{e9} 1", tenant => 'acme',
+        hash => sha256_hex($plain), state => 'active', models => ['a', 'b|c'],
+        rpm => 60, tpm => 1000000, concurrency => 3, weight => 250,
+        priority => 'high',
+        budget => { day => { hard => '1.5', soft => '1' },
+                    month => { hard => '20' }, total => { soft => '100' } },
+    }, "$name: the record");
+
+    unlike($stored->(), qr/\Q$plain\E/, "$name: the text is not stored");
+
+    # changes: what is named, and nothing else
+
+    good('set', $id, '--rpm', 'none', '--tpm', 'none', '--concurrency', 'none',
+         '--models', 'all', '--expires', 'never', '--budget-day', 'none',
+         '--budget-total', 'none', '--weight', '100', '--priority', 'normal',
+         '--state', 'disabled');
+
+    $record = records()->{$id};
+    delete $record->{created};
+
+    is_deeply($record, { id => $id, name => "caf\x{e9} 1", tenant => 'acme',
+                         hash => sha256_hex($plain), state => 'disabled',
+                         budget => { month => { hard => '20' } } },
+              "$name: limits are removed");
+
+    good('set', $id, '--state', 'active', '--expires', '2999-12-31');
+    is(records()->{$id}{expires}, 32503593600, "$name: a date");
+    good('set', $id, '--expires', '2999-12-31T23:59:59Z');
+    is(records()->{$id}{expires}, 32503679999, "$name: a time");
+
+    # rotation
+
+    $now = time;
+    my $second = substr good('rotate', $id, '--grace', '12h'), 0, -1;
+    $record = records()->{$id};
+
+    isnt($second, $plain, "$name: another text");
+    is($record->{hash}, sha256_hex($second), "$name: its hash");
+    is($record->{old}{hash}, sha256_hex($plain), "$name: the old hash");
+    ok(abs($record->{old}{until} - $now - 12 * 3600) < 100,
+       "$name: until when it is served");
+    is($record->{tenant}, 'acme', "$name: the tenant stays");
+
+    my $third = substr good('rotate', $id, '--grace', '0'), 0, -1;
+    $record = records()->{$id};
+    ok($record->{hash} eq sha256_hex($third) && !$record->{old},
+       "$name: a rotation without grace");
+
+    $now = time;
+    good('rotate', $id);
+    ok(abs(records()->{$id}{old}{until} - $now - 86400) < 100,
+       "$name: a day of grace by default");
+
+    # the end
+
+    good('revoke', $id);
+    is(records()->{$id}{state}, 'revoked', "$name: revoked");
+    refused('revoked', "$name: a revoked key is not changed", 'set', $id,
+            '--state', 'active', @where);
+    refused('revoked', "$name: a revoked key is not rotated", 'rotate', $id,
+            @where);
+    refused('no key key_0000000000000000', "$name: set of an unknown key",
+            'set', 'key_0000000000000000', '--rpm', '1', @where);
+    refused('no key key_0000000000000000', "$name: show of an unknown key",
+            'show', 'key_0000000000000000', @where);
+    refused('no key key_0000000000000000', "$name: revoke of an unknown key",
+            'revoke', 'key_0000000000000000', @where);
+
+    # a tenant of its own
+
+    my ($other) = create();
+    is(records()->{$other}{tenant}, $other, "$name: the id is the tenant");
+    is(json_decode(good('show', $other, '--json'))->{id}, $other,
+       "$name: one record");
+
+    # nothing but create and rotate prints a text, and only once
+
+    my $all = join "\n", good('list'), good('list', '--json'),
+                         good('show', $id), good('show', $id, '--json'),
+                         $stored->();
+
+    unlike($all, qr/sk-dsa-/, "$name: no text of a key anywhere");
+    like(good('list'), qr/^\Q$id\E +revoked .* acme +caf\xc3\xa9 1$/m,
+         "$name: the table");
+    like(good('show', $id), qr/^tenant +acme$/m, "$name: for people");
+}
+
+
+# Two processes that create and change keys at the same time: no change is lost.
+
+sub race {
+    my ($name) = @_;
+
+    my ($id) = create('--rpm', '1');
+    my $before = keys %{ records() };
+    my @pids;
+
+    for my $writer (1, 2) {
+        my $pid = fork // die "fork: $!\n";
+
+        if ($pid == 0) {
+            my $ok = eval {
+                for my $n (1 .. 20) {
+                    good('create', '--name', "$writer $n");
+                    good('set', $id, $writer == 1 ? '--rpm' : '--tpm', $n);
+                }
+                1;
+            };
+
+            print STDERR $@ if !$ok;
+            _exit($ok ? 0 : 1);
+        }
+
+        push @pids, $pid;
+    }
+
+    my $failed = 0;
+
+    for my $pid (@pids) {
+        waitpid $pid, 0;
+        $failed ||= $?;
+    }
+
+    my $records = records();
+
+    is($failed, 0, "$name: both writers end well");
+    is(keys(%$records) - $before, 40, "$name: no key is lost");
+    is("$records->{$id}{rpm} $records->{$id}{tpm}", '20 20',
+       "$name: no change is lost");
+}
+
+
+# wrong usage
+
+for (['nothing', 'expected either --redis', 'list'],
+     ['both', 'expected either --redis', 'list', '--file', 'x', '--redis',
+      'localhost:1'],
+     ['an option', '"--foo" is not an option', 'list', '--foo'],
+     ['a secret option', '"--key" is not an option', 'list', '--key=sk-dsa-x'],
+     ['no id', 'expected the id', 'show', '--file', 'x'],
+     ['a text as id', 'not the id of a key', 'show', 'sk-dsa-secret', '--file',
+      'x'],
+     ['two ids', 'too many', 'show', 'key_0123456789abcdef', 'x', '--file',
+      'x'],
+     ['no change', 'nothing to change', 'set', 'key_0123456789abcdef',
+      '--file', 'x'],
+     ['a change', 'with create or set', 'list', '--rpm', '1', '--file', 'x'],
+     ['--json', 'list and show', 'create', '--json', '--file', 'x'],
+     ['--grace', 'option of rotate', 'create', '--grace', '1d', '--file', 'x'],
+     ['--db', 'expected 0 to', 'list', '--redis', 'localhost:1', '--db', 'x'])
+{
+    my ($name, $want, @args) = @$_;
+    my ($rc, $out, $err) = key(@args);
+
+    ok($rc == 2 && $err =~ /\Q$want\E/ && $err !~ /sk-dsa/, "usage: $name")
+        or diag("$rc: $err");
+}
+
+is((key())[0], 2, 'usage: no command');
+is((key('delete'))[0], 2, 'usage: an unknown command');
+like((key('--help'))[1], qr/^usage: dsa key create/, '--help');
+like((key('create', '--help'))[1], qr/^usage: dsa key create/,
+     '--help behind a command');
+
+
+# a file
+
+my $file = $t->path('keys');
+
+@where = ('--file', $file);
+write_file($file, "\n");
+chmod 0604, $file;
+
+life('file', sub { read_file($file) });
+
+is((stat $file)[2] & 07777, 0604, 'file: the mode stays');
+is_deeply([grep { !/^(?:out|err)\./ && $_ ne 'keys' }
+           map { s{.*/}{}r } glob $t->path('*')], [],
+          'file: there is no other file');
+
+race('file');
+
+my $new = $t->path('new');
+{
+    local @where = ('--file', $new);
+
+    umask 022;
+    good('create', '--name', 'n');
+    is((stat $new)[2] & 07777, 0640, 'file: the mode of a new one');
+}
+
+# a symbolic link stays one
+
+symlink $new, $t->path('link') or die "symlink: $!\n";
+{
+    local @where = ('--file', $t->path('link'));
+
+    good('create', '--name', 'n');
+    ok(-l $t->path('link') && 2 == (read_file($new) =~ tr/\n//),
+       'file: behind a symbolic link');
+}
+
+# other records keep their bytes, also in another form
+
+my $line = read_file($new) =~ s/\n.*//sr;
+my $spaced = $line =~ s/,"/ , "/gr;
+write_file($new, "$spaced\n\n");
+{
+    local @where = ('--file', $new);
+
+    good('create', '--name', 'n');
+    is((split /\n/, read_file($new))[0], $spaced,
+       'file: other records are not changed');
+}
+
+# each invalid option; nothing is written
+
+my $before = read_file($new);
+
+for (['rpm', '0', '1 to 1000000000000, or none'],
+     ['rpm', '1000000000001', '1 to 1000000000000'],
+     ['rpm', '1.5', '1 to'], ['tpm', '-1', '1 to'], ['tpm', '', '1 to'],
+     ['concurrency', '1000001', '1 to 1000000'],
+     ['weight', '10001', '1 to 10000'], ['weight', 'none', '1 to 10000'],
+     ['priority', 'urgent', 'low, normal or high'],
+     ['state', 'revoked', 'active or disabled'],
+     ['state', 'on', 'active or disabled'],
+     ['models', 'a,,b', '1 to 128 bytes'], ['models', '', '1 to 128 bytes'],
+     ['models', 'a,a', 'same model twice'],
+     ['models', join(',', 1 .. 17), 'more than 16'],
+     ['expires', '2020-01-01', 'not in the future'],
+     ['expires', '2999-02-30', 'expected a date'],
+     ['expires', '30', 'expected a date'], ['expires', '0', 'expected a date'],
+     ['expires', '99999999999999d', 'expected a date'],
+     ['name', '', '"name" of a key is invalid; expected 1 to 64'],
+     ['name', "a\nb", 'printable'], ['name', "\xff", 'printable'],
+     ['tenant', 'x' x 65, '1 to 64'],
+     ['budget-day', '', 'HARD:SOFT'], ['budget-day', '1:2', 'SOFT at most'],
+     ['budget-month', '1.0000000000001', '12 decimals'],
+     ['budget-total', 'x', 'or none'], ['budget-total', ':', 'or none'])
+{
+    my ($option, $value, $want) = @$_;
+
+    refused(qr/\Q$want\E/, "--$option " . substr($value, 0, 20) =~ s/\n/./r,
+            'create', '--name', 'n', "--$option", $value, '--file', $new);
+}
+
+refused('has no name', 'a key without a name', 'create', '--file', $new);
+is(read_file($new), $before, 'nothing was written');
+
+# files that are wrong
+
+refused('No such file', 'list of a file that does not exist', 'list', '--file',
+        $t->path('none'));
+refused('No such file', 'revoke in a file that does not exist', 'revoke',
+        'key_0123456789abcdef', '--file', $t->path('none'));
+ok(!-e $t->path('none'), 'it is not created');
+refused('Is a directory', 'a directory', 'create', '--name', 'n', '--file',
+        $t->dir);
+
+write_file($t->path('bad'), "$line\n\n{\"id\":1}\n");
+refused('line 3: ', 'a line that is not a record', 'create', '--name', 'n',
+        '--file', $t->path('bad'));
+is(read_file($t->path('bad')), "$line\n\n{\"id\":1}\n", 'it is kept');
+
+write_file($t->path('bad'), "$line\n" . ($line =~ s/key_..../key_0000/r)
+                            . "\n");
+refused('same hash', 'two records with one hash', 'list', '--file',
+        $t->path('bad'));
+write_file($t->path('bad'), "$line\n"
+                            . ($line =~ s/"hash":"..../"hash":"0000/r) . "\n");
+refused('same id', 'two records with one id', 'list', '--file',
+        $t->path('bad'));
+
+# a directory that cannot be written, as a user without privileges
+
+SKIP: {
+    skip 'needs root', 3 if $> != 0;
+
+    my $dir = $t->path('locked');
+
+    mkdir $dir or die "mkdir: $!\n";
+    chmod 0755, $t->dir, $dir;
+    my $copy = write_file("$dir/keys", "$line\n");
+    chmod 0644, $copy;
+
+    # the program is copied, because its folder may be closed to the user
+
+    system('cp', $dsa, $t->path('dsa')) == 0 or die "cp failed\n";
+
+    my $pid = open(my $fh, '-|') // die "fork: $!\n";
+
+    if ($pid == 0) {
+        $) = '65534 65534';
+        ($<, $>) = (65534, 65534);
+        open STDERR, '>&', \*STDOUT;
+        exec $t->path('dsa'), 'key', 'create', '--name', 'n', '--file', $copy
+            or _exit(127);
+    }
+
+    my $out = do { local $/; <$fh> };
+    close $fh;
+
+    is($? >> 8, 1, 'a directory that is read-only: an error');
+    like($out, qr/\Adsa key create: .*Permission denied\n\z/,
+         'it is reported, and no key is printed');
+    is(read_file($copy), "$line\n", 'the file is kept');
+}
+
+# a key that cannot be printed
+
+SKIP: {
+    skip 'needs /dev/full', 2 if !-e '/dev/full';
+
+    my $out = `$dsa key create --name n --file $new 2>&1 > /dev/full`;
+
+    is($? >> 8, 1, 'stdout is full');
+    like($out, qr/key_[0-9a-f]{16} is stored, but its text could not/,
+         'the id is reported');
+}
+
+
+# Redis
+
+my $server = $t->start_redis(conf => { databases => 16 });
+my $redis = $t->redis();
+my $address = '127.0.0.1:' . $server->port;
+
+# everything that Redis has, as one text
+
+sub dump_redis {
+    my $text = '';
+
+    for my $name ($redis->keys('*')) {
+        my $type = $redis->cmd('TYPE', $name);
+        my $all = $type eq 'hash' ? $redis->cmd('HGETALL', $name)
+                  : $type eq 'zset' ? $redis->cmd('ZRANGE', $name, 0, -1)
+                  : [$redis->cmd('GET', $name)];
+
+        $text .= join("\n", $name, @$all) . "\n";
+    }
+
+    return $text;
+}
+
+@where = ('--redis', $address);
+life('redis', \&dump_redis);
+race('redis');
+
+my $hashes = $redis->hgetall('dsa1:{keys}:hash');
+my $records = records();
+my %expected;
+
+for my $r (values %$records) {
+    $expected{ $r->{hash} } = $r->{id};
+    $expected{ $r->{old}{hash} } = $r->{id} if $r->{old};
+}
+
+is_deeply($hashes, \%expected, 'redis: the hashes are those of the records');
+
+# more keys than one page has
+
+my %made = map { sprintf('key_%016x', $_) => 1 } 1 .. 300;
+
+for my $id (keys %made) {
+    my $r = json_encode({ id => $id, name => 'n', tenant => 't',
+                          hash => sha256_hex($id), state => 'active',
+                          created => 1 });
+
+    $redis->cmd('HSET', 'dsa1:{keys}:id', $id, $r);
+    $redis->cmd('ZADD', 'dsa1:{keys}:changed',
+                $redis->cmd('INCR', 'dsa1:{keys}:version'), $id);
+}
+
+is(scalar(grep { $made{$_} } keys %{ records() }), 300,
+   'redis: more keys than one reply has');
+
+# a record that is damaged does not hide the others
+
+$redis->cmd('HSET', 'dsa1:{keys}:id', 'key_0000000000000001', '{}');
+my ($rc, $out, $err) = key('list', '--json', @where);
+ok($rc == 1 && @{ json_decode($out) } == keys(%{ $records }) + 299
+   && $err =~ /key_0000000000000001 is left out: .*no member "id"/,
+   'redis: a damaged record is reported') or diag("$rc, $err");
+
+# what Redis refuses
+
+my ($id) = keys %$records;
+
+$redis->cmd('REPLICAOF', '127.0.0.1', '1');
+refused('READONLY', 'redis: a replica', 'set', $id, '--rpm', '1', @where);
+refused('READONLY', 'redis: a replica, create', 'create', '--name', 'n',
+        @where);
+$redis->cmd('REPLICAOF', 'NO', 'ONE');
+
+$redis->cmd('FLUSHALL');
+$redis->cmd('SET', 'dsa1:{keys}:id', 'x');
+refused('DSADATA', 'redis: a key of another type, create', 'create', '--name',
+        'n', @where);
+refused('DSADATA', 'redis: a key of another type, list', 'list', @where);
+refused('WRONGTYPE', 'redis: a key of another type, show', 'show', $id,
+        @where);
+$redis->cmd('FLUSHALL');
+
+# a password, a user and a database
+
+$redis->cmd('ACL', 'SETUSER', 'admin', 'on', '>secret', '~*', '+@all');
+$redis->cmd('CONFIG', 'SET', 'requirepass', 'other');
+my $password = write_file($t->path('password'), "secret\n");
+
+refused('NOAUTH', 'redis: no password', 'list', @where);
+refused('reply to AUTH is "WRONGPASS', 'redis: a wrong password', 'list',
+        @where, '--password-file', $password);
+refused('expected --password-file', 'redis: a user without password', 'list',
+        @where, '--user', 'admin');
+refused('No such file', 'redis: no file with a password', 'list', @where,
+        '--password-file', $t->path('nothing'));
+refused('has no password', 'redis: an empty password', 'list', @where,
+        '--password-file', write_file($t->path('empty'), "\n"));
+refused('reply to SELECT is "ERR', 'redis: no such database', 'list', @where,
+        '--password-file', $password, '--user', 'admin', '--db', '99');
+
+push @where, '--password-file', $password, '--user', 'admin', '--db', '3';
+good('create', '--name', 'n');
+is(scalar keys %{ records() }, 1, 'redis: a user, a password, a database');
+
+refused('expected HOST:PORT', 'redis: not an address', 'list', '--redis',
+        'localhost');
+refused('Connection refused', 'redis: nobody listens', 'list', '--redis',
+        '127.0.0.1:' . $t->free_port);
+refused('No such file', 'redis: no such socket', 'list', '--redis',
+        'unix:' . $t->path('none'));
+
+$t->done;

@@ -1,0 +1,795 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * dsa key: creates, lists and changes API keys.  The text of a key is printed
+ * once, when it is made; what is stored is its hash.
+ */
+
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/dsa.h"
+#include "tools/key_options.h"
+#include "tools/key_print.h"
+#include "tools/key_store.h"
+
+
+#define DSA_KEY_ARENA       (256 * 1024)            /* of one record */
+#define DSA_KEY_LIST_ARENA  (1024UL * 1024 * 1024)  /* of all records */
+#define DSA_KEY_ATTEMPTS    100
+#define DSA_KEY_GRACE       "1d"
+
+
+static const char  dsa_key_usage[] =
+    "usage: dsa key create --name NAME [OPTION ...]\n"
+    "       dsa key list [--json]\n"
+    "       dsa key show ID [--json]\n"
+    "       dsa key set ID OPTION ...\n"
+    "       dsa key revoke ID\n"
+    "       dsa key rotate ID [--grace DURATION]\n"
+    "\n"
+    "Manages API keys in Redis or in a file, as in dsa_keys.  create and\n"
+    "rotate print the text of a key once; only its hash is stored.\n"
+    "\n"
+    "Where the keys are, for each command:\n"
+    "\n"
+    DSA_CLIENT_USAGE
+    "  --file PATH            a file with one record in each line\n"
+    "\n"
+    "What create and set change:\n"
+    "\n"
+    "  --name NAME            for people\n"
+    "  --tenant NAME          its keys share conversations and caches; the id\n"
+    "                         of the key by default\n"
+    "  --state STATE          active or disabled\n"
+    "  --models A,B,...       models that may be used, or all\n"
+    "  --rpm N                requests per minute, or none\n"
+    "  --tpm N                tokens per minute, or none\n"
+    "  --concurrency N        requests at the same time, or none\n"
+    "  --weight N             1 to 10000; 100 by default\n"
+    "  --priority PRIORITY    low, normal or high\n"
+    "  --expires TIME         2027-01-31, 2027-01-31T12:00:00Z, 30d or never\n"
+    "  --budget-day MONEY     HARD, HARD:SOFT, :SOFT or none; UTC\n"
+    "  --budget-month MONEY\n"
+    "  --budget-total MONEY\n"
+    "\n"
+    "  --grace DURATION       how long rotate keeps the old key: 30m, 12h, 7d,\n"
+    "                         0; 1d by default\n"
+    "  --json                 records as JSON\n";
+
+
+/* getopt_long() returns these; the others are those of tools/redis.h. */
+
+enum {
+    DSA_KEY_OPT_FILE = 256,
+    DSA_KEY_OPT_JSON,
+    DSA_KEY_OPT_GRACE,
+    DSA_KEY_OPT_NAME,               /* the first that changes a key */
+    DSA_KEY_OPT_TENANT,
+    DSA_KEY_OPT_STATE,
+    DSA_KEY_OPT_MODELS,
+    DSA_KEY_OPT_RPM,
+    DSA_KEY_OPT_TPM,
+    DSA_KEY_OPT_CONCURRENCY,
+    DSA_KEY_OPT_WEIGHT,
+    DSA_KEY_OPT_PRIORITY,
+    DSA_KEY_OPT_EXPIRES,
+    DSA_KEY_OPT_DAY,
+    DSA_KEY_OPT_MONTH,
+    DSA_KEY_OPT_TOTAL
+};
+
+
+typedef struct dsa_key_run_s  dsa_key_run_t;
+
+typedef struct {
+    const char               *name;
+    int                     (*run)(dsa_key_run_t *run, dsa_err_t *err);
+    dsa_key_store_mode_e      mode;
+    unsigned                  id:1;         /* the id of a key is expected */
+    unsigned                  change:1;     /* options that change a key */
+    unsigned                  grace:1;
+    unsigned                  json:1;
+} dsa_key_verb_t;
+
+
+/* One execution of the command. */
+
+struct dsa_key_run_s {
+    const dsa_key_verb_t     *verb;
+    dsa_key_store_conf_t      conf;
+    dsa_key_options_t         options;
+    unsigned                  changes;      /* options that change a key */
+    const char               *grace;
+    dsa_str_t                 id;
+    int                       json;
+    int64_t                   now;
+    dsa_key_store_t          *store;
+    char                      text[DSA_KEY_TEXT_LEN + 1];   /* of a new key,
+                                               with a line feed */
+};
+
+
+/* Changes a key that was read. */
+
+typedef int (*dsa_key_change_pt)(dsa_key_t *key, dsa_arena_t *arena,
+    dsa_key_run_t *run, dsa_err_t *err);
+
+
+static int dsa_key_options(dsa_key_run_t *run, int argc, char **argv,
+    dsa_err_t *err);
+static int dsa_key_option(dsa_key_run_t *run, int opt, char *value,
+    dsa_err_t *err);
+static int dsa_key_change_option(dsa_key_options_t *options, int opt,
+    const char *value);
+static int dsa_key_complete(dsa_key_run_t *run, int argc, char **argv,
+    dsa_err_t *err);
+static int dsa_key_create(dsa_key_run_t *run, dsa_err_t *err);
+static int dsa_key_list(dsa_key_run_t *run, dsa_err_t *err);
+static int dsa_key_list_print(const dsa_key_run_t *run,
+    const dsa_key_list_t *list, dsa_err_t *err);
+static int dsa_key_show(dsa_key_run_t *run, dsa_err_t *err);
+static int dsa_key_set(dsa_key_run_t *run, dsa_err_t *err);
+static int dsa_key_revoke(dsa_key_run_t *run, dsa_err_t *err);
+static int dsa_key_rotate(dsa_key_run_t *run, dsa_err_t *err);
+static int dsa_key_change(dsa_key_run_t *run, dsa_key_change_pt change,
+    dsa_err_t *err);
+static int dsa_key_change_once(dsa_key_run_t *run, dsa_key_change_pt change,
+    dsa_err_t *err);
+static int dsa_key_change_set(dsa_key_t *key, dsa_arena_t *arena,
+    dsa_key_run_t *run, dsa_err_t *err);
+static int dsa_key_change_revoke(dsa_key_t *key, dsa_arena_t *arena,
+    dsa_key_run_t *run, dsa_err_t *err);
+static int dsa_key_change_rotate(dsa_key_t *key, dsa_arena_t *arena,
+    dsa_key_run_t *run, dsa_err_t *err);
+static int dsa_key_new_text(dsa_key_run_t *run, dsa_key_t *key,
+    dsa_err_t *err);
+static int dsa_key_random(void *bytes, size_t n, dsa_err_t *err);
+static int dsa_key_print_text(const dsa_key_run_t *run, dsa_str_t id,
+    dsa_err_t *err);
+
+
+static const dsa_key_verb_t  dsa_key_verbs[] = {
+    { "create", dsa_key_create, DSA_KEY_STORE_CREATE, 0, 1, 0, 0 },
+    { "list", dsa_key_list, DSA_KEY_STORE_READ, 0, 0, 0, 1 },
+    { "show", dsa_key_show, DSA_KEY_STORE_READ, 1, 0, 0, 1 },
+    { "set", dsa_key_set, DSA_KEY_STORE_WRITE, 1, 1, 0, 0 },
+    { "revoke", dsa_key_revoke, DSA_KEY_STORE_WRITE, 1, 0, 0, 0 },
+    { "rotate", dsa_key_rotate, DSA_KEY_STORE_WRITE, 1, 0, 1, 0 }
+};
+
+#define DSA_KEY_N_VERBS  (sizeof(dsa_key_verbs) / sizeof(dsa_key_verbs[0]))
+
+
+int
+dsa_cmd_key(int argc, char **argv)
+{
+    int            rc;
+    size_t         i;
+    dsa_err_t      err;
+    dsa_key_run_t  run;
+
+    memset(&run, 0, sizeof(dsa_key_run_t));
+
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0
+                     || strcmp(argv[1], "-h") == 0))
+    {
+        return fputs(dsa_key_usage, stdout) != EOF ? 0 : 1;
+    }
+
+    for (i = 0; argc > 1 && i < DSA_KEY_N_VERBS; i++) {
+        if (strcmp(argv[1], dsa_key_verbs[i].name) == 0) {
+            run.verb = &dsa_key_verbs[i];
+        }
+    }
+
+    if (run.verb == NULL) {
+        (void) fputs(dsa_key_usage, stderr);
+        return 2;
+    }
+
+    run.now = time(NULL);
+    rc = dsa_key_options(&run, argc - 1, argv + 1, &err);
+
+    if (rc == DSA_AGAIN) {
+        return fputs(dsa_key_usage, stdout) != EOF ? 0 : 1;
+    }
+
+    if (rc != DSA_OK) {
+        (void) fprintf(stderr, "dsa key %s: %s\n", run.verb->name, err.text);
+        return 2;
+    }
+
+    run.store = dsa_key_store_open(&run.conf, run.verb->mode, &err);
+    rc = run.store != NULL ? run.verb->run(&run, &err) : DSA_ERROR;
+
+    dsa_key_store_close(run.store);
+    explicit_bzero(run.text, sizeof(run.text));
+
+    if (rc != DSA_OK) {
+        (void) fprintf(stderr, "dsa key %s: %s\n", run.verb->name, err.text);
+        return 1;
+    }
+
+    return 0;
+}
+
+
+/* DSA_AGAIN: the usage is wanted. */
+
+static int
+dsa_key_options(dsa_key_run_t *run, int argc, char **argv, dsa_err_t *err)
+{
+    int                         opt, rc;
+
+    static const struct option  options[] = {
+        DSA_CLIENT_OPTIONS,
+        { "file", required_argument, NULL, DSA_KEY_OPT_FILE },
+        { "json", no_argument, NULL, DSA_KEY_OPT_JSON },
+        { "grace", required_argument, NULL, DSA_KEY_OPT_GRACE },
+        { "name", required_argument, NULL, DSA_KEY_OPT_NAME },
+        { "tenant", required_argument, NULL, DSA_KEY_OPT_TENANT },
+        { "state", required_argument, NULL, DSA_KEY_OPT_STATE },
+        { "models", required_argument, NULL, DSA_KEY_OPT_MODELS },
+        { "rpm", required_argument, NULL, DSA_KEY_OPT_RPM },
+        { "tpm", required_argument, NULL, DSA_KEY_OPT_TPM },
+        { "concurrency", required_argument, NULL, DSA_KEY_OPT_CONCURRENCY },
+        { "weight", required_argument, NULL, DSA_KEY_OPT_WEIGHT },
+        { "priority", required_argument, NULL, DSA_KEY_OPT_PRIORITY },
+        { "expires", required_argument, NULL, DSA_KEY_OPT_EXPIRES },
+        { "budget-day", required_argument, NULL, DSA_KEY_OPT_DAY },
+        { "budget-month", required_argument, NULL, DSA_KEY_OPT_MONTH },
+        { "budget-total", required_argument, NULL, DSA_KEY_OPT_TOTAL },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    opterr = 0;
+
+    while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+
+        if (opt == 'h') {
+            return DSA_AGAIN;
+        }
+
+        if (opt == '?') {
+            return dsa_error(err, "\"%.*s\" is not an option, or has no "
+                             "value; \"dsa key --help\" prints the options",
+                             (int) strcspn(argv[optind - 1], "="),
+                             argv[optind - 1]);
+        }
+
+        rc = dsa_client_option(&run->conf.redis, opt, optarg, err);
+
+        if (rc == DSA_AGAIN) {
+            rc = dsa_key_option(run, opt, optarg, err);
+        }
+
+        if (rc != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return dsa_key_complete(run, argc, argv, err);
+}
+
+
+static int
+dsa_key_option(dsa_key_run_t *run, int opt, char *value, dsa_err_t *err)
+{
+    const dsa_key_verb_t  *verb;
+
+    verb = run->verb;
+
+    switch (opt) {
+
+    case DSA_KEY_OPT_FILE:
+        run->conf.file = value;
+        return DSA_OK;
+
+    case DSA_KEY_OPT_JSON:
+        if (!verb->json) {
+            return dsa_error(err, "--json is an option of list and show");
+        }
+
+        run->json = 1;
+        return DSA_OK;
+
+    case DSA_KEY_OPT_GRACE:
+        if (!verb->grace) {
+            return dsa_error(err, "--grace is an option of rotate");
+        }
+
+        run->grace = value;
+        return DSA_OK;
+
+    default:
+        if (!verb->change) {
+            return dsa_error(err, "an option that changes a key is given; "
+                             "expected it with create or set");
+        }
+
+        run->changes++;
+        return dsa_key_change_option(&run->options, opt, value);
+    }
+}
+
+
+static int
+dsa_key_change_option(dsa_key_options_t *options, int opt, const char *value)
+{
+    switch (opt) {
+
+    case DSA_KEY_OPT_NAME:
+        options->name = value;
+        break;
+
+    case DSA_KEY_OPT_TENANT:
+        options->tenant = value;
+        break;
+
+    case DSA_KEY_OPT_STATE:
+        options->state = value;
+        break;
+
+    case DSA_KEY_OPT_MODELS:
+        options->models = value;
+        break;
+
+    case DSA_KEY_OPT_RPM:
+        options->rpm = value;
+        break;
+
+    case DSA_KEY_OPT_TPM:
+        options->tpm = value;
+        break;
+
+    case DSA_KEY_OPT_CONCURRENCY:
+        options->concurrency = value;
+        break;
+
+    case DSA_KEY_OPT_WEIGHT:
+        options->weight = value;
+        break;
+
+    case DSA_KEY_OPT_PRIORITY:
+        options->priority = value;
+        break;
+
+    case DSA_KEY_OPT_EXPIRES:
+        options->expires = value;
+        break;
+
+    default: /* DSA_KEY_OPT_DAY to DSA_KEY_OPT_TOTAL */
+        options->budget[opt - DSA_KEY_OPT_DAY] = value;
+    }
+
+    return DSA_OK;
+}
+
+
+/* What must be there, and what must not. */
+
+static int
+dsa_key_complete(dsa_key_run_t *run, int argc, char **argv, dsa_err_t *err)
+{
+    if ((run->conf.file != NULL) == (run->conf.redis.address != NULL)) {
+        return dsa_error(err, "expected either --redis ADDRESS or --file "
+                         "PATH");
+    }
+
+    if (run->verb->id) {
+
+        if (optind == argc) {
+            return dsa_error(err, "expected the id of a key, for example "
+                             "key_0123456789abcdef");
+        }
+
+        run->id = dsa_strz(argv[optind++]);
+
+        /* someone may have put the text of a key here: it is not repeated */
+
+        if (!dsa_key_id_ok(run->id)) {
+            return dsa_error(err, "the argument is not the id of a key; "
+                             "expected key_ and 16 hexadecimal digits");
+        }
+    }
+
+    if (optind != argc) {
+        return dsa_error(err, "there is an argument too many; expected %s",
+                         run->verb->id ? "one id and options" : "options");
+    }
+
+    if (run->verb->id && run->verb->change && run->changes == 0) {
+        return dsa_error(err, "there is nothing to change; expected an option, "
+                         "for example --rpm 60");
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_key_create(dsa_key_run_t *run, dsa_err_t *err)
+{
+    int           rc;
+    char          id[DSA_KEY_ID_LEN + 1];
+    uint64_t      random;
+    dsa_key_t     key;
+    dsa_arena_t  *arena;
+
+    if (run->options.name == NULL) {
+        return dsa_error(err, "the key has no name; expected --name NAME");
+    }
+
+    if (dsa_key_random(&random, sizeof(random), err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    (void) snprintf(id, sizeof(id), "key_%016llx",
+                    (unsigned long long) random);
+
+    memset(&key, 0, sizeof(dsa_key_t));
+    dsa_key_limits_default(&key.limits);
+
+    key.id = dsa_str(id, DSA_KEY_ID_LEN);
+    key.tenant = key.id;
+    key.created = run->now;
+
+    arena = dsa_arena_create(DSA_KEY_ARENA);
+
+    if (arena == NULL) {
+        return dsa_error(err, "out of memory");
+    }
+
+    if (dsa_key_options_apply(&key, arena, &run->options, run->now, err)
+        == DSA_OK
+        && dsa_key_new_text(run, &key, err) == DSA_OK
+        && dsa_key_store_put(run->store, arena, &key, dsa_str(NULL, 0), err)
+           == DSA_OK)
+    {
+        rc = dsa_key_print_text(run, key.id, err);
+
+    } else {
+        rc = DSA_ERROR;
+    }
+
+    dsa_arena_destroy(arena);
+
+    return rc;
+}
+
+
+static int
+dsa_key_list(dsa_key_run_t *run, dsa_err_t *err)
+{
+    int              rc;
+    dsa_arena_t     *arena;
+    dsa_key_list_t   list;
+
+    memset(&list, 0, sizeof(dsa_key_list_t));
+
+    arena = dsa_arena_create(DSA_KEY_LIST_ARENA);
+
+    if (arena == NULL) {
+        return dsa_error(err, "out of memory");
+    }
+
+    rc = dsa_key_store_list(run->store, arena, &list, err);
+
+    if (rc == DSA_OK) {
+        rc = dsa_key_list_print(run, &list, err);
+    }
+
+    if (rc == DSA_OK && list.bad != 0) {
+        rc = dsa_error(err, "%zu records are invalid", list.bad);
+    }
+
+    dsa_key_list_free(&list);
+    dsa_arena_destroy(arena);
+
+    return rc;
+}
+
+
+static int
+dsa_key_list_print(const dsa_key_run_t *run, const dsa_key_list_t *list,
+    dsa_err_t *err)
+{
+    size_t  i;
+
+    if (run->json) {
+        (void) printf("[");
+
+        for (i = 0; i < list->n; i++) {
+            (void) printf("%s%.*s", i != 0 ? ",\n " : "",
+                          (int) list->entries[i].text.len,
+                          list->entries[i].text.data);
+        }
+
+        (void) printf("]\n");
+
+    } else if (dsa_key_print_table(list, run->now, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (fflush(stdout) != 0) {
+        return dsa_error(err, "stdout: %s", strerror(errno));
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_key_show(dsa_key_run_t *run, dsa_err_t *err)
+{
+    int           rc;
+    dsa_key_t     key;
+    dsa_str_t     record;
+    dsa_arena_t  *arena;
+
+    arena = dsa_arena_create(DSA_KEY_ARENA);
+
+    if (arena == NULL) {
+        return dsa_error(err, "out of memory");
+    }
+
+    rc = dsa_key_store_get(run->store, arena, run->id, &key, &record, err);
+
+    if (rc == DSA_AGAIN) {
+        rc = dsa_error(err, "there is no key %.*s", (int) run->id.len,
+                       run->id.data);
+    }
+
+    if (rc == DSA_OK && run->json) {
+        (void) printf("%.*s\n", (int) record.len, record.data);
+
+    } else if (rc == DSA_OK) {
+        dsa_key_print(&key, run->now);
+    }
+
+    dsa_arena_destroy(arena);
+
+    if (rc == DSA_OK && fflush(stdout) != 0) {
+        return dsa_error(err, "stdout: %s", strerror(errno));
+    }
+
+    return rc;
+}
+
+
+static int
+dsa_key_set(dsa_key_run_t *run, dsa_err_t *err)
+{
+    return dsa_key_change(run, dsa_key_change_set, err);
+}
+
+
+static int
+dsa_key_revoke(dsa_key_run_t *run, dsa_err_t *err)
+{
+    return dsa_key_change(run, dsa_key_change_revoke, err);
+}
+
+
+static int
+dsa_key_rotate(dsa_key_run_t *run, dsa_err_t *err)
+{
+    if (dsa_key_change(run, dsa_key_change_rotate, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_key_print_text(run, run->id, err);
+}
+
+
+/* Reads a key, changes it, and stores it unless someone else was faster. */
+
+static int
+dsa_key_change(dsa_key_run_t *run, dsa_key_change_pt change, dsa_err_t *err)
+{
+    int  rc, n;
+
+    for (n = 0; n < DSA_KEY_ATTEMPTS; n++) {
+        rc = dsa_key_change_once(run, change, err);
+
+        if (rc != DSA_AGAIN) {
+            return rc;
+        }
+    }
+
+    return dsa_error(err, "the key %.*s is changed by others all the time",
+                     (int) run->id.len, run->id.data);
+}
+
+
+static int
+dsa_key_change_once(dsa_key_run_t *run, dsa_key_change_pt change,
+    dsa_err_t *err)
+{
+    int           rc;
+    dsa_key_t     key;
+    dsa_str_t     record;
+    dsa_arena_t  *arena;
+
+    arena = dsa_arena_create(DSA_KEY_ARENA);
+
+    if (arena == NULL) {
+        return dsa_error(err, "out of memory");
+    }
+
+    rc = dsa_key_store_get(run->store, arena, run->id, &key, &record, err);
+
+    if (rc == DSA_AGAIN) {
+        rc = dsa_error(err, "there is no key %.*s", (int) run->id.len,
+                       run->id.data);
+    }
+
+    if (rc == DSA_OK) {
+        rc = change(&key, arena, run, err);
+    }
+
+    if (rc == DSA_OK) {
+        rc = dsa_key_check(&key, err);
+    }
+
+    if (rc == DSA_OK) {
+        rc = dsa_key_store_put(run->store, arena, &key, record, err);
+    }
+
+    dsa_arena_destroy(arena);
+
+    return rc;
+}
+
+
+static int
+dsa_key_change_set(dsa_key_t *key, dsa_arena_t *arena, dsa_key_run_t *run,
+    dsa_err_t *err)
+{
+    if (key->state == DSA_KEY_REVOKED) {
+        return dsa_error(err, "the key %.*s is revoked and cannot be changed; "
+                         "\"dsa key create\" makes another one",
+                         (int) run->id.len, run->id.data);
+    }
+
+    return dsa_key_options_apply(key, arena, &run->options, run->now, err);
+}
+
+
+static int
+dsa_key_change_revoke(dsa_key_t *key, dsa_arena_t *arena, dsa_key_run_t *run,
+    dsa_err_t *err)
+{
+    key->state = DSA_KEY_REVOKED;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_key_change_rotate(dsa_key_t *key, dsa_arena_t *arena, dsa_key_run_t *run,
+    dsa_err_t *err)
+{
+    int64_t  grace;
+
+    if (key->state == DSA_KEY_REVOKED) {
+        return dsa_error(err, "the key %.*s is revoked and cannot be changed; "
+                         "\"dsa key create\" makes another one",
+                         (int) run->id.len, run->id.data);
+    }
+
+    if (dsa_key_duration(&grace, "grace",
+                         run->grace != NULL ? run->grace : DSA_KEY_GRACE, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    memcpy(key->old_hash, key->hash, DSA_KEY_HASH_LEN);
+    key->old_until = grace != 0 ? run->now + grace : 0;
+
+    return dsa_key_new_text(run, key, err);
+}
+
+
+/*
+ * Makes the text of a key: "sk-dsa-" and 32 random bytes as 43 characters of
+ * base64url.  Each character has 6 bits, and the last one 4.
+ */
+
+static int
+dsa_key_new_text(dsa_key_run_t *run, dsa_key_t *key, dsa_err_t *err)
+{
+    int                i;
+    char              *p;
+    uint8_t            random[DSA_KEY_RANDOM + 1];
+    unsigned           bits;
+
+    static const char  letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                   "abcdefghijklmnopqrstuvwxyz0123456789-_";
+
+    _Static_assert(DSA_KEY_TEXT_LEN == 7 + (8 * DSA_KEY_RANDOM + 5) / 6,
+                   "the length of the text of a key");
+
+    if (dsa_key_random(random, DSA_KEY_RANDOM, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    random[DSA_KEY_RANDOM] = 0;
+    memcpy(run->text, "sk-dsa-", 7);
+    p = run->text + 7;
+
+    for (i = 0; i < 8 * DSA_KEY_RANDOM; i += 6) {
+        bits = (unsigned) random[i / 8] << 8 | random[i / 8 + 1];
+        *p++ = letters[bits >> (10 - i % 8) & 0x3f];
+    }
+
+    explicit_bzero(random, sizeof(random));
+    explicit_bzero(&bits, sizeof(bits));
+
+    *p = '\n';
+    dsa_key_hash(key->hash, dsa_str(run->text, DSA_KEY_TEXT_LEN));
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_key_random(void *bytes, size_t n, dsa_err_t *err)
+{
+    ssize_t  rc;
+
+    /* up to 256 bytes come at once, unless a signal interrupts the wait for
+       the first entropy after a boot */
+
+    do {
+        rc = getrandom(bytes, n, 0);
+    } while (rc == -1 && errno == EINTR);
+
+    if (rc != (ssize_t) n) {
+        return dsa_error(err, "getrandom() failed: %s", strerror(errno));
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * The text goes to stdout by write(), so that there is no copy of it in a
+ * buffer of stdio.
+ */
+
+static int
+dsa_key_print_text(const dsa_key_run_t *run, dsa_str_t id, dsa_err_t *err)
+{
+    size_t   done;
+    ssize_t  n;
+
+    for (done = 0; done < sizeof(run->text); done += (size_t) n) {
+        n = write(STDOUT_FILENO, run->text + done, sizeof(run->text) - done);
+
+        if (n == -1 && errno == EINTR) {
+            n = 0;
+
+        } else if (n == -1) {
+            return dsa_error(err, "the key %.*s is stored, but its text could "
+                             "not be printed: %s; rotate or revoke it",
+                             (int) id.len, id.data, strerror(errno));
+        }
+    }
+
+    (void) fprintf(stderr, "dsa key %s: the text of %.*s is on stdout; only "
+                   "its hash is stored, so it cannot be printed again\n",
+                   run->verb->name, (int) id.len, id.data);
+
+    return DSA_OK;
+}

@@ -1,0 +1,72 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_TOOLS_REDIS_H_INCLUDED_
+#define _DSA_TOOLS_REDIS_H_INCLUDED_
+
+
+#include <hiredis/hiredis.h>
+
+#include "base/error.h"
+#include "redis_schema/schema.h"
+
+
+/*
+ * One connection to Redis, on which a command waits for its reply.  A node of a
+ * Redis Cluster that does not have the key names the one that has it (MOVED),
+ * to which the connection then moves.
+ */
+
+typedef struct {
+    const char         *address;        /* HOST:PORT or unix:PATH */
+    const char         *user;           /* NULL: the default user */
+    const char         *password_file;  /* NULL: no password */
+    uint32_t            db;
+} dsa_client_conf_t;
+
+
+typedef struct dsa_client_s  dsa_client_t;
+
+
+/*
+ * Connects within 5 seconds, and authenticates.  The strings of conf outlive
+ * the client.  NULL with err.
+ */
+dsa_client_t *dsa_client_open(const dsa_client_conf_t *conf, dsa_err_t *err);
+
+void dsa_client_close(dsa_client_t *client);            /* NULL is allowed */
+
+/*
+ * Sends a command and waits at most 5 seconds for each part of its reply.
+ * Returns the reply, which the caller frees with freeReplyObject(); it may be
+ * an error of Redis.  NULL with err: the connection failed.
+ */
+redisReply *dsa_client_call(dsa_client_t *client,
+    const dsa_schema_command_t *cmd, dsa_err_t *err);
+
+/*
+ * The options of conf, for getopt_long() and in a usage.  dsa_client_option()
+ * reads the one that getopt_long() found: DSA_OK, DSA_AGAIN if it is not one of
+ * them, DSA_ERROR with err.
+ */
+
+#define DSA_CLIENT_OPTIONS                                                    \
+    { "redis", required_argument, NULL, 'R' },                                \
+    { "user", required_argument, NULL, 'U' },                                 \
+    { "password-file", required_argument, NULL, 'P' },                        \
+    { "db", required_argument, NULL, 'D' }
+
+#define DSA_CLIENT_USAGE                                                      \
+    "  --redis ADDRESS        HOST:PORT or unix:PATH, as in dsa_redis\n"      \
+    "  --user NAME            with --password-file\n"                         \
+    "  --password-file PATH   a file with nothing but the password\n"         \
+    "  --db N                 a number; 0 by default\n"
+
+int dsa_client_option(dsa_client_conf_t *conf, int opt, const char *value,
+    dsa_err_t *err);
+
+
+#endif /* _DSA_TOOLS_REDIS_H_INCLUDED_ */
