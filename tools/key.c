@@ -60,8 +60,8 @@ static const char  dsa_key_usage[] =
     "  --budget-month MONEY\n"
     "  --budget-total MONEY\n"
     "\n"
-    "  --grace DURATION       how long rotate keeps the old key: 30m, 12h, 7d,\n"
-    "                         0; 1d by default\n"
+    "  --grace DURATION       how long rotate keeps the old key: 30m, 12h,\n"
+    "                         7d, 0; 1d by default\n"
     "  --json                 records as JSON\n";
 
 
