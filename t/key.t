@@ -318,17 +318,25 @@ symlink $new, $t->path('link') or die "symlink: $!\n";
        'file: behind a symbolic link');
 }
 
-# other records keep their bytes, also in another form
+# comments and other records keep their bytes
 
 my $line = read_file($new) =~ s/\n.*//sr;
 my $spaced = $line =~ s/,"/ , "/gr;
-write_file($new, "$spaced\n\n");
+write_file($new, "# one\n$spaced\n\n  # two");
 {
     local @where = ('--file', $new);
 
     good('create', '--name', 'n');
-    is((split /\n/, read_file($new))[0], $spaced,
-       'file: other records are not changed');
+    like(read_file($new), qr/\A# one\n\Q$spaced\E\n\n  # two\n\{[^\n]*\}\n\z/,
+         'file: other lines are not changed');
+
+    my ($id) = $line =~ /(key_[0-9a-f]{16})/;
+    my $other = (split /\n/, read_file($new))[-1];
+
+    good('set', $id, '--rpm', '7');
+    like(read_file($new),
+         qr/\A# one\n\{.*"rpm":7.*\}\n\n  # two\n\Q$other\E\n\z/,
+         'file: a line is changed');
 }
 
 # each invalid option; nothing is written

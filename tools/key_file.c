@@ -214,9 +214,11 @@ dsa_key_file_read(dsa_key_file_t *file, dsa_err_t *err)
         text = dsa_str_trim(dsa_str(p, (size_t) (end - p)));
         p = end + 1;
 
-        if (text.len != 0
-            && dsa_key_list_add(&file->list, text, &reason) != DSA_OK)
-        {
+        if (text.len == 0 || text.data[0] == '#') {
+            continue;
+        }
+
+        if (dsa_key_list_add(&file->list, text, &reason) != DSA_OK) {
             return dsa_error(err, "%s: line %zu: %s", file->path, line,
                              reason.text);
         }
@@ -327,36 +329,42 @@ dsa_key_file_put(dsa_key_file_t *file, const dsa_key_t *key, dsa_err_t *err)
 }
 
 
-/* The text of the new file.  Other records keep their bytes. */
+/* The text of the new file.  Everything but this record keeps its bytes. */
 
 static int
 dsa_key_file_text(const dsa_key_file_t *file, const dsa_key_t *key,
     dsa_buf_t *text, dsa_err_t *err)
 {
-    int                     found;
-    size_t                  i;
+    size_t                  i, before, after;
+    const dsa_buf_t        *old;
     const dsa_key_entry_t  *e;
 
-    found = 0;
+    old = &file->text;
+    before = old->len;
+    after = old->len;
 
     for (i = 0; i < file->list.n; i++) {
         e = &file->list.entries[i];
 
         if (memcmp(e->id, key->id.data, DSA_KEY_ID_LEN) == 0) {
-            found = 1;
-            dsa_key_write(text, key);
-
-        } else {
-            dsa_buf_add(text, e->text.data, e->text.len);
+            before = (size_t) (e->text.data - old->data);
+            after = before + e->text.len;
         }
+    }
 
+    dsa_buf_add(text, old->data, before);
+
+    if (before == old->len && before != 0 && old->data[before - 1] != '\n') {
         dsa_buf_addz(text, "\n");
     }
 
-    if (!found) {
-        dsa_key_write(text, key);
+    dsa_key_write(text, key);
+
+    if (after == old->len) {
         dsa_buf_addz(text, "\n");
     }
+
+    dsa_buf_add(text, old->data + after, old->len - after);
 
     if (text->failed) {
         return dsa_error(err, "%s: out of memory", file->path);

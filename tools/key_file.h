@@ -11,7 +11,10 @@
 #include "tools/key_store.h"
 
 
-/* A file of records: see key_store.h.  Lines without text are skipped. */
+/*
+ * A file of records: see key_store.h.  Empty lines, and lines that begin with
+ * "#", are skipped and kept.
+ */
 
 typedef struct dsa_key_file_s  dsa_key_file_t;
 
@@ -31,7 +34,7 @@ const dsa_key_list_t *dsa_key_file_list(const dsa_key_file_t *file);
 
 /*
  * Replaces the record with the id of this key, or appends it.  The new file has
- * the mode and the owner of the old one.  The list is not changed.
+ * the mode and the owner of the old one.  The list does not change.
  */
 int dsa_key_file_put(dsa_key_file_t *file, const dsa_key_t *key,
     dsa_err_t *err);
