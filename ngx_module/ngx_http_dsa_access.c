@@ -10,6 +10,8 @@
 
 #include <assert.h>
 
+#include "api/ngx_http_dsa_anthropic_error.h"
+
 #include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_conf.h"
 
@@ -29,6 +31,8 @@
     "\"x-api-key: KEY\"."
 
 
+static ngx_int_t ngx_http_dsa_access_reserve(ngx_http_request_t *r,
+    const ngx_http_dsa_api_t *api, ngx_http_dsa_failure_t *failure);
 static ngx_int_t ngx_http_dsa_access_check(ngx_http_request_t *r,
     ngx_http_dsa_keys_t *keys, ngx_http_dsa_failure_t *failure);
 static ngx_http_dsa_access_t *ngx_http_dsa_access_create(
@@ -94,6 +98,52 @@ ngx_http_dsa_access(ngx_http_request_t *r, const ngx_http_dsa_api_t *api,
     rc = ngx_http_dsa_access_check(r, mcf->keys, failure);
 
     ngx_http_dsa_identity_wipe(r);
+
+    if (rc != NGX_OK || api == NULL) {
+        return rc;
+    }
+
+    return ngx_http_dsa_access_reserve(r, api, failure);
+}
+
+
+/* A location may be entered again by an internal redirect. */
+
+static ngx_int_t
+ngx_http_dsa_access_reserve(ngx_http_request_t *r,
+    const ngx_http_dsa_api_t *api, ngx_http_dsa_failure_t *failure)
+{
+    ngx_int_t                   rc;
+    ngx_http_dsa_access_t      *access;
+    ngx_http_dsa_limit_view_t   view;
+
+    access = ngx_http_dsa_access_find(r);
+
+    if (access->hold != NULL) {
+        return NGX_OK;
+    }
+
+    access->hold = ngx_http_dsa_limit_hold(r);
+
+    if (access->hold == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_http_dsa_limit_reserve(access->hold,
+                                    ngx_http_dsa_keys_limits(access->keys),
+                                    &access->ref.key->limit, &view);
+
+    if (rc != NGX_OK) {
+        access->hold = NULL;
+        ngx_http_dsa_limit_failure(&view, failure);
+    }
+
+    if (ngx_http_dsa_limit_headers(r, &view,
+                                   api->error == ngx_http_dsa_anthropic_error)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
     return rc;
 }

@@ -35,6 +35,8 @@ typedef struct {
     ngx_http_dsa_key_ref_t     ref;         /* its key is NULL until the
                                                request has a valid one */
     ngx_http_dsa_key_view_t    view;        /* if ref has a key */
+    ngx_http_dsa_hold_t       *hold;        /* of a chat, until its usage
+                                               record has it */
     u_char                     digest[NGX_HTTP_DSA_KEYS_DIGEST];
     unsigned                   given:1;     /* digest is that of its key */
 } ngx_http_dsa_access_t;
@@ -50,7 +52,8 @@ ngx_int_t ngx_http_dsa_access_handler(ngx_http_request_t *r);
 /*
  * At the beginning of each content handler of dsa_pass: NGX_OK, or NGX_DECLINED
  * with a failure (400, 401, 402, 429 or 503), or NGX_ERROR.  From then on the
- * header that had the key is empty.  api: of a chat, or NULL.
+ * header that had the key is empty.  api: of a chat, or NULL.  A chat reserves
+ * what it needs of the key's limits here, before its body is read.
  */
 ngx_int_t ngx_http_dsa_access(ngx_http_request_t *r,
     const ngx_http_dsa_api_t *api, ngx_http_dsa_failure_t *failure);

@@ -56,7 +56,8 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
 
     ngx_memzero(&failure, sizeof(ngx_http_dsa_failure_t));
 
-    rc = ngx_http_dsa_access(r, api, &failure);
+    rc = ngx_http_dsa_access(r, r->method == NGX_HTTP_POST ? api : NULL,
+                             &failure);
 
     if (rc == NGX_DECLINED) {
         return ngx_http_dsa_send_failure(r, &failure);

@@ -50,6 +50,7 @@ struct ngx_http_dsa_keys_zone_s {
     ngx_uint_t                   warned;    /* the time in full is valid */
     ngx_msec_t                   full;      /* time of the last warning */
 
+    ngx_http_dsa_limits_t       *limits;
     ngx_http_dsa_keys_source_t   source;
     ngx_http_dsa_keys_process_t  processes[NGX_MAX_PROCESSES];
 };
@@ -106,6 +107,7 @@ ngx_http_dsa_keys_add_zone(ngx_conf_t *cf, ngx_http_dsa_keys_t *keys,
         return NGX_ERROR;
     }
 
+    keys->cycle = cf->cycle;
     keys->shm->init = init;
     keys->shm->data = data;
 
@@ -145,12 +147,18 @@ ngx_http_dsa_keys_init_zone(ngx_http_dsa_keys_t *keys, ngx_shm_zone_t *shm,
         keys->shpool->log_nomem = 0;
     }
 
+    if (ngx_http_dsa_limits_init(&zone->limits, keys->shpool, keys->cycle)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     return rc;
 }
 
 
-void
-ngx_http_dsa_keys_init_worker(ngx_http_dsa_keys_t *keys)
+ngx_int_t
+ngx_http_dsa_keys_init_worker(ngx_http_dsa_keys_t *keys, ngx_cycle_t *cycle)
 {
     ngx_http_dsa_keys_process_t  *process;
 
@@ -164,6 +172,8 @@ ngx_http_dsa_keys_init_worker(ngx_http_dsa_keys_t *keys)
     process->oldest = 0;
 
     ngx_shmtx_unlock(&keys->shpool->mutex);
+
+    return ngx_http_dsa_limits_start(keys->zone->limits, cycle);
 }
 
 
@@ -324,7 +334,8 @@ ngx_http_dsa_keys_find(ngx_http_dsa_keys_t *keys,
     ngx_memcpy(view->id, key->id, DSA_KEY_ID_LEN);
     ngx_memcpy(view->tenant, key->tenant, NGX_HTTP_DSA_KEYS_DIGEST);
 
-    view->limits = key->limits;
+    view->weight = key->weight;
+    view->priority = key->priority;
     view->state = key->state;
     view->expires = key->expires;
     view->old_until = hash == &key->old ? key->old_until : 0;
@@ -551,12 +562,16 @@ ngx_http_dsa_keys_set(ngx_http_dsa_keys_t *keys, ngx_http_dsa_key_t *key,
     key->old_until = record->old_until;
     key->expires = record->expires;
     key->state = record->state;
-    key->limits = record->limits;
+    key->weight = record->limits.weight;
+    key->priority = record->limits.priority;
 
     key->name_len = record->name.len;
     ngx_memcpy(key->name, record->name.data, record->name.len);
 
     dsa_key_tenant(key->tenant, record->tenant);
+
+    ngx_http_dsa_limit_set(zone->limits, &key->limit, key->id, key->tenant,
+                           &record->limits);
 
     ngx_http_dsa_keys_set_models(keys, key, record);
 }
@@ -803,6 +818,12 @@ ngx_http_dsa_keys_sweep(ngx_http_dsa_keys_t *keys)
                 break;
             }
 
+            if (ngx_http_dsa_limit_remove(zone->limits, &key->limit)
+                != NGX_OK)
+            {
+                continue;
+            }
+
             ngx_queue_remove(&key->queue);
 
             if (key->models != NULL) {
@@ -843,6 +864,13 @@ ngx_http_dsa_keys_oldest(ngx_http_dsa_keys_zone_t *zone)
     }
 
     return oldest;
+}
+
+
+ngx_http_dsa_limits_t *
+ngx_http_dsa_keys_limits(ngx_http_dsa_keys_t *keys)
+{
+    return keys->zone->limits;
 }
 
 

@@ -13,6 +13,8 @@
 
 #include "redis_schema/keys.h"
 
+#include "ngx_http_dsa_limit.h"
+
 
 /*
  * The zone of dsa_keys: the keys that this host knows, in shared memory.  A key
@@ -57,7 +59,10 @@ struct ngx_http_dsa_key_s {
     int64_t                      old_until;
     int64_t                      expires;   /* 0: never */
     dsa_key_state_e              state;
-    dsa_key_limits_t             limits;    /* as configured */
+    uint32_t                     weight;
+    dsa_key_priority_e           priority;
+    ngx_http_dsa_limit_t         limit;     /* what counts against its limits,
+                                               and these */
     u_char                      *models;    /* packed; NULL: all */
     size_t                       models_size;
     uint64_t                     round;     /* of the sync that found it last */
@@ -87,7 +92,8 @@ typedef struct {
 typedef struct {
     u_char                       id[DSA_KEY_ID_LEN];
     u_char                       tenant[NGX_HTTP_DSA_KEYS_DIGEST];
-    dsa_key_limits_t             limits;
+    uint32_t                     weight;
+    dsa_key_priority_e           priority;
     dsa_key_state_e              state;
     int64_t                      expires;   /* 0: never */
     int64_t                      old_until; /* if it was found by its old hash,
@@ -120,6 +126,7 @@ typedef struct ngx_http_dsa_keys_s  ngx_http_dsa_keys_t;
 
 
 struct ngx_http_dsa_keys_s {
+    ngx_cycle_t                 *cycle;
     ngx_shm_zone_t              *shm;
     ngx_slab_pool_t             *shpool;
     ngx_http_dsa_keys_zone_t    *zone;
@@ -143,8 +150,9 @@ ngx_int_t ngx_http_dsa_keys_add_zone(ngx_conf_t *cf,
 ngx_int_t ngx_http_dsa_keys_init_zone(ngx_http_dsa_keys_t *keys,
     ngx_shm_zone_t *shm, void *old);
 
-/* In a worker, before requests. */
-void ngx_http_dsa_keys_init_worker(ngx_http_dsa_keys_t *keys);
+/* In a worker, before requests.  NGX_ERROR: it is logged. */
+ngx_int_t ngx_http_dsa_keys_init_worker(ngx_http_dsa_keys_t *keys,
+    ngx_cycle_t *cycle);
 
 /*
  * Looks up the SHA-256 of a key.  NGX_OK: view and ref are set.  NGX_DECLINED:
@@ -194,6 +202,9 @@ ngx_uint_t ngx_http_dsa_keys_retry(ngx_http_dsa_keys_t *keys);
 
 /* Frees the removed keys that no request refers to. */
 void ngx_http_dsa_keys_sweep(ngx_http_dsa_keys_t *keys);
+
+/* The limits of the zone, for those of a key. */
+ngx_http_dsa_limits_t *ngx_http_dsa_keys_limits(ngx_http_dsa_keys_t *keys);
 
 /* The part of the zone that belongs to the source. */
 ngx_http_dsa_keys_source_t *ngx_http_dsa_keys_source(

@@ -193,11 +193,14 @@ ngx_http_dsa_keys_sync_keys(ngx_http_dsa_keys_sync_t *sync)
 }
 
 
-void
+ngx_int_t
 ngx_http_dsa_keys_sync_start(ngx_http_dsa_keys_sync_t *sync,
     ngx_cycle_t *cycle)
 {
-    ngx_http_dsa_keys_init_worker(&sync->keys);
+    if (ngx_http_dsa_keys_init_worker(&sync->keys, cycle) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     ngx_http_dsa_keys_sync_adopt(sync);
 
     sync->dumb.data = sync;
@@ -209,6 +212,8 @@ ngx_http_dsa_keys_sync_start(ngx_http_dsa_keys_sync_t *sync,
     sync->timer.cancelable = 1;
 
     ngx_http_dsa_keys_sync_handler(&sync->timer);
+
+    return NGX_OK;
 }
 
 

@@ -34,8 +34,8 @@ ngx_http_dsa_keys_sync_t *ngx_http_dsa_keys_sync_create(ngx_conf_t *cf);
 ngx_http_dsa_keys_t *ngx_http_dsa_keys_sync_keys(
     ngx_http_dsa_keys_sync_t *sync);
 
-/* In a worker. */
-void ngx_http_dsa_keys_sync_start(ngx_http_dsa_keys_sync_t *sync,
+/* In a worker.  NGX_ERROR: it is logged. */
+ngx_int_t ngx_http_dsa_keys_sync_start(ngx_http_dsa_keys_sync_t *sync,
     ngx_cycle_t *cycle);
 void ngx_http_dsa_keys_sync_stop(ngx_http_dsa_keys_sync_t *sync);
 

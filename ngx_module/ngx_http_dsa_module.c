@@ -635,7 +635,7 @@ ngx_http_dsa_init_process(ngx_cycle_t *cycle)
     }
 
     if (mcf->keys_sync != NULL) {
-        ngx_http_dsa_keys_sync_start(mcf->keys_sync, cycle);
+        return ngx_http_dsa_keys_sync_start(mcf->keys_sync, cycle);
     }
 
     return NGX_OK;

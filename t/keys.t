@@ -31,6 +31,8 @@ my @records = (
                                  until => $now + 3600 }),
     key_record('rotated', old => { hash => sha256_hex(key_text('lost')),
                                    until => $now - 5 }),
+    key_record('slow', rpm => 1),
+    key_record('single', concurrency => 1),
 );
 
 my $zone = "dsa_keys file=%%DIR%%/keys zone=keys:1m;";
@@ -245,6 +247,44 @@ is(status($anna, prefix => '/near'), 200, 'a key is needed');
 is(status($anna, prefix => '/all'), 403, 'satisfy all: the address counts');
 
 
+# limits are reserved before the body is read
+
+is($t->get('/v1/models', bearer(key_text('slow')))->{status}, 200,
+   'the list of models takes no request');
+is(status(key_text('slow')), 200, 'the only request of a minute');
+
+my $http1 = $t->connect;
+$http1->send("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+             . "Content-Type: application/json\r\nContent-Length: 1000\r\n"
+             . 'Authorization: Bearer ' . key_text('slow') . "\r\n\r\n");
+my $early = $http1->response;
+is($early->{status}, 429, 'the second one, before it sends its body');
+like($early->{headers}{'retry-after'}, qr/^[1-9]\d?$/, 'with Retry-After');
+is($early->{json}{error}{code}, 'rate_limit_exceeded', 'and the code');
+is($early->{headers}{'x-ratelimit-limit-requests'}, 1, 'and the limit');
+
+is($t->post('/v1/messages', { model => 'deepseek-chat', max_tokens => 5,
+            messages => [{ role => 'user', content => 'x' }] },
+            bearer(key_text('slow')))->{json}{error}{type},
+   'rate_limit_error', 'in the shape of Anthropic');
+
+for my $n (1 .. 3) {
+    is($t->post('/v1/chat/completions', '{', bearer(key_text('single')))
+         ->{status}, 400, "a body that is not JSON, $n");
+    is($t->post('/v1/chat/completions', '{}', type => 'text/plain',
+                bearer(key_text('single')))->{status}, 415,
+       'another content type');
+}
+
+is(status(key_text('single')), 200, 'these no longer count as running');
+
+my $open = $t->stream(script("T a\nhold"), bearer(key_text('single')));
+$open->next_event;
+is(status(key_text('single')), 429, 'a second request at the same time');
+$open->close;
+wait_until(sub { status(key_text('single')) == 200 }, 10, 'the end of it');
+
+
 # changes, on both workers
 
 sub settles {
@@ -311,11 +351,11 @@ write_keys($file, @records, '{');
 wait_until(sub { $t->workers == 2 }, 20, 'the old workers to end');
 my @workers = sort $t->workers;
 kill 'HUP', $t->nginx_pid;
-wait_until(sub { $t->logged(qr/\[emerg\] .*keys" of "dsa_keys", line 9: /) },
+wait_until(sub { $t->logged(qr/\[emerg\] .*keys" of "dsa_keys", line 11: /) },
            10, 'the refused reload');
 is_deeply([sort $t->workers], \@workers, 'the workers remain');
 is(status(key_text('new')), 200, 'with their keys');
-$t->allow_alert(qr/\[emerg\] .*keys" of "dsa_keys", line 9: /);
+$t->allow_alert(qr/\[emerg\] .*keys" of "dsa_keys", line 11: /);
 
 write_keys("$file.2", key_record('other'));
 write_keys($file, @records);

@@ -26,6 +26,7 @@ static const ngx_http_dsa_openai_status_t  *ngx_http_dsa_openai_status(
 static const ngx_http_dsa_openai_status_t  ngx_http_dsa_openai_statuses[] = {
     { 400, "invalid_request_error", "invalid_request_error" },
     { 401, "authentication_error", "invalid_api_key" },
+    { 402, "insufficient_quota", "insufficient_quota" },
     { 403, "permission_error", "forbidden" },
     { 404, "invalid_request_error", "not_found" },
     { 405, "invalid_request_error", "method_not_allowed" },
