@@ -8,7 +8,8 @@
  * flag THINKING to SUBMIT.  Version 6 adds thinking_budget to SUBMIT, and a
  * spec in place of the text to the grammar of tools.  Version 7 adds the flag
  * SAMPLES and those after it to SUBMIT, and the record ROLLOUT.  Version 8 adds
- * the field REQUEST to SUBMIT.  All else is the same in all of them.
+ * the field REQUEST and the flags LOW and HIGH to SUBMIT.  All else is the same
+ * in all of them.
  *
  * The worker connects to the replica's unix SEQPACKET socket and sends an
  * offer: the range of versions that it accepts.  The replica answers with one
@@ -56,7 +57,7 @@
 #define DSA_LINK_VERSION_GRAMMAR  5       /* and with GRAMMAR and BIAS */
 #define DSA_LINK_VERSION_BUDGET   6       /* and with thinking_budget */
 #define DSA_LINK_VERSION_ROLLOUT  7       /* and with ROLLOUT */
-#define DSA_LINK_VERSION_REQUEST  8       /* and with REQUEST */
+#define DSA_LINK_VERSION_REQUEST  8       /* and with REQUEST, LOW, HIGH */
 
 #define DSA_LINK_CACHE_LINE     64
 #define DSA_LINK_ALIGN          4096
@@ -288,6 +289,14 @@ typedef struct {
 #define DSA_LINK_THINKING       0x8U    /* the answer begins with reasoning:
                                            the grammar begins behind </think> */
 
+/*
+ * From DSA_LINK_VERSION_REQUEST on: the class of the request, see
+ * engine/schedule/policy.h.  None of them: normal; both are an error.
+ */
+
+#define DSA_LINK_LOW            0x10U
+#define DSA_LINK_HIGH           0x20U
+
 /* from DSA_LINK_VERSION_ROLLOUT on; the others only together with the first */
 
 #define DSA_LINK_SAMPLES        0x100U  /* ROLLOUT has a row for each token */
@@ -300,7 +309,8 @@ typedef struct {
     uint32_t    flags;
     uint32_t    max_tokens;         /* of the answer; 0: to the context's end */
     uint32_t    top_logprobs;       /* at most DSA_LINK_MAX_TOP */
-    uint32_t    weight;             /* of the tenant, in fair sharing:
+    uint32_t    weight;             /* of the tenant, in fair sharing with
+                                       others of its class:
                                        1 .. DSA_LINK_MAX_WEIGHT */
     float       temperature;        /* 0: the most probable token */
     float       top_p;

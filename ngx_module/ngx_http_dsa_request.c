@@ -117,6 +117,8 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->submit.pool = dlcf->pool;
     req->submit.id = req->ctx.id;
     req->submit.deadline = req->timer.deadline;
+    req->submit.weight = DSA_KEY_WEIGHT;
+    req->submit.priority = DSA_KEY_NORMAL;
     req->submit.private = (tenant->len == 0);
     req->submit.count = (api->count != 0);
     ngx_memcpy(req->submit.digest, digest, NGX_HTTP_DSA_DIGEST_LEN);

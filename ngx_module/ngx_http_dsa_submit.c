@@ -59,6 +59,8 @@ static void ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_session_t *s);
 static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
+static uint32_t ngx_http_dsa_submit_class(const ngx_http_dsa_submit_t *submit,
+    const ngx_http_dsa_session_t *s);
 static uint32_t ngx_http_dsa_submit_rollout(const dsa_chat_t *chat);
 static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
     uint32_t context);
@@ -457,7 +459,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 
     head.max_tokens = ngx_http_dsa_submit_max_tokens(submit, submit->context);
     head.top_logprobs = chat->top_logprobs;
-    head.weight = 1;
+    head.weight = submit->weight;
     head.temperature = isnan(chat->temperature) ? s->hello.temperature
                                                 : chat->temperature;
 
@@ -478,6 +480,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
                  | (submit->reasons && (submit->format.spec.len != 0
                                         || head.thinking_budget != 0)
                     ? DSA_LINK_THINKING : 0)
+                 | ngx_http_dsa_submit_class(submit, s)
                  | ngx_http_dsa_submit_rollout(chat);
     head.seed = (chat->has_seed ? chat->seed : submit->seed) + submit->index;
 
@@ -499,6 +502,30 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     }
 
     return ngx_http_dsa_session_submit(s, call, &head, submit->fields, n);
+}
+
+
+/* An engine of an earlier version has no classes. */
+
+static uint32_t
+ngx_http_dsa_submit_class(const ngx_http_dsa_submit_t *submit,
+    const ngx_http_dsa_session_t *s)
+{
+    if (s->link.version < DSA_LINK_VERSION_REQUEST) {
+        return 0;
+    }
+
+    switch (submit->priority) {
+
+    case DSA_KEY_LOW:
+        return DSA_LINK_LOW;
+
+    case DSA_KEY_HIGH:
+        return DSA_LINK_HIGH;
+
+    default: /* DSA_KEY_NORMAL */
+        return 0;
+    }
 }
 
 

@@ -14,6 +14,7 @@
 #include "context/chat.h"
 #include "context/encode.h"
 #include "context/format.h"
+#include "redis_schema/keys.h"
 
 #include "ngx_http_dsa_call.h"
 #include "ngx_http_dsa_failure.h"
@@ -45,6 +46,8 @@ typedef struct {
     dsa_chat_t               *chat;         /* in arena */
     dsa_format_t              format;       /* of the answer; its spec is in
                                                arena */
+    uint32_t                  weight;       /* of the key, in fair sharing */
+    dsa_key_priority_e        priority;
     unsigned                  private:1;    /* the cache is not shared */
     unsigned                  count:1;      /* COUNT is sent, not SUBMIT */
     unsigned                  reasons:1;    /* the answer begins with

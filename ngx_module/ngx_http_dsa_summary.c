@@ -127,6 +127,8 @@ ngx_http_dsa_summary_encode(ngx_http_dsa_summary_t *sum)
     to->waiter.data = sum;
     to->model = of->model;
     to->deadline = of->deadline;
+    to->weight = of->weight;
+    to->priority = of->priority;
     to->private = of->private;
     ngx_memcpy(to->digest, of->digest, NGX_HTTP_DSA_DIGEST_LEN);
 

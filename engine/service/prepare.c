@@ -46,6 +46,7 @@ static int dsa_prepare_mask(void *owner, const uint32_t *drafts,
 static int dsa_prepare_ready(void *owner);
 static int dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit);
+static dsa_priority_e dsa_prepare_priority(uint32_t flags);
 static void dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     dsa_tokens_t *tokens);
 
@@ -484,6 +485,18 @@ dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
 }
 
 
+static dsa_priority_e
+dsa_prepare_priority(uint32_t flags)
+{
+    if ((flags & DSA_LINK_LOW) != 0) {
+        return DSA_PRIORITY_LOW;
+    }
+
+    return (flags & DSA_LINK_HIGH) != 0 ? DSA_PRIORITY_HIGH
+                                        : DSA_PRIORITY_NORMAL;
+}
+
+
 static void
 dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     dsa_tokens_t *tokens)
@@ -499,6 +512,7 @@ dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     sched->n_tokens = tokens->n;
     sched->n_resume = submit->n_resume;
     sched->weight = head->weight;
+    sched->priority = dsa_prepare_priority(head->flags);
     sched->ignore_eos = (head->flags & DSA_LINK_IGNORE_EOS) != 0;
     sched->private = (head->flags & DSA_LINK_PRIVATE) != 0;
     sched->mask = r->constraint != NULL || r->budget.most != 0

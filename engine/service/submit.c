@@ -15,6 +15,7 @@
 
 #define DSA_SUBMIT_FLAGS  (DSA_LINK_LOGPROBS|DSA_LINK_IGNORE_EOS              \
                            |DSA_LINK_PRIVATE|DSA_LINK_THINKING                \
+                           |DSA_LINK_LOW|DSA_LINK_HIGH                        \
                            |DSA_LINK_SAMPLES|DSA_SUBMIT_ROWS)
 
 /* only together with DSA_LINK_SAMPLES */
@@ -183,6 +184,11 @@ dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
     if ((h->flags & ~DSA_SUBMIT_FLAGS) != 0) {
         return dsa_error(err, "flags 0x%x are unknown",
                          h->flags & ~DSA_SUBMIT_FLAGS);
+    }
+
+    if ((h->flags & DSA_LINK_LOW) != 0 && (h->flags & DSA_LINK_HIGH) != 0) {
+        return dsa_error(err, "flags 0x%x and 0x%x are both set; expected one "
+                         "of them, or none", DSA_LINK_LOW, DSA_LINK_HIGH);
     }
 
     if (h->thinking_budget != 0 && (h->flags & DSA_LINK_THINKING) == 0) {

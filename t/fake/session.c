@@ -465,6 +465,8 @@ log_submit(char *out, uint64_t id, const dsa_link_submit_t *h)
         out += sprintf(out, "%02x", h->tenant[i]);
     }
 
+    out += sprintf(out, " weight=%u", h->weight);
+
     if (h->thinking_budget != 0) {
         out += sprintf(out, " budget=%u", h->thinking_budget);
     }

@@ -93,7 +93,9 @@ test_hostile(void **state)
     HOSTILE(s.head.n_fields = 2, "last field");
     HOSTILE(s.head.n_fields = UINT32_MAX, "last field");
     HOSTILE(s.head.n_fields = 0, "empty");
-    HOSTILE(s.head.flags = 16, "flags 0x10");
+    HOSTILE(s.head.flags = 64, "flags 0x40");
+    HOSTILE(s.head.flags = DSA_LINK_LOW|DSA_LINK_HIGH,
+            "flags 0x10 and 0x20 are both set");
     HOSTILE(s.head.top_logprobs = 21, "top_logprobs is 21");
     HOSTILE(s.head.weight = 0, "weight");
     HOSTILE(s.head.weight = 10001, "weight");
