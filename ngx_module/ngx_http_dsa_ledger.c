@@ -18,8 +18,9 @@
 
 typedef enum {
     ngx_http_dsa_ledger_free_slot = 0,
-    ngx_http_dsa_ledger_writing,        /* the entry is not complete */
-    ngx_http_dsa_ledger_ready
+    ngx_http_dsa_ledger_writing,        /* the names are not complete */
+    ngx_http_dsa_ledger_ended,          /* for Redis */
+    ngx_http_dsa_ledger_running         /* its request runs */
 } ngx_http_dsa_ledger_state_e;
 
 
@@ -46,6 +47,8 @@ static void ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t slot, ngx_log_t *log);
 static ngx_int_t ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
     const dsa_schema_record_t *entry);
+static void ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
+    const dsa_schema_record_t *entry, uint32_t crc);
 static ngx_int_t ngx_http_dsa_ledger_text(char *to, uint8_t *len,
     dsa_str_t s);
 
@@ -268,7 +271,7 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
             continue;
         }
 
-        if (ngx_http_dsa_ledger_state(word) > ngx_http_dsa_ledger_ready
+        if (ngx_http_dsa_ledger_state(word) > ngx_http_dsa_ledger_running
             || seat >= NGX_HTTP_DSA_LEDGER_SEATS)
         {
             /* it has no owner; only the worker that frees it counts it */
@@ -319,36 +322,39 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
     ngx_uint_t *adopted)
 {
     ngx_uint_t                   i, damaged;
-    ngx_atomic_uint_t            ready, writing;
+    ngx_atomic_uint_t            word;
     dsa_schema_record_t          entry;
     ngx_http_dsa_ledger_slot_t   copy, *slot;
 
-    ready = ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_ready, seat);
-    writing = ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_writing, seat);
     damaged = 0;
 
     for (i = 0; i < ledger->file.n; i++) {
         slot = &ledger->file.slots[i];
+        word = slot->word;
 
-        if (slot->word == writing) {
-
-            /*
-             * The owner ended while it wrote.  The answer of the request
-             * did not end either, so the entry is not lost.
-             */
-
-            (void) ngx_atomic_cmp_set(&slot->word, writing, 0);
+        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_slot
+            || ngx_http_dsa_ledger_seat(word) != seat)
+        {
             continue;
         }
 
-        if (slot->word != ready) {
+        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_writing) {
+
+            /* the owner ended before its request was submitted */
+
+            (void) ngx_atomic_cmp_set(&slot->word, word, 0);
             continue;
         }
 
         if (ngx_http_dsa_ledger_read(ledger, i, &copy, &entry) != NGX_OK) {
             ngx_http_dsa_ledger_damaged(ledger, i, log);
-            (void) ngx_atomic_cmp_set(&slot->word, ready, 0);
+            (void) ngx_atomic_cmp_set(&slot->word, word, 0);
             damaged++;
+            continue;
+        }
+
+        if (entry.prompt_tokens == 0 && entry.completion_tokens == 0) {
+            (void) ngx_atomic_cmp_set(&slot->word, word, 0);
             continue;
         }
 
@@ -356,9 +362,9 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
             break;
         }
 
-        (void) ngx_atomic_cmp_set(&slot->word, ready,
+        (void) ngx_atomic_cmp_set(&slot->word, word,
                                   ngx_http_dsa_ledger_word(
-                                      ngx_http_dsa_ledger_ready,
+                                      ngx_http_dsa_ledger_ended,
                                       ledger->seat));
         (*adopted)++;
 
@@ -381,7 +387,7 @@ ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
 
 
 ngx_int_t
-ngx_http_dsa_ledger_add(ngx_http_dsa_ledger_t *ledger,
+ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
     const dsa_schema_record_t *entry)
 {
     ngx_uint_t                   i, n;
@@ -415,7 +421,7 @@ ngx_http_dsa_ledger_add(ngx_http_dsa_ledger_t *ledger,
 
         (void) ngx_atomic_cmp_set(&slot->word, writing,
                                   ngx_http_dsa_ledger_word(
-                                      ngx_http_dsa_ledger_ready,
+                                      ngx_http_dsa_ledger_running,
                                       ledger->seat));
 
         ledger->next = (n + 1) % ledger->file.n;
@@ -427,16 +433,46 @@ ngx_http_dsa_ledger_add(ngx_http_dsa_ledger_t *ledger,
 }
 
 
+void
+ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    const dsa_schema_record_t *entry)
+{
+    ngx_uint_t                   next;
+    ngx_http_dsa_ledger_slot_t  *s;
+
+    assert(ledger->seated && slot < ledger->file.n);
+
+    s = &ledger->file.slots[slot];
+    next = s->current == 0;
+
+    ngx_http_dsa_ledger_counts(&s->counts[next], entry, s->crc);
+
+    /* the compiler must not move the store before those of the counts */
+
+    ngx_memory_barrier();
+
+    s->current = next;
+}
+
+
+void
+ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+{
+    assert(ledger->seated && slot < ledger->file.n);
+
+    (void) ngx_atomic_cmp_set(&ledger->file.slots[slot].word,
+                              ngx_http_dsa_ledger_word(
+                                  ngx_http_dsa_ledger_running, ledger->seat),
+                              ngx_http_dsa_ledger_word(
+                                  ngx_http_dsa_ledger_ended, ledger->seat));
+}
+
+
 static ngx_int_t
 ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
     const dsa_schema_record_t *entry)
 {
     ngx_memzero(slot, sizeof(ngx_http_dsa_ledger_slot_t));
-
-    /* the link counts the tokens of a request in 32 bits */
-
-    assert(entry->host_tokens <= UINT32_MAX
-           && entry->redis_tokens <= UINT32_MAX);
 
     if (ngx_http_dsa_ledger_text(slot->request, &slot->request_len,
                                  entry->request)
@@ -451,16 +487,25 @@ ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
         return NGX_DECLINED;
     }
 
-    slot->time = entry->time;
-    slot->prompt_tokens = entry->prompt_tokens;
-    slot->cached_tokens = entry->cached_tokens;
-    slot->completion_tokens = entry->completion_tokens;
-    slot->reasoning_tokens = entry->reasoning_tokens;
-    slot->host_tokens = (uint32_t) entry->host_tokens;
-    slot->redis_tokens = (uint32_t) entry->redis_tokens;
     slot->crc = ngx_http_dsa_ledger_file_crc(slot);
+    ngx_http_dsa_ledger_counts(&slot->counts[0], entry, slot->crc);
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
+    const dsa_schema_record_t *entry, uint32_t crc)
+{
+    counts->time = entry->time;
+    counts->prompt_tokens = entry->prompt_tokens;
+    counts->cached_tokens = entry->cached_tokens;
+    counts->host_tokens = entry->host_tokens;
+    counts->redis_tokens = entry->redis_tokens;
+    counts->completion_tokens = entry->completion_tokens;
+    counts->reasoning_tokens = entry->reasoning_tokens;
+    counts->check = ngx_http_dsa_ledger_file_check(counts, crc);
 }
 
 
@@ -482,6 +527,8 @@ ngx_int_t
 ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
     ngx_http_dsa_ledger_slot_t *copy, dsa_schema_record_t *entry)
 {
+    ngx_http_dsa_ledger_counts_t  *counts;
+
     assert(slot < ledger->file.n);
 
     ngx_memcpy(copy, (void *) &ledger->file.slots[slot],
@@ -490,8 +537,15 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
     if (copy->crc != ngx_http_dsa_ledger_file_crc(copy)
         || copy->request_len > NGX_HTTP_DSA_LEDGER_TEXT
         || copy->tenant_len > NGX_HTTP_DSA_LEDGER_TEXT
-        || copy->model_len > NGX_HTTP_DSA_LEDGER_TEXT)
+        || copy->model_len > NGX_HTTP_DSA_LEDGER_TEXT
+        || copy->current > 1)
     {
+        return NGX_ERROR;
+    }
+
+    counts = &copy->counts[copy->current];
+
+    if (counts->check != ngx_http_dsa_ledger_file_check(counts, copy->crc)) {
         return NGX_ERROR;
     }
 
@@ -500,13 +554,13 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
     entry->request = dsa_str(copy->request, copy->request_len);
     entry->tenant = dsa_str(copy->tenant, copy->tenant_len);
     entry->model = dsa_str(copy->model, copy->model_len);
-    entry->time = copy->time;
-    entry->prompt_tokens = copy->prompt_tokens;
-    entry->cached_tokens = copy->cached_tokens;
-    entry->completion_tokens = copy->completion_tokens;
-    entry->reasoning_tokens = copy->reasoning_tokens;
-    entry->host_tokens = copy->host_tokens;
-    entry->redis_tokens = copy->redis_tokens;
+    entry->time = counts->time;
+    entry->prompt_tokens = counts->prompt_tokens;
+    entry->cached_tokens = counts->cached_tokens;
+    entry->host_tokens = counts->host_tokens;
+    entry->redis_tokens = counts->redis_tokens;
+    entry->completion_tokens = counts->completion_tokens;
+    entry->reasoning_tokens = counts->reasoning_tokens;
 
     return dsa_schema_entry_ok(entry) ? NGX_OK : NGX_ERROR;
 }
@@ -515,12 +569,15 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
 void
 ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
 {
+    ngx_atomic_uint_t  word;
+
     assert(ledger->seated && slot < ledger->file.n);
 
-    (void) ngx_atomic_cmp_set(&ledger->file.slots[slot].word,
-                              ngx_http_dsa_ledger_word(
-                                  ngx_http_dsa_ledger_ready, ledger->seat),
-                              0);
+    word = ledger->file.slots[slot].word;
+
+    if (ngx_http_dsa_ledger_seat(word) == ledger->seat) {
+        (void) ngx_atomic_cmp_set(&ledger->file.slots[slot].word, word, 0);
+    }
 }
 
 
@@ -533,7 +590,7 @@ ngx_http_dsa_ledger_entries(ngx_http_dsa_ledger_t *ledger)
 
     for (i = 0; i < ledger->file.n && ledger->file.map != NULL; i++) {
         n += (ngx_http_dsa_ledger_state(ledger->file.slots[i].word)
-              == ngx_http_dsa_ledger_ready);
+              == ngx_http_dsa_ledger_ended);
     }
 
     return n;

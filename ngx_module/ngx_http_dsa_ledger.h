@@ -17,10 +17,11 @@
 
 /*
  * Ledger entries that Redis has not confirmed, in slots of a file that all
- * workers map.  An entry is in the file from ngx_http_dsa_ledger_add() until
- * ngx_http_dsa_ledger_free().  It survives the end of any process, because the
- * page cache belongs to the kernel.  Only a crash of the machine can lose what
- * was not yet on the disk.
+ * workers map.  An entry is in the file from ngx_http_dsa_ledger_reserve(), when
+ * its request is submitted, until ngx_http_dsa_ledger_free(), and its counts
+ * follow the request.  It survives the end of any process, because the page
+ * cache belongs to the kernel.  Only a crash of the machine can lose what was
+ * not yet on the disk.
  *
  * Each worker holds a seat: a lock on one byte of the file, which the kernel
  * releases when the process ends.  A slot names the seat of its owner.  If
@@ -54,27 +55,39 @@ ngx_http_dsa_ledger_t *ngx_http_dsa_ledger_create(ngx_conf_t *cf,
 
 /*
  * In a worker: acquires a seat, which it holds until the process ends.
- * NGX_ERROR: no seat is free, which is logged, and ngx_http_dsa_ledger_add()
- * fails from then on.
+ * NGX_ERROR: no seat is free, which is logged, and
+ * ngx_http_dsa_ledger_reserve() fails from then on.
  */
 ngx_int_t ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger,
     ngx_log_t *log);
 
 /*
- * Adopts the slots of owners that have ended.  Returns the number of slots
- * that were damaged; these are logged and freed.
+ * Adopts the slots of owners that have ended.  A request that ran then has
+ * ended with its owner, and is charged with the counts of its last update; if
+ * there were none, its slot is freed.  Returns the number of slots that were
+ * damaged; these are logged and freed.
  */
 ngx_uint_t ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger,
     ngx_log_t *log, ngx_http_dsa_ledger_pt handler, void *data);
 
 /*
  * Writes the request, tenant, model, time and counts of an entry to a free
- * slot and returns the number of the slot.  NGX_BUSY: no slot is free;
- * NGX_DECLINED: a name is empty or longer than NGX_HTTP_DSA_LEDGER_TEXT;
- * NGX_ERROR: this worker has no seat.
+ * slot and returns the number of the slot.  The request runs: the entry is not
+ * for Redis yet.  NGX_BUSY: no slot is free; NGX_DECLINED: a name is empty or
+ * longer than NGX_HTTP_DSA_LEDGER_TEXT; NGX_ERROR: this worker has no seat.
  */
-ngx_int_t ngx_http_dsa_ledger_add(ngx_http_dsa_ledger_t *ledger,
+ngx_int_t ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
     const dsa_schema_record_t *entry);
+
+/*
+ * Writes time and counts of an entry to the slot of its request.  If this
+ * process is killed meanwhile, the slot has the counts of before.
+ */
+void ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    const dsa_schema_record_t *entry);
+
+/* The request has ended, and its entry is for Redis. */
+void ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot);
 
 /*
  * Reads the entry in a slot.  The strings of *entry point into *copy.
@@ -84,10 +97,13 @@ ngx_int_t ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t slot, ngx_http_dsa_ledger_slot_t *copy,
     dsa_schema_record_t *entry);
 
-/* Frees a slot of this worker. */
+/* Frees a slot of this worker, whether its request runs or has ended. */
 void ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot);
 
-/* Counts the entries of all workers; reads every slot. */
+/*
+ * Counts the entries of all workers whose requests have ended; reads every
+ * slot.
+ */
 ngx_uint_t ngx_http_dsa_ledger_entries(ngx_http_dsa_ledger_t *ledger);
 
 /* The path of the file, for log lines. */

@@ -13,8 +13,14 @@
 
 
 #define NGX_HTTP_DSA_LEDGER_MAGIC    "dsaledgr"
-#define NGX_HTTP_DSA_LEDGER_VERSION  1
+#define NGX_HTTP_DSA_LEDGER_VERSION  2
 #define NGX_HTTP_DSA_LEDGER_HEADER   4096       /* bytes before the slots */
+
+/* words of counts that its checksum covers, and an odd factor that mixes them */
+
+#define NGX_HTTP_DSA_LEDGER_WORDS                                             \
+    (offsetof(ngx_http_dsa_ledger_counts_t, check) / sizeof(uint64_t))
+#define NGX_HTTP_DSA_LEDGER_FACTOR   0x9e3779b97f4a7c15ULL
 
 #define NGX_HTTP_DSA_LEDGER_OPENING  NGX_HTTP_DSA_LEDGER_SEATS
 
@@ -35,33 +41,20 @@ typedef struct {
  */
 
 _Static_assert(sizeof(ngx_atomic_t) == 8, "state and seat are 8 bytes");
-_Static_assert(sizeof(ngx_http_dsa_ledger_slot_t) == 256, "size of a slot");
+_Static_assert(sizeof(ngx_http_dsa_ledger_slot_t) == 512, "size of a slot");
 _Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, word) == 0, "word");
 _Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, crc) == 8, "crc");
 _Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, request_len) == 12,
                "request_len follows crc, which covers it");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, time) == 16, "time");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, prompt_tokens) == 24,
-               "prompt_tokens");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, cached_tokens) == 32,
-               "cached_tokens");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, completion_tokens) == 40,
-               "completion_tokens");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, reasoning_tokens) == 48,
-               "reasoning_tokens");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, request) == 56, "request");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, tenant) == 120, "tenant");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, model) == 184, "model");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, request) == 16, "request");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, tenant) == 80, "tenant");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, model) == 144, "model");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, current) == 208,
+               "current");
+_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, counts) == 216, "counts");
 
-/*
- * Versions without tiers write 0 here and do not read it, so both kinds of
- * processes can use the same file.
- */
-
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, host_tokens) == 248,
-               "host_tokens");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, redis_tokens) == 252,
-               "redis_tokens");
+_Static_assert(sizeof(ngx_http_dsa_ledger_counts_t) == 64, "size of counts");
+_Static_assert(offsetof(ngx_http_dsa_ledger_counts_t, check) == 56, "check");
 
 _Static_assert(sizeof(ngx_http_dsa_ledger_header_t) == 32, "size of a header");
 _Static_assert(offsetof(ngx_http_dsa_ledger_header_t, version) == 8,
@@ -85,7 +78,7 @@ static ngx_int_t ngx_http_dsa_ledger_file_open_locked(
 static ngx_int_t ngx_http_dsa_ledger_file_failed(
     ngx_http_dsa_ledger_file_t *file, ngx_log_t *log, ngx_err_t err,
     const char *call);
-static ngx_int_t ngx_http_dsa_ledger_file_check(
+static ngx_int_t ngx_http_dsa_ledger_file_header(
     ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi, ngx_log_t *log,
     const char **why);
 static ngx_int_t ngx_http_dsa_ledger_file_replace(
@@ -119,7 +112,7 @@ ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
             return NGX_ERROR;
         }
 
-        if (ngx_http_dsa_ledger_file_check(file, &fi, log, &why) == NGX_OK) {
+        if (ngx_http_dsa_ledger_file_header(file, &fi, log, &why) == NGX_OK) {
             break;
         }
 
@@ -240,7 +233,7 @@ ngx_http_dsa_ledger_file_failed(ngx_http_dsa_ledger_file_t *file,
  */
 
 static ngx_int_t
-ngx_http_dsa_ledger_file_check(ngx_http_dsa_ledger_file_t *file,
+ngx_http_dsa_ledger_file_header(ngx_http_dsa_ledger_file_t *file,
     ngx_file_info_t *fi, ngx_log_t *log, const char **why)
 {
     off_t                         size;
@@ -405,7 +398,28 @@ ngx_http_dsa_ledger_file_crc(const ngx_http_dsa_ledger_slot_t *slot)
     start = offsetof(ngx_http_dsa_ledger_slot_t, request_len);
 
     return ngx_crc32_long((u_char *) slot + start,
-                          sizeof(ngx_http_dsa_ledger_slot_t) - start);
+                          offsetof(ngx_http_dsa_ledger_slot_t, current)
+                          - start);
+}
+
+
+uint64_t
+ngx_http_dsa_ledger_file_check(const ngx_http_dsa_ledger_counts_t *counts,
+    uint32_t crc)
+{
+    size_t           i;
+    uint64_t         h;
+    const uint64_t  *word;
+
+    h = crc;
+    word = (const uint64_t *) counts;
+
+    for (i = 0; i < NGX_HTTP_DSA_LEDGER_WORDS; i++) {
+        h = (h ^ word[i]) * NGX_HTTP_DSA_LEDGER_FACTOR;
+        h ^= h >> 32;
+    }
+
+    return h;
 }
 
 

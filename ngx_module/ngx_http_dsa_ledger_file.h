@@ -28,29 +28,42 @@
 #define NGX_HTTP_DSA_LEDGER_SEATS   1024
 
 
+/* The part of an entry that changes while its request runs. */
+
+typedef struct {
+    int64_t                       time;     /* of the last change */
+    uint64_t                      prompt_tokens;
+    uint64_t                      cached_tokens;
+    uint64_t                      host_tokens;      /* of cached ones */
+    uint64_t                      redis_tokens;
+    uint64_t                      completion_tokens;
+    uint64_t                      reasoning_tokens;
+    uint64_t                      check;    /* of these, and of the slot */
+} ngx_http_dsa_ledger_counts_t;
+
+
 /*
  * A slot in the file, in the byte order of the machine.  A reader does not
  * trust it: it may be half written, or written by another program.
+ *
+ * The names are written once.  The counts change with each token, and their
+ * owner may be killed at any moment, so there are two of them: the owner writes
+ * the one that is not current, and then makes it current by one store.
  */
 
 typedef struct {
     ngx_atomic_t                  word;     /* state and seat */
-    uint32_t                      crc;      /* of all that follows */
+    uint32_t                      crc;      /* of what follows up to current */
     uint8_t                       request_len;
     uint8_t                       tenant_len;
     uint8_t                       model_len;
     uint8_t                       reserved;
-    int64_t                       time;
-    uint64_t                      prompt_tokens;
-    uint64_t                      cached_tokens;
-    uint64_t                      completion_tokens;
-    uint64_t                      reasoning_tokens;
     char                          request[NGX_HTTP_DSA_LEDGER_TEXT];
     char                          tenant[NGX_HTTP_DSA_LEDGER_TEXT];
     char                          model[NGX_HTTP_DSA_LEDGER_TEXT];
-    uint32_t                      host_tokens;      /* of cached ones; 0 in an
-                                                       entry of a version */
-    uint32_t                      redis_tokens;     /* without tiers */
+    ngx_atomic_t                  current;  /* 0 or 1 */
+    ngx_http_dsa_ledger_counts_t  counts[2];
+    uint8_t                       unused[168];
 } ngx_http_dsa_ledger_slot_t;
 
 
@@ -87,6 +100,13 @@ void ngx_http_dsa_ledger_file_unlock(ngx_http_dsa_ledger_file_t *file,
 
 /* The checksum that slot->crc must have. */
 uint32_t ngx_http_dsa_ledger_file_crc(const ngx_http_dsa_ledger_slot_t *slot);
+
+/*
+ * The checksum that counts->check must have in a slot with this crc.  It is
+ * computed for each token, so it is a product for each word and no CRC.
+ */
+uint64_t ngx_http_dsa_ledger_file_check(
+    const ngx_http_dsa_ledger_counts_t *counts, uint32_t crc);
 
 
 #endif /* _NGX_HTTP_DSA_LEDGER_FILE_H_INCLUDED_ */

@@ -68,9 +68,6 @@ typedef struct {
 
 static ngx_http_dsa_ledger_queue_t *ngx_http_dsa_ledger_queue_create(
     ngx_http_dsa_redis_t *redis, ngx_cycle_t *cycle);
-static ngx_http_dsa_ledger_entry_t *ngx_http_dsa_ledger_entry_create(
-    ngx_http_dsa_ledger_queue_t *queue, const dsa_schema_record_t *record,
-    const char **why);
 static ngx_http_dsa_ledger_entry_t *ngx_http_dsa_ledger_entry_read(
     ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t slot, const char **why);
 static void ngx_http_dsa_ledger_queue_retry_soon(
@@ -174,18 +171,65 @@ ngx_http_dsa_ledger_queue_create(ngx_http_dsa_redis_t *redis,
 
 
 ngx_int_t
-ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
+ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
+    const dsa_schema_record_t *record, const char **why)
+{
+    ngx_int_t  slot;
+
+    *why = "its names are not valid";
+
+    if (dsa_schema_entry_ok(record)) {
+        slot = ngx_http_dsa_ledger_reserve(ngx_http_dsa_redis_ledger(redis),
+                                           record);
+
+        if (slot >= 0) {
+            return slot;
+        }
+
+        if (slot == NGX_BUSY) {
+            *why = "the queue for Redis is full";
+
+        } else if (slot == NGX_ERROR) {
+            *why = "the worker has no seat in the queue";
+        }
+    }
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                  "dsa: request \"%*s\" is refused, because no ledger entry "
+                  "can be kept for it: %s", record->request.len,
+                  record->request.data, *why);
+
+    return NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
     const dsa_schema_record_t *record, ngx_http_dsa_save_t *turn,
     const char **why)
 {
+    ngx_http_dsa_ledger_t        *ledger;
     ngx_http_dsa_ledger_entry_t  *e;
     ngx_http_dsa_ledger_queue_t  *queue;
 
+    ledger = ngx_http_dsa_redis_ledger(redis);
     queue = ngx_http_dsa_redis_data(redis);
 
-    e = ngx_http_dsa_ledger_entry_create(queue, record, why);
+    ngx_http_dsa_ledger_update(ledger, slot, record);
+    ngx_http_dsa_ledger_ready(ledger, slot);
+
+    if (queue == NULL) {
+
+        /* the worker exits, and another one adopts the slot */
+
+        *why = "this process has no connection to Redis";
+        return NGX_DECLINED;
+    }
+
+    e = ngx_http_dsa_ledger_entry_read(queue, slot, why);
 
     if (e == NULL) {
+        ngx_http_dsa_ledger_free(ledger, slot);
         ngx_http_dsa_ledger_queue_lost(record, *why);
         return NGX_DECLINED;
     }
@@ -215,55 +259,6 @@ ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
     ngx_http_dsa_ledger_queue_send(queue);
 
     return NGX_OK;
-}
-
-
-/* An entry whose figures are in the file, which is not in the queue yet. */
-
-static ngx_http_dsa_ledger_entry_t *
-ngx_http_dsa_ledger_entry_create(ngx_http_dsa_ledger_queue_t *queue,
-    const dsa_schema_record_t *record, const char **why)
-{
-    ngx_int_t                     slot;
-    ngx_http_dsa_ledger_entry_t  *e;
-
-    if (queue == NULL) {
-        *why = "this process has no connection to Redis";
-        return NULL;
-    }
-
-    if (!dsa_schema_entry_ok(record)) {
-        *why = "its names or counts are not valid";
-        return NULL;
-    }
-
-    slot = ngx_http_dsa_ledger_add(queue->ledger, record);
-
-    switch (slot) {
-
-    case NGX_BUSY:
-        *why = "the queue for Redis is full";
-        return NULL;
-
-    case NGX_DECLINED:
-        *why = "its names are too long";
-        return NULL;
-
-    case NGX_ERROR:
-        *why = "the worker has no seat in the queue";
-        return NULL;
-
-    default:
-        break;
-    }
-
-    e = ngx_http_dsa_ledger_entry_read(queue, slot, why);
-
-    if (e == NULL) {
-        ngx_http_dsa_ledger_free(queue->ledger, slot);
-    }
-
-    return e;
 }
 
 

@@ -36,14 +36,22 @@ ngx_int_t ngx_http_dsa_ledger_queue_init_worker(ngx_http_dsa_redis_t *redis,
     ngx_cycle_t *cycle);
 
 /*
- * Writes an entry to the file and queues it, together with turn (NULL: none).
- * The strings of entry are copied.  NGX_OK: the queue ends the turn later,
+ * Reserves a slot of the file for a request that runs, with its names and
+ * counts.  Returns the slot, or NGX_DECLINED; *why is the reason, which is
+ * static, and which is logged.
+ */
+ngx_int_t ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
+    const dsa_schema_record_t *entry, const char **why);
+
+/*
+ * The request of a slot has ended: writes its counts to the slot and queues the
+ * entry, together with turn (NULL: none).  The strings of entry are copied.  NGX_OK: the queue ends the turn later,
  * never from within this function.  NGX_DECLINED: the entry is lost, which is
  * logged with all of its figures and counted; *why is the reason, which is
  * static, and the turn still belongs to the caller.
  */
 ngx_int_t ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
-    const dsa_schema_record_t *entry, ngx_http_dsa_save_t *turn,
+    ngx_uint_t slot, const dsa_schema_record_t *entry, ngx_http_dsa_save_t *turn,
     const char **why);
 
 /* Why Redis accepts no writes at present; NULL: no write was refused. */

@@ -39,7 +39,7 @@ ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,
 
     conf->timeout = 1000;
     conf->connect_timeout = 1000;
-    conf->queue = 10000;
+    conf->queue = 20000;
     conf->ttl = DSA_SCHEMA_CONVERSATION_TTL;
 
     conf->url.url = value[1];

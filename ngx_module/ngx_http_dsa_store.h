@@ -50,6 +50,7 @@ ngx_int_t ngx_http_dsa_store_load(ngx_http_request_t *r,
  */
 
 typedef struct {
+    ngx_uint_t      slot;               /* that was reserved for it */
     ngx_str_t       request_id;         /* unique; makes it idempotent */
     ngx_str_t       tenant;             /* hex */
     ngx_str_t       model;
@@ -79,9 +80,27 @@ typedef struct {
 
 
 /*
- * Writes the ledger entry to the file from where it is sent to Redis as often
- * as needed and counted once.  If the queue is full, the entry is lost, which
- * is logged with all figures and counted.  Copies what it keeps.
+ * Before a request is submitted: reserves a slot of the file of ledger entries
+ * with the names and counts of record.  If this process is killed, another one
+ * charges the request with the counts of the last update.  Returns the slot, or
+ * NGX_DECLINED: nothing can be charged at present; *why is the reason, which is
+ * static.
+ */
+ngx_int_t ngx_http_dsa_store_reserve(ngx_http_dsa_redis_t *redis,
+    const ngx_http_dsa_record_t *record, const char **why);
+
+/* The engine has reported more.  Called for each record with tokens. */
+void ngx_http_dsa_store_update(ngx_http_dsa_redis_t *redis,
+    const ngx_http_dsa_record_t *record);
+
+/* The request has ended, and there is nothing to charge. */
+void ngx_http_dsa_store_cancel(ngx_http_dsa_redis_t *redis, ngx_uint_t slot);
+
+/*
+ * Writes the ledger entry to its slot, from where it is sent to Redis as often
+ * as needed and counted once.  If that fails, for example without memory, the
+ * entry is lost, which is logged with all figures and counted.  Copies what it
+ * keeps.
  *
  * NGX_OK: if there is a conversation, the handler is called within the timeout
  * of dsa_redis, but never from within this function, and not if the request

@@ -16,7 +16,41 @@
 static ngx_int_t ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis,
     const ngx_http_dsa_record_t *record, const dsa_schema_record_t *entry,
     const char **why);
+static void ngx_http_dsa_store_entry(dsa_schema_record_t *entry,
+    const ngx_http_dsa_record_t *record);
 static dsa_str_t ngx_http_dsa_store_str(const ngx_str_t *s);
+
+
+ngx_int_t
+ngx_http_dsa_store_reserve(ngx_http_dsa_redis_t *redis,
+    const ngx_http_dsa_record_t *record, const char **why)
+{
+    dsa_schema_record_t  entry;
+
+    ngx_http_dsa_store_entry(&entry, record);
+
+    return ngx_http_dsa_ledger_queue_reserve(redis, &entry, why);
+}
+
+
+void
+ngx_http_dsa_store_update(ngx_http_dsa_redis_t *redis,
+    const ngx_http_dsa_record_t *record)
+{
+    dsa_schema_record_t  entry;
+
+    ngx_http_dsa_store_entry(&entry, record);
+
+    ngx_http_dsa_ledger_update(ngx_http_dsa_redis_ledger(redis), record->slot,
+                               &entry);
+}
+
+
+void
+ngx_http_dsa_store_cancel(ngx_http_dsa_redis_t *redis, ngx_uint_t slot)
+{
+    ngx_http_dsa_ledger_free(ngx_http_dsa_redis_ledger(redis), slot);
+}
 
 
 ngx_int_t
@@ -26,21 +60,11 @@ ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis,
     ngx_int_t            rc;
     dsa_schema_record_t  entry;
 
-    ngx_memzero(&entry, sizeof(dsa_schema_record_t));
-
-    entry.request = ngx_http_dsa_store_str(&record->request_id);
-    entry.tenant = ngx_http_dsa_store_str(&record->tenant);
-    entry.model = ngx_http_dsa_store_str(&record->model);
-    entry.time = record->time;
-    entry.prompt_tokens = record->prompt_tokens;
-    entry.cached_tokens = record->cached_tokens;
-    entry.host_tokens = record->host_tokens;
-    entry.redis_tokens = record->redis_tokens;
-    entry.completion_tokens = record->completion_tokens;
-    entry.reasoning_tokens = record->reasoning_tokens;
+    ngx_http_dsa_store_entry(&entry, record);
 
     if (record->conversation.len == 0) {
-        (void) ngx_http_dsa_ledger_queue_add(redis, &entry, NULL, why);
+        (void) ngx_http_dsa_ledger_queue_add(redis, record->slot, &entry,
+                                             NULL, why);
         return NGX_OK;
     }
 
@@ -71,7 +95,9 @@ ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis,
                                     record->version, record->messages,
                                     record->handler);
 
-    if (ngx_http_dsa_ledger_queue_add(redis, entry, turn, why) != NGX_OK) {
+    if (ngx_http_dsa_ledger_queue_add(redis, record->slot, entry, turn, why)
+        != NGX_OK)
+    {
 
         if (turn != NULL) {
             ngx_http_dsa_save_free(turn);
@@ -86,6 +112,25 @@ ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis,
     }
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_store_entry(dsa_schema_record_t *entry,
+    const ngx_http_dsa_record_t *record)
+{
+    ngx_memzero(entry, sizeof(dsa_schema_record_t));
+
+    entry->request = ngx_http_dsa_store_str(&record->request_id);
+    entry->tenant = ngx_http_dsa_store_str(&record->tenant);
+    entry->model = ngx_http_dsa_store_str(&record->model);
+    entry->time = record->time;
+    entry->prompt_tokens = record->prompt_tokens;
+    entry->cached_tokens = record->cached_tokens;
+    entry->host_tokens = record->host_tokens;
+    entry->redis_tokens = record->redis_tokens;
+    entry->completion_tokens = record->completion_tokens;
+    entry->reasoning_tokens = record->reasoning_tokens;
 }
 
 

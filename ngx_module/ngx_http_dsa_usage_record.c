@@ -21,6 +21,10 @@
 
 static void ngx_http_dsa_usage_record_charge(
     ngx_http_dsa_usage_record_t *record);
+static void ngx_http_dsa_usage_record_update(
+    ngx_http_dsa_usage_record_t *record);
+static void ngx_http_dsa_usage_record_entry(
+    ngx_http_dsa_usage_record_t *record, ngx_http_dsa_record_t *entry);
 static void ngx_http_dsa_usage_record_disown(ngx_http_dsa_usage_call_t *call);
 static void ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
     ngx_http_dsa_event_e event, const void *data);
@@ -44,6 +48,7 @@ ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
     }
 
     record->first.record = record;
+    record->slot = NGX_ERROR;
     record->id_len = id->len;
     ngx_memcpy(record->id, id->data, id->len);
 
@@ -96,6 +101,25 @@ ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
 
     record->model_len = model->len;
     ngx_memcpy(record->model, model->data, model->len);
+}
+
+
+ngx_int_t
+ngx_http_dsa_usage_record_begin(ngx_http_dsa_usage_record_t *record)
+{
+    const char             *why;
+    ngx_http_dsa_record_t   entry;
+
+    if (record->redis == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_memzero(&entry, sizeof(ngx_http_dsa_record_t));
+    ngx_http_dsa_usage_record_entry(record, &entry);
+
+    record->slot = ngx_http_dsa_store_reserve(record->redis, &entry, &why);
+
+    return record->slot >= 0 ? NGX_OK : NGX_DECLINED;
 }
 
 
@@ -157,6 +181,25 @@ ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call, uint32_t n)
     if (call == &record->first && call->completion != 0) {
         ngx_http_dsa_usage_record_prompt(record, usage);
     }
+
+    ngx_http_dsa_usage_record_update(record);
+}
+
+
+/* Before anything of this is sent to the client. */
+
+static void
+ngx_http_dsa_usage_record_update(ngx_http_dsa_usage_record_t *record)
+{
+    ngx_http_dsa_record_t  entry;
+
+    if (record->slot < 0) {
+        return;
+    }
+
+    ngx_memzero(&entry, sizeof(ngx_http_dsa_record_t));
+    ngx_http_dsa_usage_record_entry(record, &entry);
+    ngx_http_dsa_store_update(record->redis, &entry);
 }
 
 
@@ -176,6 +219,7 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
     call->completion = done->completion_tokens;
 
     if (call != &call->record->first) {
+        ngx_http_dsa_usage_record_update(call->record);
         return;
     }
 
@@ -188,6 +232,8 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
                                       + done->host_tokens;
     usage->tier[DSA_LINK_TIER_REDIS] = before->tier[DSA_LINK_TIER_REDIS]
                                        + done->redis_tokens;
+
+    ngx_http_dsa_usage_record_update(call->record);
 
     ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_QUEUE, done->queue_ms, 1);
 }
@@ -258,6 +304,12 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
                            ngx_http_dsa_price_sum(&record->cost));
 
     if (usage->prompt == 0 && usage->completion == 0) {
+
+        if (record->slot >= 0) {
+            ngx_http_dsa_store_cancel(record->redis, record->slot);
+            record->slot = NGX_ERROR;
+        }
+
         *why = "the engine reported no tokens";
         return NGX_DECLINED;
     }
@@ -267,6 +319,30 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
         return NGX_DECLINED;
     }
 
+    assert(record->slot >= 0);
+
+    ngx_http_dsa_usage_record_entry(record, entry);
+    record->slot = NGX_ERROR;
+
+    *why = "nginx is out of memory";
+
+    rc = ngx_http_dsa_store_record(record->redis, entry, why);
+
+    return entry->handler != NULL ? rc : NGX_DECLINED;
+}
+
+
+/* Everything but the fields of the turn. */
+
+static void
+ngx_http_dsa_usage_record_entry(ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_record_t *entry)
+{
+    const ngx_http_dsa_usage_t  *usage;
+
+    usage = &record->usage;
+
+    entry->slot = record->slot;
     entry->request_id.data = record->id;
     entry->request_id.len = record->id_len;
     entry->tenant.data = record->tenant;
@@ -280,12 +356,6 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
     entry->redis_tokens = usage->tier[DSA_LINK_TIER_REDIS];
     entry->completion_tokens = usage->completion;
     entry->reasoning_tokens = usage->reasoning;
-
-    *why = "nginx is out of memory";
-
-    rc = ngx_http_dsa_store_record(record->redis, entry, why);
-
-    return entry->handler != NULL ? rc : NGX_DECLINED;
 }
 
 

@@ -54,6 +54,7 @@ struct ngx_http_dsa_usage_record_s {
     ngx_http_dsa_redis_t       *redis;      /* NULL: no ledger */
     ngx_http_dsa_hold_t         hold;       /* of the key, which is charged
                                                when the usage is written */
+    ngx_int_t                   slot;       /* of the entry; negative: none */
     ngx_http_dsa_usage_t        usage;
     ngx_http_dsa_usage_t        before;     /* of usage: what earlier calls of
                                                the request were charged with */
@@ -95,6 +96,15 @@ ngx_int_t ngx_http_dsa_usage_record_add(ngx_http_dsa_usage_record_t *record,
 /* The model's name, once it is known; shorter than the record's array. */
 void ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
     ngx_str_t *model);
+
+/*
+ * Reserves the entry of the ledger, when the model is known and before anything
+ * is submitted.  From then on, another process charges the request if this one
+ * is killed.  NGX_OK, or NGX_DECLINED: the request must not be served, because
+ * it cannot be charged, which is logged.
+ */
+ngx_int_t ngx_http_dsa_usage_record_begin(
+    ngx_http_dsa_usage_record_t *record);
 
 /*
  * What the engine has reported; data is that of the event.  Until DONE the

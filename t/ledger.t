@@ -11,6 +11,7 @@ use DSA::Fake;
 use DSA::Test;
 use IO::Select;
 use IO::Socket::INET;
+use Math::BigInt;
 use Test::More;
 
 my $t = DSA::Test->new('ledger');
@@ -219,10 +220,10 @@ settled('Redis was full');
 
 my $file = $t->path('nginx.pid.ledger');
 my $header = 4096;
-my $slot = 256;
+my $slot = 512;
 
 is((stat $file)[2] & 07777, 0600, 'no other user can read the file');
-is(-s $file, $header + 10000 * $slot, 'it is allocated');
+is(-s $file, $header + 20000 * $slot, 'it is allocated');
 
 
 # Slots of the file that are not free, as [ number, bytes ].
@@ -330,6 +331,42 @@ ok($t->logged(qr/\[notice\].*7 ledger entries are left over in "\Q$file\E"/),
 ok($t->logged(qr/\[notice\].*ledger entries of processes that have ended/),
    'and by the worker that adopts them');
 
+# A request whose worker is killed is charged with what the worker had read. The
+# tiers of its cached tokens are not known before its end.
+
+my $cut = $t->connect;
+my $texts = 0;
+
+$cut->send_request(POST => $chat, type => 'application/json',
+                   body => json_encode(script(
+                       "noaccept\nprompt 300\ncached 64\naccept\n"
+                       . "t a\nt b\nt c\nhold", stream => JSON::PP::true)));
+$cut->read_head;
+
+while ($texts < 3) {
+    my $event = $cut->next_event or last;
+    $texts += length $1 if $event->{data} =~ /"content":"([abc]+)"/;
+}
+
+my @cut = $t->workers;
+kill 'KILL', @cut;
+wait_until(sub { my %old = map { $_ => 1 } @cut;
+                 2 == grep { !$old{$_} } $t->workers }, 10, 'new workers');
+
+$want{requests}++;
+$want{prompt_tokens} += 300;
+$want{cached_tokens} += 64;
+$want{completion_tokens} += 3;
+settled('a request whose worker is killed is charged until then');
+wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
+
+# a request that is refused after its slot was reserved frees it
+
+is($t->post($chat, script("noaccept\nerror context too long"))->{status}, 400,
+   'refused by the engine');
+is(scalar slots($file), 0, 'its slot is free');
+
+
 # workers are killed under load: a request whose answer was complete is in the
 # ledger; one whose answer was cut off may be, and at most once
 
@@ -394,19 +431,23 @@ $server->stop;
 wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}
                  == 503 }, 10, 'no Redis');
 chats(5, 1);
+
 my %before = %want;
-my $number = $serial + 1;
-chats(3, 1);
+my $submits = () = submitted($fake);
+
+for (1 .. 3) {
+    my $r = begin()->response;
+    is($r->{status}, 503, 'a further request is refused');
+    like($r->{body}, qr/cannot account for the request at present/,
+         'with the reason');
+}
+
 %want = %before;
-is($t->logged(qr/is lost: the queue for Redis is full/), 3,
-   'further entries are logged');
-is($t->metrics->{dsa_redis_lost_records_total}, 3, 'and counted');
-my ($prompt, $cached, $made) = (100 + $number, $number % 64,
-                                1 + $number % 7);
-my ($of_host, $of_redis) = tiers($cached);
-is($t->logged(qr/is\ lost:.*\ prompt\ $prompt,\ cached\ $cached,
-                 \ cached\ host\ $of_host,\ cached\ redis\ $of_redis,
-                 \ completion\ $made,/x), 1, 'each with its numbers');
+is(scalar(() = submitted($fake)), $submits, 'before an engine works on it');
+is($t->logged(qr/is\ refused,\ because\ no\ ledger\ entry\ can\ be\ kept
+                 \ for\ it:\ the\ queue\ for\ Redis\ is\ full/x), 3,
+   'which is logged');
+is($t->metrics->{dsa_redis_lost_records_total}, 0, 'and no entry is lost');
 
 # a larger queue keeps the entries of a smaller one
 
@@ -422,8 +463,8 @@ settled('up to it, written');
 wait_until(sub { slots($t->path('short.ledger')) == 0 }, 10, 'no entry');
 
 
-# The tiers of an entry are in the last 8 bytes of its slot, where versions that
-# had none wrote zeros.  Their entries are sent like others.
+# A slot: state and seat, the names with their CRC, which of two sets of counts
+# is valid, and both sets, each with its own checksum.
 
 sub crc32 {
     my ($crc, $bytes) = (0xffffffff, @_);
@@ -437,14 +478,43 @@ sub crc32 {
 }
 
 
-# Writes other tiers to a slot, with the checksum of the whole.
+sub check {
+    my ($h, @words) = @_;
+
+    for my $word (@words) {
+        $h = (Math::BigInt->new($h ^ $word) * Math::BigInt->from_hex(
+                  '9e3779b97f4a7c15'))->bmod(Math::BigInt->new(2)->bpow(64));
+        $h = 0 + "$h";
+        $h ^= $h >> 32;
+    }
+
+    return $h;
+}
+
+
+# Where the valid counts of a slot are, and these: time, prompt, cached, host,
+# redis, completion, reasoning, checksum.
+
+sub counts {
+    my ($bytes) = @_;
+
+    my $at = 216 + 64 * unpack 'x208 Q', $bytes;
+
+    return ($at, unpack "x$at Q8", $bytes);
+}
+
+
+# Writes other tiers to a slot, with the checksum.
 
 sub set_tiers {
     my ($path, $slot_at, $host, $redis) = @_;
 
-    my $bytes = substr($slot_at->[1], 12, 236) . pack 'VV', $host, $redis;
-    patch($path, $header + $slot_at->[0] * $slot + 8,
-          pack('V', crc32($bytes)) . $bytes);
+    my ($n, $bytes) = @$slot_at;
+    my ($at, @words) = counts($bytes);
+
+    @words[3, 4] = ($host, $redis);
+    $words[7] = check(unpack('x8 V', $bytes), @words[0 .. 6]);
+    patch($path, $header + $n * $slot + $at, pack 'Q8', @words);
 }
 
 
@@ -455,20 +525,22 @@ chats(4, 1);
 kill_all();
 
 my @slots = slots($queue);
-my @first = unpack 'x24 Q4 x192 V2', $slots[0][1];
+my (undef, @first) = counts($slots[0][1]);
 
 is(scalar @slots, 4, 'four entries in the file');
 is_deeply([ sort { $a->[0] <=> $b->[0] }
-            map { [ (unpack 'x24 Q4 x192 V2', $_->[1])[1, 4, 5] ] } @slots ],
+            map { [ (counts($_->[1]))[3, 4, 5] ] } @slots ],
           [ sort { $a->[0] <=> $b->[0] }
             map { [ $_ % 64, tiers($_ % 64) ] } $serial - 3 .. $serial ],
           'their cached tokens, and these of the host and of Redis');
-is(unpack('x8 V', $slots[0][1]), crc32(substr $slots[0][1], 12),
-   'the checksum covers them');
+is(unpack('x8 V', $slots[0][1]), crc32(substr $slots[0][1], 12, 196),
+   'the CRC covers the names');
+is($first[7], check(unpack('x8 V', $slots[0][1]), @first[0 .. 6]),
+   'the checksum covers the counts');
 
 set_tiers($queue, $slots[0], 0, 0);
-$want{cached_host_tokens} -= $first[4];
-$want{cached_redis_tokens} -= $first[5];
+$want{cached_host_tokens} -= $first[3];
+$want{cached_redis_tokens} -= $first[4];
 
 $t->start_nginx(redis => $short, workers => 1);
 $server->restart;
@@ -519,9 +591,25 @@ damaged('a slot of no state', sub {
 
 damaged('a slot with more tokens of the host than cached ones', sub {
     my ($path, $first) = @_;
-    my $cached = unpack 'x32 Q', $first->[1];
+    my (undef, undef, undef, $cached) = counts($first->[1]);
     set_tiers($path, $first, $cached, 1);
 }, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+
+damaged('the counts of a slot', sub {
+    my ($path, $first) = @_;
+    my ($at) = counts($first->[1]);
+    patch($path, $header + $first->[0] * $slot + $at + 8, "\xff");
+}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+
+damaged('the number of the valid counts', sub {
+    my ($path, $first) = @_;
+    patch($path, $header + $first->[0] * $slot + 208, "\x07");
+}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+
+damaged('a slot whose request ran when its worker ended', sub {
+    my ($path, $first) = @_;
+    patch($path, $header + $first->[0] * $slot, "\x03");
+}, 4, qr/3 ledger entries are left over/);
 
 damaged('a slot that was being written', sub {
     my ($path, $first) = @_;
