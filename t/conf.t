@@ -222,9 +222,11 @@ for my $base ('', '/v1', '/beta') {
     is($t->get("$base/models")->{json}{object}, 'list', "base '$base'");
 }
 
-my $root_page = $t->get('/');
-is($root_page->{status}, 404, 'nothing is at /');
-like($root_page->{json}{error}{message}, qr{POST /chat/completions},
+like($t->get('/')->{body}, qr/^<!doctype html>/i, 'the page is at /');
+
+my $nothing = $t->get('/nothing');
+is($nothing->{status}, 404, 'nothing is at another path');
+like($nothing->{json}{error}{message}, qr{POST /chat/completions},
      'the error names the URI to use');
 
 # redis-server starts with conf/redis.conf
