@@ -11,10 +11,15 @@
 
 #include <assert.h>
 
+#include <openssl/rand.h>
+
 #include "base/error.h"
 
+#include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_limit.h"
-#include "ngx_http_dsa_limit_zone.h"
+#include "ngx_http_dsa_limit_budget.h"
+#include "ngx_http_dsa_limit_state.h"
+#include "ngx_http_dsa_limit_sync.h"
 
 
 #define NGX_HTTP_DSA_LIMIT_TICK  1000       /* ms */
@@ -27,11 +32,6 @@ static ngx_int_t ngx_http_dsa_limit_check(ngx_http_dsa_limit_t *limit,
     ngx_uint_t run, ngx_http_dsa_limit_view_t *view);
 static ngx_int_t ngx_http_dsa_limit_check_rate(dsa_bucket_t *bucket,
     uint64_t rate, uint64_t *retry);
-static void ngx_http_dsa_limit_refill(ngx_http_dsa_limit_t *limit);
-static void ngx_http_dsa_limit_view(const ngx_http_dsa_limit_t *limit,
-    ngx_http_dsa_limit_view_t *view);
-static void ngx_http_dsa_limit_view_rate(const dsa_bucket_t *bucket,
-    uint64_t rate, ngx_http_dsa_limit_rate_t *view);
 static void ngx_http_dsa_limit_cleanup(void *data);
 
 
@@ -45,6 +45,7 @@ ngx_int_t
 ngx_http_dsa_limits_init(ngx_http_dsa_limits_t **limits,
     ngx_slab_pool_t *pool, ngx_cycle_t *cycle)
 {
+    u_char                  host[NGX_HTTP_DSA_LIMIT_HOST / 2];
     ngx_http_dsa_limits_t  *l;
 
     l = *limits;
@@ -61,6 +62,13 @@ ngx_http_dsa_limits_init(ngx_http_dsa_limits_t **limits,
                           "created");
             return NGX_ERROR;
         }
+
+        if (RAND_bytes(host, sizeof(host)) != 1) {
+            ngx_log_error(NGX_LOG_EMERG, cycle->log, 0, "RAND_bytes() failed");
+            return NGX_ERROR;
+        }
+
+        (void) ngx_hex_dump(l->host, host, sizeof(host));
 
         *limits = l;
     }
@@ -118,7 +126,8 @@ ngx_http_dsa_limits_grow(ngx_http_dsa_limits_t *limits, ngx_slab_pool_t *pool,
 ngx_int_t
 ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits, ngx_cycle_t *cycle)
 {
-    ngx_event_t  *ev;
+    ngx_event_t               *ev;
+    ngx_http_dsa_main_conf_t  *mcf;
 
     assert(ngx_http_dsa_limit_seat == -1);
 
@@ -130,6 +139,10 @@ ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits, ngx_cycle_t *cycle)
                       DSA_SEATS_MAX);
         return NGX_ERROR;
     }
+
+    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_dsa_module);
+
+    ngx_http_dsa_limit_sync_start(mcf->redis);
 
     ev = &ngx_http_dsa_limit_timer;
 
@@ -160,6 +173,8 @@ ngx_http_dsa_limits_tick(ngx_event_t *ev)
                       "count as running", n);
     }
 
+    ngx_http_dsa_limit_sync_tick(limits, ev->log);
+
     ngx_add_timer(ev, NGX_HTTP_DSA_LIMIT_TICK);
 }
 
@@ -188,7 +203,8 @@ ngx_http_dsa_limit_remove(ngx_http_dsa_limits_t *limits,
 
     dsa_seats_lock(&limits->seats);
 
-    rc = limit->running != 0 ? NGX_BUSY : NGX_OK;
+    rc = limit->running != 0 ? NGX_BUSY
+                             : ngx_http_dsa_limit_sync_remove(limits, limit);
 
     dsa_seats_unlock(&limits->seats);
 
@@ -226,8 +242,13 @@ ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
         }
     }
 
-    if (rc == NGX_OK && limit->conf.rpm != 0) {
-        dsa_bucket_take(&limit->requests, 1);
+    if (rc == NGX_OK) {
+        ngx_http_dsa_limit_sync_use(limits, limit);
+
+        if (limit->conf.rpm != 0) {
+            dsa_bucket_take(&limit->requests, 1);
+            limit->used[DSA_KEY_REQUESTS]++;
+        }
     }
 
     ngx_http_dsa_limit_view(limit, view);
@@ -274,7 +295,7 @@ ngx_http_dsa_limit_check(ngx_http_dsa_limit_t *limit, ngx_uint_t run,
     }
 
     if (run && conf->concurrency != 0
-        && (uint64_t) limit->running + limit->elsewhere >= conf->concurrency)
+        && ngx_http_dsa_limit_running(limit) >= conf->concurrency)
     {
         view->refused = NGX_HTTP_DSA_LIMIT_CONCURRENCY;
         view->retry = 1;
@@ -325,8 +346,11 @@ ngx_http_dsa_limit_end(ngx_http_dsa_hold_t *hold, uint64_t tokens,
 
     ngx_http_dsa_limit_refill(limit);
 
+    ngx_http_dsa_limit_sync_use(limits, limit);
+
     if (limit->conf.tpm != 0) {
         dsa_bucket_take(&limit->tokens, tokens);
+        limit->used[DSA_KEY_TOKENS] += tokens;
     }
 
     ngx_http_dsa_limit_budget_charge(limit, cost);
@@ -336,25 +360,6 @@ ngx_http_dsa_limit_end(ngx_http_dsa_hold_t *hold, uint64_t tokens,
     dsa_seats_unlock(&limits->seats);
 
     hold->limit = NULL;
-}
-
-
-static void
-ngx_http_dsa_limit_refill(ngx_http_dsa_limit_t *limit)
-{
-    const dsa_key_limits_t  *conf;
-
-    conf = &limit->conf;
-
-    if (conf->rpm != 0) {
-        dsa_bucket_refill(&limit->requests, conf->rpm, ngx_current_msec);
-    }
-
-    if (conf->tpm != 0) {
-        dsa_bucket_refill(&limit->tokens, conf->tpm, ngx_current_msec);
-    }
-
-    ngx_http_dsa_limit_budget_periods(limit, ngx_time());
 }
 
 
@@ -407,39 +412,4 @@ ngx_http_dsa_limit_read(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_view(limit, view);
 
     dsa_seats_unlock(&limits->seats);
-}
-
-
-static void
-ngx_http_dsa_limit_view(const ngx_http_dsa_limit_t *limit,
-    ngx_http_dsa_limit_view_t *view)
-{
-    ngx_uint_t  i;
-
-    ngx_http_dsa_limit_view_rate(&limit->requests, limit->conf.rpm,
-                                 &view->requests);
-    ngx_http_dsa_limit_view_rate(&limit->tokens, limit->conf.tpm,
-                                 &view->tokens);
-
-    view->concurrency = limit->conf.concurrency;
-    view->running = limit->running + limit->elsewhere;
-
-    for (i = 0; i < DSA_KEY_PERIODS; i++) {
-        view->budget[i] = limit->conf.budget[i];
-        view->spent[i] = ngx_http_dsa_limit_budget_spent(&limit->budget[i]);
-    }
-}
-
-
-static void
-ngx_http_dsa_limit_view_rate(const dsa_bucket_t *bucket, uint64_t rate,
-    ngx_http_dsa_limit_rate_t *view)
-{
-    if (rate == 0) {
-        return;
-    }
-
-    view->limit = rate;
-    view->remaining = dsa_bucket_level(bucket, rate);
-    view->reset_ms = dsa_bucket_reset(bucket, rate);
 }

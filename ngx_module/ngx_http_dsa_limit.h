@@ -12,12 +12,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "base/bucket.h"
-#include "base/seats.h"
-#include "redis_schema/keys.h"
-
 #include "ngx_http_dsa_failure.h"
-#include "ngx_http_dsa_identity.h"
+#include "ngx_http_dsa_limit_types.h"
 
 
 /*
@@ -31,83 +27,6 @@
  * with its tokens and its cost, and the hold is released.
  */
 
-typedef struct {
-    int64_t                     spent;      /* in Redis, 10^-12 units */
-    int64_t                     pending;    /* charged here, not in Redis */
-    uint32_t                    number;     /* of the day or month */
-    uint32_t                    warned;     /* 1: the soft limit is logged */
-} ngx_http_dsa_limit_budget_t;
-
-
-/*
- * The state of a key, inside the key's own struct.  Zeroed memory is valid for
- * ngx_http_dsa_limit_set().  Read it with ngx_http_dsa_limit_read() only.
- */
-
-typedef struct {
-    u_char                       id[DSA_KEY_ID_LEN];
-    u_char                       tenant[NGX_HTTP_DSA_TENANT_LEN];
-    dsa_key_limits_t             conf;
-
-    dsa_bucket_t                 requests;
-    dsa_bucket_t                 tokens;
-    uint32_t                     running;   /* holds of this zone */
-    uint32_t                     elsewhere; /* on other hosts */
-    ngx_http_dsa_limit_budget_t  budget[DSA_KEY_PERIODS];
-} ngx_http_dsa_limit_t;
-
-
-/* In shared memory, one for each zone of keys. */
-
-typedef struct ngx_http_dsa_limits_s  ngx_http_dsa_limits_t;
-
-
-typedef struct {
-    ngx_http_dsa_limits_t       *limits;
-    ngx_http_dsa_limit_t        *limit;     /* NULL: nothing is held */
-    uint32_t                     hold;
-} ngx_http_dsa_hold_t;
-
-
-typedef enum {
-    NGX_HTTP_DSA_LIMIT_NONE = 0,
-    NGX_HTTP_DSA_LIMIT_REQUESTS,
-    NGX_HTTP_DSA_LIMIT_TOKENS,
-    NGX_HTTP_DSA_LIMIT_CONCURRENCY,
-    NGX_HTTP_DSA_LIMIT_BUDGET,
-    NGX_HTTP_DSA_LIMIT_HOLDS,               /* the table of holds is full */
-    NGX_HTTP_DSA_LIMITS
-} ngx_http_dsa_limit_e;
-
-
-typedef struct {
-    uint64_t                     limit;     /* per minute; 0: no limit */
-    uint64_t                     remaining;
-    uint64_t                     reset_ms;  /* until the bucket is full */
-} ngx_http_dsa_limit_rate_t;
-
-
-/* A copy of the state of a key at one moment. */
-
-typedef struct {
-    ngx_http_dsa_limit_rate_t    requests;
-    ngx_http_dsa_limit_rate_t    tokens;
-    uint32_t                     concurrency;   /* 0: no limit */
-    uint32_t                     running;       /* on all hosts */
-    int64_t                      spent[DSA_KEY_PERIODS];
-    dsa_key_budget_t             budget[DSA_KEY_PERIODS];
-
-    /* set by ngx_http_dsa_limit_reserve() */
-    ngx_http_dsa_limit_e         refused;
-    dsa_key_period_e             period;    /* of LIMIT_BUDGET */
-    uint64_t                     retry;     /* seconds; 0: no Retry-After */
-    uint32_t                     warn;      /* bits 1 << dsa_key_period_e: the
-                                               soft limit is reached, */
-    uint32_t                     first;     /* and this request is the first
-                                               one of the period to see it */
-} ngx_http_dsa_limit_view_t;
-
-
 /*
  * For the init handler of the zone: *limits is NULL in a new zone, and what it
  * was in a zone that is used again.  The table of holds has room for the
@@ -119,8 +38,9 @@ ngx_int_t ngx_http_dsa_limits_init(ngx_http_dsa_limits_t **limits,
 
 /*
  * In a worker, before its first request: acquires a seat, and starts to release
- * the holds of processes that have ended.  NGX_ERROR: no seat is free, which
- * is logged.
+ * the holds of processes that have ended, and to share the limits with other
+ * hosts if dsa_redis is configured.  NGX_ERROR: no seat is free, which is
+ * logged.
  */
 ngx_int_t ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits,
     ngx_cycle_t *cycle);

@@ -9,7 +9,7 @@
 
 #include <assert.h>
 
-#include "ngx_http_dsa_limit_zone.h"
+#include "ngx_http_dsa_limit_budget.h"
 
 
 #define NGX_HTTP_DSA_LIMIT_DAY   86400
@@ -49,6 +49,7 @@ ngx_http_dsa_limit_budget_periods(ngx_http_dsa_limit_t *limit, time_t t)
         budget->number = number;
         budget->spent = 0;
         budget->pending = 0;
+        budget->since = 0;
         budget->warned = 0;
     }
 }
@@ -126,8 +127,10 @@ ngx_http_dsa_limit_budget_charge(ngx_http_dsa_limit_t *limit, int64_t cost)
     for (i = 0; i < DSA_KEY_PERIODS; i++) {
         budget = &limit->budget[i];
 
-        budget->pending += ngx_min(cost, NGX_HTTP_DSA_LIMIT_MOST
-                                         - budget->pending);
+        cost = ngx_min(cost, NGX_HTTP_DSA_LIMIT_MOST - budget->pending);
+
+        budget->pending += cost;
+        budget->since += cost;
     }
 }
 
@@ -136,4 +139,38 @@ int64_t
 ngx_http_dsa_limit_budget_spent(const ngx_http_dsa_limit_budget_t *budget)
 {
     return budget->spent + budget->pending;
+}
+
+
+void
+ngx_http_dsa_limit_budget_read(ngx_http_dsa_limit_t *limit,
+    const int64_t spent[DSA_KEY_PERIODS], time_t t)
+{
+    ngx_uint_t                    i;
+    ngx_http_dsa_limit_budget_t  *budget;
+
+    for (i = 0; i < DSA_KEY_PERIODS; i++) {
+        budget = &limit->budget[i];
+
+        if (budget->number == ngx_http_dsa_limit_budget_number(i, t)) {
+            budget->spent = ngx_min(spent[i], NGX_HTTP_DSA_LIMIT_MOST);
+            budget->pending = budget->since;
+        }
+    }
+}
+
+
+ngx_uint_t
+ngx_http_dsa_limit_budget_any(const ngx_http_dsa_limit_t *limit)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < DSA_KEY_PERIODS; i++) {
+        if (limit->conf.budget[i].soft >= 0 || limit->conf.budget[i].hard >= 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }

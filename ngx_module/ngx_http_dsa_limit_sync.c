@@ -1,0 +1,589 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+
+#include <assert.h>
+
+#include "redis_schema/keys_redis.h"
+#include "redis_schema/resp.h"
+
+#include "ngx_http_dsa_limit_budget.h"
+#include "ngx_http_dsa_limit_state.h"
+#include "ngx_http_dsa_limit_sync.h"
+
+
+#define NGX_HTTP_DSA_LIMIT_ROUND  1000      /* ms from one to the next */
+#define NGX_HTTP_DSA_LIMIT_LEASE  10000     /* ms of what runs on a host */
+#define NGX_HTTP_DSA_LIMIT_IDLE   60000     /* ms that an idle key is shared */
+#define NGX_HTTP_DSA_LIMIT_BATCH  128       /* keys whose commands are sent
+                                               together */
+#define NGX_HTTP_DSA_LIMIT_KEYS   8192      /* of a round */
+#define NGX_HTTP_DSA_LIMIT_ARENA  (1024 * 1024)
+
+
+/* A key of the batch. */
+
+typedef struct {
+    ngx_http_dsa_limit_t  *limit;           /* not valid after its round */
+    u_char                 id[DSA_KEY_ID_LEN];
+    u_char                 tenant[NGX_HTTP_DSA_TENANT_LEN];
+    dsa_key_use_t          use[DSA_KEY_RATES];
+    uint32_t               running;
+    ngx_uint_t             budget;          /* what it has spent is read */
+} ngx_http_dsa_limit_item_t;
+
+
+/* The round that this process runs. */
+
+typedef struct {
+    ngx_http_dsa_redis_t       *redis;      /* NULL: nothing is shared */
+    ngx_http_dsa_limits_t      *limits;
+    ngx_log_t                  *log;
+    uint64_t                    round;
+    ngx_uint_t                  keys;       /* of this round so far */
+    ngx_uint_t                  waiting;    /* replies of the batch */
+    ngx_msec_t                  sent;       /* the batch */
+    time_t                      time;       /* at which it was sent */
+    ngx_uint_t                  n;
+    ngx_http_dsa_limit_item_t   items[NGX_HTTP_DSA_LIMIT_BATCH];
+    unsigned                    failed:1;   /* a command of this round */
+    unsigned                    stop:1;     /* the round ends with this batch */
+    unsigned                    away:1;     /* the last round has failed */
+} ngx_http_dsa_limit_sync_t;
+
+
+static void ngx_http_dsa_limit_sync_next(ngx_http_dsa_limit_sync_t *sync);
+static void ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync);
+static void ngx_http_dsa_limit_sync_item(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit, ngx_http_dsa_limit_item_t *item);
+static void ngx_http_dsa_limit_sync_use_of(dsa_bucket_t *bucket, uint64_t rate,
+    uint64_t *used, dsa_key_use_t *use);
+static void ngx_http_dsa_limit_sync_send(ngx_http_dsa_limit_sync_t *sync);
+static void ngx_http_dsa_limit_sync_shared(void *data, redisReply *reply,
+    const char *why);
+static void ngx_http_dsa_limit_sync_spent(void *data, redisReply *reply,
+    const char *why);
+static void ngx_http_dsa_limit_sync_failed(ngx_uint_t stop, const char *why);
+static void ngx_http_dsa_limit_sync_replied(void);
+static void ngx_http_dsa_limit_sync_apply(ngx_http_dsa_limit_item_t *item,
+    const dsa_key_shared_t *shared);
+static void ngx_http_dsa_limit_sync_bucket(dsa_bucket_t *bucket,
+    uint64_t missing, uint64_t used);
+static ngx_uint_t ngx_http_dsa_limit_sync_valid(
+    const ngx_http_dsa_limits_t *limits);
+static void ngx_http_dsa_limit_sync_queue(ngx_http_dsa_limits_t *limits);
+static ngx_uint_t ngx_http_dsa_limit_sync_listed(
+    ngx_http_dsa_limits_t *limits, const ngx_http_dsa_limit_t *limit);
+
+
+static ngx_http_dsa_limit_sync_t  ngx_http_dsa_limit_sync;
+
+
+void
+ngx_http_dsa_limit_sync_start(ngx_http_dsa_redis_t *redis)
+{
+    ngx_http_dsa_limit_sync.redis = redis;
+}
+
+
+void
+ngx_http_dsa_limit_sync_use(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit)
+{
+    const dsa_key_limits_t  *conf;
+
+    conf = &limit->conf;
+
+    if (ngx_http_dsa_limit_sync.redis == NULL
+        || (conf->rpm == 0 && conf->tpm == 0 && conf->concurrency == 0
+            && !ngx_http_dsa_limit_budget_any(limit)))
+    {
+        return;
+    }
+
+    limit->last = ngx_current_msec;
+
+    ngx_http_dsa_limit_sync_queue(limits);
+
+    if (!ngx_http_dsa_limit_sync_listed(limits, limit)) {
+        ngx_queue_insert_tail(&limits->active, &limit->queue);
+        limit->listed = limits->repairs + 1;
+    }
+}
+
+
+ngx_int_t
+ngx_http_dsa_limit_sync_remove(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit)
+{
+    ngx_http_dsa_limit_sync_queue(limits);
+
+    /* a reply of this round may still be applied to it */
+
+    if (limits->until != 0 && limit->round == limits->round) {
+        return NGX_BUSY;
+    }
+
+    if (ngx_http_dsa_limit_sync_listed(limits, limit)) {
+        ngx_queue_remove(&limit->queue);
+        limit->listed = 0;
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * Creates the queue, and creates it again when a process was killed while it
+ * changed the queue.  A key joins it again when it is used.
+ */
+
+static void
+ngx_http_dsa_limit_sync_queue(ngx_http_dsa_limits_t *limits)
+{
+    if (limits->active.next == NULL
+        || limits->repairs != limits->seats.repairs)
+    {
+        ngx_queue_init(&limits->active);
+        limits->repairs = limits->seats.repairs;
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_dsa_limit_sync_listed(ngx_http_dsa_limits_t *limits,
+    const ngx_http_dsa_limit_t *limit)
+{
+    return limit->listed == limits->repairs + 1;
+}
+
+
+void
+ngx_http_dsa_limit_sync_tick(ngx_http_dsa_limits_t *limits, ngx_log_t *log)
+{
+    ngx_uint_t                  due;
+    ngx_http_dsa_limit_sync_t  *sync;
+
+    sync = &ngx_http_dsa_limit_sync;
+
+    if (sync->redis == NULL || sync->waiting != 0
+        || !ngx_http_dsa_redis_up(sync->redis))
+    {
+        return;
+    }
+
+    dsa_seats_lock(&limits->seats);
+
+    due = (ngx_msec_int_t) (ngx_current_msec - limits->next) >= 0
+          && (limits->until == 0
+              || (ngx_msec_int_t) (ngx_current_msec - limits->until) >= 0);
+
+    if (due) {
+        limits->round++;
+        limits->next = ngx_current_msec + NGX_HTTP_DSA_LIMIT_ROUND;
+        limits->until = ngx_current_msec + NGX_HTTP_DSA_LIMIT_LEASE;
+    }
+
+    sync->round = limits->round;
+
+    dsa_seats_unlock(&limits->seats);
+
+    if (!due) {
+        return;
+    }
+
+    sync->limits = limits;
+    sync->log = log;
+    sync->keys = 0;
+    sync->failed = 0;
+    sync->stop = 0;
+
+    ngx_http_dsa_limit_sync_next(sync);
+}
+
+
+/* Sends the next batch of a round, or ends the round. */
+
+static void
+ngx_http_dsa_limit_sync_next(ngx_http_dsa_limit_sync_t *sync)
+{
+    for ( ;; ) {
+        assert(sync->waiting == 0);
+
+        sync->n = 0;
+
+        if (!sync->stop && sync->keys < NGX_HTTP_DSA_LIMIT_KEYS) {
+            ngx_http_dsa_limit_sync_collect(sync);
+        }
+
+        if (sync->n == 0) {
+            break;
+        }
+
+        /* 1, so that a reply within this call does not send the next batch */
+
+        sync->waiting = 1;
+
+        ngx_http_dsa_limit_sync_send(sync);
+
+        sync->keys += sync->n;
+
+        if (--sync->waiting != 0) {
+            return;
+        }
+    }
+
+    if (sync->keys != 0 && sync->away && !sync->failed) {
+        ngx_log_error(NGX_LOG_NOTICE, sync->log, 0,
+                      "dsa: limits count across hosts again");
+    }
+
+    if (sync->keys != 0) {
+        sync->away = sync->failed;
+    }
+
+    dsa_seats_lock(&sync->limits->seats);
+
+    if (sync->limits->round == sync->round) {
+        sync->limits->until = 0;
+    }
+
+    dsa_seats_unlock(&sync->limits->seats);
+}
+
+
+static void
+ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync)
+{
+    ngx_queue_t            *q;
+    ngx_http_dsa_limit_t   *limit;
+    ngx_http_dsa_limits_t  *limits;
+
+    limits = sync->limits;
+
+    sync->sent = ngx_current_msec;
+    sync->time = ngx_time();
+
+    dsa_seats_lock(&limits->seats);
+
+    ngx_http_dsa_limit_sync_queue(limits);
+
+    if (limits->round == sync->round) {
+        limits->until = ngx_current_msec + NGX_HTTP_DSA_LIMIT_LEASE;
+    }
+
+    while (limits->round == sync->round && !ngx_queue_empty(&limits->active)
+           && sync->n < NGX_HTTP_DSA_LIMIT_BATCH)
+    {
+        q = ngx_queue_head(&limits->active);
+        limit = ngx_queue_data(q, ngx_http_dsa_limit_t, queue);
+
+        if (limit->round == sync->round) {
+            break;
+        }
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&limits->active, q);
+
+        limit->round = sync->round;
+
+        ngx_http_dsa_limit_sync_item(limits, limit, &sync->items[sync->n++]);
+    }
+
+    dsa_seats_unlock(&limits->seats);
+}
+
+
+static void
+ngx_http_dsa_limit_sync_item(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit, ngx_http_dsa_limit_item_t *item)
+{
+    ngx_uint_t               i;
+    const dsa_key_limits_t  *conf;
+
+    conf = &limit->conf;
+
+    item->limit = limit;
+    ngx_memcpy(item->id, limit->id, DSA_KEY_ID_LEN);
+    ngx_memcpy(item->tenant, limit->tenant, NGX_HTTP_DSA_TENANT_LEN);
+    item->running = limit->running;
+    item->budget = ngx_http_dsa_limit_budget_any(limit);
+
+    ngx_http_dsa_limit_refill(limit);
+
+    /* the worker of an earlier round may have died before the reply came */
+
+    for (i = 0; i < DSA_KEY_RATES; i++) {
+        limit->used[i] += limit->sent[i];
+    }
+
+    ngx_http_dsa_limit_sync_use_of(&limit->requests, conf->rpm,
+                                   &limit->used[DSA_KEY_REQUESTS],
+                                   &item->use[DSA_KEY_REQUESTS]);
+    ngx_http_dsa_limit_sync_use_of(&limit->tokens, conf->tpm,
+                                   &limit->used[DSA_KEY_TOKENS],
+                                   &item->use[DSA_KEY_TOKENS]);
+
+    for (i = 0; i < DSA_KEY_RATES; i++) {
+        limit->sent[i] = item->use[i].used;
+    }
+
+    for (i = 0; i < DSA_KEY_PERIODS; i++) {
+        limit->budget[i].since = 0;
+    }
+
+    if (limit->running == 0
+        && (ngx_msec_int_t) (ngx_current_msec - limit->last)
+           > NGX_HTTP_DSA_LIMIT_IDLE)
+    {
+        ngx_queue_remove(&limit->queue);
+        limit->listed = 0;
+    }
+}
+
+
+/*
+ * What was refilled here since the last round is no longer used in Redis
+ * either, so the use is at most what is missing.  The bucket in Redis is at
+ * least as empty as this one.  One second of refilling is not claimed, because
+ * this is more than the time that a command takes.
+ */
+
+static void
+ngx_http_dsa_limit_sync_use_of(dsa_bucket_t *bucket, uint64_t rate,
+    uint64_t *used, dsa_key_use_t *use)
+{
+    uint64_t  missing, margin;
+
+    missing = rate != 0 ? bucket->missing : 0;
+    margin = rate * 1000;
+
+    use->rate = rate;
+    use->used = ngx_min(*used, (missing + DSA_BUCKET_PARTS - 1)
+                               / DSA_BUCKET_PARTS);
+    use->missing = missing > margin ? missing - margin : 0;
+
+    *used = 0;
+}
+
+
+static void
+ngx_http_dsa_limit_sync_send(ngx_http_dsa_limit_sync_t *sync)
+{
+    dsa_str_t                   id, host, tenant;
+    ngx_uint_t                  i;
+    const char                 *why;
+    dsa_arena_t                *arena;
+    dsa_schema_command_t        cmd;
+    ngx_http_dsa_limit_item_t  *item;
+
+    why = "nginx is out of memory";
+    arena = dsa_arena_create(NGX_HTTP_DSA_LIMIT_ARENA);
+    host = dsa_str(sync->limits->host, NGX_HTTP_DSA_LIMIT_HOST);
+
+    for (i = 0; i < sync->n; i++) {
+        item = &sync->items[i];
+        id = dsa_str(item->id, DSA_KEY_ID_LEN);
+        tenant = dsa_str(item->tenant, NGX_HTTP_DSA_TENANT_LEN);
+
+        /* the first command of a round has the script, so Redis has it then */
+
+        if (arena == NULL
+            || dsa_key_share(&cmd, arena, id, host, item->use, item->running,
+                             NGX_HTTP_DSA_LIMIT_LEASE, sync->keys + i == 0)
+               != DSA_OK
+            || ngx_http_dsa_redis_command(sync->redis, &cmd,
+                                          ngx_http_dsa_limit_sync_shared,
+                                          item, &why)
+               == NULL)
+        {
+            ngx_http_dsa_limit_sync_apply(item, NULL);
+            ngx_http_dsa_limit_sync_failed(1, why);
+            continue;
+        }
+
+        sync->waiting++;
+
+        if (!item->budget) {
+            continue;
+        }
+
+        if (dsa_key_spent(&cmd, arena, tenant, id, sync->time) != DSA_OK
+            || ngx_http_dsa_redis_command(sync->redis, &cmd,
+                                          ngx_http_dsa_limit_sync_spent, item,
+                                          &why)
+               == NULL)
+        {
+            ngx_http_dsa_limit_sync_failed(1, why);
+            continue;
+        }
+
+        sync->waiting++;
+    }
+
+    dsa_arena_destroy(arena);
+}
+
+
+static void
+ngx_http_dsa_limit_sync_shared(void *data, redisReply *reply, const char *why)
+{
+    dsa_err_t                   err;
+    dsa_key_shared_t            shared;
+    ngx_http_dsa_limit_item_t  *item = data;
+
+    if (why == NULL && dsa_key_share_reply(&shared, reply, &err) == DSA_OK) {
+        ngx_http_dsa_limit_sync_apply(item, &shared);
+
+    } else {
+        ngx_http_dsa_limit_sync_apply(item, NULL);
+        ngx_http_dsa_limit_sync_failed(why != NULL, why != NULL ? why
+                                                                : err.text);
+    }
+
+    ngx_http_dsa_limit_sync_replied();
+}
+
+
+/* Sets the buckets to those in Redis; shared NULL: the use was not added. */
+
+static void
+ngx_http_dsa_limit_sync_apply(ngx_http_dsa_limit_item_t *item,
+    const dsa_key_shared_t *shared)
+{
+    ngx_uint_t              i;
+    ngx_http_dsa_limit_t   *limit;
+    ngx_http_dsa_limits_t  *limits;
+
+    limit = item->limit;
+    limits = ngx_http_dsa_limit_sync.limits;
+
+    dsa_seats_lock(&limits->seats);
+
+    if (!ngx_http_dsa_limit_sync_valid(limits)) {
+        goto done;
+    }
+
+    if (shared == NULL) {
+
+        for (i = 0; i < DSA_KEY_RATES; i++) {
+            limit->used[i] += limit->sent[i];
+            limit->sent[i] = 0;
+        }
+
+        goto done;
+    }
+
+    ngx_http_dsa_limit_sync_bucket(&limit->requests,
+                                   shared->missing[DSA_KEY_REQUESTS],
+                                   limit->used[DSA_KEY_REQUESTS]);
+    ngx_http_dsa_limit_sync_bucket(&limit->tokens,
+                                   shared->missing[DSA_KEY_TOKENS],
+                                   limit->used[DSA_KEY_TOKENS]);
+
+    for (i = 0; i < DSA_KEY_RATES; i++) {
+        limit->sent[i] = 0;
+    }
+
+    limit->elsewhere = ngx_min(shared->running, UINT32_MAX);
+    limit->lease = ngx_current_msec + NGX_HTTP_DSA_LIMIT_LEASE;
+
+done:
+
+    dsa_seats_unlock(&limits->seats);
+}
+
+
+/*
+ * missing is that of the time at which the command was sent, or a little later,
+ * and used is what was taken since then.
+ */
+
+static void
+ngx_http_dsa_limit_sync_bucket(dsa_bucket_t *bucket, uint64_t missing,
+    uint64_t used)
+{
+    bucket->missing = missing;
+    bucket->time = ngx_http_dsa_limit_sync.sent;
+
+    dsa_bucket_take(bucket, used);
+}
+
+
+static void
+ngx_http_dsa_limit_sync_spent(void *data, redisReply *reply, const char *why)
+{
+    int64_t                     spent[DSA_KEY_PERIODS];
+    dsa_err_t                   err;
+    ngx_http_dsa_limits_t      *limits;
+    ngx_http_dsa_limit_item_t  *item = data;
+
+    if (why == NULL && dsa_key_spent_reply(spent, reply, &err) == DSA_OK) {
+
+        limits = ngx_http_dsa_limit_sync.limits;
+
+        dsa_seats_lock(&limits->seats);
+
+        if (ngx_http_dsa_limit_sync_valid(limits)) {
+            ngx_http_dsa_limit_budget_read(item->limit, spent,
+                                           ngx_http_dsa_limit_sync.time);
+        }
+
+        dsa_seats_unlock(&limits->seats);
+
+    } else {
+        ngx_http_dsa_limit_sync_failed(why != NULL, why != NULL ? why
+                                                                : err.text);
+    }
+
+    ngx_http_dsa_limit_sync_replied();
+}
+
+
+/* 0: another process has begun a round, and the keys may have been freed. */
+
+static ngx_uint_t
+ngx_http_dsa_limit_sync_valid(const ngx_http_dsa_limits_t *limits)
+{
+    return limits->round == ngx_http_dsa_limit_sync.round;
+}
+
+
+/* stop: Redis cannot be used; otherwise only the data of this key cannot. */
+
+static void
+ngx_http_dsa_limit_sync_failed(ngx_uint_t stop, const char *why)
+{
+    ngx_http_dsa_limit_sync_t  *sync;
+
+    sync = &ngx_http_dsa_limit_sync;
+
+    if (!sync->away && !sync->failed) {
+        ngx_log_error(NGX_LOG_ERR, sync->log, 0,
+                      "dsa: limits do not count across hosts now: %s", why);
+    }
+
+    sync->failed = 1;
+    sync->stop |= (stop != 0);
+}
+
+
+static void
+ngx_http_dsa_limit_sync_replied(void)
+{
+    ngx_http_dsa_limit_sync_t  *sync;
+
+    sync = &ngx_http_dsa_limit_sync;
+
+    assert(sync->waiting != 0);
+
+    if (--sync->waiting == 0) {
+        ngx_http_dsa_limit_sync_next(sync);
+    }
+}

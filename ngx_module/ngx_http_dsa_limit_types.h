@@ -1,0 +1,133 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _NGX_HTTP_DSA_LIMIT_TYPES_H_INCLUDED_
+#define _NGX_HTTP_DSA_LIMIT_TYPES_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "base/bucket.h"
+#include "base/seats.h"
+#include "redis_schema/keys_redis.h"
+
+#include "ngx_http_dsa_identity.h"
+
+
+/* What the parts of the limits have in common. */
+
+#define NGX_HTTP_DSA_LIMIT_HOST  16         /* hexadecimal digits */
+
+
+typedef struct {
+    int64_t                     spent;      /* in Redis, 10^-12 units */
+    int64_t                     pending;    /* charged here, not in Redis */
+    int64_t                     since;      /* of it, since spent was read */
+    uint32_t                    number;     /* of the day or month */
+    uint32_t                    warned;     /* 1: the soft limit is logged */
+} ngx_http_dsa_limit_budget_t;
+
+
+/*
+ * The state of a key, inside the key's own struct.  Zeroed memory is valid for
+ * ngx_http_dsa_limit_set().  Read it with ngx_http_dsa_limit_read() only.
+ */
+
+typedef struct {
+    u_char                       id[DSA_KEY_ID_LEN];
+    u_char                       tenant[NGX_HTTP_DSA_TENANT_LEN];
+    dsa_key_limits_t             conf;
+
+    dsa_bucket_t                 requests;
+    dsa_bucket_t                 tokens;
+    uint32_t                     running;   /* holds of this zone */
+    ngx_http_dsa_limit_budget_t  budget[DSA_KEY_PERIODS];
+
+    /* for ngx_http_dsa_limit_sync.h */
+    uint32_t                     elsewhere; /* running on other hosts */
+    ngx_msec_t                   lease;     /* when that ends */
+    uint64_t                     used[DSA_KEY_RATES];   /* units, not sent */
+    uint64_t                     sent[DSA_KEY_RATES];   /* without a reply */
+    uint64_t                     round;     /* in which it was sent last */
+    ngx_msec_t                   last;      /* use */
+    ngx_queue_t                  queue;
+    uint32_t                     listed;    /* in the queue of this number */
+} ngx_http_dsa_limit_t;
+
+
+typedef struct ngx_http_dsa_limits_s  ngx_http_dsa_limits_t;
+
+
+typedef struct {
+    ngx_http_dsa_limits_t       *limits;
+    ngx_http_dsa_limit_t        *limit;     /* NULL: nothing is held */
+    uint32_t                     hold;
+} ngx_http_dsa_hold_t;
+
+
+typedef enum {
+    NGX_HTTP_DSA_LIMIT_NONE = 0,
+    NGX_HTTP_DSA_LIMIT_REQUESTS,
+    NGX_HTTP_DSA_LIMIT_TOKENS,
+    NGX_HTTP_DSA_LIMIT_CONCURRENCY,
+    NGX_HTTP_DSA_LIMIT_BUDGET,
+    NGX_HTTP_DSA_LIMIT_HOLDS,               /* the table of holds is full */
+    NGX_HTTP_DSA_LIMITS
+} ngx_http_dsa_limit_e;
+
+
+typedef struct {
+    uint64_t                     limit;     /* per minute; 0: no limit */
+    uint64_t                     remaining;
+    uint64_t                     reset_ms;  /* until the bucket is full */
+} ngx_http_dsa_limit_rate_t;
+
+
+/* A copy of the state of a key at one moment. */
+
+typedef struct {
+    ngx_http_dsa_limit_rate_t    requests;
+    ngx_http_dsa_limit_rate_t    tokens;
+    uint32_t                     concurrency;   /* 0: no limit */
+    uint32_t                     running;       /* on all hosts */
+    int64_t                      spent[DSA_KEY_PERIODS];
+    dsa_key_budget_t             budget[DSA_KEY_PERIODS];
+
+    /* set by ngx_http_dsa_limit_reserve() */
+    ngx_http_dsa_limit_e         refused;
+    dsa_key_period_e             period;    /* of LIMIT_BUDGET */
+    uint64_t                     retry;     /* seconds; 0: no Retry-After */
+    uint32_t                     warn;      /* bits 1 << dsa_key_period_e: the
+                                               soft limit is reached, */
+    uint32_t                     first;     /* and this request is the first
+                                               one of the period to see it */
+} ngx_http_dsa_limit_view_t;
+
+
+/* In shared memory, one for each zone of keys. */
+
+struct ngx_http_dsa_limits_s {
+    dsa_seats_t                seats;       /* and the lock of all limits */
+
+    /*
+     * The keys that are shared with other hosts; those that were shared longest
+     * ago are first.  The queue is not valid if a process was killed while it
+     * had the lock, that is if repairs is not that of seats.
+     */
+
+    ngx_queue_t                active;
+    uint32_t                   repairs;
+
+    uint64_t                   round;       /* of the sync with Redis */
+    ngx_msec_t                 next;        /* when the next round begins */
+    ngx_msec_t                 until;       /* when the round that runs is
+                                               abandoned; 0: none runs */
+    u_char                     host[NGX_HTTP_DSA_LIMIT_HOST];
+};
+
+
+#endif /* _NGX_HTTP_DSA_LIMIT_TYPES_H_INCLUDED_ */
