@@ -16,7 +16,7 @@
 #define NGX_HTTP_DSA_LEDGER_VERSION  2
 #define NGX_HTTP_DSA_LEDGER_HEADER   4096       /* bytes before the slots */
 
-/* words of counts that its checksum covers, and an odd factor that mixes them */
+/* words of counts under its checksum, and an odd factor that mixes them */
 
 #define NGX_HTTP_DSA_LEDGER_WORDS                                             \
     (offsetof(ngx_http_dsa_ledger_counts_t, check) / sizeof(uint64_t))

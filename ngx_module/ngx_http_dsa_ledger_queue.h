@@ -45,14 +45,15 @@ ngx_int_t ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
 
 /*
  * The request of a slot has ended: writes its counts to the slot and queues the
- * entry, together with turn (NULL: none).  The strings of entry are copied.  NGX_OK: the queue ends the turn later,
- * never from within this function.  NGX_DECLINED: the entry is lost, which is
- * logged with all of its figures and counted; *why is the reason, which is
- * static, and the turn still belongs to the caller.
+ * entry, together with turn (NULL: none).  The strings of entry are copied.
+ * NGX_OK: the queue ends the turn later, never from within this function.
+ * NGX_DECLINED: *why is the reason, which is static, and the turn still belongs
+ * to the caller.  The entry is lost then, which is logged with all of its
+ * figures and counted, unless the worker exits and another one adopts it.
  */
 ngx_int_t ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
-    ngx_uint_t slot, const dsa_schema_record_t *entry, ngx_http_dsa_save_t *turn,
-    const char **why);
+    ngx_uint_t slot, const dsa_schema_record_t *entry,
+    ngx_http_dsa_save_t *turn, const char **why);
 
 /* Why Redis accepts no writes at present; NULL: no write was refused. */
 const char *ngx_http_dsa_ledger_queue_blocked(ngx_http_dsa_redis_t *redis);
