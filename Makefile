@@ -309,7 +309,10 @@ install: all
 	    conf/systemd/*.service
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/nginx-dsa/examples \
 	    conf/nginx.conf conf/engine.conf conf/engine-v3.2-8gpu.conf \
-	    conf/redis.conf
+	    conf/redis.conf conf/logrotate.d/dsa \
+	    conf/prometheus/dsa.rules.yml
+	install -D -m 644 conf/grafana/dsa.json \
+	    $(DESTDIR)$(PREFIX)/share/doc/nginx-dsa/examples/grafana.json
 
 clean:
 	rm -rf $(BUILD)

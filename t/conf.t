@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use DSA::Keys;
 use DSA::Test;
 use Test::More;
 
@@ -20,7 +21,12 @@ my $root = $DSA::Test::root;
 my $text = read_file("$root/conf/nginx.conf");
 
 ok($text =~ s{modules/ngx_http_dsa_module\.so}{$module}, 'loads the module');
-$text =~ s{/var/log/nginx/|/run/(?=nginx\.pid)}{$dir/}g;
+$text =~ s{/var/log/(?:nginx|dsa)/|/run/(?=nginx\.pid)}{$dir/}g;
+$text =~ s{/etc/dsa/}{$dir/}g;
+
+# the keys of a new installation: none
+
+write_file($t->path('keys'), '');
 
 # only root can change the user, or write to the directories of Debian's nginx
 
@@ -218,16 +224,51 @@ $live =~ s{^ *listen  \[::\]:80 .*\n}{}m;
 $t->start_nginx(conf => $live);
 wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, '/healthz');
 
+my $id = key_record('anna')->{id};
+my @key = bearer(key_text('anna'));
+my $ask = { model => 'deepseek-chat', max_tokens => 4,
+            messages => [ { role => 'user', content => 'my private text' } ] };
+
 for my $base ('', '/v1', '/beta') {
-    is($t->get("$base/models")->{json}{object}, 'list', "base '$base'");
+    is($t->get("$base/models", @key)->{status}, 401, "base '$base': no key");
 }
 
-like($t->get('/')->{body}, qr/^<!doctype html>/i, 'the page is at /');
+write_keys($t->path('keys'), key_record('anna'));
+wait_until(sub { $t->get('/v1/models', @key)->{status} == 200 }, 20, 'a key');
 
-my $nothing = $t->get('/nothing');
-is($nothing->{status}, 404, 'nothing is at another path');
-like($nothing->{json}{error}{message}, qr{POST /chat/completions},
-     'the error names the URI to use');
+for my $base ('', '/v1', '/beta') {
+    is($t->get("$base/models", @key)->{json}{object}, 'list', "base '$base'");
+}
+
+is($t->post('/v1/chat/completions', $ask, @key)->{status}, 200, 'a chat');
+is($t->post('/v1/chat/completions', $ask)->{status}, 401, 'a key is needed');
+like($t->get('/')->{body}, qr/<html/, 'a page is at /');
+is($t->get('/status')->{json}{engines}[0]{up}, JSON::PP::true, '/status');
+is($t->get('/v1/models/anna@example.org', @key)->{status}, 404, 'no model');
+
+# gzip: JSON of some size, but no stream
+
+my @gzip = (headers => [ @{ $key[1] }, 'Accept-Encoding' => 'gzip' ]);
+my $stream = $t->stream({ %$ask, max_tokens => 64 }, @gzip);
+
+is($stream->header('Content-Encoding'), undef, 'streams are not compressed');
+is(DSA::HTTP->gather($stream->events)->{done}, 1, 'and are complete');
+is($t->get('/', @gzip)->{head} =~ /^Content-Encoding: gzip\r?$/mi, 1,
+   'the page is compressed');
+
+# the access log has the key's id, and nothing of the client or of texts
+
+my $log = sub { read_file($t->path('chat.log')) // '' };
+
+wait_until(sub { (() = $log->() =~ /"GET page"/g) == 2 }, 20, 'the log');
+
+my @lines = map { json_decode($_) } split /\n/, $log->();
+
+is((grep { $_->{key} eq $id && $_->{status} == 200
+           && $_->{request} eq 'POST chat/completions' } @lines)[0]{model},
+   'deepseek-chat', 'the log has the id of the key, and the model');
+unlike($log->(), qr/127\.0\.0\.1|private|example\.org|@{[ key_text('anna') ]}/,
+       'the log has no address, no text and no key');
 
 # redis-server starts with conf/redis.conf
 

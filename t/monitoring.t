@@ -1,0 +1,157 @@
+# Copyright (C) The nginx-dsa authors
+#
+# The rules for Prometheus and the dashboard of Grafana use metrics and labels
+# that /metrics has.  conf/README.md explains each alert.
+
+use strict;
+use warnings;
+
+use CPAN::Meta::YAML;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Test;
+use Test::More;
+
+my $t = DSA::Test->new('monitoring');
+my $conf = "$DSA::Test::root/conf";
+my $file = "$conf/prometheus/dsa.rules.yml";
+
+my ($yaml) = @{ CPAN::Meta::YAML->read($file) };
+my @rules = map { @{ $_->{rules} } } @{ $yaml->{groups} };
+my @records = grep { defined $_->{record} } @rules;
+my @alerts = grep { defined $_->{alert} } @rules;
+my $board = json_decode(read_file("$conf/grafana/dsa.json"));
+my @targets = map { @{ $_->{targets} || [] } } @{ $board->{panels} };
+my @queries = map { $_->{definition} // () } @{ $board->{templating}{list} };
+
+cmp_ok(scalar @records, '>', 5, 'there are recording rules');
+cmp_ok(scalar @alerts, '>', 10, 'there are alerts');
+cmp_ok(scalar @targets, '>', 20, 'the dashboard has queries');
+is(scalar @records + @alerts, scalar @rules, 'each rule is one of both');
+
+
+# /metrics with all that can be in it: the labels of each name
+
+$t->start_redis();
+$t->start_fake() for 1, 2;
+$t->start_nginx();
+is($t->post('/v1/chat/completions', ask('x'))->{status}, 200, 'a chat');
+
+my $text = $t->get('/metrics')->{body};
+my %type = $text =~ /^# TYPE (\w+) (\w+)$/mg;
+my %labels;
+
+for ($text =~ /^(\w+(?:\{.*\})?) \S+$/mg) {
+    my ($name, $list) = /^(\w+)(?:\{(.*)\})?$/;
+    $labels{$name}{$_} = 1 for ($list // '') =~ /(\w+)="/g;
+}
+
+# a family may have no sample here; its metrics have the labels of the others
+
+for my $family (keys %type) {
+    my @names = $type{$family} eq 'histogram'
+                ? map { "${family}_$_" } qw/ bucket sum count / : $family;
+
+    for (@names) {
+        $labels{$_} ||= $family =~ /^dsa_engine_tier_/
+                        ? { pool => 1, engine => 1, tier => 1 } : {};
+    }
+}
+
+# Prometheus adds these to what it reads
+
+my %added = map { $_ => 1 } qw/ instance job /;
+my %recorded = map { $_->{record} => 1 } @records;
+
+
+# Reports what a query uses and nobody provides.
+
+sub unknown {
+    my ($expr) = @_;
+
+    my $rest = $expr =~ s/"[^"]*"/""/gr;
+    my @bad = grep { !/:/ ? !$labels{$_} : !$recorded{$_} }
+              $rest =~ /\b(dsa[_:][\w:]+)/g;
+
+    while ($expr =~ /\b(dsa_\w+)\{(.*?)\}/g) {
+        my ($name, $selectors) = ($1, $2);
+
+        push @bad, map { "$name\{$_\}" }
+                   grep { !$labels{$name}{$_} && !$added{$_} }
+                   $selectors =~ /(\w+)\s*(?:=~?|!~|!=)/g;
+
+        # a value that is compared exactly is in /metrics
+
+        push @bad, map { "$name\{$_\}" } grep { $text !~ /\Q$name\E\{.*$_/ }
+                   $selectors =~ /((?:code|type|tier|reason|result)="\w+")/g;
+    }
+
+    for my $group ($rest =~ /\b(?:by|without) \((.*?)\)/g) {
+        push @bad, map { "label $_" }
+                   grep { my $l = $_;
+                          !$added{$l} && !grep { $_->{$l} } values %labels }
+                   $group =~ /(\w+)/g;
+    }
+
+    return @bad;
+}
+
+
+is_deeply([ unknown('sum by (colour) (rate(dsa_none{x="1"}[5m]))') ],
+          [ 'dsa_none', 'dsa_none{x}', 'label colour' ],
+          'the check finds what does not exist');
+is_deeply([ unknown($_->{expr}) ], [], $_->{record} // $_->{alert})
+    for @rules;
+is_deeply([ unknown($_->{expr}) ], [], "dashboard: $_->{expr}") for @targets;
+is_deeply([ unknown($_) ], [], "dashboard: $_") for @queries;
+
+
+# rules that are not used, and alerts that nobody can act upon
+
+for my $name (sort keys %recorded) {
+    ok((grep { index($_->{expr}, $name) >= 0 } @alerts, @targets),
+       "$name is used");
+}
+
+for my $alert (@alerts) {
+    ok($alert->{annotations}{summary} && $alert->{annotations}{description}
+       && $alert->{labels}{severity} =~ /^(?:warning|critical)$/,
+       "$alert->{alert} is described");
+}
+
+my ($section) = read_file("$conf/README.md") =~ /^## Alarms\n(.*?)^## /ms;
+
+is_deeply([ sort(($section // '') =~ /^\| `(Dsa\w+)`/mg) ],
+          [ sort map { $_->{alert} } @alerts ],
+          'conf/README.md explains each alert');
+
+# panels of the dashboard have ids of their own and do not overlap
+
+my (%id, %at, @twice);
+
+for my $panel (@{ $board->{panels} }) {
+    my $g = $panel->{gridPos};
+
+    push @twice, "id $panel->{id}" if $id{ $panel->{id} }++;
+
+    for my $x ($g->{x} .. $g->{x} + $g->{w} - 1) {
+        for my $y ($g->{y} .. $g->{y} + $g->{h} - 1) {
+            push @twice, "$panel->{title} at $x, $y" if $at{$x, $y}++;
+        }
+    }
+}
+
+is_deeply(\@twice, [], 'the panels of the dashboard do not overlap');
+
+
+# promtool knows the whole syntax
+
+SKIP: {
+    skip 'no promtool', 1 if system('command -v promtool > /dev/null') != 0;
+
+    my $out = `promtool check rules $file 2>&1`;
+    is($?, 0, 'promtool check rules') or diag($out);
+}
+
+$t->done;
