@@ -392,22 +392,36 @@ dsa_key_count(const redisReply *reply, uint64_t max, uint64_t *n)
 }
 
 
-/* An amount of money; a field that is missing is 0. */
+/*
+ * An amount of money; a field that is missing is 0.  It is negative if an
+ * operator has refunded more than was spent.
+ */
 
 static int
 dsa_key_amount(const redisReply *reply, int64_t *amount)
 {
-    uint64_t  n;
+    uint64_t    n;
+    redisReply  digits;
 
-    n = 0;
+    if (reply->type == REDIS_REPLY_NIL) {
+        *amount = 0;
+        return DSA_OK;
+    }
 
-    if (reply->type != REDIS_REPLY_NIL
-        && dsa_key_count(reply, INT64_MAX, &n) != DSA_OK)
+    digits = *reply;
+
+    if (reply->type == REDIS_REPLY_STRING && reply->len != 0
+        && reply->str[0] == '-')
     {
+        digits.str++;
+        digits.len--;
+    }
+
+    if (dsa_key_count(&digits, INT64_MAX, &n) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    *amount = (int64_t) n;
+    *amount = digits.str != reply->str ? -(int64_t) n : (int64_t) n;
 
     return DSA_OK;
 }

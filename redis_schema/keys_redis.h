@@ -156,7 +156,10 @@ int dsa_key_share_reply(dsa_key_shared_t *shared, const redisReply *reply,
 int dsa_key_spent(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id, int64_t time);
 
-/* In 10^-12 units; 0 if nothing was spent. */
+/*
+ * In 10^-12 units; 0 if nothing was spent, and negative after a refund that an
+ * operator wrote.
+ */
 int dsa_key_spent_reply(int64_t spent[DSA_KEY_PERIODS],
     const redisReply *reply, dsa_err_t *err);
 

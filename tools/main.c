@@ -53,6 +53,11 @@ static const dsa_command_t  dsa_commands[] = {
       "  dsa key create | list | show | set | revoke | rotate\n"
       "      manage API keys in Redis or in a file\n" },
 
+    { "usage", dsa_cmd_usage,
+      "  dsa usage [--key ID] [--tenant NAME] [--from DATE] [--to DATE]\n"
+      "            [--json | --csv]\n"
+      "      print the tokens and the cost that the ledger has\n" },
+
     { "bench", dsa_cmd_bench,
       "  dsa bench cache | kernels | engine | comm | node\n"
       "      measure pages in Redis, the ops of a GPU, and whole steps\n" }

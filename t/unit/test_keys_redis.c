@@ -761,6 +761,15 @@ test_spent(void **state)
     assert_int_equal(s[DSA_KEY_TOTAL], INT64_MAX);
 
     assert_int_equal(number(&r, "HSET dsa1:{" TENANT "}:spend "
+                            ID_A " -15"), 0);
+    assert_int_equal(spent(s, &err), DSA_OK);
+    assert_int_equal(s[DSA_KEY_TOTAL], -15);
+
+    assert_int_equal(number(&r, "HSET dsa1:{" TENANT "}:spend "
+                            ID_A " -"), 0);
+    assert_int_equal(spent(s, &err), DSA_ERROR);
+
+    assert_int_equal(number(&r, "HSET dsa1:{" TENANT "}:spend "
                             ID_A " 9223372036854775808"), 0);
     assert_int_equal(spent(s, &err), DSA_ERROR);
     assert_non_null(strstr(err.text, "(total)"));
