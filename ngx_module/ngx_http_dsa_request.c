@@ -13,6 +13,7 @@
 
 #include <openssl/rand.h>
 
+#include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_request.h"
@@ -90,6 +91,7 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest)
 {
     ngx_http_request_t        *r;
+    ngx_http_dsa_access_t     *access;
     ngx_http_dsa_loc_conf_t   *dlcf;
     ngx_http_dsa_main_conf_t  *mcf;
 
@@ -142,6 +144,12 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     }
 
     ngx_http_dsa_usage_record_prices(req->record, mcf->prices, r->start_sec);
+
+    access = ngx_http_dsa_access_find(r);
+
+    if (access != NULL && access->hold != NULL) {
+        ngx_http_dsa_limit_move(&req->record->hold, access->hold);
+    }
 
     req->choices.pool = r->pool;
     req->choices.stream = &req->stream;
