@@ -19,9 +19,9 @@
  * Ledger entries that Redis has not confirmed, in slots of a file that all
  * workers map.  An entry is in the file from ngx_http_dsa_ledger_reserve(),
  * before its request is submitted, until ngx_http_dsa_ledger_free(), and its
- * counts follow the request.  It survives the end of any process, because the page
- * cache belongs to the kernel.  Only a crash of the machine can lose what was
- * not yet on the disk.
+ * counts follow the request.  It survives the end of any process, because the
+ * page cache belongs to the kernel.  Only a crash of the machine can lose what
+ * was not yet on the disk.
  *
  * Each worker holds a seat: a lock on one byte of the file, which the kernel
  * releases when the process ends.  A slot names the seat of its owner.  If

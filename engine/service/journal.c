@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "engine/service/journal.h"
+#include "engine/service/session.h"
 
 
 static void dsa_journal_begin(dsa_journal_t *j, const dsa_request_t *r,
@@ -25,6 +27,7 @@ dsa_journal_open(dsa_journal_t *j, const char *path, uint32_t replica,
     memset(j, 0, sizeof(dsa_journal_t));
 
     j->replica = replica;
+    j->pid = getpid();
     j->fd = open(path, O_WRONLY|O_APPEND|O_CREAT|O_CLOEXEC, 0600);
 
     return j->fd != -1 ? DSA_OK
@@ -153,8 +156,15 @@ dsa_journal_flush(dsa_journal_t *j)
 static void
 dsa_journal_begin(dsa_journal_t *j, const dsa_request_t *r, const char *event)
 {
-    dsa_buf_printf(&j->lines, "{\"request\":\"%s\",\"replica\":%u,"
+    struct timespec  now;
+
+    (void) clock_gettime(CLOCK_REALTIME, &now);
+
+    dsa_buf_printf(&j->lines, "{\"request\":\"%s\",\"time\":%lld.%03d,"
+                   "\"replica\":%u,\"engine\":%d,\"worker\":%d,"
                    "\"slot\":\"%u.%u\",\"event\":\"%s\",\"sent\":%u",
-                   r->name, j->replica, dsa_link_slot(r->id),
+                   r->name, (long long) now.tv_sec,
+                   (int) (now.tv_nsec / 1000000), j->replica, (int) j->pid,
+                   (int) dsa_session_pid(r->session), dsa_link_slot(r->id),
                    dsa_link_epoch(r->id), event, r->sent);
 }

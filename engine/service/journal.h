@@ -8,6 +8,8 @@
 #define _DSA_JOURNAL_H_INCLUDED_
 
 
+#include <sys/types.h>
+
 #include "base/buf.h"
 #include "engine/service/request.h"
 
@@ -27,7 +29,8 @@
 
 typedef struct {
     int             fd;                 /* -1: closed */
-    uint32_t        replica;
+    uint32_t        replica;            /* number */
+    pid_t           pid;                /* of the replica */
     dsa_buf_t       lines;              /* that are not written */
 } dsa_journal_t;
 

@@ -42,6 +42,11 @@ my $false = JSON::PP::false;
 #   think, retry        s between requests, at most; and after a failure
 #   stream, leave, slow how many of 100 requests are streamed, are left by the
 #                       client, are read slowly
+#   within              s after which such a client leaves, at most (2)
+#   fresh               that many requests have a key, then there is another one
+#   prompt              text in front of that of the request
+#
+# limit => N ends the run after N requests, as SIGTERM does.
 
 sub run {
     my (%opt) = @_;
@@ -64,6 +69,8 @@ sub run {
     my $last = time;
 
     while (!$stop || grep { $_->{fd} } @clients) {
+
+        $stop = 1 if $opt{limit} && $self->{serial} >= $opt{limit};
 
         my @more = map { $self->begin($_) }
                    grep { !$_->{fd} && !$stop && time >= $_->{wake} } @clients;
@@ -111,7 +118,11 @@ sub begin {
         return;
     }
 
-    my $r = { kind => 'chat', max => $least + int rand $most - $least + 1,
+    my $key = $tenant->{fresh}
+              ? "$tenant->{key}-" . int($self->{serial} / $tenant->{fresh})
+              : $tenant->{key};
+    my $r = { kind => 'chat', key => $key,
+              max => $least + int rand $most - $least + 1,
               stream => rand 100 < $tenant->{stream} ? 1 : 0 };
 
     $r->{leave} = 1 if rand 100 < $tenant->{leave};
@@ -121,7 +132,8 @@ sub begin {
                 ignore_eos => $true,
                 stream => $r->{stream} ? $true : $false,
                 messages => [ { role => 'user',
-                                content => "Say $tag, please." } ]);
+                                content => ($tenant->{prompt} || '')
+                                           . "Say $tag, please." } ]);
 
     $body{stream_options} = { include_usage => $true } if $r->{stream};
 
@@ -149,17 +161,17 @@ sub send {
     my $tenant = $c->{tenant};
     my $text = $json->encode($body);
 
-    $c->{request} = { %$r, role => $tenant->{role}, key => $tenant->{key},
+    $c->{request} = { key => $tenant->{key}, %$r, role => $tenant->{role},
                       model => $tenant->{model}, sent => time };
     $c->{in} = '';
     $c->{over} = 1 if $c->{once};
     $c->{connected} = 0;
     $c->{resume} = 0;
     $c->{heard} = time;
-    $c->{until} = $r->{leave} ? time + rand 2 : 0;
+    $c->{until} = $r->{leave} ? time + rand($tenant->{within} || 2) : 0;
     $c->{out} = "POST $uri HTTP/1.1\r\nHost: localhost\r\n"
                 . "Connection: close\r\n"
-                . "Authorization: Bearer $tenant->{key}\r\n"
+                . "Authorization: Bearer $c->{request}{key}\r\n"
                 . "Content-Type: application/json\r\n"
                 . 'Content-Length: ' . length($text) . "\r\n\r\n$text";
 
@@ -308,7 +320,7 @@ sub finish {
 
 
 # Parses an answer into status, worker, tenant, id, done, usage, content, claim
-# (the member "conversation" at its end), error.
+# (the member "conversation" at its end), error, texts (events with text).
 
 sub parse {
     my ($r, $text) = @_;
@@ -344,6 +356,7 @@ sub parse {
         }
 
         ($r->{id}) = $event =~ /"id":"([^"]+)"/ if !$r->{id};
+        $r->{texts}++ if $event =~ /"content":"[^"]/;
 
         # there are many events with tokens, so they are matched by a pattern
 

@@ -1,0 +1,417 @@
+package DSA::Torture;
+
+# Copyright (C) The nginx-dsa authors
+#
+# What t/torture/run and t/ledger-kill.t have in common: nginx, two null engines
+# with a journal and Redis under load, kill -9 of each of them, and the
+# comparison of the ledger with the journal.
+
+use strict;
+use warnings;
+
+use Exporter qw/ import /;
+use List::Util qw/ max min /;
+use Time::HiRes qw/ time /;
+
+use DSA::Load;
+use DSA::Process;
+use DSA::Test;
+use DSA::Wait qw/ pause /;
+
+our @EXPORT_OK = qw/ compare report /;
+
+use constant {
+    RATE  => 100,           # tokens per second of an answer
+    FRESH => 4,             # requests of a tenant
+    KNOWN => 1,             # s before a kill: the worker has read what was
+                            # sent until then
+};
+
+my @counts = qw/ prompt_tokens cached_tokens cached_host_tokens
+                 cached_redis_tokens completion_tokens /;
+
+
+# new(DSA::Test, requests =>, clients =>, processes =>, seed =>) starts all
+# programs and the load.
+
+sub new {
+    my ($class, $t, %opt) = @_;
+
+    my $self = bless { t => $t, %opt, killed => {}, kills => {} }, $class;
+
+    srand $opt{seed};
+    $self->{server} = $t->start_redis(appendonly => 1);
+
+    for my $name (qw/ left right /) {
+        push @{ $self->{engines} }, $t->start_engine(name => $name, conf => {
+            name => 'null', backend => 'null rate=' . RATE, log_level => 'warn',
+            kv_memory => '200m', host_memory => '4m',
+            journal => $t->path("$name.journal") });
+    }
+
+    $t->start_nginx(workers => 3, redis => 'timeout=1s',
+                    server => 'add_header X-Worker $pid always;');
+    $t->allow_alert(qr/worker process \d+ exited on signal 9/);
+
+    my $n = $opt{processes};
+
+    for my $i (0 .. $n - 1) {
+        my %tenant = (role => 'light', key => "torture$i", model => 'null',
+                      open => $opt{clients} / $n, tokens => [1, 60],
+                      think => 0.02, retry => 0.2, stream => 80, leave => 40,
+                      within => 0.6,
+                      slow => 0, fresh => FRESH,
+                      prompt => 'All tenants begin with the same words. ' x 12);
+
+        push @{ $self->{loads} }, $t->daemon("load$i", sub {
+            DSA::Load::run(port => $t->port, seed => $opt{seed} + $i,
+                           number => $i, tenants => [ \%tenant ],
+                           limit => int($opt{requests} / $n),
+                           out => $t->path("load$i.json"));
+        });
+    }
+
+    return $self;
+}
+
+
+# Kills something every 0.3 to 1.5 seconds until the load has ended, and then
+# waits until nothing is left in the file of ledger entries.
+
+sub run {
+    my ($self, $progress) = @_;
+
+    my ($t, $server) = @$self{qw/ t server /};
+    my $back = 0;
+
+    while (grep { $_->alive } @{ $self->{loads} }) {
+        pause(0.3 + rand 1.2);
+
+        if ($back && time >= $back) {
+            $server->restart;
+            $back = 0;
+        }
+
+        my $n = rand 10;
+
+        if ($n < 5) {
+            $self->kill_worker;
+
+        } elsif ($n < 8) {
+            $self->kill_replica;
+
+        } elsif (!$back) {
+            $server->kill9;
+            $self->{kills}{Redis}++;
+            $back = time + rand 3;
+        }
+
+        $progress->($self) if $progress;
+    }
+
+    $server->restart if $back;
+
+    for (@{ $self->{loads} }) {
+        my $status = $_->wait_end(90);
+        die "$_->{name} failed: " . $_->output . "\n" if $status;
+    }
+
+    wait_until(sub { $self->left == 0 }, 60, 'the ledger entries to be sent');
+
+    return;
+}
+
+
+sub kill_worker {
+    my ($self) = @_;
+
+    my @pids = $self->{t}->workers or return;
+    my $pid = $pids[rand @pids];
+
+    $self->{killed}{$pid} = time;
+    kill 'KILL', $pid;
+    $self->{kills}{worker}++;
+
+    return;
+}
+
+
+sub kill_replica {
+    my ($self) = @_;
+
+    my $engine = $self->{engines}[rand @{ $self->{engines} }];
+    my @pids = DSA::Process::children($engine->pid) or return;
+
+    kill 'KILL', $pids[rand @pids];
+    $self->{kills}{replica}++;
+
+    return;
+}
+
+
+# Slots in the file of ledger entries that are not free.
+
+sub left {
+    my ($self) = @_;
+
+    my ($file) = reverse sort glob $self->{t}->path('nginx.pid.ledger*');
+    my $bytes = read_file($file);
+    my ($header, $slot) = (4096, unpack 'x12 L', $bytes);
+
+    return scalar grep { ord substr $bytes, $header + $_ * $slot, 1 }
+                  0 .. (length($bytes) - $header) / $slot - 1;
+}
+
+
+# What was killed, and how often.
+
+sub kills {
+    my ($self) = @_;
+
+    return join ', ', map { "$self->{kills}{$_} x kill -9 of a $_" }
+                      sort keys %{ $self->{kills} };
+}
+
+
+# The arguments of compare().
+
+sub results {
+    my ($self) = @_;
+
+    return ($self->ledgers, $self->journal, [ $self->requests ],
+            $self->{killed});
+}
+
+
+# The requests of the clients.
+
+sub requests {
+    my ($self) = @_;
+
+    return grep { $_->{kind} }
+           map { map { json_decode($_) }
+                 split /\n/, read_file($self->{t}->path("load$_.json")) }
+           0 .. $#{ $self->{loads} };
+}
+
+
+# The ledger by tenant, summed over days and models.
+
+sub ledgers {
+    my ($self) = @_;
+
+    my %sum;
+    my $redis = $self->{t}->redis($self->{server});
+
+    for my $key ($redis->keys('dsa1:*:ledger:*')) {
+        my ($tenant) = $key =~ /\{(\w+)\}:ledger:\d{4}-\d\d-\d\d$/ or next;
+        my $fields = $redis->hgetall($key);
+
+        for (grep { /^null\|/ } keys %$fields) {
+            $sum{$tenant}{ s/.*\|//r } += $fields->{$_};
+        }
+    }
+
+    return \%sum;
+}
+
+
+# The lines of the journals by request, in their order.
+
+sub journal {
+    my ($self) = @_;
+
+    my %lines;
+
+    for my $name (qw/ left right /) {
+        open my $in, '<', $self->{t}->path("$name.journal")
+            or die "$name.journal: $!\n";
+
+        while (my $text = <$in>) {
+
+            # there are many lines, and no value needs an escape
+
+            my %line = $text =~ /"(\w+)":"?([^",}]*)/g;
+
+            push @{ $lines{ $line{request} } }, \%line;
+        }
+    }
+
+    return \%lines;
+}
+
+
+# bounds(LINES, REQUEST, KILLED) returns { exact => 0 or 1, billed => [least,
+# most], COUNT => [least, most], ... } for the lines of a request in a journal.
+#
+# Exact are requests whose worker and replicas lived.  Else the worker may have
+# read everything that was sent, or only what the client received.  The last
+# records of a replica that was killed may be in its journal and not in its
+# ring.  KILLED has the times at which workers were killed by their process ids,
+# and REQUEST is what the client saw of it (undef: not even its id).
+
+sub bounds {
+    my ($lines, $request, $killed) = @_;
+
+    my (%slot, @order);
+
+    for my $line (@$lines) {
+        my $name = "$line->{engine} $line->{worker} $line->{slot}";
+
+        push @order, $name if !$slot{$name};
+        push @{ $slot{$name} }, $line;
+    }
+
+    my %sum = map { $_ => [0, 0] } qw/ billed /, @counts;
+    my $exact = 1;
+    my $got = $request ? $request->{texts} || 0 : 0;
+    my $ended = $request && $request->{outcome} eq 'ended';
+
+    for my $name (@order) {
+        my ($least, $most) = instance($slot{$name});
+        my $last = $slot{$name}[-1];
+        my $died = $killed->{ $last->{worker} };
+
+        if (defined $died && !$ended && $last->{time} > $died - KNOWN) {
+            $least = { billed => 0, map { $_ => 0 } @counts };
+        }
+
+        for (qw/ billed /, @counts) {
+            $sum{$_}[0] += $least->{$_};
+            $sum{$_}[1] += $most->{$_};
+        }
+    }
+
+    # whatever happened, the client pays at least for what it received
+
+    $sum{completion_tokens}[0] = max($got, $sum{completion_tokens}[0]);
+    $sum{billed}[0] = 1 if $sum{completion_tokens}[0] > 0;
+    $_ = min(1, $_) for @{ $sum{billed} };
+
+    $exact &&= $sum{$_}[0] == $sum{$_}[1] for keys %sum;
+
+    return { %sum, exact => $exact };
+}
+
+
+# What one engine was charged with at least and at most if the worker lived.
+
+sub instance {
+    my ($lines) = @_;
+
+    my ($accepted) = grep { $_->{event} eq 'accepted' } @$lines;
+    my $last = $lines->[-1];
+    my ($least, $most) = map { my $sent = $_; charge($accepted, $sent) }
+                         $last->{sent}, $last->{sent};
+
+    if ($last->{event} eq 'done') {
+        $least = $most = {
+            billed => $last->{prompt} || $last->{completion} ? 1 : 0,
+            prompt_tokens => $last->{prompt}, cached_tokens => $last->{cached},
+            cached_host_tokens => $last->{host},
+            cached_redis_tokens => $last->{redis},
+            completion_tokens => $last->{completion} };
+
+    } elsif ($last->{event} eq 'tokens') {
+        $least = charge($accepted, $last->{sent} - $last->{tokens});
+    }
+
+    return ($least, $most);
+}
+
+
+# Without a DONE, the prompt is charged as it was accepted, with the first
+# token.
+
+sub charge {
+    my ($accepted, $sent) = @_;
+
+    return { billed => 0, map { $_ => 0 } @counts } if !$accepted || !$sent;
+
+    return { billed => 1, prompt_tokens => $accepted->{prompt},
+             cached_tokens => $accepted->{cached}, cached_host_tokens => 0,
+             cached_redis_tokens => 0, completion_tokens => $sent };
+}
+
+
+# compare(LEDGERS, JOURNAL, REQUESTS, KILLED) returns (figures, lines of what is
+# wrong).  Each tenant has FRESH requests; their bounds are added.  Each count
+# of the ledger must be within them.
+
+sub compare {
+    my ($ledgers, $journal, $requests, $killed) = @_;
+
+    my %by_id = map { $_->{id} ? ($_->{id} => $_) : () } @$requests;
+    my (%tenant, @bad);
+    my %f = (requests => scalar @$requests, journal => scalar keys %$journal,
+             exact => 0, between => 0);
+
+    $f{outcomes}{ $_->{outcome} }++ for @$requests;
+
+    for my $id (sort keys %$journal) {
+        my ($line) = grep { $_->{tenant} } @{ $journal->{$id} } or next;
+        my $b = bounds($journal->{$id}, $by_id{$id}, $killed);
+        my $sum = $tenant{ substr $line->{tenant}, 0, 32 } ||= {};
+
+        $f{ $b->{exact} ? 'exact' : 'between' }++;
+
+        for my $name (qw/ billed /, @counts) {
+            for (0, 1) {
+                $sum->{$name}[$_] += $b->{$name}[$_];
+                $f{least}{$name} += $b->{$name}[0] if $_ == 0;
+                $f{most}{$name} += $b->{$name}[1] if $_ == 1;
+            }
+        }
+    }
+
+    for my $tenant (sort keys %$ledgers) {
+        push @bad, "$tenant is in the ledger and not in the journal"
+            if !$tenant{$tenant};
+    }
+
+    for my $tenant (sort keys %tenant) {
+        for my $name (qw/ billed /, @counts) {
+            my $field = $name eq 'billed' ? 'requests' : $name;
+            my $has = $ledgers->{$tenant}{$field} || 0;
+            my ($least, $most) = @{ $tenant{$tenant}{$name} };
+
+            $f{ledger}{$name} += $has;
+            push @bad, "$tenant has $has $field in the ledger; expected "
+                       . "$least .. $most"
+                if $has < $least || $has > $most;
+        }
+    }
+
+    for my $r (grep { $_->{outcome} eq 'ended' } @$requests) {
+        push @bad, "$r->{id} ended and is not in the journal"
+            if !$journal->{ $r->{id} };
+    }
+
+    return (\%f, @bad);
+}
+
+
+# Lines with the figures of compare().
+
+sub report {
+    my ($f) = @_;
+
+    my %o = %{ $f->{outcomes} };
+    my $text = "$f->{requests} requests of clients: "
+               . join(', ', map { "$o{$_} $_" } sort keys %o)
+               . "\n$f->{journal} requests in the journals: $f->{exact} exact, "
+               . "$f->{between} between bounds\n"
+               . sprintf "%-22s %14s %14s %14s\n", '', 'least', 'ledger',
+                         'most';
+
+    for my $name (qw/ billed /, @counts) {
+        $text .= sprintf "%-22s %14s %14s %14s\n",
+                         $name eq 'billed' ? 'requests' : $name,
+                         map { $f->{$_}{$name} || 0 } qw/ least ledger most /;
+    }
+
+    return $text;
+}
+
+
+1;
