@@ -71,7 +71,7 @@ export function icon(name) {
 // A small button of an icon and a word.
 
 export function action(name, label, handler) {
-    return el("button", { type: "button", class: "action",
+    return el("button", { type: "button", class: "action " + name,
                           on: { click: handler } },
               icon(name), label);
 }

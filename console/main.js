@@ -4,6 +4,7 @@
 
 import { models } from "./api.js";
 import { startChat } from "./chat.js";
+import { startDashboard } from "./dashboard.js";
 import { $, el } from "./dom.js";
 import { askForKey, startOptions } from "./options.js";
 import { startTheme } from "./theme.js";
@@ -43,3 +44,4 @@ startTheme();
 startOptions(listModels);
 startChat();
 listModels();
+startDashboard();

@@ -240,27 +240,31 @@ function codeNode(block) {
 }
 
 
-function tableNode({ head, body, align }) {
-    const row = (tag, texts) => el("tr", {}, ...align.map((side, i) =>
+function rowNode(tag, texts, align) {
+    return el("tr", {}, ...align.map((side, i) =>
         el(tag, { class: side }, ...inline(texts[i] || ""))));
-
-    return el("div", { class: "table", tabindex: "0" },
-              el("table", {}, el("thead", {}, row("th", head)),
-                 el("tbody", {}, ...body.map((texts) => row("td", texts)))));
 }
 
 
-function listNode(block, depth) {
-    const items = block.items.map((lines) => {
-        const parts = blocks(lines, depth < BLOCK_DEPTH);
+function tableNode({ head, body, align }) {
+    return el("div", { class: "table", tabindex: "0" },
+        el("table", {},
+           el("thead", {}, rowNode("th", head, align)),
+           el("tbody", {}, ...body.map((texts) =>
+               rowNode("td", texts, align)))));
+}
 
-        return el("li", {}, ...parts.flatMap((part) =>
-            part.kind === "paragraph" && !block.loose
-                ? lineBreaks(part.text) : [render(part, depth + 1)]));
-    });
 
-    return el(block.ordered ? "ol" : "ul",
-              block.number !== 1 ? { start: block.number } : {}, ...items);
+function itemNode(lines, loose, depth) {
+    return el("li", {}, ...blocks(lines, depth < BLOCK_DEPTH).flatMap((part) =>
+        part.kind === "paragraph" && !loose ? lineBreaks(part.text)
+                                            : [render(part, depth + 1)]));
+}
+
+
+function listNode({ ordered, loose, number, items }, depth) {
+    return el(ordered ? "ol" : "ul", number !== 1 ? { start: number } : {},
+              ...items.map((lines) => itemNode(lines, loose, depth)));
 }
 
 
@@ -289,6 +293,41 @@ function render(block, depth = 0) {
     default:
         return el("p", {}, ...lineBreaks(block.text));
     }
+}
+
+
+function same(a, b) {
+    return a.length === b.length && a.every((text, i) => text === b[i]);
+}
+
+
+// Appends to a text node what a text has more than it.
+
+function growText(node, text) {
+    if (!text.startsWith(node.data)) {
+        return false;
+    }
+
+    node.appendData(text.slice(node.data.length));
+
+    return true;
+}
+
+
+// Replaces the children of a node from the first row on that has changed.
+
+function growRows(node, before, now, make) {
+    const changed = now.findIndex((row, i) => i >= before.length
+                                              || !same(row, before[i]));
+    const start = changed === -1 ? now.length : changed;
+
+    while (node.children.length > start) {
+        node.lastElementChild.remove();
+    }
+
+    node.append(...now.slice(start).map(make));
+
+    return true;
 }
 
 
@@ -336,8 +375,8 @@ export class Markdown {
             lines.slice(0, next).reduce((n, line) => n + line.length + 1, 0));
     }
 
-    // Makes these blocks the live ones.  A code block that has grown keeps its
-    // nodes, with what a user may have selected in them.
+    // Makes these blocks the live ones.  Code, a list and a table that have grown
+    // keep their nodes, which is faster, and a selection in them stays.
 
     show(found) {
         const grown = this.last !== null && found.length === 1
@@ -358,21 +397,32 @@ export class Markdown {
     }
 
     grow(block) {
-        if (block.kind !== "code" || this.last.kind !== "code"
-            || block.language !== this.last.language)
-        {
+        const { last } = this;
+        const [node] = this.live;
+
+        if (block.kind !== last.kind) {
             return false;
         }
 
-        const text = this.live[0].querySelector("code").firstChild;
-        const now = block.lines.join("\n");
+        switch (block.kind) {
+        case "code":
+            return block.language === last.language
+                   && growText(node.querySelector("code").firstChild,
+                               block.lines.join("\n"));
 
-        if (!now.startsWith(text.data)) {
+        case "list":
+            return block.ordered === last.ordered && block.loose === last.loose
+                   && growRows(node, last.items, block.items,
+                               (lines) => itemNode(lines, block.loose, 0));
+
+        case "table":
+            return same(block.head, last.head) && same(block.align, last.align)
+                   && growRows(node.querySelector("tbody"), last.body,
+                               block.body,
+                               (texts) => rowNode("td", texts, block.align));
+
+        default:
             return false;
         }
-
-        text.appendData(now.slice(text.data.length));
-
-        return true;
     }
 }

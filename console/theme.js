@@ -20,7 +20,7 @@ function stored() {
 }
 
 
-function show(name) {
+function showTheme(name) {
     const [glyph, label] = THEMES[name];
     const button = $("theme");
 
@@ -38,13 +38,13 @@ function show(name) {
 
 
 export function startTheme() {
-    show(stored());
+    showTheme(stored());
 
     $("theme").addEventListener("click", () => {
         const names = Object.keys(THEMES);
         const next = names[(names.indexOf(stored()) + 1) % names.length];
 
         localStorage.setItem(THEME_STORE, next);
-        show(next);
+        showTheme(next);
     });
 }

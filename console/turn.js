@@ -4,17 +4,12 @@
 // answers with their thinking, text, calls of tools, usage and errors.
 
 import { action, copyAction, el } from "./dom.js";
+import { milliseconds } from "./figures.js";
 import { Markdown } from "./markdown.js";
 
 const PAUSE = 3;                // times as long as the last frame's work
 
 const count = new Intl.NumberFormat("en");
-
-
-function seconds(ms) {
-    return ms < 9950 ? (ms / 1000).toFixed(1) + " s"
-                     : Math.round(ms / 1000) + " s";
-}
 
 
 // A message of the user.  edited(text) is called when it was changed.
@@ -133,7 +128,7 @@ export class AnswerView {
             this.flush();
             this.preview.remove();
             this.summary.textContent = "Thought for "
-                + seconds(this.thoughtEnded - this.thoughtStarted);
+                + milliseconds(this.thoughtEnded - this.thoughtStarted);
         }
     }
 
@@ -299,7 +294,8 @@ export class AnswerView {
         if (firstToken !== null) {
             const rest = performance.now() - firstToken;
 
-            parts.push(`first token ${seconds(firstToken - this.started)}`);
+            parts.push(`first token ${
+                milliseconds(firstToken - this.started)}`);
 
             if (made > 1 && rest > 0) {
                 parts.push(`${count.format(
