@@ -90,6 +90,9 @@ my $port = $t->port;
 my $once = demo(ONCE => 1, PORT => $port);
 
 is(status($once), 0, 'ONCE=1: exit status') or diag($once->output);
+like($once->output,
+     qr{^Open http://127\.0\.0\.1:$port/ in a browser.*^> What is 48}ms,
+     'the address of the page comes first');
 like($once->output, qr/^> What is 48 times 27\?$/m, 'the question');
 like($once->output, qr/^\| .*\n\| 48\*27=1296\n\n.*1296/ms,
      'the thought behind a bar, and the answer');
@@ -147,10 +150,13 @@ is($t->get('/v1/models')->{json}{data}[0]{id}, 'nginx-dsa-demo',
    'the name of its model');
 like($command, qr/"model": "nginx-dsa-demo"/, 'which the curl has');
 
-my $root_page = $t->get('/');
-is($root_page->{status}, 404, 'nothing is at /');
-like($root_page->{json}{error}{message}, qr{POST /chat/completions},
+my $nothing = $t->get('/v1/');
+is($nothing->{status}, 404, 'nothing is at the base URL');
+like($nothing->{json}{error}{message}, qr{POST /chat/completions},
      'and the error says what there is');
+like($t->get('/')->{body}, qr/<title>nginx-dsa</, 'the page is at /');
+is($t->get('/status')->{json}{engines}[0]{up}, JSON::PP::true,
+   'with the figures for its dashboard');
 is($t->get('/models')->{status}, 200, 'a base URL without /v1');
 is($t->post('/v1/chat/completions', '{}', type => 'text/plain')->{status},
    415, 'no page of another origin can use it');
