@@ -136,6 +136,13 @@ dsa_key_read(dsa_key_t *key, dsa_arena_t *arena, dsa_str_t json,
                                  &values, &reason);
 
     if (object == NULL) {
+
+        /* this reason alone quotes the text, a name that is repeated */
+
+        if (strchr(reason.text, '"') != NULL) {
+            return dsa_error(err, "the record of a key has a member twice");
+        }
+
         return dsa_error(err, "the record of a key is not JSON: %s",
                          reason.text);
     }

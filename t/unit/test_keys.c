@@ -206,7 +206,7 @@ test_members(void **state)
     refuse("", "not JSON");
     refuse("{", "not JSON");
     refuse(MIN "}}", "not JSON");
-    refuse(MIN ",\"state\":\"active\"}", "not JSON");
+    refuse(MIN ",\"state\":\"active\"}", "a member twice");
     refuse("[]", "not a JSON object");
     refuse("null", "not a JSON object");
     refuse("{}", "no member \"id\"");
@@ -340,6 +340,11 @@ test_secret(void **state)
     }
 
     refuse("{\"hash\":\"sk-dsa-secret", "not JSON");
+    assert_int_equal(dsa_key_read(&key, arena,
+                                  dsa_strz("{\"sk-dsa-secret\":1,"
+                                           "\"sk-dsa-secret\":2}"), &err),
+                     DSA_ERROR);
+    assert_null(strstr(err.text, "secret"));
     assert_int_equal(dsa_key_read(&key, arena,
                                   dsa_strz("{\"hash\":sk-dsa-secret}"), &err),
                      DSA_ERROR);
