@@ -515,6 +515,24 @@ ngx_http_dsa_keys_put(ngx_http_dsa_keys_t *keys, const dsa_key_t *record,
 }
 
 
+void
+ngx_http_dsa_keys_keep(ngx_http_dsa_keys_t *keys, dsa_str_t id,
+    uint64_t round)
+{
+    ngx_http_dsa_key_t  *key;
+
+    ngx_shmtx_lock(&keys->shpool->mutex);
+
+    key = ngx_http_dsa_keys_by_id(keys->zone, ngx_http_dsa_keys_number(id));
+
+    if (key != NULL) {
+        key->round = round;
+    }
+
+    ngx_shmtx_unlock(&keys->shpool->mutex);
+}
+
+
 static ngx_http_dsa_key_t *
 ngx_http_dsa_keys_add(ngx_http_dsa_keys_t *keys, const dsa_key_t *record)
 {
@@ -739,6 +757,13 @@ ngx_http_dsa_keys_current(ngx_http_dsa_keys_t *keys)
     keys->zone->current = ngx_current_msec;
 
     ngx_shmtx_unlock(&keys->shpool->mutex);
+}
+
+
+ngx_uint_t
+ngx_http_dsa_keys_loaded(ngx_http_dsa_keys_t *keys)
+{
+    return keys->zone->loaded;
 }
 
 

@@ -181,7 +181,7 @@ ngx_uint_t ngx_http_dsa_keys_model(ngx_http_dsa_keys_t *keys,
  * For the source.  A round is a sync of all keys:
  *
  *     begin        returns the number of the round
- *     put          for each record
+ *     put          for each record; keep: its key remains as it is
  *     end          removes the keys that this round did not put
  *
  * Single changes in between are put with the number of the last round.
@@ -189,10 +189,15 @@ ngx_uint_t ngx_http_dsa_keys_model(ngx_http_dsa_keys_t *keys,
 uint64_t ngx_http_dsa_keys_begin(ngx_http_dsa_keys_t *keys);
 void ngx_http_dsa_keys_put(ngx_http_dsa_keys_t *keys,
     const dsa_key_t *record, uint64_t round);
+void ngx_http_dsa_keys_keep(ngx_http_dsa_keys_t *keys, dsa_str_t id,
+    uint64_t round);
 void ngx_http_dsa_keys_end(ngx_http_dsa_keys_t *keys, uint64_t round);
 
 /* The keys are complete and current now. */
 void ngx_http_dsa_keys_current(ngx_http_dsa_keys_t *keys);
+
+/* 1: a round has been complete. */
+ngx_uint_t ngx_http_dsa_keys_loaded(ngx_http_dsa_keys_t *keys);
 
 /* The source is another one: its first sync is still to come. */
 void ngx_http_dsa_keys_reset(ngx_http_dsa_keys_t *keys);

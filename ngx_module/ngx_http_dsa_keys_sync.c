@@ -8,9 +8,12 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 
+#include <assert.h>
+
 #include <openssl/sha.h>
 
 #include "ngx_http_dsa_keys_file.h"
+#include "ngx_http_dsa_keys_redis.h"
 #include "ngx_http_dsa_keys_sync.h"
 
 
@@ -27,11 +30,13 @@
 
 struct ngx_http_dsa_keys_sync_s {
     ngx_http_dsa_keys_t          keys;
-    ngx_str_t                    path;      /* of the file */
+    ngx_str_t                    path;      /* of the file; empty: Redis */
+    ngx_http_dsa_keys_redis_t    redis;
     uint64_t                     cycle;     /* number of this configuration */
     ngx_event_t                  timer;
     ngx_connection_t             dumb;      /* data of timer; nginx logs it */
     u_char                       name[NGX_HTTP_DSA_KEYS_DIGEST];
+    unsigned                     sourced:1; /* one was named */
 };
 
 
@@ -67,12 +72,9 @@ ngx_http_dsa_keys_sync_create(ngx_conf_t *cf)
         }
     }
 
-    if (sync->path.data == NULL || sync->keys.shm == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"dsa_keys\" is not complete; expected "
-                           "\"dsa_keys file=PATH zone=NAME:SIZE\"");
-        return NULL;
-    }
+    assert(sync->sourced && sync->keys.shm != NULL);
+
+    /* a path begins with a slash, so no path has the name of Redis */
 
     SHA256(sync->path.data, sync->path.len, sync->name);
 
@@ -87,7 +89,7 @@ ngx_http_dsa_keys_sync_argument(ngx_conf_t *cf,
     ngx_str_t  s;
 
     if (value->len > 5 && ngx_strncmp(value->data, "file=", 5) == 0
-        && sync->path.data == NULL)
+        && !sync->sourced)
     {
         s.data = value->data + 5;
         s.len = value->len - 5;
@@ -97,7 +99,15 @@ ngx_http_dsa_keys_sync_argument(ngx_conf_t *cf,
         }
 
         sync->path = s;
+        sync->sourced = 1;
 
+        return NGX_OK;
+    }
+
+    if (value->len == 5 && ngx_strncmp(value->data, "redis", 5) == 0
+        && !sync->sourced)
+    {
+        sync->sourced = 1;
         return NGX_OK;
     }
 
@@ -112,7 +122,7 @@ ngx_http_dsa_keys_sync_argument(ngx_conf_t *cf,
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "\"%V\" is not a parameter of \"dsa_keys\", or it is "
-                       "repeated; expected \"file=PATH\" and "
+                       "repeated; expected \"redis\" or \"file=PATH\", and "
                        "\"zone=NAME:SIZE\"", value);
 
     return NGX_ERROR;
@@ -175,6 +185,10 @@ ngx_http_dsa_keys_sync_init_zone(ngx_shm_zone_t *shm, void *data)
         ngx_http_dsa_keys_sync_adopt(sync);
     }
 
+    if (sync->path.len == 0) {
+        return NGX_OK;
+    }
+
     /*
      * The keys of a reload are put by its workers, because the configuration
      * may still be rejected, and the old one remains in this case.
@@ -190,6 +204,24 @@ ngx_http_dsa_keys_t *
 ngx_http_dsa_keys_sync_keys(ngx_http_dsa_keys_sync_t *sync)
 {
     return &sync->keys;
+}
+
+
+ngx_int_t
+ngx_http_dsa_keys_sync_check(ngx_conf_t *cf, ngx_http_dsa_keys_sync_t *sync,
+    ngx_http_dsa_redis_t *redis)
+{
+    if (sync->path.len == 0 && redis == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"dsa_keys redis\" needs \"dsa_redis\"; expected "
+                           "that directive in the http block");
+        return NGX_ERROR;
+    }
+
+    sync->redis.keys = &sync->keys;
+    sync->redis.redis = redis;
+
+    return NGX_OK;
 }
 
 
@@ -245,6 +277,7 @@ ngx_http_dsa_keys_sync_adopt(ngx_http_dsa_keys_sync_t *sync)
     if (other) {
         ngx_memcpy(source->name, sync->name, NGX_HTTP_DSA_KEYS_DIGEST);
         source->size = -1;
+        source->version = 0;
     }
 
     ngx_shmtx_unlock(&sync->keys.shpool->mutex);
@@ -261,6 +294,8 @@ ngx_http_dsa_keys_sync_stop(ngx_http_dsa_keys_sync_t *sync)
     ngx_http_dsa_keys_source_t  *source;
 
     source = ngx_http_dsa_keys_source(&sync->keys);
+
+    ngx_http_dsa_keys_redis_stop(&sync->redis);
 
     ngx_shmtx_lock(&sync->keys.shpool->mutex);
 
@@ -290,7 +325,12 @@ ngx_http_dsa_keys_sync_handler(ngx_event_t *ev)
     if (ngx_http_dsa_keys_sync_lead(sync)) {
         ngx_http_dsa_keys_sweep(&sync->keys);
 
-        next = ngx_http_dsa_keys_sync_file(sync);
+        next = sync->path.len != 0
+               ? ngx_http_dsa_keys_sync_file(sync)
+               : ngx_http_dsa_keys_redis_read(&sync->redis);
+
+    } else {
+        ngx_http_dsa_keys_redis_stop(&sync->redis);
     }
 
     ngx_add_timer(ev, next);

@@ -13,6 +13,7 @@
 #include <ngx_event.h>
 
 #include "ngx_http_dsa_keys.h"
+#include "ngx_http_dsa_redis.h"
 
 
 /*
@@ -24,15 +25,22 @@ typedef struct ngx_http_dsa_keys_sync_s  ngx_http_dsa_keys_sync_t;
 
 
 /*
- * Reads "file=PATH zone=NAME:SIZE".  NULL, when the error is logged.  The keys
- * of a file are read when nginx creates the zone, so a file that is missing or
- * malformed is an error of the configuration.
+ * Reads "redis zone=NAME:SIZE" or "file=PATH zone=NAME:SIZE".  NULL, when the
+ * error is logged.  The keys of a file are read when nginx creates the zone, so
+ * a file that is missing or malformed is an error of the configuration.
  */
 ngx_http_dsa_keys_sync_t *ngx_http_dsa_keys_sync_create(ngx_conf_t *cf);
 
 /* The keys that it keeps current. */
 ngx_http_dsa_keys_t *ngx_http_dsa_keys_sync_keys(
     ngx_http_dsa_keys_sync_t *sync);
+
+/*
+ * When all directives are read: redis is that of dsa_redis, or NULL.
+ * NGX_ERROR: it is needed, which is logged.
+ */
+ngx_int_t ngx_http_dsa_keys_sync_check(ngx_conf_t *cf,
+    ngx_http_dsa_keys_sync_t *sync, ngx_http_dsa_redis_t *redis);
 
 /* In a worker.  NGX_ERROR: it is logged. */
 ngx_int_t ngx_http_dsa_keys_sync_start(ngx_http_dsa_keys_sync_t *sync,

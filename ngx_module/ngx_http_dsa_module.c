@@ -560,6 +560,13 @@ ngx_http_dsa_init(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
+    if (mcf->keys_sync != NULL
+        && ngx_http_dsa_keys_sync_check(cf, mcf->keys_sync, mcf->redis)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     if (ngx_http_dsa_secret_init(cf, mcf) != NGX_OK) {
         return NGX_ERROR;
     }

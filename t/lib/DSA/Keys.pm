@@ -13,7 +13,7 @@ use JSON::PP;
 
 use DSA::Test ();
 
-our @EXPORT = qw/ key_text key_record write_keys bearer /;
+our @EXPORT = qw/ key_text key_record write_keys put_keys bearer /;
 
 my $json = JSON::PP->new->canonical;
 
@@ -51,6 +51,23 @@ sub write_keys {
     } @records);
 
     rename "$path.new", $path or die "rename: $!\n";
+
+    return;
+}
+
+
+# Writes records to Redis, as redis_schema/README.md describes it.
+
+sub put_keys {
+    my ($redis, @records) = @_;
+
+    for my $record (@records) {
+        my $version = $redis->cmd('INCR', 'dsa1:{keys}:version');
+
+        $redis->cmd('HSET', 'dsa1:{keys}:id', $record->{id},
+                    $json->encode($record));
+        $redis->cmd('ZADD', 'dsa1:{keys}:changed', $version, $record->{id});
+    }
 
     return;
 }
