@@ -214,6 +214,10 @@ ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
     if (rc == NGX_OK) {
         choice->submit = 0;
 
+        if (!submit->count) {
+            ngx_http_dsa_usage_record_submitted(choice->call->record);
+        }
+
         ngx_log_debug5(NGX_LOG_DEBUG_HTTP, log, 0,
                        "dsa request %V: submitted, choice %uD, to engine "
                        "\"%V\" as %xL, route \"%V\"", id, submit->index,

@@ -38,6 +38,7 @@ typedef struct {
     struct ngx_http_dsa_prices_s *prices;   /* dsa_price; NULL: none */
     ngx_str_t                     currency; /* dsa_currency */
     ngx_shm_zone_t               *metrics;
+    ngx_shm_zone_t               *tenants;
     ngx_int_t                     request_id;   /* index of $request_id */
     ngx_uint_t                    secret_file;  /* dsa_secret is configured */
     u_char                        secret[NGX_HTTP_DSA_SECRET];

@@ -377,6 +377,32 @@ ngx_http_dsa_keys_doubt(ngx_http_dsa_keys_zone_t *zone)
 }
 
 
+ngx_int_t
+ngx_http_dsa_keys_read(ngx_http_dsa_keys_t *keys,
+    const u_char id[DSA_KEY_ID_LEN], ngx_http_dsa_key_report_t *report)
+{
+    ngx_rbtree_key_t     number;
+    ngx_http_dsa_key_t  *key;
+
+    number = ngx_http_dsa_keys_number(dsa_str(id, DSA_KEY_ID_LEN));
+
+    ngx_shmtx_lock(&keys->shpool->mutex);
+
+    key = ngx_http_dsa_keys_by_id(keys->zone, number);
+
+    if (key != NULL) {
+        report->name_len = key->name_len;
+        ngx_memcpy(report->name, key->name, key->name_len);
+        ngx_http_dsa_limit_read(keys->zone->limits, &key->limit,
+                                &report->limits);
+    }
+
+    ngx_shmtx_unlock(&keys->shpool->mutex);
+
+    return key != NULL ? NGX_OK : NGX_DECLINED;
+}
+
+
 void
 ngx_http_dsa_keys_ref(ngx_http_dsa_keys_t *keys, ngx_http_dsa_key_ref_t *to,
     ngx_http_dsa_key_ref_t *from)

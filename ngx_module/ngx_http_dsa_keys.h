@@ -101,6 +101,15 @@ typedef struct {
 } ngx_http_dsa_key_view_t;
 
 
+/* What a report has of a key. */
+
+typedef struct {
+    size_t                       name_len;
+    u_char                       name[DSA_KEY_MAX_NAME];
+    ngx_http_dsa_limit_view_t    limits;
+} ngx_http_dsa_key_report_t;
+
+
 /* The part of the zone that its source uses; zero at first. */
 
 typedef struct {
@@ -163,6 +172,13 @@ ngx_int_t ngx_http_dsa_keys_find(ngx_http_dsa_keys_t *keys,
     const u_char digest[NGX_HTTP_DSA_KEYS_DIGEST],
     ngx_http_dsa_key_ref_t *ref, ngx_http_dsa_key_view_t *view,
     const char **why);
+
+/*
+ * A copy of what a report has of the key with this id.  NGX_DECLINED: there is
+ * no such key.
+ */
+ngx_int_t ngx_http_dsa_keys_read(ngx_http_dsa_keys_t *keys,
+    const u_char id[DSA_KEY_ID_LEN], ngx_http_dsa_key_report_t *report);
 
 /* A second reference to the key of from, which may end before to. */
 void ngx_http_dsa_keys_ref(ngx_http_dsa_keys_t *keys,

@@ -29,6 +29,7 @@
 #include "ngx_http_dsa_retention_queue.h"
 #include "ngx_http_dsa_secret.h"
 #include "ngx_http_dsa_status.h"
+#include "ngx_http_dsa_tenants.h"
 #include "ngx_http_dsa_variables.h"
 #include "ngx_http_dsa_window.h"
 
@@ -567,6 +568,11 @@ ngx_http_dsa_init(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
+    mcf->tenants = ngx_http_dsa_tenants_zone(cf);
+    if (mcf->tenants == NULL) {
+        return NGX_ERROR;
+    }
+
     if (ngx_http_dsa_secret_init(cf, mcf) != NGX_OK) {
         return NGX_ERROR;
     }
@@ -628,6 +634,7 @@ ngx_http_dsa_init_process(ngx_cycle_t *cycle)
     }
 
     ngx_http_dsa_metrics_start(mcf->metrics);
+    ngx_http_dsa_tenants_start(mcf->tenants, cycle);
 
     pools = mcf->pools.elts;
 

@@ -31,6 +31,7 @@ _Static_assert(NGX_HTTP_DSA_ID_LEN <= DSA_LINK_MAX_REQUEST,
 
 static ngx_int_t ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest);
+static void ngx_http_dsa_request_key(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
     const ngx_http_dsa_api_t *api);
 static ngx_int_t ngx_http_dsa_request_save(ngx_http_dsa_request_t *req);
@@ -119,8 +120,6 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->submit.pool = dlcf->pool;
     req->submit.id = req->ctx.id;
     req->submit.deadline = req->timer.deadline;
-    req->submit.weight = DSA_KEY_WEIGHT;
-    req->submit.priority = DSA_KEY_NORMAL;
     req->submit.private = (tenant->len == 0);
     req->submit.count = (api->count != 0);
     ngx_memcpy(req->submit.digest, digest, NGX_HTTP_DSA_DIGEST_LEN);
@@ -144,6 +143,7 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     }
 
     ngx_http_dsa_usage_record_prices(req->record, mcf->prices, r->start_sec);
+    ngx_http_dsa_request_key(req);
 
     access = ngx_http_dsa_access_find(r);
 
@@ -159,6 +159,27 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
                               &req->retention);
 
     return NGX_OK;
+}
+
+
+/* What the request has of its key. */
+
+static void
+ngx_http_dsa_request_key(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_access_t  *access;
+
+    access = ngx_http_dsa_access_find(req->http);
+
+    if (access == NULL) {
+        req->submit.weight = DSA_KEY_WEIGHT;
+        req->submit.priority = DSA_KEY_NORMAL;
+        return;
+    }
+
+    req->submit.weight = access->view.weight;
+    req->submit.priority = access->view.priority;
+    ngx_memcpy(req->record->key, access->view.id, DSA_KEY_ID_LEN);
 }
 
 

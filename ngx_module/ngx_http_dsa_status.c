@@ -19,6 +19,7 @@
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_status.h"
+#include "ngx_http_dsa_status_tenants.h"
 
 
 static void ngx_http_dsa_status_server(dsa_json_writer_t *w,
@@ -27,6 +28,8 @@ static void ngx_http_dsa_status_requests(dsa_json_writer_t *w,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_status_tokens(dsa_json_writer_t *w,
     const ngx_http_dsa_block_t *total);
+static void ngx_http_dsa_status_money(dsa_json_writer_t *w,
+    const ngx_http_dsa_block_t *total, const ngx_str_t *currency);
 static void ngx_http_dsa_status_latency(dsa_json_writer_t *w,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_status_histogram(dsa_json_writer_t *w,
@@ -41,8 +44,6 @@ static void ngx_http_dsa_status_tiers(dsa_json_writer_t *w,
     dsa_link_control_t *control);
 static void ngx_http_dsa_status_redis(dsa_json_writer_t *w,
     const ngx_http_dsa_block_t *total, ngx_http_dsa_redis_t *redis);
-static void ngx_http_dsa_status_uint(dsa_json_writer_t *w, const char *key,
-    uint64_t value);
 static void ngx_http_dsa_status_seconds(dsa_json_writer_t *w, const char *key,
     uint64_t ms);
 
@@ -93,7 +94,13 @@ ngx_http_dsa_status_handler(ngx_http_request_t *r)
     ngx_http_dsa_status_requests(&w, &total);
     ngx_http_dsa_status_tokens(&w, &total);
     ngx_http_dsa_status_latency(&w, &total);
+
+    if (mcf->prices != NULL) {
+        ngx_http_dsa_status_money(&w, &total, &mcf->currency);
+    }
+
     ngx_http_dsa_status_engines(&w, &mcf->pools);
+    ngx_http_dsa_status_tenants(&w, mcf->tenants, mcf->keys);
 
     if (mcf->redis != NULL) {
         ngx_http_dsa_status_redis(&w, &total, mcf->redis);
@@ -188,6 +195,25 @@ ngx_http_dsa_status_tokens(dsa_json_writer_t *w,
 
     ngx_http_dsa_status_uint(w, "completion", total->completion);
     ngx_http_dsa_status_uint(w, "reasoning", total->reasoning);
+    dsa_json_object_end(w);
+}
+
+
+static void
+ngx_http_dsa_status_money(dsa_json_writer_t *w,
+    const ngx_http_dsa_block_t *total, const ngx_str_t *currency)
+{
+    dsa_json_key(w, "money");
+    dsa_json_object(w);
+
+    if (currency->len != 0) {
+        dsa_json_key(w, "currency");
+        dsa_json_string(w, dsa_str(currency->data, currency->len));
+    }
+
+    ngx_http_dsa_status_amount(w, "miss", total->cost_miss);
+    ngx_http_dsa_status_amount(w, "hit", total->cost_hit);
+    ngx_http_dsa_status_amount(w, "output", total->cost_output);
     dsa_json_object_end(w);
 }
 
@@ -371,14 +397,6 @@ ngx_http_dsa_status_redis(dsa_json_writer_t *w,
                              ngx_http_dsa_ledger_entries(
                                  ngx_http_dsa_redis_ledger(redis)));
     dsa_json_object_end(w);
-}
-
-
-static void
-ngx_http_dsa_status_uint(dsa_json_writer_t *w, const char *key, uint64_t value)
-{
-    dsa_json_key(w, key);
-    dsa_json_uint(w, value);
 }
 
 

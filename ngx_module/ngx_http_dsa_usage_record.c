@@ -124,6 +124,15 @@ ngx_http_dsa_usage_record_begin(ngx_http_dsa_usage_record_t *record)
 
 
 void
+ngx_http_dsa_usage_record_submitted(ngx_http_dsa_usage_record_t *record)
+{
+    if (record->tenant[0] != '\0' && record->row.row == NULL) {
+        ngx_http_dsa_tenants_wait(&record->row, record->tenant, record->key);
+    }
+}
+
+
+void
 ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_call_t *call,
     const void *data)
 {
@@ -175,6 +184,8 @@ ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call, uint32_t n)
 
     call->completion += n;
     usage->completion += n;
+
+    ngx_http_dsa_tenants_run(&record->row);
 
     /* tokens of others may come after DONE of the first has set the prompt */
 
@@ -302,6 +313,8 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
 
     ngx_http_dsa_limit_end(&record->hold, usage->prompt + usage->completion,
                            ngx_http_dsa_price_sum(&record->cost));
+    ngx_http_dsa_tenants_end(&record->row, usage,
+                             ngx_http_dsa_price_sum(&record->cost));
 
     if (usage->prompt == 0 && usage->completion == 0) {
 

@@ -20,6 +20,7 @@
 #include "ngx_http_dsa_limit.h"
 #include "ngx_http_dsa_price.h"
 #include "ngx_http_dsa_store.h"
+#include "ngx_http_dsa_tenants.h"
 #include "ngx_http_dsa_usage.h"
 
 
@@ -54,6 +55,8 @@ struct ngx_http_dsa_usage_record_s {
     ngx_http_dsa_redis_t       *redis;      /* NULL: no ledger */
     ngx_http_dsa_hold_t         hold;       /* of the key, which is charged
                                                when the usage is written */
+    ngx_http_dsa_tenant_ref_t   row;        /* of the table of tenants, where
+                                               the request is in flight */
     ngx_int_t                   slot;       /* of the entry; negative: none */
     ngx_http_dsa_usage_t        usage;
     ngx_http_dsa_usage_t        before;     /* of usage: what earlier calls of
@@ -68,6 +71,7 @@ struct ngx_http_dsa_usage_record_s {
     size_t                      model_len;
     u_char                      model[64];
     u_char                      tenant[NGX_HTTP_DSA_TENANT_LEN];
+    u_char                      key[DSA_KEY_ID_LEN];    /* zeros: none */
     u_char                      id[NGX_HTTP_DSA_ID_LEN];
     unsigned                    written:1;  /* counted, and in the ledger */
 };
@@ -105,6 +109,12 @@ void ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
  */
 ngx_int_t ngx_http_dsa_usage_record_begin(
     ngx_http_dsa_usage_record_t *record);
+
+/*
+ * An engine was given the request; it is in the table of tenants from now on.
+ * Nothing happens if it has no tenant, or is there already.
+ */
+void ngx_http_dsa_usage_record_submitted(ngx_http_dsa_usage_record_t *record);
 
 /*
  * What the engine has reported; data is that of the event.  Until DONE the
