@@ -26,6 +26,7 @@ typedef enum {
 
 struct ngx_http_dsa_ledger_s {
     ngx_http_dsa_ledger_file_t    file;
+    ngx_http_dsa_ledger_old_t     old;      /* what an earlier version left */
     ngx_cycle_t                  *cycle;
     ngx_uint_t                    slots;    /* queue= */
 
@@ -39,6 +40,7 @@ struct ngx_http_dsa_ledger_s {
 
 
 static ngx_int_t ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data);
+static ngx_int_t ngx_http_dsa_ledger_paths(ngx_http_dsa_ledger_t *ledger);
 static void ngx_http_dsa_ledger_cleanup(void *data);
 static ngx_uint_t ngx_http_dsa_ledger_adopt_seat(
     ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat, ngx_log_t *log,
@@ -90,7 +92,8 @@ ngx_http_dsa_ledger_create(ngx_conf_t *cf, ngx_str_t *path, ngx_uint_t slots)
         return NULL;
     }
 
-    ledger->file.path = *path;
+    ledger->old.path = *path;
+    ledger->old.fd = NGX_INVALID_FILE;
     ledger->cycle = cf->cycle;
     ledger->slots = slots;
     ledger->file.fd = NGX_INVALID_FILE;
@@ -126,41 +129,21 @@ ngx_http_dsa_ledger_create(ngx_conf_t *cf, ngx_str_t *path, ngx_uint_t slots)
 static ngx_int_t
 ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data)
 {
-    u_char                 *p;
-    ngx_str_t              *path;
     ngx_uint_t              left;
     ngx_cycle_t            *cycle;
-    ngx_core_conf_t        *ccf;
     ngx_http_dsa_ledger_t  *ledger = zone->data;
-
-    static const char  suffix[] = ".ledger";
 
     if (ngx_test_config) {
         return NGX_OK;
     }
 
-    path = &ledger->file.path;
     cycle = ledger->cycle;
 
-    if (path->len == 0) {
-        ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx,
-                                               ngx_core_module);
-
-        p = ngx_pnalloc(cycle->pool, ccf->pid.len + sizeof(suffix));
-        if (p == NULL) {
-            return NGX_ERROR;
-        }
-
-        path->data = p;
-        path->len = ccf->pid.len + sizeof(suffix) - 1;
-
-        p = ngx_cpymem(p, ccf->pid.data, ccf->pid.len);
-        ngx_memcpy(p, suffix, sizeof(suffix));
-    }
-
-    if (ngx_http_dsa_ledger_file_open(&ledger->file, ledger->slots,
-                                      cycle->pool, cycle->log)
-        != NGX_OK)
+    if (ngx_http_dsa_ledger_paths(ledger) != NGX_OK
+        || ngx_http_dsa_ledger_old_open(&ledger->old, cycle->log) != NGX_OK
+        || ngx_http_dsa_ledger_file_open(&ledger->file, ledger->slots,
+                                         cycle->pool, cycle->log)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -170,8 +153,57 @@ ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data)
     if (left != 0) {
         ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
                       "dsa: %ui ledger entries are left over in \"%V\"",
-                      left, path);
+                      left, &ledger->file.path);
     }
+
+    return NGX_OK;
+}
+
+
+/*
+ * The name of the file ends with the version of its layout.  The name of
+ * version 1 has no such end.
+ */
+
+static ngx_int_t
+ngx_http_dsa_ledger_paths(ngx_http_dsa_ledger_t *ledger)
+{
+    u_char           *p;
+    ngx_str_t        *base, *path;
+    ngx_cycle_t      *cycle;
+    ngx_core_conf_t  *ccf;
+
+    static const char  suffix[] = ".ledger";
+
+    base = &ledger->old.path;
+    path = &ledger->file.path;
+    cycle = ledger->cycle;
+
+    if (base->len == 0) {
+        ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx,
+                                               ngx_core_module);
+
+        p = ngx_pnalloc(cycle->pool, ccf->pid.len + sizeof(suffix));
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        base->data = p;
+        base->len = ccf->pid.len + sizeof(suffix) - 1;
+
+        p = ngx_cpymem(p, ccf->pid.data, ccf->pid.len);
+        ngx_memcpy(p, suffix, sizeof(suffix));
+    }
+
+    path->data = ngx_pnalloc(cycle->pool, base->len + sizeof(".2"));
+    if (path->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    path->len = base->len + sizeof(".2") - 1;
+
+    p = ngx_cpymem(path->data, base->data, base->len);
+    ngx_memcpy(p, ".2", sizeof(".2"));
 
     return NGX_OK;
 }
@@ -182,6 +214,7 @@ ngx_http_dsa_ledger_cleanup(void *data)
 {
     ngx_http_dsa_ledger_t  *ledger = data;
 
+    ngx_http_dsa_ledger_old_close(&ledger->old);
     ngx_http_dsa_ledger_file_close(&ledger->file);
 }
 
@@ -308,6 +341,16 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
     }
 
     return damaged;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_ledger_adopt_old(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
+    ngx_http_dsa_ledger_old_pt handler, void *data)
+{
+    return ledger->seated ? ngx_http_dsa_ledger_old_adopt(&ledger->old, log,
+                                                          handler, data)
+                          : 0;
 }
 
 
@@ -487,6 +530,11 @@ ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
         return NGX_DECLINED;
     }
 
+    assert(entry->key.len <= NGX_HTTP_DSA_LEDGER_KEY);
+
+    slot->key_len = entry->key.len;
+    ngx_memcpy(slot->key, entry->key.data, entry->key.len);
+
     slot->crc = ngx_http_dsa_ledger_file_crc(slot);
     ngx_http_dsa_ledger_counts(&slot->counts[0], entry, slot->crc);
 
@@ -505,6 +553,9 @@ ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
     counts->redis_tokens = entry->redis_tokens;
     counts->completion_tokens = entry->completion_tokens;
     counts->reasoning_tokens = entry->reasoning_tokens;
+    counts->cost_miss = entry->cost_miss;
+    counts->cost_hit = entry->cost_hit;
+    counts->cost_output = entry->cost_output;
     counts->check = ngx_http_dsa_ledger_file_check(counts, crc);
 }
 
@@ -538,6 +589,7 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
         || copy->request_len > NGX_HTTP_DSA_LEDGER_TEXT
         || copy->tenant_len > NGX_HTTP_DSA_LEDGER_TEXT
         || copy->model_len > NGX_HTTP_DSA_LEDGER_TEXT
+        || copy->key_len > NGX_HTTP_DSA_LEDGER_KEY
         || copy->current > 1)
     {
         return NGX_ERROR;
@@ -554,6 +606,7 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
     entry->request = dsa_str(copy->request, copy->request_len);
     entry->tenant = dsa_str(copy->tenant, copy->tenant_len);
     entry->model = dsa_str(copy->model, copy->model_len);
+    entry->key = dsa_str(copy->key, copy->key_len);
     entry->time = counts->time;
     entry->prompt_tokens = counts->prompt_tokens;
     entry->cached_tokens = counts->cached_tokens;
@@ -561,8 +614,21 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
     entry->redis_tokens = counts->redis_tokens;
     entry->completion_tokens = counts->completion_tokens;
     entry->reasoning_tokens = counts->reasoning_tokens;
+    entry->cost_miss = counts->cost_miss;
+    entry->cost_hit = counts->cost_hit;
+    entry->cost_output = counts->cost_output;
 
     return dsa_schema_entry_ok(entry) ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_http_dsa_ledger_sent(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    time_t when)
+{
+    assert(ledger->seated && slot < ledger->file.n);
+
+    ledger->file.slots[slot].sent = when;
 }
 
 

@@ -13,6 +13,7 @@
 
 #include "redis_schema/schema.h"
 #include "ngx_http_dsa_ledger_file.h"
+#include "ngx_http_dsa_ledger_old.h"
 
 
 /*
@@ -45,10 +46,11 @@ typedef ngx_int_t (*ngx_http_dsa_ledger_pt)(void *data, ngx_uint_t slot);
 
 /*
  * In configuration.  path: with a terminating NUL; empty: the path of the
- * pid file and ".ledger".  The file is opened when the whole configuration has
- * been read and before workers are forked, and not at all by "nginx -t".  If
- * that fails, nginx does not start, or keeps its old configuration.  NULL: out
- * of memory.
+ * pid file and ".ledger".  The file's name is this path and ".2", the version
+ * of its layout; at the path itself may be a file of version 1.  The file is
+ * opened when the whole configuration has been read and before workers are
+ * forked, and not at all by "nginx -t".  If that fails, nginx does not start,
+ * or keeps its old configuration.  NULL: out of memory.
  */
 ngx_http_dsa_ledger_t *ngx_http_dsa_ledger_create(ngx_conf_t *cf,
     ngx_str_t *path, ngx_uint_t slots);
@@ -71,10 +73,18 @@ ngx_uint_t ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger,
     ngx_log_t *log, ngx_http_dsa_ledger_pt handler, void *data);
 
 /*
- * Writes the request, tenant, model, time and counts of an entry to a free
- * slot and returns the number of the slot.  The request runs: the entry is not
- * for Redis yet.  NGX_BUSY: no slot is free; NGX_DECLINED: a name is empty or
- * longer than NGX_HTTP_DSA_LEDGER_TEXT; NGX_ERROR: this worker has no seat.
+ * Passes the entries that workers of an earlier version have left in their
+ * file to the handler, which adds them to this one.  Returns as the function
+ * above.
+ */
+ngx_uint_t ngx_http_dsa_ledger_adopt_old(ngx_http_dsa_ledger_t *ledger,
+    ngx_log_t *log, ngx_http_dsa_ledger_old_pt handler, void *data);
+
+/*
+ * Writes an entry, without what a turn has, to a free slot and returns the
+ * number of the slot.  The request runs: the entry is not for Redis yet.
+ * NGX_BUSY: no slot is free; NGX_DECLINED: a name is empty or longer than
+ * NGX_HTTP_DSA_LEDGER_TEXT; NGX_ERROR: this worker has no seat.
  */
 ngx_int_t ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
     const dsa_schema_record_t *entry);
@@ -96,6 +106,13 @@ void ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot);
 ngx_int_t ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t slot, ngx_http_dsa_ledger_slot_t *copy,
     dsa_schema_record_t *entry);
+
+/*
+ * Notes in a slot of this worker when its entry was first sent, before it is;
+ * 0: no attempt can have been executed.  It is "sent" of *copy after a read.
+ */
+void ngx_http_dsa_ledger_sent(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    time_t when);
 
 /* Frees a slot of this worker, whether its request runs or has ended. */
 void ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot);

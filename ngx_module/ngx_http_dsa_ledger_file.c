@@ -37,24 +37,29 @@ typedef struct {
 
 /*
  * Other processes, of other versions too, have the same file mapped.  A change
- * of the layout requires another NGX_HTTP_DSA_LEDGER_VERSION.
+ * of the layout requires another NGX_HTTP_DSA_LEDGER_VERSION, and another end
+ * of the file's name, so that no process has a file of another layout.
  */
+
+#define ngx_http_dsa_ledger_at(member, offset)                                \
+    _Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, member) == (offset),  \
+                   #member)
 
 _Static_assert(sizeof(ngx_atomic_t) == 8, "state and seat are 8 bytes");
 _Static_assert(sizeof(ngx_http_dsa_ledger_slot_t) == 512, "size of a slot");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, word) == 0, "word");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, crc) == 8, "crc");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, request_len) == 12,
-               "request_len follows crc, which covers it");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, request) == 16, "request");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, tenant) == 80, "tenant");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, model) == 144, "model");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, current) == 208,
-               "current");
-_Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, counts) == 216, "counts");
+ngx_http_dsa_ledger_at(word, 0);
+ngx_http_dsa_ledger_at(crc, 8);
+ngx_http_dsa_ledger_at(request_len, 12);
+ngx_http_dsa_ledger_at(request, 16);
+ngx_http_dsa_ledger_at(tenant, 80);
+ngx_http_dsa_ledger_at(model, 144);
+ngx_http_dsa_ledger_at(key, 208);
+ngx_http_dsa_ledger_at(current, 232);
+ngx_http_dsa_ledger_at(counts, 240);
+ngx_http_dsa_ledger_at(sent, 416);
 
-_Static_assert(sizeof(ngx_http_dsa_ledger_counts_t) == 64, "size of counts");
-_Static_assert(offsetof(ngx_http_dsa_ledger_counts_t, check) == 56, "check");
+_Static_assert(sizeof(ngx_http_dsa_ledger_counts_t) == 88, "size of counts");
+_Static_assert(offsetof(ngx_http_dsa_ledger_counts_t, check) == 80, "check");
 
 _Static_assert(sizeof(ngx_http_dsa_ledger_header_t) == 32, "size of a header");
 _Static_assert(offsetof(ngx_http_dsa_ledger_header_t, version) == 8,
@@ -67,8 +72,9 @@ _Static_assert(offsetof(ngx_http_dsa_ledger_header_t, crc) == 24, "crc");
 _Static_assert(sizeof(ngx_http_dsa_ledger_header_t)
                <= NGX_HTTP_DSA_LEDGER_HEADER,
                "the header fits before the slots");
-_Static_assert(NGX_HTTP_DSA_LEDGER_HEADER % sizeof(ngx_http_dsa_ledger_slot_t)
-               == 0, "slots are aligned to their size");
+_Static_assert(NGX_HTTP_DSA_LEDGER_HEADER % 64 == 0
+               && sizeof(ngx_http_dsa_ledger_slot_t) % 64 == 0,
+               "slots share no cache line");
 _Static_assert(NGX_HTTP_DSA_LEDGER_TEXT <= UINT8_MAX,
                "the length of a name is one byte");
 

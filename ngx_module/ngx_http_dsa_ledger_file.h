@@ -19,6 +19,7 @@
 
 #define NGX_HTTP_DSA_LEDGER_MAX     1000000     /* slots */
 #define NGX_HTTP_DSA_LEDGER_TEXT    64          /* bytes of a name */
+#define NGX_HTTP_DSA_LEDGER_KEY     24          /* of the id of an API key */
 
 /*
  * Processes lock single bytes of the file: one byte for each seat, and one
@@ -38,6 +39,9 @@ typedef struct {
     uint64_t                      redis_tokens;
     uint64_t                      completion_tokens;
     uint64_t                      reasoning_tokens;
+    int64_t                       cost_miss;    /* 10^-12 of a unit */
+    int64_t                       cost_hit;
+    int64_t                       cost_output;
     uint64_t                      check;    /* of these, and of the slot */
 } ngx_http_dsa_ledger_counts_t;
 
@@ -57,13 +61,17 @@ typedef struct {
     uint8_t                       request_len;
     uint8_t                       tenant_len;
     uint8_t                       model_len;
-    uint8_t                       reserved;
+    uint8_t                       key_len;  /* 0: no API key */
     char                          request[NGX_HTTP_DSA_LEDGER_TEXT];
     char                          tenant[NGX_HTTP_DSA_LEDGER_TEXT];
     char                          model[NGX_HTTP_DSA_LEDGER_TEXT];
+    char                          key[NGX_HTTP_DSA_LEDGER_KEY];
     ngx_atomic_t                  current;  /* 0 or 1 */
     ngx_http_dsa_ledger_counts_t  counts[2];
-    uint8_t                       unused[168];
+    ngx_atomic_t                  sent;     /* seconds since 1970: the first
+                                               attempt that Redis may have
+                                               executed; 0: none */
+    uint8_t                       unused[88];
 } ngx_http_dsa_ledger_slot_t;
 
 

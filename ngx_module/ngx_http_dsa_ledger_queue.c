@@ -31,6 +31,10 @@
 
 #define NGX_HTTP_DSA_LEDGER_ADOPT        3000
 
+_Static_assert(DSA_SCHEMA_RESEND == 23 * 3600, "the text of a stale entry");
+_Static_assert(DSA_SCHEMA_RESEND + 3600 <= DSA_SCHEMA_DONE_TTL,
+               "the marker outlives the last attempt");
+
 
 typedef struct {
     ngx_http_dsa_redis_t         *redis;
@@ -74,8 +78,12 @@ static void ngx_http_dsa_ledger_queue_retry_soon(
     ngx_http_dsa_ledger_queue_t *queue);
 static void ngx_http_dsa_ledger_queue_send(
     ngx_http_dsa_ledger_queue_t *queue);
+static ngx_uint_t ngx_http_dsa_ledger_entry_stale(
+    const ngx_http_dsa_ledger_entry_t *e);
 static ngx_int_t ngx_http_dsa_ledger_entry_send(
     ngx_http_dsa_ledger_entry_t *e);
+static void ngx_http_dsa_ledger_entry_sent(ngx_http_dsa_ledger_entry_t *e,
+    time_t when);
 static void ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply,
     const char *why);
 static void ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
@@ -99,6 +107,8 @@ static void ngx_http_dsa_ledger_queue_done(void *data);
 static void ngx_http_dsa_ledger_queue_adopt(ngx_event_t *ev);
 static ngx_int_t ngx_http_dsa_ledger_queue_adopted(void *data,
     ngx_uint_t slot);
+static ngx_int_t ngx_http_dsa_ledger_queue_adopted_old(void *data,
+    const dsa_schema_record_t *record);
 
 
 static const char  ngx_http_dsa_ledger_refused[] =
@@ -108,6 +118,8 @@ static const char  ngx_http_dsa_ledger_unreachable[] =
 static const char  ngx_http_dsa_ledger_unconfirmed[] =
     "Redis did not confirm it in time; read the conversation before the next "
     "turn";
+static const char  ngx_http_dsa_ledger_stale[] =
+    "it was sent 23 hours ago, was not confirmed, and may be in the ledger";
 static const char  ngx_http_dsa_ledger_nomem[] =
     "nginx is out of memory";
 
@@ -284,6 +296,7 @@ ngx_http_dsa_ledger_entry_read(ngx_http_dsa_ledger_queue_t *queue,
 
     e->owner = queue;
     e->slot = slot;
+    e->unconfirmed = (e->copy.sent != 0);
     queue->n++;
 
     return e;
@@ -332,11 +345,32 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
             return;
         }
 
+        if (ngx_http_dsa_ledger_entry_stale(e)) {
+            ngx_http_dsa_ledger_queue_lost(&e->record,
+                                           ngx_http_dsa_ledger_stale);
+            ngx_http_dsa_ledger_free(queue->ledger, e->slot);
+            ngx_http_dsa_ledger_entry_free(e);
+            continue;
+        }
+
         if (e->call == NULL && ngx_http_dsa_ledger_entry_send(e) != NGX_OK) {
             ngx_http_dsa_ledger_queue_retry_later(queue);
             return;
         }
     }
+}
+
+
+/*
+ * Redis may have executed an earlier attempt, and the marker of the request may
+ * have expired since then: one more attempt could count the entry again.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_ledger_entry_stale(const ngx_http_dsa_ledger_entry_t *e)
+{
+    return e->call == NULL && e->turn == NULL && e->copy.sent != 0
+           && ngx_time() - (time_t) e->copy.sent > DSA_SCHEMA_RESEND;
 }
 
 
@@ -376,6 +410,10 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
     e->eval = queue->eval;
     why = ngx_http_dsa_ledger_nomem;
 
+    if (e->copy.sent == 0) {
+        ngx_http_dsa_ledger_entry_sent(e, ngx_time());
+    }
+
     if (dsa_schema_record(&cmd, arena, &record, e->eval) == DSA_OK) {
         e->call = ngx_http_dsa_redis_command(queue->redis, &cmd,
                                              ngx_http_dsa_ledger_entry_reply,
@@ -386,6 +424,11 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
 
     if (e->call == NULL) {
         e->why = why;
+
+        if (!e->unconfirmed) {
+            ngx_http_dsa_ledger_entry_sent(e, 0);
+        }
+
         return NGX_ERROR;
     }
 
@@ -396,6 +439,16 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
                    e->slot, turn != NULL ? " with a turn" : "", queue->sent);
 
     return NGX_OK;
+}
+
+
+/* when: of the first attempt that Redis may have executed; 0: there is none. */
+
+static void
+ngx_http_dsa_ledger_entry_sent(ngx_http_dsa_ledger_entry_t *e, time_t when)
+{
+    e->copy.sent = when;
+    ngx_http_dsa_ledger_sent(e->owner->ledger, e->slot, when);
 }
 
 
@@ -414,6 +467,16 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
 
     queue->sent--;
     e->call = NULL;
+
+    if (reply == NULL) {
+        e->unconfirmed = 1;
+
+    } else if (reply->type == REDIS_REPLY_ERROR && !e->unconfirmed) {
+
+        /* Redis has executed nothing */
+
+        ngx_http_dsa_ledger_entry_sent(e, 0);
+    }
 
     if (why != NULL) {
         ngx_http_dsa_ledger_entry_failed(e, reply, why);
@@ -459,12 +522,9 @@ ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
 
     e->why = why;
 
-    if (reply == NULL) {
-        e->unconfirmed = 1;
-        return;
+    if (reply != NULL) {
+        ngx_http_dsa_ledger_queue_block(e->owner, why);
     }
-
-    ngx_http_dsa_ledger_queue_block(e->owner, why);
 }
 
 
@@ -668,14 +728,16 @@ ngx_http_dsa_ledger_queue_lost(const dsa_schema_record_t *record,
                   "dsa: a ledger entry is lost: %s; request \"%*s\", "
                   "tenant \"%*s\", model \"%*s\", time %T, prompt %uL, "
                   "cached %uL, cached host %uL, cached redis %uL, "
-                  "completion %uL, reasoning %uL",
+                  "completion %uL, reasoning %uL, key \"%*s\", "
+                  "cost miss %L, hit %L, output %L",
                   why, record->request.len, record->request.data,
                   record->tenant.len, record->tenant.data,
                   record->model.len, record->model.data,
                   (time_t) record->time, record->prompt_tokens,
                   record->cached_tokens, record->host_tokens,
                   record->redis_tokens, record->completion_tokens,
-                  record->reasoning_tokens);
+                  record->reasoning_tokens, record->key.len, record->key.data,
+                  record->cost_miss, record->cost_hit, record->cost_output);
 }
 
 
@@ -743,6 +805,10 @@ ngx_http_dsa_ledger_queue_adopt(ngx_event_t *ev)
                                         ngx_http_dsa_ledger_queue_adopted,
                                         queue);
 
+    damaged += ngx_http_dsa_ledger_adopt_old(queue->ledger, ev->log,
+                                        ngx_http_dsa_ledger_queue_adopted_old,
+                                        queue);
+
     ngx_http_dsa_metrics_add(redis_lost, damaged);
 
     ngx_http_dsa_ledger_queue_send(queue);
@@ -760,6 +826,36 @@ ngx_http_dsa_ledger_queue_adopted(void *data, ngx_uint_t slot)
 
     e = ngx_http_dsa_ledger_entry_read(queue, slot, &why);
     if (e == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_queue_insert_tail(&queue->entries, &e->queue);
+
+    return NGX_OK;
+}
+
+
+/* If the file has no room, the entry stays in that of the earlier version. */
+
+static ngx_int_t
+ngx_http_dsa_ledger_queue_adopted_old(void *data,
+    const dsa_schema_record_t *record)
+{
+    ngx_int_t                     slot;
+    const char                   *why;
+    ngx_http_dsa_ledger_entry_t  *e;
+    ngx_http_dsa_ledger_queue_t  *queue = data;
+
+    slot = ngx_http_dsa_ledger_reserve(queue->ledger, record);
+    if (slot < 0) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_dsa_ledger_ready(queue->ledger, slot);
+
+    e = ngx_http_dsa_ledger_entry_read(queue, slot, &why);
+    if (e == NULL) {
+        ngx_http_dsa_ledger_free(queue->ledger, slot);
         return NGX_ERROR;
     }
 

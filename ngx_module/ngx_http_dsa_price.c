@@ -489,7 +489,7 @@ ngx_http_dsa_price_always(const ngx_http_dsa_price_t *price)
 }
 
 
-void
+ngx_int_t
 ngx_http_dsa_price_cost(ngx_http_dsa_prices_t *prices, ngx_str_t *model,
     time_t when, const ngx_http_dsa_usage_t *usage, ngx_http_dsa_cost_t *cost)
 {
@@ -499,14 +499,14 @@ ngx_http_dsa_price_cost(ngx_http_dsa_prices_t *prices, ngx_str_t *model,
     ngx_memzero(cost, sizeof(ngx_http_dsa_cost_t));
 
     if (prices == NULL) {
-        return;
+        return NGX_OK;
     }
 
     price = ngx_http_dsa_price_find(prices, model, when);
 
     if (price == NULL) {
         ngx_http_dsa_price_missing(prices, model);
-        return;
+        return NGX_OK;
     }
 
     cost->miss = ngx_http_dsa_price_add(0, usage->prompt - usage->cached,
@@ -519,17 +519,10 @@ ngx_http_dsa_price_cost(ngx_http_dsa_prices_t *prices, ngx_str_t *model,
                                            price->hit[i]);
     }
 
-    if (cost->miss == NGX_HTTP_DSA_COST_MAX
-        || cost->hit == NGX_HTTP_DSA_COST_MAX
-        || cost->output == NGX_HTTP_DSA_COST_MAX)
-    {
-        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
-                      "dsa: a request of model \"%V\" has %uL tokens of a "
-                      "prompt, of which %uL are cached, and %uL of an answer, "
-                      "which cost more than can be counted; each part of its "
-                      "cost is limited to a million",
-                      model, usage->prompt, usage->cached, usage->completion);
-    }
+    return cost->miss == NGX_HTTP_DSA_COST_MAX
+           || cost->hit == NGX_HTTP_DSA_COST_MAX
+           || cost->output == NGX_HTTP_DSA_COST_MAX
+           ? NGX_DECLINED : NGX_OK;
 }
 
 

@@ -92,7 +92,6 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest)
 {
     ngx_http_request_t        *r;
-    ngx_http_dsa_access_t     *access;
     ngx_http_dsa_loc_conf_t   *dlcf;
     ngx_http_dsa_main_conf_t  *mcf;
 
@@ -145,12 +144,6 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     ngx_http_dsa_usage_record_prices(req->record, mcf->prices, r->start_sec);
     ngx_http_dsa_request_key(req);
 
-    access = ngx_http_dsa_access_find(r);
-
-    if (access != NULL && access->hold != NULL) {
-        ngx_http_dsa_limit_move(&req->record->hold, access->hold);
-    }
-
     req->choices.pool = r->pool;
     req->choices.stream = &req->stream;
     req->choices.data = req;
@@ -162,7 +155,7 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
 }
 
 
-/* What the request has of its key. */
+/* What the request has of its key; its usage record charges the key. */
 
 static void
 ngx_http_dsa_request_key(ngx_http_dsa_request_t *req)
@@ -179,7 +172,12 @@ ngx_http_dsa_request_key(ngx_http_dsa_request_t *req)
 
     req->submit.weight = access->view.weight;
     req->submit.priority = access->view.priority;
-    ngx_memcpy(req->record->key, access->view.id, DSA_KEY_ID_LEN);
+
+    ngx_http_dsa_usage_record_key(req->record, access->view.id);
+
+    if (access->hold != NULL) {
+        ngx_http_dsa_limit_move(&req->record->hold, access->hold);
+    }
 }
 
 

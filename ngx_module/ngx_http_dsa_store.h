@@ -14,6 +14,7 @@
 
 #include "redis_schema/schema.h"
 #include "ngx_http_dsa_lease.h"
+#include "ngx_http_dsa_price.h"
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_save.h"
 
@@ -61,6 +62,8 @@ typedef struct {
     uint64_t        redis_tokens;
     uint64_t        completion_tokens;
     uint64_t        reasoning_tokens;
+    ngx_str_t       key;                /* id of the API key; empty: none */
+    ngx_http_dsa_cost_t  cost;
 
     ngx_str_t       conversation;       /* empty: none */
     int64_t         version;            /* as loaded; if another turn has been

@@ -131,6 +131,10 @@ ngx_http_dsa_store_entry(dsa_schema_record_t *entry,
     entry->redis_tokens = record->redis_tokens;
     entry->completion_tokens = record->completion_tokens;
     entry->reasoning_tokens = record->reasoning_tokens;
+    entry->key = ngx_http_dsa_store_str(&record->key);
+    entry->cost_miss = record->cost.miss;
+    entry->cost_hit = record->cost.hit;
+    entry->cost_output = record->cost.output;
 }
 
 

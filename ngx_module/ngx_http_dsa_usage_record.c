@@ -21,6 +21,8 @@
 
 static void ngx_http_dsa_usage_record_charge(
     ngx_http_dsa_usage_record_t *record);
+static ngx_int_t ngx_http_dsa_usage_record_cost(
+    ngx_http_dsa_usage_record_t *record);
 static void ngx_http_dsa_usage_record_update(
     ngx_http_dsa_usage_record_t *record);
 static void ngx_http_dsa_usage_record_entry(
@@ -67,6 +69,15 @@ ngx_http_dsa_usage_record_prices(ngx_http_dsa_usage_record_t *record,
 {
     record->prices = prices;
     record->start = start;
+}
+
+
+void
+ngx_http_dsa_usage_record_key(ngx_http_dsa_usage_record_t *record,
+    const u_char *id)
+{
+    record->key_len = DSA_KEY_ID_LEN;
+    ngx_memcpy(record->key, id, DSA_KEY_ID_LEN);
 }
 
 
@@ -207,6 +218,8 @@ ngx_http_dsa_usage_record_update(ngx_http_dsa_usage_record_t *record)
     if (record->slot < 0) {
         return;
     }
+
+    (void) ngx_http_dsa_usage_record_cost(record);
 
     ngx_memzero(&entry, sizeof(ngx_http_dsa_record_t));
     ngx_http_dsa_usage_record_entry(record, &entry);
@@ -369,6 +382,9 @@ ngx_http_dsa_usage_record_entry(ngx_http_dsa_usage_record_t *record,
     entry->redis_tokens = usage->tier[DSA_LINK_TIER_REDIS];
     entry->completion_tokens = usage->completion;
     entry->reasoning_tokens = usage->reasoning;
+    entry->key.data = record->key;
+    entry->key.len = record->key_len;
+    entry->cost = record->cost;
 }
 
 
@@ -377,7 +393,6 @@ ngx_http_dsa_usage_record_entry(ngx_http_dsa_usage_record_t *record,
 static void
 ngx_http_dsa_usage_record_charge(ngx_http_dsa_usage_record_t *record)
 {
-    ngx_str_t              model;
     ngx_uint_t             i;
     ngx_http_dsa_usage_t  *usage;
 
@@ -393,15 +408,34 @@ ngx_http_dsa_usage_record_charge(ngx_http_dsa_usage_record_t *record)
     ngx_http_dsa_metrics_add(completion, usage->completion);
     ngx_http_dsa_metrics_add(reasoning, usage->reasoning);
 
-    model.data = record->model;
-    model.len = record->model_len;
-
-    ngx_http_dsa_price_cost(record->prices, &model, record->start, usage,
-                            &record->cost);
+    if (ngx_http_dsa_usage_record_cost(record) != NGX_OK) {
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
+                      "dsa: request \"%*s\" has %uL tokens of a prompt, of "
+                      "which %uL are cached, and %uL of an answer, which cost "
+                      "more than can be counted; each part of its cost is "
+                      "limited to a million",
+                      record->id_len, record->id, usage->prompt,
+                      usage->cached, usage->completion);
+    }
 
     ngx_http_dsa_metrics_add(cost_miss, (uint64_t) record->cost.miss);
     ngx_http_dsa_metrics_add(cost_hit, (uint64_t) record->cost.hit);
     ngx_http_dsa_metrics_add(cost_output, (uint64_t) record->cost.output);
+}
+
+
+/* The cost of the usage so far; as ngx_http_dsa_price_cost(). */
+
+static ngx_int_t
+ngx_http_dsa_usage_record_cost(ngx_http_dsa_usage_record_t *record)
+{
+    ngx_str_t  model;
+
+    model.data = record->model;
+    model.len = record->model_len;
+
+    return ngx_http_dsa_price_cost(record->prices, &model, record->start,
+                                   &record->usage, &record->cost);
 }
 
 

@@ -14,6 +14,7 @@
 #include <ngx_http.h>
 
 #include "engine/link.h"
+#include "redis_schema/keys.h"
 
 #include "ngx_http_dsa_call.h"
 #include "ngx_http_dsa_identity.h"
@@ -68,10 +69,11 @@ struct ngx_http_dsa_usage_record_s {
     uint32_t                    prompt_tokens;  /* of ACCEPTED */
     uint32_t                    cached_tokens;
     size_t                      id_len;
+    size_t                      key_len;    /* 0: no API key */
     size_t                      model_len;
     u_char                      model[64];
-    u_char                      tenant[NGX_HTTP_DSA_TENANT_LEN];
     u_char                      key[DSA_KEY_ID_LEN];    /* zeros: none */
+    u_char                      tenant[NGX_HTTP_DSA_TENANT_LEN];
     u_char                      id[NGX_HTTP_DSA_ID_LEN];
     unsigned                    written:1;  /* counted, and in the ledger */
 };
@@ -92,6 +94,13 @@ ngx_http_dsa_usage_record_t *ngx_http_dsa_usage_record_create(
  */
 void ngx_http_dsa_usage_record_prices(ngx_http_dsa_usage_record_t *record,
     ngx_http_dsa_prices_t *prices, time_t start);
+
+/*
+ * The API key of the request, whose id has DSA_KEY_ID_LEN bytes: its part of
+ * the ledger and what it has spent are counted.
+ */
+void ngx_http_dsa_usage_record_key(ngx_http_dsa_usage_record_t *record,
+    const u_char *id);
 
 /* Adds n calls for other choices, once.  NGX_OK, or NGX_ERROR (no memory). */
 ngx_int_t ngx_http_dsa_usage_record_add(ngx_http_dsa_usage_record_t *record,

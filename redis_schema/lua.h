@@ -97,4 +97,90 @@
 "end\n"
 
 
+/*
+ * Counts of the ledger, as strings: a number of Lua is a double, which is exact
+ * up to 2^53.  room() is whether HINCRBY of add to old neither fails nor leaves
+ * 64 bits: Redis reads no other form of a number than this.  A negative one is
+ * an amount that an operator has set.
+ */
+
+#define DSA_LUA_ROOM                                                          \
+"local function room(old, add)\n"                                             \
+"  if not old or old == '0' then return true end\n"                           \
+"  if old:find('^%-[1-9]%d*$') then return #old <= 19 end\n"                  \
+"  if not old:find('^[1-9]%d*$') then return false end\n"                     \
+"  local low = tonumber(old:sub(-9)) + tonumber(add:sub(-9))\n"               \
+"  local high = (tonumber(old:sub(1, -10)) or 0)"                             \
+" + (tonumber(add:sub(1, -10)) or 0) + math.floor(low / 1000000000)\n"        \
+"  return high < 9223372036"                                                  \
+" or high == 9223372036 and low % 1000000000 <= 854775807\n"                  \
+"end\n"
+
+
+/*
+ * Days of the ledger become a part of the sums of their month.  date() is the
+ * day, YYYY-MM-DD, that is n days after 1970-01-01.  fold() adds the fields of
+ * a day to those of the month and removes the day; a day whose sums would not
+ * fit, or that has something else than counts, stays as it is.  Keys with
+ * fields in it have a sum of that day in spend, which goes with it.
+ *
+ * roll() folds the first day before the last `keep` ones, and returns the
+ * first day that is not folded, which the key rolled has.  One day in each call
+ * bounds what a call costs; the days that the ledger lacks are skipped.
+ * Without the key it begins 400 days before, to find the days of an earlier
+ * version.
+ */
+
+#define DSA_LUA_ROLL                                                          \
+"local function date(n)\n"                                                    \
+"  local floor = math.floor\n"                                                \
+"  local z = n + 719468\n"                                                    \
+"  local era = floor(z / 146097)\n"                                           \
+"  local doe = z - era * 146097\n"                                            \
+"  local yoe = floor((doe - floor(doe / 1460) + floor(doe / 36524)"           \
+" - floor(doe / 146096)) / 365)\n"                                            \
+"  local doy = doe - (365 * yoe + floor(yoe / 4) - floor(yoe / 100))\n"       \
+"  local mp = floor((5 * doy + 2) / 153)\n"                                   \
+"  local m = mp < 10 and mp + 3 or mp - 9\n"                                  \
+"  return string.format('%04d-%02d-%02d',"                                    \
+" yoe + era * 400 + (m <= 2 and 1 or 0), m,"                                  \
+" doy - floor((153 * mp + 2) / 5) + 1)\n"                                     \
+"end\n"                                                                       \
+"local function fold(day, spend)\n"                                           \
+"  local month = day:sub(1, -4)\n"                                            \
+"  local t = redis.call('TYPE', month).ok\n"                                  \
+"  if t ~= 'hash' and t ~= 'none' then return end\n"                          \
+"  local all = redis.call('HGETALL', day)\n"                                  \
+"  for i = 1, #all, 2 do\n"                                                   \
+"    if not all[i + 1]:find('^%d+$') or not room(all[i + 1], '0')"            \
+" or not room(redis.call('HGET', month, all[i]), all[i + 1]) then\n"          \
+"      return\n"                                                              \
+"    end\n"                                                                   \
+"  end\n"                                                                     \
+"  for i = 1, #all, 2 do\n"                                                   \
+"    redis.call('HINCRBY', month, all[i], all[i + 1])\n"                      \
+"    local key = all[i]:match('^(key_%x+)|')\n"                               \
+"    if key then\n"                                                           \
+"      redis.call('HDEL', spend, key .. '|' .. day:sub(-10))\n"               \
+"    end\n"                                                                   \
+"  end\n"                                                                     \
+"  redis.call('UNLINK', day)\n"                                               \
+"end\n"                                                                       \
+"local function roll(ledger, rolled, spend, keep)\n"                          \
+"  local now = math.floor(tonumber(redis.call('TIME')[1]) / 86400)\n"         \
+"  local n = tonumber(redis.call('GET', rolled) or '') or now - keep - 400\n" \
+"  local first = n\n"                                                         \
+"  while n < now - keep do\n"                                                 \
+"    local day = ledger:sub(1, -11) .. date(n)\n"                             \
+"    n = n + 1\n"                                                             \
+"    if redis.call('TYPE', day).ok == 'hash' then\n"                          \
+"      fold(day, spend)\n"                                                    \
+"      break\n"                                                               \
+"    end\n"                                                                   \
+"  end\n"                                                                     \
+"  if n ~= first then redis.call('SET', rolled, n) end\n"                     \
+"  return n\n"                                                                \
+"end\n"
+
+
 #endif /* _DSA_LUA_H_INCLUDED_ */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "keys.h"
 #include "resp.h"
 #include "schema.h"
 #include "scripts.h"
@@ -208,7 +209,14 @@ dsa_schema_entry_ok(const dsa_schema_record_t *record)
            && record->redis_tokens
               <= record->cached_tokens - record->host_tokens
            && record->completion_tokens <= DSA_SCHEMA_COUNT_MAX
-           && record->reasoning_tokens <= DSA_SCHEMA_COUNT_MAX;
+           && record->reasoning_tokens <= DSA_SCHEMA_COUNT_MAX
+           && record->cost_miss >= 0
+           && (uint64_t) record->cost_miss <= DSA_SCHEMA_COUNT_MAX
+           && record->cost_hit >= 0
+           && (uint64_t) record->cost_hit <= DSA_SCHEMA_COUNT_MAX
+           && record->cost_output >= 0
+           && (uint64_t) record->cost_output <= DSA_SCHEMA_COUNT_MAX
+           && (record->key.len == 0 || dsa_key_id_ok(record->key));
 }
 
 
@@ -223,7 +231,7 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     named = record->conversation.len != 0;
 
     if (dsa_schema_day(day, record->time) != DSA_OK
-        || dsa_schema_words(cmd, arena, 19 + record->n_messages) != DSA_OK)
+        || dsa_schema_words(cmd, arena, 29 + record->n_messages) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -232,7 +240,7 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_schema_word(cmd, dsa_strz(named ? "4" : "2"));
+    dsa_schema_word(cmd, dsa_strz(named ? "7" : "5"));
 
     if (dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:done:%.*s",
                          (int) record->tenant.len, record->tenant.data,
@@ -241,6 +249,16 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%s",
                             (int) record->tenant.len, record->tenant.data,
                             day)
+        != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%.7s",
+                            (int) record->tenant.len, record->tenant.data,
+                            day)
+        != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:rolled",
+                            (int) record->tenant.len, record->tenant.data)
+        != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:spend",
+                            (int) record->tenant.len, record->tenant.data)
         != DSA_OK)
     {
         return DSA_ERROR;
@@ -259,18 +277,30 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    if (dsa_schema_wordf(cmd, arena, "%d", DSA_SCHEMA_DONE_TTL) != DSA_OK) {
+    if (dsa_schema_wordf(cmd, arena, "%d", DSA_SCHEMA_DONE_TTL) != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "%d", DSA_SCHEMA_LEDGER_DAYS)
+           != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "%" PRId64, record->time / 86400)
+           != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
     dsa_schema_word(cmd, record->model);
+    dsa_schema_word(cmd, record->key);
 
     if (dsa_schema_count(cmd, arena, record->prompt_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->cached_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->host_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->redis_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->completion_tokens) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->reasoning_tokens) != DSA_OK)
+        || dsa_schema_count(cmd, arena, record->reasoning_tokens) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->cost_miss) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->cost_hit) != DSA_OK
+        || dsa_schema_count(cmd, arena, record->cost_output) != DSA_OK
+        || dsa_schema_wordf(cmd, arena, "%" PRId64, record->cost_miss
+                            + record->cost_hit + record->cost_output)
+           != DSA_OK)
     {
         return DSA_ERROR;
     }

@@ -24,6 +24,18 @@
 #define DSA_SCHEMA_CONVERSATION_TTL  (30 * 24 * 3600)       /* seconds */
 #define DSA_SCHEMA_DONE_TTL          (24 * 3600)
 
+/*
+ * How long after its first attempt an entry that Redis has not confirmed may be
+ * sent again.  The marker of the request outlives that, so an entry that was
+ * written is not counted twice.
+ */
+
+#define DSA_SCHEMA_RESEND            (23 * 3600)
+
+/* days of the ledger before this one that are not yet in their month's sum */
+
+#define DSA_SCHEMA_LEDGER_DAYS       62
+
 /* limits of one conversation; the oldest turns are removed first */
 
 #define DSA_SCHEMA_MAX_MESSAGES      2000
@@ -136,6 +148,10 @@ typedef struct {
     uint64_t             redis_tokens;  /* of cached ones, from Redis */
     uint64_t             completion_tokens;
     uint64_t             reasoning_tokens;
+    dsa_str_t            key;           /* id of the API key; empty: none */
+    int64_t              cost_miss;     /* 10^-12 of a unit of money */
+    int64_t              cost_hit;
+    int64_t              cost_output;
 
     dsa_str_t            conversation;  /* empty: none */
     int64_t              version;       /* as loaded */
@@ -150,8 +166,9 @@ typedef struct {
 /*
  * 1 if the ledger accepts the entry: request and tenant satisfy
  * dsa_schema_name_ok(), model has at least 1 byte and no control characters,
- * each count has at most 18 digits, host and Redis tokens together are at most
- * the cached ones, and time is in the years 1970 to 9999.
+ * each count and each part of the cost has at most 18 digits, host and Redis
+ * tokens together are at most the cached ones, key is empty or has the form of
+ * an id of a key, and time is in the years 1970 to 9999.
  */
 int dsa_schema_entry_ok(const dsa_schema_record_t *record);
 

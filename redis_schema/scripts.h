@@ -52,26 +52,35 @@ static const char  dsa_schema_create_script[] =
  * Writes the ledger entry of a request, appends its entries to a conversation,
  * and ends the lease of the turn, so that the next one may begin as soon as the
  * client has this answer.  The owner of a lease is the id of the request, with
- * which the marker's key ends.
+ * which the marker's key ends.  Before that it folds a day of the ledger that
+ * is old enough, which is complete in itself.
  *
- *     KEYS     done marker, ledger and, if there is one, conversation and its
- *              lease
- *     ARGV     ttl of the marker, model, prompt and cached tokens, of these
- *              host and Redis tokens, completion and reasoning tokens; with a
- *              conversation: version, ttl, limit of entries, limit of bytes,
- *              then the entries
+ *     KEYS     done marker, ledger of the day, ledger of the month, the first
+ *              day that is not folded, spend and, if there is one, conversation
+ *              and its lease
+ *     ARGV     ttl of the marker; how many days the ledger keeps; the day, in
+ *              days since 1970; model; API key (empty: none); prompt and cached
+ *              tokens, of these host and Redis tokens, completion and reasoning
+ *              tokens; cost of missed and cached tokens and of the output, and
+ *              their sum; with a conversation: version, ttl, limit of entries,
+ *              limit of bytes, then the entries
  *
  * Returns { dsa_schema_result_e, 1 if an earlier call wrote the entry }.
  */
 
 static const char  dsa_schema_record_script[] =
 DSA_LUA_APPEND
-"local done, ledger, conv = KEYS[1], KEYS[2], KEYS[3]\n"
+DSA_LUA_ROOM
+DSA_LUA_ROLL
+"local done, ledger, month, rolled, spend, conv = KEYS[1], KEYS[2],"
+" KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n"
 "local function is(key, want)\n"
 "  local t = redis.call('TYPE', key).ok\n"
 "  return t == want or t == 'none'\n"
 "end\n"
-"if not is(done, 'string') or not is(ledger, 'hash') then\n"
+"if not is(done, 'string') or not is(ledger, 'hash')"
+" or not is(month, 'hash') or not is(rolled, 'string')"
+" or not is(spend, 'hash') then\n"
 "  return redis.error_reply("
 "'DSADATA a key of the ledger has another type')\n"
 "end\n"
@@ -79,17 +88,33 @@ DSA_LUA_APPEND
 "local code = redis.call('GET', done)\n"
 "if code then return { tonumber(code), 1 } end\n"
 "\n"
-"local add = { '1', ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7],"
-" ARGV[8] }\n"
-"local fields = { 'requests', 'prompt_tokens', 'cached_tokens',"
+"local date = ledger:sub(-10)\n"
+"if tonumber(ARGV[3]) < roll(ledger, rolled, spend, tonumber(ARGV[2])) then\n"
+"  ledger = month\n"
+"end\n"
+"\n"
+"local sums = {}\n"
+"local function add(hash, field, n)\n"
+"  sums[#sums + 1] = { hash, field, n }\n"
+"end\n"
+"local key = ARGV[5]\n"
+"for i, f in ipairs({ 'requests', 'prompt_tokens', 'cached_tokens',"
 " 'cached_host_tokens', 'cached_redis_tokens', 'completion_tokens',"
-" 'reasoning_tokens' }\n"
-"for i, f in ipairs(fields) do\n"
-"  fields[i] = ARGV[2] .. '|' .. f\n"
-"  local old = redis.call('HGET', ledger, fields[i])\n"
-"  if old and (not old:find('^%d+$') or #old > 18) then\n"
+" 'reasoning_tokens', 'cost_miss', 'cost_hit', 'cost_output' }) do\n"
+"  local n = i == 1 and '1' or ARGV[4 + i]\n"
+"  f = ARGV[4] .. '|' .. f\n"
+"  add(ledger, f, n)\n"
+"  if key ~= '' then add(ledger, key .. '|' .. f, n) end\n"
+"end\n"
+"if key ~= '' then\n"
+"  add(spend, key, ARGV[15])\n"
+"  add(spend, key .. '|' .. date:sub(1, 7), ARGV[15])\n"
+"  if ledger ~= month then add(spend, key .. '|' .. date, ARGV[15]) end\n"
+"end\n"
+"for _, s in ipairs(sums) do\n"
+"  if not room(redis.call('HGET', s[1], s[2]), s[3]) then\n"
 "    return redis.error_reply("
-"'DSADATA a field of the ledger is not a count')\n"
+"'DSADATA a field of the ledger is not a count, or too large')\n"
 "  end\n"
 "end\n"
 "\n"
@@ -97,22 +122,22 @@ DSA_LUA_APPEND
 "local p\n"
 "if conv then\n"
 "  p = look(conv)\n"
-"  if p.code == 1 and p.version ~= ARGV[9] then\n"
+"  if p.code == 1 and p.version ~= ARGV[16] then\n"
 "    p.code = 2\n"
 "  elseif p.code == 1 then\n"
-"    fit(conv, p, 13, tonumber(ARGV[11]), tonumber(ARGV[12]))\n"
+"    fit(conv, p, 20, tonumber(ARGV[18]), tonumber(ARGV[19]))\n"
 "  end\n"
 "  code = p.code\n"
 "end\n"
-"local leased = KEYS[4] and redis.call('TYPE', KEYS[4]).ok == 'string'"
-" and ':' .. redis.call('GET', KEYS[4])\n"
+"local leased = KEYS[7] and redis.call('TYPE', KEYS[7]).ok == 'string'"
+" and ':' .. redis.call('GET', KEYS[7])\n"
 "\n"
-"for i, f in ipairs(fields) do\n"
-"  redis.call('HINCRBY', ledger, f, add[i])\n"
+"for _, s in ipairs(sums) do\n"
+"  redis.call('HINCRBY', s[1], s[2], s[3])\n"
 "end\n"
-"if code == 1 then append(conv, p, 13, ARGV[10]) end\n"
+"if code == 1 then append(conv, p, 20, ARGV[17]) end\n"
 "if leased and done:sub(-#leased) == leased then\n"
-"  redis.call('DEL', KEYS[4])\n"
+"  redis.call('DEL', KEYS[7])\n"
 "end\n"
 "redis.call('SET', done, code, 'EX', ARGV[1])\n"
 "return { code, 0 }\n";

@@ -82,7 +82,7 @@ sub count {
     $want{cached_host_tokens} += $host;
     $want{cached_redis_tokens} += $redis;
     $want{completion_tokens} += $completion;
-    $want{reasoning_tokens} += 0;
+    $want{$_} += 0 for qw/ reasoning_tokens cost_miss cost_hit cost_output /;
 }
 
 
@@ -218,7 +218,7 @@ settled('Redis was full');
 # The entries that wait are in a file that all processes share: no process has
 # to wait for them, and no entry is lost when a process ends.
 
-my $file = $t->path('nginx.pid.ledger');
+my $file = $t->path('nginx.pid.ledger.2');
 my $header = 4096;
 my $slot = 512;
 
@@ -425,7 +425,7 @@ wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}
                  == 404 }, 10, 'Redis');
 chats(1, 1);
 settled('a short queue');
-wait_until(sub { slots($t->path('short.ledger')) == 0 }, 10, 'no entry');
+wait_until(sub { slots($t->path('short.ledger.2')) == 0 }, 10, 'no entry');
 
 $server->stop;
 wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}
@@ -454,13 +454,13 @@ is($t->metrics->{dsa_redis_lost_records_total}, 0, 'and no entry is lost');
 $t->reload(redis => $short =~ s/queue=5/queue=8/r, workers => 1);
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
 chats(3, 1);
-is(scalar slots($t->path('short.ledger')), 8, 'a larger queue');
+is(scalar slots($t->path('short.ledger.2')), 8, 'a larger queue');
 $t->reload(redis => $short =~ s/queue=5/queue=2/r, workers => 1);
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
-is(-s $t->path('short.ledger'), $header + 8 * $slot, 'does not shrink');
+is(-s $t->path('short.ledger.2'), $header + 8 * $slot, 'does not shrink');
 $server->restart;
 settled('up to it, written');
-wait_until(sub { slots($t->path('short.ledger')) == 0 }, 10, 'no entry');
+wait_until(sub { slots($t->path('short.ledger.2')) == 0 }, 10, 'no entry');
 
 
 # A slot: state and seat, the names with their CRC, which of two sets of counts
@@ -493,14 +493,14 @@ sub check {
 
 
 # Where the valid counts of a slot are, and these: time, prompt, cached, host,
-# redis, completion, reasoning, checksum.
+# redis, completion, reasoning, three costs, checksum.
 
 sub counts {
     my ($bytes) = @_;
 
-    my $at = 216 + 64 * unpack 'x208 Q', $bytes;
+    my $at = 240 + 88 * unpack 'x232 Q', $bytes;
 
-    return ($at, unpack "x$at Q8", $bytes);
+    return ($at, unpack "x$at Q11", $bytes);
 }
 
 
@@ -513,12 +513,12 @@ sub set_tiers {
     my ($at, @words) = counts($bytes);
 
     @words[3, 4] = ($host, $redis);
-    $words[7] = check(unpack('x8 V', $bytes), @words[0 .. 6]);
-    patch($path, $header + $n * $slot + $at, pack 'Q8', @words);
+    $words[10] = check(unpack('x8 V', $bytes), @words[0 .. 9]);
+    patch($path, $header + $n * $slot + $at, pack 'Q11', @words);
 }
 
 
-my $queue = $t->path('short.ledger');
+my $queue = $t->path('short.ledger.2');
 
 $server->stop;
 chats(4, 1);
@@ -533,9 +533,9 @@ is_deeply([ sort { $a->[0] <=> $b->[0] }
           [ sort { $a->[0] <=> $b->[0] }
             map { [ $_ % 64, tiers($_ % 64) ] } $serial - 3 .. $serial ],
           'their cached tokens, and these of the host and of Redis');
-is(unpack('x8 V', $slots[0][1]), crc32(substr $slots[0][1], 12, 196),
+is(unpack('x8 V', $slots[0][1]), crc32(substr $slots[0][1], 12, 220),
    'the CRC covers the names');
-is($first[7], check(unpack('x8 V', $slots[0][1]), @first[0 .. 6]),
+is($first[10], check(unpack('x8 V', $slots[0][1]), @first[0 .. 9]),
    'the checksum covers the counts');
 
 set_tiers($queue, $slots[0], 0, 0);
@@ -553,7 +553,7 @@ wait_until(sub { slots($queue) == 0 }, 10, 'no entry');
 sub damaged {
     my ($name, $damage, $want_left, $want_log) = @_;
 
-    my $path = $t->path('short.ledger');
+    my $path = $t->path('short.ledger.2');
 
     $server->stop;
     chats(4, 1);
@@ -576,7 +576,7 @@ sub damaged {
 
 damaged('a byte of a slot', sub {
     my ($path, $first) = @_;
-    patch($path, $header + $first->[0] * $slot + 24, "\xff");
+    patch($path, $header + $first->[0] * $slot + 32, "\xff");
 }, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
 
 damaged('a slot of no owner', sub {
@@ -654,7 +654,7 @@ my ($status, $out) = $t->nginx_test(
     conf => read_file($t->path('nginx.conf')) =~ s{queue_file=\S+;}{;}r
             =~ s{nginx\.pid}{test.pid}r);
 is($status, 0, 'nginx -t') or diag($out);
-ok(!-e $t->path('test.pid.ledger'), 'makes no file');
+ok(!-e $t->path('test.pid.ledger.2'), 'makes no file');
 
 
 # The debug log has each transition of the connection and of an entry.

@@ -31,7 +31,7 @@
 #define ID       "conv_00112233445566778899aabbccddeeff"
 
 #define KEY      "dsa1:{" TENANT "}:c:" ID
-#define LEDGER   "dsa1:{" TENANT "}:ledger:2026-02-03"
+#define LEDGER   "dsa1:{" TENANT "}:ledger:2099-02-03"
 
 #define SYSTEM   "{\"role\": \"system\", \"content\": \"be brief\"}"
 #define USER     "{\"role\": \"user\", \"content\": \"question\"}"
@@ -39,8 +39,8 @@
 #define TOOL     "{\"role\": \"tool\", \"content\": \"22\"}"
 #define ANSWER   "{\"role\": \"assistant\", \"content\": \"ok\"}"
 
-/* 2026-02-03 23:59:59 UTC */
-#define WHEN     1770163199
+/* 2099-02-03 23:59:59 UTC */
+#define WHEN     4073846399LL
 
 
 static char          dir[] = "/tmp/dsa-schema-XXXXXX";
@@ -477,18 +477,18 @@ test_ledger(void **state)
     assert_int_equal(number("HGET " LEDGER " v3|2|reasoning_tokens"), 14);
     assert_int_equal(number("HGET " LEDGER " v3|2|cached_host_tokens"), 256);
     assert_int_equal(number("HGET " LEDGER " v3|2|cached_redis_tokens"), 128);
-    assert_int_equal(number("HLEN " LEDGER), 7);
+    assert_int_equal(number("HLEN " LEDGER), 10);
 
-    assert_int_equal(number("HGET dsa1:{" TENANT "}:ledger:2026-02-04 "
+    assert_int_equal(number("HGET dsa1:{" TENANT "}:ledger:2099-02-04 "
                             "v3|2|requests"), 1);
-    assert_int_equal(number("HGET dsa1:{" OTHER "}:ledger:2026-02-03 "
+    assert_int_equal(number("HGET dsa1:{" OTHER "}:ledger:2099-02-03 "
                             "v3|2|requests"), 1);
 
     /* money stays, all else goes */
 
     assert_int_equal(number("TTL " LEDGER), -1);
     assert_in_range(number("TTL dsa1:{" TENANT "}:done:r1"), 86390, 86400);
-    assert_int_equal(number("DBSIZE"), 7);
+    assert_int_equal(number("DBSIZE"), 9);
 }
 
 
@@ -772,9 +772,9 @@ test_slots(void **state)
     r.conversation = dsa_strz(ID);
     r.version = 1;
     assert_int_equal(dsa_schema_record(&cmd, arena, &r, 1), DSA_OK);
-    assert_true(dsa_str_eqz(cmd.argv[2], "4"));
+    assert_true(dsa_str_eqz(cmd.argv[2], "7"));
 
-    for (i = 3; i < 7; i++) {
+    for (i = 3; i < 10; i++) {
         word = cmd.argv[i];
         tag = memchr(word.data, '{', word.len);
         assert_non_null(tag);
