@@ -52,11 +52,11 @@ ngx_int_t ngx_http_dsa_price_check(ngx_conf_t *cf,
 
 /*
  * The cost of usage by the prices of the time "when".  It is 0 without prices,
- * and for a model that has none, which is logged once.  NGX_OK, or NGX_DECLINED:
- * a part was the maximum or more, and is the maximum.
+ * and for a model that has none, which is logged once.  NGX_OK, or
+ * NGX_DECLINED: a part was the maximum or more, and is the maximum.
  */
-ngx_int_t ngx_http_dsa_price_cost(ngx_http_dsa_prices_t *prices, ngx_str_t *model,
-    time_t when, const ngx_http_dsa_usage_t *usage,
+ngx_int_t ngx_http_dsa_price_cost(ngx_http_dsa_prices_t *prices,
+    ngx_str_t *model, time_t when, const ngx_http_dsa_usage_t *usage,
     ngx_http_dsa_cost_t *cost);
 
 /* The sum of the parts. */

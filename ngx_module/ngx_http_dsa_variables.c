@@ -233,8 +233,8 @@ ngx_http_dsa_variable_cost(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         return ngx_http_dsa_variable_none(v);
     }
 
-    (void) ngx_http_dsa_price_cost(mcf->prices, &req->submit.model, r->start_sec,
-                            &req->usage, &cost);
+    (void) ngx_http_dsa_price_cost(mcf->prices, &req->submit.model,
+                                   r->start_sec, &req->usage, &cost);
 
     p = ngx_pnalloc(r->pool, DSA_MONEY_LEN);
     if (p == NULL) {
