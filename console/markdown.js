@@ -76,7 +76,7 @@ function heading(lines, at) {
     const match = HEADING.exec(lines[at]);
 
     return match && { kind: "heading", level: match[1].length, end: at + 1,
-                      text: match[2].trim().replace(/(?<=^|\s)#+$/, "") };
+                      text: match[2].trim().replace(/(?<=^|\s)#+$/, "").trim() };
 }
 
 

@@ -237,6 +237,281 @@ like(text('.notice.bad'), qr/^400 \Q$img\E/, 'an error is shown as it is');
 harmless('an error');
 
 
+# tools: the calculator runs on the page, the results of others are written
+
+sub call_of {
+    my ($name, $argument, $value) = @_;
+
+    return "!fake\n" . tokens('</think><｜DSML｜function_calls>\\n'
+        . "<｜DSML｜invoke name=\"$name\">\\n<｜DSML｜parameter "
+        . "name=\"$argument\" string=\"true\">$value</｜DSML｜parameter>\\n"
+        . '</｜DSML｜invoke>\\n</｜DSML｜function_calls>') . "\n";
+}
+
+
+sub options {
+    my (%values) = @_;
+
+    $b->js('document.querySelector("#open-options").click()');
+
+    for my $id (sort keys %values) {
+        $b->js("document.querySelector('#option-$id').select()");
+        $b->type($values{$id});
+    }
+
+    return;
+}
+
+
+open_page();
+options(tools => '[{"type": 1}]');
+like(text('#tools-error'), qr/^Expected \{"type"/, 'what a definition needs');
+options(tools => '{');
+like(text('#tools-error'), qr/^This is not JSON/, 'which is JSON');
+options(tools => json_encode([ { type => 'function', function =>
+    { name => 'look', parameters => { type => 'object' } } } ]));
+is(text('#tools-error'), '', 'a right one');
+$b->js('document.querySelector("#option-calculator").click()');
+$b->press('Escape');
+is($b->js('document.querySelector("#options").open'), 0, 'Esc closes them');
+is(text('#summary'), 'calculator, 1 tool', 'what is switched on is shown');
+
+$requests = submitted($fake);
+send_text(call_of('calculator', 'expression', '2 + 3 * (4 - 6) ^ 2 / 8'));
+answered();
+is(text('.call b'), 'calculator', 'the name of the call');
+is_deeply(json_decode($b->js('document.querySelector(".call pre")
+                                .textContent')),
+          { expression => '2 + 3 * (4 - 6) ^ 2 / 8' }, 'its arguments');
+is(text('.result'), '{"result":3.5}', 'its result');
+is(submitted($fake), $requests + 2, 'which the model got');
+like((submitted($fake))[-1], qr/\{"result":3\.5\}/, 'in the next request');
+
+for my $case ([ '1 / 0', 'the value is not finite' ],
+              [ 'alert(1)', 'expected a number, not "a"' ],
+              [ '2 3', 'unexpected "3"' ], [ '(1', 'expected ")"' ])
+{
+    my ($expression, $error) = @$case;
+
+    send_text(call_of('calculator', 'expression', $expression));
+    answered();
+    is_deeply(json_decode(text('.result')), { error => $error },
+              "calculator: $expression");
+}
+
+send_text(call_of('look', 'at', "$img</script>"));
+$b->wait_js('document.querySelector(".call textarea")');
+is($b->js('document.activeElement.ariaLabel'), 'Result of look',
+   'the focus is on the field for the result');
+$b->type("$img **x** [a](javascript:1)");
+$b->press('Enter');
+answered();
+is(text('.result'), "$img **x** [a](javascript:1)", 'it is shown');
+like((submitted($fake))[-1], qr/\Q$img\E \*\*x/, 'and sent');
+harmless('calls and results');
+
+send_text(call_of('look', 'at', 'x'));
+$b->wait_js('document.querySelector(".call textarea")');
+$b->press('Escape');
+answered();
+is($b->js('document.querySelectorAll(".call textarea").length'), 0,
+   'Esc ends the wait for a result');
+
+
+# the keyboard alone, with a focus that is seen
+
+open_page();
+$b->js('document.querySelector("#model").focus({ focusVisible: true })');
+
+my @order;
+
+for (1 .. 20) {
+    $b->press('Tab') if @order;
+    push @order, $b->js('document.activeElement.id
+                         || document.activeElement.className
+                         || document.activeElement.tagName');
+    last if $order[-1] eq 'send';
+
+    ok($b->js('{
+        const node = document.activeElement.matches("#prompt")
+            ? document.activeElement.parentElement : document.activeElement;
+        const style = getComputedStyle(node);
+        const border = getComputedStyle(document.body)
+            .getPropertyValue("--line");
+        style.outlineStyle === "solid" || node.matches(":focus-within.box")
+    }'), "the focus on $order[-1] is seen");
+}
+
+is("@order", 'model new-chat open-options theme '
+             . 'example example example example prompt send',
+   'the order of the focus');
+
+$b->press('Shift+Tab') for 1 .. 2;
+$b->press('Enter');
+answered();
+like(text('.said'), qr/^What is 48/, 'an example starts a chat');
+is($b->js('document.activeElement.id'), 'prompt', 'and the focus goes on');
+$b->type('one');
+$b->press('Shift+Enter');
+$b->type('two');
+$b->press('Ctrl+Enter');
+answered();
+is(text('.said'), "one\ntwo", 'Shift+Enter starts a line');
+$b->press('Shift+Tab');
+like($b->js('document.activeElement.textContent'), qr/^(?:Regenerate|Copy)$/,
+     'the buttons of an answer are reached');
+
+
+# light and dark, and enough contrast in both
+
+my $contrast = <<'EOC';
+    (() => {
+        const light = (color) => {
+            const [r, g, b] = color.match(/[\d.]+/g).map((c) => {
+                const v = Number(c) / 255;
+                return v <= 0.04045 ? v / 12.92
+                                    : ((v + 0.055) / 1.055) ** 2.4;
+            });
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const behind = (node) => {
+            for ( ; node !== null; node = node.parentElement) {
+                const color = getComputedStyle(node).backgroundColor;
+                if (!/, 0\)$|transparent/.test(color)) {
+                    return color;
+                }
+            }
+        };
+        return [...document.querySelectorAll("body *")].filter((node) =>
+            node.checkVisibility() && [...node.childNodes].some((child) =>
+                child.nodeType === 3 && child.data.trim() !== ""))
+            .map((node) => {
+                const a = light(getComputedStyle(node).color);
+                const b = light(behind(node));
+                const ratio = (Math.max(a, b) + 0.05)
+                              / (Math.min(a, b) + 0.05);
+                return ratio < 4.5 ? `${node.tagName}.${node.className} `
+                                     + ratio.toFixed(1) : null;
+            }).filter((found) => found !== null);
+    })()
+EOC
+
+my $ground = 'getComputedStyle(document.body).backgroundColor';
+my %ground;
+
+for my $scheme (qw/ light dark /) {
+    $b->scheme($scheme);
+    $ground{$scheme} = $b->js($ground);
+    is_deeply($b->js($contrast), [], "$scheme: contrast of all texts");
+}
+
+isnt($ground{light}, $ground{dark}, 'the system has a theme');
+$b->scheme('dark');
+$b->js('document.querySelector("#theme").click()');
+is($b->js($ground), $ground{light}, 'the button switches to light');
+$b->js('document.querySelector("#theme").click()');
+$b->scheme('light');
+is($b->js($ground), $ground{dark}, 'and to dark');
+$b->visit('about:blank');
+$b->visit("$origin/");
+is($b->js($ground), $ground{dark}, 'which is remembered');
+
+
+# a phone
+
+open_page();
+$b->size(360, 640, 1);
+is($b->js('document.documentElement.scrollWidth'), 360,
+   'a phone: nothing is wider than the screen');
+send_text("!fake\nt </think>\nt | a | b |\\n|---|---|\\n| "
+          . ('x' x 80) . " | y |\\n\\n```\\n" . ('code ' x 40)
+          . "\\n```\\n\n");
+$b->js('document.querySelector("#send").click()');
+answered();
+is($b->js('document.documentElement.scrollWidth'), 360,
+   'a phone: nor is an answer');
+$b->size(1200, 800);
+
+
+# the pieces in which a text arrives do not change what it becomes
+
+my $sample = "Text *one* two_three_ `a``b`\\n- a\\n- b\\n  - c\\n\\n- d\\n"
+    . "\\n3. x\\n4. y\\n\\n> q\\n> r\\n\\n| a | b |\\n|:--|--:|\\n| 1 | **2** |"
+    . "\\n| 3 | 4 |\\n\\n~~~c\\nint x;\\n\\n# no\\n~~~\\n## Head ##\\n***both***"
+    . " [l](https://a.test/x_(y)) https://b.test/.\\n***\\nend  \\nbreak";
+my @html;
+
+for my $pieces ([ $sample ], [ split /(?<!\\)(?=.)/, $sample ]) {
+    open_page();
+    send_text(join '', "!fake\nt </think>\n",
+              map { 's ' . s/^ $/\\s/r . "\n" } @$pieces);
+    answered();
+    push @html, $b->js('document.querySelector(".markdown").innerHTML');
+}
+
+is($html[1], $html[0], 'letter by letter, or all at once');
+like($html[0], qr{<h3>Head</h3>}, 'a heading');
+like($html[0], qr{<ul><li><p>b</p><ul><li>c</li></ul></li>|<li>.*<ul>}s,
+     'a list in a list');
+like($html[0], qr{<ol start="3">}, 'a list with its number');
+like($html[0], qr{<td class="end"><strong>2</strong></td>}, 'a cell');
+like($html[0], qr{<strong><em>both</em></strong>|<em><strong>both}, 'both');
+like($html[0], qr{href="https://a\.test/x_\(y\)"}, 'a link');
+like($html[0], qr{>https://b\.test/</a>\.}, 'a bare link');
+like($html[0], qr{int x;\n\n# no}, 'code');
+like($html[0], qr{two_three_}, 'underscores within a word');
+
+
+# an answer of 10,000 tokens: the time of a token does not grow with the answer,
+# and no task is so long that the page stutters
+
+my $sections = join '', map {
+    "t \\n\\n## Part\\n\\n\nr 200 word \nt \\n\\n```c\\n\nr 150 int x;\\n\n"
+    . "t ```\\n\\n\nr 145 - item\\n\n" } 1 .. 10;
+
+for my $kind (
+    [ text => $sections, 'document.querySelectorAll(".markdown h3").length
+        === 10 && document.querySelectorAll(".markdown li").length === 1450' ],
+    [ list => "r 5000 - item\\n\n",
+      'document.querySelectorAll(".markdown li").length === 5000' ])
+{
+    my ($name, $half, $middle) = @$kind;
+
+    open_page();
+    $b->call('Performance.enable', { timeDomain => 'threadTicks' });
+
+    my $cpu = sub {
+        my %m = map { $_->{name} => $_->{value} }
+                @{ $b->call('Performance.getMetrics')->{metrics} };
+        return $m{TaskDuration};
+    };
+
+    # the engine waits at the beginning and in the middle
+
+    send_text("!fake\nt </think>\nwait\n${half}wait\n$half");
+    $b->wait_js('document.querySelector("[aria-busy]")');
+
+    my @spent;
+
+    my $longest = $b->longest_task(sub {
+        for my $done (sub { $b->wait_js($middle, 120) }, \&answered) {
+            my $start = $cpu->();
+
+            ctl($fake, 'go');
+            $done->();
+            push @spent, $cpu->() - $start;
+        }
+    });
+
+    like(text('.usage'), qr/ (?:9,9|10,0)\d\d out/, "$name: 10,000 tokens");
+    cmp_ok($spent[1], '<', 2 * $spent[0] + 1,
+           "$name: the second half costs like the first (CPU seconds)");
+    cmp_ok($longest, '<', DSA::Wait::slow(200),
+           "$name: no task is long (CPU ms)");
+    note("$name: CPU seconds @spent, longest task $longest ms");
+}
+
+
 # a key
 
 open_page('/keys/');

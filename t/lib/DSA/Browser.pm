@@ -247,6 +247,45 @@ sub type {
 }
 
 
+# Runs the sub, and returns the CPU time in ms of the longest task of the page's
+# main thread meanwhile.  Time in which other processes had the CPU is not in it.
+
+sub longest_task {
+    my ($self, $code) = @_;
+
+    my $browser = sub {
+        local $self->{session};
+        return $self->call(@_);
+    };
+
+    $browser->('Tracing.start', { transferMode => 'ReportEvents',
+        traceConfig => { includedCategories =>
+            [ 'disabled-by-default-devtools.timeline',
+              'devtools.timeline' ] } });
+    $code->();
+    $browser->('Tracing.end');
+
+    my @traced = map { @{ $_->{value} } } $self->events('Tracing.dataCollected');
+
+    while (!$self->events('Tracing.tracingComplete')) {
+        push @traced, map { @{ $_->{value} } }
+                      $self->events('Tracing.dataCollected');
+    }
+
+    push @traced, map { @{ $_->{value} } }
+                  $self->events('Tracing.dataCollected');
+
+    my ($frame) = grep { $_->{name} eq 'FireAnimationFrame' } @traced
+        or die "the page has drawn nothing\n";
+    my ($longest) = sort { $b <=> $a } map { $_->{tdur} || 0 }
+                    grep { $_->{name} eq 'RunTask'
+                           && $_->{pid} == $frame->{pid}
+                           && $_->{tid} == $frame->{tid} } @traced;
+
+    return $longest / 1000;
+}
+
+
 # The preferred color scheme, 'light' or 'dark'.
 
 sub scheme {
