@@ -9,6 +9,7 @@ use warnings;
 use Test::More;
 
 use lib 't/lib';
+use DSA::Browser;
 use DSA::Fake;
 use DSA::HTTP2;
 use DSA::Test;
@@ -225,12 +226,7 @@ for my $case (
 # a page in a browser
 
 SKIP: {
-    my ($browser) = grep { -x }
-        $ENV{DSA_CHROMIUM} // (),
-        map { my $dir = $_; map { "$dir/$_" }
-              qw/ chromium chromium-browser google-chrome chrome
-                  chrome-headless-shell / }
-        split /:/, $ENV{PATH};
+    my $browser = DSA::Browser::find_chromium();
 
     if (!$browser) {
         ok(0, 'there is a browser') if $ENV{DSA_NO_SKIP};

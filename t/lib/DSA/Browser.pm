@@ -8,7 +8,6 @@ package DSA::Browser;
 use strict;
 use warnings;
 
-use Exporter qw/ import /;
 use Fcntl qw/ F_DUPFD /;
 use IO::Handle;
 use IO::Select;
@@ -19,12 +18,12 @@ use Time::HiRes qw/ time /;
 use DSA::Test;
 use DSA::Wait qw/ wait_until slow /;
 
-our @EXPORT_OK = qw/ find_chromium /;
-
 my %keys = (
     Enter  => { code => 'Enter', windowsVirtualKeyCode => 13, text => "\r" },
     Escape => { code => 'Escape', windowsVirtualKeyCode => 27 },
     Tab    => { code => 'Tab', windowsVirtualKeyCode => 9 },
+    Home   => { code => 'Home', windowsVirtualKeyCode => 36 },
+    ArrowRight => { code => 'ArrowRight', windowsVirtualKeyCode => 39 },
     ' '    => { code => 'Space', windowsVirtualKeyCode => 32, text => ' ' },
 );
 
