@@ -437,8 +437,8 @@ $b->size(1200, 800);
 
 my $sample = "Text *one* two_three_ `a``b`\\n- a\\n- b\\n  - c\\n\\n- d\\n"
     . "\\n3. x\\n4. y\\n\\n> q\\n> r\\n\\n| a | b |\\n|:--|--:|\\n| 1 | **2** |"
-    . "\\n| 3 | 4 |\\n\\n~~~c\\nint x;\\n\\n# no\\n~~~\\n## Head ##\\n***both***"
-    . " [l](https://a.test/x_(y)) https://b.test/.\\n***\\nend  \\nbreak";
+    . "\\n| 3 | 4 |\\n\\n~~~c\\nint x;\\n\\n# no\\n~~~\\n## Head ##\\n***both"
+    . "*** [l](https://a.test/x_(y)) https://b.test/.\\n***\\nend  \\nbreak";
 my @html;
 
 for my $pieces ([ $sample ], [ split /(?<!\\)(?=.)/, $sample ]) {

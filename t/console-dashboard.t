@@ -75,8 +75,8 @@ sub legend {
 sub rows {
     my ($title) = @_;
 
-    return $b->js('[...[...document.querySelectorAll("#tables section")].find((s) =>'
-                  . ' s.querySelector("h3").textContent === '
+    return $b->js('[...[...document.querySelectorAll("#tables section")]'
+                  . '.find((s) => s.querySelector("h3").textContent === '
                   . json_encode($title) . ').querySelectorAll("tbody tr")]'
                   . '.map((r) => [...r.cells].map((c) => c.textContent))');
 }

@@ -247,7 +247,8 @@ sub type {
 
 
 # Runs the sub, and returns the CPU time in ms of the longest task of the page's
-# main thread meanwhile.  Time in which other processes had the CPU is not in it.
+# main thread meanwhile.  Time in which other processes had the CPU is not part
+# of it.
 
 sub longest_task {
     my ($self, $code) = @_;
@@ -264,15 +265,13 @@ sub longest_task {
     $code->();
     $browser->('Tracing.end');
 
-    my @traced = map { @{ $_->{value} } } $self->events('Tracing.dataCollected');
+    my @traced;
 
-    while (!$self->events('Tracing.tracingComplete')) {
+    for (my $complete = 0; !$complete; ) {
+        $complete = $self->events('Tracing.tracingComplete');
         push @traced, map { @{ $_->{value} } }
                       $self->events('Tracing.dataCollected');
     }
-
-    push @traced, map { @{ $_->{value} } }
-                  $self->events('Tracing.dataCollected');
 
     my ($frame) = grep { $_->{name} eq 'FireAnimationFrame' } @traced
         or die "the page has drawn nothing\n";
