@@ -401,7 +401,7 @@ refused('same id', 'two records with one id', 'list', '--file',
 # a directory that cannot be written, as a user without privileges
 
 SKIP: {
-    skip 'needs root', 3 if $> != 0;
+    skip 'needs root', 4 if $> != 0;
 
     my $dir = $t->path('locked');
 
@@ -431,9 +431,12 @@ SKIP: {
     my $out = do { local $/; <$fh> };
     close $fh;
 
-    is($? >> 8, 1, 'a directory that is read-only: an error');
-    like($out, qr/\Adsa key create: .*Permission denied\n\z/,
-         'it is reported, and no key is printed');
+    isnt($?, 0, 'a directory that is read-only: an error');
+
+    # LeakSanitizer may add lines, because it cannot trace this user's process
+
+    like($out, qr/\Adsa key create: .*Permission denied$/m, 'it is reported');
+    unlike($out, qr/sk-dsa-/, 'no key is printed');
     is(read_file($copy), "$line\n", 'the file is kept');
 }
 
