@@ -292,6 +292,15 @@ chmod 0604, $file;
 life('file', sub { read_file($file) });
 
 is((stat $file)[2] & 07777, 0604, 'file: the mode stays');
+
+SKIP: {
+    skip 'needs root', 1 if $> != 0;
+
+    chown 65534, 65533, $file;
+    good('create', '--name', 'n');
+    is(join(' ', (stat $file)[4, 5]), '65534 65533', 'file: the owner stays');
+}
+
 is_deeply([grep { !/^(?:out|err)\./ && $_ ne 'keys' }
            map { s{.*/}{}r } glob $t->path('*')], [],
           'file: there is no other file');
@@ -372,6 +381,11 @@ for (['rpm', '0', '1 to 1000000000000, or none'],
 }
 
 refused('has no name', 'a key without a name', 'create', '--file', $new);
+is((key('create', '--name', 'n', '--rpm', 'x', '--file',
+        $t->path('never')))[0], 2, 'it is wrong usage');
+ok(!-e $t->path('never'), 'no file is created');
+is((key('rotate', 'key_0123456789abcdef', '--grace', '1', '--file', $new))[0],
+   2, 'an invalid --grace');
 is(read_file($new), $before, 'nothing was written');
 
 # files that are wrong

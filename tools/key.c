@@ -131,6 +131,7 @@ static int dsa_key_change_option(dsa_key_options_t *options, int opt,
     const char *value);
 static int dsa_key_complete(dsa_key_run_t *run, int argc, char **argv,
     dsa_err_t *err);
+static int dsa_key_try(const dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_create(dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_list(dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_list_print(const dsa_key_run_t *run,
@@ -412,7 +413,54 @@ dsa_key_complete(dsa_key_run_t *run, int argc, char **argv, dsa_err_t *err)
                          "for example --rpm 60");
     }
 
-    return DSA_OK;
+    return dsa_key_try(run, err);
+}
+
+
+/*
+ * Applies the options to a key of no use, so that invalid ones are found before
+ * a file is created or Redis is connected to.
+ */
+
+static int
+dsa_key_try(const dsa_key_run_t *run, dsa_err_t *err)
+{
+    int           rc;
+    int64_t       grace;
+    dsa_key_t     key;
+    dsa_arena_t  *arena;
+
+    memset(&key, 0, sizeof(dsa_key_t));
+    dsa_key_limits_default(&key.limits);
+
+    key.id = dsa_strz("key_0000000000000000");
+    key.tenant = key.id;
+    key.name = run->verb->id ? key.id : dsa_str(NULL, 0);
+
+    if (run->verb->change && !run->verb->id && run->options.name == NULL) {
+        return dsa_error(err, "the key has no name; expected --name NAME");
+    }
+
+    if (run->grace != NULL
+        && dsa_key_duration(&grace, "grace", run->grace, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (!run->verb->change) {
+        return DSA_OK;
+    }
+
+    arena = dsa_arena_create(DSA_KEY_ARENA);
+
+    if (arena == NULL) {
+        return dsa_error(err, "out of memory");
+    }
+
+    rc = dsa_key_options_apply(&key, arena, &run->options, run->now, err);
+    dsa_arena_destroy(arena);
+
+    return rc;
 }
 
 
@@ -424,10 +472,6 @@ dsa_key_create(dsa_key_run_t *run, dsa_err_t *err)
     uint64_t      random;
     dsa_key_t     key;
     dsa_arena_t  *arena;
-
-    if (run->options.name == NULL) {
-        return dsa_error(err, "the key has no name; expected --name NAME");
-    }
 
     if (dsa_key_random(&random, sizeof(random), err) != DSA_OK) {
         return DSA_ERROR;
