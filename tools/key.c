@@ -11,14 +11,13 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tools/dsa.h"
 #include "tools/key_options.h"
 #include "tools/key_print.h"
 #include "tools/key_store.h"
+#include "tools/key_text.h"
 
 
 #define DSA_KEY_ARENA       (256 * 1024)            /* of one record */
@@ -112,8 +111,7 @@ struct dsa_key_run_s {
     int                       json;
     int64_t                   now;
     dsa_key_store_t          *store;
-    char                      text[DSA_KEY_TEXT_LEN + 1];   /* of a new key,
-                                               with a line feed */
+    dsa_key_text_t            text;         /* of a new key */
 };
 
 
@@ -150,11 +148,6 @@ static int dsa_key_change_revoke(dsa_key_t *key, dsa_arena_t *arena,
     dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_change_rotate(dsa_key_t *key, dsa_arena_t *arena,
     dsa_key_run_t *run, dsa_err_t *err);
-static int dsa_key_new_text(dsa_key_run_t *run, dsa_key_t *key,
-    dsa_err_t *err);
-static int dsa_key_random(void *bytes, size_t n, dsa_err_t *err);
-static int dsa_key_print_text(const dsa_key_run_t *run, dsa_str_t id,
-    dsa_err_t *err);
 
 
 static const dsa_key_verb_t  dsa_key_verbs[] = {
@@ -212,7 +205,7 @@ dsa_cmd_key(int argc, char **argv)
     rc = run.store != NULL ? run.verb->run(&run, &err) : DSA_ERROR;
 
     dsa_key_store_close(run.store);
-    explicit_bzero(run.text, sizeof(run.text));
+    explicit_bzero(&run.text, sizeof(dsa_key_text_t));
 
     if (rc != DSA_OK) {
         (void) fprintf(stderr, "dsa key %s: %s\n", run.verb->name, err.text);
@@ -495,11 +488,12 @@ dsa_key_create(dsa_key_run_t *run, dsa_err_t *err)
 
     if (dsa_key_options_apply(&key, arena, &run->options, run->now, err)
         == DSA_OK
-        && dsa_key_new_text(run, &key, err) == DSA_OK
+        && dsa_key_text_make(&run->text, key.hash, err) == DSA_OK
         && dsa_key_store_put(run->store, arena, &key, dsa_str(NULL, 0), err)
            == DSA_OK)
     {
-        rc = dsa_key_print_text(run, key.id, err);
+        rc = dsa_key_text_print(&run->text, run->verb->name, key.id,
+                                err);
 
     } else {
         rc = DSA_ERROR;
@@ -631,7 +625,7 @@ dsa_key_rotate(dsa_key_run_t *run, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    return dsa_key_print_text(run, run->id, err);
+    return dsa_key_text_print(&run->text, run->verb->name, run->id, err);
 }
 
 
@@ -741,99 +735,5 @@ dsa_key_change_rotate(dsa_key_t *key, dsa_arena_t *arena, dsa_key_run_t *run,
     memcpy(key->old_hash, key->hash, DSA_KEY_HASH_LEN);
     key->old_until = grace != 0 ? run->now + grace : 0;
 
-    return dsa_key_new_text(run, key, err);
-}
-
-
-/*
- * Makes the text of a key: "sk-dsa-" and 32 random bytes as 43 characters of
- * base64url.  Each character has 6 bits, and the last one 4.
- */
-
-static int
-dsa_key_new_text(dsa_key_run_t *run, dsa_key_t *key, dsa_err_t *err)
-{
-    int                i;
-    char              *p;
-    uint8_t            random[DSA_KEY_RANDOM + 1];
-    unsigned           bits;
-
-    static const char  letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                   "abcdefghijklmnopqrstuvwxyz0123456789-_";
-
-    _Static_assert(DSA_KEY_TEXT_LEN == 7 + (8 * DSA_KEY_RANDOM + 5) / 6,
-                   "the length of the text of a key");
-
-    if (dsa_key_random(random, DSA_KEY_RANDOM, err) != DSA_OK) {
-        return DSA_ERROR;
-    }
-
-    random[DSA_KEY_RANDOM] = 0;
-    memcpy(run->text, "sk-dsa-", 7);
-    p = run->text + 7;
-
-    for (i = 0; i < 8 * DSA_KEY_RANDOM; i += 6) {
-        bits = (unsigned) random[i / 8] << 8 | random[i / 8 + 1];
-        *p++ = letters[bits >> (10 - i % 8) & 0x3f];
-    }
-
-    explicit_bzero(random, sizeof(random));
-    explicit_bzero(&bits, sizeof(bits));
-
-    *p = '\n';
-    dsa_key_hash(key->hash, dsa_str(run->text, DSA_KEY_TEXT_LEN));
-
-    return DSA_OK;
-}
-
-
-static int
-dsa_key_random(void *bytes, size_t n, dsa_err_t *err)
-{
-    ssize_t  rc;
-
-    /* up to 256 bytes come at once, unless a signal interrupts the wait for
-       the first entropy after a boot */
-
-    do {
-        rc = getrandom(bytes, n, 0);
-    } while (rc == -1 && errno == EINTR);
-
-    if (rc != (ssize_t) n) {
-        return dsa_error(err, "getrandom() failed: %s", strerror(errno));
-    }
-
-    return DSA_OK;
-}
-
-
-/*
- * The text goes to stdout by write(), so that there is no copy of it in a
- * buffer of stdio.
- */
-
-static int
-dsa_key_print_text(const dsa_key_run_t *run, dsa_str_t id, dsa_err_t *err)
-{
-    size_t   done;
-    ssize_t  n;
-
-    for (done = 0; done < sizeof(run->text); done += (size_t) n) {
-        n = write(STDOUT_FILENO, run->text + done, sizeof(run->text) - done);
-
-        if (n == -1 && errno == EINTR) {
-            n = 0;
-
-        } else if (n == -1) {
-            return dsa_error(err, "the key %.*s is stored, but its text could "
-                             "not be printed: %s; rotate or revoke it",
-                             (int) id.len, id.data, strerror(errno));
-        }
-    }
-
-    (void) fprintf(stderr, "dsa key %s: the text of %.*s is on stdout; only "
-                   "its hash is stored, so it cannot be printed again\n",
-                   run->verb->name, (int) id.len, id.data);
-
-    return DSA_OK;
+    return dsa_key_text_make(&run->text, key->hash, err);
 }
