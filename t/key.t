@@ -567,6 +567,28 @@ push @where, '--password-file', $password, '--user', 'admin', '--db', '3';
 good('create', '--name', 'n');
 is(scalar keys %{ records() }, 1, 'redis: a user, a password, a database');
 
+# a node of a Redis Cluster that has no slots names the one that has them
+
+my ($empty, $full) = map {
+    $t->start_redis(conf => { 'cluster-enabled' => 'yes' })
+} 1, 2;
+
+$t->redis($full)->cmd(qw/ CLUSTER ADDSLOTSRANGE 0 16383 /);
+$t->redis($empty)->cmd(qw/ CLUSTER MEET 127.0.0.1 /, $full->port);
+wait_until(sub {
+    2 == grep { $t->redis($_)->cmd(qw/ CLUSTER INFO /)
+                =~ /^cluster_state:ok/m } $empty, $full
+}, 60, 'the cluster');
+
+{
+    local @where = ('--redis', '127.0.0.1:' . $empty->port);
+
+    good('create', '--name', 'n');
+    is(scalar keys %{ records() }, 1, 'redis: a cluster');
+    is($t->redis($full)->cmd('HLEN', 'dsa1:{keys}:id'), 1,
+       'redis: the key is where its slot is');
+}
+
 refused('expected HOST:PORT', 'redis: not an address', 'list', '--redis',
         'localhost');
 refused('Connection refused', 'redis: nobody listens', 'list', '--redis',
