@@ -107,7 +107,10 @@ ngx_http_dsa_access(ngx_http_request_t *r, const ngx_http_dsa_api_t *api,
 }
 
 
-/* A location may be entered again by an internal redirect. */
+/*
+ * A location may be entered again by an internal redirect, for which nothing
+ * more is reserved.
+ */
 
 static ngx_int_t
 ngx_http_dsa_access_reserve(ngx_http_request_t *r,
@@ -131,9 +134,18 @@ ngx_http_dsa_access_reserve(ngx_http_request_t *r,
 
     rc = ngx_http_dsa_limit_reserve(access->hold,
                                     ngx_http_dsa_keys_limits(access->keys),
-                                    &access->ref.key->limit, &view);
+                                    &access->key->limit, &view);
 
-    if (rc != NGX_OK) {
+    if (rc == NGX_OK) {
+
+        /*
+         * The hold keeps the key as well.  A reference also keeps all keys
+         * that are removed later, which could be many while a chat runs.
+         */
+
+        ngx_http_dsa_keys_unref(access->keys, &access->ref);
+
+    } else {
         access->hold = NULL;
         ngx_http_dsa_limit_failure(&view, failure);
     }
@@ -169,7 +181,7 @@ ngx_http_dsa_access_check(ngx_http_request_t *r, ngx_http_dsa_keys_t *keys,
         }
     }
 
-    if (access->ref.key != NULL) {
+    if (access->key != NULL) {
         return NGX_OK;
     }
 
@@ -199,6 +211,8 @@ ngx_http_dsa_access_check(ngx_http_request_t *r, ngx_http_dsa_keys_t *keys,
                                  why);
         return NGX_DECLINED;
     }
+
+    access->key = access->ref.key;
 
     return NGX_OK;
 }
@@ -320,9 +334,9 @@ ngx_http_dsa_access_permits(ngx_http_request_t *r, const ngx_str_t *model)
         return 1;
     }
 
-    assert(access->ref.key != NULL);
+    assert(access->key != NULL);
 
-    return ngx_http_dsa_keys_model(access->keys, access->ref.key, model);
+    return ngx_http_dsa_keys_model(access->keys, access->key, model);
 }
 
 
@@ -356,7 +370,7 @@ ngx_http_dsa_access_tenant(ngx_http_request_t *r,
         return ngx_http_dsa_identify(r, value, tenant, digest, why);
     }
 
-    assert(access->ref.key != NULL);
+    assert(access->key != NULL);
 
     ngx_memcpy(digest, access->view.tenant, NGX_HTTP_DSA_DIGEST_LEN);
 

@@ -32,11 +32,12 @@
 
 typedef struct {
     ngx_http_dsa_keys_t       *keys;
-    ngx_http_dsa_key_ref_t     ref;         /* its key is NULL until the
-                                               request has a valid one */
-    ngx_http_dsa_key_view_t    view;        /* if ref has a key */
+    ngx_http_dsa_key_t        *key;         /* NULL until the request has
+                                               a valid one */
+    ngx_http_dsa_key_ref_t     ref;         /* keeps key, unless it is hold */
     ngx_http_dsa_hold_t       *hold;        /* of a chat, until its usage
                                                record has it */
+    ngx_http_dsa_key_view_t    view;        /* if there is a key */
     u_char                     digest[NGX_HTTP_DSA_KEYS_DIGEST];
     unsigned                   given:1;     /* digest is that of its key */
 } ngx_http_dsa_access_t;

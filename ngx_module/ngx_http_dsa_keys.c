@@ -404,21 +404,6 @@ ngx_http_dsa_keys_read(ngx_http_dsa_keys_t *keys,
 
 
 void
-ngx_http_dsa_keys_ref(ngx_http_dsa_keys_t *keys, ngx_http_dsa_key_ref_t *to,
-    ngx_http_dsa_key_ref_t *from)
-{
-    assert(from->key != NULL);
-
-    to->key = from->key;
-    to->clock = from->clock;
-
-    /* behind the other one, because the queue is in the order of the clock */
-
-    ngx_queue_insert_after(&from->queue, &to->queue);
-}
-
-
-void
 ngx_http_dsa_keys_unref(ngx_http_dsa_keys_t *keys,
     ngx_http_dsa_key_ref_t *ref)
 {

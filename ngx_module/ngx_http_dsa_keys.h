@@ -47,8 +47,8 @@ typedef struct {
 
 /*
  * A key in the zone.  It does not move, and it is not freed while a request
- * has a reference to it.  A part that keeps state for a key puts it here; the
- * memory is zero at first.
+ * has a reference to it or a hold of its limit.  A part that keeps state for
+ * a key puts it here; the memory is zero at first.
  */
 
 struct ngx_http_dsa_key_s {
@@ -77,7 +77,8 @@ struct ngx_http_dsa_key_s {
 
 /*
  * A reference to a key, in the memory of the process that has it.  If the
- * process dies, its references end.
+ * process dies, its references end.  No key that was removed since the oldest
+ * reference began is freed, so references are short.
  */
 
 typedef struct {
@@ -179,10 +180,6 @@ ngx_int_t ngx_http_dsa_keys_find(ngx_http_dsa_keys_t *keys,
  */
 ngx_int_t ngx_http_dsa_keys_read(ngx_http_dsa_keys_t *keys,
     const u_char id[DSA_KEY_ID_LEN], ngx_http_dsa_key_report_t *report);
-
-/* A second reference to the key of from, which may end before to. */
-void ngx_http_dsa_keys_ref(ngx_http_dsa_keys_t *keys,
-    ngx_http_dsa_key_ref_t *to, ngx_http_dsa_key_ref_t *from);
 
 /* Ends a reference; nothing happens if it has no key. */
 void ngx_http_dsa_keys_unref(ngx_http_dsa_keys_t *keys,

@@ -182,7 +182,7 @@ ngx_http_dsa_variable_key(ngx_http_request_t *r, ngx_http_variable_value_t *v,
 
     access = ngx_http_dsa_access_find(r);
 
-    if (access == NULL || access->ref.key == NULL) {
+    if (access == NULL || access->key == NULL) {
         return ngx_http_dsa_variable_none(v);
     }
 
