@@ -20,6 +20,7 @@
 #include "ngx_http_dsa_limit_budget.h"
 #include "ngx_http_dsa_limit_state.h"
 #include "ngx_http_dsa_limit_sync.h"
+#include "ngx_http_dsa_metrics.h"
 
 
 #define NGX_HTTP_DSA_LIMIT_TICK  1000       /* ms */
@@ -28,6 +29,7 @@
 static ngx_int_t ngx_http_dsa_limits_grow(ngx_http_dsa_limits_t *limits,
     ngx_slab_pool_t *pool, ngx_cycle_t *cycle);
 static void ngx_http_dsa_limits_tick(ngx_event_t *ev);
+static void ngx_http_dsa_limit_count(const ngx_http_dsa_limit_view_t *view);
 static ngx_int_t ngx_http_dsa_limit_check(ngx_http_dsa_limit_t *limit,
     ngx_uint_t run, ngx_http_dsa_limit_view_t *view);
 static ngx_int_t ngx_http_dsa_limit_check_rate(dsa_bucket_t *bucket,
@@ -255,6 +257,8 @@ ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
 
     dsa_seats_unlock(&limits->seats);
 
+    ngx_http_dsa_limit_count(view);
+
     if (n != 0) {
         hold->limits = limits;
         hold->limit = limit;
@@ -262,6 +266,23 @@ ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
     }
 
     return rc;
+}
+
+
+static void
+ngx_http_dsa_limit_count(const ngx_http_dsa_limit_view_t *view)
+{
+    ngx_uint_t  i;
+
+    if (view->refused != NGX_HTTP_DSA_LIMIT_NONE) {
+        ngx_http_dsa_metrics_add(refused[view->refused], 1);
+    }
+
+    for (i = 0; i < DSA_KEY_PERIODS; i++) {
+        if (view->first & (1 << i)) {
+            ngx_http_dsa_metrics_add(warned[i], 1);
+        }
+    }
 }
 
 
@@ -413,3 +434,9 @@ ngx_http_dsa_limit_read(ngx_http_dsa_limits_t *limits,
 
     dsa_seats_unlock(&limits->seats);
 }
+
+
+_Static_assert((int) NGX_HTTP_DSA_LIMIT_REASONS == NGX_HTTP_DSA_REFUSALS,
+               "a counter for each reason");
+_Static_assert((int) DSA_KEY_PERIODS == NGX_HTTP_DSA_PERIODS,
+               "a counter for each period");

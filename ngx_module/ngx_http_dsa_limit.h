@@ -96,7 +96,9 @@ void ngx_http_dsa_limit_failure(const ngx_http_dsa_limit_view_t *view,
 
 /*
  * Adds x-ratelimit-*, for Anthropic's API anthropic-ratelimit-* too, and for a
- * refusal Retry-After, to the headers of the response.  NGX_ERROR: no memory.
+ * refusal Retry-After, to the headers of the response.  When a soft limit of a
+ * budget is reached, adds x-dsa-budget-warning, and logs it for the first
+ * request of the period.  NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_dsa_limit_headers(ngx_http_request_t *r,
     const ngx_http_dsa_limit_view_t *view, ngx_uint_t anthropic);

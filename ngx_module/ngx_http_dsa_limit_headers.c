@@ -210,6 +210,14 @@ ngx_http_dsa_limit_headers_budget(ngx_http_request_t *r,
         ngx_http_dsa_limit_money(spent, view->spent[i]);
         ngx_http_dsa_limit_money(soft, view->budget[i].soft);
 
+        if (view->first & (1 << i)) {
+            ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                          "dsa: key \"%*s\" has reached the soft limit of "
+                          "its budget (%s): %s of %s is spent",
+                          (size_t) DSA_KEY_ID_LEN, view->id,
+                          dsa_key_period_name(i), spent, soft);
+        }
+
         p = ngx_sprintf(p, "%s%s %s of %s", p == value ? "" : ", ",
                         dsa_key_period_name(i), spent, soft);
     }

@@ -60,6 +60,8 @@ ngx_http_dsa_limit_view(const ngx_http_dsa_limit_t *limit,
     ngx_http_dsa_limit_view_rate(&limit->tokens, limit->conf.tpm,
                                  &view->tokens);
 
+    ngx_memcpy(view->id, limit->id, DSA_KEY_ID_LEN);
+
     view->concurrency = limit->conf.concurrency;
     view->running = ngx_http_dsa_limit_running(limit);
 

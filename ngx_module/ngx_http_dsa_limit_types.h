@@ -76,7 +76,7 @@ typedef enum {
     NGX_HTTP_DSA_LIMIT_CONCURRENCY,
     NGX_HTTP_DSA_LIMIT_BUDGET,
     NGX_HTTP_DSA_LIMIT_HOLDS,               /* the table of holds is full */
-    NGX_HTTP_DSA_LIMITS
+    NGX_HTTP_DSA_LIMIT_REASONS
 } ngx_http_dsa_limit_e;
 
 
@@ -90,6 +90,7 @@ typedef struct {
 /* A copy of the state of a key at one moment. */
 
 typedef struct {
+    u_char                       id[DSA_KEY_ID_LEN];
     ngx_http_dsa_limit_rate_t    requests;
     ngx_http_dsa_limit_rate_t    tokens;
     uint32_t                     concurrency;   /* 0: no limit */

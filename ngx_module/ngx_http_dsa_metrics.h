@@ -48,6 +48,12 @@ typedef enum {
 #define NGX_HTTP_DSA_CONTEXTS     5
 
 
+/* reasons for a refusal by the limits of a key, and periods of its budgets */
+
+#define NGX_HTTP_DSA_REFUSALS     6
+#define NGX_HTTP_DSA_PERIODS      3
+
+
 /* status codes that are counted one by one, and one for all others */
 
 #define NGX_HTTP_DSA_CODES        17
@@ -70,6 +76,12 @@ typedef struct {
     uint64_t                  cost_miss;    /* 10^-12 of a unit */
     uint64_t                  cost_hit;
     uint64_t                  cost_output;
+    uint64_t                  refused[NGX_HTTP_DSA_REFUSALS];
+                                            /* requests, by
+                                               ngx_http_dsa_limit_e */
+    uint64_t                  warned[NGX_HTTP_DSA_PERIODS];
+                                            /* soft budgets, by
+                                               dsa_key_period_e */
     uint64_t                  doorbells;
     uint64_t                  ring_full;
     uint64_t                  lost;         /* requests whose engine died */

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/money.h"
 #include "context/window.h"
+#include "redis_schema/keys.h"
 
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_metrics.h"
@@ -65,6 +66,8 @@ typedef struct {
 
 
 static void ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total);
+static void ngx_http_dsa_prometheus_limits(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_costs(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
@@ -241,6 +244,11 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
     }
 
     ngx_http_dsa_prometheus_costs(&b, &total);
+
+    if (mcf->keys != NULL) {
+        ngx_http_dsa_prometheus_limits(&b, &total);
+    }
+
     ngx_http_dsa_prometheus_contexts(&b, &total);
     ngx_http_dsa_prometheus_sessions(&b, &total);
 
@@ -310,6 +318,36 @@ ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
     for (i = 0; i < NGX_HTTP_DSA_CANCELS; i++) {
         dsa_buf_printf(b, "dsa_cancelled_total{reason=\"%s\"} %" PRIu64 "\n",
                        ngx_http_dsa_metrics_reason(i), total->cancelled[i]);
+    }
+}
+
+
+static void
+ngx_http_dsa_prometheus_limits(dsa_buf_t *b, const ngx_http_dsa_block_t *total)
+{
+    ngx_uint_t                i;
+
+    static const char *const  names[NGX_HTTP_DSA_REFUSALS] = {
+        NULL, "requests", "tokens", "concurrency", "budget", "server"
+    };
+
+    ngx_http_dsa_prometheus_head(b, "dsa_limited_requests_total", "counter",
+                                 "Requests refused because of a limit of "
+                                 "their key; server: more requests run than "
+                                 "can be counted.");
+
+    for (i = 1; i < NGX_HTTP_DSA_REFUSALS; i++) {
+        dsa_buf_printf(b, "dsa_limited_requests_total{limit=\"%s\"} %" PRIu64
+                       "\n", names[i], total->refused[i]);
+    }
+
+    ngx_http_dsa_prometheus_head(b, "dsa_budget_warnings_total", "counter",
+                                 "Keys that reached the soft limit of a "
+                                 "budget, once in each period.");
+
+    for (i = 0; i < NGX_HTTP_DSA_PERIODS; i++) {
+        dsa_buf_printf(b, "dsa_budget_warnings_total{period=\"%s\"} %" PRIu64
+                       "\n", dsa_key_period_name(i), total->warned[i]);
     }
 }
 

@@ -1,0 +1,388 @@
+# Copyright (C) The nginx-dsa authors
+#
+# The limits of keys on one host with several workers: requests and tokens per
+# minute, concurrent requests, workers that are killed, and budgets.
+
+use strict;
+use warnings;
+
+use Fcntl qw/ :flock /;
+use POSIX ();
+use Test::More;
+use Time::HiRes qw/ time sleep /;
+use Time::Local qw/ timegm /;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Keys;
+use DSA::Test;
+use DSA::Wait;
+
+my $t = DSA::Test->new('limits');
+my $file = $t->path('keys');
+my $fake = $t->start_fake();
+
+my @records = (
+    key_record('burst', rpm => 30),
+    key_record('retry', rpm => 60),
+    key_record('tokens', tpm => 60000),
+    key_record('abort', tpm => 100),
+    key_record('refused', rpm => 10, tpm => 10, concurrency => 1),
+    key_record('many', concurrency => 5),
+    key_record('killed', concurrency => 8),
+    key_record('both', rpm => 600, tpm => 600),
+    key_record('paid', budget => { day => { soft => '0.0001',
+                                            hard => '0.00025' } }),
+    key_record('free'),
+);
+
+write_keys($file, @records);
+
+$t->start_nginx(
+    workers => 4,
+    http => 'dsa_keys file=%%DIR%%/keys zone=keys:1m;
+             dsa_price deepseek-chat miss=1 hit=1 output=1;');
+
+
+# An answer with so many tokens.
+
+sub uses {
+    my ($prompt, $completion) = @_;
+
+    return script("t a\nprompt $prompt\ncompletion $completion\ndone stop");
+}
+
+
+sub chat {
+    my ($key, $value, %more) = @_;
+
+    return $t->post('/v1/chat/completions', $value || uses(1, 1),
+                    bearer(key_text($key)), %more);
+}
+
+
+# A duration as Go prints it, in seconds.
+
+sub seconds {
+    my ($text) = @_;
+
+    return $1 / 1000 if $text =~ /^(\d+)ms$/;
+
+    $text =~ /^(?:(\d+)h)?(?:(\d+)m)?(\d+(?:\.\d{1,3})?)s$/
+        or die "\"$text\" is not a duration\n";
+
+    return ($1 || 0) * 3600 + ($2 || 0) * 60 + $3;
+}
+
+
+# Runs the sub in so many processes at the same time; returns the lines that
+# they print.
+
+sub parallel {
+    my ($n, $sub) = @_;
+
+    my $out = $t->path('parallel');
+    my $gate = $t->path('gate');
+    my @pids;
+
+    DSA::Test::write_file($out, '');
+    DSA::Test::write_file($gate, '');
+
+    open my $shut, '<', $gate or die;
+    flock $shut, LOCK_EX or die;
+
+    for my $i (1 .. $n) {
+        my $pid = fork // die "fork: $!\n";
+
+        if ($pid == 0) {
+            close $shut;
+            open my $mine, '<', $gate or die;
+            flock $mine, LOCK_SH or die;
+
+            my @lines = eval { $sub->($i) };
+
+            open my $to, '>>', $out or die;
+            syswrite $to, join '', map { "$_\n" } ($@ ? "died: $@" : @lines);
+            close $to;
+            POSIX::_exit(0);
+        }
+
+        push @pids, $pid;
+    }
+
+    close $shut;
+    waitpid $_, 0 for @pids;
+
+    return split /\n/, DSA::Test::read_file($out);
+}
+
+
+# requests per minute
+
+my $start = time;
+my @lines = parallel(10, sub {
+    map {
+        my $r = chat('burst');
+        join ' ', $r->{status},
+                  $r->{headers}{'x-ratelimit-remaining-requests'} // '-',
+                  $r->{headers}{'retry-after'} // '-'
+    } 1 .. 12
+});
+my $span = time - $start;
+
+my @admitted = grep { /^200/ } @lines;
+my @refused = grep { /^429/ } @lines;
+my $most = 30 + int($span * 30 / 60);
+
+is(@admitted + @refused, 120, 'ten clients and four workers');
+ok(@admitted >= 30 && @admitted <= $most,
+   '30 of 120 requests are admitted, and what was refilled')
+    or diag(scalar(@admitted) . " in $span s");
+is_deeply([ sort { $a <=> $b } map { (split)[1] } @admitted[0 .. 29] ],
+          [ 0 .. 29 ], 'and each of them took one') if @admitted == 30;
+is((grep { (split)[1] ne '0' } @refused), 0, 'none remains for the others');
+is((grep { my $s = (split)[2]; $s !~ /^\d+$/ || $s < 1 || $s > 2 } @refused),
+   0, 'Retry-After is that of one request in two seconds');
+
+# the next request is admitted when Retry-After has passed, and not before
+
+my ($r, $last);
+
+for (1 .. 200) {
+    $last = time;
+    $r = chat('retry');
+    last if $r->{status} != 200;
+}
+
+is($r->{status}, 429, 'a client without pause');
+is($r->{headers}{'retry-after'}, 1, 'waits for a second');
+like($r->{json}{error}{message}, qr/limit reached for requests: .* 60 /,
+     'and can read why');
+is($r->{json}{error}{code}, 'rate_limit_exceeded', 'with the code');
+
+sleep $last + 1 - time if $last + 1 > time;
+sleep 0.01;
+is(chat('retry')->{status}, 200, 'after it the client is served');
+
+
+# the headers
+
+$r = chat('both', uses(10, 20));
+my %h = %{ $r->{headers} };
+is($h{'x-ratelimit-limit-requests'}, 600, 'limit of requests');
+is($h{'x-ratelimit-remaining-requests'}, 599, 'and what remains');
+is($h{'x-ratelimit-reset-requests'}, '100ms', 'until it is full');
+is($h{'x-ratelimit-limit-tokens'}, 600, 'limit of tokens');
+is($h{'x-ratelimit-remaining-tokens'}, 600, 'and what remains');
+is($h{'x-ratelimit-reset-tokens'}, '0s', 'it is full');
+ok(!exists $h{'anthropic-ratelimit-requests-limit'}, 'not for Anthropic');
+
+$r = chat('both');
+cmp_ok($r->{headers}{'x-ratelimit-remaining-tokens'}, '>=', 570,
+       'the first request was charged');
+cmp_ok($r->{headers}{'x-ratelimit-remaining-tokens'}, '<', 600,
+       'with its tokens');
+
+$start = int time;
+$r = $t->post('/v1/messages',
+              { max_tokens => 5, %{ uses(1, 200) } },
+              bearer(key_text('both')));
+%h = %{ $r->{headers} };
+is($r->{status}, 200, 'the API of Anthropic');
+
+for my $what (qw/ requests tokens /) {
+    is($h{"anthropic-ratelimit-$what-limit"}, 600, "limit of $what");
+    is($h{"anthropic-ratelimit-$what-remaining"},
+       $h{"x-ratelimit-remaining-$what"}, 'and what remains');
+
+    my @t = $h{"anthropic-ratelimit-$what-reset"}
+            =~ /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$/;
+    is(@t, 6, 'and the time when it is full');
+
+    my $at = timegm(@t[5, 4, 3, 2], $t[1] - 1, $t[0]);
+    my $wait = seconds($h{"x-ratelimit-reset-$what"});
+    ok($at >= int($start + $wait) && $at <= int(time + $wait) + 2,
+       'which is now and what x-ratelimit-reset says');
+}
+
+$r = chat('free');
+is((grep { /ratelimit/ } keys %{ $r->{headers} }), 0,
+   'a key without limits has none of these');
+
+
+# tokens per minute: a long answer leaves a debt
+
+is(chat('tokens', uses(1500, 60000))->{status}, 200, 'a long answer');
+$last = time;
+$r = chat('tokens');
+is($r->{status}, 429, 'the next request waits for the debt');
+like($r->{json}{error}{message}, qr/limit reached for tokens: .* 60000 /,
+     'and can read why');
+is($r->{headers}{'retry-after'}, 2, '1,500 tokens at 1,000 each second');
+is($r->{headers}{'x-ratelimit-remaining-tokens'}, 0, 'nothing remains');
+ok(abs(seconds($r->{headers}{'x-ratelimit-reset-tokens'}) - 61.5) < 1,
+   'and it is full after 61.5 s');
+sleep $last + 2 - time if $last + 2 > time;
+sleep 0.01;
+is(chat('tokens')->{status}, 200, 'after two seconds it is paid');
+
+# what a client that leaves has used
+
+my $s = $t->stream(script("prompt 40\nt a\nt b\nt c\nhold"),
+                   bearer(key_text('abort')));
+$s->next_event for 1 .. 4;
+$s->close;
+wait_until(sub { ctl($fake, 'live') =~ /^0\b/ }, slow(10), 'cancel');
+$start = time;
+my $left;
+wait_until(sub {
+    $r = chat('abort', uses(0, 0));
+    $left = $r->{headers}{'x-ratelimit-remaining-tokens'};
+    $left < 99;
+}, slow(10), 'the charge');
+ok($left >= 57 && $left <= 58 + (time - $start) * 2,
+   'a client that leaves pays for 43 tokens') or diag($left);
+
+
+# requests that never reach an engine
+
+for (['not JSON', '{', 400], ['an unknown model',
+                             { %{ uses(1, 1) }, model => 'x' }, 400])
+{
+    my ($what, $body, $status) = @$_;
+
+    $r = chat('refused', $body);
+    is($r->{status}, $status, $what);
+    is($r->{headers}{'x-ratelimit-remaining-tokens'}, 10,
+       'costs no tokens');
+}
+
+$r = chat('refused');
+is($r->{status}, 200, 'and runs no longer');
+is($r->{headers}{'x-ratelimit-remaining-requests'}, 7, 'and was a request');
+
+
+# concurrent requests
+
+my @open;
+
+sub hold {
+    my ($key, %more) = @_;
+
+    my $s = $t->stream(script("t a\nhold", %more), bearer(key_text($key)));
+    my $e = $s->status == 200 ? $s->next_event : undef;
+
+    push @open, $s if $s->status == 200;
+
+    return $s;
+}
+
+@lines = parallel(20, sub {
+    my $s = hold('many');
+    my $line = $s->status . ' ' . ($s->header('Retry-After') // '-');
+
+    # until all have asked
+
+    if ($s->status == 200) {
+        wait_until(sub {
+            my $m = $t->metrics;
+            $m->{'dsa_limited_requests_total{limit="concurrency"}'} == 15
+        }, slow(20), 'the others');
+    }
+
+    $line
+});
+is((grep { /^200 -$/ } @lines), 5, 'five of twenty run at the same time');
+is((grep { /^429 1$/ } @lines), 15, 'the others try again')
+    or diag("@lines");
+
+wait_until(sub { ctl($fake, 'live') =~ /^0\b/ }, slow(10), 'cancel');
+@open = ();
+hold('many', n => 3);
+hold('many') for 1 .. 4;
+is(scalar @open, 5, 'a request with three choices is one request');
+is(hold('many')->status, 429, 'and that is all');
+(shift @open)->close;
+wait_until(sub { hold('many')->status == 200 }, slow(10), 'the end of one');
+is(hold('many')->status, 429, 'one has left, one has come');
+$_->close for @open;
+wait_until(sub { ctl($fake, 'live') =~ /^0\b/ }, slow(10), 'cancel');
+
+
+# a worker is killed
+
+@open = ();
+hold('killed') for 1 .. 8;
+is(scalar @open, 8, 'eight requests');
+is(hold('killed')->status, 429, 'and no more');
+
+my ($broken, @alive) = (0);
+
+for my $pid ($t->workers) {
+    $t->allow_alert(qr/worker process $pid exited on signal 9/);
+    kill 'KILL', $pid;
+    DSA::Process::wait_gone($pid, slow(10));
+
+    @alive = grep { !$_->closed_within(0.3) } @open;
+    $broken = @open - @alive;
+    last if $broken;
+}
+
+cmp_ok($broken, '>', 0, 'a worker with some of them is killed');
+
+my $began = time;
+my @before = @alive;
+@open = @alive;
+
+wait_until(sub {
+    hold('killed');
+    return @open == 8;
+}, slow(10), 'the holds of the worker');
+
+cmp_ok(time - $began, '<', slow(3), 'its requests end within two seconds');
+is(hold('killed')->status, 429, 'and those of the others still run');
+is((grep { $_->closed_within(0.1) } @before), 0, 'undisturbed');
+$_->close for @open;
+
+
+# budgets
+
+$r = chat('paid', uses(60, 39));
+is($r->{status}, 200, 'a budget');
+is($r->{headers}{'x-dsa-budget-warning'}, undef, 'without a warning');
+is(chat('paid', uses(0, 1))->{headers}{'x-dsa-budget-warning'}, undef,
+   '0.000099 of 0.0001');
+is(chat('paid', uses(100, 49))->{headers}{'x-dsa-budget-warning'},
+   'day 0.0001 of 0.0001', '0.0001 of 0.0001 is a warning');
+$r = chat('paid', uses(0, 1));
+is($r->{status}, 200, 'below the hard limit by a token');
+is($r->{headers}{'x-dsa-budget-warning'}, 'day 0.000249 of 0.0001',
+   'another warning');
+$r = chat('paid');
+is($r->{status}, 402, 'at the hard limit');
+is($r->{json}{error}{code}, 'insufficient_quota', 'with the code');
+like($r->{json}{error}{message},
+     qr/the day budget of this API key is 0\.00025, and 0\.00025 is spent/,
+     'and the amounts');
+is($r->{headers}{'retry-after'}, undef, 'and no Retry-After');
+is($t->logged(qr/key "key_\w+" has reached the soft limit .*\(day\)/), 1,
+   'the soft limit is logged once');
+
+my $m = $t->metrics;
+is($m->{'dsa_budget_warnings_total{period="day"}'}, 1, 'and counted once');
+is($m->{'dsa_limited_requests_total{limit="budget"}'}, 1, 'a refusal');
+is($m->{'dsa_limited_requests_total{limit="requests"}'}, @refused + 1,
+   'refusals of requests');
+is($m->{'dsa_limited_requests_total{limit="tokens"}'}, 1, 'of tokens');
+is($m->{'dsa_limited_requests_total{limit="server"}'}, 0, 'of the server');
+
+
+# a changed limit: what was used stays used
+
+$records[8]{budget}{day}{hard} = '1';
+$records[3]{tpm} = 1000;
+write_keys($file, @records);
+wait_until(sub { chat('paid')->{status} == 200 }, slow(15), 'a new budget');
+is(chat('abort')->{headers}{'x-ratelimit-limit-tokens'}, 1000, 'a new limit');
+
+$t->done;
