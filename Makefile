@@ -76,7 +76,7 @@ HANG     := $(BUILD)/t/hang_engine
 SAMPLE   := $(BUILD)/t/sample_grammar
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
             $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay \
-            $(BUILD)/bench/grammar
+            $(BUILD)/bench/grammar $(BUILD)/bench/limits
 MODULE_H := $(wildcard ngx_module/symbols.map ngx_module/*.h ngx_module/api/*.h base/*.h \
             context/*.h grammar/*.h redis_schema/*.h engine/link.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
