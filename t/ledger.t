@@ -9,6 +9,7 @@ use warnings;
 use lib 't/lib';
 use DSA::Fake;
 use DSA::Test;
+use Fcntl ();
 use IO::Select;
 use IO::Socket::INET;
 use Math::BigInt;
@@ -628,6 +629,149 @@ damaged('a truncated file', sub {
 }, 1, qr/was truncated to \d+ of \d+ bytes/);
 damaged('an empty file', sub { truncate $_[0], 0 }, 0, qr/./);
 damaged('no file', sub { unlink $_[0] }, 0, qr/./);
+
+# An entry that was sent and not confirmed is sent again for 23 hours after the
+# first attempt: the marker of its request lives 24 hours.
+
+my $sent = 416;
+
+chats(1, 1);
+settled('connected');
+wait_until(sub { slots($queue) == 0 }, 10, 'no entry');
+$server->signal('STOP');
+chats(1, 1);
+wait_until(sub { my ($s) = slots($queue);
+                 $s && abs(unpack("x$sent Q", $s->[1]) - time) < 60 }, 10,
+           'the time of the attempt');
+kill_all();
+$server->signal('CONT');
+$t->start_nginx(redis => $short, workers => 1);
+settled('confirmed by a later attempt');
+wait_until(sub { slots($queue) == 0 }, 10, 'no entry');
+
+$server->stop;
+chats(3, 1);
+kill_all();
+@slots = slots($queue);
+patch($queue, $header + $slots[0][0] * $slot + $sent,
+      pack 'Q', time - 23 * 3600 - 60);
+patch($queue, $header + $slots[1][0] * $slot + $sent,
+      pack 'Q', time - 23 * 3600 + 600);
+
+my (undef, undef, @gone) = counts($slots[0][1]);
+my @names = qw/ prompt_tokens cached_tokens cached_host_tokens
+                cached_redis_tokens completion_tokens /;
+
+$want{requests}--;
+$want{ $names[$_] } -= $gone[$_] for 0 .. $#names;
+
+$t->start_nginx(redis => $short, workers => 1);
+$server->restart;
+wait_until(sub { slots($queue) == 0 }, 20, 'no entry');
+settled('sent again before, and never sent');
+is($t->logged(qr/is lost: it was sent 23 hours ago.* prompt $gone[0],/), 1,
+   'not later, which is logged');
+
+
+# A file of version 1, which has the name without ".2".  Its slots have 256 bytes.
+
+my ($tenant) = ($t->redis($server)->keys('dsa1:*:ledger:*'))[0] =~ /\{(\w+)\}/;
+
+sub old_slot {
+    my ($seat, $request, $prompt, $cached, $completion) = @_;
+
+    my $body = pack 'C4 q Q4 a64 a64 a64 V2', length $request, 32, 13, 0,
+                    time, $prompt, $cached, $completion, 0, $request,
+                    $tenant, 'deepseek-chat', tiers($cached);
+
+    return pack('Q V', $seat << 8 | 2, crc32($body)) . $body;
+}
+
+
+# A process that holds the seats of such workers, as a version 1 would.
+
+sub old_worker {
+    my ($path, @seats) = @_;
+
+    pipe my $in, my $out or die "pipe: $!\n";
+    my $pid = fork;
+    die "fork: $!\n" if !defined $pid;
+
+    if ($pid == 0) {
+        open my $fh, '+<', $path or POSIX::_exit(1);
+
+        for my $seat (@seats) {
+            fcntl($fh, Fcntl::F_SETLK(), pack('s s x4 q q i x4',
+                                              Fcntl::F_WRLCK(), 0, $seat, 1,
+                                              0))
+                or POSIX::_exit(1);
+        }
+
+        syswrite $out, 'x';
+        sleep 600;
+        POSIX::_exit(0);
+    }
+
+    close $out;
+    sysread($in, my $byte, 1) or die "the seats cannot be locked\n";
+
+    return $pid;
+}
+
+my $left_file = $t->path('short.ledger');
+my $head = pack 'a8 V2 Q', 'dsaledgr', 1, 256, 8;
+my $busy = old_slot(7, 'chatcmpl-old2', 2000, 20, 6);
+my $damaged = old_slot(3, 'chatcmpl-old4', 1, 0, 1);
+substr($damaged, 100, 1) = 'b';
+
+$t->stop_nginx('TERM');
+write_file($left_file, join '', pack('a4096', $head . pack 'V', crc32($head)),
+           old_slot(3, 'chatcmpl-old1', 1000, 30, 5),
+           $busy, "\0" x 256,
+           old_slot(3, 'chatcmpl-old3', 3000, 10, 7), $damaged,
+           pack('Q a248', 3 << 8 | 1, 'half'), "\0" x 512);
+my $lives = old_worker($left_file, 7);
+
+count(1000, 30, 5);
+count(3000, 10, 7);
+$t->start_nginx(redis => $short, workers => 1);
+settled('entries that an earlier version left');
+ok($t->logged(qr/\[notice\].*2 ledger entries of an earlier version were adopted/),
+   'logged');
+ok($t->logged(qr/\[error\].*is lost: slot 4 of "\Q$left_file\E" is damaged/),
+   'one is damaged');
+
+my $bytes = read_file($left_file);
+is(substr($bytes, 0, 4096), pack('a4096', $head . pack 'V', crc32($head)),
+   'the header is as before');
+is(unpack('H*', substr $bytes, 4096 + 256, 256), unpack('H*', $busy),
+   'and the entry of a worker that lives');
+
+chats(2, 1);
+settled('its entry is left to that worker');
+kill 'KILL', $lives;
+waitpid $lives, 0;
+count(2000, 20, 6);
+settled('until it ends');
+wait_until(sub { my ($pid) = $t->workers;
+                 !grep { (readlink || '') eq $left_file }
+                       glob "/proc/$pid/fd/*" }, 20, 'the file to be closed');
+
+# the next start with the same file sends nothing again
+
+$t->stop_nginx('TERM');
+$t->start_nginx(redis => $short, workers => 1);
+chats(1, 1);
+settled('sent once');
+
+$t->stop_nginx('TERM');
+write_file($left_file, 'hello');
+$t->start_nginx(redis => $short, workers => 1);
+ok($t->logged(qr/of an earlier version in "\Q$left_file\E" are not sent: /),
+   'another file is not read');
+is(read_file($left_file), 'hello', 'and left alone');
+unlink $left_file;
+
 
 # a file that cannot be opened is an error at the start, and the running
 # configuration stays

@@ -20,7 +20,9 @@ diag("DSA_SEED=$seed");
 
 my $chat = '/v1/chat/completions';
 my $t = DSA::Test->new('price');
+my $redis = $t->start_redis();
 my $fake = $t->start_fake('context=4000000000');
+my %sum = map { $_ => Math::BigInt->new(0) } qw/ miss hit output /;
 
 my $log = 'log_format dsa "$status $dsa_model $dsa_prompt_tokens '
           . '$dsa_cached_tokens $dsa_completion_tokens $dsa_cost"; '
@@ -131,6 +133,38 @@ sub charged {
 
     is(join(' ', map { $after{$_} - $before{$_} } sort keys %after),
        join(' ', map { $want->{$_} } sort keys %$want), $name);
+
+    $sum{$_} += $want->{$_} for keys %sum;
+}
+
+
+# Checks that Redis has the sum of everything that was charged.
+
+sub settled {
+    my ($name) = @_;
+
+    my %have;
+    my $want = join ' ', map { "$_=$sum{$_}" } sort keys %sum;
+
+    eval { wait_until(sub {
+        my $r = $t->redis($redis);
+
+        %have = map { $_ => Math::BigInt->new(0) } keys %sum;
+
+        for my $key ($r->keys('dsa1:*:ledger:*')) {
+            my $fields = $r->hgetall($key);
+
+            for my $field (keys %$fields) {
+                my ($part) = $field =~ /\|cost_(\w+)$/ or next;
+                $have{$part} += Math::BigInt->new($fields->{$field});
+            }
+        }
+
+        return $want eq join ' ', map { "$_=$have{$_}" } sort keys %have;
+    }, 20, 'the ledger') };
+
+    is(join(' ', map { "$_=$have{$_}" } sort keys %have), $want,
+       "$name: the ledger");
 }
 
 
@@ -218,6 +252,8 @@ for my $i (1 .. 60) {
                  . amount(sum($want)), 'logged');
 }
 
+settled('random usages');
+
 
 # However the request ends, what was computed is charged.
 
@@ -258,6 +294,27 @@ charged('refused by the engine', { miss => 0, hit => 0, output => 0 }, sub {
 });
 like(logged(), qr/^400 .* -?$/, 'no cost is logged');
 
+settled('however they end');
+
+# a worker is killed: what the request has cost until then is in the ledger
+
+my ($worker) = $t->workers;
+my $killed = $t->stream(script("noaccept\nprompt 500\ncached 100\naccept\n"
+                               . "t a\nt b\nhold\n"));
+my $letters = 0;
+$letters += length($killed->next_event()->{json}{choices}[0]{delta}{content}
+                   // '') while $letters < 2;
+
+$t->allow_alert(qr/exited on signal 9/);
+kill 'KILL', $worker;
+wait_until(sub { my @now = $t->workers; @now == 1 && $now[0] != $worker }, 10,
+           'a new worker');
+$killed->close();
+
+my $cut = cost($price, 500, 0, 0, 100, 2);
+$sum{$_} += $cut->{$_} for keys %sum;
+settled('a killed worker');
+
 
 # A model without a price costs nothing, which is logged once.
 
@@ -292,6 +349,8 @@ charged('the most', { miss => Math::BigInt->new('999999000000000000'),
     $t->post($chat, script("prompt 999999\ncompletion 1\nt a\n"));
 });
 logged();
+
+settled('as the counters');
 
 
 # Windows of time: random lines of one model, and the first that matches.
