@@ -44,6 +44,7 @@ typedef struct {
     char                     name[16];      /* "HGETALL", for debug logs */
     unsigned                 setup:1;       /* part of the connection setup, */
     unsigned                 last:1;        /* and the last of these */
+    unsigned                 role:1;        /* a setup call: ROLE */
 } ngx_http_dsa_redis_call_t;
 
 

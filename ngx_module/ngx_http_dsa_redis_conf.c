@@ -13,16 +13,20 @@
 
 
 #define NGX_HTTP_DSA_REDIS_PORT      6379
+#define NGX_HTTP_DSA_REDIS_SENTINEL  26379      /* its port */
 #define NGX_HTTP_DSA_REDIS_PASSWORD  4096       /* bytes of the file */
 
 _Static_assert(NGX_HTTP_DSA_LEDGER_MAX == 1000000,
                "the error of queue= names the limit");
 
 
+static ngx_uint_t ngx_http_dsa_redis_is_address(const ngx_str_t *arg);
+static char *ngx_http_dsa_redis_address(ngx_conf_t *cf, ngx_str_t *directive,
+    ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg);
 static char *ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
     ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg);
-static char *ngx_http_dsa_redis_password(ngx_conf_t *cf,
-    ngx_http_dsa_redis_conf_t *conf, ngx_str_t *name);
+static char *ngx_http_dsa_redis_password(ngx_conf_t *cf, ngx_str_t *password,
+    ngx_str_t *name);
 
 
 char *
@@ -42,26 +46,97 @@ ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,
     conf->queue = 20000;
     conf->ttl = DSA_SCHEMA_CONVERSATION_TTL;
 
-    conf->url.url = value[1];
-    conf->url.default_port = NGX_HTTP_DSA_REDIS_PORT;
-
-    if (ngx_parse_url(cf->pool, &conf->url) != NGX_OK) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in \"%V\" of \"%V\"",
-                           conf->url.err != NULL ? conf->url.err
-                                                 : "invalid address",
-                           &value[1], directive);
+    conf->addrs = ngx_array_create(cf->pool, 2, sizeof(ngx_addr_t));
+    if (conf->addrs == NULL) {
         return NGX_CONF_ERROR;
     }
 
+    /* the parameters first: the default port depends on them */
+
     for (i = 2; i < cf->args->nelts; i++) {
+
+        if (ngx_http_dsa_redis_is_address(&value[i])) {
+            continue;
+        }
+
         rv = ngx_http_dsa_redis_parameter(cf, conf, &value[i]);
         if (rv != NGX_CONF_OK) {
             return rv;
         }
     }
 
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (i != 1 && !ngx_http_dsa_redis_is_address(&value[i])) {
+            continue;
+        }
+
+        rv = ngx_http_dsa_redis_address(cf, directive, conf, &value[i]);
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    if (conf->sentinel_password.len != 0 && conf->sentinel.len == 0) {
+        return "has \"sentinel_password_file\" without \"sentinel\"";
+    }
+
     if (conf->user.len != 0 && conf->password.len == 0) {
         return "has \"user\" without \"password_file\"";
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/*
+ * An argument behind the first one.  Without a port it could be the name of a
+ * parameter that lacks its value.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_redis_is_address(const ngx_str_t *arg)
+{
+    u_char  *last;
+
+    last = arg->data + arg->len;
+
+    return (arg->len > 5 && ngx_strncmp(arg->data, "unix:", 5) == 0)
+           || (ngx_strlchr(arg->data, last, ':') != NULL
+               && ngx_strlchr(arg->data, last, '=') == NULL);
+}
+
+
+/* A name may have several addresses, all of which are tried. */
+
+static char *
+ngx_http_dsa_redis_address(ngx_conf_t *cf, ngx_str_t *directive,
+    ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg)
+{
+    ngx_url_t    url;
+    ngx_uint_t   i;
+    ngx_addr_t  *addr;
+
+    ngx_memzero(&url, sizeof(ngx_url_t));
+
+    url.url = *arg;
+    url.default_port = conf->sentinel.len != 0 ? NGX_HTTP_DSA_REDIS_SENTINEL
+                                               : NGX_HTTP_DSA_REDIS_PORT;
+
+    if (ngx_parse_url(cf->pool, &url) != NGX_OK) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in \"%V\" of \"%V\"",
+                           url.err != NULL ? url.err : "invalid address",
+                           arg, directive);
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 0; i < url.naddrs; i++) {
+        addr = ngx_array_push(conf->addrs);
+        if (addr == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *addr = url.addrs[i];
     }
 
     return NGX_CONF_OK;
@@ -93,10 +168,20 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
      && ngx_strncmp(name.data, literal, sizeof(literal) - 1) == 0)
 
     if (is("password_file")) {
-        return ngx_http_dsa_redis_password(cf, conf, &value);
+        return ngx_http_dsa_redis_password(cf, &conf->password, &value);
     }
 
-    if (is("user")) {
+    if (is("sentinel_password_file")) {
+        return ngx_http_dsa_redis_password(cf, &conf->sentinel_password,
+                                           &value);
+    }
+
+    if (is("sentinel")) {
+        conf->sentinel = value;
+        n = value.len != 0 ? NGX_OK : NGX_ERROR;
+        expected = "the name of a primary";
+
+    } else if (is("user")) {
         conf->user = value;
         n = value.len != 0 ? NGX_OK : NGX_ERROR;
         expected = "a name";
@@ -156,15 +241,17 @@ invalid:
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\"; "
                        "expected user=, password_file=, db=, timeout=, "
-                       "connect_timeout=, queue=, queue_file= or ttl=", arg);
+                       "connect_timeout=, queue=, queue_file=, ttl=, "
+                       "sentinel=, sentinel_password_file=, or a further "
+                       "address with a port", arg);
 
     return NGX_CONF_ERROR;
 }
 
 
 static char *
-ngx_http_dsa_redis_password(ngx_conf_t *cf,
-    ngx_http_dsa_redis_conf_t *conf, ngx_str_t *name)
+ngx_http_dsa_redis_password(ngx_conf_t *cf, ngx_str_t *password,
+    ngx_str_t *name)
 {
     u_char           buf[NGX_HTTP_DSA_REDIS_PASSWORD], *p;
     ssize_t          n;
@@ -229,8 +316,8 @@ ngx_http_dsa_redis_password(ngx_conf_t *cf,
     }
 
     ngx_memcpy(p, buf, n);
-    conf->password.data = p;
-    conf->password.len = n;
+    password->data = p;
+    password->len = n;
 
 done:
 

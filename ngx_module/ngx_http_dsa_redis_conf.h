@@ -12,10 +12,14 @@
 #include <ngx_core.h>
 
 
-/* The address and the parameters of dsa_redis. */
+/* The addresses and the parameters of dsa_redis. */
 
 typedef struct {
-    ngx_url_t     url;                  /* resolved: url.addrs */
+    ngx_array_t  *addrs;                /* of ngx_addr_t, resolved */
+    ngx_str_t     sentinel;             /* the name of the primary, for which
+                                           the addresses are Sentinels; empty:
+                                           they are those of Redis */
+    ngx_str_t     sentinel_password;    /* empty: none */
     ngx_str_t     user;                 /* empty: the default user */
     ngx_str_t     password;             /* empty: none */
     ngx_int_t     db;
@@ -28,8 +32,8 @@ typedef struct {
 
 
 /*
- * Reads the arguments of the directive in cf->args, resolves the address and
- * reads the password file.  Returns NGX_CONF_OK or the error of a directive
+ * Reads the arguments of the directive in cf->args, resolves the addresses and
+ * reads the password files.  Returns NGX_CONF_OK or the error of a directive
  * handler.
  */
 char *ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,

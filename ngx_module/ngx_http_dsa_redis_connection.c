@@ -22,6 +22,7 @@
 
 #define NGX_HTTP_DSA_REDIS_BACKOFF_MIN  100         /* milliseconds */
 #define NGX_HTTP_DSA_REDIS_BACKOFF_MAX  5000
+#define NGX_HTTP_DSA_REDIS_NEXT         10          /* before another address */
 #define NGX_HTTP_DSA_REDIS_PING         15000
 
 #define NGX_HTTP_DSA_REDIS_BUFFER       65536
@@ -44,6 +45,8 @@ static ngx_int_t ngx_http_dsa_redis_replies(
     ngx_http_dsa_redis_connection_t *rc);
 static ngx_int_t ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     redisReply *reply);
+static ngx_int_t ngx_http_dsa_redis_found(ngx_http_dsa_redis_connection_t *rc,
+    redisReply *reply);
 static ngx_int_t ngx_http_dsa_redis_stray(ngx_http_dsa_redis_connection_t *rc,
     redisReply *reply);
 static void ngx_http_dsa_redis_set_ready(ngx_http_dsa_redis_connection_t *rc);
@@ -55,7 +58,8 @@ static void ngx_http_dsa_redis_close(ngx_http_dsa_redis_connection_t *rc);
 static void ngx_http_dsa_redis_fail(ngx_http_dsa_redis_connection_t *rc,
     const char *why, ngx_err_t err, const char *detail, size_t len);
 static void ngx_http_dsa_redis_report(ngx_http_dsa_redis_connection_t *rc,
-    const char *why, ngx_err_t err, const char *detail, size_t len);
+    ngx_uint_t more, const char *why, ngx_err_t err, const char *detail,
+    size_t len);
 static void ngx_http_dsa_redis_report_up(ngx_http_dsa_redis_connection_t *rc);
 static u_char *ngx_http_dsa_redis_log_error(ngx_log_t *log, u_char *buf,
     size_t len);
@@ -110,9 +114,7 @@ ngx_http_dsa_redis_connection_start(ngx_http_dsa_redis_connection_t *rc,
 
     rc->backoff = NGX_HTTP_DSA_REDIS_BACKOFF_MIN;
 
-    /* the workers of a host begin with different addresses */
-
-    rc->addr = ngx_worker % conf->url.naddrs;
+    ngx_http_dsa_redis_primary_init(&rc->primary, conf);
 
     ngx_http_dsa_redis_connect(rc);
 
@@ -260,8 +262,7 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_connection_t *rc)
         return;
     }
 
-    addr = &rc->conf->url.addrs[rc->addr];
-    rc->addr = (rc->addr + 1) % rc->conf->url.naddrs;
+    addr = ngx_http_dsa_redis_primary_next(&rc->primary);
 
     peer = &rc->peer;
     ngx_memzero(peer, sizeof(ngx_peer_connection_t));
@@ -322,6 +323,7 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_connection_t *rc)
 static void
 ngx_http_dsa_redis_connected(ngx_http_dsa_redis_connection_t *rc)
 {
+    ngx_int_t          ok;
     ngx_connection_t  *c;
 
     c = rc->peer.connection;
@@ -340,7 +342,11 @@ ngx_http_dsa_redis_connected(ngx_http_dsa_redis_connection_t *rc)
 
     ngx_http_dsa_redis_set_state(rc, ngx_http_dsa_redis_setup);
 
-    if (ngx_http_dsa_redis_setup_calls(&rc->calls, rc->conf) != NGX_OK) {
+    ok = rc->primary.asking
+         ? ngx_http_dsa_redis_setup_sentinel(&rc->calls, rc->conf)
+         : ngx_http_dsa_redis_setup_calls(&rc->calls, rc->conf);
+
+    if (ok != NGX_OK) {
         ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_nomem, 0, NULL, 0);
         return;
     }
@@ -542,7 +548,7 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     redisReply *reply)
 {
     void                       *data;
-    ngx_uint_t                  setup, last;
+    ngx_uint_t                  setup, last, role;
     const char                 *why;
     ngx_http_dsa_redis_pt       handler;
     ngx_http_dsa_redis_call_t  *call;
@@ -559,15 +565,25 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
 
     setup = call->setup;
     last = call->last;
+    role = call->role;
     handler = call->handler;
     data = call->data;
 
     ngx_http_dsa_redis_calls_remove(&rc->calls, call);
     ngx_http_dsa_redis_set_cancelable(rc);
 
+    why = role ? ngx_http_dsa_redis_primary_role(reply) : NULL;
+
+    if (why != NULL) {
+        ngx_http_dsa_redis_fail(rc, why, 0, NULL, 0);
+        return NGX_ERROR;
+    }
+
     why = dsa_resp_refusal(reply);
 
-    if (reply->type == REDIS_REPLY_ERROR && (why != NULL || setup)) {
+    if (reply->type == REDIS_REPLY_ERROR && (why != NULL || setup)
+        && !(role && dsa_resp_is_error(reply, "NOPERM")))
+    {
 
         if (!setup) {
             rc->unproven = 1;
@@ -585,6 +601,11 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     }
 
     if (setup) {
+
+        if (last && rc->primary.asking) {
+            return ngx_http_dsa_redis_found(rc, reply);
+        }
+
         if (last) {
             ngx_http_dsa_redis_set_ready(rc);
         }
@@ -603,6 +624,35 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     handler(data, reply, NULL);
 
     return NGX_OK;
+}
+
+
+/*
+ * A Sentinel has replied: connects to the primary.  The commands that wait stay
+ * in the queue.  NGX_ERROR: the connection to the Sentinel is closed.
+ */
+
+static ngx_int_t
+ngx_http_dsa_redis_found(ngx_http_dsa_redis_connection_t *rc,
+    redisReply *reply)
+{
+    const char  *why;
+
+    why = ngx_http_dsa_redis_primary_answer(&rc->primary, reply);
+
+    if (why != NULL) {
+        ngx_http_dsa_redis_fail(rc, why, 0, NULL, 0);
+        return NGX_ERROR;
+    }
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, &rc->log, 0,
+                   "dsa redis sentinel: the primary is %V",
+                   &rc->primary.found.name);
+
+    ngx_http_dsa_redis_close(rc);
+    ngx_http_dsa_redis_connect(rc);
+
+    return NGX_ERROR;
 }
 
 
@@ -639,6 +689,7 @@ static void
 ngx_http_dsa_redis_set_ready(ngx_http_dsa_redis_connection_t *rc)
 {
     ngx_http_dsa_redis_set_state(rc, ngx_http_dsa_redis_ready);
+    ngx_http_dsa_redis_primary_good(&rc->primary);
 
     /*
      * The setup succeeds even where Redis refuses commands with an error like
@@ -749,17 +800,25 @@ static void
 ngx_http_dsa_redis_fail(ngx_http_dsa_redis_connection_t *rc, const char *why,
     ngx_err_t err, const char *detail, size_t len)
 {
+    ngx_uint_t  more;
     ngx_msec_t  delay;
 
-    ngx_http_dsa_redis_report(rc, why, err, detail, len);
+    more = ngx_http_dsa_redis_primary_failed(&rc->primary);
+
+    ngx_http_dsa_redis_report(rc, more, why, err, detail, len);
 
     ngx_http_dsa_redis_close(rc);
 
-    delay = NGX_HTTP_DSA_REDIS_BACKOFF_MIN
-            + ngx_random() % (rc->backoff - NGX_HTTP_DSA_REDIS_BACKOFF_MIN
-                              + 1);
+    if (more) {
+        delay = NGX_HTTP_DSA_REDIS_NEXT;
 
-    rc->backoff = ngx_min(rc->backoff * 2, NGX_HTTP_DSA_REDIS_BACKOFF_MAX);
+    } else {
+        delay = NGX_HTTP_DSA_REDIS_BACKOFF_MIN
+                + ngx_random() % (rc->backoff - NGX_HTTP_DSA_REDIS_BACKOFF_MIN
+                                  + 1);
+
+        rc->backoff = ngx_min(rc->backoff * 2, NGX_HTTP_DSA_REDIS_BACKOFF_MAX);
+    }
 
     ngx_add_timer(&rc->reconnect, delay);
 
@@ -767,17 +826,24 @@ ngx_http_dsa_redis_fail(ngx_http_dsa_redis_connection_t *rc, const char *why,
 }
 
 
-/* Logs one error for each change of the cause, not for each attempt. */
+/*
+ * Logs one error for each change of the cause, not for each attempt.  more:
+ * other addresses have not failed yet, so the level is "info".
+ */
 
 static void
 ngx_http_dsa_redis_report(ngx_http_dsa_redis_connection_t *rc,
-    const char *why, ngx_err_t err, const char *detail, size_t len)
+    ngx_uint_t more, const char *why, ngx_err_t err, const char *detail,
+    size_t len)
 {
     char        text[DSA_RESP_TEXT];
     ngx_uint_t  level;
 
-    level = rc->reported == why ? NGX_LOG_INFO : NGX_LOG_ERR;
-    rc->reported = why;
+    level = more || rc->reported == why ? NGX_LOG_INFO : NGX_LOG_ERR;
+
+    if (!more) {
+        rc->reported = why;
+    }
 
     if (detail == NULL) {
         ngx_log_error(level, &rc->log, err, "%s", why);
@@ -808,5 +874,6 @@ ngx_http_dsa_redis_log_error(ngx_log_t *log, u_char *buf, size_t len)
 {
     ngx_http_dsa_redis_connection_t  *rc = log->data;
 
-    return ngx_snprintf(buf, len, ", redis: %V", &rc->conf->url.url);
+    return rc->peer.name != NULL
+           ? ngx_snprintf(buf, len, ", redis: %V", rc->peer.name) : buf;
 }

@@ -16,17 +16,20 @@
 #include "redis_schema/resp.h"
 #include "ngx_http_dsa_redis_call.h"
 #include "ngx_http_dsa_redis_conf.h"
+#include "ngx_http_dsa_redis_primary.h"
 
 
 /*
- * A worker's connection to Redis: it connects, authenticates, reconnects after
- * a failure, sends commands and dispatches their replies.
+ * A worker's connection to the primary of Redis: it connects, authenticates,
+ * reconnects after a failure and when the primary has become a replica, sends
+ * commands and dispatches their replies.  Commands wait while it looks for the
+ * primary.
  */
 
 typedef enum {
     ngx_http_dsa_redis_down = 0,        /* the reconnect timer is set */
     ngx_http_dsa_redis_connecting,
-    ngx_http_dsa_redis_setup,           /* AUTH, SELECT and PING are sent */
+    ngx_http_dsa_redis_setup,           /* the setup calls are sent */
     ngx_http_dsa_redis_ready
 } ngx_http_dsa_redis_state_e;
 
@@ -38,7 +41,7 @@ typedef struct {
     ngx_http_dsa_redis_calls_t        calls;
 
     ngx_peer_connection_t             peer;
-    ngx_uint_t                        addr;     /* tried next */
+    ngx_http_dsa_redis_primary_t      primary;
     ngx_log_t                         log;
     ngx_connection_t                  dumb;     /* the data of the timers */
     ngx_event_t                       reconnect;

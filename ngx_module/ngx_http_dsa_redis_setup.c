@@ -15,7 +15,7 @@
 
 static ngx_int_t ngx_http_dsa_redis_setup_call(
     ngx_http_dsa_redis_calls_t *calls, const ngx_http_dsa_redis_conf_t *conf,
-    uint32_t argc, dsa_str_t *argv, ngx_uint_t last);
+    uint32_t argc, dsa_str_t *argv, ngx_uint_t role, ngx_uint_t last);
 
 
 /*
@@ -32,9 +32,17 @@ ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
     uint32_t   n;
     dsa_str_t  argv[NGX_HTTP_DSA_REDIS_SETUP_WORDS];
 
+    /* ROLE has a reply while Redis loads its data, and PING has none then */
+
     argv[0] = dsa_strz("PING");
 
-    if (ngx_http_dsa_redis_setup_call(calls, conf, 1, argv, 1) != NGX_OK) {
+    if (ngx_http_dsa_redis_setup_call(calls, conf, 1, argv, 0, 1) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    argv[0] = dsa_strz("ROLE");
+
+    if (ngx_http_dsa_redis_setup_call(calls, conf, 1, argv, 1, 0) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -44,7 +52,9 @@ ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
         argv[0] = dsa_strz("SELECT");
         argv[1] = dsa_str(text, len);
 
-        if (ngx_http_dsa_redis_setup_call(calls, conf, 2, argv, 0) != NGX_OK) {
+        if (ngx_http_dsa_redis_setup_call(calls, conf, 2, argv, 0, 0)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
     }
@@ -62,14 +72,42 @@ ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
 
     argv[n++] = dsa_str(conf->password.data, conf->password.len);
 
-    return ngx_http_dsa_redis_setup_call(calls, conf, n, argv, 0);
+    return ngx_http_dsa_redis_setup_call(calls, conf, n, argv, 0, 0);
+}
+
+
+ngx_int_t
+ngx_http_dsa_redis_setup_sentinel(ngx_http_dsa_redis_calls_t *calls,
+    const ngx_http_dsa_redis_conf_t *conf)
+{
+    dsa_str_t  argv[NGX_HTTP_DSA_REDIS_SETUP_WORDS];
+
+    argv[0] = dsa_strz("SENTINEL");
+    argv[1] = dsa_strz("get-master-addr-by-name");
+    argv[2] = dsa_str(conf->sentinel.data, conf->sentinel.len);
+
+    if (ngx_http_dsa_redis_setup_call(calls, conf, 3, argv, 0, 1)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (conf->sentinel_password.len == 0) {
+        return NGX_OK;
+    }
+
+    argv[0] = dsa_strz("AUTH");
+    argv[1] = dsa_str(conf->sentinel_password.data,
+                      conf->sentinel_password.len);
+
+    return ngx_http_dsa_redis_setup_call(calls, conf, 2, argv, 0, 0);
 }
 
 
 static ngx_int_t
 ngx_http_dsa_redis_setup_call(ngx_http_dsa_redis_calls_t *calls,
     const ngx_http_dsa_redis_conf_t *conf, uint32_t argc, dsa_str_t *argv,
-    ngx_uint_t last)
+    ngx_uint_t role, ngx_uint_t last)
 {
     dsa_schema_command_t        cmd;
     ngx_http_dsa_redis_call_t  *call;
@@ -82,6 +120,7 @@ ngx_http_dsa_redis_setup_call(ngx_http_dsa_redis_calls_t *calls,
         return NGX_ERROR;
     }
 
+    call->role = role;
     call->last = last;
 
     return NGX_OK;

@@ -47,12 +47,15 @@ static void *dsa_resp_create_array(const redisReadTask *task,
     dsa_resp_elements_t elements);
 
 
+static const char  dsa_resp_readonly[] = "Redis is a read-only replica";
+
+
 static const dsa_resp_refusal_t  dsa_resp_refusals[] = {
     { "NOAUTH", "Redis requires a password" },
     { "WRONGPASS", "Redis rejects the password" },
     { "LOADING", "Redis is loading its data" },
     { "MASTERDOWN", "Redis is a replica without its master" },
-    { "READONLY", "Redis is a read-only replica" },
+    { "READONLY", dsa_resp_readonly },
     { "MOVED", "Redis is a node of a cluster" },
     { "ASK", "Redis is a node of a cluster" },
     { "CLUSTERDOWN", "Redis is a node of a cluster that is down" },
@@ -176,6 +179,14 @@ dsa_resp_refusal(const redisReply *reply)
         if (dsa_resp_is_error(reply, refusal->code)) {
             return refusal->why;
         }
+    }
+
+    /* before Redis 7, a script that must not write fails with ERR */
+
+    if (dsa_resp_is_error(reply, "ERR")
+        && strstr(reply->str, ": -READONLY ") != NULL)
+    {
+        return dsa_resp_readonly;
     }
 
     return NULL;

@@ -1,0 +1,178 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+
+#include "ngx_http_dsa_redis_primary.h"
+
+
+static ngx_int_t ngx_http_dsa_redis_primary_parse(
+    ngx_http_dsa_redis_primary_t *primary, const redisReply *host);
+static ngx_uint_t ngx_http_dsa_redis_primary_is(const redisReply *reply,
+    const char *text);
+
+
+void
+ngx_http_dsa_redis_primary_init(ngx_http_dsa_redis_primary_t *primary,
+    const ngx_http_dsa_redis_conf_t *conf)
+{
+    ngx_memzero(primary, sizeof(ngx_http_dsa_redis_primary_t));
+
+    primary->conf = conf;
+    primary->next = ngx_worker % conf->addrs->nelts;
+}
+
+
+ngx_addr_t *
+ngx_http_dsa_redis_primary_next(ngx_http_dsa_redis_primary_t *primary)
+{
+    ngx_addr_t  *addr;
+
+    if (primary->known) {
+        primary->known = 0;
+        primary->asking = 0;
+        return &primary->found;
+    }
+
+    addr = primary->conf->addrs->elts;
+    addr += primary->next;
+
+    primary->next = (primary->next + 1) % primary->conf->addrs->nelts;
+    primary->asking = (primary->conf->sentinel.len != 0);
+
+    return addr;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_redis_primary_failed(ngx_http_dsa_redis_primary_t *primary)
+{
+    primary->tried++;
+
+    return primary->tried % primary->conf->addrs->nelts != 0;
+}
+
+
+void
+ngx_http_dsa_redis_primary_good(ngx_http_dsa_redis_primary_t *primary)
+{
+    primary->tried = 0;
+}
+
+
+const char *
+ngx_http_dsa_redis_primary_answer(ngx_http_dsa_redis_primary_t *primary,
+    const redisReply *reply)
+{
+    ngx_int_t    port;
+    ngx_addr_t  *addr;
+    redisReply  *host, *number;
+
+    if (reply->type == REDIS_REPLY_NIL) {
+        return "Sentinel does not know the name of sentinel=";
+    }
+
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2
+        || reply->element[0]->type != REDIS_REPLY_STRING
+        || reply->element[1]->type != REDIS_REPLY_STRING)
+    {
+        return "Sentinel sent no address of the primary";
+    }
+
+    addr = &primary->found;
+    host = reply->element[0];
+    number = reply->element[1];
+
+    port = ngx_atoi((u_char *) number->str, number->len);
+
+    if (port < 1 || port > 65535
+        || ngx_http_dsa_redis_primary_parse(primary, host) != NGX_OK)
+    {
+        /* a name could only be resolved by a call that blocks the worker */
+
+        return "Sentinel sent a primary that is not an IP address and a port";
+    }
+
+    ngx_inet_set_port(addr->sockaddr, (in_port_t) port);
+
+    addr->name.data = primary->text;
+    addr->name.len = ngx_sock_ntop(addr->sockaddr, addr->socklen,
+                                   primary->text, NGX_SOCKADDR_STRLEN, 1);
+    primary->known = 1;
+
+    return NULL;
+}
+
+
+/* Sets found to an IP address without a port. */
+
+static ngx_int_t
+ngx_http_dsa_redis_primary_parse(ngx_http_dsa_redis_primary_t *primary,
+    const redisReply *host)
+{
+    ngx_addr_t  *addr;
+
+    addr = &primary->found;
+    addr->sockaddr = &primary->sockaddr.sockaddr;
+
+    ngx_memzero(&primary->sockaddr, sizeof(ngx_sockaddr_t));
+
+    primary->sockaddr.sockaddr_in.sin_addr.s_addr =
+        ngx_inet_addr((u_char *) host->str, host->len);
+
+    if (primary->sockaddr.sockaddr_in.sin_addr.s_addr != INADDR_NONE) {
+        primary->sockaddr.sockaddr_in.sin_family = AF_INET;
+        addr->socklen = sizeof(struct sockaddr_in);
+        return NGX_OK;
+    }
+
+#if (NGX_HAVE_INET6)
+
+    ngx_memzero(&primary->sockaddr, sizeof(ngx_sockaddr_t));
+
+    if (ngx_inet6_addr((u_char *) host->str, host->len,
+                       primary->sockaddr.sockaddr_in6.sin6_addr.s6_addr)
+        == NGX_OK)
+    {
+        primary->sockaddr.sockaddr_in6.sin6_family = AF_INET6;
+        addr->socklen = sizeof(struct sockaddr_in6);
+        return NGX_OK;
+    }
+
+#endif
+
+    return NGX_ERROR;
+}
+
+
+const char *
+ngx_http_dsa_redis_primary_role(const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements != 0
+        && ngx_http_dsa_redis_primary_is(reply->element[0], "slave"))
+    {
+        return "Redis is a replica and not the primary";
+    }
+
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements != 0
+        && ngx_http_dsa_redis_primary_is(reply->element[0], "sentinel"))
+    {
+        return "this is a Sentinel; expected a Redis, or sentinel=";
+    }
+
+    return NULL;
+}
+
+
+static ngx_uint_t
+ngx_http_dsa_redis_primary_is(const redisReply *reply, const char *text)
+{
+    return reply->type == REDIS_REPLY_STRING
+           && reply->len == ngx_strlen(text)
+           && ngx_strncmp(reply->str, text, reply->len) == 0;
+}
