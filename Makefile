@@ -121,9 +121,11 @@ $(BUILD)/nginx/Makefile: config config.make Makefile $(MODULE_H) \
 NGINX_CC_OPT ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
 NGINX_LD_OPT ?= -Wl,-z,relro -Wl,-z,now
 
+# an nginx that runs has the old file mapped, and would crash if it were changed
+
 $(MODULE): $(BUILD)/nginx/Makefile $(MODULE_C) $(CONSOLE)
 	$(MAKE) -s -f $(abspath $<) -C $(NGINX_SRC) modules
-	cp $(BUILD)/nginx/$(@F) $@
+	cp --remove-destination $(BUILD)/nginx/$(@F) $@
 
 $(NGINX_SRC)/src/core/nginx.h:
 	@echo "$@: no such file: install nginx-dev, or run \"make deps\"" >&2
