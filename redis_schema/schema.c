@@ -6,13 +6,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <openssl/sha.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "command.h"
 #include "keys.h"
 #include "resp.h"
 #include "schema.h"
@@ -36,13 +35,6 @@ typedef struct {
 } dsa_schema_item_t;
 
 
-static int dsa_schema_record_words(dsa_schema_command_t *cmd,
-    dsa_arena_t *arena, int text);
-static int dsa_schema_words(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    uint32_t max);
-static void dsa_schema_word(dsa_schema_command_t *cmd, dsa_str_t word);
-static int dsa_schema_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static int dsa_schema_count(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     uint64_t n);
 static int dsa_schema_conversation_key(dsa_schema_command_t *cmd,
@@ -127,30 +119,23 @@ dsa_schema_create(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 {
     uint32_t  i;
 
-    if (dsa_schema_words(cmd, arena, 7 + n_messages) != DSA_OK) {
+    if (dsa_command_start(cmd, arena, 7 + n_messages) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    /*
-     * The script is short and rarely used, so the command carries its text:
-     * there is no NOSCRIPT to handle.
-     */
-
-    dsa_schema_word(cmd, dsa_strz("EVAL"));
-    dsa_schema_word(cmd, dsa_strz(dsa_schema_create_script));
-    dsa_schema_word(cmd, dsa_strz("1"));
+    dsa_command_eval(cmd, dsa_schema_create_script, "1");
 
     if (dsa_schema_conversation_key(cmd, arena, tenant, id) != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "%" PRId64, created) != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "%" PRId64, ttl) != DSA_OK)
+        || dsa_command_wordf(cmd, arena, "%" PRId64, created) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%" PRId64, ttl) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    dsa_schema_word(cmd, metadata);
+    dsa_command_word(cmd, metadata);
 
     for (i = 0; i < n_messages; i++) {
-        dsa_schema_word(cmd, messages[i]);
+        dsa_command_word(cmd, messages[i]);
     }
 
     return DSA_OK;
@@ -161,11 +146,11 @@ int
 dsa_schema_delete(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id)
 {
-    if (dsa_schema_words(cmd, arena, 2) != DSA_OK) {
+    if (dsa_command_start(cmd, arena, 2) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    dsa_schema_word(cmd, dsa_strz("UNLINK"));
+    dsa_command_word(cmd, dsa_strz("UNLINK"));
 
     return dsa_schema_conversation_key(cmd, arena, tenant, id);
 }
@@ -175,11 +160,11 @@ int
 dsa_schema_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id)
 {
-    if (dsa_schema_words(cmd, arena, 2) != DSA_OK) {
+    if (dsa_command_start(cmd, arena, 2) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    dsa_schema_word(cmd, dsa_strz("HGETALL"));
+    dsa_command_word(cmd, dsa_strz("HGETALL"));
 
     return dsa_schema_conversation_key(cmd, arena, tenant, id);
 }
@@ -231,34 +216,35 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     named = record->conversation.len != 0;
 
     if (dsa_schema_day(day, record->time) != DSA_OK
-        || dsa_schema_words(cmd, arena, 29 + record->n_messages) != DSA_OK)
+        || dsa_command_start(cmd, arena, 29 + record->n_messages) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    if (dsa_schema_record_words(cmd, arena, text) != DSA_OK) {
+    if (dsa_command_script(cmd, arena, dsa_schema_record_script,
+                           named ? "7" : "5", text)
+        != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
-    dsa_schema_word(cmd, dsa_strz(named ? "7" : "5"));
-
-    if (dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:done:%.*s",
-                         (int) record->tenant.len, record->tenant.data,
-                         (int) record->request.len, record->request.data)
+    if (dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:done:%.*s",
+                          (int) record->tenant.len, record->tenant.data,
+                          (int) record->request.len, record->request.data)
         != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%s",
-                            (int) record->tenant.len, record->tenant.data,
-                            day)
+        || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%s",
+                             (int) record->tenant.len, record->tenant.data,
+                             day)
         != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%.7s",
-                            (int) record->tenant.len, record->tenant.data,
-                            day)
+        || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%.7s",
+                             (int) record->tenant.len, record->tenant.data,
+                             day)
         != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:rolled",
-                            (int) record->tenant.len, record->tenant.data)
+        || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:rolled",
+                             (int) record->tenant.len, record->tenant.data)
         != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:spend",
-                            (int) record->tenant.len, record->tenant.data)
+        || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:spend",
+                             (int) record->tenant.len, record->tenant.data)
         != DSA_OK)
     {
         return DSA_ERROR;
@@ -268,26 +254,26 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         && (dsa_schema_conversation_key(cmd, arena, record->tenant,
                                         record->conversation)
             != DSA_OK
-            || dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:l:%.*s",
-                                (int) record->tenant.len, record->tenant.data,
-                                (int) record->conversation.len,
-                                record->conversation.data)
+            || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:l:%.*s",
+                                 (int) record->tenant.len, record->tenant.data,
+                                 (int) record->conversation.len,
+                                 record->conversation.data)
                != DSA_OK))
     {
         return DSA_ERROR;
     }
 
-    if (dsa_schema_wordf(cmd, arena, "%d", DSA_SCHEMA_DONE_TTL) != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "%d", DSA_SCHEMA_LEDGER_DAYS)
+    if (dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_DONE_TTL) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_LEDGER_DAYS)
            != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "%" PRId64, record->time / 86400)
+        || dsa_command_wordf(cmd, arena, "%" PRId64, record->time / 86400)
            != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    dsa_schema_word(cmd, record->model);
-    dsa_schema_word(cmd, record->key);
+    dsa_command_word(cmd, record->model);
+    dsa_command_word(cmd, record->key);
 
     if (dsa_schema_count(cmd, arena, record->prompt_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->cached_tokens) != DSA_OK
@@ -298,8 +284,8 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         || dsa_schema_count(cmd, arena, record->cost_miss) != DSA_OK
         || dsa_schema_count(cmd, arena, record->cost_hit) != DSA_OK
         || dsa_schema_count(cmd, arena, record->cost_output) != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "%" PRId64, record->cost_miss
-                            + record->cost_hit + record->cost_output)
+        || dsa_command_wordf(cmd, arena, "%" PRId64, record->cost_miss
+                             + record->cost_hit + record->cost_output)
            != DSA_OK)
     {
         return DSA_ERROR;
@@ -309,8 +295,8 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_OK;
     }
 
-    if (dsa_schema_wordf(cmd, arena, "%" PRId64, record->version) != DSA_OK
-        || dsa_schema_wordf(cmd, arena, "%" PRId64, record->ttl) != DSA_OK
+    if (dsa_command_wordf(cmd, arena, "%" PRId64, record->version) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%" PRId64, record->ttl) != DSA_OK
         || dsa_schema_count(cmd, arena, record->max_messages) != DSA_OK
         || dsa_schema_count(cmd, arena, record->max_bytes) != DSA_OK)
     {
@@ -318,88 +304,8 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     }
 
     for (i = 0; i < record->n_messages; i++) {
-        dsa_schema_word(cmd, record->messages[i]);
+        dsa_command_word(cmd, record->messages[i]);
     }
-
-    return DSA_OK;
-}
-
-
-/* The first words of the command: EVAL and a text, or EVALSHA and a hash. */
-
-static int
-dsa_schema_record_words(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    int text)
-{
-    char     *hash;
-    size_t    i;
-    uint8_t   sha1[SHA_DIGEST_LENGTH];
-
-    if (text) {
-        dsa_schema_word(cmd, dsa_strz("EVAL"));
-        dsa_schema_word(cmd, dsa_strz(dsa_schema_record_script));
-
-        return DSA_OK;
-    }
-
-    hash = dsa_arena_alloc(arena, 2 * SHA_DIGEST_LENGTH + 1);
-    if (hash == NULL) {
-        return DSA_ERROR;
-    }
-
-    SHA1((const uint8_t *) dsa_schema_record_script,
-         sizeof(dsa_schema_record_script) - 1, sha1);
-
-    for (i = 0; i < SHA_DIGEST_LENGTH; i++) {
-        snprintf(&hash[2 * i], 3, "%02x", sha1[i]);
-    }
-
-    dsa_schema_word(cmd, dsa_strz("EVALSHA"));
-    dsa_schema_word(cmd, dsa_strz(hash));
-
-    return DSA_OK;
-}
-
-
-static int
-dsa_schema_words(dsa_schema_command_t *cmd, dsa_arena_t *arena, uint32_t max)
-{
-    cmd->argc = 0;
-    cmd->argv = dsa_arena_alloc(arena, max * sizeof(dsa_str_t));
-
-    return cmd->argv != NULL ? DSA_OK : DSA_ERROR;
-}
-
-
-static void
-dsa_schema_word(dsa_schema_command_t *cmd, dsa_str_t word)
-{
-    cmd->argv[cmd->argc++] = word;
-}
-
-
-static int
-dsa_schema_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const char *fmt, ...)
-{
-    int      n;
-    char     buf[2 * DSA_SCHEMA_NAME_MAX + 64], *word;
-    va_list  args;
-
-    va_start(args, fmt);
-    n = vsnprintf(buf, sizeof(buf), fmt, args);
-    va_end(args);
-
-    if (n < 0 || (size_t) n >= sizeof(buf)) {
-        return DSA_ERROR;
-    }
-
-    word = dsa_arena_dup(arena, dsa_str(buf, n));
-    if (word == NULL) {
-        return DSA_ERROR;
-    }
-
-    dsa_schema_word(cmd, dsa_str(word, n));
 
     return DSA_OK;
 }
@@ -412,7 +318,7 @@ dsa_schema_count(dsa_schema_command_t *cmd, dsa_arena_t *arena, uint64_t n)
         return DSA_ERROR;
     }
 
-    return dsa_schema_wordf(cmd, arena, "%" PRIu64, n);
+    return dsa_command_wordf(cmd, arena, "%" PRIu64, n);
 }
 
 
@@ -420,9 +326,9 @@ static int
 dsa_schema_conversation_key(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id)
 {
-    return dsa_schema_wordf(cmd, arena, "dsa1:{%.*s}:c:%.*s",
-                            (int) tenant.len, tenant.data,
-                            (int) id.len, id.data);
+    return dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:c:%.*s",
+                             (int) tenant.len, tenant.data,
+                             (int) id.len, id.data);
 }
 
 
