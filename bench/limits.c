@@ -63,6 +63,14 @@ static const char  body[] =
     "[{\"role\":\"user\",\"content\":\"!fake\\nt a\\ndone stop\"}]}";
 
 
+static const char  format[] =
+    "POST /v1/chat/completions HTTP/1.1\r\n"
+    "Host: x\r\n"
+    "Authorization: Bearer %s\r\n"
+    "Content-Type: application/json\r\n"
+    "Content-Length: %zu\r\n\r\n%s";
+
+
 static void
 fail(const char *what)
 {
@@ -89,12 +97,7 @@ read_keys(size_t *n)
 
         keys[*n].admitted = 0;
         keys[*n].len = (size_t) snprintf(keys[*n].request,
-                                         sizeof(keys[*n].request),
-                                         "POST /v1/chat/completions HTTP/1.1\r\n"
-                                         "Host: x\r\n"
-                                         "Authorization: Bearer %s\r\n"
-                                         "Content-Type: application/json\r\n"
-                                         "Content-Length: %zu\r\n\r\n%s",
+                                         sizeof(keys[*n].request), format,
                                          line, sizeof(body) - 1, body);
         assert(keys[*n].len < sizeof(keys[*n].request));
     }

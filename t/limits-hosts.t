@@ -37,9 +37,11 @@ for my $t ($a, $b) {
                  dsa_price deepseek-chat miss=1 hit=1 output=1;'
                 . ($t == $b ? 'dsa_redis 127.0.0.1:' . $redis->port . ';'
                             : ''));
-    wait_until(sub { $t->metrics->{dsa_redis_connections} }, slow(10), 'Redis');
+    wait_until(sub { connections($t) == 2 }, slow(10), 'Redis');
 }
 
+
+sub connections { $_[0]->metrics->{dsa_redis_connections} }
 
 sub limits { "dsa1:{" . key_record($_[0])->{id} . "}:limits" }
 
@@ -128,8 +130,8 @@ cmp_ok($early, '<=', $owed > 0 ? 0 : 3,
 # Redis is away: each host counts alone, and shares its use later
 
 $redis->stop;
-wait_until(sub { !$a->metrics->{dsa_redis_connections} && !$b->metrics->{dsa_redis_connections} },
-           slow(10), 'the loss of Redis');
+wait_until(sub { !connections($a) && !connections($b) }, slow(10),
+           'the loss of Redis');
 $start = time;
 $first = drain($a, 'away');
 ok($first >= 30 && $first <= 30 + $refill->(), 'the limit of this host')
@@ -140,8 +142,7 @@ $redis->restart;
 $redis->wait_ready(slow(20));
 wait_until(sub { missing('away') > 25 - $refill->() }, slow(20),
            'use that could not be shared');
-wait_until(sub { $b->metrics->{dsa_redis_connections} == 2 }, slow(10), 'Redis')
-    if $b->metrics->{dsa_redis_connections} < 2;
+wait_until(sub { connections($b) == 2 }, slow(10), 'Redis');
 
 $second = slowly($b, 'away');
 cmp_ok($second, '<', 20, 'counts on the other host');
