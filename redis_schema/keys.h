@@ -108,8 +108,8 @@ int dsa_key_read(dsa_key_t *key, dsa_arena_t *arena, dsa_str_t json,
 
 /*
  * Appends the record as one line without a newline.  The key satisfies
- * dsa_key_check().  Reading what was written gives the same key, and writing a
- * key that was read from such a text gives the same bytes.
+ * dsa_key_check().  Reading what was written results in the same key, and
+ * writing that key again in the same bytes.
  */
 void dsa_key_write(dsa_buf_t *b, const dsa_key_t *key);
 

@@ -68,10 +68,11 @@ int dsa_key_get_reply(dsa_str_t *record, const redisReply *reply,
  * (1 to DSA_KEY_SYNC_MAX), in the order of their changes.  A reader begins with
  * 0 and repeats the command with the version of the last record of each reply
  * until a reply has less than max records.  Then it has the whole set, and
- * repeats the command from time to time to learn of changes.
+ * repeats the command from time to time to find changes.
  *
- * When the version of a reply is below `since`, Redis has lost changes, for
- * example because an older copy was restored: the reader begins with 0 again.
+ * When the version of a reply is below `since`, Redis does not have all changes
+ * any more, for example because an older copy was restored.  Then the reader
+ * begins with 0 again.
  */
 int dsa_key_sync(dsa_schema_command_t *cmd, dsa_arena_t *arena, int64_t since,
     uint32_t max, int text);

@@ -216,7 +216,7 @@ dsa_cmd_key(int argc, char **argv)
 }
 
 
-/* DSA_AGAIN: the usage is wanted. */
+/* DSA_AGAIN: --help was given. */
 
 static int
 dsa_key_options(dsa_key_run_t *run, int argc, char **argv, dsa_err_t *err)

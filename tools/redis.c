@@ -310,7 +310,7 @@ dsa_client_fail(dsa_client_t *client, dsa_err_t *err)
 
     why = client->redis != NULL ? client->redis->errstr : "out of memory";
 
-    /* the text of EAGAIN does not say that a time is over */
+    /* the text of EAGAIN is about another cause than a timeout */
 
     if (client->redis != NULL && client->redis->err == REDIS_ERR_IO
         && (errno == EAGAIN || errno == EWOULDBLOCK))

@@ -129,7 +129,7 @@ dsa_cmd_usage(int argc, char **argv)
 }
 
 
-/* DSA_AGAIN: the usage is wanted. */
+/* DSA_AGAIN: --help was given. */
 
 static int
 dsa_usage_options(dsa_usage_run_t *run, int argc, char **argv, dsa_err_t *err)
