@@ -244,14 +244,14 @@ ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
         }
     }
 
-    if (rc == NGX_OK) {
-        ngx_http_dsa_limit_sync_use(limits, limit);
-
-        if (limit->conf.rpm != 0) {
-            dsa_bucket_take(&limit->requests, 1);
-            limit->used[DSA_KEY_REQUESTS]++;
-        }
+    if (rc == NGX_OK && limit->conf.rpm != 0) {
+        dsa_bucket_take(&limit->requests, 1);
+        limit->used[DSA_KEY_REQUESTS]++;
     }
+
+    /* also after a refusal, because its reason may be another host */
+
+    ngx_http_dsa_limit_sync_use(limits, limit);
 
     ngx_http_dsa_limit_view(limit, view);
 

@@ -564,7 +564,7 @@ ngx_http_dsa_limit_sync_failed(ngx_uint_t stop, const char *why)
 
     sync = &ngx_http_dsa_limit_sync;
 
-    if (!sync->away && !sync->failed) {
+    if (!sync->away && !sync->failed && !ngx_exiting && !ngx_terminate) {
         ngx_log_error(NGX_LOG_ERR, sync->log, 0,
                       "dsa: limits do not count across hosts now: %s", why);
     }
