@@ -2,9 +2,9 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# The weight and the priority of a key reach the engine's scheduler: tenants that
-# have more to do than the engine can share it by weight, and a request of a
-# higher class does not wait for those of a lower one.
+# The weight and the priority of a key reach the engine's scheduler: tenants
+# that have more to do than the engine can share it by weight, and a request of
+# a higher class does not wait for those of a lower one.
 
 use strict;
 use warnings;

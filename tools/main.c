@@ -58,6 +58,10 @@ static const dsa_command_t  dsa_commands[] = {
       "            [--json | --csv]\n"
       "      print the tokens and the cost that the ledger has\n" },
 
+    { "status", dsa_cmd_status,
+      "  dsa status [ADDRESS] [--json] [--once]\n"
+      "      show what a server does: requests, engines, tenants\n" },
+
     { "bench", dsa_cmd_bench,
       "  dsa bench cache | kernels | engine | comm | node\n"
       "      measure pages in Redis, the ops of a GPU, and whole steps\n" }

@@ -1,0 +1,333 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * Reads the JSON of dsa_status.
+ */
+
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/money.h"
+#include "tools/status.h"
+
+
+#define DSA_STATUS_DEPTH   16
+#define DSA_STATUS_ARENA   (64 * 1024 * 1024)
+#define DSA_STATUS_ROWS    1000         /* of engines, and of tenants */
+#define DSA_STATUS_VALUES  200000
+
+
+static const dsa_json_t *dsa_status_at(const dsa_json_t *v, const char *a,
+    const char *b);
+static uint64_t dsa_status_number(const dsa_json_t *v);
+static double dsa_status_seconds(const dsa_json_t *v);
+static dsa_str_t dsa_status_text(const dsa_json_t *v);
+static int dsa_status_true(const dsa_json_t *v);
+static uint64_t dsa_status_failed(const dsa_json_t *codes);
+static void dsa_status_hist(dsa_status_hist_t *hist, const dsa_json_t *v);
+static void dsa_status_money(dsa_status_t *s, const dsa_json_t *v);
+static uint32_t dsa_status_rows(const dsa_json_t *v);
+static int dsa_status_engines(dsa_status_t *s, const dsa_json_t *v);
+static int dsa_status_tenants(dsa_status_t *s, const dsa_json_t *v);
+
+
+int
+dsa_status_read(dsa_status_t *s, dsa_str_t text, dsa_err_t *err)
+{
+    uint32_t           i, values;
+    dsa_json_t        *root;
+    const dsa_json_t  *v;
+
+    static const char *const  tiers[] = { "gpu", "host", "redis" };
+
+    memset(s, 0, sizeof(dsa_status_t));
+
+    s->arena = dsa_arena_create(DSA_STATUS_ARENA);
+
+    if (s->arena == NULL) {
+        return dsa_error(err, "out of memory");
+    }
+
+    values = DSA_STATUS_VALUES;
+    root = dsa_json_parse_some(s->arena, text.data, text.len,
+                               DSA_STATUS_DEPTH, &values, err);
+
+    if (root == NULL) {
+        return DSA_ERROR;
+    }
+
+    if (root->type != DSA_JSON_OBJECT || dsa_json_get(root, "uptime") == NULL) {
+        return dsa_error(err, "the answer is not a document of dsa_status");
+    }
+
+    s->time = dsa_status_seconds(dsa_json_get(root, "time"));
+    s->uptime = dsa_status_seconds(dsa_json_get(root, "uptime"));
+    s->version = dsa_status_text(dsa_json_get(root, "version"));
+
+    v = dsa_json_get(root, "requests");
+    s->in_flight = dsa_status_number(dsa_status_at(v, "in_flight", NULL));
+    s->requests = dsa_status_number(dsa_status_at(v, "total", NULL));
+    s->failed = dsa_status_failed(dsa_status_at(v, "by_status", NULL));
+
+    v = dsa_json_get(root, "tokens");
+    s->prompt = dsa_status_number(dsa_status_at(v, "prompt", NULL));
+    s->completion = dsa_status_number(dsa_status_at(v, "completion", NULL));
+
+    for (i = 0; i < 3; i++) {
+        s->cached += dsa_status_number(dsa_status_at(v, "cached", tiers[i]));
+    }
+
+    v = dsa_json_get(root, "latency");
+    dsa_status_hist(&s->ttft, dsa_status_at(v, "ttft", NULL));
+    dsa_status_hist(&s->inter_token, dsa_status_at(v, "inter_token", NULL));
+
+    dsa_status_money(s, dsa_json_get(root, "money"));
+
+    v = dsa_json_get(root, "redis");
+    s->redis = v != NULL;
+    s->redis_up = dsa_status_true(dsa_status_at(v, "up", NULL));
+    s->queue = dsa_status_number(dsa_status_at(v, "queue", NULL));
+
+    if (dsa_status_engines(s, dsa_json_get(root, "engines")) != DSA_OK
+        || dsa_status_tenants(s, dsa_json_get(root, "tenants")) != DSA_OK)
+    {
+        return dsa_error(err, "out of memory");
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_status_free(dsa_status_t *s)
+{
+    dsa_arena_destroy(s->arena);
+    memset(s, 0, sizeof(dsa_status_t));
+}
+
+
+/* A member, and with b a member of it; NULL if there is none. */
+
+static const dsa_json_t *
+dsa_status_at(const dsa_json_t *v, const char *a, const char *b)
+{
+    v = v != NULL ? dsa_json_get(v, a) : NULL;
+
+    return v != NULL && b != NULL ? dsa_json_get(v, b) : v;
+}
+
+
+static uint64_t
+dsa_status_number(const dsa_json_t *v)
+{
+    int64_t  n;
+
+    return v != NULL && dsa_json_int(v, &n) == DSA_OK && n > 0 ? (uint64_t) n
+                                                               : 0;
+}
+
+
+static double
+dsa_status_seconds(const dsa_json_t *v)
+{
+    double  n;
+
+    return v != NULL && dsa_json_double(v, &n) == DSA_OK && n > 0 && n < 1e12
+           ? n : 0;
+}
+
+
+static dsa_str_t
+dsa_status_text(const dsa_json_t *v)
+{
+    return v != NULL && v->type == DSA_JSON_STRING ? v->text : dsa_str("", 0);
+}
+
+
+static int
+dsa_status_true(const dsa_json_t *v)
+{
+    return v != NULL && v->type == DSA_JSON_TRUE;
+}
+
+
+static uint64_t
+dsa_status_failed(const dsa_json_t *codes)
+{
+    uint64_t           sum;
+    const dsa_json_t  *v;
+
+    sum = 0;
+
+    if (codes == NULL || codes->type != DSA_JSON_OBJECT) {
+        return 0;
+    }
+
+    for (v = codes->first; v != NULL; v = v->next) {
+        if (v->key.len == 3 && v->key.data[0] == '5') {
+            sum += dsa_status_number(v);
+        }
+    }
+
+    return sum;
+}
+
+
+/* Without counts if the bounds do not rise, or the lengths do not fit. */
+
+static void
+dsa_status_hist(dsa_status_hist_t *hist, const dsa_json_t *v)
+{
+    uint32_t           i;
+    const dsa_json_t  *bounds, *counts;
+
+    bounds = dsa_status_at(v, "bounds", NULL);
+    counts = dsa_status_at(v, "counts", NULL);
+
+    if (bounds == NULL || bounds->type != DSA_JSON_ARRAY || counts == NULL
+        || counts->type != DSA_JSON_ARRAY || bounds->n > DSA_STATUS_BUCKETS
+        || counts->n != bounds->n + 1)
+    {
+        return;
+    }
+
+    bounds = bounds->first;
+    counts = counts->first;
+
+    for (i = 0; bounds != NULL; i++, bounds = bounds->next) {
+        hist->bounds[i] = dsa_status_number(bounds);
+
+        if (i != 0 && hist->bounds[i] <= hist->bounds[i - 1]) {
+            return;
+        }
+    }
+
+    hist->n = i;
+
+    for (i = 0; counts != NULL; i++, counts = counts->next) {
+        hist->counts[i] = dsa_status_number(counts);
+    }
+}
+
+
+static void
+dsa_status_money(dsa_status_t *s, const dsa_json_t *v)
+{
+    uint32_t   i;
+    int64_t    amount;
+    dsa_str_t  text;
+    dsa_err_t  err;
+
+    static const char *const  parts[] = { "miss", "hit", "output" };
+
+    s->priced = v != NULL;
+    s->currency = dsa_status_text(dsa_status_at(v, "currency", NULL));
+
+    for (i = 0; i < 3; i++) {
+        text = dsa_status_text(dsa_status_at(v, parts[i], NULL));
+
+        if (dsa_money_amount(text, &amount, &err) != DSA_OK) {
+            s->priced = 0;
+            return;
+        }
+
+        s->cost += amount;
+    }
+}
+
+
+static uint32_t
+dsa_status_rows(const dsa_json_t *v)
+{
+    if (v == NULL || v->type != DSA_JSON_ARRAY) {
+        return 0;
+    }
+
+    return v->n < DSA_STATUS_ROWS ? v->n : DSA_STATUS_ROWS;
+}
+
+
+static int
+dsa_status_engines(dsa_status_t *s, const dsa_json_t *v)
+{
+    uint32_t              i, n;
+    const dsa_json_t     *tier;
+    dsa_status_engine_t  *e;
+
+    static const char *const  tiers[] = { "gpu", "host" };
+
+    s->n_engines = dsa_status_rows(v);
+
+    if (s->n_engines == 0) {
+        return DSA_OK;
+    }
+
+    s->engines = dsa_arena_calloc(s->arena, s->n_engines
+                                            * sizeof(dsa_status_engine_t));
+    if (s->engines == NULL) {
+        return DSA_ERROR;
+    }
+
+    v = v->first;
+
+    for (i = 0; i < s->n_engines; i++, v = v->next) {
+        e = &s->engines[i];
+
+        e->pool = dsa_status_text(dsa_json_get(v, "pool"));
+        e->name = dsa_status_text(dsa_json_get(v, "engine"));
+        e->model = dsa_status_text(dsa_json_get(v, "model"));
+        e->up = dsa_status_true(dsa_json_get(v, "up"));
+        e->draining = dsa_status_true(dsa_json_get(v, "draining"));
+        e->running = dsa_status_number(dsa_json_get(v, "running"));
+        e->waiting = dsa_status_number(dsa_json_get(v, "waiting"));
+        e->tokens = dsa_status_number(dsa_json_get(v, "completion_tokens"));
+
+        for (n = 0; n < 2; n++) {
+            tier = dsa_status_at(v, "tiers", tiers[n]);
+            e->pages[n] = dsa_status_number(dsa_status_at(tier, "pages",
+                                                          NULL));
+            e->used[n] = dsa_status_number(dsa_status_at(tier, "used", NULL));
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_status_tenants(dsa_status_t *s, const dsa_json_t *v)
+{
+    uint32_t              i;
+    dsa_status_tenant_t  *t;
+
+    s->n_tenants = dsa_status_rows(v);
+
+    if (s->n_tenants == 0) {
+        return DSA_OK;
+    }
+
+    s->tenants = dsa_arena_calloc(s->arena, s->n_tenants
+                                            * sizeof(dsa_status_tenant_t));
+    if (s->tenants == NULL) {
+        return DSA_ERROR;
+    }
+
+    v = v->first;
+
+    for (i = 0; i < s->n_tenants; i++, v = v->next) {
+        t = &s->tenants[i];
+
+        t->tenant = dsa_status_text(dsa_json_get(v, "tenant"));
+        t->key = dsa_status_text(dsa_json_get(v, "key"));
+        t->name = dsa_status_text(dsa_json_get(v, "name"));
+        t->cost = dsa_status_text(dsa_json_get(v, "cost"));
+        t->running = dsa_status_number(dsa_json_get(v, "running"));
+        t->waiting = dsa_status_number(dsa_json_get(v, "waiting"));
+        t->requests = dsa_status_number(dsa_json_get(v, "requests"));
+        t->tokens = dsa_status_number(dsa_json_get(v, "tokens"));
+    }
+
+    return DSA_OK;
+}
