@@ -164,6 +164,7 @@ submit(engine_t *e, client_t *c, uint8_t tenant)
     r.n_tokens = c->n_prompt;
     r.max_tokens = ANSWER;
     r.weight = 1;
+    r.priority = c->seed % DSA_PRIORITIES;
     r.ignore_eos = 1;
     r.n_resume = c->n_resume;
     r.draft = c->draft;

@@ -409,6 +409,7 @@ check_soak(uint32_t n_ranks, uint32_t pages, uint32_t of_rank, uint64_t seed)
 
             if (round < 5500 && r % (idle ? 800 : 10) == 0) {
                 c[i].seed = r;
+                c[i].priority = r / 2048 % DSA_PRIORITIES;
                 c[i].draft_right = r / 16 % 3;
                 c[i].draft_wrong = r / 64 % 2;
                 want[i] = 1 + r / 32 % 100;
