@@ -22,7 +22,7 @@ my %user = map { /^user (\w+) (.*)$/ ? ($1 => $2) : () }
            split /\n/, $rules // '';
 
 is_deeply([ sort keys %user ], [qw/ admin dsa pages /], 'the guide has users');
-write_file($t->path('redis.pw'), "$password\n");
+chmod 0600, write_file($t->path('redis.pw'), "$password\n");
 
 for my $name (sort keys %user) {
     my @rule = map { s/^>PASSWORD$/>$password/r } split / /, $user{$name};

@@ -10,6 +10,7 @@ use CPAN::Meta::YAML;
 
 use lib 't/lib';
 use DSA::Fake;
+use DSA::Keys;
 use DSA::Test;
 use Test::More;
 
@@ -35,8 +36,10 @@ is(scalar @records + @alerts, scalar @rules, 'each rule is one of both');
 
 $t->start_redis();
 $t->start_fake() for 1, 2;
-$t->start_nginx();
-is($t->post('/v1/chat/completions', ask('x'))->{status}, 200, 'a chat');
+write_keys($t->path('keys'), key_record('anna'));
+$t->start_nginx(http => 'dsa_keys file=%%DIR%%/keys zone=keys:1m;');
+is($t->post('/v1/chat/completions', ask('x'), bearer(key_text('anna')))
+   ->{status}, 200, 'a chat');
 
 my $text = $t->get('/metrics')->{body};
 my %type = $text =~ /^# TYPE (\w+) (\w+)$/mg;
