@@ -270,6 +270,30 @@ is((grep { $_->{key} eq $id && $_->{status} == 200
 unlike($log->(), qr/127\.0\.0\.1|private|example\.org|@{[ key_text('anna') ]}/,
        'the log has no address, no text and no key');
 
+# the example of TLS is accepted, in the form of this version of nginx
+
+my $tls = $text;
+my @pair = ('-keyout', $t->path('chat.key'), '-out', $t->path('chat.pem'));
+
+is(system("openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost"
+          . " @pair 2> /dev/null"), 0, 'a certificate');
+
+$tls =~ s{^ *listen  (?:80|\[::\]:80) .*\n}{}mg;
+$tls =~ s{^( +)\# (listen .*?always;\n)}{ "$1$2" =~ s/^( +)\# +/$1/mgr }mse;
+$tls =~ s{/etc/ssl/(?:certs|private)/}{$dir/}g;
+$tls =~ s{(listen +)443}{${1}127.0.0.1:%%PORT2%%};
+$tls =~ s{\[::\]:443}{127.0.0.1:%%PORT3%%};
+
+if ($t->nginx_version < 1.025001) {
+    $tls =~ s{  ssl  so_}{  ssl  http2  so_}g;
+    $tls =~ s{^ *http2 +on;\n}{}m;
+}
+
+($status, $out) = $t->nginx_test(conf => $tls);
+like($tls, qr/^ +ssl_session_cache/m, 'nginx.conf has an example of TLS');
+is($status, 0, 'it is accepted') or diag($out);
+unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
+
 # redis-server starts with conf/redis.conf
 
 my $port = $t->free_port();
