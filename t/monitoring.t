@@ -148,13 +148,18 @@ for my $panel (@{ $board->{panels} }) {
 is_deeply(\@twice, [], 'the panels of the dashboard do not overlap');
 
 
-# promtool knows the whole syntax
+# promtool checks the whole syntax, and what the rules make of samples
 
 SKIP: {
-    skip 'no promtool', 1 if system('command -v promtool > /dev/null') != 0;
+    skip 'no promtool', 2 if system('command -v promtool > /dev/null') != 0;
 
     my $out = `promtool check rules $file 2>&1`;
     is($?, 0, 'promtool check rules') or diag($out);
+
+    my $samples = "$DSA::Test::root/t/data/prometheus/rules-test.yml";
+
+    $out = `promtool test rules $samples 2>&1`;
+    is($?, 0, 'promtool test rules') or diag($out);
 }
 
 $t->done;
