@@ -3,8 +3,8 @@
 # Copyright (C) The nginx-dsa authors
 #
 # The comparison of t/torture/run finds the faults that it is made for. Then it
-# runs for a short time: the ledger has each request once and to the token,
-# while workers, engines and Redis are ended by kill -9.
+# runs for a short time: the ledger has each request once, to the token and to
+# the last unit of money, while workers, engines and Redis are ended by kill -9.
 
 use strict;
 use warnings;
@@ -43,7 +43,7 @@ sub ledger {
                   cached_host_tokens => 3, cached_redis_tokens => 2,
                   completion_tokens => $completion, %more);
 
-    return { 'ab' x 16 => \%counts };
+    return { 'ab' x 16 => { %counts, DSA::Torture::prices(\%counts) } };
 }
 
 
@@ -84,6 +84,9 @@ finds('but not less than its client', qr/has 1 completion_tokens .* 2 \.\. 4/,
       ledger(1), \%ended, [ $got ], { 7 => 103.5 });
 finds('a worker that was killed later', qr/has 3 completion_tokens .* 4 \.\. 4/,
       ledger(3), \%ended, [ $got ], { 7 => 106 });
+finds('a cost of a wrong price', qr/has cost_output \d+ .* expected/,
+      { map { my $l = $_; $_->{cost_output}++; ('ab' x 16 => $l) }
+        values %{ ledger(4) } }, \%ended, [], {});
 
 
 my $t = DSA::Test->new('ledger-kill');

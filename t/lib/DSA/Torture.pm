@@ -20,6 +20,9 @@ use DSA::Wait qw/ pause /;
 
 our @EXPORT_OK = qw/ compare report /;
 
+# of dsa_price, in 10^-12 of a unit for a token
+my %price = (miss => 280_007, hit => 28_001, output => 420_013);
+
 use constant {
     RATE  => 100,           # tokens per second of an answer
     FRESH => 4,             # requests of a tenant
@@ -50,6 +53,9 @@ sub new {
     }
 
     $t->start_nginx(workers => 3, redis => 'timeout=1s',
+                    http => sprintf('dsa_price null miss=%s hit=%s output=%s;',
+                                    map { sprintf '%.6f', $price{$_} / 1e6 }
+                                    qw/ miss hit output /),
                     server => 'add_header X-Worker $pid always;');
     $t->allow_alert(qr/worker process \d+ exited on signal 9/);
 
@@ -334,9 +340,24 @@ sub charge {
 }
 
 
+# What counts of the ledger cost. A price is a multiple of 10^-12 for a token,
+# so a cost is a product.
+
+sub prices {
+    my ($ledger) = @_;
+
+    my %tokens = map { $_ => $ledger->{"${_}_tokens"} || 0 }
+                 qw/ prompt cached completion /;
+
+    return (cost_miss => ($tokens{prompt} - $tokens{cached}) * $price{miss},
+            cost_hit => $tokens{cached} * $price{hit},
+            cost_output => $tokens{completion} * $price{output});
+}
+
+
 # compare(LEDGERS, JOURNAL, REQUESTS, KILLED) returns (figures, lines of what is
 # wrong).  Each tenant has FRESH requests; their bounds are added.  Each count
-# of the ledger must be within them.
+# of the ledger must be within them, and its costs must be those of the counts.
 
 sub compare {
     my ($ledgers, $journal, $requests, $killed) = @_;
@@ -380,6 +401,16 @@ sub compare {
                        . "$least .. $most"
                 if $has < $least || $has > $most;
         }
+
+        my %want = prices($ledgers->{$tenant} || {});
+
+        for my $name (sort keys %want) {
+            my $has = $ledgers->{$tenant}{$name} || 0;
+
+            $f{cost} += $has;
+            push @bad, "$tenant has $name $has in the ledger; expected "
+                       . $want{$name} if $has != $want{$name};
+        }
     }
 
     for my $r (grep { $_->{outcome} eq 'ended' } @$requests) {
@@ -410,7 +441,8 @@ sub report {
                          map { $f->{$_}{$name} || 0 } qw/ least ledger most /;
     }
 
-    return $text;
+    return $text . sprintf "%-22s %14s %14s\n", 'cost, 10^-12', '',
+                           $f->{cost} || 0;
 }
 
 
