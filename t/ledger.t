@@ -141,6 +141,30 @@ chats(1, 1);
 settled('refusals are not charged');
 
 
+# The id of a request, by which it is counted once, comes from the server alone:
+# a client that could choose it would get two requests for the price of one.
+
+for my $name (qw/ first second /) {
+    my $r = $t->post($chat, { %{ script("prompt 8\ncompletion 2\nt word") },
+                              user => 'chosen-id', metadata => {
+                                  id => 'chosen-id' } },
+                     headers => [ 'Content-Type' => 'application/json',
+                                  'X-Request-Id' => 'chosen-id',
+                                  'X-Client-Request-Id' => 'chosen-id',
+                                  'Idempotency-Key' => 'chosen-id' ]);
+
+    is($r->{status}, 200, "the $name request with an id of the client's");
+    like($r->{json}{id}, qr/^chatcmpl-[0-9a-f]{32}$/, 'has one of its own');
+    $want{requests}++;
+    $want{prompt_tokens} += 8;
+    $want{completion_tokens} += 2;
+}
+
+settled('both are charged');
+is(scalar(grep { /chosen/ } $t->redis($server)->keys('*')), 0,
+   'and nothing in Redis has the id of the client');
+
+
 # Redis loses the script.
 
 $t->redis($server)->cmd(qw/ SCRIPT FLUSH /);
