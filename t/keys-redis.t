@@ -174,6 +174,8 @@ settles('slow', 200, 'changes afterwards', 10);
 $redis->cmd('REPLICAOF', '127.0.0.1', $t->free_port);
 is(status('anna'), 200, 'Redis is read-only') for 1 .. 10;
 $redis->cmd('REPLICAOF', 'NO', 'ONE');
+put_keys($redis, key_record('writable'));
+settles('writable', 200, 'changes when it is writable again', 15);
 
 
 # keys of other types
