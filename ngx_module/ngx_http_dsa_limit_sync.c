@@ -60,8 +60,8 @@ typedef struct {
 
 static void ngx_http_dsa_limit_sync_next(ngx_http_dsa_limit_sync_t *sync);
 static void ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync);
-static void ngx_http_dsa_limit_sync_item(ngx_http_dsa_limits_t *limits,
-    ngx_http_dsa_limit_t *limit, ngx_http_dsa_limit_item_t *item);
+static void ngx_http_dsa_limit_sync_item(ngx_http_dsa_limit_t *limit,
+    ngx_http_dsa_limit_item_t *item);
 static void ngx_http_dsa_limit_sync_use_of(dsa_bucket_t *bucket, uint64_t rate,
     uint64_t *used, dsa_key_use_t *use);
 static void ngx_http_dsa_limit_sync_send(ngx_http_dsa_limit_sync_t *sync);
@@ -293,7 +293,7 @@ ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync)
 
         limit->round = sync->round;
 
-        ngx_http_dsa_limit_sync_item(limits, limit, &sync->items[sync->n++]);
+        ngx_http_dsa_limit_sync_item(limit, &sync->items[sync->n++]);
     }
 
     dsa_seats_unlock(&limits->seats);
@@ -301,8 +301,8 @@ ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync)
 
 
 static void
-ngx_http_dsa_limit_sync_item(ngx_http_dsa_limits_t *limits,
-    ngx_http_dsa_limit_t *limit, ngx_http_dsa_limit_item_t *item)
+ngx_http_dsa_limit_sync_item(ngx_http_dsa_limit_t *limit,
+    ngx_http_dsa_limit_item_t *item)
 {
     ngx_uint_t               i;
     const dsa_key_limits_t  *conf;
