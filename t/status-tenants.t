@@ -248,6 +248,8 @@ is($one->{tokens}, 204, 'tokens of the key');
 # 90 tokens at 1, 10 at 0.1 and 2 at 2 for a million, twice
 
 is($one->{cost}, '0.00019', 'what they cost');
+is_deeply($one->{spent}, { map { $_ => '0.00019' } qw/ day month total / },
+          'what the key has spent');
 is($s->{money}{currency}, 'EUR', 'the currency');
 is($s->{money}{hit}, '0.000002', 'what cached tokens cost');
 unlike($keys->get('/status')->{body}, qr/sk-dsa|[^\x20-\x7e\n]/,

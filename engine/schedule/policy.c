@@ -21,6 +21,10 @@ static void dsa_policy_key(uint8_t key[33], const uint8_t id[32],
     dsa_priority_e priority);
 static dsa_str_t dsa_policy_text(const uint8_t key[33]);
 static int dsa_policy_grow(dsa_policy_t *p);
+static dsa_priority_e dsa_policy_entering(const dsa_policy_t *p,
+    const dsa_tenant_t *t);
+static dsa_priority_e dsa_policy_leaving(const dsa_policy_t *p,
+    const dsa_tenant_t *t);
 static void dsa_policy_turn(dsa_policy_t *p, dsa_priority_e of,
     uint32_t parts);
 static int dsa_policy_keeps(const dsa_policy_t *p, const dsa_tenant_t *from,
