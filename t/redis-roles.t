@@ -18,8 +18,12 @@ my $t = DSA::Test->new('redis-roles');
 my $chat = '/v1/chat/completions';
 my $requests = 0;
 
-my $first = $t->start_redis(appendonly => 1);
-my $second = $t->start_redis(appendonly => 1);
+# a primary would wait at its end for a replica that lags behind
+
+my ($first, $second) = map {
+    $t->start_redis(appendonly => 1, conf => { 'shutdown-timeout' => 0 })
+} 1 .. 2;
+
 my $fake = $t->start_fake();
 my ($one, $two) = map { "127.0.0.1:$_->{port}" } $first, $second;
 
@@ -172,8 +176,8 @@ dir ${\ $t->dir}
 daemonize no
 requirepass s3cret
 sentinel monitor mymaster 127.0.0.1 $first->{port} 1
-sentinel down-after-milliseconds mymaster 500
-sentinel failover-timeout mymaster 3000
+sentinel down-after-milliseconds mymaster 2000
+sentinel failover-timeout mymaster 10000
 EOC
 
 $t->spawn('sentinel', 'redis-server', $conf, '--sentinel');
