@@ -161,7 +161,7 @@ function showTiles(now, point) {
         ["Running", short(point.running)],
         ["Waiting", short(point.waiting)],
         ["First token, median", milliseconds(point.first[0])],
-        ["Between tokens, median", milliseconds(point.between[0])],
+        ["Token gap, median", milliseconds(point.between[0])],
         ["Cache hits", percent(point.hits)],
     ];
 
@@ -252,7 +252,7 @@ function tierTable(now) {
 function tenantTable(now) {
     const list = now.tenants;
     const most = Math.max(1, ...list.map((t) => t.running + t.waiting));
-    const money = list.some((t) => t.cost !== undefined);
+    const money = now.money !== undefined;
 
     return makeTable("Tenants",
         ["Tenant", "Running and waiting", "#Running", "#Waiting", "#Requests",

@@ -93,7 +93,7 @@ export function milliseconds(value) {
 
     return value < 10 && !Number.isInteger(value) ? value.toFixed(1) + " ms"
            : value < 1000 ? Math.round(value) + " ms"
-           : (value / 1000).toFixed(value < 10000 ? 2 : 1) + " s";
+           : Number((value / 1000).toFixed(value < 10000 ? 2 : 1)) + " s";
 }
 
 

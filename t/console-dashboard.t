@@ -211,7 +211,7 @@ is_deeply(legend('Money per hour, USD'), [ '36' ], 'money: 0.01 a second');
 is_deeply(tiles(), {
     'Output tokens/s' => 50, 'Requests/s' => 10, 'Running' => 4,
     'Waiting' => 1, 'First token, median' => '10 ms',
-    'Between tokens, median' => '10 ms', 'Cache hits' => '75 %',
+    'Token gap, median' => '10 ms', 'Cache hits' => '75 %',
     'Cost, USD' => '1.60' }, 'the tiles');
 
 # 40 seconds later only what came in the last 30 counts: 10 up to 20 ms

@@ -327,7 +327,15 @@ sub stop {
 
     return if !$self->{pid} || $self->{owner} != $$;
 
-    local $?;
+    local ($?, $@);
+
+    # in order, so that none of its processes writes to its directory any more
+
+    eval {
+        local $self->{session};
+        $self->call('Browser.close');
+        1 while $self->receive(slow(20));
+    };
 
     kill 'KILL', -$self->{pid};
     waitpid $self->{pid}, 0;
