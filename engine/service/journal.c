@@ -13,7 +13,6 @@
 
 #include "base/log.h"
 #include "engine/service/journal.h"
-#include "engine/service/session.h"
 
 
 static void dsa_journal_begin(dsa_journal_t *j, const dsa_request_t *r,
@@ -165,6 +164,6 @@ dsa_journal_begin(dsa_journal_t *j, const dsa_request_t *r, const char *event)
                    "\"slot\":\"%u.%u\",\"event\":\"%s\",\"sent\":%u",
                    r->name, (long long) now.tv_sec,
                    (int) (now.tv_nsec / 1000000), j->replica, (int) j->pid,
-                   (int) dsa_session_pid(r->session), dsa_link_slot(r->id),
+                   (int) r->worker, dsa_link_slot(r->id),
                    dsa_link_epoch(r->id), event, r->sent);
 }

@@ -9,6 +9,7 @@
 
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "engine/schedule/scheduler.h"
@@ -53,6 +54,7 @@ struct dsa_request_s {
     uint64_t                id;
     uint64_t                deadline_ms;
     dsa_session_t          *session;    /* NULL: detached */
+    pid_t                   worker;     /* of nginx, of the session */
     dsa_request_t          *next_ready;
     dsa_request_state_e     state;
     uint32_t                ready;      /* in the session's list of requests

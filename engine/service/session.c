@@ -377,6 +377,7 @@ dsa_session_request(dsa_session_t *s, const dsa_link_record_t *record,
     }
 
     r->session = s;
+    r->worker = s->pid;
     r->next = &s->requests;
     r->prev = s->requests.prev;
     r->prev->next = r;
