@@ -792,12 +792,26 @@ ngx_http_dsa_keys_reset(ngx_http_dsa_keys_t *keys)
 ngx_uint_t
 ngx_http_dsa_keys_retry(ngx_http_dsa_keys_t *keys)
 {
+    ngx_uint_t                 due;
     ngx_http_dsa_keys_zone_t  *zone;
 
     zone = keys->zone;
 
-    return zone->missing != 0
-           && (ngx_msec_int_t) (ngx_current_msec - zone->retry) >= 0;
+    ngx_shmtx_lock(&keys->shpool->mutex);
+
+    due = zone->missing != 0
+          && (ngx_msec_int_t) (ngx_current_msec - zone->retry) >= 0;
+
+    if (due) {
+
+        /* the round may fail before it puts a key, and is not repeated soon */
+
+        zone->retry = ngx_current_msec + NGX_HTTP_DSA_KEYS_FULL;
+    }
+
+    ngx_shmtx_unlock(&keys->shpool->mutex);
+
+    return due;
 }
 
 

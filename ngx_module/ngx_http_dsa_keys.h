@@ -215,7 +215,10 @@ ngx_uint_t ngx_http_dsa_keys_loaded(ngx_http_dsa_keys_t *keys);
 /* The source is another one: its first sync is still to come. */
 void ngx_http_dsa_keys_reset(ngx_http_dsa_keys_t *keys);
 
-/* 1: keys did not fit into the zone, and a new round is due. */
+/*
+ * 1: keys did not fit into the zone, and the caller begins a new round.  After
+ * that it returns 0 for a minute, unless keys are removed before.
+ */
 ngx_uint_t ngx_http_dsa_keys_retry(ngx_http_dsa_keys_t *keys);
 
 /* Frees the removed keys that no request refers to. */

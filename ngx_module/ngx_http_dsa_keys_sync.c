@@ -374,7 +374,8 @@ ngx_http_dsa_keys_sync_lead(ngx_http_dsa_keys_sync_t *sync)
 static ngx_msec_t
 ngx_http_dsa_keys_sync_file(ngx_http_dsa_keys_sync_t *sync)
 {
-    ngx_int_t  rc;
+    ngx_int_t   rc;
+    ngx_uint_t  retry;
 
     rc = ngx_http_dsa_keys_file_changed(&sync->keys, &sync->path,
                                         sync->timer.log);
@@ -383,7 +384,9 @@ ngx_http_dsa_keys_sync_file(ngx_http_dsa_keys_sync_t *sync)
         return NGX_HTTP_DSA_KEYS_SETTLED;
     }
 
-    if (rc == NGX_OK || ngx_http_dsa_keys_retry(&sync->keys)) {
+    retry = ngx_http_dsa_keys_retry(&sync->keys);
+
+    if (rc == NGX_OK || retry) {
         (void) ngx_http_dsa_keys_file_load(&sync->keys, &sync->path, 1,
                                            NGX_LOG_ERR, sync->timer.log);
     }

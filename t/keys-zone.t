@@ -88,6 +88,21 @@ settles('anna', 200, 'another change');
 is(status('otto'), 503, 'a list of models that does not fit');
 
 
+# the file is read again for keys that did not fit; if it is malformed by then,
+# that is logged once
+
+write_keys($file, key_record('anna', expires => time + 5), $known[1],
+           @many[20 .. 599], map { key_record("more$_") } 1 .. 20);
+settles('many1', 503, 'keys are replaced in a full zone');
+write_keys($file, @known, @many, '{');
+wait_until(sub { $t->logged(qr/keys" of "dsa_keys", line 603: /) }, 10,
+           'the log line');
+settles('anna', 401, 'a key expires after that');
+is($t->logged(qr/line 603: /), 1, 'the malformed file is not read again');
+write_keys($file, $known[0], key_record('otto', state => 'disabled'), @many);
+settles('otto', 401, 'the next file');
+
+
 # removed keys leave their memory to others
 
 write_keys($file, @known);
