@@ -24,8 +24,8 @@
 
 #define NGX_HTTP_DSA_NOT_FOUND                                                \
     "There is nothing at this path. Below the base URL, such as /v1, there "  \
-    "are: POST /chat/completions, POST /completions, GET /models, GET "       \
-    "/models/ID, POST /responses, POST /conversations and what is below "      \
+    "are POST /chat/completions, POST /completions, GET /models, GET "        \
+    "/user/balance, POST /responses, POST /conversations and what is below "  \
     "them. POST /v1/messages is there below any prefix."
 
 

@@ -12,6 +12,7 @@
 #include "api/ngx_http_dsa_openai.h"
 
 #include "ngx_http_dsa_access.h"
+#include "ngx_http_dsa_balance.h"
 #include "ngx_http_dsa_body.h"
 #include "ngx_http_dsa_chat.h"
 #include "ngx_http_dsa_conf.h"
@@ -82,6 +83,10 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
     if (name.data != NULL) {
         name.len = r->uri.data + r->uri.len - name.data;
         return ngx_http_dsa_handler_models(r, dlcf->pool, &name);
+    }
+
+    if (ngx_http_dsa_balance_find(r)) {
+        return ngx_http_dsa_balance_handler(r);
     }
 
     if (ngx_http_dsa_responses_resource_find(r, &id, &rest)) {
