@@ -666,13 +666,16 @@ for my $how ('stays', 'heals soon', 'reloaded') {
 is_deeply([ grep { !/^dsa1:\{[0-9a-f]{32}\}:(?:[cl]:conv_[0-9a-f]{32}
                      |done:chatcmpl-[0-9a-f]{32}
                      |s:[A-Za-z0-9]{22}
-                     |ledger:\d{4}-\d\d-\d\d)$/x } $redis->keys ], [],
+                     |ledger:\d{4}-\d\d-\d\d
+                     |rolled)$/x } $redis->keys ], [],
           'no other keys');
 
 my @forever = grep { $redis->cmd('TTL', $_) < 0 } $redis->keys;
-is_deeply([ grep { !/:ledger:/ } @forever ], [],
-          'every key but the ledger expires');
-is_deeply([ grep { /:ledger:/ } $redis->keys ], \@forever, 'the ledger stays');
+my $ledger = qr/:(?:ledger:[\d-]+|rolled)$/;
+is_deeply([ grep { !/$ledger/ } @forever ], [],
+          'every key but those of the ledger expires');
+is_deeply([ grep { /$ledger/ } $redis->keys ], \@forever,
+          'the ledger stays');
 
 my ($key) = $redis->keys("*:c:$id");
 my $ttl = $redis->cmd('TTL', $key);
