@@ -60,8 +60,9 @@ sub refused {
 my @where = ('--redis', "127.0.0.1:$server->{port}", '--user', 'admin',
              '--password-file', $t->path('redis.pw'));
 my $dsa = $t->build . '/dsa';
-my $key = qx{$dsa key create @where --name anna --budget-day 5 --rpm 1000
-             2> /dev/null} =~ s/\s+\z//r;
+my @limits = qw/ --budget-day 5 --rpm 1000 /;
+my $key = qx{$dsa key create @where --name anna @limits 2> /dev/null}
+          =~ s/\s+\z//r;
 
 is($?, 0, 'dsa key create');
 like($key, qr/^sk-dsa-/, 'a key');
