@@ -108,7 +108,8 @@ export async function* chat(body, signal) {
         method: "POST", signal,
         headers: headers({ "Content-Type": "application/json" }),
         body: JSON.stringify({ ...body, stream: true,
-                               stream_options: { include_usage: true } }),
+                               stream_options: { include_usage: true },
+                               usage: { include: true } }),
     });
 
     for await (const data of events(response.body)) {

@@ -15,6 +15,7 @@
 
 static int dsa_chat_read_conversation(dsa_reader_t *r,
     const dsa_json_t *root);
+static int dsa_chat_read_usage(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_chat_read_stream_options(dsa_reader_t *r,
     const dsa_json_t *root);
 
@@ -205,7 +206,41 @@ dsa_read_stream(dsa_reader_t *r, const dsa_json_t *root)
     r->chat->stream = stream;
     r->chat->ignore_eos = ignore_eos;
 
+    if (dsa_chat_read_usage(r, root) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     return dsa_chat_read_stream_options(r, root);
+}
+
+
+/* The form in which OpenRouter's clients request the cost. */
+
+static int
+dsa_chat_read_usage(dsa_reader_t *r, const dsa_json_t *root)
+{
+    int          include;
+    dsa_at_t     at = { NULL, "usage", 0 };
+    dsa_json_t  *v;
+
+    if (dsa_read_any(root, "usage", &v) == 0) {
+        return DSA_OK;
+    }
+
+    if (v->type != DSA_JSON_OBJECT) {
+        return dsa_refuse_type(r->refusal, &at, v,
+                               "{\"include\": true or false}");
+    }
+
+    include = 0;
+
+    if (dsa_read_bool(r, &at, v, "include", &include) == DSA_ERROR) {
+        return DSA_ERROR;
+    }
+
+    r->chat->include_cost = include;
+
+    return DSA_OK;
 }
 
 

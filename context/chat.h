@@ -158,6 +158,7 @@ typedef struct {
     unsigned            has_seed:1;
     unsigned            stream:1;
     unsigned            include_usage:1;
+    unsigned            include_cost:1;     /* in usage */
     unsigned            logprobs:1;
     unsigned            json_object:1;
     unsigned            json_strict:1;  /* schema is enforced, or refused */

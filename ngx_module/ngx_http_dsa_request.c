@@ -266,6 +266,9 @@ ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
 
         choice = a->stream ? req->choices.last : &req->choices.elts[0];
 
+        choice->answer->api->cost = ngx_http_dsa_usage_record_charged(
+                                        req->record);
+
         ngx_http_dsa_stream_prepare(&req->stream);
         a->api->finish(choice->answer->api, choice->answer->reason,
                        &req->record->usage);

@@ -451,6 +451,15 @@ ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record)
 }
 
 
+int64_t
+ngx_http_dsa_usage_record_charged(const ngx_http_dsa_usage_record_t *record)
+{
+    assert(record->written);
+
+    return record->prices != NULL ? ngx_http_dsa_price_sum(&record->cost) : -1;
+}
+
+
 void
 ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
 {

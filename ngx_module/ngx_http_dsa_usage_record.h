@@ -164,6 +164,10 @@ ngx_int_t ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
 /* The same without a turn. */
 void ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record);
 
+/* What written usage costs, 10^-12 of a unit; -1 if there are no prices. */
+int64_t ngx_http_dsa_usage_record_charged(
+    const ngx_http_dsa_usage_record_t *record);
+
 /*
  * The owner leaves.  A record whose calls have ended is written and freed at
  * once, the others when the engine has reported the end of the last call.

@@ -72,6 +72,16 @@ sub cost {
 sub sum { my ($c) = @_; return $c->{miss} + $c->{hit} + $c->{output} }
 
 
+# The cost in the usage of an answer, as the text that it is, or "none".
+
+sub cost_in {
+    my ($r) = @_;
+
+    return $r->{body} =~ /"usage":\{[^}]*(?:\{[^}]*\}[^}]*)*"cost":([\d.]+)\}/
+           ? $1 : 'none';
+}
+
+
 sub directive {
     my ($model, $price) = @_;
 
@@ -242,14 +252,41 @@ for my $i (1 .. 60) {
                     $completion);
 
     charged("$model $prompt $cached $host $redis $completion", $want, sub {
+        my @usage = $i % 4 ? () : (usage => { include => \1 });
         my $r = $t->post($chat, script("prompt $prompt\ncached $cached\n"
                          . "tiers $host $redis\n"
-                         . "completion $completion\nt a\n", model => $model));
+                         . "completion $completion\nt a\n", model => $model,
+                         @usage));
         is($r->{status}, 200, 'answered') or diag($r->{body});
+        is(cost_in($r), @usage ? amount(sum($want)) : 'none',
+           'the cost in usage');
     });
 
     is(logged(), "200 $model $prompt $cached $completion "
                  . amount(sum($want)), 'logged');
+}
+
+
+# The cost in the last chunk of a stream, and in a legacy completion.
+
+my $one = cost($price{'deepseek-chat'}, 10, 0, 0, 0, 2);
+
+for my $case ([ $chat, stream => \1, stream_options => { include_usage => \1 } ],
+              [ $chat, stream => \1 ], [ '/v1/completions' ],
+              [ '/v1/completions', stream => \1 ])
+{
+    my ($uri, @more) = @$case;
+    my %body = %{ script("prompt 10\nt a\n", usage => { include => \1 },
+                         @more) };
+
+    $body{prompt} = (delete $body{messages})->[0]{content}
+        if $uri ne $chat;
+
+    charged("$uri @more", $one, sub {
+        is(cost_in($t->post($uri, \%body)), amount(sum($one)),
+           'the cost in usage');
+    });
+    logged();
 }
 
 settled('random usages');

@@ -124,6 +124,8 @@ struct ngx_http_dsa_api_answer_s {
     uint32_t                  stop;         /* 1 and the number of the stop
                                                string that ended the answer;
                                                0: none, or not known */
+    int64_t                   cost;         /* 10^-12 of a unit; -1: there are
+                                               no prices */
     uint32_t                  counted;      /* tokens of the prompt, if the API
                                                has count set */
     ngx_str_t                 conversation; /* its id; empty: none */

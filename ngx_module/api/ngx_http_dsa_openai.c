@@ -82,6 +82,7 @@ ngx_http_dsa_openai_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     a->logprobs = chat->logprobs;
     a->rollout = chat->rollout;
     o->include_usage = chat->include_usage;
+    o->include_cost = chat->include_cost;
 
     return DSA_OK;
 }

@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "base/money.h"
+
 #include "ngx_http_dsa_openai_object.h"
 #include "ngx_http_dsa_rollout.h"
 
@@ -243,6 +245,8 @@ void
 ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
     const ngx_http_dsa_usage_t *usage)
 {
+    char  cost[DSA_MONEY_LEN];
+
     dsa_json_key(w, "usage");
     dsa_json_object(w);
     dsa_json_key(w, "prompt_tokens");
@@ -276,6 +280,13 @@ ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
     dsa_json_uint(w, usage->cached);
     dsa_json_key(w, "prompt_cache_miss_tokens");
     dsa_json_uint(w, usage->prompt - usage->cached);
+
+    if (o->include_cost && o->answer.cost >= 0) {
+        dsa_json_key(w, "cost");
+        dsa_json_raw(w, dsa_str(cost, dsa_money_print(cost, o->answer.cost,
+                                                      0)));
+    }
+
     dsa_json_object_end(w);
 }
 

@@ -27,6 +27,7 @@ typedef struct {
     dsa_buf_t                 reasoning_logprobs;   /* not yet written */
 
     unsigned                  include_usage:1;
+    unsigned                  include_cost:1;
     unsigned                  role_sent:1;
 } ngx_http_dsa_openai_t;
 
