@@ -174,31 +174,48 @@ my $chat = '/v1/chat/completions';
 my $body = { model => 'deepseek-chat',
              messages => [ { role => 'user', content => 'Hello' } ] };
 
-for ([ undef, 401 ], [ 'Bearer sk-bob', 401 ], [ 'Bearer sk-alice', 200 ]) {
+# the command of README.md makes a key
+
+my ($create) = $readme =~ /`dsa (key create [^`]*)`/;
+my $address = "127.0.0.1:$t->{redises}[0]{port}";
+
+$create =~ s/127\.0\.0\.1:6379/$address/;
+
+my ($alice) = output($t->build . '/dsa', split / /, $create)
+              =~ /^(sk-dsa-\S+)$/m;
+
+ok(defined $alice, "dsa $create") or BAIL_OUT('there is no key');
+$alice = "Bearer $alice";
+
+my @alice = (headers => [ Authorization => $alice ]);
+
+wait_until(sub { $t->get('/v1/models', @alice)->{status} == 200 }, 10,
+           'the key');
+
+for ([ undef, 401 ], [ 'Bearer sk-bob', 401 ], [ $alice, 200 ]) {
     my ($key, $want) = @$_;
     my $r = $t->post($chat, $body,
                      headers => [ $key ? (Authorization => $key) : () ]);
 
-    is($r->{status}, $want, ($key || 'no key') . ": $want");
+    is($r->{status}, $want, 'Authorization: '
+                            . (!$key ? 'none' : $key eq $alice ? 'the key'
+                               : $key));
     ok($r->{json}{error}{message} || $r->{json}{choices}, 'in JSON');
 }
 
 for my $base ('', '/beta') {
-    my @alice = (headers => [ Authorization => 'Bearer sk-alice' ]);
-
     is($t->post("$base/chat/completions", $body, @alice)->{status}, 200,
        "base '$base'");
     is($t->post("$base/chat/completions", $body)->{status}, 401,
        'it requires a key as well');
 }
 
-is($t->get('/beta/', headers => [ Authorization => 'Bearer sk-alice' ])
-     ->{json}{error}{code}, 'not_found', 'the root of a base is an error');
+is($t->get('/beta/', @alice)->{json}{error}{code}, 'not_found',
+   'the root of a base is an error');
 is($t->get('/')->{headers}{'content-type'}, 'text/html; charset=utf-8',
    'that of the server is the page, which needs no key');
 
-is($t->request('OPTIONS', $chat, headers => [ Authorization =>
-               'Bearer sk-alice' ])->{status}, 405, 'no OPTIONS');
+is($t->request('OPTIONS', $chat, @alice)->{status}, 405, 'no OPTIONS');
 
 # the engine's configurations: the second one is for the published model and
 # needs a build with CUDA; no GPU is visible to it, also where there are some

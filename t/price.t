@@ -271,8 +271,9 @@ for my $i (1 .. 60) {
 
 my $one = cost($price{'deepseek-chat'}, 10, 0, 0, 0, 2);
 
-for my $case ([ $chat, stream => \1, stream_options => { include_usage => \1 } ],
-              [ $chat, stream => \1 ], [ '/v1/completions' ],
+my @last = (stream => \1, stream_options => { include_usage => \1 });
+
+for my $case ([ $chat, @last ], [ $chat, stream => \1 ], [ '/v1/completions' ],
               [ '/v1/completions', stream => \1 ])
 {
     my ($uri, @more) = @$case;
