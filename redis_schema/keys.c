@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "id.h"
 #include "keys.h"
 
 
@@ -661,26 +662,7 @@ dsa_key_limits_default(dsa_key_limits_t *limits)
 int
 dsa_key_id_ok(dsa_str_t id)
 {
-    char    c;
-    size_t  i, n;
-
-    n = sizeof(DSA_KEY_ID_PREFIX) - 1;
-
-    if (id.len != DSA_KEY_ID_LEN
-        || memcmp(id.data, DSA_KEY_ID_PREFIX, n) != 0)
-    {
-        return 0;
-    }
-
-    for (i = n; i < id.len; i++) {
-        c = id.data[i];
-
-        if ((c < 'a' || c > 'f') && (c < '0' || c > '9')) {
-            return 0;
-        }
-    }
-
-    return 1;
+    return dsa_id_ok(id, dsa_strz(DSA_KEY_ID_PREFIX), DSA_KEY_ID_LEN);
 }
 
 

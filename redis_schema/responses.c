@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "id.h"
 #include "resp.h"
 #include "responses.h"
 #include "responses_scripts.h"
@@ -31,26 +32,7 @@ static int dsa_response_unexpected(const redisReply *reply, dsa_err_t *err);
 int
 dsa_response_id_ok(dsa_str_t id)
 {
-    char    c;
-    size_t  i, n;
-
-    n = sizeof(DSA_RESPONSE_ID_PREFIX) - 1;
-
-    if (id.len != DSA_RESPONSE_ID_LEN
-        || memcmp(id.data, DSA_RESPONSE_ID_PREFIX, n) != 0)
-    {
-        return 0;
-    }
-
-    for (i = n; i < id.len; i++) {
-        c = id.data[i];
-
-        if ((c < 'a' || c > 'f') && (c < '0' || c > '9')) {
-            return 0;
-        }
-    }
-
-    return 1;
+    return dsa_id_ok(id, dsa_strz(DSA_RESPONSE_ID_PREFIX), DSA_RESPONSE_ID_LEN);
 }
 
 

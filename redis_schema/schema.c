@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "command.h"
+#include "id.h"
 #include "keys.h"
 #include "resp.h"
 #include "schema.h"
@@ -72,26 +73,7 @@ dsa_schema_name_ok(dsa_str_t name)
 int
 dsa_schema_id_ok(dsa_str_t id)
 {
-    char    c;
-    size_t  i, n;
-
-    n = sizeof(DSA_SCHEMA_ID_PREFIX) - 1;
-
-    if (id.len != DSA_SCHEMA_ID_LEN
-        || memcmp(id.data, DSA_SCHEMA_ID_PREFIX, n) != 0)
-    {
-        return 0;
-    }
-
-    for (i = n; i < id.len; i++) {
-        c = id.data[i];
-
-        if ((c < 'a' || c > 'f') && (c < '0' || c > '9')) {
-            return 0;
-        }
-    }
-
-    return 1;
+    return dsa_id_ok(id, dsa_strz(DSA_SCHEMA_ID_PREFIX), DSA_SCHEMA_ID_LEN);
 }
 
 
