@@ -179,6 +179,7 @@ test_scheduler(void **state)
         request.n_tokens = 60;
         request.max_tokens = 50;
         request.weight = 1;
+        request.priority = DSA_PRIORITY_NORMAL;
         request.owner = &c[i];
         request.tenant[0] = (uint8_t) i;
 
@@ -197,7 +198,8 @@ test_scheduler(void **state)
 
     for (i = 0; i < 2; i++) {
         (void) snprintf(text, sizeof(text), "request %u.3: admitted "
-                        "with 60 tokens, 0 of them cached\n", i);
+                        "with 60 tokens, 0 of them cached, weight 1, "
+                        "priority 1\n", i);
         assert_int_equal(log_count(text), 1);
 
         (void) snprintf(text, sizeof(text), "request %u.3: finish 2, "
