@@ -533,7 +533,10 @@ ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
     assert(entry->key.len <= NGX_HTTP_DSA_LEDGER_KEY);
 
     slot->key_len = entry->key.len;
-    ngx_memcpy(slot->key, entry->key.data, entry->key.len);
+
+    if (entry->key.len != 0) {
+        ngx_memcpy(slot->key, entry->key.data, entry->key.len);
+    }
 
     slot->crc = ngx_http_dsa_ledger_file_crc(slot);
     ngx_http_dsa_ledger_counts(&slot->counts[0], entry, slot->crc);
