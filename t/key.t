@@ -569,12 +569,16 @@ is(scalar keys %{ records() }, 1, 'redis: a user, a password, a database');
 
 # a node of a Redis Cluster that has no slots names the one that has them
 
+# (by default the port of its bus is 10000 more, which may be in use)
+
+my @bus = map { $t->free_port() } 1, 2;
 my ($empty, $full) = map {
-    $t->start_redis(conf => { 'cluster-enabled' => 'yes' })
-} 1, 2;
+    $t->start_redis(conf => { 'cluster-enabled' => 'yes',
+                              'cluster-port' => $_ })
+} @bus;
 
 $t->redis($full)->cmd(qw/ CLUSTER ADDSLOTSRANGE 0 16383 /);
-$t->redis($empty)->cmd(qw/ CLUSTER MEET 127.0.0.1 /, $full->port);
+$t->redis($empty)->cmd(qw/ CLUSTER MEET 127.0.0.1 /, $full->port, $bus[1]);
 wait_until(sub {
     2 == grep { $t->redis($_)->cmd(qw/ CLUSTER INFO /)
                 =~ /^cluster_state:ok/m } $empty, $full
