@@ -123,9 +123,12 @@ export class LineChart {
     point(index) {
         this.at = index;
         this.legend();
+        this.marks();
     }
 
     draw() {
+        this.legend();
+
         if (this.width === 0 || this.times.length === 0) {
             return;
         }
@@ -139,7 +142,7 @@ export class LineChart {
         this.axes(unit);
         this.paths.forEach((path, line) =>
             path.setAttribute("d", this.path(this.values[line])));
-        this.legend();
+        this.marks();
     }
 
     axes(unit) {
@@ -184,24 +187,39 @@ export class LineChart {
         return d;
     }
 
+    // The numbers do not depend on the width, which is not known before the
+    // page has a layout.
+
     legend() {
         const last = this.times.length - 1;
         const at = this.at ?? last;
 
-        if (last < 0 || this.width === 0) {
+        if (last < 0) {
             return;
         }
 
         const texts = this.values.map((values) => this.text(values[at]));
-        const x = this.x(this.times[at]);
 
         this.numbers.forEach((node, i) => { node.textContent = texts[i]; });
         this.when.textContent = this.at === null ? ""
             : span(this.times[last] - this.times[at]) + " ago";
-        this.cross.setAttribute("d", this.at === null ? ""
-            : `M${x} ${TOP}V${HEIGHT - BOTTOM}`);
         this.plot.setAttribute("aria-label", `${this.title}: `
             + this.names.map((name, i) => `${name} ${texts[i]}`).join(", "));
+    }
+
+    // The dots, and the cross at an earlier value.
+
+    marks() {
+        const at = this.at ?? this.times.length - 1;
+
+        if (at < 0 || this.width === 0) {
+            return;
+        }
+
+        const x = this.x(this.times[at]);
+
+        this.cross.setAttribute("d", this.at === null ? ""
+            : `M${x} ${TOP}V${HEIGHT - BOTTOM}`);
 
         this.dots.forEach((dot, line) => {
             const value = this.values[line][at];
