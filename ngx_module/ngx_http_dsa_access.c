@@ -17,8 +17,8 @@
 
 
 /*
- * Someone who has a key may read what is wrong with it.  A key that is not in
- * the zone gets the first text, whether it existed once or not.
+ * A caller with a known key may read what is wrong with it.  A key that is not
+ * in the zone gets the first text, whether it existed once or not.
  */
 
 #define NGX_HTTP_DSA_ACCESS_INVALID   "The API key is not valid."

@@ -442,7 +442,7 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
 }
 
 
-/* when: of the first attempt that Redis may have executed; 0: there is none. */
+/* when: the time of the first attempt that Redis may have executed; 0: none. */
 
 static void
 ngx_http_dsa_ledger_entry_sent(ngx_http_dsa_ledger_entry_t *e, time_t when)

@@ -135,7 +135,7 @@ const char *dsa_key_priority_name(dsa_key_priority_e priority);
 /* "day", "month" or "total". */
 const char *dsa_key_period_name(dsa_key_period_e period);
 
-/* The way back.  DSA_ERROR: text is none of the names. */
+/* Reads such a name.  DSA_ERROR: there is no such name. */
 int dsa_key_priority(dsa_key_priority_e *priority, dsa_str_t text);
 int dsa_key_state(dsa_key_state_e *state, dsa_str_t text);
 

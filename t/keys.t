@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# Keys of a file: who is served, the refusals in the shape of each API, changes
-# while nginx runs, and a file that is malformed.
+# Keys of a file: which requests are served, the refusals in the shape of each
+# API, changes while nginx runs, and a file that is malformed.
 
 use strict;
 use warnings;
@@ -111,7 +111,7 @@ write_keys($file, @records);
 $t->start_nginx(http => $http, server => $server, workers => 2);
 
 
-# who is served
+# which requests are served
 
 my $n = 0;
 

@@ -68,7 +68,7 @@ my %added = map { $_ => 1 } qw/ instance job /;
 my %recorded = map { $_->{record} => 1 } @records;
 
 
-# Reports what a query uses and nobody provides.
+# Reports the metrics and labels of a query that /metrics does not have.
 
 sub unknown {
     my ($expr) = @_;
@@ -110,7 +110,7 @@ is_deeply([ unknown($_->{expr}) ], [], "dashboard: $_->{expr}") for @targets;
 is_deeply([ unknown($_) ], [], "dashboard: $_") for @queries;
 
 
-# rules that are not used, and alerts that nobody can act upon
+# rules that are not used, and alerts that the guide does not describe
 
 for my $name (sort keys %recorded) {
     ok((grep { index($_->{expr}, $name) >= 0 } @alerts, @targets),

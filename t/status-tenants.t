@@ -170,7 +170,7 @@ $_->close for map { @{ $of{$_} } } grep { $_ != $victim } keys %of;
 wait_until(sub { is_in(in_flight('w'), 0, 0) }, 10, 'the end of all');
 
 
-# 5,000 tenants: the table is bounded, and who is in flight stays in it.
+# 5,000 tenants: the table is bounded, and tenants in flight stay in it.
 
 # an old worker closes connections without an answer
 
@@ -200,7 +200,7 @@ ok($last{ $s->{tenants}[1]{tenant} }, 'then one of the last');
 $stay->close;
 wait_until(sub { row('stay') && row('stay')->{requests} == 1 }, 10,
            'the stream to end');
-pass('who is in flight is not evicted');
+pass('a tenant in flight is not evicted');
 
 $t->post($chat, script("t a\nprompt 1\n"), key('many1'));
 is(row('many1')->{requests}, 1, 'an evicted tenant begins again at zero');

@@ -620,7 +620,7 @@ dsa_policy_end(dsa_policy_t *p, int admitted)
     /*
      * While no tenant of a class waits for another one, their order does not
      * matter.  All service counts begin at zero again; otherwise a tenant
-     * would be charged later for tokens that nobody else needed.
+     * would be charged later for tokens that no other tenant needed.
      */
 
     do {

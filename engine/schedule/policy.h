@@ -219,8 +219,7 @@ uint32_t dsa_policy_waiting(const dsa_policy_t *p, const uint8_t id[32]);
 int dsa_policy_is(const dsa_tenant_t *t, const uint8_t id[32]);
 
 /*
- * The tenant with this id and class; it is created if there is none.  NULL: out
- * of memory.
+ * Finds or creates the tenant with this id and class.  NULL: out of memory.
  */
 dsa_tenant_t *dsa_policy_tenant(dsa_policy_t *p, const uint8_t id[32],
     dsa_priority_e priority, uint32_t weight);
