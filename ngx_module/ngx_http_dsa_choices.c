@@ -204,6 +204,13 @@ ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
 
     assert(call->session == NULL);
 
+    /*
+     * Several calls can end before the first FLUSH, which submits all of them.
+     * The queue for FLUSH is that of the session, so the call has to leave it.
+     */
+
+    ngx_http_dsa_call_untouch(call);
+
     submit->index = choice->answer->api->index;
     submit->tried = choice->tried;
 

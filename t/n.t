@@ -674,6 +674,28 @@ $of = split_choices($s->events);
 is(join(' ', map { "$_:" . DSA::HTTP->gather(@{ $of->{$_} })->{content} }
              sort keys %$of), '0:ab 1:ab 2:ab',
    'an engine that drains does not get the other choices');
+
+# an engine rejects two choices at once, and so does the other one
+
+ctl($engines[$one], 'drain 0');
+ctl($engines[$one], 'load 0 0');
+ctl($engines[1 - $one], 'load 100 100');
+wait_until(sub { $pair->metrics->{'dsa_engine_draining{pool="v32",engine="unix:'
+                 . $engines[$one]->sock . '"}'} == 0 }, 10, 'no draining');
+
+$s = $pair->stream(script("only 100 t a\nonly 101 noaccept\n"
+    . "only 102 noaccept\nwait\nonly 101 error overloaded x\n"
+    . "only 102 error overloaded x\nt b\n", n => 3, seed => 100));
+wait_until(sub { ctl($engines[$one], 'live') eq '3' }, 10, 'all choices');
+ctl($engines[$one], 'go 3');
+wait_until(sub { ctl($engines[1 - $one], 'live') eq '2' }, 10,
+           'the other engine');
+ctl($engines[1 - $one], 'go 2');
+$of = split_choices($s->events);
+is(DSA::HTTP->gather(@{ $of->{0} })->{content}, 'ab',
+   'engines reject two choices: the first one is complete');
+is(scalar @{ $of->{error} }, 1, 'and at its end there is an error');
+
 $pair->done;
 
 
