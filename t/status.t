@@ -136,11 +136,17 @@ cmp_ok($e->{heartbeat_ms}, '<', 5000, 'a heartbeat');
 
 # requests in flight
 
+my $tokens = status()->{tokens}{completion};
 my @s = map { $t->stream(script("t a\nhold\n")) } 1 .. 5;
 is(status()->{requests}{in_flight}, 5, 'in flight');
 $_->close() for @s;
 wait_until(sub { status()->{requests}{in_flight} == 0 }, 10, 'the end');
 is(status()->{requests}{cancelled}{client}, 5, 'cancelled');
+
+# the engine reports the tokens later
+
+wait_until(sub { status()->{tokens}{completion} == $tokens + 5 }, 10,
+           'the tokens');
 
 
 # The zone outlives a reload, the uptime too.
