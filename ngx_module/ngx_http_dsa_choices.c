@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "ngx_http_dsa_choices.h"
+#include "ngx_http_dsa_metrics.h"
 
 
 /* What the first choice has in the request itself. */
@@ -26,6 +27,8 @@ static ngx_int_t ngx_http_dsa_choices_add_one(ngx_http_dsa_choices_t *choices,
 static ngx_http_dsa_api_answer_t *ngx_http_dsa_choices_api(
     ngx_http_dsa_choices_t *choices, uint32_t index);
 static ngx_int_t ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
+    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure);
+static ngx_int_t ngx_http_dsa_choices_send(ngx_http_dsa_choice_t *choice,
     ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure);
 static ngx_int_t ngx_http_dsa_choices_submit_others(
     ngx_http_dsa_choices_t *choices, ngx_http_dsa_submit_t *submit,
@@ -211,12 +214,7 @@ ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
 
     ngx_http_dsa_call_untouch(call);
 
-    submit->index = choice->answer->api->index;
-    submit->tried = choice->tried;
-
-    rc = ngx_http_dsa_submit(submit, call, failure);
-
-    choice->tried = submit->tried;
+    rc = ngx_http_dsa_choices_send(choice, submit, failure);
 
     if (rc == NGX_OK) {
         choice->submit = 0;
@@ -227,8 +225,9 @@ ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
 
         ngx_log_debug5(NGX_LOG_DEBUG_HTTP, log, 0,
                        "dsa request %V: submitted, choice %uD, to engine "
-                       "\"%V\" as %xL, route \"%V\"", id, submit->index,
-                       &call->session->name, call->id, &submit->route);
+                       "\"%V\" as %xL, route \"%V\"", id,
+                       choice->answer->api->index, &call->session->name,
+                       call->id, &submit->route);
 
     } else if (rc == NGX_AGAIN) {
         ngx_log_debug1(NGX_LOG_DEBUG_HTTP, log, 0,
@@ -236,6 +235,52 @@ ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
     }
 
     return rc;
+}
+
+
+/* The prompt, or the answer so far if an engine has accepted it before. */
+
+static ngx_int_t
+ngx_http_dsa_choices_send(ngx_http_dsa_choice_t *choice,
+    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure)
+{
+    uint32_t              index;
+    ngx_int_t             rc;
+    ngx_http_dsa_call_t  *call;
+
+    call = &choice->call->call;
+    index = choice->answer->api->index;
+
+    if (!choice->moved) {
+        submit->index = index;
+        submit->tried = choice->tried;
+
+        rc = ngx_http_dsa_submit(submit, call, failure);
+
+        choice->tried = submit->tried;
+
+        return rc;
+    }
+
+    rc = ngx_http_dsa_resume_submit(choice->choices->resume, submit->pool,
+                                    &choice->tried, index, &choice->ids, call);
+
+    if (rc != NGX_OK) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                 "The engine went away before the answer was "
+                                 "complete, and no other engine can continue "
+                                 "it.");
+        return NGX_ERROR;
+    }
+
+    ngx_http_dsa_metrics_add(resumed, 1);
+
+    ngx_log_error(NGX_LOG_WARN, choice->choices->pool->log, 0,
+                  "engine \"%V\" continues choice %uD of the answer after %uz "
+                  "tokens", &call->session->name, index,
+                  choice->ids.len / sizeof(uint32_t));
+
+    return NGX_OK;
 }
 
 
@@ -317,6 +362,80 @@ ngx_http_dsa_choices_start(ngx_http_dsa_choice_t *choice, uint32_t vocabulary)
 
     return ngx_http_dsa_answer_start(choice->answer, choices->pool, vocabulary,
                                      &usage);
+}
+
+
+ngx_int_t
+ngx_http_dsa_choices_hold(ngx_http_dsa_choice_t *choice,
+    const ngx_http_dsa_submit_t *submit)
+{
+    ngx_http_dsa_choices_t  *choices;
+    ngx_http_dsa_session_t  *s;
+
+    choices = choice->choices;
+    s = choice->call->call.session;
+
+    if (choices->resume == NULL) {
+
+        /* the rows of a rollout would begin anew with those of the prompt */
+
+        if (submit->pool->sessions.nelts == 1 || submit->chat->rollout) {
+            return NGX_OK;
+        }
+
+        choices->resume = ngx_http_dsa_resume_create(submit, s,
+                                                     choices->pool->log);
+        if (choices->resume == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    choice->resumes = ngx_http_dsa_resume_fits(choices->resume, s);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_choices_tokens(ngx_http_dsa_choice_t *choice, uint32_t n,
+    const u_char *tokens)
+{
+    uint32_t          i;
+    dsa_link_token_t  token;
+
+    if (!choice->resumes) {
+        return NGX_OK;
+    }
+
+    for (i = 0; i < n; i++) {
+        ngx_memcpy(&token, tokens + i * sizeof(dsa_link_token_t),
+                   sizeof(dsa_link_token_t));
+
+        dsa_buf_add(&choice->ids, &token.id, sizeof(uint32_t));
+    }
+
+    return choice->ids.failed ? NGX_ERROR : NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_choices_move(ngx_http_dsa_choice_t *choice)
+{
+    if (!choice->resumes || (choice->moved && choice->call->call.accepted)) {
+        return 0;
+    }
+
+    if (!choice->moved) {
+        choice->moved = 1;
+        choice->tried = 0;
+
+        ngx_http_dsa_usage_record_move(choice->call, choice->ids.len != 0);
+    }
+
+    choice->submit = 1;
+    choice->choices->submit = 1;
+
+    return 1;
 }
 
 
@@ -407,5 +526,9 @@ ngx_http_dsa_choices_free(ngx_http_dsa_choices_t *choices)
     for (i = 0; i < choices->n; i++) {
         ngx_http_dsa_answer_free(choices->elts[i].answer);
         ngx_http_dsa_retention_free(choices->elts[i].retention);
+        dsa_buf_free(&choices->elts[i].ids);
     }
+
+    ngx_http_dsa_resume_free(choices->resume);
+    choices->resume = NULL;
 }

@@ -12,7 +12,10 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "base/buf.h"
+
 #include "ngx_http_dsa_answer.h"
+#include "ngx_http_dsa_resume.h"
 #include "ngx_http_dsa_retention.h"
 #include "ngx_http_dsa_stream.h"
 #include "ngx_http_dsa_submit.h"
@@ -23,6 +26,9 @@
  * The choices of an answer: "n" of a request.  Each of them is a call of its
  * own.  The first one is submitted at once, and the others when it has its
  * first token, because then an engine has the prompt in its cache.
+ *
+ * If the engine of a choice is gone, another one continues the choice.  This
+ * happens once: a prompt that makes engines crash must not end all of them.
  */
 
 typedef struct ngx_http_dsa_choices_s  ngx_http_dsa_choices_t;
@@ -36,8 +42,13 @@ typedef struct {
                                                usage record */
     ngx_http_dsa_answer_t      *answer;
     ngx_http_dsa_retention_t   *retention;
+    dsa_buf_t                   ids;        /* uint32_t: the tokens received,
+                                               if another engine can continue
+                                               with them */
     uint64_t                    tried;      /* of ngx_http_dsa_submit_t */
     unsigned                    submit:1;   /* it is to be submitted */
+    unsigned                    resumes:1;  /* ids has all of its tokens */
+    unsigned                    moved:1;    /* its first engine is gone */
     unsigned                    ended:1;    /* its end is in stream.pending,
                                                that of the answer is not */
 } ngx_http_dsa_choice_t;
@@ -53,6 +64,8 @@ struct ngx_http_dsa_choices_s {
                                                element is a copy of it */
     ngx_uint_t                  n;
 
+    ngx_http_dsa_resume_t      *resume;     /* NULL: the pool has one engine,
+                                               or the request cannot move */
     ngx_http_dsa_choice_t      *writer;     /* whose event may be open */
     ngx_http_dsa_choice_t      *last;       /* that ended; NULL: some go on */
     unsigned                    submit:1;   /* those besides the first may be
@@ -91,6 +104,27 @@ ngx_int_t ngx_http_dsa_choices_submit(ngx_http_dsa_choices_t *choices,
  */
 ngx_int_t ngx_http_dsa_choices_start(ngx_http_dsa_choice_t *choice,
     uint32_t vocabulary);
+
+/*
+ * An engine has accepted a choice, whose call has a session.  After the first
+ * call of this, other engines can continue the choices.  submit: the request,
+ * which is not freed yet.  NGX_OK, or NGX_ERROR without memory.
+ */
+ngx_int_t ngx_http_dsa_choices_hold(ngx_http_dsa_choice_t *choice,
+    const ngx_http_dsa_submit_t *submit);
+
+/*
+ * Adds n tokens, as TOKENS has them, to those that another engine would
+ * continue.  NGX_OK, or NGX_ERROR without memory.
+ */
+ngx_int_t ngx_http_dsa_choices_tokens(ngx_http_dsa_choice_t *choice,
+    uint32_t n, const u_char *tokens);
+
+/*
+ * The engine of an accepted choice is gone.  1: ngx_http_dsa_choices_submit()
+ * will submit the choice to another one; 0: the choice cannot move.
+ */
+ngx_uint_t ngx_http_dsa_choices_move(ngx_http_dsa_choice_t *choice);
 
 /* Text of this choice follows: closes the event of another one. */
 void ngx_http_dsa_choices_write(ngx_http_dsa_choice_t *choice);

@@ -183,10 +183,6 @@ ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice, const void *data)
 
     ngx_http_dsa_usage_record_accepted(choice->call, data);
 
-    if (choice->answer->accepted) {
-        return;
-    }
-
     ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
 
     a = choice->answer->api;
@@ -197,6 +193,13 @@ ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice, const void *data)
                    accepted.prompt_tokens, accepted.cached_tokens,
                    accepted.vocabulary);
 
+    if (choice->answer->accepted) {
+
+        /* the engine continues an answer that another one has begun */
+
+        return;
+    }
+
     if (a->index == 0) {
         a->model = req->submit.model;
         a->created = ngx_time();
@@ -204,7 +207,9 @@ ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice, const void *data)
         ngx_http_dsa_events_fingerprint(req);
     }
 
-    if (ngx_http_dsa_choices_start(choice, accepted.vocabulary) != NGX_OK) {
+    if (ngx_http_dsa_choices_start(choice, accepted.vocabulary) != NGX_OK
+        || ngx_http_dsa_choices_hold(choice, &req->submit) != NGX_OK)
+    {
         ngx_http_dsa_failure_memory(&req->failure);
     }
 
@@ -273,10 +278,12 @@ ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice, const u_char *p)
     ngx_http_dsa_stream_prepare(&req->stream);
     ngx_http_dsa_choices_write(choice);
 
-    if (ngx_http_dsa_answer_tokens(answer, &tokens,
-                                   p + sizeof(dsa_link_tokens_t),
-                                   &req->record->usage.reasoning)
-        != NGX_OK)
+    p += sizeof(dsa_link_tokens_t);
+
+    if (ngx_http_dsa_choices_tokens(choice, tokens.n_tokens, p) != NGX_OK
+        || ngx_http_dsa_answer_tokens(answer, &tokens, p,
+                                      &req->record->usage.reasoning)
+           != NGX_OK)
     {
         ngx_http_dsa_failure_memory(&req->failure);
     }
@@ -475,11 +482,15 @@ ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
     case DSA_LINK_E_OVERLOADED:
     case DSA_LINK_E_DRAINING:
 
-        /*
-         * The queue is full, and a request that was accepted had to leave it.
-         * It cannot move to another engine, because its prompt was freed when
-         * it was accepted.
-         */
+        /* the engine that should have continued the answer has no room */
+
+        if (choice->moved && !choice->call->call.accepted
+            && ngx_http_dsa_choices_move(choice))
+        {
+            return;
+        }
+
+        /* or the queue is full, and an accepted request had to leave it */
 
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
                                  NULL, "The engine is overloaded or shuts "
@@ -536,6 +547,10 @@ ngx_http_dsa_events_lost(ngx_http_dsa_choice_t *choice)
 
     if (!choice->answer->accepted) {
         ngx_http_dsa_events_retry(choice);
+        return;
+    }
+
+    if (ngx_http_dsa_choices_move(choice)) {
         return;
     }
 

@@ -85,6 +85,8 @@ typedef struct {
     uint64_t                  doorbells;
     uint64_t                  ring_full;
     uint64_t                  lost;         /* requests whose engine died */
+    uint64_t                  resumed;      /* answers that another engine
+                                               continues */
     uint64_t                  redis_lost;   /* ledger entries */
     uint64_t                  redis_refused;    /* turns that are not stored */
     uint64_t                  responses_unsaved;    /* nor are these */

@@ -444,6 +444,10 @@ ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
                                 "counter", "Requests whose engine died.",
                                 total->lost);
 
+    ngx_http_dsa_prometheus_one(b, "dsa_resumed_answers_total", "counter",
+                                "Answers that another engine continued after "
+                                "their engine died.", total->resumed);
+
     ngx_http_dsa_prometheus_one(b, "dsa_doorbells_total", "counter",
                                 "Wake-ups by engines.", total->doorbells);
 

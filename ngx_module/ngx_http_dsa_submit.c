@@ -443,6 +443,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s)
 {
     uint32_t            n;
+    ngx_int_t           rc;
     dsa_chat_t         *chat;
     dsa_link_submit_t   head;
 
@@ -501,7 +502,11 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
         n--;
     }
 
-    return ngx_http_dsa_session_submit(s, call, &head, submit->fields, n);
+    rc = ngx_http_dsa_session_submit(s, call, &head, submit->fields, n);
+
+    submit->head = head;
+
+    return rc;
 }
 
 

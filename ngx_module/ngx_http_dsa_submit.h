@@ -67,6 +67,7 @@ typedef struct {
     ngx_http_dsa_route_e      result;       /* of the engine tried last */
     ngx_str_t                 route;        /* its name; empty: no keys */
 
+    dsa_link_submit_t         head;         /* as it was sent last */
     uint64_t                  needed;       /* tokens of context, at least */
     uint32_t                  max_tokens;
     uint32_t                  context;      /* of the engine tried last */

@@ -152,7 +152,7 @@ ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_call_t *call,
 
     record = call->record;
 
-    if (call != &record->first) {
+    if (call != &record->first || call->moved) {
         return;
     }
 
@@ -242,7 +242,7 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
 
     call->completion = done->completion_tokens;
 
-    if (call != &call->record->first) {
+    if (call != &call->record->first || call->moved) {
         ngx_http_dsa_usage_record_update(call->record);
         return;
     }
@@ -260,6 +260,17 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
     ngx_http_dsa_usage_record_update(call->record);
 
     ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_QUEUE, done->queue_ms, 1);
+}
+
+
+void
+ngx_http_dsa_usage_record_move(ngx_http_dsa_usage_call_t *call,
+    ngx_uint_t begun)
+{
+    assert(call->call.session == NULL);
+
+    call->completion = 0;
+    call->moved = begun ? 1 : 0;
 }
 
 

@@ -43,7 +43,10 @@ typedef struct ngx_http_dsa_usage_record_s  ngx_http_dsa_usage_record_t;
 typedef struct {
     ngx_http_dsa_call_t           call;
     ngx_http_dsa_usage_record_t  *record;
-    uint64_t                      completion;   /* its part of usage */
+    uint64_t                      completion;   /* its part of usage, from
+                                                   this engine */
+    unsigned                      moved:1;      /* an earlier engine has
+                                                   computed the prompt */
 } ngx_http_dsa_usage_call_t;
 
 
@@ -138,6 +141,13 @@ void ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call,
     uint32_t n);
 void ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
     const dsa_link_done_t *done);
+
+/*
+ * The engine of a call is gone, and another one continues.  begun: tokens were
+ * received.  Then the prompt stays as it is, and is not charged again.
+ */
+void ngx_http_dsa_usage_record_move(ngx_http_dsa_usage_call_t *call,
+    ngx_uint_t begun);
 
 /* How many calls have not ended. */
 ngx_uint_t ngx_http_dsa_usage_record_live(

@@ -88,6 +88,26 @@ finds('a cost of a wrong price', qr/has cost_output \d+ .* expected/,
       { map { my $l = $_; $_->{cost_output}++; ('ab' x 16 => $l) }
         values %{ ledger(4) } }, \%ended, [], {});
 
+# An answer that another replica continues: the prompt is that of the first
+# replica with a token.
+
+my %rest = journal(a => ['accepted', engine => 6, cached => 16],
+                   ['tokens', tokens => 2, engine => 6],
+                   ['done', completion => 3, engine => 6, cached => 16]);
+my %moved = (a => [ @{ $cut{a} }, @{ $rest{a} } ]);
+my %early = (a => [ $cut{a}[0], @{ $rest{a} } ]);
+
+finds('an answer that moved', undef, ledger(5, %gpu), \%moved, [], {});
+finds('not with two prompts', qr/has 40 prompt_tokens .* expected 20 \.\. 20/,
+      ledger(5, %gpu, prompt_tokens => 40), \%moved, [], {});
+finds('not with the hits of the second replica',
+      qr/has 16 cached_tokens .* expected 8 \.\. 8/,
+      ledger(5, %gpu, cached_tokens => 16), \%moved, [], {});
+finds('with the tokens of both', qr/has 7 completion_tokens .* 5 \.\. 6/,
+      ledger(7, %gpu), \%moved, [], {});
+finds('one that moved before its first token', undef,
+      ledger(3, cached_tokens => 16), \%early, [], {});
+
 
 my $t = DSA::Test->new('ledger-kill');
 my $seed = 1 + int rand 1_000_000;

@@ -25,6 +25,8 @@ static char *script_of(dsa_str_t last);
 static char *log_bias(char *out, const dsa_link_field_t *field,
     const char *p);
 static char *log_submit(char *out, uint64_t id, const dsa_link_submit_t *h);
+static char *log_resume(char *out, const dsa_link_field_t *field,
+    const char *p);
 static char *log_field(char *out, const dsa_link_field_t *field,
     const char *p);
 
@@ -275,6 +277,9 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
         } else if (field.type == DSA_LINK_FIELD_BIAS) {
             out = log_bias(out, &field, p);
 
+        } else if (field.type == DSA_LINK_FIELD_RESUME) {
+            out = log_resume(out, &field, p);
+
         } else if (field.type == DSA_LINK_FIELD_REQUEST) {
 
             /* it is random, and no part of what a test expects */
@@ -472,6 +477,24 @@ log_submit(char *out, uint64_t id, const dsa_link_submit_t *h)
     }
 
     return out + sprintf(out, " prompt=");
+}
+
+
+/* The tokens after which the answer goes on. */
+
+static char *
+log_resume(char *out, const dsa_link_field_t *field, const char *p)
+{
+    uint32_t  i, id;
+
+    out += sprintf(out, " resume=");
+
+    for (i = 0; i < field->length; i += sizeof(id)) {
+        memcpy(&id, p + i, sizeof(id));
+        out += sprintf(out, i == 0 ? "%u" : ",%u", id);
+    }
+
+    return out;
 }
 
 

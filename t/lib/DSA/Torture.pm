@@ -261,7 +261,9 @@ sub bounds {
 
     my (%slot, @order);
 
-    for my $line (@$lines) {
+    # one journal is read after the other
+
+    for my $line (sort { $a->{time} <=> $b->{time} } @$lines) {
         my $name = "$line->{engine} $line->{worker} $line->{slot}";
 
         push @order, $name if !$slot{$name};
@@ -270,6 +272,7 @@ sub bounds {
 
     my %sum = map { $_ => [0, 0] } qw/ billed /, @counts;
     my $exact = 1;
+    my (@first, $begun);
     my $got = $request ? $request->{texts} || 0 : 0;
     my $ended = $request && $request->{outcome} eq 'ended';
 
@@ -282,10 +285,22 @@ sub bounds {
             $least = { billed => 0, map { $_ => 0 } @counts };
         }
 
-        for (qw/ billed /, @counts) {
+        for (qw/ billed completion_tokens /) {
             $sum{$_}[0] += $least->{$_};
             $sum{$_}[1] += $most->{$_};
         }
+
+        # the prompt is that of the first replica with a token
+
+        push @first, [ $least, $most ] if $most->{billed} && !$begun;
+        $begun ||= $least->{billed};
+    }
+
+    for my $count (grep { !/^completion/ } @counts) {
+        my @least = ($begun ? () : 0, map { $_->[0]{$count} } @first);
+
+        $sum{$count} = [ min(@least) || 0,
+                         max(0, map { $_->[1]{$count} } @first) ];
     }
 
     # whatever happened, the client pays at least for what it received
