@@ -52,7 +52,13 @@ dsa_schema_begun(dsa_schema_change_e *result,
     redisReply  fields;
 
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0) {
-        return dsa_schema_change(result, reply, err);
+        if (dsa_schema_change(result, reply, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        return *result != DSA_SCHEMA_CHANGE_DONE ? DSA_OK
+               : dsa_error(err, "the reply of the script that begins a turn "
+                           "has no conversation");
     }
 
     if (dsa_schema_change(result, reply->element[0], err) != DSA_OK) {

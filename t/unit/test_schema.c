@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "context/conversation.h"
+#include "redis_schema/conversations.h"
 #include "redis_schema/resp.h"
 #include "redis_schema/schema.h"
 
@@ -863,6 +864,56 @@ test_messages(void **state)
 }
 
 
+/* Only an array has a conversation, also when the result would be "done". */
+
+static void
+test_begun(void **state)
+{
+    size_t                     i;
+    dsa_err_t                  err;
+    redisReply                 first, *elements, reply;
+    dsa_arena_t               *a;
+    dsa_schema_change_e        result;
+    dsa_schema_conversation_t  c;
+
+    static const struct {
+        int        type;
+        int        elements;    /* of an array, with the number first */
+        long long  number;
+        int        rc;
+    } replies[] = {
+        { REDIS_REPLY_ARRAY,   1, DSA_SCHEMA_CHANGE_GONE, DSA_OK    },
+        { REDIS_REPLY_ARRAY,   1, DSA_SCHEMA_CHANGE_DONE, DSA_ERROR },
+        { REDIS_REPLY_ARRAY,   1, -1,                     DSA_ERROR },
+        { REDIS_REPLY_ARRAY,   0, 0,                      DSA_ERROR },
+        { REDIS_REPLY_INTEGER, 0, DSA_SCHEMA_CHANGE_DONE, DSA_ERROR },
+        { REDIS_REPLY_NIL,     0, 0,                      DSA_ERROR },
+    };
+
+    a = dsa_arena_create(4096);
+    assert_non_null(a);
+
+    elements = &first;
+
+    for (i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
+        memset(&first, 0, sizeof(first));
+        first.type = REDIS_REPLY_INTEGER;
+        first.integer = replies[i].number;
+
+        memset(&reply, 0, sizeof(reply));
+        reply.type = replies[i].type;
+        reply.integer = replies[i].number;
+        reply.elements = replies[i].elements;
+        reply.element = &elements;
+
+        assert_int_equal(dsa_schema_begun(&result, &c, a, &reply, &err),
+                         replies[i].rc);
+    }
+
+    dsa_arena_destroy(a);
+}
+
+
 static void
 test_split(void **state)
 {
@@ -1133,6 +1184,7 @@ main(void)
 
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_begun),
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_resp),
         cmocka_unit_test(test_resp_bounds),
