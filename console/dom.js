@@ -24,13 +24,18 @@ function fill(node, attributes, children) {
         }
     }
 
-    node.append(...children.filter((c) => c !== null && c !== undefined));
+    for (const child of children.flat()) {
+        if (child !== null && child !== undefined) {
+            node.append(child);
+        }
+    }
 
     return node;
 }
 
 
-// el("a", { href, on: { click } }, "text", node, null)
+// el("a", { href, on: { click } }, "text", node, [node, node], null): a list of
+// any length is passed as an array, because arguments are on the stack
 
 export function el(tag, attributes = {}, ...children) {
     return fill(document.createElement(tag), attributes, children);

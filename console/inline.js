@@ -46,7 +46,7 @@ function link(address, children) {
     }
 
     return el("a", { href, target: "_blank", title: href,
-                     rel: "noopener noreferrer nofollow" }, ...children);
+                     rel: "noopener noreferrer nofollow" }, children);
 }
 
 
@@ -173,7 +173,7 @@ class Inline {
     link(start, open) {
         const { text } = this;
         const window = text.slice(open, open + LABEL + TARGET + 4);
-        const match = /^\[([^\[\]]*)\]\(\s*<?([^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)*)>?(?:\s+"[^"]*")?\s*\)/
+        const match = /^\[([^\[\]]*)\]\(\s*<?([^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*)>?(?:\s+"[^"]*")?\s*\)/
             .exec(window);
 
         if (match === null || match[1].length > LABEL) {
@@ -224,9 +224,9 @@ class Inline {
             let node = null;
 
             for (const tag of tags.reverse()) {
-                node = el(tag, {}, ...(node === null
+                node = el(tag, {}, node === null
                     ? this.inner(text.slice(start + mark.length, end))
-                    : [node]));
+                    : node);
             }
 
             return this.put(start, end + mark.length, node);

@@ -143,9 +143,11 @@ function list(lines, at) {
             }
 
             loose = loose || blank > 0;
-            inner.push(...Array(blank).fill(""),
-                       line.slice(Math.min(depth, indent)));
-            blank = 0;
+            for ( ; blank > 0; blank--) {
+                inner.push("");
+            }
+
+            inner.push(line.slice(Math.min(depth, indent)));
         }
 
         items.push(inner);
@@ -215,17 +217,8 @@ function paragraph(lines, at, nested) {
 
 
 function lineBreaks(text) {
-    const nodes = [];
-
-    text.split(/ {2}\n|\\\n/).forEach((part, i) => {
-        if (i > 0) {
-            nodes.push(el("br"));
-        }
-
-        nodes.push(...inline(part.trimEnd()));
-    });
-
-    return nodes;
+    return text.split(/ {2}\n|\\\n/).flatMap((part, i) =>
+        (i > 0 ? [el("br")] : []).concat(inline(part.trimEnd())));
 }
 
 
@@ -241,8 +234,8 @@ function codeNode(block) {
 
 
 function rowNode(tag, texts, align) {
-    return el("tr", {}, ...align.map((side, i) =>
-        el(tag, { class: side }, ...inline(texts[i] || ""))));
+    return el("tr", {}, align.map((side, i) =>
+        el(tag, { class: side }, inline(texts[i] || ""))));
 }
 
 
@@ -250,13 +243,13 @@ function tableNode({ head, body, align }) {
     return el("div", { class: "table", tabindex: "0" },
         el("table", {},
            el("thead", {}, rowNode("th", head, align)),
-           el("tbody", {}, ...body.map((texts) =>
+           el("tbody", {}, body.map((texts) =>
                rowNode("td", texts, align)))));
 }
 
 
 function itemNode(lines, loose, depth) {
-    return el("li", {}, ...blocks(lines, depth < BLOCK_DEPTH).flatMap((part) =>
+    return el("li", {}, blocks(lines, depth < BLOCK_DEPTH).flatMap((part) =>
         part.kind === "paragraph" && !loose ? lineBreaks(part.text)
                                             : [render(part, depth + 1)]));
 }
@@ -264,7 +257,7 @@ function itemNode(lines, loose, depth) {
 
 function listNode({ ordered, loose, number, items }, depth) {
     return el(ordered ? "ol" : "ul", number !== 1 ? { start: number } : {},
-              ...items.map((lines) => itemNode(lines, loose, depth)));
+              items.map((lines) => itemNode(lines, loose, depth)));
 }
 
 
@@ -275,13 +268,13 @@ function render(block, depth = 0) {
 
     case "heading":
         return el("h" + Math.min(block.level + 1, 6), {},
-                  ...inline(block.text));
+                  inline(block.text));
 
     case "rule":
         return el("hr");
 
     case "quote":
-        return el("blockquote", {}, ...blocks(block.lines, depth < BLOCK_DEPTH)
+        return el("blockquote", {}, blocks(block.lines, depth < BLOCK_DEPTH)
             .map((part) => render(part, depth + 1)));
 
     case "list":
@@ -291,7 +284,7 @@ function render(block, depth = 0) {
         return tableNode(block);
 
     default:
-        return el("p", {}, ...lineBreaks(block.text));
+        return el("p", {}, lineBreaks(block.text));
     }
 }
 
@@ -325,7 +318,9 @@ function growRows(node, before, now, make) {
         node.lastElementChild.remove();
     }
 
-    node.append(...now.slice(start).map(make));
+    for (const row of now.slice(start)) {
+        node.append(make(row));
+    }
 
     return true;
 }
@@ -389,7 +384,10 @@ export class Markdown {
                 node.remove();
             }
 
-            this.container.append(...nodes);
+            for (const node of nodes) {
+                this.container.append(node);
+            }
+
             this.live = nodes;
         }
 
