@@ -29,7 +29,7 @@
  * next day if from is not less than to; its days are those on which it begins.
  */
 
-typedef struct {
+struct ngx_http_dsa_price_s {
     ngx_str_t                 model;
     int64_t                   miss;
     int64_t                   hit[DSA_LINK_TIERS];
@@ -38,7 +38,7 @@ typedef struct {
                                                whole day */
     ngx_int_t                 to;
     ngx_uint_t                days;         /* bit 0 is Sunday; 0: not given */
-} ngx_http_dsa_price_t;
+};
 
 
 struct ngx_http_dsa_prices_s {
@@ -60,8 +60,6 @@ static ngx_int_t ngx_http_dsa_price_minute(ngx_str_t *value);
 static ngx_uint_t ngx_http_dsa_price_days(ngx_str_t *value);
 static ngx_int_t ngx_http_dsa_price_weekday(u_char *p, size_t len);
 static ngx_uint_t ngx_http_dsa_price_always(const ngx_http_dsa_price_t *price);
-static const ngx_http_dsa_price_t *ngx_http_dsa_price_find(
-    const ngx_http_dsa_prices_t *prices, ngx_str_t *model, time_t when);
 static ngx_uint_t ngx_http_dsa_price_valid(const ngx_http_dsa_price_t *price,
     time_t when);
 static void ngx_http_dsa_price_missing(ngx_http_dsa_prices_t *prices,
@@ -489,49 +487,16 @@ ngx_http_dsa_price_always(const ngx_http_dsa_price_t *price)
 }
 
 
-ngx_int_t
-ngx_http_dsa_price_cost(ngx_http_dsa_prices_t *prices, ngx_str_t *model,
-    time_t when, const ngx_http_dsa_usage_t *usage, ngx_http_dsa_cost_t *cost)
-{
-    ngx_uint_t                   i;
-    const ngx_http_dsa_price_t  *price;
-
-    ngx_memzero(cost, sizeof(ngx_http_dsa_cost_t));
-
-    if (prices == NULL) {
-        return NGX_OK;
-    }
-
-    price = ngx_http_dsa_price_find(prices, model, when);
-
-    if (price == NULL) {
-        ngx_http_dsa_price_missing(prices, model);
-        return NGX_OK;
-    }
-
-    cost->miss = ngx_http_dsa_price_add(0, usage->prompt - usage->cached,
-                                        price->miss);
-    cost->output = ngx_http_dsa_price_add(0, usage->completion,
-                                          price->output);
-
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
-        cost->hit = ngx_http_dsa_price_add(cost->hit, usage->tier[i],
-                                           price->hit[i]);
-    }
-
-    return cost->miss == NGX_HTTP_DSA_COST_MAX
-           || cost->hit == NGX_HTTP_DSA_COST_MAX
-           || cost->output == NGX_HTTP_DSA_COST_MAX
-           ? NGX_DECLINED : NGX_OK;
-}
-
-
-static const ngx_http_dsa_price_t *
-ngx_http_dsa_price_find(const ngx_http_dsa_prices_t *prices, ngx_str_t *model,
+const ngx_http_dsa_price_t *
+ngx_http_dsa_price_find(ngx_http_dsa_prices_t *prices, ngx_str_t *model,
     time_t when)
 {
     ngx_uint_t             i;
     ngx_http_dsa_price_t  *price;
+
+    if (prices == NULL) {
+        return NULL;
+    }
 
     price = prices->elts.elts;
 
@@ -544,6 +509,8 @@ ngx_http_dsa_price_find(const ngx_http_dsa_prices_t *prices, ngx_str_t *model,
             return &price[i];
         }
     }
+
+    ngx_http_dsa_price_missing(prices, model);
 
     return NULL;
 }
@@ -608,6 +575,35 @@ ngx_http_dsa_price_missing(ngx_http_dsa_prices_t *prices, ngx_str_t *model)
     ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                   "dsa: model \"%V\" has no \"dsa_price\"; its requests cost "
                   "0", model);
+}
+
+
+ngx_int_t
+ngx_http_dsa_price_cost(const ngx_http_dsa_price_t *price,
+    const ngx_http_dsa_usage_t *usage, ngx_http_dsa_cost_t *cost)
+{
+    ngx_uint_t  i;
+
+    ngx_memzero(cost, sizeof(ngx_http_dsa_cost_t));
+
+    if (price == NULL) {
+        return NGX_OK;
+    }
+
+    cost->miss = ngx_http_dsa_price_add(0, usage->prompt - usage->cached,
+                                        price->miss);
+    cost->output = ngx_http_dsa_price_add(0, usage->completion,
+                                          price->output);
+
+    for (i = 0; i < DSA_LINK_TIERS; i++) {
+        cost->hit = ngx_http_dsa_price_add(cost->hit, usage->tier[i],
+                                           price->hit[i]);
+    }
+
+    return cost->miss == NGX_HTTP_DSA_COST_MAX
+           || cost->hit == NGX_HTTP_DSA_COST_MAX
+           || cost->output == NGX_HTTP_DSA_COST_MAX
+           ? NGX_DECLINED : NGX_OK;
 }
 
 

@@ -35,6 +35,7 @@ typedef struct {
 
 
 typedef struct ngx_http_dsa_prices_s  ngx_http_dsa_prices_t;
+typedef struct ngx_http_dsa_price_s   ngx_http_dsa_price_t;
 
 
 /* "dsa_price" and "dsa_currency"; conf is the main configuration. */
@@ -51,13 +52,20 @@ ngx_int_t ngx_http_dsa_price_check(ngx_conf_t *cf,
     const ngx_http_dsa_prices_t *prices);
 
 /*
- * The cost of usage by the prices of the time "when".  It is 0 without prices,
- * and for a model that has none, which is logged once.  NGX_OK, or
- * NGX_DECLINED: a part was the maximum or more, and is the maximum.
+ * The price of a model at the time "when", which is valid as long as prices.
+ * NULL: prices is NULL, or the model has no price, which is logged once.
+ * Models without a price are remembered, so the model must be one that an
+ * engine serves: clients could fill the memory with names that they make up.
  */
-ngx_int_t ngx_http_dsa_price_cost(ngx_http_dsa_prices_t *prices,
-    ngx_str_t *model, time_t when, const ngx_http_dsa_usage_t *usage,
-    ngx_http_dsa_cost_t *cost);
+const ngx_http_dsa_price_t *ngx_http_dsa_price_find(
+    ngx_http_dsa_prices_t *prices, ngx_str_t *model, time_t when);
+
+/*
+ * The cost of usage, which is 0 if price is NULL.  NGX_OK, or NGX_DECLINED:
+ * a part was the maximum or more, and is the maximum.
+ */
+ngx_int_t ngx_http_dsa_price_cost(const ngx_http_dsa_price_t *price,
+    const ngx_http_dsa_usage_t *usage, ngx_http_dsa_cost_t *cost);
 
 /* The sum of the parts. */
 int64_t ngx_http_dsa_price_sum(const ngx_http_dsa_cost_t *cost);

@@ -109,6 +109,7 @@ ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
     ngx_str_t *model)
 {
     assert(model->len < sizeof(record->model));
+    assert(!record->priced);
 
     record->model_len = model->len;
     ngx_memcpy(record->model, model->data, model->len);
@@ -435,18 +436,28 @@ ngx_http_dsa_usage_record_charge(ngx_http_dsa_usage_record_t *record)
 }
 
 
-/* The cost of the usage so far; as ngx_http_dsa_price_cost(). */
+/*
+ * Sets the cost to that of the usage so far; as ngx_http_dsa_price_cost().  The
+ * price is not searched before there is something to charge, because the model
+ * is only then known to be one that an engine serves.
+ */
 
 static ngx_int_t
 ngx_http_dsa_usage_record_cost(ngx_http_dsa_usage_record_t *record)
 {
     ngx_str_t  model;
 
-    model.data = record->model;
-    model.len = record->model_len;
+    if (!record->priced) {
+        model.data = record->model;
+        model.len = record->model_len;
 
-    return ngx_http_dsa_price_cost(record->prices, &model, record->start,
-                                   &record->usage, &record->cost);
+        record->price = ngx_http_dsa_price_find(record->prices, &model,
+                                                record->start);
+        record->priced = 1;
+    }
+
+    return ngx_http_dsa_price_cost(record->price, &record->usage,
+                                   &record->cost);
 }
 
 

@@ -66,9 +66,11 @@ struct ngx_http_dsa_usage_record_s {
     ngx_http_dsa_usage_t        before;     /* of usage: what earlier calls of
                                                the request were charged with */
     ngx_http_dsa_prices_t      *prices;     /* NULL: none */
-    time_t                      start;      /* of the request; its prices are
-                                               those of this time */
-    ngx_http_dsa_cost_t         cost;       /* when written */
+    time_t                      start;      /* of the request; its price is
+                                               that of this time */
+    const ngx_http_dsa_price_t *price;      /* NULL: none */
+    ngx_http_dsa_cost_t         cost;       /* of usage, when the entry was
+                                               last updated */
     uint32_t                    prompt_tokens;  /* of ACCEPTED */
     uint32_t                    cached_tokens;
     size_t                      id_len;
@@ -78,6 +80,7 @@ struct ngx_http_dsa_usage_record_s {
     u_char                      key[DSA_KEY_ID_LEN];    /* zeros: none */
     u_char                      tenant[NGX_HTTP_DSA_TENANT_LEN];
     u_char                      id[NGX_HTTP_DSA_ID_LEN];
+    unsigned                    priced:1;   /* price is set */
     unsigned                    written:1;  /* counted, and in the ledger */
 };
 

@@ -221,10 +221,11 @@ static ngx_int_t
 ngx_http_dsa_variable_cost(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data)
 {
-    u_char                     *p;
-    ngx_http_dsa_cost_t         cost;
-    ngx_http_dsa_request_t     *req;
-    ngx_http_dsa_main_conf_t   *mcf;
+    u_char                      *p;
+    ngx_http_dsa_cost_t          cost;
+    ngx_http_dsa_request_t      *req;
+    ngx_http_dsa_main_conf_t    *mcf;
+    const ngx_http_dsa_price_t  *price;
 
     req = ngx_http_dsa_variable_request(r);
     mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
@@ -233,8 +234,10 @@ ngx_http_dsa_variable_cost(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         return ngx_http_dsa_variable_none(v);
     }
 
-    (void) ngx_http_dsa_price_cost(mcf->prices, &req->submit.model,
-                                   r->start_sec, &req->usage, &cost);
+    price = ngx_http_dsa_price_find(mcf->prices, &req->submit.model,
+                                    r->start_sec);
+
+    (void) ngx_http_dsa_price_cost(price, &req->usage, &cost);
 
     p = ngx_pnalloc(r->pool, DSA_MONEY_LEN);
     if (p == NULL) {
