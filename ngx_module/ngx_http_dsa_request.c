@@ -286,7 +286,7 @@ ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
 static ngx_int_t
 ngx_http_dsa_request_save(ngx_http_dsa_request_t *req)
 {
-    ngx_http_dsa_record_t       entry;
+    ngx_http_dsa_turn_t         turn;
     ngx_http_dsa_api_answer_t  *a;
 
     if (req->conversation.id.len == 0) {
@@ -298,21 +298,19 @@ ngx_http_dsa_request_save(ngx_http_dsa_request_t *req)
     a->conversation = req->conversation.id;
     a->version = req->conversation.version + 1;
 
-    ngx_memzero(&entry, sizeof(ngx_http_dsa_record_t));
-
     if (ngx_http_dsa_request_message(req) != NGX_OK) {
         ngx_http_dsa_usage_record_close(req->record);
         a->unsaved = "nginx is out of memory";
         return NGX_DECLINED;
     }
 
-    entry.conversation = req->conversation.id;
-    entry.version = req->conversation.version;
-    entry.messages = &req->conversation.messages;
-    entry.request = req->http;
-    entry.handler = ngx_http_dsa_request_saved;
+    turn.conversation = req->conversation.id;
+    turn.version = req->conversation.version;
+    turn.messages = &req->conversation.messages;
+    turn.request = req->http;
+    turn.handler = ngx_http_dsa_request_saved;
 
-    if (ngx_http_dsa_usage_record_write(req->record, &entry, &a->unsaved)
+    if (ngx_http_dsa_usage_record_write(req->record, &turn, &a->unsaved)
         != NGX_OK)
     {
         return NGX_DECLINED;

@@ -10,6 +10,7 @@
 
 #include <assert.h>
 
+#include "ngx_http_dsa_ledger_queue.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_session.h"
 #include "ngx_http_dsa_usage_record.h"
@@ -25,8 +26,8 @@ static ngx_int_t ngx_http_dsa_usage_record_cost(
     ngx_http_dsa_usage_record_t *record);
 static void ngx_http_dsa_usage_record_update(
     ngx_http_dsa_usage_record_t *record);
-static void ngx_http_dsa_usage_record_entry(
-    ngx_http_dsa_usage_record_t *record, ngx_http_dsa_record_t *entry);
+static void ngx_http_dsa_usage_record_counts(
+    ngx_http_dsa_usage_record_t *record);
 static void ngx_http_dsa_usage_record_disown(ngx_http_dsa_usage_call_t *call);
 static void ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
     ngx_http_dsa_event_e event, const void *data);
@@ -51,12 +52,13 @@ ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
 
     record->first.record = record;
     record->slot = NGX_ERROR;
-    record->id_len = id->len;
     ngx_memcpy(record->id, id->data, id->len);
+    record->entry.request = dsa_str(record->id, id->len);
 
     if (tenant->len != 0) {
         record->redis = redis;
         ngx_memcpy(record->tenant, tenant->data, tenant->len);
+        record->entry.tenant = dsa_str(record->tenant, tenant->len);
     }
 
     return record;
@@ -76,8 +78,8 @@ void
 ngx_http_dsa_usage_record_key(ngx_http_dsa_usage_record_t *record,
     const u_char *id)
 {
-    record->key_len = DSA_KEY_ID_LEN;
     ngx_memcpy(record->key, id, DSA_KEY_ID_LEN);
+    record->entry.key = dsa_str(record->key, DSA_KEY_ID_LEN);
 }
 
 
@@ -111,25 +113,24 @@ ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
     assert(model->len < sizeof(record->model));
     assert(!record->priced);
 
-    record->model_len = model->len;
     ngx_memcpy(record->model, model->data, model->len);
+    record->entry.model = dsa_str(record->model, model->len);
 }
 
 
 ngx_int_t
 ngx_http_dsa_usage_record_begin(ngx_http_dsa_usage_record_t *record)
 {
-    const char             *why;
-    ngx_http_dsa_record_t   entry;
+    const char  *why;
 
     if (record->redis == NULL) {
         return NGX_OK;
     }
 
-    ngx_memzero(&entry, sizeof(ngx_http_dsa_record_t));
-    ngx_http_dsa_usage_record_entry(record, &entry);
+    ngx_http_dsa_usage_record_counts(record);
 
-    record->slot = ngx_http_dsa_store_reserve(record->redis, &entry, &why);
+    record->slot = ngx_http_dsa_ledger_queue_reserve(record->redis,
+                                                     &record->entry, &why);
 
     return record->slot >= 0 ? NGX_OK : NGX_DECLINED;
 }
@@ -214,17 +215,15 @@ ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call, uint32_t n)
 static void
 ngx_http_dsa_usage_record_update(ngx_http_dsa_usage_record_t *record)
 {
-    ngx_http_dsa_record_t  entry;
-
     if (record->slot < 0) {
         return;
     }
 
     (void) ngx_http_dsa_usage_record_cost(record);
+    ngx_http_dsa_usage_record_counts(record);
 
-    ngx_memzero(&entry, sizeof(ngx_http_dsa_record_t));
-    ngx_http_dsa_usage_record_entry(record, &entry);
-    ngx_http_dsa_store_update(record->redis, &entry);
+    ngx_http_dsa_ledger_update(ngx_http_dsa_redis_ledger(record->redis),
+                               record->slot, &record->entry);
 }
 
 
@@ -321,7 +320,7 @@ ngx_http_dsa_usage_record_cancel(ngx_http_dsa_usage_record_t *record)
 
 ngx_int_t
 ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
-    ngx_http_dsa_record_t *entry, const char **why)
+    const ngx_http_dsa_turn_t *turn, const char **why)
 {
     ngx_int_t              rc;
     ngx_http_dsa_usage_t  *usage;
@@ -344,7 +343,8 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
     if (usage->prompt == 0 && usage->completion == 0) {
 
         if (record->slot >= 0) {
-            ngx_http_dsa_store_cancel(record->redis, record->slot);
+            ngx_http_dsa_ledger_free(ngx_http_dsa_redis_ledger(record->redis),
+                                     record->slot);
             record->slot = NGX_ERROR;
         }
 
@@ -359,34 +359,28 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
 
     assert(record->slot >= 0);
 
-    ngx_http_dsa_usage_record_entry(record, entry);
+    ngx_http_dsa_usage_record_counts(record);
+
+    rc = ngx_http_dsa_store_record(record->redis, record->slot, &record->entry,
+                                   turn, why);
+
     record->slot = NGX_ERROR;
 
-    *why = "nginx is out of memory";
-
-    rc = ngx_http_dsa_store_record(record->redis, entry, why);
-
-    return entry->handler != NULL ? rc : NGX_DECLINED;
+    return turn != NULL ? rc : NGX_DECLINED;
 }
 
 
-/* Everything but the fields of the turn. */
+/* Sets the time and the counts of the entry. */
 
 static void
-ngx_http_dsa_usage_record_entry(ngx_http_dsa_usage_record_t *record,
-    ngx_http_dsa_record_t *entry)
+ngx_http_dsa_usage_record_counts(ngx_http_dsa_usage_record_t *record)
 {
+    dsa_schema_record_t         *entry;
     const ngx_http_dsa_usage_t  *usage;
 
     usage = &record->usage;
+    entry = &record->entry;
 
-    entry->slot = record->slot;
-    entry->request_id.data = record->id;
-    entry->request_id.len = record->id_len;
-    entry->tenant.data = record->tenant;
-    entry->tenant.len = NGX_HTTP_DSA_TENANT_LEN;
-    entry->model.data = record->model;
-    entry->model.len = record->model_len;
     entry->time = ngx_time();
     entry->prompt_tokens = usage->prompt;
     entry->cached_tokens = usage->cached;
@@ -394,9 +388,9 @@ ngx_http_dsa_usage_record_entry(ngx_http_dsa_usage_record_t *record,
     entry->redis_tokens = usage->tier[DSA_LINK_TIER_REDIS];
     entry->completion_tokens = usage->completion;
     entry->reasoning_tokens = usage->reasoning;
-    entry->key.data = record->key;
-    entry->key.len = record->key_len;
-    entry->cost = record->cost;
+    entry->cost_miss = record->cost.miss;
+    entry->cost_hit = record->cost.hit;
+    entry->cost_output = record->cost.output;
 }
 
 
@@ -426,7 +420,7 @@ ngx_http_dsa_usage_record_charge(ngx_http_dsa_usage_record_t *record)
                       "which %uL are cached, and %uL of an answer, which cost "
                       "more than can be counted; each part of its cost is "
                       "limited to a million",
-                      record->id_len, record->id, usage->prompt,
+                      record->entry.request.len, record->id, usage->prompt,
                       usage->cached, usage->completion);
     }
 
@@ -449,7 +443,7 @@ ngx_http_dsa_usage_record_cost(ngx_http_dsa_usage_record_t *record)
 
     if (!record->priced) {
         model.data = record->model;
-        model.len = record->model_len;
+        model.len = record->entry.model.len;
 
         record->price = ngx_http_dsa_price_find(record->prices, &model,
                                                 record->start);
@@ -464,12 +458,9 @@ ngx_http_dsa_usage_record_cost(ngx_http_dsa_usage_record_t *record)
 void
 ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record)
 {
-    const char             *why;
-    ngx_http_dsa_record_t   entry;
+    const char  *why;
 
-    ngx_memzero(&entry, sizeof(ngx_http_dsa_record_t));
-
-    (void) ngx_http_dsa_usage_record_write(record, &entry, &why);
+    (void) ngx_http_dsa_usage_record_write(record, NULL, &why);
 }
 
 

@@ -15,6 +15,7 @@
 
 #include "engine/link.h"
 #include "redis_schema/keys.h"
+#include "redis_schema/schema.h"
 
 #include "ngx_http_dsa_call.h"
 #include "ngx_http_dsa_identity.h"
@@ -61,7 +62,9 @@ struct ngx_http_dsa_usage_record_s {
                                                when the usage is written */
     ngx_http_dsa_tenant_ref_t   row;        /* of the table of tenants, where
                                                the request is in flight */
-    ngx_int_t                   slot;       /* of the entry; negative: none */
+    ngx_int_t                   slot;       /* of entry; negative: none */
+    dsa_schema_record_t         entry;      /* of the ledger; its strings are
+                                               model, key, tenant and id */
     ngx_http_dsa_usage_t        usage;
     ngx_http_dsa_usage_t        before;     /* of usage: what earlier calls of
                                                the request were charged with */
@@ -73,9 +76,6 @@ struct ngx_http_dsa_usage_record_s {
                                                last updated */
     uint32_t                    prompt_tokens;  /* of ACCEPTED */
     uint32_t                    cached_tokens;
-    size_t                      id_len;
-    size_t                      key_len;    /* 0: no API key */
-    size_t                      model_len;
     u_char                      model[64];
     u_char                      key[DSA_KEY_ID_LEN];    /* zeros: none */
     u_char                      tenant[NGX_HTTP_DSA_TENANT_LEN];
@@ -166,13 +166,12 @@ void ngx_http_dsa_usage_record_cancel(ngx_http_dsa_usage_record_t *record);
 void ngx_http_dsa_usage_record_next(ngx_http_dsa_usage_record_t *record);
 
 /*
- * Counts the usage and writes it to the ledger, once.  entry is zero but for
- * the fields of the turn, if one is stored together with the usage.  NGX_OK:
- * entry->handler will be called; NGX_DECLINED: it will not be called, and *why
- * is the reason why a turn is not stored.
+ * Counts the usage and writes it to the ledger, once, together with the turn
+ * (NULL: none).  NGX_OK: turn->handler will be called; NGX_DECLINED: it will
+ * not be called, and *why is the reason why a turn is not stored.
  */
 ngx_int_t ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
-    ngx_http_dsa_record_t *entry, const char **why);
+    const ngx_http_dsa_turn_t *turn, const char **why);
 
 /* The same without a turn. */
 void ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record);
