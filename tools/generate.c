@@ -556,7 +556,7 @@ dsa_generate_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
         }
     }
 
-    /* stop generating when nobody reads the output */
+    /* stop when the output cannot be written */
 
     if (fflush(stdout) != 0) {
         g->failed = 1;

@@ -8,7 +8,6 @@
 
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +17,7 @@
 #include "tools/key_print.h"
 #include "tools/key_store.h"
 #include "tools/key_text.h"
+#include "tools/options.h"
 
 
 #define DSA_KEY_ARENA       (256 * 1024)            /* of one record */
@@ -64,10 +64,8 @@ static const char  dsa_key_usage[] =
     "  --json                 records as JSON\n";
 
 
-/* getopt_long() returns these; the others are those of tools/redis.h. */
-
 enum {
-    DSA_KEY_OPT_FILE = 256,
+    DSA_KEY_OPT_FILE = DSA_OPTIONS_FIRST,
     DSA_KEY_OPT_JSON,
     DSA_KEY_OPT_GRACE,
     DSA_KEY_OPT_NAME,               /* the first that changes a key */
@@ -89,7 +87,7 @@ enum {
 typedef struct dsa_key_run_s  dsa_key_run_t;
 
 typedef struct {
-    const char               *name;
+    const char               *command;      /* "key" and the verb */
     int                     (*run)(dsa_key_run_t *run, dsa_err_t *err);
     dsa_key_store_mode_e      mode;
     unsigned                  id:1;         /* the id of a key is expected */
@@ -121,19 +119,19 @@ typedef int (*dsa_key_change_pt)(dsa_key_t *key, dsa_arena_t *arena,
     dsa_key_run_t *run, dsa_err_t *err);
 
 
-static int dsa_key_options(dsa_key_run_t *run, int argc, char **argv,
+static const dsa_key_verb_t *dsa_key_verb(const char *name);
+static int dsa_key_option(void *data, int opt, const char *value,
     dsa_err_t *err);
-static int dsa_key_option(dsa_key_run_t *run, int opt, char *value,
-    dsa_err_t *err);
-static int dsa_key_change_option(dsa_key_options_t *options, int opt,
+static void dsa_key_change_option(dsa_key_options_t *options, int opt,
     const char *value);
-static int dsa_key_complete(dsa_key_run_t *run, int argc, char **argv,
-    dsa_err_t *err);
+static int dsa_key_complete(void *data, int n, char **args, dsa_err_t *err);
 static int dsa_key_try(const dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_create(dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_list(dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_list_print(const dsa_key_run_t *run,
     const dsa_key_list_t *list, dsa_err_t *err);
+static int dsa_key_get(const dsa_key_run_t *run, dsa_arena_t *arena,
+    dsa_key_t *key, dsa_str_t *record, dsa_err_t *err);
 static int dsa_key_show(dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_set(dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_revoke(dsa_key_run_t *run, dsa_err_t *err);
@@ -142,6 +140,7 @@ static int dsa_key_change(dsa_key_run_t *run, dsa_key_change_pt change,
     dsa_err_t *err);
 static int dsa_key_change_once(dsa_key_run_t *run, dsa_key_change_pt change,
     dsa_err_t *err);
+static int dsa_key_live(const dsa_key_t *key, dsa_err_t *err);
 static int dsa_key_change_set(dsa_key_t *key, dsa_arena_t *arena,
     dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_change_revoke(dsa_key_t *key, dsa_arena_t *arena,
@@ -151,24 +150,46 @@ static int dsa_key_change_rotate(dsa_key_t *key, dsa_arena_t *arena,
 
 
 static const dsa_key_verb_t  dsa_key_verbs[] = {
-    { "create", dsa_key_create, DSA_KEY_STORE_CREATE, 0, 1, 0, 0 },
-    { "list", dsa_key_list, DSA_KEY_STORE_READ, 0, 0, 0, 1 },
-    { "show", dsa_key_show, DSA_KEY_STORE_READ, 1, 0, 0, 1 },
-    { "set", dsa_key_set, DSA_KEY_STORE_WRITE, 1, 1, 0, 0 },
-    { "revoke", dsa_key_revoke, DSA_KEY_STORE_WRITE, 1, 0, 0, 0 },
-    { "rotate", dsa_key_rotate, DSA_KEY_STORE_WRITE, 1, 0, 1, 0 }
+    { "key create", dsa_key_create, DSA_KEY_STORE_CREATE, 0, 1, 0, 0 },
+    { "key list", dsa_key_list, DSA_KEY_STORE_READ, 0, 0, 0, 1 },
+    { "key show", dsa_key_show, DSA_KEY_STORE_READ, 1, 0, 0, 1 },
+    { "key set", dsa_key_set, DSA_KEY_STORE_WRITE, 1, 1, 0, 0 },
+    { "key revoke", dsa_key_revoke, DSA_KEY_STORE_WRITE, 1, 0, 0, 0 },
+    { "key rotate", dsa_key_rotate, DSA_KEY_STORE_WRITE, 1, 0, 1, 0 }
 };
 
 #define DSA_KEY_N_VERBS  (sizeof(dsa_key_verbs) / sizeof(dsa_key_verbs[0]))
+
+
+static const struct option  dsa_key_table[] = {
+    DSA_CLIENT_OPTIONS,
+    { "file", required_argument, NULL, DSA_KEY_OPT_FILE },
+    { "json", no_argument, NULL, DSA_KEY_OPT_JSON },
+    { "grace", required_argument, NULL, DSA_KEY_OPT_GRACE },
+    { "name", required_argument, NULL, DSA_KEY_OPT_NAME },
+    { "tenant", required_argument, NULL, DSA_KEY_OPT_TENANT },
+    { "state", required_argument, NULL, DSA_KEY_OPT_STATE },
+    { "models", required_argument, NULL, DSA_KEY_OPT_MODELS },
+    { "rpm", required_argument, NULL, DSA_KEY_OPT_RPM },
+    { "tpm", required_argument, NULL, DSA_KEY_OPT_TPM },
+    { "concurrency", required_argument, NULL, DSA_KEY_OPT_CONCURRENCY },
+    { "weight", required_argument, NULL, DSA_KEY_OPT_WEIGHT },
+    { "priority", required_argument, NULL, DSA_KEY_OPT_PRIORITY },
+    { "expires", required_argument, NULL, DSA_KEY_OPT_EXPIRES },
+    { "budget-day", required_argument, NULL, DSA_KEY_OPT_DAY },
+    { "budget-month", required_argument, NULL, DSA_KEY_OPT_MONTH },
+    { "budget-total", required_argument, NULL, DSA_KEY_OPT_TOTAL },
+    DSA_OPTIONS_END
+};
 
 
 int
 dsa_cmd_key(int argc, char **argv)
 {
     int            rc;
-    size_t         i;
     dsa_err_t      err;
     dsa_key_run_t  run;
+    dsa_options_t  options;
 
     memset(&run, 0, sizeof(dsa_key_run_t));
 
@@ -178,11 +199,7 @@ dsa_cmd_key(int argc, char **argv)
         return fputs(dsa_key_usage, stdout) != EOF ? 0 : 1;
     }
 
-    for (i = 0; argc > 1 && i < DSA_KEY_N_VERBS; i++) {
-        if (strcmp(argv[1], dsa_key_verbs[i].name) == 0) {
-            run.verb = &dsa_key_verbs[i];
-        }
-    }
+    run.verb = argc > 1 ? dsa_key_verb(argv[1]) : NULL;
 
     if (run.verb == NULL) {
         (void) fputs(dsa_key_usage, stderr);
@@ -190,15 +207,17 @@ dsa_cmd_key(int argc, char **argv)
     }
 
     run.now = time(NULL);
-    rc = dsa_key_options(&run, argc - 1, argv + 1, &err);
 
-    if (rc == DSA_AGAIN) {
-        return fputs(dsa_key_usage, stdout) != EOF ? 0 : 1;
-    }
+    options.command = run.verb->command;
+    options.usage = dsa_key_usage;
+    options.table = dsa_key_table;
+    options.set = dsa_key_option;
+    options.complete = dsa_key_complete;
 
-    if (rc != DSA_OK) {
-        (void) fprintf(stderr, "dsa key %s: %s\n", run.verb->name, err.text);
-        return 2;
+    rc = dsa_options_read(&options, &run, argc - 1, argv + 1);
+
+    if (rc != -1) {
+        return rc;
     }
 
     run.store = dsa_key_store_open(&run.conf, run.verb->mode, &err);
@@ -208,7 +227,7 @@ dsa_cmd_key(int argc, char **argv)
     explicit_bzero(&run.text, sizeof(dsa_key_text_t));
 
     if (rc != DSA_OK) {
-        (void) fprintf(stderr, "dsa key %s: %s\n", run.verb->name, err.text);
+        (void) fprintf(stderr, "dsa %s: %s\n", run.verb->command, err.text);
         return 1;
     }
 
@@ -216,71 +235,34 @@ dsa_cmd_key(int argc, char **argv)
 }
 
 
-/* DSA_AGAIN: --help was given. */
-
-static int
-dsa_key_options(dsa_key_run_t *run, int argc, char **argv, dsa_err_t *err)
+static const dsa_key_verb_t *
+dsa_key_verb(const char *name)
 {
-    int                         opt, rc;
+    size_t  i;
 
-    static const struct option  options[] = {
-        DSA_CLIENT_OPTIONS,
-        { "file", required_argument, NULL, DSA_KEY_OPT_FILE },
-        { "json", no_argument, NULL, DSA_KEY_OPT_JSON },
-        { "grace", required_argument, NULL, DSA_KEY_OPT_GRACE },
-        { "name", required_argument, NULL, DSA_KEY_OPT_NAME },
-        { "tenant", required_argument, NULL, DSA_KEY_OPT_TENANT },
-        { "state", required_argument, NULL, DSA_KEY_OPT_STATE },
-        { "models", required_argument, NULL, DSA_KEY_OPT_MODELS },
-        { "rpm", required_argument, NULL, DSA_KEY_OPT_RPM },
-        { "tpm", required_argument, NULL, DSA_KEY_OPT_TPM },
-        { "concurrency", required_argument, NULL, DSA_KEY_OPT_CONCURRENCY },
-        { "weight", required_argument, NULL, DSA_KEY_OPT_WEIGHT },
-        { "priority", required_argument, NULL, DSA_KEY_OPT_PRIORITY },
-        { "expires", required_argument, NULL, DSA_KEY_OPT_EXPIRES },
-        { "budget-day", required_argument, NULL, DSA_KEY_OPT_DAY },
-        { "budget-month", required_argument, NULL, DSA_KEY_OPT_MONTH },
-        { "budget-total", required_argument, NULL, DSA_KEY_OPT_TOTAL },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 }
-    };
-
-    opterr = 0;
-
-    while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-
-        if (opt == 'h') {
-            return DSA_AGAIN;
-        }
-
-        if (opt == '?') {
-            return dsa_error(err, "\"%.*s\" is not an option, or has no "
-                             "value; \"dsa key --help\" prints the options",
-                             (int) strcspn(argv[optind - 1], "="),
-                             argv[optind - 1]);
-        }
-
-        rc = dsa_client_option(&run->conf.redis, opt, optarg, err);
-
-        if (rc == DSA_AGAIN) {
-            rc = dsa_key_option(run, opt, optarg, err);
-        }
-
-        if (rc != DSA_OK) {
-            return DSA_ERROR;
+    for (i = 0; i < DSA_KEY_N_VERBS; i++) {
+        if (strcmp(name, dsa_key_verbs[i].command + strlen("key ")) == 0) {
+            return &dsa_key_verbs[i];
         }
     }
 
-    return dsa_key_complete(run, argc, argv, err);
+    return NULL;
 }
 
 
 static int
-dsa_key_option(dsa_key_run_t *run, int opt, char *value, dsa_err_t *err)
+dsa_key_option(void *data, int opt, const char *value, dsa_err_t *err)
 {
-    const dsa_key_verb_t  *verb;
+    int                     rc;
+    dsa_key_run_t          *run = data;
+    const dsa_key_verb_t   *verb;
 
     verb = run->verb;
+    rc = dsa_client_option(&run->conf.redis, opt, value, err);
+
+    if (rc != DSA_AGAIN) {
+        return rc;
+    }
 
     switch (opt) {
 
@@ -311,12 +293,14 @@ dsa_key_option(dsa_key_run_t *run, int opt, char *value, dsa_err_t *err)
         }
 
         run->changes++;
-        return dsa_key_change_option(&run->options, opt, value);
+        dsa_key_change_option(&run->options, opt, value);
+
+        return DSA_OK;
     }
 }
 
 
-static int
+static void
 dsa_key_change_option(dsa_key_options_t *options, int opt, const char *value)
 {
     switch (opt) {
@@ -364,16 +348,14 @@ dsa_key_change_option(dsa_key_options_t *options, int opt, const char *value)
     default: /* DSA_KEY_OPT_DAY to DSA_KEY_OPT_TOTAL */
         options->budget[opt - DSA_KEY_OPT_DAY] = value;
     }
-
-    return DSA_OK;
 }
 
 
-/* What must be there, and what must not. */
-
 static int
-dsa_key_complete(dsa_key_run_t *run, int argc, char **argv, dsa_err_t *err)
+dsa_key_complete(void *data, int n, char **args, dsa_err_t *err)
 {
+    dsa_key_run_t  *run = data;
+
     if ((run->conf.file != NULL) == (run->conf.redis.address != NULL)) {
         return dsa_error(err, "expected either --redis ADDRESS or --file "
                          "PATH");
@@ -381,14 +363,14 @@ dsa_key_complete(dsa_key_run_t *run, int argc, char **argv, dsa_err_t *err)
 
     if (run->verb->id) {
 
-        if (optind == argc) {
+        if (n == 0) {
             return dsa_error(err, "expected the id of a key, for example "
                              "key_0123456789abcdef");
         }
 
-        run->id = dsa_strz(argv[optind++]);
+        run->id = dsa_strz(args[0]);
 
-        /* someone may have put the text of a key here: it is not repeated */
+        /* it may be the text of a key, so the error does not repeat it */
 
         if (!dsa_key_id_ok(run->id)) {
             return dsa_error(err, "the argument is not the id of a key; "
@@ -396,7 +378,7 @@ dsa_key_complete(dsa_key_run_t *run, int argc, char **argv, dsa_err_t *err)
         }
     }
 
-    if (optind != argc) {
+    if (n != run->verb->id) {
         return dsa_error(err, "there is an argument too many; expected %s",
                          run->verb->id ? "one id and options" : "options");
     }
@@ -411,8 +393,8 @@ dsa_key_complete(dsa_key_run_t *run, int argc, char **argv, dsa_err_t *err)
 
 
 /*
- * Applies the options to a key of no use, so that invalid ones are found before
- * a file is created or Redis is connected to.
+ * Applies the options to a key that is not stored.  An invalid option is found
+ * in this way before a file is created and before a connection to Redis.
  */
 
 static int
@@ -492,7 +474,7 @@ dsa_key_create(dsa_key_run_t *run, dsa_err_t *err)
         && dsa_key_store_put(run->store, arena, &key, dsa_str(NULL, 0), err)
            == DSA_OK)
     {
-        rc = dsa_key_text_print(&run->text, run->verb->name, key.id,
+        rc = dsa_key_text_print(&run->text, run->verb->command, key.id,
                                 err);
 
     } else {
@@ -566,6 +548,25 @@ dsa_key_list_print(const dsa_key_run_t *run, const dsa_key_list_t *list,
 }
 
 
+/* Reads the key with the id of the command line. */
+
+static int
+dsa_key_get(const dsa_key_run_t *run, dsa_arena_t *arena, dsa_key_t *key,
+    dsa_str_t *record, dsa_err_t *err)
+{
+    int  rc;
+
+    rc = dsa_key_store_get(run->store, arena, run->id, key, record, err);
+
+    if (rc == DSA_AGAIN) {
+        return dsa_error(err, "there is no key %.*s", (int) run->id.len,
+                         run->id.data);
+    }
+
+    return rc;
+}
+
+
 static int
 dsa_key_show(dsa_key_run_t *run, dsa_err_t *err)
 {
@@ -580,12 +581,7 @@ dsa_key_show(dsa_key_run_t *run, dsa_err_t *err)
         return dsa_error(err, "out of memory");
     }
 
-    rc = dsa_key_store_get(run->store, arena, run->id, &key, &record, err);
-
-    if (rc == DSA_AGAIN) {
-        rc = dsa_error(err, "there is no key %.*s", (int) run->id.len,
-                       run->id.data);
-    }
+    rc = dsa_key_get(run, arena, &key, &record, err);
 
     if (rc == DSA_OK && run->json) {
         (void) printf("%.*s\n", (int) record.len, record.data);
@@ -625,11 +621,14 @@ dsa_key_rotate(dsa_key_run_t *run, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    return dsa_key_text_print(&run->text, run->verb->name, run->id, err);
+    return dsa_key_text_print(&run->text, run->verb->command, run->id, err);
 }
 
 
-/* Reads a key, changes it, and stores it unless someone else was faster. */
+/*
+ * Reads a key, changes it, and stores it.  If another process has changed the
+ * key in the meantime, all of it is done again.
+ */
 
 static int
 dsa_key_change(dsa_key_run_t *run, dsa_key_change_pt change, dsa_err_t *err)
@@ -644,8 +643,9 @@ dsa_key_change(dsa_key_run_t *run, dsa_key_change_pt change, dsa_err_t *err)
         }
     }
 
-    return dsa_error(err, "the key %.*s is changed by others all the time",
-                     (int) run->id.len, run->id.data);
+    return dsa_error(err, "the key %.*s was changed by other processes during "
+                     "each of %d attempts; run the command again",
+                     (int) run->id.len, run->id.data, DSA_KEY_ATTEMPTS);
 }
 
 
@@ -664,12 +664,7 @@ dsa_key_change_once(dsa_key_run_t *run, dsa_key_change_pt change,
         return dsa_error(err, "out of memory");
     }
 
-    rc = dsa_key_store_get(run->store, arena, run->id, &key, &record, err);
-
-    if (rc == DSA_AGAIN) {
-        rc = dsa_error(err, "there is no key %.*s", (int) run->id.len,
-                       run->id.data);
-    }
+    rc = dsa_key_get(run, arena, &key, &record, err);
 
     if (rc == DSA_OK) {
         rc = change(&key, arena, run, err);
@@ -689,14 +684,27 @@ dsa_key_change_once(dsa_key_run_t *run, dsa_key_change_pt change,
 }
 
 
+/* A revoked key stays as it is. */
+
 static int
-dsa_key_change_set(dsa_key_t *key, dsa_arena_t *arena, dsa_key_run_t *run,
-    dsa_err_t *err)
+dsa_key_live(const dsa_key_t *key, dsa_err_t *err)
 {
     if (key->state == DSA_KEY_REVOKED) {
         return dsa_error(err, "the key %.*s is revoked and cannot be changed; "
                          "\"dsa key create\" makes another one",
-                         (int) run->id.len, run->id.data);
+                         (int) key->id.len, key->id.data);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_key_change_set(dsa_key_t *key, dsa_arena_t *arena, dsa_key_run_t *run,
+    dsa_err_t *err)
+{
+    if (dsa_key_live(key, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     return dsa_key_options_apply(key, arena, &run->options, run->now, err);
@@ -719,10 +727,8 @@ dsa_key_change_rotate(dsa_key_t *key, dsa_arena_t *arena, dsa_key_run_t *run,
 {
     int64_t  grace;
 
-    if (key->state == DSA_KEY_REVOKED) {
-        return dsa_error(err, "the key %.*s is revoked and cannot be changed; "
-                         "\"dsa key create\" makes another one",
-                         (int) run->id.len, run->id.data);
+    if (dsa_key_live(key, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     if (dsa_key_duration(&grace, "grace",

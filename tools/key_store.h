@@ -50,8 +50,8 @@ int dsa_key_store_get(dsa_key_store_t *store, dsa_arena_t *arena,
 
 /*
  * Stores a key in place of the record that dsa_key_store_get() read, or as a
- * new one when previous is empty.  DSA_AGAIN: someone else has changed the
- * record since then.
+ * new one when previous is empty.  DSA_AGAIN: another process has changed
+ * the record since then.
  */
 int dsa_key_store_put(dsa_key_store_t *store, dsa_arena_t *arena,
     const dsa_key_t *key, dsa_str_t previous, dsa_err_t *err);

@@ -84,8 +84,8 @@ dsa_key_random(void *bytes, size_t n, dsa_err_t *err)
  */
 
 int
-dsa_key_text_print(const dsa_key_text_t *text, const char *verb, dsa_str_t id,
-    dsa_err_t *err)
+dsa_key_text_print(const dsa_key_text_t *text, const char *command,
+    dsa_str_t id, dsa_err_t *err)
 {
     size_t   done;
     ssize_t  n;
@@ -103,9 +103,9 @@ dsa_key_text_print(const dsa_key_text_t *text, const char *verb, dsa_str_t id,
         }
     }
 
-    (void) fprintf(stderr, "dsa key %s: the text of %.*s is on stdout; only "
-                   "its hash is stored, so it cannot be printed again\n",
-                   verb, (int) id.len, id.data);
+    (void) fprintf(stderr, "dsa %s: the text of %.*s is on stdout; only its "
+                   "hash is stored, so it cannot be printed again\n",
+                   command, (int) id.len, id.data);
 
     return DSA_OK;
 }

@@ -26,10 +26,10 @@ int dsa_key_text_make(dsa_key_text_t *text, uint8_t hash[DSA_KEY_HASH_LEN],
     dsa_err_t *err);
 
 /*
- * Prints the text to stdout, and to stderr that it is there; id is that of the
- * key, which is stored, and verb is the command.
+ * Prints the text to stdout, and a line to stderr that says so.  id is that of
+ * the key, which is already stored; command is "key create" or "key rotate".
  */
-int dsa_key_text_print(const dsa_key_text_t *text, const char *verb,
+int dsa_key_text_print(const dsa_key_text_t *text, const char *command,
     dsa_str_t id, dsa_err_t *err);
 
 /* Fills bytes, at most 256 of them. */

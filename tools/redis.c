@@ -333,19 +333,19 @@ dsa_client_option(dsa_client_conf_t *conf, int opt, const char *value,
 
     switch (opt) {
 
-    case 'R':
+    case DSA_CLIENT_OPT_ADDRESS:
         conf->address = value;
         return DSA_OK;
 
-    case 'U':
+    case DSA_CLIENT_OPT_USER:
         conf->user = value;
         return DSA_OK;
 
-    case 'P':
+    case DSA_CLIENT_OPT_PASSWORD:
         conf->password_file = value;
         return DSA_OK;
 
-    case 'D':
+    case DSA_CLIENT_OPT_DB:
         n = strtoul(value, &end, 10);
 
         if (*value < '0' || *value > '9' || *end != '\0'

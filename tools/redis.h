@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "redis_schema/schema.h"
+#include "tools/options.h"
 
 
 /*
@@ -48,16 +49,23 @@ redisReply *dsa_client_call(dsa_client_t *client,
     const dsa_schema_command_t *cmd, dsa_err_t *err);
 
 /*
- * The options of conf, for getopt_long() and in a usage.  dsa_client_option()
- * reads the one that getopt_long() found: DSA_OK, DSA_AGAIN if it is not one of
- * them, DSA_ERROR with err.
+ * The options of conf, for the table of a command and for its usage.
+ * dsa_client_option() stores one of them: DSA_OK, DSA_AGAIN if opt is another
+ * option, DSA_ERROR with err.
  */
 
+enum {
+    DSA_CLIENT_OPT_ADDRESS = 2 * DSA_OPTIONS_FIRST, /* a command's are lower */
+    DSA_CLIENT_OPT_USER,
+    DSA_CLIENT_OPT_PASSWORD,
+    DSA_CLIENT_OPT_DB
+};
+
 #define DSA_CLIENT_OPTIONS                                                    \
-    { "redis", required_argument, NULL, 'R' },                                \
-    { "user", required_argument, NULL, 'U' },                                 \
-    { "password-file", required_argument, NULL, 'P' },                        \
-    { "db", required_argument, NULL, 'D' }
+    { "redis", required_argument, NULL, DSA_CLIENT_OPT_ADDRESS },             \
+    { "user", required_argument, NULL, DSA_CLIENT_OPT_USER },                 \
+    { "password-file", required_argument, NULL, DSA_CLIENT_OPT_PASSWORD },    \
+    { "db", required_argument, NULL, DSA_CLIENT_OPT_DB }
 
 #define DSA_CLIENT_USAGE                                                      \
     "  --redis ADDRESS        HOST:PORT or unix:PATH, as in dsa_redis\n"      \

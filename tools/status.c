@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "tools/dsa.h"
+#include "tools/options.h"
 #include "tools/status.h"
 
 
@@ -41,7 +42,20 @@ static const char  dsa_status_usage[] =
     "  --json    print the document of dsa_status\n";
 
 
-/* The last reads; a zeroed one is none. */
+enum {
+    DSA_STATUS_OPT_JSON = DSA_OPTIONS_FIRST,
+    DSA_STATUS_OPT_ONCE
+};
+
+
+typedef struct {
+    const char            *address;
+    int                    json;
+    int                    once;
+} dsa_status_conf_t;
+
+
+/* The last reads; at first it is zeroed. */
 
 typedef struct {
     dsa_status_t           read[DSA_STATUS_WINDOW + 1];
@@ -51,8 +65,12 @@ typedef struct {
 } dsa_status_reads_t;
 
 
+static int dsa_status_option(void *data, int opt, const char *value,
+    dsa_err_t *err);
+static int dsa_status_complete(void *data, int n, char **args, dsa_err_t *err);
 static int dsa_status_json(const char *address);
 static int dsa_status_once(const char *address);
+static int dsa_status_end(int rc, const dsa_err_t *err);
 static int dsa_status_screen(const char *address);
 static void dsa_status_next(dsa_status_reads_t *r, const char *address);
 static int dsa_status_take(dsa_status_t *s, const char *address,
@@ -67,60 +85,85 @@ static void dsa_status_signal(int signo);
 static volatile sig_atomic_t  dsa_status_ends;
 
 
+static const struct option  dsa_status_table[] = {
+    { "json", no_argument, NULL, DSA_STATUS_OPT_JSON },
+    { "once", no_argument, NULL, DSA_STATUS_OPT_ONCE },
+    DSA_OPTIONS_END
+};
+
+static const dsa_options_t  dsa_status_options = {
+    "status", dsa_status_usage, dsa_status_table, dsa_status_option,
+    dsa_status_complete
+};
+
+
 int
 dsa_cmd_status(int argc, char **argv)
 {
-    int          i, json, once;
-    const char  *address;
+    int                rc;
+    dsa_status_conf_t  conf;
 
-    address = NULL;
-    json = 0;
-    once = 0;
+    memset(&conf, 0, sizeof(dsa_status_conf_t));
+    conf.address = DSA_STATUS_DEFAULT;
 
-    for (i = 1; i < argc; i++) {
+    rc = dsa_options_read(&dsa_status_options, &conf, argc, argv);
 
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            return fputs(dsa_status_usage, stdout) != EOF ? 0 : 1;
-        }
-
-        if (strcmp(argv[i], "--json") == 0) {
-            json = 1;
-
-        } else if (strcmp(argv[i], "--once") == 0) {
-            once = 1;
-
-        } else if (argv[i][0] != '-' && address == NULL) {
-            address = argv[i];
-
-        } else {
-            (void) fprintf(stderr, "dsa status: \"%s\" is not an option, or a "
-                           "second address; \"dsa status --help\" prints the "
-                           "options\n", argv[i]);
-            return 2;
-        }
+    if (rc != -1) {
+        return rc;
     }
 
-    address = address != NULL ? address : DSA_STATUS_DEFAULT;
-
-    if (json) {
-        return dsa_status_json(address);
+    if (conf.json) {
+        return dsa_status_json(conf.address);
     }
 
-    if (once || !isatty(STDOUT_FILENO)) {
-        return dsa_status_once(address);
+    if (conf.once || !isatty(STDOUT_FILENO)) {
+        return dsa_status_once(conf.address);
     }
 
-    return dsa_status_screen(address);
+    return dsa_status_screen(conf.address);
 }
 
 
-/* What is printed is JSON, and in JSON control characters are escaped. */
+static int
+dsa_status_option(void *data, int opt, const char *value, dsa_err_t *err)
+{
+    dsa_status_conf_t  *conf = data;
+
+    if (opt == DSA_STATUS_OPT_JSON) {
+        conf->json = 1;
+
+    } else {
+        conf->once = 1;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_status_complete(void *data, int n, char **args, dsa_err_t *err)
+{
+    dsa_status_conf_t  *conf = data;
+
+    if (n > 1) {
+        return dsa_error(err, "\"%s\" is a second address; expected one",
+                         args[1]);
+    }
+
+    if (n == 1) {
+        conf->address = args[0];
+    }
+
+    return DSA_OK;
+}
+
+
+/* The output is JSON, in which control characters are escaped. */
 
 static int
 dsa_status_json(const char *address)
 {
     int           rc;
-    char          text[DSA_STATUS_ERROR];
     dsa_buf_t     body;
     dsa_err_t     err;
     dsa_status_t  s;
@@ -141,15 +184,10 @@ dsa_status_json(const char *address)
         rc = dsa_error(&err, "cannot write: %s", strerror(errno));
     }
 
-    if (rc != DSA_OK) {
-        dsa_status_error(text, &err);
-        (void) fprintf(stderr, "dsa status: %s\n", text);
-    }
-
     dsa_status_free(&s);
     dsa_buf_free(&body);
 
-    return rc == DSA_OK ? 0 : 1;
+    return dsa_status_end(rc, &err);
 }
 
 
@@ -157,7 +195,6 @@ static int
 dsa_status_once(const char *address)
 {
     int           rc;
-    char          text[DSA_STATUS_ERROR];
     dsa_buf_t     b;
     dsa_err_t     err;
     dsa_status_t  before, now;
@@ -183,20 +220,33 @@ dsa_status_once(const char *address)
         }
     }
 
-    if (rc != DSA_OK) {
-        dsa_status_error(text, &err);
-        (void) fprintf(stderr, "dsa status: %s\n", text);
-    }
-
     dsa_status_free(&before);
     dsa_status_free(&now);
     dsa_buf_free(&b);
 
-    return rc == DSA_OK ? 0 : 1;
+    return dsa_status_end(rc, &err);
 }
 
 
-/* Reads one document; s is to be freed in any case. */
+/* Prints the error, if there is one, and returns the exit status. */
+
+static int
+dsa_status_end(int rc, const dsa_err_t *err)
+{
+    char  text[DSA_STATUS_ERROR];
+
+    if (rc == DSA_OK) {
+        return 0;
+    }
+
+    dsa_status_error(text, err);
+    (void) fprintf(stderr, "dsa status: %s\n", text);
+
+    return 1;
+}
+
+
+/* Reads one document.  The caller frees s in any case. */
 
 static int
 dsa_status_take(dsa_status_t *s, const char *address, dsa_err_t *err)
@@ -220,8 +270,8 @@ dsa_status_take(dsa_status_t *s, const char *address, dsa_err_t *err)
 
 
 /*
- * Without a document the screen has the reason, and the next second another
- * attempt is made.  When the terminal cannot be written, the screen ends.
+ * If a document cannot be read, the screen has the reason, and the next attempt
+ * follows a second later.  If the terminal cannot be written, the screen ends.
  */
 
 static int
@@ -293,7 +343,7 @@ dsa_status_next(dsa_status_reads_t *r, const char *address)
         return;
     }
 
-    /* nginx was started again: its counters began at 0 */
+    /* after a restart of nginx its counters have begun at 0 */
 
     while (r->n != 0 && (r->n == DSA_STATUS_WINDOW + 1
                          || s.uptime < r->read[r->n - 1].uptime))
@@ -362,7 +412,7 @@ dsa_status_show(const dsa_status_reads_t *r)
 }
 
 
-/* An error can have a part of the answer. */
+/* An error may quote the answer, which can have control characters. */
 
 static void
 dsa_status_error(char text[DSA_STATUS_ERROR], const dsa_err_t *err)
@@ -374,7 +424,7 @@ dsa_status_error(char text[DSA_STATUS_ERROR], const dsa_err_t *err)
 }
 
 
-/* Waits until end; 1: the size of the terminal has changed before. */
+/* Waits until end.  1: the size of the terminal changed before that. */
 
 static int
 dsa_status_key(uint64_t end)
@@ -401,7 +451,7 @@ dsa_status_key(uint64_t end)
             return 0;
         }
 
-        /* at the end of the input the screen goes on, until a signal */
+        /* after the end of the input only a signal ends the screen */
 
         if (read(STDIN_FILENO, &c, 1) != 1) {
             p.fd = -1;

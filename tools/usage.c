@@ -8,7 +8,6 @@
 
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "tools/dsa.h"
 #include "tools/key_options.h"
 #include "tools/key_store.h"
+#include "tools/options.h"
 #include "tools/usage_print.h"
 #include "tools/usage_sum.h"
 
@@ -45,7 +45,7 @@ static const char  dsa_usage_text[] =
 
 
 enum {
-    DSA_USAGE_OPT_FILE = 256,
+    DSA_USAGE_OPT_FILE = DSA_OPTIONS_FIRST,
     DSA_USAGE_OPT_KEY,
     DSA_USAGE_OPT_TENANT,
     DSA_USAGE_OPT_FROM,
@@ -70,11 +70,9 @@ typedef struct {
 } dsa_usage_run_t;
 
 
-static int dsa_usage_options(dsa_usage_run_t *run, int argc, char **argv,
+static int dsa_usage_option(void *data, int opt, const char *value,
     dsa_err_t *err);
-static int dsa_usage_option(dsa_usage_run_t *run, int opt, const char *value,
-    dsa_err_t *err);
-static int dsa_usage_complete(dsa_usage_run_t *run, int argc, dsa_err_t *err);
+static int dsa_usage_complete(void *data, int n, char **args, dsa_err_t *err);
 static int dsa_usage_range(dsa_usage_run_t *run, dsa_err_t *err);
 static int dsa_usage_date(int64_t *day, const char *option, const char *text,
     dsa_err_t *err);
@@ -92,6 +90,24 @@ static void dsa_usage_digits(const dsa_usage_run_t *run,
 static int dsa_usage_compare(const void *one, const void *two);
 
 
+static const struct option  dsa_usage_table[] = {
+    DSA_CLIENT_OPTIONS,
+    { "file", required_argument, NULL, DSA_USAGE_OPT_FILE },
+    { "key", required_argument, NULL, DSA_USAGE_OPT_KEY },
+    { "tenant", required_argument, NULL, DSA_USAGE_OPT_TENANT },
+    { "from", required_argument, NULL, DSA_USAGE_OPT_FROM },
+    { "to", required_argument, NULL, DSA_USAGE_OPT_TO },
+    { "json", no_argument, NULL, DSA_USAGE_OPT_JSON },
+    { "csv", no_argument, NULL, DSA_USAGE_OPT_CSV },
+    DSA_OPTIONS_END
+};
+
+static const dsa_options_t  dsa_usage_options = {
+    "usage", dsa_usage_text, dsa_usage_table, dsa_usage_option,
+    dsa_usage_complete
+};
+
+
 int
 dsa_cmd_usage(int argc, char **argv)
 {
@@ -101,15 +117,10 @@ dsa_cmd_usage(int argc, char **argv)
 
     memset(&run, 0, sizeof(dsa_usage_run_t));
 
-    rc = dsa_usage_options(&run, argc, argv, &err);
+    rc = dsa_options_read(&dsa_usage_options, &run, argc, argv);
 
-    if (rc == DSA_AGAIN) {
-        return fputs(dsa_usage_text, stdout) != EOF ? 0 : 1;
-    }
-
-    if (rc != DSA_OK) {
-        (void) fprintf(stderr, "dsa usage: %s\n", err.text);
-        return 2;
+    if (rc != -1) {
+        return rc;
     }
 
     run.arena = dsa_arena_create(DSA_USAGE_NAMES);
@@ -129,60 +140,18 @@ dsa_cmd_usage(int argc, char **argv)
 }
 
 
-/* DSA_AGAIN: --help was given. */
-
 static int
-dsa_usage_options(dsa_usage_run_t *run, int argc, char **argv, dsa_err_t *err)
+dsa_usage_option(void *data, int opt, const char *value, dsa_err_t *err)
 {
-    int                         opt, rc;
+    int               rc;
+    dsa_usage_run_t  *run = data;
 
-    static const struct option  options[] = {
-        DSA_CLIENT_OPTIONS,
-        { "file", required_argument, NULL, DSA_USAGE_OPT_FILE },
-        { "key", required_argument, NULL, DSA_USAGE_OPT_KEY },
-        { "tenant", required_argument, NULL, DSA_USAGE_OPT_TENANT },
-        { "from", required_argument, NULL, DSA_USAGE_OPT_FROM },
-        { "to", required_argument, NULL, DSA_USAGE_OPT_TO },
-        { "json", no_argument, NULL, DSA_USAGE_OPT_JSON },
-        { "csv", no_argument, NULL, DSA_USAGE_OPT_CSV },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 }
-    };
+    rc = dsa_client_option(&run->keys.redis, opt, value, err);
 
-    opterr = 0;
-
-    while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-
-        if (opt == 'h') {
-            return DSA_AGAIN;
-        }
-
-        if (opt == '?') {
-            return dsa_error(err, "\"%.*s\" is not an option, or has no "
-                             "value; \"dsa usage --help\" prints the options",
-                             (int) strcspn(argv[optind - 1], "="),
-                             argv[optind - 1]);
-        }
-
-        rc = dsa_client_option(&run->keys.redis, opt, optarg, err);
-
-        if (rc == DSA_AGAIN) {
-            rc = dsa_usage_option(run, opt, optarg, err);
-        }
-
-        if (rc != DSA_OK) {
-            return DSA_ERROR;
-        }
+    if (rc != DSA_AGAIN) {
+        return rc;
     }
 
-    return dsa_usage_complete(run, argc, err);
-}
-
-
-static int
-dsa_usage_option(dsa_usage_run_t *run, int opt, const char *value,
-    dsa_err_t *err)
-{
     switch (opt) {
 
     case DSA_USAGE_OPT_FILE:
@@ -191,7 +160,7 @@ dsa_usage_option(dsa_usage_run_t *run, int opt, const char *value,
 
     case DSA_USAGE_OPT_KEY:
 
-        /* someone may have put the text of a key here: it is not repeated */
+        /* it may be the text of a key, so the error does not repeat it */
 
         if (!dsa_key_id_ok(dsa_strz(value))) {
             return dsa_error(err, "--key is not the id of a key; expected key_ "
@@ -233,9 +202,11 @@ dsa_usage_option(dsa_usage_run_t *run, int opt, const char *value,
 
 
 static int
-dsa_usage_complete(dsa_usage_run_t *run, int argc, dsa_err_t *err)
+dsa_usage_complete(void *data, int n, char **args, dsa_err_t *err)
 {
-    if (optind != argc) {
+    dsa_usage_run_t  *run = data;
+
+    if (n != 0) {
         return dsa_error(err, "there is an argument that is not an option; "
                          "\"dsa usage --help\" prints the options");
     }
@@ -418,7 +389,7 @@ dsa_usage_tenant_of_key(dsa_usage_run_t *run, dsa_key_store_t *store,
         return dsa_error(err, "out of memory");
     }
 
-    /* the record is in the arena, or in the file, which is closed before */
+    /* a copy, because the record can be in the store, which is closed soon */
 
     return dsa_usage_add_name(run, record, &run->tenants[run->n_tenants++],
                               err);
