@@ -305,8 +305,8 @@ test_types(void **state)
     key = make_key(ID_A, 0x11, 0);
 
     for (i = 0; i < 5; i++) {
-        freeReplyObject(ask(&r, "FLUSHALL"));
-        freeReplyObject(ask(&r, wrong[i]));
+        freeReplyObject(query(&r, "FLUSHALL"));
+        freeReplyObject(query(&r, wrong[i]));
 
         assert_int_equal(dsa_key_put(&cmd, arena, &key, none()), DSA_OK);
         assert_data_error(&cmd);
@@ -459,7 +459,7 @@ test_sync(void **state)
     assert_int_equal(changes.changes[0].record.len, 0);
     freeReplyObject(reply);
 
-    freeReplyObject(ask(&r, "EVAL %s 0", "redis.call('HSET', "
+    freeReplyObject(query(&r, "EVAL %s 0", "redis.call('HSET', "
                         "'dsa1:{keys}:id', 'key_0000000000000007', "
                         "string.rep('x', 4097))"));
     reply = sync_once(&changes, 25, 10);

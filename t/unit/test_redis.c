@@ -77,7 +77,7 @@ test_round_trip(void **state)
     ttl = (int) number(&redis[0], "TTL %s", key_of(3));
     assert_true(ttl > 900 && ttl <= 1000);
 
-    reply = ask(&redis[0], "GETRANGE %s 0 7", key_of(3));
+    reply = query(&redis[0], "GETRANGE %s 0 7", key_of(3));
     assert_string_equal(reply->str, "dsa-kv-1");
     freeReplyObject(reply);
 
@@ -122,7 +122,7 @@ test_large(void **state)
     n = 2000;
 
     for (i = 0; i < n; i++) {
-        reply = ask(&redis[0], "SET %s x", key_of(1000 + i));
+        reply = query(&redis[0], "SET %s x", key_of(1000 + i));
         freeReplyObject(reply);
     }
 
@@ -178,7 +178,8 @@ test_damage(void **state)
     for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
         assert_int_equal(put(&b, 30), DSA_REDIS_DONE);
 
-        reply = ask(&redis[0], "GETRANGE %s %u %u", key_of(30), at[i], at[i]);
+        reply = query(&redis[0], "GETRANGE %s %u %u", key_of(30), at[i],
+                      at[i]);
         assert_int_equal(reply->len, 1);
         byte = reply->str[0] ^ 1;
         freeReplyObject(reply);
@@ -277,7 +278,7 @@ test_refused_writes(void **state)
 
     /* only the first of the two was sent */
 
-    reply = ask(&redis[1], "INFO commandstats");
+    reply = query(&redis[1], "INFO commandstats");
     line = strstr(reply->str, "cmdstat_set:");
     assert_non_null(line);
     line[strcspn(line, "\r")] = '\0';

@@ -84,11 +84,11 @@ wait_cluster(void)
         (void) usleep(10000);
 
         for (i = 0, ready = 0; i < NODES; i++) {
-            reply = ask(&node[i], "CLUSTER INFO");
+            reply = query(&node[i], "CLUSTER INFO");
             ready += strstr(reply->str, "cluster_state:ok") != NULL;
             freeReplyObject(reply);
 
-            reply = ask(&node[i], "CLUSTER SLOTS");
+            reply = query(&node[i], "CLUSTER SLOTS");
             ready += reply->elements == NODES;
             freeReplyObject(reply);
         }
@@ -129,7 +129,7 @@ setup(void **state)
            (i + 1) * 16384 / NODES - 1);
         ok(&node[i], "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
 
-        reply = ask(&node[i], "CLUSTER MYID");
+        reply = query(&node[i], "CLUSTER MYID");
         (void) snprintf(id[i], sizeof(id[i]), "%s", reply->str);
         freeReplyObject(reply);
     }
@@ -171,7 +171,7 @@ where(uint32_t n)
     found = NODES;
 
     for (i = 0; i < NODES; i++) {
-        reply = ask(&node[i], "EXISTS %s", key_of(n));
+        reply = query(&node[i], "EXISTS %s", key_of(n));
 
         if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 1) {
             assert_int_equal(found, NODES);
