@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 
 #include "t/unit/redis.h"
@@ -22,43 +23,54 @@
 
 static redis_t  node[NODES];
 static int      port[NODES];
+static int      bus[NODES];             /* the port of the cluster bus */
 static char     tcp[NODES][32];
 static char     id[NODES][48];
 
 
-/* A port that is free, with the port of the cluster bus above it. */
+/*
+ * A TCP port for a server of the test.  It is below the ports of outgoing
+ * connections, and the lock on its file, which is that of DSA::Test, keeps
+ * other tests from using it until this process ends.
+ */
 
 static int
 free_port(void)
 {
-    int                 fd, bus, rc, try;
-    socklen_t           len;
+    int                 fd, lock, n;
+    char                path[64];
+    unsigned            seed;
     struct sockaddr_in  sin;
 
-    for (try = 0; try < 1000; try++) {
-        memset(&sin, 0, sizeof(sin));
-        sin.sin_family = AF_INET;
-        sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        len = sizeof(sin);
+    memset(&sin, 0, sizeof(sin));
+    sin.sin_family = AF_INET;
+    sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    seed = (unsigned) getpid();
 
-        fd = socket(AF_INET, SOCK_STREAM, 0);
-        bus = socket(AF_INET, SOCK_STREAM, 0);
-        assert_int_equal(bind(fd, (struct sockaddr *) &sin, len), 0);
-        assert_int_equal(getsockname(fd, (struct sockaddr *) &sin, &len), 0);
+    for (n = 0; n < 2000; n++) {
+        sin.sin_port = htons((uint16_t) (10240 + rand_r(&seed) % 20000));
 
-        rc = ntohs(sin.sin_port);
-        sin.sin_port = htons((uint16_t) (rc + 10000));
+        (void) snprintf(path, sizeof(path), "/tmp/.dsa-port-%u-%u",
+                        (unsigned) geteuid(), ntohs(sin.sin_port));
+        lock = open(path, O_WRONLY|O_CREAT|O_CLOEXEC, 0666);
 
-        if (rc > 55000 || bind(bus, (struct sockaddr *) &sin, len) != 0) {
-            rc = 0;
+        if (lock == -1) {
+            continue;
         }
 
-        (void) close(fd);
-        (void) close(bus);
+        if (flock(lock, LOCK_EX|LOCK_NB) == 0) {
+            fd = socket(AF_INET, SOCK_STREAM, 0);
+            assert_int_not_equal(fd, -1);
 
-        if (rc != 0) {
-            return rc;
+            if (bind(fd, (struct sockaddr *) &sin, sizeof(sin)) == 0) {
+                (void) close(fd);
+                return ntohs(sin.sin_port);
+            }
+
+            (void) close(fd);
         }
+
+        (void) close(lock);
     }
 
     fail_msg("there is no free port");
@@ -103,9 +115,11 @@ start_node(uint32_t i)
 
     (void) snprintf(name, sizeof(name), "n%u", i);
     (void) snprintf(options, sizeof(options), "--bind 127.0.0.1 --port %d "
-                    "--cluster-enabled yes --cluster-config-file %s.conf "
+                    "--cluster-port %d --cluster-enabled yes "
+                    "--cluster-config-file %s.conf "
                     "--cluster-node-timeout 60000 "
-                    "--cluster-require-full-coverage no", port[i], name);
+                    "--cluster-require-full-coverage no", port[i], bus[i],
+                    name);
 
     redis_start(&node[i], name, options);
 }
@@ -122,6 +136,7 @@ setup(void **state)
 
     for (i = 0; i < NODES; i++) {
         port[i] = free_port();
+        bus[i] = free_port();
         start_node(i);
         (void) snprintf(tcp[i], sizeof(tcp[i]), "127.0.0.1:%d", port[i]);
 
@@ -135,7 +150,7 @@ setup(void **state)
     }
 
     for (i = 1; i < NODES; i++) {
-        ok(&node[i], "CLUSTER MEET 127.0.0.1 %d", port[0]);
+        ok(&node[i], "CLUSTER MEET 127.0.0.1 %d %d", port[0], bus[0]);
     }
 
     wait_cluster();
