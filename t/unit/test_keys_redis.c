@@ -7,12 +7,10 @@
  */
 
 
-#include "t/unit/redis.h"
-
 #include <inttypes.h>
 
 #include "redis_schema/keys_redis.h"
-#include "redis_schema/resp.h"
+#include "t/unit/schema.h"
 
 
 #define ID_A    "key_aaaaaaaaaaaaaaaa"
@@ -21,97 +19,6 @@
 
 /* 2026-02-03 23:59:59 UTC */
 #define WHEN    1770163199
-
-
-static redis_t       r;
-static dsa_arena_t  *arena;
-
-
-static int
-start(void **state)
-{
-    make_dir();
-    redis_start(&r, "keys", "--port 0");
-
-    return 0;
-}
-
-
-static int
-stop(void **state)
-{
-    redis_stop(&r);
-    remove_dir();
-
-    return 0;
-}
-
-
-static int
-begin(void **state)
-{
-    ok(&r, "FLUSHALL");
-    arena = dsa_arena_create(1 << 26);
-    assert_non_null(arena);
-
-    return 0;
-}
-
-
-static int
-end(void **state)
-{
-    dsa_arena_destroy(arena);
-
-    return 0;
-}
-
-
-static redisReply *
-run(const dsa_schema_command_t *cmd)
-{
-    size_t       *lens;
-    uint32_t      i;
-    redisReply   *reply;
-    const char  **words;
-
-    words = dsa_arena_alloc(arena, cmd->argc * sizeof(char *));
-    lens = dsa_arena_alloc(arena, cmd->argc * sizeof(size_t));
-    assert_true(words != NULL && lens != NULL);
-
-    for (i = 0; i < cmd->argc; i++) {
-        words[i] = cmd->argv[i].data;
-        lens[i] = cmd->argv[i].len;
-    }
-
-    reply = redisCommandArgv(r.client, (int) cmd->argc, words, lens);
-    assert_non_null(reply);
-
-    return reply;
-}
-
-
-/* The string that a command of the test returns, in the arena. */
-
-static const char *
-string(const char *fmt, ...)
-{
-    va_list      args;
-    const char  *text;
-    redisReply  *reply;
-
-    va_start(args, fmt);
-    reply = redisvCommand(r.client, fmt, args);
-    va_end(args);
-
-    assert_non_null(reply);
-
-    text = reply->type == REDIS_REPLY_STRING
-           ? dsa_arena_dup(arena, dsa_str(reply->str, reply->len)) : "(nil)";
-    freeReplyObject(reply);
-
-    return text;
-}
 
 
 /* A key whose hash is 32 bytes with this value; old: 0 for none. */
@@ -206,39 +113,36 @@ test_put(void **state)
     one = text_of(&key);
 
     assert_int_equal(store(&key, none()), DSA_KEY_PUT_DONE);
-    assert_string_equal(string("HGET dsa1:{keys}:id " ID_A), one.data);
-    assert_string_equal(string("GET dsa1:{keys}:version"), "1");
-    assert_string_equal(string("ZSCORE dsa1:{keys}:changed " ID_A), "1");
-    assert_string_equal(string("HGET dsa1:{keys}:hash %s", hex_of(0x11)),
-                        ID_A);
+    assert_text(one.data, "HGET dsa1:{keys}:id " ID_A);
+    assert_text("1", "GET dsa1:{keys}:version");
+    assert_text("1", "ZSCORE dsa1:{keys}:changed " ID_A);
+    assert_text(ID_A, "HGET dsa1:{keys}:hash %s", hex_of(0x11));
 
     /* the id exists */
 
     assert_int_equal(store(&key, none()), DSA_KEY_PUT_EXISTS);
-    assert_string_equal(string("GET dsa1:{keys}:version"), "1");
+    assert_text("1", "GET dsa1:{keys}:version");
 
     /* a rotation: both hashes belong to the key */
 
     key = make_key(ID_A, 0x22, 0x11);
     assert_int_equal(store(&key, one), DSA_KEY_PUT_DONE);
-    assert_string_equal(string("GET dsa1:{keys}:version"), "2");
-    assert_string_equal(string("ZSCORE dsa1:{keys}:changed " ID_A), "2");
-    assert_int_equal(number(&r, "HLEN dsa1:{keys}:hash"), 2);
+    assert_text("2", "GET dsa1:{keys}:version");
+    assert_text("2", "ZSCORE dsa1:{keys}:changed " ID_A);
+    assert_int_equal(number(&server, "HLEN dsa1:{keys}:hash"), 2);
 
     /* of two writers that have read the same record, one is refused */
 
     assert_int_equal(store(&key, one), DSA_KEY_PUT_MOVED);
-    assert_string_equal(string("HGET dsa1:{keys}:id " ID_A),
-                        text_of(&key).data);
+    assert_text(text_of(&key).data, "HGET dsa1:{keys}:id " ID_A);
 
     /* the hash that is no longer used may be used again */
 
     one = text_of(&key);
     key = make_key(ID_A, 0x22, 0);
     assert_int_equal(store(&key, one), DSA_KEY_PUT_DONE);
-    assert_int_equal(number(&r, "HLEN dsa1:{keys}:hash"), 1);
-    assert_string_equal(string("HGET dsa1:{keys}:hash %s", hex_of(0x11)),
-                        "(nil)");
+    assert_int_equal(number(&server, "HLEN dsa1:{keys}:hash"), 1);
+    assert_text("(nil)", "HGET dsa1:{keys}:hash %s", hex_of(0x11));
 
     /* a record that is gone has moved as well */
 
@@ -262,13 +166,13 @@ test_put_taken(void **state)
     key = make_key(ID_B, 0x33, 0x11);
     assert_int_equal(store(&key, none()), DSA_KEY_PUT_TAKEN);
 
-    assert_int_equal(number(&r, "HLEN dsa1:{keys}:id"), 1);
-    assert_int_equal(number(&r, "HLEN dsa1:{keys}:hash"), 2);
-    assert_string_equal(string("GET dsa1:{keys}:version"), "1");
+    assert_int_equal(number(&server, "HLEN dsa1:{keys}:id"), 1);
+    assert_int_equal(number(&server, "HLEN dsa1:{keys}:hash"), 2);
+    assert_text("1", "GET dsa1:{keys}:version");
 
     key = make_key(ID_B, 0x33, 0x44);
     assert_int_equal(store(&key, none()), DSA_KEY_PUT_DONE);
-    assert_int_equal(number(&r, "HLEN dsa1:{keys}:hash"), 4);
+    assert_int_equal(number(&server, "HLEN dsa1:{keys}:hash"), 4);
 }
 
 
@@ -305,12 +209,12 @@ test_types(void **state)
     key = make_key(ID_A, 0x11, 0);
 
     for (i = 0; i < 5; i++) {
-        freeReplyObject(query(&r, "FLUSHALL"));
-        freeReplyObject(query(&r, wrong[i]));
+        freeReplyObject(query(&server, "FLUSHALL"));
+        freeReplyObject(query(&server, wrong[i]));
 
         assert_int_equal(dsa_key_put(&cmd, arena, &key, none()), DSA_OK);
         assert_data_error(&cmd);
-        assert_int_equal(number(&r, "DBSIZE"), 1);
+        assert_int_equal(number(&server, "DBSIZE"), 1);
 
         reply = run(&cmd);
         assert_int_equal(dsa_key_put_reply(&result, reply, &err), DSA_ERROR);
@@ -354,8 +258,8 @@ test_get(void **state)
     assert_int_equal(dsa_key_get_reply(&record, reply, &err), DSA_AGAIN);
     freeReplyObject(reply);
 
-    ok(&r, "FLUSHALL");
-    ok(&r, "SET dsa1:{keys}:id x");
+    ok(&server, "FLUSHALL");
+    ok(&server, "SET dsa1:{keys}:id x");
     reply = run(&cmd);
     assert_int_equal(dsa_key_get_reply(&record, reply, &err), DSA_ERROR);
     assert_non_null(strstr(err.text, "WRONGTYPE"));
@@ -440,8 +344,8 @@ test_sync(void **state)
 
     key = make_key("key_0000000000000007", 7, 0);
     key.state = DSA_KEY_REVOKED;
-    i = store(&key, dsa_strz(string("HGET dsa1:{keys}:id "
-                                    "key_0000000000000007")));
+    i = store(&key, dsa_strz(text("HGET dsa1:{keys}:id "
+                                  "key_0000000000000007")));
     assert_int_equal(i, DSA_KEY_PUT_DONE);
 
     reply = sync_once(&changes, 25, 10);
@@ -453,13 +357,14 @@ test_sync(void **state)
 
     /* what is missing or too long is reported as empty */
 
-    assert_int_equal(number(&r, "HDEL dsa1:{keys}:id key_0000000000000007"), 1);
+    assert_int_equal(number(&server, "HDEL dsa1:{keys}:id "
+                            "key_0000000000000007"), 1);
     reply = sync_once(&changes, 25, 10);
     assert_int_equal(changes.n, 1);
     assert_int_equal(changes.changes[0].record.len, 0);
     freeReplyObject(reply);
 
-    freeReplyObject(query(&r, "EVAL %s 0", "redis.call('HSET', "
+    freeReplyObject(query(&server, "EVAL %s 0", "redis.call('HSET', "
                         "'dsa1:{keys}:id', 'key_0000000000000007', "
                         "string.rep('x', 4097))"));
     reply = sync_once(&changes, 25, 10);
@@ -598,15 +503,15 @@ test_share(void **state)
 
     assert_shared(share("b", 0, 0, 0, 60000), 4, 111, 2);
     assert_shared(share("a", 0, 0, 7, 60000), 4, 111, 0);
-    assert_int_equal(number(&r, "HLEN " LIMITS), 4);
+    assert_int_equal(number(&server, "HLEN " LIMITS), 4);
     assert_shared(share("c", 1, 1, 0, 60000), 5, 112, 7);
 
-    ttl = number(&r, "TTL " LIMITS);
+    ttl = number(&server, "TTL " LIMITS);
     assert_true(ttl > 60 && ttl <= 120);
 
     /* Redis has lost the key */
 
-    assert_int_equal(number(&r, "DEL " LIMITS), 1);
+    assert_int_equal(number(&server, "DEL " LIMITS), 1);
     assert_shared(share("a", 9, 9, 0, 60000), 9, 9, 0);
 }
 
@@ -627,9 +532,9 @@ test_share_refill(void **state)
     dsa_key_shared_t   s;
 
     (void) share("a", 0, 0, 0, 1000);
-    assert_int_equal(number(&r, "HSET " LIMITS " requests 900000000"
+    assert_int_equal(number(&server, "HSET " LIMITS " requests 900000000"
                             " tokens 10"), 0);
-    assert_int_equal(number(&r, "EVAL "
+    assert_int_equal(number(&server, "EVAL "
                             "return(redis.call('HINCRBY',KEYS[1],'time',-100000"
                             ")*0) 1 " LIMITS), 0);
 
@@ -640,7 +545,7 @@ test_share_refill(void **state)
 
     /* the key of Redis lives until the debt is paid: 800 seconds */
 
-    ttl = number(&r, "TTL " LIMITS);
+    ttl = number(&server, "TTL " LIMITS);
     assert_true(ttl > 690 && ttl <= 801);
 
     /* what a host knows to be missing, and a clock that went back */
@@ -648,7 +553,7 @@ test_share_refill(void **state)
     use[0].used = 0;
     use[1].used = 0;
     use[1].missing = DSA_BUCKET_MAX_DEBT;
-    assert_int_equal(number(&r, "EVAL "
+    assert_int_equal(number(&server, "EVAL "
                             "return(redis.call('HINCRBY',KEYS[1],'time',1000000"
                             ")*0) 1 " LIMITS), 0);
 
@@ -657,12 +562,12 @@ test_share_refill(void **state)
     assert_int_equal(s.missing[DSA_KEY_REQUESTS], before);
     assert_true(s.missing[DSA_KEY_TOKENS] == DSA_BUCKET_MAX_DEBT);
 
-    assert_int_equal(number(&r, "HSET " LIMITS " tokens 10"), 0);
+    assert_int_equal(number(&server, "HSET " LIMITS " tokens 10"), 0);
     use[1].missing = 0;
     use[1].used = 10000000000000;
     s = share_with("b", use, 0, 1000);
     assert_true(s.missing[DSA_KEY_TOKENS] == DSA_BUCKET_MAX_DEBT);
-    assert_true(number(&r, "TTL " LIMITS) > 599999000);
+    assert_true(number(&server, "TTL " LIMITS) > 599999000);
 }
 
 
@@ -685,13 +590,13 @@ test_share_lease(void **state)
         (void) usleep(1000);
     }
 
-    assert_int_equal(number(&r, "HEXISTS " LIMITS " h:dead"), 0);
+    assert_int_equal(number(&server, "HEXISTS " LIMITS " h:dead"), 0);
 
     /* what is not a lease holds nothing back */
 
-    assert_int_equal(number(&r, "HSET " LIMITS " h:x y"), 1);
+    assert_int_equal(number(&server, "HSET " LIMITS " h:x y"), 1);
     assert_shared(share("a", 0, 0, 1, 60000), 0, 0, 0);
-    assert_int_equal(number(&r, "HEXISTS " LIMITS " h:x"), 0);
+    assert_int_equal(number(&server, "HEXISTS " LIMITS " h:x"), 0);
 }
 
 
@@ -706,13 +611,13 @@ test_share_damaged(void **state)
 
     (void) share("a", 1, 1, 0, 1000);
 
-    assert_int_equal(number(&r, "HSET " LIMITS " tokens 1x"), 0);
+    assert_int_equal(number(&server, "HSET " LIMITS " tokens 1x"), 0);
     assert_int_equal(dsa_key_share(&cmd, arena, dsa_strz(ID_A), dsa_strz("a"),
                                    use, 1, 1000, 1), DSA_OK);
     assert_data_error(&cmd);
-    assert_string_equal(string("HGET " LIMITS " requests"), "60000");
+    assert_text("60000", "HGET " LIMITS " requests");
 
-    ok(&r, "SET " LIMITS " x");
+    ok(&server, "SET " LIMITS " x");
     reply = run(&cmd);
     assert_int_equal(dsa_key_share_reply(&shared, reply, &err), DSA_ERROR);
     assert_non_null(strstr(err.text, "DSADATA " LIMITS));
@@ -748,7 +653,7 @@ test_spent(void **state)
     assert_int_equal(s[DSA_KEY_MONTH], 0);
     assert_int_equal(s[DSA_KEY_TOTAL], 0);
 
-    assert_int_equal(number(&r, "HSET dsa1:{" TENANT "}:spend"
+    assert_int_equal(number(&server, "HSET dsa1:{" TENANT "}:spend"
                             " " ID_A "|2026-02-03 9007199254740993"
                             " " ID_A "|2026-02-04 1"
                             " " ID_A "|2026-02 9007199254740995"
@@ -760,21 +665,21 @@ test_spent(void **state)
     assert_int_equal(s[DSA_KEY_MONTH], 9007199254740995);
     assert_int_equal(s[DSA_KEY_TOTAL], INT64_MAX);
 
-    assert_int_equal(number(&r, "HSET dsa1:{" TENANT "}:spend "
+    assert_int_equal(number(&server, "HSET dsa1:{" TENANT "}:spend "
                             ID_A " -15"), 0);
     assert_int_equal(spent(s, &err), DSA_OK);
     assert_int_equal(s[DSA_KEY_TOTAL], -15);
 
-    assert_int_equal(number(&r, "HSET dsa1:{" TENANT "}:spend "
+    assert_int_equal(number(&server, "HSET dsa1:{" TENANT "}:spend "
                             ID_A " -"), 0);
     assert_int_equal(spent(s, &err), DSA_ERROR);
 
-    assert_int_equal(number(&r, "HSET dsa1:{" TENANT "}:spend "
+    assert_int_equal(number(&server, "HSET dsa1:{" TENANT "}:spend "
                             ID_A " 9223372036854775808"), 0);
     assert_int_equal(spent(s, &err), DSA_ERROR);
     assert_non_null(strstr(err.text, "(total)"));
 
-    ok(&r, "SET dsa1:{" TENANT "}:spend x");
+    ok(&server, "SET dsa1:{" TENANT "}:spend x");
     assert_int_equal(spent(s, &err), DSA_ERROR);
     assert_non_null(strstr(err.text, "WRONGTYPE"));
 }

@@ -7,23 +7,9 @@
  */
 
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "redis_schema/resp.h"
-#include "redis_schema/schema.h"
+#include "t/unit/schema.h"
 
 
 #define TENANT   "0123456789abcdef0123456789abcdef"
@@ -35,124 +21,7 @@
 #define DAY      (24 * 3600)
 
 
-static char          dir[] = "/tmp/dsa-ledger-XXXXXX";
-static char          sock[64];
-static pid_t         server;
-static redisContext  *redis;
-static dsa_arena_t   *arena;
-static unsigned       serial;
-
-
-static int
-start(void **state)
-{
-    int              i;
-    struct timespec  pause = { 0, 10 * 1000 * 1000 };
-
-    assert_non_null(mkdtemp(dir));
-    snprintf(sock, sizeof(sock), "%s/redis.sock", dir);
-
-    server = fork();
-    assert_int_not_equal(server, -1);
-
-    if (server == 0) {
-        if (freopen("/dev/null", "w", stdout) == NULL) {
-            _exit(126);
-        }
-
-        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket",
-               sock, "--dir", dir, "--save", "", (char *) NULL);
-        _exit(127);
-    }
-
-    for (i = 0; i < 1000; i++) {
-        redis = redisConnectUnix(sock);
-
-        if (redis != NULL && redis->err == 0) {
-            return 0;
-        }
-
-        if (redis != NULL) {
-            redisFree(redis);
-            redis = NULL;
-        }
-
-        nanosleep(&pause, NULL);
-    }
-
-    return -1;
-}
-
-
-static int
-stop(void **state)
-{
-    char  command[128];
-
-    if (redis != NULL) {
-        redisFree(redis);
-    }
-
-    kill(server, SIGTERM);
-    waitpid(server, NULL, 0);
-
-    snprintf(command, sizeof(command), "rm -rf %s", dir);
-
-    return system(command);
-}
-
-
-static int
-clean(void **state)
-{
-    redisReply  *reply;
-
-    reply = redisCommand(redis, "FLUSHALL");
-    assert_non_null(reply);
-    freeReplyObject(reply);
-
-    arena = dsa_arena_create(1 << 24);
-    assert_non_null(arena);
-
-    return 0;
-}
-
-
-static int
-done(void **state)
-{
-    dsa_arena_destroy(arena);
-    return 0;
-}
-
-
-/* The text of a reply that is a string, an integer or a status. */
-
-static const char *
-text(const char *fmt, ...)
-{
-    va_list       args;
-    redisReply   *reply;
-    static char   buf[128];
-
-    va_start(args, fmt);
-    reply = redisvCommand(redis, fmt, args);
-    va_end(args);
-
-    assert_non_null(reply);
-
-    if (reply->type == REDIS_REPLY_INTEGER) {
-        snprintf(buf, sizeof(buf), "%lld", reply->integer);
-
-    } else {
-        snprintf(buf, sizeof(buf), "%s",
-                 reply->type == REDIS_REPLY_NIL ? "nil" : reply->str);
-    }
-
-    freeReplyObject(reply);
-
-    return buf;
-}
+static unsigned  serial;            /* of the last request */
 
 
 /* The key of the ledger of a day, or of its month if length is 7. */
@@ -215,32 +84,18 @@ entry(int64_t when, const char *key)
 static int
 send_entry(const dsa_schema_record_t *r, int *again)
 {
-    int                   rc;
-    size_t               *lens;
-    uint32_t              i;
-    dsa_err_t             err;
-    redisReply           *reply;
-    const char          **argv;
-    dsa_schema_result_e   result;
-    dsa_schema_command_t  cmd;
+    int                    rc;
+    dsa_err_t              err;
+    redisReply            *reply;
+    dsa_schema_result_e    result;
+    dsa_schema_command_t   cmd;
 
     assert_true(dsa_schema_entry_ok(r));
     assert_int_equal(dsa_schema_record(&cmd, arena, r, 1), DSA_OK);
 
-    argv = dsa_arena_alloc(arena, cmd.argc * sizeof(char *));
-    lens = dsa_arena_alloc(arena, cmd.argc * sizeof(size_t));
-
-    for (i = 0; i < cmd.argc; i++) {
-        argv[i] = cmd.argv[i].data;
-        lens[i] = cmd.argv[i].len;
-    }
-
-    reply = redisCommandArgv(redis, (int) cmd.argc, argv, lens);
-    assert_non_null(reply);
-
     *again = 0;
+    reply = run(&cmd);
     rc = dsa_schema_recorded(reply, &result, again, &err);
-
     freeReplyObject(reply);
 
     return rc;
@@ -258,10 +113,6 @@ add(int64_t when, const char *key)
     assert_int_equal(send_entry(&r, &again), DSA_OK);
     assert_int_equal(again, 0);
 }
-
-
-#define assert_text(want, ...)                                                \
-    assert_string_equal(text(__VA_ARGS__), want)
 
 
 static void
@@ -399,7 +250,7 @@ test_sum(void **state)
     }
 
     sum = 0;
-    keys = redisCommand(redis, "KEYS dsa1:*:ledger:*");
+    keys = query(&server, "KEYS dsa1:*:ledger:*");
 
     for (k = 0; k < keys->elements; k++) {
         sum += atoll(text("HGET %s m|x|cost_miss", keys->element[k]->str));
@@ -643,12 +494,11 @@ test_entry(void **state)
 }
 
 
-#define test(name)  cmocka_unit_test_setup_teardown(name, clean, done)
-
-
 int
 main(void)
 {
+#define test(name)  cmocka_unit_test_setup_teardown(name, begin, end)
+
     const struct CMUnitTest  tests[] = {
         test(test_money),
         test(test_roll),
