@@ -36,7 +36,7 @@
 #define MAX_RANKS   4
 
 
-/* In-flight steps: samples are written when the step is waited for. */
+/* An in-flight step: its samples are written when fake_wait() ends it. */
 
 typedef struct {
     uint32_t            n;
@@ -45,14 +45,14 @@ typedef struct {
     uint32_t            token[MAX_SEQS][DSA_MAX_OUTPUTS];
     uint32_t            accepted[MAX_SEQS];
     dsa_batch_seq_t     seq[MAX_SEQS];
-} flight_t;
+} in_flight_t;
 
 
 typedef struct {
     dsa_backend_t       base;
-    flight_t            flight[2];
+    in_flight_t         step[2];        /* in-flight steps */
     uint32_t            first;
-    uint32_t            flights;
+    uint32_t            in_flight;      /* how many of them there are */
     uint32_t            inputs_from;    /* inputs that were in-flight samples */
     uint32_t            cache[MAX_RANKS][MAX_PAGES][DSA_PAGE_TOKENS];
     uint32_t            max_seqs;       /* on each rank */
@@ -219,7 +219,7 @@ fake_sample(fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
 /* Writes the cache entries of a sequence's inputs on one rank. */
 
 static inline void
-fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, const flight_t *last,
+fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, const in_flight_t *last,
     uint32_t rank, const uint32_t *pages)
 {
     uint32_t  n, at, token, before;
@@ -340,9 +340,9 @@ static inline int
 fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
-    fake_t    *f;
-    uint32_t   i, j, t, position;
-    flight_t  *now, *last;
+    fake_t       *f;
+    uint32_t      i, j, t, position;
+    in_flight_t  *now, *last;
 
     f = (fake_t *) b;
 
@@ -351,12 +351,12 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     }
 
     assert_true(n_seqs > 0 && n_seqs <= f->max_seqs * b->ranks);
-    assert_true(n_seqs <= MAX_SEQS && f->flights < b->depth);
+    assert_true(n_seqs <= MAX_SEQS && f->in_flight < b->depth);
 
-    now = &f->flight[(f->first + f->flights) % 2];
-    last = f->flights != 0 ? &f->flight[f->first] : NULL;
+    now = &f->step[(f->first + f->in_flight) % 2];
+    last = f->in_flight != 0 ? &f->step[f->first] : NULL;
     now->n = n_seqs;
-    f->flights++;
+    f->in_flight++;
 
     f->n_seqs = n_seqs;
     f->n_tokens = 0;
@@ -430,14 +430,14 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 static inline int
 fake_wait(dsa_backend_t *b, dsa_err_t *err)
 {
-    fake_t    *f;
-    uint32_t   i, j;
-    flight_t  *old;
+    fake_t       *f;
+    uint32_t      i, j;
+    in_flight_t  *old;
 
     f = (fake_t *) b;
-    assert_true(f->flights > 0);
+    assert_true(f->in_flight > 0);
 
-    old = &f->flight[f->first];
+    old = &f->step[f->first];
 
     for (i = 0; i < old->n; i++) {
         for (j = 0; j < old->accepted[i]; j++) {
@@ -452,7 +452,7 @@ fake_wait(dsa_backend_t *b, dsa_err_t *err)
 
     f->now_us += f->base_us + f->token_us * old->n_tokens;
     f->first = (f->first + 1) % 2;
-    f->flights--;
+    f->in_flight--;
 
     return DSA_OK;
 }
