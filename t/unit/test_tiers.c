@@ -174,17 +174,12 @@ test_cancel(void **state)
 
     for (i = 0; i < 6; i++) {
         redis_reset();
-        s = start_tiers(&f, 32, 64, 1);
-        turn(s, &c, 1, 1, 12 * PAGE);
-        settle(s);
-        finish_tiers(s, f);
+        fill_redis(32, 64, 1, 12 * PAGE);
 
         s = start_tiers(&f, 32, 64, 1);
         redis.held = 1;
         moves_wait = 1;
-        memset(&c, 0, sizeof(c));
-        c.seed = 1;
-        submit(s, &c, 1, 1, 12 * PAGE, 3, 1);
+        submit_turn(s, &c, 1, 1, 12 * PAGE);
 
         if (i >= 1) {                   /* it is being probed */
             step(s);
@@ -392,20 +387,11 @@ test_unsplit(void **state)
     for (i = 0; i <= 6; i += 3) {
         redis_reset();
         ranks = 2;
-        s = start_tiers(&f, 100, 300, 1);
-        turn(s, &c, 1, 1, 10 * PAGE + 1);
-        settle(s);
-        finish_tiers(s, f);
+        fill_redis(100, 300, 1, 10 * PAGE + 1);
 
         s = start_tiers(&f, 100, 300, 1);
-        redis.held = 1;
         moves_wait = 1;
-        memset(&c, 0, sizeof(c));
-        c.seed = 1;
-        submit(s, &c, 1, 1, 80 * PAGE, 3, 1);
-        step(s);
-        redis_run(&redis, 1);
-        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        submit_held(s, &c, 80 * PAGE);
         step(s);
         assert_int_equal(stats_of(s).split_prompts, 1);
         assert_int_equal(stats_of(s).pages_used, 160);
@@ -524,9 +510,7 @@ test_backend_fails(void **state)
         turn(s, &c, 1, 2, 7 * PAGE);
         moves_wait = i;
 
-        memset(&c, 0, sizeof(c));
-        c.seed = 1;
-        submit(s, &c, 1, 1, 7 * PAGE, 3, 1);
+        submit_turn(s, &c, 1, 1, 7 * PAGE);
         move_fails = 1;
         rc = DSA_OK;
 

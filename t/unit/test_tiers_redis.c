@@ -71,10 +71,7 @@ test_redis_fails(void **state)
 
     (void) state;
 
-    s = start_tiers(&f, 16, 64, 1);
-    turn(s, &c, 1, 1, 12 * PAGE);
-    settle(s);
-    finish_tiers(s, f);
+    fill_redis(16, 64, 1, 12 * PAGE);
 
     for (i = 0; i < 4; i++) {
         s = start_tiers(&f, 16, 64, 1);
@@ -113,16 +110,11 @@ test_redis_off(void **state)
 
     for (i = 1; i < 20; i++) {
         redis_reset();
-        s = start_tiers(&f, 32, 64, 1);
-        turn(s, &c, 1, 1, 12 * PAGE);
-        settle(s);
-        finish_tiers(s, f);
+        fill_redis(32, 64, 1, 12 * PAGE);
 
         s = start_tiers(&f, 32, 64, 1);
         redis.held = 1;
-        memset(&c, 0, sizeof(c));
-        c.seed = 1;
-        submit(s, &c, 1, 1, 12 * PAGE, 3, 1);
+        submit_turn(s, &c, 1, 1, 12 * PAGE);
         step(s);
         redis_run(&redis, 1);
         redis.off_after = i;
@@ -156,10 +148,7 @@ test_nodes(void **state)
 
     (void) state;
 
-    s = start_tiers(&f, 32, 64, 1);
-    turn(s, &c, 1, 1, 12 * PAGE);
-    settle(s);
-    finish_tiers(s, f);
+    fill_redis(32, 64, 1, 12 * PAGE);
 
     ranks = 2;
     slabs = 2;
@@ -170,9 +159,7 @@ test_nodes(void **state)
     submit(s, &other, 2, 2, 10, 40, 1);
     step(s);
 
-    memset(&c, 0, sizeof(c));
-    c.seed = 1;
-    submit(s, &c, 1, 1, 11 * PAGE + 1, 3, 1);
+    submit_turn(s, &c, 1, 1, 11 * PAGE + 1);
     run(s);
     check(&c, 3, DSA_FINISH_LENGTH);
     check(&other, 40, DSA_FINISH_LENGTH);
@@ -207,9 +194,7 @@ test_slow_probe(void **state)
     s = start_tiers(&f, 32, 64, 1);
     redis.held = 1;
     f->now_us = 5000;
-    memset(&c, 0, sizeof(c));
-    c.seed = 1;
-    submit(s, &c, 1, 1, 12 * PAGE, 3, 1);
+    submit_turn(s, &c, 1, 1, 12 * PAGE);
     run(s);
     assert_int_equal(dsa_sched_due_us(s), 5000 + 100 * 1000);
 
@@ -245,17 +230,12 @@ test_overlap(void **state)
 
     (void) state;
 
-    s = start_tiers(&f, 32, 64, 1);
-    turn(s, &slow, 1, 1, 12 * PAGE);
-    settle(s);
-    finish_tiers(s, f);
+    fill_redis(32, 64, 1, 12 * PAGE);
 
     s = start_tiers(&f, 32, 64, 1);
 
     redis.held = 1;
-    memset(&slow, 0, sizeof(slow));
-    slow.seed = 1;
-    submit(s, &slow, 1, 1, 12 * PAGE, 3, 1);
+    submit_turn(s, &slow, 1, 1, 12 * PAGE);
     step(s);
     assert_false(dsa_sched_busy(s));
     redis_run(&redis, 1);
@@ -311,10 +291,7 @@ test_abandon(void **state)
 
     for (i = 0; i <= 5; i += 5) {
         redis_reset();
-        s = start_tiers(&f, 200, 400, 1);
-        turn(s, &c, 1, 1, 101 * PAGE);
-        settle(s);
-        finish_tiers(s, f);
+        fill_redis(200, 400, 1, 101 * PAGE);
 
         s = start_tiers(&f, 200, 400, 1);
         f->token_us = 10;
@@ -324,13 +301,7 @@ test_abandon(void **state)
         turn(s, &c, 2, 2, 3 * PAGE);
         settle(s);
 
-        redis.held = 1;
-        memset(&c, 0, sizeof(c));
-        c.seed = 1;
-        submit(s, &c, 1, 1, 101 * PAGE, 3, 1);
-        step(s);
-        redis_run(&redis, 1);
-        assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+        submit_held(s, &c, 101 * PAGE);
         step(s);
         redis_run(&redis, i);
         assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
@@ -341,7 +312,7 @@ test_abandon(void **state)
 
         due = dsa_sched_due_us(s);
 
-        /* 100 pages of 64 tokens at 10 us; those that came have earned more */
+        /* 100 pages of 64 tokens at 10 us; pages that came permit a longer wait */
 
         assert_in_range(due - f->now_us, 64 * 10 * 5 + i * 640 - 400,
                         64 * 10 * 5 + i * 640 + 100);
@@ -378,19 +349,10 @@ test_abandon_first(void **state)
 
     (void) state;
 
-    s = start_tiers(&f, 200, 400, 1);
-    turn(s, &c, 1, 1, 101 * PAGE);
-    settle(s);
-    finish_tiers(s, f);
+    fill_redis(200, 400, 1, 101 * PAGE);
 
     s = start_tiers(&f, 200, 400, 1);
-    redis.held = 1;
-    memset(&c, 0, sizeof(c));
-    c.seed = 1;
-    submit(s, &c, 1, 1, 101 * PAGE, 3, 1);
-    step(s);
-    redis_run(&redis, 1);
-    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    submit_held(s, &c, 101 * PAGE);
     run(s);
     assert_int_equal(dsa_sched_due_us(s) - f->now_us, 5 * PAGE * 500);
 
@@ -418,26 +380,13 @@ test_decision(void **state)
 
     (void) state;
 
-    s = start_tiers(&f, 64, 256, 1);
-
-    for (i = 1; i <= 3; i++) {
-        turn(s, &c, i, i, 21 * PAGE);
-        settle(s);
-    }
-
-    finish_tiers(s, f);
+    fill_redis(64, 256, 3, 21 * PAGE);
 
     s = start_tiers(&f, 64, 256, 1);
 
     /* the time of a token is not known yet: pages are read, slowly */
 
-    redis.held = 1;
-    memset(&c, 0, sizeof(c));
-    c.seed = 1;
-    submit(s, &c, 1, 1, 21 * PAGE, 3, 1);
-    step(s);
-    redis_run(&redis, 1);
-    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
+    submit_held(s, &c, 21 * PAGE);
     step(s);
     f->now_us += 20 * 1000;
     redis_run(&redis, UINT32_MAX);
@@ -482,14 +431,7 @@ test_measure_busy(void **state)
 
     (void) state;
 
-    s = start_tiers(&f, 64, 256, 1);
-
-    for (i = 1; i <= 2; i++) {
-        turn(s, &c, i, i, 21 * PAGE);
-        settle(s);
-    }
-
-    finish_tiers(s, f);
+    fill_redis(64, 256, 2, 21 * PAGE);
 
     s = start_tiers(&f, 64, 256, 1);
 
@@ -529,26 +471,19 @@ test_measure_busy(void **state)
 }
 
 
-/* A fetch that was abandoned shows how slow the server is. */
+/* The time of an abandoned fetch is measured as well. */
 
 static void
 test_measure_abandoned(void **state)
 {
     fake_t       *f;
     client_t      c;
-    uint32_t      i, gets;
+    uint32_t      gets;
     dsa_sched_t  *s;
 
     (void) state;
 
-    s = start_tiers(&f, 64, 256, 1);
-
-    for (i = 1; i <= 2; i++) {
-        turn(s, &c, i, i, 21 * PAGE);
-        settle(s);
-    }
-
-    finish_tiers(s, f);
+    fill_redis(64, 256, 2, 21 * PAGE);
 
     s = start_tiers(&f, 64, 256, 1);
     f->token_us = 10;

@@ -614,20 +614,30 @@ answer(dsa_sched_t *s, const client_t *c)
 }
 
 
+/* Submits a prompt of n tokens, whose answer has 3. */
+
+static inline void
+submit_turn(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text,
+    uint32_t n)
+{
+    memset(c, 0, sizeof(client_t));
+    c->seed = text;
+    submit(s, c, tenant, text, n, 3, 1);
+}
+
+
 /* A prompt of n tokens, answered; its usage is in c. */
 
 static inline void
 turn(dsa_sched_t *s, client_t *c, uint32_t tenant, uint32_t text, uint32_t n)
 {
-    memset(c, 0, sizeof(client_t));
-    c->seed = text;
-    submit(s, c, tenant, text, n, 3, 1);
+    submit_turn(s, c, tenant, text, n);
     answer(s, c);
     check(c, 3, DSA_FINISH_LENGTH);
 }
 
 
-/* Everything that was put off is done: nothing moves, nothing is written. */
+/* Runs until nothing is left to do: no page moves or is written. */
 
 static inline void
 settle(dsa_sched_t *s)
@@ -643,6 +653,46 @@ settle(dsa_sched_t *s)
             step(s);
         }
     }
+}
+
+
+/*
+ * A replica answers a prompt of n tokens of each of the tenants 1, 2, .. and
+ * ends.  Redis then has the pages of all of them.
+ */
+
+static inline void
+fill_redis(uint32_t pages, uint32_t slots, uint32_t tenants, uint32_t n)
+{
+    fake_t       *f;
+    client_t      c;
+    uint32_t      i;
+    dsa_sched_t  *s;
+
+    s = start_tiers(&f, pages, slots, 1);
+
+    for (i = 1; i <= tenants; i++) {
+        turn(s, &c, i, i, n);
+        settle(s);
+    }
+
+    finish_tiers(s, f);
+}
+
+
+/*
+ * Submits a prompt of n tokens of tenant 1.  Redis reports which of its pages
+ * it has; the operations that follow do not end before the test lets them.
+ */
+
+static inline void
+submit_held(dsa_sched_t *s, client_t *c, uint32_t n)
+{
+    redis.held = 1;
+    submit_turn(s, c, 1, 1, n);
+    step(s);
+    redis_run(&redis, 1);
+    assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
 }
 
 
