@@ -7,22 +7,15 @@ use strict;
 use warnings;
 
 use lib 't/lib';
-use DSA::Node qw/ install /;
+use DSA::Node qw/ installed /;
 use DSA::Test;
 use Test::More;
 
 my $t = DSA::Test->new('agent');
 my $root = $DSA::Test::root;
-my $dir = $t->build . '/agent';
+my $dir = installed($t, 'demo/agent', 'agent.mjs');
 my $seed = 7;
 my $n = 0;
-
-if (my $why = install("$root/demo/agent", $dir, 'agent.mjs')) {
-    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
-    fail($why);
-    done_testing();
-    exit;
-}
 
 $ENV{PYTHONPATH} = "$root/demo";
 $ENV{PYTHONDONTWRITEBYTECODE} = 1;

@@ -10,19 +10,12 @@ use warnings;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ install jobs /;
+use DSA::Node qw/ installed jobs /;
 use DSA::Test;
 use Test::More;
 
 my $t = DSA::Test->new('ai');
-my $dir = $t->build . '/ai';
-
-if (my $why = install("$DSA::Test::root/t/ai", $dir, 'client.mjs')) {
-    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
-    fail($why);
-    done_testing();
-    exit;
-}
+my $dir = installed($t, 't/ai', 'client.mjs');
 
 $t->start_engine();
 my $fake = $t->start_fake('model=fake', 'context=100000');
@@ -38,7 +31,6 @@ $t->start_nginx(
                      location /fake/ { dsa_pass fake; } } }');
 
 my $base = 'http://127.0.0.1:' . $t->port;
-my $dsml = "\x{ff5c}DSML\x{ff5c}";
 my $schema = { type => 'object', properties => { a => { type => 'integer' } },
                required => ['a'], additionalProperties => JSON::PP::false };
 my @tools = (tools => [ [ get => { type => 'object', properties =>
@@ -50,17 +42,7 @@ sub client { return jobs("$dir/client.mjs", ["$base/$_[0]/v1"], $_[1]) }
 
 # A script in which the engine calls a tool.
 
-sub call {
-    my ($name, $key, $string, $value) = @_;
-
-    return tokens("\\n\\n<${dsml}function_calls>\\n"
-        . "<${dsml}invoke name=\"$name\">\\n<${dsml}parameter name=\"$key\" "
-        . "string=\"$string\">$value</${dsml}parameter>\\n</${dsml}invoke>\\n"
-        . "</${dsml}function_calls>");
-}
-
-
-sub city { return call('get', 'city', 'true', @_) }
+sub city { return tool_calls([ 'get', 'city', 'true', @_ ]) }
 
 
 # the small model: both ways of an answer are the same
@@ -101,7 +83,7 @@ for my $provider (@providers) {
 my @objects = qw/ object streamObject oldObject oldStreamObject /;
 my %object = (
     deepseek => [ "!fake\nT {\"a\"|: |4|2}", '{"type":"json_object"}' ],
-    anthropic => [ "!fake\n" . call('json', 'a', 'false', '42'),
+    anthropic => [ "!fake\n" . tool_calls([ 'json', 'a', 'false', '42' ]),
                    '{"type":"tools","syntax":"dsml","calls":"one","text":false,'
                    . '"tools":[{"name":"json","strict":false}]}' ]);
 

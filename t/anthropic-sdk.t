@@ -10,21 +10,12 @@ use warnings;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ install /;
+use DSA::Node qw/ installed /;
 use DSA::Test;
 use Test::More;
 
 my $t = DSA::Test->new('anthropic-sdk');
-
-my $here = "$DSA::Test::root/t/anthropic";
-my $dir = $t->build . '/anthropic';
-
-if (my $why = install($here, $dir, 'client.mjs')) {
-    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
-    fail($why);
-    done_testing();
-    exit;
-}
+my $dir = installed($t, 't/anthropic', 'client.mjs');
 
 my $engine = $t->start_engine();
 my $fake = $t->start_fake('model=fake', 'context=100000');
@@ -44,7 +35,6 @@ my $base = 'http://127.0.0.1:' . $t->port;
 my $model = wait_until(sub { $t->get('/models')->{json}{data}[0]{id} }, 20,
                        'the engine to be reached');
 my $true = JSON::PP::true;
-my $dsml = "\x{ff5c}DSML\x{ff5c}";
 
 
 sub client {
@@ -184,14 +174,7 @@ is($e->{type}, 'api_error', 'an error within a stream') or
 
 # three rounds of tools in thinking mode
 
-sub call {
-    my ($id) = @_;
-
-    return tokens("\\n\\n<${dsml}function_calls>\\n"
-        . "<${dsml}invoke name=\"get\">\\n<${dsml}parameter name=\"city\" "
-        . "string=\"true\">$id</${dsml}parameter>\\n</${dsml}invoke>\\n"
-        . "</${dsml}function_calls>");
-}
+sub call { return tool_calls([ 'get', 'city', 'true', @_ ]) }
 
 my %loop = (
     model => 'fake', max_tokens => 4096,

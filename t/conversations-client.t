@@ -9,21 +9,12 @@ use utf8;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ install /;
+use DSA::Node qw/ installed /;
 use DSA::Test;
 use Test::More;
 
 my $t = DSA::Test->new('conversations-client');
-
-my $here = "$DSA::Test::root/t/openai";
-my $dir = $t->build . '/openai';
-
-if (my $why = install($here, $dir, 'conversations.mjs')) {
-    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
-    fail($why);
-    done_testing();
-    exit;
-}
+my $dir = installed($t, 't/openai', 'conversations.mjs');
 
 $t->start_redis();
 my $fake = $t->start_fake();

@@ -8,21 +8,13 @@ use strict;
 use warnings;
 
 use lib 't/lib';
-use DSA::Node qw/ install /;
+use DSA::Node qw/ installed /;
 use DSA::Test;
 use JSON::PP;
 use Test::More;
 
 my $t = DSA::Test->new('grammar');
-
-my $dir = $t->build . '/ajv';
-
-if (my $why = install("$DSA::Test::root/t/ajv", $dir, 'validate.mjs')) {
-    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
-    fail($why);
-    done_testing();
-    exit;
-}
+my $dir = installed($t, 't/ajv', 'validate.mjs');
 
 my $string = '{"type":"string","maxLength":4}';
 my $node = '{"type":"object","properties":{"v":{"type":"boolean"},"next":'

@@ -10,19 +10,12 @@ use warnings;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ install jobs /;
+use DSA::Node qw/ installed jobs /;
 use DSA::Test;
 use Test::More;
 
 my $t = DSA::Test->new('langchain');
-my $dir = $t->build . '/langchain';
-
-if (my $why = install("$DSA::Test::root/t/langchain", $dir, 'client.mjs')) {
-    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
-    fail($why);
-    done_testing();
-    exit;
-}
+my $dir = installed($t, 't/langchain', 'client.mjs');
 
 $t->start_redis();
 $t->start_engine();
@@ -44,7 +37,6 @@ wait_until(sub { $t->get('/fake/responses/resp_' . '0' x 32)->{status}
                  == 404 }, 20, 'Redis');
 
 my $base = 'http://127.0.0.1:' . $t->port;
-my $dsml = "\x{ff5c}DSML\x{ff5c}";
 my @classes = qw/ deepseek openai responses /;
 my @tools = (tools => [ { type => 'function', function => {
                           name => 'get', description => 'D', parameters => {
@@ -57,17 +49,7 @@ sub client { return jobs("$dir/client.mjs", ["$base/$_[0]/v1"], $_[1]) }
 
 # A script in which the engine calls a tool.
 
-sub call {
-    my ($name, $key, $string, $value) = @_;
-
-    return tokens("\\n\\n<${dsml}function_calls>\\n"
-        . "<${dsml}invoke name=\"$name\">\\n<${dsml}parameter name=\"$key\" "
-        . "string=\"$string\">$value</${dsml}parameter>\\n</${dsml}invoke>\\n"
-        . "</${dsml}function_calls>");
-}
-
-
-sub city { return call('get', 'city', 'true', @_) }
+sub city { return tool_calls([ 'get', 'city', 'true', @_ ]) }
 
 
 # the small model: both ways of an answer are the same
@@ -103,7 +85,8 @@ my $json = '"type": "object", "properties": {"a": {"type": "integer"';
 my %modes = (
     jsonSchema => [ "!fake\nT {\"a\"|: |4|2}",
                     qr/^\{"type":"json_schema","schema":\{.*\Q$json\E/ ],
-    functionCalling => [ "!fake\n" . call('answer', 'a', 'false', '42'),
+    functionCalling => [ "!fake\n"
+                         . tool_calls([ 'answer', 'a', 'false', '42' ]),
                          qr/^\{"type":"tools",.*"tools":\[\{"name":"answer"/ ],
     jsonMode => [ "!fake\nT {\"a\"|: |4|2}", qr/^\{"type":"json_object"\}$/ ]);
 

@@ -9,19 +9,12 @@ use warnings;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ install jobs /;
+use DSA::Node qw/ installed jobs /;
 use DSA::Test;
 use Test::More;
 
 my $t = DSA::Test->new('openai-helpers');
-my $dir = $t->build . '/openai';
-
-if (my $why = install("$DSA::Test::root/t/openai", $dir, 'helpers.mjs')) {
-    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
-    fail($why);
-    done_testing();
-    exit;
-}
+my $dir = installed($t, 't/openai', 'helpers.mjs');
 
 $t->start_redis();
 my $fake = $t->start_fake('context=100000');
@@ -31,7 +24,6 @@ wait_until(sub { $t->get('/v1/responses/resp_' . '0' x 32)->{status} == 404 },
            20, 'Redis');
 
 my $base = 'http://127.0.0.1:' . $t->port . '/v1';
-my $dsml = "\x{ff5c}DSML\x{ff5c}";
 my @tools = (tools => [ { type => 'function', function => {
                           name => 'get', parameters => {
                               type => 'object', properties => {
@@ -42,18 +34,9 @@ sub client { return jobs("$dir/helpers.mjs", [$base], [@_]) }
 sub grammar { ((submitted($fake))[-1] // '') =~ / grammar=(.*)/ ? $1 : '' }
 
 
-# A script in which the engine calls tools: name, parameter, "true" if it is a
-# string, and value of each.
+# A script in which the engine calls a tool for each of these cities.
 
-sub calls {
-    return tokens("\\n\\n<${dsml}function_calls>" . join('', map {
-        "\\n<${dsml}invoke name=\"$_->[0]\">\\n<${dsml}parameter name="
-        . "\"$_->[1]\" string=\"$_->[2]\">$_->[3]</${dsml}parameter>\\n"
-        . "</${dsml}invoke>" } @_) . "\\n</${dsml}function_calls>");
-}
-
-
-sub city { return calls(map { [ 'get', 'city', 'true', $_ ] } @_) }
+sub city { return tool_calls(map { [ 'get', 'city', 'true', $_ ] } @_) }
 
 
 # a stream that the client adds up
@@ -106,7 +89,7 @@ for (
 }
 
 my ($got) = client([ parseTools => { tool_choice => 'required', %{ script(
-    calls([ 'get', 'a', 'false', '42' ])) } } ]);
+    tool_calls([ 'get', 'a', 'false', '42' ])) } } ]);
 is_deeply($got->{parsed}, { a => 42 }, 'the arguments of a strict tool')
     or diag(json_encode($got));
 like(grammar(), qr/"name":"get","strict":true,"parameters":\{.*"a"/,

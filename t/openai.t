@@ -7,21 +7,12 @@ use strict;
 use warnings;
 
 use lib 't/lib';
-use DSA::Node qw/ install /;
+use DSA::Node qw/ installed /;
 use DSA::Test;
 use Test::More;
 
 my $t = DSA::Test->new('openai');
-
-my $here = "$DSA::Test::root/t/openai";
-my $dir = $t->build . '/openai';
-
-if (my $why = install($here, $dir, 'client.mjs')) {
-    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
-    fail($why);
-    done_testing();
-    exit;
-}
+my $dir = installed($t, 't/openai', 'client.mjs');
 
 $t->start_engine();
 $t->start_nginx();

@@ -9,21 +9,12 @@ use utf8;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ install /;
+use DSA::Node qw/ installed /;
 use DSA::Test;
 use Test::More;
 
 my $t = DSA::Test->new('responses-client');
-
-my $here = "$DSA::Test::root/t/openai";
-my $dir = $t->build . '/openai';
-
-if (my $why = install($here, $dir, 'client.mjs', 'responses.mjs')) {
-    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
-    fail($why);
-    done_testing();
-    exit;
-}
+my $dir = installed($t, 't/openai', 'client.mjs', 'responses.mjs');
 
 my $call = '\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather">\n'
            . '<｜DSML｜parameter name="place" string="true">Köln'

@@ -312,7 +312,7 @@ test_abandon(void **state)
 
         due = dsa_sched_due_us(s);
 
-        /* 100 pages of 64 tokens at 10 us; pages that came permit a longer wait */
+        /* 100 pages of 64 tokens at 10 us; each page that came adds time */
 
         assert_in_range(due - f->now_us, 64 * 10 * 5 + i * 640 - 400,
                         64 * 10 * 5 + i * 640 + 100);

@@ -12,8 +12,8 @@ use IO::Socket::UNIX;
 
 use DSA::Wait qw/ slow /;
 
-our @EXPORT = qw/ ask script tokens ctl submitted cancelled finished
-                  link_version /;
+our @EXPORT = qw/ ask script tokens tool_calls ctl submitted cancelled
+                  finished link_version /;
 
 
 # A chat request whose user says TEXT.
@@ -46,6 +46,19 @@ sub tokens {
 }
 
 
+# A line with the tokens of a block of tool calls.  Each has a name and one
+# parameter: [NAME, PARAMETER, "true" if it is a string, VALUE].
+
+sub tool_calls {
+    my $dsml = "\x{ff5c}DSML\x{ff5c}";
+
+    return tokens("\\n\\n<${dsml}function_calls>" . join('', map {
+        "\\n<${dsml}invoke name=\"$_->[0]\">\\n<${dsml}parameter name="
+        . "\"$_->[1]\" string=\"$_->[2]\">$_->[3]</${dsml}parameter>\\n"
+        . "</${dsml}invoke>" } @_) . "\\n</${dsml}function_calls>");
+}
+
+
 # One command, its answer.
 
 sub ctl {
@@ -67,7 +80,7 @@ sub ctl {
 }
 
 
-# The lines that it has said of such an event.
+# The lines of its output about such an event.
 
 sub submitted { grep { /^submit / } split /\n/, $_[0]->output }
 sub cancelled { grep { /^cancelled / } split /\n/, $_[0]->output }

@@ -10,12 +10,14 @@ use warnings;
 
 use Exporter qw/ import /;
 use Fcntl qw/ :flock /;
+use File::Basename qw/ basename /;
 use File::Copy qw/ copy /;
 use File::Temp;
+use Test::More;
 
 use DSA::Test;
 
-our @EXPORT_OK = qw/ install jobs /;
+our @EXPORT_OK = qw/ install installed jobs /;
 
 
 # install(FROM, TO, FILES...) copies these files to the directory TO and
@@ -53,6 +55,23 @@ sub install {
     }
 
     return;
+}
+
+
+# installed(TEST, FROM, FILES...) installs from FROM, a path in this tree, to a
+# folder of the build directory and returns that.  If it cannot install, it ends
+# the test file: as skipped, or as failed if DSA_NO_SKIP is set.
+
+sub installed {
+    my ($t, $from, @files) = @_;
+
+    my $to = $t->build . '/' . basename($from);
+    my $why = install("$DSA::Test::root/$from", $to, @files) // return $to;
+
+    plan skip_all => $why if !$ENV{DSA_NO_SKIP};
+    fail($why);
+    done_testing();
+    exit;
 }
 
 
