@@ -17,8 +17,8 @@
 
 
 /*
- * A caller with a known key may read what is wrong with it.  A key that is not
- * in the zone gets the first text, whether it existed once or not.
+ * The reason is given only for a key in the zone.  A request with any other
+ * key gets the first text, so it does not reveal whether the key ever existed.
  */
 
 #define NGX_HTTP_DSA_ACCESS_INVALID   "The API key is not valid."
@@ -108,8 +108,8 @@ ngx_http_dsa_access(ngx_http_request_t *r, const ngx_http_dsa_api_t *api,
 
 
 /*
- * A location may be entered again by an internal redirect, for which nothing
- * more is reserved.
+ * Reserves what the key's limits require, once for a request: a second call,
+ * after an internal redirect, reserves nothing more.
  */
 
 static ngx_int_t
@@ -139,8 +139,9 @@ ngx_http_dsa_access_reserve(ngx_http_request_t *r,
     if (rc == NGX_OK) {
 
         /*
-         * The hold keeps the key as well.  A reference also keeps all keys
-         * that are removed later, which could be many while a chat runs.
+         * From here on the hold keeps the key.  The reference is released,
+         * because it would also keep all keys that are removed while the chat
+         * runs.
          */
 
         ngx_http_dsa_keys_unref(access->keys, &access->ref);
@@ -161,7 +162,7 @@ ngx_http_dsa_access_reserve(ngx_http_request_t *r,
 }
 
 
-/* NGX_OK, NGX_DECLINED with a failure, or NGX_ERROR. */
+/* Checks the key.  NGX_OK, NGX_DECLINED with a failure, or NGX_ERROR. */
 
 static ngx_int_t
 ngx_http_dsa_access_check(ngx_http_request_t *r, ngx_http_dsa_keys_t *keys,
@@ -239,7 +240,10 @@ ngx_http_dsa_access_create(ngx_http_request_t *r, ngx_http_dsa_keys_t *keys)
 }
 
 
-/* The digest of the key, which later handlers no longer find in a header. */
+/*
+ * Computes the digest of the key, which later handlers need after the header
+ * was wiped.
+ */
 
 static ngx_int_t
 ngx_http_dsa_access_given(ngx_http_request_t *r,
@@ -274,7 +278,7 @@ ngx_http_dsa_access_given(ngx_http_request_t *r,
 }
 
 
-/* Why a key in the zone is not valid now; NULL: it is. */
+/* Returns why a key in the zone is not valid now, or NULL if it is valid. */
 
 static const char *
 ngx_http_dsa_access_invalid(const ngx_http_dsa_key_view_t *view)

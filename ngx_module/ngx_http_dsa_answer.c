@@ -76,7 +76,10 @@ ngx_http_dsa_answer_tokens(ngx_http_dsa_answer_t *answer,
 
         if (!thinks && !answer->api->logprobs && token.control == 0) {
 
-            /* nothing depends on where this token ends */
+            /*
+             * This token needs no parsing of its own: it is fed together with
+             * the ones after it.
+             */
 
             continue;
         }
@@ -130,7 +133,7 @@ ngx_http_dsa_answer_times(ngx_http_dsa_answer_t *answer, uint32_t n)
 }
 
 
-/* Text, of which the last control bytes are the name of a control token. */
+/* Feeds text, whose last control bytes are the name of a control token. */
 
 static ngx_int_t
 ngx_http_dsa_answer_feed(ngx_http_dsa_answer_t *answer, const u_char *start,

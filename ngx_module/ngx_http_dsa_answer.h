@@ -26,7 +26,7 @@ typedef struct {
     dsa_parse_t              *parser;       /* NULL: not accepted yet */
     dsa_sampled_writer_t     *sampled;      /* NULL: nothing is retained */
 
-    ngx_msec_t                start;        /* of the request */
+    ngx_msec_t                start;        /* arrival of the request */
     ngx_msec_t                first_token;
     ngx_msec_t                last_token;
 
@@ -42,21 +42,22 @@ typedef struct {
 
 
 /*
- * The engine has accepted the prompt: begins the text.  vocabulary is that of
- * ACCEPTED.  NGX_OK, or NGX_ERROR without memory, as below.
+ * Begins the text when the engine has accepted the prompt; vocabulary is that
+ * of ACCEPTED.  This function and those below return NGX_OK, or NGX_ERROR if
+ * there is no memory.
  */
 ngx_int_t ngx_http_dsa_answer_start(ngx_http_dsa_answer_t *answer,
     ngx_pool_t *pool, uint32_t vocabulary,
     const ngx_http_dsa_usage_t *usage);
 
 /*
- * Adds tokens; p is what follows the header of the record, checked.  Counts
- * those of reasoning.
+ * Adds tokens.  p is the payload behind the header of a checked record.  Adds
+ * the number of reasoning tokens to *reasoning.
  */
 ngx_int_t ngx_http_dsa_answer_tokens(ngx_http_dsa_answer_t *answer,
     const dsa_link_tokens_t *tokens, const u_char *p, uint64_t *reasoning);
 
-/* The end of the text; stopped is 0 if it was cut off. */
+/* Ends the text; stopped is 0 if it was cut off. */
 ngx_int_t ngx_http_dsa_answer_complete(ngx_http_dsa_answer_t *answer,
     ngx_uint_t stopped);
 

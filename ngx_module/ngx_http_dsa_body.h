@@ -20,27 +20,27 @@
 #define NGX_HTTP_DSA_JSON_DEPTH     128
 
 /*
- * Bytes of an arena for the tree of n bytes of JSON.  Nodes are larger than
- * their text: those of a short message or of a JSON schema about 11 times.
+ * Bytes of an arena for the tree of n bytes of JSON.  The tree is larger than
+ * the text: about 11 times for short messages and for JSON schemas.
  */
 #define NGX_HTTP_DSA_ARENA(n)       (1024 * 1024 + 12 * (size_t) (n))
 
 
 /*
- * Whether the content type is application/json or application/...+json, with
- * any parameters.  A web page of another origin can make a browser send a body
- * without a preflight request, but only as text, as a form, or without a type.
- * If these were accepted, any page could use a server that listens on
- * loopback.
+ * Returns 1 if the content type is application/json or application/...+json,
+ * with any parameters.  Other types must not be accepted: a web page of
+ * another origin can make a browser send a body without a preflight request if
+ * its type is text or form data, or absent.  Any page could then use a server
+ * that listens on loopback.
  */
 ngx_uint_t ngx_http_dsa_body_is_json(ngx_http_request_t *r);
 
-/* The answer to a body of another type. */
+/* Sends the error for a body of another type. */
 ngx_int_t ngx_http_dsa_body_not_json(ngx_http_request_t *r);
 
 /*
- * Parses the body that nginx has read.  The tree is in *arena, which is created
- * here and freed by the caller, also after an error.  NULL with a failure.
+ * Parses the body that nginx has read.  Creates *arena for the tree; the
+ * caller frees it, also after an error.  Returns NULL with the failure set.
  */
 dsa_json_t *ngx_http_dsa_body_read(ngx_http_request_t *r, dsa_arena_t **arena,
     ngx_http_dsa_failure_t *failure);

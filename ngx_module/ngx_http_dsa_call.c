@@ -120,7 +120,9 @@ ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
 
     slot = &slots->elts[number];
 
-    /* a record of a request that has ended should not come; it is harmless */
+    /*
+     * An engine should not send records of a request that has ended; skip them.
+     */
 
     if (!slot->used || slot->epoch != dsa_link_epoch(record->id)) {
         return NULL;
@@ -305,7 +307,7 @@ ngx_http_dsa_slots_event(ngx_http_dsa_slots_t *slots,
         ngx_queue_insert_tail(&slots->touched, &call->queue);
     }
 
-    /* a call without data may be freed by its handler */
+    /* the handler may free a call without data */
 
     call->handler(call, event, data);
 }
@@ -317,7 +319,7 @@ ngx_http_dsa_slots_flush(ngx_http_dsa_slots_t *slots)
     ngx_queue_t          *q;
     ngx_http_dsa_call_t  *call;
 
-    /* the FLUSH of one request may end any other one */
+    /* the FLUSH of one request may end others, so the queue is read again */
 
     while (!ngx_queue_empty(&slots->touched)) {
         q = ngx_queue_head(&slots->touched);

@@ -16,9 +16,9 @@
 
 /*
  * Calls and slots.  A call is one request at one engine.  It uses a slot of
- * the session from its submit until the engine's last record for it.  The
- * slots of a session are a table; a record finds its call by the slot in its
- * id, and the epoch in the id has to match.
+ * the session from its submission until the engine's last record for it.  The
+ * id of a record contains the number and the epoch of a slot.  A record
+ * belongs to the call of that slot if the epochs are equal.
  */
 
 typedef struct ngx_http_dsa_call_s     ngx_http_dsa_call_t;
@@ -32,8 +32,8 @@ typedef enum {
     NGX_HTTP_DSA_EV_DONE,           /* dsa_link_done_t; the call has ended */
     NGX_HTTP_DSA_EV_ERROR,          /* dsa_link_failure_t and its text; the
                                        call has ended */
-    NGX_HTTP_DSA_EV_COUNTED,        /* dsa_link_counted_t; the call has ended,
-                                       which was a COUNT */
+    NGX_HTTP_DSA_EV_COUNTED,        /* dsa_link_counted_t; the call, a COUNT,
+                                       has ended */
     NGX_HTTP_DSA_EV_LOST,           /* no data: the engine is gone, or does
                                        not respond and has not accepted the
                                        call; the call has ended */
@@ -44,9 +44,9 @@ typedef enum {
 
 /*
  * Reports an event.  data is a checked, private copy of the record's payload,
- * valid during the call.  Only the handler of FLUSH may write to the HTTP
- * request or finalize it; FLUSH comes once after the ring was read, and only
- * to calls that have data.
+ * which is valid until the handler returns.  Only the handler of FLUSH may
+ * write to the HTTP request or finalize it.  FLUSH is reported once after the
+ * ring was read, and only to calls whose data is set.
  */
 
 typedef void (*ngx_http_dsa_call_pt)(ngx_http_dsa_call_t *call,
@@ -91,31 +91,31 @@ void ngx_http_dsa_slots_init(ngx_http_dsa_slots_t *slots);
 ngx_int_t ngx_http_dsa_slots_create(ngx_http_dsa_slots_t *slots, uint32_t n,
     ngx_log_t *log);
 
-/* The id that the next call will have; 0: no slot is free. */
+/* Returns the id that the next call will have, or 0 if no slot is free. */
 uint64_t ngx_http_dsa_slots_next(ngx_http_dsa_slots_t *slots);
 
-/* Gives the next free slot to a call. */
+/* Assigns the next free slot to a call. */
 void ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
 
 /*
- * The call of a checked record.  NULL: there is none, and the record is to be
- * skipped.  A last record of an abandoned call frees its slot.
+ * Returns the call of a checked record.  NULL: the record has no call and is
+ * skipped.  The last record of an abandoned call frees its slot.
  */
 ngx_http_dsa_call_t *ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
     const dsa_link_record_t *record);
 
 /*
- * Passes a checked record to its call; payload is what the event for its type
- * has, a private copy.
+ * Passes a checked record to its call.  payload is a private copy, of the type
+ * that ngx_http_dsa_event_e has for the event.
  */
 void ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
     ngx_http_dsa_call_t *call, uint32_t type, const void *payload);
 
 /*
  * Cancels all calls that the engine has not accepted, and ends them with LOST.
- * Their slots stay in use until the engine ends them, because it may still
- * write records with their ids.  Returns how many calls there were.
+ * Their slots stay in use until the engine ends them, because the engine may
+ * still write records with their ids.  Returns the number of these calls.
  */
 ngx_uint_t ngx_http_dsa_slots_abandon(ngx_http_dsa_slots_t *slots,
     dsa_link_t *link);
@@ -130,7 +130,7 @@ void ngx_http_dsa_slots_detach(ngx_http_dsa_slots_t *slots,
 /* Ends all calls with LOST and frees the table. */
 void ngx_http_dsa_slots_destroy(ngx_http_dsa_slots_t *slots);
 
-/* Reports FLUSH to the calls that were touched since the last time. */
+/* Reports FLUSH to the calls that had an event since the last flush. */
 void ngx_http_dsa_slots_flush(ngx_http_dsa_slots_t *slots);
 
 /* Removes a call from the queue for FLUSH, if it is in it. */

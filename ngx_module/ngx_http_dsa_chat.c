@@ -25,9 +25,9 @@
 
 
 /*
- * The way of a chat to the engine, from top to bottom: identify the caller,
- * read the body, load the conversation, restore what the client left out,
- * shorten a long history, encode, submit.
+ * A chat from its arrival to its submission.  The functions are in this order:
+ * identify the caller, read the body, load the conversation, restore reasoning
+ * that the client left out, shorten a long history, encode, submit.
  */
 
 static void ngx_http_dsa_chat_body_handler(ngx_http_request_t *r);
@@ -154,8 +154,9 @@ ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req, const dsa_json_t *root)
     }
 
     /*
-     * A blank line in front of a JSON object makes its status 200, so that an
-     * error that came later would look like a completion.
+     * The first blank line in front of a JSON object sends the status 200, so
+     * that a later error looks like a completion to clients that check only
+     * the status.
      */
 
     if (req->answer.api->stream || dlcf->keepalive_json) {
@@ -172,9 +173,10 @@ ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req, const dsa_json_t *root)
 
 
 /*
- * Makes nginx report when the client closes the connection, unless the answer
- * goes on in this case.  The client may have closed it while its body was read,
- * and this event is over: a new event on the same descriptor brings it again.
+ * Makes nginx report when the client closes the connection, unless
+ * dsa_ignore_client_abort is on.  The client may have closed it while the body
+ * was read.  With an edge-triggered method that event is not reported again,
+ * unless another event is added for the same descriptor.
  */
 
 static ngx_int_t
@@ -216,7 +218,7 @@ ngx_http_dsa_chat_watch(ngx_http_request_t *r)
 }
 
 
-/* From the body to a chat; NGX_ERROR with a failure. */
+/* Converts the body to a chat.  NGX_ERROR with a failure. */
 
 static ngx_int_t
 ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req, const dsa_json_t *root)
@@ -266,7 +268,7 @@ ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req, const dsa_json_t *root)
 }
 
 
-/* Rollouts are large, and costly for an engine. */
+/* Rollouts are large and costly for an engine, so they need dsa_rollout. */
 
 static ngx_int_t
 ngx_http_dsa_chat_rollout(ngx_http_dsa_request_t *req)
@@ -317,8 +319,8 @@ ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req)
 
 
 /*
- * Whether an engine can have this name.  $dsa_model may be put into a header,
- * where a line feed would begin another header.
+ * Returns 1 if an engine can have this name.  $dsa_model may be used in a
+ * header, where a line feed would begin another header.
  */
 
 static ngx_uint_t
@@ -367,7 +369,10 @@ ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req)
 }
 
 
-/* NGX_OK: ngx_http_dsa_chat_loaded() is called; NGX_ERROR with a failure. */
+/*
+ * Loads the conversation.  NGX_OK: ngx_http_dsa_chat_loaded() is called;
+ * NGX_ERROR with a failure.
+ */
 
 static ngx_int_t
 ngx_http_dsa_chat_load_start(ngx_http_dsa_request_t *req)
@@ -409,8 +414,8 @@ ngx_http_dsa_chat_load_start(ngx_http_dsa_request_t *req)
 
 
 /*
- * The messages that this request adds to its conversation, unless its API makes
- * them together with the answer.
+ * Collects the messages that this request adds to its conversation, unless its
+ * API has a callback "turn", which makes them together with the answer.
  */
 
 static ngx_int_t
@@ -485,7 +490,7 @@ ngx_http_dsa_chat_loaded(ngx_http_request_t *r, ngx_uint_t status,
 }
 
 
-/* Puts the stored messages in front of those of the request. */
+/* Inserts the stored messages in front of the messages of the request. */
 
 static ngx_int_t
 ngx_http_dsa_chat_prepend(ngx_http_dsa_request_t *req,
@@ -604,7 +609,7 @@ ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req)
 }
 
 
-/* Has a long history shortened. */
+/* Starts the context strategy, which shortens a long history. */
 
 static void
 ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
@@ -679,7 +684,7 @@ ngx_http_dsa_chat_submit(void *data, ngx_int_t rc)
         return;
     }
 
-    /* the prompt has its own copy of the texts */
+    /* the prompt has copies of the texts */
 
     req->submit.chat->messages = NULL;
     req->submit.chat->n_messages = 0;
@@ -690,7 +695,10 @@ ngx_http_dsa_chat_submit(void *data, ngx_int_t rc)
 }
 
 
-/* The whole message is needed for an object, and for a conversation. */
+/*
+ * Prepares to collect the whole message, which an answer that is not streamed
+ * and a conversation need.
+ */
 
 static ngx_int_t
 ngx_http_dsa_chat_collect(ngx_http_dsa_request_t *req)

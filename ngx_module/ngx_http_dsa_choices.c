@@ -14,7 +14,7 @@
 #include "ngx_http_dsa_metrics.h"
 
 
-/* What the first choice has in the request itself. */
+/* The parts of a choice that the first choice has in the request itself. */
 
 typedef struct {
     ngx_http_dsa_answer_t     answer;
@@ -173,7 +173,7 @@ ngx_http_dsa_choices_submit(ngx_http_dsa_choices_t *choices,
 
     if (submit->waiter.queued) {
 
-        /* the waiter's handler goes on */
+        /* the waiter's handler submits the rest */
 
         return NGX_OK;
     }
@@ -190,7 +190,7 @@ ngx_http_dsa_choices_submit(ngx_http_dsa_choices_t *choices,
 }
 
 
-/* As ngx_http_dsa_submit(). */
+/* Submits one choice; returns what ngx_http_dsa_submit() does. */
 
 static ngx_int_t
 ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
@@ -324,7 +324,10 @@ ngx_http_dsa_choices_submit_others(ngx_http_dsa_choices_t *choices,
             return NGX_ERROR;
         }
 
-        /* the end of another choice sets choices->submit, for all engines */
+        /*
+         * The end of a choice sets choices->submit, so all engines are tried
+         * again.
+         */
 
         for ( /* void */ ; i < choices->n; i++) {
             if (choices->elts[i].submit) {

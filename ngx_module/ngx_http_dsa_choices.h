@@ -23,9 +23,9 @@
 
 
 /*
- * The choices of an answer: "n" of a request.  Each of them is a call of its
- * own.  The first one is submitted at once, and the others when it has its
- * first token, because then an engine has the prompt in its cache.
+ * The choices of an answer: "n" of a request.  Each choice is a call of its
+ * own.  The first choice is submitted at once, and the others after its first
+ * token, because then the engine has the prompt in its prefix cache.
  *
  * If the engine of a choice is gone, another one continues the choice.  This
  * happens once: a prompt that makes engines crash must not end all of them.
@@ -34,7 +34,7 @@
 typedef struct ngx_http_dsa_choices_s  ngx_http_dsa_choices_t;
 
 
-/* What an engine computes for a choice, and its text. */
+/* One choice: its call, its usage and its text. */
 
 typedef struct {
     ngx_http_dsa_choices_t     *choices;    /* all of them */
@@ -50,7 +50,8 @@ typedef struct {
     unsigned                    resumes:1;  /* ids has all of its tokens */
     unsigned                    moved:1;    /* its first engine is gone */
     unsigned                    ended:1;    /* its end is in stream.pending,
-                                               that of the answer is not */
+                                               but the end of the answer is
+                                               not */
 } ngx_http_dsa_choice_t;
 
 
@@ -66,41 +67,43 @@ struct ngx_http_dsa_choices_s {
 
     ngx_http_dsa_resume_t      *resume;     /* NULL: the pool has one engine,
                                                or the request cannot move */
-    ngx_http_dsa_choice_t      *writer;     /* whose event may be open */
-    ngx_http_dsa_choice_t      *last;       /* that ended; NULL: some go on */
-    unsigned                    submit:1;   /* those besides the first may be
+    ngx_http_dsa_choice_t      *writer;     /* the choice whose event may be
+                                               open */
+    ngx_http_dsa_choice_t      *last;       /* the choice that ended last; NULL
+                                               until all have ended */
+    unsigned                    submit:1;   /* all choices but the first may be
                                                submitted now */
 };
 
 
 /*
- * Prepares the first choice, whose parts are those of the request; zeroed,
- * except that pool, stream and data are set.
+ * Prepares the first choice, whose parts are members of the request.  choices
+ * is zeroed, except that pool, stream and data are set.
  */
 void ngx_http_dsa_choices_init(ngx_http_dsa_choices_t *choices,
     ngx_http_dsa_usage_call_t *call, ngx_http_dsa_answer_t *answer,
     ngx_http_dsa_retention_t *retention);
 
 /*
- * Adds others, before anything is submitted.  record: that of the request.
- * NGX_OK, or NGX_ERROR without memory.
+ * Adds more choices before anything is submitted.  record: the usage record of
+ * the request.  NGX_OK, or NGX_ERROR: out of memory.
  */
 ngx_int_t ngx_http_dsa_choices_add(ngx_http_dsa_choices_t *choices,
     ngx_uint_t others, ngx_http_dsa_usage_record_t *record);
 
 /*
- * Submits what is to be submitted: the first choice, or those of the others for
- * which there is room.  A choice without room waits for the end of another one.
- * NGX_OK, or NGX_ERROR with a failure if there is none to wait for.  Call it
- * again after events, and from the handler of submit->waiter.
+ * Submits the first choice, or after its first token as many of the others as
+ * there are free slots.  A choice without a slot waits for the end of another
+ * choice.  NGX_OK, or NGX_ERROR with a failure if no other choice runs.  Call
+ * it again after events, and from the handler of submit->waiter.
  */
 ngx_int_t ngx_http_dsa_choices_submit(ngx_http_dsa_choices_t *choices,
     ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure);
 
 /*
- * Begins the text of a choice; vocabulary is that of ACCEPTED, or 0 for a
- * choice that no engine has accepted before the timeout.  NGX_OK, or NGX_ERROR
- * without memory.
+ * Begins the text of a choice.  vocabulary is that of ACCEPTED, or 0 for a
+ * choice that no engine has accepted before the timeout.  NGX_OK, or
+ * NGX_ERROR: out of memory.
  */
 ngx_int_t ngx_http_dsa_choices_start(ngx_http_dsa_choice_t *choice,
     uint32_t vocabulary);
@@ -126,20 +129,24 @@ ngx_int_t ngx_http_dsa_choices_tokens(ngx_http_dsa_choice_t *choice,
  */
 ngx_uint_t ngx_http_dsa_choices_move(ngx_http_dsa_choice_t *choice);
 
-/* Text of this choice follows: closes the event of another one. */
+/*
+ * Call it before text of this choice is added: closes the open event of
+ * another choice.
+ */
 void ngx_http_dsa_choices_write(ngx_http_dsa_choice_t *choice);
 
-/* 1: engines have accepted all choices. */
+/* Returns 1 if engines have accepted all choices. */
 ngx_uint_t ngx_http_dsa_choices_accepted(
     const ngx_http_dsa_choices_t *choices);
 
 /*
- * Ends the choices that are complete, but not the last one, whose end is that
- * of the answer; it is in choices->last when all are complete.
+ * Writes the ends of the complete choices.  The end of the choice that
+ * completes last is the end of the answer, so it is not written; when all are
+ * complete, choices->last is this choice.
  */
 void ngx_http_dsa_choices_end(ngx_http_dsa_choices_t *choices);
 
-/* The request ends. */
+/* Frees the choices at the end of the request. */
 void ngx_http_dsa_choices_free(ngx_http_dsa_choices_t *choices);
 
 

@@ -14,8 +14,8 @@
 
 
 /*
- * The configuration, for the parts that read it.  It names the types of other
- * parts and includes none of them, so that every part can include it.
+ * The configuration.  It refers to structs of other parts by pointer and
+ * includes none of their headers, so that every part can include this one.
  */
 
 #define NGX_HTTP_DSA_SECRET  32         /* bytes of the server's key */

@@ -65,7 +65,10 @@ ngx_http_dsa_conversations_find(ngx_http_request_t *r, ngx_str_t *id,
     p = r->uri.data + r->uri.len;
     last = p;
 
-    /* the last one, because a location may have such a prefix as well */
+    /*
+     * Searches backwards, because the location's prefix may contain the same
+     * name.
+     */
 
     do {
         if (p == r->uri.data) {
@@ -148,7 +151,7 @@ ngx_http_dsa_conversations_handler(ngx_http_request_t *r,
 }
 
 
-/* NGX_DECLINED: the request goes on; else the result. */
+/* NGX_DECLINED: continue with the request; otherwise the result. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_path(ngx_http_dsa_conversations_t *ctx,
@@ -243,7 +246,7 @@ ngx_http_dsa_conversations_caller(ngx_http_dsa_conversations_t *ctx,
 }
 
 
-/* The method, the id and the arguments. */
+/* Checks the method, the id and the arguments. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_check(ngx_http_dsa_conversations_t *ctx,
@@ -314,8 +317,8 @@ ngx_http_dsa_conversations_cleanup(void *data)
 
 
 /*
- * The module's context of a request belongs to chats, so this one is found by
- * its cleanup handler.
+ * Finds the state by its cleanup handler, because the module's context of a
+ * request is used by chats only.
  */
 
 static ngx_http_dsa_conversations_t *
@@ -369,7 +372,9 @@ ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r)
 }
 
 
-/* NGX_DECLINED: cmd is to be sent; else the result to finalize with. */
+/*
+ * NGX_DECLINED: send cmd; otherwise the result to finalize the request with.
+ */
 
 static ngx_int_t
 ngx_http_dsa_conversations_start(ngx_http_dsa_conversations_t *ctx,
@@ -504,7 +509,7 @@ ngx_http_dsa_conversations_update(ngx_http_dsa_conversations_t *ctx,
 }
 
 
-/* The call is set, and the reply comes later; or else the result. */
+/* Sends the command.  NGX_OK, or the result to finalize the request with. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_send(ngx_http_dsa_conversations_t *ctx,

@@ -148,7 +148,10 @@ ngx_http_dsa_conversations_split(dsa_arena_t *arena, const dsa_buf_t *entries,
 }
 
 
-/* root is NULL for an empty body, which means the same as {}. */
+/*
+ * Reads the metadata.  root is NULL for an empty body, which is the same as
+ * {}.
+ */
 
 static ngx_int_t
 ngx_http_dsa_conversations_object_body(ngx_http_request_t *r,
@@ -169,7 +172,7 @@ ngx_http_dsa_conversations_object_body(ngx_http_request_t *r,
 }
 
 
-/* NULL: it is absent or null. */
+/* Returns NULL if the member is absent or null. */
 
 static dsa_json_t *
 ngx_http_dsa_conversations_member(const dsa_json_t *root, const char *name)
@@ -250,7 +253,9 @@ ngx_http_dsa_conversations_item_id(void *data, const char *prefix)
 }
 
 
-/* The NUL behind each entry is not stored. */
+/*
+ * Checks the size of the entries, of which the NUL behind each is not stored.
+ */
 
 static ngx_int_t
 ngx_http_dsa_conversations_fits(ngx_http_request_t *r,
@@ -274,7 +279,7 @@ ngx_http_dsa_conversations_fits(ngx_http_request_t *r,
 }
 
 
-/* NGX_DECLINED: *root is the tree of the body, or NULL if that is empty. */
+/* Reads the body.  NGX_DECLINED: *root is its tree, or NULL if it is empty. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_parse(ngx_http_request_t *r, dsa_arena_t *arena,
@@ -368,7 +373,7 @@ ngx_http_dsa_conversations_feed(ngx_http_request_t *r,
 }
 
 
-/* Checks the messages as in a chat and writes each to the buffer. */
+/* Checks the messages as in a chat, and appends each to the buffer. */
 
 static ngx_int_t
 ngx_http_dsa_conversations_list(ngx_http_request_t *r, dsa_arena_t *arena,
@@ -409,8 +414,9 @@ ngx_http_dsa_conversations_list(ngx_http_request_t *r, dsa_arena_t *arena,
 
 
 /*
- * A refusal names a list of stored messages "conversation", because that is
- * the field of a chat that refers to it.  In this request it is "messages".
+ * Renames the field in the text of a refusal.  dsa_chat_read() calls a list of
+ * stored messages "conversation", which is a field of a chat; here the field
+ * is "messages".
  */
 
 static void

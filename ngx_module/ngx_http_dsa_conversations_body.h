@@ -19,21 +19,23 @@
 
 
 /*
- * The bodies of POST requests.  The functions return NGX_DECLINED if the
- * request goes on, or else the result to finalize it with.  arena: for the tree
- * of the body.  entries and metadata: empty buffers of the caller; entries gets
- * what dsa_schema_split() reads, metadata an object of JSON.
+ * The bodies of POST requests.  The functions return NGX_DECLINED if the body
+ * is valid, or else the result to finalize the request with.  arena: for the
+ * tree of the body.  entries and metadata are empty buffers of the caller;
+ * entries is filled in the format of dsa_schema_split(), metadata with a JSON
+ * object.
  */
 
-/* Of what the items in a body are read and made. */
+/* What is needed to read the items of a body and to make their ids. */
 
 typedef struct {
-    const u_char             *secret;       /* of the server */
+    const u_char             *secret;       /* key of the server */
     const u_char             *digest;       /* of the tenant */
-    const u_char             *owner;        /* NGX_HTTP_DSA_ITEM_OWNER digits
-                                               of the conversation's id */
+    const u_char             *owner;        /* the NGX_HTTP_DSA_ITEM_OWNER
+                                               digits of the conversation's
+                                               id */
     char                      id[NGX_HTTP_DSA_ITEM_ID + 1];
-                                            /* the one made last */
+                                            /* id that was made last */
 } ngx_http_dsa_conversations_source_t;
 
 
@@ -51,7 +53,7 @@ ngx_int_t ngx_http_dsa_conversations_read_items(ngx_http_request_t *r,
 ngx_int_t ngx_http_dsa_conversations_read_update(ngx_http_request_t *r,
     dsa_arena_t *arena, dsa_buf_t *metadata);
 
-/* The list of entries, in the arena.  NULL: out of memory. */
+/* Returns the list of entries, in the arena.  NULL: out of memory. */
 dsa_str_t *ngx_http_dsa_conversations_split(dsa_arena_t *arena,
     const dsa_buf_t *entries, uint32_t *n);
 

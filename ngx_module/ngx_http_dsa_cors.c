@@ -25,7 +25,7 @@ static ngx_int_t ngx_http_dsa_cors_add(ngx_http_request_t *r,
     const char *name, const ngx_str_t *value);
 
 
-/* the headers of a response that a page may read besides the simple ones */
+/* the response headers that a page may read besides the safelisted ones */
 
 static const ngx_str_t  ngx_http_dsa_cors_exposed = ngx_string(
     "Retry-After, request-id, x-request-id, "
@@ -158,7 +158,7 @@ ngx_http_dsa_cors_handler(ngx_http_request_t *r)
 }
 
 
-/* The header if the request has exactly one of this name, or NULL. */
+/* Returns the header if the request has exactly one of this name, or NULL. */
 
 static ngx_table_elt_t *
 ngx_http_dsa_cors_header(ngx_http_request_t *r, const char *name)
@@ -187,7 +187,10 @@ ngx_http_dsa_cors_preflight(ngx_http_request_t *r)
         return rc;
     }
 
-    /* clients add headers of their own, such as x-stainless-os of the SDKs */
+    /*
+     * The requested headers are permitted as they are, because SDKs add
+     * headers of their own, such as x-stainless-os.
+     */
 
     requested = ngx_http_dsa_cors_header(r, "Access-Control-Request-Headers");
 
@@ -233,7 +236,10 @@ ngx_http_dsa_cors_headers(ngx_http_request_t *r)
 
     any = ngx_http_dsa_cors_any(dlcf->cors);
 
-    /* also without an origin, because a cache keeps the answer for others */
+    /*
+     * Also without an Origin, because a cache may use the answer for another
+     * origin.
+     */
 
     vary = r->method == NGX_HTTP_OPTIONS ? &vary_preflight : &vary_origin;
 
@@ -285,7 +291,7 @@ ngx_http_dsa_cors_allowed(const ngx_array_t *origins, const ngx_str_t *origin)
 }
 
 
-/* 1 for "dsa_cors *", which has one element. */
+/* Returns 1 for "dsa_cors *", whose list has this one element. */
 
 static ngx_uint_t
 ngx_http_dsa_cors_any(const ngx_array_t *origins)
@@ -298,7 +304,7 @@ ngx_http_dsa_cors_any(const ngx_array_t *origins)
 }
 
 
-/* name is static, and value lives as long as the request. */
+/* Adds a header.  name is static, and value lives as long as the request. */
 
 static ngx_int_t
 ngx_http_dsa_cors_add(ngx_http_request_t *r, const char *name,

@@ -28,15 +28,15 @@ char *ngx_http_dsa_cors_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*
- * Of the rewrite phase: answers a preflight request of a location of dsa_pass
- * before the access phase, because a browser sends no key with it.
+ * The handler of the rewrite phase: answers a preflight request to a location
+ * of dsa_pass before the access phase, because a browser sends no key with it.
  * NGX_DECLINED for any other request.
  */
 ngx_int_t ngx_http_dsa_cors_handler(ngx_http_request_t *r);
 
 /*
- * Adds the headers of a response of a location of dsa_pass, whatever its
- * status.  NGX_OK or NGX_ERROR.
+ * Adds the CORS headers to a response of a location of dsa_pass, whatever its
+ * status.  NGX_OK, or NGX_ERROR: out of memory.
  */
 ngx_int_t ngx_http_dsa_cors_headers(ngx_http_request_t *r);
 

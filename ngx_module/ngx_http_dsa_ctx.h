@@ -14,20 +14,20 @@
 
 
 /*
- * The module's context of an HTTP request that is a chat.  It leads to the
- * parts that handlers of nginx need.
+ * The module's context of an HTTP request that is a chat, with pointers to the
+ * parts that nginx's handlers need.
  */
 
 typedef struct {
-    ngx_str_t                       id;     /* of the answer */
+    ngx_str_t                       id;     /* id of the answer */
     struct ngx_http_dsa_stream_s   *stream;
     struct ngx_http_dsa_request_s  *request;
 } ngx_http_dsa_ctx_t;
 
 
 /*
- * The id of a request in a location of dsa_pass: the completion's of a chat,
- * else $request_id.  It lives as long as the request.
+ * Returns the id of a request in a location of dsa_pass: for a chat the id of
+ * the completion, otherwise $request_id.  It lives as long as the request.
  */
 ngx_int_t ngx_http_dsa_request_id(ngx_http_request_t *r, ngx_str_t *id);
 

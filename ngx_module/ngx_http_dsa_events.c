@@ -21,11 +21,11 @@
 
 
 /*
- * While the ring of a session is read, a handler only notes what happened:
- * nothing is sent and no request is finalized.  When the ring is empty, FLUSH
- * comes once to each request that had an event, and the request goes on.  So
- * there is one write to each client after one wake-up, and no request can be
- * freed by the loop that reads the ring.
+ * While the ring of a session is read, a handler only changes the state of its
+ * request: nothing is sent and no request is finalized.  When the ring is
+ * empty, FLUSH is reported once to each request that had an event, and its
+ * handler sends and finalizes.  So one wake-up causes one write to each
+ * client, and no request is freed while the ring is read.
  */
 
 /* bytes of an engine's error that are logged */
@@ -95,7 +95,7 @@ ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
 }
 
 
-/* The first choice, or the others. */
+/* Submits the first choice, or the others. */
 
 static void
 ngx_http_dsa_events_submit_next(ngx_http_dsa_request_t *req)
@@ -132,7 +132,7 @@ ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
 
     if (choice->answer->complete) {
 
-        /* the timeout has completed it, and its usage is final */
+        /* the timeout has ended this choice, and its usage is final */
 
         return;
     }
@@ -179,7 +179,10 @@ ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice, const void *data)
 
     req = choice->choices->data;
 
-    /* nothing of the prompt is computed yet, so nothing is charged */
+    /*
+     * The prompt is charged with the first token, because nothing is computed
+     * yet.
+     */
 
     ngx_http_dsa_usage_record_accepted(choice->call, data);
 
@@ -340,7 +343,7 @@ ngx_http_dsa_events_done(ngx_http_dsa_choice_t *choice, const void *data)
 
     ngx_http_dsa_usage_record_done(choice->call, &done);
 
-    /* its slot is free for another choice */
+    /* its slot is free, so another choice may be submitted */
 
     req->choices.submit = 1;
 
@@ -439,7 +442,9 @@ ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
 }
 
 
-/* The answer is the number; no tokens are computed, and none are charged. */
+/*
+ * Finishes a request that only counts tokens.  Nothing is computed or charged.
+ */
 
 static void
 ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req, const void *data)
@@ -510,7 +515,7 @@ ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
 }
 
 
-/* The engine has computed nothing: another one may be tried. */
+/* The engine has computed nothing, so another engine is tried. */
 
 static void
 ngx_http_dsa_events_retry(ngx_http_dsa_choice_t *choice)
@@ -577,8 +582,8 @@ ngx_http_dsa_events_complete(ngx_http_dsa_choice_t *choice, ngx_uint_t stopped)
 
 
 /*
- * Ends a choice at the timeout: with its text so far, as if max_tokens had been
- * reached, or with an error if no choice has a token.
+ * Ends a choice at the timeout: as if max_tokens had been reached, or with an
+ * error if no choice has a token.
  */
 
 static void
@@ -613,7 +618,10 @@ ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice)
 }
 
 
-/* Goes on after events; the request may be gone afterwards. */
+/*
+ * Sends what the events have produced, and submits, finishes or fails the
+ * request.  The request may be freed afterwards.
+ */
 
 static void
 ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
@@ -656,7 +664,10 @@ ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
         return;
     }
 
-    /* while the client is slow its next event stays open and grows */
+    /*
+     * While the client is slow, its next event stays open and more text is
+     * added.
+     */
 
     if (!req->stream.busy) {
         a->api->close(a);
@@ -745,9 +756,10 @@ ngx_http_dsa_events_ping(ngx_http_dsa_request_t *req)
 
 
 /*
- * dsa_timeout is over.  The engine ends a cancelled request within one step
- * and reports what it has computed.  The client and the ledger get that, so
- * the worker waits for the report, but not longer than NGX_HTTP_DSA_GRACE.
+ * dsa_timeout has expired.  The engine ends a cancelled request within one
+ * step and reports the tokens that it has computed.  They are sent to the
+ * client and charged, so the worker waits for the report, up to
+ * NGX_HTTP_DSA_GRACE.
  */
 
 static void
@@ -758,15 +770,16 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
     if (req->failure.status != 0 || req->ended || req->saving) {
 
         /*
-         * The rest has limits of its own: send_timeout for a slow client, and
-         * dsa_redis's timeout for a turn that is written.  A failure now would
-         * hide from the client that its turn may be stored.
+         * Only the end is left, and other timeouts bound it: send_timeout for
+         * a slow client, and the timeout of dsa_redis for a turn that is
+         * stored.  With an error now, the client would not learn that its turn
+         * may be stored.
          */
 
         return;
     }
 
-    /* the timer is set first, because the request may be freed below */
+    /* set the timer first, because the request may be freed below */
 
     ngx_add_timer(&req->timer.event, NGX_HTTP_DSA_GRACE);
 
@@ -787,8 +800,8 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
     }
 
     /*
-     * There is no report, so this worker's own count is used; or a choice still
-     * waited for its submit.
+     * The engine has sent no report, so the tokens that this worker has
+     * counted are charged; or a choice was not submitted yet.
      */
 
     for (i = 0; i < req->choices.n; i++) {

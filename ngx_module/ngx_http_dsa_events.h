@@ -12,8 +12,8 @@
 
 
 /*
- * What happens to a chat: events of the engine, of the client, of the pool and
- * of the timer, and what follows from each.
+ * The event handlers of a chat: for events of the engine, the client, the pool
+ * and the timer.
  */
 
 
@@ -24,8 +24,8 @@
 ngx_int_t ngx_http_dsa_events_init(ngx_http_dsa_request_t *req);
 
 /*
- * Submits a request that is encoded, or ends it if there is no engine for it.
- * The request may be gone afterwards.
+ * Submits a request that is encoded, or ends it with an error if no engine can
+ * serve it.  The request may be freed afterwards.
  */
 void ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req);
 

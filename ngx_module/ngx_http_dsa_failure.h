@@ -15,12 +15,14 @@
 /* Why a request cannot be answered.  The first failure counts. */
 
 typedef struct {
-    ngx_uint_t                status;       /* of HTTP; 0: no failure */
+    ngx_uint_t                status;       /* HTTP status; 0: no failure */
     const char               *param;        /* the field at fault, or NULL */
-    const char               *code;         /* of the error; NULL: the one of
-                                               its status */
+    const char               *code;         /* of the error; NULL: the default
+                                               of the status */
 
-    /* the prompt and the answer exceed the context; context 0: they do not */
+    /*
+     * If the prompt and the answer exceed the context; otherwise context is 0.
+     */
     uint32_t                  prompt_tokens;
     uint32_t                  max_tokens;
     uint32_t                  context;
@@ -30,14 +32,14 @@ typedef struct {
 
 
 /*
- * Sets a failure unless there is one.  param lives as long as the request, and
- * so does the code, which the caller sets.
+ * Sets a failure, unless one is set already.  param must live as long as the
+ * request, and so must the code, which the caller sets.
  */
 void ngx_http_dsa_failure_set(ngx_http_dsa_failure_t *failure,
     ngx_uint_t status, const char *param, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The failure of an allocation. */
+/* Sets the failure for a failed allocation. */
 void ngx_http_dsa_failure_memory(ngx_http_dsa_failure_t *failure);
 
 

@@ -18,7 +18,7 @@
 #include "ngx_http_dsa_reply.h"
 
 
-/* The page in place of nginx's own; it belongs to the request's pool. */
+/* The error page that replaces nginx's own; in the request's pool. */
 
 typedef struct {
     ngx_buf_t   *buf;
@@ -88,7 +88,10 @@ ngx_http_dsa_header_filter(ngx_http_request_t *r)
 
     if (mcf->keys != NULL) {
 
-        /* another module may have refused it before the content handler */
+        /*
+         * If another module has refused the request before the content
+         * handler, the key is still in its header.
+         */
 
         ngx_http_dsa_identity_wipe(r);
 
@@ -140,8 +143,8 @@ ngx_http_dsa_filter_add(ngx_http_request_t *r, const char *name,
 
 
 /*
- * 1 if the response is an error page of nginx itself, HTML or empty.  A page
- * of an operator's "error_page" or "return CODE TEXT" is not replaced.
+ * Returns 1 if the response is an error page of nginx itself, HTML or empty.
+ * A page of an "error_page" or a "return CODE TEXT" is not replaced.
  */
 
 static ngx_uint_t
@@ -245,8 +248,8 @@ ngx_http_dsa_filter_create_page(ngx_http_request_t *r)
 
 
 /*
- * The page of a request, or NULL.  The module's context of a request belongs
- * to chats, so the page is found by its cleanup handler.
+ * Returns the page of a request, or NULL.  It is found by its cleanup handler,
+ * because the module's context of a request is used by chats only.
  */
 
 static ngx_http_dsa_filter_page_t *
@@ -267,7 +270,7 @@ ngx_http_dsa_filter_page(ngx_http_request_t *r)
 static void
 ngx_http_dsa_filter_page_cleanup(void *data)
 {
-    /* the page is memory of the pool */
+    /* nothing to free: the page is allocated from the pool of the request */
 }
 
 
@@ -277,7 +280,7 @@ ngx_http_dsa_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     ngx_chain_t                 *cl, out;
     ngx_http_dsa_filter_page_t  *page;
 
-    /* for the events of a stream err_status is 0, and nothing is searched */
+    /* err_status is 0 for the events of a stream, so the search is avoided */
 
     if (in == NULL || r->err_status == 0 || r != r->main) {
         return ngx_http_next_body_filter(r, in);

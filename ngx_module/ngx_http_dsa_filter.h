@@ -30,8 +30,8 @@
 
 
 /*
- * Sets the id of a request, which lives as long as the request.  NGX_OK or
- * NGX_ERROR.
+ * Sets *id to the id of a request, which lives as long as the request.  NGX_OK
+ * or NGX_ERROR.
  */
 typedef ngx_int_t (*ngx_http_dsa_filter_id_pt)(ngx_http_request_t *r,
     ngx_str_t *id);

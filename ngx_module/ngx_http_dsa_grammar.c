@@ -15,8 +15,8 @@
 
 
 /*
- * Specs that compiled, in a table of the worker whose index is the digest's
- * first byte: a spec replaces the one before it.
+ * The digests of specs that compiled, in a table of the worker.  The index is
+ * the first byte of the digest, and a new digest replaces an older one.
  */
 
 #define NGX_HTTP_DSA_GRAMMARS   256

@@ -16,12 +16,12 @@
 
 /*
  * Compiles the spec of an answer, so that a schema that no engine can enforce
- * is refused before the request is submitted.  The engine compiles it again,
- * to enforce it; here only the result counts.  If a schema that is optional
- * cannot be enforced, the fallback becomes the spec.
+ * is refused before the request is submitted.  The engine compiles it again to
+ * enforce it, so the result is discarded here.  If an optional schema cannot
+ * be enforced, the spec is replaced by the fallback.
  *
- * The specs that compiled last are remembered, so that a client with one schema
- * in every request costs a hash each time.
+ * The digests of the specs that compiled last are kept, so that a client that
+ * sends the same schema with every request costs one hash for each.
  *
  * NGX_ERROR: refusal is filled in.
  */

@@ -104,8 +104,8 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
 
 
 /*
- * Where the name begins in ".../models/NAME"; the end of the URI for
- * ".../models"; NULL for other paths.  A name may contain a slash.
+ * Returns where the name begins in ".../models/NAME", the end of the URI for
+ * ".../models", or NULL for other paths.  A name may contain a slash.
  */
 
 static u_char *
@@ -125,7 +125,10 @@ ngx_http_dsa_handler_model(ngx_http_request_t *r)
         return NULL;
     }
 
-    /* the last one, because a location may have such a prefix as well */
+    /*
+     * Searches backwards, because the location's prefix may contain the same
+     * name.
+     */
 
     for (p = end - sizeof(name); p > r->uri.data; p--) {
         if (ngx_memcmp(p, name, sizeof(name) - 1) == 0) {
@@ -138,7 +141,7 @@ ngx_http_dsa_handler_model(ngx_http_request_t *r)
 }
 
 
-/* name is empty for the list of all models. */
+/* Answers GET .../models and .../models/NAME; name is empty for the list. */
 
 static ngx_int_t
 ngx_http_dsa_handler_models(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool,
@@ -232,7 +235,10 @@ ngx_http_dsa_handler_list(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool,
 }
 
 
-/* why is what ngx_http_dsa_models_known() has returned. */
+/*
+ * Sends the error for an unknown model; why is the result of
+ * ngx_http_dsa_models_known().
+ */
 
 static ngx_int_t
 ngx_http_dsa_handler_unknown(ngx_http_request_t *r, ngx_int_t why)

@@ -13,7 +13,7 @@
 #include <ngx_http.h>
 
 
-/* The content handler of dsa_pass: passes a request on by its path. */
+/* The content handler of dsa_pass: calls the handler for the path. */
 ngx_int_t ngx_http_dsa_handler(ngx_http_request_t *r);
 
 

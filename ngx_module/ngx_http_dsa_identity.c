@@ -15,11 +15,11 @@
 
 
 /*
- * A key is a secret, so a caller with the key is the tenant, whichever header
- * carries it.  The fingerprint of a certificate and a value of dsa_tenant are
- * public, so a label with a NUL byte is hashed before them.  No header can
- * contain a NUL byte.  Without the label, "Bearer FINGERPRINT" would name the
- * tenant of the certificate.
+ * A key is a secret, so it is hashed alone, and the same key in either header
+ * is the same tenant.  The fingerprint of a certificate and a value of
+ * dsa_tenant are public, so a label with a NUL byte is hashed before them.
+ * Without the label, "Bearer FINGERPRINT" would be the tenant of the
+ * certificate.  No header can contain a NUL byte.
  */
 
 static const u_char  ngx_http_dsa_label_value[] = "\0dsa_tenant";
@@ -126,8 +126,9 @@ ngx_http_dsa_identity_name(ngx_http_request_t *r,
 
 
 /*
- * The key of "Authorization: Bearer KEY", the whole value of Authorization if
- * it has another scheme, or else x-api-key.  An empty key is the same as none.
+ * Finds the key: that of "Authorization: Bearer KEY", the whole value of
+ * Authorization if it has another scheme, or else x-api-key.  An empty key is
+ * the same as none.
  */
 
 static ngx_int_t
@@ -200,7 +201,7 @@ ngx_http_dsa_identity_headers(ngx_http_request_t *r,
 }
 
 
-/* The value of a header; empty if it is absent, NGX_DECLINED if repeated. */
+/* Returns the value of a header; empty if absent, NGX_DECLINED if repeated. */
 
 static ngx_int_t
 ngx_http_dsa_identity_header(ngx_http_request_t *r, const char *name,
@@ -222,7 +223,7 @@ ngx_http_dsa_identity_header(ngx_http_request_t *r, const char *name,
 }
 
 
-/* nginx removes the blanks around a value of HTTP/1, not of HTTP/2. */
+/* Removes the blanks around a value.  nginx does this for HTTP/1 only. */
 
 static void
 ngx_http_dsa_identity_trim(ngx_str_t *s)
@@ -240,7 +241,9 @@ ngx_http_dsa_identity_trim(ngx_str_t *s)
 }
 
 
-/* 1: the scheme is Bearer, and value is what follows it from now on. */
+/*
+ * Returns 1 if the scheme is Bearer, and then removes the scheme from value.
+ */
 
 static ngx_uint_t
 ngx_http_dsa_identity_bearer(ngx_str_t *value)
@@ -311,7 +314,10 @@ ngx_http_dsa_identity_is(ngx_str_t *key, ngx_str_t *name)
 }
 
 
-/* Of a client certificate that nginx has verified; empty without one. */
+/*
+ * Returns the fingerprint of a client certificate that nginx has verified;
+ * empty without one.
+ */
 
 static ngx_int_t
 ngx_http_dsa_identity_certificate(ngx_http_request_t *r,
@@ -337,7 +343,10 @@ ngx_http_dsa_identity_certificate(ngx_http_request_t *r,
 
     if (v == NULL || v->not_found || v->len == 0) {
 
-        /* without this error the caller would be one without a certificate */
+        /*
+         * An error, because the request must not be served as one without a
+         * certificate.
+         */
 
         return NGX_ERROR;
     }

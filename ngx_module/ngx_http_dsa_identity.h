@@ -18,10 +18,10 @@
 
 
 /*
- * Finds the tenant that a request belongs to.  This identifies the caller and
- * does not authenticate it.  value: of dsa_tenant, or NULL.  Call it only from
- * a content handler: before the access phase has ended, a variable like
- * $remote_user is what the client claims.
+ * Finds the tenant of a request.  This identifies the caller and does not
+ * authenticate it.  value: of dsa_tenant, or NULL.  Call it only from a
+ * content handler, because before the end of the access phase a variable such
+ * as $remote_user is not verified.
  *
  * NGX_OK: digest is set, and tenant is the hexadecimal form of its beginning,
  * in the request's pool.  If value is empty for this request, the request has
@@ -33,22 +33,25 @@ ngx_int_t ngx_http_dsa_identify(ngx_http_request_t *r,
     ngx_http_complex_value_t *value, ngx_str_t *tenant,
     u_char digest[NGX_HTTP_DSA_DIGEST_LEN], const char **why);
 
-/* The name of a tenant: the hexadecimal form of the beginning of its digest. */
+/*
+ * Makes the name of a tenant: the hexadecimal form of the beginning of its
+ * digest.
+ */
 ngx_int_t ngx_http_dsa_identity_name(ngx_http_request_t *r,
     const u_char digest[NGX_HTTP_DSA_DIGEST_LEN], ngx_str_t *tenant);
 
 /*
- * The key of a request for dsa_keys: of "Authorization: Bearer KEY", or else of
- * x-api-key, or else the whole value of Authorization.  The bytes are those of
- * the header.  NGX_OK: key may be empty; NGX_DECLINED: *why, as above.
+ * Finds the key of a request for dsa_keys: of "Authorization: Bearer KEY", or
+ * else of x-api-key, or else the whole value of Authorization.  key points
+ * into the header.  NGX_OK: key may be empty; NGX_DECLINED: *why, as above.
  */
 ngx_int_t ngx_http_dsa_identity_text(ngx_http_request_t *r, ngx_str_t *key,
     const char **why);
 
 /*
- * Overwrites the values of the headers that may have a key, and makes them
- * empty.  A value of Authorization with the scheme Basic remains, because it
- * belongs to another access module, and to $remote_user.
+ * Overwrites the values of the headers that may have a key, and sets their
+ * lengths to 0.  A value of Authorization with the scheme Basic remains,
+ * because another access module and $remote_user need it.
  */
 void ngx_http_dsa_identity_wipe(ngx_http_request_t *r);
 

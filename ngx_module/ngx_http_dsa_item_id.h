@@ -13,9 +13,9 @@
 
 
 /*
- * The id of an item: a prefix, the 32 hexadecimal digits of the id of the
- * response or conversation that it was made for, and 16 random ones.  A request
- * that refers to an item so names the key of Redis that has it.
+ * The id of an item: a prefix, the 32 hexadecimal digits of the id of its
+ * response or conversation, and 16 random digits.  So the key of Redis that
+ * contains an item follows from the id of the item.
  */
 
 #define NGX_HTTP_DSA_ITEM_OWNER   32
@@ -26,8 +26,8 @@
 
 
 /*
- * id: NGX_HTTP_DSA_ITEM_ID + 1 bytes; prefix: at most 4.  NGX_ERROR: no random
- * bytes.
+ * Makes an id.  id has NGX_HTTP_DSA_ITEM_ID + 1 bytes, prefix at most 4.
+ * NGX_ERROR: no random bytes.
  */
 ngx_int_t ngx_http_dsa_item_id(char *id, const char *prefix,
     const u_char *owner);

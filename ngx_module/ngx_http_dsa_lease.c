@@ -87,8 +87,8 @@ ngx_http_dsa_lease_release(ngx_http_dsa_lease_t *lease)
 
 
 /*
- * The request may end before the reply comes, so no handler gets it.  If the
- * command is lost, the lease expires.
+ * Sends a command without a handler for its reply, because the request may end
+ * before the reply.  If the command is lost, the lease expires.
  */
 
 static void

@@ -16,10 +16,10 @@
 
 
 /*
- * The lease of a turn on its conversation, in Redis: while a turn has it, other
- * turns and changes of the conversation's items get a 409, in whichever worker
- * or host they are.  It is renewed while the request lives; if the worker is
- * killed, it expires.
+ * The lease of a turn on its conversation, in Redis.  While a turn has the
+ * lease, other turns and changes of the conversation's items get a 409, in all
+ * workers of all hosts.  The lease is renewed while the request lives, and
+ * expires if the worker is killed.
  *
  * A lease does not decide what is stored.  The script that stores a turn
  * compares the version of the conversation, so a turn whose lease was lost,
@@ -43,19 +43,21 @@ typedef struct {
 
 
 /*
- * The command that takes the lease is sent: renews it from now on.  The strings
- * and the lease live until ngx_http_dsa_lease_stored() or _release().
+ * Call it when the command that acquires the lease was sent: starts to renew
+ * the lease.  The strings and the lease live until ngx_http_dsa_lease_stored()
+ * or _release().
  */
 void ngx_http_dsa_lease_start(ngx_http_dsa_lease_t *lease,
     ngx_http_dsa_redis_t *redis, const ngx_str_t *tenant,
     const ngx_str_t *conversation, const ngx_str_t *owner);
 
-/* The script that stored the turn has ended the lease. */
+/* Stops renewing: the script that stored the turn has ended the lease. */
 void ngx_http_dsa_lease_stored(ngx_http_dsa_lease_t *lease);
 
 /*
- * Ends the lease, if this turn has it.  What the client sends next comes to
- * Redis behind this command.  It may be called at any time.
+ * Ends the lease, if this turn has it.  The command for it is sent before
+ * those of the client's next request to this worker.  It may be called at any
+ * time.
  */
 void ngx_http_dsa_lease_release(ngx_http_dsa_lease_t *lease);
 

@@ -37,7 +37,7 @@ static ngx_int_t ngx_http_dsa_limit_check_rate(dsa_bucket_t *bucket,
 static void ngx_http_dsa_limit_cleanup(void *data);
 
 
-/* of this process, which has one zone of keys */
+/* the seat of this process, which has one zone of keys */
 
 static int          ngx_http_dsa_limit_seat = -1;
 static ngx_event_t  ngx_http_dsa_limit_timer;
@@ -80,9 +80,9 @@ ngx_http_dsa_limits_init(ngx_http_dsa_limits_t **limits,
 
 
 /*
- * Each running request has a connection, and a request without its client still
- * has a hold for a short time.  So there are holds for the connections of two
- * sets of workers, which run together during a reload.
+ * Each running request has a connection, and after its client has left its
+ * hold remains for a short time.  So the table has a hold for each connection
+ * of two sets of workers, because two sets run during a reload.
  */
 
 static ngx_int_t
@@ -249,7 +249,7 @@ ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
         limit->used[DSA_KEY_REQUESTS]++;
     }
 
-    /* also after a refusal, because its reason may be another host */
+    /* also after a refusal, which may be caused by the use on another host */
 
     ngx_http_dsa_limit_sync_use(limits, limit);
 
@@ -286,7 +286,9 @@ ngx_http_dsa_limit_count(const ngx_http_dsa_limit_view_t *view)
 }
 
 
-/* NGX_OK, or NGX_DECLINED with view->refused and view->retry. */
+/*
+ * Checks the limits.  NGX_OK, or NGX_DECLINED with view->refused and ->retry.
+ */
 
 static ngx_int_t
 ngx_http_dsa_limit_check(ngx_http_dsa_limit_t *limit, ngx_uint_t run,

@@ -17,21 +17,21 @@
 
 
 /*
- * What the keys of a zone may use: requests and tokens per minute, concurrent
- * requests, money.  The state is in shared memory under one lock for each zone,
- * which is released if its process dies, so all workers of a host count
- * together.
+ * The limits of the keys of a zone: requests and tokens per minute, concurrent
+ * requests, money.  All workers of a host use the same state, which is in
+ * shared memory.  Each zone has one lock, which is released if its process
+ * dies.
  *
- * A request reserves before its body is read: this takes one request, and a
- * hold, which is its part of the key's concurrency.  At its end it is charged
- * with its tokens and its cost, and the hold is released.
+ * Before its body is read, a request reserves one of the requests per minute,
+ * and a hold, which is one of the concurrent requests.  At its end the key is
+ * charged with its tokens and its cost, and the hold is released.
  */
 
 /*
- * For the init handler of the zone: *limits is NULL in a new zone, and what it
- * was in a zone that is used again.  The table of holds has room for the
- * connections of all workers of the cycle.  NGX_ERROR: the zone is too small,
- * which is logged.
+ * For the init handler of the zone.  In a new zone *limits is NULL; in a zone
+ * that a reload keeps it is the old pointer.  The table of holds is made large
+ * enough for the connections of all workers of the cycle.  NGX_ERROR: the zone
+ * is too small, which is logged.
  */
 ngx_int_t ngx_http_dsa_limits_init(ngx_http_dsa_limits_t **limits,
     ngx_slab_pool_t *pool, ngx_cycle_t *cycle);
@@ -46,8 +46,8 @@ ngx_int_t ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits,
     ngx_cycle_t *cycle);
 
 /*
- * A key is new, or its record has changed.  id has DSA_KEY_ID_LEN bytes, digest
- * is that of its tenant.  It keeps its use.
+ * Sets the limits of a key that is new or whose record has changed.  id has
+ * DSA_KEY_ID_LEN bytes, digest is that of its tenant.  The use so far is kept.
  */
 void ngx_http_dsa_limit_set(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit, const u_char *id,
@@ -55,15 +55,15 @@ void ngx_http_dsa_limit_set(ngx_http_dsa_limits_t *limits,
     const dsa_key_limits_t *conf);
 
 /*
- * The key is about to be freed.  NGX_BUSY: it has holds or is in use for a
- * moment, and must not be freed now; otherwise NGX_OK.
+ * Call it before a key is freed.  NGX_OK, or NGX_BUSY: the key has holds or is
+ * being synchronized, and must not be freed now.
  */
 ngx_int_t ngx_http_dsa_limit_remove(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit);
 
 /*
- * Reserves one request of a key.  hold, which must be empty: the request is
- * also one of the key's running requests until ngx_http_dsa_limit_end(); NULL
+ * Reserves one request of a key.  With a hold, which must be empty, the
+ * request also counts as running until ngx_http_dsa_limit_end(); hold is NULL
  * for a request that is answered without an engine.  view is always set.
  * NGX_OK, or NGX_DECLINED with view->refused: nothing is reserved.
  */
@@ -72,21 +72,23 @@ ngx_int_t ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
     ngx_http_dsa_limit_view_t *view);
 
 /*
- * The end of a request: charges it, releases its hold and empties it.  Does
+ * Ends a request: charges its key, and releases and empties the hold.  Does
  * nothing with an empty hold.  cost: 10^-12 units.
  */
 void ngx_http_dsa_limit_end(ngx_http_dsa_hold_t *hold, uint64_t tokens,
     int64_t cost);
 
 /*
- * An empty hold in the pool of the request.  With the pool it is ended without
- * tokens and cost, unless it was moved to the usage record.  NULL: no memory.
+ * ngx_http_dsa_limit_hold() allocates an empty hold in the pool of the
+ * request; NULL: out of memory.  When the pool is destroyed, the hold is ended
+ * without tokens and cost, unless ngx_http_dsa_limit_move() has moved it to
+ * the usage record.
  */
 ngx_http_dsa_hold_t *ngx_http_dsa_limit_hold(ngx_http_request_t *r);
 void ngx_http_dsa_limit_move(ngx_http_dsa_hold_t *to,
     ngx_http_dsa_hold_t *from);
 
-/* The state of a key now, for reports. */
+/* Reads the current state of a key, for reports. */
 void ngx_http_dsa_limit_read(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit, ngx_http_dsa_limit_view_t *view);
 

@@ -14,7 +14,7 @@
 
 #define NGX_HTTP_DSA_LIMIT_DAY   86400
 
-/* what is spent and what is pending can be added */
+/* the most of each of two amounts, so that their sum does not overflow */
 
 #define NGX_HTTP_DSA_LIMIT_MOST  (INT64_MAX / 2)
 
@@ -24,9 +24,9 @@ static uint32_t ngx_http_dsa_limit_budget_number(dsa_key_period_e period,
 
 
 /*
- * Periods are those of UTC, as in the ledger.  A new period begins with nothing
- * spent; other hosts can have spent something in it before the next read from
- * Redis reports it.
+ * Periods are in UTC, as in the ledger.  A new period begins with nothing
+ * spent; what other hosts have spent in it is added by the next read from
+ * Redis.
  */
 
 void
@@ -40,7 +40,7 @@ ngx_http_dsa_limit_budget_periods(ngx_http_dsa_limit_t *limit, time_t t)
         budget = &limit->budget[i];
         number = ngx_http_dsa_limit_budget_number(i, t);
 
-        /* the cached time of a worker can be older than that of another */
+        /* the cached time of another worker may be ahead of this worker's */
 
         if (budget->number >= number) {
             continue;
@@ -55,7 +55,7 @@ ngx_http_dsa_limit_budget_periods(ngx_http_dsa_limit_t *limit, time_t t)
 }
 
 
-/* The numbers of periods grow, and none is 0. */
+/* Returns the number of a period.  Numbers grow with time and are never 0. */
 
 static uint32_t
 ngx_http_dsa_limit_budget_number(dsa_key_period_e period, time_t t)
@@ -103,7 +103,10 @@ ngx_http_dsa_limit_budget_check(ngx_http_dsa_limit_t *limit,
             }
         }
 
-        /* the last one counts, because it stays reached for longest */
+        /*
+         * of several spent budgets the last one is reported: its period ends
+         * last
+         */
 
         if (conf->hard >= 0 && spent >= conf->hard) {
             view->refused = NGX_HTTP_DSA_LIMIT_BUDGET;

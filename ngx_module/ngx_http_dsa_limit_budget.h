@@ -13,7 +13,7 @@
 
 /* The budgets of a key.  The lock of its limits is held. */
 
-/* Starts the periods of t, if they are not the ones of the budgets. */
+/* Starts the periods that contain t, if they have not been started. */
 void ngx_http_dsa_limit_budget_periods(ngx_http_dsa_limit_t *limit, time_t t);
 
 /*
@@ -27,17 +27,18 @@ void ngx_http_dsa_limit_budget_charge(ngx_http_dsa_limit_t *limit,
     int64_t cost);
 
 /*
- * What Redis has of the periods of t.  Pending is what was charged since this
- * was read, because a request is in the ledger within a second.
+ * Sets what is spent in the periods that contain t, as read from Redis.
+ * Pending becomes what was charged here since then, because the ledger has a
+ * request within a second.
  */
 void ngx_http_dsa_limit_budget_read(ngx_http_dsa_limit_t *limit,
     const int64_t spent[DSA_KEY_PERIODS], time_t t);
 
-/* What is spent in a period: in Redis, as it was read last, and pending. */
+/* Returns what is spent in a period: as read from Redis last, plus pending. */
 int64_t ngx_http_dsa_limit_budget_spent(
     const ngx_http_dsa_limit_budget_t *budget);
 
-/* 1: the key has a budget. */
+/* Returns 1 if the key has a budget. */
 ngx_uint_t ngx_http_dsa_limit_budget_any(const ngx_http_dsa_limit_t *limit);
 
 

@@ -11,15 +11,18 @@
 #include "ngx_http_dsa_limit_types.h"
 
 
-/* The state of a key at this moment.  The lock of its limits is held. */
+/* The current state of a key.  The caller holds the lock of its limits. */
 
 /* Refills the buckets, and starts new periods of the budgets. */
 void ngx_http_dsa_limit_refill(ngx_http_dsa_limit_t *limit);
 
-/* Requests that run on all hosts; those of others count until a lease ends. */
+/*
+ * Returns the requests that run on all hosts.  Those of other hosts count
+ * until their lease ends.
+ */
 uint32_t ngx_http_dsa_limit_running(const ngx_http_dsa_limit_t *limit);
 
-/* Copies the state, which was refilled, into the first part of view. */
+/* Copies the state into the first part of view.  Call _refill() before. */
 void ngx_http_dsa_limit_view(const ngx_http_dsa_limit_t *limit,
     ngx_http_dsa_limit_view_t *view);
 

@@ -18,24 +18,28 @@
 #include "ngx_http_dsa_limit_sync.h"
 
 
-#define NGX_HTTP_DSA_LIMIT_ROUND  1000      /* ms from one to the next */
-#define NGX_HTTP_DSA_LIMIT_LEASE  10000     /* ms of what runs on a host */
-#define NGX_HTTP_DSA_LIMIT_IDLE   60000     /* ms that an idle key is shared */
+#define NGX_HTTP_DSA_LIMIT_ROUND  1000      /* ms between the starts of two
+                                               rounds */
+#define NGX_HTTP_DSA_LIMIT_LEASE  10000     /* ms until the requests of a
+                                               silent host no longer count */
+#define NGX_HTTP_DSA_LIMIT_IDLE   60000     /* ms until an idle key is not
+                                               shared any more */
 #define NGX_HTTP_DSA_LIMIT_BATCH  128       /* keys whose commands are sent
                                                together */
 #define NGX_HTTP_DSA_LIMIT_KEYS   8192      /* of a round */
 #define NGX_HTTP_DSA_LIMIT_ARENA  (1024 * 1024)
 
 
-/* A key of the batch. */
+/* A key of a batch. */
 
 typedef struct {
-    ngx_http_dsa_limit_t  *limit;           /* not valid after its round */
+    ngx_http_dsa_limit_t  *limit;           /* valid during its round */
     u_char                 id[DSA_KEY_ID_LEN];
     u_char                 tenant[NGX_HTTP_DSA_TENANT_LEN];
     dsa_key_use_t          use[DSA_KEY_RATES];
     uint32_t               running;
-    ngx_uint_t             budget;          /* what it has spent is read */
+    ngx_uint_t             budget;          /* 1: also read what the key has
+                                               spent */
 } ngx_http_dsa_limit_item_t;
 
 
@@ -48,8 +52,8 @@ typedef struct {
     uint64_t                    round;
     ngx_uint_t                  keys;       /* of this round so far */
     ngx_uint_t                  waiting;    /* replies of the batch */
-    ngx_msec_t                  sent;       /* the batch */
-    time_t                      time;       /* at which it was sent */
+    ngx_msec_t                  sent;       /* time of the batch */
+    time_t                      time;       /* the same as time of day */
     ngx_uint_t                  n;
     ngx_http_dsa_limit_item_t   items[NGX_HTTP_DSA_LIMIT_BATCH];
     unsigned                    failed:1;   /* a command of this round */
@@ -124,7 +128,7 @@ ngx_http_dsa_limit_sync_remove(ngx_http_dsa_limits_t *limits,
 {
     ngx_http_dsa_limit_sync_queue(limits);
 
-    /* a reply of this round may still be applied to it */
+    /* a reply of the current round may still be applied to the key */
 
     if (limits->until != 0 && limit->round == limits->round) {
         return NGX_BUSY;
@@ -140,8 +144,9 @@ ngx_http_dsa_limit_sync_remove(ngx_http_dsa_limits_t *limits,
 
 
 /*
- * Creates the queue, and creates it again when a process was killed while it
- * changed the queue.  A key joins it again when it is used.
+ * Creates the queue.  If a process was killed while it held the lock, the
+ * queue may be damaged, so an empty one is created.  Keys are added again when
+ * they are used.
  */
 
 static void
@@ -226,7 +231,10 @@ ngx_http_dsa_limit_sync_next(ngx_http_dsa_limit_sync_t *sync)
             break;
         }
 
-        /* 1, so that a reply within this call does not send the next batch */
+        /*
+         * One more, so that a reply within this call does not send the next
+         * batch.
+         */
 
         sync->waiting = 1;
 
@@ -317,7 +325,10 @@ ngx_http_dsa_limit_sync_item(ngx_http_dsa_limit_t *limit,
 
     ngx_http_dsa_limit_refill(limit);
 
-    /* the worker of an earlier round may have died before the reply came */
+    /*
+     * Use that was sent in an earlier round but not confirmed, because its
+     * worker died.
+     */
 
     for (i = 0; i < DSA_KEY_RATES; i++) {
         limit->used[i] += limit->sent[i];
@@ -349,10 +360,10 @@ ngx_http_dsa_limit_sync_item(ngx_http_dsa_limit_t *limit,
 
 
 /*
- * What was refilled here since the last round is no longer used in Redis
- * either, so the use is at most what is missing.  The bucket in Redis is at
- * least as empty as this one.  One second of refilling is not claimed, because
- * this is more than the time that a command takes.
+ * The use to add in Redis is at most what is missing from the bucket here: the
+ * bucket in Redis was refilled in the same time.  use->missing is a lower
+ * bound for the bucket in Redis.  It is one second of refilling less than what
+ * is missing here, which is more than the time that a command takes.
  */
 
 static void
@@ -392,7 +403,10 @@ ngx_http_dsa_limit_sync_send(ngx_http_dsa_limit_sync_t *sync)
         id = dsa_str(item->id, DSA_KEY_ID_LEN);
         tenant = dsa_str(item->tenant, NGX_HTTP_DSA_TENANT_LEN);
 
-        /* the first command of a round has the script, so Redis has it then */
+        /*
+         * The first command of a round contains the script, and Redis caches
+         * it.
+         */
 
         if (arena == NULL
             || dsa_key_share(&cmd, arena, id, host, item->use, item->running,
@@ -451,7 +465,10 @@ ngx_http_dsa_limit_sync_shared(void *data, redisReply *reply, const char *why)
 }
 
 
-/* Sets the buckets to those in Redis; shared NULL: the use was not added. */
+/*
+ * Sets the buckets to those in Redis.  shared is NULL if Redis has not added
+ * the use.
+ */
 
 static void
 ngx_http_dsa_limit_sync_apply(ngx_http_dsa_limit_item_t *item,
@@ -501,8 +518,8 @@ done:
 
 
 /*
- * missing is that of the time at which the command was sent, or a little later,
- * and used is what was taken since then.
+ * The value missing was read from Redis at about the time when the command was
+ * sent, and used was taken here since then.
  */
 
 static void
@@ -546,7 +563,10 @@ ngx_http_dsa_limit_sync_spent(void *data, redisReply *reply, const char *why)
 }
 
 
-/* 0: another process has begun a round, and the keys may have been freed. */
+/*
+ * Returns 0 if another process has begun a round since: then keys of this
+ * round may have been freed.
+ */
 
 static ngx_uint_t
 ngx_http_dsa_limit_sync_valid(const ngx_http_dsa_limits_t *limits)
@@ -555,7 +575,10 @@ ngx_http_dsa_limit_sync_valid(const ngx_http_dsa_limits_t *limits)
 }
 
 
-/* stop: Redis cannot be used; otherwise only the data of this key cannot. */
+/*
+ * Logs a failure.  stop: Redis cannot be used, so the round ends; otherwise
+ * only the data of this key cannot be used.
+ */
 
 static void
 ngx_http_dsa_limit_sync_failed(ngx_uint_t stop, const char *why)

@@ -13,29 +13,34 @@
 
 
 /*
- * The limits of several hosts.  All hosts use one bucket in Redis for each key.
- * Once a second one worker of each host adds what the host has used, and gets
- * what is missing from the bucket, how many requests run on other hosts, and
- * what the key has spent.  Between two rounds a host admits requests by what it
- * got last, so hosts together exceed a limit by what they use in one second.
+ * Shares the limits between hosts.  All hosts use one bucket in Redis for each
+ * key.  Once a second one worker of each host adds what the host has used, and
+ * reads what is missing from the bucket, how many requests run on other hosts,
+ * and what the key has spent.  Between two rounds a host admits requests by
+ * these values, so all hosts together may exceed a limit by what they use in
+ * one second.
  *
- * While Redis is away each host counts alone.  What it has used since then is
- * kept as one number for each key, and is added later, as far as the host's own
- * bucket is not full again.
+ * While Redis cannot be reached, each host counts alone.  What it uses
+ * meanwhile is summed for each key, and is added later, unless the host's own
+ * bucket has been refilled since then.
  */
 
-/* In a worker.  redis NULL: this host is alone. */
+/* Called in a worker.  If redis is NULL, nothing is shared. */
 void ngx_http_dsa_limit_sync_start(ngx_http_dsa_redis_t *redis);
 
-/* Begins a round if one is due.  From a timer, at least once a second. */
+/*
+ * Begins a round if one is due.  Call it from a timer, at least once a second.
+ */
 void ngx_http_dsa_limit_sync_tick(ngx_http_dsa_limits_t *limits,
     ngx_log_t *log);
 
-/* The key is in use now, so it is shared from now on.  The lock is held. */
+/*
+ * Marks the key as used now, so that it is shared.  The caller holds the lock.
+ */
 void ngx_http_dsa_limit_sync_use(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit);
 
-/* As ngx_http_dsa_limit_remove().  The lock is held. */
+/* As ngx_http_dsa_limit_remove().  The caller holds the lock. */
 ngx_int_t ngx_http_dsa_limit_sync_remove(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit);
 

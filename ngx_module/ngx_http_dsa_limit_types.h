@@ -18,7 +18,7 @@
 #include "ngx_http_dsa_identity.h"
 
 
-/* What the parts of the limits have in common. */
+/* The types that the parts of the limits share. */
 
 #define NGX_HTTP_DSA_LIMIT_HOST  16         /* hexadecimal digits */
 
@@ -26,15 +26,16 @@
 typedef struct {
     int64_t                     spent;      /* in Redis, 10^-12 units */
     int64_t                     pending;    /* charged here, not in Redis */
-    int64_t                     since;      /* of it, since spent was read */
+    int64_t                     since;      /* part of pending: charged since
+                                               spent was read */
     uint32_t                    number;     /* of the day or month */
     uint32_t                    warned;     /* 1: the soft limit is logged */
 } ngx_http_dsa_limit_budget_t;
 
 
 /*
- * The state of a key, inside the key's own struct.  Zeroed memory is valid for
- * ngx_http_dsa_limit_set().  Read it with ngx_http_dsa_limit_read() only.
+ * The state of a key, a member of the key's struct.  Zeroed memory is valid
+ * for ngx_http_dsa_limit_set().  Read it with ngx_http_dsa_limit_read() only.
  */
 
 typedef struct {
@@ -49,13 +50,17 @@ typedef struct {
 
     /* for ngx_http_dsa_limit_sync.h */
     uint32_t                     elsewhere; /* running on other hosts */
-    ngx_msec_t                   lease;     /* when that ends */
-    uint64_t                     used[DSA_KEY_RATES];   /* units, not sent */
-    uint64_t                     sent[DSA_KEY_RATES];   /* without a reply */
-    uint64_t                     round;     /* in which it was sent last */
-    ngx_msec_t                   last;      /* use */
+    ngx_msec_t                   lease;     /* time until which elsewhere is
+                                               valid */
+    uint64_t                     used[DSA_KEY_RATES];   /* units not sent to
+                                                           Redis */
+    uint64_t                     sent[DSA_KEY_RATES];   /* units sent, no reply
+                                                           yet */
+    uint64_t                     round;     /* the last round with this key */
+    ngx_msec_t                   last;      /* time of the last use */
     ngx_queue_t                  queue;
-    uint32_t                     listed;    /* in the queue of this number */
+    uint32_t                     listed;    /* the queue with this number has
+                                               the key */
 } ngx_http_dsa_limit_t;
 
 
@@ -103,21 +108,23 @@ typedef struct {
     dsa_key_period_e             period;    /* of LIMIT_BUDGET */
     uint64_t                     retry;     /* seconds; 0: no Retry-After */
     uint32_t                     warn;      /* bits 1 << dsa_key_period_e: the
-                                               soft limit is reached, */
-    uint32_t                     first;     /* and this request is the first
-                                               one of the period to see it */
+                                               soft limit is reached */
+    uint32_t                     first;     /* of these bits: no request of the
+                                               period was warned before this
+                                               one */
 } ngx_http_dsa_limit_view_t;
 
 
 /* In shared memory, one for each zone of keys. */
 
 struct ngx_http_dsa_limits_s {
-    dsa_seats_t                seats;       /* and the lock of all limits */
+    dsa_seats_t                seats;       /* its lock protects all of the
+                                               limits */
 
     /*
-     * The keys that are shared with other hosts; those that were shared longest
-     * ago are first.  The queue is not valid if a process was killed while it
-     * had the lock, that is if repairs is not that of seats.
+     * The keys that are shared with other hosts; the one that was synchronized
+     * longest ago is first.  If repairs differs from that of seats, a process
+     * was killed while it held the lock, and the queue is not valid.
      */
 
     ngx_queue_t                active;
@@ -125,8 +132,8 @@ struct ngx_http_dsa_limits_s {
 
     uint64_t                   round;       /* of the sync with Redis */
     ngx_msec_t                 next;        /* when the next round begins */
-    ngx_msec_t                 until;       /* when the round that runs is
-                                               abandoned; 0: none runs */
+    ngx_msec_t                 until;       /* when the current round is
+                                               abandoned; 0: no round runs */
     u_char                     host[NGX_HTTP_DSA_LIMIT_HOST];
 };
 

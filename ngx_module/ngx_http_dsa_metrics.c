@@ -202,7 +202,7 @@ ngx_http_dsa_metrics_start(ngx_shm_zone_t *zone)
 
     m = zone->data;
 
-    /* no two living processes of a master have the same process slot */
+    /* two living processes of a master never have the same process slot */
 
     block = ngx_http_dsa_metrics_block(m, ngx_process_slot);
 
@@ -220,8 +220,8 @@ ngx_http_dsa_metrics_start(ngx_shm_zone_t *zone)
 
 
 /*
- * Raises used to n.  Workers that start at the same time must not lower it,
- * because the sums leave out the blocks above it.
+ * Raises used to n.  It is never lowered, because the sums leave out the
+ * blocks above it and other workers may start at the same time.
  */
 
 static void
@@ -245,11 +245,11 @@ ngx_http_dsa_metrics_stop(void)
 
 
 /*
- * Each word is read on its own while other processes write, so every value is
- * right by itself.  The gauges of a killed process stay in its block until
- * another process gets the block.  For an old worker of a reload that can take
- * until the next reload, so the gauges of processes that have ended are left
- * out.
+ * Each word is read atomically while other processes write, so each counter is
+ * exact but two of them may be from different moments.  A killed process
+ * leaves its gauges in its block until another process uses the block, which
+ * may be after the next reload.  So the gauges of processes that have ended
+ * are left out.
  */
 
 void

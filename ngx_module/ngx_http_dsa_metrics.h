@@ -16,9 +16,9 @@
 
 /*
  * Counters in shared memory.  Each process of nginx writes only to its own
- * block, so that no process waits for a lock or for a cache line of another
- * one.  A reader sums the blocks.  Counters outlive their process, gauges do
- * not.
+ * block, so that processes do not wait for a lock or for a cache line.  A
+ * reader sums the blocks.  Counters are kept when their process ends, gauges
+ * are not.
  */
 
 #define NGX_HTTP_DSA_BUCKETS      12
@@ -89,18 +89,19 @@ typedef struct {
                                                continues */
     uint64_t                  redis_lost;   /* ledger entries */
     uint64_t                  redis_refused;    /* turns that are not stored */
-    uint64_t                  responses_unsaved;    /* nor are these */
+    uint64_t                  responses_unsaved;    /* responses not stored */
     uint64_t                  context_cuts[NGX_HTTP_DSA_CONTEXTS];
                                             /* prompts that were shortened, by
                                                dsa_window_e */
-    uint64_t                  context_calls;    /* tool calls that left */
-    uint64_t                  context_found;    /* cuts that Redis had */
+    uint64_t                  context_calls;    /* tool calls left out by these
+                                                   cuts */
+    uint64_t                  context_found;    /* cuts found in Redis */
     uint64_t                  context_counts;   /* prompts that were counted */
     uint64_t                  summary_made;
-    uint64_t                  summary_found;    /* that Redis had */
+    uint64_t                  summary_found;    /* found in Redis */
     uint64_t                  summary_failed;
-    uint64_t                  summary_prompt;   /* tokens, of prompt and */
-    uint64_t                  summary_completion;   /* completion */
+    uint64_t                  summary_prompt;   /* tokens of the prompts */
+    uint64_t                  summary_completion;   /* and of the summaries */
     uint64_t                  retention_restored;   /* messages */
     uint64_t                  retention_changed;
     uint64_t                  retention_missing;
@@ -149,12 +150,15 @@ void ngx_http_dsa_metrics_request(ngx_uint_t status);
 /* In configuration: the zone of the blocks.  NULL: out of memory. */
 ngx_shm_zone_t *ngx_http_dsa_metrics_zone(ngx_conf_t *cf);
 
-/* In a worker: uses its block of the zone; and the end of its gauges. */
+/*
+ * Called when a worker starts: uses its block of the zone; and when it exits:
+ * clears its gauges.
+ */
 void ngx_http_dsa_metrics_start(ngx_shm_zone_t *zone);
 void ngx_http_dsa_metrics_stop(void);
 
 
-/* The sum of all blocks of the zone. */
+/* Sums all blocks of the zone. */
 void ngx_http_dsa_metrics_sum(ngx_shm_zone_t *zone,
     ngx_http_dsa_block_t *total);
 

@@ -20,17 +20,17 @@
  */
 
 
-/* The names that chats may ask for, added to names (of ngx_str_t). */
+/* Appends the names that a request may use to names, an array of ngx_str_t. */
 ngx_int_t ngx_http_dsa_models(ngx_http_dsa_pool_t *pool, ngx_array_t *names);
 
 /*
- * Tokens of the largest context among the engines that serve or served the
- * name; 0 if there is none.
+ * Returns the tokens of the largest context among the engines that serve or
+ * served the name; 0 if no engine has served it.
  */
 uint32_t ngx_http_dsa_models_context(ngx_http_dsa_pool_t *pool,
     ngx_str_t *name);
 
-/* 1: any engine serves the name. */
+/* Returns 1 for a name of the API, which every engine serves. */
 ngx_uint_t ngx_http_dsa_models_any(const ngx_str_t *name);
 
 /*

@@ -94,7 +94,10 @@ ngx_http_dsa_pool_changed(ngx_http_dsa_session_t *s)
         return;
     }
 
-    /* a waiter that waits again is put into pool->waiting, not into this */
+    /*
+     * A handler may add its waiter to pool->waiting again, so that queue is
+     * moved.
+     */
 
     ngx_queue_init(&waiting);
     ngx_queue_add(&waiting, &pool->waiting);
@@ -129,7 +132,7 @@ ngx_http_dsa_pool_serves(ngx_http_dsa_session_t *s, ngx_str_t *model)
 }
 
 
-/* Whether a request can be sent to the engine. */
+/* Returns 1 if a request can be sent to the engine. */
 
 static ngx_uint_t
 ngx_http_dsa_pool_fits(ngx_http_dsa_session_t *s, uint64_t tried,
@@ -142,7 +145,10 @@ ngx_http_dsa_pool_fits(ngx_http_dsa_session_t *s, uint64_t tried,
 }
 
 
-/* Requests of all workers, and what this one has submitted since. */
+/*
+ * Returns the running and waiting requests of the engine, of all workers, and
+ * those of this worker that the engine has not accepted yet.
+ */
 
 static uint64_t
 ngx_http_dsa_pool_load(ngx_http_dsa_session_t *s)
@@ -216,16 +222,16 @@ ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
 
 
 /*
- * An engine that has a prefix may have NGX_HTTP_DSA_POOL_EXCESS requests more
- * than the one with the lowest load, or a quarter more if that is more.  For
- * example, with 2 requests at the other engine it is used up to 6 of its own,
- * and with 40 up to 50.  Each request in a batch makes its steps a little
- * longer, while a prefix that is found saves a whole prefill, so the bound can
- * be generous; without one, a popular system message would send all requests to
- * one engine.
+ * An engine with a prefix of the prompt is used while its load exceeds the
+ * lowest load by at most NGX_HTTP_DSA_POOL_EXCESS requests, or by a quarter if
+ * that is more.  For example, if the least busy engine has 2 requests, the
+ * engine is used with up to 6 requests, and with 40 with up to 50.  The bound
+ * is generous, because one more request makes the steps of a batch only a
+ * little longer, while the prefix saves a prefill.  Without a bound, all
+ * requests with a popular system message would be sent to one engine.
  *
- * If the engine with the longest prefix is not used, one with a shorter prefix
- * may be.
+ * If the engine with the longest prefix is not used, an engine with a shorter
+ * prefix may be.
  */
 
 ngx_http_dsa_session_t *
@@ -274,7 +280,7 @@ ngx_http_dsa_pool_prefer(ngx_http_dsa_pool_t *pool,
             return s;
         }
 
-        /* the reason for the longest prefix is reported */
+        /* report the reason for the longest prefix */
 
         if (*result == NGX_HTTP_DSA_ROUTE_NONE) {
             *result = why;

@@ -15,7 +15,7 @@
 #include "ngx_http_dsa_session.h"
 
 
-/* The engines of a dsa_pool, and which of them a request is sent to. */
+/* The engines of a dsa_pool, and the choice of an engine for a request. */
 
 #define NGX_HTTP_DSA_MAX_ENGINES  64        /* bits of a mask */
 
@@ -27,15 +27,16 @@ struct ngx_http_dsa_pool_s {
     ngx_str_t                 name;
     ngx_array_t               sessions;     /* ngx_http_dsa_session_t */
     ngx_queue_t               waiting;      /* ngx_http_dsa_waiter_t */
-    ngx_uint_t                next;         /* the first one in a tie */
-    ngx_http_dsa_route_t     *route;        /* NULL: there is one engine */
+    ngx_uint_t                next;         /* where the search begins, to
+                                               break ties */
+    ngx_http_dsa_route_t     *route;        /* NULL if there is one engine */
     size_t                    zone_size;    /* bytes of its zone */
-    u_char                   *file;         /* where it was first named */
+    u_char                   *file;         /* where the name was first used */
     ngx_uint_t                line;
 };
 
 
-/* What waits for an event of the pool; the handler may wait again. */
+/* A waiter for an event of the pool.  Its handler may wait again. */
 
 typedef struct {
     ngx_queue_t               queue;        /* in pool->waiting */
@@ -45,23 +46,26 @@ typedef struct {
 } ngx_http_dsa_waiter_t;
 
 
-/* In a worker: opens all sessions of the pool; closes them at its end. */
+/*
+ * Called when a worker starts: opens all sessions of the pool; and when it
+ * exits: closes them.
+ */
 void ngx_http_dsa_pool_start(ngx_http_dsa_pool_t *pool, ngx_cycle_t *cycle);
 void ngx_http_dsa_pool_stop(ngx_http_dsa_pool_t *pool);
 
 /*
- * The engine with the smallest load that responds, is not draining, is not in
- * the mask tried, serves model (NULL: any) and has a context of at least
- * context tokens; NULL if there is none.
+ * Returns the engine with the lowest load that responds, is not draining, is
+ * not in the mask tried, serves model (NULL: any) and has a context of at
+ * least context tokens.  Returns NULL if there is none.
  */
 ngx_http_dsa_session_t *ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool,
     uint64_t tried, ngx_str_t *model, uint64_t context);
 
 /*
- * The engine to use in place of least, which ngx_http_dsa_pool_pick() has
- * returned for the same values: the one with the longest prefix that keys has,
- * unless it cannot serve the request or is too busy.  *result is the reason.
- * The pool has a route.
+ * Returns the engine with the longest prefix in keys that can serve the
+ * request and is not too busy, or least if there is none.  least is the result
+ * of ngx_http_dsa_pool_pick() for the same values.  *result is the reason.
+ * The pool must have a route.
  */
 ngx_http_dsa_session_t *ngx_http_dsa_pool_prefer(ngx_http_dsa_pool_t *pool,
     ngx_http_dsa_session_t *least, uint64_t tried, ngx_str_t *model,
@@ -69,16 +73,16 @@ ngx_http_dsa_session_t *ngx_http_dsa_pool_prefer(ngx_http_dsa_pool_t *pool,
     ngx_http_dsa_route_e *result);
 
 /*
- * Tokens of the largest context among the engines that serve or served model
- * (NULL: any); 0 if there is none.
+ * Returns the tokens of the largest context among the engines that serve or
+ * served model (NULL: any); 0 if there is none.
  */
 uint32_t ngx_http_dsa_pool_context(ngx_http_dsa_pool_t *pool,
     ngx_str_t *model);
 
-/* A session that is or was ready; NULL: there has been none. */
+/* Returns a session that is or was ready; NULL if there was none. */
 ngx_http_dsa_session_t *ngx_http_dsa_pool_any(ngx_http_dsa_pool_t *pool);
 
-/* 1: no session is ready, but at least one waits for its hello. */
+/* Returns 1 if no session is ready, but at least one waits for its hello. */
 ngx_uint_t ngx_http_dsa_pool_opening(ngx_http_dsa_pool_t *pool);
 
 /*
@@ -88,7 +92,7 @@ ngx_uint_t ngx_http_dsa_pool_opening(ngx_http_dsa_pool_t *pool);
 void ngx_http_dsa_pool_wait(ngx_http_dsa_pool_t *pool,
     ngx_http_dsa_waiter_t *waiter);
 
-/* Does nothing if the waiter is not queued. */
+/* Removes a waiter; does nothing if it is not queued. */
 void ngx_http_dsa_pool_leave(ngx_http_dsa_waiter_t *waiter);
 
 

@@ -12,7 +12,7 @@
 #include "ngx_http_dsa_pool_conf.h"
 
 
-/* the default of prefix_zone, and the least, which has 1,500 entries */
+/* the default of prefix_zone, and its minimum, which has 1,500 entries */
 
 #define NGX_HTTP_DSA_POOL_ZONE      (4 * 1024 * 1024)
 #define NGX_HTTP_DSA_POOL_ZONE_MIN  (8 * ngx_pagesize)

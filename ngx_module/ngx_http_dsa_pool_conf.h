@@ -14,17 +14,17 @@
 #include "ngx_http_dsa_pool.h"
 
 
-/* The block dsa_pool. */
+/* The directive dsa_pool, with its block. */
 char *ngx_http_dsa_pool_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*
- * The pool of this name.  It may be named before it is defined, as an upstream
- * may.  NULL: no memory.
+ * Returns the pool with this name.  As with an upstream, a name may be used
+ * before it is defined.  NULL: out of memory.
  */
 ngx_http_dsa_pool_t *ngx_http_dsa_pool_find(ngx_conf_t *cf, ngx_str_t *name);
 
-/* After the configuration was read: whether each pool is defined. */
+/* Checks after the configuration was read that each pool is defined. */
 ngx_int_t ngx_http_dsa_pool_conf_check(ngx_conf_t *cf, ngx_array_t *pools);
 
 

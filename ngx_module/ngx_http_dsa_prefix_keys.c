@@ -106,7 +106,9 @@ ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
 }
 
 
-/* A dsa_control_token_e, or DSA_CONTROL_TOKENS for text. */
+/*
+ * Returns the dsa_control_token_e of a segment; DSA_CONTROL_TOKENS for text.
+ */
 
 static uint32_t
 ngx_http_dsa_prefix_control(const dsa_segment_t *segment)
@@ -132,7 +134,7 @@ ngx_http_dsa_prefix_control(const dsa_segment_t *segment)
 }
 
 
-/* Whether a message ends between these two segments. */
+/* Returns 1 if a message ends between these two segments. */
 
 static int
 ngx_http_dsa_prefix_boundary(uint32_t before, uint32_t behind)
@@ -144,7 +146,7 @@ ngx_http_dsa_prefix_boundary(uint32_t before, uint32_t behind)
 }
 
 
-/* The hash of a prefix that is one segment longer. */
+/* Returns the hash of the prefix that is one segment longer. */
 
 static uint64_t
 ngx_http_dsa_prefix_hash(const uint8_t *secret, uint64_t hash, uint64_t kind,
@@ -188,7 +190,9 @@ ngx_http_dsa_prefix_select(ngx_http_dsa_prefix_keys_t *keys,
 }
 
 
-/* Keeps the longest prefix first; a length identifies a prefix of a prompt. */
+/*
+ * Inserts a key.  The longest prefix is first, and each length is stored once.
+ */
 
 static void
 ngx_http_dsa_prefix_insert(ngx_http_dsa_prefix_keys_t *keys,

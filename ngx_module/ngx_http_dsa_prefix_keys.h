@@ -19,8 +19,9 @@
  * system message and tools, behind a question, behind an answer, behind the
  * results of tool calls.
  *
- * A boundary is in front of the tag <think> or </think>, because the tag behind
- * a question is another one in the next turn.  Example, with | for boundaries:
+ * The boundary behind a question is in front of the tag <think> or </think>,
+ * because the next turn has another tag there.  Example, with | for
+ * boundaries:
  *
  *     turn 1    system |<User> q1 <Assistant>|<think>
  *     turn 2    system |<User> q1 <Assistant>|</think> a1 <eos>|
@@ -38,18 +39,18 @@
 #define NGX_HTTP_DSA_PREFIX_TENANT  32      /* bytes of its digest */
 
 /*
- * The fewest bytes that get a key.  Replicas reuse pages of 64 tokens, and a
- * token has about 4 bytes: below this no page is full.
+ * The shortest prefix that gets a key.  Replicas reuse full pages of 64
+ * tokens, and a token has about 4 bytes, so a shorter prefix fills no page.
  */
 #define NGX_HTTP_DSA_PREFIX_MIN     256
 
 /*
- * Of a prompt with more boundaries these are used: the last ones; the last ends
- * of questions, because a new question removes the reasoning behind the
- * question before it, and with it every later boundary; and the first one,
- * because other conversations share it.  A long text, for example a document
- * with a question behind it, has boundaries of its own after each block of
- * NGX_HTTP_DSA_PREFIX_BLOCK bytes, of which the last ones are used as well.
+ * If a prompt has more boundaries, these are used: the last ones; the last
+ * ends of questions, because a new question removes the reasoning behind the
+ * previous question, which changes everything after it; and the first one,
+ * because other conversations share it.  A long text, for example a document,
+ * also has boundaries after each block of NGX_HTTP_DSA_PREFIX_BLOCK bytes, of
+ * which the last ones are used.
  */
 #define NGX_HTTP_DSA_PREFIX_LAST       8
 #define NGX_HTTP_DSA_PREFIX_QUESTIONS  4
@@ -75,7 +76,7 @@ typedef struct {
 
 /*
  * Computes the keys of a prompt.  secret has NGX_HTTP_DSA_PREFIX_SECRET bytes,
- * tenant NGX_HTTP_DSA_PREFIX_TENANT.  Every byte of the prompt is read once.
+ * tenant NGX_HTTP_DSA_PREFIX_TENANT.  The prompt is hashed once.
  */
 void ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
     const dsa_prompt_t *prompt, const uint8_t *secret, const uint8_t *tenant,

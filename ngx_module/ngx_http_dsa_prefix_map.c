@@ -34,7 +34,7 @@ ngx_http_dsa_prefix_map_init(void *memory, size_t size)
 
     memset(map, 0, size);
 
-    /* a set is chosen by 32 bits of the key */
+    /* 32 bits of the key choose the set */
 
     map->n_sets = n < UINT32_MAX ? n : UINT32_MAX;
 
@@ -42,7 +42,7 @@ ngx_http_dsa_prefix_map_init(void *memory, size_t size)
 }
 
 
-/* Scales the upper half of the key to the number of sets. */
+/* Returns the set of a key: its upper half, scaled to the number of sets. */
 
 static const ngx_http_dsa_prefix_set_t *
 ngx_http_dsa_prefix_map_set(const ngx_http_dsa_prefix_map_t *map,

@@ -13,17 +13,16 @@
 
 
 /*
- * A map from keys of prefixes to numbers of replicas, in one piece of memory of
- * a fixed size.  It never fails for lack of room: a new entry replaces an old
- * one.
+ * A map from keys of prefixes to numbers of replicas, in memory of a fixed
+ * size.  When it is full, a new entry replaces an old one.
  *
- * An entry can be in one set of 8 only, which its key determines.  The entry of
- * the set that was written least recently is replaced.  So each operation reads
- * 128 bytes at most, there are no lists and no free memory to manage, and a
- * process that is killed in the middle of an operation leaves at worst one
- * wrong entry.  The price is that LRU is exact only within a set.
+ * It is a set-associative table: the key determines a set of 8 entries, and a
+ * new entry replaces the one in its set that was written least recently.  So
+ * an operation reads at most 128 bytes, there are no lists and no free memory
+ * to manage, and a process that is killed during an operation leaves at most
+ * one wrong entry.  The replacement is LRU only within a set.
  *
- * The caller has to lock the map, except for a prefetch.
+ * The caller locks the map, except for a prefetch.
  */
 
 #define NGX_HTTP_DSA_PREFIX_WAYS    8
@@ -32,7 +31,8 @@
 typedef struct {
     uint64_t                     key;
     uint32_t                     replica;   /* 0: the entry is free */
-    uint32_t                     used;      /* the clock, when it was put */
+    uint32_t                     used;      /* value of clock when the entry
+                                               was written */
 } ngx_http_dsa_prefix_entry_t;
 
 
@@ -51,26 +51,26 @@ typedef struct {
 
 
 /*
- * Makes an empty map of size bytes, aligned to 128.  NULL: there is no room for
- * a set.
+ * Makes an empty map in size bytes of memory, which it aligns to 128.  Returns
+ * NULL if there is no room for a set.
  */
 ngx_http_dsa_prefix_map_t *ngx_http_dsa_prefix_map_init(void *memory,
     size_t size);
 
-/* The replica that was put for the key last; 0: none, or it was replaced. */
+/* Returns the replica of a key; 0 if it was never set or was replaced. */
 uint32_t ngx_http_dsa_prefix_map_find(const ngx_http_dsa_prefix_map_t *map,
     uint64_t key);
 
 /*
- * Sets the replica of a key, which is not 0, and makes its entry the newest of
- * its set.
+ * Sets the replica of a key, and makes its entry the newest one of its set.
+ * replica is not 0.
  */
 void ngx_http_dsa_prefix_map_put(ngx_http_dsa_prefix_map_t *map, uint64_t key,
     uint32_t replica);
 
 /*
- * Loads the set of a key into the CPU's cache, without a lock.  A request has
- * several keys, whose sets load at the same time this way.
+ * Prefetches the set of a key into the CPU's cache, without a lock, so that
+ * the sets of the keys of a request are loaded in parallel.
  */
 void ngx_http_dsa_prefix_map_prefetch(const ngx_http_dsa_prefix_map_t *map,
     uint64_t key);

@@ -12,7 +12,7 @@
 #include "ngx_http_dsa_records.h"
 
 
-#define NGX_HTTP_DSA_RECORDS      1024      /* in one go */
+#define NGX_HTTP_DSA_RECORDS      1024      /* at most, per call */
 
 
 static ngx_int_t ngx_http_dsa_records_one(ngx_http_dsa_records_t *records,
@@ -113,7 +113,10 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
 }
 
 
-/* The engine could change a payload in the ring after it was checked. */
+/*
+ * Copies a payload before it is checked, because the engine can change the
+ * ring at any time.
+ */
 
 static ngx_int_t
 ngx_http_dsa_records_copy(ngx_http_dsa_records_t *records,
@@ -124,7 +127,10 @@ ngx_http_dsa_records_copy(ngx_http_dsa_records_t *records,
 
     if (record->length > records->size) {
 
-        /* so every record of a fixed size fits in the form that is passed on */
+        /*
+         * Round up, so that every record of a fixed size fits in its newest
+         * form.
+         */
 
         size = ngx_align((size_t) record->length, 4096);
 
@@ -148,8 +154,8 @@ ngx_http_dsa_records_copy(ngx_http_dsa_records_t *records,
 
 
 /*
- * Whether a payload has the size and the inner order of its type.  The form of
- * an older version of the link becomes that of the newest one.
+ * Checks the size and the structure of a payload.  A record of an older
+ * version of the link is converted to the newest one.
  */
 
 static ngx_int_t

@@ -11,7 +11,7 @@
 #include "ngx_http_dsa_call.h"
 
 
-/* Reads the event ring of a session: copies, checks and passes on records. */
+/* Reads the event ring of a session: copies, checks and dispatches records. */
 
 typedef struct {
     u_char                   *copy;         /* of one payload */
@@ -20,9 +20,9 @@ typedef struct {
 
 
 /*
- * Reads what is in the ring, but only so many records that other events of
- * the worker are not delayed.  NGX_OK: the ring is empty, and the engine will
- * write to the wake fd for the next record; NGX_AGAIN: there are more records;
+ * Reads records from the ring, up to a limit, so that other events of the
+ * worker are not delayed.  NGX_OK: the ring is empty, and the engine writes to
+ * the wake fd for the next record; NGX_AGAIN: there are more records;
  * NGX_ERROR: a record or the ring is corrupt, or there is no memory.
  */
 ngx_int_t ngx_http_dsa_records_read(ngx_http_dsa_records_t *records,

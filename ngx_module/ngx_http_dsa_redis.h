@@ -16,8 +16,8 @@
 
 
 /*
- * The Redis that dsa_redis names: its parameters, the queue of ledger entries
- * for it, and in each worker one pipelined connection on nginx's event loop.
+ * The Redis of dsa_redis: its parameters, the queue of ledger entries for it,
+ * and in each worker one pipelined connection on nginx's event loop.
  */
 
 typedef struct ngx_http_dsa_redis_s  ngx_http_dsa_redis_t;
@@ -32,9 +32,10 @@ char *ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*
- * In a worker: starts to connect.  ready is called with data whenever commands
- * can be sent again, and done when the worker exits.  ngx_http_dsa_redis_data()
- * returns data from then on.  NGX_OK, or NGX_ERROR: out of memory.
+ * Called in a worker: starts to connect.  ready is called with data whenever
+ * commands can be sent again, and done when the worker exits.
+ * ngx_http_dsa_redis_data() returns data.  NGX_OK, or NGX_ERROR: out of
+ * memory.
  */
 typedef void (*ngx_http_dsa_redis_event_pt)(void *data);
 
@@ -42,37 +43,45 @@ ngx_int_t ngx_http_dsa_redis_init_worker(ngx_http_dsa_redis_t *redis,
     ngx_cycle_t *cycle, ngx_http_dsa_redis_event_pt ready,
     ngx_http_dsa_redis_event_pt done, void *data);
 
-/* From exit_process: calls done and closes the connection. */
+/* Called in exit_process: calls done and closes the connection. */
 void ngx_http_dsa_redis_exit_worker(ngx_http_dsa_redis_t *redis);
 
-/* NULL in a process that is not a worker. */
+/* Returns data of init_worker; NULL in a process that is not a worker. */
 void *ngx_http_dsa_redis_data(ngx_http_dsa_redis_t *redis);
 
 /*
- * Sends a command; its words are copied.  The handler is called later, unless
- * the call is detached.  NULL: the command cannot be sent now, *why is the
- * reason, which is static, and the handler is not called.
+ * Sends a command, whose words are copied.  The handler is called later,
+ * unless the call is detached.  Returns NULL if the command cannot be sent
+ * now: then *why is the reason, a static string, and the handler is not
+ * called.
  */
 ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_command(
     ngx_http_dsa_redis_t *redis, const dsa_schema_command_t *cmd,
     ngx_http_dsa_redis_pt handler, void *data, const char **why);
 
-/* Ensures that the handler, which was not called so far, is not called. */
+/* Ensures that the handler of a pending call is not called. */
 void ngx_http_dsa_redis_detach(ngx_http_dsa_redis_call_t *call);
 
-/* 1: the connection is ready for commands. */
+/* Returns 1 if the connection is ready for commands. */
 ngx_uint_t ngx_http_dsa_redis_up(ngx_http_dsa_redis_t *redis);
 
-/* Shortens the wait for the next attempt to connect; an answer needs it. */
+/*
+ * Shortens the wait before the next attempt to connect, for an answer that
+ * waits for Redis.
+ */
 void ngx_http_dsa_redis_retry_soon(ngx_http_dsa_redis_t *redis);
 
-/* queue= and queue_file=: the ledger entries that wait for this Redis. */
+/*
+ * Returns the ledger entries that wait for this Redis (queue=, queue_file=).
+ */
 ngx_http_dsa_ledger_t *ngx_http_dsa_redis_ledger(ngx_http_dsa_redis_t *redis);
 
-/* timeout=: milliseconds for a command. */
+/* Returns the timeout of a command in milliseconds (timeout=). */
 ngx_msec_t ngx_http_dsa_redis_timeout(ngx_http_dsa_redis_t *redis);
 
-/* ttl=: seconds that a conversation is kept after its last turn. */
+/*
+ * Returns the seconds that a conversation is kept after its last turn (ttl=).
+ */
 time_t ngx_http_dsa_redis_ttl(ngx_http_dsa_redis_t *redis);
 
 

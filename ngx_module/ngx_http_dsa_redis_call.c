@@ -13,7 +13,7 @@
 #include "ngx_http_dsa_redis_call.h"
 
 
-/* limits for one worker: calls without a reply, and bytes not sent */
+/* limits for one worker: calls without a reply, and bytes that are not sent */
 
 #define NGX_HTTP_DSA_REDIS_MAX_CALLS  4096
 #define NGX_HTTP_DSA_REDIS_MAX_BYTES  (64 * 1024 * 1024)

@@ -25,9 +25,9 @@
 /*
  * Called with the reply to a command.  why is NULL if there is a reply, which
  * may be of type REDIS_REPLY_ERROR.  Otherwise Redis cannot be used now, and
- * why is the reason as a static clause, for a log line and for the client.
- * reply is then the error with which Redis refused this command, or NULL if no
- * reply came; in that case Redis may have executed the command.
+ * why is the reason, a static clause for the log and for the client; reply is
+ * the error with which Redis rejected this command, or NULL if there was no
+ * reply.  Without a reply Redis may have executed the command.
  */
 typedef void (*ngx_http_dsa_redis_pt)(void *data, redisReply *reply,
     const char *why);
@@ -35,15 +35,15 @@ typedef void (*ngx_http_dsa_redis_pt)(void *data, redisReply *reply,
 
 typedef struct {
     ngx_queue_t              queue;
-    ngx_http_dsa_redis_pt    handler;       /* NULL: no one needs the reply */
+    ngx_http_dsa_redis_pt    handler;       /* NULL: the reply is ignored */
     void                    *data;
     char                    *command;       /* RESP; NULL: it is sent */
     size_t                   len;
     size_t                   pos;           /* bytes that are sent */
     ngx_msec_t               deadline;      /* for the reply */
     char                     name[16];      /* "HGETALL", for debug logs */
-    unsigned                 setup:1;       /* part of the connection setup, */
-    unsigned                 last:1;        /* and the last of these */
+    unsigned                 setup:1;       /* part of the connection setup */
+    unsigned                 last:1;        /* the last call of the setup */
     unsigned                 role:1;        /* a setup call: ROLE */
 } ngx_http_dsa_redis_call_t;
 
@@ -58,30 +58,33 @@ typedef struct {
 
 void ngx_http_dsa_redis_calls_init(ngx_http_dsa_redis_calls_t *calls);
 
-/* 1: a further command must be refused. */
+/* Returns 1 if no further command may be added. */
 ngx_uint_t ngx_http_dsa_redis_calls_full(ngx_http_dsa_redis_calls_t *calls);
 
 /*
- * Formats a command, which copies its words, and queues it behind the others;
- * a setup call goes in front of all that are not sent.  timeout: milliseconds
- * until the reply must be there.  NULL: out of memory.
+ * Formats a command, which copies its words, and adds it to the end of the
+ * queue; a setup call is added in front of all calls that are not sent.
+ * timeout: milliseconds until the reply is due.  NULL: out of memory.
  */
 ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_calls_add(
     ngx_http_dsa_redis_calls_t *calls, const dsa_schema_command_t *cmd,
     ngx_msec_t timeout, ngx_uint_t setup);
 
 /*
- * Writes commands to the connection until it accepts no more; setup: only
- * setup calls.  NGX_OK or NGX_ERROR.
+ * Writes commands until the socket accepts no more.  If setup is set, writes
+ * setup calls only.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_dsa_redis_calls_send(ngx_http_dsa_redis_calls_t *calls,
     ngx_connection_t *c, ngx_uint_t setup);
 
-/* The call whose reply comes next; NULL if no command is sent. */
+/* Returns the call that the next reply belongs to; NULL if none was sent. */
 ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_calls_next(
     ngx_http_dsa_redis_calls_t *calls);
 
-/* The call that has waited longest, sent or not; NULL if there is none. */
+/*
+ * Returns the call that has waited longest, sent or not; NULL if there is
+ * none.
+ */
 ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_calls_oldest(
     ngx_http_dsa_redis_calls_t *calls);
 

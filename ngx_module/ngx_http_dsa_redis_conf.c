@@ -51,7 +51,7 @@ ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,
         return NGX_CONF_ERROR;
     }
 
-    /* the parameters first: the default port depends on them */
+    /* parameters are read first, because the default port depends on them */
 
     for (i = 2; i < cf->args->nelts; i++) {
 
@@ -90,8 +90,8 @@ ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,
 
 
 /*
- * An argument behind the first one.  Without a port it could be the name of a
- * parameter that lacks its value.
+ * Returns 1 if an argument after the first one is an address.  It must have a
+ * port, because otherwise it could be a parameter without a value.
  */
 
 static ngx_uint_t
@@ -107,7 +107,7 @@ ngx_http_dsa_redis_is_address(const ngx_str_t *arg)
 }
 
 
-/* A name may have several addresses, all of which are tried. */
+/* Adds the addresses of a host name, all of which are tried. */
 
 static char *
 ngx_http_dsa_redis_address(ngx_conf_t *cf, ngx_str_t *directive,

@@ -16,9 +16,9 @@
 
 typedef struct {
     ngx_array_t  *addrs;                /* of ngx_addr_t, resolved */
-    ngx_str_t     sentinel;             /* the name of the primary, for which
-                                           the addresses are Sentinels; empty:
-                                           they are those of Redis */
+    ngx_str_t     sentinel;             /* name of the primary; the addresses
+                                           are those of Sentinels; empty: the
+                                           addresses are those of Redis */
     ngx_str_t     sentinel_password;    /* empty: none */
     ngx_str_t     user;                 /* empty: the default user */
     ngx_str_t     password;             /* empty: none */

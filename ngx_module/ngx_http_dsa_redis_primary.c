@@ -93,7 +93,9 @@ ngx_http_dsa_redis_primary_answer(ngx_http_dsa_redis_primary_t *primary,
     if (port < 1 || port > 65535
         || ngx_http_dsa_redis_primary_parse(primary, host) != NGX_OK)
     {
-        /* a name could only be resolved by a call that blocks the worker */
+        /*
+         * A host name could be resolved only by a call that blocks the worker.
+         */
 
         return "Sentinel sent a primary that is not an IP address and a port";
     }

@@ -16,9 +16,10 @@
 
 
 /*
- * Where the primary is.  The addresses of dsa_redis are tried in turn until one
- * is a primary.  With sentinel= they are Sentinels: each attempt queries the
- * next one for the address of the primary, and connects to that.
+ * Finds the primary.  The addresses of dsa_redis are tried in turn until one
+ * is that of a primary.  With sentinel= they are those of Sentinels: each
+ * attempt queries the next Sentinel for the address of the primary and
+ * connects to it.
  */
 
 typedef struct {
@@ -30,41 +31,44 @@ typedef struct {
     ngx_sockaddr_t                    sockaddr; /* of found */
     u_char                            text[NGX_SOCKADDR_STRLEN];
 
-    unsigned                          known:1;  /* found is tried next */
-    unsigned                          asking:1; /* the address that is tried is
-                                                   a Sentinel */
+    unsigned                          known:1;  /* the next attempt uses
+                                                   found */
+    unsigned                          asking:1; /* the current address is that
+                                                   of a Sentinel */
 } ngx_http_dsa_redis_primary_t;
 
 
-/* The workers of a host begin with different addresses. */
+/*
+ * Chooses the first address.  The workers of a host begin with different ones.
+ */
 void ngx_http_dsa_redis_primary_init(ngx_http_dsa_redis_primary_t *primary,
     const ngx_http_dsa_redis_conf_t *conf);
 
-/* The address for the next attempt, and whether it is a Sentinel (asking). */
+/* Returns the address for the next attempt; asking is set for a Sentinel. */
 ngx_addr_t *ngx_http_dsa_redis_primary_next(
     ngx_http_dsa_redis_primary_t *primary);
 
 /*
- * The attempt has failed.  1: other addresses have not been tried since then,
- * so the next attempt does not have to wait.
+ * Records that an attempt has failed.  Returns 1 if some address has not been
+ * tried since the last success, so that the next attempt can be made at once.
  */
 ngx_uint_t ngx_http_dsa_redis_primary_failed(
     ngx_http_dsa_redis_primary_t *primary);
 
-/* The attempt has found a primary. */
+/* Records that an attempt has found a primary. */
 void ngx_http_dsa_redis_primary_good(ngx_http_dsa_redis_primary_t *primary);
 
 /*
- * Reads a Sentinel's reply.  NULL: the next attempt is at the address in it.
- * Otherwise the reason as a static clause.
+ * Reads a Sentinel's reply.  Returns NULL if the next attempt uses the address
+ * in it, otherwise the reason why it cannot be used, a static clause.
  */
 const char *ngx_http_dsa_redis_primary_answer(
     ngx_http_dsa_redis_primary_t *primary, const redisReply *reply);
 
 /*
- * Reads the reply to ROLE.  NULL: a primary, or an error: NOPERM is none of the
- * connection, because the user may lack the permission for ROLE only.
- * Otherwise the reason as a static clause.
+ * Reads the reply to ROLE.  Returns NULL for a primary, and also for an error
+ * such as NOPERM, because the user may lack the permission for ROLE only.
+ * Otherwise returns why the connection cannot be used, a static clause.
  */
 const char *ngx_http_dsa_redis_primary_role(const redisReply *reply);
 

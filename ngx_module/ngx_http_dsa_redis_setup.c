@@ -19,8 +19,8 @@ static ngx_int_t ngx_http_dsa_redis_setup_call(
 
 
 /*
- * A setup call goes in front of all that wait, so the commands are added in
- * the reverse of the order in which they are sent.
+ * Each setup call is added in front of all others, so the commands are added
+ * in reverse order.
  */
 
 ngx_int_t
@@ -32,7 +32,10 @@ ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
     uint32_t   n;
     dsa_str_t  argv[NGX_HTTP_DSA_REDIS_SETUP_WORDS];
 
-    /* ROLE has a reply while Redis loads its data, and PING has none then */
+    /*
+     * While Redis loads its data, it replies to ROLE, and to PING with an
+     * error.
+     */
 
     argv[0] = dsa_strz("PING");
 

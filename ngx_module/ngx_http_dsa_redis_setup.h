@@ -14,16 +14,16 @@
 
 /*
  * Queues the setup calls of a new connection in front of all others: AUTH if
- * there is a password, SELECT if the database is not 0, ROLE, whose call is
- * marked, and PING, which is marked as the last one.  NGX_OK, or NGX_ERROR: out
- * of memory.
+ * there is a password, SELECT if the database is not 0, ROLE, and PING.  The
+ * members role and last of the calls for ROLE and PING are set.  NGX_OK, or
+ * NGX_ERROR: out of memory.
  */
 ngx_int_t ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
     const ngx_http_dsa_redis_conf_t *conf);
 
 /*
- * The same for a connection to a Sentinel: AUTH if there is a password, and the
- * query for the address of the primary, which is the last one.
+ * The same for a connection to a Sentinel: AUTH if there is a password, and
+ * the query for the address of the primary, whose member last is set.
  */
 ngx_int_t ngx_http_dsa_redis_setup_sentinel(ngx_http_dsa_redis_calls_t *calls,
     const ngx_http_dsa_redis_conf_t *conf);

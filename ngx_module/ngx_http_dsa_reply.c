@@ -116,7 +116,7 @@ ngx_http_dsa_send(ngx_http_request_t *r,
     level = error->status >= NGX_HTTP_INTERNAL_SERVER_ERROR ? NGX_LOG_ERR
                                                             : NGX_LOG_INFO;
 
-    /* the message may quote the client, who must not write log lines */
+    /* the message may quote the request, which must not inject log lines */
 
     len = ngx_http_dsa_printable(line, sizeof(line), (u_char *) error->message,
                                  ngx_strlen(error->message));

@@ -17,29 +17,29 @@
 #include "ngx_http_dsa_failure.h"
 
 
-/* Answers in one piece: JSON, and errors in the shape of the request's API. */
+/* Answers that are not streamed: JSON, and errors in the format of the API. */
 
 
 /*
- * Sends a whole JSON answer and frees body.  The result is for
- * ngx_http_finalize_request() and for content handlers alike.
+ * Sends a whole JSON answer and frees body.  A content handler may return the
+ * result, or pass it to ngx_http_finalize_request().
  */
 ngx_int_t ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
     dsa_buf_t *body);
 
 /*
- * Sends an error.  param: the field at fault, or NULL; with a 405 it is the
- * value of Allow.  message is NUL-terminated UTF-8; it is logged in one line.
- * A body that was not read yet is discarded.
+ * Sends an error.  param: the field at fault, or NULL; with status 405 the
+ * value of the header Allow.  message is NUL-terminated UTF-8; it is logged in
+ * one line.  If the body was not read, it is discarded.
  */
 ngx_int_t ngx_http_dsa_send_error(ngx_http_request_t *r, ngx_uint_t status,
     const char *param, const char *message);
 
-/* Sends an error that is a failure of the request. */
+/* Sends the failure of a request as an error. */
 ngx_int_t ngx_http_dsa_send_failure(ngx_http_request_t *r,
     const ngx_http_dsa_failure_t *failure);
 
-/* The text of an error for this request, without sending anything. */
+/* Writes the text of an error for this request to body; sends nothing. */
 void ngx_http_dsa_error_text(ngx_http_request_t *r, dsa_buf_t *body,
     ngx_uint_t status, const char *message);
 

@@ -155,7 +155,7 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
 }
 
 
-/* What the request has of its key; its usage record charges the key. */
+/* Moves the hold of the key to the usage record, which charges the key. */
 
 static void
 ngx_http_dsa_request_key(ngx_http_dsa_request_t *req)
@@ -181,7 +181,7 @@ ngx_http_dsa_request_key(ngx_http_dsa_request_t *req)
 }
 
 
-/* The id of the answer, and the seed for a client that gives none. */
+/* Makes the id of the answer, and the seed for a request without "seed". */
 
 static ngx_int_t
 ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
@@ -245,8 +245,9 @@ ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
         if (ngx_http_dsa_request_save(req) == NGX_OK) {
 
             /*
-             * The client may send the next turn as soon as it has the end of
-             * this one, and the next turn has to find this one.
+             * The client may send the next turn as soon as it has received the
+             * end of this one, and the next turn has to find this one in
+             * Redis.
              */
 
             req->saving = 1;
@@ -279,7 +280,7 @@ ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
 
 
 /*
- * Writes the usage, with the turn if there is one.  NGX_OK:
+ * Writes the ledger entry, and stores the turn if there is one.  NGX_OK:
  * ngx_http_dsa_request_saved() will be called.
  */
 
@@ -322,7 +323,7 @@ ngx_http_dsa_request_save(ngx_http_dsa_request_t *req)
 }
 
 
-/* Stores the answer itself; as ngx_http_dsa_request_save(). */
+/* Stores the answer itself; returns what ngx_http_dsa_request_save() does. */
 
 static ngx_int_t
 ngx_http_dsa_request_store(ngx_http_dsa_request_t *req)
@@ -454,15 +455,15 @@ ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
     }
 
     /*
-     * The connection stays open, because the headers did not announce that it
-     * would be closed: a client may have sent its next request already.
+     * Keep the connection open: the headers did not announce that it would be
+     * closed, so the client may have sent its next request already.
      */
 
     ngx_http_dsa_request_output(req, 1);
 }
 
 
-/* The text of a failure after the headers. */
+/* Writes the text of a failure after the headers were sent. */
 
 static void
 ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req)
@@ -569,11 +570,13 @@ ngx_http_dsa_request_finalize(ngx_http_dsa_request_t *req, ngx_int_t rc)
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                    "dsa request %V: finalized with %i", &req->ctx.id, rc);
 
-    /* nginx sends what is left with a timer of its own */
+    /* nginx sends the rest with a timer of its own */
 
     ngx_http_dsa_timer_stop(&req->timer);
 
-    /* no event may come while the client reads the rest */
+    /*
+     * While the client reads the rest, no event may be reported to the request.
+     */
 
     ngx_http_dsa_request_detach(req);
 
@@ -600,8 +603,8 @@ ngx_http_dsa_request_cleanup(void *data)
 
 
 /*
- * Detaches a request from its usage record, and cancels what the engine still
- * computes for it.  No event of the engine comes for the request afterwards.
+ * Detaches a request from its usage record, and cancels its calls at the
+ * engine.  Events of the engine are not reported to the request afterwards.
  */
 
 static void
@@ -651,7 +654,7 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
 
         ngx_http_dsa_metrics_add(cancelled[req->reason], 1);
 
-        /* the engine ends a COUNT that was cancelled with DONE */
+        /* the engine ends a cancelled COUNT with DONE */
 
         if (record->first.call.count) {
             ngx_http_dsa_session_abandon(&record->first.call);

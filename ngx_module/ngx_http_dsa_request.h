@@ -27,9 +27,9 @@
 
 
 /*
- * A chat, and how it ends.  The parts are structs of their own files, which do
- * not include this one.  What happens to a chat before its end is in
- * ngx_http_dsa_chat.c (the way in) and ngx_http_dsa_events.c (the way back).
+ * The struct of a chat, and its end.  Its parts are structs of other files,
+ * which do not include this one.  ngx_http_dsa_chat.c reads and submits a
+ * chat, and ngx_http_dsa_events.c handles its events.
  */
 
 typedef struct {
@@ -48,8 +48,8 @@ struct ngx_http_dsa_request_s {
     ngx_http_dsa_ctx_t            ctx;
     ngx_http_request_t           *http;
 
-    ngx_http_dsa_usage_record_t  *record;   /* NULL: it is finalized */
-    ngx_http_dsa_usage_t          usage;    /* from then on */
+    ngx_http_dsa_usage_record_t  *record;   /* NULL once it is finalized */
+    ngx_http_dsa_usage_t          usage;    /* copied from it then */
 
     ngx_http_dsa_submit_t         submit;
     ngx_http_dsa_answer_t         answer;
@@ -65,28 +65,26 @@ struct ngx_http_dsa_request_s {
     ngx_uint_t                    reason;   /* ngx_http_dsa_cancel_e */
 
     unsigned                      saving:1; /* the turn or the answer is being
-                                               written */
-    unsigned                      turning:1;    /* the turn is */
+                                               stored */
+    unsigned                      turning:1;    /* the turn is being stored */
     unsigned                      ended:1;  /* the end is in stream.pending */
 };
 
 
 /*
- * Creates the chat of an HTTP request.  tenant and digest are its identity.
+ * Creates the chat of an HTTP request.  tenant and digest identify its caller.
  * NULL: no memory, or no random bytes.
  */
 ngx_http_dsa_request_t *ngx_http_dsa_request_create(ngx_http_request_t *r,
     const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest);
 
-/*
- * Each of these may finalize the request, which may be gone afterwards.
- */
+/* Each of these functions may finalize and free the request. */
 
-/* Sends what is pending; last: it is the end. */
+/* Sends the pending text; if last is set, it is the end of the answer. */
 void ngx_http_dsa_request_output(ngx_http_dsa_request_t *req,
     ngx_uint_t last);
 
-/* Ends a request with its failure: as HTTP, or in the stream. */
+/* Ends a request with its failure: as an HTTP error, or in the stream. */
 void ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req);
 
 /* Ends a request whose answer is complete: ledger, conversation, last text. */

@@ -91,7 +91,9 @@ ngx_http_dsa_anthropic_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
 }
 
 
-/* The answer ends after the chat was freed. */
+/*
+ * Copies the stop strings, because the chat is freed before the answer ends.
+ */
 
 static ngx_int_t
 ngx_http_dsa_anthropic_keep_stop(ngx_http_dsa_anthropic_t *n,
@@ -143,7 +145,7 @@ ngx_http_dsa_anthropic_logprob(ngx_http_dsa_api_answer_t *a,
     const dsa_link_logprob_t *entry, const dsa_link_logprob_t *top,
     ngx_uint_t n_top, ngx_uint_t reasoning)
 {
-    /* this API has none, and requests none */
+    /* the Messages API has no logprobs */
 }
 
 
@@ -165,7 +167,7 @@ ngx_http_dsa_anthropic_finish(ngx_http_dsa_api_answer_t *a,
 static void
 ngx_http_dsa_anthropic_free(ngx_http_dsa_api_answer_t *a)
 {
-    /* all of it is memory of the pool */
+    /* nothing to free: the state is allocated from the pool of the request */
 }
 
 

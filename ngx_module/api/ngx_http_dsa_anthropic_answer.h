@@ -21,8 +21,8 @@ typedef struct {
     ngx_pool_t               *pool;
     ngx_str_t                *stop;         /* the request's stop_sequences */
     ngx_uint_t                n_stop;
-    ngx_uint_t                index;        /* of the open block, or of the
-                                               next one */
+    ngx_uint_t                index;        /* of the open block; if none is
+                                               open, of the next one */
     uint32_t                  block;        /* dsa_delta_e of the open block,
                                                a call: DSA_DELTA_CALL; 0: none
                                                is open */
@@ -31,35 +31,42 @@ typedef struct {
 
 
 /*
- * A signature is "dsa1" and 32 hexadecimal digits: those of the answer's id,
- * which are random.  Nothing is checked when a client sends a block back, so a
- * signature only shows from which answer the block is.  Its characters are
- * base64, as clients expect.
+ * Writes the signature of a block of thinking: "dsa1" and the 32 random
+ * hexadecimal digits of the answer's id.  These characters are valid base64,
+ * which clients expect.  The server does not check the signature of a block
+ * that a client sends back.  It only identifies the answer that the block
+ * comes from.
  */
 #define NGX_HTTP_DSA_ANTHROPIC_SIGNATURE  "dsa1"
 
 void ngx_http_dsa_anthropic_signature(const ngx_http_dsa_anthropic_t *n,
     dsa_json_writer_t *w);
 
-/* Members of a message: id, type, role and model. */
+/* Writes the members id, type, role and model of a message. */
 void ngx_http_dsa_anthropic_head(const ngx_http_dsa_anthropic_t *n,
     dsa_json_writer_t *w);
 
-/* Members of a message that has not ended, and of one that has. */
+/*
+ * Write the members stop_reason and stop_sequence: null while the message has
+ * not ended, and their values at its end.
+ */
 void ngx_http_dsa_anthropic_no_stop(dsa_json_writer_t *w);
 void ngx_http_dsa_anthropic_stop(const ngx_http_dsa_anthropic_t *n,
     dsa_json_writer_t *w, ngx_http_dsa_finish_e reason);
 
-/* The member usage; input_tokens are those that were not cached. */
+/*
+ * Writes the member usage.  input_tokens counts prompt tokens that were not
+ * cached.
+ */
 void ngx_http_dsa_anthropic_usage(dsa_json_writer_t *w,
     const ngx_http_dsa_usage_t *usage);
 
-/* The whole message, for an answer that is not streamed. */
+/* Writes the whole message of an answer that is not streamed. */
 void ngx_http_dsa_anthropic_object(ngx_http_dsa_anthropic_t *n,
     ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage);
 
 
-/* ngx_http_dsa_anthropic_event.c: of the API's table, for streams. */
+/* Callbacks of the API's table for streams; ngx_http_dsa_anthropic_event.c. */
 
 void ngx_http_dsa_anthropic_event_start(ngx_http_dsa_anthropic_t *n,
     const ngx_http_dsa_usage_t *usage);

@@ -24,7 +24,10 @@ static void ngx_http_dsa_anthropic_count_finish(ngx_http_dsa_api_answer_t *a,
 static void ngx_http_dsa_anthropic_count_free(ngx_http_dsa_api_answer_t *a);
 
 
-/* No tokens come, so nothing of an answer is called but its end. */
+/*
+ * No tokens are generated, so only the callback for the end of an answer is
+ * set.
+ */
 
 const ngx_http_dsa_api_t  ngx_http_dsa_anthropic_count = {
     .path = ngx_string("/v1/messages/count_tokens"),
@@ -73,5 +76,5 @@ ngx_http_dsa_anthropic_count_finish(ngx_http_dsa_api_answer_t *a,
 static void
 ngx_http_dsa_anthropic_count_free(ngx_http_dsa_api_answer_t *a)
 {
-    /* all of it is memory of the pool */
+    /* nothing to free: the state is allocated from the pool of the request */
 }

@@ -56,7 +56,7 @@ ngx_http_dsa_anthropic_error(dsa_buf_t *out,
 
     if (error->param != NULL && ngx_strcmp(error->param, "thread") == 0) {
 
-        /* Anthropic's clients then send all messages instead */
+        /* on this error Anthropic's clients send all messages again */
 
         dsa_json_key(&w, "details");
         dsa_json_raw(&w, dsa_strz("{\"error_code\":"
@@ -100,8 +100,9 @@ ngx_http_dsa_anthropic_type(ngx_uint_t status)
 
 
 /*
- * This API has no member for the field, so the text has to name it.  Clients
- * that shorten a long conversation look for the texts of the published API.
+ * An error of this API has no member for the field at fault, so the text names
+ * it.  Clients that shorten a long conversation search for the texts of the
+ * published API.
  */
 
 static void

@@ -11,7 +11,9 @@
 #include "ngx_http_dsa_api.h"
 
 
-/* {"type":"error","error":{...},"request_id":...}; of the API's table. */
+/*
+ * Callback of the API's table: {"type":"error","error":{...},"request_id":...}
+ */
 void ngx_http_dsa_anthropic_error(dsa_buf_t *out,
     const ngx_http_dsa_api_error_t *error, ngx_uint_t event);
 

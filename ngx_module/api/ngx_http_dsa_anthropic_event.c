@@ -95,7 +95,10 @@ ngx_http_dsa_anthropic_event_delta(ngx_http_dsa_api_answer_t *a,
 }
 
 
-/* Ends the open block and begins another one; name: of a call. */
+/*
+ * Ends the open block and begins another one.  name is the name of a tool
+ * call.
+ */
 
 static void
 ngx_http_dsa_anthropic_block(ngx_http_dsa_anthropic_t *n, uint32_t block,
@@ -146,7 +149,7 @@ ngx_http_dsa_anthropic_block(ngx_http_dsa_anthropic_t *n, uint32_t block,
 }
 
 
-/* A block of thinking has its signature at its end. */
+/* Ends the open block.  A block of thinking gets its signature first. */
 
 static void
 ngx_http_dsa_anthropic_block_end(ngx_http_dsa_anthropic_t *n)
@@ -185,7 +188,7 @@ ngx_http_dsa_anthropic_block_end(ngx_http_dsa_anthropic_t *n)
 }
 
 
-/* Begins a delta, up to its text. */
+/* Writes a delta event up to its text. */
 
 static void
 ngx_http_dsa_anthropic_delta(ngx_http_dsa_anthropic_t *n, const char *type,

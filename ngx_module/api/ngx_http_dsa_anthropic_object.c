@@ -77,8 +77,8 @@ ngx_http_dsa_anthropic_object(ngx_http_dsa_anthropic_t *n,
 
 
 /*
- * The calls were collected as chat completions have them; the last one is not
- * closed.
+ * The calls were collected in the format of chat completions; the object of
+ * the last call is not closed.
  */
 
 static void
@@ -118,8 +118,9 @@ ngx_http_dsa_anthropic_calls(dsa_json_writer_t *w, const dsa_buf_t *calls)
 
 
 /*
- * input has to be an object.  Arguments that are not, because max_tokens cut
- * them or because the model wrote something else, become an empty one.
+ * Writes a tool call.  Its member input has to be an object.  If the arguments
+ * are not an object, because max_tokens cut them off or the model wrote
+ * something else, input is an empty object.
  */
 
 static void
@@ -203,7 +204,10 @@ ngx_http_dsa_anthropic_no_stop(dsa_json_writer_t *w)
 }
 
 
-/* An engine may report a number that the request does not have. */
+/*
+ * Writes stop_reason and stop_sequence.  The number of a stop string comes
+ * from the engine, so it is checked against the strings of the request.
+ */
 
 void
 ngx_http_dsa_anthropic_stop(const ngx_http_dsa_anthropic_t *n,

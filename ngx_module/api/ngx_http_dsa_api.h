@@ -23,8 +23,8 @@
 
 
 /*
- * An API that clients speak: how a body becomes a chat, and how an answer
- * becomes text.  An API only makes text; nothing is sent here.
+ * One HTTP API: its callbacks convert a body to a chat, and an answer to text.
+ * They only produce text; the caller sends it.
  *
  * The calls for one answer are, in this order:
  *
@@ -35,7 +35,7 @@
  *     start        the engine has accepted the prompt, so its tokens are
  *                  known: events that stand before the first token
  *     delta        any number of times: reasoning, content, tool calls
- *     turn         if the answer belongs to a conversation
+ *     turn if the answer belongs to a conversation
  *     node         if the answer itself is stored
  *     end          for each choice of a stream but the one that ends last
  *     finish       or fail, or error: the last events, or the whole object
@@ -45,10 +45,10 @@
  * before the text of another choice begins.  finish is called for the choice of
  * a stream that ends last, or for the first choice, which writes all of them.
  *
- * delta, close and ping are called for streams only.  An answer that is not
- * streamed is written by finish from the message that was collected; if the
- * API collects it itself, delta is called for it too.  An API with count set
- * has only create, read, finish or error, and free.
+ * delta, close and ping are called for streams only.  finish writes an answer
+ * that is not streamed from the collected message.  If collects is set, delta
+ * is called for such an answer too.  If count is set, only create, read,
+ * finish or error, and free are called.
  */
 
 typedef enum {
@@ -60,12 +60,15 @@ typedef enum {
 
 
 typedef struct {
-    ngx_uint_t                status;       /* of HTTP */
-    const char               *code;         /* NULL: the one of the status */
+    ngx_uint_t                status;       /* HTTP status */
+    const char               *code;         /* NULL: the default of the
+                                               status */
     const char               *param;        /* the field at fault, or NULL */
     ngx_str_t                 id;           /* of the request */
 
-    /* the prompt and the answer exceed the context; context 0: they do not */
+    /*
+     * If the prompt and the answer exceed the context; otherwise context is 0.
+     */
     uint32_t                  prompt_tokens;
     uint32_t                  max_tokens;
     uint32_t                  context;
@@ -78,14 +81,15 @@ typedef struct {
 typedef struct {
     const char               *strategy;
     uint32_t                  messages;
-    uint32_t                  calls;        /* of tools, in these messages */
+    uint32_t                  calls;        /* tool calls in these messages */
 
     /* with the strategy "summary" */
     const char               *summary;      /* "made", "remembered", "failed";
                                                NULL: none */
     const char               *failure;      /* why it failed, or NULL */
-    ngx_http_dsa_usage_t      usage;        /* of making it; it is part of the
-                                               usage of the answer */
+    ngx_http_dsa_usage_t      usage;        /* of the call that made the
+                                               summary; the usage of the answer
+                                               includes it */
 } ngx_http_dsa_api_context_t;
 
 
@@ -99,8 +103,8 @@ typedef struct ngx_http_dsa_api_answer_s  ngx_http_dsa_api_answer_t;
 
 
 /*
- * What all APIs need of an answer; the first member of each API's struct.  An
- * answer with several choices has one such struct for each of them.
+ * The part of an answer that all APIs have; the first member of each API's
+ * struct.  An answer with several choices has one such struct for each choice.
  */
 
 struct ngx_http_dsa_api_answer_s {
@@ -109,7 +113,7 @@ struct ngx_http_dsa_api_answer_s {
     uint32_t                  index;        /* of the choice */
     ngx_http_dsa_api_answer_t *next;        /* the next choice, or NULL */
 
-    /* set before read; an API may encrypt what its clients keep */
+    /* set before read; an API may encrypt data that its clients keep */
     const u_char             *secret;       /* the server's key, 32 bytes */
     const u_char             *digest;       /* of the tenant, 32 bytes */
 
@@ -121,41 +125,44 @@ struct ngx_http_dsa_api_answer_s {
 
     /* set before finish */
     ngx_http_dsa_finish_e     reason;
-    uint32_t                  stop;         /* 1 and the number of the stop
-                                               string that ended the answer;
-                                               0: none, or not known */
-    int64_t                   cost;         /* 10^-12 of a unit; -1: there are
-                                               no prices */
-    uint32_t                  counted;      /* tokens of the prompt, if the API
-                                               has count set */
+    uint32_t                  stop;         /* 1 + the index of the stop string
+                                               that ended the answer; 0: none,
+                                               or unknown */
+    int64_t                   cost;         /* 10^-12 units of currency; -1: no
+                                               price */
+    uint32_t                  counted;      /* tokens of the prompt, if count
+                                               is set */
     ngx_str_t                 conversation; /* its id; empty: none */
-    int64_t                   version;      /* with this turn */
-    const char               *unsaved;      /* why the turn is not stored;
-                                               NULL: it is */
+    int64_t                   version;      /* of the conversation after this
+                                               turn */
+    const char               *unsaved;      /* why the turn is not stored; NULL
+                                               if it is stored */
 
-    const ngx_http_dsa_api_context_t  *context;     /* NULL: nothing is left
-                                                       out of the prompt */
+    const ngx_http_dsa_api_context_t  *context;     /* NULL: the prompt is
+                                                       complete */
 
     ngx_http_dsa_message_t   *message;      /* NULL: not collected */
-    dsa_buf_t                 rows;         /* of the rollout, not yet
-                                               written */
+    dsa_buf_t                 rows;         /* of the rollout, not written
+                                               yet */
     char                      call_id[NGX_HTTP_DSA_CALL_ID_LEN + 1];
-                                            /* of the call that began last */
+                                            /* of the last tool call */
 
     /* set by read */
-    dsa_str_t                 previous;     /* the stored answer that this
-                                               one continues; empty: none */
+    dsa_str_t                 previous;     /* id of the stored answer that
+                                               this one continues; empty:
+                                               none */
     unsigned                  stream:1;
     unsigned                  thinking:1;
-    unsigned                  store:1;      /* the answer itself */
-    unsigned                  store_given:1;    /* by the request */
+    unsigned                  store:1;      /* store the answer itself */
+    unsigned                  store_given:1;    /* the request has "store" */
     unsigned                  logprobs:1;
     unsigned                  rollout:1;
 };
 
 
 struct ngx_http_dsa_api_s {
-    ngx_str_t                 path;         /* the end of the URI */
+    ngx_str_t                 path;         /* of the endpoint: the end of a
+                                               URI */
     ngx_str_t                 id_prefix;    /* of an answer's id; at most
                                                NGX_HTTP_DSA_API_ID_PREFIX */
     const char               *id_header;    /* a response header for the id of
@@ -163,16 +170,18 @@ struct ngx_http_dsa_api_s {
                                                NULL: none */
     const char               *stream_type;  /* content type of a stream */
     const char               *finish_reason[NGX_HTTP_DSA_FINISHES];
-    ngx_uint_t                count;        /* 1: the tokens of the prompt are
-                                               counted, and that is all */
+    ngx_uint_t                count;        /* 1: only count the tokens of the
+                                               prompt */
 
-    /* A zeroed answer of the API's own size; NULL: no memory. */
+    /*
+     * Allocates a zeroed answer of the API's own struct.  NULL: out of memory.
+     */
     ngx_http_dsa_api_answer_t *
               (*create)(ngx_pool_t *pool);
 
     /*
-     * Reads the tree of a body, which lies in arena, as dsa_chat_read() does.
-     * DSA_OK, or DSA_ERROR with refusal.
+     * Reads the tree of a body, which is in arena, as dsa_chat_read() does.
+     * Returns DSA_OK, or DSA_ERROR with refusal set.
      */
     int       (*read)(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
                       dsa_arena_t *arena, const dsa_json_t *root,
@@ -180,29 +189,29 @@ struct ngx_http_dsa_api_s {
                       dsa_refusal_t *refusal);
 
     /*
-     * usage has prompt and cached as the engine reported them when it accepted
-     * the prompt.  NGX_OK or NGX_ERROR (no memory).
+     * usage->prompt and usage->cached are what the engine reported when it
+     * accepted the prompt.  NGX_OK, or NGX_ERROR: out of memory.
      */
     ngx_int_t (*start)(ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool,
                        const ngx_http_dsa_usage_t *usage);
 
     /*
-     * A piece of the answer.  An API may leave its event open, so that the
-     * next piece is added to it; close ends the event.
+     * Writes a piece of the answer.  An API may leave its event open, so that
+     * the next piece is appended to it; close ends the event.
      */
     void      (*delta)(ngx_http_dsa_api_answer_t *a, dsa_delta_e what,
                        uint32_t call, dsa_str_t text);
     void      (*close)(ngx_http_dsa_api_answer_t *a);
 
-    /* One token's logprob and its n_top alternatives. */
+    /* Adds the logprob of one token and its n_top alternatives. */
     void      (*logprob)(ngx_http_dsa_api_answer_t *a,
                          const dsa_link_logprob_t *entry,
                          const dsa_link_logprob_t *top, ngx_uint_t n_top,
                          ngx_uint_t reasoning);
 
     /*
-     * What keeps a connection alive between two events.  It may be called
-     * before start, because a prompt can wait for long.
+     * Writes text that keeps a connection alive between two events.  It may be
+     * called before start, because a prompt can be queued for a long time.
      */
     void      (*ping)(ngx_http_dsa_api_answer_t *a);
 
@@ -210,18 +219,21 @@ struct ngx_http_dsa_api_s {
                         ngx_http_dsa_finish_e reason,
                         const ngx_http_dsa_usage_t *usage);
 
-    /* The body of an error; event: as an event in a stream. */
+    /*
+     * Writes the body of an error.  If event is set, it is an event of a
+     * stream.
+     */
     void      (*error)(dsa_buf_t *out, const ngx_http_dsa_api_error_t *error,
                        ngx_uint_t event);
 
     void      (*free)(ngx_http_dsa_api_answer_t *a);
 
     /*
-     * Only of an API whose answers can be stored, otherwise NULL.  history
-     * inserts what the answers before this one have stored into the chat; turn
-     * appends what a conversation stores of the request and the answer, as
-     * dsa_schema_split() reads it; node makes the texts of the answer before
-     * finish, which live until free.
+     * NULL unless the API can store its answers.  history inserts the stored
+     * messages of earlier answers into the chat.  turn appends the messages of
+     * the request and the answer that a conversation stores, in the format of
+     * dsa_schema_split().  node creates the stored form of the answer before
+     * finish; its texts are valid until free.
      */
     int       (*history)(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
                          dsa_arena_t *arena, const dsa_str_t *lists,
@@ -235,28 +247,32 @@ struct ngx_http_dsa_api_s {
                       dsa_response_t *node);
 
     /*
-     * Only of an API whose answers can have several choices, otherwise NULL.
-     * choice copies the first one, which was only read; the caller sets what
-     * differs.  NULL: no memory.  end writes the last event of a choice.
+     * NULL unless answers of the API can have several choices.  choice copies
+     * the first choice, for which only read was called; the caller sets the
+     * members that differ.  It returns NULL if there is no memory.  end writes
+     * the last event of a choice.
      */
     ngx_http_dsa_api_answer_t *
               (*choice)(const ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool);
     void      (*end)(ngx_http_dsa_api_answer_t *a,
                      ngx_http_dsa_finish_e reason);
 
-    /* The end of a stream that fails; NULL: that of error. */
+    /*
+     * Writes the end of a stream that fails.  NULL: error is called instead.
+     */
     void      (*fail)(ngx_http_dsa_api_answer_t *a,
                       const ngx_http_dsa_api_error_t *error);
 
-    unsigned    references:1;   /* items of a body may refer to stored ones */
-    unsigned    collects:1;     /* delta is called for every answer, and the
-                                   API needs no message */
+    unsigned    references:1;   /* items of a body may refer to stored items */
+    unsigned    collects:1;     /* delta is called for every answer, and
+                                   message is not needed */
 };
 
 
 /*
- * The callback of the parser; answer is an ngx_http_dsa_api_answer_t.  Collects
- * the piece in the message, and passes it to the API if the answer is a stream.
+ * The callback of the output parser.  answer is an ngx_http_dsa_api_answer_t.
+ * Adds the piece to the collected message, and passes it to the API if the
+ * answer is a stream or the API collects its answers.
  */
 int ngx_http_dsa_api_delta(void *answer, dsa_delta_e what, uint32_t call,
     dsa_str_t text);

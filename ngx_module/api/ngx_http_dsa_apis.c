@@ -14,7 +14,10 @@
 #include "ngx_http_dsa_responses.h"
 
 
-/* A path that ends with the path of another API stands before it. */
+/*
+ * The first match is used, so if a path ends with the path of another API, it
+ * has to be in front of that one.
+ */
 
 static const ngx_http_dsa_api_t  *ngx_http_dsa_apis[] = {
     &ngx_http_dsa_openai,

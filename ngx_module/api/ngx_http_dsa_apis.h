@@ -11,12 +11,12 @@
 #include "ngx_http_dsa_api.h"
 
 
-/* The API of which the path ends a URI; NULL: none has it. */
+/* Returns the API whose path is the end of the URI, or NULL. */
 const ngx_http_dsa_api_t *ngx_http_dsa_apis_find(const ngx_str_t *uri);
 
 /*
- * The API in which errors of a URI are written: that of its path, or OpenAI's
- * for paths of no API.
+ * Returns the API whose format errors of a URI have: the API of its path, or
+ * OpenAI's chat completions if the path belongs to no API.
  */
 const ngx_http_dsa_api_t *ngx_http_dsa_apis_errors(const ngx_str_t *uri);
 

@@ -51,7 +51,7 @@ const ngx_http_dsa_api_t  ngx_http_dsa_completions = {
     .id_prefix = ngx_string("cmpl-"),
     .stream_type = "text/event-stream",
 
-    /* it has no tools, so the third one never comes */
+    /* without tools the third one never occurs */
 
     .finish_reason = { "stop", "length", "stop" },
     .create = ngx_http_dsa_completions_create,
@@ -100,7 +100,9 @@ ngx_http_dsa_completions_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     c->chat.include_usage = chat->include_usage;
     c->chat.include_cost = chat->include_cost;
 
-    /* the prompt is freed when the engine has accepted it */
+    /*
+     * Copied, because the chat is freed once an engine has accepted the prompt.
+     */
 
     if (chat->completion->echo) {
         dsa_json_escape(&c->echo, chat->completion->prompt);
@@ -134,7 +136,7 @@ ngx_http_dsa_completions_choice(const ngx_http_dsa_api_answer_t *a,
 }
 
 
-/* What all events begin with. */
+/* Prepares the beginning of all events. */
 
 static ngx_int_t
 ngx_http_dsa_completions_start(ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool,
@@ -170,7 +172,7 @@ ngx_http_dsa_completions_start(ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool,
 }
 
 
-/* The object up to the text of its choice. */
+/* Writes the object up to the text of its first choice. */
 
 static void
 ngx_http_dsa_completions_head(ngx_http_dsa_api_answer_t *a,
@@ -195,7 +197,9 @@ ngx_http_dsa_completions_head(ngx_http_dsa_api_answer_t *a,
 }
 
 
-/* All text of a completion is content. */
+/*
+ * Adds text.  A completion has no reasoning and no calls: all text is content.
+ */
 
 static void
 ngx_http_dsa_completions_delta(ngx_http_dsa_api_answer_t *a, dsa_delta_e what,
@@ -230,7 +234,7 @@ ngx_http_dsa_completions_close(ngx_http_dsa_api_answer_t *a)
 }
 
 
-/* The end of an event that is not the last one of its stream. */
+/* Writes the end of an event that is not the last one of the stream. */
 
 static void
 ngx_http_dsa_completions_tail(ngx_http_dsa_completions_t *c)
@@ -256,7 +260,7 @@ ngx_http_dsa_completions_ping(ngx_http_dsa_api_answer_t *a)
 }
 
 
-/* The last event of a choice. */
+/* Writes the last event of a choice. */
 
 static void
 ngx_http_dsa_completions_end(ngx_http_dsa_api_answer_t *a,
@@ -269,7 +273,10 @@ ngx_http_dsa_completions_end(ngx_http_dsa_api_answer_t *a,
 }
 
 
-/* The same without its tail. */
+/*
+ * Writes the last event of a choice without its tail, which may have the
+ * usage.
+ */
 
 static void
 ngx_http_dsa_completions_last(ngx_http_dsa_completions_t *c,
@@ -285,7 +292,7 @@ ngx_http_dsa_completions_last(ngx_http_dsa_completions_t *c,
 }
 
 
-/* The whole object, up to the end of its last choice. */
+/* Writes the whole object up to the end of its last choice. */
 
 static void
 ngx_http_dsa_completions_object(ngx_http_dsa_api_answer_t *a)
@@ -322,7 +329,7 @@ ngx_http_dsa_completions_object(ngx_http_dsa_api_answer_t *a)
 }
 
 
-/* The last event and [DONE], or the whole object. */
+/* Writes the last event and [DONE], or the whole object. */
 
 static void
 ngx_http_dsa_completions_finish(ngx_http_dsa_api_answer_t *a,
@@ -350,7 +357,7 @@ ngx_http_dsa_completions_finish(ngx_http_dsa_api_answer_t *a,
 }
 
 
-/* The prompt comes before the first text. */
+/* Writes the prompt in front of the first text, if "echo" was requested. */
 
 static void
 ngx_http_dsa_completions_echo(ngx_http_dsa_completions_t *c)
@@ -369,7 +376,7 @@ ngx_http_dsa_completions_echo(ngx_http_dsa_completions_t *c)
 }
 
 
-/* From the end of the text to the end of the choice. */
+/* Writes the part of a choice that follows its text. */
 
 static void
 ngx_http_dsa_completions_choice_end(ngx_http_dsa_completions_t *c,

@@ -16,17 +16,17 @@ extern const ngx_http_dsa_api_t  ngx_http_dsa_completions;
 
 
 /*
- * The state of an answer.  Its model, id and usage are written as those of a
- * chat, so the struct begins with that of a chat.
+ * The state of an answer.  Its model, id and usage are written by the
+ * functions for chat completions, so the struct begins with theirs.
  */
 
 typedef struct {
     ngx_http_dsa_openai_t     chat;
 
-    dsa_buf_t                 echo;         /* the prompt, escaped; empty:
-                                               none, or it is written */
+    dsa_buf_t                 echo;         /* the prompt, escaped; empty: not
+                                               requested, or written */
 
-    /* elements with commas, not yet written */
+    /* elements of the arrays with commas, not written yet */
 
     dsa_buf_t                 tokens;
     dsa_buf_t                 token_logprobs;
@@ -36,16 +36,16 @@ typedef struct {
     uint64_t                  offset;       /* characters of the text before
                                                the next token */
 
-    unsigned                  open:1;       /* an event is */
+    unsigned                  open:1;       /* an event is open */
 } ngx_http_dsa_completions_t;
 
 
-/* Of the API's table. */
+/* Callback of the API's table. */
 void ngx_http_dsa_completions_logprob(ngx_http_dsa_api_answer_t *a,
     const dsa_link_logprob_t *entry, const dsa_link_logprob_t *top,
     ngx_uint_t n_top, ngx_uint_t reasoning);
 
-/* The value of a choice's logprobs: those since the last event, or null. */
+/* Writes the logprobs of a choice since the last event, or null. */
 void ngx_http_dsa_completions_logprobs(ngx_http_dsa_completions_t *c,
     dsa_json_writer_t *w);
 

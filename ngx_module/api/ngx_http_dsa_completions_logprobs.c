@@ -58,8 +58,8 @@ ngx_http_dsa_completions_logprob(ngx_http_dsa_api_answer_t *a,
 
 
 /*
- * The alternatives, and the sampled token if it is none of them.  As in
- * OpenAI's API there may be one member more than the request has asked for.
+ * Writes the alternatives, and the sampled token if it is not among them.
+ * Then there is one member more than was requested, as in OpenAI's API.
  */
 
 static void
@@ -102,8 +102,9 @@ ngx_http_dsa_completions_top(dsa_buf_t *b, const dsa_link_logprob_t *entry,
 
 
 /*
- * A token that is not whole characters is written as OpenAI's API writes it,
- * "bytes:\xe4\xb8", which keeps the members of top_logprobs apart.
+ * A token that ends within a character is written as in OpenAI's API, for
+ * example "bytes:\xe4\xb8".  So the members of top_logprobs have different
+ * names.
  */
 
 static void
@@ -134,8 +135,8 @@ ngx_http_dsa_completions_token(dsa_buf_t *b, const dsa_link_logprob_t *entry)
 
 
 /*
- * How many characters begin in a token.  Of a long token the link has only the
- * first bytes; such tokens are runs of ASCII.
+ * Returns how many characters begin in a token.  For a long token the link has
+ * only the first bytes, so its bytes are counted: such tokens are ASCII.
  */
 
 static uint64_t

@@ -41,7 +41,7 @@ ngx_http_dsa_message_add(ngx_http_dsa_message_t *m, dsa_delta_e what,
 }
 
 
-/* Closes the last call and begins another one, up to its arguments. */
+/* Closes the last call and writes the next one up to its arguments. */
 
 static void
 ngx_http_dsa_message_call(dsa_buf_t *b, uint32_t call, dsa_str_t name,
@@ -138,7 +138,7 @@ ngx_http_dsa_message_call_id(char *id, uint32_t call)
 
     if (call != 0 && len > sizeof(random)) {
 
-        /* the id of the call before it ends with the random part */
+        /* the id of the previous call ends with the random part */
 
         ngx_memcpy(random, id + len - sizeof(random), sizeof(random));
 

@@ -17,8 +17,8 @@
 
 
 /*
- * The whole message of an answer, collected from its pieces: for an answer that
- * is not streamed, and for the conversation.
+ * The whole message of an answer, collected from its pieces.  It is needed for
+ * an answer that is not streamed, and for a conversation.
  */
 
 #define NGX_HTTP_DSA_CALL_RANDOM  22
@@ -30,20 +30,20 @@ typedef struct {
     dsa_buf_t                 content;      /* escaped */
     dsa_buf_t                 reasoning;    /* escaped */
     dsa_buf_t                 calls;        /* JSON objects with commas; the
-                                               last one is not closed */
+                                               last object is not closed */
 } ngx_http_dsa_message_t;
 
 
-/* Adds a piece; id is that of a call, for DSA_DELTA_CALL. */
+/* Adds a piece.  For DSA_DELTA_CALL, id is the id of the new tool call. */
 void ngx_http_dsa_message_add(ngx_http_dsa_message_t *m, dsa_delta_e what,
     uint32_t call, dsa_str_t text, const char *id);
 
-/* 1: memory failed, so the message is not whole. */
+/* Returns 1 if an allocation has failed, so that the message is incomplete. */
 ngx_uint_t ngx_http_dsa_message_failed(const ngx_http_dsa_message_t *m);
 
 /*
- * The message as the object that conversations store.  Without thinking it
- * has no reasoning_content.
+ * Writes the message as the object that conversations store.
+ * reasoning_content is written only if thinking is set.
  */
 void ngx_http_dsa_message_write(const ngx_http_dsa_message_t *m,
     dsa_json_writer_t *w, ngx_uint_t thinking);
@@ -51,12 +51,13 @@ void ngx_http_dsa_message_write(const ngx_http_dsa_message_t *m,
 void ngx_http_dsa_message_free(ngx_http_dsa_message_t *m);
 
 /*
- * Makes an id for a tool call in the form that DeepSeek's API has: "call_", two
- * digits of the index, "_", 22 alphanumerics.  These are random (130 bits), so
- * that no client can guess the id of another answer, and the same for all calls
- * of an answer, so that each of them leads to what is retained of the answer.
- * id has room for NGX_HTTP_DSA_CALL_ID_LEN bytes and a NUL, and has the id of
- * the call before, if there is one.  NGX_ERROR: no random bytes.
+ * Makes the id of a tool call in the format of DeepSeek's API: "call_", two
+ * digits of the index, "_", 22 alphanumerics.  The alphanumerics are random
+ * (130 bits), so that no client can guess the id of another answer.  They are
+ * the same for all calls of an answer, so that the record of the answer in
+ * Redis is found by any of its calls.  id has room for
+ * NGX_HTTP_DSA_CALL_ID_LEN bytes and a NUL; for all calls but the first it
+ * contains the id of the previous call.  NGX_ERROR: no random bytes.
  */
 ngx_int_t ngx_http_dsa_message_call_id(char *id, uint32_t call);
 

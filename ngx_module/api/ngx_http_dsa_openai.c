@@ -105,7 +105,7 @@ ngx_http_dsa_openai_choice(const ngx_http_dsa_api_answer_t *a,
 }
 
 
-/* This API has no event before the first token, and no usage in it. */
+/* The first event is sent with the first token and has no usage. */
 
 static ngx_int_t
 ngx_http_dsa_openai_start(ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool,
@@ -117,7 +117,7 @@ ngx_http_dsa_openai_start(ngx_http_dsa_api_answer_t *a, ngx_pool_t *pool,
 }
 
 
-/* A comment: clients ignore it. */
+/* A comment of server-sent events, which clients ignore. */
 
 static void
 ngx_http_dsa_openai_ping(ngx_http_dsa_api_answer_t *a)

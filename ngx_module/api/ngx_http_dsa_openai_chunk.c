@@ -11,9 +11,9 @@
 
 
 /*
- * Nearly every event of a stream is one of these: the head, which is prepared,
- * the beginning of a string, its text, and the end of the event.  They are
- * written without the JSON writer, because they are what a token costs.
+ * Nearly every event of a stream consists of the prepared head, the beginning
+ * of a string, its text, and the end of the event.  These are written without
+ * the JSON writer, because they are most of the CPU time of a token.
  */
 
 #define NGX_HTTP_DSA_OPENAI_CONTENT    "\"content\":\""
@@ -112,7 +112,7 @@ ngx_http_dsa_openai_chunk_delta(ngx_http_dsa_api_answer_t *a,
 }
 
 
-/* A tool call begins; its arguments come in chunks of their own. */
+/* Begins a tool call.  Its arguments follow in chunks of their own. */
 
 static void
 ngx_http_dsa_openai_chunk_call(ngx_http_dsa_openai_t *o, uint32_t call,
@@ -171,7 +171,7 @@ ngx_http_dsa_openai_chunk_open(ngx_http_dsa_openai_t *o, dsa_delta_e what,
 }
 
 
-/* The beginning of the one tool call that a chunk is about. */
+/* Writes the beginning of the tool call of a chunk. */
 
 static void
 ngx_http_dsa_openai_chunk_function(dsa_json_writer_t *w, uint32_t call)
@@ -217,7 +217,7 @@ ngx_http_dsa_openai_chunk_close(ngx_http_dsa_api_answer_t *a)
 }
 
 
-/* The role is sent once, in the first chunk. */
+/* Writes the first chunk of a choice, which has the role. */
 
 static void
 ngx_http_dsa_openai_chunk_role(ngx_http_dsa_openai_t *o)
@@ -244,14 +244,14 @@ ngx_http_dsa_openai_chunk_role(ngx_http_dsa_openai_t *o)
         dsa_json_stringz(&w, "");
     }
 
-    /* logprobs that are there belong to the next chunk */
+    /* logprobs that were collected so far belong to the next chunk */
 
     ngx_http_dsa_add(w.out, NGX_HTTP_DSA_OPENAI_TAIL);
     ngx_http_dsa_openai_chunk_tail(o);
 }
 
 
-/* Afterwards the writer is at the beginning of the delta. */
+/* Begins a chunk.  Afterwards the writer is at the beginning of the delta. */
 
 static void
 ngx_http_dsa_openai_chunk_begin(ngx_http_dsa_openai_t *o,
@@ -262,7 +262,7 @@ ngx_http_dsa_openai_chunk_begin(ngx_http_dsa_openai_t *o,
 }
 
 
-/* From the end of the delta to the end of the event. */
+/* Writes the part of a chunk that follows its delta. */
 
 static void
 ngx_http_dsa_openai_chunk_end(ngx_http_dsa_openai_t *o)
@@ -286,7 +286,7 @@ ngx_http_dsa_openai_chunk_end(ngx_http_dsa_openai_t *o)
 }
 
 
-/* The end of an event that is not the last one of its stream. */
+/* Writes the end of an event that is not the last one of the stream. */
 
 static void
 ngx_http_dsa_openai_chunk_tail(ngx_http_dsa_openai_t *o)
@@ -312,7 +312,7 @@ ngx_http_dsa_openai_chunk_choice(ngx_http_dsa_api_answer_t *a,
 }
 
 
-/* The last chunk of a choice, up to the end of its choices. */
+/* Writes the last chunk of a choice up to the end of the array "choices". */
 
 static void
 ngx_http_dsa_openai_chunk_reason(ngx_http_dsa_openai_t *o,

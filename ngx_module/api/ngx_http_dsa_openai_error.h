@@ -11,7 +11,7 @@
 #include "ngx_http_dsa_api.h"
 
 
-/* {"error":{...}}; of the API's table. */
+/* Callback of the API's table: {"error":{...}} */
 void ngx_http_dsa_openai_error(dsa_buf_t *out,
     const ngx_http_dsa_api_error_t *error, ngx_uint_t event);
 

@@ -85,7 +85,7 @@ ngx_http_dsa_openai_choice_end(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
 }
 
 
-/* The logprobs since the last chunk, or null. */
+/* Writes the logprobs since the last chunk, or null. */
 
 static void
 ngx_http_dsa_openai_logprobs(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w)
@@ -210,7 +210,10 @@ ngx_http_dsa_openai_logprob_value(dsa_json_writer_t *w, float logprob)
 }
 
 
-/* A token may be a part of a character, which a JSON string cannot hold. */
+/*
+ * Writes the bytes of a token as an array of numbers, because a token may end
+ * within a character, which a JSON string cannot represent.
+ */
 
 static void
 ngx_http_dsa_openai_token_text(dsa_json_writer_t *w,
@@ -291,7 +294,7 @@ ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
 }
 
 
-/* Whether this turn of the conversation is stored. */
+/* Writes the conversation, and whether this turn of it is stored. */
 
 void
 ngx_http_dsa_openai_conversation(ngx_http_dsa_openai_t *o,

@@ -18,7 +18,7 @@
 typedef struct {
     ngx_http_dsa_api_answer_t answer;
 
-    ngx_str_t                 head;         /* of every chunk */
+    ngx_str_t                 head;         /* beginning of every chunk */
     uint32_t                  open;         /* dsa_delta_e of the open chunk;
                                                0: none is open */
     uint32_t                  call;         /* of the open chunk */
@@ -32,15 +32,14 @@ typedef struct {
 } ngx_http_dsa_openai_t;
 
 
-/* The whole completion, for an answer that is not streamed. */
+/* Writes the whole completion of an answer that is not streamed. */
 void ngx_http_dsa_openai_object(ngx_http_dsa_openai_t *o,
     const ngx_http_dsa_usage_t *usage);
 
 /*
- * The last members of a choice and of its object: logprobs, finish_reason
- * (NULL: null), then, at the end of an answer, usage, conversation and what a
- * context strategy has left out of the prompt.  The writer is in the choice;
- * afterwards it is in the array of choices, which the caller ends.
+ * Writes the last members of a choice: logprobs, the rows of a rollout, and
+ * finish_reason, which is null if finish is NULL.  The writer is in the
+ * choice; afterwards it is in the array of choices, which the caller ends.
  */
 void ngx_http_dsa_openai_choice_end(ngx_http_dsa_openai_t *o,
     dsa_json_writer_t *w, const char *finish);
@@ -51,10 +50,10 @@ void ngx_http_dsa_openai_conversation(ngx_http_dsa_openai_t *o,
 void ngx_http_dsa_openai_context(ngx_http_dsa_openai_t *o,
     dsa_json_writer_t *w);
 
-/* A logprob as a JSON number. */
+/* Writes a logprob as a JSON number. */
 void ngx_http_dsa_openai_logprob_value(dsa_json_writer_t *w, float logprob);
 
-/* Of the API's table. */
+/* Callback of the API's table. */
 void ngx_http_dsa_openai_logprob(ngx_http_dsa_api_answer_t *a,
     const dsa_link_logprob_t *entry, const dsa_link_logprob_t *top,
     ngx_uint_t n_top, ngx_uint_t reasoning);

@@ -51,7 +51,7 @@ static void ngx_http_dsa_responses_error(dsa_buf_t *out,
 static void ngx_http_dsa_responses_free(ngx_http_dsa_api_answer_t *a);
 
 
-/* logprobs are refused by read. */
+/* read rejects requests for logprobs. */
 
 const ngx_http_dsa_api_t  ngx_http_dsa_responses = {
     .path = ngx_string("/responses"),
@@ -117,7 +117,10 @@ ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     a->store = request.store;
     a->store_given = request.store_given;
 
-    /* the body is freed before the answer; no id of this server is longer */
+    /*
+     * Copied, because the body is freed before the answer; a longer id is not
+     * one of this server.
+     */
 
     a->previous.len = ngx_min(request.previous.len, sizeof(o->previous));
     a->previous.data = o->previous;
@@ -169,7 +172,7 @@ ngx_http_dsa_responses_open(void *data, dsa_arena_t *arena, dsa_str_t sealed,
 }
 
 
-/* The id lies in the state until the next one is made. */
+/* Makes the id of the next item.  It is valid until the next call. */
 
 static const char *
 ngx_http_dsa_responses_id(void *data, const char *prefix)
@@ -207,7 +210,7 @@ ngx_http_dsa_responses_delta(ngx_http_dsa_api_answer_t *a, dsa_delta_e what,
 
     if (what == DSA_DELTA_CALL || what == DSA_DELTA_ARGUMENTS) {
 
-        /* parallel_tool_calls is false: there is no second call */
+        /* with "parallel_tool_calls": false further calls are dropped */
 
         if (o->one_call && call != 0) {
             return;
@@ -243,7 +246,7 @@ ngx_http_dsa_responses_delta(ngx_http_dsa_api_answer_t *a, dsa_delta_e what,
 }
 
 
-/* Ends the item before, and adds one whose event is not written yet. */
+/* Ends the previous item, and adds one whose event is not written yet. */
 
 static ngx_http_dsa_responses_item_t *
 ngx_http_dsa_responses_begin(ngx_http_dsa_responses_t *o, dsa_delta_e kind)
@@ -339,7 +342,7 @@ ngx_http_dsa_responses_close(ngx_http_dsa_api_answer_t *a)
 }
 
 
-/* A comment: clients ignore it. */
+/* A comment of server-sent events, which clients ignore. */
 
 static void
 ngx_http_dsa_responses_ping(ngx_http_dsa_api_answer_t *a)
@@ -349,8 +352,9 @@ ngx_http_dsa_responses_ping(ngx_http_dsa_api_answer_t *a)
 
 
 /*
- * The items of the request and of the answer, each followed by a NUL.  They are
- * stored without encrypted reasoning, which a list of them adds on request.
+ * Appends the items of the request and of the answer, each followed by a NUL.
+ * They are stored without encrypted reasoning.  A list of items adds it on
+ * request.
  */
 
 static ngx_int_t

@@ -19,7 +19,9 @@
 extern const ngx_http_dsa_api_t  ngx_http_dsa_responses;
 
 
-/* Inside this API: the state of an answer, which is a list of items. */
+/*
+ * Private to the files of this API: the state of an answer, a list of items.
+ */
 
 typedef struct {
     dsa_delta_e               kind;         /* DSA_DELTA_ARGUMENTS: a call */
@@ -35,29 +37,32 @@ typedef struct {
     ngx_http_dsa_api_answer_t        answer;
 
     char                             previous[DSA_RESPONSE_ID_LEN + 1];
-    dsa_buf_t                        echo;      /* of the request */
-    dsa_buf_t                        input;     /* items, each with a NUL
-                                                   behind it */
-    dsa_buf_t                        list;      /* the same as an array */
-    dsa_buf_t                        object;    /* that is stored */
+    dsa_buf_t                        echo;      /* members of the request that
+                                                   the object repeats */
+    dsa_buf_t                        input;     /* items of the request, each
+                                                   followed by a NUL */
+    dsa_buf_t                        list;      /* these items as an array */
+    dsa_buf_t                        object;    /* the object that is stored */
 
     ngx_http_dsa_responses_item_t   *items;
     ngx_uint_t                       n_items;
     char                             id[NGX_HTTP_DSA_ITEM_ID + 1];
-                                                /* the one made last */
+                                                /* id that was made last */
     uint64_t                         sequence;  /* number of the next event */
 
     unsigned                         started:1;
-    unsigned                         opened:1;      /* the last item is not
-                                                       done */
-    unsigned                         delta_open:1;  /* so is its event */
-    unsigned                         encrypted:1;   /* reasoning, besides */
+    unsigned                         opened:1;      /* the last item has no
+                                                       "done" event yet */
+    unsigned                         delta_open:1;  /* the event of a delta is
+                                                       open */
+    unsigned                         encrypted:1;   /* reasoning is also
+                                                       encrypted */
     unsigned                         one_call:1;
-    unsigned                         failed:1;      /* no memory */
+    unsigned                         failed:1;      /* an allocation failed */
 } ngx_http_dsa_responses_t;
 
 
-/* What a response has become. */
+/* The status of a response object. */
 
 typedef enum {
     NGX_HTTP_DSA_RESPONSES_IN_PROGRESS = 0,
@@ -67,7 +72,7 @@ typedef enum {
 } ngx_http_dsa_responses_status_e;
 
 
-/* Where the array of items lies in a response object. */
+/* The position of the array of items in a response object. */
 
 typedef struct {
     size_t                    start;
@@ -76,25 +81,29 @@ typedef struct {
 
 
 /*
- * The response object.  usage and error may be NULL; output may be NULL, and
- * has offsets in w->out.  An object that is not complete has no items.
+ * Writes the response object.  usage and error may be NULL.  If output is not
+ * NULL, it gets the position of the items as offsets in w->out.  A response
+ * that is in progress has no items.
  */
 void ngx_http_dsa_responses_object(ngx_http_dsa_responses_t *o,
     dsa_json_writer_t *w, ngx_http_dsa_responses_status_e status,
     const ngx_http_dsa_usage_t *usage, const ngx_http_dsa_api_error_t *error,
     ngx_http_dsa_responses_output_t *output);
 
-/* An item; text 0: as it is when it begins. */
+/* Writes an item.  If text is 0, writes it as in the event that begins it. */
 void ngx_http_dsa_responses_item(ngx_http_dsa_responses_t *o,
     dsa_json_writer_t *w, const ngx_http_dsa_responses_item_t *item,
     const char *status, ngx_uint_t text);
 
-/* The part of a message or of reasoning that has the text. */
+/* Writes the part of a message or of reasoning that has the text. */
 void ngx_http_dsa_responses_part(dsa_json_writer_t *w,
     const ngx_http_dsa_responses_item_t *item, ngx_uint_t text);
 
 
-/* Events of a stream; without a stream they do nothing. */
+/*
+ * Events of a stream.  These functions do nothing for an answer that is not
+ * streamed.
+ */
 
 void ngx_http_dsa_responses_event_start(ngx_http_dsa_responses_t *o);
 void ngx_http_dsa_responses_event_item(ngx_http_dsa_responses_t *o);
@@ -107,7 +116,7 @@ void ngx_http_dsa_responses_event_end(ngx_http_dsa_responses_t *o,
     ngx_http_dsa_responses_status_e status, const ngx_http_dsa_usage_t *usage,
     const ngx_http_dsa_api_error_t *error);
 
-/* An error instead of the first event. */
+/* Writes an error in place of the first event. */
 void ngx_http_dsa_responses_event_error(dsa_buf_t *out,
     const ngx_http_dsa_api_error_t *error);
 

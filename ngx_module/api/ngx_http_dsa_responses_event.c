@@ -28,7 +28,7 @@ static void ngx_http_dsa_responses_event_response(ngx_http_dsa_responses_t *o,
 static void ngx_http_dsa_responses_event_finish(dsa_json_writer_t *w);
 
 
-/* as dsa_delta_e; of deltas, and of their whole text */
+/* by dsa_delta_e: types of the events for deltas, and for their whole text */
 
 static const char *const  ngx_http_dsa_responses_deltas[] = {
     NULL,
@@ -63,7 +63,7 @@ ngx_http_dsa_responses_event_start(ngx_http_dsa_responses_t *o)
 }
 
 
-/* The last item begins. */
+/* Writes the events that begin the last item. */
 
 void
 ngx_http_dsa_responses_event_item(ngx_http_dsa_responses_t *o)
@@ -124,7 +124,7 @@ ngx_http_dsa_responses_event_close(ngx_http_dsa_responses_t *o)
 }
 
 
-/* The last item is complete. */
+/* Writes the events that end the last item. */
 
 void
 ngx_http_dsa_responses_event_item_done(ngx_http_dsa_responses_t *o,
@@ -265,7 +265,7 @@ ngx_http_dsa_responses_event_part(ngx_http_dsa_responses_t *o,
 }
 
 
-/* A call has no parts. */
+/* Writes the event that begins or ends a part.  A call has no parts. */
 
 static void
 ngx_http_dsa_responses_event_of_part(ngx_http_dsa_responses_t *o,
@@ -292,7 +292,7 @@ ngx_http_dsa_responses_event_of_item(ngx_http_dsa_responses_t *o,
 }
 
 
-/* Afterwards the writer is in the object of the event. */
+/* Begins an event.  Afterwards the writer is in the object of the event. */
 
 static void
 ngx_http_dsa_responses_event(ngx_http_dsa_responses_t *o,

@@ -127,8 +127,8 @@ ngx_http_dsa_responses_error_object(dsa_json_writer_t *w,
 
 
 /*
- * Of a response that is not complete only the last item can be incomplete.  A
- * failed one has the items that were done.
+ * Writes the items.  In an incomplete response only the last item can be
+ * incomplete.  A failed response has only the items that were done.
  */
 
 static void
@@ -279,7 +279,7 @@ ngx_http_dsa_responses_usage(dsa_json_writer_t *w,
 }
 
 
-/* A member whose text is already escaped. */
+/* Writes a member whose text is already escaped. */
 
 static void
 ngx_http_dsa_responses_escaped(dsa_json_writer_t *w, const char *key,

@@ -10,7 +10,7 @@
 #include "ngx_http_dsa_rollout.h"
 
 
-/* bytes that are encoded at a time, without padding between the pieces */
+/* bytes that are encoded at a time; a multiple of 3 needs no padding */
 #define NGX_HTTP_DSA_ROLLOUT_PIECE  (3 * 1024)
 
 

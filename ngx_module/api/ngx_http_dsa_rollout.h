@@ -15,12 +15,15 @@
 
 /*
  * Collects rows of a rollout, if the request has one.  NGX_OK; NGX_DECLINED:
- * more than limit bytes are not yet written; NGX_ERROR: no memory.
+ * more than limit bytes are not written yet; NGX_ERROR: out of memory.
  */
 ngx_int_t ngx_http_dsa_rollout_add(ngx_http_dsa_api_answer_t *a,
     const dsa_str_t *rows, size_t limit);
 
-/* The member "rollout" of a choice, if rows came since the last one. */
+/*
+ * Writes the member "rollout" of a choice if rows were added since the last
+ * call.
+ */
 void ngx_http_dsa_rollout_write(ngx_http_dsa_api_answer_t *a,
     dsa_json_writer_t *w);
 

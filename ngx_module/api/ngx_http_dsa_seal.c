@@ -28,7 +28,7 @@
 #define NGX_HTTP_DSA_SEAL_EXTRA    (NGX_HTTP_DSA_SEAL_HEAD                    \
                                     + NGX_HTTP_DSA_SEAL_TAG)
 
-/* the key of the server may get other uses, with other labels */
+/* separates this use of the server's key from uses with other labels */
 
 #define NGX_HTTP_DSA_SEAL_LABEL    "nginx-dsa seal 1"
 

@@ -16,9 +16,9 @@
 
 
 /*
- * Text that a client keeps for the server and that only this server can read,
- * for the caller for whom it was encrypted: AES-256-GCM, with the digest of the
- * tenant as additional data.  The form is base64url of
+ * Encrypts text that a client keeps for the server.  Only this server can
+ * decrypt it, and only in a request of the same tenant: AES-256-GCM, with the
+ * digest of the tenant as additional data.  The format is base64url of
  *
  *     offset  bytes
  *          0      1  version, 1
@@ -27,22 +27,27 @@
  *         29      n  ciphertext
  *     29 + n     16  tag
  *
- * The key of a text is HMAC-SHA256 of a label and the salt under the server's
- * key.  With one key for all texts, random nonces would be safe for 2^32 texts
- * only (NIST SP 800-38D, 8.3), which a busy server writes in weeks.
+ * The key of a text is HMAC-SHA256 of a label and the salt with the server's
+ * key.  With one key for all texts, random nonces would be safe for only 2^32
+ * texts (NIST SP 800-38D, 8.3), and a busy server writes that many in weeks.
  */
 
 #define NGX_HTTP_DSA_SECRET_LEN  32         /* bytes of a key */
 #define NGX_HTTP_DSA_SEAL_DIGEST 32         /* bytes of a digest */
 
 
-/* Appends the encrypted text to out.  NGX_OK or NGX_ERROR. */
+/*
+ * Appends the encrypted text to out.  secret has NGX_HTTP_DSA_SECRET_LEN
+ * bytes, digest NGX_HTTP_DSA_SEAL_DIGEST.  NGX_OK, or NGX_ERROR if an
+ * allocation or the cipher fails.
+ */
 ngx_int_t ngx_http_dsa_seal(const u_char *secret, const u_char *digest,
     dsa_str_t text, dsa_buf_t *out);
 
 /*
- * DSA_OK, and *text is in the arena; DSA_AGAIN: sealed has another form, key or
- * digest; DSA_ERROR: out of memory.
+ * Decrypts sealed.  DSA_OK: *text is in the arena; DSA_AGAIN: sealed has
+ * another format, or was made with another key or digest; DSA_ERROR: out of
+ * memory.
  */
 int ngx_http_dsa_seal_open(const u_char *secret, const u_char *digest,
     dsa_arena_t *arena, dsa_str_t sealed, dsa_str_t *text);
