@@ -21,12 +21,13 @@
  * workers of all hosts.  The lease is renewed while the request lives, and
  * expires if the worker is killed.
  *
- * A lease does not decide what is stored.  The script that stores a turn
- * compares the version of the conversation, so a turn whose lease was lost,
- * because Redis was away for longer than a lease lasts, can only be refused.
+ * A lease does not protect the data.  The script that stores a turn compares
+ * the version of the conversation.  So if the lease of a turn has expired,
+ * because Redis could not be reached for too long, the turn may be refused,
+ * but never overwrites another one.
  */
 
-/* the code of the 409 */
+/* the code of the error 409 */
 
 #define NGX_HTTP_DSA_CONVERSATION_LOCKED  "conversation_locked"
 

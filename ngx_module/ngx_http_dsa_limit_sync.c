@@ -518,8 +518,8 @@ done:
 
 
 /*
- * The value missing was read from Redis at about the time when the command was
- * sent, and used was taken here since then.
+ * Sets a bucket.  missing is what Redis reported, for about the time when the
+ * command was sent, and used was taken here since then.
  */
 
 static void

@@ -11,11 +11,11 @@
 #include "ngx_http_dsa_responses_command.h"
 
 
-/* In the request's pool. */
+/* Allocated from the request's pool. */
 
 typedef struct {
     ngx_http_request_t          *request;
-    ngx_http_dsa_redis_call_t   *call;      /* NULL: none waits */
+    ngx_http_dsa_redis_call_t   *call;      /* NULL: no command is pending */
     ngx_http_dsa_responses_pt    handler;
     void                        *data;
 } ngx_http_dsa_responses_command_t;

@@ -17,16 +17,19 @@
 
 
 /*
- * One command to Redis for a request.  The handler runs in the context of the
- * request, later or at once, and at most once: not if the request ends first.
- * why is NULL, and reply is the reply, which is valid during the call; or Redis
- * cannot be used, and why is the reason, which is static.  Posted requests are
- * run after a handler that is called later.
+ * The handler of one command to Redis for a request.  It runs in the context
+ * of the request, at once or later, and not at all if the request ends first.
+ * If why is NULL, reply is the reply, which is valid until the handler
+ * returns.  Otherwise Redis cannot be used, and why is the reason, a static
+ * string.  If the handler runs later, posted requests are run after it.
  */
 typedef void (*ngx_http_dsa_responses_pt)(ngx_http_request_t *r, void *data,
     redisReply *reply, const char *why);
 
-/* The words of cmd are copied.  NGX_ERROR: out of memory; no handler. */
+/*
+ * Sends a command, whose words are copied.  NGX_ERROR: out of memory, and the
+ * handler is not called.
+ */
 ngx_int_t ngx_http_dsa_responses_command(ngx_http_request_t *r,
     ngx_http_dsa_redis_t *redis, const dsa_schema_command_t *cmd,
     ngx_http_dsa_responses_pt handler, void *data);

@@ -74,8 +74,9 @@ ngx_http_dsa_responses_history(ngx_http_dsa_request_t *req,
 
 
 /*
- * Clients that never read an answer again leave out "store", and so are served
- * by a server that stores nothing.  "store": true is a request to store.
+ * Decides whether the answer is stored.  If it cannot be, "store": true is an
+ * error.  A request without "store", whose default is true, is served anyway:
+ * most clients never read a stored answer.
  */
 
 static ngx_int_t
@@ -113,7 +114,10 @@ ngx_http_dsa_history_store(ngx_http_dsa_request_t *req)
 }
 
 
-/* NGX_OK: ngx_http_dsa_history_loaded() is called; NGX_ERROR with a failure. */
+/*
+ * Loads the stored answers.  NGX_OK: ngx_http_dsa_history_loaded() will be
+ * called; NGX_ERROR with a failure.
+ */
 
 static ngx_int_t
 ngx_http_dsa_history_load(ngx_http_dsa_request_t *req,

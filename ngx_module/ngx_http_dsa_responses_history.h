@@ -12,9 +12,9 @@
 
 
 /*
- * Called after a body is read: decides whether the answer is stored, and
+ * Call it after the body is read.  Decides whether the answer is stored, and
  * inserts the stored answers that the request continues into its chat.  Then
- * calls next, at once or later; or ends the request with its failure.
+ * calls next, at once or later, or ends the request with its failure.
  */
 typedef void (*ngx_http_dsa_responses_next_pt)(ngx_http_dsa_request_t *req);
 

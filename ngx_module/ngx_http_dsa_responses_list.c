@@ -72,7 +72,10 @@ ngx_http_dsa_responses_page(ngx_http_request_t *r,
 }
 
 
-/* Clients repeat "include[]" for each value, with the brackets escaped. */
+/*
+ * Reads the arguments "include[]".  Clients repeat it for each value, with the
+ * brackets escaped.
+ */
 
 static ngx_int_t
 ngx_http_dsa_responses_include(ngx_http_request_t *r,
@@ -249,7 +252,7 @@ ngx_http_dsa_responses_list_item(dsa_buf_t *out, const dsa_json_t *item,
     parts = dsa_json_get(item, "content");
     text = parts != NULL ? dsa_json_get(parts->first, "text") : NULL;
 
-    /* one member more, in front of the brace */
+    /* add a member in front of the closing brace */
 
     out->len--;
 
@@ -270,7 +273,7 @@ ngx_http_dsa_responses_list_item(dsa_buf_t *out, const dsa_json_t *item,
 }
 
 
-/* Behind the item "after"; at the end if there is no such item. */
+/* Returns the index behind the item "after", or n if there is no such item. */
 
 static ngx_uint_t
 ngx_http_dsa_responses_list_index(dsa_json_t **items, ngx_uint_t n,

@@ -19,26 +19,29 @@
 #include "ngx_http_dsa_identity.h"
 
 
-/* The items of a stored request or of a conversation, page by page. */
+/* A page of the items of a stored request or of a conversation. */
 
 typedef struct {
     ngx_uint_t    limit;
-    ngx_str_t     after;        /* the last item of the page before; empty:
-                                   this is the first page */
+    ngx_str_t     after;        /* id of the last item of the previous page;
+                                   empty: first page */
     const u_char *secret;       /* of the server and of the caller, for */
     u_char        digest[NGX_HTTP_DSA_DIGEST_LEN];  /* encrypted reasoning */
     unsigned      ascending:1;
-    unsigned      encrypted:1;  /* reasoning, besides its text */
+    unsigned      encrypted:1;  /* add encrypted reasoning */
 } ngx_http_dsa_responses_page_t;
 
 
-/* Reads the arguments of a request.  NGX_ERROR: *param is not valid. */
+/*
+ * Reads the arguments of a request.  NGX_ERROR: the argument *param is not
+ * valid.
+ */
 ngx_int_t ngx_http_dsa_responses_page(ngx_http_request_t *r,
     ngx_http_dsa_responses_page_t *page, const char **param);
 
 /*
- * Writes the list object of a page.  input: a JSON array of items.  NGX_ERROR:
- * out of memory, or err names what is wrong with input.
+ * Writes the list object of a page.  input: a JSON array of items.  NGX_ERROR
+ * with err: out of memory, or input is not such an array.
  */
 ngx_int_t ngx_http_dsa_responses_list(dsa_buf_t *out, dsa_str_t input,
     const ngx_http_dsa_responses_page_t *page, dsa_err_t *err);
@@ -47,7 +50,7 @@ ngx_int_t ngx_http_dsa_responses_list(dsa_buf_t *out, dsa_str_t input,
 void ngx_http_dsa_responses_list_item(dsa_buf_t *out, const dsa_json_t *item,
     const ngx_http_dsa_responses_page_t *page);
 
-/* The list of n items, oldest first. */
+/* Writes the list object of a page; items are n items, oldest first. */
 void ngx_http_dsa_responses_list_write(dsa_buf_t *out, dsa_json_t **items,
     ngx_uint_t n, const ngx_http_dsa_responses_page_t *page);
 

@@ -20,7 +20,7 @@
 #define NGX_HTTP_DSA_REFERENCES_ARENA  (128 * 1024)
 
 
-/* In the request's pool. */
+/* Allocated from the request's pool. */
 
 typedef struct {
     ngx_http_dsa_references_next_pt   next;
@@ -95,7 +95,10 @@ ngx_http_dsa_responses_references(ngx_http_dsa_request_t *req,
 }
 
 
-/* NGX_ERROR with a failure, as in the functions below. */
+/*
+ * Finds the references in the body.  This function and those below return
+ * NGX_ERROR with a failure.
+ */
 
 static ngx_int_t
 ngx_http_dsa_references_find(ngx_http_dsa_request_t *req,
@@ -140,7 +143,10 @@ ngx_http_dsa_references_find(ngx_http_dsa_request_t *req,
 }
 
 
-/* The ids of the keys that have the items, each once. */
+/*
+ * Collects the ids of the Redis keys that contain the items, without
+ * duplicates.
+ */
 
 static ngx_int_t
 ngx_http_dsa_references_owners(ngx_http_dsa_request_t *req,
@@ -152,7 +158,10 @@ ngx_http_dsa_references_owners(ngx_http_dsa_request_t *req,
 
     for (i = 0; i < references->n; i++) {
 
-        /* an id that was not made here is not found below */
+        /*
+         * An id of another form exists in no key; it is reported below as not
+         * found.
+         */
 
         if (!dsa_references_owner(references->refs[i].id, &owner)) {
             continue;
@@ -278,7 +287,7 @@ ngx_http_dsa_references_insert(ngx_http_dsa_request_t *req,
         bytes += reply->element[i]->len;
     }
 
-    /* the message of a chat becomes items, which are read once more */
+    /* a message of a chat is converted to items, which are parsed again */
 
     work = dsa_arena_create(NGX_HTTP_DSA_ARENA(2 * bytes));
     references->keep = dsa_arena_create(NGX_HTTP_DSA_ARENA(bytes));

@@ -12,9 +12,9 @@
 
 
 /*
- * Replaces the items of a body that only refer to stored items of the tenant.
- * Then calls next, at once or later; or ends the request with its failure.
- * root lives as long as the request.
+ * Replaces references in the items of a body by the stored items of the
+ * tenant.  Then calls next, at once or later, or ends the request with its
+ * failure.  root lives as long as the request.
  */
 typedef void (*ngx_http_dsa_references_next_pt)(ngx_http_dsa_request_t *req,
     const dsa_json_t *root);

@@ -18,10 +18,10 @@
 
 
 /*
- * Stores a response.  NGX_OK: the handler is called within the timeout of
- * dsa_redis, never from within this function, and not if the request ends
- * first.  NGX_DECLINED: it is not stored, *why is the reason, which is static,
- * and the handler is not called.
+ * Stores a response.  NGX_OK: the handler will be called within the timeout of
+ * dsa_redis, never by this function itself, and not if the request ends first.
+ * NGX_DECLINED: the response is not stored, *why is the reason, a static
+ * string, and the handler is not called.
  */
 ngx_int_t ngx_http_dsa_responses_save(ngx_http_request_t *r,
     ngx_http_dsa_redis_t *redis, const ngx_str_t *tenant,

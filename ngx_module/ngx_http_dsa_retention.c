@@ -91,7 +91,7 @@ ngx_http_dsa_retention_restore(ngx_http_dsa_retention_t *rt,
 }
 
 
-/* Finds the messages that lack something, and their keys. */
+/* Finds the messages to restore, and their keys in Redis. */
 
 static ngx_int_t
 ngx_http_dsa_retention_wanted(ngx_http_dsa_retention_t *rt, dsa_str_t **keys)
@@ -106,7 +106,7 @@ ngx_http_dsa_retention_wanted(ngx_http_dsa_retention_t *rt, dsa_str_t **keys)
     first = dsa_retain_round(chat);
     n = 0;
 
-    /* a chat without a tool round costs no memory */
+    /* allocate nothing for a chat without a tool round */
 
     for (i = first; i < chat->n_messages; i++) {
         n += (chat->messages[i].n_calls != 0);
@@ -174,7 +174,9 @@ ngx_http_dsa_retention_load(ngx_http_dsa_retention_t *rt,
                    "dsa request %V: %uD messages are looked up in Redis",
                    &rt->id, rt->n_wanted);
 
-    /* a command that waits for the connection has the same time in all */
+    /*
+     * The timer also bounds the time that the command waits for the connection.
+     */
 
     rt->timer.handler = ngx_http_dsa_retention_late;
     rt->timer.data = rt;
@@ -209,7 +211,10 @@ ngx_http_dsa_retention_late(ngx_event_t *ev)
 }
 
 
-/* why: NULL, and reply is one; or the reason why there are no records. */
+/*
+ * The handler of the reply.  If why is not NULL, there are no records because
+ * of why.
+ */
 
 static void
 ngx_http_dsa_retention_loaded(ngx_http_dsa_retention_t *rt, redisReply *reply,
@@ -254,7 +259,10 @@ ngx_http_dsa_retention_loaded(ngx_http_dsa_retention_t *rt, redisReply *reply,
 }
 
 
-/* NGX_DECLINED: the reply is not a list of records, which is logged. */
+/*
+ * Reads the records.  NGX_DECLINED: the reply is not a list of records, which
+ * is logged.
+ */
 
 static ngx_int_t
 ngx_http_dsa_retention_records(ngx_http_dsa_retention_t *rt,
@@ -343,7 +351,7 @@ ngx_http_dsa_retention_message(ngx_http_dsa_retention_t *rt, uint32_t i,
 
 
 /*
- * In strict mode each message with tool calls must have its reasoning now.
+ * Checks in strict mode that each message with tool calls has its reasoning.
  * why: NULL, or the reason why Redis could not be read.
  */
 
@@ -403,7 +411,7 @@ ngx_uint_t
 ngx_http_dsa_retention_record(ngx_http_dsa_retention_t *rt,
     const dsa_chat_t *chat)
 {
-    /* behind a prefix the sampled text is only the end of a message */
+    /* with a prefix the model samples only the end of the message */
 
     rt->writing = rt->mode != NGX_HTTP_DSA_RETENTION_OFF
                   && rt->redis != NULL

@@ -21,15 +21,16 @@
 
 
 /*
- * Reasoning retention.  The text of an answer with tool calls, as the model
- * sampled it, is stored in Redis.  When the results of the calls come and the
- * client has left something out of the answer, it is restored from there.
+ * Reasoning retention.  The text of an answer with tool calls is stored in
+ * Redis as the model sampled it.  If the client leaves reasoning out of this
+ * answer when it sends the results of the calls, the answer is restored from
+ * Redis.
  */
 
 typedef enum {
     NGX_HTTP_DSA_RETENTION_OFF = 0,     /* nothing is stored or restored */
-    NGX_HTTP_DSA_RETENTION_ON,          /* what cannot be restored is left
-                                           out */
+    NGX_HTTP_DSA_RETENTION_ON,          /* what cannot be restored stays
+                                           missing */
     NGX_HTTP_DSA_RETENTION_STRICT       /* reasoning that cannot be restored
                                            is an error */
 } ngx_http_dsa_retention_e;
@@ -43,18 +44,18 @@ typedef void (*ngx_http_dsa_retention_pt)(ngx_http_request_t *r,
     ngx_int_t rc);
 
 
-/* Of one request; zeroed, with the first members set, it is ready for use. */
+/* The retention of one request.  Zero it and set the members up to id. */
 
 typedef struct {
     ngx_uint_t                   mode;
     ngx_msec_t                   ttl;
-    ngx_http_dsa_redis_t        *redis;     /* NULL: as if mode were off */
+    ngx_http_dsa_redis_t        *redis;     /* NULL: the same as mode off */
     ngx_str_t                    tenant;    /* empty: the same */
     ngx_str_t                    id;        /* of the request, for logs */
 
     /* while a reply is expected */
     ngx_http_request_t          *http;
-    ngx_http_dsa_redis_call_t   *call;      /* NULL: none is */
+    ngx_http_dsa_redis_call_t   *call;      /* NULL: no reply is expected */
     ngx_event_t                  timer;
     ngx_http_dsa_retention_pt    handler;
     dsa_chat_t                  *chat;
@@ -71,38 +72,38 @@ typedef struct {
 
 
 /*
- * Restores what the messages of the running tool round lack.  NGX_OK: the chat
- * is complete, and the handler is not called.  NGX_AGAIN: the handler will be
- * called, within the timeout of dsa_redis, unless the retention is freed first.
- * NGX_ERROR: the failure is set.  The chat lives until then, and what it refers
- * to afterwards is in rt->arena.
+ * Restores messages of the current tool round.  NGX_OK: the chat is complete,
+ * and the handler is not called.  NGX_AGAIN: the handler will be called,
+ * within the timeout of dsa_redis, unless the retention is freed first.
+ * NGX_ERROR: the failure is set.  The chat must live until then; restored
+ * texts are in rt->arena.
  */
 ngx_int_t ngx_http_dsa_retention_restore(ngx_http_dsa_retention_t *rt,
     ngx_http_request_t *r, dsa_chat_t *chat, ngx_http_dsa_failure_t *failure,
     ngx_http_dsa_retention_pt handler);
 
 /*
- * Whether the answer to this chat has to be recorded; if so, the writer is to
- * be fed.  Chats without tools are not.
+ * Returns 1 if the answer to this chat is to be recorded: then feed
+ * rt->sampled with it.  Answers to chats without tools are not recorded.
  */
 ngx_uint_t ngx_http_dsa_retention_record(ngx_http_dsa_retention_t *rt,
     const dsa_chat_t *chat);
 
-/* Prepares the retention of another answer to the chat of rt; it is zeroed. */
+/* Prepares other, which is zeroed, for another answer to the chat of rt. */
 void ngx_http_dsa_retention_other(ngx_http_dsa_retention_t *other,
     const ngx_http_dsa_retention_t *rt);
 
 /*
- * The answer is complete and has tool calls.  Stores its record under the id
- * of a call, without waiting.
+ * Call it when the answer is complete and has tool calls.  Stores its record
+ * under the id of a call, and does not wait for Redis.
  */
 void ngx_http_dsa_retention_save(ngx_http_dsa_retention_t *rt,
     const char *call_id);
 
-/* An engine has accepted the prompt, so the chat is not needed any more. */
+/* Frees the arena.  Call it when an engine has accepted the prompt. */
 void ngx_http_dsa_retention_free_arena(ngx_http_dsa_retention_t *rt);
 
-/* The request ends. */
+/* Frees the retention at the end of the request. */
 void ngx_http_dsa_retention_free(ngx_http_dsa_retention_t *rt);
 
 

@@ -29,7 +29,7 @@
 typedef struct {
     ngx_queue_t                  queue;
     ngx_http_dsa_redis_t        *redis;
-    ngx_http_dsa_redis_call_t   *call;      /* NULL: it is not sent */
+    ngx_http_dsa_redis_call_t   *call;      /* NULL: not sent */
     dsa_buf_t                    record;
     ngx_msec_t                   deadline;
     ngx_msec_t                   ttl;
@@ -61,7 +61,7 @@ static size_t       ngx_http_dsa_retained_bytes;
 static ngx_event_t  ngx_http_dsa_retained_retry;
 static ngx_msec_t   ngx_http_dsa_retained_backoff;
 
-/* nginx reads through the data of a timer when it logs it */
+/* nginx dereferences the data of a timer as a connection when it logs it */
 
 static ngx_connection_t  ngx_http_dsa_retained_dumb;
 
@@ -175,7 +175,9 @@ ngx_http_dsa_retention_queue_create(ngx_http_dsa_redis_t *redis,
 }
 
 
-/* Sends what is not sent; drops what has waited for too long. */
+/*
+ * Sends the records that are not sent; drops those that waited for too long.
+ */
 
 static void
 ngx_http_dsa_retention_queue_send(void)
@@ -258,7 +260,7 @@ ngx_http_dsa_retention_queue_reply(void *data, redisReply *reply,
 
     if (reply == NULL) {
 
-        /* the connection failed; the same command may be sent again */
+        /* the connection failed; sending the command again is harmless */
 
         ngx_http_dsa_retention_queue_later();
         return;

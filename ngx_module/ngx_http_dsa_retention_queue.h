@@ -17,11 +17,12 @@
 
 
 /*
- * Records of sampled answers on their way to Redis, in the memory of a worker.
- * While Redis is away they wait, up to NGX_HTTP_DSA_RETENTION_ENTRIES records
- * and NGX_HTTP_DSA_RETENTION_BYTES bytes, and not longer than
- * NGX_HTTP_DSA_RETENTION_WAIT.  A record that is not stored costs a later
- * request its reasoning, but no money, so it is counted and not kept on disk.
+ * The queue of sampled answers to Redis, in the memory of a worker.  While
+ * Redis cannot be reached, up to NGX_HTTP_DSA_RETENTION_ENTRIES records and
+ * NGX_HTTP_DSA_RETENTION_BYTES bytes wait, for at most
+ * NGX_HTTP_DSA_RETENTION_WAIT.  Without its record a later request has no
+ * reasoning, but no money depends on it, so a lost record is counted, and the
+ * queue is not kept on disk.
  */
 
 #define NGX_HTTP_DSA_RETENTION_ENTRIES   1024
@@ -30,14 +31,17 @@
 
 
 /*
- * Queues a record, whose bytes it takes; record is empty afterwards.  ttl is in
- * milliseconds.  id: of the request, for logs.
+ * Queues a record.  The queue owns its bytes, and record is empty afterwards.
+ * ttl is in milliseconds.  id: of the request, for logs.
  */
 void ngx_http_dsa_retention_queue_add(ngx_http_dsa_redis_t *redis,
     const ngx_str_t *id, const ngx_str_t *tenant, dsa_str_t key,
     ngx_msec_t ttl, dsa_buf_t *record);
 
-/* The worker exits: what is left is lost, which is logged and counted. */
+/*
+ * Called when the worker exits: drops all records, which is logged and
+ * counted.
+ */
 void ngx_http_dsa_retention_queue_exit(void);
 
 

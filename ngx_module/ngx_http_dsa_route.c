@@ -20,7 +20,7 @@
 #include "ngx_http_dsa_zone.h"
 
 
-/* In the zone. */
+/* The contents of the zone. */
 
 typedef struct {
     ngx_http_dsa_zone_t         zone;
@@ -30,7 +30,7 @@ typedef struct {
 } ngx_http_dsa_route_shared_t;
 
 
-/* of the map as well */
+/* the layout of the zone, including the map */
 
 #define NGX_HTTP_DSA_ROUTE_LAYOUT                                             \
     NGX_HTTP_DSA_ZONE_LAYOUT(1, ngx_http_dsa_route_shared_t)
@@ -39,8 +39,8 @@ typedef struct {
 struct ngx_http_dsa_route_s {
     ngx_slab_pool_t              *shpool;
     ngx_http_dsa_route_shared_t  *shared;
-    uint32_t                     *replicas; /* [n], by index of the engine;
-                                               0: it has sent no hello */
+    uint32_t                     *replicas; /* [n], by index of the engine; 0:
+                                               no hello yet */
     ngx_uint_t                    n;
 };
 
@@ -77,7 +77,10 @@ ngx_http_dsa_route_add(ngx_conf_t *cf, ngx_str_t *pool, ngx_uint_t n,
 
     route->n = n;
 
-    /* a zone that a user names cannot have a colon in its name */
+    /*
+     * The name of a zone in the configuration cannot contain a colon, so this
+     * name does not collide with one.
+     */
 
     name.len = sizeof("dsa_pool:") - 1 + pool->len;
     name.data = ngx_pnalloc(cf->pool, name.len);
@@ -99,7 +102,10 @@ ngx_http_dsa_route_add(ngx_conf_t *cf, ngx_str_t *pool, ngx_uint_t n,
 }
 
 
-/* data: the route of the last configuration, which used this memory. */
+/*
+ * The init callback of the zone.  data: the route of the old configuration, or
+ * NULL.
+ */
 
 static ngx_int_t
 ngx_http_dsa_route_init_zone(ngx_shm_zone_t *zone, void *data)
@@ -130,7 +136,7 @@ ngx_http_dsa_route_init_zone(ngx_shm_zone_t *zone, void *data)
         return NGX_ERROR;
     }
 
-    /* all other pages are free and adjoin; they become the map */
+    /* the other pages are free and contiguous, and are used for the map */
 
     size = route->shpool->pfree * ngx_pagesize;
 
@@ -156,7 +162,9 @@ ngx_http_dsa_route_hello(ngx_http_dsa_route_t *route, ngx_uint_t index,
 
     assert(index < route->n);
 
-    /* all workers compute the same number; 0 means that no engine is known */
+    /*
+     * All workers compute the same number; it is not 0, which means no engine.
+     */
 
     words[0] = XXH3_64bits_withSecret(address->data, address->len,
                                       route->shared->secret,
@@ -231,7 +239,10 @@ ngx_http_dsa_route_record(ngx_http_dsa_route_t *route,
 
     ngx_shmtx_lock(&route->shpool->mutex);
 
-    /* the shortest prefix, which others share, becomes the newest */
+    /*
+     * The shortest prefix is last in keys, so it becomes the newest entry,
+     * because the most prompts share it.
+     */
 
     for (i = 0; i < keys->n; i++) {
         ngx_http_dsa_prefix_map_put(shared->map, keys->elts[i].key,

@@ -13,10 +13,13 @@
 #include "ngx_http_dsa_save.h"
 
 
-/* In the request's pool, because either of the two may end first. */
+/*
+ * Links a request and its turn, of which either may end first.  It is
+ * allocated from the request's pool.
+ */
 
 struct ngx_http_dsa_save_waiter_s {
-    ngx_http_dsa_save_t    *turn;       /* NULL: it has ended */
+    ngx_http_dsa_save_t    *turn;       /* NULL once the turn has ended */
     ngx_http_request_t     *request;
     ngx_http_dsa_save_pt    handler;
 };
@@ -81,7 +84,10 @@ ngx_http_dsa_save_create(ngx_http_request_t *r,
 }
 
 
-/* The client left.  Redis may store its turn for the rest of the time. */
+/*
+ * Runs when the request ends first, because the client left.  The turn is
+ * still stored, within the rest of its timeout.
+ */
 
 static void
 ngx_http_dsa_save_cleanup(void *data)

@@ -111,11 +111,14 @@ ngx_http_dsa_secret_init(ngx_conf_t *cf, ngx_http_dsa_main_conf_t *mcf)
     old = cf->cycle->old_cycle;
     previous = NULL;
 
-    /* the first cycle of a process replaces one without a configuration */
+    /*
+     * The first cycle of a process replaces the init cycle, which has no
+     * configuration.
+     */
 
     if (old != NULL && !ngx_is_init_cycle(old)) {
 
-        /* and one before a reload may have been without this module */
+        /* before a reload the module may not have been loaded */
 
         for (i = 0; i < old->modules_n; i++) {
             if (old->modules[i] == &ngx_http_dsa_module) {

@@ -16,17 +16,17 @@
 
 
 /*
- * The key with which the server encrypts what its clients keep for it.  All
- * workers have the same one.
+ * The key of the server for data that its clients keep for it, see
+ * ngx_http_dsa_seal.h.  All workers have the same key.
  */
 
-/* The directive: dsa_secret FILE. */
+/* The directive dsa_secret FILE. */
 char *ngx_http_dsa_secret_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*
- * Without the directive: copies the key of the configuration before a
- * reload, or makes a random one.  NGX_OK or NGX_ERROR.
+ * Without the directive: copies the key of the old configuration on a reload,
+ * or makes a random key.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_dsa_secret_init(ngx_conf_t *cf,
     ngx_http_dsa_main_conf_t *mcf);

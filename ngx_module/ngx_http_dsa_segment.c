@@ -20,7 +20,10 @@ ngx_http_dsa_segment_map(void **segment, dsa_link_t *link, ngx_fd_t fd,
     void             *p;
     ngx_file_info_t   fi;
 
-    /* if a file without seals shrank, the worker would end with SIGBUS */
+    /*
+     * Without seals the engine could shrink the file, and the worker would get
+     * SIGBUS.
+     */
 
     seals = fcntl(fd, F_GET_SEALS);
 

@@ -15,14 +15,14 @@
 
 
 /*
- * Checks and maps the segment in fd, which stays open, and finds the parts of
- * the session in it.  Returns NULL, or the reason why the engine cannot be
- * used, a static text; nothing is mapped then.
+ * Checks and maps the segment in fd, which stays open, and sets link to its
+ * parts.  Returns NULL, or the reason why the engine cannot be used, a static
+ * string; then nothing is mapped.
  */
 const char *ngx_http_dsa_segment_map(void **segment, dsa_link_t *link,
     ngx_fd_t fd, const dsa_link_hello_t *hello);
 
-/* NULL is allowed. */
+/* Unmaps a segment; does nothing if it is NULL. */
 void ngx_http_dsa_segment_unmap(void *segment, const dsa_link_hello_t *hello);
 
 

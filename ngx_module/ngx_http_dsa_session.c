@@ -20,7 +20,7 @@
 
 
 #define NGX_HTTP_DSA_HELLO_TIME   5000      /* ms */
-#define NGX_HTTP_DSA_CHECK_TIME   500       /* between two looks at alive_ms */
+#define NGX_HTTP_DSA_CHECK_TIME   500       /* ms between checks of alive_ms */
 #define NGX_HTTP_DSA_RETRY_MIN    50
 #define NGX_HTTP_DSA_RETRY_MAX    400
 
@@ -156,9 +156,9 @@ failed:
 
 
 /*
- * Puts a descriptor on the event loop, level triggered.  nginx ignores channels
- * when it decides whether a worker that shuts down still has connections.
- * NULL: the descriptor was closed.
+ * Adds a descriptor to the event loop, level-triggered.  It is marked as a
+ * channel, because a worker that shuts down does not wait for channels.  NULL:
+ * an error; the descriptor was closed.
  */
 
 static ngx_connection_t *
@@ -197,7 +197,9 @@ ngx_http_dsa_session_channel(ngx_fd_t fd, ngx_event_handler_pt handler,
 }
 
 
-/* Only the hello comes by the socket, and later the end of the socket. */
+/*
+ * Reads the socket.  The engine sends the hello, and later closes the socket.
+ */
 
 static void
 ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
@@ -231,7 +233,7 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
         return;
     }
 
-    /* the names in a hello that was rejected must not be used */
+    /* a hello that was rejected must not be used, for example its names */
 
     s->hello.magic = 0;
 
@@ -270,8 +272,8 @@ ngx_http_dsa_session_hello(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
 
 
 /*
- * The names in a hello are written to logs, JSON and labels.  Without this an
- * engine could write log lines or labels of its own.
+ * Cleans the names in a hello, which are written to logs, JSON and labels of
+ * metrics, so that an engine cannot inject log lines or labels.
  */
 
 static void
@@ -293,7 +295,7 @@ ngx_http_dsa_session_clean(dsa_link_hello_t *hello)
 }
 
 
-/* Consumes the descriptors. */
+/* Opens the session.  Closes the descriptors, or stores them in s. */
 
 static ngx_int_t
 ngx_http_dsa_session_open(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
@@ -374,8 +376,8 @@ ngx_http_dsa_session_ended(ngx_http_dsa_session_t *s)
     ngx_int_t   rc;
 
     /*
-     * Records that the replica wrote before its end are valid.  They fill one
-     * ring at most; a head that claims more is not believed.
+     * Reads the records that the replica wrote before its end.  They are at
+     * most one full ring, so the loop is bounded even if head is corrupt.
      */
 
     end = s->link.event.own + s->link.event.size;
@@ -553,7 +555,7 @@ ngx_http_dsa_session_wake(ngx_http_dsa_session_t *s)
 
     one = 1;
 
-    /* EAGAIN: the counter is at its maximum, so the replica wakes anyway */
+    /* EAGAIN: the counter is at its maximum, so the replica is woken anyway */
 
     if (write(s->wake_fd, &one, sizeof(uint64_t)) == -1
         && ngx_errno != NGX_EAGAIN)
@@ -609,10 +611,10 @@ ngx_http_dsa_session_timer_handler(ngx_event_t *ev)
 
 
 /*
- * A replica that does not respond may hang, or it may go on.  Requests that it
- * has not accepted have computed nothing and can move to another replica.
- * Requests that it has accepted wait: its supervisor ends a replica that
- * hangs, and the socket ends with it.
+ * Checks whether the replica responds.  If it does not, it may hang or
+ * continue later.  Requests that it has not accepted move to other replicas,
+ * because nothing of them is computed.  Accepted requests wait: the supervisor
+ * kills a replica that hangs, which closes the socket.
  */
 
 static void
@@ -654,7 +656,7 @@ ngx_http_dsa_session_check(ngx_http_dsa_session_t *s)
 }
 
 
-/* Logs why an engine cannot be used; why is static. */
+/* Logs why an engine cannot be used; why is a static string. */
 
 static void
 ngx_http_dsa_session_fault(ngx_http_dsa_session_t *s, ngx_err_t err,
@@ -670,8 +672,9 @@ ngx_http_dsa_session_fault(ngx_http_dsa_session_t *s, ngx_err_t err,
 
 
 /*
- * An engine is tried a few times a second, so a fault that lasts is logged at
- * the level "error" only once, until the engine is ready or has another fault.
+ * Returns the log level of a fault.  The worker connects to an engine several
+ * times a second, so a fault is logged as an error only once, until the engine
+ * is ready or has another fault.
  */
 
 static ngx_uint_t
@@ -688,8 +691,8 @@ ngx_http_dsa_session_level(ngx_http_dsa_session_t *s, const char *why)
 
 
 /*
- * The caller is in the middle of a request, which must not get an event now,
- * so the session is closed by a posted event.
+ * Closes the session in a posted event, because the caller is handling a
+ * request, and closing the session reports events to requests.
  */
 
 static void
@@ -740,7 +743,7 @@ ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s)
 }
 
 
-/* Frees everything of a session but its calls, which are not informed. */
+/* Frees everything of a session but its calls, without reporting LOST. */
 
 static void
 ngx_http_dsa_session_close(ngx_http_dsa_session_t *s)

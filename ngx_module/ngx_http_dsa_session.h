@@ -20,10 +20,11 @@
 
 
 /*
- * A worker's end of the link to one replica: a socket, of which the end means
- * that the replica is gone, a mapped segment with two rings, and an eventfd on
- * nginx's event loop by which the replica wakes the worker.  A session that is
- * lost is opened again, within half a second and without a limit of attempts.
+ * A worker's end of the link to one replica: a socket, which is closed when
+ * the replica ends, a mapped segment with two rings, and an eventfd on nginx's
+ * event loop by which the replica wakes the worker.  A session that was lost
+ * is opened again within half a second, without a limit on the number of
+ * attempts.
  */
 
 #define NGX_HTTP_DSA_STALL        5000      /* ms since alive_ms */
@@ -44,7 +45,7 @@ typedef enum {
 typedef void (*ngx_http_dsa_session_pt)(ngx_http_dsa_session_t *s);
 
 
-/* A field of a request, as the link has it. */
+/* A field of a SUBMIT or COUNT record. */
 
 typedef struct {
     dsa_link_field_e          type;
@@ -58,7 +59,7 @@ struct ngx_http_dsa_session_s {
     ngx_http_dsa_state_e      state;
 
     ngx_http_dsa_session_pt   changed;
-    void                     *data;         /* of the owner of changed */
+    void                     *data;         /* for the handler changed */
 
     ngx_connection_t         *socket;
     ngx_connection_t         *wake;         /* the worker's eventfd */
@@ -66,45 +67,47 @@ struct ngx_http_dsa_session_s {
 
     void                     *segment;
     dsa_link_t                link;
-    dsa_link_hello_t          hello;        /* magic 0: none was valid yet */
+    dsa_link_hello_t          hello;        /* magic is 0 before the first
+                                               valid hello */
 
     ngx_http_dsa_slots_t      slots;
     ngx_http_dsa_records_t    records;
 
-    ngx_event_t               timer;        /* by state: reconnect, hello, or
-                                               whether alive_ms is stale */
+    ngx_event_t               timer;        /* by state: for the next attempt
+                                               to connect, the hello, or the
+                                               check of alive_ms */
     ngx_event_t               failure;      /* posted: closes the session */
     ngx_uint_t                attempts;     /* since it was last ready */
-    const char               *fault;        /* that was logged last; static,
-                                               NULL: none */
-    unsigned                  stale:1;      /* alive_ms is, and it was logged */
+    const char               *fault;        /* logged last, static; NULL:
+                                               none */
+    unsigned                  stale:1;      /* alive_ms is too old, which was
+                                               logged */
 };
 
 
 /*
- * In a worker.  The name, the index, changed and data are set.  The result of
- * the attempt is reported by changed, for the first time when a hello came or
- * the attempt failed.
+ * Called in a worker: starts to connect.  The name, the index, changed and
+ * data are set.  changed is called for the first time when the hello has
+ * arrived or the attempt has failed.
  */
 void ngx_http_dsa_session_start(ngx_http_dsa_session_t *s, ngx_log_t *log);
 
-/* At the worker's end; calls get LOST. */
+/* Called when the worker exits: ends all calls with LOST. */
 void ngx_http_dsa_session_stop(ngx_http_dsa_session_t *s);
 
 /*
- * Sends a request to the replica; head->n_fields is set here.  NGX_OK;
- * NGX_BUSY: there is no slot or no room now; NGX_DECLINED: the request is
- * longer than this link can carry; NGX_ERROR: the session is broken and will
- * be closed.
+ * Submits a request to the replica; sets head->n_fields.  NGX_OK; NGX_BUSY: no
+ * slot is free, or the ring is full; NGX_DECLINED: the request is too long for
+ * the ring; NGX_ERROR: the session is broken and will be closed.
  */
 ngx_int_t ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
     ngx_http_dsa_call_t *call, dsa_link_submit_t *head,
     const ngx_http_dsa_field_t *fields, uint32_t n);
 
 /*
- * Has the replica count the tokens of a prompt, without computing it: fields
- * are TEXT and CONTROL.  The call ends with COUNTED, ERROR or LOST.  The
- * results are those of ngx_http_dsa_session_submit().
+ * Requests the number of tokens of a prompt; nothing is computed.  fields are
+ * TEXT and CONTROL.  The call ends with COUNTED, ERROR or LOST.  Returns what
+ * ngx_http_dsa_session_submit() does.
  */
 ngx_int_t ngx_http_dsa_session_count(ngx_http_dsa_session_t *s,
     ngx_http_dsa_call_t *call, const ngx_http_dsa_field_t *fields,
@@ -118,14 +121,14 @@ void ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call);
 
 /*
  * Cancels a call that has a session, and detaches the call from its slot.  No
- * event comes afterwards, and the call may be freed.
+ * event is reported afterwards, and the call may be freed.
  */
 void ngx_http_dsa_session_abandon(ngx_http_dsa_call_t *call);
 
-/* Milliseconds since the replica wrote alive_ms; the session is ready. */
+/* Returns the age of alive_ms in milliseconds.  The session must be ready. */
 ngx_msec_t ngx_http_dsa_session_age(ngx_http_dsa_session_t *s);
 
-/* 1: there is a session, and the replica responds. */
+/* Returns 1 if the session is ready and the replica responds. */
 ngx_uint_t ngx_http_dsa_session_up(ngx_http_dsa_session_t *s);
 
 

@@ -20,11 +20,11 @@
 #define NGX_HTTP_DSA_STORE_LIST     (1024 * 1024)
 
 
-/* In the request's pool. */
+/* Allocated from the request's pool. */
 
 typedef struct {
     ngx_http_request_t          *request;
-    ngx_http_dsa_redis_call_t   *call;      /* NULL: none waits */
+    ngx_http_dsa_redis_call_t   *call;      /* NULL: no command is pending */
     ngx_http_dsa_store_load_pt   handler;
 } ngx_http_dsa_store_load_t;
 
@@ -56,7 +56,7 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
         return NGX_OK;
     }
 
-    /* while Redis refuses to write, the turn could not be stored */
+    /* while Redis rejects writes, the turn could not be stored */
 
     why = ngx_http_dsa_ledger_queue_blocked(redis);
 
@@ -104,7 +104,10 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
         return NGX_OK;
     }
 
-    /* the request may end before the reply, so the lease begins here */
+    /*
+     * Start here, because the request may end before the reply, and must then
+     * release the lease.
+     */
 
     ngx_http_dsa_lease_start(lease, redis, tenant, id, request_id);
 

@@ -44,7 +44,7 @@ ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
 }
 
 
-/* The entry is written even if there is no memory for the turn. */
+/* Creates the turn.  If it fails, the ledger entry is written without it. */
 
 static ngx_int_t
 ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,

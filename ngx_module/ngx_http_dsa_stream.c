@@ -40,8 +40,9 @@ ngx_http_dsa_stream_init(ngx_http_dsa_stream_t *s, ngx_http_request_t *r,
     ngx_pool_cleanup_t  *cln;
 
     /*
-     * The buffers are freed with the pool, not with the request: a frame of
-     * HTTP/2 that is half sent needs its bytes longer than the request.
+     * The buffers are freed with the pool, not with the request, because an
+     * HTTP/2 frame that is partly sent needs them for longer than the request
+     * lives.
      */
 
     cln = ngx_pool_cleanup_add(r->pool, 0);
@@ -117,7 +118,7 @@ ngx_http_dsa_stream_start(ngx_http_dsa_stream_t *s, const char *type,
 
     if (s->pending.len != 0) {
 
-        /* they are sent together */
+        /* the headers are sent together with the pending text */
 
         return NGX_OK;
     }
@@ -208,8 +209,8 @@ ngx_http_dsa_stream_send(ngx_http_dsa_stream_t *s, ngx_uint_t last)
 
 
 /*
- * The client does not receive the rest.  NGX_OK: the answer goes on without it,
- * because it is to be stored; NGX_ERROR: it ends.
+ * Called when the client cannot receive the rest.  NGX_OK: the request goes on
+ * without its client, with dsa_ignore_client_abort; NGX_ERROR: it ends.
  */
 
 static ngx_int_t

@@ -16,9 +16,9 @@
 
 
 /*
- * The output of one answer.  Text is collected in pending; sending belongs to
- * the output filters.  While the client is slow, pending grows, up to limit.
- * A stream that waits for tokens holds no buffer.
+ * The output of one answer.  New text is appended to pending.  The output
+ * filters send the buffer sending.  While the client is slow, pending grows,
+ * up to limit.  A stream that waits for tokens has no buffer.
  */
 
 typedef struct ngx_http_dsa_stream_s  ngx_http_dsa_stream_t;
@@ -29,16 +29,18 @@ struct ngx_http_dsa_stream_s {
     size_t                    limit;        /* bytes of pending */
 
     void                    (*writable)(void *data);
-    void                     *data;         /* of the producer */
+    void                     *data;         /* of writable */
 
     dsa_buf_t                 pending;
     dsa_buf_t                 sending;
-    ngx_buf_t                 buf;          /* of sending */
+    ngx_buf_t                 buf;          /* refers to the bytes of
+                                               sending */
     ngx_chain_t               out;
     ngx_msec_t                last_write;   /* ngx_current_msec */
 
-    unsigned                  headers:1;    /* were sent */
-    unsigned                  busy:1;       /* sending is not sent yet */
+    unsigned                  headers:1;    /* the headers were sent */
+    unsigned                  busy:1;       /* sending is not completely
+                                               sent */
     unsigned                  last:1;       /* the end was passed on */
     unsigned                  slow:1;       /* the client was too slow */
     unsigned                  gone:1;       /* the client left, and all further
@@ -47,9 +49,9 @@ struct ngx_http_dsa_stream_s {
 
 
 /*
- * Prepares a zeroed stream.  writable(data) is called when the client, which
- * was slow, has received all that was sent; the request may be finalized in
- * it.  NGX_OK or NGX_ERROR.
+ * Prepares a zeroed stream.  When the client was slow, writable(data) is
+ * called after everything was sent; it may finalize the request.  NGX_OK or
+ * NGX_ERROR.
  */
 ngx_int_t ngx_http_dsa_stream_init(ngx_http_dsa_stream_t *s,
     ngx_http_request_t *r, size_t limit, void (*writable)(void *data),
@@ -57,24 +59,27 @@ ngx_int_t ngx_http_dsa_stream_init(ngx_http_dsa_stream_t *s,
 
 /*
  * Sends the headers of an answer of unknown length: server-sent events if
- * events is set, otherwise one JSON object.  They are flushed at once when
- * nothing is pending.  type lives as long as the request.  NGX_OK or
- * NGX_ERROR.
+ * events is set, otherwise one JSON object.  If no text is pending, the
+ * headers are flushed at once.  type must live as long as the request.  NGX_OK
+ * or NGX_ERROR.
  */
 ngx_int_t ngx_http_dsa_stream_start(ngx_http_dsa_stream_t *s,
     const char *type, ngx_uint_t events);
 
 /*
- * Sends what is pending.  NGX_OK: all of it was sent; NGX_AGAIN: the client
- * is slower, and writable is called later; NGX_DECLINED: the same, and more
- * than limit is pending; NGX_DONE: the end was passed on, finalize the request
- * with NGX_OK; NGX_ERROR.  With dsa_ignore_client_abort, NGX_OK is returned
- * instead of an error when the client left or is too slow, and all further text
- * is dropped.
+ * Sends the pending text.  NGX_OK: everything was sent; NGX_AGAIN: the client
+ * is slow, and writable is called later; NGX_DECLINED: the same, and more than
+ * limit is pending; NGX_DONE: the end was passed to the filters, finalize the
+ * request with NGX_OK; NGX_ERROR.  With dsa_ignore_client_abort, if the client
+ * left or is too slow, all further text is dropped and NGX_OK is returned in
+ * place of an error.
  */
 ngx_int_t ngx_http_dsa_stream_send(ngx_http_dsa_stream_t *s, ngx_uint_t last);
 
-/* Gives an empty pending its buffer; call it before text is added. */
+/*
+ * Allocates the buffer of pending if it has none.  Call it before text is
+ * added.
+ */
 void ngx_http_dsa_stream_prepare(ngx_http_dsa_stream_t *s);
 
 

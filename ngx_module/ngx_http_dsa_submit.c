@@ -114,7 +114,7 @@ ngx_http_dsa_submit_prompt(ngx_http_dsa_submit_t *submit,
 }
 
 
-/* The field of the request that has the prompt, for an error. */
+/* Returns the name of the field with the prompt, for an error. */
 
 static const char *
 ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit)
@@ -138,7 +138,7 @@ ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
 }
 
 
-/* The least version of the link that has what the request needs. */
+/* Returns the lowest version of the link that supports the request. */
 
 static uint32_t
 ngx_http_dsa_submit_version(const ngx_http_dsa_submit_t *submit)
@@ -167,8 +167,9 @@ ngx_http_dsa_submit_version(const ngx_http_dsa_submit_t *submit)
 
 
 /*
- * The prompt, stop strings, queries, what constrains the answer, and last the
- * request's id, which is not sent to engines of earlier versions.
+ * Makes the fields of SUBMIT: the prompt, stop strings, queries, constraints
+ * of the answer, and last the request's id, which is left out for engines of
+ * earlier versions.
  */
 
 static ngx_int_t
@@ -205,7 +206,10 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
         f->value = chat->stop[i];
     }
 
-    /* query i becomes bit i of the vocabulary, as the parser expects it */
+    /*
+     * The answer to query i is bit i of the vocabulary, which the parser
+     * expects.
+     */
 
     for (i = 0; i < DSA_CONTROL_TOKENS; i++, f++) {
         f->type = DSA_LINK_FIELD_QUERY;
@@ -234,7 +238,7 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
 }
 
 
-/* The keys of the prompt's prefixes, if they can matter. */
+/* Computes the keys of the prompt's prefixes, if they are used. */
 
 static ngx_int_t
 ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
@@ -267,7 +271,10 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
 
     if (ngx_http_dsa_pool_opening(submit->pool)) {
 
-        /* a worker that has just started is about to have an engine */
+        /*
+         * The worker has just started, and its first session will be ready
+         * soon.
+         */
 
         ngx_http_dsa_pool_wait(submit->pool, &submit->waiter);
         return NGX_AGAIN;
@@ -311,7 +318,7 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
 
         if (rc == NGX_DECLINED) {
 
-            /* another engine may have a larger ring */
+            /* the ring of another engine may be larger */
 
             submit->too_long = 1;
 
@@ -323,9 +330,11 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
 
 
 /*
- * The first of several choices needs a slot for each of them, because an answer
- * that lacks a choice is of no use.  The slots are not reserved, and an engine
- * may have fewer slots in all: then a choice waits for the end of another one.
+ * Returns 1 if the engine has enough free slots.  The first of several choices
+ * needs a free slot for each choice, because an answer without all choices is
+ * useless.  The slots are not reserved.  If the engine has fewer slots than
+ * there are choices, all of its slots must be free, and some choices wait for
+ * the end of others.
  */
 
 static ngx_uint_t
@@ -342,7 +351,9 @@ ngx_http_dsa_submit_has_slots(const ngx_http_dsa_submit_t *submit,
 }
 
 
-/* Whether the request asks for what no engine of the pool has. */
+/*
+ * Rejects a model that no engine serves, and a max_tokens above the context.
+ */
 
 static ngx_int_t
 ngx_http_dsa_submit_check(ngx_http_dsa_submit_t *submit, ngx_str_t *model,
@@ -391,7 +402,7 @@ ngx_http_dsa_submit_pick(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
 }
 
 
-/* The least busy engine. */
+/* Returns the least busy engine. */
 
 static ngx_http_dsa_session_t *
 ngx_http_dsa_submit_least(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
@@ -407,7 +418,10 @@ ngx_http_dsa_submit_least(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
         return s;
     }
 
-    /* the default of max_tokens was too much: use what the prompt leaves */
+    /*
+     * With the default of max_tokens the request does not fit: use what the
+     * prompt leaves of the context.
+     */
 
     submit->fitted = 1;
     submit->tried = 0;
@@ -419,8 +433,9 @@ ngx_http_dsa_submit_least(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
 
 
 /*
- * The prefill begins at once, so the next request may use these prefixes.  A
- * request is counted once, for its first choice.
+ * Records the prefixes as soon as the prompt is submitted, because a later
+ * request is served after its prefill has begun.  Only the first choice is
+ * recorded, so that each request is counted once.
  */
 
 static void
@@ -464,7 +479,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     head.temperature = isnan(chat->temperature) ? s->hello.temperature
                                                 : chat->temperature;
 
-    /* a small double can be 0 as a float, and the engine rejects 0 */
+    /* a small double can become 0 as a float, which the engine rejects */
 
     head.top_p = isnan(chat->top_p) ? s->hello.top_p
                                     : ngx_max(chat->top_p, FLT_MIN);
@@ -473,7 +488,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 
     head.thinking_budget = submit->reasons ? chat->thinking_budget : 0;
 
-    /* only a grammar and a budget depend on where the reasoning ends */
+    /* the end of the reasoning matters only for a grammar and a budget */
 
     head.flags = (chat->logprobs ? DSA_LINK_LOGPROBS : 0)
                  | (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
@@ -487,7 +502,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 
     /*
      * The worker itself cancels the request at its deadline.  The engine's
-     * deadline is later and serves the case that the worker does not respond.
+     * deadline is later, and is needed only if the worker does not respond.
      */
 
     head.deadline_ms = dsa_clock_ms()
@@ -510,7 +525,9 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 }
 
 
-/* An engine of an earlier version has no classes. */
+/*
+ * Returns the flags for the priority.  Engines of earlier versions have none.
+ */
 
 static uint32_t
 ngx_http_dsa_submit_class(const ngx_http_dsa_submit_t *submit,
@@ -544,7 +561,10 @@ ngx_http_dsa_submit_rollout(const dsa_chat_t *chat)
 }
 
 
-/* For an engine with this context; 0: what the prompt leaves of it. */
+/*
+ * Returns max_tokens for an engine with this context; 0 means all that the
+ * prompt leaves of it.
+ */
 
 static uint32_t
 ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
@@ -567,7 +587,10 @@ ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
 }
 
 
-/* context: the largest one that an engine of the pool has for the model. */
+/*
+ * Sets the failure when no engine is left.  context: the largest one that an
+ * engine of the pool has for the model.
+ */
 
 static void
 ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
@@ -674,9 +697,9 @@ ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
         return NGX_DECLINED;
     }
 
-    /* the context of another engine may be long enough */
+    /* the context of another engine may be large enough */
 
-    /* of several counts an exact one is used, or else the largest */
+    /* prefer an exact count, or else use the largest lower bound */
 
     if (!error->more || submit->counted == 0
         || (submit->more && error->prompt_tokens > submit->counted))

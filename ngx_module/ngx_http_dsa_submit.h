@@ -23,12 +23,12 @@
 
 
 /*
- * A prompt on its way to an engine: one engine of the pool after another is
- * tried, until one accepts the prompt.  Then the prompt is freed.
+ * The submission of a prompt: the engines of the pool are tried one after
+ * another, until one accepts the prompt.  Then the prompt is freed.
  *
- * A request for several choices submits its prompt for each of them.  The seed
- * of a choice is that of the request plus its index, so a client can repeat one
- * choice alone.
+ * The prompt of a request with several choices is submitted for each choice.
+ * The seed of a choice is that of the request plus the index of the choice, so
+ * a client can repeat a single choice.
  */
 
 typedef struct {
@@ -41,14 +41,14 @@ typedef struct {
     ngx_msec_t                deadline;     /* ngx_current_msec */
     uint64_t                  seed;         /* if the client gave none */
     u_char                    digest[NGX_HTTP_DSA_DIGEST_LEN];
-    dsa_arena_t              *arena;        /* the body's tree, the chat */
+    dsa_arena_t              *arena;        /* tree of the body, the chat */
     dsa_arena_t              *work;         /* stored messages, the prompt */
     dsa_chat_t               *chat;         /* in arena */
     dsa_format_t              format;       /* of the answer; its spec is in
                                                arena */
     uint32_t                  weight;       /* of the key, in fair sharing */
     dsa_key_priority_e        priority;
-    unsigned                  private:1;    /* the cache is not shared */
+    unsigned                  private:1;    /* the prefix is not shared */
     unsigned                  count:1;      /* COUNT is sent, not SUBMIT */
     unsigned                  reasons:1;    /* the answer begins with
                                                reasoning; set with the
@@ -62,10 +62,12 @@ typedef struct {
     ngx_http_dsa_field_t     *fields;       /* in work */
     uint32_t                  n_fields;
 
-    ngx_http_dsa_prefix_keys_t  *keys;      /* in work; NULL: the pool has one
-                                               engine, or private is set */
+    ngx_http_dsa_prefix_keys_t  *keys;      /* in work; NULL if the pool has
+                                               one engine, or private or count
+                                               is set */
     ngx_http_dsa_route_e      result;       /* of the engine tried last */
-    ngx_str_t                 route;        /* its name; empty: no keys */
+    ngx_str_t                 route;        /* name of result; empty: no
+                                               keys */
 
     dsa_link_submit_t         head;         /* as it was sent last */
     uint64_t                  needed;       /* tokens of context, at least */
@@ -76,14 +78,14 @@ typedef struct {
     unsigned                  fitted:1;     /* max_tokens is what the prompt
                                                leaves of the context */
     unsigned                  more:1;       /* counted is a lower bound */
-    unsigned                  refused:1;    /* an engine has no room now */
-    unsigned                  too_long:1;   /* for the ring of an engine */
-    unsigned                  outdated:1;   /* an engine cannot constrain
-                                               answers, or has no rollouts */
+    unsigned                  refused:1;    /* some engine has no room now */
+    unsigned                  too_long:1;   /* for the ring of some engine */
+    unsigned                  outdated:1;   /* some engine cannot constrain
+                                               answers or report rollouts */
 } ngx_http_dsa_submit_t;
 
 
-/* ms after the deadline, in which the engine may report what it computed */
+/* ms after the deadline in which the engine can still report its usage */
 #define NGX_HTTP_DSA_GRACE        1000
 
 
@@ -95,43 +97,45 @@ ngx_int_t ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_failure_t *failure);
 
 /*
- * The same for a prompt that is encoded already; it and its texts are in work.
+ * The same for a prompt that is already encoded; the prompt and its texts are
+ * in work.
  */
 ngx_int_t ngx_http_dsa_submit_prompt(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_failure_t *failure);
 
 /*
- * The failure after a prompt was not encoded into this arena, because of err;
- * param: the field that has the prompt.
+ * Sets the failure if a prompt could not be encoded into this arena because of
+ * err.  param: the field with the prompt.
  */
 void ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
     const char *param, ngx_http_dsa_failure_t *failure);
 
 /*
  * Submits the prompt to the next engine.  NGX_OK: call has a session;
- * NGX_AGAIN: the waiter's handler will be called, submit again then;
- * NGX_ERROR: there is no engine for the prompt, which is the failure.
+ * NGX_AGAIN: submit again when the waiter's handler is called; NGX_ERROR: no
+ * engine can serve the request, and the failure is set.
  */
 ngx_int_t ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_failure_t *failure);
 
 /*
- * An engine has rejected the prompt before it accepted it.  NGX_OK: submit it
- * again; NGX_DECLINED: the error has another cause.
+ * Call it when an engine has ended the call with error before it accepted the
+ * prompt.  NGX_OK: submit the prompt again, to another engine; NGX_DECLINED:
+ * another engine would not help.
  */
 ngx_int_t ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);
 
 /*
- * 1: the engine has rejected the constraints of the answer, or its rollout.
- * The text of the error is for the client.
+ * Returns 1 if the engine has rejected the constraints of the answer, or its
+ * rollout.  Then the text of the error is for the client.
  */
 ngx_uint_t ngx_http_dsa_submit_unsupported(
     const ngx_http_dsa_submit_t *submit, const dsa_link_failure_t *error);
 
 /*
- * 1: what the engine has rejected is the prompt with a suffix, which has
- * control tokens that not every tokenizer has.
+ * Returns 1 if the engine has rejected the prompt because of its suffix, which
+ * needs control tokens that not every tokenizer has.
  */
 ngx_uint_t ngx_http_dsa_submit_suffix(const ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);

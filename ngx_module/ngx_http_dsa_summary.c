@@ -106,7 +106,7 @@ ngx_http_dsa_summary_start(ngx_http_dsa_summary_t *sum,
 }
 
 
-/* Makes the prompt; NGX_ERROR with why. */
+/* Encodes the prompt.  NGX_ERROR with why. */
 
 static ngx_int_t
 ngx_http_dsa_summary_encode(ngx_http_dsa_summary_t *sum)
@@ -158,8 +158,8 @@ ngx_http_dsa_summary_encode(ngx_http_dsa_summary_t *sum)
 
 
 /*
- * The parameters of the call.  With temperature 0 the same history gets the
- * same summary again, if none is remembered.
+ * Sets the parameters of the call.  The temperature is 0, so that the same
+ * history gets the same summary again, even if Redis has none.
  */
 
 static ngx_int_t
@@ -183,7 +183,9 @@ ngx_http_dsa_summary_chat(ngx_http_dsa_summary_t *sum)
 }
 
 
-/* Submits the prompt, and shorter ones until one fits; the request may end. */
+/*
+ * Submits the prompt, and shorter ones until one fits.  The request may end.
+ */
 
 static void
 ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum)
@@ -210,7 +212,9 @@ ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum)
 }
 
 
-/* After a refusal: drops the oldest rounds; NGX_ERROR with why. */
+/*
+ * Drops the oldest rounds after the prompt was rejected.  NGX_ERROR with why.
+ */
 
 static ngx_int_t
 ngx_http_dsa_summary_shorten(ngx_http_dsa_summary_t *sum)
@@ -226,7 +230,7 @@ ngx_http_dsa_summary_shorten(ngx_http_dsa_summary_t *sum)
 
     } else if (refused->status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE) {
 
-        /* the link does not report how much it could carry */
+        /* the link does not report how long a prompt may be: drop a little */
 
         tokens = 4;
         excess = 1;
@@ -250,7 +254,7 @@ ngx_http_dsa_summary_shorten(ngx_http_dsa_summary_t *sum)
 }
 
 
-/* By how many tokens the prompt and the summary exceed the context. */
+/* Returns by how many tokens the prompt and the summary exceed the context. */
 
 static uint32_t
 ngx_http_dsa_summary_excess(const ngx_http_dsa_failure_t *refused)
@@ -303,7 +307,7 @@ ngx_http_dsa_summary_event(ngx_http_dsa_call_t *call,
         ngx_http_dsa_summary_tokens(sum, data);
         return;
 
-    case NGX_HTTP_DSA_EV_ROLLOUT: /* not requested */
+    case NGX_HTTP_DSA_EV_ROLLOUT: /* never requested */
         return;
 
     case NGX_HTTP_DSA_EV_DONE:
@@ -331,7 +335,7 @@ ngx_http_dsa_summary_event(ngx_http_dsa_call_t *call,
         ngx_http_run_posted_requests(c);
         return;
 
-    default: /* what a summary did not request */
+    default: /* events that do not occur for a summary */
         return;
     }
 }
@@ -415,7 +419,7 @@ ngx_http_dsa_summary_tokens(ngx_http_dsa_summary_t *sum, const u_char *p)
 }
 
 
-/* Text, of which the last control bytes are the name of a control token. */
+/* Feeds text, whose last control bytes are the name of a control token. */
 
 static ngx_int_t
 ngx_http_dsa_summary_feed(ngx_http_dsa_summary_t *sum, const u_char *start,
@@ -439,7 +443,7 @@ ngx_http_dsa_summary_feed(ngx_http_dsa_summary_t *sum, const u_char *start,
 }
 
 
-/* The callback of the parser, which leaves out calls and control tokens. */
+/* The callback of the parser.  Calls and control tokens are left out. */
 
 static int
 ngx_http_dsa_summary_delta(void *data, dsa_delta_e what, uint32_t call,
@@ -453,7 +457,7 @@ ngx_http_dsa_summary_delta(void *data, dsa_delta_e what, uint32_t call,
 
     if (sum->text.len == sizeof(DSA_SUMMARY_HEAD) - 1) {
 
-        /* blanks at its beginning */
+        /* skip blanks at the beginning of the summary */
 
         while (text.len != 0 && (u_char) *text.data <= ' ') {
             text.data++;
@@ -497,7 +501,7 @@ ngx_http_dsa_summary_done(ngx_http_dsa_summary_t *sum, const void *data)
     {
         ngx_http_dsa_summary_fail(sum, "the engine cancelled it");
 
-    /* a summary that max_tokens has cut off is better than none */
+    /* a summary that max_tokens has cut off is used as well */
 
     } else if (dsa_parse_end(sum->parser, done.finish == DSA_LINK_FINISH_STOP)
                != DSA_OK)
@@ -544,7 +548,7 @@ ngx_http_dsa_summary_error(ngx_http_dsa_summary_t *sum, const u_char *data)
 }
 
 
-/* The first reason counts. */
+/* Sets why the summary failed, unless it is set already. */
 
 static void
 ngx_http_dsa_summary_fail(ngx_http_dsa_summary_t *sum, const char *why)
@@ -555,7 +559,9 @@ ngx_http_dsa_summary_fail(ngx_http_dsa_summary_t *sum, const char *why)
 }
 
 
-/* Goes on after the events; the request may be gone afterwards. */
+/*
+ * Handles FLUSH: submits again or ends.  The request may be freed afterwards.
+ */
 
 static void
 ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum)
@@ -573,7 +579,7 @@ ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum)
 
     if (sum->why != NULL && !sum->cancelled) {
 
-        /* it cannot succeed, so its other tokens need not be computed */
+        /* the summary has failed, so cancel the rest */
 
         sum->cancelled = 1;
         ngx_http_dsa_session_cancel(&sum->record->first.call);
@@ -582,8 +588,8 @@ ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum)
 
 
 /*
- * The engine ends a cancelled call within one step.  If it does not, the
- * deadline of the request comes.
+ * Cancels the call when its time is over.  The engine ends a cancelled call
+ * within one step.  If it does not, the deadline of the request ends it.
  */
 
 static void
@@ -605,7 +611,10 @@ ngx_http_dsa_summary_late(ngx_event_t *ev)
 
     } else {
 
-        /* it waits for an engine's first hello */
+        /*
+         * The prompt was not submitted: it waits for the first hello of an
+         * engine.
+         */
 
         ngx_http_dsa_summary_end(sum);
     }
@@ -614,7 +623,10 @@ ngx_http_dsa_summary_late(ngx_event_t *ev)
 }
 
 
-/* The request may be gone afterwards. */
+/*
+ * Ends the summary and calls the handler.  The request may be freed
+ * afterwards.
+ */
 
 static void
 ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum)

@@ -19,8 +19,8 @@
 #include "ngx_http_dsa_zone.h"
 
 
-#define NGX_HTTP_DSA_TENANTS_WAYS    16     /* rows that a tenant may have */
-#define NGX_HTTP_DSA_TENANTS_BLOCKS  32     /* of holds: 65,536 requests */
+#define NGX_HTTP_DSA_TENANTS_WAYS    16     /* rows of a set */
+#define NGX_HTTP_DSA_TENANTS_BLOCKS  32     /* of holds, for 65,536 requests */
 #define NGX_HTTP_DSA_TENANTS_TICK    1000   /* ms */
 
 #define NGX_HTTP_DSA_TENANTS_LAYOUT                                           \
@@ -28,14 +28,14 @@
 
 
 /*
- * The hash of a tenant and its key chooses a set of rows, so that finding one
- * reads 16 rows.  There are no links between rows: a worker that is killed
- * while it changes one damages at most that row.
+ * A set-associative table: the hash of a tenant and its key chooses a set of
+ * 16 rows, so a search reads 16 rows.  There are no links between rows, so a
+ * worker that is killed while it changes a row damages at most that row.
  */
 
 typedef struct {
     ngx_http_dsa_zone_t       zone;
-    dsa_seats_t               seats;        /* and the lock of the rows */
+    dsa_seats_t               seats;        /* its lock protects the rows */
     ngx_http_dsa_tenant_t     rows[NGX_HTTP_DSA_TENANTS];
     dsa_seats_hold_t          holds[NGX_HTTP_DSA_TENANTS_BLOCKS]
                                    [DSA_SEATS_BLOCK];
@@ -57,7 +57,7 @@ static ngx_uint_t ngx_http_dsa_tenants_busier(const ngx_http_dsa_tenant_t *a,
     const ngx_http_dsa_tenant_t *b);
 
 
-/* of this process; NULL until it has a seat */
+/* the table; NULL until this process has a seat */
 
 static ngx_http_dsa_tenants_t  *ngx_http_dsa_tenants;
 static int                      ngx_http_dsa_tenants_seat;
@@ -199,8 +199,8 @@ ngx_http_dsa_tenants_wait(ngx_http_dsa_tenant_ref_t *ref, const u_char *tenant,
 
 
 /*
- * The row of a tenant, which is new if it had none; NULL: all rows of its set
- * have requests in flight.
+ * Returns the row of a tenant, or a new one; NULL if all rows of its set have
+ * requests in flight.
  */
 
 static ngx_http_dsa_tenant_t *
@@ -244,7 +244,7 @@ ngx_http_dsa_tenants_row(ngx_http_dsa_tenants_t *t, const u_char *tenant,
         return NULL;
     }
 
-    /* a process that is killed here leaves a row without a tenant */
+    /* if the process is killed below, the row has no tenant */
 
     oldest->used = 0;
     atomic_signal_fence(memory_order_seq_cst);
@@ -279,7 +279,7 @@ ngx_http_dsa_tenants_run(ngx_http_dsa_tenant_ref_t *ref)
     ref->hold = dsa_seats_take(&t->seats, ngx_http_dsa_tenants_seat,
                                &ref->row->running);
 
-    /* the hold that was released is free */
+    /* a hold was released above, so one is free */
 
     assert(ref->hold != 0);
 
@@ -336,7 +336,9 @@ ngx_http_dsa_tenants_read(ngx_shm_zone_t *zone, ngx_http_dsa_tenant_t *rows,
             continue;
         }
 
-        /* the lock is not held long: requests of other workers wait for it */
+        /*
+         * Lock for one row at a time, because requests of other workers wait.
+         */
 
         dsa_seats_lock(&t->seats);
         row = t->rows[i];

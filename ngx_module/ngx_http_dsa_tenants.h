@@ -18,15 +18,15 @@
 
 
 /*
- * Who uses the server: a table in shared memory with a row for each tenant and
- * key that an engine was given a request of.  The table is for reports only.
- * It has NGX_HTTP_DSA_TENANTS rows; when those that a tenant may have are
- * taken, the tenant that was active least recently and has no request in flight
- * loses its row, and begins at zero when it comes again.
+ * The use of the server by tenant: a table in shared memory with a row for
+ * each tenant and key with requests that were submitted to an engine.  The
+ * table is for reports only.  It has NGX_HTTP_DSA_TENANTS rows.  If all rows
+ * of a set are in use, the least recently active one without a request in
+ * flight is replaced, and its counts are discarded.
  *
- * A request in flight is waiting until its first token, and then running.  Both
- * counts stay exact if a worker is killed (base/seats.h): another one notices
- * it within a second.
+ * A request in flight counts as waiting until its first token, and then as
+ * running.  When a worker is killed, another one corrects both counts within a
+ * second (base/seats.h).
  */
 
 #define NGX_HTTP_DSA_TENANTS      4096
@@ -38,17 +38,19 @@ typedef struct {
     uint32_t                  running;
     uint32_t                  waiting;
     uint32_t                  used;         /* 1: the row has a tenant */
-    uint64_t                  requests;     /* that have ended */
+    uint64_t                  requests;     /* ended requests */
     uint64_t                  prompt;       /* tokens, cached included */
     uint64_t                  cached;
     uint64_t                  completion;   /* reasoning included */
     uint64_t                  cost;         /* 10^-12 of a unit */
-    uint64_t                  active;       /* ngx_current_msec of the last
-                                               begin or end of a request */
+    uint64_t                  active;       /* ngx_current_msec when a request
+                                               last began or ended */
 } ngx_http_dsa_tenant_t;
 
 
-/* What a request has of the table.  Zeroed memory: nothing. */
+/*
+ * The reference of a request to its row.  Zeroed memory is an empty reference.
+ */
 
 typedef struct {
     ngx_http_dsa_tenant_t    *row;
@@ -57,30 +59,36 @@ typedef struct {
 } ngx_http_dsa_tenant_ref_t;
 
 
-/* In configuration: the zone of the table.  NULL: out of memory. */
+/*
+ * Called in configuration: adds the zone of the table.  NULL: out of memory.
+ */
 ngx_shm_zone_t *ngx_http_dsa_tenants_zone(ngx_conf_t *cf);
 
-/* In a worker, before its first request. */
+/* Called in a worker before its first request. */
 void ngx_http_dsa_tenants_start(ngx_shm_zone_t *zone, ngx_cycle_t *cycle);
 
 /*
- * A request was submitted to an engine: it waits.  tenant has
- * NGX_HTTP_DSA_TENANT_LEN digits, and key DSA_KEY_ID_LEN bytes, zeros for none.
- * ref is empty, and stays so if all rows or all holds are taken.
+ * Counts a request that was submitted to an engine as waiting.  tenant has
+ * NGX_HTTP_DSA_TENANT_LEN digits, and key DSA_KEY_ID_LEN bytes, zeros for
+ * none.  ref must be empty, and stays empty if all rows or all holds are in
+ * use.
  */
 void ngx_http_dsa_tenants_wait(ngx_http_dsa_tenant_ref_t *ref,
     const u_char *tenant, const u_char *key);
 
-/* It has its first token.  Nothing happens if it does not wait. */
+/* Counts the request as running, if it is waiting. */
 void ngx_http_dsa_tenants_run(ngx_http_dsa_tenant_ref_t *ref);
 
-/* It has ended with this usage.  Empties ref; nothing happens if it is. */
+/*
+ * Counts the request as ended with this usage, and empties ref.  Does nothing
+ * if ref is empty.
+ */
 void ngx_http_dsa_tenants_end(ngx_http_dsa_tenant_ref_t *ref,
     const ngx_http_dsa_usage_t *usage, int64_t cost);
 
 /*
  * Copies the n busiest rows: those with the most requests in flight, and of
- * equal ones those that were active last.  Returns how many there are.
+ * equal ones the most recently active.  Returns the number of rows copied.
  */
 ngx_uint_t ngx_http_dsa_tenants_read(ngx_shm_zone_t *zone,
     ngx_http_dsa_tenant_t *rows, ngx_uint_t n);

@@ -34,7 +34,7 @@ ngx_http_dsa_printable(u_char *out, size_t size, const u_char *text,
             break;
         }
 
-        /* C0, DEL and C1 (U+0080 to U+009F): terminals obey C1 as well */
+        /* C0, DEL and C1 (U+0080 to U+009F): terminals interpret C1 as well */
 
         if ((n == 1 && (text[i] < 0x20 || text[i] == 0x7f))
             || (n == 2 && text[i] == 0xc2 && text[i + 1] < 0xa0))

@@ -15,10 +15,10 @@
 
 
 /*
- * Copies text of a peer, an engine or a client, for a log, a header or a
- * label: control characters become spaces, and bytes that are not UTF-8 become
- * question marks.  Returns the length, at most len and at most size.  Whole
- * characters are left out if they do not fit.  out may be text.
+ * Copies text of an engine or a client for a log, a header or a label: control
+ * characters become spaces, and bytes that are not UTF-8 become question
+ * marks.  Returns the length, at most len and at most size.  A character that
+ * does not fit is left out.  out may be text.
  */
 size_t ngx_http_dsa_printable(u_char *out, size_t size, const u_char *text,
     size_t len);

@@ -13,30 +13,29 @@
 #include <ngx_event.h>
 
 
-/*
- * The one timer of a request: for its deadline, and for keep-alives when
- * nothing was sent for a while.
- */
+/* The only timer of a request, for its deadline and for keep-alives. */
 
 typedef struct {
     ngx_event_t               event;        /* not cancelable, so that a worker
                                                that shuts down waits */
     ngx_msec_t                deadline;     /* ngx_current_msec */
-    ngx_msec_t                keepalive;    /* ms without a byte; 0: no
-                                               keep-alives */
-    unsigned                  expired:1;    /* the deadline is over, and the
-                                               grace for the engine runs */
+    ngx_msec_t                keepalive;    /* ms without output; 0: none */
+    unsigned                  expired:1;    /* the deadline has passed, and the
+                                               engine has time to report its
+                                               usage */
 } ngx_http_dsa_timer_t;
 
 
-/* Sets the timer to what is due first. */
+/* Sets the timer to the earlier of the deadline and the next keep-alive. */
 void ngx_http_dsa_timer_set(ngx_http_dsa_timer_t *timer,
     ngx_msec_t last_write);
 
-/* 1: the deadline is over. */
+/* Returns 1 if the deadline has passed. */
 ngx_uint_t ngx_http_dsa_timer_over(ngx_http_dsa_timer_t *timer);
 
-/* 1: nothing was sent for so long that a keep-alive is due. */
+/*
+ * Returns 1 if a keep-alive is due, because nothing was sent for long enough.
+ */
 ngx_uint_t ngx_http_dsa_timer_quiet(ngx_http_dsa_timer_t *timer,
     ngx_msec_t last_write);
 

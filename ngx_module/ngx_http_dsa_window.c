@@ -84,7 +84,7 @@ ngx_http_dsa_window_threshold(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 void
 ngx_http_dsa_window_start(ngx_http_dsa_window_t *win, dsa_window_e strategy)
 {
-    /* a text completion has no messages that could leave */
+    /* a text completion has no messages that could be removed */
 
     if (strategy == DSA_WINDOW_NONE
         || win->submit->chat->completion != NULL)
@@ -103,7 +103,7 @@ ngx_http_dsa_window_start(ngx_http_dsa_window_t *win, dsa_window_e strategy)
 
     if (ngx_http_dsa_pool_opening(win->submit->pool)) {
 
-        /* the length of the context comes with the first hello */
+        /* the length of the context is known only after the first hello */
 
         win->waiter.handler = ngx_http_dsa_window_waited;
         win->waiter.data = win;
@@ -179,7 +179,7 @@ ngx_http_dsa_window_replay(ngx_http_dsa_window_t *win)
 }
 
 
-/* NULL: any model. */
+/* Returns the name of the model; NULL if any engine serves it. */
 
 static ngx_str_t *
 ngx_http_dsa_window_model(ngx_http_dsa_submit_t *submit)
@@ -188,7 +188,7 @@ ngx_http_dsa_window_model(ngx_http_dsa_submit_t *submit)
 }
 
 
-/* Goes on until an engine has to count a prompt. */
+/* Continues the replay until an engine has to count a prompt. */
 
 static void
 ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
@@ -247,7 +247,7 @@ ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
 }
 
 
-/* Redis has replied, or cannot be used. */
+/* Continues after Redis has replied or has failed. */
 
 static void
 ngx_http_dsa_window_looked(void *data)
@@ -256,7 +256,7 @@ ngx_http_dsa_window_looked(void *data)
 }
 
 
-/* Encodes what is to be counted; NGX_ERROR with a failure. */
+/* Encodes the prompt to count.  NGX_ERROR with a failure. */
 
 static ngx_int_t
 ngx_http_dsa_window_encode(ngx_http_dsa_window_t *win)
@@ -290,8 +290,8 @@ ngx_http_dsa_window_encode(ngx_http_dsa_window_t *win)
 
 
 /*
- * NGX_OK: win->tokens is set; NGX_AGAIN: an engine counts; NGX_ERROR: there is
- * no engine for it.
+ * Counts the prompt.  NGX_OK: win->tokens is set; NGX_AGAIN: an engine counts
+ * it; NGX_ERROR: no engine can count it.
  */
 
 static ngx_int_t
@@ -341,7 +341,7 @@ ngx_http_dsa_window_count(ngx_http_dsa_window_t *win)
 
         if (rc == NGX_DECLINED) {
 
-            /* a prompt that the link cannot carry counts as too long */
+            /* a prompt that is too long for the link exceeds any context */
 
             win->tokens = UINT32_MAX;
             return NGX_OK;
@@ -395,7 +395,10 @@ ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
 }
 
 
-/* Goes on after the events; the request may be gone afterwards. */
+/*
+ * Handles FLUSH: continues, or tries another engine.  The request may be freed
+ * afterwards.
+ */
 
 static void
 ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win)
@@ -431,7 +434,7 @@ ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win)
 }
 
 
-/* The replay has ended. */
+/* Ends the replay: applies the cut, or inserts or makes a summary. */
 
 static void
 ngx_http_dsa_window_end(ngx_http_dsa_window_t *win)
@@ -480,7 +483,7 @@ ngx_http_dsa_window_summarize(ngx_http_dsa_window_t *win)
     sum->handler = ngx_http_dsa_window_made;
     sum->data = win;
 
-    /* the prompt that was counted is not needed while the model writes */
+    /* free the counted prompt, which is not needed for the summary */
 
     dsa_arena_destroy(win->arena);
     win->arena = NULL;
@@ -526,7 +529,7 @@ ngx_http_dsa_window_made(void *data, ngx_int_t rc)
 }
 
 
-/* Puts a summary into the prompt, and has the prompt counted. */
+/* Inserts a summary into the prompt, and counts the prompt again. */
 
 static void
 ngx_http_dsa_window_insert(ngx_http_dsa_window_t *win, const dsa_buf_t *text)
@@ -539,9 +542,9 @@ ngx_http_dsa_window_insert(ngx_http_dsa_window_t *win, const dsa_buf_t *text)
 
 
 /*
- * The prompt with the summary is counted.  The summary may exceed its reserve,
- * because its text can have more tokens than were sampled, or because the
- * record in Redis is not what this server has written.
+ * Continues when the prompt with the summary was counted.  The summary may
+ * exceed its reserve, because tokenizing its text can give more tokens than
+ * were sampled, or because the record in Redis was written by something else.
  */
 
 static void
@@ -580,7 +583,7 @@ ngx_http_dsa_window_inserted(ngx_http_dsa_window_t *win)
 }
 
 
-/* There is no summary: begins again with the strategy discard_75. */
+/* Begins again with the strategy discard_75, because there is no summary. */
 
 static void
 ngx_http_dsa_window_discard(ngx_http_dsa_window_t *win, const char *why)

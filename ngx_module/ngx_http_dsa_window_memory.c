@@ -99,9 +99,9 @@ ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
 
 
 /*
- * SHA-256 of what a cut depends on, and of the messages in front of each
- * point.  Reasoning is left out, because a client may stop sending it when a
- * new user message comes, and the server then does not restore it.
+ * Computes for each point the SHA-256 of the parameters of the cut and of the
+ * messages in front of the point.  Reasoning is left out, because a client may
+ * stop sending it after a new user message, and then it is not restored.
  */
 
 static ngx_int_t
@@ -142,7 +142,7 @@ ngx_http_dsa_window_digest(ngx_http_dsa_window_memory_t *memory,
             break;
         }
 
-        /* a NUL, which JSON does not have, ends each message */
+        /* each message ends with a NUL, which JSON cannot contain */
 
         m = w->chat->messages[i];
         m.reasoning = dsa_str(NULL, 0);
@@ -195,7 +195,7 @@ ngx_http_dsa_window_loaded(void *data, redisReply *reply, const char *why)
 }
 
 
-/* Resumes the replay with the last valid record.  0: no record is valid. */
+/* Resumes the replay with the last valid record.  Returns its cut; 0: none. */
 
 static uint32_t
 ngx_http_dsa_window_found(ngx_http_dsa_window_memory_t *memory,
@@ -220,7 +220,7 @@ ngx_http_dsa_window_found(ngx_http_dsa_window_memory_t *memory,
 }
 
 
-/* The same with the record that has a summary. */
+/* The same for the strategy summary, with the last record that has one. */
 
 static uint32_t
 ngx_http_dsa_window_summary(ngx_http_dsa_window_memory_t *memory,

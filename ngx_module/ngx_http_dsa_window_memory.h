@@ -19,10 +19,10 @@
 
 
 /*
- * The cuts of long histories in Redis, by tenant, and their summaries.  They
- * save the counts of a replay, and hold a cut although reasoning has left the
- * prompt with a new user message.  Without Redis, while it is away, and if a
- * record is damaged, the replay decides alone.
+ * The cuts of long histories, and their summaries, stored in Redis by tenant.
+ * With a stored cut a replay needs fewer counts, and the cut stays the same
+ * when a new user message removes reasoning from the prompt.  Without Redis,
+ * or if a record is damaged, the whole replay is done.
  */
 
 typedef struct {
@@ -36,28 +36,27 @@ typedef struct {
     void                       *data;
 
     dsa_window_t               *replay;
-    ngx_http_dsa_redis_call_t  *call;       /* NULL: none waits */
-    u_char                     *digests;    /* of the points; in an arena */
-    uint32_t                    first;      /* the first point that was
-                                               looked up */
+    ngx_http_dsa_redis_call_t  *call;       /* NULL: no command is pending */
+    u_char                     *digests;    /* of the points, in an arena */
+    uint32_t                    first;      /* first point that is looked up */
     uint32_t                    found;      /* the cut in Redis; 0: none */
-    dsa_buf_t                   summary;    /* in Redis, of these rounds: the
+    dsa_buf_t                   summary;    /* of these rounds, from Redis: the
                                                content of a message */
 } ngx_http_dsa_window_memory_t;
 
 
 /*
- * Looks up the history of a replay, whose first count exceeded the threshold,
- * and resumes the replay if there is a record.  The digests are allocated from
- * arena.  NGX_AGAIN: the handler is called later; NGX_DECLINED: it is not
- * called, and nothing has changed.
+ * Looks up the history of a replay whose first count exceeded the threshold,
+ * and resumes the replay from the stored cut.  The digests are allocated from
+ * arena.  NGX_AGAIN: the handler will be called; NGX_DECLINED: it is not
+ * called, and nothing was changed.
  */
 ngx_int_t ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
     dsa_window_t *replay, dsa_arena_t *arena, ngx_str_t *model);
 
 /*
- * Writes the cut of a replay that has ended, unless it is the one in Redis.
- * summary: the content of its message; empty: the strategy has none.
+ * Stores the cut of a replay that has ended, unless Redis has it already.
+ * summary: the content of its message; empty for other strategies.
  */
 void ngx_http_dsa_window_store(ngx_http_dsa_window_memory_t *memory,
     dsa_str_t summary);

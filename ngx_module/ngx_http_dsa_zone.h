@@ -13,10 +13,10 @@
 
 
 /*
- * What a shared memory zone contains begins with this header, because nginx
- * hands the zones of the running configuration to the one that a reload makes.
- * If a module with another layout used such a zone, it would read and write
- * the wrong bytes under the workers that still serve streams.
+ * The header of a shared memory zone.  On a reload nginx passes the zones of
+ * the running configuration to the new one.  If a module with another layout
+ * used such a zone, it would corrupt the data of the workers that still serve
+ * streams.
  */
 
 typedef struct {
@@ -26,8 +26,8 @@ typedef struct {
 
 
 /*
- * The number of a layout.  A change that keeps the size of the type needs
- * another version; one that changes the size does not.
+ * The number of a layout.  Change version if the layout changes but the size
+ * of the type does not.
  */
 #define NGX_HTTP_DSA_ZONE_LAYOUT(version, type)                               \
     ((uint64_t) (version) << 32 | sizeof(type))
