@@ -16,10 +16,10 @@
 
 
 /*
- * The interface between the scheduler and what computes.  The scheduler
- * chooses the tokens of each step and the pages of the KV cache that hold
- * them; a backend runs the model over these tokens and samples.  The backend
- * owns the memory of the pages, the scheduler owns their numbers.
+ * The interface between the scheduler and a backend.  The scheduler chooses
+ * the tokens of each step and the pages of the KV cache for them; the backend
+ * runs the model over these tokens and samples.  The backend owns the memory
+ * of the pages; the scheduler allocates their numbers.
  */
 
 #define DSA_PAGE_TOKENS     64
@@ -46,9 +46,9 @@ typedef enum {
 
 
 /*
- * What a step reports of a sequence beside its samples, for the trainer of a
- * policy.  The experts of a token are those that its forward pass was routed
- * to: layers rising, in each layer in falling order of the router's score.
+ * The results of a sequence in a step besides its samples, for reinforcement
+ * learning.  The experts of a token are those to which its forward pass was
+ * routed: by layer, and within a layer in falling order of the router's score.
  */
 
 typedef struct {
@@ -64,7 +64,7 @@ typedef struct {
 
 
 /*
- * One sequence's part of a step.
+ * The part of a step that belongs to one sequence.
  *
  * Inputs are tokens[start .. start + n_input - 1]; the cache has all tokens
  * before start.  The last n_draft inputs are drafts: guesses at the answer
@@ -82,7 +82,7 @@ typedef struct {
  *     samples             4    5    -
  *     accepted = 2        draft 4 was right, and the next token is 5
  *
- * The sample after 9 is not valid because 9 is not a part of the answer.
+ * The sample after 9 is not valid, because 9 is not part of the answer.
  */
 
 typedef struct {
@@ -122,18 +122,18 @@ typedef struct {
                                            NULL: all allowed ids */
     dsa_sample_t           *sample;     /* out: [outputs], of which the first
                                            *accepted are valid */
-    uint32_t               *accepted;   /* out: 1 + the number of drafts up to
-                                           the first that differs from its
-                                           sample.  Written only with drafts;
-                                           may be NULL without */
-    const dsa_rollout_t    *rollout;    /* NULL, or what is to be reported */
+    uint32_t               *accepted;   /* out: out: 1 + the number of drafts
+                                           before the first one that differs
+                                           from its sample.  Written only with
+                                           drafts; otherwise it may be NULL */
+    const dsa_rollout_t    *rollout;    /* NULL: nothing more to report */
 } dsa_batch_seq_t;
 
 
 typedef struct {
     const char         *model;          /* directory */
-    uint32_t            random;         /* cuda: 1 reads only config.json of
-                                           the model; weights and pages are
+    uint32_t            random;         /* cuda: 1: only config.json of the
+                                           model is read; weights and pages are
                                            random */
     uint32_t            layers;         /* with random: number of layers; 0:
                                            all */
@@ -143,8 +143,8 @@ typedef struct {
                                            tests */
     uint32_t            gpu[DSA_MAX_GPUS];      /* cuda: their numbers */
     dsa_attention_e     attention;      /* how several GPUs share the work */
-    uint32_t            context;        /* most tokens of a sequence; 0: as
-                                           config.json says */
+    uint32_t            context;        /* most tokens of a sequence; 0: the
+                                           value of config.json */
     uint64_t            kv_memory;      /* bytes for pages on each GPU; 0: the
                                            backend chooses */
     uint64_t            host_memory;    /* bytes for pages in host memory, for
@@ -171,9 +171,9 @@ typedef struct {
 
 
 /*
- * A page that moves between a rank and host memory.  A page in host memory has
- * the same bytes for all ranks and all backends of one fingerprint: latents and
- * index keys of all layers together.
+ * A page to copy between a rank and host memory.  A page in host memory has
+ * the same bytes for all ranks and for all backends with the same fingerprint:
+ * the latents and index keys of all layers.
  */
 
 typedef struct {
@@ -189,8 +189,8 @@ typedef enum {
     DSA_MOVES
 } dsa_move_e;
 
-#define DSA_MOVE_CALLS      16          /* most calls of move() in flight, of
-                                           one rank and way */
+#define DSA_MOVE_CALLS      16          /* most calls of move() in flight, for
+                                           each rank and direction */
 
 #define DSA_PIN_REGIONS     16          /* most calls of pin() */
 
@@ -205,9 +205,9 @@ typedef struct {
 
 /*
  * A rank is a part of the backend with pages of its own.  With "attention
- * data" each GPU is a rank, and a sequence lives on one of them.  With
- * "attention tensor" all GPUs compute each token and hold the same pages under
- * the same numbers, so that the scheduler sees one rank.
+ * data" each GPU is a rank, and the pages of a sequence are on one rank.  With
+ * "attention tensor" all GPUs compute each token and hold the same pages with
+ * the same numbers, so that there is one rank.
  */
 
 typedef struct dsa_backend_s  dsa_backend_t;
@@ -237,9 +237,9 @@ struct dsa_backend_s {
     void               *data;           /* private to the backend */
 
     /*
-     * Starts a step after those started before.  Of seq only sample,
-     * accepted and rollout are used after the return.  DSA_ERROR is fatal for
-     * the replica.
+     * Starts a step, which is computed after all earlier ones.  Only the
+     * arrays sample, accepted and rollout of seq are used after the return.
+     * DSA_ERROR is fatal for the replica.
      */
     int               (*start)(dsa_backend_t *b, dsa_batch_seq_t *seq,
                                uint32_t n_seqs, dsa_err_t *err);
@@ -251,18 +251,18 @@ struct dsa_backend_s {
     int               (*wait)(dsa_backend_t *b, dsa_err_t *err);
 
     /*
-     * Copies n pages between ranks: after all steps that were started and
-     * copies that were ordered by earlier calls, and before those of later
-     * ones.  Within a call no page is both read and written, so that the order
-     * is free.  NULL if ranks is 1.  DSA_ERROR is fatal for the replica.
+     * Copies n pages between ranks: after the steps and copies of earlier
+     * calls, and before those of later calls.  Within a call a page must not
+     * be both read and written, so the copies may run in any order.  NULL if
+     * ranks is 1.  DSA_ERROR is fatal for the replica.
      */
     int               (*copy)(dsa_backend_t *b, const dsa_page_copy_t *copy,
                               uint32_t n, dsa_err_t *err);
 
     /*
      * Prepares host memory for moves, at most DSA_PIN_REGIONS times.  The
-     * memory must exist until close().  Not while steps or moves are in
-     * flight, by the thread that calls start() or before that thread is
+     * memory must exist until close().  Call it while no step or move is in
+     * flight, from the thread that calls start() or before that thread is
      * started.  Registering memory with GPUs may take seconds.
      */
     int               (*pin)(dsa_backend_t *b, void *memory, uint64_t bytes,
@@ -281,20 +281,20 @@ struct dsa_backend_s {
      *                   the pages held before.  Steps that read the pages are
      *                   started when it has ended.
      *
-     * At most DSA_MOVE_CALLS calls of a rank and way are in flight.  Called by
-     * the thread that calls start(); move is not used after the return.
-     * DSA_ERROR, also for a page, a rank or memory that is out of range, is
-     * fatal for the replica.
+     * At most DSA_MOVE_CALLS calls for a rank and a direction are in flight.
+     * Called by the thread that calls start(); move is not used after the
+     * return.  DSA_ERROR, also for a page, a rank or memory that is out of
+     * range, is fatal for the replica.
      */
     int               (*move)(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
                               const dsa_page_move_t *move, uint32_t n,
                               dsa_err_t *err);
 
     /*
-     * Sets *calls to the number of calls of move(), since the backend was
-     * opened, of this rank and way whose pages have all moved; they end in
-     * their order.  With wait 1 it waits for the oldest one in flight, if
-     * there is one.  Called by the thread that calls move().
+     * Sets *calls to the number of completed calls of move() for this rank and
+     * direction since the backend was opened.  They complete in the order of
+     * the calls.  With wait 1 it waits for the oldest one in flight, if there
+     * is one.  Called by the thread that calls move().
      */
     int               (*moved)(dsa_backend_t *b, dsa_move_e way,
                                uint32_t rank, int wait, uint64_t *calls,
@@ -303,7 +303,7 @@ struct dsa_backend_s {
 };
 
 
-/* Outputs of a sequence in a step. */
+/* Returns the number of outputs of a sequence in a step. */
 
 static inline uint32_t
 dsa_batch_outputs(const dsa_batch_seq_t *s)
@@ -312,7 +312,7 @@ dsa_batch_outputs(const dsa_batch_seq_t *s)
 }
 
 
-/* Input tokens before output i: the position of the token that it samples. */
+/* Returns the position of the token that output i samples. */
 
 static inline uint32_t
 dsa_batch_position(const dsa_batch_seq_t *s, uint32_t i)
@@ -322,8 +322,9 @@ dsa_batch_position(const dsa_batch_seq_t *s, uint32_t i)
 
 
 /*
- * Most input tokens of a GPU in a step of max_tokens: with "attention data" the
- * GPUs share them out, with "attention tensor" each GPU computes all of them.
+ * Returns the most input tokens of a GPU in a step of max_tokens: with
+ * "attention data" the tokens are split over the GPUs, with "attention tensor"
+ * each GPU computes all tokens.
  */
 
 static inline uint32_t
@@ -334,7 +335,7 @@ dsa_rank_tokens(uint32_t max_tokens, uint32_t gpus, dsa_attention_e attention)
 }
 
 
-/* Words of the mask of one output. */
+/* Returns the 32-bit words of the mask of one output. */
 
 static inline uint32_t
 dsa_mask_words(uint32_t vocab)
@@ -370,18 +371,19 @@ dsa_backend_t *dsa_backend_cuda_open(const dsa_backend_conf_t *conf,
 #endif
 
 /*
- * Checks conf against the model's config.json, without the weights, and appends
- * to text what the backend would allocate: lines for a person, for the CPU only
- * that of host memory.  DSA_ERROR with err: the model cannot be split over so
- * many GPUs, the GPUs of this machine cannot hold it, or host memory cannot
- * hold a page.  A machine without a GPU is not an error; text then says so.
+ * Checks conf against the model's config.json, without the weights, and
+ * appends a description of the memory that the backend would allocate to text;
+ * for the CPU only the line for host memory.  DSA_ERROR with err: the model
+ * cannot be split over so many GPUs, the GPUs of this machine cannot hold it,
+ * or host memory cannot hold a page.  A machine without a GPU is not an error;
+ * then text has a line about it.
  */
 int dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
     dsa_buf_t *text, dsa_err_t *err);
 
 /*
- * Appends a line for a person to text: how many pages and tokens so many bytes
- * of host memory hold.  DSA_ERROR with err: not even one page.
+ * Appends a line to text with the number of pages and tokens that fit
+ * host_memory bytes.  DSA_ERROR with err: less than one page fits.
  */
 int dsa_backend_plan_host(uint64_t host_memory, uint64_t page_bytes,
     dsa_buf_t *text, dsa_err_t *err);
@@ -400,9 +402,9 @@ void dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
     dsa_precision_e precision);
 
 /*
- * Records memory in b->pinned; it is pin() of a backend that needs no other
- * preparation.  DSA_ERROR with err: the memory is empty, or there is no room
- * for the record.
+ * Records memory in b->pinned; the whole of pin() for backends that need no
+ * other preparation.  DSA_ERROR with err: the memory is empty, or there are
+ * DSA_PIN_REGIONS regions already.
  */
 int dsa_backend_pin(dsa_backend_t *b, void *memory, uint64_t bytes,
     dsa_err_t *err);

@@ -19,7 +19,7 @@ typedef struct {
     uint32_t        min;
     uint32_t        max;
     uint32_t        optional;
-    uint32_t        absent;         /* the value where the field is missing */
+    uint32_t        absent;         /* the value if the field is missing */
 } dsa_config_integer_t;
 
 
@@ -216,8 +216,8 @@ dsa_config_top(dsa_model_config_t *config, const dsa_fields_t *top)
     const dsa_json_t  *heads;
 
     /*
-     * First the kind of the model: in the file of another kind fields are
-     * missing as well, and an error about them would mislead.
+     * Check the kind of the model first, because a file of another kind also
+     * lacks fields, and an error about a missing field would mislead.
      */
 
     if (dsa_field_equals(top, "model_type", "\"deepseek_v32\"") != DSA_OK) {
@@ -278,7 +278,7 @@ dsa_config_top(dsa_model_config_t *config, const dsa_fields_t *top)
 }
 
 
-/* Fields that are valid each, but not together. */
+/* Checks combinations of fields. */
 
 static int
 dsa_config_check(const dsa_model_config_t *c, const dsa_fields_t *top)
@@ -299,7 +299,7 @@ dsa_config_check(const dsa_model_config_t *c, const dsa_fields_t *top)
                          "an even number", top->file, c->qk_rope_head_dim);
     }
 
-    /* the Hadamard transform of index vectors needs it */
+    /* the Hadamard transform of index vectors needs a power of two */
 
     if ((c->index_head_dim & (c->index_head_dim - 1)) != 0) {
         return dsa_error(top->err, "%s: \"index_head_dim\" is %u; expected a "
@@ -565,7 +565,10 @@ dsa_config_fixed(const dsa_fields_t *f, const dsa_config_fixed_t *field)
 }
 
 
-/* expected ends with the name of another field, whose value is bound. */
+/*
+ * Reports a field.  expected ends with the name of another field, whose value
+ * is bound.
+ */
 
 static int
 dsa_config_conflict(const dsa_fields_t *f, const char *field, uint32_t value,

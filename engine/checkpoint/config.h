@@ -19,9 +19,9 @@
 
 
 /*
- * The model config, read from config.json.  Every value has been checked, also
- * against the others, so that its users need not check again.  The names are
- * those of config.json in deepseek_v32 checkpoints.
+ * The model config, read from config.json.  All values are checked, alone and
+ * in combination, so that users need not check them.  The names are those of
+ * config.json in deepseek_v32 checkpoints.
  */
 
 typedef struct {
@@ -69,7 +69,7 @@ typedef struct {
 } dsa_model_config_t;
 
 
-/* 1 if a layer has routed experts. */
+/* Returns 1 if a layer has routed experts. */
 
 static inline uint32_t
 dsa_model_config_moe(const dsa_model_config_t *config, uint32_t layer)
@@ -79,7 +79,7 @@ dsa_model_config_moe(const dsa_model_config_t *config, uint32_t layer)
 }
 
 
-/* How many layers have them. */
+/* Returns the number of layers with routed experts. */
 
 static inline uint32_t
 dsa_model_config_moe_layers(const dsa_model_config_t *config)

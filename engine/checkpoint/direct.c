@@ -83,7 +83,7 @@ dsa_direct_read(dsa_direct_t *f, uint8_t *to, uint64_t offset, size_t n,
     for (done = 0; done < n; done += (size_t) got) {
         left = n - done;
 
-        /* the last block of a file is shorter than a direct read may be */
+        /* the last block of a file may be shorter than a direct read */
 
         if (f->direct) {
             left = (left + DSA_DIRECT_ALIGN - 1) / DSA_DIRECT_ALIGN
@@ -125,8 +125,8 @@ dsa_direct_read(dsa_direct_t *f, uint8_t *to, uint64_t offset, size_t n,
 
 
 /*
- * Some file systems accept O_DIRECT when a file is opened, and refuse to read
- * it then.
+ * Switches to reads through the page cache.  Some file systems accept O_DIRECT
+ * in open() and then reject the reads.
  */
 
 static void

@@ -15,16 +15,16 @@
 
 
 /*
- * Reads a large file once, without filling the page cache with it: by direct
- * I/O, or, where the file system refuses that, through the page cache, which
- * is freed again behind each read.
+ * Reads a large file once without filling the page cache: by direct I/O, or,
+ * if the file system does not support it, through the page cache, whose pages
+ * are dropped after each read.
  */
 
 #define DSA_DIRECT_ALIGN    4096        /* of memory, offsets and sizes */
 
 
 typedef struct {
-    const char     *path;               /* the caller's */
+    const char     *path;               /* owned by the caller */
     uint64_t        size;
     int             fd;                 /* -1: closed */
     int             direct;             /* 0: through the page cache */

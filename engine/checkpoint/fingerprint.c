@@ -141,7 +141,10 @@ dsa_fingerprint_end(EVP_MD_CTX *sha, int ok, char *out, uint32_t len,
 }
 
 
-/* The length separates a text from the next one. */
+/*
+ * Hashes the length in front of a text, so that two texts cannot be confused
+ * with their concatenation.
+ */
 
 static int
 dsa_fingerprint_text(EVP_MD_CTX *sha, dsa_str_t text)

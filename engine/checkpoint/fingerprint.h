@@ -43,11 +43,14 @@ int dsa_fingerprint_sampled(char out[DSA_SAMPLED_LEN + 1], const char *dir,
     dsa_str_t config, const dsa_shards_t *shards,
     const dsa_tensor_table_t *table, dsa_err_t *err);
 
-/* SHA-256 of n bytes, of a leaf or config.json.  DSA_ERROR with err. */
+/*
+ * Computes the SHA-256 of n bytes: of a leaf, or of config.json.  DSA_ERROR
+ * with err.
+ */
 int dsa_fingerprint_leaf(uint8_t out[DSA_LEAF_HASH], const void *data,
     size_t n, dsa_err_t *err);
 
-/* Leaves of a file of size bytes. */
+/* Returns the number of leaves of a file of size bytes. */
 
 static inline uint64_t
 dsa_fingerprint_leaves(uint64_t size)

@@ -107,7 +107,10 @@ dsa_generation_config_top(dsa_generation_config_t *generation,
                                     "a number above 0 and up to 1");
         }
 
-        /* the smallest doubles become 0 as a float, which is out of range */
+        /*
+         * The smallest doubles would become 0 as a float, which is out of
+         * range.
+         */
 
         generation->top_p = fmaxf((float) value, FLT_MIN);
     }

@@ -14,9 +14,9 @@
 
 
 /*
- * Defaults of sampling, which apply when a request does not set them, from the
- * model's generation_config.json.  A field that the file does not have is 1;
- * where do_sample is false, the temperature is 0.
+ * Defaults for the sampling parameters of a request, from the model's
+ * generation_config.json.  A missing field is 1; if do_sample is false, the
+ * temperature is 0.
  */
 
 typedef struct {

@@ -22,7 +22,9 @@ static uint64_t dsa_pieces_row(const dsa_slice_copy_t *copy, uint64_t first,
     uint64_t at);
 
 
-/* Adds the part of rows row .. row+rows-1 that is in the block. */
+/*
+ * Adds a piece: the part of the rows row .. row+rows-1 that is in the block.
+ */
 
 static uint32_t
 dsa_pieces_add(dsa_piece_t *piece, const dsa_slice_copy_t *copy,
@@ -83,7 +85,7 @@ dsa_pieces(dsa_piece_t piece[DSA_PIECES_MAX], const dsa_slice_copy_t *copy,
         return k;
     }
 
-    /* the last one may end behind the block */
+    /* the last one may end after the block */
 
     whole = range.first + (last - 1) * copy->stride + copy->run <= range.end
             ? last : last - 1;
@@ -100,7 +102,7 @@ dsa_pieces(dsa_piece_t piece[DSA_PIECES_MAX], const dsa_slice_copy_t *copy,
 }
 
 
-/* The number of rows that begin before an offset of the file. */
+/* Returns the number of rows that begin before an offset of the file. */
 
 static uint64_t
 dsa_pieces_row(const dsa_slice_copy_t *copy, uint64_t first, uint64_t at)

@@ -12,9 +12,9 @@
 
 
 /*
- * What a block of a file holds of a slice.  A slice is cut out of a matrix
- * anywhere in a file, and a block may begin and end within one of its rows.
- * This file is arithmetic only.
+ * Computes the intersection of a slice with a block of a file.  A slice is a
+ * part of a matrix that may be anywhere in a file, and a block may begin and
+ * end within one of its rows.  This file is arithmetic only.
  */
 
 #define DSA_PIECES_MAX      3           /* of a slice in a block: the rest of

@@ -13,7 +13,7 @@
 #include "engine/checkpoint/safetensors_parts.h"
 
 
-/* the format is little-endian, and tensors are used where they are mapped */
+/* the format is little-endian, and tensors are used in place */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "a little-endian machine is needed");
@@ -202,7 +202,10 @@ dsa_st_load(dsa_st_t *st, const char *name, dsa_err_t *err)
 
     st->header = dsa_str(st->image + DSA_ST_PREFIX, (size_t) len);
 
-    /* a name is shorter than its entry in the header, and rounded up to 16 */
+    /*
+     * Room for the names: each is rounded up to 16 bytes, and is shorter than
+     * its entry in the header.
+     */
 
     st->arena = dsa_arena_create(8 * (size_t) len + 64 * 1024);
     if (st->arena == NULL) {
@@ -295,7 +298,7 @@ dsa_st_compare(const void *one, const void *two)
         return (const uint8_t *) a->data < (const uint8_t *) b->data ? -1 : 1;
     }
 
-    /* an empty tensor precedes the one that starts at the same byte */
+    /* an empty tensor is in front of the one that starts at the same byte */
 
     return (a->size > b->size) - (a->size < b->size);
 }

@@ -55,14 +55,20 @@ dsa_st_t *dsa_st_read(const char *name, const void *image, uint64_t size,
 
 uint32_t dsa_st_count(const dsa_st_t *st);
 
-/* The tensor at an index below dsa_st_count(), or of a name; else NULL. */
+/*
+ * Return the tensor with an index below dsa_st_count(), or with a name; NULL
+ * if there is none.
+ */
 const dsa_st_tensor_t *dsa_st_at(const dsa_st_t *st, uint32_t i);
 const dsa_st_tensor_t *dsa_st_find(const dsa_st_t *st, dsa_str_t name);
 
-/* The header's bytes, for a fingerprint. */
+/* Returns the bytes of the header, for a fingerprint. */
 dsa_str_t dsa_st_header(const dsa_st_t *st);
 
-/* The address of the file's first byte, and the number of its bytes. */
+/*
+ * Returns the address of the first byte of the file, and sets *size to its
+ * size.
+ */
 const uint8_t *dsa_st_image(const dsa_st_t *st, uint64_t *size);
 
 

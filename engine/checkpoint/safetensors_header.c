@@ -20,7 +20,7 @@
 
 #define DSA_ST_MAX_NAME         256
 
-/* What may come next in the header. */
+/* The states: what is expected next in the header. */
 
 typedef enum {
     DSA_ST_START = 0,
@@ -374,7 +374,7 @@ dsa_st_add(dsa_st_reader_t *r, const unsigned char *text, size_t len)
 
     for (i = 0; i < len; i++) {
 
-        /* errors quote names, and an error is one line */
+        /* errors quote names, and an error must be one line */
 
         if (text[i] < 0x20 || text[i] == 0x7f) {
             return dsa_st_reject(r, "a tensor's name has control characters");
@@ -495,7 +495,7 @@ dsa_st_unexpected(dsa_st_reader_t *r)
 }
 
 
-/* Ends the parse. */
+/* Sets err and stops the parser. */
 
 static int
 dsa_st_reject(dsa_st_reader_t *r, const char *what)

@@ -25,7 +25,7 @@ typedef struct {
 
 
 struct dsa_st_s {
-    void               *mapping;                /* NULL: of dsa_st_read() */
+    void               *mapping;                /* NULL after dsa_st_read() */
     uint64_t            size;
     const uint8_t      *image;
     dsa_str_t           header;
@@ -43,10 +43,10 @@ struct dsa_st_s {
  */
 int dsa_st_parse_header(dsa_st_t *st, const char *file, dsa_err_t *err);
 
-/* safetensors.c.  NULL when the dtype is not supported. */
+/* safetensors.c.  Returns NULL if the dtype is not supported. */
 const dsa_st_dtype_t *dsa_st_dtype(dsa_str_t name);
 
-/* Bytes of a tensor of this shape; DSA_ERROR when they exceed 63 bits. */
+/* Computes the bytes of a tensor.  DSA_ERROR: they exceed 63 bits. */
 int dsa_st_bytes(const dsa_st_tensor_t *t, uint32_t element, uint64_t *bytes);
 
 

@@ -16,7 +16,7 @@
 
 #define DSA_ST_ALIGN            8
 
-/* the header begins where the data of the largest elements stays aligned */
+/* the header is padded so that the largest elements are aligned */
 
 _Static_assert(DSA_ST_PREFIX % DSA_ST_ALIGN == 0,
                "a padded header does not align the data");
@@ -95,7 +95,7 @@ failed:
 }
 
 
-/* The order of the data: larger elements first, so that all are aligned. */
+/* Sorts the data by falling size of elements, so that all are aligned. */
 
 static int
 dsa_st_plan(const char *path, const dsa_st_tensor_t *t, uint32_t n,

@@ -18,7 +18,7 @@
 
 
 #define DSA_SCAN_PROGRESS_MS    5000    /* between log lines */
-#define DSA_SCAN_WAKE_S         1       /* between looks at the clock */
+#define DSA_SCAN_WAKE_S         1       /* between checks of the clock */
 
 /*
  * A thread either waits for the storage or hashes.  With this many threads
@@ -30,7 +30,7 @@ _Static_assert(DSA_LEAF_SIZE % DSA_DIRECT_ALIGN == 0,
                "leaves cannot be read by direct I/O");
 
 
-/* What the threads share; lock protects all but the first three members. */
+/* The state of a scan.  lock protects all but the first three members. */
 
 typedef struct {
     const dsa_weights_t        *weights;
@@ -50,7 +50,7 @@ typedef struct {
 } dsa_scan_t;
 
 
-/* What one thread has. */
+/* The state of one thread. */
 
 typedef struct {
     dsa_scan_t                 *scan;
@@ -73,7 +73,7 @@ static int dsa_scan_threads(dsa_scan_t *s, uint32_t threads, uint64_t bytes,
     dsa_err_t *err);
 
 
-/* Of a scan without a sink: a buffer, and nothing is done with the blocks. */
+/* The sink of a scan without one: provides a buffer and ignores the blocks. */
 
 static void *
 dsa_scan_none_open(void *data, uint8_t **buffer, dsa_err_t *err)
@@ -159,7 +159,7 @@ dsa_scan(const dsa_weights_t *w, const dsa_scan_sink_t *sink,
 }
 
 
-/* Runs the threads, and logs what they did. */
+/* Runs the threads, and logs the result. */
 
 static int
 dsa_scan_threads(dsa_scan_t *s, uint32_t threads, uint64_t bytes,
@@ -220,7 +220,7 @@ dsa_scan_threads(dsa_scan_t *s, uint32_t threads, uint64_t bytes,
 }
 
 
-/* Returns the number of threads that were started; lock is locked. */
+/* Starts the threads, and returns their number.  The caller holds lock. */
 
 static uint32_t
 dsa_scan_start(dsa_scan_t *s, pthread_t *thread, uint32_t threads)
@@ -228,7 +228,10 @@ dsa_scan_start(dsa_scan_t *s, pthread_t *thread, uint32_t threads)
     uint32_t  i;
     sigset_t  all, old;
 
-    /* threads inherit the mask: signals are for the thread that handles them */
+    /*
+     * Threads inherit the signal mask: block all signals, which another thread
+     * handles.
+     */
 
     (void) sigfillset(&all);
     (void) pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -247,7 +250,7 @@ dsa_scan_start(dsa_scan_t *s, pthread_t *thread, uint32_t threads)
 }
 
 
-/* Waits until the last thread has ended; lock is locked. */
+/* Waits until the last thread has ended.  The caller holds lock. */
 
 static void
 dsa_scan_wait(dsa_scan_t *s, uint64_t bytes, uint64_t begin)
@@ -302,7 +305,7 @@ dsa_scan_run(void *data)
         rc = s->sink->wait(t.part, &err);
     }
 
-    /* the other threads stop while this one closes what it has */
+    /* the other threads stop as well */
 
     if (rc != DSA_OK) {
         dsa_scan_fail(s, &err);
@@ -323,7 +326,7 @@ dsa_scan_run(void *data)
 }
 
 
-/* The scan fails with the first error. */
+/* Stops the scan.  The first error is its result. */
 
 static void
 dsa_scan_fail(dsa_scan_t *s, const dsa_err_t *err)
@@ -339,7 +342,7 @@ dsa_scan_fail(dsa_scan_t *s, const dsa_err_t *err)
 }
 
 
-/* Counts the block as done, and sets the next one; 0: there is none. */
+/* Counts the block as done, and sets the next one.  Returns 0 at the end. */
 
 static int
 dsa_scan_next(dsa_scan_thread_t *t)
@@ -386,7 +389,10 @@ dsa_scan_next(dsa_scan_thread_t *t)
 }
 
 
-/* The sink copies the block while this thread hashes it. */
+/*
+ * Reads a block and passes it to the sink, which copies it while this thread
+ * hashes it.
+ */
 
 static int
 dsa_scan_block(dsa_scan_thread_t *t, dsa_err_t *err)

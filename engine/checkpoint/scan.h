@@ -32,9 +32,9 @@ typedef struct {
 
 
 /*
- * What consumes the blocks.  Each thread opens its part of the sink and closes
- * it; the functions of different threads run at the same time.  If one of them
- * returns DSA_ERROR with err, the scan fails with that error.
+ * The consumer of the blocks.  Each thread opens and closes a part of the
+ * sink; the functions are called by several threads at the same time.  If one
+ * of them returns DSA_ERROR with err, the scan fails with that error.
  */
 
 typedef struct {

@@ -10,7 +10,7 @@
 
 
 #define DSA_SHARD_BLOCK     128         /* rows and columns of a scale */
-#define DSA_SHARD_VOCAB     8           /* the products of the head take
+#define DSA_SHARD_VOCAB     8           /* the products of the head need
                                            multiples of it */
 
 
@@ -50,7 +50,7 @@ dsa_shard_init(dsa_shard_t *shard, const dsa_model_config_t *config,
         return DSA_ERROR;
     }
 
-    /* what is not split is divided into one part, and this rank has it */
+    /* dimensions that are not split have one part, which this rank has */
 
     all = attention == DSA_ATTENTION_TENSOR ? 1 : ranks;
     part = attention == DSA_ATTENTION_TENSOR ? 0 : rank;
@@ -134,7 +134,7 @@ dsa_shard_check_tensor(const dsa_model_config_t *config, uint32_t ranks,
 }
 
 
-/* The part of a dimension: its first element, and their number. */
+/* Returns a part of a dimension: its first element and its size. */
 
 static void
 dsa_shard_part(uint32_t *first, uint32_t *n, const dsa_range_t *range,
@@ -198,7 +198,7 @@ dsa_slice_copy_values(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
     copy->run = (uint64_t) slice->cols * size;
     copy->runs = slice->rows;
 
-    /* whole rows are one piece */
+    /* whole rows are contiguous: one piece */
 
     if (copy->run == copy->stride) {
         copy->run *= copy->runs;
@@ -221,7 +221,10 @@ dsa_slice_copy_scales(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
 {
     dsa_slice_t  block;
 
-    /* a slice that begins within a block would need the block's scale twice */
+    /*
+     * A slice must begin at a block, because a block that is cut would need
+     * two scales.
+     */
 
     assert(slice->row % DSA_SHARD_BLOCK == 0
            && slice->col % DSA_SHARD_BLOCK == 0);

@@ -15,14 +15,14 @@
 
 
 /*
- * Which part of the weights one rank holds.  A rank is one of the GPUs that
- * compute a model together; a CPU backend has ranks for tests.  This file is
- * arithmetic only: it calls neither CUDA nor the checkpoint, so that it is
+ * The part of the weights that a rank holds.  A rank is one of the GPUs that
+ * compute a model together; the CPU backend has ranks for tests.  This file is
+ * arithmetic only: it calls neither CUDA nor the checkpoint, so that it can be
  * tested on machines without a GPU.
  *
- * With DSA_ATTENTION_DATA a sequence lives on one rank.  Every rank has the
- * whole attention, the dense and shared MLPs, the embedding and the head, and
- * an equal number of whole routed experts.
+ * With DSA_ATTENTION_DATA a sequence is computed on one rank.  Every rank has
+ * all of the attention, the dense and shared MLPs, the embedding and the head,
+ * and an equal number of whole routed experts.
  *
  * With DSA_ATTENTION_TENSOR all ranks compute every token.  Each has a part of
  * the heads, of the width of every MLP and routed expert, and of the
@@ -60,8 +60,9 @@ typedef struct {
 
 
 /*
- * The part of rank (below ranks).  DSA_ERROR with err if the config cannot be
- * split into equal parts that begin at multiples of an FP8 block (128):
+ * Sets shard to the part of a rank, which is below ranks.  DSA_ERROR with err
+ * if the config cannot be split into equal parts that begin at multiples of an
+ * FP8 block (128):
  *
  *     data     ranks must divide n_routed_experts
  *     tensor   ranks must divide the number of heads, vocab_size / 8, and
@@ -69,16 +70,16 @@ typedef struct {
  *              a multiple of 128, and so must their o_proj columns in an FP8
  *              checkpoint
  *
- * For ranks 1 nothing is refused.
+ * With 1 rank every config is accepted.
  */
 int dsa_shard_init(dsa_shard_t *shard, const dsa_model_config_t *config,
     uint32_t rank, uint32_t ranks, dsa_attention_e attention, dsa_err_t *err);
 
 
 /*
- * How a matrix [rows, cols] (output features, input features) is cut.  Routed
- * experts are chosen by shard.experts first; DSA_CUT_WIDTH_ROWS and _COLS then
- * cut each of them.
+ * The dimension in which a matrix [rows, cols] (output features, input
+ * features) is cut.  shard.experts selects the routed experts of a rank, and
+ * DSA_CUT_WIDTH_ROWS and _COLS cut each of them.
  */
 
 typedef enum {
@@ -101,16 +102,16 @@ typedef struct {
 } dsa_slice_t;
 
 
-/* The rank's part of a matrix [rows, cols]. */
+/* Sets slice to the rank's part of a matrix [rows, cols]. */
 void dsa_shard_slice(dsa_slice_t *slice, const dsa_shard_t *shard,
     dsa_cut_e cut, uint32_t rows, uint32_t cols);
 
 
 /*
- * The bytes of a slice in the memory of its matrix: runs pieces of run bytes,
- * the first at offset from, stride bytes from one to the next.  At their
- * destination they follow one another without gaps.  pieces.h finds those of
- * a block of a file.
+ * The bytes of a slice in the memory of its matrix: runs pieces of run bytes
+ * each.  The first piece is at offset from, and the distance of two pieces is
+ * stride bytes.  At the destination they are contiguous.  pieces.h computes
+ * the part of them that is in a block of a file.
  */
 
 typedef struct {
@@ -121,13 +122,13 @@ typedef struct {
 } dsa_slice_copy_t;
 
 
-/* Of a matrix with cols columns of size bytes each. */
+/* Sets copy for a slice of a matrix with cols columns of size bytes each. */
 void dsa_slice_copy_values(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
     uint32_t cols, uint32_t size);
 
 /*
- * Of the float32 scales [ceil(rows/128), ceil(cols/128)] of an FP8 matrix with
- * cols columns.  The slice begins at multiples of 128.
+ * Sets copy for the float32 scales [ceil(rows/128), ceil(cols/128)] of a slice
+ * of an FP8 matrix with cols columns.  The slice begins at multiples of 128.
  */
 void dsa_slice_copy_scales(dsa_slice_copy_t *copy, const dsa_slice_t *slice,
     uint32_t cols);

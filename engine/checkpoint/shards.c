@@ -21,7 +21,7 @@
 #define DSA_SHARDS_MAX          16384                   /* files */
 
 
-/* The contents of the index file: a name of a file for each tensor. */
+/* The contents of the index file: the name of a file for each tensor. */
 
 typedef struct {
     dsa_fields_t        top;
@@ -275,7 +275,7 @@ dsa_index_read(dsa_index_t *index, const char *path, const dsa_buf_t *text,
 }
 
 
-/* Collects the names of the files, each once. */
+/* Collects the names of the files without duplicates. */
 
 static int
 dsa_index_names(dsa_index_t *index)
@@ -314,7 +314,10 @@ dsa_index_names(dsa_index_t *index)
 }
 
 
-/* A path could name files outside of the directory. */
+/*
+ * Checks the name of a file.  It must not be a path, which could lead out of
+ * the directory.
+ */
 
 static int
 dsa_index_is_name(const dsa_json_t *v)

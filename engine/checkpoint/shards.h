@@ -30,12 +30,12 @@ typedef struct {
 int dsa_shards_open(dsa_shards_t *shards, const char *dir, dsa_err_t *err);
 void dsa_shards_close(dsa_shards_t *shards);
 
-/* The name of file i without its directory. */
+/* Returns the name of file i without its directory. */
 const char *dsa_shards_name(const dsa_shards_t *shards, uint32_t i);
 
 /*
- * The file that holds the byte at an address of its mapping, and the offset of
- * the byte in that file.  The byte itself is not read.
+ * Returns the index of the file whose mapping contains the address byte, and
+ * sets *offset to the offset in that file.  The byte itself is not read.
  */
 uint32_t dsa_shards_find(const dsa_shards_t *shards, const void *byte,
     uint64_t *offset);

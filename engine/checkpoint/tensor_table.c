@@ -228,7 +228,10 @@ dsa_tensors_get(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
 }
 
 
-/* DSA_ERROR for any other dtype; DSA_AGAIN when that has been reported. */
+/*
+ * Sets the dtype.  DSA_ERROR: it is not allowed; DSA_AGAIN: the same, and the
+ * fault is recorded already.
+ */
 
 static int
 dsa_tensors_dtype(dsa_tensor_table_t *table, const dsa_st_tensor_t *s,
@@ -262,7 +265,10 @@ dsa_tensors_dtype(dsa_tensor_table_t *table, const dsa_st_tensor_t *s,
 }
 
 
-/* weight_scale_inv is what a block is multiplied by, in spite of its name. */
+/*
+ * Looks up the scales.  In spite of its name, weight_scale_inv is the factor
+ * of a block and not its inverse.
+ */
 
 static void
 dsa_tensors_scale(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
@@ -321,7 +327,7 @@ dsa_tensors_find(dsa_tensor_table_t *table, const char *name)
 }
 
 
-/* Counts a wrong tensor, and keeps the text for the first one. */
+/* Counts a wrong tensor, and keeps the text of the first one. */
 
 static void
 dsa_tensors_fault(dsa_tensor_table_t *table, const char *fmt, ...)
@@ -338,7 +344,7 @@ dsa_tensors_fault(dsa_tensor_table_t *table, const char *fmt, ...)
 }
 
 
-/* rows is 0 where a vector is expected. */
+/* Records a wrong shape or dtype.  rows is 0 if a vector is expected. */
 
 static void
 dsa_tensors_mismatch(dsa_tensor_table_t *table, const dsa_st_tensor_t *s,

@@ -15,11 +15,11 @@
 
 
 /*
- * All tensors of a checkpoint by name, to be checked against a list of the
- * tensors that a model has: the caller looks up each name of the list with its
- * shape, then calls dsa_tensors_report(), which fails if any tensor was
- * missing, had another shape or dtype, or was never looked up.  So an error
- * has the number of wrong tensors, and not only the first of them.
+ * All tensors of a checkpoint by name, for the check against the tensors of a
+ * model.  The caller looks up each tensor of the model with its shape, then
+ * calls dsa_tensors_report(), which fails if a tensor was missing, had another
+ * shape or dtype, or was never looked up.  So the error has the number of all
+ * wrong tensors.
  */
 
 typedef struct {
@@ -46,8 +46,9 @@ typedef struct {
 
 
 /*
- * dir is for errors.  DSA_ERROR with err when two shards have a tensor of the
- * same name, or out of memory.  The caller closes the table in any case.
+ * Opens a table; dir is for errors.  DSA_ERROR with err: two shards have a
+ * tensor with the same name, or out of memory.  The caller closes the table in
+ * any case.
  */
 int dsa_tensors_open(dsa_tensor_table_t *table, const dsa_shards_t *shards,
     const char *dir, dsa_err_t *err);
@@ -71,7 +72,10 @@ void dsa_tensors_matrix(dsa_tensor_table_t *table, dsa_tensor_t *t,
 void dsa_tensors_linear(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const char *name, uint32_t rows, uint32_t cols);
 
-/* DSA_ERROR with err if any look-up failed or a tensor was not looked up. */
+/*
+ * Returns DSA_ERROR with err if a look-up failed or a tensor was not looked
+ * up.
+ */
 int dsa_tensors_report(dsa_tensor_table_t *table, const char *dir,
     dsa_err_t *err);
 

@@ -20,7 +20,7 @@ _Static_assert(sizeof(((dsa_weights_t *) NULL)->sampled_fingerprint)
                "a fingerprint does not fit dsa_weights_t");
 
 
-/* dsa_weights_t with what its tensors point to. */
+/* dsa_weights_t, and the data to which it points. */
 
 typedef struct {
     dsa_weights_t               weights;        /* first: the public part has
@@ -176,7 +176,7 @@ dsa_weights_tensors(dsa_checkpoint_t *ck, const char *dir, dsa_str_t config,
 }
 
 
-/* Looks up every tensor of a model; DSA_ERROR when out of memory only. */
+/* Looks up every tensor of a model.  DSA_ERROR: out of memory. */
 
 static int
 dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t)
@@ -202,7 +202,9 @@ dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t)
         moe += w->layer[n].moe;
     }
 
-    /* one set of experts more: the layers of multi-token prediction share it */
+    /*
+     * One more set of experts, which all layers of multi-token prediction use.
+     */
 
     ck->experts = calloc((size_t) (moe + 1) * s->n_routed_experts,
                          sizeof(dsa_mlp_t));
@@ -330,7 +332,10 @@ dsa_weights_attention(dsa_tensor_table_t *t, const dsa_model_config_t *s,
 }
 
 
-/* A layer of multi-token prediction is a decoder layer with these tensors. */
+/*
+ * Looks up a layer of multi-token prediction: a decoder layer with more
+ * tensors.
+ */
 
 static void
 dsa_weights_mtp_extras(dsa_tensor_table_t *t)

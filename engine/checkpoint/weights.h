@@ -15,8 +15,8 @@
 
 
 /*
- * The weights of a checkpoint in the published layout.  They are used where the
- * safetensors files are mapped; nothing is copied or converted here.
+ * The weights of a checkpoint in the published layout.  They are pointers into
+ * the mapped safetensors files; nothing is copied or converted here.
  */
 
 typedef struct {                /* a SwiGLU: dense, expert or shared */
@@ -59,7 +59,8 @@ typedef struct {
     const dsa_shards_t *shards;                 /* the files */
     uint8_t             config_hash[32];        /* SHA-256 of config.json */
     char                sampled_fingerprint[36];/* hex, see fingerprint.h;
-                                                   empty if opened unread */
+                                                   empty after
+                                                   dsa_weights_open_unread() */
 } dsa_weights_t;
 
 
@@ -78,9 +79,9 @@ typedef struct {
 dsa_weights_t *dsa_weights_open(const char *dir, dsa_err_t *err);
 
 /*
- * The same for a caller that reads all files with dsa_scan(): only config.json
- * and the headers of the files are read.  The caller checks the scales, and
- * the sampled fingerprint is empty.
+ * The same, but reads only config.json and the headers of the files, for a
+ * caller that then reads all files with dsa_scan().  The caller checks the
+ * scales.  The sampled fingerprint is empty.
  */
 dsa_weights_t *dsa_weights_open_unread(const char *dir, dsa_err_t *err);
 

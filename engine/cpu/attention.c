@@ -14,8 +14,8 @@
 
 
 /*
- * The norms within attention have an epsilon of their own in the published
- * code: rms_norm_eps of config.json is that of the norms between blocks.
+ * The epsilon of the norms within attention, from the published code.
+ * rms_norm_eps of config.json is for the norms between blocks.
  */
 #define DSA_LATENT_EPS  1e-6f
 
@@ -85,8 +85,8 @@ dsa_model_attention(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
 
 
 /*
- * From x: the queries q; the latents, which go to the cache with the index
- * keys; and index_q and index_w, if some token needs the indexer.
+ * Computes the queries q from x; the latents and index keys, which are written
+ * to the cache; and index_q and index_w, if some token needs the indexer.
  */
 
 static void
@@ -141,7 +141,9 @@ dsa_attention_tokens(const dsa_attend_t *a, uint32_t row)
 }
 
 
-/* qr, the latents and the index keys are finished; cache entries written. */
+/*
+ * Finishes qr, the latents and the index keys, and writes the cache entries.
+ */
 
 static void
 dsa_attention_latents_piece(void *ctx, uint32_t piece, uint32_t thread)
@@ -188,7 +190,9 @@ dsa_attention_latents_piece(void *ctx, uint32_t piece, uint32_t thread)
 }
 
 
-/* The cache entry of a token, on its rank, or with copies on all ranks. */
+/*
+ * Writes the cache entry of a token on its rank, or with copies on all ranks.
+ */
 
 static void
 dsa_attention_cache(dsa_attend_t *a, uint32_t row)
@@ -215,8 +219,9 @@ dsa_attention_cache(dsa_attend_t *a, uint32_t row)
 
 
 /*
- * The Hadamard transform does not change exact dot products: it belongs to the
- * FP8 of served precision only.
+ * Finishes index keys.  The Hadamard transform does not change exact dot
+ * products, so it is applied only in served precision, in front of the
+ * rounding to FP8.
  */
 
 static void
@@ -278,7 +283,10 @@ dsa_attention_queries_piece(void *ctx, uint32_t piece, uint32_t thread)
 }
 
 
-/* index_q, and index_w with the constants and the scale of index_q in it. */
+/*
+ * Computes index_q, and index_w multiplied by the constants and the scale of
+ * index_q.
+ */
 
 static void
 dsa_attention_index_query(dsa_attend_t *a, uint32_t row, uint32_t n)
@@ -320,12 +328,12 @@ dsa_attention_index_query(dsa_attend_t *a, uint32_t row, uint32_t n)
 
 
 /*
- * Whether MHA costs fewer multiply-adds for a head than absorbed MQA: MHA
- * expands every latent of the context and scores every visible pair; absorbed
- * MQA transforms every token and scores only the selected pairs, in the
- * latent's width.  In the published dimensions a prompt from its start crosses
- * over near 13,000 tokens; a single token always takes absorbed MQA, except for
- * the very first.
+ * Returns 1 if MHA needs fewer multiply-adds for a head than absorbed MQA.
+ * MHA expands every latent of the context and scores every visible pair;
+ * absorbed MQA transforms every token and scores only the selected pairs, in
+ * the width of the latent.  With the published dimensions MHA is cheaper for
+ * whole prompts of up to about 13,000 tokens.  For a single token absorbed MQA
+ * is cheaper, except for the first one of a prompt.
  */
 
 static int
@@ -342,7 +350,8 @@ dsa_attention_is_mha(const dsa_model_t *m, const dsa_rows_t *s)
         return 0;
     }
 
-    full = start < m->topk ? m->topk - start : 0;   /* they select all */
+    full = start < m->topk ? m->topk - start : 0;   /* tokens that select
+                                                       all */
     full = full < n ? full : n;
 
     all = n * start + n * (n + 1) / 2;

@@ -14,7 +14,7 @@
 #include "engine/cpu/sampler.h"
 
 
-/* bytes for pages, when the configuration has no kv_memory */
+/* bytes for pages if the configuration has no kv_memory */
 #define DSA_CPU_KV_MEMORY   (1ULL << 30)
 
 
@@ -33,7 +33,7 @@ typedef struct {
 } dsa_backend_cpu_t;
 
 
-/* The sampling of a step; a piece is a sequence. */
+/* The sampling of a step as a job; a piece is a sequence. */
 
 typedef struct {
     dsa_backend_cpu_t  *cpu;
@@ -104,7 +104,7 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
-    /* each output has an input token of its own */
+    /* a step has at most as many outputs as input tokens */
 
     seqs = (uint64_t) conf->max_seqs * b->ranks;
     outputs = seqs * b->max_outputs;
@@ -141,8 +141,8 @@ failed:
 
 
 /*
- * Sets the fingerprint.  The full one reads all files once more, so that it is
- * computed only for pages that outlive the process.
+ * Sets the fingerprint.  The full fingerprint is computed only if pages
+ * outlive the process, because it reads all files again.
  */
 
 static int
@@ -170,7 +170,9 @@ dsa_backend_cpu_identify(dsa_backend_t *b, const dsa_backend_conf_t *conf,
 }
 
 
-/* Opens cpu->model, and sets what follows from the number of ranks. */
+/*
+ * Opens cpu->model, and sets the members that depend on the number of ranks.
+ */
 
 static int
 dsa_backend_cpu_open_model(dsa_backend_t *b, const dsa_backend_conf_t *conf,
@@ -288,8 +290,8 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 
 
 /*
- * The limits of each rank.  A sequence with copies counts on all ranks, and so
- * do its tokens, in equal parts rounded up.
+ * Checks the limits of each rank.  A sequence with copies counts on all ranks,
+ * with an equal part of its tokens, rounded up, on each.
  */
 
 static int
@@ -344,7 +346,7 @@ dsa_backend_cpu_check(const dsa_backend_t *b, const dsa_batch_seq_t *seq,
 }
 
 
-/* dsa_backend_cpu_start() has computed the step already. */
+/* Does nothing, because dsa_backend_cpu_start() has computed the step. */
 
 static int
 dsa_backend_cpu_wait(dsa_backend_t *b, dsa_err_t *err)
@@ -363,7 +365,7 @@ dsa_backend_cpu_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
 }
 
 
-/* The copies are made at once, so that no move is ever in flight. */
+/* Moves pages at once, so that no move is ever in flight. */
 
 static int
 dsa_backend_cpu_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,

@@ -174,8 +174,9 @@ dsa_ffn_route_piece(void *ctx, uint32_t piece, uint32_t thread)
 
 
 /*
- * Up to DSA_EXPERT_TOKENS tokens of an expert: the results of each slice to
- * expert_y in the order of pair, those of the shared expert to y.
+ * Computes up to DSA_EXPERT_TOKENS tokens of an expert.  The results of each
+ * slice are written to expert_y in the order of pair, those of the shared
+ * expert to y.
  */
 
 static void
@@ -231,7 +232,7 @@ dsa_ffn_expert_piece(void *ctx, uint32_t piece, uint32_t thread)
 }
 
 
-/* The results of slice i of down_proj to y + i * step. */
+/* Writes the results of slice i of down_proj to y + i * step. */
 
 static void
 dsa_ffn_mlp(const dsa_model_t *m, float *y, uint64_t step,

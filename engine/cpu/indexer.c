@@ -8,7 +8,7 @@
 #include "kernels/indexer.h"
 
 
-/* The selection of a step; a piece is up to DSA_INDEX_TOKENS of a sequence. */
+/* The selection as a job; a piece is up to DSA_INDEX_TOKENS of a sequence. */
 
 typedef struct {
     dsa_model_t       *model;
@@ -102,7 +102,10 @@ dsa_select_all(dsa_model_t *m, uint32_t row, uint32_t position)
 }
 
 
-/* n tokens from row on, of a sequence, the first one at position start. */
+/*
+ * Selects for n tokens of a sequence from row on; the first is at position
+ * start.
+ */
 
 static void
 dsa_select_top(dsa_select_t *job, const dsa_rows_t *s, uint32_t row,

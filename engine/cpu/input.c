@@ -29,7 +29,9 @@ dsa_model_input(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
         return 0;
     }
 
-    /* each part has a token, so there are at most max_tokens */
+    /*
+     * Each part has at least one token, so there are at most max_tokens parts.
+     */
 
     for (i = 0, n = 0; i < n_seqs; i++) {
         if (seq[i].copies == NULL) {
@@ -44,7 +46,7 @@ dsa_model_input(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
 }
 
 
-/* Tokens of the step, 0 with err if it cannot be computed. */
+/* Returns the tokens of the step, or 0 with err if the step is not valid. */
 
 static uint32_t
 dsa_input_check(const dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
@@ -143,7 +145,10 @@ dsa_input_check_pages(const dsa_model_t *m, const dsa_rows_t *s, uint32_t i,
 }
 
 
-/* Returns the number of parts: a rank without a token has none. */
+/*
+ * Cuts a sequence with copies into parts, and returns their number.  A rank
+ * without tokens has no part.
+ */
 
 static uint32_t
 dsa_input_cut(const dsa_model_t *m, dsa_rows_t *parts, const dsa_rows_t *s)
@@ -151,7 +156,7 @@ dsa_input_cut(const dsa_model_t *m, dsa_rows_t *parts, const dsa_rows_t *s)
     uint32_t  i, n, first, end, logits, stride;
 
     stride = dsa_model_config_moe_layers(m->config) * m->router.k;
-    logits = s->n - s->n_logits;        /* the first token that has them */
+    logits = s->n - s->n_logits;        /* the first token with logits */
 
     for (i = 0, n = 0; i < m->ranks; i++) {
         first = (uint32_t) ((uint64_t) s->n * i / m->ranks);

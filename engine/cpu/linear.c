@@ -16,8 +16,8 @@
 typedef struct {
     const dsa_product_t  *product;
     uint32_t              tokens;
-    uint32_t              outputs[DSA_PRODUCTS];    /* pieces of a product's
-                                                       outputs */
+    uint32_t              outputs[DSA_PRODUCTS];    /* pieces of the outputs of
+                                                       a product */
     uint32_t              blocks;                   /* pieces of the tokens */
 } dsa_products_t;
 

@@ -15,7 +15,7 @@ typedef struct {
     dsa_model_t       *model;
     const dsa_rows_t  *seq;
     uint32_t           layer;
-    uint32_t           row;         /* of the step: the first token */
+    uint32_t           row;         /* index of the first token in the step */
     int                fp8;         /* latents are the operand of e4m3 */
 } dsa_mha_t;
 
@@ -45,7 +45,7 @@ dsa_model_mha(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
 }
 
 
-/* Cache entries of the context, to w.c and w.k_rope. */
+/* Decodes the cache entries of the context to w.c and w.k_rope. */
 
 static void
 dsa_mha_decode_piece(void *ctx, uint32_t piece, uint32_t thread)
@@ -108,7 +108,7 @@ dsa_mha_head_piece(void *ctx, uint32_t head, uint32_t thread)
 }
 
 
-/* kv [context, nope + v]: k_nope and v of a head. */
+/* Computes kv [context, nope + v], k_nope and v of a head. */
 
 static void
 dsa_mha_expand(dsa_mha_t *job, uint32_t head, float *kv)

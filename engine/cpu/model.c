@@ -136,7 +136,7 @@ dsa_model_rope(dsa_rope_conf_t *rope, const dsa_model_config_t *s)
 }
 
 
-/* What follows from the model config alone. */
+/* Sets the members that depend on the model config only. */
 
 static void
 dsa_model_configure(dsa_model_t *m)
@@ -206,7 +206,10 @@ dsa_model_cache_layout(dsa_cache_t *cache, const dsa_model_config_t *s,
 }
 
 
-/* Pages are the kernel's zero page until they are written. */
+/*
+ * Allocates the pages.  The kernel provides their memory when they are
+ * written.
+ */
 
 static int
 dsa_model_cache(dsa_model_t *m, uint64_t kv_memory, dsa_err_t *err)
@@ -381,9 +384,8 @@ dsa_model_report(dsa_model_t *m, const char *name, uint32_t layer,
 
 
 /*
- * The forward pass.  x is what a block reads and writes, residual the stream
- * it is added to; the norm before each block adds the result of the block
- * before it.
+ * The forward pass.  A block reads x and writes its result to x, which the
+ * norm before the next block adds to residual.
  */
 
 int
@@ -475,7 +477,7 @@ dsa_model_embed_piece(void *ctx, uint32_t piece, uint32_t thread)
 }
 
 
-/* x = norm(x + residual), residual = x + residual; x8 from x. */
+/* residual = x + residual, x = norm(residual), and x8 from x. */
 
 static void
 dsa_model_norm(dsa_model_t *m, const float *weights, uint32_t tokens)
@@ -510,7 +512,10 @@ dsa_model_norm_piece(void *ctx, uint32_t piece, uint32_t thread)
 }
 
 
-/* The residual stream after a layer, as the next norm will read it. */
+/*
+ * Passes the residual stream after a layer, as the next norm reads it, to the
+ * trace.
+ */
 
 static void
 dsa_model_report_hidden(dsa_model_t *m, uint32_t layer, uint32_t tokens)
@@ -533,7 +538,7 @@ dsa_model_report_hidden(dsa_model_t *m, uint32_t layer, uint32_t tokens)
 }
 
 
-/* The experts of the sequences that request them. */
+/* Copies the experts of the sequences that request them. */
 
 static void
 dsa_model_report_experts(const dsa_model_t *m, uint32_t layer,
@@ -567,7 +572,7 @@ dsa_model_report_experts(const dsa_model_t *m, uint32_t layer,
 }
 
 
-/* Norm and head of the tokens whose logits are requested. */
+/* Computes norm and head of the tokens whose logits are requested. */
 
 static void
 dsa_model_logits(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
@@ -581,7 +586,10 @@ dsa_model_logits(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     w = &m->work;
     hidden = m->config->hidden_size;
 
-    /* moved to the front: a token's new place is never behind its old one */
+    /*
+     * Moves these tokens to the front, in order, so that none is overwritten
+     * before it was moved.
+     */
 
     for (i = 0, n = 0, row = 0; i < n_seqs; i++) {
         row += seq[i].n;

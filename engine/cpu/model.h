@@ -18,10 +18,10 @@
  * The forward pass on the CPU over a paged cache, in one of two precisions:
  * see dsa_precision_e.
  *
- * Results do not depend on the number of threads, and those of a sequence do
- * not depend on the other sequences of a step.  They do depend on how a prompt
- * is cut into chunks, and these over ranks, because each part is computed in
- * the cheaper of the two forms of attention (kernels/attention.h).
+ * Results do not depend on the number of threads, nor those of a sequence on
+ * the other sequences of a step.  They do depend on how a prompt is cut into
+ * chunks and over ranks, because each part is computed by MHA or by absorbed
+ * MQA, whichever is cheaper (kernels/attention.h).
  */
 
 typedef struct dsa_model_s  dsa_model_t;
@@ -38,11 +38,11 @@ typedef struct dsa_model_s  dsa_model_t;
  * rank.  The routed experts are the ranks' own: their results are summed by
  * rank, and then over the ranks.
  *
- * With attention tensor the scheduler sees one rank, and there is one set of
- * pages, because those of the GPUs would be equal.  o_proj and the down_proj
- * of every MLP are cut into slices of columns, one of each GPU; their results
- * are partial sums.  The other matrices are cut by rows, of which each has the
- * same bits on whichever GPU it is computed.  They are not cut here.
+ * With attention tensor there is one rank and one set of pages, because the
+ * pages of all GPUs would be equal.  o_proj and the down_proj of every MLP are
+ * cut into slices of columns, one for each GPU; their results are partial
+ * sums.  The other matrices are cut by rows.  Each row of a result has the
+ * same bits on every GPU, so these matrices are not cut here.
  */
 
 typedef struct {
@@ -50,16 +50,16 @@ typedef struct {
     uint64_t            kv_memory;  /* bytes for pages of each rank, at least
                                        one page */
     uint32_t            max_tokens; /* of a step, on all ranks together */
-    uint32_t            threads;    /* that compute, the caller's included; 0:
-                                       as many as CPUs on which the process may
-                                       run */
+    uint32_t            threads;    /* threads that compute, including the
+                                       caller's; 0: one for each CPU on which
+                                       the process may run */
     uint32_t            gpus;       /* 1 .. DSA_MAX_GPUS */
     dsa_attention_e     attention;
 } dsa_model_conf_t;
 
 /*
- * weights must outlive the model.  NULL with err, also if dsa_shard_init()
- * rejects the number of GPUs.  Nothing is allocated after this.
+ * Opens a model; weights must outlive it.  NULL with err, also if
+ * dsa_shard_init() rejects the number of GPUs.  No memory is allocated later.
  */
 dsa_model_t *dsa_model_open(const dsa_weights_t *weights,
     const dsa_model_conf_t *conf, dsa_err_t *err);
@@ -67,16 +67,16 @@ void dsa_model_close(dsa_model_t *m);               /* NULL is allowed */
 
 uint32_t dsa_model_ranks(const dsa_model_t *m);
 
-/* Of each rank. */
+/* Returns the pages of each rank. */
 uint32_t dsa_model_pages(const dsa_model_t *m);
 
-/* Bytes of a page: latents and index keys of all layers, contiguous. */
+/* Returns the bytes of a page: latents and index keys of all layers. */
 uint64_t dsa_model_page_bytes(const dsa_model_t *m);
 
-/* The threads of the model, for other work between its steps. */
+/* Returns the threads of the model, for other work between its steps. */
 dsa_threads_t *dsa_model_pool(const dsa_model_t *m);
 
-/* The kv_memory that holds so many tokens of one sequence. */
+/* Returns the kv_memory for one sequence of so many tokens. */
 uint64_t dsa_model_kv_memory(const dsa_model_config_t *config,
     dsa_precision_e precision, uint64_t tokens);
 

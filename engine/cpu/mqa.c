@@ -10,9 +10,8 @@
 
 /*
  * Absorbed MQA for up to DSA_MQA_TOKENS tokens, in three jobs: the queries in
- * the latent's space, the attention of each token over all heads, the values.
- * kv_b_proj is used as it is in this form, its operands in BF16 and not in
- * FP8, as in the published code.
+ * latent space, the attention of each token over all heads, the values.  As in
+ * the published code, kv_b_proj is applied with BF16 operands, not FP8.
  */
 
 typedef struct {
@@ -51,7 +50,7 @@ dsa_model_mqa(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
 }
 
 
-/* The tokens first .. first+n-1 of the job that a piece has, and its head. */
+/* Finds the tokens first .. first+n-1 of the job for a piece, and its head. */
 
 static size_t
 dsa_mqa_tokens(const dsa_mqa_t *job, uint32_t piece, size_t *first,

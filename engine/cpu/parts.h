@@ -19,18 +19,18 @@
 
 
 /*
- * What the files of the CPU backend share.  A forward pass is a sequence of
- * jobs for the thread pool.  A job is cut into pieces by the constants below
- * and by the step, never by the number of threads, and each element of a
- * result is computed within one piece, so results are the same for any number
- * of threads.
+ * Shared by the files of the CPU backend.  A forward pass is a sequence of
+ * jobs for the thread pool.  How a job is cut into pieces depends on the
+ * constants below and on the step, not on the number of threads, and each
+ * element of a result is computed within one piece.  So results are the same
+ * for any number of threads.
  */
 
 #define DSA_ROW_TOKENS      16      /* tokens of a piece of elementwise work */
 #define DSA_LINEAR_TOKENS   64      /* tokens of a piece of a product */
 #define DSA_LINEAR_OUTPUTS  256     /* outputs of it, whole panels */
-#define DSA_LINEAR_SMALL    65536   /* multiply-adds below which a job of
-                                       products is not worth waking threads */
+#define DSA_LINEAR_SMALL    65536   /* products with fewer multiply-adds run in
+                                       the caller's thread */
 #define DSA_INDEX_TOKENS    64      /* tokens that are scored together */
 #define DSA_INDEX_KEYS      256     /* keys that are scored at a time */
 #define DSA_DECODE_TOKENS   256     /* cache entries of a piece of decoding */
@@ -46,7 +46,7 @@ _Static_assert(DSA_LINEAR_OUTPUTS % DSA_GEMM_PANEL == 0,
 
 
 /*
- * A matrix or a part of one: as the products use it, and as it lies in the
+ * A matrix or a part of one: as the products use it, and as it is in the
  * checkpoint.
  */
 
@@ -114,7 +114,7 @@ typedef struct {
     dsa_rows_t  *seq;           /* [R] the sequences of the step, those with
                                    copies cut into the parts of the ranks */
 
-    float       *x;             /* [R, hidden] what a block reads, writes */
+    float       *x;             /* [R, hidden] input and output of a block */
     float       *x8;
     float       *residual;      /* [R, hidden] */
     float       *y;             /* [slices, R, hidden] */
@@ -159,9 +159,9 @@ typedef struct {
 
 
 /*
- * Scratch memory of a thread, of one use at a time: that for indexing, that
- * for a token of absorbed MQA, that for a head of MHA, that for an expert and
- * that for the router lie in the same bytes.
+ * Scratch memory of a thread.  The parts for indexing, for a token of absorbed
+ * MQA, for a head of MHA, for an expert and for the router use the same bytes,
+ * because only one of them is in use at a time.
  */
 
 typedef struct {
@@ -210,8 +210,8 @@ struct dsa_model_s {
     dsa_router_t            router;
 
     dsa_shard_t             shard[DSA_MAX_GPUS];
-    uint32_t                ranks;      /* with pages and experts of their own:
-                                           1 with attention tensor */
+    uint32_t                ranks;      /* with own pages and experts; 1 with
+                                           attention tensor */
     uint32_t                slices;     /* of o_proj and each down_proj: 1 with
                                            attention data */
 
@@ -234,16 +234,16 @@ struct dsa_model_s {
 
 
 /*
- * Checks the sequences of a step, which come from outside, and sets m->work.seq
- * from them.  Those with copies are cut: their tokens are shared out in
- * contiguous parts, which differ by at most one token and of which the last is
- * the home rank's.  Returns the number of sequences in m->work.seq, and their
- * tokens in *tokens; 0 with err if the step is rejected.
+ * Checks the sequences of a step and copies them to m->work.seq.  A sequence
+ * with copies is cut into a contiguous part for each rank; the parts differ by
+ * at most one token, and the sequence's own rank has the last one.  Returns
+ * the number of sequences in m->work.seq, and their tokens in *tokens; 0 with
+ * err if the step is not valid.
  */
 uint32_t dsa_model_input(dsa_model_t *m, const dsa_rows_t *seq,
     uint32_t n_seqs, uint32_t *tokens, dsa_err_t *err);
 
-/* The address of page 0 of a rank. */
+/* Returns the address of page 0 of a rank. */
 void *dsa_model_page(const dsa_model_t *m, uint32_t rank);
 
 
@@ -262,8 +262,8 @@ typedef struct {
 
 /*
  * Fills m->layer, head and norm.  Matrices are packed into panels of their own
- * dtype while the copies fit a quarter of the machine's memory; the others are
- * used as they lie in the checkpoint, which takes longer and gives the same
+ * dtype, until the copies take a quarter of the machine's memory.  The others
+ * are used in the layout of the checkpoint, which is slower and gives the same
  * bits.
  */
 int dsa_model_weights(dsa_model_t *m, dsa_err_t *err);
@@ -274,10 +274,10 @@ void dsa_model_decode_rows(float *out, const dsa_tensor_t *t, uint32_t first,
     uint32_t n);
 
 /*
- * Allocates m->work and m->scratch for m->pool's threads, in one piece of
- * memory that the kernel provides as it is touched.  It does not grow with the
- * longest context beyond DSA_CONTEXT tokens; dsa_model_workspace() in
- * workspace.c has the parts.
+ * Allocates m->work and m->scratch for m->pool's threads, as one mapping whose
+ * pages the kernel provides when they are used.  Its size does not grow with
+ * contexts above DSA_CONTEXT tokens.  dsa_model_workspace() in workspace.c
+ * defines the parts.
  */
 int dsa_model_workspace_open(dsa_model_t *m, dsa_err_t *err);
 
@@ -289,27 +289,30 @@ void dsa_model_products(dsa_model_t *m, const dsa_product_t *p, uint32_t n,
     uint32_t tokens);
 
 /*
- * y [tokens, hidden] = x . w^T for a matrix in slices.  With several slices
- * their results are rounded like those of one matrix, and the sum of them
- * again.
+ * Computes y [tokens, hidden] = x . w^T for a matrix in slices.  With several
+ * slices, the result of each slice is rounded like that of a matrix, and then
+ * their sum.
  */
 void dsa_model_sliced(dsa_model_t *m, float *y, const float *x,
     const dsa_matrix_t *w, uint32_t tokens);
 
 /*
- * The operand for w: x, or x8, its values rounded to FP8, when an e4m3 weight
- * is used in served precision.
+ * Returns the operand for w: x8, the values rounded to FP8, for an e4m3 weight
+ * in served precision; otherwise x.
  */
 const float *dsa_model_operand(const dsa_model_t *m, const dsa_matrix_t *w,
     const float *x, const float *x8);
 
-/* Pieces of DSA_ROW_TOKENS tokens as a job; piece i begins at token i of it. */
+/*
+ * Runs a job with pieces of DSA_ROW_TOKENS tokens; piece i begins at token i *
+ * DSA_ROW_TOKENS.
+ */
 void dsa_model_rows(dsa_model_t *m, uint32_t tokens, dsa_threads_work_pt work,
     void *ctx);
 
 /*
- * w.x and w.x8 become Attn(w.x) of a layer, in w.x; the cache entries of the
- * tokens are written.
+ * Replaces w.x by the attention of a layer on w.x and w.x8, and writes the
+ * cache entries of the tokens.
  */
 void dsa_model_attention(dsa_model_t *m, uint32_t layer,
     const dsa_rows_t *seq, uint32_t n_seqs, uint32_t tokens);
@@ -318,15 +321,17 @@ void dsa_model_attention(dsa_model_t *m, uint32_t layer,
 void dsa_model_selection(dsa_model_t *m, uint32_t layer,
     const dsa_rows_t *seq, uint32_t n_seqs, uint32_t tokens);
 
-/* w.o of the tokens of one sequence from w.q, by MHA; row: of its first. */
+/*
+ * Computes w.o of a sequence from w.q by MHA; row: index of its first token.
+ */
 void dsa_model_mha(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     uint32_t row);
 
-/* w.o of tokens row .. row+n-1 from w.q, by absorbed MQA. */
+/* Computes w.o of tokens row .. row+n-1 from w.q by absorbed MQA. */
 void dsa_model_mqa(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     uint32_t row, uint32_t n);
 
-/* w.x and w.x8 become FFN(w.x) of a layer, in w.x. */
+/* Replaces w.x by the FFN of a layer on w.x and w.x8. */
 void dsa_model_ffn(dsa_model_t *m, uint32_t layer, uint32_t tokens);
 
 /* Calls the trace, if there is one. */

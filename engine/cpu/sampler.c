@@ -20,11 +20,11 @@
 /* The ids that a random sample was drawn from, by their weights. */
 
 typedef struct {
-    double      total;              /* of all of them; 0: nothing was drawn,
+    double      total;              /* of all ids; 0: nothing was drawn,
                                        because one id has all probability */
     float       least;              /* ids with less are cut off */
-    uint32_t    ties;               /* of the ids with exactly least, how many
-                                       are not; the lower ones */
+    uint32_t    ties;               /* how many of the ids with exactly least
+                                       are kept: the lower ones */
 } dsa_nucleus_t;
 
 
@@ -239,7 +239,7 @@ dsa_uniform(uint64_t seed, uint64_t position, uint32_t lane)
 
     dsa_philox(counter, key, x);
 
-    /* the half keeps the result above 0 and below 1 */
+    /* adding a half keeps the result above 0 and below 1 */
 
     bits = ((uint64_t) x[1] << 32 | x[0]) >> 12;
 
@@ -282,9 +282,9 @@ dsa_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 
 
 /*
- * logit - presence * (count > 0) - frequency * count.  The presence penalty is
- * subtracted once per id: a logit that differs from the model's was penalized
- * already, or is masked.
+ * Computes logit - presence * (count > 0) - frequency * count.  The presence
+ * penalty is subtracted once per id: if a logit differs from the model's, it
+ * was penalized already, or the id is masked.
  */
 
 static void
@@ -362,9 +362,9 @@ dsa_sample_bias(float *x, const dsa_sampling_t *s, uint32_t allowed)
 
 
 /*
- * Where all permitted ids have logits of minus infinity, all ids are equal
- * and an excluded one may have been chosen.  The lowest permitted id then
- * takes its place.
+ * Replaces a token that is not permitted by the lowest permitted id.  If the
+ * logits of all permitted ids are minus infinity, all ids have equal weights,
+ * and an excluded one may have been chosen.
  */
 
 static uint32_t
@@ -403,8 +403,8 @@ dsa_sample_max(const float *x, uint32_t n)
 
 /*
  * Samples an id with the uniform number u of (0, 1).  x [n] has the logits,
- * and is overwritten by weights relative to the greatest one; *nucleus, which
- * is zeroed, says which of them count.
+ * and is overwritten by weights relative to the greatest one.  *nucleus, which
+ * is zeroed before, gets the bounds of the ids that were kept.
  */
 
 static uint32_t
@@ -442,7 +442,7 @@ dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
         point = top_p * total;
         least = dsa_sample_nucleus(x, n, point, &above);
 
-        /* of the least probable ids, only as many as are needed */
+        /* keep only as many of the least probable ids as are needed */
 
         if (least > 0) {
             above = ceil((point - above) / (double) least);
@@ -588,7 +588,7 @@ dsa_sample_logprobs(dsa_sample_t *out, const dsa_sampling_t *s,
             continue;
         }
 
-        /* after equal ones, because these have lower ids */
+        /* insert after equal ones, which have lower ids */
 
         j = out->n_top < n_top ? out->n_top++ : n_top - 1;
 

@@ -42,7 +42,7 @@ void dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s,
     uint64_t position, float *scratch);
 
 /*
- * The same, and reports what the token was drawn from.  kept: NULL, or
+ * The same, and reports the ids that the token was drawn from.  kept: NULL, or
  * [dsa_mask_words(vocab)], a bitmap as mask is.  It is written unless
  * draw->n_kept is DSA_KEPT_ALL.
  */

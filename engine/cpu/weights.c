@@ -79,7 +79,7 @@ dsa_copy_vector(dsa_copier_t *d, const dsa_tensor_t *t)
 }
 
 
-/* A slice of a tensor as a matrix of its own, or the slice transposed. */
+/* Adds a slice of a tensor as a matrix of its own, or the slice transposed. */
 
 static void
 dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
@@ -140,7 +140,7 @@ dsa_copy_matrix(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t)
 }
 
 
-/* m [slices]: the matrix as the GPUs share it out. */
+/* Adds m [slices], the parts of a matrix on the GPUs. */
 
 static void
 dsa_copy_sliced(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
@@ -165,7 +165,9 @@ dsa_copy_mlp(dsa_copier_t *d, dsa_model_mlp_t *m, const dsa_mlp_t *t)
 }
 
 
-/* kv_b_proj has for each head the rows of k_nope, then those of v. */
+/*
+ * Adds kv_b_proj, which has for each head the rows of k_nope, then those of v.
+ */
 
 static void
 dsa_copy_kv(dsa_copier_t *d, dsa_model_kv_t *m, const dsa_tensor_t *t)

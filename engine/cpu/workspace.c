@@ -11,8 +11,8 @@
 
 
 /*
- * The layout of the workspace.  It is computed twice: from address 0 on, to
- * know its size, and from the address of the memory on.
+ * The layout of the workspace.  It is computed twice: from address 0, for its
+ * size, and from the address of the allocated memory.
  */
 
 #define dsa_place(p, n)                                                       \
@@ -27,7 +27,7 @@ dsa_max(uint64_t a, uint64_t b)
 }
 
 
-/* The longest context of which all latents are decoded at once. */
+/* Returns the longest context whose latents are all decoded at once. */
 
 static uint64_t
 dsa_model_context(const dsa_model_t *m)
@@ -37,7 +37,7 @@ dsa_model_context(const dsa_model_t *m)
 }
 
 
-/* Width of the widest MLP that is computed by expert. */
+/* Returns the width of the widest MLP that is computed as an expert. */
 
 static uint64_t
 dsa_model_expert_width(const dsa_model_config_t *s)

@@ -85,7 +85,7 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
 
     if (step->decode != 0) {
 
-        /* the layer before may have replaced the selection */
+        /* the previous layer may have replaced the selection */
 
         if (rank->select != NULL && !step->indexed) {
             dsa_cuda_try(dsa_cuda_select_all(rank, step));
@@ -114,7 +114,10 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
 }
 
 
-/* Queries to q; latents and index keys, not yet normed, to a. */
+/*
+ * Computes the queries to q, and latents and index keys before their norms to
+ * a.
+ */
 
 static int
 dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
@@ -137,7 +140,7 @@ dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
 }
 
 
-/* Latents and index keys of a to a cache. */
+/* Writes the latents and index keys in a to a cache. */
 
 static int
 dsa_cuda_write(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
@@ -157,9 +160,9 @@ dsa_cuda_write(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
 
 
 /*
- * The same to the other ranks, which compute other tokens of the same prompts.
- * What follows in the stream begins when all ranks have stored the entries of
- * this layer.
+ * Writes them to the caches of the other ranks, which compute other tokens of
+ * the same prompts.  Later work in the stream begins after all ranks have
+ * stored the entries of this layer.
  */
 
 static int
@@ -238,7 +241,7 @@ dsa_cuda_select_all(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 }
 
 
-/* How many of n tokens the scores fit for, at ld keys each. */
+/* Returns for how many of n tokens the scores fit, with ld keys each. */
 
 static uint32_t
 dsa_cuda_score_tokens(uint64_t ld, uint32_t n)
@@ -300,7 +303,7 @@ dsa_cuda_decode(dsa_cuda_rank_t *rank, uint32_t layer,
 }
 
 
-/* pick, pick_slot and n_pick of a sequence's tokens. */
+/* Computes pick, pick_slot and n_pick for the tokens of a sequence. */
 
 static int
 dsa_cuda_select(dsa_cuda_rank_t *rank, uint32_t layer,
@@ -401,8 +404,8 @@ dsa_cuda_absorbed(dsa_cuda_rank_t *rank, uint32_t layer,
 
 /*
  * MHA prefill.  The latents of the whole prompt so far are expanded for every
- * head.  They come from the cache, where they are FP8, so that quantizing them
- * again changes no value.
+ * head.  They are read from the cache, where they are FP8, so quantizing them
+ * again is exact.
  */
 
 static int
@@ -456,7 +459,7 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
 }
 
 
-/* q_latent of n tokens: W_UK^T q_nope, and q_rope rotated. */
+/* Computes q_latent of n tokens: W_UK^T q_nope, and the rotated q_rope. */
 
 static int
 dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
@@ -486,7 +489,7 @@ dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
 }
 
 
-/* o of n tokens: W_UV u. */
+/* Computes o of n tokens: W_UV u. */
 
 static int
 dsa_cuda_expand(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,

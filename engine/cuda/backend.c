@@ -24,8 +24,8 @@
 
 /*
  * The scheduler's steps on one or several ranks.  The arrays of a step are
- * made in pinned memory and copied in stream order, and its samples are copied
- * back behind it.  Two steps may be in flight, so that the host makes the
+ * prepared in pinned memory and copied in stream order, and its samples are
+ * copied back after it.  Two steps may be in flight, so the host prepares the
  * second one while the first one runs.
  *
  * With "attention data" each rank computes the entries that are on it, or a
@@ -36,7 +36,7 @@
 #define DSA_CUDA_DEPTH      2
 
 
-/* Of one rank. */
+/* The state of one rank. */
 
 typedef struct {
     dsa_cuda_rank_t        *rank;
@@ -147,7 +147,10 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 }
 
 
-/* The config, and the checkpoint's files unless weights are random. */
+/*
+ * Reads the config, and opens the checkpoint's files unless weights are
+ * random.
+ */
 
 static int
 dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
@@ -169,7 +172,7 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
         return dsa_backend_cuda_random(b, conf->precision, err);
     }
 
-    /* the group reads the data, and computes the fingerprint */
+    /* the group reads the data later, and computes the fingerprint */
 
     c->weights = dsa_weights_open_unread(conf->model, err);
 
@@ -184,9 +187,9 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
 
 
 /*
- * Random weights depend on the number of GPUs and on the program's version, so
- * that each process has a fingerprint of its own: no other one finds its pages
- * in Redis.
+ * Sets a fingerprint for random weights.  It is random, because these weights
+ * depend on the number of GPUs and on the program's version: no other process
+ * may use the pages in Redis.
  */
 
 static int
@@ -234,7 +237,7 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
         dsa_backend_fingerprint(b, c->group->fingerprint, conf->precision);
     }
 
-    /* the weights are on the GPUs: the files are not needed any more */
+    /* the weights are on the GPUs, so the files are closed */
 
     dsa_weights_close(c->weights);
     c->weights = NULL;
@@ -255,7 +258,7 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
 }
 
 
-/* What a rank needs for steps, and its graphs. */
+/* Allocates the memory of a rank for steps, and captures its graphs. */
 
 static int
 dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err)
@@ -388,7 +391,7 @@ dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 }
 
 
-/* One rank's part of a step: input, layers, samples, and the event. */
+/* Enqueues a step on one rank: input, layers, samples, and the event. */
 
 static int
 dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
@@ -465,10 +468,10 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
 
 
 /*
- * Waits until all ranks have finished the oldest step.  An error of any rank
- * ends the wait, because the others may then wait for that rank on their GPUs
- * until their time limit; and so does the end of such a time limit, because a
- * rank that another one misses may never finish.
+ * Waits until all ranks have finished the oldest step.  The wait also ends
+ * with an error of any rank, because the other ranks may then wait on their
+ * GPUs for it, and when the time limit of such a wait on a GPU has expired,
+ * because the rank that is waited for may never finish.
  */
 
 static int
@@ -498,7 +501,7 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
             }
         }
 
-        /* a rank that hangs keeps this one busy for ever */
+        /* if another rank hangs, this one waits on its GPU */
 
         if (busy && dsa_cuda_group_check(c->group, err) != DSA_OK) {
             return DSA_ERROR;
@@ -513,9 +516,10 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
 /*
  * Copies run in the streams of their destinations, after the steps of their
  * sources that write the pages.  Later steps of a source, which may write
- * another prefix to a page, wait for the copies from it.  With a split prompt
- * other ranks write to its pages, too, but only after the exchange with which
- * such a step begins (dsa_cuda_layers()), and thus after the source's wait.
+ * another prefix to a page, wait for the copies from it.  In a step with a
+ * split prompt, other ranks write to its pages as well, but only after the
+ * exchange at the beginning of the step (dsa_cuda_layers()), and so after this
+ * wait.
  */
 
 static int
@@ -564,8 +568,8 @@ dsa_backend_cuda_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
 
 
 /*
- * Each rank waits for the sources of its copies.  to [ranks]: the ranks, as
- * bits, that get pages of each rank.
+ * Makes each rank wait for the sources of its copies.  to [ranks]: for each
+ * rank a bit mask of the ranks to which its pages are copied.
  */
 
 static int
@@ -616,7 +620,7 @@ dsa_backend_cuda_copy_page(const dsa_cuda_lane_t *to,
 }
 
 
-/* Each source waits for the copies of its pages. */
+/* Makes each source wait for the copies of its pages. */
 
 static int
 dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
@@ -646,7 +650,9 @@ dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
 }
 
 
-/* Nothing may be registered while steps run: see engine/cuda/group.h. */
+/*
+ * Registers host memory.  No step may be in flight: see engine/cuda/group.h.
+ */
 
 static int
 dsa_backend_cuda_pin(dsa_backend_t *b, void *memory, uint64_t bytes,

@@ -75,7 +75,7 @@ dsa_cuda_batch_close(dsa_cuda_batch_t *b)
 }
 
 
-/* Ranks that entries are on, as the scheduler sees them. */
+/* Returns the number of ranks that the scheduler uses. */
 
 static uint32_t
 dsa_batch_ranks(const dsa_cuda_rank_t *rank)
@@ -142,10 +142,10 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
 
 
 /*
- * The tokens of an entry that rank number computes; 0: none.  Tokens of an
- * entry with copies are cut into one piece for each rank.  The ranks after the
- * sequence's own come first, so that its own has the last piece and the
- * sample, which is there when the next step uses it.
+ * Sets p to the tokens of an entry that a rank computes; returns 0 if there
+ * are none.  The tokens of an entry with copies are cut into one piece for
+ * each rank.  The sequence's own rank gets the last piece, so it also has the
+ * sample, which the next step uses as input there.
  */
 
 static int
@@ -243,9 +243,8 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
         width = end > width ? end : width;
 
         /*
-         * Every decode token is sampled from, because graphs do so: their
-         * samples are their tokens.  Samples that were not requested have no
-         * destination.
+         * In a graph every decode token is sampled, so every one has an entry
+         * here.  A sample that was not requested has no destination.
          */
 
         if ((s->sampling != NULL && p->last) || i < step->decode) {
@@ -299,8 +298,8 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
 
 
 /*
- * Pieces of this rank: those of one decode token first, because graphs are
- * made of them.  Returns their number.
+ * Collects the pieces of this rank, first those with one decode token, which
+ * is the order in graphs.  Returns their number.
  */
 
 static uint32_t
@@ -333,7 +332,7 @@ dsa_batch_pieces(dsa_cuda_batch_t *b, uint32_t *decode,
 }
 
 
-/* The tokens of a piece, from index first of the step on. */
+/* Writes the tokens of a piece, from index first of the step on. */
 
 static void
 dsa_batch_tokens(const dsa_cuda_batch_t *b, const dsa_cuda_host_t *h,
@@ -366,8 +365,8 @@ dsa_batch_tokens(const dsa_cuda_batch_t *b, const dsa_cuda_host_t *h,
 
 
 /*
- * Where the cache entries of a piece go on the other ranks; NULL: one padding
- * token.
+ * Writes the slot mapping of a piece on the other ranks.  p is NULL for a
+ * padding token.
  */
 
 static void
@@ -396,7 +395,7 @@ dsa_batch_peers(const dsa_cuda_rank_t *rank, int32_t *slot,
 }
 
 
-/* The block table of a piece: of the tokens up to its last one. */
+/* Writes the block table of the tokens up to the last one of a piece. */
 
 static void
 dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
@@ -412,7 +411,7 @@ dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
 }
 
 
-/* How the last token of an entry is sampled from. */
+/* Writes the sampling parameters for the last token of an entry. */
 
 static void
 dsa_batch_sampling(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
@@ -446,8 +445,8 @@ dsa_batch_sampling(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
 
 
 /*
- * The mask, changed by biases of -100, which ban ids, and of 100, which exclude
- * all other ids.  If no id would remain, the mask is as it was.
+ * Writes the mask.  Biases of -100 ban ids, and biases of 100 exclude all
+ * other ids.  If no id would remain, the mask is not changed.
  */
 
 static void
@@ -492,7 +491,9 @@ dsa_batch_forces(const dsa_sampling_t *s)
 }
 
 
-/* Only the forced ids that are permitted; 0: the mask permits no such id. */
+/*
+ * Keeps only the ids with a bias of 100.  Returns 0 if the mask permits none.
+ */
 
 static int
 dsa_batch_forced(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,
@@ -520,7 +521,7 @@ dsa_batch_forced(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,
 }
 
 
-/* The mask without the banned ids; 0: no id remains. */
+/* Removes the ids with a bias of -100.  Returns 0 if no id remains. */
 
 static int
 dsa_batch_banned(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,
@@ -554,7 +555,7 @@ dsa_batch_banned(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,
 }
 
 
-/* Biases of -100 and 100 are in the mask. */
+/* Writes the biases, except those of -100 and 100, which are in the mask. */
 
 static void
 dsa_batch_bias(dsa_cuda_sampling_t *to, const dsa_sampling_t *s,
@@ -576,7 +577,7 @@ dsa_batch_bias(dsa_cuda_sampling_t *to, const dsa_sampling_t *s,
 }
 
 
-/* How sample i is reported. */
+/* Registers what is reported with sample i. */
 
 static void
 dsa_batch_rollout(dsa_cuda_sampling_t *to, dsa_cuda_rollouts_t *r, uint32_t i,

@@ -15,8 +15,8 @@
 
 
 /*
- * The scheduler's entries of a step as arrays for the GPU.  Only batch.c reads
- * dsa_batch_seq_t.
+ * Converts the scheduler's entries of a step to arrays for the GPU.  Only
+ * batch.c reads dsa_batch_seq_t.
  */
 
 
@@ -30,7 +30,7 @@ typedef struct {
 } dsa_cuda_routes_t;
 
 
-/* What a step reports of entries with rollouts; kept and experts are pinned. */
+/* The rollout data of a step; kept and experts are pinned. */
 
 typedef struct {
     dsa_rollout_t          *sample;     /* [max_samples] of each sample; draw
@@ -39,19 +39,18 @@ typedef struct {
     dsa_cuda_routes_t      *piece;      /* [max_samples] */
     int32_t                *experts;    /* as rank->routes; NULL: no layer has
                                            experts */
-    uint32_t                n_kept;     /* samples whose kept ids are */
+    uint32_t                n_kept;     /* samples with kept ids to report */
     uint32_t                n_pieces;
-    uint32_t                tokens;     /* of the step, up to the last one
-                                           whose experts are */
+    uint32_t                tokens;     /* tokens of the step up to the last
+                                           one with experts to report */
     uint32_t                words;      /* of a bitmap */
     uint32_t                allowed;
 } dsa_cuda_rollouts_t;
 
 
 /*
- * Host memory of a step that was started and not yet waited for.  All but out
- * and parts of rollouts is pinned: the GPU reads and writes it while the host
- * makes the next step.
+ * Host memory of an in-flight step.  All but out and parts of rollouts is
+ * pinned: the GPU reads and writes it while the host prepares the next step.
  */
 
 typedef struct {
@@ -66,8 +65,8 @@ typedef struct {
     dsa_cuda_bias_t        *bias;       /* [max_samples *
                                            DSA_SAMPLE_MAX_BIAS] */
     dsa_cuda_sample_t      *sample;     /* [max_samples] */
-    dsa_sample_t          **out;        /* [max_samples] where samples go;
-                                           NULL: nowhere */
+    dsa_sample_t          **out;        /* [max_samples] destinations; NULL:
+                                           the sample is dropped */
     dsa_cuda_rollouts_t     rollouts;
     cudaEvent_t             ended;      /* the GPU finished the step */
     uint32_t                samples;
@@ -100,7 +99,7 @@ typedef struct {
 } dsa_cuda_piece_t;
 
 
-/* What making steps needs from one to the next. */
+/* The state between the preparation of two steps. */
 
 typedef struct {
     uint32_t               *sample_of;  /* [entries] sample of each entry of
@@ -113,7 +112,7 @@ typedef struct {
 } dsa_cuda_batch_t;
 
 
-/* What all ranks must agree on for a step. */
+/* The values of a step that must be equal on all ranks. */
 
 typedef struct {
     uint32_t                slot;       /* tokens of the fullest rank */
@@ -124,11 +123,11 @@ typedef struct {
 } dsa_cuda_common_t;
 
 
-/* What of a step's arrays is in use. */
+/* The used sizes of a step's arrays. */
 
 typedef struct {
-    uint32_t                tables;     /* rows of pages, */
-    uint32_t                pages;      /* and pages of the longest */
+    uint32_t                tables;     /* rows of pages */
+    uint32_t                pages;      /* pages of the longest row */
     uint32_t                history;    /* ids */
     uint32_t                masks;      /* rows */
     uint32_t                biases;
@@ -136,7 +135,9 @@ typedef struct {
 } dsa_cuda_extent_t;
 
 
-/* Both allocate for a rank's limits; DSA_ERROR with err.  Closing frees. */
+/*
+ * Allocate memory for a rank's limits.  DSA_ERROR with err.  Closing frees it.
+ */
 int dsa_cuda_batch_open(dsa_cuda_batch_t *batch, const dsa_cuda_rank_t *rank,
     dsa_err_t *err);
 void dsa_cuda_batch_close(dsa_cuda_batch_t *batch);
@@ -145,17 +146,17 @@ int dsa_cuda_inflight_open(dsa_cuda_inflight_t *f,
     const dsa_cuda_rank_t *rank, dsa_err_t *err);
 void dsa_cuda_inflight_close(dsa_cuda_inflight_t *f);
 
-/* Bytes of inflight.input. */
+/* Returns the bytes of inflight.input. */
 uint64_t dsa_cuda_input_size(const dsa_cuda_rank_t *rank);
 
-/* The arrays of f->input. */
+/* Sets host to the arrays in f->input. */
 void dsa_cuda_host(dsa_cuda_host_t *host, const dsa_cuda_rank_t *rank,
     const dsa_cuda_inflight_t *f);
 
 /*
- * Enqueues the copies of f->input, and of what extent has of the other arrays,
- * to rank->input; and of f->samples samples from rank->sample to f->sample.
- * Each returns a cudaError_t.
+ * Enqueue the copies of f->input and of the used parts of the other arrays to
+ * rank->input, and of f->samples samples from rank->sample to f->sample.  They
+ * return a cudaError_t.
  */
 int dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f,
     dsa_cuda_rank_t *rank, const dsa_cuda_extent_t *extent);
@@ -163,14 +164,14 @@ int dsa_cuda_inflight_download(const dsa_cuda_inflight_t *f,
     const dsa_cuda_rank_t *rank);
 
 /*
- * Sets tokens from .. to-1 of a step to padding: tokens that see nothing,
- * write nothing, and whose sample is ignored.
+ * Sets tokens from .. to-1 of a step to padding: tokens that attend to
+ * nothing, write no cache entries, and whose samples are ignored.
  */
 void dsa_cuda_host_pad(dsa_cuda_host_t *host, uint32_t from, uint32_t to);
 
 /*
- * Sets common for the entries of a step.  DSA_ERROR with err: more entries or
- * tokens than the limits of a rank.
+ * Sets common for the entries of a step.  DSA_ERROR with err: entries or
+ * tokens exceed the limits of a rank.
  */
 int dsa_cuda_batch_common(dsa_cuda_common_t *common,
     const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq, uint32_t n_seqs,
@@ -179,7 +180,7 @@ int dsa_cuda_batch_common(dsa_cuda_common_t *common,
 /*
  * Fills f, step and extent from the entries of a step that this rank computes;
  * a rank without entries gets a padding token.  seq is used until the return,
- * the places of its samples until dsa_cuda_batch_finish().
+ * and the arrays for its results until dsa_cuda_batch_finish().
  */
 void dsa_cuda_batch_make(dsa_cuda_batch_t *batch, dsa_cuda_inflight_t *f,
     dsa_cuda_step_t *step, dsa_cuda_extent_t *extent,
@@ -187,8 +188,8 @@ void dsa_cuda_batch_make(dsa_cuda_batch_t *batch, dsa_cuda_inflight_t *f,
     const dsa_batch_seq_t *seq, uint32_t n_seqs);
 
 /*
- * Copies the samples and rollouts of a finished step to where the scheduler
- * expects them.
+ * Copies the samples and rollouts of a finished step to the arrays of its
+ * entries.
  */
 void dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f,
     const dsa_cuda_rank_t *rank);
@@ -198,22 +199,24 @@ int dsa_cuda_rollout_open(dsa_cuda_rollouts_t *r,
     const dsa_cuda_rank_t *rank);
 void dsa_cuda_rollout_close(dsa_cuda_rollouts_t *r);
 
-/* A piece begins at token first of the step that is being made. */
+/* Adds a piece that begins at token first of the step. */
 void dsa_cuda_rollout_piece(dsa_cuda_rollouts_t *r,
     const dsa_cuda_rank_t *rank, const dsa_cuda_piece_t *p, uint32_t first);
 
 /*
- * Enqueues, behind a step with so many samples, what its rollouts need.
+ * Enqueues the kernels and copies for the rollouts of a step behind it.
  * Returns a cudaError_t.
  */
 int dsa_cuda_rollout_enqueue(const dsa_cuda_rollouts_t *r,
     const dsa_cuda_rank_t *rank, uint32_t samples);
 
-/* Reports sample i; mask: of its sampling, or NULL. */
+/*
+ * Sets the draw and the kept ids of sample i; mask: of its sampling, or NULL.
+ */
 void dsa_cuda_rollout_draw(const dsa_cuda_rollouts_t *r, uint32_t i,
     const dsa_cuda_sample_t *from, const uint32_t *mask);
 
-/* Reports the experts. */
+/* Copies the experts to the entries. */
 void dsa_cuda_rollout_finish(const dsa_cuda_rollouts_t *r,
     const dsa_cuda_rank_t *rank);
 

@@ -70,7 +70,7 @@ dsa_cuda_mlp(dsa_cuda_rank_t *rank, dsa_bf16_t *y, const dsa_cuda_layer_t *l,
 }
 
 
-/* The router's logits of this rank's tokens. */
+/* Computes the router's logits for this rank's tokens. */
 
 static int
 dsa_cuda_logits(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
@@ -101,9 +101,9 @@ dsa_cuda_trace_choice(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
 
 
 /*
- * pair_y: this rank's experts of pair8, which is in the order of the plan.
- * pairs: about how many pairs of a token and an expert there are, which chooses
- * the products.
+ * Computes pair_y: this rank's experts of pair8, which is in the order of the
+ * plan.  pairs: the approximate number of pairs of a token and an expert, by
+ * which the kernel for the products is chosen.
  */
 
 static int
@@ -129,7 +129,10 @@ dsa_cuda_experts(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
 }
 
 
-/* All experts, or a part of the width of each, are on this rank. */
+/*
+ * Computes the experts if all of them, or a part of the width of each, are on
+ * this rank.
+ */
 
 static int
 dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
@@ -158,9 +161,9 @@ dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
 
 
 /*
- * Each rank has some of the experts: tokens go to the ranks of their experts,
- * and the sums over these experts come back.  The shared expert is computed
- * while the tokens of the other ranks arrive.
+ * Computes the experts if each rank has some of them: tokens are sent to the
+ * ranks of their experts, and the sums over these experts are sent back.  The
+ * shared expert is computed while the tokens of the other ranks arrive.
  */
 
 static int
@@ -198,7 +201,7 @@ dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
 }
 
 
-/* The gathered tokens of all ranks, as many at a time as have room. */
+/* Computes the gathered tokens of all ranks in rounds of at most R tokens. */
 
 static int
 dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,

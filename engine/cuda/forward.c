@@ -45,8 +45,8 @@ dsa_cuda_group_forward(dsa_cuda_group_t *group, const dsa_rows_t *seq,
 
 
 /*
- * With "attention data" the other ranks have one padding token: they take part
- * in the exchanges.
+ * Computes the step on one rank.  With "attention data" the other ranks
+ * compute a padding token, because all ranks must take part in the exchanges.
  */
 
 static int
@@ -164,7 +164,7 @@ dsa_forward_set(dsa_cuda_rank_t *rank, void *to, const int32_t *from,
 }
 
 
-/* The arrays of the step; all tokens are in the table of row 0. */
+/* Fills the arrays of the step.  All tokens use row 0 of the block tables. */
 
 static int
 dsa_forward_input(dsa_cuda_rank_t *rank, const dsa_rows_t *seq)
@@ -206,7 +206,7 @@ dsa_forward_input(dsa_cuda_rank_t *rank, const dsa_rows_t *seq)
     rc = rc != 0 ? rc : dsa_forward_set(rank, in->pages,
                                         (const int32_t *) seq->pages, pages);
 
-    /* sampling is greedy, and its results are ignored */
+    /* zeros are greedy sampling; the samples are ignored */
 
     rc = rc != 0 ? rc : (int) cudaMemsetAsync(in->sampling, 0,
                                               n * sizeof(dsa_cuda_sampling_t),
@@ -218,7 +218,7 @@ dsa_forward_input(dsa_cuda_rank_t *rank, const dsa_rows_t *seq)
 }
 
 
-/* One token that sees nothing and writes nothing. */
+/* Fills the arrays with one padding token. */
 
 static int
 dsa_forward_padding(dsa_cuda_rank_t *rank)

@@ -79,8 +79,8 @@ dsa_cuda_graphs_close(dsa_cuda_graphs_t *g)
 
 
 /*
- * Numbers of tokens: each up to 16, then in steps of an eighth to a quarter;
- * the last one is most.
+ * Sets the numbers of tokens: all up to 16, then in steps of an eighth to a
+ * quarter; the last one is most.
  */
 
 static void
@@ -106,7 +106,10 @@ dsa_graphs_sizes(dsa_cuda_graphs_t *g, uint32_t most)
 }
 
 
-/* Bounds: what is selected whole, then four times as many each, up to most. */
+/*
+ * Sets the bounds of contexts: first topk, then four times the previous one,
+ * up to most.
+ */
 
 static void
 dsa_graphs_bounds(dsa_cuda_graphs_t *g, uint32_t least, uint32_t most)
@@ -143,11 +146,11 @@ dsa_graphs_step(dsa_cuda_step_t *step, const dsa_cuda_rank_t *rank,
 
 
 /*
- * A rank that is alone runs the step once before the capture: libraries choose
- * and load their kernels then, which they must not do during a capture.
- * Several ranks have done so in warm.c.  They must not run steps here: such a
- * step would wait for another rank on the GPU while that rank allocates the
- * memory of a graph, which may wait for this GPU.
+ * A single rank runs the step once before the capture, because libraries
+ * choose and load their kernels in the first run and must not do so during a
+ * capture.  Several ranks have run the steps in warm.c.  They must not run
+ * steps here: a step would wait on the GPU for another rank, while that rank
+ * allocates the memory of a graph, which may wait for this GPU.
  */
 
 static int
@@ -192,7 +195,7 @@ dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
         ended = rc == DSA_OK ? (int) cudaGraphInstantiate(exec, graph, 0) : 0;
         (void) cudaGraphDestroy(graph);
 
-        /* the first launch would allocate otherwise */
+        /* upload now, because otherwise the first launch would allocate */
 
         if (rc == DSA_OK && ended == 0) {
             ended = cudaGraphUpload(*exec, rank->stream);

@@ -15,8 +15,8 @@
 
 
 /*
- * A step of nothing but decode tokens is a CUDA graph.  Graphs are captured at
- * the start for some numbers of tokens and bounds of contexts.  A step uses
+ * CUDA graphs for steps that have only decode tokens.  They are captured at
+ * the start, for some numbers of tokens and bounds of contexts.  A step uses
  * the next larger graph and is padded to it.
  */
 
@@ -34,17 +34,18 @@ typedef struct {
 
 
 /*
- * Captures all graphs of a rank, using f as memory for their input.  A rank
- * that is alone runs each step once; no step of several ranks runs.  DSA_ERROR
- * with err.  graphs is zeroed before, and closed by the caller in any case.
+ * Captures all graphs of a rank, with f as memory for their input.  A single
+ * rank runs each step once; several ranks run none.  DSA_ERROR with err.
+ * graphs is zeroed before, and closed by the caller in any case.
  */
 int dsa_cuda_graphs_open(dsa_cuda_graphs_t *graphs, dsa_cuda_rank_t *rank,
     const dsa_cuda_inflight_t *f, dsa_err_t *err);
 void dsa_cuda_graphs_close(dsa_cuda_graphs_t *graphs);
 
 /*
- * The graph for a step, whose input in f is padded to it; NULL: some rank has
- * more than decode tokens.  All ranks get the graph of the fullest one.
+ * Returns the graph for a step, and pads its input in f to it.  NULL: some
+ * rank has other tokens besides decode tokens.  All ranks use the graph of the
+ * fullest one.
  */
 cudaGraphExec_t dsa_cuda_graphs_find(const dsa_cuda_graphs_t *graphs,
     const dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,

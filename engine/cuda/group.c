@@ -33,7 +33,7 @@ static void dsa_group_connect(dsa_cuda_group_t *group);
 static int dsa_group_distinct(const dsa_cuda_group_t *group);
 
 
-/* The driver reads the variable once per process. */
+/* Sets CUDA_MODULE_LOADING, which the driver reads once per process. */
 
 void
 dsa_cuda_load_all(void)
@@ -66,7 +66,10 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         dsa_cuda_load_all();
     }
 
-    /* first: the error does not depend on the GPUs of this machine */
+    /*
+     * Check this first, because the result does not depend on the GPUs of this
+     * machine.
+     */
 
     if (dsa_cuda_check_config(&conf->config, err) != DSA_OK) {
         dsa_cuda_group_close(group);
@@ -105,7 +108,10 @@ dsa_cuda_group_close(dsa_cuda_group_t *group)
 
     if (group->team != NULL) {
 
-        /* kernels of a rank store to the memory of others, which is freed */
+        /*
+         * Wait for all ranks, because kernels of a rank store to the memory of
+         * others, which is freed below.
+         */
 
         (void) dsa_cuda_team_run(group->team, dsa_group_sync_rank, group,
                                  &err);
@@ -158,7 +164,10 @@ dsa_group_finish_rank(void *data, uint32_t rank, dsa_err_t *err)
 }
 
 
-/* One pass over the files, between two parts that each rank does itself. */
+/*
+ * Loads the weights: each rank allocates its memory, all files are read once,
+ * and each rank finishes its weights.
+ */
 
 static int
 dsa_group_load(dsa_group_open_t *open, dsa_err_t *err)
@@ -219,7 +228,7 @@ dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err)
 }
 
 
-/* What is free on the GPUs decides how many pages each of them has. */
+/* Sets the number of pages of each GPU from the free memory of all GPUs. */
 
 static int
 dsa_group_plan(dsa_cuda_group_t *group, const dsa_cuda_conf_t *conf,
@@ -263,7 +272,7 @@ dsa_group_plan(dsa_cuda_group_t *group, const dsa_cuda_conf_t *conf,
 }
 
 
-/* Each GPU may access the memory of every other one. */
+/* Enables the access of each GPU to the memory of all others. */
 
 static int
 dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err)
@@ -291,7 +300,10 @@ dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err)
 }
 
 
-/* Flags are raised by atomic additions in the memory of the other GPU. */
+/*
+ * Enables the access of one GPU to another.  NVLink is required, because the
+ * exchanges use atomic additions in the memory of the other GPU.
+ */
 
 static int
 dsa_group_pair(int from, int to, dsa_err_t *err)
@@ -311,7 +323,7 @@ dsa_group_pair(int from, int to, dsa_err_t *err)
     rc = rc != 0 ? rc : (int) cudaSetDevice(from);
     rc = rc != 0 ? rc : (int) cudaDeviceEnablePeerAccess(to, 0);
 
-    /* the process had a group before this one */
+    /* an earlier group of this process has enabled it */
 
     if (rc == (int) cudaErrorPeerAccessAlreadyEnabled) {
         (void) cudaGetLastError();
@@ -327,7 +339,7 @@ dsa_group_pair(int from, int to, dsa_err_t *err)
 }
 
 
-/* Every rank gets the addresses of what all ranks share. */
+/* Sets the addresses of the shared memory of all ranks in each rank. */
 
 static void
 dsa_group_connect(dsa_cuda_group_t *group)
@@ -362,7 +374,7 @@ dsa_group_connect(dsa_cuda_group_t *group)
 }
 
 
-/* 1 if each rank has a GPU of its own. */
+/* Returns 1 if each rank has a GPU of its own. */
 
 static int
 dsa_group_distinct(const dsa_cuda_group_t *group)

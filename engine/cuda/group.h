@@ -15,18 +15,19 @@
 /*
  * The ranks of a replica: one or several GPUs that compute a model together.
  *
- * Ranks wait for each other on the GPUs, so that a call that makes one GPU
- * wait for the host could stop all of them: memory is allocated, host memory
- * is registered, and graphs are captured, before the first step.  The
- * project's kernels are loaded when the process first uses CUDA, not when they
- * are first launched, because loading one may wait for the GPUs while a kernel
- * on one of them waits for another rank; see warm.c for the library's.
+ * Ranks wait for each other on the GPUs, so a call in which the host waits for
+ * one GPU could deadlock all of them.  Therefore memory is allocated, host
+ * memory is registered, and graphs are captured before the first step.  The
+ * project's kernels are loaded when the process first uses CUDA and not at
+ * their first launch, because loading a kernel may wait for the GPUs while a
+ * kernel on one of them waits for another rank; see warm.c for the kernels of
+ * libraries.
  */
 
 /*
- * The time limit of a wait for another rank, in ms: the replica ends when it is
- * exceeded.  A whole step with the default token_budget takes less than a
- * second, and ranks wait for each other in every layer with experts.
+ * The time limit of a wait for another rank, in ms; if it is exceeded, the
+ * replica ends.  Ranks wait for each other in every layer with experts, and a
+ * whole step with the default token_budget takes less than a second.
  */
 #define DSA_CUDA_EXCHANGE_MS    20000
 
@@ -43,23 +44,24 @@ typedef struct {
 
 
 /*
- * Makes CUDA load all kernels of the process when it is first used.  A program
- * that uses CUDA before it opens a group of several GPUs calls this before;
- * dsa_cuda_group_open() calls it, too.
+ * Makes CUDA load all kernels of the process when it is first used.
+ * dsa_cuda_group_open() calls it.  A program that uses CUDA before it opens a
+ * group of several GPUs has to call it first.
  */
 void dsa_cuda_load_all(void);
 
 /*
  * Opens all GPUs of conf: checks them, plans and logs their memory, loads the
- * weights, and connects them.  NULL with err.  conf is not used afterwards.
+ * weights, and enables peer access.  NULL with err.  conf is not used
+ * afterwards.
  */
 dsa_cuda_group_t *dsa_cuda_group_open(const dsa_cuda_conf_t *conf,
     dsa_err_t *err);
 void dsa_cuda_group_close(dsa_cuda_group_t *group);     /* NULL is allowed */
 
 /*
- * DSA_ERROR with err if a rank has waited too long for another one; the
- * stream of that rank has then ended, and its results are wrong.
+ * Returns DSA_ERROR with err if a rank has waited too long for another one.
+ * Then the work in its stream has ended with wrong results.
  */
 int dsa_cuda_group_check(const dsa_cuda_group_t *group, dsa_err_t *err);
 

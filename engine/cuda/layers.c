@@ -40,8 +40,9 @@ dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
 
 
 /*
- * As dsa_model_forward(): a block's output is in x, and the sum of all outputs
- * so far in residual.  The norm before a block adds x to residual.
+ * Computes the layers, as dsa_model_forward(): x has the output of a block,
+ * and residual the sum of all earlier outputs.  The norm before a block adds x
+ * to residual.
  */
 
 static int
@@ -73,8 +74,8 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
     }
 
     /*
-     * Before a rank stores cache entries on others, these must have finished
-     * the steps before, which may still read the same pages.
+     * Before a rank stores cache entries on other ranks, these must have
+     * finished earlier steps, which may still read the same pages.
      */
 
     if (step->shared) {
@@ -111,7 +112,7 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 }
 
 
-/* x becomes the sum of x on all ranks, if each has a part of a block. */
+/* Replaces x by the sum of x over all ranks, if each has a part of a block. */
 
 static int
 dsa_cuda_sum(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
@@ -130,9 +131,9 @@ dsa_cuda_sum(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 
 
 /*
- * Norm, head and sampling of the tokens that are sampled from.  When each rank
- * has a part of the vocabulary, the logits are gathered, and all ranks sample
- * the same tokens: the input of the next step is then on every GPU.
+ * Computes norm, head and samples of the tokens to sample.  If each rank has a
+ * part of the vocabulary, the logits are gathered and all ranks sample the
+ * same tokens, so the input of the next step is on every GPU.
  */
 
 static int
@@ -176,9 +177,9 @@ dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 
 
 /*
- * A step without samples gathers no logits.  The next step may sum more tokens
- * than this one, and must then not begin on another rank before this rank has
- * read the last sum: kernels/exchange.h.
+ * Ends a step without samples, which gathers no logits.  The next step may sum
+ * more tokens than this one.  Then it must not begin on another rank before
+ * this rank has read the last sum: see kernels/exchange.h.
  */
 
 static int

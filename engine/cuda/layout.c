@@ -13,7 +13,7 @@
 #define DSA_LAYOUT_ALIGN    255ULL      /* 256 bytes */
 
 
-/* Memory that is handed out from the beginning to the end. */
+/* A bump allocator. */
 
 typedef struct {
     uintptr_t           base;
@@ -55,7 +55,7 @@ dsa_layout_bytes(dsa_layout_t *l, uint64_t bytes)
 }
 
 
-/* What lives during a whole step, or longer. */
+/* Places the arrays that are used during a whole step or longer. */
 
 static void
 dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
@@ -102,8 +102,8 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
 
 
 /*
- * What other ranks store into.  It has memory of its own, because a rank may
- * be an exchange ahead of another one.
+ * Places the arrays into which other ranks store.  They share no memory with
+ * others, because a rank may be an exchange ahead of another one.
  */
 
 static void
@@ -287,7 +287,10 @@ dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base)
     dsa_layout_shared(&l, rank, &rows);
     rank->exchange_size = l.used - rank->exchange_size;
 
-    /* each of these begins at the same byte: they are never used together */
+    /*
+     * Each of these begins at the same byte, because they are never in use at
+     * the same time.
+     */
 
     block = l.used;
     most = block;

@@ -71,7 +71,7 @@ dsa_load_add(dsa_loader_t *ld, void *to, const void *from,
 }
 
 
-/* Keeps the first error of the ops that made random numbers. */
+/* Keeps the first error of the ops that make random numbers. */
 
 static void
 dsa_load_random(dsa_loader_t *ld, int rc)
@@ -117,8 +117,8 @@ dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
 
 
 /*
- * A tensor of another dtype than the published one is rejected: rounding it
- * would make a model that differs from the one that the CPU computes.
+ * Rejects a tensor whose dtype is not the published one, because with rounded
+ * weights the results would differ from those of the CPU backend.
  */
 
 static void
@@ -169,7 +169,7 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cut_e cut,
 }
 
 
-/* Adds the tasks of one part, whose first row is row at of a matrix. */
+/* Adds the tasks of one part, whose first row is row at of the matrix. */
 
 static void
 dsa_load_fp8_part(dsa_loader_t *ld, const dsa_fp8_weight_t *w, uint64_t at,

@@ -16,9 +16,8 @@
 
 /*
  * Places weights in one block of device memory, one after another, and lists
- * what has to be read for them.  The weights are visited twice in the same
- * order: with memory NULL to count the bytes, then with the memory to place
- * them.
+ * the reads for them.  The weights are visited twice in the same order: with
+ * memory NULL to count the bytes, then with the memory to place them.
  */
 
 typedef struct {
@@ -59,23 +58,26 @@ typedef struct {
 
 
 /*
- * Each of these places one weight.  The loader keeps the first error.  t is
- * not used if the loader counts or is random.
+ * Each of these functions places one weight.  The loader keeps the first
+ * error.  t is not used while counting or for random numbers.
  */
 
-/* bytes of device memory, 256-byte aligned; NULL while counting. */
+/* Returns bytes of device memory, 256-byte aligned; NULL while counting. */
 void *dsa_load_place(dsa_loader_t *ld, uint64_t bytes);
 
-/* A vector [n], widened to float32; random: mean - spread .. mean + spread. */
+/*
+ * Places a vector [n], widened to float32; random: mean - spread .. mean +
+ * spread.
+ */
 float *dsa_load_vector(dsa_loader_t *ld, const dsa_tensor_t *t, uint64_t n,
     float mean, float spread);
 
-/* The rank's rows of a matrix [rows, cols] BF16; random: about 0. */
+/* Places the rank's rows of a BF16 matrix [rows, cols]; random: around 0. */
 dsa_bf16_t *dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t,
     dsa_cut_e cut, uint32_t rows, uint32_t cols, float spread,
     const char *name, uint32_t layer);
 
-/* The rank's part of FP8 matrices; w describes the first one. */
+/* Places the rank's part of FP8 matrices; sets w to the first one. */
 void dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w,
     const dsa_load_fp8_t *m);
 

@@ -107,7 +107,7 @@ dsa_cuda_moves_order(dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
     uint32_t  slot;
     uint64_t  calls;
 
-    /* the event of a call that has not ended must not be recorded again */
+    /* the event of a call must not be recorded again before it has ended */
 
     if (dsa_cuda_moves_ended(m, way, rank, 0, &calls, err) != DSA_OK) {
         return DSA_ERROR;
@@ -135,9 +135,10 @@ dsa_cuda_moves_order(dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
 
 
 /*
- * The caller has waited for the steps that wrote the pages, so that only page
- * copies from other ranks may still write them.  With "attention tensor" all
- * GPUs have the same pages, and those of the first one are copied.
+ * Enqueues moves to host memory.  The caller has waited for the steps that
+ * wrote the pages, so only page copies from other ranks may still write to
+ * them.  With "attention tensor" all GPUs have the same pages, and those of
+ * the first GPU are copied.
  */
 
 static int
@@ -171,8 +172,8 @@ dsa_cuda_moves_out(dsa_cuda_moves_t *m, uint32_t rank, uint32_t slot,
 
 
 /*
- * With "attention tensor" the pages cross the host's bus once, to the first
- * GPU, and the others copy them from there.
+ * Enqueues moves from host memory.  With "attention tensor" the pages cross
+ * the PCIe bus once, to the first GPU, and the other GPUs copy them from it.
  */
 
 static int
@@ -209,7 +210,7 @@ dsa_cuda_moves_in(dsa_cuda_moves_t *m, uint32_t rank, uint32_t slot,
 }
 
 
-/* Copies pages that the first GPU has just received to another one. */
+/* Copies pages from the first GPU, which has received them, to another one. */
 
 static int
 dsa_cuda_moves_broadcast(dsa_cuda_moves_t *m, uint32_t gpu, uint32_t slot,
@@ -245,9 +246,10 @@ dsa_cuda_moves_broadcast(dsa_cuda_moves_t *m, uint32_t gpu, uint32_t slot,
 
 
 /*
- * Makes the GPU the current one, and moves to it wait for all steps that were
- * started, because they may read what the pages hold.  Page copies to this GPU
- * are in the same stream, and it waits for page copies from it.
+ * Makes the GPU the current device, and makes moves to it wait for all started
+ * steps, which may still read the old contents of the pages.  Page copies to
+ * this GPU are in the same stream as its steps, which also waits for page
+ * copies from it.
  */
 
 static int
@@ -269,7 +271,7 @@ dsa_cuda_moves_after_steps(dsa_cuda_moves_t *m, uint32_t gpu)
 }
 
 
-/* How many GPUs take part in a call. */
+/* Returns the number of GPUs that take part in a call. */
 
 static uint32_t
 dsa_cuda_moves_gpus(const dsa_cuda_moves_t *m, dsa_move_e way)
@@ -293,7 +295,10 @@ dsa_cuda_moves_ended(dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
 
         if (rc == (int) cudaErrorNotReady) {
 
-            /* the next launch of a kernel must not find this error */
+            /*
+             * Clear the error, so that the next kernel launch does not report
+             * it.
+             */
 
             (void) cudaGetLastError();
             break;
@@ -316,7 +321,10 @@ dsa_cuda_moves_ended(dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
 }
 
 
-/* Whether the oldest call in flight has ended on all GPUs: a cudaError_t. */
+/*
+ * Checks whether the oldest call in flight has ended on all GPUs.  Returns a
+ * cudaError_t.
+ */
 
 static int
 dsa_cuda_moves_query(const dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
@@ -372,7 +380,7 @@ dsa_cuda_node(int device)
         return -1;
     }
 
-    /* the names of the kernel have small letters */
+    /* the names in sysfs are in lower case */
 
     for (p = id; *p != '\0'; p++) {
         *p = (char) tolower((unsigned char) *p);

@@ -16,16 +16,16 @@
 
 /*
  * Moves of pages between the GPUs and host memory: move() and moved() of the
- * backend.  Each GPU has a stream for each way, so that copy engines move pages
- * while the step stream computes.  Events order the streams where one must
- * wait for another; the host waits for nothing.
+ * backend.  Each GPU has a stream for each direction, so that copy engines
+ * move pages while the step stream computes.  The streams are ordered by
+ * events; the host does not wait.
  *
  * All calls are made by the thread that starts steps.  The threads of the team
- * are idle then, so that this thread may record events in their streams.
+ * are idle during a call, so this thread may record events in their streams.
  */
 
 
-/* Of one GPU. */
+/* The streams and events of one GPU. */
 
 typedef struct {
     cudaStream_t        stream[DSA_MOVES];
@@ -49,32 +49,32 @@ typedef struct {
 
 /*
  * Creates the streams and events of a GPU of m->group.  DSA_ERROR with err.
- * Closing waits for the moves of this GPU; what was not created is skipped.
+ * Closing waits for the moves of this GPU, and skips what was not created.
  */
 int dsa_cuda_moves_open(dsa_cuda_moves_t *m, uint32_t gpu, dsa_err_t *err);
 void dsa_cuda_moves_close(dsa_cuda_moves_t *m, uint32_t gpu);
 
 /*
- * move(), after its arguments were checked.  copied: the last page copy to this
- * rank.  DSA_ERROR with err.
+ * Implements move(), after its arguments were checked.  copied: the last page
+ * copy to this rank.  DSA_ERROR with err.
  */
 int dsa_cuda_moves_order(dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
     cudaEvent_t copied, const dsa_page_move_t *move, uint32_t n,
     dsa_err_t *err);
 
-/* moved(). */
+/* Implements moved(). */
 int dsa_cuda_moves_ended(dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
     int wait, uint64_t *calls, dsa_err_t *err);
 
 /*
- * Registers memory with all GPUs: a copy to or from memory that is not
- * registered would wait for the host.  A cudaError_t.
+ * Registers memory with all GPUs, because copies of memory that is not
+ * registered are synchronous.  Returns a cudaError_t.
  */
 int dsa_cuda_moves_pin(const dsa_cuda_moves_t *m, void *memory,
     uint64_t bytes);
 void dsa_cuda_moves_unpin(const dsa_cuda_moves_t *m, void *memory);
 
-/* The NUMA node that a GPU is attached to; -1: not known. */
+/* Returns the NUMA node of a GPU; -1: unknown. */
 int32_t dsa_cuda_node(int device);
 
 

@@ -109,7 +109,7 @@ dsa_plan_fixed(const dsa_plan_needs_t *needs)
 }
 
 
-/* Bytes of the pages of one sequence of the whole context. */
+/* Returns the bytes of the pages of one sequence of the whole context. */
 
 static uint64_t
 dsa_plan_context(const dsa_plan_t *plan)
@@ -148,7 +148,7 @@ dsa_plan_lacks(const dsa_plan_t *plan, const dsa_plan_gpu_t *gpu, uint64_t kv,
 }
 
 
-/* 1 if each GPU has room for one page at least. */
+/* Returns 1 if each GPU has room for at least one page. */
 
 static int
 dsa_plan_page_fits(const dsa_plan_t *plan)
@@ -170,7 +170,7 @@ dsa_plan_page_fits(const dsa_plan_t *plan)
 }
 
 
-/* "weights 1.00 + workspace 2.00 + ..." */
+/* Appends "weights 1.00 + workspace 2.00 + ...". */
 
 static void
 dsa_plan_parts(const dsa_plan_t *plan, const dsa_plan_gpu_t *gpu,
@@ -320,7 +320,7 @@ dsa_plan_alternatives(const dsa_plan_t *plan, dsa_plan_needs_pt needs,
 
     if (dsa_plan_page_fits(plan)) {
 
-        /* a smaller kv_memory is enough, which err has already */
+        /* a smaller kv_memory fits, which err already contains */
 
         return;
     }
@@ -351,7 +351,7 @@ dsa_plan_alternatives(const dsa_plan_t *plan, dsa_plan_needs_pt needs,
 }
 
 
-/* The smallest number of GPUs that fits; 0: none. */
+/* Returns the smallest number of GPUs that fits; 0: none. */
 
 static uint32_t
 dsa_plan_smallest(const dsa_plan_t *plan, dsa_attention_e attention,
@@ -382,7 +382,7 @@ dsa_plan_smallest(const dsa_plan_t *plan, dsa_attention_e attention,
 }
 
 
-/* What does not fit err is cut off. */
+/* Appends to err.  Text that does not fit is cut off. */
 
 static void
 dsa_plan_append(dsa_err_t *err, const char *fmt, ...)

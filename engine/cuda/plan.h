@@ -14,8 +14,8 @@
 
 
 /*
- * The plan of a replica's GPU memory: what each GPU needs for its part of the
- * model, and how many pages of the KV cache fit beside that.
+ * The plan of a replica's GPU memory: the needs of each GPU for its part of
+ * the model, and the number of KV pages that fit in the rest.
  *
  * plan.c is arithmetic and text only.  It does not call CUDA, so that it is
  * built and tested on machines without it.
@@ -46,21 +46,21 @@ typedef struct {
     uint32_t            free;           /* 1: memory is what is free now; 0: it
                                            is all memory of the GPU */
     dsa_attention_e     attention;
-    uint32_t            rank_tokens;    /* tokens in a step of one GPU, */
-    uint32_t            max_seqs;       /* and sequences */
+    uint32_t            rank_tokens;    /* tokens of a step on one GPU */
+    uint32_t            max_seqs;       /* sequences of a step on one GPU */
     uint32_t            context;        /* most tokens of a sequence */
     uint64_t            page;           /* bytes of a page on one GPU */
-    uint64_t            kv_memory;      /* bytes for pages on each GPU; 0: what
-                                           is left */
+    uint64_t            kv_memory;      /* bytes for pages on each GPU; 0: the
+                                           rest */
     uint32_t            pages;          /* result: of each GPU; 0: not known */
 } dsa_plan_t;
 
 
 /*
- * Sets plan->pages from the other fields.  All GPUs have as many pages as the
- * fullest one, so that the scheduler sees equal ranks.  DSA_ERROR: err has the
- * GPU that lacks the most memory, and what it needs; or kv_memory is below one
- * page.
+ * Sets plan->pages from the other fields.  All GPUs get as many pages as the
+ * GPU with the least room has, so that all ranks are equal for the scheduler.
+ * DSA_ERROR: err describes the GPU that lacks the most memory and its needs;
+ * or kv_memory is below one page.
  */
 int dsa_plan_pages(dsa_plan_t *plan, dsa_err_t *err);
 
@@ -70,22 +70,23 @@ int dsa_plan_pages(dsa_plan_t *plan, dsa_err_t *err);
  */
 void dsa_plan_describe(const dsa_plan_t *plan, dsa_buf_t *text);
 
-/* The same in the log. */
+/* Logs the plan. */
 void dsa_plan_log(const dsa_plan_t *plan);
 
 
 /*
- * What a GPU of a replica with this number of GPUs needs.  DSA_ERROR with err:
- * the model cannot be split so, or there is no host memory.
+ * Computes the needs of a GPU of a replica with this number of GPUs.
+ * DSA_ERROR with err: the model cannot be split over so many, or there is no
+ * host memory.
  */
 typedef int (*dsa_plan_needs_pt)(void *data, dsa_plan_needs_t *needs,
     uint32_t gpus, dsa_attention_e attention, dsa_err_t *err);
 
 /*
- * After a DSA_ERROR of dsa_plan_pages(): appends to err the smallest numbers of
- * GPUs, of the memory that the smallest one here has, that would hold the model
- * with the KV cache of one sequence of plan->context tokens.  Appends nothing
- * if the GPUs are enough and only kv_memory is too large.
+ * Call it after a DSA_ERROR of dsa_plan_pages().  Appends to err the smallest
+ * numbers of GPUs that could hold the model and the KV cache of one sequence
+ * of plan->context tokens.  GPUs are assumed to have as much memory as the
+ * smallest one of this plan.  Appends nothing if only kv_memory is too large.
  */
 void dsa_plan_alternatives(const dsa_plan_t *plan, dsa_plan_needs_pt needs,
     void *data, dsa_err_t *err);

@@ -136,7 +136,7 @@ dsa_cuda_plan_pages(dsa_plan_t *plan, const dsa_cuda_conf_t *conf,
 }
 
 
-/* The needs of another number of GPUs that computes the same steps. */
+/* Computes the needs with another number of GPUs and the same steps. */
 
 static int
 dsa_preview_needs(void *data, dsa_plan_needs_t *needs, uint32_t gpus,
@@ -163,8 +163,8 @@ dsa_preview_needs(void *data, dsa_plan_needs_t *needs, uint32_t gpus,
 
 
 /*
- * All memory of the GPUs, not what is free: a configuration is often checked
- * while the engine runs that the new configuration is for.
+ * Uses all memory of the GPUs, not the free memory, because a new
+ * configuration is often checked while the engine runs with the old one.
  */
 
 static int

@@ -14,25 +14,25 @@
 
 
 /*
- * From a configuration to the plan of GPU memory: for "dsa-engine -t" without
- * opening anything, and for the start of a replica.
+ * Makes the plan of GPU memory from a configuration: for "dsa-engine -t",
+ * without opening a GPU, and for the start of a replica.
  */
 
 
-/* Fills conf but for its weights. */
+/* Fills conf except its weights. */
 void dsa_cuda_conf_init(dsa_cuda_conf_t *conf, const dsa_backend_conf_t *from,
     const dsa_model_config_t *config);
 
 /*
- * Fills plan but for the GPUs' memory, free and pages.  DSA_ERROR as
+ * Fills plan except the GPUs' memory, free and pages.  DSA_ERROR as
  * dsa_cuda_needs().
  */
 int dsa_cuda_plan(dsa_plan_t *plan, const dsa_cuda_conf_t *conf,
     dsa_err_t *err);
 
 /*
- * dsa_plan_pages().  On DSA_ERROR, err also has the numbers of GPUs that would
- * be enough.
+ * Calls dsa_plan_pages().  On DSA_ERROR, err also has the numbers of GPUs that
+ * would be enough.
  */
 int dsa_cuda_plan_pages(dsa_plan_t *plan, const dsa_cuda_conf_t *conf,
     dsa_err_t *err);

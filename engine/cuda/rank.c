@@ -16,7 +16,10 @@
 #include "kernels/rope.h"
 
 
-/* Left to the driver, the library and the graphs of decode steps. */
+/*
+ * Memory that is left for the driver, libraries and the graphs of decode
+ * steps.
+ */
 #define DSA_RANK_RESERVE    (1536ULL << 20)
 
 #define DSA_RANK_PROCESSORS 132         /* of an H100 or H200 in SXM form */
@@ -191,7 +194,7 @@ dsa_cuda_rank_needs(const dsa_cuda_rank_t *rank, dsa_plan_needs_t *needs)
 }
 
 
-/* The bytes of its memory. */
+/* Computes the bytes of its memory. */
 
 static int
 dsa_rank_sizes(dsa_cuda_rank_t *rank, dsa_err_t *err)
@@ -208,7 +211,7 @@ dsa_rank_sizes(dsa_cuda_rank_t *rank, dsa_err_t *err)
 }
 
 
-/* What follows from the config and the limits, before the GPU is used. */
+/* Sets the members that depend on the config and the limits only. */
 
 static int
 dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
@@ -274,7 +277,7 @@ dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
 
     rank->round = rank->max_tokens;
 
-    /* the experts of a rank may be chosen by tokens of all ranks */
+    /* tokens of all ranks may be routed to the experts of a rank */
 
     if (rank->experts != rank->shard.experts.of) {
         most = INT32_MAX / rank->config.hidden_size;
@@ -368,7 +371,7 @@ dsa_rank_allocate(dsa_cuda_rank_t *rank, dsa_err_t *err)
 }
 
 
-/* The table of rotary angles, and the scale of attention scores. */
+/* Makes the table of rotary angles, and the scale of attention scores. */
 
 static int
 dsa_rank_rope(dsa_cuda_rank_t *rank, dsa_err_t *err)

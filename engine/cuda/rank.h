@@ -24,10 +24,10 @@
 
 
 /*
- * The forward pass of "precision served" on one GPU.  A rank owns everything
- * that a GPU needs for it.  Ranks of one process share nothing on the host, so
- * that each is used by a thread of its own; on the GPUs they store into each
- * other's memory: see kernels/exchange.h and dsa_cuda_peers_t.  Files:
+ * The forward pass of "precision served" on one GPU.  A rank owns all state of
+ * its GPU.  Ranks of one process share nothing on the host, and each is used
+ * by a thread of its own.  On the GPUs they store into each other's memory:
+ * see kernels/exchange.h and dsa_cuda_peers_t.  Files:
  *
  *     loader, reader, weights          the weights, and a rank's part of them
  *     check, layout, rank              what is accepted, the memory of a rank,
@@ -45,8 +45,8 @@
  * Checkpoints are FP8 in 128x128 blocks with ue8m0 activations and the
  * published head geometry; widths are multiples of 128.
  *
- * T: tokens of a step on this rank, S: tokens that are sampled from, A: tokens
- * absorbed at a time, G: tokens that the ranks gather for the experts, R:
+ * T: tokens of a step on this rank, S: tokens to sample, A: tokens computed by
+ * absorbed MQA at a time, G: tokens that the ranks gather for the experts, R:
  * tokens of a round of experts, P: pairs of a token and an expert in a round,
  * with padding.  heads, experts, inter and vocab are the rank's part where
  * dsa_shard_t cuts them.
@@ -68,26 +68,27 @@
 
 /*
  * Up to so many tokens of one sequence are computed by the kernel for decode,
- * which needs no copy of the context in BF16.  It takes 95 us for 64 tokens;
- * that copy alone takes 62 us for 128K tokens of context.  Other thresholds
- * were not measured.
+ * which does not need a copy of the context in BF16.  It takes 95 us for 64
+ * tokens, while the copy alone takes 62 us for 128K tokens of context.  Other
+ * thresholds were not measured.
  */
 #define DSA_CUDA_DECODE_TOKENS  64
 
 #define DSA_CUDA_ABSORB_TOKENS  1024        /* A, at most */
 
 /*
- * R, at most.  All pairs of a round may belong to the experts of one rank, and
- * have room there: 260 KB for a token of DeepSeek-V3.2.  With 8,192 tokens and
- * uniform routing each expert has 256 tokens in a round, enough for products
- * that are bound by arithmetic: a weight of one byte is used for two operations
- * of each token, so that 1,453 TFLOPS and 4,384 GB/s balance at 166 tokens.
+ * R, at most.  The workspace has room for the case that all pairs of a round
+ * belong to the experts of one rank: 260 KB for a token of DeepSeek-V3.2.
+ * With 8,192 tokens and uniform routing each expert has 256 tokens in a round.
+ * This is enough for products that are bound by arithmetic: a weight of one
+ * byte is used for two operations of each token, so 1,453 TFLOPS and 4,384
+ * GB/s balance at 166 tokens.
  */
 #define DSA_CUDA_ROUND_TOKENS   8192
 #define DSA_CUDA_SCORE_BYTES    (512ULL << 20)  /* index scores at a time */
 
 
-/* What a rank is opened with. */
+/* The configuration of a rank. */
 
 typedef struct {
     const dsa_weights_t    *weights;        /* NULL: random ones */
@@ -110,15 +111,16 @@ typedef struct {
 typedef struct {
     int32_t            *token;              /* [T] ids */
     int32_t            *position;           /* [T] */
-    int32_t            *slot;               /* [T] where the cache entries go,
-                                               -1: nowhere */
-    int32_t            *keys;               /* [T] tokens of the context that
-                                               the token sees */
+    int32_t            *slot;               /* [T] slot mapping of the cache
+                                               entries; -1: none is written */
+    int32_t            *keys;               /* [T] tokens of the context to
+                                               which the token attends */
     int32_t            *table;              /* [T] row of pages[] */
     int32_t            *last;               /* [S] tokens to sample from */
-    int32_t            *feed;               /* [T] the sample of the step
-                                               before this one that is the
-                                               token's id; -1: it is in token */
+    int32_t            *feed;               /* [T] the index of a sample of the
+                                               previous step, which is the
+                                               token's id; -1: the id is in
+                                               token */
     dsa_cuda_sampling_t    *sampling;       /* [S] */
     void               *end;                /* behind all arrays above, which
                                                are copied at once */
@@ -127,9 +129,9 @@ typedef struct {
                                                that may be sampled */
     dsa_cuda_bias_t    *bias;               /* [S * DSA_SAMPLE_MAX_BIAS] */
     int32_t            *pages;              /* [S, ld_pages] block tables */
-    int32_t            *peer_slot;          /* [ranks, T] where the cache
-                                               entries go on other ranks; -1:
-                                               nowhere.  Used by steps with
+    int32_t            *peer_slot;          /* [ranks, T] slot mapping on the
+                                               other ranks; -1: none is
+                                               written.  Used by steps with
                                                shared set */
 } dsa_cuda_input_t;
 
@@ -159,8 +161,8 @@ typedef struct {
 
 
 /*
- * Workspace in device memory.  The blocks of a layer and the head follow one
- * another in time, so that they share their memory.
+ * Workspace in device memory.  The blocks of a layer and the head run one
+ * after another, so they share their memory.
  */
 
 typedef struct {
@@ -255,7 +257,8 @@ typedef struct {
     /* workspace */
     void                   *memory;         /* device; of all below */
     uint64_t                memory_size;
-    uint64_t                exchange_size;  /* of them, what others write */
+    uint64_t                exchange_size;  /* part of it that other ranks
+                                               write */
     dsa_cuda_input_t        input;
     dsa_cuda_work_t         work;
     dsa_cuda_sample_t      *sample;         /* [S] out */
@@ -280,14 +283,15 @@ typedef struct {
 
 
 /*
- * Opening a rank is in three parts, because the number of pages depends on all
- * GPUs, and the files are read once for all of them.  The first one checks
- * conf, makes rank's GPU the thread's current device and sets weights_size and
- * memory_size.  The second one allocates all memory of the rank and lists what
- * dsa_cuda_read() has to read for it, see dsa_cuda_weights_place().  The third
- * one follows that.  Nothing is allocated later.  NULL or DSA_ERROR with err:
- * the GPU or the checkpoint is of a kind that the kernels do not support, or
- * there is too little memory.  conf is not used afterwards.
+ * A rank is opened in three parts, because the number of pages depends on all
+ * GPUs, and the files are read once for all of them.  dsa_cuda_rank_open()
+ * checks conf, makes the rank's GPU the thread's current device and sets
+ * weights_size and memory_size.  The second function allocates all memory of
+ * the rank and lists the reads of dsa_cuda_read() for it, see
+ * dsa_cuda_weights_place().  The third one is called after these reads.  No
+ * memory is allocated later.  NULL or DSA_ERROR with err: the kernels do not
+ * support the GPU or the checkpoint, or there is too little memory.  conf is
+ * not used afterwards.
  *
  * A rank is used by one thread at a time, and its GPU must be that thread's
  * current device: dsa_cuda_rank_attach().
@@ -300,18 +304,19 @@ int dsa_cuda_rank_finish(dsa_cuda_rank_t *rank, dsa_err_t *err);
 void dsa_cuda_rank_close(dsa_cuda_rank_t *rank);    /* NULL is allowed */
 
 /*
- * warm.c: runs steps of all sizes on this rank alone, so that the libraries
- * load their kernels.  Before the ranks are connected.  DSA_ERROR with err.
+ * warm.c: runs steps of all sizes on this rank alone, so that libraries load
+ * their kernels.  Call it before peer access is enabled.  DSA_ERROR with err.
  */
 int dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err);
 
-/* What an opened rank needs. */
+/* Sets needs to those of an opened rank. */
 void dsa_cuda_rank_needs(const dsa_cuda_rank_t *rank, dsa_plan_needs_t *needs);
 
 /*
- * The same without a GPU and without files, of rank 0 of conf; the other ranks
- * need the same.  DSA_ERROR with err: the kernels do not support the config or
- * the limits, the model cannot be split so, or there is no host memory.
+ * The same without a GPU and without files, for rank 0 of conf; the other
+ * ranks need the same.  DSA_ERROR with err: the kernels do not support the
+ * config or the limits, the model cannot be split over so many GPUs, or host
+ * memory is short.
  */
 int dsa_cuda_needs(dsa_plan_needs_t *needs, const dsa_cuda_conf_t *conf,
     dsa_err_t *err);
@@ -336,25 +341,25 @@ int dsa_cuda_check_limits(const dsa_cuda_rank_t *rank, dsa_err_t *err);
 int dsa_cuda_check_device(uint32_t device, dsa_err_t *err);
 
 /*
- * layout.c: sets the pointers of the workspace from base on and returns its
- * bytes.  With base 0 only the bytes count.
+ * layout.c: sets the pointers of the workspace, which begins at base, and
+ * returns its bytes.  With base 0 only the result is valid.
  */
 uint64_t dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base);
 
-/* attention.c: x becomes Attn(y) of a layer; y8 is y quantized. */
+/* attention.c: sets x to Attn(y) of a layer; y8 is y quantized. */
 int dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step);
 
-/* Where the decode tokens see no more than topk: they select everything. */
+/* Selects all tokens for decode tokens with a context of at most topk. */
 int dsa_cuda_select_all(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
 
-/* ffn.c: x becomes FFN(y) of a layer; y8 is y quantized. */
+/* ffn.c: sets x to FFN(y) of a layer; y8 is y quantized. */
 int dsa_cuda_ffn(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step);
 
 /*
- * trace.c: passes a device array [rows, cols] to the trace, if there is one:
- * of 4-byte elements; or of bf16, x or x + residual, widened.
+ * trace.c: pass a device array [rows, cols] to the trace, if there is one:
+ * 4-byte elements, or BF16 widened, x or x + residual.
  */
 int dsa_cuda_trace(dsa_cuda_rank_t *rank, const char *name, uint32_t layer,
     uint32_t rows, uint32_t cols, const void *data);
@@ -363,14 +368,14 @@ int dsa_cuda_trace_bf16(dsa_cuda_rank_t *rank, const char *name,
     const dsa_bf16_t *residual);
 
 /*
- * trace.c: traces the selection of tokens first .. first+n-1, and lets
- * rank->select replace it, if there is one.
+ * trace.c: traces the selection of tokens first .. first+n-1, and replaces it
+ * by the result of rank->select, if that is set.
  */
 int dsa_cuda_trace_selection(dsa_cuda_rank_t *rank, uint32_t layer,
     uint32_t first, uint32_t n);
 
 
-/* The ld of scales [groups, ld] of so many rows without gaps. */
+/* Returns the ld of scales [groups, ld] for so many rows without gaps. */
 
 static inline size_t
 dsa_cuda_ld(uint32_t rows)
@@ -379,7 +384,7 @@ dsa_cuda_ld(uint32_t rows)
 }
 
 
-/* Runs the ops of a block in order, up to the first that fails. */
+/* Runs an op if none has failed before.  The ops of a block run in order. */
 #define dsa_cuda_try(call)                                                    \
     do {                                                                      \
         int  rc_ = (call);                                                    \

@@ -17,7 +17,7 @@
 #include "kernels/cuda.h"
 
 
-/* A task with its place in the files. */
+/* A task with its position in the files. */
 
 typedef struct {
     uint32_t                    file;
@@ -32,7 +32,7 @@ typedef struct {
 } dsa_read_entry_t;
 
 
-/* What the threads share, and do not change. */
+/* Shared by the threads, which do not change it. */
 
 typedef struct {
     const dsa_weights_t        *weights;
@@ -40,14 +40,14 @@ typedef struct {
     uint32_t                    lists;
     dsa_read_entry_t           *entry;      /* [n], by file and begin */
     size_t                      n;
-    uint8_t                    *vectors;    /* all BF16 vectors.  They are few
-                                               and small, and are widened when
-                                               they are complete */
+    uint8_t                    *vectors;    /* all BF16 vectors, which are
+                                               small, and are widened once they
+                                               are complete */
     uint64_t                    vector;     /* most bytes of one */
 } dsa_read_t;
 
 
-/* What one thread has. */
+/* The state of one thread. */
 
 typedef struct {
     const dsa_read_t           *read;
@@ -204,7 +204,9 @@ dsa_read_index(dsa_read_t *r, dsa_err_t *err)
 }
 
 
-/* The first entry that may have bytes at or behind an offset of a file. */
+/*
+ * Returns the first entry that may have bytes at or after an offset of a file.
+ */
 
 static size_t
 dsa_read_first(const dsa_read_t *r, uint32_t file, uint64_t offset)
@@ -265,7 +267,10 @@ dsa_read_vectors(const dsa_read_t *r, dsa_err_t *err)
 
     free(wide);
 
-    /* a copy from pageable memory may return before its bytes have arrived */
+    /*
+     * Wait, because a copy from pageable memory may return before it is
+     * complete.
+     */
 
     for (k = 0; k < r->lists && rc == 0; k++) {
         rc = cudaSetDevice(r->list[k].device);
@@ -361,7 +366,9 @@ dsa_read_wait(void *data, dsa_err_t *err)
 }
 
 
-/* Reports the scale at an offset of a block; finds its tensor's name. */
+/*
+ * Sets err for the scale at an offset of a block, with the name of its tensor.
+ */
 
 static int
 dsa_read_bad_scale(const dsa_read_t *r, const dsa_scan_block_t *block,

@@ -25,19 +25,18 @@ typedef enum {
 } dsa_read_e;
 
 
-/* A tensor, or a slice of one, and the place on the GPU where it belongs. */
+/* A tensor or a slice of one, and its destination on the GPU. */
 
 typedef struct {
     void               *to;             /* device memory */
-    const void         *from;           /* the tensor where it is mapped, which
-                                           locates it in its file; not read
-                                           there */
+    const void         *from;           /* the mapped tensor; only its address
+                                           is used, to find it in its file */
     dsa_slice_copy_t    copy;           /* the bytes of the tensor */
     dsa_read_e          kind;
 } dsa_read_task_t;
 
 
-/* What is read for one rank. */
+/* The reads for one rank. */
 
 typedef struct {
     int                 device;
@@ -48,11 +47,11 @@ typedef struct {
 
 
 /*
- * Reads all files of a checkpoint once (dsa_scan()) and copies to several GPUs
- * what their lists have, each byte to each GPU that needs it.  Writes the full
- * fingerprint.  Waits until everything is on the GPUs; the caller's current
- * device stays.  DSA_ERROR with err: see dsa_scan(), or a scale that is not a
- * finite number above 0, or an error of CUDA.
+ * Reads all files of a checkpoint once (dsa_scan()), and copies the bytes in
+ * each list to its GPU.  Writes the full fingerprint.  All copies are complete
+ * when it returns; the caller's current device is not changed.  DSA_ERROR with
+ * err: see dsa_scan(), or a scale that is not a finite number above 0, or an
+ * error of CUDA.
  */
 int dsa_cuda_read(const dsa_weights_t *weights, const dsa_read_list_t *list,
     uint32_t lists, char fingerprint[DSA_FULL_LEN + 1], dsa_err_t *err);

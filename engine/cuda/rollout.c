@@ -12,13 +12,13 @@
 
 
 /*
- * What a step reports of entries with rollouts.  The experts of all layers
- * stay in device memory until the end of the step anyway.  Kernels for the
- * kept ids and the copy of the experts follow a step only if an entry has a
- * rollout, so that they are not part of its graph.
+ * The rollout data of a step.  The experts of all layers stay in device memory
+ * until the end of the step in any case.  The kernels for the kept ids and the
+ * copy of the experts are enqueued after a step, and only if an entry has a
+ * rollout, so they are not part of its graph.
  *
- * Without top_p the kept ids are those of the mask.  An id whose logit the
- * model itself made minus infinity counts as kept then, unlike on the CPU.
+ * Without top_p the kept ids are those of the mask.  Unlike on the CPU, this
+ * includes ids with a logit of minus infinity from the model itself.
  */
 
 static void dsa_rollout_one(uint32_t *kept, uint32_t words, uint32_t id);
@@ -180,7 +180,9 @@ dsa_rollout_one(uint32_t *kept, uint32_t words, uint32_t id)
 }
 
 
-/* Clears the bits of ids that are not allowed, and counts the others. */
+/*
+ * Clears the bits of ids that are not allowed, and counts the remaining ones.
+ */
 
 static uint32_t
 dsa_rollout_count(uint32_t *kept, uint32_t allowed, uint32_t words)

@@ -11,7 +11,10 @@
 #include <stdint.h>
 
 
-/* Consecutive tokens of one sequence in a step, all computed in one way. */
+/*
+ * Consecutive tokens of one sequence in a step, all computed by MHA prefill or
+ * all by absorbed MQA.
+ */
 
 typedef struct {
     uint32_t            first;              /* index of the first token in the
@@ -24,9 +27,9 @@ typedef struct {
 
 
 /*
- * A step; its arrays are in the rank's input.  Tokens 0 .. decode-1 are one
- * each of as many sequences, computed by absorbed MQA.  The other tokens
- * follow, sequence by sequence.
+ * A step; its arrays are in the rank's input.  Tokens 0 .. decode-1 are decode
+ * tokens, each of another sequence, computed by absorbed MQA.  The other
+ * tokens follow, sequence by sequence.
  */
 
 typedef struct {
@@ -36,7 +39,8 @@ typedef struct {
                                                tokens */
     uint32_t                indexed;        /* 1: decode tokens may see more
                                                than topk tokens */
-    uint32_t                n_seqs;         /* beyond the decode tokens */
+    uint32_t                n_seqs;         /* besides those of the decode
+                                               tokens */
     const dsa_cuda_seq_t   *seq;            /* [n_seqs], host memory */
     uint32_t                samples;        /* tokens to sample from */
     uint32_t                slot;           /* tokens of the fullest rank; the
@@ -48,10 +52,10 @@ typedef struct {
 
 
 /*
- * Cuts n tokens from position start on into parts, each computed in one way,
- * for a request of prompt tokens; prompts of up to mha_tokens are computed by
- * MHA prefill.  first, table: as in dsa_cuda_seq_t.  Returns the number of
- * parts: 1 or 2.
+ * Cuts n tokens from position start on into the parts that MHA prefill and
+ * absorbed MQA compute.  prompt: tokens of the request's prompt; prompts of up
+ * to mha_tokens are computed by MHA prefill.  first, table: as in
+ * dsa_cuda_seq_t.  Returns the number of parts, 1 or 2.
  */
 
 static inline uint32_t
@@ -88,7 +92,7 @@ dsa_cuda_step_parts(dsa_cuda_seq_t part[2], uint32_t mha_tokens,
 }
 
 
-/* 1: n tokens from position start on are one decode token of a step. */
+/* Returns 1 if n tokens from position start on are one decode token. */
 
 static inline int
 dsa_cuda_step_decodes(uint32_t mha_tokens, uint32_t start, uint32_t n,

@@ -14,9 +14,9 @@
 
 
 /*
- * A thread for each rank.  A step of several ranks is enqueued by all threads
- * at the same time, because launching the kernels of a prefill step takes a
- * thread several milliseconds.
+ * A thread for each rank.  The threads enqueue a step of several ranks in
+ * parallel, because launching the kernels of a prefill step takes several
+ * milliseconds.
  */
 
 typedef struct dsa_cuda_team_s  dsa_cuda_team_t;
@@ -25,16 +25,16 @@ typedef struct dsa_cuda_team_s  dsa_cuda_team_t;
 typedef int (*dsa_cuda_work_pt)(void *data, uint32_t rank, dsa_err_t *err);
 
 
-/* A team of one has no thread of its own.  NULL with err. */
+/* Starts the threads; a team of one rank has none.  NULL with err. */
 dsa_cuda_team_t *dsa_cuda_team_create(uint32_t ranks, dsa_err_t *err);
 
-/* Ends the threads; no work is running.  NULL is allowed. */
+/* Ends the threads.  No work may be running.  NULL is allowed. */
 void dsa_cuda_team_destroy(dsa_cuda_team_t *team);
 
 /*
- * Calls work once for each rank, each in the thread of that rank, and waits
- * for all of them.  A team of one calls it in the caller's thread.  DSA_ERROR
- * with the err of the rank that failed first.
+ * Calls work for each rank in the thread of that rank, and waits for all of
+ * them.  A team of one rank calls it in the caller's thread.  DSA_ERROR with
+ * the err of the rank that failed first.
  */
 int dsa_cuda_team_run(dsa_cuda_team_t *team, dsa_cuda_work_pt work,
     void *data, dsa_err_t *err);
