@@ -13,10 +13,10 @@
 
 /*
  * The forward pass of a model for tools and tests, which call the CPU and the
- * CUDA model directly and look into a step.
+ * CUDA model directly and trace the intermediate results of a step.
  */
 
-/* Tokens of one sequence in a step, the last n_logits of them with logits. */
+/* Tokens of one sequence in a step.  The last n_logits of them have logits. */
 
 typedef struct {
     const uint32_t     *tokens;     /* [n] ids of these tokens only */
@@ -35,22 +35,21 @@ typedef struct {
 } dsa_rows_t;
 
 /*
- * Called with the intermediate results of a step if set, for
- * dsa logits --trace: name "hidden", "attn_out" (float32 [tokens, hidden]),
- * "topk" (int32 [tokens, index_topk, or the context's length if that is
- * less], ascending, then -1), "gap" (float32 [tokens, 1], by how much the least
- * selected score exceeds the greatest one that was left out, 0 if all are
- * selected), "expert" (int32 [tokens, k]), "expert_weight" (float32
- * [tokens, k]).
+ * Called with the intermediate results of a step, if set, for dsa logits
+ * --trace: name "hidden", "attn_out" (float32 [tokens, hidden]), "topk" (int32
+ * [tokens, index_topk, or the context's length if that is less], ascending,
+ * then -1), "gap" (float32 [tokens, 1], by how much the least selected score
+ * exceeds the greatest one that was left out, 0 if all are selected), "expert"
+ * (int32 [tokens, k]), "expert_weight" (float32 [tokens, k]).
  */
 typedef void (*dsa_trace_pt)(void *ctx, const char *name, uint32_t layer,
     uint32_t rows, uint32_t cols, const void *data);
 
 /*
- * Called, if set, with the selections of a step before they are used; may
- * replace them, in order to compare two implementations under the same
- * selections: selected [rows, cols] rising positions, none above the token's
- * own, of which n_selected [rows] count, at least one.
+ * Called, if set, with the selections of a step before they are used, and may
+ * replace them, to compare two implementations with the same selections.
+ * selected [rows, cols] has rising positions up to the token's own, of which
+ * the first n_selected [rows], at least one, are valid.
  */
 typedef void (*dsa_select_pt)(void *ctx, uint32_t layer, uint32_t rows,
     uint32_t cols, int32_t *selected, uint32_t *n_selected);

@@ -12,8 +12,8 @@
 
 
 /*
- * What a request sets for sampling, and what a backend returns for a sampled
- * token.  The scheduler and all backends share these types.
+ * The sampling parameters of a request, and the results of a sampled token.
+ * The scheduler and all backends use these types.
  */
 
 #define DSA_SAMPLE_MAX_TOP  20      /* alternatives reported beside a token */
@@ -22,9 +22,9 @@
 
 
 /*
- * Is added to the logit of an id before temperature.  The greatest bias forces
- * and the least one bans: of permitted ids with DSA_SAMPLE_FORCE, if there are
- * any, one is sampled, and an id with -DSA_SAMPLE_FORCE only if no other id is
+ * A bias is added to the logit of an id before temperature.  DSA_SAMPLE_FORCE
+ * forces ids: if permitted ids have this bias, one of them is sampled.
+ * -DSA_SAMPLE_FORCE bans an id: it is sampled only if no other id is
  * permitted.
  */
 
@@ -60,10 +60,10 @@ typedef struct {
 
 
 /*
- * What a token was drawn from, for the trainer of a policy.  The drawing has
- * two parts.  First a set of ids is kept: those below allowed that the mask
- * permits, that no bias bans, and that top_p does not cut off.  Then one of
- * them is drawn with
+ * The distribution that a token was drawn from, for reinforcement learning.
+ * First a set of ids is kept: those below allowed that the mask permits, that
+ * no bias bans, and that top_p does not cut off.  Then one of them is drawn
+ * with
  *
  *     log p(id) = z(id) - log(sum over kept ids i of exp(z(i)))
  *     z = (logit - penalties + bias) / temperature

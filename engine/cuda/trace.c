@@ -109,7 +109,7 @@ dsa_cuda_trace_bf16(dsa_cuda_rank_t *rank, const char *name, uint32_t layer,
 }
 
 
-/* Copies n words from or to the GPU, in the order of the stream. */
+/* Copies n words from or to the GPU, in stream order. */
 
 static int
 dsa_trace_get(dsa_cuda_rank_t *rank, void *to, const void *from, uint64_t n)
@@ -146,7 +146,10 @@ typedef struct {
 } dsa_trace_selection_t;
 
 
-/* Slots of the picked positions, and -1 behind the last of each token. */
+/*
+ * Sets the slots of the picked positions, and -1 after the last one of a
+ * token.
+ */
 
 static void
 dsa_trace_slots(const dsa_cuda_rank_t *rank, dsa_trace_selection_t *v,

@@ -13,11 +13,11 @@
 
 
 /*
- * Steps that a rank runs alone before the ranks are connected.  cuBLASLt loads
+ * Steps that a rank runs alone before peer access is enabled.  cuBLASLt loads
  * a kernel when it first uses it.  Loading maps memory for all GPUs, which may
- * wait until they are idle; if another rank waited for this one on its GPU at
- * that time, both would wait for ever.  After these steps the library has
- * loaded every kernel that later steps need, and may load no other.
+ * wait until they are idle.  If another rank waited for this one on its GPU at
+ * that time, both would be deadlocked.  These steps make the library load
+ * every kernel that later steps need.
  */
 
 static uint32_t dsa_warm_layers(const dsa_cuda_rank_t *rank);
@@ -42,7 +42,7 @@ dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err)
 
     p = &rank->peers;
 
-    /* a group of this rank alone, whose exchanges wait for no other rank */
+    /* the exchanges are those of a group of one rank */
 
     p->exchange.ranks = 1;
     p->exchange.processors = rank->state.processors;
@@ -70,9 +70,9 @@ dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err)
 
 
 /*
- * How many layers are enough: all dense layers have the same products, and so
- * have all layers with experts.  With "moe_layer_freq" above 1 the first layer
- * with experts may come after layer first_k_dense_replace.
+ * Returns how many layers are enough: all dense layers have the same products,
+ * and so have all layers with experts.  With "moe_layer_freq" above 1 the
+ * first layer with experts may be after layer first_k_dense_replace.
  */
 
 static uint32_t
@@ -95,8 +95,8 @@ dsa_warm_layers(const dsa_cuda_rank_t *rank)
 
 
 /*
- * Steps of all sizes for which the library has an algorithm, up to the limits
- * of a step and of MHA prefill, in each of the three forms of attention.
+ * Runs steps of all sizes for which the library has an algorithm, up to the
+ * limits of a step and of MHA prefill: decode, absorbed MQA and MHA prefill.
  */
 
 static int
@@ -123,7 +123,7 @@ dsa_warm_steps(dsa_cuda_rank_t *rank, dsa_err_t *err)
 
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
 
-    /* the counters of the exchanges start at 0 on all ranks */
+    /* the counters of the exchanges must start at 0 on all ranks */
 
     rc = rc != 0 ? rc : (int) cudaMemsetAsync(rank->shared.state, 0,
                                               sizeof(dsa_exchange_state_t),
@@ -139,7 +139,10 @@ dsa_warm_steps(dsa_cuda_rank_t *rank, dsa_err_t *err)
 }
 
 
-/* Tokens that see one key, the first of page 0, and write nothing. */
+/*
+ * Prepares tokens that attend to one key, the first of page 0, and write no
+ * cache entries.
+ */
 
 static int
 dsa_warm_input(dsa_cuda_rank_t *rank, uint32_t tokens)
@@ -178,7 +181,7 @@ dsa_warm_input(dsa_cuda_rank_t *rank, uint32_t tokens)
 }
 
 
-/* Up to tokens decode tokens, which may see more than topk keys. */
+/* Runs up to tokens decode tokens, which may attend to more than topk keys. */
 
 static int
 dsa_warm_decode(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
@@ -200,9 +203,9 @@ dsa_warm_decode(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
 
 
 /*
- * Up to tokens tokens by absorbed MQA.  They see more than topk keys if the
- * context permits it, so that the indexer computes all of them too.  Prompts
- * are no longer than the context; a step may have several.
+ * Runs up to tokens tokens by absorbed MQA.  They attend to more than topk
+ * keys if the context is long enough, so that the indexer is run for all of
+ * them.  A prompt is not longer than the context, so a step may have several.
  */
 
 static int
@@ -237,7 +240,7 @@ dsa_warm_absorbed(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
 }
 
 
-/* The last tokens of a prompt of up to tokens tokens by MHA prefill. */
+/* Runs the last tokens of a prompt of up to tokens tokens by MHA prefill. */
 
 static int
 dsa_warm_mha(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)

@@ -13,7 +13,9 @@
 #include "kernels/fp8.h"
 
 
-/* A layer that is visited.  Without files, file is a layer without tensors. */
+/*
+ * The layer that is visited.  Without files, file is a layer without tensors.
+ */
 
 typedef struct {
     dsa_loader_t               *ld;
@@ -31,7 +33,7 @@ static void dsa_load_mlp(const dsa_load_layer_t *v, dsa_cuda_layer_t *l);
 static void dsa_load_experts(const dsa_load_layer_t *v, dsa_cuda_layer_t *l);
 
 
-/* A description of one matrix [rows, cols] of one tensor. */
+/* Describes one matrix [rows, cols] of one tensor. */
 
 static void
 dsa_load_one(dsa_load_fp8_t *m, const dsa_load_layer_t *v,
@@ -52,8 +54,8 @@ dsa_load_one(dsa_load_fp8_t *m, const dsa_load_layer_t *v,
 
 
 /*
- * Visits all weights.  The order decides where each one lies and which random
- * numbers it gets.  files is NULL if nothing is read.
+ * Visits all weights.  The order determines the address and the random numbers
+ * of each.  files is NULL if nothing is read.
  */
 
 static void
@@ -177,7 +179,10 @@ dsa_load_attention(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 }
 
 
-/* Heads that pad to a multiple of 8 are zeros and have the weight 0. */
+/*
+ * Places the weights of the indexer.  Heads that pad to a multiple of 8 are
+ * zeros and have the weight 0.
+ */
 
 static void
 dsa_load_indexer(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
@@ -206,7 +211,7 @@ dsa_load_indexer(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 }
 
 
-/* The dense MLP, or the shared expert. */
+/* Places the dense MLP or the shared expert. */
 
 static void
 dsa_load_mlp(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
@@ -237,7 +242,7 @@ dsa_load_mlp(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 }
 
 
-/* The router, and the rank's experts. */
+/* Places the router and the rank's experts. */
 
 static void
 dsa_load_experts(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
@@ -345,7 +350,7 @@ dsa_cuda_weights_alloc(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
 
     rc = cudaMalloc(&w->memory, w->size);
 
-    /* what pads rows to a multiple of 128 has to be zeros */
+    /* rows that pad to a multiple of 128 have to be zeros */
 
     rc = rc != 0 ? rc : (int) cudaMemsetAsync(w->memory, 0, w->size, stream);
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(stream);

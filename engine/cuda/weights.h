@@ -41,10 +41,10 @@ typedef struct {
     dsa_fp8_weight_t    gate_up;            /* dense or shared: gate, up */
     dsa_fp8_weight_t    down;
     dsa_fp8_weight_t    expert_gate_up;     /* of the rank's first expert; the
-                                               others follow without gaps */
+                                               others follow contiguously */
     dsa_fp8_weight_t    expert_down;
     uint32_t            moe;                /* 1: has a router and experts */
-    uint32_t            routes;             /* layers before it that have */
+    uint32_t            routes;             /* earlier layers with experts */
 } dsa_cuda_layer_t;
 
 
@@ -60,34 +60,40 @@ typedef struct {
 } dsa_cuda_weights_t;
 
 
-/* Bytes that a rank's weights take on the GPU; UINT64_MAX: no host memory. */
+/*
+ * Returns the bytes of a rank's weights on the GPU; UINT64_MAX: out of host
+ * memory.
+ */
 uint64_t dsa_cuda_weights_size(const dsa_model_config_t *config,
     const dsa_shard_t *shard);
 
 /*
- * The weights of several ranks are loaded in three steps: each rank places
- * its own, one call of dsa_cuda_read() reads the files for all of them, and
- * each rank finishes its own.  The current device is the rank's.
+ * The weights of several ranks are loaded in three steps: each rank places its
+ * weights, one call of dsa_cuda_read() reads the files for all ranks, and each
+ * rank finishes its weights.  The current device must be the rank's.
  *
- * place allocates w and lists what has to be read for it.  With weights NULL
- * it fills w with random numbers instead, and the list is empty.  The caller
- * frees list->task with free() in any case.  DSA_ERROR with err: too little
- * memory, a tensor of another dtype than the kernels take, or an error of
- * CUDA.  The caller frees w in any case.
+ * place allocates w and lists the reads for it.  If weights is NULL, it fills
+ * w with random numbers instead, and the list is empty.  DSA_ERROR with err:
+ * too little memory, a tensor of a dtype that the kernels do not support, or
+ * an error of CUDA.  In any case the caller frees w, and list->task with
+ * free().
  */
 int dsa_cuda_weights_place(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, const dsa_shard_t *shard,
     const dsa_weights_t *weights, dsa_stream_t stream, dsa_read_list_t *list,
     dsa_err_t *err);
 
-/* Computes what is derived from other weights, and waits for the GPU. */
+/* Computes the weights that are derived from others, and waits for the GPU. */
 int dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, dsa_stream_t stream, dsa_err_t *err);
 
 void dsa_cuda_weights_free(dsa_cuda_weights_t *w);
 
 
-/* Heads of the indexer with padding: its kernels take multiples of 8. */
+/*
+ * Returns the heads of the indexer with padding to a multiple of 8, which its
+ * kernels require.
+ */
 
 static inline uint32_t
 dsa_cuda_index_heads(const dsa_model_config_t *config)

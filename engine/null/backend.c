@@ -34,7 +34,7 @@
 #include "engine/tokenizer/tokenizer.h"
 
 
-/* bytes of a token and layer in a real page: latent and index key */
+/* bytes of a token and a layer in a real page: latent and index key */
 
 #define DSA_NULL_TOKEN_BYTES    (656 + 132)
 #define DSA_NULL_PAGES          (1U << 18)      /* without kv_memory */
@@ -230,7 +230,7 @@ dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
         }
     }
 
-    /* so that an answer that is constrained behind its reasoning gets there */
+    /* reasoning also ends at random, so that a constrained answer can begin */
 
     end = dsa_tokenizer_special(t, dsa_str("</think>", 8));
 
@@ -247,9 +247,9 @@ dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
 
 
 /*
- * There are no weights.  Answers depend on the two files of the model that are
- * read, and pages on these and on DSA_NULL_LAYOUT, so that the fingerprint
- * covers them completely.
+ * Computes the fingerprint.  There are no weights.  Answers depend only on the
+ * two files of the model that are read, and pages also on DSA_NULL_LAYOUT, so
+ * the fingerprint covers everything.
  */
 
 static int
@@ -511,7 +511,7 @@ dsa_null_cache(const dsa_null_t *null, const dsa_batch_seq_t *seq,
 }
 
 
-/* The same for the chain of each page whose last token this step computes. */
+/* Writes the chain of each page whose last token this step computes. */
 
 static void
 dsa_null_chains(const dsa_null_t *null, const dsa_batch_seq_t *seq,
@@ -563,7 +563,7 @@ dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
             mask += dsa_mask_words(config->vocab_size);
         }
 
-        /* its probability is 1, so there is no other alternative */
+        /* its probability is 1, so it is the only alternative */
 
         sample->logprob = 0;
         sample->n_top = seq->sampling->logprobs
@@ -588,8 +588,8 @@ dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
 
 
 /*
- * The token at a position after the prompt: token i of the answer is plain
- * token i of the prompt, modulo the number of plain tokens.
+ * Returns the token at a position after the prompt: token i of the answer is
+ * plain token i of the prompt, modulo the number of plain tokens.
  */
 
 static uint32_t

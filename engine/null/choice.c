@@ -14,7 +14,7 @@ static uint32_t dsa_null_nth(const uint32_t *mask, uint32_t vocab,
 static int dsa_null_banned(const dsa_sampling_t *s, uint32_t id);
 
 
-/* The bits of a word of the mask that are ids. */
+/* Returns a word of the mask without the bits that are not ids. */
 
 static inline uint32_t
 dsa_null_word(const uint32_t *mask, uint32_t vocab, uint32_t word)
@@ -76,7 +76,7 @@ dsa_null_noise(uint64_t seed, uint64_t position)
 }
 
 
-/* The id of bit n of those that are set, from 0. */
+/* Returns the id of the n-th bit that is set, counted from 0. */
 
 static uint32_t
 dsa_null_nth(const uint32_t *mask, uint32_t vocab, uint32_t n)

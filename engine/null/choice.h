@@ -11,9 +11,7 @@
 #include "engine/sampling.h"
 
 
-/*
- * What the null backend samples under a mask or with biases.
- */
+/* The samples of the null backend with a mask or with biases. */
 
 #define DSA_NULL_ENDS   8
 
@@ -25,20 +23,20 @@ typedef struct {
 
 
 /*
- * The id at a position under a mask over vocab ids, as in dsa_batch_seq_t.  It
- * is uniform over the permitted ids, except that a permitted end is chosen with
- * a probability of 1/4 at least: without it, an answer that may go on would
- * rarely end.  A function of mask, seed and position only.
+ * Returns the id at a position with a mask over vocab ids, as in
+ * dsa_batch_seq_t.  The distribution is uniform over the permitted ids, except
+ * that a permitted end has a probability of at least 1/4, because otherwise
+ * most answers would be very long.  The result is a function of mask, seed and
+ * position only.
  */
 uint32_t dsa_null_masked(const uint32_t *mask, uint32_t vocab,
     const dsa_null_ends_t *ends, const dsa_sampling_t *s, uint32_t position);
 
 /*
- * The id instead of the given one, with regard to biases: the first one of the
- * permitted ids that the biases force, or else the first id from the given one
- * on, cyclically, that is permitted and that no bias bans, or else the given
- * one.  Other biases have no effect, because the given id has a probability of
- * 1.  mask: may be NULL.
+ * Applies biases to token and returns the result: the first permitted id that
+ * a bias forces; or else the first id from token on, cyclically, that is
+ * permitted and that no bias bans; or else token.  Other biases have no
+ * effect, because token has a probability of 1.  mask: may be NULL.
  */
 uint32_t dsa_null_biased(const uint32_t *mask, uint32_t vocab,
     const dsa_sampling_t *s, uint32_t token);

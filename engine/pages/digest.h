@@ -16,8 +16,8 @@
 /*
  * The identity of a full page: a chain of SHA-256.  The root is a function of
  * model fingerprint, page layout and tenant; the digest of a page is a
- * function of the digest before it and the page's token ids.  Two tenants
- * never have a digest in common.
+ * function of the digest of the previous page and the token ids of the page.
+ * Two tenants never have a digest in common.
  */
 
 #define DSA_DIGEST          32
@@ -31,18 +31,18 @@ typedef struct {
 typedef struct dsa_digester_s  dsa_digester_t;
 
 
-/* Computes digests; not to be shared by threads.  NULL: out of memory. */
+/* Creates a digester, which only one thread may use.  NULL: out of memory. */
 dsa_digester_t *dsa_digester_create(void);
 void dsa_digester_destroy(dsa_digester_t *d);       /* NULL is allowed */
 
 /*
- * The root of a tenant's chains.  fingerprint is that of the backend.
- * DSA_ERROR when the digest cannot be computed.
+ * Computes the root of a tenant's chains.  fingerprint is that of the backend.
+ * DSA_ERROR: the digest cannot be computed.
  */
 int dsa_digest_root(dsa_digester_t *d, const char *fingerprint,
     const uint8_t tenant[32], dsa_digest_t *out);
 
-/* The digest of the page with these DSA_PAGE_TOKENS ids after parent. */
+/* Computes the digest of a page with DSA_PAGE_TOKENS ids after parent. */
 int dsa_digest_page(dsa_digester_t *d, const dsa_digest_t *parent,
     const uint32_t *tokens, dsa_digest_t *out);
 

@@ -23,7 +23,8 @@
 
 
 #define DSA_HOST_MB         (1ULL << 20)
-#define DSA_HOST_CHUNK      (64 * DSA_HOST_MB)  /* that a thread writes */
+#define DSA_HOST_CHUNK      (64 * DSA_HOST_MB)  /* piece that a thread writes
+                                                   at a time */
 #define DSA_HOST_THREADS    8           /* for each slab, and at most one for
                                            each CPU */
 #define DSA_HOST_LOG_MS     5000        /* between two reports of progress */
@@ -119,8 +120,9 @@ dsa_host_open(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
         f.total += h->slab[i].bytes;
 
         /*
-         * Without MADV_POPULATE_WRITE the first write to a reserved page that
-         * a cpuset withholds is a SIGBUS, so that such pages are not tried.
+         * Without MADV_POPULATE_WRITE, reserved pages are not tried, because
+         * the first write to a page that a cpuset does not permit would be a
+         * SIGBUS.
          */
 
         f.kind[i] = f.can_populate ? 0 : DSA_HOST_NORMAL;
@@ -226,8 +228,8 @@ dsa_host_share(dsa_host_t *h, uint64_t slots)
 
 
 /*
- * The numbers of the nodes that have memory which this process may use, at
- * least one and at most DSA_HOST_SLABS.
+ * Finds the nodes with memory that this process may use.  Returns their
+ * number, 1 to DSA_HOST_SLABS.
  */
 
 static uint32_t
@@ -300,8 +302,9 @@ dsa_host_map(dsa_host_fill_t *f, dsa_err_t *err)
 
 
 /*
- * DSA_ERROR when the system does not have enough pages of this kind, or when
- * more than 1/8 of the last one would remain unused in a small slab.
+ * Maps a slab in reserved pages.  DSA_ERROR: the system does not have enough
+ * pages of this kind, or rounding up to whole pages would make a small slab
+ * larger by more than 1/8.
  */
 
 static int
@@ -354,8 +357,8 @@ dsa_host_map_normal(dsa_host_fill_t *f, dsa_err_t *err)
     }
 
     /*
-     * The kernel grants mappings of any size, and kills processes when they are
-     * written to and memory runs out.
+     * Check this here, because the kernel permits mappings of any size, and
+     * the OOM killer ends processes when memory runs out.
      */
 
     if (bytes != 0 && dsa_host_available(&available) == DSA_OK
@@ -387,7 +390,10 @@ dsa_host_map_normal(dsa_host_fill_t *f, dsa_err_t *err)
         s->memory = p;
         s->mapped = s->bytes;
 
-        /* a kernel without transparent huge pages rejects it, which is fine */
+        /*
+         * a kernel without transparent huge pages rejects it, which is no
+         * error
+         */
 
         (void) madvise(p, s->mapped, MADV_HUGEPAGE);
 
@@ -399,11 +405,11 @@ dsa_host_map_normal(dsa_host_fill_t *f, dsa_err_t *err)
 
 
 /*
- * The memory of a slab comes from its node, as far as the node has some.  A
- * strict binding would bring the OOM killer when only this node is full.
+ * Allocates the memory of a slab from its node, if the node has enough.  With
+ * a strict binding the OOM killer would run when only this node is full.
  *
- * libnuma would replace this function and the reading of two lists; a
- * dependency is not worth that.
+ * libnuma could replace only this function and the parser of two lists, so it
+ * is not used.
  */
 
 static void
@@ -411,7 +417,7 @@ dsa_host_bind(const dsa_host_slab_t *s)
 {
     unsigned long  mask[DSA_HOST_NODES / (8 * sizeof(unsigned long))];
 
-    /* core dumps do not contain what users wrote, nor as many bytes */
+    /* leave the texts of users, and so many bytes, out of core dumps */
 
     (void) madvise(s->memory, s->mapped, MADV_DONTDUMP);
 
@@ -423,7 +429,7 @@ dsa_host_bind(const dsa_host_slab_t *s)
     mask[s->node / (8 * sizeof(mask[0]))] |=
                                      1UL << s->node % (8 * sizeof(mask[0]));
 
-    /* the kernel reads one bit less than it is passed as the number of them */
+    /* the kernel reads one bit less than the number that it is passed */
 
     if (syscall(SYS_mbind, s->memory, s->mapped, MPOL_PREFERRED, mask,
                 DSA_HOST_NODES + 1, 0) != 0)
@@ -434,7 +440,9 @@ dsa_host_bind(const dsa_host_slab_t *s)
 }
 
 
-/* Writes to all pages of the slabs that are not present, by several threads. */
+/*
+ * Writes to all pages of the slabs that are not present, with several threads.
+ */
 
 static int
 dsa_host_fill(dsa_host_fill_t *f, dsa_err_t *err)
@@ -467,7 +475,7 @@ dsa_host_fill(dsa_host_fill_t *f, dsa_err_t *err)
 }
 
 
-/* Bytes: not less than a page, which one thread has to write alone. */
+/* Returns the bytes of a piece: at least a page, which one thread writes. */
 
 static uint64_t
 dsa_host_chunk(const dsa_host_fill_t *f, uint32_t i)
@@ -480,7 +488,10 @@ dsa_host_chunk(const dsa_host_fill_t *f, uint32_t i)
 }
 
 
-/* Pieces alternate between the slabs, so that all nodes write at a time. */
+/*
+ * Writes a piece.  Pieces alternate between the slabs, so that the memory of
+ * all nodes is written in parallel.
+ */
 
 static void
 dsa_host_write(void *ctx, uint32_t piece, uint32_t thread)
@@ -532,7 +543,7 @@ dsa_host_progress(dsa_host_fill_t *f, uint64_t bytes)
     now = dsa_clock_ms();
     at = atomic_load(&f->log_at);
 
-    /* one of the threads logs */
+    /* one of the threads logs the progress */
 
     if (now >= at
         && atomic_compare_exchange_strong(&f->log_at, &at,
@@ -546,8 +557,9 @@ dsa_host_progress(dsa_host_fill_t *f, uint64_t bytes)
 
 
 /*
- * After dsa_host_fill(): a slab of reserved pages that could not be written is
- * unmapped, and *again is 1: the next kind of memory is tried for it.
+ * Called after dsa_host_fill().  Unmaps a slab of reserved pages that could
+ * not be written, and sets *again to 1, so that the next kind of memory is
+ * tried.
  */
 
 static int
@@ -641,7 +653,7 @@ dsa_host_unmap(dsa_host_slab_t *s)
 }
 
 
-/* Linux has MADV_POPULATE_WRITE since 5.14. */
+/* Returns 1 if the kernel has MADV_POPULATE_WRITE (Linux 5.14). */
 
 static int
 dsa_host_can_populate(void)
@@ -666,7 +678,7 @@ dsa_host_can_populate(void)
 }
 
 
-/* Bytes that can be allocated without swapping. */
+/* Reads the bytes that can be allocated without swapping. */
 
 static int
 dsa_host_available(uint64_t *bytes)
@@ -684,8 +696,8 @@ dsa_host_available(uint64_t *bytes)
 
 
 /*
- * Copies what follows name in the first line that begins with it.  DSA_ERROR
- * when the system does not have the file or the line.
+ * Copies the rest of the first line that begins with name.  DSA_ERROR: the
+ * system does not have the file or the line.
  */
 
 static int

@@ -41,12 +41,12 @@ typedef struct dsa_host_s {
 
 
 /*
- * Maps size bytes, or a little less, shares them out equally to the NUMA
- * nodes, and writes to every page of the mappings by several threads.
- * page_bytes is what a slot has to hold.  The memory is in huge pages that the
- * administrator has reserved, if there are enough for a slab, otherwise in
- * normal memory with transparent huge pages.  Reserved pages are rounded up, so
- * that a mapping may be larger than its slots by up to 1/8.
+ * Maps size bytes, or a little less, divided equally between the NUMA nodes,
+ * and writes to every page of the mappings with several threads.  A slot has
+ * at least page_bytes.  The memory is in huge pages that the administrator has
+ * reserved, if there are enough for a slab, and otherwise in normal memory
+ * with transparent huge pages.  A mapping in reserved pages is rounded up, by
+ * up to 1/8 of its slots.
  *
  * Logs sizes, huge pages and time at level notice, and progress at level info.
  * DSA_ERROR with err, and nothing is mapped: not even one slot fits size, or

@@ -11,10 +11,10 @@
 #include "engine/pages/lru.h"
 
 
-#define DSA_LRU_HITS        2           /* that protect a page */
+#define DSA_LRU_HITS        2           /* hits that protect a page */
 
 
-/* In the order of allocation. */
+/* The lists, in the order of allocation. */
 
 typedef enum {
     DSA_LRU_EMPTY = 0,
@@ -32,7 +32,7 @@ typedef enum {
  */
 
 typedef struct {
-    uint8_t             list;           /* of a free slot: dsa_lru_list_e */
+    uint8_t             list;           /* dsa_lru_list_e of a free slot */
     uint8_t             hits;           /* at most DSA_LRU_HITS */
     uint8_t             shadowed;
 } dsa_lru_slot_t;
@@ -376,7 +376,7 @@ dsa_lru_place(dsa_lru_t *l, uint32_t slot)
 }
 
 
-/* The list of a free slot that holds a page. */
+/* Returns the list of a free slot that holds a page. */
 
 static dsa_lru_list_e
 dsa_lru_list(const dsa_lru_t *l, uint32_t slot)

@@ -42,24 +42,26 @@
 int dsa_lru_init(dsa_store_t *store, uint32_t n);
 
 /*
- * The page of a slot was found by another request.  The slot must not be
- * empty.
+ * Counts a hit: another request has found the page of a slot.  The slot must
+ * not be empty.
  */
 void dsa_lru_hit(dsa_store_t *store, uint32_t slot);
 
 /*
- * 1: a faster tier has the page as well; 0: it has the page no longer, or will
- * overwrite it soon (dsa_pool_cold() has returned it).  A shadow of a page that
- * is about to be overwritten must end before, because its slot would otherwise
- * be allocated first and the page would be in no tier.  A slot whose shadow
- * ends is the most recently used one of its list.  The slot must not be empty.
+ * Sets whether a slot is shadowed: 1 if a faster tier has the page as well; 0
+ * if it has it no longer or will overwrite it soon, that is dsa_pool_cold()
+ * has returned it.  Set it to 0 before the faster tier overwrites the page,
+ * because shadowed slots are allocated first and the page would be in no tier.
+ * Then the slot becomes the most recently used one of its list.  The slot must
+ * not be empty.
  */
 void dsa_lru_shadow(dsa_store_t *store, uint32_t slot, int shadowed);
 
 /*
- * Slots that are empty.  While there are some, a page can be copied here
- * although it is not cold, and nothing is overwritten.  A shadowed slot does
- * not count, because its page has to be copied again later.
+ * Returns the number of empty slots.  While there are empty slots, a page can
+ * be copied here before it is cold, without overwriting another page.  A
+ * shadowed slot is not empty, because its page would have to be copied again
+ * later.
  */
 uint32_t dsa_lru_n_empty(const dsa_store_t *store);
 

@@ -134,10 +134,11 @@ dsa_pages_alloc(dsa_pages_t *p, uint32_t rank)
 
 
 /*
- * Sets whether a rank has the page that a slot of host memory holds, if there
- * is such a slot: host memory first overwrites pages that are not lost then.
- * The shadow ends before the rank overwrites its page, in dsa_pages_cold(),
- * or with it, if that many pages are allocated at once.
+ * Updates the shadow of the slot in host memory with this digest, if there is
+ * one: whether a rank has the page as well.  Host memory overwrites such pages
+ * first, because they are not lost.  The shadow ends in dsa_pages_cold(),
+ * before the rank overwrites its page, or when it overwrites it, if more pages
+ * than the window are allocated at once.
  */
 
 static void

@@ -14,15 +14,16 @@
 
 /*
  * The free list is a ring through prev[] and next[] whose head is number n:
- * next[n] is allocated first, prev[n] last.  Its first n_cold pages need not be
- * returned by dsa_pool_cold() any more; the pages after them do.
+ * next[n] is allocated first, prev[n] last.  dsa_pool_cold() has returned or
+ * skipped its first n_cold pages, and continues after them.
  */
 
 typedef struct {
     uint32_t            n;
     uint32_t            n_free;
     uint32_t            n_cold;
-    uint32_t            last_cold;      /* the last one of them, n: none */
+    uint32_t            last_cold;      /* the last one of these pages, n:
+                                           none */
     uint8_t            *cold;           /* [n]; 1: one of them */
     uint32_t           *prev;           /* [n + 1] */
     uint32_t           *next;           /* [n + 1] */
@@ -277,7 +278,9 @@ dsa_pool_unlink(dsa_pool_t *p, uint32_t page)
 }
 
 
-/* With keep 1 as the last page of the list, otherwise as the first one. */
+/*
+ * Inserts a page: with keep 1 at the end of the list, otherwise at its front.
+ */
 
 static void
 dsa_pool_link(dsa_pool_t *p, uint32_t page, int keep)

@@ -23,11 +23,11 @@
 int dsa_pool_init(dsa_store_t *store, uint32_t n);
 
 /*
- * The pages that will be allocated next, so that they can be copied elsewhere
- * in time: each call returns one of the first `window` free pages, at most once
- * for each time that a page becomes free, and DSA_NO_SLOT when all of them were
- * returned.  Pages that were released with keep 0, or were never allocated, are
- * not returned.  The window may differ between calls.
+ * Returns pages that will be allocated soon, so that they can be copied
+ * elsewhere before: each call returns one of the first `window` free pages,
+ * each page once after it becomes free, and DSA_NO_SLOT when all of them were
+ * returned.  Pages that were released with keep 0, or were never allocated,
+ * are not returned.  The window may differ between calls.
  *
  * The window should be about twice the pages that are allocated between two
  * calls: pages beyond it may be overwritten before they are copied, and pages

@@ -15,7 +15,7 @@
 /*
  * The prefix index: for each digest the set of its copies, at most one per
  * store.  A digest is in the index while it has a copy.  Stores are numbered
- * from 0; the index gives their numbers no meaning (pages.h does).
+ * from 0; pages.h defines the meaning of the numbers.
  *
  *     READY     the slot holds the page, which may be read
  *     LOADING   the page is being copied into this slot from a slower tier
@@ -40,24 +40,24 @@ typedef struct dsa_prefix_s  dsa_prefix_t;
 
 
 /*
- * slots [stores]: slots of each store; stores is 1 .. DSA_PREFIX_STORES.  NULL
- * when out of memory.
+ * Creates an index.  slots [stores]: slots of each store; stores is 1 ..
+ * DSA_PREFIX_STORES.  NULL: out of memory.
  */
 dsa_prefix_t *dsa_prefix_create(const uint32_t *slots, uint32_t stores);
 void dsa_prefix_destroy(dsa_prefix_t *x);           /* NULL is allowed */
 
-/* The slot of the READY copy in a store, or DSA_NO_SLOT. */
+/* Returns the slot of the READY copy in a store, or DSA_NO_SLOT. */
 uint32_t dsa_prefix_find(const dsa_prefix_t *x, uint32_t store,
     const dsa_digest_t *digest);
 
-/* Bit i is 1 when store i has a READY copy. */
+/* Returns a bit mask of the stores with a READY copy. */
 uint32_t dsa_prefix_ready(const dsa_prefix_t *x, const dsa_digest_t *digest);
 
-/* The slot of a copy in any state, or DSA_NO_SLOT. */
+/* Returns the slot of a copy in any state, or DSA_NO_SLOT. */
 uint32_t dsa_prefix_copy(const dsa_prefix_t *x, uint32_t store,
     const dsa_digest_t *digest);
 
-/* The digest whose copy a slot holds, NULL: none. */
+/* Returns the digest of a slot; NULL: none. */
 const dsa_digest_t *dsa_prefix_digest(const dsa_prefix_t *x, uint32_t store,
     uint32_t slot);
 
@@ -73,8 +73,8 @@ void dsa_prefix_set(dsa_prefix_t *x, uint32_t store, uint32_t slot,
     dsa_copy_e state);
 
 /*
- * Removes the copy in a slot; nothing if there is none.  The copy must be
- * READY.
+ * Removes the copy in a slot, which must be READY.  Does nothing if there is
+ * no copy.
  */
 void dsa_prefix_remove(dsa_prefix_t *x, uint32_t store, uint32_t slot);
 

@@ -161,7 +161,7 @@ dsa_redis_close(dsa_redis_t *c)
         dsa_wake(c->stop_fd);
     }
 
-    /* servers are not added any more */
+    /* no more servers are added */
 
     for (i = 0; i < c->n_servers; i++) {
         for (j = 0; j < c->server[i].n_threads; j++) {
@@ -292,9 +292,9 @@ dsa_redis_submit_probe(dsa_redis_t *c, dsa_redis_op_t *op)
 
 
 /*
- * Makes a task for each server that has a page of the probe.  The probe ends
- * before the first page whose server is off.  DSA_AGAIN: this is the first
- * page, or there is not enough memory.
+ * Makes a task for each server with pages of the probe.  The probe ends before
+ * the first page whose server is off.  DSA_AGAIN: this is the first page, or
+ * memory is short.
  */
 
 static int
@@ -349,7 +349,7 @@ dsa_redis_split(dsa_redis_t *c, dsa_redis_op_t *op, dsa_redis_probe_t *probe)
         return DSA_AGAIN;
     }
 
-    /* the list has the highest server first */
+    /* tasks are added to the front, so begin with the last server */
 
     for (i = c->n_servers; i > 0; i--) {
         if ((set >> (i - 1) & 1) == 0) {
@@ -367,9 +367,10 @@ dsa_redis_split(dsa_redis_t *c, dsa_redis_op_t *op, dsa_redis_probe_t *probe)
 
 
 /*
- * Rendezvous hashing: the server with the highest hash of digest and address,
- * whether it is on or off.  So the pages of the other servers stay where they
- * are when one is added or removed.  In a cluster the slot of the key decides.
+ * Returns the server of a page by rendezvous hashing: the server with the
+ * highest hash of digest and address, whether it is on or off.  So when a
+ * server is added or removed, only its own pages move.  In a cluster the slot
+ * of the key determines the server.
  */
 
 dsa_redis_server_t *
@@ -510,7 +511,7 @@ dsa_redis_task_fail(dsa_redis_t *c, dsa_redis_task_t *task)
     }
 
     for (i = 0; i < probe->n && probe->server[i] != task->server; i++) {
-        /* the first page of this server */
+        /* the probe begins at the first page of this server */
     }
 
     dsa_redis_part_end(c, task, i, 1, 0);

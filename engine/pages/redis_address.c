@@ -107,7 +107,7 @@ dsa_redis_address_set(dsa_redis_address_t *a, const char *host, size_t len,
 }
 
 
-/* 1 to 65535, or -1 if the text is something else. */
+/* Returns the port, 1 to 65535; -1 if the text is not a port. */
 
 static int
 dsa_redis_address_port(const char *text)

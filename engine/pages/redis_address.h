@@ -34,7 +34,10 @@ typedef struct {
 int dsa_redis_address(dsa_redis_address_t *a, const char *text,
     dsa_err_t *err);
 
-/* The address of a host, which has len bytes, and a port. */
+/*
+ * Sets an address from a host name of len bytes and a port.  DSA_ERROR with
+ * err.
+ */
 int dsa_redis_address_set(dsa_redis_address_t *a, const char *host, size_t len,
     int64_t port, dsa_err_t *err);
 

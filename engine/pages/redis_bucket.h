@@ -12,10 +12,10 @@
 
 
 /*
- * A limit of bytes per second.  Bytes are charged when they are sent; the next
- * ones may be sent when the time of all before them is over.  Up to
- * DSA_BUCKET_CREDIT of unused time is kept, so that threads which wake up late
- * reach the limit nevertheless.
+ * A limit of bytes per second.  Bytes are charged when they are sent, and the
+ * next bytes may be sent when the time that these take at the limit has
+ * passed.  Up to DSA_BUCKET_CREDIT of unused time is kept, so that the rate is
+ * reached even if threads wake up late.
  */
 
 #define DSA_BUCKET_CREDIT   100000      /* us */
@@ -44,7 +44,7 @@ dsa_redis_bucket(dsa_redis_bucket_t *b, uint64_t now_us, uint64_t bytes)
         b->next_us = now_us - DSA_BUCKET_CREDIT;
     }
 
-    /* whole seconds apart, because bytes * 1000000 may not fit in 64 bits */
+    /* whole seconds first, because bytes * 1000000 may exceed 64 bits */
 
     b->next_us += bytes / b->rate * 1000000
                   + bytes % b->rate * 1000000 / b->rate;

@@ -29,7 +29,7 @@ dsa_cluster_slot(const char *key, size_t len)
     uint8_t   c;
     uint16_t  crc;
 
-    /* the polynomial 0x1021 times each half of a byte */
+    /* CRCs of the 4-bit values, for the polynomial 0x1021 */
 
     static const uint16_t  half[16] = {
         0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
@@ -72,7 +72,7 @@ dsa_cluster_map(dsa_cluster_map_t *map, const redisReply *reply,
 }
 
 
-/* One range: [first slot, last slot, master, replica...]. */
+/* Reads one range: [first slot, last slot, master, replica...]. */
 
 static int
 dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
@@ -109,7 +109,7 @@ dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
 }
 
 
-/* A node: [host, port, id...].  The host may be nil or "". */
+/* Reads a node: [host, port, id...].  The host may be nil or "". */
 
 static int
 dsa_cluster_node(dsa_cluster_map_t *map, const redisReply *node,
@@ -183,7 +183,10 @@ dsa_cluster_redirect(dsa_redis_address_t *to, const char *text,
                          text);
     }
 
-    /* an IPv6 host has colons and no brackets here; the last one counts */
+    /*
+     * An IPv6 address has colons and no brackets here, so search the last
+     * colon.
+     */
 
     host = text + at;
     colon = strrchr(host, ':');

@@ -18,8 +18,8 @@ struct redisReply;
 
 
 /*
- * Which node of a Redis Cluster has a key: the slots of keys, the map of slots
- * to nodes, and the error replies that point to another node.
+ * Finds the node of a key in a Redis Cluster: the hash slots of keys, the map
+ * from slots to nodes, and redirections.
  */
 
 #define DSA_CLUSTER_SLOTS   16384
@@ -35,22 +35,22 @@ typedef struct {
 
 
 /*
- * The slot of a key: CRC16 (XMODEM) of its bytes modulo 16384.  A part in
- * braces has no meaning here, because keys of pages have no braces.
+ * Returns the hash slot of a key: CRC16 (XMODEM) of its bytes modulo 16384.
+ * Hash tags are not supported, because keys of pages have no braces.
  */
 uint32_t dsa_cluster_slot(const char *key, size_t len);
 
 /*
  * Reads the reply to CLUSTER SLOTS.  Only masters become nodes.  from is the
- * node that sent the reply: an empty host is that of from.  DSA_ERROR with
- * err: this is not such a reply, or it has more than DSA_CLUSTER_NODES masters.
+ * node that sent the reply; it replaces an empty host.  DSA_ERROR with err:
+ * the reply is malformed, or has more than DSA_CLUSTER_NODES masters.
  */
 int dsa_cluster_map(dsa_cluster_map_t *map, const struct redisReply *reply,
     const dsa_redis_address_t *from, dsa_err_t *err);
 
 /*
- * The address in the text of an error reply, "MOVED 3999 127.0.0.1:6381" or
- * "ASK ...".  DSA_ERROR with err.
+ * Reads the address in an error reply, "MOVED 3999 127.0.0.1:6381" or "ASK
+ * ...".  DSA_ERROR with err.
  */
 int dsa_cluster_redirect(dsa_redis_address_t *to, const char *text,
     const dsa_redis_address_t *from, dsa_err_t *err);

@@ -26,7 +26,7 @@
 
 _Static_assert(DSA_KV_KEY == 72, "commands contain the length of a key");
 
-/* limits of the reply to CLUSTER SLOTS: every slot may be a range */
+/* limits for the reply to CLUSTER SLOTS, in which every slot may be a range */
 
 #define DSA_CONN_MAP        (8 * 1024 * 1024)
 #define DSA_CONN_ELEMENTS   (32 * DSA_CLUSTER_SLOTS)
@@ -298,8 +298,8 @@ dsa_redis_conn_get(dsa_redis_conn_t *c, const char *key, uint8_t *header,
     iov[2].iov_len = 2;
 
     /*
-     * No more is read at first than the line that announces a page has, so that
-     * the page itself goes from the socket to its memory.
+     * At first only the line in front of a page is read, so that the page
+     * itself is received directly into its memory.
      */
 
     n = snprintf(line, sizeof(line), "$%llu\r\n",
@@ -333,7 +333,7 @@ dsa_conn_body(dsa_redis_conn_t *c, uint8_t *header, uint8_t *page,
     uint64_t      left;
     struct iovec  iov[3], *p;
 
-    /* the line has exactly as many bytes as were read */
+    /* only the line was read, so the buffer is empty */
 
     assert(c->pos == c->len);
 
@@ -514,7 +514,7 @@ dsa_conn_array(dsa_redis_conn_t *c, dsa_resp_t *resp, redisReply **reply,
 }
 
 
-/* Closes the connection; the caller has written the cause. */
+/* Closes the connection.  The caller has set err. */
 
 static int
 dsa_conn_fail(dsa_redis_conn_t *c)
@@ -526,8 +526,8 @@ dsa_conn_fail(dsa_redis_conn_t *c)
 
 
 /*
- * Waits until the socket is readable or writable.  The time without a byte
- * counts from the last byte, and the deadline for the whole operation.
+ * Waits until the socket is readable or writable.  timeout_ms is counted from
+ * the last byte; the deadline is that of the whole operation.
  */
 
 static int
@@ -633,7 +633,7 @@ dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n, dsa_err_t *err)
 }
 
 
-/* Receives at least one byte and at most what iov has. */
+/* Receives at least one byte, and at most as many as iov has room for. */
 
 static int
 dsa_conn_receive(dsa_redis_conn_t *c, struct iovec *iov, int n, size_t *size,
@@ -711,8 +711,8 @@ dsa_conn_reply(dsa_redis_conn_t *c, size_t want, dsa_redis_reply_t *r,
 }
 
 
-/* A reply ends where the input ends, because each one is read before the next
- * command is sent. */
+/* Checks that a reply ends where the input ends, because each reply is read
+   before the next command is sent. */
 
 static int
 dsa_conn_end(dsa_redis_conn_t *c, dsa_err_t *err)

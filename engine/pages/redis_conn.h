@@ -15,9 +15,9 @@
 
 
 /*
- * One connection to a Redis server, used by one thread.  Its socket does not
- * block; a function here waits in poll() until the reply is complete, the time
- * is over, or one of two eventfds becomes readable.
+ * A connection to a Redis server, used by one thread.  The socket is
+ * non-blocking: a function waits in poll() until the reply is complete, a
+ * timeout expires, or one of two eventfds becomes readable.
  *
  * After DSA_ERROR, err has the cause and the connection is closed.  An error
  * reply of Redis is DSA_OK.
@@ -30,35 +30,40 @@
 
 typedef struct {
     int                 fd;             /* -1: closed */
-    int                 off_fd;         /* these two end a wait; -1: none */
+    int                 off_fd;         /* eventfds that end a wait; -1:
+                                           none */
     int                 stop_fd;
     uint64_t            timeout_ms;     /* without a byte */
     uint64_t            last_ms;        /* when a byte was moved */
     uint64_t            deadline_ms;    /* of the operation */
-    size_t              pos;            /* of in[]: what was not parsed yet */
+    size_t              pos;            /* of in[]: begin of the unparsed
+                                           bytes */
     size_t              len;
     char                in[DSA_REDIS_INPUT];
 } dsa_redis_conn_t;
 
 
 /*
- * Begins the time of an operation that moves so many bytes: everything until
- * the next call must end within timeout_ms and the time that the bytes take at
- * DSA_REDIS_SLOWEST.
+ * Sets the deadline of an operation that transfers so many bytes: timeout_ms
+ * plus the time of the bytes at DSA_REDIS_SLOWEST.  It is valid until the next
+ * call.
  */
 void dsa_redis_conn_begin(dsa_redis_conn_t *c, uint64_t bytes);
 
 /*
- * Connects, and sends AUTH if there is a password, and PING.  An error reply
- * is an error here.  user: NULL is the default user.  A host name is resolved
- * by getaddrinfo(), whose time is not limited here.
+ * Connects, and sends AUTH if there is a password, and PING.  Unlike in the
+ * other functions, an error reply is a DSA_ERROR.  user: NULL is the default
+ * user.  A host name is resolved by getaddrinfo(), without a timeout.
  */
 int dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     const char *user, const char *password, dsa_err_t *err);
 
 void dsa_redis_conn_close(dsa_redis_conn_t *c);
 
-/* 1 if the connection is open, and its server has neither sent nor closed. */
+/*
+ * Returns 1 if the connection is open, has no input and was not closed by the
+ * server.
+ */
 int dsa_redis_conn_idle(const dsa_redis_conn_t *c);
 
 /* Sends a command of few bytes and reads a reply of one line. */
@@ -67,16 +72,15 @@ int dsa_redis_conn_command(dsa_redis_conn_t *c, int argc, const char **argv,
 
 /*
  * Sends EXISTS for n keys, at most DSA_REDIS_CHUNK, and reads all replies.
- * *found: the first `found` keys exist; r: the first other reply, if there is
- * one.
+ * The first *found keys exist; r is the first other reply, if there is one.
  */
 int dsa_redis_conn_exists(dsa_redis_conn_t *c, const dsa_digest_t **digest,
     uint32_t n, uint32_t *found, dsa_redis_reply_t *r, dsa_err_t *err);
 
 /*
  * Reads a value.  If r is a string of DSA_KV_HEADER + bytes, header and page
- * have been read.  If it is a string of another length, the connection was
- * closed instead of reading the value, and header and page are unchanged.
+ * were read.  If it is a string of another length, the connection was closed,
+ * and header and page are unchanged.
  */
 int dsa_redis_conn_get(dsa_redis_conn_t *c, const char *key, uint8_t *header,
     uint8_t *page, uint64_t bytes, dsa_redis_reply_t *r, dsa_err_t *err);
@@ -87,8 +91,8 @@ int dsa_redis_conn_set(dsa_redis_conn_t *c, const char *key,
     dsa_redis_reply_t *r, dsa_err_t *err);
 
 /*
- * Reads the map of the cluster.  *is_cluster is 0 and map is not set if the
- * reply is an error: the server is not a node of a cluster.
+ * Reads the slot map of the cluster.  If the reply is an error, the server is
+ * not a node of a cluster: *is_cluster is 0 and map is not set.
  */
 int dsa_redis_conn_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from,
     dsa_cluster_map_t *map, int *is_cluster, dsa_err_t *err);

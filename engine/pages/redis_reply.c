@@ -75,7 +75,7 @@ dsa_redis_reply(dsa_redis_reply_t *r, const char *in, size_t n,
 }
 
 
-/* Only the form in which Redis writes numbers: no "+", no leading zeros. */
+/* Parses a number as Redis writes it, without "+" and leading zeros. */
 
 static int
 dsa_redis_reply_number(dsa_redis_reply_t *r, const char *in, size_t len)
@@ -104,7 +104,7 @@ dsa_redis_reply_number(dsa_redis_reply_t *r, const char *in, size_t len)
 
     r->number = minus ? -n : n;
 
-    /* the only negative length is that of a missing string */
+    /* the only valid negative length is -1, for a missing string */
 
     return (r->type == DSA_REPLY_STRING && r->number < -1) ? DSA_ERROR
                                                            : DSA_OK;

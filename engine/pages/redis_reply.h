@@ -49,7 +49,10 @@ typedef struct {
 int dsa_redis_reply(dsa_redis_reply_t *r, const char *in, size_t n,
     dsa_err_t *err);
 
-/* 1 if the reply is an error whose first word is code, as "MOVED". */
+/*
+ * Returns 1 if the reply is an error whose first word is code, for example
+ * "MOVED".
+ */
 int dsa_redis_reply_is(const dsa_redis_reply_t *r, const char *code);
 
 

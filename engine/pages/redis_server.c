@@ -23,7 +23,7 @@
 
 #define DSA_REDIS_BACKOFF       100     /* ms until the first reconnect, then */
 #define DSA_REDIS_BACKOFF_MAX   5000    /* twice as long, up to this */
-#define DSA_REDIS_MAP_MS        1000    /* between reads of the map while a
+#define DSA_REDIS_MAP_MS        1000    /* ms between reads of the map while a
                                            node is off */
 
 
@@ -67,7 +67,10 @@ dsa_redis_server_add(dsa_redis_t *c, const dsa_redis_address_t *address,
 }
 
 
-/* A new entry, or that of a node that has left the cluster. */
+/*
+ * Returns a new entry, or that of a node that has left the cluster; NULL if
+ * there is none.
+ */
 
 static dsa_redis_server_t *
 dsa_redis_server_entry(dsa_redis_t *c)
@@ -93,7 +96,7 @@ dsa_redis_server_entry(dsa_redis_t *c)
 
 /*
  * Starts the threads of a server.  If only some of them can be started, the
- * server has fewer connections.  It counts as a server only with a thread.
+ * server has fewer connections; without a thread it is not added.
  */
 
 static int
@@ -259,7 +262,10 @@ dsa_redis_server_map(dsa_redis_t *c, const dsa_cluster_map_t *map)
         c->server[i].mapped = 0;
     }
 
-    /* the nodes that are known keep their entries before others need one */
+    /*
+     * Find the entries of known nodes first, so that new nodes do not replace
+     * them.
+     */
 
     memset(number, DSA_CLUSTER_NONE, sizeof(number));
 
@@ -330,7 +336,7 @@ dsa_redis_server_map_due(const dsa_redis_t *c, uint64_t now_ms)
         }
     }
 
-    /* a slot without a node may get one */
+    /* also while a slot has no node */
 
     return memchr(c->slot, DSA_CLUSTER_NONE, sizeof(c->slot)) != NULL;
 }

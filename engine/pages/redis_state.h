@@ -20,8 +20,8 @@
 
 
 /*
- * What the queue (redis.c), the servers (redis_server.c) and the threads
- * (redis_thread.c) of the cache share.  "Locked" means that the caller holds
+ * Shared by the queue (redis.c), the servers (redis_server.c) and the threads
+ * (redis_thread.c) of the cache.  "Locked" means that the caller holds
  * dsa_redis_s.mutex.
  */
 
@@ -33,28 +33,31 @@ typedef struct dsa_redis_server_s  dsa_redis_server_t;
 typedef struct dsa_redis_task_s    dsa_redis_task_t;
 
 
-/* A PROBE: each server with some of the pages has a task of its own. */
+/* A PROBE.  There is a task for each server with some of the pages. */
 
 typedef struct {
     uint32_t                n;          /* pages whose servers are on */
-    uint32_t                found;      /* no page before this one is known to
-                                           be absent */
+    uint32_t                found;      /* bound of the result: the first page
+                                           that is known to be absent, or n */
     uint32_t                parts;      /* tasks that have not ended */
     uint32_t                ended;      /* tasks that were not FAILED */
-    int                     moved;      /* the map of the cluster was old */
-    int                     retried;    /* with a new map */
+    int                     moved;      /* the map of the cluster was
+                                           outdated */
+    int                     retried;    /* the probe was repeated with a new
+                                           map */
     uint8_t                 server[];   /* [op->n] */
 } dsa_redis_probe_t;
 
 
-/* What a server has to do. */
+/* A task of a server: an operation, or a part of a PROBE. */
 
 struct dsa_redis_task_s {
     dsa_redis_op_t         *op;
     dsa_redis_probe_t      *probe;      /* NULL unless the op is a PROBE */
     dsa_redis_task_t       *next;
-    uint32_t                server;     /* in whose queue it was last */
-    int                     redirected; /* by MOVED or ASK, once */
+    uint32_t                server;     /* the last server with the task in its
+                                           queue */
+    int                     redirected; /* was redirected by MOVED or ASK */
     int                     asking;     /* send ASKING before the command */
 };
 
@@ -68,7 +71,8 @@ typedef struct {
 typedef struct {
     dsa_redis_server_t     *server;
     pthread_t               thread;
-    uint32_t                number;     /* 0 connects again when it is off */
+    uint32_t                number;     /* thread 0 connects again when the
+                                           server is off */
     uint32_t                epoch;      /* of the server when conn was opened */
     dsa_redis_conn_t        conn;
 } dsa_redis_thread_t;
@@ -81,27 +85,30 @@ struct dsa_redis_server_s {
     dsa_redis_address_t     address;    /* changes only while the server is off
                                            and not busy */
     uint64_t                hash;       /* of the address */
-    int                     seed;       /* it is configured */
-    int                     mapped;     /* it is in the map of the cluster */
+    int                     seed;       /* the server is configured */
+    int                     mapped;     /* the server is in the map of the
+                                           cluster */
 
-    pthread_cond_t          work;       /* a task, on, or busy is 0 */
+    pthread_cond_t          work;       /* a task was added, on was set, or
+                                           busy is 0 */
     int                     on;
-    uint32_t                epoch;      /* how often it went on; changes only
-                                           while it is not busy */
-    int                     off_fd;     /* readable: it went off */
-    uint32_t                busy;       /* threads that execute something */
-    uint32_t                writing;    /* of these, a SET */
+    uint32_t                epoch;      /* how often the server went on;
+                                           changes only while it is not busy */
+    int                     off_fd;     /* eventfd; readable: the server went
+                                           off */
+    uint32_t                busy;       /* threads that execute a task */
+    uint32_t                writing;    /* threads that execute a SET */
     dsa_redis_queue_t       probes;     /* all are empty while it is off */
     dsa_redis_queue_t       reads;
     dsa_redis_queue_t       writes;
 
-    uint64_t                since_ms;   /* when it was on the last time */
+    uint64_t                since_ms;   /* when the server was last on */
     uint64_t                backoff_ms;
     uint64_t                retry_ms;
     dsa_err_t               cause;      /* why it is off; "" at the start */
 
-    /* the first word of the error reply to the last PROBE, GET and SET; "": it
-       was executed */
+    /* the first word of the error reply to the last PROBE, GET and SET; "" if
+       it was executed */
 
     char                    refused[DSA_REDIS_SET + 1][DSA_REDIS_CODE];
     uint64_t                refused_ms; /* no SET before this */
@@ -140,9 +147,9 @@ struct dsa_redis_s {
 
 
 /*
- * redis.c.  Locked; each task ends with exactly one of these, which free it.
- * dsa_redis_op_end(): a GET or SET.  dsa_redis_part_end(): a part of a PROBE;
- * absent is the first page that is not known to be there.
+ * redis.c.  Locked.  End a task and free it; each task ends by exactly one of
+ * these calls.  dsa_redis_op_end(): a GET or SET.  dsa_redis_part_end(): a
+ * part of a PROBE; absent is the first page that is not known to exist.
  */
 void dsa_redis_op_end(dsa_redis_t *c, dsa_redis_task_t *task,
     dsa_redis_result_e result);
@@ -169,20 +176,20 @@ uint64_t dsa_redis_now(void);
 
 
 /*
- * redis_server.c.  Adds a server with its threads, which run `entry`; takes the
- * entry of a server that is not used any more if there are DSA_REDIS_SERVERS.
- * NULL with err.  Locked.
+ * redis_server.c.  Locked.  Adds a server and starts its threads.  If there
+ * are DSA_REDIS_SERVERS already, the entry of a server that is no longer used
+ * is replaced.  NULL with err.
  */
 dsa_redis_server_t *dsa_redis_server_add(dsa_redis_t *c,
     const dsa_redis_address_t *address, dsa_err_t *err);
 
-/* Locked.  1 if the server is configured, or a node of the cluster. */
+/* Locked.  Returns 1 if the server is configured, or a node of the cluster. */
 int dsa_redis_server_wanted(const dsa_redis_server_t *s);
 
 /*
- * Locked.  The server is on, or off for this cause.  Tasks in its queues end,
- * and threads that execute one are interrupted.  Returns 1 if the caller should
- * log the change when it has unlocked.
+ * Locked.  Set the server on, or off because of cause.  When it goes off,
+ * tasks in its queues end, and threads that execute one are interrupted.
+ * Returns 1 if the caller has to log the change after unlocking.
  */
 int dsa_redis_server_on(dsa_redis_server_t *s);
 int dsa_redis_server_off(dsa_redis_server_t *s, const dsa_err_t *cause);
@@ -193,7 +200,10 @@ void dsa_redis_server_count(dsa_redis_t *c);
 /* Locked.  Uses a new map of the cluster. */
 void dsa_redis_server_map(dsa_redis_t *c, const dsa_cluster_map_t *map);
 
-/* Locked.  1 if the map should be read again, because a node is off. */
+/*
+ * Locked.  Returns 1 if the map has to be read again, because a node is off or
+ * a slot has no node.
+ */
 int dsa_redis_server_map_due(const dsa_redis_t *c, uint64_t now_ms);
 
 

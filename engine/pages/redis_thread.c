@@ -14,8 +14,9 @@
 #include "engine/pages/redis_state.h"
 
 
-#define DSA_REDIS_IDLE_MS       1000    /* between looks at the map */
-#define DSA_REDIS_REFUSED_MS    1000    /* without a SET after a refused one */
+#define DSA_REDIS_IDLE_MS       1000    /* ms between checks of the map */
+#define DSA_REDIS_REFUSED_MS    1000    /* ms without a SET after a rejected
+                                           one */
 
 
 typedef enum {
@@ -25,16 +26,18 @@ typedef enum {
 } dsa_redis_redirect_e;
 
 
-/* How the execution of a task ended. */
+/* The result of the execution of a task. */
 
 typedef struct {
     dsa_redis_result_e      result;
-    uint32_t                absent;     /* PROBE: as of dsa_redis_part_end() */
-    int                     failed;     /* the server failed; err has why */
-    int                     sent;       /* Redis executed or refused it */
+    uint32_t                absent;     /* PROBE: as in dsa_redis_part_end() */
+    int                     failed;     /* the server failed; err is the
+                                           cause */
+    int                     sent;       /* Redis executed or rejected the
+                                           command */
     dsa_redis_redirect_e    redirect;
-    dsa_redis_reply_t       reply;      /* that was not what was expected; type
-                                           0: none */
+    dsa_redis_reply_t       reply;      /* the unexpected reply; type 0:
+                                           none */
     dsa_err_t               err;
 } dsa_redis_end_t;
 
@@ -112,7 +115,7 @@ dsa_redis_thread(void *data)
 }
 
 
-/* Locked.  Waits for work, until a time if it is not 0. */
+/* Locked.  Waits for work, at most until until_us if it is not 0. */
 
 static void
 dsa_redis_sleep(dsa_redis_server_t *s, uint64_t until_us)
@@ -123,8 +126,8 @@ dsa_redis_sleep(dsa_redis_server_t *s, uint64_t until_us)
     c = s->cache;
 
     /*
-     * After the end of an operation dsa_redis_unlock() has to report it.  A
-     * wait would unlock the mutex without the report.
+     * dsa_redis_unlock() reports operations that have ended.  The wait below
+     * unlocks the mutex without a report, so none may be due.
      */
 
     assert(!c->wake_due);
@@ -145,7 +148,10 @@ dsa_redis_sleep(dsa_redis_server_t *s, uint64_t until_us)
 }
 
 
-/* Locked.  Connects to a server that is off, or waits until it may. */
+/*
+ * Locked.  Connects to a server that is off, or waits until the next attempt
+ * is due.
+ */
 
 static void
 dsa_redis_connect(dsa_redis_thread_t *t)
@@ -172,7 +178,7 @@ dsa_redis_connect(dsa_redis_thread_t *t)
         return;
     }
 
-    /* all interrupted threads have ended: the interruption is over */
+    /* all interrupted threads have ended, so reset the eventfd */
 
     (void) (read(s->off_fd, &n, sizeof(n)) == sizeof(n));
 
@@ -227,9 +233,9 @@ dsa_redis_connect(dsa_redis_thread_t *t)
 
 
 /*
- * Locked.  The next task of a server, or NULL; *until_us is when a write that
- * waits for bandwidth may be sent, or 0.  One connection is left for reads if
- * there are several.
+ * Locked.  Returns the next task of a server, or NULL; *until_us is when a
+ * write that waits for bandwidth may be sent, or 0.  If there are several
+ * connections, one is reserved for reads.
  */
 
 static dsa_redis_task_t *
@@ -243,8 +249,8 @@ dsa_redis_next(dsa_redis_server_t *s, uint64_t *until_us)
 
     c = s->cache;
     /*
-     * Probes come first: they take microseconds, and requests that have not
-     * begun wait for them.
+     * Probes are first, because they take microseconds and requests wait for
+     * them before they begin.
      */
 
     q = s->probes.first != NULL ? &s->probes : &s->reads;
@@ -258,7 +264,7 @@ dsa_redis_next(dsa_redis_server_t *s, uint64_t *until_us)
             return NULL;
         }
 
-        /* a SET that will not be sent needs no bandwidth */
+        /* charge bandwidth only for a SET that will be sent */
 
         if (dsa_clock_ms() >= s->refused_ms) {
             now = dsa_redis_now();
@@ -380,7 +386,7 @@ dsa_redis_execute(dsa_redis_thread_t *t, dsa_redis_task_t *task,
         }
     }
 
-    /* a SET ends also when the cache is closing */
+    /* a SET is completed even when the cache is closing */
 
     t->conn.stop_fd = op->kind == DSA_REDIS_SET ? -1 : c->stop_fd;
 
@@ -417,8 +423,9 @@ dsa_redis_execute(dsa_redis_thread_t *t, dsa_redis_task_t *task,
 
 
 /*
- * Opens the connection, again if the server closed it in the meantime.  One
- * from before the server was off may be to another address.
+ * Opens the connection if it is not open.  A connection that the server has
+ * closed, or that was opened before the server was off, is replaced, because
+ * the address may have changed.
  */
 
 static int
@@ -497,8 +504,8 @@ dsa_redis_get(dsa_redis_thread_t *t, dsa_redis_task_t *task,
 
 
 /*
- * Deletes a value that is not its page.  If Redis refuses that, it is found
- * again the next time.
+ * Deletes a value that is not the page of its key.  If Redis rejects the
+ * command, the next GET finds the value again.
  */
 
 static int
@@ -557,7 +564,7 @@ dsa_redis_set(dsa_redis_thread_t *t, dsa_redis_task_t *task,
 }
 
 
-/* The pages of this server, in chunks, until one is absent. */
+/* Probes the pages of this server, in chunks, until one is absent. */
 
 static int
 dsa_redis_probe(dsa_redis_thread_t *t, dsa_redis_task_t *task,
@@ -576,7 +583,7 @@ dsa_redis_probe(dsa_redis_thread_t *t, dsa_redis_task_t *task,
 
     for ( ;; ) {
 
-        /* another part may have ended before the pages of the next chunk */
+        /* another part of the probe may have found an absent page meanwhile */
 
         dsa_redis_lock(c);
         limit = probe->found;
@@ -611,7 +618,7 @@ dsa_redis_probe(dsa_redis_thread_t *t, dsa_redis_task_t *task,
                 break;
             }
 
-            /* the rest of a slot that moves to another node counts as absent */
+            /* the pages of a slot that is being migrated count as absent */
 
             rc = dsa_redis_refused(end);
 
@@ -631,8 +638,8 @@ dsa_redis_probe(dsa_redis_thread_t *t, dsa_redis_task_t *task,
 
 
 /*
- * An error reply.  DSA_ERROR if this server cannot execute any command, with
- * the text of the reply as the cause.
+ * Handles an error reply.  DSA_ERROR if this server cannot execute any
+ * command, with the text of the reply as the cause.
  */
 
 static int
@@ -665,8 +672,8 @@ dsa_redis_refused(dsa_redis_end_t *end)
 
 
 /*
- * Locked.  Moves a GET or SET to the server that the reply points to, once.
- * The operation fails if this server is not on: it does not wait for it.
+ * Locked.  Moves a GET or SET to the server in the redirection, once.  If that
+ * server is not on, the operation fails.
  */
 
 static void
@@ -695,7 +702,7 @@ dsa_redis_redirect(dsa_redis_server_t *s, dsa_redis_task_t *task,
             }
         }
 
-        /* a node without slots is not in the map; it is used the next time */
+        /* the node is not in the map yet: add it for later operations */
 
         if (to == NULL && !c->closing) {
             to = dsa_redis_server_add(c, &address, &err);
@@ -720,8 +727,8 @@ dsa_redis_redirect(dsa_redis_server_t *s, dsa_redis_task_t *task,
 
 
 /*
- * Locked.  Reads the map of the cluster from this thread's server.  If the
- * server fails, its next operation reports that.
+ * Locked.  Reads the map of the cluster from this thread's server.  If that
+ * fails, the next operation reports the failure of the server.
  */
 
 static void
@@ -736,7 +743,7 @@ dsa_redis_read_map(dsa_redis_thread_t *t)
     s = t->server;
     c = s->cache;
 
-    /* other threads see that the map is being read */
+    /* set this first, so that other threads do not read the map as well */
 
     c->map_ms = dsa_clock_ms();
     s->busy++;
@@ -769,9 +776,10 @@ dsa_redis_read_map(dsa_redis_thread_t *t)
 
 
 /*
- * Locked.  Compares the reply with the last one to this kind of operation; 1 if
- * the caller should log the change.  A server that refuses a SET gets none for
- * a while, because each of them would send a whole page for nothing.
+ * Locked.  Compares the reply with the last one to this kind of operation.
+ * Returns 1 if the caller has to log the change.  After a rejected SET no
+ * other one is sent for a while, because each would transfer a whole page in
+ * vain.
  */
 
 static int

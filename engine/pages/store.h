@@ -15,8 +15,8 @@
 
 /*
  * A store is a part of the KV cache: numbered slots, each of which holds one
- * page.  It manages numbers only; the memory of a slot belongs to the code that
- * computes or copies pages.  The pages of one rank are a store (pool.h).
+ * page.  It manages numbers only; the memory of the slots is owned by the code
+ * that computes or copies pages.  The pages of one rank are a store (pool.h).
  *
  * A slot has users: block tables that contain it, or copies in progress.  A
  * slot without users is free.  A free slot keeps its contents until
@@ -31,18 +31,18 @@ typedef struct {
     void               *data;       /* private to the store */
 
     /*
-     * A free slot with one user; the caller overwrites its contents.
-     * DSA_NO_SLOT when no slot is free.
+     * Returns a free slot with one user; the caller overwrites its contents.
+     * DSA_NO_SLOT: no slot is free.
      */
     uint32_t          (*alloc)(void *data);
 
-    /* One user more; the slot may be free. */
+    /* Adds a user; the slot may be free. */
     void              (*retain)(void *data, uint32_t slot);
 
     /*
-     * One user less.  When the last user has gone the slot is free: with keep
-     * 1 it is the last to be allocated, with keep 0 the next, because its
-     * contents cannot be found again.
+     * Removes a user.  Without users the slot is free: with keep 1 it is
+     * allocated last, with keep 0 next, because its contents cannot be found
+     * any more.
      */
     void              (*release)(void *data, uint32_t slot, int keep);
 
