@@ -95,7 +95,7 @@ dsa_answer_add(dsa_answer_t *a, uint32_t id, dsa_str_t bytes, int control)
 
     if (control) {
 
-        /* no character continues with the bytes of a name */
+        /* the name of a control token does not continue a character */
 
         a->len += (uint32_t) dsa_detokenize_end(&a->detokenizer,
                                                 a->text + a->len);
@@ -147,7 +147,7 @@ dsa_answer_end(dsa_answer_t *a)
 
     if (a->n_tokens != 0 && a->len != from) {
 
-        /* U+FFFD for an incomplete character of the last token */
+        /* the last token ended within a character, which became U+FFFD */
 
         a->token[a->n_tokens - 1].end = a->len;
     }
@@ -197,8 +197,8 @@ dsa_answer_sent(dsa_answer_t *a, uint32_t n, uint32_t len)
 
 
 /*
- * Counts the tokens that may be sent.  A stop string cuts the text: tokens of
- * which it is a part end where the text ends then.
+ * Counts the tokens that may be sent.  If a stop string has cut the text,
+ * tokens that overlap it end at the new end of the text.
  */
 
 static void
@@ -230,7 +230,7 @@ dsa_answer_reserve_token(dsa_answer_t *a)
     void      *p;
     uint32_t   size;
 
-    /* resumed tokens have no logprobs, so these may begin later */
+    /* resumed tokens have no logprobs, so the array may be allocated later */
 
     if (a->n_tokens < a->tokens_size && (a->row == 0 || a->logprob != NULL)) {
         return DSA_OK;
@@ -262,7 +262,10 @@ dsa_answer_reserve_token(dsa_answer_t *a)
 }
 
 
-/* fail[i]: the length of the longest proper prefix that ends text[0 .. i]. */
+/*
+ * Computes fail[i]: the length of the longest proper prefix of text[0 .. i]
+ * that is also its suffix.
+ */
 
 static void
 dsa_stop_prepare(dsa_stop_t *stop)
@@ -357,7 +360,9 @@ dsa_answer_scan(dsa_answer_t *a, uint32_t from)
 
         if (longest != 0) {
 
-            /* a part of it may be in text that was sent before a resume */
+            /*
+             * The stop string may begin in text that was sent before a resume.
+             */
 
             a->len = i + 1 > longest ? i + 1 - longest : 0;
             a->ready = a->len;

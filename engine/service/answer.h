@@ -14,21 +14,22 @@
 
 
 /*
- * The text of an answer, built from its tokens: whole UTF-8 characters, and
- * only text that no stop string can remove any more.  The answer ends before
- * the stop string that is complete first; if two are complete with the same
- * byte, before the longer one.
+ * The text of an answer, made from its tokens.  Text is ready when it consists
+ * of whole UTF-8 characters and no stop string can remove it any more.  The
+ * answer ends before the stop string that is complete first; if two end with
+ * the same byte, before the longer one.
  *
- * Tokens wait here until all of their text is ready.  Each stop string is
- * matched by Knuth, Morris and Pratt, so time is linear in the length of the
- * text and the number of stop strings.
+ * Tokens are kept until all of their text is ready.  Each stop string is
+ * matched by the algorithm of Knuth, Morris and Pratt, so the time is linear
+ * in the length of the text and the number of stop strings.
  */
 
 typedef struct {
     const char         *text;
     uint16_t           *fail;           /* [len] */
     uint16_t            len;
-    uint16_t            matched;        /* bytes of it that end the text */
+    uint16_t            matched;        /* length of its prefix at the end of
+                                           the text */
 } dsa_stop_t;
 
 
@@ -39,7 +40,7 @@ typedef struct {
     uint32_t            len;
     uint32_t            size;
     uint32_t            n_stop;
-    uint32_t            stopped;        /* 1 and the number of the stop string
+    uint32_t            stopped;        /* 1 + the index of the stop string
                                            that ended the text; 0: none */
     dsa_stop_t         *stop;           /* one block with the tables */
 
@@ -54,37 +55,38 @@ typedef struct {
 
 
 /*
- * Stop strings, each of 1 .. DSA_LINK_MAX_STOP_LEN bytes of UTF-8, are
- * copied.  DSA_ERROR if memory is short; dsa_answer_free() is necessary in any
- * case.
+ * Prepares an answer.  The stop strings, each of 1 .. DSA_LINK_MAX_STOP_LEN
+ * bytes of UTF-8, are copied.  DSA_ERROR: memory is short.  Call
+ * dsa_answer_free() in any case.
  */
 int dsa_answer_init(dsa_answer_t *a, const dsa_str_t *stop, uint32_t n_stop);
 void dsa_answer_free(dsa_answer_t *a);
 
 /*
- * Adds a token with its bytes; control: these are the name of a control token.
- * DSA_OK; DSA_AGAIN if a stop string is complete: all text before it is ready,
- * and nothing may be added; DSA_ERROR if memory is short.
+ * Adds a token with its bytes; if control is set, they are the name of a
+ * control token.  DSA_AGAIN: a stop string is complete, all text before it is
+ * ready, and nothing more may be added; DSA_ERROR: memory is short.
  */
 int dsa_answer_add(dsa_answer_t *a, uint32_t id, dsa_str_t bytes,
     int control);
 
 /*
- * The logprob entries of the token that was added last, to be filled by the
- * caller.  row may be set before the first token only.
+ * Returns the logprob entries of the token that was added last, which the
+ * caller fills.  row may be set only before the first token.
  */
 dsa_link_logprob_t *dsa_answer_logprobs(dsa_answer_t *a);
 
 /*
- * Drops all tokens and text: another replica has sent them.  Text that follows
- * continues their characters and their stop strings.
+ * Drops all tokens and text, because another replica has sent them.  Partial
+ * characters and partial stop strings at their end are continued by the next
+ * token.
  */
 void dsa_answer_resume(dsa_answer_t *a);
 
-/* No token follows: text that was not ready becomes ready. */
+/* Ends the answer: all remaining text becomes ready. */
 int dsa_answer_end(dsa_answer_t *a);
 
-/* Drops the first n ready tokens and the first len bytes, which are sent. */
+/* Drops the first n ready tokens and the first len bytes, which were sent. */
 void dsa_answer_sent(dsa_answer_t *a, uint32_t n, uint32_t len);
 
 

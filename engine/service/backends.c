@@ -16,8 +16,8 @@
 
 
 /*
- * A change of what a page contains must change this name, because pages of
- * the old and the new layout would otherwise be taken for the same.
+ * Change this name when the contents of a page change.  Otherwise pages of the
+ * old and the new layout would have the same identity.
  */
 
 #define DSA_BACKEND_LAYOUT  "layout 1"
@@ -87,7 +87,7 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 
     rc = DSA_OK;
 
-    /* "backend null" splits nothing */
+    /* "backend null" has nothing to split */
 
     if (kind == DSA_BACKEND_CPU) {
         rc = dsa_shard_init(&shard, &config, 0, conf->gpus, conf->attention,
@@ -213,7 +213,7 @@ dsa_backend_check_moves(const dsa_backend_t *b, uint32_t rank,
 }
 
 
-/* 1 if the page at host lies within one pinned region. */
+/* Returns 1 if the page at host is within one pinned region. */
 
 static int
 dsa_backend_pinned(const dsa_backend_t *b, const void *host)

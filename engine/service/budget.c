@@ -40,7 +40,10 @@ dsa_budget_accept(dsa_budget_t *b, uint32_t id)
 }
 
 
-/* Whether the text ends, with this token, in the first tag of a call. */
+/*
+ * Updates ended: 1 if the text, with this token, ends with the first tag of a
+ * call.
+ */
 
 static void
 dsa_budget_tag(dsa_budget_t *b, uint32_t id)
@@ -48,7 +51,9 @@ dsa_budget_tag(dsa_budget_t *b, uint32_t id)
     size_t     i;
     dsa_str_t  bytes;
 
-    /* both begin with other letters, so the first byte selects one */
+    /*
+     * The two tags begin with different letters, so the first byte selects one.
+     */
 
     static const char *const  tags[] = { "function_calls", "invoke" };
 
@@ -94,7 +99,7 @@ dsa_budget_mask(const dsa_budget_t *b, const uint32_t *drafts,
         return 0;
     }
 
-    /* the output behind the last token of reasoning */
+    /* index of the output after the last token of reasoning */
 
     last = b->most - b->n;
     then = *b;

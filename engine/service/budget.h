@@ -12,14 +12,14 @@
 
 
 /*
- * A limit of the reasoning with which an answer begins.  If the first `most`
- * tokens of the answer do not have the control token that ends the reasoning,
- * this control token is the next one.  The limit concerns one token of the
- * answer only, so that no other step needs a mask because of it.
+ * A limit of the reasoning at the beginning of an answer.  If the control
+ * token that ends the reasoning is not among the first `most` tokens of the
+ * answer, it is forced as the next one.  Only that one step needs a mask for
+ * the limit.
  *
- * A model may call a tool while it still thinks.  context/parse.h reads such a
- * call as one that ends the reasoning, and so does this: the token that ends
- * the reasoning would otherwise become a part of the call's arguments.
+ * A model may call a tool within its reasoning.  As in context/parse.h, such a
+ * call ends the reasoning.  Otherwise the forced token would become a part of
+ * the arguments of the call.
  */
 
 #define DSA_BUDGET_NO_CALL  UINT32_MAX
@@ -34,19 +34,19 @@ typedef struct {
     uint32_t                ended;      /* 1: the reasoning has ended */
     uint32_t                opened;     /* 1: the last byte is "<" */
     const char             *tag;        /* rest of the tag that the last bytes
-                                           may be; NULL: they are none */
+                                           may begin; NULL: none */
 } dsa_budget_t;
 
 
 /*
- * The next token of the answer.  DSA_ERROR: the budget is spent, and it is not
- * the one that ends the reasoning.
+ * Accepts the next token of the answer.  DSA_ERROR: the budget is spent, and
+ * the token does not end the reasoning.
  */
 int dsa_budget_accept(dsa_budget_t *b, uint32_t id);
 
 /*
- * Sets the masks of a step, as dsa_sched_mask_pt has them.  Returns 1 if it
- * has cleared bits.
+ * Restricts the masks of a step, which are as in dsa_sched_mask_pt.  Returns 1
+ * if bits were cleared.
  */
 int dsa_budget_mask(const dsa_budget_t *b, const uint32_t *drafts,
     uint32_t n_drafts, uint32_t *mask, uint32_t words);

@@ -48,7 +48,7 @@ dsa_sessions_init(dsa_sessions_t *all, const dsa_service_t *service,
 void
 dsa_sessions_free(dsa_sessions_t *all)
 {
-    /* requests in the pool are in the ring, too */
+    /* requests in the pool are in the ring as well */
 
     (void) dsa_pool_collect(all->pool);
 
@@ -82,7 +82,7 @@ dsa_sessions_collect(dsa_sessions_t *all)
 }
 
 
-/* A tokenizer thread has finished with r. */
+/* Handles a request that a tokenizer thread has prepared. */
 
 static void
 dsa_collect_prepared(dsa_sessions_t *all, dsa_request_t *r)
@@ -131,8 +131,8 @@ dsa_collect_event(dsa_sessions_t *all, const dsa_event_t *event)
     case DSA_EVENT_TOKEN:
 
         /*
-         * Steps that ran when a request ended may have computed more of its
-         * tokens.
+         * Steps that were in flight when a request ended may have computed
+         * more tokens, which are ignored.
          */
 
         if (r->session != NULL && r->last == 0 && !r->muted && !r->stopped) {
@@ -206,8 +206,8 @@ dsa_collect_token(dsa_sessions_t *all, dsa_request_t *r,
 
 
 /*
- * Rows follow their tokens.  Behind the token that completed a stop string
- * come only rows of tokens that are not part of the answer.
+ * Adds rows, which follow their tokens.  The rows of the token that completed
+ * a stop string are the last ones of the answer.
  */
 
 static void
@@ -235,7 +235,10 @@ dsa_collect_rows(dsa_sessions_t *all, dsa_request_t *r,
 }
 
 
-/* All tokens of an answer have as many alternatives as the first one. */
+/*
+ * Adds the logprobs of a token.  All tokens of an answer have as many
+ * alternatives as the first one.
+ */
 
 static void
 dsa_collect_logprobs(dsa_sessions_t *all, dsa_request_t *r,
@@ -285,7 +288,7 @@ dsa_collect_logprob(const dsa_tokenizer_t *t, dsa_link_logprob_t *entry,
 }
 
 
-/* The step thread has finished with r. */
+/* Handles the last event of a request. */
 
 static void
 dsa_collect_last(dsa_sessions_t *all, dsa_request_t *r,
@@ -297,7 +300,7 @@ dsa_collect_last(dsa_sessions_t *all, dsa_request_t *r,
     if (event->kind == DSA_EVENT_DONE && !r->stopped
         && r->usage.completion_tokens > r->samples)
     {
-        /* with the end token, and tokens of a request that was cancelled */
+        /* adds the end token, and tokens of a request that was cancelled */
 
         all->completion_tokens += r->usage.completion_tokens - r->samples;
     }
@@ -323,7 +326,8 @@ dsa_collect_last(dsa_sessions_t *all, dsa_request_t *r,
         break;
 
     default:
-        r->accept = 0;      /* without it, the worker may try elsewhere */
+        r->accept = 0;      /* without ACCEPTED the worker may try another
+                               replica */
         dsa_request_reject(r, DSA_LINK_E_OVERLOADED, "too many requests wait, "
                            "most of them of this tenant");
         dsa_collect_log(r, "removed from the queue");

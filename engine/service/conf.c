@@ -258,7 +258,7 @@ dsa_conf_backend_of(const dsa_conf_t *conf, uint32_t replica,
 }
 
 
-/* DSA_AGAIN: one was read; DSA_OK: the text is over. */
+/* Reads a directive.  DSA_AGAIN: one was read; DSA_OK: end of the text. */
 
 static int
 dsa_conf_directive(dsa_conf_reader_t *r, unsigned *seen)
@@ -304,7 +304,7 @@ dsa_conf_directive(dsa_conf_reader_t *r, unsigned *seen)
 }
 
 
-/* Defaults, and checks of directives against each other. */
+/* Sets defaults, and checks combinations of directives. */
 
 static int
 dsa_conf_finish(dsa_conf_reader_t *r)
@@ -361,7 +361,7 @@ dsa_conf_finish(dsa_conf_reader_t *r)
 }
 
 
-/* What the cache in Redis needs. */
+/* Checks the requirements of the cache in Redis. */
 
 static int
 dsa_conf_tiers(dsa_conf_reader_t *r)
@@ -385,7 +385,7 @@ dsa_conf_tiers(dsa_conf_reader_t *r)
 }
 
 
-/* How many GPUs each replica has. */
+/* Sets the number of GPUs of each replica. */
 
 static int
 dsa_conf_shares(dsa_conf_reader_t *r)
@@ -421,7 +421,7 @@ dsa_conf_shares(dsa_conf_reader_t *r)
 }
 
 
-/* Parts of a replica that compute different sequences (engine/backend.h). */
+/* Returns the number of ranks of a replica (engine/backend.h). */
 
 static uint32_t
 dsa_conf_ranks(const dsa_conf_t *conf)
@@ -431,9 +431,10 @@ dsa_conf_ranks(const dsa_conf_t *conf)
 
 
 /*
- * max_running is of a rank, and token_budget of all ranks, which share it out
- * equally.  The default of token_budget grows with the ranks: a step then has
- * as many tokens on each GPU as a step on one GPU, and takes about as long.
+ * Sets the limits of a step.  max_running is for each rank, and token_budget
+ * is divided equally between all ranks.  The default of token_budget is
+ * proportional to the number of ranks, so a step has as many tokens on each
+ * GPU as a step on one GPU, and takes about as long.
  */
 
 static int
@@ -456,7 +457,7 @@ dsa_conf_batch(dsa_conf_reader_t *r)
         {
             conf->max_running = conf->token_budget / ranks;
 
-            /* with less than a token for each rank the check below fails */
+            /* a budget of less than a token for each rank is rejected below */
 
             conf->max_running += conf->max_running == 0;
         }
@@ -495,7 +496,7 @@ dsa_conf_batch(dsa_conf_reader_t *r)
 }
 
 
-/* The model is called like its directory. */
+/* The default name of the model is that of its directory. */
 
 static int
 dsa_conf_name(dsa_conf_reader_t *r)
@@ -533,8 +534,9 @@ dsa_conf_name(dsa_conf_reader_t *r)
 
 
 /*
- * When all slots of a worker are taken, requests of every tenant are rejected.
- * The scheduler treats tenants fairly, so its limits must be reached first.
+ * Checks the number of slots.  When a worker has no free slot, requests of all
+ * tenants are rejected.  The limits of the scheduler treat tenants fairly, so
+ * they must be reached first.
  */
 
 static int

@@ -42,7 +42,7 @@ typedef struct {
 
 typedef struct {
     char               *model;          /* directory */
-    char               *name;           /* what the model is called */
+    char               *name;           /* name of the model */
     char               *listen;         /* path, with %n when replicas > 1 */
     dsa_backend_e       backend;
     dsa_precision_e     precision;
@@ -51,7 +51,7 @@ typedef struct {
     uint32_t            random;         /* cuda: weights are random */
     double              rate;           /* null: tokens/s of a sequence */
     char               *journal;        /* null: its file; NULL: none */
-    uint64_t            kv_memory;      /* bytes; 0: the backend's own */
+    uint64_t            kv_memory;      /* bytes; 0: the backend chooses */
     uint64_t            host_memory;    /* bytes, of each replica; 0: none */
     dsa_conf_cache_t    cache;          /* needs host_memory */
     uint64_t            submit_ring;    /* bytes, powers of two */
@@ -63,42 +63,42 @@ typedef struct {
     uint32_t            replicas;
     uint32_t            gpus;           /* of each replica */
     uint32_t            listed;         /* numbers in gpu; 0: no list */
-    uint32_t            gpu[DSA_CONF_GPUS];     /* cuda: of replica 0, then of
-                                           replica 1, .. */
+    uint32_t            gpu[DSA_CONF_GPUS];     /* cuda: those of replica 0,
+                                                   then of replica 1, ... */
     uint32_t            max_running;    /* sequences in a step: on each GPU
                                            with "attention data" */
     uint32_t            token_budget;   /* tokens in a step of a replica */
     uint32_t            max_waiting;    /* requests in the queue */
     uint32_t            max_waiting_per_tenant;
-    uint32_t            context_length; /* 0: the model's */
+    uint32_t            context_length; /* 0: that of the model */
     uint32_t            slots;          /* requests of one worker */
-    gid_t               socket_group;   /* (gid_t) -1: left as it is */
+    gid_t               socket_group;   /* (gid_t) -1: not changed */
 } dsa_conf_t;
 
 
 /*
- * Reads and checks a file, and the password file that it names, and sets
- * defaults.  Relative paths are left as they are.  On DSA_ERROR err is
- * "FILE:LINE: reason".  The caller frees conf in any case.
+ * Reads and checks a file and its password file, and sets defaults.  Relative
+ * paths are not changed.  On DSA_ERROR, err is "FILE:LINE: reason".  The
+ * caller frees conf in any case.
  */
 int dsa_conf_read(dsa_conf_t *conf, const char *path, dsa_err_t *err);
 
-/* The same for a text; errors name it as path. */
+/* The same for a text in memory; path is its name in errors. */
 int dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     size_t len, dsa_err_t *err);
 
 void dsa_conf_free(dsa_conf_t *conf);
 
 /*
- * What the backend of a replica is opened with.  allowed is left at 0: it is
- * the size of the tokenizer, which the configuration does not have.
+ * Sets the configuration of a replica's backend, except allowed, which is the
+ * size of the tokenizer and stays 0.
  */
 void dsa_conf_backend_of(const dsa_conf_t *conf, uint32_t replica,
     dsa_backend_conf_t *backend);
 
 /*
- * The socket of a replica: "listen" with %n replaced.  DSA_ERROR if size is too
- * small.
+ * Writes the socket path of a replica: "listen" with %n replaced.  DSA_ERROR:
+ * size is too small.
  */
 int dsa_conf_socket(const dsa_conf_t *conf, uint32_t replica, char *out,
     size_t size);

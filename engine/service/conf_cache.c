@@ -18,19 +18,19 @@
  */
 
 #define DSA_CONF_PASSWORD       512         /* most bytes of a password */
-#define DSA_CONF_PASSWORD_FILE  4096        /* and of its file */
+#define DSA_CONF_PASSWORD_FILE  4096        /* most bytes of its file */
 #define DSA_CONF_CONNECTIONS    64
 
 #define DSA_CONF_DAY_S          (24 * 3600ULL)
 #define DSA_CONF_TTL_S          (3650 * DSA_CONF_DAY_S)     /* longest */
 
 
-/* Sets what one parameter is for from its value. */
+/* Sets one parameter from its value. */
 typedef int (*dsa_conf_cache_pt)(dsa_conf_reader_t *r, const char *value);
 
 
 typedef struct {
-    const char         *name;               /* with its "=" */
+    const char         *name;               /* including the "=" */
     dsa_conf_cache_pt   set;
 } dsa_conf_cache_parameter_t;
 
@@ -116,7 +116,7 @@ dsa_conf_cache_free(dsa_conf_cache_t *cache)
 }
 
 
-/* A parameter, or else an address.  seen: bits of the parameters before. */
+/* Reads a parameter or an address.  seen: bits of earlier parameters. */
 
 static int
 dsa_conf_cache_word(dsa_conf_reader_t *r, const char *word, uint32_t *seen)
@@ -221,7 +221,7 @@ dsa_conf_cache_connections(dsa_conf_reader_t *r, const char *value)
 }
 
 
-/* The password is never in an error. */
+/* Reads the password file.  Errors do not contain the password. */
 
 static int
 dsa_conf_cache_password(dsa_conf_reader_t *r, const char *value)
@@ -248,7 +248,7 @@ dsa_conf_cache_password(dsa_conf_reader_t *r, const char *value)
 }
 
 
-/* The first line, without its newline. */
+/* Copies the first line, without its newline. */
 
 static int
 dsa_conf_cache_password_set(dsa_conf_reader_t *r, const char *path,

@@ -12,8 +12,9 @@
 
 
 /*
- * What conf.c (the directives), conf_words.c (the words of the text),
- * conf_values.c (words to values) and conf_cache.c (redis_cache) share.
+ * Shared by conf.c (the directives), conf_words.c (the words of the text),
+ * conf_values.c (conversion of words to values) and conf_cache.c
+ * (redis_cache).
  */
 
 #define DSA_CONF_CACHE_PARAMETERS   5
@@ -37,19 +38,20 @@ typedef struct {
 
 
 /*
- * Reads the words of the next directive into arg[0 .. n-1].  DSA_AGAIN:
- * there is one; DSA_OK: the text is over; DSA_ERROR.
+ * Reads the words of the next directive into arg[0 .. n-1].  DSA_AGAIN: a
+ * directive was read; DSA_OK: end of the text; DSA_ERROR.
  */
 int dsa_conf_words(dsa_conf_reader_t *r);
 
-/* "FILE:LINE: text" of the directive in err.  DSA_ERROR. */
+/* Sets err to "FILE:LINE: text" for the directive.  Returns DSA_ERROR. */
 int dsa_conf_fail(dsa_conf_reader_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 
 /*
- * Sets the field at this offset of conf from arg[1], which is min to max bytes
- * long, or a value from min to max.  DSA_ERROR says what would be accepted.
+ * Sets the field at this offset of conf from arg[1], a text of min to max
+ * bytes or a value from min to max.  On DSA_ERROR, err has the accepted
+ * values.
  */
 typedef int (*dsa_conf_set_pt)(dsa_conf_reader_t *r, size_t offset,
     uint64_t min, uint64_t max);
@@ -88,10 +90,10 @@ void dsa_conf_cache_free(dsa_conf_cache_t *cache);
 
 
 /*
- * Values of a text.  DSA_ERROR if it is not one.
+ * Parse values.  DSA_ERROR: the text is not such a value.
  *
  *     unsigned       digits, and at most one of the units, in either case;
- *                    factors has what each unit multiplies with
+ *                    factors has the factor of each unit
  *     bytes          units k, m, g
  *     milliseconds   units ms, s (the default), m, h, d
  */

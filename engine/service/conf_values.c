@@ -66,7 +66,7 @@ dsa_conf_listen(dsa_conf_reader_t *r, size_t offset, uint64_t min,
                              "number of the replica, and no other %%");
     }
 
-    /* %n becomes three digits at most */
+    /* %n is replaced by at most three digits */
 
     if (strlen(path) + (percent != NULL) > DSA_CONF_MAX_PATH) {
         return dsa_conf_fail(r, "the path of \"listen\" is longer than %zu "
@@ -158,7 +158,7 @@ dsa_conf_weights(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 }
 
 
-/* A count from min to max, or a list of numbers with commas between them. */
+/* Reads a count from min to max, or a list of numbers separated by commas. */
 
 int
 dsa_conf_gpus(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
@@ -218,7 +218,7 @@ dsa_conf_gpu_list(dsa_conf_reader_t *r)
             }
         }
 
-        /* all numbers differ, so that gpu[] has room for them */
+        /* all numbers are different, so they fit gpu[] */
 
         conf->gpu[conf->listed++] = (uint32_t) number;
     }

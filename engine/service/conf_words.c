@@ -63,8 +63,8 @@ dsa_conf_words(dsa_conf_reader_t *r)
 
 
 /*
- * The next word.  DSA_OK: it is in out; DSA_AGAIN: there was none before ";"
- * (*ended is 1) or before the end of the text (*ended is 0); DSA_ERROR.
+ * Reads the next word.  DSA_OK: it is in out; DSA_AGAIN: ";" (*ended is 1) or
+ * the end of the text (*ended is 0) was found instead; DSA_ERROR.
  */
 
 static int

@@ -106,7 +106,7 @@ dsa_events_free(dsa_events_t *e)
 }
 
 
-/* Room for so many more. */
+/* Makes room for n more events. */
 
 static int
 dsa_events_reserve(dsa_events_t *e, uint32_t n, uint32_t n_samples)

@@ -12,16 +12,16 @@
 #include "engine/service/request.h"
 
 
-/* What the step thread reports to the I/O thread, in batches. */
+/* The events that the step thread reports to the I/O thread, in batches. */
 
 typedef enum {
     DSA_EVENT_ADDED = 1,            /* the request waits in the scheduler */
     DSA_EVENT_TOKEN,
-    DSA_EVENT_ROWS,                 /* of a rollout, after the TOKEN that they
-                                       belong to */
-    DSA_EVENT_DONE,                 /* this and the next ones are the last */
+    DSA_EVENT_ROWS,                 /* of a rollout, after their TOKEN */
+    DSA_EVENT_DONE,                 /* this and the next two are the last */
     DSA_EVENT_REJECTED,             /* event of a request */
-    DSA_EVENT_DROPPED               /* for a request of another tenant */
+    DSA_EVENT_DROPPED               /* removed from the queue for a request of
+                                       another tenant */
 } dsa_event_e;
 
 
@@ -47,8 +47,8 @@ typedef struct {
 
 
 /*
- * Adds an event with zeros in its other fields, and with sample, which may be
- * NULL, to the samples.  NULL: out of memory.
+ * Adds an event, whose other fields are 0, and appends sample to the samples
+ * unless it is NULL.  NULL: out of memory.
  */
 dsa_event_t *dsa_events_add(dsa_events_t *e, dsa_request_t *r,
     dsa_event_e kind, const dsa_sample_t *sample);

@@ -19,14 +19,16 @@
 #define DSA_GRAMMARS_DIGEST  32
 
 
-/* A compiled spec; it is freed when nothing uses it any more. */
+/* A compiled spec with a reference count. */
 
 typedef struct dsa_grammars_entry_s  dsa_grammars_entry_t;
 
 struct dsa_grammars_entry_s {
-    dsa_grammars_entry_t   *next;           /* the one used before it */
+    dsa_grammars_entry_t   *next;           /* the next less recently used
+                                               one */
     dsa_grammar_t          *grammar;
-    uint32_t                uses;           /* constraints, and the list */
+    uint32_t                uses;           /* references by constraints and by
+                                               the list */
     uint8_t                 digest[DSA_GRAMMARS_DIGEST];
 };
 
@@ -36,12 +38,12 @@ struct dsa_grammars_s {
     uint32_t                size;
     uint32_t                eos;
 
-    pthread_mutex_t         making;         /* for the vocabulary; before
-                                               mutex, if both are locked */
+    pthread_mutex_t         making;         /* for the vocabulary; locked
+                                               before mutex */
     dsa_vocabulary_t       *vocabulary;
 
     pthread_mutex_t         mutex;          /* for entries and their uses */
-    dsa_grammars_entry_t   *first;          /* used last */
+    dsa_grammars_entry_t   *first;          /* most recently used */
     uint32_t                n;              /* in the list */
 
     dsa_mask_thread_t       masks;
@@ -53,7 +55,8 @@ struct dsa_constraint_s {
     dsa_grammars_entry_t   *entry;
     dsa_matcher_t          *matcher;
     dsa_mask_job_t          job;
-    uint32_t                pushed;         /* the job, for the next token */
+    uint32_t                pushed;         /* 1: the job was pushed for the
+                                               next token */
     dsa_constraint_stats_t  stats;
 };
 
@@ -150,7 +153,7 @@ dsa_grammars_warm(dsa_grammars_t *g)
 }
 
 
-/* NULL: out of memory. */
+/* Makes the vocabulary.  NULL: out of memory. */
 
 static dsa_vocabulary_t *
 dsa_grammars_vocabulary(dsa_grammars_t *g)
@@ -196,7 +199,10 @@ dsa_grammars_make(const dsa_grammars_t *g)
 }
 
 
-/* Ids without a token are not added, and are never permitted. */
+/*
+ * Adds the tokens.  Ids without a token are not added, and are never
+ * permitted.
+ */
 
 static int
 dsa_grammars_add(const dsa_grammars_t *g, dsa_vocabulary_t *v)
@@ -287,7 +293,10 @@ dsa_constraint_release(void *data)
 }
 
 
-/* With a use for the caller; NULL with an error. */
+/*
+ * Returns the entry of a spec with a reference for the caller; NULL with
+ * error.
+ */
 
 static dsa_grammars_entry_t *
 dsa_grammars_get(dsa_grammars_t *g, dsa_str_t spec,
@@ -328,7 +337,7 @@ dsa_grammars_get(dsa_grammars_t *g, dsa_str_t spec,
 
     (void) pthread_mutex_lock(&g->mutex);
 
-    /* another thread may have compiled the same spec meanwhile */
+    /* meanwhile another thread may have compiled the same spec */
 
     other = dsa_grammars_find(g, digest);
 
@@ -347,7 +356,10 @@ dsa_grammars_get(dsa_grammars_t *g, dsa_str_t spec,
 }
 
 
-/* Under the mutex: the entry becomes the first one, and has one use more. */
+/*
+ * Finds an entry, moves it to the front and adds a reference.  The caller
+ * holds the mutex.
+ */
 
 static dsa_grammars_entry_t *
 dsa_grammars_find(dsa_grammars_t *g, const uint8_t *digest)
@@ -370,7 +382,10 @@ dsa_grammars_find(dsa_grammars_t *g, const uint8_t *digest)
 }
 
 
-/* Under the mutex; the entry that was not used for the longest time leaves. */
+/*
+ * Inserts an entry, and removes the least recently used one.  The caller holds
+ * the mutex.
+ */
 
 static void
 dsa_grammars_insert(dsa_grammars_t *g, dsa_grammars_entry_t *entry)
@@ -472,7 +487,7 @@ dsa_constraint_ready(dsa_constraint_t *c)
 }
 
 
-/* From now on, the thread for masks does not use the matcher. */
+/* Ensures that the thread for masks does not use the matcher. */
 
 static void
 dsa_constraint_own(dsa_constraint_t *c)
@@ -498,7 +513,7 @@ dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
     for (i = 0; i < n_drafts; i++) {
         if (dsa_matcher_accept(c->matcher, drafts[i]) != DSA_OK) {
 
-            /* this draft and those behind it are never accepted */
+            /* this draft and those after it cannot be accepted */
 
             break;
         }

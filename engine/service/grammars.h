@@ -13,15 +13,15 @@
 
 
 /*
- * The grammars of a replica: the tokenizer's vocabulary as a trie, and the
- * grammars that were used last, found by the SHA-256 of their specs.  Tokenizer
- * threads compile, and a thread for masks makes those that are not in the cache
- * of their grammar, so that neither the step thread nor the I/O thread waits.
- * All functions may be called from any thread; a constraint is used by one
- * thread at a time.
+ * The grammars of a replica: the tokenizer's vocabulary as a trie, and an LRU
+ * cache of grammars by the SHA-256 of their specs.  Tokenizer threads compile
+ * grammars, and a thread makes masks that are not in the cache of their
+ * grammar, so that neither the step thread nor the I/O thread waits.  All
+ * functions may be called from any thread; a constraint is used by one thread
+ * at a time.
  */
 
-#define DSA_GRAMMARS_MOST   64          /* that are kept */
+#define DSA_GRAMMARS_MOST   64          /* grammars in the cache */
 
 
 typedef struct dsa_grammars_s  dsa_grammars_t;
@@ -29,16 +29,16 @@ typedef struct dsa_constraint_s  dsa_constraint_t;
 
 
 /*
- * size: ids of the model, eos: the one that ends an answer.  t must exist until
- * dsa_grammars_destroy().  NULL: out of memory.
+ * Creates the grammars.  size: ids of the model; eos: the id that ends an
+ * answer.  t must exist until dsa_grammars_destroy().  NULL: out of memory.
  */
 dsa_grammars_t *dsa_grammars_create(const dsa_tokenizer_t *t, uint32_t size,
     uint32_t eos);
 
 /*
- * Starts the thread for masks, which calls wake with data when a constraint has
- * become ready.  Without it, dsa_constraint_mask() makes all masks, and tests
- * do so.  DSA_ERROR with err.
+ * Starts the thread for masks, which calls wake with data when a constraint
+ * has become ready.  Without the thread, as in tests, dsa_constraint_mask()
+ * makes all masks.  DSA_ERROR with err.
  */
 int dsa_grammars_start(dsa_grammars_t *g, void (*wake)(void *data), void *data,
     dsa_err_t *err);
@@ -46,26 +46,29 @@ int dsa_grammars_start(dsa_grammars_t *g, void (*wake)(void *data), void *data,
 /* Ends the thread; NULL is allowed. */
 void dsa_grammars_stop(dsa_grammars_t *g);
 
-/* All constraints are freed, and the thread is stopped; NULL is allowed. */
+/*
+ * Frees the grammars.  All constraints must be freed, and the thread stopped.
+ * NULL is allowed.
+ */
 void dsa_grammars_destroy(dsa_grammars_t *g);
 
 /*
- * Makes the vocabulary, which the first constraint would otherwise wait for:
+ * Makes the vocabulary, so that the first constraint does not wait for it:
  * about 0.4 s with 130,000 tokens.  NULL is allowed.
  */
 void dsa_grammars_warm(dsa_grammars_t *g);
 
 /*
- * The constraint of one answer.  begin: as in dsa_matcher_create().
- * DSA_ERROR: error is set.
+ * Creates the constraint of one answer.  begin: as in dsa_matcher_create().
+ * DSA_ERROR with error.
  */
 int dsa_constraint_create(dsa_constraint_t **out, dsa_grammars_t *g,
     dsa_str_t spec, dsa_str_t begin, dsa_grammar_error_t *error);
 void dsa_constraint_free(dsa_constraint_t *c);      /* NULL is allowed */
 
 /*
- * The next token of the answer.  DSA_ERROR: the grammar does not permit it, and
- * the constraint is as before.
+ * Accepts the next token of the answer.  DSA_ERROR: the grammar does not
+ * permit it, and the constraint is unchanged.
  */
 int dsa_constraint_accept(dsa_constraint_t *c, uint32_t id);
 
@@ -73,22 +76,26 @@ int dsa_constraint_accept(dsa_constraint_t *c, uint32_t id);
 void dsa_constraint_warm(dsa_constraint_t *c);
 
 /*
- * 1 if the mask of the next token is in the cache, or was made at once.  0: the
- * thread for masks makes it; dsa_constraint_mask() would wait for it.
+ * Returns 1 if the mask of the next token is in the cache, or was made at
+ * once.  0: the thread for masks makes it, and dsa_constraint_mask() would
+ * wait for it.
  */
 int dsa_constraint_ready(dsa_constraint_t *c);
 
-/* Sets the masks of a step, as dsa_sched_mask_pt has them. */
+/* Sets the masks of a step, which are as in dsa_sched_mask_pt. */
 void dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
     uint32_t n_drafts, uint32_t *mask, uint32_t words);
 
-/* Time that the masks of this answer took in its callers' thread so far. */
+/*
+ * Returns the time that masks of this answer have taken in the callers'
+ * threads.
+ */
 
 typedef struct {
     uint32_t    n;                      /* steps */
     uint64_t    total_us;
     uint32_t    most_us;                /* of one call */
-    uint32_t    cold;                   /* masks that the thread made */
+    uint32_t    cold;                   /* masks made by the thread */
 } dsa_constraint_stats_t;
 
 dsa_constraint_stats_t dsa_constraint_stats(const dsa_constraint_t *c);

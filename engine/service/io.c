@@ -39,7 +39,7 @@ dsa_io_open(dsa_io_t *io, const dsa_service_t *service, dsa_pool_t *pool,
         return DSA_ERROR;
     }
 
-    /* edge-triggered: the counter does not need to be read */
+    /* edge-triggered, so the counter need not be read */
 
     if (dsa_poller_add(&io->poller, wake, EPOLLIN|EPOLLET, &io->wake)
         != DSA_OK)
@@ -98,7 +98,7 @@ dsa_io_turn(dsa_io_t *io, int timeout_ms)
 }
 
 
-/* Milliseconds without anything to do, unless an event comes. */
+/* Returns how many milliseconds the thread may wait for an event. */
 
 static int
 dsa_io_timeout(dsa_io_t *io)
@@ -120,7 +120,7 @@ dsa_io_timeout(dsa_io_t *io)
 }
 
 
-/* The rings and cancel words of all sessions. */
+/* Reads the rings and cancel words of all sessions. */
 
 static void
 dsa_io_read(dsa_io_t *io, uint64_t now_ms)
@@ -154,7 +154,7 @@ dsa_io_read(dsa_io_t *io, uint64_t now_ms)
 }
 
 
-/* The heartbeat and the records of all sessions. */
+/* Writes the heartbeat and the records of all sessions. */
 
 static void
 dsa_io_write(dsa_io_t *io, uint64_t now_ms)
@@ -225,7 +225,9 @@ dsa_io_idle(const dsa_io_t *io)
 }
 
 
-/* What the other threads have ready is collected in this turn anyway. */
+/*
+ * Does nothing, because results of other threads are collected in each turn.
+ */
 
 static void
 dsa_io_wake(void *data)

@@ -14,11 +14,12 @@
 
 /*
  * The I/O thread: connections, rings, answers and the heartbeat.  In each turn
- * it reads the rings and cancel words, collects what the other threads have
- * ready, and writes the records.  It waits for nothing but its descriptors.
+ * it reads the rings and cancel words, collects the results of the other
+ * threads, and writes the records.  It waits only for its descriptors.
  */
 
-#define DSA_IO_IDLE_MS      50          /* between two updates of alive_ms */
+#define DSA_IO_IDLE_MS      50          /* ms between two updates of
+                                           alive_ms */
 
 
 typedef struct {
@@ -27,15 +28,17 @@ typedef struct {
     dsa_poller_t        poller;
     dsa_vitals_t       *vitals;
     dsa_source_t        wake;
-    uint64_t            polled_ms;      /* cancel words and deadlines */
+    uint64_t            polled_ms;      /* when cancel words and deadlines were
+                                           checked last */
     uint32_t            more;           /* records were left in a ring */
     uint32_t            blocked;        /* an event ring is full */
 } dsa_io_t;
 
 
 /*
- * wake is the eventfd that the pool and the step thread write.  All arguments
- * outlive io.  On DSA_ERROR, with err, io has to be closed all the same.
+ * Opens io.  wake is the eventfd to which the pool and the step thread write.
+ * All arguments must outlive io.  DSA_ERROR with err.  io is closed in any
+ * case.
  */
 int dsa_io_open(dsa_io_t *io, const dsa_service_t *service, dsa_pool_t *pool,
     dsa_step_t *step, dsa_listen_t *listen, dsa_vitals_t *vitals, int wake,
@@ -44,12 +47,12 @@ int dsa_io_open(dsa_io_t *io, const dsa_service_t *service, dsa_pool_t *pool,
 /* Ends all sessions; their requests are detached and cancelled. */
 void dsa_io_disconnect(dsa_io_t *io);
 
-/* Frees the rest; the other threads have ended. */
+/* Frees the rest, after the other threads have ended. */
 void dsa_io_close(dsa_io_t *io);
 
 /*
- * Waits for events, at most timeout_ms, and works on them.  DSA_ERROR, which
- * is logged: the replica cannot go on.
+ * Waits for events, at most timeout_ms, and handles them.  DSA_ERROR: the
+ * replica cannot continue, which is logged.
  */
 int dsa_io_turn(dsa_io_t *io, int timeout_ms);
 
@@ -59,7 +62,7 @@ void dsa_io_drain(dsa_io_t *io);
 /* Ends all requests with DSA_LINK_E_DRAINING. */
 void dsa_io_abort(dsa_io_t *io);
 
-/* 1 if no request is left and the workers have read everything. */
+/* Returns 1 if no request is left and the workers have read all records. */
 int dsa_io_idle(const dsa_io_t *io);
 
 

@@ -91,7 +91,7 @@ dsa_journal_last(dsa_journal_t *j, const dsa_request_t *r)
         "deadline"
     };
 
-    /* a count uses nothing */
+    /* a count is not charged */
 
     if (j == NULL || r->type == DSA_LINK_COUNT) {
         return;
@@ -150,7 +150,7 @@ dsa_journal_flush(dsa_journal_t *j)
 }
 
 
-/* The members that all lines have. */
+/* Writes the members that all lines have. */
 
 static void
 dsa_journal_begin(dsa_journal_t *j, const dsa_request_t *r, const char *event)

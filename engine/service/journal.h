@@ -16,22 +16,22 @@
 
 /*
  * The journal of a null backend: a file with a line of JSON for each record
- * that the replica writes about a request, for tests that compare it with the
- * ledger.  README.md describes the lines.
+ * that the replica writes for a request.  Tests compare it with the ledger.
+ * README.md describes the lines.
  *
  * The lines of a round of records are appended by one write(), before the
- * worker can read the records.  What was written remains when the replica is
+ * worker can read the records.  So they are in the file even if the replica is
  * killed.
  *
- * All functions are called by the I/O thread, except open and close.  A journal
- * that is NULL ignores what it is given.
+ * All functions except open and close are called by the I/O thread.  A journal
+ * that is NULL ignores all calls.
  */
 
 typedef struct {
     int             fd;                 /* -1: closed */
     uint32_t        replica;            /* number */
     pid_t           pid;                /* of the replica */
-    dsa_buf_t       lines;              /* that are not written */
+    dsa_buf_t       lines;              /* lines that are not written yet */
 } dsa_journal_t;
 
 
@@ -40,12 +40,14 @@ int dsa_journal_open(dsa_journal_t *j, const char *path, uint32_t replica,
     dsa_err_t *err);
 void dsa_journal_close(dsa_journal_t *j);
 
-/* ACCEPTED, a TOKENS with n tokens, or the last record of r is written. */
+/* Add a line for ACCEPTED, a TOKENS with n tokens, or the last record of r. */
 void dsa_journal_accepted(dsa_journal_t *j, const dsa_request_t *r);
 void dsa_journal_tokens(dsa_journal_t *j, const dsa_request_t *r, uint32_t n);
 void dsa_journal_last(dsa_journal_t *j, const dsa_request_t *r);
 
-/* The worker of r is gone, and r has no last record. */
+/*
+ * Adds a line for a request without a last record, because its worker is gone.
+ */
 void dsa_journal_left(dsa_journal_t *j, const dsa_request_t *r);
 
 /* Appends the lines to the file.  A failure is logged. */

@@ -14,7 +14,7 @@
 
 
 #define DSA_LISTEN_BACKLOG  64
-#define DSA_LISTEN_GROUPS   256         /* of a peer, that are checked */
+#define DSA_LISTEN_GROUPS   256         /* groups of a peer that are checked */
 
 
 static int dsa_listen_bind(dsa_listen_t *l, const struct sockaddr_un *addr,
@@ -88,7 +88,7 @@ dsa_listen_bind(dsa_listen_t *l, const struct sockaddr_un *addr,
 
     for (again = 0; again < 2; again++) {
 
-        /* the mode is right from the start: a chmod() would come too late */
+        /* set the mode at creation: after a chmod() there would be a window */
 
         mask = umask(0117);
         rc = bind(l->fd, (const struct sockaddr *) addr, sizeof(*addr));
@@ -117,7 +117,10 @@ dsa_listen_bind(dsa_listen_t *l, const struct sockaddr_un *addr,
 }
 
 
-/* DSA_OK if no process listens there: a killed one left its socket. */
+/*
+ * Checks that no process listens at the socket, which a killed process has
+ * left.  DSA_ERROR: it is in use.
+ */
 
 static int
 dsa_listen_stale(const struct sockaddr_un *addr, dsa_err_t *err)
@@ -164,7 +167,7 @@ dsa_listen_close(dsa_listen_t *l)
     (void) close(l->fd);
     l->fd = -1;
 
-    /* another process may have replaced it */
+    /* remove the socket only if another process has not replaced it */
 
     if (stat(l->path, &file) == 0 && file.st_dev == l->file.st_dev
         && file.st_ino == l->file.st_ino)

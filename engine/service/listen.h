@@ -29,8 +29,8 @@ typedef struct {
 
 /*
  * Listens at path, non-blocking.  A socket on which no process listens is
- * replaced; a socket that is in use and any other file are an error.  group
- * (gid_t) -1 leaves the group as it is.
+ * replaced; a socket that is in use, or another file, is an error.  With group
+ * (gid_t) -1 the group is not changed.
  */
 int dsa_listen_open(dsa_listen_t *l, const char *path, gid_t group,
     dsa_err_t *err);
@@ -39,8 +39,8 @@ int dsa_listen_open(dsa_listen_t *l, const char *path, gid_t group,
 void dsa_listen_close(dsa_listen_t *l);
 
 /*
- * The next connection, or -1 with errno.  EAGAIN: no connection waits; EPERM:
- * a process that is not permitted connected, and its connection is closed.
+ * Returns the next connection, or -1 with errno.  EAGAIN: there is none;
+ * EPERM: the connection of a process that is not permitted was closed.
  */
 int dsa_listen_accept(dsa_listen_t *l);
 

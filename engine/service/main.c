@@ -68,7 +68,7 @@ main(int argc, char **argv)
         return 2;
     }
 
-    /* a worker that is gone is seen by the result of a call */
+    /* calls return EPIPE when a worker is gone */
 
     (void) signal(SIGPIPE, SIG_IGN);
 
@@ -133,7 +133,7 @@ dsa_engine_test(const dsa_conf_t *conf, const char *file)
 }
 
 
-/* Prints what each replica would allocate. */
+/* Prints the memory that each replica would allocate. */
 
 static int
 dsa_engine_plan(const dsa_conf_t *conf, dsa_err_t *err)

@@ -187,7 +187,9 @@ dsa_mask_thread(void *data)
 
         (void) pthread_mutex_unlock(&t->mutex);
 
-        /* the job may be freed by another thread now, unless it was dropped */
+        /*
+         * Unless the job was dropped, another thread may have freed it by now.
+         */
 
         if (dropped) {
             job->free(job->owner);
@@ -205,7 +207,7 @@ dsa_mask_thread(void *data)
 }
 
 
-/* Under the mutex. */
+/* Removes a job from the queue.  The caller holds the mutex. */
 
 static void
 dsa_mask_thread_unlink(dsa_mask_thread_t *t, dsa_mask_job_t *job)

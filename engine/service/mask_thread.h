@@ -15,9 +15,9 @@
 
 
 /*
- * A thread that makes masks which take long, up to 10 ms, so that the step
- * thread does not: steps have no entry for the sequences that need them
- * meanwhile.  Jobs are done in their order.
+ * A thread that makes masks, which may take up to 10 ms each, so that the step
+ * thread does not wait.  Meanwhile, steps have no entries for the sequences
+ * that need these masks.  Jobs are done in order.
  */
 
 typedef struct dsa_mask_thread_s  dsa_mask_thread_t;
@@ -28,7 +28,7 @@ typedef enum {
     DSA_MASK_NONE = 0,                  /* not pushed, or done */
     DSA_MASK_QUEUED,
     DSA_MASK_RUNNING,                   /* the thread uses the matcher */
-    DSA_MASK_DROPPED                    /* and it frees the job */
+    DSA_MASK_DROPPED                    /* and frees the job afterwards */
 } dsa_mask_state_e;
 
 
@@ -46,8 +46,8 @@ struct dsa_mask_job_s {
 
 struct dsa_mask_thread_s {
     pthread_mutex_t      mutex;
-    pthread_cond_t       work;          /* a job, or stop */
-    pthread_cond_t       done;          /* a job that is waited for */
+    pthread_cond_t       work;          /* a job was added, or stop was set */
+    pthread_cond_t       done;          /* a job was done */
     pthread_t            thread;
     dsa_mask_job_t      *first;         /* queued */
     dsa_mask_job_t      *last;
@@ -68,7 +68,7 @@ void dsa_mask_thread_init(dsa_mask_thread_t *t);
 int dsa_mask_thread_start(dsa_mask_thread_t *t, void (*wake)(void *data),
     void *data, dsa_err_t *err);
 
-/* Ends the thread behind the job that it is doing, if it was started. */
+/* Ends the thread after its current job, if the thread was started. */
 void dsa_mask_thread_stop(dsa_mask_thread_t *t);
 
 void dsa_mask_thread_destroy(dsa_mask_thread_t *t);
@@ -76,15 +76,15 @@ void dsa_mask_thread_destroy(dsa_mask_thread_t *t);
 /* Queues a job whose state is DSA_MASK_NONE. */
 void dsa_mask_thread_push(dsa_mask_thread_t *t, dsa_mask_job_t *job);
 
-/* 1 if the job is done, or was not pushed. */
+/* Returns 1 if the job is done or was not pushed. */
 int dsa_mask_thread_done(dsa_mask_thread_t *t, const dsa_mask_job_t *job);
 
-/* Takes a job back, which may not be done; waits if the thread is doing it. */
+/* Cancels a job, or waits for its end if it is running. */
 void dsa_mask_thread_cancel(dsa_mask_thread_t *t, dsa_mask_job_t *job);
 
 /*
- * Takes a job back to free it.  0: the thread is doing it, and will call its
- * free().
+ * Cancels a job to free it.  Returns 0 if it is running: then the thread calls
+ * its free().
  */
 int dsa_mask_thread_drop(dsa_mask_thread_t *t, dsa_mask_job_t *job);
 

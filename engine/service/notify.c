@@ -70,7 +70,10 @@ dsa_notify_open(dsa_notify_t *n)
 }
 
 
-/* The manager expects a sign of life within WATCHDOG_USEC: two are sent. */
+/*
+ * Reads the period of the watchdog.  The service manager expects a
+ * notification within WATCHDOG_USEC; two are sent in this time.
+ */
 
 static void
 dsa_notify_watchdog(dsa_notify_t *n)

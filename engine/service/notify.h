@@ -16,27 +16,29 @@
  * service manager, which passes the socket's address in NOTIFY_SOCKET and the
  * period of its watchdog in WATCHDOG_USEC.  Without these variables nothing is
  * sent.  libsystemd is not used, because it would load the libraries of its
- * journal reader (four for compression, one for encryption) into the engine for
- * one sendto(); sd_notify(3) recommends an implementation like this one then.
+ * journal reader (four for compression, one for encryption) for one sendto().
+ * sd_notify(3) recommends an own implementation in this case.
  */
 
 typedef struct {
     int                 fd;             /* -1: there is no service manager */
-    uint64_t            period_ms;      /* between two signs of life; 0: none
-                                           are expected */
-    uint64_t            next_ms;        /* CLOCK_MONOTONIC, of the next sign of
-                                           life; UINT64_MAX: none */
+    uint64_t            period_ms;      /* between two watchdog notifications;
+                                           0: none are expected */
+    uint64_t            next_ms;        /* CLOCK_MONOTONIC, of the next one;
+                                           UINT64_MAX: none */
 } dsa_notify_t;
 
 
-/* An address or a period that cannot be used is logged, and not used. */
+/*
+ * Reads the environment.  An invalid address or period is logged and ignored.
+ */
 void dsa_notify_open(dsa_notify_t *n);
 void dsa_notify_close(dsa_notify_t *n);
 
 /* Sends lines that are separated by newlines.  A failure is ignored. */
 void dsa_notify_send(const dsa_notify_t *n, const char *lines);
 
-/* Sends a sign of life if it is time for one. */
+/* Sends a watchdog notification if one is due. */
 void dsa_notify_alive(dsa_notify_t *n, uint64_t now_ms);
 
 

@@ -81,7 +81,7 @@ dsa_peers_accept(void *data)
 
     if (p->listen->fd == -1) {
 
-        /* a signal in the same turn closed it */
+        /* a signal handler has closed the listener in the same turn */
 
         return;
     }
@@ -147,7 +147,7 @@ dsa_peers_add(dsa_peers_t *p, int fd, dsa_err_t *err)
     p->n++;
     p->n_offers++;
 
-    /* the offer is usually there already */
+    /* usually the offer has already arrived */
 
     dsa_peer_offer(peer);
 
@@ -156,8 +156,8 @@ dsa_peers_add(dsa_peers_t *p, int fd, dsa_err_t *err)
 
 
 /*
- * The listener stays readable while a connection cannot be accepted, so epoll
- * would return at once, again and again.
+ * Stops watching the listener for a while.  It stays readable while a
+ * connection cannot be accepted, so epoll would return at once each time.
  */
 
 static void
@@ -209,7 +209,7 @@ dsa_peers_poll(dsa_peers_t *p, uint64_t now_ms)
 }
 
 
-/* The first message of a worker. */
+/* Reads the first message of a worker, its offer. */
 
 static void
 dsa_peer_offer(void *data)
@@ -252,7 +252,7 @@ dsa_peer_offer(void *data)
 }
 
 
-/* Workers connect again and again: one line in the log is enough. */
+/* Logs a mismatch of versions once, because workers retry all the time. */
 
 static void
 dsa_peer_mismatch(dsa_peer_t *peer, const dsa_link_offer_t *offer)
@@ -313,7 +313,10 @@ dsa_peer_session(dsa_peer_t *peer, uint32_t version)
 }
 
 
-/* After its offer, a worker sends nothing on its socket but its end. */
+/*
+ * Handles the end of a connection.  After its offer, a worker sends nothing
+ * more on its socket.
+ */
 
 static void
 dsa_peer_hangup(void *data)
@@ -326,9 +329,9 @@ dsa_peer_hangup(void *data)
 
 
 /*
- * The rings are read in this turn anyway.  The counter is not: it is watched
- * edge-triggered, because a read() could block.  O_NONBLOCK belongs to the
- * open file, which the worker has, too.
+ * Does nothing, because the rings are read in each turn.  The eventfd is not
+ * read but watched edge-triggered, because a read() could block: O_NONBLOCK is
+ * a flag of the open file, which the worker shares.
  */
 
 static void
@@ -364,7 +367,7 @@ dsa_peers_reap(dsa_peers_t *p)
 
         dsa_peer_free(peer);
 
-        /* a connection may be waiting for these descriptors */
+        /* a connection may wait for free descriptors */
 
         p->resume_ms = 0;
     }

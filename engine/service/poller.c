@@ -54,8 +54,9 @@ dsa_poller_add(dsa_poller_t *p, int fd, uint32_t events, dsa_source_t *source)
 
 
 /*
- * close() alone does not remove a descriptor from epoll if another process
- * holds the same open file: epoll would report events for a freed source.
+ * Removes a descriptor.  close() alone does not remove it from epoll if
+ * another process has the same open file, and epoll would report events for a
+ * freed source.
  */
 
 void

@@ -14,8 +14,9 @@
 
 
 /*
- * Tokens of a prompt over the context are counted up to here, for the error
- * and for COUNTED: a client that has to shorten its prompt needs the number.
+ * Tokens of a prompt that exceeds the context are counted up to this number,
+ * for the error and for COUNTED, because a client needs the number to shorten
+ * its prompt.
  */
 
 #define DSA_PREPARE_COUNT   131072
@@ -93,7 +94,7 @@ dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
         && dsa_prepare_rollout(service, r, &submit, &tokens) == DSA_OK
         && dsa_prepare_resume(service, r, &submit, &tokens) == DSA_OK)
     {
-        /* the first mask is made here, so that no step waits for it */
+        /* make the first mask here, so that no step waits for it */
 
         if (r->constraint != NULL) {
             dsa_constraint_warm(r->constraint);
@@ -137,7 +138,10 @@ dsa_prepare_prompt(const dsa_service_t *service, dsa_tokenizer_work_t *work,
 }
 
 
-/* Whether prompt and answer fit, and the most tokens of the answer. */
+/*
+ * Checks that prompt and answer fit the context, and sets the most tokens of
+ * the answer.
+ */
 
 static int
 dsa_prepare_context(const dsa_service_t *service, dsa_request_t *r,
@@ -173,8 +177,8 @@ dsa_prepare_context(const dsa_service_t *service, dsa_request_t *r,
 
 
 /*
- * Repeats the answer as far as the other replica has sent it.  DSA_ERROR if
- * that is the whole answer, or with an error.
+ * Replays the tokens that another replica has sent.  DSA_ERROR: they complete
+ * the answer, or an error was set.
  */
 
 static int
@@ -251,13 +255,13 @@ failed:
 }
 
 
-/* What constrains the sampling of the answer.  DSA_ERROR with an error. */
+/* Prepares the constraints of the answer.  DSA_ERROR with an error. */
 
 static int
 dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit)
 {
-    /* a budget that max_tokens ends first has no effect */
+    /* a budget above max_tokens has no effect */
 
     if (submit->head.thinking_budget != 0
         && submit->head.thinking_budget < r->sched.max_tokens
@@ -277,7 +281,7 @@ dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
 }
 
 
-/* What the answer reports for a trainer.  DSA_ERROR with an error. */
+/* Prepares the rollout of the answer.  DSA_ERROR with an error. */
 
 static int
 dsa_prepare_rollout(const dsa_service_t *service, dsa_request_t *r,
@@ -304,7 +308,7 @@ dsa_prepare_rollout(const dsa_service_t *service, dsa_request_t *r,
                      | ((flags & DSA_LINK_EXPERTS) != 0 ? DSA_REPORT_EXPERTS
                                                         : 0);
 
-    /* of resumed tokens, the other replica has reported all but the last */
+    /* the other replica has reported all resumed tokens but the last */
 
     if (submit->n_resume != 0) {
         r->routed = tokens->n + submit->n_resume - 1;
@@ -379,7 +383,7 @@ dsa_prepare_budget(const dsa_service_t *service, dsa_request_t *r,
     call = dsa_tokenizer_special(service->tokenizer,
                                  dsa_strz(DSA_PREPARE_CALL));
 
-    /* a grammar begins behind </think> in any case */
+    /* a grammar begins after </think> in any case */
 
     r->budget.call = call >= 0 && submit->grammar.data == NULL
                      ? (uint32_t) call : DSA_BUDGET_NO_CALL;
@@ -391,7 +395,10 @@ dsa_prepare_budget(const dsa_service_t *service, dsa_request_t *r,
 }
 
 
-/* The id of the token that ends the reasoning; what: what needs it. */
+/*
+ * Finds the id of the token that ends the reasoning; what: its use, for an
+ * error.
+ */
 
 static int
 dsa_prepare_think_end(const dsa_service_t *service, dsa_request_t *r,
@@ -416,7 +423,7 @@ dsa_prepare_think_end(const dsa_service_t *service, dsa_request_t *r,
 }
 
 
-/* Of the scheduler, in the step thread. */
+/* The mask callback of the scheduler, called in the step thread. */
 
 static int
 dsa_prepare_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
@@ -533,7 +540,7 @@ dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     sched->sampling.n_bias = submit->n_bias;
     sched->sampling.bias = r->bias;
 
-    /* they belong to r now */
+    /* r owns them now */
 
     memset(tokens, 0, sizeof(dsa_tokens_t));
 }

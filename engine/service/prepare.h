@@ -13,10 +13,10 @@
 
 
 /*
- * Decodes the copy of a record, tokenizes the prompt and checks it against the
- * context; work is the caller's own.  Afterwards r->last is set (an error, a
- * count, or an answer that the resumed tokens complete), or r->sched and
- * r->answer are ready for the step thread.  The copy is freed.
+ * Decodes the copy of a record, tokenizes the prompt, checks its length, and
+ * frees the copy.  work belongs to the calling thread.  Afterwards r->last is
+ * set (an error, a count, or an answer that the resumed tokens complete), or
+ * r->sched and r->answer are ready for the step thread.
  */
 void dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
     dsa_request_t *r);

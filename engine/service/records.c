@@ -116,7 +116,10 @@ dsa_record_tokens(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a)
             return DSA_AGAIN;
         }
 
-        /* a token with more text than a record holds: a part goes first */
+        /*
+         * The token has more text than a record holds: send a part of the text
+         * first.
+         */
 
     } else {
         len = a->ready;
@@ -124,7 +127,7 @@ dsa_record_tokens(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a)
 
     if (len > most) {
 
-        /* cut before a character */
+        /* cut between two characters */
 
         for (len = most; len != 0; len--) {
             if (((unsigned char) a->text[len] & 0xc0) != 0x80) {
@@ -173,7 +176,7 @@ dsa_record_rows(dsa_link_ring_t *ring, uint64_t id, dsa_buf_t *rows,
 }
 
 
-/* A record of the first n tokens and the first len bytes of text. */
+/* Writes a record of the first n tokens and the first len bytes of text. */
 
 static int
 dsa_record_batch(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a,

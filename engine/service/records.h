@@ -21,27 +21,31 @@ int dsa_record_accepted(dsa_link_ring_t *ring, uint64_t id,
     const dsa_link_accepted_t *accepted);
 
 /*
- * One TOKENS record with as many ready tokens as there is room for.  If no
- * token is ready, the record has ready text without a token.  The answer has
- * one of the two.
+ * Writes one TOKENS record with as many ready tokens as there is room for.  If
+ * no token is ready, the record has ready text without a token.  The answer
+ * must have one of the two.
  */
 int dsa_record_tokens(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a);
 
 /*
- * One ROLLOUT record with the rows from offset *sent on, as many as a record
- * holds; there is at least one.  When all are written, rows is empty.
+ * Writes one ROLLOUT record with the rows from offset *sent on, as many as a
+ * record holds; there must be at least one.  rows is emptied when all are
+ * written.
  */
 int dsa_record_rows(dsa_link_ring_t *ring, uint64_t id, dsa_buf_t *rows,
     size_t *sent);
 
-/* A DONE as version of the link has it. */
+/* Writes a DONE in the format of this version of the link. */
 int dsa_record_done(dsa_link_ring_t *ring, uint32_t version, uint64_t id,
     const dsa_link_done_t *done);
 
 int dsa_record_counted(dsa_link_ring_t *ring, uint64_t id,
     const dsa_link_counted_t *counted);
 
-/* failure->text_len is that of reason, which may be NULL. */
+/*
+ * Writes an ERROR.  failure->text_len is the length of reason, which may be
+ * NULL.
+ */
 int dsa_record_error(dsa_link_ring_t *ring, uint64_t id,
     const dsa_link_failure_t *failure, const char *reason);
 

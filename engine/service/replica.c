@@ -24,7 +24,8 @@
 #include "engine/service/tiers.h"
 
 
-#define DSA_REPLICA_LAST_MS     1000    /* for workers to read the end */
+#define DSA_REPLICA_LAST_MS     1000    /* for workers to read the last
+                                           records */
 
 
 typedef struct {
@@ -173,8 +174,9 @@ dsa_replica_open(dsa_replica_t *r, dsa_err_t *err)
 
 
 /*
- * Before any thread starts: threads inherit the mask, and a signal that one of
- * them does not block would end the process.
+ * Blocks signals and opens a signalfd.  Call it before any thread starts:
+ * threads inherit the mask, and a signal that one of them does not block would
+ * end the process.
  */
 
 static int
@@ -186,7 +188,10 @@ dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err)
     (void) sigaddset(&set, SIGTERM);
     (void) sigaddset(&set, SIGUSR1);
 
-    /* a terminal sends these to all processes; the supervisor decides */
+    /*
+     * a terminal sends these to all processes; only the supervisor handles
+     * them
+     */
 
     (void) signal(SIGINT, SIG_IGN);
     (void) signal(SIGQUIT, SIG_IGN);
@@ -201,7 +206,7 @@ dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err)
 }
 
 
-/* The parts of the model that the service needs itself. */
+/* Opens the parts of the model that the service itself needs. */
 
 static int
 dsa_replica_model(dsa_replica_t *r, dsa_err_t *err)
@@ -342,7 +347,9 @@ dsa_replica_listen(dsa_replica_t *r, dsa_err_t *err)
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 
-        /* sessions have three descriptors each; the soft limit may be 1024 */
+        /*
+         * Each session has three descriptors, and the soft limit may be 1024.
+         */
 
         limit.rlim_cur = limit.rlim_max;
         (void) setrlimit(RLIMIT_NOFILE, &limit);
@@ -358,7 +365,7 @@ dsa_replica_listen(dsa_replica_t *r, dsa_err_t *err)
 }
 
 
-/* Other threads refer to requests: these are freed after the threads. */
+/* Ends the threads, then frees the requests, to which the threads refer. */
 
 static void
 dsa_replica_close(dsa_replica_t *r)
@@ -402,17 +409,17 @@ dsa_replica_close(dsa_replica_t *r)
 
 /*
  * Ends the process after a failed step, without closing the backend.  When one
- * GPU fails, the kernels of the others wait for data that it does not send any
- * more, and a kernel cannot be aborted.  cudaFree() does not return while a
- * kernel runs, but the end of the process ends its kernels: on
- * two H200 with a kernel that never ends on each, _exit() took less than 0.7 s,
- * and the next process could use both GPUs at once.  exit() would run the
- * destructors of libraries that other threads still use.
+ * GPU fails, the kernels of the other GPUs wait for its data, and a kernel
+ * cannot be aborted.  cudaFree() does not return while a kernel runs, but the
+ * end of the process ends its kernels: on two H200, each with a kernel that
+ * never ends, _exit() took less than 0.7 s, and the next process could use
+ * both GPUs at once.  exit() would run the destructors of libraries that other
+ * threads still use.
  *
- * The cause is in the log, whose lines are written at once.  The sockets are
- * closed first: threads in a call of the driver may delay the end, and the
- * workers do not have to wait for that.  Requests that were accepted fail
- * there, the others move to another replica.
+ * The cause was logged before.  The sockets are closed first, because threads
+ * in a call of the driver may delay the end of the process.  So the workers
+ * see the end at once: accepted requests fail, and the others move to another
+ * replica.
  */
 
 static void
@@ -438,7 +445,7 @@ dsa_replica_loop(dsa_replica_t *r)
 }
 
 
-/* While draining: nothing is left to do, or no time to do it. */
+/* Returns 1 while draining if no work or no time is left. */
 
 static int
 dsa_replica_over(dsa_replica_t *r)
@@ -450,7 +457,7 @@ dsa_replica_over(dsa_replica_t *r)
     if (now_ms >= r->drain_end_ms && !r->aborted) {
         dsa_io_abort(&r->io);
 
-        /* the workers have time from now on, not from a time in the past */
+        /* the workers have DSA_REPLICA_LAST_MS from now on */
 
         r->aborted = 1;
         r->drain_end_ms = now_ms;
@@ -458,7 +465,7 @@ dsa_replica_over(dsa_replica_t *r)
         return 0;
     }
 
-    /* pages that are worth it may be written to the cache until then */
+    /* until the deadline, pages may still be written to the cache */
 
     return (dsa_io_idle(&r->io) && (dsa_step_unwritten(r->step) == 0
                                     || now_ms >= r->drain_end_ms))

@@ -23,9 +23,10 @@
 
 
 /*
- * ready: a pipe.  The replica writes DSA_REPLICA_READY when it listens, or one
- * line with the reason why it cannot start, and closes the pipe.  vitals:
- * shared with the supervisor.  Returns the exit status.
+ * Runs a replica and returns the exit status.  ready: a pipe, to which the
+ * replica writes DSA_REPLICA_READY when it listens, or one line with the
+ * reason why it cannot start, and which it then closes.  vitals: shared with
+ * the supervisor.
  */
 int dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
     dsa_vitals_t *vitals);

@@ -67,7 +67,10 @@ dsa_request_reject(dsa_request_t *r, dsa_link_error_e code,
 {
     free(r->reason);
 
-    /* the worker may try elsewhere, and would get rows twice */
+    /*
+     * Drop rows, because the worker may try another replica and would get them
+     * twice.
+     */
 
     dsa_buf_free(&r->rows);
     r->rows_sent = 0;

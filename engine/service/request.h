@@ -19,13 +19,13 @@
 
 
 /*
- * A request passes from thread to thread:
+ * A request is passed from thread to thread:
  *
  *     I/O thread -> tokenizer thread -> I/O thread -> step thread -> I/O thread
  *
- * The I/O thread allocates and frees it.  Another thread refers to it only
- * while state says so, and then it owns the fields in its part of the struct.
- * Handing over is a push to a queue whose mutex orders the accesses.
+ * The I/O thread allocates and frees it.  Another thread refers to it only in
+ * the states below, and then it owns the fields in its part of the struct.  A
+ * request is passed by a push to a queue, whose mutex orders the accesses.
  */
 
 typedef struct dsa_request_s  dsa_request_t;
@@ -33,7 +33,8 @@ typedef struct dsa_session_s  dsa_session_t;
 
 
 typedef enum {
-    DSA_REQUEST_TOKENIZE = 0,           /* in the pool: until it is collected */
+    DSA_REQUEST_TOKENIZE = 0,           /* in the pool, until it is
+                                           collected */
     DSA_REQUEST_STEP,                   /* until its last event is collected */
     DSA_REQUEST_IDLE                    /* no other thread refers to it */
 } dsa_request_state_e;
@@ -47,32 +48,32 @@ typedef enum {
 
 struct dsa_request_s {
 
-    /* the I/O thread; what it reads of each request for each token is first */
+    /* of the I/O thread; the fields that it reads for each token are first */
 
-    dsa_request_t          *prev;       /* in a ring: of its session, or of */
+    dsa_request_t          *prev;       /* ring of its session, or of */
     dsa_request_t          *next;       /* the detached requests */
     uint64_t                id;
     uint64_t                deadline_ms;
     dsa_session_t          *session;    /* NULL: detached */
-    pid_t                   worker;     /* of nginx, of the session */
+    pid_t                   worker;     /* pid of the nginx worker */
     dsa_request_t          *next_ready;
     dsa_request_state_e     state;
     uint32_t                ready;      /* in the session's list of requests
                                            with something to write */
     uint32_t                cancelled;  /* DSA_COMMAND_CANCEL was sent */
     uint32_t                stopped;    /* by a stop string */
-    uint32_t                muted;      /* the worker cancelled it: its tokens
-                                           are not sent */
+    uint32_t                muted;      /* cancelled by the worker: tokens are
+                                           not sent */
     uint32_t                samples;    /* tokens that count as completion */
     uint32_t                sent;       /* tokens in the event ring */
     uint32_t                sampled_rows;   /* rows of samples so far */
-    dsa_link_type_e         early;      /* the last record of a request that is
-                                           in the pool: DONE, ERROR; 0: none */
+    dsa_link_type_e         early;      /* last record of a request that is in
+                                           the pool: DONE, ERROR; 0: none */
     uint32_t                early_code; /* of it: finish or error */
 
-    /* records to write, in this order; set by a tokenizer thread before */
+    /* records to write, in this order; a tokenizer thread sets them first */
 
-    uint32_t                accept;     /* 1: ACCEPTED is to be written */
+    uint32_t                accept;     /* 1: write ACCEPTED */
     dsa_link_type_e         last;       /* DONE, ERROR, COUNTED; 0: not yet */
     dsa_answer_t            answer;     /* TOKENS */
     dsa_buf_t               rows;       /* ROLLOUT */
@@ -100,7 +101,10 @@ struct dsa_request_s {
     _Atomic uint32_t        abandoned;  /* 1: the result is not needed; set by
                                            the I/O thread */
 
-    /* the step thread; the first block under the mutex of its queue */
+    /*
+     * Of the step thread; the first block is protected by the mutex of its
+     * queue.
+     */
 
     dsa_request_t          *prev_command;
     dsa_request_t          *next_command;
@@ -111,8 +115,8 @@ struct dsa_request_s {
     dsa_seq_t              *seq;        /* NULL: not in the scheduler */
     void                   *stepper;    /* the step thread's context */
     uint32_t                logprobs;   /* constant */
-    uint32_t                routed;     /* experts are reported from this
-                                           position on */
+    uint32_t                routed;     /* report experts from this position
+                                           on */
     uint32_t                cached;     /* with DSA_EVENT_ADDED */
     uint32_t                reject;     /* dsa_link_error_e, and its reason, */
     const char             *reject_reason;  /* with DSA_EVENT_REJECTED */
@@ -120,16 +124,19 @@ struct dsa_request_s {
 };
 
 
-/* A request with a copy of len bytes of payload; NULL if memory is short. */
+/*
+ * Creates a request with a copy of len bytes of payload.  NULL: memory is
+ * short.
+ */
 dsa_request_t *dsa_request_create(dsa_link_type_e type, uint64_t id,
     const void *payload, size_t len);
 void dsa_request_free(dsa_request_t *r);
 
-/* The last record is an ERROR with this code. */
+/* Sets the last record to an ERROR with this code. */
 void dsa_request_reject(dsa_request_t *r, dsa_link_error_e code,
     const char *reason);
 
-/* The last record is a DONE, and no tokens were computed. */
+/* Sets the last record to a DONE without computed tokens. */
 void dsa_request_finish(dsa_request_t *r, dsa_link_finish_e finish);
 
 

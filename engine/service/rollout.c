@@ -154,7 +154,7 @@ dsa_rollout_sample(dsa_buf_t *rows, uint32_t position, uint32_t id,
 
     } else if (kept != NULL) {
 
-        /* the smaller form */
+        /* use the shorter encoding */
 
         size = dsa_rollout_bytes(kept, words);
         n = draw->n_kept > size ? 0
@@ -174,7 +174,7 @@ dsa_rollout_sample(dsa_buf_t *rows, uint32_t position, uint32_t id,
 }
 
 
-/* Appends the header of a row, whose offset is returned. */
+/* Appends the header of a row, and returns its offset. */
 
 static size_t
 dsa_rollout_begin(dsa_buf_t *rows, dsa_link_row_e type, uint32_t form,
@@ -237,8 +237,8 @@ dsa_rollout_set(dsa_buf_t *rows, size_t at, uint32_t form, uint32_t n)
 
 
 /*
- * Writes the ids as DSA_LINK_KEPT_GAPS, and returns the number of bytes; 0:
- * they are not fewer than most.
+ * Writes the ids as DSA_LINK_KEPT_GAPS, and returns the number of bytes; 0 if
+ * it is not below most.
  */
 
 static uint32_t
@@ -271,7 +271,7 @@ dsa_rollout_gaps(uint8_t *out, uint32_t most, const uint32_t *kept,
 }
 
 
-/* Bytes of the ids as DSA_LINK_KEPT_BITS. */
+/* Returns the bytes of the ids as DSA_LINK_KEPT_BITS. */
 
 static uint32_t
 dsa_rollout_bytes(const uint32_t *kept, uint32_t words)

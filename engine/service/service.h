@@ -16,8 +16,8 @@
 
 
 /*
- * What a replica serves.  It does not change once the threads of the replica
- * run, so all of them read it without a lock.  grammars has locks.
+ * The constant data of a replica.  It does not change while the threads of the
+ * replica run, so they read it without a lock.  grammars has its own locks.
  */
 
 typedef struct {

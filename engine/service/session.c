@@ -21,7 +21,7 @@
 #include "engine/service/session.h"
 
 
-/* read in one turn; the records of the other sessions wait meanwhile */
+/* requests that are read in one turn, while the other sessions wait */
 
 #define DSA_SESSION_REQUESTS    256
 #define DSA_SESSION_BYTES       (256 * 1024)
@@ -202,7 +202,10 @@ dsa_session_hello(const dsa_session_t *s, uint32_t version,
 }
 
 
-/* Sealed, because a worker that shrinks it would end the replica (SIGBUS). */
+/*
+ * Creates the segment.  It is sealed, because the replica would get SIGBUS if
+ * a worker shrank it.
+ */
 
 static int
 dsa_session_segment(dsa_session_t *s, int *memfd, dsa_err_t *err)
@@ -326,7 +329,7 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
 
         if (rc == DSA_AGAIN) {
 
-            /* the pool wakes the I/O thread when a request leaves it */
+            /* the pool wakes the I/O thread when there is room again */
 
             s->stalled = 1;
             return DSA_OK;
@@ -343,7 +346,7 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
 }
 
 
-/* DSA_AGAIN: the record has to be read again later. */
+/* Reads a request.  DSA_AGAIN: read the record again later. */
 
 static int
 dsa_session_request(dsa_session_t *s, const dsa_link_record_t *record,
@@ -431,7 +434,7 @@ dsa_session_poll(dsa_session_t *s, uint64_t now_ms)
 
             if (r->state != DSA_REQUEST_TOKENIZE && !r->muted) {
 
-                /* the worker does not read the text */
+                /* the worker ignores further text */
 
                 r->muted = 1;
                 r->done.finish = DSA_LINK_FINISH_CANCELLED;
@@ -447,7 +450,7 @@ dsa_session_poll(dsa_session_t *s, uint64_t now_ms)
 }
 
 
-/* Ends a request that another thread has, if that is not on its way. */
+/* Ends a request that another thread has, unless it is being ended already. */
 
 static void
 dsa_session_end(dsa_request_t *r, dsa_link_finish_e finish)
@@ -490,7 +493,7 @@ dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
 
     rc = DSA_OK;
 
-    /* the next round starts with the request that did not fit */
+    /* the next call starts with the request that did not fit */
 
     while (s->ready != NULL) {
         r = s->ready;
@@ -516,7 +519,7 @@ dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
         return dsa_error(err, "the event ring is corrupt");
     }
 
-    /* a token is in the journal before the worker can read it */
+    /* write the journal before the worker can read the records */
 
     dsa_journal_flush(s->all->service->journal);
 
@@ -528,7 +531,7 @@ dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
 }
 
 
-/* All records of a request; DSA_AGAIN if the ring has no room for them. */
+/* Writes all records of a request.  DSA_AGAIN: the ring has no room. */
 
 static int
 dsa_session_write(dsa_session_t *s, dsa_request_t *r)
@@ -632,7 +635,7 @@ dsa_session_write_last(dsa_session_t *s, const dsa_request_t *r)
 }
 
 
-/* Frees a request, or leaves it to the thread that refers to it. */
+/* Frees a request, or detaches it while another thread refers to it. */
 
 static void
 dsa_session_remove(dsa_session_t *s, dsa_request_t *r)

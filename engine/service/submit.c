@@ -65,7 +65,10 @@ dsa_submit_decode(dsa_submit_t *out, dsa_link_type_e type, const void *copy,
 
     out->fields = rest;
 
-    /* a field has at least 8 bytes: n_fields cannot prolong the loop */
+    /*
+     * a field has at least 8 bytes, so the length bounds the loop whatever
+     * n_fields is
+     */
 
     for (i = 0; i < out->n_fields; i++) {
         if (dsa_submit_next(&rest, &bytes, &kind, err) != DSA_OK
@@ -214,7 +217,7 @@ dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
                          DSA_LINK_MAX_WEIGHT);
     }
 
-    /* each condition is false for NaN */
+    /* all of these conditions are false for NaN */
 
     if (!(h->temperature >= 0 && isfinite(h->temperature))) {
         return dsa_error(err, "temperature is %g; expected 0 or more",
@@ -431,7 +434,10 @@ dsa_submit_bias(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
 }
 
 
-/* The id is written to the log and to the journal as it is. */
+/*
+ * Checks the request's id, which is written to the log and to the journal
+ * unchanged.
+ */
 
 static int
 dsa_submit_request(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
@@ -478,7 +484,7 @@ dsa_submit_control(const dsa_tokenizer_t *t, dsa_str_t name, uint32_t max,
 
     if (id < 0) {
 
-        /* the worker logs this error, and the name may come from a client */
+        /* the worker logs this error, and the name may be from a client */
 
         n = dsa_escape(text, sizeof(text), name.data, name.len);
 

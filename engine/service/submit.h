@@ -22,7 +22,7 @@
 typedef struct {
     dsa_link_type_e     type;           /* DSA_LINK_SUBMIT or _COUNT */
     dsa_link_submit_t   head;           /* zero for COUNT */
-    dsa_str_t           fields;         /* of the copy */
+    dsa_str_t           fields;         /* part of the copy */
     uint32_t            n_fields;
     uint32_t            n_stop;
     uint32_t            n_query;
@@ -38,21 +38,22 @@ typedef struct {
 
 
 /*
- * Reads and checks len bytes at copy, which is aligned to 8; out refers to it.
- * DSA_ERROR: err has the field, its value and the values that are accepted.
+ * Reads and checks len bytes at copy, which is aligned to 8; out points into
+ * it.  DSA_ERROR: err has the field, its value and the values that are
+ * accepted.
  */
 int dsa_submit_decode(dsa_submit_t *out, dsa_link_type_e type,
     const void *copy, size_t len, dsa_err_t *err);
 
 /*
- * Appends the ids of the prompt to out: text never becomes a control token, a
- * control token is found by its name.  DSA_AGAIN if there are more than max;
- * DSA_ERROR with err.
+ * Appends the ids of the prompt to out.  Control tokens are found by their
+ * names; text never becomes a control token.  DSA_AGAIN: there are more than
+ * max; DSA_ERROR with err.
  */
 int dsa_submit_tokenize(const dsa_submit_t *s, const dsa_tokenizer_t *t,
     dsa_tokenizer_work_t *w, uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
 
-/* The bits of ACCEPTED's vocabulary. */
+/* Returns the vocabulary of ACCEPTED: a bit for each query. */
 uint32_t dsa_submit_vocabulary(const dsa_submit_t *s,
     const dsa_tokenizer_t *t);
 

@@ -31,8 +31,8 @@
 typedef struct {
     pid_t           pid;                /* 0: does not run */
     int             ready;              /* pipe; -1 after its message */
-    uint32_t        killed;             /* by the supervisor */
-    uint32_t        failures;           /* in a row */
+    uint32_t        killed;             /* killed by the supervisor */
+    uint32_t        failures;           /* consecutive failures */
     uint64_t        started_ms;
     uint64_t        ready_ms;
     uint64_t        restart_ms;         /* if pid is 0 */
@@ -54,7 +54,7 @@ typedef struct {
     dsa_supervisor_vitals_t  *shared;   /* [conf->replicas] */
     int                       signals;
     dsa_notify_t              notify;   /* the service manager */
-    sigset_t                  mask;     /* of the process that called */
+    sigset_t                  mask;     /* of the calling process */
     uint32_t                  started;  /* all replicas were ready once */
     uint32_t                  stopping;
     uint32_t                  failed;
@@ -214,7 +214,7 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
 
     if (pid == 0) {
 
-        /* if the supervisor is dead already, no signal would come */
+        /* if the supervisor has died already, the signal is never sent */
 
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1 || getppid() != parent
             || sigprocmask(SIG_SETMASK, &s->mask, NULL) == -1)
@@ -237,7 +237,7 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
 
         rc = dsa_replica_run(s->conf, i, fds[1], &s->shared[i].vitals);
 
-        /* the caller's frames belong to the supervisor */
+        /* do not return into the frames of the supervisor */
 
         exit(rc);
     }
@@ -257,7 +257,9 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
 }
 
 
-/* Until a signal, a message of a replica, or the time of the next action. */
+/*
+ * Waits for a signal, a message of a replica, or the time of the next action.
+ */
 
 static void
 dsa_supervisor_wait(dsa_supervisor_t *s)
@@ -279,7 +281,10 @@ dsa_supervisor_wait(dsa_supervisor_t *s)
         return;
     }
 
-    /* a replica that dies may have written its reason before */
+    /*
+     * Read messages first, because a replica that has died may have written
+     * its reason.
+     */
 
     for (i = 0; i < s->conf->replicas; i++) {
         if (s->poll[i + 1].revents != 0) {
@@ -293,7 +298,7 @@ dsa_supervisor_wait(dsa_supervisor_t *s)
 }
 
 
-/* Milliseconds; -1: for ever. */
+/* Returns the timeout in milliseconds; -1: none. */
 
 static int
 dsa_supervisor_timeout(const dsa_supervisor_t *s)
@@ -323,7 +328,10 @@ dsa_supervisor_timeout(const dsa_supervisor_t *s)
             continue;
         }
 
-        /* a hang is found a tenth late at most, and at most a second late */
+        /*
+         * a hang is found late by at most a tenth of the timeout, and at most
+         * a second
+         */
 
         check /= 10;
 
@@ -349,7 +357,7 @@ dsa_supervisor_timeout(const dsa_supervisor_t *s)
 }
 
 
-/* Kills a replica that hangs.  It is started again when it has died. */
+/* Kills a replica that hangs.  It is started again after it has died. */
 
 static void
 dsa_supervisor_check(dsa_supervisor_t *s, uint32_t i, uint64_t now)
@@ -425,7 +433,10 @@ dsa_supervisor_hung(dsa_supervisor_t *s, uint32_t i, const char *what,
 }
 
 
-/* The first start failed: one line on stderr, and everything ends. */
+/*
+ * Handles a failure of the first start: prints one line, and ends all
+ * replicas.
+ */
 
 static void
 dsa_supervisor_abandon(dsa_supervisor_t *s, const char *reason)
@@ -475,7 +486,7 @@ dsa_supervisor_message(dsa_supervisor_t *s, uint32_t i)
 }
 
 
-/* Logs it when all replicas are ready for the first time. */
+/* Logs once that all replicas are ready. */
 
 static void
 dsa_supervisor_started(dsa_supervisor_t *s)
@@ -499,7 +510,7 @@ dsa_supervisor_started(dsa_supervisor_t *s)
 }
 
 
-/* The line of "systemctl status". */
+/* Updates the status line of "systemctl status". */
 
 static void
 dsa_supervisor_status(const dsa_supervisor_t *s)
@@ -643,7 +654,10 @@ dsa_supervisor_stop(dsa_supervisor_t *s, int sig)
             continue;
         }
 
-        /* a replica that is starting has no requests to finish */
+        /*
+         * Kill a replica that is starting, because it has no requests to
+         * finish.
+         */
 
         if (sig == SIGKILL || s->child[i].ready != -1) {
             s->child[i].killed = 1;

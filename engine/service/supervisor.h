@@ -36,8 +36,8 @@
 #define DSA_SUPERVISOR_GRACE    5000    /* ms from the end of drain_timeout, or
                                            from the second signal, to the
                                            kill */
-#define DSA_SUPERVISOR_CHECK    1000    /* ms, at most, between two looks at
-                                           the vitals of a replica */
+#define DSA_SUPERVISOR_CHECK    1000    /* most ms between two checks of the
+                                           vitals of a replica */
 
 
 int dsa_supervisor_run(const dsa_conf_t *conf);

@@ -12,8 +12,8 @@
 
 
 /*
- * A server that sends nothing for so long is off: requests that wait for it
- * are computed, and others do not wait.
+ * A server that sends nothing for so long is off.  Then waiting requests are
+ * computed, and others do not wait for it.
  */
 
 #define DSA_TIERS_TIMEOUT_MS    200
@@ -31,7 +31,7 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
         return DSA_OK;
     }
 
-    /* pages of other weights must not have the keys of these */
+    /* pages of different weights must not have the same keys */
 
     assert(conf->cache.addresses == 0 || !backend->sampled);
 

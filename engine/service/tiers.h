@@ -13,10 +13,10 @@
 
 
 /*
- * Opens the slower tiers of a replica, as far as conf has them, for a scheduler
- * on backend, and sets sched->host and sched->cache.  *host is zeroed memory,
- * which the caller closes after the backend; the scheduler closes the cache.
- * The cache wakes st.  DSA_ERROR with err, and nothing is open but *host.
+ * Opens the slower tiers that conf has, for a scheduler on backend, and sets
+ * sched->host and sched->cache.  *host is zeroed before; the caller closes it
+ * after the backend.  The scheduler closes the cache.  The cache wakes st.
+ * DSA_ERROR with err: only *host may be open.
  */
 int dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
     dsa_step_t *st, dsa_host_t *host, dsa_sched_conf_t *sched,

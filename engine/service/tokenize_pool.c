@@ -23,19 +23,23 @@
 typedef struct dsa_pool_queue_s  dsa_pool_queue_t;
 
 struct dsa_pool_queue_s {
-    dsa_pool_queue_t       *next;       /* with requests, in a ring */
+    dsa_pool_queue_t       *next;       /* next queue with requests, in a
+                                           ring */
     dsa_request_t          *first;
     dsa_request_t          *last;
     size_t                  bytes;      /* of waiting copies */
 };
 
 
-/* Prompts of one class; `at` is the queue before the next one to serve. */
+/*
+ * Prompts of one class.  `at` is the queue in front of the next one to serve.
+ */
 
 typedef struct {
     dsa_pool_queue_t        queue[DSA_POOL_TURNS];
     dsa_pool_queue_t       *at;         /* NULL: no request waits */
-    size_t                  bytes;      /* of copies, also at work */
+    size_t                  bytes;      /* of copies, queued or being
+                                           prepared */
 } dsa_pool_class_t;
 
 
@@ -55,7 +59,8 @@ struct dsa_pool_s {
     uint32_t                n_threads;
     dsa_pool_thread_t       thread[DSA_POOL_THREADS];
 
-    pthread_mutex_t         mutex;      /* for the rest, and thread[].idle */
+    pthread_mutex_t         mutex;      /* protects the rest, and
+                                           thread[].idle */
     dsa_pool_class_t        small;
     dsa_pool_class_t        large;
     dsa_request_t          *first;      /* ready to collect */
@@ -258,7 +263,7 @@ dsa_pool_push(dsa_pool_t *p, dsa_request_t *r)
     } else {
         q->first = r;
 
-        /* the last of the ring, which is the one before the next */
+        /* append to the ring: insert after `at` */
 
         if (c->at != NULL) {
             q->next = c->at->next;
@@ -282,7 +287,10 @@ dsa_pool_push(dsa_pool_t *p, dsa_request_t *r)
 }
 
 
-/* Under the mutex: one idle thread that may serve the request. */
+/*
+ * Wakes an idle thread that may serve the request.  The caller holds the
+ * mutex.
+ */
 
 static void
 dsa_pool_signal(dsa_pool_t *p, int is_long)
@@ -349,7 +357,7 @@ dsa_pool_thread(void *data)
         (void) setpriority(PRIO_PROCESS, (id_t) gettid(), DSA_POOL_NICE);
     }
 
-    /* the other threads serve requests meanwhile */
+    /* the other threads serve requests at the same time */
 
     if (t->number == 1) {
         dsa_grammars_warm(p->service->grammars);
@@ -382,7 +390,10 @@ dsa_pool_thread(void *data)
 }
 
 
-/* Under the mutex: the request that this thread serves next, or NULL. */
+/*
+ * Returns the next request for this thread, or NULL.  The caller holds the
+ * mutex.
+ */
 
 static dsa_request_t *
 dsa_pool_next(dsa_pool_t *p, uint32_t number)
@@ -425,7 +436,10 @@ dsa_pool_take(dsa_pool_class_t *c)
 }
 
 
-/* 1 if nothing else was ready to collect: the I/O thread has to be woken. */
+/*
+ * Adds a request to the ready list.  Returns 1 if the list was empty, so that
+ * the I/O thread has to be woken.
+ */
 
 static int
 dsa_pool_prepare(dsa_pool_t *p, dsa_tokenizer_work_t *scratch,

@@ -13,9 +13,9 @@
 
 
 /*
- * What the supervisor reads of a replica.  The memory is shared between the
- * two processes: the supervisor maps it before it starts the replica, and
- * zeroes it before each start.  Times are milliseconds of CLOCK_MONOTONIC.
+ * The vital signs of a replica, in memory that it shares with the supervisor.
+ * The supervisor maps it before it starts the replica, and zeroes it before
+ * each start.  Times are milliseconds of CLOCK_MONOTONIC.
  */
 
 typedef struct {

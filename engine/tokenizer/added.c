@@ -11,9 +11,9 @@
 
 /*
  * Finds added tokens in a text with a trie: the leftmost one, and of several
- * that begin at the same place the longest.  A byte of the text costs at most
- * as many steps as the longest token has bytes, and usually one, because no
- * token begins with it.
+ * at the same position the longest.  A byte of the text takes at most as many
+ * steps as the longest token has bytes, and usually one, because most bytes
+ * begin no token.
  */
 
 
@@ -44,7 +44,9 @@ dsa_trie_add(dsa_trie_t *trie, dsa_str_t content, uint32_t added)
 
         if (next == 0) {
 
-            /* a node for the byte, and at the first call one for the root */
+            /*
+             * Make room for the new node, and in the first call for the root.
+             */
 
             if (trie->n + 2 > trie->size) {
                 size = trie->size * 2 + 256;
@@ -121,7 +123,10 @@ dsa_trie_child(const dsa_trie_t *trie, uint32_t node, uint8_t byte)
 }
 
 
-/* The next token at or after *pos, which is at [*pos, *end) then; or NONE. */
+/*
+ * Finds the next token at or after *pos, and sets its range [*pos, *end); or
+ * returns NONE.
+ */
 
 static uint32_t
 dsa_trie_next(const dsa_trie_t *trie, dsa_str_t text, size_t *pos, size_t *end)
@@ -255,7 +260,7 @@ dsa_added_run(dsa_tokenizer_run_t *run, uint32_t trie, dsa_str_t text)
 }
 
 
-/* 1 when p[0 .. n-1] is a character that code matches. */
+/* Returns 1 if p[0 .. n-1] is a character that code matches. */
 
 static int
 dsa_added_is(dsa_tokenizer_run_t *run, const pcre2_code *code, const char *p,
@@ -267,7 +272,7 @@ dsa_added_is(dsa_tokenizer_run_t *run, const pcre2_code *code, const char *p,
 }
 
 
-/* Bytes of the character that ends at pos; 0: no character ends there. */
+/* Returns the bytes of the character that ends at pos; 0: none. */
 
 static size_t
 dsa_added_before(dsa_str_t text, size_t pos)
@@ -286,7 +291,7 @@ dsa_added_before(dsa_str_t text, size_t pos)
 }
 
 
-/* Bytes of the character that begins at pos; 0: no character begins there. */
+/* Returns the bytes of the character that begins at pos; 0: none. */
 
 static size_t
 dsa_added_after(dsa_str_t text, size_t pos)

@@ -42,7 +42,7 @@ static void dsa_heap_down(uint64_t *heap, uint32_t n, uint32_t i);
 static inline uint32_t
 dsa_bpe_hash(uint64_t pair)
 {
-    /* Fibonacci hashing, of which the high bits are mixed best */
+    /* Fibonacci hashing, whose high bits are mixed best */
 
     pair ^= pair >> 29;
 
@@ -221,7 +221,7 @@ dsa_bpe_merge(dsa_tokenizer_run_t *run, const char *data, size_t len)
         s = &symbol[i];
 
         s->id = bpe->byte[(uint8_t) data[i]];
-        s->prev = i - 1;                    /* of the first: NONE */
+        s->prev = i - 1;                    /* the first one gets NONE */
         s->next = i + 1;
         s->rank = DSA_TOKENIZER_NONE;
 
@@ -299,10 +299,11 @@ dsa_bpe_merge(dsa_tokenizer_run_t *run, const char *data, size_t len)
 
 
 /*
- * Returns 0 when the bytes make more than room tokens however they are merged,
- * so that no memory is allocated for them.  It counts the fewest tokens that
- * could cover the bytes: each extends as far as the longest entry of the
- * vocabulary with the same first byte, begun anywhere within the one before.
+ * Returns 0 if the bytes have more than room tokens however they are merged,
+ * so that no memory is allocated for them.  It computes a lower bound of the
+ * number of tokens: a token reaches at most as far as the longest entry of the
+ * vocabulary with its first byte, for any first byte within the previous
+ * token.
  */
 
 static int
@@ -315,7 +316,8 @@ dsa_bpe_fits(const dsa_bpe_t *bpe, const char *data, size_t len, size_t room)
     }
 
     n = 0;
-    end = 0;                            /* where n tokens end at most */
+    end = 0;                            /* upper bound of the end of n
+                                           tokens */
     reach = 0;
 
     for (i = 0; end < len; i++) {

@@ -144,7 +144,7 @@ dsa_load_model(dsa_loader_t *l)
 }
 
 
-/* The field must be missing, null or an empty string. */
+/* Checks that a field is missing, null or an empty string. */
 
 static int
 dsa_load_null(const dsa_fields_t *f, const char *name)

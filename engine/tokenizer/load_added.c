@@ -116,7 +116,7 @@ dsa_load_added_one(dsa_loader_t *l, uint32_t n, const dsa_json_t *v)
                          content.data);
     }
 
-    /* as the content is new, this fails only for lack of memory */
+    /* the content is new, so this fails only if memory is short */
 
     if (dsa_trie_add(&t->trie[normalized], content, n) != DSA_OK) {
         return dsa_error(l->top.err, "%s: out of memory", l->top.file);
@@ -126,7 +126,9 @@ dsa_load_added_one(dsa_loader_t *l, uint32_t n, const dsa_json_t *v)
 }
 
 
-/* An added token may be in model.vocab as well, then with the same id. */
+/*
+ * Checks an added token that is in model.vocab as well: the ids must be equal.
+ */
 
 static int
 dsa_load_added_id(dsa_loader_t *l, const dsa_fields_t *f, uint32_t id,

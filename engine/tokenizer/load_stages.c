@@ -23,7 +23,10 @@ static dsa_split_stage_t *dsa_load_stage(dsa_loader_t *l,
     const dsa_fields_t *f);
 
 
-/* pre_tokenizer is one stage, or a Sequence of them; ByteLevel is the last. */
+/*
+ * Reads pre_tokenizer: one stage, or a Sequence of them.  ByteLevel is the
+ * last.
+ */
 
 int
 dsa_load_stages(dsa_loader_t *l)
@@ -83,7 +86,7 @@ dsa_load_stages(dsa_loader_t *l)
 }
 
 
-/* *last: a ByteLevel has been read. */
+/* Reads a stage.  *last is set to 1 by a ByteLevel. */
 
 static int
 dsa_load_one_stage(dsa_loader_t *l, const dsa_fields_t *f, uint32_t *last)
@@ -196,7 +199,7 @@ dsa_load_pattern(const dsa_fields_t *f, pcre2_code **code)
 }
 
 
-/* A pattern that matches exactly this text. */
+/* Compiles a pattern that matches exactly this text. */
 
 static pcre2_code *
 dsa_load_literal(const char *where, dsa_str_t text, dsa_err_t *err)

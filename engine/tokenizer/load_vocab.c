@@ -133,7 +133,10 @@ dsa_load_added_sizes(dsa_loader_t *l, size_t *bytes)
 }
 
 
-/* v: the value of the field name of f.  To search for it would be quadratic. */
+/*
+ * Checks an id.  v is the value of the field name of f; it is passed because a
+ * search for each name would take quadratic time.
+ */
 
 static int
 dsa_load_id(const dsa_fields_t *f, const char *name, const dsa_json_t *v,
@@ -189,7 +192,7 @@ dsa_load_vocab(dsa_loader_t *l)
         t->token[id] = dsa_str(l->end, len);
         l->end += len;
 
-        /* the reader of JSON has rejected repeated names */
+        /* the JSON parser has rejected repeated names */
 
         if (dsa_map_add(&l->names, v->key, id) != DSA_OK) {
             return dsa_error(l->top.err, "%s: \"%.60s\" is repeated in "
@@ -206,7 +209,7 @@ dsa_load_vocab(dsa_loader_t *l)
             *longest = (uint32_t) len;
         }
 
-        /* of names that mean the same bytes the first one counts */
+        /* if several names stand for the same bytes, the first one is used */
 
         if (t->bpe.ignore_merges) {
             (void) dsa_map_add(&t->bpe.whole, t->token[id], id);
@@ -218,9 +221,9 @@ dsa_load_vocab(dsa_loader_t *l)
 
 
 /*
- * Writes the bytes that a name of the byte-level vocabulary means, at most
- * name.len, and returns their number.  A name with a character outside of the
- * alphabet means its own bytes; *whole is 0 then.
+ * Writes the bytes of a name of the byte-level vocabulary, at most name.len,
+ * and returns their number.  A name with a character outside of the alphabet
+ * stands for its own bytes; then *whole is 0.
  */
 
 static size_t
@@ -339,7 +342,7 @@ dsa_load_merge(dsa_loader_t *l, uint32_t rank, const dsa_json_t *merge)
 }
 
 
-/* "left right", or ["left", "right"]. */
+/* Reads a merge: "left right", or ["left", "right"]. */
 
 static int
 dsa_load_pair(const dsa_json_t *merge, dsa_str_t *left, dsa_str_t *right)
@@ -374,7 +377,7 @@ dsa_load_pair(const dsa_json_t *merge, dsa_str_t *left, dsa_str_t *right)
 }
 
 
-/* The id of an entry by its name as written, or NONE. */
+/* Returns the id of an entry by its name as written, or NONE. */
 
 static uint32_t
 dsa_load_find(const dsa_loader_t *l, dsa_str_t name)
@@ -388,8 +391,8 @@ dsa_load_find(const dsa_loader_t *l, dsa_str_t name)
 
 
 /*
- * GPT-2's alphabet: a printable character of Latin-1 means its own byte; the
- * other 68 bytes, in ascending order, are U+0100, U+0101 and so on.
+ * Makes GPT-2's alphabet: a printable character of Latin-1 stands for its own
+ * byte; the other 68 bytes, in ascending order, are U+0100, U+0101 and so on.
  */
 
 static void

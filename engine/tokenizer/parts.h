@@ -51,7 +51,7 @@ typedef struct {
 } dsa_bpe_t;
 
 
-/* What a Split does with a match, as Hugging Face's tokenizers name it. */
+/* The behaviors of a Split, with the names of Hugging Face's tokenizers. */
 
 typedef enum {
     DSA_SPLIT_ISOLATED = 0,
@@ -76,7 +76,8 @@ typedef struct {
 typedef struct {
     uint32_t                   child;           /* 0: none */
     uint32_t                   sibling;         /* 0: none */
-    uint32_t                   added;           /* index, NONE: no token ends */
+    uint32_t                   added;           /* index of the token that ends
+                                                   here, or NONE */
     uint8_t                    byte;
 } dsa_trie_node_t;
 
@@ -92,11 +93,10 @@ typedef struct {
 typedef struct {
     dsa_str_t                  content;
     uint32_t                   id;
-    uint8_t                    lstrip;          /* includes the white space
+    uint8_t                    lstrip;          /* match includes white space
                                                    before it */
     uint8_t                    rstrip;          /* and after it */
-    uint8_t                    single_word;     /* only between characters
-                                                   that are not of words */
+    uint8_t                    single_word;     /* only at word boundaries */
 } dsa_added_t;
 
 
@@ -180,7 +180,10 @@ typedef struct {
 int dsa_bpe_create(dsa_bpe_t *bpe, size_t n);
 void dsa_bpe_free(dsa_bpe_t *bpe);
 
-/* rank: below n.  Of a pair that is added twice the later rank counts. */
+/*
+ * Adds a merge; rank is below n.  If a pair is added twice, the later rank is
+ * used.
+ */
 void dsa_bpe_add(dsa_bpe_t *bpe, uint32_t left, uint32_t right, uint32_t rank,
     uint32_t id);
 
@@ -190,7 +193,7 @@ int dsa_bpe_piece(dsa_tokenizer_run_t *run, const char *data, size_t len);
 /* Frees the memory of pre-tokens that were unusually long. */
 void dsa_bpe_trim(dsa_tokenizer_work_t *w);
 
-/* Appends an id to the output; DSA_AGAIN when it has run->max already. */
+/* Appends an id to the output.  DSA_AGAIN: it has run->max ids already. */
 int dsa_tokens_add(dsa_tokenizer_run_t *run, uint32_t id);
 
 
@@ -226,7 +229,7 @@ void dsa_trie_free(dsa_trie_t *trie);
 int dsa_added_run(dsa_tokenizer_run_t *run, uint32_t trie, dsa_str_t text);
 
 
-/* tokenizer.c.  text: any bytes, in which no added token is recognized. */
+/* tokenizer.c.  Tokenizes any bytes without recognizing added tokens. */
 int dsa_split_text(dsa_tokenizer_run_t *run, dsa_str_t text);
 
 

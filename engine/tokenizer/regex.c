@@ -29,7 +29,10 @@ typedef struct {
 } dsa_regex_t;
 
 
-/* An escape as PCRE2 spells it outside of a class, and in one; NULL: never. */
+/*
+ * The syntax of an escape in PCRE2, outside and inside of a class; NULL: not
+ * supported there.
+ */
 
 typedef struct {
     char         letter;
@@ -107,7 +110,10 @@ dsa_regex_translate(dsa_regex_t *re)
 }
 
 
-/* Non-capturing, look-around, atomic and (?i: groups are the same in both. */
+/*
+ * Copies a group.  Non-capturing, look-around, atomic and (?i: groups are the
+ * same in both syntaxes.
+ */
 
 static int
 dsa_regex_group(dsa_regex_t *re)
@@ -135,7 +141,7 @@ dsa_regex_group(dsa_regex_t *re)
 }
 
 
-/* {n}, {n,}, {n,m} and Ruby's {,m}; any other brace means itself. */
+/* Copies {n}, {n,}, {n,m} and Ruby's {,m}. Any other brace is a literal. */
 
 static int
 dsa_regex_bounds(dsa_regex_t *re)
@@ -291,7 +297,7 @@ dsa_regex_escape(dsa_regex_t *re, int in_class)
     if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')
           || (c >= 'A' && c <= 'Z')))
     {
-        /* escaped punctuation means itself, as does a byte of UTF-8 */
+        /* escaped punctuation is a literal, and so is a byte of UTF-8 */
 
         if ((uint8_t) c < 0x80) {
             dsa_buf_addz(&re->out, "\\");
@@ -318,7 +324,10 @@ dsa_regex_escape(dsa_regex_t *re, int in_class)
 }
 
 
-/* \p{L}, \p{Lu}, \p{Han}, \p{^L}; of scripts without their extensions. */
+/*
+ * Copies \p{L}, \p{Lu}, \p{Han} or \p{^L}. Scripts do not include their
+ * extensions.
+ */
 
 static int
 dsa_regex_property(dsa_regex_t *re, int negate)
@@ -362,7 +371,10 @@ dsa_regex_property(dsa_regex_t *re, int negate)
 }
 
 
-/* \x{h...}, \uhhhh, and \xhh below 80, which is a byte from 80 on. */
+/*
+ * Copies \x{h...}, \uhhhh, and \xhh below 80.  From 80 on \xhh is a byte,
+ * which is not supported.
+ */
 
 static int
 dsa_regex_code_point(dsa_regex_t *re, char letter)

@@ -10,14 +10,16 @@
 
 
 /*
- * Pre-tokenizing: each stage cuts the pieces of the stage before, and a piece
- * is a text of its own, so that no pattern looks beyond its ends.  A piece
- * passes through all stages before the next one is cut.  So pieces need not be
+ * Pre-tokenizing: each stage cuts the pieces of the previous stage.  A piece
+ * is a text of its own, so patterns do not look beyond its ends.  A piece
+ * passes through all stages before the next piece is cut, so pieces are not
  * stored, and tokenizing stops early when a prompt is too long.
  */
 
 
-/* The state of one stage: a piece waits for the match that may extend it. */
+/*
+ * The state of one stage.  A pending piece may be extended by the next match.
+ */
 
 typedef struct {
     dsa_tokenizer_run_t       *run;
@@ -93,7 +95,7 @@ dsa_split_run(dsa_tokenizer_run_t *run, uint32_t stage, const char *data,
 
         if (match[0] == match[1] && match[1] == last) {
 
-            /* an empty match at the end of the last one is not a match */
+            /* ignore an empty match at the end of the last match */
 
             for (pos++; pos < len && (data[pos] & 0xc0) == 0x80; pos++) {
                 /* void */
@@ -135,10 +137,11 @@ dsa_split_run(dsa_tokenizer_run_t *run, uint32_t stage, const char *data,
 
 
 /*
- * An item is a match, or a text between matches.  MergedWithPrevious appends a
- * match to the text before it, and MergedWithNext puts it before the text after
- * it.  Of several adjacent matches only one is next to that text; each of the
- * others is a piece.  Contiguous joins adjacent items of the same kind.
+ * Adds an item: a match, or a text between matches.  MergedWithPrevious
+ * appends a match to the text before it, and MergedWithNext prepends it to the
+ * text after it.  Of several adjacent matches, only the one next to that text
+ * is merged; each of the others is a piece.  Contiguous joins adjacent items
+ * of the same kind.
  */
 
 static int

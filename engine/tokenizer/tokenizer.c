@@ -11,10 +11,10 @@
 
 
 /*
- * A text that is not UTF-8 is cut into parts that are valid and parts that are
- * not (as long as possible).  A valid part is pre-tokenized as a text of its
- * own; an invalid part is one pre-token.  So no byte is changed or dropped, and
- * the patterns, which are defined on characters, match characters only.
+ * A text that is not UTF-8 is cut into valid and invalid parts of maximal
+ * length.  A valid part is pre-tokenized as a text of its own; an invalid part
+ * is one pre-token.  So no byte is changed or dropped, and the patterns are
+ * applied to characters only.
  */
 
 
@@ -236,7 +236,7 @@ dsa_split_text(dsa_tokenizer_run_t *run, dsa_str_t text)
 }
 
 
-/* The number of bytes before the first valid character. */
+/* Returns the number of bytes before the first valid character. */
 
 static size_t
 dsa_utf8_invalid(const uint8_t *p, size_t n)
