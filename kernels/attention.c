@@ -12,8 +12,8 @@
 
 
 /*
- * s [keys] from dot products to probabilities over the n > 0 rising positions
- * selected, 0 elsewhere.
+ * Replaces the dot products in s [keys] by probabilities over the n > 0 rising
+ * positions selected, and by 0 elsewhere.
  */
 
 static void
@@ -57,7 +57,7 @@ dsa_attention_softmax(float *s, size_t keys, const int32_t *selected, size_t n,
 }
 
 
-/* The same where every key is selected. */
+/* The same if every key is selected. */
 
 static void
 dsa_attention_softmax_all(float *s, size_t keys, float scale, int bf16)

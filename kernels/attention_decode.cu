@@ -10,9 +10,9 @@
 
 
 /*
- * One head of a row: the parts are weighed by 2^(lse - log2 of the sum of all
- * 2^lse).  The kernel is launched while the last blocks of the parts still
- * run, and waits for them.
+ * Combines the parts of a row, for one head: the weight of a part is 2^(lse -
+ * log2 of the sum of all 2^lse).  The kernel is launched while the last blocks
+ * of the parts still run, and waits for them.
  */
 
 static __global__ void
@@ -36,7 +36,7 @@ dsa_decode_combine(const __grid_constant__ dsa_decode_t a)
     p = a.part + at * DSA_CUDA_LATENT + threadIdx.x * 4;
     o = make_float4(0, 0, 0, 0);
 
-    /* the first parts are loaded before their weights are known */
+    /* load the first parts before their weights are computed */
 
     for (s = 0; s < a.splits; s += 16) {
 #pragma unroll
@@ -76,9 +76,9 @@ dsa_decode_combine(const __grid_constant__ dsa_decode_t a)
 
 
 /*
- * The number of parts that each row is split into: the one with the least
- * time, counted in steps of 64 keys.  Starting a block of threads costs about
- * 3 steps, and combining costs as many.
+ * Returns the number of parts that each row is split into, which minimizes the
+ * time in units of steps of 64 keys.  Starting a block of threads takes about
+ * 3 steps, and so does combining.
  */
 
 static uint32_t
@@ -120,7 +120,7 @@ dsa_cuda_attention_work(const dsa_cuda_state_t *state, uint32_t rows,
 }
 
 
-/* Bytes of dynamic shared memory with N heads in a block. */
+/* Returns the bytes of dynamic shared memory with N heads in a block. */
 
 template <int N>
 static constexpr size_t

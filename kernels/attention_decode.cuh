@@ -83,7 +83,7 @@ extern "C" {
 /* Named barriers. */
 
 enum {
-    DSA_BAR_GROUP = 1,                  /* and 2: a warpgroup */
+    DSA_BAR_GROUP = 1,                  /* and 2: for each warpgroup */
     DSA_BAR_BOTH = 3,
     DSA_BAR_READY,
     DSA_BAR_FREE
@@ -119,11 +119,11 @@ typedef struct {
     uint32_t         first;             /* steps */
     uint32_t         count;
     int32_t          guess;             /* a lane's first slot */
-    uint32_t         guessed;           /* whether it is */
+    uint32_t         guessed;           /* 1: guess is set */
 } dsa_decode_job_t;
 
 
-/* Behind the matrices in shared memory. */
+/* Shared memory after the matrices. */
 
 typedef struct {
     uint64_t         full[2];
@@ -149,8 +149,9 @@ struct dsa_decode_narrow_t {
 
 
 /*
- * The shapes of wgmma.  16 columns of k are 32 bytes along the row of a panel;
- * if the keys are k, they are 16 rows of it.
+ * The instruction wgmma for the sizes that are used.  16 elements of the k
+ * dimension are 32 bytes along the row of a panel, or 16 rows of it if k is
+ * the keys.
  */
 
 #define DSA_R4 \
@@ -340,7 +341,7 @@ dsa_decode_copy16(uint32_t smem, const uint8_t *p, uint32_t n)
 }
 
 
-/* Whether v is not 0 in at least one of a barrier's threads. */
+/* Returns 1 if v is not 0 in at least one of a barrier's threads. */
 
 static __device__ __forceinline__ int
 dsa_decode_bar_or(uint32_t id, uint32_t threads, int v)
@@ -356,7 +357,7 @@ dsa_decode_bar_or(uint32_t id, uint32_t threads, int v)
 }
 
 
-/* Two e4m3 of x to f16, exactly, times a factor. */
+/* Converts two e4m3 of x to f16, exactly, and multiplies them by a factor. */
 
 static __device__ __forceinline__ uint32_t
 dsa_decode_convert(uint16_t x, uint32_t factor)
@@ -371,7 +372,7 @@ dsa_decode_convert(uint16_t x, uint32_t factor)
 }
 
 
-/* Two bf16 of a query, scaled by DSA_DECODE_QUERY; to f16. */
+/* Converts two bf16 of a query to f16, multiplied by DSA_DECODE_QUERY. */
 
 static __device__ __forceinline__ uint32_t
 dsa_decode_query_bf16(uint32_t v)
@@ -396,9 +397,10 @@ dsa_decode_query_f16(uint32_t v)
 
 
 /*
- * The slot of key i, counted from the first step.  It is read before the
- * number of the row's slots is known, as if the row had max_slots: this
- * removes one of three memory latencies in a row.
+ * Finds the work of a block, and reads the slot of key i, counted from the
+ * first step.  The slot is read before the number of the row's slots is
+ * loaded, as if the row had max_slots, which saves one of three successive
+ * memory latencies.
  */
 
 static __device__ __forceinline__ dsa_decode_job_t
@@ -439,7 +441,7 @@ dsa_decode_record(const dsa_decode_t &a, int32_t slot)
 }
 
 
-/* The slot of key i of the first steps, or -1. */
+/* Returns the slot of key i of the first steps, or -1. */
 
 static __device__ __forceinline__ int32_t
 dsa_decode_first_slot(const dsa_decode_t &a, const dsa_decode_job_t &job,
@@ -458,7 +460,7 @@ dsa_decode_first_slot(const dsa_decode_t &a, const dsa_decode_job_t &job,
 }
 
 
-/* The slot of key i of a step, or -1. */
+/* Returns the slot of key i of a step, or -1. */
 
 static __device__ __forceinline__ int32_t
 dsa_decode_slot(const dsa_decode_job_t &job, const int32_t *slot,
@@ -472,8 +474,8 @@ dsa_decode_slot(const dsa_decode_job_t &job, const int32_t *slot,
 
 /*
  * Writes 16 bytes of a record as 16 columns of a key in a buffer: two chunks
- * of a swizzled row, to being the first.  scale: the scale of the group of the
- * columns, 0 for no key.
+ * of a swizzled row, the first at address to.  scale: the scale of the group
+ * of the columns, 0 for no key.
  */
 
 static __device__ __forceinline__ void
@@ -538,19 +540,19 @@ dsa_decode_gather(const dsa_decode_t &a, int32_t s, uint32_t raw,
  * The producer: 8 warps, each with 8 keys of a step.  Records are copied to
  * shared memory, read into registers, and widened into the buffer.
  *
- * With PLACE == 0 shared memory has a separate place for the records, so that
+ * With PLACE == 0 shared memory has a separate area for the records, so that
  * those of the next step can be copied meanwhile.  With PLACE == 1 there is no
- * room for it.  The panels of a buffer hold 1024 bytes each for the keys of a
- * warp; record k is copied into panel k, and its columns overwrite it.  The
- * copies then have to wait until the buffer is free.
+ * room for this area.  Each panel of a buffer has 1024 bytes for the keys of a
+ * warp; record k is copied into panel k, and its columns overwrite it.  So the
+ * copies wait until the buffer is free.
  *
  * A lane reads 16 bytes of each of 4 keys: lanes 0-3, 8-11 and so on read even
- * keys, the others odd keys.  So eight lanes never meet in a bank, neither
- * where records are copied to (because of their pitch) nor in a buffer
- * (because of the swizzle).
+ * keys, the others odd keys.  So eight lanes have no bank conflicts, neither
+ * in the copied records (because of their pitch) nor in a buffer (because of
+ * the swizzle).
  */
 
-#define DSA_DECODE_RAW  704             /* a record's place */
+#define DSA_DECODE_RAW  704             /* bytes of a copied record */
 
 template <int PLACE>
 static __device__ __forceinline__ void

@@ -12,9 +12,9 @@
 
 
 /*
- * One warpgroup of narrow; it computes every second step.  o [8][N / 2]: 64
- * columns each of the transposed output.  The heads of a thread are 8 j + 2
- * (lane % 4) and the next one.
+ * One warpgroup of the narrow kernel, which computes every second step.  o
+ * [8][N / 2]: the transposed output, 64 columns in each.  The heads of a
+ * thread are 8 j + 2 (lane % 4) and the next one.
  */
 
 template <int N>
@@ -42,8 +42,8 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
         dsa_mbar_wait(&share->sync.full[group], i >> 1 & 1);
 
         /*
-         * otherwise the compiler keeps the sums below in registers during the
-         * loop
+         * Without this the compiler keeps the sums below in registers during
+         * the loop.
          */
 
         asm volatile ("" : "+l"(dq), "+l"(dk), "+l"(dp), "+l"(dv));
@@ -84,7 +84,7 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
         if (dsa_decode_bar_or(DSA_BAR_GROUP + group, 128, need)) {
 
-            /* rare after the first step: new maxima for the heads */
+            /* new maxima for the heads are rare after the first step */
 
 #pragma unroll
             for (j = 0; j < N / 4; j++) {
@@ -133,7 +133,7 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
             l[k] += s[j];
         }
 
-        /* stored transposed: [heads][64 keys] */
+        /* store transposed: [heads][64 keys] */
 
 #pragma unroll
         for (j = 0; j < N / 8; j++) {
@@ -174,10 +174,10 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 
 /*
- * Combines the outputs of the two warpgroups.  Each writes the half of the
- * columns that the other one stores to shared memory, [2][N][DSA_DECODE_PITCH]
- * floats, adds what the other one wrote to its own half, and stores it in
- * whole lines.
+ * Combines the outputs of the two warpgroups.  Each warpgroup stores one half
+ * of the columns, in whole lines: it writes the other half to shared memory,
+ * [2][N][DSA_DECODE_PITCH] floats, and adds the values of the other warpgroup
+ * to its own half.
  */
 
 #define DSA_DECODE_PITCH  260           /* heads 2 apart: 8 banks */

@@ -11,7 +11,9 @@
 #include "kernels/attention_decode.cuh"
 
 
-/* The first warpgroup of wide: scores, softmax, and columns 0 .. 255. */
+/*
+ * The first warpgroup of the wide kernel: scores, softmax, columns 0 .. 255.
+ */
 
 static __device__ __forceinline__ void
 dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
@@ -39,8 +41,8 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
         dk = dsa_wgmma_desc(at, 1, 16, 1024);
 
         /*
-         * otherwise the compiler keeps the sums below in registers during the
-         * loop
+         * Without this the compiler keeps the sums below in registers during
+         * the loop.
          */
 
         asm volatile ("" : "+l"(dq), "+l"(dk));
@@ -119,7 +121,7 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
             dsa_bar_sync(DSA_BAR_FREE, 256);
         }
 
-        /* chunks of 8 keys; a row and the one 8 below it swizzle alike */
+        /* chunks of 8 keys; rows whose distance is 8 have the same swizzle */
 
 #pragma unroll
         for (j = 0; j < 8; j++) {
@@ -187,7 +189,7 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 }
 
 
-/* The second warpgroup of wide: columns 256 .. 511. */
+/* The second warpgroup of the wide kernel: columns 256 .. 511. */
 
 static __device__ __forceinline__ void
 dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
@@ -241,9 +243,9 @@ dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
 
 
 /*
- * Stores a warp's 16 heads and a warpgroup's 256 columns.  bf16 goes through
- * shared memory, so that whole lines are written; the float32 parts are whole
- * sectors already.
+ * Stores a warp's 16 heads and a warpgroup's 256 columns.  bf16 is exchanged
+ * through shared memory, so that whole lines are written; the float32 parts
+ * are whole sectors already.
  */
 
 static __device__ __forceinline__ void

@@ -23,17 +23,17 @@
  * tensor cores work for one of them while the other one computes its
  * exponentials.  This is the schedule of FlashAttention-3 (arXiv 2407.08608).
  * Sums are rescaled for a greater maximum after the scores of the next tile
- * are started, because these do not wait for the sums.
- * The tiles of all items of a block follow one another without a gap: the
- * first tile of an item is the tile after the last one of the item before.
+ * are started, because the scores do not depend on the sums.  The tiles of all
+ * items of a block form one sequence: the first tile of an item follows the
+ * last tile of the previous item.
  *
  * Blocks are persistent and draw items from a counter.  The longest items of
  * some heads come first.  The keys and values of these heads fit the L2
  * together.
  *
- * The columns of a row belong to four threads.  They agree on the row's
- * maximum after each tile.  Each of them sums its own exponentials until the
- * end.
+ * The columns of a row are divided between four threads.  They exchange the
+ * row's maximum after each tile.  Each of them sums its own exponentials until
+ * the end.
  */
 
 
@@ -50,13 +50,13 @@ dsa_heads_done(uint64_t *bar)
 }
 
 
-/* What a warpgroup has in registers. */
+/* The state of a warpgroup, in registers. */
 
 typedef struct {
     uint64_t            q;
     uint64_t            k;
     uint64_t            v;
-    uint32_t            tile;           /* number of the next one, over all
+    uint32_t            tile;           /* number of the next tile, over all
                                            items */
     uint32_t            group;
 } dsa_heads_group_t;
@@ -165,8 +165,8 @@ dsa_heads_begin(dsa_heads_rows_t *r, const dsa_heads_args_t *a,
 
 
 /*
- * Multiplies the sums by the factors of the tile before, unless these are 1
- * for all rows of a warp, as they are for most tiles.
+ * Multiplies the sums by the factors of the previous tile, unless these are 1
+ * for all rows of a warp, as for most tiles.
  */
 
 static __device__ __forceinline__ void
@@ -186,9 +186,10 @@ dsa_heads_rescale(float (&o)[64], const float (&factor)[2])
 
 /*
  * Computes tile i of an item: its scores, its softmax, and the product of the
- * tile before.  If FIRST is 1, that is a tile of the item before, and old are
- * the rows of that item, whose sums are complete and are written.  factor: for
- * the sums, of the tile before; becomes that of this tile.
+ * previous tile.  If FIRST is 1, the previous tile belongs to the previous
+ * item, whose rows are old; its sums are complete and are written.  factor is
+ * that of the previous tile for the sums, and is replaced by that of this
+ * tile.
  */
 
 template <int MASKED, int GROUPS, int CAUSAL, int FIRST>
@@ -261,8 +262,9 @@ dsa_heads_step(float (&s)[64], float (&o)[64], uint32_t (&p)[32],
 
 
 /*
- * Computes 64 rows of each item of the block.  The first one's first tile has
- * no product before it, and the last one's last tile no scores after it.
+ * Computes 64 rows of each item of the block.  The first tile of the first
+ * item has no previous product, and the last tile of the last item no next
+ * scores.
  */
 
 template <int MASKED, int GROUPS>
@@ -355,13 +357,13 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
 }
 
 
-/* Where the tiles are. */
+/* The state of the loading thread. */
 
 typedef struct {
     uint8_t            *q;
     uint8_t            *k;
     uint8_t            *v;
-    uint32_t            tile;           /* number of the next one */
+    uint32_t            tile;           /* number of the next tile */
 } dsa_heads_loader_t;
 
 
@@ -415,8 +417,8 @@ dsa_heads_load_v(dsa_heads_loader_t *l, const CUtensorMap *kv_map,
 
 
 /*
- * Loads the queries of the turn-th item of this block for each warpgroup; or,
- * without an item, only reports the end.
+ * Loads the queries of the turn-th item of this block for each warpgroup.  If
+ * there is no item, only signals the end.
  */
 
 static __device__ __forceinline__ void
@@ -451,10 +453,10 @@ dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
 
 
 /*
- * Returns the number of the block's next item, and loads its queries into the
- * L2, because nothing else reads them.  Every block draws until there is no
- * item left, so that as many numbers are drawn as there are items; the last
- * one resets the counter.
+ * Returns the number of the block's next item, and prefetches its queries into
+ * the L2, because no other block has read them.  Every block draws until no
+ * item is left, so the number of draws is fixed, and the last one resets the
+ * counter.
  */
 
 static __device__ __forceinline__ uint32_t
@@ -488,9 +490,9 @@ dsa_heads_draw(const dsa_heads_args_t *a, const CUtensorMap *q_map,
 
 
 /*
- * Draws items and loads all that they need, in one thread.  The next item is
- * drawn two tiles before the end of an item: late enough for an even
- * distribution, and early enough for its loads.
+ * Draws items and loads their queries, keys and values, in one thread.  The
+ * next item is drawn two tiles before the end of an item: late enough for an
+ * even distribution, and early enough for its loads.
  */
 
 static __device__ __forceinline__ void
@@ -597,8 +599,9 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
         g.v = dsa_wgmma_desc(dsa_smem(l.v), 1, DSA_HEADS_SEGMENT, 1024);
 
         /*
-         * Barrier 1 + w gives warpgroup w its turn.  Warpgroup 0 has the first
-         * one, and waits at the end for the arrival that would begin another.
+         * Barrier 1 + w signals that warpgroup w may start its products.
+         * Warpgroup 0 is first, and at the end it waits for the arrival that
+         * would start the next turn.
          */
 
         if (g.group == 1) {
@@ -617,7 +620,7 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
 typedef void (*dsa_heads_kernel_pt)(const CUtensorMap, const CUtensorMap,
     const CUtensorMap, const dsa_heads_args_t);
 
-/* With or without a mask, and for one or two warpgroups. */
+/* The kernels without and with a mask, for one and for two warpgroups. */
 
 static const dsa_heads_kernel_pt  dsa_heads_kernels[2][2] = {
     { dsa_heads_kernel<0, 1>, dsa_heads_kernel<0, 2> },
@@ -639,10 +642,10 @@ dsa_attention_heads_setup(void)
 
 
 /*
- * How many warpgroups compute an item.  Two need 1.25 times as long for 128
- * rows and a tile as one for 64, because the softmax of one overlaps with the
- * products of the other.  One is better if two have too few items for all
- * processors.
+ * Returns how many warpgroups compute an item.  Two take 1.25 times as long
+ * for 128 rows and a tile as one for 64, because the softmax of one overlaps
+ * with the products of the other.  One is better if items of 128 rows are too
+ * few for all multiprocessors.
  */
 
 static uint32_t
@@ -741,7 +744,7 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
         return rc;
     }
 
-    /* groups of heads that fit the L2, equally many in each */
+    /* groups of equally many heads whose keys and values fit the L2 */
 
     fit = DSA_HEADS_L2 / ((uint64_t) keys * 2 * DSA_CUDA_NOPE
                           * sizeof(dsa_bf16_t));

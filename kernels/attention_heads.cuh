@@ -16,8 +16,8 @@ extern "C" {
 
 
 /*
- * The parts of MHA prefill (attention_heads.cu) in which a warpgroup works by
- * itself: products, masks, softmax.
+ * The parts of MHA prefill (attention_heads.cu) that do not synchronize
+ * warpgroups: products, masks, softmax.
  */
 
 #define DSA_HEADS_ROWS      64          /* of a warpgroup */
@@ -129,7 +129,10 @@ dsa_heads_exp2(float x)
 }
 
 
-/* Of a sum, which is 1 at least: the greatest score adds 1. */
+/*
+ * Returns the reciprocal of a sum, which is at least 1, because the greatest
+ * score adds 1.
+ */
 
 static __device__ __forceinline__ float
 dsa_heads_reciprocal(float x)
@@ -165,8 +168,8 @@ dsa_heads_prefetch(const CUtensorMap *map, int32_t x, int32_t y, int32_t z)
 
 
 /*
- * Keeps the compiler from using the registers of a product before the wait
- * ahead of this.
+ * Prevents the compiler from using the registers of a product before the
+ * preceding wait.
  */
 
 static __device__ __forceinline__ void
@@ -218,7 +221,7 @@ dsa_heads_weigh(float (&o)[64], const uint32_t (&p)[32], uint64_t v)
 }
 
 
-/* What a thread keeps of its two rows. */
+/* The state of a thread for its two rows. */
 
 typedef struct {
     dsa_heads_item_t    item;
@@ -232,8 +235,8 @@ typedef struct {
 
 
 /*
- * The n-th item.  Items are sorted by groups of a->mixed heads, in a group by
- * blocks of rows, the longest ones first, and in a block by heads.
+ * Returns the n-th item.  Items are sorted by groups of a->mixed heads, in a
+ * group by blocks of rows, the longest ones first, and in a block by heads.
  */
 
 static __device__ __forceinline__ dsa_heads_item_t
@@ -257,9 +260,9 @@ dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
 
 
 /*
- * Each of four threads has one of four neighbouring words of a mask; a thread
- * owns two bits of each byte.  They exchange words, so that each has its own
- * bits of all four, word i in bits 2 i and 2 i + 1 of each byte.
+ * Each of four threads has one of four adjacent words of a mask, and needs two
+ * bits of each byte of all four.  They exchange words, so that each has its
+ * bits of word i in bits 2 i and 2 i + 1 of each byte.
  */
 
 static __device__ __forceinline__ uint32_t
@@ -278,7 +281,7 @@ dsa_heads_transpose(uint32_t w)
 }
 
 
-/* A thread's words of the mask for a tile. */
+/* Loads a thread's words of the mask for a tile. */
 
 static __device__ __forceinline__ void
 dsa_heads_words(uint32_t (&w)[2], const dsa_heads_rows_t *r,
@@ -296,7 +299,7 @@ dsa_heads_words(uint32_t (&w)[2], const dsa_heads_rows_t *r,
 }
 
 
-/* Sets the scores of keys that the mask leaves out to -inf. */
+/* Sets the scores of masked keys to -inf. */
 
 static __device__ __forceinline__ void
 dsa_heads_select(float (&s)[64], uint32_t (&w)[2])
@@ -334,8 +337,8 @@ dsa_heads_causal(float (&s)[64], const dsa_heads_rows_t *r,
 
 
 /*
- * Adds a tile to the maxima of a thread's two rows.  factor is that by which
- * sums of earlier tiles are to be multiplied.
+ * Updates the maxima of a thread's two rows with a tile.  Sets factor, by
+ * which sums of earlier tiles have to be multiplied.
  */
 
 static __device__ __forceinline__ void
@@ -393,10 +396,10 @@ dsa_heads_exponentials(float (&s)[64], dsa_heads_rows_t *r,
 
 
 /*
- * Stores a number that depends on the maxima.  No code reads it.  ptxas keeps
- * the order of memory accesses and of waits for products, so that the maxima
- * are computed before the wait that follows.  Otherwise it moves the wait
- * ahead of them, and they are not computed while the product runs.
+ * Stores a number that depends on the maxima and is never read.  ptxas keeps
+ * the order of memory accesses and of waits for products, so the maxima are
+ * computed before the next wait.  Without this it moves the wait ahead of
+ * them, and they are not computed while the product runs.
  */
 
 static __device__ __forceinline__ void

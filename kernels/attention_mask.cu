@@ -17,8 +17,8 @@ extern "C" {
 
 /*
  * One block for each row.  Bits are collected in shared memory.  A thread
- * reads four picks; these rise, so that most of them fall in one word, and few
- * atomics meet.
+ * reads four picks.  These usually rise, so most of them are in one word, and
+ * few atomics collide.
  */
 
 static __global__ void __launch_bounds__(DSA_MASK_THREADS)

@@ -17,22 +17,21 @@
  * computes its softmax, the tensor cores work for the other one.
  *
  * A third warpgroup gathers the latents, 1,152 bytes each, in pieces of 16
- * bytes.  The copy engine is not used, because its boxes of one row and 128
- * bytes take 52 cycles each, 25 times as long.  There is room for two blocks
- * only, and both are in use for most of the time, so a piece of them has to be
- * freed and filled again as early as possible.  Therefore a block is loaded in
- * halves: first the columns that belong to the warpgroup that computes its
- * scores, then the other columns with the rope part, in whose memory the
- * weights are passed on.
+ * bytes.  TMA is not used, because a box of one row and 128 bytes takes 52
+ * cycles, 25 times as long.  There is room for only two blocks, and both are
+ * in use for most of the time, so their memory has to be freed and filled
+ * again as early as possible.  Therefore a block is loaded in halves: first
+ * the columns that belong to the warpgroup that computes its scores, then the
+ * other columns with the rope part, whose memory also passes the weights.
  *
- * The references of the softmax rise along the blocks.  Warpgroup 0 has the
- * reference of the last odd block before it chooses its own.  Warpgroup 1 does
- * not wait for the reference of the even block, so that both softmaxes can run
- * at once; in the rare case that the even one is higher, it scales its
- * weights.
+ * The references of the softmax rise from block to block.  Warpgroup 0 waits
+ * for the reference of the last odd block before it chooses its own.
+ * Warpgroup 1 does not wait for the reference of the even block, so that both
+ * softmaxes can run at the same time; in the rare case that the even one is
+ * higher, it scales its weights.
  *
- * The limit is the card's power: at two thirds of the tensor cores' rate it
- * lowers its clock.
+ * The limit is the power of the GPU: at two thirds of the tensor cores' rate
+ * it lowers its clock.
  */
 
 #define DSA_PREFILL_HEADS       64
@@ -123,7 +122,7 @@ dsa_prefill_mma_other(float (&o)[128], uint64_t p, uint64_t v)
 }
 
 
-/* A row's key blocks, in pairs. */
+/* Returns the number of pairs of key blocks of a row. */
 
 static __device__ __forceinline__ uint32_t
 dsa_prefill_pairs(const dsa_prefill_args_t *a, uint32_t row)
@@ -135,7 +134,7 @@ dsa_prefill_pairs(const dsa_prefill_args_t *a, uint32_t row)
 
 /* The gathering warpgroup. */
 
-/* copies segments of a thread's four rows, key [4], into tile */
+/* Copies segments of a thread's four rows, key [4], into tile. */
 
 static __device__ __forceinline__ void
 dsa_prefill_gather(const dsa_prefill_args_t *a, uint32_t tile,
@@ -164,7 +163,8 @@ dsa_prefill_gather(const dsa_prefill_args_t *a, uint32_t tile,
 
 
 /*
- * A thread's picks of a pair of blocks: four rows of each, and two to check.
+ * Reads a thread's picks of a pair of blocks: four rows of each, and two to
+ * check.
  */
 
 static __device__ __forceinline__ void
@@ -319,7 +319,7 @@ dsa_prefill_score(float (&s)[32], uint64_t q, uint64_t k,
 
 /*
  * Rescales sums from one reference to another.  In most cases the threads only
- * agree that nothing changes.
+ * vote that nothing changes.
  */
 
 static __device__ __forceinline__ void
@@ -347,9 +347,9 @@ dsa_prefill_rescale(float (&o)[128], dsa_prefill_rows_t *t, const float *r)
 
 
 /*
- * Computes the weights p from the scores; they are the A operand of four
- * products.  r [2] changes from the reference so far to that of the block; sum
- * [2] has the weights of this thread only.
+ * Computes the weights p, the A operand of four products, from the scores.  r
+ * [2] is the old reference, and is replaced by that of the block; sum [2] has
+ * the weights of this thread only.
  */
 
 static __device__ __forceinline__ void
@@ -401,7 +401,7 @@ dsa_prefill_softmax(uint32_t (&p)[16], float (&s)[32], float (&r)[2],
 }
 
 
-/* Scales weights whose reference is lower than that of the block before. */
+/* Scales weights whose reference is lower than that of the previous block. */
 
 static __device__ __forceinline__ void
 dsa_prefill_raise(uint32_t (&p)[16], float (&r)[2], float (&sum)[2],
@@ -510,8 +510,8 @@ dsa_prefill_taken(float *r, const dsa_prefill_shared_t *sh, int b)
 
 
 /*
- * Four threads have two columns of each of four chunks of 8.  They exchange
- * them, so that each thread stores one chunk.
+ * Four threads have two columns each of four chunks of 8.  They exchange them,
+ * so that each thread stores one chunk.
  */
 
 static __device__ __forceinline__ void

@@ -17,16 +17,16 @@ extern "C" {
 
 
 /*
- * What the two kernels of absorbed MQA for many rows share:
+ * Shared by the two kernels of absorbed MQA for many rows:
  * attention_prefill.cu for more than 32 heads, attention_prefill_narrow.cu for
  * up to 32.  Keys come in blocks of 64.  A block is 9 segments of 64 keys x 64
  * columns with 128 swizzled bytes a row, which are used as keys (K-major) and
  * as values (MN-major).
  *
- * Weights are exp2(score - r) with a reference r of the row and head.  r
- * follows the maximum only if the maximum exceeds it by a factor of 2^8.  So
- * sums are almost never rescaled, and bf16 and float32 lose nothing by the
- * larger numbers.
+ * Weights are exp2(score - r) with a reference r of the row and head.  r is
+ * raised to the maximum only if the maximum exceeds it by a factor of 2^8.  So
+ * sums are almost never rescaled, and the larger numbers are as precise in
+ * bf16 and float32.
  */
 
 #define DSA_PREFILL_KEYS        64
@@ -54,7 +54,9 @@ typedef struct {
 int dsa_prefill_narrow(const dsa_cuda_state_t *state,
     const dsa_prefill_args_t *a, const dsa_bf16_t *q, dsa_stream_t stream);
 
-/* The tensor map of q, loaded in boxes of heads x 64 columns. */
+/*
+ * Makes the tensor map of q, which is loaded in boxes of heads x 64 columns.
+ */
 int dsa_prefill_q_map(const dsa_cuda_state_t *state, CUtensorMap *map,
     const dsa_bf16_t *q, const dsa_prefill_args_t *a, uint32_t heads);
 
@@ -94,7 +96,7 @@ dsa_prefill_done(uint64_t *bar)
 }
 
 
-/* The number of a row's picks; a number below 0 counts as 0. */
+/* Returns the number of a row's picks; a number below 0 counts as 0. */
 
 static __device__ __forceinline__ uint32_t
 dsa_prefill_count(const dsa_prefill_args_t *a, uint32_t row)
@@ -107,7 +109,7 @@ dsa_prefill_count(const dsa_prefill_args_t *a, uint32_t row)
 }
 
 
-/* The i-th of n picks; an invalid position if i is not below n. */
+/* Returns the i-th of n picks, or an invalid position if i is not below n. */
 
 static __device__ __forceinline__ uint32_t
 dsa_prefill_pick(const dsa_prefill_args_t *a, uint32_t row, uint32_t i,

@@ -106,7 +106,7 @@ dsa_narrow_mma(float (&d)[16], uint64_t a, uint64_t b, int add)
 }
 
 
-/* The gathering warpgroup: thirds of blocks, in order. */
+/* The gathering warpgroup loads thirds of blocks, in order. */
 
 template <int HEADS>
 static __device__ __forceinline__ void
@@ -233,9 +233,7 @@ dsa_narrow_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
 }
 
 
-/*
- * The two warpgroups that compute wait for each other; met counts the times.
- */
+/* Synchronizes the two computing warpgroups; met counts the calls. */
 
 static __device__ __forceinline__ void
 dsa_narrow_meet(uint64_t *bar, uint32_t *met)
@@ -269,7 +267,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
     pd = dsa_wgmma_desc(dsa_smem(sp) + group * dsa_narrow_t<HEADS>::p, 1, 16,
                         1024);
 
-    /* where the weights of a lane's row of a stored 8x8 matrix belong */
+    /* the address of a lane's row of a stored 8x8 matrix of weights */
 
     to = dsa_smem(sp) + group * dsa_narrow_t<HEADS>::p
          + (lane / 16 * 8 + lane % 8) * 128
@@ -393,10 +391,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
                 p[i] = dsa_prefill_pack(s[c], s[c + 1]);
             }
 
-            /*
-             * transposed: one row for each head, with its keys one after
-             * another
-             */
+            /* Transpose: one row for each head, with contiguous keys. */
 
             if (HEADS == 8) {
                 asm volatile ("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16"
@@ -499,9 +494,9 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
         }
 
         /*
-         * warpgroup 1 writes 256 columns and then reads, warpgroup 0 the
-         * reverse; one element of a thread after another: the same thread of
-         * the other warpgroup has the same element
+         * Warpgroup 1 writes 256 columns and then reads, warpgroup 0 the
+         * reverse.  The same thread of both warpgroups has the same elements,
+         * so these are stored thread by thread.
          */
 
 #pragma unroll

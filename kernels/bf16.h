@@ -50,7 +50,10 @@ dsa_bf16_decode(uint16_t v)
 }
 
 
-/* A NaN stays a NaN: the carry of its payload must not reach the sign. */
+/*
+ * Rounds to the nearest BF16.  A NaN stays a NaN: the carry of its payload
+ * must not reach the sign.
+ */
 
 static inline uint16_t
 dsa_bf16_encode(float v)

@@ -50,8 +50,8 @@ dsa_cache_part(const dsa_cache_t *cache, const void *base, uint32_t layer,
 
 
 /*
- * Scales and rope parts are not aligned in every model config, so memcpy()
- * moves them.
+ * Scales and rope parts are not aligned in every model config, so memcpy() is
+ * used.
  */
 
 static void

@@ -150,7 +150,7 @@ dsa_cache_key(float *v, const dsa_bf16_t *k, const float *norm,
 }
 
 
-/* One warp for each of four latents, and one for the four keys. */
+/* One warp for each of four latents, and one warp for their four keys. */
 
 static __global__ void __launch_bounds__(32 * (DSA_CACHE_BLOCK + 1))
 dsa_cache_write_kernel(dsa_cuda_cache_t cache, const int32_t *slot,
@@ -209,7 +209,7 @@ dsa_cache_write_kernel(dsa_cuda_cache_t cache, const int32_t *slot,
 
 
 /*
- * One chunk for each thread at a time: 8 codes, or 8 elements of the rope
+ * Each thread decodes one chunk at a time: 8 codes, or 8 elements of the rope
  * part.
  */
 

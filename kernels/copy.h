@@ -30,10 +30,11 @@ typedef struct {
  * side is memory of the GPU or pinned host memory, aligned to 4 bytes; a part
  * has at most 2^31 words.
  *
- * What a step reads and returns is copied like this and not by a copy engine: a
- * copy engine first works through the pages that are moved between the GPU and
- * host memory, and with 512 pages of 3 MB ahead of it a step took 25 to 30 ms
- * longer on an H200.  There is no CPU twin: the CPU reads the arrays in place.
+ * The inputs and results of a step are copied by this kernel and not by a copy
+ * engine, because a copy engine first copies all queued pages between the GPU
+ * and host memory: with 512 pages of 3 MB in its queue, a step took 25 to 30
+ * ms longer on an H200.  There is no CPU twin, because the CPU reads the
+ * arrays in place.
  */
 int dsa_cuda_copy(const dsa_copy_t *part, uint32_t n, dsa_stream_t stream);
 

@@ -13,22 +13,23 @@
 
 
 /*
- * What the CUDA versions of the ops share.  dsa_cuda_NAME() is declared beside
+ * Shared by the CUDA versions of the ops.  dsa_cuda_NAME() is declared beside
  * its CPU twin in the op's header.  It computes the same function with the
  * roundings of "precision served" on NVIDIA Hopper (sm_90a).
  *
- * All pointers are device memory unless a comment says otherwise.  An op
- * allocates nothing and does not wait for the GPU.  It enqueues kernels in a
- * stream of the current device, can be captured in a graph, and reads no count
- * on the host that the GPU computes.  The same input gives the same bits.
+ * All pointers are device memory unless stated otherwise.  An op does not
+ * allocate memory and does not wait for the GPU.  It enqueues kernels in a
+ * stream of the current device and can be captured in a graph, because the
+ * host does not read values that the GPU computes.  The same input gives the
+ * same bits.
  *
- * Ops have no global state.  Each device needs one dsa_cuda_init() before the
- * first op runs on it; what an op needs besides its operands is an argument.
- * Several threads may run ops at the same time if each has a state and a
- * stream of its own.
+ * Ops have no global state: everything is passed in arguments.  Each device
+ * needs one dsa_cuda_init() before the first op runs on it.  Several threads
+ * may run ops at the same time if each has its own state and stream.
  *
- * Return value: 0, or a cudaError_t for dsa_cuda_error().  Arguments outside
- * of what an op's comment allows return cudaErrorInvalidValue.
+ * Return value: 0, or a cudaError_t for dsa_cuda_error();
+ * cudaErrorInvalidValue if arguments are outside of the ranges in an op's
+ * comment.
  */
 
 typedef struct CUstream_st  *dsa_stream_t;      /* a cudaStream_t */
@@ -38,16 +39,16 @@ typedef uint8_t             dsa_e4m3_t;
 
 
 /*
- * Counters in device memory with which the blocks of a launch share out work.
- * All are 0 before a launch, and its last block sets them to 0 again; nothing
- * else writes them.  Two launches with the same counters must not overlap:
- * both would then draw from one count, and work would be left out.
+ * Counters in device memory by which the blocks of a launch draw work.  All
+ * are 0 before a launch, and its last block resets them; nothing else writes
+ * them.  Two launches with the same counters must not overlap, because both
+ * would draw from one count, and work would be left out.
  */
 
 typedef struct {
     uint32_t            index_drawn;    /* dsa_cuda_index_score_decode():
-                                           tickets that blocks drew, */
-    uint32_t            index_done;     /* and blocks that finished */
+                                           tickets that blocks drew */
+    uint32_t            index_done;     /* blocks that have finished */
     int32_t             moe_drawn;      /* dsa_cuda_moe_gemm(), prefill: tiles
                                            that clusters drew */
     uint32_t            heads_drawn;    /* dsa_cuda_attention_heads(): items
@@ -56,8 +57,9 @@ typedef struct {
 
 
 /*
- * What ops need of a GPU.  Some take it as their first argument.  One state
- * serves one stream at a time, because of its counters; ops only read it.
+ * The state of a GPU for ops, the first argument of some.  Only one stream at
+ * a time may use a state, because of its counters.  Ops do not change the
+ * struct.
  */
 
 typedef struct {
@@ -65,20 +67,20 @@ typedef struct {
     uint32_t                processors; /* multiprocessors of the GPU */
     void                   *encode;     /* the driver's
                                            cuTensorMapEncodeTiled() */
-    dsa_cuda_counters_t    *counters;   /* device memory, the caller's */
+    dsa_cuda_counters_t    *counters;   /* device memory of the caller */
 } dsa_cuda_state_t;
 
 
 /*
- * Prepares the current device: permits each kernel the shared memory that it
- * needs, finds the driver's function for tensor maps, fills state, and zeroes
- * counters, device memory of the caller that lives as long as state.  Waits
- * for the GPU.  Several threads may call it at the same time, for the same
- * device or for others.
+ * Prepares the current device: sets the maximum of dynamic shared memory of
+ * each kernel, finds the driver's function for tensor maps, fills state, and
+ * zeroes counters, which is device memory of the caller and must exist as long
+ * as state.  Waits for the GPU.  Several threads may call it at the same time,
+ * for the same or for different devices.
  */
 int dsa_cuda_init(dsa_cuda_state_t *state, dsa_cuda_counters_t *counters);
 
-/* The text for a return value of an op. */
+/* Returns the text for a return value of an op. */
 const char *dsa_cuda_error(int error);
 
 

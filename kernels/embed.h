@@ -13,8 +13,8 @@
 
 /*
  * CUDA.  x [rows, cols] bf16 = table [vocab, cols] bf16 at token [rows].  The
- * table has ids first .. first+vocab-1; others give zeros, so that tables with
- * parts of a vocabulary give results that add up.  cols is a multiple of 8.
+ * table has ids first .. first+vocab-1; other ids give zeros, so the results
+ * of tables with parts of a vocabulary can be added.  cols is a multiple of 8.
  * There is no CPU twin: the CPU reads its table in place (engine/cpu/model.c).
  */
 int dsa_cuda_embed(dsa_bf16_t *x, const dsa_bf16_t *table,

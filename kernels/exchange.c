@@ -16,7 +16,7 @@ static uint32_t dsa_exchange_next(const int32_t *expert, uint32_t k,
     int64_t last);
 
 
-/* 1 if an expert of a token is one of first .. first+experts-1. */
+/* Returns 1 if an expert of a token is one of first .. first+experts-1. */
 
 static int
 dsa_exchange_has(const int32_t *expert, uint32_t k, uint32_t first,
@@ -79,7 +79,7 @@ dsa_exchange_combine(float *part, const float *y, const float *weight,
 }
 
 
-/* The index of the least expert above last, or k. */
+/* Returns the index of the least expert above last, or k. */
 
 static uint32_t
 dsa_exchange_next(const int32_t *expert, uint32_t k, int64_t last)

@@ -57,7 +57,9 @@ typedef struct {
 } dsa_exchange_gather_t;
 
 
-/* Each thread copies chunks to all ranks; the first block waits for theirs. */
+/*
+ * Each thread copies chunks to all ranks; the first block waits for all ranks.
+ */
 
 static __global__ void __launch_bounds__(DSA_EXCHANGE_THREADS)
 dsa_exchange_gather_kernel(DSA_EXCHANGE_X x,

@@ -16,18 +16,18 @@ extern "C" {
 
 
 /*
- * The halves of an exchange, as device functions.
+ * The two halves of an exchange, as device functions.
  *
- * A kernel that stores ends with dsa_exchange_raise(): each block adds to the
- * flags in all ranks what it contributes to an exchange, so that no block
- * waits for another block of its launch.  Only the first block, or the few
- * blocks of a kernel whose grid is limited to dsa_exchange_spin(), wait for
- * other ranks.
+ * A kernel that stores ends with dsa_exchange_raise(): each block adds its
+ * part of DSA_EXCHANGE_ONE to the flags in all ranks, so that no block waits
+ * for another block of its launch.  Only the first block, or the few blocks of
+ * a kernel whose grid is limited to dsa_exchange_spin(), wait for other ranks.
  */
 
 #define DSA_EXCHANGE_THREADS    256
 #define DSA_EXCHANGE_WARPS      (DSA_EXCHANGE_THREADS / 32)
-#define DSA_EXCHANGE_POLLS      64      /* between two looks at the clock */
+#define DSA_EXCHANGE_POLLS      64      /* polls between two reads of the
+                                           clock */
 
 #define DSA_EXCHANGE_X          const __grid_constant__ dsa_cuda_exchange_t
 
@@ -83,11 +83,10 @@ dsa_clock_ns(void)
 
 
 /*
- * The begin of a kernel that waits for other ranks.  Blocks of the next kernel
- * that are on the SMs early could take the room that the store of another
- * stream needs, which this kernel waits for.  So they may come early only if
- * no other stream of this GPU exchanges; otherwise they come when this kernel
- * ends.
+ * The beginning of a kernel that waits for other ranks.  Blocks of the next
+ * kernel that are launched early could occupy the SMs that the store of
+ * another stream needs, for which this kernel waits.  So the next kernel is
+ * launched early only if no other stream of this GPU exchanges.
  */
 
 static __device__ __forceinline__ void
@@ -101,7 +100,7 @@ dsa_exchange_begin(const dsa_cuda_exchange_t *x)
 }
 
 
-/* Reports the first rank that is missing; the first report is kept. */
+/* Records the first missing rank in the fault; the first record is kept. */
 
 static __device__ __forceinline__ void
 dsa_exchange_fail(const dsa_cuda_exchange_t *x, uint32_t missing,
@@ -117,10 +116,10 @@ dsa_exchange_fail(const dsa_cuda_exchange_t *x, uint32_t missing,
 
 
 /*
- * The time limit of a wait, looked at in every DSA_EXCHANGE_POLLS-th turn; the
- * limit begins with the first look, so that a wait that ends soon reads no
- * clock.  Returns 1 when the wait has to end, because an earlier one failed or
- * because time is up.
+ * Checks the time limit of a wait in every DSA_EXCHANGE_POLLS-th turn.  The
+ * time is counted from the first check, so a short wait does not read the
+ * clock.  Returns 1 if the wait has to end, because an earlier one has failed
+ * or the time limit is exceeded.
  */
 
 static __device__ __forceinline__ int
@@ -150,7 +149,7 @@ dsa_exchange_expired(const dsa_cuda_exchange_t *x, uint64_t *start,
 
 
 /*
- * Waits until the flags of all ranks are sum or beyond; called by all lanes of
+ * Waits until the flags of all ranks have reached sum; called by all lanes of
  * a warp.  A barrier after it orders the loads of other warps.
  */
 
@@ -196,7 +195,7 @@ dsa_exchange_poll(const dsa_cuda_exchange_t *x, uint32_t sum)
 }
 
 
-/* The sum of this rank's own flag: a part of an exchange may be in it. */
+/* Returns this rank's own flag, which may have a part of an exchange. */
 
 static __device__ __forceinline__ uint32_t
 dsa_exchange_own(const dsa_cuda_exchange_t *x)
@@ -205,7 +204,7 @@ dsa_exchange_own(const dsa_cuda_exchange_t *x)
 }
 
 
-/* A whole block waits for the last exchange that this rank stored. */
+/* Makes a whole block wait for the last exchange that this rank has stored. */
 
 static __device__ __forceinline__ void
 dsa_exchange_await(const dsa_cuda_exchange_t *x)
@@ -219,14 +218,14 @@ dsa_exchange_await(const dsa_cuda_exchange_t *x)
 
 
 /*
- * The end of a kernel that stores: adds to this rank's flag everywhere.  What
- * the blocks of a launch add sums to DSA_EXCHANGE_ONE.  With wait 1 the first
- * block waits for the other ranks.  Called by all threads of all blocks of a
- * grid with fewer than DSA_EXCHANGE_ONE blocks, in one or two dimensions.
+ * The end of a kernel that stores: adds to this rank's flag in all ranks.  The
+ * parts of all blocks of a launch add up to DSA_EXCHANGE_ONE.  With wait 1 the
+ * first block waits for the other ranks.  Called by all threads of all blocks
+ * of a grid with fewer than DSA_EXCHANGE_ONE blocks, in one or two dimensions.
  *
- * The barrier and the fence order the stores of the block before the addition,
- * and a chain of additions passes this order on: to a rank that loads the sum
- * of all blocks, the stores of all blocks are visible.
+ * The barrier and the fence order the stores of the block before its addition,
+ * and the chain of additions is cumulative: when a rank loads the sum of all
+ * blocks, the stores of all blocks are visible to it.
  */
 
 static __device__ __forceinline__ void
@@ -246,7 +245,7 @@ dsa_exchange_raise(const dsa_cuda_exchange_t *x, int wait)
 
     if (wait && first) {
 
-        /* without this block's addition the exchange is not complete */
+        /* before this block's addition the exchange is not complete */
 
         next = dsa_exchange_own(x) / DSA_EXCHANGE_ONE * DSA_EXCHANGE_ONE
                + DSA_EXCHANGE_ONE;
@@ -268,8 +267,9 @@ dsa_exchange_raise(const dsa_cuda_exchange_t *x, int wait)
 
 
 /*
- * The i-th rank that this rank stores to: itself last, and each rank begins
- * with another one, so that they do not all store to one at a time.
+ * Returns the i-th rank that this rank stores to: itself is the last one, and
+ * each rank begins with a different one, so that they do not all store to the
+ * same rank at the same time.
  */
 
 static __device__ __forceinline__ uint32_t
@@ -282,8 +282,8 @@ dsa_exchange_peer(const dsa_cuda_exchange_t *x, uint32_t i)
 
 
 /*
- * The ranks, as bits, that have one of the k experts of a row; called by all
- * lanes of a warp.  experts: of a rank.
+ * Returns a bit mask of the ranks that have one of the k experts of a row;
+ * called by all lanes of a warp.  experts: the experts of a rank.
  */
 
 static __device__ __forceinline__ uint32_t
@@ -304,9 +304,9 @@ dsa_exchange_ranks(const int32_t *expert, const int32_t *live, size_t row,
 
 
 /*
- * Host: the most blocks of a kernel all of whose blocks may wait.  They must
- * leave room for the stores of the other ranks on this GPU, and a block may
- * fill a multiprocessor.
+ * Host: returns the most blocks of a kernel in which all blocks may wait.
+ * They must leave room for the stores of the other ranks on this GPU, and a
+ * block may fill a multiprocessor.
  */
 
 static inline uint32_t
@@ -321,7 +321,10 @@ dsa_exchange_spin(const dsa_cuda_exchange_t *x)
 }
 
 
-/* Host: blocks for n units of per, at least one and at most most. */
+/*
+ * Host: returns the blocks for n units, per units each: at least one, at most
+ * most.
+ */
 
 static inline uint32_t
 dsa_exchange_blocks(uint64_t n, uint32_t per, uint32_t most)
@@ -332,7 +335,7 @@ dsa_exchange_blocks(uint64_t n, uint32_t per, uint32_t most)
 }
 
 
-/* Host: 1 if the exchange and the GPU are described completely. */
+/* Host: returns 1 if the exchange is described completely. */
 
 static inline int
 dsa_exchange_ok(const dsa_cuda_exchange_t *x)
@@ -342,7 +345,7 @@ dsa_exchange_ok(const dsa_cuda_exchange_t *x)
 }
 
 
-/* Host: 1 if each rank has an address, aligned to 16 bytes. */
+/* Host: returns 1 if each rank has an address that is aligned to 16 bytes. */
 
 static inline int
 dsa_exchange_addresses_ok(const dsa_cuda_exchange_t *x, void *const *p)

@@ -15,28 +15,28 @@
 /*
  * The exchange between the GPUs of one process.  Each GPU is a rank; its
  * kernels store into the memory of the other ranks through peer pointers, and
- * add to counters there: the links have native atomics, as NVLink has and PCIe
- * has not (cudaDevP2PAttrNativeAtomicSupported).
+ * add to counters there.  The links must have native atomics, which NVLink has
+ * and PCIe does not (cudaDevP2PAttrNativeAtomicSupported).
  *
- * An exchange has two halves on each rank: it stores its data to all ranks and
- * then raises its flag there; later it waits until the flags of all ranks have
- * been raised in its own memory.  A flag counts the exchanges of a rank in
- * units of DSA_EXCHANGE_ONE; the blocks of a kernel that stores add parts of
- * the unit.  Flags only grow, modulo 2^32.  All ranks enqueue the same
- * exchanges in the same order.
+ * An exchange has two halves.  A rank first stores its data to all ranks and
+ * then raises its flag there.  Later it waits until the flags of all ranks are
+ * raised in its own memory.  A flag counts the exchanges of a rank in units of
+ * DSA_EXCHANGE_ONE; the blocks of a kernel that stores add parts of the unit.
+ * Flags only grow, modulo 2^32.  All ranks enqueue the same exchanges in the
+ * same order.
  *
- * A rank stores before it waits, and a store waits for nothing, so that no
- * order of execution can make two ranks wait for each other.  A buffer is
- * written again only after an exchange by which its owner reports that it has
- * read the buffer: see each op.
+ * A rank stores before it waits, and a store never waits, so there is no
+ * deadlock in any order of execution.  A buffer is written again only after an
+ * exchange that its owner has stored after it has read the buffer: see each
+ * op.
  *
- * A wait ends after a time limit.  It then reports the first missing rank in
- * the fault, and every later wait of this rank returns at once, so that the
- * stream ends and the host can report the error.
+ * A wait has a time limit.  When it is exceeded, the first missing rank is
+ * recorded in the fault, and all later waits of this rank return at once, so
+ * that the work in the stream ends and the host can report the error.
  */
 
 #define DSA_EXCHANGE_RANKS  16
-#define DSA_EXCHANGE_ONE    65536       /* of a flag: an exchange */
+#define DSA_EXCHANGE_ONE    65536       /* units of a flag for an exchange */
 #define DSA_EXCHANGE_SHARE  4           /* most streams of a GPU that exchange
                                            at the same time */
 
@@ -46,25 +46,28 @@
 typedef struct {
     uint32_t            flag[DSA_EXCHANGE_RANKS];   /* [r]: what rank r has
                                            added here */
-    uint32_t            blocks;         /* of an all-reduce in one kernel that
-                                           are done */
+    uint32_t            blocks;         /* blocks of an all-reduce in one
+                                           kernel that are done */
     uint32_t            failed;         /* 1: a wait has timed out */
     uint64_t            sums;           /* all-reduces in one kernel that this
                                            rank has made */
 } dsa_exchange_state_t;
 
 
-/* In pinned host memory, mapped for the rank's GPU; zeroed before. */
+/*
+ * In pinned host memory, mapped for the rank's GPU, zeroed before the first
+ * exchange.
+ */
 
 typedef struct {
-    volatile uint32_t   failed;         /* 1: the others are valid */
+    volatile uint32_t   failed;         /* 1: the other members are valid */
     volatile uint32_t   missing;        /* the rank whose flag is not raised */
     volatile uint32_t   number;         /* the exchange, modulo 65536; of an
                                            all-reduce in one kernel: sums */
 } dsa_exchange_fault_t;
 
 
-/* What a rank's exchanges need; copied into the launches. */
+/* The parameters of a rank's exchanges, which are copied into the launches. */
 
 typedef struct {
     uint32_t                rank;
@@ -82,15 +85,16 @@ typedef struct {
 
 
 /*
- * Raises this rank's flag everywhere, without data: what earlier kernels of
- * this stream stored to other ranks is visible to them when their wait ends.
+ * Raises this rank's flag in all ranks, without data.  When the wait of
+ * another rank ends, the stores of earlier kernels of this stream are visible
+ * to it.
  */
 int dsa_cuda_exchange_signal(const dsa_cuda_exchange_t *x,
     dsa_stream_t stream);
 
 /*
- * Waits for the flags of the last exchange that this rank stored; an
- * all-reduce or a gather has waited for its own.
+ * Waits for the flags of the last exchange that this rank has stored.  It is
+ * not needed after an all-reduce or a gather, which wait themselves.
  */
 int dsa_cuda_exchange_wait(const dsa_cuda_exchange_t *x, dsa_stream_t stream);
 
@@ -115,15 +119,16 @@ typedef struct {
 
 /*
  * Stores the tokens of this rank to all ranks and raises its flag.  y [tokens,
- * cols] is stored only where the rank has an expert of the token.  live: a
+ * cols] is stored only to ranks that have an expert of the token.  live: a
  * token with a negative number is padding; padding, and rows tokens .. slot-1,
- * get expert -1.  live NULL: no token is padding.  expert [tokens, k] (numbers
- * of all experts), weight [tokens, k]; the weight of an expert -1 is not
- * stored.  Scales are stored for all tokens.  A rank with 0 tokens calls it
- * too.
+ * get expert -1.  If live is NULL, no token is padding.  expert [tokens, k]
+ * (numbers of all experts), weight [tokens, k]; the weight of an expert -1 is
+ * not stored.  Scales are stored for all tokens.  A rank with 0 tokens calls
+ * it too.
  *
- * to is written again by the next call, which must come after the sum of
- * dsa_cuda_exchange_combine() on this rank: every rank has then read it.
+ * The next call overwrites to.  It must be enqueued after
+ * dsa_cuda_exchange_sum() on this rank, because every rank has read to by
+ * then.
  */
 int dsa_cuda_exchange_tokens(const dsa_cuda_exchange_t *x,
     const dsa_exchange_tokens_t *to, const dsa_fp8_rows_t *y,
@@ -139,8 +144,8 @@ int dsa_cuda_exchange_tokens(const dsa_cuda_exchange_t *x,
  * part[q] [ranks * slot, cols] in rank q's memory.  With last 1 the flag is
  * raised: the rows of all calls since the last exchange are complete.
  *
- * part is written again after the next dsa_cuda_exchange_tokens() and its
- * wait: its owner has then read it.
+ * part is overwritten after the next dsa_cuda_exchange_tokens() and its wait,
+ * because its owner has read it by then.
  */
 int dsa_cuda_exchange_combine(const dsa_cuda_exchange_t *x,
     dsa_bf16_t *const *part, const dsa_bf16_t *y,
@@ -182,8 +187,8 @@ int dsa_cuda_exchange_all_reduce(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
 /*
  * Columns rank * cols .. (rank + 1) * cols - 1 of to[q] [rows, ranks * cols]
  * float32, of every rank q, = from [rows, cols] of this rank.  cols is a
- * multiple of 4.  Stores, raises the flag and waits.  to is written again by
- * the next call; an exchange must lie between its last read and that call.
+ * multiple of 4.  Stores, raises the flag and waits.  The next call overwrites
+ * to, so there must be an exchange between the last read of to and that call.
  */
 int dsa_cuda_exchange_gather(const dsa_cuda_exchange_t *x,
     float *const *to, const float *from, uint32_t rows,
@@ -191,9 +196,9 @@ int dsa_cuda_exchange_gather(const dsa_cuda_exchange_t *x,
 
 
 /*
- * CPU twins: the sums of the exchanges.  All ranks are in one memory, so that
- * nothing is sent and nothing waits.  Values are float32; with bf16 1 each
- * partial sum is rounded to bf16, as it would be sent, and so is the result.
+ * CPU twins: the sums of the exchanges.  All ranks are in one memory, so these
+ * functions only add.  Values are float32.  With bf16 1 each partial sum is
+ * rounded to bf16, as it is for a transfer, and so is the result.
  */
 
 /*
@@ -201,8 +206,8 @@ int dsa_cuda_exchange_gather(const dsa_cuda_exchange_t *x,
  * the sum over those of a token's k pairs whose expert is one of rank *
  * experts .. (rank + 1) * experts - 1, experts rising, of weight [tokens, k]
  * times the row place [tokens, k] of y [., cols].  expert [tokens, k] are
- * numbers of all experts, which differ within a token; -1: no expert.  A row
- * of part whose token has no expert of the rank is not written.
+ * numbers of all experts, which differ within a token; -1: no expert.  The row
+ * of a token without an expert of the rank is not written.
  */
 void dsa_exchange_combine(float *part, const float *y, const float *weight,
     const int32_t *expert, const int32_t *place, size_t tokens, uint32_t k,

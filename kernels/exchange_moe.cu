@@ -9,8 +9,8 @@
 
 
 /*
- * Tokens for the experts of all ranks, and the sums of what they computed.
- * The unit of work is a part of a row, for one warp.
+ * Tokens for the experts of all ranks, and the sums of the results.  The unit
+ * of work is a part of a row, for one warp.
  */
 
 #define DSA_TOKENS_LOADS    4           /* of 16 codes a lane */
@@ -20,13 +20,14 @@
 #define DSA_PART_SPAN       (DSA_PART_LOADS * 32 * DSA_CHUNK)
 
 #define DSA_PART_FEW        128         /* threads of a block for few parts, so
-                                           that more multiprocessors work, */
-#define DSA_PART_MANY       512         /* and for many, so that fewer blocks
-                                           wait for their stores */
+                                           that more multiprocessors are
+                                           used */
+#define DSA_PART_MANY       512         /* and for many parts, so that fewer
+                                           blocks wait for their stores */
 
-#define DSA_SUM_TURNS       4           /* parts of a warp up to which the sum
-                                           itself waits */
-#define DSA_SUM_RANKS       8           /* whose rows are in flight */
+#define DSA_SUM_TURNS       4           /* most parts of a warp with which the
+                                           kernel of the sum itself waits */
+#define DSA_SUM_RANKS       8           /* ranks whose rows are in flight */
 
 
 typedef struct {
@@ -41,7 +42,7 @@ typedef struct {
 } dsa_exchange_size_t;
 
 
-/* A part of a row is read once and stored where its experts are. */
+/* Reads a part of a row once, and stores it to the ranks of its experts. */
 
 static __device__ __forceinline__ void
 dsa_tokens_rows(const dsa_cuda_exchange_t *x, const dsa_exchange_tokens_t *to,
@@ -90,7 +91,10 @@ dsa_tokens_rows(const dsa_cuda_exchange_t *x, const dsa_exchange_tokens_t *to,
 }
 
 
-/* Scales are stored for all tokens, so that warps store whole sectors. */
+/*
+ * Stores scales.  They are stored for all tokens, so that warps store whole
+ * sectors.
+ */
 
 static __device__ __forceinline__ void
 dsa_tokens_scales(const dsa_cuda_exchange_t *x,
@@ -114,7 +118,10 @@ dsa_tokens_scales(const dsa_cuda_exchange_t *x,
 }
 
 
-/* Each rank gets its own numbers of its experts, and -1 for the others. */
+/*
+ * Stores ids: each rank gets its own numbers of its experts, and -1 for the
+ * others.
+ */
 
 static __device__ __forceinline__ void
 dsa_tokens_ids(const dsa_cuda_exchange_t *x, const dsa_exchange_tokens_t *to,
@@ -232,9 +239,9 @@ typedef struct {
     const int32_t      *place;
     uint32_t            first;
     uint32_t            rows;
-    uint32_t            owner;          /* of the first row, */
-    uint32_t            owners;         /* of all rows, */
-    uint32_t            begin;          /* and with which of them to begin */
+    uint32_t            owner;          /* of the first row */
+    uint32_t            owners;         /* number of owners of all rows */
+    uint32_t            begin;          /* the owner to begin with */
     uint32_t            slot;
     uint32_t            k;
     uint32_t            cols;
@@ -243,8 +250,8 @@ typedef struct {
 
 
 /*
- * A part of a row that rank owner has sent: the warp sorts the row's pairs by
- * expert, and adds up what the experts computed.
+ * Computes a part of a row that rank owner has sent: the warp sorts the row's
+ * pairs by expert, and adds up the results of the experts.
  */
 
 template <int K, int LOADS>
@@ -330,8 +337,8 @@ dsa_combine_part(const dsa_cuda_exchange_t *x, const dsa_exchange_combine_t *c,
 
 
 /*
- * blockIdx.y: an owner of rows; the links to all owners are busy from begin to
- * end.
+ * blockIdx.y selects an owner of rows, so that the links to all owners are
+ * busy all the time.
  */
 
 template <int K, int LOADS>
@@ -365,7 +372,7 @@ dsa_exchange_combine_kernel(DSA_EXCHANGE_X x,
 }
 
 
-/* Host: the threads of a block for n parts. */
+/* Host: returns the threads of a block for n parts. */
 
 static uint32_t
 dsa_part_threads(const dsa_cuda_exchange_t *x, uint64_t n)
@@ -460,7 +467,7 @@ dsa_sum_add(float *sum, uint4 u)
 }
 
 
-/* The parts, ranks rising, then shared. */
+/* Adds the parts, ranks rising, then shared. */
 
 static __device__ __forceinline__ void
 dsa_sum_part(const dsa_exchange_sum_t *s, const dsa_exchange_size_t *n,
@@ -582,7 +589,10 @@ dsa_cuda_exchange_sum(const dsa_cuda_exchange_t *x, dsa_bf16_t *y,
     n.cols = cols;
     n.parts = (cols + DSA_PART_SPAN - 1) / DSA_PART_SPAN;
 
-    /* blocks that wait are few; if they were too few, one block waits first */
+    /*
+     * The number of waiting blocks is limited; if more are needed, one block
+     * waits first.
+     */
 
     parts = (uint64_t) tokens * n.parts;
     threads = dsa_part_threads(x, parts);

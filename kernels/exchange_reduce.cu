@@ -17,8 +17,8 @@
  * as a whole, so neither fences nor flags are needed.  A thread stores all of
  * its words before it waits for the first.  The words have two halves, which
  * alternate from sum to sum: when a rank stores the words of sum n + 2, it has
- * seen those of n + 1 from all ranks, which have therefore ended sum n.  The
- * number has 64 bits, so that it never returns to what old words hold.
+ * read those of n + 1 from all ranks, which have therefore ended sum n.  The
+ * number has 64 bits, so it never repeats.
  *
  * Many rows: rank q gets chunks n * q / ranks .. n * (q + 1) / ranks - 1 of
  * all ranks (scattered), adds them up and stores the sums to all ranks
@@ -91,8 +91,8 @@ dsa_add_word(float *sum, uint64_t data)
 
 /*
  * Adds the words of ranks first .. first+RANKS-1 at p to sum, ranks rising.
- * All of them are in flight at the same time.  A word of a later sum is one of
- * a rank whose own wait has failed; a rank that is behind is reported first.
+ * All of them are in flight at the same time.  If a word has a later number,
+ * the wait of its rank has failed.  A rank that is behind is reported first.
  */
 
 template <int RANKS>
@@ -189,7 +189,10 @@ dsa_exchange_words_kernel(DSA_EXCHANGE_X x,
                                                        dsa_pack2(sum + 2));
     }
 
-    /* all blocks have read the number when the last one counts itself */
+    /*
+     * All threads must have read the number before the last block resets the
+     * counter.
+     */
 
     __syncthreads();
 
@@ -202,7 +205,7 @@ dsa_exchange_words_kernel(DSA_EXCHANGE_X x,
 }
 
 
-/* The first chunk of rank q's slice. */
+/* Returns the first chunk of rank q's slice. */
 
 static __host__ __device__ __forceinline__ uint32_t
 dsa_slice(const dsa_cuda_exchange_t *x, uint32_t n, uint32_t q)
@@ -211,7 +214,7 @@ dsa_slice(const dsa_cuda_exchange_t *x, uint32_t n, uint32_t q)
 }
 
 
-/* Stores slices to the other ranks: a block for each of them in turn. */
+/* Stores slices to the other ranks; blocks alternate between the ranks. */
 
 static __global__ void __launch_bounds__(DSA_EXCHANGE_THREADS)
 dsa_exchange_scatter_kernel(DSA_EXCHANGE_X x,
@@ -361,7 +364,7 @@ dsa_exchange_copy_kernel(DSA_EXCHANGE_X x,
 }
 
 
-/* The most words of one rank of a sum that is made in one kernel. */
+/* Returns the most words of one rank in a sum that one kernel computes. */
 
 static uint64_t
 dsa_reduce_words_most(uint32_t ranks)
@@ -377,7 +380,7 @@ dsa_reduce_half(uint32_t ranks)
 }
 
 
-/* Chunks of 16 bytes of the slices, a multiple of ranks. */
+/* Returns the chunks of 16 bytes of the slices, a multiple of ranks. */
 
 static uint64_t
 dsa_reduce_chunks(uint32_t ranks, uint64_t n)

@@ -38,8 +38,9 @@ const float  dsa_e4m3_value[256] = {
 
 
 /*
- * The greatest magnitude of a number in x [n], at least 1e-4.  Without signs
- * the bits of floats have the order of the floats.  A NaN is left out.
+ * Returns the scale for x [n].  The greatest magnitude, at least 1e-4, is
+ * found by comparing bits, because without signs the bits of floats have the
+ * order of the floats.  A NaN is ignored.
  */
 
 static DSA_INLINE float
@@ -243,7 +244,9 @@ dsa_fp8_decode_most(float *out, const uint8_t *q, size_t n, float scale)
 #endif
 
 
-/* As dsa_e4m3_value[], without a table: a loop over it becomes vectors. */
+/*
+ * Returns dsa_e4m3_value[] without a table, so that a loop can be vectorized.
+ */
 
 static inline float
 dsa_fp8_value(uint8_t code)

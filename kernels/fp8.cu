@@ -15,9 +15,9 @@ extern "C" {
 
 
 /*
- * One chunk of a row for each thread, 16 lanes a group: 16 bytes are read and
- * 8 written.  Short rows share a block of threads; threadIdx.y is then the
- * row.
+ * Each thread quantizes a chunk of a row, 16 lanes a group: it reads 16 bytes
+ * and writes 8.  A block of threads may have several short rows; then
+ * threadIdx.y is the row.
  */
 
 static __global__ void __launch_bounds__(DSA_FP8_THREADS)
@@ -34,7 +34,10 @@ dsa_fp8_quantize_kernel(dsa_fp8_rows_t q, const dsa_bf16_t *x, size_t ld_x,
     row = (size_t) blockIdx.x * blockDim.y + threadIdx.y;
     col = (blockIdx.y * blockDim.x + threadIdx.x) * DSA_CHUNK;
 
-    /* groups are half warps, and so is what lies beyond the end */
+    /*
+     * The end is at a multiple of a group, so a half warp is either live or
+     * not.
+     */
 
     live = row < rows && col < cols;
 
@@ -90,7 +93,7 @@ dsa_fp8_decode_weight_kernel(dsa_bf16_t *out, dsa_fp8_weight_t w)
 }
 
 
-/* The threads of a block: columns, in whole warps, and rows. */
+/* Returns the threads of a block: columns, in whole warps, and rows. */
 
 static dim3
 dsa_fp8_threads(uint32_t cols)

@@ -32,10 +32,10 @@ extern const float  dsa_e4m3_value[256];
 
 
 /*
- * The e4m3 value nearest to v, ties to even, as float32; the largest value
- * replaces what is beyond it.  Adding 1.5 * 2^(e + 20) leaves the bits of v
- * from 2^(e - 3) up, which e4m3 has, rounded by the addition itself; below 2^-6
- * the step stays 2^-9.  The sign is set again for what becomes -0.
+ * Returns the e4m3 value nearest to v, ties to even, as float32; larger
+ * magnitudes become the largest value.  The addition of 1.5 * 2^(e + 20)
+ * rounds v to the bits from 2^(e - 3) up, which e4m3 has; below 2^-6 the step
+ * is 2^-9.  The sign is set again for values that become -0.
  */
 
 static inline float
@@ -57,7 +57,7 @@ dsa_e4m3_round(float v)
 }
 
 
-/* The code of a value that dsa_e4m3_round() returned. */
+/* Returns the code of a value of dsa_e4m3_round(). */
 
 static inline uint8_t
 dsa_e4m3_code(float v)
@@ -68,7 +68,7 @@ dsa_e4m3_code(float v)
     u = dsa_float_bits(v);
     a = (int32_t) (u & 0x7fffffff);
 
-    /* both are computed: a loop without branches becomes vectors */
+    /* compute both, because a loop without branches can be vectorized */
 
     small = (int32_t) (dsa_bits_float((uint32_t) (a < 121 << 23 ? a : 0))
                        * 512.0f);
@@ -80,7 +80,7 @@ dsa_e4m3_code(float v)
 
 
 /*
- * The least power of two that is not below s > 0: the exponent, and one more
+ * Returns the least power of two that is not below s > 0: its exponent, plus 1
  * if a bit of the fraction is set, limited to 2^-126 .. 2^127.
  */
 
@@ -99,9 +99,9 @@ dsa_ue8m0(float s)
 
 
 /*
- * The scale of a group of n values: max(|x|, 1e-4) / 448, with ue8m0 rounded
- * up to a power of two.  Values are divided by the rounded scale (published
- * inference code, act_quant).
+ * Returns the scale of a group of n values: max(|x|, 1e-4) / 448, with ue8m0
+ * rounded up to a power of two.  Values are divided by the rounded scale
+ * (published inference code, act_quant).
  */
 float dsa_fp8_scale(const float *x, size_t n, int ue8m0);
 
@@ -129,8 +129,8 @@ void dsa_fp8_encode(uint8_t *q, float *scale, const float *x, size_t n,
 void dsa_fp8_decode(float *out, const uint8_t *q, size_t n, float scale);
 
 /*
- * Rows first .. first+n-1 of a weight [rows, cols] e4m3 with scale
- * [ceil(rows/128), ceil(cols/128)] float32, a multiplier: w [n, cols].
+ * Decodes rows first .. first+n-1 of a weight [rows, cols] e4m3 to w [n,
+ * cols].  scale [ceil(rows/128), ceil(cols/128)] float32 is a factor.
  */
 void dsa_fp8_decode_weight(float *w, const void *q, const float *scale,
     size_t first, size_t n, size_t cols);

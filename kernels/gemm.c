@@ -45,9 +45,9 @@ typedef float  dsa_v16_t __attribute__((vector_size(64), aligned(4)));
 
 /*
  * y [rows, DSA_GEMM_PANEL] = x [rows, in] . w [in, DSA_GEMM_PANEL], added to y
- * with add = 1, for one kind of vector: n vectors of some lanes and R rows are
- * summed at a time, so that R * n registers hold the sums.  Which R and n does
- * not change a bit of the result: each sum takes the inputs in order.
+ * with add = 1, for one kind of vector.  R rows and n vectors are summed at a
+ * time, so that R * n registers hold the sums.  The result has the same bits
+ * for all R and n, because each sum adds the inputs in order.
  */
 
 #define DSA_GEMM_KERNEL(name, target, vector, lanes, n_rows, n_row, fma)      \
@@ -231,7 +231,7 @@ dsa_gemm_transpose(float *to, const float *from, size_t ld, size_t out,
 }
 
 
-/* n elements of a row of w's tensor from column at on, as float32. */
+/* Decodes n elements of a row of w's tensor from column at on to float32. */
 
 static void
 dsa_gemm_decode(float *to, const dsa_gemm_weight_t *w, size_t row, size_t at,
@@ -271,7 +271,7 @@ dsa_gemm_decode(float *to, const dsa_gemm_weight_t *w, size_t row, size_t at,
 }
 
 
-/* e4m3 panels: the scale of the block at output out and input in. */
+/* Returns the scale of an e4m3 block at output out and input in. */
 
 static float
 dsa_gemm_scale(const dsa_gemm_weight_t *w, size_t out, size_t in)
@@ -285,7 +285,10 @@ dsa_gemm_scale(const dsa_gemm_weight_t *w, size_t out, size_t in)
 }
 
 
-/* The block of w at outputs out .. and inputs in .. in block; ld_w is set. */
+/*
+ * Returns the block of w from output out and input in on, decoded to block if
+ * necessary, and sets ld_w.
+ */
 
 static const float *
 dsa_gemm_block(dsa_gemm_block_t *block, size_t *ld_w,
@@ -358,7 +361,7 @@ dsa_gemm_block(dsa_gemm_block_t *block, size_t *ld_w,
 }
 
 
-/* The same for fewer than DSA_GEMM_PANEL outputs of y. */
+/* The same for a y with fewer than DSA_GEMM_PANEL outputs. */
 
 static void
 dsa_gemm_narrow(float *y, size_t ld_y, const float *x, size_t ld_x,
@@ -482,7 +485,10 @@ dsa_gemm_packed(const dsa_gemm_weight_t *w)
 }
 
 
-/* n elements of a row of w's tensor, from column at on, to their panels. */
+/*
+ * Copies n elements of a row of w's tensor, from column at on, to their
+ * panels.
+ */
 
 static void
 dsa_gemm_pack_part(void *memory, const dsa_gemm_weight_t *w, size_t row,

@@ -19,8 +19,8 @@ extern "C" {
 
 /*
  * Products with few rows are computed by gemm_decode.cu, FP8 products with
- * many rows by gemm_fp8.cu, and BF16 products with many rows by cuBLASLt.  The
- * library rejects some shapes; gemm_decode.cu computes these as well.
+ * many rows by gemm_fp8.cu, and BF16 products with many rows by cuBLASLt.
+ * gemm_decode.cu also computes products of sizes that the library rejects.
  *
  * The library's matrices are column-major: y^T [out, rows] = w [in, out]^T .
  * x [in, rows].
@@ -46,9 +46,9 @@ extern "C" {
 
 
 /*
- * What an algorithm is chosen by; there is no padding between the fields,
- * because keys are compared as bytes.  rows is rounded up by
- * dsa_cuda_gemm_rows(), so that there are few algorithms.
+ * The key of an algorithm.  The struct has no padding, because keys are
+ * compared as bytes.  rows is rounded up by dsa_cuda_gemm_rows(), so that
+ * there are few algorithms.
  */
 
 typedef struct {
@@ -62,7 +62,7 @@ typedef struct {
 
 
 typedef struct {
-    int                     used;       /* 1: the others are set */
+    int                     used;       /* 1: the other members are set */
     int                     refused;    /* 1: the library has no algorithm */
     dsa_gemm_key_t          key;
     cublasLtMatmulAlgo_t    algo;
@@ -73,7 +73,8 @@ struct dsa_cuda_gemm_s {
     cublasLtHandle_t        lt;
     const dsa_cuda_state_t *state;
     uint8_t                *work;
-    int                     sealed;     /* 1: no further algorithms */
+    int                     sealed;     /* 1: no further algorithms may be
+                                           added */
     dsa_gemm_known_t        known[DSA_GEMM_KNOWN];
 };
 
@@ -241,7 +242,7 @@ dsa_gemm_describe(dsa_gemm_call_t *c, const dsa_gemm_t *g)
 
 
 /*
- * The algorithm that the library chooses for a call.  Only reduction schemes
+ * Lets the library choose an algorithm for a call.  Only reduction schemes
  * that add partial sums in float32 and in a fixed order are allowed.
  */
 
@@ -308,7 +309,7 @@ dsa_gemm_choose(dsa_cuda_gemm_t *p, dsa_gemm_known_t *k, dsa_gemm_call_t *c)
 }
 
 
-/* What all operands are aligned to; the library needs no more than 16. */
+/* Returns the alignment of all operands; the library needs at most 16. */
 
 static uint32_t
 dsa_gemm_align(const dsa_gemm_t *g)
@@ -339,7 +340,10 @@ dsa_cuda_gemm_rows(uint32_t rows)
 }
 
 
-/* The entry of a key, or an unused one for a new key; NULL: none is left. */
+/*
+ * Returns the entry of a key, or an unused one for a new key; NULL: none is
+ * left.
+ */
 
 static dsa_gemm_known_t *
 dsa_gemm_known(dsa_cuda_gemm_t *p, const dsa_gemm_key_t *key)

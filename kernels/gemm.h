@@ -27,8 +27,8 @@
  *     further block
  *
  * So its bits depend neither on the other rows and outputs of the call nor on
- * the processor, except that an x86-64 without FMA, or another architecture,
- * computes s + x[i] * w[i] with two roundings.
+ * the processor.  The exception is an x86-64 without FMA, or another
+ * architecture, where s + x[i] * w[i] is rounded twice.
  */
 
 #define DSA_GEMM_BLOCK  128
@@ -51,8 +51,8 @@ typedef enum {
 
 /*
  * A weight: a part of a row-major tensor, or a packed copy of it.  e4m3 has a
- * scale for each 128 x 128 block of the tensor; first is the part's first row
- * in the tensor, from which its blocks follow.
+ * scale for each 128 x 128 block of the tensor; first, the part's first row in
+ * the tensor, determines the blocks.
  */
 
 typedef struct {
@@ -79,12 +79,12 @@ void dsa_gemm_weight(float *y, size_t ld_y, const float *x, size_t ld_x,
     const dsa_gemm_weight_t *w, size_t rows, size_t first, size_t n);
 
 /*
- * Packs w, which is not packed, into panels: they are read in order and need
- * no transposing in each call.  dsa_gemm_packed() returns the bytes that this
- * takes; memory, 64-byte aligned, is the caller's.  packed becomes the weight
- * in panels, and products with it have the same bits.  Its dtype is the same,
- * or float32 for e4m3 if the tensor's blocks do not fit those of the panels:
- * first is not a multiple of 64, or of 128 for [in, out].
+ * Packs w, which is not packed, into panels, which are read sequentially and
+ * need no transposition in each call.  dsa_gemm_packed() returns the bytes of
+ * memory, which is 64-byte aligned and owned by the caller.  packed is set to
+ * the weight in panels; products with it have the same bits.  Its dtype is the
+ * same, but float32 for e4m3 if the tensor's blocks are not aligned to panels:
+ * if first is not a multiple of 64, or of 128 for [in, out].
  */
 size_t dsa_gemm_packed(const dsa_gemm_weight_t *w);
 void dsa_gemm_pack(dsa_gemm_weight_t *packed, void *memory,
@@ -106,28 +106,28 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
 /*
  * CUDA.  Dense products.  Own kernels compute all FP8 products: gemm_decode.cu
  * those with few rows, gemm_fp8.cu the others.  gemm_decode.cu also computes
- * BF16 products with up to 128 rows, up to 32 with several heads, and the
- * shapes that cuBLASLt rejects.  cuBLASLt computes the other BF16 products.  A
- * handle has the library's context, its workspace (device memory,
- * dsa_cuda_gemm_work() bytes, the caller's, 256-byte aligned), and the
- * algorithm chosen for each shape.  It refers to state, which has to live as
- * long.  One stream at a time may use it.
+ * BF16 products with up to 128 rows, up to 32 with several heads, and those
+ * that cuBLASLt rejects.  cuBLASLt computes the other BF16 products.  A handle
+ * has the library's context, its workspace (device memory of the caller,
+ * dsa_cuda_gemm_work() bytes, 256-byte aligned), and the algorithm for each
+ * size.  It refers to state, which must exist as long.  Only one stream at a
+ * time may use it.
  *
- * Weights are constants: they and their scales are loaded while the kernel
- * before still runs in the stream.  So the host has to wait for a kernel that
- * writes them before it starts the first product.
+ * Weights must be constant: they and their scales are loaded while the
+ * previous kernel of the stream still runs.  So the host has to wait for a
+ * kernel that writes them before it starts the first product.
  *
  * x, y, w and scales are 16-byte aligned.
  *
- * The bits of a row do not depend on the rows beside it in an FP8 product with
- * up to 128 rows, nor in one with more rows.  The two may differ: with more
- * than 128 rows in is summed in one segment, and with up to 128 rows it is
- * summed in 1, 2, 4 or 8 segments, whose number depends on the weight's shape
+ * In FP8 products the bits of a row do not depend on the other rows, but they
+ * may differ between a product with up to 128 rows and one with more: with
+ * more than 128 rows in is summed in one segment, and with up to 128 rows in
+ * 1, 2, 4 or 8 segments, whose number depends on the size of the weight
  * (dsa_gemm_tile()).
  *
- * In BF16 products the bits of a row do not depend on the rows beside it up to
- * 128 rows, or 32 with several heads.  Beyond that the library chooses by
- * their number how it sums.
+ * In BF16 products the bits of a row do not depend on the other rows up to 128
+ * rows, or 32 with several heads.  With more rows the library chooses the
+ * order of the sum by their number.
  */
 
 typedef struct dsa_cuda_gemm_s  dsa_cuda_gemm_t;
@@ -138,23 +138,23 @@ void dsa_cuda_gemm_destroy(dsa_cuda_gemm_t *g);     /* NULL is allowed */
 size_t dsa_cuda_gemm_work(void);
 
 /*
- * The library's algorithm for a number of rows is the one for this number: the
- * next one that has three significant bits.  When a product has been computed
- * with dsa_cuda_gemm_rows(n) rows, one with n rows loads no further kernel.
+ * Returns rows rounded up to a number with three significant bits, for which
+ * the library's algorithm is chosen.  After a product with
+ * dsa_cuda_gemm_rows(n) rows, one with n rows loads no further kernel.
  */
 uint32_t dsa_cuda_gemm_rows(uint32_t rows);
 
 /*
- * From now on the library computes only what it has computed before, so that
- * it loads no further kernel; the own kernels compute other products, with
- * many rows slowly.
+ * Restricts the library to products that it has computed before, so that it
+ * loads no further kernel.  The own kernels compute all others, which is slow
+ * with many rows.
  */
 void dsa_cuda_gemm_seal(dsa_cuda_gemm_t *g);
 
 /*
  * y [rows, w.rows] bf16, ld_y apart, = x . w^T with the block scales of both
  * operands, accumulated in float32.  rows > 0; w.rows and ld_y are multiples
- * of 8.  Nothing is read or written behind the rows.
+ * of 8.  Nothing is read or written after the last row.
  */
 int dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
     const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w, uint32_t rows,

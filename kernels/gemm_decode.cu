@@ -46,10 +46,11 @@ dsa_gemm_stage(const dsa_gemm_t *g, uint32_t features, uint32_t rows)
 
 
 /*
- * The choices come from measurements on an H200 in the published shapes.  Only
- * the number of segments influences bits, so it does not depend on the rows:
- * there are enough segments for one block (of 64 features) on each
- * multiprocessor, or for two blocks if the segments stay long.
+ * Chooses a tile.  The choices are from measurements on an H200 in the
+ * published dimensions.  Only the number of segments influences the bits of
+ * the result, so it does not depend on the rows: there are enough segments for
+ * one block (of 64 features) on each multiprocessor, or for two blocks if the
+ * segments are long enough.
  */
 
 void
@@ -77,7 +78,7 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
 
     case 1:
 
-        /* three warpgroups, if all blocks then run at once */
+        /* use three warpgroups if all blocks then run at the same time */
 
         blocks = dsa_gemm_ceil(g->out, 192) * g->heads;
 
@@ -141,7 +142,8 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
     n = n < atoms ? n : atoms;
 
     /*
-     * at least as much as the sums need; an even number, see dsa_gemm_ring_t
+     * The ring is at least as large as the sums, and has an even number of
+     * stages: see dsa_gemm_ring_t.
      */
 
     least = dsa_gemm_ceil(tile->parts * rows * (tile->features + 4) * 4, size);
@@ -335,9 +337,7 @@ dsa_gemm_decode(const dsa_cuda_state_t *state, const dsa_gemm_t *g,
 }
 
 
-/*
- * Permits each kernel of one block shape; rows as in dsa_gemm_launch_rows().
- */
+/* Sets up the kernels of one block size; rows as in dsa_gemm_launch_rows(). */
 
 template <int KIND, int FEATURES, int PARTS>
 static int

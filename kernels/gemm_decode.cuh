@@ -17,8 +17,8 @@ extern "C" {
 
 
 /*
- * Products with few rows, as fast as their weights can be read; see
- * gemm_decode.cu.  The results are right for any number of rows.
+ * Products with few rows, whose time is that of reading the weights; see
+ * gemm_decode.cu.  They are correct for any number of rows.
  */
 
 #define DSA_GEMM_FP8        0       /* e4m3 with block scales */

@@ -13,8 +13,8 @@
 
 
 /*
- * y = x . w^T for few rows.  Reading w from HBM is the limit, so everything
- * is arranged for that.
+ * y = x . w^T for few rows.  The limit is reading w from HBM, and the kernel
+ * is designed for it.
  *
  *     - w is the M operand of wgmma (64 features for each warpgroup), and the
  *       rows are N: 8 rows cost a tile of 8, not one of 64.
@@ -116,9 +116,9 @@ dsa_gemm_mma(float *d, uint64_t w, uint64_t x, int add)
 
 
 /*
- * Adds one atom of in for 64 features and ROWS rows to d: 4 instructions.
- * Along in they are 32 bytes apart within the swizzle; in a transposed w they
- * are 16 lines of 64 features apart.
+ * Adds one atom of in for 64 features and ROWS rows to d with 4 instructions.
+ * Their operands are 32 bytes of in apart within the swizzle, or in a
+ * transposed w 16 lines of 64 features apart.
  */
 
 template <int KIND, int ROWS>
@@ -140,10 +140,10 @@ dsa_gemm_atom(float *d, uint32_t w, uint32_t x, int add)
 
 
 /*
- * A stage of the ring, and the phase of its barrier that is waited for.  The
- * number of stages is even, so that a stage is always filled by the same
- * loader and emptied by the same part.  Otherwise one of them could miss a
- * phase of the barrier and mistake the next but one for it.
+ * A stage of the ring, and the next phase of its barrier.  The number of
+ * stages is even, so that a stage is always filled by the same loader and
+ * emptied by the same part.  Otherwise a thread could miss a phase of the
+ * barrier and take the phase after the next one for it.
  */
 
 typedef struct {
@@ -247,7 +247,7 @@ dsa_gemm_remote(uint32_t smem, uint32_t rank)
 }
 
 
-/* Eight features of a row. */
+/* Stores eight features of a row. */
 
 static __device__ __forceinline__ void
 dsa_gemm_store(const dsa_gemm_args_t *a, size_t at, const float *v, uint32_t n)
@@ -344,8 +344,8 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
     head = blockIdx.z;
 
     /*
-     * the stages of a loader or warpgroup; the segments of a block use the
-     * ring alternately, and the longest segment is the last
+     * The stages of a loader or warpgroup.  The segments of a block use the
+     * ring alternately, and the longest segment is the last.
      */
 
     segment = warp < WARPS ? warp / 4 / GROUPS : (warp - WARPS) % PARTS;
@@ -378,7 +378,8 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
             k = PARTS == 1 ? warp - WARPS : 0;
 
             /*
-             * weights first; the rows only after the kernel before has ended
+             * Load weights first, and rows only after the previous kernel has
+             * ended.
              */
 
             for (i = k, s = in.stage; i < n && s < a.stages; i += STEP) {
@@ -462,7 +463,7 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
                 dsa_gemm_start<KIND, FEATURES, PARTS, ROWS>(acc, &in, full, wa,
                                                             xa, a.stages);
 
-                /* the stage before this one has been read */
+                /* the previous stage has been read */
 
                 dsa_wgmma_wait<1>();
 
@@ -481,7 +482,8 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
         dsa_wgmma_wait<0>();
 
         /*
-         * the memory of the ring is free: all loads have ended and were read
+         * The memory of the ring is free, because all loads have ended and
+         * were read.
          */
 
         dsa_bar_sync(1, WARPS * 32);

@@ -10,15 +10,16 @@
 
 
 /*
- * The sizes of tiles, and their launches.
+ * The sizes of tiles, the choice of a size, and the launches.
  *
- * A tile's time consists of one part for each 128 of in, and of one part for
- * its sums; a launch takes some time besides.  So the time of a product is
+ * The time of a tile is proportional to the blocks of 128 of in, plus a
+ * constant for its sums; a launch adds another constant.  So the time of a
+ * product is
  *
  *     start + (tiles / tiles at once, rounded up) * (in / 128 * block + sums)
  *
- * and the size with the least time is taken.  The constants, in ns, were
- * fitted to the model's products with 64 .. 8192 rows on an H200.
+ * and the size with the least time is used.  The constants, in ns, were fitted
+ * to the model's products with 64 .. 8192 rows on an H200.
  *
  * Two examples, in us, measured (formula):
  *

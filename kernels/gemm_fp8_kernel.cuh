@@ -41,8 +41,8 @@
 
 /*
  * Tiles are computed in bands of so many tiles of rows: all features of one
- * band, then the next band.  So the tiles that run at the same time share
- * about as many rows as features, and the L2 has to be filled least.
+ * band, then the next band.  So the tiles that run at the same time have about
+ * as many different rows as features, which minimizes the loads into the L2.
  */
 #define DSA_FP8_BAND        8
 
@@ -73,8 +73,9 @@ typedef struct {
 
 
 /*
- * How a tile is computed.  BLOCKS blocks run at once on a multiprocessor.  If
- * SEGMENTS is 2, in may be summed in two segments, as gemm_decode.cu does.
+ * The parameters of a tile.  BLOCKS blocks run at the same time on a
+ * multiprocessor.  If SEGMENTS is 2, in may be summed in two segments, as in
+ * gemm_decode.cu.
  */
 
 template <int GROUPS_, int WAVES_, int N_, int CLUSTER_, int STAGES_,
@@ -100,9 +101,9 @@ struct dsa_fp8_shape_t {
         float             scale[STAGES][ROWS];
 
         /*
-         * y of 64 rows and up to 64 features of each warpgroup; rows are an
-         * odd number of 16 bytes apart, so that no two of the 8 rows that
-         * stmatrix writes at a time meet in a bank
+         * y of 64 rows and up to 64 features of each warpgroup.  The pitch of
+         * a row is an odd multiple of 16 bytes, so that the 8 rows that
+         * stmatrix writes at a time have no bank conflicts.
          */
         uint16_t          y[GROUPS][64][LINE + 8];
 
@@ -132,10 +133,10 @@ dsa_fp8_next(dsa_fp8_ring_t *r)
 
 
 /*
- * Tile t of this block; past the last one the first.  The last tile of rows
- * ends with the last row, or up to three rows behind it.  It computes some rows
- * of the tile before again, with the same bits, because boxes that reach far
- * past the rows are loaded slowly.
+ * Returns tile t of this block, or the first one after the last.  The last
+ * tile of rows ends with the last row, or up to three rows after it.  It
+ * computes some rows of the previous tile again, with the same bits, because
+ * boxes that reach far beyond the rows are loaded slowly.
  *
  * Its first row is a multiple of 4, because the global address of the first
  * element of a box has to be a multiple of 16 bytes, and the scales of rows are
@@ -182,7 +183,7 @@ dsa_fp8_load(typename T::smem_t *s, const dsa_fp8_args_t *a)
     t = blockIdx.x / T::CLUSTER;
     tile = dsa_fp8_tile<T>(a, t);
 
-    /* weights first; the rows only after the kernel before has ended */
+    /* load weights first, and rows only after the previous kernel has ended */
 
     n = min(a->blocks, T::STAGES);
 
@@ -378,7 +379,7 @@ dsa_fp8_add(float *sum, const float *acc, const float (*v)[2], int32_t split)
 }
 
 
-/* A warp writes its 16 rows in order, up to 64 features at a time. */
+/* Stores a warp's 16 rows in order, up to 64 features at a time. */
 
 template <typename T>
 static __device__ __forceinline__ void
@@ -428,7 +429,7 @@ dsa_fp8_store(uint16_t (*smem)[T::LINE + 8], const dsa_fp8_args_t *a,
 }
 
 
-/* The descriptors of a stage's operands. */
+/* Returns the descriptors of a stage's operands. */
 
 template <typename T>
 static __device__ __forceinline__ uint64_t
@@ -664,7 +665,7 @@ template <typename T>
 static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
 dsa_fp8_kernel(const __grid_constant__ dsa_fp8_args_t a)
 {
-    /* the registers of the loader's warpgroup are of use */
+    /* the registers of the loader's warpgroup are reassigned */
     constexpr bool  MORE = T::BLOCKS == 1 && T::N >= 128;
 
     typename T::smem_t  *s;
@@ -707,9 +708,9 @@ dsa_fp8_kernel(const __grid_constant__ dsa_fp8_args_t a)
         }
 
         /*
-         * With one wave the loop is short enough for the instruction cache to
-         * hold it twice: if the number of the warpgroup is a constant,
-         * addresses are computed by fewer instructions.
+         * With one wave, two copies of the loop fit the instruction cache: if
+         * the number of the warpgroup is a constant, addresses take fewer
+         * instructions.
          */
 
         if constexpr (T::WAVES > 1) {
@@ -724,7 +725,8 @@ dsa_fp8_kernel(const __grid_constant__ dsa_fp8_args_t a)
     }
 
     /*
-     * no block may exit while copies or arrivals of another one still reach it
+     * A block must not exit while copies or arrivals of another block are in
+     * flight to it.
      */
 
     if (T::CLUSTER > 1) {

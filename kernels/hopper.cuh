@@ -20,9 +20,9 @@ extern "C" {
 
 
 /*
- * The instructions of Hopper that the kernels share, by their names in the PTX
- * ISA (sections "mbarrier", "cp.async.bulk", "wgmma").  The wgmma shapes of a
- * kernel are in its own file.
+ * The instructions of Hopper that several kernels use, with their names in the
+ * PTX ISA (sections "mbarrier", "cp.async.bulk", "wgmma").  The sizes of wgmma
+ * of a kernel are in its own file.
  */
 
 
@@ -73,7 +73,7 @@ dsa_float_ue8m0(float s)
 
 /*
  * Maps floats to unsigned numbers of the same order (kernels/indexer.h), and
- * back.  -0 counts as 0; the number 0 is below all of them.
+ * back.  -0 counts as 0; the unsigned number 0 is below all floats.
  */
 
 static __device__ __forceinline__ uint32_t
@@ -145,10 +145,7 @@ dsa_mbar_init(uint64_t *bar, uint32_t count)
 }
 
 
-/*
- * Called after the inits, before another thread or the copy engine uses the
- * barriers.
- */
+/* Call it after the inits, before another thread or TMA uses the barriers. */
 
 static __device__ __forceinline__ void
 dsa_mbar_fence_init(void)
@@ -188,7 +185,7 @@ dsa_mbar_wait(uint64_t *bar, uint32_t parity)
 }
 
 
-/* Orders stores to shared memory before reads by wgmma or the copy engine. */
+/* Orders stores to shared memory before reads by wgmma or TMA. */
 
 static __device__ __forceinline__ void
 dsa_fence_async(void)
@@ -339,9 +336,9 @@ dsa_cluster_sync(void)
 
 
 /*
- * Arrives at the same barrier of block rank of the cluster, to report that
- * reads are complete.  Ordering writes as well would need .release.cluster, a
- * fence of hundreds of cycles.
+ * Arrives at the same barrier of block rank of the cluster, to signal that
+ * reads are complete.  To order writes as well, .release.cluster would be
+ * needed, a fence of hundreds of cycles.
  */
 
 static __device__ __forceinline__ void
@@ -357,8 +354,8 @@ dsa_mbar_arrive_cluster(uint64_t *bar, uint32_t rank)
 
 
 /*
- * Stores a word at p of block rank of the cluster and arrives at bar there.  A
- * thread that passes dsa_mbar_wait_cluster() sees the word.
+ * Stores a word at p of block rank of the cluster and arrives at bar there.
+ * The word is visible to a thread after dsa_mbar_wait_cluster().
  */
 
 static __device__ __forceinline__ void
@@ -394,8 +391,9 @@ dsa_mbar_wait_cluster(uint64_t *bar, uint32_t parity)
 
 
 /*
- * Stores 8x8 matrices of 16 bits, one for each register, to the rows whose
- * addresses lanes 0 .. 7, 8 .. 15 and so on have; _trans: transposed.
+ * Stores 8x8 matrices of 16 bits, one for each register.  Lanes 0 .. 7, 8 ..
+ * 15 and so on have the addresses of the rows of each matrix.  _trans:
+ * transposed.
  */
 
 static __device__ __forceinline__ void
@@ -470,10 +468,10 @@ dsa_wgmma_desc(uint32_t smem, uint32_t swizzle, uint32_t lead,
 /* Host: tensor maps.  See cuda.cu. */
 
 /*
- * A row-major tensor of rank 2 or 3 with elements of type; dim[0] is the
- * innermost dimension and contiguous, stride [rank - 1] has the bytes of the
- * outer ones.  It is loaded in boxes; elements outside of it are zeros.  state
- * is that of the current device.  Returns a cudaError_t.
+ * Makes the tensor map of a row-major tensor of rank 2 or 3 with elements of
+ * type; dim[0] is the innermost dimension and contiguous, stride [rank - 1]
+ * has the bytes of the outer ones.  It is loaded in boxes; elements outside of
+ * it are zeros.  state is that of the current device.  Returns a cudaError_t.
  */
 int dsa_cuda_tensor_map(const dsa_cuda_state_t *state, CUtensorMap *map,
     CUtensorMapDataType type, uint32_t rank, const void *base,

@@ -12,9 +12,9 @@
 
 
 /*
- * What queries and keys of the indexer share.  Eight lanes hold a vector of
- * 128 elements.  Lane l has elements first .. first+7 and first+32 ..
- * first+39, with
+ * Shared by queries and keys of the indexer.  Eight lanes hold a vector of 128
+ * elements.  Lane l has elements first .. first+7 and first+32 .. first+39,
+ * with
  *
  *     first = (l & 3) * 8 + (l >> 2) * 64
  *
@@ -154,7 +154,7 @@ dsa_index_scale(const float *v)
 }
 
 
-/* Writes the codes of a lane to its places in out [128]. */
+/* Writes the codes of a lane to its elements of out [128]. */
 
 static __device__ __forceinline__ void
 dsa_index_store(dsa_e4m3_t *out, const float *v, float scale, uint32_t lane)

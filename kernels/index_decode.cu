@@ -14,18 +14,20 @@
  * four blocks share an SM.  Memory is the limit: 16 pages of 8.25 KB are being
  * loaded by an SM at any time.
  *
- * The work is the pages of all sequences, one after another.  SMs get unequal
- * shares of the bandwidth, up to 25 % apart.  So only three quarters of the
- * pages are assigned in advance.  Blocks that have finished draw tickets for
- * the rest, see dsa_cuda_counters_t.
+ * The work is the pages of all sequences, one after another.  The bandwidth of
+ * SMs differs by up to 25 %, so only three quarters of the pages are assigned
+ * in advance.  Blocks that have finished draw tickets for the rest, see
+ * dsa_cuda_counters_t.
  */
 
-#define DSA_INDEX_SHARE     4                   /* blocks of an SM, */
-#define DSA_INDEX_DEPTH     4                   /* pages in flight of each, */
-#define DSA_INDEX_TICKET    2                   /* pages drawn at a time, */
-#define DSA_INDEX_FREE      4                   /* 16ths that are drawn */
-#define DSA_INDEX_LEAST     8                   /* pages of a block, for it to
-                                                   be worth drawing */
+#define DSA_INDEX_SHARE     4                   /* blocks of an SM */
+#define DSA_INDEX_DEPTH     4                   /* pages in flight of each
+                                                   block */
+#define DSA_INDEX_TICKET    2                   /* pages drawn at a time */
+#define DSA_INDEX_FREE      4                   /* 16ths of the pages that are
+                                                   drawn */
+#define DSA_INDEX_LEAST     8                   /* with fewer pages for each
+                                                   block, none are drawn */
 
 
 typedef struct {
@@ -110,8 +112,8 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
     ticket = 0;
 
     /*
-     * 32 rows from base on, one for each lane; scan: pages of all rows up to a
-     * row's end
+     * 32 rows from base on, one for each lane; scan: the inclusive sum of
+     * their pages
      */
 
     base = 0;
@@ -125,7 +127,10 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
                 break;
             }
 
-            /* after the first one, a ticket is drawn one ahead of its use */
+            /*
+             * After the first ticket, the next one is drawn before the current
+             * one is used.
+             */
 
             if (draws == 0) {
                 draws = 1;
@@ -144,7 +149,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
             ticket = lane == 0 ? atomicAdd(&counters->index_drawn, 1) : 0;
         }
 
-        /* begin only grows, so rows are visited in one direction */
+        /* begin never decreases, so rows are visited in order */
 
         for ( ;; ) {
             found = __ballot_sync(0xffffffff, scan > begin);

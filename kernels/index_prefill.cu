@@ -14,10 +14,10 @@
  * L2 once for 512 columns.  A warpgroup sums one half of its columns while the
  * tensor cores compute its other half, or work for the other warpgroup.
  *
- * The limit: the maximum and the multiply-add for each element of a product
- * would need only half of the available time, but they compete with the
- * accumulators of the tensor cores for the ports of the register file.  After
- * that the power limit: at this rate the clock is lowered.
+ * The limit is the register file: the maximum and the multiply-add for each
+ * element of a product would take only half of the available time, but they
+ * compete with the accumulators of the tensor cores for its ports.  The next
+ * limit is power: at this rate the clock is lowered.
  *
  * The blocks of queries follow one another; each needs ceil((its last position
  * + 1) / 64) pages.  Q divides 64, so the pages before a block are a sum of
@@ -95,7 +95,7 @@ struct dsa_index_plan_t {
 
 /*
  * Stores the scores of one half of the columns for a page.  A lane has those
- * of keys i or i + 8 for Q / 2 queries, of which n exist.
+ * of keys i or i + 8 for Q / 2 queries, of which n are valid.
  */
 
 template <int H>
@@ -121,9 +121,9 @@ dsa_index_finish(float *out, size_t ld, const float (&d)[DSA_INDEX_N / 2],
 
 
 /*
- * A warpgroup's part of a block's work: n pages, from page of block on.  One
- * page at a time, and one copy of the loop for both warpgroups, because the
- * loop has to stay in the instruction cache.
+ * Computes a warpgroup's part of a block's work: n pages, from page of block
+ * on.  There is one page at a time, and one copy of the loop for both
+ * warpgroups, because the loop has to fit the instruction cache.
  */
 
 template <int H>

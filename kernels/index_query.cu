@@ -15,7 +15,7 @@ extern "C" {
 #define DSA_INDEX_HEADS    65536
 
 
-/* The heads of a row, eight lanes for each head. */
+/* One block for the heads of a row, with eight lanes for each head. */
 
 static __global__ void __launch_bounds__(DSA_INDEX_THREADS)
 dsa_index_query_kernel(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,

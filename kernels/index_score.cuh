@@ -17,19 +17,18 @@ extern "C" {
 
 /*
  * Index scores.  The 64 keys of a page are the M operand of wgmma, and queries
- * times heads are the N operand.  So a thread holds, for two keys, a quarter
- * of the heads of each query: ReLU and the weighted sum are computed in its
- * registers, and two shuffles add the other three quarters, which are in the
- * lanes beside it.
+ * times heads are the N operand.  So for two keys, a thread holds a quarter of
+ * the heads of each query: ReLU and the weighted sum are computed in
+ * registers, and two shuffles add the other three quarters from adjacent
+ * lanes.
  *
- * Heads are padded to 8, 16, 32 or 64: the copy engine fills the padding with
- * zeros, and its weights are 0.
+ * Heads are padded to 8, 16, 32 or 64: TMA fills the padding with zeros, and
+ * its weights are 0.
  *
- * A score is computed from its own key, query and weights in one fixed order,
- * which is the same in prefill and decode.  So it has the same bits whichever
- * block computes it, and whatever else is computed with it.  Work can
- * therefore be divided in any way: it is divided by pages, and no results have
- * to be combined afterwards.
+ * A score is computed from its key, query and weights in a fixed order, which
+ * is the same in prefill and decode.  So its bits depend neither on the block
+ * that computes it nor on other work of the block.  Work is divided by pages,
+ * so results need not be combined afterwards.
  */
 
 
@@ -148,7 +147,7 @@ dsa_index_mma<128>(float (&d)[64], uint64_t a, uint64_t b, int add)
 }
 
 
-/* A tile of rows of 128 swizzled bytes. */
+/* Returns the descriptor of a tile of rows of 128 swizzled bytes. */
 
 static __device__ __forceinline__ uint64_t
 dsa_index_tile(const uint8_t *p)
@@ -177,9 +176,9 @@ dsa_index_product(float (&d)[N / 2], uint64_t k, uint64_t q)
 
 
 /*
- * Waits until at most LEFT products are running.  The compiler does not see
- * that the wait completes d, the result of an earlier product, so the asm
- * statements name d as an output.
+ * Waits until at most LEFT products are running.  The asm statements have d,
+ * the result of an earlier product, as an output, because otherwise the
+ * compiler could use d before the wait.
  */
 
 template <int LEFT, int N>
@@ -285,8 +284,8 @@ dsa_index_weights(float (&out)[N / 4], const float *w, uint32_t heads,
 
 
 /*
- * Tensor maps of the queries, loaded in boxes of several queries with padded
- * heads, and of the keys, loaded in boxes of a page.
+ * Makes the tensor maps of the queries, loaded in boxes of several queries
+ * with padded heads, and of the keys, loaded in boxes of a page.
  */
 
 static inline int

@@ -12,7 +12,7 @@
 #include "kernels/simd.h"
 
 
-/* score [keys] of a token from dots [heads, keys]. */
+/* Computes score [keys] of a token from dots [heads, keys]. */
 
 DSA_CLONES static void
 dsa_index_sum(float *score, const float *dots, const float *w,
@@ -57,7 +57,10 @@ dsa_index_score(float *score, const float *q, const float *w, const float *k,
 }
 
 
-/* Bits of a score, mapped so that their order is that of the numbers. */
+/*
+ * Returns the bits of a score, mapped so that their unsigned order is that of
+ * the numbers.
+ */
 
 static inline uint32_t
 dsa_topk_order(float score)
@@ -70,7 +73,7 @@ dsa_topk_order(float score)
 }
 
 
-/* Scores that dsa_topk_add() looks at together. */
+/* Scores that dsa_topk_add() compares together. */
 #define DSA_TOPK_TOGETHER  16
 
 
@@ -94,9 +97,9 @@ dsa_topk_score(uint64_t candidate)
 
 
 /*
- * The k-th greatest candidate, 8 bits at a time from the first one in which
- * any two differ: counts of these bits among those that agree with what is
- * known so far.
+ * Finds the k-th greatest candidate by a radix search, 8 bits at a time, from
+ * the first bit in which any two candidates differ: counts the values of these
+ * bits among the candidates that have the bits found so far.
  */
 
 static uint64_t
@@ -114,7 +117,7 @@ dsa_topk_threshold(const dsa_topk_t *t)
         any |= t->candidate[i];
     }
 
-    /* candidates differ, because positions do */
+    /* candidates are different, because positions are */
 
     shift = 64 - __builtin_clzll(all ^ any);
     mask = shift < 64 ? ~(uint64_t) 0 << shift : 0;
@@ -148,7 +151,7 @@ dsa_topk_threshold(const dsa_topk_t *t)
 }
 
 
-/* Keeps the k greatest, in the order in which they came. */
+/* Keeps the k greatest candidates, in the order in which they were added. */
 
 static void
 dsa_topk_drop(dsa_topk_t *t)
@@ -160,7 +163,10 @@ dsa_topk_drop(dsa_topk_t *t)
     left = t->left;
     candidate = t->candidate;
 
-    /* without branches on values, which would be mispredicted half the time */
+    /*
+     * No branches on values, because they would be mispredicted half of the
+     * time.
+     */
 
     for (i = 0, n = 0; i < t->n; i++) {
         c = candidate[i];
@@ -235,8 +241,8 @@ dsa_topk_add_some(dsa_topk_t *t, const uint32_t *order, uint32_t first)
 
 /*
  * Most scores of a long context are not above t->least.  If the greatest of
- * some scores is not, none of them is: positions rise, so a candidate with an
- * equal score is less, too.
+ * several scores is not, none of them is.  Positions rise, so a candidate with
+ * an equal score is less as well.
  */
 
 DSA_CLONES void

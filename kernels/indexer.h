@@ -15,7 +15,8 @@
 
 
 /*
- * The lightning indexer: which cached tokens a query attends to.
+ * The lightning indexer, which selects the cached tokens that a query attends
+ * to.
  */
 
 
@@ -48,7 +49,7 @@ void dsa_index_score(float *score, const float *q, const float *w,
  */
 
 typedef struct {
-    uint64_t   *candidate;      /* [2 * k], the caller's */
+    uint64_t   *candidate;      /* [2 * k], owned by the caller */
     uint32_t    k;              /* > 0 */
     uint32_t    n;
     uint64_t    least;          /* only greater candidates may be chosen */
@@ -66,8 +67,8 @@ void dsa_topk_add(dsa_topk_t *t, const float *score, size_t n,
 uint32_t dsa_topk_end(dsa_topk_t *t, int32_t *position);
 
 /*
- * After dsa_topk_end(): by how much the least chosen score exceeds the greatest
- * one that was left out; 0 if none was left out.
+ * Returns, after dsa_topk_end(), by how much the least chosen score exceeds
+ * the greatest one that was left out; 0 if none was left out.
  */
 float dsa_topk_margin(const dsa_topk_t *t);
 
@@ -90,7 +91,7 @@ int dsa_cuda_index_query(dsa_e4m3_t *out, float *w_out, const dsa_bf16_t *q,
  * up to 64; so many scores of a row may be written.  q [rows, heads, 128]
  * e4m3, w [rows, heads] float32, both 16-byte aligned; heads is a multiple of
  * 8, at most 64.  pages [ceil((start+rows)/64)] page numbers.  Scores of keys
- * behind a row's own position are undefined.
+ * after a row's own position are undefined.
  *
  * A score has the same bits in any chunk and in a decode step.  Its error is
  * at most 3e-4 of the row's greatest |score|, and 4e-5 in the root mean
@@ -102,8 +103,8 @@ int dsa_cuda_index_score(const dsa_cuda_state_t *state, float *score,
     uint32_t rows, uint32_t heads, dsa_stream_t stream);
 
 /*
- * CUDA.  The same for one row each of n sequences.  keys [n] int32: how many
- * keys each row sees, including its own (0: none; at most max_keys).  pages
+ * CUDA.  The same for one row each of n sequences.  keys [n] int32: the number
+ * of keys of each row, including its own (0: none; at most max_keys).  pages
  * [n, ld_pages]; ld is at least keys rounded up to 64.  max_keys is only a
  * bound: the time depends on keys.  Uses state's counters, so that two calls
  * with one state must not run at the same time.

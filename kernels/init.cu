@@ -12,8 +12,8 @@ extern "C" {
 
 
 /*
- * The driver's function is found through the runtime: nothing links libcuda,
- * so that programs also start on machines without a GPU.
+ * Finds the driver's function through the runtime.  Programs are not linked
+ * with libcuda, so that they also start on machines without a GPU.
  */
 
 static int

@@ -16,7 +16,7 @@
 #define DSA_LEAST  -1e30f
 
 
-/* The index of the greatest of v [n], the lowest of equals. */
+/* Returns the index of the greatest of v [n], the lowest of equals. */
 
 static uint32_t
 dsa_greatest(const float *v, uint32_t n)
@@ -35,7 +35,7 @@ dsa_greatest(const float *v, uint32_t n)
 }
 
 
-/* The sum of the two greatest of v [n], n > 1. */
+/* Returns the sum of the two greatest of v [n], n > 1. */
 
 static float
 dsa_greatest_two(const float *v, uint32_t n)
@@ -152,7 +152,10 @@ dsa_moe_group(uint32_t *pair, uint32_t *offset, const int32_t *expert,
         pair[offset[expert[i]]++] = (uint32_t) i;
     }
 
-    /* each start has moved to its end, which is the next one's start */
+    /*
+     * Each start was advanced to its end, which is the start of the next
+     * expert.
+     */
 
     for (e = experts; e > 0; e--) {
         offset[e] = offset[e - 1];
@@ -174,7 +177,7 @@ dsa_moe_gather(float *y, const float *x, const uint32_t *pair, size_t n,
 }
 
 
-/* The index of the least place above last, or k. */
+/* Returns the index of the least place above last, or k. */
 
 static uint32_t
 dsa_moe_next(const int32_t *place, uint32_t k, int32_t last)

@@ -21,10 +21,9 @@ extern "C" {
 
 
 /*
- * Copies scales to their places.  The blocks of a group are side by side, so
- * that they write whole sectors.  If each row were written on its own, in
- * pieces of four bytes, the scales would take half as long as all the codes
- * do.
+ * Copies scales to their places.  The blocks of a group are adjacent, so they
+ * write whole sectors.  If each row were written separately, in pieces of four
+ * bytes, the scales would take half as long as the codes.
  */
 
 static __device__ __forceinline__ void
@@ -166,11 +165,11 @@ dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
 
 
 /*
- * g / (1 + exp(-g)) by the approximate exponential and reciprocal, with an
- * error of 3e-7.  Exact ones would take longer than memory does.  After
- * rounding to bf16 and then to e4m3, one code of a hundred thousand differs.
- * Below -86, where the divisor would exceed float32, the result is 0, as any
- * group would round it.
+ * Returns g / (1 + exp(-g)) by the approximate exponential and reciprocal,
+ * with an error of 3e-7.  Exact functions would take longer than the memory
+ * accesses.  After rounding to bf16 and then to e4m3, one code of a hundred
+ * thousand differs.  Below -86, where the divisor would exceed float32, the
+ * result is 0, to which any group would round it.
  */
 
 static __device__ __forceinline__ float

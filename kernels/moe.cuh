@@ -45,10 +45,10 @@ dsa_route_order(float v)
 
 
 /*
- * exp(x), correctly rounded except in rare cases, as expf() of the CPU is,
- * because the chosen experts depend on it.  2^f for f in -1/2 .. 1/2 is the
- * sum of the first ten terms of its series, with an error of at most 7e-12.
- * The constant that is added to f is 1.5 * 2^52, which rounds it to an
+ * Returns exp(x), correctly rounded except in rare cases, like expf() of the
+ * CPU, because the chosen experts depend on it.  2^f for f in -1/2 .. 1/2 is
+ * the sum of the first ten terms of its series, with an error of at most
+ * 7e-12.  The constant that is added to f is 1.5 * 2^52, which rounds it to an
  * integer.
  */
 
@@ -80,8 +80,9 @@ dsa_route_exp(float x)
 
 
 /*
- * 1 / (1 + exp(-x)).  The quotient by Markstein's steps, which round it
- * correctly unless it is subnormal, and need no branches as the division does.
+ * Returns 1 / (1 + exp(-x)).  The quotient is computed by Markstein's steps,
+ * which round it correctly unless it is subnormal, and unlike the division
+ * need no branches.
  */
 
 static __device__ __forceinline__ float
@@ -101,9 +102,9 @@ dsa_route_sigmoid(float x)
 
 
 /*
- * The sums of the two greatest b of each group, computed by neighbouring
- * lanes.  The number of lanes for a group is the greatest power of two for
- * which each group has some.
+ * Computes the sum of the two greatest b of each group, by adjacent lanes.
+ * The number of lanes for a group is the greatest power of two with which all
+ * groups have lanes.
  */
 
 static __device__ __forceinline__ void
@@ -141,8 +142,8 @@ dsa_route_groups(float *group, const float *b, uint32_t groups, uint32_t size,
 
 
 /*
- * Whether a group is kept: fewer than kept others have a greater score, or an
- * equal one and a lower index.
+ * Returns 1 if a group is kept: if fewer than kept others have a greater
+ * score, or an equal score and a lower index.
  */
 
 static __device__ __forceinline__ int
@@ -164,8 +165,8 @@ dsa_route_kept(const float *group, uint32_t groups, uint32_t kept, uint32_t g)
 
 
 /*
- * Shared memory in which a warp chooses the experts of a row.  J is the number
- * of experts per lane, and a group has two experts or more.
+ * The shared memory of a warp that chooses the experts of a row.  J is the
+ * number of experts per lane, and a group has at least two experts.
  */
 
 template <int J>
@@ -289,8 +290,8 @@ dsa_route_choose(float *w, dsa_route_shared_t<J> *m, const float *in,
 
 
 /*
- * Host: the lanes of a warp for each group, and the factor that replaces a
- * division by the size of a group.
+ * Host: computes the lanes of a warp for each group, and the factor that
+ * replaces a division by the size of a group.
  */
 
 static inline void
@@ -309,7 +310,7 @@ dsa_route_split(const dsa_router_t *r, uint32_t *lanes, uint32_t *inverse)
 }
 
 
-/* Host: 1 if each row has k experts in the groups that are kept. */
+/* Host: returns 1 if each row has k experts in the groups that are kept. */
 
 static inline int
 dsa_router_ok(const dsa_router_t *r)
@@ -322,7 +323,7 @@ dsa_router_ok(const dsa_router_t *r)
 }
 
 
-/* Host: 1 if the plan has room for the pairs of the rows. */
+/* Host: returns 1 if the plan has room for the pairs of the rows. */
 
 static inline int
 dsa_moe_plan_ok(const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k,

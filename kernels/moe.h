@@ -15,8 +15,9 @@
 
 
 /*
- * Mixture of experts: the router, which chooses the experts of a token; tokens
- * grouped by expert; the gated unit of an expert; and the weighted sum.
+ * Mixture of experts: the router, which chooses the experts of a token; the
+ * grouping of tokens by expert; the gated unit of an expert; and the weighted
+ * sum.
  */
 
 typedef struct {
@@ -30,11 +31,11 @@ typedef struct {
 
 
 /*
- * The "noaux_tc" choice: s = sigmoid(logits), b = s + bias; a group's score
- * is the sum of its two greatest b; of the experts in the best groups_kept
- * groups the k with the greatest b are chosen.  Weights are s, not b, at the
- * chosen, over their sum with normalize, times scale.  Ties go to the lower
- * index.
+ * Chooses experts by "noaux_tc": s = sigmoid(logits), b = s + bias; a group's
+ * score is the sum of its two greatest b; of the experts in the best
+ * groups_kept groups, the k with the greatest b are chosen.  The weights are
+ * s, not b, of the chosen experts, divided by their sum with normalize, times
+ * scale.  Ties go to the lower index.
  *
  * logits [tokens, experts], bias [experts] float32; expert [tokens, k] in
  * falling order of b, weight [tokens, k].  scratch: 2 * experts + groups
@@ -86,10 +87,10 @@ void dsa_swiglu(float *y, const float *gate, const float *up, size_t n,
 
 /*
  * The most rows of the kernel that chooses, plans and gathers.  Each of its
- * blocks chooses for all rows, so its time grows with them, while the kernels
- * that it replaces take 1.5 to 3.3 us each.  16 is a warp for each row of a
- * block of 512 threads, and not yet measured: "dsa bench kernels --only moe"
- * measures both ways at 1 to 16 rows.
+ * blocks chooses for all rows, so its time grows with the rows, while the
+ * kernels that it replaces take 1.5 to 3.3 us each.  16 is a warp for each row
+ * of a block of 512 threads, and was not measured; "dsa bench kernels --only
+ * moe" measures both ways for 1 to 16 rows.
  */
 #define DSA_MOE_SMALL       16
 
@@ -115,7 +116,7 @@ int dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
  * CUDA.  Fills a plan from expert [rows, k]; the ids of a row are all
  * different.  Ids below 0 or not below experts have no place, and their
  * place[] is -1.  row[] is written up to offset[experts], where the padding of
- * the last expert ends, and not read beyond.
+ * the last expert ends, and is not read beyond it.
  */
 int dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
     uint32_t rows, uint32_t k, uint32_t experts, dsa_stream_t stream);

@@ -14,12 +14,12 @@
  * 128 of K with float32 scales.
  *
  * A block of threads multiplies 128 output features by a tile of an expert's
- * rows.  One warp fills a ring of K blocks with the copy engine, one or two
- * more compute the scales of rows times those of weights, and two warpgroups
- * multiply.  The tensor cores sum with fewer bits than float32 has, so each
- * block of K is multiplied by its scale and added to float32 sums.  The order
- * of the sums is the same in every tile, so a row's bits depend neither on the
- * rows beside it nor on the kernel.
+ * rows.  One warp fills a ring of K blocks by TMA, one or two more compute the
+ * scales of rows times those of weights, and two warpgroups multiply.  The
+ * tensor cores sum with fewer bits than float32 has, so each block of K is
+ * multiplied by its scale and added to float32 sums.  The order of the sums is
+ * the same in every tile, so a row's bits depend neither on the rows beside it
+ * nor on the kernel.
  *
  * Prefill: a tile has up to 256 rows, which are the first operand of wgmma (64
  * for each instruction), so that a weight is read once for all of them.  Each
@@ -28,15 +28,15 @@
  * cluster compute different features of the same rows, and each loads its part
  * of the rows for all of them.  Without that the L2 would be the limit.
  *
- * Decode: a tile has up to 64 rows, which are the second operand, whose size
- * goes in steps of 8, so that few rows cost few products.  The ring is long
+ * Decode: a tile has up to 64 rows, which are the second operand.  Its size is
+ * a multiple of 8, so that few rows need few products.  The ring is long
  * enough to keep HBM busy.
  *
- * All blocks walk the same list of tiles, which they compute from the plan's
- * counts: by experts, then by output features, then by the rows of an expert,
- * so that blocks that need the same weight need it at the same time.  In
- * prefill tiles differ in size, and each cluster draws its next tile when it
- * can start it.  If tiles were assigned in advance, some clusters would get
+ * All blocks process the same list of tiles, which they compute from the
+ * plan's counts: by experts, then by output features, then by the rows of an
+ * expert, so that blocks that need the same weight need it at the same time.
+ * In prefill tiles differ in size, and each cluster draws its next tile when
+ * it can start it.  If tiles were assigned in advance, some clusters would get
  * more work, and those that share a weight would drift apart by more than the
  * L2 holds.
  */
@@ -60,8 +60,8 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
     n = 0;
 
     /*
-     * a drawn number arrives some blocks of K later; it is not requested
-     * earlier, so that tiles are started in the order of the list
+     * The next number is drawn some blocks of K before the end, not earlier,
+     * so that tiles are started in the order of the list.
      */
 
     late = g->blocks > 16 ? g->blocks - 16 : 0;
@@ -78,8 +78,8 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
                 dsa_mbar_wait(&s->empty[stage], phase ^ 1);
 
                 /*
-                 * the last tile in this slot was read before its first stage
-                 * was left, which was STAGES or more stages ago
+                 * The last tile in this slot was read before its first stage
+                 * was released, at least STAGES stages ago.
                  */
 
                 if (k == 0) {
@@ -132,9 +132,10 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
 
 
 /*
- * The scales of 4 rows in block k of K; row is this lane's first one.  __ldg()
- * is for data that no kernel writes while this one runs, and a programmatic
- * dependent launch, which only decode has, begins while they are written.
+ * Returns the scales of 4 rows in block k of K; row is this lane's first one.
+ * __ldg() is only for data that is not written while the kernel runs, but with
+ * a programmatic dependent launch, which only decode has, the scales may be
+ * written at the beginning.
  */
 
 template <int CLUSTER>
@@ -154,7 +155,7 @@ dsa_moe_row_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
 }
 
 
-/* The scales of 32 blocks of K, one for each lane. */
+/* Returns the scales of 32 blocks of K, one for each lane. */
 
 static __device__ __forceinline__ float
 dsa_moe_weight_scale(const dsa_moe_walk_t *t, const dsa_moe_gemm_t *g,
@@ -258,8 +259,8 @@ dsa_moe_scale(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
 
 
 /*
- * Called by a warp that has read a stage: the blocks of the cluster may fill
- * it again.
+ * Called by a warp that has read a stage: releases it, so that the blocks of
+ * the cluster may fill it again.
  */
 
 template <int CLUSTER>
@@ -355,7 +356,7 @@ dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
         return;
     }
 
-    /* a warp writes its 16 rows in order, 64 features at a time */
+    /* each warp writes its 16 rows in order, 64 features at a time */
 
 #pragma unroll
     for (i = 0; i < WAVES; i++) {
@@ -529,7 +530,10 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
         dsa_mbar_fence_init();
     }
 
-    /* the plan and the rows are read after the kernel before has ended */
+    /*
+     * The plan and the rows may be read only after the previous kernel has
+     * ended.
+     */
 
     if (CLUSTER == 1) {
         asm volatile ("griddepcontrol.wait;" ::: "memory");
@@ -580,8 +584,8 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
             if constexpr (CLUSTER > 1) {
 
                 /*
-                 * if the number of 64 rows is odd, the first warpgroup has one
-                 * more
+                 * If the number of parts of 64 rows is odd, the first
+                 * warpgroup has one more.
                  */
 
                 i = tile.size / 64 + 1;
@@ -633,7 +637,8 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
     }
 
     /*
-     * no block may exit while copies or arrivals of another one still reach it
+     * A block must not exit while copies or arrivals of another block are in
+     * flight to it.
      */
 
     if (CLUSTER > 1) {

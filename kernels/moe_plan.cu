@@ -13,16 +13,16 @@
 #define DSA_PLAN_LOADS       4      /* pairs of a thread in flight */
 #define DSA_PLAN_STEP        (DSA_PLAN_LOADS * DSA_PLAN_THREADS)
 #define DSA_PLAN_BLOCKS      8      /* a cluster */
-#define DSA_PLAN_ROWS        1024   /* that a block has in masks at once */
+#define DSA_PLAN_ROWS        1024   /* rows of a block in masks at a time */
 
 
 /*
- * The plan: a counting sort by one cluster of blocks, each with a part of the
- * rows; few rows are sorted by one block.  A row has an expert at most once,
- * so the rows of an expert are bits of words for 32 rows.  The place of a pair
- * is the sum of three numbers: where its expert begins, how many pairs of the
- * expert are in lower blocks and words, and how many lower bits its word has.
- * The result does not depend on the order of the atomic operations.
+ * The plan is made by a counting sort in one cluster of blocks, each with a
+ * part of the rows; few rows are sorted by one block.  A row has an expert at
+ * most once, so the rows of an expert are bits of words for 32 rows.  The
+ * place of a pair is the sum of three numbers: the first place of its expert,
+ * the pairs of the expert in lower blocks and words, and the lower bits of its
+ * word.  The result does not depend on the order of the atomic operations.
  */
 
 /* Reads the number at p of block rank of the cluster. */
@@ -252,7 +252,7 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
         }
     }
 
-    /* a block's counts are kept until all blocks have read them */
+    /* a block must not exit before all blocks have read its counts */
 
     if (gridDim.x > 1) {
         dsa_cluster_sync();

@@ -31,7 +31,10 @@ dsa_route_kernel(int32_t *expert, float *weight, const float *logits,
     warp = threadIdx.x / 32;
     row = (size_t) blockIdx.x * DSA_ROUTE_WARPS + warp;
 
-    /* all loads first, and the bias, which is constant, before the wait */
+    /*
+     * Start all loads first, and that of the bias, which is constant, before
+     * the wait.
+     */
 
     dsa_route_load<J>(own, bias, r.experts, lane);
 

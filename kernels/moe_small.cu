@@ -21,17 +21,17 @@ static_assert(DSA_SMALL_COLS == 32 * 16 && 32 % DSA_SMALL_GROUPS == 0,
 
 
 /*
- * The choice, the plan and the gather of few rows in one kernel.  The three
- * take 1.5 to 3.3 us each on their own, nearly all of which is their start and
+ * The choice, the plan and the gather of few rows in one kernel.  As three
+ * kernels they take 1.5 to 3.3 us each, nearly all of which is the launch and
  * the latency of memory.
  *
  * A block copies DSA_SMALL_COLS columns of all rows, a warp for each row.  All
  * blocks compute the same choices and the same places, because a barrier
  * between blocks would take longer; the first block stores them.
  *
- * The places: the rows of an expert are the bits of a word, and a running sum
- * over the aligned counts of the experts, one for each thread, has where the
- * pairs of each expert begin.
+ * The rows of an expert are the bits of a word.  A running sum over the
+ * aligned counts of the experts, one for each thread, gives the first place of
+ * each expert.
  */
 
 typedef struct {
@@ -54,8 +54,8 @@ typedef struct {
 
 
 /*
- * Where the pairs of expert threadIdx.x begin, if it has aligned places.
- * part: shared, a word for each warp.
+ * Returns the first place of expert threadIdx.x, which has aligned places.
+ * part: shared memory, a word for each warp.
  */
 
 static __device__ __forceinline__ uint32_t
@@ -90,7 +90,9 @@ dsa_small_start(uint32_t aligned, uint32_t *part)
 }
 
 
-/* The first block stores the part of the plan that is per expert. */
+/*
+ * Stores the part of the plan that is per expert; called in the first block.
+ */
 
 static __device__ __forceinline__ void
 dsa_small_store(const dsa_moe_plan_t *plan, uint32_t experts, uint32_t start,
@@ -352,8 +354,9 @@ dsa_cuda_route_sort(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
 
 
 /*
- * The kernel without a choice needs no permission, but is loaded here as well:
- * it runs between kernels that wait for other ranks.
+ * Sets up the kernels.  The kernel without a choice needs no attribute, but is
+ * loaded here as well, because it runs between kernels that wait for other
+ * ranks.
  */
 
 int

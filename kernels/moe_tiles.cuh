@@ -21,13 +21,16 @@ extern "C" {
 #define DSA_MOE_THREADS     (3 * DSA_MOE_GROUP)
 #define DSA_MOE_CLUSTER     2           /* of prefill; decode: 1 */
 
-/* from so many rows for each expert on, the tiles for prefill are faster */
+/*
+ * With this many or more rows for each expert, the tiles for prefill are
+ * faster.
+ */
 #define DSA_MOE_MANY        32
 
 /*
- * Up to so many pairs the launch is a programmatic dependent one: 16 tokens
- * with 8 experts each.  The number is an estimate; "dsa bench engine" with 1,
- * 8, 16 and 32 streams measures it.
+ * With at most this many pairs, those of 16 tokens with 8 experts each, the
+ * launch is a programmatic dependent one.  The number is an estimate; "dsa
+ * bench engine" with 1, 8, 16 and 32 streams measures it.
  */
 #define DSA_MOE_DEPENDENT   128
 
@@ -54,7 +57,7 @@ typedef struct {
     int32_t             out;            /* first feature of this block */
     int32_t             place;          /* first row */
     int32_t             n;              /* rows */
-    int32_t             size;           /* n or more: that are multiplied */
+    int32_t             size;           /* rows that are multiplied, >= n */
 } dsa_moe_tile_t;
 
 
@@ -78,9 +81,9 @@ struct dsa_moe_smem {
     float               scale[STAGES][N_MAX];
 
     /*
-     * y of 64 rows and 64 features of each warpgroup; rows are an odd number
-     * of 16 bytes apart, so that no two of the 8 rows that stmatrix writes at
-     * a time meet in a bank
+     * y of 64 rows and 64 features of each warpgroup.  The pitch of a row is
+     * an odd multiple of 16 bytes, so that the 8 rows that stmatrix writes at
+     * a time have no bank conflicts.
      */
     uint16_t            y[2][64][64 + 8];
 
@@ -165,8 +168,8 @@ dsa_moe_list(S *s, const dsa_moe_gemm_t *g, int32_t parts)
 
 
 /*
- * Tile i of the n tiles that an expert's count rows are cut into, as evenly as
- * the sizes of the instructions allow.
+ * Computes tile i of the n tiles of an expert's count rows, which are cut as
+ * evenly as the sizes of the instructions allow.
  */
 
 template <int CLUSTER>
@@ -225,8 +228,8 @@ dsa_moe_find(dsa_moe_walk_t *t, const S *s, const dsa_moe_gemm_t *g,
 
 /*
  * Runs in one thread of a cluster's first block: draws the next tile each time
- * the warps that work on the last one arrive at consumed, until there are no
- * more.  The first tile of each cluster is its own number.
+ * the warps that work on the last one arrive at consumed, until no tile is
+ * left.  The first tile of each cluster is its own number.
  */
 
 template <int CLUSTER, typename S>
@@ -254,7 +257,8 @@ dsa_moe_draw(S *s, const dsa_moe_gemm_t *g, const dsa_moe_walk_t *t)
     }
 
     /*
-     * each cluster has drawn one number too many; the last of these is known
+     * Each cluster draws one number too many, so the last draw is known: it
+     * resets the counter.
      */
 
     if (n == max(t->total, clusters) + clusters - 1) {

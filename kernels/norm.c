@@ -11,7 +11,7 @@
 #include "kernels/simd.h"
 
 
-/* Partial sums side by side, which the compiler keeps in vector registers. */
+/* The number of partial sums, which the compiler keeps in vector registers. */
 #define DSA_LANES  16
 
 

@@ -12,10 +12,10 @@ extern "C" {
 
 
 /*
- * One block for each row.  A thread has C chunks of it in registers, as many
- * chunks apart as there are threads: the row is read once and written once.
- * Blocks walk the rows.  While a row is summed, the next two rows (one with C
- * 2) are being loaded; the weights stay in registers.
+ * One block for each row.  A thread has C chunks of it in registers, with the
+ * stride of the number of threads: the row is read once and written once.
+ * Blocks iterate over rows.  While a row is summed, the next two rows (one
+ * with C 2) are being loaded; the weights stay in registers.
  *
  * Squares are summed over 8 elements, then over a warp's 32 chunks, then over
  * the warps, so that a row's bits do not depend on the number of rows.
@@ -23,7 +23,7 @@ extern "C" {
 
 #define DSA_NORM_COLS     16384
 #define DSA_NORM_THREADS  1024
-#define DSA_NORM_BLOCKS   132       /* times what fits an SM */
+#define DSA_NORM_BLOCKS   132       /* times the blocks that fit an SM */
 
 
 static __device__ __forceinline__ float
@@ -84,7 +84,9 @@ dsa_norm_weights(float *w, const float *p)
 }
 
 
-/* ADD: with the residual rule; otherwise the residuals are not used. */
+/*
+ * With ADD x is added to the residual; otherwise the residuals are not used.
+ */
 
 template <int C, int ADD>
 static __global__ void __launch_bounds__(DSA_NORM_THREADS)
@@ -101,7 +103,7 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
     uint32_t          col, lane, warp, warps, turn;
     __shared__ float  part[2][DSA_NORM_COLS / DSA_CHUNK / 32];
 
-    /* weights are constants: kernels/gemm.h */
+    /* weights are constant, see kernels/gemm.h */
 
     if (C == 1 && threadIdx.x * DSA_CHUNK < cols) {
         dsa_norm_weights(weight, w + threadIdx.x * DSA_CHUNK);

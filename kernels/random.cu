@@ -70,7 +70,7 @@ dsa_random_bf16_kernel(dsa_bf16_t *x, size_t n, float mean, float scale,
 }
 
 
-/* 127 codes of either sign: 0x7f is the NaN. */
+/* Makes codes: 127 of either sign, because 0x7f is the NaN. */
 
 static __global__ void
 dsa_random_e4m3_kernel(dsa_e4m3_t *x, size_t n, uint64_t seed)
@@ -103,7 +103,10 @@ dsa_random_cache_kernel(uint32_t *x, size_t n, uint64_t seed)
         u = dsa_random_word(seed, i);
         at = (uint32_t) (i % words) * 4;
 
-        /* even codes, none of which is the NaN; the odd bit is the sign */
+        /*
+         * Even codes, because none of them is the NaN; the lowest bit becomes
+         * the sign.
+         */
 
         v = (u & 0x7e7e7e7e) | (u << 7 & 0x80808080);
 

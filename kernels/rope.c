@@ -11,7 +11,7 @@
 #include "kernels/simd.h"
 
 
-/* The dimension that rotates r times over the original context. */
+/* Returns the dimension that rotates r times over the original context. */
 
 static double
 dsa_rope_dimension(const dsa_rope_conf_t *conf, size_t dim, double r)
@@ -50,7 +50,8 @@ dsa_rope_frequencies(float *freq, size_t dim, const dsa_rope_conf_t *conf)
     high = fmin(high, (double) dim - 1);
 
     if (low == high) {
-        high += 0.001;          /* as published: avoids a division by 0 */
+        high += 0.001;          /* as in the published code; avoids a division
+                                   by 0 */
     }
 
     for (i = 0; i < dim / 2; i++) {

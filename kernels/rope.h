@@ -26,8 +26,8 @@
  *     f'[i] = f[i] * (1 - ramp) + f[i] / factor * ramp
  *     m(a)  = 0.1 * a * ln(factor) + 1
  *
- * cos and sin carry m(mscale) / m(mscale_all_dim), attention scores
- * m(mscale_all_dim)^2.  With factor <= 1 all this is plain RoPE.
+ * cos and sin are multiplied by m(mscale) / m(mscale_all_dim), attention
+ * scores by m(mscale_all_dim)^2.  With factor <= 1 the result is plain RoPE.
  */
 
 typedef struct {
@@ -41,18 +41,20 @@ typedef struct {
 } dsa_rope_conf_t;
 
 
-/* freq [dim / 2], radians per position; computed in double, rounded once. */
+/*
+ * Computes freq [dim / 2], in radians per position, in double, rounded once.
+ */
 void dsa_rope_frequencies(float *freq, size_t dim,
     const dsa_rope_conf_t *conf);
 
-/* m(mscale) / m(mscale_all_dim), and m(mscale_all_dim)^2. */
+/* Return m(mscale) / m(mscale_all_dim), and m(mscale_all_dim)^2. */
 double dsa_rope_magnitude(const dsa_rope_conf_t *conf);
 double dsa_rope_softmax(const dsa_rope_conf_t *conf);
 
 /*
- * cos, sin [dim / 2] of a position, times magnitude.  The angle is a float32
- * product, as in the published code: near position 163839 its rounding error
- * reaches 0.004 radians, and the weights were trained with it.
+ * Computes cos, sin [dim / 2] of a position, times magnitude.  The angle is a
+ * float32 product, as in the published code.  Near position 163839 its
+ * rounding error reaches 0.004 radians, and the weights were trained with it.
  */
 void dsa_rope_angles(float *cos, float *sin, const float *freq, size_t dim,
     uint32_t position, double magnitude);

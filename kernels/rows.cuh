@@ -12,10 +12,10 @@
 
 
 /*
- * What the ops that are limited by memory share.  A thread moves chunks of 8
- * elements, 16 bytes of bf16.  Sums and products use the intrinsics that are
- * never contracted to fma, so that values are rounded where the CPU twins
- * round them.
+ * Shared by the ops that are limited by memory.  A thread moves chunks of 8
+ * elements, 16 bytes of bf16.  Sums and products use intrinsics that are never
+ * contracted to fma, so that values are rounded where the CPU twins round
+ * them.
  */
 
 #define DSA_CHUNK           8
@@ -78,7 +78,7 @@ dsa_pack8(const float *v)
 }
 
 
-/* v [n] to the nearest bf16, in place; n is even. */
+/* Rounds v [n] to the nearest bf16, in place; n is even. */
 
 template <int N>
 static __device__ __forceinline__ void
@@ -93,7 +93,7 @@ dsa_round_bf16(float *v)
 }
 
 
-/* e4m3 of 4 floats, the first in the lowest byte. */
+/* Returns the e4m3 codes of 4 floats, the first in the lowest byte. */
 
 static __device__ __forceinline__ uint32_t
 dsa_e4m3x4(float a, float b, float c, float d)
@@ -109,7 +109,7 @@ dsa_e4m3x4(float a, float b, float c, float d)
 }
 
 
-/* 8 floats times r. */
+/* Returns the e4m3 codes of 8 floats times r. */
 
 static __device__ __forceinline__ uint2
 dsa_e4m3x8(const float *v, float r)
@@ -121,7 +121,7 @@ dsa_e4m3x8(const float *v, float r)
 }
 
 
-/* The values of two codes, the lower byte first; exact. */
+/* Returns the exact values of two codes, the lower byte first. */
 
 static __device__ __forceinline__ float2
 dsa_e4m3x2_float(uint32_t codes)
@@ -134,7 +134,7 @@ dsa_e4m3x2_float(uint32_t codes)
 }
 
 
-/* 8 codes times s, rounded to bf16. */
+/* Returns the values of 8 codes times s, rounded to bf16. */
 
 static __device__ __forceinline__ uint4
 dsa_e4m3x8_bf16(uint2 codes, float s)
@@ -157,8 +157,8 @@ dsa_e4m3x8_bf16(uint2 codes, float s)
 
 
 /*
- * The greatest |v| of N values in each of LANES neighbouring lanes; all of
- * them get it.
+ * Returns the greatest |v| of N values in each of LANES adjacent lanes, in all
+ * of these lanes.
  */
 
 template <int N, int LANES>
@@ -184,7 +184,7 @@ dsa_amax(const float *v)
 }
 
 
-/* dsa_fp8_scale() of a group whose greatest |x| is amax. */
+/* Returns dsa_fp8_scale() of a group whose greatest |x| is amax. */
 
 static __device__ __forceinline__ float
 dsa_scale(float amax)
@@ -194,9 +194,9 @@ dsa_scale(float amax)
 
 
 /*
- * The reciprocal of a ue8m0 scale, 2^-126 .. 2^127: x / s and x * (1 / s) are
- * equal then.  The reciprocal of 2^127, a scale that only an infinity has, is
- * denormal.
+ * Returns the reciprocal of a ue8m0 scale, 2^-126 .. 2^127, for which x / s
+ * and x * (1 / s) are equal.  The reciprocal of 2^127, the scale of a group
+ * with an infinity, is denormal.
  */
 
 static __device__ __forceinline__ float
@@ -233,10 +233,10 @@ dsa_quantize_chunk(const dsa_fp8_rows_t *q, const float *v, size_t row,
 
 
 /*
- * A kernel that dsa_launch() starts may be on the SMs before the kernels ahead
- * of it in the stream have ended.  This waits until they have ended and their
- * writes are visible, so it comes before any access to memory, except loads of
- * weights, which are constants.  Then it lets the next kernel start.
+ * A kernel that dsa_launch() starts may run before earlier kernels of the
+ * stream have ended.  dsa_begin() waits until they have ended and their writes
+ * are visible, so it must be called before any access to memory, except loads
+ * of weights, which are constant.  Then it permits the next kernel to start.
  */
 
 static __device__ __forceinline__ void
@@ -248,9 +248,9 @@ dsa_begin(void)
 
 
 /*
- * Host: starts a kernel that begins with dsa_begin().  Its launch overlaps
- * with the kernel ahead of it; the launch is most of the time of a small
- * kernel.  cluster: blocks of a cluster.
+ * Host: starts a kernel that begins with dsa_begin().  Its launch, which is
+ * most of the time of a small kernel, overlaps with the previous kernel.
+ * cluster: blocks of a cluster.
  */
 
 template <typename... P, typename... A>
@@ -289,7 +289,7 @@ dsa_launch(void (*kernel)(P...), dim3 grid, dim3 threads, size_t smem,
 }
 
 
-/* Host: p is aligned to 16 bytes. */
+/* Host: returns 1 if p is aligned to 16 bytes. */
 
 static inline int
 dsa_aligned16(const void *p)
@@ -298,7 +298,7 @@ dsa_aligned16(const void *p)
 }
 
 
-/* Host: 1 if rows of e4m3 and their scales can be written to q. */
+/* Host: returns 1 if rows of e4m3 and their scales can be written to q. */
 
 static inline int
 dsa_fp8_rows_ok(const dsa_fp8_rows_t *q, uint32_t rows, uint32_t cols)

@@ -65,7 +65,7 @@ dsa_sample_uniform(uint64_t seed, uint64_t position)
 }
 
 
-/* The id that u draws. Called in the first block; thread 0 has the result. */
+/* Returns the id that u draws, in thread 0.  Called in the first block. */
 
 static __device__ uint32_t
 dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
@@ -192,9 +192,10 @@ dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 
 
 /*
- * The logprobs of a row.  Called in the first block, after thread 0 has
- * written the token.  The n_top greatest logits are not less than the n_top-th
- * greatest of the chunks' maxima, so that only few have to be ranked.
+ * Computes the logprobs of a row.  Called in the first block, after thread 0
+ * has written the token.  The n_top greatest logits are not less than the
+ * n_top-th greatest of the chunks' maxima, so only few logits have to be
+ * ranked.
  */
 
 static __device__ void
@@ -221,8 +222,8 @@ dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
     }
 
     /*
-     * the list of weights is not needed any more, and neither are this block's
-     * own chunks
+     * The memory of the list of weights and of this block's own chunks is
+     * free.
      */
 
     (void) dsa_sample_before(s, norm, &total);
@@ -313,8 +314,8 @@ dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
 
 
 /*
- * The id, or the lowest permitted one, if all permitted ids have logits of
- * minus infinity and the id is not among them.
+ * Returns id, or the lowest permitted id if id is not permitted, because all
+ * permitted ids have logits of minus infinity.
  */
 
 static __device__ uint32_t
@@ -334,7 +335,10 @@ dsa_sample_permitted(const uint32_t *mask, uint32_t allowed, uint32_t id)
 }
 
 
-/* How the token of the row was drawn, by thread 0 of the first block. */
+/*
+ * Writes how the token of the row was drawn.  Called in thread 0 of the first
+ * block.
+ */
 
 static __device__ void
 dsa_sample_report(dsa_cuda_sample_t *out, const dsa_sample_shared_t *s,
@@ -683,8 +687,8 @@ dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
 
     /*
      * A block fills a multiprocessor, and the blocks of a cluster have to be
-     * in one group of 16 or 18 of these.  More clusters than 7 groups have
-     * room for would have to wait for others to end.
+     * in one group of 16 or 18 multiprocessors.  Clusters that do not fit the
+     * 7 groups would wait for others to end.
      */
 
     parts = DSA_SAMPLE_BLOCKS;

@@ -15,7 +15,7 @@ extern "C" {
 
 
 /*
- * What the files of sampling share: the shared memory of a block, reading a
+ * Shared by the files of sampling: the shared memory of a block, reading a
  * row, weights, and sums over a block.
  */
 
@@ -39,9 +39,11 @@ typedef struct {
     double              sum[DSA_SAMPLE_CHUNKS];         /* kept weights */
     double              norm[DSA_SAMPLE_CHUNKS];        /* for logprobs */
     double              power[64];                      /* 2^(i/64) */
-    uint32_t            high[DSA_SAMPLE_BINS];          /* mantissas' halves, */
-    uint32_t            low[DSA_SAMPLE_BINS];           /* of the block; merged
-                                                           as one array */
+    uint32_t            high[DSA_SAMPLE_BINS];          /* halves of
+                                                           mantissas */
+    uint32_t            low[DSA_SAMPLE_BINS];           /* of the block; both
+                                                           are merged as one
+                                                           array */
     uint32_t            all[2 * DSA_SAMPLE_BINS];       /* of the cluster */
     uint32_t            chunk_high[DSA_SAMPLE_CHUNKS];  /* of the bin's weights
                                                            above the least */
@@ -69,7 +71,7 @@ typedef struct {
     const float        *logits;
     float              *weight;         /* penalized logits before */
     const uint32_t     *bit;            /* a bit for each id that is penalized,
-                                           biased or masked, or NULL */
+                                           biased or masked; or NULL */
     uint32_t            n;              /* allowed ids */
     uint32_t            aligned;
     uint32_t            first;          /* this block's chunks */
@@ -80,8 +82,8 @@ typedef struct {
 
 /*
  * sample_penalize.cu.  Writes the logits of penalized and biased ids, minus
- * infinity for masked ids, and a bit for each, to the rows' work; see
- * dsa_cuda_sample() for the arguments.
+ * infinity for masked ids, and a bit for each of these ids, to the rows' work;
+ * see dsa_cuda_sample() for the arguments.
  */
 int dsa_sample_penalize(const dsa_cuda_sampling_t *s, const float *logits,
     size_t ld, uint32_t rows, uint32_t vocab, uint32_t allowed,
@@ -96,7 +98,10 @@ dsa_sample_chunks(uint32_t vocab)
 }
 
 
-/* Bytes of work[] for a row: weights, then bits of the penalized ids. */
+/*
+ * Returns the bytes of work[] for a row: weights, then bits of the penalized
+ * ids.
+ */
 
 static inline __host__ __device__ size_t
 dsa_sample_row_size(uint32_t vocab)
@@ -114,7 +119,7 @@ dsa_sample_penalizes(const dsa_cuda_sampling_t *p, const uint32_t *history)
 }
 
 
-/* The row's mask, or NULL. */
+/* Returns the row's mask, or NULL. */
 
 static __device__ __forceinline__ const uint32_t *
 dsa_sample_mask(const dsa_cuda_sampling_t *p, const uint32_t *masks,
@@ -125,7 +130,7 @@ dsa_sample_mask(const dsa_cuda_sampling_t *p, const uint32_t *masks,
 }
 
 
-/* Four logits from id i on; NaN for ids that are not allowed. */
+/* Loads four logits from id i on; NaN for ids that are not allowed. */
 
 static __device__ __forceinline__ void
 dsa_sample_raw(float *v, const dsa_sample_row_t *r, uint32_t i)
@@ -184,8 +189,8 @@ dsa_sample_warp_max(uint64_t v)
 
 
 /*
- * The greatest x of a warp, with the lowest id among equals; 0 if there is
- * none.
+ * Returns the greatest x of a warp, with the lowest id among equals; 0 if
+ * there is none.
  */
 
 static __device__ __forceinline__ uint64_t
@@ -202,9 +207,9 @@ dsa_sample_warp_best(float x, uint32_t id)
 
 
 /*
- * 2^(y / 64), and 0 if a float cannot hold it: 2^(n / 64) from a table times
- * the Taylor polynomial of the rest, |r| <= 1/2, with an error below 1e-15.  y
- * is d * scale, and |y| is less than 2^30.
+ * Returns 2^(y / 64), or 0 if it is too small for a float: 2^(n / 64) from a
+ * table times the Taylor polynomial of the rest, |r| <= 1/2, with an error
+ * below 1e-15.  y is d * scale, and |y| is less than 2^30.
  */
 
 static __device__ __forceinline__ double
@@ -235,10 +240,10 @@ dsa_sample_exp(const double *power, double d, double scale)
 
 
 /*
- * The scale of dsa_sample_exp() for differences from the greatest logit, and
- * floor, a logit at and below which all weights are 0.  However low the
- * temperature is, a logit that is not equal to the greatest one is at least
- * half a unit in its last place below it.  So a bounded scale gives the same
+ * Computes the scale of dsa_sample_exp() for differences from the greatest
+ * logit, and floor: weights of logits at and below floor are 0.  A logit that
+ * differs from the greatest one is below it by at least half a unit in its
+ * last place.  So with a very low temperature a bounded scale gives the same
  * weights, and keeps the products in range.
  */
 
@@ -272,7 +277,7 @@ dsa_sample_warp_sum(double v)
 }
 
 
-/* The sum of v over the lanes before this one. */
+/* Returns the sum of v over the lanes before this one. */
 
 static __device__ __forceinline__ double
 dsa_sample_warp_before(double v)
@@ -395,7 +400,7 @@ dsa_sample_chunk(dsa_sample_shared_t *s, uint32_t c, double sum)
 }
 
 
-/* The value of a sum of mantissas of weights with this exponent. */
+/* Returns the value of a sum of mantissas of weights with this exponent. */
 
 static __device__ __forceinline__ double
 dsa_sample_value(uint32_t high, uint32_t low, uint32_t exponent)

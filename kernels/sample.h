@@ -13,15 +13,15 @@
 
 /*
  * Sampling on the GPU.  Its CPU twin is dsa_sample() of engine/cpu/sampler.h,
- * which documents what is sampled.  Sums are float64 but added in another
- * order than there.  The two may choose differently if a draw is as near to
- * the border between two ids as the rounding of the sums.
+ * which documents the function.  Sums are float64 but added in a different
+ * order.  The two may choose differently if the distance of a draw from the
+ * border between two ids is within the rounding error of the sums.
  */
 
 #define DSA_CUDA_TOP        20          /* most alternatives of a token */
 
 
-/* Is added to the logit of an id, after the penalties. */
+/* A bias is added to the logit of an id, after the penalties. */
 
 typedef struct {
     uint32_t            id;
@@ -29,7 +29,7 @@ typedef struct {
 } dsa_cuda_bias_t;
 
 
-/* As dsa_sampling_t, and what belongs to the row. */
+/* As dsa_sampling_t, with the parameters of the row. */
 
 typedef struct {
     float               temperature;    /* 0: the most probable token */
@@ -50,12 +50,12 @@ typedef struct {
 } dsa_cuda_sampling_t;
 
 
-/* What a token was drawn from. */
+/* The set of ids that a token was drawn from. */
 
 typedef enum {
-    DSA_CUDA_KEPT_ONE = 0,              /* nothing else was possible */
+    DSA_CUDA_KEPT_ONE = 0,              /* only one id */
     DSA_CUDA_KEPT_ALL,                  /* all ids that the mask permits */
-    DSA_CUDA_KEPT_CUT                   /* of these, what top_p keeps */
+    DSA_CUDA_KEPT_CUT                   /* those that top_p keeps */
 } dsa_cuda_kept_e;
 
 
@@ -70,8 +70,9 @@ typedef struct {
     float               drawn;          /* logprob of dsa_draw_t */
     uint32_t            kept;           /* dsa_cuda_kept_e */
     uint32_t            least;          /* with DSA_CUDA_KEPT_CUT: the bits of
-                                           the least weight that is kept, */
-    uint32_t            ties;           /* and how many ids with it are */
+                                           the least weight that is kept */
+    uint32_t            ties;           /* ids with this weight that are
+                                           kept */
 } dsa_cuda_sample_t;
 
 
@@ -101,9 +102,9 @@ int dsa_cuda_sample_kept(uint32_t *kept, const dsa_cuda_sample_t *sample,
     uint32_t vocab, uint32_t allowed, dsa_stream_t stream);
 
 /*
- * CUDA.  token [rows]: if feed [rows] is not below 0, the token becomes that
- * of sample[feed].  So a step can follow another one before the host has seen
- * its samples.
+ * CUDA.  Sets token [rows] to the token of sample[feed], unless feed [rows] is
+ * below 0.  So a step can be started before the host has the samples of the
+ * previous step.
  */
 int dsa_cuda_feed(int32_t *token, const int32_t *feed,
     const dsa_cuda_sample_t *sample, uint32_t rows, dsa_stream_t stream);

@@ -10,17 +10,20 @@
 
 
 /*
- * The ids that the nucleus of a row keeps, as a bitmap.  A block has a row, and
- * a thread one word of the bitmap at a time.  Of the ids with the least weight
- * the lowest ones are kept, so that a running count of them goes through the
- * row.
+ * Writes the ids that the nucleus of a row keeps, as a bitmap.  A block
+ * computes a row, and a thread one word of the bitmap at a time.  Of the ids
+ * with the least weight the lowest ones are kept, so they are counted along
+ * the row.
  */
 
 #define DSA_KEPT_THREADS    1024
 #define DSA_KEPT_WARPS      (DSA_KEPT_THREADS / 32)
 
 
-/* Bits of the 32 weights of a word: above least in above, equal in equal. */
+/*
+ * Sets bits for the 32 weights of a word: for those above least in above, and
+ * for those equal to it in equal.
+ */
 
 static __device__ __forceinline__ void
 dsa_kept_word(const float *weight, uint32_t least, uint32_t *above,
@@ -86,7 +89,10 @@ dsa_kept_kernel(uint32_t *kept, const dsa_cuda_sample_t *sample,
         n = __popc(equal);
         before = dsa_sample_warp_count(n);
 
-        /* two arrays in turn: a warp may be one round ahead of another */
+        /*
+         * Use two arrays alternately, because a warp may be one round ahead of
+         * another.
+         */
 
         if (lane == 31) {
             count[first / DSA_KEPT_THREADS % 2][warp] = before + n;

@@ -79,10 +79,10 @@ dsa_sample_merge(dsa_sample_shared_t *s, uint32_t parts)
 
 
 /*
- * The greatest bin for which *taken plus the sum of the weights in it and in
- * all bins above it reaches want, or the last bin; *taken becomes this sum
- * without the bin's own weights.  exponent: that of every bin, or ~0 if bin b
- * has exponent b / 8.
+ * Returns the greatest bin for which *taken plus the sum of the weights in it
+ * and in all bins above it reaches want, or the last bin.  Adds the weights
+ * above this bin to *taken.  exponent: that of every bin, or ~0 if bin b has
+ * exponent b / 8.
  */
 
 static __device__ uint32_t
@@ -133,7 +133,9 @@ dsa_sample_find(dsa_sample_shared_t *s, uint32_t exponent, double want,
 }
 
 
-/* A weight of the bin: from the list, or from all chunks of the block. */
+/*
+ * Returns a weight of the bin: from the list, or from all chunks of the block.
+ */
 
 static __device__ __forceinline__ uint32_t
 dsa_sample_item(const dsa_sample_shared_t *s, const dsa_sample_row_t *r,
@@ -152,9 +154,9 @@ dsa_sample_item(const dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 
 
 /*
- * Finds which weights are kept: those above the returned bits, and the first
- * *ties of those that are equal to them.  The sums of the kept weights are
- * left in sum, chunk_ and equal.
+ * Finds the kept weights: those above the returned bits, and the first *ties
+ * of those that are equal to them.  The sums of the kept weights are in sum,
+ * chunk_high, chunk_low and equal.
  */
 
 static __device__ uint32_t

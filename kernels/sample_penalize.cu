@@ -8,7 +8,7 @@
 #include "kernels/setup.cuh"
 
 
-/* The bits of word i of ids below allowed that a mask excludes. */
+/* Returns the bits of word i of the ids below allowed that a mask excludes. */
 
 static __device__ __forceinline__ uint32_t
 dsa_sample_masked(const uint32_t *mask, uint32_t i, uint32_t allowed)
@@ -26,9 +26,9 @@ dsa_sample_masked(const uint32_t *mask, uint32_t i, uint32_t allowed)
 
 
 /*
- * Writes the penalized logits of a row to the place of its weights, and a bit
- * for each: logit - presence, once, then - frequency for each occurrence,
- * rounded after each subtraction, then + bias.  Masked ids get minus infinity.
+ * Writes the penalized logits of a row in place of its weights, and a bit for
+ * each: logit - presence, once, then - frequency for each occurrence, rounded
+ * after each subtraction, then + bias.  Masked ids get minus infinity.
  */
 
 static __global__ void __launch_bounds__(512)

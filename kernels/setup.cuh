@@ -13,14 +13,14 @@
 
 
 /*
- * What dsa_cuda_init() calls once for each device.  A launch with more than
- * 48 KB of shared memory is refused until the kernel was permitted as much on
- * that device.  The attribute is a property of the kernel, not of the launch:
- * it is set once, to the most that any launch needs, because two threads that
- * set it before each launch could lower it for each other.
+ * dsa_cuda_init() calls these functions once for each device.  A launch with
+ * more than 48 KB of dynamic shared memory fails unless the kernel's attribute
+ * permits it on that device.  The attribute is a property of the kernel, not
+ * of the launch, so it is set once, to the maximum of all launches: two
+ * threads that set it before each launch could lower it for each other.
  *
- * Each of these permits the kernels of one file; those of the exchange only
- * load theirs.
+ * Each function sets the attributes of the kernels of one file; those of the
+ * exchange only load their kernels.
  */
 
 int dsa_attention_decode_setup(void);
@@ -44,7 +44,9 @@ int dsa_sample_kept_setup(void);
 int dsa_topk_setup(void);
 
 
-/* Permits a kernel bytes of dynamic shared memory on the current device. */
+/*
+ * Sets the maximum of a kernel's dynamic shared memory on the current device.
+ */
 
 template <typename K>
 static inline int
@@ -56,7 +58,7 @@ dsa_setup_shared(K kernel, size_t bytes)
 }
 
 
-/* Permits a kernel clusters of 16 blocks on the current device. */
+/* Permits clusters of 16 blocks for a kernel on the current device. */
 
 template <typename K>
 static inline int
@@ -69,8 +71,8 @@ dsa_setup_cluster(K kernel)
 
 
 /*
- * Loads a kernel on the current device.  The first launch of a kernel loads it
- * otherwise, and may wait for a kernel that waits for another rank.
+ * Loads a kernel on the current device.  Otherwise its first launch would load
+ * it, which may wait for a kernel that waits for another rank.
  */
 
 template <typename K>

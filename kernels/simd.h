@@ -13,12 +13,12 @@
  * DSA_CLONES is compiled for plain x86-64, AVX2 and AVX-512, and the loader
  * chooses one.  All of them return the same bits: the compiler keeps the order
  * of floating-point additions, and KERNEL_OPT in the Makefile has
- * -ffp-contract=off, without which only some of them would fuse a product and
- * a sum.  Only gemm.c uses fused operations, explicitly.
+ * -ffp-contract=off, because otherwise only some of them would fuse a product
+ * and a sum.  Only gemm.c uses fused operations, explicitly.
  *
- * ThreadSanitizer is not initialized yet when the loader calls the code that
- * chooses, so there are no clones under it.  Clang 14 leaves the symbols of
- * clones undefined when they are linked from another file.
+ * There are no clones with ThreadSanitizer, because it is not initialized yet
+ * when the loader runs the resolver, and with Clang, because Clang 14 leaves
+ * the symbols of clones undefined when they are linked from another file.
  */
 
 #if defined(__SANITIZE_THREAD__) || defined(__clang__)                        \
@@ -41,8 +41,8 @@
 #if defined(__x86_64__)
 
 /*
- * A function that uses instructions by name, and may be called only if the
- * processor has them.  One with AVX2 and FMA also has F16C.
+ * For a function that uses intrinsics, and may be called only if the processor
+ * supports them.  A processor with AVX2 and FMA also has F16C.
  */
 
 #define DSA_AVX2    __attribute__((target("avx2,fma,f16c")))

@@ -16,8 +16,8 @@ namespace cg = cooperative_groups;
 
 
 /*
- * The k greatest scores of a row.  A cluster of 1 .. 16 blocks processes a
- * row, and each block reads a part of it once:
+ * Selects the k greatest scores of a row.  A cluster of 1 .. 16 blocks
+ * processes a row, and each block reads a part of it once:
  *
  *  1. All blocks read the same sample, 2048 or 4096 of the scores.  From it
  *     they compute a bound that somewhat more than k scores of the row should
@@ -33,16 +33,16 @@ namespace cg = cooperative_groups;
  *     the place of its positions, so that they are written in rising order.
  *
  * If fewer than k scores reach the bound, or more than there is room for (as
- * in a row of zeros), the sample was misleading.  The first block then reads
- * the row again from the L2, once for each digit of the scores, and the result
- * is exact as well.
+ * in a row of zeros), the sample was not representative.  Then the first block
+ * reads the row again from the L2, once for each digit of the scores, so the
+ * result is exact as well.
  *
- * With many rows, reading once is the limit.  Then one block processes a row,
- * and four blocks share a multiprocessor, so that one of them loads while
- * another one selects.  Loads in flight are held by the L1, whose size is what
- * shared memory leaves; this is why rows of up to 40K keys have less room.  A
- * single row is a chain of latencies, so its parts are spread over as many
- * multiprocessors as a cluster can have.
+ * With many rows, reading each once is the limit.  Then one block processes a
+ * row, and four blocks share a multiprocessor, so that one of them loads while
+ * another one selects.  Loads in flight occupy the L1, which shares its memory
+ * with shared memory; therefore rows of up to 40K keys have less room for
+ * words.  The time of a single row is a sum of latencies, so its parts are
+ * spread over as many multiprocessors as a cluster can have.
  */
 
 #define DSA_TOPK_MAX_WARPS  16
@@ -66,20 +66,20 @@ typedef void (*dsa_topk_kernel_pt)(int32_t *pick, int32_t *slot,
     uint32_t max_keys, uint32_t room);
 
 
-/* Shared memory; the words follow, and behind them the bits of positions. */
+/* Shared memory.  The words follow, and then the bits of positions. */
 
 typedef struct {
     uint64_t            ranked[DSA_TOPK_RANKED];
     uint32_t            bin[DSA_TOPK_BINS];     /* the greatest first */
     uint32_t            total[DSA_TOPK_MAX_WARPS];
     uint32_t            n;                      /* words that reach the bound,
-                                                   kept or not, */
-    uint32_t            below;                  /* and negative NaNs */
+                                                   kept or not */
+    uint32_t            below;                  /* negative NaNs */
     uint32_t            max;                    /* of their scores, mapped */
     uint32_t            n_ranked;
-    uint32_t            found;                  /* a bin, */
-    uint32_t            before;                 /* how many come before it */
-    uint32_t            count;                  /* and are in it */
+    uint32_t            found;                  /* the bin that was found */
+    uint32_t            before;                 /* words in bins before it */
+    uint32_t            count;                  /* words in it */
     uint32_t            room;
     uint32_t           *bit;
     uint64_t            word[];
@@ -87,7 +87,7 @@ typedef struct {
 
 
 /*
- * The exclusive sum of v over the threads.  There is one barrier in it;
+ * Returns the exclusive sum of v over the threads.  It has one barrier;
  * total[] may be written again after the next one.
  */
 
@@ -169,9 +169,10 @@ dsa_topk_find(dsa_topk_shared_t *s, uint32_t need)
 
 
 /*
- * The bound for a row of n > s->room scores: the leading bits of the sampled
- * score whose rank is five standard deviations of a binomial distribution
- * beyond that of k, because neighbouring scores are alike.
+ * Returns the bound for a row of n > s->room scores: the leading bits of the
+ * sampled score whose rank is five standard deviations of a binomial
+ * distribution beyond that of k.  So many are needed because adjacent scores
+ * are similar.
  */
 
 template <int THREADS>
@@ -250,9 +251,9 @@ dsa_topk_load(float4 *v, const float4 *score, uint32_t first, uint32_t end)
 
 /*
  * Keeps the scores that reach the bound, of vectors first .. end-1 of a row;
- * the first vectors have been loaded.  Scores are compared as floats, which
- * lets NaNs of both signs pass, and mapped only if they are kept, because the
- * time of a long row is the time of this loop.
+ * the first vectors have been loaded.  Scores are compared as floats, so that
+ * NaNs of both signs are kept, and are mapped only if they are kept, because
+ * the time of a long row is the time of this loop.
  */
 
 template <int THREADS>
@@ -286,7 +287,7 @@ dsa_topk_keep(dsa_topk_shared_t *s, float4 *v, const float4 *score,
 
         if (4 * first > n) {
 
-            /* the last of a part */
+            /* the last vectors of a part */
 
 #pragma unroll
             for (i = 0; i < 4 * batch; i++) {
@@ -449,9 +450,8 @@ dsa_topk_choose(dsa_topk_shared_t *s, uint32_t n, uint32_t k, uint32_t bound,
 /*
  * Counts the v of each lane that has one in a histogram.  If many scores are
  * equal, most lanes have the value of the first lane, and atomics on one
- * address would run one after another.  So the value that came last, *often,
- * is counted in *many, which is added to the histogram when another value
- * follows.
+ * address would be serialized.  So the last value, *often, is counted in
+ * *many, which is added to the histogram when another value follows.
  */
 
 static __device__ __forceinline__ void
@@ -553,8 +553,8 @@ dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
     }
 
     /*
-     * scores above the k-th, and k of those equal to it, from the lowest
-     * position on
+     * Select the scores above the k-th, and k of those equal to it, from the
+     * lowest position on.
      */
 
     equal = (uint32_t *) s->word;
@@ -719,7 +719,9 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
     dsa_topk_keep<THREADS>(s, v, (const float4 *) score, rank * part, end, n,
                            bound);
 
-    /* the first block reads the words of the others, which then may exit */
+    /*
+     * The first block reads the words of the others, which may exit afterwards.
+     */
 
     total = 0;
     below = 0;
@@ -737,7 +739,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
 
         if (rank == 0) {
 
-            /* one lane for each block, then whole warps */
+            /* one lane for each block first, then whole warps */
 
             lane = threadIdx.x % 32;
             warp = threadIdx.x / 32;
@@ -782,7 +784,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
         dsa_topk_again<THREADS>(s, score, n, k);
     }
 
-    /* the positions in rising order, in the memory of the words */
+    /* collect the positions in rising order, in the memory of the words */
 
     order = (uint32_t *) s->word;
 
@@ -810,7 +812,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
 }
 
 
-/* Bytes of dynamic shared memory. */
+/* Returns the bytes of dynamic shared memory. */
 
 static size_t
 dsa_topk_shared(uint32_t room, uint32_t max_keys)
@@ -857,9 +859,9 @@ dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     }
 
     /*
-     * As many blocks as run at once, if each has enough to read.  Large
-     * clusters only fit into a group of 16 or 18 multiprocessors; pairs of
-     * blocks may share these if rows are long.
+     * Use as many blocks as run at the same time, if each has enough to read.
+     * A large cluster has to fit a group of 16 or 18 multiprocessors; pairs of
+     * blocks may share a multiprocessor if rows are long.
      */
 
     parts = DSA_TOPK_BLOCKS;

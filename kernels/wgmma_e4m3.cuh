@@ -71,7 +71,7 @@ DSA_WGMMA_E4M3(192, DSA_WGMMA_R96, "96", "97", "98", DSA_WGMMA_D32(0),
                DSA_WGMMA_D32(32), DSA_WGMMA_D32(64))
 
 
-/* Keeps the compiler from moving uses of acc across this point. */
+/* Prevents the compiler from moving uses of acc across this point. */
 
 template <int N>
 static __device__ __forceinline__ void
