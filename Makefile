@@ -78,7 +78,7 @@ BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
             $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay \
             $(BUILD)/bench/grammar $(BUILD)/bench/limits
 MODULE_H := $(wildcard ngx_module/symbols.map ngx_module/*.h ngx_module/api/*.h base/*.h \
-            context/*.h grammar/*.h redis_schema/*.h engine/link.h)
+            context/*.h grammar/*.h redis_schema/*.h engine/link*.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
             context/*.c grammar/*.c redis_schema/*.c)
 CONSOLE  := $(wildcard console/embed console/*.html console/*.css \

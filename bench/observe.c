@@ -18,6 +18,8 @@
 
 #include "bench/observe.h"
 #include "engine/link.h"
+#include "engine/link_event.h"
+#include "engine/link_request.h"
 
 
 #define OBSERVE_MAX     (1U << 20)

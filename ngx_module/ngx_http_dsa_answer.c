@@ -8,6 +8,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "engine/link_request.h"
+
 #include "ngx_http_dsa_answer.h"
 #include "ngx_http_dsa_metrics.h"
 

@@ -12,6 +12,7 @@
 #include <ngx_core.h>
 
 #include "engine/link.h"
+#include "engine/link_event.h"
 
 
 /*

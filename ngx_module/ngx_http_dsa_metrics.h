@@ -11,7 +11,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
-#include "engine/link.h"
+#include "engine/link_control.h"
 
 
 /*

@@ -8,6 +8,8 @@
 #include <ngx_core.h>
 
 #include "base/str.h"
+#include "engine/link_request.h"
+#include "engine/link_rollout.h"
 
 #include "ngx_http_dsa_records.h"
 

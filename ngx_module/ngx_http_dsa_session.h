@@ -14,6 +14,7 @@
 
 #include "base/str.h"
 #include "engine/link.h"
+#include "engine/link_request.h"
 
 #include "ngx_http_dsa_call.h"
 #include "ngx_http_dsa_records.h"

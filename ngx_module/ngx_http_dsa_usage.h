@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "engine/link.h"
+#include "engine/link_control.h"
 
 
 /* The tokens that a request is charged with. */

@@ -13,7 +13,7 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
-#include "engine/link.h"
+#include "engine/link_event.h"
 #include "redis_schema/keys.h"
 #include "redis_schema/schema.h"
 

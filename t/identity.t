@@ -16,7 +16,7 @@ use DSA::Fake;
 use DSA::HTTP2;
 use DSA::Test;
 
-my $private = 4;         # DSA_LINK_PRIVATE of engine/link.h
+my $private = 4;         # DSA_LINK_PRIVATE of engine/link_request.h
 
 my $t = DSA::Test->new('identity');
 my $dir = $t->dir;

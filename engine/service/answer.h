@@ -9,7 +9,8 @@
 
 
 #include "base/error.h"
-#include "engine/link.h"
+#include "engine/link_event.h"
+#include "engine/link_request.h"
 #include "engine/tokenizer/tokenizer.h"
 
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "engine/link.h"
+#include "engine/link_hello.h"
 #include "engine/service/conf_parts.h"
 
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/link_rollout.h"
 #include "engine/service/records.h"
 
 

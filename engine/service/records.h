@@ -9,6 +9,8 @@
 
 
 #include "base/buf.h"
+#include "engine/link_event.h"
+#include "engine/link_ring.h"
 #include "engine/service/answer.h"
 
 

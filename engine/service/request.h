@@ -12,6 +12,9 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "engine/link_event.h"
+#include "engine/link_request.h"
+#include "engine/link_ring.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/service/answer.h"
 #include "engine/service/budget.h"

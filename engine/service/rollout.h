@@ -10,13 +10,13 @@
 
 #include "base/buf.h"
 #include "engine/checkpoint/config.h"
-#include "engine/link.h"
+#include "engine/link_rollout.h"
 #include "engine/schedule/request.h"
 
 
 /*
- * Writes the rows of ROLLOUT, which link.h describes.  Each function appends
- * to rows, and sets rows->failed if memory is short.
+ * Writes the rows of ROLLOUT, which engine/link_rollout.h describes.  Each
+ * function appends to rows, and sets rows->failed if memory is short.
  */
 
 /*

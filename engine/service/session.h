@@ -8,6 +8,7 @@
 #define _DSA_SESSION_H_INCLUDED_
 
 
+#include "engine/link.h"
 #include "engine/service/request.h"
 #include "engine/service/service.h"
 #include "engine/service/step_thread.h"

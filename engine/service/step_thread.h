@@ -9,6 +9,7 @@
 
 
 #include "engine/backend.h"
+#include "engine/link_event.h"
 #include "engine/service/events.h"
 #include "engine/service/vitals.h"
 

@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "engine/link.h"
+#include "engine/link_request.h"
+#include "engine/link_ring.h"
 #include "engine/tokenizer/tokenizer.h"
 
 

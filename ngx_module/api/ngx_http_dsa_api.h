@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "context/chat.h"
 #include "context/parse.h"
-#include "engine/link.h"
+#include "engine/link_event.h"
 #include "ngx_module/ngx_http_dsa_usage.h"
 #include "redis_schema/responses.h"
 

@@ -11,6 +11,8 @@
 
 
 #include "engine/link.h"
+#include "engine/link_event.h"
+#include "engine/link_request.h"
 
 
 #define FAKE_SESSIONS  64

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "engine/link.h"
+#include "engine/link_hello.h"
 #include "engine/service/conf.h"
 
 

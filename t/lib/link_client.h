@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "engine/link.h"
+#include "engine/link_request.h"
 
 
 typedef struct {

@@ -26,6 +26,7 @@
 
 #include <cmocka.h>
 
+#include "engine/link_event.h"
 #include "t/lib/link_client.h"
 #include "t/lib/small_model.h"
 

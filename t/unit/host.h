@@ -25,6 +25,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "engine/link_event.h"
 #include "engine/service/io.h"
 #include "t/lib/link_client.h"
 #include "t/lib/small_model.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/link.h"
+#include "engine/link_ring.h"
 
 
 static void

@@ -90,7 +90,7 @@ sub finished { grep { /^(?:done|error) / } split /\n/, $_[0]->output }
 # The last version of the link that this tree has.
 
 sub link_version {
-    my $header = 'engine/link.h';
+    my $header = 'engine/link_version.h';
 
     open my $in, '<', $header or die "cannot open $header: $!\n";
     my ($version) = map { /^#define DSA_LINK_VERSION_MAX\s+(\d+)/ } <$in>;

@@ -1,0 +1,105 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The control block at the head of the segment: the indices of the rings, and
+ * what the replica reports about itself.
+ */
+
+
+#ifndef _DSA_LINK_CONTROL_H_INCLUDED_
+#define _DSA_LINK_CONTROL_H_INCLUDED_
+
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/link_ring.h"
+
+
+#define DSA_LINK_CONTROL_SIZE   4096      /* of the control block */
+
+
+/* Where the pages of the prefix cache are. */
+
+typedef enum {
+    DSA_LINK_TIER_GPU = 0,          /* memory of the replica's GPUs; without
+                                       GPUs, the memory that steps use */
+    DSA_LINK_TIER_HOST,             /* host memory */
+    DSA_LINK_TIER_REDIS,
+    DSA_LINK_TIERS
+} dsa_link_tier_e;
+
+
+/* What a tier has, and what it has done since the replica started. */
+
+typedef struct {
+    _Atomic uint64_t    pages;          /* that it can hold; Redis: 0 */
+    _Atomic uint64_t    used;           /* of them, with contents that can be
+                                           found, or in use; Redis: 0 */
+    _Atomic uint64_t    hit_tokens;     /* prompt tokens found here first */
+    _Atomic uint64_t    read_pages;     /* moved from here to a faster tier */
+    _Atomic uint64_t    read_bytes;
+    _Atomic uint64_t    read_us;        /* sum of their times */
+    _Atomic uint64_t    write_pages;    /* moved here */
+    _Atomic uint64_t    write_bytes;
+    _Atomic uint64_t    write_us;
+    _Atomic uint64_t    abandoned;      /* pages whose read was too slow */
+    _Atomic uint64_t    invalid;        /* pages that did not verify */
+    _Atomic uint64_t    failed;         /* operations that failed */
+    _Atomic uint64_t    lost;           /* pages that left the tier before a
+                                           slower one had them */
+} dsa_link_tier_t;
+
+
+/* The head of the segment. */
+
+typedef struct {
+    dsa_link_indices_t  submit;
+    dsa_link_indices_t  event;
+
+    /* written by the replica at least every 100 ms */
+
+    _Alignas(DSA_LINK_CACHE_LINE)
+    _Atomic uint64_t    alive_ms;           /* CLOCK_MONOTONIC, by the thread
+                                               that serves the rings */
+    _Atomic uint64_t    step_started_ms;    /* CLOCK_MONOTONIC, by the thread
+                                               that computes; 0: idle */
+    _Atomic uint64_t    steps;
+    _Atomic uint64_t    prompt_tokens;      /* since the replica started */
+    _Atomic uint64_t    cached_tokens;
+    _Atomic uint64_t    completion_tokens;
+    _Atomic uint64_t    preemptions;
+    _Atomic uint32_t    running;            /* sequences */
+    _Atomic uint32_t    waiting;
+    _Atomic uint32_t    pages;
+    _Atomic uint32_t    pages_used;
+    _Atomic uint32_t    draining;           /* 1: rejects new requests */
+
+    /* from DSA_LINK_VERSION_TIERS on; a worker of version 3 does not read it */
+
+    _Atomic uint64_t    page_bytes;         /* of a page, in every tier; 0: not
+                                               known */
+    dsa_link_tier_t     tier[DSA_LINK_TIERS];
+} dsa_link_control_t;
+
+
+_Static_assert(sizeof(dsa_link_control_t) <= DSA_LINK_CONTROL_SIZE,
+               "the control block has a page of its own");
+
+/* Version 3 ends with draining; nothing before it may move. */
+
+_Static_assert(offsetof(dsa_link_control_t, submit) == 0
+               && offsetof(dsa_link_control_t, event) == 192
+               && offsetof(dsa_link_control_t, alive_ms) == 384
+               && offsetof(dsa_link_control_t, preemptions) == 432
+               && offsetof(dsa_link_control_t, running) == 440
+               && offsetof(dsa_link_control_t, draining) == 456
+               && offsetof(dsa_link_control_t, page_bytes) == 464
+               && offsetof(dsa_link_control_t, tier) == 472
+               && sizeof(dsa_link_tier_t) == 104,
+               "the layout of the control block");
+
+
+#endif /* _DSA_LINK_CONTROL_H_INCLUDED_ */

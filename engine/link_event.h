@@ -1,0 +1,179 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The records of the event ring, replica -> worker: ACCEPTED, TOKENS, DONE,
+ * ERROR and COUNTED.  ROLLOUT has a header of its own, link_rollout.h.
+ */
+
+
+#ifndef _DSA_LINK_EVENT_H_INCLUDED_
+#define _DSA_LINK_EVENT_H_INCLUDED_
+
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "engine/link_version.h"
+
+
+/* COUNTED: the last record of an id. */
+
+typedef struct {
+    uint32_t    prompt_tokens;
+    uint32_t    more;               /* 1: prompt_tokens is a lower bound,
+                                       because counting stopped there */
+} dsa_link_counted_t;
+
+
+/* ACCEPTED: the prompt is tokenized, fits, and is in the queue. */
+
+typedef struct {
+    uint32_t    prompt_tokens;
+    uint32_t    cached_tokens;      /* of them, in the cache at this moment;
+                                       DONE has the final count */
+    uint32_t    vocabulary;         /* bits, see DSA_LINK_FIELD_QUERY */
+    uint32_t    reserved;
+} dsa_link_accepted_t;
+
+
+/*
+ * TOKENS: this; n_tokens times dsa_link_token_t; with logprobs, for each token
+ * in turn, one dsa_link_logprob_t and n_top more, its alternatives; then
+ * text_len bytes of text, whole UTF-8 characters, control tokens by their
+ * names.  There is no padding: all parts before the text are multiples of 4.
+ *
+ * A token is sent when all of its text can be sent, so text that may still
+ * become part of a stop string delays its token.  Bytes of an incomplete
+ * UTF-8 character count to the token that completes it.  The end token is not
+ * sent.  n_tokens is 0 for text that remains at the end of an answer.
+ */
+
+typedef struct {
+    uint32_t    n_tokens;
+    uint32_t    text_len;
+    uint32_t    logprobs;           /* 1: logprob entries are present */
+    uint32_t    n_top;              /* alternatives for each token */
+} dsa_link_tokens_t;
+
+
+typedef struct {
+    uint32_t    id;
+    uint32_t    end;                /* of the token's text, in the record's */
+    uint32_t    control;            /* bytes of the name of a control token,
+                                       with which its text ends; 0: an
+                                       ordinary token */
+} dsa_link_token_t;
+
+
+typedef struct {
+    uint32_t    token;
+    float       logprob;            /* natural */
+    uint32_t    len;                /* bytes of the token's own text, */
+    char        bytes[52];          /* of which these are the first */
+} dsa_link_logprob_t;
+
+
+typedef enum {
+    DSA_LINK_FINISH_STOP = 1,       /* end token, or a stop string */
+    DSA_LINK_FINISH_LENGTH,         /* max_tokens, or the context's end */
+    DSA_LINK_FINISH_CANCELLED,
+    DSA_LINK_FINISH_DEADLINE
+} dsa_link_finish_e;
+
+
+/* DONE: the last record of an id. */
+
+typedef struct {
+    uint32_t    finish;
+    uint32_t    prompt_tokens;      /* computed, or found in the cache: the
+                                       whole prompt, unless the request was
+                                       cancelled before its first token */
+    uint32_t    cached_tokens;      /* of them, found in the cache */
+    uint32_t    completion_tokens;  /* with the end token, without those of
+                                       DSA_LINK_FIELD_RESUME */
+    uint32_t    queue_ms;           /* submit to the first step */
+    uint32_t    prefill_ms;         /* first step to the first token */
+    uint32_t    decode_ms;          /* first token to the last */
+    uint32_t    stop;               /* 1 and the number, from 0, of the STOP
+                                       field that ended the answer; 0: none
+                                       did, or the engine does not report it */
+
+    /* Version 3 ends here.  The rest of the cached tokens was on the GPU. */
+
+    uint32_t    host_tokens;        /* of cached ones, from host memory */
+    uint32_t    redis_tokens;       /* of cached ones, from Redis */
+} dsa_link_done_t;
+
+
+typedef enum {
+    DSA_LINK_E_INVALID = 1,         /* a malformed submit, an unknown token */
+    DSA_LINK_E_CONTEXT,             /* prompt and max_tokens exceed the
+                                       context */
+    DSA_LINK_E_OVERLOADED,          /* try again later */
+    DSA_LINK_E_DRAINING,            /* try another replica */
+    DSA_LINK_E_INTERNAL
+} dsa_link_error_e;
+
+
+/* ERROR: this and a text for people; the last record of an id. */
+
+typedef struct {
+    uint32_t    code;
+    uint32_t    prompt_tokens;      /* with DSA_LINK_E_CONTEXT */
+    uint32_t    text_len;
+    uint32_t    more;               /* as in COUNTED */
+} dsa_link_failure_t;
+
+
+/* Records are read in place after a copy: their sizes are part of the link. */
+
+_Static_assert(sizeof(dsa_link_counted_t) == 8
+               && sizeof(dsa_link_accepted_t) == 16
+               && sizeof(dsa_link_tokens_t) == 16
+               && sizeof(dsa_link_token_t) == 12
+               && sizeof(dsa_link_logprob_t) == 64
+               && sizeof(dsa_link_done_t) == 40
+               && offsetof(dsa_link_done_t, host_tokens) == 32
+               && sizeof(dsa_link_failure_t) == 16,
+               "sizes of records");
+
+
+/* Bytes of a DONE in this version of the link. */
+
+static inline uint32_t
+dsa_link_done_size(uint32_t version)
+{
+    return version >= DSA_LINK_VERSION_TIERS
+           ? (uint32_t) sizeof(dsa_link_done_t)
+           : (uint32_t) offsetof(dsa_link_done_t, host_tokens);
+}
+
+
+/*
+ * Reads a DONE of length bytes, a private copy of its payload.  In version 3
+ * all cached tokens are of the GPU.  0, or -1: its length is wrong, it has more
+ * cached tokens than prompt tokens, or those from host memory and Redis
+ * together exceed the cached ones.
+ */
+
+static inline int
+dsa_link_done_read(dsa_link_done_t *done, uint32_t version,
+    const void *payload, uint32_t length)
+{
+    if (length != dsa_link_done_size(version)) {
+        return -1;
+    }
+
+    memset(done, 0, sizeof(dsa_link_done_t));
+    memcpy(done, payload, length);
+
+    return done->cached_tokens <= done->prompt_tokens
+           && (uint64_t) done->host_tokens + done->redis_tokens
+              <= done->cached_tokens
+           ? 0 : -1;
+}
+
+
+#endif /* _DSA_LINK_EVENT_H_INCLUDED_ */

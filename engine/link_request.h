@@ -1,0 +1,143 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * The records of the submit ring, worker -> replica: SUBMIT and COUNT.
+ */
+
+
+#ifndef _DSA_LINK_REQUEST_H_INCLUDED_
+#define _DSA_LINK_REQUEST_H_INCLUDED_
+
+
+#include <stdint.h>
+
+
+#define DSA_LINK_MAX_STOP       16
+#define DSA_LINK_MAX_STOP_LEN   1024      /* bytes of one, at least 1 */
+#define DSA_LINK_MAX_TOP        20        /* alternatives beside a logprob */
+#define DSA_LINK_MAX_WEIGHT     10000
+#define DSA_LINK_MAX_QUERIES    32        /* bits of ACCEPTED's vocabulary */
+#define DSA_LINK_MAX_BIAS       1024      /* ids with a bias */
+#define DSA_LINK_MAX_REQUEST    64        /* bytes of the id of a request */
+
+
+/*
+ * A field of SUBMIT or COUNT: this, then length bytes, then padding to 8.
+ * The prompt is the TEXT and CONTROL fields in their order.  STOP and RESUME
+ * are not allowed in COUNT.
+ */
+
+typedef enum {
+    DSA_LINK_FIELD_TEXT = 1,        /* UTF-8; never read as a control token */
+    DSA_LINK_FIELD_CONTROL,         /* the name of one control token */
+    DSA_LINK_FIELD_STOP,            /* a stop string, UTF-8; at most
+                                       DSA_LINK_MAX_STOP of them */
+    DSA_LINK_FIELD_RESUME,          /* uint32_t ids; at most one field.  The
+                                       answer goes on behind these tokens,
+                                       which another replica has sent already:
+                                       they are part of the answer (penalties,
+                                       max_tokens, stop strings, positions),
+                                       and are not sent again */
+    DSA_LINK_FIELD_QUERY,           /* a name: field i sets bit i of ACCEPTED's
+                                       vocabulary if the tokenizer has the name
+                                       as one token; at most
+                                       DSA_LINK_MAX_QUERIES of them */
+
+    /* from DSA_LINK_VERSION_GRAMMAR on; not allowed in COUNT */
+
+    DSA_LINK_FIELD_GRAMMAR,         /* the spec of the answer's structure, see
+                                       grammar/grammar.h; at most one */
+    DSA_LINK_FIELD_BIAS,            /* dsa_link_bias_t []; at most one, with at
+                                       most DSA_LINK_MAX_BIAS ids */
+
+    /* from DSA_LINK_VERSION_REQUEST on; not allowed in COUNT */
+
+    DSA_LINK_FIELD_REQUEST          /* the id by which nginx's log, the ledger
+                                       and the client name the request, for the
+                                       replica's log: 1 to DSA_LINK_MAX_REQUEST
+                                       letters, digits, "-" and "_"; at most
+                                       one */
+} dsa_link_field_e;
+
+
+/* Is added to the logit of an id before temperature: -100 .. 100. */
+
+typedef struct {
+    uint32_t    id;
+    float       bias;
+} dsa_link_bias_t;
+
+
+typedef struct {
+    uint32_t    length;             /* bytes, without padding */
+    uint32_t    type;
+} dsa_link_field_t;
+
+
+/*
+ * SUBMIT: this, then n_fields fields.  Nothing follows them.  A slot may be
+ * used again after the DONE, ERROR or COUNTED of its last request.
+ */
+
+#define DSA_LINK_LOGPROBS       0x1U
+#define DSA_LINK_IGNORE_EOS     0x2U
+#define DSA_LINK_PRIVATE        0x4U    /* no other request may reuse pages of
+                                           this one, nor this one another's */
+#define DSA_LINK_THINKING       0x8U    /* the answer begins with reasoning:
+                                           the grammar begins behind </think> */
+
+/*
+ * From DSA_LINK_VERSION_REQUEST on: the class of the request, see
+ * engine/schedule/policy.h.  None of them: normal; both are an error.
+ */
+
+#define DSA_LINK_LOW            0x10U
+#define DSA_LINK_HIGH           0x20U
+
+/* from DSA_LINK_VERSION_ROLLOUT on; the others only together with the first */
+
+#define DSA_LINK_SAMPLES        0x100U  /* ROLLOUT has a row for each token */
+#define DSA_LINK_KEPT           0x200U  /* with the ids it was drawn from, */
+#define DSA_LINK_EXPERTS        0x400U  /* and rows of experts of the answer */
+#define DSA_LINK_PROMPT         0x800U  /* and rows of the prompt */
+
+typedef struct {
+    uint32_t    n_fields;
+    uint32_t    flags;
+    uint32_t    max_tokens;         /* of the answer; 0: to the context's end */
+    uint32_t    top_logprobs;       /* at most DSA_LINK_MAX_TOP */
+    uint32_t    weight;             /* of the tenant, in fair sharing with
+                                       others of its class:
+                                       1 .. DSA_LINK_MAX_WEIGHT */
+    float       temperature;        /* 0: the most probable token */
+    float       top_p;
+    float       frequency_penalty;
+    float       presence_penalty;
+    uint32_t    thinking_budget;    /* with DSA_LINK_THINKING: after so many
+                                       tokens without </think>, the next token
+                                       is </think>; 0: no limit, and always 0
+                                       before DSA_LINK_VERSION_BUDGET */
+    uint64_t    seed;               /* of the sampling noise */
+    uint64_t    deadline_ms;        /* CLOCK_MONOTONIC; 0: none */
+    uint8_t     tenant[32];         /* SHA-256; salts the prefix cache */
+} dsa_link_submit_t;
+
+
+/* COUNT: this, then n_fields fields.  The answer is COUNTED, or ERROR. */
+
+typedef struct {
+    uint32_t    n_fields;
+    uint32_t    reserved;
+} dsa_link_count_t;
+
+
+/* Records are read in place after a copy: their sizes are part of the link. */
+
+_Static_assert(sizeof(dsa_link_field_t) == 8
+               && sizeof(dsa_link_submit_t) == 88
+               && sizeof(dsa_link_count_t) == 8,
+               "sizes of records");
+
+
+#endif /* _DSA_LINK_REQUEST_H_INCLUDED_ */
