@@ -2,7 +2,8 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# Clients that leave, and engines that die, drain, refuse or go mad.
+# Clients that leave, and engines that die, drain, reject requests or violate
+# the protocol.
 
 use strict;
 use warnings;
@@ -185,7 +186,7 @@ for my $kind (qw/ head odd length type slot tail short count ends /) {
 
     ctl($fake, "corrupt $kind");
 
-    # a tail is looked at when the next request is submitted
+    # the worker reads the tail when it submits the next request
 
     $t->post($chat, ask('x')) if $kind eq 'tail';
 
@@ -232,7 +233,7 @@ pass('a session closed by the engine comes back');
 }
 
 
-# records that an engine wrote before its end count, even if it woke nobody
+# records that an engine wrote before its end count, even without a wake-up
 
 $s = $t->stream(script("t part\nwait\nt end\n"));
 $s->next_event() for 1 .. 2;
@@ -247,7 +248,7 @@ is("$m->{content}|$m->{done}", 'end|1', 'the last words of an engine');
 wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 10, 'service');
 
 
-# faulty hellos: none is a session, the right one is found when it comes
+# faulty hellos open no session; a correct one does
 
 for my $fault (qw/ magic version size heat top unsealed plain silent /) {
     my $bad = $t->start_fake("hello=$fault");
@@ -277,7 +278,7 @@ for my $fault (qw/ magic version size heat top unsealed plain silent /) {
         is($other->get('/v1/models')->{status}, 503,
            "$fault: its model is not listed");
 
-        # tried again and again, told once by each of the two workers
+        # the workers retry, and each of the two logs the fault once
 
         wait_until(sub { (() = $bad->output =~ /session/g) >= 9 }, 10,
                    'more tries');
@@ -291,7 +292,7 @@ for my $fault (qw/ magic version size heat top unsealed plain silent /) {
 }
 
 
-# an engine writes no lines, escapes or quotes of its own
+# an engine cannot inject lines, escapes or quotes into the log
 
 {
     my $evil = $t->start_fake("model=m\n2026/01/01 [alert] forged\e[2J\"\\\xff",
@@ -330,7 +331,7 @@ for my $fault (qw/ magic version size heat top unsealed plain silent /) {
 }
 
 
-# two engines: the one with less to do, and another one when one refuses
+# two engines: the less busy one, and the other one when it rejects
 
 my $t2 = DSA::Test->new('two engines');
 my $a = $t2->start_fake('model=m');

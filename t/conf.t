@@ -46,8 +46,8 @@ unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
 my ($sock) = $text =~ /engine\s+(unix:\S+);/;
 my $engine = read_file("$root/conf/engine.conf");
 
-# every configuration of an engine is accepted, with the shapes of the model
-# that it names
+# every configuration of an engine is accepted, with the config.json of its
+# model
 
 $ENV{CUDA_VISIBLE_DEVICES} = '';
 

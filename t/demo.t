@@ -1,8 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# What `make demo` runs once all is built: it streams a chat, has a trip
-# planned, has two answers constrained, stays up, ends in order, and says what
-# is wrong.
+# The program of `make demo`: it streams a chat, runs the agent that plans a
+# trip, constrains two answers, stays up, ends in order, and reports errors.
 
 use strict;
 use warnings;
@@ -124,7 +123,7 @@ like($value->{size}, qr/^(?:small|large)\z/, 'one of two words');
 unlike($once->output, qr/not valid/, 'nothing else');
 
 
-# it stays up, and answers as it says
+# it stays up and serves the addresses that it prints
 
 my $up = demo(PORT => $port);
 
@@ -164,7 +163,7 @@ is($t->post('/v1/chat/completions', '{}', type => 'text/plain')->{status},
 my $made_by = $t->post('/v1/conversations', '{}');
 is($made_by->{status}, 200, 'conversations, with Redis');
 
-# another one finds the port taken
+# a second demo reports that the port is in use
 
 my $second = demo(ONCE => 1, PORT => $port);
 is(status($second), 1, 'a port in use');
@@ -179,7 +178,7 @@ clean($port, 'ended');
 SKIP: {
     skip("no agent: $no_agent", 6) if $no_agent && !$ENV{DSA_NO_SKIP};
 
-    # a model that has learned nothing is served, and plans nothing
+    # an untrained model is served, and the trip is not planned
 
     my $random = demo(ONCE => 1, PORT => $port, MODEL => $t->model);
 

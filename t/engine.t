@@ -45,7 +45,7 @@ is($m->{done}, 1, 'to the end');
 is($m->{usage}{completion_tokens}, 40, 'with its usage');
 
 
-# many at once, each its own: what one says alone it says among others
+# many at the same time: each answer is the same as alone
 
 my %alone;
 my @texts = map { "Story number $_ of " . ($_ * 7919) } 1 .. 20;

@@ -2,9 +2,8 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# Bad input: each case gets the right status and an error that names the
-# field; none of it crashes a worker or is logged as anybody's fault but the
-# client's.
+# Bad input: each case gets the right status and an error that names the field.
+# No input crashes a worker, and all faults are logged as the client's.
 
 use strict;
 use warnings;
@@ -190,7 +189,7 @@ my @table = (
     ['JSON mode without the word', "{$base,\"response_format\":{\"type\":"
      . '"json_object"}}', 400, qr/^response_format|^messages/, qr/'json'/],
 
-    # what this configuration has not
+    # features that this configuration does not have
 
     ['a conversation without Redis', "{$base,\"conversation\":\"abc\"}", 400,
      'conversation', qr/dsa_redis/],
@@ -223,7 +222,7 @@ for (@table) {
 }
 
 
-# every field with a value of each type that it has not: refused by name
+# every field with a value of each wrong type is refused by name
 
 my %good = (
     model => 's', messages => 'a', conversation => 's', thinking => 'o',
@@ -351,7 +350,7 @@ is($r->{status}, 400, 'a stream that is refused');
 is($r->{headers}{'content-type'}, 'application/json', 'in JSON');
 
 
-# what the API itself answered is no fault, as the history of a next turn
+# an answer of the API is accepted as history of the next turn
 
 for (['cut arguments', '"{\\"city\\": \\"Par"'],
      ['arguments that are an array', '"[1]"'],
@@ -368,7 +367,7 @@ for (['cut arguments', '"{\\"city\\": \\"Par"'],
 }
 
 
-# nulls and unknown fields are no fault
+# nulls and unknown fields are accepted
 
 $r = $t->post($chat, "{$base," . join(',', map { "\"$_\":null" }
     qw/ temperature top_p max_tokens stop stream stream_options tools
@@ -392,7 +391,7 @@ $http->send("POST $chat HTTP/1.1\r\nHost: x\r\n"
 is($http->response()->{status}, 400, 'no length: no body');
 
 
-# nobody was hurt
+# all workers are still alive
 
 is(join(' ', $t->workers), $worker, 'the same worker all the time');
 

@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
-# dsa logits against what two implementations that are not ours compute
-# (t/data/golden/README.md): "exact" against transformers in float32, "served"
-# against the published inference code with the roundings of its FP8.
+# dsa logits against two independent implementations (t/data/golden/README.md):
+# "exact" against transformers in float32, "served" against the published
+# inference code with the roundings of its FP8.
 
 use strict;
 use warnings;
@@ -54,9 +54,9 @@ sub exact {
 
     ok(@layers > 0, "$name: has selections");
 
-    # On a plateau of equal scores (the ReLU makes many zeros) transformers
-    # keeps what torch.topk happens to, dsa the lowest positions.  So the
-    # model is asked what it would choose, and goes on with their choice.
+    # Among equal scores (the ReLU makes many zeros) transformers keeps those
+    # that torch.topk happens to return, dsa the lowest positions.  So the
+    # selection of dsa is compared, and then replaced by that of transformers.
 
     my $got = logits($model, $file, '--exact', '--trace', '--select', $file,
                      @gpus);
@@ -98,7 +98,7 @@ sub exact {
 
     return if !$want->{logits};
 
-    # left to itself it is the same up to the first such plateau
+    # without the replacement it is the same up to the first such plateau
 
     my $own = logits($model, $file, '--exact', '--trace', @gpus);
     my $first = min(scalar @{$want->{logits}},
@@ -222,7 +222,7 @@ for (
     note(sprintf "$served: prefill and decode: median %.4f, decode alone %.4f",
          quantile(0.5, @d), quantile(0.5, @d[$start .. $#d]));
 
-    # as far from exact as the oracle is, up to the noise of flipped choices
+    # as far from exact as the oracle, up to the noise of different selections
 
     for my $q (0.1, 0.5, 0.9) {
         my $name = sprintf "$served: %d %% from exact", $q * 100;
@@ -240,9 +240,10 @@ for (
     }
 }
 
-# With attention data the GPUs share out the tokens of the prefill.  Their parts
-# are computed as chunks are, some in the form of attention that rounds in
-# another way than that of the oracle, so they are compared with chunks.
+# With attention data the tokens of the prefill are divided between the GPUs.
+# The parts are computed like chunks, some of them by MHA or absorbed MQA where
+# the oracle uses the other one, which rounds differently, so they are compared
+# with chunks.
 
 for my $gpus (2, 4) {
     my @args = ("$data/a-fp8", "$data/a-fp8/golden.safetensors");
@@ -273,7 +274,7 @@ for my $gpus (2, 4) {
 
     my @cases = (
 
-        # a program that was built without nvcc says so, another one that this
+        # the error of a program that was built without nvcc, or else that this
         # checkpoint is not for the GPU
 
         $cuda ? [ 1, qr/this one is not quantized/, $good, '--backend', 'cuda' ]

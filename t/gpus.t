@@ -41,8 +41,8 @@ $t->start_nginx();
 wait_until(sub { $t->metrics->{dsa_sessions} >= 3 }, 20, 'all sessions');
 
 
-# The answers of an engine to some requests at once; the second half of them
-# begins like the first and finds its prefix.
+# The answers of an engine to some concurrent requests.  The second half of
+# them has the same prefixes as the first half.
 
 sub answers {
     my ($name) = @_;

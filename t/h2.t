@@ -92,7 +92,7 @@ wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'it to be cancelled');
 pass('before it was accepted');
 
 
-# the connection goes, and all of its streams
+# the connection ends, and all of its streams
 
 my @ids = map { $h->request('POST', $chat, streaming(script("t a\nhold\n"))) }
           1 .. 10;
@@ -102,7 +102,7 @@ wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'all to be cancelled');
 is(scalar(@{[cancelled($fake)]}), 12, 'a lost connection cancels all');
 
 
-# a window of nothing holds one stream back, not the other
+# a window of 0 stops one stream, not the other
 
 $h = DSA::HTTP2->new(port => $t->port(1), window => 0, grant => 0);
 
@@ -131,7 +131,8 @@ while (!$h->ended($a)) {
 is(text($h->data($a)), $word x 100, 'and comes through whatever window');
 
 
-# its time is up: the engine is told at once, its client when it reads
+# a timeout: the engine gets the cancel at once, the client the error when it
+# reads
 
 $a = $h->request('POST', '/short/chat/completions',
                  body(script("hold\n")));
@@ -171,8 +172,8 @@ pass('too much waits for it');
 wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'the engine to hear of it');
 
 
-# One is cancelled while a frame of it is half sent: what is still to come is
-# its own text, whatever its memory is used for by then.
+# A stream is cancelled while a frame of it is half sent: the rest of the frame
+# is its own text, although its memory may be used again.
 
 $h = DSA::HTTP2->new(port => $t->port(1), window => 0x7fffffff, grant => 0,
                      rcvbuf => 4096);

@@ -80,7 +80,8 @@ for (['a call that was cut', "t ok\n" . tokens($open) . "\ndone length\n",
 }
 
 
-# calls are off: the client gets the text around their block, but not the block
+# calls are off: the client gets the text around the block of calls, but not
+# the block
 
 for my $pieces (1, 3, 7, 1000) {
     my $text = "one$open$end two";

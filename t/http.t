@@ -38,7 +38,7 @@ $t->start_nginx(
                    limit_except POST { allow all; } }');
 
 
-# the shape of a completion
+# the members of a completion
 
 my $r = $t->post($chat, ask('hello'));
 is($r->{status}, 200, 'chat');

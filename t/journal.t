@@ -2,8 +2,8 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# The journal of a null backend: what it says about requests that end, that
-# their client leaves, and that lose their worker or their engine.
+# The journal of a null backend: its lines for requests that end, whose client
+# leaves, or whose worker or engine dies.
 
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# dsa key with a redis-server and with a file.  What it leaves behind is read
-# without it.
+# dsa key with a redis-server and with a file.  The test reads the resulting
+# records itself.
 
 use strict;
 use warnings;
@@ -84,7 +84,7 @@ sub create {
 }
 
 
-# What holds wherever the keys are.
+# Checks that are the same for keys in Redis and in a file.
 
 sub life {
     my ($name, $stored) = @_;
@@ -126,7 +126,7 @@ sub life {
 
     unlike($stored->(), qr/\Q$plain\E/, "$name: the text is not stored");
 
-    # changes: what is named, and nothing else
+    # a change affects the named fields only
 
     good('set', $id, '--rpm', 'none', '--tpm', 'none', '--concurrency', 'none',
          '--models', 'all', '--expires', 'never', '--budget-day', 'none',
@@ -191,7 +191,7 @@ sub life {
     is(json_decode(good('show', $other, '--json'))->{id}, $other,
        "$name: one record");
 
-    # nothing but create and rotate prints a text, and only once
+    # only create and rotate print the text of a key, and only once
 
     my $all = join "\n", good('list'), good('list', '--json'),
                          good('show', $id), good('show', $id, '--json'),

@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 #
-# Keys of a file: which requests are served, the refusals in the shape of each
+# Keys of a file: which requests are served, the refusals in the format of each
 # API, changes while nginx runs, and a file that is malformed.
 
 use strict;
@@ -151,7 +151,7 @@ like(chat(key_text('otto'))->{submit},
      'keys can have one tenant');
 
 
-# refusals, in the shape of each API
+# refusals, in the format of each API
 
 my %message = (
     none => [401, 'The request has no API key; expected "Authorization: '
@@ -293,7 +293,7 @@ sub settles {
     my $begin = time;
     my $same = 0;
 
-    # as many in a row as make a worker without the change very unlikely
+    # so many in a row that a worker without the change is very unlikely
 
     wait_until(sub { $same = status($key) == $status ? $same + 1 : 0;
                      $same >= 10 }, 10, $what);

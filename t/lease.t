@@ -61,8 +61,8 @@ sub begin {
     return $c;
 }
 
-# The conversation accepts a turn soon: the command that ends a lease and the
-# answer that made the test continue are on different connections.
+# Waits until the conversation accepts a turn: the command that ends a lease
+# and the answer that made the test continue are on different connections.
 
 sub free {
     my ($id, $name) = @_;

@@ -35,7 +35,7 @@ sub engine {
     return \%is;
 }
 
-# how long the prompt is, and that it is computed in so many steps
+# the length of the prompt, and that it is computed in several steps
 
 my $text = join(' ', map { "part $_ of it" } 1 .. 700);
 my $whole = $t->post('/v1/chat/completions', ask($text, max_tokens => 1));
@@ -48,7 +48,7 @@ is($before->{steps_total}, int(($tokens + CHUNK - 1) / CHUNK),
 cmp_ok($before->{steps_total}, '>', 100, 'in many');
 is($before->{pages_used}, 0, 'no page is in use');
 
-# another prompt of that length, which no cached prefix helps
+# another prompt of that length, without a cached prefix
 
 my $s = $t->stream(ask("Now $text", max_tokens => 1));
 

@@ -103,7 +103,7 @@ ok($first >= 30 && $first <= 30 + $refill->(), 'one host admits 30 requests')
     or diag($first);
 wait_until(sub { missing('shared') > 28 - $refill->() }, slow(5), 'its share');
 
-# the other host has not used the key, and gets to know it within a second
+# the other host has not used the key, and gets its state within a second
 
 my $began = time;
 my $second = slowly($b, 'shared');

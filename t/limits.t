@@ -281,7 +281,7 @@ sub hold {
     my $s = hold('many');
     my $line = $s->status . ' ' . ($s->header('Retry-After') // '-');
 
-    # until all have asked
+    # until all requests have been sent
 
     if ($s->status == 200) {
         wait_until(sub {

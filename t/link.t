@@ -2,7 +2,7 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# The link as nginx sees it: engines of other versions, and engines that stop
+# nginx's end of the link: engines of other versions, and engines that stop
 # responding.
 
 use strict;

@@ -24,7 +24,7 @@ $t->start_nginx(workers => 1);
 wait_until(sub { $t->metrics->{dsa_sessions} == 3 }, 10, 'the sessions');
 
 
-# What the engines were asked for by a request, in turn: their max_tokens.
+# The max_tokens of the submissions of a request, in order.
 
 my %seen;
 
@@ -74,7 +74,7 @@ sub over {
 }
 
 
-# The small engine is the one with less to do, so that it comes first.
+# The small engine is less busy, so it is tried first.
 
 busy($large, 5);
 busy($other, 9);
@@ -139,7 +139,7 @@ refused('more than', $r,
         over(10000, 'more than 10010', 'more than 10000', 10));
 asked();
 
-# hostile: a refusal of what would fit, with no count
+# hostile: an engine rejects a prompt that would fit, without a count
 
 $r = $t->post($chat, script("noaccept\nprompt 0\nerror context x\n",
                             model => 'm'));
@@ -158,7 +158,7 @@ is($r->{json}{error}{message}, 'Invalid max_tokens value, the valid range of '
 is(asked(), '', 'no engine was asked');
 
 
-# the one that could serve it is not there
+# the engine that could serve it is not available
 
 ctl($large, 'drain 1');
 wait_until(sub { $t->metrics->{'dsa_engine_draining{pool="v32",'
@@ -173,7 +173,7 @@ ctl($large, 'drain 0');
 asked();
 
 
-# an engine takes back what it had accepted
+# an engine ends a request that it had accepted
 
 $r = $t->post($chat, script("error overloaded too many\n", model => 'm'));
 is($r->{status}, 503, 'overloaded after the accept');

@@ -699,9 +699,9 @@ is(scalar @{ $of->{error} }, 1, 'and at its end there is an error');
 $pair->done;
 
 
-# The engine: a choice is what its seed alone gives, and it finds the prompt.
-# The tokens of backend null depend on the seed where a grammar is in force, and
-# not on the batch.
+# The engine: a choice depends on its seed only, and the prompt is found in the
+# cache.  With a grammar, the tokens of backend null depend on the seed, not on
+# the batch.
 
 my $real = DSA::Test->new('engine');
 

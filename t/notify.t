@@ -61,7 +61,7 @@ until_received($select, qr/^READY=1$/m);
 until_received($select, qr/^STATUS=2 of 2 replicas are ready$/m);
 is(scalar(grep { /READY/ } @received), 1, 'ready once');
 
-# signs of life, and none from a supervisor that does not run
+# watchdog notifications, and none from a supervisor that does not run
 
 my $begin = time();
 until_received($select, qr/^WATCHDOG=1$/) for 1 .. 10;

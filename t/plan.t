@@ -1,8 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 #
 # "dsa-engine -t" prints the plan of GPU memory from config.json alone.  The
-# weights of the published DeepSeek-V3.2 are computed here from its shapes.  No
-# GPU is visible to the program, also where there are some.
+# weights of the published DeepSeek-V3.2 are computed here from its model
+# config.  No GPU is visible to the program, also where there are some.
 
 use strict;
 use warnings;

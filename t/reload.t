@@ -2,8 +2,8 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# Streams outlive a reload and a binary upgrade; requests that come meanwhile
-# find service.
+# Streams outlive a reload and a binary upgrade, and requests during these are
+# served.
 
 use strict;
 use warnings;
@@ -21,8 +21,9 @@ my $fake = $t->start_fake();
 $t->start_nginx(workers => 2);
 
 
-# Streams in all states: with tokens, waiting for the first one, waiting to
-# be accepted, and one not streamed.  Returns a sub that tells what they got.
+# Starts streams in all states: with tokens, waiting for the first one, waiting
+# to be accepted, and one not streamed.  Returns a sub that returns what they
+# got.
 
 sub begin {
     my @s = map { $t->stream(script("t begun\nwait\nr 50 x\n")) } 1 .. 4;
@@ -54,7 +55,7 @@ sub begin {
     };
 }
 
-# Until the workers of the last configuration are the only ones.
+# Waits until only the workers of the last configuration run.
 
 sub settle { wait_until(sub { $t->workers == 2 }, 20, 'old workers to leave') }
 
@@ -97,7 +98,8 @@ my $count = $t->metrics->{'dsa_requests_total{code="200"}'};
 cmp_ok($count, '>', 100, 'counters outlive a reload');
 
 
-# worker_shutdown_timeout ends what takes longer, and the engine hears of it
+# worker_shutdown_timeout ends streams that take longer, and the engine gets
+# the cancel
 
 $t->reload(workers => 2, main => 'worker_shutdown_timeout 300ms;');
 settle();

@@ -551,7 +551,7 @@ is($r->{status}, 400, 'a changed byte');
 is($r->{json}{error}{param}, 'input[1].encrypted_content', 'is named');
 
 
-# The shapes of Codex's requests, made by hand from its documentation: a first
+# Requests like those of Codex, made by hand from its documentation: a first
 # request, and a round with the items that came back.
 
 my $codex = json_decode(DSA::Test::read_file("$DSA::Test::root/t/data/codex/"

@@ -412,7 +412,7 @@ for my $id ("call_00_*", 'call_00_' . ('}' x 22), 'call_00_ö' . 'x' x 21,
 is(evals(), $evals + 2, 'ids of another form are not looked up');
 
 
-# What is stored can be of any kind.
+# Records in Redis that are malformed or of another type.
 
 sub invalid { metric('messages_total{result="invalid"}') }
 
@@ -643,7 +643,7 @@ wait_until(sub { answer(\@messages); prompt() eq $first }, 20,
 pass('a record that was sent and not confirmed is sent again');
 
 
-# A client leaves while Redis is asked.
+# A client leaves during the lookup in Redis.
 
 $server->signal('STOP');
 my $sent = submitted($fake);

@@ -134,8 +134,8 @@ sub check {
 }
 
 
-# Whether a set is the first n of the draws.  At the edge of top_p a sum of
-# floats may come out either way.
+# Whether a set is the first n of the draws.  At the edge of top_p the rounding
+# of the sum may include or exclude an id.
 
 sub same_set {
     my ($kept, $draws, $n, $top_p) = @_;

@@ -61,7 +61,7 @@ sub load {
 }
 
 
-# Waits until nginx sees just these requests, and none of the last chat.
+# Waits until nginx counts only these requests, and none of the last chat.
 
 sub settle {
     for my $i (grep { defined $load[$_] } 0 .. $#load) {
@@ -342,7 +342,7 @@ like($t->metrics->{'dsa_route_total{pool="v32",result="unavailable"}'},
 $t->done();
 
 
-# a full zone: what was used least recently is forgotten
+# a full zone: the least recently used entries are replaced
 
 my $u = $test{full};
 

@@ -32,8 +32,8 @@ wait_until(sub { $t->get('/v1/responses/resp_' . '0' x 32)->{status} == 404 },
 srand $seed;
 
 
-# What an answer is made of: texts that begin like a control token or that JSON
-# and UTF-8 make longer.
+# The pieces of an answer: texts that begin like a control token, or that are
+# longer in JSON or UTF-8.
 
 my @pieces = ('a', ' word', "line\n", "\n\n", '  ', 'é', '中文', "\x{1f600}",
               '"', '\\', "\t", "\x01", '<', '</', '</thin', '<｜', '<｜DSML',

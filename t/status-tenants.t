@@ -2,9 +2,9 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# dsa_status: who uses the server.  Figures of tenants are those of their
-# requests, what runs and waits is exact after a worker was killed, and the
-# table is bounded.
+# dsa_status: the use of the server by tenant.  Figures of tenants are those of
+# their requests, the running and waiting ones are exact after a worker was
+# killed, and the table is bounded.
 
 use strict;
 use warnings;
@@ -65,7 +65,7 @@ for my $key (sort keys %mine) {
         for 1 .. $mine{$key};
 }
 
-# what an engine was not given does not enter the table
+# requests that were not submitted to an engine are not in the table
 
 $t->post($chat, '{', key('bad'));
 $t->post($chat, ask('x', model => 'unknown'), key('bad'));

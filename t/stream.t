@@ -2,8 +2,8 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# What a stream looks like, chunk by chunk, and that an answer in one piece
-# says the same.
+# The chunks of a stream, one by one, and that an answer in one piece has the
+# same contents.
 
 use strict;
 use warnings;
@@ -29,7 +29,7 @@ $t->start_nginx(
                                  dsa_timeout 400ms; }');
 
 
-# The deltas of a stream, with what stands beside them.
+# The deltas of a stream, with the other members of their choices.
 
 sub deltas {
     my ($request, %opt) = @_;

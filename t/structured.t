@@ -297,7 +297,7 @@ for my $backend (qw/ null cpu /) {
             note("$cut of $seeds answers were cut") if $cut;
         }
 
-        # calls or a value of the schema, as the model chooses
+        # calls or a value of the schema, whichever the model samples
 
         for (@either) {
             my ($name, $fields, $text, $calls) = @$_;

@@ -116,7 +116,7 @@ like($engine->output,
 is(ends(six(20)), '6 complete, 0 failed', 'then all requests are served');
 
 
-# a step that fails: the replica ends although its backend can not be closed
+# a step that fails: the replica ends although its backend cannot be closed
 
 ($first, $second) = replicas();
 @streams = six(100);

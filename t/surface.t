@@ -69,7 +69,7 @@ $t->start_nginx(
 my $chat = '/v1/chat/completions';
 
 
-# Checks the shape of an error, and that its answer has an id.
+# Checks the format of an error, and that its answer has an id.
 
 sub refused {
     my ($r, $status, $name, $like) = @_;

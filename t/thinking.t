@@ -46,7 +46,7 @@ for my $backend (qw/ null cpu /) {
     $t->start_nginx(workers => 1, server =>
                     'location /anthropic/ { dsa_pass v32; }');
 
-    # what the model thinks without a limit
+    # the reasoning without a limit
 
     my $free = $t->post($chat, limited(1000, logprobs => $true));
     my @free = reasoning($free->{json});

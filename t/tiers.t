@@ -167,7 +167,7 @@ is(redis_metric('hit_tokens_total'), $hit,
     $host->done();
 }
 
-# a drained replica writes what is worth keeping before it ends
+# a drained replica writes its pages to Redis before it ends
 
 my $late = 'two ' . 'dog ' x 700;
 

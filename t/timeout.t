@@ -159,7 +159,7 @@ for (["t a\nt b\n", '200 ab'], ['', '504 -']) {
 }
 
 
-# an engine that does not answer to the cancel
+# an engine that does not respond to the cancel
 
 my $silent = "${accept}deaf\nt a\nt b\nwait\ncompletion 9\ndone cancelled\n";
 my $n = scalar(@{[finished($fake)]});
@@ -226,7 +226,7 @@ is(json_decode($http->read_body())->{choices}[0]{message}{content}, 'end',
    'its answer');
 
 
-# blank lines have taken the status away
+# the blank lines have sent the status already
 
 $r = $t->post('/json/chat/completions', script("${accept}hold\n"));
 is($r->{status}, 200, 'dsa_keepalive_json on');
@@ -293,7 +293,7 @@ is($r->{choices}[0]{finish_reason}, 'length',
 is($r->{conversation}{stored}, $false, 'it says that the turn is not stored');
 like($r->{conversation}{reason}, qr/did not confirm/, 'and why');
 
-# Redis is there, and hangs when the next turn asks for the conversation
+# Redis is available, and hangs when the next turn loads the conversation
 
 $server->signal('CONT');
 wait_until(sub { $t->get("/v1/conversations/$conversation")->{status} == 200 },
@@ -303,8 +303,8 @@ $r = $t->post($chat, script("t d\n", conversation => $conversation));
 is($r->{status}, 504, 'Redis hangs when the conversation is read');
 $server->signal('CONT');
 
-# Both are silent: the worker waits for Redis while the engine goes on, and
-# what comes from the engine then changes nothing.
+# Neither responds: the worker waits for Redis while the engine goes on, and
+# later records of the engine change nothing.
 
 for my $end ("t late\ncompletion 9\ndone stop", 'error internal x',
              'corrupt short')

@@ -144,7 +144,7 @@ logged('200 500 320 9 | 128 128 64');
 charged('an answer with tokens of each tier', 500, 320, 9);
 
 
-# a hostile engine: tokens of a prompt that it never accepted
+# a hostile engine: it sends tokens for a prompt that it has not accepted
 
 $s = begin("noaccept\nt a\nt b\nhold\n");
 die_with($s);
