@@ -8,12 +8,13 @@
 #include <ngx_core.h>
 
 #include "ngx_http_dsa_keys_file.h"
+#include "ngx_http_dsa_keys_update.h"
 
 
 #define NGX_HTTP_DSA_KEYS_FILE_ARENA  (64 * 1024)       /* for one record */
 
 
-/* One id or hash of the file, to find those that are there twice. */
+/* An id or a hash of the file; each may be there only once. */
 
 typedef struct {
     u_char                       digest[NGX_HTTP_DSA_KEYS_DIGEST];
@@ -106,7 +107,7 @@ ngx_http_dsa_keys_file_load(ngx_http_dsa_keys_t *keys, ngx_str_t *path,
     {
         /* a file that is not accepted is not read again until it changes */
 
-        source = ngx_http_dsa_keys_source(keys);
+        source = &keys->zone->source;
 
         source->file = ngx_file_uniq(&text.info);
         source->changed = ngx_http_dsa_keys_file_time(&text.info);
@@ -174,7 +175,7 @@ ngx_http_dsa_keys_file_fill(ngx_http_dsa_keys_text_t *text, ngx_fd_t fd)
         return NGX_ERROR;
     }
 
-    /* one byte more, in order to see a file that grows */
+    /* the one byte more shows whether the file grows */
 
     n = ngx_read_fd(fd, text->text, text->size + 1);
 
@@ -234,7 +235,7 @@ ngx_http_dsa_keys_file_check(ngx_http_dsa_keys_text_t *text)
 }
 
 
-/* Calls the handler for each record, until one is not right. */
+/* Calls the handler for each record, until one is not valid. */
 
 static ngx_int_t
 ngx_http_dsa_keys_file_each(ngx_http_dsa_keys_text_t *text,
@@ -374,7 +375,7 @@ ngx_http_dsa_keys_file_changed(ngx_http_dsa_keys_t *keys, ngx_str_t *path,
 
     static ngx_http_dsa_keys_source_t  seen;
 
-    source = ngx_http_dsa_keys_source(keys);
+    source = &keys->zone->source;
 
     if (ngx_file_info(path->data, &info) == NGX_FILE_ERROR) {
 

@@ -11,9 +11,10 @@
 #include "redis_schema/resp.h"
 
 #include "ngx_http_dsa_keys_redis.h"
+#include "ngx_http_dsa_keys_update.h"
 
 
-/* ms between two syncs, and between two looks for the first connection */
+/* ms between two syncs, and between two checks for the first connection */
 #define NGX_HTTP_DSA_KEYS_REDIS_INTERVAL  1000
 #define NGX_HTTP_DSA_KEYS_REDIS_FIRST     100
 
@@ -51,7 +52,7 @@ ngx_http_dsa_keys_redis_read(ngx_http_dsa_keys_redis_t *kr)
         return NGX_HTTP_DSA_KEYS_REDIS_INTERVAL;
     }
 
-    /* another process may have read until now, or keys may have had no room */
+    /* another process read until now, or some keys did not fit into the zone */
 
     if (!kr->reading || ngx_http_dsa_keys_retry(kr->keys)) {
         ngx_http_dsa_keys_redis_begin(kr);
@@ -129,9 +130,9 @@ ngx_http_dsa_keys_redis_reply(void *data, redisReply *reply,
         return;
     }
 
-    if (ngx_http_dsa_keys_source(kr->keys)->pid != ngx_pid) {
+    if (kr->keys->zone->source.pid != ngx_pid) {
 
-        /* this process did not run for long, and another one reads now */
+        /* this process was stopped for a while, and another one reads now */
 
         kr->reading = 0;
         return;
@@ -170,7 +171,7 @@ ngx_http_dsa_keys_redis_changes(ngx_http_dsa_keys_redis_t *kr,
     uint32_t                     i;
     ngx_http_dsa_keys_source_t  *source;
 
-    source = ngx_http_dsa_keys_source(kr->keys);
+    source = &kr->keys->zone->source;
 
     /*
      * A Redis that is empty after it had keys has lost them, for example by a
@@ -220,8 +221,8 @@ ngx_http_dsa_keys_redis_changes(ngx_http_dsa_keys_redis_t *kr,
 
 
 /*
- * A record that cannot be read leaves its key as it is: someone has written it
- * without "dsa key".
+ * If a record cannot be read, its key remains as it is, because the record was
+ * not written by "dsa key".
  */
 
 static void

@@ -11,7 +11,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
-#include "ngx_http_dsa_keys.h"
+#include "ngx_http_dsa_keys_zone.h"
 #include "ngx_http_dsa_redis.h"
 
 

@@ -15,14 +15,15 @@
 #include "ngx_http_dsa_keys_file.h"
 #include "ngx_http_dsa_keys_redis.h"
 #include "ngx_http_dsa_keys_sync.h"
+#include "ngx_http_dsa_keys_update.h"
 
 
 #define NGX_HTTP_DSA_KEYS_INTERVAL  1000    /* ms between two syncs */
 
-/* ms; a file that was changed is looked at again before it is read */
+/* ms; a file that was changed is checked again before it is read */
 #define NGX_HTTP_DSA_KEYS_SETTLED   250
 
-/* ms without a sign of life; another process may have the same id */
+/* ms; an older lease has ended, because its pid may be another process */
 #define NGX_HTTP_DSA_KEYS_LEASE     10000
 
 #define NGX_HTTP_DSA_KEYS_MIN_ZONE  (128 * 1024)
@@ -36,7 +37,7 @@ struct ngx_http_dsa_keys_sync_s {
     ngx_event_t                  timer;
     ngx_connection_t             dumb;      /* data of timer; nginx logs it */
     u_char                       name[NGX_HTTP_DSA_KEYS_DIGEST];
-    unsigned                     sourced:1; /* one was named */
+    unsigned                     sourced:1; /* "redis" or "file=" was read */
 };
 
 
@@ -177,7 +178,7 @@ ngx_http_dsa_keys_sync_init_zone(ngx_shm_zone_t *shm, void *data)
         return NGX_ERROR;
     }
 
-    source = ngx_http_dsa_keys_source(&sync->keys);
+    source = &sync->keys.zone->source;
 
     sync->cycle = ++source->cycles;
 
@@ -251,8 +252,8 @@ ngx_http_dsa_keys_sync_start(ngx_http_dsa_keys_sync_t *sync,
 
 /*
  * The configuration of this process is in use from now on, so the processes of
- * earlier ones no longer sync.  With another source nothing is known about keys
- * that are not in the zone.
+ * earlier ones no longer sync.  If it has another source, a key that is not in
+ * the zone may exist until the first sync.
  */
 
 static void
@@ -262,7 +263,7 @@ ngx_http_dsa_keys_sync_adopt(ngx_http_dsa_keys_sync_t *sync)
     ngx_http_dsa_keys_source_t  *source;
 
     other = 0;
-    source = ngx_http_dsa_keys_source(&sync->keys);
+    source = &sync->keys.zone->source;
 
     ngx_shmtx_lock(&sync->keys.shpool->mutex);
 
@@ -293,7 +294,7 @@ ngx_http_dsa_keys_sync_stop(ngx_http_dsa_keys_sync_t *sync)
 {
     ngx_http_dsa_keys_source_t  *source;
 
-    source = ngx_http_dsa_keys_source(&sync->keys);
+    source = &sync->keys.zone->source;
 
     ngx_http_dsa_keys_redis_stop(&sync->redis);
 
@@ -337,7 +338,7 @@ ngx_http_dsa_keys_sync_handler(ngx_event_t *ev)
 }
 
 
-/* 1: this process keeps the zone current; it renews its lease or takes it. */
+/* 1: this process keeps the zone current; its lease is new or renewed. */
 
 static ngx_uint_t
 ngx_http_dsa_keys_sync_lead(ngx_http_dsa_keys_sync_t *sync)
@@ -345,7 +346,7 @@ ngx_http_dsa_keys_sync_lead(ngx_http_dsa_keys_sync_t *sync)
     ngx_uint_t                   lead;
     ngx_http_dsa_keys_source_t  *source;
 
-    source = ngx_http_dsa_keys_source(&sync->keys);
+    source = &sync->keys.zone->source;
 
     ngx_shmtx_lock(&sync->keys.shpool->mutex);
 
@@ -369,7 +370,7 @@ ngx_http_dsa_keys_sync_lead(ngx_http_dsa_keys_sync_t *sync)
 }
 
 
-/* Reads the file if it has changed.  Returns the time until the next look. */
+/* Reads the file if it has changed.  Returns the time until the next check. */
 
 static ngx_msec_t
 ngx_http_dsa_keys_sync_file(ngx_http_dsa_keys_sync_t *sync)

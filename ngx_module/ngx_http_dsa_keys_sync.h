@@ -12,7 +12,7 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 
-#include "ngx_http_dsa_keys.h"
+#include "ngx_http_dsa_keys_zone.h"
 #include "ngx_http_dsa_redis.h"
 
 
@@ -25,8 +25,8 @@ typedef struct ngx_http_dsa_keys_sync_s  ngx_http_dsa_keys_sync_t;
 
 
 /*
- * Reads "redis zone=NAME:SIZE" or "file=PATH zone=NAME:SIZE".  NULL, when the
- * error is logged.  The keys of a file are read when nginx creates the zone, so
+ * Reads "redis zone=NAME:SIZE" or "file=PATH zone=NAME:SIZE".  NULL: the error
+ * is logged.  The keys of a file are read when nginx creates the zone, so
  * a file that is missing or malformed is an error of the configuration.
  */
 ngx_http_dsa_keys_sync_t *ngx_http_dsa_keys_sync_create(ngx_conf_t *cf);
