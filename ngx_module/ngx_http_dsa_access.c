@@ -327,6 +327,19 @@ ngx_http_dsa_access_cleanup(void *data)
 }
 
 
+void
+ngx_http_dsa_access_release(ngx_http_request_t *r)
+{
+    ngx_http_dsa_access_t  *access;
+
+    access = ngx_http_dsa_access_find(r);
+
+    if (access != NULL && access->hold != NULL) {
+        ngx_http_dsa_limit_end(access->hold, 0, 0);
+    }
+}
+
+
 ngx_uint_t
 ngx_http_dsa_access_permits(ngx_http_request_t *r, const ngx_str_t *model)
 {

@@ -61,6 +61,13 @@ ngx_int_t ngx_http_dsa_access_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_dsa_access(ngx_http_request_t *r,
     const ngx_http_dsa_api_t *api, ngx_http_dsa_failure_t *failure);
 
+/*
+ * Ends what a chat has reserved, if the chat is refused before it has a usage
+ * record.  It is called before the refusal is sent, because the client may send
+ * its next request as soon as it has the answer.
+ */
+void ngx_http_dsa_access_release(ngx_http_request_t *r);
+
 /* Returns the key of a request that was permitted; NULL without dsa_keys. */
 ngx_http_dsa_access_t *ngx_http_dsa_access_find(ngx_http_request_t *r);
 

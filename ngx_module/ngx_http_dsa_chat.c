@@ -80,6 +80,7 @@ ngx_http_dsa_chat_handler(ngx_http_request_t *r,
     ngx_http_dsa_loc_conf_t  *dlcf;
 
     if (!ngx_http_dsa_body_is_json(r)) {
+        ngx_http_dsa_access_release(r);
         return ngx_http_dsa_body_not_json(r);
     }
 
@@ -88,6 +89,7 @@ ngx_http_dsa_chat_handler(ngx_http_request_t *r,
     rc = ngx_http_dsa_access_tenant(r, dlcf->tenant, &tenant, digest, &why);
 
     if (rc == NGX_DECLINED) {
+        ngx_http_dsa_access_release(r);
         return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, why);
     }
 
