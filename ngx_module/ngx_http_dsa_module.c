@@ -46,12 +46,17 @@ static char *ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_dsa_status(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+static char *ngx_http_dsa_serve_pool(ngx_conf_t *cf,
+    ngx_http_dsa_pool_t **pool, ngx_http_handler_pt handler);
+static char *ngx_http_dsa_serve(ngx_conf_t *cf, ngx_http_handler_pt handler);
 static char *ngx_http_dsa_positive(ngx_conf_t *cf, void *post, void *data);
 static void *ngx_http_dsa_create_main_conf(ngx_conf_t *cf);
 static void *ngx_http_dsa_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
 static ngx_int_t ngx_http_dsa_init(ngx_conf_t *cf);
+static ngx_int_t ngx_http_dsa_add_handler(ngx_conf_t *cf,
+    ngx_http_phases phase, ngx_http_handler_pt handler);
 static ngx_int_t ngx_http_dsa_init_process(ngx_cycle_t *cycle);
 static void ngx_http_dsa_exit_process(ngx_cycle_t *cycle);
 
@@ -298,24 +303,7 @@ ngx_http_dsa_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_dsa_loc_conf_t *dlcf = conf;
 
-    ngx_str_t                 *value;
-    ngx_http_core_loc_conf_t  *clcf;
-
-    if (dlcf->pool != NULL) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    dlcf->pool = ngx_http_dsa_pool_find(cf, &value[1]);
-    if (dlcf->pool == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_dsa_handler;
-
-    return NGX_CONF_OK;
+    return ngx_http_dsa_serve_pool(cf, &dlcf->pool, ngx_http_dsa_handler);
 }
 
 
@@ -324,24 +312,8 @@ ngx_http_dsa_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_dsa_loc_conf_t *dlcf = conf;
 
-    ngx_str_t                 *value;
-    ngx_http_core_loc_conf_t  *clcf;
-
-    if (dlcf->health != NULL) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    dlcf->health = ngx_http_dsa_pool_find(cf, &value[1]);
-    if (dlcf->health == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_dsa_health_handler;
-
-    return NGX_CONF_OK;
+    return ngx_http_dsa_serve_pool(cf, &dlcf->health,
+                                   ngx_http_dsa_health_handler);
 }
 
 
@@ -350,8 +322,7 @@ ngx_http_dsa_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_dsa_loc_conf_t *dlcf = conf;
 
-    ngx_str_t                 *value;
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_str_t  *value;
 
     if (dlcf->console != NULL) {
         return "is duplicate";
@@ -368,32 +339,54 @@ ngx_http_dsa_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_dsa_console_handler;
-
-    return NGX_CONF_OK;
+    return ngx_http_dsa_serve(cf, ngx_http_dsa_console_handler);
 }
 
 
 static char *
 ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_core_loc_conf_t  *clcf;
-
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_dsa_prometheus_handler;
-
-    return NGX_CONF_OK;
+    return ngx_http_dsa_serve(cf, ngx_http_dsa_prometheus_handler);
 }
 
 
 static char *
 ngx_http_dsa_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
+    return ngx_http_dsa_serve(cf, ngx_http_dsa_status_handler);
+}
+
+
+/* A directive with the name of a pool, whose handler serves the location. */
+
+static char *
+ngx_http_dsa_serve_pool(ngx_conf_t *cf, ngx_http_dsa_pool_t **pool,
+    ngx_http_handler_pt handler)
+{
+    ngx_str_t  *value;
+
+    if (*pool != NULL) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    *pool = ngx_http_dsa_pool_find(cf, &value[1]);
+    if (*pool == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_dsa_serve(cf, handler);
+}
+
+
+static char *
+ngx_http_dsa_serve(ngx_conf_t *cf, ngx_http_handler_pt handler)
+{
     ngx_http_core_loc_conf_t  *clcf;
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_dsa_status_handler;
+    clcf->handler = handler;
 
     return NGX_CONF_OK;
 }
@@ -537,10 +530,8 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 static ngx_int_t
 ngx_http_dsa_init(ngx_conf_t *cf)
 {
-    ngx_str_t                   name;
-    ngx_http_handler_pt        *h;
-    ngx_http_dsa_main_conf_t   *mcf;
-    ngx_http_core_main_conf_t  *cmcf;
+    ngx_str_t                  name;
+    ngx_http_dsa_main_conf_t  *mcf;
 
     mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_dsa_module);
 
@@ -586,30 +577,40 @@ ngx_http_dsa_init(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-
-    h = ngx_array_push(&cmcf->phases[NGX_HTTP_LOG_PHASE].handlers);
-    if (h == NULL) {
+    if (ngx_http_dsa_add_handler(cf, NGX_HTTP_LOG_PHASE,
+                                 ngx_http_dsa_log_handler)
+        != NGX_OK
+        || ngx_http_dsa_add_handler(cf, NGX_HTTP_REWRITE_PHASE,
+                                    ngx_http_dsa_cors_handler)
+           != NGX_OK
+        || ngx_http_dsa_add_handler(cf, NGX_HTTP_ACCESS_PHASE,
+                                    ngx_http_dsa_access_handler)
+           != NGX_OK)
+    {
         return NGX_ERROR;
     }
-
-    *h = ngx_http_dsa_log_handler;
-
-    h = ngx_array_push(&cmcf->phases[NGX_HTTP_REWRITE_PHASE].handlers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    *h = ngx_http_dsa_cors_handler;
-
-    h = ngx_array_push(&cmcf->phases[NGX_HTTP_ACCESS_PHASE].handlers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    *h = ngx_http_dsa_access_handler;
 
     ngx_http_dsa_filter_init(ngx_http_dsa_request_id);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_add_handler(ngx_conf_t *cf, ngx_http_phases phase,
+    ngx_http_handler_pt handler)
+{
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    h = ngx_array_push(&cmcf->phases[phase].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = handler;
 
     return NGX_OK;
 }
