@@ -21,8 +21,6 @@ static ngx_int_t ngx_http_dsa_cors_preflight(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_dsa_cors_allowed(const ngx_array_t *origins,
     const ngx_str_t *origin);
 static ngx_uint_t ngx_http_dsa_cors_any(const ngx_array_t *origins);
-static ngx_int_t ngx_http_dsa_cors_add(ngx_http_request_t *r,
-    const char *name, const ngx_str_t *value);
 
 
 /* the response headers that a page may read besides the safelisted ones */
@@ -194,13 +192,13 @@ ngx_http_dsa_cors_preflight(ngx_http_request_t *r)
 
     requested = ngx_http_dsa_cors_header(r, "Access-Control-Request-Headers");
 
-    if (ngx_http_dsa_cors_add(r, "Access-Control-Allow-Methods", &methods)
+    if (ngx_http_dsa_header_add(r, "Access-Control-Allow-Methods", &methods)
         != NGX_OK
-        || ngx_http_dsa_cors_add(r, "Access-Control-Max-Age", &max_age)
+        || ngx_http_dsa_header_add(r, "Access-Control-Max-Age", &max_age)
            != NGX_OK
         || (requested != NULL
-            && ngx_http_dsa_cors_add(r, "Access-Control-Allow-Headers",
-                                     &requested->value)
+            && ngx_http_dsa_header_add(r, "Access-Control-Allow-Headers",
+                                       &requested->value)
                != NGX_OK))
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -243,7 +241,7 @@ ngx_http_dsa_cors_headers(ngx_http_request_t *r)
 
     vary = r->method == NGX_HTTP_OPTIONS ? &vary_preflight : &vary_origin;
 
-    if (ngx_http_dsa_cors_add(r, "Vary", vary) != NGX_OK) {
+    if (ngx_http_dsa_header_add(r, "Vary", vary) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -255,15 +253,15 @@ ngx_http_dsa_cors_headers(ngx_http_request_t *r)
         return NGX_OK;
     }
 
-    if (ngx_http_dsa_cors_add(r, "Access-Control-Allow-Origin",
-                              any ? &star : &origin->value)
+    if (ngx_http_dsa_header_add(r, "Access-Control-Allow-Origin",
+                                any ? &star : &origin->value)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    return ngx_http_dsa_cors_add(r, "Access-Control-Expose-Headers",
-                                 &ngx_http_dsa_cors_exposed);
+    return ngx_http_dsa_header_add(r, "Access-Control-Expose-Headers",
+                                   &ngx_http_dsa_cors_exposed);
 }
 
 
@@ -301,28 +299,4 @@ ngx_http_dsa_cors_any(const ngx_array_t *origins)
     first = origins->elts;
 
     return first[0].len == 1 && first[0].data[0] == '*';
-}
-
-
-/* Adds a header.  name is static, and value lives as long as the request. */
-
-static ngx_int_t
-ngx_http_dsa_cors_add(ngx_http_request_t *r, const char *name,
-    const ngx_str_t *value)
-{
-    ngx_table_elt_t  *h;
-
-    h = ngx_list_push(&r->headers_out.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(h, sizeof(ngx_table_elt_t));
-
-    h->hash = 1;
-    h->key.data = (u_char *) name;
-    h->key.len = ngx_strlen(name);
-    h->value = *value;
-
-    return NGX_OK;
 }

@@ -119,26 +119,13 @@ static ngx_int_t
 ngx_http_dsa_filter_add(ngx_http_request_t *r, const char *name,
     const ngx_str_t *value)
 {
-    ngx_uint_t        n;
-    ngx_table_elt_t  *h;
+    ngx_uint_t  n;
 
     if (ngx_http_dsa_header_find(&r->headers_out.headers, name, &n) != NULL) {
         return NGX_OK;
     }
 
-    h = ngx_list_push(&r->headers_out.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(h, sizeof(ngx_table_elt_t));
-
-    h->hash = 1;
-    h->key.data = (u_char *) name;
-    h->key.len = ngx_strlen(name);
-    h->value = *value;
-
-    return NGX_OK;
+    return ngx_http_dsa_header_add(r, name, value);
 }
 
 

@@ -39,3 +39,25 @@ ngx_http_dsa_header_find(ngx_list_t *headers, const char *name, ngx_uint_t *n)
 
     return found;
 }
+
+
+ngx_int_t
+ngx_http_dsa_header_add(ngx_http_request_t *r, const char *name,
+    const ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->hash = 1;
+    h->key.data = (u_char *) name;
+    h->key.len = ngx_strlen(name);
+    h->value = *value;
+
+    return NGX_OK;
+}

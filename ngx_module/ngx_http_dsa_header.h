@@ -21,5 +21,9 @@
 ngx_table_elt_t *ngx_http_dsa_header_find(ngx_list_t *headers,
     const char *name, ngx_uint_t *n);
 
+/* Adds a response header.  name is static; the bytes of value outlive r. */
+ngx_int_t ngx_http_dsa_header_add(ngx_http_request_t *r, const char *name,
+    const ngx_str_t *value);
+
 
 #endif /* _NGX_HTTP_DSA_HEADER_H_INCLUDED_ */

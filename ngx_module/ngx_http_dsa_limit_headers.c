@@ -12,8 +12,8 @@
 
 #include "base/money.h"
 
+#include "ngx_http_dsa_header.h"
 #include "ngx_http_dsa_limit.h"
-#include "ngx_http_dsa_reply.h"
 
 
 #define NGX_HTTP_DSA_LIMIT_VALUE  64        /* bytes of a header's value */
@@ -36,6 +36,8 @@ static void ngx_http_dsa_limit_money(char text[DSA_MONEY_LEN],
     int64_t amount);
 static u_char *ngx_http_dsa_limit_duration(u_char *p, uint64_t ms);
 static u_char *ngx_http_dsa_limit_time(u_char *p, time_t t);
+static ngx_int_t ngx_http_dsa_limit_number(ngx_http_request_t *r,
+    const char *name, uint64_t number);
 static ngx_int_t ngx_http_dsa_limit_add(ngx_http_request_t *r,
     const char *name, const u_char *value, size_t len);
 
@@ -121,7 +123,6 @@ ngx_int_t
 ngx_http_dsa_limit_headers(ngx_http_request_t *r,
     const ngx_http_dsa_limit_view_t *view, ngx_uint_t anthropic)
 {
-    u_char      value[NGX_HTTP_DSA_LIMIT_VALUE], *p;
     ngx_uint_t  i;
 
     for (i = 0; i < 1 + (anthropic != 0); i++) {
@@ -146,9 +147,7 @@ ngx_http_dsa_limit_headers(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    p = ngx_sprintf(value, "%uL", view->retry);
-
-    return ngx_http_dsa_limit_add(r, "Retry-After", value, p - value);
+    return ngx_http_dsa_limit_number(r, "Retry-After", view->retry);
 }
 
 
@@ -163,16 +162,9 @@ ngx_http_dsa_limit_headers_rate(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    p = ngx_sprintf(value, "%uL", rate->limit);
-
-    if (ngx_http_dsa_limit_add(r, names->limit, value, p - value) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    p = ngx_sprintf(value, "%uL", rate->remaining);
-
-    if (ngx_http_dsa_limit_add(r, names->remaining, value, p - value)
-        != NGX_OK)
+    if (ngx_http_dsa_limit_number(r, names->limit, rate->limit) != NGX_OK
+        || ngx_http_dsa_limit_number(r, names->remaining, rate->remaining)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -298,17 +290,32 @@ ngx_http_dsa_limit_time(u_char *p, time_t t)
 
 
 static ngx_int_t
+ngx_http_dsa_limit_number(ngx_http_request_t *r, const char *name,
+    uint64_t number)
+{
+    u_char  value[NGX_HTTP_DSA_LIMIT_VALUE], *p;
+
+    p = ngx_sprintf(value, "%uL", number);
+
+    return ngx_http_dsa_limit_add(r, name, value, p - value);
+}
+
+
+/* Adds a header with a copy of the value. */
+
+static ngx_int_t
 ngx_http_dsa_limit_add(ngx_http_request_t *r, const char *name,
     const u_char *value, size_t len)
 {
-    u_char  *copy;
+    ngx_str_t  copy;
 
-    copy = ngx_pnalloc(r->pool, len + 1);
-    if (copy == NULL) {
+    copy.len = len;
+    copy.data = ngx_pnalloc(r->pool, len);
+    if (copy.data == NULL) {
         return NGX_ERROR;
     }
 
-    *ngx_cpymem(copy, value, len) = '\0';
+    ngx_memcpy(copy.data, value, len);
 
-    return ngx_http_dsa_add_header(r, name, (char *) copy);
+    return ngx_http_dsa_header_add(r, name, &copy);
 }

@@ -11,6 +11,7 @@
 #include "api/ngx_http_dsa_apis.h"
 
 #include "ngx_http_dsa_ctx.h"
+#include "ngx_http_dsa_header.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_text.h"
 
@@ -176,21 +177,10 @@ ngx_int_t
 ngx_http_dsa_add_header(ngx_http_request_t *r, const char *name,
     const char *value)
 {
-    ngx_table_elt_t  *h;
+    ngx_str_t  text;
 
-    h = ngx_list_push(&r->headers_out.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
+    text.data = (u_char *) value;
+    text.len = ngx_strlen(value);
 
-    h->hash = 1;
-#if (nginx_version >= 1023000)
-    h->next = NULL;
-#endif
-    h->key.data = (u_char *) name;
-    h->key.len = ngx_strlen(name);
-    h->value.data = (u_char *) value;
-    h->value.len = ngx_strlen(value);
-
-    return NGX_OK;
+    return ngx_http_dsa_header_add(r, name, &text);
 }

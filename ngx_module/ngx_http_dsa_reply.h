@@ -43,7 +43,7 @@ ngx_int_t ngx_http_dsa_send_failure(ngx_http_request_t *r,
 void ngx_http_dsa_error_text(ngx_http_request_t *r, dsa_buf_t *body,
     ngx_uint_t status, const char *message);
 
-/* Adds a response header; name and value outlive the request. */
+/* Adds a response header.  name is static; value lives as long as r. */
 ngx_int_t ngx_http_dsa_add_header(ngx_http_request_t *r, const char *name,
     const char *value);
 
