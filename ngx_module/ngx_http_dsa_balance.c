@@ -44,14 +44,9 @@ ngx_http_dsa_balance_handler(ngx_http_request_t *r)
     ngx_http_dsa_access_t      *access;
     ngx_http_dsa_limit_view_t   view;
 
-    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED, "GET, HEAD",
-                                       "Only GET and HEAD are accepted here.");
-    }
+    rc = ngx_http_dsa_accept_get(r);
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 

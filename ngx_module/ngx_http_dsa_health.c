@@ -31,14 +31,9 @@ ngx_http_dsa_health_handler(ngx_http_request_t *r)
     ngx_http_dsa_session_t   *s;
     ngx_http_dsa_loc_conf_t  *dlcf;
 
-    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED, "GET, HEAD",
-                                       "Only GET and HEAD are accepted here.");
-    }
+    rc = ngx_http_dsa_accept_get(r);
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 

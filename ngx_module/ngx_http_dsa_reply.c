@@ -21,6 +21,22 @@ static ngx_int_t ngx_http_dsa_send(ngx_http_request_t *r,
 
 
 ngx_int_t
+ngx_http_dsa_accept_get(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+
+    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED, "GET, HEAD",
+                                       "Only GET and HEAD are accepted here.");
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    return rc == NGX_OK ? NGX_DECLINED : rc;
+}
+
+
+ngx_int_t
 ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
     dsa_buf_t *body)
 {

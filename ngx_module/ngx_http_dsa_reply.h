@@ -17,8 +17,15 @@
 #include "ngx_http_dsa_failure.h"
 
 
-/* Answers that are not streamed: JSON, and errors in the format of the API. */
+/*
+ * The first step of a handler that serves only GET and HEAD: sends an error if
+ * the method is another one, and discards the body.  NGX_DECLINED: the handler
+ * continues; otherwise it returns the result.
+ */
+ngx_int_t ngx_http_dsa_accept_get(ngx_http_request_t *r);
 
+
+/* Answers that are not streamed: JSON, and errors in the format of the API. */
 
 /*
  * Sends a whole JSON answer and frees body.  A content handler may return the
