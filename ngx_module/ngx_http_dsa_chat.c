@@ -450,19 +450,13 @@ static void
 ngx_http_dsa_chat_loaded(ngx_http_request_t *r, ngx_uint_t status,
     const dsa_schema_conversation_t *conversation, const char *why)
 {
-    ngx_http_dsa_ctx_t      *ctx;
     ngx_http_dsa_request_t  *req;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+    req = ngx_http_dsa_request_open(r);
 
-    if (ctx == NULL || ctx->request->record == NULL) {
-
-        /* the request is finalized, and its last bytes are being sent */
-
+    if (req == NULL) {
         return;
     }
-
-    req = ctx->request;
 
     if (status != NGX_HTTP_OK) {
         ngx_http_dsa_failure_set(&req->failure, status, "conversation", "%s",
@@ -551,19 +545,13 @@ ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req)
 static void
 ngx_http_dsa_chat_restored(ngx_http_request_t *r, ngx_int_t rc)
 {
-    ngx_http_dsa_ctx_t      *ctx;
     ngx_http_dsa_request_t  *req;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+    req = ngx_http_dsa_request_open(r);
 
-    if (ctx == NULL || ctx->request->record == NULL) {
-
-        /* the request is finalized, and its last bytes are being sent */
-
+    if (req == NULL) {
         return;
     }
-
-    req = ctx->request;
 
     if (rc != NGX_OK) {
         ngx_http_dsa_request_fail(req);

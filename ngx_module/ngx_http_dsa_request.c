@@ -219,6 +219,17 @@ ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
 }
 
 
+ngx_http_dsa_request_t *
+ngx_http_dsa_request_open(ngx_http_request_t *r)
+{
+    ngx_http_dsa_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    return ctx != NULL && ctx->request->record != NULL ? ctx->request : NULL;
+}
+
+
 void
 ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
 {
@@ -380,19 +391,13 @@ ngx_http_dsa_request_message(ngx_http_dsa_request_t *req)
 static void
 ngx_http_dsa_request_saved(ngx_http_request_t *r, const char *why)
 {
-    ngx_http_dsa_ctx_t      *ctx;
     ngx_http_dsa_request_t  *req;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+    req = ngx_http_dsa_request_open(r);
 
-    if (ctx == NULL || ctx->request->record == NULL) {
-
-        /* the request is finalized, and its last bytes are being sent */
-
+    if (req == NULL) {
         return;
     }
-
-    req = ctx->request;
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "dsa request %V: turn %s", &req->ctx.id,

@@ -78,6 +78,9 @@ struct ngx_http_dsa_request_s {
 ngx_http_dsa_request_t *ngx_http_dsa_request_create(ngx_http_request_t *r,
     const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest);
 
+/* The chat of an HTTP request; NULL: none, or it is finalized. */
+ngx_http_dsa_request_t *ngx_http_dsa_request_open(ngx_http_request_t *r);
+
 /* Each of these functions may finalize and free the request. */
 
 /* Sends the pending text; if last is set, it is the end of the answer. */

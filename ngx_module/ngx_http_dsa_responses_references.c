@@ -242,19 +242,13 @@ ngx_http_dsa_references_loaded(ngx_http_request_t *r, void *data,
 {
     ngx_http_dsa_references_t *references = data;
 
-    ngx_http_dsa_ctx_t      *ctx;
     ngx_http_dsa_request_t  *req;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+    req = ngx_http_dsa_request_open(r);
 
-    if (ctx == NULL || ctx->request->record == NULL) {
-
-        /* the request is finalized, and its last bytes are being sent */
-
+    if (req == NULL) {
         return;
     }
-
-    req = ctx->request;
 
     if (why != NULL) {
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
