@@ -28,6 +28,7 @@ typedef struct {
     ngx_log_t                   *log;
     u_char                      *text;
     size_t                       size;
+    ngx_uint_t                   records;
     ngx_file_info_t              info;
 } ngx_http_dsa_keys_text_t;
 
@@ -88,6 +89,18 @@ ngx_http_dsa_keys_file_load(ngx_http_dsa_keys_t *keys, ngx_str_t *path,
 
     if (rc == NGX_OK) {
         rc = ngx_http_dsa_keys_file_check(&text);
+    }
+
+    if (rc == NGX_OK && put && text.records == 0
+        && ngx_http_dsa_keys_any(keys))
+    {
+        /* as a full disk or a writer that was interrupted leaves it */
+
+        ngx_log_error(level, log, 0,
+                      "\"%V\" of \"dsa_keys\" has no keys any more; the last "
+                      "keys remain; expected at least one record, and "
+                      "revoked keys in place of removed ones", path);
+        rc = NGX_ERROR;
     }
 
     if (rc == NGX_OK && put) {
@@ -216,6 +229,7 @@ ngx_http_dsa_keys_file_check(ngx_http_dsa_keys_text_t *text)
     if (names.ids != NULL && names.hashes != NULL) {
         rc = ngx_http_dsa_keys_file_each(text, ngx_http_dsa_keys_file_note,
                                          &names);
+        text->records = names.n_ids;
     }
 
     if (rc == NGX_OK) {

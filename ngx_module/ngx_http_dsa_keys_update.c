@@ -418,6 +418,22 @@ ngx_http_dsa_keys_loaded(ngx_http_dsa_keys_t *keys)
 }
 
 
+ngx_uint_t
+ngx_http_dsa_keys_any(ngx_http_dsa_keys_t *keys)
+{
+    ngx_uint_t  any;
+
+    ngx_shmtx_lock(&keys->shpool->mutex);
+
+    any = keys->zone->loaded
+          && ngx_http_dsa_keys_after(keys->zone, 0) != NULL;
+
+    ngx_shmtx_unlock(&keys->shpool->mutex);
+
+    return any;
+}
+
+
 void
 ngx_http_dsa_keys_reset(ngx_http_dsa_keys_t *keys)
 {

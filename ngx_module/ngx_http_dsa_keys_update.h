@@ -39,6 +39,9 @@ void ngx_http_dsa_keys_current(ngx_http_dsa_keys_t *keys);
 /* 1: a round was complete. */
 ngx_uint_t ngx_http_dsa_keys_loaded(ngx_http_dsa_keys_t *keys);
 
+/* 1: a round of the present source was complete, and had keys. */
+ngx_uint_t ngx_http_dsa_keys_any(ngx_http_dsa_keys_t *keys);
+
 /* The source is another one, and its first sync has not ended. */
 void ngx_http_dsa_keys_reset(ngx_http_dsa_keys_t *keys);
 

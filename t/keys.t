@@ -338,6 +338,11 @@ is(status($anna), 200, 'the file is gone');
 is(status('x'), 401, 'other keys are refused as before');
 is($t->logged(qr/line 3: /), 1, 'the malformed file was logged once');
 
+write_keys($file, '# nothing');
+wait_until(sub { $t->logged(qr/\[error\] .*keys" of "dsa_keys" has no keys/) },
+           10, 'the log line');
+is(status($anna), 200, 'a file without records');
+
 write_keys($file, @records, key_record('new'));
 settles(key_text('new'), 200, 'the next file');
 
@@ -363,6 +368,11 @@ $t->reload(http => $http =~ s{/keys zone}{/keys.2 zone}r,
            server => $server);
 settles(key_text('other'), 200, 'a reload with another file');
 is(status($anna), 401, 'the keys of the first are gone');
+
+write_keys("$file.3", '# none yet');
+$t->reload(http => $http =~ s{/keys zone}{/keys.3 zone}r,
+           server => $server);
+settles(key_text('other'), 401, 'a reload with another file without records');
 
 $t->reload(http => $http, server => $server);
 settles($anna, 200, 'and back');
