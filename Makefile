@@ -262,7 +262,7 @@ tsan:
 	$(DEPS) build test
 	$(MAKE) -j$(JOBS) NVCC= BUILD=$(BUILD)/tsan \
 	    OPT="-O1 -g -fno-omit-frame-pointer -Wno-tsan" \
-	    SAN="-fsanitize=thread" golden engine \
+	    SAN="-fsanitize=thread" golden engine $(BUILD)/tsan/t/hang_engine \
 	    $(TSAN_TEST:%=$(BUILD)/tsan/t/test_%)
 	for t in $(TSAN_TEST); do \
 	    DSA_SANITIZED=1 $(BUILD)/tsan/t/test_$$t || exit 1; done
