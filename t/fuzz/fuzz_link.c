@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/link_event.h"
 #include "engine/service/submit.h"
 #include "grammar/grammar.h"
 #include "t/lib/small_model.h"
