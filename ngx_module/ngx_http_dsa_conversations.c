@@ -50,8 +50,6 @@ static ngx_int_t ngx_http_dsa_conversations_send(
     ngx_http_dsa_conversations_t *ctx, const dsa_schema_command_t *cmd);
 static void ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     const char *why);
-static ngx_int_t ngx_http_dsa_conversations_unavailable(
-    ngx_http_request_t *r, const char *why);
 
 
 ngx_uint_t
@@ -252,7 +250,6 @@ static ngx_int_t
 ngx_http_dsa_conversations_check(ngx_http_dsa_conversations_t *ctx,
     const ngx_str_t *rest)
 {
-    const char          *param;
     ngx_http_request_t  *r;
 
     static const struct {
@@ -290,14 +287,7 @@ ngx_http_dsa_conversations_check(ngx_http_dsa_conversations_t *ctx,
                    "hexadecimal digits.");
     }
 
-    if (ngx_http_dsa_responses_page(r, &ctx->page, &param) != NGX_OK) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, param,
-                   "This argument is not valid; expected limit from 1 to "
-                   "100, order asc or desc, after with the id of an item, "
-                   "and include with reasoning.encrypted_content.");
-    }
-
-    return NGX_DECLINED;
+    return ngx_http_dsa_responses_page(r, &ctx->page);
 }
 
 
@@ -523,7 +513,8 @@ ngx_http_dsa_conversations_send(ngx_http_dsa_conversations_t *ctx,
 
     return ctx->call != NULL
            ? NGX_OK
-           : ngx_http_dsa_conversations_unavailable(ctx->request, why);
+           : ngx_http_dsa_send_unavailable(ctx->request, "Conversations",
+                                           why);
 }
 
 
@@ -548,7 +539,7 @@ ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
                    "dsa conversation reply: %s", why == NULL ? "ok" : why);
 
     if (why != NULL) {
-        rc = ngx_http_dsa_conversations_unavailable(r, why);
+        rc = ngx_http_dsa_send_unavailable(r, "Conversations", why);
 
     } else {
         rc = ngx_http_dsa_conversations_answer(ctx, reply, &cmd);
@@ -563,16 +554,4 @@ ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     }
 
     ngx_http_run_posted_requests(c);
-}
-
-
-static ngx_int_t
-ngx_http_dsa_conversations_unavailable(ngx_http_request_t *r, const char *why)
-{
-    dsa_err_t  text;
-
-    (void) dsa_error(&text, "Conversations are not available now: %s.", why);
-
-    return ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                   text.text);
 }

@@ -22,8 +22,6 @@ static ngx_int_t ngx_http_dsa_conversations_added(
     ngx_http_dsa_conversations_t *ctx);
 static ngx_int_t ngx_http_dsa_conversations_object(
     ngx_http_dsa_conversations_t *ctx);
-static ngx_int_t ngx_http_dsa_conversations_deleted(
-    ngx_http_dsa_conversations_t *ctx);
 static ngx_int_t ngx_http_dsa_conversations_loaded(
     ngx_http_dsa_conversations_t *ctx, redisReply *reply,
     dsa_schema_command_t *cmd);
@@ -85,7 +83,7 @@ ngx_http_dsa_conversations_answer(ngx_http_dsa_conversations_t *ctx,
     }
 
     if (r->method == NGX_HTTP_DELETE) {
-        return ngx_http_dsa_conversations_deleted(ctx);
+        return ngx_http_dsa_send_deleted(r, ctx->id, "conversation.deleted");
     }
 
     ctx->created = n;
@@ -188,28 +186,6 @@ ngx_http_dsa_conversations_object(ngx_http_dsa_conversations_t *ctx)
     dsa_json_writer_t  w;
 
     ngx_http_dsa_conversations_head(&w, &body, ctx);
-    dsa_json_object_end(&w);
-
-    return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
-}
-
-
-static ngx_int_t
-ngx_http_dsa_conversations_deleted(ngx_http_dsa_conversations_t *ctx)
-{
-    dsa_buf_t          body;
-    dsa_json_writer_t  w;
-
-    ngx_memzero(&body, sizeof(dsa_buf_t));
-
-    dsa_json_writer(&w, &body);
-    dsa_json_object(&w);
-    dsa_json_key(&w, "id");
-    dsa_json_string(&w, ctx->id);
-    dsa_json_key(&w, "object");
-    dsa_json_stringz(&w, "conversation.deleted");
-    dsa_json_key(&w, "deleted");
-    dsa_json_bool(&w, 1);
     dsa_json_object_end(&w);
 
     return ngx_http_dsa_send_json(ctx->request, NGX_HTTP_OK, &body);
@@ -411,9 +387,7 @@ ngx_http_dsa_conversations_unknown(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_dsa_conversations_unreadable(ngx_http_request_t *r, dsa_err_t *err)
 {
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err->text);
-
-    return ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+    return ngx_http_dsa_send_unreadable(r, err,
                "Conversations are not available now: Redis refused the "
                "command.");
 }

@@ -8,6 +8,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "base/json_write.h"
+
 #include "api/ngx_http_dsa_apis.h"
 
 #include "ngx_http_dsa_ctx.h"
@@ -166,6 +168,53 @@ ngx_http_dsa_send(ngx_http_request_t *r,
     ngx_http_dsa_apis_errors(&r->uri)->error(&body, &copy, 0);
 
     return ngx_http_dsa_send_json(r, copy.status, &body);
+}
+
+
+ngx_int_t
+ngx_http_dsa_send_unavailable(ngx_http_request_t *r, const char *what,
+    const char *why)
+{
+    dsa_err_t  text;
+
+    (void) dsa_error(&text, "%s are not available now: %s.", what, why);
+
+    return ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                   text.text);
+}
+
+
+ngx_int_t
+ngx_http_dsa_send_unreadable(ngx_http_request_t *r, const dsa_err_t *err,
+    const char *message)
+{
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err->text);
+
+    return ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                   message);
+}
+
+
+ngx_int_t
+ngx_http_dsa_send_deleted(ngx_http_request_t *r, dsa_str_t id,
+    const char *object)
+{
+    dsa_buf_t          body;
+    dsa_json_writer_t  w;
+
+    ngx_memzero(&body, sizeof(dsa_buf_t));
+
+    dsa_json_writer(&w, &body);
+    dsa_json_object(&w);
+    dsa_json_key(&w, "id");
+    dsa_json_string(&w, id);
+    dsa_json_key(&w, "object");
+    dsa_json_stringz(&w, object);
+    dsa_json_key(&w, "deleted");
+    dsa_json_bool(&w, 1);
+    dsa_json_object_end(&w);
+
+    return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &body);
 }
 
 

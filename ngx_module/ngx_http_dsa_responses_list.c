@@ -13,6 +13,7 @@
 
 #include "api/ngx_http_dsa_seal.h"
 
+#include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_responses_list.h"
 
 
@@ -22,6 +23,8 @@
 #define NGX_HTTP_DSA_LIST_ARENA    (64 * 1024 * 1024)
 
 
+static ngx_int_t ngx_http_dsa_responses_arguments(ngx_http_request_t *r,
+    ngx_http_dsa_responses_page_t *page, const char **param);
 static ngx_int_t ngx_http_dsa_responses_include(ngx_http_request_t *r,
     ngx_http_dsa_responses_page_t *page);
 static ngx_uint_t ngx_http_dsa_responses_list_index(dsa_json_t **items,
@@ -32,6 +35,25 @@ static void ngx_http_dsa_responses_list_id(dsa_json_writer_t *w,
 
 ngx_int_t
 ngx_http_dsa_responses_page(ngx_http_request_t *r,
+    ngx_http_dsa_responses_page_t *page)
+{
+    const char  *param;
+
+    if (ngx_http_dsa_responses_arguments(r, page, &param) == NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, param,
+               "This argument is not valid; expected limit from 1 to 100, "
+               "order asc or desc, after with the id of an item, and include "
+               "with reasoning.encrypted_content.");
+}
+
+
+/* NGX_ERROR: *param is not valid. */
+
+static ngx_int_t
+ngx_http_dsa_responses_arguments(ngx_http_request_t *r,
     ngx_http_dsa_responses_page_t *page, const char **param)
 {
     ngx_int_t  n;

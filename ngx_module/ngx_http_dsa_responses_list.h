@@ -33,11 +33,11 @@ typedef struct {
 
 
 /*
- * Reads the arguments of a request.  NGX_ERROR: the argument *param is not
- * valid.
+ * Reads the arguments of a request.  NGX_DECLINED: the request continues;
+ * otherwise an argument is not valid, and the result is that of the error.
  */
 ngx_int_t ngx_http_dsa_responses_page(ngx_http_request_t *r,
-    ngx_http_dsa_responses_page_t *page, const char **param);
+    ngx_http_dsa_responses_page_t *page);
 
 /*
  * Writes the list object of a page.  input: a JSON array of items.  NGX_ERROR

@@ -39,8 +39,6 @@ static void ngx_http_dsa_resource_reply(ngx_http_request_t *r, void *data,
     redisReply *reply, const char *why);
 static ngx_int_t ngx_http_dsa_resource_answer(ngx_http_request_t *r,
     ngx_http_dsa_resource_t *resource, redisReply *reply);
-static ngx_int_t ngx_http_dsa_resource_deleted(ngx_http_request_t *r,
-    ngx_http_dsa_resource_t *resource);
 static ngx_int_t ngx_http_dsa_resource_unknown(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_resource_unreadable(ngx_http_request_t *r,
     dsa_err_t *err);
@@ -95,7 +93,7 @@ ngx_http_dsa_responses_resource_handler(ngx_http_request_t *r,
 
     rc = ngx_http_dsa_resource_check(r, resource, rest);
 
-    if (rc != NGX_AGAIN) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
@@ -141,14 +139,13 @@ ngx_http_dsa_responses_resource_handler(ngx_http_request_t *r,
 }
 
 
-/* NGX_AGAIN: go on; else the result of the request. */
+/* NGX_DECLINED: the request continues; otherwise the result. */
 
 static ngx_int_t
 ngx_http_dsa_resource_check(ngx_http_request_t *r,
     ngx_http_dsa_resource_t *resource, ngx_str_t *rest)
 {
-    ngx_str_t    stream;
-    const char  *param;
+    ngx_str_t  stream;
 
     if (rest->len != 0) {
         if (rest->len != sizeof("input_items") - 1
@@ -166,16 +163,7 @@ ngx_http_dsa_resource_check(ngx_http_request_t *r,
                        "GET, HEAD", "Only GET and HEAD are accepted here.");
         }
 
-        if (ngx_http_dsa_responses_page(r, &resource->page, &param)
-            != NGX_OK)
-        {
-            return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, param,
-                       "This argument is not valid; expected limit from 1 to "
-                       "100, order asc or desc, after with the id of an item, "
-                       "and include with reasoning.encrypted_content.");
-        }
-
-        return NGX_AGAIN;
+        return ngx_http_dsa_responses_page(r, &resource->page);
     }
 
     if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_DELETE))) {
@@ -192,7 +180,7 @@ ngx_http_dsa_resource_check(ngx_http_request_t *r,
                    "such argument.");
     }
 
-    return NGX_AGAIN;
+    return NGX_DECLINED;
 }
 
 
@@ -253,20 +241,13 @@ ngx_http_dsa_resource_reply(ngx_http_request_t *r, void *data,
 {
     ngx_http_dsa_resource_t *resource = data;
 
-    dsa_err_t  text;
+    ngx_int_t  rc;
 
-    if (why == NULL) {
-        ngx_http_finalize_request(r, ngx_http_dsa_resource_answer(r, resource,
-                                                                  reply));
-        return;
-    }
+    rc = why == NULL
+         ? ngx_http_dsa_resource_answer(r, resource, reply)
+         : ngx_http_dsa_send_unavailable(r, "Stored responses", why);
 
-    (void) dsa_error(&text, "Stored responses are not available now: %s.",
-                     why);
-
-    ngx_http_finalize_request(r,
-        ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                text.text));
+    ngx_http_finalize_request(r, rc);
 }
 
 
@@ -286,7 +267,7 @@ ngx_http_dsa_resource_answer(ngx_http_request_t *r,
             return ngx_http_dsa_resource_unreadable(r, &err);
         }
 
-        return n != 0 ? ngx_http_dsa_resource_deleted(r, resource)
+        return n != 0 ? ngx_http_dsa_send_deleted(r, resource->id, "response")
                       : ngx_http_dsa_resource_unknown(r);
     }
 
@@ -321,29 +302,6 @@ ngx_http_dsa_resource_answer(ngx_http_request_t *r,
 }
 
 
-static ngx_int_t
-ngx_http_dsa_resource_deleted(ngx_http_request_t *r,
-    ngx_http_dsa_resource_t *resource)
-{
-    dsa_buf_t          body;
-    dsa_json_writer_t  w;
-
-    ngx_memzero(&body, sizeof(dsa_buf_t));
-
-    dsa_json_writer(&w, &body);
-    dsa_json_object(&w);
-    dsa_json_key(&w, "id");
-    dsa_json_string(&w, resource->id);
-    dsa_json_key(&w, "object");
-    dsa_json_stringz(&w, "response");
-    dsa_json_key(&w, "deleted");
-    dsa_json_bool(&w, 1);
-    dsa_json_object_end(&w);
-
-    return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &body);
-}
-
-
 /* The same answer whether no tenant or another tenant has the id. */
 
 static ngx_int_t
@@ -357,9 +315,7 @@ ngx_http_dsa_resource_unknown(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_dsa_resource_unreadable(ngx_http_request_t *r, dsa_err_t *err)
 {
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err->text);
-
-    return ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+    return ngx_http_dsa_send_unreadable(r, err,
                "The stored response is not available now: Redis refused the "
                "command, or the response is damaged.");
 }
