@@ -103,9 +103,11 @@ DSA_LUA_KEY_TYPES
 /*
  * Adds the use of a key on one host to what is missing from its buckets, after
  * these were refilled, and renews the lease on what runs there.  A lease is
- * "RUNNING UNTIL" with a time in milliseconds.  One that has ended, because its
- * host stopped, is removed.  What is missing is a double here, because it is
- * exact below 2^53 parts, and refilling makes up for its rounding above that.
+ * "RUNNING UNTIL" with a time in milliseconds.  One that has ended is removed,
+ * because its host stopped.  So is one that ends later than a lease that begins
+ * now: the clock of Redis was set back, and a host that runs renews its lease.
+ * What is missing is a double here, because it is exact below 2^53 parts, and
+ * refilling makes up for its rounding above that.
  *
  *     KEYS[1]  what the hosts share
  *     ARGV     host, running, ttl of the lease in milliseconds, least ttl of
@@ -130,7 +132,8 @@ static const char  dsa_key_share_script[] =
 "  local field, value = all[i], all[i + 1]\n"
 "  if field:sub(1, 2) == 'h:' then\n"
 "    local n, last = value:match('^(%d+) (%d+)$')\n"
-"    if not n or tonumber(last) <= now then\n"
+"    if not n or tonumber(last) <= now"
+" or tonumber(last) > now + ARGV[3] then\n"
 "      ended[#ended + 1] = field\n"
 "    elseif field ~= me then\n"
 "      running = running + tonumber(n)\n"

@@ -597,6 +597,15 @@ test_share_lease(void **state)
     assert_int_equal(number(&server, "HSET " LIMITS " h:x y"), 1);
     assert_shared(share("a", 0, 0, 1, 60000), 0, 0, 0);
     assert_int_equal(number(&server, "HEXISTS " LIMITS " h:x"), 0);
+
+    /* nor does a lease of a time before the clock of Redis was set back */
+
+    assert_int_equal(number(&server, "EVAL "
+                            "return(redis.call('HSET',KEYS[1],'h:x','3'.."
+                            "string.char(32)..'99999999999999')) 1 " LIMITS),
+                     1);
+    assert_shared(share("a", 0, 0, 1, 60000), 0, 0, 0);
+    assert_int_equal(number(&server, "HEXISTS " LIMITS " h:x"), 0);
 }
 
 
