@@ -13,7 +13,7 @@ use JSON::PP;
 
 use DSA::Test ();
 
-our @EXPORT = qw/ key_text key_record write_keys put_keys bearer /;
+our @EXPORT = qw/ key_text key_record write_keys put_keys put_record bearer /;
 
 my $json = JSON::PP->new->canonical;
 
@@ -61,13 +61,24 @@ sub write_keys {
 sub put_keys {
     my ($redis, @records) = @_;
 
-    for my $record (@records) {
-        my $version = $redis->cmd('INCR', 'dsa1:{keys}:version');
+    put_record($redis, $_->{id}, $json->encode($_)) for @records;
 
-        $redis->cmd('HSET', 'dsa1:{keys}:id', $record->{id},
-                    $json->encode($record));
-        $redis->cmd('ZADD', 'dsa1:{keys}:changed', $version, $record->{id});
-    }
+    return;
+}
+
+
+# Writes the text of a record in one step, as "dsa key" does: a reader that got
+# the new version without the id would never read the record.
+
+sub put_record {
+    my ($redis, $id, $text) = @_;
+
+    my @keys = map { "dsa1:{keys}:$_" } qw/ id version changed /;
+
+    $redis->cmd('EVAL', <<'EOC', scalar @keys, @keys, $id, $text);
+        redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+        redis.call('ZADD', KEYS[3], redis.call('INCR', KEYS[2]), ARGV[1])
+EOC
 
     return;
 }
