@@ -19,16 +19,16 @@
 #define DSA_STATUS_VALUES  200000
 
 
-static const dsa_json_t *dsa_status_at(const dsa_json_t *v, const char *a,
-    const char *b);
-static uint64_t dsa_status_number(const dsa_json_t *v);
-static double dsa_status_seconds(const dsa_json_t *v);
-static dsa_str_t dsa_status_text(const dsa_json_t *v);
-static int dsa_status_true(const dsa_json_t *v);
+static uint64_t dsa_status_number(const dsa_json_t *v, const char *key);
+static uint64_t dsa_status_count(const dsa_json_t *v);
+static double dsa_status_seconds(const dsa_json_t *v, const char *key);
+static dsa_str_t dsa_status_text(const dsa_json_t *v, const char *key);
+static int dsa_status_true(const dsa_json_t *v, const char *key);
 static uint64_t dsa_status_failed(const dsa_json_t *codes);
 static void dsa_status_hist(dsa_status_hist_t *hist, const dsa_json_t *v);
 static void dsa_status_money(dsa_status_t *s, const dsa_json_t *v);
-static uint32_t dsa_status_rows(const dsa_json_t *v);
+static void *dsa_status_rows(dsa_status_t *s, const dsa_json_t *v, size_t size,
+    uint32_t *n);
 static int dsa_status_engines(dsa_status_t *s, const dsa_json_t *v);
 static int dsa_status_tenants(dsa_status_t *s, const dsa_json_t *v);
 
@@ -62,33 +62,35 @@ dsa_status_read(dsa_status_t *s, dsa_str_t text, dsa_err_t *err)
         return dsa_error(err, "the answer is not a document of dsa_status");
     }
 
-    s->time = dsa_status_seconds(dsa_json_get(root, "time"));
-    s->uptime = dsa_status_seconds(dsa_json_get(root, "uptime"));
-    s->version = dsa_status_text(dsa_json_get(root, "version"));
+    s->time = dsa_status_seconds(root, "time");
+    s->uptime = dsa_status_seconds(root, "uptime");
+    s->version = dsa_status_text(root, "version");
 
     v = dsa_json_get(root, "requests");
-    s->in_flight = dsa_status_number(dsa_status_at(v, "in_flight", NULL));
-    s->requests = dsa_status_number(dsa_status_at(v, "total", NULL));
-    s->failed = dsa_status_failed(dsa_status_at(v, "by_status", NULL));
+    s->in_flight = dsa_status_number(v, "in_flight");
+    s->requests = dsa_status_number(v, "total");
+    s->failed = dsa_status_failed(dsa_json_get(v, "by_status"));
 
     v = dsa_json_get(root, "tokens");
-    s->prompt = dsa_status_number(dsa_status_at(v, "prompt", NULL));
-    s->completion = dsa_status_number(dsa_status_at(v, "completion", NULL));
+    s->prompt = dsa_status_number(v, "prompt");
+    s->completion = dsa_status_number(v, "completion");
+
+    v = dsa_json_get(v, "cached");
 
     for (i = 0; i < 3; i++) {
-        s->cached += dsa_status_number(dsa_status_at(v, "cached", tiers[i]));
+        s->cached += dsa_status_number(v, tiers[i]);
     }
 
     v = dsa_json_get(root, "latency");
-    dsa_status_hist(&s->ttft, dsa_status_at(v, "ttft", NULL));
-    dsa_status_hist(&s->inter_token, dsa_status_at(v, "inter_token", NULL));
+    dsa_status_hist(&s->ttft, dsa_json_get(v, "ttft"));
+    dsa_status_hist(&s->inter_token, dsa_json_get(v, "inter_token"));
 
     dsa_status_money(s, dsa_json_get(root, "money"));
 
     v = dsa_json_get(root, "redis");
     s->redis = v != NULL;
-    s->redis_up = dsa_status_true(dsa_status_at(v, "up", NULL));
-    s->queue = dsa_status_number(dsa_status_at(v, "queue", NULL));
+    s->redis_up = dsa_status_true(v, "up");
+    s->queue = dsa_status_number(v, "queue");
 
     if (dsa_status_engines(s, dsa_json_get(root, "engines")) != DSA_OK
         || dsa_status_tenants(s, dsa_json_get(root, "tenants")) != DSA_OK)
@@ -108,19 +110,17 @@ dsa_status_free(dsa_status_t *s)
 }
 
 
-/* A member, and with b a member of it; NULL if there is none. */
+/* The value of a member; 0, an empty text or false if there is none. */
 
-static const dsa_json_t *
-dsa_status_at(const dsa_json_t *v, const char *a, const char *b)
+static uint64_t
+dsa_status_number(const dsa_json_t *v, const char *key)
 {
-    v = v != NULL ? dsa_json_get(v, a) : NULL;
-
-    return v != NULL && b != NULL ? dsa_json_get(v, b) : v;
+    return dsa_status_count(dsa_json_get(v, key));
 }
 
 
 static uint64_t
-dsa_status_number(const dsa_json_t *v)
+dsa_status_count(const dsa_json_t *v)
 {
     int64_t  n;
 
@@ -130,9 +130,11 @@ dsa_status_number(const dsa_json_t *v)
 
 
 static double
-dsa_status_seconds(const dsa_json_t *v)
+dsa_status_seconds(const dsa_json_t *v, const char *key)
 {
     double  n;
+
+    v = dsa_json_get(v, key);
 
     return v != NULL && dsa_json_double(v, &n) == DSA_OK && n > 0 && n < 1e12
            ? n : 0;
@@ -140,18 +142,24 @@ dsa_status_seconds(const dsa_json_t *v)
 
 
 static dsa_str_t
-dsa_status_text(const dsa_json_t *v)
+dsa_status_text(const dsa_json_t *v, const char *key)
 {
+    v = dsa_json_get(v, key);
+
     return v != NULL && v->type == DSA_JSON_STRING ? v->text : dsa_str("", 0);
 }
 
 
 static int
-dsa_status_true(const dsa_json_t *v)
+dsa_status_true(const dsa_json_t *v, const char *key)
 {
+    v = dsa_json_get(v, key);
+
     return v != NULL && v->type == DSA_JSON_TRUE;
 }
 
+
+/* Requests with a status of 5xx. */
 
 static uint64_t
 dsa_status_failed(const dsa_json_t *codes)
@@ -167,7 +175,7 @@ dsa_status_failed(const dsa_json_t *codes)
 
     for (v = codes->first; v != NULL; v = v->next) {
         if (v->key.len == 3 && v->key.data[0] == '5') {
-            sum += dsa_status_number(v);
+            sum += dsa_status_count(v);
         }
     }
 
@@ -175,7 +183,7 @@ dsa_status_failed(const dsa_json_t *codes)
 }
 
 
-/* Without counts if the bounds do not rise, or the lengths do not fit. */
+/* hist has no counts if the bounds do not rise, or the lengths do not match. */
 
 static void
 dsa_status_hist(dsa_status_hist_t *hist, const dsa_json_t *v)
@@ -183,8 +191,8 @@ dsa_status_hist(dsa_status_hist_t *hist, const dsa_json_t *v)
     uint32_t           i;
     const dsa_json_t  *bounds, *counts;
 
-    bounds = dsa_status_at(v, "bounds", NULL);
-    counts = dsa_status_at(v, "counts", NULL);
+    bounds = dsa_json_get(v, "bounds");
+    counts = dsa_json_get(v, "counts");
 
     if (bounds == NULL || bounds->type != DSA_JSON_ARRAY || counts == NULL
         || counts->type != DSA_JSON_ARRAY || bounds->n > DSA_STATUS_BUCKETS
@@ -197,7 +205,7 @@ dsa_status_hist(dsa_status_hist_t *hist, const dsa_json_t *v)
     counts = counts->first;
 
     for (i = 0; bounds != NULL; i++, bounds = bounds->next) {
-        hist->bounds[i] = dsa_status_number(bounds);
+        hist->bounds[i] = dsa_status_count(bounds);
 
         if (i != 0 && hist->bounds[i] <= hist->bounds[i - 1]) {
             return;
@@ -207,7 +215,7 @@ dsa_status_hist(dsa_status_hist_t *hist, const dsa_json_t *v)
     hist->n = i;
 
     for (i = 0; counts != NULL; i++, counts = counts->next) {
-        hist->counts[i] = dsa_status_number(counts);
+        hist->counts[i] = dsa_status_count(counts);
     }
 }
 
@@ -223,10 +231,10 @@ dsa_status_money(dsa_status_t *s, const dsa_json_t *v)
     static const char *const  parts[] = { "miss", "hit", "output" };
 
     s->priced = v != NULL;
-    s->currency = dsa_status_text(dsa_status_at(v, "currency", NULL));
+    s->currency = dsa_status_text(v, "currency");
 
     for (i = 0; i < 3; i++) {
-        text = dsa_status_text(dsa_status_at(v, parts[i], NULL));
+        text = dsa_status_text(v, parts[i]);
 
         if (dsa_money_amount(text, &amount, &err) != DSA_OK) {
             s->priced = 0;
@@ -238,14 +246,22 @@ dsa_status_money(dsa_status_t *s, const dsa_json_t *v)
 }
 
 
-static uint32_t
-dsa_status_rows(const dsa_json_t *v)
+/*
+ * Allocates the rows of an array, which are zero, and sets *n to how many there
+ * are; NULL: none, or out of memory.
+ */
+
+static void *
+dsa_status_rows(dsa_status_t *s, const dsa_json_t *v, size_t size, uint32_t *n)
 {
     if (v == NULL || v->type != DSA_JSON_ARRAY) {
-        return 0;
+        *n = 0;
+        return NULL;
     }
 
-    return v->n < DSA_STATUS_ROWS ? v->n : DSA_STATUS_ROWS;
+    *n = v->n < DSA_STATUS_ROWS ? v->n : DSA_STATUS_ROWS;
+
+    return *n != 0 ? dsa_arena_calloc(s->arena, *n * size) : NULL;
 }
 
 
@@ -258,16 +274,11 @@ dsa_status_engines(dsa_status_t *s, const dsa_json_t *v)
 
     static const char *const  tiers[] = { "gpu", "host" };
 
-    s->n_engines = dsa_status_rows(v);
+    s->engines = dsa_status_rows(s, v, sizeof(dsa_status_engine_t),
+                                 &s->n_engines);
 
-    if (s->n_engines == 0) {
-        return DSA_OK;
-    }
-
-    s->engines = dsa_arena_calloc(s->arena, s->n_engines
-                                            * sizeof(dsa_status_engine_t));
     if (s->engines == NULL) {
-        return DSA_ERROR;
+        return s->n_engines == 0 ? DSA_OK : DSA_ERROR;
     }
 
     v = v->first;
@@ -275,20 +286,19 @@ dsa_status_engines(dsa_status_t *s, const dsa_json_t *v)
     for (i = 0; i < s->n_engines; i++, v = v->next) {
         e = &s->engines[i];
 
-        e->pool = dsa_status_text(dsa_json_get(v, "pool"));
-        e->name = dsa_status_text(dsa_json_get(v, "engine"));
-        e->model = dsa_status_text(dsa_json_get(v, "model"));
-        e->up = dsa_status_true(dsa_json_get(v, "up"));
-        e->draining = dsa_status_true(dsa_json_get(v, "draining"));
-        e->running = dsa_status_number(dsa_json_get(v, "running"));
-        e->waiting = dsa_status_number(dsa_json_get(v, "waiting"));
-        e->tokens = dsa_status_number(dsa_json_get(v, "completion_tokens"));
+        e->pool = dsa_status_text(v, "pool");
+        e->name = dsa_status_text(v, "engine");
+        e->model = dsa_status_text(v, "model");
+        e->up = dsa_status_true(v, "up");
+        e->draining = dsa_status_true(v, "draining");
+        e->running = dsa_status_number(v, "running");
+        e->waiting = dsa_status_number(v, "waiting");
+        e->tokens = dsa_status_number(v, "completion_tokens");
 
         for (n = 0; n < 2; n++) {
-            tier = dsa_status_at(v, "tiers", tiers[n]);
-            e->pages[n] = dsa_status_number(dsa_status_at(tier, "pages",
-                                                          NULL));
-            e->used[n] = dsa_status_number(dsa_status_at(tier, "used", NULL));
+            tier = dsa_json_get(dsa_json_get(v, "tiers"), tiers[n]);
+            e->pages[n] = dsa_status_number(tier, "pages");
+            e->used[n] = dsa_status_number(tier, "used");
         }
     }
 
@@ -302,16 +312,11 @@ dsa_status_tenants(dsa_status_t *s, const dsa_json_t *v)
     uint32_t              i;
     dsa_status_tenant_t  *t;
 
-    s->n_tenants = dsa_status_rows(v);
+    s->tenants = dsa_status_rows(s, v, sizeof(dsa_status_tenant_t),
+                                 &s->n_tenants);
 
-    if (s->n_tenants == 0) {
-        return DSA_OK;
-    }
-
-    s->tenants = dsa_arena_calloc(s->arena, s->n_tenants
-                                            * sizeof(dsa_status_tenant_t));
     if (s->tenants == NULL) {
-        return DSA_ERROR;
+        return s->n_tenants == 0 ? DSA_OK : DSA_ERROR;
     }
 
     v = v->first;
@@ -319,14 +324,14 @@ dsa_status_tenants(dsa_status_t *s, const dsa_json_t *v)
     for (i = 0; i < s->n_tenants; i++, v = v->next) {
         t = &s->tenants[i];
 
-        t->tenant = dsa_status_text(dsa_json_get(v, "tenant"));
-        t->key = dsa_status_text(dsa_json_get(v, "key"));
-        t->name = dsa_status_text(dsa_json_get(v, "name"));
-        t->cost = dsa_status_text(dsa_json_get(v, "cost"));
-        t->running = dsa_status_number(dsa_json_get(v, "running"));
-        t->waiting = dsa_status_number(dsa_json_get(v, "waiting"));
-        t->requests = dsa_status_number(dsa_json_get(v, "requests"));
-        t->tokens = dsa_status_number(dsa_json_get(v, "tokens"));
+        t->tenant = dsa_status_text(v, "tenant");
+        t->key = dsa_status_text(v, "key");
+        t->name = dsa_status_text(v, "name");
+        t->cost = dsa_status_text(v, "cost");
+        t->running = dsa_status_number(v, "running");
+        t->waiting = dsa_status_number(v, "waiting");
+        t->requests = dsa_status_number(v, "requests");
+        t->tokens = dsa_status_number(v, "tokens");
     }
 
     return DSA_OK;
