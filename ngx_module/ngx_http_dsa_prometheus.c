@@ -19,50 +19,9 @@
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_pool.h"
 #include "ngx_http_dsa_prometheus.h"
+#include "ngx_http_dsa_prometheus_engines.h"
+#include "ngx_http_dsa_prometheus_text.h"
 #include "ngx_http_dsa_redis.h"
-
-
-typedef enum {
-    NGX_HTTP_DSA_ENGINE_UP = 0,
-    NGX_HTTP_DSA_ENGINE_DRAINING,
-    NGX_HTTP_DSA_ENGINE_RUNNING,
-    NGX_HTTP_DSA_ENGINE_WAITING,
-    NGX_HTTP_DSA_ENGINE_PAGES,
-    NGX_HTTP_DSA_ENGINE_PAGES_USED,
-    NGX_HTTP_DSA_ENGINE_STEPS,
-    NGX_HTTP_DSA_ENGINE_PREEMPTIONS,
-    NGX_HTTP_DSA_ENGINE_PROMPT_TOKENS,
-    NGX_HTTP_DSA_ENGINE_CACHED_TOKENS,
-    NGX_HTTP_DSA_ENGINE_COMPLETION_TOKENS,
-    NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE,
-    NGX_HTTP_DSA_ENGINE_METRICS
-} ngx_http_dsa_engine_metric_e;
-
-
-typedef struct {
-    const char  *name;
-    const char  *type;
-    const char  *help;
-} ngx_http_dsa_engine_metric_t;
-
-
-/* What a word of dsa_link_tier_t counts, and how it is reported. */
-
-typedef enum {
-    NGX_HTTP_DSA_TIER_COUNT = 0,
-    NGX_HTTP_DSA_TIER_SIZE,         /* pages; not known of Redis */
-    NGX_HTTP_DSA_TIER_BYTES,        /* the same, reported as bytes */
-    NGX_HTTP_DSA_TIER_TIME          /* microseconds, reported as seconds */
-} ngx_http_dsa_tier_unit_e;
-
-
-typedef struct {
-    const char                *name;
-    const char                *type;
-    const char                *help;
-    size_t                     offset;
-    ngx_http_dsa_tier_unit_e   unit;
-} ngx_http_dsa_tier_metric_t;
 
 
 static void ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
@@ -80,135 +39,8 @@ static void ngx_http_dsa_prometheus_redis(dsa_buf_t *b,
 static void ngx_http_dsa_prometheus_retention(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_routes(dsa_buf_t *b, ngx_array_t *pools);
-static void ngx_http_dsa_prometheus_engines(dsa_buf_t *b, ngx_array_t *pools);
-static void ngx_http_dsa_prometheus_engine(dsa_buf_t *b,
-    const ngx_str_t *pool, ngx_http_dsa_session_t *s,
-    ngx_http_dsa_engine_metric_e metric);
-static uint64_t ngx_http_dsa_prometheus_engine_value(
-    ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric);
-static void ngx_http_dsa_prometheus_tiers(dsa_buf_t *b, ngx_array_t *pools);
-static void ngx_http_dsa_prometheus_tier(dsa_buf_t *b, const ngx_str_t *pool,
-    ngx_http_dsa_session_t *s, const ngx_http_dsa_tier_metric_t *metric);
-static void ngx_http_dsa_prometheus_names(dsa_buf_t *b, const char *name,
-    const ngx_str_t *pool, const ngx_http_dsa_session_t *s);
-static void ngx_http_dsa_prometheus_head(dsa_buf_t *b, const char *name,
-    const char *type, const char *help);
-static void ngx_http_dsa_prometheus_one(dsa_buf_t *b, const char *name,
-    const char *type, const char *help, uint64_t value);
-static void ngx_http_dsa_prometheus_histogram(dsa_buf_t *b,
-    const ngx_http_dsa_bounds_t *bounds, const ngx_http_dsa_hist_t *hist);
-static void ngx_http_dsa_prometheus_label(dsa_buf_t *b, const ngx_str_t *s);
 static ngx_int_t ngx_http_dsa_prometheus_send(ngx_http_request_t *r,
     dsa_buf_t *b);
-
-
-static const ngx_http_dsa_engine_metric_t  ngx_http_dsa_engine_metrics[] = {
-
-    { "dsa_engine_up", "gauge",
-      "1: this worker has a session with the engine, and it responds." },
-
-    { "dsa_engine_draining", "gauge",
-      "1: the engine accepts no new requests." },
-
-    { "dsa_engine_requests_running", "gauge", "Sequences in the batch." },
-
-    { "dsa_engine_requests_waiting", "gauge", "Sequences in the queue." },
-
-    { "dsa_engine_pages", "gauge", "Pages of its KV cache." },
-
-    { "dsa_engine_pages_used", "gauge", "Pages in use." },
-
-    { "dsa_engine_steps_total", "counter", "Steps of its scheduler." },
-
-    { "dsa_engine_preemptions_total", "counter",
-      "Sequences that were preempted." },
-
-    { "dsa_engine_prompt_tokens_total", "counter", "Prompt tokens." },
-
-    { "dsa_engine_cached_tokens_total", "counter",
-      "Prompt tokens found in the cache." },
-
-    { "dsa_engine_completion_tokens_total", "counter", "Tokens generated." },
-
-    { "dsa_engine_heartbeat_age_seconds", "gauge",
-      "Time since its last heartbeat." }
-};
-
-
-_Static_assert(sizeof(ngx_http_dsa_engine_metrics)
-               / sizeof(ngx_http_dsa_engine_metrics[0])
-               == NGX_HTTP_DSA_ENGINE_METRICS,
-               "a name for each metric of an engine");
-
-
-#define ngx_http_dsa_tier(word, unit)                                         \
-    offsetof(dsa_link_tier_t, word), NGX_HTTP_DSA_TIER_##unit
-
-
-static const ngx_http_dsa_tier_metric_t  ngx_http_dsa_tier_metrics[] = {
-
-    { "dsa_engine_tier_pages", "gauge",
-      "Pages that a tier of the prefix cache can hold; Redis has no figure.",
-      ngx_http_dsa_tier(pages, SIZE) },
-
-    { "dsa_engine_tier_used_pages", "gauge",
-      "Pages of the tier that have contents or are in use.",
-      ngx_http_dsa_tier(used, SIZE) },
-
-    { "dsa_engine_tier_bytes", "gauge",
-      "The pages that the tier can hold, in bytes.",
-      ngx_http_dsa_tier(pages, BYTES) },
-
-    { "dsa_engine_tier_used_bytes", "gauge",
-      "The used pages, in bytes.",
-      ngx_http_dsa_tier(used, BYTES) },
-
-    { "dsa_engine_tier_hit_tokens_total", "counter",
-      "Prompt tokens found in the tier and in no faster one.",
-      ngx_http_dsa_tier(hit_tokens, COUNT) },
-
-    { "dsa_engine_tier_read_pages_total", "counter",
-      "Pages moved from the tier to a faster one.",
-      ngx_http_dsa_tier(read_pages, COUNT) },
-
-    { "dsa_engine_tier_read_bytes_total", "counter",
-      "Bytes moved from the tier to a faster one.",
-      ngx_http_dsa_tier(read_bytes, COUNT) },
-
-    { "dsa_engine_tier_read_seconds_total", "counter",
-      "Sum of the times of these moves, which may overlap.",
-      ngx_http_dsa_tier(read_us, TIME) },
-
-    { "dsa_engine_tier_written_pages_total", "counter",
-      "Pages moved to the tier from a faster one.",
-      ngx_http_dsa_tier(write_pages, COUNT) },
-
-    { "dsa_engine_tier_written_bytes_total", "counter",
-      "Bytes moved to the tier from a faster one.",
-      ngx_http_dsa_tier(write_bytes, COUNT) },
-
-    { "dsa_engine_tier_write_seconds_total", "counter",
-      "Sum of the times of these moves, which may overlap.",
-      ngx_http_dsa_tier(write_us, TIME) },
-
-    { "dsa_engine_tier_abandoned_pages_total", "counter",
-      "Pages that were computed because reading them was too slow.",
-      ngx_http_dsa_tier(abandoned, COUNT) },
-
-    { "dsa_engine_tier_invalid_pages_total", "counter",
-      "Pages that did not verify.",
-      ngx_http_dsa_tier(invalid, COUNT) },
-
-    { "dsa_engine_tier_failed_operations_total", "counter",
-      "Reads and writes that failed.",
-      ngx_http_dsa_tier(failed, COUNT) },
-
-    { "dsa_engine_tier_lost_pages_total", "counter",
-      "Pages that left the tier before a slower one had them.",
-      ngx_http_dsa_tier(lost, COUNT) },
-
-    { NULL, NULL, NULL, 0, NGX_HTTP_DSA_TIER_COUNT }
-};
 
 
 ngx_int_t
@@ -295,20 +127,23 @@ ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
                                  "Tokens; cached are a part of prompt, "
                                  "reasoning of completion.");
 
-    dsa_buf_printf(b, "dsa_tokens_total{type=\"prompt\"} %" PRIu64 "\n"
-                   "dsa_tokens_total{type=\"cached\"} %" PRIu64 "\n"
-                   "dsa_tokens_total{type=\"completion\"} %" PRIu64 "\n"
-                   "dsa_tokens_total{type=\"reasoning\"} %" PRIu64 "\n",
-                   total->prompt, total->cached, total->completion,
-                   total->reasoning);
+    ngx_http_dsa_prometheus_sample(b, "dsa_tokens_total", "type", "prompt",
+                                   total->prompt);
+    ngx_http_dsa_prometheus_sample(b, "dsa_tokens_total", "type", "cached",
+                                   total->cached);
+    ngx_http_dsa_prometheus_sample(b, "dsa_tokens_total", "type",
+                                   "completion", total->completion);
+    ngx_http_dsa_prometheus_sample(b, "dsa_tokens_total", "type",
+                                   "reasoning", total->reasoning);
 
     ngx_http_dsa_prometheus_head(b, "dsa_cached_tokens_total", "counter",
                                  "Cached prompt tokens, by the tier of the "
                                  "cache that had them.");
 
     for (i = 0; i < DSA_LINK_TIERS; i++) {
-        dsa_buf_printf(b, "dsa_cached_tokens_total{tier=\"%s\"} %" PRIu64 "\n",
-                       ngx_http_dsa_metrics_tier(i), total->tier[i]);
+        ngx_http_dsa_prometheus_sample(b, "dsa_cached_tokens_total", "tier",
+                                       ngx_http_dsa_metrics_tier(i),
+                                       total->tier[i]);
     }
 
     ngx_http_dsa_prometheus_head(b, "dsa_cancelled_total", "counter",
@@ -316,8 +151,9 @@ ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
                                  "finished them.");
 
     for (i = 0; i < NGX_HTTP_DSA_CANCELS; i++) {
-        dsa_buf_printf(b, "dsa_cancelled_total{reason=\"%s\"} %" PRIu64 "\n",
-                       ngx_http_dsa_metrics_reason(i), total->cancelled[i]);
+        ngx_http_dsa_prometheus_sample(b, "dsa_cancelled_total", "reason",
+                                       ngx_http_dsa_metrics_reason(i),
+                                       total->cancelled[i]);
     }
 }
 
@@ -337,8 +173,8 @@ ngx_http_dsa_prometheus_limits(dsa_buf_t *b, const ngx_http_dsa_block_t *total)
                                  "can be counted.");
 
     for (i = 1; i < NGX_HTTP_DSA_REFUSALS; i++) {
-        dsa_buf_printf(b, "dsa_limited_requests_total{limit=\"%s\"} %" PRIu64
-                       "\n", names[i], total->refused[i]);
+        ngx_http_dsa_prometheus_sample(b, "dsa_limited_requests_total",
+                                       "limit", names[i], total->refused[i]);
     }
 
     ngx_http_dsa_prometheus_head(b, "dsa_budget_warnings_total", "counter",
@@ -346,8 +182,9 @@ ngx_http_dsa_prometheus_limits(dsa_buf_t *b, const ngx_http_dsa_block_t *total)
                                  "budget, once in each period.");
 
     for (i = 0; i < NGX_HTTP_DSA_PERIODS; i++) {
-        dsa_buf_printf(b, "dsa_budget_warnings_total{period=\"%s\"} %" PRIu64
-                       "\n", dsa_key_period_name(i), total->warned[i]);
+        ngx_http_dsa_prometheus_sample(b, "dsa_budget_warnings_total",
+                                       "period", dsa_key_period_name(i),
+                                       total->warned[i]);
     }
 }
 
@@ -370,7 +207,7 @@ ngx_http_dsa_prometheus_costs(dsa_buf_t *b, const ngx_http_dsa_block_t *total)
 
     for (i = 0; i < 3; i++) {
 
-        /* after 9.2 million units it begins again, like any counter */
+        /* the counter starts again at 0 after 9.2 million units */
 
         n = dsa_money_print(text, (int64_t) (costs[i] & INT64_MAX), 0);
 
@@ -391,8 +228,9 @@ ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
                                  "shortened.");
 
     for (i = DSA_WINDOW_DISCARD_75; i < NGX_HTTP_DSA_CONTEXTS; i++) {
-        dsa_buf_printf(b, "dsa_context_cuts_total{strategy=\"%s\"} %" PRIu64
-                       "\n", dsa_window_name(i), total->context_cuts[i]);
+        ngx_http_dsa_prometheus_sample(b, "dsa_context_cuts_total",
+                                       "strategy", dsa_window_name(i),
+                                       total->context_cuts[i]);
     }
 
     ngx_http_dsa_prometheus_one(b, "dsa_context_dropped_calls_total",
@@ -412,23 +250,22 @@ ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
                                  "Summaries for the context strategy "
                                  "\"summary\".");
 
-    dsa_buf_printf(b, "dsa_context_summaries_total{result=\"made\"} %" PRIu64
-                   "\n"
-                   "dsa_context_summaries_total{result=\"remembered\"} %"
-                   PRIu64 "\n"
-                   "dsa_context_summaries_total{result=\"failed\"} %" PRIu64
-                   "\n", total->summary_made, total->summary_found,
-                   total->summary_failed);
+    ngx_http_dsa_prometheus_sample(b, "dsa_context_summaries_total", "result",
+                                   "made", total->summary_made);
+    ngx_http_dsa_prometheus_sample(b, "dsa_context_summaries_total", "result",
+                                   "remembered", total->summary_found);
+    ngx_http_dsa_prometheus_sample(b, "dsa_context_summaries_total", "result",
+                                   "failed", total->summary_failed);
 
     ngx_http_dsa_prometheus_head(b, "dsa_context_summary_tokens_total",
                                  "counter", "Tokens of these summaries, which "
                                  "the totals of tokens include.");
 
-    dsa_buf_printf(b, "dsa_context_summary_tokens_total{type=\"prompt\"} %"
-                   PRIu64 "\n"
-                   "dsa_context_summary_tokens_total{type=\"completion\"} %"
-                   PRIu64 "\n", total->summary_prompt,
-                   total->summary_completion);
+    ngx_http_dsa_prometheus_sample(b, "dsa_context_summary_tokens_total",
+                                   "type", "prompt", total->summary_prompt);
+    ngx_http_dsa_prometheus_sample(b, "dsa_context_summary_tokens_total",
+                                   "type", "completion",
+                                   total->summary_completion);
 }
 
 
@@ -493,16 +330,18 @@ ngx_http_dsa_prometheus_retention(dsa_buf_t *b,
                                  "up because they lacked something, by what "
                                  "was found.");
 
-    dsa_buf_printf(b, "dsa_retention_messages_total{result=\"restored\"} %"
-                   PRIu64 "\n"
-                   "dsa_retention_messages_total{result=\"changed\"} %" PRIu64
-                   "\n"
-                   "dsa_retention_messages_total{result=\"missing\"} %" PRIu64
-                   "\n"
-                   "dsa_retention_messages_total{result=\"invalid\"} %" PRIu64
-                   "\n",
-                   total->retention_restored, total->retention_changed,
-                   total->retention_missing, total->retention_invalid);
+    ngx_http_dsa_prometheus_sample(b, "dsa_retention_messages_total",
+                                   "result", "restored",
+                                   total->retention_restored);
+    ngx_http_dsa_prometheus_sample(b, "dsa_retention_messages_total",
+                                   "result", "changed",
+                                   total->retention_changed);
+    ngx_http_dsa_prometheus_sample(b, "dsa_retention_messages_total",
+                                   "result", "missing",
+                                   total->retention_missing);
+    ngx_http_dsa_prometheus_sample(b, "dsa_retention_messages_total",
+                                   "result", "invalid",
+                                   total->retention_invalid);
 
     ngx_http_dsa_prometheus_one(b, "dsa_retention_failed_lookups_total",
                                 "counter", "Look-ups that Redis did not "
@@ -555,270 +394,6 @@ ngx_http_dsa_prometheus_routes(dsa_buf_t *b, ngx_array_t *pools)
                            (char *) ngx_http_dsa_routes[n].data,
                            ngx_http_dsa_route_count(pool[i]->route, n));
         }
-    }
-}
-
-
-/* The figures that the replicas report, as this worker sees them. */
-
-static void
-ngx_http_dsa_prometheus_engines(dsa_buf_t *b, ngx_array_t *pools)
-{
-    ngx_uint_t                           i, n, k;
-    ngx_http_dsa_pool_t                **pool;
-    ngx_http_dsa_session_t              *s;
-    const ngx_http_dsa_engine_metric_t  *metric;
-
-    pool = pools->elts;
-
-    for (k = 0; k < NGX_HTTP_DSA_ENGINE_METRICS; k++) {
-        metric = &ngx_http_dsa_engine_metrics[k];
-
-        ngx_http_dsa_prometheus_head(b, metric->name, metric->type,
-                                     metric->help);
-
-        for (i = 0; i < pools->nelts; i++) {
-            s = pool[i]->sessions.elts;
-
-            for (n = 0; n < pool[i]->sessions.nelts; n++) {
-
-                if (s[n].state == NGX_HTTP_DSA_READY
-                    || k == NGX_HTTP_DSA_ENGINE_UP)
-                {
-                    ngx_http_dsa_prometheus_engine(b, &pool[i]->name, &s[n],
-                                                   k);
-                }
-            }
-        }
-    }
-}
-
-
-static void
-ngx_http_dsa_prometheus_engine(dsa_buf_t *b, const ngx_str_t *pool,
-    ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric)
-{
-    uint64_t  value;
-
-    value = ngx_http_dsa_prometheus_engine_value(s, metric);
-
-    ngx_http_dsa_prometheus_names(b, ngx_http_dsa_engine_metrics[metric].name,
-                                  pool, s);
-
-    if (metric == NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE) {
-        dsa_buf_printf(b, "} %.3f\n", (double) value / 1000);
-        return;
-    }
-
-    dsa_buf_printf(b, "} %" PRIu64 "\n", value);
-}
-
-
-static uint64_t
-ngx_http_dsa_prometheus_engine_value(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_engine_metric_e metric)
-{
-    dsa_link_control_t  *control;
-
-    if (metric == NGX_HTTP_DSA_ENGINE_UP) {
-        return ngx_http_dsa_session_up(s);
-    }
-
-    control = s->link.control;
-
-    switch (metric) {
-
-    case NGX_HTTP_DSA_ENGINE_DRAINING:
-        return control->draining;
-
-    case NGX_HTTP_DSA_ENGINE_RUNNING:
-        return control->running;
-
-    case NGX_HTTP_DSA_ENGINE_WAITING:
-        return control->waiting;
-
-    case NGX_HTTP_DSA_ENGINE_PAGES:
-        return control->pages;
-
-    case NGX_HTTP_DSA_ENGINE_PAGES_USED:
-        return control->pages_used;
-
-    case NGX_HTTP_DSA_ENGINE_STEPS:
-        return control->steps;
-
-    case NGX_HTTP_DSA_ENGINE_PREEMPTIONS:
-        return control->preemptions;
-
-    case NGX_HTTP_DSA_ENGINE_PROMPT_TOKENS:
-        return control->prompt_tokens;
-
-    case NGX_HTTP_DSA_ENGINE_CACHED_TOKENS:
-        return control->cached_tokens;
-
-    case NGX_HTTP_DSA_ENGINE_COMPLETION_TOKENS:
-        return control->completion_tokens;
-
-    default: /* NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE */
-        return ngx_http_dsa_session_age(s);
-    }
-}
-
-
-/* An engine of a version of the link without tiers has no samples here. */
-
-static void
-ngx_http_dsa_prometheus_tiers(dsa_buf_t *b, ngx_array_t *pools)
-{
-    ngx_uint_t                          i, n;
-    ngx_http_dsa_pool_t               **pool;
-    ngx_http_dsa_session_t             *s;
-    const ngx_http_dsa_tier_metric_t   *metric;
-
-    pool = pools->elts;
-
-    for (metric = ngx_http_dsa_tier_metrics; metric->name != NULL; metric++) {
-        ngx_http_dsa_prometheus_head(b, metric->name, metric->type,
-                                     metric->help);
-
-        for (i = 0; i < pools->nelts; i++) {
-            s = pool[i]->sessions.elts;
-
-            for (n = 0; n < pool[i]->sessions.nelts; n++) {
-
-                if (s[n].state == NGX_HTTP_DSA_READY
-                    && s[n].link.version >= DSA_LINK_VERSION_TIERS)
-                {
-                    ngx_http_dsa_prometheus_tier(b, &pool[i]->name, &s[n],
-                                                 metric);
-                }
-            }
-        }
-    }
-}
-
-
-static void
-ngx_http_dsa_prometheus_tier(dsa_buf_t *b, const ngx_str_t *pool,
-    ngx_http_dsa_session_t *s, const ngx_http_dsa_tier_metric_t *metric)
-{
-    uint64_t             value, page;
-    ngx_uint_t           i, sized;
-    dsa_link_control_t  *control;
-
-    control = s->link.control;
-    page = atomic_load_explicit(&control->page_bytes, memory_order_relaxed);
-
-    sized = metric->unit == NGX_HTTP_DSA_TIER_SIZE
-            || metric->unit == NGX_HTTP_DSA_TIER_BYTES;
-
-    if (metric->unit == NGX_HTTP_DSA_TIER_BYTES && page == 0) {
-        return;
-    }
-
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
-
-        if (sized && i == DSA_LINK_TIER_REDIS) {
-            continue;
-        }
-
-        value = atomic_load_explicit((_Atomic uint64_t *)
-                                         ((u_char *) &control->tier[i]
-                                          + metric->offset),
-                                     memory_order_relaxed);
-
-        ngx_http_dsa_prometheus_names(b, metric->name, pool, s);
-        dsa_buf_printf(b, ",tier=\"%s\"} ", ngx_http_dsa_metrics_tier(i));
-
-        if (metric->unit == NGX_HTTP_DSA_TIER_TIME) {
-            dsa_buf_printf(b, "%.6f\n", (double) value / 1000000);
-            continue;
-        }
-
-        if (metric->unit == NGX_HTTP_DSA_TIER_BYTES) {
-            value *= page;
-        }
-
-        dsa_buf_printf(b, "%" PRIu64 "\n", value);
-    }
-}
-
-
-/* A name and the labels of an engine; the caller ends the labels. */
-
-static void
-ngx_http_dsa_prometheus_names(dsa_buf_t *b, const char *name,
-    const ngx_str_t *pool, const ngx_http_dsa_session_t *s)
-{
-    dsa_buf_printf(b, "%s{pool=\"", name);
-    ngx_http_dsa_prometheus_label(b, pool);
-    dsa_buf_addz(b, "\",engine=\"");
-    ngx_http_dsa_prometheus_label(b, &s->name);
-    dsa_buf_addz(b, "\"");
-}
-
-
-static void
-ngx_http_dsa_prometheus_head(dsa_buf_t *b, const char *name, const char *type,
-    const char *help)
-{
-    dsa_buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-
-static void
-ngx_http_dsa_prometheus_one(dsa_buf_t *b, const char *name, const char *type,
-    const char *help, uint64_t value)
-{
-    ngx_http_dsa_prometheus_head(b, name, type, help);
-
-    dsa_buf_printf(b, "%s %" PRIu64 "\n", name, value);
-}
-
-
-static void
-ngx_http_dsa_prometheus_histogram(dsa_buf_t *b,
-    const ngx_http_dsa_bounds_t *bounds, const ngx_http_dsa_hist_t *hist)
-{
-    uint64_t    count;
-    ngx_uint_t  i;
-
-    ngx_http_dsa_prometheus_head(b, bounds->name, "histogram", bounds->help);
-
-    count = 0;
-
-    for (i = 0; i < NGX_HTTP_DSA_BUCKETS; i++) {
-        count += hist->bucket[i];
-
-        dsa_buf_printf(b, "%s_bucket{le=\"%.9g\"} %" PRIu64 "\n",
-                       bounds->name, (double) bounds->bounds[i] / 1000, count);
-    }
-
-    count += hist->bucket[i];
-
-    dsa_buf_printf(b, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.3f\n"
-                   "%s_count %" PRIu64 "\n",
-                   bounds->name, count,
-                   bounds->name, (double) hist->sum / 1000,
-                   bounds->name, count);
-}
-
-
-static void
-ngx_http_dsa_prometheus_label(dsa_buf_t *b, const ngx_str_t *s)
-{
-    size_t  i;
-
-    for (i = 0; i < s->len; i++) {
-        if (s->data[i] == '"' || s->data[i] == '\\') {
-            dsa_buf_add(b, "\\", 1);
-        }
-
-        if (s->data[i] == '\n') {
-            dsa_buf_add(b, "\\n", 2);
-            continue;
-        }
-
-        dsa_buf_add(b, &s->data[i], 1);
     }
 }
 
