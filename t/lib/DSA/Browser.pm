@@ -99,7 +99,8 @@ sub start {
 
 
 # Calls a method and returns its result.  Events that arrive in between are
-# kept for events().
+# kept for events().  Reading many of them may take this process minutes on a
+# busy machine, so only the silence of the browser is limited.
 
 sub call {
     my ($self, $method, $params) = @_;
@@ -111,10 +112,8 @@ sub call {
     syswrite $self->{out}, json_encode($message) . "\0"
         or die "the browser has ended: $!\n";
 
-    my $end = time + slow(60);
-
     for ( ;; ) {
-        my $answer = $self->receive($end - time)
+        my $answer = $self->receive(slow(60))
             // die "the browser does not answer $method\n";
 
         if (!defined $answer->{id}) {
