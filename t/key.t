@@ -531,7 +531,7 @@ ok($rc == 1 && @{ json_decode($out) } == keys(%{ $records }) + 299
 
 # what Redis refuses
 
-my ($id) = keys %$records;
+my ($id) = grep { $records->{$_}{state} eq 'active' } sort keys %$records;
 
 $redis->cmd('REPLICAOF', '127.0.0.1', '1');
 refused('READONLY', 'redis: a replica', 'set', $id, '--rpm', '1', @where);
