@@ -23,7 +23,8 @@ my $now = time;
 my @records = (
     key_record('anna'),
     key_record('otto', tenant => 'acme'),
-    key_record('emma', tenant => 'acme', models => ['deepseek-chat']),
+    key_record('emma', tenant => 'acme', models => ['deepseek-chat',
+                                                   'deepseek-reasoner-2']),
     key_record('off', state => 'disabled'),
     key_record('gone', state => 'revoked'),
     key_record('late', expires => $now - 10),
