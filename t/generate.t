@@ -257,7 +257,7 @@ for (
       @model, '--ids', 1, '-n', 5, '--gpus', 2, '--attention', 'tensor' ],
     [ 1, qr/"x" does not begin with an id/, @model, '--ids', '1 x', '-n', 5 ],
     [ 1, qr/expected 0 to 2047/, @model, '--ids', '99999999', '-n', 5 ],
-    [ 1, qr/one id at least/, @model, '--ids', ' ', '-n', 5 ],
+    [ 1, qr/at least one id/, @model, '--ids', ' ', '-n', 5 ],
     [ 1, qr/over the model's context/, @model, '--ids', '1', '-n', 999999 ],
     [ 1, qr/config\.json/, '--model', '/nowhere', '--ids', '1', '-n', 5 ],
 ) {

@@ -238,10 +238,10 @@ is($out, '', 'and nothing else');
 
 # mistakes
 
-for (['ftp://x', 'is not an address'], ['http://', 'has an empty'],
+for (['ftp://x', 'is not an address'], ['http://', 'is empty or too long'],
      ['http://127.0.0.1:0x/', ''], ["unix:/nowhere", 'cannot connect'],
      ['http://127.0.0.1:1/', 'cannot connect'],
-     ["http://127.0.0.1:1/a b", 'with a blank'],
+     ["http://127.0.0.1:1/a b", 'has a blank'],
      ['unix:' . '/x' x 100, 'the path of the socket'])
 {
     my ($rc, $out, $err) = status($_->[0]);

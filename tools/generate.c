@@ -272,8 +272,8 @@ dsa_generate_seed(dsa_generate_conf_t *conf, const char *text)
     conf->seeded = 1;
 
     if (*text < '0' || *text > '9' || *end != '\0' || errno != 0) {
-        (void) fprintf(stderr, "dsa generate: --seed \"%s\" is not a number "
-                       "of 64 bits\n", text);
+        (void) fprintf(stderr, "dsa generate: --seed \"%s\" is not a number; "
+                       "expected one from 0 to 2^64 - 1\n", text);
         return DSA_ERROR;
     }
 
@@ -438,7 +438,7 @@ dsa_generate_ids(dsa_generate_t *g, const char *text, uint32_t vocab,
     }
 
     if (g->tokens.n == 0) {
-        return dsa_error(err, "--ids takes one id at least");
+        return dsa_error(err, "--ids is empty; expected at least one id");
     }
 
     return DSA_OK;

@@ -37,14 +37,14 @@ static const char  dsa_key_usage[] =
     "Manages API keys in Redis or in a file, as in dsa_keys.  create and\n"
     "rotate print the text of a key once; only its hash is stored.\n"
     "\n"
-    "Where the keys are, for each command:\n"
+    "Location of the keys, for each command:\n"
     "\n"
     DSA_CLIENT_USAGE
     "  --file PATH            a file with one record in each line\n"
     "\n"
-    "What create and set change:\n"
+    "Options of create and set:\n"
     "\n"
-    "  --name NAME            for people\n"
+    "  --name NAME            a label, which list and show print\n"
     "  --tenant NAME          its keys share conversations and caches; the id\n"
     "                         of the key by default\n"
     "  --state STATE          active or disabled\n"
@@ -379,7 +379,7 @@ dsa_key_complete(void *data, int n, char **args, dsa_err_t *err)
     }
 
     if (n != run->verb->id) {
-        return dsa_error(err, "there is an argument too many; expected %s",
+        return dsa_error(err, "too many arguments; expected %s",
                          run->verb->id ? "one id and options" : "options");
     }
 

@@ -124,7 +124,7 @@ dsa_key_file_list(const dsa_key_file_t *file)
 
 
 /*
- * The writer before this one may have replaced the file while this one waited
+ * The previous writer may have replaced the file while this one waited
  * for the lock.  Then the lock is that of a file without a name, and the new
  * file has to be locked.
  */
@@ -386,8 +386,8 @@ dsa_key_file_replace(const dsa_key_file_t *file, const dsa_buf_t *text,
     fd = mkostemp(temporary, O_CLOEXEC);
 
     if (fd == -1) {
-        return dsa_error(err, "%s: cannot write beside it: %s", file->path,
-                         strerror(errno));
+        return dsa_error(err, "%s: cannot create a file in its directory: %s",
+                         file->path, strerror(errno));
     }
 
     if (dsa_key_file_fill(file, fd, text) != 0 || close(fd) != 0) {

@@ -12,8 +12,8 @@
 
 
 /*
- * What "dsa key create" and "dsa key set" change in a key, as the texts of the
- * options; NULL: the option is absent and the key keeps what it has.
+ * The values of the options of "dsa key create" and "dsa key set", as texts;
+ * NULL: the option is absent, and the key keeps its value.
  */
 
 typedef struct {

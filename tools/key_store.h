@@ -57,7 +57,7 @@ int dsa_key_store_put(dsa_key_store_t *store, dsa_arena_t *arena,
     const dsa_key_t *key, dsa_str_t previous, dsa_err_t *err);
 
 
-/* A stored record, and what lists are sorted and searched by. */
+/* A stored record, and the values by which lists are sorted and searched. */
 
 typedef struct {
     dsa_str_t             text;

@@ -26,7 +26,7 @@ int dsa_key_text_make(dsa_key_text_t *text, uint8_t hash[DSA_KEY_HASH_LEN],
     dsa_err_t *err);
 
 /*
- * Prints the text to stdout, and a line to stderr that says so.  id is that of
+ * Prints the text to stdout, and a line about it to stderr.  id is that of
  * the key, which is already stored; command is "key create" or "key rotate".
  */
 int dsa_key_text_print(const dsa_key_text_t *text, const char *command,

@@ -411,7 +411,7 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
 #if (DSA_CUDA)
     if (conf->backend == DSA_BACKEND_CUDA) {
         if (conf->precision != DSA_SERVED) {
-            return dsa_error(err, "--exact is for --backend cpu");
+            return dsa_error(err, "--exact needs --backend cpu");
         }
 
         memset(&cuda, 0, sizeof(cuda));

@@ -56,11 +56,11 @@ static const dsa_command_t  dsa_commands[] = {
     { "usage", dsa_cmd_usage,
       "  dsa usage [--key ID] [--tenant NAME] [--from DATE] [--to DATE]\n"
       "            [--json | --csv]\n"
-      "      print the tokens and the cost that the ledger has\n" },
+      "      print tokens and costs from the ledger\n" },
 
     { "status", dsa_cmd_status,
       "  dsa status [ADDRESS] [--json] [--once]\n"
-      "      show what a server does: requests, engines, tenants\n" },
+      "      show the requests, engines and tenants of a server\n" },
 
     { "bench", dsa_cmd_bench,
       "  dsa bench cache | kernels | engine | comm | node\n"

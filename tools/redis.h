@@ -16,9 +16,9 @@
 
 
 /*
- * One connection to Redis, on which a command waits for its reply.  A node of a
- * Redis Cluster that does not have the key names the one that has it (MOVED),
- * to which the connection then moves.
+ * One connection to Redis, on which a command waits for its reply.  If a node
+ * of a Redis Cluster does not have the key, its reply (MOVED) has the address
+ * of the node that has it, and the client connects to that node.
  */
 
 typedef struct {

@@ -37,8 +37,8 @@ static const char  dsa_status_usage[] =
     DSA_STATUS_DEFAULT ".  The screen is drawn again each second;\n"
     "q ends it.  Rates and percentiles are those of the last 10 seconds.\n"
     "\n"
-    "  --once    print one report; rates are those of one second.  This\n"
-    "            happens, too, if the output is not a terminal\n"
+    "  --once    print one report, with the rates of one second; the\n"
+    "            default if the output is not a terminal\n"
     "  --json    print the document of dsa_status\n";
 
 

@@ -113,7 +113,8 @@ dsa_status_address(dsa_status_address_t *a, const char *text, dsa_err_t *err)
                                          : 2)
             != DSA_OK)
         {
-            return dsa_error(err, "the port of \"%s\" is not a number", text);
+            return dsa_error(err, "the port of \"%s\" is empty or too long; "
+                             "expected a number", text);
         }
 
         len = port != NULL ? (size_t) (port - text) : len;
@@ -134,8 +135,8 @@ dsa_status_address(dsa_status_address_t *a, const char *text, dsa_err_t *err)
            != DSA_OK
         || a->path[0] != '/' || strpbrk(a->path, " \t\r\n") != NULL)
     {
-        return dsa_error(err, "the address has an empty or a long part, or a "
-                         "path with a blank or without \"/\"; expected "
+        return dsa_error(err, "a part of the address is empty or too long, or "
+                         "its path has a blank or lacks \"/\"; expected "
                          "http://HOST[:PORT][/PATH] or unix:SOCKET[:/PATH]");
     }
 
@@ -347,7 +348,7 @@ dsa_status_body(dsa_buf_t *body, const dsa_buf_t *answer, dsa_err_t *err)
     end = memmem(answer->data, answer->len, "\r\n\r\n", 4);
 
     if (end == NULL) {
-        return dsa_error(err, "the answer has no end of its headers");
+        return dsa_error(err, "the headers of the answer have no end");
     }
 
     end += 4;

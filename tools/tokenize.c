@@ -63,8 +63,8 @@ static const char  dsa_tokenize_usage[] =
 static const char  dsa_detokenize_usage[] =
     "usage: dsa detokenize --tokenizer FILE [--jsonl]\n"
     "\n"
-    "Reads token ids on stdin, as a JSON array, and prints the bytes that\n"
-    "they mean.  FILE is a tokenizer.json.\n"
+    "Reads token ids on stdin, as a JSON array, and prints their bytes.\n"
+    "FILE is a tokenizer.json.\n"
     "\n"
     "  --jsonl     each line is an array; print a JSON string for it\n";
 

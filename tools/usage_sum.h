@@ -31,7 +31,7 @@ typedef struct {
 } dsa_usage_sum_t;
 
 
-/* What is summed up.  Days are counted from 1970-01-01 and include both. */
+/* The range of a sum.  Days are counted from 1970-01-01; both are included. */
 
 typedef struct {
     int64_t               from;
@@ -46,12 +46,12 @@ typedef struct {
 
 
 /*
- * Adds what a tenant has used.  name is a label of its rows and lives as long
+ * Adds the use of a tenant.  name is a label of its rows and lives as long
  * as the sum; names of models are allocated from the arena.
  *
  * DSA_ERROR with err: Redis failed, a field is not a count, a sum exceeds 64
- * bits, or the range has only a part of the days whose sum is all that the
- * ledger has.
+ * bits, or the range has only a part of a month of which the ledger has nothing
+ * but the sum.
  */
 int dsa_usage_add(dsa_usage_sum_t *sum, dsa_arena_t *arena,
     dsa_client_t *client, dsa_str_t name, const char digits[DSA_USAGE_TENANT],
