@@ -31,8 +31,8 @@
  *              answer is complete
  *
  * A path through the automaton never comes to a node from which no end can be
- * reached: dsa_automaton_finish() removes such nodes, and the height of a node
- * says how much of the stack its end needs.
+ * reached: dsa_automaton_finish() removes such nodes.  The height of a node is
+ * the number of frames that the way to its end needs.
  */
 
 #define DSA_AUTOMATON_NODES     262144

@@ -40,7 +40,10 @@ void dsa_closure_start(dsa_closure_t *c);
 void dsa_closure_step(dsa_closure_t *c, const dsa_config_t *config,
     uint32_t n, uint32_t class);
 
-/* What was found: sorted, with a hash; 1: the answer may end; 1: nothing. */
+/*
+ * The configurations that were found, sorted, with a hash; 1 if the answer may
+ * end; 1 if none was found.
+ */
 const dsa_config_t *dsa_closure_configs(const dsa_closure_t *c, uint32_t *n,
     uint32_t *hash);
 int dsa_closure_complete(const dsa_closure_t *c);

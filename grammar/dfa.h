@@ -60,7 +60,7 @@ void dsa_dfa_range(dsa_dfa_t *d, uint32_t lo, uint32_t hi, uint32_t to);
 /* d, or NULL if it failed; then it is freed. */
 dsa_dfa_t *dsa_dfa_done(dsa_dfa_t *d);
 
-/* What both accept; consumes both. */
+/* The texts that both accept; consumes both. */
 dsa_dfa_t *dsa_dfa_intersect(dsa_dfa_t *a, dsa_dfa_t *b);
 
 /* The texts of Unicode characters that it does not accept; consumes it. */

@@ -115,10 +115,10 @@ void dsa_matcher_free(dsa_matcher_t *m);            /* NULL is allowed */
 int dsa_matcher_accept(dsa_matcher_t *m, uint32_t id);
 
 /*
- * 1: dsa_matcher_mask() takes microseconds, because the mask is in the cache,
- * or was made by this call, which takes at most about 20 us.  0: it takes up to
- * 10 ms.  dsa_matcher_warm() makes the mask for it, in a thread that has the
- * time; matchers in other threads go on meanwhile.
+ * 1: the mask is in the cache, or this call has made it within about 20 us, so
+ * dsa_matcher_mask() takes microseconds.  0: dsa_matcher_mask() takes up to
+ * 10 ms, unless dsa_matcher_warm() is called before.  That makes the mask in
+ * the thread of its caller; matchers in other threads go on meanwhile.
  */
 int dsa_matcher_ready(dsa_matcher_t *m);
 void dsa_matcher_warm(dsa_matcher_t *m);

@@ -404,8 +404,9 @@ dsa_matcher_mask_ends(const dsa_matcher_t *m, uint32_t *mask, uint32_t words)
 
 
 /*
- * How many bytes of a name the text ends with, if it ended with matched of
- * them, and bytes follow; all of them if the name ends within bytes.
+ * A text ended with the first "matched" bytes of a name, and bytes follow.
+ * Returns with how many bytes of the name it ends now, or the length of the
+ * name if the name is complete within bytes.
  */
 
 static uint32_t

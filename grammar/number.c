@@ -214,7 +214,7 @@ dsa_number_decimal(const dsa_json_t *v, dsa_decimal_t *d)
         return DSA_OK;
     }
 
-    /* digits from i to n, of which point says how many are the integer */
+    /* of the digits from i to n, the first "point" ones are the integer */
 
     point -= (int64_t) i;
 

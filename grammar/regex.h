@@ -27,8 +27,9 @@
 #define DSA_REGEX_WORK      (1U << 21)  /* steps for a pattern */
 
 /*
- * work: how many steps the construction may take, from which those that it took
- * are subtracted; a step takes some nanoseconds.  NULL: error says why.
+ * Returns NULL with error.  *work is the number of steps that the construction
+ * may take; the function subtracts those that it took.  A step takes some
+ * nanoseconds.
  */
 dsa_dfa_t *dsa_regex(dsa_str_t pattern, uint32_t *work, dsa_err_t *error);
 

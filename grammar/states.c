@@ -35,10 +35,11 @@ typedef struct {
 
 
 struct dsa_states_s {
-    pthread_mutex_t          gate;      /* a thread that waits for the lock has
-                                           it, so that the thread that has
-                                           released the lock comes behind it */
-    pthread_mutex_t          lock;      /* for the rest */
+    pthread_mutex_t          gate;      /* held while a thread waits for the
+                                           lock, so that a thread that releases
+                                           the lock cannot take it again first
+                                         */
+    pthread_mutex_t          lock;      /* protects everything else */
 
     const dsa_automaton_t   *a;
     const dsa_vocabulary_t  *v;
@@ -332,10 +333,10 @@ dsa_states_walk(dsa_states_t *s, uint32_t state, int quick, uint32_t *any)
 
 
 /*
- * Walks the trie: a token is permitted when a state is behind its bytes.  The
- * work is bounded, because an ambiguous grammar has another state behind almost
- * every node of the trie, and large ones.  path[0] is the state.  DSA_ERROR: a
- * quick walk would take too long.
+ * Walks the trie: a token is permitted if its bytes lead to a state.  The work
+ * is bounded, because in an ambiguous grammar almost every node of the trie
+ * leads to another, large state.  path[0] is the state.  DSA_ERROR: a quick
+ * walk would take too long.
  */
 
 static int
@@ -406,7 +407,7 @@ dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask, int quick,
 }
 
 
-/* Lets other threads in; the states of the path keep their numbers. */
+/* Releases the lock for a moment; the states of the path keep their numbers. */
 
 static void
 dsa_states_pause(dsa_states_t *s, const uint32_t *path, uint32_t n)
@@ -497,8 +498,8 @@ dsa_states_step(dsa_states_t *s, uint32_t state, uint32_t class)
 
 
 /*
- * States that are retained may take more than all should.  Then a drop makes
- * no room, and the next one is due when the states have doubled.
+ * The states that are retained may exceed the limit for all states.  A drop
+ * then frees nothing, so the next one is due when the states have doubled.
  */
 
 static int

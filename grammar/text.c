@@ -231,7 +231,7 @@ dsa_text_controls(dsa_automaton_t *a, uint32_t from, dsa_text_target_t *t)
 }
 
 
-/* Splits a range where the bytes of its characters change together. */
+/* Splits a range into parts in which the bytes vary independently. */
 
 static void
 dsa_text_utf8(dsa_automaton_t *a, uint32_t from, uint32_t lo, uint32_t hi,
@@ -292,7 +292,7 @@ dsa_text_bytes(dsa_automaton_t *a, uint32_t from, const uint8_t *lo,
 
     for (i = 0; i < n; i++) {
 
-        /* the bytes behind this one are all that there are */
+        /* whether the bytes behind this one can have any value */
 
         for (k = i + 1; k < n; k++) {
             if (lo[k] != 0x80 || hi[k] != 0xbf) {
