@@ -14,10 +14,10 @@
 
 
 /*
- * Text under construction.  The bytes belong to the owner of the buffer, who
- * frees them with dsa_buf_free().  If an allocation fails, "failed" is set and
- * everything that follows is dropped, so that a caller checks once, at the
- * end.  A zeroed buffer is empty.
+ * Text under construction.  The owner of the buffer frees its bytes with
+ * dsa_buf_free().  If an allocation fails, "failed" is set and later additions
+ * are dropped, so that a caller checks once, at the end.  A zeroed buffer is
+ * empty.
  */
 
 typedef struct {

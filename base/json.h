@@ -86,9 +86,9 @@ dsa_json_t *dsa_json_parse(dsa_arena_t *arena, const void *data, size_t len,
     uint32_t depth, dsa_err_t *err);
 
 /*
- * The same with at most *values values, from which those that were read are
- * subtracted.  A text with more values is an error like invalid JSON, and does
- * not set dsa_arena_exceeded().
+ * The same for a text of at most *values values; their number is subtracted
+ * from *values.  A text with more values is an error like invalid JSON, and
+ * does not set dsa_arena_exceeded().
  */
 dsa_json_t *dsa_json_parse_some(dsa_arena_t *arena, const void *data,
     size_t len, uint32_t depth, uint32_t *values, dsa_err_t *err);

@@ -65,10 +65,10 @@ void dsa_seats_add(dsa_seats_t *seats, dsa_seats_hold_t *block);
 int dsa_seats_acquire(dsa_seats_t *seats);
 
 /*
- * The lock protects the holds, their counters, and what the user wants to
- * change together with them.  If the process with the lock is killed, the next
+ * The lock protects the holds, their counters, and data of the caller that
+ * changes together with them.  If the process with the lock is killed, the next
  * process gets the lock, counts the holds again, and increments repairs.  The
- * data of the user may then be changed in part.
+ * data of the caller may then be changed in part.
  */
 void dsa_seats_lock(dsa_seats_t *seats);
 void dsa_seats_unlock(dsa_seats_t *seats);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 
-/* Bytes that someone else owns, not NUL-terminated. */
+/* A reference to bytes that have another owner; not NUL-terminated. */
 
 typedef struct {
     size_t      len;

@@ -17,7 +17,7 @@
 #include "base/threads.h"
 
 
-/* Polls between two looks at the clock while waiting actively. */
+/* Polls between two reads of the clock while waiting actively. */
 #define DSA_THREADS_POLLS  64
 
 
@@ -244,8 +244,8 @@ dsa_threads_run(dsa_threads_t *pool, uint32_t pieces,
 
 
 /*
- * Whether to compute alone for some time: the caller began to compute at start
- * and found no piece to claim at computed.
+ * Whether the caller should compute jobs alone for some time.  start: when it
+ * began to compute; computed: when it found no further piece to claim.
  */
 
 static void
