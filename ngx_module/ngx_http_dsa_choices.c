@@ -208,8 +208,9 @@ ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
     assert(call->session == NULL);
 
     /*
-     * Several calls can end before the first FLUSH, which submits all of them.
-     * The queue for FLUSH is that of the session, so the call has to leave it.
+     * The call may still be in the FLUSH queue of its last session: several
+     * calls can end before the first FLUSH, which submits all of them again.
+     * It has to leave this queue before it gets another session.
      */
 
     ngx_http_dsa_call_untouch(call);
@@ -238,7 +239,10 @@ ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
 }
 
 
-/* The prompt, or the answer so far if an engine has accepted it before. */
+/*
+ * Submits the prompt, with the answer so far if an engine has accepted the
+ * choice before.
+ */
 
 static ngx_int_t
 ngx_http_dsa_choices_send(ngx_http_dsa_choice_t *choice,
@@ -380,7 +384,10 @@ ngx_http_dsa_choices_hold(ngx_http_dsa_choice_t *choice,
 
     if (choices->resume == NULL) {
 
-        /* the rows of a rollout would begin anew with those of the prompt */
+        /*
+         * An engine that continues would send the rows of the rollout from the
+         * prompt on again.
+         */
 
         if (submit->pool->sessions.nelts == 1 || submit->chat->rollout) {
             return NGX_OK;

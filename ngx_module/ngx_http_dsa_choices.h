@@ -27,8 +27,9 @@
  * own.  The first choice is submitted at once, and the others after its first
  * token, because then the engine has the prompt in its prefix cache.
  *
- * If the engine of a choice is gone, another one continues the choice.  This
- * happens once: a prompt that makes engines crash must not end all of them.
+ * If the engine of a choice is lost, another one continues the choice.  This
+ * is done once only, so that a prompt that makes engines crash cannot end all
+ * of them.
  */
 
 typedef struct ngx_http_dsa_choices_s  ngx_http_dsa_choices_t;
@@ -42,13 +43,14 @@ typedef struct {
                                                usage record */
     ngx_http_dsa_answer_t      *answer;
     ngx_http_dsa_retention_t   *retention;
-    dsa_buf_t                   ids;        /* uint32_t: the tokens received,
-                                               if another engine can continue
-                                               with them */
+    dsa_buf_t                   ids;        /* uint32_t ids of the tokens
+                                               received, for another engine to
+                                               continue */
     uint64_t                    tried;      /* of ngx_http_dsa_submit_t */
     unsigned                    submit:1;   /* it is to be submitted */
-    unsigned                    resumes:1;  /* ids has all of its tokens */
-    unsigned                    moved:1;    /* its first engine is gone */
+    unsigned                    resumes:1;  /* ids has all tokens of the
+                                               choice */
+    unsigned                    moved:1;    /* its first engine was lost */
     unsigned                    ended:1;    /* its end is in stream.pending,
                                                but the end of the answer is
                                                not */
@@ -65,7 +67,7 @@ struct ngx_http_dsa_choices_s {
                                                element is a copy of it */
     ngx_uint_t                  n;
 
-    ngx_http_dsa_resume_t      *resume;     /* NULL: the pool has one engine,
+    ngx_http_dsa_resume_t      *resume;     /* NULL if the pool has one engine
                                                or the request cannot move */
     ngx_http_dsa_choice_t      *writer;     /* the choice whose event may be
                                                open */
@@ -109,23 +111,25 @@ ngx_int_t ngx_http_dsa_choices_start(ngx_http_dsa_choice_t *choice,
     uint32_t vocabulary);
 
 /*
- * An engine has accepted a choice, whose call has a session.  After the first
- * call of this, other engines can continue the choices.  submit: the request,
- * which is not freed yet.  NGX_OK, or NGX_ERROR without memory.
+ * Call it when an engine has accepted a choice, whose call has a session.  The
+ * first call copies the request, so that other engines can continue its
+ * choices.  submit: the request, which must not be freed yet.  NGX_OK, or
+ * NGX_ERROR: out of memory.
  */
 ngx_int_t ngx_http_dsa_choices_hold(ngx_http_dsa_choice_t *choice,
     const ngx_http_dsa_submit_t *submit);
 
 /*
- * Adds n tokens, as TOKENS has them, to those that another engine would
- * continue.  NGX_OK, or NGX_ERROR without memory.
+ * Adds n tokens, in the format of TOKENS, to the ids for another engine.
+ * NGX_OK, or NGX_ERROR: out of memory.
  */
 ngx_int_t ngx_http_dsa_choices_tokens(ngx_http_dsa_choice_t *choice,
     uint32_t n, const u_char *tokens);
 
 /*
- * The engine of an accepted choice is gone.  1: ngx_http_dsa_choices_submit()
- * will submit the choice to another one; 0: the choice cannot move.
+ * Call it when the engine of an accepted choice is lost.  Returns 1 if
+ * ngx_http_dsa_choices_submit() will submit the choice to another engine; 0:
+ * the choice cannot move.
  */
 ngx_uint_t ngx_http_dsa_choices_move(ngx_http_dsa_choice_t *choice);
 

@@ -12,9 +12,9 @@
 
 struct ngx_http_dsa_resume_s {
     dsa_link_submit_t         head;         /* of choice 0 */
-    uint32_t                  context;      /* of the engine, */
-    uint32_t                  version;      /* its link, */
-    char                      model[64];    /* model */
+    uint32_t                  context;      /* of the engine */
+    uint32_t                  version;      /* of its link */
+    char                      model[64];    /* of the model that it serves */
     char                      fingerprint[40];
     uint32_t                  n_fields;
     ngx_http_dsa_field_t      fields[];     /* n_fields, and one for the
@@ -83,8 +83,9 @@ ngx_http_dsa_resume_free(ngx_http_dsa_resume_t *resume)
 
 
 /*
- * The context has to be the same, because it can end the answer, and the
- * version of the link must have all fields and flags that were sent.
+ * Returns 1 if an engine can continue the answer.  Its context has to be the
+ * same, because the context can end the answer, and its version of the link
+ * must have all fields and flags that were sent.
  */
 
 ngx_uint_t

@@ -20,23 +20,23 @@
 
 
 /*
- * A copy of what was submitted, with which another engine continues an answer
- * when the engine that computed it is gone.  The body, its tree and the stored
- * messages are freed when the engines have accepted the request, so the copy is
- * all that is left of the prompt: one block with its bytes.
+ * A copy of a submitted request, with which another engine can continue an
+ * answer when the first engine is lost.  The body, its tree and the stored
+ * messages are freed when engines have accepted the request, so the prompt has
+ * to be copied, into one block of memory.
  *
- * The other engine gets the prompt and the tokens that were received.  Its
- * sampling noise is a function of seed and position, so it continues with the
- * tokens that would have come.  This holds for the same weights only, so the
- * engine has to have the same fingerprint.
+ * The other engine gets the prompt and the tokens that were received.
+ * Sampling noise is a function of seed and position, so it continues with the
+ * same tokens as the first engine would have.  This requires the same weights,
+ * so the engine must have the same fingerprint.
  */
 
 typedef struct ngx_http_dsa_resume_s  ngx_http_dsa_resume_t;
 
 
 /*
- * The copy of a request that an engine has just accepted, from which it is
- * submitted for any of its choices.  NULL: no memory.
+ * Copies a request that an engine has just accepted.  The copy can be
+ * submitted for each of its choices.  NULL: out of memory.
  */
 ngx_http_dsa_resume_t *ngx_http_dsa_resume_create(
     const ngx_http_dsa_submit_t *submit, const ngx_http_dsa_session_t *s,
@@ -44,15 +44,15 @@ ngx_http_dsa_resume_t *ngx_http_dsa_resume_create(
 
 void ngx_http_dsa_resume_free(ngx_http_dsa_resume_t *resume);
 
-/* 1: an answer of this engine may be continued. */
+/* Returns 1 if an answer of this engine can be continued from the copy. */
 ngx_uint_t ngx_http_dsa_resume_fits(const ngx_http_dsa_resume_t *resume,
     const ngx_http_dsa_session_t *s);
 
 /*
  * Submits a choice to the least busy engine that can continue it and is not in
- * the mask *tried, to which it is added.  ids: the uint32_t ids of the tokens
- * that were received.  NGX_OK: call has a session; NGX_ERROR: there is no such
- * engine.
+ * the mask *tried, and adds the engine to the mask.  ids: the uint32_t ids of
+ * the tokens that were received.  NGX_OK: call has a session; NGX_ERROR: no
+ * engine can continue the choice.
  */
 ngx_int_t ngx_http_dsa_resume_submit(ngx_http_dsa_resume_t *resume,
     ngx_http_dsa_pool_t *pool, uint64_t *tried, uint32_t index,

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * What the other threads have ready, on its way to the sessions.
+ * Collects the results of the other threads and passes them to the sessions.
  */
 
 
@@ -12,7 +12,8 @@
 #include "engine/service/session.h"
 
 
-#define DSA_LEAST_LOGPROB   -9999.0f        /* JSON has no infinity */
+#define DSA_LEAST_LOGPROB   -9999.0f        /* JSON cannot represent
+                                               infinity */
 
 
 static void dsa_collect_prepared(dsa_sessions_t *all, dsa_request_t *r);
