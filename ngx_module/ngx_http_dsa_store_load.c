@@ -90,8 +90,8 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
         return NGX_ERROR;
     }
 
-    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "dsa conversation load: \"%V\"", id);
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "dsa request %V: loads conversation \"%V\"", request_id, id);
 
     load->call = ngx_http_dsa_redis_command(redis, &cmd,
                                             ngx_http_dsa_store_load_reply,

@@ -197,10 +197,10 @@ ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum)
                                  &sum->refused);
 
         if (rc != NGX_ERROR) {
-            ngx_log_debug2(NGX_LOG_DEBUG_HTTP, sum->request->connection->log,
-                           0, "dsa context: summary without the first %uD of "
-                           "%uD rounds submitted", sum->dropped,
-                           sum->replay->cut);
+            ngx_log_debug3(NGX_LOG_DEBUG_HTTP, sum->request->connection->log,
+                           0, "dsa request %V: summary submitted, without the "
+                           "first %uD of %uD rounds", &sum->submit->id,
+                           sum->dropped, sum->replay->cut);
             return;
         }
 

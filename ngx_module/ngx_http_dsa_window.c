@@ -225,10 +225,10 @@ ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
 
         rc = dsa_window_counted(&win->replay, win->tokens);
 
-        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, win->request->connection->log, 0,
-                       "dsa context: at most %uD tokens, threshold %uD, %uD "
-                       "rounds leave", win->tokens, win->threshold,
-                       win->replay.cut);
+        ngx_log_debug4(NGX_LOG_DEBUG_HTTP, win->request->connection->log, 0,
+                       "dsa request %V: at most %uD tokens in the context, "
+                       "threshold %uD, %uD rounds are cut", &win->submit->id,
+                       win->tokens, win->threshold, win->replay.cut);
 
         if (rc == DSA_AGAIN && !win->looked) {
             win->looked = 1;
