@@ -622,8 +622,8 @@ ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
         && ngx_http_dsa_usage_record_begin(req->record) != NGX_OK)
     {
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                 NULL, "The server cannot account for the "
-                                 "request at present, try again later.");
+                                 NULL, "The server cannot record the usage of "
+                                 "the request now; try again later.");
         ngx_http_dsa_request_fail(req);
         return;
     }

@@ -62,7 +62,7 @@ ngx_http_dsa_cors_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             fault = ngx_http_dsa_cors_origin_fault(&value[i]);
 
         } else if (cf->args->nelts != 2) {
-            fault = "stands beside other values; expected it alone";
+            fault = "is given with other values; expected it alone";
         }
 
         if (fault != NULL) {

@@ -198,7 +198,7 @@ ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice, const void *data)
 
     if (choice->answer->accepted) {
 
-        /* the engine continues an answer that another one has begun */
+        /* the engine continues an answer that another engine has begun */
 
         return;
     }
@@ -487,7 +487,7 @@ ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
     case DSA_LINK_E_OVERLOADED:
     case DSA_LINK_E_DRAINING:
 
-        /* the engine that should have continued the answer has no room */
+        /* the engine that was to continue the answer has no room */
 
         if (choice->moved && !choice->call->call.accepted
             && ngx_http_dsa_choices_move(choice))
@@ -495,11 +495,14 @@ ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
             return;
         }
 
-        /* or the queue is full, and an accepted request had to leave it */
+        /*
+         * Otherwise the engine has removed an accepted request from its full
+         * queue.
+         */
 
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
                                  NULL, "The engine is overloaded or shuts "
-                                 "down, try again later.");
+                                 "down; try again later.");
 
         if (error->code == DSA_LINK_E_OVERLOADED) {
             req->failure.code = "overloaded";

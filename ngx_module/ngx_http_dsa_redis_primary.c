@@ -74,7 +74,7 @@ ngx_http_dsa_redis_primary_answer(ngx_http_dsa_redis_primary_t *primary,
     redisReply  *host, *number;
 
     if (reply->type == REDIS_REPLY_NIL) {
-        return "Sentinel does not know the name of sentinel=";
+        return "Sentinel monitors no primary with the name of sentinel=";
     }
 
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2

@@ -640,14 +640,14 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
 
     } else if (submit->refused) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                 "All engines of pool \"%.*s\" are busy, try "
+                                 "All engines of pool \"%.*s\" are busy; try "
                                  "again later.",
                                  (int) submit->pool->name.len,
                                  (char *) submit->pool->name.data);
 
     } else {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                 "No engine of pool \"%.*s\" is available, "
+                                 "No engine of pool \"%.*s\" is available; "
                                  "try again later.",
                                  (int) submit->pool->name.len,
                                  (char *) submit->pool->name.data);

@@ -210,8 +210,8 @@ for my $case (
     [ 'no scheme', 'app.example.com', qr/is not an origin; expected/ ],
     [ 'no host', 'https://', qr/is not an origin/ ],
     [ 'a capital letter', 'https://App.b', qr/in lower case/ ],
-    [ '* beside another', "* $app", qr/"\*" stands beside/ ],
-    [ 'off beside another', "$app off", qr/"off" stands beside/ ],
+    [ '* beside another', "* $app", qr/"\*" is given with/ ],
+    [ 'off beside another', "$app off", qr/"off" is given with/ ],
     [ 'twice', "off; dsa_cors off", qr/is duplicate/ ],
     [ 'nothing', '', qr/invalid number of arguments/ ])
 {

@@ -463,7 +463,7 @@ my $submits = () = submitted($fake);
 for (1 .. 3) {
     my $r = begin()->response;
     is($r->{status}, 503, 'a further request is refused');
-    like($r->{body}, qr/cannot account for the request at present/,
+    like($r->{body}, qr/cannot record the usage of the request now/,
          'with the reason');
 }
 

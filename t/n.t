@@ -579,7 +579,7 @@ ctl($fake, 'go');
 $of = split_choices(@events);
 is(DSA::HTTP->gather(@{ $of->{0} })->{content}, 'ab',
    'an engine rejects a choice: another one goes on');
-like($of->{error}[0]{json}{error}{message}, qr/are busy, try again later/,
+like($of->{error}[0]{json}{error}{message}, qr/are busy; try again later/,
      'and at its end there is an error');
 is(scalar @{ $of->{error} }, 1, 'once');
 idle('an engine rejects a choice');

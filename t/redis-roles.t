@@ -217,7 +217,7 @@ settled($second, 'the old primary follows');
 
 $t->reload(conf => conf($directive =~ s/mymaster/nobody/r), workers => 2);
 wait_until(sub { $t->workers == 2 }, 20, 'the old workers to leave');
-wait_until(sub { $t->logged(qr/\[error\].*does not know the name of sentinel=/)
+wait_until(sub { $t->logged(qr/\[error\].*monitors no primary with the name/)
                }, 10, 'the log');
 pass('an unknown name');
 

@@ -48,7 +48,7 @@ sub finds {
 
 my $broken = request(outcome => 'broken');
 my $left = request(outcome => 'broken', role => 'light',
-                   error => 'The engine is overloaded, try again later.');
+                   error => 'The engine is overloaded; try again later.');
 my (undef, @left) = check_outcomes([$left], []);
 
 finds('a stream of a light tenant is dropped from the queue',

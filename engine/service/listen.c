@@ -55,8 +55,8 @@ dsa_listen_open(dsa_listen_t *l, const char *path, gid_t group,
     }
 
     if (group != (gid_t) -1 && chown(path, (uid_t) -1, group) == -1) {
-        (void) dsa_error(err, "%s: cannot give it to group %d: %s", path,
-                         (int) group, strerror(errno));
+        (void) dsa_error(err, "%s: cannot change its group to %d: %s",
+                         path, (int) group, strerror(errno));
         goto failed;
     }
 

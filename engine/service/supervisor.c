@@ -482,7 +482,7 @@ dsa_supervisor_message(dsa_supervisor_t *s, uint32_t i)
     }
 
     dsa_supervisor_abandon(s, n > 0 ? text
-                                    : "a replica died while it started");
+                                    : "a replica ended while it started");
 }
 
 
