@@ -47,6 +47,15 @@ static ngx_uint_t ngx_http_dsa_ledger_adopt_seat(
     ngx_http_dsa_ledger_pt handler, void *data, ngx_uint_t *adopted);
 static void ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t slot, ngx_log_t *log);
+static ngx_int_t ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger);
+static ngx_int_t ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t group);
+static ngx_int_t ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t group);
+static ngx_uint_t ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot, ngx_atomic_uint_t word);
+static void ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot);
 static ngx_int_t ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
     const dsa_schema_record_t *entry);
 static void ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
@@ -301,6 +310,7 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
         seat = ngx_http_dsa_ledger_seat(word);
 
         if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_slot) {
+            ngx_http_dsa_ledger_mark_free(ledger, i);
             continue;
         }
 
@@ -309,7 +319,7 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
         {
             /* it has no owner; only the worker that frees it counts it */
 
-            if (ngx_atomic_cmp_set(&file->slots[i].word, word, 0)) {
+            if (ngx_http_dsa_ledger_release(ledger, i, word)) {
                 ngx_http_dsa_ledger_damaged(ledger, i, log);
                 damaged++;
             }
@@ -385,19 +395,19 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
 
             /* the owner ended before its request was submitted */
 
-            (void) ngx_atomic_cmp_set(&slot->word, word, 0);
+            (void) ngx_http_dsa_ledger_release(ledger, i, word);
             continue;
         }
 
         if (ngx_http_dsa_ledger_read(ledger, i, &copy, &entry) != NGX_OK) {
             ngx_http_dsa_ledger_damaged(ledger, i, log);
-            (void) ngx_atomic_cmp_set(&slot->word, word, 0);
+            (void) ngx_http_dsa_ledger_release(ledger, i, word);
             damaged++;
             continue;
         }
 
         if (entry.prompt_tokens == 0 && entry.completion_tokens == 0) {
-            (void) ngx_atomic_cmp_set(&slot->word, word, 0);
+            (void) ngx_http_dsa_ledger_release(ledger, i, word);
             continue;
         }
 
@@ -433,8 +443,7 @@ ngx_int_t
 ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
     const dsa_schema_record_t *entry)
 {
-    ngx_uint_t                   i, n;
-    ngx_atomic_uint_t            writing;
+    ngx_int_t                    n;
     ngx_http_dsa_ledger_slot_t   copy, *slot;
 
     if (!ledger->seated) {
@@ -445,34 +454,175 @@ ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
         return NGX_DECLINED;
     }
 
-    writing = ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_writing,
-                                       ledger->seat);
-
-    for (i = 0; i < ledger->file.n; i++) {
-        n = (ledger->next + i) % ledger->file.n;
-        slot = &ledger->file.slots[n];
-
-        if (slot->word != 0 || !ngx_atomic_cmp_set(&slot->word, 0, writing)) {
-            continue;
-        }
-
-        ngx_memcpy((u_char *) slot + sizeof(ngx_atomic_t),
-                   (u_char *) &copy + sizeof(ngx_atomic_t),
-                   sizeof(ngx_http_dsa_ledger_slot_t) - sizeof(ngx_atomic_t));
-
-        /* this is a barrier: a reader of the new word sees the whole slot */
-
-        (void) ngx_atomic_cmp_set(&slot->word, writing,
-                                  ngx_http_dsa_ledger_word(
-                                      ngx_http_dsa_ledger_running,
-                                      ledger->seat));
-
-        ledger->next = (n + 1) % ledger->file.n;
-
+    n = ngx_http_dsa_ledger_find(ledger);
+    if (n < 0) {
         return n;
     }
 
+    slot = &ledger->file.slots[n];
+
+    ngx_memcpy((u_char *) slot + sizeof(ngx_atomic_t),
+               (u_char *) &copy + sizeof(ngx_atomic_t),
+               sizeof(ngx_http_dsa_ledger_slot_t) - sizeof(ngx_atomic_t));
+
+    /* this is a barrier: a reader of the new word sees the whole slot */
+
+    (void) ngx_atomic_cmp_set(&slot->word,
+                              ngx_http_dsa_ledger_word(
+                                  ngx_http_dsa_ledger_writing, ledger->seat),
+                              ngx_http_dsa_ledger_word(
+                                  ngx_http_dsa_ledger_running, ledger->seat));
+
+    ledger->next = (n + 1) % ledger->file.n;
+
+    return n;
+}
+
+
+/*
+ * Acquires a free slot, which is in the state of writing then.  Returns its
+ * number, or NGX_BUSY.  The search starts at next and ends with the bits that
+ * the first word has before that.
+ */
+
+static ngx_int_t
+ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger)
+{
+    uint64_t     bits;
+    ngx_int_t    slot;
+    ngx_uint_t   i, w, first, group, groups, words;
+
+    first = ledger->next / NGX_HTTP_DSA_LEDGER_GROUP;
+    groups = (ledger->file.n - 1) / NGX_HTTP_DSA_LEDGER_GROUP + 1;
+    words = (groups - 1) / 64 + 1;
+
+    for (i = 0; i <= words; i++) {
+        w = (first / 64 + i) % words;
+        bits = __atomic_load_n(&ledger->file.groups[w], __ATOMIC_SEQ_CST);
+
+        if (i == 0) {
+            bits &= ~(uint64_t) 0 << first % 64;
+        }
+
+        for ( /* void */ ; bits != 0; bits &= bits - 1) {
+            group = w * 64 + __builtin_ctzll(bits);
+
+            if (group >= groups) {
+                break;
+            }
+
+            slot = ngx_http_dsa_ledger_find_in(ledger, group);
+
+            if (slot >= 0) {
+                return slot;
+            }
+        }
+    }
+
     return NGX_BUSY;
+}
+
+
+/* The same in one group, whose bit is set; clears it if no slot is free. */
+
+static ngx_int_t
+ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
+{
+    uint64_t    bit;
+    ngx_int_t   slot;
+
+    slot = ngx_http_dsa_ledger_acquire(ledger, group);
+
+    /*
+     * If the file was enlarged since this process mapped it, other processes
+     * have more slots of the last group than this one.
+     */
+
+    if (slot >= 0
+        || (group + 1) * NGX_HTTP_DSA_LEDGER_GROUP > ledger->file.n)
+    {
+        return slot;
+    }
+
+    bit = (uint64_t) 1 << group % 64;
+
+    (void) __atomic_fetch_and(&ledger->file.groups[group / 64], ~bit,
+                              __ATOMIC_SEQ_CST);
+
+    /* a slot may have been freed meanwhile, when the bit was still set */
+
+    slot = ngx_http_dsa_ledger_acquire(ledger, group);
+
+    if (slot >= 0) {
+        ngx_http_dsa_ledger_mark_free(ledger, slot);
+    }
+
+    return slot;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
+{
+    ngx_uint_t          i, slot;
+    ngx_atomic_t       *word;
+    ngx_atomic_uint_t   writing;
+
+    writing = ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_writing,
+                                       ledger->seat);
+
+    for (i = 0; i < NGX_HTTP_DSA_LEDGER_GROUP; i++) {
+        slot = group * NGX_HTTP_DSA_LEDGER_GROUP
+               + (ledger->next + i) % NGX_HTTP_DSA_LEDGER_GROUP;
+
+        if (slot >= ledger->file.n) {
+            continue;
+        }
+
+        word = &ledger->file.slots[slot].word;
+
+        if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0
+            && ngx_atomic_cmp_set(word, 0, writing))
+        {
+            return slot;
+        }
+    }
+
+    return NGX_BUSY;
+}
+
+
+/* Frees a slot that has this word.  0: its word is another one. */
+
+static ngx_uint_t
+ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    ngx_atomic_uint_t word)
+{
+    if (!ngx_atomic_cmp_set(&ledger->file.slots[slot].word, word, 0)) {
+        return 0;
+    }
+
+    ngx_http_dsa_ledger_mark_free(ledger, slot);
+
+    return 1;
+}
+
+
+/* Sets the bit of the slot's group.  A bit that is set is not written again. */
+
+static void
+ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+{
+    uint64_t     bit, *word;
+    ngx_uint_t   group;
+
+    group = slot / NGX_HTTP_DSA_LEDGER_GROUP;
+    word = &ledger->file.groups[group / 64];
+    bit = (uint64_t) 1 << group % 64;
+
+    if ((__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit) == 0) {
+        (void) __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+    }
 }
 
 
@@ -645,7 +795,7 @@ ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
     word = ledger->file.slots[slot].word;
 
     if (ngx_http_dsa_ledger_seat(word) == ledger->seat) {
-        (void) ngx_atomic_cmp_set(&ledger->file.slots[slot].word, word, 0);
+        (void) ngx_http_dsa_ledger_release(ledger, slot, word);
     }
 }
 

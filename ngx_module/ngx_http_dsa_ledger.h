@@ -66,8 +66,10 @@ ngx_int_t ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger,
 /*
  * Adopts the slots of owners that have ended.  A request that ran then has
  * ended with its owner, and is charged with the counts of its last update; if
- * there were none, its slot is freed.  Returns the number of slots that were
- * damaged; these are logged and freed.
+ * there were none, its slot is freed.  ngx_http_dsa_ledger_reserve() finds all
+ * slots that are free at this time, also those that an owner freed immediately
+ * before it was killed.  Returns the number of slots that were damaged; these
+ * are logged and freed.
  */
 ngx_uint_t ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger,
     ngx_log_t *log, ngx_http_dsa_ledger_pt handler, void *data);

@@ -15,6 +15,7 @@
 #define NGX_HTTP_DSA_LEDGER_MAGIC    "dsaledgr"
 #define NGX_HTTP_DSA_LEDGER_VERSION  2
 #define NGX_HTTP_DSA_LEDGER_HEADER   4096       /* bytes before the slots */
+#define NGX_HTTP_DSA_LEDGER_BITS     64         /* where those of groups are */
 
 /* words of counts under its checksum, and an odd factor that mixes them */
 
@@ -70,8 +71,11 @@ _Static_assert(offsetof(ngx_http_dsa_ledger_header_t, slots) == 16, "slots");
 _Static_assert(offsetof(ngx_http_dsa_ledger_header_t, crc) == 24, "crc");
 
 _Static_assert(sizeof(ngx_http_dsa_ledger_header_t)
-               <= NGX_HTTP_DSA_LEDGER_HEADER,
-               "the header fits before the slots");
+               <= NGX_HTTP_DSA_LEDGER_BITS,
+               "the header ends before the bits");
+_Static_assert((NGX_HTTP_DSA_LEDGER_HEADER - NGX_HTTP_DSA_LEDGER_BITS) * 8
+               * NGX_HTTP_DSA_LEDGER_GROUP >= NGX_HTTP_DSA_LEDGER_MAX,
+               "each group has a bit before the slots");
 _Static_assert(NGX_HTTP_DSA_LEDGER_HEADER % 64 == 0
                && sizeof(ngx_http_dsa_ledger_slot_t) % 64 == 0,
                "slots share no cache line");
@@ -381,6 +385,7 @@ ngx_http_dsa_ledger_file_map(ngx_http_dsa_ledger_file_t *file,
 
     ngx_memcpy(file->map, &header, sizeof(ngx_http_dsa_ledger_header_t));
 
+    file->groups = (uint64_t *) (file->map + NGX_HTTP_DSA_LEDGER_BITS);
     file->slots = (ngx_http_dsa_ledger_slot_t *)
                       (file->map + NGX_HTTP_DSA_LEDGER_HEADER);
 

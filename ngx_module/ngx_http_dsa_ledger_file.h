@@ -22,6 +22,15 @@
 #define NGX_HTTP_DSA_LEDGER_KEY     24          /* of the id of an API key */
 
 /*
+ * The page of the header also has a bit for each group of slots, so that a free
+ * slot is found without reading all slots: 0 if no slot of the group is free.
+ * A process that frees a slot may be killed before it sets the bit, or be of a
+ * version without these bits.  ngx_http_dsa_ledger_adopt() sets it then.
+ */
+
+#define NGX_HTTP_DSA_LEDGER_GROUP   32          /* slots */
+
+/*
  * Processes lock single bytes of the file: one byte for each seat, and one
  * more while they open the file.
  */
@@ -80,6 +89,7 @@ typedef struct {
     ngx_fd_t                      fd;
     u_char                       *map;      /* NULL: not open */
     size_t                        size;
+    uint64_t                     *groups;   /* in map: the bits of groups */
     ngx_http_dsa_ledger_slot_t   *slots;    /* in map */
     ngx_uint_t                    n;        /* slots */
 } ngx_http_dsa_ledger_file_t;

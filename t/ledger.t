@@ -488,6 +488,99 @@ settled('up to it, written');
 wait_until(sub { slots($t->path('short.ledger.2')) == 0 }, 10, 'no entry');
 
 
+# All slots of a queue are used, whichever worker needs them, and again when
+# Redis has the entries.  A worker finds free slots by bits, each of 32 slots,
+# which begin at byte 64.
+
+my $odd = $t->path('odd.ledger.2');
+my $full = qr/the queue for Redis is full/;
+
+sub connected {
+    my ($n) = @_;
+
+    wait_until(sub { $t->metrics->{dsa_redis_connections} == $n }, 10,
+               "$n workers to be connected");
+}
+
+
+$t->reload(redis => 'timeout=1s queue=100 queue_file=%%DIR%%/odd.ledger',
+           workers => 2);
+wait_until(sub { $t->workers == 2 }, 20, 'the old worker to leave');
+
+for my $round (1 .. 2) {
+    connected(2);
+    $server->stop;
+    connected(0);
+    chats(100, 10);
+    is(scalar slots($odd), 100, "round $round: each slot has an entry");
+
+    %before = %want;
+    my @open = map { begin() } 1 .. 8;
+    is(join(' ', map { $_->response->{status} } @open),
+       join(' ', (503) x 8), 'further requests are refused');
+    %want = %before;
+
+    $server->restart;
+    settled('a hundred entries');
+    wait_until(sub { slots($odd) == 0 }, 10, 'no entry');
+}
+
+chats(20, 10);
+settled('served at once when slots are free');
+wait_until(sub { slots($odd) == 0 }, 10, 'no entry');
+
+# A worker may be killed when it has freed a slot and has not set the bit yet.
+
+my $refused = $t->logged($full);
+
+patch($odd, 64, "\0" x ($header - 64));
+wait_until(sub { unpack('x64 Q', read_file($odd)) == 0b1111 }, 20,
+           'the bits of four groups');
+chats(1, 1);
+is($t->logged($full), $refused, 'slots of unset bits are found again');
+settled('after that');
+wait_until(sub { slots($odd) == 0 }, 10, 'no entry');
+
+# Slots that were added since a worker began are not slots of that worker.  A
+# worker of the new configuration uses them, although the old one finds none.
+
+my $grown = $short =~ s/queue=5/queue=3/r =~ s/short/grown/r;
+
+$t->reload(redis => $grown, workers => 1);
+wait_until(sub { $t->workers == 1 }, 20, 'the old workers to leave');
+connected(1);
+$server->stop;
+connected(0);
+chats(3, 1);
+
+my $half = $t->connect;
+my ($former) = $t->workers;
+my $body = json_encode(script('t word'));
+
+$half->send("POST $chat HTTP/1.1\r\nHost: x\r\n"
+            . "Content-Type: application/json\r\n"
+            . 'Content-Length: ' . length($body) . "\r\n\r\n");
+wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 1 }, 10,
+           'a request without its body');
+
+$t->reload(redis => $grown =~ s/queue=3/queue=6/r, workers => 1);
+wait_until(sub { read_file("/proc/$former/cmdline") =~ /shutting down/ }, 20,
+           'the old worker, which waits for the body, to accept no connection');
+$half->send($body);
+is($half->response->{status}, 503, 'its slots are not free');
+chats(3, 1);
+is(scalar slots($t->path('grown.ledger.2')), 6, 'those of the new worker are');
+
+wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
+$server->restart;
+settled('a queue that was enlarged');
+wait_until(sub { slots($t->path('grown.ledger.2')) == 0 }, 10, 'no entry');
+
+$t->reload(redis => $short, workers => 1);
+wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
+connected(1);
+
+
 # A slot: state and seat, the names with their CRC, which of two sets of counts
 # is valid, and both sets, each with its own checksum.
 
@@ -626,9 +719,14 @@ damaged('the counts of a slot', sub {
     patch($path, $header + $first->[0] * $slot + $at + 8, "\xff");
 }, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
 
-damaged('the number of the valid counts', sub {
+damaged('the id of a key', sub {
     my ($path, $first) = @_;
     patch($path, $header + $first->[0] * $slot + 208, "\x07");
+}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+
+damaged('the number of the valid counts', sub {
+    my ($path, $first) = @_;
+    patch($path, $header + $first->[0] * $slot + 232, "\x07");
 }, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
 
 damaged('a slot whose request ran when its worker ended', sub {
