@@ -578,8 +578,10 @@ test_share_lease(void **state)
 {
     uint64_t  until;
 
-    (void) share("dead", 0, 0, 3, 50);
+    (void) share("dead", 0, 0, 3, 60000);
     assert_shared(share("a", 0, 0, 1, 60000), 0, 0, 3);
+
+    (void) share("dead", 0, 0, 3, 1);
 
     for (until = deadline(); ; ) {
         if (share("a", 0, 0, 1, 60000).running == 0) {

@@ -243,8 +243,10 @@ test_foreign(void **state)
 }
 
 
-/* A SET until it is executed: after a refused one the cache sends none for a
- * while. */
+/*
+ * A SET until it is executed: after a refused one the cache sends none for a
+ * second.
+ */
 
 static void
 put_at_last(box_t *b, uint32_t n)
@@ -406,7 +408,13 @@ test_restart(void **state)
 }
 
 
-/* A frozen server: everything that waits for it ends after one timeout. */
+/*
+ * A frozen server: everything that waits for it ends after one timeout.  The
+ * bounds are far from the times that are expected and from those of a failure,
+ * because a busy machine delays both the test and the cache.
+ */
+
+#define FROZEN_MS  2000                 /* the timeout */
 
 static void
 test_frozen(void **state)
@@ -425,7 +433,7 @@ test_frozen(void **state)
 
     address = redis[1].address;
     box_conf(&b, &conf, &address, 1);
-    conf.timeout_ms = slow_ms(600);
+    conf.timeout_ms = slow_ms(FROZEN_MS);
     box_open(&b, &conf);
     wait_on(&b, 1);
     assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
@@ -457,8 +465,8 @@ test_frozen(void **state)
 
     /* 49 one after another would need 24 timeouts */
 
-    assert_true(took >= slow_ms(600));
-    assert_true(took < slow_ms(600) * 4);
+    assert_true(took >= slow_ms(FROZEN_MS));
+    assert_true(took < slow_ms(FROZEN_MS) * 8);
     assert_int_equal(dsa_redis_writes(b.cache), 0);
     assert_int_equal(get(&b, 1), 0);
     wait_logged("is off: timed out: not a byte");
@@ -467,17 +475,17 @@ test_frozen(void **state)
     wait_on(&b, 1);
     assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
 
-    /* an operation that begins later ends with the others */
+    /* an operation that begins later ends before a timeout of its own */
 
     assert_int_equal(kill(redis[1].pid, SIGSTOP), 0);
     assert_int_equal(dsa_redis_submit(b.cache, &op[0]), DSA_OK);
     p.fd = b.fd;
     p.events = POLLIN;
-    assert_int_equal(poll(&p, 1, (int) slow_ms(450)), 0);
+    assert_int_equal(poll(&p, 1, (int) slow_ms(FROZEN_MS / 2)), 0);
     assert_int_equal(dsa_redis_submit(b.cache, &op[1]), DSA_OK);
     collect(&b, done, 2);
     assert_true(op[1].begin_us != 0);
-    assert_true(op[1].end_us - op[1].queued_us < slow_ms(450) * 1000);
+    assert_true(op[1].end_us - op[1].begin_us < slow_ms(FROZEN_MS) * 1000);
     assert_int_equal(kill(redis[1].pid, SIGCONT), 0);
     wait_on(&b, 1);
 
@@ -487,7 +495,7 @@ test_frozen(void **state)
     assert_int_equal(dsa_redis_submit(b.cache, &op[0]), DSA_OK);
     begin = dsa_clock_ms();
     box_close(&b);
-    assert_true(dsa_clock_ms() - begin < slow_ms(450));
+    assert_true(dsa_clock_ms() - begin < slow_ms(FROZEN_MS) * 3 / 4);
 
     redis_stop(&redis[1]);
     free(page);

@@ -227,7 +227,7 @@ test_create(void **state)
     freeReplyObject(reply);
 
     assert_int_equal(number(&server, "DBSIZE"), 1);
-    assert_in_range(number(&server, "TTL " KEY), 590, 600);
+    assert_in_range(number(&server, "TTL " KEY), 300, 600);
 
     /* another tenant has no way to it */
 
