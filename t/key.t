@@ -141,7 +141,28 @@ sub life {
                          budget => { month => { hard => '20' } } },
               "$name: limits are removed");
 
+    # what a key must have is replaced, and a limit that was removed comes back
+
+    good('set', $id, '--name', 'second', '--tenant', 'globex', '--models', 'c',
+         '--rpm', '1', '--tpm', '2', '--concurrency', '4', '--weight', '5',
+         '--priority', 'low', '--budget-day', '6:5', '--budget-month', ':7',
+         '--budget-total', '8');
+
+    $record = records()->{$id};
+    delete $record->{created};
+
+    is_deeply($record, {
+        id => $id, name => 'second', tenant => 'globex',
+        hash => sha256_hex($plain), state => 'disabled', models => ['c'],
+        rpm => 1, tpm => 2, concurrency => 4, weight => 5, priority => 'low',
+        budget => { day => { hard => '6', soft => '5' },
+                    month => { soft => '7' }, total => { hard => '8' } },
+    }, "$name: everything is changed");
+
+    good('set', $id, '--name', "caf\xc3\xa9 1", '--tenant', 'acme',
+         '--models', 'all', '--priority', 'normal');
     good('set', $id, '--state', 'active', '--expires', '2999-12-31');
+    is(records()->{$id}{state}, 'active', "$name: active again");
     is(records()->{$id}{expires}, 32503593600, "$name: a date");
     good('set', $id, '--expires', '2999-12-31T23:59:59Z');
     is(records()->{$id}{expires}, 32503679999, "$name: a time");
@@ -186,10 +207,11 @@ sub life {
 
     # a tenant of its own
 
-    my ($other) = create();
+    my ($other) = create('--state', 'disabled');
     is(records()->{$other}{tenant}, $other, "$name: the id is the tenant");
-    is(json_decode(good('show', $other, '--json'))->{id}, $other,
-       "$name: one record");
+    is(records()->{$other}{state}, 'disabled', "$name: disabled at first");
+    is_deeply(json_decode(good('show', $other, '--json')),
+              records()->{$other}, "$name: one record");
 
     # only create and rotate print the text of a key, and only once
 
@@ -275,6 +297,26 @@ for (['nothing', 'expected either --redis', 'list'],
 
     ok($rc == 2 && $err =~ /\Q$want\E/ && $err !~ /sk-dsa/, "usage: $name")
         or diag("$rc: $err");
+}
+
+# an option of another command is not ignored
+
+my %options = (json => ['--json'], grace => ['--grace', '1d'],
+               change => ['--rpm', '1']);
+my %command = (
+    create => [qw/ grace json /], list => [qw/ change grace /],
+    show => [qw/ change grace /], set => [qw/ grace json /],
+    revoke => [qw/ change grace json /], rotate => [qw/ change json /]);
+
+for my $command (sort keys %command) {
+    for my $kind (@{ $command{$command} }) {
+        my @id = $command =~ /create|list/ ? () : 'key_0123456789abcdef';
+        my ($rc, $out, $err) = key($command, @id, '--file', $t->path('no'),
+                                   @{ $options{$kind} });
+
+        ok($rc == 2 && $err =~ /(?:is an option of|expected it with) /,
+           "usage: $command $options{$kind}[0]") or diag("$rc: $err");
+    }
 }
 
 is((key())[0], 2, 'usage: no command');
