@@ -4,28 +4,40 @@
  *
  * A spec of a grammar, from a client.  If it is accepted, a walk over the masks
  * of a vocabulary of bytes has a token at each step, and the matcher accepts
- * it; an answer that ends is JSON.
+ * those of the mask and no others.  An answer that ends is JSON, and satisfies
+ * the schema (t/fuzz/schema.h).
  */
 
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/json.h"
 #include "grammar/grammar.h"
+#include "t/fuzz/schema.h"
 
 
 #define FUZZ_END        256
 #define FUZZ_CONTROL    257
 #define FUZZ_SIZE       258
-#define FUZZ_STEPS      400
+#define FUZZ_WORDS      ((FUZZ_SIZE + 31) / 32)
+#define FUZZ_WALKS      8
+#define FUZZ_STEPS      200
+#define FUZZ_OPEN       8
+#define FUZZ_REJECT     4       /* steps at which all tokens are tried */
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static dsa_vocabulary_t *fuzz_vocabulary(void);
-static void fuzz_walk(dsa_grammar_t *g, const uint8_t *data, size_t size);
-static void fuzz_check(const char *text, size_t n);
+static void fuzz_walk(dsa_grammar_t *g, const uint8_t *data, size_t size,
+    uint32_t walk);
+static uint32_t fuzz_bit(const uint32_t *mask, uint32_t id);
+static uint32_t fuzz_choose(const uint32_t *mask, uint32_t number, int end);
+static void fuzz_reject(dsa_matcher_t *m, const uint32_t *mask,
+    uint32_t first, uint32_t n);
+static void fuzz_check(const uint8_t *data, size_t size, const char *text,
+    size_t n);
 
 
 static dsa_vocabulary_t  *vocabulary;
@@ -34,6 +46,7 @@ static dsa_vocabulary_t  *vocabulary;
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    uint32_t              i;
     dsa_grammar_t        *g;
     dsa_grammar_error_t   error;
 
@@ -49,7 +62,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
 
-    fuzz_walk(g, data, size);
+    for (i = 0; i < FUZZ_WALKS; i++) {
+        fuzz_walk(g, data, size, i);
+    }
+
     dsa_grammar_free(g);
 
     return 0;
@@ -91,14 +107,18 @@ fuzz_vocabulary(void)
 }
 
 
-/* The bytes of the spec choose among the permitted tokens. */
+/*
+ * The bytes of the spec and the number of the walk choose among the permitted
+ * tokens.  Behind FUZZ_OPEN steps times that number, every other one is a token
+ * that ends a value, if it is permitted.
+ */
 
 static void
-fuzz_walk(dsa_grammar_t *g, const uint8_t *data, size_t size)
+fuzz_walk(dsa_grammar_t *g, const uint8_t *data, size_t size, uint32_t walk)
 {
     char            text[FUZZ_STEPS];
     int             control;
-    uint32_t        i, step, n, mask[(FUZZ_SIZE + 31) / 32];
+    uint32_t        i, step, noise, mask[FUZZ_WORDS];
     dsa_matcher_t  *m;
 
     m = dsa_matcher_create(g, vocabulary, dsa_str(NULL, 0));
@@ -108,26 +128,23 @@ fuzz_walk(dsa_grammar_t *g, const uint8_t *data, size_t size)
     }
 
     control = 0;
+    noise = walk;
 
     for (step = 0; step < FUZZ_STEPS; step++) {
         memset(mask, 0xff, sizeof(mask));
-        dsa_matcher_mask(m, mask, sizeof(mask) / sizeof(uint32_t));
+        dsa_matcher_mask(m, mask, FUZZ_WORDS);
 
-        n = 0;
-
-        for (i = 0; i < FUZZ_SIZE; i++) {
-            n += mask[i / 32] >> i % 32 & 1;
-        }
-
-        if (n == 0) {
+        if (fuzz_bit(mask, FUZZ_END) != (uint32_t) dsa_matcher_complete(m)) {
             abort();
         }
 
-        n = data[step % size] % n;
+        noise = (noise ^ data[step % size]) * 1664525 + 1013904223;
 
-        for (i = 0; (mask[i / 32] >> i % 32 & 1) == 0 || n-- != 0; i++) {
-            /* void */
-        }
+        fuzz_reject(m, mask, step < FUZZ_REJECT ? 0 : noise % FUZZ_SIZE,
+                    step < FUZZ_REJECT ? FUZZ_SIZE : 1);
+
+        i = fuzz_choose(mask, noise >> 16,
+                        step >= walk * FUZZ_OPEN && step % 2 != 0);
 
         if (dsa_matcher_accept(m, i) != DSA_OK) {
             abort();
@@ -146,18 +163,81 @@ fuzz_walk(dsa_grammar_t *g, const uint8_t *data, size_t size)
     if (step < FUZZ_STEPS && !control
         && memmem(data, size, "tools", 5) == NULL)
     {
-        fuzz_check(text, step);
+        fuzz_check(data, size, text, step);
     }
 
     dsa_matcher_free(m);
 }
 
 
-static void
-fuzz_check(const char *text, size_t n)
+static uint32_t
+fuzz_bit(const uint32_t *mask, uint32_t id)
 {
-    dsa_err_t     err;
-    dsa_arena_t  *arena;
+    return mask[id / 32] >> id % 32 & 1;
+}
+
+
+static uint32_t
+fuzz_choose(const uint32_t *mask, uint32_t number, int end)
+{
+    uint32_t  i, n;
+
+    static const uint32_t  ends[] = { FUZZ_END, '}', ']', '"' };
+
+    for (i = 0; end && i < 4; i++) {
+        if (fuzz_bit(mask, ends[i])) {
+            return ends[i];
+        }
+    }
+
+    n = 0;
+
+    for (i = 0; i < FUZZ_SIZE; i++) {
+        n += fuzz_bit(mask, i);
+    }
+
+    if (n == 0) {
+        abort();
+    }
+
+    n = number % n;
+
+    for (i = 0; !fuzz_bit(mask, i) || n-- != 0; i++) {
+        /* void */
+    }
+
+    return i;
+}
+
+
+/* The matcher accepts none of n tokens that the mask does not have. */
+
+static void
+fuzz_reject(dsa_matcher_t *m, const uint32_t *mask, uint32_t first,
+    uint32_t n)
+{
+    uint32_t  i;
+
+    for (i = first; i < FUZZ_SIZE && n != 0; i++) {
+        if (!fuzz_bit(mask, i)) {
+            if (dsa_matcher_accept(m, i) == DSA_OK) {
+                abort();
+            }
+
+            n--;
+        }
+    }
+}
+
+
+/* The answer is JSON, and is what the spec describes. */
+
+static void
+fuzz_check(const uint8_t *data, size_t size, const char *text, size_t n)
+{
+    dsa_err_t          err;
+    dsa_arena_t       *arena;
+    const dsa_json_t  *spec, *schema, *v;
 
     arena = dsa_arena_create(16 << 20);
 
@@ -165,9 +245,30 @@ fuzz_check(const char *text, size_t n)
         abort();
     }
 
-    if (dsa_json_parse(arena, text, n, 250, &err) == NULL
-        && strstr(err.text, "is repeated") == NULL)
+    v = dsa_json_parse(arena, text, n, 250, &err);
+
+    if (v == NULL && strstr(err.text, "is repeated") == NULL) {
+        abort();
+    }
+
+    spec = dsa_json_parse(arena, data, size, 250, &err);
+
+    if (spec == NULL) {
+        abort();
+    }
+
+    schema = dsa_str_eqz(dsa_json_get(spec, "type")->text, "json_schema")
+             ? dsa_json_get(spec, "schema") : NULL;
+
+    if (v != NULL && schema != NULL
+        && !fuzz_schema_valid(schema, schema, v, FUZZ_SCHEMA_DEPTH))
     {
+        (void) fprintf(stderr, "%.*s: %.*s\n", (int) size, data, (int) n,
+                       text);
+        abort();
+    }
+
+    if (v != NULL && schema == NULL && v->type != DSA_JSON_OBJECT) {
         abort();
     }
 
