@@ -8,7 +8,9 @@
  * A body that the reader accepts must pass the check of chats, unless the
  * check's own rules refuse it, and must have a prompt.  Every tool message of
  * the chat has a call, results are in the order of their calls, and the texts
- * of the messages are not longer than the body.
+ * of the messages are not longer than the body.  Each tool_use of the body is a
+ * call, in its order, and the text of each tool_result is in the message of its
+ * call.
  */
 
 
@@ -27,6 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fuzz_results(const dsa_chat_t *chat);
 static void fuzz_texts(const dsa_chat_t *chat, size_t size);
+static void fuzz_blocks(const dsa_chat_t *chat, const dsa_json_t *root);
+static void fuzz_use(const dsa_chat_t *chat, const dsa_json_t *block,
+    uint32_t n);
+static void fuzz_result(const dsa_chat_t *chat, const dsa_json_t *block);
 
 
 int
@@ -77,6 +83,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     fuzz_results(&chat);
     fuzz_texts(&chat, size);
+    fuzz_blocks(&chat, root);
 
     if (dsa_chat_check(&chat, &refusal) != DSA_OK) {
         fuzz_refusal(&refusal);
@@ -148,4 +155,92 @@ fuzz_texts(const dsa_chat_t *chat, size_t size)
     if (n > size) {
         abort();
     }
+}
+
+
+static void
+fuzz_blocks(const dsa_chat_t *chat, const dsa_json_t *root)
+{
+    uint32_t           n;
+    const dsa_json_t  *message, *block, *type;
+
+    n = 0;
+
+    for (message = dsa_json_get(root, "messages")->first; message != NULL;
+         message = message->next)
+    {
+        block = dsa_json_get(message, "content");
+
+        if (block == NULL || block->type != DSA_JSON_ARRAY) {
+            continue;
+        }
+
+        for (block = block->first; block != NULL; block = block->next) {
+            type = dsa_json_get(block, "type");
+
+            if (type == NULL) {
+                continue;
+            }
+
+            if (dsa_str_eqz(type->text, "tool_use")) {
+                fuzz_use(chat, block, n++);
+
+            } else if (dsa_str_eqz(type->text, "tool_result")) {
+                fuzz_result(chat, block);
+            }
+        }
+    }
+}
+
+
+/* Call n of the chat, counted from 0, is this block. */
+
+static void
+fuzz_use(const dsa_chat_t *chat, const dsa_json_t *block, uint32_t n)
+{
+    uint32_t                i;
+    const dsa_tool_call_t  *call;
+
+    for (i = 0; i < chat->n_messages && n >= chat->messages[i].n_calls; i++) {
+        n -= chat->messages[i].n_calls;
+    }
+
+    if (i == chat->n_messages) {
+        abort();
+    }
+
+    call = &chat->messages[i].calls[n];
+
+    if (!dsa_str_eq(call->id, dsa_json_get(block, "id")->text)
+        || !dsa_str_eq(call->name, dsa_json_get(block, "name")->text))
+    {
+        abort();
+    }
+}
+
+
+static void
+fuzz_result(const dsa_chat_t *chat, const dsa_json_t *block)
+{
+    uint32_t              i;
+    dsa_str_t             id;
+    const dsa_json_t     *content;
+    const dsa_message_t  *m;
+
+    id = dsa_json_get(block, "tool_use_id")->text;
+    content = dsa_json_get(block, "content");
+
+    for (i = 0; i < chat->n_messages; i++) {
+        m = &chat->messages[i];
+
+        if (m->role == DSA_ROLE_TOOL && dsa_str_eq(m->tool_call_id, id)
+            && (content == NULL || content->type != DSA_JSON_STRING
+                || memmem(m->content.data, m->content.len,
+                          content->text.data, content->text.len) != NULL))
+        {
+            return;
+        }
+    }
+
+    abort();
 }

@@ -7,7 +7,7 @@
  * whether limits are the hosted ones.
  *
  * Control segments of the prompt must be names of control tokens, and messages
- * that are written must read back.
+ * that are written must read back as the same messages.
  */
 
 
@@ -29,6 +29,7 @@ static dsa_json_t *fuzz_read(dsa_arena_t *arena, const uint8_t *data,
 static void fuzz_prompt(const dsa_prompt_t *prompt);
 static void fuzz_messages(dsa_arena_t *arena, const dsa_chat_t *chat,
     const dsa_chat_limits_t *limits);
+static int fuzz_same(const dsa_message_t *a, const dsa_message_t *b);
 
 
 int
@@ -207,10 +208,18 @@ fuzz_messages(dsa_arena_t *arena, const dsa_chat_t *chat,
         goto done;
     }
 
+    if (stored.n_messages != chat->n_messages) {
+        abort();
+    }
+
     dsa_buf_addz(&second, "[");
 
     for (i = 0; i < stored.n_messages; i++) {
         dsa_buf_addz(&second, i == 0 ? "" : ",");
+
+        if (!fuzz_same(&chat->messages[i], &stored.messages[i])) {
+            abort();
+        }
 
         if (dsa_message_dump(&second, &stored.messages[i]) != DSA_OK) {
             abort();
@@ -229,4 +238,31 @@ done:
 
     dsa_buf_free(&first);
     dsa_buf_free(&second);
+}
+
+
+static int
+fuzz_same(const dsa_message_t *a, const dsa_message_t *b)
+{
+    uint32_t  i;
+
+    if (a->role != b->role || a->n_calls != b->n_calls
+        || a->has_reasoning != b->has_reasoning
+        || !dsa_str_eq(a->content, b->content)
+        || !dsa_str_eq(a->reasoning, b->reasoning)
+        || !dsa_str_eq(a->tool_call_id, b->tool_call_id))
+    {
+        return 0;
+    }
+
+    for (i = 0; i < a->n_calls; i++) {
+        if (!dsa_str_eq(a->calls[i].id, b->calls[i].id)
+            || !dsa_str_eq(a->calls[i].name, b->calls[i].name)
+            || !dsa_str_eq(a->calls[i].raw, b->calls[i].raw))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
 }

@@ -4,8 +4,8 @@
  *
  * The body of a text completion: JSON, fields, prompt.
  *
- * Prompt and suffix are text, and there are only the control tokens that the
- * form of the prompt has.
+ * The segments of the prompt are those of the published form: prompt and suffix
+ * are text, with the control tokens around them.
  */
 
 
@@ -74,27 +74,53 @@ done:
 }
 
 
+/* BOS and the prompt, or the published form for text between two texts. */
+
 static void
 fuzz_prompt(const dsa_prompt_t *prompt, const dsa_completion_t *completion)
 {
-    size_t    text;
-    uint32_t  i, control;
+    size_t          bytes;
+    uint32_t        i, n;
+    dsa_segment_t   part[6];
 
-    text = 0;
-    control = 0;
+    static const char *const  control[4] = {
+        "<｜begin▁of▁sentence｜>", "<｜fim▁begin｜>", "<｜fim▁hole｜>",
+        "<｜fim▁end｜>"
+    };
 
-    for (i = 0; i < prompt->n; i++) {
-        if (prompt->segments[i].kind == DSA_SEGMENT_CONTROL) {
-            control++;
-
-        } else {
-            text += prompt->segments[i].text.len;
-        }
+    for (i = 0; i < 6; i++) {
+        part[i].kind = i == 2 || i == 4 ? DSA_SEGMENT_TEXT
+                                        : DSA_SEGMENT_CONTROL;
     }
 
-    if (control != (completion->suffix.len != 0 ? 4 : 1)
-        || text != completion->prompt.len + completion->suffix.len)
-    {
+    part[0].text = dsa_strz(control[0]);
+    part[1].text = dsa_strz(control[1]);
+    part[2].text = completion->prompt;
+    part[3].text = dsa_strz(control[2]);
+    part[4].text = completion->suffix;
+    part[5].text = dsa_strz(control[3]);
+
+    n = 0;
+    bytes = 0;
+
+    for (i = 0; i < 6; i++) {
+        if (part[i].text.len == 0
+            || (completion->suffix.len == 0 && i != 0 && i != 2))
+        {
+            continue;
+        }
+
+        if (n == prompt->n || prompt->segments[n].kind != part[i].kind
+            || !dsa_str_eq(prompt->segments[n].text, part[i].text))
+        {
+            abort();
+        }
+
+        bytes += part[i].text.len;
+        n++;
+    }
+
+    if (n != prompt->n || bytes != prompt->bytes) {
         abort();
     }
 }

@@ -4,6 +4,8 @@
  *
  * A Responses body: JSON, messages, check, prompt, the grammar of the answer,
  * and its items as they are stored, which must read back as the same messages.
+ * The calls of the messages are those of the body, in its order, and each of
+ * the body's outputs is a message.
  */
 
 
@@ -25,6 +27,13 @@ static int fuzz_open(void *data, dsa_arena_t *arena, dsa_str_t sealed,
 static const char *fuzz_id(void *data, const char *prefix);
 static void fuzz_items(dsa_arena_t *arena, const dsa_responses_t *request,
     const dsa_chat_t *chat);
+static int fuzz_same_call(const dsa_tool_call_t *a, const dsa_tool_call_t *b);
+static int fuzz_same_json(const dsa_json_t *a, const dsa_json_t *b);
+static void fuzz_calls(dsa_arena_t *arena, const dsa_json_t *root,
+    const dsa_chat_t *chat);
+static void fuzz_call(dsa_arena_t *arena, const dsa_json_t *item,
+    const dsa_tool_call_t *call);
+static const dsa_json_t *fuzz_next(const dsa_json_t *item, const char *type);
 static void fuzz_echo(dsa_arena_t *arena, const dsa_json_t *root);
 
 
@@ -66,6 +75,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
 
     fuzz_items(arena, &request, &chat);
+    fuzz_calls(arena, root, &chat);
     fuzz_echo(arena, root);
 
     if (dsa_chat_check(&chat, &refusal) != DSA_OK) {
@@ -162,9 +172,7 @@ fuzz_items(dsa_arena_t *arena, const dsa_responses_t *request,
         }
 
         for (k = 0; k < one->n_calls; k++) {
-            if (!dsa_str_eq(one->calls[k].id, two->calls[k].id)
-                || !dsa_str_eq(one->calls[k].name, two->calls[k].name))
-            {
+            if (!fuzz_same_call(&one->calls[k], &two->calls[k])) {
                 abort();
             }
         }
@@ -183,6 +191,143 @@ failed:
 
     dsa_buf_free(&items);
     dsa_buf_free(&b);
+}
+
+
+static int
+fuzz_same_call(const dsa_tool_call_t *a, const dsa_tool_call_t *b)
+{
+    return dsa_str_eq(a->id, b->id) && dsa_str_eq(a->name, b->name)
+           && dsa_str_eq(a->raw, b->raw)
+           && fuzz_same_json(a->arguments, b->arguments);
+}
+
+
+static int
+fuzz_same_json(const dsa_json_t *a, const dsa_json_t *b)
+{
+    if (a == NULL || b == NULL) {
+        return a == b;
+    }
+
+    if (a->type != b->type || a->n != b->n || !dsa_str_eq(a->text, b->text)) {
+        return 0;
+    }
+
+    for (a = a->first, b = b->first; a != NULL; a = a->next, b = b->next) {
+        if (!dsa_str_eq(a->key, b->key) || !fuzz_same_json(a, b)) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static void
+fuzz_calls(dsa_arena_t *arena, const dsa_json_t *root, const dsa_chat_t *chat)
+{
+    uint32_t              i, k, outputs;
+    const dsa_json_t     *input, *call, *output;
+    const dsa_message_t  *m;
+
+    input = dsa_json_get(root, "input");
+
+    if (input == NULL || input->type != DSA_JSON_ARRAY) {
+        return;
+    }
+
+    call = fuzz_next(input->first, "function_call");
+    outputs = 0;
+
+    for (i = 0; i < chat->n_messages; i++) {
+        m = &chat->messages[i];
+        outputs += m->role == DSA_ROLE_TOOL;
+
+        for (k = 0; k < m->n_calls; k++) {
+            if (call == NULL) {
+                abort();
+            }
+
+            fuzz_call(arena, call, &m->calls[k]);
+            call = fuzz_next(call->next, "function_call");
+        }
+    }
+
+    output = fuzz_next(input->first, "function_call_output");
+
+    for ( /* void */ ; output != NULL && outputs != 0; outputs--) {
+        output = fuzz_next(output->next, "function_call_output");
+    }
+
+    if (call != NULL || output != NULL || outputs != 0) {
+        abort();
+    }
+}
+
+
+static void
+fuzz_call(dsa_arena_t *arena, const dsa_json_t *item,
+    const dsa_tool_call_t *call)
+{
+    dsa_err_t          err;
+    const dsa_json_t  *v;
+
+    if (!dsa_str_eq(call->id, dsa_json_get(item, "call_id")->text)
+        || !dsa_str_eq(call->name, dsa_json_get(item, "name")->text))
+    {
+        abort();
+    }
+
+    v = dsa_json_get(item, "arguments");
+
+    if (v == NULL || v->type == DSA_JSON_NULL
+        || (v->type == DSA_JSON_STRING && v->text.len == 0))
+    {
+        if (call->arguments == NULL || call->arguments->n != 0) {
+            abort();
+        }
+
+        return;
+    }
+
+    if (call->arguments == NULL) {
+        if (v->type != DSA_JSON_STRING || !dsa_str_eq(call->raw, v->text)) {
+            abort();
+        }
+
+        return;
+    }
+
+    if (v->type == DSA_JSON_STRING) {
+        v = dsa_json_parse(arena, v->text.data, v->text.len, DSA_CHAT_DEPTH,
+                           &err);
+    }
+
+    if (!fuzz_same_json(v, call->arguments) && !dsa_arena_exceeded(arena)) {
+        abort();
+    }
+}
+
+
+/* The first item of this type from item on. */
+
+static const dsa_json_t *
+fuzz_next(const dsa_json_t *item, const char *type)
+{
+    const dsa_json_t  *v;
+
+    for ( /* void */ ; item != NULL; item = item->next) {
+        v = dsa_json_get(item, "type");
+
+        if (v != NULL && v->type == DSA_JSON_STRING
+            && dsa_str_eqz(v->text, type))
+        {
+            return item;
+        }
+    }
+
+    return NULL;
 }
 
 
