@@ -80,6 +80,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(conf.model != NULL && conf.name != NULL && conf.listen != NULL);
     check(dsa_conf_socket(&conf, last, path, sizeof(path)) == DSA_OK);
     check(conf.replicas >= 1 && conf.replicas <= DSA_CONF_REPLICAS);
+    check(conf.replicas == 1 || strstr(conf.listen, "%n") != NULL);
+    check(conf.journal == NULL || conf.backend == DSA_BACKEND_NULL);
+    check(!conf.random || conf.backend == DSA_BACKEND_CUDA);
     check(conf.gpus >= 1 && conf.gpus <= DSA_MAX_GPUS);
     check(conf.max_running >= 1
           && conf.token_budget / ranks >= conf.max_running);

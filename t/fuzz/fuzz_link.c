@@ -7,7 +7,8 @@
  * DONE.
  *
  * The first byte of an input chooses; a ring then takes 8 bytes as its head,
- * 8 as the consumer's index, and the rest as its content.
+ * 8 as the consumer's index, and the rest as its content.  The same bytes are
+ * then the sizes of records that both ends of an honest ring exchange.
  */
 
 
@@ -22,12 +23,14 @@
 
 
 #define RING    4096
+#define RECORDS 256         /* more than RING bytes of them */
 
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fuzz_ring(const uint8_t *data, size_t size);
+static void fuzz_exchange(uint64_t start, const uint8_t *data, size_t size);
 static void fuzz_submit(dsa_link_type_e type, const uint8_t *data,
     size_t size);
 static void fuzz_done(const uint8_t *data, size_t size);
@@ -190,6 +193,91 @@ fuzz_ring(const uint8_t *data, size_t size)
 
     free(bytes);
     free(indices);
+
+    fuzz_exchange(start, data, size);
+}
+
+
+/*
+ * A byte is a record of 4 times its high six bits, or, if the lowest bit is 1,
+ * first lets the consumer read one record.  What is read is what was written,
+ * in its order.
+ */
+
+static void
+fuzz_exchange(uint64_t start, const uint8_t *data, size_t size)
+{
+    size_t               i, k, len, room;
+    uint8_t             *p;
+    uint32_t             first, last, held[RECORDS];
+    const void          *payload;
+    dsa_link_ring_t      in, out;
+    dsa_link_record_t    record;
+
+    static uint8_t             bytes[RING];
+    static dsa_link_indices_t  indices;
+
+    atomic_store(&indices.head, start);
+    atomic_store(&indices.tail, start);
+
+    memset(&in, 0, sizeof(in));
+    in.shared = &indices;
+    in.data = bytes;
+    in.size = RING;
+    in.own = start;
+    in.pending = start;
+    out = in;
+
+    first = 0;
+    last = 0;
+
+    for (i = 0; i < size; i++) {
+
+        if ((data[i] & 1) != 0 && first != last) {
+            if (dsa_link_peek(&out, &record, &payload) != 1
+                || record.id != first
+                || record.length != held[first % RECORDS])
+            {
+                abort();
+            }
+
+            for (k = 0; k < record.length; k++) {
+                if (((const uint8_t *) payload)[k] != (uint8_t) (first + k)) {
+                    abort();
+                }
+            }
+
+            dsa_link_release(&out);
+            first++;
+        }
+
+        len = (data[i] >> 2) * 4U;
+        p = dsa_link_reserve(&in, DSA_LINK_DONE, last, len);
+
+        if (p == NULL) {
+
+            /* at most one record's length is skipped at the end of the ring */
+
+            room = RING - (in.pending - out.own);
+
+            if (room >= 2 * (sizeof(dsa_link_record_t) + len)) {
+                abort();
+            }
+
+            continue;
+        }
+
+        for (k = 0; k < len; k++) {
+            p[k] = (uint8_t) (last + k);
+        }
+
+        held[last++ % RECORDS] = (uint32_t) len;
+        (void) dsa_link_commit(&in);
+    }
+
+    if (first == last && dsa_link_peek(&out, &record, &payload) != 0) {
+        abort();
+    }
 }
 
 

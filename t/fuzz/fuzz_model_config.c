@@ -37,6 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
            > s.n_routed_experts / s.n_group * s.topk_group
         || s.index_head_dim < s.qk_rope_head_dim || s.index_topk == 0
         || s.num_hidden_layers == 0 || s.bos_token_id >= s.vocab_size
+        || s.eos_token_id >= s.vocab_size
         || !(s.rms_norm_eps > 0) || !(s.rope_theta > 1)
         || !(s.yarn_factor >= 1) || !(s.routed_scaling_factor > 0))
     {

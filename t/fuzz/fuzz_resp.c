@@ -175,6 +175,10 @@ interpret(const redisReply *reply, uint64_t hash)
     }
 
     if (dsa_schema_integer(reply, &n, &err) == DSA_OK) {
+        if (reply->type != REDIS_REPLY_INTEGER || reply->integer != n) {
+            abort();
+        }
+
         hash = mix(hash, n);
     }
 

@@ -2,12 +2,13 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * A safetensors file of any bytes either fails with an error, or all of its
- * tensors are within the file.
+ * A safetensors file of any bytes either fails with an error, or each byte
+ * behind its header belongs to one tensor.
  */
 
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/checkpoint/safetensors.h"
 
@@ -23,7 +24,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dsa_st_t                 *st;
     dsa_err_t                 err;
     const uint8_t            *p;
-    volatile uint8_t          sum;
+    uint8_t                  *seen;
     const dsa_st_tensor_t    *t;
 
     err.text[0] = '\0';
@@ -39,7 +40,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     n = dsa_st_count(st);
     total = 8 + dsa_st_header(st).len;
-    sum = 0;
+    seen = calloc(size, 1);
+
+    if (seen == NULL || total > size) {
+        abort();
+    }
+
+    memset(seen, 1, total);
 
     for (i = 0; i < n; i++) {
         t = dsa_st_at(st, i);
@@ -50,8 +57,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         p = t->data;
 
+        if (t->size != 0
+            && (p < data || t->size > size
+                || (size_t) (p - data) > size - t->size))
+        {
+            abort();
+        }
+
         for (k = 0; k < t->size; k++) {
-            sum = (uint8_t) (sum + p[k]);
+            if (seen[p - data + k]++ != 0) {
+                abort();
+            }
         }
 
         total += t->size;
@@ -61,6 +77,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
 
+    free(seen);
     dsa_st_close(st);
 
     return 0;

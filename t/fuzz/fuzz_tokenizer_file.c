@@ -3,17 +3,22 @@
  * Copyright (C) The nginx-dsa authors
  *
  * A tokenizer.json of any bytes either fails with an error, or makes a
- * tokenizer that tokenizes a fixed text and whose functions agree about its
- * tokens.
+ * tokenizer whose tokens of a fixed text have the bytes of the text, apart from
+ * white space, and whose functions agree about its tokens.
  */
 
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/tokenizer/tokenizer.h"
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static size_t fuzz_follow(size_t at, dsa_str_t token);
+static size_t fuzz_skip(size_t at);
+static int fuzz_is_space(char c);
 
 
 static const char  fuzz_text[] =
@@ -22,10 +27,61 @@ static const char  fuzz_text[] =
     "aaaaaaaaaaaaaaaa         \r\n\t.getValue()";
 
 
+/*
+ * Compares a token with the text from offset at on, and returns the offset
+ * behind it.  The text begins again at its end.  "lstrip" and "rstrip" of an
+ * added token remove white space, and "add_prefix_space" adds it.
+ */
+
+static size_t
+fuzz_follow(size_t at, dsa_str_t token)
+{
+    size_t  i;
+
+    for (i = 0; i < token.len; i++) {
+
+        if (fuzz_is_space(token.data[i])) {
+            continue;
+        }
+
+        at = fuzz_skip(at);
+
+        if (fuzz_text[at] != token.data[i]) {
+            abort();
+        }
+
+        at = fuzz_skip(at + 1);
+    }
+
+    return at;
+}
+
+
+/* The text ends with a character that is not white space. */
+
+static size_t
+fuzz_skip(size_t at)
+{
+    while (fuzz_is_space(fuzz_text[at])) {
+        at++;
+    }
+
+    return fuzz_text[at] == '\0' ? 0 : at;
+}
+
+
+static int
+fuzz_is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int                    rc;
+    size_t                 at;
     uint32_t               i;
     dsa_err_t              err;
     dsa_str_t              s;
@@ -63,6 +119,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
 
+    /* the text, with and without added tokens */
+
+    at = 0;
+
     for (i = 0; i < out.n; i++) {
         s = dsa_token_bytes(t, out.ids[i]);
 
@@ -70,11 +130,19 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         }
 
+        if (rc == DSA_OK) {
+            at = fuzz_follow(at, s);
+        }
+
         if (dsa_token_is_special(t, out.ids[i])
             && dsa_tokenizer_special(t, s) != (int64_t) out.ids[i])
         {
             abort();
         }
+    }
+
+    if (at != 0) {
+        abort();
     }
 
     free(out.ids);
