@@ -27,7 +27,7 @@
 
 #define NGX_HTTP_DSA_REDIS_BUFFER       65536
 
-/* reads in one event, so that other connections get their turn */
+/* reads in one event; other connections are served after them */
 
 #define NGX_HTTP_DSA_REDIS_READS        16
 
@@ -183,9 +183,9 @@ ngx_http_dsa_redis_connection_command(ngx_http_dsa_redis_connection_t *rc,
     if (rc->state == ngx_http_dsa_redis_ready) {
 
         /*
-         * The write handler runs after the events that nginx handles now, so
-         * that their commands go out in one write and that a failure calls no
-         * handler from within here.
+         * The write handler runs after the events that nginx handles now.  So
+         * the commands of these events are sent by one write, and a failure
+         * does not call a handler from within this function.
          */
 
         c = rc->peer.connection;
@@ -302,8 +302,8 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_connection_t *rc)
     c->write->handler = ngx_http_dsa_redis_write_handler;
 
     /*
-     * worker_shutdown_timeout closes all connections but channels.  This one
-     * belongs to the worker, and the requests that end then still need it.
+     * When worker_shutdown_timeout is over, nginx closes all connections that
+     * are not channels.  The requests that end then still need this one.
      */
 
     c->read->channel = 1;
@@ -342,7 +342,7 @@ ngx_http_dsa_redis_connected(ngx_http_dsa_redis_connection_t *rc)
 
     ngx_http_dsa_redis_set_state(rc, ngx_http_dsa_redis_setup);
 
-    ok = rc->primary.asking
+    ok = rc->primary.sentinel
          ? ngx_http_dsa_redis_setup_sentinel(&rc->calls, rc->conf)
          : ngx_http_dsa_redis_setup_calls(&rc->calls, rc->conf);
 
@@ -358,14 +358,14 @@ ngx_http_dsa_redis_connected(ngx_http_dsa_redis_connection_t *rc)
 
     if (c->read->ready) {
 
-        /* the read event came while connecting and is not reported again */
+        /* the read event came before, and nginx does not report it again */
 
         ngx_post_event(c->read, &ngx_posted_events);
     }
 }
 
 
-/* Finds out that the peer is dead before a request does. */
+/* Sends a PING if no call waits, so that no request is the first to fail. */
 
 static void
 ngx_http_dsa_redis_ping(ngx_event_t *ev)
@@ -436,8 +436,8 @@ ngx_http_dsa_redis_send(ngx_http_dsa_redis_connection_t *rc)
     c = rc->peer.connection;
 
     /*
-     * Until the setup has succeeded, the user and the database are not known,
-     * so that other commands have to wait.
+     * Other commands wait until the setup has succeeded, because they would
+     * run as another user or in another database.
      */
 
     setup = (rc->state != ngx_http_dsa_redis_ready);
@@ -602,7 +602,7 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
 
     if (setup) {
 
-        if (last && rc->primary.asking) {
+        if (last && rc->primary.sentinel) {
             return ngx_http_dsa_redis_found(rc, reply);
         }
 
@@ -692,8 +692,8 @@ ngx_http_dsa_redis_set_ready(ngx_http_dsa_redis_connection_t *rc)
     ngx_http_dsa_redis_primary_good(&rc->primary);
 
     /*
-     * The setup succeeds even where Redis refuses commands with an error like
-     * MOVED.  After such an error only the reply to a command shows that Redis
+     * The setup succeeds even if Redis refuses commands with an error such as
+     * MOVED.  After such an error, only the reply to a command shows that Redis
      * can be used again.
      */
 

@@ -35,7 +35,7 @@ ngx_http_dsa_redis_primary_next(ngx_http_dsa_redis_primary_t *primary)
 
     if (primary->known) {
         primary->known = 0;
-        primary->asking = 0;
+        primary->sentinel = 0;
         return &primary->found;
     }
 
@@ -43,7 +43,7 @@ ngx_http_dsa_redis_primary_next(ngx_http_dsa_redis_primary_t *primary)
     addr += primary->next;
 
     primary->next = (primary->next + 1) % primary->conf->addrs->nelts;
-    primary->asking = (primary->conf->sentinel.len != 0);
+    primary->sentinel = (primary->conf->sentinel.len != 0);
 
     return addr;
 }

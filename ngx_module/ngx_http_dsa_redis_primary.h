@@ -33,8 +33,8 @@ typedef struct {
 
     unsigned                          known:1;  /* the next attempt uses
                                                    found */
-    unsigned                          asking:1; /* the current address is that
-                                                   of a Sentinel */
+    unsigned                          sentinel:1;   /* the current address is
+                                                       that of a Sentinel */
 } ngx_http_dsa_redis_primary_t;
 
 
@@ -44,7 +44,7 @@ typedef struct {
 void ngx_http_dsa_redis_primary_init(ngx_http_dsa_redis_primary_t *primary,
     const ngx_http_dsa_redis_conf_t *conf);
 
-/* Returns the address for the next attempt; asking is set for a Sentinel. */
+/* Returns the address for the next attempt; sets the member sentinel. */
 ngx_addr_t *ngx_http_dsa_redis_primary_next(
     ngx_http_dsa_redis_primary_t *primary);
 
