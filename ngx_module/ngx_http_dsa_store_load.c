@@ -52,7 +52,9 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     owner = dsa_str(tenant->data, tenant->len);
 
     if (!dsa_schema_id_ok(name) || !dsa_schema_name_ok(owner)) {
-        handler(r, NGX_HTTP_BAD_REQUEST, NULL, "it is not a conversation id");
+        handler(r, NGX_HTTP_BAD_REQUEST, NULL,
+                "the value is not a conversation id; expected \"conv_\" and 32 "
+                "hexadecimal digits, as POST /conversations returns them");
         return NGX_OK;
     }
 

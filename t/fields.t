@@ -346,7 +346,9 @@ my @table = (
     [ 'conversation', 'c', 's', [],
       [ [ '""', qr/is not a conversation id/ ],
         [ text(65), qr/is not a conversation id/ ],
-        [ '"a.b"', qr/is not a conversation id/ ] ] ],
+        [ '"a.b"', qr/is not a conversation id/ ],
+        [ '"conv_1"', qr/not a conversation id; expected "conv_" and 32 / ]
+      ] ],
     [ 'conversation', 'ta', '', [], [ [ '"a"', $unsupported ] ] ],
     [ 'conversation', 'r', 'so', [], [ [ '"a b"', qr/conversation/ ] ] ],
     [ 'previous_response_id', 'r', 's', [],
