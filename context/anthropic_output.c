@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * What a request of Anthropic's Messages API says about the form of the
- * answer: output_config, and output_format, which was its name in the beta of
- * structured outputs.
+ * The fields of Anthropic's Messages API for the form of the answer:
+ * output_config, and output_format, the name of it in the beta of structured
+ * outputs.
  */
 
 

@@ -132,8 +132,8 @@ typedef struct {
                                                from, for an error */
     uint32_t            max_tokens;     /* 0: not in the request; UINT32_MAX:
                                            outside of any model's range.  The
-                                           caller checks it, because it knows
-                                           the model's context */
+                                           caller compares it with the model's
+                                           context */
     uint32_t            thinking_budget;    /* tokens of reasoning, at most;
                                                0: no limit */
     uint32_t            top_logprobs;

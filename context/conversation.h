@@ -15,8 +15,8 @@
 /*
  * A stored conversation is a list of entries.  An entry is a message of a chat
  * completion, as dsa_message_dump() writes it, or an item of a response, which
- * has a type.  Both APIs can continue a conversation, whichever of them wrote
- * it: a prompt is made of messages, a list of items.
+ * has a type.  Each API can continue a conversation that the other one has
+ * written: entries are read as messages for a prompt, and as items for a list.
  */
 
 #define DSA_CONVERSATION_OWNER  32      /* hexadecimal digits of an id */

@@ -13,8 +13,8 @@
 
 /*
  * The prompt of DeepSeek-V3.2 as segments: text, and control tokens by name.
- * What came from outside is in segments of text only, so that it never becomes
- * a control token, even if it spells one.  The text of an answer that the model
+ * Text from outside is in segments of text only, so that it never becomes a
+ * control token, even if it spells one.  The text of an answer that the model
  * sampled (dsa_message_t.sampled) keeps the control tokens that it sampled.
  */
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * What a request says about the structure of its answer: response_format,
- * tool_choice and parallel_tool_calls.
+ * The fields of a request that constrain the structure of its answer:
+ * response_format, tool_choice and parallel_tool_calls.
  */
 
 

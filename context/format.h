@@ -20,13 +20,13 @@
  *     json_object             {"type": "json_object"}
  *     json_schema             {"type": "json_schema", ...}
  *
- *     tool_choice
- *     none                    as response_format has it
- *     auto                    of the tools, with text, if one of them is strict
- *                             or parallel_tool_calls is false; with a
- *                             response_format of the tools, and in place of the
- *                             text what response_format has
- *     required, named         of the tools, without text
+ *     tool_choice             spec
+ *     none                    that of response_format
+ *     auto                    tools, with text, if one of them is strict or
+ *                             parallel_tool_calls is false; with a
+ *                             response_format: tools, and its structure in
+ *                             place of the text
+ *     required, named         tools, without text
  */
 
 typedef struct {

@@ -135,10 +135,9 @@ dsa_retain_wanted(const dsa_chat_t *chat, uint32_t i)
 
 
 /*
- * Whether the arguments have the text that the encoder would read back from
- * the parser's: then the encoder writes the text that the model sampled.  If
- * the text is not known, because the API passes arguments as an object, it may
- * have had any form.
+ * Whether the client sent the arguments in the form in which the server
+ * returned them, that of json.dumps().  If the text is not known, because the
+ * API passes arguments as an object, it may have had any form.
  */
 
 static int
@@ -302,7 +301,7 @@ dsa_retain_apply(dsa_message_t *m, const dsa_retain_parsed_t *p,
         return DSA_OK;
     }
 
-    /* readers of the message, not only the encoder, get what was restored */
+    /* for other readers of the message; the encoder uses m->sampled */
 
     text = dsa_arena_alloc(arena, reasoning.len + content.len + 1);
 

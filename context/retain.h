@@ -37,12 +37,12 @@ dsa_str_t dsa_retain_key(dsa_str_t id);
 uint32_t dsa_retain_round(const dsa_chat_t *chat);
 
 /*
- * The key under which what message i lacks may be stored; it refers to the id
- * of a call.  An empty string: it is not an assistant message with tool calls,
- * or all of its ids are of other servers, or it is complete.  A message lacks
- * something if the chat is in thinking mode and the message has no reasoning,
- * or if the arguments of a call differ from the form in which the server
- * returned them.
+ * The key under which the missing parts of message i may be stored; it refers
+ * to the id of a call.  An empty string: it is not an assistant message with
+ * tool calls, or all of its ids are of other servers, or it is complete.  A
+ * part is missing if the chat is in thinking mode and the message has no
+ * reasoning, or if the arguments of a call differ from the form in which the
+ * server returned them.
  */
 dsa_str_t dsa_retain_wanted(const dsa_chat_t *chat, uint32_t i);
 

@@ -108,10 +108,10 @@ int dsa_window_chat(const dsa_window_t *w, dsa_arena_t *arena,
 uint32_t dsa_window_limit(const dsa_window_t *w);
 
 /*
- * The prompt of that chat has so many tokens; if this is at most the
- * limit, an upper bound will do.  DSA_AGAIN: another prompt is to be
- * counted; DSA_OK: w->cut is final.  The prompt then is within the limit, or
- * no more rounds may leave.
+ * Continues the replay with the number of tokens of that prompt; if it is at
+ * most the limit, an upper bound may be passed.  DSA_AGAIN: another prompt is
+ * to be counted; DSA_OK: w->cut is final, because the prompt is within the
+ * limit or no more rounds may leave.
  */
 int dsa_window_counted(dsa_window_t *w, uint32_t tokens);
 
@@ -124,7 +124,7 @@ int dsa_window_counted(dsa_window_t *w, uint32_t tokens);
  */
 int dsa_window_resume(dsa_window_t *w, uint32_t point, uint32_t cut);
 
-/* How many messages and calls the rounds that leave have. */
+/* The numbers of messages and calls in the rounds that leave. */
 void dsa_window_left(const dsa_window_t *w, uint32_t *messages,
     uint32_t *calls);
 
