@@ -100,8 +100,8 @@ typedef struct {
  * Reads a record.  The strings and the array of models are in the arena, of
  * which a record uses less than 64 KB.  DSA_ERROR: the text is not a complete
  * record, a value is outside its limits, or a member is unknown.  err has what
- * is wrong and what would be accepted; it has no string of the record, because
- * someone may have put the text of a key there.
+ * is wrong and what would be accepted.  It quotes no string of the record,
+ * because a string may be the text of a key, put there by mistake.
  */
 int dsa_key_read(dsa_key_t *key, dsa_arena_t *arena, dsa_str_t json,
     dsa_err_t *err);

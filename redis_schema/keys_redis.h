@@ -124,9 +124,9 @@ typedef struct {
  * no other host has and that satisfies dsa_schema_name_ok().  used is at most
  * what DSA_BUCKET_MAX_DEBT has.
  *
- * When the reply is lost, the use may have been added or not.  A caller that
- * adds it again counts it at most twice, so the limits become stricter by what
- * was used between two calls, and not weaker.  When Redis has lost its data,
+ * When the reply is lost, the use may have been added or not.  If the caller
+ * adds it again, it is counted at most twice, so the limits become stricter by
+ * the use between two calls, and never weaker.  If Redis has lost its data,
  * `missing` of the hosts restores most of it.
  */
 int dsa_key_share(dsa_schema_command_t *cmd, dsa_arena_t *arena, dsa_str_t id,

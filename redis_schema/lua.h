@@ -121,8 +121,8 @@
  * Days of the ledger become a part of the sums of their month.  date() is the
  * day, YYYY-MM-DD, that is n days after 1970-01-01.  fold() adds the fields of
  * a day to those of the month and removes the day; a day whose sums would not
- * fit, or that has something else than counts, stays as it is.  Keys with
- * fields in it have a sum of that day in spend, which goes with it.
+ * fit, or that has something else than counts, stays as it is.  The sums of
+ * that day in spend, of the keys that have fields in it, are removed as well.
  *
  * roll() folds the first day before the last `keep` ones, and returns the
  * first day that is not folded, which the key rolled has.  One day in each call

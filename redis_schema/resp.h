@@ -40,7 +40,7 @@ int dsa_resp_feed(dsa_resp_t *resp, const void *data, size_t len,
     dsa_err_t *err);
 
 /*
- * DSA_OK: *reply belongs to the caller, who frees it with freeReplyObject();
+ * DSA_OK: *reply is set, and the caller frees it with freeReplyObject();
  * DSA_AGAIN: more bytes are needed; DSA_ERROR: the bytes are not RESP, or the
  * reply exceeds the limits.
  */

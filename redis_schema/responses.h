@@ -108,8 +108,8 @@ int dsa_response_fields(dsa_str_t *fields, uint32_t n,
 
 
 /*
- * What has the items to which a request refers.  owners: n of the digits of the
- * ids of responses or conversations, at most DSA_RESPONSE_OWNERS.  Redis
+ * Reads the responses and conversations whose items a request refers to.
+ * owners: the digits of their n ids, at most DSA_RESPONSE_OWNERS.  Redis
  * replies with what dsa_response_items_read() reads.
  */
 

@@ -83,7 +83,7 @@ static const char  dsa_response_chain_script[] =
 "return chain\n";
 
 /*
- * Reads what has the items to which a request refers: nodes and conversations.
+ * Reads the nodes and conversations whose items a request refers to.
  *
  *     KEYS     for each id, the node and the conversation with its digits
  *     ARGV     most elements of the reply, most bytes of it

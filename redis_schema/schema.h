@@ -135,7 +135,7 @@ int dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
 uint32_t dsa_schema_split(dsa_str_t text, dsa_str_t *messages);
 
 
-/* What a request leaves in Redis when it ends. */
+/* What is written to Redis when a request ends. */
 
 typedef struct {
     dsa_str_t            request;       /* its unique id */
@@ -182,7 +182,7 @@ int dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     const dsa_schema_record_t *record, int text);
 
 /*
- * What happened to the messages.  The entry is in the ledger in every case.
+ * The result for the messages.  The entry is in the ledger in every case.
  * The values are those of the script.
  */
 
