@@ -149,7 +149,7 @@ load_event(load_stream_t *s)
             load_end(s, LOAD_DONE, NULL);
 
         } else {
-            load_end(s, LOAD_FAILED, "not as many tokens as asked for");
+            load_end(s, LOAD_FAILED, "fewer tokens than requested");
         }
 
         return;
@@ -190,7 +190,7 @@ load_text(load_stream_t *s, char c, uint64_t now)
     }
 
     if (c != 'x' || s->tokens == load_conf.tokens) {
-        load_end(s, LOAD_FAILED, "a token that was not asked for");
+        load_end(s, LOAD_FAILED, "an unexpected token");
         return;
     }
 
