@@ -16,7 +16,7 @@ our @EXPORT = qw/ ask script tokens tool_calls ctl submitted cancelled
                   finished link_version /;
 
 
-# A chat request whose user says TEXT.
+# A chat request with one user message, TEXT.
 
 sub ask {
     my ($text, %more) = @_;

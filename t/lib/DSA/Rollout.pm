@@ -3,7 +3,7 @@ package DSA::Rollout;
 # Copyright (C) The nginx-dsa authors
 #
 # Reads the rows of a rollout as ngx_module/README.md documents them, and
-# computes from logits what they should say.
+# computes from logits the values that they should have.
 
 use strict;
 use warnings;

@@ -95,8 +95,9 @@ sub build { $_[0]{build} }
 sub path { "$_[0]{dir}/$_[1]" }
 
 
-# Returns a port of 127.0.0.1 on which nobody listens.  It is below the range of
-# client ports of the kernel, and a lock reserves it until this process ends.
+# Returns a port of 127.0.0.1 on which no process listens.  It is below the
+# range of client ports of the kernel, and a lock reserves it until this process
+# ends.
 
 sub free_port {
     my ($self) = @_;
