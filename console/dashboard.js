@@ -1,7 +1,7 @@
 // Copyright (C) The nginx-dsa authors
 //
-// What the server does, from dsa_status at status next to this page.  The view
-// exists only where that address answers, because the operator restricts it.
+// The state of the server, read from dsa_status at "status" next to this page.
+// The view exists only if that address answers, because operators restrict it.
 
 import { status } from "./api.js";
 import { bar, LineChart } from "./chart.js";
@@ -83,7 +83,7 @@ function pointOf() {
 }
 
 
-// The panels, once it is known which of them there is data for.
+// Creates the panels for which the first sample has data.
 
 function build(now) {
     const money = now.money === undefined ? null
@@ -144,8 +144,8 @@ function showState(now) {
                                      : `All ${up} engines are up`];
     const redis = now.redis === undefined ? []
         : [now.redis.up ? "Redis is connected" : "Redis is away",
-           ...(now.redis.queue > 0 ? [`${short(now.redis.queue)} entries wait`]
-                                   : [])];
+           ...(now.redis.queue > 0
+               ? [`${short(now.redis.queue)} ledger entries wait`] : [])];
 
     $("state").replaceChildren(
         el("p", { class: "light " + style }, el("span"), text),
@@ -270,8 +270,8 @@ function tenantTable(now) {
 }
 
 
-// Tables are made anew only while nobody uses them: a selection, or the focus
-// of someone who scrolls, stays.
+// Tables are not replaced while they contain a selection or the focus, which
+// would be lost.
 
 function showTables(now) {
     const box = $("tables");
@@ -309,7 +309,7 @@ function showDashboard() {
 function addSample(sample) {
     const last = samples[samples.length - 1];
 
-    // an answer of a server that was started anew may be of before
+    // after a restart of the server an answer of the old process may come late
 
     if (last !== undefined && sample.time <= last.time) {
         return;

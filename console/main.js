@@ -11,7 +11,7 @@ import { startTheme } from "./theme.js";
 
 
 // Fills the list of models, and keeps the choice.  The two names that every
-// engine serves come last, because their answers are those of the others.
+// engine serves come last, because they are other names of the same models.
 
 async function listModels() {
     const select = $("model");

@@ -195,7 +195,7 @@ function table(lines, at) {
 }
 
 
-// Whether a line starts a block, and so ends a paragraph.
+// Whether a line starts a block, which ends a paragraph before it.
 
 function starts(line) {
     return FENCE.test(line) || HEADING.test(line) || RULE.test(line)

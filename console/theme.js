@@ -1,13 +1,13 @@
 // Copyright (C) The nginx-dsa authors
 //
-// Light, dark, or as the system has it.
+// Light, dark, or the theme of the system.
 
 import { $, icon } from "./dom.js";
 
 const THEME_STORE = "dsa-theme";
 
 const THEMES = {
-    auto: ["screen", "Theme: as the system"],
+    auto: ["screen", "Theme: that of the system"],
     light: ["sun", "Theme: light"],
     dark: ["moon", "Theme: dark"],
 };
