@@ -61,6 +61,7 @@ ngx_int_t ngx_http_dsa_answer_tokens(ngx_http_dsa_answer_t *answer,
 ngx_int_t ngx_http_dsa_answer_complete(ngx_http_dsa_answer_t *answer,
     ngx_uint_t stopped);
 
+/* Frees the parser, the buffers of the API and its message. */
 void ngx_http_dsa_answer_free(ngx_http_dsa_answer_t *answer);
 
 

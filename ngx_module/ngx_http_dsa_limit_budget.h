@@ -23,6 +23,7 @@ void ngx_http_dsa_limit_budget_periods(ngx_http_dsa_limit_t *limit, time_t t);
 ngx_int_t ngx_http_dsa_limit_budget_check(ngx_http_dsa_limit_t *limit,
     ngx_http_dsa_limit_view_t *view);
 
+/* Charges a cost to the budgets of all periods. */
 void ngx_http_dsa_limit_budget_charge(ngx_http_dsa_limit_t *limit,
     int64_t cost);
 

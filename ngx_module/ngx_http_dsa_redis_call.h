@@ -56,6 +56,7 @@ typedef struct {
 } ngx_http_dsa_redis_calls_t;
 
 
+/* Starts with no calls. */
 void ngx_http_dsa_redis_calls_init(ngx_http_dsa_redis_calls_t *calls);
 
 /* Returns 1 if no further command may be added. */

@@ -39,6 +39,7 @@ ngx_uint_t ngx_http_dsa_timer_over(ngx_http_dsa_timer_t *timer);
 ngx_uint_t ngx_http_dsa_timer_quiet(ngx_http_dsa_timer_t *timer,
     ngx_msec_t last_write);
 
+/* Deletes the timer, if it is set. */
 void ngx_http_dsa_timer_stop(ngx_http_dsa_timer_t *timer);
 
 

@@ -48,6 +48,7 @@ ngx_uint_t ngx_http_dsa_message_failed(const ngx_http_dsa_message_t *m);
 void ngx_http_dsa_message_write(const ngx_http_dsa_message_t *m,
     dsa_json_writer_t *w, ngx_uint_t thinking);
 
+/* Frees the buffers of a message, but not m. */
 void ngx_http_dsa_message_free(ngx_http_dsa_message_t *m);
 
 /*
