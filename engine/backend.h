@@ -344,6 +344,8 @@ dsa_mask_words(uint32_t vocab)
 }
 
 
+/* Returns 1 if the bit of id is set. */
+
 static inline int
 dsa_mask_has(const uint32_t *mask, uint32_t id)
 {
@@ -361,6 +363,7 @@ int dsa_backend_named(dsa_backend_e *kind, const char *name);
 dsa_backend_t *dsa_backend_open(dsa_backend_e kind,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 
+/* dsa_backend_open() for each kind. */
 dsa_backend_t *dsa_backend_cpu_open(const dsa_backend_conf_t *conf,
     dsa_err_t *err);
 dsa_backend_t *dsa_backend_null_open(const dsa_backend_conf_t *conf,
@@ -388,6 +391,7 @@ int dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 int dsa_backend_plan_host(uint64_t host_memory, uint64_t page_bytes,
     dsa_buf_t *text, dsa_err_t *err);
 
+/* dsa_backend_plan() for the CUDA backend. */
 #if (DSA_CUDA)
 int dsa_backend_cuda_plan(const dsa_backend_conf_t *conf, dsa_buf_t *text,
     dsa_err_t *err);

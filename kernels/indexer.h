@@ -57,6 +57,7 @@ typedef struct {
 } dsa_topk_t;
 
 
+/* Starts a choice of k candidates; candidate has room for 2 * k. */
 void dsa_topk_start(dsa_topk_t *t, uint64_t *candidate, uint32_t k);
 
 /* Adds score [n] of positions first .. first+n-1; first rises between calls. */

@@ -53,6 +53,7 @@ void dsa_st_close(dsa_st_t *st);                    /* NULL is allowed */
 dsa_st_t *dsa_st_read(const char *name, const void *image, uint64_t size,
     dsa_err_t *err);
 
+/* Returns the number of tensors. */
 uint32_t dsa_st_count(const dsa_st_t *st);
 
 /*

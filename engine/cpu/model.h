@@ -65,6 +65,7 @@ dsa_model_t *dsa_model_open(const dsa_weights_t *weights,
     const dsa_model_conf_t *conf, dsa_err_t *err);
 void dsa_model_close(dsa_model_t *m);               /* NULL is allowed */
 
+/* Returns the number of ranks. */
 uint32_t dsa_model_ranks(const dsa_model_t *m);
 
 /* Returns the pages of each rank. */
@@ -80,6 +81,7 @@ dsa_threads_t *dsa_model_pool(const dsa_model_t *m);
 uint64_t dsa_model_kv_memory(const dsa_model_config_t *config,
     dsa_precision_e precision, uint64_t tokens);
 
+/* Set the callbacks of the following steps; NULL: none. */
 void dsa_model_trace(dsa_model_t *m, dsa_trace_pt trace, void *ctx);
 void dsa_model_select(dsa_model_t *m, dsa_select_pt select, void *ctx);
 

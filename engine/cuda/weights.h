@@ -87,6 +87,7 @@ int dsa_cuda_weights_place(dsa_cuda_weights_t *w,
 int dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, dsa_stream_t stream, dsa_err_t *err);
 
+/* Frees what place() has allocated, also after an error. */
 void dsa_cuda_weights_free(dsa_cuda_weights_t *w);
 
 

@@ -71,6 +71,8 @@ void dsa_host_nodes(const char *list, uint8_t set[DSA_HOST_NODES]);
 uint32_t dsa_host_slab(const dsa_host_t *h, int32_t node);
 
 
+/* Returns the memory of a slot. */
+
 static inline uint8_t *
 dsa_host_slot(const dsa_host_t *h, uint32_t slab, uint32_t slot)
 {

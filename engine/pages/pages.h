@@ -149,6 +149,7 @@ void dsa_pages_host_ready(dsa_pages_t *p, dsa_host_at_t at, int last);
 /* Removes a slot from the index whose copy has failed. */
 void dsa_pages_host_drop(dsa_pages_t *p, dsa_host_at_t at);
 
+/* Add and remove a user of a slot. */
 void dsa_pages_host_retain(dsa_pages_t *p, dsa_host_at_t at);
 void dsa_pages_host_release(dsa_pages_t *p, dsa_host_at_t at);
 

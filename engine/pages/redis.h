@@ -177,6 +177,7 @@ dsa_redis_op_t *dsa_redis_collect(dsa_redis_t *c);
 /* Returns the number of writes that are queued or being executed. */
 uint32_t dsa_redis_writes(dsa_redis_t *c);
 
+/* Copies the counters. */
 void dsa_redis_stats(dsa_redis_t *c, dsa_redis_stats_t *stats);
 
 

@@ -58,6 +58,7 @@ void dsa_redis_conn_begin(dsa_redis_conn_t *c, uint64_t bytes);
 int dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     const char *user, const char *password, dsa_err_t *err);
 
+/* Closes the connection, if it is open. */
 void dsa_redis_conn_close(dsa_redis_conn_t *c);
 
 /*

@@ -87,6 +87,7 @@ int dsa_conf_read(dsa_conf_t *conf, const char *path, dsa_err_t *err);
 int dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     size_t len, dsa_err_t *err);
 
+/* Frees the strings, and clears the password first. */
 void dsa_conf_free(dsa_conf_t *conf);
 
 /*

@@ -86,6 +86,7 @@ int dsa_conf_group(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 int dsa_conf_redis_cache(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);                      /* cache */
 
+/* Frees the strings, and clears the password first. */
 void dsa_conf_cache_free(dsa_conf_cache_t *cache);
 
 

@@ -59,7 +59,10 @@ int dsa_events_append(dsa_events_t *e, const dsa_events_t *more);
 /* Removes all events and keeps the memory. */
 void dsa_events_clear(dsa_events_t *e);
 
+/* Exchanges the events of a and b. */
 void dsa_events_swap(dsa_events_t *a, dsa_events_t *b);
+
+/* Frees the memory; the list is empty afterwards. */
 void dsa_events_free(dsa_events_t *e);
 
 

@@ -59,6 +59,7 @@ struct dsa_mask_thread_s {
 };
 
 
+/* Initializes the queue; start() starts the thread. */
 void dsa_mask_thread_init(dsa_mask_thread_t *t);
 
 /*
@@ -71,6 +72,7 @@ int dsa_mask_thread_start(dsa_mask_thread_t *t, void (*wake)(void *data),
 /* Ends the thread after its current job, if the thread was started. */
 void dsa_mask_thread_stop(dsa_mask_thread_t *t);
 
+/* The thread does not run and its queue is empty. */
 void dsa_mask_thread_destroy(dsa_mask_thread_t *t);
 
 /* Queues a job whose state is DSA_MASK_NONE. */

@@ -28,7 +28,10 @@ typedef struct {
 } dsa_source_t;
 
 
+/* DSA_ERROR with err. */
 int dsa_poller_open(dsa_poller_t *p, dsa_err_t *err);
+
+/* Closes the epoll descriptor, if it is open. */
 void dsa_poller_close(dsa_poller_t *p);
 
 /*

@@ -41,6 +41,7 @@ int dsa_record_rows(dsa_link_ring_t *ring, uint64_t id, dsa_buf_t *rows,
 int dsa_record_done(dsa_link_ring_t *ring, uint32_t version, uint64_t id,
     const dsa_link_done_t *done);
 
+/* Writes a COUNTED. */
 int dsa_record_counted(dsa_link_ring_t *ring, uint64_t id,
     const dsa_link_counted_t *counted);
 

@@ -42,6 +42,7 @@ typedef struct {
 } dsa_sessions_t;
 
 
+/* Starts with no sessions; the caller keeps service, pool and step. */
 void dsa_sessions_init(dsa_sessions_t *all, const dsa_service_t *service,
     dsa_pool_t *pool, dsa_step_t *step);
 
