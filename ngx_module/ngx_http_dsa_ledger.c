@@ -26,7 +26,7 @@ typedef enum {
 
 struct ngx_http_dsa_ledger_s {
     ngx_http_dsa_ledger_file_t    file;
-    ngx_http_dsa_ledger_old_t     old;      /* what an earlier version left */
+    ngx_http_dsa_ledger_file_t    old;      /* what an earlier version left */
     ngx_cycle_t                  *cycle;
     ngx_uint_t                    slots;    /* queue= */
 
@@ -223,7 +223,7 @@ ngx_http_dsa_ledger_cleanup(void *data)
 {
     ngx_http_dsa_ledger_t  *ledger = data;
 
-    ngx_http_dsa_ledger_old_close(&ledger->old);
+    ngx_http_dsa_ledger_file_close(&ledger->old);
     ngx_http_dsa_ledger_file_close(&ledger->file);
 }
 

@@ -14,7 +14,6 @@
 
 #define NGX_HTTP_DSA_LEDGER_MAGIC    "dsaledgr"
 #define NGX_HTTP_DSA_LEDGER_VERSION  2
-#define NGX_HTTP_DSA_LEDGER_HEADER   4096       /* bytes before the slots */
 #define NGX_HTTP_DSA_LEDGER_BITS     64         /* where those of groups are */
 
 /* words of counts under its checksum, and an odd factor that mixes them */
@@ -85,18 +84,13 @@ _Static_assert(NGX_HTTP_DSA_LEDGER_TEXT <= UINT8_MAX,
 
 static ngx_int_t ngx_http_dsa_ledger_file_open_locked(
     ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi, ngx_log_t *log);
-static ngx_int_t ngx_http_dsa_ledger_file_failed(
-    ngx_http_dsa_ledger_file_t *file, ngx_log_t *log, ngx_err_t err,
-    const char *call);
-static ngx_int_t ngx_http_dsa_ledger_file_header(
-    ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi, ngx_log_t *log,
-    const char **why);
 static ngx_int_t ngx_http_dsa_ledger_file_replace(
     ngx_http_dsa_ledger_file_t *file, ngx_pool_t *pool, ngx_log_t *log,
     const char *why);
 static ngx_int_t ngx_http_dsa_ledger_file_map(
     ngx_http_dsa_ledger_file_t *file, ngx_uint_t slots, ngx_file_info_t *fi,
     ngx_log_t *log);
+static off_t ngx_http_dsa_ledger_file_size(ngx_uint_t slots);
 static uint32_t ngx_http_dsa_ledger_header_crc(
     const ngx_http_dsa_ledger_header_t *header);
 static ngx_int_t ngx_http_dsa_ledger_file_fcntl(
@@ -112,6 +106,9 @@ ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
     ngx_file_info_t   fi;
 
     for ( ;; ) {
+        file->n = 0;
+        why = NULL;
+
         rc = ngx_http_dsa_ledger_file_open_locked(file, &fi, log);
 
         if (rc == NGX_AGAIN) {
@@ -122,7 +119,13 @@ ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
             return NGX_ERROR;
         }
 
-        if (ngx_http_dsa_ledger_file_header(file, &fi, log, &why) == NGX_OK) {
+        if (ngx_file_size(&fi) != 0) {
+            why = ngx_http_dsa_ledger_file_header(file,
+                                          NGX_HTTP_DSA_LEDGER_VERSION,
+                                          sizeof(ngx_http_dsa_ledger_slot_t));
+        }
+
+        if (why == NULL) {
             break;
         }
 
@@ -214,9 +217,7 @@ ngx_http_dsa_ledger_file_close(ngx_http_dsa_ledger_file_t *file)
 }
 
 
-/* call: the system call that failed; NULL: it is not a regular file. */
-
-static ngx_int_t
+ngx_int_t
 ngx_http_dsa_ledger_file_failed(ngx_http_dsa_ledger_file_t *file,
     ngx_log_t *log, ngx_err_t err, const char *call)
 {
@@ -237,66 +238,35 @@ ngx_http_dsa_ledger_file_failed(ngx_http_dsa_ledger_file_t *file,
 }
 
 
-/*
- * NGX_OK: the file is empty, or has this layout and file->n slots;
- * NGX_DECLINED: it is damaged or has another layout; *why is the reason.
- */
-
-static ngx_int_t
+const char *
 ngx_http_dsa_ledger_file_header(ngx_http_dsa_ledger_file_t *file,
-    ngx_file_info_t *fi, ngx_log_t *log, const char **why)
+    uint32_t version, size_t slot_size)
 {
-    off_t                         size;
     ngx_http_dsa_ledger_header_t  header;
-
-    file->n = 0;
-
-    if (ngx_file_size(fi) == 0) {
-        return NGX_OK;
-    }
 
     if (pread(file->fd, &header, sizeof(header), 0)
         != (ssize_t) sizeof(header))
     {
-        *why = "it has no header";
-        return NGX_DECLINED;
+        return "it has no header";
     }
 
     if (ngx_memcmp(header.magic, NGX_HTTP_DSA_LEDGER_MAGIC, 8) != 0) {
-        *why = "it is not a file of ledger entries";
-        return NGX_DECLINED;
+        return "it is not a file of ledger entries";
     }
 
     if (header.crc != ngx_http_dsa_ledger_header_crc(&header)
         || header.slots == 0 || header.slots > NGX_HTTP_DSA_LEDGER_MAX)
     {
-        *why = "its header is damaged";
-        return NGX_DECLINED;
+        return "its header is damaged";
     }
 
-    if (header.version != NGX_HTTP_DSA_LEDGER_VERSION
-        || header.slot_size != sizeof(ngx_http_dsa_ledger_slot_t))
-    {
-        *why = "it has the layout of another version";
-        return NGX_DECLINED;
+    if (header.version != version || header.slot_size != slot_size) {
+        return "it has the layout of another version";
     }
 
     file->n = header.slots;
 
-    size = NGX_HTTP_DSA_LEDGER_HEADER
-           + (off_t) file->n * sizeof(ngx_http_dsa_ledger_slot_t);
-
-    if (ngx_file_size(fi) < size) {
-
-        /* each entry has a checksum, so those that are complete are sent */
-
-        ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "dsa: \"%V\" was truncated to %O of %O bytes; ledger "
-                      "entries may be lost",
-                      &file->path, ngx_file_size(fi), size);
-    }
-
-    return NGX_OK;
+    return NULL;
 }
 
 
@@ -350,10 +320,20 @@ ngx_http_dsa_ledger_file_map(ngx_http_dsa_ledger_file_t *file,
     off_t                          size;
     ngx_http_dsa_ledger_header_t   header;
 
-    file->n = ngx_max(file->n, slots);
+    size = ngx_http_dsa_ledger_file_size(file->n);
 
-    size = NGX_HTTP_DSA_LEDGER_HEADER
-           + (off_t) file->n * sizeof(ngx_http_dsa_ledger_slot_t);
+    if (ngx_file_size(fi) != 0 && ngx_file_size(fi) < size) {
+
+        /* each entry has a checksum, so those that are complete are sent */
+
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "dsa: \"%V\" was truncated to %O of %O bytes; ledger "
+                      "entries may be lost",
+                      &file->path, ngx_file_size(fi), size);
+    }
+
+    file->n = ngx_max(file->n, slots);
+    size = ngx_http_dsa_ledger_file_size(file->n);
 
     if (ngx_file_size(fi) < size || (off_t) fi->st_blocks * 512 < size) {
 
@@ -390,6 +370,14 @@ ngx_http_dsa_ledger_file_map(ngx_http_dsa_ledger_file_t *file,
                       (file->map + NGX_HTTP_DSA_LEDGER_HEADER);
 
     return NGX_OK;
+}
+
+
+static off_t
+ngx_http_dsa_ledger_file_size(ngx_uint_t slots)
+{
+    return NGX_HTTP_DSA_LEDGER_HEADER
+           + (off_t) slots * sizeof(ngx_http_dsa_ledger_slot_t);
 }
 
 

@@ -17,6 +17,7 @@
  * processes.  ngx_http_dsa_ledger.h describes how the slots are used.
  */
 
+#define NGX_HTTP_DSA_LEDGER_HEADER  4096        /* bytes before the slots */
 #define NGX_HTTP_DSA_LEDGER_MAX     1000000     /* slots */
 #define NGX_HTTP_DSA_LEDGER_TEXT    64          /* bytes of a name */
 #define NGX_HTTP_DSA_LEDGER_KEY     24          /* of the id of an API key */
@@ -105,6 +106,21 @@ ngx_int_t ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
     ngx_uint_t slots, ngx_pool_t *pool, ngx_log_t *log);
 
 void ngx_http_dsa_ledger_file_close(ngx_http_dsa_ledger_file_t *file);
+
+/*
+ * Reads and checks the header, which all versions have, and sets file->n.
+ * NULL, or why the file cannot be used: it is damaged, or has another version
+ * or size of slots.
+ */
+const char *ngx_http_dsa_ledger_file_header(ngx_http_dsa_ledger_file_t *file,
+    uint32_t version, size_t slot_size);
+
+/*
+ * Logs that a system call failed, or, if call is NULL, that the file is not a
+ * regular one, and closes the file.  Returns NGX_ERROR.
+ */
+ngx_int_t ngx_http_dsa_ledger_file_failed(ngx_http_dsa_ledger_file_t *file,
+    ngx_log_t *log, ngx_err_t err, const char *call);
 
 /*
  * Locks the byte of a seat without waiting, and unlocks it.  The kernel

@@ -14,21 +14,9 @@
 
 /* The layout of version 1, which never changes. */
 
-#define NGX_HTTP_DSA_LEDGER_OLD_HEADER  4096    /* bytes before the slots */
-#define NGX_HTTP_DSA_LEDGER_OLD_MAX     1000000     /* slots */
 #define NGX_HTTP_DSA_LEDGER_OLD_SEATS   1024
 #define NGX_HTTP_DSA_LEDGER_OLD_TEXT    64
 #define NGX_HTTP_DSA_LEDGER_OLD_READY   2       /* a state */
-
-
-typedef struct {
-    char                          magic[8];
-    uint32_t                      version;
-    uint32_t                      slot_size;
-    uint64_t                      slots;
-    uint32_t                      crc;      /* of all fields before it */
-    uint32_t                      unused;
-} ngx_http_dsa_ledger_old_header_t;
 
 
 typedef struct {
@@ -52,7 +40,8 @@ typedef struct {
 } ngx_http_dsa_ledger_old_slot_t;
 
 
-_Static_assert(sizeof(ngx_http_dsa_ledger_old_header_t) == 32, "a header");
+_Static_assert(NGX_HTTP_DSA_LEDGER_OLD_SEATS == NGX_HTTP_DSA_LEDGER_SEATS,
+               "the bytes that are locked are the same");
 _Static_assert(sizeof(ngx_http_dsa_ledger_old_slot_t) == 256, "a slot");
 _Static_assert(offsetof(ngx_http_dsa_ledger_old_slot_t, request_len) == 12,
                "the checksum is of what follows it");
@@ -60,143 +49,80 @@ _Static_assert(offsetof(ngx_http_dsa_ledger_old_slot_t, request) == 56,
                "the texts follow the counts");
 
 
-static const char *ngx_http_dsa_ledger_old_check(
-    ngx_http_dsa_ledger_old_t *old, off_t size);
 static ngx_uint_t ngx_http_dsa_ledger_old_adopt_seat(
-    ngx_http_dsa_ledger_old_t *old, ngx_uint_t seat, ngx_log_t *log,
+    ngx_http_dsa_ledger_file_t *old, ngx_uint_t seat, ngx_log_t *log,
     ngx_http_dsa_ledger_old_pt handler, void *data);
 static ngx_int_t ngx_http_dsa_ledger_old_read(
     const ngx_http_dsa_ledger_old_slot_t *slot, dsa_schema_record_t *entry);
 static ngx_uint_t ngx_http_dsa_ledger_old_seated(
-    ngx_http_dsa_ledger_old_t *old);
-static ngx_int_t ngx_http_dsa_ledger_old_lock(ngx_http_dsa_ledger_old_t *old,
-    ngx_uint_t seat, short type);
+    ngx_http_dsa_ledger_file_t *old);
 
 
 static ngx_inline ngx_http_dsa_ledger_old_slot_t *
-ngx_http_dsa_ledger_old_slot(ngx_http_dsa_ledger_old_t *old, ngx_uint_t i)
+ngx_http_dsa_ledger_old_slot(ngx_http_dsa_ledger_file_t *old, ngx_uint_t i)
 {
     return (ngx_http_dsa_ledger_old_slot_t *)
-               (old->map + NGX_HTTP_DSA_LEDGER_OLD_HEADER) + i;
+               (old->map + NGX_HTTP_DSA_LEDGER_HEADER) + i;
 }
 
 
 ngx_int_t
-ngx_http_dsa_ledger_old_open(ngx_http_dsa_ledger_old_t *old, ngx_log_t *log)
+ngx_http_dsa_ledger_old_open(ngx_http_dsa_ledger_file_t *old, ngx_log_t *log)
 {
+    size_t            size;
     const char       *why;
     ngx_file_info_t   fi;
+
+    size = sizeof(ngx_http_dsa_ledger_old_slot_t);
 
     old->fd = open((const char *) old->path.data, O_RDWR|O_CLOEXEC);
 
     if (old->fd == NGX_INVALID_FILE) {
-
-        if (ngx_errno == NGX_ENOENT) {
-            return NGX_OK;
-        }
-
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                      "open() of queue_file \"%V\" of \"dsa_redis\" failed",
-                      &old->path);
-        return NGX_ERROR;
+        return ngx_errno == NGX_ENOENT
+               ? NGX_OK
+               : ngx_http_dsa_ledger_file_failed(old, log, ngx_errno,
+                                                 "open()");
     }
 
     if (ngx_fd_info(old->fd, &fi) == NGX_FILE_ERROR || !ngx_is_file(&fi)) {
-        ngx_log_error(NGX_LOG_EMERG, log, 0,
-                      "queue_file \"%V\" of \"dsa_redis\" must be a regular "
-                      "file", &old->path);
-        ngx_http_dsa_ledger_old_close(old);
-        return NGX_ERROR;
+        return ngx_http_dsa_ledger_file_failed(old, log, 0, NULL);
     }
 
-    why = ngx_http_dsa_ledger_old_check(old, ngx_file_size(&fi));
+    why = ngx_http_dsa_ledger_file_header(old, 1, size);
+
+    if (why == NULL && ngx_file_size(&fi) < NGX_HTTP_DSA_LEDGER_HEADER) {
+        why = "it has no slots";
+    }
 
     if (why != NULL) {
         ngx_log_error(NGX_LOG_ERR, log, 0,
                       "dsa: ledger entries of an earlier version in \"%V\" are "
                       "not sent: %s", &old->path, why);
-        ngx_http_dsa_ledger_old_close(old);
+        ngx_http_dsa_ledger_file_close(old);
         return NGX_OK;
     }
 
-    old->size = NGX_HTTP_DSA_LEDGER_OLD_HEADER
-                + old->n * sizeof(ngx_http_dsa_ledger_old_slot_t);
+    /* of a file that was truncated only whole slots are read */
+
+    old->n = ngx_min((ngx_file_size(&fi) - NGX_HTTP_DSA_LEDGER_HEADER) / size,
+                     old->n);
+
+    old->size = NGX_HTTP_DSA_LEDGER_HEADER + old->n * size;
 
     old->map = mmap(NULL, old->size, PROT_READ|PROT_WRITE, MAP_SHARED,
                     old->fd, 0);
 
     if (old->map == MAP_FAILED) {
         old->map = NULL;
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                      "mmap() of queue_file \"%V\" of \"dsa_redis\" failed",
-                      &old->path);
-        ngx_http_dsa_ledger_old_close(old);
-        return NGX_ERROR;
+        return ngx_http_dsa_ledger_file_failed(old, log, ngx_errno, "mmap()");
     }
 
     return NGX_OK;
 }
 
 
-/* Sets old->n; of a file that was truncated only whole slots are read. */
-
-static const char *
-ngx_http_dsa_ledger_old_check(ngx_http_dsa_ledger_old_t *old, off_t size)
-{
-    ngx_http_dsa_ledger_old_header_t  header;
-
-    if (pread(old->fd, &header, sizeof(header), 0)
-        != (ssize_t) sizeof(header)
-        || size < NGX_HTTP_DSA_LEDGER_OLD_HEADER)
-    {
-        return "it has no header";
-    }
-
-    if (ngx_memcmp(header.magic, "dsaledgr", 8) != 0) {
-        return "it is not a file of ledger entries";
-    }
-
-    if (header.crc != ngx_crc32_long((u_char *) &header,
-                                     offsetof(ngx_http_dsa_ledger_old_header_t,
-                                              crc))
-        || header.slots == 0
-        || header.slots > NGX_HTTP_DSA_LEDGER_OLD_MAX)
-    {
-        return "its header is damaged";
-    }
-
-    if (header.version != 1
-        || header.slot_size != sizeof(ngx_http_dsa_ledger_old_slot_t))
-    {
-        return "it has the layout of another version";
-    }
-
-    size -= NGX_HTTP_DSA_LEDGER_OLD_HEADER;
-    size /= sizeof(ngx_http_dsa_ledger_old_slot_t);
-
-    old->n = ngx_min((uint64_t) size, header.slots);
-
-    return NULL;
-}
-
-
-void
-ngx_http_dsa_ledger_old_close(ngx_http_dsa_ledger_old_t *old)
-{
-    if (old->map != NULL) {
-        (void) munmap(old->map, old->size);
-        old->map = NULL;
-    }
-
-    if (old->fd != NGX_INVALID_FILE) {
-        (void) ngx_close_file(old->fd);
-        old->fd = NGX_INVALID_FILE;
-    }
-}
-
-
 ngx_uint_t
-ngx_http_dsa_ledger_old_adopt(ngx_http_dsa_ledger_old_t *old, ngx_log_t *log,
+ngx_http_dsa_ledger_old_adopt(ngx_http_dsa_ledger_file_t *old, ngx_log_t *log,
     ngx_http_dsa_ledger_old_pt handler, void *data)
 {
     u_char             seen[NGX_HTTP_DSA_LEDGER_OLD_SEATS];
@@ -226,7 +152,7 @@ ngx_http_dsa_ledger_old_adopt(ngx_http_dsa_ledger_old_t *old, ngx_log_t *log,
     }
 
     if (!seated) {
-        ngx_http_dsa_ledger_old_close(old);
+        ngx_http_dsa_ledger_file_close(old);
         return 0;
     }
 
@@ -235,7 +161,7 @@ ngx_http_dsa_ledger_old_adopt(ngx_http_dsa_ledger_old_t *old, ngx_log_t *log,
     for (seat = 0; seat < NGX_HTTP_DSA_LEDGER_OLD_SEATS; seat++) {
 
         if (!seen[seat]
-            || ngx_http_dsa_ledger_old_lock(old, seat, F_WRLCK) != NGX_OK)
+            || ngx_http_dsa_ledger_file_lock(old, seat) != NGX_OK)
         {
             continue;
         }
@@ -243,7 +169,7 @@ ngx_http_dsa_ledger_old_adopt(ngx_http_dsa_ledger_old_t *old, ngx_log_t *log,
         damaged += ngx_http_dsa_ledger_old_adopt_seat(old, seat, log, handler,
                                                       data);
 
-        (void) ngx_http_dsa_ledger_old_lock(old, seat, F_UNLCK);
+        ngx_http_dsa_ledger_file_unlock(old, seat);
     }
 
     return damaged;
@@ -257,7 +183,7 @@ ngx_http_dsa_ledger_old_adopt(ngx_http_dsa_ledger_old_t *old, ngx_log_t *log,
  */
 
 static ngx_uint_t
-ngx_http_dsa_ledger_old_adopt_seat(ngx_http_dsa_ledger_old_t *old,
+ngx_http_dsa_ledger_old_adopt_seat(ngx_http_dsa_ledger_file_t *old,
     ngx_uint_t seat, ngx_log_t *log, ngx_http_dsa_ledger_old_pt handler,
     void *data)
 {
@@ -342,7 +268,7 @@ ngx_http_dsa_ledger_old_read(const ngx_http_dsa_ledger_old_slot_t *slot,
 /* 1: another process has the lock of a seat. */
 
 static ngx_uint_t
-ngx_http_dsa_ledger_old_seated(ngx_http_dsa_ledger_old_t *old)
+ngx_http_dsa_ledger_old_seated(ngx_http_dsa_ledger_file_t *old)
 {
     struct flock  lock;
 
@@ -353,26 +279,4 @@ ngx_http_dsa_ledger_old_seated(ngx_http_dsa_ledger_old_t *old)
     lock.l_len = NGX_HTTP_DSA_LEDGER_OLD_SEATS;
 
     return fcntl(old->fd, F_GETLK, &lock) == -1 || lock.l_type != F_UNLCK;
-}
-
-
-static ngx_int_t
-ngx_http_dsa_ledger_old_lock(ngx_http_dsa_ledger_old_t *old, ngx_uint_t seat,
-    short type)
-{
-    int           rc;
-    struct flock  lock;
-
-    ngx_memzero(&lock, sizeof(struct flock));
-
-    lock.l_type = type;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = seat;
-    lock.l_len = 1;
-
-    do {
-        rc = fcntl(old->fd, F_SETLK, &lock);
-    } while (rc == -1 && ngx_errno == NGX_EINTR);
-
-    return rc == -1 ? NGX_ERROR : NGX_OK;
 }

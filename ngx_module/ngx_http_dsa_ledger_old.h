@@ -12,6 +12,7 @@
 #include <ngx_core.h>
 
 #include "redis_schema/schema.h"
+#include "ngx_http_dsa_ledger_file.h"
 
 
 /*
@@ -20,15 +21,10 @@
  * stays where it is and as it is.  Its workers hold seats by locks, as those of
  * this version do in their own file; the entries of a worker that has ended are
  * read, and their slots are freed.
+ *
+ * The file is not mapped if there is nothing to read.  "slots" and "groups" of
+ * ngx_http_dsa_ledger_file_t are those of this version, and are not used.
  */
-
-typedef struct {
-    ngx_str_t                     path;     /* with a terminating NUL */
-    ngx_fd_t                      fd;
-    u_char                       *map;      /* NULL: there is nothing to read */
-    size_t                        size;
-    ngx_uint_t                    n;        /* slots */
-} ngx_http_dsa_ledger_old_t;
 
 
 /*
@@ -44,17 +40,15 @@ typedef ngx_int_t (*ngx_http_dsa_ledger_old_pt)(void *data,
  * this layout is left alone, which is logged.  Workers inherit the descriptor.
  * NGX_ERROR: it cannot be opened or is not a regular file, which is logged.
  */
-ngx_int_t ngx_http_dsa_ledger_old_open(ngx_http_dsa_ledger_old_t *old,
+ngx_int_t ngx_http_dsa_ledger_old_open(ngx_http_dsa_ledger_file_t *old,
     ngx_log_t *log);
-
-void ngx_http_dsa_ledger_old_close(ngx_http_dsa_ledger_old_t *old);
 
 /*
  * In a worker: passes the entries of workers that have ended to the handler.
  * When no entry is left and no worker has a seat, it closes the file.  Returns
  * the number of slots that were damaged; these are logged and freed.
  */
-ngx_uint_t ngx_http_dsa_ledger_old_adopt(ngx_http_dsa_ledger_old_t *old,
+ngx_uint_t ngx_http_dsa_ledger_old_adopt(ngx_http_dsa_ledger_file_t *old,
     ngx_log_t *log, ngx_http_dsa_ledger_old_pt handler, void *data);
 
 
