@@ -21,12 +21,20 @@ sub slow { ($ENV{DSA_SLOW} || 1) * ($_[0] || 1) }
 sub pause { select undef, undef, undef, $_[0] }
 
 
+# No deadline of wait_until() is shorter than this, because other processes may
+# use all CPUs.  It is shorter than the timeouts of nginx, so that a condition
+# does not become true by one of those.
+
+use constant LEAST => 30;
+
+
 # Calls the sub every 10 ms until it returns true, and returns that value.  Dies
 # after so many seconds.
 
 sub wait_until {
     my ($code, $seconds, $what) = @_;
 
+    $seconds = LEAST if $seconds < LEAST;
     my $end = time + slow($seconds);
 
     for ( ;; ) {
