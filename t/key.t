@@ -226,7 +226,7 @@ sub life {
 }
 
 
-# Two processes that create and change keys at the same time: no change is lost.
+# Two processes create and change keys at the same time: each change is kept.
 
 sub race {
     my ($name) = @_;
@@ -571,7 +571,7 @@ ok($rc == 1 && @{ json_decode($out) } == keys(%{ $records }) + 299
    && $err =~ /key_0000000000000001 is left out: .*no member "id"/,
    'redis: a damaged record is reported') or diag("$rc, $err");
 
-# what Redis refuses
+# commands that Redis rejects
 
 my ($id) = grep { $records->{$_}{state} eq 'active' } sort keys %$records;
 

@@ -3,7 +3,7 @@
  * Copyright (C) The nginx-dsa authors
  *
  * dsa key: creates, lists and changes API keys.  The text of a key is printed
- * once, when it is made; what is stored is its hash.
+ * once, when it is made.  Only its hash is stored.
  */
 
 

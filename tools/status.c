@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * dsa status: what a server does now, on a screen that is drawn again each
- * second, or as one report.
+ * dsa status: the current work of a server, on a screen that is drawn again
+ * each second, or as one report.
  */
 
 

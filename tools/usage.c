@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * dsa usage: what tenants, or one key, have used and what it cost, from the
+ * dsa usage: the tokens of tenants or of one key, and their cost, from the
  * ledger in Redis.
  */
 

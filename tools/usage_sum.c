@@ -16,7 +16,7 @@
 #define DSA_USAGE_ARENA  (64 * 1024)            /* of one command */
 
 
-/* What the sums of a tenant are made of. */
+/* The fields of the sums of a tenant. */
 
 typedef struct {
     dsa_usage_sum_t          *sum;

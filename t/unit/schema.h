@@ -2,9 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * Commands of redis_schema/ against a real redis-server, which is empty at the
- * begin of each test.  The tests read what a script leaves behind with commands
- * of their own.
+ * Commands of redis_schema/ against a real redis-server, which is empty before
+ * each test.  The tests read the results of a script with other commands.
  */
 
 

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The scripts of keys against a real redis-server.  What they leave behind is
- * read with commands of the test.
+ * The scripts of keys against a real redis-server.  The tests read their
+ * results with other commands.
  */
 
 
@@ -355,7 +355,7 @@ test_sync(void **state)
     assert_true(dsa_str_eq(changes.changes[0].record, text_of(&key)));
     freeReplyObject(reply);
 
-    /* what is missing or too long is reported as empty */
+    /* a record that is missing or too long is reported as empty */
 
     assert_int_equal(number(&server, "HDEL dsa1:{keys}:id "
                             "key_0000000000000007"), 1);
@@ -509,7 +509,7 @@ test_share(void **state)
     ttl = number(&server, "TTL " LIMITS);
     assert_true(ttl > 60 && ttl <= 120);
 
-    /* Redis has lost the key */
+    /* the key is no longer in Redis */
 
     assert_int_equal(number(&server, "DEL " LIMITS), 1);
     assert_shared(share("a", 9, 9, 0, 60000), 9, 9, 0);
@@ -548,7 +548,7 @@ test_share_refill(void **state)
     ttl = number(&server, "TTL " LIMITS);
     assert_true(ttl > 690 && ttl <= 801);
 
-    /* what a host knows to be missing, and a clock that went back */
+    /* tokens that a host reports as missing, and a clock that went back */
 
     use[0].used = 0;
     use[1].used = 0;
@@ -594,7 +594,7 @@ test_share_lease(void **state)
 
     assert_int_equal(number(&server, "HEXISTS " LIMITS " h:dead"), 0);
 
-    /* what is not a lease holds nothing back */
+    /* a field that is not a lease reserves nothing */
 
     assert_int_equal(number(&server, "HSET " LIMITS " h:x y"), 1);
     assert_shared(share("a", 0, 0, 1, 60000), 0, 0, 0);

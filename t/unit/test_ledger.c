@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The ledger in a real redis-server: money, what keys have spent, and days that
+ * The ledger in a real redis-server: money, the spending of keys, and days that
  * become a part of their month.  The dates are those of gmtime_r().
  */
 
@@ -228,7 +228,7 @@ test_sum(void **state)
         assert_int_equal(send_entry(&r, &again), DSA_OK);
     }
 
-    /* what was written as a day, and is old now */
+    /* days that were written long ago */
 
     for (i = 62 + 30; i > 62; i--) {
         assert_text("1", "HSET %s m|x|cost_miss %d",

@@ -70,7 +70,7 @@ test_round_trip(void **state)
     assert_int_equal(probe(&b, 5, 10), 10);
     assert_int_equal(probe(&b, 20, 1), 0);
 
-    /* what is there, as a client of Redis sees it */
+    /* the value in Redis, read by another client */
 
     assert_int_equal(number(&redis[0], "STRLEN %s", key_of(3)),
                      DSA_KV_HEADER + BYTES);
@@ -293,7 +293,7 @@ test_refused_writes(void **state)
     wait_logged("accepts SET again");
     assert_int_equal(logged("refuses SET: OOM"), 1);
 
-    /* a replica whose master does not exist serves what it has */
+    /* a replica without its master serves the pages that it holds */
 
     ok(&redis[1], "REPLICAOF 127.0.0.1 1");
     assert_int_equal(put(&b, 3), DSA_REDIS_FAILED);
@@ -550,7 +550,7 @@ test_slow_writes(void **state)
 }
 
 
-/* Pages of several servers, of which one is lost and one is added. */
+/* Pages of several servers, of which one stops and one is added. */
 
 static void
 test_servers(void **state)
@@ -612,7 +612,7 @@ test_servers(void **state)
         assert_int_equal(put(&b, s), DSA_REDIS_DONE);
     }
 
-    /* server 1 is lost */
+    /* server 1 stops */
 
     redis_stop(&redis[2]);
 

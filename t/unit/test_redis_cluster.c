@@ -14,8 +14,8 @@
 
 
 /*
- * The cache with a Redis Cluster of three nodes: slots, redirects, a node that
- * is lost; and the functions that read what a cluster sends.
+ * The cache with a Redis Cluster of three nodes: slots, redirects and a node
+ * that stops.  Also the functions that read the replies of a cluster.
  */
 
 #define NODES  3

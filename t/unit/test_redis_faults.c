@@ -27,7 +27,7 @@ struct fake_s {
     int          client;                /* the connection, or -1 */
     int          stop[2];               /* pipes: closed to end, */
     int          go[2];                 /* a byte lets a script go on, */
-    int          at[2];                 /* a byte says that a script is there */
+    int          at[2];                 /* a byte for each wait of a script */
     pthread_t    thread;
     size_t       len;
     char         in[1 << 20];
@@ -302,7 +302,7 @@ value_of(size_t *size)
 }
 
 
-/* Sends what it has and closes the connection. */
+/* Sends its data and closes the connection. */
 
 static int
 script_close(fake_t *f, const char *command)
@@ -313,7 +313,7 @@ script_close(fake_t *f, const char *command)
 }
 
 
-/* Sends what it has and nothing more. */
+/* Sends its data and nothing more. */
 
 static int
 script_freeze(fake_t *f, const char *command)

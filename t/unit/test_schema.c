@@ -241,7 +241,7 @@ test_create(void **state)
     assert_int_equal(n, 0);
     freeReplyObject(reply);
 
-    /* an id that is taken stays what it is */
+    /* a conversation whose id exists is not replaced */
 
     assert_int_equal(dsa_schema_create(&cmd, arena, dsa_strz(TENANT),
                                        dsa_strz(ID), 1, 600,

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * What the threads of a replica are for: a long step and a long prompt delay
- * nothing else, and requests end cleanly wherever they are.
+ * The threads of a replica: a long step or a long prompt delays nothing else,
+ * and requests end cleanly in each of their states.
  */
 
 
@@ -91,7 +91,7 @@ engine_start_hanging(engine_t *e, char *file, size_t size)
 }
 
 
-/* During a step the heartbeat goes on, and what needs no step is done. */
+/* During a step the heartbeat goes on, and other work is done. */
 
 static void
 test_long_step(void **state)
@@ -498,8 +498,8 @@ send_mixed(link_client_t *c, uint32_t slot, uint32_t n)
 
 
 /*
- * Workers come, send requests, cancel some, read what has arrived, and go with
- * most of them in the pool, in the queue, in a step or on the way back.
+ * Workers connect, send requests, cancel some and read some answers.  When they
+ * disconnect, most requests are in the pool, in the queue or in a step.
  */
 
 static void

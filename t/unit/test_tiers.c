@@ -185,7 +185,7 @@ test_cancel(void **state)
             step(s);
         }
 
-        if (i >= 2) {                   /* it is known what Redis has */
+        if (i >= 2) {                   /* Redis has reported its pages */
             redis_run(&redis, 1);
             assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
         }
@@ -216,7 +216,7 @@ test_cancel(void **state)
         settle(s);
         check_free(s);
 
-        /* what was read is not read again */
+        /* pages that were read are not read again */
 
         turn(s, &c, 1, 1, 12 * PAGE);
         assert_int_equal(c.usage.cached_tokens, 11 * PAGE);
@@ -346,7 +346,7 @@ test_crowd(void **state)
 }
 
 
-/* Redis that is full or read-only loses pages, and nothing else. */
+/* If Redis is full or read-only, pages are not stored; all else works. */
 
 static void
 test_redis_full(void **state)

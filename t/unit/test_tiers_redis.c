@@ -19,7 +19,7 @@
 #include "tiers.h"
 
 
-/* Another replica finds in Redis what the first one wrote when it drained. */
+/* Another replica finds the pages that the first one wrote to Redis. */
 
 static void
 test_redis(void **state)
@@ -37,7 +37,7 @@ test_redis(void **state)
     assert_int_equal(redis.n_pages, 10);
     assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].write_pages, 10);
 
-    /* a second turn writes only what is new */
+    /* a second turn writes only its new pages */
 
     turn(s, &c, 1, 1, 12 * PAGE);
     settle(s);

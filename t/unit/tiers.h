@@ -179,7 +179,7 @@ tiers_move(dsa_backend_t *b, dsa_move_e direction, uint32_t rank,
         assert_true(move[i].page < b->pages);
         w->call[w->ordered % MAX_CALLS].move[i] = move[i];
 
-        /* what a page holds while it moves is of no use */
+        /* a page has no valid content while it moves */
 
         if (direction == DSA_MOVE_IN) {
             memset(((fake_t *) b)->cache[rank][move[i].page], 0xee,

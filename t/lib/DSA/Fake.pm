@@ -16,7 +16,7 @@ our @EXPORT = qw/ ask script tokens tool_calls ctl submitted cancelled
                   finished link_version /;
 
 
-# A chat request with one user message, TEXT.
+# A chat request with TEXT as the message of the user.
 
 sub ask {
     my ($text, %more) = @_;
@@ -26,7 +26,7 @@ sub ask {
 }
 
 
-# The same, answered as the lines say.
+# The same, answered by a script of these lines.
 
 sub script {
     my ($lines, %more) = @_;
