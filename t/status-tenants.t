@@ -125,30 +125,7 @@ $t->allow_alert(qr/exited on signal 9/);
 my @many = map { $t->stream(script("t a\nhold\n"), key('w')) } 1 .. 20;
 my %of;
 
-# a connection shows its worker by the address of the other end
-
-sub worker_of {
-    my ($http) = @_;
-
-    my ($port, %inode) = $http->socket->sockport;
-
-    for (split /\n/, read_file('/proc/net/tcp')) {
-        my @f = split ' ';
-        $inode{$f[9]} = 1
-            if $f[2] =~ /:(\w+)$/ && hex $1 == $port;
-    }
-
-    for my $pid ($t->workers) {
-        for (glob "/proc/$pid/fd/*") {
-            my $to = readlink $_ or next;
-            return $pid if $to =~ /^socket:\[(\d+)\]$/ && $inode{$1};
-        }
-    }
-
-    return 0;
-}
-
-push @{ $of{worker_of($_)} }, $_ for @running, @many;
+push @{ $of{$t->worker_of($_)} }, $_ for @running, @many;
 ok(!$of{0}, 'each stream has a worker');
 wait_until(sub { is_in(in_flight('w'), 22, 0) }, 10, '22 run');
 
@@ -159,6 +136,11 @@ my $master = $t->nginx_pid;
 
 kill 'STOP', $master;
 kill 'KILL', $victim;
+
+# until it has ended, the kernel may wake it for a new connection
+
+DSA::Process::wait_gone($victim, 10) or die "worker $victim does not end\n";
+
 wait_until(sub { is_in(in_flight('w'), $left, 0) }, 10,
            "$left of 22 to be left");
 kill 'CONT', $master;

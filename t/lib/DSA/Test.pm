@@ -548,6 +548,27 @@ sub workers {
 }
 
 
+# Returns the process id of the worker that has this DSA::HTTP's connection, or
+# 0.  The port of the connection finds its other end.
+
+sub worker_of {
+    my ($self, $http) = @_;
+
+    my ($port, %inode) = $http->socket->sockport;
+
+    for (split /\n/, read_file('/proc/net/tcp')) {
+        my @f = split ' ';
+        $inode{$f[9]} = 1 if $f[2] =~ /:(\w+)$/ && hex $1 == $port;
+    }
+
+    for my $pid ($self->workers) {
+        return $pid if grep { /^socket:\[(\d+)\]$/ && $inode{$1} } sockets($pid);
+    }
+
+    return 0;
+}
+
+
 # Reloads nginx, with a new configuration if there are options.  Returns when
 # new workers run; old ones may still be finishing.
 
