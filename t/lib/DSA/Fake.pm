@@ -68,7 +68,7 @@ sub ctl {
         or die "cannot connect to the fake engine: $!\n";
 
     local $SIG{ALRM} = sub { die "the fake engine does not answer\n" };
-    alarm int slow(20);
+    alarm int slow(30);
 
     $s->syswrite("$command\n");
     my $answer = <$s>;

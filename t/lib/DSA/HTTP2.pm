@@ -140,7 +140,7 @@ sub goaway { $_[0]{goaway} }
 sub until {
     my ($self, $done, $seconds) = @_;
 
-    my $end = time + slow($seconds || 20);
+    my $end = time + slow($seconds || 30);
 
     while (!$done->()) {
         while (length $self->{in} >= 9) {

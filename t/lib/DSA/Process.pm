@@ -136,7 +136,7 @@ sub stop {
 
     $self->signal($signal || 'TERM');
 
-    return 1 if defined $self->wait_end($seconds || 10);
+    return 1 if defined $self->wait_end($seconds || 30);
 
     kill 'KILL', children($self->{pid}), $self->{pid};
     $self->wait_end(10);

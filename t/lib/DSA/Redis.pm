@@ -73,7 +73,7 @@ sub keys {
 sub fill {
     my ($self) = @_;
 
-    IO::Select->new($self->{socket})->can_read(slow(10))
+    IO::Select->new($self->{socket})->can_read(slow(30))
         or die "timed out waiting for redis\n";
 
     sysread $self->{socket}, $self->{in}, 65536, length $self->{in}
