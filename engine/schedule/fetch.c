@@ -20,7 +20,7 @@
  *     otherwise                      it is read from Redis into a slot
  *
  * A page that cannot be read ends the prefix there (f.n).  What is read for a
- * fetch that was given up stays in host memory.
+ * fetch that was abandoned stays in host memory.
  */
 
 
@@ -175,7 +175,7 @@ dsa_tiers_unfetch(dsa_tiers_t *t, dsa_fetch_t *fetch)
     dsa_fetching_t  *f;
 
     f = (dsa_fetching_t *) fetch;
-    f->given_up = 1;
+    f->abandoned = 1;
 
     if (f->reading != 0) {
         dsa_redis_cancel(t->cache, f);
@@ -188,7 +188,7 @@ dsa_tiers_unfetch(dsa_tiers_t *t, dsa_fetch_t *fetch)
 void
 dsa_fetch_free_unused(dsa_tiers_t *t, dsa_fetching_t *f)
 {
-    if (!f->given_up || f->reading != 0 || f->f.moving != 0) {
+    if (!f->abandoned || f->reading != 0 || f->f.moving != 0) {
         return;
     }
 
@@ -225,7 +225,7 @@ dsa_fetch_advance(dsa_tiers_t *t, dsa_fetching_t *f)
     uint32_t       i;
     dsa_host_at_t  at;
 
-    if (f->given_up) {
+    if (f->abandoned) {
         return;
     }
 
@@ -390,7 +390,7 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
 
         dsa_pages_host_ready(t->pages, op->at, 0);
 
-        if (!f->given_up && index < f->f.n) {
+        if (!f->abandoned && index < f->f.n) {
             dsa_fetch_move(t, f, index, op->at);
         }
 
@@ -398,7 +398,7 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
 
     } else {
         stats->invalid += op->cache.result == DSA_REDIS_INVALID;
-        stats->failed += op->cache.result == DSA_REDIS_FAILED && !f->given_up;
+        stats->failed += op->cache.result == DSA_REDIS_FAILED && !f->abandoned;
 
         dsa_pages_host_drop(t->pages, op->at);
         dsa_fetch_truncate(f, index);
@@ -417,8 +417,8 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
 /*
  * The time of a page while several of them are on their way, until the last
  * one has arrived: it may be collected much later, after a long step.  Pages
- * that arrive for a fetch that was given up count, because that is how a slow
- * server is known.  A few pages show the latency more than the rate, so that
+ * that arrive for a fetch that was abandoned count, because a slow server is
+ * recognized by them.  A few pages show the latency more than the rate, so that
  * they have less weight.
  */
 

@@ -70,7 +70,7 @@ dsa_tiers_submit_probe(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n,
     memcpy(p->digest, digest, n * sizeof(dsa_digest_t));
 
     p->keep = (uint32_t) keep;
-    p->given_up = (uint32_t) keep;
+    p->abandoned = (uint32_t) keep;
     p->cache.kind = DSA_REDIS_PROBE;
     p->cache.digest = p->digest;
     p->cache.n = n;

@@ -368,8 +368,8 @@ dsa_policy_gaining(dsa_policy_t *p)
  * In one class, a tenant is preempted only if its share afterwards is at least
  * as large as the share of the tenant that gains the slot and the pages;
  * otherwise the two would preempt each other in turn.  Two classes do not
- * preempt each other in turn either, because a class that loses a sequence to
- * another one still has its minimum afterwards.
+ * preempt each other in turn either, because a class whose sequence is
+ * preempted in favor of another class still has its minimum afterwards.
  */
 
 int

@@ -60,10 +60,10 @@
  *
  * So a lower class that has work gets at least one prefill token for every
  * DSA_POLICY_TURNS of higher classes, and a free batch slot after at most
- * DSA_POLICY_TURNS turns of higher classes.  It keeps its minimum of slots, and
- * may lose what it has beyond.  Example with 16 slots: beside a flood of high
- * requests a flood of low ones runs 2 sequences, for a step at times 3, and
- * gets 1 of 8 prefill tokens.
+ * DSA_POLICY_TURNS turns of higher classes.  It keeps its minimum of slots;
+ * its sequences beyond the minimum may be preempted.  Example with 16 slots:
+ * beside a flood of high requests a flood of low ones runs 2 sequences, for a
+ * step at times 3, and gets 1 of 8 prefill tokens.
  */
 
 #define DSA_POLICY_MAX_SKIPS    64

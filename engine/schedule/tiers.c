@@ -128,7 +128,7 @@ dsa_tiers_destroy(dsa_tiers_t *t)
     }
 
     while (t->fetches != NULL) {
-        assert(t->fetches->given_up);
+        assert(t->fetches->abandoned);
 
         t->fetches->reading = 0;
         t->fetches->f.moving = 0;
@@ -191,12 +191,12 @@ dsa_tiers_collect(dsa_tiers_t *t)
             }
 
             p->p.done = 1;
-            t->probing -= !p->given_up;
+            t->probing -= !p->abandoned;
             p->p.found = op->result == DSA_REDIS_DONE ? op->found : 0;
             t->stats[DSA_TIER_REDIS].failed += op->result != DSA_REDIS_DONE
-                                               && !p->given_up;
+                                               && !p->abandoned;
 
-            if (p->given_up) {
+            if (p->abandoned) {
                 dsa_tiers_free_probe(t, p);
             }
 
@@ -274,7 +274,7 @@ dsa_tiers_unprobe(dsa_tiers_t *t, dsa_probe_t *probe)
         dsa_tiers_free_probe(t, p);
 
     } else {
-        p->given_up = 1;
+        p->abandoned = 1;
         t->probing--;
         dsa_redis_cancel(t->cache, p);
     }

@@ -82,8 +82,8 @@ typedef struct {
 dsa_tiers_t *dsa_tiers_create(const dsa_tiers_conf_t *conf, dsa_err_t *err);
 
 /*
- * Waits for the moves in flight.  Fetches and probes must have been given up
- * before.  NULL is allowed.
+ * Waits for the moves in flight.  Fetches and probes must have been
+ * abandoned before.  NULL is allowed.
  */
 void dsa_tiers_destroy(dsa_tiers_t *t);
 
@@ -103,7 +103,7 @@ int dsa_tiers_wait_saves(dsa_tiers_t *t, uint32_t rank, dsa_err_t *err);
 /* Pages that move between ranks and host memory, or wait for that. */
 uint32_t dsa_tiers_moving(const dsa_tiers_t *t);
 
-/* Probes that are not done, and were not given up. */
+/* Probes that are not done, and were not abandoned. */
 uint32_t dsa_tiers_probing(const dsa_tiers_t *t);
 
 /* Pages that wait to be written to Redis, or are being written. */
@@ -130,7 +130,7 @@ uint32_t dsa_tiers_available(dsa_tiers_t *t, const dsa_digest_t *digest,
 /*
  * Fetches n pages into the pages target [ranks][n] of the ranks, DSA_NO_PAGE
  * where a rank needs no copy.  target and digest are copied.  NULL: out of
- * memory.  Until it is given up, the target pages keep a user of the caller.
+ * memory.  Until it is abandoned, the target pages keep a user of the caller.
  */
 dsa_fetch_t *dsa_tiers_fetch(dsa_tiers_t *t, const dsa_digest_t *digest,
     const uint32_t *target, uint32_t n);

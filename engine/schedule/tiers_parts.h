@@ -81,11 +81,11 @@ typedef struct {
 
 
 struct dsa_fetching_s {
-    dsa_fetch_t         f;              /* what the caller sees */
+    dsa_fetch_t         f;              /* the part of the caller */
     uint32_t            n;              /* of the arrays */
     uint32_t            next;           /* the first page not begun */
     uint32_t            reading;        /* READ ops that refer to it */
-    uint32_t            given_up;
+    uint32_t            abandoned;
     uint32_t            n_read;         /* pages that were read since reading
                                            was 0 */
     uint64_t            read_begin_us;  /* when the first one was queued */
@@ -101,9 +101,9 @@ struct dsa_fetching_s {
 
 
 struct dsa_probing_s {
-    dsa_probe_t         p;              /* what the caller sees */
+    dsa_probe_t         p;              /* the part of the caller */
     uint32_t            keep;           /* 1: of a turn that has ended */
-    uint32_t            given_up;
+    uint32_t            abandoned;
     dsa_redis_op_t      cache;
     dsa_probing_t      *prev;           /* in t->probes */
     dsa_probing_t      *next;
@@ -189,7 +189,7 @@ void dsa_fetch_advance(dsa_tiers_t *t, dsa_fetching_t *f);
 void dsa_fetch_loaded(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index);
 void dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op);
 
-/* Frees a fetch that was given up when nothing refers to it. */
+/* Frees a fetch that was abandoned, if nothing refers to it. */
 void dsa_fetch_free_unused(dsa_tiers_t *t, dsa_fetching_t *f);
 
 
