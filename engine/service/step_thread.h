@@ -15,9 +15,9 @@
 
 
 /*
- * The step thread owns the scheduler and the backend: it is the only file that
- * calls them.  Between two steps it executes commands of the I/O thread, and
- * after each step it hands over the events of the step as one batch.
+ * The step thread owns the scheduler and the backend: only its files call them.
+ * Between two steps it executes commands of the I/O thread, and after each step
+ * it hands over the events of the step as one batch.
  *
  * Bounds: a request is in the command queue at most once, and commands need no
  * memory.  At most DSA_STEP_BATCHES batches wait for the I/O thread, each with
