@@ -244,6 +244,10 @@ ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
     err = 0;
     file = &ledger->file;
 
+    if (file->map != NULL) {
+        (void) ngx_http_dsa_ledger_file_restore(file, log);
+    }
+
     for (seat = 0;
          seat < NGX_HTTP_DSA_LEDGER_SEATS && file->map != NULL;
          seat++)

@@ -90,6 +90,13 @@ static ngx_int_t ngx_http_dsa_ledger_file_replace(
 static ngx_int_t ngx_http_dsa_ledger_file_map(
     ngx_http_dsa_ledger_file_t *file, ngx_uint_t slots, ngx_file_info_t *fi,
     ngx_log_t *log);
+static void ngx_http_dsa_ledger_file_truncated(
+    const ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi,
+    ngx_log_t *log);
+static ngx_int_t ngx_http_dsa_ledger_file_allocate(
+    ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi, ngx_log_t *log);
+static void ngx_http_dsa_ledger_file_write_header(
+    ngx_http_dsa_ledger_file_t *file);
 static off_t ngx_http_dsa_ledger_file_size(ngx_uint_t slots);
 static uint32_t ngx_http_dsa_ledger_header_crc(
     const ngx_http_dsa_ledger_header_t *header);
@@ -307,54 +314,121 @@ ngx_http_dsa_ledger_file_replace(ngx_http_dsa_ledger_file_t *file,
 }
 
 
+static ngx_int_t
+ngx_http_dsa_ledger_file_map(ngx_http_dsa_ledger_file_t *file,
+    ngx_uint_t slots, ngx_file_info_t *fi, ngx_log_t *log)
+{
+    if (ngx_file_size(fi) != 0) {
+        ngx_http_dsa_ledger_file_truncated(file, fi, log);
+    }
+
+    file->n = ngx_max(file->n, slots);
+    file->size = ngx_http_dsa_ledger_file_size(file->n);
+
+    if (ngx_http_dsa_ledger_file_allocate(file, fi, log) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    file->map = mmap(NULL, file->size, PROT_READ|PROT_WRITE, MAP_SHARED,
+                     file->fd, 0);
+
+    if (file->map == MAP_FAILED) {
+        file->map = NULL;
+        return ngx_http_dsa_ledger_file_failed(file, log, ngx_errno, "mmap()");
+    }
+
+    ngx_http_dsa_ledger_file_write_header(file);
+
+    file->groups = (uint64_t *) (file->map + NGX_HTTP_DSA_LEDGER_BITS);
+    file->slots = (ngx_http_dsa_ledger_slot_t *)
+                      (file->map + NGX_HTTP_DSA_LEDGER_HEADER);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_ledger_file_restore(ngx_http_dsa_ledger_file_t *file,
+    ngx_log_t *log)
+{
+    ngx_file_info_t  fi;
+
+    if (ngx_fd_info(file->fd, &fi) == NGX_FILE_ERROR) {
+        return ngx_http_dsa_ledger_file_failed(file, log, ngx_errno,
+                                               "fstat()");
+    }
+
+    if (ngx_file_size(&fi) >= (off_t) file->size) {
+        return NGX_OK;
+    }
+
+    ngx_http_dsa_ledger_file_truncated(file, &fi, log);
+
+    if (ngx_http_dsa_ledger_file_allocate(file, &fi, log) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* a header that is left may be of a configuration with more slots */
+
+    if (ngx_memcmp(file->map, NGX_HTTP_DSA_LEDGER_MAGIC, 8) != 0) {
+        ngx_http_dsa_ledger_file_write_header(file);
+    }
+
+    return NGX_OK;
+}
+
+
+/* Each entry has a checksum, so those that are complete are sent. */
+
+static void
+ngx_http_dsa_ledger_file_truncated(const ngx_http_dsa_ledger_file_t *file,
+    ngx_file_info_t *fi, ngx_log_t *log)
+{
+    off_t  size;
+
+    size = ngx_http_dsa_ledger_file_size(file->n);
+
+    if (ngx_file_size(fi) < size) {
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "dsa: \"%V\" was truncated to %O of %O bytes; ledger "
+                      "entries may be lost",
+                      &file->path, ngx_file_size(fi), size);
+    }
+}
+
+
 /*
  * Allocates every block of the file, because a write to a mapping raises
  * SIGBUS if the disk is full.
  */
 
 static ngx_int_t
-ngx_http_dsa_ledger_file_map(ngx_http_dsa_ledger_file_t *file,
-    ngx_uint_t slots, ngx_file_info_t *fi, ngx_log_t *log)
+ngx_http_dsa_ledger_file_allocate(ngx_http_dsa_ledger_file_t *file,
+    ngx_file_info_t *fi, ngx_log_t *log)
 {
-    int                            err;
-    off_t                          size;
-    ngx_http_dsa_ledger_header_t   header;
+    int    err;
+    off_t  size;
 
-    size = ngx_http_dsa_ledger_file_size(file->n);
+    size = file->size;
 
-    if (ngx_file_size(fi) != 0 && ngx_file_size(fi) < size) {
-
-        /* each entry has a checksum, so those that are complete are sent */
-
-        ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "dsa: \"%V\" was truncated to %O of %O bytes; ledger "
-                      "entries may be lost",
-                      &file->path, ngx_file_size(fi), size);
+    if (ngx_file_size(fi) >= size && (off_t) fi->st_blocks * 512 >= size) {
+        return NGX_OK;
     }
 
-    file->n = ngx_max(file->n, slots);
-    size = ngx_http_dsa_ledger_file_size(file->n);
+    do {
+        err = posix_fallocate(file->fd, 0, size);
+    } while (err == NGX_EINTR);
 
-    if (ngx_file_size(fi) < size || (off_t) fi->st_blocks * 512 < size) {
+    return err == 0 ? NGX_OK
+                    : ngx_http_dsa_ledger_file_failed(file, log, err,
+                                                      "posix_fallocate()");
+}
 
-        do {
-            err = posix_fallocate(file->fd, 0, size);
-        } while (err == NGX_EINTR);
 
-        if (err != 0) {
-            return ngx_http_dsa_ledger_file_failed(file, log, err,
-                                                   "posix_fallocate()");
-        }
-    }
-
-    file->size = size;
-    file->map = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED, file->fd,
-                     0);
-
-    if (file->map == MAP_FAILED) {
-        file->map = NULL;
-        return ngx_http_dsa_ledger_file_failed(file, log, ngx_errno, "mmap()");
-    }
+static void
+ngx_http_dsa_ledger_file_write_header(ngx_http_dsa_ledger_file_t *file)
+{
+    ngx_http_dsa_ledger_header_t  header;
 
     ngx_memzero(&header, sizeof(ngx_http_dsa_ledger_header_t));
     ngx_memcpy(header.magic, NGX_HTTP_DSA_LEDGER_MAGIC, 8);
@@ -364,12 +438,6 @@ ngx_http_dsa_ledger_file_map(ngx_http_dsa_ledger_file_t *file,
     header.crc = ngx_http_dsa_ledger_header_crc(&header);
 
     ngx_memcpy(file->map, &header, sizeof(ngx_http_dsa_ledger_header_t));
-
-    file->groups = (uint64_t *) (file->map + NGX_HTTP_DSA_LEDGER_BITS);
-    file->slots = (ngx_http_dsa_ledger_slot_t *)
-                      (file->map + NGX_HTTP_DSA_LEDGER_HEADER);
-
-    return NGX_OK;
 }
 
 

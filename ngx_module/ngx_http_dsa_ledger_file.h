@@ -105,6 +105,15 @@ typedef struct {
 ngx_int_t ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
     ngx_uint_t slots, ngx_pool_t *pool, ngx_log_t *log);
 
+/*
+ * In a worker that begins: allocates the file again if it was truncated since
+ * it was opened.  Reading beyond its end would raise SIGBUS in each worker that
+ * replaces another one.  NGX_OK, or NGX_ERROR, which is logged, and the file is
+ * closed.
+ */
+ngx_int_t ngx_http_dsa_ledger_file_restore(ngx_http_dsa_ledger_file_t *file,
+    ngx_log_t *log);
+
 void ngx_http_dsa_ledger_file_close(ngx_http_dsa_ledger_file_t *file);
 
 /*

@@ -749,6 +749,29 @@ damaged('a truncated file', sub {
     my ($path, $first, $second) = @_;
     truncate $path, $header + $second->[0] * $slot + 10;
 }, 1, qr/was truncated to \d+ of \d+ bytes/);
+
+# The file is truncated while nginx runs.  A worker that reads it is killed by
+# the kernel, and the one that replaces it allocates the file again.  Sanitizers
+# report the signal.
+
+if (!$ENV{DSA_SANITIZED}) {
+    my ($worker) = $t->workers;
+    my $size = -s $queue;
+    my $n = $t->logged(qr/was truncated to 0 of/);
+
+    $t->allow_alert(qr/exited on signal 7/);
+    truncate $queue, 0;
+    wait_until(sub { my @now = $t->workers;
+                     @now == 1 && $now[0] != $worker && -s $queue == $size },
+               30, 'a worker that has allocated the file');
+    is($t->logged(qr/was truncated to 0 of/), $n + 1, 'truncated: is logged');
+    connected(1);
+    chats(3, 1);
+    settled('and nginx serves');
+    is(substr(read_file($queue), 0, 8), 'dsaledgr', 'the file has a header');
+    wait_until(sub { slots($queue) == 0 }, 10, 'no entry');
+}
+
 damaged('an empty file', sub { truncate $_[0], 0 }, 0, qr/./);
 damaged('no file', sub { unlink $_[0] }, 0, qr/./);
 
