@@ -90,8 +90,8 @@ sub send_all {
 }
 
 
-# A control token is one token, and a byte of text is one; a line feed is printed
-# as two.
+# A control token is one token, and a byte of text is one.  A line feed is
+# printed as two bytes.
 
 sub tokens_of { length encode_utf8($_[0] =~ s/\[<[^\[\]]*>\]|\\n/x/gr) }
 
@@ -102,9 +102,9 @@ sub names { my ($letters, $text) = @_;
             return "@{[ $text =~ /#([$letters][\d.]+);/g ]}" }
 
 
-# What is wrong with the prompts for a summary of these calls.  The first one has
-# all of them.  When the engine refuses it, because there is no room for
-# the summary, the next one has fewer of the last calls.
+# Returns the fault of the prompts for a summary of these calls.  The first one
+# has all of them.  If the engine rejects it, because there is no room for the
+# summary, the next one has fewer of the last calls.
 
 sub asked {
     my ($summary, $calls, @prompts) = @_;

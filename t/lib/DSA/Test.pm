@@ -562,7 +562,8 @@ sub worker_of {
     }
 
     for my $pid ($self->workers) {
-        return $pid if grep { /^socket:\[(\d+)\]$/ && $inode{$1} } sockets($pid);
+        return $pid if grep { /^socket:\[(\d+)\]$/ && $inode{$1} }
+                            sockets($pid);
     }
 
     return 0;
