@@ -23,7 +23,6 @@
 #define FUZZ_WORDS      ((FUZZ_SIZE + 31) / 32)
 #define FUZZ_WALKS      8
 #define FUZZ_STEPS      200
-#define FUZZ_OPEN       8
 #define FUZZ_REJECT     4       /* steps at which all tokens are tried */
 
 
@@ -109,8 +108,8 @@ fuzz_vocabulary(void)
 
 /*
  * The bytes of the spec and the number of the walk choose among the permitted
- * tokens.  Behind FUZZ_OPEN steps times that number, every other one is a token
- * that ends a value, if it is permitted.
+ * tokens.  Behind as many steps as that number, every other step takes a token
+ * that ends a value, if it is permitted.  The last walk is a random one.
  */
 
 static void
@@ -144,7 +143,8 @@ fuzz_walk(dsa_grammar_t *g, const uint8_t *data, size_t size, uint32_t walk)
                     step < FUZZ_REJECT ? FUZZ_SIZE : 1);
 
         i = fuzz_choose(mask, noise >> 16,
-                        step >= walk * FUZZ_OPEN && step % 2 != 0);
+                        walk != FUZZ_WALKS - 1 && step >= walk
+                        && (step - walk) % 2 != 0);
 
         if (dsa_matcher_accept(m, i) != DSA_OK) {
             abort();
@@ -182,11 +182,19 @@ fuzz_choose(const uint32_t *mask, uint32_t number, int end)
 {
     uint32_t  i, n;
 
-    static const uint32_t  ends[] = { FUZZ_END, '}', ']', '"' };
+    static const uint32_t  ends[] = { '}', ']', '"' };
 
-    for (i = 0; end && i < 4; i++) {
-        if (fuzz_bit(mask, ends[i])) {
-            return ends[i];
+    if (end && fuzz_bit(mask, FUZZ_END)) {
+        return FUZZ_END;
+    }
+
+    /* inside a string, only one of the three ends it, hence any order */
+
+    for (i = 0; end && i < 3; i++) {
+        n = ends[(number + i) % 3];
+
+        if (fuzz_bit(mask, n)) {
+            return n;
         }
     }
 
