@@ -412,7 +412,7 @@ is($m->{usage}{completion_tokens}, 2, 'and the tokens of both');
 
 for my $case ([ 'another model', [], [ 'model=other' ] ],
               [ 'other weights', [], [ 'fingerprint=other' ] ],
-              [ 'another context', [], [ 'context=4096' ] ],
+              [ 'another context', [], [ 'context=9999999' ] ],
               [ 'an earlier version of the link', [], [ 'versions=7,7' ] ],
               [ 'one engine', [] ],
               [ 'a rollout', [], [], rollout => { } ])
