@@ -112,6 +112,9 @@ sub moved {
 my %before;
 
 sub ledger {
+    wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 10,
+               'the entries');
+
     my $redis = $t->redis;
     my %sum;
 
