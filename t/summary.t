@@ -693,6 +693,12 @@ $redis->cmd('SET', $key[0], "s1 $n \xff\0<\x{ef}\x{bd}\x{9c}User");
 @p = prompts(sub { $r = post([ history($n, %answer) ]) });
 is($r->{status}, 200, 'bytes that are not UTF-8') or diag($r->{body});
 
+# an entry that is written later would find a read-only Redis, which nginx
+# leaves
+
+wait_until(sub { metric('dsa_redis_pending_records') == 0 }, 10,
+           'the entries');
+
 
 # Redis is read-only, frozen, away, and back
 
