@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,6 +108,39 @@ done:
     (void) close(fd);
 
     return rc;
+}
+
+
+const char *
+dsa_file_foreign(dsa_str_t text)
+{
+    size_t  i;
+
+    static const struct {
+        dsa_str_t    begin;
+        const char  *what;
+    } foreign[] = {
+        { dsa_string("version https://git-lfs.github.com/spec/"),
+          "a pointer of Git LFS, not the contents; \"git lfs pull\" in its "
+          "repository gets them" },
+        { dsa_string("<!DOCTYPE html"),
+          "a page of HTML, such as an error of a download; expected the file "
+          "itself" },
+        { dsa_string("<html"),
+          "a page of HTML, such as an error of a download; expected the file "
+          "itself" }
+    };
+
+    for (i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        if (text.len >= foreign[i].begin.len
+            && strncasecmp(text.data, foreign[i].begin.data,
+                           foreign[i].begin.len) == 0)
+        {
+            return foreign[i].what;
+        }
+    }
+
+    return NULL;
 }
 
 

@@ -31,6 +31,12 @@ int dsa_file_open(const char *path, uint64_t *size, dsa_err_t *err);
 int dsa_file_read(const char *path, size_t limit, dsa_buf_t *out,
     dsa_err_t *err);
 
+/*
+ * What a file is instead of its contents, if a download went wrong in a usual
+ * way: a phrase that follows "the file is"; NULL if it is not such a file.
+ */
+const char *dsa_file_foreign(dsa_str_t text);
+
 /* DIR/NAME; DSA_ERROR when it is longer than a path may be. */
 int dsa_file_path(char path[PATH_MAX], const char *dir, dsa_str_t name,
     dsa_err_t *err);
