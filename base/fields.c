@@ -8,12 +8,17 @@
 
 #include "base/escape.h"
 #include "base/fields.h"
+#include "base/file.h"
 #include "base/json_write.h"
 
 
 #define DSA_FIELDS_DEPTH    32
 #define DSA_FIELDS_SHOWN    60          /* bytes of a value in an error */
 #define DSA_FIELDS_NAME     128         /* bytes of a name in an error */
+
+
+static int dsa_fields_not_json(const char *file, dsa_str_t json,
+    const dsa_err_t *reason, dsa_err_t *err);
 
 
 int
@@ -39,7 +44,7 @@ dsa_fields_open(dsa_fields_t *top, const char *file, dsa_str_t json,
                                  DSA_FIELDS_DEPTH, &reason);
 
     if (top->object == NULL) {
-        return dsa_error(err, "%s: %s", file, reason.text);
+        return dsa_fields_not_json(file, json, &reason, err);
     }
 
     if (top->object->type != DSA_JSON_OBJECT) {
@@ -47,6 +52,32 @@ dsa_fields_open(dsa_fields_t *top, const char *file, dsa_str_t json,
     }
 
     return DSA_OK;
+}
+
+
+static int
+dsa_fields_not_json(const char *file, dsa_str_t json, const dsa_err_t *reason,
+    dsa_err_t *err)
+{
+    const char  *foreign;
+
+    foreign = dsa_file_foreign(json);
+
+    if (foreign != NULL) {
+        return dsa_error(err, "%s: the file is %s", file, foreign);
+    }
+
+    if (json.len == 0) {
+        return dsa_error(err, "%s: the file is empty; expected a JSON object",
+                         file);
+    }
+
+    if (strstr(reason->text, "premature EOF") != NULL) {
+        return dsa_error(err, "%s: truncated: the JSON object has no end, and "
+                         "the file has %zu bytes", file, json.len);
+    }
+
+    return dsa_error(err, "%s: not JSON: %s", file, reason->text);
 }
 
 

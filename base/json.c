@@ -41,7 +41,8 @@ struct dsa_json_parser_s {
     dsa_arena_t         *arena;
     dsa_json_t          *root;
     dsa_str_t            key;
-    size_t               fed;        /* bytes of the chunks before this one */
+    dsa_buf_t            pending;    /* not passed to yajl yet */
+    size_t               fed;        /* bytes passed to yajl before */
     const char          *why;        /* an error that yajl does not find */
     unsigned             twice:1;    /* key is repeated */
     unsigned             some:1;     /* dsa_json_parse_some() */
@@ -82,6 +83,8 @@ static size_t dsa_json_place(const dsa_json_parser_t *p, uint64_t object,
     dsa_str_t key, size_t size);
 static int dsa_json_text(dsa_json_parser_t *p, dsa_str_t *out,
     const void *text, size_t len);
+static int dsa_json_pass(dsa_json_parser_t *p, const void *data, size_t len,
+    dsa_err_t *err);
 static int dsa_json_fault(dsa_json_parser_t *p, size_t at,
     dsa_err_t *err);
 
@@ -147,6 +150,7 @@ dsa_json_parser_destroy(dsa_json_parser_t *p)
         yajl_free(p->yajl);
     }
 
+    dsa_buf_free(&p->pending);
     free(p->level);
     free(p->member);
     free(p->parent);
@@ -154,8 +158,43 @@ dsa_json_parser_destroy(dsa_json_parser_t *p)
 }
 
 
+/*
+ * At the end of each chunk yajl forgets how far it has read an unfinished
+ * string, and reads the string from its beginning again with the next chunk.
+ * So short chunks are collected until they double the text: then yajl reads no
+ * byte more than three times on average, whatever the chunks are.
+ */
+
 int
 dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
+    dsa_err_t *err)
+{
+    int  rc;
+
+    if (p->pending.len == 0 && len >= p->fed) {
+        return dsa_json_pass(p, data, len, err);
+    }
+
+    dsa_buf_add(&p->pending, data, len);
+
+    if (p->pending.failed) {
+        return dsa_error(err, "out of memory for a JSON text");
+    }
+
+    if (p->pending.len < p->fed) {
+        return DSA_OK;
+    }
+
+    rc = dsa_json_pass(p, p->pending.data, p->pending.len, err);
+
+    p->pending.len = 0;
+
+    return rc;
+}
+
+
+static int
+dsa_json_pass(dsa_json_parser_t *p, const void *data, size_t len,
     dsa_err_t *err)
 {
     size_t  n;
@@ -192,6 +231,10 @@ dsa_json_feed(dsa_json_parser_t *p, const void *data, size_t len,
 dsa_json_t *
 dsa_json_finish(dsa_json_parser_t *p, dsa_err_t *err)
 {
+    if (dsa_json_pass(p, p->pending.data, p->pending.len, err) != DSA_OK) {
+        return NULL;
+    }
+
     if (yajl_complete_parse(p->yajl) != yajl_status_ok) {
         (void) dsa_json_fault(p, p->fed, err);
         return NULL;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <yajl/yajl_parse.h>
 
 #include "base/json.h"
 #include "base/json_write.h"
@@ -533,6 +534,76 @@ test_writer(void **state)
 }
 
 
+/*
+ * yajl reads an unfinished string again with each chunk.  So with n calls it
+ * reads a long string up to n times.
+ */
+
+static size_t  calls;
+static size_t  passed;
+
+
+yajl_status  __real_yajl_parse(yajl_handle h, const unsigned char *text,
+    size_t len);
+yajl_status  __wrap_yajl_parse(yajl_handle h, const unsigned char *text,
+    size_t len);
+
+
+yajl_status
+__wrap_yajl_parse(yajl_handle h, const unsigned char *text, size_t len)
+{
+    calls++;
+    passed += len;
+
+    return __real_yajl_parse(h, text, len);
+}
+
+
+static void
+test_short_chunks(void **state)
+{
+    char               *text;
+    size_t              i, n, len;
+    dsa_err_t           err;
+    dsa_json_t         *root;
+    dsa_arena_t        *arena;
+    dsa_json_parser_t  *p;
+
+    len = 256 * 1024;
+    text = malloc(len);
+    arena = dsa_arena_create(16 * 1024 * 1024);
+    assert_non_null(text);
+    assert_non_null(arena);
+
+    memset(text, 'x', len);
+    text[0] = '"';
+    text[len - 1] = '"';
+
+    p = dsa_json_parser_create(arena, DEPTH);
+    assert_non_null(p);
+
+    calls = 0;
+    passed = 0;
+
+    for (i = 0; i < len; i += n) {
+        n = len - i < 7 ? len - i : 7;
+        assert_int_equal(dsa_json_feed(p, text + i, n, &err), DSA_OK);
+    }
+
+    root = dsa_json_finish(p, &err);
+    assert_non_null(root);
+    assert_int_equal(root->text.len, len - 2);
+    assert_memory_equal(root->text.data, text + 1, len - 2);
+
+    assert_int_equal(passed, len);
+    assert_in_range(calls, 1, 24);
+
+    dsa_json_parser_destroy(p);
+    dsa_arena_destroy(arena);
+    free(text);
+}
+
+
 int
 main(void)
 {
@@ -544,6 +615,7 @@ main(void)
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_many_members),
         cmocka_unit_test(test_many_values),
+        cmocka_unit_test(test_short_chunks),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_writer),
