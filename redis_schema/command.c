@@ -4,6 +4,7 @@
  */
 
 
+#include <inttypes.h>
 #include <openssl/sha.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -94,4 +95,41 @@ dsa_command_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_command_word(cmd, dsa_str(word, n));
 
     return DSA_OK;
+}
+
+
+int
+dsa_command_ttl(dsa_schema_command_t *cmd, dsa_arena_t *arena, int64_t ttl)
+{
+    if (ttl < 1 || ttl > DSA_SCHEMA_TTL_MAX) {
+        return DSA_ERROR;
+    }
+
+    return dsa_command_wordf(cmd, arena, "%" PRId64, ttl);
+}
+
+
+int
+dsa_command_account(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant)
+{
+    return dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:stored",
+                             (int) tenant.len, tenant.data);
+}
+
+
+int
+dsa_command_quota(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const dsa_schema_storage_t *storage)
+{
+    if (storage->max_bytes < 1 || storage->max_bytes > DSA_SCHEMA_QUOTA_MAX
+        || storage->max_objects < 1
+        || storage->max_objects > DSA_SCHEMA_QUOTA_MAX
+        || dsa_command_wordf(cmd, arena, "%" PRId64, storage->max_bytes)
+           != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_command_wordf(cmd, arena, "%" PRId64, storage->max_objects);
 }

@@ -40,5 +40,21 @@ void dsa_command_word(dsa_schema_command_t *cmd, dsa_str_t word);
 int dsa_command_wordf(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/*
+ * The lifetime of a key, in seconds.  DSA_ERROR: it is not 1 to
+ * DSA_SCHEMA_TTL_MAX, so Redis could reject it when other commands of a script
+ * have run, or out of memory.
+ */
+int dsa_command_ttl(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    int64_t ttl);
+
+/* The key of the account of a tenant. */
+int dsa_command_account(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant);
+
+/* The quota of a tenant, two words.  DSA_ERROR: it is out of range. */
+int dsa_command_quota(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const dsa_schema_storage_t *storage);
+
 
 #endif /* _DSA_COMMAND_H_INCLUDED_ */

@@ -134,8 +134,8 @@ dsa_schema_turn_lease(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
 int
 dsa_schema_add(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, dsa_str_t id, int64_t ttl, const dsa_str_t *entries,
-    uint32_t n)
+    dsa_str_t tenant, dsa_str_t id, const dsa_schema_storage_t *storage,
+    const dsa_str_t *entries, uint32_t n)
 {
     uint32_t  i;
 
@@ -143,11 +143,13 @@ dsa_schema_add(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_command_eval(cmd, dsa_schema_add_script, "2");
+    dsa_command_eval(cmd, dsa_schema_add_script, "3");
 
     if (dsa_schema_turn_key(cmd, arena, 'c', tenant, id) != DSA_OK
         || dsa_schema_turn_key(cmd, arena, 'l', tenant, id) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRId64, ttl) != DSA_OK
+        || dsa_command_account(cmd, arena, tenant) != DSA_OK
+        || dsa_command_ttl(cmd, arena, storage->ttl) != DSA_OK
+        || dsa_command_quota(cmd, arena, storage) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_MAX_MESSAGES)
            != DSA_OK
         || dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_MAX_BYTES) != DSA_OK)
@@ -172,12 +174,13 @@ dsa_schema_edit(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_command_eval(cmd, dsa_schema_edit_script, "2");
+    dsa_command_eval(cmd, dsa_schema_edit_script, "3");
 
     if (dsa_schema_turn_key(cmd, arena, 'c', tenant, id) != DSA_OK
         || dsa_schema_turn_key(cmd, arena, 'l', tenant, id) != DSA_OK
+        || dsa_command_account(cmd, arena, tenant) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRId64, version) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRId64, ttl) != DSA_OK
+        || dsa_command_ttl(cmd, arena, ttl) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRId64, number) != DSA_OK)
     {
         return DSA_ERROR;
@@ -212,15 +215,19 @@ dsa_schema_change(dsa_schema_change_e *result,
 
 int
 dsa_schema_metadata(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, dsa_str_t id, dsa_str_t metadata)
+    dsa_str_t tenant, dsa_str_t id, const dsa_schema_storage_t *storage,
+    dsa_str_t metadata)
 {
     if (dsa_command_start(cmd, arena, DSA_SCHEMA_WORDS) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    dsa_command_eval(cmd, dsa_schema_metadata_script, "1");
+    dsa_command_eval(cmd, dsa_schema_metadata_script, "2");
 
-    if (dsa_schema_turn_key(cmd, arena, 'c', tenant, id) != DSA_OK) {
+    if (dsa_schema_turn_key(cmd, arena, 'c', tenant, id) != DSA_OK
+        || dsa_command_account(cmd, arena, tenant) != DSA_OK
+        || dsa_command_quota(cmd, arena, storage) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 

@@ -64,11 +64,11 @@ int dsa_schema_release(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
 /*
  * Appends entries as a turn does, unless a turn has the lease.  Redis replies
- * with a dsa_schema_change_e.
+ * with a dsa_schema_change_e, or that it exceeds the quota.
  */
 int dsa_schema_add(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, dsa_str_t id, int64_t ttl, const dsa_str_t *entries,
-    uint32_t n);
+    dsa_str_t tenant, dsa_str_t id, const dsa_schema_storage_t *storage,
+    const dsa_str_t *entries, uint32_t n);
 
 /*
  * Replaces the entry with this number by a text, or removes it if text is
@@ -85,10 +85,12 @@ int dsa_schema_change(dsa_schema_change_e *result,
 
 /*
  * Replaces metadata, a JSON object.  Redis replies with the time at which the
- * conversation was created, or 0 if there is no such conversation.
+ * conversation was created, or 0 if there is no such conversation, or that it
+ * exceeds the quota.
  */
 int dsa_schema_metadata(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, dsa_str_t id, dsa_str_t metadata);
+    dsa_str_t tenant, dsa_str_t id, const dsa_schema_storage_t *storage,
+    dsa_str_t metadata);
 
 
 #endif /* _DSA_SCHEMA_CONVERSATIONS_H_INCLUDED_ */

@@ -138,6 +138,18 @@ dsa_key_read(dsa_key_t *key, dsa_arena_t *arena, dsa_str_t json,
 
     if (object == NULL) {
 
+        /*
+         * What people put there first.  The text may be a secret, so that it is
+         * not quoted.
+         */
+
+        if (json.len != 0 && json.data[0] != '{') {
+            return dsa_error(err, "the line is not the record of a key; "
+                             "expected the JSON that \"dsa key create\" "
+                             "writes, which has the hash of a key and not its "
+                             "text");
+        }
+
         /* this reason alone quotes the text, a name that is repeated */
 
         if (strchr(reason.text, '"') != NULL) {

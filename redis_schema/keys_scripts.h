@@ -8,9 +8,13 @@
 #define _DSA_KEYS_SCRIPTS_H_INCLUDED_
 
 
+#include "lua.h"
+
+
 /*
- * As the scripts of scripts.h, these read and decide before they write.  Counts
- * remain strings: a number of Lua is a double, which is exact up to 2^53.
+ * As the scripts of scripts.h, these read and decide before they commit.
+ * Counts remain strings: a number of Lua is a double, which is exact up to
+ * 2^53.
  */
 
 
@@ -19,16 +23,14 @@
 #define DSA_LUA_KEY_TYPES                                                     \
 "local types = { 'hash', 'string', 'zset', 'hash' }\n"                        \
 "for i, key in ipairs(KEYS) do\n"                                             \
-"  local t = redis.call('TYPE', key).ok\n"                                    \
+"  local t = call('TYPE', key).ok\n"                                          \
 "  if t ~= types[i] and t ~= 'none' then\n"                                   \
-"    return redis.error_reply('DSADATA ' .. key"                              \
-" .. ' has another type')\n"                                                  \
+"    return redis.error_reply('DSADATA ' .. key .. ' has another type')\n"    \
 "  end\n"                                                                     \
 "end\n"                                                                       \
-"local version = redis.call('GET', KEYS[2]) or '0'\n"                         \
+"local version = call('GET', KEYS[2]) or '0'\n"                               \
 "if not version:find('^%d+$') or #version > 15 then\n"                        \
-"  return redis.error_reply('DSADATA ' .. KEYS[2]"                            \
-" .. ' is not a version')\n"                                                  \
+"  return redis.error_reply('DSADATA ' .. KEYS[2] .. ' is not a version')\n"  \
 "end\n"
 
 
@@ -44,32 +46,33 @@
  */
 
 static const char  dsa_key_put_script[] =
+DSA_LUA_CALL
+DSA_LUA_WRITE
 DSA_LUA_KEY_TYPES
 "local id = ARGV[1]\n"
-"local now = redis.call('HGET', KEYS[1], id)\n"
+"local now = call('HGET', KEYS[1], id)\n"
 "if ARGV[3] == '' then\n"
 "  if now then return 1 end\n"
 "elseif now ~= ARGV[3] then\n"
 "  return 2\n"
 "end\n"
 "for i = 4, 5 do\n"
-"  local owner = redis.call('HGET', KEYS[4], ARGV[i])\n"
+"  local owner = call('HGET', KEYS[4], ARGV[i])\n"
 "  if owner and owner ~= id then return 3 end\n"
 "end\n"
-"local drop = {}\n"
+"\n"
+"write('HSET', KEYS[1], id, ARGV[2])\n"
+"write('HSET', KEYS[4], ARGV[4], id)\n"
+"if ARGV[5] ~= '' then write('HSET', KEYS[4], ARGV[5], id) end\n"
 "for h in (now or ''):gmatch('\"hash\"%s*:%s*\"(%x+)\"') do\n"
-"  if h ~= ARGV[4] and h ~= ARGV[5]"
-" and redis.call('HGET', KEYS[4], h) == id then\n"
-"    drop[#drop + 1] = h\n"
+"  if h ~= ARGV[4] and h ~= ARGV[5] and call('HGET', KEYS[4], h) == id then\n"
+"    write('HDEL', KEYS[4], h)\n"
 "  end\n"
 "end\n"
-"\n"
-"redis.call('HSET', KEYS[1], id, ARGV[2])\n"
-"redis.call('HSET', KEYS[4], ARGV[4], id)\n"
-"if ARGV[5] ~= '' then redis.call('HSET', KEYS[4], ARGV[5], id) end\n"
-"for _, h in ipairs(drop) do redis.call('HDEL', KEYS[4], h) end\n"
-"redis.call('ZADD', KEYS[3], redis.call('INCR', KEYS[2]), id)\n"
-"return 0\n";
+"version = string.format('%.0f', tonumber(version) + 1)\n"
+"write('SET', KEYS[2], version)\n"
+"write('ZADD', KEYS[3], version, id)\n"
+"return commit() or 0\n";
 
 
 /*
@@ -84,14 +87,15 @@ DSA_LUA_KEY_TYPES
  */
 
 static const char  dsa_key_sync_script[] =
+DSA_LUA_CALL
 DSA_LUA_KEY_TYPES
 "local out = { version }\n"
-"local list = redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf',"
+"local list = call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf',"
 " 'WITHSCORES', 'LIMIT', 0, ARGV[2])\n"
 "for i = 1, #list, 2 do\n"
 "  local id, record = list[i], ''\n"
-"  if redis.call('HSTRLEN', KEYS[1], id) <= tonumber(ARGV[3]) then\n"
-"    record = redis.call('HGET', KEYS[1], id) or ''\n"
+"  if call('HSTRLEN', KEYS[1], id) <= tonumber(ARGV[3]) then\n"
+"    record = call('HGET', KEYS[1], id) or ''\n"
 "  end\n"
 "  out[#out + 1] = list[i + 1]\n"
 "  out[#out + 1] = id\n"
@@ -119,14 +123,16 @@ DSA_LUA_KEY_TYPES
  */
 
 static const char  dsa_key_share_script[] =
+DSA_LUA_CALL
+DSA_LUA_WRITE
 "local key, me = KEYS[1], 'h:' .. ARGV[1]\n"
-"local t = redis.call('TYPE', key).ok\n"
+"local t = call('TYPE', key).ok\n"
 "if t ~= 'hash' and t ~= 'none' then\n"
 "  return redis.error_reply('DSADATA ' .. key .. ' has another type')\n"
 "end\n"
-"local time = redis.call('TIME')\n"
+"local time = call('TIME')\n"
 "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
-"local all, ended, running = redis.call('HGETALL', key), {}, 0\n"
+"local all, ended, running = call('HGETALL', key), {}, 0\n"
 "local had = { time = now, requests = 0, tokens = 0 }\n"
 "for i = 1, #all, 2 do\n"
 "  local field, value = all[i], all[i + 1]\n"
@@ -156,19 +162,19 @@ static const char  dsa_key_share_script[] =
 "    ttl = math.min(math.max(ttl, math.ceil(missing / rate / 1000)), 1e9)\n"
 "  end\n"
 "  out[i] = string.format('%.0f', missing)\n"
-"  redis.call('HSET', key, field, out[i])\n"
+"  write('HSET', key, field, out[i])\n"
 "end\n"
-"redis.call('HSET', key, 'time', string.format('%.0f', now))\n"
-"for _, field in ipairs(ended) do redis.call('HDEL', key, field) end\n"
+"write('HSET', key, 'time', string.format('%.0f', now))\n"
+"for _, field in ipairs(ended) do write('HDEL', key, field) end\n"
 "if ARGV[2] == '0' then\n"
-"  redis.call('HDEL', key, me)\n"
+"  write('HDEL', key, me)\n"
 "else\n"
-"  redis.call('HSET', key, me, ARGV[2] .. ' '"
+"  write('HSET', key, me, ARGV[2] .. ' '"
 " .. string.format('%.0f', now + ARGV[3]))\n"
 "end\n"
-"redis.call('EXPIRE', key, string.format('%.0f', ttl))\n"
+"write('EXPIRE', key, string.format('%.0f', ttl))\n"
 "out[3] = string.format('%.0f', running)\n"
-"return out\n";
+"return commit() or out\n";
 
 
 #endif /* _DSA_KEYS_SCRIPTS_H_INCLUDED_ */

@@ -208,6 +208,27 @@ dsa_resp_text(char *buf, const char *text, size_t len)
 }
 
 
+/* Nesting is limited by dsa_resp_create(). */
+
+size_t
+dsa_resp_bytes(const redisReply *reply)
+{
+    size_t  i, bytes;
+
+    if (reply->type != REDIS_REPLY_ARRAY) {
+        return (size_t) reply->len;
+    }
+
+    bytes = 0;
+
+    for (i = 0; i < (size_t) reply->elements; i++) {
+        bytes += dsa_resp_bytes(reply->element[i]);
+    }
+
+    return bytes;
+}
+
+
 int
 dsa_resp_is_error(const redisReply *reply, const char *code)
 {

@@ -65,6 +65,9 @@ const char *dsa_resp_refusal(const redisReply *reply);
 
 const char *dsa_resp_text(char *buf, const char *text, size_t len);
 
+/* The bytes of all texts of a reply. */
+size_t dsa_resp_bytes(const redisReply *reply);
+
 /* 1 if the reply is an error whose first word is code, as "NOSCRIPT". */
 int dsa_resp_is_error(const redisReply *reply, const char *code);
 

@@ -13,9 +13,10 @@
 #include "resp.h"
 #include "responses.h"
 #include "responses_scripts.h"
+#include "stored_scripts.h"
 
 
-#define DSA_RESPONSE_WORDS  16
+#define DSA_RESPONSE_WORDS  20
 #define DSA_RESPONSE_KEYS   "dsa1:{%.*s}:r:"    /* of a tenant */
 
 
@@ -50,17 +51,24 @@ dsa_response_fits(const dsa_response_t *node)
 
 int
 dsa_response_save(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, const dsa_response_t *node, int64_t created, int64_t ttl)
+    dsa_str_t tenant, const dsa_response_t *node, int64_t created,
+    const dsa_schema_storage_t *storage)
 {
-    if (dsa_response_words(cmd, arena, "EVAL", dsa_response_save_script)
-        != DSA_OK
-        || dsa_response_key(cmd, arena, tenant, node->id) != DSA_OK
+    if (dsa_command_start(cmd, arena, DSA_RESPONSE_WORDS) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_command_eval(cmd, dsa_response_save_script, "2");
+
+    if (dsa_response_key(cmd, arena, tenant, node->id) != DSA_OK
+        || dsa_command_account(cmd, arena, tenant) != DSA_OK
         || dsa_command_wordf(cmd, arena, DSA_RESPONSE_KEYS,
                               (int) tenant.len, tenant.data)
            != DSA_OK
         || dsa_command_wordf(cmd, arena, "%d", DSA_RESPONSE_MAX_DEPTH)
            != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRId64, ttl) != DSA_OK
+        || dsa_command_ttl(cmd, arena, storage->ttl) != DSA_OK
+        || dsa_command_quota(cmd, arena, storage) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRId64, created) != DSA_OK)
     {
         return DSA_ERROR;
@@ -74,6 +82,26 @@ dsa_response_save(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_command_word(cmd, node->conversation);
 
     return DSA_OK;
+}
+
+
+int
+dsa_response_withdraw(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id)
+{
+    if (dsa_command_start(cmd, arena, DSA_RESPONSE_WORDS) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_command_eval(cmd, dsa_response_withdraw_script, "2");
+
+    if (dsa_response_key(cmd, arena, tenant, id) != DSA_OK
+        || dsa_command_account(cmd, arena, tenant) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_command_ttl(cmd, arena, DSA_RESPONSE_WITHDRAWN);
 }
 
 
@@ -137,11 +165,17 @@ int
 dsa_response_delete(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id)
 {
-    if (dsa_response_words(cmd, arena, "UNLINK", NULL) != DSA_OK) {
+    if (dsa_command_start(cmd, arena, DSA_RESPONSE_WORDS) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    return dsa_response_key(cmd, arena, tenant, id);
+    dsa_command_eval(cmd, dsa_schema_delete_script, "2");
+
+    if (dsa_response_key(cmd, arena, tenant, id) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_command_account(cmd, arena, tenant);
 }
 
 

@@ -53,12 +53,24 @@ int dsa_response_id_ok(dsa_str_t id);
 int dsa_response_fits(const dsa_response_t *node);
 
 /*
- * Stores a node for ttl seconds, and renews the TTL of those before it.  Redis
- * replies 1, or 0 if the node exists, because an earlier attempt stored it.
+ * Stores a node, and renews the TTL of those before it.  Redis replies 1, or 0
+ * if the node exists, because an earlier attempt stored it, or was withdrawn,
+ * or that it exceeds the quota.
  */
 int dsa_response_save(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, const dsa_response_t *node, int64_t created,
-    int64_t ttl);
+    const dsa_schema_storage_t *storage);
+
+/*
+ * Withdraws a node whose storage Redis did not confirm: it is not there
+ * afterwards, also if the command that stores it is executed up to
+ * DSA_RESPONSE_WITHDRAWN seconds later.  Redis replies 1.
+ */
+
+#define DSA_RESPONSE_WITHDRAWN  3600
+
+int dsa_response_withdraw(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id);
 
 /* Redis replies with what dsa_response_chain_read() reads. */
 int dsa_response_chain(dsa_schema_command_t *cmd, dsa_arena_t *arena,

@@ -8,6 +8,9 @@
 #define _DSA_RESPONSES_SCRIPTS_H_INCLUDED_
 
 
+#include "lua.h"
+
+
 /*
  * The keys of the nodes before the first one are not among KEYS, because only
  * the nodes have the ids.  They have the same hash tag, so that they are in the
@@ -16,38 +19,84 @@
 
 
 /*
- * Stores a node.  It is not changed if it exists.  Nodes before it stay as long
- * as it does.
+ * Stores a node.  It is not changed if it exists, or if it was withdrawn.
+ * Nodes before it stay as long as it does.
  *
- *     KEYS[1]  node
- *     ARGV     prefix of keys, most nodes of a chain, ttl, created, parent,
- *              input, before, output, after, conversation
+ *     KEYS     node, account of the tenant
+ *     ARGV     prefix of keys, most nodes of a chain, ttl, most bytes and most
+ *              objects of the account, created, parent, input, before, output,
+ *              after, conversation
  *
- * Returns 1, or 0 if the node exists.
+ * Returns 1, or 0 if the node exists or was withdrawn.
  */
 
 static const char  dsa_response_save_script[] =
-"local t = redis.call('TYPE', KEYS[1]).ok\n"
+DSA_LUA_CALL
+DSA_LUA_WRITE
+DSA_LUA_COUNT
+DSA_LUA_STORED
+"local t = call('TYPE', KEYS[1]).ok\n"
 "if t == 'hash' then return 0 end\n"
 "if t ~= 'none' then\n"
 "  return redis.error_reply("
 "'DSADATA the key of a response has another type')\n"
 "end\n"
-"redis.call('HSET', KEYS[1], 'created', ARGV[4], 'parent', ARGV[5],"
-" 'input', ARGV[6], 'before', ARGV[7], 'output', ARGV[8],"
-" 'after', ARGV[9])\n"
-"if ARGV[10] ~= '' then\n"
-"  redis.call('HSET', KEYS[1], 'conversation', ARGV[10])\n"
+"local a, ttl = account(KEYS[2]), tonumber(ARGV[3])\n"
+"local share = give(a, ttl, size(0, #ARGV[8] + #ARGV[9] + #ARGV[10]"
+" + #ARGV[11]))\n"
+"local err = over(a, ARGV[4], ARGV[5])\n"
+"if err then return err end\n"
+"write('HSET', KEYS[1], 'created', ARGV[6], 'parent', ARGV[7],"
+" 'input', ARGV[8], 'before', ARGV[9], 'output', ARGV[10],"
+" 'after', ARGV[11], 'stored', share)\n"
+"if ARGV[12] ~= '' then\n"
+"  write('HSET', KEYS[1], 'conversation', ARGV[12])\n"
 "end\n"
-"redis.call('EXPIRE', KEYS[1], ARGV[3])\n"
-"local id = ARGV[5]\n"
+"write('EXPIRE', KEYS[1], ttl)\n"
+"local id, seen = ARGV[7], {}\n"
 "for i = 1, tonumber(ARGV[2]) do\n"
 "  local key = ARGV[1] .. id\n"
-"  if id == '' or redis.call('TYPE', key).ok ~= 'hash' then break end\n"
-"  redis.call('EXPIRE', key, ARGV[3])\n"
-"  id = redis.call('HGET', key, 'parent') or ''\n"
+"  if id == '' or seen[id] or call('TYPE', key).ok ~= 'hash' then"
+" break end\n"
+"  seen[id] = true\n"
+"  local v = call('HMGET', key, 'parent', 'stored')\n"
+"  local b = count(v[2] and v[2]:match('^%d+ (%d+)$'))\n"
+"  if b then\n"
+"    take(a, v[2])\n"
+"    share = give(a, ttl, b)\n"
+"    if share ~= v[2] then write('HSET', key, 'stored', share) end\n"
+"  end\n"
+"  write('EXPIRE', key, ttl)\n"
+"  id = v[1] or ''\n"
 "end\n"
-"return 1\n";
+"settle(a)\n"
+"return commit() or 1\n";
+
+
+/*
+ * Withdraws a node that may be stored, or may be stored later, because the
+ * command is on its way.  The key then has the field withdrawn alone, which a
+ * reader takes for a key that does not exist.
+ *
+ *     KEYS     node, account of the tenant
+ *     ARGV     ttl
+ *
+ * Returns 1.
+ */
+
+static const char  dsa_response_withdraw_script[] =
+DSA_LUA_CALL
+DSA_LUA_WRITE
+DSA_LUA_COUNT
+DSA_LUA_STORED
+"local t = call('TYPE', KEYS[1]).ok\n"
+"local a = t == 'hash' and account(KEYS[2])\n"
+"if a then take(a, call('HGET', KEYS[1], 'stored')) end\n"
+"write('EXPIRE', KEYS[1], -1)\n"
+"write('HSET', KEYS[1], 'withdrawn', '1')\n"
+"write('EXPIRE', KEYS[1], ARGV[1])\n"
+"if a then settle(a) end\n"
+"return commit() or 1\n";
 
 
 /*
@@ -61,16 +110,19 @@ static const char  dsa_response_save_script[] =
  */
 
 static const char  dsa_response_chain_script[] =
+DSA_LUA_CALL
 "local key, out, bytes = KEYS[1], {}, 0\n"
 "repeat\n"
-"  local t = redis.call('TYPE', key).ok\n"
-"  if t == 'none' then return { #out == 0 and 1 or 2 } end\n"
-"  if t ~= 'hash' then return { 5 } end\n"
+"  local t = call('TYPE', key).ok\n"
+"  if t ~= 'hash' and t ~= 'none' then return { 5 } end\n"
+"  if t == 'none' or call('HEXISTS', key, 'withdrawn') == 1 then\n"
+"    return { #out == 0 and 1 or 2 }\n"
+"  end\n"
 "  if #out >= 2 * tonumber(ARGV[2]) then return { 3 } end\n"
-"  bytes = bytes + redis.call('HSTRLEN', key, 'input')"
-" + redis.call('HSTRLEN', key, 'output')\n"
+"  bytes = bytes + call('HSTRLEN', key, 'input')"
+" + call('HSTRLEN', key, 'output')\n"
 "  if bytes > tonumber(ARGV[3]) then return { 4 } end\n"
-"  local v = redis.call('HMGET', key, 'parent', 'input', 'output',"
+"  local v = call('HMGET', key, 'parent', 'input', 'output',"
 " 'conversation')\n"
 "  if not (v[1] and v[2] and v[3]) then return { 5 } end\n"
 "  if v[4] then return { 6 } end\n"
@@ -94,15 +146,16 @@ static const char  dsa_response_chain_script[] =
  */
 
 static const char  dsa_response_items_script[] =
+DSA_LUA_CALL
 "local left, bytes, out = tonumber(ARGV[1]), tonumber(ARGV[2]), {}\n"
 "for i, key in ipairs(KEYS) do\n"
 "  local v, all = {}, {}\n"
-"  if redis.call('TYPE', key).ok == 'hash' then\n"
+"  if call('TYPE', key).ok == 'hash' then\n"
 "    if i % 2 == 1 then\n"
-"      v = redis.call('HMGET', key, 'input', 'output')\n"
+"      v = call('HMGET', key, 'input', 'output')\n"
 "      if not (v[1] and v[2]) then v = {} end\n"
 "    else\n"
-"      all = redis.call('HGETALL', key)\n"
+"      all = call('HGETALL', key)\n"
 "    end\n"
 "  end\n"
 "  for j = 1, #all, 2 do\n"

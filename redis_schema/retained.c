@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "redis_schema/command.h"
 #include "redis_schema/resp.h"
 #include "redis_schema/retained.h"
 #include "redis_schema/scripts.h"
@@ -28,28 +29,29 @@ static int dsa_retained_number(dsa_str_t *word, dsa_arena_t *arena,
 
 int
 dsa_schema_retain(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, dsa_str_t key, uint64_t ttl, dsa_str_t record)
+    dsa_str_t tenant, dsa_str_t key, uint64_t ttl,
+    const dsa_schema_storage_t *storage, dsa_str_t record)
 {
-    if (ttl == 0 || ttl > DSA_RETAINED_TTL_MAX) {
+    if (ttl == 0 || ttl > DSA_RETAINED_TTL_MAX
+        || dsa_command_start(cmd, arena, 9) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
-    cmd->argc = 5;
-    cmd->argv = dsa_arena_alloc(arena, cmd->argc * sizeof(dsa_str_t));
+    dsa_command_eval(cmd, dsa_schema_retain_script, "2");
 
-    if (cmd->argv == NULL) {
+    if (dsa_retained_key(&cmd->argv[cmd->argc++], arena, tenant, key)
+        != DSA_OK
+        || dsa_command_account(cmd, arena, tenant) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%" PRIu64, ttl) != DSA_OK
+        || dsa_command_quota(cmd, arena, storage) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
-    cmd->argv[0] = dsa_strz("SET");
-    cmd->argv[2] = record;
-    cmd->argv[3] = dsa_strz("PX");
+    dsa_command_word(cmd, record);
 
-    if (dsa_retained_key(&cmd->argv[1], arena, tenant, key) != DSA_OK) {
-        return DSA_ERROR;
-    }
-
-    return dsa_retained_number(&cmd->argv[4], arena, ttl);
+    return DSA_OK;
 }
 
 

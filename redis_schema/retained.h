@@ -28,11 +28,13 @@
 
 /*
  * Stores a record for ttl milliseconds.  The key is drawn for this answer, so
- * the same command may be sent again.  Redis replies OK.  DSA_ERROR: out of
- * memory, or tenant, key or ttl is not valid.
+ * the same command may be sent again.  Redis replies 1, or 0 if an earlier
+ * command stored it, or that it exceeds the quota.  DSA_ERROR: out of memory,
+ * or an argument is not valid.
  */
 int dsa_schema_retain(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, dsa_str_t key, uint64_t ttl, dsa_str_t record);
+    dsa_str_t tenant, dsa_str_t key, uint64_t ttl,
+    const dsa_schema_storage_t *storage, dsa_str_t record);
 
 /*
  * Loads the records of n keys, at most DSA_SCHEMA_RETAINED_KEYS of them, in one

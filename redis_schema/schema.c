@@ -17,6 +17,7 @@
 #include "resp.h"
 #include "schema.h"
 #include "scripts.h"
+#include "stored_scripts.h"
 
 
 #define DSA_SCHEMA_NAME_MAX    128
@@ -96,20 +97,23 @@ dsa_schema_make_id(char *id, const uint8_t random[DSA_SCHEMA_ID_RANDOM])
 
 int
 dsa_schema_create(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, dsa_str_t id, int64_t created, int64_t ttl,
-    dsa_str_t metadata, const dsa_str_t *messages, uint32_t n_messages)
+    dsa_str_t tenant, dsa_str_t id, int64_t created,
+    const dsa_schema_storage_t *storage, dsa_str_t metadata,
+    const dsa_str_t *messages, uint32_t n_messages)
 {
     uint32_t  i;
 
-    if (dsa_command_start(cmd, arena, 7 + n_messages) != DSA_OK) {
+    if (dsa_command_start(cmd, arena, 10 + n_messages) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    dsa_command_eval(cmd, dsa_schema_create_script, "1");
+    dsa_command_eval(cmd, dsa_schema_create_script, "2");
 
     if (dsa_schema_conversation_key(cmd, arena, tenant, id) != DSA_OK
+        || dsa_command_account(cmd, arena, tenant) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRId64, created) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRId64, ttl) != DSA_OK)
+        || dsa_command_ttl(cmd, arena, storage->ttl) != DSA_OK
+        || dsa_command_quota(cmd, arena, storage) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -128,13 +132,17 @@ int
 dsa_schema_delete(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id)
 {
-    if (dsa_command_start(cmd, arena, 2) != DSA_OK) {
+    if (dsa_command_start(cmd, arena, 5) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    dsa_command_word(cmd, dsa_strz("UNLINK"));
+    dsa_command_eval(cmd, dsa_schema_delete_script, "2");
 
-    return dsa_schema_conversation_key(cmd, arena, tenant, id);
+    if (dsa_schema_conversation_key(cmd, arena, tenant, id) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    return dsa_command_account(cmd, arena, tenant);
 }
 
 
@@ -198,21 +206,23 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     named = record->conversation.len != 0;
 
     if (dsa_schema_day(day, record->time) != DSA_OK
-        || dsa_command_start(cmd, arena, 29 + record->n_messages) != DSA_OK)
+        || record->sender == 0 || record->number == 0
+        || record->number > DSA_SCHEMA_NUMBER_MAX
+        || dsa_command_start(cmd, arena, 40 + record->n_messages) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
     if (dsa_command_script(cmd, arena, dsa_schema_record_script,
-                           named ? "7" : "5", text)
+                           named ? "8" : "5", text)
         != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    if (dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:done:%.*s",
+    if (dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:done:%016" PRIx64,
                           (int) record->tenant.len, record->tenant.data,
-                          (int) record->request.len, record->request.data)
+                          record->sender)
         != DSA_OK
         || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%s",
                              (int) record->tenant.len, record->tenant.data,
@@ -240,12 +250,15 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
                                  (int) record->tenant.len, record->tenant.data,
                                  (int) record->conversation.len,
                                  record->conversation.data)
-               != DSA_OK))
+               != DSA_OK
+            || dsa_command_account(cmd, arena, record->tenant) != DSA_OK))
     {
         return DSA_ERROR;
     }
 
     if (dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_DONE_TTL) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%" PRIu32, record->cell) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%" PRIu64, record->number) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_LEDGER_DAYS)
            != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRId64, record->time / 86400)
@@ -277,8 +290,11 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_OK;
     }
 
+    dsa_command_word(cmd, record->request);
+
     if (dsa_command_wordf(cmd, arena, "%" PRId64, record->version) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRId64, record->ttl) != DSA_OK
+        || dsa_command_ttl(cmd, arena, record->storage->ttl) != DSA_OK
+        || dsa_command_quota(cmd, arena, record->storage) != DSA_OK
         || dsa_schema_count(cmd, arena, record->max_messages) != DSA_OK
         || dsa_schema_count(cmd, arena, record->max_bytes) != DSA_OK)
     {
@@ -340,6 +356,19 @@ dsa_schema_integer(const redisReply *reply, int64_t *n, dsa_err_t *err)
     *n = reply->integer;
 
     return DSA_OK;
+}
+
+
+int
+dsa_schema_over_quota(const redisReply *reply, int64_t *bytes,
+    int64_t *objects)
+{
+    /* hiredis ends the text with a NUL */
+
+    return dsa_resp_is_error(reply, "DSAQUOTA")
+           && sscanf(reply->str, "DSAQUOTA %" SCNd64 " %" SCNd64, bytes,
+                     objects)
+              == 2;
 }
 
 
@@ -482,7 +511,7 @@ dsa_schema_recorded(const redisReply *reply, dsa_schema_result_e *result,
     if (code->type != REDIS_REPLY_INTEGER
         || done->type != REDIS_REPLY_INTEGER
         || code->integer < DSA_SCHEMA_LEDGER
-        || code->integer > DSA_SCHEMA_DAMAGED)
+        || code->integer > DSA_SCHEMA_QUOTA)
     {
         (void) dsa_error(err, "the reply of the record script is not a "
                          "result and a flag");
@@ -519,6 +548,9 @@ dsa_schema_result(dsa_schema_result_e result)
 
     case DSA_SCHEMA_DAMAGED:
         return "the stored conversation is damaged";
+
+    case DSA_SCHEMA_QUOTA:
+        return DSA_SCHEMA_QUOTA_TEXT;
     }
 
     return "";

@@ -22,12 +22,13 @@
  */
 
 #define DSA_SCHEMA_CONVERSATION_TTL  (30 * 24 * 3600)       /* seconds */
+#define DSA_SCHEMA_TTL_MAX           (100 * 365 * 24 * 3600LL)
 #define DSA_SCHEMA_DONE_TTL          (24 * 3600)
 
 /*
  * How long after its first attempt an entry that Redis has not confirmed may be
- * sent again.  The marker of the request outlives that, so an entry that was
- * written is not counted twice.
+ * sent again.  Its marker outlives that, so an entry that was written is not
+ * counted twice.
  */
 
 #define DSA_SCHEMA_RESEND            (23 * 3600)
@@ -77,6 +78,37 @@ void dsa_schema_make_id(char *id, const uint8_t random[DSA_SCHEMA_ID_RANDOM]);
 
 
 /*
+ * How long conversations and responses are stored, and how much all objects of
+ * a tenant may need, with its retained answers.
+ */
+
+#define DSA_SCHEMA_QUOTA_BYTES       (256 * 1024 * 1024)
+#define DSA_SCHEMA_QUOTA_OBJECTS     100000
+#define DSA_SCHEMA_QUOTA_MAX         1000000000000LL
+
+/* why something was not stored, for a log line and for the client */
+
+#define DSA_SCHEMA_QUOTA_TEXT                                                 \
+    "the storage quota of the tenant is used up; delete conversations or "    \
+    "responses"
+
+typedef struct {
+    int64_t              ttl;           /* seconds */
+    int64_t              max_bytes;     /* 1 to DSA_SCHEMA_QUOTA_MAX */
+    int64_t              max_objects;   /* the same */
+} dsa_schema_storage_t;
+
+
+/*
+ * 1 if the reply of a command is that it would exceed the quota of the tenant:
+ * nothing has changed, and *bytes and *objects are what the tenant has stored.
+ * 0: it is another reply.
+ */
+int dsa_schema_over_quota(const redisReply *reply, int64_t *bytes,
+    int64_t *objects);
+
+
+/*
  * Commands that handle a whole conversation.  DSA_ERROR: out of memory, or an
  * argument is out of range.
  */
@@ -84,11 +116,12 @@ void dsa_schema_make_id(char *id, const uint8_t random[DSA_SCHEMA_ID_RANDOM]);
 /*
  * Creates a conversation.  metadata: a JSON object.  messages: JSON objects,
  * within the limits above; the first member of one that has a role is "role".
- * Redis replies 1, or 0 if the id is taken.
+ * Redis replies 1, or 0 if the id is taken, or that it exceeds the quota.
  */
 int dsa_schema_create(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    dsa_str_t tenant, dsa_str_t id, int64_t created, int64_t ttl,
-    dsa_str_t metadata, const dsa_str_t *messages, uint32_t n_messages);
+    dsa_str_t tenant, dsa_str_t id, int64_t created,
+    const dsa_schema_storage_t *storage, dsa_str_t metadata,
+    const dsa_str_t *messages, uint32_t n_messages);
 
 /* Redis replies 1, or 0 if there was no such conversation. */
 int dsa_schema_delete(dsa_schema_command_t *cmd, dsa_arena_t *arena,
@@ -135,9 +168,22 @@ int dsa_schema_conversation(dsa_schema_conversation_t *c, dsa_arena_t *arena,
 uint32_t dsa_schema_split(dsa_str_t text, dsa_str_t *messages);
 
 
-/* What is written to Redis when a request ends. */
+/* The largest number of an entry: 8 times it is exact in a double. */
+
+#define DSA_SCHEMA_NUMBER_MAX        ((1ULL << 50) - 1)
+
+
+/*
+ * What is written to Redis when a request ends.  Whoever sends the entry, and
+ * how often, its sender, cell and number are the same.  A sender is a random
+ * number.  It has one entry at a time in a cell, and uses a cell again, with a
+ * higher number, only when the entry before it is confirmed or given up.
+ */
 
 typedef struct {
+    uint64_t             sender;        /* not 0 */
+    uint64_t             number;        /* 1 to DSA_SCHEMA_NUMBER_MAX */
+    uint32_t             cell;
     dsa_str_t            request;       /* its unique id */
     dsa_str_t            tenant;
     dsa_str_t            model;
@@ -155,7 +201,8 @@ typedef struct {
 
     dsa_str_t            conversation;  /* empty: none */
     int64_t              version;       /* as loaded */
-    int64_t              ttl;
+    const dsa_schema_storage_t
+                        *storage;
     const dsa_str_t     *messages;      /* to append, as in create */
     uint32_t             n_messages;
     uint32_t             max_messages;
@@ -192,7 +239,8 @@ typedef enum {
     DSA_SCHEMA_MOVED,               /* the version is not the one loaded */
     DSA_SCHEMA_GONE,                /* deleted or expired */
     DSA_SCHEMA_TOO_LARGE,           /* this turn alone exceeds the limits */
-    DSA_SCHEMA_DAMAGED              /* the conversation has another layout */
+    DSA_SCHEMA_DAMAGED,             /* the conversation has another layout */
+    DSA_SCHEMA_QUOTA                /* the tenant has stored too much */
 } dsa_schema_result_e;
 
 

@@ -12,10 +12,9 @@
 
 
 /*
- * Redis does not roll back a script that fails.  Therefore each script first
- * reads and decides, and only then writes, so that no error can leave half of
- * its writes behind.  Its first write is a command that Redis refuses when its
- * memory is full.
+ * Each script reads and decides, notes its writes, and commits them at its end:
+ * see lua.h.  Nothing can fail after its first write, which is a command that
+ * Redis refuses when its memory is full.
  */
 
 
@@ -24,123 +23,177 @@
  * its JSON.  "first" counts the leading system messages, which are never
  * trimmed.
  *
- *     KEYS[1]  conversation
- *     ARGV     created, ttl, metadata, then the entries
+ *     KEYS     conversation, account of the tenant
+ *     ARGV     created, ttl, most bytes and most objects of the account,
+ *              metadata, then the entries
  *
  * Returns 1, or 0 if the conversation exists.
  */
 
 static const char  dsa_schema_create_script[] =
-"if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
-"local n, bytes, first = #ARGV - 3, 0, 0\n"
-"for i = 4, #ARGV do bytes = bytes + #ARGV[i] end\n"
+DSA_LUA_CALL
+DSA_LUA_WRITE
+DSA_LUA_COUNT
+DSA_LUA_STORED
+"if call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
+"local n, bytes, first = #ARGV - 5, 0, 0\n"
+"for i = 6, #ARGV do bytes = bytes + #ARGV[i] end\n"
 "while first < n"
-" and ARGV[4 + first]:find('^{%s*\"role\"%s*:%s*\"system\"') do\n"
+" and ARGV[6 + first]:find('^{%s*\"role\"%s*:%s*\"system\"') do\n"
 "  first = first + 1\n"
 "end\n"
-"redis.call('HSET', KEYS[1], 'version', 1, 'created', ARGV[1],"
+"local a = account(KEYS[2])\n"
+"local share = give(a, tonumber(ARGV[2]), size(n, bytes + #ARGV[5]))\n"
+"local err = over(a, ARGV[3], ARGV[4])\n"
+"if err then return err end\n"
+"write('HSET', KEYS[1], 'version', 1, 'created', ARGV[1],"
 " 'count', n, 'bytes', bytes, 'first', first, 'next', n,"
-" 'metadata', ARGV[3])\n"
-"for i = 1, n do\n"
-"  redis.call('HSET', KEYS[1], i - 1, ARGV[3 + i])\n"
-"end\n"
-"redis.call('EXPIRE', KEYS[1], ARGV[2])\n"
-"return 1\n";
+" 'metadata', ARGV[5], 'stored', share)\n"
+"for i = 1, n do write('HSET', KEYS[1], i - 1, ARGV[5 + i]) end\n"
+"write('EXPIRE', KEYS[1], ARGV[2])\n"
+"settle(a)\n"
+"return commit() or 1\n";
 
 
 /*
  * Writes the ledger entry of a request, appends its entries to a conversation,
  * and ends the lease of the turn, so that the next one may begin as soon as the
- * client has this answer.  The owner of a lease is the id of the request, with
- * which the marker's key ends.  Before that it folds a day of the ledger that
- * is old enough, which is complete in itself.
+ * client has this answer.  The owner of a lease is the id of the request.  It
+ * also folds a day of the ledger that is old enough.
  *
- *     KEYS     done marker, ledger of the day, ledger of the month, the first
- *              day that is not folded, spend and, if there is one, conversation
- *              and its lease
- *     ARGV     ttl of the marker; how many days the ledger keeps; the day, in
- *              days since 1970; model; API key (empty: none); prompt and cached
- *              tokens, of these host and Redis tokens, completion and reasoning
- *              tokens; cost of missed and cached tokens and of the output, and
- *              their sum; with a conversation: version, ttl, limit of entries,
- *              limit of bytes, then the entries
+ * An entry has a number, in a cell of its sender.  A cell has one entry at
+ * a time, and the next one has a higher number.  The marker of the cell is that
+ * of the last entry which was written: 8 times its number, and the result.  So
+ * an entry with a lower number was written before, or was given up.
+ *
+ *     KEYS     markers of the sender, ledger of the day, ledger of the month,
+ *              the first day that is not folded, spend and, if there is one,
+ *              conversation, its lease and the account of the tenant
+ *     ARGV     ttl of the markers; cell; number; how many days the ledger
+ *              keeps; the day, in days since 1970; model; API key (empty:
+ *              none); prompt and cached tokens, of these host and Redis tokens,
+ *              completion and reasoning tokens; cost of missed and cached
+ *              tokens and of the output, and their sum; with a conversation:
+ *              request, version, ttl, most bytes and most objects of the
+ *              account, limit of entries, limit of bytes, then the entries
  *
  * Returns { dsa_schema_result_e, 1 if an earlier call wrote the entry }.
  */
 
 static const char  dsa_schema_record_script[] =
+DSA_LUA_CALL
+DSA_LUA_WRITE
 DSA_LUA_APPEND
+DSA_LUA_STORED
+DSA_LUA_CHANGE
 DSA_LUA_ROOM
 DSA_LUA_ROLL
 "local done, ledger, month, rolled, spend, conv = KEYS[1], KEYS[2],"
 " KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n"
 "local function is(key, want)\n"
-"  local t = redis.call('TYPE', key).ok\n"
+"  local t = call('TYPE', key).ok\n"
 "  return t == want or t == 'none'\n"
 "end\n"
-"if not is(done, 'string') or not is(ledger, 'hash')"
-" or not is(month, 'hash') or not is(rolled, 'string')"
-" or not is(spend, 'hash') then\n"
-"  return redis.error_reply("
-"'DSADATA a key of the ledger has another type')\n"
+"if not is(done, 'hash') or not is(ledger, 'hash') or not is(month, 'hash')"
+" or not is(rolled, 'string') or not is(spend, 'hash') then\n"
+"  return redis.error_reply('DSADATA a key of the ledger has another type')\n"
 "end\n"
 "\n"
-"local code = redis.call('GET', done)\n"
-"if code then return { tonumber(code), 1 } end\n"
+"local number, had = tonumber(ARGV[3]), call('HGET', done, ARGV[2])\n"
+"if had then\n"
+"  had = had:find('^%d+$') and #had <= 16 and tonumber(had)\n"
+"  if not had or had % 8 > 6 then\n"
+"    return redis.error_reply('DSADATA a marker of the ledger is damaged')\n"
+"  end\n"
+"  local last = math.floor(had / 8)\n"
+"  if number == last then return { had % 8, 1 } end\n"
+"  if number < last then return { 0, 1 } end\n"
+"end\n"
 "\n"
 "local date = ledger:sub(-10)\n"
-"if tonumber(ARGV[3]) < roll(ledger, rolled, spend, tonumber(ARGV[2])) then\n"
+"if roll(ledger, rolled, spend, tonumber(ARGV[4]), tonumber(ARGV[5])) then\n"
 "  ledger = month\n"
 "end\n"
 "\n"
-"local sums = {}\n"
-"local function add(hash, field, n)\n"
-"  sums[#sums + 1] = { hash, field, n }\n"
+"local function add(hash, fields, n)\n"
+"  local had = call('HMGET', hash, unpack(fields))\n"
+"  for i, f in ipairs(fields) do\n"
+"    if not room(had[i], n[i]) then return false end\n"
+"    write('HINCRBY', hash, f, n[i])\n"
+"  end\n"
+"  return true\n"
 "end\n"
-"local key = ARGV[5]\n"
-"for i, f in ipairs({ 'requests', 'prompt_tokens', 'cached_tokens',"
+"local key, sum, fields, n = ARGV[7], ARGV[17], {}, {}\n"
+"for _, own in ipairs({ '', key ~= '' and key .. '|' or nil }) do\n"
+"  for i, f in ipairs({ 'requests', 'prompt_tokens', 'cached_tokens',"
 " 'cached_host_tokens', 'cached_redis_tokens', 'completion_tokens',"
 " 'reasoning_tokens', 'cost_miss', 'cost_hit', 'cost_output' }) do\n"
-"  local n = i == 1 and '1' or ARGV[4 + i]\n"
-"  f = ARGV[4] .. '|' .. f\n"
-"  add(ledger, f, n)\n"
-"  if key ~= '' then add(ledger, key .. '|' .. f, n) end\n"
-"end\n"
-"if key ~= '' then\n"
-"  add(spend, key, ARGV[15])\n"
-"  add(spend, key .. '|' .. date:sub(1, 7), ARGV[15])\n"
-"  if ledger ~= month then add(spend, key .. '|' .. date, ARGV[15]) end\n"
-"end\n"
-"for _, s in ipairs(sums) do\n"
-"  if not room(redis.call('HGET', s[1], s[2]), s[3]) then\n"
-"    return redis.error_reply("
-"'DSADATA a field of the ledger is not a count, or too large')\n"
+"    fields[#fields + 1] = own .. ARGV[6] .. '|' .. f\n"
+"    n[#n + 1] = i == 1 and '1' or ARGV[6 + i]\n"
 "  end\n"
 "end\n"
+"local fits = add(ledger, fields, n)\n"
+"if key ~= '' then\n"
+"  fields = { key, key .. '|' .. date:sub(1, 7) }\n"
+"  if ledger ~= month then fields[3] = key .. '|' .. date end\n"
+"  fits = add(spend, fields, { sum, sum, sum }) and fits\n"
+"end\n"
+"if not fits then\n"
+"  return redis.error_reply("
+"'DSADATA a field of the ledger is not a count, or too large')\n"
+"end\n"
 "\n"
-"code = 0\n"
-"local p\n"
+"local code = 0\n"
 "if conv then\n"
-"  p = look(conv)\n"
-"  if p.code == 1 and p.version ~= ARGV[16] then\n"
+"  local p = look(conv)\n"
+"  if p.code == 1 and p.version ~= ARGV[19] then\n"
 "    p.code = 2\n"
 "  elseif p.code == 1 then\n"
-"    fit(conv, p, 20, tonumber(ARGV[18]), tonumber(ARGV[19]))\n"
+"    fit(conv, p, 25, tonumber(ARGV[23]), tonumber(ARGV[24]))\n"
 "  end\n"
 "  code = p.code\n"
+"  if code == 1 then\n"
+"    local a = account(KEYS[8])\n"
+"    local share = change(a, conv, p, ARGV[20])\n"
+"    if over(a, ARGV[21], ARGV[22]) then\n"
+"      code = 6\n"
+"    else\n"
+"      append(conv, p, 25, ARGV[20], share)\n"
+"      settle(a)\n"
+"    end\n"
+"  end\n"
+"  if call('TYPE', KEYS[7]).ok == 'string'"
+" and call('GET', KEYS[7]) == ARGV[18] then\n"
+"    write('EXPIRE', KEYS[7], -1)\n"
+"  end\n"
 "end\n"
-"local leased = KEYS[7] and redis.call('TYPE', KEYS[7]).ok == 'string'"
-" and ':' .. redis.call('GET', KEYS[7])\n"
-"\n"
-"for _, s in ipairs(sums) do\n"
-"  redis.call('HINCRBY', s[1], s[2], s[3])\n"
-"end\n"
-"if code == 1 then append(conv, p, 20, ARGV[17]) end\n"
-"if leased and done:sub(-#leased) == leased then\n"
-"  redis.call('DEL', KEYS[7])\n"
-"end\n"
-"redis.call('SET', done, code, 'EX', ARGV[1])\n"
-"return { code, 0 }\n";
+"write('HSET', done, ARGV[2], string.format('%.0f', number * 8 + code))\n"
+"write('EXPIRE', done, ARGV[1])\n"
+"return commit() or { code, 0 }\n";
+
+
+/*
+ * Stores an answer.
+ *
+ *     KEYS     answer, account of the tenant
+ *     ARGV     milliseconds, most bytes and most objects of the account, record
+ *
+ * Returns 1, or 0 if an earlier call has stored it.
+ */
+
+static const char  dsa_schema_retain_script[] =
+DSA_LUA_CALL
+DSA_LUA_WRITE
+DSA_LUA_COUNT
+DSA_LUA_STORED
+"if call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
+"local a = account(KEYS[2])\n"
+"give(a, math.ceil(tonumber(ARGV[1]) / 1000), size(0, #ARGV[4]))\n"
+"local err = over(a, ARGV[2], ARGV[3])\n"
+"if err then return err end\n"
+"write('SET', KEYS[1], ARGV[4], 'PX', ARGV[1])\n"
+"settle(a)\n"
+"return commit() or 1\n";
 
 
 /*
@@ -155,12 +208,13 @@ DSA_LUA_ROLL
  */
 
 static const char  dsa_schema_retained_script[] =
+DSA_LUA_CALL
 "local left, out = tonumber(ARGV[1]), {}\n"
 "for i, key in ipairs(KEYS) do\n"
-"  local n = redis.pcall('STRLEN', key)\n"
+"  local n = attempt('STRLEN', key)\n"
 "  out[i] = false\n"
 "  if type(n) == 'number' and n > 0 and n <= left then\n"
-"    out[i] = redis.call('GET', key)\n"
+"    out[i] = call('GET', key)\n"
 "    left = left - n\n"
 "  end\n"
 "end\n"
@@ -178,10 +232,11 @@ static const char  dsa_schema_retained_script[] =
  */
 
 static const char  dsa_schema_summary_script[] =
+DSA_LUA_CALL
 "for i = #KEYS, 1, -1 do\n"
-"  local n = redis.pcall('STRLEN', KEYS[i])\n"
+"  local n = attempt('STRLEN', KEYS[i])\n"
 "  if type(n) == 'number' and n > 0 and n <= tonumber(ARGV[1]) then\n"
-"    return { i, redis.call('GET', KEYS[i]) }\n"
+"    return { i, call('GET', KEYS[i]) }\n"
 "  end\n"
 "end\n"
 "return false\n";

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 
 #include "context/conversation.h"
+#include "redis_schema/idempotency.h"
+#include "redis_schema/memory.h"
 #include "redis_schema/resp.h"
 #include "redis_schema/schema.h"
 #include "redis_schema/window.h"
@@ -165,7 +167,9 @@ interpret(const redisReply *reply, uint64_t hash)
     dsa_err_t                   err;
     dsa_arena_t                *arena;
     const char                 *why;
+    dsa_schema_memory_t         memory;
     dsa_schema_result_e         result;
+    dsa_idempotency_result_t    claim;
     dsa_schema_conversation_t   c;
 
     why = dsa_resp_refusal(reply);
@@ -186,6 +190,28 @@ interpret(const redisReply *reply, uint64_t hash)
 
     if (rc == DSA_OK) {
         hash = mix(hash, dsa_schema_result(result)[0] + again);
+    }
+
+    if (dsa_schema_memory_reply(&memory, reply, &err) == DSA_OK) {
+        hash = mix(mix(hash, memory.used), memory.limit + memory.evicts);
+    }
+
+    if (dsa_idempotency_claimed(&claim, reply, &err) == DSA_OK) {
+        if (claim.state == DSA_IDEMPOTENCY_ANSWER_KEPT
+            && claim.answer.len == 0)
+        {
+            abort();
+        }
+
+        hash = mix(hash, claim.state);
+
+        for (i = 0; i < claim.answer.len; i++) {
+            hash = mix(hash, (uint8_t) claim.answer.data[i]);
+        }
+
+        for (i = 0; i < claim.object.len; i++) {
+            hash = mix(hash, (uint8_t) claim.object.data[i]);
+        }
     }
 
     for (i = 0; i < 3; i++) {

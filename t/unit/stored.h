@@ -20,7 +20,10 @@
 #define OTHER    "ffffffffffffffffffffffffffffffff"
 #define ID       "conv_00112233445566778899aabbccddeeff"
 
+#define SENDER   0x0123456789abcdefULL
+
 #define KEY      "dsa1:{" TENANT "}:c:" ID
+#define DONE     "dsa1:{" TENANT "}:done:0123456789abcdef"
 #define LEDGER   "dsa1:{" TENANT "}:ledger:2099-02-03"
 
 #define SYSTEM   "{\"role\": \"system\", \"content\": \"be brief\"}"
@@ -33,6 +36,9 @@
 #define WHEN     4073846399LL
 
 
+static const dsa_schema_storage_t  storage = { 600, 1 << 30, 1000000 };
+
+
 static inline void
 create(const char *tenant, const dsa_str_t *messages, uint32_t n)
 {
@@ -42,7 +48,7 @@ create(const char *tenant, const dsa_str_t *messages, uint32_t n)
     dsa_schema_command_t  cmd;
 
     assert_int_equal(dsa_schema_create(&cmd, arena, dsa_strz(tenant),
-                                       dsa_strz(ID), 1234, 600,
+                                       dsa_strz(ID), 1234, &storage,
                                        dsa_strz("{}"), messages, n),
                      DSA_OK);
 
@@ -102,6 +108,8 @@ request(const char *id)
 
     memset(&r, 0, sizeof(r));
 
+    r.sender = SENDER;
+    r.number = 1;
     r.request = dsa_strz(id);
     r.tenant = dsa_strz(TENANT);
     r.model = dsa_strz("v3|2");
@@ -112,7 +120,7 @@ request(const char *id)
     r.redis_tokens = 64;
     r.completion_tokens = 20;
     r.reasoning_tokens = 7;
-    r.ttl = 600;
+    r.storage = &storage;
     r.max_messages = 100;
     r.max_bytes = 100000;
 
@@ -120,20 +128,29 @@ request(const char *id)
 }
 
 
+/* If the id of the request is "r" and a number, its cell has that number. */
+
 static inline int
 record(const dsa_schema_record_t *r, dsa_schema_result_e *result, int *again,
     dsa_err_t *err)
 {
     int                   rc;
     redisReply           *reply;
+    dsa_schema_record_t   own;
     dsa_schema_command_t  cmd;
 
-    assert_int_equal(dsa_schema_record(&cmd, arena, r, 0), DSA_OK);
+    own = *r;
+
+    if (r->request.data[0] == 'r') {
+        own.cell = (uint32_t) atoi(&r->request.data[1]);
+    }
+
+    assert_int_equal(dsa_schema_record(&cmd, arena, &own, 0), DSA_OK);
     reply = run(&cmd);
 
     if (dsa_resp_is_error(reply, "NOSCRIPT")) {
         freeReplyObject(reply);
-        assert_int_equal(dsa_schema_record(&cmd, arena, r, 1), DSA_OK);
+        assert_int_equal(dsa_schema_record(&cmd, arena, &own, 1), DSA_OK);
         reply = run(&cmd);
     }
 

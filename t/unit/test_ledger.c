@@ -64,6 +64,9 @@ entry(int64_t when, const char *key)
 
     snprintf(id, sizeof(id), "r%u", ++serial);
 
+    r.sender = 1;
+    r.cell = serial;
+    r.number = serial;
     r.request = dsa_str(dsa_arena_dup(arena, dsa_strz(id)), strlen(id));
     r.tenant = dsa_strz(TENANT);
     r.model = dsa_strz("m|x");
@@ -393,7 +396,7 @@ test_overflow(void **state)
         assert_text(tests[i].hash == NULL ? "1" : "0", "HLEN %s",
                     ledger(now, 10));
         assert_text(tests[i].hash == NULL ? "0" : "1", "HLEN " SPEND);
-        assert_text("0", "EXISTS dsa1:{" TENANT "}:done:r%u", serial);
+        assert_text("0", "EXISTS dsa1:{" TENANT "}:done:0000000000000001");
     }
 }
 

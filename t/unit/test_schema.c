@@ -9,6 +9,7 @@
 
 #include "context/conversation.h"
 #include "redis_schema/conversations.h"
+#include "redis_schema/memory.h"
 #include "t/unit/stored.h"
 
 
@@ -161,14 +162,40 @@ static void
 test_bounds(void **state)
 {
     dsa_schema_record_t   r;
+    dsa_schema_storage_t  own;
     dsa_schema_command_t  cmd;
 
     r = request("r1");
+    assert_int_equal(dsa_schema_record(&cmd, arena, &r, 0), DSA_OK);
+
     r.prompt_tokens = UINT64_MAX;
     assert_int_equal(dsa_schema_record(&cmd, arena, &r, 0), DSA_ERROR);
 
     r = request("r1");
     r.time = INT64_MAX;
+    assert_int_equal(dsa_schema_record(&cmd, arena, &r, 0), DSA_ERROR);
+
+    /* Redis could reject a lifetime when other commands of a script have run */
+
+    r = request("r1");
+    r.conversation = dsa_strz(ID);
+    r.storage = &own;
+    own = storage;
+    own.ttl = DSA_SCHEMA_TTL_MAX;
+    assert_int_equal(dsa_schema_record(&cmd, arena, &r, 0), DSA_OK);
+
+    own.ttl++;
+    assert_int_equal(dsa_schema_record(&cmd, arena, &r, 0), DSA_ERROR);
+
+    own.ttl = 0;
+    assert_int_equal(dsa_schema_record(&cmd, arena, &r, 0), DSA_ERROR);
+
+    own = storage;
+    own.max_bytes = DSA_SCHEMA_QUOTA_MAX + 1;
+    assert_int_equal(dsa_schema_record(&cmd, arena, &r, 0), DSA_ERROR);
+
+    own = storage;
+    own.max_objects = 0;
     assert_int_equal(dsa_schema_record(&cmd, arena, &r, 0), DSA_ERROR);
 }
 
@@ -188,9 +215,9 @@ test_slots(void **state)
     r.conversation = dsa_strz(ID);
     r.version = 1;
     assert_int_equal(dsa_schema_record(&cmd, arena, &r, 1), DSA_OK);
-    assert_true(dsa_str_eqz(cmd.argv[2], "7"));
+    assert_true(dsa_str_eqz(cmd.argv[2], "8"));
 
-    for (i = 3; i < 10; i++) {
+    for (i = 3; i < 11; i++) {
         word = cmd.argv[i];
         tag = memchr(word.data, '{', word.len);
         assert_non_null(tag);
@@ -226,7 +253,7 @@ test_create(void **state)
     assert_true(dsa_str_eqz(c.messages[2], ANSWER));
     freeReplyObject(reply);
 
-    assert_int_equal(number(&server, "DBSIZE"), 1);
+    assert_int_equal(number(&server, "DBSIZE"), 2);
     assert_in_range(number(&server, "TTL " KEY), 300, 600);
 
     /* another tenant has no way to it */
@@ -244,7 +271,7 @@ test_create(void **state)
     /* a conversation whose id exists is not replaced */
 
     assert_int_equal(dsa_schema_create(&cmd, arena, dsa_strz(TENANT),
-                                       dsa_strz(ID), 1, 600,
+                                       dsa_strz(ID), 1, &storage,
                                        dsa_strz("{}"), NULL, 0),
                      DSA_OK);
     reply = run(&cmd);
@@ -376,6 +403,111 @@ test_messages(void **state)
 }
 
 
+/* A reply to INFO with this text. */
+
+static int
+read_memory(dsa_schema_memory_t *memory, const char *text, dsa_err_t *err)
+{
+    char        copy[512];
+    redisReply  reply;
+
+    assert_true(strlen(text) < sizeof(copy));
+    strcpy(copy, text);
+
+    memset(&reply, 0, sizeof(reply));
+    reply.type = REDIS_REPLY_STRING;
+    reply.str = copy;
+    reply.len = strlen(text);
+
+    return dsa_schema_memory_reply(memory, &reply, err);
+}
+
+
+static void
+test_memory(void **state)
+{
+    size_t                 i;
+    dsa_err_t              err;
+    redisReply            *reply;
+    dsa_schema_memory_t    memory;
+    dsa_schema_command_t   cmd;
+
+    static const char *const  bad[] = {
+        "",
+        "used_memory:1\r\nmaxmemory:0\r\ntotal_system_memory:9\r\n",
+        "used_memory:1\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
+        "aof_enabled:1\r\n",
+        "used_memory:x\r\nmaxmemory:0\r\ntotal_system_memory:9\r\n"
+        "maxmemory_policy:noeviction\r\naof_enabled:1\r\n",
+        "used_memory:\r\nmaxmemory:0\r\ntotal_system_memory:9\r\n"
+        "maxmemory_policy:noeviction\r\naof_enabled:1\r\n",
+        "used_memory:1000000000000000000\r\nmaxmemory:0\r\n"
+        "total_system_memory:9\r\nmaxmemory_policy:noeviction\r\n"
+        "aof_enabled:1\r\n",
+        "used_memory:1\r\nmaxmemory:0\r\ntotal_system_memory:9\r\n"
+        "maxmemory_policy:noeviction\r\n",
+        "used_memory_human:1\r\nmaxmemory:0\r\ntotal_system_memory:9\r\n"
+        "maxmemory_policy:noeviction\r\naof_enabled:1\r\n"
+    };
+
+    assert_int_equal(dsa_schema_memory(&cmd, arena), DSA_OK);
+
+    ok(&server, "CONFIG SET maxmemory 100mb");
+    ok(&server, "CONFIG SET appendonly yes");
+    reply = run(&cmd);
+    assert_int_equal(dsa_schema_memory_reply(&memory, reply, &err), DSA_OK);
+    assert_in_range(memory.used, 100000, 100000000);
+    assert_int_equal(memory.limit, 100 * 1024 * 1024);
+    assert_int_equal(memory.evicts, 0);
+    assert_int_equal(memory.durable, 1);
+    freeReplyObject(reply);
+
+    ok(&server, "CONFIG SET appendonly no");
+    ok(&server, "CONFIG SET maxmemory-policy volatile-lru");
+    reply = run(&cmd);
+    assert_int_equal(dsa_schema_memory_reply(&memory, reply, &err), DSA_OK);
+    assert_int_equal(memory.evicts, 1);
+    assert_int_equal(memory.durable, 0);
+    freeReplyObject(reply);
+
+    /* without a limit, nothing is evicted */
+
+    ok(&server, "CONFIG SET maxmemory 0");
+    reply = run(&cmd);
+    assert_int_equal(dsa_schema_memory_reply(&memory, reply, &err), DSA_OK);
+    assert_true(memory.limit > memory.used);
+    assert_int_equal(memory.evicts, 0);
+    freeReplyObject(reply);
+    ok(&server, "CONFIG SET maxmemory-policy noeviction");
+
+    /* lines may end without CR, and the last one without LF */
+
+    assert_int_equal(read_memory(&memory, "# Memory\nused_memory:123456789\n"
+                                 "maxmemory:7\ntotal_system_memory:9\n"
+                                 "aof_enabled:0\n"
+                                 "maxmemory_policy:allkeys-lru", &err),
+                     DSA_OK);
+    assert_int_equal(memory.durable, 0);
+    assert_int_equal(memory.used, 123456789);
+    assert_int_equal(memory.limit, 7);
+    assert_int_equal(memory.evicts, 1);
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(read_memory(&memory, bad[i], &err), DSA_ERROR);
+        assert_non_null(strstr(err.text, "used_memory"));
+    }
+
+    reply = query(&server, "GET x y");
+    assert_int_equal(dsa_schema_memory_reply(&memory, reply, &err), DSA_ERROR);
+    assert_non_null(strstr(err.text, "wrong number of arguments"));
+    freeReplyObject(reply);
+
+    reply = query(&server, "DBSIZE");
+    assert_int_equal(dsa_schema_memory_reply(&memory, reply, &err), DSA_ERROR);
+    freeReplyObject(reply);
+}
+
+
 int
 main(void)
 {
@@ -390,7 +522,8 @@ main(void)
         test(test_slots),
         test(test_create),
         test(test_order),
-        test(test_messages)
+        test(test_messages),
+        test(test_memory)
     };
 
     return cmocka_run_group_tests(tests, start, stop);

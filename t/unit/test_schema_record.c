@@ -52,9 +52,8 @@ test_ledger(void **state)
     /* money stays, all else goes */
 
     assert_int_equal(number(&server, "TTL " LEDGER), -1);
-    assert_in_range(number(&server, "TTL dsa1:{" TENANT "}:done:r1"), 86000,
-                    86400);
-    assert_int_equal(number(&server, "DBSIZE"), 9);
+    assert_in_range(number(&server, "TTL " DONE), 86000, 86400);
+    assert_int_equal(number(&server, "DBSIZE"), 7);
 }
 
 
@@ -144,7 +143,7 @@ test_trim(void **state)
     r.n_messages = 2;
     assert_recorded(&r, DSA_SCHEMA_APPENDED, 0);
     assert_roles("sua", 3);
-    assert_int_equal(number(&server, "HLEN " KEY), 7 + 3);
+    assert_int_equal(number(&server, "HLEN " KEY), 8 + 3);
     assert_int_equal(value("HGET " KEY " bytes"),
                      sizeof(SYSTEM USER ANSWER) - 1);
 
@@ -263,12 +262,12 @@ test_damage(void **state)
     assert_int_equal(record(&r, &result, &again, &err), DSA_ERROR);
     assert_non_null(strstr(err.text, "ledger"));
     assert_int_equal(value("HGET " LEDGER " v3|2|requests"), 2);
-    assert_int_equal(number(&server, "EXISTS dsa1:{" TENANT "}:done:r3"), 0);
+    assert_int_equal(number(&server, "HEXISTS " DONE " 3"), 0);
 
     (void) number(&server, "DEL " LEDGER);
     ok(&server, "SET " LEDGER " x");
     assert_int_equal(record(&r, &result, &again, &err), DSA_ERROR);
-    assert_int_equal(number(&server, "EXISTS dsa1:{" TENANT "}:done:r3"), 0);
+    assert_int_equal(number(&server, "HEXISTS " DONE " 3"), 0);
 }
 
 
@@ -298,7 +297,7 @@ test_full(void **state)
     assert_non_null(strstr(err.text, "OOM"));
     ok(&server, "CONFIG SET maxmemory 0");
 
-    assert_int_equal(number(&server, "DBSIZE"), 1);
+    assert_int_equal(number(&server, "DBSIZE"), 2);
     assert_roles("ua", 1);
 
     assert_recorded(&r, DSA_SCHEMA_APPENDED, 0);
