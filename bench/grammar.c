@@ -10,7 +10,9 @@
  * words of 2 to 12 letters, digits, blanks and punctuation.  Tokens are drawn
  * uniformly from the masks; answers are cut off after 256 tokens.  "first" is
  * the first answer, when no mask is there yet; "warm" are those behind the
- * first half.
+ * first half.  "512" are 512 answers at once, a token of each in turn, with a
+ * schema that counts items and characters: hardly any two of them are ever in
+ * the same state.  The last specs are hostile.
  */
 
 
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "grammar/grammar.h"
 
@@ -26,6 +29,8 @@
 #define BENCH_ANSWERS   200
 #define BENCH_TOKENS    256
 #define BENCH_COMPILES  200
+#define BENCH_MANY      512             /* answers at once, */
+#define BENCH_MANY_TOKENS  32           /* tokens of each */
 
 
 typedef struct {
@@ -38,8 +43,13 @@ static dsa_vocabulary_t *bench_vocabulary(uint32_t *size);
 static dsa_vocabulary_t *bench_read(const char *path, uint32_t *size);
 static void bench_spec(const char *name, const char *spec,
     dsa_vocabulary_t *v, uint32_t size);
+static void bench_hostile(void);
+static void bench_compile(const char *name, dsa_buf_t *spec);
+static void bench_many(dsa_vocabulary_t *v, uint32_t size);
 static void bench_answer(dsa_grammar_t *g, dsa_vocabulary_t *v,
     uint32_t size, bench_times_t *t);
+static uint32_t bench_token(dsa_matcher_t *m, uint32_t *mask, uint32_t words,
+    bench_times_t *times);
 static uint32_t bench_draw(const uint32_t *mask, uint32_t words);
 static void bench_print(const char *name, const char *what,
     bench_times_t *t);
@@ -80,6 +90,11 @@ static const char  bench_schema[] =
 
 static const char  bench_object[] = "{\"type\":\"json_object\"}";
 
+static const char  bench_counts[] =
+    "{\"type\":\"json_schema\",\"schema\":{\"type\":\"array\","
+    "\"minItems\":600,\"maxItems\":2000,\"items\":"
+    "{\"type\":\"string\",\"minLength\":40,\"maxLength\":400}}}";
+
 
 int
 main(int argc, char **argv)
@@ -97,6 +112,8 @@ main(int argc, char **argv)
     bench_spec("json_object", bench_object, v, size);
     bench_spec("json_schema", bench_schema, v, size);
     bench_spec("tool", bench_tool, v, size);
+    bench_many(v, size);
+    bench_hostile();
 
     dsa_vocabulary_free(v);
 
@@ -247,12 +264,198 @@ bench_spec(const char *name, const char *spec, dsa_vocabulary_t *v,
 }
 
 
+/* Specs that take long to compile, or to refuse. */
+
+static void
+bench_hostile(void)
+{
+    uint32_t   i;
+    dsa_buf_t  spec;
+
+    memset(&spec, 0, sizeof(dsa_buf_t));
+
+    dsa_buf_addz(&spec, "{\"type\":\"object\",\"additionalProperties\":false,"
+                 "\"properties\":{");
+
+    for (i = 0; i < 1000; i++) {
+        dsa_buf_printf(&spec, "%s\"property_%u\":{\"type\":\"string\","
+                       "\"pattern\":\"^[a-z]{%u}[0-9]+(x|y)*$\"}",
+                       i != 0 ? "," : "", i, i % 20 + 1);
+    }
+
+    dsa_buf_addz(&spec, "}}");
+    bench_compile("patterns", &spec);
+
+    for (i = 0; i < 120; i++) {
+        dsa_buf_addz(&spec, "{\"anyOf\":[{\"type\":\"null\"},");
+    }
+
+    dsa_buf_addz(&spec, "{\"type\":\"string\"}");
+
+    for (i = 0; i < 120; i++) {
+        dsa_buf_addz(&spec, "]}");
+    }
+
+    bench_compile("deep anyOf", &spec);
+
+    for (i = 0; spec.len < 1000000; i++) {
+        dsa_buf_printf(&spec, "%s{\"type\":\"object\",\"properties\":{"
+                       "\"a%u\":{\"type\":\"integer\"}}}",
+                       i != 0 ? "," : "{\"anyOf\":[", i);
+    }
+
+    dsa_buf_addz(&spec, "]}");
+    bench_compile("wide anyOf", &spec);
+
+    dsa_buf_addz(&spec, "{\"enum\":[0");
+
+    for (i = 1; i < 10000; i++) {
+        dsa_buf_printf(&spec, ",\"value %u\"", i * 7919);
+    }
+
+    dsa_buf_addz(&spec, "]}");
+    bench_compile("enum", &spec);
+
+    dsa_buf_addz(&spec, "{\"type\":\"string\",\"pattern\":"
+                 "\"^(?:(?:a{1,100}|b{1,99}){1,30}c){1,30}$\"}");
+    bench_compile("repeats", &spec);
+
+    dsa_buf_addz(&spec, "{\"default\":[0");
+
+    while (spec.len < 900000) {
+        dsa_buf_addz(&spec, ",0");
+    }
+
+    dsa_buf_addz(&spec, "],\"type\":\"object\",\"properties\":{");
+
+    for (i = 0; i < 2000; i++) {
+        dsa_buf_printf(&spec, "%s\"%u\":{\"type\":\"integer\",\"minimum\":%u,"
+                       "\"maximum\":%u}", i != 0 ? "," : "", i, i,
+                       1000 * i);
+    }
+
+    dsa_buf_addz(&spec, "}}");
+    bench_compile("integers", &spec);
+
+    dsa_buf_free(&spec);
+}
+
+
+/* Compiles a schema a few times, and empties it. */
+
+static void
+bench_compile(const char *name, dsa_buf_t *schema)
+{
+    int                   rc;
+    double                t, us[5];
+    size_t                bytes;
+    uint32_t              i;
+    dsa_buf_t             spec;
+    bench_times_t         times;
+    dsa_grammar_t        *g;
+    dsa_grammar_error_t   error;
+
+    memset(&spec, 0, sizeof(dsa_buf_t));
+    dsa_buf_addz(&spec, "{\"type\":\"json_schema\",\"schema\":");
+    dsa_buf_add(&spec, schema->data, schema->len);
+    dsa_buf_addz(&spec, "}");
+
+    times.us = us;
+    bytes = 0;
+    rc = DSA_ERROR;
+
+    for (i = 0; i < 5; i++) {
+        t = bench_now();
+        rc = dsa_grammar_compile(&g, dsa_str(spec.data, spec.len), &error);
+        us[i] = bench_now() - t;
+
+        if (rc == DSA_OK) {
+            bytes = dsa_grammar_bytes(g);
+            dsa_grammar_free(g);
+        }
+    }
+
+    times.n = 5;
+    bench_print(name, rc == DSA_OK ? "compile" : "refuse", &times);
+    printf("%-12s %-8s %6u  %zu KB, %u steps\n", "", "", 1, bytes / 1024,
+           error.work);
+
+    dsa_buf_free(&spec);
+    schema->len = 0;
+}
+
+
+static void
+bench_many(dsa_vocabulary_t *v, uint32_t size)
+{
+    size_t                before;
+    uint32_t              i, k, words, *mask;
+    const char           *p;
+    bench_times_t         times;
+    dsa_matcher_t        *m[BENCH_MANY];
+    dsa_grammar_t        *g;
+    dsa_grammar_error_t   error;
+
+    words = (size + 31) / 32;
+    mask = malloc(words * sizeof(uint32_t));
+    times.us = malloc(BENCH_MANY * BENCH_MANY_TOKENS * sizeof(double));
+    times.n = 0;
+    before = dsa_vocabulary_used(v);
+
+    if (mask == NULL || times.us == NULL
+        || dsa_grammar_compile(&g, dsa_strz(bench_counts), &error) != DSA_OK)
+    {
+        exit(1);
+    }
+
+    for (i = 0; i < BENCH_MANY; i++) {
+        m[i] = dsa_matcher_create(g, v, dsa_str(NULL, 0));
+
+        if (m[i] == NULL) {
+            exit(1);
+        }
+
+        (void) dsa_matcher_accept(m[i], '[');
+
+        for (k = 0; k < 43 * (i + 1); k++) {
+            p = "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",";
+            (void) dsa_matcher_accept(m[i], (uint8_t) p[k % 43]);
+        }
+
+        (void) dsa_matcher_accept(m[i], '"');
+    }
+
+    printf("%-12s %-8s %6u  %.1f KB for each without masks\n", "counts",
+           "512", BENCH_MANY, (double) (dsa_vocabulary_used(v) - before)
+                              / BENCH_MANY / 1024);
+
+    for (k = 0; k < BENCH_MANY_TOKENS; k++) {
+        for (i = 0; i < BENCH_MANY; i++) {
+            (void) bench_token(m[i], mask, words, &times);
+        }
+    }
+
+    bench_print("counts", "512", &times);
+
+    printf("%-12s %-8s %6u  %.1f KB for each with masks\n", "counts", "512",
+           BENCH_MANY, (double) (dsa_vocabulary_used(v) - before)
+                       / BENCH_MANY / 1024);
+
+    for (i = 0; i < BENCH_MANY; i++) {
+        dsa_matcher_free(m[i]);
+    }
+
+    dsa_grammar_free(g);
+    free(times.us);
+    free(mask);
+}
+
+
 static void
 bench_answer(dsa_grammar_t *g, dsa_vocabulary_t *v, uint32_t size,
     bench_times_t *times)
 {
-    double          t;
-    uint32_t        i, id, words, *mask;
+    uint32_t        i, words, *mask;
     dsa_matcher_t  *m;
 
     words = (size + 31) / 32;
@@ -264,30 +467,43 @@ bench_answer(dsa_grammar_t *g, dsa_vocabulary_t *v, uint32_t size,
     }
 
     for (i = 0; i < BENCH_TOKENS; i++) {
-        memset(mask, 0xff, words * sizeof(uint32_t));
-
-        t = bench_now();
-        dsa_matcher_mask(m, mask, words);
-        times->us[times->n] = bench_now() - t;
-
-        id = bench_draw(mask, words);
-
-        t = bench_now();
-
-        if (dsa_matcher_accept(m, id) != DSA_OK) {
-            fprintf(stderr, "a token of the mask is rejected\n");
-            exit(1);
-        }
-
-        times->us[times->n++] += bench_now() - t;
-
-        if (dsa_matcher_complete(m)) {
+        if (bench_token(m, mask, words, times)) {
             break;
         }
     }
 
     dsa_matcher_free(m);
     free(mask);
+}
+
+
+/* The next token; 1: the answer is complete. */
+
+static uint32_t
+bench_token(dsa_matcher_t *m, uint32_t *mask, uint32_t words,
+    bench_times_t *times)
+{
+    double    t;
+    uint32_t  id;
+
+    memset(mask, 0xff, words * sizeof(uint32_t));
+
+    t = bench_now();
+    dsa_matcher_mask(m, mask, words);
+    times->us[times->n] = bench_now() - t;
+
+    id = bench_draw(mask, words);
+
+    t = bench_now();
+
+    if (dsa_matcher_accept(m, id) != DSA_OK) {
+        fprintf(stderr, "a token of the mask is rejected\n");
+        exit(1);
+    }
+
+    times->us[times->n++] += bench_now() - t;
+
+    return (uint32_t) dsa_matcher_complete(m);
 }
 
 

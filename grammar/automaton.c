@@ -26,6 +26,15 @@ dsa_automaton_free(dsa_automaton_t *a)
 }
 
 
+size_t
+dsa_automaton_size(const dsa_automaton_t *a)
+{
+    return ((size_t) a->n_nodes * 2 + 1) * sizeof(uint32_t)
+           + (size_t) a->size_edges * sizeof(dsa_edge_t)
+           + (size_t) a->size_loops * sizeof(dsa_loop_t);
+}
+
+
 uint32_t
 dsa_automaton_node(dsa_automaton_t *a)
 {

@@ -109,6 +109,9 @@ typedef struct {
 
 void dsa_automaton_free(dsa_automaton_t *a);
 
+/* The bytes that a finished one takes. */
+size_t dsa_automaton_size(const dsa_automaton_t *a);
+
 uint32_t dsa_automaton_node(dsa_automaton_t *a);
 void dsa_automaton_bytes(dsa_automaton_t *a, uint32_t from, uint8_t lo,
     uint8_t hi, uint32_t to);

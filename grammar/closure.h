@@ -26,19 +26,39 @@ typedef struct {
 typedef struct dsa_closure_s  dsa_closure_t;
 
 
-/* control: the vocabulary has the control token.  NULL: no memory. */
-dsa_closure_t *dsa_closure_create(const dsa_automaton_t *a, int control);
+/* The frames of one step take less than this. */
+#define DSA_CLOSURE_STEP    (704U << 10)
+
+
+/*
+ * control: the vocabulary has the control token; longest: bytes of its longest
+ * token.  NULL: no memory.
+ */
+dsa_closure_t *dsa_closure_create(const dsa_automaton_t *a, int control,
+    uint32_t longest);
 void dsa_closure_free(dsa_closure_t *c);            /* NULL is allowed */
 
-/* Finds the configurations at the front of an answer. */
-void dsa_closure_start(dsa_closure_t *c);
+/*
+ * Finds the configurations at the front of an answer.  DSA_ERROR: no memory,
+ * and what was found is incomplete.
+ */
+int dsa_closure_start(dsa_closure_t *c);
 
 /*
  * Finds those behind a byte of a class, or behind the control token if class
  * is the number of classes.
  */
-void dsa_closure_step(dsa_closure_t *c, const dsa_config_t *config,
+int dsa_closure_step(dsa_closure_t *c, const dsa_config_t *config,
     uint32_t n, uint32_t class);
+
+/*
+ * Finds the configurations after which the same tokens may follow as after
+ * these, with counts that are the same for as many states as possible: a token
+ * ends no more bodies of a loop than it has bytes, so a count only matters near
+ * the minimum and the maximum.  complete: of the configurations.
+ */
+int dsa_closure_common(dsa_closure_t *c, const dsa_config_t *config,
+    uint32_t n, int complete);
 
 /*
  * The configurations that were found, sorted, with a hash; 1 if the answer may
@@ -52,8 +72,9 @@ int dsa_closure_empty(const dsa_closure_t *c);
 /* The configurations that all steps so far came from, and visited. */
 uint64_t dsa_closure_work(const dsa_closure_t *c);
 
-/* 1: there are so many frames that some should be dropped. */
-int dsa_closure_crowded(const dsa_closure_t *c);
+/* The bytes of the frames that are in use, and of all memory. */
+size_t dsa_closure_used(const dsa_closure_t *c);
+size_t dsa_closure_bytes(const dsa_closure_t *c);
 
 /* Drops the frames that were not kept since mark(). */
 void dsa_closure_mark(dsa_closure_t *c);

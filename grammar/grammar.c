@@ -4,6 +4,7 @@
  */
 
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,10 +14,19 @@
 
 #define DSA_GRAMMAR_LEVELS  256         /* deepest JSON of a spec */
 #define DSA_GRAMMAR_MEMORY  (64U << 20) /* of the spec as a tree */
+#define DSA_GRAMMAR_READ    2           /* steps that take as long as reading a
+                                           byte */
+
+
+_Static_assert(DSA_GRAMMAR_SPEC * DSA_GRAMMAR_READ <= DSA_GRAMMAR_WORK / 2,
+               "a spec that was read can be compiled");
 
 
 static int dsa_grammar_spec(dsa_grammar_t *g, dsa_arena_t *arena,
-    const dsa_json_t *spec, dsa_grammar_error_t *error);
+    const dsa_json_t *spec, size_t len, dsa_grammar_error_t *error);
+static int dsa_grammar_build(dsa_grammar_t *g, dsa_arena_t *arena,
+    const dsa_json_t *spec, uint32_t work, int *optional,
+    dsa_grammar_error_t *error);
 static int dsa_grammar_finish(dsa_grammar_t *g, uint32_t start,
     dsa_grammar_error_t *error);
 static int dsa_grammar_fail(dsa_grammar_error_t *error, const char *text);
@@ -51,6 +61,13 @@ dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
 
     (void) pthread_mutex_init(&g->lock, NULL);
 
+    /*
+     * Whatever fails for want of memory leaves ENOMEM here.  A refusal is kept
+     * for later requests, so it must not be one of these.
+     */
+
+    errno = 0;
+
     tree = dsa_json_parse(arena, spec.data, spec.len, DSA_GRAMMAR_LEVELS,
                           &err);
 
@@ -60,7 +77,11 @@ dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
         rc = DSA_ERROR;
 
     } else {
-        rc = dsa_grammar_spec(g, arena, tree, error);
+        rc = dsa_grammar_spec(g, arena, tree, spec.len, error);
+    }
+
+    if (rc != DSA_OK && errno == ENOMEM) {
+        (void) dsa_grammar_no_memory(error);
     }
 
     dsa_arena_destroy(arena);
@@ -96,6 +117,26 @@ dsa_grammar_free(dsa_grammar_t *grammar)
     dsa_automaton_free(&grammar->automaton);
     (void) pthread_mutex_destroy(&grammar->lock);
     free(grammar);
+}
+
+
+size_t
+dsa_grammar_bytes(dsa_grammar_t *grammar)
+{
+    size_t               n;
+    const dsa_shared_t  *shared;
+
+    n = sizeof(dsa_grammar_t) + dsa_automaton_size(&grammar->automaton);
+
+    (void) pthread_mutex_lock(&grammar->lock);
+
+    for (shared = grammar->shared; shared != NULL; shared = shared->next) {
+        n += dsa_states_bytes(shared->states);
+    }
+
+    (void) pthread_mutex_unlock(&grammar->lock);
+
+    return n;
 }
 
 
@@ -136,20 +177,65 @@ dsa_grammar_shared(dsa_grammar_t *grammar, const dsa_vocabulary_t *v)
 }
 
 
+/*
+ * Makes the automaton of a spec of len bytes.  If it has a schema that is not
+ * strict and cannot be enforced, it is made again without this schema.  Reading
+ * the spec has taken steps as well.
+ */
+
 static int
 dsa_grammar_spec(dsa_grammar_t *g, dsa_arena_t *arena, const dsa_json_t *spec,
-    dsa_grammar_error_t *error)
+    size_t len, dsa_grammar_error_t *error)
+{
+    int       rc, optional;
+    uint32_t  left;
+
+    left = DSA_GRAMMAR_WORK - DSA_GRAMMAR_READ * (uint32_t) len;
+    error->work = DSA_GRAMMAR_WORK - left;
+
+    rc = dsa_grammar_build(g, arena, spec, left, &optional, error);
+
+    if (rc == DSA_OK || errno == ENOMEM || !optional
+        || strncmp(error->path, "tools[", sizeof("tools[") - 1) == 0)
+    {
+        return rc;
+    }
+
+    dsa_automaton_free(&g->automaton);
+
+    left = DSA_GRAMMAR_WORK - error->work;
+
+    if (left < DSA_GRAMMAR_WORK / 2) {
+        left = DSA_GRAMMAR_WORK / 2;
+    }
+
+    return dsa_grammar_build(g, arena, spec, left, NULL, error);
+}
+
+
+/*
+ * Makes the automaton with this number of steps; *optional is 1 if it has a
+ * schema that need not be enforced.  optional NULL: it is not.
+ */
+
+static int
+dsa_grammar_build(dsa_grammar_t *g, dsa_arena_t *arena, const dsa_json_t *spec,
+    uint32_t work, int *optional, dsa_grammar_error_t *error)
 {
     uint32_t           start, end;
     dsa_schema_t       s;
     const dsa_json_t  *type;
+
+    error->path[0] = '\0';
+    error->message[0] = '\0';
 
     memset(&s, 0, sizeof(dsa_schema_t));
 
     s.a = &g->automaton;
     s.error = error;
     s.arena = arena;
-    s.work = DSA_SCHEMA_WORK;
+    s.work = work;
+    s.loose = optional == NULL;
 
     (void) dsa_automaton_node(s.a);     /* 0 means that a rule is not made */
 
@@ -169,8 +255,15 @@ dsa_grammar_spec(dsa_grammar_t *g, dsa_arena_t *arena, const dsa_json_t *spec,
 
     dsa_map_free(&s.rules);
 
+    error->work += work - s.work;
+
+    if (optional != NULL) {
+        *optional = s.optional;
+    }
+
     if (s.a->state == DSA_AUTOMATON_MEMORY) {
-        return dsa_grammar_no_memory(error);
+        errno = ENOMEM;
+        return DSA_ERROR;
     }
 
     if (s.failed) {
@@ -213,7 +306,9 @@ dsa_grammar_finish(dsa_grammar_t *g, uint32_t start,
         break;
     }
 
-    return dsa_grammar_no_memory(error);
+    errno = ENOMEM;
+
+    return DSA_ERROR;
 }
 
 
@@ -229,8 +324,7 @@ dsa_grammar_fail(dsa_grammar_error_t *error, const char *text)
 static int
 dsa_grammar_no_memory(dsa_grammar_error_t *error)
 {
-    memset(error, 0, sizeof(dsa_grammar_error_t));
-
+    error->path[0] = '\0';
     error->no_memory = 1;
 
     return dsa_grammar_fail(error, "there is no memory for the grammar");

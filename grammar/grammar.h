@@ -19,14 +19,13 @@
  * spec is compiled once to a grammar over bytes; a matcher follows one answer
  * through its grammar, and turns its state into a mask over the vocabulary.
  *
- * nginx compiles a spec to refuse what it cannot enforce, and the engine
- * compiles the same spec to enforce it.
+ * nginx writes the spec, and the engine compiles it.
  *
  * A spec is JSON:
  *
  *     {"type": "json_object"}
  *
- *     {"type": "json_schema", "schema": {...}}
+ *     {"type": "json_schema", "strict": true | false, "schema": {...}}
  *
  *     {"type": "tools", "syntax": "dsml", "calls": "one" | "many",
  *      "text": false | true | {"type": "json_schema", ...},
@@ -35,7 +34,9 @@
  *
  * json_object and json_schema: the answer is one JSON value, compact or with
  * JSON's white space, at most a few characters of it between two tokens.
- * Properties appear in the order of the schema.
+ * Properties appear in the order of the schema.  strict false: if the schema
+ * cannot be enforced, the answer is any JSON object instead.  It is true by
+ * default.
  *
  * tools: the answer is a block of calls in the syntax of the model family, of
  * one of the tools each.  calls "one": exactly one; "many": one or more.  text
@@ -47,6 +48,10 @@
  */
 
 #define DSA_GRAMMAR_SPEC        (1U << 20)  /* most bytes of a spec */
+#define DSA_GRAMMAR_WORK        (1U << 22)  /* steps of a compilation, about 50
+                                               ms */
+#define DSA_VOCABULARY_MEMORY   (512U << 20)    /* bytes of the states of all
+                                               answers */
 
 
 /* Why a spec cannot be enforced; a schema's author reads it. */
@@ -59,6 +64,10 @@ typedef struct {
     char                message[400];   /* what is wrong, and what would be
                                            accepted */
     uint32_t            no_memory;      /* 1: the schema is not at fault */
+    uint32_t            work;           /* steps of the compilation, also of a
+                                           spec without an error: at most
+                                           DSA_GRAMMAR_WORK, and half of it
+                                           more if a schema is optional */
 } dsa_grammar_error_t;
 
 
@@ -75,6 +84,9 @@ typedef struct dsa_matcher_s  dsa_matcher_t;
 int dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
     dsa_grammar_error_t *error);
 void dsa_grammar_free(dsa_grammar_t *grammar);      /* NULL is allowed */
+
+/* The bytes that a grammar takes now, with the states of its answers. */
+size_t dsa_grammar_bytes(dsa_grammar_t *grammar);
 
 
 /*
@@ -94,11 +106,23 @@ int dsa_vocabulary_end(dsa_vocabulary_t *v, const uint32_t *end, uint32_t n);
 int dsa_vocabulary_seal(dsa_vocabulary_t *v);
 void dsa_vocabulary_free(dsa_vocabulary_t *v);      /* NULL is allowed */
 
+/*
+ * The bytes that the states and masks of all grammars take, and how many they
+ * may take before each of them is limited to a small share: by default
+ * DSA_VOCABULARY_MEMORY.  A test sets the limit before the first matcher.
+ */
+size_t dsa_vocabulary_used(const dsa_vocabulary_t *v);
+void dsa_vocabulary_limit(dsa_vocabulary_t *v, size_t bytes);
+
 
 /*
  * A matcher of one answer; its grammar and vocabulary outlive it.  NULL: no
  * memory.  A matcher is used by one thread at a time; those of one grammar and
- * vocabulary share a cache of masks, which has a lock.
+ * vocabulary share states and masks, which have a lock.
+ *
+ * A matcher keeps one state, and one for each draft.  If there is no memory for
+ * the next one, it has failed, and the answer cannot go on: the functions below
+ * then refuse tokens and leave masks as they are.
  *
  * begin: the name of the control token behind which the grammar begins, for
  * example "</think>", or an empty string: it begins at once.  Before it, every
@@ -108,17 +132,28 @@ dsa_matcher_t *dsa_matcher_create(dsa_grammar_t *grammar,
     dsa_vocabulary_t *v, dsa_str_t begin);
 void dsa_matcher_free(dsa_matcher_t *m);            /* NULL is allowed */
 
+/* 1: the matcher has failed. */
+int dsa_matcher_failed(const dsa_matcher_t *m);
+
 /*
- * The next token of the answer.  DSA_ERROR: the grammar does not permit it; the
- * matcher is as it was before.
+ * The next token of the answer; there are no drafts.  DSA_ERROR: the grammar
+ * does not permit it, and the matcher is as it was before; or it has failed.
  */
 int dsa_matcher_accept(dsa_matcher_t *m, uint32_t id);
 
 /*
+ * The same for a draft: a token that dsa_matcher_undo() takes back, with all
+ * other drafts.
+ */
+int dsa_matcher_draft(dsa_matcher_t *m, uint32_t id);
+void dsa_matcher_undo(dsa_matcher_t *m);
+
+/*
  * 1: the mask is in the cache, or this call has made it within about 20 us, so
- * dsa_matcher_mask() takes microseconds.  0: dsa_matcher_mask() takes up to
- * 10 ms, unless dsa_matcher_warm() is called before.  That makes the mask in
- * the thread of its caller; matchers in other threads go on meanwhile.
+ * dsa_matcher_mask() takes microseconds; or the matcher has failed.  0:
+ * dsa_matcher_mask() takes up to 10 ms, unless dsa_matcher_warm() is called
+ * before.  That makes the mask in the thread of its caller; matchers in other
+ * threads go on meanwhile.
  */
 int dsa_matcher_ready(dsa_matcher_t *m);
 void dsa_matcher_warm(dsa_matcher_t *m);
@@ -131,9 +166,6 @@ void dsa_matcher_mask(dsa_matcher_t *m, uint32_t *mask, uint32_t words);
 
 /* 1: the answer is complete, and may end here. */
 int dsa_matcher_complete(const dsa_matcher_t *m);
-
-/* Takes back the last n tokens that were accepted, n <= 64. */
-void dsa_matcher_rollback(dsa_matcher_t *m, uint32_t n);
 
 
 #endif /* _DSA_GRAMMAR_H_INCLUDED_ */

@@ -10,13 +10,15 @@
 #include "grammar/compiled.h"
 
 
-#define DSA_MATCHER_HISTORY  65         /* the state now, and 64 before it */
+#define DSA_MATCHER_ROOM    8           /* drafts at first */
 
 
 typedef enum {
     DSA_MATCHER_WAITING = 0,            /* for the token that begins it */
     DSA_MATCHER_INSIDE,
-    DSA_MATCHER_ENDED
+    DSA_MATCHER_ENDED,
+    DSA_MATCHER_FAILED                  /* there was no memory; without a
+                                           state */
 } dsa_matcher_phase_e;
 
 
@@ -37,14 +39,23 @@ struct dsa_matcher_s {
                                            DSA_VOCABULARY_NONE: its bytes
                                            count */
 
-    uint32_t              at;           /* index of the step now */
-    uint32_t              n;            /* steps before it that are kept */
-    dsa_matcher_step_t    step[DSA_MATCHER_HISTORY];
+    dsa_matcher_step_t    step;         /* without drafts */
+    dsa_matcher_step_t   *draft;        /* [size]: behind each draft */
+    uint32_t              n;            /* drafts */
+    uint32_t              size;
 };
 
 
+static const dsa_matcher_step_t *dsa_matcher_now(const dsa_matcher_t *m);
+static void dsa_matcher_retain(dsa_matcher_t *m,
+    const dsa_matcher_step_t *step);
+static void dsa_matcher_release(dsa_matcher_t *m,
+    const dsa_matcher_step_t *step);
+static void dsa_matcher_fail(dsa_matcher_t *m);
 static int dsa_matcher_next(dsa_matcher_t *m, uint32_t id,
     dsa_matcher_step_t *next);
+static int dsa_matcher_state(dsa_matcher_t *m,
+    const dsa_matcher_step_t *next);
 static int dsa_matcher_wait(dsa_matcher_t *m, uint32_t id,
     dsa_matcher_step_t *next);
 static int dsa_matcher_may_end(dsa_matcher_t *m,
@@ -59,9 +70,8 @@ dsa_matcher_t *
 dsa_matcher_create(dsa_grammar_t *grammar, dsa_vocabulary_t *v,
     dsa_str_t begin)
 {
-    char                *name;
-    dsa_matcher_t       *m;
-    dsa_matcher_step_t  *step;
+    char           *name;
+    dsa_matcher_t  *m;
 
     m = calloc(1, sizeof(dsa_matcher_t) + begin.len);
 
@@ -86,8 +96,6 @@ dsa_matcher_create(dsa_grammar_t *grammar, dsa_vocabulary_t *v,
         return NULL;
     }
 
-    step = &m->step[0];
-
     if (begin.len != 0) {
         m->begin_id = dsa_vocabulary_control(v, m->begin);
         return m;
@@ -95,16 +103,16 @@ dsa_matcher_create(dsa_grammar_t *grammar, dsa_vocabulary_t *v,
 
     dsa_states_lock(m->shared->states);
 
-    step->phase = DSA_MATCHER_INSIDE;
-    step->value = dsa_states_start(m->shared->states);
+    m->step.phase = DSA_MATCHER_INSIDE;
+    m->step.value = dsa_states_start(m->shared->states);
 
-    if (step->value != DSA_STATE_NONE) {
-        dsa_states_retain(m->shared->states, step->value);
+    if (m->step.value != DSA_STATE_FULL) {
+        dsa_matcher_retain(m, &m->step);
     }
 
     dsa_states_unlock(m->shared->states);
 
-    if (step->value == DSA_STATE_NONE) {
+    if (m->step.value == DSA_STATE_FULL) {
         free(m);
         return NULL;
     }
@@ -120,52 +128,142 @@ dsa_matcher_free(dsa_matcher_t *m)
         return;
     }
 
-    dsa_matcher_rollback(m, m->n);
+    dsa_states_lock(m->shared->states);
+    dsa_matcher_fail(m);
+    dsa_states_unlock(m->shared->states);
 
-    if (m->step[m->at].phase != DSA_MATCHER_WAITING) {
-        dsa_states_lock(m->shared->states);
-        dsa_states_release(m->shared->states, m->step[m->at].value);
-        dsa_states_unlock(m->shared->states);
-    }
-
+    free(m->draft);
     free(m);
+}
+
+
+int
+dsa_matcher_failed(const dsa_matcher_t *m)
+{
+    return m->step.phase == DSA_MATCHER_FAILED;
 }
 
 
 int
 dsa_matcher_accept(dsa_matcher_t *m, uint32_t id)
 {
-    int                  rc;
-    dsa_matcher_step_t   next, *oldest;
+    int                 rc;
+    dsa_matcher_step_t  next;
+
+    assert(m->n == 0);
 
     dsa_states_lock(m->shared->states);
 
     rc = dsa_matcher_next(m, id, &next);
 
     if (rc == DSA_OK) {
-        m->at = (m->at + 1) % DSA_MATCHER_HISTORY;
-
-        if (next.phase != DSA_MATCHER_WAITING) {
-            dsa_states_retain(m->shared->states, next.value);
-        }
-
-        if (m->n == DSA_MATCHER_HISTORY - 1) {
-            oldest = &m->step[m->at];
-
-            if (oldest->phase != DSA_MATCHER_WAITING) {
-                dsa_states_release(m->shared->states, oldest->value);
-            }
-
-        } else {
-            m->n++;
-        }
-
-        m->step[m->at] = next;
+        dsa_matcher_retain(m, &next);
+        dsa_matcher_release(m, &m->step);
+        m->step = next;
     }
 
     dsa_states_unlock(m->shared->states);
 
     return rc;
+}
+
+
+int
+dsa_matcher_draft(dsa_matcher_t *m, uint32_t id)
+{
+    int                  rc;
+    uint32_t             size;
+    dsa_matcher_step_t   next, *draft;
+
+    if (m->n == m->size) {
+        size = m->size != 0 ? 2 * m->size : DSA_MATCHER_ROOM;
+        draft = realloc(m->draft, size * sizeof(dsa_matcher_step_t));
+
+        if (draft == NULL) {
+            dsa_states_lock(m->shared->states);
+            dsa_matcher_fail(m);
+            dsa_states_unlock(m->shared->states);
+            return DSA_ERROR;
+        }
+
+        m->draft = draft;
+        m->size = size;
+    }
+
+    dsa_states_lock(m->shared->states);
+
+    rc = dsa_matcher_next(m, id, &next);
+
+    if (rc == DSA_OK) {
+        dsa_matcher_retain(m, &next);
+        m->draft[m->n++] = next;
+    }
+
+    dsa_states_unlock(m->shared->states);
+
+    return rc;
+}
+
+
+void
+dsa_matcher_undo(dsa_matcher_t *m)
+{
+    if (m->n == 0) {
+        return;
+    }
+
+    dsa_states_lock(m->shared->states);
+
+    while (m->n != 0) {
+        dsa_matcher_release(m, &m->draft[--m->n]);
+    }
+
+    dsa_states_unlock(m->shared->states);
+}
+
+
+/* The step behind the last draft. */
+
+static const dsa_matcher_step_t *
+dsa_matcher_now(const dsa_matcher_t *m)
+{
+    return m->n != 0 ? &m->draft[m->n - 1] : &m->step;
+}
+
+
+static void
+dsa_matcher_retain(dsa_matcher_t *m, const dsa_matcher_step_t *step)
+{
+    if (step->phase == DSA_MATCHER_INSIDE
+        || step->phase == DSA_MATCHER_ENDED)
+    {
+        dsa_states_retain(m->shared->states, step->value);
+    }
+}
+
+
+static void
+dsa_matcher_release(dsa_matcher_t *m, const dsa_matcher_step_t *step)
+{
+    if (step->phase == DSA_MATCHER_INSIDE
+        || step->phase == DSA_MATCHER_ENDED)
+    {
+        dsa_states_release(m->shared->states, step->value);
+    }
+}
+
+
+/* Leaves the memory to the other matchers.  The caller holds the lock. */
+
+static void
+dsa_matcher_fail(dsa_matcher_t *m)
+{
+    while (m->n != 0) {
+        dsa_matcher_release(m, &m->draft[--m->n]);
+    }
+
+    dsa_matcher_release(m, &m->step);
+    m->step.phase = DSA_MATCHER_FAILED;
 }
 
 
@@ -177,9 +275,12 @@ dsa_matcher_mask(dsa_matcher_t *m, uint32_t *mask, uint32_t words)
     const uint32_t            *permitted;
     const dsa_matcher_step_t  *step;
 
-    step = &m->step[m->at];
+    step = dsa_matcher_now(m);
 
     switch (step->phase) {
+
+    case DSA_MATCHER_FAILED:
+        return;
 
     case DSA_MATCHER_WAITING:
         for (i = 0; i < words && i < (m->v->size + 31) / 32; i++) {
@@ -200,7 +301,13 @@ dsa_matcher_mask(dsa_matcher_t *m, uint32_t *mask, uint32_t words)
 
     permitted = dsa_states_mask(m->shared->states, step->value, &empty);
 
-    if (permitted == NULL || empty) {
+    if (permitted == NULL) {
+        dsa_matcher_fail(m);
+        dsa_states_unlock(m->shared->states);
+        return;
+    }
+
+    if (empty) {
         dsa_states_unlock(m->shared->states);
         dsa_matcher_mask_ends(m, mask, words);
         return;
@@ -225,20 +332,26 @@ dsa_matcher_mask(dsa_matcher_t *m, uint32_t *mask, uint32_t words)
 int
 dsa_matcher_ready(dsa_matcher_t *m)
 {
-    int                        ready;
+    int                        rc;
     const dsa_matcher_step_t  *step;
 
-    step = &m->step[m->at];
+    step = dsa_matcher_now(m);
 
     if (step->phase != DSA_MATCHER_INSIDE) {
         return 1;
     }
 
     dsa_states_lock(m->shared->states);
-    ready = dsa_states_quick(m->shared->states, step->value);
+
+    rc = dsa_states_quick(m->shared->states, step->value);
+
+    if (rc == DSA_ERROR) {
+        dsa_matcher_fail(m);
+    }
+
     dsa_states_unlock(m->shared->states);
 
-    return ready;
+    return rc != DSA_AGAIN;
 }
 
 
@@ -248,14 +361,18 @@ dsa_matcher_warm(dsa_matcher_t *m)
     int                        empty;
     const dsa_matcher_step_t  *step;
 
-    step = &m->step[m->at];
+    step = dsa_matcher_now(m);
 
     if (step->phase != DSA_MATCHER_INSIDE) {
         return;
     }
 
     dsa_states_lock(m->shared->states);
-    (void) dsa_states_mask(m->shared->states, step->value, &empty);
+
+    if (dsa_states_mask(m->shared->states, step->value, &empty) == NULL) {
+        dsa_matcher_fail(m);
+    }
+
     dsa_states_unlock(m->shared->states);
 }
 
@@ -266,7 +383,7 @@ dsa_matcher_complete(const dsa_matcher_t *m)
     int                        complete;
     const dsa_matcher_step_t  *step;
 
-    step = &m->step[m->at];
+    step = dsa_matcher_now(m);
 
     if (step->phase != DSA_MATCHER_INSIDE) {
         return step->phase == DSA_MATCHER_ENDED;
@@ -280,36 +397,20 @@ dsa_matcher_complete(const dsa_matcher_t *m)
 }
 
 
-void
-dsa_matcher_rollback(dsa_matcher_t *m, uint32_t n)
-{
-    assert(n <= m->n);
-
-    dsa_states_lock(m->shared->states);
-
-    m->n -= n;
-
-    while (n-- != 0) {
-        if (m->step[m->at].phase != DSA_MATCHER_WAITING) {
-            dsa_states_release(m->shared->states, m->step[m->at].value);
-        }
-
-        m->at = (m->at + DSA_MATCHER_HISTORY - 1) % DSA_MATCHER_HISTORY;
-    }
-
-    dsa_states_unlock(m->shared->states);
-}
-
+/* The step behind a token; it is not retained yet. */
 
 static int
 dsa_matcher_next(dsa_matcher_t *m, uint32_t id, dsa_matcher_step_t *next)
 {
     const dsa_matcher_step_t  *step;
 
-    step = &m->step[m->at];
+    step = dsa_matcher_now(m);
     *next = *step;
 
     switch (step->phase) {
+
+    case DSA_MATCHER_FAILED:
+        return DSA_ERROR;
 
     case DSA_MATCHER_WAITING:
         return dsa_matcher_wait(m, id, next);
@@ -327,6 +428,20 @@ dsa_matcher_next(dsa_matcher_t *m, uint32_t id, dsa_matcher_step_t *next)
     }
 
     next->value = dsa_states_token(m->shared->states, step->value, id);
+
+    return dsa_matcher_state(m, next);
+}
+
+
+/* DSA_ERROR: there is no state, because of the token or of the memory. */
+
+static int
+dsa_matcher_state(dsa_matcher_t *m, const dsa_matcher_step_t *next)
+{
+    if (next->value == DSA_STATE_FULL) {
+        dsa_matcher_fail(m);
+        return DSA_ERROR;
+    }
 
     return next->value != DSA_STATE_NONE ? DSA_OK : DSA_ERROR;
 }
@@ -359,7 +474,7 @@ dsa_matcher_wait(dsa_matcher_t *m, uint32_t id, dsa_matcher_step_t *next)
     next->phase = DSA_MATCHER_INSIDE;
     next->value = dsa_states_start(m->shared->states);
 
-    return next->value != DSA_STATE_NONE ? DSA_OK : DSA_ERROR;
+    return dsa_matcher_state(m, next);
 }
 
 
@@ -380,7 +495,12 @@ dsa_matcher_may_end(dsa_matcher_t *m, const dsa_matcher_step_t *step)
 
     mask = dsa_states_mask(m->shared->states, step->value, &empty);
 
-    return mask == NULL || empty;
+    if (mask == NULL) {
+        dsa_matcher_fail(m);
+        return 0;
+    }
+
+    return empty;
 }
 
 

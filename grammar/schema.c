@@ -85,7 +85,7 @@ int
 dsa_schema_spec(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
     uint32_t to)
 {
-    const dsa_json_t  *type;
+    const dsa_json_t  *type, *strict;
 
     type = dsa_json_get(spec, "type");
 
@@ -107,6 +107,17 @@ dsa_schema_spec(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
     if (s->root == NULL) {
         dsa_schema_fail(s, NULL, "there is no schema");
         return 1;
+    }
+
+    strict = dsa_json_get(spec, "strict");
+
+    if (strict != NULL && strict->type == DSA_JSON_FALSE) {
+        s->optional = 1;
+
+        if (s->loose) {
+            dsa_schema_any_object(s, from, to);
+            return 1;
+        }
     }
 
     dsa_schema_compile(s, s->root, DSA_VALUES_JSON, from, to);

@@ -26,7 +26,6 @@
 #define DSA_SCHEMA_DEPTH        128     /* most schemas in one another */
 #define DSA_SCHEMA_PROPERTIES   2000    /* most properties of an object */
 #define DSA_SCHEMA_ENUM         10000   /* most values of an enum */
-#define DSA_SCHEMA_WORK         (1U << 22)  /* steps for all patterns */
 #define DSA_SCHEMA_BLANKS       20      /* of an indentation */
 
 
@@ -74,6 +73,9 @@ typedef struct {
     uint32_t                 depth;
     int                      failed;
     uint32_t                 work;      /* steps that are left */
+    int                      loose;     /* a schema that is not strict is not
+                                           enforced */
+    int                      optional;  /* there is one */
 
     dsa_map_t                rules;
     dsa_schema_rule_t       *pending;

@@ -6,17 +6,22 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "grammar/closure.h"
 #include "grammar/states.h"
 
 
-#define DSA_STATES_UNKNOWN  0xfffffffeU
-#define DSA_STATES_HASH     (4 * DSA_STATES_MAX)
+#define DSA_STATES_UNKNOWN  0xfffffffdU
+#define DSA_STATES_ROOM     256         /* states at first; a power of 2 */
+#define DSA_STATES_STEP     (1U << 20)  /* bytes that a step needs at most,
+                                           and that a drop has to free */
 #define DSA_STATES_PAUSE    2048        /* steps and configurations of a walk
                                            until the lock is released */
 #define DSA_STATES_QUICK    512         /* of a quick walk, at most */
+#define DSA_STATES_COMMON   256         /* configurations of a state that has
+                                           the mask of another one */
 
 
 typedef struct {
@@ -29,6 +34,8 @@ typedef struct {
                                        token */
     uint32_t            *mask;      /* NULL: not made */
     uint32_t             empty;     /* the mask has no bit */
+    uint32_t             common;    /* the state whose mask this one has; it
+                                       is retained; UNKNOWN: not known yet */
     uint32_t             newer;     /* states with masks, by their use */
     uint32_t             older;
 } dsa_state_t;
@@ -47,18 +54,22 @@ struct dsa_states_s {
 
     dsa_closure_t           *closure;
 
-    dsa_state_t            **state;     /* [DSA_STATES_MAX] */
+    dsa_state_t            **state;     /* [size] */
     uint32_t                 n;         /* numbers in use, with free ones */
     uint32_t                 n_free;
-    uint32_t                *unused;    /* [DSA_STATES_MAX] free numbers */
-    uint32_t                *hash;      /* [DSA_STATES_HASH] */
+    uint32_t                 size;
+    uint32_t                *unused;    /* [size] free numbers */
+    uint32_t                *hash;      /* [4 * size] */
     size_t                   bytes;     /* of states */
-    size_t                   kept;      /* of them, behind the last drop */
+    size_t                   kept;      /* of states and frames, behind the
+                                           last drop */
+    uint32_t                 n_kept;    /* states behind the last drop */
+    uint32_t                 n_loose;   /* released since then */
+    _Atomic size_t           charged;   /* to the vocabulary */
 
     uint32_t                 newest;
     uint32_t                 oldest;
     uint32_t                 n_masks;
-    uint32_t                 max_masks;
     uint32_t                 words;
 
     const uint32_t          *path;      /* of a walk: the state at each depth */
@@ -72,18 +83,25 @@ static uint32_t dsa_states_intern(dsa_states_t *s);
 static dsa_state_t *dsa_states_new(dsa_states_t *s, uint32_t hash);
 static void dsa_states_drop(dsa_states_t *s);
 static void dsa_states_rehash(dsa_states_t *s);
-static int dsa_states_crowded(const dsa_states_t *s);
+static int dsa_states_grow(dsa_states_t *s);
+static int dsa_states_room(dsa_states_t *s);
+static size_t dsa_states_used(const dsa_states_t *s);
+static int dsa_states_short(const dsa_states_t *s);
+static void dsa_states_charge(dsa_states_t *s);
+static uint32_t dsa_states_common(dsa_states_t *s, uint32_t state);
 static int dsa_states_make(dsa_states_t *s, uint32_t state, int quick);
-static uint32_t *dsa_states_walk(dsa_states_t *s, uint32_t state, int quick,
-    uint32_t *any);
+static int dsa_states_walk(dsa_states_t *s, uint32_t state, int quick,
+    uint32_t **out, uint32_t *any);
 static int dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask,
     int quick, uint32_t *any);
 static void dsa_states_pause(dsa_states_t *s, const uint32_t *path,
     uint32_t n);
-static uint32_t dsa_states_controls(dsa_states_t *s, uint32_t state,
-    uint32_t *mask);
+static int dsa_states_controls(dsa_states_t *s, uint32_t state,
+    uint32_t *mask, uint32_t *any);
 static void dsa_states_use(dsa_states_t *s, uint32_t state);
 static void dsa_states_unlink(dsa_states_t *s, uint32_t state);
+static void dsa_states_mask_room(dsa_states_t *s);
+static size_t dsa_states_mask_size(const dsa_states_t *s);
 static void dsa_states_state_free(dsa_states_t *s, uint32_t state);
 static size_t dsa_states_size(const dsa_states_t *s, uint32_t n);
 
@@ -104,13 +122,14 @@ dsa_states_create(const dsa_automaton_t *a, const dsa_vocabulary_t *v)
     s->words = (v->size + 31) / 32;
     s->newest = DSA_STATE_NONE;
     s->oldest = DSA_STATE_NONE;
-    s->max_masks = DSA_STATES_MASKS / (s->words * sizeof(uint32_t) + 1) + 1;
+    s->size = DSA_STATES_ROOM;
     s->control = dsa_vocabulary_control(v, dsa_strz(DSA_AUTOMATON_CONTROL));
 
-    s->closure = dsa_closure_create(a, s->control != DSA_VOCABULARY_NONE);
-    s->state = calloc(DSA_STATES_MAX, sizeof(dsa_state_t *));
-    s->unused = malloc(DSA_STATES_MAX * sizeof(uint32_t));
-    s->hash = malloc(DSA_STATES_HASH * sizeof(uint32_t));
+    s->closure = dsa_closure_create(a, s->control != DSA_VOCABULARY_NONE,
+                                    v->max_depth);
+    s->state = calloc(s->size, sizeof(dsa_state_t *));
+    s->unused = malloc(s->size * sizeof(uint32_t));
+    s->hash = malloc(4 * s->size * sizeof(uint32_t));
 
     (void) pthread_mutex_init(&s->gate, NULL);
     (void) pthread_mutex_init(&s->lock, NULL);
@@ -122,7 +141,8 @@ dsa_states_create(const dsa_automaton_t *a, const dsa_vocabulary_t *v)
         return NULL;
     }
 
-    memset(s->hash, 0xff, DSA_STATES_HASH * sizeof(uint32_t));
+    memset(s->hash, 0xff, 4 * s->size * sizeof(uint32_t));
+    dsa_states_charge(s);
 
     return s;
 }
@@ -143,6 +163,8 @@ dsa_states_free(dsa_states_t *s)
             free(s->state[i]);
         }
     }
+
+    (void) atomic_fetch_sub(&s->v->memory->used, s->charged);
 
     dsa_closure_free(s->closure);
     (void) pthread_mutex_destroy(&s->lock);
@@ -170,10 +192,21 @@ dsa_states_unlock(dsa_states_t *s)
 }
 
 
+size_t
+dsa_states_bytes(const dsa_states_t *s)
+{
+    return atomic_load_explicit(&s->charged, memory_order_relaxed);
+}
+
+
 uint32_t
 dsa_states_start(dsa_states_t *s)
 {
-    dsa_closure_start(s->closure);
+    if (dsa_states_room(s) != DSA_OK
+        || dsa_closure_start(s->closure) != DSA_OK)
+    {
+        return DSA_STATE_FULL;
+    }
 
     return dsa_states_intern(s);
 }
@@ -198,7 +231,7 @@ dsa_states_token(dsa_states_t *s, uint32_t state, uint32_t id)
                ? dsa_states_step(s, state, s->a->n_classes) : DSA_STATE_NONE;
     }
 
-    for (i = 0; i < bytes.len && state != DSA_STATE_NONE; i++) {
+    for (i = 0; i < bytes.len && state < DSA_STATES_UNKNOWN; i++) {
         state = dsa_states_step(s, state,
                                 s->a->class[(uint8_t) bytes.data[i]]);
     }
@@ -217,14 +250,18 @@ dsa_states_complete(const dsa_states_t *s, uint32_t state)
 int
 dsa_states_quick(dsa_states_t *s, uint32_t state)
 {
-    return dsa_states_make(s, state, 1) == DSA_OK;
+    state = dsa_states_common(s, state);
+
+    return state != DSA_STATE_FULL ? dsa_states_make(s, state, 1) : DSA_ERROR;
 }
 
 
 const uint32_t *
 dsa_states_mask(dsa_states_t *s, uint32_t state, int *empty)
 {
-    if (dsa_states_make(s, state, 0) != DSA_OK) {
+    state = dsa_states_common(s, state);
+
+    if (state == DSA_STATE_FULL || dsa_states_make(s, state, 0) != DSA_OK) {
         return NULL;
     }
 
@@ -237,12 +274,65 @@ dsa_states_mask(dsa_states_t *s, uint32_t state, int *empty)
 }
 
 
-/* DSA_ERROR: no memory, or it would take longer than a quick walk. */
+/*
+ * The state with the mask of this one, or DSA_STATE_FULL.  Without it, the
+ * states of answers that count would have a mask each.
+ */
+
+static uint32_t
+dsa_states_common(dsa_states_t *s, uint32_t state)
+{
+    uint32_t      common;
+    dsa_state_t  *st;
+
+    st = s->state[state];
+
+    assert(st->refs != 0);
+
+    if (st->common != DSA_STATES_UNKNOWN) {
+        return st->common;
+    }
+
+    common = state;
+
+    if (st->n <= DSA_STATES_COMMON) {
+        if (dsa_states_room(s) != DSA_OK
+            || dsa_closure_common(s->closure, st->config, st->n,
+                                  (int) st->complete)
+               != DSA_OK)
+        {
+            return DSA_STATE_FULL;
+        }
+
+        common = dsa_states_intern(s);
+
+        if (common == DSA_STATE_FULL) {
+            return DSA_STATE_FULL;
+        }
+    }
+
+    /* a state that retained itself would never be dropped */
+
+    if (common != state) {
+        s->state[common]->refs++;
+    }
+
+    st->common = common;
+
+    return common;
+}
+
+
+/*
+ * The state is retained, or is that of a state that is.  DSA_AGAIN: it would
+ * take longer than a quick walk; DSA_ERROR: no memory.
+ */
 
 static int
 dsa_states_make(dsa_states_t *s, uint32_t state, int quick)
 {
-    uint32_t      any, oldest, *mask;
+    int           rc;
+    uint32_t      any, *mask;
     dsa_state_t  *st;
 
     st = s->state[state];
@@ -253,10 +343,10 @@ dsa_states_make(dsa_states_t *s, uint32_t state, int quick)
         return DSA_OK;
     }
 
-    mask = dsa_states_walk(s, state, quick, &any);
+    rc = dsa_states_walk(s, state, quick, &mask, &any);
 
-    if (mask == NULL) {
-        return DSA_ERROR;
+    if (rc != DSA_OK) {
+        return rc;
     }
 
     /* another thread may have made it while this one paused */
@@ -266,18 +356,42 @@ dsa_states_make(dsa_states_t *s, uint32_t state, int quick)
         return DSA_OK;
     }
 
-    if (s->n_masks == s->max_masks) {
+    dsa_states_mask_room(s);
+
+    st->mask = mask;
+    st->empty = !any;
+    dsa_states_use(s, state);
+    dsa_states_charge(s);
+
+    return DSA_OK;
+}
+
+
+/* Drops the masks that were used least recently, until there is room. */
+
+static void
+dsa_states_mask_room(dsa_states_t *s)
+{
+    size_t    most;
+    uint32_t  oldest;
+
+    most = dsa_states_short(s) ? DSA_STATES_SHARE / 2 : DSA_STATES_MASKS;
+
+    while (s->n_masks != 0
+           && (s->n_masks + 1) * dsa_states_mask_size(s) > most)
+    {
         oldest = s->oldest;
         dsa_states_unlink(s, oldest);
         free(s->state[oldest]->mask);
         s->state[oldest]->mask = NULL;
     }
+}
 
-    st->mask = mask;
-    st->empty = !any;
-    dsa_states_use(s, state);
 
-    return DSA_OK;
+static size_t
+dsa_states_mask_size(const dsa_states_t *s)
+{
+    return ((size_t) s->words + 1) * sizeof(uint32_t);
 }
 
 
@@ -294,49 +408,54 @@ dsa_states_release(dsa_states_t *s, uint32_t state)
     assert(s->state[state]->refs != 0);
 
     s->state[state]->refs--;
+    s->n_loose += s->state[state]->refs == 0;
 }
 
 
 /*
- * The mask of the state's tokens; *any is 1 if it has a bit.  NULL: no memory,
- * or it would take longer than a quick walk.
+ * Makes the mask of the state's tokens; *any is 1 if it has a bit.  DSA_AGAIN
+ * or DSA_ERROR: as dsa_states_make().
  */
 
-static uint32_t *
-dsa_states_walk(dsa_states_t *s, uint32_t state, int quick, uint32_t *any)
+static int
+dsa_states_walk(dsa_states_t *s, uint32_t state, int quick, uint32_t **out,
+    uint32_t *any)
 {
     int        rc;
     uint32_t  *mask, *path;
 
-    mask = calloc((size_t) s->words + 1, sizeof(uint32_t));
+    mask = calloc(1, dsa_states_mask_size(s));
     path = malloc(((size_t) s->v->max_depth + 1) * sizeof(uint32_t));
 
     if (mask == NULL || path == NULL) {
         free(mask);
         free(path);
-        return NULL;
+        return DSA_ERROR;
     }
 
     path[0] = state;
     rc = dsa_states_trie(s, path, mask, quick, any);
     free(path);
 
-    if (rc != DSA_OK) {
-        free(mask);
-        return NULL;
+    if (rc == DSA_OK) {
+        rc = dsa_states_controls(s, state, mask, any);
     }
 
-    *any |= dsa_states_controls(s, state, mask);
+    if (rc != DSA_OK) {
+        free(mask);
+        return rc;
+    }
 
-    return mask;
+    *out = mask;
+
+    return DSA_OK;
 }
 
 
 /*
  * Walks the trie: a token is permitted if its bytes lead to a state.  The work
  * is bounded, because in an ambiguous grammar almost every node of the trie
- * leads to another, large state.  path[0] is the state.  DSA_ERROR: a quick
- * walk would take too long.
+ * leads to another, large state.  path[0] is the state.
  */
 
 static int
@@ -367,7 +486,7 @@ dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask, int quick,
         }
 
         if (quick && steps >= DSA_STATES_QUICK) {
-            rc = DSA_ERROR;
+            rc = DSA_AGAIN;
             break;
         }
 
@@ -389,6 +508,11 @@ dsa_states_trie(dsa_states_t *s, uint32_t *path, uint32_t *mask, int quick,
         if (next == DSA_STATE_NONE) {
             i = v->skip[i];
             continue;
+        }
+
+        if (next == DSA_STATE_FULL) {
+            rc = DSA_ERROR;
+            break;
         }
 
         path[s->n_path] = next;
@@ -415,7 +539,7 @@ dsa_states_pause(dsa_states_t *s, const uint32_t *path, uint32_t n)
     uint32_t  i;
 
     for (i = 0; i < n; i++) {
-        dsa_states_retain(s, path[i]);
+        s->state[path[i]]->refs++;
     }
 
     s->n_path = 0;
@@ -424,26 +548,30 @@ dsa_states_pause(dsa_states_t *s, const uint32_t *path, uint32_t n)
     dsa_states_lock(s);
 
     for (i = 0; i < n; i++) {
-        dsa_states_release(s, path[i]);
+        s->state[path[i]]->refs--;
     }
 }
 
 
 /* Permits the control tokens of the tool syntax, if they may follow. */
 
-static uint32_t
-dsa_states_controls(dsa_states_t *s, uint32_t state, uint32_t *mask)
+static int
+dsa_states_controls(dsa_states_t *s, uint32_t state, uint32_t *mask,
+    uint32_t *any)
 {
-    uint32_t                 id, any;
+    uint32_t                 id, next;
     const dsa_vocabulary_t  *v;
 
     v = s->v;
-    any = 0;
 
-    if (s->control == DSA_VOCABULARY_NONE
-        || dsa_states_step(s, state, s->a->n_classes) == DSA_STATE_NONE)
-    {
-        return 0;
+    if (s->control == DSA_VOCABULARY_NONE) {
+        return DSA_OK;
+    }
+
+    next = dsa_states_step(s, state, s->a->n_classes);
+
+    if (next == DSA_STATE_NONE || next == DSA_STATE_FULL) {
+        return next == DSA_STATE_NONE ? DSA_OK : DSA_ERROR;
     }
 
     for (id = s->control; id < v->size; id++) {
@@ -451,11 +579,11 @@ dsa_states_controls(dsa_states_t *s, uint32_t state, uint32_t *mask)
             && !dsa_vocabulary_is_end(v, id))
         {
             mask[id / 32] |= 1U << id % 32;
-            any = 1;
+            *any = 1;
         }
     }
 
-    return any;
+    return DSA_OK;
 }
 
 
@@ -474,22 +602,21 @@ dsa_states_step(dsa_states_t *s, uint32_t state, uint32_t class)
 
     st->refs++;
 
-    if (dsa_states_crowded(s)) {
-        dsa_states_drop(s);
+    if (dsa_states_room(s) != DSA_OK
+        || dsa_closure_step(s->closure, st->config, st->n, class) != DSA_OK)
+    {
+        next = DSA_STATE_FULL;
+
+    } else if (dsa_closure_empty(s->closure)) {
+        next = DSA_STATE_NONE;
+
+    } else {
+        next = dsa_states_intern(s);
     }
 
-    dsa_closure_step(s->closure, st->config, st->n, class);
-
-    if (dsa_closure_empty(s->closure)) {
-        st->next[class] = DSA_STATE_NONE;
-        st->refs--;
-        return DSA_STATE_NONE;
-    }
-
-    next = dsa_states_intern(s);
     st->refs--;
 
-    if (next != DSA_STATE_NONE) {
+    if (next != DSA_STATE_FULL) {
         st->next[class] = next;
     }
 
@@ -498,19 +625,77 @@ dsa_states_step(dsa_states_t *s, uint32_t state, uint32_t class)
 
 
 /*
- * The states that are retained may exceed the limit for all states.  A drop
- * then frees nothing, so the next one is due when the states have doubled.
+ * Makes room for one step.  What is retained stays, so the next drop is due
+ * when the states have doubled, or, at the limit, when it can free a part of
+ * them that is worth its time.  DSA_ERROR: too much is retained.
  */
 
 static int
-dsa_states_crowded(const dsa_states_t *s)
+dsa_states_room(dsa_states_t *s)
 {
-    return dsa_closure_crowded(s->closure)
-           || (s->bytes > DSA_STATES_BYTES && s->bytes > 2 * s->kept);
+    int     few;
+    size_t  used, most;
+
+    few = dsa_states_short(s);
+    used = dsa_states_used(s);
+    most = (few ? DSA_STATES_SHARE : DSA_STATES_MOST) - DSA_STATES_STEP;
+
+    if ((used > (few ? DSA_STATES_SHARE / 2 : DSA_STATES_BYTES)
+         && used > 2 * s->kept)
+        || (used > most && (used > s->kept + DSA_STATES_STEP
+                            || s->n_loose > s->n_kept / 8)))
+    {
+        dsa_states_drop(s);
+        used = s->kept;
+    }
+
+    return used <= most ? DSA_OK : DSA_ERROR;
 }
 
 
-/* The number of the state that the closure has found. */
+/* The bytes of states and frames that are in use. */
+
+static size_t
+dsa_states_used(const dsa_states_t *s)
+{
+    return s->bytes + dsa_closure_used(s->closure);
+}
+
+
+/* 1: the grammars of the vocabulary take more than they should. */
+
+static int
+dsa_states_short(const dsa_states_t *s)
+{
+    return atomic_load_explicit(&s->v->memory->used, memory_order_relaxed)
+           > s->v->memory->most;
+}
+
+
+/* Charges what the states take now to the vocabulary. */
+
+static void
+dsa_states_charge(dsa_states_t *s)
+{
+    size_t  now, before;
+
+    now = sizeof(dsa_states_t) + s->bytes + dsa_closure_bytes(s->closure)
+          + s->size * (sizeof(dsa_state_t *) + 5 * sizeof(uint32_t))
+          + s->n_masks * dsa_states_mask_size(s);
+    before = atomic_load_explicit(&s->charged, memory_order_relaxed);
+
+    /* an unsigned difference, which may be negative */
+
+    (void) atomic_fetch_add_explicit(&s->v->memory->used, now - before,
+                                     memory_order_relaxed);
+    atomic_store_explicit(&s->charged, now, memory_order_relaxed);
+}
+
+
+/*
+ * The number of the state that the closure has found, or DSA_STATE_FULL: no
+ * memory.
+ */
 
 static uint32_t
 dsa_states_intern(dsa_states_t *s)
@@ -519,10 +704,14 @@ dsa_states_intern(dsa_states_t *s)
     dsa_state_t         *st;
     const dsa_config_t  *config;
 
+    if (s->n_free == 0 && s->n == s->size && dsa_states_grow(s) != DSA_OK) {
+        return DSA_STATE_FULL;
+    }
+
     config = dsa_closure_configs(s->closure, &n, &hash);
 
-    for (slot = hash % DSA_STATES_HASH; s->hash[slot] != DSA_STATE_NONE;
-         slot = (slot + 1) % DSA_STATES_HASH)
+    for (slot = hash % (4 * s->size); s->hash[slot] != DSA_STATE_NONE;
+         slot = (slot + 1) % (4 * s->size))
     {
         state = s->hash[slot];
         st = s->state[state];
@@ -536,24 +725,10 @@ dsa_states_intern(dsa_states_t *s)
         }
     }
 
-    if (s->n_free == 0 && s->n == DSA_STATES_MAX) {
-        dsa_states_drop(s);
-
-        if (s->n_free == 0) {
-            return DSA_STATE_NONE;
-        }
-
-        slot = hash % DSA_STATES_HASH;
-
-        while (s->hash[slot] != DSA_STATE_NONE) {
-            slot = (slot + 1) % DSA_STATES_HASH;
-        }
-    }
-
     st = dsa_states_new(s, hash);
 
     if (st == NULL) {
-        return DSA_STATE_NONE;
+        return DSA_STATE_FULL;
     }
 
     for (i = 0; i <= s->a->n_classes; i++) {
@@ -565,7 +740,49 @@ dsa_states_intern(dsa_states_t *s)
     s->state[state] = st;
     s->hash[slot] = state;
 
+    dsa_states_charge(s);
+
     return state;
+}
+
+
+/* Doubles the room for states. */
+
+static int
+dsa_states_grow(dsa_states_t *s)
+{
+    uint32_t       size, *unused, *hash;
+    dsa_state_t  **state;
+
+    size = 2 * s->size;
+    state = realloc(s->state, size * sizeof(dsa_state_t *));
+
+    if (state == NULL) {
+        return DSA_ERROR;
+    }
+
+    s->state = state;
+    unused = realloc(s->unused, size * sizeof(uint32_t));
+
+    if (unused == NULL) {
+        return DSA_ERROR;
+    }
+
+    s->unused = unused;
+    hash = malloc(4 * (size_t) size * sizeof(uint32_t));
+
+    if (hash == NULL) {
+        return DSA_ERROR;
+    }
+
+    free(s->hash);
+
+    s->hash = hash;
+    s->size = size;
+
+    dsa_states_rehash(s);
+
+    return DSA_OK;
 }
 
 
@@ -588,6 +805,7 @@ dsa_states_new(dsa_states_t *s, uint32_t hash)
     st->hash = hash;
     st->n = n;
     st->complete = (uint32_t) dsa_closure_complete(s->closure);
+    st->common = DSA_STATES_UNKNOWN;
     st->config = (dsa_config_t *) (st + 1);
     st->next = (uint32_t *) (st->config + n);
 
@@ -640,7 +858,10 @@ dsa_states_drop(dsa_states_t *s)
     dsa_closure_sweep(s->closure);
     dsa_states_rehash(s);
 
-    s->kept = s->bytes;
+    s->kept = dsa_states_used(s);
+    s->n_kept = s->n - s->n_free;
+    s->n_loose = 0;
+    dsa_states_charge(s);
 
     for (i = 0; i < s->n_path; i++) {
         s->state[s->path[i]]->refs--;
@@ -653,7 +874,7 @@ dsa_states_rehash(dsa_states_t *s)
 {
     uint32_t  i, slot;
 
-    memset(s->hash, 0xff, DSA_STATES_HASH * sizeof(uint32_t));
+    memset(s->hash, 0xff, 4 * s->size * sizeof(uint32_t));
 
     for (i = 0; i < s->n; i++) {
 
@@ -661,10 +882,10 @@ dsa_states_rehash(dsa_states_t *s)
             continue;
         }
 
-        slot = s->state[i]->hash % DSA_STATES_HASH;
+        slot = s->state[i]->hash % (4 * s->size);
 
         while (s->hash[slot] != DSA_STATE_NONE) {
-            slot = (slot + 1) % DSA_STATES_HASH;
+            slot = (slot + 1) % (4 * s->size);
         }
 
         s->hash[slot] = i;
@@ -722,9 +943,17 @@ dsa_states_unlink(dsa_states_t *s, uint32_t state)
 static void
 dsa_states_state_free(dsa_states_t *s, uint32_t state)
 {
+    uint32_t  common;
+
     if (s->state[state]->mask != NULL) {
         dsa_states_unlink(s, state);
         free(s->state[state]->mask);
+    }
+
+    common = s->state[state]->common;
+
+    if (common != DSA_STATES_UNKNOWN && common != state) {
+        dsa_states_release(s, common);
     }
 
     s->bytes -= dsa_states_size(s, s->state[state]->n);

@@ -21,21 +21,30 @@
  * are one frame, so that equal states are found by comparing numbers.  A state
  * keeps its successor for each class of bytes, and the mask of its tokens.
  *
- * States and frames that nothing retains are dropped when there are too many;
- * they are made again when they are visited again.
+ * States and frames that nothing retains are dropped when they take too much
+ * memory; they are made again when they are visited again.  Masks are dropped
+ * as well, the one that was used least recently first.  What is retained has a
+ * limit of its own, beyond which functions fail with DSA_STATE_FULL; a state is
+ * never left out instead.
  *
- * Threads share the states: all functions but create(), free() and lock() are
- * called with the lock.  dsa_states_mask() releases it now and then, so that
- * other threads wait for at most about 0.1 ms.
+ * All grammars of a vocabulary share DSA_VOCABULARY_MEMORY bytes.  While they
+ * take more, each of them has only DSA_STATES_SHARE.
+ *
+ * Threads share the states: all functions but create(), free(), lock() and
+ * bytes() are called with the lock.  dsa_states_mask() releases it now and
+ * then, so that other threads wait for at most about 0.1 ms.
  */
 
-#define DSA_STATES_MAX      16384   /* states at a time */
-#define DSA_STATES_BYTES    (16U << 20)     /* bytes of states at a time */
-#define DSA_STATES_MASKS    (16U << 20)     /* bytes of masks at a time */
+#define DSA_STATES_BYTES    (16U << 20)     /* that nothing retains */
+#define DSA_STATES_MOST     (64U << 20)     /* of states and frames */
+#define DSA_STATES_MASKS    (16U << 20)     /* of masks */
+#define DSA_STATES_SHARE    (2U << 20)      /* of states and frames; half of it
+                                               for masks */
 #define DSA_STATES_WORK     (1U << 18)      /* configurations that are visited
                                                for a mask, about 10 ms */
 
 #define DSA_STATE_NONE      0xffffffffU     /* nothing leads there */
+#define DSA_STATE_FULL      0xfffffffeU     /* there is no memory for it */
 
 
 typedef struct dsa_states_s  dsa_states_t;
@@ -49,12 +58,15 @@ void dsa_states_free(dsa_states_t *s);              /* NULL is allowed */
 void dsa_states_lock(dsa_states_t *s);
 void dsa_states_unlock(dsa_states_t *s);
 
-/* The state at the front of an answer; DSA_STATE_NONE: no memory. */
+/* The bytes that the states, frames and masks take now. */
+size_t dsa_states_bytes(const dsa_states_t *s);
+
+/* The state at the front of an answer, or DSA_STATE_FULL. */
 uint32_t dsa_states_start(dsa_states_t *s);
 
 /*
- * The state behind a token, or DSA_STATE_NONE: the grammar does not permit it,
- * or there is no memory.
+ * The state behind a token that follows a state that is retained.
+ * DSA_STATE_NONE: the grammar does not permit it; or DSA_STATE_FULL.
  */
 uint32_t dsa_states_token(dsa_states_t *s, uint32_t state, uint32_t id);
 
@@ -62,8 +74,9 @@ uint32_t dsa_states_token(dsa_states_t *s, uint32_t state, uint32_t id);
 int dsa_states_complete(const dsa_states_t *s, uint32_t state);
 
 /*
- * 1: the mask is there, or was made within about 20 us, which suffices where a
- * few tokens are permitted.
+ * DSA_OK: the mask is there, or was made within about 20 us, which suffices
+ * where a few tokens are permitted.  DSA_AGAIN: it would take longer;
+ * DSA_ERROR: no memory.
  */
 int dsa_states_quick(dsa_states_t *s, uint32_t state);
 

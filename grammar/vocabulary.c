@@ -43,11 +43,16 @@ dsa_vocabulary_create(uint32_t size)
     v->bytes = calloc((size_t) size + 1, sizeof(dsa_str_t));
     v->control = calloc((size_t) size + 1, 1);
     v->end_mask = calloc((size_t) size / 32 + 1, sizeof(uint32_t));
+    v->memory = calloc(1, sizeof(dsa_vocabulary_memory_t));
 
-    if (v->bytes == NULL || v->control == NULL || v->end_mask == NULL) {
+    if (v->bytes == NULL || v->control == NULL || v->end_mask == NULL
+        || v->memory == NULL)
+    {
         dsa_vocabulary_free(v);
         return NULL;
     }
+
+    v->memory->most = DSA_VOCABULARY_MEMORY;
 
     return v;
 }
@@ -91,6 +96,20 @@ dsa_vocabulary_end(dsa_vocabulary_t *v, const uint32_t *end, uint32_t n)
     }
 
     return DSA_OK;
+}
+
+
+void
+dsa_vocabulary_limit(dsa_vocabulary_t *v, size_t bytes)
+{
+    v->memory->most = bytes;
+}
+
+
+size_t
+dsa_vocabulary_used(const dsa_vocabulary_t *v)
+{
+    return atomic_load(&v->memory->used);
 }
 
 
@@ -151,6 +170,7 @@ dsa_vocabulary_free(dsa_vocabulary_t *v)
     free(v->control);
     free(v->end);
     free(v->end_mask);
+    free(v->memory);
     free(v->byte);
     free(v->depth);
     free(v->skip);

@@ -8,6 +8,8 @@
 #define _DSA_VOCABULARY_H_INCLUDED_
 
 
+#include <stdatomic.h>
+
 #include "grammar/grammar.h"
 
 
@@ -18,6 +20,14 @@
  */
 
 #define DSA_VOCABULARY_NONE  0xffffffffU
+
+
+/* What the states of all grammars take for a vocabulary; threads share it. */
+
+typedef struct {
+    _Atomic size_t      used;       /* bytes */
+    size_t              most;
+} dsa_vocabulary_memory_t;
 
 
 struct dsa_vocabulary_s {
@@ -38,6 +48,8 @@ struct dsa_vocabulary_s {
     uint32_t           *first;      /* [n_nodes + 1] into ids */
     uint32_t           *ids;        /* in the order of the nodes */
     uint32_t            max_depth;
+
+    dsa_vocabulary_memory_t  *memory;
 };
 
 

@@ -9,7 +9,9 @@
 
 #include <ctype.h>
 
+#include "engine/service/grammar_cache.h"
 #include "engine/service/grammars.h"
+#include "engine/service/prepare.h"
 #include "t/unit/host.h"
 
 
@@ -21,11 +23,61 @@
 #define SEEDS   100
 #define MANY    12
 #define LONG    200
+#define KEPT    (DSA_GRAMMAR_CACHE_MOST + 100)
 
+
+static uint32_t  full_token = UINT32_MAX;   /* calls until there is no memory */
+static uint32_t  full_mask = UINT32_MAX;
+
+static const uint8_t  tenant[32] = "tenant";
 
 static const char  *values[] = {
     "{\"k\":\"one\"}", "{\"k\":\"two\"}", "{\"k\":\"three\"}"
 };
+
+
+/* as in grammar/states.h, which cannot be included beside the scheduler */
+
+#define DSA_STATE_FULL  0xfffffffeU
+
+typedef struct dsa_states_s  dsa_states_t;
+
+uint32_t __real_dsa_states_token(dsa_states_t *s, uint32_t state,
+    uint32_t id);
+uint32_t __wrap_dsa_states_token(dsa_states_t *s, uint32_t state,
+    uint32_t id);
+const uint32_t *__real_dsa_states_mask(dsa_states_t *s, uint32_t state,
+    int *empty);
+const uint32_t *__wrap_dsa_states_mask(dsa_states_t *s, uint32_t state,
+    int *empty);
+
+
+/* 1: the call has no memory. */
+
+static int
+full(uint32_t *left)
+{
+    if (*left == UINT32_MAX) {
+        return 0;
+    }
+
+    return *left == 0 || --*left == 0;
+}
+
+
+uint32_t
+__wrap_dsa_states_token(dsa_states_t *s, uint32_t state, uint32_t id)
+{
+    return full(&full_token) ? DSA_STATE_FULL
+                             : __real_dsa_states_token(s, state, id);
+}
+
+
+const uint32_t *
+__wrap_dsa_states_mask(dsa_states_t *s, uint32_t state, int *empty)
+{
+    return full(&full_mask) ? NULL : __real_dsa_states_mask(s, state, empty);
+}
 
 
 static void
@@ -190,7 +242,7 @@ test_preempted(void **state)
                 break;
             }
 
-            answer_event(a, MANY, h.client[0].link.version, &record, payload);
+            answer_event(a, MANY, &record, payload);
             left -= record.type == DSA_LINK_DONE;
             free(payload);
         }
@@ -212,22 +264,58 @@ static void
 test_refused(void **state)
 {
     host_t         h;
+    answer_t       a;
+    uint32_t       i;
     link_submit_t  s;
 
-    static const char  bad[] = "{\"type\":\"json_schema\",\"schema\":"
-                               "{\"properties\":{\"a\":{\"if\":{}}}}}";
+    static const char  bad[] = "{\"type\":\"json_schema\",\"strict\":true,"
+                               "\"schema\":{\"properties\":{\"a\":"
+                               "{\"if\":{}}}}}";
+    static const char  loose[] = "{\"type\":\"json_schema\",\"strict\":false,"
+                                 "\"schema\":{\"properties\":{\"a\":"
+                                 "{\"if\":{}}}}}";
 
     host_start(&h, "");
 
     link_submit_init(&s, 5);
     link_submit_text(&s, "hello");
     link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "{", 1);
-    refused(&h, &s, DSA_LINK_E_INVALID, "");
+    refused(&h, &s, DSA_LINK_E_GRAMMAR, "premature EOF");
 
-    link_submit_init(&s, 5);
-    link_submit_text(&s, "hello");
-    link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, bad, strlen(bad));
-    refused(&h, &s, DSA_LINK_E_INVALID, "properties.a");
+    /* a count checks the structure as well */
+
+    for (i = 0; i < 4; i++) {
+        link_submit_init(&s, 5);
+        link_submit_text(&s, "hello");
+        link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, bad, strlen(bad));
+        a = ask_as(&h, i % 2 ? DSA_LINK_COUNT : DSA_LINK_SUBMIT, &s);
+
+        assert_int_equal(a.error, DSA_LINK_E_GRAMMAR);
+        assert_int_equal(a.accepted, 0);
+        assert_string_equal(a.path, "properties.a");
+        assert_non_null(strstr(a.reason, "\"if\""));
+        assert_null(strstr(a.reason, "properties.a"));
+        free(a.text);
+    }
+
+    submit(&s, 1, "hello");
+    a = ask_as(&h, DSA_LINK_COUNT, &s);
+    assert_int_equal(a.counted, 1);
+    free(a.text);
+
+    /* the same schema if it is optional: any object */
+
+    for (i = 0; i < 20; i++) {
+        link_submit_init(&s, 300);
+        s.head.seed = i;
+        link_submit_text(&s, "hello");
+        link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, loose, strlen(loose));
+        a = ask(&h, &s);
+
+        assert_int_equal(a.error, 0);
+        assert_int_equal(a.text[0], '{');
+        free(a.text);
+    }
 
     /* a tokenizer without the token behind which the grammar begins */
 
@@ -297,11 +385,11 @@ test_drafts(void **state)
     first = malloc(words * sizeof(uint32_t));
     assert_true(mask != NULL && want != NULL && first != NULL);
 
-    assert_int_equal(dsa_constraint_create(&c, h.service.grammars,
-                         dsa_str(SCHEMA, strlen(SCHEMA)), dsa_str("", 0),
+    assert_int_equal(dsa_constraint_create(&c, h.service.grammars, tenant,
+                         dsa_str(SCHEMA, strlen(SCHEMA)), dsa_str("", 0), 1,
                          &error), DSA_OK);
-    assert_int_equal(dsa_constraint_create(&d, h.service.grammars,
-                         dsa_str(SCHEMA, strlen(SCHEMA)), dsa_str("", 0),
+    assert_int_equal(dsa_constraint_create(&d, h.service.grammars, tenant,
+                         dsa_str(SCHEMA, strlen(SCHEMA)), dsa_str("", 0), 1,
                          &error), DSA_OK);
 
     for (n = 0; n < 4; n++) {
@@ -357,28 +445,135 @@ test_kept(void **state)
     char                  spec[100];
     host_t                h;
     uint32_t              i, round;
-    dsa_constraint_t     *c[DSA_GRAMMARS_MOST * 2];
+    dsa_constraint_t     *c[KEPT];
     dsa_grammar_error_t   error;
 
     host_start(&h, "");
 
     for (round = 0; round < 2; round++) {
-        for (i = 0; i < DSA_GRAMMARS_MOST * 2; i++) {
+        for (i = 0; i < KEPT; i++) {
             (void) snprintf(spec, sizeof(spec), "{\"type\":\"json_schema\","
                             "\"schema\":{\"const\":\"%u\"}}", i);
 
             assert_int_equal(dsa_constraint_create(&c[i], h.service.grammars,
-                                 dsa_str(spec, strlen(spec)), dsa_str("", 0),
-                                 &error), DSA_OK);
+                                 tenant, dsa_str(spec, strlen(spec)),
+                                 dsa_str("", 0), 1, &error), DSA_OK);
         }
 
-        for (i = 0; i < DSA_GRAMMARS_MOST * 2; i++) {
+        for (i = 0; i < KEPT; i++) {
             assert_int_equal(dsa_constraint_accept(c[i],
                                  SMALL_MODEL_BYTES + '"'), DSA_OK);
             dsa_constraint_free(c[i]);
         }
     }
 
+    host_end(&h);
+}
+
+
+/*
+ * When memory for the states of an answer ends, the answer ends with an error,
+ * and what was sent is the beginning of the answer.
+ */
+
+static void
+test_starved(void **state)
+{
+    char           *whole;
+    host_t          h;
+    answer_t        a;
+    uint32_t        i, kind, seed, n, *left;
+    link_submit_t   s;
+
+    host_start(&h, "");
+
+    for (seed = 0; seed < 5; seed++) {
+        submit(&s, seed, "hello");
+        a = ask(&h, &s);
+        assert_int_equal(a.finish, DSA_LINK_FINISH_STOP);
+        whole = a.text;
+        n = (uint32_t) a.len;
+
+        for (kind = 0; kind < 2; kind++) {
+            left = kind == 0 ? &full_token : &full_mask;
+
+            for (i = 1; i <= n; i++) {
+                submit(&s, seed, "hello");
+                *left = i;
+                a = ask(&h, &s);
+                *left = UINT32_MAX;
+
+                assert_int_equal(a.error, DSA_LINK_E_OVERLOADED);
+                assert_string_equal(a.reason, DSA_GRAMMARS_NO_MEMORY);
+                assert_true(a.len < n);
+                assert_memory_equal(a.text, whole, a.len);
+                free(a.text);
+            }
+        }
+
+        free(whole);
+    }
+
+    /* the first mask of a request */
+
+    submit(&s, 1, "hello");
+    full_mask = 0;
+    refused(&h, &s, DSA_LINK_E_OVERLOADED, DSA_GRAMMARS_NO_MEMORY);
+    full_mask = UINT32_MAX;
+
+    host_empty(&h);
+    host_end(&h);
+}
+
+
+/* A thread that may do no slow work leaves the compilation to another one. */
+
+static void
+test_slow(void **state)
+{
+    host_t                 h;
+    uint32_t               i;
+    uint8_t               *payload;
+    dsa_request_t         *r;
+    link_submit_t          s;
+    dsa_tokenizer_work_t  *work;
+
+    host_start(&h, "");
+    work = dsa_tokenizer_work_create(h.service.tokenizer);
+    assert_non_null(work);
+
+    for (i = 0; i < 3; i++) {
+        submit(&s, 1, "hello");
+        s.head.n_fields = 2;
+        payload = malloc(sizeof(s.head) + s.len);
+        assert_non_null(payload);
+        memcpy(payload, &s.head, sizeof(s.head));
+        memcpy(payload + sizeof(s.head), s.fields, s.len);
+
+        r = dsa_request_create(DSA_LINK_SUBMIT, dsa_link_id(1, i), payload,
+                               sizeof(s.head) + s.len);
+        assert_non_null(r);
+
+        if (i == 0) {
+            assert_int_equal(dsa_prepare(&h.service, work, r, 0), DSA_AGAIN);
+            assert_int_equal(r->cost, r->len);
+            assert_int_equal(dsa_prepare(&h.service, work, r, 1), DSA_OK);
+            assert_true(r->cost > r->len);
+
+        } else {
+            assert_int_equal(dsa_prepare(&h.service, work, r, 0), DSA_OK);
+            assert_int_equal(r->cost, r->len);
+        }
+
+        assert_int_equal(r->last, 0);
+        assert_int_equal(r->sched.n_tokens, 5);
+
+        dsa_request_free(r);
+        free(payload);
+        free(s.fields);
+    }
+
+    dsa_tokenizer_work_destroy(work);
     host_end(&h);
 }
 
@@ -393,7 +588,9 @@ main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_bias),
         cmocka_unit_test(test_drafts),
-        cmocka_unit_test(test_kept)
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_starved),
+        cmocka_unit_test(test_slow)
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

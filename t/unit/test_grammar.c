@@ -565,8 +565,100 @@ test_tools_spelled(void **state)
 }
 
 
+/*
+ * A schema that is not strict and cannot be enforced, for whatever reason, is
+ * any object; a tool is refused nevertheless.
+ */
+
 static void
-test_begin_and_rollback(void **state)
+test_optional(void **state)
+{
+    char                  spec[1000];
+    uint32_t              i, k;
+    dsa_grammar_t        *g;
+    dsa_vocabulary_t     *v;
+    dsa_grammar_error_t   error;
+
+    /* a keyword, too much work, no value, no end, too deep */
+
+    static const char *const  bad[] = {
+        "{\"properties\":{\"a\":{\"if\":{}}}}",
+        "{\"type\":\"string\",\"pattern\":\"(a|b)*a(a|b){15}\"}",
+        "false",
+        "{\"$ref\":\"#\"}",
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#\"}},"
+        "\"required\":[\"a\"]}"
+    };
+
+    static const char *const  around[] = {
+        "%s",
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\",\"text\":"
+        "%s,\"tools\":[{\"name\":\"f\",\"strict\":true,\"parameters\":{"
+        "\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}}}]}"
+    };
+
+    v = vocabulary_bytes(0);
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        for (k = 0; k < 2; k++) {
+            char  text[500];
+
+            (void) snprintf(text, sizeof(text), "{\"type\":\"json_schema\","
+                            "\"strict\":true,\"schema\":%s}", bad[i]);
+            (void) snprintf(spec, sizeof(spec), around[k], text);
+
+            if (dsa_grammar_compile(&g, dsa_strz(spec), &error) == 0) {
+
+                /* beside tools, a text without a value is no fault */
+
+                assert_int_equal(k, 1);
+                dsa_grammar_free(g);
+
+            } else {
+                assert_int_equal(error.no_memory, 0);
+            }
+
+            (void) snprintf(text, sizeof(text), "{\"type\":\"json_schema\","
+                            "\"strict\":false,\"schema\":%s}", bad[i]);
+            (void) snprintf(spec, sizeof(spec), around[k], text);
+
+            if (k == 1 && (i == 2 || i == 4)) {
+                continue;
+            }
+
+            g = grammar_of(spec);
+            assert_int_equal(grammar_accepts(g, v, 0,
+                                 dsa_strz("{\"x\":[1]}")), 1);
+            assert_int_equal(grammar_accepts(g, v, 0, dsa_strz("[1]")), 0);
+            assert_int_equal(grammar_accepts(g, v, 0, dsa_strz("\"a\"")), 0);
+            dsa_grammar_free(g);
+        }
+    }
+
+    /* a schema that can be enforced is, and the tool has its path */
+
+    g = grammar_of("{\"type\":\"json_schema\",\"strict\":false,\"schema\":"
+                   "{\"const\":7}}");
+    assert_int_equal(grammar_accepts(g, v, 0, dsa_strz("7")), 1);
+    assert_int_equal(grammar_accepts(g, v, 0, dsa_strz("{}")), 0);
+    dsa_grammar_free(g);
+
+    assert_int_equal(dsa_grammar_compile(&g, dsa_strz(
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\",\"text\":"
+        "{\"type\":\"json_schema\",\"strict\":false,\"schema\":{\"if\":1}},"
+        "\"tools\":[{\"name\":\"f\"},{\"name\":\"g\",\"strict\":true,"
+        "\"parameters\":{\"properties\":{\"a\":{\"then\":1}}}}]}"),
+        &error), -1);
+    assert_string_equal(error.path,
+                        "tools[1].function.parameters.properties.a");
+    assert_non_null(strstr(error.message, "\"then\""));
+
+    dsa_vocabulary_free(v);
+}
+
+
+static void
+test_begin_and_drafts(void **state)
 {
     uint32_t           i, mask[(BYTES_SIZE + 31) / 32];
     dsa_matcher_t     *m;
@@ -598,22 +690,39 @@ test_begin_and_rollback(void **state)
     }
 
     assert_int_equal(dsa_matcher_accept(m, '['), -1);
-    assert_int_equal(dsa_matcher_accept(m, '{'), 0);
-    assert_int_equal(dsa_matcher_accept(m, '}'), 0);
+
+    /* a whole answer and its end as drafts */
+
+    assert_int_equal(dsa_matcher_draft(m, '['), -1);
+    assert_int_equal(dsa_matcher_draft(m, '{'), 0);
+    assert_int_equal(dsa_matcher_draft(m, '}'), 0);
     assert_int_equal(dsa_matcher_complete(m), 1);
-    assert_int_equal(dsa_matcher_accept(m, '}'), -1);
-    assert_int_equal(dsa_matcher_accept(m, BYTES_END), 0);
+    assert_int_equal(dsa_matcher_draft(m, '}'), -1);
+    assert_int_equal(dsa_matcher_draft(m, BYTES_END), 0);
     assert_int_equal(dsa_matcher_complete(m), 1);
 
-    /* the end, "}", and "{" */
+    /* more of them than there was room for at first */
 
-    dsa_matcher_rollback(m, 2);
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(dsa_matcher_draft(m, BYTES_END), 0);
+    }
+
+    dsa_matcher_undo(m);
     assert_int_equal(dsa_matcher_complete(m), 0);
+    assert_int_equal(dsa_matcher_accept(m, '}'), -1);
+    assert_int_equal(dsa_matcher_accept(m, '{'), 0);
     assert_int_equal(dsa_matcher_accept(m, '"'), 0);
+    dsa_matcher_free(m);
 
-    /* all of it, up to before "</think>" */
+    /* drafts that begin before the grammar does */
 
-    dsa_matcher_rollback(m, 3);
+    m = dsa_matcher_create(g, v, dsa_strz("</think>"));
+    assert_non_null(m);
+    assert_int_equal(dsa_matcher_draft(m, 'x'), 0);
+    assert_int_equal(dsa_matcher_draft(m, BYTES_THINK), 0);
+    assert_int_equal(dsa_matcher_draft(m, '{'), 0);
+    assert_int_equal(dsa_matcher_draft(m, '['), -1);
+    dsa_matcher_undo(m);
     assert_int_equal(dsa_matcher_accept(m, '['), 0);
 
     dsa_matcher_free(m);
@@ -633,7 +742,8 @@ main(void)
         cmocka_unit_test(test_tools_spelled),
         cmocka_unit_test(test_union),
         cmocka_unit_test(test_union_errors),
-        cmocka_unit_test(test_begin_and_rollback)
+        cmocka_unit_test(test_optional),
+        cmocka_unit_test(test_begin_and_drafts)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

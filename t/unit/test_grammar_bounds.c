@@ -193,6 +193,7 @@ test_automata(void **state)
         assert_int_equal(dsa_grammar_compile(&g, dsa_str(spec.data, spec.len),
                                              &error), -1);
         assert_int_equal(error.no_memory, 0);
+        assert_in_range(error.work, 1, DSA_GRAMMAR_WORK);
 
         if (strstr(error.message, "expected fewer") == NULL
             && strstr(error.message, "too much memory") == NULL

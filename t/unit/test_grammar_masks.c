@@ -51,13 +51,27 @@ static const char *const  specs[] = {
     "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\",\"text\":false,"
     "\"tools\":[{\"name\":\"f\",\"strict\":true,\"parameters\":{\"type\":"
     "\"object\",\"properties\":{\"a\":{\"type\":[\"string\",\"null\"],"
-    "\"maxLength\":9},\"b\":{\"type\":\"array\"}}}}]}"
+    "\"maxLength\":9},\"b\":{\"type\":\"array\"}}}}]}",
+
+    /* counts below, between and above the length of the longest tokens */
+
+    "{\"type\":\"json_schema\",\"schema\":{\"type\":\"array\",\"minItems\":"
+    "5,\"maxItems\":30,\"items\":{\"anyOf\":[{\"type\":\"string\","
+    "\"minLength\":2,\"maxLength\":40},{\"type\":\"string\",\"minLength\":"
+    "25,\"maxLength\":26},{\"type\":\"array\",\"minItems\":20,\"maxItems\":"
+    "33,\"items\":{\"enum\":[1,2]}},{\"type\":\"array\",\"minItems\":12,"
+    "\"items\":{\"enum\":[\"a\",0]}}]}}}",
+
+    "{\"type\":\"json_schema\",\"schema\":{\"type\":\"array\",\"maxItems\":"
+    "3,\"items\":{\"type\":\"array\",\"maxItems\":17,\"items\":{\"type\":"
+    "\"string\",\"minLength\":1,\"maxLength\":16}}}}"
 };
 
 
 static dsa_vocabulary_t *vocabulary_demo(uint32_t *size);
 static dsa_vocabulary_t *vocabulary_words(uint32_t *size);
 static void check_masks(dsa_vocabulary_t *v, uint32_t size);
+static void check_drafts(dsa_matcher_t *m, uint32_t *mask, uint32_t size);
 static uint32_t check_state(dsa_matcher_t *m, uint32_t *mask, uint32_t size);
 
 
@@ -172,7 +186,7 @@ vocabulary_words(uint32_t *size)
 static void
 check_masks(dsa_vocabulary_t *v, uint32_t size)
 {
-    uint32_t         states, step, accepted, id, words, n, *mask;
+    uint32_t         states, step, id, words, n, *mask;
     dsa_matcher_t   *m;
     dsa_grammar_t   *g[sizeof(specs) / sizeof(specs[0])];
 
@@ -191,21 +205,17 @@ check_masks(dsa_vocabulary_t *v, uint32_t size)
     while (states < STATES) {
         m = dsa_matcher_create(g[dice(n)], v, dsa_str(NULL, 0));
         assert_non_null(m);
-        accepted = 0;
 
         for (step = 0; step < STEPS; step++) {
             id = check_state(m, mask, size);
             states++;
 
             assert_int_equal(dsa_matcher_accept(m, id), 0);
-            accepted++;
 
             /* there and back again, now and then */
 
-            if (accepted > 20 && dice(10) == 0) {
-                id = dice(20);
-                dsa_matcher_rollback(m, id);
-                accepted -= id;
+            if (dice(10) == 0) {
+                check_drafts(m, mask, size);
             }
         }
 
@@ -217,6 +227,48 @@ check_masks(dsa_vocabulary_t *v, uint32_t size)
     }
 
     free(mask);
+}
+
+
+/* Drafts change masks, until they are taken back. */
+
+static void
+check_drafts(dsa_matcher_t *m, uint32_t *mask, uint32_t size)
+{
+    uint32_t  i, k, n, id, chosen, words, *before;
+
+    words = (size + 31) / 32;
+    before = malloc(words * sizeof(uint32_t));
+    assert_non_null(before);
+
+    memset(before, 0xff, words * sizeof(uint32_t));
+    dsa_matcher_mask(m, before, words);
+
+    k = dice(20);
+
+    for (i = 0; i < k; i++) {
+        memset(mask, 0xff, words * sizeof(uint32_t));
+        dsa_matcher_mask(m, mask, words);
+
+        n = 0;
+        chosen = 0;
+
+        for (id = 0; id < size; id++) {
+            if ((mask[id / 32] >> id % 32 & 1) != 0 && dice(++n) == 0) {
+                chosen = id;
+            }
+        }
+
+        assert_int_equal(dsa_matcher_draft(m, chosen), 0);
+    }
+
+    dsa_matcher_undo(m);
+
+    memset(mask, 0xff, words * sizeof(uint32_t));
+    dsa_matcher_mask(m, mask, words);
+    assert_memory_equal(mask, before, words * sizeof(uint32_t));
+
+    free(before);
 }
 
 
@@ -240,8 +292,8 @@ check_state(dsa_matcher_t *m, uint32_t *mask, uint32_t size)
 
     assert_int_equal(mask[chosen / 32] >> chosen % 32 & 1, 0);
 
-    if (dsa_matcher_accept(m, chosen) == 0) {
-        dsa_matcher_rollback(m, 1);
+    if (dsa_matcher_draft(m, chosen) == 0) {
+        dsa_matcher_undo(m);
         mask[chosen / 32] |= 1U << chosen % 32;
     }
 
@@ -249,10 +301,10 @@ check_state(dsa_matcher_t *m, uint32_t *mask, uint32_t size)
     chosen = 0;
 
     for (id = 0; id < words * 32; id++) {
-        rc = dsa_matcher_accept(m, id);
+        rc = dsa_matcher_draft(m, id);
 
         if (rc == 0) {
-            dsa_matcher_rollback(m, 1);
+            dsa_matcher_undo(m);
             n++;
 
             if (dice(n) == 0) {
